@@ -1,0 +1,16 @@
+// Package data holds what every other room reads: features, logits and labels,
+// the files they come in, the splits they are cut into, and the embeddings that
+// local metrics live in. It knows nothing of Gorgonia, of training or of metrics.
+//
+// # Letters
+//
+// One letter has one meaning in the whole repository:
+//
+//	N  rows of a set            M  features of a row (M = w·d)
+//	B  rows of a batch          C  classes
+//	w  slots of a row           d  width of a slot
+//	K  codewords                s  codes, the codeword index of each slot
+//
+// Matrices are row-major float64 here; training converts once to float32.
+// Between packages travel log-probabilities, never probabilities.
+package data

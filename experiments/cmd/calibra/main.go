@@ -1,0 +1,69 @@
+// Command calibra fits, applies and judges local multiclass calibrators.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli lists the commands; each is a struct with a Run method in the file of its name.
+type cli struct {
+}
+
+// Exit codes besides 0.
+const (
+	exitFailure     = 1   // the work failed
+	exitUsage       = 2   // the input or the flags are wrong; nothing was written
+	exitInterrupted = 130 // Ctrl-C, by the shell's convention 128 + SIGINT
+)
+
+// usageError marks an error as the user's to mend: exit code 2.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+
+	parser, err := kong.New(&cli{},
+		kong.Name("calibra"),
+		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, measure both."),
+		kong.UsageOnError(),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if err != nil {
+		panic("calibra: " + err.Error())
+	}
+	command, err := parser.Parse(args)
+	if err == nil {
+		err = command.Run()
+	} else {
+		err = usageError{err}
+	}
+	return report(err)
+}
+
+// report prints err as one sentence on stderr and returns its exit code.
+func report(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "calibra: interrupted:", err)
+		return exitInterrupted
+	case errors.As(err, &usage):
+		fmt.Fprintln(os.Stderr, "calibra:", err)
+		return exitUsage
+	}
+	fmt.Fprintln(os.Stderr, "calibra:", err)
+	return exitFailure
+}
