@@ -13,12 +13,6 @@ type Set struct {
 	Labels   []int      // N values in 0…C−1
 }
 
-// Predictions is what a calibrator says of a Set.
-type Predictions struct {
-	LogProbs *mat.Dense // N×C, rows whose exponentials sum to 1
-	Labels   []int      // N values in 0…C−1, nil where the truth is not known
-}
-
 // Len is N, the number of rows.
 func (s *Set) Len() int {
 	switch {
@@ -36,4 +30,28 @@ func (s *Set) Classes() int {
 		return 0
 	}
 	return s.Logits.RawMatrix().Cols
+}
+
+// Rows is a new set of the rows at the given indices, in that order; an index may
+// repeat.
+func (s *Set) Rows(index []int) *Set {
+	out := &Set{Features: rowsOf(s.Features, index), Logits: rowsOf(s.Logits, index)}
+	if s.Labels != nil {
+		out.Labels = make([]int, len(index))
+		for i, r := range index {
+			out.Labels[i] = s.Labels[r]
+		}
+	}
+	return out
+}
+
+func rowsOf(m *mat.Dense, index []int) *mat.Dense {
+	if m == nil || len(index) == 0 {
+		return nil
+	}
+	out := mat.NewDense(len(index), m.RawMatrix().Cols, nil)
+	for i, r := range index {
+		out.SetRow(i, m.RawRowView(r))
+	}
+	return out
 }

@@ -1,0 +1,159 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// correlated is N×M normal rows with falling variances, mixed by a random matrix
+// and moved off the origin, so that neither axes nor means are trivial.
+func correlated(n, m int, seed uint64) *mat.Dense {
+	rng := newRand(seed)
+	z := mat.NewDense(n, m, nil)
+	z.Apply(func(_, j int, _ float64) float64 { return rng.NormFloat64() / math.Sqrt(float64(j+1)) }, z)
+	mix := mat.NewDense(m, m, nil)
+	mix.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, mix)
+	var x mat.Dense
+	x.Mul(z, mix)
+	x.Apply(func(_, j int, v float64) float64 { return 3*v + float64(j) }, &x)
+	return &x
+}
+
+func TestStandardizerLaws(t *testing.T) {
+	x := correlated(200, 7, 1)
+	for i := range 200 {
+		x.Set(i, 3, 0.1) // its mean is not 0.1 to the last bit
+	}
+	s := FitStandardizer(x)
+	if s.SD[3] != 1 {
+		t.Errorf("sd of a constant column = %v, want 1", s.SD[3])
+	}
+	z := s.Apply(x)
+	for j := range 7 {
+		mean, sd := stat.PopMeanStdDev(mat.Col(nil, j, z), nil)
+		want := 1.0
+		if j == 3 {
+			want = 0
+		}
+		// 200 rounded terms of size ≤ 4
+		if math.Abs(mean) > 1e-13 || math.Abs(sd-want) > 1e-13 {
+			t.Errorf("column %d: mean %v, sd %v", j, mean, sd)
+		}
+	}
+}
+
+// The axes agree with gonum's own principal components, which come from a singular
+// value decomposition of the rows instead.
+func TestEmbeddingAgainstPC(t *testing.T) {
+	x := correlated(300, 20, 2)
+	e, err := FitEmbedding(x, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pc stat.PC
+	if !pc.PrincipalComponents(e.Scale.Apply(x), nil) {
+		t.Fatal("gonum's decomposition failed")
+	}
+	var want mat.Dense
+	pc.VectorsTo(&want)
+	vars := pc.VarsTo(nil)
+	for j := range 5 {
+		var dot float64
+		for i := range 20 {
+			dot += e.Axes.At(i, j) * want.At(i, j)
+		}
+		// Two backward stable methods; eigenvectors move by rounding over the gap.
+		if math.Abs(math.Abs(dot)-1) > 1e-12 {
+			t.Errorf("axis %d: |cos| = %v", j, math.Abs(dot))
+		}
+		if w := vars[j] * 299 / 300; math.Abs(e.Variances[j]-w) > 1e-12*w {
+			t.Errorf("variance %d = %v, want %v", j, e.Variances[j], w)
+		}
+	}
+}
+
+func TestEmbeddingLaws(t *testing.T) {
+	x := correlated(400, 30, 3)
+	e, err := FitEmbedding(x, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gramian mat.Dense
+	gramian.Mul(e.Axes.T(), e.Axes)
+	eye := mat.NewDiagDense(8, []float64{1, 1, 1, 1, 1, 1, 1, 1})
+	if !mat.EqualApprox(&gramian, eye, 1e-12) {
+		t.Error("the axes are not orthonormal")
+	}
+	z := e.Apply(x)
+	for j := range 8 {
+		col := mat.Col(nil, j, z)
+		if v := stat.PopVariance(col, nil); math.Abs(v-e.Variances[j]) > 1e-11*v {
+			t.Errorf("component %d has variance %v, Variances says %v", j, v, e.Variances[j])
+		}
+		largest := 0.0
+		for i := range 30 {
+			if v := e.Axes.At(i, j); math.Abs(v) > math.Abs(largest) {
+				largest = v
+			}
+		}
+		if largest < 0 {
+			t.Errorf("axis %d points the wrong way", j)
+		}
+	}
+	again, err := FitEmbedding(x, 8)
+	if err != nil || !mat.Equal(again.Axes, e.Axes) {
+		t.Error("the same rows gave other axes")
+	}
+}
+
+func TestEmbeddingSizes(t *testing.T) {
+	for _, c := range []struct{ n, m, components, want int }{
+		{100, 60, 0, 50}, {100, 10, 0, 10}, {20, 60, 0, 20}, {100, 60, 3, 3}, {100, 300, 40, 40}, {700, 600, 0, 50},
+	} {
+		e, err := FitEmbedding(correlated(c.n, c.m, 4), c.components)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := e.Apply(correlated(5, c.m, 5))
+		if n, p := z.Dims(); n != 5 || p != c.want {
+			t.Errorf("%d rows of %d: embedding of 5 rows is %d×%d, want 5×%d", c.n, c.m, n, p, c.want)
+		}
+	}
+}
+
+// Restandardized undoes any shift and scale of the columns of the new rows.
+func TestRestandardized(t *testing.T) {
+	e, err := FitEmbedding(correlated(200, 12, 6), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := correlated(50, 12, 7)
+	var moved mat.Dense
+	moved.Apply(func(_, j int, v float64) float64 { return float64(j+2)*v - 5 }, x)
+	a, b := e.Restandardized(x).Apply(x), e.Restandardized(&moved).Apply(&moved)
+	if !mat.EqualApprox(a, b, 1e-11) {
+		t.Error("the refitted standardizer sees shift or scale")
+	}
+	if mat.EqualApprox(e.Apply(x), e.Apply(&moved), 1e-3) {
+		t.Error("the calibration rows' standardizer does not")
+	}
+}
+
+func BenchmarkFitEmbedding(b *testing.B) {
+	for _, m := range []int{512, 2048} {
+		rng := newRand(1)
+		x := mat.NewDense(10000, m, nil)
+		x.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, x)
+		b.Run(fmt.Sprint(m), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := FitEmbedding(x, 50); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

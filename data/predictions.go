@@ -1,0 +1,108 @@
+package data
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Predictions is what a calibrator says of a Set.
+type Predictions struct {
+	LogProbs *mat.Dense // N×C, rows whose exponentials sum to 1; −∞ where a probability is 0
+	Labels   []int      // N values in 0…C−1, nil where the truth is not known
+}
+
+// Arrays is p as it is written to a file by [WriteNPZ]: probs (N×C, float64) and,
+// where known, labels (N, int64).
+func (p *Predictions) Arrays() []Array {
+	var probs mat.Dense
+	probs.Apply(func(_, _ int, v float64) float64 { return math.Exp(v) }, p.LogProbs)
+	arrays := []Array{{Name: "probs", Value: &probs}}
+	if p.Labels != nil {
+		arrays = append(arrays, Array{Name: "labels", Value: p.Labels})
+	}
+	return arrays
+}
+
+// sumTolerance is how far a row of probabilities may be from summing to 1 before
+// it is refused: C ≤ 1000 halves, each rounded by at most 2⁻¹² of itself.
+const sumTolerance = 1e-3
+
+// ReadPredictions reads predictions, ours or another tool's, from the npz file
+// at path: log_probs or else probs or else logits (N×C, the first that is there)
+// and, where known, labels (N). Rows of probabilities are divided by their sum, which must be
+// within 1e-3 of 1. Whatever is wrong with the file is an *InputError.
+func ReadPredictions(path string) (*Predictions, error) {
+	a, err := openArchive(path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	return readPredictions(a)
+}
+
+func readPredictions(a *archive) (*Predictions, error) {
+	logProbs, key, err := readLogProbs(a)
+	if err != nil {
+		return nil, err
+	}
+	n, c := logProbs.Dims()
+	if c < 2 {
+		return nil, Inputf(a.path, "%s has 1 column; there must be one for each of at least two classes", key)
+	}
+	p := &Predictions{LogProbs: logProbs}
+	if !a.has("labels") {
+		return p, nil
+	}
+	if p.Labels, err = a.labels("labels"); err != nil {
+		return nil, err
+	}
+	if len(p.Labels) != n {
+		return nil, Inputf(a.path, "%s has %d rows and labels has %d; they must have the same", key, n, len(p.Labels))
+	}
+	if err := a.checkLabels("labels", p.Labels, c); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// readLogProbs reads whichever key there is as normalized log-probabilities, and
+// says which it was.
+func readLogProbs(a *archive) (m *mat.Dense, key string, err error) {
+	switch {
+	case a.has("log_probs"):
+		key = "log_probs"
+		m, err = a.matrix(key, func(v float64) bool { return math.IsInf(v, -1) })
+	case a.has("probs") || !a.has("logits"):
+		key = "probs"
+		m, err = a.matrix(key, onlyFinite)
+	default:
+		key = "logits"
+		m, err = a.matrix(key, onlyFinite)
+	}
+	if err != nil {
+		return nil, key, err
+	}
+	n, _ := m.Dims()
+	for i := range n {
+		row := m.RawRowView(i)
+		if key == "probs" {
+			for k, v := range row {
+				if v < 0 {
+					return nil, key, Inputf(a.path, "probs holds %v at row %d, column %d; a probability cannot be negative", v, i, k)
+				}
+				row[k] = math.Log(v)
+			}
+		}
+		if key == "logits" {
+			floats.AddConst(-floats.Max(row), row) // large logits lose no digits
+		}
+		logSum := floats.LogSumExp(row)
+		if sum := math.Exp(logSum); key != "logits" && !(math.Abs(sum-1) <= sumTolerance) {
+			return nil, key, Inputf(a.path, "row %d of %s sums to %.6g; probabilities must sum to 1", i, key, sum)
+		}
+		floats.AddConst(-logSum, row)
+	}
+	return m, key, nil
+}

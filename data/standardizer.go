@@ -1,0 +1,63 @@
+package data
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Standardizer shifts and scales columns to mean 0 and standard deviation 1, as
+// scikit-learn's StandardScaler does: the deviation divides by N, and a column
+// that is constant up to rounding is only shifted.
+type Standardizer struct {
+	Mean []float64 // M
+	SD   []float64 // M, 1 for a constant column
+}
+
+// FitStandardizer measures the columns of x, N×M.
+func FitStandardizer(x *mat.Dense) *Standardizer {
+	n, m := x.Dims()
+	s := &Standardizer{Mean: make([]float64, m), SD: make([]float64, m)}
+	for i := range n {
+		for j, v := range x.RawRowView(i) {
+			s.Mean[j] += v
+		}
+	}
+	for j := range s.Mean {
+		s.Mean[j] /= float64(n)
+	}
+	for i := range n {
+		for j, v := range x.RawRowView(i) {
+			d := v - s.Mean[j]
+			s.SD[j] += d * d
+		}
+	}
+	const eps = 0x1p-52
+	for j := range s.SD {
+		variance := s.SD[j] / float64(n)
+		// What rounding alone can leave of a constant column (scikit-learn's bound).
+		rounding := float64(n) * eps * s.Mean[j]
+		if s.SD[j] = math.Sqrt(variance); variance <= float64(n)*eps*variance+rounding*rounding {
+			s.SD[j] = 1
+		}
+	}
+	return s
+}
+
+// Apply is (x − Mean) / SD, N×M, for x with the M columns the standardizer was
+// fitted on; it panics for any other number.
+func (s *Standardizer) Apply(x *mat.Dense) *mat.Dense {
+	n, m := x.Dims()
+	if m != len(s.Mean) {
+		panic(fmt.Sprintf("data: Standardizer of %d columns applied to %d", len(s.Mean), m))
+	}
+	out := mat.NewDense(n, m, nil)
+	for i := range n {
+		row := out.RawRowView(i)
+		for j, v := range x.RawRowView(i) {
+			row[j] = (v - s.Mean[j]) / s.SD[j]
+		}
+	}
+	return out
+}

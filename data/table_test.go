@@ -1,0 +1,112 @@
+package data
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func TestEmbeddedTables(t *testing.T) {
+	// Counts from the UCI pages of the three data sets (digits: optdigits.names, test part).
+	for _, c := range []struct {
+		table         *Table
+		rows, columns int
+		counts        []int
+	}{
+		{Letter(), 20000, 16, []int{789, 766, 736, 805, 768, 775, 773, 734, 755, 747, 739, 761, 792, 783, 753, 803, 783, 758, 748, 796, 813, 764, 752, 787, 786, 734}},
+		{Satellite(), 6435, 36, []int{703, 626, 1358, 1533, 707, 1508}},
+		{Digits(), 1797, 64, []int{178, 182, 177, 183, 181, 182, 181, 179, 174, 180}},
+	} {
+		n, m := c.table.Features.Dims()
+		if n != c.rows || m != c.columns || c.table.Len() != c.rows {
+			t.Errorf("%s is %d×%d, want %d×%d", c.table.Name, n, m, c.rows, c.columns)
+		}
+		got := make([]int, len(c.table.Classes))
+		for _, y := range c.table.Labels {
+			got[y]++
+		}
+		if fmt.Sprint(got) != fmt.Sprint(c.counts) {
+			t.Errorf("%s: class counts %v, want %v", c.table.Name, got, c.counts)
+		}
+	}
+	letter := Letter()
+	// The first row of letter-recognition.data: T,2,8,3,5,1,8,13,0,6,6,10,8,0,8,0,8
+	if letter.Classes[letter.Labels[0]] != "T" || letter.Features.At(0, 6) != 13 || letter.Columns[6] != "x2bar" && letter.Columns[6] != "y.bar" {
+		t.Errorf("first row of letter: class %s, %v", letter.Classes[letter.Labels[0]], letter.Features.RawRowView(0))
+	}
+}
+
+func TestReadCSV(t *testing.T) {
+	for name, c := range map[string]struct {
+		text, label     string
+		classes, labels string
+		columns         string
+	}{
+		"header, last":   {"a,b,kind\n1,2,x\n3,4,y\n5,6,x\n", "", "[x y]", "[0 1 0]", "[a b]"},
+		"named":          {"kind,a,b\nx,1,2\ny,3,4\nx,5,6\n", "kind", "[x y]", "[0 1 0]", "[a b]"},
+		"bare, numbers":  {"1,2,10\n3,4,9\n5,6,10\n", "", "[9 10]", "[1 0 1]", "[]"},
+		"spaces":         {"1, 2, x\n3, 4, y\n5, 6, x\n", "", "[x y]", "[0 1 0]", "[]"},
+		"windows":        {"1,2,x\r\n3,4,y\r\n5,6,x\r\n", "", "[x y]", "[0 1 0]", "[]"},
+		"number, header": {"a,b,c\n1,2,3\n3,4,1\n5,6,3", "c", "[1 3]", "[1 0 1]", "[a b]"},
+	} {
+		for _, zip := range []bool{false, true} {
+			text := []byte(c.text)
+			path := name + ".csv"
+			if zip {
+				path += ".gz"
+				var b bytes.Buffer
+				w := gzip.NewWriter(&b)
+				w.Write(text)
+				w.Close()
+				text = b.Bytes()
+			}
+			table, err := OpenCSV(tempFile(t, path, text), c.label)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if got := fmt.Sprint(table.Classes, table.Labels, table.Columns); got != c.classes+" "+c.labels+" "+c.columns {
+				t.Errorf("%s: got %s", name, got)
+			}
+			if table.Features.At(2, 0) != 5 || table.Features.At(1, 1) != 4 {
+				t.Errorf("%s: features %v", name, table.Features.RawMatrix().Data)
+			}
+		}
+	}
+}
+
+func TestReadCSVBad(t *testing.T) {
+	for want, c := range map[string][2]string{
+		`has no column "z"; it has a, b`:       {"a,b\n1,2\n", "z"},
+		`has "x" in row 3, column 1`:           {"a,b\n1,2\nx,2\n", ""},
+		`has "NaN" in row 2, column 1`:         {"1,2\nNaN,2\n", ""},
+		"has one column":                       {"1\n2\n", ""},
+		"has no rows":                          {"a,b\n", ""},
+		"wrong number of fields":               {"1,2\n1,2,3\n", ""},
+		`has "" in row 2, column 1, where a`:   {"1,2\n,2\n", ""},
+		`has "1e999" in row 2, column 1, wher`: {"1,2\n1e999,2\n", ""},
+	} {
+		if _, err := OpenCSV(tempFile(t, "x.csv", []byte(c[0])), c[1]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := OpenCSV(tempFile(t, "x.csv.gz", []byte("1,2\n")), ""); err == nil || !strings.Contains(err.Error(), "not a gzip file") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func ExampleLetter() {
+	letter := Letter()
+	fmt.Println(letter.Len(), "rows,", len(letter.Classes), "classes")
+	for _, part := range letter.Split([]float64{0.4, 0.3, 0.3}, rand.New(rand.NewPCG(1, 0))) {
+		fmt.Println(part.Len())
+	}
+	// Output:
+	// 20000 rows, 26 classes
+	// 8000
+	// 6000
+	// 6000
+}
