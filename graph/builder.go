@@ -1,0 +1,223 @@
+package graph
+
+import (
+	"fmt"
+	"sync"
+
+	"calibra/graph/op"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// building serializes what Gorgonia does on shared state: node hashing, type
+// inference, differentiation.
+var building sync.Mutex
+
+// Builder describes one graph. Its first error sticks: later calls return nil
+// nodes and do nothing, and Err tells what went wrong. So a model is written
+// without an error check per line.
+type Builder struct {
+	g       *gorgonia.ExprGraph
+	weights *Weights
+	rows    *gorgonia.Node
+	batch   *tensor.Dense // the row numbers of the current step
+	leaves  map[string]*gorgonia.Node
+	tables  map[string]*tensor.Dense
+	updates []update
+	holds   bool // this builder holds building
+	err     error
+}
+
+// lock takes building, unless this builder holds it already, and returns what
+// gives it back.
+func (b *Builder) lock() func() {
+	if b.holds {
+		return func() {}
+	}
+	building.Lock()
+	b.holds = true
+	return func() { b.holds = false; building.Unlock() }
+}
+
+// update is a new value for a weight, computed by the graph.
+type update struct {
+	weight *tensor.Dense
+	node   *gorgonia.Node
+}
+
+// NewBuilder starts the graph of one step over b rows, with weights w.
+func NewBuilder(w *Weights, b int) *Builder {
+	bd := &Builder{
+		g:       gorgonia.NewGraph(),
+		weights: w,
+		batch:   tensor.New(tensor.Of(tensor.Int32), tensor.WithShape(b)),
+		leaves:  map[string]*gorgonia.Node{},
+		tables:  map[string]*tensor.Dense{},
+	}
+	bd.rows = bd.Table("rows", bd.batch)
+	return bd
+}
+
+// Err is the first error, naming the call that failed.
+func (b *Builder) Err() error { return b.err }
+
+// Fail records an error, unless one is recorded already, and returns a nil node.
+func (b *Builder) Fail(err error) *gorgonia.Node {
+	if b.err == nil {
+		b.err = err
+	}
+	return nil
+}
+
+// Dtype is the float type of the graph, that of its weights.
+func (b *Builder) Dtype() tensor.Dtype { return b.weights.dtype }
+
+// Weight is the node of a weight. Asking twice gives the same node.
+func (b *Builder) Weight(name string) *gorgonia.Node {
+	if !b.weights.Has(name) {
+		return b.Fail(fmt.Errorf("graph: there is no weight %q", name))
+	}
+	return b.Table(name, b.weights.Tensor(name))
+}
+
+// Table is the node of a tensor that the graph reads but does not own. The same
+// name for another tensor is an error.
+func (b *Builder) Table(name string, t *tensor.Dense) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	if n, ok := b.leaves[name]; ok {
+		if b.tables[name] != t {
+			return b.Fail(fmt.Errorf("graph: the name %q stands for two tensors", name))
+		}
+		return n
+	}
+	defer b.lock()()
+	n := gorgonia.NewTensor(b.g, t.Dtype(), t.Dims(), gorgonia.WithName(name), gorgonia.WithShape(t.Shape()...), gorgonia.WithValue(t))
+	b.leaves[name], b.tables[name] = n, t
+	return n
+}
+
+// Take is the rows of a table that this step works on: a B×M matrix of features,
+// B×w codes, B labels or B numbers, by the table's type and dimensions.
+func (b *Builder) Take(name string, t *tensor.Dense) *gorgonia.Node {
+	table := b.Table(name, t)
+	switch whole := t.Dtype() == tensor.Int32; {
+	case whole && t.Dims() == 2:
+		return b.Apply(op.TakeCodes(), table, b.rows)
+	case whole:
+		return b.Apply(op.TakeLabels(), table, b.rows)
+	case t.Dims() == 2:
+		return b.Apply(op.Take(), table, b.rows)
+	}
+	return b.Apply(op.TakeWeights(), table, b.rows)
+}
+
+// Apply adds an operation to the graph.
+func (b *Builder) Apply(o gorgonia.Op, inputs ...*gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	defer b.lock()()
+	n, err := gorgonia.ApplyOp(o, inputs...)
+	if err != nil {
+		return b.Fail(fmt.Errorf("graph: %w", err))
+	}
+	return n
+}
+
+// Call adds nodes by any function of Gorgonia's:
+//
+//	b.Call(func() (*gorgonia.Node, error) { return gorgonia.Square(x) })
+//
+// f is not called once the builder has failed, so it needs no nil check.
+func (b *Builder) Call(f func() (*gorgonia.Node, error)) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	defer b.lock()()
+	n, err := f()
+	if err != nil {
+		return b.Fail(fmt.Errorf("graph: %w", err))
+	}
+	return n
+}
+
+// Update lets node, once a step has run and is committed, replace the value of a
+// weight that has no gradient.
+func (b *Builder) Update(name string, node *gorgonia.Node) {
+	if b.err != nil {
+		return
+	}
+	if !b.weights.state[name] {
+		b.Fail(fmt.Errorf("graph: %q is no state and cannot be updated", name))
+		return
+	}
+	t := b.weights.Tensor(name)
+	if !node.Shape().Eq(t.Shape()) {
+		b.Fail(fmt.Errorf("graph: %q of shape %v is updated by shape %v", name, t.Shape(), node.Shape()))
+		return
+	}
+	b.updates = append(b.updates, update{t, node})
+}
+
+// Gradient is ∂loss/∂weight for every learned weight, in order. A weight that
+// the loss does not depend on is an error.
+func (b *Builder) Gradient(loss *gorgonia.Node) gorgonia.Nodes {
+	var learned gorgonia.Nodes
+	for _, name := range b.weights.Learned() {
+		n, used := b.leaves[name]
+		if !used {
+			b.Fail(fmt.Errorf("graph: the loss does not depend on weight %q", name))
+		}
+		learned = append(learned, n)
+	}
+	if b.err != nil {
+		return nil
+	}
+	defer b.lock()()
+	grads, err := gorgonia.Grad(loss, learned...)
+	if err != nil {
+		b.Fail(fmt.Errorf("graph: gradient: %w", err))
+		return nil
+	}
+	return grads
+}
+
+// MatMul is x·y.
+func (b *Builder) MatMul(x, y *gorgonia.Node) *gorgonia.Node { return b.Apply(op.MatMul(), x, y) }
+
+// AddRow adds the row vector v to each row of x.
+func (b *Builder) AddRow(x, v *gorgonia.Node) *gorgonia.Node { return b.Apply(op.AddRow(), x, v) }
+
+// Linear is x·W + v for weights named name/weight (in×out) and name/bias (out).
+func (b *Builder) Linear(name string, x *gorgonia.Node) *gorgonia.Node {
+	return b.AddRow(b.MatMul(x, b.Weight(name+"/weight")), b.Weight(name+"/bias"))
+}
+
+// LogSoftmax normalizes each row of scores to log-probabilities.
+func (b *Builder) LogSoftmax(scores *gorgonia.Node) *gorgonia.Node {
+	return b.Apply(op.LogSoftmax(), scores)
+}
+
+// NLL is the mean negative log-likelihood of labels under log-probabilities.
+func (b *Builder) NLL(logProbs, labels *gorgonia.Node) *gorgonia.Node {
+	return b.Apply(op.NLL(), logProbs, labels)
+}
+
+// Plus is x + y for two nodes of one shape.
+func (b *Builder) Plus(x, y *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	return b.Apply(op.Plus(x.Dims()), x, y)
+}
+
+// Times is the elementwise product of two nodes of one shape.
+func (b *Builder) Times(x, y *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	return b.Apply(op.Times(x.Dims()), x, y)
+}

@@ -1,0 +1,79 @@
+package graph
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Function computes outputs of rows, without a gradient, compiled once per batch
+// size. It is not safe for concurrent use.
+type Function struct {
+	weights  *Weights
+	describe func(*Builder) gorgonia.Nodes
+	bySize   map[int]*evaluation
+}
+
+type evaluation struct {
+	program *Program
+	rows    *tensor.Dense
+	outputs []gorgonia.Value
+}
+
+// NewFunction compiles what describe builds: the outputs of the rows of a step.
+func NewFunction(w *Weights, describe func(*Builder) gorgonia.Nodes) *Function {
+	return &Function{w, describe, map[int]*evaluation{}}
+}
+
+// Of computes the outputs for the given rows, valid until the next call.
+func (f *Function) Of(rows []int32) ([]gorgonia.Value, error) {
+	e, ok := f.bySize[len(rows)]
+	if !ok {
+		b := NewBuilder(f.weights, len(rows))
+		nodes := f.describe(b)
+		p, err := b.Compile(nodes...)
+		if err != nil {
+			return nil, err
+		}
+		e = &evaluation{p, b.batch, make([]gorgonia.Value, len(nodes))}
+		f.bySize[len(rows)] = e
+	}
+	copy(e.rows.Int32s(), rows)
+	if err := e.program.Run(); err != nil {
+		return nil, err
+	}
+	for i := range e.outputs {
+		e.outputs[i] = e.program.Output(i)
+	}
+	return e.outputs, nil
+}
+
+// Each runs f over rows 0…n−1 in batches of at most size and hands each batch's
+// first row and outputs to visit.
+func (f *Function) Each(n, size int, visit func(lo int, outputs []gorgonia.Value) error) error {
+	for lo := 0; lo < n; lo += size {
+		out, err := f.Of(Rows(lo, min(lo+size, n)))
+		if err != nil {
+			return err
+		}
+		if err := visit(lo, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Mean is the mean over rows 0…n−1 of a function whose only output is the mean
+// of its batch, such as a validation loss.
+func (f *Function) Mean(n, size int) (float64, error) {
+	var sum float64
+	err := f.Each(n, size, func(lo int, out []gorgonia.Value) error {
+		sum += scalarOf(out[0]) * float64(min(size, n-lo))
+		return nil
+	})
+	if n == 0 {
+		return 0, fmt.Errorf("graph: the mean over no rows")
+	}
+	return sum / float64(n), err
+}

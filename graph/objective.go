@@ -1,0 +1,90 @@
+package graph
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Objective is a mean loss over rows with its gradient by the learned weights.
+// Shapes are static in Gorgonia, so the graph is compiled once per batch size
+// and kept. It is not safe for concurrent use.
+type Objective struct {
+	weights  *Weights
+	describe func(*Builder) *gorgonia.Node
+	bySize   map[int]*step
+}
+
+type step struct {
+	program *Program
+	rows    *tensor.Dense
+	grads   []*tensor.Dense
+}
+
+// NewObjective compiles what describe builds: the scalar mean loss over the rows
+// of a step.
+func NewObjective(w *Weights, describe func(*Builder) *gorgonia.Node) *Objective {
+	return &Objective{w, describe, map[int]*step{}}
+}
+
+// Weights are those that the loss depends on.
+func (o *Objective) Weights() *Weights { return o.weights }
+
+// Gradient is the mean loss over the given rows and its gradient by each learned
+// weight, in order, valid until the next call. Updates that the graph describes
+// wait for Commit.
+func (o *Objective) Gradient(rows []int32) (loss float64, grads []*tensor.Dense, err error) {
+	s, err := o.run(rows)
+	if err != nil {
+		return 0, nil, err
+	}
+	for i := range s.grads {
+		s.grads[i] = s.program.Output(i + 1).(*tensor.Dense)
+	}
+	return scalarOf(s.program.Output(0)), s.grads, nil
+}
+
+// Commit applies the updates of the last Gradient over that many rows.
+func (o *Objective) Commit(rows int) error { return o.bySize[rows].program.Commit() }
+
+// NonFinite names the first non-finite value of the last Gradient over that many
+// rows, or is empty.
+func (o *Objective) NonFinite(rows int) string { return o.bySize[rows].program.NonFinite() }
+
+func (o *Objective) run(rows []int32) (*step, error) {
+	s, ok := o.bySize[len(rows)]
+	if !ok {
+		var err error
+		if s, err = o.compile(len(rows)); err != nil {
+			return nil, err
+		}
+		o.bySize[len(rows)] = s
+	}
+	copy(s.rows.Int32s(), rows)
+	return s, s.program.Run()
+}
+
+func (o *Objective) compile(n int) (*step, error) {
+	b := NewBuilder(o.weights, n)
+	loss := o.describe(b)
+	if b.err == nil && !loss.IsScalar() {
+		b.Fail(fmt.Errorf("graph: a loss is one number, not of shape %v", loss.Shape()))
+	}
+	grads := b.Gradient(loss)
+	p, err := b.Compile(append(gorgonia.Nodes{loss}, grads...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &step{p, b.batch, make([]*tensor.Dense, len(grads))}, nil
+}
+
+func scalarOf(v gorgonia.Value) float64 {
+	switch v := v.(type) {
+	case *gorgonia.F32:
+		return float64(*v)
+	case *gorgonia.F64:
+		return float64(*v)
+	}
+	panic(fmt.Sprintf("graph: a value of type %T is no scalar", v))
+}

@@ -1,0 +1,108 @@
+package op
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// The elementwise functions take a tensor of dims dimensions (1 or more) and keep
+// its shape. Each is computed in float64 and rounded once.
+
+// Softplus is log(1 + exp x), without overflow: max(x, 0) + log1p(exp(−|x|)).
+func Softplus(dims int) Op { return Op{elementwise{kind{dims: dims}, "softplus"}} }
+
+// Sigmoid is 1/(1 + exp(−x)), the derivative of Softplus.
+func Sigmoid(dims int) Op { return Op{elementwise{kind{dims: dims}, "sigmoid"}} }
+
+// ReLU is max(x, 0); its derivative at 0 is 0.
+func ReLU(dims int) Op { return Op{elementwise{kind{dims: dims}, "relu"}} }
+
+// Exp is eˣ.
+func Exp(dims int) Op { return Op{elementwise{kind{dims: dims}, "exp"}} }
+
+// Lgamma is log Γ(x) for x > 0.
+func Lgamma(dims int) Op { return Op{elementwise{kind{dims: dims}, "lgamma"}} }
+
+// Digamma is ψ(x) = d log Γ(x)/dx for x > 0.
+func Digamma(dims int) Op { return Op{elementwise{kind{dims: dims}, "digamma"}} }
+
+// Trigamma is ψ′(x) for x > 0. It has no derivative here.
+func Trigamma(dims int) Op { return Op{elementwise{kind{dims: dims}, "trigamma"}} }
+
+func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+
+func sigmoid(x float64) float64 {
+	if x >= 0 {
+		return 1 / (1 + math.Exp(-x))
+	}
+	e := math.Exp(x)
+	return e / (1 + e)
+}
+
+func lgamma(x float64) float64 {
+	l, _ := math.Lgamma(x)
+	return l
+}
+
+// functions gives f and, where it exists, f′ as an op of x and y = f(x).
+var functions = map[string]struct {
+	f     func(float64) float64
+	slope func(c *grads, dims int, x, y *gorgonia.Node) *gorgonia.Node
+}{
+	"softplus": {softplus, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Sigmoid(dims), x) }},
+	"sigmoid":  {sigmoid, func(c *grads, dims int, _, y *gorgonia.Node) *gorgonia.Node { return c.apply(logisticSlope(dims), y) }},
+	"relu": {func(x float64) float64 { return max(x, 0) },
+		func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(positive(dims), x) }},
+	"exp":     {math.Exp, func(_ *grads, _ int, _, y *gorgonia.Node) *gorgonia.Node { return y }},
+	"lgamma":  {lgamma, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Digamma(dims), x) }},
+	"digamma": {mathext.Digamma, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Trigamma(dims), x) }},
+
+	"trigamma": {f: func(x float64) float64 { return mathext.Zeta(2, x) }},
+	"y(1-y)":   {f: func(y float64) float64 { return y * (1 - y) }},
+	"positive": {f: func(x float64) float64 {
+		if x > 0 {
+			return 1
+		}
+		return 0
+	}},
+}
+
+func logisticSlope(dims int) Op { return Op{elementwise{kind{dims: dims}, "y(1-y)"}} }
+func positive(dims int) Op      { return Op{elementwise{kind{dims: dims}, "positive"}} }
+
+type elementwise struct {
+	of kind
+	F  string
+}
+
+func (o elementwise) signature() []kind { return []kind{o.of, o.of} }
+
+func (elementwise) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+
+func (o elementwise) run(out gorgonia.Value, in []gorgonia.Value) {
+	f := functions[o.F].f
+	if isFloat32(out) {
+		mapTo(values[float32](out), values[float32](in[0]), f)
+	} else {
+		mapTo(values[float64](out), values[float64](in[0]), f)
+	}
+}
+
+func mapTo[F float](out, x []F, f func(float64) float64) {
+	parallel(len(x), 4096, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			out[i] = F(f(float64(x[i])))
+		}
+	})
+}
+
+func (o elementwise) wrt() []bool { return []bool{functions[o.F].slope != nil} }
+
+func (o elementwise) grad(in gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c grads
+	dx := c.apply(Times(o.of.dims), functions[o.F].slope(&c, o.of.dims, in[0], out), g)
+	return gorgonia.Nodes{dx}, c.err
+}

@@ -1,0 +1,90 @@
+package op
+
+import (
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Gather selects rows of a table (K×d) by codes (B×w) and lays the w rows of a
+// sample side by side: q = [c_s(1), …, c_s(w)], a B×(w·d) matrix. Its gradient
+// by the table is [ScatterAdd].
+func Gather() Op { return Op{gather{}} }
+
+// ScatterAdd is the transpose of Gather: it adds the w pieces of each row of x
+// (B×(w·d)) to the rows of a K×d table that codes (B×w) name,
+//
+//	T_k = Σ_{b,i: s(b,i)=k} x_b⁽ⁱ⁾
+//
+// With x the features this is the sum of the slots assigned to each codeword,
+// the quantity whose moving average makes a codebook.
+func ScatterAdd(k int) Op { return Op{scatterAdd{K: k}} }
+
+type gather struct{}
+
+func (gather) signature() []kind { return []kind{matrix, codes, matrix} }
+
+func (gather) shape(in []tensor.Shape) (tensor.Shape, error) {
+	return tensor.Shape{in[1][0], in[1][1] * in[0][1]}, nil
+}
+
+func (gather) run(out gorgonia.Value, in []gorgonia.Value) {
+	s, d := values[int32](in[1]), columns(in[0])
+	if isFloat32(out) {
+		gatherRows(values[float32](out), values[float32](in[0]), s, d)
+	} else {
+		gatherRows(values[float64](out), values[float64](in[0]), s, d)
+	}
+}
+
+func gatherRows[F float](q, table []F, s []int32, d int) {
+	for i, k := range s {
+		copy(q[i*d:(i+1)*d], table[int(k)*d:])
+	}
+}
+
+func (gather) wrt() []bool { return []bool{true, false} }
+
+func (gather) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c grads
+	dt := c.apply(ScatterAdd(in[0].Shape()[0]), in[1], g)
+	return gorgonia.Nodes{dt, nil}, c.err
+}
+
+type scatterAdd struct{ K int }
+
+func (scatterAdd) signature() []kind { return []kind{codes, matrix, matrix} }
+
+func (o scatterAdd) shape(in []tensor.Shape) (tensor.Shape, error) {
+	s, x := in[0], in[1]
+	if s[0] != x[0] || x[1]%s[1] != 0 {
+		return nil, errShapes
+	}
+	return tensor.Shape{o.K, x[1] / s[1]}, nil
+}
+
+func (scatterAdd) run(out gorgonia.Value, in []gorgonia.Value) {
+	s, d := values[int32](in[0]), columns(out)
+	if isFloat32(out) {
+		scatterRows(values[float32](out), values[float32](in[1]), s, d)
+	} else {
+		scatterRows(values[float64](out), values[float64](in[1]), s, d)
+	}
+}
+
+func scatterRows[F float](table, x []F, s []int32, d int) {
+	clear(table)
+	for i, k := range s {
+		row := table[int(k)*d : (int(k)+1)*d]
+		for j, v := range x[i*d : (i+1)*d] {
+			row[j] += v
+		}
+	}
+}
+
+func (scatterAdd) wrt() []bool { return []bool{false, true} }
+
+func (scatterAdd) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c grads
+	dx := c.apply(Gather(), g, in[0])
+	return gorgonia.Nodes{nil, dx}, c.err
+}

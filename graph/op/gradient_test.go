@@ -1,0 +1,154 @@
+package op_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"calibra/graph"
+	"calibra/graph/graphtest"
+	"calibra/graph/op"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// sample is a point at which an op is checked: named inputs, and the op of them.
+type sample struct {
+	inputs map[string][]int // shape of each differentiated input
+	of     func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node
+	shift  float64 // added to the standard normal inputs, for functions of x > 0
+}
+
+var (
+	fixedCodes  = graph.Codes([]int32{0, 2, 1, 2, 2, 0, 3, 1, 0, 2, 3, 3}, 3) // 4 rows of 3 slots, 4 codewords
+	fixedLabels = graph.Labels([]int{1, 0, 2, 1})
+)
+
+func unary(o op.Op, shift float64) sample {
+	return sample{map[string][]int{"x": {4, 3}}, func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(o, x["x"])
+	}, shift}
+}
+
+func binary(o op.Op, x, y []int) sample {
+	return sample{inputs: map[string][]int{"x": x, "y": y}, of: func(b *graph.Builder, n map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(o, n["x"], n["y"])
+	}}
+}
+
+// samples has a row for every kernel type with a derivative.
+var samples = map[string][]sample{
+	"gather": {{inputs: map[string][]int{"x": {4, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.Gather(), x["x"], b.Table("codes", fixedCodes))
+	}}},
+	"scatterAdd": {{inputs: map[string][]int{"x": {4, 6}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.ScatterAdd(4), b.Table("codes", fixedCodes), x["x"])
+	}}},
+	"mass": {{inputs: map[string][]int{"x": {3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.Mass(4), b.Table("codes", fixedCodes), x["x"])
+	}}},
+	"slotSum": {{inputs: map[string][]int{"x": {4, 4}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.SlotSum(), b.Table("codes", fixedCodes), x["x"])
+	}}},
+	"outer":      {binary(op.Outer(), []int{4, 3}, []int{4, 2})},
+	"outerLeft":  {binary(op.OuterLeft(), []int{4, 6}, []int{4, 2})},
+	"outerRight": {binary(op.OuterRight(), []int{4, 6}, []int{4, 3})},
+	"matMul":     {binary(op.MatMul(), []int{4, 3}, []int{3, 5}), binary(op.MatMulNT(), []int{4, 3}, []int{5, 3}), binary(op.MatMulTN(), []int{3, 4}, []int{3, 5})},
+	"addRow":     {binary(op.AddRow(), []int{4, 3}, []int{3})},
+	"sumRows":    {unary(op.SumRows(), 0)},
+	"repeatedRow": {{inputs: map[string][]int{"x": {3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.RepeatRow(4), x["x"])
+	}}},
+	"logSoftmax": {unary(op.LogSoftmax(), 0), {inputs: map[string][]int{"x": {5}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.LogSoftmaxVector(), x["x"])
+	}}},
+	"nll": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.NLL(x["x"], b.Table("labels", fixedLabels))
+	}}},
+	"weightedNLL": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		weights := graph.Tensor(tensor.Float64, []float64{.1, .2, .3, .4}, 4)
+		return b.Apply(op.WeightedNLL(), x["x"], b.Table("labels", fixedLabels), b.Table("weights", weights))
+	}}},
+	"elementwise": {unary(op.Softplus(2), 0), unary(op.Sigmoid(2), 0), unary(op.ReLU(2), 0), unary(op.Exp(2), 0), unary(op.Lgamma(2), 4), unary(op.Digamma(2), 4)},
+	"plus":        {binary(op.Plus(2), []int{4, 3}, []int{4, 3})},
+	"times":       {binary(op.Times(2), []int{4, 3}, []int{4, 3})},
+	"scale":       {unary(op.Scale(2, -1.7), 0)},
+	"sum":         {unary(op.Sum(2), 0)},
+	"fill": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.Fill(2), x["x"], b.Apply(op.Sum(2), b.Times(x["x"], x["x"])))
+	}}},
+	"dirichlet": {binary(op.DirichletScores(1), []int{4, 9}, []int{4, 3}), binary(op.DirichletScores(0), []int{4, 9}, []int{4, 3})},
+}
+
+// TestGradients contracts each op's output with fixed random numbers, squared so
+// that every op's gradient depends on its input, and checks the whole.
+func TestGradients(t *testing.T) {
+	for name, variants := range samples {
+		for i, s := range variants {
+			t.Run(name, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(1, uint64(i)))
+				w := graph.NewWeights(tensor.Float64)
+				for _, input := range []string{"x", "y"} {
+					if shape, ok := s.inputs[input]; ok {
+						w.Add(input, normals(rng, tensor.Shape(shape).TotalSize(), s.shift), shape...)
+					}
+				}
+				graphtest.Gradient(t, w, 4, func(b *graph.Builder) *gorgonia.Node {
+					x := map[string]*gorgonia.Node{}
+					for _, input := range w.Names() {
+						x[input] = b.Weight(input)
+					}
+					y := s.of(b, x)
+					if b.Err() != nil || y.IsScalar() {
+						return y
+					}
+					rng := rand.New(rand.NewPCG(2, 2))
+					c := graph.Tensor(tensor.Float64, normals(rng, y.Shape().TotalSize(), 0), y.Shape()...)
+					return b.Apply(op.Sum(y.Dims()), b.Times(b.Table("contraction", c), b.Times(y, y)))
+				})
+			})
+		}
+	}
+}
+
+func normals(rng *rand.Rand, n int, shift float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64() + shift
+	}
+	return x
+}
+
+// TestEveryDerivativeIsChecked reads the package's source: each type with a wrt
+// method must have a row in samples.
+func TestEveryDerivativeIsChecked(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Name.Name != "wrt" || f.Recv == nil {
+				continue
+			}
+			found++
+			kernel := f.Recv.List[0].Type.(*ast.Ident).Name
+			if len(samples[kernel]) == 0 {
+				t.Errorf("op %s has a derivative and no row in samples", kernel)
+			}
+		}
+	}
+	if found != len(samples) {
+		t.Errorf("%d kernels have a derivative, samples has %d rows", found, len(samples))
+	}
+}

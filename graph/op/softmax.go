@@ -1,0 +1,86 @@
+package op
+
+import (
+	"math"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// LogSoftmax is x_j − log Σ_l exp x_l along each row of X (B×C), computed from the
+// row's maximum so that no finite input overflows.
+//
+// Gorgonia's own LogSoftMax cannot stand beside its SoftMax of the same input: the
+// two hash to one node.
+func LogSoftmax() Op { return Op{logSoftmax{matrix}} }
+
+// LogSoftmaxVector is [LogSoftmax] of a vector (C).
+func LogSoftmaxVector() Op { return Op{logSoftmax{vector}} }
+
+type logSoftmax struct{ of kind }
+
+func (o logSoftmax) signature() []kind { return []kind{o.of, o.of} }
+
+func (logSoftmax) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+
+func (logSoftmax) run(out gorgonia.Value, in []gorgonia.Value) {
+	c := columns(out)
+	if isFloat32(out) {
+		logSoftmaxRows(values[float32](out), values[float32](in[0]), c)
+	} else {
+		logSoftmaxRows(values[float64](out), values[float64](in[0]), c)
+	}
+}
+
+func logSoftmaxRows[F float](out, x []F, c int) {
+	for b := 0; b < len(x); b += c {
+		row := x[b : b+c]
+		top := row[0]
+		for _, v := range row[1:] {
+			top = max(top, v)
+		}
+		var sum float64
+		for _, v := range row {
+			sum += math.Exp(float64(v - top))
+		}
+		logSum := top + F(math.Log(sum))
+		for j, v := range row {
+			out[b+j] = v - logSum
+		}
+	}
+}
+
+func (logSoftmax) wrt() []bool { return []bool{true} }
+
+func (o logSoftmax) grad(_ gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c grads
+	return gorgonia.Nodes{c.apply(Op{logSoftmaxGrad(o)}, out, g)}, c.err
+}
+
+// logSoftmaxGrad is g_j − p_j Σ_l g_l with p = exp(log p), from log p and g.
+type logSoftmaxGrad struct{ of kind }
+
+func (o logSoftmaxGrad) signature() []kind { return []kind{o.of, o.of, o.of} }
+
+func (logSoftmaxGrad) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+
+func (logSoftmaxGrad) run(out gorgonia.Value, in []gorgonia.Value) {
+	c := columns(out)
+	if isFloat32(out) {
+		logSoftmaxGradRows(values[float32](out), values[float32](in[0]), values[float32](in[1]), c)
+	} else {
+		logSoftmaxGradRows(values[float64](out), values[float64](in[0]), values[float64](in[1]), c)
+	}
+}
+
+func logSoftmaxGradRows[F float](out, logp, g []F, c int) {
+	for b := 0; b < len(g); b += c {
+		var sum F
+		for _, v := range g[b : b+c] {
+			sum += v
+		}
+		for j := b; j < b+c; j++ {
+			out[j] = g[j] - F(math.Exp(float64(logp[j])))*sum
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"calibra/graph/op"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Program executes the part of a graph that its outputs need, in memory that is
+// allocated once. It is not safe for concurrent use.
+type Program struct {
+	steps   []instruction
+	values  []gorgonia.Value
+	nodes   []*gorgonia.Node // what values[i] is the value of
+	outputs []int
+	updates []commit
+}
+
+type instruction struct {
+	op     gorgonia.Op
+	inputs []int
+	args   []gorgonia.Value // scratch for the values of inputs
+	output int
+}
+
+type commit struct {
+	weight *tensor.Dense
+	source int
+}
+
+// Compile turns what b describes into a program for the given outputs and for
+// b's updates.
+func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	p := &Program{}
+	place := map[int64]int{}
+	var visit func(n *gorgonia.Node) (int, error)
+	visit = func(n *gorgonia.Node) (int, error) {
+		if i, done := place[n.ID()]; done {
+			return i, nil
+		}
+		var inputs []int
+		for children := b.g.From(n.ID()); children.Next(); {
+			i, err := visit(children.Node().(*gorgonia.Node))
+			if err != nil {
+				return 0, err
+			}
+			inputs = append(inputs, i)
+		}
+		v, err := initial(n, len(inputs))
+		if err != nil {
+			return 0, err
+		}
+		i := len(p.values)
+		place[n.ID()] = i
+		p.values, p.nodes = append(p.values, v), append(p.nodes, n)
+		if len(inputs) > 0 {
+			p.steps = append(p.steps, instruction{n.Op(), inputs, make([]gorgonia.Value, len(inputs)), i})
+		}
+		return i, nil
+	}
+	for _, n := range outputs {
+		i, err := visit(n)
+		if err != nil {
+			return nil, err
+		}
+		p.outputs = append(p.outputs, i)
+	}
+	for _, u := range b.updates {
+		i, err := visit(u.node)
+		if err != nil {
+			return nil, err
+		}
+		p.updates = append(p.updates, commit{u.weight, i})
+	}
+	return p, nil
+}
+
+// initial is the value of a leaf, or the memory for the result of an operation.
+func initial(n *gorgonia.Node, inputs int) (gorgonia.Value, error) {
+	switch o := n.Op(); {
+	case o == nil && n.Value() == nil:
+		return nil, fmt.Errorf("graph: input %q has no value", n.Name())
+	case o == nil:
+		return n.Value(), nil
+	case keepsState(o):
+		return nil, fmt.Errorf("graph: %v draws from the clock or keeps state: pass masks and statistics as inputs", o)
+	case inputs > 0:
+		return op.Zero(n.Dtype(), n.Shape()), nil
+	case strings.HasPrefix(o.String(), "const"):
+		return o.Do()
+	default:
+		return nil, fmt.Errorf("graph: %v draws from the clock: pass the random values as an input", o)
+	}
+}
+
+// keepsState tells the ops of Gorgonia (Dropout, BatchNorm) whose result depends
+// on more than their inputs.
+func keepsState(o gorgonia.Op) bool {
+	_, moded := o.(gorgonia.TrainModeOp)
+	return moded
+}
+
+// Run computes all outputs and updates; the updates wait for Commit.
+func (p *Program) Run() error {
+	for i := range p.steps {
+		s := &p.steps[i]
+		for j, k := range s.inputs {
+			s.args[j] = p.values[k]
+		}
+		if o, ours := s.op.(op.Op); ours {
+			if _, err := o.UsePreallocDo(p.values[s.output], s.args...); err != nil {
+				return err
+			}
+			continue
+		}
+		v, err := s.op.Do(s.args...)
+		if err != nil {
+			return fmt.Errorf("graph: %v: %w", s.op, err)
+		}
+		p.values[s.output] = v
+	}
+	return nil
+}
+
+// Output is the value of the i-th output after Run. The next Run overwrites it.
+func (p *Program) Output(i int) gorgonia.Value { return p.values[p.outputs[i]] }
+
+// Commit writes the updates of the last Run into their weights.
+func (p *Program) Commit() error {
+	for _, u := range p.updates {
+		if err := tensor.Copy(u.weight, p.values[u.source].(*tensor.Dense)); err != nil {
+			return fmt.Errorf("graph: commit: %w", err)
+		}
+	}
+	return nil
+}
+
+// NonFinite names the first value of the last Run that holds a NaN or an
+// infinity, or is empty.
+func (p *Program) NonFinite() string {
+	for i, v := range p.values {
+		if v.Dtype() == tensor.Int32 {
+			continue
+		}
+		for _, x := range Float64s(v) {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				if n := p.nodes[i]; n.Op() != nil {
+					return n.Op().String()
+				}
+				return p.nodes[i].Name()
+			}
+		}
+	}
+	return ""
+}

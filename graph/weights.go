@@ -1,0 +1,122 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorgonia.org/tensor"
+)
+
+// Weights is an ordered set of named tensors of one float type. Names are paths,
+// "bilinear/receiver". A weight is learned, or it is state that a graph updates
+// without a gradient, such as the moving averages of a codebook.
+type Weights struct {
+	dtype   tensor.Dtype
+	names   []string
+	tensors map[string]*tensor.Dense
+	state   map[string]bool
+}
+
+// NewWeights is an empty set for tensors of type dt, tensor.Float32 or
+// tensor.Float64.
+func NewWeights(dt tensor.Dtype) *Weights {
+	return &Weights{dtype: dt, tensors: map[string]*tensor.Dense{}, state: map[string]bool{}}
+}
+
+// Add appends a learned weight with the given values, row by row. It panics if
+// the name is taken or the number of values is not the shape's.
+func (w *Weights) Add(name string, values []float64, shape ...int) {
+	if _, taken := w.tensors[name]; taken {
+		panic(fmt.Sprintf("graph: weight %q is added twice", name))
+	}
+	if n := tensor.Shape(shape).TotalSize(); n != len(values) {
+		panic(fmt.Sprintf("graph: weight %q of shape %v is given %d values", name, shape, len(values)))
+	}
+	w.names = append(w.names, name)
+	w.tensors[name] = Tensor(w.dtype, values, shape...)
+}
+
+// AddState appends a weight without a gradient. It panics as Add does.
+func (w *Weights) AddState(name string, values []float64, shape ...int) {
+	w.Add(name, values, shape...)
+	w.state[name] = true
+}
+
+// Dtype is the float type of every weight.
+func (w *Weights) Dtype() tensor.Dtype { return w.dtype }
+
+// Names lists all weights in the order of addition.
+func (w *Weights) Names() []string { return slices.Clone(w.names) }
+
+// Learned lists the weights that have a gradient, in the order of addition.
+func (w *Weights) Learned() []string {
+	return slices.DeleteFunc(w.Names(), func(name string) bool { return w.state[name] })
+}
+
+// Has tells whether there is a weight of that name.
+func (w *Weights) Has(name string) bool { return w.tensors[name] != nil }
+
+// Tensor is the weight itself, not a copy. It panics on an unknown name.
+func (w *Weights) Tensor(name string) *tensor.Dense {
+	t, ok := w.tensors[name]
+	if !ok {
+		panic(fmt.Sprintf("graph: there is no weight %q among %s", name, strings.Join(w.names, ", ")))
+	}
+	return t
+}
+
+// Float64s is a copy of a weight's values in float64.
+func (w *Weights) Float64s(name string) []float64 { return Float64s(w.Tensor(name)) }
+
+// Clone is a deep copy.
+func (w *Weights) Clone() *Weights { return w.As(w.dtype) }
+
+// As is a deep copy in another float type.
+func (w *Weights) As(dt tensor.Dtype) *Weights {
+	c := NewWeights(dt)
+	for _, name := range w.names {
+		c.Add(name, w.Float64s(name), w.tensors[name].Shape()...)
+		c.state[name] = w.state[name]
+	}
+	return c
+}
+
+// Set overwrites the values of w by those of src, which must have the same names,
+// shapes and float type; it panics otherwise. Memory stays where it is, so graphs
+// that refer to w see the new values.
+func (w *Weights) Set(src *Weights) {
+	if !slices.Equal(w.names, src.names) {
+		panic(fmt.Sprintf("graph: weights %v are set from %v", w.names, src.names))
+	}
+	for _, name := range w.names {
+		if err := tensor.Copy(w.tensors[name], src.Tensor(name)); err != nil {
+			panic(fmt.Sprintf("graph: weight %q: %v", name, err))
+		}
+	}
+}
+
+// Join appends all weights of others, sharing their memory. It panics if a name
+// is taken or the float types differ.
+func (w *Weights) Join(others ...*Weights) *Weights {
+	for _, o := range others {
+		for _, name := range o.names {
+			if w.Has(name) || o.dtype != w.dtype {
+				panic(fmt.Sprintf("graph: weight %q cannot be joined", name))
+			}
+			w.names = append(w.names, name)
+			w.tensors[name] = o.tensors[name]
+			w.state[name] = o.state[name]
+		}
+	}
+	return w
+}
+
+// Size is the number of learned values.
+func (w *Weights) Size() int {
+	n := 0
+	for _, name := range w.Learned() {
+		n += w.tensors[name].DataSize()
+	}
+	return n
+}
