@@ -1,0 +1,64 @@
+package metrics
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// onEdge is how near to an edge a probability counts as on it. A round probability
+// such as 3/15 that travelled as its logarithm comes back a few ulp (1e-16) off;
+// float32 probabilities lie 1e-8 apart.
+const onEdge = 1e-12
+
+// assign puts each probability into a bin and returns the indices: bin k is
+// [e_k, e_{k+1}), the last one closed.
+func assign(p []float64, bins int, how Binning) []uint16 {
+	of := make([]uint16, len(p))
+	switch how {
+	case EqualWidth:
+		for i, x := range p {
+			k := int(math.Floor((x + onEdge) * float64(bins)))
+			of[i] = uint16(min(max(k, 0), bins-1))
+		}
+	case Quantile:
+		edges := quantileEdges(p, bins)
+		for i, x := range p {
+			// the first edge above x closes its bin
+			k := sort.Search(len(edges), func(k int) bool { return edges[k] > x+onEdge }) - 1
+			of[i] = uint16(min(max(k, 0), bins-1))
+		}
+	}
+	return of
+}
+
+// quantileEdges are the bins+1 quantiles 0, 1/bins, …, 1 of x by linear
+// interpolation of the order statistics (type 7 of Hyndman and Fan 1996). The
+// position k(n−1)/bins is kept as an integer fraction, so that an edge which falls
+// on a value equals it.
+func quantileEdges(x []float64, bins int) []float64 {
+	sorted := slices.Clone(x)
+	slices.Sort(sorted)
+	edges := make([]float64, bins+1)
+	for k := range edges {
+		position := k * (len(sorted) - 1)
+		i, fraction := position/bins, float64(position%bins)/float64(bins)
+		edges[k] = sorted[i]
+		if fraction > 0 {
+			edges[k] += fraction * (sorted[i+1] - sorted[i])
+		}
+	}
+	return edges
+}
+
+// quantileBins puts each value into one of the quantile bins of x, bin k being
+// (q_k, q_{k+1}] and the first one closed.
+func quantileBins(x []float64, bins int) []int {
+	edges := quantileEdges(x, bins)
+	of := make([]int, len(x))
+	for i, v := range x {
+		// sort.SearchFloat64s counts the edges below v
+		of[i] = min(max(sort.SearchFloat64s(edges, v)-1, 0), bins-1)
+	}
+	return of
+}

@@ -1,0 +1,39 @@
+// Package metrics measures how far predicted class probabilities can be trusted,
+// globally and locally, and how far the measurement itself can be.
+//
+// It sees numbers only: an N×C matrix of log-probabilities, N labels, and for the
+// local metrics an N×d embedding. Letters are those of package data; p_ic is the
+// probability of class c in row i, y_i its label, e_ic = p_ic − 1[y_i = c] the residual.
+//
+// # Global metrics
+//
+// Accuracy, NLL and the Brier score need no bins. The others cut the unit interval
+// into 15 bins of equal width (or at quantiles), bin k being [e_k, e_{k+1}):
+//
+//	ECE    Σ_c w_c Σ_b |B_bc|/n · |freq_c(B_bc) − conf_c(B_bc)|       class-wise, Kull et al. 2019
+//	ECE    Σ_b |B_b|/n · |acc(B_b) − conf(B_b)|                       of the top class, Naeini et al. 2015
+//	MCE    Σ_c w_c max_b |freq_c(B_bc) − conf_c(B_bc)|
+//	ECCE   Σ_c w_c Σ_b |Σ_{i≤b} |B_ic|/n · (freq_c(B_ic) − conf_c(B_ic))|   Arrieta-Ibarra et al. 2022
+//
+// where B_bc are the rows whose p_ic lies in bin b, and w_c = 1/C or any weights of sum 1.
+//
+// # Local metrics
+//
+// A local metric replaces the mean of a bin by a kernel mean around each of its rows,
+//
+//	r_ic = Σ_{j∈B(i)} K_ij e_jc / Σ_{j∈B(i)} K_ij ,   K_ij = exp(−‖z_i − z_j‖²/(2γ²))
+//
+// (Luo et al. 2022; the multiclass form is the paper's appendix, Metrics). The
+// effective sample size of the neighbourhood is ESS_i = (Σ_j K_ij)² / Σ_j K_ij² over j ≠ i.
+//
+// # Two protocols
+//
+// The paper's text and the code behind its tables differ, and both are kept:
+//
+//	        bins B(i)              LCE                       MLCE                    ECCE_c
+//	Tables  of p_ic, per class,    Σ_c w_c mean_i |r_ic|     Σ_c w_c max_i |r_ic|    mean over non-empty bins
+//	        more than 20 rows
+//	Formula of the top confidence  mean_i Σ_c w_c |r_ic|     max_i Σ_c |r_ic|        sum over all bins
+//
+// The other metrics are the same in both.
+package metrics

@@ -1,0 +1,194 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Local holds what local metrics say of each row.
+type Local struct {
+	// Residual is N×C: the kernel mean of p_jc − 1[y_j = c] over the rows j in the
+	// bin of row i (i included), NaN where the bin was skipped.
+	Residual *mat.Dense
+	// ESS is N×C: the effective sample size (Σ_j K_ij)² / Σ_j K_ij² over the same
+	// rows without i, 0 for a row with no neighbour within reach of the kernel, NaN
+	// where the bin was skipped.
+	ESS *mat.Dense
+	// LCE is N: each row's share of the local calibration error; its mean is LCE.
+	LCE []float64
+}
+
+// local measures the kernel residuals of b in the embedding z, N×d.
+func (b *binned) local(ctx context.Context, z *mat.Dense) (*Local, error) {
+	if rows, dim := z.Dims(); rows != b.rows || dim == 0 {
+		return nil, fmt.Errorf("metrics: the embedding is %d×%d: want one row for each of the %d predictions", rows, dim, b.rows)
+	}
+	positions, err := newScaled(z, b.settings.Bandwidth)
+	if err != nil {
+		return nil, err
+	}
+	out := &Local{
+		Residual: filledDense(b.rows, b.classes, math.NaN()),
+		ESS:      filledDense(b.rows, b.classes, math.NaN()),
+	}
+	parts := b.parts(positions)
+	done, total := 0, 0
+	for _, n := range parts {
+		total += n.rows
+	}
+	for _, n := range parts {
+		progress := func(rows int) {
+			done += rows
+			if b.settings.Progress != nil {
+				b.settings.Progress(done, total)
+			}
+		}
+		if err := n.each(ctx, progress, func(t *stripe) { t.write(out) }); err != nil {
+			return nil, fmt.Errorf("metrics: measure locally: %w", err)
+		}
+	}
+	out.LCE = b.shares(out.Residual)
+	return out, nil
+}
+
+// parts are the sets of rows within which rows are neighbours: all rows with one
+// binning per class in the Tables protocol, each bin of the top confidence in the
+// Formula protocol.
+func (b *binned) parts(z *scaled) []*neighbours {
+	if b.settings.Protocol == Tables {
+		all := make([]int, b.rows)
+		for i := range all {
+			all[i] = i
+		}
+		return []*neighbours{newNeighbours(b.sample, z, all, b.class, b.settings.Bins, b.settings.SmallBin)}
+	}
+	members := make([][]int, b.settings.Bins)
+	for i, k := range b.topLabel {
+		members[k] = append(members[k], i)
+	}
+	oneBin := make([][]uint16, b.classes)
+	same := make([]uint16, b.rows)
+	for c := range oneBin {
+		oneBin[c] = same
+	}
+	var parts []*neighbours
+	for _, rows := range members {
+		if len(rows) > 0 {
+			parts = append(parts, newNeighbours(b.sample, z, rows, oneBin, 1, 0))
+		}
+	}
+	return parts
+}
+
+// write puts the stripe's residuals (R_ic + e_ic)/(S_ic + 1), K_ii being 1, and
+// effective sample sizes S_ic²/Q_ic where they belong.
+func (t *stripe) write(out *Local) {
+	for l := range t.count {
+		j := t.first + l
+		residual, ess := out.Residual.RawRowView(t.order[j]), out.ESS.RawRowView(t.order[j])
+		for c := range t.classes {
+			if t.own[c*t.rows+j] == skipped {
+				continue
+			}
+			at := c*lanes + l
+			r, s, q := t.total.r[at], t.total.s[at], t.total.q[at]
+			residual[c] = (r + t.residual[j*t.classes+c]) / (s + 1)
+			ess[c] = 0
+			if q > 0 {
+				ess[c] = s * s / q
+			}
+		}
+	}
+}
+
+// shares are the N terms of which LCE is the mean, NaN when no bin was measured.
+// In the Tables protocol a class without a bin large enough leaves the average to
+// the others.
+func (b *binned) shares(residual *mat.Dense) []float64 {
+	scale, measured := b.classScale(residual)
+	share := make([]float64, b.rows)
+	if measured == 0 {
+		for i := range share {
+			share[i] = math.NaN()
+		}
+		return share
+	}
+	for i := range share {
+		for c, r := range residual.RawRowView(i) {
+			if !math.IsNaN(r) {
+				share[i] += scale[c] * math.Abs(r)
+			}
+		}
+	}
+	return share
+}
+
+// classScale is w_c/measured · N/kept_c, where measured is the weight of the classes that kept any row.
+func (b *binned) classScale(residual *mat.Dense) (scale []float64, measured float64) {
+	scale = make([]float64, b.classes)
+	for c := range scale {
+		if kept := keptRows(residual, c); kept > 0 {
+			scale[c] = b.weights[c] * float64(b.rows) / float64(kept)
+			measured += b.weights[c]
+		}
+	}
+	for c := range scale {
+		scale[c] /= measured
+	}
+	return scale, measured
+}
+
+func keptRows(residual *mat.Dense, c int) (kept int) {
+	rows, _ := residual.Dims()
+	for i := range rows {
+		if !math.IsNaN(residual.At(i, c)) {
+			kept++
+		}
+	}
+	return kept
+}
+
+// lce and mlce of residuals (N×C, NaN where skipped), NaN when all are.
+//
+//	Tables:  LCE = Σ_c w_c · mean_i |r_ic|,  MLCE = Σ_c w_c · max_i |r_ic|
+//	Formula: LCE = mean_i Σ_c w_c |r_ic|,    MLCE = max_i Σ_c |r_ic|
+func (b *binned) summarize(v *Values, local *Local) {
+	v[LCE] = mean(local.LCE)
+	v[MLCE] = 0
+	if b.settings.Protocol == Formula {
+		for i := range b.rows {
+			var norm float64
+			for _, r := range local.Residual.RawRowView(i) {
+				norm += math.Abs(r)
+			}
+			v[MLCE] = max(v[MLCE], norm)
+		}
+		return
+	}
+	most := make([]float64, b.classes)
+	var measured float64
+	for c := range most {
+		if keptRows(local.Residual, c) == 0 {
+			continue
+		}
+		measured += b.weights[c]
+		for i := range b.rows {
+			if r := math.Abs(local.Residual.At(i, c)); r > most[c] {
+				most[c] = r
+			}
+		}
+		v[MLCE] += b.weights[c] * most[c]
+	}
+	v[MLCE] /= measured
+}
+
+func filledDense(rows, cols int, x float64) *mat.Dense {
+	data := make([]float64, rows*cols)
+	for i := range data {
+		data[i] = x
+	}
+	return mat.NewDense(rows, cols, data)
+}

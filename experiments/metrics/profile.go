@@ -1,0 +1,64 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+)
+
+// Profile is local error along a quantity of the rows, in quantile bins that each
+// class forms of its own rows; the classes are averaged by their row counts.
+type Profile struct {
+	LCE   []float64 `json:"lce"`   // mean |residual| of the bin
+	At    []float64 `json:"at"`    // mean of the quantity in the bin
+	Count []int     `json:"count"` // pairs of row and class in the bin
+}
+
+// ESSProfile is the local error along the effective sample size of the
+// neighbourhood (section 4, figure "local calibration in density-based sub-bins").
+func (l *Local) ESSProfile(bins int) Profile {
+	return l.profile(bins, func(i, c int) float64 { return l.ESS.At(i, c) })
+}
+
+// ProfileBy is the local error along a value of each row, such as its distance to
+// the codeword it was assigned to. by holds N finite values.
+func (l *Local) ProfileBy(by []float64, bins int) (Profile, error) {
+	rows, _ := l.Residual.Dims()
+	if len(by) != rows {
+		return Profile{}, fmt.Errorf("metrics: profile: %d values for %d rows: give one value per row", len(by), rows)
+	}
+	for i, x := range by {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return Profile{}, fmt.Errorf("metrics: profile: the value of row %d is %v: want a finite number", i, x)
+		}
+	}
+	return l.profile(bins, func(i, _ int) float64 { return by[i] }), nil
+}
+
+func (l *Local) profile(bins int, at func(i, c int) float64) Profile {
+	p := Profile{LCE: make([]float64, bins), At: make([]float64, bins), Count: make([]int, bins)}
+	rows, classes := l.Residual.Dims()
+	x, gap := make([]float64, 0, rows), make([]float64, 0, rows)
+	for c := range classes {
+		x, gap = x[:0], gap[:0]
+		for i := range rows {
+			if r := l.Residual.At(i, c); !math.IsNaN(r) {
+				x, gap = append(x, at(i, c)), append(gap, math.Abs(r))
+			}
+		}
+		if len(x) == 0 {
+			continue
+		}
+		for i, b := range quantileBins(x, bins) {
+			p.LCE[b] += gap[i]
+			p.At[b] += x[i]
+			p.Count[b]++
+		}
+	}
+	for b, n := range p.Count {
+		if n > 0 {
+			p.LCE[b] /= float64(n)
+			p.At[b] /= float64(n)
+		}
+	}
+	return p
+}

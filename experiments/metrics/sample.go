@@ -1,0 +1,88 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// sumTolerance is how far a row's probabilities may sum from 1: float32 softmaxes
+// of a thousand classes stay below 1e-4, a row of logits does not.
+const sumTolerance = 1e-3
+
+// leastLogProb bounds the cost of a label that was given probability 0: ln ε of
+// float64, the bound of scikit-learn's log_loss since 1.2.
+var leastLogProb = math.Log(0x1p-52)
+
+// sample is a checked set of predictions, exponentiated once.
+type sample struct {
+	rows, classes int
+	prob          []float64 // N×C, p_ic
+	logProb       []float64 // N, log p of the row's label, bounded below
+	label         []int     // N
+	top           []int     // N, the class of the largest probability, the first among equals
+}
+
+func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
+	if logProbs == nil || logProbs.IsEmpty() {
+		return nil, fmt.Errorf("metrics: there are no predictions to measure: give at least one row")
+	}
+	n, classes := logProbs.Dims()
+	if len(labels) != n {
+		return nil, fmt.Errorf("metrics: %d rows of predictions but %d labels: give one label per row", n, len(labels))
+	}
+	if classes < 2 {
+		return nil, fmt.Errorf("metrics: predictions have %d class: want two or more", classes)
+	}
+	s := &sample{
+		rows: n, classes: classes,
+		prob:    make([]float64, n*classes),
+		logProb: make([]float64, n),
+		label:   labels,
+		top:     make([]int, n),
+	}
+	for i := range n {
+		row := logProbs.RawRowView(i)
+		p := s.prob[i*classes : (i+1)*classes]
+		var sum float64
+		for c, lp := range row {
+			if math.IsNaN(lp) || math.IsInf(lp, 1) {
+				return nil, fmt.Errorf("metrics: row %d: the log-probability of class %d is %v: predictions must be numbers", i, c, lp)
+			}
+			p[c] = math.Exp(lp)
+			sum += p[c]
+			if p[c] > p[s.top[i]] {
+				s.top[i] = c
+			}
+		}
+		if !(math.Abs(sum-1) <= sumTolerance) {
+			return nil, fmt.Errorf("metrics: row %d: the probabilities sum to %.6g: want 1 ± %g", i, sum, sumTolerance)
+		}
+		y := labels[i]
+		if y < 0 || y >= classes {
+			return nil, fmt.Errorf("metrics: row %d: label %d: want 0 to %d", i, y, classes-1)
+		}
+		s.logProb[i] = max(row[y], leastLogProb)
+	}
+	return s, nil
+}
+
+// residual is e_ic = p_ic − 1[y_i = c].
+func (s *sample) residual(i, c int) float64 {
+	e := s.prob[i*s.classes+c]
+	if s.label[i] == c {
+		e--
+	}
+	return e
+}
+
+// confidence is max_c p_ic.
+func (s *sample) confidence(i int) float64 { return s.prob[i*s.classes+s.top[i]] }
+
+// column copies p_·c into dst, N values.
+func (s *sample) column(dst []float64, c int) {
+	for i := range dst {
+		dst[i] = s.prob[i*s.classes+c]
+	}
+}

@@ -1,0 +1,171 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+)
+
+// Protocol says which of two definitions of the multiclass metrics is meant.
+// They differ in ECCE, LCE and MLCE; see the package documentation.
+type Protocol int
+
+const (
+	// Tables is what the paper's tables were made with: local bins by each class's
+	// own probability, thinly populated bins skipped, ECCE divided by the number of
+	// non-empty bins, MLCE the class average of the maxima.
+	Tables Protocol = iota
+	// Formula is the paper's appendix (Metrics) as printed: local bins by top
+	// confidence, none skipped, the 1-norm over classes, ECCE summed over all bins,
+	// MLCE the maximum of the norm.
+	Formula
+)
+
+func (p Protocol) String() string {
+	switch p {
+	case Tables:
+		return "tables"
+	case Formula:
+		return "formula"
+	}
+	return fmt.Sprintf("Protocol(%d)", int(p))
+}
+
+// MarshalText writes the protocol's name.
+func (p Protocol) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads "tables" or "formula".
+func (p *Protocol) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "tables":
+		*p = Tables
+	case "formula":
+		*p = Formula
+	default:
+		return fmt.Errorf("metrics: protocol %q: want tables or formula", text)
+	}
+	return nil
+}
+
+// Binning says how the unit interval of probabilities is cut.
+type Binning int
+
+const (
+	// EqualWidth cuts [0, 1] into bins of one width.
+	EqualWidth Binning = iota
+	// Quantile cuts at the quantiles of the probabilities at hand, so that each
+	// bin holds about as many rows.
+	Quantile
+)
+
+// Weighting says how the per-class values are averaged.
+type Weighting int
+
+const (
+	// Uniform gives every class the weight 1/C.
+	Uniform Weighting = iota
+	// Frequency gives class c the share of rows with label c.
+	Frequency
+)
+
+// Settings says what is measured. The zero value is the setting of the paper's tables.
+type Settings struct {
+	Protocol Protocol // default Tables
+
+	Bins    int     // bins of the unit interval; 0 means 15
+	Binning Binning // default EqualWidth
+
+	Weighting Weighting // default Uniform; ignored with ClassWeights, which must then be left at Uniform
+	// ClassWeights are C weights of any positive sum, or nil to use Weighting.
+	ClassWeights []float64
+
+	// Bandwidth is γ of the kernel exp(−‖z_i−z_j‖²/(2γ²)), in the embedding's units; 0 means 10.
+	Bandwidth float64
+	// SmallBin is the size up to which the Tables protocol skips a local bin; 0 means
+	// 20, and NoSmallBin skips none. Formula skips none and takes no SmallBin.
+	SmallBin int
+
+	// Progress, when set, is called now and then from one goroutine at a time with
+	// the kernel work done so far.
+	Progress func(done, total int)
+}
+
+// NoSmallBin is the SmallBin that keeps every local bin.
+const NoSmallBin = -1
+
+const (
+	defaultBins      = 15
+	defaultBandwidth = 10.0
+	defaultSmallBin  = 20
+)
+
+// filled returns s with its defaults written out, or an error that names the bad field.
+func (s Settings) filled(classes int) (Settings, error) {
+	switch {
+	case s.Protocol != Tables && s.Protocol != Formula:
+		return s, fmt.Errorf("metrics: settings: unknown protocol %v", s.Protocol)
+	case s.Binning != EqualWidth && s.Binning != Quantile:
+		return s, fmt.Errorf("metrics: settings: unknown binning %d", s.Binning)
+	case s.Weighting != Uniform && s.Weighting != Frequency:
+		return s, fmt.Errorf("metrics: settings: unknown weighting %d", s.Weighting)
+	case s.Bins < 0 || s.Bins > math.MaxUint16:
+		return s, fmt.Errorf("metrics: settings: %d bins: want 1 to %d", s.Bins, math.MaxUint16)
+	case s.Bandwidth < 0 || math.IsNaN(s.Bandwidth):
+		return s, fmt.Errorf("metrics: settings: bandwidth %v: want a positive number", s.Bandwidth)
+	case s.SmallBin < NoSmallBin:
+		return s, fmt.Errorf("metrics: settings: small bin of %d rows: want a count, or NoSmallBin", s.SmallBin)
+	case s.Protocol == Formula && s.SmallBin > 0:
+		return s, fmt.Errorf("metrics: settings: the formula protocol skips no bin, so SmallBin %d has no meaning", s.SmallBin)
+	case s.ClassWeights != nil && s.Weighting != Uniform:
+		return s, fmt.Errorf("metrics: settings: give ClassWeights or Weighting, not both")
+	case s.ClassWeights != nil && len(s.ClassWeights) != classes:
+		return s, fmt.Errorf("metrics: settings: %d class weights for %d classes", len(s.ClassWeights), classes)
+	}
+	var sum float64
+	for c, w := range s.ClassWeights {
+		if !(w >= 0) || math.IsInf(w, 1) {
+			return s, fmt.Errorf("metrics: settings: weight of class %d is %v: want a finite number ≥ 0", c, w)
+		}
+		sum += w
+	}
+	if s.ClassWeights != nil && sum == 0 {
+		return s, fmt.Errorf("metrics: settings: the class weights are all zero")
+	}
+	if s.Bins == 0 {
+		s.Bins = defaultBins
+	}
+	if s.Bandwidth == 0 {
+		s.Bandwidth = defaultBandwidth
+	}
+	switch {
+	case s.SmallBin == NoSmallBin || s.Protocol == Formula:
+		s.SmallBin = 0
+	case s.SmallBin == 0:
+		s.SmallBin = defaultSmallBin
+	}
+	return s, nil
+}
+
+// classWeights are C weights that sum to 1.
+func (s Settings) classWeights(labels []int, classes int) []float64 {
+	weights := make([]float64, classes)
+	switch {
+	case s.ClassWeights != nil:
+		copy(weights, s.ClassWeights)
+	case s.Weighting == Frequency:
+		for _, y := range labels {
+			weights[y]++
+		}
+	default:
+		for c := range weights {
+			weights[c] = 1
+		}
+	}
+	var sum float64
+	for _, w := range weights {
+		sum += w
+	}
+	for c := range weights {
+		weights[c] /= sum
+	}
+	return weights
+}

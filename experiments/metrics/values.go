@@ -1,0 +1,86 @@
+package metrics
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// Metric names one number of a table. Its String is its key in every result file.
+type Metric int
+
+// The metrics, in the order of the result files.
+const (
+	Accuracy Metric = iota // share of rows whose top class is the label
+	NLL                    // mean negative log-probability of the label, nats
+	Brier                  // mean squared distance of the row to the one-hot label
+	ECE                    // class-wise expected calibration error
+	TopECE                 // expected calibration error of the top class's confidence
+	MCE                    // class average of the largest gap of any bin
+	ECCE                   // expected cumulative calibration error
+	LCE                    // local calibration error
+	MLCE                   // maximum local calibration error
+	Metrics                // how many there are
+)
+
+var metricNames = [Metrics]struct{ key, title string }{
+	{"accuracy", "ACC"}, {"nll", "NLL"}, {"brier", "Brier"}, {"ece", "ECE"}, {"ece_top", "ECE (top)"},
+	{"mce", "MCE"}, {"ecce", "ECCE"}, {"lce", "LCE"}, {"mlce", "MLCE"},
+}
+
+// String is the metric's key in result files: "accuracy", "ece", …
+func (m Metric) String() string {
+	if m < 0 || m >= Metrics {
+		return fmt.Sprintf("Metric(%d)", int(m))
+	}
+	return metricNames[m].key
+}
+
+// Title is the metric's column head in tables: "ACC", "ECE", …
+func (m Metric) Title() string { return metricNames[m].title }
+
+// HigherIsBetter holds for accuracy alone.
+func (m Metric) HigherIsBetter() bool { return m == Accuracy }
+
+// Local says whether the metric needs an embedding.
+func (m Metric) Local() bool { return m == LCE || m == MLCE }
+
+// Values holds one number per metric, NaN where it could not be measured: the
+// local ones without an embedding, or when every local bin was too small.
+type Values [Metrics]float64
+
+// unmeasured is Values before anything is known.
+func unmeasured() (v Values) {
+	for m := range v {
+		v[m] = math.NaN()
+	}
+	return v
+}
+
+// MarshalJSON writes an object with the metrics' keys, leaving out what could not be measured.
+func (v Values) MarshalJSON() ([]byte, error) {
+	return marshalByMetric(func(m Metric) (any, bool) { return v[m], !math.IsNaN(v[m]) })
+}
+
+// marshalByMetric writes an object of the metrics for which value says true, in their order.
+func marshalByMetric(value func(Metric) (any, bool)) ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for m := range Metrics {
+		x, ok := value(m)
+		if !ok {
+			continue
+		}
+		if out.Len() > 1 {
+			out.WriteByte(',')
+		}
+		text, err := json.Marshal(x)
+		if err != nil {
+			return nil, fmt.Errorf("metrics: write %v: %w", m, err)
+		}
+		fmt.Fprintf(&out, "%q:%s", m.String(), text)
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
