@@ -1,0 +1,178 @@
+//go:build amd64 && !noasm
+
+package simd
+
+import "golang.org/x/sys/cpu"
+
+// isa is the instruction set the kernels run on, chosen once at start-up.
+var isa = detect()
+
+func detect() instructionSet {
+	x := &cpu.X86
+	switch {
+	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512BW && x.HasAVX512VL && x.HasFMA:
+		return avx512
+	case x.HasAVX2 && x.HasFMA:
+		return avx2
+	}
+	return portable
+}
+
+func expKernel(dst, x []float32) {
+	switch {
+	case len(x) == 0:
+	case isa == avx512:
+		expAVX512(&dst[0], &x[0], len(x))
+	case isa == avx2:
+		expAVX2(&dst[0], &x[0], len(x))
+	default:
+		expPortable(dst, x)
+	}
+}
+
+func logKernel(dst, x []float32) {
+	switch {
+	case len(x) == 0:
+	case isa == avx512:
+		logAVX512(&dst[0], &x[0], len(x))
+	case isa == avx2:
+		logAVX2(&dst[0], &x[0], len(x))
+	default:
+		logPortable(dst, x)
+	}
+}
+
+func log1pKernel(dst, x []float32) {
+	switch {
+	case len(x) == 0:
+	case isa == avx512:
+		log1pAVX512(&dst[0], &x[0], len(x))
+	case isa == avx2:
+		log1pAVX2(&dst[0], &x[0], len(x))
+	default:
+		log1pPortable(dst, x)
+	}
+}
+
+func softplusKernel(dst, x []float32) {
+	switch {
+	case len(x) == 0:
+	case isa == avx512:
+		softplusAVX512(&dst[0], &x[0], len(x))
+	case isa == avx2:
+		softplusAVX2(&dst[0], &x[0], len(x))
+	default:
+		softplusPortable(dst, x)
+	}
+}
+
+func sigmoidKernel(dst, x []float32) {
+	switch {
+	case len(x) == 0:
+	case isa == avx512:
+		sigmoidAVX512(&dst[0], &x[0], len(x))
+	case isa == avx2:
+		sigmoidAVX2(&dst[0], &x[0], len(x))
+	default:
+		sigmoidPortable(dst, x)
+	}
+}
+
+func softplusSigmoidKernel(alpha, sigma, a []float32, epsilon float32) {
+	switch {
+	case len(a) == 0:
+	case isa == avx512:
+		softplusSigmoidAVX512(&alpha[0], &sigma[0], &a[0], len(a), epsilon)
+	case isa == avx2:
+		softplusSigmoidAVX2(&alpha[0], &sigma[0], &a[0], len(a), epsilon)
+	default:
+		softplusSigmoidPortable(alpha, sigma, a, epsilon)
+	}
+}
+
+func lgammaKernel(dst, x []float32) {
+	switch {
+	case len(x) == 0:
+	case isa == avx512:
+		lgammaAVX512(&dst[0], &x[0], len(x))
+	case isa == avx2:
+		lgammaAVX2(&dst[0], &x[0], len(x))
+	default:
+		lgammaPortable(dst, x)
+	}
+}
+
+func digammaKernel(dst, x []float32) {
+	switch {
+	case len(x) == 0:
+	case isa == avx512:
+		digammaAVX512(&dst[0], &x[0], len(x))
+	case isa == avx2:
+		digammaAVX2(&dst[0], &x[0], len(x))
+	default:
+		digammaPortable(dst, x)
+	}
+}
+
+func lgammaDigammaKernel(lg, psi, x []float32) {
+	switch {
+	case len(x) == 0:
+	case isa == avx512:
+		lgammaDigammaAVX512(&lg[0], &psi[0], &x[0], len(x))
+	case isa == avx2:
+		lgammaDigammaAVX2(&lg[0], &psi[0], &x[0], len(x))
+	default:
+		lgammaDigammaPortable(lg, psi, x)
+	}
+}
+
+func gaussianRowKernel(row, sq []float32, si, scale float32) {
+	switch {
+	case len(row) == 0:
+	case isa == avx512:
+		gaussianRowAVX512(&row[0], &sq[0], len(row), si, scale)
+	case isa == avx2:
+		gaussianRowAVX2(&row[0], &sq[0], len(row), si, scale)
+	default:
+		gaussianRowPortable(row, sq, si, scale)
+	}
+}
+
+func gaussianMomentsKernel(row, sq, e []float32, si, scale float32) (sum, squares, dot float32) {
+	var m [3]float32
+	switch {
+	case len(row) == 0:
+	case isa == avx512:
+		gaussianMomentsAVX512(&m[0], &row[0], &sq[0], &e[0], len(row), si, scale)
+	case isa == avx2:
+		gaussianMomentsAVX2(&m[0], &row[0], &sq[0], &e[0], len(row), si, scale)
+	default:
+		return gaussianMomentsPortable(row, sq, e, si, scale)
+	}
+	return m[0], m[1], m[2]
+}
+
+func dotKernel(x, y []float32) float32 {
+	switch {
+	case len(x) == 0:
+		return 0
+	case isa == avx512:
+		return dotAVX512(&x[0], &y[0], len(x))
+	case isa == avx2:
+		return dotAVX2(&x[0], &y[0], len(x))
+	default:
+		return dotPortable(x, y)
+	}
+}
+
+func axpyKernel(y []float32, a float32, x []float32) {
+	switch {
+	case len(x) == 0:
+	case isa == avx512:
+		axpyAVX512(&y[0], a, &x[0], len(x))
+	case isa == avx2:
+		axpyAVX2(&y[0], a, &x[0], len(x))
+	default:
+		axpyPortable(y, a, x)
+	}
+}

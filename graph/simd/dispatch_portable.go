@@ -1,0 +1,30 @@
+//go:build !amd64 || noasm
+
+package simd
+
+var isa = portable
+
+func expKernel(dst, x []float32)      { expPortable(dst, x) }
+func logKernel(dst, x []float32)      { logPortable(dst, x) }
+func log1pKernel(dst, x []float32)    { log1pPortable(dst, x) }
+func softplusKernel(dst, x []float32) { softplusPortable(dst, x) }
+func sigmoidKernel(dst, x []float32)  { sigmoidPortable(dst, x) }
+func lgammaKernel(dst, x []float32)   { lgammaPortable(dst, x) }
+func digammaKernel(dst, x []float32)  { digammaPortable(dst, x) }
+
+func softplusSigmoidKernel(alpha, sigma, a []float32, epsilon float32) {
+	softplusSigmoidPortable(alpha, sigma, a, epsilon)
+}
+
+func lgammaDigammaKernel(lg, psi, x []float32) { lgammaDigammaPortable(lg, psi, x) }
+
+func gaussianRowKernel(row, sq []float32, si, scale float32) {
+	gaussianRowPortable(row, sq, si, scale)
+}
+
+func gaussianMomentsKernel(row, sq, e []float32, si, scale float32) (sum, squares, dot float32) {
+	return gaussianMomentsPortable(row, sq, e, si, scale)
+}
+
+func dotKernel(x, y []float32) float32               { return dotPortable(x, y) }
+func axpyKernel(y []float32, a float32, x []float32) { axpyPortable(y, a, x) }

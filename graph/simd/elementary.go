@@ -1,0 +1,158 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"calibra/graph/simd/internal/minimax"
+)
+
+// Exp sets dst = eˣ within 1 ulp. Underflow is gradual; e^−∞ = 0, e^+∞ = +∞.
+// It panics if the lengths differ; dst may be x.
+func Exp(dst, x []float32) {
+	sameLength("Exp", len(dst), len(x))
+	expKernel(dst, x)
+}
+
+// Log sets dst = ln x within 1 ulp, subnormal numbers included. ln 0 = −∞, ln of a
+// negative number is NaN. It panics if the lengths differ; dst may be x.
+func Log(dst, x []float32) {
+	sameLength("Log", len(dst), len(x))
+	logKernel(dst, x)
+}
+
+// Log1p sets dst = ln(1+x) within 2 ulp. ln(1−1) = −∞; NaN below. It panics if the
+// lengths differ; dst may be x.
+func Log1p(dst, x []float32) {
+	sameLength("Log1p", len(dst), len(x))
+	log1pKernel(dst, x)
+}
+
+// Softplus sets dst = ln(1+eˣ) within 2 ulp: eˣ far below zero, x far above. It
+// panics if the lengths differ; dst may be x.
+func Softplus(dst, x []float32) {
+	sameLength("Softplus", len(dst), len(x))
+	softplusKernel(dst, x)
+}
+
+// Sigmoid sets dst = 1/(1+e^−x), the derivative of Softplus, within 2.5 ulp. It
+// panics if the lengths differ; dst may be x.
+func Sigmoid(dst, x []float32) {
+	sameLength("Sigmoid", len(dst), len(x))
+	sigmoidKernel(dst, x)
+}
+
+func sameLength(function string, lengths ...int) {
+	for _, n := range lengths[1:] {
+		if n != lengths[0] {
+			panic(fmt.Sprintf("simd: %s of slices of lengths %v", function, slices.Clone(lengths)))
+		}
+	}
+}
+
+// The portable path evaluates the same polynomials in float64 and rounds once.
+
+func expPortable(dst, x []float32) {
+	for i, v := range x {
+		dst[i] = float32(exp(float64(v)))
+	}
+}
+
+func logPortable(dst, x []float32) {
+	for i, v := range x {
+		dst[i] = float32(log(float64(v)))
+	}
+}
+
+func log1pPortable(dst, x []float32) {
+	for i, v := range x {
+		dst[i] = float32(log1p(float64(v)))
+	}
+}
+
+func softplusPortable(dst, x []float32) {
+	for i, v := range x {
+		dst[i] = float32(softplus(float64(v), exp(-math.Abs(float64(v)))))
+	}
+}
+
+func sigmoidPortable(dst, x []float32) {
+	for i, v := range x {
+		dst[i] = float32(sigmoid(float64(v), exp(-math.Abs(float64(v)))))
+	}
+}
+
+func softplusSigmoidPortable(alpha, sigma, a []float32, epsilon float32) {
+	for i, v := range a {
+		x := float64(v)
+		t := exp(-math.Abs(x))
+		alpha[i] = float32(softplus(x, t)) + epsilon
+		sigma[i] = float32(sigmoid(x, t))
+	}
+}
+
+// horner returns c[0] + c[1]·x + c[2]·x² + …
+func horner(c []float32, x float64) float64 {
+	p := float64(c[len(c)-1])
+	for i := len(c) - 2; i >= 0; i-- {
+		p = p*x + float64(c[i])
+	}
+	return p
+}
+
+// exp returns eˣ = 2ⁿ·eʳ for a float32 x, to 5e-9 relative.
+func exp(x float64) float64 {
+	if x != x {
+		return x
+	}
+	x = math.Min(math.Max(x, minimax.ExpLowest), minimax.ExpHighest)
+	n := math.RoundToEven(x * minimax.Log2E)
+	r := x - n*math.Ln2
+	y := 1 + (r + r*r*horner(minimax.Exp[:], r))
+	return y * math.Float64frombits(uint64(1023+int64(n))<<52)
+}
+
+// log returns ln x = e·ln 2 + ln(1+f) for a float32 x, to 6e-9 relative.
+func log(x float64) float64 {
+	switch {
+	case x != x || x > math.MaxFloat64:
+		return x
+	case x == 0:
+		return math.Inf(-1)
+	case x < 0:
+		return math.NaN()
+	}
+	i := math.Float64bits(x) - sqrtHalf
+	e := float64(int64(i) >> 52)
+	f := math.Float64frombits(i&(1<<52-1)+sqrtHalf) - 1
+	return e*math.Ln2 + (f - f*f/2 + f*f*f*horner(minimax.Log[:], f))
+}
+
+const sqrtHalf = 0x3fe6a09e667f3bcd // √½ in float64
+
+func log1p(x float64) float64 {
+	if math.Abs(x) < 1e-4 {
+		return x - x*x*(0.5-x/3) // the next term is below 2.5e-13·x
+	}
+	return log(1 + x)
+}
+
+// softplus returns ln(1+eˣ) = max(x, 0) + ln(1+t), t = e^−|x|, with s = t/(2+t) and
+// ln(1+t) = 2·artanh s.
+func softplus(x, t float64) float64 {
+	s := t / (2 + t)
+	y := t - s*(t-s*s*horner(minimax.Artanh[:], s*s))
+	if x > 0 {
+		y += x
+	}
+	return y
+}
+
+// sigmoid returns 1/(1+e^−x), t = e^−|x|.
+func sigmoid(x, t float64) float64 {
+	if x >= 0 {
+		return 1 / (1 + t)
+	}
+	return t / (1 + t)
+}

@@ -1,0 +1,198 @@
+//go:build generate
+
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+
+	"calibra/graph/simd/internal/minimax"
+)
+
+func elementaryUnit() {
+	unary("exp", exp)
+	unary("log", log)
+	unary("log1p", log1p)
+	unary("softplus", func(x vec) vec { return softplus(x, expMinusAbs(x)) })
+	unary("sigmoid", func(x vec) vec { return sigmoid(x, expMinusAbs(x)) })
+
+	kernel("softplusSigmoid", "(alpha, sigma, a *float32, n int, epsilon float32)")
+	epsilon := newVec()
+	VBROADCASTSS(paramAddr("epsilon"), epsilon)
+	n := Load(Param("n"), GP64())
+	vectors(n, []array{param("a")}, []array{param("alpha"), param("sigma")}, func(x []vec) []vec {
+		t := expMinusAbs(x[0])
+		sigma := sigmoid(x[0], t)
+		alpha := softplus(x[0], t)
+		add(epsilon, alpha, alpha)
+		return []vec{alpha, sigma}
+	})
+	leave()
+}
+
+func paramAddr(name string) operand.Mem {
+	b, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
+
+func unary(name string, f func(x vec) vec) {
+	kernel(name, "(dst, x *float32, n int)")
+	n := Load(Param("n"), GP64())
+	vectors(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec { return []vec{f(x[0])} })
+	leave()
+}
+
+// exp returns eˣ = 2ⁿ·eʳ with n = ⌊x/ln 2⌉ and |r| ≤ ln 2 / 2.
+func exp(x vec) vec {
+	r := load(minimax.ExpHighest)
+	lesser(x, r, r)
+	lowest := load(minimax.ExpLowest)
+	greater(r, lowest, r)
+	return expReduced(r)
+}
+
+// expMinusAbs returns e^−|x|, the t of softplus and sigmoid; at x > 0, where both
+// only need 1+t, not below e⁻⁴⁰: arithmetic on subnormal numbers is slow.
+func expMinusAbs(x vec) vec {
+	r := newVec()
+	orSign(x, r)
+	lowest, nothing := load(minimax.ExpLowest), zero()
+	choose(compare(isLess, x, nothing), k(-40), lowest)
+	greater(r, lowest, r)
+	return expReduced(r)
+}
+
+func orSign(x, dst vec) {
+	sign := bits(1 << 31)
+	if avx512 {
+		VPORD_BCST(sign.at(), x, dst)
+	} else {
+		VORPS(sign.at(), x, dst)
+	}
+}
+
+// expReduced is exp for arguments inside [ExpLowest, ExpHighest] or NaN. It
+// overwrites r.
+func expReduced(r vec) vec {
+	n := newVec()
+	mul(k(minimax.Log2E), r, n)
+	roundEven(n, n)
+	mulSub(k(minimax.Ln2High), n, r)
+	mulSub(k(minimax.Ln2Low), n, r)
+
+	// eʳ = 1 + (r + r²·P(r))
+	p := horner(minimax.Exp[:], r)
+	square := newVec()
+	mul(r, r, square)
+	timesPlus(r, square, p)
+	add(k(1), p, p)
+	if avx512 {
+		VSCALEFPS(n, p, p)
+		return p
+	}
+	// Two factors, as 2ⁿ itself may lie outside the normal numbers.
+	i, half := YMM(), YMM()
+	VCVTPS2DQ(n, i)
+	VPSRAD(operand.U8(1), i, half)
+	VPSUBD(half, i, i)
+	for _, e := range []vec{half, i} {
+		VPSLLD(operand.U8(23), e, e)
+		addInt(k(1), e, e)
+		mul(e, p, p)
+	}
+	return p
+}
+
+// log returns ln x = e·ln 2 + ln(1+f) with x = 2ᵉ(1+f) and 1+f in [√½, √2).
+func log(x vec) vec {
+	// Subnormal numbers (and, harmlessly, what lies below) are scaled by 2²³.
+	tiny := compare(isLess, k(minimax.SmallestNormal), x)
+	i := copyOf(x)
+	scaled := newVec()
+	mul(k(1<<23), x, scaled)
+	choose(tiny, scaled, i)
+
+	subInt(bits(minimax.SqrtHalfBits), i, i)
+	e := newVec()
+	VPSRAD(operand.U8(23), i, e)
+	VCVTDQ2PS(e, e)
+	subWhere(tiny, k(23), e)
+	f := newVec()
+	and(bits(1<<23-1), i, f)
+	addInt(bits(minimax.SqrtHalfBits), f, f)
+	sub(k(1), f, f)
+
+	// ln(1+f) = f − f²/2 + f³·P(f)
+	y := horner(minimax.Log[:], f)
+	square := newVec()
+	mul(f, f, square)
+	mul(f, y, y)
+	mul(square, y, y)
+	mulAdd(k(minimax.Ln2Low), e, y)
+	mulSub(k(0.5), square, y)
+	add(f, y, y)
+	mulAdd(k(minimax.Ln2High), e, y)
+
+	// NaN and +∞ stay what they are; ln 0 = −∞; the log of a negative number is NaN.
+	choose(compare(isNotBelow, k(math.Inf(1)), x), x, y)
+	nothing := zero()
+	choose(compare(isEqual, nothing, x), k(math.Inf(-1)), y)
+	choose(compare(isLess, nothing, x), k(math.NaN()), y)
+	return y
+}
+
+// log1pUnit returns ln(1+t) for t in [0, 1], or NaN: with s = t/(2+t),
+// ln(1+t) = 2·artanh s = t − s·(t − s²·P(s²)).
+func log1pUnit(t vec) vec {
+	s := newVec()
+	add(k(2), t, s)
+	div(s, t, s)
+	square := newVec()
+	mul(s, s, square)
+	p := horner(minimax.Artanh[:], square)
+	mul(square, p, p)
+	sub(p, t, p)
+	y := copyOf(t)
+	mulSub(p, s, y)
+	return y
+}
+
+// softplus returns ln(1+eˣ) = max(x, 0) + ln(1+t), where t = e^−|x|.
+func softplus(x, t vec) vec {
+	y := log1pUnit(t)
+	positive := zero()
+	greater(x, positive, positive)
+	add(positive, y, y)
+	return y
+}
+
+// sigmoid returns 1/(1+e^−x) = (1 or t)/(1+t), where t = e^−|x|.
+func sigmoid(x, t vec) vec {
+	y := copyOf(t)
+	positive := zero()
+	choose(compare(isAtLeast, positive, x), k(1), y)
+	d := newVec()
+	add(k(1), t, d)
+	div(d, y, y)
+	return y
+}
+
+// log1p returns ln(1+x) for x ≥ −1: with u = fl(1+x), ln u + (x − (u−1))/u, the
+// second term what rounding 1+x has lost.
+func log1p(x vec) vec {
+	u := newVec()
+	add(k(1), x, u)
+	lost := newVec()
+	sub(k(1), u, lost)
+	sub(lost, x, lost)
+	div(u, lost, lost)
+	choose(compare(isUnordered, lost, lost), k(0), lost) // 0/0 at x = −1, ∞−∞ at +∞
+	y := log(u)
+	add(lost, y, y)
+	return y
+}

@@ -1,0 +1,91 @@
+//go:build generate
+
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+
+	"calibra/graph/simd/internal/minimax"
+)
+
+func gammaUnit() {
+	unary("lgamma", func(x vec) vec { y, _ := gamma(x, true, false); return y })
+	unary("digamma", func(x vec) vec { _, y := gamma(x, false, true); return y })
+
+	kernel("lgammaDigamma", "(lg, psi, x *float32, n int)")
+	n := Load(Param("n"), GP64())
+	vectors(n, []array{param("x")}, []array{param("lg"), param("psi")}, func(x []vec) []vec {
+		lg, psi := gamma(x[0], true, true)
+		return []vec{lg, psi}
+	})
+	leave()
+}
+
+// gamma returns ln Γ(x) and ψ(x) for x ≥ 0.
+//
+// Below 3, x is moved to 1+y in [1, 2) by the recurrence, in the symbols
+// a = x, 1, x−1 for x in (0,1), [1,2), [2,3):
+//
+//	ln Γ(x) = y(y−1)·R(y−½) ∓ ln a    ψ(x) = (1+y−x₀)·S(y−½) ∓ 1/a
+//
+// with R and S polynomials and x₀ the zero of ψ, so that the zeros of both
+// functions are factors and nothing is lost near them. From 3 on a = x and
+//
+//	ln Γ(x) = (x−½)(ln x − 1) + (ln 2π − 1)/2 + P(1/x²)/x
+//	ψ(x)    = ln x − (½ + Q(1/x²)/x)/x
+func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
+	y := copyOf(x)
+	subWhere(compare(isAtLeast, k(1), x), k(1), y)
+	subWhere(compare(isAtLeast, k(2), x), k(1), y)
+	a := copyOf(x)
+	choose(compare(isAtLeast, k(1), x), k(1), a)
+	moved := newVec()
+	add(k(1), y, moved)
+	choose(compare(isAtLeast, k(2), x), moved, a)
+	choose(compare(isAtLeast, k(3), x), x, a)
+
+	inverse := load(1)
+	div(a, inverse, inverse)
+	logA := log(a)
+
+	t := newVec()
+	sub(k(0.5), y, t)
+	inverseSquare := newVec()
+	mul(inverse, inverse, inverseSquare)
+
+	if wantLog {
+		lg = horner(minimax.LgammaUnit[:], t)
+		y1 := newVec()
+		sub(k(1), y, y1)
+		mul(y, lg, lg)
+		timesPlus(zero(), y1, lg) // + 0, so that ln Γ(1) is not −0
+		subWhere(compare(isLess, k(1), x), logA, lg)
+		addWhere(compare(isAtLeast, k(2), x), logA, lg)
+
+		large := horner(minimax.Stirling[:], inverseSquare)
+		timesPlus(k(minimax.HalfLogTwoPiLess), inverse, large)
+		b, c := newVec(), newVec()
+		sub(k(0.5), x, b)
+		sub(k(1), logA, c)
+		mulAdd(b, c, large)
+		choose(compare(isAtLeast, k(3), x), large, lg)
+	}
+	if wantDerivative {
+		psi = horner(minimax.DigammaUnit[:], t)
+		b := newVec()
+		sub(k(minimax.DigammaZeroHigh-1), y, b)
+		sub(k(minimax.DigammaZeroLow), b, b)
+		mul(b, psi, psi)
+		subWhere(compare(isLess, k(1), x), inverse, psi)
+		addWhere(compare(isAtLeast, k(2), x), inverse, psi)
+
+		large := horner(minimax.DigammaTail[:], inverseSquare)
+		timesPlus(k(0.5), inverse, large)
+		c := copyOf(logA)
+		mulSub(large, inverse, c)
+		choose(compare(isAtLeast, k(3), x), c, psi)
+		nothing := zero()
+		choose(compare(isLess, nothing, x), logA, psi) // not a number
+	}
+	return lg, psi
+}

@@ -1,0 +1,249 @@
+//go:build generate
+
+// Command gen writes the assembly of package simd: one .s file and its Go
+// declarations for each unit and instruction set. Run it through go generate.
+//
+// Each kernel is written once, over the small vocabulary of this file, and comes
+// out for AVX2 + FMA (8 lanes, masks in vector registers) and for AVX-512
+// (16 lanes, masks in mask registers). The arithmetic is the same instruction for
+// instruction, so both give the same bits.
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// avx512 selects the instruction set of this run.
+var avx512 bool
+
+// lanes is the number of float32 in a vector register.
+func lanes() int {
+	if avx512 {
+		return 16
+	}
+	return 8
+}
+
+// kernel starts the function name for the instruction set of this run.
+func kernel(name, signature string) {
+	suffix := "AVX2"
+	if avx512 {
+		suffix = "AVX512"
+	}
+	TEXT(name+suffix, noSplit, "func"+signature)
+	Pragma("noescape")
+}
+
+// leave returns to Go, whose SSE code is slow while the upper halves are dirty.
+func leave() {
+	VZEROUPPER()
+	RET()
+}
+
+const noSplit = 4 // NOSPLIT: no kernel calls anything
+
+type vec = reg.VecVirtual
+
+// mask holds one truth value a lane: a K register, or a vector of 0 and −1.
+type mask = reg.Register
+
+// k is a constant operand, the same in all lanes.
+type k float32
+
+func bits(u uint32) k { return k(math.Float32frombits(u)) }
+
+var constants = map[uint32]operand.Mem{}
+
+// at returns the memory operand of a constant: one word to be broadcast by
+// AVX-512 instructions, a whole vector for AVX2.
+func (c k) at() operand.Mem {
+	u := math.Float32bits(float32(c))
+	if m, ok := constants[u]; ok {
+		return m
+	}
+	const readOnly = 8 | 16 // RODATA | NOPTR
+	m := GLOBL(fmt.Sprintf("c%08x", u), readOnly)
+	for i := range 8 {
+		DATA(4*i, operand.U32(u))
+		if avx512 {
+			break
+		}
+	}
+	constants[u] = m
+	return m
+}
+
+func newVec() vec {
+	if avx512 {
+		return ZMM()
+	}
+	return YMM()
+}
+
+func load(c k) vec {
+	v := newVec()
+	VBROADCASTSS(k.at(c), v)
+	return v
+}
+
+func copyOf(x vec) vec {
+	v := newVec()
+	VMOVAPS(x, v)
+	return v
+}
+
+func zero() vec {
+	v := newVec()
+	if avx512 {
+		VPXORD(v, v, v)
+	} else {
+		VPXOR(v, v, v)
+	}
+	return v
+}
+
+// apply emits an instruction whose first source is a register, a memory operand
+// or a constant.
+func apply(plain, broadcast func(...operand.Op), x any, rest ...operand.Op) {
+	c, ok := x.(k)
+	switch {
+	case !ok:
+		plain(append([]operand.Op{x.(operand.Op)}, rest...)...)
+	case avx512:
+		broadcast(append([]operand.Op{c.at()}, rest...)...)
+	default:
+		plain(append([]operand.Op{c.at()}, rest...)...)
+	}
+}
+
+func variadic(f func(a, b, c operand.Op)) func(...operand.Op) {
+	return func(ops ...operand.Op) { f(ops[0], ops[1], ops[2]) }
+}
+
+func add(x any, y, dst vec) { apply(VADDPS, VADDPS_BCST, x, y, dst) } // dst = y + x
+func sub(x any, y, dst vec) { apply(VSUBPS, VSUBPS_BCST, x, y, dst) } // dst = y − x
+func mul(x any, y, dst vec) { apply(VMULPS, VMULPS_BCST, x, y, dst) } // dst = y·x
+func div(x any, y, dst vec) { apply(VDIVPS, VDIVPS_BCST, x, y, dst) } // dst = y/x
+
+// lesser and greater return x where a lane is not a number, so that NaN passes.
+func lesser(x any, y, dst vec)  { apply(VMINPS, VMINPS_BCST, x, y, dst) }
+func greater(x any, y, dst vec) { apply(VMAXPS, VMAXPS_BCST, x, y, dst) }
+
+func mulAdd(x any, y, dst vec)    { apply(VFMADD231PS, VFMADD231PS_BCST, x, y, dst) }   // dst += y·x
+func mulSub(x any, y, dst vec)    { apply(VFNMADD231PS, VFNMADD231PS_BCST, x, y, dst) } // dst −= y·x
+func timesPlus(x any, y, dst vec) { apply(VFMADD213PS, VFMADD213PS_BCST, x, y, dst) }   // dst = dst·y + x
+
+func and(x any, y, dst vec) {
+	if avx512 {
+		apply(VPANDD, VPANDD_BCST, x, y, dst)
+	} else {
+		apply(variadic(VPAND), nil, x, y, dst)
+	}
+}
+
+func addInt(x any, y, dst vec) { apply(VPADDD, VPADDD_BCST, x, y, dst) }
+func subInt(x any, y, dst vec) { apply(VPSUBD, VPSUBD_BCST, x, y, dst) } // dst = y − x
+
+// horner returns c[0] + c[1]·x + c[2]·x² + …
+func horner(c []float32, x vec) vec {
+	p := load(k(c[len(c)-1]))
+	for i := len(c) - 2; i >= 0; i-- {
+		timesPlus(k(c[i]), x, p)
+	}
+	return p
+}
+
+func roundEven(x, dst vec) {
+	if avx512 {
+		VRNDSCALEPS(operand.U8(8), x, dst)
+	} else {
+		VROUNDPS(operand.U8(8), x, dst)
+	}
+}
+
+// Predicates of VCMPPS, ordered and quiet but for the last: false for NaN, and true.
+const (
+	isEqual     = 0x00
+	isLess      = 0x11
+	isAtLeast   = 0x1d
+	isNotBelow  = 0x15 // x ≥ y or NaN
+	isUnordered = 0x03
+)
+
+// compare returns the mask of y (predicate) x.
+func compare(predicate uint8, x any, y vec) mask {
+	if avx512 {
+		m := K()
+		c, ok := x.(k)
+		if ok {
+			VCMPPS_BCST(operand.U8(predicate), c.at(), y, m)
+		} else {
+			VCMPPS(operand.U8(predicate), x.(operand.Op), y, m)
+		}
+		return m
+	}
+	m := YMM()
+	if c, ok := x.(k); ok {
+		VCMPPS(operand.U8(predicate), c.at(), y, m)
+	} else {
+		VCMPPS(operand.U8(predicate), x.(operand.Op), y, m)
+	}
+	return m
+}
+
+// choose writes x into the lanes of dst where m holds.
+func choose(m mask, x any, dst vec) {
+	c, constant := x.(k)
+	switch {
+	case avx512 && constant:
+		VBROADCASTSS(c.at(), m, dst)
+	case avx512:
+		VMOVAPS(x.(operand.Op), m, dst)
+	case constant:
+		VBLENDVPS(m, c.at(), dst, dst)
+	default:
+		VBLENDVPS(m, x.(operand.Op), dst, dst)
+	}
+}
+
+// addWhere and subWhere add x to, or take it from, the lanes of dst where m holds.
+func addWhere(m mask, x any, dst vec) { where(VADDPS, VADDPS_BCST, m, x, dst) }
+func subWhere(m mask, x any, dst vec) { where(VSUBPS, VSUBPS_BCST, m, x, dst) }
+
+func where(plain, broadcast func(...operand.Op), m mask, x any, dst vec) {
+	if avx512 {
+		apply(plain, broadcast, x, dst, m, dst)
+		return
+	}
+	masked := YMM()
+	if c, ok := x.(k); ok {
+		VANDPS(c.at(), m, masked)
+	} else {
+		VANDPS(x.(operand.Op), m, masked)
+	}
+	plain(masked, dst, dst)
+}
+
+// sumLanes adds the lanes of v, halves first, into lane 0 of the returned register.
+func sumLanes(v vec) vec {
+	y := YMM()
+	if avx512 {
+		VEXTRACTF64X4(operand.U8(1), v, y)
+		VADDPS(v.AsY(), y, y)
+	} else {
+		VMOVAPS(v, y)
+	}
+	x, t := XMM(), XMM()
+	VEXTRACTF128(operand.U8(1), y, x)
+	VADDPS(y.AsX(), x, x)
+	VMOVHLPS(x, x, t)
+	VADDPS(t, x, x)
+	VMOVSHDUP(x, t)
+	VADDSS(t, x, x)
+	return x
+}

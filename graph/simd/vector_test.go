@@ -1,0 +1,78 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func normals(n int, seed uint64) []float32 {
+	rng := rand.New(rand.NewPCG(seed, 13))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+func TestDotAndAxpy(t *testing.T) {
+	eachInstructionSet(t, func(t *testing.T) {
+		for _, n := range []int{0, 1, 5, 16, 31, 64, 100, 257} {
+			x, y := normals(n, 1), normals(n, 2)
+			var want, size float64
+			for i := range x {
+				want += float64(x[i]) * float64(y[i])
+				size += math.Abs(float64(x[i]) * float64(y[i]))
+			}
+			if got := Dot(x, y); math.Abs(float64(got)-want) > 1e-6*size {
+				t.Errorf("Dot of %d = %g, want %g", n, got, want)
+			}
+			z := append(append([]float32{}, y...), -7)
+			Axpy(z[:n], 0.5, x)
+			for i := range x {
+				if want := float64(y[i]) + 0.5*float64(x[i]); math.Abs(float64(z[i])-want) > 1.2e-7*math.Abs(want)+1e-30 {
+					t.Errorf("Axpy of %d: element %d is %g, want %g", n, i, z[i], want)
+				}
+			}
+			if z[n] != -7 {
+				t.Errorf("Axpy of %d writes past the end", n)
+			}
+		}
+	})
+}
+
+func TestVectorsAllocateNothing(t *testing.T) {
+	x, y := normals(1000, 1), normals(1000, 2)
+	if n := testing.AllocsPerRun(10, func() {
+		Axpy(y, 0.5, x)
+		Dot(x, y)
+		GaussianMoments(x, y, y, 1, 1)
+		GaussianRow(x, y, 1, 1)
+	}); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}
+
+func BenchmarkVector(b *testing.B) {
+	x, y := normals(2048, 1), normals(2048, 2)
+	b.Run("Dot", func(b *testing.B) {
+		for b.Loop() {
+			Dot(x, y)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/elem")
+	})
+	b.Run("Axpy", func(b *testing.B) {
+		for b.Loop() {
+			Axpy(y, 1e-9, x)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/elem")
+	})
+}
+
+func ExampleAxpy() {
+	y := []float32{1, 2}
+	Axpy(y, 10, []float32{1, 1})
+	fmt.Println(y, Dot(y, y))
+	// Output: [11 12] 265
+}
