@@ -25,10 +25,7 @@ func DirichletValues(alpha, lg, a []float32, epsilon float32) {
 	sameLength("DirichletValues", len(alpha), len(lg), len(a))
 	for lo := 0; lo < len(a); lo += dirichletBlock {
 		hi := min(lo+dirichletBlock, len(a))
-		softplusKernel(alpha[lo:hi], a[lo:hi])
-		for i := lo; i < hi; i++ {
-			alpha[i] += epsilon
-		}
+		softplusKernel(alpha[lo:hi], a[lo:hi], epsilon)
 		lgammaKernel(lg[lo:hi], alpha[lo:hi])
 	}
 }

@@ -54,15 +54,15 @@ func log1pKernel(dst, x []float32) {
 	}
 }
 
-func softplusKernel(dst, x []float32) {
+func softplusKernel(dst, x []float32, epsilon float32) {
 	switch {
 	case len(x) == 0:
 	case isa == avx512:
-		softplusAVX512(&dst[0], &x[0], len(x))
+		softplusAVX512(&dst[0], &x[0], len(x), epsilon)
 	case isa == avx2:
-		softplusAVX2(&dst[0], &x[0], len(x))
+		softplusAVX2(&dst[0], &x[0], len(x), epsilon)
 	default:
-		softplusPortable(dst, x)
+		softplusPortable(dst, x, epsilon)
 	}
 }
 

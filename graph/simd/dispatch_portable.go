@@ -4,13 +4,14 @@ package simd
 
 var isa = portable
 
-func expKernel(dst, x []float32)      { expPortable(dst, x) }
-func logKernel(dst, x []float32)      { logPortable(dst, x) }
-func log1pKernel(dst, x []float32)    { log1pPortable(dst, x) }
-func softplusKernel(dst, x []float32) { softplusPortable(dst, x) }
-func sigmoidKernel(dst, x []float32)  { sigmoidPortable(dst, x) }
-func lgammaKernel(dst, x []float32)   { lgammaPortable(dst, x) }
-func digammaKernel(dst, x []float32)  { digammaPortable(dst, x) }
+func expKernel(dst, x []float32)     { expPortable(dst, x) }
+func logKernel(dst, x []float32)     { logPortable(dst, x) }
+func log1pKernel(dst, x []float32)   { log1pPortable(dst, x) }
+func sigmoidKernel(dst, x []float32) { sigmoidPortable(dst, x) }
+func lgammaKernel(dst, x []float32)  { lgammaPortable(dst, x) }
+func digammaKernel(dst, x []float32) { digammaPortable(dst, x) }
+
+func softplusKernel(dst, x []float32, epsilon float32) { softplusPortable(dst, x, epsilon) }
 
 func softplusSigmoidKernel(alpha, sigma, a []float32, epsilon float32) {
 	softplusSigmoidPortable(alpha, sigma, a, epsilon)

@@ -33,7 +33,7 @@ func Log1p(dst, x []float32) {
 // panics if the lengths differ; dst may be x.
 func Softplus(dst, x []float32) {
 	sameLength("Softplus", len(dst), len(x))
-	softplusKernel(dst, x)
+	softplusKernel(dst, x, 0)
 }
 
 // Sigmoid sets dst = 1/(1+e^−x), the derivative of Softplus, within 2.5 ulp. It
@@ -71,9 +71,9 @@ func log1pPortable(dst, x []float32) {
 	}
 }
 
-func softplusPortable(dst, x []float32) {
+func softplusPortable(dst, x []float32, epsilon float32) {
 	for i, v := range x {
-		dst[i] = float32(softplus(float64(v), exp(-math.Abs(float64(v)))))
+		dst[i] = float32(softplus(float64(v), exp(-math.Abs(float64(v))))) + epsilon
 	}
 }
 

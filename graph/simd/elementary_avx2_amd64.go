@@ -14,10 +14,10 @@ func logAVX2(dst *float32, x *float32, n int)
 func log1pAVX2(dst *float32, x *float32, n int)
 
 //go:noescape
-func softplusAVX2(dst *float32, x *float32, n int)
+func sigmoidAVX2(dst *float32, x *float32, n int)
 
 //go:noescape
-func sigmoidAVX2(dst *float32, x *float32, n int)
+func softplusAVX2(dst *float32, x *float32, n int, epsilon float32)
 
 //go:noescape
 func softplusSigmoidAVX2(alpha *float32, sigma *float32, a *float32, n int, epsilon float32)

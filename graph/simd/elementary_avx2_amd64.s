@@ -528,159 +528,6 @@ DATA c00000000<>+24(SB)/4, $0x00000000
 DATA c00000000<>+28(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $32
 
-// func softplusAVX2(dst *float32, x *float32, n int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·softplusAVX2(SB), NOSPLIT, $0-24
-	MOVQ  n+16(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  dst+0(FP), DX
-	TESTQ AX, AX
-	JLE   done
-
-loop:
-	CMPQ       AX, $0x08
-	JGE        fullLoad
-	LEAQ       tail<>+32(SB), BX
-	MOVQ       AX, SI
-	NEGQ       SI
-	VMOVUPS    (BX)(SI*4), Y0
-	VMASKMOVPS (CX), Y0, Y0
-	JMP        compute
-
-fullLoad:
-	VMOVUPS (CX), Y0
-
-compute:
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VBROADCASTSS cc2d00000<>+0(SB), Y2
-	VPXOR        Y3, Y3, Y3
-	VCMPPS       $0x11, Y0, Y3, Y3
-	VBLENDVPS    Y3, cc2200000<>+0(SB), Y2, Y2
-	VMAXPS       Y1, Y2, Y1
-	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS c3f317200<>+0(SB), Y2, Y1
-	VFNMADD231PS c35bfbe8e<>+0(SB), Y2, Y1
-	VBROADCASTSS c3ab6ddb0<>+0(SB), Y3
-	VFMADD213PS  c3c09205b<>+0(SB), Y1, Y3
-	VFMADD213PS  c3d2aaa2b<>+0(SB), Y1, Y3
-	VFMADD213PS  c3e2aaa44<>+0(SB), Y1, Y3
-	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
-	VMULPS       Y1, Y1, Y4
-	VFMADD213PS  Y1, Y4, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c40000000<>+0(SB), Y3, Y1
-	VDIVPS       Y1, Y3, Y1
-	VMULPS       Y1, Y1, Y2
-	VBROADCASTSS c3e8f4bd0<>+0(SB), Y4
-	VFMADD213PS  c3e8f661d<>+0(SB), Y2, Y4
-	VFMADD213PS  c3ecce874<>+0(SB), Y2, Y4
-	VFMADD213PS  c3f2aaa82<>+0(SB), Y2, Y4
-	VMULPS       Y2, Y4, Y4
-	VSUBPS       Y4, Y3, Y4
-	VMOVAPS      Y3, Y2
-	VFNMADD231PS Y4, Y1, Y2
-	VPXOR        Y1, Y1, Y1
-	VMAXPS       Y0, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	CMPQ         AX, $0x08
-	JGE          fullStore
-	LEAQ         tail<>+32(SB), CX
-	NEGQ         AX
-	VMOVUPS      (CX)(AX*4), Y0
-	VMASKMOVPS   Y2, Y0, (DX)
-	JMP          done
-
-fullStore:
-	VMOVUPS Y2, (DX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
-	SUBQ    $0x08, AX
-	JG      loop
-
-done:
-	VZEROUPPER
-	RET
-
-DATA c80000000<>+0(SB)/4, $0x80000000
-DATA c80000000<>+4(SB)/4, $0x80000000
-DATA c80000000<>+8(SB)/4, $0x80000000
-DATA c80000000<>+12(SB)/4, $0x80000000
-DATA c80000000<>+16(SB)/4, $0x80000000
-DATA c80000000<>+20(SB)/4, $0x80000000
-DATA c80000000<>+24(SB)/4, $0x80000000
-DATA c80000000<>+28(SB)/4, $0x80000000
-GLOBL c80000000<>(SB), RODATA|NOPTR, $32
-
-DATA cc2200000<>+0(SB)/4, $0xc2200000
-DATA cc2200000<>+4(SB)/4, $0xc2200000
-DATA cc2200000<>+8(SB)/4, $0xc2200000
-DATA cc2200000<>+12(SB)/4, $0xc2200000
-DATA cc2200000<>+16(SB)/4, $0xc2200000
-DATA cc2200000<>+20(SB)/4, $0xc2200000
-DATA cc2200000<>+24(SB)/4, $0xc2200000
-DATA cc2200000<>+28(SB)/4, $0xc2200000
-GLOBL cc2200000<>(SB), RODATA|NOPTR, $32
-
-DATA c40000000<>+0(SB)/4, $0x40000000
-DATA c40000000<>+4(SB)/4, $0x40000000
-DATA c40000000<>+8(SB)/4, $0x40000000
-DATA c40000000<>+12(SB)/4, $0x40000000
-DATA c40000000<>+16(SB)/4, $0x40000000
-DATA c40000000<>+20(SB)/4, $0x40000000
-DATA c40000000<>+24(SB)/4, $0x40000000
-DATA c40000000<>+28(SB)/4, $0x40000000
-GLOBL c40000000<>(SB), RODATA|NOPTR, $32
-
-DATA c3e8f4bd0<>+0(SB)/4, $0x3e8f4bd0
-DATA c3e8f4bd0<>+4(SB)/4, $0x3e8f4bd0
-DATA c3e8f4bd0<>+8(SB)/4, $0x3e8f4bd0
-DATA c3e8f4bd0<>+12(SB)/4, $0x3e8f4bd0
-DATA c3e8f4bd0<>+16(SB)/4, $0x3e8f4bd0
-DATA c3e8f4bd0<>+20(SB)/4, $0x3e8f4bd0
-DATA c3e8f4bd0<>+24(SB)/4, $0x3e8f4bd0
-DATA c3e8f4bd0<>+28(SB)/4, $0x3e8f4bd0
-GLOBL c3e8f4bd0<>(SB), RODATA|NOPTR, $32
-
-DATA c3e8f661d<>+0(SB)/4, $0x3e8f661d
-DATA c3e8f661d<>+4(SB)/4, $0x3e8f661d
-DATA c3e8f661d<>+8(SB)/4, $0x3e8f661d
-DATA c3e8f661d<>+12(SB)/4, $0x3e8f661d
-DATA c3e8f661d<>+16(SB)/4, $0x3e8f661d
-DATA c3e8f661d<>+20(SB)/4, $0x3e8f661d
-DATA c3e8f661d<>+24(SB)/4, $0x3e8f661d
-DATA c3e8f661d<>+28(SB)/4, $0x3e8f661d
-GLOBL c3e8f661d<>(SB), RODATA|NOPTR, $32
-
-DATA c3ecce874<>+0(SB)/4, $0x3ecce874
-DATA c3ecce874<>+4(SB)/4, $0x3ecce874
-DATA c3ecce874<>+8(SB)/4, $0x3ecce874
-DATA c3ecce874<>+12(SB)/4, $0x3ecce874
-DATA c3ecce874<>+16(SB)/4, $0x3ecce874
-DATA c3ecce874<>+20(SB)/4, $0x3ecce874
-DATA c3ecce874<>+24(SB)/4, $0x3ecce874
-DATA c3ecce874<>+28(SB)/4, $0x3ecce874
-GLOBL c3ecce874<>(SB), RODATA|NOPTR, $32
-
-DATA c3f2aaa82<>+0(SB)/4, $0x3f2aaa82
-DATA c3f2aaa82<>+4(SB)/4, $0x3f2aaa82
-DATA c3f2aaa82<>+8(SB)/4, $0x3f2aaa82
-DATA c3f2aaa82<>+12(SB)/4, $0x3f2aaa82
-DATA c3f2aaa82<>+16(SB)/4, $0x3f2aaa82
-DATA c3f2aaa82<>+20(SB)/4, $0x3f2aaa82
-DATA c3f2aaa82<>+24(SB)/4, $0x3f2aaa82
-DATA c3f2aaa82<>+28(SB)/4, $0x3f2aaa82
-GLOBL c3f2aaa82<>(SB), RODATA|NOPTR, $32
-
 // func sigmoidAVX2(dst *float32, x *float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
@@ -755,6 +602,161 @@ fullStore:
 done:
 	VZEROUPPER
 	RET
+
+DATA c80000000<>+0(SB)/4, $0x80000000
+DATA c80000000<>+4(SB)/4, $0x80000000
+DATA c80000000<>+8(SB)/4, $0x80000000
+DATA c80000000<>+12(SB)/4, $0x80000000
+DATA c80000000<>+16(SB)/4, $0x80000000
+DATA c80000000<>+20(SB)/4, $0x80000000
+DATA c80000000<>+24(SB)/4, $0x80000000
+DATA c80000000<>+28(SB)/4, $0x80000000
+GLOBL c80000000<>(SB), RODATA|NOPTR, $32
+
+DATA cc2200000<>+0(SB)/4, $0xc2200000
+DATA cc2200000<>+4(SB)/4, $0xc2200000
+DATA cc2200000<>+8(SB)/4, $0xc2200000
+DATA cc2200000<>+12(SB)/4, $0xc2200000
+DATA cc2200000<>+16(SB)/4, $0xc2200000
+DATA cc2200000<>+20(SB)/4, $0xc2200000
+DATA cc2200000<>+24(SB)/4, $0xc2200000
+DATA cc2200000<>+28(SB)/4, $0xc2200000
+GLOBL cc2200000<>(SB), RODATA|NOPTR, $32
+
+// func softplusAVX2(dst *float32, x *float32, n int, epsilon float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softplusAVX2(SB), NOSPLIT, $0-28
+	VBROADCASTSS epsilon+24(FP), Y0
+	MOVQ         n+16(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dst+0(FP), DX
+	TESTQ        AX, AX
+	JLE          done
+
+loop:
+	CMPQ       AX, $0x08
+	JGE        fullLoad
+	LEAQ       tail<>+32(SB), BX
+	MOVQ       AX, SI
+	NEGQ       SI
+	VMOVUPS    (BX)(SI*4), Y1
+	VMASKMOVPS (CX), Y1, Y1
+	JMP        compute
+
+fullLoad:
+	VMOVUPS (CX), Y1
+
+compute:
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VBROADCASTSS cc2d00000<>+0(SB), Y3
+	VPXOR        Y4, Y4, Y4
+	VCMPPS       $0x11, Y1, Y4, Y4
+	VBLENDVPS    Y4, cc2200000<>+0(SB), Y3, Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       c3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS c3f317200<>+0(SB), Y3, Y2
+	VFNMADD231PS c35bfbe8e<>+0(SB), Y3, Y2
+	VBROADCASTSS c3ab6ddb0<>+0(SB), Y4
+	VFMADD213PS  c3c09205b<>+0(SB), Y2, Y4
+	VFMADD213PS  c3d2aaa2b<>+0(SB), Y2, Y4
+	VFMADD213PS  c3e2aaa44<>+0(SB), Y2, Y4
+	VFMADD213PS  c3f000000<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VBROADCASTSS c3e8f4bd0<>+0(SB), Y5
+	VFMADD213PS  c3e8f661d<>+0(SB), Y3, Y5
+	VFMADD213PS  c3ecce874<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f2aaa82<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y5, Y4, Y5
+	VMOVAPS      Y4, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VPXOR        Y2, Y2, Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y3, Y3
+	VADDPS       Y0, Y3, Y3
+	CMPQ         AX, $0x08
+	JGE          fullStore
+	LEAQ         tail<>+32(SB), CX
+	NEGQ         AX
+	VMOVUPS      (CX)(AX*4), Y0
+	VMASKMOVPS   Y3, Y0, (DX)
+	JMP          done
+
+fullStore:
+	VMOVUPS Y3, (DX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	SUBQ    $0x08, AX
+	JG      loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c40000000<>+0(SB)/4, $0x40000000
+DATA c40000000<>+4(SB)/4, $0x40000000
+DATA c40000000<>+8(SB)/4, $0x40000000
+DATA c40000000<>+12(SB)/4, $0x40000000
+DATA c40000000<>+16(SB)/4, $0x40000000
+DATA c40000000<>+20(SB)/4, $0x40000000
+DATA c40000000<>+24(SB)/4, $0x40000000
+DATA c40000000<>+28(SB)/4, $0x40000000
+GLOBL c40000000<>(SB), RODATA|NOPTR, $32
+
+DATA c3e8f4bd0<>+0(SB)/4, $0x3e8f4bd0
+DATA c3e8f4bd0<>+4(SB)/4, $0x3e8f4bd0
+DATA c3e8f4bd0<>+8(SB)/4, $0x3e8f4bd0
+DATA c3e8f4bd0<>+12(SB)/4, $0x3e8f4bd0
+DATA c3e8f4bd0<>+16(SB)/4, $0x3e8f4bd0
+DATA c3e8f4bd0<>+20(SB)/4, $0x3e8f4bd0
+DATA c3e8f4bd0<>+24(SB)/4, $0x3e8f4bd0
+DATA c3e8f4bd0<>+28(SB)/4, $0x3e8f4bd0
+GLOBL c3e8f4bd0<>(SB), RODATA|NOPTR, $32
+
+DATA c3e8f661d<>+0(SB)/4, $0x3e8f661d
+DATA c3e8f661d<>+4(SB)/4, $0x3e8f661d
+DATA c3e8f661d<>+8(SB)/4, $0x3e8f661d
+DATA c3e8f661d<>+12(SB)/4, $0x3e8f661d
+DATA c3e8f661d<>+16(SB)/4, $0x3e8f661d
+DATA c3e8f661d<>+20(SB)/4, $0x3e8f661d
+DATA c3e8f661d<>+24(SB)/4, $0x3e8f661d
+DATA c3e8f661d<>+28(SB)/4, $0x3e8f661d
+GLOBL c3e8f661d<>(SB), RODATA|NOPTR, $32
+
+DATA c3ecce874<>+0(SB)/4, $0x3ecce874
+DATA c3ecce874<>+4(SB)/4, $0x3ecce874
+DATA c3ecce874<>+8(SB)/4, $0x3ecce874
+DATA c3ecce874<>+12(SB)/4, $0x3ecce874
+DATA c3ecce874<>+16(SB)/4, $0x3ecce874
+DATA c3ecce874<>+20(SB)/4, $0x3ecce874
+DATA c3ecce874<>+24(SB)/4, $0x3ecce874
+DATA c3ecce874<>+28(SB)/4, $0x3ecce874
+GLOBL c3ecce874<>(SB), RODATA|NOPTR, $32
+
+DATA c3f2aaa82<>+0(SB)/4, $0x3f2aaa82
+DATA c3f2aaa82<>+4(SB)/4, $0x3f2aaa82
+DATA c3f2aaa82<>+8(SB)/4, $0x3f2aaa82
+DATA c3f2aaa82<>+12(SB)/4, $0x3f2aaa82
+DATA c3f2aaa82<>+16(SB)/4, $0x3f2aaa82
+DATA c3f2aaa82<>+20(SB)/4, $0x3f2aaa82
+DATA c3f2aaa82<>+24(SB)/4, $0x3f2aaa82
+DATA c3f2aaa82<>+28(SB)/4, $0x3f2aaa82
+GLOBL c3f2aaa82<>(SB), RODATA|NOPTR, $32
 
 // func softplusSigmoidAVX2(alpha *float32, sigma *float32, a *float32, n int, epsilon float32)
 // Requires: AVX, AVX2, FMA3

@@ -14,10 +14,10 @@ func logAVX512(dst *float32, x *float32, n int)
 func log1pAVX512(dst *float32, x *float32, n int)
 
 //go:noescape
-func softplusAVX512(dst *float32, x *float32, n int)
+func sigmoidAVX512(dst *float32, x *float32, n int)
 
 //go:noescape
-func sigmoidAVX512(dst *float32, x *float32, n int)
+func softplusAVX512(dst *float32, x *float32, n int, epsilon float32)
 
 //go:noescape
 func softplusSigmoidAVX512(alpha *float32, sigma *float32, a *float32, n int, epsilon float32)

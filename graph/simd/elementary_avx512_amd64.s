@@ -313,105 +313,6 @@ done:
 DATA c00000000<>+0(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $4
 
-// func softplusAVX512(dst *float32, x *float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
-	MOVQ  n+16(FP), AX
-	MOVQ  x+8(FP), DX
-	MOVQ  dst+0(FP), BX
-	TESTQ AX, AX
-	JLE   done
-
-loop:
-	CMPQ      AX, $0x10
-	JGE       fullLoad
-	MOVQ      AX, CX
-	MOVQ      $+1, SI
-	SHLQ      CL, SI
-	DECQ      SI
-	KMOVW     SI, K1
-	VMOVUPS.Z (DX), K1, Z0
-	JMP       compute
-
-fullLoad:
-	VMOVUPS (DX), Z0
-
-compute:
-	VPORD.BCST        c80000000<>+0(SB), Z0, Z1
-	VBROADCASTSS      cc2d00000<>+0(SB), Z2
-	VPXORD            Z3, Z3, Z3
-	VCMPPS            $0x11, Z0, Z3, K1
-	VBROADCASTSS      cc2200000<>+0(SB), K1, Z2
-	VMAXPS            Z1, Z2, Z1
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS       $0x08, Z2, Z2
-	VFNMADD231PS.BCST c3f317200<>+0(SB), Z2, Z1
-	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z2, Z1
-	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z5
-	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z1, Z5
-	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z1, Z5
-	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z1, Z5
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z5
-	VMULPS            Z1, Z1, Z6
-	VFMADD213PS       Z1, Z6, Z5
-	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
-	VSCALEFPS         Z2, Z5, Z5
-	VADDPS.BCST       c40000000<>+0(SB), Z5, Z1
-	VDIVPS            Z1, Z5, Z1
-	VMULPS            Z1, Z1, Z2
-	VBROADCASTSS      c3e8f4bd0<>+0(SB), Z6
-	VFMADD213PS.BCST  c3e8f661d<>+0(SB), Z2, Z6
-	VFMADD213PS.BCST  c3ecce874<>+0(SB), Z2, Z6
-	VFMADD213PS.BCST  c3f2aaa82<>+0(SB), Z2, Z6
-	VMULPS            Z2, Z6, Z6
-	VSUBPS            Z6, Z5, Z6
-	VMOVAPS           Z5, Z2
-	VFNMADD231PS      Z6, Z1, Z2
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z0, Z4, Z4
-	VADDPS            Z4, Z2, Z2
-	CMPQ              AX, $0x10
-	JGE               fullStore
-	MOVQ              AX, CX
-	MOVQ              $+1, AX
-	SHLQ              CL, AX
-	DECQ              AX
-	KMOVW             AX, K1
-	VMOVUPS           Z2, K1, (BX)
-	JMP               done
-
-fullStore:
-	VMOVUPS Z2, (BX)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
-	SUBQ    $0x10, AX
-	JG      loop
-
-done:
-	VZEROUPPER
-	RET
-
-DATA c80000000<>+0(SB)/4, $0x80000000
-GLOBL c80000000<>(SB), RODATA|NOPTR, $4
-
-DATA cc2200000<>+0(SB)/4, $0xc2200000
-GLOBL cc2200000<>(SB), RODATA|NOPTR, $4
-
-DATA c40000000<>+0(SB)/4, $0x40000000
-GLOBL c40000000<>(SB), RODATA|NOPTR, $4
-
-DATA c3e8f4bd0<>+0(SB)/4, $0x3e8f4bd0
-GLOBL c3e8f4bd0<>(SB), RODATA|NOPTR, $4
-
-DATA c3e8f661d<>+0(SB)/4, $0x3e8f661d
-GLOBL c3e8f661d<>(SB), RODATA|NOPTR, $4
-
-DATA c3ecce874<>+0(SB)/4, $0x3ecce874
-GLOBL c3ecce874<>(SB), RODATA|NOPTR, $4
-
-DATA c3f2aaa82<>+0(SB)/4, $0x3f2aaa82
-GLOBL c3f2aaa82<>(SB), RODATA|NOPTR, $4
-
 // func sigmoidAVX512(dst *float32, x *float32, n int)
 // Requires: AVX, AVX512F
 TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
@@ -481,6 +382,107 @@ fullStore:
 done:
 	VZEROUPPER
 	RET
+
+DATA c80000000<>+0(SB)/4, $0x80000000
+GLOBL c80000000<>(SB), RODATA|NOPTR, $4
+
+DATA cc2200000<>+0(SB)/4, $0xc2200000
+GLOBL cc2200000<>(SB), RODATA|NOPTR, $4
+
+// func softplusAVX512(dst *float32, x *float32, n int, epsilon float32)
+// Requires: AVX, AVX512F
+TEXT ·softplusAVX512(SB), NOSPLIT, $0-28
+	VBROADCASTSS epsilon+24(FP), Z0
+	MOVQ         n+16(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         dst+0(FP), BX
+	TESTQ        AX, AX
+	JLE          done
+
+loop:
+	CMPQ      AX, $0x10
+	JGE       fullLoad
+	MOVQ      AX, CX
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX), K1, Z1
+	JMP       compute
+
+fullLoad:
+	VMOVUPS (DX), Z1
+
+compute:
+	VPORD.BCST        c80000000<>+0(SB), Z1, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VPXORD            Z4, Z4, Z4
+	VCMPPS            $0x11, Z1, Z4, K1
+	VBROADCASTSS      cc2200000<>+0(SB), K1, Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z3, Z2
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z6
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z6
+	VMULPS            Z2, Z2, Z7
+	VFMADD213PS       Z2, Z7, Z6
+	VADDPS.BCST       c3f800000<>+0(SB), Z6, Z6
+	VSCALEFPS         Z3, Z6, Z6
+	VADDPS.BCST       c40000000<>+0(SB), Z6, Z2
+	VDIVPS            Z2, Z6, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      c3e8f4bd0<>+0(SB), Z7
+	VFMADD213PS.BCST  c3e8f661d<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3ecce874<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3f2aaa82<>+0(SB), Z3, Z7
+	VMULPS            Z3, Z7, Z7
+	VSUBPS            Z7, Z6, Z7
+	VMOVAPS           Z6, Z3
+	VFNMADD231PS      Z7, Z2, Z3
+	VPXORD            Z5, Z5, Z5
+	VMAXPS            Z1, Z5, Z5
+	VADDPS            Z5, Z3, Z3
+	VADDPS            Z0, Z3, Z3
+	CMPQ              AX, $0x10
+	JGE               fullStore
+	MOVQ              AX, CX
+	MOVQ              $+1, AX
+	SHLQ              CL, AX
+	DECQ              AX
+	KMOVW             AX, K1
+	VMOVUPS           Z3, K1, (BX)
+	JMP               done
+
+fullStore:
+	VMOVUPS Z3, (BX)
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JG      loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c40000000<>+0(SB)/4, $0x40000000
+GLOBL c40000000<>(SB), RODATA|NOPTR, $4
+
+DATA c3e8f4bd0<>+0(SB)/4, $0x3e8f4bd0
+GLOBL c3e8f4bd0<>(SB), RODATA|NOPTR, $4
+
+DATA c3e8f661d<>+0(SB)/4, $0x3e8f661d
+GLOBL c3e8f661d<>(SB), RODATA|NOPTR, $4
+
+DATA c3ecce874<>+0(SB)/4, $0x3ecce874
+GLOBL c3ecce874<>(SB), RODATA|NOPTR, $4
+
+DATA c3f2aaa82<>+0(SB)/4, $0x3f2aaa82
+GLOBL c3f2aaa82<>(SB), RODATA|NOPTR, $4
 
 // func softplusSigmoidAVX512(alpha *float32, sigma *float32, a *float32, n int, epsilon float32)
 // Requires: AVX, AVX512F

@@ -15,13 +15,21 @@ func elementaryUnit() {
 	unary("exp", exp)
 	unary("log", log)
 	unary("log1p", log1p)
-	unary("softplus", func(x vec) vec { return softplus(x, expMinusAbs(x)) })
 	unary("sigmoid", func(x vec) vec { return sigmoid(x, expMinusAbs(x)) })
 
-	kernel("softplusSigmoid", "(alpha, sigma, a *float32, n int, epsilon float32)")
-	epsilon := newVec()
-	VBROADCASTSS(paramAddr("epsilon"), epsilon)
+	kernel("softplus", "(dst, x *float32, n int, epsilon float32)")
+	epsilon := broadcastParam("epsilon")
 	n := Load(Param("n"), GP64())
+	vectors(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec {
+		y := softplus(x[0], expMinusAbs(x[0]))
+		add(epsilon, y, y)
+		return []vec{y}
+	})
+	leave()
+
+	kernel("softplusSigmoid", "(alpha, sigma, a *float32, n int, epsilon float32)")
+	epsilon = broadcastParam("epsilon")
+	n = Load(Param("n"), GP64())
 	vectors(n, []array{param("a")}, []array{param("alpha"), param("sigma")}, func(x []vec) []vec {
 		t := expMinusAbs(x[0])
 		sigma := sigmoid(x[0], t)
