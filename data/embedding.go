@@ -30,11 +30,19 @@ func FitEmbedding(cal *mat.Dense, components int) (*Embedding, error) {
 		components = 50
 	}
 	e := &Embedding{Scale: FitStandardizer(cal)}
-	covariance := gram(e.Scale.Apply(cal))
-	covariance.ScaleSym(1/float64(n), covariance)
-	axes, variances, err := leadingEigen(covariance, min(components, n, m))
-	if err != nil {
-		return nil, fmt.Errorf("data: fit embedding: %w", err)
+	z := e.Scale.Apply(cal)
+	p := min(components, n, m)
+	var axes *mat.Dense
+	var variances []float64
+	found := false
+	if m > 6*p { // below that a full decomposition is as quick
+		axes, variances, found = leadingByLanczos(m, p, gramProduct(z))
+	}
+	if !found {
+		var err error
+		if axes, variances, err = leadingByEigen(z, p); err != nil {
+			return nil, fmt.Errorf("data: fit embedding: %w", err)
+		}
 	}
 	for j := range variances {
 		point(axes, j)
@@ -57,41 +65,20 @@ func (e *Embedding) Restandardized(x *mat.Dense) *Embedding {
 	return &Embedding{Scale: FitStandardizer(x), Axes: e.Axes, Variances: e.Variances}
 }
 
-// gram is XᵀX, M×M, computed in square blocks of its upper triangle: gonum's
-// product runs several times as fast as its symmetric rank-k update.
-func gram(x *mat.Dense) *mat.SymDense {
+// leadingByEigen is the p largest eigenvalues of the covariance XᵀX/N, descending
+// and not below 0, with their vectors as columns, from all M of them.
+func leadingByEigen(x *mat.Dense, p int) (*mat.Dense, []float64, error) {
 	n, m := x.Dims()
-	const block = 256
-	out := mat.NewSymDense(m, nil)
-	for i := 0; i < m; i += block {
-		for j := i; j < m; j += block {
-			rows := x.Slice(0, n, i, min(i+block, m))
-			cols := x.Slice(0, n, j, min(j+block, m))
-			var product mat.Dense
-			product.Mul(rows.T(), cols)
-			for a := range product.RawMatrix().Rows {
-				for b, v := range product.RawRowView(a) {
-					if i+a <= j+b {
-						out.SetSym(i+a, j+b, v)
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-// leadingEigen is the p largest eigenvalues of the positive semidefinite s, in
-// descending order and not below 0, with their vectors as columns.
-func leadingEigen(s *mat.SymDense, p int) (*mat.Dense, []float64, error) {
+	var gram mat.Dense
+	gram.Mul(x.T(), x)
+	gram.Scale(1/float64(n), &gram)
 	var eigen mat.EigenSym
-	if !eigen.Factorize(s, true) {
-		return nil, nil, fmt.Errorf("the eigenvalues of the %d×%d covariance did not converge", s.SymmetricDim(), s.SymmetricDim())
+	if !eigen.Factorize(mat.NewSymDense(m, gram.RawMatrix().Data), true) {
+		return nil, nil, fmt.Errorf("the eigenvalues of the %d×%d covariance did not converge", m, m)
 	}
 	var all mat.Dense
 	eigen.VectorsTo(&all)
 	ascending := eigen.Values(nil)
-	m := len(ascending)
 	vectors, values := mat.NewDense(m, p, nil), make([]float64, p)
 	for j := range p {
 		values[j] = max(ascending[m-1-j], 0)

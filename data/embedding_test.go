@@ -3,8 +3,10 @@ package data
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
@@ -104,9 +106,88 @@ func TestEmbeddingLaws(t *testing.T) {
 			t.Errorf("axis %d points the wrong way", j)
 		}
 	}
+	wide := correlated(400, 90, 3) // by Lanczos, on several goroutines
+	two, err := FitEmbedding(wide, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.GOMAXPROCS(1)
+	one, err := FitEmbedding(wide, 8)
+	runtime.GOMAXPROCS(before)
+	if err != nil || !mat.Equal(one.Axes, two.Axes) {
+		t.Error("the number of processors changes the axes")
+	}
 	again, err := FitEmbedding(x, 8)
 	if err != nil || !mat.Equal(again.Axes, e.Axes) {
 		t.Error("the same rows gave other axes")
+	}
+}
+
+// Lanczos and the full decomposition find the same variances, and axes that each
+// satisfies S a = λ a; rank-deficient rows included.
+func TestLanczosAgainstEigen(t *testing.T) {
+	lowRank := correlated(300, 200, 8)
+	lowRank.Apply(func(i, j int, _ float64) float64 { return lowRank.At(i, j%7) * float64(j+1) }, lowRank)
+	white := mat.NewDense(500, 200, nil)
+	rng := newRand(9)
+	white.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, white)
+	for name, x := range map[string]*mat.Dense{"falling": correlated(300, 200, 8), "low rank": lowRank, "white": white, "zero": mat.NewDense(300, 200, nil)} {
+		_, want, err := leadingByEigen(x, 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply := gramProduct(x)
+		axes, got, ok := leadingByLanczos(200, 12, apply)
+		if !ok {
+			t.Errorf("%s: Lanczos gave up", name)
+			continue
+		}
+		var gramian mat.Dense
+		gramian.Mul(axes.T(), axes)
+		for j := range 12 {
+			if math.Abs(got[j]-want[j]) > 1e-11*want[0] {
+				t.Errorf("%s: variance %d = %v, want %v", name, j, got[j], want[j])
+			}
+			a := mat.Col(nil, j, axes)
+			sa := make([]float64, 200)
+			apply(sa, a)
+			floats.AddScaled(sa, -got[j], a)
+			if r := floats.Norm(sa, 2); r > 1e-11*want[0] {
+				t.Errorf("%s: axis %d has residual %v", name, j, r)
+			}
+			gramian.Set(j, j, gramian.At(j, j)-1)
+		}
+		if d := mat.Norm(&gramian, 2); d > 1e-12 {
+			t.Errorf("%s: axes are orthonormal to %v only", name, d)
+		}
+	}
+}
+
+// A Krylov space of one start vector holds one direction of a repeated
+// eigenvalue; what FitEmbedding returns must hold them all.
+func TestRepeatedVariances(t *testing.T) {
+	const m = 200
+	diagonal := make([]float64, m)
+	for j := range diagonal {
+		diagonal[j] = 1 / float64(j/4+1) // every value four times
+	}
+	_, values, ok := leadingByLanczos(m, 8, func(dst, v []float64) { floats.MulTo(dst, diagonal, v) })
+	if ok && (math.Abs(values[3]-1) > 1e-9 || math.Abs(values[7]-0.5) > 1e-9) {
+		t.Errorf("Lanczos missed repeated eigenvalues and did not say so: %v", values)
+	}
+	// One-hot rows, each as often: all 199 variances are equal.
+	x := mat.NewDense(400, m, nil)
+	for i := range 400 {
+		x.Set(i, i%m, 1)
+	}
+	e, err := FitEmbedding(x, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, v := range e.Variances {
+		if want := float64(m) / (m - 1); math.Abs(v-want) > 1e-12*want {
+			t.Errorf("one-hot rows: variance %d = %v, want %v", j, v, want)
+		}
 	}
 }
 
@@ -144,7 +225,18 @@ func TestRestandardized(t *testing.T) {
 }
 
 func BenchmarkFitEmbedding(b *testing.B) {
-	for _, m := range []int{512, 2048} {
+	b.Run("cifar10", func(b *testing.B) {
+		s, err := Open(shared(b, "data", "cifar10-resnet.npz"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := FitEmbedding(s.Cal.Features, 50); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for _, m := range []int{512, 2048} { // white noise: the spectrum Lanczos likes least
 		rng := newRand(1)
 		x := mat.NewDense(10000, m, nil)
 		x.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, x)
