@@ -120,3 +120,19 @@ func (w *Weights) Size() int {
 	}
 	return n
 }
+
+// Split separates the weights whose names satisfy in from the others, sharing
+// their memory.
+func (w *Weights) Split(in func(name string) bool) (yes, no *Weights) {
+	yes, no = NewWeights(w.dtype), NewWeights(w.dtype)
+	for _, name := range w.names {
+		part := no
+		if in(name) {
+			part = yes
+		}
+		part.names = append(part.names, name)
+		part.tensors[name] = w.tensors[name]
+		part.state[name] = w.state[name]
+	}
+	return yes, no
+}

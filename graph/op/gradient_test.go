@@ -77,6 +77,8 @@ var samples = map[string][]sample{
 	"plus":        {binary(op.Plus(2), []int{4, 3}, []int{4, 3})},
 	"times":       {binary(op.Times(2), []int{4, 3}, []int{4, 3})},
 	"scale":       {unary(op.Scale(2, -1.7), 0)},
+	"stretch":     {binary(op.Stretch(), []int{4, 3}, []int{1})},
+	"inner":       {binary(op.Inner(), []int{4, 3}, []int{4, 3})},
 	"sum":         {unary(op.Sum(2), 0)},
 	"fill": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Fill(2), x["x"], b.Apply(op.Sum(2), b.Times(x["x"], x["x"])))

@@ -1,0 +1,72 @@
+package layers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+
+	"gorgonia.org/tensor"
+)
+
+// Base is the predictor that a [Map] calibrates.
+type Base interface {
+	// Fit learns the base itself, if it has anything to learn.
+	Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error
+	// View is log p̂ and the region of each row of x.
+	View(x *data.Set) (*View, error)
+	// Sizes are those that a Map on top can count on, after Fit.
+	Sizes() Sizes
+	// State and Restore are as in Stateful; the weights may be empty.
+	State() (State, error)
+	Restore(State) error
+}
+
+// Original is the classifier's own head on the undivided space: log p̂ is the
+// log-softmax of the logits.
+type Original struct {
+	sizes Sizes
+}
+
+var _ Base = (*Original)(nil)
+
+// Fit counts classes; there is nothing to learn.
+func (o *Original) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	if cal.Logits == nil {
+		return fmt.Errorf("layers: the calibration rows have no logits to calibrate")
+	}
+	o.sizes = Sizes{Classes: cal.Classes(), Counts: classCounts(cal)}
+	return nil
+}
+
+// View is the log-softmax of x's logits.
+func (o *Original) View(x *data.Set) (*View, error) {
+	if x.Classes() != o.sizes.Classes {
+		return nil, fmt.Errorf("layers: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), o.sizes.Classes)
+	}
+	return &View{LogProbs: logSoftmax(x.Logits)}, nil
+}
+
+// Sizes has C and the class counts.
+func (o *Original) Sizes() Sizes { return o.sizes }
+
+// State is the sizes; there are no weights.
+func (o *Original) State() (State, error) {
+	if o.sizes.Classes == 0 {
+		return State{}, errUnfitted
+	}
+	config, err := json.Marshal(o.sizes)
+	return State{config, graph.NewWeights(tensor.Float32)}, err
+}
+
+// Restore sets the sizes.
+func (o *Original) Restore(s State) (err error) {
+	if err := requireShapes(s.Weights, nil); err != nil {
+		return err
+	}
+	o.sizes, err = readSizes(s.Config)
+	return err
+}

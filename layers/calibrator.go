@@ -1,0 +1,48 @@
+package layers
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Calibrator is every method of a study, learned or not.
+type Calibrator interface {
+	// Fit learns from the calibration rows. Methods that stop early do so on val;
+	// with a nil val they run all their epochs. A method that needs logits or
+	// features and finds none says so.
+	//
+	// If ctx is cancelled, the error wraps ctx.Err() and what was learned so far
+	// can be used.
+	Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error
+	// Predict gives the calibrated log-probabilities of each row of x. It is safe
+	// for concurrent use once Fit has returned.
+	Predict(x *data.Set) (*data.Predictions, error)
+}
+
+// Embedder is a calibrator with a latent space of its own, in which the published
+// tables measure its local calibration.
+type Embedder interface {
+	Embed(x *data.Set) (*mat.Dense, error)
+}
+
+// State is all that a fitted calibrator consists of.
+type State struct {
+	Config  json.RawMessage // sizes and settings, as the calibrator marshals them
+	Weights *graph.Weights
+}
+
+// Stateful is a calibrator that can be saved and restored.
+type Stateful interface {
+	Calibrator
+	// State is the fitted state. It fails before Fit.
+	State() (State, error)
+	// Restore replaces the receiver's state. It refuses weights whose names or
+	// shapes are not those that the configuration calls for.
+	Restore(State) error
+}

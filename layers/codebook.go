@@ -1,0 +1,113 @@
+package layers
+
+import (
+	"math/rand/v2"
+
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+)
+
+// Codebook is K codewords of width d that follow the slots assigned to them by an
+// exponential moving average (van den Oord et al. 2017, appendix A.1):
+//
+//	m_k ← γ m_k + (1−γ) |{slots of the batch nearest to c_k}|
+//	T_k ← γ T_k + (1−γ) Σ of those slots
+//	c_k = T_k / (m_k + ε)
+//
+// Slots are assigned before the update. The averages are state: codebook/codewords
+// and codebook/sums (K×d), codebook/counts (K).
+type Codebook struct {
+	Codewords int      // K; 0: 64
+	Decay     float64  // γ; 0: 0.99
+	Start     EMAStart // nil: WarmStart{}
+}
+
+// emaEpsilon is ε, which keeps the codeword of an empty count finite.
+const emaEpsilon = 1e-8
+
+// EMAStart is what the averages start from: [WarmStart] or [ZeroStart].
+type EMAStart interface {
+	// count is the initial m_k; the initial T_k is m_k c_k.
+	count() float64
+}
+
+// WarmStart starts the averages at the initial codebook, m = 1 and T = c, so no
+// codeword is flung to the origin before a slot has found it.
+type WarmStart struct{}
+
+func (WarmStart) count() float64 { return 1 }
+
+// ZeroStart starts the averages at zero, as published: a codeword that no slot of
+// the first batch is assigned to becomes the origin.
+type ZeroStart struct{}
+
+func (ZeroStart) count() float64 { return 0 }
+
+func (c Codebook) withDefaults() Codebook {
+	if c.Codewords == 0 {
+		c.Codewords = 64
+	}
+	if c.Decay == 0 {
+		c.Decay = 0.99
+	}
+	if c.Start == nil {
+		c.Start = WarmStart{}
+	}
+	return c
+}
+
+// seedRows is how many rows the initial codewords are drawn from, 50 batches of
+// 128 as published.
+const seedRows = 50 * 128
+
+// init draws K slots of up to seedRows rows of x (N×M), without replacement, as
+// the initial codewords of width d.
+func (c Codebook) init(w *graph.Weights, x *mat.Dense, d int, rng *rand.Rand) {
+	n, m := x.Dims()
+	rows := rng.Perm(n)[:min(n, seedRows)]
+	slots := m / d
+	codewords := make([]float64, 0, c.Codewords*d)
+	for _, at := range rng.Perm(len(rows) * slots)[:c.Codewords] {
+		i := at % slots
+		codewords = append(codewords, x.RawRowView(rows[at/slots])[i*d:(i+1)*d]...)
+	}
+	c.add(w, codewords, d)
+}
+
+// add appends the codebook's state for given codewords (K×d, row by row).
+func (c Codebook) add(w *graph.Weights, codewords []float64, d int) {
+	counts, sums := make([]float64, c.Codewords), make([]float64, len(codewords))
+	for k := range counts {
+		counts[k] = c.Start.count()
+	}
+	for i, v := range codewords {
+		sums[i] = c.Start.count() * v
+	}
+	w.AddState("codebook/codewords", codewords, c.Codewords, d)
+	w.AddState("codebook/counts", counts, c.Codewords)
+	w.AddState("codebook/sums", sums, c.Codewords, d)
+}
+
+// Assign describes the codes (B×w) of features z (B×M).
+func (Codebook) Assign(b *graph.Builder, z *gorgonia.Node) *gorgonia.Node {
+	return b.Apply(op.Nearest(), z, b.Weight("codebook/codewords"))
+}
+
+// Quantize describes q = [c_s(1), …, c_s(w)] (B×M) of codes.
+func (Codebook) Quantize(b *graph.Builder, codes *gorgonia.Node) *gorgonia.Node {
+	return b.Apply(op.Gather(), b.Weight("codebook/codewords"), codes)
+}
+
+// Update describes the moving averages after a batch of features with its codes.
+func (c Codebook) Update(b *graph.Builder, z, codes *gorgonia.Node) {
+	c = c.withDefaults()
+	m, t := b.Weight("codebook/counts"), b.Weight("codebook/sums")
+	counts := b.Apply(op.Blend(1, c.Decay), m, b.Apply(op.Count(), codes, m))
+	sums := b.Apply(op.Blend(2, c.Decay), t, b.Apply(op.ScatterAdd(c.Codewords), codes, z))
+	b.Update("codebook/counts", counts)
+	b.Update("codebook/sums", sums)
+	b.Update("codebook/codewords", b.Apply(op.Normalize(emaEpsilon), sums, counts))
+}

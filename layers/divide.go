@@ -1,0 +1,224 @@
+package layers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Divide is the paper's stage 1: a [Codebook] over the w slots of the frozen
+// features, and a linear head (head/weight M×C, head/bias C) on the quantized
+// vector, trained together. The encoder is frozen, so no gradient passes the
+// quantizer.
+//
+// It needs features and labels; logits are not looked at.
+type Divide struct {
+	Slots    int // w, a divisor of M; 0: 64
+	Codebook Codebook
+	Optim    optim.Settings // nil Rule: Adam with weight decay 1e-3
+
+	// Result of the last Fit.
+	Result optim.Result
+
+	sizes   Sizes
+	weights *graph.Weights
+}
+
+var _ Base = (*Divide)(nil)
+
+// evaluationBatch is the batch size of predictions and validation.
+const evaluationBatch = 1024
+
+// Fit draws the codebook from cal's slots and trains it with the head.
+func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
+	book, err := d.prepare(cal)
+	if err != nil {
+		return err
+	}
+	width := d.sizes.Features / d.sizes.Slots
+	w := graph.NewWeights(tensor.Float64)
+	book.init(w, cal.Features, width, rng)
+	// As torch.nn.Linear: U(−1/√M, 1/√M).
+	bound := 1 / math.Sqrt(float64(d.sizes.Features))
+	w.Add("head/weight", uniforms(rng, d.sizes.Features*d.sizes.Classes, bound), d.sizes.Features, d.sizes.Classes)
+	w.Add("head/bias", uniforms(rng, d.sizes.Classes, bound), d.sizes.Classes)
+	d.weights = w.As(tensor.Float32)
+
+	features, labels := graph.Matrix(tensor.Float32, cal.Features), graph.Labels(cal.Labels)
+	problem := optim.Problem{Rows: cal.Len(), Loss: graph.NewObjective(d.weights, func(b *graph.Builder) *gorgonia.Node {
+		z := b.Take("features", features)
+		codes := book.Assign(b, z)
+		book.Update(b, z, codes)
+		return meanNLL(b, d.head(b, book.Quantize(b, codes)), labels)
+	})}
+	if val != nil {
+		features, labels := graph.Matrix(tensor.Float32, val.Features), graph.Labels(val.Labels)
+		loss := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
+			codes := book.Assign(b, b.Take("features", features))
+			return gorgonia.Nodes{meanNLL(b, d.head(b, book.Quantize(b, codes)), labels)}
+		})
+		problem.Validation = func() (float64, error) { return loss.Mean(val.Len(), evaluationBatch) }
+	}
+	if d.Result, err = optim.Minimize(ctx, problem, decayed(d.Optim), rng); err != nil {
+		return fmt.Errorf("divide: %w", err)
+	}
+	return nil
+}
+
+// prepare checks that cal can be divided and sets the sizes.
+func (d *Divide) prepare(cal *data.Set) (Codebook, error) {
+	book := d.Codebook.withDefaults()
+	slots := d.Slots
+	if slots == 0 {
+		slots = 64
+	}
+	if cal.Features == nil || cal.Labels == nil {
+		return book, fmt.Errorf("layers: dividing the latent space needs features and labels of the calibration rows")
+	}
+	n, m := cal.Features.Dims()
+	switch {
+	case slots < 1 || m%slots != 0:
+		return book, &SettingError{fmt.Sprintf("%d slots do not divide %d features; choose a divisor of %d", slots, m, m)}
+	case book.Codewords < 1:
+		return book, &SettingError{fmt.Sprintf("a codebook of %d codewords is empty; choose at least 1", book.Codewords)}
+	case n < book.Codewords:
+		return book, &SettingError{fmt.Sprintf("%d calibration rows are fewer than %d codewords; choose fewer codewords or bring more rows", n, book.Codewords)}
+	}
+	counts := classCounts(cal)
+	if len(counts) < 2 {
+		return book, &SettingError{"calibration needs at least two classes"}
+	}
+	d.sizes = Sizes{Classes: len(counts), Features: m, Slots: slots, Codewords: book.Codewords, Counts: counts}
+	return book, nil
+}
+
+// head describes log p̂ (B×C) of quantized features q (B×M).
+func (d *Divide) head(b *graph.Builder, q *gorgonia.Node) *gorgonia.Node {
+	return b.LogSoftmax(b.Linear("head", q))
+}
+
+// View is the quantized head's log p̂ and the codes of each row of x.
+func (d *Divide) View(x *data.Set) (*View, error) {
+	features, err := d.features(x)
+	if err != nil {
+		return nil, err
+	}
+	n := x.Len()
+	v := &View{LogProbs: mat.NewDense(n, d.sizes.Classes, nil), Codes: make([]int32, 0, n*d.sizes.Slots)}
+	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
+		codes := d.Codebook.Assign(b, b.Take("features", features))
+		return gorgonia.Nodes{codes, d.head(b, d.Codebook.Quantize(b, codes))}
+	})
+	err = f.Each(n, evaluationBatch, func(lo int, out []gorgonia.Value) error {
+		v.Codes = append(v.Codes, out[0].(*tensor.Dense).Int32s()...)
+		copy(v.LogProbs.RawMatrix().Data[lo*d.sizes.Classes:], graph.Float64s(out[1]))
+		return nil
+	})
+	return v, err
+}
+
+// Embed is the quantized features q of each row of x (N×M).
+func (d *Divide) Embed(x *data.Set) (*mat.Dense, error) {
+	features, err := d.features(x)
+	if err != nil {
+		return nil, err
+	}
+	q := mat.NewDense(x.Len(), d.sizes.Features, nil)
+	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
+		return gorgonia.Nodes{d.Codebook.Quantize(b, d.Codebook.Assign(b, b.Take("features", features)))}
+	})
+	err = f.Each(x.Len(), evaluationBatch, func(lo int, out []gorgonia.Value) error {
+		copy(q.RawMatrix().Data[lo*d.sizes.Features:], graph.Float64s(out[0]))
+		return nil
+	})
+	return q, err
+}
+
+func (d *Divide) features(x *data.Set) (*tensor.Dense, error) {
+	switch {
+	case d.weights == nil:
+		return nil, errUnfitted
+	case x.Features == nil:
+		return nil, fmt.Errorf("layers: the rows have no features to divide")
+	}
+	if _, m := x.Features.Dims(); m != d.sizes.Features {
+		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, d.sizes.Features)
+	}
+	return graph.Matrix(tensor.Float32, x.Features), nil
+}
+
+// Sizes has all of C, M, w, K and the class counts.
+func (d *Divide) Sizes() Sizes { return d.sizes }
+
+// State is the sizes, the codebook and the head.
+func (d *Divide) State() (State, error) {
+	if d.weights == nil {
+		return State{}, errUnfitted
+	}
+	config, err := json.Marshal(d.sizes)
+	return State{config, d.weights}, err
+}
+
+// Restore sets sizes, codebook and head.
+func (d *Divide) Restore(s State) error {
+	sizes, err := readSizes(s.Config)
+	if err != nil {
+		return err
+	}
+	m, c, k := sizes.Features, sizes.Classes, sizes.Codewords
+	if sizes.Slots < 1 || k < 1 || m < 1 || m%sizes.Slots != 0 {
+		return fmt.Errorf("layers: %d features, %d slots and %d codewords do not make a divided space", m, sizes.Slots, k)
+	}
+	width := m / sizes.Slots
+	err = requireShapes(s.Weights, map[string]tensor.Shape{
+		"codebook/codewords": {k, width}, "codebook/counts": {k}, "codebook/sums": {k, width},
+		"head/weight": {m, c}, "head/bias": {c},
+	})
+	if err != nil {
+		return err
+	}
+	d.sizes, d.weights = sizes, s.Weights
+	d.Slots, d.Codebook.Codewords = sizes.Slots, k
+	return nil
+}
+
+// Usage counts how often the slots of x are assigned to each codeword (K).
+func (d *Divide) Usage(x *data.Set) ([]int, error) {
+	v, err := d.View(x)
+	if err != nil {
+		return nil, err
+	}
+	usage := make([]int, d.sizes.Codewords)
+	for _, k := range v.Codes {
+		usage[k]++
+	}
+	return usage, nil
+}
+
+// decayed is s with the paper's rule, Adam with coupled weight decay 1e-3, unless
+// another is asked for.
+func decayed(s optim.Settings) optim.Settings {
+	if s.Rule == nil {
+		s.Rule = optim.Adam{WeightDecay: 1e-3}
+	}
+	return s
+}
+
+// uniforms draws n numbers from U(−bound, bound).
+func uniforms(rng *rand.Rand, n int, bound float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = bound * (2*rng.Float64() - 1)
+	}
+	return x
+}

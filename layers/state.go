@@ -1,0 +1,48 @@
+package layers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"calibra/graph"
+
+	"gorgonia.org/tensor"
+)
+
+// SettingError is a setting that the data at hand does not allow.
+type SettingError struct{ Reason string }
+
+func (e *SettingError) Error() string { return e.Reason }
+
+var errUnfitted = errors.New("layers: the calibrator is used before it is fitted")
+
+// readSizes reads a base's configuration and refuses sizes that no fit produces.
+func readSizes(config json.RawMessage) (Sizes, error) {
+	var s Sizes
+	if err := json.Unmarshal(config, &s); err != nil {
+		return s, fmt.Errorf("layers: the sizes cannot be read: %w", err)
+	}
+	if s.Classes < 2 || len(s.Counts) != s.Classes {
+		return s, fmt.Errorf("layers: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
+	}
+	return s, nil
+}
+
+// requireShapes refuses weights that are not exactly those of want.
+func requireShapes(w *graph.Weights, want map[string]tensor.Shape) error {
+	for name, shape := range want {
+		if !w.Has(name) {
+			return fmt.Errorf("layers: weight %q is missing", name)
+		}
+		if got := w.Tensor(name).Shape(); !got.Eq(shape) {
+			return fmt.Errorf("layers: weight %q has shape %v, the configuration says %v", name, got, shape)
+		}
+	}
+	for _, name := range w.Names() {
+		if _, ok := want[name]; !ok {
+			return fmt.Errorf("layers: weight %q is one too many", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package layers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Trained is a [Map] on a [Base], fitted by minibatches on the mean negative
+// log-likelihood: the paper's stage 2.
+type Trained struct {
+	Base  Base
+	Map   Map
+	Optim optim.Settings // nil Rule: Adam with weight decay 1e-3
+
+	// Result of the Map's last fit.
+	Result optim.Result
+
+	weights *graph.Weights // of the Map
+}
+
+var _ Stateful = (*Trained)(nil)
+
+// Train lifts any Map to a calibrator. The Map is fitted on the predictions of the
+// fitted base, and stops early on its own validation loss.
+func Train(base Base, m Map, s optim.Settings) *Trained {
+	return &Trained{Base: base, Map: m, Optim: s}
+}
+
+// Fit fits the base, freezes it, and fits the map on what it says of cal.
+func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
+	// An interrupted base keeps what it learned; the map then stays at its start.
+	baseErr := t.Base.Fit(ctx, cal, val, rng)
+	if baseErr != nil && ctx.Err() == nil {
+		return baseErr
+	}
+	sizes := t.Base.Sizes()
+	w, err := t.Map.Init(sizes, rng)
+	if err != nil {
+		return err
+	}
+	t.weights = w.As(tensor.Float32)
+	if baseErr != nil || len(t.weights.Learned()) == 0 {
+		return baseErr
+	}
+	loss := func(s *data.Set) (func(*graph.Builder) *gorgonia.Node, error) {
+		view, err := t.Base.View(s)
+		if err != nil {
+			return nil, err
+		}
+		tab, labels := view.tables(tensor.Float32, sizes), graph.Labels(s.Labels)
+		return func(b *graph.Builder) *gorgonia.Node {
+			return meanNLL(b, t.Map.LogProbs(b, tab.batch(b)), labels)
+		}, nil
+	}
+	train, err := loss(cal)
+	if err != nil {
+		return err
+	}
+	problem := optim.Problem{Loss: graph.NewObjective(t.weights, train), Rows: cal.Len()}
+	if val != nil {
+		held, err := loss(val)
+		if err != nil {
+			return err
+		}
+		f := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{held(b)} })
+		problem.Validation = func() (float64, error) { return f.Mean(val.Len(), evaluationBatch) }
+	}
+	if t.Result, err = optim.Minimize(ctx, problem, decayed(t.Optim), rng); err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	return nil
+}
+
+// Predict gives the map's posterior for each row of x.
+func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
+	if t.weights == nil {
+		return nil, errUnfitted
+	}
+	view, err := t.Base.View(x)
+	if err != nil {
+		return nil, err
+	}
+	sizes := t.Base.Sizes()
+	tab := view.tables(tensor.Float32, sizes)
+	out := mat.NewDense(x.Len(), sizes.Classes, nil)
+	f := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes {
+		return gorgonia.Nodes{t.Map.LogProbs(b, tab.batch(b))}
+	})
+	err = f.Each(tab.rows, evaluationBatch, func(lo int, outputs []gorgonia.Value) error {
+		copy(out.RawMatrix().Data[lo*sizes.Classes:], graph.Float64s(outputs[0]))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// float32 rows sum to 1 within 1e-6; what leaves the package does in float64.
+	return &data.Predictions{LogProbs: logSoftmax(out), Labels: x.Labels}, nil
+}
+
+// Embed is the base's own embedding, if it has one.
+func (t *Trained) Embed(x *data.Set) (*mat.Dense, error) {
+	if e, ok := t.Base.(Embedder); ok {
+		return e.Embed(x)
+	}
+	return x.Features, nil
+}
+
+// State is the base's configuration with the weights of base and map.
+func (t *Trained) State() (State, error) {
+	if t.weights == nil {
+		return State{}, errUnfitted
+	}
+	s, err := t.Base.State()
+	if err != nil {
+		return State{}, err
+	}
+	return State{s.Config, graph.NewWeights(tensor.Float32).Join(s.Weights, t.weights)}, nil
+}
+
+// Restore splits the weights into the map's, by the names it would start with, and
+// the base's.
+func (t *Trained) Restore(s State) error {
+	sizes, err := readSizes(json.RawMessage(s.Config))
+	if err != nil {
+		return err
+	}
+	start, err := t.Map.Init(sizes, rand.New(rand.NewPCG(0, 0)))
+	if err != nil {
+		return err
+	}
+	want := map[string]tensor.Shape{}
+	for _, name := range start.Names() {
+		want[name] = start.Tensor(name).Shape()
+	}
+	mine, rest := s.Weights.Split(func(name string) bool { return start.Has(name) })
+	if err := requireShapes(mine, want); err != nil {
+		return err
+	}
+	if err := t.Base.Restore(State{s.Config, rest}); err != nil {
+		return err
+	}
+	t.weights = mine
+	return nil
+}

@@ -1,0 +1,117 @@
+package layers
+
+import (
+	"math"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// LogFloor is the smallest log p̂ that a Map sees: probabilities are clamped at
+// 1e-8, as published.
+var LogFloor = math.Log(1e-8)
+
+// View is what a [Base] makes of a set: the uncalibrated prediction and the region
+// of each row.
+type View struct {
+	LogProbs *mat.Dense // N×C, log p̂
+	Codes    []int32    // N×w codeword indices, row by row; nil if the Base does not divide
+}
+
+// Batch is what a [Map] sees of a batch: symbolic inputs of B rows.
+type Batch struct {
+	LogProbs *gorgonia.Node // B×C, log p̂ clamped at LogFloor
+	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
+	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
+}
+
+// tables are a View in the memory that graphs read.
+type tables struct {
+	rows     int
+	logProbs *tensor.Dense // N×C
+	codes    *tensor.Dense // N×w
+	mass     *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
+}
+
+func (v *View) tables(dt tensor.Dtype, s Sizes) *tables {
+	clamped := mat.DenseCopyOf(v.LogProbs)
+	clamped.Apply(func(_, _ int, l float64) float64 { return max(l, LogFloor) }, clamped)
+	t := &tables{rows: clamped.RawMatrix().Rows, logProbs: graph.Matrix(dt, clamped)}
+	if v.Codes != nil {
+		t.codes = graph.Codes(v.Codes, s.Slots)
+		t.mass = codewordMass(dt, v.Codes, s)
+	}
+	return t
+}
+
+// codewordMass counts the codewords of each row: n_k = |{i: s(i) = k}|, N×K.
+func codewordMass(dt tensor.Dtype, s []int32, sizes Sizes) *tensor.Dense {
+	n := make([]float64, len(s)/sizes.Slots*sizes.Codewords)
+	for i, k := range s {
+		n[i/sizes.Slots*sizes.Codewords+int(k)]++
+	}
+	return graph.Tensor(dt, n, len(s)/sizes.Slots, sizes.Codewords)
+}
+
+// batch describes the rows that a step works on.
+func (t *tables) batch(b *graph.Builder) Batch {
+	in := Batch{LogProbs: b.Take("view/log_probs", t.logProbs)}
+	if t.codes != nil {
+		in.Codes, in.Mass = b.Take("view/codes", t.codes), b.Take("view/mass", t.mass)
+	}
+	return in
+}
+
+// Sizes of a calibration problem.
+type Sizes struct {
+	Classes   int   `json:"classes"`             // C
+	Features  int   `json:"features,omitempty"`  // M, 0 if they are not looked at
+	Slots     int   `json:"slots,omitempty"`     // w, 0 if the space is not divided
+	Codewords int   `json:"codewords,omitempty"` // K
+	Counts    []int `json:"counts"`              // calibration rows of each class
+}
+
+// classCounts counts the rows of each class. C is the number of logits or, without
+// logits, one more than the largest label.
+func classCounts(s *data.Set) []int {
+	counts := make([]int, s.Classes())
+	for _, y := range s.Labels {
+		for y >= len(counts) {
+			counts = append(counts, 0)
+		}
+		counts[y]++
+	}
+	return counts
+}
+
+// logSoftmax normalizes each row of logits in float64.
+func logSoftmax(logits *mat.Dense) *mat.Dense {
+	out := mat.DenseCopyOf(logits)
+	n, _ := out.Dims()
+	for i := range n {
+		row := out.RawRowView(i)
+		top := row[0]
+		for _, v := range row {
+			top = max(top, v)
+		}
+		var sum float64
+		for _, v := range row {
+			sum += math.Exp(v - top)
+		}
+		logSum := top + math.Log(sum)
+		for j := range row {
+			row[j] -= logSum
+		}
+	}
+	return out
+}
+
+// meanNLL describes the loss that every Map is trained on.
+func meanNLL(b *graph.Builder, logProbs *gorgonia.Node, labels *tensor.Dense) *gorgonia.Node {
+	return b.Apply(op.NLL(), logProbs, b.Take("labels", labels))
+}

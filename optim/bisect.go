@@ -1,0 +1,65 @@
+package optim
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"calibra/graph"
+)
+
+// Bisect minimizes a convex loss of one learned number over [lo, hi] by bisecting
+// its derivative over all rows, to |derivative| ≤ tolerance or until the interval
+// holds no further float64. The result says if the minimum lies on a bound.
+func Bisect(ctx context.Context, p Problem, lo, hi, tolerance float64) (Result, error) {
+	w := p.Loss.Weights()
+	if w.Size() != 1 {
+		return Result{}, fmt.Errorf("optim: bisection needs one learned number, not %d", w.Size())
+	}
+	x := w.Tensor(w.Learned()[0]).Float64s()
+	rows := graph.Rows(0, p.Rows)
+	r := Result{Validation: math.NaN()}
+	slope := func(at float64) (float64, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, fmt.Errorf("interrupted in iteration %d: %w", r.Epochs, err)
+		}
+		x[0] = at
+		loss, grads, err := p.Loss.Gradient(rows)
+		if err != nil {
+			return 0, err
+		}
+		r.Epochs++
+		r.Best, r.Loss, r.GradientNorm = r.Epochs, loss, math.Abs(grads[0].Float64s()[0])
+		if name, bad := nonFinite(w, loss, grads); bad {
+			return 0, fmt.Errorf("optim: %s is not finite at %g", name, at)
+		}
+		return grads[0].Float64s()[0], nil
+	}
+	for _, bound := range []struct{ at, outward float64 }{{lo, 1}, {hi, -1}} {
+		switch g, err := slope(bound.at); {
+		case err != nil:
+			return r, err
+		case g*bound.outward >= 0:
+			r.Converged = r.GradientNorm <= tolerance
+			r.Ended = fmt.Sprintf("the minimum lies on or beyond the bound %g", bound.at)
+			return r, nil
+		}
+	}
+	for {
+		mid := lo + (hi-lo)/2
+		g, err := slope(mid)
+		if err != nil {
+			return r, err
+		}
+		if math.Abs(g) <= tolerance || mid <= lo || mid >= hi {
+			r.Converged = math.Abs(g) <= tolerance
+			r.Ended = fmt.Sprintf("the derivative is %.1e", g)
+			return r, nil
+		}
+		if g > 0 {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+}

@@ -1,0 +1,10 @@
+// Package optim minimizes losses described as graphs. Everything Calibra learns,
+// the paper's model and every baseline, is trained here, so that a table compares
+// methods and not optimizers.
+//
+// [Minimize] runs a [Rule] (Adam, AdamW, SGD) over shuffled minibatches, stops
+// early on a validation loss and restores the best weights. It sees a [Problem],
+// never a layer or a data set.
+//
+// All randomness comes from the rng argument: same seed, same bytes.
+package optim

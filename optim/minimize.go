@@ -1,0 +1,174 @@
+package optim
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"calibra/graph"
+
+	"gorgonia.org/tensor"
+)
+
+// Problem is a mean loss over rows 0…Rows−1.
+type Problem struct {
+	Loss *graph.Objective
+	Rows int
+	// Validation is the loss that decides when to stop and which weights to keep.
+	// Without it a fit runs all its epochs and keeps the last weights.
+	Validation func() (float64, error)
+}
+
+// Settings of [Minimize]. The zero value is what the paper trains with.
+type Settings struct {
+	Rule     Rule        // nil: Adam{} with its defaults
+	Batch    int         // rows per step; 0: 128
+	Epochs   int         // at most; 0: 100
+	Patience int         // epochs without a better validation loss before stopping; 0: 10
+	Observe  func(Epoch) // called after each epoch; may be nil
+}
+
+func (s Settings) withDefaults() Settings {
+	if s.Rule == nil {
+		s.Rule = Adam{}
+	}
+	for _, d := range []struct {
+		v    *int
+		zero int
+	}{{&s.Batch, 128}, {&s.Epochs, 100}, {&s.Patience, 10}} {
+		if *d.v == 0 {
+			*d.v = d.zero
+		}
+	}
+	return s
+}
+
+// Epoch is what an observer sees of a fit.
+type Epoch struct {
+	Number     int     // from 1
+	Of         int     // the most there can be
+	Loss       float64 // mean training loss of the epoch's steps
+	Validation float64 // NaN without validation
+	Best       int     // the epoch whose weights would be kept now
+}
+
+// Result tells how a fit ended.
+type Result struct {
+	Epochs       int     // epochs run
+	Best         int     // the epoch whose weights are kept
+	Loss         float64 // training loss of that epoch
+	Validation   float64 // validation loss of that epoch, NaN without validation
+	Ended        string  // why the fit ended, in words
+	Converged    bool    // whether it ended because it was done, not because it had to
+	GradientNorm float64 // ∞-norm of the full gradient at the end; NaN if not computed
+}
+
+// Minimize fits p's learned weights in place by steps over shuffled minibatches;
+// the last batch of an epoch is as short as it falls. The best weights by
+// validation loss, updated state included, are restored at the end.
+//
+// A loss or gradient that is not finite ends the fit with an error naming epoch,
+// batch and weight. If ctx is cancelled the best weights so far are restored and
+// the error wraps ctx.Err().
+func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Result, error) {
+	s = s.withDefaults()
+	if p.Rows <= 0 {
+		return Result{}, fmt.Errorf("optim: there are no rows to fit")
+	}
+	if s.Batch < 0 || s.Epochs < 0 || s.Patience < 0 {
+		return Result{}, fmt.Errorf("optim: batch %d, epochs %d and patience %d must be positive", s.Batch, s.Epochs, s.Patience)
+	}
+	w := p.Loss.Weights()
+	var params []*tensor.Dense
+	for _, name := range w.Learned() {
+		params = append(params, w.Tensor(name))
+	}
+	stepper := s.Rule.start(params)
+	order := graph.Rows(0, p.Rows)
+
+	best := w.Clone()
+	r := Result{Validation: math.Inf(1), GradientNorm: math.NaN()}
+	keep := func(epoch int, loss, validation float64) {
+		best.Set(w)
+		r.Best, r.Loss, r.Validation = epoch, loss, validation
+	}
+	for epoch := 1; epoch <= s.Epochs; epoch++ {
+		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		var total float64
+		for lo, batch := 0, 1; lo < p.Rows; lo, batch = lo+s.Batch, batch+1 {
+			if err := ctx.Err(); err != nil {
+				w.Set(best)
+				return r, fmt.Errorf("interrupted in epoch %d; the weights of epoch %d are kept: %w", epoch, r.Best, err)
+			}
+			rows := order[lo:min(lo+s.Batch, p.Rows)]
+			loss, grads, err := p.Loss.Gradient(rows)
+			if err != nil {
+				return r, fmt.Errorf("optim: epoch %d, batch %d: %w", epoch, batch, err)
+			}
+			if name, bad := nonFinite(w, loss, grads); bad {
+				return r, fmt.Errorf("optim: epoch %d, batch %d: %s is not finite (it starts at %s)", epoch, batch, name, p.Loss.NonFinite(len(rows)))
+			}
+			stepper.step(params, grads)
+			if err := p.Loss.Commit(len(rows)); err != nil {
+				return r, err
+			}
+			total += loss * float64(len(rows))
+		}
+		loss, validation := total/float64(p.Rows), math.NaN()
+		r.Epochs = epoch
+		if p.Validation == nil {
+			keep(epoch, loss, validation)
+		} else {
+			var err error
+			if validation, err = p.Validation(); err != nil {
+				return r, fmt.Errorf("optim: validation after epoch %d: %w", epoch, err)
+			}
+			if math.IsNaN(validation) || math.IsInf(validation, 0) {
+				return r, fmt.Errorf("optim: the validation loss after epoch %d is not finite", epoch)
+			}
+			if validation < r.Validation {
+				keep(epoch, loss, validation)
+			}
+		}
+		if s.Observe != nil {
+			s.Observe(Epoch{epoch, s.Epochs, loss, validation, r.Best})
+		}
+		if epoch-r.Best >= s.Patience {
+			r.Converged = true
+			r.Ended = fmt.Sprintf("no better validation loss in %d epochs", s.Patience)
+			break
+		}
+	}
+	if !r.Converged {
+		r.Ended = fmt.Sprintf("all %d epochs were run", s.Epochs)
+	}
+	w.Set(best)
+	return r, nil
+}
+
+// nonFinite names the loss or the first weight whose gradient is not finite.
+func nonFinite(w *graph.Weights, loss float64, grads []*tensor.Dense) (string, bool) {
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return "the loss", true
+	}
+	for i, name := range w.Learned() {
+		if !finite(grads[i]) {
+			return "the gradient of " + name, true
+		}
+	}
+	return "", false
+}
+
+func finite(t *tensor.Dense) bool {
+	if t.Dtype() == tensor.Float32 {
+		return allFinite(t.Float32s())
+	}
+	return allFinite(t.Float64s())
+}
+
+// allFinite uses that x − x is 0 for every finite x and NaN for the others.
+func allFinite[F float32 | float64](x []F) bool {
+	return !slices.ContainsFunc(x, func(v F) bool { return v-v != 0 })
+}
