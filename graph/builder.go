@@ -221,3 +221,7 @@ func (b *Builder) Times(x, y *gorgonia.Node) *gorgonia.Node {
 	}
 	return b.Apply(op.Times(x.Dims()), x, y)
 }
+
+// RowNumbers are the rows that the program of this builder works on; fill them
+// before each run. [Objective] and [Function] do.
+func (b *Builder) RowNumbers() []int32 { return b.batch.Int32s() }

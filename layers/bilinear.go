@@ -153,9 +153,17 @@ func (CountPrior) add(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node {
 	return b.AddRow(scores, b.Weight("bilinear/prior"))
 }
 
-// UniformPrior fixes π_j = 1/C, which the softmax cancels.
+// UniformPrior fixes π_j = 1/C.
 type UniformPrior struct{}
 
-func (UniformPrior) init(*graph.Weights, Sizes, *rand.Rand) {}
+func (UniformPrior) init(w *graph.Weights, s Sizes, _ *rand.Rand) {
+	logPrior := make([]float64, s.Classes)
+	for j := range logPrior {
+		logPrior[j] = -math.Log(float64(s.Classes))
+	}
+	w.AddState("bilinear/prior", logPrior, s.Classes)
+}
 
-func (UniformPrior) add(_ *graph.Builder, scores *gorgonia.Node) *gorgonia.Node { return scores }
+func (UniformPrior) add(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node {
+	return CountPrior{}.add(b, scores)
+}
