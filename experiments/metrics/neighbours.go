@@ -8,8 +8,13 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"calibra/experiments/metrics/internal/tile"
+
 	"gonum.org/v1/gonum/mat"
 )
+
+// lanes is the number of rows of a stripe.
+const lanes = tile.Lanes
 
 // blockRows is how many rows are summed in float32 before the sum moves on in
 // float64: 256 terms cost at most 8 bits, 1e-5 of the sum, and about 1e-6 in practice.
@@ -38,9 +43,8 @@ type neighbours struct {
 	rows, classes int
 	order         []int // the sample's row at each position; positions are what i and j count
 
-	width    int       // d+2
-	position []float32 // rows×width: z/γ, −‖z/γ‖²/2, 1
-	halfNorm []float32 // rows: ‖z/γ‖²/2
+	dim      int
+	position []float32 // rows×d: z/γ
 
 	residual []float64 // rows×C: e_ic
 
@@ -64,22 +68,14 @@ type outsider struct {
 func newNeighbours(s *sample, z *scaled, order []int, class [][]uint16, bins, smallBin int) *neighbours {
 	n := &neighbours{
 		rows: len(order), classes: s.classes, order: order,
-		width:    z.dim + 2,
-		position: make([]float32, len(order)*(z.dim+2)),
-		halfNorm: make([]float32, len(order)),
+		dim:      z.dim,
+		position: make([]float32, len(order)*z.dim),
 		residual: make([]float64, len(order)*s.classes),
 		maskOf:   make([]int, s.classes),
 		own:      make([]int32, s.classes*len(order)),
 	}
 	for j, i := range order {
-		to, from := n.position[j*n.width:(j+1)*n.width], z.row(i)
-		var norm float64
-		for k, x := range from {
-			to[k] = x
-			norm += float64(x) * float64(x)
-		}
-		n.halfNorm[j] = float32(norm / 2)
-		to[z.dim], to[z.dim+1] = -n.halfNorm[j], 1
+		copy(n.position[j*n.dim:], z.row(i))
 		for c := range s.classes {
 			n.residual[j*s.classes+c] = s.residual(i, c)
 		}
@@ -157,7 +153,7 @@ func (n *neighbours) place(class [][]uint16, bins, smallBin int) {
 }
 
 // scaled is an embedding in units of the bandwidth, centred: only differences
-// matter, and small norms keep the float32 products exact.
+// matter, and a far origin would cost float32 digits.
 type scaled struct {
 	dim  int
 	data []float32 // N×d
@@ -192,10 +188,11 @@ type sums struct{ r, s, q []float64 }
 type stripe struct {
 	*neighbours
 	first, count int       // positions first … first+count−1
-	turned       []float32 // width×lanes: the stripe's z/γ, 1, −‖z/γ‖²/2 by column
-	kernel       []float32 // blockRows×lanes
-	product      []float32 // (C+masks)×lanes
-	squares      []float32 // masks×lanes
+	turned       []float32 // d×lanes: the stripe's z/γ by column
+	kernel       []float32 // blockRows×lanes: K_ji
+	squares      []float32 // blockRows×lanes: K_ji²
+	firstOrder   []float32 // (C+masks)×lanes: R of each class, S of each mask
+	secondOrder  []float32 // masks×lanes: Q of each mask
 	slot         []float32 // slots×3×lanes: R, S, Q of the bins that are not dominant
 	total        sums
 }
@@ -203,13 +200,14 @@ type stripe struct {
 func (n *neighbours) newStripe() *stripe {
 	size := n.classes * lanes
 	return &stripe{
-		neighbours: n,
-		turned:     make([]float32, n.width*lanes),
-		kernel:     make([]float32, blockRows*lanes),
-		product:    make([]float32, (n.classes+n.masks)*lanes),
-		squares:    make([]float32, n.masks*lanes),
-		slot:       make([]float32, n.slots*3*lanes),
-		total:      sums{make([]float64, size), make([]float64, size), make([]float64, size)},
+		neighbours:  n,
+		turned:      make([]float32, n.dim*lanes),
+		kernel:      make([]float32, blockRows*lanes),
+		squares:     make([]float32, blockRows*lanes),
+		firstOrder:  make([]float32, (n.classes+n.masks)*lanes),
+		secondOrder: make([]float32, n.masks*lanes),
+		slot:        make([]float32, n.slots*3*lanes),
+		total:       sums{make([]float64, size), make([]float64, size), make([]float64, size)},
 	}
 }
 
@@ -217,14 +215,10 @@ func (n *neighbours) newStripe() *stripe {
 func (t *stripe) begin(first int) {
 	t.first, t.count = first, min(lanes, t.rows-first)
 	clear(t.turned)
-	d := t.width - 2
 	for l := range t.count {
-		row := t.position[(first+l)*t.width:][:d]
-		for k, x := range row {
+		for k, x := range t.position[(first+l)*t.dim:][:t.dim] {
 			t.turned[k*lanes+l] = x
 		}
-		t.turned[d*lanes+l] = 1
-		t.turned[(d+1)*lanes+l] = -t.halfNorm[first+l]
 	}
 	clear(t.total.r)
 	clear(t.total.s)
@@ -233,40 +227,35 @@ func (t *stripe) begin(first int) {
 
 // meet adds the rows j0…j1−1, at most blockRows.
 func (t *stripe) meet(j0, j1 int) {
-	k := t.kernel[:(j1-j0)*lanes]
-	t.fillKernel(k, j0, j1)
-
-	clear(t.product)
-	multiply(t.product, t.dense[j0:], t.rows, t.classes+t.masks, j1-j0, k)
+	t.fillKernel(j0, j1)
+	clear(t.firstOrder)
+	tile.Multiply(t.firstOrder, t.dense[j0:], t.rows, t.classes+t.masks, j1-j0, t.kernel)
+	clear(t.secondOrder)
+	tile.Multiply(t.secondOrder, t.dense[t.classes*t.rows+j0:], t.rows, t.masks, j1-j0, t.squares)
 	for j := j0; j < j1; j++ {
-		row := k[(j-j0)*lanes:][:lanes]
+		k, squares := t.kernel[(j-j0)*lanes:], t.squares[(j-j0)*lanes:]
 		for _, o := range t.outside[t.outsideAt[j]:t.outsideAt[j+1]] {
-			addScaled(t.slot[(3*o.slot)*lanes:], o.e, row)
-			addScaled(t.slot[(3*o.slot+1)*lanes:], 1, row)
-		}
-	}
-	square(k)
-	clear(t.squares)
-	multiply(t.squares, t.dense[t.classes*t.rows+j0:], t.rows, t.masks, j1-j0, k)
-	for j := j0; j < j1; j++ {
-		for _, o := range t.outside[t.outsideAt[j]:t.outsideAt[j+1]] {
-			addScaled(t.slot[(3*o.slot+2)*lanes:], 1, k[(j-j0)*lanes:])
+			tile.AddMoments(t.slot[3*o.slot*lanes:], o.e, k, squares)
 		}
 	}
 	t.collect()
-	for _, o := range t.outside[t.outsideAt[j0]:t.outsideAt[j1]] {
-		clear(t.slot[3*o.slot*lanes:][:3*lanes])
+	if met := t.outside[t.outsideAt[j0]:t.outsideAt[j1]]; len(met) < t.slots {
+		for _, o := range met {
+			clear(t.slot[3*o.slot*lanes:][:3*lanes])
+		}
+	} else {
+		clear(t.slot)
 	}
 }
 
-// fillKernel writes K_ji for j in j0…j1−1 and the rows i of the stripe, 0 for i = j.
-func (t *stripe) fillKernel(k []float32, j0, j1 int) {
-	clear(k)
-	multiply(k, t.position[j0*t.width:], t.width, j1-j0, t.width, t.turned)
-	exponentiate(k)
+// fillKernel writes K_ji and K_ji² for j in j0…j1−1 and the rows i of the stripe, 0 for i = j.
+func (t *stripe) fillKernel(j0, j1 int) {
+	k, squares := t.kernel[:(j1-j0)*lanes], t.squares[:(j1-j0)*lanes]
+	tile.Distances(k, t.position[j0*t.dim:], t.dim, j1-j0, t.dim, t.turned)
+	tile.Gaussian(k, squares)
 	for l := range t.count {
 		if j := t.first + l; j0 <= j && j < j1 {
-			k[(j-j0)*lanes+l] = 0
+			k[(j-j0)*lanes+l], squares[(j-j0)*lanes+l] = 0, 0
 		}
 	}
 }
@@ -280,9 +269,9 @@ func (t *stripe) collect() {
 		for l, slot := range own {
 			switch {
 			case slot == dominant:
-				r[l] += float64(t.product[c*lanes+l])
-				s[l] += float64(t.product[(t.classes+mask)*lanes+l])
-				q[l] += float64(t.squares[mask*lanes+l])
+				r[l] += float64(t.firstOrder[c*lanes+l])
+				s[l] += float64(t.firstOrder[(t.classes+mask)*lanes+l])
+				q[l] += float64(t.secondOrder[mask*lanes+l])
 			case slot >= 0:
 				at := int(3*slot)*lanes + l
 				r[l] += float64(t.slot[at])

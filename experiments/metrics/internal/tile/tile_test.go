@@ -1,0 +1,135 @@
+package tile
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func random(n int, rng *rand.Rand) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+// close holds two sums of n products of size 1 together: they differ in the order
+// of rounding alone.
+func same(t *testing.T, what string, got, want []float32, n int) {
+	t.Helper()
+	for i := range want {
+		if d := math.Abs(float64(got[i] - want[i])); !(d <= 0x1p-22*float64(n)*(1+math.Abs(float64(want[i])))) {
+			t.Fatalf("%s: value %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+func TestKernelsAgainstPlainGo(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for m := range 15 {
+		for _, k := range []int{0, 1, 2, 53} {
+			stride := k + 3
+			a, b := random(m*stride+k, rng), random(k*Lanes, rng)
+			got := random(m*Lanes, rng)
+			want := append([]float32(nil), got...)
+			Multiply(got, a, stride, m, k, b)
+			multiplyPortable(want, a, stride, m, k, b)
+			same(t, "Multiply", got, want, k)
+			Distances(got, a, stride, m, k, b)
+			distancesPortable(want, a, stride, m, k, b)
+			same(t, "Distances", got, want, k)
+		}
+	}
+	x, index := random(40*Lanes, rng), make([]int32, 40)
+	for j := range index {
+		index[j] = int32(rng.IntN(7))
+	}
+	got := random(7*Lanes, rng)
+	want := append([]float32(nil), got...)
+	AddRows(got, index, x)
+	addRowsPortable(want, index, x)
+	same(t, "AddRows", got, want, 0)
+	AddMoments(got[Lanes:], 0.3, x, x[Lanes:])
+	addMomentsPortable(want[Lanes:], 0.3, x, x[Lanes:])
+	same(t, "AddMoments", got, want, 1)
+}
+
+func TestGaussian(t *testing.T) {
+	n := 1 << 16
+	x, squares := make([]float32, n), make([]float32, n)
+	for i := range x {
+		x[i] = -42 * float32(i) / float32(n)
+	}
+	x[1], x[2], x[3], x[4], x[5] = float32(math.Inf(-1)), -math.MaxFloat32, -41, math.Nextafter32(-41, -42), -math.SmallestNonzeroFloat32
+	at := append([]float32(nil), x...)
+	Gaussian(x, squares)
+	worst := 0.0
+	for i, v := range at {
+		want := math.Exp(float64(v))
+		if v < leastExponent {
+			want = 0
+		}
+		if want == 0 && x[i] != 0 || squares[i] != x[i]*x[i] {
+			t.Fatalf("exp(%v) = %v, squared %v; want %v", v, x[i], squares[i], want)
+		}
+		if want > 0 {
+			worst = max(worst, math.Abs(float64(x[i])/want-1))
+		}
+	}
+	if x[0] != 1 {
+		t.Errorf("exp(0) = %v", x[0])
+	}
+	if worst > 2*0x1p-24 { // two roundings
+		t.Errorf("exp is off by %.2g of its value", worst)
+	}
+}
+
+func TestShortSlicesPanic(t *testing.T) {
+	for name, call := range map[string]func(){
+		"Multiply":   func() { Multiply(make([]float32, 2*Lanes-1), make([]float32, 4), 2, 2, 2, make([]float32, 2*Lanes)) },
+		"Distances":  func() { Distances(make([]float32, 2*Lanes), make([]float32, 3), 2, 2, 2, make([]float32, 2*Lanes)) },
+		"Gaussian":   func() { Gaussian(make([]float32, 65), make([]float32, 65)) },
+		"AddRows":    func() { AddRows(make([]float32, 2*Lanes), []int32{2}, make([]float32, Lanes)) },
+		"AddMoments": func() { AddMoments(make([]float32, 2*Lanes), 1, make([]float32, Lanes), make([]float32, Lanes)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			call()
+		})
+	}
+}
+
+func BenchmarkTile(b *testing.B) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	const rows, width = 256, 50
+	a, points := random(rows*width, rng), random(width*Lanes, rng)
+	k, squares := make([]float32, rows*Lanes), make([]float32, rows*Lanes)
+	sums, columns := make([]float32, 24*Lanes), random(24*rows, rng)
+	index := make([]int32, rows)
+	for j := range index {
+		index[j] = int32(rng.IntN(24))
+	}
+	for name, call := range map[string]func(){
+		"distances": func() { Distances(k, a, width, rows, width, points) },
+		"gaussian":  func() { Gaussian(k, squares) },
+		"multiply":  func() { Multiply(sums, columns, rows, 24, rows, k) },
+		"addRows":   func() { AddRows(sums, index, k) },
+		"addMoments": func() {
+			for j := range rows {
+				AddMoments(sums, 1, k[j*Lanes:], squares[j*Lanes:])
+			}
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				call()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(rows*Lanes), "ns/pair")
+		})
+	}
+}
