@@ -176,3 +176,15 @@ func axpyKernel(y []float32, a float32, x []float32) {
 		axpyPortable(y, a, x)
 	}
 }
+
+func argminKernel(codes []int32, half, scores []float32, stride int) {
+	switch {
+	case len(codes) == 0:
+	case isa == avx512:
+		argminAVX512(&codes[0], &half[0], &scores[0], len(codes), len(half), 4*stride)
+	case isa == avx2:
+		argminAVX2(&codes[0], &half[0], &scores[0], len(codes), len(half), 4*stride)
+	default:
+		argminPortable(codes, half, scores, stride)
+	}
+}

@@ -29,3 +29,15 @@ func gaussianMomentsKernel(row, sq, e []float32, si, scale float32) (sum, square
 
 func dotKernel(x, y []float32) float32               { return dotPortable(x, y) }
 func axpyKernel(y []float32, a float32, x []float32) { axpyPortable(y, a, x) }
+
+func sgemmBlocked(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, accumulate bool, c []float32, ldc int) {
+	panic("simd: unreachable: the portable build multiplies with gonum")
+}
+
+func productTile(scores []float32, stride int, x []float32, m int, c *Codebook) {
+	productTilePortable(scores, stride, x, m, c)
+}
+
+func argminKernel(codes []int32, half, scores []float32, stride int) {
+	argminPortable(codes, half, scores, stride)
+}

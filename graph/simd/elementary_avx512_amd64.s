@@ -134,28 +134,28 @@ compute:
 	VPANDD.BCST       c007fffff<>+0(SB), Z1, Z1
 	VPADDD.BCST       c3f3504f3<>+0(SB), Z1, Z1
 	VSUBPS.BCST       c3f800000<>+0(SB), Z1, Z1
-	VBROADCASTSS      cbda0fb03<>+0(SB), Z4
-	VFMADD213PS.BCST  c3e03e815<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  cbe066f41<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3e113728<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  cbe2a3c63<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3e4cd2cb<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  cbe80010f<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3eaaaaa5<>+0(SB), Z1, Z4
-	VMULPS            Z1, Z1, Z5
-	VMULPS            Z1, Z4, Z4
-	VMULPS            Z5, Z4, Z4
-	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z2, Z4
-	VFNMADD231PS.BCST c3f000000<>+0(SB), Z5, Z4
-	VADDPS            Z1, Z4, Z4
-	VFMADD231PS.BCST  c3f317200<>+0(SB), Z2, Z4
+	VBROADCASTSS      cbda0fb03<>+0(SB), Z3
+	VFMADD213PS.BCST  c3e03e815<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  cbe066f41<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e113728<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  cbe2a3c63<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e4cd2cb<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  cbe80010f<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3eaaaaa5<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VMULPS            Z1, Z3, Z3
+	VMULPS            Z4, Z3, Z3
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z2, Z3
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z4, Z3
+	VADDPS            Z1, Z3, Z3
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z2, Z3
 	VCMPPS.BCST       $0x15, c7f800000<>+0(SB), Z0, K1
-	VMOVAPS           Z0, K1, Z4
-	VPXORD            Z3, Z3, Z3
-	VCMPPS            $0x00, Z3, Z0, K1
-	VBROADCASTSS      cff800000<>+0(SB), K1, Z4
-	VCMPPS            $0x11, Z3, Z0, K1
-	VBROADCASTSS      c7fc00000<>+0(SB), K1, Z4
+	VMOVAPS           Z0, K1, Z3
+	VPXORD            Z1, Z1, Z1
+	VCMPPS            $0x00, Z1, Z0, K1
+	VBROADCASTSS      cff800000<>+0(SB), K1, Z3
+	VCMPPS            $0x11, Z1, Z0, K1
+	VBROADCASTSS      c7fc00000<>+0(SB), K1, Z3
 	CMPQ              AX, $0x10
 	JGE               fullStore
 	MOVQ              AX, CX
@@ -163,11 +163,11 @@ compute:
 	SHLQ              CL, AX
 	DECQ              AX
 	KMOVW             AX, K1
-	VMOVUPS           Z4, K1, (BX)
+	VMOVUPS           Z3, K1, (BX)
 	JMP               done
 
 fullStore:
-	VMOVUPS Z4, (BX)
+	VMOVUPS Z3, (BX)
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
@@ -257,38 +257,38 @@ compute:
 	VBROADCASTSS      c00000000<>+0(SB), K1, Z2
 	VCMPPS.BCST       $0x11, c00800000<>+0(SB), Z1, K1
 	VMOVAPS           Z1, Z0
-	VMULPS.BCST       c4b000000<>+0(SB), Z1, Z4
-	VMOVAPS           Z4, K1, Z0
+	VMULPS.BCST       c4b000000<>+0(SB), Z1, Z3
+	VMOVAPS           Z3, K1, Z0
 	VPSUBD.BCST       c3f3504f3<>+0(SB), Z0, Z0
-	VPSRAD            $0x17, Z0, Z4
-	VCVTDQ2PS         Z4, Z4
-	VSUBPS.BCST       c41b80000<>+0(SB), Z4, K1, Z4
+	VPSRAD            $0x17, Z0, Z3
+	VCVTDQ2PS         Z3, Z3
+	VSUBPS.BCST       c41b80000<>+0(SB), Z3, K1, Z3
 	VPANDD.BCST       c007fffff<>+0(SB), Z0, Z0
 	VPADDD.BCST       c3f3504f3<>+0(SB), Z0, Z0
 	VSUBPS.BCST       c3f800000<>+0(SB), Z0, Z0
-	VBROADCASTSS      cbda0fb03<>+0(SB), Z5
-	VFMADD213PS.BCST  c3e03e815<>+0(SB), Z0, Z5
-	VFMADD213PS.BCST  cbe066f41<>+0(SB), Z0, Z5
-	VFMADD213PS.BCST  c3e113728<>+0(SB), Z0, Z5
-	VFMADD213PS.BCST  cbe2a3c63<>+0(SB), Z0, Z5
-	VFMADD213PS.BCST  c3e4cd2cb<>+0(SB), Z0, Z5
-	VFMADD213PS.BCST  cbe80010f<>+0(SB), Z0, Z5
-	VFMADD213PS.BCST  c3eaaaaa5<>+0(SB), Z0, Z5
-	VMULPS            Z0, Z0, Z6
-	VMULPS            Z0, Z5, Z5
-	VMULPS            Z6, Z5, Z5
-	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z4, Z5
-	VFNMADD231PS.BCST c3f000000<>+0(SB), Z6, Z5
-	VADDPS            Z0, Z5, Z5
-	VFMADD231PS.BCST  c3f317200<>+0(SB), Z4, Z5
+	VBROADCASTSS      cbda0fb03<>+0(SB), Z4
+	VFMADD213PS.BCST  c3e03e815<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  cbe066f41<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  c3e113728<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  cbe2a3c63<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  c3e4cd2cb<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  cbe80010f<>+0(SB), Z0, Z4
+	VFMADD213PS.BCST  c3eaaaaa5<>+0(SB), Z0, Z4
+	VMULPS            Z0, Z0, Z5
+	VMULPS            Z0, Z4, Z4
+	VMULPS            Z5, Z4, Z4
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z3, Z4
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z5, Z4
+	VADDPS            Z0, Z4, Z4
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z3, Z4
 	VCMPPS.BCST       $0x15, c7f800000<>+0(SB), Z1, K1
-	VMOVAPS           Z1, K1, Z5
-	VPXORD            Z3, Z3, Z3
-	VCMPPS            $0x00, Z3, Z1, K1
-	VBROADCASTSS      cff800000<>+0(SB), K1, Z5
-	VCMPPS            $0x11, Z3, Z1, K1
-	VBROADCASTSS      c7fc00000<>+0(SB), K1, Z5
-	VADDPS            Z2, Z5, Z5
+	VMOVAPS           Z1, K1, Z4
+	VPXORD            Z0, Z0, Z0
+	VCMPPS            $0x00, Z0, Z1, K1
+	VBROADCASTSS      cff800000<>+0(SB), K1, Z4
+	VCMPPS            $0x11, Z0, Z1, K1
+	VBROADCASTSS      c7fc00000<>+0(SB), K1, Z4
+	VADDPS            Z2, Z4, Z4
 	CMPQ              AX, $0x10
 	JGE               fullStore
 	MOVQ              AX, CX
@@ -296,11 +296,11 @@ compute:
 	SHLQ              CL, AX
 	DECQ              AX
 	KMOVW             AX, K1
-	VMOVUPS           Z5, K1, (BX)
+	VMOVUPS           Z4, K1, (BX)
 	JMP               done
 
 fullStore:
-	VMOVUPS Z5, (BX)
+	VMOVUPS Z4, (BX)
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
@@ -347,20 +347,20 @@ compute:
 	VRNDSCALEPS       $0x08, Z2, Z2
 	VFNMADD231PS.BCST c3f317200<>+0(SB), Z2, Z1
 	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z2, Z1
-	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z5
-	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z1, Z5
-	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z1, Z5
-	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z1, Z5
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z5
-	VMULPS            Z1, Z1, Z6
-	VFMADD213PS       Z1, Z6, Z5
-	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
-	VSCALEFPS         Z2, Z5, Z5
-	VMOVAPS           Z5, Z1
-	VPXORD            Z4, Z4, Z4
-	VCMPPS            $0x1d, Z4, Z0, K1
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z3
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z2, Z3, Z3
+	VMOVAPS           Z3, Z1
+	VPXORD            Z2, Z2, Z2
+	VCMPPS            $0x1d, Z2, Z0, K1
 	VBROADCASTSS      c3f800000<>+0(SB), K1, Z1
-	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z0
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z0
 	VDIVPS            Z0, Z1, Z1
 	CMPQ              AX, $0x10
 	JGE               fullStore
@@ -424,29 +424,29 @@ compute:
 	VRNDSCALEPS       $0x08, Z3, Z3
 	VFNMADD231PS.BCST c3f317200<>+0(SB), Z3, Z2
 	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z3, Z2
-	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z6
-	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z2, Z6
-	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z2, Z6
-	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z2, Z6
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z6
-	VMULPS            Z2, Z2, Z7
-	VFMADD213PS       Z2, Z7, Z6
-	VADDPS.BCST       c3f800000<>+0(SB), Z6, Z6
-	VSCALEFPS         Z3, Z6, Z6
-	VADDPS.BCST       c40000000<>+0(SB), Z6, Z2
-	VDIVPS            Z2, Z6, Z2
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z4
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD213PS       Z2, Z5, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z3, Z4, Z4
+	VADDPS.BCST       c40000000<>+0(SB), Z4, Z2
+	VDIVPS            Z2, Z4, Z2
 	VMULPS            Z2, Z2, Z3
-	VBROADCASTSS      c3e8f4bd0<>+0(SB), Z7
-	VFMADD213PS.BCST  c3e8f661d<>+0(SB), Z3, Z7
-	VFMADD213PS.BCST  c3ecce874<>+0(SB), Z3, Z7
-	VFMADD213PS.BCST  c3f2aaa82<>+0(SB), Z3, Z7
-	VMULPS            Z3, Z7, Z7
-	VSUBPS            Z7, Z6, Z7
-	VMOVAPS           Z6, Z3
-	VFNMADD231PS      Z7, Z2, Z3
-	VPXORD            Z5, Z5, Z5
-	VMAXPS            Z1, Z5, Z5
-	VADDPS            Z5, Z3, Z3
+	VBROADCASTSS      c3e8f4bd0<>+0(SB), Z5
+	VFMADD213PS.BCST  c3e8f661d<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3ecce874<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f2aaa82<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z5, Z5
+	VSUBPS            Z5, Z4, Z5
+	VMOVAPS           Z4, Z3
+	VFNMADD231PS      Z5, Z2, Z3
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z1, Z2, Z2
+	VADDPS            Z2, Z3, Z3
 	VADDPS            Z0, Z3, Z3
 	CMPQ              AX, $0x10
 	JGE               fullStore
@@ -520,36 +520,36 @@ compute:
 	VRNDSCALEPS       $0x08, Z3, Z3
 	VFNMADD231PS.BCST c3f317200<>+0(SB), Z3, Z2
 	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z3, Z2
-	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z7
-	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z2, Z7
-	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z2, Z7
-	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z2, Z7
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z7
-	VMULPS            Z2, Z2, Z8
-	VFMADD213PS       Z2, Z8, Z7
-	VADDPS.BCST       c3f800000<>+0(SB), Z7, Z7
-	VSCALEFPS         Z3, Z7, Z7
-	VMOVAPS           Z7, Z2
-	VPXORD            Z5, Z5, Z5
-	VCMPPS            $0x1d, Z5, Z1, K1
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z4
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD213PS       Z2, Z5, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z3, Z4, Z4
+	VMOVAPS           Z4, Z2
+	VPXORD            Z3, Z3, Z3
+	VCMPPS            $0x1d, Z3, Z1, K1
 	VBROADCASTSS      c3f800000<>+0(SB), K1, Z2
-	VADDPS.BCST       c3f800000<>+0(SB), Z7, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z3
 	VDIVPS            Z3, Z2, Z2
-	VADDPS.BCST       c40000000<>+0(SB), Z7, Z3
-	VDIVPS            Z3, Z7, Z3
-	VMULPS            Z3, Z3, Z8
-	VBROADCASTSS      c3e8f4bd0<>+0(SB), Z9
-	VFMADD213PS.BCST  c3e8f661d<>+0(SB), Z8, Z9
-	VFMADD213PS.BCST  c3ecce874<>+0(SB), Z8, Z9
-	VFMADD213PS.BCST  c3f2aaa82<>+0(SB), Z8, Z9
-	VMULPS            Z8, Z9, Z9
-	VSUBPS            Z9, Z7, Z9
-	VMOVAPS           Z7, Z7
-	VFNMADD231PS      Z9, Z3, Z7
-	VPXORD            Z6, Z6, Z6
-	VMAXPS            Z1, Z6, Z6
-	VADDPS            Z6, Z7, Z7
-	VADDPS            Z0, Z7, Z7
+	VADDPS.BCST       c40000000<>+0(SB), Z4, Z3
+	VDIVPS            Z3, Z4, Z3
+	VMULPS            Z3, Z3, Z5
+	VBROADCASTSS      c3e8f4bd0<>+0(SB), Z6
+	VFMADD213PS.BCST  c3e8f661d<>+0(SB), Z5, Z6
+	VFMADD213PS.BCST  c3ecce874<>+0(SB), Z5, Z6
+	VFMADD213PS.BCST  c3f2aaa82<>+0(SB), Z5, Z6
+	VMULPS            Z5, Z6, Z6
+	VSUBPS            Z6, Z4, Z6
+	VMOVAPS           Z4, Z4
+	VFNMADD231PS      Z6, Z3, Z4
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z1, Z3, Z3
+	VADDPS            Z3, Z4, Z4
+	VADDPS            Z0, Z4, Z4
 	CMPQ              AX, $0x10
 	JGE               fullStore
 	MOVQ              AX, CX
@@ -557,12 +557,12 @@ compute:
 	SHLQ              CL, AX
 	DECQ              AX
 	KMOVW             AX, K1
-	VMOVUPS           Z7, K1, (BX)
+	VMOVUPS           Z4, K1, (BX)
 	VMOVUPS           Z2, K1, (SI)
 	JMP               done
 
 fullStore:
-	VMOVUPS Z7, (BX)
+	VMOVUPS Z4, (BX)
 	VMOVUPS Z2, (SI)
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX

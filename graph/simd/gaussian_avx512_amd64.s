@@ -34,26 +34,26 @@ fullLoad:
 compute:
 	VADDPS            Z0, Z3, Z3
 	VFNMADD231PS.BCST c40000000<>+0(SB), Z2, Z3
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z3, Z4, Z4
-	VMULPS            Z1, Z4, Z4
-	VBROADCASTSS      cc2aeac4a<>+0(SB), Z2
-	VCMPPS            $0x11, Z2, Z4, K1
-	VMAXPS            Z4, Z2, Z2
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
-	VRNDSCALEPS       $0x08, Z3, Z3
-	VFNMADD231PS.BCST c3f317200<>+0(SB), Z3, Z2
-	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z3, Z2
-	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z5
-	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z5
-	VMULPS            Z2, Z2, Z6
-	VFMADD213PS       Z2, Z6, Z5
-	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
-	VSCALEFPS         Z3, Z5, Z5
-	VBROADCASTSS      c00000000<>+0(SB), K1, Z5
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z3, Z2, Z2
+	VMULPS            Z1, Z2, Z2
+	VBROADCASTSS      cc2aeac4a<>+0(SB), Z3
+	VCMPPS            $0x11, Z3, Z2, K1
+	VMAXPS            Z2, Z3, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z2, Z3
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z2, Z3
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z4
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z4
+	VMULPS            Z3, Z3, Z5
+	VFMADD213PS       Z3, Z5, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VSCALEFPS         Z2, Z4, Z4
+	VBROADCASTSS      c00000000<>+0(SB), K1, Z4
 	CMPQ              AX, $0x10
 	JGE               fullStore
 	MOVQ              AX, CX
@@ -61,11 +61,11 @@ compute:
 	SHLQ              CL, AX
 	DECQ              AX
 	KMOVW             AX, K1
-	VMOVUPS           Z5, K1, (DX)
+	VMOVUPS           Z4, K1, (DX)
 	JMP               done
 
 fullStore:
-	VMOVUPS Z5, (DX)
+	VMOVUPS Z4, (DX)
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
@@ -147,26 +147,26 @@ fullLoad:
 compute:
 	VADDPS            Z0, Z6, Z6
 	VFNMADD231PS.BCST c40000000<>+0(SB), Z5, Z6
-	VPXORD            Z8, Z8, Z8
-	VMAXPS            Z6, Z8, Z8
-	VMULPS            Z1, Z8, Z8
-	VBROADCASTSS      cc2aeac4a<>+0(SB), Z5
-	VCMPPS            $0x11, Z5, Z8, K1
-	VMAXPS            Z8, Z5, Z5
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z5, Z6
-	VRNDSCALEPS       $0x08, Z6, Z6
-	VFNMADD231PS.BCST c3f317200<>+0(SB), Z6, Z5
-	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z6, Z5
-	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z10
-	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z5, Z10
-	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z5, Z10
-	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z5, Z10
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z5, Z10
-	VMULPS            Z5, Z5, Z11
-	VFMADD213PS       Z5, Z11, Z10
-	VADDPS.BCST       c3f800000<>+0(SB), Z10, Z10
-	VSCALEFPS         Z6, Z10, Z10
-	VBROADCASTSS      c00000000<>+0(SB), K1, Z10
+	VPXORD            Z5, Z5, Z5
+	VMAXPS            Z6, Z5, Z5
+	VMULPS            Z1, Z5, Z5
+	VBROADCASTSS      cc2aeac4a<>+0(SB), Z6
+	VCMPPS            $0x11, Z6, Z5, K1
+	VMAXPS            Z5, Z6, Z6
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z6, Z5
+	VRNDSCALEPS       $0x08, Z5, Z5
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z5, Z6
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z5, Z6
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z8
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z6, Z8
+	VMULPS            Z6, Z6, Z9
+	VFMADD213PS       Z6, Z9, Z8
+	VADDPS.BCST       c3f800000<>+0(SB), Z8, Z8
+	VSCALEFPS         Z5, Z8, Z8
+	VBROADCASTSS      c00000000<>+0(SB), K1, Z8
 	CMPQ              AX, $0x10
 	JGE               whole
 	MOVQ              AX, CX
@@ -174,14 +174,14 @@ compute:
 	SHLQ              CL, DI
 	DECQ              DI
 	KMOVW             DI, K1
-	VPXORD            Z9, Z9, Z9
-	VMOVAPS           Z10, K1, Z9
-	VMOVAPS           Z9, Z10
+	VPXORD            Z5, Z5, Z5
+	VMOVAPS           Z8, K1, Z5
+	VMOVAPS           Z5, Z8
 
 whole:
-	VADDPS      Z10, Z2, Z2
-	VFMADD231PS Z10, Z10, Z3
-	VFMADD231PS Z7, Z10, Z4
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z3
+	VFMADD231PS Z7, Z8, Z4
 	CMPQ        AX, $0x10
 	JGE         fullStore
 	JMP         done

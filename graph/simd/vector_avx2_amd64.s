@@ -140,3 +140,99 @@ fullStore:
 done:
 	VZEROUPPER
 	RET
+
+// func argminAVX2(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·argminAVX2(SB), NOSPLIT, $0-48
+	MOVQ         codes+0(FP), AX
+	MOVQ         h+8(FP), CX
+	MOVQ         scores+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         stride+40(FP), DI
+	VMOVUPS      ramp<>+0(SB), Y0
+	VBROADCASTSS c00000008<>+0(SB), Y1
+
+row:
+	VBROADCASTSS c7f800000<>+0(SB), Y2
+	VPXOR        Y3, Y3, Y3
+	VMOVAPS      Y0, Y4
+	XORQ         R8, R8
+
+column:
+	VMOVUPS      (CX)(R8*4), Y5
+	VSUBPS       (DX)(R8*4), Y5, Y5
+	VCMPPS       $0x11, Y2, Y5, Y6
+	VBLENDVPS    Y6, Y5, Y2, Y2
+	VBLENDVPS    Y6, Y4, Y3, Y3
+	VPADDD       Y1, Y4, Y4
+	ADDQ         $0x08, R8
+	CMPQ         R8, SI
+	JL           column
+	VMOVAPS      Y2, Y4
+	VPERM2F128   $0x01, Y4, Y4, Y5
+	VMINPS       Y5, Y4, Y4
+	VPERMILPS    $0x4e, Y4, Y5
+	VMINPS       Y5, Y4, Y4
+	VPERMILPS    $0xb1, Y4, Y5
+	VMINPS       Y5, Y4, Y4
+	VBROADCASTSS c7fffffff<>+0(SB), Y5
+	VCMPPS       $0x00, Y4, Y2, Y2
+	VBLENDVPS    Y2, Y3, Y5, Y5
+	VPERM2F128   $0x01, Y5, Y5, Y2
+	VPMINSD      Y2, Y5, Y5
+	VPERMILPS    $0x4e, Y5, Y2
+	VPMINSD      Y2, Y5, Y5
+	VPERMILPS    $0xb1, Y5, Y2
+	VPMINSD      Y2, Y5, Y5
+	VMOVD        X5, R8
+	XORL         R9, R9
+	CMPL         R8, $0x7fffffff
+	CMOVLEQ      R9, R8
+	MOVL         R8, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         DI, DX
+	DECQ         BX
+	JNZ          row
+	VZEROUPPER
+	RET
+
+DATA ramp<>+0(SB)/4, $0x00000000
+DATA ramp<>+4(SB)/4, $0x00000001
+DATA ramp<>+8(SB)/4, $0x00000002
+DATA ramp<>+12(SB)/4, $0x00000003
+DATA ramp<>+16(SB)/4, $0x00000004
+DATA ramp<>+20(SB)/4, $0x00000005
+DATA ramp<>+24(SB)/4, $0x00000006
+DATA ramp<>+28(SB)/4, $0x00000007
+GLOBL ramp<>(SB), RODATA|NOPTR, $32
+
+DATA c00000008<>+0(SB)/4, $0x00000008
+DATA c00000008<>+4(SB)/4, $0x00000008
+DATA c00000008<>+8(SB)/4, $0x00000008
+DATA c00000008<>+12(SB)/4, $0x00000008
+DATA c00000008<>+16(SB)/4, $0x00000008
+DATA c00000008<>+20(SB)/4, $0x00000008
+DATA c00000008<>+24(SB)/4, $0x00000008
+DATA c00000008<>+28(SB)/4, $0x00000008
+GLOBL c00000008<>(SB), RODATA|NOPTR, $32
+
+DATA c7f800000<>+0(SB)/4, $0x7f800000
+DATA c7f800000<>+4(SB)/4, $0x7f800000
+DATA c7f800000<>+8(SB)/4, $0x7f800000
+DATA c7f800000<>+12(SB)/4, $0x7f800000
+DATA c7f800000<>+16(SB)/4, $0x7f800000
+DATA c7f800000<>+20(SB)/4, $0x7f800000
+DATA c7f800000<>+24(SB)/4, $0x7f800000
+DATA c7f800000<>+28(SB)/4, $0x7f800000
+GLOBL c7f800000<>(SB), RODATA|NOPTR, $32
+
+DATA c7fffffff<>+0(SB)/4, $0x7fffffff
+DATA c7fffffff<>+4(SB)/4, $0x7fffffff
+DATA c7fffffff<>+8(SB)/4, $0x7fffffff
+DATA c7fffffff<>+12(SB)/4, $0x7fffffff
+DATA c7fffffff<>+16(SB)/4, $0x7fffffff
+DATA c7fffffff<>+20(SB)/4, $0x7fffffff
+DATA c7fffffff<>+24(SB)/4, $0x7fffffff
+DATA c7fffffff<>+28(SB)/4, $0x7fffffff
+GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32

@@ -9,3 +9,6 @@ func dotAVX512(x *float32, y *float32, n int) float32
 
 //go:noescape
 func axpyAVX512(y *float32, a float32, x *float32, n int)
+
+//go:noescape
+func argminAVX512(codes *int32, h *float32, scores *float32, rows int, n int, stride int)

@@ -127,3 +127,90 @@ fullStore:
 done:
 	VZEROUPPER
 	RET
+
+// func argminAVX512(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·argminAVX512(SB), NOSPLIT, $0-48
+	MOVQ         codes+0(FP), AX
+	MOVQ         h+8(FP), CX
+	MOVQ         scores+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         stride+40(FP), DI
+	VMOVUPS      ramp<>+0(SB), Z0
+	VBROADCASTSS c00000010<>+0(SB), Z1
+
+row:
+	VBROADCASTSS c7f800000<>+0(SB), Z2
+	VPXORD       Z3, Z3, Z3
+	VMOVAPS      Z0, Z4
+	XORQ         R8, R8
+
+column:
+	VMOVUPS      (CX)(R8*4), Z5
+	VSUBPS       (DX)(R8*4), Z5, Z5
+	VCMPPS       $0x11, Z2, Z5, K1
+	VMOVAPS      Z5, K1, Z2
+	VMOVAPS      Z4, K1, Z3
+	VPADDD       Z1, Z4, Z4
+	ADDQ         $0x10, R8
+	CMPQ         R8, SI
+	JL           column
+	VMOVAPS      Z2, Z4
+	VSHUFF64X2   $0x4e, Z4, Z4, Z5
+	VMINPS       Z5, Z4, Z4
+	VSHUFF64X2   $0xb1, Z4, Z4, Z5
+	VMINPS       Z5, Z4, Z4
+	VPERMILPS    $0x4e, Z4, Z5
+	VMINPS       Z5, Z4, Z4
+	VPERMILPS    $0xb1, Z4, Z5
+	VMINPS       Z5, Z4, Z4
+	VBROADCASTSS c7fffffff<>+0(SB), Z5
+	VCMPPS       $0x00, Z4, Z2, K1
+	VMOVAPS      Z3, K1, Z5
+	VSHUFF64X2   $0x4e, Z5, Z5, Z2
+	VPMINSD      Z2, Z5, Z5
+	VSHUFF64X2   $0xb1, Z5, Z5, Z2
+	VPMINSD      Z2, Z5, Z5
+	VPERMILPS    $0x4e, Z5, Z2
+	VPMINSD      Z2, Z5, Z5
+	VPERMILPS    $0xb1, Z5, Z2
+	VPMINSD      Z2, Z5, Z5
+	VMOVD        X5, R8
+	XORL         R9, R9
+	CMPL         R8, $0x7fffffff
+	CMOVLEQ      R9, R8
+	MOVL         R8, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         DI, DX
+	DECQ         BX
+	JNZ          row
+	VZEROUPPER
+	RET
+
+DATA ramp<>+0(SB)/4, $0x00000000
+DATA ramp<>+4(SB)/4, $0x00000001
+DATA ramp<>+8(SB)/4, $0x00000002
+DATA ramp<>+12(SB)/4, $0x00000003
+DATA ramp<>+16(SB)/4, $0x00000004
+DATA ramp<>+20(SB)/4, $0x00000005
+DATA ramp<>+24(SB)/4, $0x00000006
+DATA ramp<>+28(SB)/4, $0x00000007
+DATA ramp<>+32(SB)/4, $0x00000008
+DATA ramp<>+36(SB)/4, $0x00000009
+DATA ramp<>+40(SB)/4, $0x0000000a
+DATA ramp<>+44(SB)/4, $0x0000000b
+DATA ramp<>+48(SB)/4, $0x0000000c
+DATA ramp<>+52(SB)/4, $0x0000000d
+DATA ramp<>+56(SB)/4, $0x0000000e
+DATA ramp<>+60(SB)/4, $0x0000000f
+GLOBL ramp<>(SB), RODATA|NOPTR, $64
+
+DATA c00000010<>+0(SB)/4, $0x00000010
+GLOBL c00000010<>(SB), RODATA|NOPTR, $4
+
+DATA c7f800000<>+0(SB)/4, $0x7f800000
+GLOBL c7f800000<>(SB), RODATA|NOPTR, $4
+
+DATA c7fffffff<>+0(SB)/4, $0x7fffffff
+GLOBL c7fffffff<>(SB), RODATA|NOPTR, $4

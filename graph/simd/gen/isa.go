@@ -16,6 +16,7 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+	"github.com/mmcloughlin/avo/x86"
 )
 
 // avx512 selects the instruction set of this run.
@@ -99,11 +100,16 @@ func copyOf(x vec) vec {
 
 func zero() vec {
 	v := newVec()
-	if avx512 {
-		VPXORD(v, v, v)
-	} else {
+	if !avx512 {
 		VPXOR(v, v, v)
+		return v
 	}
+	i, err := x86.VPXORD(v, v, v)
+	if err != nil {
+		panic(err)
+	}
+	i.CancellingInputs = true // avo does not know it of this one: v is not read
+	Instruction(i)
 	return v
 }
 

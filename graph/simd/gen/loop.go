@@ -68,7 +68,7 @@ func vectors(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 
 var tailTable operand.Mem
 
-// tailMask returns a function that makes the mask of the first n lanes, n below
+// tailMask returns a function that makes the mask of the first n lanes, n up to
 // the vector width.
 func tailMask() func(n reg.Register) mask {
 	if avx512 {

@@ -14,6 +14,7 @@ var units = map[string]func(){
 	"elementary": elementaryUnit,
 	"gamma":      gammaUnit,
 	"gaussian":   gaussianUnit,
+	"gemm":       gemmUnit,
 	"vector":     vectorUnit,
 }
 

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 )
@@ -10,6 +12,7 @@ import (
 func vectorUnit() {
 	dot()
 	axpy()
+	argmin()
 }
 
 // dot returns Σ x·y: four running sums over whole groups of four vectors, then
@@ -59,4 +62,81 @@ func axpy() {
 		return v[:1]
 	})
 	leave()
+}
+
+// argmin writes for each of rows rows of scores (stride bytes apart, n of them,
+// n a multiple of the lanes) the first index of the least h − score.
+func argmin() {
+	kernel("argmin", "(codes *int32, h, scores *float32, rows, n, stride int)")
+	codes := Load(Param("codes"), GP64())
+	h := Load(Param("h"), GP64())
+	scores := Load(Param("scores"), GP64())
+	rows := Load(Param("rows"), GP64())
+	n := Load(Param("n"), GP64())
+	stride := Load(Param("stride"), GP64())
+	width := lanes()
+
+	ramp := GLOBL("ramp", 8|16)
+	for i := range width {
+		DATA(4*i, operand.U32(i))
+	}
+	first := newVec()
+	VMOVUPS(ramp, first)
+	step := load(bits(uint32(width)))
+
+	Label("row")
+	least := load(k(math.Inf(1)))
+	best, index := zero(), copyOf(first)
+	j := GP64()
+	XORQ(j, j)
+	Label("column")
+	v := newVec()
+	VMOVUPS(operand.Mem{Base: h, Index: j, Scale: 4}, v)
+	VSUBPS(operand.Mem{Base: scores, Index: j, Scale: 4}, v, v)
+	m := compare(isLess, least, v)
+	choose(m, v, least)
+	choose(m, index, best)
+	addInt(step, index, index)
+	ADDQ(operand.Imm(uint64(width)), j)
+	CMPQ(j, n)
+	JL(operand.LabelRef("column"))
+
+	// The least of the lanes, in all lanes; the first index among those that have it.
+	all := copyOf(least)
+	acrossLanes(all, VMINPS)
+	candidates := load(bits(1<<31 - 1))
+	choose(compare(isEqual, all, least), best, candidates)
+	acrossLanes(candidates, VPMINSD)
+	at := GP32()
+	VMOVD(candidates.AsX(), at)
+	// no candidate: every score was NaN
+	none := GP32()
+	XORL(none, none)
+	CMPL(at, operand.Imm(1<<31-1))
+	CMOVLEQ(none, at)
+	MOVL(at, operand.Mem{Base: codes})
+	ADDQ(operand.Imm(4), codes)
+	ADDQ(stride, scores)
+	DECQ(rows)
+	JNZ(operand.LabelRef("row"))
+	leave()
+}
+
+// acrossLanes combines all lanes of v with op into every lane.
+func acrossLanes(v vec, op func(...operand.Op)) {
+	t := newVec()
+	combine := func() { op(t, v, v) }
+	if avx512 {
+		VSHUFF64X2(operand.U8(0x4e), v, v, t)
+		combine()
+		VSHUFF64X2(operand.U8(0xb1), v, v, t)
+		combine()
+	} else {
+		VPERM2F128(operand.U8(1), v, v, t)
+		combine()
+	}
+	VPERMILPS(operand.U8(0x4e), v, t)
+	combine()
+	VPERMILPS(operand.U8(0xb1), v, t)
+	combine()
 }

@@ -1,0 +1,330 @@
+//go:build generate
+
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func gemmUnit() {
+	for _, vectorsWide := range []int{2, 1} {
+		for _, byRows := range []bool{true, false} {
+			panel(vectorsWide, byRows)
+		}
+	}
+	packRows()
+	packTransposed()
+}
+
+// heights lists the rows of C that are held in registers at once, tallest first.
+// The tallest tile leaves two registers for a row of B and two for entries of A.
+func heights() []int {
+	if avx512 {
+		return []int{12, 8, 4, 2, 1}
+	}
+	return []int{6, 4, 2, 1}
+}
+
+// panel emits
+//
+//	C[i, j] = α·Σ_l A[i, l]·B[l, j]  (accumulate = 0), or adds it to C (1)
+//
+// for m rows i and n columns j, n at most the width of wide vectors. Row l of B
+// starts l·ldb bytes into b and is a full panel wide. A[i, l] lies i·lda + 4l bytes
+// into a where A is walked by rows, 4i + l·lda where it is walked by columns.
+//
+// The sum over l runs upward in one accumulator for each entry of C, whatever the
+// height of the tile: an entry's bits do not depend on how C is cut into tiles.
+func panel(wide int, byRows bool) {
+	name := fmt.Sprintf("gemmColumns%d", wide)
+	if byRows {
+		name = fmt.Sprintf("gemmRows%d", wide)
+	}
+	kernel(name, "(m, k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc, n int, alpha float32, accumulate int)")
+	p := &panelState{wide: wide, byRows: byRows}
+	p.m = Load(Param("m"), GP64())
+	p.a = Load(Param("a"), GP64())
+	p.lda = Load(Param("lda"), GP64())
+	p.ldb = Load(Param("ldb"), GP64())
+	p.c = Load(Param("c"), GP64())
+	if avx512 {
+		n := Load(Param("n"), GP64())
+		SUBQ(operand.Imm(uint64(16*(wide-1))), n)
+		p.mask = tailMask()(n)
+	}
+	for _, h := range heights() {
+		p.tiles(h)
+	}
+	leave()
+}
+
+type panelState struct {
+	wide         int
+	byRows       bool
+	m, a, lda, c reg.Register
+	ldb          reg.Register
+	mask         reg.Register
+}
+
+// tiles emits the loop over tiles of h rows.
+func (p *panelState) tiles(h int) {
+	label := func(s string) string { return fmt.Sprintf("%s%d", s, h) }
+	next := label("end")
+	Label(label("tile"))
+	CMPQ(p.m, operand.I32(h))
+	JL(operand.LabelRef(next))
+
+	acc := make([][]vec, h)
+	for i := range acc {
+		for range p.wide {
+			acc[i] = append(acc[i], zero())
+		}
+	}
+	// Bases three rows apart; within them 0, 1 and 2 times lda.
+	var base []reg.GPVirtual
+	if p.byRows {
+		three := GP64()
+		LEAQ(operand.Mem{Base: p.lda, Index: p.lda, Scale: 2}, three)
+		for i := 0; i < h; i += 3 {
+			b := GP64()
+			if i == 0 {
+				MOVQ(p.a, b)
+			} else {
+				LEAQ(operand.Mem{Base: base[len(base)-1], Index: three, Scale: 1}, b)
+			}
+			base = append(base, b)
+		}
+	} else {
+		b := GP64()
+		MOVQ(p.a, b)
+		base = append(base, b)
+	}
+	entry := func(i, l int) operand.Mem {
+		if !p.byRows {
+			return operand.Mem{Base: base[0], Disp: 4 * i}
+		}
+		m := operand.Mem{Base: base[i/3], Disp: 4 * l}
+		if i%3 > 0 {
+			m.Index, m.Scale = p.lda, uint8(i%3)
+		}
+		return m
+	}
+	b := Load(Param("b"), GP64())
+	step := func(l int) {
+		row := make([]vec, p.wide)
+		for v := range row {
+			row[v] = newVec()
+			VMOVUPS(operand.Mem{Base: b, Disp: 4 * lanes() * v}, row[v])
+		}
+		ADDQ(p.ldb, b)
+		for i := range h {
+			x := newVec()
+			VBROADCASTSS(entry(i, l), x)
+			for v := range row {
+				VFMADD231PS(row[v], x, acc[i][v])
+			}
+		}
+		if !p.byRows {
+			ADDQ(p.lda, base[0])
+		}
+	}
+	const unroll = 4
+	k := GP64()
+	Load(Param("k"), k)
+	SUBQ(operand.I32(unroll), k)
+	JL(operand.LabelRef(label("rest")))
+	Label(label("loop"))
+	for l := range unroll {
+		step(l)
+	}
+	if p.byRows {
+		for _, r := range base {
+			ADDQ(operand.I32(4*unroll), r)
+		}
+	}
+	SUBQ(operand.I32(unroll), k)
+	JGE(operand.LabelRef(label("loop")))
+	Label(label("rest"))
+	ADDQ(operand.I32(unroll), k)
+	JLE(operand.LabelRef(label("store")))
+	Label(label("one"))
+	step(0)
+	if p.byRows {
+		for _, r := range base {
+			ADDQ(operand.I32(4), r)
+		}
+	}
+	DECQ(k)
+	JNZ(operand.LabelRef(label("one")))
+
+	Label(label("store"))
+	p.store(acc, label)
+	if p.byRows {
+		t := GP64()
+		IMUL3Q(operand.I32(h), p.lda, t)
+		ADDQ(t, p.a)
+	} else {
+		ADDQ(operand.I32(4*h), p.a)
+	}
+	SUBQ(operand.I32(h), p.m)
+	JMP(operand.LabelRef(label("tile")))
+	Label(next)
+}
+
+// store writes the accumulators to C, masked to n columns, and moves c down.
+func (p *panelState) store(acc [][]vec, label func(string) string) {
+	alpha := newVec()
+	VBROADCASTSS(paramAddr("alpha"), alpha)
+	ldc := Load(Param("ldc"), GP64())
+	accumulate := Load(Param("accumulate"), GP64())
+	m := p.mask
+	if !avx512 {
+		n := Load(Param("n"), GP64())
+		SUBQ(operand.Imm(uint64(8*(p.wide-1))), n)
+		m = tailMask()(n)
+	}
+	TESTQ(accumulate, accumulate)
+	JNZ(operand.LabelRef(label("add")))
+	walk := func(each func(v vec, last bool, at operand.Mem)) {
+		for i := range acc {
+			for v := range acc[i] {
+				each(acc[i][v], v == p.wide-1, operand.Mem{Base: p.c, Disp: 4 * lanes() * v})
+			}
+			ADDQ(ldc, p.c)
+		}
+	}
+	write := func(v vec, last bool, at operand.Mem) {
+		if last {
+			maskedStore(m, v, at)
+		} else {
+			VMOVUPS(v, at)
+		}
+	}
+	walk(func(v vec, last bool, at operand.Mem) {
+		mul(alpha, v, v)
+		write(v, last, at)
+	})
+	JMP(operand.LabelRef(label("stored")))
+	Label(label("add"))
+	walk(func(v vec, last bool, at operand.Mem) {
+		old := newVec()
+		if last {
+			maskedLoad(m, at, old)
+		} else {
+			VMOVUPS(at, old)
+		}
+		timesPlus(old, alpha, v)
+		write(v, last, at)
+	})
+	Label(label("stored"))
+}
+
+// packRows copies k rows of n floats, lds bytes apart, into rows of wide vectors
+// filled up with zeros.
+func packRows() {
+	for _, wide := range []int{2, 1} {
+		kernel(fmt.Sprintf("packRows%d", wide), "(dst, src *float32, lds, k, n int)")
+		dst, src := param("dst"), param("src")
+		lds := Load(Param("lds"), GP64())
+		k := Load(Param("k"), GP64())
+		n := Load(Param("n"), GP64())
+		SUBQ(operand.Imm(uint64(lanes()*(wide-1))), n)
+		m := tailMask()(n)
+		Label("row")
+		for v := range wide {
+			x := newVec()
+			at := operand.Mem{Base: src.ptr, Disp: 4 * lanes() * v}
+			if v == wide-1 {
+				maskedLoad(m, at, x)
+			} else {
+				VMOVUPS(at, x)
+			}
+			VMOVUPS(x, operand.Mem{Base: dst.ptr, Disp: 4 * lanes() * v})
+		}
+		ADDQ(lds, src.ptr)
+		ADDQ(operand.I32(4*lanes()*wide), dst.ptr)
+		DECQ(k)
+		JNZ(operand.LabelRef("row"))
+		leave()
+	}
+}
+
+// packTransposed writes the transpose of a block of one vector's lanes of rows, lds
+// bytes apart, and k columns, k a multiple of the lanes, into k rows ldd bytes apart.
+func packTransposed() {
+	kernel("packTransposed", "(dst *float32, ldd int, src *float32, lds, k int)")
+	dst, src := param("dst"), param("src")
+	ldd := Load(Param("ldd"), GP64())
+	lds := Load(Param("lds"), GP64())
+	k := Load(Param("k"), GP64())
+	n := lanes()
+	Label("block")
+	rows := make([]vec, n)
+	from := GP64()
+	MOVQ(src.ptr, from)
+	for i := range rows {
+		rows[i] = newVec()
+		VMOVUPS(operand.Mem{Base: from}, rows[i])
+		ADDQ(lds, from)
+	}
+	for _, column := range transpose(rows) {
+		VMOVUPS(column, operand.Mem{Base: dst.ptr})
+		ADDQ(ldd, dst.ptr)
+	}
+	ADDQ(operand.I32(4*n), src.ptr)
+	SUBQ(operand.I32(n), k)
+	JG(operand.LabelRef("block"))
+	leave()
+}
+
+// transpose returns the columns of the square that the rows form.
+func transpose(rows []vec) []vec {
+	n := len(rows)
+	pair := func(f func(...operand.Op), a, b vec) vec {
+		d := newVec()
+		f(b, a, d) // Go order: the second source first
+		return d
+	}
+	// Within 128-bit lanes: 4×4 blocks.
+	quads := make([]vec, n)
+	for i := 0; i < n; i += 4 {
+		r := rows[i : i+4]
+		lo, hi := pair(VUNPCKLPS, r[0], r[1]), pair(VUNPCKHPS, r[0], r[1])
+		lo2, hi2 := pair(VUNPCKLPS, r[2], r[3]), pair(VUNPCKHPS, r[2], r[3])
+		quads[i] = pair(VUNPCKLPD, lo, lo2)
+		quads[i+1] = pair(VUNPCKHPD, lo, lo2)
+		quads[i+2] = pair(VUNPCKLPD, hi, hi2)
+		quads[i+3] = pair(VUNPCKHPD, hi, hi2)
+	}
+	// quads[4g+c] holds, in 128-bit lane q, column 4q+c of rows 4g … 4g+3.
+	columns := make([]vec, n)
+	if !avx512 {
+		for c := range 4 {
+			lo, hi := YMM(), YMM()
+			VPERM2F128(operand.U8(0x20), quads[4+c], quads[c], lo)
+			VPERM2F128(operand.U8(0x31), quads[4+c], quads[c], hi)
+			columns[c], columns[4+c] = lo, hi
+		}
+		return columns
+	}
+	shuffle := func(imm uint8, a, b vec) vec {
+		d := newVec()
+		VSHUFF32X4(operand.U8(imm), b, a, d)
+		return d
+	}
+	for c := range 4 {
+		even01 := shuffle(0x88, quads[c], quads[4+c]) // lanes 0, 2 of each
+		odd01 := shuffle(0xdd, quads[c], quads[4+c])
+		even23 := shuffle(0x88, quads[8+c], quads[12+c])
+		odd23 := shuffle(0xdd, quads[8+c], quads[12+c])
+		columns[c] = shuffle(0x88, even01, even23)
+		columns[8+c] = shuffle(0xdd, even01, even23)
+		columns[4+c] = shuffle(0x88, odd01, odd23)
+		columns[12+c] = shuffle(0xdd, odd01, odd23)
+	}
+	return columns
+}

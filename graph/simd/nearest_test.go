@@ -1,0 +1,128 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+)
+
+// The chosen codeword's distance is the least one, to the rounding of the products.
+func TestNearestRows(t *testing.T) {
+	for _, size := range [][3]int{{1, 1, 1}, {100, 64, 32}, {37, 5, 3}, {300, 33, 7}, {13, 300, 64}, {20, 1000, 10}, {25, 40, 600}} {
+		n, k, d := size[0], size[1], size[2]
+		words, x := normals(k*d, 1), normals(n*d, 2)
+		eachInstructionSet(t, func(t *testing.T) {
+			var c Codebook
+			c.Set(words, k, d)
+			codes := make([]int32, n)
+			NearestRows(codes, x, &c)
+			for i, code := range codes {
+				distance := func(j int) (s float64) {
+					for l := range d {
+						s += math.Pow(float64(x[i*d+l])-float64(words[j*d+l]), 2)
+					}
+					return s
+				}
+				got := distance(int(code))
+				for j := range k {
+					if want := distance(j); got > want+1e-5*float64(d) {
+						t.Fatalf("%v: row %d gets codeword %d at %g, %d is at %g", size, i, code, got, j, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Among equal codewords the first wins, wherever in a vector or panel they lie; rows
+// that are not numbers get a valid code.
+func TestNearestRowsTies(t *testing.T) {
+	const k, d = 70, 4
+	words := normals(k*d, 3)
+	pairs := [][2]int{{0, 1}, {2, 17}, {3, 35}, {40, 69}, {5, 6}}
+	for _, p := range pairs {
+		copy(words[p[1]*d:(p[1]+1)*d], words[p[0]*d:(p[0]+1)*d])
+	}
+	eachInstructionSet(t, func(t *testing.T) {
+		var c Codebook
+		c.Set(words, k, d)
+		codes := make([]int32, 1)
+		for _, p := range pairs {
+			NearestRows(codes, words[p[1]*d:(p[1]+1)*d], &c)
+			if codes[0] != int32(p[0]) {
+				t.Errorf("codeword %d equals %d, got %d", p[1], p[0], codes[0])
+			}
+		}
+		nan := float32(math.NaN())
+		NearestRows(codes, []float32{nan, nan, nan, nan}, &c)
+		if codes[0] != 0 {
+			t.Errorf("a row of NaN gets %d", codes[0])
+		}
+	})
+}
+
+func TestNearestThreads(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	defer SetThreads(0)
+	const n, k, d, width = 8192, 64, 32, 2048
+	words, x := normals(k*d, 1), normals(n*d, 2)
+	var c Codebook
+	c.Set(words, k, d)
+	want, got := make([]int32, n), make([]int32, n)
+	SetThreads(1)
+	NearestRows(want, x, &c)
+	SetThreads(4)
+	NearestRows(got, x, &c)
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("row %d: %d on one thread, %d on four", i, want[i], got[i])
+		}
+	}
+
+	rows := []int{127, 3, 3, 64, 0}
+	gathered := make([]int32, len(rows)*width/d)
+	NearestGathered(gathered, x, rows, width, &c)
+	for b, r := range rows {
+		for i := range width / d {
+			if gathered[b*width/d+i] != want[r*width/d+i] {
+				t.Fatalf("slot %d of row %d: %d gathered, %d in place", i, r, gathered[b*width/d+i], want[r*width/d+i])
+			}
+		}
+	}
+	if allocations := testing.AllocsPerRun(10, func() {
+		c.Set(words, k, d)
+		NearestRows(got, x, &c)
+		NearestGathered(gathered, x, rows, width, &c)
+	}); allocations >= 1 { // a pool may be emptied by the garbage collector in between
+		t.Errorf("%g allocations", allocations)
+	}
+}
+
+func BenchmarkNearest(b *testing.B) {
+	const n, k, d = 8192, 64, 32 // a batch of 128 rows of 64 slots
+	words, x := normals(k*d, 1), normals(n*d, 2)
+	var c Codebook
+	codes := make([]int32, n)
+	b.Run("rows", func(b *testing.B) {
+		for b.Loop() {
+			c.Set(words, k, d)
+			NearestRows(codes, x, &c)
+		}
+		b.ReportMetric(2*n*k*d*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+	})
+	b.Run("set", func(b *testing.B) {
+		for b.Loop() {
+			c.Set(words, k, d)
+		}
+	})
+}
+
+func ExampleNearestRows() {
+	var c Codebook
+	c.Set([]float32{0, 0, 1, 1, 5, 5}, 3, 2) // three codewords of width 2
+	codes := make([]int32, 2)
+	NearestRows(codes, []float32{0.9, 1.2, 4, 4}, &c)
+	fmt.Println(codes)
+	// Output: [1 2]
+}
