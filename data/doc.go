@@ -11,6 +11,20 @@
 //	w  slots of a row           d  width of a slot
 //	K  codewords                s  codes, the codeword index of each slot
 //
+// # Where rows come from
+//
+//	features of any backbone   Open (npz), OpenRawResults (csv of the paper's authors)
+//	raw tables                 Letter, Satellite, Digits (embedded), OpenCSV, OpenWeather
+//	raw images                 OpenCIFAR10, OpenCIFAR100, OpenMedMNIST
+//	known posteriors           NewCubic, NewProximity
+//
+// A [Source] is a calibration problem, a [Table] and [Images] are what an encoder
+// is trained on before there is one. What a user can get wrong is an
+// [*InputError] of one sentence. Files are written whole or not at all, by
+// [WriteFile].
+//
+// # Forms
+//
 // Matrices are row-major float64 here; training converts once to float32.
 // Between packages travel log-probabilities, never probabilities.
 package data

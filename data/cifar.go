@@ -1,0 +1,133 @@
+package data
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The binary versions of CIFAR-10 and CIFAR-100 (Krizhevsky 2009,
+// https://www.cs.toronto.edu/~kriz/cifar.html): a record is one label byte, or a
+// coarse and a fine one, and 3×32×32 bytes of red, green and blue planes.
+
+// OpenCIFAR10 reads cifar-10-binary.tar.gz at path as it was downloaded: 50,000
+// training and 10,000 test images, in file order, 10 classes. Whatever is wrong
+// with the file is an *InputError.
+func OpenCIFAR10(path string) (train, test *Images, err error) {
+	return openCIFAR(path, cifar{
+		name: "cifar10", archive: "cifar-10-binary.tar.gz", labelBytes: 1, classes: 10,
+		train: []string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+		test:  "test_batch.bin", names: "batches.meta.txt",
+	})
+}
+
+// OpenCIFAR100 reads cifar-100-binary.tar.gz likewise, with its 100 fine labels.
+func OpenCIFAR100(path string) (train, test *Images, err error) {
+	return openCIFAR(path, cifar{
+		name: "cifar100", archive: "cifar-100-binary.tar.gz", labelBytes: 2, classes: 100,
+		train: []string{"train.bin"}, test: "test.bin", names: "fine_label_names.txt",
+	})
+}
+
+// cifar is one of the two layouts.
+type cifar struct {
+	name, archive string
+	labelBytes    int // the last of them counts
+	classes       int
+	train         []string
+	test, names   string
+}
+
+const cifarPixels = 3 * 32 * 32
+
+func openCIFAR(file string, c cifar) (train, test *Images, err error) {
+	f, err := openOr(file, "download https://www.cs.toronto.edu/~kriz/%s and put it there, or name the place where it is", c.archive)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, nil, Inputf(file, "is not %s as it was downloaded: %w", c.archive, err)
+	}
+	parts := make(map[string]*Images)
+	var names []string
+	for t := tar.NewReader(z); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, nil, Inputf(file, "cannot be read (%w); download it again", err)
+		}
+		switch base := path.Base(h.Name); {
+		case base == c.names:
+			text, err := io.ReadAll(io.LimitReader(t, 1<<16))
+			if err != nil {
+				return nil, nil, Inputf(file, "%s cannot be read (%w); download it again", base, err)
+			}
+			names = strings.Fields(string(text))
+		case base == c.test || slices.Contains(c.train, base):
+			images, err := c.read(t)
+			if err != nil {
+				return nil, nil, Inputf(file, "%s %w", base, err)
+			}
+			parts[base] = images
+		}
+	}
+	if len(names) != c.classes {
+		names = numbered(c.classes)
+	}
+	train = c.images(names)
+	for _, name := range append(slices.Clone(c.train), c.test) {
+		if parts[name] == nil {
+			return nil, nil, Inputf(file, "has no %s; download https://www.cs.toronto.edu/~kriz/%s again", name, c.archive)
+		}
+		if name == c.test {
+			test = parts[name]
+			test.Classes = names
+			break
+		}
+		train.Pixels = append(train.Pixels, parts[name].Pixels...)
+		train.Labels = append(train.Labels, parts[name].Labels...)
+	}
+	return train, test, nil
+}
+
+func (c cifar) images(names []string) *Images {
+	return &Images{Name: c.name, Classes: names, Channels: 3, Height: 32, Width: 32}
+}
+
+// read reads records up to the end of r.
+func (c cifar) read(r io.Reader) (*Images, error) {
+	im := c.images(nil)
+	record := make([]byte, c.labelBytes+cifarPixels)
+	for r = bufio.NewReaderSize(r, 1<<16); ; {
+		if _, err := io.ReadFull(r, record); errors.Is(err, io.EOF) {
+			return im, nil
+		} else if err != nil {
+			return nil, truncated(err)
+		}
+		y := int(record[c.labelBytes-1])
+		if y >= c.classes {
+			return nil, errors.New("holds the label " + strconv.Itoa(y) + " in record " + strconv.Itoa(im.Len()) + "; download the archive again")
+		}
+		im.Labels = append(im.Labels, y)
+		im.Pixels = append(im.Pixels, record[c.labelBytes:]...)
+	}
+}
+
+// numbered is the names "0" … "n−1".
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	return names
+}

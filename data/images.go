@@ -1,0 +1,62 @@
+package data
+
+import (
+	"fmt"
+	"os"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Images is a labelled sample of images of one size, a byte a pixel and channel.
+type Images struct {
+	Name                    string
+	Classes                 []string // C names
+	Channels, Height, Width int
+	Pixels                  []byte // N×Channels×Height×Width
+	Labels                  []int  // N values in 0…C−1
+}
+
+// TrainingFractions divides the official training split of an image data set, by
+// [Stratify], into the rows that train the classifier, that validate it, and that
+// are held out to judge calibrators on; the official test split is the
+// calibration set. Both the paper's text and the code behind its tables do this
+// to CIFAR; of TissueMNIST, whose validation split is official, half is held out.
+var TrainingFractions = []float64{0.45, 0.10, 0.45}
+
+// Len is N, the number of images.
+func (im *Images) Len() int { return len(im.Labels) }
+
+// Size is the number of values of one image.
+func (im *Images) Size() int { return im.Channels * im.Height * im.Width }
+
+// Image is the pixels of image i, Channels×Height×Width; not a copy.
+func (im *Images) Image(i int) []byte { return im.Pixels[i*im.Size() : (i+1)*im.Size()] }
+
+// Table is the images at the given indices as rows of numbers in [0, 1].
+func (im *Images) Table(index []int) *Table {
+	t := &Table{Name: im.Name, Classes: im.Classes, Labels: make([]int, len(index))}
+	if len(index) == 0 {
+		return t
+	}
+	t.Features = mat.NewDense(len(index), im.Size(), nil)
+	for i, r := range index {
+		row := t.Features.RawRowView(i)
+		for j, b := range im.Image(r) {
+			row[j] = float64(b) / 255
+		}
+		t.Labels[i] = im.Labels[r]
+	}
+	return t
+}
+
+// openOr opens path; where nothing is there, the error says what to do.
+func openOr(path, remedy string, args ...any) (*os.File, error) {
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, Inputf(path, "does not exist; %s (%w)", fmt.Sprintf(remedy, args...), os.ErrNotExist)
+	}
+	if err != nil {
+		return nil, Inputf(path, "cannot be opened: %w", plainCause(err))
+	}
+	return f, nil
+}

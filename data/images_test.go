@@ -1,0 +1,168 @@
+package data
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// record is an image whose first byte of each plane tells the planes apart.
+func record(labels ...byte) []byte {
+	pixels := make([]byte, cifarPixels)
+	pixels[0], pixels[1024], pixels[2048], pixels[3071] = 10, 20, 30, labels[len(labels)-1]
+	return append(slices.Clone(labels), pixels...)
+}
+
+// tarball is a .tar.gz of name, content pairs.
+func tarball(t testing.TB, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for i := 0; i < len(files); i += 2 {
+		if err := w.WriteHeader(&tar.Header{Name: files[i], Mode: 0o644, Size: int64(len(files[i+1]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(files[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func cifar10(t testing.TB, last string) []byte {
+	files := []string{"cifar-10-batches-bin/batches.meta.txt", "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n"}
+	for i := 5; i >= 1; i-- { // the order in the archive is not that of the batches
+		files = append(files, fmt.Sprintf("cifar-10-batches-bin/data_batch_%d.bin", i), string(record(byte(i)))+string(record(9)))
+	}
+	return tarball(t, append(files, "cifar-10-batches-bin/test_batch.bin", last)...)
+}
+
+func TestOpenCIFAR10(t *testing.T) {
+	train, test, err := OpenCIFAR10(tempFile(t, "cifar-10-binary.tar.gz", cifar10(t, string(record(7)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(train.Labels) != "[1 9 2 9 3 9 4 9 5 9]" || fmt.Sprint(test.Labels) != "[7]" {
+		t.Errorf("labels %v, %v", train.Labels, test.Labels)
+	}
+	if test.Classes[7] != "horse" || len(train.Classes) != 10 {
+		t.Errorf("classes %v", train.Classes)
+	}
+	table := train.Table([]int{2, 0})
+	// red, green and blue of the first pixel, then the last blue one
+	if r := table.Features.RawRowView(0); r[0] != 10./255 || r[1024] != 20./255 || r[2048] != 30./255 || r[3071] != 2./255 {
+		t.Errorf("planes %v %v %v, last %v", r[0], r[1024], r[2048], r[3071])
+	}
+	if fmt.Sprint(table.Labels) != "[2 1]" {
+		t.Errorf("table labels %v", table.Labels)
+	}
+}
+
+func TestOpenCIFAR100(t *testing.T) {
+	file := tarball(t, "cifar-100-binary/train.bin", string(record(3, 99)), "cifar-100-binary/test.bin", string(record(1, 0))+string(record(2, 42)))
+	train, test, err := OpenCIFAR100(tempFile(t, "cifar-100-binary.tar.gz", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(train.Labels, test.Labels) != "[99] [0 42]" || len(test.Classes) != 100 {
+		t.Errorf("labels %v, %v; %d classes", train.Labels, test.Labels, len(test.Classes))
+	}
+	if got := test.Image(1)[3071]; got != 42 {
+		t.Errorf("last pixel %d, want 42", got)
+	}
+}
+
+func TestOpenCIFARBad(t *testing.T) {
+	for want, file := range map[string][]byte{
+		"is not cifar-10-binary.tar.gz":         []byte("hello"),
+		"test_batch.bin is truncated":           cifar10(t, "short"),
+		"holds the label 10 in record 0":        cifar10(t, string(record(10))),
+		"has no data_batch_1.bin; download":     tarball(t, "test_batch.bin", string(record(1))),
+		"cannot be read (unexpected EOF); down": cifar10(t, string(record(7)))[:100],
+	} {
+		_, _, err := OpenCIFAR10(tempFile(t, "c.tar.gz", file))
+		var input *InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// What is missing is said with where it comes from and where it should be.
+func TestMissingSources(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tissuemnist.npz")
+	_, _, cifar := OpenCIFAR10(path)
+	_, _, cifar100 := OpenCIFAR100(path)
+	_, _, _, medmnist := OpenMedMNIST(path)
+	_, weather := OpenWeather(dir, []string{"train"}, WeatherSettings{}, newRand(1))
+	_, raw := OpenRawResults(path)
+	for want, err := range map[string]error{
+		"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz and put it there":     cifar,
+		"https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz":                     cifar100,
+		"download tissuemnist.npz from https://zenodo.org/records/10519652 and put it": medmnist,
+		"shifts_canonical_train.csv: does not exist; unpack https://storage.yandex":    weather,
+		"name a csv with the columns true, preds":                                      raw,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), dir) || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func medmnist(t testing.TB, shape string, values []float64) []byte {
+	labels := array(t, "test_labels", "|u1", "(2, 1)", 1, 7)
+	images := array(t, "test_images", "|u1", shape, values...)
+	rename := func(m member, name string) member { return member{name, m.npy} }
+	return zipped(t, zip.Deflate,
+		rename(images, "train_images"), rename(images, "val_images"), images,
+		rename(labels, "train_labels"), rename(labels, "val_labels"), labels)
+}
+
+func TestOpenMedMNIST(t *testing.T) {
+	grey, _, _, err := OpenMedMNIST(tempFile(t, "tissuemnist.npz", medmnist(t, "(2, 2, 3)", []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 255})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grey.Name != "tissuemnist" || grey.Channels != 1 || grey.Height != 2 || grey.Width != 3 || len(grey.Classes) != 8 {
+		t.Errorf("got %s %d×%d×%d, %d classes", grey.Name, grey.Channels, grey.Height, grey.Width, len(grey.Classes))
+	}
+	if fmt.Sprint(grey.Labels, grey.Image(1)) != "[1 7] [6 7 8 9 10 255]" {
+		t.Errorf("labels %v, image %v", grey.Labels, grey.Image(1))
+	}
+	if v := grey.Table([]int{1}).Features.At(0, 5); v != 1 {
+		t.Errorf("255 became %v", v)
+	}
+	_, val, test, err := OpenMedMNIST(tempFile(t, "pathmnist.npz", medmnist(t, "(2, 1, 2, 3)", []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if val.Channels != 3 || fmt.Sprint(test.Image(0), test.Image(1)) != "[0 3 1 4 2 5] [6 9 7 10 8 11]" {
+		t.Errorf("planes %v %v", test.Image(0), test.Image(1))
+	}
+}
+
+func TestOpenMedMNISTBad(t *testing.T) {
+	for want, file := range map[string][]byte{
+		"train_images has shape (12,); images are": medmnist(t, "(12,)", make([]float64, 12)),
+		"train_images has 3 images and train_lab":  medmnist(t, "(3, 2, 2)", make([]float64, 12)),
+		"has no train_images":                      zipped(t, 0, array(t, "x", "|u1", "(1,)", 0)),
+		"train_images must be an array of bytes":   zipped(t, 0, array(t, "train_images", "<f4", "(1, 1, 1)", 0)),
+	} {
+		if _, _, _, err := OpenMedMNIST(tempFile(t, "m.npz", file)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

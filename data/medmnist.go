@@ -1,0 +1,91 @@
+package data
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// OpenMedMNIST reads a data set of the MedMNIST collection (Yang et al. 2023), such
+// as tissuemnist.npz, with its official splits. Grey images of N×H×W and colour
+// images of N×H×W×3 are read; data sets with several labels an image are
+// refused. Whatever is wrong with the file is an *InputError.
+func OpenMedMNIST(path string) (train, val, test *Images, err error) {
+	f, err := openOr(path, "download %s from https://zenodo.org/records/10519652 and put it there, or name the place where it is", filepath.Base(path))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	f.Close()
+	a, err := openArchive(path)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer a.close()
+	var parts [3]*Images
+	classes := 0
+	for i, name := range []string{"train", "val", "test"} {
+		if parts[i], err = a.images(name); err != nil {
+			return nil, nil, nil, err
+		}
+		classes = max(classes, slices.Max(parts[i].Labels)+1)
+	}
+	for _, p := range parts {
+		p.Classes = numbered(classes)
+		p.Name = strings.TrimSuffix(filepath.Base(path), ".npz")
+	}
+	return parts[0], parts[1], parts[2], nil
+}
+
+// images reads one split of a MedMNIST file.
+func (a *archive) images(name string) (*Images, error) {
+	im := &Images{Channels: 1}
+	n := 0
+	err := a.read(name+"_images", func(h *header, r io.Reader) error {
+		if h.kind != 'u' || h.size != 1 || h.fortran {
+			return fmt.Errorf("must be an array of bytes in C order")
+		}
+		switch s := h.shape; {
+		case len(s) == 3:
+			n, im.Height, im.Width = s[0], s[1], s[2]
+		case len(s) == 4 && s[3] == 3:
+			n, im.Height, im.Width, im.Channels = s[0], s[1], s[2], 3
+		default:
+			return fmt.Errorf("has shape %s; images are N×H×W or N×H×W×3", shapeString(h.shape))
+		}
+		im.Pixels = make([]byte, n*im.Size())
+		if _, err := io.ReadFull(r, im.Pixels); err != nil {
+			return truncated(err)
+		}
+		if im.Channels == 3 {
+			im.planes()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if im.Labels, err = a.labels(name + "_labels"); err != nil {
+		return nil, err
+	}
+	if len(im.Labels) != n {
+		return nil, Inputf(a.path, "%s_images has %d images and %s_labels has %d rows; they must have the same", name, n, name, len(im.Labels))
+	}
+	return im, a.checkLabels(name+"_labels", im.Labels, maxClasses)
+}
+
+// planes turns each image from Height×Width×3 into 3×Height×Width.
+func (im *Images) planes() {
+	area := im.Height * im.Width
+	interleaved := make([]byte, im.Size())
+	for at := 0; at < len(im.Pixels); at += im.Size() {
+		image := im.Pixels[at : at+im.Size()]
+		copy(interleaved, image)
+		for p := range area {
+			for c := range 3 {
+				image[c*area+p] = interleaved[3*p+c]
+			}
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// SyntheticSettings is the size of a synthetic problem.
+type SyntheticSettings struct {
+	Features int     // M; 0 means 16
+	Classes  int     // C; 0 means 4
+	Regions  int     // components of the density of Proximity; 0 means 6
+	Strength float64 // of the miscalibration; 0 means 1
+}
+
+func (s *SyntheticSettings) defaults() {
+	if s.Features == 0 {
+		s.Features = 16
+	}
+	if s.Classes == 0 {
+		s.Classes = 4
+	}
+	if s.Regions == 0 {
+		s.Regions = 6
+	}
+	if s.Strength == 0 {
+		s.Strength = 1
+	}
+	if s.Features < 1 || s.Classes < 2 || s.Regions < 1 {
+		panic(fmt.Sprintf("data: synthetic problem of %d features, %d classes, %d regions", s.Features, s.Classes, s.Regions))
+	}
+}
+
+// Synthetic is a problem whose true posterior is known, so that the error of a
+// calibrator can be measured against the truth and not against labels. The
+// posterior of a row z is softmax(u), u = W z; the classifier reports other
+// logits.
+type Synthetic struct {
+	SyntheticSettings
+	weights *mat.Dense // C×M
+	// draw returns the region of a new row, which it writes to z.
+	draw func(z []float64, rng *rand.Rand) int
+	// warp writes what the classifier says of z, in that region, in place of u.
+	warp func(u, z []float64, region int)
+}
+
+// NewCubic is a classifier that is miscalibrated alike everywhere: z ~ N(0, I) and
+// logits u + s u³/4, entry by entry, s the Strength. It is overconfident, the
+// more so the surer it is, in a way that no temperature undoes.
+func NewCubic(s SyntheticSettings, rng *rand.Rand) *Synthetic {
+	g := newSynthetic(s, rng)
+	g.draw = func(z []float64, rng *rand.Rand) int {
+		for j := range z {
+			z[j] = rng.NormFloat64()
+		}
+		return 0
+	}
+	g.warp = func(u, _ []float64, _ int) {
+		for k, v := range u {
+			u[k] = v + g.Strength*v*v*v/4
+		}
+	}
+	return g
+}
+
+// NewProximity is a classifier with proximity bias (Xiong et al. 2023): z comes
+// from Regions Gaussians of unit covariance with weights 1, ½, ¼, … and centres
+// from N(0, 4 I), and the logits are
+//
+//	(1 + s r) u + s r b_region,   r = (1/M)·log( f(μ₁) / f(z) ), not below 0,
+//
+// with s the Strength, f the density, μ₁ the centre of the heaviest region and b a
+// shift of the region's own, from N(0, I): right where data are dense and, as
+// they thin out, overconfident and drawn to classes that differ from region to
+// region.
+func NewProximity(s SyntheticSettings, rng *rand.Rand) *Synthetic {
+	g := newSynthetic(s, rng)
+	s = g.SyntheticSettings
+	centres := normal(s.Regions, s.Features, 2, rng)
+	shifts := normal(s.Regions, s.Classes, 1, rng)
+	weight := make([]float64, s.Regions)
+	for k := range weight {
+		weight[k] = math.Exp2(-float64(k))
+	}
+	floats.Scale(1/floats.Sum(weight), weight)
+
+	// logDensity is log f(z), up to the constant of the Gaussian.
+	logDensity := func(z []float64) float64 {
+		terms := make([]float64, s.Regions)
+		for k := range terms {
+			d := floats.Distance(z, centres.RawRowView(k), 2)
+			terms[k] = math.Log(weight[k]) - d*d/2
+		}
+		return floats.LogSumExp(terms)
+	}
+	peak := logDensity(centres.RawRowView(0))
+
+	g.draw = func(z []float64, rng *rand.Rand) int {
+		region := categorical(weight, rng)
+		for j, c := range centres.RawRowView(region) {
+			z[j] = c + rng.NormFloat64()
+		}
+		return region
+	}
+	g.warp = func(u, z []float64, region int) {
+		r := max((peak-logDensity(z))/float64(s.Features), 0)
+		for k, b := range shifts.RawRowView(region) {
+			u[k] = (1+s.Strength*r)*u[k] + s.Strength*r*b
+		}
+	}
+	return g
+}
+
+// newSynthetic draws W with entries from N(0, 4/M), so that u ~ N(0, 4) for
+// z ~ N(0, I).
+func newSynthetic(s SyntheticSettings, rng *rand.Rand) *Synthetic {
+	s.defaults()
+	return &Synthetic{SyntheticSettings: s, weights: normal(s.Classes, s.Features, 2/math.Sqrt(float64(s.Features)), rng)}
+}
+
+// Draw is n new rows, labels drawn from the true posterior, and that posterior,
+// n×C.
+func (g *Synthetic) Draw(n int, rng *rand.Rand) (set *Set, posterior *mat.Dense) {
+	set = &Set{
+		Features: mat.NewDense(n, g.Features, nil),
+		Logits:   mat.NewDense(n, g.Classes, nil),
+		Labels:   make([]int, n),
+	}
+	posterior = mat.NewDense(n, g.Classes, nil)
+	for i := range n {
+		z, u, p := set.Features.RawRowView(i), set.Logits.RawRowView(i), posterior.RawRowView(i)
+		region := g.draw(z, rng)
+		for k := range u {
+			u[k] = floats.Dot(g.weights.RawRowView(k), z)
+		}
+		logSum := floats.LogSumExp(u)
+		for k := range p {
+			p[k] = math.Exp(u[k] - logSum)
+		}
+		set.Labels[i] = categorical(p, rng)
+		g.warp(u, z, region)
+	}
+	return set, posterior
+}
+
+// categorical draws an index with the given probabilities.
+func categorical(p []float64, rng *rand.Rand) int {
+	x := rng.Float64()
+	for k, v := range p {
+		if x -= v; x < 0 {
+			return k
+		}
+	}
+	return len(p) - 1 // the probabilities sum to 1 less a rounding
+}
+
+// normal is r×c draws from N(0, sd²).
+func normal(r, c int, sd float64, rng *rand.Rand) *mat.Dense {
+	m := mat.NewDense(r, c, nil)
+	m.Apply(func(_, _ int, _ float64) float64 { return sd * rng.NormFloat64() }, m)
+	return m
+}

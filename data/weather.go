@@ -1,0 +1,189 @@
+package data
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// WeatherSettings chooses rows of the Shifts weather data.
+type WeatherSettings struct {
+	// Classes are the values of fact_cwsm_class to keep. nil means the five most
+	// frequent of the training part: the paper keeps five and does not say which.
+	Classes []string
+	// Rows bounds each part to a uniform sample of so many rows; 0 means all. The
+	// paper has about 100,000 training, 40,000 dev_in and 100,000 evaluation rows.
+	Rows int
+}
+
+// OpenWeather reads parts of the canonical partition of the Shifts weather data
+// (Malinin et al. 2021): the named ones of train, dev_in, dev_out, eval_in and
+// eval_out, from dir/shifts_canonical_PART.csv. The label is fact_cwsm_class; the
+// first six columns are not features. Calibration is fitted on dev_in and
+// judged on eval_in, and on eval_out for shift.
+//
+// Rows that lack a value are left out, among them the averaged rows that the
+// partition adds to the training part. Files are streamed: only rows kept are
+// held in memory. Whatever is wrong with a file is an *InputError.
+func OpenWeather(dir string, parts []string, s WeatherSettings, rng *rand.Rand) ([]*Table, error) {
+	classes := slices.Clone(s.Classes)
+	if classes == nil {
+		var err error
+		if classes, err = frequentWeather(dir, 5); err != nil {
+			return nil, err
+		}
+	}
+	sort.Slice(classes, func(i, j int) bool { return weatherCode(classes[i]) < weatherCode(classes[j]) })
+	var tables []*Table
+	for _, part := range parts {
+		t, err := readWeather(dir, part, classes, s.Rows, rng)
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, t)
+	}
+	return tables, nil
+}
+
+// weatherMeta is the columns before the features.
+var weatherMeta = []string{"fact_time", "fact_latitude", "fact_longitude", "fact_temperature", "fact_cwsm_class", "climate"}
+
+const weatherLabel = 4
+
+// weatherCode is a class as the number the files write it as: "10" or "10.0".
+func weatherCode(class string) float64 {
+	v, err := strconv.ParseFloat(class, 64)
+	if err != nil {
+		return -1
+	}
+	return v
+}
+
+// frequentWeather is the n most frequent classes of the training part; the
+// smaller code wins a tie.
+func frequentWeather(dir string, n int) ([]string, error) {
+	count := make(map[float64]int)
+	_, err := eachWeatherRow(dir, "train", func(record []string) error {
+		count[weatherCode(record[weatherLabel])]++
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	codes := slices.Sorted(maps.Keys(count))
+	slices.SortStableFunc(codes, func(a, b float64) int { return count[b] - count[a] })
+	var classes []string
+	for _, c := range codes[:min(n, len(codes))] {
+		classes = append(classes, strconv.FormatFloat(c, 'f', -1, 64))
+	}
+	return classes, nil
+}
+
+// readWeather reads one part, a reservoir sample of it if rows > 0 (Vitter 1985,
+// Algorithm R), kept in file order.
+func readWeather(dir, part string, classes []string, rows int, rng *rand.Rand) (*Table, error) {
+	label := make(map[float64]int)
+	for k, c := range classes {
+		label[weatherCode(c)] = k
+	}
+	type row struct {
+		at, label int
+		features  []float64
+	}
+	var kept []row
+	seen := 0
+	columns, err := eachWeatherRow(dir, part, func(record []string) error {
+		y, ok := label[weatherCode(record[weatherLabel])]
+		if !ok {
+			return nil
+		}
+		slot := seen
+		seen++
+		if rows > 0 && slot >= rows {
+			if slot = rng.IntN(seen); slot >= rows {
+				return nil
+			}
+		}
+		r := row{at: seen, label: y, features: make([]float64, len(record)-len(weatherMeta))}
+		for j, field := range record[len(weatherMeta):] {
+			v, err := strconv.ParseFloat(field, 64)
+			if err != nil || v-v != 0 {
+				return errors.New("has " + strconv.Quote(field) + " in column " + strconv.Itoa(j+len(weatherMeta)+1) + ", where a finite number should be")
+			}
+			r.features[j] = v
+		}
+		if slot == len(kept) {
+			kept = append(kept, r)
+		} else {
+			kept[slot] = r
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{Name: "weather/" + part, Columns: columns, Classes: classes}
+	if len(kept) == 0 {
+		return nil, Inputf(weatherPath(dir, part), "has no complete row of the classes %s", strings.Join(classes, ", "))
+	}
+	slices.SortFunc(kept, func(a, b row) int { return a.at - b.at })
+	t.Features = mat.NewDense(len(kept), len(columns), nil)
+	for i, r := range kept {
+		t.Features.SetRow(i, r.features)
+		t.Labels = append(t.Labels, r.label)
+	}
+	return t, nil
+}
+
+func weatherPath(dir, part string) string {
+	return filepath.Join(dir, "shifts_canonical_"+part+".csv")
+}
+
+// eachWeatherRow calls f for every complete row of a part and returns the names
+// of the features. The record given to f is overwritten by the next.
+func eachWeatherRow(dir, part string, f func(record []string) error) (columns []string, err error) {
+	path := weatherPath(dir, part)
+	file, err := openOr(path, "unpack https://storage.yandexcloud.net/yandex-research/shifts/weather/canonical-partitioned-dataset.tar "+
+		"and name the folder of its csv files")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	records := csv.NewReader(file)
+	records.ReuseRecord = true
+	header, err := records.Read()
+	if err != nil {
+		return nil, Inputf(path, "cannot be read: %w", err)
+	}
+	if len(header) <= len(weatherMeta) || !slices.Equal(header[:len(weatherMeta)], weatherMeta) {
+		return nil, Inputf(path, "does not begin with the columns %s; it is no file of the canonical partition", strings.Join(weatherMeta, ", "))
+	}
+	columns = slices.Clone(header[len(weatherMeta):])
+	for n := 2; ; n++ {
+		record, err := records.Read()
+		if errors.Is(err, io.EOF) {
+			return columns, nil
+		}
+		if err != nil {
+			return nil, Inputf(path, "cannot be read: %w", err)
+		}
+		if slices.ContainsFunc(record, absent) {
+			continue
+		}
+		if err := f(record); err != nil {
+			return nil, Inputf(path, "row %d %w", n, err)
+		}
+	}
+}
+
+// absent says whether a field holds no value, as pandas writes it.
+func absent(field string) bool { return field == "" || field == "nan" || field == "NaN" }
