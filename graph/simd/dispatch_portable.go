@@ -30,8 +30,14 @@ func gaussianMomentsKernel(row, sq, e []float32, si, scale float32) (sum, square
 func dotKernel(x, y []float32) float32               { return dotPortable(x, y) }
 func axpyKernel(y []float32, a float32, x []float32) { axpyPortable(y, a, x) }
 
+const noProducts = "simd: unreachable: the portable build multiplies with gonum"
+
 func sgemmBlocked(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, accumulate bool, c []float32, ldc int) {
-	panic("simd: unreachable: the portable build multiplies with gonum")
+	panic(noProducts)
+}
+
+func dgemmBlocked(transA, transB bool, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, accumulate bool, c []float64, ldc int) {
+	panic(noProducts)
 }
 
 func productTile(scores []float32, stride int, x []float32, m int, c *Codebook) {

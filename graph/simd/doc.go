@@ -14,7 +14,7 @@
 //	DirichletTerms DirichletValues      α, dα/da, ln Γ(α), ψ(α) from the matrix A
 //	GaussianRow GaussianMoments         kernel values of one row, or only their sums
 //	Dot Axpy                            inner product and y += a·x
-//	Sgemm                               C = α·op(A)·op(B) + β·C
+//	Sgemm Dgemm                         C = α·op(A)·op(B) + β·C
 //	NearestRows NearestGathered         codes of slots, with a Codebook
 //	Run SetThreads                      blocks of work on the idle cores
 //
@@ -43,7 +43,9 @@ package simd
 //go:generate go run -tags generate ./gen -unit gamma -avx512 -pkg simd -out gamma_avx512_amd64.s -stubs gamma_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit gaussian -pkg simd -out gaussian_avx2_amd64.s -stubs gaussian_avx2_amd64.go
 //go:generate go run -tags generate ./gen -unit gaussian -avx512 -pkg simd -out gaussian_avx512_amd64.s -stubs gaussian_avx512_amd64.go
-//go:generate go run -tags generate ./gen -unit gemm -pkg simd -out gemm_avx2_amd64.s -stubs gemm_avx2_amd64.go
-//go:generate go run -tags generate ./gen -unit gemm -avx512 -pkg simd -out gemm_avx512_amd64.s -stubs gemm_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit vector -pkg simd -out vector_avx2_amd64.s -stubs vector_avx2_amd64.go
 //go:generate go run -tags generate ./gen -unit vector -avx512 -pkg simd -out vector_avx512_amd64.s -stubs vector_avx512_amd64.go
+//go:generate go run -tags generate ./gen -unit sgemm -pkg simd -out sgemm_avx2_amd64.s -stubs sgemm_avx2_amd64.go
+//go:generate go run -tags generate ./gen -unit sgemm -avx512 -pkg simd -out sgemm_avx512_amd64.s -stubs sgemm_avx512_amd64.go
+//go:generate go run -tags generate ./gen -unit dgemm -pkg simd -out dgemm_avx2_amd64.s -stubs dgemm_avx2_amd64.go
+//go:generate go run -tags generate ./gen -unit dgemm -avx512 -pkg simd -out dgemm_avx512_amd64.s -stubs dgemm_avx512_amd64.go

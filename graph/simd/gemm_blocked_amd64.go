@@ -4,57 +4,146 @@ package simd
 
 import "sync"
 
-// sgemmBlocked computes C = α·op(A)·op(B), or adds it to C.
+type float interface{ float32 | float64 }
+
+// panelProduct is the signature of the kernels of gen/gemm.go; strides in bytes.
+type panelProduct[T float] func(m, k int, a *T, lda int, b *T, ldb int, c *T, ldc, n int, alpha T, accumulate int)
+
+// gemmKernels are the kernels for one entry type and instruction set. Those of index
+// 0 work on panels of one vector, those of index 1 on two.
+type gemmKernels[T float] struct {
+	size, lanes    int // bytes of an entry, entries of a vector
+	rows, columns  [2]panelProduct[T]
+	packRows       [2]func(dst, src *T, lds, k, n int)
+	packTransposed func(dst *T, ldd int, src *T, lds, k int)
+	products       sync.Pool // of *gemm[T]
+	panels         sync.Pool // of *[]T, room for one packed panel of B
+}
+
+// depth is the number of terms of an inner product between two roundings into C:
+// a packed panel of B, depth rows of 128 bytes, stays in the first two levels of
+// cache.
+const depth = 256
+
+func (s *gemmKernels[T]) withPools() *gemmKernels[T] {
+	s.products.New = func() any { return new(gemm[T]) }
+	s.panels.New = func() any {
+		p := make([]T, depth*2*s.lanes)
+		return &p
+	}
+	return s
+}
+
+var (
+	sgemm512 = (&gemmKernels[float32]{
+		size: 4, lanes: 16,
+		rows:           [2]panelProduct[float32]{sgemmRows1AVX512, sgemmRows2AVX512},
+		columns:        [2]panelProduct[float32]{sgemmColumns1AVX512, sgemmColumns2AVX512},
+		packRows:       [2]func(dst, src *float32, lds, k, n int){spackRows1AVX512, spackRows2AVX512},
+		packTransposed: spackTransposedAVX512,
+	}).withPools()
+	sgemm256 = (&gemmKernels[float32]{
+		size: 4, lanes: 8,
+		rows:           [2]panelProduct[float32]{sgemmRows1AVX2, sgemmRows2AVX2},
+		columns:        [2]panelProduct[float32]{sgemmColumns1AVX2, sgemmColumns2AVX2},
+		packRows:       [2]func(dst, src *float32, lds, k, n int){spackRows1AVX2, spackRows2AVX2},
+		packTransposed: spackTransposedAVX2,
+	}).withPools()
+	dgemm512 = (&gemmKernels[float64]{
+		size: 8, lanes: 8,
+		rows:           [2]panelProduct[float64]{dgemmRows1AVX512, dgemmRows2AVX512},
+		columns:        [2]panelProduct[float64]{dgemmColumns1AVX512, dgemmColumns2AVX512},
+		packRows:       [2]func(dst, src *float64, lds, k, n int){dpackRows1AVX512, dpackRows2AVX512},
+		packTransposed: dpackTransposedAVX512,
+	}).withPools()
+	dgemm256 = (&gemmKernels[float64]{
+		size: 8, lanes: 4,
+		rows:           [2]panelProduct[float64]{dgemmRows1AVX2, dgemmRows2AVX2},
+		columns:        [2]panelProduct[float64]{dgemmColumns1AVX2, dgemmColumns2AVX2},
+		packRows:       [2]func(dst, src *float64, lds, k, n int){dpackRows1AVX2, dpackRows2AVX2},
+		packTransposed: dpackTransposedAVX2,
+	}).withPools()
+)
+
+func singles() *gemmKernels[float32] {
+	if isa == avx512 {
+		return sgemm512
+	}
+	return sgemm256
+}
+
+func doubles() *gemmKernels[float64] {
+	if isa == avx512 {
+		return dgemm512
+	}
+	return dgemm256
+}
+
 func sgemmBlocked(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, accumulate bool, c []float32, ldc int) {
-	g := gemms.Get().(*gemm)
-	*g = gemm{
-		transA: transA, transB: transB,
+	singles().multiply(transA, transB, m, n, k, alpha, a, lda, b, ldb, accumulate, c, ldc)
+}
+
+func dgemmBlocked(transA, transB bool, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, accumulate bool, c []float64, ldc int) {
+	doubles().multiply(transA, transB, m, n, k, alpha, a, lda, b, ldb, accumulate, c, ldc)
+}
+
+// multiply computes C = α·op(A)·op(B), or adds it to C.
+func (s *gemmKernels[T]) multiply(transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, accumulate bool, c []T, ldc int) {
+	g := s.products.Get().(*gemm[T])
+	*g = gemm[T]{
+		kernels: s,
+		transA:  transA, transB: transB,
 		m: m, n: n, k: k, alpha: alpha, accumulate: accumulate,
 		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc,
 	}
 	Run(g.cut(), g)
-	*g = gemm{}
-	gemms.Put(g)
+	*g = gemm[T]{}
+	s.products.Put(g)
 }
 
-// depth is the number of terms of an inner product between two roundings into C:
-// a packed panel of B, depth × 32, stays in the first two levels of cache.
-const depth = 256
+// panel multiplies one panel of B; the strides count entries.
+func (s *gemmKernels[T]) panel(transA bool, m, k int, a []T, lda int, b []T, ldb int, c []T, ldc, n int, alpha T, accumulate bool) {
+	kernel := &s.rows
+	if transA {
+		kernel = &s.columns
+	}
+	add, wide := 0, 0
+	if accumulate {
+		add = 1
+	}
+	if n > s.lanes {
+		wide = 1
+	}
+	kernel[wide](m, k, &a[0], s.size*lda, &b[0], s.size*ldb, &c[0], s.size*ldc, n, alpha, add)
+}
 
 // gemm is one product in flight, cut into blocks of rows and columns.
-type gemm struct {
+type gemm[T float] struct {
+	kernels        *gemmKernels[T]
 	transA, transB bool
 	m, n, k        int
-	alpha          float32
+	alpha          T
 	accumulate     bool // C holds something to be added to
-	a, b, c        []float32
+	a, b, c        []T
 	lda, ldb, ldc  int
 	rows, columns  int // of a block
 	blocksAcross   int
 }
 
-var gemms = sync.Pool{New: func() any { return new(gemm) }}
-
-// packed holds one panel of B.
-type packed [depth * 32]float32
-
-var panels = sync.Pool{New: func() any { return new(packed) }}
-
 // cut chooses the blocks and returns their number. Blocks are a few times as many
 // as threads where the work allows, for balance, but none below 2¹⁹ multiplications,
 // some 10 µs, which waking a thread costs.
-func (g *gemm) cut() int {
+func (g *gemm[T]) cut() int {
 	const leastWork, mostRows = 1 << 19, 240
-	width := tileColumns()
+	width := 2 * g.kernels.lanes
 	g.rows, g.columns = min(g.m, mostRows), g.n
-	work := g.m * g.n * g.k
-	blocks := min(4*Threads(), work/leastWork)
+	blocks := min(4*Threads(), g.m*g.n*g.k/leastWork)
 	if down := ceil(g.m, g.rows); blocks > down {
 		across := min(ceil(g.n, width), ceil(blocks, down))
 		g.columns = ceil(ceil(g.n, width), across) * width
 	}
 	g.blocksAcross = ceil(g.n, g.columns)
-	if down := ceil(g.m, g.rows); Threads() > 1 && down*g.blocksAcross < min(blocks, Threads()) {
+	if down := ceil(g.m, g.rows); down*g.blocksAcross < min(blocks, Threads()) {
 		// few columns: cut the rows, in multiples of the tallest tile
 		g.rows = ceil(ceil(g.m, 12), ceil(min(blocks, Threads()), g.blocksAcross)) * 12
 	}
@@ -62,14 +151,14 @@ func (g *gemm) cut() int {
 }
 
 // Block computes one block of C, panel by panel.
-func (g *gemm) Block(block int) {
+func (g *gemm[T]) Block(block int) {
 	i := block / g.blocksAcross * g.rows
 	rows := min(g.rows, g.m-i)
 	first := block % g.blocksAcross * g.columns
 	last := min(first+g.columns, g.n)
-	width := tileColumns()
+	width := 2 * g.kernels.lanes
 
-	buffer := panels.Get().(*packed)
+	buffer := g.kernels.panels.Get().(*[]T)
 	for l := 0; l < g.k; l += depth {
 		terms := min(depth, g.k-l)
 		at := i*g.lda + l
@@ -78,86 +167,43 @@ func (g *gemm) Block(block int) {
 		}
 		for j := first; j < last; j += width {
 			n := min(width, last-j)
-			b, ldb := g.panel(buffer, l, terms, j, n, rows)
-			gemmKernel(g.transA, rows, terms, g.a[at:], g.lda, b, ldb, g.c[i*g.ldc+j:], g.ldc, n, g.alpha, g.accumulate || l > 0)
+			b, ldb := g.panel(*buffer, l, terms, j, n, rows)
+			g.kernels.panel(g.transA, rows, terms, g.a[at:], g.lda, b, ldb, g.c[i*g.ldc+j:], g.ldc, n, g.alpha, g.accumulate || l > 0)
 		}
 	}
-	panels.Put(buffer)
+	g.kernels.panels.Put(buffer)
 }
 
 // panel returns rows l … l+terms of columns j … j+n of op(B) and their stride:
 // packed, unless B can be read where it lies and few rows of C use it.
-func (g *gemm) panel(buffer *packed, l, terms, j, n, rows int) ([]float32, int) {
-	width := tileColumns()
-	if n <= width/2 {
-		width /= 2
+func (g *gemm[T]) panel(buffer []T, l, terms, j, n, rows int) ([]T, int) {
+	s := g.kernels
+	wide := 0
+	if n > s.lanes {
+		wide = 1
 	}
+	width := s.lanes << wide
 	if g.transB {
-		packTransposedKernel(buffer[:], width, g.b[j*g.ldb+l:], g.ldb, terms, n)
-		return buffer[:], width
+		s.packTranspose(buffer, width, g.b[j*g.ldb+l:], g.ldb, terms, n)
+		return buffer, width
 	}
+	b := g.b[l*g.ldb+j:]
 	const few = 8
 	if rows <= few && n == width {
-		return g.b[l*g.ldb+j:], g.ldb
+		return b, g.ldb
 	}
-	packRowsKernel(buffer[:], width, g.b[l*g.ldb+j:], g.ldb, terms, n)
-	return buffer[:], width
+	s.packRows[wide](&buffer[0], &b[0], s.size*g.ldb, terms, n)
+	return buffer, width
 }
 
-// gemmKernel is the panel product of gen/gemm.go; the strides count floats.
-func gemmKernel(transA bool, m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc, n int, alpha float32, accumulate bool) {
-	add := 0
-	if accumulate {
-		add = 1
-	}
-	wide := n > tileColumns()/2
-	switch {
-	case isa == avx512 && wide && transA:
-		gemmColumns2AVX512(m, k, &a[0], 4*lda, &b[0], 4*ldb, &c[0], 4*ldc, n, alpha, add)
-	case isa == avx512 && wide:
-		gemmRows2AVX512(m, k, &a[0], 4*lda, &b[0], 4*ldb, &c[0], 4*ldc, n, alpha, add)
-	case isa == avx512 && transA:
-		gemmColumns1AVX512(m, k, &a[0], 4*lda, &b[0], 4*ldb, &c[0], 4*ldc, n, alpha, add)
-	case isa == avx512:
-		gemmRows1AVX512(m, k, &a[0], 4*lda, &b[0], 4*ldb, &c[0], 4*ldc, n, alpha, add)
-	case wide && transA:
-		gemmColumns2AVX2(m, k, &a[0], 4*lda, &b[0], 4*ldb, &c[0], 4*ldc, n, alpha, add)
-	case wide:
-		gemmRows2AVX2(m, k, &a[0], 4*lda, &b[0], 4*ldb, &c[0], 4*ldc, n, alpha, add)
-	case transA:
-		gemmColumns1AVX2(m, k, &a[0], 4*lda, &b[0], 4*ldb, &c[0], 4*ldc, n, alpha, add)
-	default:
-		gemmRows1AVX2(m, k, &a[0], 4*lda, &b[0], 4*ldb, &c[0], 4*ldc, n, alpha, add)
-	}
-}
-
-// packRowsKernel copies k rows of n floats into rows of width, zeros behind them.
-func packRowsKernel(dst []float32, width int, src []float32, lds, k, n int) {
-	switch {
-	case isa == avx512 && width == 32:
-		packRows2AVX512(&dst[0], &src[0], 4*lds, k, n)
-	case isa == avx512:
-		packRows1AVX512(&dst[0], &src[0], 4*lds, k, n)
-	case width == 16:
-		packRows2AVX2(&dst[0], &src[0], 4*lds, k, n)
-	default:
-		packRows1AVX2(&dst[0], &src[0], 4*lds, k, n)
-	}
-}
-
-// packTransposedKernel writes n rows of k floats as the columns of k rows of width,
-// zeros behind them.
-func packTransposedKernel(dst []float32, width int, src []float32, lds, k, n int) {
-	lanes := tileColumns() / 2
-	whole := k &^ (lanes - 1)
+// packTranspose writes n rows of k entries as the columns of k rows of width, zeros
+// behind them.
+func (s *gemmKernels[T]) packTranspose(dst []T, width int, src []T, lds, k, n int) {
+	whole := k &^ (s.lanes - 1)
 	j := 0
-	for ; j+lanes <= n && whole > 0; j += lanes {
-		if isa == avx512 {
-			packTransposedAVX512(&dst[j], 4*width, &src[j*lds], 4*lds, whole)
-		} else {
-			packTransposedAVX2(&dst[j], 4*width, &src[j*lds], 4*lds, whole)
-		}
-		for i := j; i < j+lanes; i++ {
+	for ; j+s.lanes <= n && whole > 0; j += s.lanes {
+		s.packTransposed(&dst[j], s.size*width, &src[j*lds], s.size*lds, whole)
+		for i := j; i < j+s.lanes; i++ {
 			for l, v := range src[i*lds+whole : i*lds+k] {
 				dst[(whole+l)*width+i] = v
 			}
@@ -181,9 +227,10 @@ func productTile(scores []float32, stride int, x []float32, m int, c *Codebook) 
 		productTilePortable(scores, stride, x, m, c)
 		return
 	}
+	s := singles()
 	for p := 0; p < stride; p += c.width {
 		for l := 0; l < c.d; l += depth {
-			gemmKernel(false, m, min(depth, c.d-l), x[l:], c.d, c.turned[p*c.d+l*c.width:], c.width, scores[p:], stride, c.width, 1, l > 0)
+			s.panel(false, m, min(depth, c.d-l), x[l:], c.d, c.turned[p*c.d+l*c.width:], c.width, scores[p:], stride, c.width, 1, l > 0)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func gaussianUnit() {
 		value := gaussian(x[0], x[1], si, scale)
 		CMPQ(left, operand.Imm(uint64(lanes())))
 		JGE(operand.LabelRef("whole"))
-		m := tailMask()(left)
+		m := tailMask(lanes())(left)
 		kept := zero()
 		choose(m, value, kept)
 		VMOVAPS(kept, value)

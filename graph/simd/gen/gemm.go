@@ -4,11 +4,22 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
+
+// double selects float64 for the product kernels of this run.
+var double bool
+
+func sgemmUnit() { gemmUnit() }
+
+func dgemmUnit() {
+	double = true
+	gemmUnit()
+}
 
 func gemmUnit() {
 	for _, vectorsWide := range []int{2, 1} {
@@ -18,6 +29,38 @@ func gemmUnit() {
 	}
 	packRows()
 	packTransposed()
+}
+
+// width is the number of entries in a vector, size that of bytes in an entry.
+func width() int {
+	if double {
+		return lanes() / 2
+	}
+	return lanes()
+}
+
+func size() int {
+	if double {
+		return 8
+	}
+	return 4
+}
+
+// typed puts the entry type into a signature and the BLAS letter before a name.
+func typed(name, signature string) {
+	if double {
+		kernel("d"+name, strings.ReplaceAll(signature, "float32", "float64"))
+	} else {
+		kernel("s"+name, signature)
+	}
+}
+
+// of picks the instruction for the entry type.
+func of(single, other func(...operand.Op)) func(...operand.Op) {
+	if double {
+		return other
+	}
+	return single
 }
 
 // heights lists the rows of C that are held in registers at once, tallest first.
@@ -44,7 +87,7 @@ func panel(wide int, byRows bool) {
 	if byRows {
 		name = fmt.Sprintf("gemmRows%d", wide)
 	}
-	kernel(name, "(m, k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc, n int, alpha float32, accumulate int)")
+	typed(name, "(m, k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc, n int, alpha float32, accumulate int)")
 	p := &panelState{wide: wide, byRows: byRows}
 	p.m = Load(Param("m"), GP64())
 	p.a = Load(Param("a"), GP64())
@@ -53,8 +96,8 @@ func panel(wide int, byRows bool) {
 	p.c = Load(Param("c"), GP64())
 	if avx512 {
 		n := Load(Param("n"), GP64())
-		SUBQ(operand.Imm(uint64(16*(wide-1))), n)
-		p.mask = tailMask()(n)
+		SUBQ(operand.Imm(uint64(width()*(wide-1))), n)
+		p.mask = tailMask(width())(n)
 	}
 	for _, h := range heights() {
 		p.tiles(h)
@@ -105,9 +148,9 @@ func (p *panelState) tiles(h int) {
 	}
 	entry := func(i, l int) operand.Mem {
 		if !p.byRows {
-			return operand.Mem{Base: base[0], Disp: 4 * i}
+			return operand.Mem{Base: base[0], Disp: size() * i}
 		}
-		m := operand.Mem{Base: base[i/3], Disp: 4 * l}
+		m := operand.Mem{Base: base[i/3], Disp: size() * l}
 		if i%3 > 0 {
 			m.Index, m.Scale = p.lda, uint8(i%3)
 		}
@@ -118,14 +161,14 @@ func (p *panelState) tiles(h int) {
 		row := make([]vec, p.wide)
 		for v := range row {
 			row[v] = newVec()
-			VMOVUPS(operand.Mem{Base: b, Disp: 4 * lanes() * v}, row[v])
+			VMOVUPS(operand.Mem{Base: b, Disp: size() * width() * v}, row[v])
 		}
 		ADDQ(p.ldb, b)
 		for i := range h {
 			x := newVec()
-			VBROADCASTSS(entry(i, l), x)
+			of(VBROADCASTSS, VBROADCASTSD)(entry(i, l), x)
 			for v := range row {
-				VFMADD231PS(row[v], x, acc[i][v])
+				of(VFMADD231PS, VFMADD231PD)(row[v], x, acc[i][v])
 			}
 		}
 		if !p.byRows {
@@ -143,7 +186,7 @@ func (p *panelState) tiles(h int) {
 	}
 	if p.byRows {
 		for _, r := range base {
-			ADDQ(operand.I32(4*unroll), r)
+			ADDQ(operand.I32(size()*unroll), r)
 		}
 	}
 	SUBQ(operand.I32(unroll), k)
@@ -155,7 +198,7 @@ func (p *panelState) tiles(h int) {
 	step(0)
 	if p.byRows {
 		for _, r := range base {
-			ADDQ(operand.I32(4), r)
+			ADDQ(operand.I32(size()), r)
 		}
 	}
 	DECQ(k)
@@ -168,7 +211,7 @@ func (p *panelState) tiles(h int) {
 		IMUL3Q(operand.I32(h), p.lda, t)
 		ADDQ(t, p.a)
 	} else {
-		ADDQ(operand.I32(4*h), p.a)
+		ADDQ(operand.I32(size()*h), p.a)
 	}
 	SUBQ(operand.I32(h), p.m)
 	JMP(operand.LabelRef(label("tile")))
@@ -178,21 +221,21 @@ func (p *panelState) tiles(h int) {
 // store writes the accumulators to C, masked to n columns, and moves c down.
 func (p *panelState) store(acc [][]vec, label func(string) string) {
 	alpha := newVec()
-	VBROADCASTSS(paramAddr("alpha"), alpha)
+	of(VBROADCASTSS, VBROADCASTSD)(paramAddr("alpha"), alpha)
 	ldc := Load(Param("ldc"), GP64())
 	accumulate := Load(Param("accumulate"), GP64())
 	m := p.mask
 	if !avx512 {
 		n := Load(Param("n"), GP64())
-		SUBQ(operand.Imm(uint64(8*(p.wide-1))), n)
-		m = tailMask()(n)
+		SUBQ(operand.Imm(uint64(width()*(p.wide-1))), n)
+		m = tailMask(width())(n)
 	}
 	TESTQ(accumulate, accumulate)
 	JNZ(operand.LabelRef(label("add")))
 	walk := func(each func(v vec, last bool, at operand.Mem)) {
 		for i := range acc {
 			for v := range acc[i] {
-				each(acc[i][v], v == p.wide-1, operand.Mem{Base: p.c, Disp: 4 * lanes() * v})
+				each(acc[i][v], v == p.wide-1, operand.Mem{Base: p.c, Disp: size() * width() * v})
 			}
 			ADDQ(ldc, p.c)
 		}
@@ -205,7 +248,7 @@ func (p *panelState) store(acc [][]vec, label func(string) string) {
 		}
 	}
 	walk(func(v vec, last bool, at operand.Mem) {
-		mul(alpha, v, v)
+		of(VMULPS, VMULPD)(alpha, v, v)
 		write(v, last, at)
 	})
 	JMP(operand.LabelRef(label("stored")))
@@ -217,7 +260,7 @@ func (p *panelState) store(acc [][]vec, label func(string) string) {
 		} else {
 			VMOVUPS(at, old)
 		}
-		timesPlus(old, alpha, v)
+		of(VFMADD213PS, VFMADD213PD)(old, alpha, v)
 		write(v, last, at)
 	})
 	Label(label("stored"))
@@ -227,26 +270,26 @@ func (p *panelState) store(acc [][]vec, label func(string) string) {
 // filled up with zeros.
 func packRows() {
 	for _, wide := range []int{2, 1} {
-		kernel(fmt.Sprintf("packRows%d", wide), "(dst, src *float32, lds, k, n int)")
+		typed(fmt.Sprintf("packRows%d", wide), "(dst, src *float32, lds, k, n int)")
 		dst, src := param("dst"), param("src")
 		lds := Load(Param("lds"), GP64())
 		k := Load(Param("k"), GP64())
 		n := Load(Param("n"), GP64())
-		SUBQ(operand.Imm(uint64(lanes()*(wide-1))), n)
-		m := tailMask()(n)
+		SUBQ(operand.Imm(uint64(width()*(wide-1))), n)
+		m := tailMask(width())(n)
 		Label("row")
 		for v := range wide {
 			x := newVec()
-			at := operand.Mem{Base: src.ptr, Disp: 4 * lanes() * v}
+			at := operand.Mem{Base: src.ptr, Disp: size() * width() * v}
 			if v == wide-1 {
 				maskedLoad(m, at, x)
 			} else {
 				VMOVUPS(at, x)
 			}
-			VMOVUPS(x, operand.Mem{Base: dst.ptr, Disp: 4 * lanes() * v})
+			VMOVUPS(x, operand.Mem{Base: dst.ptr, Disp: size() * width() * v})
 		}
 		ADDQ(lds, src.ptr)
-		ADDQ(operand.I32(4*lanes()*wide), dst.ptr)
+		ADDQ(operand.I32(size()*width()*wide), dst.ptr)
 		DECQ(k)
 		JNZ(operand.LabelRef("row"))
 		leave()
@@ -256,12 +299,12 @@ func packRows() {
 // packTransposed writes the transpose of a block of one vector's lanes of rows, lds
 // bytes apart, and k columns, k a multiple of the lanes, into k rows ldd bytes apart.
 func packTransposed() {
-	kernel("packTransposed", "(dst *float32, ldd int, src *float32, lds, k int)")
+	typed("packTransposed", "(dst *float32, ldd int, src *float32, lds, k int)")
 	dst, src := param("dst"), param("src")
 	ldd := Load(Param("ldd"), GP64())
 	lds := Load(Param("lds"), GP64())
 	k := Load(Param("k"), GP64())
-	n := lanes()
+	n := width()
 	Label("block")
 	rows := make([]vec, n)
 	from := GP64()
@@ -275,7 +318,7 @@ func packTransposed() {
 		VMOVUPS(column, operand.Mem{Base: dst.ptr})
 		ADDQ(ldd, dst.ptr)
 	}
-	ADDQ(operand.I32(4*n), src.ptr)
+	ADDQ(operand.I32(size()*n), src.ptr)
 	SUBQ(operand.I32(n), k)
 	JG(operand.LabelRef("block"))
 	leave()
@@ -288,6 +331,9 @@ func transpose(rows []vec) []vec {
 		d := newVec()
 		f(b, a, d) // Go order: the second source first
 		return d
+	}
+	if double {
+		return transposeDouble(rows, pair)
 	}
 	// Within 128-bit lanes: 4×4 blocks.
 	quads := make([]vec, n)
@@ -325,6 +371,37 @@ func transpose(rows []vec) []vec {
 		columns[8+c] = shuffle(0xdd, even01, even23)
 		columns[4+c] = shuffle(0x88, odd01, odd23)
 		columns[12+c] = shuffle(0xdd, odd01, odd23)
+	}
+	return columns
+}
+
+// transposeDouble is transpose for entries of 64 bits.
+func transposeDouble(rows []vec, pair func(f func(...operand.Op), a, b vec) vec) []vec {
+	n := len(rows)
+	// pairs[2g+c] holds, in 128-bit lane q, column 2q+c of rows 2g and 2g+1.
+	pairs := make([]vec, n)
+	for i := 0; i < n; i += 2 {
+		pairs[i] = pair(VUNPCKLPD, rows[i], rows[i+1])
+		pairs[i+1] = pair(VUNPCKHPD, rows[i], rows[i+1])
+	}
+	columns := make([]vec, n)
+	for c := range 2 {
+		if !avx512 {
+			lo, hi := YMM(), YMM()
+			VPERM2F128(operand.U8(0x20), pairs[2+c], pairs[c], lo)
+			VPERM2F128(operand.U8(0x31), pairs[2+c], pairs[c], hi)
+			columns[c], columns[2+c] = lo, hi
+			continue
+		}
+		shuffle := func(imm uint8, a, b vec) vec {
+			d := newVec()
+			VSHUFF64X2(operand.U8(imm), b, a, d)
+			return d
+		}
+		even01, odd01 := shuffle(0x88, pairs[c], pairs[2+c]), shuffle(0xdd, pairs[c], pairs[2+c])
+		even23, odd23 := shuffle(0x88, pairs[4+c], pairs[6+c]), shuffle(0xdd, pairs[4+c], pairs[6+c])
+		columns[c], columns[4+c] = shuffle(0x88, even01, even23), shuffle(0xdd, even01, even23)
+		columns[2+c], columns[6+c] = shuffle(0x88, odd01, odd23), shuffle(0xdd, odd01, odd23)
 	}
 	return columns
 }

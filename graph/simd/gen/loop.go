@@ -19,7 +19,7 @@ func param(name string) array { return array{Load(Param(name), GP64())} }
 func vectors(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 	width := lanes()
 	label := "loop"
-	tail := tailMask()
+	tail := tailMask(width)
 
 	TESTQ(n, n)
 	JLE(operand.LabelRef("done"))
@@ -68,9 +68,9 @@ func vectors(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 
 var tailTable operand.Mem
 
-// tailMask returns a function that makes the mask of the first n lanes, n up to
-// the vector width.
-func tailMask() func(n reg.Register) mask {
+// tailMask returns a function that makes the mask of the first n entries, n up to
+// width, the number of entries in a vector.
+func tailMask(width int) func(n reg.Register) mask {
 	if avx512 {
 		return func(n reg.Register) mask {
 			m, bit, count := K(), GP64(), reg.RCX
@@ -82,9 +82,8 @@ func tailMask() func(n reg.Register) mask {
 			return m
 		}
 	}
-	if tailTable.Base == nil && tailTable.Symbol.Name == "" {
-		const readOnly = 8 | 16
-		tailTable = GLOBL("tail", readOnly)
+	if tailTable.Symbol.Name == "" {
+		tailTable = GLOBL("tail", 8|16) // RODATA | NOPTR
 		for i := range 16 {
 			if i < 8 {
 				DATA(4*i, operand.U32(0xffffffff))
@@ -94,20 +93,26 @@ func tailMask() func(n reg.Register) mask {
 		}
 	}
 	return func(n reg.Register) mask {
-		// The eight words that start 8−n words into eight −1 and eight 0.
+		// the 32 bytes that start n entries before the middle of 32 set and 32 clear
 		m, p := YMM(), GP64()
 		LEAQ(tailTable.Offset(32), p)
 		at := GP64()
 		MOVQ(n, at)
 		NEGQ(at)
-		VMOVUPS(operand.Mem{Base: p, Index: at, Scale: 4}, m)
+		VMOVUPS(operand.Mem{Base: p, Index: at, Scale: uint8(32 / width)}, m)
 		return m
 	}
 }
 
 func maskedLoad(m mask, from operand.Mem, to vec) {
 	if avx512 {
-		VMOVUPS_Z(from, m, to)
+		if double {
+			VMOVUPD_Z(from, m, to)
+		} else {
+			VMOVUPS_Z(from, m, to)
+		}
+	} else if double {
+		VMASKMOVPD(from, m, to)
 	} else {
 		VMASKMOVPS(from, m, to)
 	}
@@ -115,7 +120,13 @@ func maskedLoad(m mask, from operand.Mem, to vec) {
 
 func maskedStore(m mask, from vec, to operand.Mem) {
 	if avx512 {
-		VMOVUPS(from, m, to)
+		if double {
+			VMOVUPD(from, m, to)
+		} else {
+			VMOVUPS(from, m, to)
+		}
+	} else if double {
+		VMASKMOVPD(from, m, to)
 	} else {
 		VMASKMOVPS(from, m, to)
 	}

@@ -14,7 +14,8 @@ var units = map[string]func(){
 	"elementary": elementaryUnit,
 	"gamma":      gammaUnit,
 	"gaussian":   gaussianUnit,
-	"gemm":       gemmUnit,
+	"sgemm":      sgemmUnit,
+	"dgemm":      dgemmUnit,
 	"vector":     vectorUnit,
 }
 

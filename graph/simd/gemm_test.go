@@ -21,71 +21,85 @@ func rectangle(t blas.Transpose, rows, cols int) (int, int) {
 	return cols, rows
 }
 
-// The reference is the sum in float64. The error of a running float32 sum of k
-// terms is at most k·6e-8·Σ|a·b|; √k of it is met in practice, and 4√k asked.
+type product[T float32 | float64] func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
+
 func TestSgemm(t *testing.T) {
+	eachInstructionSet(t, func(t *testing.T) { testProduct(t, Sgemm, 0x1p-24) })
+}
+
+func TestDgemm(t *testing.T) {
+	eachInstructionSet(t, func(t *testing.T) { testProduct(t, Dgemm, 0x1p-53) })
+}
+
+// testProduct compares with the sum in float64, in all four orientations, for β = 0,
+// 1 and in between, with and without gaps between rows. The error of a running sum
+// of k terms is at most k·u·Σ|a·b|, u the unit roundoff; about √k of it is met in
+// practice, and 4(1+√k) is allowed.
+func testProduct[T float32 | float64](t *testing.T, gemm product[T], u float64) {
 	rng := rand.New(rand.NewPCG(21, 22))
-	sizes := [][3]int{{1, 1, 1}, {1, 100, 64}, {12, 32, 256}, {13, 33, 257}, {5, 17, 3}, {25, 70, 600}, {64, 10, 31}, {3, 16, 513}, {100, 48, 16}, {260, 37, 20}, {11, 1, 9}, {7, 15, 1}}
-	eachInstructionSet(t, func(t *testing.T) {
-		for _, size := range sizes {
-			m, n, k := size[0], size[1], size[2]
-			for _, tA := range transposes {
-				for _, tB := range transposes {
-					for _, beta := range []float32{0, 1, 0.5} {
-						ra, ca := rectangle(tA, m, k)
-						rb, cb := rectangle(tB, k, n)
-						lda, ldb, ldc := ca+rng.IntN(3), cb+rng.IntN(3), n+rng.IntN(3)
-						a, b := normals(ra*lda, rng.Uint64()), normals(rb*ldb, rng.Uint64())
-						c := normals(m*ldc, rng.Uint64())
-						if beta == 0 {
-							c[0] = float32(math.NaN()) // must not be read
+	random := func(n int) []T {
+		x := make([]T, n)
+		for i := range x {
+			x[i] = T(rng.NormFloat64())
+		}
+		return x
+	}
+	sizes := [][3]int{{1, 1, 1}, {1, 100, 64}, {12, 32, 256}, {13, 33, 257}, {5, 17, 3}, {25, 70, 600}, {64, 10, 31}, {3, 16, 513}, {100, 48, 16}, {260, 37, 20}, {11, 1, 9}, {7, 15, 1}, {9, 8, 40}, {2, 4, 8}}
+	const alpha = 1.5
+	for _, size := range sizes {
+		m, n, k := size[0], size[1], size[2]
+		for _, tA := range transposes {
+			for _, tB := range transposes {
+				for _, beta := range []float64{0, 1, 0.5} {
+					ra, ca := rectangle(tA, m, k)
+					rb, cb := rectangle(tB, k, n)
+					lda, ldb, ldc := ca+rng.IntN(3), cb+rng.IntN(3), n+rng.IntN(3)
+					a, b, c := random(ra*lda), random(rb*ldb), random(m*ldc)
+					if beta == 0 {
+						c[0] = T(math.NaN()) // must not be read
+					}
+					got := append([]T{}, c...)
+					gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, T(beta), got, ldc)
+					for i := range m {
+						for j := n; j < ldc; j++ {
+							if got[i*ldc+j] != c[i*ldc+j] {
+								t.Fatalf("%v %c%c: C[%d, %d], outside, is written", size, tA, tB, i, j)
+							}
 						}
-						got := append([]float32{}, c...)
-						const alpha = 1.5
-						Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, got, ldc)
-						for i := range m {
-							for j := range ldc {
-								if j >= n {
-									if got[i*ldc+j] != c[i*ldc+j] {
-										t.Fatalf("%v %c%c: C[%d, %d], outside, is written", size, tA, tB, i, j)
-									}
-									continue
+						for j := range n {
+							var want, scale float64
+							if beta != 0 {
+								want = beta * float64(c[i*ldc+j])
+								scale = math.Abs(want)
+							}
+							for l := range k {
+								x, y := i*lda+l, l*ldb+j
+								if tA == blas.Trans {
+									x = l*lda + i
 								}
-								var want, bound float64
-								if beta != 0 {
-									want = float64(beta) * float64(c[i*ldc+j])
-									bound = math.Abs(want)
+								if tB == blas.Trans {
+									y = j*ldb + l
 								}
-								for l := range k {
-									x, y := i*lda+l, l*ldb+j
-									if tA == blas.Trans {
-										x = l*lda + i
-									}
-									if tB == blas.Trans {
-										y = j*ldb + l
-									}
-									term := alpha * float64(a[x]) * float64(b[y])
-									want += term
-									bound += math.Abs(term)
-								}
-								bound *= 6e-8 * 4 * (1 + math.Sqrt(float64(k)))
-								if math.Abs(float64(got[i*ldc+j])-want) > bound {
-									t.Fatalf("%v %c%c β=%g: C[%d, %d] = %g, want %g", size, tA, tB, beta, i, j, got[i*ldc+j], want)
-								}
+								term := alpha * float64(a[x]) * float64(b[y])
+								want += term
+								scale += math.Abs(term)
+							}
+							if bound := scale * u * 4 * (1 + math.Sqrt(float64(k))); !(math.Abs(float64(got[i*ldc+j])-want) <= bound) {
+								t.Fatalf("%v %c%c β=%g: C[%d, %d] = %g, want %g", size, tA, tB, beta, i, j, got[i*ldc+j], want)
 							}
 						}
 					}
 				}
 			}
 		}
-	})
+	}
 }
 
 // Same bytes on one thread and on several.
 func TestSgemmThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	defer SetThreads(0)
-	for _, size := range [][3]int{{128, 10000, 64}, {128, 64, 10000}, {64, 5000, 128}, {700, 700, 300}, {2048, 10, 128}} {
+	for _, size := range [][3]int{{128, 2000, 64}, {128, 64, 2000}, {64, 1500, 128}, {400, 500, 300}, {2048, 10, 128}} {
 		m, n, k := size[0], size[1], size[2]
 		for _, tA := range transposes {
 			for _, tB := range transposes {
@@ -187,5 +201,21 @@ func BenchmarkSgemm(b *testing.B) {
 		}
 		isa = best
 		run("gonum", gonum.Implementation{}.Sgemm)
+	}
+}
+
+func BenchmarkDgemm(b *testing.B) {
+	const m, n, k = 512, 512, 512
+	x, y, z := make([]float64, m*k), make([]float64, k*n), make([]float64, m*n)
+	for i := range x {
+		x[i], y[i] = float64(i%7)-3, float64(i%5)-2
+	}
+	for name, f := range map[string]product[float64]{"simd": Dgemm, "gonum": gonum.Implementation{}.Dgemm} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				f(blas.NoTrans, blas.NoTrans, m, n, k, 1, x, k, y, n, 0, z, n)
+			}
+			b.ReportMetric(2*m*n*k*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+		})
 	}
 }
