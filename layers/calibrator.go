@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"time"
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -28,6 +30,8 @@ type Calibrator interface {
 // Embedder is a calibrator with a latent space of its own, in which the published
 // tables measure its local calibration.
 type Embedder interface {
+	// Embed gives x's rows in that space (N×P), or nil if it is that of the raw
+	// features.
 	Embed(x *data.Set) (*mat.Dense, error)
 }
 
@@ -45,4 +49,11 @@ type Stateful interface {
 	// Restore replaces the receiver's state. It refuses weights whose names or
 	// shapes are not those that the configuration calls for.
 	Restore(State) error
+}
+
+// Stage is one part of a fit, as a report shows it.
+type Stage struct {
+	Name   string // "divide"
+	Result optim.Result
+	Time   time.Duration // wall time
 }

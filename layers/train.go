@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"calibra/data"
 	"calibra/graph"
@@ -22,9 +23,7 @@ type Trained struct {
 	Map   Map
 	Optim optim.Settings // nil Rule: Adam with weight decay 1e-3
 
-	// Result of the Map's last fit.
-	Result optim.Result
-
+	stages  []Stage        // of the last Fit
 	weights *graph.Weights // of the Map
 }
 
@@ -39,7 +38,12 @@ func Train(base Base, m Map, s optim.Settings) *Trained {
 // Fit fits the base, freezes it, and fits the map on what it says of cal.
 func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
 	// An interrupted base keeps what it learned; the map then stays at its start.
+	start := time.Now()
 	baseErr := t.Base.Fit(ctx, cal, val, rng)
+	t.stages = nil
+	if d, ok := t.Base.(*Divide); ok {
+		t.stages = append(t.stages, Stage{"divide", d.Result, time.Since(start)})
+	}
 	if baseErr != nil && ctx.Err() == nil {
 		return baseErr
 	}
@@ -75,10 +79,26 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) e
 		f := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{held(b)} })
 		problem.Validation = func() (float64, error) { return f.Mean(val.Len(), evaluationBatch) }
 	}
-	if t.Result, err = optim.Minimize(ctx, problem, decayed(t.Optim), rng); err != nil {
+	start = time.Now()
+	result, err := optim.Minimize(ctx, problem, decayed(t.Optim), rng)
+	t.stages = append(t.stages, Stage{"calibrate", result, time.Since(start)})
+	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
 	return nil
+}
+
+// Stages tells how the last Fit went: "divide", if the base divides, and
+// "calibrate", if the map has anything to learn.
+func (t *Trained) Stages() []Stage { return t.stages }
+
+// Usage counts how often the slots of x are assigned to each codeword (K), or is
+// nil if the base does not divide.
+func (t *Trained) Usage(x *data.Set) ([]int, error) {
+	if d, ok := t.Base.(*Divide); ok {
+		return d.Usage(x)
+	}
+	return nil, nil
 }
 
 // Predict gives the map's posterior for each row of x.
@@ -107,12 +127,12 @@ func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 	return &data.Predictions{LogProbs: logSoftmax(out), Labels: x.Labels}, nil
 }
 
-// Embed is the base's own embedding, if it has one.
+// Embed is the quantized features if the base divides, else nil.
 func (t *Trained) Embed(x *data.Set) (*mat.Dense, error) {
 	if e, ok := t.Base.(Embedder); ok {
 		return e.Embed(x)
 	}
-	return x.Features, nil
+	return nil, nil
 }
 
 // State is the base's configuration with the weights of base and map.

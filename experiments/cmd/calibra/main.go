@@ -8,11 +8,19 @@ import (
 	"os"
 	"os/signal"
 
+	"calibra/data"
+	"calibra/layers"
+
 	"github.com/alecthomas/kong"
 )
 
 // cli lists the commands; each is a struct with a Run method in the file of its name.
 type cli struct {
+	Quickstart quickstartCmd `cmd:"" help:"Calibrate a small classifier end to end on embedded data."`
+	Fit        fitCmd        `cmd:"" help:"Fit a calibrator to the outputs of a frozen classifier."`
+	Apply      applyCmd      `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
+	Methods    methodsCmd    `cmd:"" help:"List the methods that fit knows."`
+	Info       infoCmd       `cmd:"" help:"Say what this build runs on."`
 }
 
 // Exit codes besides 0.
@@ -53,14 +61,18 @@ func run(args []string) int {
 
 // report prints err as one sentence on stderr and returns its exit code.
 func report(err error) int {
-	var usage usageError
+	var (
+		usage   usageError
+		input   *data.InputError
+		setting *layers.SettingError
+	)
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "calibra: interrupted:", err)
 		return exitInterrupted
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &input), errors.As(err, &setting):
 		fmt.Fprintln(os.Stderr, "calibra:", err)
 		return exitUsage
 	}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"calibra/data"
+	"calibra/experiments"
+)
+
+type applyCmd struct {
+	Model string `required:"" type:"path" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
+	In    string `required:"" type:"path" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them."`
+	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, and labels if test_labels is there."`
+}
+
+func (applyCmd) Help() string {
+	return `Example:
+
+  calibra apply --model runs/vq --in features.npz --out calibrated.npz`
+}
+
+func (c *applyCmd) Run(context.Context) error {
+	path := c.Model
+	if filepath.Ext(path) != ".safetensors" {
+		path = filepath.Join(path, "model.safetensors")
+	}
+	model, method, err := experiments.LoadModel(path)
+	if err != nil {
+		return err
+	}
+	src, err := data.Open(c.In)
+	if err != nil {
+		return err
+	}
+	var needs []string
+	for _, key := range method.Needs {
+		needs = append(needs, "test_"+key)
+	}
+	if err := src.Require(needs...); err != nil {
+		return err
+	}
+	p, err := model.Predict(src.Test)
+	if err != nil {
+		return data.Inputf(c.In, "%w", err)
+	}
+	if err := data.WriteNPZ(c.Out, p.Arrays()...); err != nil {
+		return err
+	}
+	fmt.Printf("wrote %s: %d rows by %s\n", c.Out, src.Test.Len(), method.Name)
+	return nil
+}

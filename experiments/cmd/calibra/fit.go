@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/optim"
+)
+
+type fitCmd struct {
+	In        string        `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and, to be judged on, test_*."`
+	Method    string        `default:"vq" placeholder:"NAME" help:"What to fit (${default}); calibra methods lists all."`
+	Slots     int           `default:"64" help:"Slots w that the features are cut into; must divide their number (${default})."`
+	Codewords int           `default:"64" help:"Codewords K of the shared codebook (${default})."`
+	EMA       string        `default:"warm" enum:"warm,zero" help:"What the codebook's moving averages start from: the initial codebook (warm) or zero, as published."`
+	Split     data.Protocol `default:"paper" placeholder:"paper|tables|none" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or nowhere (none) (${default})."`
+	Seed      uint64        `default:"0" help:"Seed of split, initial weights and batches (${default})."`
+	Out       string        `required:"" type:"path" placeholder:"DIR" help:"Directory for config.json, metrics.json, model.safetensors and predictions.npz."`
+}
+
+func (fitCmd) Help() string {
+	return `Example:
+
+  calibra fit --in features.npz --method vq --out runs/vq
+  calibra fit --in features.npz --method ts --split none --out runs/ts
+
+A file with val_* rows is validated on them, whatever the split. With --split none
+a method trains on all calibration rows and for all its epochs. Ctrl-C keeps what
+was learned so far as model.safetensors.`
+}
+
+func (c *fitCmd) Run(ctx context.Context) error {
+	if _, err := experiments.MethodByName(c.Method); err != nil {
+		return err
+	}
+	src, err := data.Open(c.In)
+	if err != nil {
+		return err
+	}
+	warnEmptyClasses(src)
+	undo, err := experiments.PrepareDir(c.Out)
+	if err != nil {
+		return err
+	}
+	spec := experiments.Spec{Method: c.Method, Data: filepath.Base(c.In), Split: c.Split, Seed: c.Seed}
+	if method, _ := experiments.MethodByName(c.Method); method.Divides {
+		spec.Slots, spec.Codewords, spec.EMA = c.Slots, c.Codewords, c.EMA
+	}
+	run, err := spec.Fit(ctx, src, progress)
+	if errors.Is(err, context.Canceled) && run != nil {
+		if writeErr := run.Write(c.Out); writeErr != nil {
+			undo()
+			return fmt.Errorf("%w; nothing was written", err)
+		}
+		return fmt.Errorf("%w; the model as far as it was learned is in %s", err, c.Out)
+	}
+	if err != nil {
+		undo()
+		return err
+	}
+	if err := run.Write(c.Out); err != nil {
+		return err
+	}
+	for _, s := range run.Stages {
+		fmt.Fprintf(os.Stderr, "%s: %s after %d epochs, weights of epoch %d kept, %.1f s\n", s.Name, s.Result.Ended, s.Result.Epochs, s.Result.Best, s.Time.Seconds())
+	}
+	if run.Outcome == nil {
+		fmt.Printf("wrote %s; %s has no labelled test rows to judge it on\n", c.Out, filepath.Base(c.In))
+		return nil
+	}
+	printTable(os.Stdout, []*experiments.Run{run})
+	fmt.Printf("\nwrote %s\n", c.Out)
+	return nil
+}
+
+// progress observes a stage on stderr.
+func progress(stage string) func(optim.Epoch) { return optim.Progress(os.Stderr, stage) }
+
+// warnEmptyClasses says which classes no calibration row has.
+func warnEmptyClasses(src *data.Source) {
+	if src.Cal == nil {
+		return
+	}
+	if empty := src.EmptyClasses(); len(empty) > 0 {
+		fmt.Fprintf(os.Stderr, "calibra: warning: no calibration row is of class %v; their probabilities cannot be calibrated\n", empty)
+	}
+}

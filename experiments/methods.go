@@ -1,0 +1,97 @@
+package experiments
+
+import (
+	"slices"
+	"strings"
+
+	"calibra/data"
+	"calibra/layers"
+	"calibra/optim"
+)
+
+// Options are what a method can be told; a method ignores what is not its own.
+type Options struct {
+	Slots     int    // w; 0: 64
+	Codewords int    // K; 0: 64
+	EMA       string // "warm" (the default) or "zero", as published
+	// Observe gives an observer for each stage of a fit that runs in epochs; nil
+	// for none.
+	Observe func(stage string) func(optim.Epoch)
+}
+
+func (o Options) optim(stage string) optim.Settings {
+	if o.Observe == nil {
+		return optim.Settings{}
+	}
+	return optim.Settings{Observe: o.Observe(stage)}
+}
+
+func (o Options) divide() *layers.Divide {
+	book := layers.Codebook{Codewords: o.Codewords}
+	if o.EMA == "zero" {
+		book.Start = layers.ZeroStart{}
+	}
+	return &layers.Divide{Slots: o.Slots, Codebook: book, Optim: o.optim("divide")}
+}
+
+// Method is one way to calibrate, by the name that commands and tables use.
+type Method struct {
+	Name string // "vq"
+	Line string // what it is, in one line
+	New  func(Options) layers.Stateful
+	// Needs are the arrays of the calibration part that it reads, besides labels.
+	Needs []string
+	// Divides tells whether it cuts the features into slots, and so minds Slots,
+	// Codewords and EMA.
+	Divides bool
+}
+
+// Methods lists all methods, the paper's first.
+var Methods = []Method{
+	{"vq", "the paper's calibrator: quantized head, then a bilinear Dirichlet map for each region", func(o Options) layers.Stateful {
+		return layers.Train(o.divide(), layers.Bilinear{}, o.optim("calibrate"))
+	}, []string{"features"}, true},
+	{"vq-nc", "the quantized head alone, not calibrated", func(o Options) layers.Stateful {
+		return layers.Train(o.divide(), layers.Identity{}, optim.Settings{})
+	}, []string{"features"}, true},
+	{"vq-dc", "the quantized head with one global Dirichlet map", func(o Options) layers.Stateful {
+		return layers.Train(o.divide(), layers.Dirichlet{}, o.optim("calibrate"))
+	}, []string{"features"}, true},
+	{"nc", "not calibrated: the classifier as it is", func(Options) layers.Stateful {
+		return layers.Train(&layers.Original{}, layers.Identity{}, optim.Settings{})
+	}, []string{"logits"}, false},
+	{"ts", "temperature scaling: one number for all logits", func(Options) layers.Stateful {
+		return &layers.Temperature{}
+	}, []string{"logits"}, false},
+}
+
+// MethodByName finds a method; an unknown name is a *data.InputError that lists
+// the known ones.
+func MethodByName(name string) (Method, error) {
+	i := slices.IndexFunc(Methods, func(m Method) bool { return m.Name == name })
+	if i < 0 {
+		var names []string
+		for _, m := range Methods {
+			names = append(names, m.Name)
+		}
+		return Method{}, data.Inputf("", "there is no method %q; choose one of %s", name, strings.Join(names, ", "))
+	}
+	return Methods[i], nil
+}
+
+// LoadModel reads a model file and restores the calibrator in it.
+func LoadModel(path string) (layers.Stateful, Method, error) {
+	file, err := layers.ReadModel(path)
+	if err != nil {
+		return nil, Method{}, err
+	}
+	method, err := MethodByName(file.Method)
+	if err != nil {
+		return nil, Method{}, data.Inputf(path, "%w", err)
+	}
+	c := method.New(Options{})
+	if err := file.Restore(c); err != nil {
+		return nil, Method{}, data.Inputf(path, "%w", err)
+	}
+	return c, method, nil
+}

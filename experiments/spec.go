@@ -1,0 +1,144 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"calibra/data"
+	"calibra/experiments/metrics"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Spec describes one run completely: the same Spec on the same data gives the same
+// bytes.
+type Spec struct {
+	Method    string        `json:"method"`
+	Data      string        `json:"data"` // where the features came from
+	Split     data.Protocol `json:"split"`
+	Seed      uint64        `json:"seed"`
+	Slots     int           `json:"slots,omitempty"`
+	Codewords int           `json:"codewords,omitempty"`
+	EMA       string        `json:"ema,omitempty"`
+}
+
+// Run is a fitted method with what it says of the test rows.
+type Run struct {
+	Spec    Spec
+	Model   layers.Stateful
+	Source  *data.Source    // after the split
+	Fit     time.Duration   // wall time of the fit
+	Outcome *Outcome        // nil without labelled test rows
+	Stages  []layers.Stage  // how each stage of the fit ended
+	Usage   []int           // codeword assignments of the test slots, nil if undivided
+	Embed   *data.Embedding // the shared embedding, nil without features
+}
+
+// Outcome is what a run says of the test rows and how good that is.
+type Outcome struct {
+	Predictions *data.Predictions
+	Shared      *mat.Dense // N×P, test rows in the embedding shared by all methods; nil without features
+	Own         *mat.Dense // N×P, in the method's own embedding; nil if that is the shared one
+	Metrics     *metrics.Measurement
+	OwnMetrics  *metrics.Measurement // local metrics in Own, nil if that is Shared
+}
+
+// Fit splits the source, fits the method and measures it on the test rows. Split
+// and fit draw from one generator seeded with the Spec's seed.
+//
+// If ctx is cancelled during the fit, the run is returned beside the error, with
+// the model as far as it was learned and no outcome.
+func (s Spec) Fit(ctx context.Context, src *data.Source, observe func(stage string) func(optim.Epoch)) (*Run, error) {
+	method, err := MethodByName(s.Method)
+	if err != nil {
+		return nil, err
+	}
+	needs := []string{"cal_labels"}
+	for _, key := range method.Needs {
+		needs = append(needs, "cal_"+key)
+	}
+	if err := src.Require(needs...); err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(s.Seed, 0))
+	r := &Run{Spec: s}
+	if r.Source, err = src.Split(s.Split, rng); err != nil {
+		return nil, err
+	}
+	r.Model = method.New(Options{Slots: s.Slots, Codewords: s.Codewords, EMA: s.EMA, Observe: observe})
+	start := time.Now()
+	err = r.Model.Fit(ctx, r.Source.Cal, r.Source.Val, rng)
+	r.Fit = time.Since(start)
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return r, err
+		}
+		return nil, fmt.Errorf("fit %s: %w", s.Method, err)
+	}
+	if t, ok := r.Model.(interface{ Stages() []layers.Stage }); ok {
+		r.Stages = t.Stages()
+	}
+	if test := r.Source.Test; test != nil && test.Labels != nil {
+		if err := r.judge(ctx); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// judge measures the model on the test rows, in the shared embedding and in its
+// own.
+func (r *Run) judge(ctx context.Context) (err error) {
+	cal, test := r.Source.Cal, r.Source.Test
+	o := &Outcome{}
+	if o.Predictions, err = r.Model.Predict(test); err != nil {
+		return fmt.Errorf("predict the test rows: %w", err)
+	}
+	if cal.Features != nil && test.Features != nil {
+		if r.Embed, err = data.FitEmbedding(cal.Features, 0); err != nil {
+			return err
+		}
+		o.Shared = r.Embed.Apply(test.Features)
+	}
+	if o.Metrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, test.Labels, o.Shared, metrics.Settings{}); err != nil {
+		return err
+	}
+	if u, ok := r.Model.(interface {
+		Usage(*data.Set) ([]int, error)
+	}); ok {
+		if r.Usage, err = u.Usage(test); err != nil {
+			return err
+		}
+	}
+	if e, ok := r.Model.(layers.Embedder); ok && o.Shared != nil {
+		if err := o.judgeOwn(ctx, e, cal, test); err != nil {
+			return err
+		}
+	}
+	r.Outcome = o
+	return nil
+}
+
+// judgeOwn measures locally in the embedding of the method itself, if it has one.
+func (o *Outcome) judgeOwn(ctx context.Context, e layers.Embedder, cal, test *data.Set) error {
+	calOwn, err := e.Embed(cal)
+	if err != nil || calOwn == nil {
+		return err
+	}
+	testOwn, err := e.Embed(test)
+	if err != nil {
+		return err
+	}
+	own, err := data.FitEmbedding(calOwn, 0)
+	if err != nil {
+		return err
+	}
+	o.Own = own.Apply(testOwn)
+	o.OwnMetrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, test.Labels, o.Own, metrics.Settings{})
+	return err
+}

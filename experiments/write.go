@@ -1,0 +1,127 @@
+package experiments
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"calibra/data"
+	"calibra/experiments/metrics"
+	"calibra/layers"
+)
+
+// summary is metrics.json. It holds no time and no path, so that the same seed
+// gives the same bytes.
+type summary struct {
+	Protocol  metrics.Protocol `json:"protocol"`
+	Split     data.Protocol    `json:"split"`
+	Method    string           `json:"method"`
+	Seed      uint64           `json:"seed"`
+	Embedding string           `json:"embedding"` // that of metrics.lce and metrics.mlce
+	Metrics   metrics.Values   `json:"metrics"`
+	Own       *local           `json:"own_embedding,omitempty"`
+}
+
+type local struct {
+	LCE  float64 `json:"lce"`
+	MLCE float64 `json:"mlce"`
+}
+
+// configuration is config.json.
+type configuration struct {
+	Spec
+	Classes         int `json:"classes"`
+	Features        int `json:"features"`
+	CalibrationRows int `json:"calibration_rows"`
+	ValidationRows  int `json:"validation_rows"`
+	TestRows        int `json:"test_rows"`
+}
+
+// PrepareDir makes sure that results can be written to dir, before any work is
+// done for them. A failure is a *data.InputError, and undo removes what was made.
+func PrepareDir(dir string) (undo func(), err error) {
+	_, missing := os.Stat(dir)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, data.Inputf("", "the output directory %s cannot be made: %w", dir, err)
+	}
+	probe, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return nil, data.Inputf("", "the output directory %s cannot be written to: %w", dir, err)
+	}
+	probe.Close()
+	os.Remove(probe.Name())
+	return func() {
+		if missing != nil {
+			os.Remove(dir) // fails, as it should, if something else is in it
+		}
+	}, nil
+}
+
+// Write puts the run's files into dir, each whole or not at all. A run without an
+// outcome has no metrics and no predictions.
+func (r *Run) Write(dir string) error {
+	if err := layers.WriteModel(filepath.Join(dir, "model.safetensors"), r.Spec.Method, r.Model); err != nil {
+		return err
+	}
+	if o := r.Outcome; o != nil {
+		arrays := o.Predictions.Arrays()
+		if o.Shared != nil {
+			arrays = append(arrays, data.Array{Name: "embedding", Value: o.Shared})
+		}
+		if o.Own != nil {
+			arrays = append(arrays, data.Array{Name: "embedding_own", Value: o.Own})
+		}
+		if err := data.WriteNPZ(filepath.Join(dir, "predictions.npz"), arrays...); err != nil {
+			return err
+		}
+		if err := writeJSON(filepath.Join(dir, "metrics.json"), r.summary()); err != nil {
+			return err
+		}
+	}
+	return writeJSON(filepath.Join(dir, "config.json"), r.configuration())
+}
+
+func (r *Run) summary() summary {
+	o := r.Outcome
+	s := summary{
+		Protocol: o.Metrics.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed,
+		Embedding: "none", Metrics: o.Metrics.Values,
+	}
+	if o.Shared != nil {
+		s.Embedding = "shared"
+	}
+	if o.OwnMetrics != nil {
+		s.Own = &local{o.OwnMetrics.Values[metrics.LCE], o.OwnMetrics.Values[metrics.MLCE]}
+	}
+	return s
+}
+
+func (r *Run) configuration() configuration {
+	rows := func(s *data.Set) int {
+		if s == nil {
+			return 0
+		}
+		return s.Len()
+	}
+	c := configuration{
+		Spec: r.Spec, Classes: r.Source.Classes, CalibrationRows: rows(r.Source.Cal),
+		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test),
+	}
+	if x := r.Source.Cal.Features; x != nil {
+		_, c.Features = x.Dims()
+	}
+	return c
+}
+
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return data.WriteFile(path, func(out io.Writer) error {
+		_, err := out.Write(append(text, '\n'))
+		return err
+	})
+}
