@@ -36,28 +36,27 @@ func (dirichlet) shape(in []tensor.Shape) (tensor.Shape, error) {
 func (o dirichlet) run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
 	if isFloat32(out) {
-		dirichletScores(values[float32](out), values[float32](in[0]), values[float32](in[1]), c, o.Delta)
+		(&scorePass{score: values[float32](out), rowPass: rowPass{a: values[float32](in[0]), logp: values[float32](in[1]), c: c, delta: float32(o.Delta)}}).run()
 	} else {
 		dirichletScores(values[float64](out), values[float64](in[0]), values[float64](in[1]), c, o.Delta)
 	}
 }
 
+// dirichletScores is the readable form, which float64 runs and the vectorized
+// passes are tested against.
 func dirichletScores[F float](score, a, logp []F, c int, delta float64) {
-	parallel(len(score)/c, 1+1024/(c*c), func(lo, hi int) {
-		for b := lo; b < hi; b++ {
-			for j := range c {
-				var sum, logB, linear float64
-				for i := range c {
-					alpha := softplus(float64(a[(b*c+i)*c+j])) + AlphaFloor
-					sum += alpha
-					logB += lgamma(alpha)
-					linear += (alpha - 1) * float64(logp[b*c+i])
-				}
-				logB -= lgamma(sum)
-				score[b*c+j] = F(linear + delta*float64(logp[b*c+j]) - logB)
-			}
+	for at := range score {
+		b, j := at/c, at%c
+		var sum, logB, linear float64
+		for i := range c {
+			alpha := softplus(float64(a[(b*c+i)*c+j])) + AlphaFloor
+			sum += alpha
+			logB += lgamma(alpha)
+			linear += (alpha - 1) * float64(logp[b*c+i])
 		}
-	})
+		logB -= lgamma(sum)
+		score[at] = F(linear + delta*float64(logp[at]) - logB)
+	}
 }
 
 func (dirichlet) wrt() []bool { return []bool{true, true} }
@@ -79,30 +78,26 @@ func (dirichletByForm) shape(in []tensor.Shape) (tensor.Shape, error) { return i
 func (dirichletByForm) run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(in[1])
 	if isFloat32(out) {
-		dirichletSlopes(values[float32](out), values[float32](in[0]), values[float32](in[1]), values[float32](in[2]), c)
+		(&slopePass{da: values[float32](out), g: values[float32](in[2]), rowPass: rowPass{a: values[float32](in[0]), logp: values[float32](in[1]), c: c}}).run()
 	} else {
 		dirichletSlopes(values[float64](out), values[float64](in[0]), values[float64](in[1]), values[float64](in[2]), c)
 	}
 }
 
 func dirichletSlopes[F float](da, a, logp, g []F, c int) {
-	parallel(len(logp)/c, 1+1024/(c*c), func(lo, hi int) {
-		for b := lo; b < hi; b++ {
-			for j := range c {
-				var sum float64
-				for i := range c {
-					sum += softplus(float64(a[(b*c+i)*c+j])) + AlphaFloor
-				}
-				psi := mathext.Digamma(sum)
-				for i := range c {
-					x := float64(a[(b*c+i)*c+j])
-					alpha := softplus(x) + AlphaFloor
-					slope := float64(logp[b*c+i]) - mathext.Digamma(alpha) + psi
-					da[(b*c+i)*c+j] = F(float64(g[b*c+j]) * slope * sigmoid(x))
-				}
-			}
+	for at := range g {
+		b, j := at/c, at%c
+		var sum float64
+		for i := range c {
+			sum += softplus(float64(a[(b*c+i)*c+j])) + AlphaFloor
 		}
-	})
+		psi := mathext.Digamma(sum)
+		for i := range c {
+			x := float64(a[(b*c+i)*c+j])
+			slope := float64(logp[b*c+i]) - mathext.Digamma(softplus(x)+AlphaFloor) + psi
+			da[(b*c+i)*c+j] = F(float64(g[at]) * slope * sigmoid(x))
+		}
+	}
 }
 
 // dirichletByInput is ∂L/∂log p̂_i = Σ_j g_j (α_ij − 1 + δ·1[i=j]).

@@ -3,13 +3,16 @@ package op
 import (
 	"math"
 
+	"calibra/graph/simd"
+
 	"gonum.org/v1/gonum/mathext"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
 // The elementwise functions take a tensor of dims dimensions (1 or more) and keep
-// its shape. Each is computed in float64 and rounded once.
+// its shape. In float32 the vectorized form of package simd runs where there is
+// one; the others are computed in float64 and rounded once.
 
 // Softplus is log(1 + exp x), without overflow: max(x, 0) + log1p(exp(−|x|)).
 func Softplus(dims int) Op { return Op{elementwise{kind{dims: dims}, "softplus"}} }
@@ -83,20 +86,38 @@ func (o elementwise) signature() []kind { return []kind{o.of, o.of} }
 func (elementwise) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
 
 func (o elementwise) run(out gorgonia.Value, in []gorgonia.Value) {
-	f := functions[o.F].f
-	if isFloat32(out) {
-		mapTo(values[float32](out), values[float32](in[0]), f)
-	} else {
-		mapTo(values[float64](out), values[float64](in[0]), f)
+	f := functions[o.F]
+	switch fast := vectorized[o.F]; {
+	case !isFloat32(out):
+		mapTo(values[float64](out), values[float64](in[0]), f.f)
+	case fast != nil:
+		fast(values[float32](out), values[float32](in[0]))
+	default:
+		mapTo(values[float32](out), values[float32](in[0]), f.f)
 	}
 }
 
-func mapTo[F float](out, x []F, f func(float64) float64) {
-	parallel(len(x), 4096, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			out[i] = F(f(float64(x[i])))
+var vectorized = map[string]func(dst, x []float32){
+	"softplus": simd.Softplus, "sigmoid": simd.Sigmoid, "exp": simd.Exp, "lgamma": simd.Lgamma, "digamma": simd.Digamma,
+	"relu": func(dst, x []float32) {
+		for i, v := range x {
+			dst[i] = max(v, 0)
 		}
-	})
+	},
+	"positive": func(dst, x []float32) {
+		for i, v := range x {
+			dst[i] = 0
+			if v > 0 {
+				dst[i] = 1
+			}
+		}
+	},
+}
+
+func mapTo[F float](out, x []F, f func(float64) float64) {
+	for i, v := range x {
+		out[i] = F(f(float64(v)))
+	}
 }
 
 func (o elementwise) wrt() []bool { return []bool{functions[o.F].slope != nil} }

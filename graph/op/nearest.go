@@ -1,6 +1,10 @@
 package op
 
 import (
+	"sync"
+
+	"calibra/graph/simd"
+
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -29,32 +33,34 @@ func (nearest) shape(in []tensor.Shape) (tensor.Shape, error) {
 func (nearest) run(out gorgonia.Value, in []gorgonia.Value) {
 	d := columns(in[1])
 	if isFloat32(in[0]) {
-		assign(values[int32](out), values[float32](in[0]), values[float32](in[1]), d)
+		book := codebooks.Get().(*simd.Codebook)
+		words := values[float32](in[1])
+		book.Set(words, len(words)/d, d)
+		simd.NearestRows(values[int32](out), values[float32](in[0]), book)
+		codebooks.Put(book)
 	} else {
 		assign(values[int32](out), values[float64](in[0]), values[float64](in[1]), d)
 	}
 }
 
+var codebooks = sync.Pool{New: func() any { return new(simd.Codebook) }}
+
+// assign is the readable form, which float64 runs and float32 is tested against.
 func assign[F float](s []int32, z, c []F, d int) {
-	k := len(c) / d
-	half := make([]F, k) // ½‖c_k‖²
-	for j := range half {
-		for _, x := range c[j*d : (j+1)*d] {
-			half[j] += x * x / 2
+	half := make([]F, len(c)/d) // ½‖c_k‖²
+	for k := range half {
+		ck := c[k*d : (k+1)*d]
+		half[k] = dot(ck, ck) / 2
+	}
+	for i := range s {
+		zi := z[i*d : (i+1)*d]
+		var best F
+		for k := range half {
+			if dist := half[k] - dot(zi, c[k*d:(k+1)*d]); k == 0 || dist < best {
+				best, s[i] = dist, int32(k)
+			}
 		}
 	}
-	parallel(len(s), 1+4096/k, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			zi := z[i*d : (i+1)*d]
-			first, best := 0, half[0]-dot(zi, c[:d])
-			for j := 1; j < k; j++ {
-				if dist := half[j] - dot(zi, c[j*d:(j+1)*d]); dist < best {
-					first, best = j, dist
-				}
-			}
-			s[i] = int32(first)
-		}
-	})
 }
 
 func dot[F float](x, y []F) F {
