@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 )
@@ -18,7 +17,7 @@ func BenchmarkLocal(b *testing.B) {
 	} {
 		b.Run(size.name, func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(1, 2))
-			p := draw(size.rows, size.classes, size.dims, 1, rng)
+			p := generate(size.rows, size.classes, size.dims, 1, rng)
 			for i := range size.rows {
 				for c := range size.classes {
 					p.logProbs.Set(i, c, 3*rng.NormFloat64())
@@ -29,12 +28,16 @@ func BenchmarkLocal(b *testing.B) {
 					p.embedding.Set(i, k, rng.NormFloat64()*(12-11*float64(k)/float64(size.dims-1)))
 				}
 			}
-			b.ResetTimer()
-			for b.Loop() {
-				if _, err := Measure(context.Background(), p.logProbs, p.labels, p.embedding, Settings{}); err != nil {
-					b.Fatal(err)
+			b.Run("measure", func(b *testing.B) {
+				for b.Loop() {
+					p.measure(b, Settings{})
 				}
-			}
+			})
+			b.Run("evaluate", func(b *testing.B) {
+				for b.Loop() {
+					p.evaluate(b, Settings{}, Uncertainty{}, 1)
+				}
+			})
 		})
 	}
 }

@@ -7,43 +7,27 @@ import "math"
 type binned struct {
 	*sample
 	settings Settings
-	weights  []float64  // C class weights, sum 1
-	class    [][]uint16 // C×N, bin of p_ic
-	topLabel []uint16   // N, bin of the confidence
+	class    []uint16 // N×C, bin of p_ic
+	topLabel []uint16 // N, bin of the confidence
 }
 
 func bin(s *sample, settings Settings) *binned {
 	b := &binned{
 		sample: s, settings: settings,
-		weights: settings.classWeights(s.label, s.classes),
-		class:   make([][]uint16, s.classes),
+		class: make([]uint16, s.rows*s.classes),
 	}
 	column := make([]float64, s.rows)
-	for c := range b.class {
+	for c := range s.classes {
 		s.column(column, c)
-		b.class[c] = assign(column, settings.Bins, settings.Binning)
+		for i, k := range assign(column, settings.Bins, settings.Binning) {
+			b.class[i*s.classes+c] = k
+		}
 	}
 	for i := range column {
 		column[i] = s.confidence(i)
 	}
 	b.topLabel = assign(column, settings.Bins, settings.Binning)
 	return b
-}
-
-// rowScores returns N-vectors of what accuracy, NLL and the Brier score average.
-func (s *sample) rowScores() (hit, nll, brier []float64) {
-	hit, nll, brier = make([]float64, s.rows), make([]float64, s.rows), make([]float64, s.rows)
-	for i := range s.rows {
-		if s.top[i] == s.label[i] {
-			hit[i] = 1
-		}
-		nll[i] = -s.logProb[i]
-		for c := range s.classes {
-			e := s.residual(i, c)
-			brier[i] += e * e
-		}
-	}
-	return hit, nll, brier
 }
 
 // gaps are per bin the weight of its rows and the sum of their residuals,
@@ -54,15 +38,13 @@ func newGaps(bins int) gaps {
 	return gaps{make([]float64, bins), make([]float64, bins)}
 }
 
-func (g gaps) reset() {
-	clear(g.weight)
-	clear(g.residual)
-}
-
-func (g gaps) add(bin uint16, weight, residual float64) {
+func (g gaps) add(bin int, weight, residual float64) {
 	g.weight[bin] += weight
 	g.residual[bin] += weight * residual
 }
+
+// slice is the gaps of the bins from…to−1.
+func (g gaps) slice(from, to int) gaps { return gaps{g.weight[from:to], g.residual[from:to]} }
 
 // ece is Σ_b |B_b|/n · |freq(B_b) − conf(B_b)|.
 func (g gaps) ece(n float64) float64 {
@@ -105,58 +87,77 @@ func (g gaps) ecce(n float64, p Protocol) float64 {
 	return sum
 }
 
-// calibration fills the binned metrics of v for rows of the given weights (N
-// values of sum n) whose labels are those of label (N).
-func (b *binned) calibration(v *Values, weight []float64, label []int) {
-	var n float64
-	for _, w := range weight {
-		n += w
-	}
-	v[ECE], v[MCE], v[ECCE] = 0, 0, 0
-	g := newGaps(b.settings.Bins)
-	for c, bins := range b.class {
-		g.reset()
-		for i, w := range weight {
-			e := b.prob[i*b.classes+c]
-			if label[i] == c {
+// variant is a sample's rows with other weights or other labels than its own.
+type variant struct {
+	weight []float64 // N, the multiplicity of each row
+	label  []int     // N
+}
+
+// observed is the sample as it is.
+func (s *sample) observed() variant { return variant{ones(s.rows), s.label} }
+
+// global measures the global metrics of a variant.
+func (b *binned) global(as variant) Values {
+	v := unmeasured()
+	bins := b.settings.Bins
+	class, top := newGaps(b.classes*bins), newGaps(bins)
+	var n, hits, nll, brier float64
+	for i, w := range as.weight {
+		if w == 0 {
+			continue
+		}
+		y := as.label[i]
+		p, k := b.prob[i*b.classes:(i+1)*b.classes], b.class[i*b.classes:(i+1)*b.classes]
+		var squares float64
+		for c, e := range p {
+			if c == y {
 				e--
 			}
-			g.add(bins[i], w, e)
+			class.add(c*bins+int(k[c]), w, e)
+			squares += e * e
 		}
-		v[ECE] += b.weights[c] * g.ece(n)
-		v[MCE] += b.weights[c] * g.mce()
-		v[ECCE] += b.weights[c] * g.ecce(n, b.settings.Protocol)
-	}
-	g.reset()
-	for i, w := range weight {
-		e := b.confidence(i)
-		if label[i] == b.top[i] {
-			e--
+		confidence := p[b.top[i]]
+		if b.top[i] == y {
+			hits += w
+			confidence--
 		}
-		g.add(b.topLabel[i], w, e)
+		top.add(int(b.topLabel[i]), w, confidence)
+		n += w
+		nll -= w * b.logProb(i, y)
+		brier += w * squares
 	}
-	v[TopECE] = g.ece(n)
+	v[Accuracy], v[NLL], v[Brier], v[TopECE] = hits/n, nll/n, brier/n, top.ece(n)
+	v[ECE], v[MCE], v[ECCE] = 0, 0, 0
+	for c, w := range b.classWeights(as) {
+		g := class.slice(c*bins, (c+1)*bins)
+		v[ECE] += w * g.ece(n)
+		v[MCE] += w * g.mce()
+		v[ECCE] += w * g.ecce(n, b.settings.Protocol)
+	}
+	return v
 }
 
-// global fills the global metrics of v.
-func (b *binned) global(v *Values) {
-	hit, nll, brier := b.rowScores()
-	v[Accuracy], v[NLL], v[Brier] = mean(hit), mean(nll), mean(brier)
-	b.calibration(v, ones(b.rows), b.label)
-}
-
-func mean(x []float64) float64 {
+// classWeights are C weights w_c that sum to 1.
+func (b *binned) classWeights(as variant) []float64 {
+	weights := make([]float64, b.classes)
+	switch s := b.settings; {
+	case s.ClassWeights != nil:
+		copy(weights, s.ClassWeights)
+	case s.Weighting == Frequency:
+		for i, y := range as.label {
+			weights[y] += as.weight[i]
+		}
+	default:
+		for c := range weights {
+			weights[c] = 1
+		}
+	}
 	var sum float64
-	for _, v := range x {
-		sum += v
+	for _, w := range weights {
+		sum += w
 	}
-	return sum / float64(len(x))
-}
-
-func ones(n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = 1
+	for c := range weights {
+		weights[c] /= sum
 	}
-	return x
+	return weights
 }

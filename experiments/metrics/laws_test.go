@@ -17,9 +17,9 @@ type problem struct {
 	labels              []int
 }
 
-// draw makes n softmax predictions over c classes, sharpened after the labels were
+// generate makes n softmax predictions over c classes, sharpened after the labels were
 // drawn (sharpness 1 is perfect calibration), in d dimensions.
-func draw(n, c, d int, sharpness float64, rng *rand.Rand) problem {
+func generate(n, c, d int, sharpness float64, rng *rand.Rand) problem {
 	p := problem{mat.NewDense(n, c, nil), mat.NewDense(n, d, nil), make([]int, n)}
 	for i := range n {
 		row := p.logProbs.RawRowView(i)
@@ -68,7 +68,7 @@ var protocols = []Protocol{Tables, Formula}
 
 func TestOrderOfRowsAndClassesChangesNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	p := draw(700, 4, 6, 2, rng)
+	p := generate(700, 4, 6, 2, rng)
 	rows, classes := rng.Perm(700), rng.Perm(4)
 	q := problem{mat.NewDense(700, 4, nil), mat.NewDense(700, 6, nil), make([]int, 700)}
 	for i, from := range rows {
@@ -92,7 +92,7 @@ func TestOrderOfRowsAndClassesChangesNothing(t *testing.T) {
 
 // With one bin and no locality every neighbourhood is the whole set.
 func TestOneBinWithoutLocalityIsTheMeanResidual(t *testing.T) {
-	p := draw(500, 3, 4, 2, rand.New(rand.NewPCG(2, 2)))
+	p := generate(500, 3, 4, 2, rand.New(rand.NewPCG(2, 2)))
 	want, norm := 0.0, 0.0
 	for c := range 3 {
 		var sum float64
@@ -125,7 +125,7 @@ func TestOneBinWithoutLocalityIsTheMeanResidual(t *testing.T) {
 
 // The definition, written plainly in float64.
 func TestAgainstTheDefinition(t *testing.T) {
-	p := draw(600, 5, 7, 1.5, rand.New(rand.NewPCG(3, 3)))
+	p := generate(600, 5, 7, 1.5, rand.New(rand.NewPCG(3, 3)))
 	s := Settings{Bandwidth: 9, SmallBin: 12}
 	m := p.measure(t, s)
 	width := func(x float64) int { return min(int(math.Exp(x)*15), 14) }
@@ -169,7 +169,7 @@ func TestAgainstTheDefinition(t *testing.T) {
 }
 
 func TestRowsWithoutNeighbours(t *testing.T) {
-	p := draw(60, 3, 2, 1, rand.New(rand.NewPCG(4, 4)))
+	p := generate(60, 3, 2, 1, rand.New(rand.NewPCG(4, 4)))
 	for i := range 60 {
 		p.embedding.Set(i, 0, 1e6*float64(i))
 	}
@@ -242,7 +242,7 @@ func TestSingleRow(t *testing.T) {
 
 func TestTwoAndAThousandClasses(t *testing.T) {
 	for _, classes := range []int{2, 1000} {
-		p := draw(200, classes, 3, 1.5, rand.New(rand.NewPCG(5, uint64(classes))))
+		p := generate(200, classes, 3, 1.5, rand.New(rand.NewPCG(5, uint64(classes))))
 		for _, protocol := range protocols {
 			m := p.measure(t, Settings{Protocol: protocol})
 			for metric := range Metrics {
@@ -255,7 +255,7 @@ func TestTwoAndAThousandClasses(t *testing.T) {
 }
 
 func TestBadInputNamesItsRow(t *testing.T) {
-	good := func() problem { return draw(30, 3, 2, 1, rand.New(rand.NewPCG(6, 6))) }
+	good := func() problem { return generate(30, 3, 2, 1, rand.New(rand.NewPCG(6, 6))) }
 	for name, test := range map[string]struct {
 		spoil func(*problem)
 		want  string

@@ -21,32 +21,23 @@ type Local struct {
 	LCE []float64
 }
 
-// local measures the kernel residuals of b in the embedding z, N×d.
-func (b *binned) local(ctx context.Context, z *mat.Dense) (*Local, error) {
+// checkEmbedding returns z, N×d, in units of the bandwidth.
+func (b *binned) checkEmbedding(z *mat.Dense) (*scaled, error) {
 	if rows, dim := z.Dims(); rows != b.rows || dim == 0 {
 		return nil, fmt.Errorf("metrics: the embedding is %d×%d: want one row for each of the %d predictions", rows, dim, b.rows)
 	}
-	positions, err := newScaled(z, b.settings.Bandwidth)
-	if err != nil {
-		return nil, err
-	}
+	return newScaled(z, b.settings.Bandwidth)
+}
+
+// local measures the kernel residuals.
+func (b *binned) local(ctx context.Context, z *scaled, p *progress) (*Local, error) {
 	out := &Local{
 		Residual: filledDense(b.rows, b.classes, math.NaN()),
 		ESS:      filledDense(b.rows, b.classes, math.NaN()),
 	}
-	parts := b.parts(positions)
-	done, total := 0, 0
-	for _, n := range parts {
-		total += n.rows
-	}
-	for _, n := range parts {
-		progress := func(rows int) {
-			done += rows
-			if b.settings.Progress != nil {
-				b.settings.Progress(done, total)
-			}
-		}
-		if err := n.each(ctx, progress, func(t *stripe) { t.write(out) }); err != nil {
+	writers := func() []observer { return []observer{writer{out}} }
+	for _, n := range b.parts(z, firstToLast(b.rows), func(order []int) []int { return evenBlocks(len(order)) }) {
+		if err := n.each(ctx, p, writers); err != nil {
 			return nil, fmt.Errorf("metrics: measure locally: %w", err)
 		}
 	}
@@ -56,36 +47,39 @@ func (b *binned) local(ctx context.Context, z *mat.Dense) (*Local, error) {
 
 // parts are the sets of rows within which rows are neighbours: all rows with one
 // binning per class in the Tables protocol, each bin of the top confidence in the
-// Formula protocol.
-func (b *binned) parts(z *scaled) []*neighbours {
+// Formula protocol. Each part keeps the order of the rows given.
+func (b *binned) parts(z *scaled, order []int, blocks func([]int) []int) []*neighbours {
 	if b.settings.Protocol == Tables {
-		all := make([]int, b.rows)
-		for i := range all {
-			all[i] = i
+		perClass := binning{
+			bins: b.settings.Bins, small: b.settings.SmallBin,
+			of: func(i, c int) uint16 { return b.class[i*b.classes+c] },
 		}
-		return []*neighbours{newNeighbours(b.sample, z, all, b.class, b.settings.Bins, b.settings.SmallBin)}
+		return []*neighbours{newNeighbours(b.sample, z, order, blocks(order), perClass)}
 	}
 	members := make([][]int, b.settings.Bins)
-	for i, k := range b.topLabel {
+	for _, i := range order {
+		k := b.topLabel[i]
 		members[k] = append(members[k], i)
-	}
-	oneBin := make([][]uint16, b.classes)
-	same := make([]uint16, b.rows)
-	for c := range oneBin {
-		oneBin[c] = same
 	}
 	var parts []*neighbours
 	for _, rows := range members {
 		if len(rows) > 0 {
-			parts = append(parts, newNeighbours(b.sample, z, rows, oneBin, 1, 0))
+			parts = append(parts, newNeighbours(b.sample, z, rows, blocks(rows), oneBin))
 		}
 	}
 	return parts
 }
 
-// write puts the stripe's residuals (R_ic + e_ic)/(S_ic + 1), K_ii being 1, and
-// effective sample sizes S_ic²/Q_ic where they belong.
-func (t *stripe) write(out *Local) {
+// writer is the observer that puts down the local residuals (R_ic + e_ic)/(S_ic + 1),
+// K_ii being 1, and effective sample sizes S_ic²/Q_ic.
+type writer struct{ *Local }
+
+var _ observer = writer{}
+
+func (writer) begin(*stripe)              {}
+func (writer) met(*stripe, int, int, int) {}
+
+func (out writer) end(t *stripe) {
 	for l := range t.count {
 		j := t.first + l
 		residual, ess := out.Residual.RawRowView(t.order[j]), out.ESS.RawRowView(t.order[j])
@@ -128,11 +122,11 @@ func (b *binned) shares(residual *mat.Dense) []float64 {
 
 // classScale is w_c/measured · N/kept_c, where measured is the weight of the classes that kept any row.
 func (b *binned) classScale(residual *mat.Dense) (scale []float64, measured float64) {
-	scale = make([]float64, b.classes)
+	scale, weights := make([]float64, b.classes), b.classWeights(b.observed())
 	for c := range scale {
 		if kept := keptRows(residual, c); kept > 0 {
-			scale[c] = b.weights[c] * float64(b.rows) / float64(kept)
-			measured += b.weights[c]
+			scale[c] = weights[c] * float64(b.rows) / float64(kept)
+			measured += weights[c]
 		}
 	}
 	for c := range scale {
@@ -151,7 +145,7 @@ func keptRows(residual *mat.Dense, c int) (kept int) {
 	return kept
 }
 
-// lce and mlce of residuals (N×C, NaN where skipped), NaN when all are.
+// summarize takes LCE and MLCE of residuals (N×C, NaN where skipped), NaN when all are.
 //
 //	Tables:  LCE = Σ_c w_c · mean_i |r_ic|,  MLCE = Σ_c w_c · max_i |r_ic|
 //	Formula: LCE = mean_i Σ_c w_c |r_ic|,    MLCE = max_i Σ_c |r_ic|
@@ -168,19 +162,19 @@ func (b *binned) summarize(v *Values, local *Local) {
 		}
 		return
 	}
-	most := make([]float64, b.classes)
+	most, weights := make([]float64, b.classes), b.classWeights(b.observed())
 	var measured float64
 	for c := range most {
 		if keptRows(local.Residual, c) == 0 {
 			continue
 		}
-		measured += b.weights[c]
+		measured += weights[c]
 		for i := range b.rows {
 			if r := math.Abs(local.Residual.At(i, c)); r > most[c] {
 				most[c] = r
 			}
 		}
-		v[MLCE] += b.weights[c] * most[c]
+		v[MLCE] += weights[c] * most[c]
 	}
 	v[MLCE] /= measured
 }

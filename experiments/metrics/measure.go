@@ -11,7 +11,8 @@ type Measurement struct {
 	Protocol      Protocol
 	Rows, Classes int
 	Values        Values
-	Local         *Local // nil without an embedding
+	NLL           []float64 // N: negative log-probability of each row's label; its mean is NLL
+	Local         *Local    // nil without an embedding
 }
 
 // Measure computes every metric once, without its uncertainty.
@@ -20,27 +21,44 @@ type Measurement struct {
 // of 0); labels are N classes in 0…C−1; embedding is N×d, the space the kernel
 // lives in, or nil for the global metrics alone.
 func Measure(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings) (*Measurement, error) {
-	m, _, err := measure(ctx, logProbs, labels, embedding, s)
-	return m, err
+	b, z, err := prepare(logProbs, labels, embedding, s)
+	if err != nil {
+		return nil, err
+	}
+	return b.measure(ctx, z, &progress{total: b.rows, report: s.Progress})
 }
 
-func measure(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings) (*Measurement, *binned, error) {
+// prepare checks the input; z is nil without an embedding.
+func prepare(logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings) (b *binned, z *scaled, err error) {
 	sample, err := newSample(logProbs, labels)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err = s.filled(sample.classes)
-	if err != nil {
+	if s, err = s.filled(sample.classes); err != nil {
 		return nil, nil, err
 	}
-	b := bin(sample, s)
-	m := &Measurement{Protocol: s.Protocol, Rows: b.rows, Classes: b.classes, Values: unmeasured()}
-	b.global(&m.Values)
+	b = bin(sample, s)
 	if embedding != nil {
-		if m.Local, err = b.local(ctx, embedding); err != nil {
-			return nil, nil, err
+		z, err = b.checkEmbedding(embedding)
+	}
+	return b, z, err
+}
+
+func (b *binned) measure(ctx context.Context, z *scaled, p *progress) (*Measurement, error) {
+	m := &Measurement{
+		Protocol: b.settings.Protocol, Rows: b.rows, Classes: b.classes,
+		Values: b.global(b.observed()),
+		NLL:    make([]float64, b.rows),
+	}
+	for i, y := range b.label {
+		m.NLL[i] = -b.logProb(i, y)
+	}
+	if z != nil {
+		var err error
+		if m.Local, err = b.local(ctx, z, p); err != nil {
+			return nil, err
 		}
 		b.summarize(&m.Values, m.Local)
 	}
-	return m, b, nil
+	return m, nil
 }

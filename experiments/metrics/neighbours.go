@@ -1,24 +1,11 @@
 package metrics
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
-
-	"calibra/experiments/metrics/internal/tile"
 
 	"gonum.org/v1/gonum/mat"
 )
-
-// lanes is the number of rows of a stripe.
-const lanes = tile.Lanes
-
-// blockRows is how many rows are summed in float32 before the sum moves on in
-// float64: 256 terms cost at most 8 bits, 1e-5 of the sum, and about 1e-6 in practice.
-const blockRows = 256
 
 // Where the bin of a row and class has its sums.
 const (
@@ -35,26 +22,22 @@ const (
 // rows of a class share its largest bin D_c, so the sums of the rows in it are one
 // product with the N×C matrices e_jc·1[j∈D_c] and 1[j∈D_c]; outside of it a row is in
 // one or two classes as a rule, and adds itself to those bins alone.
-//
-// Rows are taken in stripes of 64: a stripe meets all rows block by block, so
-// memory stays at N·C, never N², stripes are independent of each other, and each
-// sum has one order of terms whatever the number of threads.
 type neighbours struct {
 	rows, classes int
 	order         []int // the sample's row at each position; positions are what i and j count
+	blocks        []int // the positions where a block of rows begins, and lastly rows
 
 	dim      int
 	position []float32 // rows×d: z/γ
-
 	residual []float64 // rows×C: e_ic
 
 	dense     []float32 // (C+masks)×rows: e_jc·1[j∈D_c], then the distinct 1[j∈D_c]
 	masks     int
 	maskOf    []int      // C: which mask is class c's
 	own       []int32    // C×rows: skipped, dominant or slot
-	slots     int        // number of bins that are neither
-	outsideAt []int32    // rows+1: where row j's share of outside begins
-	outside   []outsider // the bins of row j that are not dominant
+	slots     int        // how many slots there are
+	outsideAt []int32    // rows+1: where row j's part of outside begins
+	outside   []outsider // the bins of each row that have slots
 }
 
 // outsider says that a row belongs to a slot and brings the residual e.
@@ -63,11 +46,20 @@ type outsider struct {
 	e    float32
 }
 
-// newNeighbours prepares the rows of order, of embedding z (all rows × d), with the
-// bins class (C × all rows, values below bins) of which those of smallBin rows or fewer are skipped.
-func newNeighbours(s *sample, z *scaled, order []int, class [][]uint16, bins, smallBin int) *neighbours {
+// binning says which rows are neighbours of each other: those in the same one of
+// bins, per class, of more than small rows.
+type binning struct {
+	bins, small int
+	of          func(i, c int) uint16
+}
+
+// oneBin has all rows in it.
+var oneBin = binning{bins: 1, of: func(int, int) uint16 { return 0 }}
+
+// newNeighbours prepares the rows of order, which begin new blocks as blocks says.
+func newNeighbours(s *sample, z *scaled, order, blocks []int, b binning) *neighbours {
 	n := &neighbours{
-		rows: len(order), classes: s.classes, order: order,
+		rows: len(order), classes: s.classes, order: order, blocks: blocks,
 		dim:      z.dim,
 		position: make([]float32, len(order)*z.dim),
 		residual: make([]float64, len(order)*s.classes),
@@ -80,75 +72,69 @@ func newNeighbours(s *sample, z *scaled, order []int, class [][]uint16, bins, sm
 			n.residual[j*s.classes+c] = s.residual(i, c)
 		}
 	}
-	n.place(class, bins, smallBin)
+	n.place(b)
+	n.fill()
 	return n
 }
 
-// place fills own, dense and outside.
-func (n *neighbours) place(class [][]uint16, bins, smallBin int) {
-	largest := make([]int, n.classes)
-	count := make([]int, bins)
-	slotOf := make([]int32, bins)
-	outsiders := make([]int32, n.rows+1)
-	everyone := -1 // the mask of classes whose rows are all in one bin
-	for c, of := range class {
+// place gives each bin its place: own, masks and slots.
+func (n *neighbours) place(b binning) {
+	count, place := make([]int, b.bins), make([]int32, b.bins)
+	everyone := -1 // the mask of the classes with all rows in one bin
+	for c := range n.classes {
 		clear(count)
 		for _, i := range n.order {
-			count[of[i]]++
+			count[b.of(i, c)]++
 		}
-		for b, k := range count {
-			if k > count[largest[c]] {
-				largest[c] = b
+		largest := 0
+		for k := range count {
+			if count[k] > count[largest] {
+				largest = k
 			}
 		}
-		for b, k := range count {
+		for k, rows := range count {
 			switch {
-			case k <= smallBin:
-				slotOf[b] = skipped
-			case b == largest[c]:
-				slotOf[b] = dominant
+			case rows <= b.small:
+				place[k] = skipped
+			case k == largest:
+				place[k] = dominant
 			default:
-				slotOf[b] = int32(n.slots)
+				place[k] = int32(n.slots)
 				n.slots++
 			}
 		}
 		for j, i := range n.order {
-			slot := slotOf[of[i]]
-			n.own[c*n.rows+j] = slot
-			if slot >= 0 {
-				outsiders[j+1]++
-			}
+			n.own[c*n.rows+j] = place[b.of(i, c)]
 		}
-		switch all := count[largest[c]] == n.rows; {
-		case all && everyone >= 0:
+		all := count[largest] == n.rows
+		if all && everyone >= 0 {
 			n.maskOf[c] = everyone
-		default:
-			if all {
-				everyone = n.masks
-			}
-			n.maskOf[c] = n.masks
-			n.masks++
+			continue
 		}
+		if all {
+			everyone = n.masks
+		}
+		n.maskOf[c] = n.masks
+		n.masks++
 	}
-	for j := range n.rows {
-		outsiders[j+1] += outsiders[j]
-	}
-	n.outsideAt = outsiders
-	n.outside = make([]outsider, outsiders[n.rows])
+}
+
+// fill writes dense and outside.
+func (n *neighbours) fill() {
 	n.dense = make([]float32, (n.classes+n.masks)*n.rows)
+	n.outsideAt = make([]int32, n.rows+1)
 	for j := range n.rows {
-		at := n.outsideAt[j]
 		for c := range n.classes {
 			e := float32(n.residual[j*n.classes+c])
-			switch slot := n.own[c*n.rows+j]; {
-			case slot == dominant:
+			switch place := n.own[c*n.rows+j]; {
+			case place == dominant:
 				n.dense[c*n.rows+j] = e
 				n.dense[(n.classes+n.maskOf[c])*n.rows+j] = 1
-			case slot >= 0:
-				n.outside[at] = outsider{slot, e}
-				at++
+			case place >= 0:
+				n.outside = append(n.outside, outsider{place, e})
 			}
 		}
+		n.outsideAt[j+1] = int32(len(n.outside))
 	}
 }
 
@@ -180,133 +166,3 @@ func newScaled(z *mat.Dense, bandwidth float64) (*scaled, error) {
 }
 
 func (s *scaled) row(i int) []float32 { return s.data[i*s.dim : (i+1)*s.dim] }
-
-// sums are the three sums of one stripe, each C×lanes.
-type sums struct{ r, s, q []float64 }
-
-// stripe is the workspace in which one goroutine meets the rows of a stripe with all others.
-type stripe struct {
-	*neighbours
-	first, count int       // positions first … first+count−1
-	turned       []float32 // d×lanes: the stripe's z/γ by column
-	kernel       []float32 // blockRows×lanes: K_ji
-	squares      []float32 // blockRows×lanes: K_ji²
-	firstOrder   []float32 // (C+masks)×lanes: R of each class, S of each mask
-	secondOrder  []float32 // masks×lanes: Q of each mask
-	slot         []float32 // slots×3×lanes: R, S, Q of the bins that are not dominant
-	total        sums
-}
-
-func (n *neighbours) newStripe() *stripe {
-	size := n.classes * lanes
-	return &stripe{
-		neighbours:  n,
-		turned:      make([]float32, n.dim*lanes),
-		kernel:      make([]float32, blockRows*lanes),
-		squares:     make([]float32, blockRows*lanes),
-		firstOrder:  make([]float32, (n.classes+n.masks)*lanes),
-		secondOrder: make([]float32, n.masks*lanes),
-		slot:        make([]float32, n.slots*3*lanes),
-		total:       sums{make([]float64, size), make([]float64, size), make([]float64, size)},
-	}
-}
-
-// begin turns to the stripe of positions from first on.
-func (t *stripe) begin(first int) {
-	t.first, t.count = first, min(lanes, t.rows-first)
-	clear(t.turned)
-	for l := range t.count {
-		for k, x := range t.position[(first+l)*t.dim:][:t.dim] {
-			t.turned[k*lanes+l] = x
-		}
-	}
-	clear(t.total.r)
-	clear(t.total.s)
-	clear(t.total.q)
-}
-
-// meet adds the rows j0…j1−1, at most blockRows.
-func (t *stripe) meet(j0, j1 int) {
-	t.fillKernel(j0, j1)
-	clear(t.firstOrder)
-	tile.Multiply(t.firstOrder, t.dense[j0:], t.rows, t.classes+t.masks, j1-j0, t.kernel)
-	clear(t.secondOrder)
-	tile.Multiply(t.secondOrder, t.dense[t.classes*t.rows+j0:], t.rows, t.masks, j1-j0, t.squares)
-	for j := j0; j < j1; j++ {
-		k, squares := t.kernel[(j-j0)*lanes:], t.squares[(j-j0)*lanes:]
-		for _, o := range t.outside[t.outsideAt[j]:t.outsideAt[j+1]] {
-			tile.AddMoments(t.slot[3*o.slot*lanes:], o.e, k, squares)
-		}
-	}
-	t.collect()
-	if met := t.outside[t.outsideAt[j0]:t.outsideAt[j1]]; len(met) < t.slots {
-		for _, o := range met {
-			clear(t.slot[3*o.slot*lanes:][:3*lanes])
-		}
-	} else {
-		clear(t.slot)
-	}
-}
-
-// fillKernel writes K_ji and K_ji² for j in j0…j1−1 and the rows i of the stripe, 0 for i = j.
-func (t *stripe) fillKernel(j0, j1 int) {
-	k, squares := t.kernel[:(j1-j0)*lanes], t.squares[:(j1-j0)*lanes]
-	tile.Distances(k, t.position[j0*t.dim:], t.dim, j1-j0, t.dim, t.turned)
-	tile.Gaussian(k, squares)
-	for l := range t.count {
-		if j := t.first + l; j0 <= j && j < j1 {
-			k[(j-j0)*lanes+l], squares[(j-j0)*lanes+l] = 0, 0
-		}
-	}
-}
-
-// collect adds each row's own-bin sums of the block to the totals.
-func (t *stripe) collect() {
-	for c := range t.classes {
-		own := t.own[c*t.rows+t.first:][:t.count]
-		mask := t.maskOf[c]
-		r, s, q := t.total.r[c*lanes:], t.total.s[c*lanes:], t.total.q[c*lanes:]
-		for l, slot := range own {
-			switch {
-			case slot == dominant:
-				r[l] += float64(t.firstOrder[c*lanes+l])
-				s[l] += float64(t.firstOrder[(t.classes+mask)*lanes+l])
-				q[l] += float64(t.secondOrder[mask*lanes+l])
-			case slot >= 0:
-				at := int(3*slot)*lanes + l
-				r[l] += float64(t.slot[at])
-				s[l] += float64(t.slot[at+lanes])
-				q[l] += float64(t.slot[at+2*lanes])
-			}
-		}
-	}
-}
-
-// each calls visit with every stripe once its sums are complete, from several
-// goroutines at a time, for disjoint rows.
-func (n *neighbours) each(ctx context.Context, progress func(rows int), visit func(*stripe)) error {
-	var next atomic.Int64
-	var report sync.Mutex
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n.rows+lanes-1)/lanes) {
-		wait.Go(func() {
-			t := n.newStripe()
-			for {
-				first := int(next.Add(lanes)) - lanes
-				if first >= n.rows || ctx.Err() != nil {
-					return
-				}
-				t.begin(first)
-				for j := 0; j < n.rows; j += blockRows {
-					t.meet(j, min(j+blockRows, n.rows))
-				}
-				visit(t)
-				report.Lock()
-				progress(t.count)
-				report.Unlock()
-			}
-		})
-	}
-	wait.Wait()
-	return ctx.Err()
-}

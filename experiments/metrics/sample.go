@@ -18,10 +18,10 @@ var leastLogProb = math.Log(0x1p-52)
 // sample is a checked set of predictions, exponentiated once.
 type sample struct {
 	rows, classes int
-	prob          []float64 // N×C, p_ic
-	logProb       []float64 // N, log p of the row's label, bounded below
-	label         []int     // N
-	top           []int     // N, the class of the largest probability, the first among equals
+	prob          []float64  // N×C, p_ic
+	log           *mat.Dense // N×C, log p_ic
+	label         []int      // N
+	top           []int      // N, the class of the largest probability, the first among equals
 }
 
 func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
@@ -37,10 +37,10 @@ func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
 	}
 	s := &sample{
 		rows: n, classes: classes,
-		prob:    make([]float64, n*classes),
-		logProb: make([]float64, n),
-		label:   labels,
-		top:     make([]int, n),
+		prob:  make([]float64, n*classes),
+		log:   logProbs,
+		label: labels,
+		top:   make([]int, n),
 	}
 	for i := range n {
 		row := logProbs.RawRowView(i)
@@ -59,14 +59,15 @@ func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
 		if !(math.Abs(sum-1) <= sumTolerance) {
 			return nil, fmt.Errorf("metrics: row %d: the probabilities sum to %.6g: want 1 ± %g", i, sum, sumTolerance)
 		}
-		y := labels[i]
-		if y < 0 || y >= classes {
+		if y := labels[i]; y < 0 || y >= classes {
 			return nil, fmt.Errorf("metrics: row %d: label %d: want 0 to %d", i, y, classes-1)
 		}
-		s.logProb[i] = max(row[y], leastLogProb)
 	}
 	return s, nil
 }
+
+// logProb is log p_ic, bounded below.
+func (s *sample) logProb(i, c int) float64 { return max(s.log.At(i, c), leastLogProb) }
 
 // residual is e_ic = p_ic − 1[y_i = c].
 func (s *sample) residual(i, c int) float64 {

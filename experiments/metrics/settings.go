@@ -145,27 +145,13 @@ func (s Settings) filled(classes int) (Settings, error) {
 	return s, nil
 }
 
-// classWeights are C weights that sum to 1.
-func (s Settings) classWeights(labels []int, classes int) []float64 {
-	weights := make([]float64, classes)
+// weightsName is the weighting as result files name it.
+func (s Settings) weightsName() string {
 	switch {
 	case s.ClassWeights != nil:
-		copy(weights, s.ClassWeights)
+		return "given"
 	case s.Weighting == Frequency:
-		for _, y := range labels {
-			weights[y]++
-		}
-	default:
-		for c := range weights {
-			weights[c] = 1
-		}
+		return "frequency"
 	}
-	var sum float64
-	for _, w := range weights {
-		sum += w
-	}
-	for c := range weights {
-		weights[c] /= sum
-	}
-	return weights
+	return "uniform"
 }

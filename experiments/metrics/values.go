@@ -84,3 +84,27 @@ func marshalByMetric(value func(Metric) (any, bool)) ([]byte, error) {
 	out.WriteByte('}')
 	return out.Bytes(), nil
 }
+
+func mean(x []float64) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+func ones(n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = 1
+	}
+	return x
+}
+
+func firstToLast(n int) []int {
+	x := make([]int, n)
+	for i := range x {
+		x[i] = i
+	}
+	return x
+}

@@ -1,0 +1,153 @@
+package metrics
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"calibra/experiments/metrics/internal/tile"
+)
+
+// Interval is a range of values.
+type Interval struct{ Low, High float64 }
+
+// confidence is the coverage of every interval.
+const confidence = 0.95
+
+// around is the interval of a statistic's value at this sample size, from its
+// bootstrap replicates: their quantiles, moved so that their mean falls on the value.
+//
+// The replicates of an error that is a mean of absolute values lie above the value,
+// as resampling adds noise to noise, so their plain quantiles may not even contain
+// it. The part of the value itself that is noise is the noise floor's to tell.
+func around(value float64, replicates []float64) Interval {
+	if math.IsNaN(value) {
+		return Interval{math.NaN(), math.NaN()}
+	}
+	shift := value - mean(replicates)
+	edges := quantileEdges(replicates, 40) // steps of 2.5 %
+	return Interval{min(edges[1]+shift, value), max(edges[39]+shift, value)}
+}
+
+// multiplicities draws n of n things with replacement and counts them.
+func multiplicities(n int, rng *rand.Rand) []float64 {
+	count := make([]float64, n)
+	for range n {
+		count[rng.IntN(n)]++
+	}
+	return count
+}
+
+// grouped cuts the rows at random into groups of (nearly) one size, which the local
+// bootstrap draws instead of rows: each group of neighbours is summed once, and a
+// replicate weighs the groups' sums. With as many groups as rows this is the
+// bootstrap over rows; with fewer its variance is the same in expectation and that
+// of the estimate grows by 1/groups (random groups, Wolter 1985, chapter 2).
+type grouped struct {
+	of    []int     // N: the group of each row
+	count int       // G
+	order []int     // the rows, group by group
+	draws []float32 // B×G: how often each replicate has each group
+}
+
+// mostGroups bounds the groups, and groupValues the numbers a stripe keeps of them
+// (C values a group for each of its rows): 1 % of the interval's width, 64 MiB a thread.
+const (
+	mostGroups  = 256
+	groupValues = 1 << 17
+)
+
+func newGrouped(rows, classes, replicates int, rng *rand.Rand) *grouped {
+	g := &grouped{of: make([]int, rows), order: rng.Perm(rows)}
+	g.count = min(rows, mostGroups, max(32, groupValues/classes))
+	for at, i := range g.order {
+		g.of[i] = at * g.count / rows
+	}
+	g.draws = make([]float32, replicates*g.count)
+	for b := range replicates {
+		for k, w := range multiplicities(g.count, rng) {
+			g.draws[b*g.count+k] = float32(w)
+		}
+	}
+	return g
+}
+
+// blocks cuts an order of rows, sorted by group, where the group changes.
+func (g *grouped) blocks(order []int) (blocks []int) {
+	for j, i := range order {
+		if j == 0 || g.of[i] != g.of[order[j-1]] {
+			blocks = append(blocks, j)
+		}
+	}
+	return append(blocks, len(order))
+}
+
+// resampler is the observer that gives the residuals of the bootstrap replicates,
+//
+//	r_ic = Σ_j w_j K_ij e_jc / Σ_j w_j K_ij ,   i of weight w_i > 0,
+//
+// w being the multiplicity of a row's group.
+type resampler struct {
+	*grouped
+	replicates int
+	tally      *tally
+	r, s       []float32 // C×G×lanes: each group's sums
+	rb, sb     []float32 // B×lanes: the replicates' sums
+	norm       []float64 // B×lanes: Σ_c |r_ic|
+}
+
+var _ observer = (*resampler)(nil)
+
+func newResampler(g *grouped, t *tally) *resampler {
+	size := t.classes * g.count * lanes
+	return &resampler{
+		grouped: g, replicates: t.variants, tally: newTally(t.variants, t.classes),
+		r: make([]float32, size), s: make([]float32, size),
+		rb: make([]float32, t.variants*lanes), sb: make([]float32, t.variants*lanes),
+		norm: make([]float64, t.variants*lanes),
+	}
+}
+
+func (o *resampler) begin(*stripe) {
+	clear(o.r)
+	clear(o.s)
+	clear(o.norm)
+}
+
+func (o *resampler) met(t *stripe, _, j0, _ int) {
+	group := o.of[t.order[j0]]
+	for c := range t.classes {
+		at := (c*o.count + group) * lanes
+		copy(o.r[at:at+lanes], t.block.r[c*lanes:])
+		copy(o.s[at:at+lanes], t.block.s[c*lanes:])
+	}
+}
+
+func (o *resampler) end(t *stripe) {
+	for c := range t.classes {
+		at := c * o.count * lanes
+		clear(o.rb)
+		tile.Multiply(o.rb, o.draws, o.count, o.replicates, o.count, o.r[at:])
+		clear(o.sb)
+		tile.Multiply(o.sb, o.draws, o.count, o.replicates, o.count, o.s[at:])
+		for l := range t.count {
+			j := t.first + l
+			if t.own[c*t.rows+j] == skipped {
+				continue
+			}
+			e, group := t.residual[j*t.classes+c], o.of[t.order[j]]
+			for b := range o.replicates {
+				w := float64(o.draws[b*o.count+group])
+				if w == 0 {
+					continue
+				}
+				r := math.Abs(float64(o.rb[b*lanes+l])+w*e) / (float64(o.sb[b*lanes+l]) + w)
+				o.tally.add(b, c, r, int64(w))
+				o.norm[b*lanes+l] += r
+			}
+		}
+	}
+	for b := range o.replicates {
+		o.tally.addNorm(b, slices.Max(o.norm[b*lanes:(b+1)*lanes]))
+	}
+}

@@ -1,0 +1,177 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Checks are estimates of calibration error less the bias of noise, as independent
+// witnesses of the binned and the local ones. Of calibrated predictions the squared
+// ones average 0; the debiased ECE keeps part of its bias.
+type Checks struct {
+	// ECEDebiased and TopECEDebiased are ECE and TopECE less their bias when each
+	// bin's frequency is taken as normal around the observed one (Kumar, Liang and
+	// Ma 2019, section 5 and their implementation). They may be negative.
+	ECEDebiased    float64
+	TopECEDebiased float64
+	// SquaredDebiased is the class average of the unbiased squared error
+	// Σ_b |B_b|/n · [(conf_b − freq_b)² − freq_b(1 − freq_b)/(|B_b| − 1)] (Kumar et al.
+	// 2019, definition 5.1), a bin of one row counting 0. It may be negative.
+	SquaredDebiased float64
+	// SKCE is the squared kernel calibration error, unbiased,
+	// 1/(n(n−1)) · Σ_{i≠j} k(p_i, p_j) e_iᵀe_j (Widmann, Lindsten and Zachariah 2019,
+	// table 1), with the Gaussian kernel of the median distance between predictions.
+	// NaN for a single row.
+	SKCE      float64
+	SKCENoise *Noise // nil without redraws
+}
+
+// debiased fills the estimates after Kumar et al.
+func (b *binned) debiased(out *Checks) {
+	bins := b.settings.Bins
+	weights := b.classWeights(b.observed())
+	size, confidence, hits := make([]float64, bins), make([]float64, bins), make([]float64, bins)
+	for c, w := range weights {
+		clear(size)
+		clear(confidence)
+		clear(hits)
+		for i, y := range b.label {
+			k := b.class[i*b.classes+c]
+			size[k]++
+			confidence[k] += b.prob[i*b.classes+c]
+			if y == c {
+				hits[k]++
+			}
+		}
+		out.ECEDebiased += w * debiasedECE(size, confidence, hits)
+		out.SquaredDebiased += w * debiasedSquare(size, confidence, hits)
+	}
+	clear(size)
+	clear(confidence)
+	clear(hits)
+	for i, y := range b.label {
+		k := b.topLabel[i]
+		size[k]++
+		confidence[k] += b.confidence(i)
+		if y == b.top[i] {
+			hits[k]++
+		}
+	}
+	out.TopECEDebiased = debiasedECE(size, confidence, hits)
+}
+
+// debiasedECE is 2·ECE − E[ECE*], the frequencies of ECE* being normal with the
+// binomial variance; for a gap g and a deviation σ,
+// E|g + σZ| = σ √(2/π) exp(−g²/2σ²) + g (1 − 2Φ(−g/σ)).
+// All arguments are per bin: rows, sum of confidences, hits.
+func debiasedECE(size, confidence, hits []float64) float64 {
+	var n, sum float64
+	for k, rows := range size {
+		if rows == 0 {
+			continue
+		}
+		n += rows
+		frequency := hits[k] / rows
+		gap := math.Abs(confidence[k]/rows - frequency)
+		expected := gap
+		if sd := math.Sqrt(frequency * (1 - frequency) / rows); sd > 0 {
+			z := gap / sd
+			expected = sd*math.Sqrt(2/math.Pi)*math.Exp(-z*z/2) + gap*(1-2*distuv.UnitNormal.CDF(-z))
+		}
+		sum += rows * (2*gap - expected)
+	}
+	return sum / n
+}
+
+func debiasedSquare(size, confidence, hits []float64) float64 {
+	var n, sum float64
+	for k, rows := range size {
+		n += rows
+		if rows < 2 {
+			continue
+		}
+		frequency := hits[k] / rows
+		gap := confidence[k]/rows - frequency
+		sum += rows * (gap*gap - frequency*(1-frequency)/(rows-1))
+	}
+	return sum / n
+}
+
+// skce fills SKCE, and its noise under the redrawn labels (T × N).
+func (b *binned) skce(ctx context.Context, redrawn [][]int, p *progress, out *Checks) error {
+	out.SKCE = math.NaN()
+	if b.rows < 2 {
+		return nil
+	}
+	order := firstToLast(b.rows)
+	n := newNeighbours(b.sample, b.predictionSpace(), order, evenBlocks(b.rows), oneBin)
+	labels := append([][]int{b.label}, redrawn...)
+	places := n.redrawPlaces(labels)
+	// Σ_i e_iᵀR_i of each stripe, added up in their order
+	partial := make([][]float64, (b.rows+lanes-1)/lanes)
+	err := n.each(ctx, p, func() []observer {
+		o := n.newRedrawer(places, labels)
+		sum := make([]float64, len(labels))
+		o.residuals = func(t *stripe, k, c, l int, r float64) {
+			sum[k+1] += o.residualOf(t, k, t.first+l, c) * r
+		}
+		o.done = func(t *stripe) {
+			for c := range t.classes {
+				for l := range t.count {
+					sum[0] += t.residual[(t.first+l)*t.classes+c] * t.total.r[c*lanes+l]
+				}
+			}
+			partial[t.first/lanes] = slices.Clone(sum)
+			clear(sum)
+		}
+		return []observer{o}
+	})
+	if err != nil {
+		return fmt.Errorf("metrics: kernel calibration error: %w", err)
+	}
+	estimates := make([]float64, len(labels))
+	for _, sums := range partial {
+		for k, x := range sums {
+			estimates[k] += x / float64(b.rows) / float64(b.rows-1)
+		}
+	}
+	out.SKCE = estimates[0]
+	if len(redrawn) > 0 {
+		out.SKCENoise = upperNoise(out.SKCE, estimates[1:])
+	}
+	return nil
+}
+
+// medianRows bounds the rows whose pairs the median distance is taken over.
+const medianRows = 500
+
+// predictionSpace holds the predictions in units of the median distance between
+// evenly spaced ones.
+func (b *binned) predictionSpace() *scaled {
+	var distances []float64
+	step := (b.rows + medianRows - 1) / medianRows
+	for i := 0; i < b.rows; i += step {
+		for j := i + step; j < b.rows; j += step {
+			var d2 float64
+			for c := range b.classes {
+				d := b.prob[i*b.classes+c] - b.prob[j*b.classes+c]
+				d2 += d * d
+			}
+			distances = append(distances, math.Sqrt(d2))
+		}
+	}
+	slices.Sort(distances)
+	median := distances[len(distances)/2]
+	if median == 0 {
+		median = 1
+	}
+	z := &scaled{dim: b.classes, data: make([]float32, len(b.prob))}
+	for at, x := range b.prob {
+		z.data[at] = float32(x / median)
+	}
+	return z
+}

@@ -1,0 +1,93 @@
+package metrics
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func (p problem) checks(t *testing.T) *Checks {
+	t.Helper()
+	b, _, err := prepare(p.logProbs, p.labels, nil, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c Checks
+	b.debiased(&c)
+	if err := b.skce(context.Background(), nil, &progress{}, &c); err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+// The estimator, written plainly.
+func TestSKCEAgainstTheDefinition(t *testing.T) {
+	p := generate(150, 3, 1, 2, rand.New(rand.NewPCG(1, 1)))
+	b, _, err := prepare(p.logProbs, p.labels, nil, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := b.predictionSpace()
+	var sum float64
+	for i := range 150 {
+		for j := range 150 {
+			if i == j {
+				continue
+			}
+			var d2, product float64
+			for c := range 3 {
+				d := float64(z.row(i)[c]) - float64(z.row(j)[c])
+				d2 += d * d
+				product += b.residual(i, c) * b.residual(j, c)
+			}
+			sum += math.Exp(-d2/2) * product
+		}
+	}
+	if got, want := p.checks(t).SKCE, sum/(150*149); math.Abs(got-want) > 1e-7 { // float32 terms of both signs, |e| ≤ 1
+		t.Errorf("SKCE %.9g, want %.9g", got, want)
+	}
+}
+
+// Of calibrated predictions the estimates average zero where the plug-in does not.
+func TestChecksAreUnbiased(t *testing.T) {
+	const repetitions = 200
+	var plain, debiased, square, skce, skce2 float64
+	for k := range repetitions {
+		p := generate(200, 3, 1, 1, rand.New(rand.NewPCG(2, uint64(k))))
+		c := p.checks(t)
+		m, err := Measure(context.Background(), p.logProbs, p.labels, nil, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain += m.Values[ECE] / repetitions
+		debiased += c.ECEDebiased / repetitions
+		square += c.SquaredDebiased / repetitions
+		skce += c.SKCE / repetitions
+		skce2 += c.SKCE * c.SKCE / repetitions
+	}
+	if debiased > .7*plain { // the normal approximation at the observed frequencies takes off a good third
+		t.Errorf("debiased ECE averages %.4f, plain %.4f", debiased, plain)
+	}
+	if math.Abs(square) > plain*plain/10 {
+		t.Errorf("debiased square averages %.2g, ECE² %.2g", square, plain*plain)
+	}
+	if se := math.Sqrt(skce2 / repetitions); math.Abs(skce) > 3*se {
+		t.Errorf("SKCE averages %.2g ± %.2g", skce, se)
+	}
+}
+
+func TestDebiasedByHand(t *testing.T) {
+	// one bin of 100 rows, confidence .7, frequency .5: σ = .05, a gap of 4σ has next to no bias
+	if got := debiasedECE([]float64{100}, []float64{70}, []float64{50}); !near(got, .2, 1e-5) {
+		t.Errorf("debiased ECE %v", got)
+	}
+	// no gap: −E|σZ| = −.05·√(2/π)
+	if got := debiasedECE([]float64{100, 0}, []float64{50, 0}, []float64{50, 0}); !near(got, -.05*math.Sqrt(2/math.Pi), 1e-12) {
+		t.Errorf("debiased ECE without a gap %v", got)
+	}
+	// .04 − .25/99, and a bin of one row
+	if got := debiasedSquare([]float64{100, 1}, []float64{70, .2}, []float64{50, 1}); !near(got, (.04-.25/99)*100/101, 1e-12) {
+		t.Errorf("debiased square %v", got)
+	}
+}

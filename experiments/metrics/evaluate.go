@@ -1,0 +1,274 @@
+package metrics
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Uncertainty says how the uncertainty of metrics is found. Its zero value is the default.
+type Uncertainty struct {
+	Replicates int // bootstrap replicates; 0 means 200, None leaves the intervals out
+	Redraws    int // redraws of the labels from the predictions; 0 means 50, None leaves the noise floor out
+}
+
+// None is the number of replicates or redraws that leaves them out.
+const None = -1
+
+const (
+	defaultReplicates = 200
+	defaultRedraws    = 50
+	fewestReplicates  = 40 // for the 2.5 % quantiles
+)
+
+func (u Uncertainty) filled() (Uncertainty, error) {
+	switch {
+	case u.Replicates < None || 0 < u.Replicates && u.Replicates < fewestReplicates:
+		return u, fmt.Errorf("metrics: %d bootstrap replicates: want %d or more, or None", u.Replicates, fewestReplicates)
+	case u.Redraws < None:
+		return u, fmt.Errorf("metrics: %d redraws: want a positive number, or None", u.Redraws)
+	}
+	number := func(n, standard int) int {
+		switch n {
+		case None:
+			return 0
+		case 0:
+			return standard
+		}
+		return n
+	}
+	return Uncertainty{number(u.Replicates, defaultReplicates), number(u.Redraws, defaultRedraws)}, nil
+}
+
+// Report is a measurement with its uncertainty.
+type Report struct {
+	Measurement
+	Settings    Settings // with the defaults written out
+	Uncertainty Uncertainty
+	Intervals   [Metrics]Interval // 95 % bootstrap intervals, NaN where there is none
+	Noise       [Metrics]*Noise   // nil where there is none
+	Checks      Checks
+}
+
+// Evaluate computes every metric with a 95 % bootstrap interval over the rows and
+// the noise floor of labels redrawn from the predictions. The arguments before u
+// are those of Measure, and so are the values.
+func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
+	u, err := u.filled()
+	if err != nil {
+		return nil, err
+	}
+	b, z, err := prepare(logProbs, labels, embedding, s)
+	if err != nil {
+		return nil, err
+	}
+	passes := 1 // the kernel calibration error
+	if z != nil {
+		passes += 2 // the values, their uncertainty
+	}
+	p := &progress{total: passes * b.rows, report: s.Progress}
+	m, err := b.measure(ctx, z, p)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Measurement: *m, Settings: b.settings, Uncertainty: u}
+	replicates, err := b.bootstrap(ctx, u.Replicates, rng)
+	if err != nil {
+		return nil, err
+	}
+	redrawnLabels := b.redraw(u.Redraws, rng)
+	redraws, err := b.relabelled(ctx, redrawnLabels)
+	if err != nil {
+		return nil, err
+	}
+	if z != nil {
+		if err := b.localUncertainty(ctx, z, replicates, redraws, redrawnLabels, p, rng); err != nil {
+			return nil, err
+		}
+	}
+	for m := range Metrics {
+		r.Intervals[m] = Interval{math.NaN(), math.NaN()}
+		if len(replicates) > 0 {
+			r.Intervals[m] = around(r.Values[m], column(replicates, m))
+		}
+		if len(redraws) > 0 {
+			r.Noise[m] = newNoise(m, r.Values[m], column(redraws, m))
+		}
+	}
+	b.debiased(&r.Checks)
+	if err := b.skce(ctx, redrawnLabels, p, &r.Checks); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func column(v []Values, m Metric) []float64 {
+	x := make([]float64, len(v))
+	for i := range v {
+		x[i] = v[i][m]
+	}
+	return x
+}
+
+// bootstrap measures the global metrics of resampled rows.
+func (b *binned) bootstrap(ctx context.Context, times int, rng *rand.Rand) ([]Values, error) {
+	seeds := make([]uint64, times)
+	for k := range seeds {
+		seeds[k] = rng.Uint64()
+	}
+	return inParallel(ctx, times, func(k int) Values {
+		return b.global(variant{multiplicities(b.rows, rand.New(rand.NewPCG(seeds[k], 0))), b.label})
+	})
+}
+
+// relabelled measures the global metrics under other labels, T×N.
+func (b *binned) relabelled(ctx context.Context, labels [][]int) ([]Values, error) {
+	weight := ones(b.rows)
+	return inParallel(ctx, len(labels), func(k int) Values { return b.global(variant{weight, labels[k]}) })
+}
+
+func inParallel(ctx context.Context, times int, measure func(k int) Values) ([]Values, error) {
+	values := make([]Values, times)
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for k := int(next.Add(1)) - 1; k < times && ctx.Err() == nil; k = int(next.Add(1)) - 1 {
+				values[k] = measure(k)
+			}
+		})
+	}
+	wait.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("metrics: measure the uncertainty: %w", err)
+	}
+	return values, nil
+}
+
+// localUncertainty fills in the local metrics of replicates and redraws, all in one
+// pass over the kernel.
+func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, redraws []Values, redrawn [][]int, p *progress, rng *rand.Rand) error {
+	groups := newGrouped(b.rows, b.classes, len(replicates), rng)
+	labels := append([][]int{b.label}, redrawn...)
+	resampled, relabelled := newTally(len(replicates), b.classes), newTally(len(redraws), b.classes)
+	for _, n := range b.parts(z, groups.order, groups.blocks) {
+		places := n.redrawPlaces(labels)
+		var tallies []func()
+		err := n.each(ctx, p, func() (observers []observer) {
+			if len(replicates) > 0 {
+				o := newResampler(groups, resampled)
+				observers = append(observers, o)
+				tallies = append(tallies, func() { resampled.merge(o.tally) })
+			}
+			if len(redraws) > 0 {
+				o := n.newRedrawer(places, labels)
+				counts := o.tallied(b.classes)
+				observers = append(observers, o)
+				tallies = append(tallies, func() { relabelled.merge(counts) })
+			}
+			return observers
+		})
+		if err != nil {
+			return fmt.Errorf("metrics: measure the local uncertainty: %w", err)
+		}
+		for _, merge := range tallies {
+			merge()
+		}
+	}
+	weights := b.classWeights(b.observed())
+	for k := range replicates {
+		replicates[k][LCE], replicates[k][MLCE] = resampled.values(k, weights, b.settings.Protocol)
+	}
+	for k := range redraws {
+		w := b.classWeights(variant{ones(b.rows), redrawn[k]})
+		redraws[k][LCE], redraws[k][MLCE] = relabelled.values(k, w, b.settings.Protocol)
+	}
+	return nil
+}
+
+// MarshalJSON writes the report: under "metrics" each metric's value, "ci" and
+// "noise", then "checks" and the ESS profile. What could not be measured is left
+// out, and "missing" says why.
+func (r *Report) MarshalJSON() ([]byte, error) {
+	type noisy struct {
+		Value float64   `json:"value"`
+		CI    []float64 `json:"ci,omitempty"`
+		Noise *Noise    `json:"noise,omitempty"`
+	}
+	interval := func(i Interval) []float64 {
+		if math.IsNaN(i.Low) {
+			return nil
+		}
+		return []float64{i.Low, i.High}
+	}
+	metrics, err := marshalByMetric(func(m Metric) (any, bool) {
+		return noisy{r.Values[m], interval(r.Intervals[m]), r.Noise[m]}, !math.IsNaN(r.Values[m])
+	})
+	if err != nil {
+		return nil, err
+	}
+	type profile struct {
+		LCE   []float64 `json:"lce"`
+		ESS   []float64 `json:"ess"`
+		Count []int     `json:"count"`
+	}
+	type settings struct {
+		Bins       int     `json:"bins"`
+		Bandwidth  float64 `json:"bandwidth"`
+		Weights    string  `json:"weights"`
+		SmallBin   int     `json:"small_bin"`
+		Replicates int     `json:"replicates"`
+		Redraws    int     `json:"redraws"`
+	}
+	type checks struct {
+		ECE     float64 `json:"ece_debiased"`
+		TopECE  float64 `json:"ece_top_debiased"`
+		Squared float64 `json:"squared_ce_debiased"`
+		SKCE    *noisy  `json:"skce,omitempty"`
+	}
+	out := struct {
+		Protocol   Protocol        `json:"protocol"`
+		Rows       int             `json:"rows"`
+		Classes    int             `json:"classes"`
+		Settings   settings        `json:"settings"`
+		Metrics    json.RawMessage `json:"metrics"`
+		Checks     checks          `json:"checks"`
+		ESSProfile *profile        `json:"ess_profile,omitempty"`
+		Missing    string          `json:"missing,omitempty"`
+	}{
+		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes,
+		Settings: settings{
+			r.Settings.Bins, r.Settings.Bandwidth, r.Settings.weightsName(), r.Settings.SmallBin,
+			r.Uncertainty.Replicates, r.Uncertainty.Redraws,
+		},
+		Metrics: metrics,
+		Checks:  checks{ECE: r.Checks.ECEDebiased, TopECE: r.Checks.TopECEDebiased, Squared: r.Checks.SquaredDebiased},
+		Missing: r.Missing(),
+	}
+	if !math.IsNaN(r.Checks.SKCE) {
+		out.Checks.SKCE = &noisy{Value: r.Checks.SKCE, Noise: r.Checks.SKCENoise}
+	}
+	if !math.IsNaN(r.Values[LCE]) {
+		p := r.Local.ESSProfile(defaultBins)
+		out.ESSProfile = &profile{p.LCE, p.At, p.Count}
+	}
+	return json.Marshal(out)
+}
+
+// Missing says in a sentence which metrics could not be measured and why, or nothing.
+func (m *Measurement) Missing() string {
+	switch {
+	case m.Local == nil:
+		return "LCE, MLCE and the ESS profile need an embedding of the rows"
+	case math.IsNaN(m.Values[LCE]):
+		return "LCE, MLCE and the ESS profile need a bin that is not skipped as too small"
+	}
+	return ""
+}

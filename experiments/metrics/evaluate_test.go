@@ -1,0 +1,278 @@
+package metrics
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+func (p problem) evaluate(t testing.TB, s Settings, u Uncertainty, seed uint64) *Report {
+	t.Helper()
+	r, err := Evaluate(context.Background(), p.logProbs, p.labels, p.embedding, s, u, rand.New(rand.NewPCG(seed, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// localVariants runs the one pass for given replicates and redraws, as Evaluate does.
+func (p problem) localVariants(t *testing.T, s Settings, times int) (*binned, *grouped, []Values, [][]int, []Values) {
+	t.Helper()
+	b, z, err := prepare(p.logProbs, p.labels, p.embedding, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := b.redraw(times, rand.New(rand.NewPCG(7, 7)))
+	replicates, redraws := make([]Values, times), make([]Values, times)
+	if err := b.localUncertainty(context.Background(), z, replicates, redraws, labels, &progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
+		t.Fatal(err)
+	}
+	return b, newGrouped(b.rows, b.classes, times, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws
+}
+
+// One pass over the kernel gives what measuring anew with the redrawn labels gives.
+func TestRedrawsAreMeasurements(t *testing.T) {
+	p := generate(500, 4, 5, 2, rand.New(rand.NewPCG(1, 1)))
+	for _, protocol := range protocols {
+		s := Settings{Protocol: protocol, Weighting: Frequency}
+		_, _, _, labels, redraws := p.localVariants(t, s, 3)
+		for k, v := range redraws {
+			again := problem{p.logProbs, p.embedding, labels[k]}.measure(t, s)
+			for _, m := range []Metric{LCE, MLCE} {
+				if !near(v[m], again.Values[m], 1e-5) { // float32 sums of another order
+					t.Errorf("%v: redraw %d: %v %.9g, measured anew %.9g", protocol, k, m, v[m], again.Values[m])
+				}
+			}
+		}
+	}
+}
+
+// With a group for each row, a replicate is the set in which rows occur as often as
+// they were drawn. Only the tables protocol's small bins are those of the original.
+func TestReplicatesAreMeasurements(t *testing.T) {
+	p := generate(200, 3, 5, 2, rand.New(rand.NewPCG(2, 2)))
+	for _, protocol := range protocols {
+		s := Settings{Protocol: protocol, SmallBin: NoSmallBin}
+		_, groups, replicates, _, _ := p.localVariants(t, s, 3)
+		for k, v := range replicates {
+			var rows []int
+			for i := range 200 {
+				for range int(groups.draws[k*groups.count+groups.of[i]]) {
+					rows = append(rows, i)
+				}
+			}
+			q := problem{mat.NewDense(len(rows), 3, nil), mat.NewDense(len(rows), 5, nil), make([]int, len(rows))}
+			for to, i := range rows {
+				q.logProbs.SetRow(to, p.logProbs.RawRowView(i))
+				q.embedding.SetRow(to, p.embedding.RawRowView(i))
+				q.labels[to] = p.labels[i]
+			}
+			again := q.measure(t, s)
+			for _, m := range []Metric{LCE, MLCE} {
+				if !near(v[m], again.Values[m], 1e-5) {
+					t.Errorf("%v: replicate %d: %v %.9g, measured anew %.9g", protocol, k, m, v[m], again.Values[m])
+				}
+			}
+		}
+	}
+}
+
+func TestGroupsAreEven(t *testing.T) {
+	for _, rows := range []int{1, 40, 256, 1000, 20250} {
+		g := newGrouped(rows, 10, 1, rand.New(rand.NewPCG(3, 3)))
+		size := make([]int, g.count)
+		for _, k := range g.of {
+			size[k]++
+		}
+		if g.count != min(rows, mostGroups) || slices.Max(size)-slices.Min(size) > 1 {
+			t.Errorf("%d rows: %d groups of %d to %d rows", rows, g.count, slices.Min(size), slices.Max(size))
+		}
+	}
+}
+
+func TestSameSeedSameBytes(t *testing.T) {
+	p := generate(700, 4, 5, 1.5, rand.New(rand.NewPCG(4, 4)))
+	for _, protocol := range protocols {
+		var first []byte
+		for _, procs := range []int{1, 2, 5} {
+			old := runtime.GOMAXPROCS(procs)
+			text, err := json.Marshal(p.evaluate(t, Settings{Protocol: protocol}, Uncertainty{Replicates: 50, Redraws: 10}, 9))
+			runtime.GOMAXPROCS(old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = text
+			}
+			if !bytes.Equal(text, first) {
+				t.Errorf("%v: %d threads give\n%s\none gives\n%s", protocol, procs, text, first)
+			}
+		}
+	}
+}
+
+// Under perfect calibration a p-value is uniform: Kolmogorov–Smirnov over 200
+// repetitions, each of its own predictions.
+func TestPValuesAreUniform(t *testing.T) {
+	const repetitions, redraws = 200, 39
+	pvalues := map[string][]float64{}
+	for k := range repetitions {
+		p := generate(150, 3, 3, 1, rand.New(rand.NewPCG(5, uint64(k))))
+		r := p.evaluate(t, Settings{Weighting: Weighting(k % 2), Protocol: protocols[k/2%2]}, Uncertainty{Replicates: None, Redraws: redraws}, uint64(k))
+		for m := range Metrics {
+			pvalues[m.String()] = append(pvalues[m.String()], r.Noise[m].PValue)
+		}
+		pvalues["skce"] = append(pvalues["skce"], r.Checks.SKCENoise.PValue)
+	}
+	for name, x := range pvalues {
+		if name == Accuracy.String() {
+			// a count of 150 has ties, which make its p-values stochastically larger than uniform, never smaller
+			for i, v := range slices.Sorted(slices.Values(x)) {
+				if float64(i+1)/repetitions > v+1.63/math.Sqrt(repetitions) {
+					t.Errorf("accuracy: too many small p-values: %d of %d up to %v", i+1, repetitions, v)
+				}
+			}
+			continue
+		}
+		if p := kolmogorov(x, redraws+1); p < 0.01 {
+			t.Errorf("%s: p-values are not uniform: Kolmogorov–Smirnov p = %.4f", name, p)
+		}
+	}
+}
+
+// kolmogorov is the p-value of x being uniform on 1/steps, 2/steps, …, 1, from the
+// limiting distribution Q(√n·D) = 2 Σ_k (−1)^(k−1) exp(−2k²nD²), conservative for a discrete law.
+func kolmogorov(x []float64, steps int) float64 {
+	n := float64(len(x))
+	var distance float64
+	for s := 1; s <= steps; s++ {
+		at := float64(s) / float64(steps)
+		below := 0.0
+		for _, v := range x {
+			if v <= at+1e-12 {
+				below++
+			}
+		}
+		distance = max(distance, math.Abs(below/n-at))
+	}
+	var q, sign float64 = 0, 1
+	for k := 1.0; k <= 100; k++ {
+		q += 2 * sign * math.Exp(-2*k*k*n*distance*distance)
+		sign = -sign
+	}
+	return min(q, 1)
+}
+
+func TestMiscalibrationIsSeen(t *testing.T) {
+	p := generate(2000, 4, 3, 3, rand.New(rand.NewPCG(6, 6)))
+	r := p.evaluate(t, Settings{}, Uncertainty{Redraws: 39}, 1)
+	for _, m := range []Metric{NLL, Brier, ECE, TopECE, ECCE, LCE} {
+		if r.Noise[m].PValue != 1./40 || r.Noise[m].Excess <= 0 {
+			t.Errorf("%v of overconfident predictions: %+v", m, r.Noise[m])
+		}
+		if i := r.Intervals[m]; !(i.Low < r.Values[m] && r.Values[m] < i.High) {
+			t.Errorf("%v: interval %v does not hold %v", m, i, r.Values[m])
+		}
+	}
+	if r.Checks.SKCENoise.PValue != 1./40 || r.Checks.SKCE <= 0 {
+		t.Errorf("SKCE %v, noise %+v", r.Checks.SKCE, r.Checks.SKCENoise)
+	}
+	// √(p(1−p)/n), the standard error of a share, spans ±1.96 of it
+	acc := r.Values[Accuracy]
+	if half := (r.Intervals[Accuracy].High - r.Intervals[Accuracy].Low) / 2; !near(half, 1.96*math.Sqrt(acc*(1-acc)/2000), .25) {
+		t.Errorf("accuracy %v ± %v", acc, half)
+	}
+}
+
+// The bootstrap by groups has the width of the sampling distribution.
+func TestLocalIntervalWidth(t *testing.T) {
+	const rows, repetitions = 600, 60
+	var values, widths []float64
+	for k := range repetitions {
+		p := generate(rows, 3, 2, 2.5, rand.New(rand.NewPCG(7, uint64(k))))
+		r := p.evaluate(t, Settings{}, Uncertainty{Redraws: None, Replicates: 80}, uint64(k))
+		values = append(values, r.Values[LCE])
+		widths = append(widths, r.Intervals[LCE].High-r.Intervals[LCE].Low)
+	}
+	centre, variance := mean(values), 0.0
+	for _, v := range values {
+		variance += (v - centre) * (v - centre) / (repetitions - 1)
+	}
+	// 60 repetitions know the deviation to 9 %
+	if want := 2 * 1.96 * math.Sqrt(variance); !near(mean(widths), want, .3) {
+		t.Errorf("intervals of LCE are %.4g wide on average, 95 %% of its values span %.4g", mean(widths), want)
+	}
+}
+
+func TestReportFile(t *testing.T) {
+	p := generate(300, 3, 2, 1.5, rand.New(rand.NewPCG(8, 8)))
+	text, err := json.Marshal(p.evaluate(t, Settings{}, Uncertainty{Replicates: 40, Redraws: 20}, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Protocol string
+		Metrics  map[string]struct {
+			Value *float64
+			CI    []float64
+			Noise map[string]float64
+		}
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	if file.Protocol != "tables" {
+		t.Errorf("protocol %q", file.Protocol)
+	}
+	for m := range Metrics {
+		x := file.Metrics[m.String()]
+		if x.Value == nil || len(x.CI) != 2 || len(x.Noise) != 5 {
+			t.Errorf("%v: %+v in %s", m, x, text)
+		}
+	}
+	p.embedding = nil
+	text, err = json.Marshal(p.evaluate(t, Settings{}, Uncertainty{Replicates: None, Redraws: None}, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, absent := range []string{`"lce"`, `"mlce"`, `"ci"`, `"noise"`, "NaN"} {
+		if bytes.Contains(text, []byte(absent)) {
+			t.Errorf("%s in %s", absent, text)
+		}
+	}
+	if !bytes.Contains(text, []byte(`"missing":"LCE, MLCE`)) {
+		t.Errorf("nothing missing in %s", text)
+	}
+}
+
+func TestEdgeCasesWithUncertainty(t *testing.T) {
+	single := problem{dense([][]float64{{math.Log(.25), math.Log(.75)}}), dense([][]float64{{3}}), []int{0}}
+	inf := math.Inf(-1)
+	certain := problem{dense([][]float64{{0, inf, inf}, {inf, 0, inf}, {inf, 0, inf}, {0, inf, inf}}), mat.NewDense(4, 1, nil), []int{0, 1, 1, 1}}
+	many := generate(60, 1000, 3, 1, rand.New(rand.NewPCG(9, 9)))
+	for name, p := range map[string]problem{"single row": single, "certain": certain, "1000 classes": many} {
+		for _, protocol := range protocols {
+			if _, err := json.Marshal(p.evaluate(t, Settings{Protocol: protocol}, Uncertainty{Replicates: 40, Redraws: 5}, 1)); err != nil {
+				t.Errorf("%s, %v: %v", name, protocol, err)
+			}
+		}
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	p := generate(300, 3, 2, 1, rand.New(rand.NewPCG(10, 10)))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Evaluate(ctx, p.logProbs, p.labels, p.embedding, Settings{}, Uncertainty{}, rand.New(rand.NewPCG(1, 1)))
+	if err == nil || !strings.Contains(err.Error(), "context canceled") {
+		t.Errorf("error %v of a cancelled evaluation", err)
+	}
+}

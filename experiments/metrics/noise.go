@@ -1,0 +1,190 @@
+package metrics
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"calibra/experiments/metrics/internal/tile"
+)
+
+// Noise is what a metric shows of a perfectly calibrated model with these
+// predictions: its distribution when labels are redrawn from them.
+type Noise struct {
+	Mean   float64 `json:"mean"`
+	SD     float64 `json:"sd"`
+	P95    float64 `json:"p95"`    // 95th percentile
+	Excess float64 `json:"excess"` // value − mean
+	// PValue is the chance of a value as extreme under perfect calibration, from T
+	// redraws (1 + those as extreme)/(T + 1): as large for an error, as far from
+	// the mean on either side for accuracy, NLL and the Brier score.
+	PValue float64 `json:"p_value"`
+}
+
+func newNoise(m Metric, value float64, redraws []float64) *Noise {
+	if math.IsNaN(value) {
+		return nil
+	}
+	n := upperNoise(value, redraws)
+	if m == Accuracy || m == NLL || m == Brier {
+		// the mean of all T + 1, so that value and redraws are exchangeable
+		centre := (n.Mean*float64(len(redraws)) + value) / float64(len(redraws)+1)
+		n.PValue = tail(math.Abs(value-centre), redraws, func(x float64) float64 { return math.Abs(x - centre) })
+	}
+	return n
+}
+
+// upperNoise is the noise of a statistic of which large values speak against calibration.
+func upperNoise(value float64, redraws []float64) *Noise {
+	n := &Noise{Mean: mean(redraws), P95: quantileEdges(redraws, 20)[19]}
+	for _, x := range redraws {
+		n.SD += (x - n.Mean) * (x - n.Mean)
+	}
+	n.SD = math.Sqrt(n.SD / float64(max(1, len(redraws)-1)))
+	n.Excess = value - n.Mean
+	n.PValue = tail(value, redraws, func(x float64) float64 { return x })
+	return n
+}
+
+// tail is (1 + #{x: of(x) ≥ value})/(T + 1). Values that differ by rounding alone are equal.
+func tail(value float64, redraws []float64, of func(float64) float64) float64 {
+	as := 1
+	for _, x := range redraws {
+		if of(x) >= value-1e-9*math.Abs(value) {
+			as++
+		}
+	}
+	return float64(as) / float64(len(redraws)+1)
+}
+
+// redraw draws labels from the predictions, T times N.
+func (s *sample) redraw(times int, rng *rand.Rand) [][]int {
+	labels := make([][]int, times)
+	for t := range labels {
+		labels[t] = make([]int, s.rows)
+	}
+	cumulative := make([]float64, s.classes)
+	for i := range s.rows {
+		var sum float64
+		for c := range cumulative {
+			sum += s.prob[i*s.classes+c]
+			cumulative[c] = sum
+		}
+		for t := range labels {
+			u := rng.Float64() * sum
+			c := 0
+			for c < s.classes-1 && u >= cumulative[c] {
+				c++
+			}
+			labels[t][i] = c
+		}
+	}
+	return labels
+}
+
+// redrawer is the observer that sums the kernel over the rows of each redrawn label
+// and own bin, Y_ic = Σ_j K_ij 1[y_j = c]. As e_jc changes with the label alone, the
+// redrawn R is R + Y(observed) − Y(redrawn). A row is in one class per redraw, so a
+// pair costs one addition per redraw, whatever C.
+type redrawer struct {
+	places [][]int32 // T+1 × rows: where row j adds itself; first the observed labels
+	labels [][]int   // T+1 × N
+	height int       // C + slots + 1: a row of sums for each dominant bin, each slot, and what is skipped
+	y      []float32 // (T+1)×height×lanes
+
+	// residuals is called with the stripe's Σ_{j≠i} K_ij e_jc for each redraw in turn.
+	residuals func(t *stripe, redraw, c, l int, r float64)
+	done      func(t *stripe)
+}
+
+var _ observer = (*redrawer)(nil)
+
+// redrawPlaces says where each row of n adds itself under each of the labels.
+func (n *neighbours) redrawPlaces(labels [][]int) [][]int32 {
+	places := make([][]int32, len(labels))
+	for t, label := range labels {
+		places[t] = make([]int32, n.rows)
+		for j, i := range n.order {
+			c := label[i]
+			switch place := n.own[c*n.rows+j]; place {
+			case dominant:
+				places[t][j] = int32(c)
+			case skipped:
+				places[t][j] = int32(n.classes + n.slots)
+			default:
+				places[t][j] = int32(n.classes) + place
+			}
+		}
+	}
+	return places
+}
+
+func (n *neighbours) newRedrawer(places [][]int32, labels [][]int) *redrawer {
+	height := n.classes + n.slots + 1
+	return &redrawer{
+		places: places, labels: labels, height: height,
+		y: make([]float32, len(labels)*height*lanes),
+	}
+}
+
+func (o *redrawer) begin(*stripe) { clear(o.y) }
+
+func (o *redrawer) met(t *stripe, _, j0, j1 int) {
+	size := o.height * lanes
+	for k, place := range o.places {
+		tile.AddRows(o.y[k*size:(k+1)*size], place[j0:j1], t.kernel)
+	}
+}
+
+func (o *redrawer) end(t *stripe) {
+	size := o.height * lanes
+	for c := range t.classes {
+		for l := range t.count {
+			place := int(t.own[c*t.rows+t.first+l])
+			switch {
+			case place == skipped:
+				continue
+			case place == dominant:
+				place = c
+			default:
+				place += t.classes
+			}
+			at := place*lanes + l
+			base := t.total.r[c*lanes+l] + float64(o.y[at])
+			for k := 1; k < len(o.labels); k++ {
+				o.residuals(t, k-1, c, l, base-float64(o.y[k*size+at]))
+			}
+		}
+	}
+	o.done(t)
+}
+
+// residualOf is e_ic of position j under redraw k.
+func (o *redrawer) residualOf(t *stripe, k, j, c int) float64 {
+	i, e := t.order[j], t.residual[j*t.classes+c]
+	if o.labels[0][i] == c {
+		e++
+	}
+	if o.labels[k+1][i] == c {
+		e--
+	}
+	return e
+}
+
+// tallied makes the redrawer count local residuals: |(R + e_i)/(S + 1)|.
+func (o *redrawer) tallied(classes int) *tally {
+	counts := newTally(len(o.labels)-1, classes)
+	norm := make([]float64, counts.variants*lanes)
+	o.residuals = func(t *stripe, k, c, l int, r float64) {
+		e := o.residualOf(t, k, t.first+l, c)
+		x := math.Abs(r+e) / (t.total.s[c*lanes+l] + 1)
+		counts.add(k, c, x, 1)
+		norm[k*lanes+l] += x
+	}
+	o.done = func(*stripe) {
+		for at, x := range norm {
+			counts.addNorm(at/lanes, x)
+		}
+		clear(norm)
+	}
+	return counts
+}

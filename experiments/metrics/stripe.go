@@ -1,0 +1,200 @@
+package metrics
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"calibra/experiments/metrics/internal/tile"
+)
+
+// lanes is the number of rows of a stripe.
+const lanes = tile.Lanes
+
+// blockRows is how many rows are summed in float32 before the sum moves on in
+// float64: 256 terms cost at most 8 bits, 1e-5 of the sum, and about 1e-6 in practice.
+const blockRows = 256
+
+// stripe is the workspace in which 64 rows i meet all rows j of a neighbours, block
+// by block: memory stays at N·C, never N², stripes are independent of each other,
+// and each sum has one order of terms whatever the number of threads.
+type stripe struct {
+	*neighbours
+	first, count int // positions first … first+count−1
+
+	turned      []float32 // d×lanes: the stripe's z/γ by column
+	kernel      []float32 // block×lanes: K_ji, 0 for j = i
+	squares     []float32 // block×lanes: K_ji²
+	firstOrder  []float32 // (C+masks)×lanes: the block's R of each class, S of each mask
+	secondOrder []float32 // masks×lanes: the block's Q of each mask
+	slot        []float32 // slots×3×lanes: the block's R, S, Q of the bins that have slots
+
+	block struct{ r, s []float32 }    // C×lanes: own-bin sums of the block
+	total struct{ r, s, q []float64 } // C×lanes: own-bin sums of all blocks
+
+	observers []observer
+}
+
+// observer sees the kernel on its way through the stripes of one goroutine.
+type observer interface {
+	begin(t *stripe)
+	// met is told that the stripe has met block k, the rows j0…j1−1.
+	met(t *stripe, k, j0, j1 int)
+	// end is told that the stripe has met all rows.
+	end(t *stripe)
+}
+
+func (n *neighbours) newStripe(observers []observer) *stripe {
+	longest := 0
+	for k, j0 := range n.blocks[:len(n.blocks)-1] {
+		longest = max(longest, n.blocks[k+1]-j0)
+	}
+	t := &stripe{
+		neighbours:  n,
+		observers:   observers,
+		turned:      make([]float32, n.dim*lanes),
+		kernel:      make([]float32, longest*lanes),
+		squares:     make([]float32, longest*lanes),
+		firstOrder:  make([]float32, (n.classes+n.masks)*lanes),
+		secondOrder: make([]float32, n.masks*lanes),
+		slot:        make([]float32, n.slots*3*lanes),
+	}
+	size := n.classes * lanes
+	t.block.r, t.block.s = make([]float32, size), make([]float32, size)
+	t.total.r, t.total.s, t.total.q = make([]float64, size), make([]float64, size), make([]float64, size)
+	return t
+}
+
+// run takes the stripe of positions from first on through all blocks.
+func (t *stripe) run(first int) {
+	t.first, t.count = first, min(lanes, t.rows-first)
+	clear(t.turned)
+	for l := range t.count {
+		for k, x := range t.position[(first+l)*t.dim:][:t.dim] {
+			t.turned[k*lanes+l] = x
+		}
+	}
+	clear(t.total.r)
+	clear(t.total.s)
+	clear(t.total.q)
+	for _, o := range t.observers {
+		o.begin(t)
+	}
+	for k, j0 := range t.blocks[:len(t.blocks)-1] {
+		j1 := t.blocks[k+1]
+		t.meet(j0, j1)
+		for _, o := range t.observers {
+			o.met(t, k, j0, j1)
+		}
+	}
+	for _, o := range t.observers {
+		o.end(t)
+	}
+}
+
+// meet adds the rows j0…j1−1.
+func (t *stripe) meet(j0, j1 int) {
+	t.fillKernel(j0, j1)
+	clear(t.firstOrder)
+	tile.Multiply(t.firstOrder, t.dense[j0:], t.rows, t.classes+t.masks, j1-j0, t.kernel)
+	clear(t.secondOrder)
+	tile.Multiply(t.secondOrder, t.dense[t.classes*t.rows+j0:], t.rows, t.masks, j1-j0, t.squares)
+	for j := j0; j < j1; j++ {
+		k, squares := t.kernel[(j-j0)*lanes:], t.squares[(j-j0)*lanes:]
+		for _, o := range t.outside[t.outsideAt[j]:t.outsideAt[j+1]] {
+			tile.AddMoments(t.slot[3*o.slot*lanes:], o.e, k, squares)
+		}
+	}
+	t.collect()
+	if met := t.outside[t.outsideAt[j0]:t.outsideAt[j1]]; len(met) < t.slots {
+		for _, o := range met {
+			clear(t.slot[3*o.slot*lanes:][:3*lanes])
+		}
+	} else {
+		clear(t.slot)
+	}
+}
+
+// fillKernel writes K_ji and K_ji² for j in j0…j1−1 and the rows i of the stripe, 0 for i = j.
+func (t *stripe) fillKernel(j0, j1 int) {
+	k, squares := t.kernel[:(j1-j0)*lanes], t.squares[:(j1-j0)*lanes]
+	tile.Distances(k, t.position[j0*t.dim:], t.dim, j1-j0, t.dim, t.turned)
+	tile.Gaussian(k, squares)
+	for l := range t.count {
+		if j := t.first + l; j0 <= j && j < j1 {
+			k[(j-j0)*lanes+l], squares[(j-j0)*lanes+l] = 0, 0
+		}
+	}
+}
+
+// collect takes each row's own-bin sums of the block and adds them to the totals.
+func (t *stripe) collect() {
+	for c := range t.classes {
+		own := t.own[c*t.rows+t.first:][:t.count]
+		mask := t.maskOf[c]
+		for l, place := range own {
+			var r, s, q float32
+			switch {
+			case place == dominant:
+				r = t.firstOrder[c*lanes+l]
+				s = t.firstOrder[(t.classes+mask)*lanes+l]
+				q = t.secondOrder[mask*lanes+l]
+			case place >= 0:
+				at := int(3*place)*lanes + l
+				r, s, q = t.slot[at], t.slot[at+lanes], t.slot[at+2*lanes]
+			}
+			at := c*lanes + l
+			t.block.r[at], t.block.s[at] = r, s
+			t.total.r[at] += float64(r)
+			t.total.s[at] += float64(s)
+			t.total.q[at] += float64(q)
+		}
+	}
+}
+
+// each takes all stripes through all blocks, each goroutine with observers of its
+// own, which newObservers makes and which see disjoint rows.
+func (n *neighbours) each(ctx context.Context, progress *progress, newObservers func() []observer) error {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n.rows+lanes-1)/lanes) {
+		t := n.newStripe(newObservers())
+		wait.Go(func() {
+			for {
+				first := int(next.Add(lanes)) - lanes
+				if first >= n.rows || ctx.Err() != nil {
+					return
+				}
+				t.run(first)
+				progress.add(t.count)
+			}
+		})
+	}
+	wait.Wait()
+	return ctx.Err()
+}
+
+// progress counts the rows that have met all others.
+type progress struct {
+	lock        sync.Mutex
+	done, total int
+	report      func(done, total int)
+}
+
+func (p *progress) add(rows int) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.done += rows
+	if p.report != nil {
+		p.report(p.done, p.total)
+	}
+}
+
+// evenBlocks are blocks of at most blockRows of n rows.
+func evenBlocks(n int) (blocks []int) {
+	for j := 0; j < n; j += blockRows {
+		blocks = append(blocks, j)
+	}
+	return append(blocks, n)
+}

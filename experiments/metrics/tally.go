@@ -1,0 +1,77 @@
+package metrics
+
+import (
+	"math"
+	"sync"
+)
+
+// fixedPoint turns a residual of at most 1 into an integer, so that sums over rows
+// are exact and have the same bits in any order: 2⁻⁴⁰ is 1e-12, and 2⁶³⁻⁴⁰ = 8·10⁶ rows fit.
+const fixedPoint = 1 << 40
+
+// tally gathers local residuals of several variants of a sample (resampled rows,
+// redrawn labels) into their LCE and MLCE.
+type tally struct {
+	variants, classes int
+	lock              sync.Mutex
+	sum, weight       []int64   // variants×C: Σ w |r_ic| in fixed point, Σ w
+	most              []float64 // variants×C: max |r_ic|
+	mostNorm          []float64 // variants: max_i Σ_c |r_ic|
+}
+
+func newTally(variants, classes int) *tally {
+	size := variants * classes
+	return &tally{
+		variants: variants, classes: classes,
+		sum: make([]int64, size), weight: make([]int64, size),
+		most: make([]float64, size), mostNorm: make([]float64, variants),
+	}
+}
+
+// add counts |r| of class c, of a row of integer weight w > 0.
+func (t *tally) add(variant, c int, r float64, w int64) {
+	at := variant*t.classes + c
+	t.sum[at] += w * int64(math.Round(r*fixedPoint))
+	t.weight[at] += w
+	t.most[at] = max(t.most[at], r)
+}
+
+// addNorm counts Σ_c |r_ic| of a row.
+func (t *tally) addNorm(variant int, norm float64) {
+	t.mostNorm[variant] = max(t.mostNorm[variant], norm)
+}
+
+// merge adds the counts of u, in any order of calls.
+func (t *tally) merge(u *tally) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	for i := range t.sum {
+		t.sum[i] += u.sum[i]
+		t.weight[i] += u.weight[i]
+		t.most[i] = max(t.most[i], u.most[i])
+	}
+	for v := range t.mostNorm {
+		t.mostNorm[v] = max(t.mostNorm[v], u.mostNorm[v])
+	}
+}
+
+// values of a variant under class weights w_c of sum 1; see [binned.summarize].
+func (t *tally) values(variant int, w []float64, p Protocol) (lce, mlce float64) {
+	var measured float64
+	for c, w := range w {
+		at := variant*t.classes + c
+		if t.weight[at] == 0 {
+			continue
+		}
+		lce += w * float64(t.sum[at]) / fixedPoint / float64(t.weight[at])
+		mlce += w * t.most[at]
+		measured += w
+	}
+	if measured == 0 {
+		return math.NaN(), math.NaN()
+	}
+	if p == Formula {
+		return lce / measured, t.mostNorm[variant]
+	}
+	return lce / measured, mlce / measured
+}
