@@ -8,11 +8,8 @@ import (
 	"calibra/experiments/metrics/internal/tile"
 )
 
-// Interval is a range of values.
+// Interval is a 95 % range of values.
 type Interval struct{ Low, High float64 }
-
-// confidence is the coverage of every interval.
-const confidence = 0.95
 
 // around is the interval of a statistic's value at this sample size, from its
 // bootstrap replicates: their quantiles, moved so that their mean falls on the value.

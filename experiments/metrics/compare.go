@@ -1,0 +1,76 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Comparison is the paired difference of two methods on the same rows.
+type Comparison struct {
+	Difference float64  // mean of a − b: negative where a is better in an error
+	Interval   Interval // 95 % bootstrap interval of the difference
+	PValue     float64  // two-sided, of no difference
+}
+
+// comparisonReplicates resolves p-values that a correction for twenty methods leaves meaningful.
+const comparisonReplicates = 2000
+
+// Compare tests whether two methods differ, by a paired bootstrap over the rows on
+// which both were measured. a and b hold one score per row, such as
+// [Measurement.NLL] or [Local.LCE]. The p-value is the share of replicates whose
+// difference lies as far from the observed one as that does from 0.
+func Compare(a, b []float64, rng *rand.Rand) (*Comparison, error) {
+	if len(a) != len(b) || len(a) == 0 {
+		return nil, fmt.Errorf("metrics: compare: %d scores with %d: give both methods' scores of the same rows", len(a), len(b))
+	}
+	difference := make([]float64, len(a))
+	for i := range a {
+		difference[i] = a[i] - b[i]
+		if math.IsNaN(difference[i]) || math.IsInf(difference[i], 0) {
+			return nil, fmt.Errorf("metrics: compare: row %d: the scores %v and %v have no difference", i, a[i], b[i])
+		}
+	}
+	c := &Comparison{Difference: mean(difference)}
+	replicates := make([]float64, comparisonReplicates)
+	as := 1
+	for k := range replicates {
+		var sum float64
+		for range difference {
+			sum += difference[rng.IntN(len(difference))]
+		}
+		replicates[k] = sum / float64(len(difference))
+		if math.Abs(replicates[k]-c.Difference) >= math.Abs(c.Difference) {
+			as++
+		}
+	}
+	edges := quantileEdges(replicates, 40) // steps of 2.5 %
+	c.Interval = Interval{edges[1], edges[39]}
+	c.PValue = float64(as) / (comparisonReplicates + 1)
+	return c, nil
+}
+
+// Holm corrects the p-values of several comparisons so that, whichever of the
+// hypotheses hold, the chance of rejecting any of these at level α stays below α
+// (Holm 1979): the k-th smallest of m is multiplied by m − k + 1, and none may fall
+// below a smaller one's.
+func Holm(p []float64) []float64 {
+	order := firstToLast(len(p))
+	slices.SortStableFunc(order, func(i, j int) int {
+		switch {
+		case p[i] < p[j]:
+			return -1
+		case p[i] > p[j]:
+			return 1
+		}
+		return 0
+	})
+	corrected := make([]float64, len(p))
+	least := 0.0
+	for k, i := range order {
+		least = max(least, min(1, p[i]*float64(len(p)-k)))
+		corrected[i] = least
+	}
+	return corrected
+}

@@ -1,0 +1,92 @@
+package metrics
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Of two methods alike in expectation, a p-value is uniform.
+func TestCompareOfEquals(t *testing.T) {
+	const repetitions = 100
+	var p []float64
+	for k := range repetitions {
+		rng := rand.New(rand.NewPCG(1, uint64(k)))
+		a, b := make([]float64, 100), make([]float64, 100)
+		for i := range a {
+			row := rng.NormFloat64()
+			a[i], b[i] = row+.3*rng.NormFloat64(), row+.3*rng.NormFloat64()
+		}
+		c, err := Compare(a, b, rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = append(p, c.PValue)
+	}
+	if p := kolmogorov(p, comparisonReplicates+1); p < 0.01 {
+		t.Errorf("p-values are not uniform: Kolmogorov–Smirnov p = %.4f", p)
+	}
+}
+
+func TestCompareSeesADifference(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	a, b := make([]float64, 400), make([]float64, 400)
+	for i := range a {
+		row := rng.NormFloat64()
+		a[i], b[i] = row, row+.1+.2*rng.NormFloat64()
+	}
+	c, err := Compare(a, b, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the rows' own spread of 1 cancels: standard error .2/√400
+	if c.PValue > .001 || math.Abs(c.Difference+.1) > .04 || !near(c.Interval.High-c.Interval.Low, 2*1.96*.01, .15) {
+		t.Errorf("%+v", c)
+	}
+	if same, err := Compare(a, a, rng); err != nil || same.PValue != 1 || same.Difference != 0 {
+		t.Errorf("a method with itself: %+v, %v", same, err)
+	}
+	if _, err := Compare(a, b[1:], rng); err == nil {
+		t.Error("scores of other rows were compared")
+	}
+}
+
+func TestHolm(t *testing.T) {
+	// Holm 1979 by hand: .01·4, .02·3, max(.03·2, before), 1·.5
+	got := Holm([]float64{.5, .01, .03, .02})
+	for i, want := range []float64{.5, .04, .06, .06} {
+		if !near(got[i], want, 1e-12) {
+			t.Errorf("corrected %v", got)
+			break
+		}
+	}
+	if got := Holm([]float64{.9, .8}); got[0] != 1 || got[1] != 1 {
+		t.Errorf("corrected %v, want 1 and 1", got)
+	}
+}
+
+func TestSpreads(t *testing.T) {
+	for _, test := range []struct {
+		metric Metric
+		values []float64
+		want   string
+	}{
+		{LCE, []float64{.0046, .0053, .0060}, ".0053±.0007"},
+		{NLL, []float64{.9403, .9461}, ".943±.004"},
+		{NLL, []float64{1.1751}, "1.175±.000"},
+		{NLL, []float64{10.25}, "10.250±0.000"},
+		{LCE, []float64{math.NaN()}, "–"},
+	} {
+		if got := NewSpread(test.values).Format(test.metric); got != test.want {
+			t.Errorf("%v of %v is printed %q, want %q", test.metric, test.values, got, test.want)
+		}
+	}
+	column := []Spread{{Mean: .00531}, {Mean: .00534}, {Mean: math.NaN()}, {Mean: .0101}, {Mean: .0243}}
+	if got, want := Marks(LCE, column), []Mark{Best, Best, Unmarked, Second, Unmarked}; !slices.Equal(got, want) {
+		t.Errorf("marks %v, want %v", got, want)
+	}
+	if got, want := Marks(Accuracy, column), []Mark{Unmarked, Unmarked, Unmarked, Second, Best}; !slices.Equal(got, want) {
+		t.Errorf("marks of accuracy %v, want %v", got, want)
+	}
+}

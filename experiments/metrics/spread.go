@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Spread is a metric over several runs, such as seeds.
+type Spread struct {
+	Mean float64 `json:"mean"`
+	SD   float64 `json:"sd"` // sample standard deviation, 0 of a single run
+}
+
+// NewSpread summarizes one value per run.
+func NewSpread(values []float64) Spread {
+	s := Spread{Mean: mean(values)}
+	if len(values) > 1 {
+		for _, v := range values {
+			s.SD += (v - s.Mean) * (v - s.Mean) / float64(len(values)-1)
+		}
+		s.SD = math.Sqrt(s.SD)
+	}
+	return s
+}
+
+// decimals is how many digits the paper's tables give a metric.
+func (m Metric) decimals() int {
+	switch m {
+	case Accuracy, NLL, Brier:
+		return 3
+	}
+	return 4
+}
+
+// Format writes the spread in the style of the paper's tables, ".0053±.0007".
+func (s Spread) Format(m Metric) string {
+	if math.IsNaN(s.Mean) {
+		return "–"
+	}
+	number := func(x float64) string {
+		text := strconv.FormatFloat(x, 'f', m.decimals(), 64)
+		return strings.Replace(text, "0.", ".", 1)
+	}
+	if s.Mean >= 10 { // "10.2" must not lose its 0
+		number = func(x float64) string { return strconv.FormatFloat(x, 'f', m.decimals(), 64) }
+	}
+	return number(s.Mean) + "±" + number(s.SD)
+}
+
+// Mark is a method's place in a column of a table.
+type Mark int
+
+const (
+	Unmarked Mark = iota
+	Best          // bold
+	Second        // underlined
+)
+
+// Marks tells the best and second of a column, one spread per method, by their
+// means as printed: equal ones share a mark, and methods without a value get none.
+func Marks(m Metric, column []Spread) []Mark {
+	scale := math.Pow10(m.decimals())
+	printed := func(s Spread) float64 {
+		x := math.Round(s.Mean * scale)
+		if m.HigherIsBetter() {
+			return -x
+		}
+		return x
+	}
+	var places []float64
+	for _, s := range column {
+		if !math.IsNaN(s.Mean) {
+			places = append(places, printed(s))
+		}
+	}
+	slices.Sort(places)
+	places = slices.Compact(places)
+	marks := make([]Mark, len(column))
+	for i, s := range column {
+		switch {
+		case math.IsNaN(s.Mean):
+		case printed(s) == places[0]:
+			marks[i] = Best
+		case printed(s) == places[1]:
+			marks[i] = Second
+		}
+	}
+	return marks
+}
