@@ -1,0 +1,139 @@
+// Package blas decides who multiplies matrices, for gonum, Gorgonia and tensor
+// alike. Importing it is enough: at start-up it reads CALIBRA_BLAS and sets
+// blas32.Use, blas64.Use and gorgonia.Use, which sets tensor's.
+//
+//	CALIBRA_BLAS     who multiplies
+//	(unset)          calibra where package simd has vector kernels, else system, else gonum
+//	calibra          the kernels of package simd
+//	system           the first of OpenBLAS, MKL or Accelerate that is found
+//	openblas mkl accelerate
+//	gonum            gonum's own, in Go
+//	PATH             this shared library; anything with a slash or a dot is a path
+//
+// # Why the system's BLAS is not the default
+//
+// Measured on two cores of a Xeon with AVX-512, OpenBLAS 0.3.21 and the kernels of
+// package simd differ little on the products of this repository, and simd's need
+// nothing installed, allocate nothing and start no threads (see the benchmark of
+// this package). So a system BLAS is looked for by default only where simd would run
+// in plain Go, and otherwise on request.
+//
+// # Same bytes on any number of threads
+//
+// OpenBLAS cuts a product by the number of its threads, and on deep sums the cut shows
+// in the last bits (seen with 0.3.21 on 128×10000 by 10000×64, on one thread and two).
+// Here a system BLAS always runs on one thread, called side by side on blocks
+// whose sizes depend on the shape of the product alone. SetThreads, and GOMAXPROCS,
+// bound the blocks in flight; there is no second pool of threads to oversubscribe.
+package blas
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/blas/gonum"
+	"gorgonia.org/gorgonia"
+
+	"calibra/graph/simd"
+)
+
+// Variable is the environment variable that chooses the implementation.
+const Variable = "CALIBRA_BLAS"
+
+// Info says who multiplies matrices.
+type Info struct {
+	Name    string // calibra, openblas, mkl, accelerate, system (a library of unknown make) or gonum
+	Version string // what the library says of itself; the instruction set for calibra
+	Path    string // the shared library, empty for calibra and gonum
+	Threads int    // blocks of one product that may run at the same time
+	Problem error  // why CALIBRA_BLAS was not followed at start-up, or nil
+}
+
+var (
+	mu      sync.Mutex
+	current choice
+	problem error
+)
+
+// choice is an implementation and what Info says of it.
+type choice struct {
+	gorgonia.BLAS
+	name, version, path string
+}
+
+func init() {
+	c, err := choose(os.Getenv(Variable))
+	if err != nil {
+		problem = fmt.Errorf("blas: %s: %w", Variable, err)
+		c = native()
+	}
+	use(c)
+}
+
+// Select changes the implementation to name, one of the values of CALIBRA_BLAS. On
+// an error everything stays as it was. It must not be called while products run.
+func Select(name string) error {
+	c, err := choose(name)
+	if err != nil {
+		return fmt.Errorf("blas: select: %w", err)
+	}
+	use(c)
+	return nil
+}
+
+// Describe says who multiplies now.
+func Describe() Info {
+	mu.Lock()
+	defer mu.Unlock()
+	return Info{Name: current.name, Version: current.version, Path: current.path, Threads: simd.Threads(), Problem: problem}
+}
+
+// SetThreads bounds the threads that one product may use, here and in package simd;
+// 0 stands for GOMAXPROCS. Cells of a study that run side by side set 1.
+func SetThreads(n int) { simd.SetThreads(n) }
+
+func use(c choice) {
+	mu.Lock()
+	defer mu.Unlock()
+	current = c
+	blas32.Use(c.BLAS)
+	blas64.Use(c.BLAS)
+	gorgonia.Use(c.BLAS)
+}
+
+func choose(name string) (choice, error) {
+	switch {
+	case name == "":
+		if simd.InstructionSet() != "go" {
+			return native(), nil
+		}
+		if c, err := find(everyLibrary()); err == nil {
+			return c, nil
+		}
+		return plain(), nil
+	case name == "calibra":
+		return native(), nil
+	case name == "gonum":
+		return plain(), nil
+	case name == "system":
+		return find(everyLibrary())
+	case strings.ContainsAny(name, `/\.`):
+		return open(library{make: "system", path: name})
+	}
+	var candidates []library
+	for _, l := range everyLibrary() {
+		if l.make == name {
+			candidates = append(candidates, l)
+		}
+	}
+	if candidates == nil {
+		return choice{}, fmt.Errorf("%q is none of calibra, system, openblas, mkl, accelerate, gonum or a path", name)
+	}
+	return find(candidates)
+}
+
+func plain() choice { return choice{BLAS: gonum.Implementation{}, name: "gonum"} }

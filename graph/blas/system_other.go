@@ -1,0 +1,12 @@
+//go:build !((linux || darwin) && (amd64 || arm64) && !android)
+
+package blas
+
+import (
+	"fmt"
+	"runtime"
+)
+
+func open(l library) (choice, error) {
+	return choice{}, fmt.Errorf("cannot open %s: shared libraries are not supported on %s/%s", l.path, runtime.GOOS, runtime.GOARCH)
+}
