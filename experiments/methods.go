@@ -17,13 +17,17 @@ type Options struct {
 	// Observe gives an observer for each stage of a fit that runs in epochs; nil
 	// for none.
 	Observe func(stage string) func(optim.Epoch)
+	// Epochs fixes how long a stage trains; a stage not named trains as long as its
+	// validation loss asks for, 100 epochs at most.
+	Epochs map[string]int
 }
 
 func (o Options) optim(stage string) optim.Settings {
-	if o.Observe == nil {
-		return optim.Settings{}
+	s := optim.Settings{Epochs: o.Epochs[stage]}
+	if o.Observe != nil {
+		s.Observe = o.Observe(stage)
 	}
-	return optim.Settings{Observe: o.Observe(stage)}
+	return s
 }
 
 func (o Options) divide() *layers.Divide {
@@ -44,25 +48,27 @@ type Method struct {
 	// Divides tells whether it cuts the features into slots, and so minds Slots,
 	// Codewords and EMA.
 	Divides bool
+	// StopsEarly tells whether it needs validation rows to know when to stop.
+	StopsEarly bool
 }
 
 // Methods lists all methods, the paper's first.
 var Methods = []Method{
 	{"vq", "the paper's calibrator: quantized head, then a bilinear Dirichlet map for each region", func(o Options) layers.Stateful {
 		return layers.Train(o.divide(), layers.Bilinear{}, o.optim("calibrate"))
-	}, []string{"features"}, true},
+	}, []string{"features"}, true, true},
 	{"vq-nc", "the quantized head alone, not calibrated", func(o Options) layers.Stateful {
 		return layers.Train(o.divide(), layers.Identity{}, optim.Settings{})
-	}, []string{"features"}, true},
+	}, []string{"features"}, true, true},
 	{"vq-dc", "the quantized head with one global Dirichlet map", func(o Options) layers.Stateful {
 		return layers.Train(o.divide(), layers.Dirichlet{}, o.optim("calibrate"))
-	}, []string{"features"}, true},
+	}, []string{"features"}, true, true},
 	{"nc", "not calibrated: the classifier as it is", func(Options) layers.Stateful {
 		return layers.Train(&layers.Original{}, layers.Identity{}, optim.Settings{})
-	}, []string{"logits"}, false},
+	}, []string{"logits"}, false, false},
 	{"ts", "temperature scaling: one number for all logits", func(Options) layers.Stateful {
 		return &layers.Temperature{}
-	}, []string{"logits"}, false},
+	}, []string{"logits"}, false, false},
 }
 
 // MethodByName finds a method; an unknown name is a *data.InputError that lists

@@ -70,8 +70,14 @@ func (s Spec) Fit(ctx context.Context, src *data.Source, observe func(stage stri
 	if r.Source, err = src.Split(s.Split, rng); err != nil {
 		return nil, err
 	}
-	r.Model = method.New(Options{Slots: s.Slots, Codewords: s.Codewords, EMA: s.EMA, Observe: observe})
+	options := Options{Slots: s.Slots, Codewords: s.Codewords, EMA: s.EMA, Observe: observe}
 	start := time.Now()
+	if method.StopsEarly && r.Source.Val == nil {
+		if options.Epochs, err = s.epochs(ctx, method, options, r.Source.Cal, rng); err != nil {
+			return nil, err
+		}
+	}
+	r.Model = method.New(options)
 	err = r.Model.Fit(ctx, r.Source.Cal, r.Source.Val, rng)
 	r.Fit = time.Since(start)
 	if err != nil {
@@ -89,6 +95,23 @@ func (s Spec) Fit(ctx context.Context, src *data.Source, observe func(stage stri
 		}
 	}
 	return r, nil
+}
+
+// epochs finds how long each stage should train when all calibration rows are to be
+// fitted: a first fit on nine tenths of them stops early on the last.
+func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *data.Set, rng *rand.Rand) (map[string]int, error) {
+	parts := data.Stratify(cal.Labels, []float64{0.9, 0.1}, rng)
+	probe := method.New(options)
+	if err := probe.Fit(ctx, cal.Rows(parts[0]), cal.Rows(parts[1]), rng); err != nil {
+		return nil, fmt.Errorf("find the number of epochs of %s: %w", s.Method, err)
+	}
+	epochs := map[string]int{}
+	if p, ok := probe.(interface{ Stages() []layers.Stage }); ok {
+		for _, stage := range p.Stages() {
+			epochs[stage.Name] = stage.Result.Best
+		}
+	}
+	return epochs, nil
 }
 
 // judge measures the model on the test rows, in the shared embedding and in its

@@ -29,9 +29,10 @@ func (fitCmd) Help() string {
   calibra fit --in features.npz --method vq --out runs/vq
   calibra fit --in features.npz --method ts --split none --out runs/ts
 
-A file with val_* rows is validated on them, whatever the split. With --split none
-a method trains on all calibration rows and for all its epochs. Ctrl-C keeps what
-was learned so far as model.safetensors.`
+A file with val_* rows is validated on them under paper and tables. With --split none
+all calibration rows are fitted; a method that stops early first finds its number of
+epochs on nine tenths of them, validated on the last. Ctrl-C keeps what was learned
+so far as model.safetensors.`
 }
 
 func (c *fitCmd) Run(ctx context.Context) error {
