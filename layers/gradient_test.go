@@ -1,0 +1,186 @@
+package layers
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/graph"
+	"calibra/graph/graphtest"
+	"calibra/graph/op"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// maps has every Map of this package, in each of its variants.
+var maps = map[string][]Map{
+	"Bilinear": {
+		Bilinear{},
+		Bilinear{Scale: LearnedScale{}},
+		Bilinear{Prior: CountPrior{}},
+		Bilinear{Scale: LearnedScale{}, Prior: UniformPrior{}},
+	},
+	"Dirichlet": {Dirichlet{}},
+	"Identity":  {Identity{}},
+}
+
+// region is a small random view: 6 rows, 3 classes, 4 slots, 5 codewords.
+func region(seed uint64) (*View, []int, Sizes) {
+	rng := newRand(seed)
+	s := Sizes{Classes: 3, Slots: 4, Codewords: 5, Counts: []int{3, 2, 1}}
+	v := &View{LogProbs: logSoftmax(mat.NewDense(6, 3, normals(rng, 18, 0, 2)))}
+	labels := make([]int, 6)
+	for i := range labels {
+		labels[i] = rng.IntN(3)
+	}
+	for range 6 * s.Slots {
+		v.Codes = append(v.Codes, int32(rng.IntN(s.Codewords)))
+	}
+	return v, labels, s
+}
+
+// TestMapGradients checks each map at a random point, away from its start, where
+// gradients by senders and receivers would be alike.
+func TestMapGradients(t *testing.T) {
+	view, labels, sizes := region(1)
+	for name, variants := range maps {
+		for _, m := range variants {
+			w, err := m.Init(sizes, newRand(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(w.Learned()) == 0 {
+				continue // Identity: nothing is learned, nothing to differentiate
+			}
+			rng := newRand(3)
+			for _, weight := range w.Learned() {
+				for i, v := range w.Tensor(weight).Float64s() {
+					w.Tensor(weight).Float64s()[i] = v + 0.3*rng.NormFloat64()
+				}
+			}
+			t.Run(name, func(t *testing.T) {
+				tab, y := view.tables(tensor.Float64, sizes), graph.Labels(labels)
+				graphtest.Gradient(t, w, len(labels), func(b *graph.Builder) *gorgonia.Node {
+					return meanNLL(b, m.LogProbs(b, tab.batch(b)), y)
+				})
+			})
+		}
+	}
+}
+
+// TestEveryMapIsChecked reads the package's source: each type with a LogProbs method
+// must have a row in maps.
+func TestEveryMapIsChecked(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Name.Name != "LogProbs" || f.Recv == nil {
+				continue
+			}
+			found++
+			receiver := f.Recv.List[0].Type
+			if star, ok := receiver.(*ast.StarExpr); ok {
+				receiver = star.X
+			}
+			if name := receiver.(*ast.Ident).Name; len(maps[name]) == 0 {
+				t.Errorf("map %s has no row in maps", name)
+			}
+		}
+	}
+	if found != len(maps) {
+		t.Errorf("the package has %d maps, the table %d", found, len(maps))
+	}
+}
+
+// TestMassFormEqualsGatherForm holds A(V) = Σ_k n_k a_k b_kᵀ to Σ_i σ_i² a_s(i) b_s(i)ᵀ
+// summed slot by slot, and the fused scores to the same formula in Gorgonia's terms.
+func TestMassFormEqualsGatherForm(t *testing.T) {
+	view, _, sizes := region(4)
+	m := Bilinear{Scale: LearnedScale{}}
+	w, err := m.Init(sizes, newRand(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := newRand(6)
+	for _, name := range w.Names() {
+		for i := range w.Tensor(name).Float64s() {
+			w.Tensor(name).Float64s()[i] = rng.NormFloat64()
+		}
+	}
+	tab := view.tables(tensor.Float64, sizes)
+	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
+		in := tab.batch(b)
+		a := b.Apply(op.Gather(), b.Weight("bilinear/receiver"), in.Codes)
+		s := b.Apply(op.Gather(), b.Weight("bilinear/sender"), in.Codes)
+		return gorgonia.Nodes{m.Form(b, in), a, s}
+	})
+	out, err := f.Of(graph.Rows(0, tab.rows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	form, a, s := graph.Float64s(out[0]), graph.Float64s(out[1]), graph.Float64s(out[2])
+	scale, c, slots := w.Float64s("bilinear/scale"), sizes.Classes, sizes.Slots
+	want := make([]float64, len(form))
+	for b := range tab.rows {
+		for i := range slots {
+			for p := range c {
+				for q := range c {
+					want[(b*c+p)*c+q] += scale[i] * a[(b*slots+i)*c+p] * s[(b*slots+i)*c+q]
+				}
+			}
+		}
+	}
+	near(t, "A(V)", form, want, 1e-12) // four products of order 1
+}
+
+// TestFusedScoresEqualTheSpecification writes the scores with one op per term.
+func TestFusedScoresEqualTheSpecification(t *testing.T) {
+	view, _, sizes := region(7)
+	m := Bilinear{Prior: UniformPrior{}}
+	w, err := m.Init(sizes, newRand(8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab := view.tables(tensor.Float64, sizes)
+	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
+		in := tab.batch(b)
+		alpha := b.Apply(op.Softplus(2), m.Form(b, in))
+		return gorgonia.Nodes{m.Scores(b, in), alpha, b.Apply(op.Lgamma(2), alpha), in.LogProbs}
+	})
+	out, err := f.Of(graph.Rows(0, tab.rows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, alpha, lg, logp := graph.Float64s(out[0]), graph.Float64s(out[1]), graph.Float64s(out[2]), graph.Float64s(out[3])
+	c := sizes.Classes
+	var want []float64
+	for b := range tab.rows {
+		for j := range c {
+			var sum, score float64
+			for i := range c {
+				at := (b*c+i)*c + j
+				sum += alpha[at]
+				score += (alpha[at]-1)*logp[b*c+i] - lg[at]
+			}
+			want = append(want, score+logp[b*c+j]+lgamma(sum)+w.Float64s("bilinear/prior")[j])
+		}
+	}
+	near(t, "scores", scores, want, 1e-7) // the specification leaves out ε = 1e-8, C times
+}

@@ -1,0 +1,230 @@
+package layers
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+func lgamma(x float64) float64 {
+	l, _ := math.Lgamma(x)
+	return l
+}
+
+// blobs are n rows of three Gaussian classes in 8 dimensions, with the logits of a
+// classifier that is right about their places and twice too sure.
+func blobs(n int, seed uint64) *data.Set {
+	rng := newRand(seed)
+	s := &data.Set{Features: mat.NewDense(n, 8, nil), Logits: mat.NewDense(n, 3, nil), Labels: make([]int, n)}
+	for i := range n {
+		y := rng.IntN(3)
+		s.Labels[i] = y
+		for j := range 8 {
+			x := rng.NormFloat64()
+			if j%3 == y {
+				x += 1.5
+			}
+			s.Features.Set(i, j, x)
+			s.Logits.Set(i, j%3, s.Logits.At(i, j%3)+3*x)
+		}
+	}
+	return s
+}
+
+// calibrators are the calibrators of this package, quick to fit.
+func calibrators() map[string]Stateful {
+	short := optim.Settings{Epochs: 4}
+	divide := func() *Divide {
+		return &Divide{Slots: 4, Codebook: Codebook{Codewords: 8}, Optim: short}
+	}
+	return map[string]Stateful{
+		"vq":    Train(divide(), Bilinear{}, short),
+		"vq-dc": Train(divide(), Dirichlet{}, short),
+		"vq-nc": Train(divide(), Identity{}, short),
+		"nc":    Train(&Original{}, Identity{}, short),
+		"ts":    &Temperature{},
+	}
+}
+
+func TestCalibratorLaws(t *testing.T) {
+	cal, val, test := blobs(400, 1), blobs(100, 2), blobs(300, 3)
+	for name, c := range calibrators() {
+		t.Run(name, func(t *testing.T) {
+			if _, err := c.Predict(test); err == nil {
+				t.Error("it predicts before it is fitted")
+			}
+			if err := c.Fit(t.Context(), cal, val, newRand(4)); err != nil {
+				t.Fatal(err)
+			}
+			p, err := c.Predict(test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range test.Len() {
+				var sum float64
+				for _, l := range p.LogProbs.RawRowView(i) {
+					sum += math.Exp(l)
+				}
+				if math.Abs(sum-1) > 1e-12 { // normalized in float64
+					t.Fatalf("row %d sums to %v", i, sum)
+				}
+			}
+			saved := filepath.Join(t.TempDir(), "model.safetensors")
+			if err := WriteModel(saved, name, c); err != nil {
+				t.Fatal(err)
+			}
+			file, err := ReadModel(saved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := calibrators()[name]
+			if err := file.Restore(again); err != nil {
+				t.Fatal(err)
+			}
+			q, err := again.Predict(test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !mat.Equal(p.LogProbs, q.LogProbs) {
+				t.Error("the restored model predicts something else")
+			}
+			if err := again.Restore(State{file.State.Config, graph.NewWeights(tensor.Float32)}); err == nil && name != "nc" {
+				t.Error("a state without weights is accepted")
+			}
+			narrow := &data.Set{Features: mat.NewDense(1, 5, nil), Logits: mat.NewDense(1, 2, nil)}
+			if _, err := c.Predict(narrow); err == nil {
+				t.Error("rows of another width are accepted")
+			}
+		})
+	}
+}
+
+func TestTemperatureUndoesATemperature(t *testing.T) {
+	cal := blobs(3000, 5)
+	var m Temperature
+	if err := m.Fit(t.Context(), cal, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	before := m.T()
+	if !m.Result.Converged || m.Result.GradientNorm > 1e-8 {
+		t.Errorf("the fit ended with %+v", m.Result)
+	}
+	cal.Logits.Scale(2.5, cal.Logits)
+	if err := m.Fit(t.Context(), cal, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r := m.T() / before; math.Abs(r-2.5) > 1e-6 { // the derivative is zero to 1e-8
+		t.Errorf("logits 2.5 times as large have %v times the temperature", r)
+	}
+	// Labels that the logits always get right have no finite best temperature.
+	for i := range cal.Len() {
+		for j := range 3 {
+			cal.Logits.Set(i, j, 0)
+		}
+		cal.Logits.Set(i, cal.Labels[i], 1)
+	}
+	if err := m.Fit(t.Context(), cal, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(m.Result.Ended, "bound") || m.T() > 0.01 {
+		t.Errorf("T = %v, ended because %s", m.T(), m.Result.Ended)
+	}
+}
+
+func TestIdentityIsTheSoftmax(t *testing.T) {
+	x := blobs(50, 6)
+	c := Train(&Original{}, Identity{}, optim.Settings{})
+	if err := c.Fit(t.Context(), x, nil, newRand(1)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.Predict(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The clamp at 1e-8 moves a probability by at most 2e-8; float32 keeps 1e-7 of
+	// log-probabilities down to −18.
+	var diff, probs, want mat.Dense
+	exp := func(_, _ int, v float64) float64 { return math.Exp(v) }
+	probs.Apply(exp, p.LogProbs)
+	want.Apply(exp, logSoftmax(x.Logits))
+	diff.Sub(&probs, &want)
+	if d := math.Max(mat.Max(&diff), -mat.Min(&diff)); d > 1e-6 {
+		t.Errorf("probabilities differ from the softmax by %v", d)
+	}
+}
+
+func TestSettingsThatDoNotFitTheData(t *testing.T) {
+	cal := blobs(20, 7)
+	for want, d := range map[string]*Divide{
+		"3 slots do not divide 8 features":   {Slots: 3, Codebook: Codebook{Codewords: 4}},
+		"20 calibration rows are fewer than": {Slots: 4, Codebook: Codebook{Codewords: 21}},
+		"a codebook of -1 codewords is":      {Slots: 4, Codebook: Codebook{Codewords: -1}},
+	} {
+		err := d.Fit(t.Context(), cal, nil, newRand(1))
+		var setting *SettingError
+		if !errors.As(err, &setting) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v is no SettingError saying %q", err, want)
+		}
+	}
+	if _, err := (Bilinear{}).Init(Sizes{Classes: 3}, newRand(1)); err == nil {
+		t.Error("the bilinear map starts without regions")
+	}
+}
+
+func TestInterruptedFitKeepsAModel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	d := &Divide{Slots: 4, Codebook: Codebook{Codewords: 8}, Optim: optim.Settings{Observe: func(e optim.Epoch) {
+		if e.Number == 2 {
+			cancel()
+		}
+	}}}
+	c := Train(d, Bilinear{}, optim.Settings{})
+	err := c.Fit(ctx, blobs(300, 8), blobs(50, 9), newRand(1))
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "divide") {
+		t.Fatalf("the interruption is reported as %v", err)
+	}
+	if _, err := c.Predict(blobs(10, 10)); err != nil {
+		t.Errorf("what was learned cannot be used: %v", err)
+	}
+}
+
+// TestWarmStartKeepsUnusedCodewords: a codeword that no slot is assigned to stays
+// near its place under WarmStart and falls to the origin under ZeroStart.
+func TestWarmStartKeepsUnusedCodewords(t *testing.T) {
+	for _, c := range []struct {
+		start EMAStart
+		want  float64
+	}{{WarmStart{}, 100}, {ZeroStart{}, 0}} {
+		book := Codebook{Codewords: 2, Start: c.start}.withDefaults()
+		w := graph.NewWeights(tensor.Float64)
+		book.add(w, []float64{0, 100}, 1)
+		z := graph.Tensor(tensor.Float64, []float64{1, 2, 3}, 3, 1)
+		b := graph.NewBuilder(w, 3)
+		features := b.Take("features", z)
+		book.Update(b, features, book.Assign(b, features))
+		copy(b.RowNumbers(), graph.Rows(0, 3))
+		p, err := b.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Float64s("codebook/codewords")[1]; math.Abs(got-c.want) > 1e-5 { // 100·0.99/(0.99+ε)
+			t.Errorf("%T: the unused codeword is at %v, not %v", c.start, got, c.want)
+		}
+	}
+}
