@@ -19,6 +19,7 @@ type cli struct {
 	Quickstart quickstartCmd `cmd:"" help:"Calibrate a small classifier end to end on embedded data."`
 	Fit        fitCmd        `cmd:"" help:"Fit a calibrator to the outputs of a frozen classifier."`
 	Apply      applyCmd      `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
+	Evaluate   evaluateCmd   `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`
 	Methods    methodsCmd    `cmd:"" help:"List the methods that fit knows."`
 	Info       infoCmd       `cmd:"" help:"Say what this build runs on."`
 }

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/data"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// predictions writes 300 rows of three classes, all predicted (.5, .3, .2), whose
+// labels are of these shares.
+func predictions(t *testing.T, arrays ...data.Array) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 1))
+	probs, embedding, labels := mat.NewDense(300, 3, nil), mat.NewDense(300, 2, nil), make([]int, 300)
+	for i := range 300 {
+		probs.SetRow(i, []float64{.5, .3, .2})
+		embedding.SetRow(i, []float64{10 * rng.NormFloat64(), 10 * rng.NormFloat64()})
+		switch {
+		case i%10 >= 8:
+			labels[i] = 2
+		case i%10 >= 5:
+			labels[i] = 1
+		}
+	}
+	if arrays == nil {
+		arrays = []data.Array{{Name: "probs", Value: probs}, {Name: "labels", Value: labels}, {Name: "embedding", Value: embedding}}
+	} else {
+		arrays = append(arrays, data.Array{Name: "probs", Value: probs})
+	}
+	path := filepath.Join(t.TempDir(), "predictions.npz")
+	if err := data.WriteNPZ(path, arrays...); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// output runs the command and returns its exit code and what it wrote to stdout.
+func output(t *testing.T, args ...string) (code int, stdout string) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := os.Stdout
+	os.Stdout = write
+	text := make(chan string)
+	go func() {
+		all, _ := io.ReadAll(read)
+		text <- string(all)
+	}()
+	code = run(args)
+	os.Stdout = old
+	write.Close()
+	return code, <-text
+}
+
+func TestEvaluateJSON(t *testing.T) {
+	path := predictions(t)
+	code, first := output(t, "evaluate", "--in", path, "--json", "--replicates", "40", "--redraws", "20")
+	if code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	var file struct {
+		Protocol string
+		Metrics  map[string]struct {
+			Value float64
+			CI    [2]float64
+			Noise struct {
+				Mean, SD, P95, Excess float64
+				PValue                float64 `json:"p_value"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(first), &file); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{
+		"accuracy": .5, "nll": -(.5*math.Log(.5) + .3*math.Log(.3) + .2*math.Log(.2)), "brier": .62, "ece": 0, "ece_top": 0, "mce": 0, "ecce": 0,
+	} {
+		if got := file.Metrics[name].Value; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	for _, name := range []string{"lce", "mlce"} {
+		if m := file.Metrics[name]; !(m.Value > 0) || !(m.CI[0] <= m.Value && m.Value <= m.CI[1]) || !(m.Noise.Mean > 0) || m.Noise.PValue > 1 {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	if file.Protocol != "tables" {
+		t.Errorf("protocol %q", file.Protocol)
+	}
+	if _, second := output(t, "evaluate", "--in", path, "--json", "--replicates", "40", "--redraws", "20"); second != first {
+		t.Error("the same seed gave other bytes")
+	}
+	if _, other := output(t, "evaluate", "--in", path, "--json", "--replicates", "40", "--redraws", "20", "--seed", "1"); other == first {
+		t.Error("another seed gave the same bytes")
+	}
+}
+
+func TestEvaluateForReaders(t *testing.T) {
+	code, text := output(t, "evaluate", "--in", predictions(t), "--replicates", "40", "--redraws", "20", "--protocol", "formula")
+	for _, want := range []string{"300 rows, 3 classes, protocol formula", "95 % interval", "noise floor", "MLCE"} {
+		if code != 0 || !strings.Contains(text, want) {
+			t.Errorf("exit code %d, no %q in\n%s", code, want, text)
+		}
+	}
+	labels := make([]int, 300)
+	code, text = output(t, "evaluate", "--in", predictions(t, data.Array{Name: "labels", Value: labels}), "--redraws", "0", "--replicates", "0")
+	if code != 0 || strings.Contains(text, "MLCE  ") || !strings.Contains(text, "LCE, MLCE and the ESS profile need an embedding") {
+		t.Errorf("without an embedding: exit code %d\n%s", code, text)
+	}
+}
+
+func TestEvaluatePlots(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "figures")
+	if code, _ := output(t, "evaluate", "--in", predictions(t), "--replicates", "40", "--redraws", "0", "--plots", dir); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	for _, name := range []string{"reliability-top", "reliability-classes", "ess-profile"} {
+		for _, format := range []string{".svg", ".png"} {
+			if info, err := os.Stat(filepath.Join(dir, name+format)); err != nil || info.Size() < 1000 {
+				t.Errorf("%s%s: %v, %v", name, format, info, err)
+			}
+		}
+	}
+}
+
+func TestEvaluateBadInput(t *testing.T) {
+	bad := mat.NewDense(300, 2, nil)
+	bad.Set(7, 1, math.NaN())
+	labels := make([]int, 300)
+	nan := predictions(t, data.Array{Name: "labels", Value: labels}, data.Array{Name: "embedding", Value: bad})
+	short := predictions(t, data.Array{Name: "labels", Value: labels}, data.Array{Name: "embedding", Value: mat.NewDense(299, 2, nil)})
+	for name, args := range map[string][]string{
+		"no file":        {"--in", filepath.Join(t.TempDir(), "none.npz")},
+		"no labels":      {"--in", predictions(t, data.Array{Name: "other", Value: labels})},
+		"NaN":            {"--in", nan},
+		"other rows":     {"--in", short},
+		"unknown key":    {"--in", predictions(t), "--embedding", "none"},
+		"bandwidth":      {"--in", predictions(t), "--bandwidth", "0"},
+		"bins":           {"--in", predictions(t), "--bins", "0"},
+		"redraws":        {"--in", predictions(t), "--redraws=-1"},
+		"protocol":       {"--in", predictions(t), "--protocol", "other"},
+		"few replicates": {"--in", predictions(t), "--replicates", "3"},
+	} {
+		if code, text := output(t, append([]string{"evaluate"}, args...)...); code != exitUsage || strings.Contains(text, "ECE") {
+			t.Errorf("%s: exit code %d, output %q", name, code, text)
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package report draws what package metrics measures.
+package report
