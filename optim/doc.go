@@ -4,7 +4,9 @@
 //
 // [Minimize] runs a [Rule] (Adam, AdamW, SGD) over shuffled minibatches, stops
 // early on a validation loss and restores the best weights. It sees a [Problem],
-// never a layer or a data set.
+// never a layer or a data set. [LBFGS] and [BFGS] minimize smooth losses over all
+// rows at once, to a gradient that the [Result] states; [FixedLBFGS] is the optimizer
+// behind published temperatures, which stops short; [Bisect] finds one number.
 //
 // All randomness comes from the rng argument: same seed, same bytes.
 package optim

@@ -83,6 +83,25 @@ var samples = map[string][]sample{
 	"fill": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Fill(2), x["x"], b.Apply(op.Sum(2), b.Times(x["x"], x["x"])))
 	}}},
+	"timesRow": {binary(op.TimesRow(), []int{4, 3}, []int{3})},
+	"spread": {{inputs: map[string][]int{"x": {1}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.Spread(4), x["x"])
+	}}},
+	"flooredLog": {unary(op.FlooredLog(2, 0.5), 1)},
+	"elu":        {unary(op.ELU(2), 0)},
+	"dropout": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.Dropout(0.3, 7), x["x"], b.Table("t", graph.Tensor(tensor.Float64, []float64{5}, 1)))
+	}}},
+	"gaussian": {binary(op.Gaussian(0.2), []int{4, 3}, []int{5, 3})},
+	"omitSelf": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.OmitSelf(), x["x"], b.Table("owners", graph.Labels([]int{7, 1, 9, 4})), b.Table("columns", graph.Labels([]int{4, 2, 7})))
+	}}},
+	"shares": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.Shares(), b.Apply(op.Exp(2), x["x"]))
+	}}},
+	"jensenShannon": {{inputs: map[string][]int{"x": {4, 3}, "y": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.JensenShannon(), b.Apply(op.Sigmoid(2), x["x"]), b.Apply(op.Sigmoid(2), x["y"]))
+	}}},
 	"dirichlet": {binary(op.DirichletScores(1), []int{4, 9}, []int{4, 3}), binary(op.DirichletScores(0), []int{4, 9}, []int{4, 3})},
 }
 

@@ -1,0 +1,70 @@
+package op
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Dropout sets each element of X (B×H) to 0 with probability rate and divides the
+// others by 1 − rate (Srivastava et al. 2014). Which, is a hash of the seed, the
+// step number t (1) and the element's place: no state, no clock, the same mask for
+// the value and its gradient. Whoever builds the graph lets t grow from step to
+// step.
+func Dropout(rate float64, seed uint64) Op {
+	if !(rate >= 0 && rate < 1) {
+		panic(fmt.Sprintf("op: a dropout rate of %v is not in [0, 1)", rate))
+	}
+	return Op{dropout{rate, seed}}
+}
+
+type dropout struct {
+	Rate float64
+	Seed uint64
+}
+
+func (dropout) signature() []kind { return []kind{matrix, vector, matrix} }
+
+func (dropout) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if in[1][0] != 1 {
+		return nil, errShapes
+	}
+	return in[0].Clone(), nil
+}
+
+func (o dropout) run(out gorgonia.Value, in []gorgonia.Value) {
+	if isFloat32(out) {
+		dropTo(values[float32](out), values[float32](in[0]), o, uint64(values[float32](in[1])[0]))
+	} else {
+		dropTo(values[float64](out), values[float64](in[0]), o, uint64(values[float64](in[1])[0]))
+	}
+}
+
+func dropTo[F float](out, x []F, o dropout, t uint64) {
+	key, keep := mix(o.Seed+mix(t)), F(1/(1-o.Rate))
+	threshold := uint64(o.Rate * (1 << 53))
+	for i, v := range x {
+		if mix(key+uint64(i))>>11 < threshold {
+			out[i] = 0
+		} else {
+			out[i] = keep * v
+		}
+	}
+}
+
+// mix is the finalizer of SplitMix64 (Steele, Lea and Flood 2014) after one step
+// of its Weyl sequence.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func (dropout) wrt() []bool { return []bool{true, false} }
+
+func (o dropout) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c grads
+	return gorgonia.Nodes{c.apply(Op{o}, g, in[1]), nil}, c.err
+}

@@ -1,0 +1,34 @@
+// Package baselines holds the methods that the paper's calibrator is compared with,
+// one file each, all behind layers.Calibrator.
+//
+//	Isotonic          ir            one-vs-rest isotonic regression (Zadrozny and Elkan 2002)
+//	Platt             ps            one-vs-rest logistic regression on the probabilities (Platt 1999)
+//	Dirichlet         dc            softmax(W log p̂ + b), maximum likelihood (Kull et al. 2019)
+//	DirichletODIR     dc-odir       the same with off-diagonal and intercept penalties
+//	Structured        sm            structured matrix scaling
+//	Vector            vector        softmax(v ⊙ logits + b) (Guo et al. 2017)
+//	Histogram         histogram     one-vs-rest histogram binning (Zadrozny and Elkan 2001)
+//	Beta              beta          one-vs-rest beta calibration (Kull et al. 2017)
+//	LocalTemperature  local-ts      softmax(logits / T(x)) (after Ding et al. 2021)
+//	ProCal            procal        density ratio over confidence and proximity (Xiong et al. 2023)
+//	ProCalBins        procal-bins   a map for each range of proximity (ibid.)
+//	LocalNets         ln            a head trained to agree with its neighbourhood
+//	Kernel            kc            the same network's kernel, trained alone
+//	KCal              kc-original   kernel calibration (Lin et al. 2023)
+//
+// NC, TS and the quantized variants are made of package layers' own parts.
+//
+// # What the maps see
+//
+// ℓ is log p̂, the log-softmax of the logits, in float64. A probability below 1e-38,
+// the least that a float32 softmax can print, counts as that much (logFloor), so
+// logits of −∞ are finite to every method; the maps of p̂ itself see 0 as 0.
+//
+// # How they are fitted
+//
+// The maps with a closed form or a direct algorithm (Isotonic, Histogram, ProCal)
+// are computed. The others are Gorgonia graphs minimized by package optim: the
+// smooth ones over all rows at once by L-BFGS in float64, to a gradient that Result
+// states; the networks by Adam over minibatches in float32. A fit that stopped short
+// says so in its Result.
+package baselines

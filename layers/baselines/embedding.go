@@ -1,0 +1,70 @@
+package baselines
+
+import (
+	"fmt"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// fitEmbedding is the embedding of cal's features: 50 principal components of the
+// standardized features, or as many as there are.
+func fitEmbedding(cal *data.Set) (*data.Embedding, error) {
+	if cal.Features == nil {
+		return nil, fmt.Errorf("the calibration rows have no features; bring them, or choose a method of the logits alone")
+	}
+	return data.FitEmbedding(cal.Features, 0)
+}
+
+// components is how many dimensions fitEmbedding has.
+func components(s layers.Sizes) int {
+	return min(50, s.Features, total(s.Counts))
+}
+
+// blankEmbedding has the shapes of fitEmbedding.
+func blankEmbedding(s layers.Sizes) *data.Embedding {
+	e := &data.Embedding{
+		Scale: &data.Standardizer{Mean: make([]float64, s.Features), SD: make([]float64, s.Features)},
+		Axes:  &mat.Dense{}, Variances: make([]float64, components(s)),
+	}
+	if s.Features > 0 {
+		e.Axes = mat.NewDense(s.Features, components(s), nil)
+	}
+	return e
+}
+
+// addEmbedding adds an embedding as state.
+func addEmbedding(w *graph.Weights, e *data.Embedding) {
+	m, p := len(e.Scale.Mean), len(e.Variances)
+	w.AddState("embedding/mean", e.Scale.Mean, m)
+	w.AddState("embedding/sd", e.Scale.SD, m)
+	w.AddState("embedding/axes", append([]float64(nil), mat.DenseCopyOf(e.Axes).RawMatrix().Data...), m, p)
+	w.AddState("embedding/variances", e.Variances, p)
+}
+
+// embed is the embedding, kept in w, of x's features (N×P).
+func embed(w *graph.Weights, x *data.Set) (*mat.Dense, error) {
+	mean := w.Float64s("embedding/mean")
+	if err := requireFeatures(x, len(mean)); err != nil {
+		return nil, err
+	}
+	e := data.Embedding{
+		Scale: &data.Standardizer{Mean: mean, SD: w.Float64s("embedding/sd")},
+		Axes:  mat.NewDense(len(mean), w.Tensor("embedding/variances").DataSize(), w.Float64s("embedding/axes")),
+	}
+	return e.Apply(x.Features), nil
+}
+
+// requireFeatures refuses rows without the m features a model was fitted on.
+func requireFeatures(x *data.Set, m int) error {
+	if x.Features == nil {
+		return fmt.Errorf("baselines: the rows have no features, which this method needs")
+	}
+	if _, cols := x.Features.Dims(); cols != m {
+		return fmt.Errorf("baselines: the rows have %d features, the model was fitted on %d", cols, m)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package baselines
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// logFloor is the smallest log p̂ that a map sees; see the package documentation.
+var logFloor = math.Log(1e-38)
+
+var errUnfitted = errors.New("baselines: the calibrator is used before it is fitted")
+
+// sizesOf checks that cal can be calibrated on and gives its sizes. M is 0 without
+// features.
+func sizesOf(cal *data.Set) (layers.Sizes, error) {
+	switch {
+	case cal.Logits == nil:
+		return layers.Sizes{}, fmt.Errorf("baselines: the calibration rows have no logits to calibrate")
+	case cal.Labels == nil:
+		return layers.Sizes{}, fmt.Errorf("baselines: the calibration rows have no labels")
+	}
+	s := layers.Sizes{Classes: cal.Classes(), Counts: make([]int, cal.Classes())}
+	if s.Classes < 2 {
+		return s, fmt.Errorf("baselines: calibration needs at least two classes, not %d", s.Classes)
+	}
+	if cal.Features != nil {
+		_, s.Features = cal.Features.Dims()
+	}
+	for i, y := range cal.Labels {
+		if y < 0 || y >= s.Classes {
+			return s, fmt.Errorf("baselines: row %d has label %d, which is none of %d classes", i, y, s.Classes)
+		}
+		s.Counts[y]++
+	}
+	return s, nil
+}
+
+// logProbsOf is ℓ of each row of x (N×C), at least logFloor.
+func logProbsOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
+	switch {
+	case s.Classes == 0:
+		return nil, errUnfitted
+	case x.Logits == nil:
+		return nil, fmt.Errorf("baselines: the rows have no logits to calibrate")
+	case x.Classes() != s.Classes:
+		return nil, fmt.Errorf("baselines: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), s.Classes)
+	}
+	l := mat.DenseCopyOf(x.Logits)
+	if err := normalize(l); err != nil {
+		return nil, err
+	}
+	for _, row := range rowsOf(l) {
+		for k, v := range row {
+			row[k] = max(v, logFloor)
+		}
+	}
+	return l, nil
+}
+
+// normalize makes log-probabilities of scores, row by row in place. A row must have
+// a finite maximum.
+func normalize(scores *mat.Dense) error {
+	for i, row := range rowsOf(scores) {
+		top := floats.Max(row)
+		if math.IsInf(top, 0) || floats.HasNaN(row) {
+			return fmt.Errorf("baselines: the scores of row %d are not finite", i)
+		}
+		floats.AddConst(-top, row)
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	return nil
+}
+
+// total is the sum of counts.
+func total(counts []int) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// rowsOf iterates over the rows of m.
+func rowsOf(m *mat.Dense) func(yield func(int, []float64) bool) {
+	return func(yield func(int, []float64) bool) {
+		for i := range m.RawMatrix().Rows {
+			if !yield(i, m.RawRowView(i)) {
+				return
+			}
+		}
+	}
+}
+
+// exponentials is eˣ of each element.
+func exponentials(x *mat.Dense) *mat.Dense {
+	var p mat.Dense
+	p.Apply(func(_, _ int, v float64) float64 { return math.Exp(v) }, x)
+	return &p
+}
+
+// predictions divides each row of non-negative p by its sum and takes logarithms;
+// a row of zeros becomes uniform.
+func predictions(p *mat.Dense, labels []int) *data.Predictions {
+	for _, row := range rowsOf(p) {
+		sum := floats.Sum(row)
+		for k, v := range row {
+			if sum > 0 {
+				row[k] = math.Log(v / sum)
+			} else {
+				row[k] = -math.Log(float64(len(row)))
+			}
+		}
+	}
+	return &data.Predictions{LogProbs: p, Labels: labels}
+}
+
+// stateOf is a calibrator's state: sizes as configuration, and weights.
+func stateOf(s layers.Sizes, w *graph.Weights) (layers.State, error) {
+	if w == nil {
+		return layers.State{}, errUnfitted
+	}
+	config, err := json.Marshal(s)
+	return layers.State{Config: config, Weights: w}, err
+}
+
+// readSizes reads what stateOf wrote.
+func readSizes(config json.RawMessage) (layers.Sizes, error) {
+	var s layers.Sizes
+	if err := json.Unmarshal(config, &s); err != nil {
+		return s, fmt.Errorf("baselines: the sizes cannot be read: %w", err)
+	}
+	if s.Classes < 2 || len(s.Counts) != s.Classes {
+		return s, fmt.Errorf("baselines: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
+	}
+	return s, nil
+}
+
+// requireShapes refuses weights that are not exactly those of want.
+func requireShapes(w *graph.Weights, want map[string]tensor.Shape) error {
+	for name, shape := range want {
+		if !w.Has(name) {
+			return fmt.Errorf("baselines: weight %q is missing", name)
+		}
+		if got := w.Tensor(name).Shape(); !got.Eq(shape) {
+			return fmt.Errorf("baselines: weight %q has shape %v, the configuration says %v", name, got, shape)
+		}
+	}
+	for _, name := range w.Names() {
+		if _, ok := want[name]; !ok {
+			return fmt.Errorf("baselines: weight %q is one too many", name)
+		}
+	}
+	return nil
+}
+
+// shapesOf is what requireShapes wants of weights like w.
+func shapesOf(w *graph.Weights) map[string]tensor.Shape {
+	shapes := map[string]tensor.Shape{}
+	for _, name := range w.Names() {
+		shapes[name] = w.Tensor(name).Shape()
+	}
+	return shapes
+}

@@ -1,0 +1,155 @@
+package baselines
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/op"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Structured matrix scaling (Berta, Holzmüller, Jordan and Bach 2025), with the
+// defaults of its authors' library probmetrics:
+//
+//  1. an inverse temperature β = e^u, u ∈ [−16, 16], by 30 bisections of the
+//     likelihood's slope g = mean_i(Σ_k ℓ_ik softmax(βℓ_i)_k − ℓ_iy)
+//  2. q′ = (1 − 1/(n+1)) softmax(βℓ) + 1/((n+1)C) ,  x = log q′
+//  3. posterior = softmax(x + Δx + b), Δ and b started at 0, minimizing
+//     mean NLL + (C/n)‖b‖² + (C/n) Σ_k Δ_kk² + (C(C−1)/n) Σ_{k≠l} Δ_kl²
+//
+// The last is strictly convex in Δ and b; its optimum is found by BFGS for
+// C(C+1) ≤ 1000 and by L-BFGS beyond, to an ∞-norm of the gradient of 1e-5.
+type Structured struct {
+	Optim  optim.LBFGSSettings // Gradient 0: 1e-5
+	Result optim.Result        // of step 3 of the last Fit
+
+	fitted
+}
+
+var _ layers.Stateful = (*Structured)(nil)
+
+// Fit learns from cal; there is nothing to stop early.
+func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	sizes, err := sizesOf(cal)
+	if err != nil {
+		return err
+	}
+	l, err := logProbsOf(cal, sizes)
+	if err != nil {
+		return err
+	}
+	w := structuredMap{}.weights(sizes)
+	w.Tensor("structured/log_inverse_temperature").Float64s()[0] = bisectInverse(l, cal.Labels)
+	settings := m.Optim
+	if settings.Gradient == 0 {
+		settings.Gradient = 1e-5
+	}
+	minimize := lbfgs(settings)
+	if sizes.Classes*(sizes.Classes+1) <= 1000 {
+		minimize = func(ctx context.Context, p optim.Problem) (optim.Result, error) { return optim.BFGS(ctx, p, settings) }
+	}
+	m.Result, err = m.fit(ctx, structuredMap{}, cal, w, minimize)
+	return wrap("structured matrix scaling", err)
+}
+
+// Predict is log softmax(x + Δx + b).
+func (m *Structured) Predict(x *data.Set) (*data.Predictions, error) {
+	return m.predict(structuredMap{}, x)
+}
+
+// State is u, Δᵀ and b.
+func (m *Structured) State() (layers.State, error) { return m.state() }
+
+// Restore sets them.
+func (m *Structured) Restore(s layers.State) error { return m.restore(structuredMap{}, s) }
+
+// bisectInverse is step 1: u.
+func bisectInverse(l *mat.Dense, labels []int) float64 {
+	lo, hi := -16.0, 16.0
+	p := make([]float64, l.RawMatrix().Cols)
+	for range 30 {
+		u := (lo + hi) / 2
+		var g float64
+		for i, row := range rowsOf(l) {
+			softmaxTo(p, row, math.Exp(u))
+			g += floats.Dot(row, p) - row[labels[i]]
+		}
+		if g > 0 {
+			hi = u
+		} else {
+			lo = u
+		}
+	}
+	return (lo + hi) / 2
+}
+
+// softmaxTo sets p = softmax(βℓ).
+func softmaxTo(p, l []float64, beta float64) {
+	floats.ScaleTo(p, beta, l)
+	floats.AddConst(-floats.LogSumExp(p), p)
+	for k, v := range p {
+		p[k] = math.Exp(v)
+	}
+}
+
+// structuredMap has weights structured/weight (C×C, Δᵀ), structured/bias (C) and the
+// state structured/log_inverse_temperature (1, u). Its input is x.
+type structuredMap struct{ multinomial }
+
+func (structuredMap) weights(s layers.Sizes) *graph.Weights {
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("structured/weight", make([]float64, s.Classes*s.Classes), s.Classes, s.Classes)
+	w.Add("structured/bias", make([]float64, s.Classes), s.Classes)
+	w.AddState("structured/log_inverse_temperature", []float64{0}, 1)
+	w.AddState("structured/rows", []float64{float64(total(s.Counts))}, 1)
+	return w
+}
+
+// inputs is step 2.
+func (structuredMap) inputs(l *mat.Dense, _ *data.Set, w *graph.Weights) ([]*mat.Dense, error) {
+	beta := math.Exp(w.Float64s("structured/log_inverse_temperature")[0])
+	n := w.Float64s("structured/rows")[0]
+	for _, row := range rowsOf(l) {
+		softmaxTo(row, row, beta)
+		for k, p := range row {
+			row[k] = math.Log((1-1/(n+1))*p + 1/((n+1)*float64(len(row))))
+		}
+	}
+	return []*mat.Dense{l}, nil
+}
+
+func (structuredMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	return b.Plus(in[0], b.Linear("structured", in[0]))
+}
+
+func (m structuredMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *gorgonia.Node {
+	bias := b.Weight("structured/bias")
+	if b.Err() != nil {
+		return nil
+	}
+	c := bias.Shape()[0]
+	// One coefficient for each entry of Δ: C on the diagonal, C(C−1) off it.
+	each := make([]float64, c*c)
+	for i := range each {
+		each[i] = float64(c) * float64(c-1) / float64(n)
+	}
+	for k := range c {
+		each[k*c+k] = float64(c) / float64(n)
+	}
+	delta := b.Weight("structured/weight")
+	weighted := b.Times(b.Times(delta, delta), b.Table("structured/penalty", graph.Tensor(tensor.Float64, each, c, c)))
+	loss := b.Plus(m.multinomial.loss(b, scores, labels, n), b.Apply(op.Sum(2), weighted))
+	return b.Plus(loss, penalty(b, "structured/bias", float64(c)/float64(n)))
+}

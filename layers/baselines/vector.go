@@ -1,0 +1,62 @@
+package baselines
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/op"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Vector scaling (Guo et al. 2017): softmax(v ⊙ ℓ + b), a scale and an offset for
+// each class, by maximum likelihood from v = 1 and b = 0. As ℓ and the logits differ
+// by one number per row, which v multiplies class by class, the two are different
+// maps; this is the one of ℓ, which depends on the probabilities alone.
+type Vector struct {
+	Optim  optim.LBFGSSettings
+	Result optim.Result // of the last Fit
+
+	fitted
+}
+
+var _ layers.Stateful = (*Vector)(nil)
+
+// Fit learns from cal; there is nothing to stop early.
+func (m *Vector) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
+	m.Result, err = m.fit(ctx, vectorMap{}, cal, nil, lbfgs(m.Optim))
+	return wrap("vector scaling", err)
+}
+
+// Predict is log softmax(v ⊙ ℓ + b).
+func (m *Vector) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(vectorMap{}, x) }
+
+// State is v and b.
+func (m *Vector) State() (layers.State, error) { return m.state() }
+
+// Restore sets them.
+func (m *Vector) Restore(s layers.State) error { return m.restore(vectorMap{}, s) }
+
+// vectorMap has weights vector/scale (C) and vector/bias (C).
+type vectorMap struct{ multinomial }
+
+func (vectorMap) weights(s layers.Sizes) *graph.Weights {
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("vector/scale", ones(s.Classes), s.Classes)
+	w.Add("vector/bias", make([]float64, s.Classes), s.Classes)
+	return w
+}
+
+func (vectorMap) inputs(l *mat.Dense, _ *data.Set, _ *graph.Weights) ([]*mat.Dense, error) {
+	return []*mat.Dense{floored(l)}, nil
+}
+
+func (vectorMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
+	return b.AddRow(b.Apply(op.TimesRow(), in[0], b.Weight("vector/scale")), b.Weight("vector/bias"))
+}

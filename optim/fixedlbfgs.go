@@ -1,0 +1,137 @@
+package optim
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// FixedLBFGS minimizes as torch.optim.LBFGS does without a line search: every step
+// is Rate times the limited-memory BFGS direction. Published temperatures were found
+// with rate 1e-3 and 1,000 to 2,000 iterations, which stops far short of the
+// minimum; it is here to explain published numbers, and no default.
+type FixedLBFGS struct {
+	Rate       float64 // 0: 1e-3
+	Iterations int     // at most; 0: 1000
+	Rows       int     // rows evaluated at once; 0: 4096
+}
+
+// Constants of torch.optim.LBFGS's defaults.
+const (
+	torchHistory         = 100
+	torchGradient        = 1e-7 // ∞-norm of the gradient to stop at
+	torchChange          = 1e-9 // step length and change of loss to stop at
+	torchSmallestProduct = 1e-10
+)
+
+// Minimize runs over all rows at once. The result is Converged only if the gradient
+// is below 1e-7; torch's other conditions (a step, or a change of the loss, below
+// 1e-9) end the run too.
+func (s FixedLBFGS) Minimize(ctx context.Context, p Problem) (Result, error) {
+	if s.Rate < 0 || s.Iterations < 0 || s.Rows < 0 {
+		return Result{}, fmt.Errorf("optim: rate %g, iterations %d and rows %d must be positive", s.Rate, s.Iterations, s.Rows)
+	}
+	s.Rate = orDefault(s.Rate, 1e-3)
+	if s.Iterations == 0 {
+		s.Iterations = 1000
+	}
+	if s.Rows == 0 {
+		s.Rows = 4096
+	}
+	f, err := newFullBatch(p, s.Rows)
+	if err != nil {
+		return Result{}, err
+	}
+	x := f.start()
+	loss, grad := f.loss(x), append([]float64(nil), f.slope...)
+	r := Result{Validation: math.NaN()}
+	var (
+		history   pairs
+		direction = make([]float64, len(x))
+		step      = make([]float64, len(x))
+		change    = make([]float64, len(x))
+	)
+	for f.err == nil {
+		r.Best, r.Loss, r.GradientNorm = r.Epochs, loss, floats.Norm(grad, math.Inf(1))
+		switch {
+		case r.GradientNorm <= torchGradient:
+			r.Converged = true
+			r.Ended = fmt.Sprintf("the gradient is %.1e after %d iterations", r.GradientNorm, r.Epochs)
+			return r, nil
+		case r.Epochs == s.Iterations:
+			r.Ended = fmt.Sprintf("all %d iterations were run; the gradient is %.1e", s.Iterations, r.GradientNorm)
+			return r, nil
+		case ctx.Err() != nil:
+			return r, fmt.Errorf("interrupted in iteration %d: %w", r.Epochs, ctx.Err())
+		}
+		history.direction(direction, grad)
+		rate := s.Rate
+		if r.Epochs == 0 {
+			rate *= min(1, 1/floats.Norm(grad, 1))
+		}
+		if floats.Dot(grad, direction) > -torchChange {
+			r.Ended = fmt.Sprintf("the loss no longer falls after %d iterations; the gradient is %.1e", r.Epochs, r.GradientNorm)
+			return r, nil
+		}
+		floats.ScaleTo(step, rate, direction)
+		floats.Add(x, step)
+		before := loss
+		loss = f.loss(x)
+		floats.SubTo(change, f.slope, grad)
+		copy(grad, f.slope)
+		r.Epochs++
+		if f.err == nil && math.IsInf(loss, 1) {
+			return r, fmt.Errorf("optim: the loss is not finite in iteration %d; choose a smaller rate than %g", r.Epochs, s.Rate)
+		}
+		history.add(step, change)
+		if floats.Norm(step, math.Inf(1)) <= torchChange || math.Abs(loss-before) < torchChange {
+			r.Best, r.Loss, r.GradientNorm = r.Epochs, loss, floats.Norm(grad, math.Inf(1))
+			r.Converged = r.GradientNorm <= torchGradient
+			r.Ended = fmt.Sprintf("the loss changed by less than %.0e in iteration %d; the gradient is %.1e", torchChange, r.Epochs, r.GradientNorm)
+			return r, nil
+		}
+	}
+	return r, f.err
+}
+
+// pairs is the history of L-BFGS: steps s, changes of the gradient y, 1/(s·y), and
+// the scale s·y/y·y of the last.
+type pairs struct {
+	s, y    [][]float64
+	inverse []float64
+	scale   float64
+}
+
+func (h *pairs) add(s, y []float64) {
+	product := floats.Dot(s, y)
+	if product <= torchSmallestProduct {
+		return
+	}
+	if len(h.s) == torchHistory {
+		h.s, h.y, h.inverse = h.s[1:], h.y[1:], h.inverse[1:]
+	}
+	h.s = append(h.s, append([]float64(nil), s...))
+	h.y = append(h.y, append([]float64(nil), y...))
+	h.inverse = append(h.inverse, 1/product)
+	h.scale = product / floats.Dot(y, y)
+}
+
+// direction is −H·grad by the two-loop recursion (Nocedal and Wright 2006,
+// algorithm 7.4).
+func (h *pairs) direction(d, grad []float64) {
+	floats.ScaleTo(d, -1, grad)
+	if len(h.s) == 0 {
+		return
+	}
+	a := make([]float64, len(h.s))
+	for i := len(h.s) - 1; i >= 0; i-- {
+		a[i] = h.inverse[i] * floats.Dot(h.s[i], d)
+		floats.AddScaled(d, -a[i], h.y[i])
+	}
+	floats.Scale(h.scale, d)
+	for i := range h.s {
+		floats.AddScaled(d, a[i]-h.inverse[i]*floats.Dot(h.y[i], d), h.s[i])
+	}
+}
