@@ -1,6 +1,8 @@
 package op
 
 import (
+	_ "calibra/graph/blas" // chooses who multiplies
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -8,8 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MatMul is X·Y for X (m×k) and Y (k×n). It runs on whichever BLAS gonum has
-// been given.
+// MatMul is X·Y for X (m×k) and Y (k×n), multiplied by whom package blas chose.
 func MatMul() Op { return Op{matMul{blas.NoTrans, blas.NoTrans}} }
 
 // MatMulNT is X·Yᵀ for X (m×k) and Y (n×k).

@@ -84,7 +84,7 @@ func progress(stage string) func(optim.Epoch) { return optim.Progress(os.Stderr,
 
 // warnEmptyClasses says which classes no calibration row has.
 func warnEmptyClasses(src *data.Source) {
-	if src.Cal == nil {
+	if src.Cal == nil || src.Cal.Labels == nil {
 		return
 	}
 	if empty := src.EmptyClasses(); len(empty) > 0 {

@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"text/tabwriter"
+
+	"calibra/graph/blas"
+	"calibra/graph/simd"
 )
 
 type infoCmd struct{}
@@ -24,6 +27,12 @@ func (infoCmd) Run(context.Context) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "go\t%s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	fmt.Fprintf(w, "cores\t%d of %d\n", runtime.GOMAXPROCS(0), runtime.NumCPU())
+	fmt.Fprintf(w, "vector units\t%s\n", simd.InstructionSet())
+	b := blas.Describe()
+	fmt.Fprintf(w, "matrix products\t%s %s %s, %d threads\n", b.Name, b.Version, b.Path, b.Threads)
+	if b.Problem != nil {
+		fmt.Fprintf(w, "%s\tnot followed: %v\n", blas.Variable, b.Problem)
+	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		fmt.Fprintf(w, "calibra\t%s\n", build.Main.Version)
 		for _, name := range modules {

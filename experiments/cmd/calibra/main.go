@@ -42,16 +42,20 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 
+	var exited *int // set by --help
 	parser, err := kong.New(&cli{},
 		kong.Name("calibra"),
 		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, measure both."),
-		kong.UsageOnError(),
+		kong.Exit(func(code int) { exited = &code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
 		panic("calibra: " + err.Error())
 	}
 	command, err := parser.Parse(args)
+	if exited != nil {
+		return *exited
+	}
 	if err == nil {
 		err = command.Run()
 	} else {

@@ -66,7 +66,7 @@ func (c *quickstartCmd) encode(ctx context.Context) (*data.Source, error) {
 	rng := rand.New(rand.NewPCG(c.Seed, 1))
 	letter := data.Letter()
 	parts := letter.Split([]float64{0.4, 0.3, 0.3}, rng)
-	encoder := encoders.MLP{Optim: optim.Settings{Epochs: 40, Observe: progress("train the encoder")}}
+	encoder := encoders.MLP{Optim: optim.Settings{Epochs: 100, Observe: progress("train the encoder")}}
 	if err := encoder.Fit(ctx, parts[0], nil, rng); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"calibra/data"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// calibra runs the command in this process and returns what it printed.
+func calibra(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	capture := func(f **os.File) func() string {
+		old := *f
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		*f = w
+		text := make(chan string)
+		go func() {
+			b, _ := io.ReadAll(r)
+			text <- string(b)
+		}()
+		return func() string { *f = old; w.Close(); return <-text }
+	}
+	out, errs := capture(&os.Stdout), capture(&os.Stderr)
+	code = run(args)
+	return code, out(), errs()
+}
+
+// features is a small features file as arrays, for tests to spoil.
+func features(n int) []data.Array {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var arrays []data.Array
+	for _, part := range []string{"cal", "test"} {
+		x, logits, labels := mat.NewDense(n, 8, nil), mat.NewDense(n, 3, nil), make([]int, n)
+		for i := range n {
+			labels[i] = rng.IntN(3)
+			for j := range 8 {
+				x.Set(i, j, rng.NormFloat64())
+			}
+			x.Set(i, labels[i], x.At(i, labels[i])+2)
+			for j := range 3 {
+				logits.Set(i, j, 4*x.At(i, j))
+			}
+		}
+		arrays = append(arrays, data.Array{Name: part + "_features", Value: x}, data.Array{Name: part + "_logits", Value: logits}, data.Array{Name: part + "_labels", Value: labels})
+	}
+	return arrays
+}
+
+func write(t *testing.T, arrays []data.Array) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "features.npz")
+	if err := data.WriteNPZ(path, arrays...); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var small = []string{"--slots", "4", "--codewords", "8"}
+
+func TestFitThenApply(t *testing.T) {
+	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
+	code, stdout, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...)
+	if code != 0 || !strings.Contains(stdout, "NLL") {
+		t.Fatalf("fit exits %d: %s%s", code, stdout, stderr)
+	}
+	for _, name := range []string{"config.json", "metrics.json", "model.safetensors", "predictions.npz"} {
+		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	applied := filepath.Join(t.TempDir(), "applied.npz")
+	if code, _, stderr := calibra(t, "apply", "--model", out, "--in", in, "--out", applied); code != 0 {
+		t.Fatalf("apply exits %d: %s", code, stderr)
+	}
+	fitted, err := data.ReadMatrix(filepath.Join(out, "predictions.npz"), "probs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := data.ReadMatrix(applied, "probs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(fitted, again) {
+		t.Error("apply predicts something else than fit did")
+	}
+}
+
+// TestSameSeedSameBytes fits every learned method twice, on one core and on two.
+func TestSameSeedSameBytes(t *testing.T) {
+	in := write(t, features(300))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, method := range []string{"vq", "vq-dc", "ts"} {
+		var first []byte
+		for _, cores := range []int{1, 2, 2} {
+			runtime.GOMAXPROCS(cores)
+			out := filepath.Join(t.TempDir(), "run")
+			if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--method", method, "--seed", "7", "--out", out}, small...)...); code != 0 {
+				t.Fatal(stderr)
+			}
+			got, err := os.ReadFile(filepath.Join(out, "metrics.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = got
+			}
+			if !bytes.Equal(got, first) {
+				t.Errorf("%s: metrics.json on %d cores differs:\n%s\n%s", method, cores, got, first)
+			}
+		}
+	}
+}
+
+// TestBadInput expects one sentence, exit code 2, and nothing written.
+func TestBadInput(t *testing.T) {
+	spoil := func(name string, by func(*data.Array)) []data.Array {
+		arrays := features(60)
+		by(&arrays[slices.IndexFunc(arrays, func(a data.Array) bool { return a.Name == name })])
+		return arrays
+	}
+	without := func(name string) []data.Array {
+		return slices.DeleteFunc(features(60), func(a data.Array) bool { return a.Name == name })
+	}
+	set := func(v float64) func(*data.Array) {
+		return func(a *data.Array) { a.Value.(*mat.Dense).Set(5, 2, v) }
+	}
+	nan := 0.0
+	nan /= nan
+	cut := func() string {
+		path := write(t, features(60))
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, whole[:len(whole)/2], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write(t, features(60))
+	file := filepath.Join(t.TempDir(), "a file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		in   string
+		args []string
+		want []string
+	}{
+		"missing key":     {write(t, without("cal_features")), nil, []string{"cal_features"}},
+		"missing labels":  {write(t, without("cal_labels")), nil, []string{"cal_labels"}},
+		"wrong rank":      {write(t, spoil("cal_features", func(a *data.Array) { a.Value = make([]float64, 60) })), nil, []string{"cal_features"}},
+		"other row count": {write(t, spoil("cal_labels", func(a *data.Array) { a.Value = make([]int, 59) })), nil, []string{"59", "60"}},
+		"NaN":             {write(t, spoil("cal_features", set(nan))), nil, []string{"cal_features", "row 5", "column 2"}},
+		"label too large": {write(t, spoil("cal_labels", func(a *data.Array) { a.Value.([]int)[4] = 3 })), nil, []string{"row 4", "3"}},
+		"slots":           {good, []string{"--slots", "5"}, []string{"5 slots", "8 features"}},
+		"too few rows":    {good, []string{"--codewords", "61"}, []string{"fewer", "61"}},
+		"truncated":       {cut(), nil, []string{"features.npz"}},
+		"no such file":    {filepath.Join(t.TempDir(), "none.npz"), nil, []string{"none.npz"}},
+		"unknown method":  {good, []string{"--method", "magic"}, []string{"magic", "vq"}},
+		"unknown split":   {good, []string{"--split", "magic"}, []string{"magic", "paper"}},
+		"unwritable out":  {good, []string{"--out", filepath.Join(file, "run")}, []string{"cannot be made"}},
+		"unknown ema":     {good, []string{"--ema", "cold"}, []string{"ema", "warm"}},
+		"unknown flag":    {good, []string{"--speed", "9"}, []string{"--speed"}},
+	} {
+		out := filepath.Join(t.TempDir(), "run")
+		code, _, stderr := calibra(t, slices.Concat([]string{"fit", "--in", c.in, "--out", out}, small, c.args)...)
+		if code != exitUsage {
+			t.Errorf("%s: exit code %d, not %d: %s", name, code, exitUsage, stderr)
+		}
+		if strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
+			t.Errorf("%s: more than one line: %s", name, stderr)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%s: %q does not say %q", name, stderr, want)
+			}
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Errorf("%s: %s was left behind", name, out)
+		}
+	}
+}
+
+func TestClassWithoutRowsWarnsAndWorks(t *testing.T) {
+	arrays := features(300)
+	labels := arrays[2].Value.([]int)
+	for i, y := range labels {
+		if y == 1 {
+			labels[i] = 0
+		}
+	}
+	in, out := write(t, arrays), filepath.Join(t.TempDir(), "run")
+	code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...)
+	if code != 0 || !strings.Contains(stderr, "warning") || !strings.Contains(stderr, "[1]") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+func TestDamagedModel(t *testing.T) {
+	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
+	if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	model := filepath.Join(out, "model.safetensors")
+	whole, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damage := range map[string][]byte{
+		"truncated":      whole[:len(whole)-5],
+		"another shape":  bytes.Replace(whole, []byte(`\"codewords\":8`), []byte(`\"codewords\":7`), 1),
+		"another method": bytes.Replace(whole, []byte(`"method":"vq"`), []byte(`"method":"nc"`), 1),
+		"later version":  bytes.Replace(whole, []byte(`"version":"1"`), []byte(`"version":"9"`), 1),
+	} {
+		if bytes.Equal(damage, whole) {
+			t.Fatalf("%s: the file was not damaged", name)
+		}
+		if err := os.WriteFile(model, damage, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		applied := filepath.Join(t.TempDir(), "applied.npz")
+		code, _, stderr := calibra(t, "apply", "--model", out, "--in", in, "--out", applied)
+		if code != exitUsage || !strings.Contains(stderr, "model.safetensors") {
+			t.Errorf("%s: exit code %d: %s", name, code, stderr)
+		}
+		if _, err := os.Stat(applied); err == nil {
+			t.Errorf("%s: predictions were written", name)
+		}
+	}
+}
+
+// TestHelpHasExamples: every command explains itself.
+func TestHelpHasExamples(t *testing.T) {
+	_, top, _ := calibra(t, "--help")
+	for _, command := range []string{"quickstart", "fit", "apply", "evaluate", "methods", "info"} {
+		if !strings.Contains(top, command) {
+			t.Errorf("calibra --help does not name %s", command)
+		}
+		if code, help, _ := calibra(t, command, "--help"); code != 0 || !strings.Contains(help, "calibra "+command) || !strings.Contains(help, "Example") {
+			t.Errorf("calibra %s --help has no example: %s", command, help)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package experiments_test
+
+import (
+	"bufio"
+	"bytes"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// rooms lists, for each folder, what it may import of this module. The first match
+// counts; a package may always import its own room.
+var rooms = []struct {
+	room string
+	may  []string
+}{
+	{"calibra/graph/simd", nil},
+	{"calibra/graph/blas", []string{"calibra/graph/simd"}},
+	{"calibra/graph/cuda", nil},
+	{"calibra/graph/op", []string{"calibra/graph/blas", "calibra/graph/simd", "calibra/graph/cuda"}},
+	{"calibra/graph", []string{"calibra/graph"}},
+	{"calibra/data", nil},
+	{"calibra/optim", []string{"calibra/graph"}},
+	{"calibra/layers", []string{"calibra/data", "calibra/graph", "calibra/optim"}},
+	{"calibra/theory", []string{"calibra/data", "calibra/graph", "calibra/optim", "calibra/layers"}},
+	{"calibra/experiments/metrics", []string{"calibra/graph/simd"}},
+	{"calibra/experiments", []string{"calibra"}},
+	{"calibra/notebooks", []string{"calibra"}},
+}
+
+func within(pkg, room string) bool { return pkg == room || strings.HasPrefix(pkg, room+"/") }
+
+// TestImportRules holds the import rules of the architecture with go list.
+func TestImportRules(t *testing.T) {
+	cmd := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "calibra/...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v: %s", err, stderr.String())
+	}
+	packages := 0
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		pkg, imports := fields[0], fields[1:]
+		packages++
+		found := false
+		for _, r := range rooms {
+			if !within(pkg, r.room) {
+				continue
+			}
+			found = true
+			for _, imp := range imports {
+				if !within(imp, "calibra") || within(imp, r.room) {
+					continue
+				}
+				allowed := false
+				for _, room := range r.may {
+					allowed = allowed || within(imp, room)
+				}
+				if !allowed {
+					t.Errorf("%s imports %s: %s may import %v", pkg, imp, r.room, r.may)
+				}
+			}
+			break
+		}
+		if !found {
+			t.Errorf("%s lies in no room of the architecture", pkg)
+		}
+	}
+	if packages < 8 {
+		t.Errorf("go list names only %d packages", packages)
+	}
+}
