@@ -1,6 +1,11 @@
 package simd
 
-// dirichletBlock keeps the five arrays of one block in a first-level cache.
+import (
+	"fmt"
+	"sync"
+)
+
+// dirichletBlock keeps the arrays of one block in a first-level cache.
 const dirichletBlock = 1024
 
 // DirichletTerms computes, for every entry a of the calibrator's matrix A (the
@@ -27,5 +32,140 @@ func DirichletValues(alpha, lg, a []float32, epsilon float32) {
 		hi := min(lo+dirichletBlock, len(a))
 		softplusKernel(alpha[lo:hi], a[lo:hi], epsilon)
 		lgammaKernel(lg[lo:hi], alpha[lo:hi])
+	}
+}
+
+// DirichletScores computes, for each of B matrices A and rows log p̂ of C entries,
+//
+//	score_j = Σ_i (α_ij − 1 + δ·1[i=j])·log p̂_i − Σ_i ln Γ(α_ij) + ln Γ(Σ_i α_ij) ,
+//	α = softplus(A) + ε ,
+//
+// with score and logp B×C and a B×C², entry i·C+j of a matrix for predicted class i
+// and true class j. Intermediate values never leave the cache, and a batch row's
+// scores do not depend on the others. It works on the calling goroutine; see Run. It
+// panics if the lengths disagree.
+func DirichletScores(score, a, logp []float32, c int, delta, epsilon float32) {
+	mustBeBatch("DirichletScores", c, len(a), len(score), len(logp))
+	group, step := dirichletParts(c)
+	w := dirichlets.Get().(*dirichletSpace)
+	w.grow(group*step*c, group*c)
+	for lo := 0; lo < len(score); lo += group * c {
+		hi := min(lo+group*c, len(score))
+		sum, rest := w.sum[:hi-lo], score[lo:hi]
+		clear(sum)
+		clear(rest)
+		for i := 0; i < c; i += step {
+			rows := min(step, c-i)
+			part := a[(lo+i)*c:][:(hi-lo)/c*rows*c]
+			alpha, lg := w.alpha[:len(part)], w.lg[:len(part)]
+			softplusKernel(alpha, part, epsilon)
+			lgammaKernel(lg, alpha)
+			for b := 0; b < hi-lo; b += c {
+				at, end := b*rows, (b+c)*rows
+				scoreSumsKernel(sum[b:b+c], rest[b:b+c], alpha[at:end], lg[at:end], logp[lo+b+i:lo+b+i+rows])
+			}
+		}
+		lgammaKernel(sum, sum)
+		for j, v := range logp[lo:hi] {
+			rest[j] += sum[j] + delta*v
+		}
+	}
+	dirichlets.Put(w)
+}
+
+// DirichletSlopes computes the gradient of Σ_j g_j·score_j with respect to A,
+//
+//	da_ij = g_j·(log p̂_i − ψ(α_ij) + ψ(Σ_l α_lj))·σ(A_ij) ,
+//
+// in the shapes of DirichletScores, with g B×C and da B×C². It panics if the lengths
+// disagree; da may be a.
+func DirichletSlopes(da, a, logp, g []float32, c int, epsilon float32) {
+	mustBeBatch("DirichletSlopes", c, len(a), len(g), len(logp))
+	sameLength("DirichletSlopes", len(da), len(a))
+	group, step := dirichletParts(c)
+	w := dirichlets.Get().(*dirichletSpace)
+	w.grow(group*c*c, group*c)
+	for lo := 0; lo < len(g); lo += group * c {
+		hi := min(lo+group*c, len(g))
+		matrices, slope, alpha := a[lo*c:hi*c], da[lo*c:hi*c], w.alpha[:(hi-lo)*c]
+		sum := w.sum[:hi-lo]
+		clear(sum)
+		for i := 0; i < c; i += step {
+			rows := min(step, c-i)
+			at, end := i*c, i*c+(hi-lo)/c*rows*c
+			softplusSigmoidKernel(alpha[at:end], slope[at:end], matrices[at:end], epsilon)
+			for b := 0; b < hi-lo; b += c {
+				columnSumsKernel(sum[b:b+c], alpha[at+b*rows:at+(b+c)*rows])
+			}
+		}
+		digammaKernel(sum, sum)
+		for i := 0; i < c; i += step {
+			rows := min(step, c-i)
+			at, end := i*c, i*c+(hi-lo)/c*rows*c
+			psi := alpha[at:end]
+			digammaKernel(psi, psi)
+			for b := 0; b < hi-lo; b += c {
+				slopesKernel(slope[at+b*rows:at+(b+c)*rows], psi[b*rows:(b+c)*rows], sum[b:b+c], g[lo+b:lo+b+c], logp[lo+b+i:lo+b+i+rows])
+			}
+		}
+	}
+	dirichlets.Put(w)
+}
+
+// dirichletParts cuts the work for C classes: a group of whole matrices at a time if
+// they are small, or else step rows of one matrix.
+func dirichletParts(c int) (group, step int) {
+	if c*c <= dirichletBlock {
+		return dirichletBlock / (c * c), c
+	}
+	return 1, max(1, dirichletBlock/c)
+}
+
+func mustBeBatch(function string, c, matrices, rows, logs int) {
+	if c <= 0 || rows%c != 0 || matrices != rows*c || logs != rows {
+		panic(fmt.Sprintf("simd: %s of %d classes: %d entries of A, %d of the rows, %d of log p̂", function, c, matrices, rows, logs))
+	}
+}
+
+// dirichletSpace is the memory of one call.
+type dirichletSpace struct{ alpha, lg, sum []float32 }
+
+var dirichlets = sync.Pool{New: func() any { return new(dirichletSpace) }}
+
+func (w *dirichletSpace) grow(entries, columns int) {
+	if len(w.alpha) < entries {
+		w.alpha, w.lg = make([]float32, entries), make([]float32, entries)
+	}
+	if len(w.sum) < columns {
+		w.sum = make([]float32, columns)
+	}
+}
+
+func scoreSumsPortable(sum, rest, alpha, lg, logp []float32) {
+	c := len(sum)
+	for i, l := range logp {
+		alpha, lg := alpha[i*c:(i+1)*c], lg[i*c:(i+1)*c]
+		for j, x := range alpha {
+			sum[j] += x
+			rest[j] += (x-1)*l - lg[j]
+		}
+	}
+}
+
+func columnSumsPortable(sum, alpha []float32) {
+	for i := 0; i < len(alpha); i += len(sum) {
+		for j, x := range alpha[i : i+len(sum)] {
+			sum[j] += x
+		}
+	}
+}
+
+func slopesPortable(slope, psi, psiSum, g, logp []float32) {
+	c := len(g)
+	for i, l := range logp {
+		slope, psi := slope[i*c:(i+1)*c], psi[i*c:(i+1)*c]
+		for j := range slope {
+			slope[j] *= g[j] * (l - psi[j] + psiSum[j])
+		}
 	}
 }

@@ -188,3 +188,36 @@ func argminKernel(codes []int32, half, scores []float32, stride int) {
 		argminPortable(codes, half, scores, stride)
 	}
 }
+
+func scoreSumsKernel(sum, rest, alpha, lg, logp []float32) {
+	switch isa {
+	case avx512:
+		scoreSumsAVX512(&sum[0], &rest[0], &alpha[0], &lg[0], &logp[0], len(logp), len(sum))
+	case avx2:
+		scoreSumsAVX2(&sum[0], &rest[0], &alpha[0], &lg[0], &logp[0], len(logp), len(sum))
+	default:
+		scoreSumsPortable(sum, rest, alpha, lg, logp)
+	}
+}
+
+func columnSumsKernel(sum, alpha []float32) {
+	switch isa {
+	case avx512:
+		columnSumsAVX512(&sum[0], &alpha[0], len(alpha)/len(sum), len(sum))
+	case avx2:
+		columnSumsAVX2(&sum[0], &alpha[0], len(alpha)/len(sum), len(sum))
+	default:
+		columnSumsPortable(sum, alpha)
+	}
+}
+
+func slopesKernel(slope, psi, psiSum, g, logp []float32) {
+	switch isa {
+	case avx512:
+		slopesAVX512(&slope[0], &psi[0], &psiSum[0], &g[0], &logp[0], len(logp), len(g))
+	case avx2:
+		slopesAVX2(&slope[0], &psi[0], &psiSum[0], &g[0], &logp[0], len(logp), len(g))
+	default:
+		slopesPortable(slope, psi, psiSum, g, logp)
+	}
+}

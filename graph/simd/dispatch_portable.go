@@ -47,3 +47,13 @@ func productTile(scores []float32, stride int, x []float32, m int, c *Codebook) 
 func argminKernel(codes []int32, half, scores []float32, stride int) {
 	argminPortable(codes, half, scores, stride)
 }
+
+func scoreSumsKernel(sum, rest, alpha, lg, logp []float32) {
+	scoreSumsPortable(sum, rest, alpha, lg, logp)
+}
+
+func columnSumsKernel(sum, alpha []float32) { columnSumsPortable(sum, alpha) }
+
+func slopesKernel(slope, psi, psiSum, g, logp []float32) {
+	slopesPortable(slope, psi, psiSum, g, logp)
+}

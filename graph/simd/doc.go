@@ -12,6 +12,7 @@
 //	Exp Log Log1p Softplus Sigmoid      dst = f(x), elementwise
 //	Lgamma Digamma LgammaDigamma        ln Γ(x), ψ(x) and both at once
 //	DirichletTerms DirichletValues      α, dα/da, ln Γ(α), ψ(α) from the matrix A
+//	DirichletScores DirichletSlopes     class scores of a batch, and their gradient in A
 //	GaussianRow GaussianMoments         kernel values of one row, or only their sums
 //	Dot Axpy                            inner product and y += a·x
 //	Sgemm Dgemm                         C = α·op(A)·op(B) + β·C
@@ -49,3 +50,5 @@ package simd
 //go:generate go run -tags generate ./gen -unit sgemm -avx512 -pkg simd -out sgemm_avx512_amd64.s -stubs sgemm_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit dgemm -pkg simd -out dgemm_avx2_amd64.s -stubs dgemm_avx2_amd64.go
 //go:generate go run -tags generate ./gen -unit dgemm -avx512 -pkg simd -out dgemm_avx512_amd64.s -stubs dgemm_avx512_amd64.go
+//go:generate go run -tags generate ./gen -unit dirichlet -pkg simd -out dirichlet_avx2_amd64.s -stubs dirichlet_avx2_amd64.go
+//go:generate go run -tags generate ./gen -unit dirichlet -avx512 -pkg simd -out dirichlet_avx512_amd64.s -stubs dirichlet_avx512_amd64.go

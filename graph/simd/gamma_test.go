@@ -133,63 +133,6 @@ func TestGammaRecurrence(t *testing.T) {
 	})
 }
 
-func TestDirichletTerms(t *testing.T) {
-	const n, epsilon = 2500, 1e-8 // more than two blocks
-	rng := rand.New(rand.NewPCG(7, 8))
-	a := make([]float32, n)
-	for i := range a {
-		a[i] = float32(4 * rng.NormFloat64())
-	}
-	var out, want [4][]float32
-	for i := range out {
-		out[i], want[i] = make([]float32, n), make([]float32, n)
-	}
-	eachInstructionSet(t, func(t *testing.T) {
-		DirichletTerms(out[0], out[1], out[2], out[3], a, epsilon)
-		Softplus(want[0], a)
-		for i := range want[0] {
-			want[0][i] += epsilon
-		}
-		Sigmoid(want[1], a)
-		LgammaDigamma(want[2], want[3], want[0])
-		for k, name := range []string{"α", "σ", "ln Γ", "ψ"} {
-			for i := range a {
-				if out[k][i] != want[k][i] {
-					t.Fatalf("%s of %g is %g, step by step %g", name, a[i], out[k][i], want[k][i])
-				}
-			}
-		}
-		alpha, lg := make([]float32, n), make([]float32, n)
-		DirichletValues(alpha, lg, a, epsilon)
-		for i := range a {
-			if alpha[i] != want[0][i] || lg[i] != want[2][i] {
-				t.Fatalf("DirichletValues of %g is %g, %g, want %g, %g", a[i], alpha[i], lg[i], want[0][i], want[2][i])
-			}
-		}
-	})
-}
-
-func BenchmarkDirichletTerms(b *testing.B) {
-	const n = 12800 // a batch of 128 at C = 10
-	a := make([]float32, n)
-	for i := range a {
-		a[i] = 0.54 + float32(i%100)/500
-	}
-	alpha, sigma, lg, psi := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
-	b.Run("terms", func(b *testing.B) {
-		for b.Loop() {
-			DirichletTerms(alpha, sigma, lg, psi, a, 1e-8)
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/elem")
-	})
-	b.Run("values", func(b *testing.B) {
-		for b.Loop() {
-			DirichletValues(alpha, lg, a, 1e-8)
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/elem")
-	})
-}
-
 func ExampleLgammaDigamma() {
 	x := []float32{1, 2, 5}
 	lg, psi := make([]float32, 3), make([]float32, 3)

@@ -13,6 +13,7 @@ import (
 var units = map[string]func(){
 	"elementary": elementaryUnit,
 	"gamma":      gammaUnit,
+	"dirichlet":  dirichletUnit,
 	"gaussian":   gaussianUnit,
 	"sgemm":      sgemmUnit,
 	"dgemm":      dgemmUnit,

@@ -1,0 +1,134 @@
+//go:build generate
+
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func dirichletUnit() {
+	scoreSums()
+	columnSums()
+	slopes()
+}
+
+// overRows emits a loop over rows that walks pointers by stride, and entry, if any,
+// by one float.
+func overRows(rows, stride reg.Register, walking []reg.Register, entry reg.Register, body func()) {
+	Label("row")
+	body()
+	for _, p := range walking {
+		ADDQ(stride, p)
+	}
+	if entry != nil {
+		ADDQ(operand.Imm(4), entry)
+	}
+	DECQ(rows)
+	JNZ(operand.LabelRef("row"))
+}
+
+// overColumns emits a loop over c columns, a vector at a time. body gets a load and a
+// store masked to the columns that are left, and the stride of a row in bytes; the
+// arrays move on behind it.
+func overColumns(c reg.Register, arrays []array, body func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register)) {
+	stride := GP64()
+	MOVQ(c, stride)
+	SHLQ(operand.Imm(2), stride)
+	Label("column")
+	m := fullOrTail(c)
+	body(func(p reg.Register) vec {
+		v := newVec()
+		maskedLoad(m, operand.Mem{Base: p}, v)
+		return v
+	}, func(v vec, p reg.Register) {
+		maskedStore(m, v, operand.Mem{Base: p})
+	}, stride)
+	for _, a := range arrays {
+		ADDQ(operand.Imm(uint64(4*lanes())), a.ptr)
+	}
+	SUBQ(operand.Imm(uint64(lanes())), c)
+	JG(operand.LabelRef("column"))
+}
+
+// walker returns a pointer that starts where a stands.
+func (a array) walker() reg.Register {
+	p := GP64()
+	MOVQ(a.ptr, p)
+	return p
+}
+
+func broadcast(p reg.Register) vec {
+	v := newVec()
+	VBROADCASTSS(operand.Mem{Base: p}, v)
+	return v
+}
+
+// fullOrTail returns the mask of the first min(left, lanes) lanes.
+func fullOrTail(left reg.Register) mask {
+	n, most := GP64(), GP64()
+	MOVQ(left, n)
+	MOVQ(operand.I32(int32(lanes())), most)
+	CMPQ(n, most)
+	CMOVQGT(most, n)
+	return tailMask(lanes())(n)
+}
+
+// scoreSums adds to sum the columns' Σ_i α_ij, and to rest their
+// Σ_i (α_ij − 1)·logp_i − ln Γ(α_ij).
+func scoreSums() {
+	kernel("scoreSums", "(sum, rest, alpha, lg, logp *float32, rows, c int)")
+	sum, rest, alpha, lg := param("sum"), param("rest"), param("alpha"), param("lg")
+	c := Load(Param("c"), GP64())
+	overColumns(c, []array{sum, rest, alpha, lg}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
+		total, linear, logGamma := load(sum.ptr), load(rest.ptr), zero()
+		alphaAt, lgAt := alpha.walker(), lg.walker()
+		rows, logp := Load(Param("rows"), GP64()), Load(Param("logp"), GP64())
+		overRows(rows, stride, []reg.Register{alphaAt, lgAt}, logp, func() {
+			a := load(alphaAt)
+			add(a, total, total)
+			sub(k(1), a, a)
+			mulAdd(a, broadcast(logp), linear)
+			add(load(lgAt), logGamma, logGamma)
+		})
+		sub(logGamma, linear, linear)
+		store(total, sum.ptr)
+		store(linear, rest.ptr)
+	})
+	leave()
+}
+
+// columnSums adds to sum the columns' Σ_i α_ij.
+func columnSums() {
+	kernel("columnSums", "(sum, alpha *float32, rows, c int)")
+	sum, alpha := param("sum"), param("alpha")
+	c := Load(Param("c"), GP64())
+	overColumns(c, []array{sum, alpha}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
+		total, at := load(sum.ptr), alpha.walker()
+		overRows(Load(Param("rows"), GP64()), stride, []reg.Register{at}, nil, func() { add(load(at), total, total) })
+		store(total, sum.ptr)
+	})
+	leave()
+}
+
+// slopes replaces σ_ij in slope by g_j·(logp_i − ψ_ij + psiSum_j)·σ_ij.
+func slopes() {
+	kernel("slopes", "(slope, psi, psiSum, gradient, logp *float32, rows, c int)")
+	slope, psi, psiSum, g := param("slope"), param("psi"), param("psiSum"), param("gradient")
+	c := Load(Param("c"), GP64())
+	overColumns(c, []array{slope, psi, psiSum, g}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
+		gj, sj := load(g.ptr), load(psiSum.ptr)
+		slopeAt, psiAt := slope.walker(), psi.walker()
+		rows, logp := Load(Param("rows"), GP64()), Load(Param("logp"), GP64())
+		overRows(rows, stride, []reg.Register{slopeAt, psiAt}, logp, func() {
+			x := broadcast(logp)
+			sub(load(psiAt), x, x)
+			add(sj, x, x)
+			mul(gj, x, x)
+			mul(load(slopeAt), x, x)
+			store(x, slopeAt)
+		})
+	})
+	leave()
+}
