@@ -123,13 +123,13 @@ func log(x float64) float64 {
 	case x < 0:
 		return math.NaN()
 	}
-	i := math.Float64bits(x) - sqrtHalf
+	i := math.Float64bits(x) - threeQuarters
 	e := float64(int64(i) >> 52)
-	f := math.Float64frombits(i&(1<<52-1)+sqrtHalf) - 1
+	f := math.Float64frombits(i&(1<<52-1)+threeQuarters) - 1
 	return e*math.Ln2 + (f - f*f/2 + f*f*f*horner(minimax.Log[:], f))
 }
 
-const sqrtHalf = 0x3fe6a09e667f3bcd // √½ in float64
+const threeQuarters = 0x3fe8000000000000 // ¾ in float64
 
 func log1p(x float64) float64 {
 	if math.Abs(x) < 1e-4 {

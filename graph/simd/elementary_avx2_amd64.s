@@ -222,50 +222,50 @@ fullLoad:
 	VMOVUPS (CX), Y0
 
 compute:
-	VCMPPS       $0x11, c00800000<>+0(SB), Y0, Y1
-	VMOVAPS      Y0, Y2
-	VMULPS       c4b000000<>+0(SB), Y0, Y3
-	VBLENDVPS    Y1, Y3, Y2, Y2
-	VPSUBD       c3f3504f3<>+0(SB), Y2, Y2
-	VPSRAD       $0x17, Y2, Y3
-	VCVTDQ2PS    Y3, Y3
-	VANDPS       c41b80000<>+0(SB), Y1, Y1
-	VSUBPS       Y1, Y3, Y3
-	VPAND        c007fffff<>+0(SB), Y2, Y1
-	VPADDD       c3f3504f3<>+0(SB), Y1, Y1
-	VSUBPS       c3f800000<>+0(SB), Y1, Y1
-	VBROADCASTSS cbda0fb03<>+0(SB), Y2
-	VFMADD213PS  c3e03e815<>+0(SB), Y1, Y2
-	VFMADD213PS  cbe066f41<>+0(SB), Y1, Y2
-	VFMADD213PS  c3e113728<>+0(SB), Y1, Y2
-	VFMADD213PS  cbe2a3c63<>+0(SB), Y1, Y2
-	VFMADD213PS  c3e4cd2cb<>+0(SB), Y1, Y2
-	VFMADD213PS  cbe80010f<>+0(SB), Y1, Y2
-	VFMADD213PS  c3eaaaaa5<>+0(SB), Y1, Y2
-	VMULPS       Y1, Y1, Y4
-	VMULPS       Y1, Y2, Y2
-	VMULPS       Y4, Y2, Y2
-	VFMADD231PS  c35bfbe8e<>+0(SB), Y3, Y2
-	VFNMADD231PS c3f000000<>+0(SB), Y4, Y2
-	VADDPS       Y1, Y2, Y2
-	VFMADD231PS  c3f317200<>+0(SB), Y3, Y2
+	VCMPPS       $0x11, c00800000<>+0(SB), Y0, Y2
+	VMOVAPS      Y0, Y3
+	VMULPS       c4b000000<>+0(SB), Y0, Y1
+	VBLENDVPS    Y2, Y1, Y3, Y3
+	VPSUBD       c3f400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x17, Y3, Y1
+	VCVTDQ2PS    Y1, Y1
+	VANDPS       c41b80000<>+0(SB), Y2, Y2
+	VSUBPS       Y2, Y1, Y1
+	VPAND        c007fffff<>+0(SB), Y3, Y2
+	VPADDD       c3f400000<>+0(SB), Y2, Y2
+	VSUBPS       c3f800000<>+0(SB), Y2, Y2
+	VBROADCASTSS cbd3d2901<>+0(SB), Y3
+	VFMADD213PS  c3dd8c0a7<>+0(SB), Y2, Y3
+	VFMADD213PS  cbe070775<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e142565<>+0(SB), Y2, Y3
+	VFMADD213PS  cbe2a6ea0<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e4cb583<>+0(SB), Y2, Y3
+	VFMADD213PS  cbe800041<>+0(SB), Y2, Y3
+	VFMADD213PS  c3eaaaad1<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y4
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD231PS  c35bfbe8e<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f000000<>+0(SB), Y4, Y3
+	VADDPS       Y2, Y3, Y3
+	VFMADD231PS  c3f317200<>+0(SB), Y1, Y3
 	VCMPPS       $0x15, c7f800000<>+0(SB), Y0, Y1
-	VBLENDVPS    Y1, Y0, Y2, Y2
+	VBLENDVPS    Y1, Y0, Y3, Y3
 	VPXOR        Y1, Y1, Y1
-	VCMPPS       $0x00, Y1, Y0, Y3
-	VBLENDVPS    Y3, cff800000<>+0(SB), Y2, Y2
+	VCMPPS       $0x00, Y1, Y0, Y2
+	VBLENDVPS    Y2, cff800000<>+0(SB), Y3, Y3
 	VCMPPS       $0x11, Y1, Y0, Y0
-	VBLENDVPS    Y0, c7fc00000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y0, c7fc00000<>+0(SB), Y3, Y3
 	CMPQ         AX, $0x08
 	JGE          fullStore
 	LEAQ         tail<>+32(SB), CX
 	NEGQ         AX
 	VMOVUPS      (CX)(AX*4), Y0
-	VMASKMOVPS   Y2, Y0, (DX)
+	VMASKMOVPS   Y3, Y0, (DX)
 	JMP          done
 
 fullStore:
-	VMOVUPS Y2, (DX)
+	VMOVUPS Y3, (DX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, AX
@@ -295,15 +295,15 @@ DATA c4b000000<>+24(SB)/4, $0x4b000000
 DATA c4b000000<>+28(SB)/4, $0x4b000000
 GLOBL c4b000000<>(SB), RODATA|NOPTR, $32
 
-DATA c3f3504f3<>+0(SB)/4, $0x3f3504f3
-DATA c3f3504f3<>+4(SB)/4, $0x3f3504f3
-DATA c3f3504f3<>+8(SB)/4, $0x3f3504f3
-DATA c3f3504f3<>+12(SB)/4, $0x3f3504f3
-DATA c3f3504f3<>+16(SB)/4, $0x3f3504f3
-DATA c3f3504f3<>+20(SB)/4, $0x3f3504f3
-DATA c3f3504f3<>+24(SB)/4, $0x3f3504f3
-DATA c3f3504f3<>+28(SB)/4, $0x3f3504f3
-GLOBL c3f3504f3<>(SB), RODATA|NOPTR, $32
+DATA c3f400000<>+0(SB)/4, $0x3f400000
+DATA c3f400000<>+4(SB)/4, $0x3f400000
+DATA c3f400000<>+8(SB)/4, $0x3f400000
+DATA c3f400000<>+12(SB)/4, $0x3f400000
+DATA c3f400000<>+16(SB)/4, $0x3f400000
+DATA c3f400000<>+20(SB)/4, $0x3f400000
+DATA c3f400000<>+24(SB)/4, $0x3f400000
+DATA c3f400000<>+28(SB)/4, $0x3f400000
+GLOBL c3f400000<>(SB), RODATA|NOPTR, $32
 
 DATA c41b80000<>+0(SB)/4, $0x41b80000
 DATA c41b80000<>+4(SB)/4, $0x41b80000
@@ -325,85 +325,85 @@ DATA c007fffff<>+24(SB)/4, $0x007fffff
 DATA c007fffff<>+28(SB)/4, $0x007fffff
 GLOBL c007fffff<>(SB), RODATA|NOPTR, $32
 
-DATA cbda0fb03<>+0(SB)/4, $0xbda0fb03
-DATA cbda0fb03<>+4(SB)/4, $0xbda0fb03
-DATA cbda0fb03<>+8(SB)/4, $0xbda0fb03
-DATA cbda0fb03<>+12(SB)/4, $0xbda0fb03
-DATA cbda0fb03<>+16(SB)/4, $0xbda0fb03
-DATA cbda0fb03<>+20(SB)/4, $0xbda0fb03
-DATA cbda0fb03<>+24(SB)/4, $0xbda0fb03
-DATA cbda0fb03<>+28(SB)/4, $0xbda0fb03
-GLOBL cbda0fb03<>(SB), RODATA|NOPTR, $32
+DATA cbd3d2901<>+0(SB)/4, $0xbd3d2901
+DATA cbd3d2901<>+4(SB)/4, $0xbd3d2901
+DATA cbd3d2901<>+8(SB)/4, $0xbd3d2901
+DATA cbd3d2901<>+12(SB)/4, $0xbd3d2901
+DATA cbd3d2901<>+16(SB)/4, $0xbd3d2901
+DATA cbd3d2901<>+20(SB)/4, $0xbd3d2901
+DATA cbd3d2901<>+24(SB)/4, $0xbd3d2901
+DATA cbd3d2901<>+28(SB)/4, $0xbd3d2901
+GLOBL cbd3d2901<>(SB), RODATA|NOPTR, $32
 
-DATA c3e03e815<>+0(SB)/4, $0x3e03e815
-DATA c3e03e815<>+4(SB)/4, $0x3e03e815
-DATA c3e03e815<>+8(SB)/4, $0x3e03e815
-DATA c3e03e815<>+12(SB)/4, $0x3e03e815
-DATA c3e03e815<>+16(SB)/4, $0x3e03e815
-DATA c3e03e815<>+20(SB)/4, $0x3e03e815
-DATA c3e03e815<>+24(SB)/4, $0x3e03e815
-DATA c3e03e815<>+28(SB)/4, $0x3e03e815
-GLOBL c3e03e815<>(SB), RODATA|NOPTR, $32
+DATA c3dd8c0a7<>+0(SB)/4, $0x3dd8c0a7
+DATA c3dd8c0a7<>+4(SB)/4, $0x3dd8c0a7
+DATA c3dd8c0a7<>+8(SB)/4, $0x3dd8c0a7
+DATA c3dd8c0a7<>+12(SB)/4, $0x3dd8c0a7
+DATA c3dd8c0a7<>+16(SB)/4, $0x3dd8c0a7
+DATA c3dd8c0a7<>+20(SB)/4, $0x3dd8c0a7
+DATA c3dd8c0a7<>+24(SB)/4, $0x3dd8c0a7
+DATA c3dd8c0a7<>+28(SB)/4, $0x3dd8c0a7
+GLOBL c3dd8c0a7<>(SB), RODATA|NOPTR, $32
 
-DATA cbe066f41<>+0(SB)/4, $0xbe066f41
-DATA cbe066f41<>+4(SB)/4, $0xbe066f41
-DATA cbe066f41<>+8(SB)/4, $0xbe066f41
-DATA cbe066f41<>+12(SB)/4, $0xbe066f41
-DATA cbe066f41<>+16(SB)/4, $0xbe066f41
-DATA cbe066f41<>+20(SB)/4, $0xbe066f41
-DATA cbe066f41<>+24(SB)/4, $0xbe066f41
-DATA cbe066f41<>+28(SB)/4, $0xbe066f41
-GLOBL cbe066f41<>(SB), RODATA|NOPTR, $32
+DATA cbe070775<>+0(SB)/4, $0xbe070775
+DATA cbe070775<>+4(SB)/4, $0xbe070775
+DATA cbe070775<>+8(SB)/4, $0xbe070775
+DATA cbe070775<>+12(SB)/4, $0xbe070775
+DATA cbe070775<>+16(SB)/4, $0xbe070775
+DATA cbe070775<>+20(SB)/4, $0xbe070775
+DATA cbe070775<>+24(SB)/4, $0xbe070775
+DATA cbe070775<>+28(SB)/4, $0xbe070775
+GLOBL cbe070775<>(SB), RODATA|NOPTR, $32
 
-DATA c3e113728<>+0(SB)/4, $0x3e113728
-DATA c3e113728<>+4(SB)/4, $0x3e113728
-DATA c3e113728<>+8(SB)/4, $0x3e113728
-DATA c3e113728<>+12(SB)/4, $0x3e113728
-DATA c3e113728<>+16(SB)/4, $0x3e113728
-DATA c3e113728<>+20(SB)/4, $0x3e113728
-DATA c3e113728<>+24(SB)/4, $0x3e113728
-DATA c3e113728<>+28(SB)/4, $0x3e113728
-GLOBL c3e113728<>(SB), RODATA|NOPTR, $32
+DATA c3e142565<>+0(SB)/4, $0x3e142565
+DATA c3e142565<>+4(SB)/4, $0x3e142565
+DATA c3e142565<>+8(SB)/4, $0x3e142565
+DATA c3e142565<>+12(SB)/4, $0x3e142565
+DATA c3e142565<>+16(SB)/4, $0x3e142565
+DATA c3e142565<>+20(SB)/4, $0x3e142565
+DATA c3e142565<>+24(SB)/4, $0x3e142565
+DATA c3e142565<>+28(SB)/4, $0x3e142565
+GLOBL c3e142565<>(SB), RODATA|NOPTR, $32
 
-DATA cbe2a3c63<>+0(SB)/4, $0xbe2a3c63
-DATA cbe2a3c63<>+4(SB)/4, $0xbe2a3c63
-DATA cbe2a3c63<>+8(SB)/4, $0xbe2a3c63
-DATA cbe2a3c63<>+12(SB)/4, $0xbe2a3c63
-DATA cbe2a3c63<>+16(SB)/4, $0xbe2a3c63
-DATA cbe2a3c63<>+20(SB)/4, $0xbe2a3c63
-DATA cbe2a3c63<>+24(SB)/4, $0xbe2a3c63
-DATA cbe2a3c63<>+28(SB)/4, $0xbe2a3c63
-GLOBL cbe2a3c63<>(SB), RODATA|NOPTR, $32
+DATA cbe2a6ea0<>+0(SB)/4, $0xbe2a6ea0
+DATA cbe2a6ea0<>+4(SB)/4, $0xbe2a6ea0
+DATA cbe2a6ea0<>+8(SB)/4, $0xbe2a6ea0
+DATA cbe2a6ea0<>+12(SB)/4, $0xbe2a6ea0
+DATA cbe2a6ea0<>+16(SB)/4, $0xbe2a6ea0
+DATA cbe2a6ea0<>+20(SB)/4, $0xbe2a6ea0
+DATA cbe2a6ea0<>+24(SB)/4, $0xbe2a6ea0
+DATA cbe2a6ea0<>+28(SB)/4, $0xbe2a6ea0
+GLOBL cbe2a6ea0<>(SB), RODATA|NOPTR, $32
 
-DATA c3e4cd2cb<>+0(SB)/4, $0x3e4cd2cb
-DATA c3e4cd2cb<>+4(SB)/4, $0x3e4cd2cb
-DATA c3e4cd2cb<>+8(SB)/4, $0x3e4cd2cb
-DATA c3e4cd2cb<>+12(SB)/4, $0x3e4cd2cb
-DATA c3e4cd2cb<>+16(SB)/4, $0x3e4cd2cb
-DATA c3e4cd2cb<>+20(SB)/4, $0x3e4cd2cb
-DATA c3e4cd2cb<>+24(SB)/4, $0x3e4cd2cb
-DATA c3e4cd2cb<>+28(SB)/4, $0x3e4cd2cb
-GLOBL c3e4cd2cb<>(SB), RODATA|NOPTR, $32
+DATA c3e4cb583<>+0(SB)/4, $0x3e4cb583
+DATA c3e4cb583<>+4(SB)/4, $0x3e4cb583
+DATA c3e4cb583<>+8(SB)/4, $0x3e4cb583
+DATA c3e4cb583<>+12(SB)/4, $0x3e4cb583
+DATA c3e4cb583<>+16(SB)/4, $0x3e4cb583
+DATA c3e4cb583<>+20(SB)/4, $0x3e4cb583
+DATA c3e4cb583<>+24(SB)/4, $0x3e4cb583
+DATA c3e4cb583<>+28(SB)/4, $0x3e4cb583
+GLOBL c3e4cb583<>(SB), RODATA|NOPTR, $32
 
-DATA cbe80010f<>+0(SB)/4, $0xbe80010f
-DATA cbe80010f<>+4(SB)/4, $0xbe80010f
-DATA cbe80010f<>+8(SB)/4, $0xbe80010f
-DATA cbe80010f<>+12(SB)/4, $0xbe80010f
-DATA cbe80010f<>+16(SB)/4, $0xbe80010f
-DATA cbe80010f<>+20(SB)/4, $0xbe80010f
-DATA cbe80010f<>+24(SB)/4, $0xbe80010f
-DATA cbe80010f<>+28(SB)/4, $0xbe80010f
-GLOBL cbe80010f<>(SB), RODATA|NOPTR, $32
+DATA cbe800041<>+0(SB)/4, $0xbe800041
+DATA cbe800041<>+4(SB)/4, $0xbe800041
+DATA cbe800041<>+8(SB)/4, $0xbe800041
+DATA cbe800041<>+12(SB)/4, $0xbe800041
+DATA cbe800041<>+16(SB)/4, $0xbe800041
+DATA cbe800041<>+20(SB)/4, $0xbe800041
+DATA cbe800041<>+24(SB)/4, $0xbe800041
+DATA cbe800041<>+28(SB)/4, $0xbe800041
+GLOBL cbe800041<>(SB), RODATA|NOPTR, $32
 
-DATA c3eaaaaa5<>+0(SB)/4, $0x3eaaaaa5
-DATA c3eaaaaa5<>+4(SB)/4, $0x3eaaaaa5
-DATA c3eaaaaa5<>+8(SB)/4, $0x3eaaaaa5
-DATA c3eaaaaa5<>+12(SB)/4, $0x3eaaaaa5
-DATA c3eaaaaa5<>+16(SB)/4, $0x3eaaaaa5
-DATA c3eaaaaa5<>+20(SB)/4, $0x3eaaaaa5
-DATA c3eaaaaa5<>+24(SB)/4, $0x3eaaaaa5
-DATA c3eaaaaa5<>+28(SB)/4, $0x3eaaaaa5
-GLOBL c3eaaaaa5<>(SB), RODATA|NOPTR, $32
+DATA c3eaaaad1<>+0(SB)/4, $0x3eaaaad1
+DATA c3eaaaad1<>+4(SB)/4, $0x3eaaaad1
+DATA c3eaaaad1<>+8(SB)/4, $0x3eaaaad1
+DATA c3eaaaad1<>+12(SB)/4, $0x3eaaaad1
+DATA c3eaaaad1<>+16(SB)/4, $0x3eaaaad1
+DATA c3eaaaad1<>+20(SB)/4, $0x3eaaaad1
+DATA c3eaaaad1<>+24(SB)/4, $0x3eaaaad1
+DATA c3eaaaad1<>+28(SB)/4, $0x3eaaaad1
+GLOBL c3eaaaad1<>(SB), RODATA|NOPTR, $32
 
 DATA c7f800000<>+0(SB)/4, $0x7f800000
 DATA c7f800000<>+4(SB)/4, $0x7f800000
@@ -464,51 +464,51 @@ compute:
 	VDIVPS       Y1, Y2, Y2
 	VCMPPS       $0x03, Y2, Y2, Y0
 	VBLENDVPS    Y0, c00000000<>+0(SB), Y2, Y2
-	VCMPPS       $0x11, c00800000<>+0(SB), Y1, Y0
-	VMOVAPS      Y1, Y3
-	VMULPS       c4b000000<>+0(SB), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y3, Y3
-	VPSUBD       c3f3504f3<>+0(SB), Y3, Y3
-	VPSRAD       $0x17, Y3, Y4
-	VCVTDQ2PS    Y4, Y4
-	VANDPS       c41b80000<>+0(SB), Y0, Y0
-	VSUBPS       Y0, Y4, Y4
-	VPAND        c007fffff<>+0(SB), Y3, Y0
-	VPADDD       c3f3504f3<>+0(SB), Y0, Y0
-	VSUBPS       c3f800000<>+0(SB), Y0, Y0
-	VBROADCASTSS cbda0fb03<>+0(SB), Y3
-	VFMADD213PS  c3e03e815<>+0(SB), Y0, Y3
-	VFMADD213PS  cbe066f41<>+0(SB), Y0, Y3
-	VFMADD213PS  c3e113728<>+0(SB), Y0, Y3
-	VFMADD213PS  cbe2a3c63<>+0(SB), Y0, Y3
-	VFMADD213PS  c3e4cd2cb<>+0(SB), Y0, Y3
-	VFMADD213PS  cbe80010f<>+0(SB), Y0, Y3
-	VFMADD213PS  c3eaaaaa5<>+0(SB), Y0, Y3
-	VMULPS       Y0, Y0, Y5
-	VMULPS       Y0, Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VFMADD231PS  c35bfbe8e<>+0(SB), Y4, Y3
-	VFNMADD231PS c3f000000<>+0(SB), Y5, Y3
-	VADDPS       Y0, Y3, Y3
-	VFMADD231PS  c3f317200<>+0(SB), Y4, Y3
+	VCMPPS       $0x11, c00800000<>+0(SB), Y1, Y3
+	VMOVAPS      Y1, Y4
+	VMULPS       c4b000000<>+0(SB), Y1, Y0
+	VBLENDVPS    Y3, Y0, Y4, Y4
+	VPSUBD       c3f400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x17, Y4, Y0
+	VCVTDQ2PS    Y0, Y0
+	VANDPS       c41b80000<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y4, Y3
+	VPADDD       c3f400000<>+0(SB), Y3, Y3
+	VSUBPS       c3f800000<>+0(SB), Y3, Y3
+	VBROADCASTSS cbd3d2901<>+0(SB), Y4
+	VFMADD213PS  c3dd8c0a7<>+0(SB), Y3, Y4
+	VFMADD213PS  cbe070775<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e142565<>+0(SB), Y3, Y4
+	VFMADD213PS  cbe2a6ea0<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4cb583<>+0(SB), Y3, Y4
+	VFMADD213PS  cbe800041<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaad1<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD231PS  c35bfbe8e<>+0(SB), Y0, Y4
+	VFNMADD231PS c3f000000<>+0(SB), Y5, Y4
+	VADDPS       Y3, Y4, Y4
+	VFMADD231PS  c3f317200<>+0(SB), Y0, Y4
 	VCMPPS       $0x15, c7f800000<>+0(SB), Y1, Y0
-	VBLENDVPS    Y0, Y1, Y3, Y3
+	VBLENDVPS    Y0, Y1, Y4, Y4
 	VPXOR        Y0, Y0, Y0
-	VCMPPS       $0x00, Y0, Y1, Y4
-	VBLENDVPS    Y4, cff800000<>+0(SB), Y3, Y3
+	VCMPPS       $0x00, Y0, Y1, Y3
+	VBLENDVPS    Y3, cff800000<>+0(SB), Y4, Y4
 	VCMPPS       $0x11, Y0, Y1, Y0
-	VBLENDVPS    Y0, c7fc00000<>+0(SB), Y3, Y3
-	VADDPS       Y2, Y3, Y3
+	VBLENDVPS    Y0, c7fc00000<>+0(SB), Y4, Y4
+	VADDPS       Y2, Y4, Y4
 	CMPQ         AX, $0x08
 	JGE          fullStore
 	LEAQ         tail<>+32(SB), CX
 	NEGQ         AX
 	VMOVUPS      (CX)(AX*4), Y0
-	VMASKMOVPS   Y3, Y0, (DX)
+	VMASKMOVPS   Y4, Y0, (DX)
 	JMP          done
 
 fullStore:
-	VMOVUPS Y3, (DX)
+	VMOVUPS Y4, (DX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, AX

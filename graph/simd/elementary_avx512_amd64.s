@@ -123,39 +123,26 @@ fullLoad:
 	VMOVUPS (DX), Z0
 
 compute:
-	VCMPPS.BCST       $0x11, c00800000<>+0(SB), Z0, K1
-	VMOVAPS           Z0, Z1
-	VMULPS.BCST       c4b000000<>+0(SB), Z0, Z2
-	VMOVAPS           Z2, K1, Z1
-	VPSUBD.BCST       c3f3504f3<>+0(SB), Z1, Z1
-	VPSRAD            $0x17, Z1, Z2
-	VCVTDQ2PS         Z2, Z2
-	VSUBPS.BCST       c41b80000<>+0(SB), Z2, K1, Z2
-	VPANDD.BCST       c007fffff<>+0(SB), Z1, Z1
-	VPADDD.BCST       c3f3504f3<>+0(SB), Z1, Z1
+	VGETMANTPS        $0x0f, Z0, Z1
+	VGETEXPPS         Z1, Z2
+	VGETEXPPS         Z0, Z0
+	VSUBPS            Z2, Z0, Z0
 	VSUBPS.BCST       c3f800000<>+0(SB), Z1, Z1
-	VBROADCASTSS      cbda0fb03<>+0(SB), Z3
-	VFMADD213PS.BCST  c3e03e815<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST  cbe066f41<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST  c3e113728<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST  cbe2a3c63<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST  c3e4cd2cb<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST  cbe80010f<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST  c3eaaaaa5<>+0(SB), Z1, Z3
-	VMULPS            Z1, Z1, Z4
-	VMULPS            Z1, Z3, Z3
-	VMULPS            Z4, Z3, Z3
-	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z2, Z3
-	VFNMADD231PS.BCST c3f000000<>+0(SB), Z4, Z3
-	VADDPS            Z1, Z3, Z3
-	VFMADD231PS.BCST  c3f317200<>+0(SB), Z2, Z3
-	VCMPPS.BCST       $0x15, c7f800000<>+0(SB), Z0, K1
-	VMOVAPS           Z0, K1, Z3
-	VPXORD            Z1, Z1, Z1
-	VCMPPS            $0x00, Z1, Z0, K1
-	VBROADCASTSS      cff800000<>+0(SB), K1, Z3
-	VCMPPS            $0x11, Z1, Z0, K1
-	VBROADCASTSS      c7fc00000<>+0(SB), K1, Z3
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z2
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z1, Z2
+	VMULPS            Z1, Z1, Z3
+	VMULPS            Z1, Z2, Z2
+	VMULPS            Z3, Z2, Z2
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z0, Z2
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z3, Z2
+	VADDPS            Z1, Z2, Z2
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z0, Z2
 	CMPQ              AX, $0x10
 	JGE               fullStore
 	MOVQ              AX, CX
@@ -163,11 +150,11 @@ compute:
 	SHLQ              CL, AX
 	DECQ              AX
 	KMOVW             AX, K1
-	VMOVUPS           Z3, K1, (BX)
+	VMOVUPS           Z2, K1, (BX)
 	JMP               done
 
 fullStore:
-	VMOVUPS Z3, (BX)
+	VMOVUPS Z2, (BX)
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
@@ -177,53 +164,29 @@ done:
 	VZEROUPPER
 	RET
 
-DATA c00800000<>+0(SB)/4, $0x00800000
-GLOBL c00800000<>(SB), RODATA|NOPTR, $4
+DATA cbd3d2901<>+0(SB)/4, $0xbd3d2901
+GLOBL cbd3d2901<>(SB), RODATA|NOPTR, $4
 
-DATA c4b000000<>+0(SB)/4, $0x4b000000
-GLOBL c4b000000<>(SB), RODATA|NOPTR, $4
+DATA c3dd8c0a7<>+0(SB)/4, $0x3dd8c0a7
+GLOBL c3dd8c0a7<>(SB), RODATA|NOPTR, $4
 
-DATA c3f3504f3<>+0(SB)/4, $0x3f3504f3
-GLOBL c3f3504f3<>(SB), RODATA|NOPTR, $4
+DATA cbe070775<>+0(SB)/4, $0xbe070775
+GLOBL cbe070775<>(SB), RODATA|NOPTR, $4
 
-DATA c41b80000<>+0(SB)/4, $0x41b80000
-GLOBL c41b80000<>(SB), RODATA|NOPTR, $4
+DATA c3e142565<>+0(SB)/4, $0x3e142565
+GLOBL c3e142565<>(SB), RODATA|NOPTR, $4
 
-DATA c007fffff<>+0(SB)/4, $0x007fffff
-GLOBL c007fffff<>(SB), RODATA|NOPTR, $4
+DATA cbe2a6ea0<>+0(SB)/4, $0xbe2a6ea0
+GLOBL cbe2a6ea0<>(SB), RODATA|NOPTR, $4
 
-DATA cbda0fb03<>+0(SB)/4, $0xbda0fb03
-GLOBL cbda0fb03<>(SB), RODATA|NOPTR, $4
+DATA c3e4cb583<>+0(SB)/4, $0x3e4cb583
+GLOBL c3e4cb583<>(SB), RODATA|NOPTR, $4
 
-DATA c3e03e815<>+0(SB)/4, $0x3e03e815
-GLOBL c3e03e815<>(SB), RODATA|NOPTR, $4
+DATA cbe800041<>+0(SB)/4, $0xbe800041
+GLOBL cbe800041<>(SB), RODATA|NOPTR, $4
 
-DATA cbe066f41<>+0(SB)/4, $0xbe066f41
-GLOBL cbe066f41<>(SB), RODATA|NOPTR, $4
-
-DATA c3e113728<>+0(SB)/4, $0x3e113728
-GLOBL c3e113728<>(SB), RODATA|NOPTR, $4
-
-DATA cbe2a3c63<>+0(SB)/4, $0xbe2a3c63
-GLOBL cbe2a3c63<>(SB), RODATA|NOPTR, $4
-
-DATA c3e4cd2cb<>+0(SB)/4, $0x3e4cd2cb
-GLOBL c3e4cd2cb<>(SB), RODATA|NOPTR, $4
-
-DATA cbe80010f<>+0(SB)/4, $0xbe80010f
-GLOBL cbe80010f<>(SB), RODATA|NOPTR, $4
-
-DATA c3eaaaaa5<>+0(SB)/4, $0x3eaaaaa5
-GLOBL c3eaaaaa5<>(SB), RODATA|NOPTR, $4
-
-DATA c7f800000<>+0(SB)/4, $0x7f800000
-GLOBL c7f800000<>(SB), RODATA|NOPTR, $4
-
-DATA cff800000<>+0(SB)/4, $0xff800000
-GLOBL cff800000<>(SB), RODATA|NOPTR, $4
-
-DATA c7fc00000<>+0(SB)/4, $0x7fc00000
-GLOBL c7fc00000<>(SB), RODATA|NOPTR, $4
+DATA c3eaaaad1<>+0(SB)/4, $0x3eaaaad1
+GLOBL c3eaaaad1<>(SB), RODATA|NOPTR, $4
 
 // func log1pAVX512(dst *float32, x *float32, n int)
 // Requires: AVX, AVX512F
@@ -255,40 +218,27 @@ compute:
 	VDIVPS            Z1, Z2, Z2
 	VCMPPS            $0x03, Z2, Z2, K1
 	VBROADCASTSS      c00000000<>+0(SB), K1, Z2
-	VCMPPS.BCST       $0x11, c00800000<>+0(SB), Z1, K1
-	VMOVAPS           Z1, Z0
-	VMULPS.BCST       c4b000000<>+0(SB), Z1, Z3
-	VMOVAPS           Z3, K1, Z0
-	VPSUBD.BCST       c3f3504f3<>+0(SB), Z0, Z0
-	VPSRAD            $0x17, Z0, Z3
-	VCVTDQ2PS         Z3, Z3
-	VSUBPS.BCST       c41b80000<>+0(SB), Z3, K1, Z3
-	VPANDD.BCST       c007fffff<>+0(SB), Z0, Z0
-	VPADDD.BCST       c3f3504f3<>+0(SB), Z0, Z0
+	VGETMANTPS        $0x0f, Z1, Z0
+	VGETEXPPS         Z0, Z3
+	VGETEXPPS         Z1, Z1
+	VSUBPS            Z3, Z1, Z1
 	VSUBPS.BCST       c3f800000<>+0(SB), Z0, Z0
-	VBROADCASTSS      cbda0fb03<>+0(SB), Z4
-	VFMADD213PS.BCST  c3e03e815<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  cbe066f41<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  c3e113728<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  cbe2a3c63<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  c3e4cd2cb<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  cbe80010f<>+0(SB), Z0, Z4
-	VFMADD213PS.BCST  c3eaaaaa5<>+0(SB), Z0, Z4
-	VMULPS            Z0, Z0, Z5
-	VMULPS            Z0, Z4, Z4
-	VMULPS            Z5, Z4, Z4
-	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z3, Z4
-	VFNMADD231PS.BCST c3f000000<>+0(SB), Z5, Z4
-	VADDPS            Z0, Z4, Z4
-	VFMADD231PS.BCST  c3f317200<>+0(SB), Z3, Z4
-	VCMPPS.BCST       $0x15, c7f800000<>+0(SB), Z1, K1
-	VMOVAPS           Z1, K1, Z4
-	VPXORD            Z0, Z0, Z0
-	VCMPPS            $0x00, Z0, Z1, K1
-	VBROADCASTSS      cff800000<>+0(SB), K1, Z4
-	VCMPPS            $0x11, Z0, Z1, K1
-	VBROADCASTSS      c7fc00000<>+0(SB), K1, Z4
-	VADDPS            Z2, Z4, Z4
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z3
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VMULPS            Z0, Z3, Z3
+	VMULPS            Z4, Z3, Z3
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z1, Z3
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z4, Z3
+	VADDPS            Z0, Z3, Z3
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z1, Z3
+	VADDPS            Z2, Z3, Z3
 	CMPQ              AX, $0x10
 	JGE               fullStore
 	MOVQ              AX, CX
@@ -296,11 +246,11 @@ compute:
 	SHLQ              CL, AX
 	DECQ              AX
 	KMOVW             AX, K1
-	VMOVUPS           Z4, K1, (BX)
+	VMOVUPS           Z3, K1, (BX)
 	JMP               done
 
 fullStore:
-	VMOVUPS Z4, (BX)
+	VMOVUPS Z3, (BX)
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func lgammaAVX512(dst *float32, x *float32, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·lgammaAVX512(SB), NOSPLIT, $0-24
 	MOVQ  n+16(FP), AX
 	MOVQ  x+8(FP), DX
@@ -28,83 +28,64 @@ fullLoad:
 	VMOVUPS (DX), Z0
 
 compute:
-	VMOVAPS           Z0, Z1
-	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K1
-	VSUBPS.BCST       c3f800000<>+0(SB), Z1, K1, Z1
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
-	VSUBPS.BCST       c3f800000<>+0(SB), Z1, K1, Z1
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K1
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K2
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K3
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K4
+	VREDUCEPS         $0x01, Z0, Z1
 	VMOVAPS           Z0, Z2
-	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K1
-	VBROADCASTSS      c3f800000<>+0(SB), K1, Z2
+	VBROADCASTSS      c3f800000<>+0(SB), K2, Z2
 	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z3
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
-	VMOVAPS           Z3, K1, Z2
-	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K1
-	VMOVAPS           Z0, K1, Z2
+	VMOVAPS           Z3, K3, Z2
+	VMOVAPS           Z0, K4, Z2
 	VBROADCASTSS      c3f800000<>+0(SB), Z3
 	VDIVPS            Z2, Z3, Z3
-	VCMPPS.BCST       $0x11, c00800000<>+0(SB), Z2, K1
-	VMOVAPS           Z2, Z4
-	VMULPS.BCST       c4b000000<>+0(SB), Z2, Z5
-	VMOVAPS           Z5, K1, Z4
-	VPSUBD.BCST       c3f3504f3<>+0(SB), Z4, Z4
-	VPSRAD            $0x17, Z4, Z5
-	VCVTDQ2PS         Z5, Z5
-	VSUBPS.BCST       c41b80000<>+0(SB), Z5, K1, Z5
-	VPANDD.BCST       c007fffff<>+0(SB), Z4, Z4
-	VPADDD.BCST       c3f3504f3<>+0(SB), Z4, Z4
+	VGETMANTPS        $0x0f, Z2, Z4
+	VGETEXPPS         Z4, Z5
+	VGETEXPPS         Z2, Z2
+	VSUBPS            Z5, Z2, Z2
 	VSUBPS.BCST       c3f800000<>+0(SB), Z4, Z4
-	VBROADCASTSS      cbda0fb03<>+0(SB), Z6
-	VFMADD213PS.BCST  c3e03e815<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  cbe066f41<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3e113728<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  cbe2a3c63<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3e4cd2cb<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  cbe80010f<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3eaaaaa5<>+0(SB), Z4, Z6
-	VMULPS            Z4, Z4, Z7
-	VMULPS            Z4, Z6, Z6
-	VMULPS            Z7, Z6, Z6
-	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z5, Z6
-	VFNMADD231PS.BCST c3f000000<>+0(SB), Z7, Z6
-	VADDPS            Z4, Z6, Z6
-	VFMADD231PS.BCST  c3f317200<>+0(SB), Z5, Z6
-	VCMPPS.BCST       $0x15, c7f800000<>+0(SB), Z2, K1
-	VMOVAPS           Z2, K1, Z6
-	VPXORD            Z4, Z4, Z4
-	VCMPPS            $0x00, Z4, Z2, K1
-	VBROADCASTSS      cff800000<>+0(SB), K1, Z6
-	VCMPPS            $0x11, Z4, Z2, K1
-	VBROADCASTSS      c7fc00000<>+0(SB), K1, Z6
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z5
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z4, Z5
+	VMULPS            Z4, Z4, Z6
+	VMULPS            Z4, Z5, Z5
+	VMULPS            Z6, Z5, Z5
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z2, Z5
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z6, Z5
+	VADDPS            Z4, Z5, Z5
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z2, Z5
 	VSUBPS.BCST       c3f000000<>+0(SB), Z1, Z2
 	VMULPS            Z3, Z3, Z4
-	VBROADCASTSS      cbac812d4<>+0(SB), Z5
-	VFMADD213PS.BCST  c3b207489<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbb4c33e9<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3bae7ef0<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbc1a9b85<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3c89b166<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbd003ccf<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3d80d782<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbe157683<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3ef75cae<>+0(SB), Z2, Z5
+	VBROADCASTSS      cbac812d4<>+0(SB), Z6
+	VFMADD213PS.BCST  c3b207489<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbb4c33e9<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3bae7ef0<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbc1a9b85<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3c89b166<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbd003ccf<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3d80d782<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbe157683<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3ef75cae<>+0(SB), Z2, Z6
 	VSUBPS.BCST       c3f800000<>+0(SB), Z1, Z2
-	VMULPS            Z1, Z5, Z5
+	VMULPS            Z1, Z6, Z6
 	VPXORD            Z1, Z1, Z1
-	VFMADD213PS       Z1, Z2, Z5
-	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K1
-	VSUBPS            Z6, Z5, K1, Z5
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
-	VADDPS            Z6, Z5, K1, Z5
+	VFMADD213PS       Z1, Z2, Z6
+	VSUBPS            Z5, Z6, K1, Z6
+	VADDPS            Z5, Z6, K3, Z6
 	VBROADCASTSS      c3a36d094<>+0(SB), Z1
 	VFMADD213PS.BCST  cbb35b857<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3daaaaa2<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3ed67f1d<>+0(SB), Z3, Z1
-	VSUBPS.BCST       c3f000000<>+0(SB), Z0, Z2
-	VSUBPS.BCST       c3f800000<>+0(SB), Z6, Z3
-	VFMADD231PS       Z2, Z3, Z1
-	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K1
-	VMOVAPS           Z1, K1, Z5
+	VSUBPS.BCST       c3f000000<>+0(SB), Z0, Z0
+	VSUBPS.BCST       c3f800000<>+0(SB), Z5, Z2
+	VFMADD231PS       Z0, Z2, Z1
+	VMOVAPS           Z1, K4, Z6
 	CMPQ              AX, $0x10
 	JGE               fullStore
 	MOVQ              AX, CX
@@ -112,11 +93,11 @@ compute:
 	SHLQ              CL, AX
 	DECQ              AX
 	KMOVW             AX, K1
-	VMOVUPS           Z5, K1, (BX)
+	VMOVUPS           Z6, K1, (BX)
 	JMP               done
 
 fullStore:
-	VMOVUPS Z5, (BX)
+	VMOVUPS Z6, (BX)
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
@@ -135,44 +116,29 @@ GLOBL c40000000<>(SB), RODATA|NOPTR, $4
 DATA c40400000<>+0(SB)/4, $0x40400000
 GLOBL c40400000<>(SB), RODATA|NOPTR, $4
 
-DATA c00800000<>+0(SB)/4, $0x00800000
-GLOBL c00800000<>(SB), RODATA|NOPTR, $4
+DATA cbd3d2901<>+0(SB)/4, $0xbd3d2901
+GLOBL cbd3d2901<>(SB), RODATA|NOPTR, $4
 
-DATA c4b000000<>+0(SB)/4, $0x4b000000
-GLOBL c4b000000<>(SB), RODATA|NOPTR, $4
+DATA c3dd8c0a7<>+0(SB)/4, $0x3dd8c0a7
+GLOBL c3dd8c0a7<>(SB), RODATA|NOPTR, $4
 
-DATA c3f3504f3<>+0(SB)/4, $0x3f3504f3
-GLOBL c3f3504f3<>(SB), RODATA|NOPTR, $4
+DATA cbe070775<>+0(SB)/4, $0xbe070775
+GLOBL cbe070775<>(SB), RODATA|NOPTR, $4
 
-DATA c41b80000<>+0(SB)/4, $0x41b80000
-GLOBL c41b80000<>(SB), RODATA|NOPTR, $4
+DATA c3e142565<>+0(SB)/4, $0x3e142565
+GLOBL c3e142565<>(SB), RODATA|NOPTR, $4
 
-DATA c007fffff<>+0(SB)/4, $0x007fffff
-GLOBL c007fffff<>(SB), RODATA|NOPTR, $4
+DATA cbe2a6ea0<>+0(SB)/4, $0xbe2a6ea0
+GLOBL cbe2a6ea0<>(SB), RODATA|NOPTR, $4
 
-DATA cbda0fb03<>+0(SB)/4, $0xbda0fb03
-GLOBL cbda0fb03<>(SB), RODATA|NOPTR, $4
+DATA c3e4cb583<>+0(SB)/4, $0x3e4cb583
+GLOBL c3e4cb583<>(SB), RODATA|NOPTR, $4
 
-DATA c3e03e815<>+0(SB)/4, $0x3e03e815
-GLOBL c3e03e815<>(SB), RODATA|NOPTR, $4
+DATA cbe800041<>+0(SB)/4, $0xbe800041
+GLOBL cbe800041<>(SB), RODATA|NOPTR, $4
 
-DATA cbe066f41<>+0(SB)/4, $0xbe066f41
-GLOBL cbe066f41<>(SB), RODATA|NOPTR, $4
-
-DATA c3e113728<>+0(SB)/4, $0x3e113728
-GLOBL c3e113728<>(SB), RODATA|NOPTR, $4
-
-DATA cbe2a3c63<>+0(SB)/4, $0xbe2a3c63
-GLOBL cbe2a3c63<>(SB), RODATA|NOPTR, $4
-
-DATA c3e4cd2cb<>+0(SB)/4, $0x3e4cd2cb
-GLOBL c3e4cd2cb<>(SB), RODATA|NOPTR, $4
-
-DATA cbe80010f<>+0(SB)/4, $0xbe80010f
-GLOBL cbe80010f<>(SB), RODATA|NOPTR, $4
-
-DATA c3eaaaaa5<>+0(SB)/4, $0x3eaaaaa5
-GLOBL c3eaaaaa5<>(SB), RODATA|NOPTR, $4
+DATA c3eaaaad1<>+0(SB)/4, $0x3eaaaad1
+GLOBL c3eaaaad1<>(SB), RODATA|NOPTR, $4
 
 DATA c35bfbe8e<>+0(SB)/4, $0x35bfbe8e
 GLOBL c35bfbe8e<>(SB), RODATA|NOPTR, $4
@@ -182,15 +148,6 @@ GLOBL c3f000000<>(SB), RODATA|NOPTR, $4
 
 DATA c3f317200<>+0(SB)/4, $0x3f317200
 GLOBL c3f317200<>(SB), RODATA|NOPTR, $4
-
-DATA c7f800000<>+0(SB)/4, $0x7f800000
-GLOBL c7f800000<>(SB), RODATA|NOPTR, $4
-
-DATA cff800000<>+0(SB)/4, $0xff800000
-GLOBL cff800000<>(SB), RODATA|NOPTR, $4
-
-DATA c7fc00000<>+0(SB)/4, $0x7fc00000
-GLOBL c7fc00000<>(SB), RODATA|NOPTR, $4
 
 DATA cbac812d4<>+0(SB)/4, $0xbac812d4
 GLOBL cbac812d4<>(SB), RODATA|NOPTR, $4
@@ -235,7 +192,7 @@ DATA c3ed67f1d<>+0(SB)/4, $0x3ed67f1d
 GLOBL c3ed67f1d<>(SB), RODATA|NOPTR, $4
 
 // func digammaAVX512(dst *float32, x *float32, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·digammaAVX512(SB), NOSPLIT, $0-24
 	MOVQ  n+16(FP), AX
 	MOVQ  x+8(FP), DX
@@ -258,85 +215,66 @@ fullLoad:
 	VMOVUPS (DX), Z0
 
 compute:
-	VMOVAPS           Z0, Z1
-	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K1
-	VSUBPS.BCST       c3f800000<>+0(SB), Z1, K1, Z1
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
-	VSUBPS.BCST       c3f800000<>+0(SB), Z1, K1, Z1
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K1
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K2
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K3
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K4
+	VREDUCEPS         $0x01, Z0, Z1
 	VMOVAPS           Z0, Z2
-	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K1
-	VBROADCASTSS      c3f800000<>+0(SB), K1, Z2
+	VBROADCASTSS      c3f800000<>+0(SB), K2, Z2
 	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z3
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
-	VMOVAPS           Z3, K1, Z2
-	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K1
-	VMOVAPS           Z0, K1, Z2
+	VMOVAPS           Z3, K3, Z2
+	VMOVAPS           Z0, K4, Z2
 	VBROADCASTSS      c3f800000<>+0(SB), Z3
 	VDIVPS            Z2, Z3, Z3
-	VCMPPS.BCST       $0x11, c00800000<>+0(SB), Z2, K1
-	VMOVAPS           Z2, Z4
-	VMULPS.BCST       c4b000000<>+0(SB), Z2, Z5
-	VMOVAPS           Z5, K1, Z4
-	VPSUBD.BCST       c3f3504f3<>+0(SB), Z4, Z4
-	VPSRAD            $0x17, Z4, Z5
-	VCVTDQ2PS         Z5, Z5
-	VSUBPS.BCST       c41b80000<>+0(SB), Z5, K1, Z5
-	VPANDD.BCST       c007fffff<>+0(SB), Z4, Z4
-	VPADDD.BCST       c3f3504f3<>+0(SB), Z4, Z4
+	VGETMANTPS        $0x0f, Z2, Z4
+	VGETEXPPS         Z4, Z5
+	VGETEXPPS         Z2, Z2
+	VSUBPS            Z5, Z2, Z2
 	VSUBPS.BCST       c3f800000<>+0(SB), Z4, Z4
-	VBROADCASTSS      cbda0fb03<>+0(SB), Z6
-	VFMADD213PS.BCST  c3e03e815<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  cbe066f41<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3e113728<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  cbe2a3c63<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3e4cd2cb<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  cbe80010f<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3eaaaaa5<>+0(SB), Z4, Z6
-	VMULPS            Z4, Z4, Z7
-	VMULPS            Z4, Z6, Z6
-	VMULPS            Z7, Z6, Z6
-	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z5, Z6
-	VFNMADD231PS.BCST c3f000000<>+0(SB), Z7, Z6
-	VADDPS            Z4, Z6, Z6
-	VFMADD231PS.BCST  c3f317200<>+0(SB), Z5, Z6
-	VCMPPS.BCST       $0x15, c7f800000<>+0(SB), Z2, K1
-	VMOVAPS           Z2, K1, Z6
-	VPXORD            Z4, Z4, Z4
-	VCMPPS            $0x00, Z4, Z2, K1
-	VBROADCASTSS      cff800000<>+0(SB), K1, Z6
-	VCMPPS            $0x11, Z4, Z2, K1
-	VBROADCASTSS      c7fc00000<>+0(SB), K1, Z6
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z5
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z4, Z5
+	VMULPS            Z4, Z4, Z6
+	VMULPS            Z4, Z5, Z5
+	VMULPS            Z6, Z5, Z5
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z2, Z5
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z6, Z5
+	VADDPS            Z4, Z5, Z5
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z2, Z5
 	VSUBPS.BCST       c3f000000<>+0(SB), Z1, Z2
 	VMULPS            Z3, Z3, Z4
-	VBROADCASTSS      c3c362b8f<>+0(SB), Z5
-	VFMADD213PS.BCST  cbc8637ea<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3c8b1a53<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbcd332b7<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3d27711d<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbd7e2f8f<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3dc285f7<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbe17f5da<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3e7650ce<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbed8e5b4<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3f737866<>+0(SB), Z2, Z5
+	VBROADCASTSS      c3c362b8f<>+0(SB), Z6
+	VFMADD213PS.BCST  cbc8637ea<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3c8b1a53<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbcd332b7<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3d27711d<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbd7e2f8f<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3dc285f7<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbe17f5da<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3e7650ce<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbed8e5b4<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3f737866<>+0(SB), Z2, Z6
 	VSUBPS.BCST       c3eec5b0c<>+0(SB), Z1, Z1
 	VSUBPS.BCST       c3255af90<>+0(SB), Z1, Z1
-	VMULPS            Z1, Z5, Z5
-	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K1
-	VSUBPS            Z3, Z5, K1, Z5
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
-	VADDPS            Z3, Z5, K1, Z5
+	VMULPS            Z1, Z6, Z6
+	VSUBPS            Z3, Z6, K1, Z6
+	VADDPS            Z3, Z6, K3, Z6
 	VBROADCASTSS      c3b562cca<>+0(SB), Z1
 	VFMADD213PS.BCST  cbc07dbf2<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3daaaa4c<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z1
-	VMOVAPS           Z6, Z2
+	VMOVAPS           Z5, Z2
 	VFNMADD231PS      Z1, Z3, Z2
-	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K1
-	VMOVAPS           Z2, K1, Z5
+	VMOVAPS           Z2, K4, Z6
 	VPXORD            Z1, Z1, Z1
 	VCMPPS            $0x11, Z1, Z0, K1
-	VMOVAPS           Z6, K1, Z5
+	VMOVAPS           Z5, K1, Z6
 	CMPQ              AX, $0x10
 	JGE               fullStore
 	MOVQ              AX, CX
@@ -344,11 +282,11 @@ compute:
 	SHLQ              CL, AX
 	DECQ              AX
 	KMOVW             AX, K1
-	VMOVUPS           Z5, K1, (BX)
+	VMOVUPS           Z6, K1, (BX)
 	JMP               done
 
 fullStore:
-	VMOVUPS Z5, (BX)
+	VMOVUPS Z6, (BX)
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
@@ -407,7 +345,7 @@ DATA c3daaaa4c<>+0(SB)/4, $0x3daaaa4c
 GLOBL c3daaaa4c<>(SB), RODATA|NOPTR, $4
 
 // func lgammaDigammaAVX512(lg *float32, psi *float32, x *float32, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·lgammaDigammaAVX512(SB), NOSPLIT, $0-32
 	MOVQ  n+24(FP), AX
 	MOVQ  x+16(FP), DX
@@ -431,83 +369,64 @@ fullLoad:
 	VMOVUPS (DX), Z0
 
 compute:
-	VMOVAPS           Z0, Z1
-	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K1
-	VSUBPS.BCST       c3f800000<>+0(SB), Z1, K1, Z1
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
-	VSUBPS.BCST       c3f800000<>+0(SB), Z1, K1, Z1
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K1
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K2
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K3
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K4
+	VREDUCEPS         $0x01, Z0, Z1
 	VMOVAPS           Z0, Z2
-	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K1
-	VBROADCASTSS      c3f800000<>+0(SB), K1, Z2
+	VBROADCASTSS      c3f800000<>+0(SB), K2, Z2
 	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z3
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
-	VMOVAPS           Z3, K1, Z2
-	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K1
-	VMOVAPS           Z0, K1, Z2
+	VMOVAPS           Z3, K3, Z2
+	VMOVAPS           Z0, K4, Z2
 	VBROADCASTSS      c3f800000<>+0(SB), Z3
 	VDIVPS            Z2, Z3, Z3
-	VCMPPS.BCST       $0x11, c00800000<>+0(SB), Z2, K1
-	VMOVAPS           Z2, Z4
-	VMULPS.BCST       c4b000000<>+0(SB), Z2, Z5
-	VMOVAPS           Z5, K1, Z4
-	VPSUBD.BCST       c3f3504f3<>+0(SB), Z4, Z4
-	VPSRAD            $0x17, Z4, Z5
-	VCVTDQ2PS         Z5, Z5
-	VSUBPS.BCST       c41b80000<>+0(SB), Z5, K1, Z5
-	VPANDD.BCST       c007fffff<>+0(SB), Z4, Z4
-	VPADDD.BCST       c3f3504f3<>+0(SB), Z4, Z4
+	VGETMANTPS        $0x0f, Z2, Z4
+	VGETEXPPS         Z4, Z5
+	VGETEXPPS         Z2, Z2
+	VSUBPS            Z5, Z2, Z2
 	VSUBPS.BCST       c3f800000<>+0(SB), Z4, Z4
-	VBROADCASTSS      cbda0fb03<>+0(SB), Z6
-	VFMADD213PS.BCST  c3e03e815<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  cbe066f41<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3e113728<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  cbe2a3c63<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3e4cd2cb<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  cbe80010f<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3eaaaaa5<>+0(SB), Z4, Z6
-	VMULPS            Z4, Z4, Z7
-	VMULPS            Z4, Z6, Z6
-	VMULPS            Z7, Z6, Z6
-	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z5, Z6
-	VFNMADD231PS.BCST c3f000000<>+0(SB), Z7, Z6
-	VADDPS            Z4, Z6, Z6
-	VFMADD231PS.BCST  c3f317200<>+0(SB), Z5, Z6
-	VCMPPS.BCST       $0x15, c7f800000<>+0(SB), Z2, K1
-	VMOVAPS           Z2, K1, Z6
-	VPXORD            Z4, Z4, Z4
-	VCMPPS            $0x00, Z4, Z2, K1
-	VBROADCASTSS      cff800000<>+0(SB), K1, Z6
-	VCMPPS            $0x11, Z4, Z2, K1
-	VBROADCASTSS      c7fc00000<>+0(SB), K1, Z6
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z5
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z4, Z5
+	VMULPS            Z4, Z4, Z6
+	VMULPS            Z4, Z5, Z5
+	VMULPS            Z6, Z5, Z5
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z2, Z5
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z6, Z5
+	VADDPS            Z4, Z5, Z5
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z2, Z5
 	VSUBPS.BCST       c3f000000<>+0(SB), Z1, Z2
 	VMULPS            Z3, Z3, Z4
-	VBROADCASTSS      cbac812d4<>+0(SB), Z5
-	VFMADD213PS.BCST  c3b207489<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbb4c33e9<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3bae7ef0<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbc1a9b85<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3c89b166<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbd003ccf<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3d80d782<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbe157683<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3ef75cae<>+0(SB), Z2, Z5
+	VBROADCASTSS      cbac812d4<>+0(SB), Z6
+	VFMADD213PS.BCST  c3b207489<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbb4c33e9<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3bae7ef0<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbc1a9b85<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3c89b166<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbd003ccf<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3d80d782<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  cbe157683<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  c3ef75cae<>+0(SB), Z2, Z6
 	VSUBPS.BCST       c3f800000<>+0(SB), Z1, Z7
-	VMULPS            Z1, Z5, Z5
+	VMULPS            Z1, Z6, Z6
 	VPXORD            Z8, Z8, Z8
-	VFMADD213PS       Z8, Z7, Z5
-	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K1
-	VSUBPS            Z6, Z5, K1, Z5
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
-	VADDPS            Z6, Z5, K1, Z5
+	VFMADD213PS       Z8, Z7, Z6
+	VSUBPS            Z5, Z6, K1, Z6
+	VADDPS            Z5, Z6, K3, Z6
 	VBROADCASTSS      c3a36d094<>+0(SB), Z7
 	VFMADD213PS.BCST  cbb35b857<>+0(SB), Z4, Z7
 	VFMADD213PS.BCST  c3daaaaa2<>+0(SB), Z4, Z7
 	VFMADD213PS.BCST  c3ed67f1d<>+0(SB), Z3, Z7
 	VSUBPS.BCST       c3f000000<>+0(SB), Z0, Z8
-	VSUBPS.BCST       c3f800000<>+0(SB), Z6, Z9
+	VSUBPS.BCST       c3f800000<>+0(SB), Z5, Z9
 	VFMADD231PS       Z8, Z9, Z7
-	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K1
-	VMOVAPS           Z7, K1, Z5
+	VMOVAPS           Z7, K4, Z6
 	VBROADCASTSS      c3c362b8f<>+0(SB), Z7
 	VFMADD213PS.BCST  cbc8637ea<>+0(SB), Z2, Z7
 	VFMADD213PS.BCST  c3c8b1a53<>+0(SB), Z2, Z7
@@ -522,21 +441,18 @@ compute:
 	VSUBPS.BCST       c3eec5b0c<>+0(SB), Z1, Z1
 	VSUBPS.BCST       c3255af90<>+0(SB), Z1, Z1
 	VMULPS            Z1, Z7, Z7
-	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K1
 	VSUBPS            Z3, Z7, K1, Z7
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
-	VADDPS            Z3, Z7, K1, Z7
+	VADDPS            Z3, Z7, K3, Z7
 	VBROADCASTSS      c3b562cca<>+0(SB), Z1
 	VFMADD213PS.BCST  cbc07dbf2<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3daaaa4c<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z1
-	VMOVAPS           Z6, Z2
+	VMOVAPS           Z5, Z2
 	VFNMADD231PS      Z1, Z3, Z2
-	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K1
-	VMOVAPS           Z2, K1, Z7
+	VMOVAPS           Z2, K4, Z7
 	VPXORD            Z1, Z1, Z1
 	VCMPPS            $0x11, Z1, Z0, K1
-	VMOVAPS           Z6, K1, Z7
+	VMOVAPS           Z5, K1, Z7
 	CMPQ              AX, $0x10
 	JGE               fullStore
 	MOVQ              AX, CX
@@ -544,12 +460,12 @@ compute:
 	SHLQ              CL, AX
 	DECQ              AX
 	KMOVW             AX, K1
-	VMOVUPS           Z5, K1, (BX)
+	VMOVUPS           Z6, K1, (BX)
 	VMOVUPS           Z7, K1, (SI)
 	JMP               done
 
 fullStore:
-	VMOVUPS Z5, (BX)
+	VMOVUPS Z6, (BX)
 	VMOVUPS Z7, (SI)
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX

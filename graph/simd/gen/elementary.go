@@ -116,25 +116,9 @@ func expReduced(r vec) vec {
 	return p
 }
 
-// log returns ln x = e·ln 2 + ln(1+f) with x = 2ᵉ(1+f) and 1+f in [√½, √2).
+// log returns ln x = e·ln 2 + ln(1+f) with x = 2ᵉ(1+f) and 1+f in [¾, 1½).
 func log(x vec) vec {
-	// Subnormal numbers (and, harmlessly, what lies below) are scaled by 2²³.
-	tiny := compare(isLess, k(minimax.SmallestNormal), x)
-	i := copyOf(x)
-	scaled := newVec()
-	mul(k(1<<23), x, scaled)
-	choose(tiny, scaled, i)
-
-	subInt(bits(minimax.SqrtHalfBits), i, i)
-	e := newVec()
-	VPSRAD(operand.U8(23), i, e)
-	VCVTDQ2PS(e, e)
-	subWhere(tiny, k(23), e)
-	f := newVec()
-	and(bits(1<<23-1), i, f)
-	addInt(bits(minimax.SqrtHalfBits), f, f)
-	sub(k(1), f, f)
-
+	e, f, special := split(x)
 	// ln(1+f) = f − f²/2 + f³·P(f)
 	y := horner(minimax.Log[:], f)
 	square := newVec()
@@ -145,13 +129,44 @@ func log(x vec) vec {
 	mulSub(k(0.5), square, y)
 	add(f, y, y)
 	mulAdd(k(minimax.Ln2High), e, y)
-
-	// NaN and +∞ stay what they are; ln 0 = −∞; the log of a negative number is NaN.
-	choose(compare(isNotBelow, k(math.Inf(1)), x), x, y)
-	nothing := zero()
-	choose(compare(isEqual, nothing, x), k(math.Inf(-1)), y)
-	choose(compare(isLess, nothing, x), k(math.NaN()), y)
+	special(y)
 	return y
+}
+
+// split returns the e and f of log, and what remains to be done to the result for
+// zero (−∞), infinity (+∞), negative numbers and NaN (NaN).
+func split(x vec) (e, f vec, special func(y vec)) {
+	e, f = newVec(), newVec()
+	if avx512 {
+		// Subnormal numbers are split like the others; zero, infinity and NaN have an e
+		// of −∞, +∞ and NaN, and the fraction of a negative number is NaN.
+		const from3over4, negativeIsNaN = 3, 3 << 2
+		VGETMANTPS(operand.U8(from3over4|negativeIsNaN), x, f)
+		below1 := newVec()
+		VGETEXPPS(f, below1)
+		VGETEXPPS(x, e)
+		sub(below1, e, e)
+		sub(k(1), f, f)
+		return e, f, func(vec) {}
+	}
+	// Subnormal numbers (and, harmlessly, what lies below) are scaled by 2²³.
+	tiny := compare(isLess, k(minimax.SmallestNormal), x)
+	i, scaled := copyOf(x), newVec()
+	mul(k(1<<23), x, scaled)
+	choose(tiny, scaled, i)
+	subInt(k(0.75), i, i)
+	VPSRAD(operand.U8(23), i, e)
+	VCVTDQ2PS(e, e)
+	subWhere(tiny, k(23), e)
+	and(bits(1<<23-1), i, f)
+	addInt(k(0.75), f, f)
+	sub(k(1), f, f)
+	return e, f, func(y vec) {
+		choose(compare(isNotBelow, k(math.Inf(1)), x), x, y)
+		nothing := zero()
+		choose(compare(isEqual, nothing, x), k(math.Inf(-1)), y)
+		choose(compare(isLess, nothing, x), k(math.NaN()), y)
+	}
 }
 
 // log1pUnit returns ln(1+t) for t in [0, 1], or NaN: with s = t/(2+t),

@@ -4,6 +4,7 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
 
 	"calibra/graph/simd/internal/minimax"
 )
@@ -34,15 +35,14 @@ func gammaUnit() {
 //	ln Γ(x) = (x−½)(ln x − 1) + (ln 2π − 1)/2 + P(1/x²)/x
 //	ψ(x)    = ln x − (½ + Q(1/x²)/x)/x
 func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
-	y := copyOf(x)
-	subWhere(compare(isAtLeast, k(1), x), k(1), y)
-	subWhere(compare(isAtLeast, k(2), x), k(1), y)
-	a := copyOf(x)
-	choose(compare(isAtLeast, k(1), x), k(1), a)
-	moved := newVec()
+	below1, from1 := kept(isLess, k(1), x), kept(isAtLeast, k(1), x)
+	from2, from3 := kept(isAtLeast, k(2), x), kept(isAtLeast, k(3), x)
+	y := fraction(x)
+	a, moved := copyOf(x), newVec()
+	choose(from1(), k(1), a)
 	add(k(1), y, moved)
-	choose(compare(isAtLeast, k(2), x), moved, a)
-	choose(compare(isAtLeast, k(3), x), x, a)
+	choose(from2(), moved, a)
+	choose(from3(), x, a)
 
 	inverse := load(1)
 	div(a, inverse, inverse)
@@ -59,8 +59,8 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 		sub(k(1), y, y1)
 		mul(y, lg, lg)
 		timesPlus(zero(), y1, lg) // + 0, so that ln Γ(1) is not −0
-		subWhere(compare(isLess, k(1), x), logA, lg)
-		addWhere(compare(isAtLeast, k(2), x), logA, lg)
+		subWhere(below1(), logA, lg)
+		addWhere(from2(), logA, lg)
 
 		large := horner(minimax.Stirling[:], inverseSquare)
 		timesPlus(k(minimax.HalfLogTwoPiLess), inverse, large)
@@ -68,7 +68,7 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 		sub(k(0.5), x, b)
 		sub(k(1), logA, c)
 		mulAdd(b, c, large)
-		choose(compare(isAtLeast, k(3), x), large, lg)
+		choose(from3(), large, lg)
 	}
 	if wantDerivative {
 		psi = horner(minimax.DigammaUnit[:], t)
@@ -76,16 +76,38 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 		sub(k(minimax.DigammaZeroHigh-1), y, b)
 		sub(k(minimax.DigammaZeroLow), b, b)
 		mul(b, psi, psi)
-		subWhere(compare(isLess, k(1), x), inverse, psi)
-		addWhere(compare(isAtLeast, k(2), x), inverse, psi)
+		subWhere(below1(), inverse, psi)
+		addWhere(from2(), inverse, psi)
 
 		large := horner(minimax.DigammaTail[:], inverseSquare)
 		timesPlus(k(0.5), inverse, large)
 		c := copyOf(logA)
 		mulSub(large, inverse, c)
-		choose(compare(isAtLeast, k(3), x), c, psi)
+		choose(from3(), c, psi)
 		nothing := zero()
 		choose(compare(isLess, nothing, x), logA, psi) // not a number
 	}
 	return lg, psi
+}
+
+// kept returns a mask for use again and again: held in a mask register, or compared
+// anew where masks take vector registers, of which AVX2 has few.
+func kept(predicate uint8, c k, x vec) func() mask {
+	if avx512 {
+		m := compare(predicate, c, x)
+		return func() mask { return m }
+	}
+	return func() mask { return compare(predicate, c, x) }
+}
+
+// fraction returns x − ⌊x⌋ for finite x.
+func fraction(x vec) vec {
+	y := newVec()
+	if avx512 {
+		VREDUCEPS(operand.U8(1), x, y)
+		return y
+	}
+	VROUNDPS(operand.U8(9), x, y)
+	sub(y, x, y)
+	return y
 }

@@ -12,7 +12,6 @@ const (
 	Log2E          = 1.44269504088896341
 	Ln2High        = 0x1.62e4p-1               // the leading 15 bits of ln 2, so that n·Ln2High is exact
 	Ln2Low         = 1.42860682030941723212e-6 // ln 2 − Ln2High
-	SqrtHalfBits   = 0x3f3504f3                // the float32 √½
 	SmallestNormal = 0x1p-126
 
 	ExpHighest     = 89       // e⁸⁹ is above the largest float32
@@ -23,10 +22,10 @@ const (
 // Exp is (eʳ − 1 − r)/r² on |r| ≤ ln 2 / 2; error of eʳ 5e-9.
 var Exp = [...]float32{0.5, 0.166665137, 0.0416661911, 0.00836953055, 0.00139515661}
 
-// Log is (ln(1+f) − f + f²/2)/f³ on [√½ − 1, √2 − 1]; error of ln(1+f) 6e-9.
+// Log is (ln(1+f) − f + f²/2)/f³ on −¼ ≤ f ≤ ½; error of ln(1+f) 5e-9.
 var Log = [...]float32{
-	0.333333164, -0.250008076, 0.200022861, -0.166245982,
-	0.141811967, -0.131283775, 0.12881501, -0.0786037669,
+	0.333334476, -0.250001937, 0.199911162, -0.166437626,
+	0.144673899, -0.131864384, 0.105836205, -0.0461816825,
 }
 
 // Artanh is (2·artanh s − 2s)/s³ in s², on s² ≤ 1/9; error of artanh s 6e-10.
