@@ -1,6 +1,10 @@
 package op
 
 import (
+	"sync"
+
+	"calibra/graph/simd"
+
 	"gonum.org/v1/gonum/mathext"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -36,14 +40,14 @@ func (dirichlet) shape(in []tensor.Shape) (tensor.Shape, error) {
 func (o dirichlet) run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
 	if isFloat32(out) {
-		(&scorePass{score: values[float32](out), rowPass: rowPass{a: values[float32](in[0]), logp: values[float32](in[1]), c: c, delta: float32(o.Delta)}}).run()
+		runBatch(dirichletBatch{score: values[float32](out), a: values[float32](in[0]), logp: values[float32](in[1]), c: c, delta: float32(o.Delta)})
 	} else {
 		dirichletScores(values[float64](out), values[float64](in[0]), values[float64](in[1]), c, o.Delta)
 	}
 }
 
-// dirichletScores is the readable form, which float64 runs and the vectorized
-// passes are tested against.
+// dirichletScores is the readable form, which float64 runs and package simd
+// is tested against.
 func dirichletScores[F float](score, a, logp []F, c int, delta float64) {
 	for at := range score {
 		b, j := at/c, at%c
@@ -78,7 +82,7 @@ func (dirichletByForm) shape(in []tensor.Shape) (tensor.Shape, error) { return i
 func (dirichletByForm) run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(in[1])
 	if isFloat32(out) {
-		(&slopePass{da: values[float32](out), g: values[float32](in[2]), rowPass: rowPass{a: values[float32](in[0]), logp: values[float32](in[1]), c: c}}).run()
+		runBatch(dirichletBatch{da: values[float32](out), a: values[float32](in[0]), logp: values[float32](in[1]), g: values[float32](in[2]), c: c})
 	} else {
 		dirichletSlopes(values[float64](out), values[float64](in[0]), values[float64](in[1]), values[float64](in[2]), c)
 	}
@@ -127,3 +131,38 @@ func dirichletWeights[F float](dlogp, a, g []F, c int, delta float64) {
 		dlogp[r] = F(sum)
 	}
 }
+
+// dirichletBatch is the scores, or with g the slopes, of a float32 batch, cut into
+// blocks of rows for the cores.
+type dirichletBatch struct {
+	score, da, a, logp, g []float32
+	c                     int
+	delta                 float32
+}
+
+// rowsPerBlock makes a block of some 8,192 elements of A worth handing to a core.
+func (d *dirichletBatch) rowsPerBlock() int { return 1 + 8192/(d.c*d.c) }
+
+func (d *dirichletBatch) Block(i int) {
+	c := d.c
+	lo := i * d.rowsPerBlock()
+	hi := min(lo+d.rowsPerBlock(), len(d.logp)/c)
+	a, logp := d.a[lo*c*c:hi*c*c], d.logp[lo*c:hi*c]
+	if d.g != nil {
+		simd.DirichletSlopes(d.da[lo*c*c:hi*c*c], a, logp, d.g[lo*c:hi*c], c, AlphaFloor)
+	} else {
+		simd.DirichletScores(d.score[lo*c:hi*c], a, logp, c, d.delta, AlphaFloor)
+	}
+}
+
+// runBatch borrows the memory of d, so that a step does not allocate.
+func runBatch(d dirichletBatch) {
+	b := dirichletBatches.Get().(*dirichletBatch)
+	*b = d
+	rows := len(d.logp) / d.c
+	simd.Run((rows+d.rowsPerBlock()-1)/d.rowsPerBlock(), b)
+	*b = dirichletBatch{}
+	dirichletBatches.Put(b)
+}
+
+var dirichletBatches = sync.Pool{New: func() any { return new(dirichletBatch) }}
