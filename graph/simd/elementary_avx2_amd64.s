@@ -62,8 +62,8 @@ compute:
 
 fullStore:
 	VMOVUPS Y2, (DX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
 	SUBQ    $0x08, AX
 	JG      loop
 
@@ -266,8 +266,8 @@ compute:
 
 fullStore:
 	VMOVUPS Y3, (DX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
 	SUBQ    $0x08, AX
 	JG      loop
 
@@ -509,8 +509,8 @@ compute:
 
 fullStore:
 	VMOVUPS Y4, (DX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
 	SUBQ    $0x08, AX
 	JG      loop
 
@@ -594,8 +594,8 @@ compute:
 
 fullStore:
 	VMOVUPS Y1, (DX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
 	SUBQ    $0x08, AX
 	JG      loop
 
@@ -699,8 +699,8 @@ compute:
 
 fullStore:
 	VMOVUPS Y3, (DX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
 	SUBQ    $0x08, AX
 	JG      loop
 
@@ -843,9 +843,9 @@ compute:
 fullStore:
 	VMOVUPS Y4, (DX)
 	VMOVUPS Y2, (BX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
-	ADDQ    $0x20, BX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
 	SUBQ    $0x08, AX
 	JG      loop
 

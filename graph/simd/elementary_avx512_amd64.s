@@ -7,9 +7,57 @@
 // func expAVX512(dst *float32, x *float32, n int)
 // Requires: AVX, AVX512F
 TEXT ·expAVX512(SB), NOSPLIT, $0-24
-	MOVQ  n+16(FP), AX
-	MOVQ  x+8(FP), DX
-	MOVQ  dst+0(FP), BX
+	MOVQ n+16(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ dst+0(FP), BX
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z0
+	VMOVUPS           64(DX), Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z0, Z2, Z2
+	VMINPS            Z1, Z3, Z3
+	VBROADCASTSS      cc2d00000<>+0(SB), Z0
+	VBROADCASTSS      cc2d00000<>+0(SB), Z1
+	VMAXPS            Z2, Z0, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z0
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z5
+	VRNDSCALEPS       $0x08, Z0, Z0
+	VRNDSCALEPS       $0x08, Z5, Z5
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z0, Z2
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z0, Z2
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z5, Z3
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z1
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z6
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z2, Z1
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z2, Z1
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z2, Z1
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z1
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z6
+	VMULPS            Z2, Z2, Z4
+	VMULPS            Z3, Z3, Z7
+	VFMADD213PS       Z2, Z4, Z1
+	VFMADD213PS       Z3, Z7, Z6
+	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z1
+	VADDPS.BCST       c3f800000<>+0(SB), Z6, Z6
+	VSCALEFPS         Z0, Z1, Z1
+	VSCALEFPS         Z5, Z6, Z6
+	VMOVUPS           Z1, (BX)
+	VMOVUPS           Z6, 64(BX)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
 	TESTQ AX, AX
 	JLE   done
 
@@ -57,8 +105,8 @@ compute:
 
 fullStore:
 	VMOVUPS Z2, (BX)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
 	SUBQ    $0x10, AX
 	JG      loop
 
@@ -102,9 +150,63 @@ GLOBL c3f800000<>(SB), RODATA|NOPTR, $4
 // func logAVX512(dst *float32, x *float32, n int)
 // Requires: AVX, AVX512F
 TEXT ·logAVX512(SB), NOSPLIT, $0-24
-	MOVQ  n+16(FP), AX
-	MOVQ  x+8(FP), DX
-	MOVQ  dst+0(FP), BX
+	MOVQ n+16(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ dst+0(FP), BX
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z0
+	VMOVUPS           64(DX), Z1
+	VGETMANTPS        $0x0f, Z0, Z2
+	VGETMANTPS        $0x0f, Z1, Z4
+	VGETEXPPS         Z2, Z3
+	VGETEXPPS         Z4, Z5
+	VGETEXPPS         Z0, Z0
+	VGETEXPPS         Z1, Z1
+	VSUBPS            Z3, Z0, Z0
+	VSUBPS            Z5, Z1, Z1
+	VSUBPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VSUBPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z3
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z6
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z4, Z6
+	VMULPS            Z2, Z2, Z5
+	VMULPS            Z4, Z4, Z7
+	VMULPS            Z2, Z3, Z3
+	VMULPS            Z4, Z6, Z6
+	VMULPS            Z5, Z3, Z3
+	VMULPS            Z7, Z6, Z6
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z0, Z3
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z1, Z6
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z7, Z6
+	VADDPS            Z2, Z3, Z3
+	VADDPS            Z4, Z6, Z6
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z0, Z3
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z1, Z6
+	VMOVUPS           Z3, (BX)
+	VMOVUPS           Z6, 64(BX)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
 	TESTQ AX, AX
 	JLE   done
 
@@ -155,8 +257,8 @@ compute:
 
 fullStore:
 	VMOVUPS Z2, (BX)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
 	SUBQ    $0x10, AX
 	JG      loop
 
@@ -191,9 +293,77 @@ GLOBL c3eaaaad1<>(SB), RODATA|NOPTR, $4
 // func log1pAVX512(dst *float32, x *float32, n int)
 // Requires: AVX, AVX512F
 TEXT ·log1pAVX512(SB), NOSPLIT, $0-24
-	MOVQ  n+16(FP), AX
-	MOVQ  x+8(FP), DX
-	MOVQ  dst+0(FP), BX
+	MOVQ n+16(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ dst+0(FP), BX
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z0
+	VMOVUPS           64(DX), Z1
+	VADDPS.BCST       c3f800000<>+0(SB), Z0, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z4
+	VSUBPS.BCST       c3f800000<>+0(SB), Z2, Z3
+	VSUBPS.BCST       c3f800000<>+0(SB), Z4, Z5
+	VSUBPS            Z3, Z0, Z3
+	VSUBPS            Z5, Z1, Z5
+	VDIVPS            Z2, Z3, Z3
+	VDIVPS            Z4, Z5, Z5
+	VCMPPS            $0x03, Z3, Z3, K1
+	VCMPPS            $0x03, Z5, Z5, K2
+	VBROADCASTSS      c00000000<>+0(SB), K1, Z3
+	VBROADCASTSS      c00000000<>+0(SB), K2, Z5
+	VGETMANTPS        $0x0f, Z2, Z0
+	VGETMANTPS        $0x0f, Z4, Z6
+	VGETEXPPS         Z0, Z1
+	VGETEXPPS         Z6, Z7
+	VGETEXPPS         Z2, Z2
+	VGETEXPPS         Z4, Z4
+	VSUBPS            Z1, Z2, Z2
+	VSUBPS            Z7, Z4, Z4
+	VSUBPS.BCST       c3f800000<>+0(SB), Z0, Z0
+	VSUBPS.BCST       c3f800000<>+0(SB), Z6, Z6
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z1
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z8
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z0, Z1
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z0, Z1
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z0, Z1
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z0, Z1
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z0, Z1
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z0, Z1
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z0, Z1
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z6, Z8
+	VMULPS            Z0, Z0, Z7
+	VMULPS            Z6, Z6, Z9
+	VMULPS            Z0, Z1, Z1
+	VMULPS            Z6, Z8, Z8
+	VMULPS            Z7, Z1, Z1
+	VMULPS            Z9, Z8, Z8
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z2, Z1
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z4, Z8
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z7, Z1
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z9, Z8
+	VADDPS            Z0, Z1, Z1
+	VADDPS            Z6, Z8, Z8
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z2, Z1
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z4, Z8
+	VADDPS            Z3, Z1, Z1
+	VADDPS            Z5, Z8, Z8
+	VMOVUPS           Z1, (BX)
+	VMOVUPS           Z8, 64(BX)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
 	TESTQ AX, AX
 	JLE   done
 
@@ -251,8 +421,8 @@ compute:
 
 fullStore:
 	VMOVUPS Z3, (BX)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
 	SUBQ    $0x10, AX
 	JG      loop
 
@@ -266,9 +436,73 @@ GLOBL c00000000<>(SB), RODATA|NOPTR, $4
 // func sigmoidAVX512(dst *float32, x *float32, n int)
 // Requires: AVX, AVX512F
 TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
-	MOVQ  n+16(FP), AX
-	MOVQ  x+8(FP), DX
-	MOVQ  dst+0(FP), BX
+	MOVQ n+16(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ dst+0(FP), BX
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z0
+	VMOVUPS           64(DX), Z1
+	VPORD.BCST        c80000000<>+0(SB), Z0, Z2
+	VPORD.BCST        c80000000<>+0(SB), Z1, Z5
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VBROADCASTSS      cc2d00000<>+0(SB), Z6
+	VPXORD            Z4, Z4, Z4
+	VPXORD            Z7, Z7, Z7
+	VCMPPS            $0x11, Z0, Z4, K1
+	VCMPPS            $0x11, Z1, Z7, K2
+	VBROADCASTSS      cc2200000<>+0(SB), K1, Z3
+	VBROADCASTSS      cc2200000<>+0(SB), K2, Z6
+	VMAXPS            Z2, Z3, Z2
+	VMAXPS            Z5, Z6, Z5
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z5, Z7
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VRNDSCALEPS       $0x08, Z7, Z7
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z7, Z5
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z7, Z5
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z4
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z8
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z5, Z8
+	VMULPS            Z2, Z2, Z6
+	VMULPS            Z5, Z5, Z9
+	VFMADD213PS       Z2, Z6, Z4
+	VFMADD213PS       Z5, Z9, Z8
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z8, Z8
+	VSCALEFPS         Z3, Z4, Z4
+	VSCALEFPS         Z7, Z8, Z8
+	VMOVAPS           Z4, Z2
+	VMOVAPS           Z8, Z5
+	VPXORD            Z3, Z3, Z3
+	VPXORD            Z6, Z6, Z6
+	VCMPPS            $0x1d, Z3, Z0, K1
+	VCMPPS            $0x1d, Z6, Z1, K2
+	VBROADCASTSS      c3f800000<>+0(SB), K1, Z2
+	VBROADCASTSS      c3f800000<>+0(SB), K2, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z0
+	VADDPS.BCST       c3f800000<>+0(SB), Z8, Z1
+	VDIVPS            Z0, Z2, Z2
+	VDIVPS            Z1, Z5, Z5
+	VMOVUPS           Z2, (BX)
+	VMOVUPS           Z5, 64(BX)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
 	TESTQ AX, AX
 	JLE   done
 
@@ -324,8 +558,8 @@ compute:
 
 fullStore:
 	VMOVUPS Z1, (BX)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
 	SUBQ    $0x10, AX
 	JG      loop
 
@@ -346,8 +580,90 @@ TEXT ·softplusAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         dst+0(FP), BX
-	TESTQ        AX, AX
-	JLE          done
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z1
+	VMOVUPS           64(DX), Z2
+	VPORD.BCST        c80000000<>+0(SB), Z1, Z3
+	VPORD.BCST        c80000000<>+0(SB), Z2, Z6
+	VBROADCASTSS      cc2d00000<>+0(SB), Z4
+	VBROADCASTSS      cc2d00000<>+0(SB), Z7
+	VPXORD            Z5, Z5, Z5
+	VPXORD            Z8, Z8, Z8
+	VCMPPS            $0x11, Z1, Z5, K1
+	VCMPPS            $0x11, Z2, Z8, K2
+	VBROADCASTSS      cc2200000<>+0(SB), K1, Z4
+	VBROADCASTSS      cc2200000<>+0(SB), K2, Z7
+	VMAXPS            Z3, Z4, Z3
+	VMAXPS            Z6, Z7, Z6
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z4
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z6, Z8
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VRNDSCALEPS       $0x08, Z8, Z8
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z8, Z6
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z8, Z6
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z5
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z9
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z6, Z9
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z6, Z9
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z6, Z9
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z6, Z9
+	VMULPS            Z3, Z3, Z7
+	VMULPS            Z6, Z6, Z10
+	VFMADD213PS       Z3, Z7, Z5
+	VFMADD213PS       Z6, Z10, Z9
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z9, Z9
+	VSCALEFPS         Z4, Z5, Z5
+	VSCALEFPS         Z8, Z9, Z9
+	VADDPS.BCST       c40000000<>+0(SB), Z5, Z3
+	VADDPS.BCST       c40000000<>+0(SB), Z9, Z7
+	VDIVPS            Z3, Z5, Z3
+	VDIVPS            Z7, Z9, Z7
+	VMULPS            Z3, Z3, Z4
+	VMULPS            Z7, Z7, Z8
+	VBROADCASTSS      c3e8f4bd0<>+0(SB), Z6
+	VBROADCASTSS      c3e8f4bd0<>+0(SB), Z10
+	VFMADD213PS.BCST  c3e8f661d<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  c3e8f661d<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  c3ecce874<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  c3ecce874<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  c3f2aaa82<>+0(SB), Z4, Z6
+	VFMADD213PS.BCST  c3f2aaa82<>+0(SB), Z8, Z10
+	VMULPS            Z4, Z6, Z6
+	VMULPS            Z8, Z10, Z10
+	VSUBPS            Z6, Z5, Z6
+	VSUBPS            Z10, Z9, Z10
+	VMOVAPS           Z5, Z4
+	VMOVAPS           Z9, Z5
+	VFNMADD231PS      Z6, Z3, Z4
+	VFNMADD231PS      Z10, Z7, Z5
+	VPXORD            Z3, Z3, Z3
+	VPXORD            Z6, Z6, Z6
+	VMAXPS            Z1, Z3, Z3
+	VMAXPS            Z2, Z6, Z6
+	VADDPS            Z3, Z4, Z4
+	VADDPS            Z6, Z5, Z5
+	VADDPS            Z0, Z4, Z4
+	VADDPS            Z0, Z5, Z5
+	VMOVUPS           Z4, (BX)
+	VMOVUPS           Z5, 64(BX)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
+	TESTQ AX, AX
+	JLE   done
 
 loop:
 	CMPQ      AX, $0x10
@@ -410,8 +726,8 @@ compute:
 
 fullStore:
 	VMOVUPS Z3, (BX)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
 	SUBQ    $0x10, AX
 	JG      loop
 
@@ -442,8 +758,105 @@ TEXT ·softplusSigmoidAVX512(SB), NOSPLIT, $0-36
 	MOVQ         a+16(FP), DX
 	MOVQ         alpha+0(FP), BX
 	MOVQ         sigma+8(FP), SI
-	TESTQ        AX, AX
-	JLE          done
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z1
+	VMOVUPS           64(DX), Z2
+	VPORD.BCST        c80000000<>+0(SB), Z1, Z3
+	VPORD.BCST        c80000000<>+0(SB), Z2, Z6
+	VBROADCASTSS      cc2d00000<>+0(SB), Z4
+	VBROADCASTSS      cc2d00000<>+0(SB), Z7
+	VPXORD            Z5, Z5, Z5
+	VPXORD            Z8, Z8, Z8
+	VCMPPS            $0x11, Z1, Z5, K1
+	VCMPPS            $0x11, Z2, Z8, K2
+	VBROADCASTSS      cc2200000<>+0(SB), K1, Z4
+	VBROADCASTSS      cc2200000<>+0(SB), K2, Z7
+	VMAXPS            Z3, Z4, Z3
+	VMAXPS            Z6, Z7, Z6
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z4
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z6, Z8
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VRNDSCALEPS       $0x08, Z8, Z8
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z8, Z6
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z8, Z6
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z5
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z9
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z6, Z9
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z6, Z9
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z6, Z9
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z6, Z9
+	VMULPS            Z3, Z3, Z7
+	VMULPS            Z6, Z6, Z10
+	VFMADD213PS       Z3, Z7, Z5
+	VFMADD213PS       Z6, Z10, Z9
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
+	VADDPS.BCST       c3f800000<>+0(SB), Z9, Z9
+	VSCALEFPS         Z4, Z5, Z5
+	VSCALEFPS         Z8, Z9, Z9
+	VMOVAPS           Z5, Z3
+	VMOVAPS           Z9, Z6
+	VPXORD            Z4, Z4, Z4
+	VPXORD            Z7, Z7, Z7
+	VCMPPS            $0x1d, Z4, Z1, K1
+	VCMPPS            $0x1d, Z7, Z2, K2
+	VBROADCASTSS      c3f800000<>+0(SB), K1, Z3
+	VBROADCASTSS      c3f800000<>+0(SB), K2, Z6
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z9, Z7
+	VDIVPS            Z4, Z3, Z3
+	VDIVPS            Z7, Z6, Z6
+	VADDPS.BCST       c40000000<>+0(SB), Z5, Z4
+	VADDPS.BCST       c40000000<>+0(SB), Z9, Z10
+	VDIVPS            Z4, Z5, Z4
+	VDIVPS            Z10, Z9, Z10
+	VMULPS            Z4, Z4, Z7
+	VMULPS            Z10, Z10, Z11
+	VBROADCASTSS      c3e8f4bd0<>+0(SB), Z8
+	VBROADCASTSS      c3e8f4bd0<>+0(SB), Z12
+	VFMADD213PS.BCST  c3e8f661d<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3e8f661d<>+0(SB), Z11, Z12
+	VFMADD213PS.BCST  c3ecce874<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3ecce874<>+0(SB), Z11, Z12
+	VFMADD213PS.BCST  c3f2aaa82<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3f2aaa82<>+0(SB), Z11, Z12
+	VMULPS            Z7, Z8, Z8
+	VMULPS            Z11, Z12, Z12
+	VSUBPS            Z8, Z5, Z8
+	VSUBPS            Z12, Z9, Z12
+	VMOVAPS           Z5, Z5
+	VMOVAPS           Z9, Z7
+	VFNMADD231PS      Z8, Z4, Z5
+	VFNMADD231PS      Z12, Z10, Z7
+	VPXORD            Z4, Z4, Z4
+	VPXORD            Z8, Z8, Z8
+	VMAXPS            Z1, Z4, Z4
+	VMAXPS            Z2, Z8, Z8
+	VADDPS            Z4, Z5, Z5
+	VADDPS            Z8, Z7, Z7
+	VADDPS            Z0, Z5, Z5
+	VADDPS            Z0, Z7, Z7
+	VMOVUPS           Z5, (BX)
+	VMOVUPS           Z3, (SI)
+	VMOVUPS           Z7, 64(BX)
+	VMOVUPS           Z6, 64(SI)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	ADDQ              $+128, SI
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
+	TESTQ AX, AX
+	JLE   done
 
 loop:
 	CMPQ      AX, $0x10
@@ -514,9 +927,9 @@ compute:
 fullStore:
 	VMOVUPS Z4, (BX)
 	VMOVUPS Z2, (SI)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
-	ADDQ    $0x40, SI
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	ADDQ    $+64, SI
 	SUBQ    $0x10, AX
 	JG      loop
 

@@ -114,8 +114,8 @@ compute:
 
 fullStore:
 	VMOVUPS Y5, (DX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
 	SUBQ    $0x08, AX
 	JG      loop
 
@@ -613,8 +613,8 @@ compute:
 
 fullStore:
 	VMOVUPS Y5, (DX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
 	SUBQ    $0x08, AX
 	JG      loop
 
@@ -926,9 +926,9 @@ compute:
 fullStore:
 	VMOVUPS Y5, (DX)
 	VMOVUPS Y7, (BX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
-	ADDQ    $0x20, BX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
 	SUBQ    $0x08, AX
 	JG      loop
 

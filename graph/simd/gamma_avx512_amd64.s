@@ -7,9 +7,139 @@
 // func lgammaAVX512(dst *float32, x *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·lgammaAVX512(SB), NOSPLIT, $0-24
-	MOVQ  n+16(FP), AX
-	MOVQ  x+8(FP), DX
-	MOVQ  dst+0(FP), BX
+	MOVQ n+16(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ dst+0(FP), BX
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z0
+	VMOVUPS           64(DX), Z1
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z1, K4
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K2
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z1, K5
+	VREDUCEPS         $0x01, Z0, Z2
+	VREDUCEPS         $0x01, Z1, Z5
+	VMOVAPS           Z0, Z3
+	VMOVAPS           Z1, Z6
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K3
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z1, K6
+	VBROADCASTSS      c3f800000<>+0(SB), K3, Z3
+	VBROADCASTSS      c3f800000<>+0(SB), K6, Z6
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z7
+	VMOVAPS           Z4, K1, Z3
+	VMOVAPS           Z7, K4, Z6
+	VMOVAPS           Z0, K2, Z3
+	VMOVAPS           Z1, K5, Z6
+	VBROADCASTSS      c3f800000<>+0(SB), Z4
+	VBROADCASTSS      c3f800000<>+0(SB), Z9
+	VDIVPS            Z3, Z4, Z4
+	VDIVPS            Z6, Z9, Z9
+	VGETMANTPS        $0x0f, Z3, Z7
+	VGETMANTPS        $0x0f, Z6, Z10
+	VGETEXPPS         Z7, Z8
+	VGETEXPPS         Z10, Z11
+	VGETEXPPS         Z3, Z3
+	VGETEXPPS         Z6, Z6
+	VSUBPS            Z8, Z3, Z3
+	VSUBPS            Z11, Z6, Z6
+	VSUBPS.BCST       c3f800000<>+0(SB), Z7, Z7
+	VSUBPS.BCST       c3f800000<>+0(SB), Z10, Z10
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z8
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z12
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z10, Z12
+	VMULPS            Z7, Z7, Z11
+	VMULPS            Z10, Z10, Z13
+	VMULPS            Z7, Z8, Z8
+	VMULPS            Z10, Z12, Z12
+	VMULPS            Z11, Z8, Z8
+	VMULPS            Z13, Z12, Z12
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z6, Z12
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z11, Z8
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z13, Z12
+	VADDPS            Z7, Z8, Z8
+	VADDPS            Z10, Z12, Z12
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z6, Z12
+	VSUBPS.BCST       c3f000000<>+0(SB), Z2, Z3
+	VSUBPS.BCST       c3f000000<>+0(SB), Z5, Z10
+	VMULPS            Z4, Z4, Z6
+	VMULPS            Z9, Z9, Z11
+	VBROADCASTSS      cbac812d4<>+0(SB), Z7
+	VBROADCASTSS      cbac812d4<>+0(SB), Z13
+	VFMADD213PS.BCST  c3b207489<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3b207489<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  cbb4c33e9<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbb4c33e9<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  c3bae7ef0<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3bae7ef0<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  cbc1a9b85<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbc1a9b85<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  c3c89b166<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3c89b166<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  cbd003ccf<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbd003ccf<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  c3d80d782<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3d80d782<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  cbe157683<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbe157683<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  c3ef75cae<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3ef75cae<>+0(SB), Z10, Z13
+	VSUBPS.BCST       c3f800000<>+0(SB), Z2, Z3
+	VSUBPS.BCST       c3f800000<>+0(SB), Z5, Z10
+	VMULPS            Z2, Z7, Z7
+	VMULPS            Z5, Z13, Z13
+	VPXORD            Z2, Z2, Z2
+	VPXORD            Z5, Z5, Z5
+	VFMADD213PS       Z2, Z3, Z7
+	VFMADD213PS       Z5, Z10, Z13
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K3
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z1, K6
+	VSUBPS            Z8, Z7, K3, Z7
+	VSUBPS            Z12, Z13, K6, Z13
+	VADDPS            Z8, Z7, K1, Z7
+	VADDPS            Z12, Z13, K4, Z13
+	VBROADCASTSS      c3a36d094<>+0(SB), Z2
+	VBROADCASTSS      c3a36d094<>+0(SB), Z3
+	VFMADD213PS.BCST  cbb35b857<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  cbb35b857<>+0(SB), Z11, Z3
+	VFMADD213PS.BCST  c3daaaaa2<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  c3daaaaa2<>+0(SB), Z11, Z3
+	VFMADD213PS.BCST  c3ed67f1d<>+0(SB), Z4, Z2
+	VFMADD213PS.BCST  c3ed67f1d<>+0(SB), Z9, Z3
+	VSUBPS.BCST       c3f000000<>+0(SB), Z0, Z0
+	VSUBPS.BCST       c3f000000<>+0(SB), Z1, Z1
+	VSUBPS.BCST       c3f800000<>+0(SB), Z8, Z4
+	VSUBPS.BCST       c3f800000<>+0(SB), Z12, Z5
+	VFMADD231PS       Z0, Z4, Z2
+	VFMADD231PS       Z1, Z5, Z3
+	VMOVAPS           Z2, K2, Z7
+	VMOVAPS           Z3, K5, Z13
+	VMOVUPS           Z7, (BX)
+	VMOVUPS           Z13, 64(BX)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
 	TESTQ AX, AX
 	JLE   done
 
@@ -28,16 +158,15 @@ fullLoad:
 	VMOVUPS (DX), Z0
 
 compute:
-	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K1
-	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K2
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K3
-	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K4
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K2
 	VREDUCEPS         $0x01, Z0, Z1
 	VMOVAPS           Z0, Z2
-	VBROADCASTSS      c3f800000<>+0(SB), K2, Z2
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K3
+	VBROADCASTSS      c3f800000<>+0(SB), K3, Z2
 	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z3
-	VMOVAPS           Z3, K3, Z2
-	VMOVAPS           Z0, K4, Z2
+	VMOVAPS           Z3, K1, Z2
+	VMOVAPS           Z0, K2, Z2
 	VBROADCASTSS      c3f800000<>+0(SB), Z3
 	VDIVPS            Z2, Z3, Z3
 	VGETMANTPS        $0x0f, Z2, Z4
@@ -76,8 +205,9 @@ compute:
 	VMULPS            Z1, Z6, Z6
 	VPXORD            Z1, Z1, Z1
 	VFMADD213PS       Z1, Z2, Z6
-	VSUBPS            Z5, Z6, K1, Z6
-	VADDPS            Z5, Z6, K3, Z6
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K3
+	VSUBPS            Z5, Z6, K3, Z6
+	VADDPS            Z5, Z6, K1, Z6
 	VBROADCASTSS      c3a36d094<>+0(SB), Z1
 	VFMADD213PS.BCST  cbb35b857<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3daaaaa2<>+0(SB), Z4, Z1
@@ -85,7 +215,7 @@ compute:
 	VSUBPS.BCST       c3f000000<>+0(SB), Z0, Z0
 	VSUBPS.BCST       c3f800000<>+0(SB), Z5, Z2
 	VFMADD231PS       Z0, Z2, Z1
-	VMOVAPS           Z1, K4, Z6
+	VMOVAPS           Z1, K2, Z6
 	CMPQ              AX, $0x10
 	JGE               fullStore
 	MOVQ              AX, CX
@@ -98,8 +228,8 @@ compute:
 
 fullStore:
 	VMOVUPS Z6, (BX)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
 	SUBQ    $0x10, AX
 	JG      loop
 
@@ -107,14 +237,14 @@ done:
 	VZEROUPPER
 	RET
 
-DATA c3f800000<>+0(SB)/4, $0x3f800000
-GLOBL c3f800000<>(SB), RODATA|NOPTR, $4
-
 DATA c40000000<>+0(SB)/4, $0x40000000
 GLOBL c40000000<>(SB), RODATA|NOPTR, $4
 
 DATA c40400000<>+0(SB)/4, $0x40400000
 GLOBL c40400000<>(SB), RODATA|NOPTR, $4
+
+DATA c3f800000<>+0(SB)/4, $0x3f800000
+GLOBL c3f800000<>(SB), RODATA|NOPTR, $4
 
 DATA cbd3d2901<>+0(SB)/4, $0xbd3d2901
 GLOBL cbd3d2901<>(SB), RODATA|NOPTR, $4
@@ -194,9 +324,143 @@ GLOBL c3ed67f1d<>(SB), RODATA|NOPTR, $4
 // func digammaAVX512(dst *float32, x *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·digammaAVX512(SB), NOSPLIT, $0-24
-	MOVQ  n+16(FP), AX
-	MOVQ  x+8(FP), DX
-	MOVQ  dst+0(FP), BX
+	MOVQ n+16(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ dst+0(FP), BX
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z0
+	VMOVUPS           64(DX), Z1
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z1, K4
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K2
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z1, K5
+	VREDUCEPS         $0x01, Z0, Z2
+	VREDUCEPS         $0x01, Z1, Z5
+	VMOVAPS           Z0, Z3
+	VMOVAPS           Z1, Z6
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K3
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z1, K6
+	VBROADCASTSS      c3f800000<>+0(SB), K3, Z3
+	VBROADCASTSS      c3f800000<>+0(SB), K6, Z6
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z7
+	VMOVAPS           Z4, K1, Z3
+	VMOVAPS           Z7, K4, Z6
+	VMOVAPS           Z0, K2, Z3
+	VMOVAPS           Z1, K5, Z6
+	VBROADCASTSS      c3f800000<>+0(SB), Z4
+	VBROADCASTSS      c3f800000<>+0(SB), Z9
+	VDIVPS            Z3, Z4, Z4
+	VDIVPS            Z6, Z9, Z9
+	VGETMANTPS        $0x0f, Z3, Z7
+	VGETMANTPS        $0x0f, Z6, Z10
+	VGETEXPPS         Z7, Z8
+	VGETEXPPS         Z10, Z11
+	VGETEXPPS         Z3, Z3
+	VGETEXPPS         Z6, Z6
+	VSUBPS            Z8, Z3, Z3
+	VSUBPS            Z11, Z6, Z6
+	VSUBPS.BCST       c3f800000<>+0(SB), Z7, Z7
+	VSUBPS.BCST       c3f800000<>+0(SB), Z10, Z10
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z8
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z12
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z10, Z12
+	VMULPS            Z7, Z7, Z11
+	VMULPS            Z10, Z10, Z13
+	VMULPS            Z7, Z8, Z8
+	VMULPS            Z10, Z12, Z12
+	VMULPS            Z11, Z8, Z8
+	VMULPS            Z13, Z12, Z12
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z6, Z12
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z11, Z8
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z13, Z12
+	VADDPS            Z7, Z8, Z8
+	VADDPS            Z10, Z12, Z12
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z6, Z12
+	VSUBPS.BCST       c3f000000<>+0(SB), Z2, Z3
+	VSUBPS.BCST       c3f000000<>+0(SB), Z5, Z10
+	VMULPS            Z4, Z4, Z6
+	VMULPS            Z9, Z9, Z11
+	VBROADCASTSS      c3c362b8f<>+0(SB), Z7
+	VBROADCASTSS      c3c362b8f<>+0(SB), Z13
+	VFMADD213PS.BCST  cbc8637ea<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbc8637ea<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  c3c8b1a53<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3c8b1a53<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  cbcd332b7<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbcd332b7<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  c3d27711d<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3d27711d<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  cbd7e2f8f<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbd7e2f8f<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  c3dc285f7<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3dc285f7<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  cbe17f5da<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbe17f5da<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  c3e7650ce<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3e7650ce<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  cbed8e5b4<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbed8e5b4<>+0(SB), Z10, Z13
+	VFMADD213PS.BCST  c3f737866<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3f737866<>+0(SB), Z10, Z13
+	VSUBPS.BCST       c3eec5b0c<>+0(SB), Z2, Z2
+	VSUBPS.BCST       c3eec5b0c<>+0(SB), Z5, Z3
+	VSUBPS.BCST       c3255af90<>+0(SB), Z2, Z2
+	VSUBPS.BCST       c3255af90<>+0(SB), Z3, Z3
+	VMULPS            Z2, Z7, Z7
+	VMULPS            Z3, Z13, Z13
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K3
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z1, K6
+	VSUBPS            Z4, Z7, K3, Z7
+	VSUBPS            Z9, Z13, K6, Z13
+	VADDPS            Z4, Z7, K1, Z7
+	VADDPS            Z9, Z13, K4, Z13
+	VBROADCASTSS      c3b562cca<>+0(SB), Z2
+	VBROADCASTSS      c3b562cca<>+0(SB), Z3
+	VFMADD213PS.BCST  cbc07dbf2<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  cbc07dbf2<>+0(SB), Z11, Z3
+	VFMADD213PS.BCST  c3daaaa4c<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  c3daaaa4c<>+0(SB), Z11, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z4, Z2
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z9, Z3
+	VMOVAPS           Z8, Z5
+	VMOVAPS           Z12, Z6
+	VFNMADD231PS      Z2, Z4, Z5
+	VFNMADD231PS      Z3, Z9, Z6
+	VMOVAPS           Z5, K2, Z7
+	VMOVAPS           Z6, K5, Z13
+	VPXORD            Z2, Z2, Z2
+	VPXORD            Z3, Z3, Z3
+	VCMPPS            $0x11, Z2, Z0, K1
+	VCMPPS            $0x11, Z3, Z1, K2
+	VMOVAPS           Z8, K1, Z7
+	VMOVAPS           Z12, K2, Z13
+	VMOVUPS           Z7, (BX)
+	VMOVUPS           Z13, 64(BX)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
 	TESTQ AX, AX
 	JLE   done
 
@@ -215,16 +479,15 @@ fullLoad:
 	VMOVUPS (DX), Z0
 
 compute:
-	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K1
-	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K2
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K3
-	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K4
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K2
 	VREDUCEPS         $0x01, Z0, Z1
 	VMOVAPS           Z0, Z2
-	VBROADCASTSS      c3f800000<>+0(SB), K2, Z2
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K3
+	VBROADCASTSS      c3f800000<>+0(SB), K3, Z2
 	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z3
-	VMOVAPS           Z3, K3, Z2
-	VMOVAPS           Z0, K4, Z2
+	VMOVAPS           Z3, K1, Z2
+	VMOVAPS           Z0, K2, Z2
 	VBROADCASTSS      c3f800000<>+0(SB), Z3
 	VDIVPS            Z2, Z3, Z3
 	VGETMANTPS        $0x0f, Z2, Z4
@@ -263,15 +526,16 @@ compute:
 	VSUBPS.BCST       c3eec5b0c<>+0(SB), Z1, Z1
 	VSUBPS.BCST       c3255af90<>+0(SB), Z1, Z1
 	VMULPS            Z1, Z6, Z6
-	VSUBPS            Z3, Z6, K1, Z6
-	VADDPS            Z3, Z6, K3, Z6
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K3
+	VSUBPS            Z3, Z6, K3, Z6
+	VADDPS            Z3, Z6, K1, Z6
 	VBROADCASTSS      c3b562cca<>+0(SB), Z1
 	VFMADD213PS.BCST  cbc07dbf2<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3daaaa4c<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z1
 	VMOVAPS           Z5, Z2
 	VFNMADD231PS      Z1, Z3, Z2
-	VMOVAPS           Z2, K4, Z6
+	VMOVAPS           Z2, K2, Z6
 	VPXORD            Z1, Z1, Z1
 	VCMPPS            $0x11, Z1, Z0, K1
 	VMOVAPS           Z5, K1, Z6
@@ -287,8 +551,8 @@ compute:
 
 fullStore:
 	VMOVUPS Z6, (BX)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
 	SUBQ    $0x10, AX
 	JG      loop
 
@@ -347,10 +611,197 @@ GLOBL c3daaaa4c<>(SB), RODATA|NOPTR, $4
 // func lgammaDigammaAVX512(lg *float32, psi *float32, x *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·lgammaDigammaAVX512(SB), NOSPLIT, $0-32
-	MOVQ  n+24(FP), AX
-	MOVQ  x+16(FP), DX
-	MOVQ  lg+0(FP), BX
-	MOVQ  psi+8(FP), SI
+	MOVQ n+24(FP), AX
+	MOVQ x+16(FP), DX
+	MOVQ lg+0(FP), BX
+	MOVQ psi+8(FP), SI
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z0
+	VMOVUPS           64(DX), Z1
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z1, K4
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K2
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z1, K5
+	VREDUCEPS         $0x01, Z0, Z2
+	VREDUCEPS         $0x01, Z1, Z5
+	VMOVAPS           Z0, Z3
+	VMOVAPS           Z1, Z6
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K3
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z1, K6
+	VBROADCASTSS      c3f800000<>+0(SB), K3, Z3
+	VBROADCASTSS      c3f800000<>+0(SB), K6, Z6
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z7
+	VMOVAPS           Z4, K1, Z3
+	VMOVAPS           Z7, K4, Z6
+	VMOVAPS           Z0, K2, Z3
+	VMOVAPS           Z1, K5, Z6
+	VBROADCASTSS      c3f800000<>+0(SB), Z4
+	VBROADCASTSS      c3f800000<>+0(SB), Z9
+	VDIVPS            Z3, Z4, Z4
+	VDIVPS            Z6, Z9, Z9
+	VGETMANTPS        $0x0f, Z3, Z7
+	VGETMANTPS        $0x0f, Z6, Z10
+	VGETEXPPS         Z7, Z8
+	VGETEXPPS         Z10, Z11
+	VGETEXPPS         Z3, Z3
+	VGETEXPPS         Z6, Z6
+	VSUBPS            Z8, Z3, Z3
+	VSUBPS            Z11, Z6, Z6
+	VSUBPS.BCST       c3f800000<>+0(SB), Z7, Z7
+	VSUBPS.BCST       c3f800000<>+0(SB), Z10, Z10
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z8
+	VBROADCASTSS      cbd3d2901<>+0(SB), Z12
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3dd8c0a7<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  cbe070775<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3e142565<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  cbe2a6ea0<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3e4cb583<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  cbe800041<>+0(SB), Z10, Z12
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z7, Z8
+	VFMADD213PS.BCST  c3eaaaad1<>+0(SB), Z10, Z12
+	VMULPS            Z7, Z7, Z11
+	VMULPS            Z10, Z10, Z13
+	VMULPS            Z7, Z8, Z8
+	VMULPS            Z10, Z12, Z12
+	VMULPS            Z11, Z8, Z8
+	VMULPS            Z13, Z12, Z12
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  c35bfbe8e<>+0(SB), Z6, Z12
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z11, Z8
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z13, Z12
+	VADDPS            Z7, Z8, Z8
+	VADDPS            Z10, Z12, Z12
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  c3f317200<>+0(SB), Z6, Z12
+	VSUBPS.BCST       c3f000000<>+0(SB), Z2, Z3
+	VSUBPS.BCST       c3f000000<>+0(SB), Z5, Z13
+	VMULPS            Z4, Z4, Z6
+	VMULPS            Z9, Z9, Z14
+	VBROADCASTSS      cbac812d4<>+0(SB), Z7
+	VBROADCASTSS      cbac812d4<>+0(SB), Z15
+	VFMADD213PS.BCST  c3b207489<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3b207489<>+0(SB), Z13, Z15
+	VFMADD213PS.BCST  cbb4c33e9<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbb4c33e9<>+0(SB), Z13, Z15
+	VFMADD213PS.BCST  c3bae7ef0<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3bae7ef0<>+0(SB), Z13, Z15
+	VFMADD213PS.BCST  cbc1a9b85<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbc1a9b85<>+0(SB), Z13, Z15
+	VFMADD213PS.BCST  c3c89b166<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3c89b166<>+0(SB), Z13, Z15
+	VFMADD213PS.BCST  cbd003ccf<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbd003ccf<>+0(SB), Z13, Z15
+	VFMADD213PS.BCST  c3d80d782<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3d80d782<>+0(SB), Z13, Z15
+	VFMADD213PS.BCST  cbe157683<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  cbe157683<>+0(SB), Z13, Z15
+	VFMADD213PS.BCST  c3ef75cae<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  c3ef75cae<>+0(SB), Z13, Z15
+	VSUBPS.BCST       c3f800000<>+0(SB), Z2, Z10
+	VSUBPS.BCST       c3f800000<>+0(SB), Z5, Z16
+	VMULPS            Z2, Z7, Z7
+	VMULPS            Z5, Z15, Z15
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z17, Z17, Z17
+	VFMADD213PS       Z11, Z10, Z7
+	VFMADD213PS       Z17, Z16, Z15
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K3
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z1, K6
+	VSUBPS            Z8, Z7, K3, Z7
+	VSUBPS            Z12, Z15, K6, Z15
+	VADDPS            Z8, Z7, K1, Z7
+	VADDPS            Z12, Z15, K4, Z15
+	VBROADCASTSS      c3a36d094<>+0(SB), Z10
+	VBROADCASTSS      c3a36d094<>+0(SB), Z17
+	VFMADD213PS.BCST  cbb35b857<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  cbb35b857<>+0(SB), Z14, Z17
+	VFMADD213PS.BCST  c3daaaaa2<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  c3daaaaa2<>+0(SB), Z14, Z17
+	VFMADD213PS.BCST  c3ed67f1d<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  c3ed67f1d<>+0(SB), Z9, Z17
+	VSUBPS.BCST       c3f000000<>+0(SB), Z0, Z11
+	VSUBPS.BCST       c3f000000<>+0(SB), Z1, Z18
+	VSUBPS.BCST       c3f800000<>+0(SB), Z8, Z16
+	VSUBPS.BCST       c3f800000<>+0(SB), Z12, Z19
+	VFMADD231PS       Z11, Z16, Z10
+	VFMADD231PS       Z18, Z19, Z17
+	VMOVAPS           Z10, K2, Z7
+	VMOVAPS           Z17, K5, Z15
+	VBROADCASTSS      c3c362b8f<>+0(SB), Z10
+	VBROADCASTSS      c3c362b8f<>+0(SB), Z11
+	VFMADD213PS.BCST  cbc8637ea<>+0(SB), Z3, Z10
+	VFMADD213PS.BCST  cbc8637ea<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST  c3c8b1a53<>+0(SB), Z3, Z10
+	VFMADD213PS.BCST  c3c8b1a53<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST  cbcd332b7<>+0(SB), Z3, Z10
+	VFMADD213PS.BCST  cbcd332b7<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST  c3d27711d<>+0(SB), Z3, Z10
+	VFMADD213PS.BCST  c3d27711d<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST  cbd7e2f8f<>+0(SB), Z3, Z10
+	VFMADD213PS.BCST  cbd7e2f8f<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST  c3dc285f7<>+0(SB), Z3, Z10
+	VFMADD213PS.BCST  c3dc285f7<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST  cbe17f5da<>+0(SB), Z3, Z10
+	VFMADD213PS.BCST  cbe17f5da<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST  c3e7650ce<>+0(SB), Z3, Z10
+	VFMADD213PS.BCST  c3e7650ce<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST  cbed8e5b4<>+0(SB), Z3, Z10
+	VFMADD213PS.BCST  cbed8e5b4<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST  c3f737866<>+0(SB), Z3, Z10
+	VFMADD213PS.BCST  c3f737866<>+0(SB), Z13, Z11
+	VSUBPS.BCST       c3eec5b0c<>+0(SB), Z2, Z2
+	VSUBPS.BCST       c3eec5b0c<>+0(SB), Z5, Z3
+	VSUBPS.BCST       c3255af90<>+0(SB), Z2, Z2
+	VSUBPS.BCST       c3255af90<>+0(SB), Z3, Z3
+	VMULPS            Z2, Z10, Z10
+	VMULPS            Z3, Z11, Z11
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K3
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z1, K6
+	VSUBPS            Z4, Z10, K3, Z10
+	VSUBPS            Z9, Z11, K6, Z11
+	VADDPS            Z4, Z10, K1, Z10
+	VADDPS            Z9, Z11, K4, Z11
+	VBROADCASTSS      c3b562cca<>+0(SB), Z2
+	VBROADCASTSS      c3b562cca<>+0(SB), Z3
+	VFMADD213PS.BCST  cbc07dbf2<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  cbc07dbf2<>+0(SB), Z14, Z3
+	VFMADD213PS.BCST  c3daaaa4c<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  c3daaaa4c<>+0(SB), Z14, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z4, Z2
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z9, Z3
+	VMOVAPS           Z8, Z5
+	VMOVAPS           Z12, Z6
+	VFNMADD231PS      Z2, Z4, Z5
+	VFNMADD231PS      Z3, Z9, Z6
+	VMOVAPS           Z5, K2, Z10
+	VMOVAPS           Z6, K5, Z11
+	VPXORD            Z2, Z2, Z2
+	VPXORD            Z3, Z3, Z3
+	VCMPPS            $0x11, Z2, Z0, K1
+	VCMPPS            $0x11, Z3, Z1, K2
+	VMOVAPS           Z8, K1, Z10
+	VMOVAPS           Z12, K2, Z11
+	VMOVUPS           Z7, (BX)
+	VMOVUPS           Z10, (SI)
+	VMOVUPS           Z15, 64(BX)
+	VMOVUPS           Z11, 64(SI)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	ADDQ              $+128, SI
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
 	TESTQ AX, AX
 	JLE   done
 
@@ -369,16 +820,15 @@ fullLoad:
 	VMOVUPS (DX), Z0
 
 compute:
-	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K1
-	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K2
-	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K3
-	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K4
+	VCMPPS.BCST       $0x1d, c40000000<>+0(SB), Z0, K1
+	VCMPPS.BCST       $0x1d, c40400000<>+0(SB), Z0, K2
 	VREDUCEPS         $0x01, Z0, Z1
 	VMOVAPS           Z0, Z2
-	VBROADCASTSS      c3f800000<>+0(SB), K2, Z2
+	VCMPPS.BCST       $0x1d, c3f800000<>+0(SB), Z0, K3
+	VBROADCASTSS      c3f800000<>+0(SB), K3, Z2
 	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z3
-	VMOVAPS           Z3, K3, Z2
-	VMOVAPS           Z0, K4, Z2
+	VMOVAPS           Z3, K1, Z2
+	VMOVAPS           Z0, K2, Z2
 	VBROADCASTSS      c3f800000<>+0(SB), Z3
 	VDIVPS            Z2, Z3, Z3
 	VGETMANTPS        $0x0f, Z2, Z4
@@ -417,8 +867,9 @@ compute:
 	VMULPS            Z1, Z6, Z6
 	VPXORD            Z8, Z8, Z8
 	VFMADD213PS       Z8, Z7, Z6
-	VSUBPS            Z5, Z6, K1, Z6
-	VADDPS            Z5, Z6, K3, Z6
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K3
+	VSUBPS            Z5, Z6, K3, Z6
+	VADDPS            Z5, Z6, K1, Z6
 	VBROADCASTSS      c3a36d094<>+0(SB), Z7
 	VFMADD213PS.BCST  cbb35b857<>+0(SB), Z4, Z7
 	VFMADD213PS.BCST  c3daaaaa2<>+0(SB), Z4, Z7
@@ -426,7 +877,7 @@ compute:
 	VSUBPS.BCST       c3f000000<>+0(SB), Z0, Z8
 	VSUBPS.BCST       c3f800000<>+0(SB), Z5, Z9
 	VFMADD231PS       Z8, Z9, Z7
-	VMOVAPS           Z7, K4, Z6
+	VMOVAPS           Z7, K2, Z6
 	VBROADCASTSS      c3c362b8f<>+0(SB), Z7
 	VFMADD213PS.BCST  cbc8637ea<>+0(SB), Z2, Z7
 	VFMADD213PS.BCST  c3c8b1a53<>+0(SB), Z2, Z7
@@ -441,15 +892,16 @@ compute:
 	VSUBPS.BCST       c3eec5b0c<>+0(SB), Z1, Z1
 	VSUBPS.BCST       c3255af90<>+0(SB), Z1, Z1
 	VMULPS            Z1, Z7, Z7
-	VSUBPS            Z3, Z7, K1, Z7
-	VADDPS            Z3, Z7, K3, Z7
+	VCMPPS.BCST       $0x11, c3f800000<>+0(SB), Z0, K3
+	VSUBPS            Z3, Z7, K3, Z7
+	VADDPS            Z3, Z7, K1, Z7
 	VBROADCASTSS      c3b562cca<>+0(SB), Z1
 	VFMADD213PS.BCST  cbc07dbf2<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3daaaa4c<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z1
 	VMOVAPS           Z5, Z2
 	VFNMADD231PS      Z1, Z3, Z2
-	VMOVAPS           Z2, K4, Z7
+	VMOVAPS           Z2, K2, Z7
 	VPXORD            Z1, Z1, Z1
 	VCMPPS            $0x11, Z1, Z0, K1
 	VMOVAPS           Z5, K1, Z7
@@ -467,9 +919,9 @@ compute:
 fullStore:
 	VMOVUPS Z6, (BX)
 	VMOVUPS Z7, (SI)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
-	ADDQ    $0x40, SI
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	ADDQ    $+64, SI
 	SUBQ    $0x10, AX
 	JG      loop
 

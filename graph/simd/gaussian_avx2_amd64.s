@@ -71,8 +71,8 @@ compute:
 
 fullStore:
 	VMOVUPS Y5, (CX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, DX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
 	SUBQ    $0x08, AX
 	JG      loop
 
@@ -300,9 +300,9 @@ whole:
 	JMP         done
 
 fullStore:
-	ADDQ $0x20, CX
-	ADDQ $0x20, DX
-	ADDQ $0x20, BX
+	ADDQ $+32, CX
+	ADDQ $+32, DX
+	ADDQ $+32, BX
 	SUBQ $0x08, AX
 	JG   loop
 

@@ -12,8 +12,68 @@ TEXT ·gaussianRowAVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), AX
 	MOVQ         row+0(FP), DX
 	MOVQ         sq+8(FP), BX
-	TESTQ        AX, AX
-	JLE          done
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z2
+	VMOVUPS           (BX), Z3
+	VMOVUPS           64(DX), Z4
+	VMOVUPS           64(BX), Z5
+	VADDPS            Z0, Z3, Z3
+	VADDPS            Z0, Z5, Z5
+	VFNMADD231PS.BCST c40000000<>+0(SB), Z2, Z3
+	VFNMADD231PS.BCST c40000000<>+0(SB), Z4, Z5
+	VPXORD            Z2, Z2, Z2
+	VPXORD            Z4, Z4, Z4
+	VMAXPS            Z3, Z2, Z2
+	VMAXPS            Z5, Z4, Z4
+	VMULPS            Z1, Z2, Z2
+	VMULPS            Z1, Z4, Z4
+	VBROADCASTSS      cc2aeac4a<>+0(SB), Z3
+	VBROADCASTSS      cc2aeac4a<>+0(SB), Z5
+	VCMPPS            $0x11, Z3, Z2, K1
+	VCMPPS            $0x11, Z5, Z4, K2
+	VMAXPS            Z2, Z3, Z3
+	VMAXPS            Z4, Z5, Z5
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z5, Z7
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VRNDSCALEPS       $0x08, Z7, Z7
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z2, Z3
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z7, Z5
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z2, Z3
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z7, Z5
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z4
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z8
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z5, Z8
+	VMULPS            Z3, Z3, Z6
+	VMULPS            Z5, Z5, Z9
+	VFMADD213PS       Z3, Z6, Z4
+	VFMADD213PS       Z5, Z9, Z8
+	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
+	VADDPS.BCST       c3f800000<>+0(SB), Z8, Z8
+	VSCALEFPS         Z2, Z4, Z4
+	VSCALEFPS         Z7, Z8, Z8
+	VBROADCASTSS      c00000000<>+0(SB), K1, Z4
+	VBROADCASTSS      c00000000<>+0(SB), K2, Z8
+	VMOVUPS           Z4, (DX)
+	VMOVUPS           Z8, 64(DX)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
+	TESTQ AX, AX
+	JLE   done
 
 loop:
 	CMPQ      AX, $0x10
@@ -66,8 +126,8 @@ compute:
 
 fullStore:
 	VMOVUPS Z4, (DX)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
 	SUBQ    $0x10, AX
 	JG      loop
 
@@ -187,9 +247,9 @@ whole:
 	JMP         done
 
 fullStore:
-	ADDQ $0x40, DX
-	ADDQ $0x40, BX
-	ADDQ $0x40, SI
+	ADDQ $+64, DX
+	ADDQ $+64, BX
+	ADDQ $+64, SI
 	SUBQ $0x10, AX
 	JG   loop
 

@@ -57,8 +57,8 @@ compute:
 	JMP         done
 
 fullStore:
-	ADDQ $0x20, AX
-	ADDQ $0x20, CX
+	ADDQ $+32, AX
+	ADDQ $+32, CX
 	SUBQ $0x08, DX
 	JG   loop
 
@@ -132,8 +132,8 @@ compute:
 
 fullStore:
 	VMOVUPS Y1, (AX)
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, DX
+	ADDQ    $+32, AX
+	ADDQ    $+32, DX
 	SUBQ    $0x08, CX
 	JG      loop
 

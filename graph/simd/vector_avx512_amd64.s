@@ -58,8 +58,8 @@ compute:
 	JMP         done
 
 fullStore:
-	ADDQ $0x40, AX
-	ADDQ $0x40, DX
+	ADDQ $+64, AX
+	ADDQ $+64, DX
 	SUBQ $0x10, BX
 	JG   loop
 
@@ -119,8 +119,8 @@ compute:
 
 fullStore:
 	VMOVUPS Z1, (AX)
-	ADDQ    $0x40, AX
-	ADDQ    $0x40, BX
+	ADDQ    $+64, AX
+	ADDQ    $+64, BX
 	SUBQ    $0x10, DX
 	JG      loop
 

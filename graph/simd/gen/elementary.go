@@ -20,7 +20,7 @@ func elementaryUnit() {
 	kernel("softplus", "(dst, x *float32, n int, epsilon float32)")
 	epsilon := broadcastParam("epsilon")
 	n := Load(Param("n"), GP64())
-	vectors(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec {
+	pairs(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec {
 		y := softplus(x[0], expMinusAbs(x[0]))
 		add(epsilon, y, y)
 		return []vec{y}
@@ -30,7 +30,7 @@ func elementaryUnit() {
 	kernel("softplusSigmoid", "(alpha, sigma, a *float32, n int, epsilon float32)")
 	epsilon = broadcastParam("epsilon")
 	n = Load(Param("n"), GP64())
-	vectors(n, []array{param("a")}, []array{param("alpha"), param("sigma")}, func(x []vec) []vec {
+	pairs(n, []array{param("a")}, []array{param("alpha"), param("sigma")}, func(x []vec) []vec {
 		t := expMinusAbs(x[0])
 		sigma := sigmoid(x[0], t)
 		alpha := softplus(x[0], t)
@@ -51,7 +51,7 @@ func paramAddr(name string) operand.Mem {
 func unary(name string, f func(x vec) vec) {
 	kernel(name, "(dst, x *float32, n int)")
 	n := Load(Param("n"), GP64())
-	vectors(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec { return []vec{f(x[0])} })
+	pairs(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec { return []vec{f(x[0])} })
 	leave()
 }
 
@@ -77,11 +77,13 @@ func expMinusAbs(x vec) vec {
 
 func orSign(x, dst vec) {
 	sign := bits(1 << 31)
-	if avx512 {
-		VPORD_BCST(sign.at(), x, dst)
-	} else {
-		VORPS(sign.at(), x, dst)
-	}
+	emit(func() {
+		if avx512 {
+			VPORD_BCST(sign.at(), x, dst)
+		} else {
+			VORPS(sign.at(), x, dst)
+		}
+	})
 }
 
 // expReduced is exp for arguments inside [ExpLowest, ExpHighest] or NaN. It
@@ -100,16 +102,16 @@ func expReduced(r vec) vec {
 	timesPlus(r, square, p)
 	add(k(1), p, p)
 	if avx512 {
-		VSCALEFPS(n, p, p)
+		emit(func() { VSCALEFPS(n, p, p) })
 		return p
 	}
 	// Two factors, as 2ⁿ itself may lie outside the normal numbers.
 	i, half := YMM(), YMM()
-	VCVTPS2DQ(n, i)
-	VPSRAD(operand.U8(1), i, half)
-	VPSUBD(half, i, i)
+	emit(func() { VCVTPS2DQ(n, i) })
+	emit(func() { VPSRAD(operand.U8(1), i, half) })
+	subInt(half, i, i)
 	for _, e := range []vec{half, i} {
-		VPSLLD(operand.U8(23), e, e)
+		emit(func() { VPSLLD(operand.U8(23), e, e) })
 		addInt(k(1), e, e)
 		mul(e, p, p)
 	}
@@ -141,10 +143,10 @@ func split(x vec) (e, f vec, special func(y vec)) {
 		// Subnormal numbers are split like the others; zero, infinity and NaN have an e
 		// of −∞, +∞ and NaN, and the fraction of a negative number is NaN.
 		const from3over4, negativeIsNaN = 3, 3 << 2
-		VGETMANTPS(operand.U8(from3over4|negativeIsNaN), x, f)
+		emit(func() { VGETMANTPS(operand.U8(from3over4|negativeIsNaN), x, f) })
 		below1 := newVec()
-		VGETEXPPS(f, below1)
-		VGETEXPPS(x, e)
+		emit(func() { VGETEXPPS(f, below1) })
+		emit(func() { VGETEXPPS(x, e) })
 		sub(below1, e, e)
 		sub(k(1), f, f)
 		return e, f, func(vec) {}
@@ -155,8 +157,8 @@ func split(x vec) (e, f vec, special func(y vec)) {
 	mul(k(1<<23), x, scaled)
 	choose(tiny, scaled, i)
 	subInt(k(0.75), i, i)
-	VPSRAD(operand.U8(23), i, e)
-	VCVTDQ2PS(e, e)
+	emit(func() { VPSRAD(operand.U8(23), i, e) })
+	emit(func() { VCVTDQ2PS(e, e) })
 	subWhere(tiny, k(23), e)
 	and(bits(1<<23-1), i, f)
 	addInt(k(0.75), f, f)

@@ -15,7 +15,7 @@ func gammaUnit() {
 
 	kernel("lgammaDigamma", "(lg, psi, x *float32, n int)")
 	n := Load(Param("n"), GP64())
-	vectors(n, []array{param("x")}, []array{param("lg"), param("psi")}, func(x []vec) []vec {
+	pairs(n, []array{param("x")}, []array{param("lg"), param("psi")}, func(x []vec) []vec {
 		lg, psi := gamma(x[0], true, true)
 		return []vec{lg, psi}
 	})
@@ -35,11 +35,10 @@ func gammaUnit() {
 //	ln Γ(x) = (x−½)(ln x − 1) + (ln 2π − 1)/2 + P(1/x²)/x
 //	ψ(x)    = ln x − (½ + Q(1/x²)/x)/x
 func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
-	below1, from1 := kept(isLess, k(1), x), kept(isAtLeast, k(1), x)
 	from2, from3 := kept(isAtLeast, k(2), x), kept(isAtLeast, k(3), x)
 	y := fraction(x)
 	a, moved := copyOf(x), newVec()
-	choose(from1(), k(1), a)
+	choose(compare(isAtLeast, k(1), x), k(1), a)
 	add(k(1), y, moved)
 	choose(from2(), moved, a)
 	choose(from3(), x, a)
@@ -59,7 +58,7 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 		sub(k(1), y, y1)
 		mul(y, lg, lg)
 		timesPlus(zero(), y1, lg) // + 0, so that ln Γ(1) is not −0
-		subWhere(below1(), logA, lg)
+		subWhere(compare(isLess, k(1), x), logA, lg)
 		addWhere(from2(), logA, lg)
 
 		large := horner(minimax.Stirling[:], inverseSquare)
@@ -76,7 +75,7 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 		sub(k(minimax.DigammaZeroHigh-1), y, b)
 		sub(k(minimax.DigammaZeroLow), b, b)
 		mul(b, psi, psi)
-		subWhere(below1(), inverse, psi)
+		subWhere(compare(isLess, k(1), x), inverse, psi)
 		addWhere(from2(), inverse, psi)
 
 		large := horner(minimax.DigammaTail[:], inverseSquare)
@@ -104,10 +103,10 @@ func kept(predicate uint8, c k, x vec) func() mask {
 func fraction(x vec) vec {
 	y := newVec()
 	if avx512 {
-		VREDUCEPS(operand.U8(1), x, y)
+		emit(func() { VREDUCEPS(operand.U8(1), x, y) })
 		return y
 	}
-	VROUNDPS(operand.U8(9), x, y)
+	emit(func() { VROUNDPS(operand.U8(9), x, y) })
 	sub(y, x, y)
 	return y
 }

@@ -15,7 +15,7 @@ func gaussianUnit() {
 	si, scale := broadcastParam("si"), broadcastParam("scale")
 	n := Load(Param("n"), GP64())
 	row := param("row")
-	vectors(n, []array{row, param("sq")}, []array{row}, func(x []vec) []vec {
+	pairs(n, []array{row, param("sq")}, []array{row}, func(x []vec) []vec {
 		return []vec{gaussian(x[0], x[1], si, scale)}
 	})
 	leave()

@@ -48,6 +48,41 @@ func leave() {
 
 const noSplit = 4 // NOSPLIT: no kernel calls anything
 
+// held takes the instructions of emit, if not nil, to be interleaved with others.
+var held *[]func()
+
+// emit writes the instruction that f writes, now or when its turn comes.
+func emit(f func()) {
+	if held == nil {
+		f()
+		return
+	}
+	*held = append(*held, f)
+}
+
+// interleave writes the instructions of several bodies in turns, so that the
+// processor sees the short chains of each side by side.
+func interleave(bodies ...func()) {
+	streams := make([][]func(), len(bodies))
+	for i, body := range bodies {
+		held = &streams[i]
+		body()
+	}
+	held = nil
+	for at := 0; ; at++ {
+		done := true
+		for _, s := range streams {
+			if at < len(s) {
+				s[at]()
+				done = false
+			}
+		}
+		if done {
+			return
+		}
+	}
+}
+
 type vec = reg.VecVirtual
 
 // mask holds one truth value a lane: a K register, or a vector of 0 and −1.
@@ -88,20 +123,20 @@ func newVec() vec {
 
 func load(c k) vec {
 	v := newVec()
-	VBROADCASTSS(k.at(c), v)
+	emit(func() { VBROADCASTSS(c.at(), v) })
 	return v
 }
 
 func copyOf(x vec) vec {
 	v := newVec()
-	VMOVAPS(x, v)
+	emit(func() { VMOVAPS(x, v) })
 	return v
 }
 
 func zero() vec {
 	v := newVec()
 	if !avx512 {
-		VPXOR(v, v, v)
+		emit(func() { VPXOR(v, v, v) })
 		return v
 	}
 	i, err := x86.VPXORD(v, v, v)
@@ -109,22 +144,24 @@ func zero() vec {
 		panic(err)
 	}
 	i.CancellingInputs = true // avo does not know it of this one: v is not read
-	Instruction(i)
+	emit(func() { Instruction(i) })
 	return v
 }
 
 // apply emits an instruction whose first source is a register, a memory operand
 // or a constant.
 func apply(plain, broadcast func(...operand.Op), x any, rest ...operand.Op) {
-	c, ok := x.(k)
-	switch {
-	case !ok:
-		plain(append([]operand.Op{x.(operand.Op)}, rest...)...)
-	case avx512:
-		broadcast(append([]operand.Op{c.at()}, rest...)...)
-	default:
-		plain(append([]operand.Op{c.at()}, rest...)...)
-	}
+	emit(func() {
+		c, ok := x.(k)
+		switch {
+		case !ok:
+			plain(append([]operand.Op{x.(operand.Op)}, rest...)...)
+		case avx512:
+			broadcast(append([]operand.Op{c.at()}, rest...)...)
+		default:
+			plain(append([]operand.Op{c.at()}, rest...)...)
+		}
+	})
 }
 
 func variadic(f func(a, b, c operand.Op)) func(...operand.Op) {
@@ -165,11 +202,13 @@ func horner(c []float32, x vec) vec {
 }
 
 func roundEven(x, dst vec) {
-	if avx512 {
-		VRNDSCALEPS(operand.U8(8), x, dst)
-	} else {
-		VROUNDPS(operand.U8(8), x, dst)
-	}
+	emit(func() {
+		if avx512 {
+			VRNDSCALEPS(operand.U8(8), x, dst)
+		} else {
+			VROUNDPS(operand.U8(8), x, dst)
+		}
+	})
 }
 
 // Predicates of VCMPPS, ordered and quiet but for the last: false for NaN, and true.
@@ -183,38 +222,40 @@ const (
 
 // compare returns the mask of y (predicate) x.
 func compare(predicate uint8, x any, y vec) mask {
+	var m mask = YMM()
 	if avx512 {
-		m := K()
-		c, ok := x.(k)
-		if ok {
-			VCMPPS_BCST(operand.U8(predicate), c.at(), y, m)
-		} else {
-			VCMPPS(operand.U8(predicate), x.(operand.Op), y, m)
+		m = K()
+	}
+	emit(func() {
+		imm := operand.U8(predicate)
+		c, constant := x.(k)
+		switch {
+		case constant && avx512:
+			VCMPPS_BCST(imm, c.at(), y, m)
+		case constant:
+			VCMPPS(imm, c.at(), y, m)
+		default:
+			VCMPPS(imm, x.(operand.Op), y, m)
 		}
-		return m
-	}
-	m := YMM()
-	if c, ok := x.(k); ok {
-		VCMPPS(operand.U8(predicate), c.at(), y, m)
-	} else {
-		VCMPPS(operand.U8(predicate), x.(operand.Op), y, m)
-	}
+	})
 	return m
 }
 
 // choose writes x into the lanes of dst where m holds.
 func choose(m mask, x any, dst vec) {
-	c, constant := x.(k)
-	switch {
-	case avx512 && constant:
-		VBROADCASTSS(c.at(), m, dst)
-	case avx512:
-		VMOVAPS(x.(operand.Op), m, dst)
-	case constant:
-		VBLENDVPS(m, c.at(), dst, dst)
-	default:
-		VBLENDVPS(m, x.(operand.Op), dst, dst)
-	}
+	emit(func() {
+		c, constant := x.(k)
+		switch {
+		case avx512 && constant:
+			VBROADCASTSS(c.at(), m, dst)
+		case avx512:
+			VMOVAPS(x.(operand.Op), m, dst)
+		case constant:
+			VBLENDVPS(m, c.at(), dst, dst)
+		default:
+			VBLENDVPS(m, x.(operand.Op), dst, dst)
+		}
+	})
 }
 
 // addWhere and subWhere add x to, or take it from, the lanes of dst where m holds.
@@ -226,13 +267,15 @@ func where(plain, broadcast func(...operand.Op), m mask, x any, dst vec) {
 		apply(plain, broadcast, x, dst, m, dst)
 		return
 	}
-	masked := YMM()
-	if c, ok := x.(k); ok {
-		VANDPS(c.at(), m, masked)
-	} else {
-		VANDPS(x.(operand.Op), m, masked)
-	}
-	plain(masked, dst, dst)
+	emit(func() {
+		masked := YMM()
+		if c, ok := x.(k); ok {
+			VANDPS(c.at(), m, masked)
+		} else {
+			VANDPS(x.(operand.Op), m, masked)
+		}
+		plain(masked, dst, dst)
+	})
 }
 
 // sumLanes adds the lanes of v, halves first, into lane 0 of the returned register.

@@ -13,6 +13,51 @@ type array struct{ ptr reg.Register }
 
 func param(name string) array { return array{Load(Param(name), GP64())} }
 
+// pairs is vectors with two vectors at a time, interleaved, where the registers of
+// the instruction set suffice for that; body must consist of emitted instructions.
+func pairs(n reg.Register, src, dst []array, body func(x []vec) []vec) {
+	if avx512 {
+		width := lanes()
+		Label("pair")
+		CMPQ(n, operand.Imm(uint64(2*width)))
+		JL(operand.LabelRef("single"))
+		var x, y [2][]vec
+		var bodies []func()
+		for half := range x {
+			for _, s := range src {
+				v := newVec()
+				VMOVUPS(operand.Mem{Base: s.ptr, Disp: 4 * width * half}, v)
+				x[half] = append(x[half], v)
+			}
+			bodies = append(bodies, func() { y[half] = body(x[half]) })
+		}
+		interleave(bodies...)
+		for half := range y {
+			for i, d := range dst {
+				VMOVUPS(y[half][i], operand.Mem{Base: d.ptr, Disp: 4 * width * half})
+			}
+		}
+		advance(8*width, src, dst)
+		SUBQ(operand.Imm(uint64(2*width)), n)
+		JMP(operand.LabelRef("pair"))
+		Label("single")
+	}
+	vectors(n, src, dst, body)
+}
+
+// advance moves each array on, once.
+func advance(bytes int, arrays ...[]array) {
+	seen := map[reg.Register]bool{}
+	for _, list := range arrays {
+		for _, a := range list {
+			if !seen[a.ptr] {
+				ADDQ(operand.I32(int32(bytes)), a.ptr)
+				seen[a.ptr] = true
+			}
+		}
+	}
+}
+
 // vectors emits a loop over n elements, a vector at a time, the last one masked.
 // body gets the loaded vectors of src and returns those to be stored to dst.
 // Lanes past the end hold zero.
@@ -54,13 +99,7 @@ func vectors(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 	for i, d := range dst {
 		VMOVUPS(y[i], operand.Mem{Base: d.ptr})
 	}
-	seen := map[reg.Register]bool{}
-	for _, a := range append(append([]array{}, src...), dst...) {
-		if !seen[a.ptr] {
-			ADDQ(operand.Imm(uint64(4*width)), a.ptr)
-			seen[a.ptr] = true
-		}
-	}
+	advance(4*width, src, dst)
 	SUBQ(operand.Imm(uint64(width)), n)
 	JG(operand.LabelRef(label))
 	Label("done")
