@@ -175,7 +175,7 @@ func TestProductsAllocateNothing(t *testing.T) {
 		}
 		if n := testing.AllocsPerRun(20, func() {
 			i.Sgemm(blas.NoTrans, blas.NoTrans, 128, 1000, 64, 1, a, 64, b, 1000, 0, c, 1000)
-		}); n >= 1 { // a pool may be emptied by the garbage collector in between
+		}); n >= 1 && !poolsAllocate { // a pool may be emptied by the garbage collector in between
 			t.Errorf("%s: %g allocations", i.name, n)
 		}
 	}

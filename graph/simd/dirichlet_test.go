@@ -128,7 +128,7 @@ func TestDirichletAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(20, func() {
 		DirichletScores(score, p.a, p.logp, c, 1, 1e-8)
 		DirichletSlopes(slope, p.a, p.logp, p.g, c, 1e-8)
-	}); n >= 1 { // a pool may be emptied by the garbage collector in between
+	}); n >= 1 && !poolsAllocate { // a pool may be emptied by the garbage collector in between
 		t.Errorf("%g allocations", n)
 	}
 }

@@ -31,11 +31,11 @@
 //
 // # Accuracy
 //
-// Measured over the whole float32 range against float64 references (the tests print
-// the figures), worst case of the assembly: Exp 1.0 ulp, Log 0.9, Log1p 1.5, Softplus
-// 1.7, Sigmoid 2.2; relative on [1e-8, 1e6]: Lgamma 3.5e-7, Digamma 2.4e-7, their
-// zeros included. The float64 functions (Softplus64, Sigmoid64, LgammaDigamma64,
-// DirichletTerms64) are for gradient checks.
+// Worst case of the assembly against float64 references, on every 131st float32:
+// Exp 1.02 ulp, Log 0.88, Log1p 1.44, Softplus 1.75, Sigmoid 2.31; relative, on every
+// 37th float32 of [1e-8, 1e6]: Lgamma 3.5e-7, Digamma 2.4e-7, their zeros included.
+// The tests sweep fewer points and print what they find. The float64 functions
+// (Softplus64, Sigmoid64, LgammaDigamma64, DirichletTerms64) are for gradient checks.
 package simd
 
 //go:generate go run -tags generate ./gen -unit elementary -pkg simd -out elementary_avx2_amd64.s -stubs elementary_avx2_amd64.go

@@ -8,7 +8,7 @@ import (
 	"calibra/graph/simd/internal/minimax"
 )
 
-// Exp sets dst = eˣ within 1 ulp. Underflow is gradual; e^−∞ = 0, e^+∞ = +∞.
+// Exp sets dst = eˣ within 1.1 ulp. Underflow is gradual; e^−∞ = 0, e^+∞ = +∞.
 // It panics if the lengths differ; dst may be x.
 func Exp(dst, x []float32) {
 	sameLength("Exp", len(dst), len(x))

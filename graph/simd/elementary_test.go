@@ -77,7 +77,7 @@ var (
 )
 
 var functions = []function{
-	{"Exp", Exp, math.Exp, -110, 90, []float32{0.34657, -0.34657, 88.72, -87.3, -103.9}, 1,
+	{"Exp", Exp, math.Exp, -110, 90, []float32{0.34657, -0.34657, 88.72, -87.3, -103.9}, 1.1,
 		[][2]float64{{0, 1}, {-inf, 0}, {inf, inf}, {nan, nan}, {89, inf}, {1e30, inf}, {-1e30, 0}, {-104, 0}, {tiny, 1}}},
 	{"Log", Log, math.Log, 0, huge, []float32{1, 0.7071068, 1.414213, 1.1754944e-38}, 1,
 		[][2]float64{{0, -inf}, {math.Copysign(0, -1), -inf}, {inf, inf}, {nan, nan}, {-1, nan}, {-tiny, nan}, {-inf, nan}, {1, 0}, {tiny, math.Log(tiny)}}},

@@ -132,7 +132,7 @@ func TestSgemmAllocatesNothing(t *testing.T) {
 	a, b, c := normals(128*64, 1), normals(64*1000, 2), make([]float32, 128*1000)
 	if n := testing.AllocsPerRun(20, func() {
 		Sgemm(blas.NoTrans, blas.NoTrans, 128, 1000, 64, 1, a, 64, b, 1000, 0, c, 1000)
-	}); n >= 1 { // a pool may be emptied by the garbage collector in between
+	}); n >= 1 && !poolsAllocate { // a pool may be emptied by the garbage collector in between
 		t.Errorf("%g allocations", n)
 	}
 }

@@ -94,7 +94,7 @@ func TestNearestThreads(t *testing.T) {
 		c.Set(words, k, d)
 		NearestRows(got, x, &c)
 		NearestGathered(gathered, x, rows, width, &c)
-	}); allocations >= 1 { // a pool may be emptied by the garbage collector in between
+	}); allocations >= 1 && !poolsAllocate { // a pool may be emptied by the garbage collector in between
 		t.Errorf("%g allocations", allocations)
 	}
 }

@@ -1,0 +1,84 @@
+package simd
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+)
+
+// tally counts how often each block runs, and how many run at once.
+type tally struct {
+	runs       []atomic.Int32
+	busy, most atomic.Int32
+	inner      *tally
+}
+
+func (c *tally) Block(i int) {
+	if n := c.busy.Add(1); n > c.most.Load() {
+		c.most.Store(n)
+	}
+	c.runs[i].Add(1)
+	if c.inner != nil {
+		Run(len(c.inner.runs), c.inner)
+	}
+	runtime.Gosched()
+	c.busy.Add(-1)
+}
+
+func TestRunRunsEachBlockOnce(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for _, n := range []int{0, 1, 2, 7, 1000} {
+		c := &tally{runs: make([]atomic.Int32, n), inner: &tally{runs: make([]atomic.Int32, 5)}}
+		Run(n, c)
+		for i := range c.runs {
+			if k := c.runs[i].Load(); k != 1 {
+				t.Errorf("block %d of %d runs %d times", i, n, k)
+			}
+		}
+		for i := range c.inner.runs {
+			if k := c.inner.runs[i].Load(); int(k) != n {
+				t.Errorf("inner block %d runs %d times in %d calls", i, k, n)
+			}
+		}
+	}
+}
+
+func TestSetThreads(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	defer SetThreads(0)
+	if Threads() != 4 {
+		t.Errorf("%d threads without a limit", Threads())
+	}
+	for _, limit := range []int{1, 2} {
+		SetThreads(limit)
+		c := &tally{runs: make([]atomic.Int32, 1000)}
+		Run(1000, c)
+		if most := int(c.most.Load()); most > limit || Threads() != limit {
+			t.Errorf("limit %d: %d blocks at once, %d threads", limit, most, Threads())
+		}
+	}
+	SetThreads(100)
+	if Threads() != 4 {
+		t.Errorf("%d threads, more than GOMAXPROCS", Threads())
+	}
+}
+
+func TestRunAllocatesNothing(t *testing.T) {
+	c := &tally{runs: make([]atomic.Int32, 8)}
+	if n := testing.AllocsPerRun(100, func() { Run(8, c) }); n >= 1 && !poolsAllocate { // a pool may be emptied in between
+		t.Errorf("%g allocations", n)
+	}
+}
+
+// squares is work for ExampleRun.
+type squares []int
+
+func (s squares) Block(i int) { s[i] = i * i }
+
+func ExampleRun() {
+	s := make(squares, 5)
+	Run(len(s), s)
+	fmt.Println(s)
+	// Output: [0 1 4 9 16]
+}
