@@ -2,6 +2,9 @@ package op
 
 import (
 	"math"
+	"sync"
+
+	"calibra/graph/simd"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -26,11 +29,44 @@ func (logSoftmax) shape(in []tensor.Shape) (tensor.Shape, error) { return same(i
 func (logSoftmax) run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
 	if isFloat32(out) {
-		logSoftmaxRows(values[float32](out), values[float32](in[0]), c)
+		LogSoftmaxRows(values[float32](out), values[float32](in[0]), c)
 	} else {
 		logSoftmaxRows(values[float64](out), values[float64](in[0]), c)
 	}
 }
+
+// LogSoftmaxRows normalizes each row of x (B×C) into out, which may be x.
+func LogSoftmaxRows(out, x []float32, c int) {
+	memory := exponentials.Get().(*[]float32)
+	if cap(*memory) < len(x) {
+		*memory = make([]float32, len(x))
+	}
+	e := (*memory)[:len(x)]
+	for b := 0; b < len(x); b += c {
+		row, dst := x[b:b+c], out[b:b+c]
+		top := row[0]
+		for _, v := range row[1:] {
+			top = max(top, v)
+		}
+		for j, v := range row {
+			dst[j] = v - top
+		}
+	}
+	simd.Exp(e, out)
+	for b := 0; b < len(x); b += c {
+		var sum float32
+		for _, v := range e[b : b+c] {
+			sum += v
+		}
+		logSum := float32(math.Log(float64(sum)))
+		for j := b; j < b+c; j++ {
+			out[j] -= logSum
+		}
+	}
+	exponentials.Put(memory)
+}
+
+var exponentials = sync.Pool{New: func() any { return new([]float32) }}
 
 func logSoftmaxRows[F float](out, x []F, c int) {
 	for b := 0; b < len(x); b += c {
