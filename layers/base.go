@@ -47,7 +47,7 @@ func (o *Original) View(x *data.Set) (*View, error) {
 	if x.Classes() != o.sizes.Classes {
 		return nil, fmt.Errorf("layers: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), o.sizes.Classes)
 	}
-	return &View{LogProbs: logSoftmax(x.Logits)}, nil
+	return &View{LogProbs: LogSoftmax(x.Logits)}, nil
 }
 
 // Sizes has C and the class counts.

@@ -33,7 +33,7 @@ var maps = map[string][]Map{
 func region(seed uint64) (*View, []int, Sizes) {
 	rng := newRand(seed)
 	s := Sizes{Classes: 3, Slots: 4, Codewords: 5, Counts: []int{3, 2, 1}}
-	v := &View{LogProbs: logSoftmax(mat.NewDense(6, 3, normals(rng, 18, 0, 2)))}
+	v := &View{LogProbs: LogSoftmax(mat.NewDense(6, 3, normals(rng, 18, 0, 2)))}
 	labels := make([]int, 6)
 	for i := range labels {
 		labels[i] = rng.IntN(3)

@@ -156,7 +156,7 @@ func TestIdentityIsTheSoftmax(t *testing.T) {
 	var diff, probs, want mat.Dense
 	exp := func(_, _ int, v float64) float64 { return math.Exp(v) }
 	probs.Apply(exp, p.LogProbs)
-	want.Apply(exp, logSoftmax(x.Logits))
+	want.Apply(exp, LogSoftmax(x.Logits))
 	diff.Sub(&probs, &want)
 	if d := math.Max(mat.Max(&diff), -mat.Min(&diff)); d > 1e-6 {
 		t.Errorf("probabilities differ from the softmax by %v", d)

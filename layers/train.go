@@ -124,7 +124,7 @@ func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 		return nil, err
 	}
 	// float32 rows sum to 1 within 1e-6; what leaves the package does in float64.
-	return &data.Predictions{LogProbs: logSoftmax(out), Labels: x.Labels}, nil
+	return &data.Predictions{LogProbs: LogSoftmax(out), Labels: x.Labels}, nil
 }
 
 // Embed is the quantized features if the base divides, else nil.

@@ -89,8 +89,8 @@ func classCounts(s *data.Set) []int {
 	return counts
 }
 
-// logSoftmax normalizes each row of logits in float64.
-func logSoftmax(logits *mat.Dense) *mat.Dense {
+// LogSoftmax normalizes each row of logits (N×C) to log-probabilities, in float64.
+func LogSoftmax(logits *mat.Dense) *mat.Dense {
 	out := mat.DenseCopyOf(logits)
 	n, _ := out.Dims()
 	for i := range n {

@@ -21,6 +21,7 @@ type cli struct {
 	Apply      applyCmd      `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`
 	Methods    methodsCmd    `cmd:"" help:"List the methods that fit knows."`
+	Bench      benchCmd      `cmd:"" help:"Time training, metrics and predictions on this machine."`
 	Info       infoCmd       `cmd:"" help:"Say what this build runs on."`
 }
 

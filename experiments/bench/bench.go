@@ -1,0 +1,195 @@
+// Package bench times the workloads that decide how long people wait: an epoch of
+// each training stage, a local calibration error, and predictions by the thousand.
+// Sizes and steps are those of a PyTorch script that a user would write for the same
+// work, so that the two can be run side by side.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"calibra/data"
+	"calibra/experiments/metrics"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// The sizes of all workloads.
+const (
+	Slots     = 64
+	Codewords = 64
+	Features  = 2048
+	Batch     = 128
+)
+
+// Workload is one thing to time.
+type Workload struct {
+	Key  string // field of the JSON report
+	What string
+	// PerSecond tells that the figure is rows per second, not seconds.
+	PerSecond bool
+	// Measure is the figure's best of reps repetitions, after one to warm up.
+	Measure func(ctx context.Context, reps int) (float64, error)
+}
+
+// Workloads lists them in the order of the report; rows is the size of the training
+// sets, 10,000 for the published comparison.
+func Workloads(rows int) []Workload {
+	return []Workload{
+		{"quantizer_epoch_s", fmt.Sprintf("one epoch of stage 1: %d rows, %d features", rows, Features), false, func(ctx context.Context, reps int) (float64, error) {
+			return quantizer(ctx, rows, reps)
+		}},
+		{"calibrator_epoch_s_c10", fmt.Sprintf("one epoch of stage 2: %d rows, 10 classes", rows), false, func(ctx context.Context, reps int) (float64, error) {
+			return calibrator(ctx, rows, 10, reps)
+		}},
+		{"calibrator_epoch_s_c100_1000rows", "one epoch of stage 2: 1,000 rows, 100 classes", false, func(ctx context.Context, reps int) (float64, error) {
+			return calibrator(ctx, 1000, 100, reps)
+		}},
+		{"lce_s_c10", "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", false, func(ctx context.Context, reps int) (float64, error) {
+			return lce(ctx, 20250, 10, reps)
+		}},
+		{"lce_s_c100_5000rows", "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", false, func(ctx context.Context, reps int) (float64, error) {
+			return lce(ctx, 5000, 100, reps)
+		}},
+		{"inference_rows_per_s", "calibrated predictions in batches of 1,024", true, inference},
+	}
+}
+
+// fastest observes a fit and keeps the shortest epoch but the first, in seconds.
+type fastest struct {
+	last time.Time
+	best float64
+}
+
+func (f *fastest) observe(optim.Epoch) {
+	now := time.Now()
+	if s := now.Sub(f.last).Seconds(); !f.last.IsZero() && (f.best == 0 || s < f.best) {
+		f.best = s
+	}
+	f.last = now
+}
+
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(0, 0)) }
+
+// activations are N×M features as a ReLU leaves them, with random labels.
+func activations(rng *rand.Rand, n, m, classes int) *data.Set {
+	s := &data.Set{Features: mat.NewDense(n, m, nil), Labels: make([]int, n)}
+	x := s.Features.RawMatrix().Data
+	for i := range x {
+		x[i] = max(rng.NormFloat64(), 0)
+	}
+	for i := range s.Labels {
+		s.Labels[i] = i % classes
+	}
+	return s
+}
+
+func quantizer(ctx context.Context, rows, reps int) (float64, error) {
+	var f fastest
+	rng := newRand()
+	d := layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: reps + 1, Batch: Batch, Observe: f.observe}}
+	err := d.Fit(ctx, activations(rng, rows, Features, 10), nil, rng)
+	return f.best, err
+}
+
+// assigned is a base of random predictions and codes.
+type assigned struct {
+	layers.Base
+	view  layers.View
+	sizes layers.Sizes
+}
+
+func (a *assigned) Fit(context.Context, *data.Set, *data.Set, *rand.Rand) error { return nil }
+func (a *assigned) View(*data.Set) (*layers.View, error)                        { return &a.view, nil }
+func (a *assigned) Sizes() layers.Sizes                                         { return a.sizes }
+
+func calibrator(ctx context.Context, rows, classes, reps int) (float64, error) {
+	rng := newRand()
+	a := &assigned{sizes: layers.Sizes{Classes: classes, Slots: Slots, Codewords: Codewords, Counts: make([]int, classes)}}
+	a.view = layers.View{LogProbs: logProbs(rng, rows, classes, 2), Codes: make([]int32, rows*Slots)}
+	for i := range a.view.Codes {
+		a.view.Codes[i] = int32(rng.IntN(Codewords))
+	}
+	set := &data.Set{Labels: make([]int, rows)}
+	for i := range set.Labels {
+		set.Labels[i] = rng.IntN(classes)
+	}
+	var f fastest
+	err := layers.Train(a, layers.Bilinear{}, optim.Settings{
+		Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: reps + 1, Batch: Batch, Observe: f.observe,
+	}).Fit(ctx, set, nil, rng)
+	return f.best, err
+}
+
+// logProbs are the log-softmax of N×C normal numbers of the given spread.
+func logProbs(rng *rand.Rand, n, c int, spread float64) *mat.Dense {
+	logits := mat.NewDense(n, c, nil)
+	x := logits.RawMatrix().Data
+	for i := range x {
+		x[i] = spread * rng.NormFloat64()
+	}
+	return layers.LogSoftmax(logits)
+}
+
+func lce(ctx context.Context, rows, classes, reps int) (float64, error) {
+	const dims = 50
+	rng := newRand()
+	z := mat.NewDense(rows, dims, nil)
+	for i := range rows {
+		for j := range dims {
+			z.Set(i, j, rng.NormFloat64()*(12-11*float64(j)/(dims-1)))
+		}
+	}
+	p, labels := logProbs(rng, rows, classes, 3), make([]int, rows)
+	for i := range labels {
+		labels[i] = rng.IntN(classes)
+	}
+	return best(reps, func() error {
+		_, err := metrics.Measure(ctx, p, labels, z, metrics.Settings{})
+		return err
+	})
+}
+
+func inference(ctx context.Context, reps int) (float64, error) {
+	const rows, classes, batch = 20000, 10, 1024
+	rng := newRand()
+	c := layers.Train(&layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: 1}}, layers.Bilinear{}, optim.Settings{Epochs: 1})
+	if err := c.Fit(ctx, activations(rng, 1000, Features, classes), nil, rng); err != nil {
+		return 0, err
+	}
+	p, err := c.Compile()
+	if err != nil {
+		return 0, err
+	}
+	x, out := make([]float32, rows*Features), make([]float32, rows*classes)
+	for i := range x {
+		x[i] = max(float32(rng.NormFloat64()), 0)
+	}
+	s, err := best(reps, func() error {
+		for lo := 0; lo < rows; lo += batch {
+			hi := min(lo+batch, rows)
+			p.Predict(out[lo*classes:hi*classes], x[lo*Features:hi*Features])
+		}
+		return nil
+	})
+	return rows / s, err
+}
+
+// best is the shortest of reps runs, after one to warm up, in seconds.
+func best(reps int, run func() error) (float64, error) {
+	var shortest float64
+	for i := range reps + 1 {
+		start := time.Now()
+		if err := run(); err != nil {
+			return 0, err
+		}
+		if s := time.Since(start).Seconds(); i > 0 && (shortest == 0 || s < shortest) {
+			shortest = s
+		}
+	}
+	return shortest, nil
+}
