@@ -14,8 +14,9 @@ func Tensor(dt tensor.Dtype, values []float64, shape ...int) *tensor.Dense {
 	t := tensor.New(tensor.Of(dt), tensor.WithShape(shape...))
 	switch dt {
 	case tensor.Float32:
+		x := t.Float32s()
 		for i, v := range values {
-			t.Float32s()[i] = float32(v)
+			x[i] = float32(v)
 		}
 	case tensor.Float64:
 		copy(t.Float64s(), values)
