@@ -52,6 +52,7 @@ type Epoch struct {
 	Loss       float64 // mean training loss of the epoch's steps
 	Validation float64 // NaN without validation
 	Best       int     // the epoch whose weights would be kept now
+	Last       bool    // no epoch follows
 }
 
 // Result tells how a fit ended.
@@ -132,10 +133,11 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 				keep(epoch, loss, validation)
 			}
 		}
+		stalled := epoch-r.Best >= s.Patience
 		if s.Observe != nil {
-			s.Observe(Epoch{epoch, s.Epochs, loss, validation, r.Best})
+			s.Observe(Epoch{epoch, s.Epochs, loss, validation, r.Best, stalled || epoch == s.Epochs})
 		}
-		if epoch-r.Best >= s.Patience {
+		if stalled {
 			r.Converged = true
 			r.Ended = fmt.Sprintf("no better validation loss in %d epochs", s.Patience)
 			break

@@ -29,6 +29,9 @@ func Progress(w io.Writer, label string) func(Epoch) {
 			}
 			bar.Describe(label + " " + e.String())
 			bar.Set(e.Number)
+			if e.Last {
+				bar.Finish()
+			}
 		}
 	}
 	next := start.Add(quiet)
