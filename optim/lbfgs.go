@@ -153,7 +153,7 @@ func (r *recorder) Record(at *optimize.Location, op optimize.Operation, _ *optim
 	}
 	r.result.Epochs++
 	if r.settings.Observe != nil {
-		r.settings.Observe(Epoch{r.result.Epochs, r.settings.Iterations, at.F, math.NaN(), r.result.Epochs})
+		r.settings.Observe(Epoch{r.result.Epochs, r.settings.Iterations, at.F, math.NaN(), r.result.Epochs, false})
 	}
 	return nil
 }
