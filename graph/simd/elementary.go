@@ -92,13 +92,43 @@ func softplusSigmoidPortable(alpha, sigma, a []float32, epsilon float32) {
 	}
 }
 
-// horner returns c[0] + c[1]·x + c[2]·x² + …
-func horner(c []float32, x float64) float64 {
-	p := float64(c[len(c)-1])
-	for i := len(c) - 2; i >= 0; i-- {
-		p = p*x + float64(c[i])
+// The polynomials of package minimax in float64.
+var (
+	expPolynomial         = widen(minimax.Exp[:])
+	logPolynomial         = widen(minimax.Log[:])
+	artanhPolynomial      = widen(minimax.Artanh[:])
+	lgammaPolynomial      = widen(minimax.LgammaUnit[:])
+	digammaPolynomial     = widen(minimax.DigammaUnit[:])
+	stirlingPolynomial    = widen(minimax.Stirling[:])
+	digammaTailPolynomial = widen(minimax.DigammaTail[:])
+)
+
+// polynomial holds coefficients, the highest power first, zeros in front.
+type polynomial [12]float64
+
+func widen(c []float32) *polynomial {
+	var p polynomial
+	for i, v := range c {
+		p[len(p)-1-i] = float64(v)
 	}
-	return p
+	return &p
+}
+
+// of4, of8 and of12 return the value at x of a polynomial of at most 4, 8 and 12
+// coefficients: two chains, of the even powers and the odd.
+func (p *polynomial) of4(x float64) float64 {
+	s := x * x
+	return (p[9]*s + p[11]) + x*(p[8]*s+p[10])
+}
+
+func (p *polynomial) of8(x float64) float64 {
+	s := x * x
+	return (((p[5]*s+p[7])*s+p[9])*s + p[11]) + x*(((p[4]*s+p[6])*s+p[8])*s+p[10])
+}
+
+func (p *polynomial) of12(x float64) float64 {
+	s := x * x
+	return (((((p[1]*s+p[3])*s+p[5])*s+p[7])*s+p[9])*s + p[11]) + x*(((((p[0]*s+p[2])*s+p[4])*s+p[6])*s+p[8])*s+p[10])
 }
 
 // exp returns eˣ = 2ⁿ·eʳ for a float32 x, to 5e-9 relative.
@@ -106,10 +136,10 @@ func exp(x float64) float64 {
 	if x != x {
 		return x
 	}
-	x = math.Min(math.Max(x, minimax.ExpLowest), minimax.ExpHighest)
+	x = min(max(x, minimax.ExpLowest), minimax.ExpHighest)
 	n := math.RoundToEven(x * minimax.Log2E)
 	r := x - n*math.Ln2
-	y := 1 + (r + r*r*horner(minimax.Exp[:], r))
+	y := 1 + (r + r*r*expPolynomial.of8(r))
 	return y * math.Float64frombits(uint64(1023+int64(n))<<52)
 }
 
@@ -126,7 +156,7 @@ func log(x float64) float64 {
 	i := math.Float64bits(x) - threeQuarters
 	e := float64(int64(i) >> 52)
 	f := math.Float64frombits(i&(1<<52-1)+threeQuarters) - 1
-	return e*math.Ln2 + (f - f*f/2 + f*f*f*horner(minimax.Log[:], f))
+	return e*math.Ln2 + (f - f*f/2 + f*f*f*logPolynomial.of8(f))
 }
 
 const threeQuarters = 0x3fe8000000000000 // ¾ in float64
@@ -142,7 +172,7 @@ func log1p(x float64) float64 {
 // ln(1+t) = 2·artanh s.
 func softplus(x, t float64) float64 {
 	s := t / (2 + t)
-	y := t - s*(t-s*s*horner(minimax.Artanh[:], s*s))
+	y := t - s*(t-s*s*artanhPolynomial.of4(s*s))
 	if x > 0 {
 		y += x
 	}

@@ -63,13 +63,13 @@ func gamma(x float64) (lg, psi float64) {
 		return math.NaN(), math.NaN()
 	case x >= 3:
 		l, v := log(x), 1/x
-		lg = (x-0.5)*(l-1) + minimax.HalfLogTwoPiLess + v*horner(minimax.Stirling[:], v*v)
-		psi = l - v*(0.5+v*horner(minimax.DigammaTail[:], v*v))
+		lg = (x-0.5)*(l-1) + minimax.HalfLogTwoPiLess + v*stirlingPolynomial.of4(v*v)
+		psi = l - v*(0.5+v*digammaTailPolynomial.of4(v*v))
 		return lg, psi
 	}
 	y := x - math.Floor(x)
-	lg = 0 - y*(1-y)*horner(minimax.LgammaUnit[:], y-0.5)
-	psi = (y - (minimax.DigammaZeroHigh - 1) - minimax.DigammaZeroLow) * horner(minimax.DigammaUnit[:], y-0.5)
+	lg = 0 - y*(1-y)*lgammaPolynomial.of12(y-0.5)
+	psi = (y - (minimax.DigammaZeroHigh - 1) - minimax.DigammaZeroLow) * digammaPolynomial.of12(y-0.5)
 	switch {
 	case x < 1:
 		return lg - log(x), psi - 1/x
