@@ -12,11 +12,16 @@
 //
 // # Why the system's BLAS is not the default
 //
-// Measured on two cores of a Xeon with AVX-512, OpenBLAS 0.3.21 and the kernels of
-// package simd differ little on the products of this repository, and simd's need
-// nothing installed, allocate nothing and start no threads (see the benchmark of
-// this package). So a system BLAS is looked for by default only where simd would run
-// in plain Go, and otherwise on request.
+// On one thread of a Xeon with AVX-512 (Cascade Lake), over the products of training,
+// inference and the local metrics, package simd reaches 0.94 to 1.5 times the rate of
+// OpenBLAS 0.3.21, and 10 to 40 times gonum's; BenchmarkSgemm prints the rates. It
+// needs nothing installed, allocates nothing and starts no threads of its own. So a
+// system BLAS is looked for by default only where simd would run in plain Go, and
+// otherwise on request.
+//
+// Shared libraries are opened with purego, without cgo. That makes the executable a
+// dynamic one, linked to libc, also under CGO_ENABLED=0; the build tag nodlopen leaves
+// purego out and the executable static.
 //
 // # Same bytes on any number of threads
 //

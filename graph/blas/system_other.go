@@ -1,4 +1,4 @@
-//go:build !((linux || darwin) && (amd64 || arm64) && !android)
+//go:build !((linux || darwin) && (amd64 || arm64)) || android || nodlopen
 
 package blas
 
@@ -8,5 +8,5 @@ import (
 )
 
 func open(l library) (choice, error) {
-	return choice{}, fmt.Errorf("cannot open %s: shared libraries are not supported on %s/%s", l.path, runtime.GOOS, runtime.GOARCH)
+	return choice{}, fmt.Errorf("cannot open %s: shared libraries are not supported by this build for %s/%s", l.path, runtime.GOOS, runtime.GOARCH)
 }
