@@ -1,0 +1,378 @@
+package theory
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/mathext"
+)
+
+// bilinear is the loss of the bilinear calibrator on a table, with its derivatives
+// worked out by hand: the check on what Gorgonia differentiates. With
+// θ = (a_1 … a_K, b_1 … b_K), M_k = a_k b_kᵀ and a uniform prior,
+//
+//	A(V) = Σ_k n_k(V) M_k,  α = softplus(A) + ε,
+//	score_j = −log B(α_{·j}) + Σ_i (α_ij − 1 + δ_ij) log p̂_i,  q = softmax(score),
+//	L(θ) = −Σ_{V,r,j} W_{V,r,j} log q_j(V, r).
+//
+// A bilinear keeps scratch memory: one per goroutine (see fork).
+type bilinear struct {
+	table    *Table
+	identity float64 // δ
+
+	// One cell at a time, C×C, row i predicted class, column j true class.
+	link      []float64 // α
+	slope     []float64 // α' = sigmoid(A)
+	tilt      []float64 // ψ(α_0j) − ψ(α_ij), so ∂score_j/∂α_ij = log p̂_i + tilt_ij
+	logBeta   []float64 // C, log B(α_{·j})
+	score     []float64 // C, then q
+	cellGrad  []float64 // C², ∂L/∂A of the cell
+	sensitive []float64 // C², ∂score_j/∂A_ij at one atom
+	cellHess  []float64 // C²×C²
+	cellOuter []float64 // C²×C²
+	residual  []float64 // C, Σ_r G_rj
+
+	factorGrad []float64   // K×C², Σ_V n_k ∂L/∂A = ∂L/∂M_k
+	pairHess   [][]float64 // K×K blocks C²×C², Σ_V n_k n_l ∂²L/∂A², l ≥ k
+	pairOuter  [][]float64
+}
+
+var _ Model = (*bilinear)(nil)
+
+func newBilinear(t *Table, identity float64) *bilinear {
+	C, K := t.Classes, t.Codewords
+	CC := C * C
+	m := &bilinear{
+		table: t, identity: identity,
+		link: make([]float64, CC), slope: make([]float64, CC), tilt: make([]float64, CC),
+		logBeta: make([]float64, C), score: make([]float64, C),
+		cellGrad: make([]float64, CC), sensitive: make([]float64, CC),
+		cellHess: make([]float64, CC*CC), cellOuter: make([]float64, CC*CC),
+		residual: make([]float64, C), factorGrad: make([]float64, K*CC),
+		pairHess: make([][]float64, K*K), pairOuter: make([][]float64, K*K),
+	}
+	for k := range K {
+		for l := k; l < K; l++ {
+			m.pairHess[k*K+l] = make([]float64, CC*CC)
+			m.pairOuter[k*K+l] = make([]float64, CC*CC)
+		}
+	}
+	return m
+}
+
+func (m *bilinear) fork() (Model, error) { return newBilinear(m.table, m.identity), nil }
+
+func (m *bilinear) Dim() int { return 2 * m.table.Codewords * m.table.Classes }
+
+// setCell makes cell the current one.
+func (m *bilinear) setCell(cell Cell, theta []float64) {
+	C, K := m.table.Classes, m.table.Codewords
+	clear(m.link)
+	for _, o := range cell.Occurrences {
+		receiver := theta[o.Codeword*C:][:C]
+		sender := theta[(K+o.Codeword)*C:][:C]
+		for i, a := range receiver {
+			for j, b := range sender {
+				m.link[i*C+j] += float64(o.Count) * a * b
+			}
+		}
+	}
+	m.setLink()
+}
+
+// setLink turns m.link from A into α and computes its slope and the digamma terms.
+func (m *bilinear) setLink() {
+	C := m.table.Classes
+	for ij, A := range m.link {
+		decay := math.Exp(-math.Abs(A))
+		m.link[ij] = math.Max(A, 0) + math.Log1p(decay) + softplusFloor
+		if A >= 0 {
+			m.slope[ij] = 1 / (1 + decay)
+		} else {
+			m.slope[ij] = decay / (1 + decay)
+		}
+	}
+	for j := range C {
+		var total, logBeta float64
+		for i := range C {
+			alpha := m.link[i*C+j]
+			total += alpha
+			logGamma, _ := math.Lgamma(alpha)
+			logBeta += logGamma
+		}
+		logGamma, _ := math.Lgamma(total)
+		m.logBeta[j] = logBeta - logGamma
+		ofTotal := mathext.Digamma(total)
+		for i := range C {
+			m.tilt[i*C+j] = ofTotal - mathext.Digamma(m.link[i*C+j])
+		}
+	}
+}
+
+// logProbs fills m.score with log q at one atom of the current cell.
+func (m *bilinear) logProbs(logP []float64) {
+	C := m.table.Classes
+	for j := range C {
+		s := -m.logBeta[j] + m.identity*logP[j]
+		for i := range C {
+			s += (m.link[i*C+j] - 1) * logP[i]
+		}
+		m.score[j] = s
+	}
+	floats.AddConst(-floats.LogSumExp(m.score), m.score)
+}
+
+// LogProbs fills dst, cells × R × C, with log q.
+func (m *bilinear) LogProbs(dst, theta []float64) error {
+	C, R := m.table.Classes, m.table.Atoms
+	for v, cell := range m.table.Cells {
+		m.setCell(cell, theta)
+		for r := range R {
+			row := (v*R + r) * C
+			m.logProbs(m.table.LogP[row : row+C])
+			copy(dst[row:row+C], m.score)
+		}
+	}
+	return finite("log-probabilities", dst...)
+}
+
+// Gradient fills grad with ∇L and returns L.
+func (m *bilinear) Gradient(grad, theta, weights []float64) (float64, error) {
+	return m.derivatives(theta, weights, grad, nil, nil)
+}
+
+// Hessian fills hess with ∇²L.
+func (m *bilinear) Hessian(hess *mat.SymDense, theta, weights []float64) error {
+	grad := make([]float64, m.Dim())
+	_, err := m.derivatives(theta, weights, grad, hess, nil)
+	return err
+}
+
+// Scores fills outer with J = Σ W ∇ℓ ∇ℓᵀ, ℓ = −log q_j at one (cell, atom, label).
+func (m *bilinear) Scores(outer *mat.SymDense, theta, weights []float64) error {
+	grad := make([]float64, m.Dim())
+	_, err := m.derivatives(theta, weights, grad, nil, outer)
+	return err
+}
+
+// derivatives computes L, ∇L and, where not nil, ∇²L and J.
+func (m *bilinear) derivatives(theta, weights, grad []float64, hess, outer *mat.SymDense) (float64, error) {
+	C, R, K := m.table.Classes, m.table.Atoms, m.table.Codewords
+	CC := C * C
+	zero(m.factorGrad)
+	if hess != nil {
+		zero(m.pairHess...)
+	}
+	if outer != nil {
+		zero(m.pairOuter...)
+	}
+	var loss float64
+	for v, cell := range m.table.Cells {
+		ofCell := weights[v*R*C : (v+1)*R*C]
+		if floats.Sum(ofCell) == 0 {
+			continue
+		}
+		m.setCell(cell, theta)
+		zero(m.cellGrad, m.cellHess, m.cellOuter, m.residual)
+		for r := range R {
+			loss += m.addAtom(m.table.LogP[(v*R+r)*C:][:C], ofCell[r*C:][:C], hess != nil, outer != nil)
+		}
+		if hess != nil {
+			m.addLinkCurvature()
+		}
+		for n, o := range cell.Occurrences {
+			floats.AddScaled(m.factorGrad[o.Codeword*CC:][:CC], float64(o.Count), m.cellGrad)
+			for _, other := range cell.Occurrences[n:] {
+				pair := o.Codeword*K + other.Codeword
+				scale := float64(o.Count * other.Count)
+				if hess != nil {
+					floats.AddScaled(m.pairHess[pair], scale, m.cellHess)
+				}
+				if outer != nil {
+					floats.AddScaled(m.pairOuter[pair], scale, m.cellOuter)
+				}
+			}
+		}
+	}
+	m.pullBack(grad, theta)
+	if hess != nil {
+		m.pullBackPairs(hess, theta, m.pairHess)
+		m.addFactorCurvature(hess)
+	}
+	if outer != nil {
+		m.pullBackPairs(outer, theta, m.pairOuter)
+	}
+	return loss, finite("loss", append([]float64{loss}, grad...)...)
+}
+
+// addAtom adds one atom's part to the loss and its derivatives in A. With
+// u_ij = ∂score_j/∂A_ij = slope_ij (log p̂_i + tilt_ij) and G_j = W q_j − W_j, W = Σ_j W_j,
+//
+//	∂L/∂A_ij = G_j u_ij,
+//	∂²L/∂A_ij∂A_i'j' ∋ W (q_j 1[j=j'] − q_j q_j') u_ij u_i'j'.
+func (m *bilinear) addAtom(logP, weights []float64, hess, outer bool) float64 {
+	total := floats.Sum(weights)
+	if total == 0 {
+		return 0
+	}
+	C := m.table.Classes
+	CC := C * C
+	m.logProbs(logP)
+	var loss float64
+	for j, w := range weights {
+		if w != 0 {
+			loss -= w * m.score[j]
+		}
+	}
+	q := m.score
+	for j := range q {
+		q[j] = math.Exp(q[j])
+		m.residual[j] += total*q[j] - weights[j]
+	}
+	for i := range C {
+		for j := range C {
+			u := m.slope[i*C+j] * (logP[i] + m.tilt[i*C+j])
+			m.sensitive[i*C+j] = u
+			m.cellGrad[i*C+j] += (total*q[j] - weights[j]) * u
+		}
+	}
+	if !hess && !outer {
+		return loss
+	}
+	for j := range C {
+		for l := j; l < C; l++ {
+			// curvature is W·Cov(1[y=j], 1[y=l]) under q; spread is E_W[(q_j − 1[y=j])(q_l − 1[y=l])].
+			curvature := -total * q[j] * q[l]
+			spread := total*q[j]*q[l] - weights[l]*q[j] - weights[j]*q[l]
+			if j == l {
+				curvature += total * q[j]
+				spread += weights[j]
+			}
+			for i := range C {
+				ij := i*C + j
+				for h := range C {
+					hl := h*C + l
+					product := m.sensitive[ij] * m.sensitive[hl]
+					if hess {
+						m.cellHess[ij*CC+hl] += curvature * product
+						if j != l {
+							m.cellHess[hl*CC+ij] += curvature * product
+						}
+					}
+					if outer {
+						m.cellOuter[ij*CC+hl] += spread * product
+						if j != l {
+							m.cellOuter[hl*CC+ij] += spread * product
+						}
+					}
+				}
+			}
+		}
+	}
+	return loss
+}
+
+// addLinkCurvature adds what the second derivatives of score_j contribute:
+//
+//	Σ_r G_rj [ slope_ij slope_hj (ψ'(α_0j) − ψ'(α_ij) 1[i=h]) ]  +  1[i=h] (1 − slope_ij) ∂L/∂A_ij,
+//
+// the last because sigmoid' = slope (1 − slope).
+func (m *bilinear) addLinkCurvature() {
+	C := m.table.Classes
+	CC := C * C
+	for j := range C {
+		var total float64
+		for i := range C {
+			total += m.link[i*C+j]
+		}
+		ofTotal := trigamma(total)
+		for i := range C {
+			ij := i*C + j
+			for h := range C {
+				hj := h*C + j
+				m.cellHess[ij*CC+hj] += m.residual[j] * m.slope[ij] * m.slope[hj] * ofTotal
+			}
+			m.cellHess[ij*CC+ij] += (1-m.slope[ij])*m.cellGrad[ij] -
+				m.residual[j]*m.slope[ij]*m.slope[ij]*trigamma(m.link[ij])
+		}
+	}
+}
+
+// trigamma is ψ'(x) = ζ(2, x), the Hurwitz zeta function.
+func trigamma(x float64) float64 { return mathext.Zeta(2, x) }
+
+// pullBack turns ∂L/∂M_k into ∂L/∂a_k = (∂L/∂M_k) b_k and ∂L/∂b_k = (∂L/∂M_k)ᵀ a_k.
+func (m *bilinear) pullBack(grad, theta []float64) {
+	C, K := m.table.Classes, m.table.Codewords
+	zero(grad)
+	for k := range K {
+		a, b := theta[k*C:][:C], theta[(K+k)*C:][:C]
+		da, db := grad[k*C:][:C], grad[(K+k)*C:][:C]
+		for i := range C {
+			for j := range C {
+				g := m.factorGrad[(k*C+i)*C+j]
+				da[i] += g * b[j]
+				db[j] += g * a[i]
+			}
+		}
+	}
+}
+
+// pullBackPairs fills dst with J_kᵀ Q_kl J_l for each pair of codewords, J_k = ∂vec M_k/∂(a_k, b_k).
+func (m *bilinear) pullBackPairs(dst *mat.SymDense, theta []float64, pairs [][]float64) {
+	C, K := m.table.Classes, m.table.Codewords
+	CC := C * C
+	half := make([]float64, CC*2*C) // Q_kl J_l
+	for k := range K {
+		a, b := theta[k*C:][:C], theta[(K+k)*C:][:C]
+		for l := k; l < K; l++ {
+			Q := pairs[k*K+l]
+			al, bl := theta[l*C:][:C], theta[(K+l)*C:][:C]
+			zero(half)
+			for row := range CC {
+				for i := range C {
+					for j := range C {
+						q := Q[row*CC+i*C+j]
+						half[row*2*C+i] += q * bl[j]
+						half[row*2*C+C+j] += q * al[i]
+					}
+				}
+			}
+			for col := range 2 * C {
+				target := l*C + col
+				if col >= C {
+					target = (K+l)*C + col - C
+				}
+				for i := range C {
+					var byReceiver, bySender float64
+					for j := range C {
+						byReceiver += b[j] * half[(i*C+j)*2*C+col]
+						bySender += a[j] * half[(j*C+i)*2*C+col]
+					}
+					dst.SetSym(k*C+i, target, byReceiver)
+					dst.SetSym((K+k)*C+i, target, bySender)
+				}
+			}
+		}
+	}
+}
+
+// addFactorCurvature adds ∂²L/∂a_ki∂b_kj ∋ ∂L/∂M_k,ij: the product a_k b_kᵀ bends too.
+func (m *bilinear) addFactorCurvature(hess *mat.SymDense) {
+	C, K := m.table.Classes, m.table.Codewords
+	for k := range K {
+		for i := range C {
+			for j := range C {
+				row, col := k*C+i, (K+k)*C+j
+				hess.SetSym(row, col, hess.At(row, col)+m.factorGrad[(k*C+i)*C+j])
+			}
+		}
+	}
+}
+
+func zero(slices ...[]float64) {
+	for _, s := range slices {
+		clear(s)
+	}
+}

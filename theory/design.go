@@ -1,0 +1,178 @@
+package theory
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Design says how large a synthetic calibration problem is and how unevenly its
+// codewords are used. Slots are drawn independently, so a cell (a multiset of w
+// codewords) has a multinomial probability.
+type Design struct {
+	Classes   int // C
+	Slots     int // w
+	Codewords int // K
+	Atoms     int // R, distinct values of p̂ inside a cell
+
+	// Decades sets how fast codeword frequencies fall: p_k ∝ 10^(−Decades·k/(K−1)).
+	Decades float64
+	// Zipf, when positive, replaces that law by p_k ∝ (k+1)^(−Zipf).
+	Zipf float64
+	// Identity is δ, the multiple of the identity added to α − 1 in the linear term:
+	// 1 in the published calibrator, 0 in Proposition 2.
+	Identity float64
+}
+
+// Fast is the design of the quick studies: K = 8 codewords over two decades.
+func Fast() Design {
+	return Design{Classes: 3, Slots: 3, Codewords: 8, Atoms: 6, Decades: 2, Identity: 1}
+}
+
+// Full is the design of the complete studies: K = 12 codewords over 2.3 decades,
+// so that the occurrences N_k span a factor 200.
+func Full() Design {
+	return Design{Classes: 3, Slots: 3, Codewords: 12, Atoms: 6, Decades: 2.3, Identity: 1}
+}
+
+// softplusFloor is ε of α = softplus(A) + ε.
+const softplusFloor = 1e-8
+
+// Check reports the first impossible size as one sentence.
+func (d Design) Check() error {
+	switch {
+	case d.Classes < 2:
+		return fmt.Errorf("theory: a design needs at least 2 classes, got %d", d.Classes)
+	case d.Slots < 1:
+		return fmt.Errorf("theory: a design needs at least 1 slot, got %d", d.Slots)
+	case d.Codewords < 2:
+		return fmt.Errorf("theory: a design needs at least 2 codewords to compare their rates, got %d", d.Codewords)
+	case d.Atoms < 1:
+		return fmt.Errorf("theory: a design needs at least 1 atom per cell, got %d", d.Atoms)
+	case d.Decades < 0 || d.Zipf < 0:
+		return fmt.Errorf("theory: codeword frequencies must not rise with k: give Decades and Zipf ≥ 0, got %g and %g", d.Decades, d.Zipf)
+	}
+	return nil
+}
+
+// Frequencies returns p, the probability of each codeword in a slot, rotated by
+// shift: codeword k gets the frequency that codeword k+shift has in the design.
+// Rotations separate how often a codeword is used from how hard it is to estimate.
+func (d Design) Frequencies(shift int) []float64 {
+	p := make([]float64, d.Codewords)
+	var total float64
+	for k := range p {
+		rank := (k + shift) % d.Codewords
+		if d.Zipf > 0 {
+			p[k] = math.Pow(float64(rank+1), -d.Zipf)
+		} else {
+			p[k] = math.Pow(10, -d.Decades*float64(rank)/float64(d.Codewords-1))
+		}
+		total += p[k]
+	}
+	for k := range p {
+		p[k] /= total
+	}
+	return p
+}
+
+// Occurrence is a codeword and how many slots of a cell hold it, n_k(V).
+type Occurrence struct{ Codeword, Count int }
+
+// Cell is one region of the quantizer, known by the codewords in its slots.
+type Cell struct {
+	Codes       []int        // w, non-decreasing
+	Occurrences []Occurrence // the distinct codewords among Codes
+}
+
+func newCell(codes []int) Cell {
+	cell := Cell{Codes: codes}
+	for _, k := range codes {
+		if last := len(cell.Occurrences) - 1; last >= 0 && cell.Occurrences[last].Codeword == k {
+			cell.Occurrences[last].Count++
+		} else {
+			cell.Occurrences = append(cell.Occurrences, Occurrence{k, 1})
+		}
+	}
+	return cell
+}
+
+// Table is the finite support of a synthetic problem: every cell, and in every
+// cell R equiprobable values of log p̂. With it each population quantity is an
+// exact sum and each replicate is one multinomial draw.
+type Table struct {
+	Classes, Codewords, Atoms int
+	Cells                     []Cell
+	LogP                      []float64 // cells × R × C, log p̂
+}
+
+// Rows is the number of (cell, atom) pairs.
+func (t *Table) Rows() int { return len(t.Cells) * t.Atoms }
+
+// multisets lists every non-decreasing sequence of w codewords out of K.
+func multisets(codewords, slots int) []Cell {
+	var cells []Cell
+	codes := make([]int, slots)
+	var fill func(slot, least int)
+	fill = func(slot, least int) {
+		if slot == slots {
+			cells = append(cells, newCell(append([]int(nil), codes...)))
+			return
+		}
+		for k := least; k < codewords; k++ {
+			codes[slot] = k
+			fill(slot+1, k)
+		}
+	}
+	fill(0, 0)
+	return cells
+}
+
+// Prediction probabilities come from Dir(atomConcentration) and stay above atomFloor.
+const (
+	atomConcentration = 0.5
+	atomFloor         = 1e-4
+)
+
+// newTable draws the atoms p̂ ~ Dir(0.5), clamped at 1e-4, of the given cells.
+func newTable(d Design, cells []Cell, rng *rand.Rand) *Table {
+	t := &Table{
+		Classes: d.Classes, Codewords: d.Codewords, Atoms: d.Atoms, Cells: cells,
+		LogP: make([]float64, len(cells)*d.Atoms*d.Classes),
+	}
+	p := make([]float64, d.Classes)
+	for row := range t.Rows() {
+		drawDirichlet(p, atomConcentration, atomFloor, rng)
+		for i, pi := range p {
+			t.LogP[row*d.Classes+i] = math.Log(pi)
+		}
+	}
+	return t
+}
+
+// Multinomial returns the probability of each cell when the w slots are drawn
+// independently from p: w!/Π n_k! · Π p_k^{n_k}.
+func (t *Table) Multinomial(p []float64) []float64 {
+	probs := make([]float64, len(t.Cells))
+	for v, cell := range t.Cells {
+		log, _ := math.Lgamma(float64(len(cell.Codes)) + 1)
+		for _, o := range cell.Occurrences {
+			arrangements, _ := math.Lgamma(float64(o.Count) + 1)
+			log += float64(o.Count)*math.Log(p[o.Codeword]) - arrangements
+		}
+		probs[v] = math.Exp(log)
+	}
+	return probs
+}
+
+// Occupancy returns E[n_k] per row under the given cell probabilities, so that
+// N·Occupancy[k] is the expected number of occurrences N_k.
+func (t *Table) Occupancy(cellProb []float64) []float64 {
+	occupancy := make([]float64, t.Codewords)
+	for v, cell := range t.Cells {
+		for _, o := range cell.Occurrences {
+			occupancy[o.Codeword] += cellProb[v] * float64(o.Count)
+		}
+	}
+	return occupancy
+}

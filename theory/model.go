@@ -1,0 +1,36 @@
+package theory
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Model is a calibrator's loss on a finite table, as a function of its flattened
+// parameters θ. weights has one entry per (cell, atom, label); L is −Σ W log q.
+// An implementation may keep scratch memory: one Model per goroutine (fork).
+type Model interface {
+	// Dim is the number of parameters.
+	Dim() int
+	// LogProbs fills dst, cells × R × C, with log q(· | cell, atom; θ).
+	LogProbs(dst, theta []float64) error
+	// Gradient fills grad with ∇L(θ) and returns L(θ).
+	Gradient(grad, theta, weights []float64) (float64, error)
+	// Hessian fills hess with ∇²L(θ).
+	Hessian(hess *mat.SymDense, theta, weights []float64) error
+	// Scores fills outer with J = Σ W ∇ℓ ∇ℓᵀ, the second moment of the score.
+	Scores(outer *mat.SymDense, theta, weights []float64) error
+
+	fork() (Model, error)
+}
+
+// finite returns an error naming what is not finite, at the place where it appears.
+func finite(what string, values ...float64) error {
+	for i, x := range values {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("theory: %s is %g at entry %d: the parameters left the range where the loss can be computed", what, x, i)
+		}
+	}
+	return nil
+}

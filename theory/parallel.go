@@ -1,0 +1,38 @@
+package theory
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// forEach calls do(worker, i) for i = 0 … n−1 on all cores. Each goroutine has a
+// worker of its own, so do may use its scratch memory; the work of index i must
+// depend on i alone, so that the results do not depend on the number of cores.
+func forEach[W any](ctx context.Context, n int, newWorker func() (W, error), do func(worker W, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), n) {
+		group.Go(func() error {
+			worker, err := newWorker()
+			if err != nil {
+				return err
+			}
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return nil
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := do(worker, i); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
+}

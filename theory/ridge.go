@@ -1,0 +1,58 @@
+package theory
+
+import (
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// ridged adds λ/2 ‖θ‖² to a loss: the weight decay of the published training.
+type ridged struct {
+	Model
+	lambda float64
+}
+
+var _ Model = (*ridged)(nil)
+
+func (m *ridged) fork() (Model, error) {
+	inner, err := m.Model.fork()
+	return &ridged{inner, m.lambda}, err
+}
+
+func (m *ridged) Gradient(grad, theta, weights []float64) (float64, error) {
+	loss, err := m.Model.Gradient(grad, theta, weights)
+	floats.AddScaled(grad, m.lambda, theta)
+	return loss + m.lambda/2*floats.Dot(theta, theta), err
+}
+
+func (m *ridged) Hessian(hess *mat.SymDense, theta, weights []float64) error {
+	if err := m.Model.Hessian(hess, theta, weights); err != nil {
+		return err
+	}
+	for i := range theta {
+		hess.SetSym(i, i, hess.At(i, i)+m.lambda)
+	}
+	return nil
+}
+
+// Scores is the covariance of ∇ℓ. At a stationary point E∇ℓ = −λθ, so it is the
+// second moment less λ²θθᵀ.
+func (m *ridged) Scores(outer *mat.SymDense, theta, weights []float64) error {
+	if err := m.Model.Scores(outer, theta, weights); err != nil {
+		return err
+	}
+	outer.SymRankOne(outer, -m.lambda*m.lambda, mat.NewVecDense(len(theta), theta))
+	return nil
+}
+
+// pull returns ‖∂L/∂M_k‖₂, the spectral norm. A ridge acts on M_k as λ|a_k||b_k|, so
+// M_k = 0 is a local minimum where pull ≤ λ.
+func (m *bilinear) pull(k int, theta, weights []float64) float64 {
+	grad := make([]float64, m.Dim())
+	if _, err := m.Gradient(grad, theta, weights); err != nil {
+		panic("theory: pull at a point that was just minimized: " + err.Error())
+	}
+	C := m.table.Classes
+	var svd mat.SVD
+	svd.Factorize(mat.NewDense(C, C, m.factorGrad[k*C*C:][:C*C]), mat.SVDNone)
+	return svd.Values(nil)[0]
+}

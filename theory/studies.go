@@ -1,0 +1,17 @@
+package theory
+
+// Studies lists every study in the order of the specification.
+func Studies() []Study {
+	return []Study{
+		{"gauge", "what of the factors can be identified: everything but one rescaling per codeword", runGauge},
+		{"propositions", "Propositions 1 and 2, by brute force and against an independent density", runPropositions},
+		{"rate", "Theorems 1 and 2: errors fall as N^(−1/2) with the sandwich's constants (well specified)", runRate},
+		{"misspecified", "the pseudo-true parameter: the sandwich holds where the calibrator cannot represent the law", runMisspecified},
+		{"optimization-error", "O_p(ε_N): what an imposed gradient residual does to frequent and rare codewords", runOptimizationError},
+		{"unshared", "one free map per cell learns from the cell's own rows only; shared factors from all", runUnshared},
+		{"co-occurrence", "A6: two codewords seen only together cannot be told apart, whatever their counts", runCooccurrence},
+		{"triangular", "Theorem 2 where N_k is not Θ(N): the rate is the codeword's own count", runTriangular},
+		{"assumptions", "A1 to A9 at θ* and in a neighbourhood of it", runAssumptions},
+		{"initialisation", "which starts reach the best optimum of the population", runInitialisation},
+	}
+}

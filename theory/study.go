@@ -1,0 +1,68 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Effort chooses between the quick design of a study and the complete one.
+type Effort int
+
+const (
+	Complete Effort = iota // the design of Full and the replicates of the specification
+	Quick                  // the design of Fast
+)
+
+// Settings of a run of studies. The zero value is the complete run with seed 0.
+type Settings struct {
+	Seed   uint64
+	Effort Effort
+}
+
+func (s Settings) design() Design {
+	if s.Effort == Quick {
+		return Fast()
+	}
+	return Full()
+}
+
+// choose returns quick or complete by the effort.
+func choose[T any](s Settings, quick, complete T) T {
+	if s.Effort == Quick {
+		return quick
+	}
+	return complete
+}
+
+// Study is one question put to the theory.
+type Study struct {
+	Name  string // as on the command line
+	Claim string // what it checks
+	run   func(ctx context.Context, s Settings, r *Report) error
+}
+
+// Run carries the study out.
+func (s Study) Run(ctx context.Context, settings Settings) (*Report, error) {
+	report := &Report{Study: s.Name, Claim: s.Claim, Seed: settings.Seed}
+	if err := s.run(ctx, settings, report); err != nil {
+		return nil, fmt.Errorf("theory: study %s: %w", s.Name, err)
+	}
+	return report, nil
+}
+
+// Find returns the named studies in the order of Studies, or an error that lists
+// the names there are.
+func Find(names ...string) ([]Study, error) {
+	var known []string
+	for _, s := range Studies() {
+		known = append(known, s.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("theory: there is no study %q; choose from %s", name, strings.Join(known, ", "))
+		}
+	}
+	return slices.DeleteFunc(Studies(), func(s Study) bool { return !slices.Contains(names, s.Name) }), nil
+}

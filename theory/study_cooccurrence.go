@@ -1,0 +1,217 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// schurConstant returns the largest c with S_k ⪰ c H_kk (A6) on the block at the
+// given coordinates, off its own gauge directions: S_k is the Schur complement
+// H_kk − H_k,−k H⁺_−k,−k H_−k,k and both are restricted to the complement of off.
+func schurConstant(h mat.Symmetric, block []int, off [][]float64, rest [][]float64) float64 {
+	n := h.SymmetricDim()
+	others := complement(n, block)
+	restHess := mat.NewSymDense(len(others), nil)
+	for i, row := range others {
+		for j := i; j < len(others); j++ {
+			restHess.SetSym(i, j, h.At(row, others[j]))
+		}
+	}
+	restInverse := quotientInverse(restHess, restrict(rest, others))
+	if restInverse == nil {
+		return math.NaN()
+	}
+	own := dense(h, block, block)
+	cross := dense(h, block, others)
+	var half, schur mat.Dense
+	half.Mul(cross, restInverse)
+	schur.Mul(&half, cross.T())
+	schur.Sub(own, &schur)
+
+	basis := orthogonalComplement(len(block), restrict(off, block))
+	s, o := congruence(&schur, basis), congruence(own, basis)
+	// c is the smallest eigenvalue of L⁻¹ S L⁻ᵀ, H_kk = L Lᵀ.
+	var cholesky mat.Cholesky
+	if !cholesky.Factorize(o) {
+		return math.NaN()
+	}
+	var lower mat.TriDense
+	cholesky.LTo(&lower)
+	var left, whitened mat.Dense
+	if left.Solve(&lower, s) != nil || whitened.Solve(&lower, left.T()) != nil {
+		return math.NaN()
+	}
+	values, _ := spectrum(symmetric(&whitened))
+	return values[0]
+}
+
+func complement(n int, block []int) []int {
+	in := make(map[int]bool, len(block))
+	for _, i := range block {
+		in[i] = true
+	}
+	var others []int
+	for i := range n {
+		if !in[i] {
+			others = append(others, i)
+		}
+	}
+	return others
+}
+
+// restrict keeps the coordinates of directions that live on them and drops the rest.
+func restrict(directions [][]float64, at []int) [][]float64 {
+	var kept [][]float64
+	for _, v := range directions {
+		part := make([]float64, len(at))
+		var norm float64
+		for i, p := range at {
+			part[i] = v[p]
+			norm += v[p] * v[p]
+		}
+		if norm > 0.5 { // orthonormal gauge directions lie in one block each
+			kept = append(kept, part)
+		}
+	}
+	return kept
+}
+
+// orthogonalComplement returns an n×m basis of the complement of the directions.
+func orthogonalComplement(n int, directions [][]float64) *mat.Dense {
+	projector := mat.NewSymDense(n, nil)
+	addProjector(projector, directions)
+	_, vectors := spectrum(projector) // eigenvalues 0 first, then 1
+	return mat.DenseCopyOf(vectors.Slice(0, n, 0, n-len(directions)))
+}
+
+// congruence returns basisᵀ m basis.
+func congruence(m mat.Matrix, basis *mat.Dense) *mat.SymDense {
+	var half, full mat.Dense
+	half.Mul(basis.T(), m)
+	full.Mul(&half, basis)
+	return symmetric(&full)
+}
+
+func symmetric(m mat.Matrix) *mat.SymDense {
+	n, _ := m.Dims()
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			s.SetSym(i, j, (m.At(i, j)+m.At(j, i))/2)
+		}
+	}
+	return s
+}
+
+// dense returns the rows and columns of m that are named.
+func dense(m mat.Matrix, rows, cols []int) *mat.Dense {
+	out := mat.NewDense(len(rows), len(cols), nil)
+	for i, row := range rows {
+		for j, col := range cols {
+			out.Set(i, j, m.At(row, col))
+		}
+	}
+	return out
+}
+
+// pairShare is the part of rows that hold codeword 0, and that hold codeword 1.
+const pairShare = 0.1
+
+// overlapping returns the probability of each cell when codewords 0 and 1 each fill
+// one slot of a tenth of the rows, share of which hold both; the other slots are
+// uniform over the other codewords. N_0 and N_1 do not depend on share.
+func overlapping(t *Table, share float64) []float64 {
+	prob := make([]float64, len(t.Cells))
+	for v, cell := range t.Cells {
+		var count [2]int
+		others := 0
+		arrangements := 1.0
+		for _, o := range cell.Occurrences {
+			if o.Codeword < 2 {
+				count[o.Codeword] = o.Count
+				continue
+			}
+			for n := range o.Count { // multinomial coefficient of the other slots
+				others++
+				arrangements *= float64(others) / float64(n+1)
+			}
+		}
+		rest := arrangements * math.Pow(1/float64(t.Codewords-2), float64(others))
+		switch count {
+		case [2]int{1, 1}:
+			prob[v] = pairShare * share * rest
+		case [2]int{1, 0}, [2]int{0, 1}:
+			prob[v] = pairShare * (1 - share) * rest
+		case [2]int{0, 0}:
+			prob[v] = (1 - pairShare*share - 2*pairShare*(1-share)) * rest
+		}
+	}
+	return prob
+}
+
+func runCooccurrence(ctx context.Context, s Settings, r *Report) error {
+	d := Fast()
+	truth, err := NewTruth(d, newRand(s.Seed, 20))
+	if err != nil {
+		return err
+	}
+	model := newBilinear(truth.Table, d.Identity)
+	gauge := Rescaling{d.Classes, d.Codewords}
+	gauge.Fix(truth.Theta, nil)
+	const N = 1e7
+	e := &experiment{model: model, gauge: gauge, target: Products{gauge}, sizes: []int{N}, replicates: choose(s, 30, 100), seed: s.Seed}
+	shares := []float64{0, 0.5, 0.9, 0.99, 0.999}
+	constants := Curve{Label: "Schur constant c_0", Style: Joined}
+	for _, share := range shares {
+		cellProb := overlapping(truth.Table, share)
+		weights := truth.Weights(cellProb)
+		at, err := newAsymptotics(model, gauge, truth.Theta, weights)
+		if err != nil {
+			return err
+		}
+		e.populations = append(e.populations, population{weights, truth.Table.Occupancy(cellProb), at})
+		c := schurConstant(at.hessian, gauge.coordinates(0), at.directions, at.directions)
+		constants.X, constants.Y = append(constants.X, 1-share), append(constants.Y, c)
+	}
+	o, err := e.run(ctx)
+	if err != nil {
+		return err
+	}
+	pred, _ := o.predicted()
+	all := everyone(o.replicates)
+	measured := Curve{Label: "RMSE·√N_0 of codeword 0", Style: Joined}
+	predicted := Curve{Label: "sandwich", Style: Prediction}
+	otherCurve := Curve{Label: "the other codewords, mean", Style: Joined}
+	for n, share := range shares {
+		root := math.Sqrt(e.populations[n].occupancy[0])
+		boot := bootstrap(1, o.replicates, newRand(s.Seed, 21, uint64(n)), func(pick [][]int) []float64 {
+			return []float64{rms(o.blockError[n][0][0], pick[0]) * root * math.Sqrt(N)}
+		})
+		var others float64
+		for k := 2; k < d.Codewords; k++ {
+			others += rms(o.blockError[n][0][k], all) * math.Sqrt(N*e.populations[n].occupancy[k]) / float64(d.Codewords-2)
+		}
+		of := fmt.Sprintf("overlap %g: ", share)
+		r.tell(of+"Schur constant c_0", exact(constants.Y[n]), "→ 0 as codewords 0 and 1 merge")
+		r.tell(of+"RMSE·√N_0", boot[0], short(pred[n][0]*root)+" by the sandwich")
+		r.tell(of+"RMSE·√N_k of the others, mean", exact(others), "unmoved")
+		x := 1 - share
+		measured.X, measured.Y = append(measured.X, x), append(measured.Y, boot[0].Value)
+		predicted.X, predicted.Y = append(predicted.X, x), append(predicted.Y, pred[n][0]*root)
+		otherCurve.X, otherCurve.Y = append(otherCurve.X, x), append(otherCurve.Y, others)
+	}
+	r.Figures = append(r.Figures,
+		Figure{
+			Name: "error", Title: "Two codewords at fixed N_0, N_1 that co-occur more and more",
+			XLabel: "1 − overlap", YLabel: "RMSE of M_k · √N_k", LogX: true, LogY: true,
+			Curves: []Curve{measured, otherCurve, predicted},
+		},
+		Figure{
+			Name: "schur", Title: "A6: the Schur constant of a codeword that loses its own rows",
+			XLabel: "1 − overlap", YLabel: "c_0", LogX: true, LogY: true, Curves: []Curve{constants},
+		})
+	return nil
+}

@@ -1,0 +1,327 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// gaugeDesigns are 32 designs with independent slots: w = 1 … 4, C = 2 … 5, δ = 0, 1,
+// R = 1 … 8, K > C² among them. Each has enough cells and atoms to identify
+// K(2C − 1) parameters: (C − 1)·R·cells ≥ K(2C − 1), and in a single slot
+// (C − 1)·R ≥ 2C − 1.
+func gaugeDesigns() []Design {
+	atoms := [4][2]int{{8, 6}, {2, 4}, {1, 3}, {1, 2}}                                  // by w and δ
+	codewords := [4][4]int{{5, 10, 17, 26}, {5, 10, 8, 6}, {5, 10, 5, 5}, {5, 6, 4, 4}} // by w and C
+	var designs []Design
+	for w := 1; w <= 4; w++ {
+		for C := 2; C <= 5; C++ {
+			for identity := range 2 {
+				designs = append(designs, Design{
+					Classes: C, Slots: w, Codewords: codewords[w-1][C-2], Atoms: atoms[w-1][identity],
+					Decades: 0.5, Identity: float64(identity),
+				})
+			}
+		}
+	}
+	return designs
+}
+
+func runGauge(ctx context.Context, s Settings, r *Report) error {
+	exactly := 0
+	var zeroAt, angle float64
+	gapAt := math.Inf(1)
+	designs := gaugeDesigns()
+	for i, d := range designs {
+		truth, err := NewTruth(d, newRand(s.Seed, 2, uint64(i)))
+		if err != nil {
+			return err
+		}
+		weights := truth.Weights(truth.Table.Multinomial(d.Frequencies(0)))
+		hess := mat.NewSymDense(len(truth.Theta), nil)
+		if err := newBilinear(truth.Table, d.Identity).Hessian(hess, truth.Theta, weights); err != nil {
+			return err
+		}
+		found, zero, gap := findNullSpace(hess, truth.Theta)
+		zeroAt, gapAt = math.Max(zeroAt, zero), math.Min(gapAt, gap)
+		if len(found.Basis) == d.Codewords {
+			exactly++
+		}
+		for _, v := range (Rescaling{d.Classes, d.Codewords}).Directions(truth.Theta) {
+			projectOff(v, found.Basis)
+			angle = math.Max(angle, floats.Norm(v, 2))
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	r.judge("designs of 32 with nullity exactly K", exact(float64(exactly)), "32: one rescaling per codeword", between(32, 32))
+	r.judge("v_k = (a_k, −b_k) outside the null space, largest sine", exact(angle), "0", atMost(1e-5))
+	r.tell("largest eigenvalue counted as zero, relative", exact(zeroAt), "rounding")
+	r.tell("smallest eigenvalue not zero, relative", exact(gapAt), "far from rounding")
+
+	if err := togetherNullity(s, r); err != nil {
+		return err
+	}
+	freeRanks(s, r)
+	if err := balanceSlopes(ctx, s, r); err != nil {
+		return err
+	}
+	return ridgeRows(ctx, s, r)
+}
+
+// togetherNullity lets codewords 0 and 1 occur only together: A sees M_0 + M_1, a
+// matrix of rank two, whose factors are free up to GL(2) instead of two rescalings.
+func togetherNullity(s Settings, r *Report) error {
+	d := Design{Classes: 3, Slots: 4, Codewords: 6, Atoms: 6, Identity: 1}
+	var cells []Cell
+	for _, cell := range multisets(d.Codewords, d.Slots) {
+		var count [2]int
+		for _, o := range cell.Occurrences {
+			if o.Codeword < 2 {
+				count[o.Codeword] = o.Count
+			}
+		}
+		if count[0] == count[1] {
+			cells = append(cells, cell)
+		}
+	}
+	truth := newTruth(d, cells, newRand(s.Seed, 3))
+	uniform := make([]float64, len(cells))
+	for v := range uniform {
+		uniform[v] = 1 / float64(len(cells))
+	}
+	hess := mat.NewSymDense(len(truth.Theta), nil)
+	if err := newBilinear(truth.Table, d.Identity).Hessian(hess, truth.Theta, truth.Weights(uniform)); err != nil {
+		return err
+	}
+	found, _, _ := findNullSpace(hess, truth.Theta)
+	added := float64(len(found.Basis) - d.Codewords)
+	r.judge("null directions added by two codewords that always co-occur", exact(added), "2: GL(2) instead of two rescalings", between(2, 2))
+	return nil
+}
+
+// freeRanks counts what one cell can identify of a C×C map of its own.
+func freeRanks(s Settings, r *Report) {
+	const C = 3
+	for _, atoms := range []int{8, 1} {
+		d := Design{Classes: C, Slots: 1, Codewords: 2, Atoms: atoms, Identity: 1}
+		truth := newTruth(d, []Cell{newCell([]int{0})}, newRand(s.Seed, 4, uint64(atoms)))
+		model := newFree(truth.Table, d.Identity)
+		hess := mat.NewSymDense(C*C, nil)
+		if err := model.Hessian(hess, truth.logits(0), truth.Weights([]float64{1})); err != nil {
+			panic(err.Error()) // the truth is always in range
+		}
+		found, _, _ := findNullSpace(hess, truth.logits(0))
+		rank := float64(C*C - len(found.Basis))
+		if atoms == 1 {
+			r.judge("rank of a free C×C map with one atom, C = 3", exact(rank), "C − 1", between(C-1, C-1))
+		} else {
+			r.judge("rank of a free C×C map in one cell, C = 3", exact(rank), "C² − 1", between(C*C-1, C*C-1))
+		}
+	}
+}
+
+// unbalanced never brings θ back to a representative.
+type unbalanced struct{ Rescaling }
+
+func (unbalanced) Fix(_, _ []float64) {}
+
+// orbitSpread is the standard deviation of log t of a random start on the orbit.
+const orbitSpread = 0.3
+
+// balanceSlopes compares the error of θ̂ with and without balancing, from starts
+// spread over the orbit of θ*.
+func balanceSlopes(ctx context.Context, s Settings, r *Report) error {
+	truth, err := NewTruth(Fast(), newRand(s.Seed, 5))
+	if err != nil {
+		return err
+	}
+	gauge := Rescaling{truth.Design.Classes, truth.Design.Codewords}
+	gauge.Fix(truth.Theta, nil)
+	population := truth.Weights(truth.Table.Multinomial(truth.Design.Frequencies(0)))
+	sizes := []int{1e5, 3e5, 1e6, 3e6}
+	replicates := 120
+	raw, balanced := grid(len(sizes), replicates), grid(len(sizes), replicates)
+	model := newBilinear(truth.Table, truth.Design.Identity)
+	err = forEach(ctx, len(sizes)*replicates, model.fork, func(model Model, i int) error {
+		size, rep := i/replicates, i%replicates
+		rng := newRand(s.Seed, 5, 1, uint64(size), uint64(rep))
+		theta := append([]float64(nil), truth.Theta...)
+		for k := range gauge.Codewords {
+			a, b := gauge.factors(theta, k)
+			t := math.Exp(orbitSpread * rng.NormFloat64())
+			floats.Scale(t, a)
+			floats.Scale(1/t, b)
+		}
+		if err := minimize(model, unbalanced{gauge}, theta, Sample(population, sizes[size], rng)); err != nil {
+			return err
+		}
+		raw[size][rep] = floats.Distance(theta, truth.Theta, 2)
+		gauge.Fix(theta, truth.Theta)
+		balanced[size][rep] = floats.Distance(theta, truth.Theta, 2)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	e := bootstrap(len(sizes), replicates, newRand(s.Seed, 5, 2), func(pick [][]int) []float64 {
+		return []float64{slopeInN(sizes, raw, pick), slopeInN(sizes, balanced, pick)}
+	})
+	r.judge("slope of ‖θ̂ − θ*‖ in N, as Newton left it", e[0], "0: a free scale never converges", between(-0.05, 0.05))
+	r.judge("slope of ‖θ̂ − θ*‖ in N, balanced", e[1], "-1/2", bandSlope)
+	return nil
+}
+
+// slopeInN is the slope of log RMS(values[size]) on log N.
+func slopeInN(sizes []int, values [][]float64, pick [][]int) float64 {
+	var x, y []float64
+	for size, N := range sizes {
+		x = append(x, math.Log(float64(N)))
+		y = append(y, math.Log(rms(values[size], pick[size])))
+	}
+	return slope(x, y, make([]int, len(x)))
+}
+
+// collapsedBelow is the size at which a block counts as M_k = 0; the blocks' true
+// size is factorScale² ≈ 2.
+const collapsedBelow = 1e-6
+
+// ridgeRows shows what a ridge does instead of fixing the gauge.
+func ridgeRows(ctx context.Context, s Settings, r *Report) error {
+	d := s.design()
+	truth, err := NewTruth(d, newRand(s.Seed, 6))
+	if err != nil {
+		return err
+	}
+	gauge := Rescaling{d.Classes, d.Codewords}
+	gauge.Fix(truth.Theta, nil)
+	target := Products{gauge}
+	free := newBilinear(truth.Table, d.Identity)
+	shifts := evenShifts(d, choose(s, 4, 6))
+	for _, lambda := range []float64{1e-3, 1e-4} {
+		model := &ridged{free, lambda}
+		e := &experiment{
+			model: model, gauge: NullSpace{}, target: target,
+			sizes: []int{1e5, 3e5, 1e6}, replicates: choose(s, 20, 40), seed: s.Seed,
+		}
+		collapsed, predictedCollapse := 0, 0
+		radius := math.Inf(1)
+		var typical []float64
+		for _, shift := range shifts {
+			cellProb := truth.Table.Multinomial(d.Frequencies(shift))
+			weights := truth.Weights(cellProb)
+			theta := append([]float64(nil), truth.Theta...)
+			if err := minimize(model, NullSpace{}, theta, weights); err != nil {
+				return err
+			}
+			for k := range d.Codewords {
+				if target.Size(k, theta) < collapsedBelow {
+					collapsed++
+					if free.pull(k, theta, weights) <= lambda {
+						predictedCollapse++
+					}
+				}
+			}
+			worst, random, err := definiteRadius(model, theta, weights, d.Codewords, newRand(s.Seed, 6, uint64(shift)))
+			if err != nil {
+				return err
+			}
+			radius, typical = math.Min(radius, worst/lambda), append(typical, random/lambda)
+			at, err := newAsymptotics(model, NullSpace{}, theta, weights)
+			if err != nil {
+				return err
+			}
+			e.populations = append(e.populations, population{weights, truth.Table.Occupancy(cellProb), at})
+		}
+		name := fmt.Sprintf("ridge λ = %g: ", lambda)
+		blocks := len(shifts) * d.Codewords
+		r.tell(fmt.Sprintf("%sblocks of %d collapsed to M_k = 0", name, blocks), exact(float64(collapsed)), "where ‖∂L/∂M_k‖ ≤ λ")
+		r.judge(name+"… of which ‖∂L/∂M_k‖ ≤ λ", exact(float64(predictedCollapse)), "all", between(float64(collapsed), float64(collapsed)))
+		r.tell(name+"radius of positive definiteness / λ, worst direction", exact(radius), "finite: it convexifies only nearby")
+		r.tell(name+"radius of positive definiteness / λ, random direction", exact(median(typical)), "finite: it convexifies only nearby")
+		if lambda == 1e-3 {
+			continue
+		}
+		o, err := e.run(ctx)
+		if err != nil {
+			return err
+		}
+		all, err := o.statistics(0)
+		if err != nil {
+			return err
+		}
+		r.tell(name+"β_p", all.BetaP, "flatter: rare codewords shrink")
+		r.judge(name+"β_N", all.BetaN, "-1/2 to the shrunken θ*", bandSlope)
+	}
+	return nil
+}
+
+// definiteRadius returns how far from theta the Hessian stays positive definite:
+// in the direction in which one of its smallest curvatures v falls fastest,
+// −∇(vᵀ∇²L v), the least over the K smallest; and the median over random directions.
+func definiteRadius(model Model, theta, weights []float64, codewords int, rng *rand.Rand) (worst, typical float64, err error) {
+	n := model.Dim()
+	hess := mat.NewSymDense(n, nil)
+	if err := model.Hessian(hess, theta, weights); err != nil {
+		return 0, 0, err
+	}
+	_, vectors := spectrum(hess)
+	worst = farthest
+	const h = 1e-3 // second difference of a gradient good to 1e-16: error 1e-10
+	here, ahead, behind := make([]float64, n), make([]float64, n), make([]float64, n)
+	point, direction := make([]float64, n), make([]float64, n)
+	gradient := func(grad []float64, step float64, along []float64) {
+		floats.AddScaledTo(point, theta, step, along)
+		if _, e := model.Gradient(grad, point, weights); e != nil {
+			err = e
+		}
+	}
+	for i := range codewords { // the gauge has one soft direction per codeword
+		v := mat.Col(nil, i, vectors)
+		gradient(here, 0, v)
+		gradient(ahead, h, v)
+		gradient(behind, -h, v)
+		for p := range direction {
+			direction[p] = 2*here[p] - ahead[p] - behind[p]
+		}
+		worst = math.Min(worst, definiteAlong(model, theta, direction, weights, hess))
+	}
+	var random []float64
+	for range 9 {
+		for p := range direction {
+			direction[p] = rng.NormFloat64()
+		}
+		random = append(random, definiteAlong(model, theta, direction, weights, hess))
+	}
+	return worst, median(random), err
+}
+
+// farthest is where the search for an indefinite Hessian ends.
+const farthest = 1.0
+
+// definiteAlong bisects for the distance from theta along direction, up to
+// farthest, at which the Hessian stops being positive definite.
+func definiteAlong(model Model, theta, direction, weights []float64, hess *mat.SymDense) float64 {
+	length := floats.Norm(direction, 2)
+	if length == 0 {
+		return farthest
+	}
+	point := make([]float64, len(theta))
+	low, high := 0.0, farthest
+	for range 16 {
+		middle := (low + high) / 2
+		floats.AddScaledTo(point, theta, middle/length, direction)
+		var cholesky mat.Cholesky
+		if model.Hessian(hess, point, weights) == nil && cholesky.Factorize(hess) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}

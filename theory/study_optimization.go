@@ -1,0 +1,284 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/optimize"
+)
+
+// tilted subtracts εᵀθ from a loss, so that its stationary points have ∇L = ε: an
+// optimizer that stops early, with a residual of our choosing.
+type tilted struct {
+	Model
+	residual []float64 // ε
+}
+
+var _ Model = (*tilted)(nil)
+
+func (m *tilted) Gradient(grad, theta, weights []float64) (float64, error) {
+	loss, err := m.Model.Gradient(grad, theta, weights)
+	floats.Sub(grad, m.residual)
+	return loss - floats.Dot(m.residual, theta), err
+}
+
+// randomResidual returns εu, u a random unit vector off the gauge at theta.
+func randomResidual(size float64, theta []float64, gauge Gauge, rng *rand.Rand) []float64 {
+	u := make([]float64, len(theta))
+	for i := range u {
+		u[i] = rng.NormFloat64()
+	}
+	projectOff(u, gauge.Directions(theta))
+	floats.Scale(size/floats.Norm(u, 2), u)
+	return u
+}
+
+// imposed is the residual ‖∇L‖ of the gain's measurement: small enough for the
+// response to be linear, large enough to stand clear of the tolerance 1e-11.
+const imposed = 1e-6
+
+func runOptimizationError(ctx context.Context, s Settings, r *Report) error {
+	setUp := func(d Design) (*experiment, error) {
+		truth, err := NewTruth(d, newRand(s.Seed, 10))
+		if err != nil {
+			return nil, err
+		}
+		model := newBilinear(truth.Table, d.Identity)
+		return newExperiment(truth, model, evenShifts(d, d.Codewords), nil, 0, s.Seed)
+	}
+	// The gain needs frequencies far apart. A residual of 3e-4 would throw the rarest
+	// codeword of the full design out of its basin, so the schedules take the fast one.
+	wide, err := setUp(Full())
+	if err != nil {
+		return err
+	}
+	if err := wide.gain(ctx, s, r); err != nil {
+		return err
+	}
+	narrow, err := setUp(Fast())
+	if err != nil {
+		return err
+	}
+	if err := narrow.schedules(ctx, s, r); err != nil {
+		return err
+	}
+	return narrow.earlyStop(ctx, s, r)
+}
+
+// gain imposes ∇L_N = εu on one large sample per shift and measures how far each
+// codeword's factors move: |Δ_k|/ε ≈ |(H⁺u)_k| grows like N/N_k.
+func (e *experiment) gain(ctx context.Context, s Settings, r *Report) error {
+	const N = 1e7
+	directions := choose(s, 20, 40)
+	S, K := len(e.populations), e.target.Blocks()
+	gauge := e.gauge.(Rescaling)
+	moved := make([][][]float64, S) // [shift][codeword][direction], |Δ_k|/ε
+	err := forEach(ctx, S, e.model.fork, func(model Model, shift int) error {
+		p := e.populations[shift]
+		rng := newRand(s.Seed, 11, uint64(shift))
+		sample := Sample(p.weights, N, rng)
+		fit := append([]float64(nil), p.asymptotic.theta...)
+		if err := minimize(model, gauge, fit, sample); err != nil {
+			return err
+		}
+		gauge.Fix(fit, p.asymptotic.theta)
+		moved[shift] = grid(K, directions)
+		for n := range directions {
+			theta := append([]float64(nil), fit...)
+			residual := randomResidual(imposed, fit, gauge, rng)
+			if err := minimize(&tilted{model, residual}, gauge, theta, sample); err != nil {
+				return err
+			}
+			gauge.Fix(theta, fit)
+			for k := range K {
+				moved[shift][k][n] = blockDistance(gauge, k, theta, fit) / imposed
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var logPart, logLinear []float64
+	var codeword []int
+	linear := grid(S, K)
+	for shift, p := range e.populations {
+		for k := range K {
+			// E|(H⁺u)_k|² over unit u off the gauge is tr[(H⁺H⁺)_kk]/freedom.
+			var sum float64
+			for _, row := range gauge.coordinates(k) {
+				for col := range p.asymptotic.theta {
+					h := p.asymptotic.naive.At(row, col)
+					sum += h * h
+				}
+			}
+			linear[shift][k] = math.Sqrt(sum / float64(p.asymptotic.freedom()))
+			logPart = append(logPart, math.Log(p.occupancy[k]))
+			logLinear = append(logLinear, math.Log(linear[shift][k]))
+			codeword = append(codeword, k)
+		}
+	}
+	gains := bootstrap(S, directions, newRand(s.Seed, 12), func(pick [][]int) []float64 {
+		var y []float64
+		for shift := range S {
+			for k := range K {
+				y = append(y, math.Log(rms(moved[shift][k], pick[shift])))
+			}
+		}
+		return []float64{slope(logPart, y, codeword)}
+	})
+	predicted := slope(logPart, logLinear, codeword)
+	r.judge("slope of |Δ_k|/ε on N_k/N", gains[0], "-1; linear prediction "+short(predicted), between(-1.15, -0.9))
+
+	all := everyone(directions)
+	measured := Curve{Label: "|Δ_k|/ε, imposed residual"}
+	var frequent, rare []float64
+	for shift, p := range e.populations {
+		for k := range K {
+			g := rms(moved[shift][k], all)
+			measured.X, measured.Y = append(measured.X, p.occupancy[k]), append(measured.Y, g)
+			if p.occupancy[k] == floats.Max(p.occupancy) {
+				frequent = append(frequent, g)
+			}
+			if p.occupancy[k] == floats.Min(p.occupancy) {
+				rare = append(rare, g)
+			}
+		}
+	}
+	r.tell("gain |Δ_k|/ε of the most frequent codeword, median over shifts", exact(median(frequent)), "hidden in O_p(ε_N)")
+	r.tell("gain |Δ_k|/ε of the rarest codeword, median over shifts", exact(median(rare)), "hidden in O_p(ε_N): N/N_k larger")
+	predictionLine := Curve{Label: "|(H⁺u)_k|, linear response"}
+	for shift, p := range e.populations {
+		predictionLine.X = append(predictionLine.X, p.occupancy...)
+		predictionLine.Y = append(predictionLine.Y, linear[shift]...)
+	}
+	scale := math.Exp(mean(logs(measured.Y)) + mean(logs(measured.X)))
+	r.Figures = append(r.Figures, Figure{
+		Name: "gain", Title: "What an optimization error ε does to a codeword",
+		XLabel: "N_k/N, occurrences per row", YLabel: "|Δ_k| / ε", LogX: true, LogY: true,
+		Curves: []Curve{measured, predictionLine, powerLaw("slope −1", scale, -1, measured.X)},
+	})
+	return nil
+}
+
+// coordinates lists where a_k and b_k stand in θ.
+func (g Rescaling) coordinates(k int) []int {
+	at := make([]int, 0, 2*g.Classes)
+	for i := range g.Classes {
+		at = append(at, k*g.Classes+i)
+	}
+	for i := range g.Classes {
+		at = append(at, (g.Codewords+k)*g.Classes+i)
+	}
+	return at
+}
+
+// blockDistance is ‖(a_k, b_k) − (a_k, b_k)_reference‖.
+func blockDistance(g Rescaling, k int, theta, reference []float64) float64 {
+	a, b := g.factors(theta, k)
+	ra, rb := g.factors(reference, k)
+	return math.Hypot(floats.Distance(a, ra, 2), floats.Distance(b, rb, 2))
+}
+
+// schedule is a law for the residual ε_N = scale·N^exponent.
+type schedule struct {
+	name            string
+	scale, exponent float64
+}
+
+// schedules fits with a residual ε_N = ‖∇L_N(θ̂)‖ and reports the rate that the sum
+// O_p(N^−1/2) + O_p(ε_N) then has.
+func (e *experiment) schedules(ctx context.Context, s Settings, r *Report) error {
+	sizes := []int{1e7, 1e8, 1e9}
+	replicates := choose(s, 20, 60)
+	p := e.populations[0]
+	for n, law := range []schedule{
+		{"ε = 3e-4", 3e-4, 0}, {"ε = 0.5 N^(−1/2)", 0.5, -0.5}, {"ε = 0.01 N^(−1/4)", 0.01, -0.25},
+	} {
+		errors := grid(len(sizes), replicates)
+		err := forEach(ctx, len(sizes)*replicates, e.model.fork, func(model Model, i int) error {
+			size, rep := i/replicates, i%replicates
+			rng := newRand(s.Seed, 13, uint64(n), uint64(size), uint64(rep))
+			N := float64(sizes[size])
+			sample := Sample(p.weights, sizes[size], rng)
+			theta := append([]float64(nil), p.asymptotic.theta...)
+			if err := minimize(model, e.gauge, theta, sample); err != nil {
+				return err
+			}
+			residual := randomResidual(law.scale*math.Pow(N, law.exponent), theta, e.gauge, rng)
+			if err := minimize(&tilted{model, residual}, e.gauge, theta, sample); err != nil {
+				return fmt.Errorf("residual %s, N = %g: %w", law.name, N, err)
+			}
+			e.gauge.Fix(theta, p.asymptotic.theta)
+			errors[size][rep] = floats.Distance(theta, p.asymptotic.theta, 2)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		b := bootstrap(len(sizes), replicates, newRand(s.Seed, 14, uint64(n)), func(pick [][]int) []float64 {
+			return []float64{slopeInN(sizes, errors, pick)}
+		})
+		r.tell("slope of ‖θ̂ − θ*‖ over N = 1e7 … 1e9, "+law.name, b[0], fmt.Sprintf("between %g and -1/2", law.exponent))
+	}
+	return nil
+}
+
+// earlyStop compares where L-BFGS stops at ‖∇L‖ ≤ tolerance with where Newton does.
+func (e *experiment) earlyStop(ctx context.Context, s Settings, r *Report) error {
+	const N = 1e6
+	replicates := choose(s, 10, 20)
+	tolerances := []float64{2e-5, 1e-8}
+	p := e.populations[0]
+	K := e.target.Blocks()
+	statistical := grid(K, replicates)
+	left := [][][]float64{grid(K, replicates), grid(K, replicates)} // [tolerance][block][replicate]
+	err := forEach(ctx, replicates, e.model.fork, func(model Model, rep int) error {
+		sample := Sample(p.weights, N, newRand(s.Seed, 15, uint64(rep)))
+		optimum := append([]float64(nil), p.asymptotic.theta...)
+		if err := minimize(model, e.gauge, optimum, sample); err != nil {
+			return err
+		}
+		problem := optimize.Problem{
+			Func: func(theta []float64) float64 {
+				loss, err := model.Gradient(make([]float64, len(theta)), theta, sample)
+				if err != nil {
+					return math.Inf(1) // the line search comes back from there
+				}
+				return loss
+			},
+			Grad: func(grad, theta []float64) {
+				if _, err := model.Gradient(grad, theta, sample); err != nil {
+					zero(grad)
+				}
+			},
+		}
+		for i, tolerance := range tolerances {
+			settings := &optimize.Settings{GradientThreshold: tolerance, MajorIterations: 5000, Converger: optimize.NeverTerminate{}}
+			result, err := optimize.Minimize(problem, p.asymptotic.theta, settings, &optimize.LBFGS{})
+			if result == nil {
+				return fmt.Errorf("L-BFGS: %w", err)
+			}
+			for k := range K {
+				left[i][k][rep] = e.target.Distance(k, result.X, optimum)
+				statistical[k][rep] = e.target.Distance(k, optimum, p.asymptotic.theta)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	all := everyone(replicates)
+	for i, tolerance := range tolerances {
+		var worst float64
+		for k := range K {
+			worst = math.Max(worst, rms(left[i][k], all)/rms(statistical[k], all))
+		}
+		r.tell(fmt.Sprintf("L-BFGS stopped at ‖∇L‖ ≤ %g: RMS error left / statistical, worst block", tolerance), exact(worst), "0 at an optimum")
+	}
+	return nil
+}

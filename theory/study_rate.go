@@ -1,0 +1,179 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// evenShifts returns n cyclic shifts spread over the codewords.
+func evenShifts(d Design, n int) []int {
+	shifts := make([]int, n)
+	for s := range shifts {
+		shifts[s] = s * d.Codewords / n
+	}
+	return shifts
+}
+
+// newExperiment sets up the estimation of truth by model over cyclic shifts of the
+// design. In every population θ* is the truth's own.
+func newExperiment(truth *Truth, model Model, shifts, sizes []int, replicates int, seed uint64) (*experiment, error) {
+	gauge := Rescaling{truth.Design.Classes, truth.Design.Codewords}
+	e := &experiment{
+		model: model, gauge: gauge, target: Products{gauge},
+		sizes: sizes, replicates: replicates, seed: seed,
+	}
+	gauge.Fix(truth.Theta, nil)
+	for _, shift := range shifts {
+		cellProb := truth.Table.Multinomial(truth.Design.Frequencies(shift))
+		weights := truth.Weights(cellProb)
+		at, err := newAsymptotics(model, gauge, truth.Theta, weights)
+		if err != nil {
+			return nil, err
+		}
+		e.populations = append(e.populations, population{weights, truth.Table.Occupancy(cellProb), at})
+	}
+	return e, nil
+}
+
+// populationGradient is the largest ‖∇L(θ*)‖ over the populations: zero when θ* is
+// where the loss that is trained has its optimum.
+func (e *experiment) populationGradient() (float64, error) {
+	var largest float64
+	grad := make([]float64, e.model.Dim())
+	for _, p := range e.populations {
+		if _, err := e.model.Gradient(grad, p.asymptotic.theta, p.weights); err != nil {
+			return 0, err
+		}
+		largest = math.Max(largest, floats.Norm(grad, 2))
+	}
+	return largest, nil
+}
+
+// Acceptance bands of the rate studies (shared/theory.md, section 4).
+var (
+	bandRatio = between(0.95, 1.05)
+	bandBlock = between(0.65, 1.40)
+	bandWald  = between(0.95, 1.06)
+	bandSlope = between(-0.54, -0.47)
+	bandBetaP = between(-0.05, 0.05)
+)
+
+// bandZero is for sums that vanish but for rounding.
+var bandZero = atMost(1e-12)
+
+func runRate(ctx context.Context, s Settings, r *Report) error {
+	truth, err := NewTruth(s.design(), newRand(s.Seed, 1))
+	if err != nil {
+		return err
+	}
+	return rateOf(ctx, s, r, truth, newBilinear(truth.Table, truth.Design.Identity))
+}
+
+// rateOf studies how fast model finds truth.
+func rateOf(ctx context.Context, s Settings, r *Report, truth *Truth, model Model) error {
+	sizes := []int{1e5, 3e5, 1e6, 3e6}
+	shifts := evenShifts(truth.Design, choose(s, 4, 12))
+	e, err := newExperiment(truth, model, shifts, sizes, choose(s, 80, 40), s.Seed)
+	if err != nil {
+		return err
+	}
+	gradient, err := e.populationGradient()
+	if err != nil {
+		return err
+	}
+	r.judge("‖∇L(θ*)‖ of the population", exact(gradient), "0: the truth is the optimum", bandZero)
+	o, err := e.run(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := o.statistics(0)
+	if err != nil {
+		return err
+	}
+	late, err := o.statistics(1)
+	if err != nil {
+		return err
+	}
+	N := short(float64(sizes[len(sizes)-1]))
+	r.judge("‖H v_k‖ along the gauge", exact(all.Null), "0", bandZero)
+	r.judge("observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, "1", bandRatio)
+	r.judge("… largest block", all.Worst, "1", bandBlock)
+	r.judge("… smallest block", all.Best, "1", bandBlock)
+	r.judge(fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, "1", bandWald)
+	r.judge("β_N, mean of blocks", all.BetaN, "-1/2", bandSlope)
+	r.tell("β_p", all.BetaP, "-1/2 if constants were equal")
+	r.judge("β_p − sandwich β_p", all.BetaPExcess, "0", bandBetaP)
+	r.judge("Theorem 1: slope of ‖θ̂ − θ*‖ in N from 3e5", late.ThetaSlope, "-1/2", bandSlope)
+	r.judge("A3: slope of ‖∇L_N(θ*)‖ in N", all.GradientSlope, "-1/2", bandSlope)
+	low, high := o.singleDesignBetaP()
+	r.tell("β_p of one design alone, least", exact(low), "confounded with difficulty")
+	r.tell("β_p of one design alone, greatest", exact(high), "confounded with difficulty")
+	r.Figures = append(r.Figures, o.errorFigure(), o.ratioFigure())
+	return nil
+}
+
+// singleDesignBetaP is the range over populations of the slope across codewords
+// that a study without shifts would report.
+func (o *outcome) singleDesignBetaP() (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	last := len(o.sizes) - 1
+	all := everyone(o.replicates)
+	for s, p := range o.populations {
+		var y []float64
+		for k := range o.target.Blocks() {
+			y = append(y, math.Log(rms(o.blockError[s][last][k], all)))
+		}
+		b := slope(logs(p.occupancy), y, make([]int, len(y)))
+		low, high = math.Min(low, b), math.Max(high, b)
+	}
+	return low, high
+}
+
+// errorFigure draws the error of some codewords against N_k, with the sandwich's line.
+func (o *outcome) errorFigure() Figure {
+	f := Figure{
+		Name: "error", Title: "Error of a codeword's factors against its occurrences",
+		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE of M_k = a_k b_kᵀ", LogX: true, LogY: true,
+	}
+	pred, _ := o.predicted()
+	K := o.target.Blocks()
+	all := everyone(o.replicates)
+	for _, k := range []int{0, K / 3, 2 * K / 3, K - 1} {
+		curve := Curve{Label: fmt.Sprintf("codeword %d", k), Style: Joined}
+		line := Curve{Label: "sandwich", Style: Prediction}
+		for size, N := range o.sizes {
+			x := float64(N) * o.populations[0].occupancy[k]
+			curve.X, curve.Y = append(curve.X, x), append(curve.Y, rms(o.blockError[0][size][k], all))
+			line.X, line.Y = append(line.X, x), append(line.Y, pred[0][k]/math.Sqrt(float64(N)))
+		}
+		if k > 0 {
+			line.Label = ""
+		}
+		f.Curves = append(f.Curves, curve, line)
+	}
+	return f
+}
+
+// ratioFigure draws observed/sandwich for every block at the largest N.
+func (o *outcome) ratioFigure() Figure {
+	f := Figure{
+		Name: "ratio", Title: "Observed error over the sandwich's, per codeword and shift",
+		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE / prediction", LogX: true,
+	}
+	pred, _ := o.predicted()
+	last := len(o.sizes) - 1
+	N := float64(o.sizes[last])
+	all := everyone(o.replicates)
+	blocks := Curve{Label: "block"}
+	for s, p := range o.populations {
+		for k := range o.target.Blocks() {
+			blocks.X = append(blocks.X, N*p.occupancy[k])
+			blocks.Y = append(blocks.Y, rms(o.blockError[s][last][k], all)*math.Sqrt(N)/pred[s][k])
+		}
+	}
+	f.Curves = []Curve{blocks, powerLaw("theory: 1", 1, 0, blocks.X)}
+	return f
+}

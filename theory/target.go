@@ -1,0 +1,93 @@
+package theory
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Target names what of θ is compared between an estimate and θ*, block by block:
+// functions of θ that no change of gauge moves.
+type Target interface {
+	// Blocks is the number of blocks; block k belongs to codeword k.
+	Blocks() int
+	// Size is the norm of block k at theta.
+	Size(k int, theta []float64) float64
+	// Distance is the error of block k.
+	Distance(k int, theta, reference []float64) float64
+	// Jacobian is the derivative of block k in θ, rows × Dim.
+	Jacobian(k int, theta []float64) *mat.Dense
+}
+
+// Products compares M_k = a_k b_kᵀ in Frobenius norm.
+type Products struct{ Rescaling }
+
+var _ Target = Products{}
+
+func (p Products) Blocks() int { return p.Codewords }
+
+func (p Products) Size(k int, theta []float64) float64 {
+	a, b := p.factors(theta, k)
+	return floats.Norm(a, 2) * floats.Norm(b, 2)
+}
+
+func (p Products) Distance(k int, theta, reference []float64) float64 {
+	a, b := p.factors(theta, k)
+	ra, rb := p.factors(reference, k)
+	var sum float64
+	for i := range a {
+		for j := range b {
+			d := a[i]*b[j] - ra[i]*rb[j]
+			sum += d * d
+		}
+	}
+	return math.Sqrt(sum)
+}
+
+// Jacobian is ∂vec M_k/∂θ: b_k where a_k stands and a_k where b_k stands.
+func (p Products) Jacobian(k int, theta []float64) *mat.Dense {
+	C := p.Classes
+	a, b := p.factors(theta, k)
+	d := mat.NewDense(C*C, len(theta), nil)
+	for i := range C {
+		for j := range C {
+			d.Set(i*C+j, k*C+i, b[j])
+			d.Set(i*C+j, (p.Codewords+k)*C+j, a[i])
+		}
+	}
+	return d
+}
+
+// Rows compares the coordinates of θ that belong to each block, for a
+// parameterization whose gauge is fixed by a NullSpace.
+type Rows [][]int
+
+var _ Target = Rows{}
+
+func (r Rows) Blocks() int { return len(r) }
+
+func (r Rows) Size(k int, theta []float64) float64 {
+	var sum float64
+	for _, i := range r[k] {
+		sum += theta[i] * theta[i]
+	}
+	return math.Sqrt(sum)
+}
+
+func (r Rows) Distance(k int, theta, reference []float64) float64 {
+	var sum float64
+	for _, i := range r[k] {
+		d := theta[i] - reference[i]
+		sum += d * d
+	}
+	return math.Sqrt(sum)
+}
+
+func (r Rows) Jacobian(k int, theta []float64) *mat.Dense {
+	d := mat.NewDense(len(r[k]), len(theta), nil)
+	for row, i := range r[k] {
+		d.Set(row, i, 1)
+	}
+	return d
+}
