@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
@@ -41,24 +42,24 @@ func randomResidual(size float64, theta []float64, gauge Gauge, rng *rand.Rand) 
 const imposed = 1e-6
 
 func runOptimizationError(ctx context.Context, s Settings, r *Report) error {
-	setUp := func(d Design) (*experiment, error) {
+	setUp := func(d Design) (*experiment, *Truth, error) {
 		truth, err := NewTruth(d, newRand(s.Seed, 10))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		model := newBilinear(truth.Table, d.Identity)
-		return newExperiment(truth, model, evenShifts(d, d.Codewords), nil, 0, s.Seed)
+		e, err := newExperiment(truth, newBilinear(truth.Table, d.Identity), evenShifts(d, d.Codewords), nil, 0, s.Seed)
+		return e, truth, err
 	}
-	// The gain needs frequencies far apart. A residual of 3e-4 would throw the rarest
-	// codeword of the full design out of its basin, so the schedules take the fast one.
-	wide, err := setUp(Full())
+	e, truth, err := setUp(s.design())
 	if err != nil {
 		return err
 	}
-	if err := wide.gain(ctx, s, r); err != nil {
+	if err := e.gains(ctx, s, r, truth); err != nil {
 		return err
 	}
-	narrow, err := setUp(Fast())
+	// A residual of 3e-4 would throw the rarest codeword of the full design out of its
+	// basin, so the schedules take the fast one.
+	narrow, _, err := setUp(Fast())
 	if err != nil {
 		return err
 	}
@@ -68,45 +69,97 @@ func runOptimizationError(ctx context.Context, s Settings, r *Report) error {
 	return narrow.earlyStop(ctx, s, r)
 }
 
-// gain imposes ∇L_N = εu on one large sample per shift and measures how far each
-// codeword's factors move: |Δ_k|/ε ≈ |(H⁺u)_k| grows like N/N_k.
-func (e *experiment) gain(ctx context.Context, s Settings, r *Report) error {
+// response is how far codeword k of a population moves under a residual ε.
+type response struct {
+	codeword int
+	part     float64   // N_k/N
+	moved    []float64 // |Δ_k|/ε of each direction u
+	linear   float64   // root mean square of |(H⁺u)_k| over unit u off the gauge
+}
+
+// gains measures |Δ_k|/ε two ways: over the cyclic shifts, where every frequency
+// moves at once, and with one codeword's frequency moved alone.
+func (e *experiment) gains(ctx context.Context, s Settings, r *Report, truth *Truth) error {
+	shifted, err := e.respond(ctx, s, func(int) []int { return everyone(e.target.Blocks()) })
+	if err != nil {
+		return err
+	}
+	alone := *e
+	alone.populations = nil
+	frequencies := []float64{0.1, 0.03, 0.01, 0.003, 0.001}
+	K := truth.Design.Codewords
+	for k := range K {
+		for _, own := range frequencies {
+			p := make([]float64, K)
+			for l := range p {
+				p[l] = (1 - own) / float64(K-1)
+			}
+			p[k] = own
+			cellProb := truth.Table.Multinomial(p)
+			weights := truth.Weights(cellProb)
+			at, err := newAsymptotics(e.model, e.gauge, truth.Theta, weights)
+			if err != nil {
+				return err
+			}
+			alone.populations = append(alone.populations, population{weights, truth.Table.Occupancy(cellProb), at})
+		}
+	}
+	own, err := alone.respond(ctx, s, func(population int) []int { return []int{population / len(frequencies)} })
+	if err != nil {
+		return err
+	}
+	ownSlope, ownLinear := gainSlope(own, newRand(s.Seed, 12, 0))
+	r.judge("slope of |Δ_k|/ε on N_k/N, one frequency moved alone", ownSlope, "-1; linear response "+short(ownLinear), between(-1.15, -0.9))
+	slopes, linear := gainSlope(shifted, newRand(s.Seed, 12, 1))
+	r.tell("slope of |Δ_k|/ε on N_k/N, all frequencies shifted", slopes, "linear response "+short(linear))
+	r.judge("… minus that of the linear response", Estimate{slopes.Value - linear, slopes.Low - linear, slopes.High - linear}, "0", between(-0.05, 0.05))
+
+	measured := Curve{Label: "|Δ_k|/ε, imposed residual"}
+	line := Curve{Label: "|(H⁺u)_k|, linear response"}
+	var frequent, rare []float64
+	least, most := math.Inf(1), 0.0
+	for _, x := range shifted {
+		least, most = math.Min(least, x.part), math.Max(most, x.part)
+	}
+	for _, x := range shifted {
+		gain := rms(x.moved, everyone(len(x.moved)))
+		measured.X, measured.Y = append(measured.X, x.part), append(measured.Y, gain)
+		line.X, line.Y = append(line.X, x.part), append(line.Y, x.linear)
+		if x.part > 0.999*most {
+			frequent = append(frequent, gain)
+		}
+		if x.part < 1.001*least {
+			rare = append(rare, gain)
+		}
+	}
+	r.tell("gain |Δ_k|/ε of the most frequent codeword, median over shifts", exact(median(frequent)), "hidden in O_p(ε_N)")
+	r.tell("gain |Δ_k|/ε of the rarest codeword, median over shifts", exact(median(rare)), "hidden in O_p(ε_N): N/N_k larger")
+	scale := math.Exp(mean(logs(measured.Y)) + mean(logs(measured.X)))
+	r.Figures = append(r.Figures, Figure{
+		Name: "gain", Title: "What an optimization error ε does to a codeword",
+		XLabel: "N_k/N, occurrences per row", YLabel: "|Δ_k| / ε", LogX: true, LogY: true,
+		Curves: []Curve{measured, line, powerLaw("slope −1", scale, -1, measured.X)},
+	})
+	return nil
+}
+
+// respond imposes ∇L_N = εu on one large sample per population, for random unit u
+// off the gauge, and records how far the chosen codewords' factors move.
+func (e *experiment) respond(ctx context.Context, s Settings, chosen func(population int) []int) ([]response, error) {
 	const N = 1e7
 	directions := choose(s, 20, 40)
-	S, K := len(e.populations), e.target.Blocks()
 	gauge := e.gauge.(Rescaling)
-	moved := make([][][]float64, S) // [shift][codeword][direction], |Δ_k|/ε
-	err := forEach(ctx, S, e.model.fork, func(model Model, shift int) error {
-		p := e.populations[shift]
-		rng := newRand(s.Seed, 11, uint64(shift))
+	perPopulation := make([][]response, len(e.populations))
+	err := forEach(ctx, len(e.populations), e.model.fork, func(model Model, at int) error {
+		p := e.populations[at]
+		rng := newRand(s.Seed, 11, uint64(len(e.populations)), uint64(at))
 		sample := Sample(p.weights, N, rng)
 		fit := append([]float64(nil), p.asymptotic.theta...)
 		if err := minimize(model, gauge, fit, sample); err != nil {
 			return err
 		}
 		gauge.Fix(fit, p.asymptotic.theta)
-		moved[shift] = grid(K, directions)
-		for n := range directions {
-			theta := append([]float64(nil), fit...)
-			residual := randomResidual(imposed, fit, gauge, rng)
-			if err := minimize(&tilted{model, residual}, gauge, theta, sample); err != nil {
-				return err
-			}
-			gauge.Fix(theta, fit)
-			for k := range K {
-				moved[shift][k][n] = blockDistance(gauge, k, theta, fit) / imposed
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	var logPart, logLinear []float64
-	var codeword []int
-	linear := grid(S, K)
-	for shift, p := range e.populations {
-		for k := range K {
+		for _, k := range chosen(at) {
 			// E|(H⁺u)_k|² over unit u off the gauge is tr[(H⁺H⁺)_kk]/freedom.
 			var sum float64
 			for _, row := range gauge.coordinates(k) {
@@ -115,53 +168,44 @@ func (e *experiment) gain(ctx context.Context, s Settings, r *Report) error {
 					sum += h * h
 				}
 			}
-			linear[shift][k] = math.Sqrt(sum / float64(p.asymptotic.freedom()))
-			logPart = append(logPart, math.Log(p.occupancy[k]))
-			logLinear = append(logLinear, math.Log(linear[shift][k]))
-			codeword = append(codeword, k)
+			perPopulation[at] = append(perPopulation[at], response{
+				codeword: k, part: p.occupancy[k], linear: math.Sqrt(sum / float64(p.asymptotic.freedom())),
+			})
 		}
-	}
-	gains := bootstrap(S, directions, newRand(s.Seed, 12), func(pick [][]int) []float64 {
-		var y []float64
-		for shift := range S {
-			for k := range K {
-				y = append(y, math.Log(rms(moved[shift][k], pick[shift])))
+		for range directions {
+			theta := append([]float64(nil), fit...)
+			residual := randomResidual(imposed, fit, gauge, rng)
+			if err := minimize(&tilted{model, residual}, gauge, theta, sample); err != nil {
+				return err
+			}
+			gauge.Fix(theta, fit)
+			for n := range perPopulation[at] {
+				x := &perPopulation[at][n]
+				x.moved = append(x.moved, blockDistance(gauge, x.codeword, theta, fit)/imposed)
 			}
 		}
-		return []float64{slope(logPart, y, codeword)}
+		return nil
 	})
-	predicted := slope(logPart, logLinear, codeword)
-	r.judge("slope of |Δ_k|/ε on N_k/N", gains[0], "-1; linear prediction "+short(predicted), between(-1.15, -0.9))
+	return slices.Concat(perPopulation...), err
+}
 
-	all := everyone(directions)
-	measured := Curve{Label: "|Δ_k|/ε, imposed residual"}
-	var frequent, rare []float64
-	for shift, p := range e.populations {
-		for k := range K {
-			g := rms(moved[shift][k], all)
-			measured.X, measured.Y = append(measured.X, p.occupancy[k]), append(measured.Y, g)
-			if p.occupancy[k] == floats.Max(p.occupancy) {
-				frequent = append(frequent, g)
-			}
-			if p.occupancy[k] == floats.Min(p.occupancy) {
-				rare = append(rare, g)
-			}
+// gainSlope regresses log gain on log N_k/N with codeword effects, and does the same
+// with the linear response. The bootstrap resamples directions.
+func gainSlope(responses []response, rng *rand.Rand) (measured Estimate, linear float64) {
+	x, y := make([]float64, len(responses)), make([]float64, len(responses))
+	codeword := make([]int, len(responses))
+	for i, response := range responses {
+		x[i], y[i], codeword[i] = math.Log(response.part), math.Log(response.linear), response.codeword
+	}
+	linear = slope(x, y, codeword)
+	estimates := bootstrap(len(responses), len(responses[0].moved), rng, func(pick [][]int) []float64 {
+		logGain := make([]float64, len(responses))
+		for i, response := range responses {
+			logGain[i] = math.Log(rms(response.moved, pick[i]))
 		}
-	}
-	r.tell("gain |Δ_k|/ε of the most frequent codeword, median over shifts", exact(median(frequent)), "hidden in O_p(ε_N)")
-	r.tell("gain |Δ_k|/ε of the rarest codeword, median over shifts", exact(median(rare)), "hidden in O_p(ε_N): N/N_k larger")
-	predictionLine := Curve{Label: "|(H⁺u)_k|, linear response"}
-	for shift, p := range e.populations {
-		predictionLine.X = append(predictionLine.X, p.occupancy...)
-		predictionLine.Y = append(predictionLine.Y, linear[shift]...)
-	}
-	scale := math.Exp(mean(logs(measured.Y)) + mean(logs(measured.X)))
-	r.Figures = append(r.Figures, Figure{
-		Name: "gain", Title: "What an optimization error ε does to a codeword",
-		XLabel: "N_k/N, occurrences per row", YLabel: "|Δ_k| / ε", LogX: true, LogY: true,
-		Curves: []Curve{measured, predictionLine, powerLaw("slope −1", scale, -1, measured.X)},
+		return []float64{slope(x, logGain, codeword)}
 	})
-	return nil
+	return estimates[0], linear
 }
 
 // coordinates lists where a_k and b_k stand in θ.
