@@ -63,6 +63,8 @@ func newBilinear(t *Table, identity float64) *bilinear {
 
 func (m *bilinear) fork() (Model, error) { return newBilinear(m.table, m.identity), nil }
 
+func (m *bilinear) companion() Model { return nil }
+
 func (m *bilinear) Dim() int { return 2 * m.table.Codewords * m.table.Classes }
 
 // setCell makes cell the current one.
@@ -147,6 +149,10 @@ func (m *bilinear) Hessian(hess *mat.SymDense, theta, weights []float64) error {
 	grad := make([]float64, m.Dim())
 	_, err := m.derivatives(theta, weights, grad, hess, nil)
 	return err
+}
+
+func (m *bilinear) newton(hess *mat.SymDense, theta, weights []float64) error {
+	return m.Hessian(hess, theta, weights)
 }
 
 // Scores fills outer with J = Σ W ∇ℓ ∇ℓᵀ, ℓ = −log q_j at one (cell, atom, label).

@@ -61,6 +61,10 @@ func (m free) Hessian(hess *mat.SymDense, theta, weights []float64) error {
 	return fill(hess, m.cellHess)
 }
 
+func (m free) newton(hess *mat.SymDense, theta, weights []float64) error {
+	return m.Hessian(hess, theta, weights)
+}
+
 func (m free) Scores(outer *mat.SymDense, theta, weights []float64) error {
 	m.accumulate(theta, weights, false, true)
 	return fill(outer, m.cellOuter)

@@ -99,9 +99,9 @@ func spectrum(h *mat.SymDense) (values []float64, vectors *mat.Dense) {
 }
 
 // nullRatio separates zero eigenvalues from the rest: a direction is null when its
-// curvature is below this part of the largest. Rounding leaves about 1e-16; the
-// smallest true curvature of the designs here is about 1e-6.
-const nullRatio = 1e-11
+// curvature is below this part of the largest. Differences of a graph's gradient
+// leave about 1e-11; the smallest true curvature of the designs here is about 1e-5.
+const nullRatio = 1e-8
 
 // findNullSpace returns the null directions of h at point, the largest |eigenvalue|
 // counted as zero and the smallest that was not, both relative to the largest.

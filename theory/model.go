@@ -22,6 +22,10 @@ type Model interface {
 	// Scores fills outer with J = Σ W ∇ℓ ∇ℓᵀ, the second moment of the score.
 	Scores(outer *mat.SymDense, theta, weights []float64) error
 
+	// newton fills hess with the matrix of a Newton step at theta: the Hessian, or one near it.
+	newton(hess *mat.SymDense, theta, weights []float64) error
+	// companion is a cheaper Model of the same loss, to start a descent with; nil if there is none.
+	companion() Model
 	fork() (Model, error)
 }
 

@@ -20,8 +20,17 @@ const (
 // minimize runs damped Newton on the quotient by the gauge: the Newton matrix is
 // ∇²L + Σ v vᵀ with |eigenvalue| ≥ 1e-9, steps have length at most 1 and obey
 // Armijo's rule, and θ is brought back to its representative after each. theta is
-// the start on entry and the stationary point on return.
+// the start on entry and the stationary point of model's loss on return; a
+// companion of model goes ahead where there is one.
 func minimize(model Model, gauge Gauge, theta, weights []float64) error {
+	if ahead := model.companion(); ahead != nil {
+		// Where it fails to arrive, model goes on from there and has the last word.
+		_ = descend(ahead, gauge, theta, weights)
+	}
+	return descend(model, gauge, theta, weights)
+}
+
+func descend(model Model, gauge Gauge, theta, weights []float64) error {
 	n := model.Dim()
 	grad := make([]float64, n)
 	trial := make([]float64, n)
@@ -41,7 +50,7 @@ func minimize(model Model, gauge Gauge, theta, weights []float64) error {
 		if norm <= gradientTolerance {
 			return nil
 		}
-		if err := model.Hessian(hess, theta, weights); err != nil {
+		if err := model.newton(hess, theta, weights); err != nil {
 			return err
 		}
 		addProjector(hess, directions)

@@ -18,6 +18,13 @@ func (m *ridged) fork() (Model, error) {
 	return &ridged{inner, m.lambda}, err
 }
 
+func (m *ridged) companion() Model {
+	if inner := m.Model.companion(); inner != nil {
+		return &ridged{inner, m.lambda}
+	}
+	return nil
+}
+
 func (m *ridged) Gradient(grad, theta, weights []float64) (float64, error) {
 	loss, err := m.Model.Gradient(grad, theta, weights)
 	floats.AddScaled(grad, m.lambda, theta)
@@ -28,10 +35,22 @@ func (m *ridged) Hessian(hess *mat.SymDense, theta, weights []float64) error {
 	if err := m.Model.Hessian(hess, theta, weights); err != nil {
 		return err
 	}
-	for i := range theta {
+	m.addRidge(hess)
+	return nil
+}
+
+func (m *ridged) newton(hess *mat.SymDense, theta, weights []float64) error {
+	if err := m.Model.newton(hess, theta, weights); err != nil {
+		return err
+	}
+	m.addRidge(hess)
+	return nil
+}
+
+func (m *ridged) addRidge(hess *mat.SymDense) {
+	for i := range hess.SymmetricDim() {
 		hess.SetSym(i, i, hess.At(i, i)+m.lambda)
 	}
-	return nil
 }
 
 // Scores is the covariance of ∇ℓ. At a stationary point E∇ℓ = −λθ, so it is the

@@ -158,23 +158,28 @@ func runCooccurrence(ctx context.Context, s Settings, r *Report) error {
 	if err != nil {
 		return err
 	}
-	model := newBilinear(truth.Table, d.Identity)
+	model, err := trained(truth.Table, d.Identity)
+	if err != nil {
+		return err
+	}
 	gauge := Rescaling{d.Classes, d.Codewords}
 	gauge.Fix(truth.Theta, nil)
 	const N = 1e7
 	e := &experiment{model: model, gauge: gauge, target: Products{gauge}, sizes: []int{N}, replicates: choose(s, 30, 100), seed: s.Seed}
 	shares := []float64{0, 0.5, 0.9, 0.99, 0.999}
 	constants := Curve{Label: "Schur constant c_0", Style: Joined}
-	for _, share := range shares {
-		cellProb := overlapping(truth.Table, share)
-		weights := truth.Weights(cellProb)
-		at, err := newAsymptotics(model, gauge, truth.Theta, weights)
-		if err != nil {
-			return err
-		}
-		e.populations = append(e.populations, population{weights, truth.Table.Occupancy(cellProb), at})
-		c := schurConstant(at.hessian, gauge.coordinates(0), at.directions, at.directions)
-		constants.X, constants.Y = append(constants.X, 1-share), append(constants.Y, c)
+	e.populations = make([]population, len(shares))
+	err = forEach(ctx, len(shares), model.fork, func(model Model, i int) (err error) {
+		e.populations[i], err = newPopulation(truth, model, overlapping(truth.Table, shares[i]))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for n, p := range e.populations {
+		at := p.asymptotic
+		constants.X = append(constants.X, 1-shares[n])
+		constants.Y = append(constants.Y, schurConstant(at.hessian, gauge.coordinates(0), at.directions, at.directions))
 	}
 	o, err := e.run(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // K(2C − 1) parameters: (C − 1)·R·cells ≥ K(2C − 1), and in a single slot
 // (C − 1)·R ≥ 2C − 1.
 func gaugeDesigns() []Design {
-	atoms := [4][2]int{{8, 6}, {2, 4}, {1, 3}, {1, 2}}                                  // by w and δ
-	codewords := [4][4]int{{5, 10, 17, 26}, {5, 10, 8, 6}, {5, 10, 5, 5}, {5, 6, 4, 4}} // by w and C
+	atoms := [4][2]int{{8, 6}, {2, 4}, {1, 3}, {1, 2}}                                 // by w and δ
+	codewords := [4][4]int{{5, 10, 17, 6}, {5, 10, 8, 6}, {5, 10, 5, 5}, {5, 6, 4, 4}} // by w and C
 	var designs []Design
 	for w := 1; w <= 4; w++ {
 		for C := 2; C <= 5; C++ {
@@ -32,35 +32,45 @@ func gaugeDesigns() []Design {
 }
 
 func runGauge(ctx context.Context, s Settings, r *Report) error {
-	exactly := 0
-	var zeroAt, angle float64
-	gapAt := math.Inf(1)
+	type finding struct {
+		nullity            int
+		zeroAt, gapAt, off float64
+	}
 	designs := gaugeDesigns()
-	for i, d := range designs {
+	findings := make([]finding, len(designs))
+	err := forEach(ctx, len(designs), func() (struct{}, error) { return struct{}{}, nil }, func(_ struct{}, i int) error {
+		d := designs[i]
 		truth, err := NewTruth(d, newRand(s.Seed, 2, uint64(i)))
 		if err != nil {
 			return err
 		}
-		weights := truth.Weights(truth.Table.Multinomial(d.Frequencies(0)))
-		hess := mat.NewSymDense(len(truth.Theta), nil)
-		if err := newBilinear(truth.Table, d.Identity).Hessian(hess, truth.Theta, weights); err != nil {
+		hess, err := hessianOf(truth, truth.Weights(truth.Table.Multinomial(d.Frequencies(0))))
+		if err != nil {
 			return err
 		}
-		found, zero, gap := findNullSpace(hess, truth.Theta)
-		zeroAt, gapAt = math.Max(zeroAt, zero), math.Min(gapAt, gap)
-		if len(found.Basis) == d.Codewords {
-			exactly++
-		}
+		null, zeroAt, gapAt := findNullSpace(hess, truth.Theta)
+		f := finding{nullity: len(null.Basis), zeroAt: zeroAt, gapAt: gapAt}
 		for _, v := range (Rescaling{d.Classes, d.Codewords}).Directions(truth.Theta) {
-			projectOff(v, found.Basis)
-			angle = math.Max(angle, floats.Norm(v, 2))
+			projectOff(v, null.Basis)
+			f.off = math.Max(f.off, floats.Norm(v, 2))
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		findings[i] = f
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	exactly := 0
+	var zeroAt, off float64
+	gapAt := math.Inf(1)
+	for i, f := range findings {
+		zeroAt, off, gapAt = math.Max(zeroAt, f.zeroAt), math.Max(off, f.off), math.Min(gapAt, f.gapAt)
+		if f.nullity == designs[i].Codewords {
+			exactly++
 		}
 	}
 	r.judge("designs of 32 with nullity exactly K", exact(float64(exactly)), "32: one rescaling per codeword", between(32, 32))
-	r.judge("v_k = (a_k, −b_k) outside the null space, largest sine", exact(angle), "0", atMost(1e-5))
+	r.judge("v_k = (a_k, −b_k) outside the null space, largest sine", exact(off), "0", atMost(1e-5))
 	r.tell("largest eigenvalue counted as zero, relative", exact(zeroAt), "rounding")
 	r.tell("smallest eigenvalue not zero, relative", exact(gapAt), "far from rounding")
 
@@ -72,6 +82,16 @@ func runGauge(ctx context.Context, s Settings, r *Report) error {
 		return err
 	}
 	return ridgeRows(ctx, s, r)
+}
+
+// hessianOf is the layer's ∇²L at the truth.
+func hessianOf(truth *Truth, weights []float64) (*mat.SymDense, error) {
+	model, err := trained(truth.Table, truth.Design.Identity)
+	if err != nil {
+		return nil, err
+	}
+	hess := mat.NewSymDense(model.Dim(), nil)
+	return hess, model.Hessian(hess, truth.Theta, weights)
 }
 
 // togetherNullity lets codewords 0 and 1 occur only together: A sees M_0 + M_1, a
@@ -95,8 +115,8 @@ func togetherNullity(s Settings, r *Report) error {
 	for v := range uniform {
 		uniform[v] = 1 / float64(len(cells))
 	}
-	hess := mat.NewSymDense(len(truth.Theta), nil)
-	if err := newBilinear(truth.Table, d.Identity).Hessian(hess, truth.Theta, truth.Weights(uniform)); err != nil {
+	hess, err := hessianOf(truth, truth.Weights(uniform))
+	if err != nil {
 		return err
 	}
 	found, _, _ := findNullSpace(hess, truth.Theta)
@@ -147,7 +167,10 @@ func balanceSlopes(ctx context.Context, s Settings, r *Report) error {
 	sizes := []int{1e5, 3e5, 1e6, 3e6}
 	replicates := 120
 	raw, balanced := grid(len(sizes), replicates), grid(len(sizes), replicates)
-	model := newBilinear(truth.Table, truth.Design.Identity)
+	model, err := trained(truth.Table, truth.Design.Identity)
+	if err != nil {
+		return err
+	}
 	err = forEach(ctx, len(sizes)*replicates, model.fork, func(model Model, i int) error {
 		size, rep := i/replicates, i%replicates
 		rng := newRand(s.Seed, 5, 1, uint64(size), uint64(rep))
@@ -201,10 +224,14 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 	gauge := Rescaling{d.Classes, d.Codewords}
 	gauge.Fix(truth.Theta, nil)
 	target := Products{gauge}
-	free := newBilinear(truth.Table, d.Identity)
+	byHand := newBilinear(truth.Table, d.Identity)
+	layer, err := trained(truth.Table, d.Identity)
+	if err != nil {
+		return err
+	}
 	shifts := evenShifts(d, choose(s, 4, 6))
 	for _, lambda := range []float64{1e-3, 1e-4} {
-		model := &ridged{free, lambda}
+		model := &ridged{layer, lambda}
 		e := &experiment{
 			model: model, gauge: NullSpace{}, target: target,
 			sizes: []int{1e5, 3e5, 1e6}, replicates: choose(s, 20, 40), seed: s.Seed,
@@ -222,7 +249,7 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 			for k := range d.Codewords {
 				if target.Size(k, theta) < collapsedBelow {
 					collapsed++
-					if free.pull(k, theta, weights) <= lambda {
+					if byHand.pull(k, theta, weights) <= lambda {
 						predictedCollapse++
 					}
 				}
@@ -267,7 +294,7 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 func definiteRadius(model Model, theta, weights []float64, codewords int, rng *rand.Rand) (worst, typical float64, err error) {
 	n := model.Dim()
 	hess := mat.NewSymDense(n, nil)
-	if err := model.Hessian(hess, theta, weights); err != nil {
+	if err := model.newton(hess, theta, weights); err != nil {
 		return 0, 0, err
 	}
 	_, vectors := spectrum(hess)
@@ -317,7 +344,7 @@ func definiteAlong(model Model, theta, direction, weights []float64, hess *mat.S
 		middle := (low + high) / 2
 		floats.AddScaledTo(point, theta, middle/length, direction)
 		var cholesky mat.Cholesky
-		if model.Hessian(hess, point, weights) == nil && cholesky.Factorize(hess) {
+		if model.newton(hess, point, weights) == nil && cholesky.Factorize(hess) {
 			low = middle
 		} else {
 			high = middle

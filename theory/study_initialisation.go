@@ -15,12 +15,15 @@ import (
 const optimumMargin = 1e-8
 
 func runInitialisation(ctx context.Context, s Settings, r *Report) error {
-	d := Full()
+	d := s.design()
 	truth, err := NewTruth(d, newRand(s.Seed, 33))
 	if err != nil {
 		return err
 	}
-	model := newBilinear(truth.Table, d.Identity)
+	model, err := trained(truth.Table, d.Identity)
+	if err != nil {
+		return err
+	}
 	gauge := Rescaling{d.Classes, d.Codewords}
 	weights := truth.Weights(truth.Table.Multinomial(d.Frequencies(0)))
 	n := model.Dim()
@@ -30,7 +33,7 @@ func runInitialisation(ctx context.Context, s Settings, r *Report) error {
 		return err
 	}
 	hess := mat.NewSymDense(n, nil)
-	if err := model.Hessian(hess, origin, weights); err != nil {
+	if err := model.newton(hess, origin, weights); err != nil {
 		return err
 	}
 	values, _ := spectrum(hess)

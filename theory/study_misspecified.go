@@ -39,7 +39,7 @@ func pseudoTrue(model Model, gauge Gauge, theta, weights []float64, rng *rand.Ra
 		if err != nil {
 			return nil, err
 		}
-		if err := model.Hessian(hess, point, weights); err != nil {
+		if err := model.newton(hess, point, weights); err != nil {
 			return nil, err
 		}
 		if loss < least && quotientInverse(hess, gauge.Directions(point)) != nil {
@@ -77,23 +77,29 @@ func runMisspecified(ctx context.Context, s Settings, r *Report) error {
 		}
 		gauge.Fix(truth.Theta, nil)
 		truth.misspecify(rng)
-		model := newBilinear(truth.Table, d.Identity)
+		model, err := trained(truth.Table, d.Identity)
+		if err != nil {
+			return err
+		}
 		e := &experiment{
 			model: model, gauge: gauge, target: Products{gauge},
 			sizes: []int{3e5, 1e6}, replicates: 40, seed: newRand(s.Seed, 8, uint64(problem)).Uint64(),
 		}
-		for _, shift := range evenShifts(d, 4) {
-			cellProb := truth.Table.Multinomial(d.Frequencies(shift))
+		shifts := evenShifts(d, 4)
+		e.populations = make([]population, len(shifts))
+		err = forEach(ctx, len(shifts), model.fork, func(model Model, i int) error {
+			cellProb := truth.Table.Multinomial(d.Frequencies(shifts[i]))
 			weights := truth.Weights(cellProb)
-			theta, err := pseudoTrue(model, gauge, truth.Theta, weights, newRand(s.Seed, 9, uint64(problem), uint64(shift)))
+			theta, err := pseudoTrue(model, gauge, truth.Theta, weights, newRand(s.Seed, 9, uint64(problem), uint64(i)))
 			if err != nil {
 				return err
 			}
 			at, err := newAsymptotics(model, gauge, theta, weights)
-			if err != nil {
-				return err
-			}
-			e.populations = append(e.populations, population{weights, truth.Table.Occupancy(cellProb), at})
+			e.populations[i] = population{weights, truth.Table.Occupancy(cellProb), at}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		o, err := e.run(ctx)
 		if err != nil {

@@ -20,6 +20,13 @@ type tilted struct {
 
 var _ Model = (*tilted)(nil)
 
+func (m *tilted) companion() Model {
+	if inner := m.Model.companion(); inner != nil {
+		return &tilted{inner, m.residual}
+	}
+	return nil
+}
+
 func (m *tilted) Gradient(grad, theta, weights []float64) (float64, error) {
 	loss, err := m.Model.Gradient(grad, theta, weights)
 	floats.Sub(grad, m.residual)
@@ -47,20 +54,26 @@ func runOptimizationError(ctx context.Context, s Settings, r *Report) error {
 		if err != nil {
 			return nil, nil, err
 		}
-		e, err := newExperiment(truth, newBilinear(truth.Table, d.Identity), evenShifts(d, d.Codewords), nil, 0, s.Seed)
+		model, err := trained(truth.Table, d.Identity)
+		if err != nil {
+			return nil, nil, err
+		}
+		e, err := newExperiment(ctx, truth, model, evenShifts(d, d.Codewords), nil, 0, s.Seed)
 		return e, truth, err
 	}
-	e, truth, err := setUp(s.design())
-	if err != nil {
-		return err
-	}
-	if err := e.gains(ctx, s, r, truth); err != nil {
-		return err
-	}
 	// A residual of 3e-4 would throw the rarest codeword of the full design out of its
-	// basin, so the schedules take the fast one.
-	narrow, _, err := setUp(Fast())
+	// basin, so what goes beyond the linear response takes the fast one.
+	narrow, truth, err := setUp(Fast())
 	if err != nil {
+		return err
+	}
+	wide := narrow
+	if s.Effort == Complete {
+		if wide, _, err = setUp(Full()); err != nil {
+			return err
+		}
+	}
+	if err := wide.gains(ctx, s, r, narrow, truth); err != nil {
 		return err
 	}
 	if err := narrow.schedules(ctx, s, r); err != nil {
@@ -77,31 +90,31 @@ type response struct {
 	linear   float64   // root mean square of |(H⁺u)_k| over unit u off the gauge
 }
 
-// gains measures |Δ_k|/ε two ways: over the cyclic shifts, where every frequency
-// moves at once, and with one codeword's frequency moved alone.
-func (e *experiment) gains(ctx context.Context, s Settings, r *Report, truth *Truth) error {
+// gains measures |Δ_k|/ε two ways: over e's cyclic shifts, where every frequency
+// moves at once, and with one codeword's frequency of the narrow truth moved alone.
+func (e *experiment) gains(ctx context.Context, s Settings, r *Report, narrow *experiment, truth *Truth) error {
 	shifted, err := e.respond(ctx, s, func(int) []int { return everyone(e.target.Blocks()) })
 	if err != nil {
 		return err
 	}
-	alone := *e
+	alone := *narrow
 	alone.populations = nil
-	frequencies := []float64{0.1, 0.03, 0.01, 0.003, 0.001}
+	frequencies := []float64{0.1, 0.01, 0.001}
 	K := truth.Design.Codewords
+	byHand := newBilinear(truth.Table, truth.Design.Identity) // for the linear response alone
 	for k := range K {
 		for _, own := range frequencies {
-			p := make([]float64, K)
-			for l := range p {
-				p[l] = (1 - own) / float64(K-1)
+			frequency := make([]float64, K)
+			for l := range frequency {
+				frequency[l] = (1 - own) / float64(K-1)
 			}
-			p[k] = own
-			cellProb := truth.Table.Multinomial(p)
-			weights := truth.Weights(cellProb)
-			at, err := newAsymptotics(e.model, e.gauge, truth.Theta, weights)
+			frequency[k] = own
+			cellProb := truth.Table.Multinomial(frequency)
+			p, err := newPopulation(truth, byHand, cellProb)
 			if err != nil {
 				return err
 			}
-			alone.populations = append(alone.populations, population{weights, truth.Table.Occupancy(cellProb), at})
+			alone.populations = append(alone.populations, p)
 		}
 	}
 	own, err := alone.respond(ctx, s, func(population int) []int { return []int{population / len(frequencies)} })

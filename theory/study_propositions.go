@@ -134,7 +134,11 @@ func posteriorGap(s Settings) (float64, error) {
 			return 0, err
 		}
 		logq := make([]float64, len(truth.Label))
-		if err := newBilinear(truth.Table, d.Identity).LogProbs(logq, truth.Theta); err != nil {
+		model, err := trained(truth.Table, d.Identity)
+		if err != nil {
+			return 0, err
+		}
+		if err := model.LogProbs(logq, truth.Theta); err != nil {
 			return 0, err
 		}
 		for i, l := range logq {

@@ -12,7 +12,10 @@ func runTriangular(ctx context.Context, s Settings, r *Report) error {
 	if err != nil {
 		return err
 	}
-	model := newBilinear(truth.Table, d.Identity)
+	model, err := trained(truth.Table, d.Identity)
+	if err != nil {
+		return err
+	}
 	gauge := Rescaling{d.Classes, d.Codewords}
 	gauge.Fix(truth.Theta, nil)
 	target := Products{gauge}

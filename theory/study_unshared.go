@@ -54,6 +54,7 @@ func runUnshared(ctx context.Context, s Settings, r *Report) error {
 	r.tell("shared, same cells: slope of KL on log N_eff", e[4], "toward -1: the codewords' rows count")
 
 	const medium = 1e6
+	c.replicates = choose(s, 10, 40)
 	unshared, shared, err = c.run(ctx, medium)
 	if err != nil {
 		return err
@@ -123,7 +124,11 @@ func (c *comparison) run(ctx context.Context, N int) (unshared, shared [][]float
 	unshared, shared = grid(len(t.Cells), c.replicates), grid(len(t.Cells), c.replicates)
 	size := t.Atoms * t.Classes
 	newComparer := func() (*comparer, error) {
-		w := &comparer{shared: newBilinear(t, c.truth.Design.Identity)}
+		shared, err := trained(t, c.truth.Design.Identity)
+		if err != nil {
+			return nil, err
+		}
+		w := &comparer{shared: shared}
 		for v := range t.Cells {
 			w.free = append(w.free, newFree(t.cell(v), c.truth.Design.Identity))
 		}

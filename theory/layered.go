@@ -1,0 +1,277 @@
+package theory
+
+import (
+	"fmt"
+	"slices"
+
+	"calibra/graph"
+	"calibra/graph/op"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// layered is a calibration layer on a table: the loss and its derivatives are
+// those of the Gorgonia graph that is trained, in float64. θ is the layer's
+// learned weights in order, each read row by row.
+//
+// Gorgonia gives the gradient exactly; the Hessian is its fourth-order central
+// difference, column by column. Where the layer is the paper's, the analytic loss
+// leads the descent to where it is stationary and its Hessian serves as Newton
+// matrix; both decide how fast a stationary point of the graph's loss is reached,
+// not where it is: a descent ends when the graph's own gradient vanishes.
+type layered struct {
+	layer   layers.Map
+	table   *Table
+	sizes   layers.Sizes
+	weights *graph.Weights
+	learned []string
+
+	whole *compiled // over all (cell, atom)
+	one   *compiled // over a single (cell, atom), for the scores
+
+	analytic  *bilinear     // nil: no analytic Hessian of this layer is known
+	reference *mat.SymDense // without analytic: a Hessian near the optimum
+}
+
+var _ Model = (*layered)(nil)
+
+// compiled is the layer's graph over a number of rows, with the tables it reads.
+type compiled struct {
+	logP, mass, negative []float64 // rows × C, rows × K, rows × C (minus the weights of the loss)
+	codes                []int32   // rows × w
+	program              *graph.Program
+}
+
+// newLayered compiles layer on a table whose cells all have w codes.
+func newLayered(layer layers.Map, t *Table) (*layered, error) {
+	counts := make([]int, t.Classes)
+	for j := range counts {
+		counts[j] = 1
+	}
+	m := &layered{layer: layer, table: t, sizes: layers.Sizes{
+		Classes: t.Classes, Slots: len(t.Cells[0].Codes), Codewords: t.Codewords, Counts: counts,
+	}}
+	var err error
+	if m.weights, err = layer.Init(m.sizes, newRand(0)); err != nil {
+		return nil, fmt.Errorf("theory: start the layer: %w", err)
+	}
+	m.learned = m.weights.Learned()
+	if len(m.learned) == 0 {
+		return nil, fmt.Errorf("theory: the layer has no learned weight, so there is no rate to study")
+	}
+	if m.whole, err = m.compile(t.Rows()); err != nil {
+		return nil, err
+	}
+	if m.one, err = m.compile(1); err != nil {
+		return nil, err
+	}
+	for v := range t.Cells {
+		for r := range t.Atoms {
+			row := v*t.Atoms + r
+			m.describe(m.whole, row, v, r)
+		}
+	}
+	return m, nil
+}
+
+// compile builds the graph of L = Σ (−W)·log q over rows, and of its gradient.
+func (m *layered) compile(rows int) (*compiled, error) {
+	C, K, w := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots
+	c := &compiled{
+		logP: make([]float64, rows*C), mass: make([]float64, rows*K),
+		negative: make([]float64, rows*C), codes: make([]int32, rows*w),
+	}
+	dense := func(backing any, cols int) *tensor.Dense {
+		return tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(backing))
+	}
+	b := graph.NewBuilder(m.weights, rows)
+	logq := m.layer.LogProbs(b, layers.Batch{
+		LogProbs: b.Table("theory/log_probs", dense(c.logP, C)),
+		Codes:    b.Table("theory/codes", dense(c.codes, w)),
+		Mass:     b.Table("theory/mass", dense(c.mass, K)),
+	})
+	loss := b.Apply(op.Sum(2), b.Times(logq, b.Table("theory/weights", dense(c.negative, C))))
+	outputs := append(gorgonia.Nodes{loss, logq}, b.Gradient(loss)...)
+	var err error
+	if c.program, err = b.Compile(outputs...); err != nil {
+		return nil, fmt.Errorf("theory: compile the layer: %w", err)
+	}
+	return c, nil
+}
+
+// describe writes atom r of cell v into row of the tables.
+func (m *layered) describe(c *compiled, row, v, r int) {
+	C, K, w := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots
+	copy(c.logP[row*C:][:C], m.table.LogP[(v*m.table.Atoms+r)*C:])
+	mass := c.mass[row*K:][:K]
+	clear(mass)
+	for i, k := range m.table.Cells[v].Codes {
+		c.codes[row*w+i] = int32(k)
+		mass[k]++
+	}
+}
+
+func (m *layered) fork() (Model, error) {
+	other, err := newLayered(m.layer, m.table)
+	if err != nil {
+		return nil, err
+	}
+	other.reference = m.reference
+	if m.analytic != nil {
+		other.analytic = newBilinear(m.table, m.analytic.identity)
+	}
+	return other, nil
+}
+
+func (m *layered) Dim() int {
+	n := 0
+	for _, name := range m.learned {
+		n += m.weights.Tensor(name).Shape().TotalSize()
+	}
+	return n
+}
+
+func (m *layered) set(theta []float64) {
+	for _, name := range m.learned {
+		theta = theta[copy(m.weights.Tensor(name).Float64s(), theta):]
+	}
+}
+
+// run evaluates the graph at theta and copies the gradient, if it is wanted.
+func (m *layered) run(c *compiled, grad, theta []float64) (loss float64, err error) {
+	m.set(theta)
+	if err := c.program.Run(); err != nil {
+		return 0, fmt.Errorf("theory: run the layer: %w", err)
+	}
+	loss = graph.Float64s(c.program.Output(0))[0]
+	if err := finite("loss", loss); err != nil {
+		return 0, err
+	}
+	if grad == nil {
+		return loss, nil
+	}
+	all := grad
+	for i := range m.learned {
+		grad = grad[copy(grad, c.program.Output(2+i).(*tensor.Dense).Float64s()):]
+	}
+	return loss, finite("gradient", all...)
+}
+
+func (m *layered) LogProbs(dst, theta []float64) error {
+	if _, err := m.run(m.whole, nil, theta); err != nil {
+		return err
+	}
+	copy(dst, m.whole.program.Output(1).(*tensor.Dense).Float64s())
+	return finite("log-probabilities", dst...)
+}
+
+func (m *layered) Gradient(grad, theta, weights []float64) (float64, error) {
+	for i, w := range weights {
+		m.whole.negative[i] = -w
+	}
+	return m.run(m.whole, grad, theta)
+}
+
+// differenceStep is h of the fourth-order central difference: its error h⁴/30 times
+// the sixth derivative and the rounding 1e-16/h are near 1e-11 in these problems.
+const differenceStep = 2e-4
+
+// Hessian differences the graph's gradient:
+//
+//	∂g/∂θ_p ≈ [8 (g(θ+h) − g(θ−h)) − (g(θ+2h) − g(θ−2h))] / 12h.
+func (m *layered) Hessian(hess *mat.SymDense, theta, weights []float64) error {
+	n := len(theta)
+	point := slices.Clone(theta)
+	grad, column := make([]float64, n), make([]float64, n)
+	full := mat.NewDense(n, n, nil)
+	for p := range n {
+		clear(column)
+		for _, term := range []struct{ step, factor float64 }{{1, 8}, {-1, -8}, {2, -1}, {-2, 1}} {
+			point[p] = theta[p] + term.step*differenceStep
+			if _, err := m.Gradient(grad, point, weights); err != nil {
+				return err
+			}
+			floats.AddScaled(column, term.factor/(12*differenceStep), grad)
+		}
+		point[p] = theta[p]
+		full.SetCol(p, column)
+	}
+	hess.CopySym(symmetric(full))
+	return nil
+}
+
+// Scores sums W ∇ℓ ∇ℓᵀ over single rows, each differentiated by the graph.
+func (m *layered) Scores(outer *mat.SymDense, theta, weights []float64) error {
+	outer.Zero()
+	C, R := m.sizes.Classes, m.table.Atoms
+	grad := make([]float64, len(theta))
+	g := mat.NewVecDense(len(grad), grad)
+	for v := range m.table.Cells {
+		for r := range R {
+			m.describe(m.one, 0, v, r)
+			for j := range C {
+				w := weights[(v*R+r)*C+j]
+				if w == 0 {
+					continue
+				}
+				clear(m.one.negative)
+				m.one.negative[j] = -1
+				if _, err := m.run(m.one, grad, theta); err != nil {
+					return err
+				}
+				outer.SymRankOne(outer, w, g)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *layered) newton(hess *mat.SymDense, theta, weights []float64) error {
+	switch {
+	case m.analytic != nil:
+		return m.analytic.Hessian(hess, theta, weights)
+	case m.reference != nil:
+		hess.CopySym(m.reference)
+		return nil
+	}
+	return m.Hessian(hess, theta, weights)
+}
+
+func (m *layered) companion() Model {
+	if m.analytic == nil {
+		return nil
+	}
+	return m.analytic
+}
+
+// precondition offers a Hessian near the optimum as Newton matrix.
+func (m *layered) precondition(h *mat.SymDense) { m.reference = h }
+
+// generative is the bilinear layer of Proposition 2 as printed: δ = 0, nothing added
+// to the linear term.
+type generative struct{ layers.Bilinear }
+
+var _ layers.Map = generative{}
+
+func (m generative) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return b.LogSoftmax(b.Apply(op.DirichletScores(0), m.Form(b, in), in.LogProbs))
+}
+
+// trained is the layer of the main job on a table, with the prior and σ² fixed as
+// the studies suppose: the model that they put to the test.
+func trained(t *Table, identity float64) (Model, error) {
+	var layer layers.Map = layers.Bilinear{Prior: layers.UniformPrior{}}
+	if identity == 0 {
+		layer = generative{layers.Bilinear{Prior: layers.UniformPrior{}}}
+	}
+	m, err := newLayered(layer, t)
+	if err != nil {
+		return nil, err
+	}
+	m.analytic = newBilinear(t, identity)
+	return m, nil
+}
