@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // population is one law of (cell, atom, label), with the parameters that fit it
@@ -80,6 +81,9 @@ func grid(n, m int) [][]float64 {
 // replicate fits one sample, from θ*, and records how far the fit is from θ*.
 func (o *outcome) replicate(model Model, s, size, r int, sample []float64) error {
 	at := o.populations[s].asymptotic
+	if p, ok := model.(interface{ precondition(*mat.SymDense) }); ok {
+		p.precondition(at.hessian)
+	}
 	grad := make([]float64, model.Dim())
 	if _, err := model.Gradient(grad, at.theta, sample); err != nil {
 		return err

@@ -135,6 +135,18 @@ func (m *layered) Dim() int {
 	return n
 }
 
+// at returns the part of theta that is the named weight.
+func (m *layered) at(name string, theta []float64) []float64 {
+	for _, other := range m.learned {
+		n := m.weights.Tensor(other).Shape().TotalSize()
+		if other == name {
+			return theta[:n]
+		}
+		theta = theta[n:]
+	}
+	panic("theory: the layer has no learned weight " + name)
+}
+
 func (m *layered) set(theta []float64) {
 	for _, name := range m.learned {
 		theta = theta[copy(m.weights.Tensor(name).Float64s(), theta):]

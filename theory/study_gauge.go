@@ -6,8 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"calibra/layers"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // gaugeDesigns are 32 designs with independent slots: w = 1 … 4, C = 2 … 5, δ = 0, 1,
@@ -74,6 +77,9 @@ func runGauge(ctx context.Context, s Settings, r *Report) error {
 	r.tell("largest eigenvalue counted as zero, relative", exact(zeroAt), "rounding")
 	r.tell("smallest eigenvalue not zero, relative", exact(gapAt), "far from rounding")
 
+	if err := learnedNullity(s, r); err != nil {
+		return err
+	}
 	if err := togetherNullity(s, r); err != nil {
 		return err
 	}
@@ -92,6 +98,55 @@ func hessianOf(truth *Truth, weights []float64) (*mat.SymDense, error) {
 	}
 	hess := mat.NewSymDense(model.Dim(), nil)
 	return hess, model.Hessian(hess, truth.Theta, weights)
+}
+
+// learnedNullity counts the null directions that a learned prior and learned slot
+// scales add. Slots then differ, so a cell is a sequence; the population's Hessian
+// at the truth is the covariance of the score, which the layer's graph gives.
+func learnedNullity(s Settings, r *Report) error {
+	const C, w, K = 3, 3, 4
+	var cells []Cell
+	for _, codes := range sequences(K, w) {
+		cells = append(cells, Cell{Codes: codes})
+	}
+	d := Design{Classes: C, Slots: w, Codewords: K, Atoms: 6}
+	table := newTable(d, cells, newRand(s.Seed, 39))
+	added := func(layer layers.Bilinear, own string) (float64, error) {
+		m, err := newLayered(layer, table)
+		if err != nil {
+			return 0, err
+		}
+		rng := newRand(s.Seed, 40)
+		theta := make([]float64, m.Dim())
+		copy(theta, drawFactors(d, rng))
+		for i := range m.at(own, theta) {
+			m.at(own, theta)[i] = distuv.Uniform{Min: 0.5, Max: 1.5, Src: rng}.Rand()
+		}
+		weights := make([]float64, table.Rows()*C)
+		if err := m.LogProbs(weights, theta); err != nil {
+			return 0, err
+		}
+		for i, l := range weights {
+			weights[i] = math.Exp(l) / float64(table.Rows())
+		}
+		outer := mat.NewSymDense(m.Dim(), nil)
+		if err := m.Scores(outer, theta, weights); err != nil {
+			return 0, err
+		}
+		null, _, _ := findNullSpace(outer, theta)
+		return float64(len(null.Basis) - K), nil
+	}
+	prior, err := added(layers.Bilinear{Prior: layers.LearnedPrior{}}, "bilinear/prior")
+	if err != nil {
+		return err
+	}
+	scale, err := added(layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}, "bilinear/scale")
+	if err != nil {
+		return err
+	}
+	r.judge("null directions added by a learned prior", exact(prior), "1, the shift of its logits, which no π sees", between(1, 1))
+	r.judge("null directions added by learned slot scales", exact(scale), "1: σ² → cσ², a_k → a_k/c", between(1, 1))
+	return nil
 }
 
 // togetherNullity lets codewords 0 and 1 occur only together: A sees M_0 + M_1, a
