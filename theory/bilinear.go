@@ -3,9 +3,10 @@ package theory
 import (
 	"math"
 
+	"calibra/graph/simd"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/mathext"
 )
 
 // bilinear is the loss of the bilinear calibrator on a table, with its derivatives
@@ -25,6 +26,8 @@ type bilinear struct {
 	link      []float64 // α
 	slope     []float64 // α' = sigmoid(A)
 	tilt      []float64 // ψ(α_0j) − ψ(α_ij), so ∂score_j/∂α_ij = log p̂_i + tilt_ij
+	logGamma  []float64 // ln Γ(α)
+	digamma   []float64 // ψ(α)
 	logBeta   []float64 // C, log B(α_{·j})
 	score     []float64 // C, then q
 	cellGrad  []float64 // C², ∂L/∂A of the cell
@@ -46,6 +49,7 @@ func newBilinear(t *Table, identity float64) *bilinear {
 	m := &bilinear{
 		table: t, identity: identity,
 		link: make([]float64, CC), slope: make([]float64, CC), tilt: make([]float64, CC),
+		logGamma: make([]float64, CC), digamma: make([]float64, CC),
 		logBeta: make([]float64, C), score: make([]float64, C),
 		cellGrad: make([]float64, CC), sensitive: make([]float64, CC),
 		cellHess: make([]float64, CC*CC), cellOuter: make([]float64, CC*CC),
@@ -86,28 +90,17 @@ func (m *bilinear) setCell(cell Cell, theta []float64) {
 // setLink turns m.link from A into α and computes its slope and the digamma terms.
 func (m *bilinear) setLink() {
 	C := m.table.Classes
-	for ij, A := range m.link {
-		decay := math.Exp(-math.Abs(A))
-		m.link[ij] = math.Max(A, 0) + math.Log1p(decay) + softplusFloor
-		if A >= 0 {
-			m.slope[ij] = 1 / (1 + decay)
-		} else {
-			m.slope[ij] = decay / (1 + decay)
-		}
-	}
+	simd.DirichletTerms64(m.link, m.slope, m.logGamma, m.digamma, m.link, softplusFloor)
 	for j := range C {
 		var total, logBeta float64
 		for i := range C {
-			alpha := m.link[i*C+j]
-			total += alpha
-			logGamma, _ := math.Lgamma(alpha)
-			logBeta += logGamma
+			total += m.link[i*C+j]
+			logBeta += m.logGamma[i*C+j]
 		}
-		logGamma, _ := math.Lgamma(total)
+		logGamma, digamma := simd.LgammaDigamma64(total)
 		m.logBeta[j] = logBeta - logGamma
-		ofTotal := mathext.Digamma(total)
 		for i := range C {
-			m.tilt[i*C+j] = ofTotal - mathext.Digamma(m.link[i*C+j])
+			m.tilt[i*C+j] = digamma - m.digamma[i*C+j]
 		}
 	}
 }
@@ -305,8 +298,16 @@ func (m *bilinear) addLinkCurvature() {
 	}
 }
 
-// trigamma is ψ'(x) = ζ(2, x), the Hurwitz zeta function.
-func trigamma(x float64) float64 { return mathext.Zeta(2, x) }
+// trigamma is ψ'(x) for x > 0: ψ'(x) = ψ'(x+1) + 1/x² up to x ≥ 12, then the asymptotic
+// series 1/x + 1/2x² + Σ B_2n/x^(2n+1) (Abramowitz & Stegun 6.4.6 and 6.4.11).
+func trigamma(x float64) float64 {
+	var sum float64
+	for ; x < 12; x++ {
+		sum += 1 / (x * x)
+	}
+	y := 1 / (x * x)
+	return sum + 1/x + y/2 + y/x*(1./6-y*(1./30-y*(1./42-y*(1./30-y*(5./66-y*(691./2730-y*7./6))))))
+}
 
 // pullBack turns ∂L/∂M_k into ∂L/∂a_k = (∂L/∂M_k) b_k and ∂L/∂b_k = (∂L/∂M_k)ᵀ a_k.
 func (m *bilinear) pullBack(grad, theta []float64) {

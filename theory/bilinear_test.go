@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/diff/fd"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // somewhere returns a problem, sample weights and a point that is not its optimum.
@@ -102,6 +103,14 @@ func TestScoreIsTheDirichletPosterior(t *testing.T) {
 			if math.Abs(math.Exp(l)-truth.Label[i]) > 1e-12 { // the specification's band
 				t.Fatalf("δ = %g: entry %d: score gives %g, density %g", identity, i, math.Exp(l), truth.Label[i])
 			}
+		}
+	}
+}
+
+func TestTrigammaIsHurwitzZeta(t *testing.T) {
+	for x := 1e-8; x < 1e6; x *= 1.37 {
+		if want := mathext.Zeta(2, x); math.Abs(trigamma(x)-want) > 4e-15*want { // a dozen roundings
+			t.Errorf("ψ'(%g) = %g, ζ(2, x) = %g", x, trigamma(x), want)
 		}
 	}
 }

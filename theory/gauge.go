@@ -98,21 +98,25 @@ func spectrum(h *mat.SymDense) (values []float64, vectors *mat.Dense) {
 	return eigen.Values(nil), vectors
 }
 
-// nullRatio separates zero eigenvalues from the rest: a direction is null when its
-// curvature is below this part of the largest. Differences of a graph's gradient
-// leave about 1e-11; the smallest true curvature of the designs here is about 1e-5.
-const nullRatio = 1e-8
+// A direction is null when its curvature is below this part of the largest.
+const (
+	// nullRatio is for Hessians of a graph, whose differences leave about 1e-13; the
+	// smallest true curvature of the designs here is about 1e-5.
+	nullRatio = 1e-8
+	// nullByFormula is for Hessians by hand: rounding leaves 1e-16.
+	nullByFormula = 1e-13
+)
 
-// findNullSpace returns the null directions of h at point, the largest |eigenvalue|
+// findNullSpace returns the directions of h at point that are null by ratio, the largest |eigenvalue|
 // counted as zero and the smallest that was not, both relative to the largest.
-func findNullSpace(h *mat.SymDense, point []float64) (gauge NullSpace, zeroAt, gapAt float64) {
+func findNullSpace(h *mat.SymDense, point []float64, ratio float64) (gauge NullSpace, zeroAt, gapAt float64) {
 	values, vectors := spectrum(h)
 	largest := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
 	gauge.Point = append([]float64(nil), point...)
 	gapAt = math.Inf(1)
 	for i, value := range values {
 		relative := math.Abs(value) / largest
-		if relative < nullRatio {
+		if relative < ratio {
 			gauge.Basis = append(gauge.Basis, mat.Col(nil, i, vectors))
 			zeroAt = math.Max(zeroAt, relative)
 		} else {

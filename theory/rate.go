@@ -85,7 +85,7 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 		if err := model.Hessian(hess, truth.Theta, weights); err != nil {
 			return nil, err
 		}
-		found, zeroAt, gapAt := findNullSpace(hess, truth.Theta)
+		found, zeroAt, gapAt := findNullSpace(hess, truth.Theta, nullRatio)
 		s.Gauge = found
 		r.tell("null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", zeroAt, gapAt))
 	}

@@ -61,8 +61,6 @@ func runOptimizationError(ctx context.Context, s Settings, r *Report) error {
 		e, err := newExperiment(ctx, truth, model, evenShifts(d, d.Codewords), nil, 0, s.Seed)
 		return e, truth, err
 	}
-	// A residual of 3e-4 would throw the rarest codeword of the full design out of its
-	// basin, so what goes beyond the linear response takes the fast one.
 	narrow, truth, err := setUp(Fast())
 	if err != nil {
 		return err
@@ -76,10 +74,18 @@ func runOptimizationError(ctx context.Context, s Settings, r *Report) error {
 	if err := wide.gains(ctx, s, r, narrow, truth); err != nil {
 		return err
 	}
-	if err := narrow.schedules(ctx, s, r); err != nil {
+	if err := narrow.earlyStop(ctx, s, r); err != nil {
 		return err
 	}
-	return narrow.earlyStop(ctx, s, r)
+	// A residual of 3e-4 throws codewords with a gain in the hundreds out of their
+	// basin, so the schedules take frequencies that fall by one decade only.
+	even := Fast()
+	even.Decades = 1
+	mild, _, err := setUp(even)
+	if err != nil {
+		return err
+	}
+	return mild.schedules(ctx, s, r)
 }
 
 // response is how far codeword k of a population moves under a residual ε.

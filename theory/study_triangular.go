@@ -20,7 +20,7 @@ func runTriangular(ctx context.Context, s Settings, r *Report) error {
 	gauge.Fix(truth.Theta, nil)
 	target := Products{gauge}
 	const rare, share = 0, 8.0 // p_rare = share/√N
-	sizes := []int{1e5, 1e6, 1e7, 1e8, 1e9}
+	sizes := choose(s, []int{1e5, 1e7, 1e9}, []int{1e5, 1e6, 1e7, 1e8, 1e9})
 	replicates := choose(s, 200, 400)
 	errors := grid(len(sizes), replicates)
 	logN := make([]float64, len(sizes))

@@ -22,6 +22,7 @@ type cli struct {
 	Evaluate   evaluateCmd   `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`
 	Methods    methodsCmd    `cmd:"" help:"List the methods that fit knows."`
 	Bench      benchCmd      `cmd:"" help:"Time training, metrics and predictions on this machine."`
+	Theory     theoryCmd     `cmd:"" help:"Check the convergence claims numerically on synthetic problems."`
 	Info       infoCmd       `cmd:"" help:"Say what this build runs on."`
 }
 
