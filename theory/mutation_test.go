@@ -81,7 +81,7 @@ func (m differenced) fork() (Model, error) {
 // A study is worth what it catches: each wrong loss must fail it, and the right one
 // must not.
 func TestRateCatchesWrongLosses(t *testing.T) {
-	d := Design{Classes: 3, Slots: 2, Codewords: 4, Atoms: 6, Decades: 1, Identity: 1}
+	d := Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 6, Decades: 1, Identity: 1}
 	truth, err := NewTruth(d, newRand(1, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestRateCatchesWrongLosses(t *testing.T) {
 	} {
 		// The prediction is the right loss's: at the truth a wrong one may not even have
 		// a positive definite Hessian.
-		e, err := newExperiment(context.Background(), truth, right, []int{0}, []int{1e5, 1e6}, 4, 1)
+		e, err := newExperiment(context.Background(), truth, right, []int{0}, []int{1e5, 1e6}, 3, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestRateCatchesWrongLosses(t *testing.T) {
 				t.Errorf("%s: %q stays within its band", test.name, quantity)
 			}
 		}
-		// Four replicates leave the other bands of the right loss to chance.
+		// Three replicates leave the other bands of the right loss to chance.
 		if test.fails == nil && slices.Contains(failures, mustFail[0]) {
 			t.Errorf("%s fails %v", test.name, failures)
 		}

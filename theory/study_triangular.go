@@ -52,7 +52,7 @@ func runTriangular(ctx context.Context, s Settings, r *Report) error {
 		theta := append([]float64(nil), truth.Theta...)
 		sample := Sample(populations[n], sizes[n], newRand(s.Seed, 23, uint64(n), uint64(rep)))
 		if err := minimize(model, gauge, theta, sample); err != nil {
-			return fmt.Errorf("N = %d: %w", sizes[n], err)
+			return fmt.Errorf("%d rows: %w", sizes[n], err)
 		}
 		errors[n][rep] = target.Distance(rare, theta, truth.Theta)
 		return nil
