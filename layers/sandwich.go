@@ -1,0 +1,351 @@
+package layers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/op"
+	"calibra/graph/simd"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Sandwich is the sampling covariance of a fitted [Bilinear] map (White 1982): how
+// far its factors, and the posteriors made of them, would move on other calibration
+// rows. With s_j = ∂log q_j/∂θ at a row, θ = (receivers, senders, prior logits),
+//
+//	F = Σ_rows Σ_j q_j s_j s_jᵀ,  J = Σ_rows s_y s_yᵀ,
+//	Cov(θ̂) = (F + Λ)⁻¹ (J + Λ) (F + Λ)⁻¹ off the gauge, Λ = ridge·N·I.
+//
+// F is the Gauss–Newton Hessian: unlike the Hessian it is positive semidefinite
+// wherever training stopped, and equals it in expectation where the map is right. The
+// ridge of training counts as data that was seen, so that a codeword with few rows
+// has the prior's spread. It says nothing of the bias that a ridge makes.
+//
+// The gauge (a_k, b_k) → (t a_k, b_k/t) and the shift of the prior's logits change
+// no posterior; Cov is zero along them, the errors those of balanced factors.
+type Sandwich struct {
+	sizes      Sizes
+	theta      []float64 // K·C receivers, K·C senders, balanced, C prior logits
+	learned    int       // how many of theta are learned: the prior may be fixed
+	covariance *mat.SymDense
+	// Occurrences is N_k, how often each codeword occurs in the calibration rows (K).
+	Occurrences []float64
+}
+
+// Observed are labelled rows as a [Map] sees them.
+type Observed struct {
+	View   *View
+	Labels []int     // N
+	Counts []float64 // N, how often each row was seen; nil: once
+}
+
+// largestSandwich bounds 2KC + C: its matrices then take 300 MB each.
+const largestSandwich = 6000
+
+// Sandwich computes the covariance of weights w fitted to the rows, with the ridge
+// λ of λ/2·‖θ‖² that training added to the mean loss. Learned slot scales, a view
+// that is not divided, and more than 6000 parameters are errors.
+func (m Bilinear) Sandwich(w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
+	dim := 2*s.Codewords*s.Classes + s.Classes
+	switch {
+	case w.Has("bilinear/scale"):
+		return nil, fmt.Errorf("layers: intervals are known for slot scales fixed at 1 only; fit the map with UnitScale")
+	case rows.View.Codes == nil || rows.Labels == nil:
+		return nil, fmt.Errorf("layers: intervals need the codes and labels of the calibration rows")
+	case dim > largestSandwich:
+		return nil, fmt.Errorf("layers: intervals of %d parameters need matrices of their square; %d is the most, use fewer codewords", dim, largestSandwich)
+	}
+	x := &Sandwich{sizes: s, Occurrences: make([]float64, s.Codewords)}
+	x.theta = slices.Concat(w.Float64s("bilinear/receiver"), w.Float64s("bilinear/sender"), w.Float64s("bilinear/prior"))
+	x.learned = dim - s.Classes
+	if slices.Contains(w.Learned(), "bilinear/prior") {
+		x.learned = dim
+	}
+	x.balance()
+
+	F := mat.NewSymDense(x.learned, nil)
+	J := mat.NewSymDense(x.learned, nil)
+	var total float64
+	// batch holds √count·√q_j·s_j for F, C rows per row of data; own holds √count·s_y for J.
+	const size = 64
+	batch := mat.NewDense(size*s.Classes, x.learned, nil)
+	own := mat.NewDense(size, x.learned, nil)
+	slope := newSlopes(x)
+	for lo := 0; lo < len(rows.Labels); lo += size {
+		batch.Zero()
+		own.Zero()
+		for row := lo; row < min(lo+size, len(rows.Labels)); row++ {
+			count := 1.0
+			if rows.Counts != nil {
+				count = rows.Counts[row]
+			}
+			if count == 0 {
+				continue
+			}
+			total += count
+			codes := rows.View.Codes[row*s.Slots : (row+1)*s.Slots]
+			for _, k := range codes {
+				x.Occurrences[k] += count
+			}
+			slope.set(codes, rows.View.LogProbs.RawRowView(row))
+			for j, logq := range slope.logq {
+				floats.AddScaled(batch.RawRowView((row-lo)*s.Classes+j), math.Sqrt(count*math.Exp(logq)), slope.rows.RawRowView(j))
+			}
+			floats.AddScaled(own.RawRowView(row-lo), math.Sqrt(count), slope.rows.RawRowView(rows.Labels[row]))
+		}
+		blas64.Syrk(blas.Trans, 1, batch.RawMatrix(), 1, F.RawSymmetric())
+		blas64.Syrk(blas.Trans, 1, own.RawMatrix(), 1, J.RawSymmetric())
+	}
+	if total == 0 {
+		return nil, fmt.Errorf("layers: intervals need at least one calibration row")
+	}
+	for i := range x.learned {
+		F.SetSym(i, i, F.At(i, i)+ridge*total)
+		J.SetSym(i, i, J.At(i, i)+ridge*total)
+	}
+	// Off the gauge: a curvature of total along it, taken out again after inversion.
+	gauge := x.gauge()
+	for _, v := range gauge {
+		F.SymRankOne(F, total, mat.NewVecDense(len(v), v))
+	}
+	var cholesky mat.Cholesky
+	if !cholesky.Factorize(F) {
+		least := floats.MinIdx(x.Occurrences)
+		return nil, fmt.Errorf("layers: the calibration rows do not identify every factor (codeword %d occurs %g times); fit with weight decay or bring more rows", least, x.Occurrences[least])
+	}
+	var half, full mat.Dense
+	if err := cholesky.SolveTo(&half, J); err != nil {
+		return nil, fmt.Errorf("layers: intervals: %w", err)
+	}
+	if err := cholesky.SolveTo(&full, half.T()); err != nil {
+		return nil, fmt.Errorf("layers: intervals: %w", err)
+	}
+	x.covariance = mat.NewSymDense(x.learned, nil)
+	for i := range x.learned {
+		for j := i; j < x.learned; j++ {
+			x.covariance.SetSym(i, j, (full.At(i, j)+full.At(j, i))/2)
+		}
+	}
+	x.projectOff(gauge)
+	return x, nil
+}
+
+// balance rescales every pair of factors to |a_k| = |b_k|.
+func (x *Sandwich) balance() {
+	C := x.sizes.Classes
+	for k := range x.sizes.Codewords {
+		a, b := x.factors(k)
+		normA, normB := blas64.Nrm2(blas64.Vector{N: C, Inc: 1, Data: a}), blas64.Nrm2(blas64.Vector{N: C, Inc: 1, Data: b})
+		if normA == 0 || normB == 0 {
+			continue
+		}
+		t := math.Sqrt(normB / normA)
+		floats.Scale(t, a)
+		floats.Scale(1/t, b)
+	}
+}
+
+func (x *Sandwich) factors(k int) (receiver, sender []float64) {
+	C, K := x.sizes.Classes, x.sizes.Codewords
+	return x.theta[k*C:][:C], x.theta[(K+k)*C:][:C]
+}
+
+// gauge returns orthonormal directions that change no posterior: (a_k, −b_k) for
+// each codeword, and the shift of learned prior logits.
+func (x *Sandwich) gauge() [][]float64 {
+	C, K := x.sizes.Classes, x.sizes.Codewords
+	var directions [][]float64
+	for k := range K {
+		a, b := x.factors(k)
+		v := make([]float64, x.learned)
+		copy(v[k*C:], a)
+		floats.AddScaled(v[(K+k)*C:][:C], -1, b)
+		if norm := floats.Norm(v, 2); norm > 0 {
+			floats.Scale(1/norm, v)
+			directions = append(directions, v)
+		}
+	}
+	if x.learned == len(x.theta) {
+		v := make([]float64, x.learned)
+		for j := range C {
+			v[2*K*C+j] = 1 / math.Sqrt(float64(C))
+		}
+		directions = append(directions, v)
+	}
+	return directions
+}
+
+// projectOff takes the covariance to zero along orthonormal directions.
+func (x *Sandwich) projectOff(directions [][]float64) {
+	var cv mat.VecDense
+	for _, direction := range directions {
+		v := mat.NewVecDense(x.learned, direction)
+		cv.MulVec(x.covariance, v)
+		along := mat.Dot(v, &cv)
+		// (I − vvᵀ) Cov (I − vvᵀ) = Cov − v(Cov v)ᵀ − (Cov v)vᵀ + (vᵀCov v) vvᵀ.
+		x.covariance.RankTwo(x.covariance, -1, v, &cv)
+		x.covariance.SymRankOne(x.covariance, along, v)
+	}
+}
+
+// FactorErrors returns the standard errors of the balanced receivers and senders,
+// K×C each.
+func (x *Sandwich) FactorErrors() (receiver, sender *mat.Dense) {
+	C, K := x.sizes.Classes, x.sizes.Codewords
+	receiver, sender = mat.NewDense(K, C, nil), mat.NewDense(K, C, nil)
+	for i := range K * C {
+		receiver.Set(i/C, i%C, math.Sqrt(x.covariance.At(i, i)))
+		sender.Set(i/C, i%C, math.Sqrt(x.covariance.At(K*C+i, K*C+i)))
+	}
+	return receiver, sender
+}
+
+// Intervals returns, for each row of a view and each class, the two-sided interval
+// of the given level for the posterior q_j (N×C each), by the delta method on the
+// logit: logit q_j ± z·√(s_jᵀ Cov s_j)/(1 − q_j).
+func (x *Sandwich) Intervals(v *View, level float64) (lower, upper *mat.Dense, err error) {
+	if !(level > 0 && level < 1) {
+		return nil, nil, &SettingError{fmt.Sprintf("the level of an interval lies between 0 and 1, not %g", level)}
+	}
+	if v.Codes == nil {
+		return nil, nil, fmt.Errorf("layers: intervals need rows whose latent space is divided")
+	}
+	z := distuv.UnitNormal.Quantile(0.5 + level/2)
+	n, C := v.LogProbs.Dims()
+	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
+	slope := newSlopes(x)
+	var spread mat.Dense
+	for row := range n {
+		slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], v.LogProbs.RawRowView(row))
+		spread.Mul(slope.rows, x.covariance)
+		for j, logq := range slope.logq {
+			variance := floats.Dot(spread.RawRowView(j), slope.rows.RawRowView(j))
+			rest := -math.Expm1(logq) // 1 − q_j
+			reach := z * math.Sqrt(math.Max(variance, 0)) / rest
+			logit := logq - math.Log(rest)
+			if rest == 0 || math.IsNaN(reach) {
+				return nil, nil, fmt.Errorf("layers: interval of row %d, class %d: the posterior is 1 to rounding", row, j)
+			}
+			lower.Set(row, j, simd.Sigmoid64(logit-reach))
+			upper.Set(row, j, simd.Sigmoid64(logit+reach))
+		}
+	}
+	return lower, upper, nil
+}
+
+// slopes computes log q and s_j = ∂log q_j/∂θ of one row after another.
+type slopes struct {
+	of                             *Sandwich
+	mass                           []float64 // K
+	present                        []int32   // the codewords with mass
+	form, sigma, logGamma, digamma []float64 // C²: A then α, its slope, ln Γ(α), ψ(α)
+	prior                          []float64 // C, log π
+	logq                           []float64 // C
+	rows                           *mat.Dense
+	mean                           []float64
+}
+
+func newSlopes(x *Sandwich) *slopes {
+	C, K := x.sizes.Classes, x.sizes.Codewords
+	s := &slopes{
+		of: x, mass: make([]float64, K), form: make([]float64, C*C), sigma: make([]float64, C*C),
+		logGamma: make([]float64, C*C), digamma: make([]float64, C*C),
+		prior: slices.Clone(x.theta[2*K*C:]), logq: make([]float64, C),
+		rows: mat.NewDense(C, x.learned, nil), mean: make([]float64, x.learned),
+	}
+	floats.AddConst(-floats.LogSumExp(s.prior), s.prior)
+	return s
+}
+
+// set takes a row's codes and log p̂. With α = softplus(A) + ε,
+//
+//	∂score_j/∂A_ij = sigmoid(A_ij) (log p̂_i + ψ(α_0j) − ψ(α_ij)) = u_ij,
+//	∂score_j/∂a_ki = n_k u_ij b_kj,  ∂score_j/∂b_kj = n_k Σ_i u_ij a_ki,
+//	∂log q_j = ∂score_j − Σ_l q_l ∂score_l.
+func (s *slopes) set(codes []int32, logp []float64) {
+	x := s.of
+	C, K := x.sizes.Classes, x.sizes.Codewords
+	for _, k := range s.present {
+		s.mass[k] = 0
+	}
+	s.present = s.present[:0]
+	for _, k := range codes {
+		if s.mass[k] == 0 {
+			s.present = append(s.present, k)
+		}
+		s.mass[k]++
+	}
+	clear(s.form)
+	for _, k := range s.present {
+		a, b := x.factors(int(k))
+		for i, ai := range a {
+			floats.AddScaled(s.form[i*C:][:C], s.mass[k]*ai, b)
+		}
+	}
+	simd.DirichletTerms64(s.form, s.sigma, s.logGamma, s.digamma, s.form, op.AlphaFloor)
+	s.rows.Zero()
+	for j := range C {
+		var total float64
+		score := s.prior[j] + math.Max(logp[j], LogFloor) // log π_j and the identity
+		for i := range C {
+			total += s.form[i*C+j]
+			score += (s.form[i*C+j]-1)*math.Max(logp[i], LogFloor) - s.logGamma[i*C+j]
+		}
+		logGamma, digamma := simd.LgammaDigamma64(total)
+		s.logq[j] = score + logGamma
+		row := s.rows.RawRowView(j)
+		for i := range C {
+			u := s.sigma[i*C+j] * (math.Max(logp[i], LogFloor) + digamma - s.digamma[i*C+j])
+			for _, k := range s.present {
+				a, b := x.factors(int(k))
+				row[int(k)*C+i] += s.mass[k] * u * b[j]
+				row[(K+int(k))*C+j] += s.mass[k] * u * a[i]
+			}
+		}
+		if x.learned == len(x.theta) {
+			row[2*K*C+j] = 1 // the softmax of the prior's own logits cancels in log q
+		}
+	}
+	floats.AddConst(-floats.LogSumExp(s.logq), s.logq)
+	clear(s.mean)
+	for j, logq := range s.logq {
+		floats.AddScaled(s.mean, math.Exp(logq), s.rows.RawRowView(j))
+	}
+	for j := range C {
+		floats.Sub(s.rows.RawRowView(j), s.mean)
+	}
+}
+
+// Sandwich is the covariance of a fitted bilinear map on a divided base, from the
+// calibration rows it was fitted to; ridge as in [Bilinear.Sandwich].
+func (t *Trained) Sandwich(cal *data.Set, ridge float64) (*Sandwich, error) {
+	m, ok := t.Map.(Bilinear)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("layers: intervals are known for the bilinear map only, not for %T", t.Map)
+	case t.weights == nil:
+		return nil, errUnfitted
+	}
+	view, err := t.Base.View(cal)
+	if err != nil {
+		return nil, err
+	}
+	return m.Sandwich(t.weights, Observed{View: view, Labels: cal.Labels}, t.Base.Sizes(), ridge)
+}
+
+// Intervals returns the interval of each posterior of x (N×C each) at a level.
+func (t *Trained) Intervals(s *Sandwich, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
+	view, err := t.Base.View(x)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.Intervals(view, level)
+}

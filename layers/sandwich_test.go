@@ -1,0 +1,148 @@
+package layers
+
+import (
+	"math"
+	"testing"
+
+	"calibra/graph"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// fittedBilinear is a small fitted calibrator, its calibration view and weights.
+func fittedBilinear(t *testing.T) (*Trained, Observed) {
+	t.Helper()
+	short := optim.Settings{Epochs: 10}
+	c := Train(&Divide{Slots: 4, Codebook: Codebook{Codewords: 5}, Optim: short}, Bilinear{}, short)
+	cal := blobs(600, 1)
+	if err := c.Fit(t.Context(), cal, blobs(100, 2), newRand(3)); err != nil {
+		t.Fatal(err)
+	}
+	view, err := c.Base.View(cal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, Observed{View: view, Labels: cal.Labels}
+}
+
+// The slopes are the gradients of log q that Gorgonia finds.
+func TestSlopesAreTheGraphsGradients(t *testing.T) {
+	c, rows := fittedBilinear(t)
+	sizes := c.Base.Sizes()
+	s, err := Bilinear{}.Sandwich(c.weights, rows, sizes, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.weights.As(tensor.Float64)
+	K, C := sizes.Codewords, sizes.Classes
+	copy(w.Tensor("bilinear/receiver").Float64s(), s.theta[:K*C]) // balanced
+	copy(w.Tensor("bilinear/sender").Float64s(), s.theta[K*C:2*K*C])
+	tab := rows.View.tables(tensor.Float64, sizes)
+	slope := newSlopes(s)
+	for row := range 20 {
+		slope.set(rows.View.Codes[row*sizes.Slots:(row+1)*sizes.Slots], rows.View.LogProbs.RawRowView(row))
+		for j := range C {
+			class := graph.Labels([]int{j})
+			o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
+				return b.NLL(Bilinear{}.LogProbs(b, tab.batch(b)), b.Table("class", class))
+			})
+			loss, grads, err := o.Gradient([]int32{int32(row)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(loss+slope.logq[j]) > 1e-12 {
+				t.Fatalf("row %d: log q_%d = %g, the graph says %g", row, j, slope.logq[j], -loss)
+			}
+			var at int
+			for _, g := range grads {
+				for _, v := range g.Float64s() {
+					// The graph's ψ is gonum's, good to 5e-11.
+					if got := slope.rows.At(j, at); math.Abs(got+v) > 1e-9*math.Max(1, math.Abs(v)) {
+						t.Fatalf("row %d: ∂log q_%d/∂θ_%d = %g, the graph says %g", row, j, at, got, -v)
+					}
+					at++
+				}
+			}
+		}
+	}
+}
+
+// Intervals hold the prediction, widen with the level, and are no wider where the
+// rows are counted four times than half of what they were.
+func TestIntervalLaws(t *testing.T) {
+	c, rows := fittedBilinear(t)
+	sizes := c.Base.Sizes()
+	x := blobs(50, 4)
+	p, err := c.Predict(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Sandwich(blobs(600, 1), 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	low, high, err := c.Intervals(s, x, 0.9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	low50, high50, err := c.Intervals(s, x, 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range x.Len() {
+		for j := range sizes.Classes {
+			q := math.Exp(p.LogProbs.At(i, j))
+			const rounding = 1e-5 // Predict works in float32
+			if !(low.At(i, j) <= low50.At(i, j) && low50.At(i, j) <= q+rounding && q <= high50.At(i, j)+rounding && high50.At(i, j) <= high.At(i, j)) {
+				t.Fatalf("row %d, class %d: %g … %g … %g … %g … %g", i, j, low.At(i, j), low50.At(i, j), q, high50.At(i, j), high.At(i, j))
+			}
+		}
+	}
+	rows.Counts = make([]float64, len(rows.Labels))
+	for i := range rows.Counts {
+		rows.Counts[i] = 4
+	}
+	quarter, err := Bilinear{}.Sandwich(c.weights, rows, sizes, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var scaled mat.SymDense
+	scaled.ScaleSym(4, quarter.covariance)
+	if !mat.EqualApprox(&scaled, s.covariance, 1e-9) { // sums of 600 rows, condition about 1e4
+		t.Error("four times the rows do not quarter the covariance")
+	}
+	for _, v := range s.gauge() {
+		var cv mat.VecDense
+		cv.MulVec(s.covariance, mat.NewVecDense(len(v), v))
+		if norm := mat.Norm(&cv, 2); norm > 1e-12 {
+			t.Errorf("the covariance along the gauge is %g", norm)
+		}
+	}
+}
+
+func TestSandwichRefuses(t *testing.T) {
+	c, rows := fittedBilinear(t)
+	sizes := c.Base.Sizes()
+	if _, err := (Bilinear{}).Sandwich(c.weights, Observed{View: rows.View}, sizes, 0); err == nil {
+		t.Error("rows without labels pass")
+	}
+	huge := sizes
+	huge.Codewords = largestSandwich
+	if _, err := (Bilinear{}).Sandwich(c.weights, rows, huge, 0); err == nil {
+		t.Error("a covariance that fits no memory passes")
+	}
+	s, err := c.Sandwich(blobs(600, 1), 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.Intervals(s, blobs(5, 1), 1); err == nil {
+		t.Error("level 1 passes")
+	}
+	other := Train(c.Base, Dirichlet{}, optim.Settings{})
+	if _, err := other.Sandwich(blobs(5, 1), 0); err == nil {
+		t.Error("a map that is not bilinear passes")
+	}
+}
