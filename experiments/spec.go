@@ -25,6 +25,13 @@ type Spec struct {
 	Slots     int           `json:"slots,omitempty"`
 	Codewords int           `json:"codewords,omitempty"`
 	EMA       string        `json:"ema,omitempty"`
+	Encoder   string        `json:"encoder,omitempty"` // of the Encoders, where the data are raw
+	// Fraction of the calibration rows that is fitted on, stratified; 0 means all.
+	Fraction float64 `json:"calibration_fraction,omitempty"`
+	// Shifted judges on the problem's shifted rows or, if it brings none, on the
+	// half of the test rows farthest from the calibration rows' centre in the shared
+	// embedding. Fit and validation rows stay in distribution.
+	Shifted bool `json:"shifted,omitempty"`
 }
 
 // Run is a fitted method with what it says of the test rows.
@@ -44,6 +51,7 @@ type Outcome struct {
 	Predictions *data.Predictions
 	Shared      *mat.Dense // N×P, test rows in the embedding shared by all methods; nil without features
 	Own         *mat.Dense // N×P, in the method's own embedding; nil if that is the shared one
+	Truth       *Truth     // nil unless the true posterior is known
 	Metrics     *metrics.Measurement
 	OwnMetrics  *metrics.Measurement // local metrics in Own, nil if that is Shared
 }
@@ -54,24 +62,26 @@ type Outcome struct {
 // If ctx is cancelled during the fit, the run is returned beside the error, with
 // the model as far as it was learned and no outcome.
 func (s Spec) Fit(ctx context.Context, src *data.Source, observe func(stage string) func(optim.Epoch)) (*Run, error) {
-	method, err := MethodByName(s.Method)
+	if _, err := s.method(src); err != nil {
+		return nil, err
+	}
+	p, err := s.Prepare(&Problem{Source: src})
 	if err != nil {
 		return nil, err
 	}
-	needs := []string{"cal_labels"}
-	for _, key := range method.Needs {
-		needs = append(needs, "cal_"+key)
-	}
-	if err := src.Require(needs...); err != nil {
+	return s.FitPrepared(ctx, p, observe)
+}
+
+// FitPrepared is Fit on a problem that is split already.
+func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage string) func(optim.Epoch)) (*Run, error) {
+	method, err := s.method(p.Source)
+	if err != nil {
 		return nil, err
 	}
-	rng := rand.New(rand.NewPCG(s.Seed, 0))
-	r := &Run{Spec: s}
-	if r.Source, err = src.Split(s.Split, rng); err != nil {
-		return nil, err
-	}
+	p = p.under(s)
+	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed}
 	options := Options{Slots: s.Slots, Codewords: s.Codewords, EMA: s.EMA, Observe: observe}
-	start := time.Now()
+	rng, start := rand.New(&p.afterSplit), time.Now()
 	if method.StopsEarly && r.Source.Val == nil {
 		if options.Epochs, err = s.epochs(ctx, method, options, r.Source.Cal, rng); err != nil {
 			return nil, err
@@ -90,11 +100,24 @@ func (s Spec) Fit(ctx context.Context, src *data.Source, observe func(stage stri
 		r.Stages = t.Stages()
 	}
 	if test := r.Source.Test; test != nil && test.Labels != nil {
-		if err := r.judge(ctx); err != nil {
+		if err := r.judge(ctx, p); err != nil {
 			return r, err
 		}
 	}
 	return r, nil
+}
+
+// method finds the Spec's method and what it needs in src.
+func (s Spec) method(src *data.Source) (Method, error) {
+	method, err := MethodByName(s.Method)
+	if err != nil {
+		return Method{}, err
+	}
+	needs := []string{"cal_labels"}
+	for _, key := range method.Needs {
+		needs = append(needs, "cal_"+key)
+	}
+	return method, src.Require(needs...)
 }
 
 // epochs finds how long each stage should train when all calibration rows are to be
@@ -116,20 +139,17 @@ func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *d
 
 // judge measures the model on the test rows, in the shared embedding and in its
 // own.
-func (r *Run) judge(ctx context.Context) (err error) {
+func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 	cal, test := r.Source.Cal, r.Source.Test
-	o := &Outcome{}
+	o := &Outcome{Shared: p.Shared}
 	if o.Predictions, err = r.Model.Predict(test); err != nil {
 		return fmt.Errorf("predict the test rows: %w", err)
 	}
-	if cal.Features != nil && test.Features != nil {
-		if r.Embed, err = data.FitEmbedding(cal.Features, 0); err != nil {
-			return err
-		}
-		o.Shared = r.Embed.Apply(test.Features)
-	}
 	if o.Metrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, test.Labels, o.Shared, metrics.Settings{}); err != nil {
 		return err
+	}
+	if p.Truth != nil {
+		o.Truth = NewTruth(o.Predictions.LogProbs, p.Truth)
 	}
 	if u, ok := r.Model.(interface {
 		Usage(*data.Set) ([]int, error)

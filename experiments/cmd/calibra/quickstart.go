@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/layers/encoders"
-	"calibra/optim"
 )
 
 type quickstartCmd struct {
@@ -32,11 +29,12 @@ func (c *quickstartCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	src, err := c.encode(ctx)
+	problem, err := experiments.EncodeTable(ctx, data.Letter(), experiments.MLPs[0], c.Seed, progress("train the encoder"))
 	if err != nil {
 		undo()
 		return err
 	}
+	src := problem.Source
 	var runs []*experiments.Run
 	for _, method := range []string{"nc", "ts", "vq-nc", "vq"} {
 		spec := experiments.Spec{Method: method, Data: "letter", Split: data.PaperText, Seed: c.Seed}
@@ -58,24 +56,4 @@ func (c *quickstartCmd) Run(ctx context.Context) error {
 	printTable(os.Stdout, runs)
 	fmt.Printf("\nwrote the run of vq to %s; look closer with\n  calibra evaluate --in %s/predictions.npz\n", c.Out, c.Out)
 	return nil
-}
-
-// encode trains the encoder on 40 % of the letters and gives its features and
-// logits of 30 % for calibration and 30 % to test on.
-func (c *quickstartCmd) encode(ctx context.Context) (*data.Source, error) {
-	rng := rand.New(rand.NewPCG(c.Seed, 1))
-	letter := data.Letter()
-	parts := letter.Split([]float64{0.4, 0.3, 0.3}, rng)
-	encoder := encoders.MLP{Optim: optim.Settings{Epochs: 100, Observe: progress("train the encoder")}}
-	if err := encoder.Fit(ctx, parts[0], nil, rng); err != nil {
-		return nil, err
-	}
-	src := &data.Source{Path: "letter", Classes: len(letter.Classes)}
-	for i, dst := range []**data.Set{&src.Cal, &src.Test} {
-		var err error
-		if *dst, err = encoder.Encode(parts[i+1]); err != nil {
-			return nil, err
-		}
-	}
-	return src, nil
 }

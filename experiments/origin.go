@@ -1,0 +1,243 @@
+package experiments
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"calibra/data"
+)
+
+// Origin is where a study's problems come from: features of a frozen classifier,
+// raw rows that an encoder is trained on first, or a synthetic classifier.
+type Origin struct {
+	Name     string // as Specs say it: "letter", "cifar10-resnet"
+	Dataset  string // "cifar10"
+	Backbone string // "resnet", or "" where Encoders say it
+	// Digest tells one origin's contents from another's.
+	Digest string
+	// Encoders are what raw rows may be encoded with; nil where there are features
+	// already.
+	Encoders []Encoder
+
+	load           func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
+	seeded         bool // whether the problem depends on the seed
+	rows, features int  // of an origin that is slow to load, else 0
+}
+
+// OpenOrigin finds the origin that arg names:
+//
+//	letter satellite digits     the embedded tables, encoded
+//	cubic proximity             synthetic classifiers of known posterior
+//	F.npz                       features of any backbone, or a MedMNIST file
+//	cifar-10-binary.tar.gz      CIFAR images, encoded (cifar-100-binary.tar.gz too)
+//	F.csv F.csv.gz              a labelled table, label last, encoded
+//	DIR                         the Shifts weather data, or the raw results
+//	                            *cal*.csv and *test*.csv of one classifier
+//
+// shifted, unless "", is an npz features file whose test rows are the shifted ones
+// of a features file. Whatever is wrong with a file is a *data.InputError that says
+// where to get it.
+func OpenOrigin(arg, shifted string) (*Origin, error) {
+	base := filepath.Base(arg)
+	var (
+		o   *Origin
+		err error
+	)
+	switch {
+	case tables[arg] != nil:
+		o = tableOrigin(arg, tables[arg]())
+	case synthetics[arg] != nil:
+		o = syntheticOrigin(arg, synthetics[arg])
+	case isDir(arg) || strings.Contains(base, "weather"):
+		o, err = directoryOrigin(arg)
+	case strings.HasSuffix(base, ".tar.gz"):
+		o, err = cifarOrigin(arg)
+	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
+		o, err = csvOrigin(arg)
+	case strings.HasSuffix(base, "mnist.npz") || holdsImages(arg):
+		o, err = medMNISTOrigin(arg)
+	case strings.HasSuffix(base, ".npz"):
+		o, err = featuresOrigin(arg, shifted)
+	default:
+		return nil, data.Inputf(arg, "is no data this program knows; name letter, satellite, digits, cubic, proximity, an npz or csv file, a CIFAR archive or a directory")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if shifted != "" && !strings.HasSuffix(base, ".npz") {
+		return nil, data.Inputf(shifted, "cannot be the shifted rows of %s; only a features file takes one", arg)
+	}
+	return o, nil
+}
+
+// Load makes the problem of a seed. The encoder is looked at only where the origin
+// has Encoders; "" is the first of them.
+func (o *Origin) Load(ctx context.Context, seed uint64, encoder string) (*Problem, error) {
+	var e Encoder
+	if o.Encoders != nil {
+		i := 0
+		if encoder != "" {
+			i = slices.IndexFunc(o.Encoders, func(e Encoder) bool { return e.Name == encoder })
+		}
+		if i < 0 {
+			return nil, data.Inputf("", "there is no encoder %q", encoder)
+		}
+		e = o.Encoders[i]
+	}
+	return o.load(ctx, seed, e)
+}
+
+// Size is the number of calibration rows before the split and M, the number of
+// features of the encoder's rows.
+func (o *Origin) Size(ctx context.Context, encoder string) (rows, features int, err error) {
+	if o.rows > 0 {
+		features = o.features
+		for i, e := range o.Encoders {
+			if i == 0 || e.Name == encoder {
+				features = e.Features()
+			}
+		}
+		return o.rows, features, nil
+	}
+	p, err := o.Load(ctx, 0, encoder)
+	if err != nil {
+		return 0, 0, err
+	}
+	cal := p.Source.Cal
+	if cal.Features != nil {
+		_, features = cal.Features.Dims()
+	}
+	return cal.Len(), features, nil
+}
+
+// Seeded tells whether Load's problem differs from seed to seed before it is split.
+func (o *Origin) Seeded() bool { return o.seeded }
+
+// featuresOrigin reads an npz file once; its name is DATASET-BACKBONE.npz.
+func featuresOrigin(path, shifted string) (*Origin, error) {
+	digest, err := fileDigest(path, shifted)
+	if err != nil {
+		return nil, err
+	}
+	load := sync.OnceValues(func() (*Problem, error) {
+		src, err := data.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := src.Require("cal_labels", "test_labels"); err != nil {
+			return nil, err
+		}
+		p := &Problem{Source: src}
+		if shifted != "" {
+			other, err := data.Open(shifted)
+			if err != nil {
+				return nil, err
+			}
+			if err := other.Require("test_features", "test_logits", "test_labels"); err != nil {
+				return nil, err
+			}
+			p.Shifted = other.Test
+		}
+		return p, nil
+	})
+	return named(strings.TrimSuffix(filepath.Base(path), ".npz"), digest, load), nil
+}
+
+// named is the origin of one problem, whatever the seed.
+func named(name, digest string, load func() (*Problem, error)) *Origin {
+	o := &Origin{Name: name, Digest: digest}
+	o.Dataset, o.Backbone, _ = strings.Cut(name, "-")
+	if o.Dataset == "tissuemnist" {
+		o.Dataset = "tissue" // as the paper's tables call it
+	}
+	classes := knownClasses[o.Dataset]
+	o.load = func(context.Context, uint64, Encoder) (*Problem, error) {
+		p, err := load()
+		if err != nil {
+			return nil, err
+		}
+		if p.Source.Classes == len(classes) {
+			p.Classes = classes
+		}
+		return p, nil
+	}
+	return o
+}
+
+// knownClasses names the classes of data sets whose feature files hold numbers.
+var knownClasses = map[string][]string{
+	"cifar10": {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
+}
+
+// directoryOrigin is the weather data, or the raw results of one classifier.
+func directoryOrigin(dir string) (*Origin, error) {
+	cal, _ := filepath.Glob(filepath.Join(dir, "*cal*.csv"))
+	test, _ := filepath.Glob(filepath.Join(dir, "*test*.csv"))
+	if len(cal) != 1 || len(test) != 1 {
+		return weatherOrigin(dir)
+	}
+	digest, err := fileDigest(cal[0], test[0])
+	if err != nil {
+		return nil, err
+	}
+	return named(filepath.Base(dir), digest, sync.OnceValues(func() (*Problem, error) {
+		src := &data.Source{Path: dir}
+		var err error
+		if src.Cal, err = data.OpenRawResults(cal[0]); err != nil {
+			return nil, err
+		}
+		if src.Test, err = data.OpenRawResults(test[0]); err != nil {
+			return nil, err
+		}
+		if src.Classes = src.Cal.Classes(); src.Test.Classes() != src.Classes {
+			return nil, data.Inputf(test[0], "has logits of %d classes, %s of %d; they must have the same", src.Test.Classes(), filepath.Base(cal[0]), src.Classes)
+		}
+		return &Problem{Source: src}, nil
+	})), nil
+}
+
+// holdsImages tells whether path is an npz file of MedMNIST's layout.
+func holdsImages(path string) bool {
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		return false
+	}
+	defer z.Close()
+	return slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "train_images.npy" })
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// fileDigest is the SHA-256 of the files one after the other; "" is no file.
+func fileDigest(paths ...string) (string, error) {
+	h := sha256.New()
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			if os.IsNotExist(err) {
+				return "", data.Inputf(path, "does not exist; name an npz file with the arrays cal_features, cal_logits, cal_labels and the same of test, or one of letter, satellite, digits, cubic, proximity")
+			}
+			return "", data.Inputf(path, "cannot be opened: %w", err)
+		}
+		_, err = io.Copy(h, f)
+		f.Close()
+		if err != nil {
+			return "", data.Inputf(path, "cannot be read: %w", err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
