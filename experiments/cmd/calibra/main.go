@@ -20,6 +20,7 @@ type cli struct {
 	Fit        fitCmd        `cmd:"" help:"Fit a calibrator to the outputs of a frozen classifier."`
 	Apply      applyCmd      `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`
+	Study      studyCmd      `cmd:"" help:"Run one of the paper's studies and write its report."`
 	Methods    methodsCmd    `cmd:"" help:"List the methods that fit knows."`
 	Bench      benchCmd      `cmd:"" help:"Time training, metrics and predictions on this machine."`
 	Theory     theoryCmd     `cmd:"" help:"Check the convergence claims numerically on synthetic problems."`

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/study"
+)
+
+type studyCmd struct {
+	Name      string        `arg:"" optional:"" help:"Study to run; without one, all are listed."`
+	Data      []string      `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
+	Shifted   string        `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
+	Seeds     []uint64      `default:"42,43,44,45,46" help:"Seeds (${default})."`
+	Split     data.Protocol `default:"tables" placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (${default})."`
+	EMA       string        `default:"warm" enum:"warm,zero" help:"What the codebook's moving averages start from (${default})."`
+	Slots     int           `help:"Slots w where the study leaves them open (64, or the most that leave each two features)."`
+	Codewords int           `help:"Codewords where the study leaves them open (64)."`
+	Jobs      int           `help:"Cells to compute side by side (one a core)."`
+	DryRun    bool          `help:"List the cells and the estimated time; compute nothing."`
+	Out       string        `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
+	Cells     string        `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
+}
+
+func (studyCmd) Help() string {
+	return `Example:
+
+  calibra study main --data letter --out runs/main
+  calibra study ess --data features.npz --seeds 42,43 --cells runs/main/cells --out runs/ess
+  calibra study ablate-slots --data features.npz --out runs/slots --dry-run
+
+A study that was interrupted goes on where it stopped when the same command is
+given again; cells that were computed, by this study or by another that shares
+--cells, are not computed again.`
+}
+
+func (c *studyCmd) Run(ctx context.Context) error {
+	if c.Name == "" {
+		for _, s := range study.Studies {
+			fmt.Printf("%-16s %s\n", s.Name, s.Line)
+		}
+		return nil
+	}
+	s, err := study.ByName(c.Name)
+	if err != nil {
+		return err
+	}
+	if len(c.Data) == 0 {
+		return data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity or a file")
+	}
+	if c.Out == "" && !c.DryRun {
+		return data.Inputf("", "a study needs --out; name the directory for its report")
+	}
+	if c.Cells == "" {
+		c.Cells = filepath.Join(c.Out, "cells")
+	}
+	var origins []*experiments.Origin
+	for _, arg := range c.Data {
+		o, err := experiments.OpenOrigin(arg, c.Shifted)
+		if err != nil {
+			return err
+		}
+		origins = append(origins, o)
+	}
+	settings := study.Settings{Seeds: c.Seeds, Split: c.Split, EMA: c.EMA, Slots: c.Slots, Codewords: c.Codewords}
+	cells, skipped, err := s.Cells(ctx, origins, settings)
+	if err != nil {
+		return err
+	}
+	for _, skip := range skipped {
+		fmt.Fprintf(os.Stderr, "calibra: %s: left out of the grid: %s\n", skip.Data, skip.Why)
+	}
+	done, err := study.Load(c.Cells, cells)
+	if err != nil {
+		return err
+	}
+	jobs := study.Jobs(c.Jobs)
+	if c.DryRun {
+		listCells(cells, done, jobs)
+		return nil
+	}
+	undo, err := experiments.PrepareDir(c.Out)
+	if err != nil {
+		return err
+	}
+	results, failures, err := study.Run(ctx, c.Cells, cells, jobs, study.Progress(os.Stderr, cells, done, jobs))
+	if err != nil {
+		undo()
+		return err
+	}
+	findings := &study.Findings{Study: s, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Dir: c.Cells}
+	if err := findings.Write(ctx, c.Out); err != nil {
+		return err
+	}
+	fmt.Printf("wrote %s\n", filepath.Join(c.Out, "report.html"))
+	for _, f := range failures {
+		fmt.Fprintf(os.Stderr, "calibra: failed: %s: %s\n", f.Cell, strings.TrimSpace(f.Err.Error()))
+	}
+	if len(failures) > 0 {
+		return fmt.Errorf("%d of %d cells failed; the same command tries them again", len(failures), len(cells))
+	}
+	return nil
+}
+
+// listCells prints the grid and how long what is left of it should take.
+func listCells(cells []study.Cell, done []*study.Result, jobs int) {
+	seconds, left := 0.0, 0
+	for i, c := range cells {
+		state := fmt.Sprintf("about %.0f s", c.Cost)
+		if done[i] != nil {
+			state = "done"
+		} else {
+			seconds += c.Cost
+			left++
+		}
+		fmt.Printf("%s  %s  %s\n", c.Key, c, state)
+	}
+	fmt.Printf("%d cells, %d to compute, about %s on %d at a time\n", len(cells), left,
+		(time.Duration(seconds/float64(jobs)) * time.Second).Round(time.Second), jobs)
+}

@@ -1,0 +1,3 @@
+package report
+
+type Section struct{}

@@ -1,0 +1,160 @@
+package study
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"calibra/data"
+	"calibra/experiments"
+)
+
+// Settings is what a whole study is run with.
+type Settings struct {
+	Seeds []uint64
+	Split data.Protocol
+	EMA   string // "warm" or "zero"
+	// Slots and Codewords of the cells whose study leaves them open; 0 means 64, or
+	// of slots the most that leave each a width of 2 or more.
+	Slots, Codewords int
+}
+
+// Cell is one Spec on one origin.
+type Cell struct {
+	experiments.Spec
+	Key    string // of its files
+	Origin *experiments.Origin
+	Cost   float64 // seconds it is expected to take
+}
+
+// String names the cell: "letter vq w=64 |C|=64 seed 42".
+func (c Cell) String() string {
+	text := c.Data
+	if c.Encoder != "" {
+		text += "/" + c.Encoder
+	}
+	text += " " + c.Method
+	if c.Slots > 0 {
+		text += fmt.Sprintf(" w=%d |C|=%d", c.Slots, c.Codewords)
+	}
+	if c.Fraction > 0 {
+		text += fmt.Sprintf(" on %g %%", 100*c.Fraction)
+	}
+	if c.Shifted {
+		text += " shifted"
+	}
+	return fmt.Sprintf("%s seed %d", text, c.Seed)
+}
+
+// Skipped is a cell that its data rule out.
+type Skipped struct {
+	Data, Why string
+}
+
+// keyVersion changes when results computed before are no longer right.
+const keyVersion = 1
+
+// Cells lists the study's grid on the origins: origin by origin, encoder by
+// encoder, seed by seed, so that what cells share is made once.
+func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Settings) (cells []Cell, skipped []Skipped, err error) {
+	for _, o := range origins {
+		grid := s.Grid(o)
+		for _, encoder := range encodersOf(grid) {
+			rows, features, err := o.Size(ctx, encoder)
+			if err != nil {
+				return nil, nil, err
+			}
+			for at, seed := range set.Seeds {
+				for _, spec := range grid {
+					if spec.Encoder != encoder {
+						continue
+					}
+					if o.Encoders != nil && spec.Encoder == "" {
+						spec.Encoder = o.Encoders[0].Name
+					}
+					spec.Data, spec.Split, spec.Seed = o.Name, set.Split, seed
+					method, err := experiments.MethodByName(spec.Method)
+					if err != nil {
+						return nil, nil, err
+					}
+					if method.Divides {
+						set.divide(&spec, features)
+						if features%spec.Slots != 0 {
+							if at == 0 {
+								skipped = append(skipped, Skipped{o.Name, fmt.Sprintf("%d slots do not divide its %d features", spec.Slots, features)})
+							}
+							continue
+						}
+					}
+					cells = append(cells, Cell{spec, key(spec, o.Digest), o, cost(spec, rows, features)})
+				}
+			}
+		}
+	}
+	skipped = slices.Compact(skipped)
+	return cells, skipped, nil
+}
+
+// divide fills in the sizes that the study leaves open.
+func (set Settings) divide(spec *experiments.Spec, features int) {
+	spec.EMA = set.EMA
+	if spec.Codewords == 0 {
+		spec.Codewords = set.Codewords
+	}
+	if spec.Codewords == 0 {
+		spec.Codewords = 64
+	}
+	if spec.Slots == 0 {
+		spec.Slots = set.Slots
+	}
+	if spec.Slots == 0 {
+		for spec.Slots = 64; spec.Slots > 1 && (features%spec.Slots != 0 || features/spec.Slots < 2); spec.Slots /= 2 {
+		}
+	}
+}
+
+func encodersOf(grid []experiments.Spec) []string {
+	var names []string
+	for _, s := range grid {
+		if !slices.Contains(names, s.Encoder) {
+			names = append(names, s.Encoder)
+		}
+	}
+	return names
+}
+
+// key is the hash of all that a cell's numbers depend on, besides the program.
+func key(spec experiments.Spec, digest string) string {
+	text, err := json.Marshal(struct {
+		Version int
+		Digest  string
+		Spec    experiments.Spec
+	}{keyVersion, digest, spec})
+	if err != nil {
+		panic("study: a spec that is no JSON: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:10])
+}
+
+// trained are the methods that learn in epochs, as far as the cost of a cell is
+// concerned; the others are fitted in a moment.
+var trained = []string{"vq", "vq-nc", "vq-dc", "kc", "ln"}
+
+// cost is about what a cell takes on one core, in seconds: 30 s for the paper's
+// calibrator and 4 s for a temperature on 10,000 rows of 512 features, half of
+// either being paid by the features.
+func cost(spec experiments.Spec, rows, features int) float64 {
+	work := float64(rows) / 1e4 * (1 + float64(features)/512) / 2
+	if !slices.Contains(trained, spec.Method) {
+		return 0.5 + 3.5*work
+	}
+	fraction := spec.Fraction
+	if fraction == 0 {
+		fraction = 1
+	}
+	return 1 + (4+26*fraction)*work
+}

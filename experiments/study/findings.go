@@ -1,0 +1,146 @@
+package study
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+)
+
+// View is one part of a study's report. It returns nil where the findings have
+// nothing for it.
+type View func(*Findings) (*report.Section, error)
+
+// Findings is a study with its results.
+type Findings struct {
+	Study    *Study
+	Settings Settings
+	Cells    []Cell
+	Results  []*Result // of each cell, nil where it failed
+	Failures []Failure
+	Skipped  []Skipped
+	Dir      string // of the cells
+}
+
+// subject is what one block of a table is about: a data set under one encoder.
+type subject struct {
+	origin  *experiments.Origin
+	encoder string
+	rows    []*row
+}
+
+// row is one setting over all seeds.
+type row struct {
+	spec    experiments.Spec // of the first seed
+	labels  []string         // one a field that the study varies
+	cells   []Cell
+	results []*Result // those that are there
+}
+
+// Title is the subject as tables name it: "cifar10 · resnet".
+func (s *subject) Title() string {
+	name := s.origin.Dataset
+	if b := s.Backbone(); b != "" {
+		name += " · " + b
+	}
+	return name
+}
+
+// Backbone is what made the features.
+func (s *subject) Backbone() string {
+	if s.encoder != "" {
+		return s.encoder
+	}
+	return s.origin.Backbone
+}
+
+// slug is the title as part of a file name.
+func (s *subject) slug() string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-':
+			return r
+		}
+		return '-'
+	}, strings.ReplaceAll(s.Title(), " · ", "-"))
+}
+
+// subjects groups the cells: by origin and encoder, then by all of a Spec but the
+// seed.
+func (f *Findings) subjects() []*subject {
+	var out []*subject
+	for i, c := range f.Cells {
+		at := slices.IndexFunc(out, func(s *subject) bool { return s.origin == c.Origin && s.encoder == c.Encoder })
+		if at < 0 {
+			at = len(out)
+			out = append(out, &subject{origin: c.Origin, encoder: c.Encoder})
+		}
+		s, spec := out[at], c.Spec
+		k := slices.IndexFunc(s.rows, func(r *row) bool { spec.Seed = r.spec.Seed; return r.spec == spec })
+		if k < 0 {
+			k = len(s.rows)
+			r := &row{spec: c.Spec}
+			for _, field := range f.Study.Vary {
+				r.labels = append(r.labels, field.Of(c.Spec))
+			}
+			s.rows = append(s.rows, r)
+		}
+		s.rows[k].cells = append(s.rows[k].cells, c)
+		if r := f.Results[i]; r != nil {
+			s.rows[k].results = append(s.rows[k].results, r)
+		}
+	}
+	return out
+}
+
+// quantity is one number of a result; it is NaN where the result has none.
+type quantity struct {
+	metric metrics.Metric // how it is written, and its key in package paper
+	title  string
+	of     func(*Result) float64
+}
+
+// shared is the metric, local ones in the embedding shared by all methods.
+func sharedMetric(m metrics.Metric) quantity {
+	return quantity{m, m.Title(), func(r *Result) float64 { return at(r.Shared, m) }}
+}
+
+// own is the local metric in the method's own embedding, which is the shared one
+// for methods without one, as published.
+func ownMetric(m metrics.Metric) quantity {
+	return quantity{m, m.Title(), func(r *Result) float64 {
+		if r.Own == nil {
+			return at(r.Shared, m)
+		}
+		return at(r.Own, m)
+	}}
+}
+
+// noiseOf is what the metric would be of a perfectly calibrated model.
+func noiseOf(m metrics.Metric) quantity {
+	return quantity{m, m.Title() + " noise", func(r *Result) float64 { return at(r.Noise, m) }}
+}
+
+func at(values map[string]float64, m metrics.Metric) float64 {
+	if v, ok := values[m.String()]; ok {
+		return v
+	}
+	return math.NaN()
+}
+
+// spread is the quantity over the row's seeds, NaN without results.
+func (r *row) spread(q quantity) metrics.Spread {
+	var v []float64
+	for _, res := range r.results {
+		if x := q.of(res); !math.IsNaN(x) {
+			v = append(v, x)
+		}
+	}
+	if v == nil {
+		return metrics.Spread{Mean: math.NaN(), SD: math.NaN()}
+	}
+	return metrics.NewSpread(v)
+}

@@ -1,0 +1,207 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/layers"
+)
+
+// Result is what a study keeps of a cell.
+type Result struct {
+	Spec     experiments.Spec `json:"spec"`
+	Protocol metrics.Protocol `json:"protocol"` // of the metrics
+	Software string           `json:"software"`
+
+	Classes         int `json:"classes"`
+	Features        int `json:"features"`
+	CalibrationRows int `json:"calibration_rows"`
+	ValidationRows  int `json:"validation_rows"`
+	TestRows        int `json:"test_rows"`
+	// Priors are the class shares of the calibration rows.
+	Priors []float64 `json:"priors"`
+
+	Shared map[string]float64 `json:"metrics"`           // in the embedding shared by all methods
+	Own    map[string]float64 `json:"own,omitempty"`     // lce and mlce in the method's own, if it has one
+	Noise  map[string]float64 `json:"noise"`             // what Shared would be of a calibrated model, mean of redraws
+	Truth  *experiments.Truth `json:"truth,omitempty"`   // where the true posterior is known
+	ESS    *metrics.Profile   `json:"ess,omitempty"`     // local error along the effective sample size, shared embedding
+	OwnESS *metrics.Profile   `json:"own_ess,omitempty"` // likewise in the method's own
+	Bins   []ConfidenceBin    `json:"reliability"`       // of the top class
+	Usage  []int              `json:"usage,omitempty"`   // test slots assigned to each codeword
+	Stages []Stage            `json:"stages,omitempty"`  // of methods trained in epochs
+	Time   float64            `json:"seconds"`           // the whole cell
+	Fit    float64            `json:"fit_seconds"`       // the fit alone
+}
+
+// Stage is one part of a fit.
+type Stage struct {
+	Name    string  `json:"name"`
+	Epochs  int     `json:"epochs"`
+	Best    int     `json:"best"`
+	Seconds float64 `json:"seconds"`
+}
+
+// ConfidenceBin is a bar of a reliability diagram.
+type ConfidenceBin struct {
+	Count      int     `json:"count"`
+	Confidence float64 `json:"confidence"` // mean probability of the top class
+	Accuracy   float64 `json:"accuracy"`
+}
+
+// profileBins is the number of quantile bins of an ESS profile, as published.
+const profileBins = 15
+
+// redraws is the number of label redraws behind Result.Noise.
+const redraws = 20
+
+// newResult measures a run for the report.
+func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
+	o, src := run.Outcome, run.Source
+	if o == nil {
+		return nil, fmt.Errorf("there are no labelled test rows to judge on")
+	}
+	r := &Result{
+		Spec: run.Spec, Protocol: o.Metrics.Protocol, Software: software(), Classes: src.Classes,
+		CalibrationRows: src.Cal.Len(), TestRows: src.Test.Len(), Shared: values(o.Metrics.Values),
+		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Priors: make([]float64, src.Classes),
+	}
+	if src.Val != nil {
+		r.ValidationRows = src.Val.Len()
+	}
+	if src.Cal.Features != nil {
+		_, r.Features = src.Cal.Features.Dims()
+	}
+	for _, y := range src.Cal.Labels {
+		r.Priors[y] += 1 / float64(src.Cal.Len())
+	}
+	if m := o.OwnMetrics; m != nil {
+		r.Own = values(m.Values)
+		for name := range r.Own {
+			if name != metrics.LCE.String() && name != metrics.MLCE.String() {
+				delete(r.Own, name)
+			}
+		}
+		r.OwnESS = profile(m)
+	}
+	r.ESS = profile(o.Metrics)
+	for _, s := range run.Stages {
+		r.Stages = append(r.Stages, Stage{s.Name, s.Result.Epochs, s.Result.Best, s.Time.Seconds()})
+	}
+	var err error
+	if r.Bins, err = confidenceBins(ctx, o.Predictions); err != nil {
+		return nil, err
+	}
+	report, err := metrics.Evaluate(ctx, o.Predictions.LogProbs, o.Predictions.Labels, o.Shared, metrics.Settings{},
+		metrics.Uncertainty{Replicates: metrics.None, Redraws: redraws}, rand.New(rand.NewPCG(run.Spec.Seed, 4)))
+	if err != nil {
+		return nil, err
+	}
+	r.Noise = map[string]float64{}
+	for m := range metrics.Metrics {
+		if n := report.Noise[m]; n != nil {
+			r.Noise[m.String()] = n.Mean
+		}
+	}
+	return r, nil
+}
+
+func values(v metrics.Values) map[string]float64 {
+	out := map[string]float64{}
+	for m := range metrics.Metrics {
+		if x := v[m]; !math.IsNaN(x) {
+			out[m.String()] = x
+		}
+	}
+	return out
+}
+
+// profile is nil where nothing local was measured.
+func profile(m *metrics.Measurement) *metrics.Profile {
+	if m.Local == nil || math.IsNaN(m.Values[metrics.LCE]) {
+		return nil
+	}
+	p := m.Local.ESSProfile(profileBins)
+	return &p
+}
+
+// confidenceBins is the reliability diagram of the top class.
+func confidenceBins(ctx context.Context, p *data.Predictions) ([]ConfidenceBin, error) {
+	top, _, err := metrics.Reliability(ctx, p.LogProbs, p.Labels, metrics.Settings{}, 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	bins := make([]ConfidenceBin, len(top.Count))
+	for k, n := range top.Count {
+		if n > 0 {
+			bins[k] = ConfidenceBin{n, top.Confidence[k], top.Frequency[k]}
+		}
+	}
+	return bins, nil
+}
+
+// software is the version of this program and of Go.
+func software() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "calibra"
+	}
+	version := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			version = s.Value[:min(len(s.Value), 12)]
+		}
+	}
+	return fmt.Sprintf("calibra %s, %s", version, info.GoVersion)
+}
+
+// modelPath is the file of a cell's model.
+func (c Cell) modelPath(dir string) string { return filepath.Join(dir, c.Key+".safetensors") }
+
+func (c Cell) path(dir string) string { return filepath.Join(dir, c.Key+".json") }
+
+// read is the cell's result, or nil if it is still to be computed.
+func (c Cell) read(dir string) (*Result, error) {
+	text, err := os.ReadFile(c.path(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, data.Inputf(c.path(dir), "is no result of a cell (%w); delete it", err)
+	}
+	return r, nil
+}
+
+// write keeps the result, its model before it, so that a cell that is there is
+// there in full.
+func (c Cell) write(dir string, r *Result, model layers.Stateful) error {
+	if m, err := experiments.MethodByName(c.Method); err == nil && m.Divides {
+		if err := layers.WriteModel(c.modelPath(dir), c.Method, model); err != nil {
+			return err
+		}
+	}
+	text, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return fmt.Errorf("study: the result of %s: %w", c.Method, err)
+	}
+	return data.WriteFile(c.path(dir), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}

@@ -1,0 +1,18 @@
+package study
+
+import "calibra/experiments"
+
+// Shifted fits in distribution and judges on shifted rows.
+var Shifted = Study{
+	Name: "ood", Line: "fitted in distribution, judged on a shifted test split",
+	Paper: []string{"weather-ood"},
+	Grid: func(*experiments.Origin) []experiments.Spec {
+		specs := each(allMethods())
+		for i := range specs {
+			specs[i].Shifted = true
+		}
+		return specs
+	},
+	Vary:  []Field{ByMethod},
+	Views: []View{ShiftNote, Results, LocalBars, GlobalBars, Profiles},
+}

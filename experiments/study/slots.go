@@ -1,0 +1,25 @@
+package study
+
+import "calibra/experiments"
+
+// Slots varies w and |C| together.
+var Slots = Study{
+	Name: "ablate-slots", Line: "w ∈ {16, 32, 64, 128, 256} slots × |C| ∈ {32, 64} codewords",
+	Paper: []string{"slots"},
+	Grid: func(*experiments.Origin) []experiments.Spec {
+		return sizes([]int{16, 32, 64, 128, 256}, []int{32, 64})
+	},
+	Vary:  []Field{BySlots, ByCodewords},
+	Views: []View{Results, SizeMaps},
+}
+
+// sizes is the paper's calibrator at every pair of w and |C|.
+func sizes(slots, codewords []int) []experiments.Spec {
+	var specs []experiments.Spec
+	for _, w := range slots {
+		for _, k := range codewords {
+			specs = append(specs, experiments.Spec{Method: "vq", Slots: w, Codewords: k})
+		}
+	}
+	return specs
+}

@@ -1,0 +1,76 @@
+package study
+
+import (
+	"slices"
+	"strings"
+
+	"calibra/data"
+	"calibra/experiments"
+)
+
+// Study is one experiment of the paper: a grid of Specs and how it is shown.
+type Study struct {
+	Name string // "main"
+	Line string // what it is, in one line
+	// Paper names the paper's tables that the results stand beside, of package paper.
+	Paper []string
+	// Grid lists the Specs for one origin. Data, split, seed and averages are filled
+	// in later, and so are the codebook's sizes where they are 0.
+	Grid func(o *experiments.Origin) []experiments.Spec
+	// Vary names the fields of Spec that tell the rows of its tables apart: of
+	// method, slots, codewords, fraction, encoder.
+	Vary []Field
+	// Views are the parts of its report, in order.
+	Views []View
+}
+
+// Studies lists all studies, in the paper's order.
+var Studies = []*Study{&Main, &ESS, &Parts, &Slots, &Codebook, &CalibrationSize, &Shifted, &Backbones, &Usage, &Time}
+
+// ByName finds a study; an unknown name is a *data.InputError that lists the known
+// ones.
+func ByName(name string) (*Study, error) {
+	var names []string
+	for _, s := range Studies {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return nil, data.Inputf("", "there is no study %q; choose one of %s", name, strings.Join(names, ", "))
+}
+
+// tableOrder is the order of the paper's tables; methods beyond them follow in
+// that of experiments.Methods.
+var tableOrder = []string{"vq", "sm", "dc", "kc", "ln", "ps", "ir", "ts", "pc", "nc"}
+
+// ablations are methods that only ablate-parts runs.
+var ablations = []string{"vq-dc", "vq-nc"}
+
+// allMethods are the methods that main compares.
+func allMethods() []string {
+	names := known(tableOrder...)
+	for _, m := range experiments.Methods {
+		if !slices.Contains(names, m.Name) && !slices.Contains(ablations, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// known keeps the names of methods that this build has.
+func known(names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, err := experiments.MethodByName(name)
+		return err != nil
+	})
+}
+
+// each is one Spec a method.
+func each(methods []string) []experiments.Spec {
+	var specs []experiments.Spec
+	for _, name := range methods {
+		specs = append(specs, experiments.Spec{Method: name})
+	}
+	return specs
+}
