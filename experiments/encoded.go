@@ -83,7 +83,7 @@ func noisy(x *data.Set, rng *rand.Rand) *data.Set {
 var tables = map[string]func() *data.Table{"letter": data.Letter, "satellite": data.Satellite, "digits": data.Digits}
 
 func tableOrigin(name string, t *data.Table) *Origin {
-	return encoded(&Origin{Name: name, Digest: "embedded", rows: int(0.3 * float64(t.Len()))}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	return encoded(&Origin{Name: name, Digest: "embedded", rows: int(0.3 * float64(t.Len())), classes: t.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		return EncodeTable(ctx, t, e, seed, nil)
 	})
 }
@@ -124,7 +124,7 @@ func cifarOrigin(path string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encoded(&Origin{Name: name, Digest: digest, rows: test.Len()}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	return encoded(&Origin{Name: name, Digest: digest, rows: test.Len(), classes: train.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		parts := data.Stratify(train.Labels, data.TrainingFractions, rng)
 		set := func(i int) *data.Set { return train.Table(parts[i]).Set() }
@@ -143,7 +143,7 @@ func medMNISTOrigin(path string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := encoded(&Origin{Name: train.Name, Digest: digest, rows: test.Len()}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	o := encoded(&Origin{Name: train.Name, Digest: digest, rows: test.Len(), classes: train.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		parts := data.Stratify(train.Labels, []float64{0.5, 0.5}, rng)
 		set := func(i int) *data.Set { return train.Table(parts[i]).Set() }
@@ -182,7 +182,7 @@ func weatherOrigin(dir string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encoded(&Origin{Name: "weather", Digest: digest, rows: t[1].Len()}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	return encoded(&Origin{Name: "weather", Digest: digest, rows: t[1].Len(), classes: t[0].Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		return encoding{encoder: e}.problem(ctx, "weather", t[0].Classes, rng, t[0].Set(), nil, t[1].Set(), t[2].Set(), t[3].Set())
 	}), nil

@@ -29,7 +29,8 @@ type Origin struct {
 
 	load           func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
 	seeded         bool // whether the problem depends on the seed
-	rows, features int  // of an origin that is slow to load, else 0
+	classes        []string
+	rows, features int // of an origin that is slow to load, else 0
 }
 
 // OpenOrigin finds the origin that arg names:
@@ -240,4 +241,13 @@ func fileDigest(paths ...string) (string, error) {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Classes are the names of the classes, nil where they are not known before the
+// data are loaded or have none.
+func (o *Origin) Classes() []string {
+	if o.classes != nil {
+		return o.classes
+	}
+	return knownClasses[o.Dataset]
 }

@@ -27,9 +27,12 @@ func faint(c color.NRGBA) color.NRGBA {
 	return c
 }
 
-// Figure is plots above each other, sharing the x axis's extent on the page.
+// Figure is plots above each other, sharing the x axis's extent on the page, or
+// plots in a grid, with a legend beside them if it has entries.
 type Figure struct {
 	panels        []panel
+	grid          [][]*plot.Plot // in place of panels; rows of one length, nil where there is none
+	legend        *plot.Legend
 	width, height vg.Length
 }
 
@@ -61,6 +64,10 @@ func (f *Figure) Render(format string) ([]byte, error) {
 
 // draw lays the panels out from the top.
 func (f *Figure) draw(page draw.Canvas) {
+	if f.grid != nil {
+		f.drawGrid(page)
+		return
+	}
 	if len(f.panels) == 1 {
 		f.panels[0].plot.Draw(page)
 		return

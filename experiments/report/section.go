@@ -1,3 +1,63 @@
 package report
 
-type Section struct{}
+import "calibra/experiments/metrics"
+
+// Document is a report: what was found, and how.
+type Document struct {
+	Title    string
+	Intro    string
+	Sections []*Section
+	Failures []string // what could not be computed, a line each
+	Facts    []Fact   // the footer
+}
+
+// Section is a part of a Document; any of its parts may be missing.
+type Section struct {
+	Title   string
+	Note    string
+	Tables  []*Table
+	Figures []*Drawing
+}
+
+// Drawing is a figure in a Document. Its files are figures/NAME.svg and .png.
+type Drawing struct {
+	Name    string
+	Caption string
+	Figure  *Figure
+}
+
+// Fact is a line of the footer.
+type Fact struct{ Name, Value string }
+
+// Table is rows in blocks, one a data set, of label columns and value columns.
+type Table struct {
+	Caption string
+	Labels  []string // heads of the label columns
+	Values  []Head
+	Blocks  []Block
+}
+
+// Head is the head of a value column.
+type Head struct {
+	Text  string
+	Arrow string // "↓" or "↑", the better direction; "" for neither
+}
+
+// Block is the rows of one data set.
+type Block struct {
+	Name string
+	Rows []Row
+}
+
+// Row is a line of a table.
+type Row struct {
+	Labels []string
+	Cells  []Cell
+	Ours   bool // the paper's method, shaded
+}
+
+// Cell is a number as it is printed, ".0053±.0007", with its place in the column.
+type Cell struct {
+	Text string
+	Mark metrics.Mark
+}

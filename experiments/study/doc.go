@@ -11,7 +11,7 @@
 // or not at all, under a hash of the Spec and of the data's contents:
 //
 //	DIR/KEY.json           the Result
-//	DIR/KEY.safetensors    the fitted model, of methods that divide the space
+//	DIR/KEY.safetensors    the fitted model
 //
 // So a study that is interrupted, in whatever way, goes on where it stopped;
 // studies that share a directory share their cells; and as a cell's numbers depend

@@ -191,10 +191,8 @@ func (c Cell) read(dir string) (*Result, error) {
 // write keeps the result, its model before it, so that a cell that is there is
 // there in full.
 func (c Cell) write(dir string, r *Result, model layers.Stateful) error {
-	if m, err := experiments.MethodByName(c.Method); err == nil && m.Divides {
-		if err := layers.WriteModel(c.modelPath(dir), c.Method, model); err != nil {
-			return err
-		}
+	if err := layers.WriteModel(c.modelPath(dir), c.Method, model); err != nil {
+		return err
 	}
 	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {

@@ -1,0 +1,149 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// HeatPanel is a matrix of colours with names on both axes.
+type HeatPanel struct {
+	Title, X, Y    string
+	Values         *mat.Dense // rows upward × columns rightward; NaN stays white
+	Rows, Columns  []string
+	Text           func(float64) string // written into each cell; nil for none
+	Diverging      bool                 // blue below Centre, red above, in place of pale to dark
+	Centre         float64
+	Width, Height  vg.Length // of the panel
+	SparseRowNames int       // every n-th row is named; 0 means all
+}
+
+// Heat draws the panels side by side.
+func Heat(panels []HeatPanel, columns int) (*Figure, error) {
+	var plots []*plot.Plot
+	for _, panel := range panels {
+		p, err := panel.plot()
+		if err != nil {
+			return nil, fmt.Errorf("report: heat map of %s: %w", panel.Title, err)
+		}
+		plots = append(plots, p)
+	}
+	return newGrid(plots, columns, panels[0].Width, panels[0].Height, nil), nil
+}
+
+func (panel HeatPanel) plot() (*plot.Plot, error) {
+	p := newPlot()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range panel.Values.RawMatrix().Data {
+		if !math.IsNaN(v) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	if low > high {
+		return nil, fmt.Errorf("nothing was measured")
+	}
+	if low == high {
+		high = low + max(1e-9, math.Abs(low)*1e-3)
+	}
+	if panel.Diverging {
+		reach := max(panel.Centre-low, high-panel.Centre)
+		low, high = panel.Centre-reach, panel.Centre+reach
+	}
+	colour := func(v float64) color.NRGBA {
+		t := (v - low) / (high - low)
+		if panel.Diverging {
+			return diverging(t)
+		}
+		return sequential(t)
+	}
+	rows, columns := panel.Values.Dims()
+	p.Add(cells{panel.Values, colour, panel.Text})
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -.5, float64(columns)-.5, -.5, float64(rows)-.5
+	p.X.Tick.Marker = namedTicks(panel.Columns)
+	names := panel.Rows
+	if n := panel.SparseRowNames; n > 1 {
+		names = make([]string, len(panel.Rows))
+		for i := 0; i < len(names); i += n {
+			names[i] = panel.Rows[i]
+		}
+	}
+	p.Y.Tick.Marker = namedTicks(names)
+	p.X.Tick.Length, p.Y.Tick.Length = 0, 0
+	p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0
+	widest := 0
+	for _, name := range panel.Columns {
+		widest = max(widest, len(name))
+	}
+	if widest > 3 && columns > 4 {
+		p.X.Tick.Label.Rotation = math.Pi / 2
+		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
+	}
+	return p, nil
+}
+
+// cells fills a unit square around each place of the matrix.
+type cells struct {
+	values *mat.Dense
+	colour func(float64) color.NRGBA
+	text   func(float64) string
+}
+
+func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	rows, columns := h.values.Dims()
+	for i := range rows {
+		for j := range columns {
+			v := h.values.At(i, j)
+			if math.IsNaN(v) {
+				continue
+			}
+			left, right := x(float64(j)-.5), x(float64(j)+.5)
+			bottom, top := y(float64(i)-.5), y(float64(i)+.5)
+			fill := h.colour(v)
+			c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}})
+			if h.text == nil {
+				continue
+			}
+			style := p.X.Tick.Label
+			style.Rotation, style.XAlign, style.YAlign = 0, draw.XCenter, draw.YCenter
+			style.Color = color.Black
+			if 299*int(fill.R)+587*int(fill.G)+114*int(fill.B) < 140_000 {
+				style.Color = color.White
+			}
+			c.FillText(style, vg.Point{X: (left + right) / 2, Y: (bottom + top) / 2}, h.text(v))
+		}
+	}
+}
+
+func (h cells) DataRange() (xmin, xmax, ymin, ymax float64) {
+	rows, columns := h.values.Dims()
+	return -.5, float64(columns) - .5, -.5, float64(rows) - .5
+}
+
+var _ plot.DataRanger = cells{}
+
+// sequential goes from pale to dark blue for t from 0 to 1.
+func sequential(t float64) color.NRGBA {
+	return ramp(t, []color.NRGBA{{0xf3, 0xf7, 0xfb, 0xff}, {0xa6, 0xc8, 0xe4, 0xff}, {0x3d, 0x85, 0xc0, 0xff}, {0x08, 0x30, 0x6b, 0xff}})
+}
+
+// diverging goes from blue over white to red.
+func diverging(t float64) color.NRGBA {
+	return ramp(t, []color.NRGBA{{0x1b, 0x4f, 0x9c, 0xff}, {0x8f, 0xb8, 0xde, 0xff}, {0xf7, 0xf7, 0xf7, 0xff}, {0xf0, 0xa0, 0x82, 0xff}, {0xb0, 0x22, 0x2c, 0xff}})
+}
+
+// ramp interpolates between the stops.
+func ramp(t float64, stops []color.NRGBA) color.NRGBA {
+	t = min(max(t, 0), 1) * float64(len(stops)-1)
+	k := min(int(t), len(stops)-2)
+	t -= float64(k)
+	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-t) + float64(b)*t)) }
+	a, b := stops[k], stops[k+1]
+	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xff}
+}

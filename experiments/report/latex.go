@@ -1,0 +1,74 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"calibra/experiments/metrics"
+)
+
+// WriteLaTeX writes the document's tables in the paper's style. They need the
+// packages booktabs, multirow, graphicx and xcolor with the option table.
+func (d *Document) WriteLaTeX(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%% %s\n%% \\usepackage{booktabs,multirow,graphicx} \\usepackage[table]{xcolor}\n", d.Title)
+	for _, s := range d.Sections {
+		for _, t := range s.Tables {
+			t.latex(&b)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (t *Table) latex(b *strings.Builder) {
+	columns := 1 + len(t.Labels) + len(t.Values)
+	fmt.Fprintf(b, "\n\\begin{table*}[t]\n\\centering\n\\scriptsize\n\\caption{%s}\n\\begin{tabular}{%s}\n\\toprule\nData", escapeTeX(t.Caption), strings.Repeat("c", columns))
+	for _, l := range t.Labels {
+		fmt.Fprintf(b, " & %s", escapeTeX(l))
+	}
+	for _, h := range t.Values {
+		arrow := map[string]string{"↓": `$\,\downarrow$`, "↑": `$\,\uparrow$`}[h.Arrow]
+		fmt.Fprintf(b, " & %s%s", escapeTeX(h.Text), arrow)
+	}
+	b.WriteString(" \\\\\n")
+	for _, block := range t.Blocks {
+		fmt.Fprintf(b, "\\midrule\n\\multirow{%d}{*}{\\rotatebox{90}{\\texttt{%s}}}\n", len(block.Rows), escapeTeX(block.Name))
+		for _, r := range block.Rows {
+			shade := ""
+			if r.Ours {
+				shade = `\cellcolor{blue!10}`
+			}
+			for _, l := range r.Labels {
+				fmt.Fprintf(b, " & %s%s", shade, escapeTeX(l))
+			}
+			for _, c := range r.Cells {
+				fmt.Fprintf(b, " & %s%s", shade, c.latex())
+			}
+			b.WriteString(" \\\\\n")
+		}
+	}
+	b.WriteString("\\bottomrule\n\\end{tabular}\n\\end{table*}\n")
+}
+
+func (c Cell) latex() string {
+	if c.Text == "" || c.Text == "–" {
+		return "--"
+	}
+	number := strings.NewReplacer("±", `\pm `, "−", "-", "%", `\%`).Replace(c.Text)
+	switch c.Mark {
+	case metrics.Best:
+		return `$\mathbf{` + number + `}$`
+	case metrics.Second:
+		return `$\underline{` + number + `}$`
+	}
+	return "$" + number + "$"
+}
+
+var texEscapes = strings.NewReplacer(
+	`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
+	"|C|", `$|\mathcal{C}|$`, "±", `$\pm$`, "·", `$\cdot$`, "×", `$\times$`, "−", `$-$`, "…", `\dots{}`, "≤", `$\leq$`, "∈", `$\in$`,
+)
+
+func escapeTeX(s string) string { return texEscapes.Replace(s) }

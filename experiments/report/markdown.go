@@ -1,0 +1,79 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"calibra/experiments/metrics"
+)
+
+// WriteMarkdown writes the document's tables; the best of a column is bold, the
+// second underlined.
+func (d *Document) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s\n", d.Title, d.Intro)
+	for _, s := range d.Sections {
+		if len(s.Tables) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## %s\n", s.Title)
+		if s.Note != "" {
+			fmt.Fprintf(&b, "\n%s\n", s.Note)
+		}
+		for _, t := range s.Tables {
+			t.markdown(&b)
+		}
+	}
+	if len(d.Failures) > 0 {
+		b.WriteString("\n## Failed cells\n\n")
+		for _, f := range d.Failures {
+			fmt.Fprintf(&b, "- %s\n", f)
+		}
+	}
+	b.WriteString("\n## How\n\n")
+	for _, f := range d.Facts {
+		fmt.Fprintf(&b, "- %s: %s\n", f.Name, f.Value)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (t *Table) markdown(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%s\n\n| data |", t.Caption)
+	rule := "|---|"
+	for _, l := range t.Labels {
+		fmt.Fprintf(b, " %s |", escapeBars(l))
+		rule += "---|"
+	}
+	for _, h := range t.Values {
+		fmt.Fprintf(b, " %s |", strings.TrimSpace(escapeBars(h.Text)+" "+h.Arrow))
+		rule += "--:|"
+	}
+	fmt.Fprintf(b, "\n%s\n", rule)
+	for _, block := range t.Blocks {
+		for i, r := range block.Rows {
+			name := ""
+			if i == 0 {
+				name = block.Name
+			}
+			fmt.Fprintf(b, "| %s |", name)
+			for _, l := range r.Labels {
+				fmt.Fprintf(b, " %s |", escapeBars(l))
+			}
+			for _, c := range r.Cells {
+				switch c.Mark {
+				case metrics.Best:
+					fmt.Fprintf(b, " **%s** |", c.Text)
+				case metrics.Second:
+					fmt.Fprintf(b, " <u>%s</u> |", c.Text)
+				default:
+					fmt.Fprintf(b, " %s |", c.Text)
+				}
+			}
+			b.WriteByte('\n')
+		}
+	}
+}
+
+func escapeBars(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

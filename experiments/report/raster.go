@@ -1,0 +1,91 @@
+package report
+
+import (
+	"image"
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Plane is a picture of a plane of the latent space: what a model makes of each
+// place, and rows that lie there.
+type Plane struct {
+	Title, X, Y            string
+	XMin, XMax, YMin, YMax float64
+	Picture                image.Image
+	Points                 []PlanePoint
+	Stars                  []PlanePoint // marked larger, such as codewords
+	Names                  []string     // of the classes, for the legend
+}
+
+// PlanePoint is a row at its place, in the colour of its class.
+type PlanePoint struct {
+	X, Y  float64
+	Class int
+}
+
+// Planes draws the pictures side by side; they share the first one's legend.
+func Planes(planes []Plane) *Figure {
+	var plots []*plot.Plot
+	legend := newLegend()
+	for k, plane := range planes {
+		plots = append(plots, plane.plot())
+		if k > 0 {
+			continue
+		}
+		for c, name := range plane.Names {
+			legend.Add(name, swatch{ClassColour(c)})
+		}
+	}
+	if len(planes[0].Names) == 0 {
+		legend = nil
+	}
+	return newGrid(plots, 2, 10*vg.Centimeter, 10*vg.Centimeter, legend)
+}
+
+func (plane Plane) plot() *plot.Plot {
+	p := newPlot()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = plane.Title, plane.X, plane.Y
+	p.Add(plotter.NewImage(plane.Picture, plane.XMin, plane.YMin, plane.XMax, plane.YMax))
+	p.Add(dots{plane.Points, vg.Points(1.7)}, dots{plane.Stars, vg.Points(4)})
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = plane.XMin, plane.XMax, plane.YMin, plane.YMax
+	p.X.Tick.Marker, p.Y.Tick.Marker = evenTicks{}, evenTicks{}
+	return p
+}
+
+// dots are points with a white edge.
+type dots struct {
+	points []PlanePoint
+	radius vg.Length
+}
+
+func (d dots) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for _, q := range d.points {
+		at := vg.Point{X: x(q.X), Y: y(q.Y)}
+		if !c.Contains(at) {
+			continue
+		}
+		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: d.radius + vg.Points(0.6), Shape: draw.CircleGlyph{}}, at)
+		c.DrawGlyph(draw.GlyphStyle{Color: ClassColour(q.Class), Radius: d.radius, Shape: draw.CircleGlyph{}}, at)
+	}
+}
+
+// swatch is a filled square of a legend.
+type swatch struct{ colour color.Color }
+
+func (s swatch) Thumbnail(c *draw.Canvas) {
+	c.FillPolygon(s.colour, []vg.Point{{X: c.Min.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Max.Y}, {X: c.Min.X, Y: c.Max.Y}})
+}
+
+// ClassColour is the colour of a class, of as many as there are; they repeat after
+// sixteen.
+func ClassColour(c int) color.NRGBA {
+	if c == 0 {
+		return ours
+	}
+	return others[(c-1)%len(others)]
+}

@@ -1,0 +1,42 @@
+package report
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"calibra/data"
+)
+
+// Write puts report.html, tables.md, tables.tex and figures/NAME.svg and .png into
+// dir, each whole or not at all.
+func (d *Document) Write(dir string) error {
+	figures := filepath.Join(dir, "figures")
+	if err := os.MkdirAll(figures, 0o777); err != nil {
+		return data.Inputf("", "the directory %s of the figures cannot be made: %w", figures, err)
+	}
+	for _, s := range d.Sections {
+		for _, f := range s.Figures {
+			for _, format := range Formats {
+				image, err := f.Figure.Render(format)
+				if err != nil {
+					return err
+				}
+				if err := data.WriteFile(filepath.Join(figures, f.Name+"."+format), func(w io.Writer) error {
+					_, err := w.Write(image)
+					return err
+				}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		"tables.md": d.WriteMarkdown, "tables.tex": d.WriteLaTeX, "report.html": d.WriteHTML,
+	} {
+		if err := data.WriteFile(filepath.Join(dir, name), write); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+)
+
+// countColumn is a number that no metric is, with the key of package paper.
+type countColumn struct {
+	head, key string
+	decimals  int
+	of        func(*Result) float64
+}
+
+// counts is a table of such numbers beside the paper's.
+func (f *Findings) counts(caption string, columns []countColumn) *report.Table {
+	t := &report.Table{Caption: caption}
+	for _, field := range f.Study.Vary {
+		t.Labels = append(t.Labels, field.Head)
+	}
+	for _, c := range columns {
+		t.Values = append(t.Values, report.Head{Text: c.head})
+		if c.key != "" {
+			t.Values = append(t.Values, report.Head{Text: "paper"})
+		}
+	}
+	for _, s := range f.subjects() {
+		block := report.Block{Name: s.Title()}
+		for _, r := range s.rows {
+			out := report.Row{Labels: r.labels, Ours: f.isOurs(r)}
+			for _, c := range columns {
+				out.Cells = append(out.Cells, report.Cell{Text: count(r.spread(quantity{of: c.of}), c.decimals)})
+				if c.key == "" {
+					continue
+				}
+				text := "–"
+				if n, ok := f.inPaper(s, r, c.key); ok {
+					text = count(n.Spread, c.decimals)
+				}
+				out.Cells = append(out.Cells, report.Cell{Text: text})
+			}
+			block.Rows = append(block.Rows, out)
+		}
+		t.Blocks = append(t.Blocks, block)
+	}
+	return t
+}
+
+// UsageTable is the paper's table of codeword usage, with dead codewords and the
+// effective number of codewords.
+func UsageTable(f *Findings) (*report.Section, error) {
+	used := func(of func([]int) float64) func(*Result) float64 {
+		return func(r *Result) float64 {
+			if r.Usage == nil {
+				return nan
+			}
+			return of(r.Usage)
+		}
+	}
+	return &report.Section{
+		Title: "Codeword usage",
+		Note:  "How often the slots of the test rows are assigned to each codeword. The effective number is the exponential of the assignments' entropy: |C| if all codewords are used alike.",
+		Tables: []*report.Table{f.counts("Assignments of the test slots to codewords.", []countColumn{
+			{"fewest", "usage_min", 0, used(func(n []int) float64 { return float64(slices.Min(n)) })},
+			{"most", "usage_max", 0, used(func(n []int) float64 { return float64(slices.Max(n)) })},
+			{"sd", "usage_sd", 0, used(usageSD)},
+			{"assignments, millions", "assignments_millions", 3, used(func(n []int) float64 { return float64(sum(n)) / 1e6 })},
+			{"dead", "", 1, used(func(n []int) float64 {
+				return float64(len(slices.DeleteFunc(slices.Clone(n), func(v int) bool { return v > 0 })))
+			})},
+			{"effective number", "", 1, used(perplexity)},
+		})},
+	}, nil
+}
+
+func sum(n []int) int {
+	total := 0
+	for _, v := range n {
+		total += v
+	}
+	return total
+}
+
+func usageSD(n []int) float64 {
+	x := make([]float64, len(n))
+	for k, v := range n {
+		x[k] = float64(v)
+	}
+	return metrics.NewSpread(x).SD
+}
+
+func perplexity(n []int) float64 {
+	var entropy float64
+	total := float64(sum(n))
+	for _, v := range n {
+		if v > 0 {
+			p := float64(v) / total
+			entropy -= p * math.Log(p)
+		}
+	}
+	return math.Exp(entropy)
+}
+
+// UsageCurve shows the assignments of all codewords, most used first.
+func UsageCurve(f *Findings) (*report.Section, error) {
+	section := &report.Section{Title: "Usage by rank"}
+	for _, s := range f.subjects() {
+		var series []report.Series
+		for _, r := range s.rows {
+			line := report.Series{Name: MethodTitle(r.spec.Method), Ours: true}
+			for rank := range r.spec.Codewords {
+				var share []float64
+				for _, res := range r.results {
+					n := slices.Clone(res.Usage)
+					slices.Sort(n)
+					share = append(share, 100*float64(n[len(n)-1-rank])/float64(sum(n)))
+				}
+				v := metrics.NewSpread(share)
+				line.X, line.Mean, line.SD = append(line.X, float64(rank+1)), append(line.Mean, v.Mean), append(line.SD, v.SD)
+			}
+			if len(r.results) > 0 {
+				series = append(series, line)
+			}
+		}
+		if series == nil {
+			continue
+		}
+		figure, err := report.Lines([]report.LinePanel{{Title: s.Title(), X: "codeword, most used first", Y: "% of assignments", Series: series}})
+		if err != nil {
+			return nil, err
+		}
+		section.Figures = append(section.Figures, &report.Drawing{
+			Name: "usage-" + s.slug(), Caption: fmt.Sprintf("Share of the test slots of %s that each codeword has.", s.Title()), Figure: figure,
+		})
+	}
+	return section, nil
+}
+
+// TimeTable is seconds per epoch of both stages.
+func TimeTable(f *Findings) (*report.Section, error) {
+	perEpoch := func(stage string) func(*Result) float64 {
+		return stageOf(stage, func(s Stage) float64 { return s.Seconds / float64(s.Epochs) })
+	}
+	epochs := func(stage string) func(*Result) float64 {
+		return stageOf(stage, func(s Stage) float64 { return float64(s.Epochs) })
+	}
+	return &report.Section{
+		Title: "Training time",
+		Note:  "Wall time as it was when the cell ran, beside whatever else ran on the machine: with several jobs a cell has one core. The paper's times are of an accelerator.",
+		Tables: []*report.Table{f.counts("Seconds per epoch, epochs, and seconds of the whole fit.", []countColumn{
+			{"divide s/epoch", "divide_seconds_per_epoch", 2, perEpoch("divide")},
+			{"calibrate s/epoch", "calibrate_seconds_per_epoch", 2, perEpoch("calibrate")},
+			{"divide epochs", "", 1, epochs("divide")},
+			{"calibrate epochs", "", 1, epochs("calibrate")},
+			{"fit, s", "", 1, func(r *Result) float64 { return r.Fit }},
+		})},
+	}, nil
+}
+
+func stageOf(name string, of func(Stage) float64) func(*Result) float64 {
+	return func(r *Result) float64 {
+		for _, s := range r.Stages {
+			if s.Name == name && s.Epochs > 0 {
+				return of(s)
+			}
+		}
+		return nan
+	}
+}

@@ -1,0 +1,143 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/plot/vg"
+)
+
+// SizeCurves show LCE and NLL along the size of the calibration set.
+func SizeCurves(f *Findings) (*report.Section, error) {
+	section := &report.Section{
+		Title: "Along the size of the calibration set",
+		Note:  "Fitted on a stratified part of the calibration rows; validation rows, test rows and the shared embedding stay the same.",
+	}
+	places := map[float64]string{}
+	for _, c := range f.Cells {
+		places[100*fraction(c.Spec)] = strconv.FormatFloat(100*fraction(c.Spec), 'g', 3, 64)
+	}
+	for _, s := range f.subjects() {
+		var panels []report.LinePanel
+		for _, view := range []struct {
+			title string
+			q     quantity
+		}{{"LCE, own embedding", ownMetric(metrics.LCE)}, {"LCE, shared embedding", sharedMetric(metrics.LCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
+			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "calibration rows fitted on, %", Y: view.q.title, Log: true, Places: places}
+			panel.Series = s.lines(view.q, func(r *row) (string, float64) { return MethodTitle(r.spec.Method), 100 * fraction(r.spec) })
+			panels = append(panels, panel)
+		}
+		figure, err := report.Lines(panels)
+		if err != nil {
+			return nil, err
+		}
+		section.Figures = append(section.Figures, &report.Drawing{
+			Name: "calsize-" + s.slug(), Caption: fmt.Sprintf("LCE in either embedding and NLL of %s for various sizes of the calibration set.", s.Title()), Figure: figure,
+		})
+	}
+	return section, nil
+}
+
+// lines joins the rows of one name, by their place.
+func (s *subject) lines(q quantity, of func(*row) (name string, x float64)) []report.Series {
+	var out []report.Series
+	for _, r := range s.rows {
+		name, x := of(r)
+		v := r.spread(q)
+		k := slices.IndexFunc(out, func(line report.Series) bool { return line.Name == name })
+		if k < 0 {
+			k = len(out)
+			out = append(out, report.Series{Name: name, Ours: r.spec.Method == "vq"})
+		}
+		out[k].X, out[k].Mean, out[k].SD = append(out[k].X, x), append(out[k].Mean, v.Mean), append(out[k].SD, v.SD)
+	}
+	return out
+}
+
+// CodebookCurves show the metrics along |C|.
+func CodebookCurves(f *Findings) (*report.Section, error) {
+	section := &report.Section{Title: "Along the size of the codebook"}
+	for _, s := range f.subjects() {
+		places := map[float64]string{}
+		for _, r := range s.rows {
+			places[float64(r.spec.Codewords)] = strconv.Itoa(r.spec.Codewords)
+		}
+		var panels []report.LinePanel
+		for _, view := range []struct {
+			title string
+			q     quantity
+		}{{"LCE, own embedding", ownMetric(metrics.LCE)}, {"LCE, shared embedding", sharedMetric(metrics.LCE)}, {"ECCE", sharedMetric(metrics.ECCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
+			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "codewords |C|", Y: view.q.title, Log: true, Places: places}
+			panel.Series = s.lines(view.q, func(r *row) (string, float64) {
+				return fmt.Sprintf("VQ, w = %d", r.spec.Slots), float64(r.spec.Codewords)
+			})
+			panels = append(panels, panel)
+		}
+		figure, err := report.Lines(panels)
+		if err != nil {
+			return nil, err
+		}
+		section.Figures = append(section.Figures, &report.Drawing{
+			Name: "codebook-" + s.slug(), Caption: fmt.Sprintf("VQ on %s along the number of codewords.", s.Title()), Figure: figure,
+		})
+	}
+	return section, nil
+}
+
+// SizeMaps are heat maps of the w × |C| grid.
+func SizeMaps(f *Findings) (*report.Section, error) {
+	section := &report.Section{Title: "The grid of slots and codewords", Note: "Means over the seeds; darker is larger."}
+	for _, s := range f.subjects() {
+		var slots, codewords []int
+		for _, r := range s.rows {
+			slots, codewords = append(slots, r.spec.Slots), append(codewords, r.spec.Codewords)
+		}
+		slots, codewords = sortedSet(slots), sortedSet(codewords)
+		var panels []report.HeatPanel
+		for _, view := range []struct {
+			title string
+			q     quantity
+		}{{"LCE own", ownMetric(metrics.LCE)}, {"LCE shared", sharedMetric(metrics.LCE)}, {"MLCE shared", sharedMetric(metrics.MLCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
+			values := mat.NewDense(len(codewords), len(slots), nil)
+			values.Apply(func(_, _ int, _ float64) float64 { return nan }, values)
+			for _, r := range s.rows {
+				values.Set(slices.Index(codewords, r.spec.Codewords), slices.Index(slots, r.spec.Slots), r.spread(view.q).Mean)
+			}
+			m := view.q.metric
+			panels = append(panels, report.HeatPanel{
+				Title: view.title + ": " + s.Title(), X: "slots w", Y: "codewords |C|", Values: values,
+				Rows: words(codewords), Columns: words(slots), Width: 9 * vg.Centimeter, Height: 5 * vg.Centimeter,
+				Text: func(v float64) string {
+					text := metrics.Spread{Mean: v}.Format(m)
+					return text[:len(text)-len(trimmed(text))]
+				},
+			})
+		}
+		figure, err := report.Heat(panels, 2)
+		if err != nil {
+			return nil, err
+		}
+		section.Figures = append(section.Figures, &report.Drawing{
+			Name: "sizes-" + s.slug(), Caption: fmt.Sprintf("VQ on %s for every pair of slots and codewords.", s.Title()), Figure: figure,
+		})
+	}
+	return section, nil
+}
+
+func sortedSet(x []int) []int {
+	slices.Sort(x)
+	return slices.Compact(x)
+}
+
+func words(x []int) []string {
+	out := make([]string, len(x))
+	for i, v := range x {
+		out[i] = strconv.Itoa(v)
+	}
+	return out
+}

@@ -1,0 +1,49 @@
+package study
+
+import (
+	"fmt"
+
+	"calibra/experiments/report"
+)
+
+// ReliabilityDiagrams show the top class's confidence against its hits.
+func ReliabilityDiagrams(f *Findings) (*report.Section, error) {
+	section := &report.Section{
+		Title: "Reliability",
+		Note:  "Frequency of hits against the confidence of the top class in 15 bins, seeds pooled; the band spans the seeds, grey bars are the share of rows in each bin.",
+	}
+	for _, s := range f.subjects() {
+		var diagrams []report.Diagram
+		for _, r := range s.rows {
+			var counts [][]int
+			var confidence, frequency [][]float64
+			for _, res := range r.results {
+				n, c, a := make([]int, len(res.Bins)), make([]float64, len(res.Bins)), make([]float64, len(res.Bins))
+				for k, b := range res.Bins {
+					n[k], c[k], a[k] = b.Count, b.Confidence, b.Accuracy
+				}
+				counts, confidence, frequency = append(counts, n), append(confidence, c), append(frequency, a)
+			}
+			if counts != nil {
+				diagrams = append(diagrams, report.Pool(MethodTitle(r.spec.Method), counts, confidence, frequency))
+			}
+		}
+		if diagrams == nil {
+			continue
+		}
+		figure, err := report.Diagrams(diagrams)
+		if err != nil {
+			return nil, err
+		}
+		section.Figures = append(section.Figures, &report.Drawing{
+			Name: "reliability-" + s.slug(), Caption: fmt.Sprintf("Reliability diagrams of %s.", s.Title()), Figure: figure,
+		})
+	}
+	return section, nil
+}
+
+// ShiftNote says what the shifted rows of each data set are.
+func ShiftNote(f *Findings) (*report.Section, error) {
+	section := &report.Section{Title: "The shift", Note: "Methods are fitted and stopped on rows in distribution and judged on shifted rows: of raw tables, the test rows with normal noise of half a standard deviation on each column; of the weather data, eval_out, other climates; of a features file, the test rows of --shifted or, without it, the half of the test rows farthest from the centre of the calibration rows in the shared embedding, as of synthetic data. Models are those of the study main, where its cells are at hand."}
+	return section, nil
+}

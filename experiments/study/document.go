@@ -1,0 +1,218 @@
+package study
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"calibra/data"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+)
+
+// Write puts the study's report into dir: report.html, tables.md, tables.tex,
+// figures/, results.csv (a line a cell, the same whenever and however often the
+// study was interrupted) and times.csv (seconds, which are not).
+func (f *Findings) Write(dir string) error {
+	for name, write := range map[string]func(io.Writer) error{"results.csv": f.writeResults, "times.csv": f.writeTimes} {
+		if err := data.WriteFile(filepath.Join(dir, name), write); err != nil {
+			return err
+		}
+	}
+	d, err := f.Document()
+	if err != nil {
+		return err
+	}
+	return d.Write(dir)
+}
+
+// Document is the study's report.
+func (f *Findings) Document() (*report.Document, error) {
+	d := &report.Document{Title: "Study " + f.Study.Name, Intro: strings.ToUpper(f.Study.Line[:1]) + f.Study.Line[1:] + ".", Facts: f.facts()}
+	if slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil }) {
+		for _, view := range f.Study.Views {
+			section, err := view(f)
+			if err != nil {
+				return nil, err
+			}
+			if section != nil && (len(section.Tables)+len(section.Figures) > 0 || section.Note != "") {
+				d.Sections = append(d.Sections, section)
+			}
+		}
+	}
+	for _, fail := range f.Failures {
+		d.Failures = append(d.Failures, fmt.Sprintf("%s: %v", fail.Cell, fail.Err))
+	}
+	return d, nil
+}
+
+// facts are how the numbers were made.
+func (f *Findings) facts() []report.Fact {
+	split := map[data.Protocol]string{
+		data.PaperText:    "10 % of the calibration rows (paper's text)",
+		data.PaperTables:  "10 % of the test rows, removed from them (code behind the paper's tables)",
+		data.NoValidation: "none",
+	}[f.Settings.Split]
+	start := map[string]string{"warm": "the initial codebook (warm)", "zero": "zero, as published"}[f.Settings.EMA]
+	facts := []report.Fact{
+		{Name: "Seeds", Value: strings.Join(seedWords(f.Settings.Seeds), ", ")},
+		{Name: "Validation rows", Value: split + "; a source with validation rows of its own keeps them"},
+		{Name: "Codebook averages start from", Value: start},
+		{Name: "Metrics", Value: "protocol " + metrics.Tables.String() + ", 15 bins of equal width, kernel bandwidth 10, bins of 20 rows or fewer skipped, classes weighted alike"},
+	}
+	var versions []string
+	for _, s := range f.subjects() {
+		r := s.first()
+		if r == nil {
+			continue
+		}
+		facts = append(facts,
+			report.Fact{Name: s.Title(), Value: fmt.Sprintf("%d classes, %d features; %d calibration, %d validation, %d test rows", r.Classes, r.Features, r.CalibrationRows, r.ValidationRows, r.TestRows)},
+			report.Fact{Name: "Class shares", Value: priorWords(f.classNames(s, r.Classes), r.Priors)})
+	}
+	for _, r := range f.Results {
+		if r != nil && !slices.Contains(versions, r.Software) {
+			versions = append(versions, r.Software)
+		}
+	}
+	for _, skip := range f.Skipped {
+		facts = append(facts, report.Fact{Name: "Left out", Value: skip.Data + ": " + skip.Why})
+	}
+	return append(facts, report.Fact{Name: "Software", Value: strings.Join(versions, "; ")})
+}
+
+func (s *subject) first() *Result {
+	for _, r := range s.rows {
+		if len(r.results) > 0 {
+			return r.results[0]
+		}
+	}
+	return nil
+}
+
+func seedWords(seeds []uint64) []string {
+	var out []string
+	for _, s := range seeds {
+		out = append(out, strconv.FormatUint(s, 10))
+	}
+	return out
+}
+
+func priorWords(names []string, priors []float64) string {
+	var out []string
+	for c, p := range priors {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %.3f", names[c], p)))
+	}
+	return strings.Join(out, ", ")
+}
+
+// specColumns are the parts of a Spec that csv files hold.
+var specColumns = []struct {
+	name string
+	of   func(Cell) string
+}{
+	{"data", func(c Cell) string { return c.Data }},
+	{"encoder", func(c Cell) string { return c.Encoder }},
+	{"method", func(c Cell) string { return c.Method }},
+	{"slots", func(c Cell) string { return strconv.Itoa(c.Slots) }},
+	{"codewords", func(c Cell) string { return strconv.Itoa(c.Codewords) }},
+	{"ema", func(c Cell) string { return c.EMA }},
+	{"calibration_fraction", func(c Cell) string { return number(fraction(c.Spec)) }},
+	{"shifted", func(c Cell) string { return strconv.FormatBool(c.Shifted) }},
+	{"split", func(c Cell) string { return string(c.Split) }},
+	{"seed", func(c Cell) string { return strconv.FormatUint(c.Seed, 10) }},
+}
+
+// number writes all digits of x, nothing for NaN.
+func number(x float64) string {
+	if x != x {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
+
+// column is a value column of a csv file.
+type column struct {
+	name string
+	of   func(*Result) string
+}
+
+func (f *Findings) writeCSV(w io.Writer, columns []column) error {
+	out := csv.NewWriter(w)
+	var head []string
+	for _, c := range specColumns {
+		head = append(head, c.name)
+	}
+	for _, c := range columns {
+		head = append(head, c.name)
+	}
+	out.Write(head)
+	for i, cell := range f.Cells {
+		if f.Results[i] == nil {
+			continue
+		}
+		var line []string
+		for _, c := range specColumns {
+			line = append(line, c.of(cell))
+		}
+		for _, c := range columns {
+			line = append(line, c.of(f.Results[i]))
+		}
+		out.Write(line)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (f *Findings) writeResults(w io.Writer) error {
+	var columns []column
+	add := func(name string, of func(*Result) float64) {
+		columns = append(columns, column{name, func(r *Result) string { return number(of(r)) }})
+	}
+	for m := range metrics.Metrics {
+		add(m.String(), sharedMetric(m).of)
+	}
+	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
+		add(m.String()+"_own", ownMetric(m).of)
+	}
+	for m := range metrics.Metrics {
+		add(m.String()+"_noise", noiseOf(m).of)
+	}
+	for _, q := range resultColumns(true)[len(resultColumns(false)):] {
+		add(strings.ReplaceAll(strings.ToLower(q.title), " ", "_"), q.of)
+	}
+	add("codewords_dead", func(r *Result) float64 {
+		if r.Usage == nil {
+			return nan
+		}
+		dead := 0
+		for _, n := range r.Usage {
+			if n == 0 {
+				dead++
+			}
+		}
+		return float64(dead)
+	})
+	return f.writeCSV(w, columns)
+}
+
+func (f *Findings) writeTimes(w io.Writer) error {
+	columns := []column{
+		{"seconds", func(r *Result) string { return number(r.Time) }},
+		{"fit_seconds", func(r *Result) string { return number(r.Fit) }},
+	}
+	for _, stage := range []string{"divide", "calibrate"} {
+		columns = append(columns,
+			column{stage + "_epochs", func(r *Result) string {
+				return number(stageOf(stage, func(s Stage) float64 { return float64(s.Epochs) })(r))
+			}},
+			column{stage + "_seconds", func(r *Result) string {
+				return number(stageOf(stage, func(s Stage) float64 { return s.Seconds })(r))
+			}})
+	}
+	return f.writeCSV(w, columns)
+}

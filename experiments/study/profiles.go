@@ -1,0 +1,111 @@
+package study
+
+import (
+	"fmt"
+	"math"
+
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+)
+
+var nan = math.NaN()
+
+// Profiles are the figures of Q2.
+func Profiles(f *Findings) (*report.Section, error) {
+	section := &report.Section{
+		Title: "Local error by support (Q2)",
+		Note:  "Rows are cut into 15 quantile bins of the effective sample size of their neighbourhood, sparse on the left; lines are means over the seeds, bands one standard deviation.",
+	}
+	for _, s := range f.subjects() {
+		var panels []report.LinePanel
+		for _, view := range []struct {
+			title string
+			of    func(*Result) *metrics.Profile
+		}{{"own embedding", ownProfile}, {"shared embedding", func(r *Result) *metrics.Profile { return r.ESS }}} {
+			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "effective sample size", Y: "LCE", Log: true}
+			for _, r := range s.rows {
+				if line, ok := r.profile(view.of); ok {
+					panel.Series = append(panel.Series, line)
+				}
+			}
+			if panel.Series != nil {
+				panels = append(panels, panel)
+			}
+		}
+		if panels == nil {
+			continue
+		}
+		figure, err := report.Lines(panels)
+		if err != nil {
+			return nil, err
+		}
+		section.Figures = append(section.Figures, &report.Drawing{
+			Name: "q2-" + s.slug(), Caption: fmt.Sprintf("Local calibration error of %s along the effective sample size.", s.Title()), Figure: figure,
+		})
+	}
+	return section, nil
+}
+
+// ownProfile is in the method's own embedding, or the shared one if it has none.
+func ownProfile(r *Result) *metrics.Profile {
+	if r.OwnESS != nil {
+		return r.OwnESS
+	}
+	return r.ESS
+}
+
+// profile averages the profiles of the row's seeds, bin by bin.
+func (r *row) profile(of func(*Result) *metrics.Profile) (report.Series, bool) {
+	line := report.Series{Name: MethodTitle(r.spec.Method), Ours: r.spec.Method == "vq"}
+	for k := range profileBins {
+		var x, y []float64
+		for _, res := range r.results {
+			if p := of(res); p != nil && k < len(p.Count) && p.Count[k] > 0 {
+				x, y = append(x, p.At[k]), append(y, p.LCE[k])
+			}
+		}
+		if y == nil {
+			continue
+		}
+		at, lce := metrics.NewSpread(x), metrics.NewSpread(y)
+		line.X, line.Mean, line.SD = append(line.X, at.Mean), append(line.Mean, lce.Mean), append(line.SD, lce.SD)
+	}
+	return line, line.X != nil
+}
+
+// Sparsest is the table of local error in the sparse, the middle and the dense
+// third of the rows.
+func Sparsest(f *Findings) (*report.Section, error) {
+	var columns []quantity
+	for _, view := range []struct {
+		name string
+		of   func(*Result) *metrics.Profile
+	}{{"own", ownProfile}, {"shared", func(r *Result) *metrics.Profile { return r.ESS }}} {
+		for third, name := range []string{"sparse", "middle", "dense"} {
+			columns = append(columns, quantity{metrics.LCE, "LCE " + name + ", " + view.name, func(r *Result) float64 {
+				return thirdOf(view.of(r), third)
+			}})
+		}
+	}
+	return &report.Section{
+		Title:  "Sparse, middle, dense",
+		Note:   "The profile in numbers: mean local error of the thirds of the rows with the smallest, middle and largest effective sample size.",
+		Tables: []*report.Table{f.table("Local calibration error by thirds of the effective sample size.", columns)},
+	}, nil
+}
+
+// thirdOf is the mean error of the third, 0 to 2, of a profile's rows.
+func thirdOf(p *metrics.Profile, third int) float64 {
+	if p == nil {
+		return nan
+	}
+	var sum, rows float64
+	n := len(p.Count)
+	for k := third * n / 3; k < (third+1)*n/3; k++ {
+		if p.Count[k] > 0 {
+			sum += p.LCE[k] * float64(p.Count[k])
+			rows += float64(p.Count[k])
+		}
+	}
+	return sum / rows
+}

@@ -1,0 +1,189 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"calibra/experiments/metrics"
+	"calibra/experiments/paper"
+	"calibra/experiments/report"
+)
+
+// columns of the table of results, in the paper's order, local metrics in both
+// embeddings. The first of each pair is what the paper prints.
+func resultColumns(known bool) []quantity {
+	local := func(q quantity, suffix string) quantity { q.title += suffix; return q }
+	out := []quantity{
+		local(ownMetric(metrics.LCE), " own"), local(ownMetric(metrics.MLCE), " own"),
+		local(sharedMetric(metrics.LCE), " shared"), local(sharedMetric(metrics.MLCE), " shared"),
+		sharedMetric(metrics.ECCE), sharedMetric(metrics.ECE), sharedMetric(metrics.Accuracy), sharedMetric(metrics.NLL),
+	}
+	if known {
+		out = append(out,
+			quantity{metrics.LCE, "true LCE", func(r *Result) float64 {
+				if r.Truth == nil {
+					return math.NaN()
+				}
+				return r.Truth.LCE
+			}},
+			quantity{metrics.LCE, "KL to truth", func(r *Result) float64 {
+				if r.Truth == nil {
+					return math.NaN()
+				}
+				return r.Truth.KL
+			}})
+	}
+	return out
+}
+
+// Results is the table of all metrics and, where the paper has the data set, the
+// same beside its numbers.
+func Results(f *Findings) (*report.Section, error) {
+	known := false
+	for _, r := range f.Results {
+		known = known || r != nil && r.Truth != nil
+	}
+	section := &report.Section{
+		Title: "Results",
+		Note:  "Mean and standard deviation over the seeds. Local metrics are measured in each method's own embedding, as in the paper's tables, and in one embedding shared by all methods (PCA of the standardized features, fitted on the calibration rows), which compares methods and not embeddings. Methods without an embedding of their own have the same number in both.",
+		Tables: []*report.Table{
+			f.table("Results. Best in bold, second underlined.", resultColumns(known)),
+		},
+	}
+	if known {
+		section.Note += " Of synthetic data the posterior is known: true LCE is the mean |p − q| of all rows and classes, which neither labels nor kernel blur, and KL to truth the part of the negative log-likelihood that a better calibrator could save."
+	}
+	if t := f.besidePaper(); t != nil {
+		section.Tables = append(section.Tables, t)
+	}
+	return section, nil
+}
+
+// table shows the quantities of every row of every subject.
+func (f *Findings) table(caption string, columns []quantity) *report.Table {
+	t := &report.Table{Caption: caption}
+	for _, field := range f.Study.Vary {
+		t.Labels = append(t.Labels, field.Head)
+	}
+	for _, q := range columns {
+		arrow := "↓"
+		if q.metric.HigherIsBetter() {
+			arrow = "↑"
+		}
+		t.Values = append(t.Values, report.Head{Text: q.title, Arrow: arrow})
+	}
+	for _, s := range f.subjects() {
+		block := report.Block{Name: s.Title()}
+		for _, r := range s.rows {
+			block.Rows = append(block.Rows, report.Row{Labels: r.labels, Cells: make([]report.Cell, len(columns)), Ours: f.isOurs(r)})
+		}
+		for j, q := range columns {
+			column := make([]metrics.Spread, len(s.rows))
+			for i, r := range s.rows {
+				column[i] = r.spread(q)
+			}
+			for i, mark := range metrics.Marks(q.metric, column) {
+				block.Rows[i].Cells[j] = report.Cell{Text: column[i].Format(q.metric), Mark: mark}
+			}
+		}
+		t.Blocks = append(t.Blocks, block)
+	}
+	return t
+}
+
+// isOurs tells whether the row is the paper's calibrator at its defaults.
+func (f *Findings) isOurs(r *row) bool {
+	if r.spec.Method != "vq" {
+		return false
+	}
+	if slices.ContainsFunc(f.Study.Vary, func(v Field) bool { return v.Head == BySlots.Head }) {
+		return r.spec.Slots == 64 && r.spec.Codewords == 64
+	}
+	return true
+}
+
+// paperMetrics are the columns of the paper's tables.
+var paperMetrics = []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE, metrics.Accuracy, metrics.NLL}
+
+// besidePaper is nil if the paper has none of the data sets.
+func (f *Findings) besidePaper() *report.Table {
+	t := &report.Table{Caption: "Here, in the paper, and here − paper. Local metrics in each method's own embedding. Where the classifier is another than the paper's, the difference is not one of methods alone."}
+	for _, field := range f.Study.Vary {
+		t.Labels = append(t.Labels, field.Head)
+	}
+	for _, m := range paperMetrics {
+		t.Values = append(t.Values, report.Head{Text: m.Title()}, report.Head{Text: "paper"}, report.Head{Text: "difference"})
+	}
+	for _, s := range f.subjects() {
+		block := report.Block{Name: s.Title()}
+		for _, r := range s.rows {
+			if r.spec.Fraction > 0 {
+				continue
+			}
+			out, any := report.Row{Labels: r.labels, Ours: f.isOurs(r)}, false
+			for _, m := range paperMetrics {
+				here := r.spread(ownMetric(m))
+				n, ok := f.inPaper(s, r, m.String())
+				if !ok {
+					out.Cells = append(out.Cells, report.Cell{Text: here.Format(m)}, report.Cell{Text: "–"}, report.Cell{Text: "–"})
+					continue
+				}
+				any = true
+				out.Cells = append(out.Cells, report.Cell{Text: here.Format(m)}, report.Cell{Text: n.Format(m)},
+					report.Cell{Text: signed(here.Mean-n.Mean, m)})
+			}
+			if any {
+				block.Rows = append(block.Rows, out)
+			}
+		}
+		if block.Rows != nil {
+			t.Blocks = append(t.Blocks, block)
+		}
+	}
+	if t.Blocks == nil {
+		return nil
+	}
+	return t
+}
+
+func (f *Findings) inPaper(s *subject, r *row, metric string) (paper.Number, bool) {
+	return paper.Find(f.Study.Paper, paper.Number{
+		Dataset: s.origin.Dataset, Backbone: s.Backbone(), Method: r.spec.Method,
+		Slots: r.spec.Slots, Codewords: r.spec.Codewords, Metric: metric,
+	})
+}
+
+// signed is a difference with as many digits as its metric: "−.0014".
+func signed(x float64, m metrics.Metric) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	text := metrics.Spread{Mean: math.Abs(x)}.Format(m)
+	text = text[:len(text)-len(trimmed(text))]
+	if x < 0 {
+		return "−" + text
+	}
+	return "+" + text
+}
+
+// trimmed is the part of a formatted spread from its ± on.
+func trimmed(text string) string {
+	for i, r := range text {
+		if r == '±' {
+			return text[i:]
+		}
+	}
+	return ""
+}
+
+// count writes a spread of counts or seconds: "1790±208".
+func count(s metrics.Spread, decimals int) string {
+	if math.IsNaN(s.Mean) {
+		return "–"
+	}
+	if math.IsNaN(s.SD) {
+		return fmt.Sprintf("%.*f", decimals, s.Mean)
+	}
+	return fmt.Sprintf("%.*f±%.*f", decimals, s.Mean, decimals, s.SD)
+}

@@ -1,0 +1,236 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/report"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// pixels is the side of a picture of a plane.
+const pixels = 240
+
+// shownRows is how many test rows a picture shows.
+const shownRows = 300
+
+// Tessellation shows how the latent space is divided: with two slots of one
+// feature each, where all regions can be seen, and as the first seed's calibrator
+// divides the plane of the first two principal components.
+func Tessellation(f *Findings) (*report.Section, error) {
+	section := &report.Section{
+		Title: "The divided space",
+		Note:  "Left, a toy: two slots of one feature each, the first two principal components, and four codewords, so that every index sequence (s(1), s(2)) is a rectangle of the plane; hue is the most frequent class of a region. Right, the calibrator itself on the plane through the mean of the features: hue is its top class, paler where it is less sure, darker lines where many slots change their codeword at once. Dots are test rows by their true class.",
+	}
+	ctx := context.Background()
+	for _, s := range f.subjects() {
+		c, res := f.firstVQ(s)
+		if res == nil {
+			continue
+		}
+		shop := newWorkshop()
+		shop.expect(c)
+		p, err := shop.prepare(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if p.Embed == nil || len(p.Embed.Variances) < 2 {
+			continue
+		}
+		frame := newFrame(p)
+		toy, err := frame.toy(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		model, _, err := experiments.LoadModel(c.modelPath(f.Dir))
+		if err != nil {
+			return nil, err
+		}
+		plane, err := frame.plane(p, model)
+		if err != nil {
+			return nil, err
+		}
+		if res.Classes <= 16 {
+			toy.Names = f.classNames(s, res.Classes)
+		}
+		section.Figures = append(section.Figures, &report.Drawing{
+			Name: "plane-" + s.slug(), Caption: fmt.Sprintf("The latent space of %s, divided.", s.Title()), Figure: report.Planes([]report.Plane{toy, plane}),
+		})
+	}
+	return section, nil
+}
+
+// frame is the part of the plane of the first two components that pictures show.
+type frame struct {
+	xmin, xmax, ymin, ymax float64
+	points                 []report.PlanePoint
+}
+
+// newFrame bounds the plane at three standard deviations of the calibration rows.
+func newFrame(p *experiments.Prepared) frame {
+	sx, sy := 3*math.Sqrt(p.Embed.Variances[0]), 3*math.Sqrt(p.Embed.Variances[1])
+	f := frame{-sx, sx, -sy, sy, nil}
+	for i := range min(shownRows, p.Source.Test.Len()) {
+		f.points = append(f.points, report.PlanePoint{X: p.Shared.At(i, 0), Y: p.Shared.At(i, 1), Class: p.Source.Test.Labels[i]})
+	}
+	return f
+}
+
+// at is the place of pixel i of the picture, row by row from the top.
+func (f frame) at(i int) (x, y float64) {
+	column, line := i%pixels, i/pixels
+	return f.xmin + (f.xmax-f.xmin)*(float64(column)+.5)/pixels, f.ymax - (f.ymax-f.ymin)*(float64(line)+.5)/pixels
+}
+
+func (f frame) picture(title string, img image.Image) report.Plane {
+	return report.Plane{
+		Title: title, X: "first principal component", Y: "second", Picture: img, Points: f.points,
+		XMin: f.xmin, XMax: f.xmax, YMin: f.ymin, YMax: f.ymax,
+	}
+}
+
+// toy divides the plane itself by two slots of width 1 and four codewords.
+func (f frame) toy(ctx context.Context, p *experiments.Prepared) (report.Plane, error) {
+	cal := p.Source.Cal
+	rows := make([]int, min(cal.Len(), 2000))
+	for i := range rows {
+		rows[i] = i * cal.Len() / len(rows)
+	}
+	part := cal.Rows(rows)
+	flat := &data.Set{Features: firstTwo(p.Embed.Apply(part.Features)), Labels: part.Labels}
+	divide := &layers.Divide{Slots: 2, Codebook: layers.Codebook{Codewords: 4}, Optim: optim.Settings{Epochs: 20}}
+	if err := divide.Fit(ctx, flat, nil, rand.New(rand.NewPCG(0, 5))); err != nil {
+		return report.Plane{}, err
+	}
+	places := mat.NewDense(pixels*pixels, 2, nil)
+	for i := range pixels * pixels {
+		x, y := f.at(i)
+		places.SetRow(i, []float64{x, y})
+	}
+	at, err := divide.View(&data.Set{Features: places})
+	if err != nil {
+		return report.Plane{}, err
+	}
+	fitted, err := divide.View(flat)
+	if err != nil {
+		return report.Plane{}, err
+	}
+	var votes [16]map[int]int
+	for i, y := range flat.Labels {
+		region := 4*fitted.Codes[2*i] + fitted.Codes[2*i+1]
+		if votes[region] == nil {
+			votes[region] = map[int]int{}
+		}
+		votes[region][y]++
+	}
+	img := image.NewNRGBA(image.Rect(0, 0, pixels, pixels))
+	for i := range pixels * pixels {
+		best, most := -1, 0
+		for y, n := range votes[4*at.Codes[2*i]+at.Codes[2*i+1]] {
+			if n > most || n == most && y < best {
+				best, most = y, n
+			}
+		}
+		fill := color.NRGBA{0xf2, 0xf2, 0xf2, 0xff} // nobody lives there
+		if best >= 0 {
+			fill = paler(report.ClassColour(best), 0.32)
+		}
+		img.SetNRGBA(i%pixels, i/pixels, darker(fill, 0.75*f.walls(at.Codes, 2, i)))
+	}
+	return f.picture("w = 2, |C| = 4", img), nil
+}
+
+// plane is what the model makes of the features mean + sd·(x e₁ + y e₂).
+func (f frame) plane(p *experiments.Prepared, model layers.Stateful) (report.Plane, error) {
+	trained, ok := model.(*layers.Trained)
+	if !ok {
+		return report.Plane{}, fmt.Errorf("study: the model of vq divides no space")
+	}
+	scale, axes := p.Embed.Scale, p.Embed.Axes
+	m, _ := axes.Dims()
+	slots := trained.Base.Sizes().Slots
+	const chunk = 16 * pixels
+	var codes []int32
+	top, sure := make([]int, 0, pixels*pixels), make([]float64, 0, pixels*pixels)
+	x := &data.Set{Features: mat.NewDense(chunk, m, nil)}
+	for lo := 0; lo < pixels*pixels; lo += chunk {
+		for i := range chunk {
+			u, v := f.at(lo + i)
+			row := x.Features.RawRowView(i)
+			for j := range row {
+				row[j] = scale.Mean[j] + scale.SD[j]*(u*axes.At(j, 0)+v*axes.At(j, 1))
+			}
+		}
+		view, err := trained.Base.View(x)
+		if err != nil {
+			return report.Plane{}, err
+		}
+		codes = append(codes, view.Codes...)
+		said, err := trained.Predict(x)
+		if err != nil {
+			return report.Plane{}, err
+		}
+		for i := range chunk {
+			best := 0
+			row := said.LogProbs.RawRowView(i)
+			for c, l := range row {
+				if l > row[best] {
+					best = c
+				}
+			}
+			top, sure = append(top, best), append(sure, math.Exp(row[best]))
+		}
+	}
+	img := image.NewNRGBA(image.Rect(0, 0, pixels, pixels))
+	for i := range pixels * pixels {
+		fill := paler(report.ClassColour(top[i]), 0.1+0.45*sure[i])
+		img.SetNRGBA(i%pixels, i/pixels, darker(fill, min(0.6, 4*f.walls(codes, slots, i))))
+	}
+	return f.picture(fmt.Sprintf("w = %d, |C| = %d", slots, trained.Base.Sizes().Codewords), img), nil
+}
+
+// walls is the share of slots whose codeword differs between pixel i and its
+// neighbour to the right or below.
+func (frame) walls(codes []int32, slots, i int) float64 {
+	differ := 0
+	for _, step := range []struct {
+		by   int
+		edge bool
+	}{{1, i%pixels == pixels-1}, {pixels, i/pixels == pixels-1}} {
+		if step.edge {
+			continue
+		}
+		for s := range slots {
+			if codes[i*slots+s] != codes[(i+step.by)*slots+s] {
+				differ++
+			}
+		}
+	}
+	return float64(differ) / float64(2*slots)
+}
+
+func firstTwo(z *mat.Dense) *mat.Dense {
+	n, _ := z.Dims()
+	return mat.DenseCopyOf(z.Slice(0, n, 0, 2))
+}
+
+// paler mixes c with white; strength 1 is c.
+func paler(c color.NRGBA, strength float64) color.NRGBA {
+	mix := func(v uint8) uint8 { return uint8(255 - strength*(255-float64(v))) }
+	return color.NRGBA{mix(c.R), mix(c.G), mix(c.B), 0xff}
+}
+
+// darker mixes c with black; strength 1 is black.
+func darker(c color.NRGBA, strength float64) color.NRGBA {
+	mix := func(v uint8) uint8 { return uint8((1 - strength) * float64(v)) }
+	return color.NRGBA{mix(c.R), mix(c.G), mix(c.B), 0xff}
+}
