@@ -217,7 +217,7 @@ func (evenTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	}
 	decimals := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
 	for k := math.Ceil(low / step); k*step <= high; k++ {
-		ticks = append(ticks, plot.Tick{Value: k * step, Label: fmt.Sprintf("%.*f", decimals, k*step)})
+		ticks = append(ticks, plot.Tick{Value: k * step, Label: fmt.Sprintf("%.*f", decimals, k*step+0)}) // −0 + 0 is 0
 	}
 	return ticks
 }
