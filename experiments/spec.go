@@ -107,6 +107,13 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 	return r, nil
 }
 
+// Judge is FitPrepared with a model that was fitted before, on the same rows.
+func (s Spec) Judge(ctx context.Context, p *Prepared, model layers.Stateful) (*Run, error) {
+	p = p.under(s)
+	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed, Model: model}
+	return r, r.judge(ctx, p)
+}
+
 // method finds the Spec's method and what it needs in src.
 func (s Spec) method(src *data.Source) (Method, error) {
 	method, err := MethodByName(s.Method)

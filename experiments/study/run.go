@@ -146,7 +146,7 @@ func (w *workshop) expect(c Cell) {
 }
 
 // of takes the value that key stands for; release gives it back.
-func of[T any](w *workshop, all map[string]*shared[T], key string, make func() (T, error)) (T, error, func()) {
+func of[T any](w *workshop, all map[string]*shared[T], key string, make func() (T, error)) (value T, release func(), err error) {
 	w.mu.Lock()
 	s := all[key]
 	w.mu.Unlock()
@@ -154,13 +154,13 @@ func of[T any](w *workshop, all map[string]*shared[T], key string, make func() (
 		s.err = fmt.Errorf("what it shares with other cells could not be made") // should make panic
 		s.value, s.err = make()
 	})
-	return s.value, s.err, func() {
+	return s.value, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if s.users--; s.users == 0 {
 			delete(all, key)
 		}
-	}
+	}, s.err
 }
 
 // compute runs one cell and keeps its result. A panic is that cell's failure.
@@ -175,7 +175,7 @@ func (w *workshop) compute(ctx context.Context, dir string, c Cell) (r *Result, 
 		return nil, err
 	}
 	start := time.Now()
-	run, err := c.FitPrepared(ctx, prepared, nil)
+	run, err := c.run(ctx, dir, prepared)
 	if err != nil {
 		return nil, err
 	}
@@ -186,13 +186,32 @@ func (w *workshop) compute(ctx context.Context, dir string, c Cell) (r *Result, 
 	return r, c.write(dir, r, run.Model)
 }
 
+// run fits the cell's method. A cell that is judged on shifted rows takes the model
+// of its twin in distribution, if dir has that.
+func (c Cell) run(ctx context.Context, dir string, p *experiments.Prepared) (*experiments.Run, error) {
+	if !c.Shifted {
+		return c.FitPrepared(ctx, p, nil)
+	}
+	twin := c
+	twin.Shifted = false
+	twin.Key = key(twin.Spec, c.Origin.Digest)
+	if _, err := os.Stat(twin.path(dir)); err != nil {
+		return c.FitPrepared(ctx, p, nil)
+	}
+	model, _, err := experiments.LoadModel(twin.modelPath(dir))
+	if err != nil {
+		return nil, err
+	}
+	return c.Judge(ctx, p, model)
+}
+
 // prepare is the split problem of the cell.
 func (w *workshop) prepare(ctx context.Context, c Cell) (*experiments.Prepared, error) {
-	problem, problemErr, releaseProblem := of(w, w.problems, problemKey(c), func() (*experiments.Problem, error) {
+	problem, releaseProblem, problemErr := of(w, w.problems, problemKey(c), func() (*experiments.Problem, error) {
 		return c.Origin.Load(ctx, c.Seed, c.Encoder)
 	})
 	defer releaseProblem()
-	prepared, err, release := of(w, w.prepared, preparedKey(c), func() (*experiments.Prepared, error) {
+	prepared, release, err := of(w, w.prepared, preparedKey(c), func() (*experiments.Prepared, error) {
 		if problemErr != nil {
 			return nil, problemErr
 		}
