@@ -35,5 +35,24 @@
 //	        more than 20 rows
 //	Formula of the top confidence  mean_i Σ_c w_c |r_ic|     max_i Σ_c |r_ic|        sum over all bins
 //
-// The other metrics are the same in both.
+// The other metrics are the same in both. Where the paper's code is silent: a class
+// of which Tables skips every bin leaves the average, and the label's probability
+// counts as 2⁻⁵² at least in NLL.
+//
+// # Uncertainty
+//
+// [Measure] gives the values alone. [Evaluate] adds a 95 % bootstrap interval over
+// the rows, and the noise floor: the same metrics when labels are redrawn from the
+// predictions, which are then perfectly calibrated. An error that averages absolute
+// values is never 0, so a value says little without its floor; the excess over it
+// and the p-value do. [Checks] are estimates of the error without that bias.
+// [Compare] and [Holm] tell methods apart on the same rows, [Spread] and [Marks]
+// print runs in the paper's style.
+//
+// # Kernel sums
+//
+// The kernel between two rows is the same for every class, replicate and redraw, so
+// each pass computes it once, in stripes of 64 rows that meet all others block by
+// block: memory grows with N·C, never N². All sums have an order of their own
+// whatever the number of threads, so the same seed gives the same bytes.
 package metrics

@@ -3,6 +3,7 @@ package metrics
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/experiments/metrics/internal/tile"
 )
@@ -21,7 +22,7 @@ type Noise struct {
 }
 
 func newNoise(m Metric, value float64, redraws []float64) *Noise {
-	if math.IsNaN(value) {
+	if math.IsNaN(value) || slices.ContainsFunc(redraws, math.IsNaN) {
 		return nil
 	}
 	n := upperNoise(value, redraws)
