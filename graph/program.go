@@ -46,9 +46,10 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
 		if i, done := place[n.ID()]; done {
 			return i, nil
 		}
+		o, children := op.Fuse(n.Op(), b.children(n))
 		var inputs []int
-		for children := b.g.From(n.ID()); children.Next(); {
-			i, err := visit(children.Node().(*gorgonia.Node))
+		for _, child := range children {
+			i, err := visit(child)
 			if err != nil {
 				return 0, err
 			}
@@ -62,7 +63,7 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
 		place[n.ID()] = i
 		p.values, p.nodes = append(p.values, v), append(p.nodes, n)
 		if len(inputs) > 0 {
-			p.steps = append(p.steps, instruction{n.Op(), inputs, make([]gorgonia.Value, len(inputs)), i})
+			p.steps = append(p.steps, instruction{o, inputs, make([]gorgonia.Value, len(inputs)), i})
 		}
 		return i, nil
 	}
@@ -81,6 +82,15 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
 		p.updates = append(p.updates, commit{u.weight, i})
 	}
 	return p, nil
+}
+
+// children are the inputs of a node's operation, in order.
+func (b *Builder) children(n *gorgonia.Node) []*gorgonia.Node {
+	var nodes []*gorgonia.Node
+	for children := b.g.From(n.ID()); children.Next(); {
+		nodes = append(nodes, children.Node().(*gorgonia.Node))
+	}
+	return nodes
 }
 
 // initial is the value of a leaf, or the memory for the result of an operation.

@@ -73,6 +73,11 @@ func (scatterAdd) run(out gorgonia.Value, in []gorgonia.Value) {
 
 func scatterRows[F float](table, x []F, s []int32, d int) {
 	clear(table)
+	addSlots(table, x, s, d)
+}
+
+// addSlots adds the i-th piece of x to the row of table that s[i] names.
+func addSlots[F float](table, x []F, s []int32, d int) {
 	for i, k := range s {
 		row := table[int(k)*d : (int(k)+1)*d]
 		for j, v := range x[i*d : (i+1)*d] {

@@ -68,12 +68,12 @@ func NearestRows(codes []int32, x []float32, c *Codebook) {
 // NearestGathered is NearestRows of some rows of a feature matrix, read in place:
 // features is N×(w·d) with w = width/d, and the w codes of row rows[b] are written to
 // codes[b·w:]. It panics if the lengths disagree or a row lies outside features.
-func NearestGathered(codes []int32, features []float32, rows []int, width int, c *Codebook) {
+func NearestGathered(codes []int32, features []float32, rows []int32, width int, c *Codebook) {
 	if c.k == 0 || width <= 0 || width%c.d != 0 || len(codes) != len(rows)*(width/c.d) {
 		panic(fmt.Sprintf("simd: %d codes of %d rows of %d with a codebook of %d×%d", len(codes), len(rows), width, c.k, c.d))
 	}
 	for _, r := range rows {
-		if r < 0 || (r+1)*width > len(features) {
+		if r < 0 || (int(r)+1)*width > len(features) {
 			panic(fmt.Sprintf("simd: row %d of a matrix of %d rows", r, len(features)/width))
 		}
 	}
@@ -82,7 +82,7 @@ func NearestGathered(codes []int32, features []float32, rows []int, width int, c
 
 // search cuts the codes into groups, each of consecutive slots: of one gathered row,
 // or of all of x.
-func search(codes []int32, x []float32, rows []int, group int, c *Codebook) {
+func search(codes []int32, x []float32, rows []int32, group int, c *Codebook) {
 	s := searches.Get().(*nearestSearch)
 	s.codes, s.x, s.rows, s.group, s.c = codes, x, rows, group, c
 	// blocks of some 2¹⁹ multiplications, what waking a thread costs
@@ -99,7 +99,7 @@ func search(codes []int32, x []float32, rows []int, group int, c *Codebook) {
 type nearestSearch struct {
 	codes    []int32
 	x        []float32
-	rows     []int
+	rows     []int32
 	group    int
 	c        *Codebook
 	perBlock int
@@ -116,7 +116,7 @@ func (s *nearestSearch) Block(i int) {
 		return
 	}
 	for ; lo < hi; lo += s.group {
-		from := s.rows[lo/s.group] * s.group * d
+		from := int(s.rows[lo/s.group]) * s.group * d
 		s.c.assign(s.codes[lo:lo+s.group], s.x[from:from+s.group*d])
 	}
 }

@@ -80,13 +80,13 @@ func TestNearestThreads(t *testing.T) {
 		}
 	}
 
-	rows := []int{127, 3, 3, 64, 0}
+	rows := []int32{127, 3, 3, 64, 0}
 	gathered := make([]int32, len(rows)*width/d)
 	NearestGathered(gathered, x, rows, width, &c)
 	for b, r := range rows {
 		for i := range width / d {
-			if gathered[b*width/d+i] != want[r*width/d+i] {
-				t.Fatalf("slot %d of row %d: %d gathered, %d in place", i, r, gathered[b*width/d+i], want[r*width/d+i])
+			if gathered[b*width/d+i] != want[int(r)*width/d+i] {
+				t.Fatalf("slot %d of row %d: %d gathered, %d in place", i, r, gathered[b*width/d+i], want[int(r)*width/d+i])
 			}
 		}
 	}
