@@ -54,13 +54,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	w.Add("head/bias", uniforms(rng, d.sizes.Classes, bound), d.sizes.Classes)
 	d.weights = w.As(tensor.Float32)
 
-	features, labels := graph.Matrix(tensor.Float32, cal.Features), graph.Labels(cal.Labels)
-	problem := optim.Problem{Rows: cal.Len(), Loss: graph.NewObjective(d.weights, func(b *graph.Builder) *gorgonia.Node {
-		z := b.Take("features", features)
-		codes := book.Assign(b, z)
-		book.Update(b, z, codes)
-		return meanNLL(b, d.head(b, book.Quantize(b, codes)), labels)
-	})}
+	problem := optim.Problem{Rows: cal.Len(), Loss: d.objective(book, cal)}
 	if val != nil {
 		features, labels := graph.Matrix(tensor.Float32, val.Features), graph.Labels(val.Labels)
 		loss := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
@@ -73,6 +67,18 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 		return fmt.Errorf("divide: %w", err)
 	}
 	return nil
+}
+
+// objective is the head's loss on quantized rows of x; committing a step moves the
+// codebook toward them.
+func (d *Divide) objective(book Codebook, x *data.Set) *graph.Objective {
+	features, labels := graph.Matrix(tensor.Float32, x.Features), graph.Labels(x.Labels)
+	return graph.NewObjective(d.weights, func(b *graph.Builder) *gorgonia.Node {
+		z := b.Take("features", features)
+		codes := book.Assign(b, z)
+		book.Update(b, z, codes)
+		return meanNLL(b, d.head(b, book.Quantize(b, codes)), labels)
+	})
 }
 
 // prepare checks that cal can be divided and sets the sizes.

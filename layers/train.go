@@ -56,23 +56,13 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) e
 	if baseErr != nil || len(t.weights.Learned()) == 0 {
 		return baseErr
 	}
-	loss := func(s *data.Set) (func(*graph.Builder) *gorgonia.Node, error) {
-		view, err := t.Base.View(s)
-		if err != nil {
-			return nil, err
-		}
-		tab, labels := view.tables(tensor.Float32, sizes), graph.Labels(s.Labels)
-		return func(b *graph.Builder) *gorgonia.Node {
-			return meanNLL(b, t.Map.LogProbs(b, tab.batch(b)), labels)
-		}, nil
-	}
-	train, err := loss(cal)
+	train, err := t.loss(cal)
 	if err != nil {
 		return err
 	}
 	problem := optim.Problem{Loss: graph.NewObjective(t.weights, train), Rows: cal.Len()}
 	if val != nil {
-		held, err := loss(val)
+		held, err := t.loss(val)
 		if err != nil {
 			return err
 		}
@@ -86,6 +76,19 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) e
 		return fmt.Errorf("calibrate: %w", err)
 	}
 	return nil
+}
+
+// loss describes the map's loss on rows of x. The base is frozen: its view of x is
+// computed once.
+func (t *Trained) loss(x *data.Set) (func(*graph.Builder) *gorgonia.Node, error) {
+	view, err := t.Base.View(x)
+	if err != nil {
+		return nil, err
+	}
+	tab, labels := view.tables(tensor.Float32, t.Base.Sizes()), graph.Labels(x.Labels)
+	return func(b *graph.Builder) *gorgonia.Node {
+		return meanNLL(b, t.Map.LogProbs(b, tab.batch(b)), labels)
+	}, nil
 }
 
 // Stages tells how the last Fit went: "divide", if the base divides, and
