@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// asCommand makes the test binary the command itself.
+const asCommand = "CALIBRA_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		os.Exit(run(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// TestStudySurvivesKill: a study killed with SIGKILL in the middle and started
+// again writes the same results.csv as one that ran through, and computes no cell
+// twice.
+func TestStudySurvivesKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two runs of a study take some seconds")
+	}
+	in := write(t, features(1500))
+	study := func(out string) []string {
+		return []string{"study", "calsize", "--data", in, "--seeds", "1,2", "--codewords", "16", "--slots", "4", "--jobs", "2", "--out", out}
+	}
+	whole := filepath.Join(t.TempDir(), "whole")
+	if code, stdout, stderr := calibra(t, study(whole)...); code != 0 {
+		t.Fatalf("study exits %d: %s%s", code, stdout, stderr)
+	}
+	want, err := os.ReadFile(filepath.Join(whole, "results.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := bytes.Count(want, []byte("\n")) - 1
+
+	killed := filepath.Join(t.TempDir(), "killed")
+	child := exec.Command(os.Args[0], study(killed)...)
+	child.Env = append(os.Environ(), asCommand+"=1")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	there := func() []string {
+		files, _ := filepath.Glob(filepath.Join(killed, "cells", "*.json"))
+		return files
+	}
+	for deadline := time.Now().Add(2 * time.Minute); len(there()) < 3; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no cell was computed in two minutes")
+		}
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Wait(); err == nil || child.ProcessState.ExitCode() != -1 {
+		t.Fatalf("the study was not killed: %v", err)
+	}
+	before := map[string]time.Time{}
+	for _, path := range there() {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[path] = info.ModTime()
+	}
+	if len(before) == cells {
+		t.Fatalf("all %d cells were there when the study was killed; the test shows nothing", cells)
+	}
+	if _, err := os.Stat(filepath.Join(killed, "results.csv")); err == nil {
+		t.Fatal("results.csv was there when the study was killed")
+	}
+	code, _, stderr := calibra(t, study(killed)...)
+	if code != 0 || !strings.Contains(stderr, "cells are there already") {
+		t.Fatalf("the resumed study exits %d: %s", code, stderr)
+	}
+	got, err := os.ReadFile(filepath.Join(killed, "results.csv"))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("resumed\n%s\nwhole\n%s\n%v", got, want, err)
+	}
+	for path, then := range before {
+		if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(then) {
+			t.Errorf("%s was computed again: %v", filepath.Base(path), err)
+		}
+	}
+	t.Logf("killed after %d of %d cells", len(before), cells)
+}
+
+func TestStudyDryRun(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	code, stdout, stderr := calibra(t, "study", "ablate-slots", "--data", "letter", "--seeds", "42", "--out", out, "--dry-run")
+	if code != 0 || !strings.Contains(stdout, "letter/mlp vq w=16 |C|=32 seed 42") || !strings.Contains(stdout, "8 cells, 8 to compute, about ") {
+		t.Errorf("dry run exits %d: %s", code, stdout)
+	}
+	if !strings.Contains(stderr, "256 slots do not divide its 128 features") {
+		t.Errorf("what is left out is not said: %s", stderr)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a dry run wrote something")
+	}
+}
+
+// TestStudyRefuses: what the user got wrong exits with 2 and a sentence, and makes
+// no directory.
+func TestStudyRefuses(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"study nosuch --data letter", "choose one of main, ess"},
+		{"study main", "a study needs --data"},
+		{"study main --data letter", "a study needs --out"},
+		{"study main --data nowhere.npz", "does not exist"},
+		{"study main --data nowhere/cifar-10-binary.tar.gz", "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"},
+		{"study main --data nowhere/tissuemnist.npz", "https://zenodo.org"},
+		{"study main --data nowhere/weather", "shifts"},
+		{"study main --data whatever", "is no data this program knows"},
+		{"study ood --data letter --shifted x.npz", "only a features file takes one"},
+		{"study main --data letter --seeds x", "seeds"},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		args := strings.Fields(c.args)
+		if c.want != "a study needs --out" {
+			args = append(args, "--out", out)
+		}
+		code, _, stderr := calibra(t, args...)
+		if code != exitUsage || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s exits %d: %s", c.args, code, stderr)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Errorf("%s made its directory", c.args)
+		}
+	}
+}
+
+// TestReportInBrowser opens a report in headless Chromium, which must print the
+// last section and no message on its console.
+func TestReportInBrowser(t *testing.T) {
+	var browser string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" {
+		t.Skip("there is no Chromium; apt-get install chromium")
+	}
+	dump := func(page string) (dom string, console []string) {
+		cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+			"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom", "file://"+page)
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if err != nil {
+			t.Skipf("%s does not run here: %v", browser, err)
+		}
+		return string(out), regexp.MustCompile(`(?m)^.*CONSOLE.*$`).FindAllString(errs.String(), -1)
+	}
+	// A page with an error must show one, or the absence of errors shows nothing.
+	faulty := filepath.Join(t.TempDir(), "faulty.html")
+	if err := os.WriteFile(faulty, []byte(`<script>undefinedFunction()</script>`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, console := dump(faulty); len(console) == 0 {
+		t.Fatal("the browser does not report a faulty page's error")
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	code, _, stderr := calibra(t, "study", "main", "--data", write(t, features(300)), "--seeds", "1", "--codewords", "8", "--out", out)
+	if code != 0 {
+		t.Fatalf("study exits %d: %s", code, stderr)
+	}
+	dom, console := dump(filepath.Join(out, "report.html"))
+	if len(console) > 0 {
+		t.Errorf("on the console: %s", strings.Join(console, "\n"))
+	}
+	for _, want := range []string{"Receivers and senders", "data:image/svg+xml", "Class shares", "Software"} {
+		if !strings.Contains(dom, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if outside := regexp.MustCompile(`(src|href)="(https?:|//|[^"#d])`).FindString(dom); outside != "" {
+		t.Errorf("the page refers to something outside it: %s", outside)
+	}
+}

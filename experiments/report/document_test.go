@@ -1,0 +1,142 @@
+package report
+
+import (
+	"bytes"
+	"image"
+	"math"
+	"strings"
+	"testing"
+
+	"calibra/experiments/metrics"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/plot/vg"
+)
+
+var document = Document{
+	Title: "Study <main>", Intro: "All & sundry.",
+	Sections: []*Section{
+		{Title: "Results", Tables: []*Table{{
+			Caption: "Means of 5 % & more", Labels: []string{"w", "|C|"}, Values: []Head{{"LCE", "↓"}, {"ACC", "↑"}},
+			Blocks: []Block{{"cifar10 · resnet", []Row{
+				{[]string{"64", "32"}, []Cell{{".0059±.0002", metrics.Best}, {".889±.001", metrics.Second}}, true},
+				{[]string{"16", "32"}, []Cell{{"–", metrics.Unmarked}, {"−.0014", metrics.Unmarked}}, false},
+			}}},
+		}}},
+		{Title: "A note", Note: "alone"},
+	},
+	Failures: []string{"vq: <bad>"},
+	Facts:    []Fact{{"Seeds", "1, 2"}},
+}
+
+func TestMarkdown(t *testing.T) {
+	var b strings.Builder
+	if err := document.WriteMarkdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`| data | w | \|C\| | LCE ↓ | ACC ↑ |`,
+		"|---|---|---|--:|--:|",
+		"| cifar10 · resnet | 64 | 32 | **.0059±.0002** | <u>.889±.001</u> |",
+		"|  | 16 | 32 | – | −.0014 |",
+		"- Seeds: 1, 2",
+	} {
+		if !strings.Contains(b.String(), line+"\n") {
+			t.Errorf("no line %q in\n%s", line, b.String())
+		}
+	}
+}
+
+func TestLaTeX(t *testing.T) {
+	var b strings.Builder
+	if err := document.WriteLaTeX(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`\caption{Means of 5 \% \& more}`,
+		`Data & w & $|\mathcal{C}|$ & LCE$\,\downarrow$ & ACC$\,\uparrow$ \\`,
+		`\multirow{2}{*}{\rotatebox{90}{\texttt{cifar10 $\cdot$ resnet}}}`,
+		` & \cellcolor{blue!10}64 & \cellcolor{blue!10}32 & \cellcolor{blue!10}$\mathbf{.0059\pm .0002}$ & \cellcolor{blue!10}$\underline{.889\pm .001}$ \\`,
+		` & 16 & 32 & -- & $-.0014$ \\`,
+	} {
+		if !strings.Contains(b.String(), line+"\n") {
+			t.Errorf("no line %s in\n%s", line, b.String())
+		}
+	}
+	if begin, end := strings.Count(b.String(), `\begin{`), strings.Count(b.String(), `\end{`); begin != end || begin != 2 {
+		t.Errorf("%d environments begin, %d end", begin, end)
+	}
+}
+
+func TestHTML(t *testing.T) {
+	var b strings.Builder
+	if err := document.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"<h1>Study &lt;main&gt;</h1>", "<li>vq: &lt;bad&gt;</li>", `<th rowspan="2">cifar10 · resnet</th>`, "<b>.0059±.0002</b>", `<td class="second">.889±.001</td>`} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("no %s in\n%s", part, b.String())
+		}
+	}
+}
+
+// kinds are one of each kind, with gaps where data may have them.
+func kinds(t *testing.T) map[string]*Figure {
+	t.Helper()
+	nan := math.NaN()
+	series := []Series{
+		{"VQ", true, []float64{1, 10, 100}, []float64{.3, .2, .1}, []float64{.01, .01, .01}},
+		{"NC", false, []float64{1, 10, 100}, []float64{.4, nan, .2}, []float64{.01, nan, 0}},
+	}
+	values := mat.NewDense(2, 3, []float64{1, 2, 3, 4, nan, 6})
+	out := map[string]*Figure{}
+	add := func(name string, f *Figure, err error) {
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out[name] = f
+	}
+	f, err := Bars([]BarPanel{{"LCE", []Bar{{"VQ", true, .1, .01, .05}, {"NC", false, nan, nan, nan}, {"TS", false, .2, 0, nan}}}})
+	add("bars", f, err)
+	f, err = Lines([]LinePanel{{"Q2", "ESS", "LCE", true, nil, series}, {"size", "%", "NLL", true, map[float64]string{1: "1", 100: "all"}, series}})
+	add("lines", f, err)
+	f, err = Heat([]HeatPanel{{Title: "grid", Values: values, Rows: []string{"32", "64"}, Columns: []string{"16", "32", "64"}, Text: func(float64) string { return "x" }, Width: 8 * vg.Centimeter, Height: 5 * vg.Centimeter}}, 1)
+	add("heat", f, err)
+	f, err = Diagrams([]Diagram{Pool("VQ", [][]int{{0, 5}, {1, 4}}, [][]float64{{0, .9}, {.4, .8}}, [][]float64{{0, 1}, {.5, .7}})})
+	add("diagrams", f, err)
+	out["plane"] = Planes([]Plane{{Title: "w = 2", XMin: -1, XMax: 1, YMin: -1, YMax: 1, Picture: image.NewNRGBA(image.Rect(0, 0, 4, 4)), Points: []PlanePoint{{0, 0, 1}, {9, 9, 2}}, Names: []string{"a", "b"}}})
+	return out
+}
+
+// TestFigures: every kind is drawn in both formats, and twice the same.
+func TestFigures(t *testing.T) {
+	again := kinds(t)
+	for name, f := range kinds(t) {
+		for format, magic := range map[string]string{"svg": "<svg", "png": "\x89PNG"} {
+			a, err := f.Render(format)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if !bytes.Contains(a, []byte(magic)) || len(a) < 500 {
+				t.Errorf("%s.%s: %d bytes", name, format, len(a))
+			}
+			if bytes.Contains(a, []byte("NaN")) {
+				t.Errorf("%s.%s holds a NaN", name, format)
+			}
+			if b, _ := again[name].Render(format); !bytes.Equal(a, b) {
+				t.Errorf("%s.%s differs from drawing to drawing", name, format)
+			}
+		}
+	}
+}
+
+func TestPool(t *testing.T) {
+	d := Pool("VQ", [][]int{{0, 6}, {2, 4}}, [][]float64{{0, .9}, {.4, .8}}, [][]float64{{0, 1}, {.5, .75}})
+	// Bin 0 is the second seed's alone; bin 1 has (6·0.9 + 4·0.8)/10 and (6·1 + 4·0.75)/10.
+	if d.Confidence[0] != .4 || math.Abs(d.Confidence[1]-.86) > 1e-12 || math.Abs(d.Frequency[1]-.9) > 1e-12 {
+		t.Errorf("pooled %+v", d)
+	}
+	if d.Low[1] != .75 || d.High[1] != 1 || math.Abs(d.Share[0]-2./12) > 1e-12 {
+		t.Errorf("pooled %+v", d)
+	}
+}

@@ -1,0 +1,299 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/data"
+	"calibra/experiments"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// features writes a small features file of n rows a part, m features, 3 classes.
+func features(t *testing.T, n, m int) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var arrays []data.Array
+	for _, part := range []string{"cal", "test"} {
+		x, logits, labels := mat.NewDense(n, m, nil), mat.NewDense(n, 3, nil), make([]int, n)
+		for i := range n {
+			labels[i] = rng.IntN(3)
+			for j := range m {
+				x.Set(i, j, rng.NormFloat64())
+			}
+			x.Set(i, labels[i], x.At(i, labels[i])+2)
+			for j := range 3 {
+				logits.Set(i, j, 4*x.At(i, j))
+			}
+		}
+		arrays = append(arrays, data.Array{Name: part + "_features", Value: x}, data.Array{Name: part + "_logits", Value: logits}, data.Array{Name: part + "_labels", Value: labels})
+	}
+	path := filepath.Join(t.TempDir(), "toy-net.npz")
+	if err := data.WriteNPZ(path, arrays...); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func origin(t *testing.T, arg string) *experiments.Origin {
+	t.Helper()
+	o, err := experiments.OpenOrigin(arg, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+var settings = Settings{Seeds: []uint64{1, 2}, Split: data.PaperTables, EMA: "warm", Codewords: 8}
+
+// TestKeys: a cell's key tells it from every other, and is the same in every study.
+func TestKeys(t *testing.T) {
+	letter := []*experiments.Origin{origin(t, "letter")}
+	specs := map[string]experiments.Spec{}
+	for _, s := range Studies {
+		cells, skipped, err := s.Cells(t.Context(), letter, settings)
+		if err != nil || len(cells) == 0 {
+			t.Fatalf("%s has %d cells: %v", s.Name, len(cells), err)
+		}
+		for _, c := range cells {
+			if before, ok := specs[c.Key]; ok && before != c.Spec {
+				t.Errorf("one key for %+v and %+v", before, c.Spec)
+			}
+			specs[c.Key] = c.Spec
+		}
+		if s == &Slots && (len(skipped) != 1 || !strings.Contains(skipped[0].Why, "256 slots do not divide its 128 features")) {
+			t.Errorf("256 slots of 128 features: %v", skipped)
+		}
+	}
+	byKey := map[experiments.Spec]string{}
+	for key, spec := range specs {
+		if other, ok := byKey[spec]; ok {
+			t.Errorf("%+v has the keys %s and %s", spec, key, other)
+		}
+		byKey[spec] = key
+	}
+	zero := settings
+	zero.EMA = "zero"
+	a, _, _ := Usage.Cells(t.Context(), letter, settings)
+	b, _, _ := Usage.Cells(t.Context(), letter, zero)
+	c, _, _ := Usage.Cells(t.Context(), []*experiments.Origin{origin(t, "digits")}, settings)
+	if a[0].Key == b[0].Key || a[0].Key == c[0].Key {
+		t.Error("the averages or the data do not reach the key")
+	}
+}
+
+// small is a study with a cell that must fail: more codewords than rows.
+var small = Study{
+	Name: "small", Line: "a test",
+	Grid: func(*experiments.Origin) []experiments.Spec {
+		specs := each([]string{"vq", "nc", "ts"})
+		return append(specs, experiments.Spec{Method: "vq", Codewords: 5000}, experiments.Spec{Method: "vq", Shifted: true}, experiments.Spec{Method: "ts", Fraction: 0.5})
+	},
+	Vary:  []Field{ByMethod, BySlots, ByCodewords, ByFraction},
+	Views: []View{Results, LocalBars, GlobalBars, NoiseFloor, ReliabilityDiagrams, Tessellation, CodewordMaps, Profiles, Sparsest, ShiftNote, UsageTable, TimeTable},
+}
+
+// findings runs the small study in dir.
+func findings(t *testing.T, path, dir string, jobs int) *Findings {
+	t.Helper()
+	cells, skipped, err := small.Cells(t.Context(), []*experiments.Origin{origin(t, path)}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, failures, err := Run(t.Context(), dir, cells, jobs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Findings{Study: &small, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Dir: dir}
+}
+
+func csvOf(t *testing.T, f *Findings) string {
+	t.Helper()
+	var b strings.Builder
+	if err := f.writeResults(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestRun: the numbers do not depend on the number of jobs, nor on which cells were
+// there before; a cell that fails stops no other and is tried again; the report of
+// what is there is written whole.
+func TestRun(t *testing.T) {
+	path := features(t, 400, 16)
+	dir := t.TempDir()
+	alone := findings(t, path, dir, 1)
+	if len(alone.Failures) != 2 || !strings.Contains(alone.Failures[0].Err.Error(), "fewer than 5000 codewords") {
+		t.Fatalf("want two cells that fail for their codewords, have %v", alone.Failures)
+	}
+	for i, r := range alone.Results {
+		if (r == nil) != (alone.Cells[i].Codewords == 5000) {
+			t.Errorf("%s has result %v", alone.Cells[i], r)
+		}
+	}
+	want := csvOf(t, alone)
+	if got := csvOf(t, findings(t, path, t.TempDir(), 3)); got != want {
+		t.Errorf("three jobs give\n%s\none gives\n%s", got, want)
+	}
+
+	for i, c := range alone.Cells { // every other cell is lost
+		if i%2 == 0 && alone.Results[i] != nil {
+			if err := os.Remove(c.path(dir)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	again := findings(t, path, dir, 2)
+	if got := csvOf(t, again); got != want {
+		t.Errorf("after a loss\n%s\nbefore\n%s", got, want)
+	}
+	if len(again.Failures) != 2 {
+		t.Errorf("failed cells are not tried again: %v", again.Failures)
+	}
+
+	out := t.TempDir()
+	if err := again.Write(out); err != nil {
+		t.Fatal(err)
+	}
+	for name, wanted := range map[string]string{
+		"report.html": "fewer than 5000 codewords", "tables.md": "| toy · net | VQ |", "tables.tex": `\midrule`,
+		"results.csv": "lce_own", "times.csv": "divide_seconds", "figures/codewords-toy-net.svg": "<svg", "figures/plane-toy-net.png": "PNG",
+	} {
+		text, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil || !strings.Contains(string(text), wanted) {
+			t.Errorf("%s (%d bytes) lacks %q: %v", name, len(text), wanted, err)
+		}
+	}
+}
+
+// TestShifted: a cell judged on shifted rows has the same numbers from the model of
+// its twin as from a fit of its own, and others than in distribution.
+func TestShifted(t *testing.T) {
+	o := []*experiments.Origin{origin(t, features(t, 400, 16))}
+	fit := func(dir string, specs ...experiments.Spec) []*Result {
+		s := Study{Grid: func(*experiments.Origin) []experiments.Spec { return specs }}
+		one := settings
+		one.Seeds = one.Seeds[:1]
+		cells, _, err := s.Cells(t.Context(), o, one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, failures, err := Run(t.Context(), dir, cells, 1, nil)
+		if err != nil || failures != nil {
+			t.Fatal(err, failures)
+		}
+		return results
+	}
+	for _, method := range []string{"vq", "ts"} {
+		in, shifted := experiments.Spec{Method: method}, experiments.Spec{Method: method, Shifted: true}
+		dir := t.TempDir()
+		there := fit(dir, in)[0]
+		twin := fit(dir, shifted)[0]
+		own := fit(t.TempDir(), shifted)[0]
+		if twin.Fit != 0 {
+			t.Errorf("%s was fitted again", method)
+		}
+		for name, v := range own.Shared {
+			if twin.Shared[name] != v {
+				t.Errorf("%s: %s is %v from its twin, %v from a fit", method, name, twin.Shared[name], v)
+			}
+		}
+		if there.Shared["nll"] == own.Shared["nll"] || there.TestRows <= own.TestRows {
+			t.Errorf("%s: the shifted rows are those in distribution", method)
+		}
+	}
+}
+
+// TestTruth: only synthetic data have a true posterior, and the classifier's own
+// error against it shows in the result.
+func TestTruth(t *testing.T) {
+	s := Study{Grid: func(*experiments.Origin) []experiments.Spec { return each([]string{"nc", "ts"}) }, Vary: []Field{ByMethod}}
+	one := settings
+	one.Seeds = one.Seeds[:1]
+	cells, _, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, "cubic")}, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, failures, err := Run(t.Context(), t.TempDir(), cells, 1, nil)
+	if err != nil || failures != nil {
+		t.Fatal(err, failures)
+	}
+	nc, ts := results[0].Truth, results[1].Truth
+	if nc == nil || ts == nil || !(nc.LCE > ts.LCE && ts.LCE > 0 && nc.KL > ts.KL && ts.KL > 0) {
+		t.Errorf("overconfident logits err by %+v, scaled ones by %+v", nc, ts)
+	}
+	f := &Findings{Study: &s, Cells: cells, Results: results}
+	section, err := Results(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if heads := fmt.Sprint(section.Tables[0].Values); !strings.Contains(heads, "true LCE") || !strings.Contains(heads, "KL to truth") {
+		t.Errorf("the table has the columns %s", heads)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	cells, _, err := small.Cells(t.Context(), []*experiments.Origin{origin(t, features(t, 400, 16))}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := 0
+	dir := t.TempDir()
+	_, _, err = Run(ctx, dir, cells, 1, func(Cell) { ended++; cancel() })
+	if err == nil || ctx.Err() == nil || ended != 1 {
+		t.Fatalf("%d cells ended, error %v", ended, err)
+	}
+	there, err := Load(dir, cells)
+	if err != nil || there[0] == nil || there[len(there)-1] != nil {
+		t.Errorf("the first cell is not there or the last is: %v", err)
+	}
+}
+
+// TestResultRoundTrip: what a cell keeps is what it reads.
+func TestResultRoundTrip(t *testing.T) {
+	f := findings(t, features(t, 400, 16), t.TempDir(), 2)
+	for i, r := range f.Results {
+		if r == nil {
+			continue
+		}
+		back, err := f.Cells[i].read(f.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := json.Marshal(r)
+		b, _ := json.Marshal(back)
+		if string(a) != string(b) {
+			t.Errorf("%s:\n%s\nread as\n%s", f.Cells[i], a, b)
+		}
+	}
+}
+
+func ExampleStudy_Cells() {
+	o, err := experiments.OpenOrigin("letter", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cells, skipped, err := Slots.Cells(context.Background(), []*experiments.Origin{o}, Settings{Seeds: []uint64{42}, Split: data.PaperTables, EMA: "warm"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, c := range cells[:3] {
+		fmt.Println(c)
+	}
+	fmt.Println(len(cells), skipped)
+	// Output:
+	// letter/mlp vq w=16 |C|=32 seed 42
+	// letter/mlp vq w=16 |C|=64 seed 42
+	// letter/mlp vq w=32 |C|=32 seed 42
+	// 8 [{letter 256 slots do not divide its 128 features}]
+}
