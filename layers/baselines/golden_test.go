@@ -73,10 +73,7 @@ func (r *reference) sets() (cal, test *data.Set) {
 
 func meanNLL(t *testing.T, c layers.Calibrator, x *data.Set) float64 {
 	t.Helper()
-	p, err := c.Predict(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := predict(t, c, x)
 	var sum float64
 	for i, y := range x.Labels {
 		sum -= p.LogProbs.At(i, y)
@@ -84,12 +81,17 @@ func meanNLL(t *testing.T, c layers.Calibrator, x *data.Set) float64 {
 	return sum / float64(x.Len())
 }
 
-func nearProbs(t *testing.T, c layers.Calibrator, x *data.Set, want [][]float64, tolerance float64) {
+func predict(t *testing.T, c layers.Calibrator, x *data.Set) *data.Predictions {
 	t.Helper()
 	p, err := c.Predict(x)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+func nearProbs(t *testing.T, p *data.Predictions, want [][]float64, tolerance float64) {
+	t.Helper()
 	var worst float64
 	for i, row := range want {
 		for k, q := range row {
@@ -127,7 +129,7 @@ func TestIsotonicAgainstReference(t *testing.T) {
 	if err := m.Fit(t.Context(), cal, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	nearProbs(t, &m, test, r.Expect.Isotonic.Probs, 1e-9)
+	nearProbs(t, predict(t, &m, test), r.Expect.Isotonic.Probs, 1e-9)
 }
 
 // TestPlattAgainstReference: scikit-learn stops at a gradient of 1e-4 of the sum.
@@ -140,7 +142,7 @@ func TestPlattAgainstReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(m.Result.Ended)
-	nearProbs(t, &m, test, r.Expect.Platt.Probs, 1e-4)
+	nearProbs(t, predict(t, &m, test), r.Expect.Platt.Probs, 1e-4)
 }
 
 func TestDirichletAgainstReference(t *testing.T) {
@@ -155,5 +157,30 @@ func TestDirichletAgainstReference(t *testing.T) {
 	if got := meanNLL(t, &m, cal); !(math.Abs(got-r.Expect.Dirichlet.NLL) <= 1e-7) {
 		t.Errorf("NLL %.10f, the reference is %.10f", got, r.Expect.Dirichlet.NLL)
 	}
-	nearProbs(t, &m, test, r.Expect.Dirichlet.Probs, 1e-4)
+	nearProbs(t, predict(t, &m, test), r.Expect.Dirichlet.Probs, 1e-4)
+}
+
+// TestProCalAgainstReference: the reference searched neighbours in float32, so near
+// ties may differ; 1e-5 bounds what that moves a density. Its embedding is given.
+func TestProCalAgainstReference(t *testing.T) {
+	var r reference
+	golden(t, "baselines", &r)
+	cal, test := r.sets()
+	near, err := newProximity(cal.Features, r.Expect.ProCal.Neighbours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes, err := sizesOf(cal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := look(cal, sizes, near.own())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := replaceTop(test, sizes, near.of(test.Features), newDensityRatio(rows).of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nearProbs(t, p, r.Expect.ProCal.Probs, 1e-5)
 }

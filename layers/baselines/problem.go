@@ -139,10 +139,26 @@ func readSizes(config json.RawMessage) (layers.Sizes, error) {
 	if err := json.Unmarshal(config, &s); err != nil {
 		return s, fmt.Errorf("baselines: the sizes cannot be read: %w", err)
 	}
-	if s.Classes < 2 || len(s.Counts) != s.Classes {
-		return s, fmt.Errorf("baselines: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
+	return s, checkSizes(s)
+}
+
+// checkSizes refuses sizes that no fit produces.
+func checkSizes(s layers.Sizes) error {
+	if s.Classes < 2 || len(s.Counts) != s.Classes || total(s.Counts) < 1 {
+		return fmt.Errorf("baselines: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
 	}
-	return s, nil
+	return nil
+}
+
+// readLabels reads labels kept as numbers.
+func readLabels(values []float64, classes int) ([]int, error) {
+	labels := make([]int, len(values))
+	for i, v := range values {
+		if labels[i] = int(v); v != math.Trunc(v) || labels[i] < 0 || labels[i] >= classes {
+			return nil, fmt.Errorf("baselines: row %d of the model has label %v, which is none of %d classes", i, v, classes)
+		}
+	}
+	return labels, nil
 }
 
 // requireShapes refuses weights that are not exactly those of want.

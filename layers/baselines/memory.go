@@ -1,0 +1,125 @@
+package baselines
+
+import (
+	"math"
+
+	"calibra/graph"
+	"calibra/graph/simd"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// memory is a kernel estimate of class probabilities from labelled points,
+//
+//	p_k(x) = Σ_j K_j 1[y_j = k] / Σ_j K_j ,  K_j = exp(−c·‖x − s_j‖²)
+//
+// in float32 with float64 sums. Where the kernel is at most emptyKernel in all, p is
+// the prior, the class frequencies of the points.
+type memory struct {
+	points  []float32 // N×d
+	squares []float32 // N, ‖s_j‖²
+	labels  []int
+	d       int
+	prior   []float64
+}
+
+const emptyKernel = 1e-10
+
+func newMemory(points []float32, d int, labels []int, classes int) *memory {
+	m := &memory{points: points, labels: labels, d: d, prior: make([]float64, classes), squares: make([]float32, len(labels))}
+	for j, y := range labels {
+		m.prior[y] += 1 / float64(len(labels))
+		p := points[j*d : (j+1)*d]
+		m.squares[j] = simd.Dot(p, p)
+	}
+	return m
+}
+
+// estimate is p of each row of x (N×d), as an N×C matrix. With folds, one for each
+// point and the same points as x, no point counts for another of its fold.
+func (m *memory) estimate(x []float32, c float64, folds []int) *mat.Dense {
+	n := len(x) / m.d
+	out := mat.NewDense(n, len(m.prior), nil)
+	simd.Run((n+estimateRows-1)/estimateRows, &estimation{m, x, float32(math.Sqrt(1 / (2 * c))), folds, out})
+	return out
+}
+
+// estimateRows is how many rows of x one thread takes at a time.
+const estimateRows = 32
+
+type estimation struct {
+	*memory
+	x     []float32
+	gamma float32
+	folds []int
+	out   *mat.Dense
+}
+
+func (e *estimation) Block(block int) {
+	lo := block * estimateRows
+	hi := min(lo+estimateRows, len(e.x)/e.d)
+	n := len(e.labels)
+	kernel := make([]float32, (hi-lo)*n)
+	simd.Sgemm(blas.NoTrans, blas.Trans, hi-lo, n, e.d, 1, e.x[lo*e.d:hi*e.d], e.d, e.points, e.d, 0, kernel, n)
+	for i := lo; i < hi; i++ {
+		row, x := kernel[(i-lo)*n:(i-lo+1)*n], e.x[i*e.d:(i+1)*e.d]
+		simd.GaussianRow(row, e.squares, simd.Dot(x, x), e.gamma)
+		p, sum := e.out.RawRowView(i), 0.0
+		for j, k := range row {
+			if e.folds != nil && e.folds[j] == e.folds[i] {
+				continue
+			}
+			p[e.labels[j]] += float64(k)
+			sum += float64(k)
+		}
+		for k := range p {
+			if sum > emptyKernel {
+				p[k] /= sum
+			} else {
+				p[k] = e.prior[k]
+			}
+		}
+	}
+}
+
+// addMemory adds name/points (N×d) and name/labels (N) as state.
+func addMemory(w *graph.Weights, name string, m *memory) {
+	w.AddState(name+"/points", float64s(m.points), len(m.labels), m.d)
+	labels := make([]float64, len(m.labels))
+	for i, y := range m.labels {
+		labels[i] = float64(y)
+	}
+	w.AddState(name+"/labels", labels, len(labels))
+}
+
+// readMemory reads what addMemory wrote. Labels that are none of the classes are
+// refused.
+func readMemory(w *graph.Weights, name string, classes int) (*memory, error) {
+	labels, err := readLabels(w.Float64s(name+"/labels"), classes)
+	if err != nil {
+		return nil, err
+	}
+	points := w.Tensor(name + "/points")
+	return newMemory(float32s(points), points.Shape()[1], labels, classes), nil
+}
+
+func float32s(t *tensor.Dense) []float32 {
+	if t.Dtype() == tensor.Float32 {
+		return t.Float32s()
+	}
+	x := make([]float32, t.DataSize())
+	for i, v := range t.Float64s() {
+		x[i] = float32(v)
+	}
+	return x
+}
+
+func float64s(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}

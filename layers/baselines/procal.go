@@ -1,0 +1,161 @@
+package baselines
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/simd"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gorgonia.org/tensor"
+)
+
+// ProCal is proximity-informed calibration by density ratio (Xiong et al. 2023):
+// with the densities f₊ and f₋ of (confidence, proximity) among the calibration rows
+// whose top class is right and wrong,
+//
+//	c = f₊ / max(f₊ + f₋·n₋/n₊, 1e-10)
+//
+// replaces the top probability and the others are scaled to 1 − c. Each density is a
+// product of Gaussian kernels with bandwidths 1.06·sd·n^(−1/6), sd dividing by n; a
+// bandwidth below 1e-6, where all values are equal, is 1e-6. Without wrong rows c is
+// 1 where there is any density, without right rows 0.
+//
+// Proximity is exp(−mean squared distance) to the 50 nearest calibration rows in the
+// 50-dimensional embedding with rows of length 1.
+type ProCal struct {
+	Neighbours int // K; 0: 50
+
+	proximal
+	densityRatio
+}
+
+var _ layers.Stateful = (*ProCal)(nil)
+
+// Fit searches neighbours and keeps the calibration rows; there is nothing to stop
+// early.
+func (m *ProCal) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	w := graph.NewWeights(tensor.Float64)
+	rows, err := m.fit(cal, m.Neighbours, w)
+	if err != nil {
+		return wrap("ProCal", err)
+	}
+	m.addProximity()
+	n := cal.Len()
+	w.AddState("procal/confidence", rows.confidence, n)
+	w.AddState("procal/proximity", rows.proximity, n)
+	w.AddState("procal/right", rows.right, n)
+	m.densityRatio = newDensityRatio(rows)
+	return nil
+}
+
+// Predict replaces the top probability of each row.
+func (m *ProCal) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, m.of) }
+
+// densityRatio is f₊ and f₋.
+type densityRatio struct{ right, wrong density }
+
+func newDensityRatio(s seen) densityRatio {
+	var d densityRatio
+	for i, hit := range s.right {
+		of := &d.wrong
+		if hit == 1 {
+			of = &d.right
+		}
+		of.x, of.y = append(of.x, s.confidence[i]), append(of.y, s.proximity[i])
+	}
+	d.right.setBandwidths()
+	d.wrong.setBandwidths()
+	return d
+}
+
+// of is c of each row.
+func (d densityRatio) of(confidence, proximity []float64) []float64 {
+	out := make([]float64, len(confidence))
+	simd.Run((len(out)+densityRows-1)/densityRows, &ratios{d, confidence, proximity, out})
+	return out
+}
+
+// densityRows is how many rows one thread takes at a time.
+const densityRows = 64
+
+type ratios struct {
+	densityRatio
+	confidence, proximity, out []float64
+}
+
+func (r *ratios) Block(block int) {
+	n, wrong := float64(len(r.right.x)), float64(len(r.wrong.x))
+	for i := block * densityRows; i < min((block+1)*densityRows, len(r.out)); i++ {
+		if n == 0 {
+			continue
+		}
+		plus, minus := r.right.at(r.confidence[i], r.proximity[i]), r.wrong.at(r.confidence[i], r.proximity[i])
+		r.out[i] = plus / max(plus+minus*wrong/n, 1e-10)
+	}
+}
+
+// density is a kernel density estimate in the plane with a product of Gaussians.
+type density struct {
+	x, y   []float64
+	hx, hy float64
+}
+
+func (d *density) setBandwidths() {
+	shrink := 1.06 * math.Pow(float64(len(d.x)), -1./6)
+	d.hx = max(shrink*stat.PopStdDev(d.x, nil), 1e-6)
+	d.hy = max(shrink*stat.PopStdDev(d.y, nil), 1e-6)
+}
+
+// at is the density at (x, y), 0 without points.
+func (d *density) at(x, y float64) float64 {
+	if len(d.x) == 0 {
+		return 0
+	}
+	var sum float64
+	for i, u := range d.x {
+		s, t := (x-u)/d.hx, (y-d.y[i])/d.hy
+		if r := s*s + t*t; r < 1400 { // e^−700 is as good as 0
+			sum += math.Exp(-r / 2)
+		}
+	}
+	return sum / (2 * math.Pi * d.hx * d.hy * float64(len(d.x)))
+}
+
+// State is the embedding and the calibration rows in it.
+func (m *ProCal) State() (layers.State, error) { return stateOf(m.sizes, m.w) }
+
+// Restore sets them.
+func (m *ProCal) Restore(s layers.State) error {
+	sizes, err := readSizes(s.Config)
+	if err != nil {
+		return err
+	}
+	want := proximityShapes(sizes)
+	n := total(sizes.Counts)
+	want["procal/confidence"], want["procal/proximity"], want["procal/right"] = tensor.Shape{n}, tensor.Shape{n}, tensor.Shape{n}
+	if err := requireShapes(s.Weights, want); err != nil {
+		return err
+	}
+	if err := m.readProximity(sizes, s.Weights); err != nil {
+		return err
+	}
+	w := s.Weights
+	m.densityRatio = newDensityRatio(seen{w.Float64s("procal/confidence"), w.Float64s("procal/proximity"), w.Float64s("procal/right")})
+	return nil
+}
+
+// proximityShapes are those of the weights of proximal.
+func proximityShapes(s layers.Sizes) map[string]tensor.Shape {
+	w := graph.NewWeights(tensor.Float64)
+	blank := blankEmbedding(s)
+	addEmbedding(w, blank)
+	m := proximal{w: w, near: &proximity{mat.NewDense(total(s.Counts), max(components(s), 1), nil), 1}}
+	m.addProximity()
+	return shapesOf(w)
+}

@@ -1,0 +1,252 @@
+package baselines
+
+import (
+	"fmt"
+	"math"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/simd"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// proximity is how near a row lies to the calibration rows,
+//
+//	exp(−mean of the squared distances to its K nearest)
+//
+// between rows of the embedding divided by their lengths, the neighbours found by
+// exact search.
+type proximity struct {
+	points *mat.Dense // N×P, of length 1 (or 0)
+	k      int        // K
+}
+
+// defaultNeighbours is K of the published runs.
+const defaultNeighbours = 50
+
+func newProximity(z *mat.Dense, k int) (*proximity, error) {
+	if k == 0 {
+		k = defaultNeighbours
+	}
+	if k < 0 {
+		return nil, &layers.SettingError{Reason: fmt.Sprintf("%d neighbours make no proximity; choose at least 1", k)}
+	}
+	return &proximity{unitRows(z), k}, nil
+}
+
+// unitRows divides each row by its length; rows of zeros stay.
+func unitRows(z *mat.Dense) *mat.Dense {
+	out := mat.DenseCopyOf(z)
+	for _, row := range rowsOf(out) {
+		if length := floats.Norm(row, 2); length > 0 {
+			floats.Scale(1/length, row)
+		}
+	}
+	return out
+}
+
+// of is the proximity of each row of z.
+func (p *proximity) of(z *mat.Dense) []float64 { return p.search(unitRows(z), false) }
+
+// own is the proximity of the calibration rows themselves, each left out of its own
+// neighbours.
+func (p *proximity) own() []float64 { return p.search(p.points, true) }
+
+// searchRows is how many rows are searched at a time: a block of 64 with 10⁶
+// calibration rows takes 512 MiB.
+const searchRows = 64
+
+func (p *proximity) search(rows *mat.Dense, omitSelf bool) []float64 {
+	out := make([]float64, rows.RawMatrix().Rows)
+	simd.Run((len(out)+searchRows-1)/searchRows, &search{p, rows, omitSelf, out})
+	return out
+}
+
+type search struct {
+	*proximity
+	rows     *mat.Dense
+	omitSelf bool
+	out      []float64
+}
+
+func (s *search) Block(block int) {
+	n, d := s.points.Dims()
+	lo := block * searchRows
+	hi := min(lo+searchRows, len(s.out))
+	products := make([]float64, (hi-lo)*n)
+	simd.Dgemm(blas.NoTrans, blas.Trans, hi-lo, n, d, 1, s.rows.RawMatrix().Data[lo*d:hi*d], d, s.points.RawMatrix().Data, d, 0, products, n)
+	squares := make([]float64, n)
+	for j, point := range rowsOf(s.points) {
+		squares[j] = floats.Dot(point, point)
+	}
+	nearest := make(largest, 0, s.k)
+	for i := lo; i < hi; i++ {
+		x := s.rows.RawRowView(i)
+		own := floats.Dot(x, x)
+		nearest = nearest[:0]
+		for j, product := range products[(i-lo)*n : (i-lo+1)*n] {
+			if s.omitSelf && i == j {
+				continue
+			}
+			nearest = nearest.keep(max(0, own+squares[j]-2*product), s.k)
+		}
+		if len(nearest) > 0 {
+			s.out[i] = math.Exp(-floats.Sum(nearest) / float64(len(nearest)))
+		} else {
+			s.out[i] = 1 // the only calibration row has no neighbour to be far from
+		}
+	}
+}
+
+// largest is a heap with its largest element first, which holds the k smallest of
+// the numbers it was offered.
+type largest []float64
+
+func (h largest) keep(v float64, k int) largest {
+	if len(h) < k {
+		h = append(h, v)
+		for i := len(h) - 1; i > 0; {
+			parent := (i - 1) / 2
+			if h[parent] >= h[i] {
+				break
+			}
+			h[parent], h[i] = h[i], h[parent]
+			i = parent
+		}
+		return h
+	}
+	if v >= h[0] {
+		return h
+	}
+	h[0] = v
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= len(h) {
+			return h
+		}
+		if child+1 < len(h) && h[child+1] > h[child] {
+			child++
+		}
+		if h[i] >= h[child] {
+			return h
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+}
+
+// proximal is what the ProCal methods share: the embedding and the proximity in it.
+type proximal struct {
+	sizes layers.Sizes
+	w     *graph.Weights // the embedding
+	near  *proximity
+}
+
+// fit embeds cal and gives what its rows are calibrated by.
+func (m *proximal) fit(cal *data.Set, neighbours int, w *graph.Weights) (seen, error) {
+	sizes, err := sizesOf(cal)
+	if err != nil {
+		return seen{}, err
+	}
+	e, err := fitEmbedding(cal)
+	if err != nil {
+		return seen{}, err
+	}
+	addEmbedding(w, e)
+	z, err := embed(w, cal)
+	if err != nil {
+		return seen{}, err
+	}
+	if m.near, err = newProximity(z, neighbours); err != nil {
+		return seen{}, err
+	}
+	m.sizes, m.w = sizes, w
+	return look(cal, sizes, m.near.own())
+}
+
+// seen is what the calibration rows show: the confidence and proximity of each, and
+// 1 where its top class is right, 0 where it is wrong.
+type seen struct{ confidence, proximity, right []float64 }
+
+func look(cal *data.Set, s layers.Sizes, proximity []float64) (seen, error) {
+	p, err := probabilitiesOf(cal, s)
+	if err != nil {
+		return seen{}, err
+	}
+	out := seen{make([]float64, cal.Len()), proximity, make([]float64, cal.Len())}
+	for i, row := range rowsOf(p) {
+		top := floats.MaxIdx(row)
+		out.confidence[i] = row[top]
+		if top == cal.Labels[i] {
+			out.right[i] = 1
+		}
+	}
+	return out, nil
+}
+
+// predict is replaceTop with the proximity of x's rows.
+func (m *proximal) predict(x *data.Set, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
+	if m.w == nil {
+		return nil, errUnfitted
+	}
+	z, err := embed(m.w, x)
+	if err != nil {
+		return nil, err
+	}
+	return replaceTop(x, m.sizes, m.near.of(z), c)
+}
+
+// replaceTop puts c(confidence, proximity) in place of each row's top probability
+// and scales the others to 1 − c; where they are all 0 they share it.
+func replaceTop(x *data.Set, s layers.Sizes, proximity []float64, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
+	p, err := probabilitiesOf(x, s)
+	if err != nil {
+		return nil, err
+	}
+	confidence, tops := make([]float64, x.Len()), make([]int, x.Len())
+	for i, row := range rowsOf(p) {
+		tops[i] = floats.MaxIdx(row)
+		confidence[i] = row[tops[i]]
+	}
+	calibrated := c(confidence, proximity)
+	for i, row := range rowsOf(p) {
+		row[tops[i]] = 0
+		others := floats.Sum(row)
+		for k := range row {
+			switch {
+			case k == tops[i]:
+				row[k] = calibrated[i]
+			case others > 0:
+				row[k] *= (1 - calibrated[i]) / others
+			default:
+				row[k] = (1 - calibrated[i]) / float64(len(row)-1)
+			}
+		}
+	}
+	return predictions(p, x.Labels), nil
+}
+
+// addProximity adds what replace needs besides the embedding: proximity/points and
+// proximity/neighbours.
+func (m *proximal) addProximity() {
+	n, d := m.near.points.Dims()
+	m.w.AddState("proximity/points", m.near.points.RawMatrix().Data, n, d)
+	m.w.AddState("proximity/neighbours", []float64{float64(m.near.k)}, 1)
+}
+
+// readProximity restores what fit and addProximity made, of weights whose shapes
+// were checked.
+func (m *proximal) readProximity(sizes layers.Sizes, w *graph.Weights) error {
+	shape := w.Tensor("proximity/points").Shape()
+	k := int(w.Float64s("proximity/neighbours")[0])
+	if k < 1 {
+		return fmt.Errorf("baselines: %d neighbours make no proximity", k)
+	}
+	m.sizes, m.w = sizes, w
+	m.near = &proximity{mat.NewDense(shape[0], shape[1], w.Float64s("proximity/points")), k}
+	return nil
+}
