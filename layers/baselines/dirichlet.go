@@ -19,7 +19,10 @@ import (
 //
 //	posterior = softmax(ℓ W + b) ,  ℓ = log(p̂ + 1e-12)
 //
-// with the 1e-12 of the published runs. The optimum is unique as a map, not in W and b: adding one vector to all columns
+// with the 1e-12 of the published runs. The columns of ℓ are far from 0 and strongly
+// correlated, which slows any first-order method down, so W and b are fitted as a map
+// of the whitened ℓ̃ = (ℓ − m)R, RRᵀ = Cov(ℓ)⁻¹, to which Result's gradient belongs;
+// for an unregularized likelihood that is the same problem. The optimum is unique as a map, not in W and b: adding one vector to all columns
 // of W, or one number to b, changes nothing.
 type Dirichlet struct {
 	Optim  optim.LBFGSSettings
@@ -32,7 +35,14 @@ var _ layers.Stateful = (*Dirichlet)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
 func (m *Dirichlet) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
-	m.Result, err = m.fit(ctx, dirichletMap{}, cal, nil, lbfgs(m.Optim))
+	white, w, err := whitenedStart(cal)
+	if err != nil {
+		return wrap("Dirichlet calibration", err)
+	}
+	m.Result, err = m.fit(ctx, whitenedMap{whitening: white}, cal, w, lbfgs(m.Optim))
+	if m.w == w { // fitted, to the end or not
+		white.undo(w)
+	}
 	return wrap("Dirichlet calibration", err)
 }
 

@@ -22,8 +22,9 @@ import (
 //	mean NLL + λ/(C(C−1)) Σ_{k≠l} W_kl² + μ/C Σ_k b_k²
 //
 // λ and μ have the least cross-validated loss on a grid, ties going to the larger.
+// The fits are in the whitened terms of [Dirichlet], with the penalties on W and b.
 type DirichletODIR struct {
-	Grid   []float64 // values of λ and of μ; nil: 1e-4, 1e-3, …, 1
+	Grid   []float64 // values of λ and of μ; nil: 10, 1, …, 1e-3
 	Folds  int       // of the cross-validation; 0: 3
 	Optim  optim.LBFGSSettings
 	Result optim.Result // of the last Fit, on all rows
@@ -39,7 +40,7 @@ var _ layers.Stateful = (*DirichletODIR)(nil)
 func (m *DirichletODIR) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	grid, folds := m.Grid, m.Folds
 	if grid == nil {
-		grid = []float64{1, 1e-1, 1e-2, 1e-3, 1e-4}
+		grid = []float64{10, 1, 1e-1, 1e-2, 1e-3}
 	}
 	if folds == 0 {
 		folds = 3
@@ -74,25 +75,35 @@ func (m *DirichletODIR) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Ran
 		}
 	}
 	m.Lambda, m.Mu = grid[best/len(grid)], grid[best%len(grid)]
-	var err error
-	m.Result, err = m.fit(ctx, odirMap{lambda: m.Lambda, mu: m.Mu}, cal, nil, lbfgs(m.Optim))
+	white, w, err := whitenedStart(cal)
+	if err != nil {
+		return wrap("Dirichlet calibration", err)
+	}
+	m.Result, err = m.fit(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, cal, w, lbfgs(m.Optim))
+	if m.w == w { // fitted, to the end or not
+		white.undo(w)
+	}
 	return wrap("Dirichlet calibration", err)
 }
 
 // path adds to losses the summed loss on test of each fit to train. Each fit starts
 // from the one before it.
 func (m *DirichletODIR) path(ctx context.Context, train, test *data.Set, grid, losses []float64) error {
+	white, w, err := whitenedStart(train)
+	if err != nil {
+		return err
+	}
 	var f fitted
 	for i, lambda := range grid {
 		for j, mu := range grid {
 			settings := m.Optim
 			if settings.Gradient == 0 {
-				settings.Gradient = 1e-5 // enough to choose by
+				settings.Gradient = 1e-4 // enough to choose by
 			}
-			if _, err := f.fit(ctx, odirMap{lambda: lambda, mu: mu}, train, f.w, lbfgs(settings)); err != nil {
+			if _, err := f.fit(ctx, odirMap{whitenedMap{whitening: white}, lambda, mu}, train, w, lbfgs(settings)); err != nil {
 				return err
 			}
-			p, err := f.predict(odirMap{}, test)
+			p, err := f.predict(whitenedMap{whitening: white}, test)
 			if err != nil {
 				return err
 			}
@@ -109,34 +120,34 @@ func (m *DirichletODIR) path(ctx context.Context, train, test *data.Set, grid, l
 
 // Predict is log softmax(ℓ W + b).
 func (m *DirichletODIR) Predict(x *data.Set) (*data.Predictions, error) {
-	return m.predict(odirMap{}, x)
+	return m.predict(dirichletMap{}, x)
 }
 
 // State is W and b.
 func (m *DirichletODIR) State() (layers.State, error) { return m.state() }
 
 // Restore sets them.
-func (m *DirichletODIR) Restore(s layers.State) error { return m.restore(odirMap{}, s) }
+func (m *DirichletODIR) Restore(s layers.State) error { return m.restore(dirichletMap{}, s) }
 
-// odirMap is dirichletMap with penalties.
+// odirMap is whitenedMap with penalties.
 type odirMap struct {
-	dirichletMap
+	whitenedMap
 	lambda, mu float64
 }
 
 func (m odirMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *gorgonia.Node {
-	loss := m.dirichletMap.loss(b, scores, labels, n)
-	w := b.Weight("dirichlet/weight")
-	if b.Err() != nil {
-		return nil
-	}
-	c := w.Shape()[0]
-	off := identity(c) // 1 off the diagonal, 0 on it
+	c := len(m.mean)
+	weight := b.MatMul(b.Table("whitening", graph.Matrix(tensor.Float64, m.forward)), b.Weight("dirichlet/weight")) // W = RW̃
+	shift := b.MatMul(b.Table("mean", graph.Tensor(tensor.Float64, m.mean, 1, c)), weight)                          // mW, 1×C
+	bias := b.AddRow(b.Apply(op.Scale(2, -1), shift), b.Weight("dirichlet/bias"))                                   // b = b̃ − mW
+	off := identity(c)                                                                                              // 1 off the diagonal, 0 on it
 	for i := range off {
 		off[i] = 1 - off[i]
 	}
-	masked := b.Times(w, b.Table("off_diagonal", graph.Tensor(tensor.Float64, off, c, c)))
-	square := b.Apply(op.Sum(2), b.Times(masked, masked))
-	loss = b.Plus(loss, b.Apply(op.Scale(0, m.lambda/float64(c*(c-1))), square))
-	return b.Plus(loss, penalty(b, "dirichlet/bias", m.mu/float64(c)))
+	masked := b.Times(weight, b.Table("off_diagonal", graph.Tensor(tensor.Float64, off, c, c)))
+	square := func(x *gorgonia.Node, by float64) *gorgonia.Node {
+		return b.Apply(op.Scale(0, by), b.Apply(op.Sum(2), b.Times(x, x)))
+	}
+	loss := b.Plus(m.dirichletMap.loss(b, scores, labels, n), square(masked, m.lambda/float64(c*(c-1))))
+	return b.Plus(loss, square(bias, m.mu/float64(c)))
 }

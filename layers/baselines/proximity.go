@@ -62,12 +62,17 @@ const searchRows = 64
 
 func (p *proximity) search(rows *mat.Dense, omitSelf bool) []float64 {
 	out := make([]float64, rows.RawMatrix().Rows)
-	simd.Run((len(out)+searchRows-1)/searchRows, &search{p, rows, omitSelf, out})
+	squares := make([]float64, p.points.RawMatrix().Rows)
+	for j, point := range rowsOf(p.points) {
+		squares[j] = floats.Dot(point, point)
+	}
+	simd.Run((len(out)+searchRows-1)/searchRows, &search{p, squares, rows, omitSelf, out})
 	return out
 }
 
 type search struct {
 	*proximity
+	squares  []float64 // of the points' lengths
 	rows     *mat.Dense
 	omitSelf bool
 	out      []float64
@@ -79,10 +84,6 @@ func (s *search) Block(block int) {
 	hi := min(lo+searchRows, len(s.out))
 	products := make([]float64, (hi-lo)*n)
 	simd.Dgemm(blas.NoTrans, blas.Trans, hi-lo, n, d, 1, s.rows.RawMatrix().Data[lo*d:hi*d], d, s.points.RawMatrix().Data, d, 0, products, n)
-	squares := make([]float64, n)
-	for j, point := range rowsOf(s.points) {
-		squares[j] = floats.Dot(point, point)
-	}
 	nearest := make(largest, 0, s.k)
 	for i := lo; i < hi; i++ {
 		x := s.rows.RawRowView(i)
@@ -92,7 +93,7 @@ func (s *search) Block(block int) {
 			if s.omitSelf && i == j {
 				continue
 			}
-			nearest = nearest.keep(max(0, own+squares[j]-2*product), s.k)
+			nearest = nearest.keep(max(0, own+s.squares[j]-2*product), s.k)
 		}
 		if len(nearest) > 0 {
 			s.out[i] = math.Exp(-floats.Sum(nearest) / float64(len(nearest)))
