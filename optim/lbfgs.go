@@ -86,6 +86,13 @@ func quasiNewton(ctx context.Context, p Problem, s LBFGSSettings, method func() 
 		return Result{}, err
 	}
 	r := Result{Validation: math.NaN(), GradientNorm: math.NaN()}
+	if s.Observe != nil {
+		defer func() {
+			last := epochOf(r.Epochs, r.Loss, s)
+			last.Last = true
+			s.Observe(last)
+		}()
+	}
 	x := f.start()
 	for {
 		before := r.Epochs
@@ -128,6 +135,10 @@ func quasiNewton(ctx context.Context, p Problem, s LBFGSSettings, method func() 
 	}
 }
 
+func epochOf(iteration int, loss float64, s LBFGSSettings) Epoch {
+	return Epoch{Number: iteration, Of: s.Iterations, Loss: loss, Validation: math.NaN(), Best: iteration}
+}
+
 var searchFailures = []error{
 	optimize.ErrLinesearcherFailure, optimize.ErrLinesearcherBound, optimize.ErrNoProgress, optimize.ErrNonDescentDirection,
 }
@@ -153,7 +164,7 @@ func (r *recorder) Record(at *optimize.Location, op optimize.Operation, _ *optim
 	}
 	r.result.Epochs++
 	if r.settings.Observe != nil {
-		r.settings.Observe(Epoch{r.result.Epochs, r.settings.Iterations, at.F, math.NaN(), r.result.Epochs, false})
+		r.settings.Observe(epochOf(r.result.Epochs, at.F, r.settings))
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 
-	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -88,7 +87,7 @@ func TestGaussianInFloat32(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return graph.Float64s(out.(gorgonia.Value))
+		return graph.Float64s(out)
 	}
 	want := values(tensor.Float64)
 	for i, v := range values(tensor.Float32) {

@@ -9,6 +9,8 @@ import (
 	"calibra/graph/op"
 	"calibra/layers"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -93,12 +95,24 @@ func (n similarityNet) tables(x *data.Set, w *graph.Weights) (*netTables, error)
 		number: graph.Labels(upTo(x.Len())),
 	}
 	if n.Scores {
-		t.logits = graph.Matrix(tensor.Float32, x.Logits)
+		t.logits = graph.Matrix(tensor.Float32, finite(x.Logits))
 	}
 	if x.Labels != nil {
 		t.labels, t.onehot = graph.Labels(x.Labels), onehot(tensor.Float32, x.Labels, n.Sizes.Classes)
 	}
 	return t, nil
+}
+
+// finite is logits with none further below its row's maximum than logFloor.
+func finite(logits *mat.Dense) *mat.Dense {
+	out := mat.DenseCopyOf(logits)
+	for _, row := range rowsOf(out) {
+		least := floats.Max(row) + logFloor
+		for k, v := range row {
+			row[k] = max(v, least)
+		}
+	}
+	return out
 }
 
 // hidden describes a before dropout (B×H).

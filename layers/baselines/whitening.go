@@ -2,13 +2,13 @@ package baselines
 
 import (
 	"errors"
-	"math"
+	"fmt"
 
 	"calibra/data"
 	"calibra/graph"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 )
 
 // whitening is x̃ = (x − m)R with RRᵀ = Cov(x)⁻¹, and its inverse.
@@ -18,35 +18,37 @@ type whitening struct {
 	inverse *mat.Dense // R⁻¹
 }
 
-// whiten finds R = V diag(λ)^(−½) from the eigenvectors and eigenvalues of the
-// covariance. Directions of next to no variance, below 1e-8 of the largest, are
-// divided as if they had that much.
+// whiten finds R = L⁻ᵀ from the Cholesky factor of the covariance, LLᵀ, to whose
+// diagonal 1e-8 of its largest entry is added lest it be singular.
 func whiten(x *mat.Dense) (whitening, error) {
-	_, c := x.Dims()
-	w := whitening{mean: make([]float64, c), forward: mat.NewDense(c, c, nil), inverse: mat.NewDense(c, c, nil)}
-	for k := range w.mean {
-		w.mean[k] = stat.Mean(mat.Col(nil, k, x), nil)
+	n, c := x.Dims()
+	w := whitening{mean: make([]float64, c)}
+	centred := mat.DenseCopyOf(x)
+	for _, row := range rowsOf(x) {
+		floats.AddScaled(w.mean, 1/float64(n), row)
 	}
-	covariance := mat.NewSymDense(c, nil)
-	stat.CovarianceMatrix(covariance, x, nil)
-	if x.RawMatrix().Rows < 2 {
-		covariance.Zero()
+	for _, row := range rowsOf(centred) {
+		floats.Sub(row, w.mean)
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(covariance, true) {
-		return w, errors.New("the covariance of the log-probabilities has no eigenvalues")
+	var covariance mat.SymDense
+	covariance.SymOuterK(1/float64(n), centred.T())
+	largest := 0.0
+	for k := range c {
+		largest = max(largest, covariance.At(k, k))
 	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	values := eigen.Values(nil) // ascending
-	least := max(values[c-1]*1e-8, 1e-12)
-	for j, v := range values {
-		sd := math.Sqrt(max(v, least))
-		for i := range c {
-			w.forward.Set(i, j, vectors.At(i, j)/sd)
-			w.inverse.Set(j, i, vectors.At(i, j)*sd)
-		}
+	for k := range c {
+		covariance.SetSym(k, k, covariance.At(k, k)+max(1e-8*largest, 1e-12))
 	}
+	var factor mat.Cholesky
+	if !factor.Factorize(&covariance) {
+		return w, errors.New("the covariance of the log-probabilities cannot be factorized")
+	}
+	var upper, inverse mat.TriDense
+	factor.UTo(&upper) // Lᵀ
+	if err := inverse.InverseTri(&upper); err != nil {
+		return w, fmt.Errorf("the covariance of the log-probabilities cannot be inverted: %w", err)
+	}
+	w.forward, w.inverse = mat.DenseCopyOf(&inverse), mat.DenseCopyOf(&upper)
 	return w, nil
 }
 

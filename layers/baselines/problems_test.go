@@ -1,0 +1,152 @@
+package baselines
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// method is a calibrator of the table tests.
+type method struct {
+	new func() layers.Stateful
+	// parameters of the map in C classes and P dimensions, where its family contains
+	// the identity and is fitted by maximum likelihood; else nil.
+	parameters func(c, p int) int
+	// commutes is how closely relabelling the classes commutes with fitting and
+	// predicting, in log-probability above 1e-6; 0 where it does so in distribution
+	// only, because what is drawn at random is drawn class by class.
+	commutes float64
+}
+
+// converged is what two fits to a gradient of 1e-6 can differ by: a parameter by
+// 1e-6 over a curvature of order 1e-3, an ℓ of order 10.
+const converged = 1e-2
+
+func methods() map[string]method {
+	return map[string]method{
+		"nc":          {new: func() layers.Stateful { return layers.Train(&layers.Original{}, layers.Identity{}, optim.Settings{}) }, commutes: 1e-5},
+		"ts":          {new: func() layers.Stateful { return &layers.Temperature{} }, parameters: func(int, int) int { return 1 }, commutes: 1e-6},
+		"ir":          {new: func() layers.Stateful { return &Isotonic{} }, commutes: 1e-9},
+		"ps":          {new: func() layers.Stateful { return &Platt{} }, commutes: converged},
+		"dc":          {new: func() layers.Stateful { return &Dirichlet{} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
+		"dc-odir":     {new: func() layers.Stateful { return &DirichletODIR{Folds: 2, Grid: []float64{1, 1e-2}} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
+		"sm":          {new: func() layers.Stateful { return &Structured{} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
+		"vector":      {new: func() layers.Stateful { return &Vector{} }, parameters: func(c, _ int) int { return 2*c - 1 }, commutes: converged},
+		"histogram":   {new: func() layers.Stateful { return &Histogram{} }, commutes: 1e-9},
+		"beta":        {new: func() layers.Stateful { return &Beta{} }, parameters: func(c, _ int) int { return 3 * c }, commutes: converged},
+		"local-ts":    {new: func() layers.Stateful { return &LocalTemperature{} }, parameters: func(_, p int) int { return 1 + p }, commutes: converged},
+		"procal":      {new: func() layers.Stateful { return &ProCal{} }, commutes: 1e-6},
+		"procal-bins": {new: func() layers.Stateful { return &ProCalBins{} }, commutes: 1e-9},
+		"procal-hist": {new: func() layers.Stateful { return &ProCalBins{Map: HistogramMap{}} }, commutes: 1e-9},
+		"ln":          {new: func() layers.Stateful { return &LocalNets{Hidden: 8, Optim: optim.Settings{Epochs: 3}} }},
+		"kc":          {new: func() layers.Stateful { return &Kernel{Hidden: 8, Optim: optim.Settings{Epochs: 3}} }, commutes: 1e-3},
+		"kc-original": {new: func() layers.Stateful { return &KCal{Dimensions: 4, Optim: optim.Settings{Epochs: 2}} }},
+		"ts-published": {new: func() layers.Stateful {
+			return &PublishedTemperature{Optim: optim.FixedLBFGS{Iterations: 50}}
+		}, commutes: 1e-6},
+		"dc-published": {new: func() layers.Stateful {
+			return &PublishedDirichlet{Optim: optim.FixedLBFGS{Iterations: 50}}
+		}, commutes: 1e-6},
+	}
+}
+
+// problem is a source of calibration problems whose posterior is known.
+type problem struct {
+	classes int
+	// distort turns the true log-posterior of a row into the logits that a
+	// classifier says; x are the row's features.
+	distort func(logp, x []float64)
+	absent  int // a class that no row has; −1: none
+}
+
+func problems() map[string]problem {
+	none := func(_, _ []float64) {}
+	return map[string]problem{
+		"calibrated":  {3, none, -1},
+		"two classes": {2, func(l, _ []float64) { floats.Scale(2, l) }, -1},
+		"temperature": {4, func(l, _ []float64) { floats.Scale(2.5, l) }, -1},
+		"dirichlet":   {3, func(l, _ []float64) { copy(l, distorted(l)) }, -1},
+		"absent":      {4, func(l, _ []float64) { floats.Scale(1.5, l) }, 2},
+		"identical":   {3, func(l, _ []float64) { copy(l, []float64{1, 0, -1}) }, -1},
+		"zeros": {3, func(l, x []float64) { // the least probable class is impossible
+			if x[0] > 0 {
+				l[floats.MinIdx(l)] = math.Inf(-1)
+			}
+		}, -1},
+		"certain": {3, func(l, _ []float64) { floats.Scale(1e4, l) }, -1},
+	}
+}
+
+// distortion is a class-dependent Dirichlet map; its inverse undoes it.
+var (
+	distortion = mat.NewDense(3, 3, []float64{1.6, 0.3, -0.2, -0.3, 1.2, 0.1, 0.2, -0.1, 2})
+	offset     = []float64{0.5, -0.3, -0.2}
+)
+
+func distorted(l []float64) []float64 {
+	var out mat.VecDense
+	out.MulVec(distortion, mat.NewVecDense(3, l))
+	out.AddVec(&out, mat.NewVecDense(3, offset))
+	return out.RawVector().Data
+}
+
+const problemFeatures = 6
+
+// draw gives n rows and their true log-posterior: features N(0, 1), scores linear in
+// them, labels from the posterior.
+func (p problem) draw(n int, seed uint64) (*data.Set, *mat.Dense) {
+	mix := newRand(99) // one problem, whatever the rows
+	slopes := mat.NewDense(problemFeatures, p.classes, nil)
+	slopes.Apply(func(_, _ int, _ float64) float64 { return mix.NormFloat64() * 0.6 }, slopes)
+	rng := newRand(seed)
+	s := &data.Set{Features: mat.NewDense(n, problemFeatures, nil), Logits: mat.NewDense(n, p.classes, nil), Labels: make([]int, n)}
+	truth := mat.NewDense(n, p.classes, nil)
+	for i := range n {
+		x, l := s.Features.RawRowView(i), truth.RawRowView(i)
+		for j := range x {
+			x[j] = rng.NormFloat64()
+		}
+		mat.NewVecDense(p.classes, l).MulVec(slopes.T(), mat.NewVecDense(problemFeatures, x))
+		if p.absent >= 0 {
+			l[p.absent] = math.Inf(-1)
+		}
+		floats.AddConst(-floats.LogSumExp(l), l)
+		u := rng.Float64()
+		for k, v := range l {
+			if u -= math.Exp(v); u < 0 || k == p.classes-1 && k != p.absent {
+				s.Labels[i] = k
+				break
+			}
+		}
+		logits := s.Logits.RawRowView(i)
+		copy(logits, l)
+		if p.absent >= 0 {
+			logits[p.absent] = -2 // the classifier does not know
+		}
+		p.distort(logits, x)
+	}
+	return s, truth
+}
+
+// short are the methods with their iterations cut, for problems too large to
+// converge on in a test.
+func short() map[string]layers.Stateful {
+	few := optim.LBFGSSettings{Iterations: 1}
+	epoch := optim.Settings{Epochs: 1}
+	return map[string]layers.Stateful{
+		"ir": &Isotonic{}, "ps": &Platt{Optim: few}, "dc": &Dirichlet{Optim: few}, "sm": &Structured{Optim: few},
+		"dc-odir": &DirichletODIR{Folds: 2, Grid: []float64{1}, Optim: few},
+		"vector":  &Vector{Optim: few}, "histogram": &Histogram{}, "beta": &Beta{Optim: few}, "local-ts": &LocalTemperature{Optim: few},
+		"procal": &ProCal{}, "procal-bins": &ProCalBins{}, "ln": &LocalNets{Optim: epoch}, "kc": &Kernel{Optim: epoch},
+		"kc-original": &KCal{Optim: epoch}, "ts-published": &PublishedTemperature{Optim: optim.FixedLBFGS{Iterations: 1}},
+		"dc-published": &PublishedDirichlet{Optim: optim.FixedLBFGS{Iterations: 1}},
+	}
+}
