@@ -1,0 +1,112 @@
+package encoders
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/graphtest"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// TestMLPLearnsDigits: a linear classifier gets some 95 % of these rows right.
+func TestMLPLearnsDigits(t *testing.T) {
+	parts := data.Digits().Split([]float64{0.6, 0.1, 0.3}, newRand(1))
+	m := MLP{Hidden: []int{64, 16}, Optim: optim.Settings{Batch: 32, Epochs: 40}}
+	if err := m.Fit(t.Context(), parts[0], parts[1], newRand(2)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.Encode(parts[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, width := out.Features.Dims(); n != parts[2].Len() || width != 16 {
+		t.Errorf("the features are %d×%d", n, width)
+	}
+	if mat.Min(out.Features) < 0 {
+		t.Error("a penultimate feature is negative behind a ReLU")
+	}
+	right := 0
+	for i, y := range out.Labels {
+		row := out.Logits.RawRowView(i)
+		best := 0
+		for c := range row {
+			if row[c] > row[best] {
+				best = c
+			}
+		}
+		if best == y {
+			right++
+		}
+	}
+	if share := float64(right) / float64(len(out.Labels)); share < 0.95 {
+		t.Errorf("%.3f of the test rows are right", share)
+	}
+}
+
+// TestMLPForward computes the network by hand, from its own weights.
+func TestMLPForward(t *testing.T) {
+	parts := data.Digits().Split([]float64{0.5, 0.5}, newRand(1))
+	m := MLP{Hidden: []int{7}, Optim: optim.Settings{Epochs: 1}}
+	if err := m.Fit(t.Context(), parts[0], nil, newRand(2)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.Encode(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := m.scaler.Apply(parts[1].Features)
+	linear := func(l int, x *mat.Dense, width int) *mat.Dense {
+		_, in := x.Dims()
+		var y mat.Dense
+		y.Mul(x, mat.NewDense(in, width, m.weights.Float64s(layer(l)+"/weight")))
+		bias := m.weights.Float64s(layer(l) + "/bias")
+		y.Apply(func(_, j int, v float64) float64 { return v + bias[j] }, &y)
+		return &y
+	}
+	h := linear(0, x, 7)
+	h.Apply(func(_, _ int, v float64) float64 { return math.Max(v, 0) }, h)
+	if want := linear(1, h, 10); !mat.EqualApprox(out.Features, h, 1e-4) || !mat.EqualApprox(out.Logits, want, 1e-4) { // float32 sums of 64 terms
+		t.Error("features or logits are not those of the formula")
+	}
+}
+
+func TestMLPGradient(t *testing.T) {
+	rng := newRand(3)
+	m := MLP{Hidden: []int{4, 3}, classes: 2}
+	w := graph.NewWeights(tensor.Float64)
+	random := func(n int) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = rng.NormFloat64()
+		}
+		return x
+	}
+	for l, shape := range [][2]int{{5, 4}, {4, 3}, {3, 2}} {
+		w.Add(layer(l)+"/weight", random(shape[0]*shape[1]), shape[0], shape[1])
+		w.Add(layer(l)+"/bias", random(shape[1]), shape[1])
+	}
+	x, labels := graph.Tensor(tensor.Float64, random(30), 6, 5), graph.Labels([]int{0, 1, 1, 0, 1, 0})
+	graphtest.Gradient(t, w, 6, func(b *graph.Builder) *gorgonia.Node {
+		_, logits := m.forward(b, b.Take("x", x))
+		return b.NLL(b.LogSoftmax(logits), b.Take("labels", labels))
+	})
+}
+
+func TestMLPErrors(t *testing.T) {
+	var m MLP
+	if _, err := m.Encode(&data.Set{Features: mat.NewDense(1, 1, nil)}); err == nil {
+		t.Error("it encodes before it is trained")
+	}
+	if err := m.Fit(t.Context(), &data.Set{}, nil, newRand(1)); err == nil {
+		t.Error("it trains on nothing")
+	}
+}
