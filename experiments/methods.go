@@ -6,6 +6,7 @@ import (
 
 	"calibra/data"
 	"calibra/layers"
+	"calibra/layers/baselines"
 	"calibra/optim"
 )
 
@@ -68,6 +69,55 @@ var Methods = []Method{
 	}, []string{"logits"}, false, false},
 	{"ts", "temperature scaling: one number for all logits", func(Options) layers.Stateful {
 		return &layers.Temperature{}
+	}, []string{"logits"}, false, false},
+
+	{"ir", "isotonic regression of each class against the rest", func(Options) layers.Stateful {
+		return &baselines.Isotonic{}
+	}, []string{"logits"}, false, false},
+	{"ps", "Platt scaling: a logistic regression on the probabilities for each class", func(Options) layers.Stateful {
+		return &baselines.Platt{}
+	}, []string{"logits"}, false, false},
+	{"dc", "Dirichlet calibration by maximum likelihood", func(Options) layers.Stateful {
+		return &baselines.Dirichlet{}
+	}, []string{"logits"}, false, false},
+	{"dc-odir", "Dirichlet calibration, off-diagonal and intercept penalized, strengths cross-validated", func(Options) layers.Stateful {
+		return &baselines.DirichletODIR{}
+	}, []string{"logits"}, false, false},
+	{"sm", "structured matrix scaling", func(Options) layers.Stateful {
+		return &baselines.Structured{}
+	}, []string{"logits"}, false, false},
+	{"kc", "kernel calibration as the paper runs it: Local Nets' similarity, trained alone", func(o Options) layers.Stateful {
+		return &baselines.Kernel{Optim: o.optim("train")}
+	}, []string{"features", "logits"}, false, true},
+	{"kc-original", "kernel calibration as its authors have it (KCal)", func(o Options) layers.Stateful {
+		return &baselines.KCal{Optim: o.optim("train")}
+	}, []string{"features", "logits"}, false, true},
+	{"ln", "Local Nets: a new head that agrees with its neighbourhood", func(o Options) layers.Stateful {
+		return &baselines.LocalNets{Optim: o.optim("train")}
+	}, []string{"features", "logits"}, false, true},
+	{"pc", "ProCal: density ratio over confidence and proximity", func(Options) layers.Stateful {
+		return &baselines.ProCal{}
+	}, []string{"features", "logits"}, false, false},
+	{"pc-bins", "ProCal by bin-mean-shift: an isotonic map of the confidence for each range of proximity", func(Options) layers.Stateful {
+		return &baselines.ProCalBins{}
+	}, []string{"features", "logits"}, false, false},
+	{"vector", "vector scaling: a scale and an offset for each class", func(Options) layers.Stateful {
+		return &baselines.Vector{}
+	}, []string{"logits"}, false, false},
+	{"histogram", "histogram binning of each class against the rest", func(Options) layers.Stateful {
+		return &baselines.Histogram{}
+	}, []string{"logits"}, false, false},
+	{"beta", "beta calibration of each class against the rest", func(Options) layers.Stateful {
+		return &baselines.Beta{}
+	}, []string{"logits"}, false, false},
+	{"local-ts", "local temperature scaling: a temperature for each row, from its features", func(Options) layers.Stateful {
+		return &baselines.LocalTemperature{}
+	}, []string{"features", "logits"}, false, false},
+	{"ts-published", "temperature scaling by the published optimizer, which stops short", func(Options) layers.Stateful {
+		return &baselines.PublishedTemperature{}
+	}, []string{"logits"}, false, false},
+	{"dc-published", "Dirichlet calibration by the published optimizer, which stops short", func(Options) layers.Stateful {
+		return &baselines.PublishedDirichlet{}
 	}, []string{"logits"}, false, false},
 }
 

@@ -58,7 +58,7 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem) (Result, error) {
 		switch {
 		case r.GradientNorm <= torchGradient:
 			r.Converged = true
-			r.Ended = fmt.Sprintf("the gradient is %.1e after %d iterations", r.GradientNorm, r.Epochs)
+			r.Ended = fmt.Sprintf("the gradient is %.1e", r.GradientNorm)
 			return r, nil
 		case r.Epochs == s.Iterations:
 			r.Ended = fmt.Sprintf("all %d iterations were run; the gradient is %.1e", s.Iterations, r.GradientNorm)
@@ -72,7 +72,7 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem) (Result, error) {
 			rate *= min(1, 1/floats.Norm(grad, 1))
 		}
 		if floats.Dot(grad, direction) > -torchChange {
-			r.Ended = fmt.Sprintf("the loss no longer falls after %d iterations; the gradient is %.1e", r.Epochs, r.GradientNorm)
+			r.Ended = fmt.Sprintf("the loss no longer falls; the gradient is %.1e", r.GradientNorm)
 			return r, nil
 		}
 		floats.ScaleTo(step, rate, direction)

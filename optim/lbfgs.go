@@ -121,13 +121,13 @@ func quasiNewton(ctx context.Context, p Problem, s LBFGSSettings, method func() 
 			return r, fmt.Errorf("optim: %w", err)
 		case r.GradientNorm < s.Gradient:
 			r.Converged = true
-			r.Ended = fmt.Sprintf("the gradient is %.1e after %d iterations", r.GradientNorm, r.Epochs)
+			r.Ended = fmt.Sprintf("the gradient is %.1e", r.GradientNorm)
 			return r, nil
 		case r.Epochs >= s.Iterations:
 			r.Ended = fmt.Sprintf("all %d iterations were run; the gradient is %.1e, not below %.1e", s.Iterations, r.GradientNorm, s.Gradient)
 			return r, nil
 		case r.Epochs == before:
-			r.Ended = fmt.Sprintf("no lower loss was found after %d iterations; the gradient is %.1e, not below %.1e", r.Epochs, r.GradientNorm, s.Gradient)
+			r.Ended = fmt.Sprintf("no lower loss was found; the gradient is %.1e, not below %.1e", r.GradientNorm, s.Gradient)
 			return r, nil
 		case err != nil && !slices.ContainsFunc(searchFailures, func(e error) bool { return errors.Is(err, e) }):
 			return r, fmt.Errorf("optim: %w", err)

@@ -24,18 +24,16 @@ import (
 // a = eᵘ and b = eᵛ, so that a coefficient which ought to be 0 only nears it.
 // p̂ and 1 − p̂ have 1e-12 added before the logarithm.
 type Beta struct {
-	Optim  optim.LBFGSSettings
-	Result optim.Result // of the last Fit
+	Optim optim.LBFGSSettings
 
-	fitted
+	Fitted
 }
 
 var _ layers.Stateful = (*Beta)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
-func (m *Beta) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
-	m.Result, err = m.fit(ctx, betaMap{}, cal, nil, lbfgs(m.Optim))
-	return wrap("beta calibration", err)
+func (m *Beta) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	return wrap("beta calibration", m.fit(ctx, betaMap{}, cal, nil, lbfgs(m.Optim)))
 }
 
 // Predict gives the normalized one-vs-rest probabilities.

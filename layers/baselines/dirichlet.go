@@ -22,13 +22,13 @@ import (
 // with the 1e-12 of the published runs. The columns of ℓ are far from 0 and strongly
 // correlated, which slows any first-order method down, so W and b are fitted as a map
 // of the whitened ℓ̃ = (ℓ − m)R, RRᵀ = Cov(ℓ)⁻¹, to which Result's gradient belongs;
-// for an unregularized likelihood that is the same problem. The optimum is unique as a map, not in W and b: adding one vector to all columns
-// of W, or one number to b, changes nothing.
+// for an unregularized likelihood that is the same problem. The optimum is unique as a
+// map, not in W and b: adding one vector to all columns of W, or one number
+// to b, changes nothing.
 type Dirichlet struct {
-	Optim  optim.LBFGSSettings
-	Result optim.Result // of the last Fit
+	Optim optim.LBFGSSettings
 
-	fitted
+	Fitted
 }
 
 var _ layers.Stateful = (*Dirichlet)(nil)
@@ -39,7 +39,7 @@ func (m *Dirichlet) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (er
 	if err != nil {
 		return wrap("Dirichlet calibration", err)
 	}
-	m.Result, err = m.fit(ctx, whitenedMap{whitening: white}, cal, w, lbfgs(m.Optim))
+	err = m.fit(ctx, whitenedMap{whitening: white}, cal, w, lbfgs(m.Optim))
 	if m.w == w { // fitted, to the end or not
 		white.undo(w)
 	}

@@ -10,8 +10,8 @@
 //	Histogram         histogram     one-vs-rest histogram binning (Zadrozny and Elkan 2001)
 //	Beta              beta          one-vs-rest beta calibration (Kull et al. 2017)
 //	LocalTemperature  local-ts      softmax(logits / T(x)) (after Ding et al. 2021)
-//	ProCal            procal        density ratio over confidence and proximity (Xiong et al. 2023)
-//	ProCalBins        procal-bins   a map for each range of proximity (ibid.)
+//	ProCal            pc            density ratio over confidence and proximity (Xiong et al. 2023)
+//	ProCalBins        pc-bins       a map for each range of proximity (ibid.)
 //	LocalNets         ln            a head trained to agree with its neighbourhood
 //	Kernel            kc            the same network's kernel, trained alone
 //	KCal              kc-original   kernel calibration (Lin et al. 2023)

@@ -26,10 +26,9 @@ import (
 // features, each divided by its standard deviation. Maximum likelihood with the
 // penalty ‖u‖²/n, the weight of a standard normal prior on √2·u, from T = 1.
 type LocalTemperature struct {
-	Optim  optim.LBFGSSettings
-	Result optim.Result // of the last Fit
+	Optim optim.LBFGSSettings
 
-	fitted
+	Fitted
 }
 
 var _ layers.Stateful = (*LocalTemperature)(nil)
@@ -41,8 +40,7 @@ func (m *LocalTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Ra
 		return wrap("local temperatures", err)
 	}
 	w := temperatures(e)
-	m.Result, err = m.fit(ctx, localTemperatureMap{}, cal, w, lbfgs(m.Optim))
-	return wrap("local temperatures", err)
+	return wrap("local temperatures", m.fit(ctx, localTemperatureMap{}, cal, w, lbfgs(m.Optim)))
 }
 
 // Predict is log softmax(ℓ / T(x)).

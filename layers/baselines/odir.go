@@ -24,14 +24,13 @@ import (
 // λ and μ have the least cross-validated loss on a grid, ties going to the larger.
 // The fits are in the whitened terms of [Dirichlet], with the penalties on W and b.
 type DirichletODIR struct {
-	Grid   []float64 // values of λ and of μ; nil: 10, 1, …, 1e-3
-	Folds  int       // of the cross-validation; 0: 3
-	Optim  optim.LBFGSSettings
-	Result optim.Result // of the last Fit, on all rows
+	Grid  []float64 // values of λ and of μ; nil: 10, 1, …, 1e-3
+	Folds int       // of the cross-validation; 0: 3
+	Optim optim.LBFGSSettings
 
 	Lambda, Mu float64 // as the last Fit chose them
 
-	fitted
+	Fitted
 }
 
 var _ layers.Stateful = (*DirichletODIR)(nil)
@@ -79,7 +78,7 @@ func (m *DirichletODIR) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Ran
 	if err != nil {
 		return wrap("Dirichlet calibration", err)
 	}
-	m.Result, err = m.fit(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, cal, w, lbfgs(m.Optim))
+	err = m.fit(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, cal, w, lbfgs(m.Optim))
 	if m.w == w { // fitted, to the end or not
 		white.undo(w)
 	}
@@ -93,14 +92,14 @@ func (m *DirichletODIR) path(ctx context.Context, train, test *data.Set, grid, l
 	if err != nil {
 		return err
 	}
-	var f fitted
+	var f Fitted
 	for i, lambda := range grid {
 		for j, mu := range grid {
 			settings := m.Optim
 			if settings.Gradient == 0 {
 				settings.Gradient = 1e-4 // enough to choose by
 			}
-			if _, err := f.fit(ctx, odirMap{whitenedMap{whitening: white}, lambda, mu}, train, w, lbfgs(settings)); err != nil {
+			if err := f.fit(ctx, odirMap{whitenedMap{whitening: white}, lambda, mu}, train, w, lbfgs(settings)); err != nil {
 				return err
 			}
 			p, err := f.predict(whitenedMap{whitening: white}, test)

@@ -22,10 +22,9 @@ import (
 // with the intercept free; scikit-learn's LogisticRegression with C = 1. Platt
 // (1999) has one score, its own margin, for each class.
 type Platt struct {
-	Optim  optim.LBFGSSettings
-	Result optim.Result // of the last Fit; the loss is per row
+	Optim optim.LBFGSSettings
 
-	fitted
+	Fitted
 }
 
 var _ layers.Stateful = (*Platt)(nil)
@@ -34,9 +33,8 @@ var _ layers.Stateful = (*Platt)(nil)
 type plattMap struct{ oneVsRest }
 
 // Fit learns from cal; there is nothing to stop early.
-func (m *Platt) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
-	m.Result, err = m.fit(ctx, plattMap{}, cal, nil, lbfgs(m.Optim))
-	return wrap("Platt scaling", err)
+func (m *Platt) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	return wrap("Platt scaling", m.fit(ctx, plattMap{}, cal, nil, lbfgs(m.Optim)))
 }
 
 // Predict gives the normalized one-vs-rest probabilities.

@@ -20,19 +20,17 @@ import (
 // L-BFGS with a fixed rate of 1e-3 and no line search, which stops short of the
 // optimum. It explains published numbers and is no default.
 type PublishedDirichlet struct {
-	Optim  optim.FixedLBFGS // Iterations 0: 1000
-	Result optim.Result     // of the last Fit
+	Optim optim.FixedLBFGS // Iterations 0: 1000
 
-	fitted
+	Fitted
 }
 
 // PublishedTemperature is temperature scaling by the same optimizer, started at
 // T = 1.5 and stepping in T itself. The converged one is layers.Temperature.
 type PublishedTemperature struct {
-	Optim  optim.FixedLBFGS // Iterations 0: 1000; some published runs had 2000
-	Result optim.Result     // of the last Fit
+	Optim optim.FixedLBFGS // Iterations 0: 1000; some published runs had 2000
 
-	fitted
+	Fitted
 }
 
 var (
@@ -41,9 +39,8 @@ var (
 )
 
 // Fit learns from cal.
-func (m *PublishedDirichlet) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
-	m.Result, err = m.fit(ctx, dirichletMap{}, cal, nil, m.Optim.Minimize)
-	return wrap("Dirichlet calibration as published", err)
+func (m *PublishedDirichlet) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	return wrap("Dirichlet calibration as published", m.fit(ctx, dirichletMap{}, cal, nil, m.Optim.Minimize))
 }
 
 // Predict is log softmax(ℓ W + b).
@@ -61,9 +58,8 @@ func (m *PublishedDirichlet) Restore(s layers.State) error { return m.restore(di
 func (m *PublishedTemperature) T() float64 { return m.w.Float64s("temperature")[0] }
 
 // Fit learns from cal.
-func (m *PublishedTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
-	m.Result, err = m.fit(ctx, temperatureMap{}, cal, nil, m.Optim.Minimize)
-	return wrap("temperature as published", err)
+func (m *PublishedTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	return wrap("temperature as published", m.fit(ctx, temperatureMap{}, cal, nil, m.Optim.Minimize))
 }
 
 // Predict is log softmax(ℓ / T).

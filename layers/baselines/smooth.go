@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"calibra/data"
 	"calibra/graph"
@@ -38,29 +39,33 @@ func lbfgs(s optim.LBFGSSettings) minimizer {
 	return func(ctx context.Context, p optim.Problem) (optim.Result, error) { return optim.LBFGS(ctx, p, s) }
 }
 
-// fitted is what a smooth map learned.
-type fitted struct {
+// Fitted is what a smooth map learned.
+type Fitted struct {
+	Result optim.Result // of the last Fit
+
+	time  time.Duration
 	sizes layers.Sizes
 	w     *graph.Weights
 }
 
 // fit minimizes m's loss over cal from the weights start, or its own where nil. An interrupted fit keeps
 // what it learned.
-func (f *fitted) fit(ctx context.Context, m smooth, cal *data.Set, start *graph.Weights, minimize minimizer) (optim.Result, error) {
+func (f *Fitted) fit(ctx context.Context, m smooth, cal *data.Set, start *graph.Weights, minimize minimizer) error {
+	began := time.Now()
 	sizes, err := sizesOf(cal)
 	if err != nil {
-		return optim.Result{}, err
+		return err
 	}
 	if start == nil {
 		start = m.weights(sizes)
 	}
 	l, err := logProbsOf(cal, sizes)
 	if err != nil {
-		return optim.Result{}, err
+		return err
 	}
 	in, err := m.inputs(l, cal, start)
 	if err != nil {
-		return optim.Result{}, err
+		return err
 	}
 	tables, labels := tablesOf(in), graph.Labels(cal.Labels)
 	loss := graph.NewObjective(start, func(b *graph.Builder) *gorgonia.Node {
@@ -68,16 +73,21 @@ func (f *fitted) fit(ctx context.Context, m smooth, cal *data.Set, start *graph.
 	})
 	r, err := minimize(ctx, optim.Problem{Loss: loss, Rows: cal.Len()})
 	if err != nil && ctx.Err() == nil {
-		return r, err
+		return err
 	}
-	f.sizes, f.w = sizes, start
-	return r, err
+	f.Result, f.time, f.sizes, f.w = r, time.Since(began), sizes, start
+	return err
+}
+
+// Stages tells how the fit ended.
+func (f *Fitted) Stages() []layers.Stage {
+	return []layers.Stage{{Name: "minimize", Result: f.Result, Time: f.time}}
 }
 
 // predictionBatch is how many rows are predicted at once.
 const predictionBatch = 1024
 
-func (f *fitted) predict(m smooth, x *data.Set) (*data.Predictions, error) {
+func (f *Fitted) predict(m smooth, x *data.Set) (*data.Predictions, error) {
 	l, err := logProbsOf(x, f.sizes)
 	if err != nil {
 		return nil, err
@@ -117,9 +127,9 @@ func (t tables) take(b *graph.Builder) gorgonia.Nodes {
 	return in
 }
 
-func (f *fitted) state() (layers.State, error) { return stateOf(f.sizes, f.w) }
+func (f *Fitted) state() (layers.State, error) { return stateOf(f.sizes, f.w) }
 
-func (f *fitted) restore(m smooth, s layers.State) error {
+func (f *Fitted) restore(m smooth, s layers.State) error {
 	sizes, err := readSizes(s.Config)
 	if err != nil {
 		return err

@@ -29,10 +29,9 @@ import (
 // The last is strictly convex in Δ and b; its optimum is found by BFGS for
 // C(C+1) ≤ 1000 and by L-BFGS beyond, to an ∞-norm of the gradient of 1e-5.
 type Structured struct {
-	Optim  optim.LBFGSSettings // Gradient 0: 1e-5
-	Result optim.Result        // of step 3 of the last Fit
+	Optim optim.LBFGSSettings // Gradient 0: 1e-5
 
-	fitted
+	Fitted
 }
 
 var _ layers.Stateful = (*Structured)(nil)
@@ -57,8 +56,7 @@ func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 	if sizes.Classes*(sizes.Classes+1) <= 1000 {
 		minimize = func(ctx context.Context, p optim.Problem) (optim.Result, error) { return optim.BFGS(ctx, p, settings) }
 	}
-	m.Result, err = m.fit(ctx, structuredMap{}, cal, w, minimize)
-	return wrap("structured matrix scaling", err)
+	return wrap("structured matrix scaling", m.fit(ctx, structuredMap{}, cal, w, minimize))
 }
 
 // Predict is log softmax(x + Δx + b).

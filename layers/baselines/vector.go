@@ -20,18 +20,16 @@ import (
 // by one number per row, which v multiplies class by class, the two are different
 // maps; this is the one of ℓ, which depends on the probabilities alone.
 type Vector struct {
-	Optim  optim.LBFGSSettings
-	Result optim.Result // of the last Fit
+	Optim optim.LBFGSSettings
 
-	fitted
+	Fitted
 }
 
 var _ layers.Stateful = (*Vector)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
-func (m *Vector) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
-	m.Result, err = m.fit(ctx, vectorMap{}, cal, nil, lbfgs(m.Optim))
-	return wrap("vector scaling", err)
+func (m *Vector) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	return wrap("vector scaling", m.fit(ctx, vectorMap{}, cal, nil, lbfgs(m.Optim)))
 }
 
 // Predict is log softmax(v ⊙ ℓ + b).
