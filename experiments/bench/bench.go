@@ -32,6 +32,8 @@ type Workload struct {
 	What string
 	// PerSecond tells that the figure is rows per second, not seconds.
 	PerSecond bool
+	// Work is what one epoch or evaluation costs at least, or one row if PerSecond.
+	Work Cost
 	// Measure is the figure's best of reps repetitions, after one to warm up.
 	Measure func(ctx context.Context, reps int) (float64, error)
 }
@@ -39,23 +41,24 @@ type Workload struct {
 // Workloads lists them in the order of the report; rows is the size of the training
 // sets, 10,000 for the published comparison.
 func Workloads(rows int) []Workload {
+	n := float64(rows)
 	return []Workload{
-		{"quantizer_epoch_s", fmt.Sprintf("one epoch of stage 1: %d rows, %d features", rows, Features), false, func(ctx context.Context, reps int) (float64, error) {
+		{"quantizer_epoch_s", fmt.Sprintf("one epoch of stage 1: %d rows, %d features", rows, Features), false, quantizerCost(n, 10), func(ctx context.Context, reps int) (float64, error) {
 			return quantizer(ctx, rows, reps)
 		}},
-		{"calibrator_epoch_s_c10", fmt.Sprintf("one epoch of stage 2: %d rows, 10 classes", rows), false, func(ctx context.Context, reps int) (float64, error) {
+		{"calibrator_epoch_s_c10", fmt.Sprintf("one epoch of stage 2: %d rows, 10 classes", rows), false, calibratorCost(n, 10), func(ctx context.Context, reps int) (float64, error) {
 			return calibrator(ctx, rows, 10, reps)
 		}},
-		{"calibrator_epoch_s_c100_1000rows", "one epoch of stage 2: 1,000 rows, 100 classes", false, func(ctx context.Context, reps int) (float64, error) {
+		{"calibrator_epoch_s_c100_1000rows", "one epoch of stage 2: 1,000 rows, 100 classes", false, calibratorCost(1000, 100), func(ctx context.Context, reps int) (float64, error) {
 			return calibrator(ctx, 1000, 100, reps)
 		}},
-		{"lce_s_c10", "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", false, func(ctx context.Context, reps int) (float64, error) {
+		{"lce_s_c10", "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", false, lceCost(20250, 50), func(ctx context.Context, reps int) (float64, error) {
 			return lce(ctx, 20250, 10, reps)
 		}},
-		{"lce_s_c100_5000rows", "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", false, func(ctx context.Context, reps int) (float64, error) {
+		{"lce_s_c100_5000rows", "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", false, lceCost(5000, 50), func(ctx context.Context, reps int) (float64, error) {
 			return lce(ctx, 5000, 100, reps)
 		}},
-		{"inference_rows_per_s", "calibrated predictions in batches of 1,024", true, inference},
+		{"inference_rows_per_s", "calibrated predictions in batches of 1,024", true, inferenceCost(1, 10), inference},
 	}
 }
 

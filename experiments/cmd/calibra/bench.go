@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/experiments/bench"
+	"calibra/experiments/report"
 	"calibra/graph/blas"
 	"calibra/graph/simd"
 
@@ -22,16 +26,26 @@ type benchCmd struct {
 	Reps int    `default:"3" help:"Repetitions, of which the best counts (${default})."`
 	Only string `placeholder:"KEY,…" help:"Only these workloads, by their JSON key."`
 	JSON bool   `help:"Print one JSON object."`
+
+	Scaling string `type:"path" placeholder:"DIR" help:"Draw time against rows and classes instead, as scaling.svg, .png and .csv in this directory."`
 }
 
 func (benchCmd) Help() string {
 	return `Example:
 
   calibra bench
-  calibra bench --only lce_s_c10,lce_s_c100_5000rows --json`
+  calibra bench --only lce_s_c10,lce_s_c100_5000rows --json
+  calibra bench --scaling runs/scaling
+
+The last column is the share of the roof: the time that the workload's arithmetic, at
+the rate of a matrix product measured in the same run, or its memory traffic, at the
+rate of a copy, would take at least.`
 }
 
 func (c *benchCmd) Run(ctx context.Context) error {
+	if c.Scaling != "" {
+		return c.scaling(ctx)
+	}
 	workloads := bench.Workloads(c.Rows)
 	if c.Only != "" {
 		keys := strings.Split(c.Only, ",")
@@ -45,7 +59,13 @@ func (c *benchCmd) Run(ctx context.Context) error {
 	if c.Rows < bench.Codewords || c.Reps < 1 {
 		return data.Inputf("", "--rows must be at least %d and --reps at least 1", bench.Codewords)
 	}
-	report := map[string]any{"rows": c.Rows, "threads": simd.Threads(), "blas": blas.Describe().Name, "vector_units": simd.InstructionSet()}
+	result := map[string]any{"rows": c.Rows, "threads": simd.Threads(), "blas": blas.Describe().Name, "vector_units": simd.InstructionSet()}
+	roof := bench.MeasureRoof()
+	shares := map[string]float64{}
+	result["roof"], result["share_of_roof"] = roof, shares
+	if !c.JSON {
+		fmt.Printf("matrix product %.0f GFLOP/s, copy %.1f GB/s\n\n", roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9)
+	}
 	bar := progressbar.NewOptions(len(workloads), progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(term.IsTerminal(int(os.Stderr.Fd()))),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionSetWidth(30))
 	for _, w := range workloads {
@@ -55,17 +75,55 @@ func (c *benchCmd) Run(ctx context.Context) error {
 			return fmt.Errorf("bench %s: %w", w.Key, err)
 		}
 		bar.Add(1)
-		report[w.Key] = figure
+		result[w.Key] = figure
+		seconds := figure
+		if w.PerSecond {
+			seconds = 1 / figure
+		}
+		shares[w.Key] = roof.Floor(w.Work) / seconds
 		switch {
 		case c.JSON:
 		case w.PerSecond:
-			fmt.Printf("%12.0f rows/s  %s\n", figure, w.What)
+			fmt.Printf("%10.0f rows/s  %4.0f %%  %s\n", figure, 100*shares[w.Key], w.What)
 		default:
-			fmt.Printf("%12.4f s       %s\n", figure, w.What)
+			fmt.Printf("%10.4f s       %4.0f %%  %s\n", figure, 100*shares[w.Key], w.What)
 		}
 	}
 	if !c.JSON {
 		return nil
 	}
-	return json.NewEncoder(os.Stdout).Encode(report)
+	return json.NewEncoder(os.Stdout).Encode(result)
+}
+
+// scaling draws how the time of an epoch grows.
+func (c *benchCmd) scaling(ctx context.Context) error {
+	if _, err := experiments.PrepareDir(c.Scaling); err != nil {
+		return err
+	}
+	figure, measured, err := bench.Scaling(ctx, c.Reps)
+	if err != nil {
+		return err
+	}
+	for _, format := range report.Formats {
+		picture, err := figure.Render(format)
+		if err != nil {
+			return err
+		}
+		if err := writeBytes(filepath.Join(c.Scaling, "scaling."+format), picture); err != nil {
+			return err
+		}
+	}
+	table := []byte("rows,classes,seconds_per_epoch\n")
+	for _, m := range measured {
+		table = fmt.Appendf(table, "%.0f,%.0f,%.6f\n", m[0], m[1], m[2])
+	}
+	fmt.Print(string(table))
+	return writeBytes(filepath.Join(c.Scaling, "scaling.csv"), table)
+}
+
+func writeBytes(path string, content []byte) error {
+	return data.WriteFile(path, func(out io.Writer) error {
+		_, err := out.Write(content)
+		return err
+	})
 }

@@ -64,11 +64,11 @@ func run(args []string) int {
 	} else {
 		err = usageError{err}
 	}
-	return report(err)
+	return exitCode(err)
 }
 
-// report prints err as one sentence on stderr and returns its exit code.
-func report(err error) int {
+// exitCode prints err as one sentence on stderr and returns its exit code.
+func exitCode(err error) int {
 	var (
 		usage   usageError
 		input   *data.InputError
