@@ -21,6 +21,7 @@ type cli struct {
 	Apply      applyCmd      `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`
 	Study      studyCmd      `cmd:"" help:"Run one of the paper's studies and write its report."`
+	Compare    compareCmd    `cmd:"" help:"Fit many methods side by side and say which differ."`
 	Methods    methodsCmd    `cmd:"" help:"List the methods that fit knows."`
 	Bench      benchCmd      `cmd:"" help:"Time training, metrics and predictions on this machine."`
 	Theory     theoryCmd     `cmd:"" help:"Check the convergence claims numerically on synthetic problems."`

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/compare"
+	"calibra/experiments/metrics"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+type compareCmd struct {
+	In      string        `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*."`
+	Methods []string      `default:"all" placeholder:"NAME,…" help:"What to fit; calibra methods lists all (${default})."`
+	Seeds   int           `default:"5" help:"How many seeds, from 42 on (${default})."`
+	Split   data.Protocol `default:"paper" placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (${default})."`
+	Jobs    int           `help:"Fits side by side (one a core)."`
+	Out     string        `required:"" type:"path" placeholder:"DIR" help:"Directory for tables.md, results.csv and metrics.json."`
+}
+
+func (compareCmd) Help() string {
+	return `Example:
+
+  calibra compare --in features.npz --out runs/compare
+  calibra compare --in features.npz --methods vq,ts,dc,sm --seeds 3 --out runs/four
+
+Local metrics are measured in each method's own embedding and in one shared by all.
+LCE and NLL of every method are compared with the best one's on the same test rows.`
+}
+
+// firstSeed is that of the published runs.
+const firstSeed = 42
+
+func (c *compareCmd) Run(ctx context.Context) error {
+	if c.Seeds < 1 {
+		return usageError{fmt.Errorf("--seeds is %d; there must be at least one", c.Seeds)}
+	}
+	s := compare.Settings{Methods: c.names(), Split: c.Split, Jobs: c.Jobs}
+	for _, name := range s.Methods {
+		if _, err := experiments.MethodByName(name); err != nil {
+			return err
+		}
+	}
+	for i := range c.Seeds {
+		s.Seeds = append(s.Seeds, firstSeed+uint64(i))
+	}
+	src, err := data.Open(c.In)
+	if err != nil {
+		return err
+	}
+	warnEmptyClasses(src)
+	undo, err := experiments.PrepareDir(c.Out)
+	if err != nil {
+		return err
+	}
+	bar := newFitBar(os.Stderr, s.Fits())
+	s.Observe = bar.ended
+	fits, err := compare.Run(ctx, src, s)
+	bar.clear()
+	if err != nil {
+		undo()
+		return err
+	}
+	r := &compare.Result{Data: strings.TrimSuffix(filepath.Base(c.In), ".npz"), Split: c.Split, Seeds: s.Seeds, Fits: fits, TestRows: src.Test.Len()}
+	if r.Rows, err = compare.Rows(fits, s.Methods, c.Split != data.PaperTables); err != nil {
+		undo()
+		return err
+	}
+	if len(r.Rows) == 0 {
+		undo()
+		return fmt.Errorf("no method could be fitted; %s, seed %d: %w", fits[0].Method, fits[0].Seed, fits[0].Err)
+	}
+	if err := r.Write(c.Out); err != nil {
+		return err
+	}
+	printComparison(os.Stdout, r)
+	fmt.Printf("\nwrote %s\n", filepath.Join(c.Out, "tables.md"))
+	failed := 0
+	for _, f := range fits {
+		if f.Err != nil {
+			failed++
+			fmt.Fprintf(os.Stderr, "calibra: failed: %s, seed %d: %v\n", f.Method, f.Seed, f.Err)
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d fits failed; the tables are without them", failed, len(fits))
+	}
+	return nil
+}
+
+// names are the methods asked for, each once.
+func (c *compareCmd) names() []string {
+	var names []string
+	for _, name := range c.Methods {
+		if name != "all" {
+			names = append(names, name)
+			continue
+		}
+		for _, m := range experiments.Methods {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	place := func(name string) int {
+		return slices.IndexFunc(experiments.Methods, func(m experiments.Method) bool { return m.Name == name })
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
+	return names
+}
+
+// printComparison prints the table of results, the best of a column in **, the
+// second in _.
+func printComparison(out io.Writer, r *compare.Result) {
+	t := r.Results()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "method\t")
+	for _, h := range t.Values {
+		fmt.Fprintf(w, "%s %s\t", h.Text, h.Arrow)
+	}
+	fmt.Fprintln(w, "seconds\t")
+	for i, row := range t.Blocks[0].Rows {
+		fmt.Fprintf(w, "%s\t", row.Labels[0])
+		for _, cell := range row.Cells {
+			around := map[metrics.Mark]string{metrics.Best: "**", metrics.Second: "_"}[cell.Mark]
+			fmt.Fprintf(w, "%s%s%s\t", around, cell.Text, around)
+		}
+		fmt.Fprintf(w, "%.1f\t\n", r.Rows[i].Seconds.Mean)
+	}
+	w.Flush()
+	fmt.Fprintln(out, "† worse than the best by more than chance (paired bootstrap, Holm-corrected, 5 %)")
+}
+
+// fitBar shows how far a comparison is: a bar with the time left on a terminal, else
+// a line every few seconds.
+type fitBar struct {
+	out         *os.File
+	bar         *progressbar.ProgressBar
+	began, next time.Time
+	done, of    int
+	spent, all  float64
+}
+
+func newFitBar(out *os.File, fits []compare.Fit) *fitBar {
+	b := &fitBar{out: out, began: time.Now(), next: time.Now(), of: len(fits)}
+	for _, f := range fits {
+		b.all += f.Cost()
+	}
+	if term.IsTerminal(int(out.Fd())) {
+		b.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(40),
+			progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false))
+		b.bar.Describe(fmt.Sprintf("0 of %d fits", b.of))
+	}
+	return b
+}
+
+func (b *fitBar) ended(f compare.Fit) {
+	b.done++
+	b.spent += f.Cost()
+	left := time.Duration(float64(time.Since(b.began)) * (b.all - b.spent) / b.spent).Round(time.Second)
+	text := fmt.Sprintf("%d of %d fits, about %v left", b.done, b.of, left)
+	if b.bar != nil {
+		b.bar.Describe(text)
+		_ = b.bar.Set(int(1000 * b.spent / b.all)) // a terminal that cannot be written to shows nothing
+		return
+	}
+	if now := time.Now(); now.After(b.next) || b.done == b.of {
+		b.next = now.Add(5 * time.Second)
+		fmt.Fprintf(b.out, "%s; last %s seed %d, %.1f s\n", text, f.Method, f.Seed, f.Time.Seconds())
+	}
+}
+
+func (b *fitBar) clear() {
+	if b.bar != nil {
+		_ = b.bar.Finish()
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"calibra/experiments"
+)
+
+// TestCompare runs every method on a small problem: all are in the tables, the files
+// have the same bytes on one core and on two, and the differences are to the best.
+func TestCompare(t *testing.T) {
+	in := write(t, features(160))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	first := map[string][]byte{}
+	for _, cores := range []int{1, 2} {
+		runtime.GOMAXPROCS(cores)
+		out := filepath.Join(t.TempDir(), "compared")
+		methods := "nc,ts,dc,ir,pc,ln"
+		if cores == 1 {
+			methods = "ln,pc,ir,dc,ts,nc,ts" // in any order, each once
+		}
+		code, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", methods, "--seeds", "2", "--out", out)
+		if code != 0 || !strings.Contains(stdout, "LCE own") || !strings.Contains(stderr, "12 of 12 fits") {
+			t.Fatalf("exits %d: %s%s", code, stdout, stderr)
+		}
+		for _, name := range []string{"tables.md", "results.csv", "metrics.json"} {
+			got, err := os.ReadFile(filepath.Join(out, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first[name] == nil {
+				first[name] = got
+			}
+			if !bytes.Equal(got, first[name]) {
+				t.Errorf("%s differs between one core and two", name)
+			}
+		}
+	}
+	var written struct {
+		Methods map[string]struct {
+			Metrics map[string]struct {
+				Mean, SD float64
+				CI       [2]float64
+			}
+			Against map[string]struct {
+				Best       string
+				Difference float64
+			} `json:"against_best"`
+		}
+	}
+	if err := json.Unmarshal(first["metrics.json"], &written); err != nil {
+		t.Fatal(err)
+	}
+	if len(written.Methods) != 6 {
+		t.Fatalf("there are %d methods", len(written.Methods))
+	}
+	best := 0
+	for name, m := range written.Methods {
+		nll := m.Metrics["nll"]
+		if !(nll.CI[0] <= nll.Mean && nll.Mean <= nll.CI[1]) {
+			t.Errorf("%s: NLL %v lies outside of %v", name, nll.Mean, nll.CI)
+		}
+		c, ok := m.Against["nll"]
+		if !ok {
+			best++
+			continue
+		}
+		// Sums of 160 rows in two orders.
+		if want := nll.Mean - written.Methods[c.Best].Metrics["nll"].Mean; c.Difference < 0 || c.Difference-want > 1e-12 || want-c.Difference > 1e-12 {
+			t.Errorf("%s differs by %v, its mean by %v", name, c.Difference, want)
+		}
+	}
+	if best != 1 {
+		t.Errorf("%d methods are the best", best)
+	}
+	if !bytes.Contains(first["tables.md"], []byte("**")) || !bytes.Contains(first["tables.md"], []byte("<u>")) {
+		t.Error("nothing is bold or underlined")
+	}
+}
+
+// TestEveryMethodFitsAndApplies from the command line.
+func TestEveryMethodFitsAndApplies(t *testing.T) {
+	in := write(t, features(120))
+	for _, m := range experiments.Methods {
+		out := filepath.Join(t.TempDir(), m.Name)
+		if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--method", m.Name, "--out", out}, small...)...); code != 0 {
+			t.Errorf("fit %s: %s", m.Name, stderr)
+			continue
+		}
+		if code, _, stderr := calibra(t, "apply", "--model", out, "--in", in, "--out", filepath.Join(out, "p.npz")); code != 0 {
+			t.Errorf("apply %s: %s", m.Name, stderr)
+		}
+	}
+}
+
+func TestCompareRefusesWhatItCannotDo(t *testing.T) {
+	in, out := write(t, features(60)), filepath.Join(t.TempDir(), "compared")
+	for want, args := range map[string][]string{
+		"there is no method": {"--in", in, "--methods", "magic", "--out", out},
+		"--seeds is 0":       {"--in", in, "--methods", "nc", "--seeds", "0", "--out", out},
+		"test_labels":        {"--in", write(t, features(60)[:3]), "--methods", "nc", "--out", out},
+	} {
+		code, _, stderr := calibra(t, append([]string{"compare"}, args...)...)
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v exits %d: %s", args, code, stderr)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Errorf("%v leaves a directory", args)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"calibra/experiments/metrics"
+)
+
+// Row is one method over all its seeds.
+type Row struct {
+	Method    string
+	Shared    [metrics.Metrics]metrics.Spread
+	Own       [metrics.Metrics]metrics.Spread   // that of Shared where the method has no embedding of its own
+	Intervals [metrics.Metrics]metrics.Interval // the mean over the seeds of their bounds, shared embedding
+	HasOwn    bool
+	Seconds   metrics.Spread             // fit and judgement together
+	Against   map[metrics.Metric]*Paired // NLL and LCE, against the best method; nil for the best itself
+}
+
+// Paired is a method's difference to the best one on the same test rows.
+type Paired struct {
+	Best string `json:"best"`
+	metrics.Comparison
+	Corrected float64 `json:"p_holm"` // the p-value, corrected for all methods (Holm 1979)
+}
+
+// Significant says whether the method is worse than the best at the 5 % level.
+func (p *Paired) Significant() bool { return p != nil && p.Corrected < 0.05 }
+
+// tested are the metrics that are means over rows and so can be paired.
+var tested = []metrics.Metric{metrics.LCE, metrics.NLL}
+
+// Rows summarizes the fits, method by method in the order given; methods without a
+// single score are left out.
+//
+// The scores of a row are averaged over the seeds where all seeds have the same
+// number of test rows in the same places, as they do unless the validation rows come
+// from among them; sameRows says so. Otherwise the first seed's are compared.
+func Rows(fits []Fit, methods []string, sameRows bool) ([]Row, error) {
+	byMethod := map[string][]Fit{}
+	for _, f := range fits {
+		if f.Err == nil {
+			byMethod[f.Method] = append(byMethod[f.Method], f)
+		}
+	}
+	var rows []Row
+	for _, method := range methods {
+		if of := byMethod[method]; len(of) > 0 {
+			rows = append(rows, newRow(method, of))
+		}
+	}
+	for _, m := range tested {
+		if err := pair(rows, byMethod, m, sameRows); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+func newRow(method string, fits []Fit) Row {
+	r := Row{Method: method, Against: map[metrics.Metric]*Paired{}}
+	spread := func(of func(Fit) float64) metrics.Spread {
+		var values []float64
+		for _, f := range fits {
+			values = append(values, of(f))
+		}
+		return metrics.NewSpread(values)
+	}
+	r.Seconds = spread(func(f Fit) float64 { return f.Time.Seconds() })
+	for m := range metrics.Metrics {
+		r.Shared[m] = spread(func(f Fit) float64 { return f.Shared.Values[m] })
+		r.Own[m] = spread(func(f Fit) float64 {
+			if f.Own == nil {
+				return f.Shared.Values[m]
+			}
+			return f.Own.Values[m]
+		})
+		r.Intervals[m] = metrics.Interval{
+			Low:  spread(func(f Fit) float64 { return f.Shared.Intervals[m].Low }).Mean,
+			High: spread(func(f Fit) float64 { return f.Shared.Intervals[m].High }).Mean,
+		}
+	}
+	r.HasOwn = fits[0].Own != nil
+	return r
+}
+
+// pair compares every method with the one of the lowest mean.
+func pair(rows []Row, fits map[string][]Fit, m metrics.Metric, sameRows bool) error {
+	best := -1
+	for i, r := range rows {
+		if !math.IsNaN(r.Shared[m].Mean) && (best < 0 || r.Shared[m].Mean < rows[best].Shared[m].Mean) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	reference := perRow(fits[rows[best].Method], m, sameRows)
+	errs := make([]error, len(rows))
+	var wait sync.WaitGroup
+	for i := range rows {
+		scores := perRow(fits[rows[i].Method], m, sameRows)
+		if i == best || len(scores) != len(reference) {
+			continue
+		}
+		wait.Go(func() {
+			a, b := both(scores, reference)
+			c, err := metrics.Compare(a, b, rand.New(rand.NewPCG(uint64(i), uint64(m))))
+			if errs[i] = err; err == nil {
+				rows[i].Against[m] = &Paired{Best: rows[best].Method, Comparison: *c}
+			}
+		})
+	}
+	wait.Wait()
+	var paired []*Paired
+	var p []float64
+	for i, r := range rows {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if c := r.Against[m]; c != nil {
+			paired, p = append(paired, c), append(p, c.PValue)
+		}
+	}
+	for i, corrected := range metrics.Holm(p) {
+		paired[i].Corrected = corrected
+	}
+	return nil
+}
+
+// perRow is the metric of each test row.
+func perRow(fits []Fit, m metrics.Metric, sameRows bool) []float64 {
+	of := func(f Fit) []float64 {
+		if m == metrics.NLL {
+			return f.Shared.NLL
+		}
+		return f.Shared.LCE
+	}
+	mean := slices.Clone(of(fits[0]))
+	if !sameRows {
+		return mean
+	}
+	for _, f := range fits[1:] {
+		for i, v := range of(f) {
+			mean[i] += v
+		}
+	}
+	for i := range mean {
+		mean[i] /= float64(len(fits))
+	}
+	return mean
+}
+
+// both keeps the rows on which both methods were measured.
+func both(a, b []float64) (x, y []float64) {
+	for i := range a {
+		if !math.IsNaN(a[i]) && !math.IsNaN(b[i]) {
+			x, y = append(x, a[i]), append(y, b[i])
+		}
+	}
+	return x, y
+}

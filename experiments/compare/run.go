@@ -1,0 +1,237 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/graph/simd"
+	"calibra/layers"
+)
+
+// Settings of a comparison.
+type Settings struct {
+	Methods []string      // names of experiments.Methods
+	Seeds   []uint64      // at least one
+	Split   data.Protocol // where validation rows come from
+	Jobs    int           // fits side by side; 0: one a core
+	// Observe is told of each fit that ends, one at a time; may be nil.
+	Observe func(ended Fit)
+}
+
+// Fit is one method with one seed.
+type Fit struct {
+	Method string
+	Seed   uint64
+	Shared Scores   // in the embedding shared by all methods
+	Own    *Scores  // local metrics in the method's own embedding; nil if it has none
+	Took   []string // how each stage of the fit ended, in words
+	Time   time.Duration
+	Err    error // why there are no scores, or nil
+}
+
+// Scores are the metrics of one fit.
+type Scores struct {
+	Values    metrics.Values
+	Intervals [metrics.Metrics]metrics.Interval // 95 %, over the test rows
+	NLL, LCE  []float64                         // of each test row; LCE is nil without an embedding
+}
+
+// Cost is about how long a fit takes beside others.
+func (f Fit) Cost() float64 {
+	if m, err := experiments.MethodByName(f.Method); err == nil && m.StopsEarly {
+		return 10
+	}
+	return 1
+}
+
+// Fits lists what Run will do: seed by seed, the slowest methods first, so that no
+// core is left with a long fit at the end.
+func (s Settings) Fits() []Fit {
+	var fits []Fit
+	for _, seed := range s.Seeds {
+		for _, method := range s.Methods {
+			fits = append(fits, Fit{Method: method, Seed: seed})
+		}
+		slices.SortStableFunc(fits[len(fits)-len(s.Methods):], func(a, b Fit) int { return int(b.Cost() - a.Cost()) })
+	}
+	return fits
+}
+
+// Run fits and judges every method with every seed. A method that fails says so in
+// its Fit and does not stop the others. If ctx is cancelled, the error wraps
+// ctx.Err().
+func Run(ctx context.Context, src *data.Source, s Settings) ([]Fit, error) {
+	for _, method := range s.Methods {
+		if _, err := experiments.MethodByName(method); err != nil {
+			return nil, err
+		}
+	}
+	if err := src.Require("cal_labels", "test_labels"); err != nil {
+		return nil, err
+	}
+	jobs := s.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	if jobs > 1 {
+		simd.SetThreads(1)
+		defer simd.SetThreads(0)
+	}
+	fits := s.Fits()
+	seeds := map[uint64]*prepared{}
+	for _, f := range fits {
+		if seeds[f.Seed] == nil {
+			seeds[f.Seed] = &prepared{}
+		}
+	}
+	var (
+		mu   sync.Mutex
+		wait sync.WaitGroup
+		next = make(chan int)
+	)
+	for range min(jobs, len(fits)) {
+		wait.Go(func() {
+			for i := range next {
+				f := &fits[i]
+				began := time.Now()
+				if p, err := seeds[f.Seed].get(src, s, f.Seed); err != nil {
+					f.Err = err
+				} else {
+					f.run(ctx, p, s)
+				}
+				f.Time = time.Since(began)
+				if s.Observe != nil && ctx.Err() == nil {
+					mu.Lock()
+					s.Observe(*f)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for i := range fits {
+		select {
+		case next <- i:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	wait.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("the comparison was not finished and nothing was written: %w", err)
+	}
+	for _, f := range fits {
+		var input *data.InputError
+		if errors.As(f.Err, &input) {
+			return nil, f.Err // wrong for all seeds and, as a rule, all methods
+		}
+	}
+	return fits, nil
+}
+
+// prepared is the split problem of a seed, made by the first fit that needs it.
+type prepared struct {
+	once  sync.Once
+	value *experiments.Prepared
+	err   error
+}
+
+func (p *prepared) get(src *data.Source, s Settings, seed uint64) (*experiments.Prepared, error) {
+	p.once.Do(func() {
+		spec := experiments.Spec{Split: s.Split, Seed: seed}
+		p.value, p.err = spec.Prepare(&experiments.Problem{Source: src})
+	})
+	return p.value, p.err
+}
+
+// run fits the method and judges it with intervals.
+func (f *Fit) run(ctx context.Context, p *experiments.Prepared, s Settings) {
+	spec := experiments.Spec{Method: f.Method, Split: s.Split, Seed: f.Seed}
+	if m, err := experiments.MethodByName(f.Method); err == nil && m.Divides {
+		spec.Slots, spec.Codewords = slotsOf(p.Source.Cal), 64
+	}
+	// Without test rows the run does not judge; it is judged here, with intervals.
+	unjudged, source := *p, *p.Source
+	source.Test = nil
+	unjudged.Source = &source
+	run, err := spec.FitPrepared(ctx, &unjudged, nil)
+	if err != nil {
+		f.Err = err
+		return
+	}
+	for _, stage := range run.Stages {
+		f.Took = append(f.Took, fmt.Sprintf("%s: %s after %d epochs", stage.Name, stage.Result.Ended, stage.Result.Epochs))
+	}
+	f.Err = f.judge(ctx, p, run.Model)
+}
+
+func (f *Fit) judge(ctx context.Context, p *experiments.Prepared, model layers.Stateful) error {
+	cal, test := p.Source.Cal, p.Source.Test
+	predictions, err := model.Predict(test)
+	if err != nil {
+		return fmt.Errorf("predict the test rows: %w", err)
+	}
+	score := func(own *data.Embedding, x *data.Set) (Scores, error) {
+		z := p.Shared
+		if own != nil {
+			z = own.Apply(x.Features)
+		}
+		rng := rand.New(rand.NewPCG(f.Seed, 5))
+		r, err := metrics.Evaluate(ctx, predictions.LogProbs, test.Labels, z, metrics.Settings{},
+			metrics.Uncertainty{Redraws: metrics.None}, rng)
+		if err != nil {
+			return Scores{}, err
+		}
+		out := Scores{Values: r.Values, Intervals: r.Intervals, NLL: r.NLL}
+		if r.Local != nil {
+			out.LCE = r.Local.LCE
+		}
+		return out, nil
+	}
+	if f.Shared, err = score(nil, nil); err != nil {
+		return err
+	}
+	e, ok := model.(layers.Embedder)
+	if !ok || p.Shared == nil {
+		return nil
+	}
+	calOwn, err := e.Embed(cal)
+	if err != nil || calOwn == nil {
+		return err
+	}
+	testOwn, err := e.Embed(test)
+	if err != nil {
+		return err
+	}
+	own, err := data.FitEmbedding(calOwn, 0)
+	if err != nil {
+		return err
+	}
+	scores, err := score(own, &data.Set{Features: testOwn})
+	f.Own = &scores
+	return err
+}
+
+// slotsOf is the number of slots of the methods that divide: 64, or the most that
+// leave each at least two features.
+func slotsOf(cal *data.Set) int {
+	if cal.Features == nil {
+		return 0
+	}
+	_, m := cal.Features.Dims()
+	slots := 64
+	for slots > 1 && (m%slots != 0 || m/slots < 2) {
+		slots /= 2
+	}
+	return slots
+}
