@@ -1,0 +1,220 @@
+package experiments_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/data"
+	"calibra/experiments"
+)
+
+// Every origin is a small file in the format of the real one, and loads as a
+// problem that a method can be fitted on and judged on.
+
+func put(t *testing.T, dir, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// rows is n lines of m numbers in which column 0 tells the label, y of classes.
+func rows(n, classes int, rng *rand.Rand, line func(b *strings.Builder, y int, x float64)) string {
+	var b strings.Builder
+	for i := range n {
+		y := i % classes
+		line(&b, y, float64(2*y)+rng.NormFloat64())
+	}
+	return b.String()
+}
+
+func rawResults(t *testing.T) string {
+	dir, rng := t.TempDir(), rand.New(rand.NewPCG(1, 1))
+	for _, part := range []string{"raw_results_cal.csv", "raw_results_test.csv"} {
+		text := "true,preds,logits_0,logits_1,logits_2,features_0,features_1\n" + rows(120, 3, rng, func(b *strings.Builder, y int, x float64) {
+			fmt.Fprintf(b, "%d,0,%g,%g,%g,%g,%g\n", y, -x, 0., x-2, x, rng.NormFloat64())
+		})
+		put(t, dir, part, []byte(text))
+	}
+	return dir
+}
+
+func weather(t *testing.T) string {
+	dir, rng := filepath.Join(t.TempDir(), "weather"), rand.New(rand.NewPCG(1, 1))
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"train", "dev_in", "eval_in", "eval_out"} {
+		text := "fact_time,fact_latitude,fact_longitude,fact_temperature,fact_cwsm_class,climate,sun_elevation,gfs_pressure\n" +
+			rows(150, 5, rng, func(b *strings.Builder, y int, x float64) {
+				fmt.Fprintf(b, "1.5e9,50.1,30.2,12.0,%d.0,dry,%g,%g\n", 10*y, x, rng.NormFloat64())
+			})
+		put(t, dir, "shifts_canonical_"+part+".csv", []byte(text))
+	}
+	return dir
+}
+
+func table(t *testing.T) string {
+	rng := rand.New(rand.NewPCG(1, 1))
+	return put(t, t.TempDir(), "irises.csv", []byte("width,length,species\n"+rows(300, 3, rng, func(b *strings.Builder, y int, x float64) {
+		fmt.Fprintf(b, "%g,%g,%c\n", x, rng.NormFloat64(), 'a'+y)
+	})))
+}
+
+// cifar10 has a few images a batch file; the class is the brightness.
+func cifar10(t *testing.T) string {
+	var file bytes.Buffer
+	z := gzip.NewWriter(&file)
+	out := tar.NewWriter(z)
+	add := func(name string, content []byte) {
+		if err := out.WriteHeader(&tar.Header{Name: "cifar-10-batches-bin/" + name, Mode: 0o644, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		out.Write(content)
+	}
+	batch := func() (content []byte) {
+		for i := range 30 {
+			y := byte(i % 10)
+			content = append(content, y)
+			content = append(content, bytes.Repeat([]byte{20 * y}, 3072)...)
+		}
+		return content
+	}
+	add("batches.meta.txt", []byte("airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n"))
+	for i := range 5 {
+		add(fmt.Sprintf("data_batch_%d.bin", i+1), batch())
+	}
+	add("test_batch.bin", batch())
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return put(t, t.TempDir(), "cifar-10-binary.tar.gz", file.Bytes())
+}
+
+// tissue is an npz of MedMNIST's layout, 4×4 grey images of three classes.
+func tissue(t *testing.T) string {
+	var file bytes.Buffer
+	z := zip.NewWriter(&file)
+	add := func(name string, shape string, content []byte) {
+		head := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': %s, }", shape)
+		head += strings.Repeat(" ", 63-(len(head)+10)%64) + "\n"
+		w, err := z.Create(name + ".npy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(w, "\x93NUMPY\x01\x00%c%c%s", byte(len(head)), byte(len(head)>>8), head)
+		w.Write(content)
+	}
+	for _, part := range []string{"train", "val", "test"} {
+		const n = 60
+		var images, labels []byte
+		for i := range n {
+			y := byte(i % 3)
+			labels = append(labels, y)
+			images = append(images, bytes.Repeat([]byte{80 * y}, 16)...)
+		}
+		add(part+"_images", fmt.Sprintf("(%d, 4, 4)", n), images)
+		add(part+"_labels", fmt.Sprintf("(%d, 1)", n), labels)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return put(t, t.TempDir(), "tissuemnist.npz", file.Bytes())
+}
+
+func TestOrigins(t *testing.T) {
+	for _, c := range []struct {
+		arg, dataset       string
+		classes, cal, test int
+		shifted, encoded   bool
+	}{
+		{rawResults(t), "", 3, 120, 120, false, false},
+		{weather(t), "weather", 5, 150, 150, true, true},
+		{table(t), "irises", 3, 90, 90, true, true},
+		{cifar10(t), "cifar10", 10, 30, 68, false, true}, // the last of 45, 10 and 45 % of 150 rows
+		{tissue(t), "tissue", 3, 60, 30, false, true},
+		{"digits", "digits", 10, 539, 540, true, true},
+		{"cubic", "cubic", 4, 5000, 10000, false, false},
+		{"proximity", "proximity", 4, 5000, 10000, false, false},
+	} {
+		o, err := experiments.OpenOrigin(c.arg, "")
+		if err != nil {
+			t.Errorf("%s: %v", c.arg, err)
+			continue
+		}
+		if c.dataset != "" && o.Dataset != c.dataset {
+			t.Errorf("%s is the data set %s", c.arg, o.Dataset)
+		}
+		if (o.Encoders != nil) != c.encoded {
+			t.Errorf("%s has the encoders %v", c.arg, o.Encoders)
+		}
+		p, err := o.Load(t.Context(), 1, "")
+		if err != nil {
+			t.Errorf("%s: %v", c.arg, err)
+			continue
+		}
+		src := p.Source
+		if src.Classes != c.classes || src.Cal.Len() != c.cal || src.Test.Len() != c.test || (p.Shifted != nil) != c.shifted {
+			t.Errorf("%s has %d classes, %d and %d rows, shifted %v", c.arg, src.Classes, src.Cal.Len(), src.Test.Len(), p.Shifted != nil)
+		}
+		n, m, err := o.Size(t.Context(), "")
+		if _, width := src.Cal.Features.Dims(); err != nil || n != src.Cal.Len() || m != width {
+			t.Errorf("%s claims %d×%d calibration features, has %d×%d: %v", c.arg, n, m, src.Cal.Len(), width, err)
+		}
+		for _, shifted := range []bool{false, true} {
+			spec := experiments.Spec{Method: "ts", Data: o.Name, Split: data.PaperTables, Seed: 1, Shifted: shifted}
+			prepared, err := spec.Prepare(p)
+			if err != nil {
+				t.Fatalf("%s: %v", c.arg, err)
+			}
+			run, err := spec.FitPrepared(t.Context(), prepared, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", c.arg, err)
+			}
+			if known := run.Outcome.Truth != nil; known != (src.Val != nil) {
+				t.Errorf("%s shifted %v: a true posterior is known: %v", c.arg, shifted, known)
+			}
+		}
+	}
+}
+
+// TestFraction: a part of the calibration rows is fitted on, the same rows are
+// judged on.
+func TestFraction(t *testing.T) {
+	o, err := experiments.OpenOrigin("cubic", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.Load(t.Context(), 1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := experiments.Spec{Method: "ts", Split: data.PaperTables, Seed: 1, Fraction: 0.1}
+	prepared, err := spec.Prepare(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := spec.FitPrepared(t.Context(), prepared, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := run.Source.Cal.Len(); n != 500 {
+		t.Errorf("a tenth of 5000 rows is %d", n)
+	}
+	if n := prepared.Source.Cal.Len(); n != 5000 || run.Source.Test.Len() != 10000 {
+		t.Errorf("the prepared problem has %d calibration rows left, the run %d test rows", n, run.Source.Test.Len())
+	}
+}
