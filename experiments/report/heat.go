@@ -83,6 +83,7 @@ func (panel HeatPanel) plot() (*plot.Plot, error) {
 	if widest > 3 && columns > 4 {
 		p.X.Tick.Label.Rotation = math.Pi / 2
 		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
+		p.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
 	}
 	return p, nil
 }

@@ -81,7 +81,7 @@ func NoiseFloor(f *Findings) (*report.Section, error) {
 	var columns []quantity
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE} {
 		value, floor := sharedMetric(m), noiseOf(m)
-		excess := quantity{m, m.Title() + " − noise", func(r *Result) float64 { return value.of(r) - floor.of(r) }}
+		excess := quantity{metric: m, title: m.Title() + " − noise", of: func(r *Result) float64 { return value.of(r) - floor.of(r) }}
 		columns = append(columns, floor, excess)
 	}
 	return &report.Section{

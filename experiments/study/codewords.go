@@ -41,6 +41,7 @@ func CodewordMaps(f *Findings) (*report.Section, error) {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(res.Usage[a], res.Usage[b]) }) // rows go upward
 		names := f.classNames(s, res.Classes)
 		var panels []report.HeatPanel
+		var reach []string
 		for _, part := range []struct{ title, weight string }{
 			{"receiver a (predicted class)", "bilinear/receiver"}, {"sender b (true class)", "bilinear/sender"},
 		} {
@@ -53,6 +54,7 @@ func CodewordMaps(f *Findings) (*report.Section, error) {
 				}
 				rows = append(rows, strconv.Itoa(k))
 			}
+			reach = append(reach, fmt.Sprintf("%.2g", math.Max(mat.Max(values), -mat.Min(values))))
 			panels = append(panels, report.HeatPanel{
 				Title: part.title, Y: "codeword, most used on top", Values: values, Rows: rows, Columns: names, Diverging: true,
 				SparseRowNames: max(1, c.Codewords/16), Width: 9 * vg.Centimeter, Height: 12 * vg.Centimeter,
@@ -63,7 +65,7 @@ func CodewordMaps(f *Findings) (*report.Section, error) {
 			return nil, err
 		}
 		section.Figures = append(section.Figures, &report.Drawing{
-			Name: "codewords-" + s.slug(), Caption: fmt.Sprintf("Receivers and senders of VQ on %s, seed %d: blue below, red above the start.", s.Title(), c.Seed), Figure: figure,
+			Name: "codewords-" + s.slug(), Caption: fmt.Sprintf("Receivers and senders of VQ on %s, seed %d: blue below, red above the start, full colour at ±%s and ±%s.", s.Title(), c.Seed, reach[0], reach[1]), Figure: figure,
 		})
 	}
 	return section, nil

@@ -98,20 +98,21 @@ func (f *Findings) subjects() []*subject {
 
 // quantity is one number of a result; it is NaN where the result has none.
 type quantity struct {
-	metric metrics.Metric // how it is written, and its key in package paper
-	title  string
-	of     func(*Result) float64
+	metric   metrics.Metric // how it is written, and its key in package paper
+	title    string
+	of       func(*Result) float64
+	unranked bool // neither small nor large is better
 }
 
-// shared is the metric, local ones in the embedding shared by all methods.
+// sharedMetric is the metric, local ones in the embedding shared by all methods.
 func sharedMetric(m metrics.Metric) quantity {
-	return quantity{m, m.Title(), func(r *Result) float64 { return at(r.Shared, m) }}
+	return quantity{metric: m, title: m.Title(), of: func(r *Result) float64 { return at(r.Shared, m) }}
 }
 
-// own is the local metric in the method's own embedding, which is the shared one
+// ownMetric is the local metric in the method's own embedding, which is the shared one
 // for methods without one, as published.
 func ownMetric(m metrics.Metric) quantity {
-	return quantity{m, m.Title(), func(r *Result) float64 {
+	return quantity{metric: m, title: m.Title(), of: func(r *Result) float64 {
 		if r.Own == nil {
 			return at(r.Shared, m)
 		}
@@ -119,9 +120,17 @@ func ownMetric(m metrics.Metric) quantity {
 	}}
 }
 
+// publishedMetric is the metric as the paper prints it.
+func publishedMetric(m metrics.Metric) quantity {
+	if m.Local() {
+		return ownMetric(m)
+	}
+	return sharedMetric(m)
+}
+
 // noiseOf is what the metric would be of a perfectly calibrated model.
 func noiseOf(m metrics.Metric) quantity {
-	return quantity{m, m.Title() + " noise", func(r *Result) float64 { return at(r.Noise, m) }}
+	return quantity{metric: m, title: m.Title() + " noise", unranked: true, of: func(r *Result) float64 { return at(r.Noise, m) }}
 }
 
 func at(values map[string]float64, m metrics.Metric) float64 {

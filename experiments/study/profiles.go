@@ -82,7 +82,7 @@ func Sparsest(f *Findings) (*report.Section, error) {
 		of   func(*Result) *metrics.Profile
 	}{{"own", ownProfile}, {"shared", func(r *Result) *metrics.Profile { return r.ESS }}} {
 		for third, name := range []string{"sparse", "middle", "dense"} {
-			columns = append(columns, quantity{metrics.LCE, "LCE " + name + ", " + view.name, func(r *Result) float64 {
+			columns = append(columns, quantity{metric: metrics.LCE, title: "LCE " + name + ", " + view.name, of: func(r *Result) float64 {
 				return thirdOf(view.of(r), third)
 			}})
 		}

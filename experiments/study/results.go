@@ -21,13 +21,13 @@ func resultColumns(known bool) []quantity {
 	}
 	if known {
 		out = append(out,
-			quantity{metrics.LCE, "true LCE", func(r *Result) float64 {
+			quantity{metric: metrics.LCE, title: "true LCE", of: func(r *Result) float64 {
 				if r.Truth == nil {
 					return math.NaN()
 				}
 				return r.Truth.LCE
 			}},
-			quantity{metrics.LCE, "KL to truth", func(r *Result) float64 {
+			quantity{metric: metrics.LCE, title: "KL to truth", of: func(r *Result) float64 {
 				if r.Truth == nil {
 					return math.NaN()
 				}
@@ -68,7 +68,10 @@ func (f *Findings) table(caption string, columns []quantity) *report.Table {
 	}
 	for _, q := range columns {
 		arrow := "↓"
-		if q.metric.HigherIsBetter() {
+		switch {
+		case q.unranked:
+			arrow = ""
+		case q.metric.HigherIsBetter():
 			arrow = "↑"
 		}
 		t.Values = append(t.Values, report.Head{Text: q.title, Arrow: arrow})
@@ -84,6 +87,9 @@ func (f *Findings) table(caption string, columns []quantity) *report.Table {
 				column[i] = r.spread(q)
 			}
 			for i, mark := range metrics.Marks(q.metric, column) {
+				if q.unranked {
+					mark = metrics.Unmarked
+				}
 				block.Rows[i].Cells[j] = report.Cell{Text: column[i].Format(q.metric), Mark: mark}
 			}
 		}
@@ -123,7 +129,7 @@ func (f *Findings) besidePaper() *report.Table {
 			}
 			out, any := report.Row{Labels: r.labels, Ours: f.isOurs(r)}, false
 			for _, m := range paperMetrics {
-				here := r.spread(ownMetric(m))
+				here := r.spread(publishedMetric(m))
 				n, ok := f.inPaper(s, r, m.String())
 				if !ok {
 					out.Cells = append(out.Cells, report.Cell{Text: here.Format(m)}, report.Cell{Text: "–"}, report.Cell{Text: "–"})
