@@ -170,7 +170,7 @@ func (w *workshop) compute(ctx context.Context, dir string, c Cell) (r *Result, 
 			r, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	prepared, err := w.prepare(ctx, c)
+	prepared, err := w.prepare(ctx, dir, c)
 	if err != nil {
 		return nil, err
 	}
@@ -206,9 +206,9 @@ func (c Cell) run(ctx context.Context, dir string, p *experiments.Prepared) (*ex
 }
 
 // prepare is the split problem of the cell.
-func (w *workshop) prepare(ctx context.Context, c Cell) (*experiments.Prepared, error) {
+func (w *workshop) prepare(ctx context.Context, dir string, c Cell) (*experiments.Prepared, error) {
 	problem, releaseProblem, problemErr := of(w, w.problems, problemKey(c), func() (*experiments.Problem, error) {
-		return c.Origin.Load(ctx, c.Seed, c.Encoder)
+		return loadProblem(ctx, dir, c)
 	})
 	defer releaseProblem()
 	prepared, release, err := of(w, w.prepared, preparedKey(c), func() (*experiments.Prepared, error) {

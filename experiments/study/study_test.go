@@ -297,3 +297,28 @@ func ExampleStudy_Cells() {
 	// letter/mlp vq w=32 |C|=32 seed 42
 	// 8 [{letter 256 slots do not divide its 128 features}]
 }
+
+// TestEncodedOnce: what an encoder made is the same from its file as from training.
+func TestEncodedOnce(t *testing.T) {
+	o := origin(t, "digits")
+	c := Cell{Spec: experiments.Spec{Data: "digits", Encoder: "mlp-shallow", Seed: 1}, Origin: o}
+	dir := t.TempDir()
+	trained, err := loadProblem(t.Context(), dir, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := loadProblem(t.Context(), dir, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pair := range map[string][2]*data.Set{
+		"cal": {trained.Source.Cal, read.Source.Cal}, "test": {trained.Source.Test, read.Source.Test}, "shifted": {trained.Shifted, read.Shifted},
+	} {
+		if !mat.Equal(pair[0].Features, pair[1].Features) || !mat.Equal(pair[0].Logits, pair[1].Logits) || fmt.Sprint(pair[0].Labels) != fmt.Sprint(pair[1].Labels) {
+			t.Errorf("the %s rows differ", name)
+		}
+	}
+	if fmt.Sprint(read.Classes) != fmt.Sprint(trained.Classes) || read.Source.Classes != trained.Source.Classes {
+		t.Errorf("%d classes %v were %d %v", read.Source.Classes, read.Classes, trained.Source.Classes, trained.Classes)
+	}
+}

@@ -39,7 +39,7 @@ func Tessellation(f *Findings) (*report.Section, error) {
 		}
 		shop := newWorkshop()
 		shop.expect(c)
-		p, err := shop.prepare(ctx, c)
+		p, err := shop.prepare(ctx, f.Dir, c)
 		if err != nil {
 			return nil, err
 		}
