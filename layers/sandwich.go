@@ -21,9 +21,12 @@ import (
 // far its factors, and the posteriors made of them, would move on other calibration
 // rows. With s_j = ∂log q_j/∂θ at a row, θ = (receivers, senders, prior logits),
 //
-//	F = Σ_rows Σ_j q_j s_j s_jᵀ,  J = Σ_rows s_y s_yᵀ,
-//	Cov(θ̂) = (F + Λ)⁻¹ (J + Λ) (F + Λ)⁻¹ off the gauge, Λ = ridge·N·I.
+//	F = Σ_rows Σ_j q_j s_j s_jᵀ + Λ,  Λ = ridge·N·I,
+//	J = Σ_rows s_y s_yᵀ/(1 − h)² + Λ,  h = s_yᵀ F⁻¹ s_y,
+//	Cov(θ̂) = F⁻¹ J F⁻¹ off the gauge.
 //
+// The leverage h makes up for the rows' pull on the fit that judges them, as in
+// MacKinnon & White's HC3 (1985), the jackknife to first order.
 // F is the Gauss–Newton Hessian: unlike the Hessian it is positive semidefinite
 // wherever training stopped, and equals it in expectation where the map is right. The
 // ridge of training counts as data that was seen, so that a codeword with few rows
@@ -45,6 +48,36 @@ type Observed struct {
 	View   *View
 	Labels []int     // N
 	Counts []float64 // N, how often each row was seen; nil: once
+}
+
+// largestLeverage keeps the correction of a row that a factor hangs on finite.
+const largestLeverage = 0.5
+
+// outerSum adds outer products of vectors to a symmetric matrix, many at a time.
+type outerSum struct {
+	to    *mat.SymDense
+	rows  *mat.Dense
+	count int
+}
+
+func newOuterSum(to *mat.SymDense) *outerSum {
+	return &outerSum{to: to, rows: mat.NewDense(256, to.SymmetricDim(), nil)}
+}
+
+// add adds scale²·v vᵀ.
+func (s *outerSum) add(scale float64, v []float64) {
+	floats.ScaleTo(s.rows.RawRowView(s.count), scale, v)
+	if s.count++; s.count == s.rows.RawMatrix().Rows {
+		s.flush()
+	}
+}
+
+func (s *outerSum) flush() {
+	if s.count > 0 {
+		rows := s.rows.Slice(0, s.count, 0, s.to.SymmetricDim()).(*mat.Dense)
+		blas64.Syrk(blas.Trans, 1, rows.RawMatrix(), 1, s.to.RawSymmetric())
+	}
+	s.count = 0
 }
 
 // largestSandwich bounds 2KC + C: its matrices then take 300 MB each.
@@ -73,16 +106,10 @@ func (m Bilinear) Sandwich(w *graph.Weights, rows Observed, s Sizes, ridge float
 
 	F := mat.NewSymDense(x.learned, nil)
 	J := mat.NewSymDense(x.learned, nil)
-	var total float64
-	// batch holds √count·√q_j·s_j for F, C rows per row of data; own holds √count·s_y for J.
-	const size = 64
-	batch := mat.NewDense(size*s.Classes, x.learned, nil)
-	own := mat.NewDense(size, x.learned, nil)
 	slope := newSlopes(x)
-	for lo := 0; lo < len(rows.Labels); lo += size {
-		batch.Zero()
-		own.Zero()
-		for row := lo; row < min(lo+size, len(rows.Labels)); row++ {
+	// each visits the rows that were seen, with slope set to s_j.
+	each := func(visit func(row int, count float64)) {
+		for row := range rows.Labels {
 			count := 1.0
 			if rows.Counts != nil {
 				count = rows.Counts[row]
@@ -90,26 +117,29 @@ func (m Bilinear) Sandwich(w *graph.Weights, rows Observed, s Sizes, ridge float
 			if count == 0 {
 				continue
 			}
-			total += count
-			codes := rows.View.Codes[row*s.Slots : (row+1)*s.Slots]
-			for _, k := range codes {
-				x.Occurrences[k] += count
-			}
-			slope.set(codes, rows.View.LogProbs.RawRowView(row))
-			for j, logq := range slope.logq {
-				floats.AddScaled(batch.RawRowView((row-lo)*s.Classes+j), math.Sqrt(count*math.Exp(logq)), slope.rows.RawRowView(j))
-			}
-			floats.AddScaled(own.RawRowView(row-lo), math.Sqrt(count), slope.rows.RawRowView(rows.Labels[row]))
+			slope.set(rows.View.Codes[row*s.Slots:(row+1)*s.Slots], rows.View.LogProbs.RawRowView(row))
+			slope.center()
+			visit(row, count)
 		}
-		blas64.Syrk(blas.Trans, 1, batch.RawMatrix(), 1, F.RawSymmetric())
-		blas64.Syrk(blas.Trans, 1, own.RawMatrix(), 1, J.RawSymmetric())
 	}
+	var total float64
+	squares := newOuterSum(F)
+	each(func(row int, count float64) {
+		total += count
+		for _, k := range rows.View.Codes[row*s.Slots : (row+1)*s.Slots] {
+			x.Occurrences[k] += count
+		}
+		for j, logq := range slope.logq {
+			squares.add(math.Sqrt(count*math.Exp(logq)), slope.rows.RawRowView(j))
+		}
+	})
+	squares.flush()
 	if total == 0 {
 		return nil, fmt.Errorf("layers: intervals need at least one calibration row")
 	}
 	for i := range x.learned {
 		F.SetSym(i, i, F.At(i, i)+ridge*total)
-		J.SetSym(i, i, J.At(i, i)+ridge*total)
+		J.SetSym(i, i, ridge*total)
 	}
 	// Off the gauge: a curvature of total along it, taken out again after inversion.
 	gauge := x.gauge()
@@ -120,6 +150,22 @@ func (m Bilinear) Sandwich(w *graph.Weights, rows Observed, s Sizes, ridge float
 	if !cholesky.Factorize(F) {
 		least := floats.MinIdx(x.Occurrences)
 		return nil, fmt.Errorf("layers: the calibration rows do not identify every factor (codeword %d occurs %g times); fit with weight decay or bring more rows", least, x.Occurrences[least])
+	}
+	squares = newOuterSum(J)
+	var solved mat.VecDense
+	var failed error
+	each(func(row int, count float64) {
+		own := slope.rows.RowView(rows.Labels[row])
+		if err := cholesky.SolveVecTo(&solved, own); err != nil {
+			failed = err
+			return
+		}
+		leverage := math.Min(mat.Dot(own, &solved), largestLeverage)
+		squares.add(math.Sqrt(count)/(1-leverage), slope.rows.RawRowView(rows.Labels[row]))
+	})
+	squares.flush()
+	if failed != nil {
+		return nil, fmt.Errorf("layers: intervals: %w", failed)
 	}
 	var half, full mat.Dense
 	if err := cholesky.SolveTo(&half, J); err != nil {
@@ -210,7 +256,7 @@ func (x *Sandwich) FactorErrors() (receiver, sender *mat.Dense) {
 
 // Intervals returns, for each row of a view and each class, the two-sided interval
 // of the given level for the posterior q_j (N×C each), by the delta method on the
-// logit: logit q_j ± z·√(s_jᵀ Cov s_j)/(1 − q_j).
+// logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = s_j/(1 − q_j).
 func (x *Sandwich) Intervals(v *View, level float64) (lower, upper *mat.Dense, err error) {
 	if !(level > 0 && level < 1) {
 		return nil, nil, &SettingError{fmt.Sprintf("the level of an interval lies between 0 and 1, not %g", level)}
@@ -223,33 +269,33 @@ func (x *Sandwich) Intervals(v *View, level float64) (lower, upper *mat.Dense, e
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
 	slope := newSlopes(x)
 	var spread mat.Dense
+	gradient := mat.NewDense(C, x.learned, nil)
+	logit := make([]float64, C)
 	for row := range n {
 		slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], v.LogProbs.RawRowView(row))
-		spread.Mul(slope.rows, x.covariance)
-		for j, logq := range slope.logq {
-			variance := floats.Dot(spread.RawRowView(j), slope.rows.RawRowView(j))
-			rest := -math.Expm1(logq) // 1 − q_j
-			reach := z * math.Sqrt(math.Max(variance, 0)) / rest
-			logit := logq - math.Log(rest)
-			if rest == 0 || math.IsNaN(reach) {
-				return nil, nil, fmt.Errorf("layers: interval of row %d, class %d: the posterior is 1 to rounding", row, j)
-			}
-			lower.Set(row, j, simd.Sigmoid64(logit-reach))
-			upper.Set(row, j, simd.Sigmoid64(logit+reach))
+		for j := range C {
+			logit[j] = slope.logit(gradient.RawRowView(j), j)
+		}
+		spread.Mul(gradient, x.covariance)
+		for j := range C {
+			variance := floats.Dot(spread.RawRowView(j), gradient.RawRowView(j))
+			reach := z * math.Sqrt(math.Max(variance, 0))
+			lower.Set(row, j, simd.Sigmoid64(logit[j]-reach))
+			upper.Set(row, j, simd.Sigmoid64(logit[j]+reach))
 		}
 	}
 	return lower, upper, nil
 }
 
-// slopes computes log q and s_j = ∂log q_j/∂θ of one row after another.
+// slopes computes log q and the slopes in θ of one row after another.
 type slopes struct {
 	of                             *Sandwich
-	mass                           []float64 // K
-	present                        []int32   // the codewords with mass
-	form, sigma, logGamma, digamma []float64 // C²: A then α, its slope, ln Γ(α), ψ(α)
-	prior                          []float64 // C, log π
-	logq                           []float64 // C
-	rows                           *mat.Dense
+	mass                           []float64  // K
+	present                        []int32    // the codewords with mass
+	form, sigma, logGamma, digamma []float64  // C²: A then α, its slope, ln Γ(α), ψ(α)
+	prior                          []float64  // C, log π
+	logq                           []float64  // C
+	rows                           *mat.Dense // C×dim, ∂score_j/∂θ
 	mean                           []float64
 }
 
@@ -268,8 +314,9 @@ func newSlopes(x *Sandwich) *slopes {
 // set takes a row's codes and log p̂. With α = softplus(A) + ε,
 //
 //	∂score_j/∂A_ij = sigmoid(A_ij) (log p̂_i + ψ(α_0j) − ψ(α_ij)) = u_ij,
-//	∂score_j/∂a_ki = n_k u_ij b_kj,  ∂score_j/∂b_kj = n_k Σ_i u_ij a_ki,
-//	∂log q_j = ∂score_j − Σ_l q_l ∂score_l.
+//	∂score_j/∂a_ki = n_k u_ij b_kj,  ∂score_j/∂b_kj = n_k Σ_i u_ij a_ki
+//
+// fill rows, and [slopes.center] makes of them s_j = ∂score_j − Σ_l q_l ∂score_l.
 func (s *slopes) set(codes []int32, logp []float64) {
 	x := s.of
 	C, K := x.sizes.Classes, x.sizes.Codewords
@@ -315,13 +362,36 @@ func (s *slopes) set(codes []int32, logp []float64) {
 		}
 	}
 	floats.AddConst(-floats.LogSumExp(s.logq), s.logq)
+}
+
+// center turns the rows from ∂score_j into s_j.
+func (s *slopes) center() {
 	clear(s.mean)
 	for j, logq := range s.logq {
 		floats.AddScaled(s.mean, math.Exp(logq), s.rows.RawRowView(j))
 	}
-	for j := range C {
+	for j := range s.logq {
 		floats.Sub(s.rows.RawRowView(j), s.mean)
 	}
+}
+
+// logit returns logit q_j = log q_j − log Σ_{l≠j} q_l and fills gradient with
+//
+//	∂logit q_j/∂θ = ∂score_j − Σ_{l≠j} q_l/(1 − q_j) ∂score_l,
+//
+// sums without the cancellation of 1 − q_j where q_j is near 1.
+func (s *slopes) logit(gradient []float64, j int) float64 {
+	own := s.logq[j]
+	s.logq[j] = math.Inf(-1)
+	rest := floats.LogSumExp(s.logq)
+	s.logq[j] = own
+	copy(gradient, s.rows.RawRowView(j))
+	for l, logq := range s.logq {
+		if l != j {
+			floats.AddScaled(gradient, -math.Exp(logq-rest), s.rows.RawRowView(l))
+		}
+	}
+	return own - rest
 }
 
 // Sandwich is the covariance of a fitted bilinear map on a divided base, from the

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"calibra/graph"
@@ -44,6 +45,7 @@ func TestSlopesAreTheGraphsGradients(t *testing.T) {
 	slope := newSlopes(s)
 	for row := range 20 {
 		slope.set(rows.View.Codes[row*sizes.Slots:(row+1)*sizes.Slots], rows.View.LogProbs.RawRowView(row))
+		slope.center()
 		for j := range C {
 			class := graph.Labels([]int{j})
 			o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
@@ -70,8 +72,8 @@ func TestSlopesAreTheGraphsGradients(t *testing.T) {
 	}
 }
 
-// Intervals hold the prediction, widen with the level, and are no wider where the
-// rows are counted four times than half of what they were.
+// Intervals hold the prediction and widen with the level; a row counted twice is two
+// rows; the gauge has no variance.
 func TestIntervalLaws(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	sizes := c.Base.Sizes()
@@ -101,18 +103,21 @@ func TestIntervalLaws(t *testing.T) {
 			}
 		}
 	}
-	rows.Counts = make([]float64, len(rows.Labels))
-	for i := range rows.Counts {
-		rows.Counts[i] = 4
-	}
-	quarter, err := Bilinear{}.Sandwich(c.weights, rows, sizes, 1e-3)
+	twice := Observed{Labels: append(slices.Clone(rows.Labels), rows.Labels...), View: &View{
+		Codes: append(slices.Clone(rows.View.Codes), rows.View.Codes...), LogProbs: new(mat.Dense),
+	}}
+	twice.View.LogProbs.Stack(rows.View.LogProbs, rows.View.LogProbs)
+	listed, err := Bilinear{}.Sandwich(c.weights, twice, sizes, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var scaled mat.SymDense
-	scaled.ScaleSym(4, quarter.covariance)
-	if !mat.EqualApprox(&scaled, s.covariance, 1e-9) { // sums of 600 rows, condition about 1e4
-		t.Error("four times the rows do not quarter the covariance")
+	rows.Counts = slices.Repeat([]float64{2}, len(rows.Labels))
+	counted, err := Bilinear{}.Sandwich(c.weights, rows, sizes, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.EqualApprox(listed.covariance, counted.covariance, 1e-9) { // sums of 1200 rows, condition about 1e4
+		t.Error("rows listed twice and rows counted twice differ")
 	}
 	for _, v := range s.gauge() {
 		var cv mat.VecDense

@@ -13,5 +13,6 @@ func Studies() []Study {
 		{"triangular", "Theorem 2 where N_k is not Θ(N): the rate is the codeword's own count", runTriangular},
 		{"assumptions", "A1 to A9 at θ* and in a neighbourhood of it", runAssumptions},
 		{"initialisation", "which starts reach the best optimum of the population", runInitialisation},
+		{"intervals", "from theory to practice: how often a fitted calibrator's intervals hold the truth", runIntervals},
 	}
 }
