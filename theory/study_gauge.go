@@ -219,7 +219,7 @@ func balanceSlopes(ctx context.Context, s Settings, r *Report) error {
 	gauge := Rescaling{truth.Design.Classes, truth.Design.Codewords}
 	gauge.Fix(truth.Theta, nil)
 	population := truth.Weights(truth.Table.Multinomial(truth.Design.Frequencies(0)))
-	sizes := []int{1e5, 3e5, 1e6, 3e6}
+	sizes := []int{3e5, 1e6, 3e6, 1e7}
 	replicates := 120
 	raw, balanced := grid(len(sizes), replicates), grid(len(sizes), replicates)
 	model, err := trained(truth.Table, truth.Design.Identity)
@@ -293,7 +293,7 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 		model := &ridged{layer, lambda}
 		e := &experiment{
 			model: model, gauge: NullSpace{}, target: target,
-			sizes: []int{1e5, 3e5, 1e6}, replicates: choose(s, 20, 40), seed: s.Seed,
+			sizes: []int{3e5, 1e6, 3e6}, replicates: choose(s, 20, 40), seed: s.Seed,
 		}
 		collapsed, predictedCollapse := 0, 0
 		radius := math.Inf(1)

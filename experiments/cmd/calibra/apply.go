@@ -13,12 +13,15 @@ type applyCmd struct {
 	Model string `required:"" type:"path" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
 	In    string `required:"" type:"path" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them."`
 	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, and labels if test_labels is there."`
+
+	Intervals float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method; the features file must hold the calibration rows that the model was fitted to."`
 }
 
 func (applyCmd) Help() string {
 	return `Example:
 
-  calibra apply --model runs/vq --in features.npz --out calibrated.npz`
+  calibra apply --model runs/vq --in features.npz --out calibrated.npz
+  calibra apply --model runs/vq --in features.npz --intervals 0.9 --out calibrated.npz`
 }
 
 func (c *applyCmd) Run(context.Context) error {
@@ -45,7 +48,15 @@ func (c *applyCmd) Run(context.Context) error {
 	if err != nil {
 		return data.Inputf(c.In, "%w", err)
 	}
-	if err := data.WriteNPZ(c.Out, p.Arrays()...); err != nil {
+	arrays := p.Arrays()
+	if c.Intervals != 0 {
+		bounds, err := intervals(model, src, c.Intervals)
+		if err != nil {
+			return err
+		}
+		arrays = append(arrays, bounds...)
+	}
+	if err := data.WriteNPZ(c.Out, arrays...); err != nil {
 		return err
 	}
 	fmt.Printf("wrote %s: %d rows by %s\n", c.Out, src.Test.Len(), method.Name)

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/data"
+)
+
+func TestApplyIntervals(t *testing.T) {
+	dir := t.TempDir()
+	in, model, out := filepath.Join(dir, "f.npz"), filepath.Join(dir, "vq"), filepath.Join(dir, "p.npz")
+	if err := data.WriteNPZ(in, features(300)...); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := calibra(t, "fit", "--in", in, "--slots", "4", "--codewords", "6", "--split", "paper", "--out", model); code != 0 {
+		t.Fatal(stderr)
+	}
+	apply := func(extra ...string) (int, string) {
+		code, _, stderr := calibra(t, append([]string{"apply", "--model", model, "--in", in, "--out", out}, extra...)...)
+		return code, stderr
+	}
+	if code, stderr := apply("--intervals", "0.9"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if code, stderr := apply("--intervals", "1.5"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("level 1.5: code %d, %q", code, stderr)
+	}
+	arrays := features(300)
+	if err := data.WriteNPZ(in, arrays[3:]...); err != nil { // the test part alone
+		t.Fatal(err)
+	}
+	if code, stderr := apply("--intervals", "0.9"); code != exitUsage || !strings.Contains(stderr, "cal_") {
+		t.Errorf("no calibration rows: code %d, %q", code, stderr)
+	}
+	if code, stderr := apply(); code != 0 {
+		t.Errorf("without intervals no calibration rows are needed: %s", stderr)
+	}
+}
