@@ -4,6 +4,7 @@ import (
 	"image/color"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -67,7 +68,7 @@ func (f Figure) save(path string) error {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	p.Add(plotter.NewGrid())
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.Left = true, f.rises()
 	p.Legend.TextStyle.Font.Size = vg.Points(9)
 	measured := 0
 	for _, curve := range f.Curves {
@@ -83,7 +84,9 @@ func (f Figure) save(path string) error {
 		if curve.Style == Prediction {
 			line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
 			p.Add(line)
-			p.Legend.Add(curve.Label, line)
+			if curve.Label != "" {
+				p.Legend.Add(curve.Label, line)
+			}
 			continue
 		}
 		colour := palette[measured%len(palette)]
@@ -104,6 +107,13 @@ func (f Figure) save(path string) error {
 		}
 	}
 	return nil
+}
+
+// rises tells whether the first curve ends higher than it starts, so that the
+// upper left corner is free.
+func (f Figure) rises() bool {
+	x, y := f.Curves[0].X, f.Curves[0].Y
+	return y[floats.MaxIdx(x)] > y[floats.MinIdx(x)]
 }
 
 // drawable returns the finite points of the curve, positive ones on a log axis.

@@ -162,7 +162,7 @@ func operatorNorm(m *mat.SymDense) float64 {
 // codeword (A4: the constant λ of Theorem 1 is not free of the frequencies).
 func curvatureLaw(s Settings, r *Report) error {
 	var logP, logLambda []float64
-	curve := Curve{Label: "λ_min⁺"}
+	curve := Curve{Label: "smallest curvature"}
 	d := s.design()
 	truth, err := NewTruth(d, newRand(s.Seed, 30))
 	if err != nil {
@@ -195,7 +195,7 @@ func curvatureLaw(s Settings, r *Report) error {
 	r.tell("A4: exponent of λ_min⁺ in p_min", exact(slope(logP, logLambda, make([]int, len(logP)))), "1: the rarest codeword sets the curvature")
 	r.Figures = append(r.Figures, Figure{
 		Name: "curvature", Title: "A4: the smallest curvature off the gauge",
-		XLabel: "p_min, frequency of the rarest codeword", YLabel: "λ_min⁺", LogX: true, LogY: true,
+		XLabel: "p_min, frequency of the rarest codeword", YLabel: "smallest nonzero eigenvalue", LogX: true, LogY: true,
 		Curves: []Curve{curve, powerLaw("slope 1", math.Exp(mean(logLambda)-mean(logP)), 1, curve.X)},
 	})
 	return nil

@@ -219,8 +219,8 @@ func balanceSlopes(ctx context.Context, s Settings, r *Report) error {
 	gauge := Rescaling{truth.Design.Classes, truth.Design.Codewords}
 	gauge.Fix(truth.Theta, nil)
 	population := truth.Weights(truth.Table.Multinomial(truth.Design.Frequencies(0)))
-	sizes := []int{3e5, 1e6, 3e6, 1e7}
-	replicates := 120
+	sizes := []int{3e5, 1e7, 3e8}
+	replicates := choose(s, 80, 160)
 	raw, balanced := grid(len(sizes), replicates), grid(len(sizes), replicates)
 	model, err := trained(truth.Table, truth.Design.Identity)
 	if err != nil {

@@ -68,7 +68,7 @@ func runMisspecified(ctx context.Context, s Settings, r *Report) error {
 	var ratioSum, slopeSum float64
 	outliers, total := 0, 0
 	ratios := Curve{Label: "sandwich, one problem each"}
-	naive := Curve{Label: "naive H⁻¹"}
+	naive := Curve{Label: "naive prediction, H in place of the sandwich"}
 	for problem := range problems {
 		rng := newRand(s.Seed, 7, uint64(problem))
 		truth, err := NewTruth(d, rng)
@@ -83,7 +83,7 @@ func runMisspecified(ctx context.Context, s Settings, r *Report) error {
 		}
 		e := &experiment{
 			model: model, gauge: gauge, target: Products{gauge},
-			sizes: []int{3e5, 1e6}, replicates: 40, seed: newRand(s.Seed, 8, uint64(problem)).Uint64(),
+			sizes: []int{3e5, 1e6}, replicates: choose(s, 30, 40), seed: newRand(s.Seed, 8, uint64(problem)).Uint64(),
 		}
 		shifts := evenShifts(d, 4)
 		e.populations = make([]population, len(shifts))

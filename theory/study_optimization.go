@@ -134,7 +134,7 @@ func (e *experiment) gains(ctx context.Context, s Settings, r *Report, narrow *e
 	r.judge("… minus that of the linear response", Estimate{slopes.Value - linear, slopes.Low - linear, slopes.High - linear}, "0", between(-0.05, 0.05))
 
 	measured := Curve{Label: "|Δ_k|/ε, imposed residual"}
-	line := Curve{Label: "|(H⁺u)_k|, linear response"}
+	line := Curve{Label: "linear response"}
 	var frequent, rare []float64
 	least, most := math.Inf(1), 0.0
 	for _, x := range shifted {
@@ -166,7 +166,7 @@ func (e *experiment) gains(ctx context.Context, s Settings, r *Report, narrow *e
 // off the gauge, and records how far the chosen codewords' factors move.
 func (e *experiment) respond(ctx context.Context, s Settings, chosen func(population int) []int) ([]response, error) {
 	const N = 1e7
-	directions := choose(s, 20, 40)
+	directions := choose(s, 14, 40)
 	gauge := e.gauge.(Rescaling)
 	perPopulation := make([][]response, len(e.populations))
 	err := forEach(ctx, len(e.populations), e.model.fork, func(model Model, at int) error {

@@ -71,7 +71,7 @@ func runTriangular(ctx context.Context, s Settings, r *Report) error {
 	e := bootstrap(len(sizes), replicates, newRand(s.Seed, 24), slopes)
 	r.judge("slope of the error of M_k on N_k ∝ √N", e[0], "-1/2: the codeword's own rows", bandSlope)
 	r.tell("slope of the same error on N", e[1], "-1/4")
-	measured := Curve{Label: "RMSE of M_k, N_k ∝ √N", Style: Joined}
+	measured := Curve{Label: "measured", Style: Joined}
 	for n := range sizes {
 		r.tell(fmt.Sprintf("observed/sandwich RMSE at N = %g, N_k = %.0f", float64(sizes[n]), math.Exp(logNk[n])),
 			exact(rms(errors[n], everyone(replicates))/predicted.Y[n]), "1")
