@@ -42,7 +42,19 @@ type outcome struct {
 // the first-order theory is not expected to describe the estimator.
 const usablePart = 0.35
 
+// usable tells which blocks the first-order theory is expected to describe, by
+// population, size and block.
+func (e *experiment) usable(pred [][]float64) func(s, size, k int) bool {
+	return func(s, size, k int) bool {
+		at := e.populations[s].asymptotic.theta
+		return pred[s][k]/math.Sqrt(float64(e.sizes[size])) <= usablePart*e.target.Size(k, at)
+	}
+}
+
 func (e *experiment) run(ctx context.Context) (*outcome, error) {
+	if err := e.checkSizes(); err != nil {
+		return nil, err
+	}
 	o := &outcome{experiment: e}
 	S, n, R := len(e.populations), len(e.sizes), e.replicates
 	for range S {
@@ -68,6 +80,21 @@ func (e *experiment) run(ctx context.Context) (*outcome, error) {
 		return nil
 	})
 	return o, err
+}
+
+// checkSizes refuses samples in which the theory is expected to describe no block.
+func (e *experiment) checkSizes() error {
+	pred, _ := e.predicted()
+	usable := e.usable(pred)
+	last := len(e.sizes) - 1
+	for s := range e.populations {
+		for k := range e.target.Blocks() {
+			if usable(s, last, k) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("theory: N = %d is too small: the predicted error of every block exceeds %g of its size; give a larger N", e.sizes[last], usablePart)
 }
 
 func grid(n, m int) [][]float64 {
@@ -140,14 +167,11 @@ type rateStatistics struct {
 const waldOutlier = 2.5
 
 // statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
-func (o *outcome) statistics(firstSize int) (*rateStatistics, error) {
+func (o *outcome) statistics(firstSize int) *rateStatistics {
 	S, n, K := len(o.populations), len(o.sizes), o.target.Blocks()
 	last := n - 1
 	pred, naive := o.predicted()
-	usable := func(s, size, k int) bool {
-		at := o.populations[s].asymptotic.theta
-		return pred[s][k]/math.Sqrt(float64(o.sizes[size])) <= usablePart*o.target.Size(k, at)
-	}
+	usable := o.usable(pred)
 	result := &rateStatistics{}
 	var naiveSum float64
 	for s := range S {
@@ -166,9 +190,6 @@ func (o *outcome) statistics(firstSize int) (*rateStatistics, error) {
 				result.WaldOutliers++
 			}
 		}
-	}
-	if result.Blocks == 0 {
-		return nil, fmt.Errorf("theory: N = %d is too small: the predicted error of every block exceeds %g of its size; give a larger N", o.sizes[last], usablePart)
 	}
 	result.NaiveRatio = exact(naiveSum / float64(result.Blocks))
 
@@ -220,7 +241,7 @@ func (o *outcome) statistics(firstSize int) (*rateStatistics, error) {
 	result.Ratio, result.Worst, result.Best, result.Wald = e[0], exact(e[1].Value), exact(e[2].Value), e[3]
 	result.BetaN, result.BetaP, result.BetaPExcess = e[4], e[5], e[6]
 	result.ThetaSlope, result.GradientSlope = e[7], e[8]
-	return result, nil
+	return result
 }
 
 // pooledSlope is the slope of log RMS(values) on log N with one intercept per population.

@@ -152,23 +152,3 @@ func TestPropositionsCatchTheIdentityInBeta(t *testing.T) {
 		t.Errorf("the posterior moves by %g only", gap)
 	}
 }
-
-// A layer that is not the paper's is studied with what its graph alone gives.
-func TestRateOfTheGlobalDirichletMap(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a minute's study")
-	}
-	d := Fast()
-	d.Codewords, d.Slots = 4, 2
-	r, err := Rate(context.Background(), layers.Dirichlet{}, d, RateSettings{Seed: 1, Replicates: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if failures := r.Failures(); len(failures) > 0 {
-		t.Errorf("outside their bands: %v", failures)
-	}
-	if nullity := r.Rows[0].Value; nullity != 4 {
-		// softmax(Wᵀ log p̂ + b): one shift of b and one per row of W.
-		t.Errorf("found %g null directions, the softmax leaves 4", nullity)
-	}
-}

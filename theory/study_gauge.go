@@ -339,10 +339,7 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 		if err != nil {
 			return err
 		}
-		all, err := o.statistics(0)
-		if err != nil {
-			return err
-		}
+		all := o.statistics(0)
 		r.tell(name+"β_p", all.BetaP, "flatter: rare codewords shrink")
 		r.judge(name+"β_N", all.BetaN, "-1/2 to the shrunken θ*", bandSlope)
 	}

@@ -105,10 +105,7 @@ func runMisspecified(ctx context.Context, s Settings, r *Report) error {
 		if err != nil {
 			return err
 		}
-		all, err := o.statistics(0)
-		if err != nil {
-			return err
-		}
+		all := o.statistics(0)
 		low, high = math.Min(low, all.Ratio.Value), math.Max(high, all.Ratio.Value)
 		naiveLow, naiveHigh = math.Min(naiveLow, all.NaiveRatio.Value), math.Max(naiveHigh, all.NaiveRatio.Value)
 		ratioSum += all.Ratio.Value

@@ -114,14 +114,8 @@ func (e *experiment) report(ctx context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
-	all, err := o.statistics(0)
-	if err != nil {
-		return err
-	}
-	late, err := o.statistics(min(1, len(e.sizes)-2))
-	if err != nil {
-		return err
-	}
+	all := o.statistics(0)
+	late := o.statistics(min(1, len(e.sizes)-2))
 	N := short(float64(e.sizes[len(e.sizes)-1]))
 	r.judge("‖H v‖ along the gauge", exact(all.Null), "0", atMost(1e-8))
 	r.judge("observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, "1", bandRatio)
