@@ -28,9 +28,9 @@ func TestStudySurvivesKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two runs of a study take some seconds")
 	}
-	in := write(t, features(1500))
+	in := write(t, features(800))
 	study := func(out string) []string {
-		return []string{"study", "calsize", "--data", in, "--seeds", "1,2", "--codewords", "16", "--slots", "4", "--jobs", "2", "--out", out}
+		return []string{"study", "ablate-parts", "--data", in, "--seeds", "1,2", "--codewords", "16", "--slots", "4", "--jobs", "2", "--out", out}
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
 	if code, stdout, stderr := calibra(t, study(whole)...); code != 0 {
@@ -170,7 +170,7 @@ func TestReportInBrowser(t *testing.T) {
 		t.Fatal("the browser does not report a faulty page's error")
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	code, _, stderr := calibra(t, "study", "main", "--data", write(t, features(300)), "--seeds", "1", "--codewords", "8", "--out", out)
+	code, _, stderr := calibra(t, "study", "usage", "--data", write(t, features(300)), "--seeds", "1", "--codewords", "8", "--out", out)
 	if code != 0 {
 		t.Fatalf("study exits %d: %s", code, stderr)
 	}
