@@ -30,6 +30,10 @@ type Prepared struct {
 	Embed  *data.Embedding // of all calibration rows, nil without features
 	Shared *mat.Dense      // N×P, the test rows in Embed
 
+	// Redraws is the number of label redraws behind the noise floor of each run; 0
+	// measures none.
+	Redraws int
+
 	Shift       *data.Set // the shifted test rows
 	ShiftTruth  *mat.Dense
 	ShiftShared *mat.Dense

@@ -53,7 +53,8 @@ type Outcome struct {
 	Own         *mat.Dense // N×P, in the method's own embedding; nil if that is the shared one
 	Truth       *Truth     // nil unless the true posterior is known
 	Metrics     *metrics.Measurement
-	OwnMetrics  *metrics.Measurement // local metrics in Own, nil if that is Shared
+	Noise       [metrics.Metrics]*metrics.Noise // what Metrics would be of a calibrated model; nil unless asked for
+	OwnMetrics  *metrics.Measurement            // local metrics in Own, nil if that is Shared
 }
 
 // Fit splits the source, fits the method and measures it on the test rows. Split
@@ -152,7 +153,7 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 	if o.Predictions, err = r.Model.Predict(test); err != nil {
 		return fmt.Errorf("predict the test rows: %w", err)
 	}
-	if o.Metrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, test.Labels, o.Shared, metrics.Settings{}); err != nil {
+	if err := o.measure(ctx, test.Labels, p.Redraws, r.Spec.Seed); err != nil {
 		return err
 	}
 	if p.Truth != nil {
@@ -171,6 +172,21 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 		}
 	}
 	r.Outcome = o
+	return nil
+}
+
+// measure measures in the shared embedding, with the noise floor of so many redraws.
+func (o *Outcome) measure(ctx context.Context, labels []int, redraws int, seed uint64) (err error) {
+	if redraws == 0 {
+		o.Metrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, labels, o.Shared, metrics.Settings{})
+		return err
+	}
+	report, err := metrics.Evaluate(ctx, o.Predictions.LogProbs, labels, o.Shared, metrics.Settings{},
+		metrics.Uncertainty{Replicates: metrics.None, Redraws: redraws}, rand.New(rand.NewPCG(seed, 4)))
+	if err != nil {
+		return err
+	}
+	o.Metrics, o.Noise = &report.Measurement, report.Noise
 	return nil
 }
 

@@ -17,6 +17,8 @@ type Settings struct {
 	Seeds []uint64
 	Split data.Protocol
 	EMA   string // "warm" or "zero"
+	// Methods restricts the study to some of its methods; nil means all.
+	Methods []string
 	// Slots and Codewords of the cells whose study leaves them open; 0 means 64, or
 	// of slots the most that leave each a width of 2 or more.
 	Slots, Codewords int
@@ -69,7 +71,7 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 			}
 			for at, seed := range set.Seeds {
 				for _, spec := range grid {
-					if spec.Encoder != encoder {
+					if spec.Encoder != encoder || set.Methods != nil && !slices.Contains(set.Methods, spec.Method) {
 						continue
 					}
 					if o.Encoders != nil && spec.Encoder == "" {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -104,14 +103,9 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	if r.Bins, err = confidenceBins(ctx, o.Predictions); err != nil {
 		return nil, err
 	}
-	report, err := metrics.Evaluate(ctx, o.Predictions.LogProbs, o.Predictions.Labels, o.Shared, metrics.Settings{},
-		metrics.Uncertainty{Replicates: metrics.None, Redraws: redraws}, rand.New(rand.NewPCG(run.Spec.Seed, 4)))
-	if err != nil {
-		return nil, err
-	}
 	r.Noise = map[string]float64{}
 	for m := range metrics.Metrics {
-		if n := report.Noise[m]; n != nil {
+		if n := o.Noise[m]; n != nil {
 			r.Noise[m.String()] = n.Mean
 		}
 	}

@@ -215,7 +215,12 @@ func (w *workshop) prepare(ctx context.Context, dir string, c Cell) (*experiment
 		if problemErr != nil {
 			return nil, problemErr
 		}
-		return c.Prepare(problem)
+		p, err := c.Prepare(problem)
+		if err != nil {
+			return nil, err
+		}
+		p.Redraws = redraws
+		return p, nil
 	})
 	defer release()
 	return prepared, err

@@ -18,6 +18,7 @@ type studyCmd struct {
 	Data      []string      `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
 	Shifted   string        `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
 	Seeds     []uint64      `default:"42,43,44,45,46" help:"Seeds (${default})."`
+	Methods   []string      `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
 	Split     data.Protocol `default:"tables" placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (${default})."`
 	EMA       string        `default:"warm" enum:"warm,zero" help:"What the codebook's moving averages start from (${default})."`
 	Slots     int           `help:"Slots w where the study leaves them open (64, or the most that leave each two features)."`
@@ -68,13 +69,21 @@ func (c *studyCmd) Run(ctx context.Context) error {
 		}
 		origins = append(origins, o)
 	}
-	settings := study.Settings{Seeds: c.Seeds, Split: c.Split, EMA: c.EMA, Slots: c.Slots, Codewords: c.Codewords}
+	for _, name := range c.Methods {
+		if _, err := experiments.MethodByName(name); err != nil {
+			return err
+		}
+	}
+	settings := study.Settings{Methods: c.Methods, Seeds: c.Seeds, Split: c.Split, EMA: c.EMA, Slots: c.Slots, Codewords: c.Codewords}
 	cells, skipped, err := s.Cells(ctx, origins, settings)
 	if err != nil {
 		return err
 	}
 	for _, skip := range skipped {
 		fmt.Fprintf(os.Stderr, "calibra: %s: left out of the grid: %s\n", skip.Data, skip.Why)
+	}
+	if len(cells) == 0 {
+		return data.Inputf("", "the study %s has no cells for these data and methods", s.Name)
 	}
 	done, err := study.Load(c.Cells, cells)
 	if err != nil {
