@@ -33,7 +33,7 @@ type Fit struct {
 	Seed   uint64
 	Shared Scores   // in the embedding shared by all methods
 	Own    *Scores  // local metrics in the method's own embedding; nil if it has none
-	Took   []string // how each stage of the fit ended, in words
+	Short  []string // what it says of each stage of its fit that had to stop before it was done
 	Time   time.Duration
 	Err    error // why there are no scores, or nil
 }
@@ -170,7 +170,9 @@ func (f *Fit) run(ctx context.Context, p *experiments.Prepared, s Settings) {
 		return
 	}
 	for _, stage := range run.Stages {
-		f.Took = append(f.Took, fmt.Sprintf("%s: %s after %d epochs", stage.Name, stage.Result.Ended, stage.Result.Epochs))
+		if !stage.Result.Converged && stage.Result.Ended != "" {
+			f.Short = append(f.Short, fmt.Sprintf("%s: %s", stage.Name, stage.Result.Ended))
+		}
 	}
 	f.Err = f.judge(ctx, p, run.Model)
 }

@@ -129,6 +129,9 @@ func (r *Result) Document() *report.Document {
 		Facts: []report.Fact{{Name: "split", Value: string(r.Split)}, {Name: "protocol", Value: metrics.Tables.String()}},
 	}
 	for _, f := range r.Fits {
+		for _, short := range f.Short {
+			d.Facts = append(d.Facts, report.Fact{Name: fmt.Sprintf("%s, seed %d, stopped short", f.Method, f.Seed), Value: short})
+		}
 		if f.Err != nil {
 			d.Failures = append(d.Failures, fmt.Sprintf("%s, seed %d: %v", f.Method, f.Seed, f.Err))
 		}

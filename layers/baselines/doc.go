@@ -5,14 +5,14 @@
 //	Platt             ps            one-vs-rest logistic regression on the probabilities (Platt 1999)
 //	Dirichlet         dc            softmax(W log p̂ + b), maximum likelihood (Kull et al. 2019)
 //	DirichletODIR     dc-odir       the same with off-diagonal and intercept penalties
-//	Structured        sm            structured matrix scaling
+//	Structured        sm            structured matrix scaling (Berta et al. 2025)
 //	Vector            vector        softmax(v ⊙ logits + b) (Guo et al. 2017)
 //	Histogram         histogram     one-vs-rest histogram binning (Zadrozny and Elkan 2001)
 //	Beta              beta          one-vs-rest beta calibration (Kull et al. 2017)
 //	LocalTemperature  local-ts      softmax(logits / T(x)) (after Ding et al. 2021)
 //	ProCal            pc            density ratio over confidence and proximity (Xiong et al. 2023)
 //	ProCalBins        pc-bins       a map for each range of proximity (ibid.)
-//	LocalNets         ln            a head trained to agree with its neighbourhood
+//	LocalNets         ln            a head trained to agree with its neighbourhood (Barbera et al. 2025)
 //	Kernel            kc            the same network's kernel, trained alone
 //	KCal              kc-original   kernel calibration (Lin et al. 2023)
 //

@@ -18,7 +18,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// LocalNets trains a new head together with a similarity (see similarityNet) such
+// LocalNets (Barbera et al. 2025) trains a new head together with a similarity (see similarityNet) such
 // that the head's P₂ = softmax(u) agrees with the kernel estimate P₁ of its batch,
 //
 //	λ·JS(P₁, P₂) + CE(P₁, y) ,  λ = 1

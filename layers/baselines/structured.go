@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Structured matrix scaling (Berta, Holzmüller, Jordan and Bach 2025), with the
+// Structured matrix scaling (Berta et al. 2025, arXiv:2511.03685), with the
 // defaults of its authors' library probmetrics:
 //
 //  1. an inverse temperature β = e^u, u ∈ [−16, 16], by 30 bisections of the
