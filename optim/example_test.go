@@ -1,0 +1,72 @@
+package optim_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"calibra/graph"
+	"calibra/graph/op"
+	"calibra/optim"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// frequencies is the log-loss of one logit for each of two classes, over 300 rows of
+// which every third has label 1: the best logits differ by log 2.
+func frequencies() (*graph.Weights, optim.Problem) {
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("logits", []float64{0, 0}, 2)
+	labels := make([]int, 300)
+	for i := range labels {
+		labels[i] = min(i%3, 1) ^ 1
+	}
+	y, zero := graph.Labels(labels), graph.Tensor(tensor.Float64, make([]float64, 600), 300, 2)
+	return w, optim.Problem{Rows: 300, Loss: graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
+		return b.NLL(b.LogSoftmax(b.AddRow(b.Take("zero", zero), b.Weight("logits"))), b.Take("labels", y))
+	})}
+}
+
+func ExampleMinimize() {
+	w, problem := frequencies()
+	settings := optim.Settings{Rule: optim.Adam{Rate: 1e-2}, Batch: 300, Epochs: 500}
+	result, err := optim.Minimize(context.Background(), problem, settings, rand.New(rand.NewPCG(1, 0)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	logits := w.Float64s("logits")
+	fmt.Printf("%d epochs, loss %.3f, log-odds %.3f\n", result.Epochs, result.Loss, logits[0]-logits[1])
+	// Output: 500 epochs, loss 0.637, log-odds 0.693
+}
+
+func ExampleLBFGS() {
+	w, problem := frequencies()
+	result, err := optim.LBFGS(context.Background(), problem, optim.LBFGSSettings{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	logits := w.Float64s("logits")
+	fmt.Printf("converged: %t, gradient below 1e-6: %t, log-odds %.5f\n", result.Converged, result.GradientNorm < 1e-6, logits[0]-logits[1])
+	// Output: converged: true, gradient below 1e-6: true, log-odds 0.69315
+}
+
+// The temperature-like problem ½(t − 2)² in one number.
+func ExampleBisect() {
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("t", []float64{0}, 1)
+	two, half := graph.Tensor(tensor.Float64, []float64{-2}, 1), graph.Tensor(tensor.Float64, []float64{.5}, 1)
+	problem := optim.Problem{Rows: 1, Loss: graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
+		d := b.Plus(b.Weight("t"), b.Table("two", two))
+		return b.Apply(op.Sum(1), b.Times(b.Table("half", half), b.Times(d, d)))
+	})}
+	result, err := optim.Bisect(context.Background(), problem, -10, 10, 1e-9)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("t = %.6f, converged: %t\n", w.Float64s("t")[0], result.Converged)
+	// Output: t = 2.000000, converged: true
+}

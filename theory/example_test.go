@@ -1,0 +1,78 @@
+package theory_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"calibra/graph"
+	"calibra/layers"
+	"calibra/theory"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// One study of the paper's claims, in its quick design.
+func ExampleStudy_Run() {
+	studies, err := theory.Find("propositions")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report, err := studies[0].Run(context.Background(), theory.Settings{Effort: theory.Quick})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(report.Study, "failures:", len(report.Failures()))
+	// Output: propositions failures: 0
+}
+
+// regionBias shifts the scores of the classes by what a region's codewords say,
+//
+//	posterior = softmax(log p̂ + Σ_k n_k(V) v_k)
+type regionBias struct{}
+
+func (regionBias) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("region/bias", make([]float64, s.Codewords*s.Classes), s.Codewords, s.Classes)
+	return w, nil
+}
+
+func (regionBias) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return b.LogSoftmax(b.Plus(in.LogProbs, b.MatMul(in.Mass, b.Weight("region/bias"))))
+}
+
+// Does the error of one's own layer fall as N^(−1/2), with the sandwich's constants?
+// Any Map can be asked; what of its weights no prediction depends on is found first.
+func ExampleRate() {
+	design := theory.Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Decades: 1}
+	settings := theory.RateSettings{Sizes: []int{100_000, 1_000_000}, Shifts: 2, Replicates: 200}
+	report, err := theory.Rate(context.Background(), regionBias{}, design, settings)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s: %.0f\n", report.Rows[0].Quantity, report.Rows[0].Value)
+	for _, row := range report.Rows {
+		if row.Quantity == "β_N, mean of blocks" {
+			fmt.Printf("error ∝ N^β with β = %.1f: %s\n", row.Value, row.Verdict())
+		}
+	}
+	fmt.Println("outside their band:", report.Failures())
+	// Output:
+	// null directions of the population Hessian: 3
+	// error ∝ N^β with β = -0.5: pass
+	// outside their band: []
+}
+
+// Codewords are used unevenly: their frequencies fall over the design's decades.
+func ExampleDesign_Frequencies() {
+	d := theory.Design{Classes: 2, Slots: 2, Codewords: 3, Atoms: 4, Decades: 2}
+	fmt.Printf("%.3f\n", d.Frequencies(0))
+	fmt.Printf("%.3f\n", d.Frequencies(1))
+	// Output:
+	// [0.901 0.090 0.009]
+	// [0.090 0.009 0.901]
+}
