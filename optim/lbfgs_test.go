@@ -3,6 +3,7 @@ package optim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -171,4 +172,15 @@ func TestFixedLBFGSApproachesExponentially(t *testing.T) {
 	if r.Converged || r.Epochs != 500 {
 		t.Errorf("%+v", r)
 	}
+}
+
+func ExampleLBFGS() {
+	p, w := rosenbrock(1)
+	r, err := optim.LBFGS(context.Background(), p, optim.LBFGSSettings{Gradient: 1e-8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("a = %.6f, b = %.6f, converged: %v\n", w.Float64s("a")[0], w.Float64s("b")[0], r.Converged)
+	// Output: a = 1.000000, b = 1.000000, converged: true
 }

@@ -115,3 +115,10 @@ func TestCompareRefusesWhatItCannotDo(t *testing.T) {
 		}
 	}
 }
+
+func TestCompareHelpHasAnExample(t *testing.T) {
+	code, stdout, _ := calibra(t, "compare", "--help")
+	if code != 0 || !strings.Contains(stdout, "calibra compare --in") {
+		t.Errorf("exits %d: %s", code, stdout)
+	}
+}
