@@ -2,19 +2,19 @@ package study
 
 import "calibra/experiments"
 
-// Backbones compares all methods on the features of several backbones: each
+// Backbones compares the methods on the features of several backbones: each
 // features file is one, and raw rows are encoded by every encoder.
 var Backbones = Study{
-	Name: "backbones", Line: "all methods for each backbone: one features file each, or every encoder of raw rows",
+	Name: "backbones", Line: "the methods for each backbone: one features file each, or every encoder of raw rows",
 	Paper: []string{"main", "convnext", "vit", "weather"},
-	Grid: func(o *experiments.Origin) []experiments.Spec {
+	Grid: func(o *experiments.Origin, set Settings) []experiments.Spec {
 		encoders := o.Encoders
 		if encoders == nil {
 			encoders = []experiments.Encoder{{}}
 		}
 		var specs []experiments.Spec
 		for _, e := range encoders {
-			for _, s := range each(known(tableOrder...)) {
+			for _, s := range each(compared(set.Methods)) {
 				s.Encoder = e.Name
 				specs = append(specs, s)
 			}
