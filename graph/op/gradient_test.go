@@ -48,6 +48,12 @@ var samples = map[string][]sample{
 	"scatterAdd": {{inputs: map[string][]int{"x": {4, 6}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.ScatterAdd(4), b.Table("codes", fixedCodes), x["x"])
 	}}},
+	"tableSum": {{inputs: map[string][]int{"x": {12, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.TableSum(), x["x"], b.Table("codes", fixedCodes))
+	}}},
+	"tableScatter": {{inputs: map[string][]int{"x": {4, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.TableScatter(4), b.Table("codes", fixedCodes), x["x"])
+	}}},
 	"mass": {{inputs: map[string][]int{"x": {3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Mass(4), b.Table("codes", fixedCodes), x["x"])
 	}}},

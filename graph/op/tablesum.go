@@ -1,0 +1,103 @@
+package op
+
+import (
+	"gonum.org/v1/gonum/floats"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// TableSum adds one row of a table for each slot. The table is (w·K)×C, K rows for
+// each of the w slots, and codes (B×w) say which:
+//
+//	y_b = Σ_i T[i·K + s(b,i)]
+//
+// It is the product of the table with w one-hot vectors laid end to end, without
+// them.
+func TableSum() Op { return Op{tableSum{}} }
+
+// TableScatter is the transpose of TableSum: it adds each row of x (B×C) to the w
+// rows of a (w·K)×C table that codes (B×w) name.
+func TableScatter(k int) Op { return Op{tableScatter{K: k}} }
+
+type tableSum struct{}
+
+func (tableSum) signature() []kind { return []kind{matrix, codes, matrix} }
+
+func (tableSum) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if in[0][0]%in[1][1] != 0 {
+		return nil, errShapes
+	}
+	return tensor.Shape{in[1][0], in[0][1]}, nil
+}
+
+func (tableSum) run(out gorgonia.Value, in []gorgonia.Value) {
+	s, w := values[int32](in[1]), columns(in[1])
+	k, c := in[0].Shape()[0]/w, columns(in[0])
+	if isFloat32(out) {
+		sumTable(values[float32](out), values[float32](in[0]), s, w, k, c, accumulate)
+	} else {
+		sumTable(values[float64](out), values[float64](in[0]), s, w, k, c, floats.Add)
+	}
+}
+
+func sumTable[F float](y, table []F, s []int32, w, k, c int, add func(dst, x []F)) {
+	clear(y)
+	for b := 0; b < len(s); b += w {
+		row := y[b/w*c:][:c]
+		for i, code := range s[b : b+w] {
+			add(row, table[(i*k+int(code))*c:][:c])
+		}
+	}
+}
+
+// accumulate is dst += x.
+func accumulate(dst, x []float32) {
+	for j, v := range x {
+		dst[j] += v
+	}
+}
+
+func (tableSum) wrt() []bool { return []bool{true, false} }
+
+func (tableSum) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c grads
+	k := in[0].Shape()[0] / in[1].Shape()[1]
+	return gorgonia.Nodes{c.apply(TableScatter(k), in[1], g), nil}, c.err
+}
+
+type tableScatter struct{ K int }
+
+func (tableScatter) signature() []kind { return []kind{codes, matrix, matrix} }
+
+func (o tableScatter) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if in[0][0] != in[1][0] {
+		return nil, errShapes
+	}
+	return tensor.Shape{in[0][1] * o.K, in[1][1]}, nil
+}
+
+func (o tableScatter) run(out gorgonia.Value, in []gorgonia.Value) {
+	s, w, c := values[int32](in[0]), columns(in[0]), columns(out)
+	if isFloat32(out) {
+		scatterTable(values[float32](out), values[float32](in[1]), s, w, o.K, c, accumulate)
+	} else {
+		scatterTable(values[float64](out), values[float64](in[1]), s, w, o.K, c, floats.Add)
+	}
+}
+
+func scatterTable[F float](table, x []F, s []int32, w, k, c int, add func(dst, x []F)) {
+	clear(table)
+	for b := 0; b < len(s); b += w {
+		from := x[b/w*c:][:c]
+		for i, code := range s[b : b+w] {
+			add(table[(i*k+int(code))*c:][:c], from)
+		}
+	}
+}
+
+func (tableScatter) wrt() []bool { return []bool{false, true} }
+
+func (tableScatter) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c grads
+	return gorgonia.Nodes{nil, c.apply(TableSum(), g, in[0])}, c.err
+}
