@@ -7,7 +7,8 @@
 //
 // A [Base] is the predictor that is to be calibrated, and how it divides the
 // latent space: [Divide] is the paper's stage 1 (codebook with moving averages and
-// quantized linear head), [Original] the classifier's own logits, undivided. A
+// quantized linear head), [Original] the classifier's own logits, undivided, [Anchor]
+// those logits with a codebook's regions. A
 // [Map] is a calibration map as a graph: [Bilinear] is the paper's stage 2,
 // [Dirichlet] the single global map. [Train] fits a Map on a Base:
 //
@@ -28,6 +29,38 @@
 //	α = softplus(A) + ε
 //	score_j = log π_j − log B(α_·j) + Σ_i (α_ij − 1 + δ_ij) log p̂_i
 //	posterior = softmax(score)
+//
+// # Beyond the paper: corrections anchored in the original head
+//
+// The quantized head knows of a row its codewords alone, so what the original head
+// knew beside them is lost before calibration begins, and with it accuracy. Nor does
+// Proposition 2 help there: its premise, a p̂ that says what the region does not, is
+// all but empty where p̂ is a function of the region. An anchored map takes p̂ from the
+// original head at its best temperature ([Anchor]) and lets the codewords correct it:
+//
+//	TS                 softmax(log p̂)                       one temperature, w = 0
+//	LocalTemperature   softmax(e^(τ + Σ_i h_i,s(i)) log p̂)  1 + w·K parameters
+//	Anchored           softmax(t log p̂ + Σ_i h_i,s(i))      1 + w·K·C
+//	Gated              a mixture of TS and Anchored         3 + w·K·C
+//	AnchoredDirichlet  softmax(log p̂ W + b + Σ_i h_i,s(i))  1 + C² + C + w·K·C
+//	AnchoredHead       the same, h_i,k linear in c_k + rest M·C more
+//	Bilinear           the paper's α(V), on this p̂          2·K·C + C
+//
+// Each is a [Hierarchical] map: a global part, and corrections of prior N(0, σ²). The
+// prior's part in the loss is that of 1/N, the rows' that of N_ik/N, so a codeword
+// moves away from the global map as far as its support N_ik carries it, which is when
+// to apply a local correction and when to rely on the global one. σ = 0 is the global
+// map. [Auto] learns each σ, and which map to use, by cross-validation over the
+// calibration rows; as the loss is convex for all of them but LocalTemperature and
+// Gated, L-BFGS over all rows finds the optimum and no minibatch noise is left in it.
+//
+// The cost is that of the choice: some 15 fits a map and fold, each a few dozen passes
+// of N·w·C additions. Prediction is one sum of w table rows.
+//
+// The paper's calibrator is to be preferred where there are no logits or where they
+// are not to be trusted: it needs features alone, and is not held to the errors of a
+// head that it does not see. It also has fewer parameters where w·C is large, for its
+// receivers and senders are shared among the slots.
 //
 // # Changing the parameterization
 //

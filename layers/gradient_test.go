@@ -25,14 +25,19 @@ var maps = map[string][]Map{
 		Bilinear{Prior: CountPrior{}},
 		Bilinear{Scale: LearnedScale{}, Prior: UniformPrior{}},
 	},
-	"Dirichlet": {Dirichlet{}},
-	"Identity":  {Identity{}},
+	"Dirichlet":         {Dirichlet{}},
+	"Identity":          {Identity{}},
+	"Anchored":          {Anchored{}},
+	"AnchoredDirichlet": {AnchoredDirichlet{}},
+	"AnchoredHead":      {AnchoredHead{}},
+	"LocalTemperature":  {LocalTemperature{}},
+	"Gated":             {Gated{}},
 }
 
 // region is a small random view: 6 rows, 3 classes, 4 slots, 5 codewords.
 func region(seed uint64) (*View, []int, Sizes) {
 	rng := newRand(seed)
-	s := Sizes{Classes: 3, Slots: 4, Codewords: 5, Counts: []int{3, 2, 1}}
+	s := Sizes{Classes: 3, Features: 8, Slots: 4, Codewords: 5, Counts: []int{3, 2, 1}}
 	v := &View{LogProbs: LogSoftmax(mat.NewDense(6, 3, normals(rng, 18, 0, 2)))}
 	labels := make([]int, 6)
 	for i := range labels {
@@ -40,6 +45,10 @@ func region(seed uint64) (*View, []int, Sizes) {
 	}
 	for range 6 * s.Slots {
 		v.Codes = append(v.Codes, int32(rng.IntN(s.Codewords)))
+	}
+	v.Quantized = mat.NewDense(6, 8, normals(rng, 48, 0, 1))
+	for range 6 {
+		v.Support = append(v.Support, 5*rng.Float64())
 	}
 	return v, labels, s
 }

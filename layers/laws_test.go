@@ -53,6 +53,11 @@ func calibrators() map[string]Stateful {
 		"vq-nc": Train(divide(), Identity{}, short),
 		"nc":    Train(&Original{}, Identity{}, short),
 		"ts":    &Temperature{},
+
+		"auto":              auto(AnchoredMaps()...),
+		"gated":             auto(Candidate{"gated", Gated{}}),
+		"anchored-head":     auto(Candidate{"anchored-head", AnchoredHead{}}),
+		"anchored-bilinear": Train(anchor(), Bilinear{}, short),
 	}
 }
 

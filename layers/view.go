@@ -21,6 +21,12 @@ var LogFloor = math.Log(1e-8)
 type View struct {
 	LogProbs *mat.Dense // N×C, log p̂
 	Codes    []int32    // N×w codeword indices, row by row; nil if the Base does not divide
+	// Support is mean_i log(1 + N_i), N_i being the calibration rows whose i-th slot has
+	// this row's codeword (N); nil but for an Anchor.
+	Support []float64
+	// Quantized is the codewords of each row end to end, standardized by feature
+	// (N×M); nil but for an Anchor.
+	Quantized *mat.Dense
 }
 
 // Batch is what a [Map] sees of a batch: symbolic inputs of B rows.
@@ -28,14 +34,18 @@ type Batch struct {
 	LogProbs *gorgonia.Node // B×C, log p̂ clamped at LogFloor
 	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
 	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
+	// Support (B×1) and Quantized (B×M) are as in View, nil where they are.
+	Support, Quantized *gorgonia.Node
 }
 
 // tables are a View in the memory that graphs read.
 type tables struct {
-	rows     int
-	logProbs *tensor.Dense // N×C
-	codes    *tensor.Dense // N×w
-	mass     *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
+	rows      int
+	logProbs  *tensor.Dense // N×C
+	codes     *tensor.Dense // N×w
+	mass      *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
+	support   *tensor.Dense // N×1
+	quantized *tensor.Dense // N×M
 }
 
 func (v *View) tables(dt tensor.Dtype, s Sizes) *tables {
@@ -45,6 +55,12 @@ func (v *View) tables(dt tensor.Dtype, s Sizes) *tables {
 	if v.Codes != nil {
 		t.codes = graph.Codes(v.Codes, s.Slots)
 		t.mass = codewordMass(dt, v.Codes, s)
+	}
+	if v.Support != nil {
+		t.support = graph.Tensor(dt, v.Support, t.rows, 1)
+	}
+	if v.Quantized != nil {
+		t.quantized = graph.Matrix(dt, v.Quantized)
 	}
 	return t
 }
@@ -64,7 +80,43 @@ func (t *tables) batch(b *graph.Builder) Batch {
 	if t.codes != nil {
 		in.Codes, in.Mass = b.Take("view/codes", t.codes), b.Take("view/mass", t.mass)
 	}
+	if t.support != nil {
+		in.Support = b.Take("view/support", t.support)
+	}
+	if t.quantized != nil {
+		in.Quantized = b.Take("view/quantized", t.quantized)
+	}
 	return in
+}
+
+// rows is the part of v that index names.
+func (v *View) rows(index []int) *View {
+	part := &View{LogProbs: rowsOf(v.LogProbs, index)}
+	if v.Quantized != nil {
+		part.Quantized = rowsOf(v.Quantized, index)
+	}
+	if v.Codes != nil {
+		n, _ := v.LogProbs.Dims()
+		w := len(v.Codes) / n
+		for _, from := range index {
+			part.Codes = append(part.Codes, v.Codes[from*w:(from+1)*w]...)
+		}
+	}
+	if v.Support != nil {
+		for _, from := range index {
+			part.Support = append(part.Support, v.Support[from])
+		}
+	}
+	return part
+}
+
+func rowsOf(x *mat.Dense, index []int) *mat.Dense {
+	_, m := x.Dims()
+	out := mat.NewDense(len(index), m, nil)
+	for to, from := range index {
+		out.SetRow(to, x.RawRowView(from))
+	}
+	return out
 }
 
 // Sizes of a calibration problem.

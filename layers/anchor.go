@@ -1,0 +1,222 @@
+package layers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Anchor is the classifier's own head at its best temperature T, on a latent space
+// that a [Codebook] divides. Where [Divide] replaces the head by one that sees
+// codewords alone, an anchored map starts from what the original head knows,
+//
+//	p̂ = (1 − 1/(N+1)) softmax(logits / T) + 1/((N+1)C)
+//
+// and the codes only say where to correct it. A map that corrects nothing is
+// temperature scaling, no surer than N calibration rows can make it (the smoothing
+// of structured matrix scaling, Berta et al. 2025).
+//
+// No gradient passes the quantizer, so the codebook is learned without a head and
+// without labels: passes of its moving averages over batches of 128 rows.
+type Anchor struct {
+	Slots    int // w, a divisor of M; 0: 64
+	Codebook Codebook
+	Passes   int // over the calibration rows; 0: 10
+
+	sizes Sizes
+	// the codebook's, anchor/temperature (1), anchor/support (w·K), and the mean and
+	// standard deviation of the features, anchor/mean and anchor/sd (M)
+	weights *graph.Weights
+}
+
+var _ Base = (*Anchor)(nil)
+
+// codebookBatch is how many rows one step of the moving averages sees.
+const codebookBatch = 128
+
+// Fit finds T and the codebook, and counts what supports each codeword. It needs
+// features, logits and labels.
+func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
+	var t Temperature
+	if err := t.Fit(ctx, cal, nil, rng); err != nil {
+		return err
+	}
+	d := Divide{Slots: a.Slots, Codebook: a.Codebook}
+	book, err := d.prepare(cal)
+	if err != nil {
+		return err
+	}
+	a.sizes = d.sizes
+	if a.sizes.Classes != cal.Classes() {
+		return fmt.Errorf("layers: the calibration rows have labels of %d classes and logits of %d", a.sizes.Classes, cal.Classes())
+	}
+	w := graph.NewWeights(tensor.Float64)
+	book.init(w, cal.Features, a.sizes.Features/a.sizes.Slots, rng)
+	w.AddState("anchor/temperature", []float64{t.T()}, 1)
+	w.AddState("anchor/support", make([]float64, a.sizes.Slots*a.sizes.Codewords), a.sizes.Slots*a.sizes.Codewords)
+	scale := data.FitStandardizer(cal.Features)
+	w.AddState("anchor/mean", scale.Mean, a.sizes.Features)
+	w.AddState("anchor/sd", scale.SD, a.sizes.Features)
+	a.weights = w.As(tensor.Float32)
+	if err := a.learn(ctx, book, cal, rng); err != nil {
+		return err
+	}
+	codes, err := a.codes(cal)
+	if err != nil {
+		return err
+	}
+	support := a.weights.Tensor("anchor/support").Float32s()
+	for at, k := range codes {
+		support[at%a.sizes.Slots*a.sizes.Codewords+int(k)]++
+	}
+	return nil
+}
+
+// learn moves the codebook toward the slots of cal.
+func (a *Anchor) learn(ctx context.Context, book Codebook, cal *data.Set, rng *rand.Rand) error {
+	passes := a.Passes
+	if passes == 0 {
+		passes = 10
+	}
+	n := cal.Len()
+	size := min(codebookBatch, n)
+	b := graph.NewBuilder(a.weights, size)
+	z := b.Take("features", graph.Matrix(tensor.Float32, cal.Features))
+	book.Update(b, z, book.Assign(b, z))
+	step, err := b.Compile()
+	if err != nil {
+		return err
+	}
+	order := graph.Rows(0, n)
+	for range passes {
+		rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for lo := 0; lo+size <= n; lo += size { // the rest has its turn in another pass
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("interrupted while the codebook was learned: %w", err)
+			}
+			copy(b.RowNumbers(), order[lo:])
+			if err := step.Run(); err != nil {
+				return err
+			}
+			if err := step.Commit(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// codes are those of each row of x (N×w).
+func (a *Anchor) codes(x *data.Set) ([]int32, error) {
+	if x.Features == nil {
+		return nil, fmt.Errorf("layers: the rows have no features to divide")
+	}
+	if _, m := x.Features.Dims(); m != a.sizes.Features {
+		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, a.sizes.Features)
+	}
+	codes := make([]int32, 0, x.Len()*a.sizes.Slots)
+	features := graph.Matrix(tensor.Float32, x.Features)
+	f := graph.NewFunction(a.weights, func(b *graph.Builder) gorgonia.Nodes {
+		return gorgonia.Nodes{a.Codebook.Assign(b, b.Take("features", features))}
+	})
+	err := f.Each(x.Len(), evaluationBatch, func(_ int, out []gorgonia.Value) error {
+		codes = append(codes, out[0].(*tensor.Dense).Int32s()...)
+		return nil
+	})
+	return codes, err
+}
+
+// View is log p̂ at temperature T, the codes, and their support.
+func (a *Anchor) View(x *data.Set) (*View, error) {
+	switch {
+	case a.weights == nil:
+		return nil, errUnfitted
+	case x.Logits == nil:
+		return nil, fmt.Errorf("layers: the rows have no logits to calibrate")
+	case x.Classes() != a.sizes.Classes:
+		return nil, fmt.Errorf("layers: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), a.sizes.Classes)
+	}
+	codes, err := a.codes(x)
+	if err != nil {
+		return nil, err
+	}
+	var scaled mat.Dense
+	scaled.Scale(1/a.weights.Float64s("anchor/temperature")[0], x.Logits)
+	v := &View{LogProbs: LogSoftmax(&scaled), Codes: codes, Support: make([]float64, x.Len())}
+	n := 0
+	for _, count := range a.sizes.Counts {
+		n += count
+	}
+	unsure := 1 / float64(n+1)
+	v.LogProbs.Apply(func(_, _ int, l float64) float64 {
+		return math.Log((1-unsure)*math.Exp(l) + unsure/float64(a.sizes.Classes))
+	}, v.LogProbs)
+	support, slots := a.weights.Float64s("anchor/support"), a.sizes.Slots
+	for at, k := range codes {
+		v.Support[at/slots] += math.Log1p(support[at%slots*a.sizes.Codewords+int(k)]) / float64(slots)
+	}
+	v.Quantized = a.quantize(codes)
+	return v, nil
+}
+
+// quantize is the codewords of codes, end to end, each feature standardized (N×M).
+func (a *Anchor) quantize(codes []int32) *mat.Dense {
+	m, slots := a.sizes.Features, a.sizes.Slots
+	width := m / slots
+	q := mat.NewDense(len(codes)/slots, m, nil)
+	words, mean, sd := a.weights.Float64s("codebook/codewords"), a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")
+	for at, k := range codes {
+		slot := at % slots * width
+		row := q.RawRowView(at / slots)[slot : slot+width]
+		for j, c := range words[int(k)*width:][:width] {
+			if sd[slot+j] > 0 {
+				row[j] = (c - mean[slot+j]) / sd[slot+j]
+			}
+		}
+	}
+	return q
+}
+
+// Sizes has all of C, M, w, K and the class counts.
+func (a *Anchor) Sizes() Sizes { return a.sizes }
+
+// State is the sizes, the temperature and the codebook.
+func (a *Anchor) State() (State, error) {
+	if a.weights == nil {
+		return State{}, errUnfitted
+	}
+	config, err := json.Marshal(a.sizes)
+	return State{config, a.weights}, err
+}
+
+// Restore sets them.
+func (a *Anchor) Restore(s State) error {
+	sizes, err := readSizes(s.Config)
+	if err != nil {
+		return err
+	}
+	m, w, k := sizes.Features, sizes.Slots, sizes.Codewords
+	if w < 1 || k < 1 || m < 1 || m%w != 0 {
+		return fmt.Errorf("layers: %d features, %d slots and %d codewords do not make a divided space", m, w, k)
+	}
+	err = requireShapes(s.Weights, map[string]tensor.Shape{
+		"codebook/codewords": {k, m / w}, "codebook/counts": {k}, "codebook/sums": {k, m / w},
+		"anchor/temperature": {1}, "anchor/support": {w * k},
+		"anchor/mean": {m}, "anchor/sd": {m},
+	})
+	if err != nil {
+		return err
+	}
+	a.sizes, a.weights = sizes, s.Weights
+	a.Slots, a.Codebook.Codewords = w, k
+	return nil
+}

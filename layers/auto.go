@@ -1,0 +1,206 @@
+package layers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"calibra/data"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// Candidate is a Map that [Auto] may choose.
+type Candidate struct {
+	Name string // "anchored"
+	Map  Map
+}
+
+// AnchoredMaps are the candidates on an [Anchor], the simpler first. [Gated] is none
+// of them: its likelihood opens the gate (g → 1) wherever the prior is fitted, which
+// leaves [Anchored] at more than its cost.
+func AnchoredMaps() []Candidate {
+	return []Candidate{
+		{"ts", Identity{}},
+		{"local-temperature", LocalTemperature{}},
+		{"anchored", Anchored{}},
+		{"anchored-dirichlet", AnchoredDirichlet{}},
+		{"anchored-head", AnchoredHead{}},
+	}
+}
+
+// Ranked is what cross-validation says of a candidate.
+type Ranked struct {
+	Name       string
+	NLL, Error float64 // mean held-out loss of a row, and its standard error
+	// Excess is the mean over the rows of the loss less that of the candidate with the
+	// least, ExcessError the standard error of this mean: the rows are the same, so
+	// it is far smaller than Error.
+	Excess, ExcessError float64
+	Spreads             []float64 // as chosen, one each of the map's Spreads
+	Chosen              bool
+}
+
+// Auto chooses among maps on one base by cross-validation over the calibration
+// rows, then fits the choice to all of them: the first, hence simplest, candidate
+// whose held-out NLL exceeds the least by no more than the standard error of the
+// difference (the one-standard-error rule of Breiman et al. 1984, paired).
+//
+// Each candidate's own spreads are chosen on the same folds (see [Hierarchical]);
+// with one candidate Auto is that map with its prior learned. Maps are minimized by
+// L-BFGS over all rows at once, in float64, to a stated gradient. Validation rows
+// are not looked at.
+//
+// The base is fitted once, to all calibration rows. For [Anchor] that lets a held-out
+// row take part in T and, without its label, in the codebook.
+type Auto struct {
+	Base       Base
+	Candidates []Candidate // the simpler first
+	Folds      int         // 0: 3
+	Optim      optim.LBFGSSettings
+
+	Ranking []Ranked     // of the last Fit, in the candidates' order
+	Result  optim.Result // of the choice's fit to all rows
+
+	name   string // of the choice
+	fitted Trained
+}
+
+var _ Stateful = (*Auto)(nil)
+
+// Fit draws the folds, stratified, from rng.
+func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
+	folds := a.Folds
+	if folds == 0 {
+		folds = 3
+	}
+	switch {
+	case len(a.Candidates) == 0:
+		return fmt.Errorf("layers: there is no candidate to choose")
+	case cal.Labels == nil:
+		return fmt.Errorf("layers: the calibration rows have no labels")
+	case folds < 2 || folds > cal.Len():
+		return &SettingError{fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, cal.Len())}
+	}
+	if err := a.Base.Fit(ctx, cal, nil, rng); err != nil {
+		return err
+	}
+	view, err := a.Base.View(cal)
+	if err != nil {
+		return err
+	}
+	sizes, held := a.Base.Sizes(), parts(cal.Labels, folds, rng)
+	judged := make([]*crossValidation, len(a.Candidates))
+	for i, c := range a.Candidates {
+		if judged[i], err = crossValidate(ctx, c.Map, sizes, view, cal.Labels, held, a.Optim, rng); err != nil {
+			return fmt.Errorf("cross-validate %s: %w", c.Name, err)
+		}
+	}
+	a.Ranking = rank(a.Candidates, judged)
+	chosen := slices.IndexFunc(a.Ranking, func(r Ranked) bool { return r.Chosen })
+	p, err := newPosterior(a.Candidates[chosen].Map, sizes, view, cal.Labels, rng)
+	if err != nil {
+		return err
+	}
+	for k, spread := range spreadsOf(p.m) {
+		p.spread(spread, judged[chosen].spreads[k])
+	}
+	a.Result, err = p.fit(ctx, a.Optim)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("fit %s: %w", a.Candidates[chosen].Name, err)
+	}
+	a.name = a.Candidates[chosen].Name
+	a.fitted = Trained{Base: a.Base, Map: p.m, weights: p.weights.As(tensor.Float32)}
+	return err
+}
+
+// rank applies the one-standard-error rule.
+func rank(candidates []Candidate, judged []*crossValidation) []Ranked {
+	best := slices.MinFunc(judged, func(x, y *crossValidation) int {
+		if x.mean < y.mean {
+			return -1
+		}
+		return 1
+	})
+	ranking := make([]Ranked, len(judged))
+	for i, cv := range judged {
+		difference := make([]float64, len(cv.losses))
+		for row, l := range cv.losses {
+			difference[row] = l - best.losses[row]
+		}
+		r := Ranked{Name: candidates[i].Name, Spreads: cv.spreads}
+		r.NLL, r.Error = meanError(cv.losses)
+		r.Excess, r.ExcessError = meanError(difference)
+		ranking[i] = r
+	}
+	chosen := slices.IndexFunc(ranking, func(r Ranked) bool { return r.Excess <= r.ExcessError })
+	ranking[chosen].Chosen = true
+	return ranking
+}
+
+// meanError is the mean of x and its standard error.
+func meanError(x []float64) (mean, standardError float64) {
+	n := float64(len(x))
+	for _, v := range x {
+		mean += v / n
+	}
+	for _, v := range x {
+		standardError += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(standardError / max(1, n-1) / n)
+}
+
+// Choice is the name of the candidate in use, "" before Fit.
+func (a *Auto) Choice() string { return a.name }
+
+// Predict is the posterior of the chosen map.
+func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) { return a.fitted.Predict(x) }
+
+// Embed is that of the base, if it has one.
+func (a *Auto) Embed(x *data.Set) (*mat.Dense, error) { return a.fitted.Embed(x) }
+
+// choice is what a model file says besides the base's configuration.
+type choice struct {
+	Name string `json:"choice"`
+}
+
+// State is the base's with the chosen map's weights, its name in the configuration.
+func (a *Auto) State() (State, error) {
+	s, err := a.fitted.State()
+	if err != nil {
+		return State{}, err
+	}
+	var config map[string]json.RawMessage
+	if err := json.Unmarshal(s.Config, &config); err != nil {
+		return State{}, err
+	}
+	if config["choice"], err = json.Marshal(a.name); err != nil {
+		return State{}, err
+	}
+	s.Config, err = json.Marshal(config)
+	return s, err
+}
+
+// Restore sets the choice, its weights and the base.
+func (a *Auto) Restore(s State) error {
+	var c choice
+	if err := json.Unmarshal(s.Config, &c); err != nil {
+		return fmt.Errorf("layers: the choice cannot be read: %w", err)
+	}
+	i := slices.IndexFunc(a.Candidates, func(x Candidate) bool { return x.Name == c.Name })
+	if i < 0 {
+		return fmt.Errorf("layers: the model's map %q is none of the candidates", c.Name)
+	}
+	fitted := Trained{Base: a.Base, Map: a.Candidates[i].Map}
+	if err := fitted.Restore(s); err != nil {
+		return err
+	}
+	a.name, a.fitted = c.Name, fitted
+	return nil
+}

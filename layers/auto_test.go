@@ -1,0 +1,230 @@
+package layers
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+func anchor() *Anchor { return &Anchor{Slots: 4, Codebook: Codebook{Codewords: 8}, Passes: 4} }
+
+func auto(candidates ...Candidate) *Auto { return &Auto{Base: anchor(), Candidates: candidates} }
+
+// meanLoss is the mean NLL of c on x.
+func meanLoss(t *testing.T, c Calibrator, x *data.Set) float64 {
+	t.Helper()
+	p, err := c.Predict(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	for i, y := range x.Labels {
+		sum -= p.LogProbs.At(i, y) / float64(x.Len())
+	}
+	return sum
+}
+
+// TestAnchorAloneIsTemperatureScaling, but for the smoothing by 1/(N+1).
+func TestAnchorAloneIsTemperatureScaling(t *testing.T) {
+	cal, test := blobs(400, 1), blobs(50, 2)
+	c := Train(anchor(), Identity{}, optim.Settings{})
+	if err := c.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
+		t.Fatal(err)
+	}
+	var ts Temperature
+	if err := ts.Fit(t.Context(), cal, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Predict(test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ts.Predict(test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range test.Len() {
+		for j := range 3 {
+			p := math.Exp(want.LogProbs.At(i, j))*400/401 + 1./401/3
+			if d := math.Abs(math.Exp(got.LogProbs.At(i, j)) - p); d > 1e-6 { // float32
+				t.Fatalf("row %d, class %d: off by %v", i, j, d)
+			}
+		}
+	}
+}
+
+// TestCorrectionIsThePosteriorMode: with one slot and nothing known beforehand, the
+// slope of the penalized likelihood by u_k is zero where
+//
+//	σ (n_kc − N_k p_c(k)) = u_kc
+//
+// so of two codewords with the same shares of labels the rarer is corrected less.
+func TestCorrectionIsThePosteriorMode(t *testing.T) {
+	const often, seldom, sigma = 400, 8, 0.5
+	v := &View{LogProbs: mat.NewDense(often+seldom, 2, nil)}
+	var labels []int
+	for i := range often + seldom {
+		k := int32(0)
+		if i >= often {
+			k = 1
+		}
+		v.Codes = append(v.Codes, k)
+		v.LogProbs.SetRow(i, []float64{-math.Ln2, -math.Ln2})
+		labels = append(labels, min(1, i%4)) // class 1 in three of four rows
+	}
+	p, err := newPosterior(Anchored{}, Sizes{Classes: 2, Slots: 1, Codewords: 2}, v, labels, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.spread(Anchored{}.Spreads()[0], sigma)
+	if _, err := p.fit(t.Context(), optim.LBFGSSettings{Gradient: 1e-10}); err != nil {
+		t.Fatal(err)
+	}
+	u := p.weights.Float64s("anchored/correction")
+	for k, n := range []float64{often, seldom} {
+		odds := math.Exp(sigma * (u[2*k+1] - u[2*k]))
+		if want := sigma * n * (0.75 - odds/(1+odds)); math.Abs(u[2*k+1]-want) > 1e-6 { // N times the gradient
+			t.Errorf("codeword %d: u = %v, the slope is zero at %v", k, u[2*k+1], want)
+		}
+	}
+	if !(u[3] < u[1]/2) || !(u[3] > 0) {
+		t.Errorf("%d rows are corrected by %v, %d rows by %v", often, u[1], seldom, u[3])
+	}
+}
+
+// TestSpreadKeepsCorrections: another spread leaves σ·u where it was, and 0 removes it.
+func TestSpreadKeepsCorrections(t *testing.T) {
+	view, labels, sizes := region(1)
+	p, err := newPosterior(AnchoredHead{}, sizes, view, labels, newRand(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.m.(Hierarchical).Spreads() {
+		u := p.weights.Tensor(s.Of[0]).Float64s()
+		u[0] = 3
+		p.spread(s, 0.5)
+		if u[0] != 6 {
+			t.Errorf("%s: u is %v, not 6, at half the spread", s.Name, u[0])
+		}
+		p.spread(s, 0)
+		if u[0] != 0 {
+			t.Errorf("%s: u is %v without a spread", s.Name, u[0])
+		}
+		p.spread(s, 1)
+		if u[0] != 0 || p.weights.Float64s(s.Name)[0] != 1 {
+			t.Errorf("%s: u is %v after a spread of 0", s.Name, u[0])
+		}
+	}
+}
+
+// TestAutoChoosesTheSimplest where one temperature is the truth, and a local map where
+// the error depends on the region, whose test loss is then lower.
+func TestAutoChoosesTheSimplest(t *testing.T) {
+	cal, test := blobs(1500, 21), blobs(1500, 22)
+	rng := newRand(23)
+	for _, s := range []*data.Set{cal, test} { // labels from softmax(logits/2)
+		var half mat.Dense
+		half.Scale(0.5, s.Logits)
+		logProbs := LogSoftmax(&half)
+		for i := range s.Labels {
+			x := rng.Float64()
+			for s.Labels[i] = 0; s.Labels[i] < 2; s.Labels[i]++ {
+				if x -= math.Exp(logProbs.At(i, s.Labels[i])); x < 0 {
+					break
+				}
+			}
+		}
+	}
+	a := auto(AnchoredMaps()...)
+	if err := a.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
+		t.Fatal(err)
+	}
+	if a.Choice() != "ts" {
+		t.Errorf("%s is chosen where ts is the truth: %+v", a.Choice(), a.Ranking)
+	}
+	for _, s := range []*data.Set{cal, test} {
+		for i := range s.Len() {
+			if s.Features.At(i, 0) > 0.5 {
+				s.Logits.Set(i, 1, s.Logits.At(i, 1)+5)
+			}
+		}
+	}
+	if err := a.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
+		t.Fatal(err)
+	}
+	var ts Temperature
+	if err := ts.Fit(t.Context(), cal, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if a.Choice() == "ts" || a.Choice() == "local-temperature" {
+		t.Errorf("%s is chosen where regions differ: %+v", a.Choice(), a.Ranking)
+	}
+	if local, global := meanLoss(t, a, test), meanLoss(t, &ts, test); !(local < global-0.02) {
+		t.Errorf("the test loss is %v, that of one temperature %v", local, global)
+	}
+	if !a.Result.Converged {
+		t.Errorf("the fit ended because %s", a.Result.Ended)
+	}
+	again := auto(AnchoredMaps()...)
+	if err := again.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
+		t.Fatal(err)
+	}
+	x, _ := a.State()
+	y, _ := again.State()
+	for _, name := range x.Weights.Names() {
+		if !slices.Equal(x.Weights.Float64s(name), y.Weights.Float64s(name)) {
+			t.Errorf("the same seed gives another %s", name)
+		}
+	}
+}
+
+// TestOneStandardErrorRule: the errors are those of the differences, row by row.
+func TestOneStandardErrorRule(t *testing.T) {
+	names := []Candidate{{Name: "simple"}, {Name: "middle"}, {Name: "best"}}
+	best := &crossValidation{losses: []float64{1, 2, 3, 4}, mean: 2.5}
+	worse := &crossValidation{losses: []float64{1.1, 2.1, 3.1, 4.1}, mean: 2.6} // everywhere, so for sure
+	near := &crossValidation{losses: []float64{0.5, 2.5, 3.3, 3.8}, mean: 2.525}
+	r := rank(names, []*crossValidation{worse, near, best})
+	if !r[1].Chosen || r[0].Chosen || r[2].Chosen {
+		t.Errorf("the choice is none of the middle: %+v", r)
+	}
+	// differences −0.5, 0.5, 0.3, −0.2: mean 0.025, sd 0.4573
+	if math.Abs(r[1].Excess-0.025) > 1e-12 || math.Abs(r[1].ExcessError-0.22867) > 1e-4 {
+		t.Errorf("excess %v ± %v", r[1].Excess, r[1].ExcessError)
+	}
+}
+
+func TestAutoRefuses(t *testing.T) {
+	cal := blobs(60, 1)
+	var setting *SettingError
+	if err := (&Auto{Base: anchor(), Candidates: AnchoredMaps(), Folds: 1}).Fit(t.Context(), cal, nil, newRand(1)); !errors.As(err, &setting) {
+		t.Errorf("one fold gives %v", err)
+	}
+	if err := auto().Fit(t.Context(), cal, nil, newRand(1)); err == nil {
+		t.Error("no candidates are accepted")
+	}
+	for what, s := range map[string]*data.Set{
+		"features": {Logits: cal.Logits, Labels: cal.Labels}, "logits": {Features: cal.Features, Labels: cal.Labels},
+	} {
+		if err := auto(AnchoredMaps()...).Fit(t.Context(), s, nil, newRand(1)); err == nil {
+			t.Errorf("rows without %s are accepted", what)
+		}
+	}
+	for _, m := range []Map{Anchored{}, AnchoredHead{}, AnchoredDirichlet{}, LocalTemperature{}, Gated{}} {
+		if _, err := m.Init(Sizes{Classes: 3}, newRand(1)); err == nil {
+			t.Errorf("%T starts without regions", m)
+		}
+	}
+	restored := auto(Candidate{"gated", Gated{}})
+	if err := restored.Restore(State{[]byte(`{"classes":3,"counts":[1,1,1],"choice":"anchored"}`), graph.NewWeights(tensor.Float32)}); err == nil {
+		t.Error("a map that is no candidate is restored")
+	}
+}

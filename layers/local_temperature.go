@@ -1,0 +1,51 @@
+package layers
+
+import (
+	"math/rand/v2"
+
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// LocalTemperature scales all log-probabilities of a region by one factor:
+//
+//	posterior = softmax(e^(τ + Σ_i u_i,s(i) σ/√w) log p̂) ,  u_ik ~ N(0, 1)
+//
+// It never changes which class is the most probable. Weights:
+// local_temperature/log_inverse (1, τ), local_temperature/correction ((w·K)×1, u)
+// and the state local_temperature/spread (1, σ).
+type LocalTemperature struct{}
+
+var _ Hierarchical = LocalTemperature{}
+
+// Init starts at τ = 0 and u = 0.
+func (LocalTemperature) Init(s Sizes, _ *rand.Rand) (*graph.Weights, error) {
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("local_temperature/log_inverse", []float64{0}, 1)
+	return w, addCorrection(w, "local_temperature", s, 1)
+}
+
+// Spreads is σ.
+func (LocalTemperature) Spreads() []Spread { return []Spread{correctionSpread("local_temperature")} }
+
+// LogProbs describes the posterior.
+func (LocalTemperature) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+	log := b.AddRow(correction(b, in, "local_temperature"), b.Weight("local_temperature/log_inverse")) // B×1
+	return b.LogSoftmax(b.Times(in.LogProbs, eachClass(b, b.Apply(op.Exp(2), log), in)))
+}
+
+// eachClass describes a number for each row, B×1, as B×C.
+func eachClass(b *graph.Builder, x *gorgonia.Node, in Batch) *gorgonia.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	c := in.LogProbs.Shape()[1]
+	ones := make([]float64, c)
+	for j := range ones {
+		ones[j] = 1
+	}
+	return b.MatMul(x, b.Table("all_classes", graph.Tensor(b.Dtype(), ones, 1, c)))
+}
