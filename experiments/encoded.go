@@ -189,18 +189,25 @@ func weatherOrigin(dir string) (*Origin, error) {
 }
 
 // synthetics are the problems of known posterior by name.
-var synthetics = map[string]func(data.SyntheticSettings, *rand.Rand) *data.Synthetic{"cubic": data.NewCubic, "proximity": data.NewProximity}
+var synthetics = map[string]synthetic{
+	"cubic": {data.NewCubic, 4}, "proximity": {data.NewProximity, 4}, "proximity100": {data.NewProximity, 100},
+}
+
+type synthetic struct {
+	problem func(data.SyntheticSettings, *rand.Rand) *data.Synthetic
+	classes int
+}
 
 // syntheticFeatures is M of the synthetic problems: enough for 32 slots of width 2.
 const syntheticFeatures = 64
 
 // syntheticOrigin draws 5,000 calibration, 500 validation and 10,000 test rows.
-func syntheticOrigin(name string, problem func(data.SyntheticSettings, *rand.Rand) *data.Synthetic) *Origin {
+func syntheticOrigin(name string, s synthetic) *Origin {
 	return &Origin{
 		Name: name, Dataset: name, Backbone: "known", Digest: "synthetic", seeded: true, rows: 5000, features: syntheticFeatures,
 		load: func(_ context.Context, seed uint64, _ Encoder) (*Problem, error) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			g := problem(data.SyntheticSettings{Features: syntheticFeatures}, rng)
+			g := s.problem(data.SyntheticSettings{Features: syntheticFeatures, Classes: s.classes}, rng)
 			p := &Problem{Source: &data.Source{Path: name, Classes: g.Classes}}
 			p.Source.Cal, _ = g.Draw(5000, rng)
 			p.Source.Val, _ = g.Draw(500, rng)

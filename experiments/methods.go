@@ -39,6 +39,17 @@ func (o Options) divide() *layers.Divide {
 	return &layers.Divide{Slots: o.Slots, Codebook: book, Optim: o.optim("divide")}
 }
 
+func (o Options) anchor() *layers.Anchor {
+	return &layers.Anchor{Slots: o.Slots, Codebook: o.divide().Codebook}
+}
+
+// anchored fits m, its prior cross-validated.
+func anchored(name string, m layers.Map) func(Options) layers.Stateful {
+	return func(o Options) layers.Stateful {
+		return &layers.Auto{Base: o.anchor(), Candidates: []layers.Candidate{{Name: name, Map: m}}}
+	}
+}
+
 // Method is one way to calibrate, by the name that commands and tables use.
 type Method struct {
 	Name string // "vq"
@@ -119,7 +130,22 @@ var Methods = []Method{
 	{"dc-published", "Dirichlet calibration by the published optimizer, which stops short", func(Options) layers.Stateful {
 		return &baselines.PublishedDirichlet{}
 	}, []string{"logits"}, false, false},
+
+	{"anchored", "the original logits at one temperature, corrected by codewords", anchored("anchored", layers.Anchored{}), anchorNeeds, true, false},
+	{"anchored-dirichlet", "a shrunk global Dirichlet map of the original logits, corrected by codewords", anchored("anchored-dirichlet", layers.AnchoredDirichlet{}), anchorNeeds, true, false},
+	{"anchored-head", "the same, codewords near each other corrected alike", anchored("anchored-head", layers.AnchoredHead{}), anchorNeeds, true, false},
+	{"anchored-bilinear", "the paper's bilinear map on the original head at one temperature", func(o Options) layers.Stateful {
+		return layers.Train(o.anchor(), layers.Bilinear{}, o.optim("calibrate"))
+	}, anchorNeeds, true, true},
+	{"local-temperature", "a temperature for each region, from its codewords", anchored("local-temperature", layers.LocalTemperature{}), anchorNeeds, true, false},
+	{"gated", "one temperature, mixed with the anchored map by the support of the region", anchored("gated", layers.Gated{}), anchorNeeds, true, false},
+	{"auto", "the best of the anchored maps by cross-validation, the simplest within one standard error", func(o Options) layers.Stateful {
+		return &layers.Auto{Base: o.anchor(), Candidates: layers.AnchoredMaps()}
+	}, anchorNeeds, true, false},
 }
+
+// anchorNeeds are the arrays that methods on a layers.Anchor read.
+var anchorNeeds = []string{"logits", "features"}
 
 // MethodByName finds a method; an unknown name is a *data.InputError that lists
 // the known ones.

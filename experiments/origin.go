@@ -36,7 +36,8 @@ type Origin struct {
 // OpenOrigin finds the origin that arg names:
 //
 //	letter satellite digits     the embedded tables, encoded
-//	cubic proximity             synthetic classifiers of known posterior
+//	cubic proximity             synthetic classifiers of known posterior, 4 classes
+//	proximity100                the second with 100
 //	F.npz                       features of any backbone, or a MedMNIST file
 //	cifar-10-binary.tar.gz      CIFAR images, encoded (cifar-100-binary.tar.gz too)
 //	F.csv F.csv.gz              a labelled table, label last, encoded
@@ -55,7 +56,7 @@ func OpenOrigin(arg, shifted string) (*Origin, error) {
 	switch {
 	case tables[arg] != nil:
 		o = tableOrigin(arg, tables[arg]())
-	case synthetics[arg] != nil:
+	case synthetics[arg].problem != nil:
 		o = syntheticOrigin(arg, synthetics[arg])
 	case isDir(arg) || strings.Contains(base, "weather"):
 		o, err = directoryOrigin(arg)

@@ -8,7 +8,6 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
@@ -41,11 +40,7 @@ var columns = []struct {
 // a column and the second marked. A dagger is beside LCE and NLL of a method that is
 // significantly worse than the best.
 func (r *Result) Results() *report.Table {
-	of := "Mean ± standard deviation over the seeds"
-	if len(r.Seeds) == 1 {
-		of = fmt.Sprintf("Values of seed %d", r.Seeds[0])
-	}
-	t := &report.Table{Labels: []string{"Method"}, Caption: of + ". Best in bold, second underlined. † worse than the best by more than chance (paired bootstrap over the test rows, Holm-corrected, 5 %)."}
+	t := &report.Table{Labels: []string{"Method"}, Caption: "Mean ± standard deviation over the seeds. Best in bold, second underlined. † worse than the best by more than chance (paired bootstrap over the test rows, Holm-corrected, 5 %)."}
 	block := report.Block{Name: r.Data}
 	for _, row := range r.Rows {
 		block.Rows = append(block.Rows, report.Row{Labels: []string{row.Method}, Cells: make([]report.Cell, len(columns)), Ours: row.Method == "vq"})
@@ -65,9 +60,6 @@ func (r *Result) Results() *report.Table {
 		}
 		for i, mark := range metrics.Marks(c.metric, column) {
 			text := column[i].Format(c.metric)
-			if len(r.Seeds) == 1 { // one seed has no spread
-				text, _, _ = strings.Cut(text, "±")
-			}
 			if !c.own && r.Rows[i].Against[c.metric].Significant() {
 				text += "†"
 			}

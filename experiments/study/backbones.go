@@ -2,19 +2,19 @@ package study
 
 import "calibra/experiments"
 
-// Backbones compares the methods on the features of several backbones: each
+// Backbones compares all methods on the features of several backbones: each
 // features file is one, and raw rows are encoded by every encoder.
 var Backbones = Study{
-	Name: "backbones", Line: "the methods for each backbone: one features file each, or every encoder of raw rows",
+	Name: "backbones", Line: "all methods for each backbone: one features file each, or every encoder of raw rows",
 	Paper: []string{"main", "convnext", "vit", "weather"},
-	Grid: func(o *experiments.Origin, set Settings) []experiments.Spec {
+	Grid: func(o *experiments.Origin) []experiments.Spec {
 		encoders := o.Encoders
 		if encoders == nil {
 			encoders = []experiments.Encoder{{}}
 		}
 		var specs []experiments.Spec
 		for _, e := range encoders {
-			for _, s := range each(compared(set.Methods)) {
+			for _, s := range each(known(tableOrder...)) {
 				s.Encoder = e.Name
 				specs = append(specs, s)
 			}

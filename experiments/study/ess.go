@@ -7,7 +7,7 @@ import "calibra/experiments"
 var ESS = Study{
 	Name: "ess", Line: "local error along the effective sample size of the neighbourhood (figure Q2)",
 	Paper: []string{"main", "weather"},
-	Grid:  func(_ *experiments.Origin, set Settings) []experiments.Spec { return each(compared(set.Methods)) },
+	Grid:  func(*experiments.Origin) []experiments.Spec { return each(allMethods()) },
 	Vary:  []Field{ByMethod},
 	Views: []View{Profiles, Sparsest, Results},
 }

@@ -6,7 +6,7 @@ import "calibra/experiments"
 var Parts = Study{
 	Name: "ablate-parts", Line: "what quantization and what the calibrator add (table of the ablation)",
 	Paper: []string{"ablation"},
-	Grid: func(*experiments.Origin, Settings) []experiments.Spec {
+	Grid: func(*experiments.Origin) []experiments.Spec {
 		return each(known("vq", "vq-dc", "vq-nc", "dc", "nc"))
 	},
 	Vary:  []Field{ByMethod},

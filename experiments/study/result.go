@@ -35,6 +35,7 @@ type Result struct {
 	Shared map[string]float64 `json:"metrics"`           // in the embedding shared by all methods
 	Own    map[string]float64 `json:"own,omitempty"`     // lce and mlce in the method's own, if it has one
 	Noise  map[string]float64 `json:"noise"`             // what Shared would be of a calibrated model, mean of redraws
+	Losses []float32          `json:"losses,omitempty"`  // −log p of each test row's label, on which methods are compared in pairs
 	Truth  *experiments.Truth `json:"truth,omitempty"`   // where the true posterior is known
 	ESS    *metrics.Profile   `json:"ess,omitempty"`     // local error along the effective sample size, shared embedding
 	OwnESS *metrics.Profile   `json:"own_ess,omitempty"` // likewise in the method's own
@@ -76,6 +77,9 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		Spec: run.Spec, Protocol: o.Metrics.Protocol, Software: software(), Classes: src.Classes,
 		CalibrationRows: src.Cal.Len(), TestRows: src.Test.Len(), Shared: values(o.Metrics.Values),
 		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Priors: make([]float64, src.Classes),
+	}
+	for _, l := range o.Metrics.NLL {
+		r.Losses = append(r.Losses, float32(l))
 	}
 	if src.Val != nil {
 		r.ValidationRows = src.Val.Len()

@@ -6,7 +6,7 @@ import "calibra/experiments"
 var Slots = Study{
 	Name: "ablate-slots", Line: "w ∈ {16, 32, 64, 128, 256} slots × |C| ∈ {32, 64} codewords",
 	Paper: []string{"slots"},
-	Grid: func(*experiments.Origin, Settings) []experiments.Spec {
+	Grid: func(*experiments.Origin) []experiments.Spec {
 		return sizes([]int{16, 32, 64, 128, 256}, []int{32, 64})
 	},
 	Vary:  []Field{BySlots, ByCodewords},

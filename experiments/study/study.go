@@ -15,9 +15,8 @@ type Study struct {
 	// Paper names the paper's tables that the results stand beside, of package paper.
 	Paper []string
 	// Grid lists the Specs for one origin. Data, split, seed and averages are filled
-	// in later, and so are the codebook's sizes where they are 0; a method that
-	// Settings.Methods does not name is left out.
-	Grid func(o *experiments.Origin, set Settings) []experiments.Spec
+	// in later, and so are the codebook's sizes where they are 0.
+	Grid func(o *experiments.Origin) []experiments.Spec
 	// Vary names the fields of Spec that tell the rows of its tables apart: of
 	// method, slots, codewords, fraction, encoder.
 	Vary []Field
@@ -26,7 +25,7 @@ type Study struct {
 }
 
 // Studies lists all studies, in the paper's order.
-var Studies = []*Study{&Main, &ESS, &Parts, &Slots, &Codebook, &CalibrationSize, &Shifted, &Backbones, &Usage, &Time}
+var Studies = []*Study{&Main, &ESS, &Parts, &Slots, &Codebook, &CalibrationSize, &Shifted, &Backbones, &Usage, &Time, &Beyond}
 
 // ByName finds a study; an unknown name is a *data.InputError that lists the known
 // ones.
@@ -41,16 +40,19 @@ func ByName(name string) (*Study, error) {
 	return nil, data.Inputf("", "there is no study %q; choose one of %s", name, strings.Join(names, ", "))
 }
 
-// paperMethods are the methods of the paper's tables, in their order.
-var paperMethods = []string{"vq", "sm", "dc", "kc", "ln", "ps", "ir", "ts", "pc", "nc"}
+// tableOrder is the order of the paper's tables; methods beyond them follow in
+// that of experiments.Methods.
+var tableOrder = []string{"vq", "sm", "dc", "kc", "ln", "ps", "ir", "ts", "pc", "nc"}
 
-// compared are the methods that a comparison runs: the paper's, and of the others
-// those that Settings.Methods names.
-func compared(extra []string) []string {
-	names := known(paperMethods...)
-	for _, name := range known(extra...) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+// ablations are methods that only ablate-parts runs.
+var ablations = []string{"vq-dc", "vq-nc"}
+
+// allMethods are the methods that main compares.
+func allMethods() []string {
+	names := known(tableOrder...)
+	for _, m := range experiments.Methods {
+		if !slices.Contains(names, m.Name) && !slices.Contains(ablations, m.Name) && !slices.Contains(beyond, m.Name) {
+			names = append(names, m.Name)
 		}
 	}
 	return names

@@ -92,7 +92,7 @@ func TestKeys(t *testing.T) {
 // small is a study with a cell that must fail: more codewords than rows.
 var small = Study{
 	Name: "small", Line: "a test",
-	Grid: func(*experiments.Origin, Settings) []experiments.Spec {
+	Grid: func(*experiments.Origin) []experiments.Spec {
 		specs := each([]string{"vq", "nc", "ts"})
 		return append(specs, experiments.Spec{Method: "vq", Codewords: 5000}, experiments.Spec{Method: "vq", Shifted: true}, experiments.Spec{Method: "ts", Fraction: 0.5})
 	},
@@ -178,7 +178,7 @@ func TestRun(t *testing.T) {
 func TestShifted(t *testing.T) {
 	o := []*experiments.Origin{origin(t, features(t, 400, 16))}
 	fit := func(dir string, specs ...experiments.Spec) []*Result {
-		s := Study{Grid: func(*experiments.Origin, Settings) []experiments.Spec { return specs }}
+		s := Study{Grid: func(*experiments.Origin) []experiments.Spec { return specs }}
 		one := settings
 		one.Seeds = one.Seeds[:1]
 		cells, _, err := s.Cells(t.Context(), o, one)
@@ -214,7 +214,7 @@ func TestShifted(t *testing.T) {
 // TestTruth: only synthetic data have a true posterior, and the classifier's own
 // error against it shows in the result.
 func TestTruth(t *testing.T) {
-	s := Study{Grid: func(*experiments.Origin, Settings) []experiments.Spec { return each([]string{"nc", "ts"}) }, Vary: []Field{ByMethod}}
+	s := Study{Grid: func(*experiments.Origin) []experiments.Spec { return each([]string{"nc", "ts"}) }, Vary: []Field{ByMethod}}
 	one := settings
 	one.Seeds = one.Seeds[:1]
 	cells, _, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, "cubic")}, one)
@@ -320,20 +320,5 @@ func TestEncodedOnce(t *testing.T) {
 	}
 	if fmt.Sprint(read.Classes) != fmt.Sprint(trained.Classes) || read.Source.Classes != trained.Source.Classes {
 		t.Errorf("%d classes %v were %d %v", read.Source.Classes, read.Classes, trained.Source.Classes, trained.Classes)
-	}
-}
-
-// TestMethods: a study runs the methods that are named, the paper's if none is.
-func TestMethods(t *testing.T) {
-	digits := []*experiments.Origin{origin(t, "digits")}
-	one := Settings{Seeds: []uint64{1}, Split: data.PaperTables, EMA: "warm"}
-	cells, _, err := Main.Cells(t.Context(), digits, one)
-	if err != nil || len(cells) != len(paperMethods) || cells[0].Method != "vq" || cells[len(cells)-1].Method != "nc" {
-		t.Errorf("by itself main runs %v: %v", cells, err)
-	}
-	one.Methods = []string{"beta", "ts"}
-	cells, _, err = Main.Cells(t.Context(), digits, one)
-	if err != nil || len(cells) != 2 || cells[0].Method != "ts" || cells[1].Method != "beta" {
-		t.Errorf("of ts and beta main runs %v: %v", cells, err)
 	}
 }

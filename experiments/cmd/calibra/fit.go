@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"text/tabwriter"
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/layers"
 	"calibra/optim"
 )
 
@@ -28,6 +31,7 @@ func (fitCmd) Help() string {
 
   calibra fit --in features.npz --method vq --out runs/vq
   calibra fit --in features.npz --method ts --split none --out runs/ts
+  calibra fit --in features.npz --method auto --out runs/auto
 
 A file with val_* rows is validated on them under paper and tables. With --split none
 all calibration rows are fitted; a method that stops early first finds its number of
@@ -70,6 +74,9 @@ func (c *fitCmd) Run(ctx context.Context) error {
 	for _, s := range run.Stages {
 		fmt.Fprintf(os.Stderr, "%s: %s after %d epochs, weights of epoch %d kept, %.1f s\n", s.Name, s.Result.Ended, s.Result.Epochs, s.Result.Best, s.Time.Seconds())
 	}
+	if a, ok := run.Model.(*layers.Auto); ok && len(a.Ranking) > 1 {
+		printRanking(os.Stdout, a.Ranking)
+	}
 	if run.Outcome == nil {
 		fmt.Printf("wrote %s; %s has no labelled test rows to judge it on\n", c.Out, filepath.Base(c.In))
 		return nil
@@ -77,6 +84,22 @@ func (c *fitCmd) Run(ctx context.Context) error {
 	printTable(os.Stdout, []*experiments.Run{run})
 	fmt.Printf("\nwrote %s\n", c.Out)
 	return nil
+}
+
+// printRanking shows what cross-validation says of the candidates, the one in use
+// marked.
+func printRanking(out io.Writer, ranking []layers.Ranked) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "candidate\theld-out NLL\t± s.e.\tabove the least\t± s.e.\t\t")
+	for _, r := range ranking {
+		chosen := ""
+		if r.Chosen {
+			chosen = "chosen"
+		}
+		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%.4f\t%.4f\t%s\t\n", r.Name, r.NLL, r.Error, r.Excess, r.ExcessError, chosen)
+	}
+	w.Flush()
+	fmt.Fprintln(out)
 }
 
 // progress observes a stage on stderr.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +18,7 @@ type studyCmd struct {
 	Data      []string      `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
 	Shifted   string        `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
 	Seeds     []uint64      `default:"42,43,44,45,46" help:"Seeds (${default})."`
-	Methods   []string      `placeholder:"NAME,…" help:"Methods to run, all for every one that the program has (those of the paper's tables)."`
+	Methods   []string      `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
 	Split     data.Protocol `default:"tables" placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (${default})."`
 	EMA       string        `default:"warm" enum:"warm,zero" help:"What the codebook's moving averages start from (${default})."`
 	Slots     int           `help:"Slots w where the study leaves them open (64, or the most that leave each two features)."`
@@ -69,12 +68,6 @@ func (c *studyCmd) Run(ctx context.Context) error {
 			return err
 		}
 		origins = append(origins, o)
-	}
-	if slices.Equal(c.Methods, []string{"all"}) {
-		c.Methods = nil
-		for _, m := range experiments.Methods {
-			c.Methods = append(c.Methods, m.Name)
-		}
 	}
 	for _, name := range c.Methods {
 		if _, err := experiments.MethodByName(name); err != nil {
