@@ -41,18 +41,6 @@ func ExampleMinimize() {
 	// Output: 500 epochs, loss 0.637, log-odds 0.693
 }
 
-func ExampleLBFGS() {
-	w, problem := frequencies()
-	result, err := optim.LBFGS(context.Background(), problem, optim.LBFGSSettings{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	logits := w.Float64s("logits")
-	fmt.Printf("converged: %t, gradient below 1e-6: %t, log-odds %.5f\n", result.Converged, result.GradientNorm < 1e-6, logits[0]-logits[1])
-	// Output: converged: true, gradient below 1e-6: true, log-odds 0.69315
-}
-
 // The temperature-like problem ½(t − 2)² in one number.
 func ExampleBisect() {
 	w := graph.NewWeights(tensor.Float64)
