@@ -16,6 +16,7 @@ func Inputf(path, format string, args ...any) error {
 	return &InputError{Path: path, Err: fmt.Errorf(format, args...)}
 }
 
+// Error is the sentence, after the path if there is one.
 func (e *InputError) Error() string {
 	if e.Path == "" {
 		return e.Err.Error()
@@ -23,4 +24,5 @@ func (e *InputError) Error() string {
 	return e.Path + ": " + e.Err.Error()
 }
 
+// Unwrap is the cause, for errors.Is and errors.As.
 func (e *InputError) Unwrap() error { return e.Err }

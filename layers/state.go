@@ -13,6 +13,7 @@ import (
 // SettingError is a setting that the data at hand does not allow.
 type SettingError struct{ Reason string }
 
+// Error is the reason, one sentence.
 func (e *SettingError) Error() string { return e.Reason }
 
 var errUnfitted = errors.New("layers: the calibrator is used before it is fitted")

@@ -29,6 +29,8 @@ func (g Rescaling) factors(theta []float64, k int) (receiver, sender []float64) 
 	return theta[k*g.Classes:][:g.Classes], theta[(g.Codewords+k)*g.Classes:][:g.Classes]
 }
 
+// Directions returns v_k = (a_k, −b_k)/‖(a_k, b_k)‖ of each codeword whose factors are
+// not both 0, Dim entries each.
 func (g Rescaling) Directions(theta []float64) [][]float64 {
 	var directions [][]float64
 	for k := range g.Codewords {
@@ -46,6 +48,8 @@ func (g Rescaling) Directions(theta []float64) [][]float64 {
 	return directions
 }
 
+// Fix rescales each codeword by t = ±√(|b_k|/|a_k|), with the sign that agrees with
+// reference if there is one. A zero factor is left alone.
 func (g Rescaling) Fix(theta, reference []float64) {
 	for k := range g.Codewords {
 		a, b := g.factors(theta, k)
@@ -74,8 +78,10 @@ type NullSpace struct {
 
 var _ Gauge = NullSpace{}
 
+// Directions returns Basis: the null space is taken to be the same everywhere.
 func (g NullSpace) Directions([]float64) [][]float64 { return g.Basis }
 
+// Fix projects theta − Point off the null space; reference is not looked at.
 func (g NullSpace) Fix(theta, _ []float64) {
 	if len(g.Basis) == 0 {
 		return

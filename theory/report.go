@@ -35,6 +35,7 @@ type Band struct{ Low, High float64 }
 func between(low, high float64) *Band { return &Band{low, high} }
 func atMost(high float64) *Band       { return &Band{math.Inf(-1), high} }
 
+// String is the band as a report prints it, "-0.54 … -0.47" or "≤ 1e-12"; empty for nil.
 func (b *Band) String() string {
 	switch {
 	case b == nil:

@@ -25,13 +25,16 @@ type Products struct{ Rescaling }
 
 var _ Target = Products{}
 
+// Blocks is K.
 func (p Products) Blocks() int { return p.Codewords }
 
+// Size is ‖M_k‖ = |a_k| |b_k|.
 func (p Products) Size(k int, theta []float64) float64 {
 	a, b := p.factors(theta, k)
 	return floats.Norm(a, 2) * floats.Norm(b, 2)
 }
 
+// Distance is ‖M_k − M*_k‖, Frobenius.
 func (p Products) Distance(k int, theta, reference []float64) float64 {
 	a, b := p.factors(theta, k)
 	ra, rb := p.factors(reference, k)
@@ -65,8 +68,10 @@ type Rows [][]int
 
 var _ Target = Rows{}
 
+// Blocks is the number of index sets.
 func (r Rows) Blocks() int { return len(r) }
 
+// Size is the Euclidean norm of the block's coordinates.
 func (r Rows) Size(k int, theta []float64) float64 {
 	var sum float64
 	for _, i := range r[k] {
@@ -75,6 +80,7 @@ func (r Rows) Size(k int, theta []float64) float64 {
 	return math.Sqrt(sum)
 }
 
+// Distance is the Euclidean distance of the block's coordinates.
 func (r Rows) Distance(k int, theta, reference []float64) float64 {
 	var sum float64
 	for _, i := range r[k] {
@@ -84,6 +90,7 @@ func (r Rows) Distance(k int, theta, reference []float64) float64 {
 	return math.Sqrt(sum)
 }
 
+// Jacobian picks the block's coordinates: one 1 in each row.
 func (r Rows) Jacobian(k int, theta []float64) *mat.Dense {
 	d := mat.NewDense(len(r[k]), len(theta), nil)
 	for row, i := range r[k] {

@@ -20,6 +20,7 @@ const (
 	Formula
 )
 
+// String is "tables" or "formula".
 func (p Protocol) String() string {
 	switch p {
 	case Tables:

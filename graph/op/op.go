@@ -155,13 +155,22 @@ func (o Op) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes
 	return s.grad(in, out, grad)
 }
 
-func (o Op) ReturnsPtr() bool     { return true }
-func (o Op) CallsExtern() bool    { return false }
-func (o Op) OverwritesInput() int { return -1 }
-func (o Op) String() string       { return fmt.Sprintf("%T%+v", o.kernel, o.kernel) }
+// ReturnsPtr tells Gorgonia that values are passed by reference.
+func (o Op) ReturnsPtr() bool { return true }
 
+// CallsExtern tells Gorgonia that no device of its own is needed.
+func (o Op) CallsExtern() bool { return false }
+
+// OverwritesInput is −1: inputs stay as they are.
+func (o Op) OverwritesInput() int { return -1 }
+
+// String names the op and its settings; ops of equal strings are one op.
+func (o Op) String() string { return fmt.Sprintf("%T%+v", o.kernel, o.kernel) }
+
+// WriteHash writes String to h.
 func (o Op) WriteHash(h hash.Hash) { fmt.Fprint(h, o.String()) }
 
+// Hashcode is the FNV-1a hash of String, by which Gorgonia tells ops apart.
 func (o Op) Hashcode() uint32 {
 	h := fnv.New32a()
 	o.WriteHash(h)
