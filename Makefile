@@ -1,0 +1,37 @@
+# The notebooks need Jupyter's nbconvert, which Go does not bring:
+#
+#	apt-get install -y jupyter-nbconvert    (or: pip install nbconvert)
+#
+# gonb, the Go kernel, and goimports are built from notebooks/go.mod.
+
+KERNEL  := $(CURDIR)/notebooks/.kernel
+EXECUTE := jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.timeout=900 --log-level=ERROR
+export JUPYTER_DATA_DIR := $(KERNEL)
+export PATH := $(KERNEL)/bin:$(PATH)
+
+.PHONY: notebooks notebooks-update lab kernel jupyter
+
+# notebooks executes all of them in a clean copy of the tree and fails on an error cell.
+# notebooks-update keeps their outputs, to be committed.
+notebooks notebooks-update: jupyter kernel
+	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && \
+	git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -T - -c | tar -x -C "$$copy" && \
+	cd "$$copy/notebooks" && for n in *.ipynb; do \
+		start=$$(date +%s); $(EXECUTE) "$$n" >nbconvert.log 2>&1 || { tail -30 nbconvert.log; exit 1; }; \
+		go run ./check "$$n" || exit 1; \
+		echo "$$n: $$(( $$(date +%s) - start )) s"; \
+	done; \
+	if [ $@ = notebooks-update ]; then cp *.ipynb $(CURDIR)/notebooks/; fi
+
+# lab opens them in JupyterLab, which must be there: pip install jupyterlab.
+lab: kernel
+	jupyter lab notebooks
+
+# kernel builds gonb and goimports and tells Jupyter of them, all below notebooks/.kernel.
+kernel:
+	@mkdir -p $(KERNEL)/bin && go -C notebooks build -o $(KERNEL)/bin tool
+	@$(KERNEL)/bin/gonb --install --force_deps 2>/dev/null
+
+jupyter:
+	@command -v jupyter-nbconvert >/dev/null || { \
+		echo "make: the notebooks need Jupyter's nbconvert; install it with: apt-get install -y jupyter-nbconvert (or pip install nbconvert)" >&2; exit 1; }
