@@ -66,7 +66,8 @@ func (panel RankPanel) plot() (*plot.Plot, error) {
 			colour = orange
 		}
 		half := panel.Critical / 2
-		bar, err := plotter.NewLine(plotter.XYs{{X: panel.Ranks[i] - half, Y: y}, {X: panel.Ranks[i] + half, Y: y}})
+		worst := float64(len(order)) // no rank lies outside 1 … worst
+		bar, err := plotter.NewLine(plotter.XYs{{X: max(1, panel.Ranks[i]-half), Y: y}, {X: min(worst, panel.Ranks[i]+half), Y: y}})
 		if err != nil {
 			return nil, err
 		}
@@ -78,6 +79,8 @@ func (panel RankPanel) plot() (*plot.Plot, error) {
 		dot.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: vg.Points(3.5), Shape: draw.CircleGlyph{}}
 		p.Add(bar, dot)
 	}
+	p.X.Min, p.X.Max = 0.8, float64(len(order))+0.2
+	p.X.Tick.Marker = evenTicks{}
 	p.Y.Tick.Marker = ticks
 	p.Y.Min, p.Y.Max = 0.5, float64(len(order))+0.5
 	return p, nil
