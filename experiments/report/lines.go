@@ -120,13 +120,14 @@ func fainter(c color.NRGBA) color.NRGBA {
 	return c
 }
 
-// placedTicks ticks an axis at given places.
+// placedTicks ticks an axis at given places, and names those that leave the name to
+// their right some room.
 type placedTicks struct {
 	labels map[float64]string
 	log    bool
 }
 
-func (t placedTicks) Ticks(float64, float64) (ticks []plot.Tick) {
+func (t placedTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	for x, label := range t.labels {
 		if t.log {
 			x = math.Log10(x)
@@ -139,5 +140,13 @@ func (t placedTicks) Ticks(float64, float64) (ticks []plot.Tick) {
 		}
 		return 1
 	})
+	free := math.Inf(1)
+	for k := len(ticks) - 1; k >= 0; k-- {
+		if free-ticks[k].Value < 0.09*(high-low) {
+			ticks[k].Label = ""
+			continue
+		}
+		free = ticks[k].Value
+	}
 	return ticks
 }
