@@ -1,5 +1,5 @@
 // Command check reads executed notebooks and exits with status 1 unless each is whole:
-// every code cell ran, none failed, the file is small. nbconvert alone does not tell,
+// every code cell ran, none failed, each program shows something, the file is small. nbconvert alone does not tell,
 // as gonb reports a cell whose program fails on its standard error and goes on.
 //
 //	go run ./check 01-quickstart.ipynb …
@@ -65,6 +65,9 @@ func check(path string) error {
 			return fmt.Errorf("cell %d was not executed; run make notebooks-update", i)
 		}
 		ran++
+		if strings.Contains(joined(cell.Source), "%%\n") && len(cell.Outputs) == 0 {
+			return fmt.Errorf("cell %d shows nothing", i)
+		}
 		for _, o := range cell.Outputs {
 			// What does not compile is an HTML page of the compiler's messages.
 			if o.Type == "error" || o.Name == "stderr" || bytes.Contains(o.Data, []byte("gonb-err")) {

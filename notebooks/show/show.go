@@ -22,7 +22,11 @@ func Figure(f interface {
 // HTML, which GitHub drops.
 func SVG(picture []byte) {
 	gonbui.SendData(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMEImageSVG: string(picture)}})
+	gonbui.Sync() // a program that ends first takes its last output with it
 }
 
 // Markdown shows text, such as a document of package report.
-func Markdown(text string) { gonbui.DisplayMarkdown(text) }
+func Markdown(text string) {
+	gonbui.DisplayMarkdown(text)
+	gonbui.Sync()
+}
