@@ -23,8 +23,8 @@ type Candidate struct {
 }
 
 // AnchoredMaps are the candidates on an [Anchor], the simpler first. [Gated] is none
-// of them: its likelihood opens the gate (g → 1) wherever the prior is fitted, which
-// leaves [Anchored] at more than its cost.
+// of them: under a prior that is fitted already its gate opens for every region (on the
+// letter data its held-out loss is that of [Anchored] to 1e-6), at more cost.
 func AnchoredMaps() []Candidate {
 	return []Candidate{
 		{"ts", Identity{}},

@@ -36,8 +36,7 @@ type Spread struct {
 var spreadGrid = []float64{1. / 8, 1. / 4, 1. / 2, 1, 2, 4, 8, 16}
 
 // chooseGradient is the gradient to which a map is fitted that is to be judged, not
-// kept. With it the chosen spreads and held-out losses are those of the default to
-// four digits, in half the iterations.
+// kept: a held-out loss needs no more digits than its standard error.
 const chooseGradient = 5e-6
 
 // posterior is a map on the rows it is fitted to.
