@@ -166,6 +166,24 @@ type rateStatistics struct {
 // waldOutlier marks replicates that left the neighbourhood where the theory holds.
 const waldOutlier = 2.5
 
+// keepNeighbourhood takes the replicates that left the neighbourhood of θ* (Wald/df
+// above waldOutlier) out of the block errors; statistics still counts them.
+func (o *outcome) keepNeighbourhood() {
+	for s, p := range o.populations {
+		limit := waldOutlier * float64(p.asymptotic.freedom())
+		for size := range o.sizes {
+			for r, wald := range o.waldStat[s][size] {
+				if wald <= limit {
+					continue
+				}
+				for k := range o.blockError[s][size] {
+					o.blockError[s][size][k][r] = math.NaN()
+				}
+			}
+		}
+	}
+}
+
 // statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
 func (o *outcome) statistics(firstSize int) *rateStatistics {
 	S, n, K := len(o.populations), len(o.sizes), o.target.Blocks()

@@ -93,13 +93,17 @@ func everyone(n int) []int {
 	return at
 }
 
-// rms is the root mean square of values at the given indices.
+// rms is the root mean square of values at the given indices; NaN marks a replicate
+// that does not count.
 func rms(values []float64, at []int) float64 {
-	var sum float64
+	var sum, count float64
 	for _, r := range at {
-		sum += values[r] * values[r]
+		if !math.IsNaN(values[r]) {
+			sum += values[r] * values[r]
+			count++
+		}
 	}
-	return math.Sqrt(sum / float64(len(at)))
+	return math.Sqrt(sum / count)
 }
 
 func logs(values []float64) []float64 {

@@ -23,7 +23,7 @@ func runAssumptions(ctx context.Context, s Settings, r *Report) error {
 	if err != nil {
 		return err
 	}
-	e, err := newExperiment(ctx, truth, model, evenShifts(d, choose(s, 4, 12)), []int{1e4, 1e5, 1e6, 1e7}, choose(s, 20, 40), s.Seed)
+	e, err := newExperiment(ctx, truth, model, evenShifts(d, choose(s, 4, 12)), []int{1e4, 1e5, 1e6, 1e7}, choose(s, 60, 100), s.Seed)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (e *experiment) uniformConvergence(ctx context.Context, s Settings, r *Repo
 	n := e.model.Dim()
 	points := [][]float64{p.asymptotic.theta}
 	rng := newRand(s.Seed, 27)
-	for range 10 {
+	for range 4 {
 		points = append(points, nearby(p.asymptotic.theta, rng))
 	}
 	losses := make([]float64, len(points))
@@ -176,7 +176,7 @@ func curvatureLaw(s Settings, r *Report) error {
 	gauge.Fix(truth.Theta, nil)
 	hess := mat.NewSymDense(model.Dim(), nil)
 	rarest := d.Codewords - 1
-	for _, least := range []float64{3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5} {
+	for _, least := range []float64{3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6} {
 		p := d.Frequencies(0)
 		rest := 1 - p[rarest]
 		for k := range p {

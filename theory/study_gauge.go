@@ -54,8 +54,9 @@ func runGauge(ctx context.Context, s Settings, r *Report) error {
 		null, zeroAt, gapAt := findNullSpace(hess, truth.Theta, nullRatio)
 		f := finding{nullity: len(null.Basis), zeroAt: zeroAt, gapAt: gapAt}
 		for _, v := range (Rescaling{d.Classes, d.Codewords}).Directions(truth.Theta) {
-			projectOff(v, null.Basis)
-			f.off = math.Max(f.off, floats.Norm(v, 2))
+			var hv mat.VecDense
+			hv.MulVec(hess, mat.NewVecDense(len(v), v))
+			f.off = math.Max(f.off, mat.Norm(&hv, 2)/operatorNorm(hess))
 		}
 		findings[i] = f
 		return nil
@@ -73,7 +74,7 @@ func runGauge(ctx context.Context, s Settings, r *Report) error {
 		}
 	}
 	r.judge("designs of 32 with nullity exactly K", exact(float64(exactly)), "32: one rescaling per codeword", between(32, 32))
-	r.judge("v_k = (a_k, −b_k) outside the null space, largest sine", exact(off), "0", atMost(1e-5))
+	r.judge("‖H v_k‖/‖H‖, v_k = (a_k, −b_k), largest", exact(off), "0: they span the null space", atMost(1e-10))
 	r.tell("largest eigenvalue counted as zero, relative", exact(zeroAt), "rounding")
 	r.tell("smallest eigenvalue not zero, relative", exact(gapAt), "far from rounding")
 
