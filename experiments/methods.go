@@ -147,6 +147,10 @@ var Methods = []Method{
 // anchorNeeds are the arrays that methods on a layers.Anchor read.
 var anchorNeeds = []string{"logits", "features"}
 
+// Beyond names the methods that no paper has published. They choose their priors by
+// cross-validation, which takes minutes, so "all" methods leave them out.
+var Beyond = []string{"auto", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated"}
+
 // MethodByName finds a method; an unknown name is a *data.InputError that lists
 // the known ones.
 func MethodByName(name string) (Method, error) {

@@ -22,9 +22,6 @@ var Beyond = Study{
 	Views: []View{MeanRanks, PairedNLL, BeyondTable, NoiseFloor, Profiles},
 }
 
-// beyond are the methods that Beyond alone runs.
-var beyond = []string{"auto", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated"}
-
 // excess is a metric less its noise floor.
 func excess(m metrics.Metric) quantity {
 	value, floor := sharedMetric(m), noiseOf(m)
@@ -92,7 +89,7 @@ func MeanRanks(f *Findings) (*report.Section, error) {
 		}
 		for i, name := range names {
 			panel.Names = append(panel.Names, MethodTitle(name))
-			panel.Ours = append(panel.Ours, slices.Contains(beyond, name))
+			panel.Ours = append(panel.Ours, slices.Contains(experiments.Beyond, name))
 			if _, seen := rows[name]; !seen {
 				rows[name] = len(block.Rows)
 				block.Rows = append(block.Rows, report.Row{Labels: []string{MethodTitle(name)}, Ours: name == "vq"})

@@ -51,7 +51,7 @@ var ablations = []string{"vq-dc", "vq-nc"}
 func allMethods() []string {
 	names := known(tableOrder...)
 	for _, m := range experiments.Methods {
-		if !slices.Contains(names, m.Name) && !slices.Contains(ablations, m.Name) && !slices.Contains(beyond, m.Name) {
+		if !slices.Contains(names, m.Name) && !slices.Contains(ablations, m.Name) && !slices.Contains(experiments.Beyond, m.Name) {
 			names = append(names, m.Name)
 		}
 	}

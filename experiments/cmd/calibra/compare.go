@@ -22,7 +22,7 @@ import (
 
 type compareCmd struct {
 	In      string        `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*."`
-	Methods []string      `default:"all" placeholder:"NAME,…" help:"What to fit; calibra methods lists all (${default})."`
+	Methods []string      `default:"all" placeholder:"NAME,…" help:"What to fit, by the names that calibra methods lists; all are the published ones (${default})."`
 	Seeds   int           `default:"5" help:"How many seeds, from 42 on (${default})."`
 	Split   data.Protocol `default:"paper" placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (${default})."`
 	Jobs    int           `help:"Fits side by side (one a core)."`
@@ -108,7 +108,9 @@ func (c *compareCmd) names() []string {
 			continue
 		}
 		for _, m := range experiments.Methods {
-			names = append(names, m.Name)
+			if !slices.Contains(experiments.Beyond, m.Name) {
+				names = append(names, m.Name)
+			}
 		}
 	}
 	slices.Sort(names)
