@@ -192,19 +192,27 @@ func (o *Outcome) measure(ctx context.Context, labels []int, redraws int, seed u
 
 // judgeOwn measures locally in the embedding of the method itself, if it has one.
 func (o *Outcome) judgeOwn(ctx context.Context, e layers.Embedder, cal, test *data.Set) error {
-	calOwn, err := e.Embed(cal)
-	if err != nil || calOwn == nil {
-		return err
-	}
-	testOwn, err := e.Embed(test)
-	if err != nil {
-		return err
-	}
-	own, err := data.FitEmbedding(calOwn, 0)
-	if err != nil {
+	own, testOwn, err := OwnEmbedding(e, cal, test)
+	if err != nil || own == nil {
 		return err
 	}
 	o.Own = own.Apply(testOwn)
 	o.OwnMetrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, test.Labels, o.Own, metrics.Settings{})
 	return err
+}
+
+// OwnEmbedding fits the embedding of a method's own latent space to the calibration
+// rows and gives the test rows in that latent space, not yet embedded. All are nil
+// for a method whose space is that of the raw features.
+func OwnEmbedding(e layers.Embedder, cal, test *data.Set) (*data.Embedding, *mat.Dense, error) {
+	calOwn, err := e.Embed(cal)
+	if err != nil || calOwn == nil {
+		return nil, nil, err
+	}
+	testOwn, err := e.Embed(test)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, err := data.FitEmbedding(calOwn, 0)
+	return own, testOwn, err
 }

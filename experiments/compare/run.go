@@ -207,16 +207,8 @@ func (f *Fit) judge(ctx context.Context, p *experiments.Prepared, model layers.S
 	if !ok || p.Shared == nil {
 		return nil
 	}
-	calOwn, err := e.Embed(cal)
-	if err != nil || calOwn == nil {
-		return err
-	}
-	testOwn, err := e.Embed(test)
-	if err != nil {
-		return err
-	}
-	own, err := data.FitEmbedding(calOwn, 0)
-	if err != nil {
+	own, testOwn, err := experiments.OwnEmbedding(e, cal, test)
+	if err != nil || own == nil {
 		return err
 	}
 	scores, err := score(own, &data.Set{Features: testOwn})
