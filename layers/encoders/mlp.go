@@ -8,34 +8,80 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/op"
 	"calibra/optim"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // MLP is a multilayer perceptron on standardized columns,
 //
-//	h₀ = (x − mean)/sd,   h_l = ReLU(h_{l−1} W_l + b_l),   logits = h_L W + b
+//	h₀ = (x − mean)/sd,   h_l = ReLU(W_l h_{l−1} + b_l),   logits = W h_L + b
 //
-// whose last hidden layer h_L are the features that a calibrator divides.
+// whose last hidden layer h_L are the features that a calibrator divides. Its
+// weights are named as in the Python package rtdl_revisiting_models.
 type MLP struct {
-	Hidden []int // widths of h_1 … h_L; nil: 256, 128
-	Optim  optim.Settings
+	Hidden []int `json:"hidden"` // widths of h_1 … h_L; nil: 256, 128
 
-	// Result of the last Fit.
-	Result optim.Result
+	// Optim is what Fit trains with, Result how its last call ended.
+	Optim  optim.Settings `json:"-"`
+	Result optim.Result   `json:"-"`
 
-	classes int
-	scaler  *data.Standardizer
-	weights *graph.Weights
+	model *Model
 }
 
-// evaluationBatch is the batch size of encoding and validation.
-const evaluationBatch = 1024
+var _ Network = (*MLP)(nil)
+
+// Name is mlp.
+func (*MLP) Name() string { return "mlp" }
+
+func (m *MLP) hidden() []int {
+	if m.Hidden == nil {
+		return []int{256, 128}
+	}
+	return m.Hidden
+}
+
+// Width is that of the last hidden layer.
+func (m *MLP) Width() int { return m.hidden()[len(m.hidden())-1] }
+
+func hiddenLayer(l int) string { return fmt.Sprintf("blocks.%d.linear", l) }
+
+// Init draws N(0, 2/fan-in), which keeps the variance through a ReLU (He et al.
+// 2015), and biases of zero.
+func (m *MLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, error) {
+	if m.Hidden != nil && len(m.Hidden) == 0 {
+		return nil, data.Inputf("", "an MLP needs at least one hidden layer, whose values are the features")
+	}
+	w := newInitial(rng)
+	in := product(shape)
+	he := func(name string, out int) {
+		weight := make([]float64, in*out)
+		for i := range in {
+			for o := range out {
+				weight[o*in+i] = math.Sqrt(2/float64(in)) * rng.NormFloat64()
+			}
+		}
+		w.Add(name+".weight", weight, out, in)
+		w.constant(name+".bias", 0, out)
+		in = out
+	}
+	for l, out := range m.hidden() {
+		if out < 1 {
+			return nil, data.Inputf("", "a hidden layer of width %d is none", out)
+		}
+		he(hiddenLayer(l), out)
+	}
+	he("output", classes)
+	return w.Weights, nil
+}
+
+// Forward is that of [Network].
+func (m *MLP) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
+	for l := range m.hidden() {
+		x = p.ReLU(p.Linear(hiddenLayer(l), x))
+	}
+	return x, p.Linear("output", x)
+}
 
 // Fit trains the network on train's features and labels, stopping early on val if
 // it is given. There are as many classes as the largest label of train tells.
@@ -43,75 +89,33 @@ func (m *MLP) Fit(ctx context.Context, train, val *data.Set, rng *rand.Rand) err
 	if train.Features == nil || train.Labels == nil {
 		return fmt.Errorf("encoders: training needs features and labels")
 	}
-	if m.Hidden == nil {
-		m.Hidden = []int{256, 128}
-	}
-	m.classes = 0
-	for _, y := range train.Labels {
-		m.classes = max(m.classes, y+1)
-	}
-	m.scaler = data.FitStandardizer(train.Features)
-	_, width := train.Features.Dims()
-	w := graph.NewWeights(tensor.Float64)
-	for l, out := range append(m.Hidden[:len(m.Hidden):len(m.Hidden)], m.classes) {
-		// He et al. 2015: N(0, 2/fan-in) keeps the variance through a ReLU.
-		weight := make([]float64, width*out)
-		for i := range weight {
-			weight[i] = math.Sqrt(2/float64(width)) * rng.NormFloat64()
-		}
-		w.Add(layer(l)+"/weight", weight, width, out)
-		w.Add(layer(l)+"/bias", make([]float64, out), out)
-		width = out
-	}
-	m.weights = w.As(tensor.Float32)
-
-	loss := func(s *data.Set) func(*graph.Builder) *gorgonia.Node {
-		x, labels := graph.Matrix(tensor.Float32, m.scaler.Apply(s.Features)), graph.Labels(s.Labels)
-		return func(b *graph.Builder) *gorgonia.Node {
-			_, logits := m.forward(b, b.Take("x", x))
-			return b.NLL(b.LogSoftmax(logits), b.Take("labels", labels))
-		}
-	}
-	problem := optim.Problem{Loss: graph.NewObjective(m.weights, loss(train)), Rows: train.Len()}
+	var held *data.Inputs
 	if val != nil {
-		held := loss(val)
-		f := graph.NewFunction(m.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{held(b)} })
-		problem.Validation = func() (float64, error) { return f.Mean(val.Len(), evaluationBatch) }
+		held = inputs(val)
 	}
 	var err error
-	if m.Result, err = optim.Minimize(ctx, problem, m.Optim, rng); err != nil {
-		return fmt.Errorf("train the encoder: %w", err)
-	}
-	return nil
+	m.model, m.Result, err = Train(ctx, m, inputs(train), held, Settings{Optim: m.Optim}, rng)
+	return err
 }
 
-func layer(l int) string { return fmt.Sprintf("mlp/%d", l) }
-
-// forward describes the last hidden layer and the logits of a batch.
-func (m *MLP) forward(b *graph.Builder, x *gorgonia.Node) (features, logits *gorgonia.Node) {
-	for l := range m.Hidden {
-		x = b.Apply(op.ReLU(2), b.Linear(layer(l), x))
+func inputs(s *data.Set) *data.Inputs {
+	labels := s.Labels
+	if labels == nil {
+		labels = make([]int, s.Len())
 	}
-	return x, b.Linear(layer(len(m.Hidden)), x)
+	return (&data.Table{Features: s.Features, Labels: labels}).Inputs()
 }
 
 // Encode gives the penultimate features and logits of each row of x, with x's
 // labels: a set to be calibrated.
 func (m *MLP) Encode(x *data.Set) (*data.Set, error) {
-	if m.weights == nil {
+	if m.model == nil {
 		return nil, fmt.Errorf("encoders: the network is used before it is trained")
 	}
-	table := graph.Matrix(tensor.Float32, m.scaler.Apply(x.Features))
-	width := m.Hidden[len(m.Hidden)-1]
-	out := &data.Set{Features: mat.NewDense(x.Len(), width, nil), Logits: mat.NewDense(x.Len(), m.classes, nil), Labels: x.Labels}
-	f := graph.NewFunction(m.weights, func(b *graph.Builder) gorgonia.Nodes {
-		features, logits := m.forward(b, b.Take("x", table))
-		return gorgonia.Nodes{features, logits}
-	})
-	err := f.Each(x.Len(), evaluationBatch, func(lo int, o []gorgonia.Value) error {
-		copy(out.Features.RawMatrix().Data[lo*width:], graph.Float64s(o[0]))
-		copy(out.Logits.RawMatrix().Data[lo*m.classes:], graph.Float64s(o[1]))
-		return nil
-	})
-	return out, err
+	out, err := EncodeInputs(m.model, inputs(x))
+	if err != nil {
+		return nil, err
+	}
+	out.Labels = x.Labels
+	return out, nil
 }

@@ -1,0 +1,119 @@
+package data
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Inputs are labelled rows as a network reads them: the columns of a table, or
+// pixels in [0, 1].
+type Inputs struct {
+	Name    string
+	Columns []string // names of a table's columns, nil if there are none
+	Classes []string // C names
+	Shape   []int    // of a row: {M}, or {channels, height, width}
+	Labels  []int    // N values in 0…C−1
+
+	table  *mat.Dense // where the rows are: a table,
+	images *Images    // or images
+	index  []int      // N of its rows
+}
+
+// Inputs is the table's rows as a network reads them. They are shared.
+func (t *Table) Inputs() *Inputs {
+	_, m := t.Features.Dims()
+	return &Inputs{Name: t.Name, Columns: t.Columns, Classes: t.Classes, Shape: []int{m}, Labels: t.Labels, table: t.Features, index: upTo(t.Len())}
+}
+
+// Inputs is the images as a network reads them. The pixels are shared.
+func (im *Images) Inputs() *Inputs {
+	return &Inputs{Name: im.Name, Classes: im.Classes, Shape: []int{im.Channels, im.Height, im.Width}, Labels: im.Labels, images: im, index: upTo(im.Len())}
+}
+
+// Len is N, the number of rows.
+func (in *Inputs) Len() int { return len(in.index) }
+
+// Width is the number of values of a row, the product of Shape.
+func (in *Inputs) Width() int {
+	n := 1
+	for _, d := range in.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Rows is the rows at the given indices, in that order. Values are shared.
+func (in *Inputs) Rows(index []int) *Inputs {
+	out := *in
+	out.index, out.Labels = make([]int, len(index)), make([]int, len(index))
+	for i, r := range index {
+		out.index[i], out.Labels[i] = in.index[r], in.Labels[r]
+	}
+	return &out
+}
+
+// Read writes the rows lo … hi−1 to dst, (hi−lo)×Width values. It panics if dst
+// is shorter.
+func (in *Inputs) Read(dst []float32, lo, hi int) {
+	width := in.Width()
+	for i, r := range in.index[lo:hi] {
+		row := dst[i*width : (i+1)*width]
+		if in.table != nil {
+			for j, v := range in.table.RawRowView(r) {
+				row[j] = float32(v)
+			}
+			continue
+		}
+		for j, b := range in.images.Image(r) {
+			row[j] = float32(b) / 255
+		}
+	}
+}
+
+// Matrix is the rows as a matrix, N×Width.
+func (in *Inputs) Matrix() *mat.Dense {
+	out := mat.NewDense(in.Len(), in.Width(), nil)
+	for i, r := range in.index {
+		row := out.RawRowView(i)
+		if in.table != nil {
+			copy(row, in.table.RawRowView(r))
+			continue
+		}
+		for j, b := range in.images.Image(r) {
+			row[j] = float64(b) / 255
+		}
+	}
+	return out
+}
+
+// Images is the rows as images, or an *InputError where they are columns of a
+// table.
+func (in *Inputs) Images() (*Images, error) {
+	if in.images == nil {
+		return nil, Inputf("", "%s is a table of columns, no images", in.Name)
+	}
+	out := *in.images
+	out.Labels = in.Labels
+	out.Pixels = make([]byte, 0, in.Len()*out.Size())
+	for _, r := range in.index {
+		out.Pixels = append(out.Pixels, in.images.Image(r)...)
+	}
+	return &out, nil
+}
+
+// Fits returns an *InputError unless rows have the given shape.
+func (in *Inputs) Fits(shape []int) error {
+	if fmt.Sprint(in.Shape) != fmt.Sprint(shape) {
+		return Inputf("", "%s has rows of shape %s and the encoder takes %s", in.Name, shapeString(in.Shape), shapeString(shape))
+	}
+	return nil
+}
+
+func upTo(n int) []int {
+	index := make([]int, n)
+	for i := range index {
+		index[i] = i
+	}
+	return index
+}

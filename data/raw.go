@@ -1,0 +1,136 @@
+package data
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Raw is a problem from before any classifier saw it, divided into the rows that
+// train a classifier and stop its training, and those that a calibrator is fitted
+// and judged on.
+type Raw struct {
+	Name    string
+	Classes []string
+	Train   *Inputs
+	Val     *Inputs
+	Cal     *Inputs
+	Test    *Inputs
+	Shifted *Inputs // rows of another distribution; nil if the data bring none
+}
+
+// RawSettings chooses how raw data are divided. The zero value holds nothing out.
+type RawSettings struct {
+	// HeldOut is the share of a table's rows, those of one region of its columns
+	// (see [Table.HoldOut]), that are kept from everything else as shifted rows.
+	HeldOut float64
+	// Label is the name of a csv file's label column; "" is the last.
+	Label string
+}
+
+// TableFractions divides a raw table, by [Stratify], into rows that train, that
+// validate, that calibrate and that test.
+var TableFractions = []float64{0.5, 0.1, 0.2, 0.2}
+
+// weatherRows are about what the paper has of each part of the weather data.
+const weatherRows = 100_000
+
+// OpenRaw reads and divides raw data. arg is one of
+//
+//	letter satellite digits   the embedded tables
+//	F.csv F.csv.gz            a labelled table of numbers
+//	cifar-10-binary.tar.gz    CIFAR images (cifar-100-binary.tar.gz too)
+//	F.npz                     a MedMNIST file
+//	DIR                       the Shifts weather data
+//
+// Tables are divided by [TableFractions]. CIFAR's training images are divided by
+// [TrainingFractions], its test images calibrate; of MedMNIST half the training
+// images train and half test, its validation and test images validate and
+// calibrate. Weather trains and validates on train, calibrates on dev_in, tests on
+// eval_in, and brings eval_out as shifted rows. The same rng gives the same rows.
+// Whatever is wrong with a file is an *InputError.
+func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
+	embedded := map[string]func() *Table{"letter": Letter, "satellite": Satellite, "digits": Digits}
+	base := filepath.Base(arg)
+	if s.HeldOut < 0 || s.HeldOut > 0.5 {
+		return nil, Inputf("", "the share of rows held out as shifted must lie in 0…0.5, not %v", s.HeldOut)
+	}
+	switch info, err := os.Stat(arg); {
+	case embedded[arg] != nil:
+		return embedded[arg]().raw(s, rng)
+	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
+		t, err := OpenCSV(arg, s.Label)
+		if err != nil {
+			return nil, err
+		}
+		t.Name = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".csv")
+		return t.raw(s, rng)
+	case s.HeldOut != 0:
+		return nil, Inputf(arg, "is no table; only of a table can a region be held out")
+	case strings.HasSuffix(base, ".tar.gz"):
+		return rawCIFAR(arg, rng)
+	case strings.HasSuffix(base, ".npz"):
+		return rawMedMNIST(arg, rng)
+	case err == nil && info.IsDir():
+		return rawWeather(arg, rng)
+	case err != nil:
+		return nil, Inputf(arg, "cannot be opened: %w", plainCause(err))
+	}
+	return nil, Inputf(arg, "holds no raw data this program knows; name letter, satellite, digits, a csv file, a CIFAR archive, a MedMNIST npz or a directory of weather data")
+}
+
+func (t *Table) raw(s RawSettings, rng *rand.Rand) (*Raw, error) {
+	r := &Raw{Name: t.Name, Classes: t.Classes}
+	in := t.Inputs()
+	if s.HeldOut > 0 {
+		inside, region, err := t.HoldOut(s.HeldOut)
+		if err != nil {
+			return nil, err
+		}
+		r.Shifted = in.Rows(region)
+		in = in.Rows(inside)
+	}
+	if in.Len() < 10 {
+		return nil, Inputf("", "%s has %d rows, too few to train, validate, calibrate and test on", t.Name, in.Len())
+	}
+	parts := Stratify(in.Labels, TableFractions, rng)
+	for i, dst := range []**Inputs{&r.Train, &r.Val, &r.Cal, &r.Test} {
+		*dst = in.Rows(parts[i])
+	}
+	return r, nil
+}
+
+func rawCIFAR(path string, rng *rand.Rand) (*Raw, error) {
+	open := OpenCIFAR10
+	if strings.Contains(filepath.Base(path), "100") {
+		open = OpenCIFAR100
+	}
+	train, test, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	in, parts := train.Inputs(), Stratify(train.Labels, TrainingFractions, rng)
+	return &Raw{Name: train.Name, Classes: train.Classes,
+		Train: in.Rows(parts[0]), Val: in.Rows(parts[1]), Cal: test.Inputs(), Test: in.Rows(parts[2])}, nil
+}
+
+func rawMedMNIST(path string, rng *rand.Rand) (*Raw, error) {
+	train, val, test, err := OpenMedMNIST(path)
+	if err != nil {
+		return nil, err
+	}
+	in, parts := train.Inputs(), Stratify(train.Labels, []float64{0.5, 0.5}, rng)
+	return &Raw{Name: train.Name, Classes: train.Classes,
+		Train: in.Rows(parts[0]), Val: val.Inputs(), Cal: test.Inputs(), Test: in.Rows(parts[1])}, nil
+}
+
+func rawWeather(dir string, rng *rand.Rand) (*Raw, error) {
+	t, err := OpenWeather(dir, []string{"train", "dev_in", "eval_in", "eval_out"}, WeatherSettings{Rows: weatherRows}, rng)
+	if err != nil {
+		return nil, err
+	}
+	in, parts := t[0].Inputs(), Stratify(t[0].Labels, []float64{0.9, 0.1}, rng)
+	return &Raw{Name: "weather", Classes: t[0].Classes,
+		Train: in.Rows(parts[0]), Val: in.Rows(parts[1]), Cal: t[1].Inputs(), Test: t[2].Inputs(), Shifted: t[3].Inputs()}, nil
+}

@@ -1,0 +1,130 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// rowsOfInputs is each row's values in words.
+func rowsOfInputs(in *Inputs) []string {
+	var rows []string
+	for i := range in.Len() {
+		x := make([]float32, in.Width())
+		in.Read(x, i, i+1)
+		rows = append(rows, fmt.Sprint(x, in.Labels[i]))
+	}
+	return rows
+}
+
+// TestRawPartsCoverTheTable: every row is in one part, and the same seed gives the
+// same rows.
+func TestRawPartsCoverTheTable(t *testing.T) {
+	for _, held := range []float64{0, 0.2} {
+		raw, err := OpenRaw("digits", RawSettings{HeldOut: held}, newRand(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := []*Inputs{raw.Train, raw.Val, raw.Cal, raw.Test}
+		if held > 0 {
+			parts = append(parts, raw.Shifted)
+			if n := raw.Shifted.Len(); n != 359 { // ⌊0.2·1797⌋
+				t.Errorf("%d rows are held out", n)
+			}
+		} else if raw.Shifted != nil {
+			t.Error("rows are held out unasked")
+		}
+		var all []string
+		for _, p := range parts {
+			all = append(all, rowsOfInputs(p)...)
+		}
+		want := rowsOfInputs(Digits().Inputs())
+		slices.Sort(all)
+		slices.Sort(want)
+		if !slices.Equal(all, want) {
+			t.Errorf("held out %v: the parts are not the table's rows", held)
+		}
+		again, _ := OpenRaw("digits", RawSettings{HeldOut: held}, newRand(1))
+		if !slices.Equal(rowsOfInputs(again.Cal), rowsOfInputs(raw.Cal)) {
+			t.Error("the same seed gives other rows")
+		}
+		if !mat.EqualApprox(raw.Test.Matrix(), raw.Test.Rows(upTo(raw.Test.Len())).Matrix(), 0) {
+			t.Error("all rows are not the rows")
+		}
+	}
+}
+
+// TestHoldOutIsARegion: on one line, the region is its end.
+func TestHoldOutIsARegion(t *testing.T) {
+	x := mat.NewDense(10, 2, nil)
+	for i := range 10 {
+		x.SetRow(i, []float64{float64(i*7%10) + 3, 2 * float64(i*7%10)})
+	}
+	inside, region, err := (&Table{Features: x, Labels: make([]int, 10)}).HoldOut(0.3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(region) != "[1 4 7]" || len(inside) != 7 { // where i·7 mod 10 is 7, 8, 9
+		t.Errorf("region %v, inside %v", region, inside)
+	}
+}
+
+func TestRawImages(t *testing.T) {
+	path := tempFile(t, "cifar-10-binary.tar.gz", cifar10(t, string(record(7))))
+	raw, err := OpenRaw(path, RawSettings{}, newRand(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := raw.Train.Len() + raw.Val.Len() + raw.Test.Len(); n != 10 || raw.Cal.Len() != 1 {
+		t.Errorf("%d training rows, %d calibration rows", n, raw.Cal.Len())
+	}
+	if fmt.Sprint(raw.Cal.Shape) != "[3 32 32]" || raw.Cal.Labels[0] != 7 {
+		t.Errorf("shape %v, label %d", raw.Cal.Shape, raw.Cal.Labels[0])
+	}
+	x := make([]float32, raw.Cal.Width())
+	raw.Cal.Read(x, 0, 1)
+	if x[0] != 10./255 || x[1024] != 20./255 {
+		t.Errorf("pixels %v %v", x[0], x[1024])
+	}
+	im, err := raw.Test.Images()
+	if err != nil || im.Len() != raw.Test.Len() || im.Labels[0] != raw.Test.Labels[0] || im.Image(0)[0] != 10 {
+		t.Errorf("images of inputs: %v, %v", im, err)
+	}
+	if _, err := Digits().Inputs().Images(); !isInput(err) {
+		t.Errorf("a table as images: %v", err)
+	}
+}
+
+func TestOpenRawErrors(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "notes.txt")
+	if err := os.WriteFile(text, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	few := tempFile(t, "few.csv", []byte("1,2,a\n3,4,b\n"))
+	for name, c := range map[string]struct {
+		arg  string
+		held float64
+	}{
+		"nothing there": {filepath.Join(dir, "none"), 0},
+		"unknown":       {text, 0},
+		"no weather":    {dir, 0},
+		"few rows":      {few, 0},
+		"share":         {"digits", 0.7},
+		"no table":      {text, 0.2},
+	} {
+		if _, err := OpenRaw(c.arg, RawSettings{HeldOut: c.held}, newRand(1)); !isInput(err) {
+			t.Errorf("%s: %v is no input error", name, err)
+		}
+	}
+}
+
+func isInput(err error) bool {
+	var input *InputError
+	return errors.As(err, &input)
+}

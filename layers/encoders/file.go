@@ -1,0 +1,169 @@
+package encoders
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"calibra/data"
+	"calibra/graph"
+
+	"gorgonia.org/tensor"
+)
+
+// The files of a model's directory.
+const (
+	weightsFile = "weights.safetensors"
+	configFile  = "config.json"
+)
+
+// Config is what a model's directory says beside the weights.
+type Config struct {
+	Architecture string          `json:"architecture"` // mlp, resmlp, ftt, resnet
+	Settings     json.RawMessage `json:"settings"`     // the network's own
+	Shape        []int           `json:"shape"`        // of a row
+	Classes      []string        `json:"classes"`      // C names
+	Scale        Scale           `json:"scale"`        // what rows are standardized by
+	Origin       Origin          `json:"origin"`       // where the rows came from
+	Result       Result          `json:"result"`
+}
+
+// Origin says which rows a model was trained on, so that those it is calibrated on
+// are others: the arguments of [data.OpenRaw].
+type Origin struct {
+	Data    string  `json:"data"`
+	Label   string  `json:"label,omitempty"`
+	HeldOut float64 `json:"held_out,omitempty"`
+	Seed    uint64  `json:"seed"`
+}
+
+// Open reads the rows and divides them as for training.
+func (o Origin) Open() (*data.Raw, error) {
+	return data.OpenRaw(o.Data, data.RawSettings{Label: o.Label, HeldOut: o.HeldOut}, rand.New(rand.NewPCG(o.Seed, 1)))
+}
+
+// Result is how the training ended.
+type Result struct {
+	Ended      string  `json:"ended"`
+	Epochs     int     `json:"epochs"`
+	Best       int     `json:"best_epoch"`
+	Validation float64 `json:"validation_nll"`
+	Accuracy   float64 `json:"validation_accuracy"`
+	Seconds    float64 `json:"seconds"`
+}
+
+// architectures are the networks that a directory may hold, with default settings.
+var architectures = []func() Network{
+	func() Network { return &MLP{} },
+}
+
+// Names lists the architectures.
+func Names() []string {
+	var names []string
+	for _, a := range architectures {
+		names = append(names, a().Name())
+	}
+	return names
+}
+
+// New is the architecture of that name with its default settings.
+func New(name string) (Network, error) {
+	for _, a := range architectures {
+		if n := a(); n.Name() == name {
+			return n, nil
+		}
+	}
+	return nil, data.Inputf("", "there is no encoder %q; choose one of %v", name, Names())
+}
+
+// Save writes the model to dir, which exists: weights.safetensors, a state dict in
+// PyTorch's layout, and config.json. Either file appears whole or not at all.
+func (m *Model) Save(dir string) error {
+	var err error
+	if m.Config.Settings, err = json.Marshal(m.Network); err != nil {
+		return fmt.Errorf("encoders: save: %w", err)
+	}
+	config, err := json.MarshalIndent(m.Config, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoders: save: %w", err)
+	}
+	err = data.WriteFile(filepath.Join(dir, weightsFile), func(w io.Writer) error {
+		return graph.WriteSafetensors(w, m.weights, map[string]string{"format": "pt", "architecture": m.Network.Name()})
+	})
+	if err != nil {
+		return err
+	}
+	return data.WriteFile(filepath.Join(dir, configFile), func(w io.Writer) error {
+		_, err := w.Write(append(config, '\n'))
+		return err
+	})
+}
+
+// Load reads a model that Save wrote. Whatever is wrong with its files is a
+// *data.InputError.
+func Load(dir string) (*Model, error) {
+	path := filepath.Join(dir, configFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, data.Inputf(path, "cannot be read; write an encoder with calibra pretrain --out %s (%w)", dir, err)
+	}
+	m := &Model{}
+	if err := json.Unmarshal(text, &m.Config); err != nil {
+		return nil, data.Inputf(path, "is no configuration of an encoder: %w", err)
+	}
+	c := &m.Config
+	if m.Network, err = New(c.Architecture); err != nil {
+		return nil, data.Inputf(path, "%w", err)
+	}
+	if err := json.Unmarshal(c.Settings, m.Network); err != nil {
+		return nil, data.Inputf(path, "the settings of %s cannot be read: %w", c.Architecture, err)
+	}
+	if err := c.check(); err != nil {
+		return nil, data.Inputf(path, "%w", err)
+	}
+	w, err := m.Network.Init(c.Shape, len(c.Classes), rand.New(rand.NewPCG(0, 0)))
+	if err != nil {
+		return nil, data.Inputf(path, "%w", err)
+	}
+	m.weights = w.As(tensor.Float32)
+	path = filepath.Join(dir, weightsFile)
+	start, err := ReadStateDict(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := assign(m.weights, start); err != nil {
+		return nil, data.Inputf(path, "%w", err)
+	}
+	return m, nil
+}
+
+// check refuses shapes and scales that no training writes.
+func (c *Config) check() error {
+	channels := 0
+	switch len(c.Shape) {
+	case 1, 3:
+		channels = c.Shape[0]
+	default:
+		return fmt.Errorf("the shape of a row has %d dimensions, not 1 or 3", len(c.Shape))
+	}
+	for _, d := range c.Shape {
+		if d < 1 || d > 1<<16 {
+			return fmt.Errorf("%v is no shape of a row", c.Shape)
+		}
+	}
+	if len(c.Classes) < 2 {
+		return fmt.Errorf("%d classes are too few", len(c.Classes))
+	}
+	if len(c.Scale.Mean) != channels || len(c.Scale.SD) != channels {
+		return fmt.Errorf("rows of shape %v need %d means and standard deviations", c.Shape, channels)
+	}
+	for _, sd := range c.Scale.SD {
+		if !(sd > 0) {
+			return fmt.Errorf("a standard deviation of %v is not positive", sd)
+		}
+	}
+	return nil
+}

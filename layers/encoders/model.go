@@ -1,0 +1,128 @@
+package encoders
+
+import (
+	"fmt"
+
+	"calibra/data"
+	"calibra/graph"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Encoder is a frozen classifier of which the last layer's input is read: what
+// [Load] gives, or any network that other software trained.
+type Encoder interface {
+	Shape() []int // of a row: {columns}, or {channels, height, width}
+	Features() int
+	Classes() int
+	// Encode gives the features (B×Features) and the logits (B×Classes) of B raw
+	// rows, x (B×product of Shape) as [data.Inputs.Read] writes them: columns as
+	// they are, pixels in [0, 1]. The results hold until the next call.
+	Encode(x []float32) (features, logits []float32, err error)
+}
+
+// Model is a trained network with what its rows are standardized by.
+type Model struct {
+	Network Network
+	Config  Config
+
+	weights *graph.Weights // float32
+	encode  *graph.Function
+	rows    *tensor.Dense // evaluationBatch × width, the rows that encode reads
+}
+
+var _ Encoder = (*Model)(nil)
+
+// evaluationBatch is the most rows that are encoded or validated at a time.
+const evaluationBatch = 1024
+
+// imageBatch is the same for images, whose activations take more memory.
+const imageBatch = 128
+
+func batchOf(shape []int) int {
+	if len(shape) == 3 {
+		return imageBatch
+	}
+	return evaluationBatch
+}
+
+// Shape is that of a row.
+func (m *Model) Shape() []int { return m.Config.Shape }
+
+// Features is M.
+func (m *Model) Features() int { return m.Network.Width() }
+
+// Classes is C.
+func (m *Model) Classes() int { return len(m.Config.Classes) }
+
+// Weights are the network's, not copies.
+func (m *Model) Weights() *graph.Weights { return m.weights }
+
+// Encode is that of [Encoder].
+func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
+	width, batch := product(m.Config.Shape), batchOf(m.Config.Shape)
+	if len(x)%width != 0 {
+		return nil, nil, fmt.Errorf("encoders: %d values are no rows of %d", len(x), width)
+	}
+	if m.encode == nil {
+		m.rows = tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(batch, width))
+		m.encode = graph.NewFunction(m.weights, func(b *graph.Builder) gorgonia.Nodes {
+			f, l := m.Network.Forward(&Pass{Builder: b, Shape: m.Config.Shape}, b.Take("x", m.rows))
+			return gorgonia.Nodes{f, l}
+		})
+	}
+	n := len(x) / width
+	features, logits = make([]float32, 0, n*m.Features()), make([]float32, 0, n*m.Classes())
+	for lo := 0; lo < n; lo += batch {
+		hi := min(lo+batch, n)
+		m.Config.Scale.apply(m.rows.Float32s(), x[lo*width:hi*width], width)
+		out, err := m.encode.Of(graph.Rows(0, hi-lo))
+		if err != nil {
+			return nil, nil, err
+		}
+		features = append(features, out[0].(*tensor.Dense).Float32s()...)
+		logits = append(logits, out[1].(*tensor.Dense).Float32s()...)
+	}
+	for _, out := range []struct {
+		what   string
+		values []float32
+	}{{"feature", features}, {"logit", logits}} {
+		for i, v := range out.values {
+			if v-v != 0 {
+				return nil, nil, fmt.Errorf("encoders: %s %d of row %d is %v; every value must be finite", out.what, i%(len(out.values)/n), i/(len(out.values)/n), v)
+			}
+		}
+	}
+	return features, logits, nil
+}
+
+// EncodeInputs encodes labelled rows: a set to be calibrated.
+func EncodeInputs(e Encoder, in *data.Inputs) (*data.Set, error) {
+	if err := in.Fits(e.Shape()); err != nil {
+		return nil, err
+	}
+	m, c, batch := e.Features(), e.Classes(), batchOf(e.Shape())
+	out := &data.Set{Features: mat.NewDense(in.Len(), m, nil), Logits: mat.NewDense(in.Len(), c, nil), Labels: in.Labels}
+	x := make([]float32, batch*in.Width())
+	for lo := 0; lo < in.Len(); lo += batch {
+		hi := min(lo+batch, in.Len())
+		in.Read(x, lo, hi)
+		features, logits, err := e.Encode(x[:(hi-lo)*in.Width()])
+		if err != nil {
+			return nil, fmt.Errorf("encode rows %d to %d of %s: %w", lo, hi-1, in.Name, err)
+		}
+		widen(out.Features.RawMatrix().Data[lo*m:], features)
+		widen(out.Logits.RawMatrix().Data[lo*c:], logits)
+	}
+	return out, nil
+}
+
+func widen(dst []float64, src []float32) {
+	for i, v := range src {
+		dst[i] = float64(v)
+	}
+}
+
+func product(shape []int) int { return tensor.Shape(shape).TotalSize() }

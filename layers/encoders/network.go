@@ -1,0 +1,115 @@
+package encoders
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Network is an architecture: how its weights begin, and the graph from rows to
+// features and logits. The names and shapes of the weights are those of a PyTorch
+// state dict of the same network, a linear layer's weight being out×in.
+type Network interface {
+	// Name is what the command line and config.json call the architecture.
+	Name() string
+	// Init draws the weights for rows of the given shape, in float64. Settings
+	// that the shape does not allow are a *data.InputError.
+	Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, error)
+	// Forward describes the features (B×M) and the logits (B×C) of B standardized
+	// rows x (B×product of shape).
+	Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node)
+	// Width is M, the number of features.
+	Width() int
+}
+
+// Pass is one graph being described: of a training step, or of inference.
+// Dropout, batch norm and augmentation differ between the two.
+type Pass struct {
+	*graph.Builder
+	Shape []int // of a row
+	train *training
+	step  *gorgonia.Node
+	drops uint64 // random ops so far, which tells their draws apart
+}
+
+// training is what a training step has and inference has not.
+type training struct {
+	one  *tensor.Dense
+	seed func() uint64 // drawn once, when a random op first asks for it
+}
+
+// stepName is the state that counts training steps, for the random ops.
+const stepName = "training/step"
+
+// counter is the number of this training step, which grows from step to step.
+func (p *Pass) counter() *gorgonia.Node {
+	if p.step == nil && p.Err() == nil {
+		p.step = p.Weight(stepName)
+		p.Update(stepName, p.Plus(p.step, p.Table("training/one", p.train.one)))
+	}
+	return p.step
+}
+
+// seed is another number for every random op of a pass.
+func (p *Pass) seed() uint64 {
+	p.drops++
+	return p.train.seed() + p.drops
+}
+
+// Dropout is inverted dropout while training, x at inference.
+func (p *Pass) Dropout(rate float64, x *gorgonia.Node) *gorgonia.Node {
+	if p.train == nil || rate == 0 {
+		return x
+	}
+	return p.Apply(op.Dropout(rate, p.seed()), x, p.counter())
+}
+
+// Linear is x·Wᵀ + v for weights named name.weight (out×in) and name.bias (out).
+func (p *Pass) Linear(name string, x *gorgonia.Node) *gorgonia.Node {
+	return p.AddRow(p.Apply(op.MatMulNT(), x, p.Weight(name+".weight")), p.Weight(name+".bias"))
+}
+
+// ReLU is max(x, 0) of a matrix.
+func (p *Pass) ReLU(x *gorgonia.Node) *gorgonia.Node { return p.Apply(op.ReLU(2), x) }
+
+// initial draws weights.
+type initial struct {
+	*graph.Weights
+	rng *rand.Rand
+}
+
+func newInitial(rng *rand.Rand) initial { return initial{graph.NewWeights(tensor.Float64), rng} }
+
+// uniform adds a weight of U(−bound, bound).
+func (w initial) uniform(name string, bound float64, shape ...int) {
+	values := make([]float64, tensor.Shape(shape).TotalSize())
+	for i := range values {
+		values[i] = bound * (2*w.rng.Float64() - 1)
+	}
+	w.Add(name, values, shape...)
+}
+
+// constant adds a weight of one value.
+func (w initial) constant(name string, value float64, shape ...int) {
+	w.Add(name, filled(value, shape), shape...)
+}
+
+func filled(value float64, shape []int) []float64 {
+	values := make([]float64, tensor.Shape(shape).TotalSize())
+	for i := range values {
+		values[i] = value
+	}
+	return values
+}
+
+// linear adds a linear layer as torch.nn.Linear begins: U(−1/√in, 1/√in).
+func (w initial) linear(name string, in, out int) {
+	bound := 1 / math.Sqrt(float64(in))
+	w.uniform(name+".weight", bound, out, in)
+	w.uniform(name+".bias", bound, out)
+}

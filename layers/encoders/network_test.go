@@ -1,0 +1,68 @@
+package encoders
+
+import (
+	"testing"
+
+	"calibra/graph"
+	"calibra/graph/graphtest"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// small is a network of each architecture, of a size that finite differences take.
+var small = map[string]struct {
+	network Network
+	shape   []int
+}{
+	"mlp": {&MLP{Hidden: []int{4, 3}}, []int{5}},
+}
+
+// TestEveryArchitectureIsChecked: an architecture that small lacks is not tested.
+func TestEveryArchitectureIsChecked(t *testing.T) {
+	for _, name := range Names() {
+		if small[name].network == nil {
+			t.Errorf("%s is not in the table of small networks", name)
+		}
+	}
+}
+
+// TestGradients checks the loss of a training step and of inference by each weight.
+func TestGradients(t *testing.T) {
+	for name, c := range small {
+		for mode, train := range map[string]*training{
+			"training":  {graph.Tensor(tensor.Float64, []float64{1}, 1), func() uint64 { return 7 }},
+			"inference": nil,
+		} {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				rng := newRand(3)
+				w, err := c.network.Init(c.shape, 3, rng)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, weight := range w.Learned() { // away from the zeros that biases begin with
+					values := w.Tensor(weight).Float64s()
+					for i := range values {
+						values[i] += 0.3 * rng.NormFloat64()
+					}
+				}
+				counter := graph.NewWeights(tensor.Float64)
+				counter.AddState(stepName, []float64{5}, 1)
+				w.Join(counter)
+				const rows = 6
+				values := make([]float64, rows*product(c.shape))
+				for i := range values {
+					values[i] = rng.NormFloat64()
+				}
+				x, labels := graph.Tensor(tensor.Float64, values, rows, product(c.shape)), graph.Labels([]int{0, 1, 2, 0, 1, 0})
+				graphtest.Gradient(t, w, rows, func(b *graph.Builder) *gorgonia.Node {
+					features, logits := c.network.Forward(&Pass{Builder: b, Shape: c.shape, train: train}, b.Take("x", x))
+					if b.Err() == nil && (features.Shape()[1] != c.network.Width() || logits.Shape()[1] != 3) {
+						t.Errorf("features are %v, logits %v", features.Shape(), logits.Shape())
+					}
+					return b.NLL(b.LogSoftmax(logits), b.Take("labels", labels))
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package encoders
+
+import (
+	"math"
+
+	"calibra/data"
+)
+
+// Scale standardizes raw rows, (x − Mean)/SD: one pair a column of a table, one a
+// channel of images.
+type Scale struct {
+	Mean []float64 `json:"mean"`
+	SD   []float64 `json:"sd"`
+}
+
+// fitScale measures the training rows. Categorical columns stay as they are.
+func fitScale(in *data.Inputs, categorical []Category) Scale {
+	if len(in.Shape) == 3 {
+		return channelScale(in)
+	}
+	s := data.FitStandardizer(in.Matrix())
+	for _, c := range categorical {
+		s.Mean[c.Column], s.SD[c.Column] = 0, 1
+	}
+	return Scale{s.Mean, s.SD}
+}
+
+// channelScale is each channel's mean and standard deviation over all pixels.
+func channelScale(in *data.Inputs) Scale {
+	channels, area := in.Shape[0], in.Shape[1]*in.Shape[2]
+	sum, square := make([]float64, channels), make([]float64, channels)
+	row := make([]float32, in.Width())
+	for i := range in.Len() {
+		in.Read(row, i, i+1)
+		for j, v := range row {
+			sum[j/area] += float64(v)
+			square[j/area] += float64(v) * float64(v)
+		}
+	}
+	s := Scale{make([]float64, channels), make([]float64, channels)}
+	n := float64(in.Len() * area)
+	for c := range channels {
+		s.Mean[c] = sum[c] / n
+		if s.SD[c] = math.Sqrt(max(square[c]/n-s.Mean[c]*s.Mean[c], 0)); s.SD[c] < 1e-6 { // pixels are steps of 1/255
+			s.SD[c] = 1
+		}
+	}
+	return s
+}
+
+// apply standardizes rows of the given width from x to dst.
+func (s Scale) apply(dst, x []float32, width int) {
+	span := width / len(s.Mean) // values that share a mean
+	for i, v := range x {
+		j := i % width / span
+		dst[i] = float32((float64(v) - s.Mean[j]) / s.SD[j])
+	}
+}

@@ -1,0 +1,120 @@
+package encoders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/optim"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Settings of [Train].
+type Settings struct {
+	Optim optim.Settings
+	// Start are weights to begin from, by name, in place of the network's own
+	// draws: those of an interrupted fit or of a state dict.
+	Start *graph.Weights
+	// Checkpoint is called after each epoch whose weights are the best so far, with
+	// a model of those weights; it may be nil.
+	Checkpoint func(*Model)
+}
+
+// Train fits the network on train's rows by cross-entropy, stopping early on the
+// NLL of val if it is given. There are as many classes as train names, or else as
+// its largest label tells. If ctx is cancelled the model of the best weights so far is
+// returned with an error that wraps ctx.Err().
+func Train(ctx context.Context, n Network, train, val *data.Inputs, s Settings, rng *rand.Rand) (*Model, optim.Result, error) {
+	if train == nil || train.Len() == 0 {
+		return nil, optim.Result{}, fmt.Errorf("encoders: training needs rows with labels")
+	}
+	if val != nil {
+		if err := val.Fits(train.Shape); err != nil {
+			return nil, optim.Result{}, err
+		}
+	}
+	m := &Model{Network: n, Config: Config{Architecture: n.Name(), Shape: train.Shape, Classes: classesOf(train)}}
+	m.Config.Scale = fitScale(train, categoriesOf(n))
+	w, err := n.Init(train.Shape, m.Classes(), rng)
+	if err != nil {
+		return nil, optim.Result{}, err
+	}
+	m.weights = w.As(tensor.Float32)
+	if s.Start != nil {
+		if err := assign(m.weights, s.Start); err != nil {
+			return nil, optim.Result{}, err
+		}
+	}
+	result, err := m.fit(ctx, train, val, s, rng)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return nil, result, fmt.Errorf("train the encoder: %w", err)
+	}
+	return m, result, err
+}
+
+func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rng *rand.Rand) (optim.Result, error) {
+	counter := graph.NewWeights(tensor.Float32)
+	counter.AddState(stepName, []float64{0}, 1)
+	all := graph.NewWeights(tensor.Float32).Join(m.weights, counter)
+	one := graph.Tensor(tensor.Float32, []float64{1}, 1)
+
+	loss := func(in *data.Inputs, t *training) func(*graph.Builder) *gorgonia.Node {
+		x, labels := m.table(in), graph.Labels(in.Labels)
+		return func(b *graph.Builder) *gorgonia.Node {
+			_, logits := m.Network.Forward(&Pass{Builder: b, Shape: in.Shape, train: t}, b.Take("x", x))
+			return b.NLL(b.LogSoftmax(logits), b.Take("labels", labels))
+		}
+	}
+	problem := optim.Problem{Rows: train.Len()}
+	if val != nil {
+		held := loss(val, nil)
+		f := graph.NewFunction(m.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{held(b)} })
+		problem.Validation = func() (float64, error) { return f.Mean(val.Len(), batchOf(val.Shape)) }
+	}
+	if observe := s.Optim.Observe; s.Checkpoint != nil {
+		s.Optim.Observe = func(e optim.Epoch) {
+			if e.Best == e.Number {
+				s.Checkpoint(m)
+			}
+			if observe != nil {
+				observe(e)
+			}
+		}
+	}
+	problem.Loss = graph.NewObjective(all, loss(train, &training{one, sync.OnceValue(rng.Uint64)}))
+	return optim.Minimize(ctx, problem, s.Optim, rng)
+}
+
+// table is the standardized rows, N×width.
+func (m *Model) table(in *data.Inputs) *tensor.Dense {
+	width := in.Width()
+	x := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(in.Len(), width))
+	rows := make([]float32, evaluationBatch*width)
+	for lo := 0; lo < in.Len(); lo += evaluationBatch {
+		hi := min(lo+evaluationBatch, in.Len())
+		in.Read(rows, lo, hi)
+		m.Config.Scale.apply(x.Float32s()[lo*width:hi*width], rows[:(hi-lo)*width], width)
+	}
+	return x
+}
+
+func classesOf(in *data.Inputs) []string {
+	if in.Classes != nil {
+		return in.Classes
+	}
+	c := 0
+	for _, y := range in.Labels {
+		c = max(c, y+1)
+	}
+	names := make([]string, c)
+	for k := range names {
+		names[k] = fmt.Sprint(k)
+	}
+	return names
+}
