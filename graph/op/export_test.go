@@ -1,9 +1,6 @@
 package op
 
 // The ops that appear only in gradients, for their own gradient checks.
-var (
-	SlotSum   = massGrad
-	RepeatRow = repeatRow
-)
+var SlotSum = massGrad
 
 func Fill(dims int) Op { return Op{fill{kind{dims: dims}}} }

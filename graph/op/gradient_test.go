@@ -40,6 +40,26 @@ func binary(o op.Op, x, y []int) sample {
 	}}
 }
 
+// apply is an op of one input.
+func apply(o op.Op) func(*graph.Builder, map[string]*gorgonia.Node) *gorgonia.Node {
+	return func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node { return b.Apply(o, x["x"]) }
+}
+
+// batchNormOf normalizes x by its own moments, with γ = y and β = z.
+func batchNormOf(dims int, shape ...int) sample {
+	return sample{inputs: map[string][]int{"x": shape, "y": {shape[1]}, "z": {shape[1]}}, of: func(b *graph.Builder, n map[string]*gorgonia.Node) *gorgonia.Node {
+		mean := b.Apply(op.ChannelMean(dims), n["x"])
+		variance := b.Apply(op.ChannelVariance(dims), n["x"], mean)
+		return b.Apply(op.BatchNorm(dims, 1e-5), n["x"], mean, variance, n["y"], n["z"])
+	}}
+}
+
+func layerNormOf(b, m int) sample {
+	return sample{inputs: map[string][]int{"x": {b, m}, "y": {m}, "z": {m}}, of: func(b *graph.Builder, n map[string]*gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.LayerNorm(1e-5), n["x"], n["y"], n["z"])
+	}}
+}
+
 // samples has a row for every kernel type with a derivative.
 var samples = map[string][]sample{
 	"gather": {{inputs: map[string][]int{"x": {4, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
@@ -108,7 +128,24 @@ var samples = map[string][]sample{
 	"jensenShannon": {{inputs: map[string][]int{"x": {4, 3}, "y": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.JensenShannon(), b.Apply(op.Sigmoid(2), x["x"]), b.Apply(op.Sigmoid(2), x["y"]))
 	}}},
-	"dirichlet": {binary(op.DirichletScores(1), []int{4, 9}, []int{4, 3}), binary(op.DirichletScores(0), []int{4, 9}, []int{4, 3})},
+	"conv": {
+		binary(op.Conv(1, 1), []int{2, 3, 4, 5}, []int{2, 3, 3, 3}), binary(op.Conv(2, 1), []int{2, 3, 5, 4}, []int{2, 3, 3, 3}),
+		binary(op.Conv(2, 0), []int{2, 3, 4, 4}, []int{2, 3, 1, 1}), binary(op.Conv(1, 0), []int{2, 3, 2, 3}, []int{2, 3, 1, 1}),
+		binary(op.Conv(3, 2), []int{1, 1, 4, 3}, []int{1, 1, 2, 5}),
+	},
+	"batchNorm":   {batchNormOf(2, 6, 3), batchNormOf(4, 3, 2, 2, 3)},
+	"planeMean":   {{inputs: map[string][]int{"x": {2, 3, 2, 4}}, of: apply(op.PlaneMean())}},
+	"reshape":     {{inputs: map[string][]int{"x": {4, 6}}, of: apply(op.Reshape(2, -1, 3, 2, 2))}, {inputs: map[string][]int{"x": {2, 3}}, of: apply(op.Reshape(2, -1))}},
+	"pickColumns": {{inputs: map[string][]int{"x": {4, 5}}, of: apply(op.Columns(3, 0))}},
+	"joinColumns": {binary(op.JoinColumns(), []int{4, 3}, []int{4, 2})},
+	"tokens":      {binary(op.Tokens(), []int{4, 3}, []int{3, 2})},
+	"headScores":  {binary(op.HeadScores(2, 3), []int{6, 4}, []int{9, 4})},
+	"headMix":     {binary(op.HeadMix(2, 3), []int{12, 3}, []int{9, 4})},
+	"headMixBack": {binary(op.HeadMixBack(2, 3), []int{12, 3}, []int{6, 4})},
+	"layerNorm":   {layerNormOf(4, 5)},
+	"softmax":     {unary(op.Softmax(), 0)},
+	"reglu":       {{inputs: map[string][]int{"x": {4, 6}}, of: apply(op.ReGLU())}},
+	"dirichlet":   {binary(op.DirichletScores(1), []int{4, 9}, []int{4, 3}), binary(op.DirichletScores(0), []int{4, 9}, []int{4, 3})},
 }
 
 // TestGradients contracts each op's output with fixed random numbers, squared so
@@ -119,7 +156,7 @@ func TestGradients(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(1, uint64(i)))
 				w := graph.NewWeights(tensor.Float64)
-				for _, input := range []string{"x", "y"} {
+				for _, input := range []string{"x", "y", "z"} {
 					if shape, ok := s.inputs[input]; ok {
 						w.Add(input, normals(rng, tensor.Shape(shape).TotalSize(), s.shift), shape...)
 					}

@@ -11,8 +11,8 @@ func AddRow() Op { return Op{addRow{}} }
 // SumRows sums the rows of X (B×C) to one vector (C).
 func SumRows() Op { return Op{sumRows{}} }
 
-// repeatRow lays B copies of v (C) below each other, the transpose of SumRows.
-func repeatRow(b int) Op { return Op{repeatedRow{B: b}} }
+// RepeatRow lays b copies of v (C) below each other, the transpose of [SumRows].
+func RepeatRow(b int) Op { return Op{repeatedRow{B: b}} }
 
 type addRow struct{}
 
@@ -80,7 +80,7 @@ func (sumRows) wrt() []bool { return []bool{true} }
 
 func (sumRows) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
 	var c grads
-	return gorgonia.Nodes{c.apply(repeatRow(in[0].Shape()[0]), g)}, c.err
+	return gorgonia.Nodes{c.apply(RepeatRow(in[0].Shape()[0]), g)}, c.err
 }
 
 type repeatedRow struct{ B int }

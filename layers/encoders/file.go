@@ -58,6 +58,9 @@ type Result struct {
 // architectures are the networks that a directory may hold, with default settings.
 var architectures = []func() Network{
 	func() Network { return &MLP{} },
+	func() Network { return &ResMLP{} },
+	func() Network { return &FTTransformer{} },
+	func() Network { return &ResNet{} },
 }
 
 // Names lists the architectures.

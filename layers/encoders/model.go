@@ -66,6 +66,9 @@ func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
 	if len(x)%width != 0 {
 		return nil, nil, fmt.Errorf("encoders: %d values are no rows of %d", len(x), width)
 	}
+	if err := checkCategories(m.Network, x, width); err != nil {
+		return nil, nil, err
+	}
 	if m.encode == nil {
 		m.rows = tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(batch, width))
 		m.encode = graph.NewFunction(m.weights, func(b *graph.Builder) gorgonia.Nodes {

@@ -74,8 +74,52 @@ func (p *Pass) Linear(name string, x *gorgonia.Node) *gorgonia.Node {
 	return p.AddRow(p.Apply(op.MatMulNT(), x, p.Weight(name+".weight")), p.Weight(name+".bias"))
 }
 
-// ReLU is max(x, 0) of a matrix.
-func (p *Pass) ReLU(x *gorgonia.Node) *gorgonia.Node { return p.Apply(op.ReLU(2), x) }
+// ReLU is max(x, 0).
+func (p *Pass) ReLU(x *gorgonia.Node) *gorgonia.Node {
+	if p.Err() != nil {
+		return nil
+	}
+	return p.Apply(op.ReLU(x.Dims()), x)
+}
+
+// The constants of PyTorch's norm layers.
+const (
+	normEpsilon       = 1e-5
+	batchNormMomentum = 0.1
+)
+
+// LayerNorm normalizes the rows of a matrix by weights name.weight and name.bias.
+func (p *Pass) LayerNorm(name string, x *gorgonia.Node) *gorgonia.Node {
+	return p.Apply(op.LayerNorm(normEpsilon), x, p.Weight(name+".weight"), p.Weight(name+".bias"))
+}
+
+// BatchNorm normalizes the channels of a matrix or of images: by the batch's own
+// moments while training, which also move the averages name.running_mean and
+// name.running_var, and by those averages at inference.
+func (p *Pass) BatchNorm(name string, x *gorgonia.Node) *gorgonia.Node {
+	if p.Err() != nil {
+		return nil
+	}
+	dims := x.Dims()
+	mean, variance := name+".running_mean", name+".running_var"
+	mu, v := p.Weight(mean), p.Weight(variance)
+	if p.train != nil {
+		mu = p.Apply(op.ChannelMean(dims), x)
+		v = p.Apply(op.ChannelVariance(dims), x, mu)
+		n := float64(x.Shape().TotalSize() / x.Shape()[1])
+		if n > 1 { // one value has no variance
+			unbiased := p.Apply(op.Scale(1, n/(n-1)), v)
+			p.Update(mean, p.Apply(op.Blend(1, 1-batchNormMomentum), p.Weight(mean), mu))
+			p.Update(variance, p.Apply(op.Blend(1, 1-batchNormMomentum), p.Weight(variance), unbiased))
+		}
+	}
+	return p.Apply(op.BatchNorm(dims, normEpsilon), x, mu, v, p.Weight(name+".weight"), p.Weight(name+".bias"))
+}
+
+// Conv is a convolution without bias by the weight name.weight (O×C×k×k).
+func (p *Pass) Conv(name string, stride, pad int, x *gorgonia.Node) *gorgonia.Node {
+	return p.Apply(op.Conv(stride, pad), x, p.Weight(name+".weight"))
+}
 
 // initial draws weights.
 type initial struct {
@@ -112,4 +156,27 @@ func (w initial) linear(name string, in, out int) {
 	bound := 1 / math.Sqrt(float64(in))
 	w.uniform(name+".weight", bound, out, in)
 	w.uniform(name+".bias", bound, out)
+}
+
+// norm adds what LayerNorm begins with: γ = 1, β = 0.
+func (w initial) norm(name string, m int) {
+	w.constant(name+".weight", 1, m)
+	w.constant(name+".bias", 0, m)
+}
+
+// batchNorm adds what BatchNorm begins with.
+func (w initial) batchNorm(name string, m int) {
+	w.norm(name, m)
+	w.AddState(name+".running_mean", filled(0, []int{m}), m)
+	w.AddState(name+".running_var", filled(1, []int{m}), m)
+}
+
+// conv adds N(0, 2/(O·k²)), which keeps the variance of gradients through a ReLU
+// (He et al. 2015, fan-out, as torchvision begins).
+func (w initial) conv(name string, in, out, k int) {
+	values := make([]float64, out*in*k*k)
+	for i := range values {
+		values[i] = math.Sqrt(2/float64(out*k*k)) * w.rng.NormFloat64()
+	}
+	w.Add(name+".weight", values, out, in, k, k)
 }

@@ -56,3 +56,26 @@ func (s Scale) apply(dst, x []float32, width int) {
 		dst[i] = float32((float64(v) - s.Mean[j]) / s.SD[j])
 	}
 }
+
+// categorical is a network that reads some columns as categories.
+type categorical interface{ categories() []Category }
+
+func categoriesOf(n Network) []Category {
+	if c, ok := n.(categorical); ok {
+		return c.categories()
+	}
+	return nil
+}
+
+// checkCategories returns an error for the first value of rows x that is none of
+// its column's categories.
+func checkCategories(n Network, x []float32, width int) error {
+	for _, c := range categoriesOf(n) {
+		for i := c.Column; i < len(x); i += width {
+			if v := x[i]; !(v >= 0 && v < float32(c.Values)) || v != float32(int(v)) {
+				return data.Inputf("", "column %d holds %v in row %d; its categories are 0…%d", c.Column+1, v, i/width, c.Values-1)
+			}
+		}
+	}
+	return nil
+}

@@ -64,16 +64,24 @@ func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rn
 	all := graph.NewWeights(tensor.Float32).Join(m.weights, counter)
 	one := graph.Tensor(tensor.Float32, []float64{1}, 1)
 
-	loss := func(in *data.Inputs, t *training) func(*graph.Builder) *gorgonia.Node {
-		x, labels := m.table(in), graph.Labels(in.Labels)
+	loss := func(in *data.Inputs, t *training) (func(*graph.Builder) *gorgonia.Node, error) {
+		x, err := m.table(in)
+		labels := graph.Labels(in.Labels)
 		return func(b *graph.Builder) *gorgonia.Node {
 			_, logits := m.Network.Forward(&Pass{Builder: b, Shape: in.Shape, train: t}, b.Take("x", x))
 			return b.NLL(b.LogSoftmax(logits), b.Take("labels", labels))
-		}
+		}, err
 	}
-	problem := optim.Problem{Rows: train.Len()}
+	step, err := loss(train, &training{one, sync.OnceValue(rng.Uint64)})
+	if err != nil {
+		return optim.Result{}, err
+	}
+	problem := optim.Problem{Loss: graph.NewObjective(all, step), Rows: train.Len()}
 	if val != nil {
-		held := loss(val, nil)
+		held, err := loss(val, nil)
+		if err != nil {
+			return optim.Result{}, err
+		}
 		f := graph.NewFunction(m.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{held(b)} })
 		problem.Validation = func() (float64, error) { return f.Mean(val.Len(), batchOf(val.Shape)) }
 	}
@@ -87,21 +95,23 @@ func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rn
 			}
 		}
 	}
-	problem.Loss = graph.NewObjective(all, loss(train, &training{one, sync.OnceValue(rng.Uint64)}))
 	return optim.Minimize(ctx, problem, s.Optim, rng)
 }
 
 // table is the standardized rows, N×width.
-func (m *Model) table(in *data.Inputs) *tensor.Dense {
+func (m *Model) table(in *data.Inputs) (*tensor.Dense, error) {
 	width := in.Width()
 	x := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(in.Len(), width))
 	rows := make([]float32, evaluationBatch*width)
 	for lo := 0; lo < in.Len(); lo += evaluationBatch {
 		hi := min(lo+evaluationBatch, in.Len())
 		in.Read(rows, lo, hi)
+		if err := checkCategories(m.Network, rows[:(hi-lo)*width], width); err != nil {
+			return nil, err
+		}
 		m.Config.Scale.apply(x.Float32s()[lo*width:hi*width], rows[:(hi-lo)*width], width)
 	}
-	return x
+	return x, nil
 }
 
 func classesOf(in *data.Inputs) []string {

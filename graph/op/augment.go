@@ -1,0 +1,68 @@
+package op
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Augment shifts each image of X (B×(C·H·W)) by up to pad pixels along both axes,
+// zeros coming in, and mirrors it with the given probability: the random crop and
+// flip of He et al. (2016, section 4.2). What happens to an image is a hash of the seed, the step
+// number t (1) and the image's place in the batch, as in [Dropout]. Images are
+// data: they have no derivative.
+func Augment(channels, height, width, pad int, mirror float64, seed uint64) Op {
+	if pad < 0 || pad >= height || pad >= width {
+		panic(fmt.Sprintf("op: %d×%d images shifted by up to %d pixels", height, width, pad))
+	}
+	return Op{augment{channels, height, width, pad, mirror, seed}}
+}
+
+type augment struct {
+	C, H, W, Pad int
+	Mirror       float64
+	Seed         uint64
+}
+
+func (augment) signature() []kind { return []kind{matrix, vector, matrix} }
+
+func (o augment) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if in[0][1] != o.C*o.H*o.W || in[1][0] != 1 {
+		return nil, errShapes
+	}
+	return in[0].Clone(), nil
+}
+
+func (o augment) run(out gorgonia.Value, in []gorgonia.Value) {
+	if isFloat32(out) {
+		augmentImages(o, values[float32](out), values[float32](in[0]), uint64(values[float32](in[1])[0]))
+	} else {
+		augmentImages(o, values[float64](out), values[float64](in[0]), uint64(values[float64](in[1])[0]))
+	}
+}
+
+func augmentImages[F float](o augment, out, x []F, t uint64) {
+	size, area, shifts := o.C*o.H*o.W, o.H*o.W, uint64(2*o.Pad+1)
+	key := mix(o.Seed + mix(t))
+	parallel(len(x)/size, func(i int) {
+		draw := mix(key + uint64(i))
+		down, right := int(draw%shifts)-o.Pad, int(draw/shifts%shifts)-o.Pad
+		mirrored := float64(mix(draw)>>11) < o.Mirror*(1<<53)
+		image, dst := x[i*size:(i+1)*size], out[i*size:(i+1)*size]
+		clear(dst)
+		for c := range o.C {
+			for u := max(0, -down); u < min(o.H, o.H-down); u++ {
+				from := image[c*area+(u+down)*o.W:][:o.W]
+				to := dst[c*area+u*o.W:][:o.W]
+				for v := max(0, -right); v < min(o.W, o.W-right); v++ {
+					if mirrored {
+						to[o.W-1-v] = from[v+right]
+					} else {
+						to[v] = from[v+right]
+					}
+				}
+			}
+		}
+	})
+}
