@@ -26,22 +26,22 @@ func Scaling(ctx context.Context, reps int) (*report.Figure, [][3]float64, error
 			}
 			at := x(p[0], p[1])
 			places = append(places, at)
-			seconds = append(seconds, math.Log10(s))
+			seconds = append(seconds, s)
 		}
 		last := len(places) - 1
 		for _, at := range places {
-			ideal = append(ideal, seconds[last]+slope*math.Log10(at/places[last]))
+			ideal = append(ideal, seconds[last]*math.Pow(at/places[last], slope))
 		}
 		none := make([]float64, len(places))
 		ticks := map[float64]string{}
 		for _, at := range places {
 			ticks[at] = strconv.Itoa(int(at))
 		}
-		y := "log10 of seconds an epoch"
+		y := "seconds an epoch"
 		if perRow {
-			y = "log10 of seconds a row"
+			y = "seconds a row"
 		}
-		panels = append(panels, report.LinePanel{Title: title, X: axis, Y: y, Log: true, Places: ticks, Series: []report.Series{
+		panels = append(panels, report.LinePanel{Title: title, X: axis, Y: y, Log: true, LogY: true, Places: ticks, Series: []report.Series{
 			{Name: "measured", X: places, Mean: seconds, SD: none},
 			{Name: "ideal slope", X: places, Mean: ideal, SD: none},
 		}})

@@ -98,7 +98,7 @@ func kinds(t *testing.T) map[string]*Figure {
 	}
 	f, err := Bars([]BarPanel{{"LCE", []Bar{{"VQ", true, .1, .01, .05}, {"NC", false, nan, nan, nan}, {"TS", false, .2, 0, nan}}}})
 	add("bars", f, err)
-	f, err = Lines([]LinePanel{{"Q2", "ESS", "LCE", true, nil, series}, {"size", "%", "NLL", true, map[float64]string{1: "1", 100: "all"}, series}})
+	f, err = Lines([]LinePanel{{Title: "Q2", X: "ESS", Y: "LCE", Log: true, Series: series}, {Title: "size", X: "%", Y: "NLL", Log: true, Places: map[float64]string{1: "1", 100: "all"}, Series: series, LogY: true}})
 	add("lines", f, err)
 	f, err = Heat([]HeatPanel{{Title: "grid", Values: values, Rows: []string{"32", "64"}, Columns: []string{"16", "32", "64"}, Text: func(float64) string { return "x" }, Width: 8 * vg.Centimeter, Height: 5 * vg.Centimeter}}, 1)
 	add("heat", f, err)

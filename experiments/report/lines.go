@@ -19,6 +19,7 @@ type LinePanel struct {
 	// Places label the x axis at the series' X alone; nil for even ticks.
 	Places map[float64]string
 	Series []Series
+	LogY   bool // Y on a logarithmic axis
 }
 
 // Lines draws the panels side by side with one legend: lines through the means, a
@@ -45,8 +46,8 @@ func (panel LinePanel) plot(legend *plot.Legend) (*plot.Plot, error) {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
 	p.Add(plainGrid())
 	colours, marks := style(panel.Series)
-	xs, top := []float64{}, 0.0
-	bottom := math.Inf(1)
+	xs := []float64{}
+	top, bottom := math.Inf(-1), math.Inf(1)
 	var front []plot.Plotter
 	for k, s := range panel.Series {
 		var points, low, high plotter.XYs
@@ -57,11 +58,15 @@ func (panel LinePanel) plot(legend *plot.Legend) (*plot.Plot, error) {
 			if panel.Log {
 				x = math.Log10(max(x, 0.1))
 			}
+			y, below, above := s.Mean[i], s.Mean[i]-s.SD[i], s.Mean[i]+s.SD[i]
+			if panel.LogY {
+				y, below, above = math.Log10(y), math.Log10(below), math.Log10(above)
+			}
 			xs = append(xs, x)
-			points = append(points, plotter.XY{X: x, Y: s.Mean[i]})
-			low = append(low, plotter.XY{X: x, Y: s.Mean[i] - s.SD[i]})
-			high = append(high, plotter.XY{X: x, Y: s.Mean[i] + s.SD[i]})
-			top, bottom = max(top, s.Mean[i]+s.SD[i]), min(bottom, s.Mean[i]-s.SD[i])
+			points = append(points, plotter.XY{X: x, Y: y})
+			low = append(low, plotter.XY{X: x, Y: below})
+			high = append(high, plotter.XY{X: x, Y: above})
+			top, bottom = max(top, above), min(bottom, below)
 		}
 		if len(points) == 0 {
 			continue
@@ -111,6 +116,10 @@ func (panel LinePanel) plot(legend *plot.Legend) (*plot.Plot, error) {
 		p.Y.Min = bottom - 0.08*(top-bottom)
 	}
 	p.Y.Tick.Marker = evenTicks{}
+	if panel.LogY {
+		margin := max(0.05*(top-bottom), 0.05)
+		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = bottom-margin, top+margin, oneTwoFive{}
+	}
 	return p, nil
 }
 

@@ -113,20 +113,7 @@ func (j *scatter) Block(i int) {
 	hi := min(lo+scatterWidth, j.d)
 	w := j.m / j.d
 	for b, r := range j.rows {
-		row := j.x[int(r)*j.m : (int(r)+1)*j.m]
-		for at, k := range j.codes[b*w : (b+1)*w] {
-			sum, x := j.sums[int(k)*j.d+lo:int(k)*j.d+hi], row[at*j.d+lo:at*j.d+hi]
-			for len(x) >= 4 && len(sum) >= 4 {
-				sum[0] += x[0]
-				sum[1] += x[1]
-				sum[2] += x[2]
-				sum[3] += x[3]
-				sum, x = sum[4:], x[4:]
-			}
-			for l, v := range x {
-				sum[l] += v
-			}
-		}
+		simd.AddSlots(j.sums, j.x[int(r)*j.m:(int(r)+1)*j.m], j.codes[b*w:(b+1)*w], j.d, lo, hi)
 	}
 }
 

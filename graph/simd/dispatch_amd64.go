@@ -177,6 +177,17 @@ func axpyKernel(y []float32, a float32, x []float32) {
 	}
 }
 
+func addSlotsKernel(sums, x []float32, codes []int32, d, lo, hi int) {
+	switch isa {
+	case avx512:
+		addSlotsAVX512(&sums[lo], &x[lo], &codes[0], len(codes), 4*d, hi-lo)
+	case avx2:
+		addSlotsAVX2(&sums[lo], &x[lo], &codes[0], len(codes), 4*d, hi-lo)
+	default:
+		addSlotsPortable(sums, x, codes, d, lo, hi)
+	}
+}
+
 func argminKernel(codes []int32, half, scores []float32, stride int) {
 	switch {
 	case len(codes) == 0:

@@ -30,6 +30,10 @@ func gaussianMomentsKernel(row, sq, e []float32, si, scale float32) (sum, square
 func dotKernel(x, y []float32) float32               { return dotPortable(x, y) }
 func axpyKernel(y []float32, a float32, x []float32) { axpyPortable(y, a, x) }
 
+func addSlotsKernel(sums, x []float32, codes []int32, d, lo, hi int) {
+	addSlotsPortable(sums, x, codes, d, lo, hi)
+}
+
 const noProducts = "simd: unreachable: the portable build multiplies with gonum"
 
 func sgemmBlocked(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, accumulate bool, c []float32, ldc int) {

@@ -13,6 +13,28 @@ func Axpy(y []float32, a float32, x []float32) {
 	axpyKernel(y, a, x)
 }
 
+// AddSlots adds columns lo to hi of the w slots of x, each of width d, to the rows of
+// sums, K×d, that the w codes name, in the order of the slots. It panics if x is not
+// w·d long, or a code is none of the K rows.
+func AddSlots(sums, x []float32, codes []int32, d, lo, hi int) {
+	sameLength("AddSlots", len(x), len(codes)*d)
+	for _, k := range codes {
+		_ = sums[int(k)*d : (int(k)+1)*d]
+	}
+	if lo < hi && len(codes) > 0 {
+		addSlotsKernel(sums, x, codes, d, lo, hi)
+	}
+}
+
+func addSlotsPortable(sums, x []float32, codes []int32, d, lo, hi int) {
+	for i, k := range codes {
+		sum := sums[int(k)*d+lo : int(k)*d+hi]
+		for l, v := range x[i*d+lo : i*d+hi] {
+			sum[l] += v
+		}
+	}
+}
+
 func dotPortable(x, y []float32) float32 {
 	var s [4]float32
 	n := len(x) &^ 3

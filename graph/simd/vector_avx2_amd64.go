@@ -12,3 +12,6 @@ func axpyAVX2(y *float32, a float32, x *float32, n int)
 
 //go:noescape
 func argminAVX2(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
+
+//go:noescape
+func addSlotsAVX2(sums *float32, x *float32, codes *int32, slots int, stride int, n int)

@@ -236,3 +236,62 @@ DATA c7fffffff<>+20(SB)/4, $0x7fffffff
 DATA c7fffffff<>+24(SB)/4, $0x7fffffff
 DATA c7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
+
+// func addSlotsAVX2(sums *float32, x *float32, codes *int32, slots int, stride int, n int)
+// Requires: AVX
+TEXT ·addSlotsAVX2(SB), NOSPLIT, $0-48
+	MOVQ sums+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ codes+16(FP), DX
+	MOVQ slots+24(FP), BX
+	MOVQ stride+32(FP), SI
+	MOVQ n+40(FP), DI
+
+slot:
+	MOVLQSX (DX), R8
+	IMULQ   SI, R8
+	ADDQ    AX, R8
+	MOVQ    CX, R9
+	MOVQ    DI, R10
+	TESTQ   R10, R10
+	JLE     done
+
+loop:
+	CMPQ       R10, $0x08
+	JGE        fullLoad
+	LEAQ       tail<>+32(SB), R11
+	MOVQ       R10, R12
+	NEGQ       R12
+	VMOVUPS    (R11)(R12*4), Y1
+	VMASKMOVPS (R8), Y1, Y0
+	VMASKMOVPS (R9), Y1, Y1
+	JMP        compute
+
+fullLoad:
+	VMOVUPS (R8), Y0
+	VMOVUPS (R9), Y1
+
+compute:
+	VADDPS     Y1, Y0, Y0
+	CMPQ       R10, $0x08
+	JGE        fullStore
+	LEAQ       tail<>+32(SB), R9
+	NEGQ       R10
+	VMOVUPS    (R9)(R10*4), Y1
+	VMASKMOVPS Y0, Y1, (R8)
+	JMP        done
+
+fullStore:
+	VMOVUPS Y0, (R8)
+	ADDQ    $+32, R8
+	ADDQ    $+32, R9
+	SUBQ    $0x08, R10
+	JG      loop
+
+done:
+	ADDQ $0x04, DX
+	ADDQ SI, CX
+	DECQ BX
+	JNZ  slot
+	VZEROUPPER
+	RET

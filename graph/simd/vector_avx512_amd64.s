@@ -214,3 +214,65 @@ GLOBL c7f800000<>(SB), RODATA|NOPTR, $4
 
 DATA c7fffffff<>+0(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $4
+
+// func addSlotsAVX512(sums *float32, x *float32, codes *int32, slots int, stride int, n int)
+// Requires: AVX, AVX512F
+TEXT ·addSlotsAVX512(SB), NOSPLIT, $0-48
+	MOVQ sums+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ codes+16(FP), BX
+	MOVQ slots+24(FP), SI
+	MOVQ stride+32(FP), DI
+	MOVQ n+40(FP), R8
+
+slot:
+	MOVLQSX (BX), R9
+	IMULQ   DI, R9
+	ADDQ    AX, R9
+	MOVQ    DX, R10
+	MOVQ    R8, R11
+	TESTQ   R11, R11
+	JLE     done
+
+loop:
+	CMPQ      R11, $0x10
+	JGE       fullLoad
+	MOVQ      R11, CX
+	MOVQ      $+1, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	VMOVUPS.Z (R9), K1, Z0
+	VMOVUPS.Z (R10), K1, Z1
+	JMP       compute
+
+fullLoad:
+	VMOVUPS (R9), Z0
+	VMOVUPS (R10), Z1
+
+compute:
+	VADDPS  Z1, Z0, Z0
+	CMPQ    R11, $0x10
+	JGE     fullStore
+	MOVQ    R11, CX
+	MOVQ    $+1, R10
+	SHLQ    CL, R10
+	DECQ    R10
+	KMOVW   R10, K1
+	VMOVUPS Z0, K1, (R9)
+	JMP     done
+
+fullStore:
+	VMOVUPS Z0, (R9)
+	ADDQ    $+64, R9
+	ADDQ    $+64, R10
+	SUBQ    $0x10, R11
+	JG      loop
+
+done:
+	ADDQ $0x04, BX
+	ADDQ DI, DX
+	DECQ SI
+	JNZ  slot
+	VZEROUPPER
+	RET

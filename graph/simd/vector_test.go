@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -39,6 +40,36 @@ func TestDotAndAxpy(t *testing.T) {
 				t.Errorf("Axpy of %d writes past the end", n)
 			}
 		}
+	})
+}
+
+func TestAddSlots(t *testing.T) {
+	const rows = 5
+	codes := []int32{3, 0, 3, 3, 4, 1, 0}
+	eachInstructionSet(t, func(t *testing.T) {
+		for _, d := range []int{1, 3, 8, 16, 31, 32, 50} {
+			for _, cut := range [][2]int{{0, d}, {0, min(16, d)}, {min(16, d), d}} {
+				x, sums := normals(len(codes)*d, 1), normals(rows*d+1, 2)
+				want := append([]float32{}, sums...)
+				for i, k := range codes {
+					for l := cut[0]; l < cut[1]; l++ {
+						want[int(k)*d+l] += x[i*d+l]
+					}
+				}
+				AddSlots(sums[:rows*d], x, codes, d, cut[0], cut[1])
+				if !slices.Equal(sums, want) {
+					t.Errorf("slots of %d, columns %v: %v, want %v", d, cut, sums, want)
+				}
+			}
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("a code past the last row was taken")
+				}
+			}()
+			AddSlots(make([]float32, 8), make([]float32, 4), []int32{2}, 4, 0, 4)
+		}()
 	})
 }
 

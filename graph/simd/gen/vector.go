@@ -13,6 +13,7 @@ func vectorUnit() {
 	dot()
 	axpy()
 	argmin()
+	addSlots()
 }
 
 // dot returns Σ x·y: four running sums over whole groups of four vectors, then
@@ -61,6 +62,34 @@ func axpy() {
 		mulAdd(v[1], a, v[0])
 		return v[:1]
 	})
+	leave()
+}
+
+// addSlots adds n columns of each slot of x to the row of sums that its code names;
+// rows and slots are stride bytes long.
+func addSlots() {
+	kernel("addSlots", "(sums, x *float32, codes *int32, slots, stride, n int)")
+	sums := Load(Param("sums"), GP64())
+	x := Load(Param("x"), GP64())
+	codes := Load(Param("codes"), GP64())
+	slots := Load(Param("slots"), GP64())
+	stride := Load(Param("stride"), GP64())
+	n := Load(Param("n"), GP64())
+	Label("slot")
+	sum, from, left := GP64(), GP64(), GP64()
+	MOVLQSX(operand.Mem{Base: codes}, sum)
+	IMULQ(stride, sum)
+	ADDQ(sums, sum)
+	MOVQ(x, from)
+	MOVQ(n, left)
+	vectors(left, []array{{sum}, {from}}, []array{{sum}}, func(v []vec) []vec {
+		add(v[1], v[0], v[0])
+		return v[:1]
+	})
+	ADDQ(operand.Imm(4), codes)
+	ADDQ(stride, x)
+	DECQ(slots)
+	JNZ(operand.LabelRef("slot"))
 	leave()
 }
 
