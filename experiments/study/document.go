@@ -185,6 +185,9 @@ func (f *Findings) writeResults(w io.Writer) error {
 	for _, q := range resultColumns(true)[len(resultColumns(false)):] {
 		add(strings.ReplaceAll(strings.ToLower(q.title), " ", "_"), q.of)
 	}
+	for third, name := range []string{"lce_sparse", "lce_middle", "lce_dense"} {
+		add(name, func(r *Result) float64 { return thirdOf(r.ESS, third) })
+	}
 	add("codewords_dead", func(r *Result) float64 {
 		if r.Usage == nil {
 			return nan

@@ -25,6 +25,7 @@ type cli struct {
 	Methods    methodsCmd    `cmd:"" help:"List the methods that fit knows."`
 	Bench      benchCmd      `cmd:"" help:"Time training, metrics and predictions on this machine."`
 	Theory     theoryCmd     `cmd:"" help:"Check the convergence claims numerically on synthetic problems."`
+	Readme     readmeCmd     `cmd:"" help:"Write the tables and pictures of README.md from its result files."`
 	Info       infoCmd       `cmd:"" help:"Say what this build runs on."`
 }
 

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -49,6 +51,10 @@ func (c *quickstartCmd) Run(ctx context.Context) error {
 		runs = append(runs, run)
 	}
 	if err := runs[len(runs)-1].Write(c.Out); err != nil {
+		return err
+	}
+	table := func(out io.Writer) error { return writeTable(out, runs) }
+	if err := data.WriteFile(filepath.Join(c.Out, "results.csv"), table); err != nil {
 		return err
 	}
 	fmt.Printf("UCI letter: %d calibration rows, %d test rows, %d classes; local metrics in the shared embedding\n\n",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -15,17 +16,36 @@ import (
 // usage of the test rows, and the time of each stage.
 func printTable(out io.Writer, runs []*experiments.Run) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "method\tLCE\tMLCE\tLCE own\tECCE\tECE\tACC\tNLL\tcodewords min / max / dead\tseconds\t")
+	fmt.Fprintf(w, "%s\tseconds\t\n", strings.Join(tableHead, "\t"))
 	for _, r := range runs {
-		m := r.Outcome.Metrics.Values
-		own := "–"
-		if r.Outcome.OwnMetrics != nil {
-			own = fmt.Sprintf("%.5f", r.Outcome.OwnMetrics.Values[metrics.LCE])
-		}
-		fmt.Fprintf(w, "%s\t%.5f\t%.4f\t%s\t%.5f\t%.5f\t%.4f\t%.4f\t%s\t%s\t\n", r.Spec.Method,
-			m[metrics.LCE], m[metrics.MLCE], own, m[metrics.ECCE], m[metrics.ECE], m[metrics.Accuracy], m[metrics.NLL], usage(r.Usage), stages(r))
+		fmt.Fprintf(w, "%s\t%s\t\n", strings.Join(tableLine(r), "\t"), stages(r))
 	}
 	w.Flush()
+}
+
+// writeTable writes the same as csv, without the times: same seed, same bytes.
+func writeTable(out io.Writer, runs []*experiments.Run) error {
+	w := csv.NewWriter(out)
+	lines := [][]string{tableHead}
+	for _, r := range runs {
+		lines = append(lines, tableLine(r))
+	}
+	return w.WriteAll(lines)
+}
+
+var tableHead = []string{"method", "LCE", "MLCE", "LCE own", "ECCE", "ECE", "ACC", "NLL", "codewords min / max / dead"}
+
+func tableLine(r *experiments.Run) []string {
+	m := r.Outcome.Metrics.Values
+	own := "–"
+	if r.Outcome.OwnMetrics != nil {
+		own = fmt.Sprintf("%.5f", r.Outcome.OwnMetrics.Values[metrics.LCE])
+	}
+	return []string{
+		r.Spec.Method, fmt.Sprintf("%.5f", m[metrics.LCE]), fmt.Sprintf("%.4f", m[metrics.MLCE]), own,
+		fmt.Sprintf("%.5f", m[metrics.ECCE]), fmt.Sprintf("%.5f", m[metrics.ECE]),
+		fmt.Sprintf("%.4f", m[metrics.Accuracy]), fmt.Sprintf("%.4f", m[metrics.NLL]), usage(r.Usage),
+	}
 }
 
 func usage(counts []int) string {

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"calibra/experiments/readme"
+)
+
+type readmeCmd struct {
+	Check bool   `help:"Write nothing; fail and say what is stale."`
+	Root  string `default:"." type:"existingdir" placeholder:"DIR" help:"Root of the repository (${default})."`
+}
+
+func (readmeCmd) Help() string {
+	return `Example:
+
+  calibra readme
+  calibra readme --check
+
+The result files are in experiments/readme/results; go doc ./experiments/readme says
+which command writes each. Copy new ones there, then run calibra readme.`
+}
+
+func (c *readmeCmd) Run() error {
+	files, err := readme.Generate(c.Root)
+	if err != nil {
+		return err
+	}
+	var stale []string
+	for _, f := range files {
+		if f.Stale == nil {
+			continue
+		}
+		stale = append(stale, fmt.Sprintf("%s: %s", f.Path, strings.Join(f.Stale, ", ")))
+		if c.Check {
+			continue
+		}
+		if err := writeBytes(f.Path, f.Content); err != nil {
+			return err
+		}
+	}
+	if c.Check && stale != nil {
+		return fmt.Errorf("not what the result files say: %s; run calibra readme", strings.Join(stale, "; "))
+	}
+	for _, s := range stale {
+		fmt.Fprintln(os.Stdout, "wrote", s)
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+// Package readme writes the numbers of README.md from result files, so that none is
+// copied by hand.
+//
+// The text between two marks of README.md is a region,
+//
+//	<!-- calibra:begin NAME -->
+//	…
+//	<!-- calibra:end -->
+//
+// and [Generate] fills each from files in experiments/readme/results, which are what
+// the commands wrote, unchanged:
+//
+//	quickstart.csv   results.csv of calibra quickstart
+//	main.csv         results.csv of calibra study main
+//	calsize.csv      results.csv of calibra study calsize
+//	compare.csv      results.csv of calibra compare --methods all
+//	reference.csv    results.csv of calibra compare --methods vq, on the seeds of published.csv
+//	published.csv    the published implementation on the same rows
+//	bench.jsonl      the object that calibra bench --json prints, a line a run
+//	torch.jsonl      the object that experiments/bench/peer_torch.py prints, a line a run
+//
+// New results are copied over the old ones; calibra readme does the rest.
+package readme
