@@ -28,16 +28,14 @@ func NewFunction(w *Weights, describe func(*Builder) gorgonia.Nodes) *Function {
 
 // Of computes the outputs for the given rows, valid until the next call.
 func (f *Function) Of(rows []int32) ([]gorgonia.Value, error) {
-	e, ok := f.bySize[len(rows)]
-	if !ok {
-		b := NewBuilder(f.weights, len(rows))
-		nodes := f.describe(b)
-		p, err := b.Compile(nodes...)
-		if err != nil {
+	if s := sessionOf(f.weights); s != nil {
+		if err := s.pull(); err != nil {
 			return nil, err
 		}
-		e = &evaluation{p, b.batch, make([]gorgonia.Value, len(nodes))}
-		f.bySize[len(rows)] = e
+	}
+	e, err := f.compile(len(rows))
+	if err != nil {
+		return nil, err
 	}
 	copy(e.rows.Int32s(), rows)
 	if err := e.program.Run(); err != nil {
@@ -47,6 +45,21 @@ func (f *Function) Of(rows []int32) ([]gorgonia.Value, error) {
 		e.outputs[i] = e.program.Output(i)
 	}
 	return e.outputs, nil
+}
+
+func (f *Function) compile(n int) (*evaluation, error) {
+	if e, ok := f.bySize[n]; ok {
+		return e, nil
+	}
+	b := NewBuilder(f.weights, n)
+	nodes := f.describe(b)
+	p, err := b.Compile(nodes...)
+	if err != nil {
+		return nil, err
+	}
+	e := &evaluation{p, b.batch, make([]gorgonia.Value, len(nodes))}
+	f.bySize[n] = e
+	return e, nil
 }
 
 // Each runs f over rows 0…n−1 in batches of at most size and hands each batch's
@@ -65,8 +78,14 @@ func (f *Function) Each(n, size int, visit func(lo int, outputs []gorgonia.Value
 }
 
 // Mean is the mean over rows 0…n−1 of a function whose only output is the mean
-// of its batch, such as a validation loss.
+// of its batch, such as a validation loss. Where the weights are in a [Session] it runs
+// there.
 func (f *Function) Mean(n, size int) (float64, error) {
+	if s := sessionOf(f.weights); s != nil && n > 0 {
+		if mean, ran, err := s.mean(f, n, size); ran || err != nil {
+			return mean, err
+		}
+	}
 	var sum float64
 	err := f.Each(n, size, func(lo int, out []gorgonia.Value) error {
 		sum += scalarOf(out[0]) * float64(min(size, n-lo))

@@ -53,19 +53,18 @@ func (o *Objective) Commit(rows int) error { return o.bySize[rows].program.Commi
 func (o *Objective) NonFinite(rows int) string { return o.bySize[rows].program.NonFinite() }
 
 func (o *Objective) run(rows []int32) (*step, error) {
-	s, ok := o.bySize[len(rows)]
-	if !ok {
-		var err error
-		if s, err = o.compile(len(rows)); err != nil {
-			return nil, err
-		}
-		o.bySize[len(rows)] = s
+	s, err := o.compile(len(rows))
+	if err != nil {
+		return nil, err
 	}
 	copy(s.rows.Int32s(), rows)
 	return s, s.program.Run()
 }
 
 func (o *Objective) compile(n int) (*step, error) {
+	if s, ok := o.bySize[n]; ok {
+		return s, nil
+	}
 	b := NewBuilder(o.weights, n)
 	loss := o.describe(b)
 	if b.err == nil && !loss.IsScalar() {
@@ -76,7 +75,9 @@ func (o *Objective) compile(n int) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &step{p, b.batch, make([]*tensor.Dense, len(grads))}, nil
+	s := &step{p, b.batch, make([]*tensor.Dense, len(grads))}
+	o.bySize[n] = s
+	return s, nil
 }
 
 func scalarOf(v gorgonia.Value) float64 {

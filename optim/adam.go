@@ -37,8 +37,12 @@ func (a Adam) start(params []*tensor.Dense) stepper {
 }
 
 func (a AdamW) start(params []*tensor.Dense) stepper {
-	rule := Adam{Rate: a.Rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon}
-	return newAdam(rule, a.WeightDecay, params)
+	return newAdam(a.coupled(), a.WeightDecay, params)
+}
+
+// coupled is the rule without its weight decay.
+func (a AdamW) coupled() Adam {
+	return Adam{Rate: a.Rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon}
 }
 
 func newAdam(a Adam, decoupled float64, params []*tensor.Dense) *adamState {

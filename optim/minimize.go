@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -81,56 +82,40 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 	if s.Batch < 0 || s.Epochs < 0 || s.Patience < 0 {
 		return Result{}, fmt.Errorf("optim: batch %d, epochs %d and patience %d must be positive", s.Batch, s.Epochs, s.Patience)
 	}
-	w := p.Loss.Weights()
-	var params []*tensor.Dense
-	for _, name := range w.Learned() {
-		params = append(params, w.Tensor(name))
+	place, err := newPlace(p, s)
+	if err != nil {
+		return Result{}, err
 	}
-	stepper := s.Rule.start(params)
+	defer place.close()
 	order := graph.Rows(0, p.Rows)
 
-	best := w.Clone()
 	r := Result{Validation: math.Inf(1), GradientNorm: math.NaN()}
-	keep := func(epoch int, loss, validation float64) {
-		best.Set(w)
+	keep := func(epoch int, loss, validation float64) error {
 		r.Best, r.Loss, r.Validation = epoch, loss, validation
+		return place.keep()
 	}
 	for epoch := 1; epoch <= s.Epochs; epoch++ {
 		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		var total float64
-		for lo, batch := 0, 1; lo < p.Rows; lo, batch = lo+s.Batch, batch+1 {
-			if err := ctx.Err(); err != nil {
-				w.Set(best)
-				return r, fmt.Errorf("interrupted in epoch %d; the weights of epoch %d are kept: %w", epoch, r.Best, err)
-			}
-			rows := order[lo:min(lo+s.Batch, p.Rows)]
-			loss, grads, err := p.Loss.Gradient(rows)
-			if err != nil {
-				return r, fmt.Errorf("optim: epoch %d, batch %d: %w", epoch, batch, err)
-			}
-			if name, bad := nonFinite(w, loss, grads); bad {
-				return r, fmt.Errorf("optim: epoch %d, batch %d: %s is not finite (it starts at %s)", epoch, batch, name, p.Loss.NonFinite(len(rows)))
-			}
-			stepper.step(params, grads)
-			if err := p.Loss.Commit(len(rows)); err != nil {
-				return r, err
-			}
-			total += loss * float64(len(rows))
+		loss, err := place.epoch(ctx, order)
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return r, errors.Join(fmt.Errorf("interrupted in epoch %d; the weights of epoch %d are kept: %w", epoch, r.Best, err), place.restore())
 		}
-		loss, validation := total/float64(p.Rows), math.NaN()
+		if err != nil {
+			return r, fmt.Errorf("optim: epoch %d, %w", epoch, err)
+		}
+		validation := math.NaN()
 		r.Epochs = epoch
-		if p.Validation == nil {
-			keep(epoch, loss, validation)
-		} else {
-			var err error
+		if p.Validation != nil {
 			if validation, err = p.Validation(); err != nil {
 				return r, fmt.Errorf("optim: validation after epoch %d: %w", epoch, err)
 			}
 			if math.IsNaN(validation) || math.IsInf(validation, 0) {
 				return r, fmt.Errorf("optim: the validation loss after epoch %d is not finite", epoch)
 			}
-			if validation < r.Validation {
-				keep(epoch, loss, validation)
+		}
+		if p.Validation == nil || validation < r.Validation {
+			if err := keep(epoch, loss, validation); err != nil {
+				return r, err
 			}
 		}
 		stalled := epoch-r.Best >= s.Patience
@@ -146,8 +131,7 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 	if !r.Converged {
 		r.Ended = fmt.Sprintf("all %d epochs were run", s.Epochs)
 	}
-	w.Set(best)
-	return r, nil
+	return r, place.restore()
 }
 
 // nonFinite names the loss or the first weight whose gradient is not finite.

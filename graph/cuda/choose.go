@@ -1,0 +1,143 @@
+package cuda
+
+import (
+	"fmt"
+	"os"
+	"sync"
+)
+
+// Variable is the environment variable that chooses the device.
+const Variable = "CALIBRA_DEVICE"
+
+// Choice says where work runs.
+type Choice int
+
+const (
+	Auto Choice = iota // on the device, if there is one and the work is large enough to pay
+	CPU                // never on the device
+	CUDA               // on the device; its absence is an error
+)
+
+// String is "auto", "cpu" or "cuda".
+func (c Choice) String() string { return [...]string{"auto", "cpu", "cuda"}[c] }
+
+// MarshalText writes String.
+func (c Choice) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads auto, cpu or cuda.
+func (c *Choice) UnmarshalText(text []byte) error {
+	for _, known := range []Choice{Auto, CPU, CUDA} {
+		if string(text) == known.String() {
+			*c = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is none of auto, cpu and cuda", text)
+}
+
+// The choice of this process, and what came of it.
+var chosen struct {
+	sync.Mutex
+	choice Choice
+	device *Device
+	err    error // why there is no device
+	opened bool  // device and err are known
+	told   map[string]bool
+	notice func(string)
+}
+
+func init() {
+	if text := os.Getenv(Variable); text != "" {
+		if err := chosen.choice.UnmarshalText([]byte(text)); err != nil {
+			chosen.choice, chosen.err, chosen.opened = CPU, fmt.Errorf("cuda: %s: %w", Variable, err), true
+		}
+	}
+}
+
+// Choose says where this process works from now on. CUDA without a device is an error
+// that wraps [ErrNoDevice]. It must not be called while work runs.
+func Choose(c Choice) error {
+	chosen.Lock()
+	chosen.choice = c
+	chosen.Unlock()
+	if c != CUDA {
+		return nil
+	}
+	_, err := opened()
+	return err
+}
+
+// Use makes d the device of this process, as CUDA would the first card; nil takes it
+// away. Tests do.
+func Use(d *Device) {
+	chosen.Lock()
+	defer chosen.Unlock()
+	chosen.device, chosen.err, chosen.opened = d, nil, d != nil
+	chosen.choice = CPU
+	if d != nil {
+		chosen.choice = CUDA
+	}
+}
+
+// Chosen is what this process chose.
+func Chosen() Choice {
+	chosen.Lock()
+	defer chosen.Unlock()
+	return chosen.choice
+}
+
+// opened is the device, opened at the first call.
+func opened() (*Device, error) {
+	chosen.Lock()
+	defer chosen.Unlock()
+	if !chosen.opened {
+		chosen.opened = true
+		var driver Driver
+		if driver, chosen.err = openDriver(); chosen.err == nil {
+			chosen.device, chosen.err = Open(driver)
+		}
+	}
+	return chosen.device, chosen.err
+}
+
+// Available is the device that a card here would be, whatever was chosen, or why there is
+// none.
+func Available() (*Device, error) { return opened() }
+
+// worth is the work, in multiplications and additions between two launches, below which
+// Auto stays on the CPU: what the CPU does in the time that a launch takes, some 5 µs at
+// some 50 GFLOP/s.
+const worth = 250e3
+
+// For is the device for work of so many multiplications and additions in so many
+// launches, or nil if the CPU is to do it.
+func For(flops, launches float64) *Device {
+	choice := Chosen()
+	if choice == CPU || choice == Auto && flops < worth*launches {
+		return nil
+	}
+	d, err := opened()
+	if err != nil {
+		Tell(fmt.Sprintf("working on the CPU: %v", err))
+		return nil
+	}
+	Tell("working on " + d.Name())
+	return d
+}
+
+// Notice sets who is told, in a sentence and once each, where work runs and why; nil: no one.
+func Notice(notice func(sentence string)) {
+	chosen.Lock()
+	defer chosen.Unlock()
+	chosen.notice, chosen.told = notice, map[string]bool{}
+}
+
+// Tell gives a sentence to who is set by [Notice], once.
+func Tell(sentence string) {
+	chosen.Lock()
+	defer chosen.Unlock()
+	if chosen.notice != nil && !chosen.told[sentence] {
+		chosen.told[sentence] = true
+		chosen.notice(sentence)
+	}
+}

@@ -1,0 +1,280 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// Device is a card with the kernels loaded, one stream and a pool of memory. It is not
+// safe for concurrent use: hold Lock for as long as a piece of work, such as a fit, has
+// arrays on it.
+type Device struct {
+	sync.Mutex
+	driver    Driver
+	stream    Stream
+	module    Module
+	functions map[string]Function
+	pool      *pool
+	held      *[]Memory // while recording: what is freed meanwhile
+	err       error
+}
+
+// Open makes a device of a driver: it loads the kernels.
+func Open(d Driver) (*Device, error) {
+	stream, err := d.NewStream()
+	if err != nil {
+		return nil, fmt.Errorf("cuda: open %s: %w", d.Name(), err)
+	}
+	module, err := d.Load(kernelImage)
+	if err != nil {
+		return nil, fmt.Errorf("cuda: load the kernels on %s: %w", d.Name(), err)
+	}
+	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d)}, nil
+}
+
+// Name is the card's.
+func (d *Device) Name() string { return d.driver.Name() }
+
+// Describe says which card this is and how much memory it has free.
+func (d *Device) Describe() string {
+	major, minor := d.driver.Capability()
+	s := fmt.Sprintf("%s, compute capability %d.%d", d.Name(), major, minor)
+	if free, total, err := d.driver.Memory(); err == nil {
+		s += fmt.Sprintf(", %s of %s free", inUnits(free), inUnits(total))
+	}
+	return s
+}
+
+// Err is the first error since the device was opened or the error was last cleared.
+func (d *Device) Err() error { return d.err }
+
+// ClearError forgets the error, so that the work can be tried in another way.
+func (d *Device) ClearError() { d.err = nil }
+
+func (d *Device) fail(err error) {
+	if err != nil && d.err == nil {
+		d.err = fmt.Errorf("cuda: %w", err)
+	}
+}
+
+// OutOfMemory tells whether err is that the device's memory is used up.
+func OutOfMemory(err error) bool { return outOfMemory(err) }
+
+// Alloc is an array of n elements of 4 bytes, holding anything.
+func (d *Device) Alloc(n int) Memory { return d.allocBytes(4 * n) }
+
+// Alloc64 is an array of n elements of 8 bytes, holding anything.
+func (d *Device) Alloc64(n int) Memory { return d.allocBytes(8 * n) }
+
+func (d *Device) allocBytes(bytes int) Memory {
+	if d.err != nil {
+		return Memory{}
+	}
+	m, err := d.pool.alloc(bytes)
+	if outOfMemory(err) {
+		if free, total, sizeErr := d.driver.Memory(); sizeErr == nil {
+			err = fmt.Errorf("%w (%s of %s are free)", err, inUnits(free), inUnits(total))
+		}
+	}
+	if err != nil && d.err == nil {
+		d.err = err
+	}
+	return m
+}
+
+// Free gives arrays back; those that were never allocated are passed over.
+func (d *Device) Free(arrays ...Memory) {
+	for _, m := range arrays {
+		switch {
+		case m.at == 0:
+		case d.held != nil:
+			*d.held = append(*d.held, m)
+		default:
+			d.pool.give(m)
+		}
+	}
+}
+
+// Trim gives the memory that no array uses back to the driver.
+func (d *Device) Trim() error { return d.pool.trim() }
+
+// Element is what arrays hold.
+type Element interface{ int32 | float32 | float64 }
+
+// Upload enqueues a copy of x to m, which must hold it. x may be changed afterwards.
+func Upload[T Element](d *Device, m Memory, x []T) {
+	bytes := len(x) * int(unsafe.Sizeof(*new(T)))
+	if d.err != nil || bytes == 0 {
+		return
+	}
+	m = m.Slice(0, bytes)
+	d.fail(d.driver.Upload(d.stream, m.at, unsafe.Pointer(&x[0]), bytes))
+}
+
+// Uploaded is a new array that holds x.
+func Uploaded[T Element](d *Device, x []T) Memory {
+	m := d.allocBytes(len(x) * int(unsafe.Sizeof(*new(T))))
+	Upload(d, m, x)
+	return m
+}
+
+// Download copies the beginning of m to x, once all that was enqueued before is done.
+func Download[T Element](d *Device, x []T, m Memory) {
+	bytes := len(x) * int(unsafe.Sizeof(*new(T)))
+	if d.err != nil || bytes == 0 {
+		return
+	}
+	d.fail(d.driver.Download(d.stream, unsafe.Pointer(&x[0]), m.Slice(0, bytes).at, bytes))
+	d.Sync()
+}
+
+// Copy enqueues a copy of src to the beginning of dst.
+func (d *Device) Copy(dst, src Memory) {
+	if d.err != nil || src.bytes == 0 {
+		return
+	}
+	d.fail(d.driver.Copy(d.stream, dst.Slice(0, src.bytes).at, src.at, src.bytes))
+}
+
+// Clear enqueues zeros to all of m.
+func (d *Device) Clear(m Memory) { d.fill(m, 0) }
+
+// FillInt enqueues v to all elements of m.
+func (d *Device) FillInt(m Memory, v int32) { d.fill(m, uint32(v)) }
+
+func (d *Device) fill(m Memory, word uint32) {
+	if d.err == nil && m.bytes > 0 {
+		d.fail(d.driver.Fill(d.stream, m.at, word, m.bytes/4))
+	}
+}
+
+// Sync waits for all that was enqueued and gives the first error.
+func (d *Device) Sync() error {
+	if d.err == nil {
+		d.fail(d.driver.Synchronize(d.stream))
+	}
+	return d.err
+}
+
+// threads of a block of a one-dimensional launch, and the most blocks of one: each
+// thread then takes several elements.
+const (
+	threads    = 256
+	mostBlocks = 1 << 14
+)
+
+// each is a one-dimensional grid for n elements.
+func each(n int) Grid { return Grid{min((n+threads-1)/threads, mostBlocks), 1, 1, threads, 1} }
+
+// warps is a grid of a warp for each of n rows.
+func warps(n int) Grid { return Grid{(n + 7) / 8, 1, 1, threads, 1} }
+
+// columns is a grid of column blocks, 32 columns by 8 sharers, for n columns.
+func columns(n int) Grid { return Grid{(n + 31) / 32, 1, 1, 32, 8} }
+
+// launch enqueues a kernel. Arguments are Memory, int (int32 to the kernel), int64,
+// float32 and Function-like small integers; it panics on others and on an int that is
+// none of int32.
+func (d *Device) launch(name string, g Grid, args ...any) {
+	if d.err != nil || g.X == 0 || g.Y == 0 || g.Z == 0 {
+		return
+	}
+	f, ok := d.functions[name]
+	if !ok {
+		var err error
+		if f, err = d.driver.Function(d.module, name); err != nil {
+			d.err = fmt.Errorf("cuda: kernel %s: %w", name, err)
+			return
+		}
+		d.functions[name] = f
+	}
+	if err := d.driver.Launch(d.stream, f, g, cells(args)); err != nil {
+		d.err = fmt.Errorf("cuda: kernel %s: %w", name, err)
+	}
+}
+
+// cells packs arguments, each into the low bytes of 8.
+func cells(args []any) []uint64 {
+	packed := make([]uint64, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case Memory:
+			packed[i] = uint64(a.at)
+		case int:
+			if int(int32(a)) != a {
+				panic(fmt.Sprintf("cuda: %d is too large for a kernel", a))
+			}
+			packed[i] = uint64(uint32(int32(a)))
+		case int64:
+			packed[i] = uint64(a)
+		case float32:
+			packed[i] = uint64(math.Float32bits(a))
+		default:
+			panic(fmt.Sprintf("cuda: a kernel takes no %T", a))
+		}
+	}
+	return packed
+}
+
+// Recording is a graph of launches that was recorded once and can be replayed.
+type Recording struct {
+	graph Graph
+	held  []Memory // arrays that the launches use and enqueue has freed
+}
+
+// Record keeps what enqueue enqueues, without running it. Arrays that enqueue allocates
+// and frees stay the recording's.
+func (d *Device) Record(enqueue func()) (r Recording) {
+	if d.err != nil {
+		return r
+	}
+	if d.fail(d.driver.Capture(d.stream)); d.err != nil {
+		return r
+	}
+	d.held = &r.held
+	enqueue()
+	d.held = nil
+	g, err := d.driver.EndCapture(d.stream)
+	d.fail(err)
+	r.graph = g
+	return r
+}
+
+// Replay enqueues a recording.
+func (d *Device) Replay(r Recording) {
+	if d.err == nil {
+		d.fail(d.driver.LaunchGraph(d.stream, r.graph))
+	}
+}
+
+// Forget frees a recording, and its arrays, once it has run.
+func (d *Device) Forget(r Recording) {
+	d.Sync()
+	if r.graph != 0 {
+		d.fail(d.driver.FreeGraph(r.graph))
+	}
+	d.Free(r.held...)
+}
+
+// Time is how long the device works on what enqueue enqueues, by its own clock.
+func (d *Device) Time(enqueue func()) (time.Duration, error) {
+	from, err := d.driver.NewEvent()
+	to, toErr := d.driver.NewEvent()
+	d.fail(errors.Join(err, toErr))
+	if d.err != nil {
+		return 0, d.err
+	}
+	d.fail(d.driver.Mark(from, d.stream))
+	enqueue()
+	d.fail(d.driver.Mark(to, d.stream))
+	if err := d.Sync(); err != nil {
+		return 0, err
+	}
+	ms, err := d.driver.Milliseconds(from, to)
+	d.fail(err)
+	return time.Duration(float64(ms) * float64(time.Millisecond)), d.err
+}

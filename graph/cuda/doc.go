@@ -1,0 +1,35 @@
+// Package cuda runs Calibra's operations on an NVIDIA GPU through the driver alone: no
+// cgo, no build tag, no CUDA toolkit on the user's machine.
+//
+//	Driver   what libcuda does, one method a call; tests put another in its place
+//	Device   a driver with a stream, the kernels and a pool of memory
+//	Memory   an array on the device
+//	Choose   which device this process runs on: auto, cpu or cuda
+//
+// libcuda is opened with purego, as package blas opens a system BLAS. The kernels are
+// CUDA C++ in kernels/, compiled by go generate to PTX for compute capability 7.0,
+// which the driver compiles for whatever later card there is. The PTX is committed, with
+// the hash of the sources it was made from.
+//
+// # Launches
+//
+// Every method of Device that computes, such as [Device.Product], enqueues launches on
+// the device's one stream and returns at once. As in CUDA itself an error may show later:
+// the first one sticks, later calls do nothing, and [Device.Sync] tells it.
+//
+// A launch names no number that changes from step to step of a fit (the step is counted
+// in device memory), so that [Device.Record] can keep the launches of a step as one
+// graph and replay it.
+//
+// # Same bytes
+//
+// No kernel adds floats atomically: the order of every sum depends on shapes alone, never
+// on the card or on which block comes first. The same seed gives the same bytes on the
+// device; they are not the CPU's bytes, whose sums have another order.
+//
+// # Tests without a card
+//
+// Package cudatest compiles the same kernel sources with the host's C++ compiler and runs
+// them behind the Driver interface, the threads of a block as fibers that take turns in a
+// random order. What needs a card skips and says so; verify.sh runs all of it.
+package cuda

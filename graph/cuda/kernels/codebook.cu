@@ -1,0 +1,181 @@
+// The quantizer: nearest codewords, and the sums and counts of its moving averages.
+#include "common.cuh"
+#include "tiles.cuh"
+
+// half_norms is ½‖c_k‖² of K codewords of width d, a warp each.
+extern "C" __global__ void half_norms(float *half, const float *words, int k, int d) {
+    int word = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (word >= k) return;
+    float sum = 0;
+    for (int l = threadIdx.x % 32; l < d; l += 32) {
+        float c = words[(size_t)word * d + l];
+        sum = fmaf(c, c, sum);
+    }
+    sum = warp_sum(sum);
+    if (threadIdx.x % 32 == 0) half[word] = sum / 2;
+}
+
+// slot_at is where slot number s begins in a table of features (·×w·d): the slots of
+// row rows[s/w], or of row s/w where rows is null.
+__device__ __forceinline__ size_t slot_at(const int *rows, int s, int w, int d) {
+    int row = s / w;
+    return ((size_t)(rows ? rows[row] : row) * w + s % w) * d;
+}
+
+// nearest is argmin_k ½‖c_k‖² − z·c_k for each of count slots, the first index on
+// ties. A block takes 64 slots against all codewords, 64 at a time: a tiled product
+// whose tiles are compared instead of stored.
+extern "C" __global__ void __launch_bounds__(256) nearest(int *codes, const float *z, const int *rows, const float *words, const float *half, int count, int w, int d, int k) {
+    __shared__ Tiles t;
+    int slot = blockIdx.x * TILE;
+    int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
+    size_t at[4]; // where the slots begin that this thread fetches from
+#pragma unroll
+    for (int u = 0; u < 4; u++) {
+        int s = slot + (threadIdx.x + 256 * u) / DEPTH;
+        at[u] = s < count ? slot_at(rows, s, w, d) : 0;
+    }
+    float best[4];
+    int code[4];
+#pragma unroll
+    for (int a = 0; a < 4; a++) best[a] = 3.402823466e38f, code[a] = 0;
+    for (int word = 0; word < k; word += TILE) {
+        float sum[4][4] = {};
+        for (int l0 = 0; l0 < d; l0 += DEPTH) {
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                int i = threadIdx.x + 256 * u, r = i / DEPTH, l = l0 + i % DEPTH;
+                t.x[i % DEPTH][r] = slot + r < count && l < d ? z[at[u] + l] : 0;
+                t.y[i % DEPTH][r] = word + r < k && l < d ? words[(size_t)(word + r) * d + l] : 0;
+            }
+            __syncthreads();
+            multiply_tiles(sum, t, tx, ty);
+            __syncthreads();
+        }
+#pragma unroll
+        for (int b = 0; b < 4; b++) {
+            int c = word + 4 * tx + b;
+            if (c >= k) continue;
+#pragma unroll
+            for (int a = 0; a < 4; a++) {
+                float distance = half[c] - sum[a][b];
+                if (distance < best[a]) best[a] = distance, code[a] = c;
+            }
+        }
+    }
+#pragma unroll
+    for (int a = 0; a < 4; a++) {
+        for (int o = 8; o > 0; o >>= 1) { // over the 16 threads of a slot
+            float other = __shfl_xor_sync(EVERY_LANE, best[a], o);
+            int index = __shfl_xor_sync(EVERY_LANE, code[a], o);
+            if (other < best[a] || (other == best[a] && index < code[a])) best[a] = other, code[a] = index;
+        }
+        int s = slot + 4 * ty + a;
+        if (tx == 0 && s < count) codes[s] = code[a];
+    }
+}
+
+// scatter_parts sums, for codeword blockIdx.x and part blockIdx.y of the slots, the
+// pieces of x that belong to the codeword, in the order of the slots: a (parts×K×d)
+// array. Threads first list the part's slots of that code, then add them, 32 columns
+// by 8 sharers.
+extern "C" __global__ void __launch_bounds__(256) scatter_parts(float *sums, const int *codes, const float *x, const int *rows, int count, int w, int d, int k, int part) {
+    __shared__ int list[256], found[8];
+    int tid = threadIdx.x + COLUMNS * threadIdx.y;
+    int word = blockIdx.x, column = blockIdx.z * COLUMNS + threadIdx.x;
+    int end = min(count, (int)(blockIdx.y + 1) * part);
+    float sum = 0;
+    for (int s0 = blockIdx.y * part; s0 < end; s0 += 256) {
+        int s = s0 + tid;
+        bool mine = s < end && codes[s] == word;
+        unsigned votes = __ballot_sync(EVERY_LANE, mine);
+        __syncthreads();
+        if (tid % 32 == 0) found[tid / 32] = __popc(votes);
+        __syncthreads();
+        int before = 0, total = 0;
+        for (int y = 0; y < 8; y++) {
+            if (y < tid / 32) before += found[y];
+            total += found[y];
+        }
+        if (mine) list[before + __popc(votes & ((1u << (tid % 32)) - 1))] = s;
+        __syncthreads();
+        if (column < d)
+            for (int l = threadIdx.y; l < total; l += SHARERS) sum += x[slot_at(rows, list[l], w, d) + column];
+    }
+    sum = column_sum(sum);
+    if (threadIdx.y == 0 && column < d) sums[((size_t)blockIdx.y * k + word) * d + column] = sum;
+}
+
+// count_codes counts codeword blockIdx.x among the codes.
+extern "C" __global__ void __launch_bounds__(256) count_codes(float *counts, const int *codes, int count) {
+    __shared__ int found[8];
+    int n = 0;
+    for (int s = threadIdx.x; s < count; s += 256) n += codes[s] == (int)blockIdx.x;
+    for (int o = 16; o > 0; o >>= 1) n += __shfl_xor_sync(EVERY_LANE, n, o);
+    if (threadIdx.x % 32 == 0) found[threadIdx.x / 32] = n;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int y = 1; y < 8; y++) n += found[y];
+        counts[blockIdx.x] = (float)n;
+    }
+}
+
+// normalize divides row k of the sums (K×d) by counts_k + ε.
+extern "C" __global__ void normalize(float *words, const float *sums, const float *counts, float epsilon, int d, int n) {
+    for (long long i = first(); i < n; i += stride()) words[i] = sums[i] / (counts[i / d] + epsilon);
+}
+
+// take copies the rows of a table that rows names: words of 4 bytes, of any type.
+extern "C" __global__ void take(int *out, const int *table, const int *rows, int width, int n) {
+    for (long long i = first(); i < n; i += stride()) out[i] = table[(size_t)rows[i / width] * width + i % width];
+}
+
+// mass is n_bk = Σ_i σ_i² 1[s(b,i) = k], a block per row b.
+extern "C" __global__ void __launch_bounds__(256) mass(float *out, const int *codes, const float *scale, int w, int k) {
+    __shared__ int code[256];
+    __shared__ float weight[256];
+    for (int word = threadIdx.x; word < (k + 255) / 256 * 256; word += 256) {
+        float sum = 0;
+        for (int i0 = 0; i0 < w; i0 += 256) {
+            int i = i0 + threadIdx.x;
+            __syncthreads();
+            code[threadIdx.x] = i < w ? codes[(size_t)blockIdx.x * w + i] : -1;
+            weight[threadIdx.x] = i < w ? scale[i] : 0;
+            __syncthreads();
+            for (int l = 0; l < min(256, w - i0); l++)
+                if (code[l] == word) sum += weight[l];
+        }
+        if (word < k) out[(size_t)blockIdx.x * k + word] = sum;
+    }
+}
+
+// slot_sum is h_i = Σ_b G[b, s(b,i)], the transpose of mass by σ².
+extern "C" __global__ void __launch_bounds__(256) slot_sum(float *out, const int *codes, const float *g, int b, int w, int k) {
+    int i = blockIdx.x * COLUMNS + threadIdx.x;
+    float sum = 0;
+    if (i < w)
+        for (int row = threadIdx.y; row < b; row += SHARERS) sum += g[(size_t)row * k + codes[(size_t)row * w + i]];
+    sum = column_sum(sum);
+    if (threadIdx.y == 0 && i < w) out[i] = sum;
+}
+
+// table_sum is y_b = Σ_i T[i·K + s(b,i)], a thread per entry of y (B×C).
+extern "C" __global__ void table_sum(float *out, const float *table, const int *codes, int w, int k, int c, int n) {
+    for (long long at = first(); at < n; at += stride()) {
+        const int *code = codes + at / c * w;
+        float sum = 0;
+        for (int i = 0; i < w; i++) sum += table[((size_t)i * k + code[i]) * c + at % c];
+        out[at] = sum;
+    }
+}
+
+// table_scatter is its transpose: entry (i·K+k, c) is Σ_b x_bc 1[s(b,i) = k].
+extern "C" __global__ void table_scatter(float *out, const int *codes, const float *x, int b, int w, int k, int c, int n) {
+    for (long long at = first(); at < n; at += stride()) {
+        int row = at / c, i = row / k, word = row % k;
+        float sum = 0;
+        for (int r = 0; r < b; r++)
+            if (codes[(size_t)r * w + i] == word) sum += x[(size_t)r * c + at % c];
+        out[at] = sum;
+    }
+}

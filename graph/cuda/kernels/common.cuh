@@ -1,0 +1,38 @@
+// What all kernels share: the warp, and sums whose order depends on shapes alone.
+// There are no floating-point atomics anywhere, so the same input gives the same
+// bytes on every run and card.
+#pragma once
+
+#define EVERY_LANE 0xffffffffu
+
+// A column block: 32 neighbouring columns, 8 threads to share the rows of each.
+#define COLUMNS 32
+#define SHARERS 8
+
+__device__ __forceinline__ float warp_sum(float v) {
+    for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(EVERY_LANE, v, o);
+    return v;
+}
+
+__device__ __forceinline__ float warp_max(float v) {
+    for (int o = 16; o > 0; o >>= 1) v = fmaxf(v, __shfl_xor_sync(EVERY_LANE, v, o));
+    return v;
+}
+
+// column_sum adds the parts of a column that the SHARERS threads (threadIdx.y) of a
+// column block hold, in their order, and gives the sum to all of them.
+__device__ __forceinline__ float column_sum(float v) {
+    __shared__ float part[SHARERS][COLUMNS];
+    __syncthreads();
+    part[threadIdx.y][threadIdx.x] = v;
+    __syncthreads();
+    float sum = 0;
+    for (int y = 0; y < SHARERS; y++) sum += part[y][threadIdx.x];
+    return sum;
+}
+
+// first and stride of the elements that a thread of a one-dimensional grid takes.
+__device__ __forceinline__ long long first() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ long long stride() { return (long long)gridDim.x * blockDim.x; }
+
+__device__ __forceinline__ bool is_finite(float x) { return x - x == 0; }

@@ -1,0 +1,78 @@
+// The bilinear calibrator: outer products of codewords and the fused Dirichlet
+// scores of forms A (B×C², entry i·C+j). A column block takes 32 of the B·C pairs
+// (b, j), in the order of memory, and shares the C classes i among its rows, so a warp
+// reads 32 neighbours of A at a time and no B×C² intermediate but A itself is stored.
+#include "common.cuh"
+#include "elementary.cuh"
+
+// outer is M_k = a_k b_kᵀ, n = K·C·D entries.
+extern "C" __global__ void outer(float *out, const float *a, const float *b, int c, int d, long long n) {
+    for (long long at = first(); at < n; at += stride()) {
+        long long row = at / d; // k·C + i
+        out[at] = a[row] * b[row / c * d + at % d];
+    }
+}
+
+// outer_left is y_ki = Σ_j G_k[i,j] b_kj, a warp per row (k, i) of G.
+extern "C" __global__ void outer_left(float *y, const float *g, const float *b, int c, int d, int n) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= n) return;
+    float sum = 0;
+    for (int j = threadIdx.x % 32; j < d; j += 32) sum = fmaf(g[(size_t)row * d + j], b[(size_t)(row / c) * d + j], sum);
+    sum = warp_sum(sum);
+    if (threadIdx.x % 32 == 0) y[row] = sum;
+}
+
+// outer_right is y_kj = Σ_i G_k[i,j] a_ki for n = K·D pairs (k, j).
+extern "C" __global__ void __launch_bounds__(256) outer_right(float *y, const float *g, const float *a, int c, int d, int n) {
+    int at = blockIdx.x * COLUMNS + threadIdx.x, k = at / d, j = at % d;
+    float sum = 0;
+    if (at < n)
+        for (int i = threadIdx.y; i < c; i += SHARERS) sum = fmaf(g[((size_t)k * c + i) * d + j], a[(size_t)k * c + i], sum);
+    sum = column_sum(sum);
+    if (threadIdx.y == 0 && at < n) y[at] = sum;
+}
+
+// dirichlet_scores is Σ_i (α_ij − 1 + δ·1[i=j]) log p̂_i − Σ_i ln Γ(α_ij) + ln Γ(Σ_i α_ij)
+// with α = softplus(A) + ε, for n = B·C pairs (b, j).
+extern "C" __global__ void __launch_bounds__(256) dirichlet_scores(float *score, const float *a, const float *logp, int c, float delta, int n) {
+    int at = blockIdx.x * COLUMNS + threadIdx.x, b = at / c, j = at % c;
+    float total = 0, rest = 0;
+    if (at < n)
+        for (int i = threadIdx.y; i < c; i += SHARERS) {
+            float alpha = softplus(a[((size_t)b * c + i) * c + j]) + ALPHA_FLOOR;
+            total += alpha;
+            rest += fmaf(alpha - 1, logp[(size_t)b * c + i], -log_gamma(alpha));
+        }
+    total = column_sum(total);
+    rest = column_sum(rest);
+    if (threadIdx.y == 0 && at < n) score[at] = rest + log_gamma(total) + delta * logp[at];
+}
+
+// dirichlet_by_form is ∂L/∂A_ij = g_j (log p̂_i − ψ(α_ij) + ψ(Σ_l α_lj)) · sigmoid(A_ij).
+extern "C" __global__ void __launch_bounds__(256) dirichlet_by_form(float *da, const float *a, const float *logp, const float *g, int c, int n) {
+    int at = blockIdx.x * COLUMNS + threadIdx.x, b = at / c, j = at % c;
+    float total = 0;
+    if (at < n)
+        for (int i = threadIdx.y; i < c; i += SHARERS) total += softplus(a[((size_t)b * c + i) * c + j]) + ALPHA_FLOOR;
+    float psi = digamma(column_sum(total));
+    if (at >= n) return;
+    for (int i = threadIdx.y; i < c; i += SHARERS) {
+        size_t entry = ((size_t)b * c + i) * c + j;
+        float x = a[entry];
+        da[entry] = g[at] * (logp[(size_t)b * c + i] - digamma(softplus(x) + ALPHA_FLOOR) + psi) * sigmoid(x);
+    }
+}
+
+// dirichlet_by_input is ∂L/∂log p̂_i = Σ_j g_j (α_ij − 1 + δ·1[i=j]), a warp per (b, i).
+extern "C" __global__ void dirichlet_by_input(float *dlogp, const float *a, const float *g, int c, float delta, int n) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= n) return;
+    float sum = 0;
+    for (int j = threadIdx.x % 32; j < c; j += 32) {
+        float alpha = softplus(a[(size_t)row * c + j]) + ALPHA_FLOOR;
+        sum = fmaf(g[(size_t)(row / c) * c + j], alpha - 1, sum);
+    }
+    sum = warp_sum(sum);
+    if (threadIdx.x % 32 == 0) dlogp[row] = sum + delta * g[row];
+}

@@ -1,0 +1,66 @@
+// Functions of single elements, and sums along rows and columns.
+#include "common.cuh"
+#include "elementary.cuh"
+
+// map applies function f, of the order of cuda.Function, to n elements.
+extern "C" __global__ void map(float *out, const float *x, int f, float v, int n) {
+    for (long long i = first(); i < n; i += stride()) {
+        float a = x[i], y = 0;
+        switch (f) {
+        case 0: y = softplus(a); break;
+        case 1: y = sigmoid(a); break;
+        case 2: y = fmaxf(a, 0.0f); break;
+        case 3: y = expf(a); break;
+        case 4: y = log_gamma(a); break;
+        case 5: y = digamma(a); break;
+        case 6: y = a * (1 - a); break;
+        case 7: y = a > 0 ? 1.0f : 0.0f; break;
+        case 8: y = v * a; break;
+        case 9: y = logf(fmaxf(a, v)); break;
+        }
+        out[i] = y;
+    }
+}
+
+// combine applies function f, of the order of cuda.Combination, to pairs; element i
+// of x goes with element i mod period of y.
+extern "C" __global__ void combine(float *out, const float *x, const float *y, int f, float v, float u, int period, int n) {
+    for (long long i = first(); i < n; i += stride()) {
+        float a = x[i], b = y[i % period], z = 0;
+        switch (f) {
+        case 0: z = a + b; break;
+        case 1: z = a * b; break;
+        case 2: z = v * a + u * b; break;
+        case 3: z = a > v ? b / a : 0.0f; break;
+        }
+        out[i] = z;
+    }
+}
+
+// repeat lays copies of x (period elements) one after the other.
+extern "C" __global__ void repeat(float *out, const float *x, int period, int n) {
+    for (long long i = first(); i < n; i += stride()) out[i] = x[i % period];
+}
+
+// sum_rows adds the rows of x (b×c).
+extern "C" __global__ void __launch_bounds__(256) sum_rows(float *out, const float *x, int b, int c) {
+    int j = blockIdx.x * COLUMNS + threadIdx.x;
+    float sum = 0;
+    if (j < c)
+        for (int row = threadIdx.y; row < b; row += SHARERS) sum += x[(size_t)row * c + j];
+    sum = column_sum(sum);
+    if (threadIdx.y == 0 && j < c) out[j] = sum;
+}
+
+// sum_all adds n elements in float64, times those of y where it is not null. One block.
+extern "C" __global__ void __launch_bounds__(256) sum_all(float *out, const float *x, const float *y, int n) {
+    __shared__ double part[256];
+    double sum = 0;
+    for (int i = threadIdx.x; i < n; i += 256) sum += (double)x[i] * (y ? (double)y[i] : 1);
+    part[threadIdx.x] = sum;
+    for (int half = 128; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) *out = (float)part[0];
+}

@@ -1,0 +1,52 @@
+// Log-softmax and cross-entropy.
+#include "common.cuh"
+
+// log_softmax is x_j − log Σ_l exp x_l along each of b rows of c, a warp a row.
+extern "C" __global__ void log_softmax(float *out, const float *x, int b, int c) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (row >= b) return;
+    x += (size_t)row * c;
+    float top = -3.402823466e38f;
+    for (int j = lane; j < c; j += 32) top = fmaxf(top, x[j]);
+    top = warp_max(top);
+    float sum = 0;
+    for (int j = lane; j < c; j += 32) sum += expf(x[j] - top);
+    float log_sum = logf(warp_sum(sum));
+    for (int j = lane; j < c; j += 32) out[(size_t)row * c + j] = x[j] - top - log_sum;
+}
+
+// log_softmax_grad is g_j − p_j Σ_l g_l with p = exp(log p).
+extern "C" __global__ void log_softmax_grad(float *out, const float *logp, const float *g, int b, int c) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (row >= b) return;
+    logp += (size_t)row * c;
+    g += (size_t)row * c;
+    float sum = 0;
+    for (int j = lane; j < c; j += 32) sum += g[j];
+    sum = warp_sum(sum);
+    for (int j = lane; j < c; j += 32) out[(size_t)row * c + j] = g[j] - expf(logp[j]) * sum;
+}
+
+// nll is −Σ_b ω_b log p_b[y_b]; without weights ω_b = 1/b. One block.
+extern "C" __global__ void __launch_bounds__(256) nll(float *loss, const float *logp, const int *labels, const float *weights, int b, int c) {
+    __shared__ double part[256];
+    double sum = 0;
+    for (int row = threadIdx.x; row < b; row += 256)
+        sum -= (weights ? (double)weights[row] : 1) * (double)logp[(size_t)row * c + labels[row]];
+    part[threadIdx.x] = sum;
+    for (int half = 128; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) *loss = (float)(weights ? part[0] : part[0] / b);
+}
+
+// nll_grad is −g ω_b at each row's label and 0 elsewhere, n = b·c entries.
+extern "C" __global__ void nll_grad(float *out, const int *labels, const float *weights, const float *g, int b, int c, int n) {
+    for (long long at = first(); at < n; at += stride()) {
+        int row = at / c;
+        float v = 0;
+        if (labels[row] == at % c) v = weights ? -*g * weights[row] : -*g / (float)b;
+        out[at] = v;
+    }
+}

@@ -1,0 +1,256 @@
+package cuda
+
+// The operations, one method for each kernel or two. Shapes are those of the op of the
+// same name in package op; matrices lie row by row.
+
+// Orientation says which factors of a product are transposed.
+type Orientation int
+
+// The orientations of Z = op(X)·op(Y).
+const (
+	XY  Orientation = iota // X·Y
+	XYt                    // X·Yᵀ
+	XtY                    // Xᵀ·Y
+)
+
+// A product whose tiles would leave most of a card idle is cut along its depth into
+// parts of at least leastDepth; up to mostTiles tiles in all.
+const (
+	tile       = 64
+	leastDepth = 128
+	mostTiles  = 256
+)
+
+// parts says into how many parts a product of that shape is cut, by the shape alone.
+func parts(m, n, k int) int {
+	tiles := ((m + tile - 1) / tile) * ((n + tile - 1) / tile)
+	return max(1, min(mostTiles/tiles, k/leastDepth))
+}
+
+// Product is the m×n matrix Z = op(X)·op(Y) of depth k.
+func (d *Device) Product(o Orientation, z, x, y Memory, m, n, k int) {
+	name := [...]string{"product_nn", "product_nt", "product_tn"}[o]
+	cut := parts(m, n, k)
+	depth := ((k+cut-1)/cut + 15) / 16 * 16
+	cut = max(1, (k+depth-1)/depth)
+	grid := Grid{(n + tile - 1) / tile, (m + tile - 1) / tile, cut, threads, 1}
+	if cut == 1 {
+		d.launch(name, grid, z, x, y, m, n, k, depth)
+		return
+	}
+	pieces := d.Alloc(cut * m * n)
+	d.launch(name, grid, pieces, x, y, m, n, k, depth)
+	d.launch("sum_parts", each(m*n), z, pieces, m*n, cut)
+	d.Free(pieces)
+}
+
+// Nearest is the code (B×w) of each slot of width wide: of rows (B) of the table z, or
+// of its first B rows where rows is none; words is K×d.
+func (d *Device) Nearest(codes, z, rows, words Memory, b, w, wide, k int) {
+	half := d.Alloc(k)
+	d.launch("half_norms", warps(k), half, words, k, wide)
+	d.launch("nearest", Grid{(b*w + tile - 1) / tile, 1, 1, threads, 1}, codes, z, rows, words, half, b*w, w, wide, k)
+	d.Free(half)
+}
+
+// scatterPart is how many slots one block of a scatter looks through.
+const scatterPart = 1024
+
+// ScatterAdd is the sum (K×d) of the slots of each code: codes are B×w, x as in Nearest.
+func (d *Device) ScatterAdd(sums, codes, x, rows Memory, b, w, wide, k int) {
+	cut := max(1, (b*w+scatterPart-1)/scatterPart)
+	grid := Grid{k, cut, (wide + 31) / 32, 32, 8}
+	pieces := sums
+	if cut > 1 {
+		pieces = d.Alloc(cut * k * wide)
+		defer d.Free(pieces)
+	}
+	d.launch("scatter_parts", grid, pieces, codes, x, rows, b*w, w, wide, k, scatterPart)
+	if cut > 1 {
+		d.launch("sum_parts", each(k*wide), sums, pieces, k*wide, cut)
+	}
+}
+
+// Count counts each of K codewords among n codes.
+func (d *Device) Count(counts, codes Memory, n, k int) {
+	d.launch("count_codes", Grid{k, 1, 1, threads, 1}, counts, codes, n)
+}
+
+// Normalize divides row k of sums (K×d) by counts_k + ε.
+func (d *Device) Normalize(words, sums, counts Memory, epsilon float32, wide, k int) {
+	d.launch("normalize", each(k*wide), words, sums, counts, epsilon, wide, k*wide)
+}
+
+// Take is b rows of a table of the given width, of elements of 4 bytes.
+func (d *Device) Take(out, table, rows Memory, b, width int) {
+	d.launch("take", each(b*width), out, table, rows, width, b*width)
+}
+
+// Mass is the codeword mass (B×K) of codes (B×w) under slot scales (w).
+func (d *Device) Mass(out, codes, scale Memory, b, w, k int) {
+	d.launch("mass", Grid{b, 1, 1, threads, 1}, out, codes, scale, w, k)
+}
+
+// SlotSum is its transpose by the scales: h_i = Σ_b G[b, s(b,i)], G being B×K.
+func (d *Device) SlotSum(out, codes, g Memory, b, w, k int) {
+	d.launch("slot_sum", columns(w), out, codes, g, b, w, k)
+}
+
+// TableSum is y_b = Σ_i T[i·K + s(b,i)] (B×C).
+func (d *Device) TableSum(out, table, codes Memory, b, w, k, c int) {
+	d.launch("table_sum", each(b*c), out, table, codes, w, k, c, b*c)
+}
+
+// TableScatter is its transpose, (w·K)×C.
+func (d *Device) TableScatter(out, codes, x Memory, b, w, k, c int) {
+	d.launch("table_scatter", each(w*k*c), out, codes, x, b, w, k, c, w*k*c)
+}
+
+// Outer is a_k b_kᵀ row by row, K×(C·D).
+func (d *Device) Outer(out, a, b Memory, k, c, e int) {
+	d.launch("outer", each(k*c*e), out, a, b, c, e, int64(k)*int64(c)*int64(e))
+}
+
+// OuterLeft is y_ki = Σ_j G_k[i,j] b_kj, K×C.
+func (d *Device) OuterLeft(y, g, b Memory, k, c, e int) {
+	d.launch("outer_left", warps(k*c), y, g, b, c, e, k*c)
+}
+
+// OuterRight is y_kj = Σ_i G_k[i,j] a_ki, K×D.
+func (d *Device) OuterRight(y, g, a Memory, k, c, e int) {
+	d.launch("outer_right", columns(k*e), y, g, a, c, e, k*e)
+}
+
+// DirichletScores are the class scores (B×C) of forms A (B×C²).
+func (d *Device) DirichletScores(score, a, logp Memory, b, c int, delta float32) {
+	d.launch("dirichlet_scores", columns(b*c), score, a, logp, c, delta, b*c)
+}
+
+// DirichletByForm is their gradient by A.
+func (d *Device) DirichletByForm(da, a, logp, g Memory, b, c int) {
+	d.launch("dirichlet_by_form", columns(b*c), da, a, logp, g, c, b*c)
+}
+
+// DirichletByInput is their gradient by log p̂.
+func (d *Device) DirichletByInput(dlogp, a, g Memory, b, c int, delta float32) {
+	d.launch("dirichlet_by_input", warps(b*c), dlogp, a, g, c, delta, b*c)
+}
+
+// LogSoftmax normalizes b rows of c scores.
+func (d *Device) LogSoftmax(out, x Memory, b, c int) {
+	d.launch("log_softmax", warps(b), out, x, b, c)
+}
+
+// LogSoftmaxGrad is its gradient from log p and the gradient of the output.
+func (d *Device) LogSoftmaxGrad(out, logp, g Memory, b, c int) {
+	d.launch("log_softmax_grad", warps(b), out, logp, g, b, c)
+}
+
+// NLL is the mean, or with weights (B) the weighted sum, of −log p_b[y_b].
+func (d *Device) NLL(loss, logp, labels, weights Memory, b, c int) {
+	d.launch("nll", Grid{1, 1, 1, threads, 1}, loss, logp, labels, weights, b, c)
+}
+
+// NLLGrad is its gradient by log p.
+func (d *Device) NLLGrad(out, labels, weights, g Memory, b, c int) {
+	d.launch("nll_grad", each(b*c), out, labels, weights, g, b, c, b*c)
+}
+
+// Map is a function of single elements, in the order that the kernel knows.
+type Map int
+
+// The functions of [Device.Map]; Scaled is v·x, FlooredLog log max(x, v).
+const (
+	Softplus Map = iota
+	Sigmoid
+	ReLU
+	Exp
+	Lgamma
+	Digamma
+	LogisticSlope
+	Positive
+	Scaled
+	FlooredLog
+)
+
+// Map applies f to n elements.
+func (d *Device) Map(f Map, out, x Memory, n int, v float32) {
+	d.launch("map", each(n), out, x, int(f), v, n)
+}
+
+// Combination is a function of two elements, in the order that the kernel knows.
+type Combination int
+
+// The functions of [Device.Combine]: x+y, x·y, v·x + u·y, and y/x where x > v, else 0.
+const (
+	Plus Combination = iota
+	Times
+	Blend
+	DivideAbove
+)
+
+// Combine applies f to n elements of x and, again and again, the period elements of y.
+func (d *Device) Combine(f Combination, out, x, y Memory, n, period int, v, u float32) {
+	d.launch("combine", each(n), out, x, y, int(f), v, u, period, n)
+}
+
+// Repeat fills n elements with the period elements of x, again and again.
+func (d *Device) Repeat(out, x Memory, n, period int) {
+	d.launch("repeat", each(n), out, x, period, n)
+}
+
+// SumRows adds b rows of c.
+func (d *Device) SumRows(out, x Memory, b, c int) {
+	d.launch("sum_rows", columns(c), out, x, b, c)
+}
+
+// Sum adds n elements of x, times those of y unless it is none.
+func (d *Device) Sum(out, x, y Memory, n int) {
+	d.launch("sum_all", Grid{1, 1, 1, threads, 1}, out, x, y, n)
+}
+
+// Cursor is where a fit stands in an epoch, in device memory, so that the launches of a
+// step are the same at every step.
+type Cursor struct {
+	Step    Memory // the number of the step, from 0
+	Trouble Memory // the first step at which something was not finite
+	Total   Memory // float64: Σ loss · rows
+}
+
+// NewCursor allocates a cursor.
+func (d *Device) NewCursor() Cursor { return Cursor{d.Alloc(1), d.Alloc(1), d.Alloc64(1)} }
+
+// Free gives its memory back.
+func (c Cursor) Free(d *Device) { d.Free(c.Step, c.Trouble, c.Total) }
+
+// Untroubled is what Trouble holds while all is finite.
+const Untroubled = 1<<31 - 1
+
+// Begin sets the cursor to the first step of an epoch.
+func (c Cursor) Begin(d *Device) {
+	d.FillInt(c.Step, 0)
+	d.FillInt(c.Trouble, Untroubled)
+	d.Clear(c.Total)
+}
+
+// LoadRows copies the n rows of the current step from the epoch's order, whose steps are
+// batch apart.
+func (d *Device) LoadRows(rows, order Memory, at Cursor, batch, n int) {
+	d.launch("load_rows", each(n), rows, order, at.Step, batch, n)
+}
+
+// EndStep adds the loss of n rows to the epoch's and moves the cursor.
+func (d *Device) EndStep(at Cursor, loss Memory, n int) {
+	d.launch("end_step", Grid{1, 1, 1, 1, 1}, at.Total, loss, at.Step, at.Trouble, n)
+}
+
+// AdamRule holds what a step of Adam needs beside the corrections of each step.
+type AdamRule struct {
+	Beta1, Beta2, Add1, Add2 float32 // β₁, β₂, 1−β₁, 1−β₂
+	Decay, Shrink, Epsilon   float32
+}
+
+// Adam moves n parameters. corrections holds η/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) of each step.
+func (d *Device) Adam(r AdamRule, theta, grad, mean, square, corrections Memory, at Cursor, n int) {
+	d.launch("adam", each(n), theta, grad, mean, square, corrections, at.Step, at.Trouble, r.Beta1, r.Beta2, r.Add1, r.Add2, r.Decay, r.Shrink, r.Epsilon, n)
+}

@@ -1,0 +1,115 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"calibra/graph/cuda"
+	"calibra/graph/op"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// deviceProgram is a Program whose values lie on a device.
+type deviceProgram struct {
+	steps   []deviceInstruction
+	outputs []op.Operand
+	updates []deviceCommit
+	rows    op.Operand    // the row numbers of the current step
+	own     []cuda.Memory // what is the program's alone
+}
+
+type deviceInstruction struct {
+	op  gorgonia.Op
+	out op.Operand
+	in  []op.Operand
+}
+
+type deviceCommit struct{ weight, source cuda.Memory }
+
+// missing names the first op of p that a device cannot run, or is empty.
+func (p *Program) missing() string {
+	for _, s := range p.steps {
+		if !op.OnDevice(s.op) {
+			return s.op.String()
+		}
+	}
+	return ""
+}
+
+// work is the multiplications and additions of a run of p.
+func (p *Program) work() (flops float64) {
+	for _, s := range p.steps {
+		in := make([]tensor.Shape, len(s.inputs))
+		for i, k := range s.inputs {
+			in[i] = p.values[k].Shape()
+		}
+		flops += op.Work(s.op, p.values[s.output].Shape(), in)
+	}
+	return flops
+}
+
+// load lays p out on the device. Tables and weights are the session's and are uploaded
+// once; rows is the leaf that names the rows of a step.
+func (s *Session) load(p *Program, rows *tensor.Dense) (*deviceProgram, error) {
+	l := &deviceProgram{}
+	operands := make([]op.Operand, len(p.values))
+	for i, v := range p.values {
+		at := op.Operand{Shape: v.Shape()}
+		t, dense := v.(*tensor.Dense)
+		switch {
+		case dense && t == rows, p.computes(i):
+			at.Memory = s.device.Alloc(at.Size())
+			l.own = append(l.own, at.Memory)
+		case dense:
+			at.Memory = s.resident(t)
+		default:
+			at.Memory = cuda.Uploaded(s.device, []float32{float32(scalarOf(v))})
+			l.own = append(l.own, at.Memory)
+		}
+		if dense && t == rows {
+			l.rows = at
+		}
+		operands[i] = at
+	}
+	for _, step := range p.steps {
+		in := make([]op.Operand, len(step.inputs))
+		for j, k := range step.inputs {
+			in[j] = operands[k]
+		}
+		l.steps = append(l.steps, deviceInstruction{step.op, operands[step.output], in})
+	}
+	for _, i := range p.outputs {
+		l.outputs = append(l.outputs, operands[i])
+	}
+	for _, u := range p.updates {
+		l.updates = append(l.updates, deviceCommit{s.resident(u.weight), operands[u.source].Memory})
+	}
+	if err := s.device.Err(); err != nil {
+		l.free(s.device)
+		return nil, fmt.Errorf("graph: %w", err)
+	}
+	return l, nil
+}
+
+// computes tells whether a step of p computes values[i].
+func (p *Program) computes(i int) bool {
+	return slices.ContainsFunc(p.steps, func(s instruction) bool { return s.output == i })
+}
+
+// run enqueues all that p computes but its commits.
+func (l *deviceProgram) run(d *cuda.Device) {
+	for _, s := range l.steps {
+		op.Enqueue(d, s.op, s.out, s.in)
+	}
+}
+
+// commit enqueues the updates.
+func (l *deviceProgram) commit(d *cuda.Device) {
+	for _, u := range l.updates {
+		d.Copy(u.weight, u.source)
+	}
+}
+
+func (l *deviceProgram) free(d *cuda.Device) { d.Free(l.own...) }

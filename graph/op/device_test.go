@@ -1,0 +1,360 @@
+package op
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"calibra/graph/cuda"
+	"calibra/graph/cuda/cudatest"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// draw makes the inputs of one op, float64 or int32, of random size.
+type draw func(rng *rand.Rand) []*tensor.Dense
+
+func normalTensor(rng *rand.Rand, shift float64, shape ...int) *tensor.Dense {
+	x := randoms(rng, tensor.Shape(shape).TotalSize(), 1)
+	for i := range x {
+		x[i] = float64(float32(x[i] + shift))
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x))
+}
+
+func integers(rng *rand.Rand, below int, shape ...int) *tensor.Dense {
+	x := make([]int32, tensor.Shape(shape).TotalSize())
+	for i := range x {
+		x[i] = int32(rng.IntN(below))
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x))
+}
+
+// logs are log-probabilities of random rows.
+func logs(rng *rand.Rand, b, c int) *tensor.Dense {
+	x := normalTensor(rng, 0, b, c)
+	logSoftmaxRows(x.Float64s(), x.Float64s(), c)
+	for i, v := range x.Float64s() {
+		x.Float64s()[i] = float64(float32(v))
+	}
+	return x
+}
+
+// onDevice has a row for each kernel type that a device can run: its variants, and inputs
+// whose sizes divide no block.
+var onDevice = map[string]struct {
+	ops func(in []*tensor.Dense) []Op
+	in  draw
+}{
+	"nearest": {always(Nearest()), func(rng *rand.Rand) []*tensor.Dense {
+		w, d := 1+rng.IntN(9), 1+rng.IntN(40)
+		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(40), w*d), normalTensor(rng, 0, 1+rng.IntN(130), d)}
+	}},
+	"nearestTaken": {always(Op{nearestTaken{}}), func(rng *rand.Rand) []*tensor.Dense {
+		n, w, d := 1+rng.IntN(40), 1+rng.IntN(9), 1+rng.IntN(40)
+		return []*tensor.Dense{normalTensor(rng, 0, n, w*d), integers(rng, n, 1+rng.IntN(50)), normalTensor(rng, 0, 1+rng.IntN(130), d)}
+	}},
+	"scatterAdd": {always(ScatterAdd(7)), func(rng *rand.Rand) []*tensor.Dense {
+		b, w := 1+rng.IntN(400), 1+rng.IntN(5)
+		return []*tensor.Dense{integers(rng, 7, b, w), normalTensor(rng, 0, b, w*(1+rng.IntN(40)))}
+	}},
+	"scatterTaken": {always(Op{scatterTaken{7}}), func(rng *rand.Rand) []*tensor.Dense {
+		n, b, w := 1+rng.IntN(40), 1+rng.IntN(400), 1+rng.IntN(5)
+		return []*tensor.Dense{integers(rng, 7, b, w), normalTensor(rng, 0, n, w*(1+rng.IntN(40))), integers(rng, n, b)}
+	}},
+	"count": {always(Count()), func(rng *rand.Rand) []*tensor.Dense {
+		k := 1 + rng.IntN(70)
+		return []*tensor.Dense{integers(rng, k, 1+rng.IntN(90), 1+rng.IntN(9)), normalTensor(rng, 0, k)}
+	}},
+	"blend": {always(Blend(2, 0.99)), two},
+	"normalize": {always(Normalize(1e-8)), func(rng *rand.Rand) []*tensor.Dense {
+		k := 1 + rng.IntN(70)
+		return []*tensor.Dense{normalTensor(rng, 0, k, 1+rng.IntN(40)), normalTensor(rng, 9, k)}
+	}},
+	"take": {always(Take()), func(rng *rand.Rand) []*tensor.Dense {
+		n := 1 + rng.IntN(60)
+		return []*tensor.Dense{normalTensor(rng, 0, n, 1+rng.IntN(60)), integers(rng, n, 1+rng.IntN(90))}
+	}},
+	"gather": {always(Gather()), func(rng *rand.Rand) []*tensor.Dense {
+		k := 1 + rng.IntN(70)
+		return []*tensor.Dense{normalTensor(rng, 0, k, 1+rng.IntN(40)), integers(rng, k, 1+rng.IntN(30), 1+rng.IntN(9))}
+	}},
+	"mass": {always(Mass(300)), func(rng *rand.Rand) []*tensor.Dense {
+		w := 1 + rng.IntN(300)
+		return []*tensor.Dense{integers(rng, 300, 1+rng.IntN(9), w), normalTensor(rng, 0, w)}
+	}},
+	"slotSum": {always(massGrad()), func(rng *rand.Rand) []*tensor.Dense {
+		b := 1 + rng.IntN(50)
+		return []*tensor.Dense{integers(rng, 11, b, 1+rng.IntN(70)), normalTensor(rng, 0, b, 11)}
+	}},
+	"tableSum": {always(TableSum()), func(rng *rand.Rand) []*tensor.Dense {
+		w := 1 + rng.IntN(9)
+		return []*tensor.Dense{normalTensor(rng, 0, 7*w, 1+rng.IntN(12)), integers(rng, 7, 1+rng.IntN(50), w)}
+	}},
+	"tableScatter": {always(TableScatter(7)), func(rng *rand.Rand) []*tensor.Dense {
+		b := 1 + rng.IntN(50)
+		return []*tensor.Dense{integers(rng, 7, b, 1+rng.IntN(9)), normalTensor(rng, 0, b, 1+rng.IntN(12))}
+	}},
+	"matMul": {func(in []*tensor.Dense) []Op {
+		m, k, n := in[0].Shape()[0], in[0].Shape()[1], in[1].Shape()[1]
+		all := []Op{MatMul()}
+		if n == k {
+			all = append(all, MatMulNT())
+		}
+		if m == k {
+			all = append(all, MatMulTN())
+		}
+		return all
+	}, func(rng *rand.Rand) []*tensor.Dense {
+		k := 1 + rng.IntN(700)
+		if k < 250 { // square, so that all orientations fit
+			return []*tensor.Dense{normalTensor(rng, 0, k, k), normalTensor(rng, 0, k, k)}
+		}
+		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(140), k), normalTensor(rng, 0, k, 1+rng.IntN(140))}
+	}},
+	"outer": {always(Outer()), func(rng *rand.Rand) []*tensor.Dense {
+		k := 1 + rng.IntN(20)
+		return []*tensor.Dense{normalTensor(rng, 0, k, 1+rng.IntN(40)), normalTensor(rng, 0, k, 1+rng.IntN(40))}
+	}},
+	"outerLeft":  {always(OuterLeft()), contraction},
+	"outerRight": {always(OuterRight()), contraction},
+	"dirichlet": {always(DirichletScores(1), DirichletScores(0)), func(rng *rand.Rand) []*tensor.Dense {
+		b, c := 1+rng.IntN(9), 2+rng.IntN(45)
+		return []*tensor.Dense{normalTensor(rng, 0.5, b, c*c), logs(rng, b, c)}
+	}},
+	"dirichletByForm": {always(Op{dirichletByForm{}}), func(rng *rand.Rand) []*tensor.Dense {
+		b, c := 1+rng.IntN(9), 2+rng.IntN(45)
+		return []*tensor.Dense{normalTensor(rng, 0.5, b, c*c), logs(rng, b, c), normalTensor(rng, 0, b, c)}
+	}},
+	"dirichletByInput": {always(Op{dirichletByInput{1}}), func(rng *rand.Rand) []*tensor.Dense {
+		b, c := 1+rng.IntN(9), 2+rng.IntN(45)
+		return []*tensor.Dense{normalTensor(rng, 0.5, b, c*c), normalTensor(rng, 0, b, c)}
+	}},
+	"logSoftmax": {always(LogSoftmax()), one},
+	"logSoftmaxGrad": {always(Op{logSoftmaxGrad{matrix}}), func(rng *rand.Rand) []*tensor.Dense {
+		b, c := 1+rng.IntN(40), 1+rng.IntN(140)
+		return []*tensor.Dense{logs(rng, b, c), normalTensor(rng, 0, b, c)}
+	}},
+	"nll": {always(NLL()), func(rng *rand.Rand) []*tensor.Dense {
+		b, c := 1+rng.IntN(600), 1+rng.IntN(12)
+		return []*tensor.Dense{logs(rng, b, c), integers(rng, c, b)}
+	}},
+	"nllGrad": {always(Op{nllGrad{}}), func(rng *rand.Rand) []*tensor.Dense {
+		b, c := 1+rng.IntN(90), 1+rng.IntN(12)
+		return []*tensor.Dense{logs(rng, b, c), integers(rng, c, b), normalTensor(rng, 0)}
+	}},
+	"weightedNLL": {always(WeightedNLL()), func(rng *rand.Rand) []*tensor.Dense {
+		b, c := 1+rng.IntN(600), 1+rng.IntN(12)
+		return []*tensor.Dense{logs(rng, b, c), integers(rng, c, b), normalTensor(rng, 0, b)}
+	}},
+	"weightedNLLGrad": {always(Op{weightedNLLGrad{}}), func(rng *rand.Rand) []*tensor.Dense {
+		b, c := 1+rng.IntN(90), 1+rng.IntN(12)
+		return []*tensor.Dense{logs(rng, b, c), integers(rng, c, b), normalTensor(rng, 0, b), normalTensor(rng, 0)}
+	}},
+	"elementwise":    {always(Softplus(2), Sigmoid(2), ReLU(2), Exp(2), logisticSlope(2), positive(2)), one},
+	"plus":           {always(Plus(2)), two},
+	"times":          {always(Times(2)), two},
+	"scale":          {always(Scale(2, -1.7)), one},
+	"stretch":        {always(Stretch()), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{one(rng)[0], normalTensor(rng, 0, 1)} }},
+	"inner":          {always(Inner()), two},
+	"flooredLog":     {always(FlooredLog(2, 0.5)), one},
+	"flooredLogGrad": {always(Op{flooredLogGrad{matrix, 0.5}}), two},
+	"addRow":         {always(AddRow()), row},
+	"timesRow":       {always(TimesRow()), row},
+	"sumRows":        {always(SumRows()), one},
+	"repeatedRow":    {always(repeatRow(13)), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(140))} }},
+	"spread":         {always(Spread(77)), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1)} }},
+	"gathered":       {always(Op{gathered{}}), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(600))} }},
+	"sum":            {always(Sum(2)), one},
+	"fill":           {always(Op{fill{matrix}}), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{one(rng)[0], normalTensor(rng, 0)} }},
+}
+
+func always(ops ...Op) func([]*tensor.Dense) []Op { return func([]*tensor.Dense) []Op { return ops } }
+
+func one(rng *rand.Rand) []*tensor.Dense {
+	return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(60), 1+rng.IntN(140))}
+}
+
+func two(rng *rand.Rand) []*tensor.Dense {
+	b, c := 1+rng.IntN(60), 1+rng.IntN(140)
+	return []*tensor.Dense{normalTensor(rng, 0, b, c), normalTensor(rng, 0, b, c)}
+}
+
+func row(rng *rand.Rand) []*tensor.Dense {
+	x := one(rng)[0]
+	return []*tensor.Dense{x, normalTensor(rng, 0, x.Shape()[1])}
+}
+
+func contraction(rng *rand.Rand) []*tensor.Dense {
+	k, c, d := 1+rng.IntN(20), 1+rng.IntN(40), 1+rng.IntN(40)
+	if rng.IntN(2) == 0 {
+		c, d = d, c
+	}
+	e := max(c, d) // OuterLeft and OuterRight then fit the same shapes
+	return []*tensor.Dense{normalTensor(rng, 0, k, e*e), normalTensor(rng, 0, k, e)}
+}
+
+// single32 is x in float32, scalars as Gorgonia has them.
+func in(x *tensor.Dense, wide bool) gorgonia.Value {
+	switch {
+	case x.Dtype() == tensor.Int32:
+		return x
+	case x.Dims() == 0 && wide:
+		return gorgonia.NewF64(x.ScalarValue().(float64))
+	case x.Dims() == 0:
+		return gorgonia.NewF32(float32(x.ScalarValue().(float64)))
+	case wide:
+		return x
+	}
+	return tensor.New(tensor.WithShape(x.Shape()...), tensor.WithBacking(single(x.Float64s())))
+}
+
+// runOn runs o on d, its output full of NaNs before.
+func runOn(t *testing.T, d *cuda.Device, o Op, inputs []*tensor.Dense, shape tensor.Shape) []byte {
+	t.Helper()
+	out := Operand{d.Alloc(shape.TotalSize()), shape}
+	d.FillInt(out.Memory, 0x7fc00000)
+	var operands []Operand
+	for _, x := range inputs {
+		var m cuda.Memory
+		switch v := in(x, false); {
+		case x.Dtype() == tensor.Int32:
+			m = cuda.Uploaded(d, x.Int32s())
+		default:
+			m = cuda.Uploaded(d, values[float32](v))
+		}
+		operands = append(operands, Operand{m, x.Shape()})
+	}
+	if !OnDevice(o) {
+		t.Fatalf("%v has no kernel", o)
+	}
+	Enqueue(d, o, out, operands)
+	got := make([]int32, shape.TotalSize())
+	cuda.Download(d, got, out.Memory)
+	if err := d.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range operands {
+		d.Free(x.Memory)
+	}
+	d.Free(out.Memory)
+	var bytes []byte
+	for _, v := range got {
+		bytes = append(bytes, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
+	}
+	return bytes
+}
+
+// Each kernel agrees with the CPU's op in float64 and in float32, leaves no entry of a
+// poisoned output unwritten, and gives the same bytes whatever the order of threads. Sums
+// of up to 700 terms in float32 keep some 700·2⁻²⁴ of the largest partial sum, and ln Γ and
+// ψ 5e-7 of their size.
+func TestHostKernelsAgreeWithTheCPU(t *testing.T) {
+	first, second := cudatest.Device(t, 1), cudatest.Device(t, 2)
+	for name, c := range onDevice {
+		for trial := range 6 {
+			t.Run(fmt.Sprint(name, trial), func(t *testing.T) {
+				inputs := c.in(rand.New(rand.NewPCG(7, uint64(trial))))
+				for _, o := range c.ops(inputs) {
+					var wide, narrow []gorgonia.Value
+					for _, x := range inputs {
+						wide, narrow = append(wide, in(x, true)), append(narrow, in(x, false))
+					}
+					want, err := o.Do(wide...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want32, err := o.Do(narrow...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					shape := want.Shape()
+					got := runOn(t, first, o, inputs, shape)
+					if !slices.Equal(got, runOn(t, second, o, inputs, shape)) {
+						t.Fatalf("%v: another order of threads gives other bytes", o)
+					}
+					compareWith(t, o, got, want, want32)
+				}
+			})
+		}
+	}
+}
+
+func compareWith(t *testing.T, o Op, got []byte, want, want32 gorgonia.Value) {
+	t.Helper()
+	at := func(i int) uint32 {
+		return uint32(got[4*i]) | uint32(got[4*i+1])<<8 | uint32(got[4*i+2])<<16 | uint32(got[4*i+3])<<24
+	}
+	if want.Dtype() == tensor.Int32 {
+		for i, v := range values[int32](want) {
+			if int32(at(i)) != v {
+				t.Fatalf("%v: entry %d is %d, not %d", o, i, int32(at(i)), v)
+			}
+		}
+		return
+	}
+	x64, x32 := values[float64](want), values[float32](want32)
+	size := 1.0
+	for _, v := range x64 {
+		size = math.Max(size, math.Abs(v))
+	}
+	for i, v := range x64 {
+		x := float64(math.Float32frombits(at(i)))
+		if !(math.Abs(x-v) <= 1e-5*size) || !(math.Abs(x-float64(x32[i])) <= 1e-5*size) {
+			t.Fatalf("%v: entry %d of %d is %v; the CPU says %v in float64, %v in float32", o, i, len(x64), x, v, x32[i])
+		}
+	}
+}
+
+// ln Γ and ψ over their whole range, beside their zeros too.
+func TestHostGammaFunctions(t *testing.T) {
+	d := cudatest.Device(t, 3)
+	var x []float64
+	for e := -18.0; e < 12; e += 0.01 {
+		x = append(x, float64(float32(math.Exp(e))))
+	}
+	for i := range 200 {
+		x = append(x, float64(float32(0.9+0.01*float64(i))))
+	}
+	in := tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x))
+	for _, o := range []Op{Lgamma(1), Digamma(1)} {
+		want, err := o.Do(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := runOn(t, d, o, []*tensor.Dense{in}, want.Shape())
+		for i, v := range want.(*tensor.Dense).Float64s() {
+			y := float64(math.Float32frombits(uint32(got[4*i]) | uint32(got[4*i+1])<<8 | uint32(got[4*i+2])<<16 | uint32(got[4*i+3])<<24))
+			// 2e-6 relative, and beside a zero of ψ or ln Γ what an ulp of x changes
+			if math.Abs(y-v) > 2e-6*math.Abs(v)+1e-7*math.Max(1, math.Abs(x[i])) {
+				t.Fatalf("%v(%v) is %v, not %v", o, x[i], y, v)
+			}
+		}
+	}
+}
+
+// Every kernel type with an enqueue method has a row.
+func TestEveryDeviceKernelIsChecked(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "device.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, decl := range file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok && f.Name.Name == "enqueue" {
+			found++
+			if name := f.Recv.List[0].Type.(*ast.Ident).Name; onDevice[name].in == nil {
+				t.Errorf("%s runs on a device and has no row in onDevice", name)
+			}
+		}
+	}
+	if found != len(onDevice) {
+		t.Errorf("%d kernels run on a device, onDevice has %d rows", found, len(onDevice))
+	}
+}

@@ -1,0 +1,217 @@
+package layers_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"calibra/data"
+	"calibra/graph/cuda"
+	"calibra/graph/cuda/cudatest"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// deviceProblem is a small set whose rows divide no batch and whose batches divide no block.
+func deviceProblem(n int) *data.Set {
+	const m, c = 12, 3
+	rng := rand.New(rand.NewPCG(5, uint64(n)))
+	s := &data.Set{Features: mat.NewDense(n, m, nil), Logits: mat.NewDense(n, c, nil), Labels: make([]int, n)}
+	for i := range n {
+		y := rng.IntN(c)
+		s.Labels[i] = y
+		for j := range m {
+			s.Features.Set(i, j, max(0, rng.NormFloat64()+float64((j+y)%c)))
+		}
+		for j := range c {
+			s.Logits.Set(i, j, rng.NormFloat64())
+		}
+		s.Logits.Set(i, y, s.Logits.At(i, y)+1)
+	}
+	return s
+}
+
+func fitOn(t *testing.T, d *cuda.Device, m layers.Map, rule optim.Rule, validated bool) (layers.State, []layers.Stage, *data.Predictions) {
+	t.Helper()
+	cuda.Use(d)
+	defer cuda.Use(nil)
+	s := optim.Settings{Epochs: 6, Batch: 32, Rule: rule}
+	c := layers.Train(&layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: s}, m, s)
+	var val *data.Set
+	if validated {
+		val = deviceProblem(41)
+	}
+	if err := c.Fit(context.Background(), deviceProblem(107), val, rand.New(rand.NewPCG(1, 2))); err != nil {
+		t.Fatal(err)
+	}
+	state, err := c.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.Predict(deviceProblem(23))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state, c.Stages(), p
+}
+
+// A whole fit on a device ends where the CPU's does, in float32 after 24 steps of each
+// stage, and at the same bytes whatever the order of threads.
+func TestHostDeviceFitsAsTheCPUDoes(t *testing.T) {
+	first := cudatest.Driver(t, 1)
+	one, err := cuda.Open(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := cudatest.Device(t, 2)
+	for name, m := range map[string]layers.Map{
+		"bilinear":       layers.Bilinear{},
+		"learned scale":  layers.Bilinear{Scale: layers.LearnedScale{}, Prior: layers.CountPrior{}},
+		"uniform prior":  layers.Bilinear{Prior: layers.UniformPrior{}},
+		"dirichlet":      layers.Dirichlet{},
+		"validated":      layers.Bilinear{},
+		"decoupled rule": layers.Dirichlet{}, // a bilinear map's first gradients are rounding, which Adam would enlarge
+	} {
+		t.Run(name, func(t *testing.T) {
+			var rule optim.Rule
+			if name == "decoupled rule" {
+				rule = optim.AdamW{Rate: 1e-2, WeightDecay: 0.1}
+			}
+			want, stages, posterior := fitOn(t, nil, m, rule, name == "validated")
+			launches := first.Launches
+			got, deviceStages, devicePosterior := fitOn(t, one, m, rule, name == "validated")
+			if first.Launches == launches {
+				t.Fatal("nothing ran on the device")
+			}
+			again, _, _ := fitOn(t, two, m, rule, name == "validated")
+			for _, name := range want.Weights.Names() {
+				x, y, z := want.Weights.Float64s(name), got.Weights.Float64s(name), again.Weights.Float64s(name)
+				if !slices.Equal(y, z) {
+					t.Errorf("%s depends on the order of threads", name)
+				}
+				for i := range x {
+					if !(math.Abs(x[i]-y[i]) <= 1e-4*math.Max(1, math.Abs(x[i]))) {
+						t.Fatalf("%s[%d] is %v on the device, %v on the CPU", name, i, y[i], x[i])
+					}
+				}
+			}
+			for i := range stages {
+				a, b := stages[i].Result, deviceStages[i].Result
+				if a.Best != b.Best || a.Epochs != b.Epochs || math.Abs(a.Loss-b.Loss) > 1e-4 || math.Abs(a.Validation-b.Validation) > 1e-4 {
+					t.Errorf("stage %s ends at %+v on the device, at %+v on the CPU", stages[i].Name, b, a)
+				}
+			}
+			if !mat.EqualApprox(posterior.LogProbs, devicePosterior.LogProbs, 1e-4) {
+				t.Error("the posteriors differ by more than 1e-4")
+			}
+		})
+	}
+	if err := one.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The host waits for the device once for each number that an epoch brings back, never in
+// between steps, and tables travel once.
+func TestHostDeviceStepsWithoutWaiting(t *testing.T) {
+	driver := cudatest.Driver(t, 1)
+	d, err := cuda.Open(driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cuda.Use(d)
+	defer cuda.Use(nil)
+	set := deviceProblem(107)
+	var syncs, uploaded []int
+	s := optim.Settings{Epochs: 5, Batch: 4, Observe: func(optim.Epoch) {
+		syncs, uploaded = append(syncs, driver.Syncs), append(uploaded, driver.Uploaded)
+	}}
+	base := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: s}
+	if err := base.Fit(context.Background(), set, nil, rand.New(rand.NewPCG(1, 2))); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < len(syncs); i++ {
+		if n := syncs[i] - syncs[i-1]; n != 2 { // the loss, and the first step that was not finite
+			t.Errorf("epoch %d of 27 steps waits %d times", i+1, n)
+		}
+		if n, want := uploaded[i]-uploaded[i-1], 4*(107+2*27); n != want { // the order of rows and Adam's corrections
+			t.Errorf("epoch %d uploads %d bytes, not %d", i+1, n, want)
+		}
+	}
+}
+
+// An interrupted fit keeps its best weights, in memory.
+func TestHostDeviceInterrupted(t *testing.T) {
+	d := cudatest.Device(t, 1)
+	cuda.Use(d)
+	defer cuda.Use(nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	s := optim.Settings{Epochs: 50, Batch: 32, Observe: func(e optim.Epoch) {
+		if e.Number == 2 {
+			cancel()
+		}
+	}}
+	base := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: s}
+	err := base.Fit(ctx, deviceProblem(107), nil, rand.New(rand.NewPCG(1, 2)))
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the weights of epoch 2 are kept") {
+		t.Fatalf("the fit ends with %v", err)
+	}
+	want := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: optim.Settings{Epochs: 2, Batch: 32}}
+	if err := want.Fit(context.Background(), deviceProblem(107), nil, rand.New(rand.NewPCG(1, 2))); err != nil {
+		t.Fatal(err)
+	}
+	x, _ := base.State()
+	y, _ := want.State()
+	for _, name := range x.Weights.Names() {
+		if !slices.Equal(x.Weights.Float64s(name), y.Weights.Float64s(name)) {
+			t.Errorf("%s is not that of epoch 2", name)
+		}
+	}
+}
+
+// A fit that is too large for the device runs on the CPU and says what was too little.
+func TestHostDeviceTooSmall(t *testing.T) {
+	want, _, _ := fitOn(t, nil, layers.Bilinear{}, nil, true)
+	driver := cudatest.Driver(t, 1)
+	driver.Capacity = 12000
+	d, err := cuda.Open(driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	cuda.Notice(func(s string) { said = append(said, s) })
+	defer cuda.Notice(nil)
+	got, _, _ := fitOn(t, d, layers.Bilinear{}, nil, true)
+	for _, name := range want.Weights.Names() {
+		if !slices.Equal(want.Weights.Float64s(name), got.Weights.Float64s(name)) {
+			t.Errorf("%s is not the CPU's", name)
+		}
+	}
+	if all := strings.Join(said, "\n"); !strings.Contains(all, "CUDA_ERROR_OUT_OF_MEMORY") || !strings.Contains(all, "free") {
+		t.Errorf("the notices are %q", said)
+	}
+	if driver.InUse() != 0 {
+		if err := d.Trim(); err != nil || driver.InUse() != 0 {
+			t.Errorf("%d bytes stay allocated (%v)", driver.InUse(), err)
+		}
+	}
+}
+
+// A loss that is not finite is told with its batch.
+func TestHostDeviceNotFinite(t *testing.T) {
+	d := cudatest.Device(t, 1)
+	cuda.Use(d)
+	defer cuda.Use(nil)
+	s := optim.Settings{Epochs: 3, Batch: 32, Rule: optim.Adam{Rate: 1e38}}
+	base := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: s}
+	err := base.Fit(context.Background(), deviceProblem(107), nil, rand.New(rand.NewPCG(1, 2)))
+	if err == nil || !strings.Contains(err.Error(), "not finite") {
+		t.Errorf("a rate of 1e38 ends with %v", err)
+	}
+}
