@@ -107,5 +107,5 @@ func inUnits(bytes int) string {
 	case bytes >= 1<<20:
 		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
 	}
-	return fmt.Sprintf("%d bytes", bytes)
+	return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
 }

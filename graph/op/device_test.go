@@ -168,7 +168,7 @@ var onDevice = map[string]struct {
 	"addRow":         {always(AddRow()), row},
 	"timesRow":       {always(TimesRow()), row},
 	"sumRows":        {always(SumRows()), one},
-	"repeatedRow":    {always(repeatRow(13)), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(140))} }},
+	"repeatedRow":    {always(RepeatRow(13)), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(140))} }},
 	"spread":         {always(Spread(77)), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1)} }},
 	"gathered":       {always(Op{gathered{}}), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(600))} }},
 	"sum":            {always(Sum(2)), one},

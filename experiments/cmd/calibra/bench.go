@@ -28,6 +28,8 @@ type benchCmd struct {
 	JSON bool   `help:"Print one JSON object."`
 
 	Scaling string `type:"path" placeholder:"DIR" help:"Draw time against rows and classes instead, as scaling.svg, .png and .csv in this directory."`
+
+	deviceFlag
 }
 
 func (benchCmd) Help() string {

@@ -27,6 +27,8 @@ type compareCmd struct {
 	Split   data.Protocol `default:"paper" placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (${default})."`
 	Jobs    int           `help:"Fits side by side (one a core)."`
 	Out     string        `required:"" type:"path" placeholder:"DIR" help:"Directory for tables.md, results.csv and metrics.json."`
+
+	deviceFlag
 }
 
 func (compareCmd) Help() string {

@@ -37,6 +37,8 @@ type evaluateCmd struct {
 	Seed       uint64           `default:"0" help:"Seed of redraws and bootstrap (${default})."`
 	JSON       bool             `name:"json" help:"Print the report as JSON."`
 	Plots      string           `type:"path" placeholder:"DIR" help:"Draw reliability diagrams and the ESS profile into this directory, as SVG and PNG."`
+
+	deviceFlag
 }
 
 func (evaluateCmd) Help() string {

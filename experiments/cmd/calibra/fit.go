@@ -24,6 +24,8 @@ type fitCmd struct {
 	Split     data.Protocol `default:"paper" placeholder:"paper|tables|none" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or nowhere (none) (${default})."`
 	Seed      uint64        `default:"0" help:"Seed of split, initial weights and batches (${default})."`
 	Out       string        `required:"" type:"path" placeholder:"DIR" help:"Directory for config.json, metrics.json, model.safetensors and predictions.npz."`
+
+	deviceFlag
 }
 
 func (fitCmd) Help() string {

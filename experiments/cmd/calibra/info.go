@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"calibra/graph/blas"
+	"calibra/graph/cuda"
 	"calibra/graph/simd"
 )
 
@@ -32,6 +33,11 @@ func (infoCmd) Run(context.Context) error {
 	fmt.Fprintf(w, "matrix products\t%s %s %s, %d threads\n", b.Name, b.Version, b.Path, b.Threads)
 	if b.Problem != nil {
 		fmt.Fprintf(w, "%s\tnot followed: %v\n", blas.Variable, b.Problem)
+	}
+	if d, err := cuda.Available(); err != nil {
+		fmt.Fprintf(w, "CUDA device\tnone: %v\n", err)
+	} else {
+		fmt.Fprintf(w, "CUDA device\t%s\n", d.Describe())
 	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		fmt.Fprintf(w, "calibra\t%s\n", build.Main.Version)

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 
 	"calibra/data"
+	"calibra/graph/cuda"
 	"calibra/layers"
 
 	"github.com/alecthomas/kong"
@@ -33,6 +34,7 @@ type cli struct {
 const (
 	exitFailure     = 1   // the work failed
 	exitUsage       = 2   // the input or the flags are wrong; nothing was written
+	exitNoDevice    = 3   // --device cuda, and there is none
 	exitInterrupted = 130 // Ctrl-C, by the shell's convention 128 + SIGINT
 )
 
@@ -82,6 +84,9 @@ func exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "calibra: interrupted:", err)
 		return exitInterrupted
+	case errors.Is(err, cuda.ErrNoDevice):
+		fmt.Fprintln(os.Stderr, "calibra:", err)
+		return exitNoDevice
 	case errors.As(err, &usage), errors.As(err, &input), errors.As(err, &setting):
 		fmt.Fprintln(os.Stderr, "calibra:", err)
 		return exitUsage

@@ -27,6 +27,8 @@ type studyCmd struct {
 	DryRun    bool          `help:"List the cells and the estimated time; compute nothing."`
 	Out       string        `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
 	Cells     string        `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
+
+	deviceFlag
 }
 
 func (studyCmd) Help() string {

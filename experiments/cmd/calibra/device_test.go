@@ -1,0 +1,39 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/graph/cuda"
+)
+
+// Without a card, cuda fails with one sentence and code 3 before anything is written, and
+// auto and cpu work.
+func TestDevice(t *testing.T) {
+	if _, err := cuda.Available(); err == nil {
+		t.Skip("this machine has a CUDA device")
+	}
+	defer cuda.Choose(cuda.Auto)
+	path := write(t, features(60))
+	for _, c := range []struct {
+		device string
+		code   int
+		says   string
+	}{
+		{"cuda", exitNoDevice, "calibra: no CUDA device: the driver's library libcuda.so.1 is not there\n"},
+		{"cpu", 0, ""},
+		{"auto", 0, ""},
+		{"gpu", exitUsage, `"gpu" is none of auto, cpu and cuda`},
+	} {
+		out := filepath.Join(t.TempDir(), "run")
+		code, _, stderr := calibra(t, "fit", "--in", path, "--method", "ts", "--out", out, "--device", c.device)
+		if code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("--device %s exits with %d and says %q", c.device, code, stderr)
+		}
+	}
+	t.Setenv("CALIBRA_DEVICE", "cuda")
+	if code, _, _ := calibra(t, "fit", "--in", path, "--method", "ts", "--out", filepath.Join(t.TempDir(), "run")); code != exitNoDevice {
+		t.Errorf("CALIBRA_DEVICE=cuda exits with %d", code)
+	}
+}

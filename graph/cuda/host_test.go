@@ -1,0 +1,277 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The embedded PTX is what the sources say, for compute capability 7.0, and has every
+// kernel that is launched.
+func TestHostKernelsAreCompiled(t *testing.T) {
+	hash, err := KernelsHash(os.DirFS("kernels"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ptx := string(kernelImage)
+	if line, _, _ := strings.Cut(ptx, "\n"); line != "// sources sha256:"+hash {
+		t.Errorf("kernels.ptx is of other sources (%s); run go generate ./graph/cuda", line)
+	}
+	if !strings.Contains(ptx, ".target sm_70") {
+		t.Error("kernels.ptx is not for compute capability 7.0")
+	}
+	for _, name := range []string{"launch.go", "local.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range strings.Split(string(text), `d.launch("`)[1:] {
+			if kernel, _, _ := strings.Cut(part, `"`); !strings.Contains(ptx, ".entry "+kernel+"(") {
+				t.Errorf("kernel %s is launched and not in kernels.ptx", kernel)
+			}
+		}
+	}
+	for _, kernel := range []string{"product_nn", "product_nt", "product_tn"} {
+		if !strings.Contains(ptx, ".entry "+kernel+"(") {
+			t.Errorf("kernel %s is not in kernels.ptx", kernel)
+		}
+	}
+}
+
+// No kernel adds floats atomically.
+func TestHostNoFloatAtomics(t *testing.T) {
+	for _, line := range strings.Split(string(kernelImage), "\n") {
+		if (strings.Contains(line, "atom.") || strings.Contains(line, "red.")) && strings.Contains(line, ".add.f") {
+			t.Errorf("kernels.ptx adds floats atomically: %s", strings.TrimSpace(line))
+		}
+	}
+}
+
+// The toolkit's assembler, where there is one, accepts the PTX for each generation of
+// cards, without spilling registers.
+func TestHostKernelsAssemble(t *testing.T) {
+	ptxas, err := exec.LookPath("ptxas")
+	if err != nil {
+		t.Skip("there is no ptxas")
+	}
+	for _, arch := range []string{"sm_70", "sm_80", "sm_90"} {
+		out, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", filepath.Join(t.TempDir(), "kernels.cubin"), "kernels.ptx").CombinedOutput()
+		if err != nil {
+			t.Errorf("ptxas for %s: %v\n%s", arch, err, out)
+		}
+		for _, line := range strings.Split(string(out), "\n") {
+			if strings.Contains(line, "spill") && !strings.Contains(line, "0 bytes spill stores") {
+				t.Errorf("%s: %s", arch, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
+func TestHostArguments(t *testing.T) {
+	got := cells([]any{Memory{at: 0x7f0012345678, bytes: 4}, 5, -1, int64(-2), float32(1), Memory{}})
+	want := []uint64{0x7f0012345678, 5, 0xffffffff, 0xfffffffffffffffe, 0x3f800000, 0}
+	if !slices.Equal(got, want) {
+		t.Errorf("the cells are %#x, not %#x", got, want)
+	}
+	for _, bad := range []any{1 << 31, "text", 1.5} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a kernel takes %v", bad)
+				}
+			}()
+			cells([]any{bad})
+		}()
+	}
+}
+
+func TestHostErrorsByName(t *testing.T) {
+	err := fmt.Errorf("cuda: %w", &Error{"cuMemAlloc", 2})
+	if got := err.Error(); got != "cuda: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: the device's memory is used up" {
+		t.Error(got)
+	}
+	if !OutOfMemory(err) || OutOfMemory(&Error{"cuLaunchKernel", 700}) || OutOfMemory(nil) {
+		t.Error("memory that is used up is not told from other errors")
+	}
+	if got := (&Error{"cuInit", 12345}).Error(); got != "cuInit: CUDA error 12345" {
+		t.Error(got)
+	}
+	names := map[string]int{}
+	for code, known := range codes {
+		if !strings.HasPrefix(known.name, "CUDA_ERROR_") || known.meaning == "" {
+			t.Errorf("code %d is %q, %q", code, known.name, known.meaning)
+		}
+		if other, twice := names[known.name]; twice {
+			t.Errorf("%s is code %d and %d", known.name, code, other)
+		}
+		names[known.name] = code
+	}
+}
+
+// counter is a driver that only counts memory.
+type counter struct {
+	Driver
+	capacity, inUse, allocs, frees int
+	next                           Pointer
+	size                           map[Pointer]int
+}
+
+func newCounter(capacity int) *counter {
+	return &counter{capacity: capacity, next: 0x1000, size: map[Pointer]int{}}
+}
+
+func (c *counter) Alloc(bytes int) (Pointer, error) {
+	if c.inUse+bytes > c.capacity {
+		return 0, &Error{"cuMemAlloc", codeOutOfMemory}
+	}
+	p := c.next
+	c.next += Pointer(bytes)
+	c.inUse += bytes
+	c.size[p] = bytes
+	c.allocs++
+	return p, nil
+}
+
+func (c *counter) Free(p Pointer) error {
+	c.inUse -= c.size[p]
+	delete(c.size, p)
+	c.frees++
+	return nil
+}
+
+func (c *counter) Memory() (free, total int, err error) { return c.capacity - c.inUse, c.capacity, nil }
+func (c *counter) Name() string                         { return "counter" }
+func (c *counter) NewStream() (Stream, error)           { return 1, nil }
+func (c *counter) Load([]byte) (Module, error)          { return 1, nil }
+
+func (c *counter) Function(_ Module, name string) (Function, error) {
+	return 0, &Error{"cuModuleGetFunction", codeNotFound}
+}
+
+func TestHostPool(t *testing.T) {
+	c := newCounter(1 << 20)
+	p := newPool(c)
+	x, err := p.alloc(1000)
+	if err != nil || c.inUse != 1024 || x.Bytes() != 1000 {
+		t.Fatalf("1000 bytes take %d (%v)", c.inUse, err)
+	}
+	p.give(x)
+	if y, _ := p.alloc(900 + 100); y.at != x.at || c.allocs != 1 {
+		t.Error("freed memory of the size is not used again")
+	}
+	// What is free goes back to the driver when another size finds no room.
+	z, _ := p.alloc(1 << 19)
+	p.give(z)
+	if _, err := p.alloc(900 << 10); err != nil || c.frees != 1 {
+		t.Errorf("a full pool does not make room: %v, %d freed", err, c.frees)
+	}
+	if _, err := p.alloc(1 << 19); !outOfMemory(err) || !strings.Contains(err.Error(), "512.0 KiB") {
+		t.Errorf("too much memory gives %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("memory can be freed twice")
+		}
+	}()
+	p.give(z)
+}
+
+// Sizes waste at most an eighth and never shrink.
+func TestHostPoolSizes(t *testing.T) {
+	last := 0
+	for n := 1; n < 1<<22; n += 1 + n/50 {
+		r := rounded(n)
+		if r < n || r < last || r%smallest != 0 || n > 8*smallest && r-n > n/8 {
+			t.Fatalf("%d bytes take %d", n, r)
+		}
+		last = r
+	}
+}
+
+// The first error sticks, later calls do nothing, and the memory in it is told.
+func TestHostErrorsStick(t *testing.T) {
+	c := newCounter(1 << 12)
+	d, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Alloc(1 << 20)
+	if err := d.Err(); !OutOfMemory(err) || !strings.Contains(err.Error(), "4.0 KiB of 4.0 KiB are free") {
+		t.Errorf("the error is %v", err)
+	}
+	allocs := c.allocs
+	if m := d.Alloc(1); m.at != 0 || c.allocs != allocs {
+		t.Error("a failed device goes on")
+	}
+	d.ClearError()
+	d.Count(d.Alloc(1), Memory{}, 0, 1)
+	var known *Error
+	if err := d.Err(); !errors.As(err, &known) || known.Name() != "CUDA_ERROR_NOT_FOUND" || !strings.Contains(err.Error(), "kernel count_codes") {
+		t.Errorf("a kernel that is missing gives %v", err)
+	}
+}
+
+func TestHostSlice(t *testing.T) {
+	m := Memory{0x100, 16}
+	if s := m.Slice(4, 8); s.at != 0x104 || s.bytes != 8 {
+		t.Errorf("the slice is %+v", s)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a slice leaves its array")
+		}
+	}()
+	m.Slice(12, 8)
+}
+
+func TestHostChoice(t *testing.T) {
+	defer Use(nil)
+	defer Choose(Auto)
+	for _, c := range []Choice{Auto, CPU, CUDA} {
+		text, _ := c.MarshalText()
+		var back Choice
+		if err := back.UnmarshalText(text); err != nil || back != c {
+			t.Errorf("%v is read as %v (%v)", c, back, err)
+		}
+	}
+	if err := new(Choice).UnmarshalText([]byte("gpu")); err == nil {
+		t.Error("gpu is a choice")
+	}
+	d, err := Open(newCounter(1 << 12))
+	if err != nil {
+		t.Fatal(err)
+	}
+	Use(d)
+	var said []string
+	Notice(func(s string) { said = append(said, s) })
+	defer Notice(nil)
+	for _, c := range []struct {
+		choice Choice
+		flops  float64
+		want   *Device
+	}{{CPU, 1e12, nil}, {Auto, 1e3, nil}, {Auto, 1e12, d}, {CUDA, 1, d}} {
+		if err := Choose(c.choice); err != nil {
+			t.Fatal(err)
+		}
+		if got := For(c.flops, 10); got != c.want {
+			t.Errorf("%v runs %g operations on %v", c.choice, c.flops, got)
+		}
+	}
+	if !slices.Equal(said, []string{"working on counter"}) {
+		t.Errorf("the notices are %q", said)
+	}
+}
+
+// No driver is no panic but a sentence. With a card the test of the whole is verify.sh.
+func TestHostNoDevice(t *testing.T) {
+	if _, err := openDriver(); err == nil {
+		t.Skip("this machine has a CUDA device")
+	} else if !errors.Is(err, ErrNoDevice) {
+		t.Errorf("without a device the error is %v", err)
+	}
+}
