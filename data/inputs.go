@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -85,6 +86,16 @@ func (in *Inputs) Matrix() *mat.Dense {
 		}
 	}
 	return out
+}
+
+// Largest is the largest value of column j.
+func (in *Inputs) Largest(j int) float64 {
+	row, largest := make([]float32, in.Width()), math.Inf(-1)
+	for i := range in.index {
+		in.Read(row, i, i+1)
+		largest = max(largest, float64(row[j]))
+	}
+	return largest
 }
 
 // Images is the rows as images, or an *InputError where they are columns of a

@@ -129,32 +129,132 @@ func (o conv) geometry(x, w tensor.Shape) geometry {
 func (g geometry) plain() bool { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 }
 
 func convolve[F float](g geometry, y, x, w []F) {
+	if g.stride == 1 && g.c >= fewChannels && !g.plain() {
+		convolveShifted(g, y, x, w)
+		return
+	}
 	parallel(g.n, func(i int) {
-		columns := x[i*g.c*g.h*g.w:]
-		if !g.plain() {
-			scratch := borrow[F](g.patch * g.place)
-			defer scratch.back()
-			columns = scratch.values
-			unfold(g, columns, x[i*g.c*g.h*g.w:])
-		}
+		columns, back := columnsOf(g, x, i)
+		defer back()
 		gemm(blas.NoTrans, blas.NoTrans, g.o, g.place, g.patch, w, g.patch, columns, g.place, 0, y[i*g.o*g.place:], g.place)
 	})
 }
 
-func convolveBack[F float](g geometry, dx, dy, w []F) {
-	parallel(g.n, func(i int) {
-		image := dx[i*g.c*g.h*g.w : (i+1)*g.c*g.h*g.w]
-		columns := image
-		if !g.plain() {
-			scratch := borrow[F](g.patch * g.place)
-			defer scratch.back()
-			columns = scratch.values
+// fewChannels is how many channels make patches cheaper than shifts, whose products
+// are that deep.
+const fewChannels = 8
+
+// convolveShifted makes no patches: the bordered image read from its (i, j)-th pixel
+// on is, row after row, all the places' (i, j)-th pixels with a border between the
+// rows. So one product of O×C with C×places for each (i, j) adds up to the result.
+func convolveShifted[F float](g geometry, y, x, w []F) {
+	high, wide := g.h+2*g.pad, g.w+2*g.pad
+	kernels := borrow[F](len(w)) // (i, j)×O×C
+	defer kernels.back()
+	area := g.kh * g.kw
+	for at, v := range w {
+		kernels.values[at%area*g.o*g.c+at/area] = v
+	}
+	span := (g.outH-1)*wide + g.outW
+	parallel(g.n, func(n int) {
+		scratch := borrow[F](g.c*high*wide + g.o*span)
+		defer scratch.back()
+		bordered, sum := scratch.values[:g.c*high*wide], scratch.values[g.c*high*wide:]
+		border(g, bordered, x[n*g.c*g.h*g.w:])
+		for at := range area {
+			gemm(blas.NoTrans, blas.NoTrans, g.o, span, g.c, kernels.values[at*g.o*g.c:], g.c,
+				bordered[at/g.kw*wide+at%g.kw:], high*wide, F(min(at, 1)), sum, span)
 		}
-		gemm(blas.Trans, blas.NoTrans, g.patch, g.place, g.o, w, g.patch, dy[i*g.o*g.place:], g.place, 0, columns, g.place)
-		if !g.plain() {
-			fold(g, image, columns)
+		for line := range g.o * g.outH {
+			from := line/g.outH*span + line%g.outH*wide
+			copy(y[(n*g.o*g.outH+line)*g.outW:][:g.outW], sum[from:])
 		}
 	})
+}
+
+// border writes an image within g.pad zeros on every side.
+func border[F float](g geometry, bordered, image []F) {
+	high, wide := g.h+2*g.pad, g.w+2*g.pad
+	if g.pad > 0 {
+		clear(bordered)
+	}
+	for line := range g.c * g.h {
+		at := (line/g.h*high+line%g.h+g.pad)*wide + g.pad
+		copy(bordered[at:at+g.w], image[line*g.w:])
+	}
+}
+
+// convolveBack convolves G by the kernels turned around where the stride is 1; where
+// it is not, the products go back to the pixels they came from.
+func convolveBack[F float](g geometry, dx, dy, w []F) {
+	if g.stride == 1 && g.pad < g.kh && g.pad < g.kw && g.kh == g.kw {
+		turned := borrow[F](len(w))
+		defer turned.back()
+		turn(g, turned.values, w)
+		b := geometry{n: g.n, c: g.o, h: g.outH, w: g.outW, o: g.c, kh: g.kh, kw: g.kw, outH: g.h, outW: g.w, stride: 1, pad: g.kh - 1 - g.pad}
+		b.patch, b.place = b.c*b.kh*b.kw, b.outH*b.outW
+		convolve(b, dx, dy, turned.values)
+		return
+	}
+	parallel(g.n, func(i int) {
+		scratch := borrow[F](g.patch * g.place)
+		defer scratch.back()
+		gemm(blas.Trans, blas.NoTrans, g.patch, g.place, g.o, w, g.patch, dy[i*g.o*g.place:], g.place, 0, scratch.values, g.place)
+		fold(g, dx[i*g.c*g.h*g.w:(i+1)*g.c*g.h*g.w], scratch.values)
+	})
+}
+
+// turn writes the kernels from O to C channels as kernels from C to O, each turned by
+// half a circle.
+func turn[F float](g geometry, turned, w []F) {
+	area := g.kh * g.kw
+	for o := range g.o {
+		for c := range g.c {
+			from, to := w[(o*g.c+c)*area:][:area], turned[(c*g.o+o)*area:][:area]
+			for i, v := range from {
+				to[area-1-i] = v
+			}
+		}
+	}
+}
+
+// columnsOf is the patches of image i of x as columns (patch×place), until back is
+// called.
+func columnsOf[F float](g geometry, x []F, i int) (columns []F, back func()) {
+	image := x[i*g.c*g.h*g.w : (i+1)*g.c*g.h*g.w]
+	if g.plain() {
+		return image, func() {}
+	}
+	// The image within its border of zeros comes after the columns.
+	high, wide := g.h+2*g.pad, g.w+2*g.pad
+	scratch := borrow[F](g.patch*g.place + g.c*high*wide)
+	columns, bordered := scratch.values[:g.patch*g.place], scratch.values[g.patch*g.place:]
+	border(g, bordered, image)
+	unfold(g, columns, bordered)
+	return columns, scratch.back
+}
+
+// unfold writes the patches of a bordered image as columns.
+func unfold[F float](g geometry, columns, bordered []F) {
+	high, wide := g.h+2*g.pad, g.w+2*g.pad
+	for c := range g.c {
+		plane := bordered[c*high*wide : (c+1)*high*wide]
+		for i := range g.kh {
+			for j := range g.kw {
+				for u := range g.outH {
+					row, line := columns[:g.outW], plane[(u*g.stride+i)*wide+j:]
+					if g.stride == 1 {
+						copy(row, line)
+					} else {
+						for v := range row {
+							row[v] = line[v*g.stride]
+						}
+					}
+					columns = columns[g.outW:]
+				}
+			}
+		}
+	}
 }
 
 // kernelGroups bounds the partial sums of a kernel's gradient. Their number depends
@@ -167,21 +267,13 @@ func correlate[F float](g geometry, dw, x, dy []F) {
 	defer sums.back()
 	parallel(groups, func(group int) {
 		sum := sums.values[group*g.patch*g.o : (group+1)*g.patch*g.o]
-		var scratch *scratch[F]
-		if !g.plain() {
-			scratch = borrow[F](g.patch * g.place)
-			defer scratch.back()
-		}
 		beta := F(0)
 		for i := group; i < g.n; i += groups {
-			columns := x[i*g.c*g.h*g.w:]
-			if scratch != nil {
-				columns = scratch.values
-				unfold(g, columns, x[i*g.c*g.h*g.w:])
-			}
+			columns, back := columnsOf(g, x, i)
 			// (columns · dyᵀ)ᵀ rather than dy · columnsᵀ: the smaller of the two is turned
 			gemm(blas.NoTrans, blas.Trans, g.patch, g.o, g.place, columns, g.place, dy[i*g.o*g.place:], g.place, beta, sum, g.o)
 			beta = 1
+			back()
 		}
 	})
 	for o := range g.o {
@@ -206,37 +298,6 @@ func (g geometry) span(i, n, places int) (from, to int) {
 	return min(from, max(to, 0)), max(to, 0)
 }
 
-// unfold writes the patches of an image x (C×H×W) as columns (patch×place).
-func unfold[F float](g geometry, columns, x []F) {
-	at := 0
-	for c := range g.c {
-		plane := x[c*g.h*g.w : (c+1)*g.h*g.w]
-		for i := range g.kh {
-			top, bottom := g.span(i, g.h, g.outH)
-			for j := range g.kw {
-				left, right := g.span(j, g.w, g.outW)
-				dst := columns[at : at+g.place]
-				at += g.place
-				clear(dst[:top*g.outW])
-				clear(dst[bottom*g.outW:])
-				for u := top; u < bottom; u++ {
-					line := plane[(u*g.stride+i-g.pad)*g.w:][:g.w]
-					row := dst[u*g.outW : (u+1)*g.outW]
-					clear(row[:left])
-					clear(row[right:])
-					if first := left*g.stride + j - g.pad; g.stride == 1 {
-						copy(row[left:right], line[first:])
-					} else {
-						for v := left; v < right; v++ {
-							row[v] = line[v*g.stride+j-g.pad]
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
 // fold is the transpose of unfold: it adds each column's values to the pixels they
 // came from.
 func fold[F float](g geometry, x, columns []F) {
@@ -253,33 +314,12 @@ func fold[F float](g geometry, x, columns []F) {
 				for u := top; u < bottom; u++ {
 					line := plane[(u*g.stride+i-g.pad)*g.w:][:g.w]
 					row := src[u*g.outW : (u+1)*g.outW]
-					if left >= right {
-						continue
-					}
-					if first := left*g.stride + j - g.pad; g.stride == 1 {
-						add(line[first:first+right-left], row[left:right])
-					} else {
-						for v := left; v < right; v++ {
-							line[v*g.stride+j-g.pad] += row[v]
-						}
+					for v := left; v < right; v++ {
+						line[v*g.stride+j-g.pad] += row[v]
 					}
 				}
 			}
 		}
-	}
-}
-
-// add adds x to y, four at a time.
-func add[F float](y, x []F) {
-	for len(x) >= 4 && len(y) >= 4 {
-		y[0] += x[0]
-		y[1] += x[1]
-		y[2] += x[2]
-		y[3] += x[3]
-		y, x = y[4:], x[4:]
-	}
-	for i, v := range x {
-		y[i] += v
 	}
 }
 

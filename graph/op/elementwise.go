@@ -20,9 +20,6 @@ func Softplus(dims int) Op { return Op{elementwise{kind{dims: dims}, "softplus"}
 // Sigmoid is 1/(1 + exp(−x)), the derivative of Softplus.
 func Sigmoid(dims int) Op { return Op{elementwise{kind{dims: dims}, "sigmoid"}} }
 
-// ReLU is max(x, 0); its derivative at 0 is 0.
-func ReLU(dims int) Op { return Op{elementwise{kind{dims: dims}, "relu"}} }
-
 // Exp is eˣ.
 func Exp(dims int) Op { return Op{elementwise{kind{dims: dims}, "exp"}} }
 
@@ -57,24 +54,15 @@ var functions = map[string]struct {
 }{
 	"softplus": {softplus, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Sigmoid(dims), x) }},
 	"sigmoid":  {sigmoid, func(c *grads, dims int, _, y *gorgonia.Node) *gorgonia.Node { return c.apply(logisticSlope(dims), y) }},
-	"relu": {func(x float64) float64 { return max(x, 0) },
-		func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(positive(dims), x) }},
-	"exp":     {math.Exp, func(_ *grads, _ int, _, y *gorgonia.Node) *gorgonia.Node { return y }},
-	"lgamma":  {lgamma, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Digamma(dims), x) }},
-	"digamma": {mathext.Digamma, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Trigamma(dims), x) }},
+	"exp":      {math.Exp, func(_ *grads, _ int, _, y *gorgonia.Node) *gorgonia.Node { return y }},
+	"lgamma":   {lgamma, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Digamma(dims), x) }},
+	"digamma":  {mathext.Digamma, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Trigamma(dims), x) }},
 
 	"trigamma": {f: func(x float64) float64 { return mathext.Zeta(2, x) }},
 	"y(1-y)":   {f: func(y float64) float64 { return y * (1 - y) }},
-	"positive": {f: func(x float64) float64 {
-		if x > 0 {
-			return 1
-		}
-		return 0
-	}},
 }
 
 func logisticSlope(dims int) Op { return Op{elementwise{kind{dims: dims}, "y(1-y)"}} }
-func positive(dims int) Op      { return Op{elementwise{kind{dims: dims}, "positive"}} }
 
 type elementwise struct {
 	of kind
@@ -99,19 +87,6 @@ func (o elementwise) run(out gorgonia.Value, in []gorgonia.Value) {
 
 var vectorized = map[string]func(dst, x []float32){
 	"softplus": simd.Softplus, "sigmoid": simd.Sigmoid, "exp": simd.Exp, "lgamma": simd.Lgamma, "digamma": simd.Digamma,
-	"relu": func(dst, x []float32) {
-		for i, v := range x {
-			dst[i] = max(v, 0)
-		}
-	},
-	"positive": func(dst, x []float32) {
-		for i, v := range x {
-			dst[i] = 0
-			if v > 0 {
-				dst[i] = 1
-			}
-		}
-	},
 }
 
 func mapTo[F float](out, x []F, f func(float64) float64) {

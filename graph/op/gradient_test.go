@@ -99,7 +99,7 @@ var samples = map[string][]sample{
 		weights := graph.Tensor(tensor.Float64, []float64{.1, .2, .3, .4}, 4)
 		return b.Apply(op.WeightedNLL(), x["x"], b.Table("labels", fixedLabels), b.Table("weights", weights))
 	}}},
-	"elementwise": {unary(op.Softplus(2), 0), unary(op.Sigmoid(2), 0), unary(op.ReLU(2), 0), unary(op.Exp(2), 0), unary(op.Lgamma(2), 4), unary(op.Digamma(2), 4)},
+	"elementwise": {unary(op.Softplus(2), 0), unary(op.Sigmoid(2), 0), unary(op.Exp(2), 0), unary(op.Lgamma(2), 4), unary(op.Digamma(2), 4)},
 	"plus":        {binary(op.Plus(2), []int{4, 3}, []int{4, 3})},
 	"times":       {binary(op.Times(2), []int{4, 3}, []int{4, 3})},
 	"scale":       {unary(op.Scale(2, -1.7), 0)},
@@ -114,6 +114,7 @@ var samples = map[string][]sample{
 		return b.Apply(op.Spread(4), x["x"])
 	}}},
 	"flooredLog": {unary(op.FlooredLog(2, 0.5), 1)},
+	"relu":       {unary(op.ReLU(2), 0)},
 	"elu":        {unary(op.ELU(2), 0)},
 	"dropout": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Dropout(0.3, 7), x["x"], b.Table("t", graph.Tensor(tensor.Float64, []float64{5}, 1)))
@@ -131,6 +132,7 @@ var samples = map[string][]sample{
 	"conv": {
 		binary(op.Conv(1, 1), []int{2, 3, 4, 5}, []int{2, 3, 3, 3}), binary(op.Conv(2, 1), []int{2, 3, 5, 4}, []int{2, 3, 3, 3}),
 		binary(op.Conv(2, 0), []int{2, 3, 4, 4}, []int{2, 3, 1, 1}), binary(op.Conv(1, 0), []int{2, 3, 2, 3}, []int{2, 3, 1, 1}),
+		binary(op.Conv(1, 1), []int{2, 9, 3, 4}, []int{10, 9, 3, 3}), binary(op.Conv(1, 2), []int{2, 8, 3, 4}, []int{2, 8, 5, 5}),
 		binary(op.Conv(3, 2), []int{1, 1, 4, 3}, []int{1, 1, 2, 5}),
 	},
 	"batchNorm":   {batchNormOf(2, 6, 3), batchNormOf(4, 3, 2, 2, 3)},

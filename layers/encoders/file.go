@@ -51,7 +51,6 @@ type Result struct {
 	Epochs     int     `json:"epochs"`
 	Best       int     `json:"best_epoch"`
 	Validation float64 `json:"validation_nll"`
-	Accuracy   float64 `json:"validation_accuracy"`
 	Seconds    float64 `json:"seconds"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"calibra/data"
 	"calibra/graph"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -120,6 +121,22 @@ func EncodeInputs(e Encoder, in *data.Inputs) (*data.Set, error) {
 		widen(out.Logits.RawMatrix().Data[lo*c:], logits)
 	}
 	return out, nil
+}
+
+// Judge is the accuracy and the NLL of an encoder's logits on labelled rows.
+func Judge(e Encoder, in *data.Inputs) (accuracy, nll float64, err error) {
+	out, err := EncodeInputs(e, in)
+	if err != nil {
+		return 0, 0, err
+	}
+	for i, y := range out.Labels {
+		row := out.Logits.RawRowView(i)
+		if floats.MaxIdx(row) == y {
+			accuracy++
+		}
+		nll += floats.LogSumExp(row) - row[y]
+	}
+	return accuracy / float64(in.Len()), nll / float64(in.Len()), nil
 }
 
 func widen(dst []float64, src []float32) {

@@ -23,7 +23,9 @@ type Settings struct {
 	Start *graph.Weights
 	// Checkpoint is called after each epoch whose weights are the best so far, with
 	// a model of those weights; it may be nil.
-	Checkpoint func(*Model)
+	Checkpoint func(*Model, optim.Epoch)
+	// Mean and SD are what rows are standardized by; nil: those of the training rows.
+	Mean, SD []float64
 }
 
 // Train fits the network on train's rows by cross-entropy, stopping early on the
@@ -31,31 +33,50 @@ type Settings struct {
 // its largest label tells. If ctx is cancelled the model of the best weights so far is
 // returned with an error that wraps ctx.Err().
 func Train(ctx context.Context, n Network, train, val *data.Inputs, s Settings, rng *rand.Rand) (*Model, optim.Result, error) {
-	if train == nil || train.Len() == 0 {
-		return nil, optim.Result{}, fmt.Errorf("encoders: training needs rows with labels")
-	}
-	if val != nil {
+	if val != nil && train != nil {
 		if err := val.Fits(train.Shape); err != nil {
 			return nil, optim.Result{}, err
 		}
 	}
-	m := &Model{Network: n, Config: Config{Architecture: n.Name(), Shape: train.Shape, Classes: classesOf(train)}}
-	m.Config.Scale = fitScale(train, categoriesOf(n))
-	w, err := n.Init(train.Shape, m.Classes(), rng)
+	m, err := Start(n, train, s, rng)
 	if err != nil {
 		return nil, optim.Result{}, err
-	}
-	m.weights = w.As(tensor.Float32)
-	if s.Start != nil {
-		if err := assign(m.weights, s.Start); err != nil {
-			return nil, optim.Result{}, err
-		}
 	}
 	result, err := m.fit(ctx, train, val, s, rng)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return nil, result, fmt.Errorf("train the encoder: %w", err)
 	}
 	return m, result, err
+}
+
+// Start is the model that [Train] begins with: the network's own draws, or the
+// weights of s.Start, standardizing rows as train says or as s does.
+func Start(n Network, train *data.Inputs, s Settings, rng *rand.Rand) (*Model, error) {
+	if train == nil || train.Len() == 0 {
+		return nil, fmt.Errorf("encoders: training needs rows with labels")
+	}
+	m := &Model{Network: n, Config: Config{Architecture: n.Name(), Shape: train.Shape, Classes: classesOf(train)}}
+	m.Config.Scale = fitScale(train, categoriesOf(n))
+	if s.Mean != nil {
+		m.Config.Scale.Mean = s.Mean
+	}
+	if s.SD != nil {
+		m.Config.Scale.SD = s.SD
+	}
+	if err := m.Config.check(); err != nil {
+		return nil, data.Inputf("", "%w", err)
+	}
+	w, err := n.Init(train.Shape, m.Classes(), rng)
+	if err != nil {
+		return nil, err
+	}
+	m.weights = w.As(tensor.Float32)
+	if s.Start != nil {
+		if err := assign(m.weights, s.Start); err != nil {
+			return nil, data.Inputf("", "%w", err)
+		}
+	}
+	return m, nil
 }
 
 func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rng *rand.Rand) (optim.Result, error) {
@@ -88,7 +109,7 @@ func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rn
 	if observe := s.Optim.Observe; s.Checkpoint != nil {
 		s.Optim.Observe = func(e optim.Epoch) {
 			if e.Best == e.Number {
-				s.Checkpoint(m)
+				s.Checkpoint(m, e)
 			}
 			if observe != nil {
 				observe(e)

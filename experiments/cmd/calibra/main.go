@@ -18,6 +18,7 @@ import (
 // cli lists the commands; each is a struct with a Run method in the file of its name.
 type cli struct {
 	Quickstart quickstartCmd `cmd:"" help:"Calibrate a small classifier end to end on embedded data."`
+	Pretrain   pretrainCmd   `cmd:"" help:"Train a classifier on raw rows, to be encoded and calibrated."`
 	Fit        fitCmd        `cmd:"" help:"Fit a calibrator to the outputs of a frozen classifier."`
 	Apply      applyCmd      `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`

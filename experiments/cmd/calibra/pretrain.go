@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/layers/encoders"
+	"calibra/optim"
+)
+
+type pretrainCmd struct {
+	Data        string    `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
+	Encoder     string    `default:"resmlp" placeholder:"NAME" help:"mlp, resmlp (residual MLP), ftt (FT-Transformer) or resnet (${default})."`
+	Network     string    `placeholder:"JSON" help:"Settings of the network, as config.json holds them; unnamed ones keep their defaults."`
+	Categorical []string  `placeholder:"COLUMN,…" help:"Columns of whole numbers that ftt reads as categories, by name or by number from 1."`
+	Label       string    `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
+	HeldOut     float64   `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
+	Epochs      int       `default:"-1" help:"Epochs at most; 0 trains nothing and keeps --weights (100; resnet 30)."`
+	Batch       int       `help:"Rows per step (128)."`
+	Rate        float64   `help:"Learning rate (0.001)."`
+	Decay       float64   `default:"-1" help:"AdamW's weight decay (0.01; mlp none)."`
+	Patience    int       `help:"Epochs without a better validation NLL before stopping (10)."`
+	Seed        uint64    `default:"0" help:"Seed of the division of the rows, of weights and batches (${default})."`
+	Weights     string    `type:"path" placeholder:"F.safetensors" help:"Begin from these weights: a state dict of the same architecture, or those of an interrupted run."`
+	Mean        []float64 `placeholder:"X,…" help:"What --weights were trained to subtract from columns or channels (the training rows' means)."`
+	SD          []float64 `name:"sd" placeholder:"X,…" help:"What they were trained to divide by (the training rows' standard deviations)."`
+	Out         string    `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
+}
+
+func (pretrainCmd) Help() string {
+	return `Trains a classifier on raw rows, from which calibra encode reads features and
+logits. Training stops early on the NLL of validation rows; the best weights so far are
+in DIR after every epoch, and Ctrl-C keeps them. The rows that calibrate and test are
+set aside by the seed, and config.json says how.
+
+Example:
+
+  calibra pretrain --data letter --encoder ftt --out encoders/letter-ftt
+  calibra pretrain --data satellite --encoder resmlp --held-out 0.2 --out encoders/satellite
+  calibra pretrain --data cifar-10-binary.tar.gz --encoder resnet --epochs 30 --out encoders/cifar10
+  calibra pretrain --data letter --encoder ftt --network '{"token":96,"blocks":3}' --out encoders/wide
+  calibra pretrain --data cifar-10-binary.tar.gz --encoder resnet --weights torch.safetensors --epochs 0 --out encoders/torch`
+}
+
+func (c *pretrainCmd) Run(ctx context.Context) error {
+	network, err := encoders.New(c.Encoder)
+	if err != nil {
+		return err
+	}
+	if err := readSettings(c.Network, network); err != nil {
+		return err
+	}
+	if c.Epochs == 0 && c.Weights == "" {
+		return data.Inputf("", "no epochs and no --weights leave nothing to keep; give one of the two")
+	}
+	if c.Epochs < -1 || c.Batch < 0 || c.Patience < 0 || c.Rate < 0 {
+		return data.Inputf("", "--epochs, --batch, --patience and --rate must not be negative")
+	}
+	origin := encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Seed: c.Seed}
+	raw, err := origin.Open()
+	if err != nil {
+		return err
+	}
+	if err := c.categories(network, raw); err != nil {
+		return err
+	}
+	settings := encoders.Settings{Optim: c.settings(), Mean: c.Mean, SD: c.SD}
+	settings.Optim.Observe = progress("pretrain")
+	if c.Weights != "" {
+		if settings.Start, err = encoders.ReadStateDict(c.Weights); err != nil {
+			return err
+		}
+	}
+	undo, err := experiments.PrepareDir(c.Out)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	save := func(m *encoders.Model, r optim.Result) error {
+		m.Config.Origin = origin
+		m.Config.Result = encoders.Result{Ended: r.Ended, Epochs: r.Epochs, Best: r.Best, Validation: r.Validation, Seconds: time.Since(start).Seconds()}
+		return m.Save(c.Out)
+	}
+	var unsaved error
+	settings.Checkpoint = func(m *encoders.Model, e optim.Epoch) {
+		unsaved = save(m, optim.Result{Ended: "training goes on", Epochs: e.Number, Best: e.Best, Validation: e.Validation})
+	}
+	rng := rand.New(rand.NewPCG(c.Seed, 2))
+	var (
+		model  *encoders.Model
+		result = optim.Result{Ended: "the weights are those of " + filepath.Base(c.Weights)}
+	)
+	if c.Epochs == 0 {
+		model, err = encoders.Start(network, raw.Train, settings, rng)
+	} else {
+		model, result, err = encoders.Train(ctx, network, raw.Train, raw.Val, settings, rng)
+	}
+	if err != nil && model == nil {
+		undo()
+		return err
+	}
+	if interrupted := err; interrupted != nil {
+		if err := save(model, result); err != nil {
+			return errors.Join(interrupted, err)
+		}
+		return fmt.Errorf("%w; %s holds them, and --weights %s goes on from there", interrupted, c.Out, filepath.Join(c.Out, "weights.safetensors"))
+	}
+	if unsaved != nil {
+		return unsaved
+	}
+	return c.report(model, raw, result, save)
+}
+
+// report judges the model on its validation and test rows, and saves it.
+func (c *pretrainCmd) report(m *encoders.Model, raw *data.Raw, r optim.Result, save func(*encoders.Model, optim.Result) error) error {
+	if err := save(m, r); err != nil {
+		return err
+	}
+	seconds := m.Config.Result.Seconds
+	fmt.Printf("%s on %s: %d features, %d weights; %s after %d epochs, weights of epoch %d kept, %.1f s\n\n",
+		m.Network.Name(), raw.Name, m.Features(), m.Weights().Size(), r.Ended, r.Epochs, r.Best, seconds)
+	fmt.Printf("%12s  %7s  %6s  %6s\n", "rows", "N", "ACC", "NLL")
+	for _, part := range []struct {
+		name string
+		rows *data.Inputs
+	}{{"training", raw.Train}, {"validation", raw.Val}, {"calibration", raw.Cal}, {"test", raw.Test}, {"shifted", raw.Shifted}} {
+		if part.rows == nil {
+			continue
+		}
+		accuracy, nll, err := encoders.Judge(m, part.rows)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%12s  %7d  %6.4f  %6.4f\n", part.name, part.rows.Len(), accuracy, nll)
+	}
+	fmt.Printf("\nwrote %s; encode the rows set aside with\n  calibra encode --model %s --out F.npz\n", c.Out, c.Out)
+	return nil
+}
+
+// settings are those of the flags, with each encoder's defaults.
+func (c *pretrainCmd) settings() optim.Settings {
+	s := optim.Settings{Batch: c.Batch, Patience: c.Patience, Epochs: c.Epochs}
+	if c.Epochs < 0 {
+		s.Epochs = 0 // that of package optim
+		if c.Encoder == "resnet" {
+			s.Epochs = 30
+		}
+	}
+	decay := c.Decay
+	if decay < 0 {
+		decay = 0.01
+		if c.Encoder == "mlp" {
+			decay = 0
+		}
+	}
+	s.Rule = optim.AdamW{Rate: c.Rate, WeightDecay: decay}
+	return s
+}
+
+// readSettings overwrites the network's settings by those of a JSON object.
+func readSettings(text string, n encoders.Network) error {
+	if text == "" {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(n); err != nil {
+		known, _ := json.Marshal(n)
+		return data.Inputf("", "--network %s does not describe %s, whose settings are %s: %w", text, n.Name(), known, err)
+	}
+	return nil
+}
+
+// categories tells the FT-Transformer of the columns that are categories, as many
+// values as the rows show.
+func (c *pretrainCmd) categories(n encoders.Network, raw *data.Raw) error {
+	if len(c.Categorical) == 0 {
+		return nil
+	}
+	f, ok := n.(*encoders.FTTransformer)
+	if !ok {
+		return data.Inputf("", "--categorical is for --encoder ftt; %s reads every column as a number", n.Name())
+	}
+	for _, name := range c.Categorical {
+		j := slices.Index(raw.Train.Columns, name)
+		if number, err := strconv.Atoi(name); j < 0 && err == nil && number >= 1 && number <= raw.Train.Width() {
+			j = number - 1
+		}
+		if j < 0 {
+			return data.Inputf("", "%s has no column %q; its columns are %s", raw.Name, name, strings.Join(raw.Train.Columns, ", "))
+		}
+		category := encoders.Category{Column: j}
+		for _, part := range []*data.Inputs{raw.Train, raw.Val, raw.Cal, raw.Test, raw.Shifted} {
+			if part != nil {
+				category.Values = max(category.Values, int(part.Largest(j))+1)
+			}
+		}
+		f.Categorical = append(f.Categorical, category)
+	}
+	return nil
+}
