@@ -23,7 +23,7 @@ var rooms = []struct {
 	{"calibra/optim", []string{"calibra/graph"}},
 	{"calibra/layers", []string{"calibra/data", "calibra/graph", "calibra/optim"}},
 	{"calibra/theory", []string{"calibra/data", "calibra/graph", "calibra/optim", "calibra/layers"}},
-	{"calibra/experiments/metrics", []string{"calibra/graph/simd"}},
+	{"calibra/experiments/metrics", []string{"calibra/graph/simd", "calibra/graph/cuda"}},
 	{"calibra/experiments", []string{"calibra"}},
 	{"calibra/notebooks", []string{"calibra"}},
 }

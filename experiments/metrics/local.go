@@ -37,7 +37,11 @@ func (b *binned) local(ctx context.Context, z *scaled, p *progress) (*Local, err
 	}
 	writers := func() []observer { return []observer{writer{out}} }
 	for _, n := range b.parts(z, firstToLast(b.rows), func(order []int) []int { return evenBlocks(len(order)) }) {
-		if err := n.each(ctx, p, writers); err != nil {
+		done, err := n.onDevice(ctx, p, out)
+		if err == nil && !done {
+			err = n.each(ctx, p, writers)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("metrics: measure locally: %w", err)
 		}
 	}

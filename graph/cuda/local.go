@@ -17,21 +17,18 @@ const mostWaves = 8
 // NaN where there is no bin. Where the memory is short the waves of a launch are halved.
 // progress, which may be nil, is told the share of pairs that is done.
 func (d *Device) LocalSums(ctx context.Context, residual, ess []float64, z, e []float32, bin []int32, n, dim, classes int, progress func(done float64)) error {
-	zs, es, bins := Uploaded(d, z), Uploaded(d, e), Uploaded(d, bin)
-	defer func() { d.Free(zs, es, bins) }()
-	waves, sums := mostWaves, Memory{}
-	plane := 3 * classes * n
-	for ; d.err == nil; waves /= 2 {
-		sums = d.Alloc64((1 + waves) * plane)
-		if !outOfMemory(d.err) {
-			break
-		}
-		if waves == 1 {
-			return fmt.Errorf("%w; the local metrics of %d rows and %d classes need %s", d.err, n, classes, inUnits(len(z)*4+plane*16+len(e)*8+8*len(residual)*2))
-		}
+	cells := classes * n
+	zs, es, bins, out := Uploaded(d, z), Uploaded(d, e), Uploaded(d, bin), d.Alloc64(2*cells)
+	defer d.Free(zs, es, bins, out)
+	waves, sums := mostWaves, d.Alloc64((1+mostWaves)*3*cells)
+	for ; outOfMemory(d.err) && waves > 1 && bins.at != 0 && out.at != 0; waves /= 2 {
 		d.ClearError()
+		sums = d.Alloc64((1 + waves/2) * 3 * cells)
 	}
 	defer func() { d.Free(sums) }()
+	if outOfMemory(d.err) {
+		return fmt.Errorf("%w; the local metrics of %d rows, %d classes and %d dimensions need %s", d.err, n, classes, dim, inUnits(4*len(z)+8*cells+16*cells+2*3*8*cells))
+	}
 	d.Clear(sums)
 	tiles := (n + tile - 1) / tile
 	for wave := 0; 2*wave <= tiles && d.err == nil; wave += waves {
@@ -45,12 +42,9 @@ func (d *Device) LocalSums(ctx context.Context, residual, ess []float64, z, e []
 			progress(min(1, 2*float64(wave+waves)/float64(tiles)))
 		}
 	}
-	out := d.Alloc64(2 * classes * n)
-	defer func() { d.Free(out) }()
-	half := 8 * classes * n
 	if d.err == nil {
-		r, q := out.Slice(0, half), out.Slice(half, half)
-		d.launch("local_finish", each(classes*n), r, q, sums, es, bins, n, classes, 1+waves)
+		r, q := out.Slice(0, 8*cells), out.Slice(8*cells, 8*cells)
+		d.launch("local_finish", each(cells), r, q, sums, es, bins, n, classes, 1+waves)
 		Download(d, residual, r)
 		Download(d, ess, q)
 	}

@@ -1,0 +1,140 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"calibra/graph/cuda"
+	"calibra/graph/cuda/cudatest"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// localProblem is N rows of C classes in a cloud of d dimensions, dense enough for
+// neighbours and wide enough for rows without any.
+func localProblem(n, classes, d int) (logProbs *mat.Dense, labels []int, z *mat.Dense) {
+	rng := rand.New(rand.NewPCG(uint64(n), uint64(classes*d)))
+	logProbs, z, labels = mat.NewDense(n, classes, nil), mat.NewDense(n, d, nil), make([]int, n)
+	for i := range n {
+		var sum float64
+		for c := range classes {
+			v := math.Exp(3 * rng.NormFloat64())
+			logProbs.Set(i, c, v)
+			sum += v
+		}
+		for c := range classes {
+			logProbs.Set(i, c, math.Log(logProbs.At(i, c)/sum))
+		}
+		labels[i] = rng.IntN(classes)
+		for j := range d {
+			z.Set(i, j, 12*rng.NormFloat64()/math.Sqrt(float64(d))*(1+40*float64(i%50/49)))
+		}
+	}
+	return logProbs, labels, z
+}
+
+// The device's residuals, sample sizes and metrics are the CPU's, in both protocols, for
+// numbers of rows and classes that divide no tile, even and odd numbers of tiles, and
+// whatever the order of threads; kernel values differ in float32 by some 1e-6.
+func TestHostDeviceMeasuresAsTheCPUDoes(t *testing.T) {
+	one, two := cudatest.Device(t, 1), cudatest.Device(t, 2)
+	defer cuda.Use(nil)
+	for _, size := range []struct{ n, classes, d int }{{2, 2, 1}, {63, 3, 2}, {64, 9, 17}, {129, 2, 50}, {300, 11, 5}, {1300, 3, 7}} {
+		for _, protocol := range []Protocol{Tables, Formula} {
+			logProbs, labels, z := localProblem(size.n, size.classes, size.d)
+			var got []*Measurement
+			for _, d := range []*cuda.Device{nil, one, two} {
+				cuda.Use(d)
+				m, err := Measure(context.Background(), logProbs, labels, z, Settings{Protocol: protocol})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, m)
+			}
+			cpu, device, again := got[0].Local, got[1].Local, got[2].Local
+			for i := range size.n {
+				for c := range size.classes {
+					a, b := cpu.Residual.At(i, c), device.Residual.At(i, c)
+					s, q := cpu.ESS.At(i, c), device.ESS.At(i, c)
+					if math.IsNaN(a) != math.IsNaN(b) || math.Abs(a-b) > 1e-5 || math.Abs(s-q) > 1e-4*max(1, s) {
+						t.Fatalf("%+v %v, row %d, class %d: residual %v and sample size %v on the device, %v and %v on the CPU", size, protocol, i, c, b, q, a, s)
+					}
+				}
+			}
+			if !same(device.Residual, again.Residual) || !same(device.ESS, again.ESS) {
+				t.Errorf("%+v %v depends on the order of threads", size, protocol)
+			}
+			if a, b := got[0].Values[LCE], got[1].Values[LCE]; math.IsNaN(a) != math.IsNaN(b) || math.Abs(a-b) > 1e-6 {
+				t.Errorf("%+v %v: LCE is %v on the device, %v on the CPU", size, protocol, b, a)
+			}
+		}
+	}
+}
+
+func same(x, y *mat.Dense) bool {
+	return slices.EqualFunc(x.RawMatrix().Data, y.RawMatrix().Data, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
+}
+
+// Short of memory the device takes fewer pairs at a time, to the same result, and at last
+// says what it needs.
+func TestHostDeviceShortOfMemory(t *testing.T) {
+	defer cuda.Use(nil)
+	logProbs, labels, z := localProblem(700, 3, 4)
+	measure := func(capacity int) (*Measurement, error) {
+		driver := cudatest.Driver(t, 1)
+		driver.Capacity = capacity
+		d, err := cuda.Open(driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cuda.Use(d)
+		return Measure(context.Background(), logProbs, labels, z, Settings{})
+	}
+	want, err := measure(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := measure(300 << 10) // 9 lanes of sums take 443 KiB, 5 lanes 246 KiB, 3 lanes 148 KiB
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := want.Values[LCE], got.Values[LCE]; !(math.Abs(a-b) < 1e-12) { // float64 sums in another order
+		t.Errorf("fewer pairs at a time give an LCE of %v, not %v", b, a)
+	}
+	if _, err := measure(60 << 10); !cuda.OutOfMemory(err) || !strings.Contains(err.Error(), "need") {
+		t.Errorf("with too little memory the error is %v", err)
+	}
+}
+
+func TestHostDeviceMeasureCancelled(t *testing.T) {
+	cuda.Use(cudatest.Device(t, 1))
+	defer cuda.Use(nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	logProbs, labels, z := localProblem(300, 3, 4)
+	if _, err := Measure(ctx, logProbs, labels, z, Settings{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled measurement ends with %v", err)
+	}
+}
+
+// Progress ends at all rows.
+func TestHostDeviceProgress(t *testing.T) {
+	cuda.Use(cudatest.Device(t, 1))
+	defer cuda.Use(nil)
+	logProbs, labels, z := localProblem(300, 3, 4)
+	last := 0
+	_, err := Measure(context.Background(), logProbs, labels, z, Settings{Progress: func(done, total int) {
+		if done < last || done > total || total != 300 {
+			t.Errorf("progress goes from %d to %d of %d", last, done, total)
+		}
+		last = done
+	}})
+	if err != nil || last != 300 {
+		t.Errorf("progress ends at %d (%v)", last, err)
+	}
+}
