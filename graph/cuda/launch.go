@@ -168,7 +168,6 @@ const (
 	Lgamma
 	Digamma
 	LogisticSlope
-	Positive
 	Scaled
 	FlooredLog
 )
@@ -181,12 +180,14 @@ func (d *Device) Map(f Map, out, x Memory, n int, v float32) {
 // Combination is a function of two elements, in the order that the kernel knows.
 type Combination int
 
-// The functions of [Device.Combine]: x+y, x·y, v·x + u·y, and y/x where x > v, else 0.
+// The functions of [Device.Combine]: x+y, x·y, v·x + u·y, and, where x > v, else 0, y/x
+// or y.
 const (
 	Plus Combination = iota
 	Times
 	Blend
 	DivideAbove
+	PassAbove
 )
 
 // Combine applies f to n elements of x and, again and again, the period elements of y.

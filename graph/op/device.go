@@ -114,6 +114,8 @@ var (
 	_ resident = weightedNLL{}
 	_ resident = weightedNLLGrad{}
 	_ resident = elementwise{}
+	_ resident = relu{}
+	_ resident = reluGrad{}
 	_ resident = plus{}
 	_ resident = times{}
 	_ resident = scale{}
@@ -249,12 +251,20 @@ func (weightedNLLGrad) enqueue(d *cuda.Device, out Operand, in []Operand) {
 
 // deviceMaps are the functions of elementwise that a device has.
 var deviceMaps = map[string]cuda.Map{
-	"softplus": cuda.Softplus, "sigmoid": cuda.Sigmoid, "relu": cuda.ReLU, "exp": cuda.Exp, "lgamma": cuda.Lgamma,
-	"digamma": cuda.Digamma, "y(1-y)": cuda.LogisticSlope, "positive": cuda.Positive,
+	"softplus": cuda.Softplus, "sigmoid": cuda.Sigmoid, "exp": cuda.Exp, "lgamma": cuda.Lgamma,
+	"digamma": cuda.Digamma, "y(1-y)": cuda.LogisticSlope,
 }
 
 func (o elementwise) enqueue(d *cuda.Device, out Operand, in []Operand) {
 	d.Map(deviceMaps[o.F], out.Memory, in[0].Memory, out.Size(), 0)
+}
+
+func (relu) enqueue(d *cuda.Device, out Operand, in []Operand) {
+	d.Map(cuda.ReLU, out.Memory, in[0].Memory, out.Size(), 0)
+}
+
+func (reluGrad) enqueue(d *cuda.Device, out Operand, in []Operand) {
+	d.Combine(cuda.PassAbove, out.Memory, in[0].Memory, in[1].Memory, out.Size(), out.Size(), 0, 0)
 }
 
 func (o scale) enqueue(d *cuda.Device, out Operand, in []Operand) {

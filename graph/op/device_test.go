@@ -157,7 +157,15 @@ var onDevice = map[string]struct {
 		b, c := 1+rng.IntN(90), 1+rng.IntN(12)
 		return []*tensor.Dense{logs(rng, b, c), integers(rng, c, b), normalTensor(rng, 0, b), normalTensor(rng, 0)}
 	}},
-	"elementwise":    {always(Softplus(2), Sigmoid(2), ReLU(2), Exp(2), logisticSlope(2), positive(2)), one},
+	"elementwise": {always(Softplus(2), Sigmoid(2), Exp(2), logisticSlope(2)), one},
+	"relu":        {always(ReLU(2)), one},
+	"reluGrad": {always(Op{reluGrad{matrix}}), func(rng *rand.Rand) []*tensor.Dense { // y is not negative
+		in := two(rng)
+		for i, v := range in[0].Float64s() {
+			in[0].Float64s()[i] = max(v, 0)
+		}
+		return in
+	}},
 	"plus":           {always(Plus(2)), two},
 	"times":          {always(Times(2)), two},
 	"scale":          {always(Scale(2, -1.7)), one},

@@ -14,9 +14,8 @@ extern "C" __global__ void map(float *out, const float *x, int f, float v, int n
         case 4: y = log_gamma(a); break;
         case 5: y = digamma(a); break;
         case 6: y = a * (1 - a); break;
-        case 7: y = a > 0 ? 1.0f : 0.0f; break;
-        case 8: y = v * a; break;
-        case 9: y = logf(fmaxf(a, v)); break;
+        case 7: y = v * a; break;
+        case 8: y = logf(fmaxf(a, v)); break;
         }
         out[i] = y;
     }
@@ -32,6 +31,7 @@ extern "C" __global__ void combine(float *out, const float *x, const float *y, i
         case 1: z = a * b; break;
         case 2: z = v * a + u * b; break;
         case 3: z = a > v ? b / a : 0.0f; break;
+        case 4: z = a > v ? b : 0.0f; break;
         }
         out[i] = z;
     }
