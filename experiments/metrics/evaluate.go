@@ -58,39 +58,68 @@ type Report struct {
 }
 
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
-// the noise floor of labels redrawn from the predictions. The arguments before u
-// are those of Measure, and so are the values.
+// the noise floor of labels redrawn from the predictions, and the checks. The
+// arguments before u are those of Measure, and so are the values.
 func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
-	u, err := u.filled()
-	if err != nil {
-		return nil, err
-	}
 	b, z, err := prepare(logProbs, labels, embedding, s)
 	if err != nil {
 		return nil, err
 	}
-	passes := 1 // the kernel calibration error
-	if z != nil {
-		passes += 2 // the values, their uncertainty
-	}
-	p := &progress{total: passes * b.rows, report: s.Progress}
-	m, err := b.measure(ctx, z, p)
+	p := &progress{total: (1 + b.uncertainPasses(z)) * b.rows, report: s.Progress}
+	r, redrawn, err := b.uncertain(ctx, z, u, p, rng)
 	if err != nil {
 		return nil, err
+	}
+	b.debiased(&r.Checks)
+	return r, b.skce(ctx, redrawn, p, &r.Checks)
+}
+
+// MeasureNoise is Measure with the noise floor of every metric, from so many redraws
+// of the labels; 0 means 50.
+func MeasureNoise(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings, redraws int, rng *rand.Rand) (*Measurement, [Metrics]*Noise, error) {
+	b, z, err := prepare(logProbs, labels, embedding, s)
+	if err != nil {
+		return nil, [Metrics]*Noise{}, err
+	}
+	p := &progress{total: b.uncertainPasses(z) * b.rows, report: s.Progress}
+	r, _, err := b.uncertain(ctx, z, Uncertainty{Replicates: None, Redraws: redraws}, p, rng)
+	if err != nil {
+		return nil, [Metrics]*Noise{}, err
+	}
+	return &r.Measurement, r.Noise, nil
+}
+
+// uncertainPasses is how often uncertain goes through the kernel.
+func (b *binned) uncertainPasses(z *scaled) int {
+	if z == nil {
+		return 0
+	}
+	return 2 // the values, their uncertainty
+}
+
+// uncertain measures with the uncertainty, and gives the redrawn labels too.
+func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *progress, rng *rand.Rand) (*Report, [][]int, error) {
+	u, err := u.filled()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := b.measure(ctx, z, p)
+	if err != nil {
+		return nil, nil, err
 	}
 	r := &Report{Measurement: *m, Settings: b.settings, Uncertainty: u}
 	replicates, err := b.bootstrap(ctx, u.Replicates, rng)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	redrawnLabels := b.redraw(u.Redraws, rng)
-	redraws, err := b.relabelled(ctx, redrawnLabels)
+	redrawn := b.redraw(u.Redraws, rng)
+	redraws, err := b.relabelled(ctx, redrawn)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if z != nil {
-		if err := b.localUncertainty(ctx, z, replicates, redraws, redrawnLabels, p, rng); err != nil {
-			return nil, err
+		if err := b.localUncertainty(ctx, z, replicates, redraws, redrawn, p, rng); err != nil {
+			return nil, nil, err
 		}
 	}
 	for m := range Metrics {
@@ -102,11 +131,7 @@ func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 			r.Noise[m] = newNoise(m, r.Values[m], column(redraws, m))
 		}
 	}
-	b.debiased(&r.Checks)
-	if err := b.skce(ctx, redrawnLabels, p, &r.Checks); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, redrawn, nil
 }
 
 func column(v []Values, m Metric) []float64 {

@@ -199,7 +199,7 @@ func short(x float64) string {
 	case x >= 1e4:
 		return fmt.Sprintf("%gk", x/1e3)
 	}
-	return fmt.Sprintf("%g", x)
+	return fmt.Sprintf("%.4g", x)
 }
 
 // evenTicks ticks four to ten multiples of 1, 2 or 5 times a power of ten.
