@@ -1,14 +1,12 @@
 package experiments
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"slices"
+	"sync"
 
 	"calibra/data"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -34,10 +32,8 @@ type Prepared struct {
 	// measures none.
 	Redraws int
 
-	Shift       *data.Set // the shifted test rows
-	ShiftTruth  *mat.Dense
-	ShiftShared *mat.Dense
-	afterSplit  rand.PCG // the generator as the split left it, from which each fit goes on
+	shifted    func() *shift // found when the first Spec asks for it; nil without features
+	afterSplit rand.PCG      // the generator as the split left it, from which each fit goes on
 }
 
 // Prepare splits the problem as the Spec says and fits the shared embedding.
@@ -61,43 +57,15 @@ func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 		return nil, err
 	}
 	out.Shared = out.Embed.Apply(test.Features)
-	if p.Shifted != nil {
-		out.Shift, out.ShiftShared = p.Shifted, out.Embed.Apply(p.Shifted.Features)
-		return out, nil
-	}
-	far := farthest(out.Shared)
-	out.Shift, out.ShiftShared = test.Rows(far), rowsOf(out.Shared, far)
-	if p.Truth != nil {
-		out.ShiftTruth = rowsOf(p.Truth, far)
-	}
+	out.shifted = sync.OnceValue(func() *shift { return out.shift(p) })
 	return out, nil
 }
 
-// farthest is the half of the rows of z, N×P, that lie farthest from the origin,
-// the centre of the calibration rows; ascending.
-func farthest(z *mat.Dense) []int {
-	n, _ := z.Dims()
-	distance, rows := make([]float64, n), make([]int, n)
-	for i := range rows {
-		rows[i], distance[i] = i, floats.Norm(z.RawRowView(i), 2)
-	}
-	slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(distance[j], distance[i]) })
-	rows = rows[:(n+1)/2]
-	slices.Sort(rows)
-	return rows
-}
-
-func rowsOf(x *mat.Dense, index []int) *mat.Dense {
-	_, m := x.Dims()
-	out := mat.NewDense(len(index), m, nil)
-	for to, from := range index {
-		out.SetRow(to, x.RawRowView(from))
-	}
-	return out
-}
-
 // under is the part of p that the Spec is fitted on and judged on.
-func (p *Prepared) under(s Spec) *Prepared {
+func (p *Prepared) under(s Spec) (*Prepared, error) {
+	if s.Shifted && p.shifted == nil {
+		return nil, fmt.Errorf("experiments: a shift needs features and test rows")
+	}
 	out, source := *p, *p.Source
 	out.Source = &source
 	if f := s.Fraction; f > 0 && f < 1 {
@@ -105,7 +73,8 @@ func (p *Prepared) under(s Spec) *Prepared {
 		source.Cal = source.Cal.Rows(parts[0])
 	}
 	if s.Shifted {
-		source.Test, out.Truth, out.Shared = p.Shift, p.ShiftTruth, p.ShiftShared
+		shift := p.shifted()
+		source.Test, out.Truth, out.Shared = shift.rows, shift.truth, shift.shared
 	}
-	return &out
+	return &out, nil
 }

@@ -29,7 +29,7 @@ type Spec struct {
 	// Fraction of the calibration rows that is fitted on, stratified; 0 means all.
 	Fraction float64 `json:"calibration_fraction,omitempty"`
 	// Shifted judges on the problem's shifted rows or, if it brings none, on the
-	// half of the test rows farthest from the calibration rows' centre in the shared
+	// half of the test rows where the calibration rows are thinnest in the shared
 	// embedding. Fit and validation rows stay in distribution.
 	Shifted bool `json:"shifted,omitempty"`
 }
@@ -79,7 +79,9 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 	if err != nil {
 		return nil, err
 	}
-	p = p.under(s)
+	if p, err = p.under(s); err != nil {
+		return nil, err
+	}
 	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed}
 	options := Options{Slots: s.Slots, Codewords: s.Codewords, EMA: s.EMA, Observe: observe}
 	rng, start := rand.New(&p.afterSplit), time.Now()
@@ -110,7 +112,10 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 
 // Judge is FitPrepared with a model that was fitted before, on the same rows.
 func (s Spec) Judge(ctx context.Context, p *Prepared, model layers.Stateful) (*Run, error) {
-	p = p.under(s)
+	p, err := p.under(s)
+	if err != nil {
+		return nil, err
+	}
 	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed, Model: model}
 	return r, r.judge(ctx, p)
 }
@@ -181,13 +186,8 @@ func (o *Outcome) measure(ctx context.Context, labels []int, redraws int, seed u
 		o.Metrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, labels, o.Shared, metrics.Settings{})
 		return err
 	}
-	report, err := metrics.Evaluate(ctx, o.Predictions.LogProbs, labels, o.Shared, metrics.Settings{},
-		metrics.Uncertainty{Replicates: metrics.None, Redraws: redraws}, rand.New(rand.NewPCG(seed, 4)))
-	if err != nil {
-		return err
-	}
-	o.Metrics, o.Noise = &report.Measurement, report.Noise
-	return nil
+	o.Metrics, o.Noise, err = metrics.MeasureNoise(ctx, o.Predictions.LogProbs, labels, o.Shared, metrics.Settings{}, redraws, rand.New(rand.NewPCG(seed, 4)))
+	return err
 }
 
 // judgeOwn measures locally in the embedding of the method itself, if it has one.

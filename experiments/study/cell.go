@@ -57,7 +57,7 @@ type Skipped struct {
 }
 
 // keyVersion changes when results computed before are no longer right.
-const keyVersion = 1
+const keyVersion = 2
 
 // Cells lists the study's grid on the origins: origin by origin, encoder by
 // encoder, seed by seed, so that what cells share is made once.

@@ -44,6 +44,6 @@ func ReliabilityDiagrams(f *Findings) (*report.Section, error) {
 
 // ShiftNote says what the shifted rows of each data set are.
 func ShiftNote(f *Findings) (*report.Section, error) {
-	section := &report.Section{Title: "The shift", Note: "Methods are fitted and stopped on rows in distribution and judged on shifted rows: of raw tables, the test rows with normal noise of half a standard deviation on each column; of the weather data, eval_out, other climates; of a features file, the test rows of --shifted or, without it, the half of the test rows farthest from the centre of the calibration rows in the shared embedding, as of synthetic data. Models are those of the study main, where its cells are at hand."}
+	section := &report.Section{Title: "The shift", Note: "Methods are fitted and stopped on rows in distribution and judged on shifted rows: of raw tables, a region that neither the encoder nor the calibrator saw, the fifth of the rows farthest along the first principal component; of the weather data, eval_out, other climates; of a features file, the test rows of --shifted or, without it, the half of the test rows that lie farthest from their tenth nearest calibration row in the shared embedding, where few rows were seen, as of synthetic data. Models are those of the study main, where its cells are at hand."}
 	return section, nil
 }
