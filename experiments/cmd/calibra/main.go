@@ -19,6 +19,7 @@ import (
 type cli struct {
 	Quickstart quickstartCmd `cmd:"" help:"Calibrate a small classifier end to end on embedded data."`
 	Pretrain   pretrainCmd   `cmd:"" help:"Train a classifier on raw rows, to be encoded and calibrated."`
+	Encode     encodeCmd     `cmd:"" help:"Read features and logits of raw data from a trained network, an ONNX file or one of pretrain's."`
 	Fit        fitCmd        `cmd:"" help:"Fit a calibrator to the outputs of a frozen classifier."`
 	Apply      applyCmd      `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"calibra/data"
+	"calibra/experiments/encode"
+	"calibra/layers/encoders"
+	"calibra/layers/encoders/onnx"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+type encodeCmd struct {
+	Model          string  `required:"" type:"path" placeholder:"F.onnx|DIR" help:"The network: an ONNX file, or the directory that calibra pretrain wrote."`
+	Data           string  `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data; of a pretrained network, those it was trained beside unless others are named."`
+	Label          string  `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
+	HeldOut        float64 `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
+	Seed           uint64  `default:"0" help:"Seed of the division of the rows (${default})."`
+	Preset         string  `placeholder:"NAME" help:"What is done to images before an ONNX network: resnet, convnext, vit (224 pixels, the weights' normalization), cifar10, none (none)."`
+	FeaturesOutput string  `placeholder:"NAME" help:"Output of an ONNX network that has the features (features, or the other of two)."`
+	LogitsOutput   string  `placeholder:"NAME" help:"Output that has the logits (logits, or the one as wide as there are classes)."`
+	ONNXRuntime    string  `name:"onnxruntime" type:"path" placeholder:"LIB" env:"CALIBRA_ONNXRUNTIME" help:"ONNX Runtime's shared library."`
+	Batch          int     `default:"64" help:"Rows at a time (${default})."`
+	Out            string  `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
+}
+
+func (encodeCmd) Help() string {
+	return `Writes the penultimate features, logits and labels of the rows that calibrate and
+of those that test, in the file that every other command takes. Rows that trained the
+network are no such rows: tables and training images are divided by --seed, and
+CIFAR's official test images calibrate, as in the paper.
+
+An encoding that was interrupted goes on where it stopped when the same command is
+given again.
+
+Example:
+
+  calibra encode --model resnet50.onnx --preset resnet --data cifar-10-binary.tar.gz --out cifar10-resnet50.npz
+  calibra encode --model vit.onnx --preset vit --features-output pooled --logits-output scores --data tissuemnist.npz --out tissue-vit.npz
+  calibra encode --model encoders/letter-ftt --out letter-ftt.npz
+  calibra study ood --data letter-ftt.npz --shifted letter-ftt-shifted.npz --out runs/ood`
+}
+
+func (c *encodeCmd) Run(ctx context.Context) error {
+	if !strings.HasSuffix(c.Out, ".npz") {
+		return data.Inputf(c.Out, "must end in .npz")
+	}
+	if c.Batch < 1 {
+		return data.Inputf("", "--batch is %d; it must be at least 1", c.Batch)
+	}
+	job, closed, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer closed()
+	job.Batch = c.Batch
+	bar := newRowBar(os.Stderr)
+	job.Observe = bar.at
+	err = job.Run(ctx, c.Out)
+	bar.clear()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("wrote %s: %d calibration and %d test rows of %s, %d features, %d classes\n",
+		c.Out, job.Raw.Cal.Len(), job.Raw.Test.Len(), job.Raw.Name, job.Encoder.Features(), job.Encoder.Classes())
+	if job.Raw.Shifted != nil {
+		fmt.Printf("wrote %s: %d shifted rows\n", encode.ShiftedPath(c.Out), job.Raw.Shifted.Len())
+	}
+	return nil
+}
+
+// open finds the network and its rows; closed frees what that took.
+func (c *encodeCmd) open() (job *encode.Job, closed func(), err error) {
+	info, err := os.Stat(c.Model)
+	if err != nil {
+		return nil, nil, data.Inputf(c.Model, "cannot be opened: %w", err)
+	}
+	if info.IsDir() {
+		return c.openPretrained()
+	}
+	if c.Data == "" {
+		return nil, nil, data.Inputf("", "an ONNX network needs --data; name what it is to encode")
+	}
+	preset := onnx.Preset{Name: "none"}
+	if c.Preset != "" {
+		if preset, err = onnx.PresetByName(c.Preset); err != nil {
+			return nil, nil, err
+		}
+	}
+	raw, err := encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Seed: c.Seed}.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := onnx.Open(c.Model, onnx.Settings{
+		Shape: raw.Cal.Shape, Preset: preset, Library: c.ONNXRuntime,
+		Features: c.FeaturesOutput, Logits: c.LogitsOutput, Classes: len(raw.Classes),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	digest, err := digest(c.Model)
+	if err != nil {
+		m.Close()
+		return nil, nil, err
+	}
+	key := fmt.Sprintf("onnx %s, preset %+v, outputs %q %q", digest, preset, c.FeaturesOutput, c.LogitsOutput)
+	return &encode.Job{Encoder: m, Raw: raw, Key: key}, m.Close, nil
+}
+
+func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
+	if c.Preset != "" || c.FeaturesOutput != "" || c.LogitsOutput != "" {
+		return nil, nil, data.Inputf(c.Model, "says itself what its rows and outputs are; leave --preset, --features-output and --logits-output out")
+	}
+	m, err := encoders.Load(c.Model)
+	if err != nil {
+		return nil, nil, err
+	}
+	origin := m.Config.Origin
+	if c.Data != "" {
+		origin = encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Seed: c.Seed}
+	}
+	raw, err := origin.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	weights, err := digest(filepath.Join(c.Model, "weights.safetensors"))
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := digest(filepath.Join(c.Model, "config.json"))
+	if err != nil {
+		return nil, nil, err
+	}
+	return &encode.Job{Encoder: m, Raw: raw, Key: "pretrained " + weights + " " + config}, func() {}, nil
+}
+
+// digest is the SHA-256 of a file.
+func digest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", data.Inputf(path, "cannot be opened: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", data.Inputf(path, "cannot be read: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// rowBar shows how far an encoding is: a bar with the time left on a terminal, else a
+// line every few seconds.
+type rowBar struct {
+	out   *os.File
+	bar   *progressbar.ProgressBar
+	began time.Time
+	first int // rows that were there before
+	next  time.Time
+}
+
+func newRowBar(out *os.File) *rowBar { return &rowBar{out: out} }
+
+func (b *rowBar) at(done, of int) {
+	now := time.Now()
+	if b.began.IsZero() { // the first batch has been encoded, as has what is kept
+		b.began, b.first, b.next = now, done, now.Add(5*time.Second)
+		if term.IsTerminal(int(b.out.Fd())) {
+			b.bar = progressbar.NewOptions(of, progressbar.OptionSetWriter(b.out), progressbar.OptionSetWidth(40),
+				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false))
+		}
+	}
+	text := fmt.Sprintf("%d of %d rows", done, of)
+	if done > b.first {
+		left := time.Duration(float64(now.Sub(b.began)) * float64(of-done) / float64(done-b.first)).Round(time.Second)
+		text += fmt.Sprintf(", about %v left", left)
+	}
+	switch {
+	case b.bar != nil:
+		b.bar.Describe(text)
+		_ = b.bar.Set(done) // a terminal that cannot be written to shows nothing
+	case now.After(b.next):
+		b.next = now.Add(5 * time.Second)
+		fmt.Fprintln(b.out, text)
+	}
+}
+
+func (b *rowBar) clear() {
+	if b.bar != nil {
+		_ = b.bar.Finish()
+	}
+}

@@ -1,0 +1,141 @@
+package encode
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+
+	"calibra/data"
+	"calibra/layers/encoders"
+)
+
+// Job is the encoding of the rows that a calibrator is fitted and judged on.
+type Job struct {
+	Encoder encoders.Encoder
+	Raw     *data.Raw
+	// Key tells the encoder and its settings from any other: what was encoded under
+	// one Key, of the same rows, is never encoded again.
+	Key   string
+	Batch int // rows at a time; 0 means 64
+	// Observe is told how many rows are there, of how many.
+	Observe func(done, of int)
+}
+
+// part is one set of rows in the order of the partial file.
+type part struct {
+	name string
+	in   *data.Inputs
+}
+
+func (j *Job) parts() []part {
+	out := []part{{"cal", j.Raw.Cal}, {"test", j.Raw.Test}}
+	if j.Raw.Shifted != nil {
+		out = append(out, part{"shifted", j.Raw.Shifted})
+	}
+	return out
+}
+
+// Rows is how many rows are encoded.
+func (j *Job) Rows() int {
+	n := 0
+	for _, p := range j.parts() {
+		n += p.in.Len()
+	}
+	return n
+}
+
+// ShiftedPath is where the shifted rows go: F-shifted.npz beside F.npz.
+func ShiftedPath(out string) string { return strings.TrimSuffix(out, ".npz") + "-shifted.npz" }
+
+// Run encodes calibration and test rows into the file out, keys cal_features,
+// cal_logits, cal_labels and the same of test, in float32; shifted rows, if the data
+// have some, go into ShiftedPath(out) as its test rows.
+//
+// If ctx is cancelled, out.partial keeps the rows so far, the error wraps ctx.Err(),
+// and the same Job goes on from there.
+func (j *Job) Run(ctx context.Context, out string) error {
+	for _, p := range j.parts() {
+		if err := p.in.Fits(j.Encoder.Shape()); err != nil {
+			return err
+		}
+	}
+	if c := len(j.Raw.Classes); j.Encoder.Classes() < c {
+		return data.Inputf("", "the encoder has logits for %d classes and %s has %d; its logits must be one a class", j.Encoder.Classes(), j.Raw.Name, c)
+	}
+	kept, err := openPartial(out+".partial", header{j.key(), j.Encoder.Features(), j.Encoder.Classes()})
+	if err != nil {
+		return err
+	}
+	defer kept.close()
+	if err := j.encode(ctx, kept); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%d of %d rows are kept in %s.partial, the same command goes on with the others: %w", kept.rows, j.Rows(), out, ctx.Err())
+		}
+		return err
+	}
+	if err := j.write(kept, out); err != nil {
+		return err
+	}
+	kept.close()
+	if err := os.Remove(out + ".partial"); err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	return nil
+}
+
+// encode appends to kept the rows that it lacks.
+func (j *Job) encode(ctx context.Context, kept *partial) error {
+	batch := j.Batch
+	if batch <= 0 {
+		batch = 64
+	}
+	first, of := 0, j.Rows() // place of the part's first row among all
+	if kept.rows > of {
+		return fmt.Errorf("encode: %d rows are kept of %d", kept.rows, of)
+	}
+	for _, p := range j.parts() {
+		x := make([]float32, batch*p.in.Width())
+		for lo := max(kept.rows-first, 0); lo < p.in.Len(); lo += batch {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			hi := min(lo+batch, p.in.Len())
+			p.in.Read(x, lo, hi)
+			features, logits, err := j.Encoder.Encode(x[:(hi-lo)*p.in.Width()])
+			if err != nil {
+				return fmt.Errorf("encode rows %d to %d of %s: %w", lo, hi-1, p.name, err)
+			}
+			if err := kept.append(features, logits); err != nil {
+				return err
+			}
+			if j.Observe != nil {
+				j.Observe(kept.rows, of)
+			}
+		}
+		first += p.in.Len()
+	}
+	return nil
+}
+
+// key is the hash of all that the rows depend on: the encoder's key and the raw rows.
+func (j *Job) key() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %s\n", len(j.Key), j.Key)
+	for _, p := range j.parts() {
+		fmt.Fprintf(h, "%s %v %v\n", p.name, p.in.Shape, p.in.Labels)
+		x, raw := make([]float32, p.in.Width()), make([]byte, 4*p.in.Width())
+		for i := range p.in.Len() {
+			p.in.Read(x, i, i+1)
+			for k, v := range x {
+				binary.LittleEndian.PutUint32(raw[4*k:], math.Float32bits(v))
+			}
+			h.Write(raw)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
