@@ -29,7 +29,7 @@ type encodeCmd struct {
 	Preset         string  `placeholder:"NAME" help:"What is done to images before an ONNX network: resnet, convnext, vit (224 pixels, the weights' normalization), cifar10, none (none)."`
 	FeaturesOutput string  `placeholder:"NAME" help:"Output of an ONNX network that has the features (features, or the other of two)."`
 	LogitsOutput   string  `placeholder:"NAME" help:"Output that has the logits (logits, or the one as wide as there are classes)."`
-	ONNXRuntime    string  `name:"onnxruntime" type:"path" placeholder:"LIB" env:"CALIBRA_ONNXRUNTIME" help:"ONNX Runtime's shared library."`
+	ONNXRuntime    string  `name:"onnxruntime" type:"path" placeholder:"LIB" help:"ONNX Runtime's shared library ($CALIBRA_ONNXRUNTIME, or where the loader finds it)."`
 	Batch          int     `default:"64" help:"Rows at a time (${default})."`
 	Out            string  `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
 }

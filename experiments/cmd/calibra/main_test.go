@@ -246,7 +246,7 @@ func TestDamagedModel(t *testing.T) {
 // TestHelpHasExamples: every command explains itself.
 func TestHelpHasExamples(t *testing.T) {
 	_, top, _ := calibra(t, "--help")
-	for _, command := range []string{"quickstart", "fit", "apply", "evaluate", "methods", "info"} {
+	for _, command := range []string{"quickstart", "encode", "fit", "apply", "evaluate", "methods", "info"} {
 		if !strings.Contains(top, command) {
 			t.Errorf("calibra --help does not name %s", command)
 		}

@@ -75,7 +75,7 @@ var opened struct {
 // Variable is the environment variable that says where the library is.
 const Variable = "CALIBRA_ONNXRUNTIME"
 
-const remedy = "get it with npm pack onnxruntime-node@1.21.0 (in bin/ of the archive), pip download onnxruntime (in onnxruntime/capi/), or from https://github.com/microsoft/onnxruntime/releases, and set " + Variable + " to the path of libonnxruntime"
+const remedy = "get it with npm pack onnxruntime-node@1.17.0 (in bin/ of the archive), pip download onnxruntime (in onnxruntime/capi/), or from https://github.com/microsoft/onnxruntime/releases, and set " + Variable + " to the path of libonnxruntime"
 
 // open finds the library at path, "" standing for the places the package names.
 func open(path string) (*library, error) {
@@ -91,14 +91,15 @@ func open(path string) (*library, error) {
 	}
 	opened.Lock()
 	defer opened.Unlock()
-	var errs []error
 	for _, candidate := range candidates {
 		if l := opened.by[candidate]; l != nil {
 			return l, nil
 		}
 		handle, err := purego.Dlopen(candidate, purego.RTLD_NOW|purego.RTLD_LOCAL)
 		if err != nil {
-			errs = append(errs, err)
+			if len(candidates) == 1 {
+				return nil, data.Inputf(candidate, "cannot be opened as ONNX Runtime's shared library (%w); %s", err, remedy)
+			}
 			continue
 		}
 		l, err := start(handle)
@@ -111,7 +112,7 @@ func open(path string) (*library, error) {
 		opened.by[candidate] = l
 		return l, nil
 	}
-	return nil, data.Inputf("", "networks in ONNX run on ONNX Runtime's shared library, which was not found (%w); %s", errors.Join(errs...), remedy)
+	return nil, data.Inputf("", "networks in ONNX run on ONNX Runtime's shared library, which was not found; %s", remedy)
 }
 
 // start asks the library for its functions and makes what all sessions share.

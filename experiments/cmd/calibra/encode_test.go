@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/data"
+)
+
+// TestEncodePretrained: from a trained network to a features file to a calibrator.
+func TestEncodePretrained(t *testing.T) {
+	model, out := filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "digits.npz")
+	if code, _, stderr := calibra(t, "pretrain", "--data", "digits", "--held-out", "0.1", "--encoder", "mlp", "--epochs", "3", "--out", model); code != 0 {
+		t.Fatalf("pretrain exits %d: %s", code, stderr)
+	}
+	code, stdout, stderr := calibra(t, "encode", "--model", model, "--out", out)
+	if code != 0 || !strings.Contains(stdout, "digits-shifted.npz") {
+		t.Fatalf("encode exits %d: %s%s", code, stdout, stderr)
+	}
+	src, err := data.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := src.Require("cal_features", "cal_logits", "cal_labels", "test_features", "test_logits", "test_labels"); err != nil {
+		t.Error(err)
+	}
+	if src.Classes != 10 || src.Cal.Len() < 300 {
+		t.Errorf("%d classes, %d calibration rows", src.Classes, src.Cal.Len())
+	}
+	if code, _, stderr := calibra(t, "fit", "--in", out, "--method", "ts", "--out", filepath.Join(t.TempDir(), "run")); code != 0 {
+		t.Errorf("fit exits %d: %s", code, stderr)
+	}
+}
+
+// TestEncodeRefuses: one sentence, exit code 2, nothing written.
+func TestEncodeRefuses(t *testing.T) {
+	network := filepath.Join(t.TempDir(), "network.onnx")
+	if err := os.WriteFile(network, []byte("no network"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--model", filepath.Join(t.TempDir(), "none.onnx"), "--data", "letter"}, "cannot be opened"},
+		{[]string{"--model", network}, "needs --data"},
+		{[]string{"--model", network, "--data", "letter", "--preset", "magic"}, "resnet, convnext, vit"},
+		{[]string{"--model", network, "--data", "letter", "--preset", "resnet"}, "is for images"},
+		{[]string{"--model", network, "--data", "letter", "--onnxruntime", "/nowhere/libonnxruntime.so"}, "npm pack onnxruntime-node"},
+		{[]string{"--model", network, "--data", "letter", "--batch", "0"}, "--batch is 0"},
+		{[]string{"--model", t.TempDir()}, "calibra pretrain"},
+		{[]string{"--model", t.TempDir(), "--preset", "resnet"}, "leave --preset"},
+	} {
+		out := filepath.Join(t.TempDir(), "out.npz")
+		code, _, stderr := calibra(t, append([]string{"encode", "--out", out}, c.args...)...)
+		if code != exitUsage || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v exits %d: %s", c.args, code, stderr)
+		}
+		for _, path := range []string{out, out + ".partial"} {
+			if _, err := os.Stat(path); err == nil {
+				t.Errorf("%v left %s", c.args, path)
+			}
+		}
+	}
+	if code, _, stderr := calibra(t, "encode", "--model", network, "--data", "letter", "--out", "features.txt"); code != exitUsage || !strings.Contains(stderr, ".npz") {
+		t.Errorf("another ending exits %d: %s", code, stderr)
+	}
+}
