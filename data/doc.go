@@ -17,9 +17,11 @@
 //	raw tables                 Letter, Satellite, Digits (embedded), OpenCSV, OpenWeather
 //	raw images                 OpenCIFAR10, OpenCIFAR100, OpenMedMNIST
 //	known posteriors           NewCubic, NewProximity
+//	shifted rows               Corruption (images), Table.HoldOut, eval_out of OpenWeather
 //
 // A [Source] is a calibration problem, a [Table] and [Images] are what an encoder
-// is trained on before there is one. What a user can get wrong is an
+// is trained on before there is one. [OpenRaw] divides them into the rows that train
+// it and those that calibrate, as [Inputs] that a network reads. What a user can get wrong is an
 // [*InputError] of one sentence. Files are written whole or not at all, by
 // [WriteFile].
 //

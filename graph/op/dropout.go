@@ -44,13 +44,15 @@ func (o dropout) run(out gorgonia.Value, in []gorgonia.Value) {
 func dropTo[F float](out, x []F, o dropout, t uint64) {
 	key, keep := mix(o.Seed+mix(t)), F(1/(1-o.Rate))
 	threshold := uint64(o.Rate * (1 << 53))
-	for i, v := range x {
-		if mix(key+uint64(i))>>11 < threshold {
-			out[i] = 0
-		} else {
-			out[i] = keep * v
+	stretches(len(x), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if mix(key+uint64(i))>>11 < threshold {
+				out[i] = 0
+			} else {
+				out[i] = keep * x[i]
+			}
 		}
-	}
+	})
 }
 
 // mix is the finalizer of SplitMix64 (Steele, Lea and Flood 2014) after one step

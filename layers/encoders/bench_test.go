@@ -20,8 +20,8 @@ func BenchmarkStep(b *testing.B) {
 		classes int
 	}{
 		{"mlp", &MLP{}, []int{16}, 26},
-		{"resmlp", &ResMLP{HiddenDropout: 0.1}, []int{16}, 26},
-		{"ftt", &FTTransformer{AttentionDropout: 0.2, HiddenDropout: 0.1}, []int{16}, 26},
+		{"resmlp", &ResMLP{}, []int{16}, 26},
+		{"ftt", &FTTransformer{}, []int{16}, 26},
 		{"resnet", &ResNet{}, []int{3, 32, 32}, 10},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 
 	"calibra/data"
 	"calibra/layers/encoders"
@@ -40,4 +41,53 @@ func ExampleMLP() {
 	}
 	fmt.Printf("%d rows, M = %d, C = %d, more than 90 %% right: %t\n", rows, width, cal.Classes(), 10*right > 9*rows)
 	// Output: 540 rows, M = 16, C = 10, more than 90 % right: true
+}
+
+// From raw rows to an encoder's directory, and from it to the rows set aside for
+// calibration.
+func ExampleTrain() {
+	ctx := context.Background()
+	origin := encoders.Origin{Data: "digits", Seed: 1}
+	raw, err := origin.Open()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	network := &encoders.ResMLP{Block: 32, Blocks: 1}
+	model, _, err := encoders.Train(ctx, network, raw.Train, raw.Val, encoders.Settings{Optim: optim.Settings{Epochs: 20}}, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	model.Config.Origin = origin
+	dir, err := os.MkdirTemp("", "encoder")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	if err := model.Save(dir); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	again, err := encoders.Load(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rows, err := again.Config.Origin.Open()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cal, err := encoders.EncodeInputs(again, rows.Cal)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	n, m := cal.Features.Dims()
+	accuracy, _, _ := encoders.Judge(again, rows.Cal)
+	fmt.Printf("%d calibration rows, M = %d, C = %d, more than 90 %% right: %t\n", n, m, cal.Classes(), accuracy > 0.9)
+	// Output: 359 calibration rows, M = 32, C = 10, more than 90 % right: true
 }

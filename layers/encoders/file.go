@@ -50,7 +50,7 @@ type Result struct {
 	Ended      string  `json:"ended"`
 	Epochs     int     `json:"epochs"`
 	Best       int     `json:"best_epoch"`
-	Validation float64 `json:"validation_nll"`
+	Validation float64 `json:"validation_nll,omitempty"` // 0 where none was measured
 	Seconds    float64 `json:"seconds"`
 }
 

@@ -29,8 +29,8 @@ type FTTransformer struct {
 	Blocks           int        `json:"blocks"`            // 0: 2
 	Heads            int        `json:"heads"`             // of equal width; 0: 8
 	Hidden           int        `json:"hidden"`            // width of ReGLU's output; 0: 4/3 of d
-	AttentionDropout float64    `json:"attention_dropout"` // 0: none
-	HiddenDropout    float64    `json:"hidden_dropout"`    // 0: none
+	AttentionDropout float64    `json:"attention_dropout"` // 0: 0.2, below 0 none
+	HiddenDropout    float64    `json:"hidden_dropout"`    // 0: 0.1, below 0 none
 	Categorical      []Category `json:"categorical"`       // columns that are no numbers
 }
 
@@ -48,6 +48,10 @@ func (*FTTransformer) Name() string { return "ftt" }
 func (f *FTTransformer) sizes() (d, blocks, heads, hidden int) {
 	d = orDefault(f.Token, 64)
 	return d, orDefault(f.Blocks, 2), orDefault(f.Heads, 8), orDefault(f.Hidden, 4*d/3)
+}
+
+func (f *FTTransformer) rates() (attention, hidden float64) {
+	return orRate(f.AttentionDropout, 0.2), orRate(f.HiddenDropout, 0.1)
 }
 
 // Width is that of a token.
@@ -88,7 +92,7 @@ func (f *FTTransformer) Init(shape []int, classes int, rng *rand.Rand) (*graph.W
 	case d < 1 || blocks < 1 || heads < 1 || hidden < 1 || d%heads != 0:
 		return nil, data.Inputf("", "an FT-Transformer of %d blocks with tokens of width %d in %d heads and %d hidden values is none; the heads must divide the width", blocks, d, heads, hidden)
 	}
-	if err := checkRates(f.AttentionDropout, f.HiddenDropout); err != nil {
+	if err := checkRates(f.rates()); err != nil {
 		return nil, err
 	}
 	for i, c := range f.Categorical {
@@ -200,15 +204,17 @@ func (p *Pass) flat(name string) *gorgonia.Node {
 
 func (f *FTTransformer) attention(p *Pass, name string, b int, query, keys *gorgonia.Node) *gorgonia.Node {
 	d, _, heads, _ := f.sizes()
+	rate, _ := f.rates()
 	scores := p.Apply(op.HeadScores(heads, b), p.Linear(name+"W_q", query), p.Linear(name+"W_k", keys))
 	weights := p.Apply(op.Softmax(), p.Apply(op.Scale(2, 1/math.Sqrt(float64(d/heads))), scores))
-	weights = p.Dropout(f.AttentionDropout, weights)
+	weights = p.Dropout(rate, weights)
 	return p.Linear(name+"W_out", p.Apply(op.HeadMix(heads, b), weights, p.Linear(name+"W_v", keys)))
 }
 
 func (f *FTTransformer) feedForward(p *Pass, name string, rows *gorgonia.Node) *gorgonia.Node {
+	_, rate := f.rates()
 	hidden := p.Apply(op.ReGLU(), p.Linear(name+"ffn.linear1", p.LayerNorm(name+"ffn_normalization", rows)))
-	return p.Linear(name+"ffn.linear2", p.Dropout(f.HiddenDropout, hidden))
+	return p.Linear(name+"ffn.linear2", p.Dropout(rate, hidden))
 }
 
 func upTo(n int) []int {

@@ -22,8 +22,8 @@ type ResMLP struct {
 	Block           int     `json:"block"`            // M, the width of h; 0: 128
 	Hidden          int     `json:"hidden"`           // the width within a block; 0: twice Block
 	Blocks          int     `json:"blocks"`           // L; 0: 2
-	HiddenDropout   float64 `json:"hidden_dropout"`   // the inner rate; 0: none
-	ResidualDropout float64 `json:"residual_dropout"` // the outer rate; 0: none
+	HiddenDropout   float64 `json:"hidden_dropout"`   // the inner rate; 0: 0.2, below 0 none
+	ResidualDropout float64 `json:"residual_dropout"` // the outer rate; 0: 0.1, below 0 none
 }
 
 var _ Network = (*ResMLP)(nil)
@@ -31,9 +31,13 @@ var _ Network = (*ResMLP)(nil)
 // Name is resmlp.
 func (*ResMLP) Name() string { return "resmlp" }
 
-func (r ResMLP) sizes() (block, hidden, blocks int) {
+func (r *ResMLP) sizes() (block, hidden, blocks int) {
 	block = orDefault(r.Block, 128)
 	return block, orDefault(r.Hidden, 2*block), orDefault(r.Blocks, 2)
+}
+
+func (r *ResMLP) rates() (hidden, residual float64) {
+	return orRate(r.HiddenDropout, 0.2), orRate(r.ResidualDropout, 0.1)
 }
 
 // Width is that of a block.
@@ -45,7 +49,7 @@ func (r *ResMLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 	if block < 1 || hidden < 1 || blocks < 1 {
 		return nil, data.Inputf("", "a residual MLP of %d blocks of widths %d and %d is none", blocks, block, hidden)
 	}
-	if err := checkRates(r.HiddenDropout, r.ResidualDropout); err != nil {
+	if err := checkRates(r.rates()); err != nil {
 		return nil, err
 	}
 	w := newInitial(rng)
@@ -64,12 +68,13 @@ func (r *ResMLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 // Forward is that of [Network].
 func (r *ResMLP) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
 	_, _, blocks := r.sizes()
+	hidden, residual := r.rates()
 	h := p.Linear("input_projection", x)
 	for l := range blocks {
 		name := fmt.Sprintf("blocks.%d.", l)
 		y := p.ReLU(p.Linear(name+"linear1", p.BatchNorm(name+"normalization", h)))
-		y = p.Linear(name+"linear2", p.Dropout(r.HiddenDropout, y))
-		h = p.Plus(h, p.Dropout(r.ResidualDropout, y))
+		y = p.Linear(name+"linear2", p.Dropout(hidden, y))
+		h = p.Plus(h, p.Dropout(residual, y))
 	}
 	features = p.ReLU(p.BatchNorm("output.normalization", h))
 	return features, p.Linear("output.linear", features)
@@ -78,6 +83,17 @@ func (r *ResMLP) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.
 func orDefault(v, zero int) int {
 	if v == 0 {
 		return zero
+	}
+	return v
+}
+
+// orRate is the rate v, zero if v is not set, 0 if it is negative.
+func orRate(v, zero float64) float64 {
+	switch {
+	case v == 0:
+		return zero
+	case v < 0:
+		return 0
 	}
 	return v
 }

@@ -2,7 +2,6 @@ package encoders
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"calibra/data"
@@ -26,7 +25,7 @@ import (
 type ResNet struct {
 	Widths  []int   `json:"widths"`  // channels of each stage, the last is M; nil: 16, 32, 64
 	Blocks  int     `json:"blocks"`  // of each stage; 0: 3, which makes ResNet-20
-	Dropout float64 `json:"dropout"` // before the linear layer; 0: none
+	Dropout float64 `json:"dropout"` // before the linear layer; 0: 0.1, below 0 none
 	Shift   int     `json:"shift"`   // most pixels a training image moves; 0: 4, below 0 none
 	Mirror  float64 `json:"mirror"`  // share of training images mirrored; 0: 0.5, below 0 none
 }
@@ -84,7 +83,7 @@ func (r *ResNet) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 			return nil, data.Inputf("", "a stage of %d channels is none", width)
 		}
 	}
-	if err := checkRates(r.Dropout); err != nil {
+	if err := checkRates(orRate(r.Dropout, 0.1)); err != nil {
 		return nil, err
 	}
 	if least := 1 << (len(r.widths()) - 1); min(shape[1], shape[2]) < max(least, r.shift()+1) {
@@ -109,12 +108,7 @@ func (r *ResNet) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 
 func (r *ResNet) shift() int { return max(orDefault(r.Shift, 4), 0) }
 
-func (r *ResNet) mirror() float64 {
-	if r.Mirror == 0 {
-		return 0.5
-	}
-	return math.Max(r.Mirror, 0)
-}
+func (r *ResNet) mirror() float64 { return orRate(r.Mirror, 0.5) }
 
 // Forward is that of [Network].
 func (r *ResNet) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Node) {
@@ -133,5 +127,5 @@ func (r *ResNet) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.
 		x = p.ReLU(p.Plus(y, x))
 	}
 	features = p.Apply(op.PlaneMean(), x)
-	return features, p.Linear("fc", p.Dropout(r.Dropout, features))
+	return features, p.Linear("fc", p.Dropout(orRate(r.Dropout, 0.1), features))
 }

@@ -34,9 +34,9 @@ func TestTorchStateDicts(t *testing.T) {
 		shape   []int
 	}{
 		{&MLP{Hidden: []int{5, 3}}, []int{4}},
-		{&ResMLP{Block: 5, Hidden: 6, Blocks: 2}, []int{4}},
-		{&FTTransformer{Token: 8, Heads: 2, Hidden: 5, Blocks: 3, Categorical: []Category{{1, 3}, {3, 2}}}, []int{5}},
-		{&ResNet{Widths: []int{8, 9}, Blocks: 2, Shift: -1, Mirror: -1}, []int{2, 6, 7}},
+		{&ResMLP{Block: 5, Hidden: 6, Blocks: 2, HiddenDropout: -1, ResidualDropout: -1}, []int{4}},
+		{&FTTransformer{Token: 8, Heads: 2, Hidden: 5, Blocks: 3, AttentionDropout: -1, HiddenDropout: -1, Categorical: []Category{{1, 3}, {3, 2}}}, []int{5}},
+		{&ResNet{Widths: []int{8, 9}, Blocks: 2, Dropout: -1, Shift: -1, Mirror: -1}, []int{2, 6, 7}},
 	} {
 		name := c.network.Name()
 		t.Run(name, func(t *testing.T) {

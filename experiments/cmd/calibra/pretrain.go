@@ -89,7 +89,10 @@ func (c *pretrainCmd) Run(ctx context.Context) error {
 	start := time.Now()
 	save := func(m *encoders.Model, r optim.Result) error {
 		m.Config.Origin = origin
-		m.Config.Result = encoders.Result{Ended: r.Ended, Epochs: r.Epochs, Best: r.Best, Validation: r.Validation, Seconds: time.Since(start).Seconds()}
+		m.Config.Result = encoders.Result{Ended: r.Ended, Epochs: r.Epochs, Best: r.Best, Seconds: time.Since(start).Seconds()}
+		if v := r.Validation; v-v == 0 {
+			m.Config.Result.Validation = v
+		}
 		return m.Save(c.Out)
 	}
 	var unsaved error

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/layers/encoders"
+)
+
+// TestPretrain trains each tabular encoder for two epochs, twice: the same seed gives
+// the same weights, which Load reads.
+func TestPretrain(t *testing.T) {
+	for encoder, network := range map[string]string{
+		"mlp": `{"hidden":[12]}`, "resmlp": `{"block":12,"blocks":1}`, "ftt": `{"token":8,"heads":2,"blocks":1}`,
+	} {
+		var first []byte
+		for range 2 {
+			out := filepath.Join(t.TempDir(), "encoder")
+			code, stdout, stderr := calibra(t, "pretrain", "--data", "digits", "--encoder", encoder, "--network", network, "--epochs", "2", "--held-out", "0.1", "--seed", "5", "--out", out)
+			if code != 0 || !strings.Contains(stdout, "shifted") || !strings.Contains(stdout, "calibra encode --model "+out) {
+				t.Fatalf("%s: exit code %d: %s%s", encoder, code, stdout, stderr)
+			}
+			m, err := encoders.Load(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Config.Origin != (encoders.Origin{Data: "digits", HeldOut: 0.1, Seed: 5}) || m.Config.Result.Epochs != 2 {
+				t.Errorf("%s: %+v, %+v", encoder, m.Config.Origin, m.Config.Result)
+			}
+			weights, err := os.ReadFile(filepath.Join(out, "weights.safetensors"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = weights
+			}
+			if !bytes.Equal(first, weights) {
+				t.Errorf("%s: the same seed gives other weights", encoder)
+			}
+		}
+	}
+}
+
+// TestPretrainInterrupted: what an interrupted run leaves is a model, from which
+// another goes on.
+func TestPretrainInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out := filepath.Join(t.TempDir(), "encoder")
+	c := pretrainCmd{Data: "digits", Encoder: "resmlp", Epochs: -1, Decay: -1, Out: out}
+	if err := c.Run(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "--weights") {
+		t.Fatalf("the error is %v", err)
+	}
+	if _, err := encoders.Load(out); err != nil {
+		t.Fatal(err)
+	}
+	weights := filepath.Join(out, "weights.safetensors")
+	code, stdout, stderr := calibra(t, "pretrain", "--data", "digits", "--weights", weights, "--epochs", "0", "--out", filepath.Join(t.TempDir(), "again"))
+	if code != 0 || !strings.Contains(stdout, "weights are those of") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// TestPretrainCategories: a column of whole numbers becomes a table of tokens.
+func TestPretrainCategories(t *testing.T) {
+	var csv strings.Builder
+	csv.WriteString("size,kind,label\n")
+	for i := range 200 {
+		csv.WriteString([]string{"1.5,0,a\n", "2.5,1,b\n", "0.5,3,a\n"}[i%3])
+	}
+	path := filepath.Join(t.TempDir(), "kinds.csv")
+	if err := os.WriteFile(path, []byte(csv.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "encoder")
+	code, stdout, stderr := calibra(t, "pretrain", "--data", path, "--encoder", "ftt", "--categorical", "kind", "--epochs", "1", "--out", out)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	m, err := encoders.Load(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := m.Weights().Tensor("cat_embeddings.embeddings.0.weight").Shape(); s[0] != 4 {
+		t.Errorf("the table of kinds has shape %v", s)
+	}
+	if _, _, err := m.Encode([]float32{1, 4}); err == nil || !strings.Contains(err.Error(), "0…3") {
+		t.Errorf("an unknown kind: %v", err)
+	}
+}
+
+func TestPretrainBadInput(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no data":       {[]string{"--data", "nowhere"}, "nowhere"},
+		"encoder":       {[]string{"--encoder", "cnn"}, "cnn"},
+		"network":       {[]string{"--network", `{"width":3}`}, "width"},
+		"heads":         {[]string{"--encoder", "ftt", "--network", `{"heads":7}`}, "heads"},
+		"dropout":       {[]string{"--network", `{"hidden_dropout":1}`}, "dropout"},
+		"images":        {[]string{"--encoder", "resnet"}, "tables"},
+		"held out":      {[]string{"--held-out", "0.9"}, "0.9"},
+		"nothing":       {[]string{"--epochs", "0"}, "--weights"},
+		"epochs":        {[]string{"--epochs=-3"}, "negative"},
+		"category":      {[]string{"--encoder", "ftt", "--categorical", "sex"}, "sex"},
+		"no categories": {[]string{"--categorical", "1"}, "--categorical"},
+		"no weights":    {[]string{"--weights", "none.safetensors"}, "none.safetensors"},
+		"sd":            {[]string{"--sd", "0,1"}, "standard deviations"},
+	} {
+		out := filepath.Join(t.TempDir(), "encoder")
+		code, _, stderr := calibra(t, append([]string{"pretrain", "--data", "digits", "--out", out}, c.args...)...)
+		if code != exitUsage || !strings.Contains(stderr, c.want) || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
+			t.Errorf("%s: exit code %d: %s", name, code, stderr)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Errorf("%s: %s was left behind", name, out)
+		}
+	}
+}
