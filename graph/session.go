@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
 	"calibra/graph/cuda"
 
@@ -26,6 +27,7 @@ type Session struct {
 	order   cuda.Memory
 	steps   map[int]*sessionStep
 	results map[*Function]map[int]*deviceProgram
+	elapsed time.Duration // of the last epoch
 }
 
 type sessionStep struct {
@@ -241,6 +243,8 @@ func (s *Session) step(n int) (*sessionStep, error) {
 // the first step at which loss or gradient was not finite, or −1. A cancelled ctx ends the
 // epoch with its error.
 func (s *Session) Epoch(ctx context.Context, order []int32) (loss float64, trouble int, err error) {
+	watch := s.device.Stopwatch()
+	watch.Start(s.device)
 	cuda.Upload(s.device, s.order, order)
 	s.rule.Epoch(s.device)
 	s.cursor.Begin(s.device)
@@ -254,6 +258,7 @@ func (s *Session) Epoch(ctx context.Context, order []int32) (loss float64, troub
 		}
 		s.device.Replay(st.recording)
 	}
+	s.elapsed = watch.Stop(s.device)
 	total, first := make([]float64, 1), make([]int32, 1)
 	cuda.Download(s.device, total, s.cursor.Total)
 	cuda.Download(s.device, first, s.cursor.Trouble)
@@ -266,6 +271,9 @@ func (s *Session) Epoch(ctx context.Context, order []int32) (loss float64, troub
 	}
 	return total[0] / float64(len(order)), trouble, nil
 }
+
+// Elapsed is how long the device took for the last epoch, by its own clock.
+func (s *Session) Elapsed() time.Duration { return s.elapsed }
 
 // Keep makes the weights as they are the best so far.
 func (s *Session) Keep() error {

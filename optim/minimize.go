@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"calibra/graph"
 
@@ -54,6 +55,8 @@ type Epoch struct {
 	Validation float64 // NaN without validation
 	Best       int     // the epoch whose weights would be kept now
 	Last       bool    // no epoch follows
+	// Device is how long the epoch's steps took a CUDA device by its own clock; 0 on the CPU.
+	Device time.Duration
 }
 
 // Result tells how a fit ended.
@@ -120,7 +123,7 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 		}
 		stalled := epoch-r.Best >= s.Patience
 		if s.Observe != nil {
-			s.Observe(Epoch{epoch, s.Epochs, loss, validation, r.Best, stalled || epoch == s.Epochs})
+			s.Observe(Epoch{epoch, s.Epochs, loss, validation, r.Best, stalled || epoch == s.Epochs, place.elapsed()})
 		}
 		if stalled {
 			r.Converged = true

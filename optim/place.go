@@ -3,6 +3,7 @@ package optim
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"calibra/graph"
 
@@ -14,8 +15,9 @@ type place interface {
 	// epoch takes a step for each batch of rows in order and gives their mean loss. Its
 	// error begins with the batch.
 	epoch(ctx context.Context, order []int32) (loss float64, err error)
-	keep() error    // the weights as they are become the best so far
-	restore() error // the weights become the best so far
+	keep() error            // the weights as they are become the best so far
+	restore() error         // the weights become the best so far
+	elapsed() time.Duration // of the last epoch by the device's clock; 0 in this process
 	close()
 }
 
@@ -85,7 +87,8 @@ func (h *host) restore() error {
 	return nil
 }
 
-func (h *host) close() {}
+func (h *host) elapsed() time.Duration { return 0 }
+func (h *host) close()                 {}
 
 // device runs the steps in a session.
 type device struct{ *graph.Session }
@@ -103,6 +106,7 @@ func (d *device) epoch(ctx context.Context, order []int32) (float64, error) {
 	return loss, nil
 }
 
-func (d *device) keep() error    { return d.Keep() }
-func (d *device) restore() error { return d.Restore() }
-func (d *device) close()         { d.Close() }
+func (d *device) keep() error            { return d.Keep() }
+func (d *device) restore() error         { return d.Restore() }
+func (d *device) elapsed() time.Duration { return d.Elapsed() }
+func (d *device) close()                 { d.Close() }

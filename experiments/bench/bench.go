@@ -110,8 +110,8 @@ func (a *assigned) Fit(context.Context, *data.Set, *data.Set, *rand.Rand) error 
 func (a *assigned) View(*data.Set) (*layers.View, error)                        { return &a.view, nil }
 func (a *assigned) Sizes() layers.Sizes                                         { return a.sizes }
 
-func calibrator(ctx context.Context, rows, classes, reps int) (float64, error) {
-	rng := newRand()
+// randomBase is a base of random predictions and codes, and labels for them.
+func randomBase(rng *rand.Rand, rows, classes int) (*assigned, *data.Set) {
 	a := &assigned{sizes: layers.Sizes{Classes: classes, Slots: Slots, Codewords: Codewords, Counts: make([]int, classes)}}
 	a.view = layers.View{LogProbs: logProbs(rng, rows, classes, 2), Codes: make([]int32, rows*Slots)}
 	for i := range a.view.Codes {
@@ -121,6 +121,12 @@ func calibrator(ctx context.Context, rows, classes, reps int) (float64, error) {
 	for i := range set.Labels {
 		set.Labels[i] = rng.IntN(classes)
 	}
+	return a, set
+}
+
+func calibrator(ctx context.Context, rows, classes, reps int) (float64, error) {
+	rng := newRand()
+	a, set := randomBase(rng, rows, classes)
 	var f fastest
 	err := layers.Train(a, layers.Bilinear{}, optim.Settings{
 		Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: reps + 1, Batch: Batch, Observe: f.observe,

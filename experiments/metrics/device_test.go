@@ -42,7 +42,16 @@ func localProblem(n, classes, d int) (logProbs *mat.Dense, labels []int, z *mat.
 // numbers of rows and classes that divide no tile, even and odd numbers of tiles, and
 // whatever the order of threads; kernel values differ in float32 by some 1e-6.
 func TestHostDeviceMeasuresAsTheCPUDoes(t *testing.T) {
-	one, two := cudatest.Device(t, 1), cudatest.Device(t, 2)
+	measuresAgree(t, cudatest.Device(t, 1), cudatest.Device(t, 2))
+}
+
+// The same on a card.
+func TestCardMeasuresAsTheCPUDoes(t *testing.T) {
+	d := cudatest.Card(t)
+	measuresAgree(t, d, d)
+}
+
+func measuresAgree(t *testing.T, one, two *cuda.Device) {
 	defer cuda.Use(nil)
 	for _, size := range []struct{ n, classes, d int }{{2, 2, 1}, {63, 3, 2}, {64, 9, 17}, {129, 2, 50}, {300, 11, 5}, {1300, 3, 7}} {
 		for _, protocol := range []Protocol{Tables, Formula} {

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -20,6 +19,7 @@ type Device struct {
 	functions map[string]Function
 	pool      *pool
 	held      *[]Memory // while recording: what is freed meanwhile
+	watch     *Stopwatch
 	err       error
 }
 
@@ -260,21 +260,45 @@ func (d *Device) Forget(r Recording) {
 	d.Free(r.held...)
 }
 
-// Time is how long the device works on what enqueue enqueues, by its own clock.
-func (d *Device) Time(enqueue func()) (time.Duration, error) {
-	from, err := d.driver.NewEvent()
-	to, toErr := d.driver.NewEvent()
-	d.fail(errors.Join(err, toErr))
-	if d.err != nil {
-		return 0, d.err
+// Rate is the float32 operations a second that the card can do at its highest clock.
+func (d *Device) Rate() (float64, error) { return d.driver.Rate() }
+
+// Stopwatch takes the time by the device's own clock.
+type Stopwatch struct{ from, to Event }
+
+// Stopwatch is the device's.
+func (d *Device) Stopwatch() Stopwatch {
+	if d.watch != nil {
+		return *d.watch
 	}
-	d.fail(d.driver.Mark(from, d.stream))
-	enqueue()
-	d.fail(d.driver.Mark(to, d.stream))
-	if err := d.Sync(); err != nil {
-		return 0, err
+	var s Stopwatch
+	for _, e := range []*Event{&s.from, &s.to} {
+		if d.err == nil {
+			var err error
+			*e, err = d.driver.NewEvent()
+			d.fail(err)
+		}
 	}
-	ms, err := d.driver.Milliseconds(from, to)
+	d.watch = &s
+	return s
+}
+
+// Start enqueues the beginning.
+func (s Stopwatch) Start(d *Device) {
+	if d.err == nil {
+		d.fail(d.driver.Mark(s.from, d.stream))
+	}
+}
+
+// Stop waits for all that was enqueued since, and says how long the device took.
+func (s Stopwatch) Stop(d *Device) time.Duration {
+	if d.err == nil {
+		d.fail(d.driver.Mark(s.to, d.stream))
+	}
+	if d.Sync() != nil {
+		return 0
+	}
+	ms, err := d.driver.Milliseconds(s.from, s.to)
 	d.fail(err)
-	return time.Duration(float64(ms) * float64(time.Millisecond)), d.err
+	return time.Duration(float64(ms) * float64(time.Millisecond))
 }

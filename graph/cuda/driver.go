@@ -25,6 +25,9 @@ type Driver interface {
 	Name() string
 	Capability() (major, minor int)
 	Memory() (free, total int, err error)
+	// Rate is the float32 multiplications and additions a second that the card can do at
+	// its highest clock.
+	Rate() (float64, error)
 
 	Alloc(bytes int) (Pointer, error)
 	Free(p Pointer) error

@@ -101,13 +101,10 @@ func openDriver() (Driver, error) {
 	}
 	name, _, _ = bytes.Cut(name, []byte{0})
 	d.name = string(name)
-	const majorAttribute, minorAttribute = 75, 76 // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
-	for attribute, to := range map[uintptr]*int{majorAttribute: &d.major, minorAttribute: &d.minor} {
-		var v int32
-		if err := d.call("cuDeviceGetAttribute", d.calls.DeviceAttribute, uintptr(unsafe.Pointer(&v)), attribute, uintptr(d.device)); err != nil {
+	for attribute, to := range map[uintptr]*int{attributeMajor: &d.major, attributeMinor: &d.minor} {
+		if *to, err = d.attribute(attribute); err != nil {
 			return nil, err
 		}
-		*to = int(v)
 	}
 	if d.major < 7 {
 		return nil, fmt.Errorf("%w: %s has compute capability %d.%d; the kernels need 7.0", ErrNoDevice, d.name, d.major, d.minor)
@@ -133,6 +130,36 @@ func (d *libcuda) call(name string, function uintptr, args ...uintptr) error {
 		return &Error{name, int(int32(r))}
 	}
 	return nil
+}
+
+// Attributes of a device (CUdevice_attribute).
+const (
+	attributeClock           = 13 // kHz
+	attributeMultiprocessors = 16
+	attributeMajor           = 75
+	attributeMinor           = 76
+)
+
+func (d *libcuda) attribute(which uintptr) (int, error) {
+	var v int32
+	err := d.call("cuDeviceGetAttribute", d.calls.DeviceAttribute, uintptr(unsafe.Pointer(&v)), which, uintptr(d.device))
+	return int(v), err
+}
+
+func (d *libcuda) Rate() (float64, error) {
+	clock, err := d.attribute(attributeClock)
+	if err != nil {
+		return 0, err
+	}
+	multiprocessors, err := d.attribute(attributeMultiprocessors)
+	if err != nil {
+		return 0, err
+	}
+	lanes := 128 // float32 lanes of a multiprocessor: 64 on Volta, Turing and the A100
+	if d.major == 7 || d.major == 8 && d.minor == 0 {
+		lanes = 64
+	}
+	return 2 * float64(lanes) * float64(multiprocessors) * float64(clock) * 1e3, nil
 }
 
 func (d *libcuda) Name() string                   { return d.name }

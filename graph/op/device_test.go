@@ -264,7 +264,16 @@ func runOn(t *testing.T, d *cuda.Device, o Op, inputs []*tensor.Dense, shape ten
 // of up to 700 terms in float32 keep some 700·2⁻²⁴ of the largest partial sum, and ln Γ and
 // ψ 5e-7 of their size.
 func TestHostKernelsAgreeWithTheCPU(t *testing.T) {
-	first, second := cudatest.Device(t, 1), cudatest.Device(t, 2)
+	kernelsAgree(t, cudatest.Device(t, 1), cudatest.Device(t, 2))
+}
+
+// The same on a card, where the second run is another order by itself.
+func TestCardKernelsAgreeWithTheCPU(t *testing.T) {
+	d := cudatest.Card(t)
+	kernelsAgree(t, d, d)
+}
+
+func kernelsAgree(t *testing.T, first, second *cuda.Device) {
 	for name, c := range onDevice {
 		for trial := range 6 {
 			t.Run(fmt.Sprint(name, trial), func(t *testing.T) {
@@ -321,8 +330,11 @@ func compareWith(t *testing.T, o Op, got []byte, want, want32 gorgonia.Value) {
 }
 
 // ln Γ and ψ over their whole range, beside their zeros too.
-func TestHostGammaFunctions(t *testing.T) {
-	d := cudatest.Device(t, 3)
+func TestHostGammaFunctions(t *testing.T) { gammaFunctions(t, cudatest.Device(t, 3)) }
+
+func TestCardGammaFunctions(t *testing.T) { gammaFunctions(t, cudatest.Card(t)) }
+
+func gammaFunctions(t *testing.T, d *cuda.Device) {
 	var x []float64
 	for e := -18.0; e < 12; e += 0.01 {
 		x = append(x, float64(float32(math.Exp(e))))

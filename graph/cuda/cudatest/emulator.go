@@ -57,6 +57,9 @@ func (e *Emulator) Memory() (free, total int, err error) {
 	return total - e.inUse, total, nil
 }
 
+// Rate is of no card.
+func (e *Emulator) Rate() (float64, error) { return 0, e.failed("cuDeviceGetAttribute", 801) }
+
 // InUse is how many bytes are allocated.
 func (e *Emulator) InUse() int { return e.inUse }
 

@@ -1,0 +1,139 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"calibra/graph/cuda"
+	"calibra/graph/cuda/cudatest"
+	"calibra/layers"
+	"calibra/optim"
+)
+
+// The benchmarks of a card report medians by its own clock, warm, beside the two numbers
+// that bound them from below: arithmetic over the card's rate, and traffic over the rate
+// of a copy measured here. For the wall clock see calibra bench --device cuda.
+//
+//	go test -run xxx -bench Card -benchtime 20x ./experiments/bench
+
+func BenchmarkCardQuantizer(b *testing.B) {
+	for _, classes := range []int{10, 100} {
+		b.Run(name(10000, classes), func(b *testing.B) {
+			d := card(b)
+			set, times := activations(newRand(), 10000, Features, classes), clock{}
+			fit := layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: b.N + 2, Patience: b.N + 2, Batch: Batch, Observe: times.observe}}
+			if err := fit.Fit(b.Context(), set, nil, newRand()); err != nil {
+				b.Fatal(err)
+			}
+			times.report(b, d, quantizerCost(10000, float64(classes)), 10000*4*2*Features)
+		})
+	}
+}
+
+func BenchmarkCardCalibrator(b *testing.B) {
+	for _, classes := range []int{10, 100} {
+		b.Run(name(10000, classes), func(b *testing.B) {
+			d := card(b)
+			base, set := randomBase(newRand(), 10000, classes)
+			var times clock
+			err := layers.Train(base, layers.Bilinear{}, optim.Settings{
+				Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: b.N + 2, Patience: b.N + 2, Batch: Batch, Observe: times.observe,
+			}).Fit(b.Context(), set, nil, newRand())
+			if err != nil {
+				b.Fatal(err)
+			}
+			// A and ∂A of a step are written and read, in the card's cache where it holds them
+			times.report(b, d, calibratorCost(10000, float64(classes)), 10000*4*4*float64(classes*classes))
+		})
+	}
+}
+
+func BenchmarkCardLCE(b *testing.B) {
+	for _, size := range []struct{ rows, classes int }{{20250, 10}, {75000, 8}, {20250, 100}} {
+		b.Run(name(size.rows, size.classes), func(b *testing.B) {
+			d := card(b)
+			const dims = 50
+			rng := rand.New(rand.NewPCG(0, 0))
+			cells := size.rows * size.classes
+			z, e, bin := make([]float32, size.rows*dims), make([]float32, cells), make([]int32, cells)
+			for i := range z {
+				z[i] = float32(rng.NormFloat64() * (12 - 11*float64(i%dims)/(dims-1)) / 10)
+			}
+			for i := range e {
+				p := rng.Float64() * rng.Float64()
+				e[i], bin[i] = float32(p), int32(15*p)
+			}
+			residual, ess := make([]float64, cells), make([]float64, cells)
+			var times clock
+			d.Lock()
+			defer d.Unlock()
+			for range b.N + 2 {
+				watch := d.Stopwatch()
+				watch.Start(d)
+				if err := d.LocalSums(context.Background(), residual, ess, z, e, bin, size.rows, dims, size.classes, nil); err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, watch.Stop(d))
+			}
+			// each pair once: the difference and its square by dimension, the exponential,
+			// and three sums for both rows in every class
+			pairs := float64(size.rows) * float64(size.rows) / 2
+			times.report(b, d, Cost{Flops: pairs * float64(2*dims+20+2*6*size.classes)}, float64(4*len(z)+8*cells+16*cells))
+		})
+	}
+}
+
+func name(rows, classes int) string {
+	return fmt.Sprintf("rows=%d/classes=%d", rows, classes)
+}
+
+// card is the device of the benchmark, alone chosen.
+func card(b *testing.B) *cuda.Device {
+	d := cudatest.Card(b)
+	cuda.Use(d)
+	b.Cleanup(func() { cuda.Use(nil) })
+	return d
+}
+
+// clock is what the device's clock says of each epoch; the first two warm up.
+type clock []time.Duration
+
+func (c *clock) observe(e optim.Epoch) { *c = append(*c, e.Device) }
+
+func (c clock) report(b *testing.B, d *cuda.Device, work Cost, bytes float64) {
+	warm := slices.Sorted(slices.Values(c[2:]))
+	median := warm[len(warm)/2].Seconds()
+	rate, err := d.Rate()
+	if err != nil {
+		b.Fatal(err)
+	}
+	arithmetic, traffic := work.Flops/rate, bytes/copyRate(b, d)
+	b.ReportMetric(1e3*median, "ms")
+	b.ReportMetric(1e3*arithmetic, "ms-arithmetic")
+	b.ReportMetric(1e3*traffic, "ms-traffic")
+	b.ReportMetric(median/max(arithmetic, traffic), "×floor")
+	b.ReportMetric(0, "ns/op")
+}
+
+// copyRate is the bytes read and written a second by a copy of 256 MiB, the best of five.
+func copyRate(b *testing.B, d *cuda.Device) float64 {
+	x, y := d.Alloc(64<<20), d.Alloc(64<<20)
+	defer d.Free(x, y)
+	var best time.Duration
+	for range 5 {
+		watch := d.Stopwatch()
+		watch.Start(d)
+		d.Copy(y, x)
+		if t := watch.Stop(d); best == 0 || t < best {
+			best = t
+		}
+	}
+	if err := d.Err(); err != nil {
+		b.Fatal(err)
+	}
+	return 2 * float64(x.Bytes()) / best.Seconds()
+}

@@ -1,0 +1,23 @@
+package cudatest
+
+import (
+	"testing"
+
+	"calibra/graph/cuda"
+)
+
+// Card is the card of this machine; without one the test is skipped.
+func Card(t testing.TB) *cuda.Device {
+	t.Helper()
+	d, err := cuda.Available()
+	if err != nil {
+		t.Skipf("there is no card to test on: %v", err)
+	}
+	t.Logf("on %s", d.Describe())
+	t.Cleanup(func() {
+		if err := d.Err(); err != nil {
+			t.Errorf("the device ends with an error: %v", err)
+		}
+	})
+	return d
+}
