@@ -27,6 +27,10 @@ type RawSettings struct {
 	HeldOut float64
 	// Label is the name of a csv file's label column; "" is the last.
 	Label string
+	// Corrupt is the name of a corruption of images (see [Corruptions]) that makes
+	// shifted rows of the test rows; "" is none. Severity is its degree, 1 to 5.
+	Corrupt  string
+	Severity int
 }
 
 // TableFractions divides a raw table, by [Stratify], into rows that train, that
@@ -51,6 +55,21 @@ const weatherRows = 100_000
 // eval_in, and brings eval_out as shifted rows. The same rng gives the same rows.
 // Whatever is wrong with a file is an *InputError.
 func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
+	r, err := openRaw(arg, s, rng)
+	if err != nil || s.Corrupt == "" {
+		return r, err
+	}
+	c, err := CorruptionByName(s.Corrupt)
+	if err != nil {
+		return nil, err
+	}
+	if r.Shifted, err = c.Corrupt(r.Test, s.Severity, rng); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	embedded := map[string]func() *Table{"letter": Letter, "satellite": Satellite, "digits": Digits}
 	base := filepath.Base(arg)
 	if s.HeldOut < 0 || s.HeldOut > 0.5 {

@@ -38,11 +38,15 @@ type Origin struct {
 	Label   string  `json:"label,omitempty"`
 	HeldOut float64 `json:"held_out,omitempty"`
 	Seed    uint64  `json:"seed"`
+
+	// Corrupt and Severity make shifted rows of images; nothing is trained on them.
+	Corrupt  string `json:"-"`
+	Severity int    `json:"-"`
 }
 
 // Open reads the rows and divides them as for training.
 func (o Origin) Open() (*data.Raw, error) {
-	return data.OpenRaw(o.Data, data.RawSettings{Label: o.Label, HeldOut: o.HeldOut}, rand.New(rand.NewPCG(o.Seed, 1)))
+	return data.OpenRaw(o.Data, data.RawSettings{Label: o.Label, HeldOut: o.HeldOut, Corrupt: o.Corrupt, Severity: o.Severity}, rand.New(rand.NewPCG(o.Seed, 1)))
 }
 
 // Result is how the training ended.
