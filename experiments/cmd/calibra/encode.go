@@ -25,6 +25,8 @@ type encodeCmd struct {
 	Data           string  `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data; of a pretrained network, those it was trained beside unless others are named."`
 	Label          string  `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
 	HeldOut        float64 `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
+	Corrupt        string  `placeholder:"NAME" help:"Corruption of the test images that makes shifted rows of them: gaussian_noise, shot_noise, defocus_blur, brightness, contrast, pixelate (none)."`
+	Severity       int     `default:"3" help:"Degree of the corruption, 1 to 5 (${default})."`
 	Seed           uint64  `default:"0" help:"Seed of the division of the rows (${default})."`
 	Preset         string  `placeholder:"NAME" help:"What is done to images before an ONNX network: resnet, convnext, vit (224 pixels, the weights' normalization), cifar10, none (none)."`
 	FeaturesOutput string  `placeholder:"NAME" help:"Output of an ONNX network that has the features (features, or the other of two)."`
@@ -48,6 +50,7 @@ Example:
   calibra encode --model resnet50.onnx --preset resnet --data cifar-10-binary.tar.gz --out cifar10-resnet50.npz
   calibra encode --model vit.onnx --preset vit --features-output pooled --logits-output scores --data tissuemnist.npz --out tissue-vit.npz
   calibra encode --model encoders/letter-ftt --out letter-ftt.npz
+  calibra encode --model encoders/cifar10 --corrupt shot_noise --severity 4 --out cifar10-resnet.npz
   calibra study ood --data letter-ftt.npz --shifted letter-ftt-shifted.npz --out runs/ood`
 }
 
@@ -97,7 +100,7 @@ func (c *encodeCmd) open() (job *encode.Job, closed func(), err error) {
 			return nil, nil, err
 		}
 	}
-	raw, err := encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Seed: c.Seed}.Open()
+	raw, err := c.origin().Open()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,6 +120,11 @@ func (c *encodeCmd) open() (job *encode.Job, closed func(), err error) {
 	return &encode.Job{Encoder: m, Raw: raw, Key: key}, m.Close, nil
 }
 
+// origin is the rows that the flags name.
+func (c *encodeCmd) origin() encoders.Origin {
+	return encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Seed: c.Seed, Corrupt: c.Corrupt, Severity: c.Severity}
+}
+
 func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
 	if c.Preset != "" || c.FeaturesOutput != "" || c.LogitsOutput != "" {
 		return nil, nil, data.Inputf(c.Model, "says itself what its rows and outputs are; leave --preset, --features-output and --logits-output out")
@@ -127,8 +135,9 @@ func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
 	}
 	origin := m.Config.Origin
 	if c.Data != "" {
-		origin = encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Seed: c.Seed}
+		origin = c.origin()
 	}
+	origin.Corrupt, origin.Severity = c.Corrupt, c.Severity
 	raw, err := origin.Open()
 	if err != nil {
 		return nil, nil, err

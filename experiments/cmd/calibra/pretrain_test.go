@@ -1,15 +1,22 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"calibra/data"
 	"calibra/layers/encoders"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // TestPretrain trains each tabular encoder for two epochs, twice: the same seed gives
@@ -91,6 +98,58 @@ func TestPretrainCategories(t *testing.T) {
 	}
 	if _, _, err := m.Encode([]float32{1, 4}); err == nil || !strings.Contains(err.Error(), "0…3") {
 		t.Errorf("an unknown kind: %v", err)
+	}
+}
+
+// TestPretrainImages goes from an archive in CIFAR-10's format to features of its
+// images, and of the test images corrupted.
+func TestPretrainImages(t *testing.T) {
+	dir := t.TempDir()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, name := range []string{"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"} {
+		records := make([]byte, 8*3073)
+		for i := range records {
+			records[i] = byte(rng.IntN(256))
+			if i%3073 == 0 {
+				records[i] = byte(i / 3073 % 2)
+			}
+		}
+		if err := w.WriteHeader(&tar.Header{Name: name + ".bin", Mode: 0o644, Size: int64(len(records))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(records); err != nil {
+			t.Fatal(err)
+		}
+	}
+	archive, model, out := filepath.Join(dir, "cifar-10-binary.tar.gz"), filepath.Join(dir, "model"), filepath.Join(dir, "cifar10-resnet.npz")
+	if err := errors.Join(w.Close(), z.Close(), os.WriteFile(archive, b.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := calibra(t, "pretrain", "--data", archive, "--encoder", "resnet", "--network", `{"widths":[4,6],"blocks":1}`, "--epochs", "1", "--out", model); code != 0 {
+		t.Fatalf("pretrain exits %d: %s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := calibra(t, "encode", "--model", model, "--corrupt", "shot_noise", "--severity", "5", "--out", out); code != 0 {
+		t.Fatalf("encode exits %d: %s%s", code, stdout, stderr)
+	}
+	clean, err := data.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shifted, err := data.Open(filepath.Join(dir, "cifar10-resnet-shifted.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, width := clean.Test.Features.Dims(); width != 6 || clean.Cal.Len() != 8 || clean.Classes != 10 {
+		t.Errorf("%d features, %d calibration rows, %d classes", width, clean.Cal.Len(), clean.Classes)
+	}
+	if !slices.Equal(clean.Test.Labels, shifted.Test.Labels) || mat.EqualApprox(clean.Test.Features, shifted.Test.Features, 1e-3) {
+		t.Error("the shifted rows are not the test images, corrupted")
+	}
+	if code, _, stderr := calibra(t, "encode", "--model", model, "--corrupt", "fog", "--out", out); code != exitUsage || !strings.Contains(stderr, "pixelate") {
+		t.Errorf("an unknown corruption exits %d: %s", code, stderr)
 	}
 }
 
