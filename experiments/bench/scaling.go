@@ -43,7 +43,7 @@ func Scaling(ctx context.Context, reps int) (*report.Figure, [][3]float64, error
 		}
 		panels = append(panels, report.LinePanel{Title: title, X: axis, Y: y, Log: true, LogY: true, Places: ticks, Series: []report.Series{
 			{Name: "measured", X: places, Mean: seconds, SD: none},
-			{Name: "ideal slope", X: places, Mean: ideal, SD: none},
+			{Name: "ideal slope", Style: 1, X: places, Mean: ideal, SD: none},
 		}})
 		return nil
 	}

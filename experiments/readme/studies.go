@@ -216,7 +216,7 @@ func calibrationSizePicture(dir string) ([]byte, error) {
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.NLL} {
 		panel := report.LinePanel{Title: s.lines[0]["data"], X: "calibration rows fitted on, %", Y: m.Title(), Log: true, Places: map[float64]string{}}
 		for _, method := range s.methods {
-			line := report.Series{Name: study.MethodTitle(method), Ours: method == "vq"}
+			line := report.Series{Name: study.MethodTitle(method), Ours: method == "vq", Style: study.Style(method)}
 			for _, f := range s.fraction {
 				x, err := percent(f)
 				if err != nil {

@@ -85,8 +85,8 @@ func kinds(t *testing.T) map[string]*Figure {
 	t.Helper()
 	nan := math.NaN()
 	series := []Series{
-		{"VQ", true, []float64{1, 10, 100}, []float64{.3, .2, .1}, []float64{.01, .01, .01}},
-		{"NC", false, []float64{1, 10, 100}, []float64{.4, nan, .2}, []float64{.01, nan, 0}},
+		{"VQ", true, 0, []float64{1, 10, 100}, []float64{.3, .2, .1}, []float64{.01, .01, .01}},
+		{"NC", false, 1, []float64{1, 10, 100}, []float64{.4, nan, .2}, []float64{.01, nan, 0}},
 	}
 	values := mat.NewDense(2, 3, []float64{1, 2, 3, 4, nan, 6})
 	out := map[string]*Figure{}

@@ -76,20 +76,20 @@ var glyphs = []draw.GlyphDrawer{
 type Series struct {
 	Name string
 	Ours bool // drawn in front, in the colour of the paper's calibrator
+	// Style picks the colour and the mark; give what is shown again elsewhere the same.
+	Style int
 	// X are the places, Mean and SD the values there; NaN where there is none.
 	X, Mean, SD []float64
 }
 
-// style is the colour and the mark of each series, by its place among the others.
+// style is the colour and the mark of each series.
 func style(series []Series) (colours []color.NRGBA, marks []draw.GlyphDrawer) {
-	k := 0
 	for _, s := range series {
 		if s.Ours {
 			colours, marks = append(colours, ours), append(marks, draw.CircleGlyph{})
 			continue
 		}
-		colours, marks = append(colours, others[k%len(others)]), append(marks, glyphs[k%len(glyphs)])
-		k++
+		colours, marks = append(colours, others[s.Style%len(others)]), append(marks, glyphs[s.Style%len(glyphs)])
 	}
 	return colours, marks
 }

@@ -52,7 +52,7 @@ func (s *subject) lines(q quantity, of func(*row) (name string, x float64)) []re
 		k := slices.IndexFunc(out, func(line report.Series) bool { return line.Name == name })
 		if k < 0 {
 			k = len(out)
-			out = append(out, report.Series{Name: name, Ours: r.spec.Method == "vq"})
+			out = append(out, report.Series{Name: name, Ours: r.spec.Method == "vq", Style: Style(r.spec.Method)})
 		}
 		out[k].X, out[k].Mean, out[k].SD = append(out[k].X, x), append(out[k].Mean, v.Mean), append(out[k].SD, v.SD)
 	}

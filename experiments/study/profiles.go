@@ -56,7 +56,7 @@ func ownProfile(r *Result) *metrics.Profile {
 
 // profile averages the profiles of the row's seeds, bin by bin.
 func (r *row) profile(of func(*Result) *metrics.Profile) (report.Series, bool) {
-	line := report.Series{Name: MethodTitle(r.spec.Method), Ours: r.spec.Method == "vq"}
+	line := report.Series{Name: MethodTitle(r.spec.Method), Ours: r.spec.Method == "vq", Style: Style(r.spec.Method)}
 	for k := range profileBins {
 		var x, y []float64
 		for _, res := range r.results {

@@ -58,6 +58,17 @@ func allMethods() []string {
 	return names
 }
 
+// Style is the look of the method's line in every figure.
+func Style(method string) int {
+	names := slices.Clone(tableOrder[1:]) // the paper's calibrator has a look of its own
+	for _, m := range experiments.Methods {
+		if !slices.Contains(tableOrder, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return max(0, slices.Index(names, method))
+}
+
 // known keeps the names of methods that this build has.
 func known(names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
