@@ -215,13 +215,15 @@ func (w *workshop) prepare(ctx context.Context, dir string, c Cell) (*experiment
 		if problemErr != nil {
 			return nil, problemErr
 		}
-		p, err := c.Prepare(problem)
-		if err != nil {
-			return nil, err
-		}
-		p.Redraws = redraws
-		return p, nil
+		return c.Prepare(problem)
 	})
 	defer release()
-	return prepared, err
+	if err != nil {
+		return nil, err
+	}
+	own := *prepared
+	if c.Fraction == 0 {
+		own.Redraws = redraws // no study shows the noise floor along the calibration rows
+	}
+	return &own, nil
 }
