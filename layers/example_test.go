@@ -253,3 +253,30 @@ func ExampleWriteModel() {
 	// vq true
 	// [head/weight head/bias bilinear/receiver bilinear/sender bilinear/prior]
 }
+
+// Cross-validation says how far, if at all, the codewords are to correct the
+// classifier's own head.
+func ExampleAuto() {
+	cal, _, test := overconfident()
+	auto := layers.Auto{
+		Base:       &layers.Anchor{Slots: 4, Codebook: layers.Codebook{Codewords: 8}},
+		Candidates: []layers.Candidate{{Name: "temperature", Map: layers.LocalTemperature{}}, {Name: "anchored", Map: layers.Anchored{}}},
+	}
+	if err := auto.Fit(context.Background(), cal, nil, seeded(5)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range auto.Ranking {
+		fmt.Printf("%-12s held-out NLL %.2f\n", r.Name, r.NLL)
+	}
+	p, err := auto.Predict(test)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s: NLL %.2f\n", auto.Choice(), nll(p))
+	// Output:
+	// temperature  held-out NLL 0.23
+	// anchored     held-out NLL 0.18
+	// anchored: NLL 0.19
+}

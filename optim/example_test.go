@@ -58,3 +58,50 @@ func ExampleBisect() {
 	fmt.Printf("t = %.6f, converged: %t\n", w.Float64s("t")[0], result.Converged)
 	// Output: t = 2.000000, converged: true
 }
+
+// A fixed step without a line search stops short, and the result says so.
+func ExampleFixedLBFGS() {
+	for _, iterations := range []int{100, 1000} {
+		w, problem := frequencies()
+		result, err := optim.FixedLBFGS{Iterations: iterations}.Minimize(context.Background(), problem)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		logits := w.Float64s("logits")
+		fmt.Printf("log-odds %.3f of 0.693, converged: %t\n", logits[0]-logits[1], result.Converged)
+	}
+	// Output:
+	// log-odds 0.063 of 0.693, converged: false
+	// log-odds 0.428 of 0.693, converged: false
+}
+
+// The whole inverse Hessian pays for a few weights.
+func ExampleBFGS() {
+	w, problem := frequencies()
+	result, err := optim.BFGS(context.Background(), problem, optim.LBFGSSettings{Gradient: 1e-9})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	logits := w.Float64s("logits")
+	fmt.Printf("log-odds %.6f, gradient below 1e-9: %t\n", logits[0]-logits[1], result.GradientNorm < 1e-9)
+	// Output: log-odds 0.693147, gradient below 1e-9: true
+}
+
+// The other rules take the same settings.
+func ExampleSGD() {
+	for _, rule := range []optim.Rule{optim.SGD{Rate: 0.5, Momentum: 0.9}, optim.AdamW{Rate: 1e-2}} {
+		w, problem := frequencies()
+		_, err := optim.Minimize(context.Background(), problem, optim.Settings{Rule: rule, Batch: 300, Epochs: 500}, rand.New(rand.NewPCG(1, 0)))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		logits := w.Float64s("logits")
+		fmt.Printf("%T: log-odds %.3f\n", rule, logits[0]-logits[1])
+	}
+	// Output:
+	// optim.SGD: log-odds 0.693
+	// optim.AdamW: log-odds 0.693
+}

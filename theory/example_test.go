@@ -3,6 +3,7 @@ package theory_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"calibra/graph"
@@ -75,4 +76,26 @@ func ExampleDesign_Frequencies() {
 	// Output:
 	// [0.901 0.090 0.009]
 	// [0.090 0.009 0.901]
+}
+
+// A population is a vector of weights, and a sample of any size one draw.
+func ExampleNewTruth() {
+	design := theory.Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Decades: 1}
+	rng := rand.New(rand.NewPCG(1, 0))
+	truth, err := theory.NewTruth(design, rng)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	population := truth.Weights(truth.Table.Multinomial(design.Frequencies(0)))
+	apart := func(n int) (most float64) {
+		for i, w := range theory.Sample(population, n, rng) {
+			most = math.Max(most, math.Abs(w-population[i]))
+		}
+		return most
+	}
+	fmt.Println(len(truth.Table.Cells), "cells,", len(population), "weights")
+	fmt.Printf("of 10⁴ rows within 0.02: %t; of 10⁹ within 1e-4: %t\n", apart(1e4) < 0.02, apart(1e9) < 1e-4)
+	// Output: 6 cells, 72 weights
+	// of 10⁴ rows within 0.02: true; of 10⁹ within 1e-4: true
 }

@@ -107,3 +107,46 @@ func ExampleMarks() {
 	// .0221±.0018
 	// _.0101±.0007_
 }
+
+// The error of a metric's own: what a calibrated forecaster would show on these days.
+func ExampleMeasureNoise() {
+	logProbs, labels, day := weather()
+	m, noise, err := metrics.MeasureNoise(context.Background(), logProbs, labels, day, metrics.Settings{Bandwidth: 5}, 50, rand.New(rand.NewPCG(1, 0)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lce := noise[metrics.LCE]
+	fmt.Printf("LCE %.2f = %.2f noise + %.2f\n", m.Values[metrics.LCE], lce.Mean, lce.Excess)
+	// Output:
+	// LCE 0.41 = 0.08 noise + 0.33
+}
+
+// Where the rows have few neighbours, and how wrong the forecasts are there.
+func ExampleLocal_ESSProfile() {
+	logProbs, labels, day := weather()
+	m, err := metrics.Measure(context.Background(), logProbs, labels, day, metrics.Settings{Bandwidth: 5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p := m.Local.ESSProfile(2)
+	for k := range p.Count {
+		fmt.Printf("%d rows of %.0f neighbours: error %.2f\n", p.Count[k], p.At[k], p.LCE[k])
+	}
+	// Output:
+	// 100 rows of 15 neighbours: error 0.50
+	// 100 rows of 17 neighbours: error 0.32
+}
+
+// Three methods on five data sets.
+func ExampleFriedman() {
+	r, err := metrics.Friedman([][]float64{{.1, .2, .3}, {.2, .3, .4}, {.1, .3, .2}, {.1, .2, .4}, {.3, .4, .5}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("mean ranks %.1f, p = %.3f; apart from %.2f on, alike %v\n", r.Ranks, r.PValue, r.CriticalDifference, r.Alike())
+	// Output:
+	// mean ranks [1.0 2.2 2.8], p = 0.001; apart from 1.48 on, alike [[0 1] [1 2]]
+}
