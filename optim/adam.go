@@ -3,6 +3,8 @@ package optim
 import (
 	"math"
 
+	"calibra/graph/simd"
+
 	"gorgonia.org/tensor"
 )
 
@@ -65,20 +67,23 @@ func (a *adamState) step(params, grads []*tensor.Dense) {
 	bias2 := math.Sqrt(1 - math.Pow(a.rule.Beta2, float64(a.t)))
 	for i, p := range params {
 		if p.Dtype() == tensor.Float32 {
-			adamStep(a, p.Float32s(), grads[i].Float32s(), a.mean[i].Float32s(), a.square[i].Float32s(), bias1, bias2)
+			simd.Adam{
+				Beta1: float32(a.rule.Beta1), Beta2: float32(a.rule.Beta2), Decay: float32(a.rule.WeightDecay), Shrink: float32(a.shrink),
+				Rate: float32(a.rule.Rate / bias1), Scale: float32(1 / bias2), Epsilon: float32(a.rule.Epsilon),
+			}.Step(p.Float32s(), grads[i].Float32s(), a.mean[i].Float32s(), a.square[i].Float32s())
 		} else {
-			adamStep(a, p.Float64s(), grads[i].Float64s(), a.mean[i].Float64s(), a.square[i].Float64s(), bias1, bias2)
+			a.step64(p.Float64s(), grads[i].Float64s(), a.mean[i].Float64s(), a.square[i].Float64s(), bias1, bias2)
 		}
 	}
 }
 
-func adamStep[F float32 | float64](a *adamState, theta, grad, m, v []F, bias1, bias2 float64) {
-	beta1, beta2, decay, shrink := F(a.rule.Beta1), F(a.rule.Beta2), F(a.rule.WeightDecay), F(a.shrink)
-	rate, scale, eps := F(a.rule.Rate/bias1), F(1/bias2), F(a.rule.Epsilon)
+func (a *adamState) step64(theta, grad, m, v []float64, bias1, bias2 float64) {
+	beta1, beta2 := a.rule.Beta1, a.rule.Beta2
+	rate, scale := a.rule.Rate/bias1, 1/bias2
 	for i, x := range theta {
-		g := grad[i] + decay*x
+		g := grad[i] + a.rule.WeightDecay*x
 		m[i] = beta1*m[i] + (1-beta1)*g
 		v[i] = beta2*v[i] + (1-beta2)*g*g
-		theta[i] = shrink*x - rate*m[i]/(F(math.Sqrt(float64(v[i])))*scale+eps)
+		theta[i] = a.shrink*x - rate*m[i]/(math.Sqrt(v[i])*scale+a.rule.Epsilon)
 	}
 }

@@ -188,6 +188,17 @@ func addSlotsKernel(sums, x []float32, codes []int32, d, lo, hi int) {
 	}
 }
 
+func adamKernel(a Adam, theta, grad, m, v []float32) {
+	switch isa {
+	case avx512:
+		adamAVX512(&theta[0], &grad[0], &m[0], &v[0], len(theta), a.Beta1, 1-a.Beta1, a.Beta2, 1-a.Beta2, a.Decay, a.Shrink, a.Rate, a.Scale, a.Epsilon)
+	case avx2:
+		adamAVX2(&theta[0], &grad[0], &m[0], &v[0], len(theta), a.Beta1, 1-a.Beta1, a.Beta2, 1-a.Beta2, a.Decay, a.Shrink, a.Rate, a.Scale, a.Epsilon)
+	default:
+		adamPortable(a, theta, grad, m, v)
+	}
+}
+
 func argminKernel(codes []int32, half, scores []float32, stride int) {
 	switch {
 	case len(codes) == 0:

@@ -34,6 +34,8 @@ func addSlotsKernel(sums, x []float32, codes []int32, d, lo, hi int) {
 	addSlotsPortable(sums, x, codes, d, lo, hi)
 }
 
+func adamKernel(a Adam, theta, grad, m, v []float32) { adamPortable(a, theta, grad, m, v) }
+
 const noProducts = "simd: unreachable: the portable build multiplies with gonum"
 
 func sgemmBlocked(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, accumulate bool, c []float32, ldc int) {

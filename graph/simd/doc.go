@@ -46,6 +46,8 @@ package simd
 //go:generate go run -tags generate ./gen -unit gaussian -avx512 -pkg simd -out gaussian_avx512_amd64.s -stubs gaussian_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit vector -pkg simd -out vector_avx2_amd64.s -stubs vector_avx2_amd64.go
 //go:generate go run -tags generate ./gen -unit vector -avx512 -pkg simd -out vector_avx512_amd64.s -stubs vector_avx512_amd64.go
+//go:generate go run -tags generate ./gen -unit adam -pkg simd -out adam_avx2_amd64.s -stubs adam_avx2_amd64.go
+//go:generate go run -tags generate ./gen -unit adam -avx512 -pkg simd -out adam_avx512_amd64.s -stubs adam_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit sgemm -pkg simd -out sgemm_avx2_amd64.s -stubs sgemm_avx2_amd64.go
 //go:generate go run -tags generate ./gen -unit sgemm -avx512 -pkg simd -out sgemm_avx512_amd64.s -stubs sgemm_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit dgemm -pkg simd -out dgemm_avx2_amd64.s -stubs dgemm_avx2_amd64.go

@@ -18,6 +18,7 @@ var units = map[string]func(){
 	"sgemm":      sgemmUnit,
 	"dgemm":      dgemmUnit,
 	"vector":     vectorUnit,
+	"adam":       adamUnit,
 }
 
 func main() {
