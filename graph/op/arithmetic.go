@@ -30,9 +30,12 @@ func (plus) run(out gorgonia.Value, in []gorgonia.Value) {
 }
 
 func addTo[F float](out, x, y []F) {
-	for i, v := range x {
-		out[i] = v + y[i]
-	}
+	stretches(len(x), func(lo, hi int) {
+		dst, other := out[lo:hi], y[lo:hi]
+		for i, v := range x[lo:hi] {
+			dst[i] = v + other[i]
+		}
+	})
 }
 
 func (plus) wrt() []bool { return []bool{true, true} }

@@ -11,10 +11,15 @@ import (
 
 // Fuse replaces an op whose input is [Take] of a matrix by one that reads the rows
 // where they are, if there is one: [Nearest] and [ScatterAdd] have. Descriptions
-// stay as they read best, and the copy of the rows is never made.
+// stay as they read best, and the copy of the rows is never made. Gorgonia's own sum,
+// by which it accumulates the gradients of a node that is used twice, becomes [Plus],
+// which allocates nothing.
 func Fuse(o gorgonia.Op, inputs []*gorgonia.Node) (gorgonia.Op, []*gorgonia.Node) {
 	ours, ok := o.(Op)
 	if !ok {
+		if x := inputs; len(x) == 2 && isSum(o) && x[0].Dims() > 0 && x[0].Shape().Eq(x[1].Shape()) {
+			return Plus(x[0].Dims()), inputs
+		}
 		return o, inputs
 	}
 	switch k := ours.kernel.(type) {
