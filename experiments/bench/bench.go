@@ -52,10 +52,10 @@ func Workloads(rows int) []Workload {
 		{"calibrator_epoch_s_c100_1000rows", "one epoch of stage 2: 1,000 rows, 100 classes", false, calibratorCost(1000, 100), func(ctx context.Context, reps int) (float64, error) {
 			return calibrator(ctx, 1000, 100, reps)
 		}},
-		{"lce_s_c10", "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", false, lceCost(20250, 50), func(ctx context.Context, reps int) (float64, error) {
+		{"lce_s_c10", "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", false, lceCost(20250, 50, 10), func(ctx context.Context, reps int) (float64, error) {
 			return lce(ctx, 20250, 10, reps)
 		}},
-		{"lce_s_c100_5000rows", "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", false, lceCost(5000, 50), func(ctx context.Context, reps int) (float64, error) {
+		{"lce_s_c100_5000rows", "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", false, lceCost(5000, 50, 100), func(ctx context.Context, reps int) (float64, error) {
 			return lce(ctx, 5000, 100, reps)
 		}},
 		{"inference_rows_per_s", "calibrated predictions in batches of 1,024", true, inferenceCost(1, 10), inference},

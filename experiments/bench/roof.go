@@ -89,9 +89,9 @@ func calibratorCost(n, c float64) Cost {
 	return cost
 }
 
-// lceCost counts all pairs of rows: the distance, the exponential, and the sums for
-// residual, mass and its square.
-func lceCost(n, d float64) Cost { return Cost{Flops: n * n * (2*d + 20 + 6)} }
+// lceCost counts all pairs of rows: the distance, the exponential, the mass and its
+// square, and the residual of every class.
+func lceCost(n, d, c float64) Cost { return Cost{Flops: n * n * (2*d + 20 + 4 + 2*c)} }
 
 // inferenceCost counts one row: distances, the head's table, the mass product and
 // the Dirichlet scores. Features are read once.
