@@ -53,9 +53,9 @@ func (s Spread) Format(m Metric) string {
 type Mark int
 
 const (
-	Unmarked Mark = iota
-	Best          // bold
-	Second        // underlined
+	Unmarked Mark = iota // neither
+	Best                 // bold
+	Second               // underlined
 )
 
 // Marks tells the best and second of a column, one spread per method, by their
