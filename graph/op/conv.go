@@ -165,9 +165,12 @@ func convolveShifted[F float](g geometry, y, x, w []F) {
 			gemm(blas.NoTrans, blas.NoTrans, g.o, span, g.c, kernels.values[at*g.o*g.c:], g.c,
 				bordered[at/g.kw*wide+at%g.kw:], high*wide, F(min(at, 1)), sum, span)
 		}
-		for line := range g.o * g.outH {
-			from := line/g.outH*span + line%g.outH*wide
-			copy(y[(n*g.o*g.outH+line)*g.outW:][:g.outW], sum[from:])
+		out := y[n*g.o*g.place:]
+		for o := range g.o {
+			for u := range g.outH {
+				copy(out[:g.outW], sum[o*span+u*wide:])
+				out = out[g.outW:]
+			}
 		}
 	})
 }
@@ -178,9 +181,12 @@ func border[F float](g geometry, bordered, image []F) {
 	if g.pad > 0 {
 		clear(bordered)
 	}
-	for line := range g.c * g.h {
-		at := (line/g.h*high+line%g.h+g.pad)*wide + g.pad
-		copy(bordered[at:at+g.w], image[line*g.w:])
+	for c := range g.c {
+		for u := range g.h {
+			at := (c*high+u+g.pad)*wide + g.pad
+			copy(bordered[at:at+g.w], image)
+			image = image[g.w:]
+		}
 	}
 }
 

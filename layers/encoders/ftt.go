@@ -29,7 +29,7 @@ type FTTransformer struct {
 	Blocks           int        `json:"blocks"`            // 0: 2
 	Heads            int        `json:"heads"`             // of equal width; 0: 8
 	Hidden           int        `json:"hidden"`            // width of ReGLU's output; 0: 4/3 of d
-	AttentionDropout float64    `json:"attention_dropout"` // 0: 0.2, below 0 none
+	AttentionDropout float64    `json:"attention_dropout"` // 0: 0.1, below 0 none
 	HiddenDropout    float64    `json:"hidden_dropout"`    // 0: 0.1, below 0 none
 	Categorical      []Category `json:"categorical"`       // columns that are no numbers
 }
@@ -51,7 +51,7 @@ func (f *FTTransformer) sizes() (d, blocks, heads, hidden int) {
 }
 
 func (f *FTTransformer) rates() (attention, hidden float64) {
-	return orRate(f.AttentionDropout, 0.2), orRate(f.HiddenDropout, 0.1)
+	return orRate(f.AttentionDropout, 0.1), orRate(f.HiddenDropout, 0.1)
 }
 
 // Width is that of a token.

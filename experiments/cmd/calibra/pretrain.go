@@ -26,7 +26,7 @@ type pretrainCmd struct {
 	Categorical []string  `placeholder:"COLUMN,…" help:"Columns of whole numbers that ftt reads as categories, by name or by number from 1."`
 	Label       string    `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
 	HeldOut     float64   `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
-	Epochs      int       `default:"-1" help:"Epochs at most; 0 trains nothing and keeps --weights (100; resnet 30)."`
+	Epochs      int       `default:"-1" help:"Epochs at most; 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
 	Batch       int       `help:"Rows per step (128)."`
 	Rate        float64   `help:"Learning rate (0.001)."`
 	Decay       float64   `default:"-1" help:"AdamW's weight decay (0.01; mlp none)."`
@@ -155,10 +155,7 @@ func (c *pretrainCmd) report(m *encoders.Model, raw *data.Raw, r optim.Result, s
 func (c *pretrainCmd) settings() optim.Settings {
 	s := optim.Settings{Batch: c.Batch, Patience: c.Patience, Epochs: c.Epochs}
 	if c.Epochs < 0 {
-		s.Epochs = 0 // that of package optim
-		if c.Encoder == "resnet" {
-			s.Epochs = 30
-		}
+		s.Epochs = map[string]int{"ftt": 50, "resnet": 30}[c.Encoder] // 0 is that of package optim
 	}
 	decay := c.Decay
 	if decay < 0 {
