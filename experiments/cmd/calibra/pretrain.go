@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -66,6 +67,11 @@ func (c *pretrainCmd) Run(ctx context.Context) error {
 	}
 	if c.Epochs < -1 || c.Batch < 0 || c.Patience < 0 || c.Rate < 0 {
 		return data.Inputf("", "--epochs, --batch, --patience and --rate must not be negative")
+	}
+	if _, err := os.Stat(c.Data); err == nil { // encode may be called from elsewhere
+		if c.Data, err = filepath.Abs(c.Data); err != nil {
+			return err
+		}
 	}
 	origin := encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Seed: c.Seed}
 	raw, err := origin.Open()
