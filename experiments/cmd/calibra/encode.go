@@ -111,7 +111,11 @@ func (c *encodeCmd) open() (job *encode.Job, closed func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	digest, err := digest(c.Model)
+	files := []string{c.Model}
+	if weights := c.Model + ".data"; exists(weights) { // where PyTorch's exporter puts large ones
+		files = append(files, weights)
+	}
+	digest, err := digest(files...)
 	if err != nil {
 		m.Close()
 		return nil, nil, err
@@ -142,27 +146,31 @@ func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	weights, err := digest(filepath.Join(c.Model, "weights.safetensors"))
+	digest, err := digest(filepath.Join(c.Model, "weights.safetensors"), filepath.Join(c.Model, "config.json"))
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err := digest(filepath.Join(c.Model, "config.json"))
-	if err != nil {
-		return nil, nil, err
-	}
-	return &encode.Job{Encoder: m, Raw: raw, Key: "pretrained " + weights + " " + config}, func() {}, nil
+	return &encode.Job{Encoder: m, Raw: raw, Key: "pretrained " + digest}, func() {}, nil
 }
 
-// digest is the SHA-256 of a file.
-func digest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", data.Inputf(path, "cannot be opened: %w", err)
-	}
-	defer f.Close()
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// digest is the SHA-256 of the files one after the other.
+func digest(paths ...string) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", data.Inputf(path, "cannot be read: %w", err)
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", data.Inputf(path, "cannot be opened: %w", err)
+		}
+		_, err = io.Copy(h, f)
+		f.Close()
+		if err != nil {
+			return "", data.Inputf(path, "cannot be read: %w", err)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
