@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -74,10 +73,15 @@ func BenchmarkCardLCE(b *testing.B) {
 			for range b.N + 2 {
 				watch := d.Stopwatch()
 				watch.Start(d)
-				if err := d.LocalSums(context.Background(), residual, ess, z, e, bin, size.rows, dims, size.classes, nil); err != nil {
+				l := cuda.Local{Rows: size.rows, Dim: dims, Classes: size.classes, Z: z, E: e, Bin: bin}
+				if err := l.Sum(b.Context(), d, nil); err != nil {
+					b.Fatal(err)
+				}
+				if err := l.Residuals(residual, ess); err != nil {
 					b.Fatal(err)
 				}
 				times = append(times, watch.Stop(d))
+				l.Free()
 			}
 			// each pair once: the difference and its square by dimension, the exponential,
 			// and three sums for both rows in every class

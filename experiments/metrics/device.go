@@ -13,53 +13,82 @@ import (
 // false where the CPU is to do it: no device was chosen or is there, the rows are too few to
 // pay, or, under auto, the device fails.
 func (n *neighbours) onDevice(ctx context.Context, p *progress, out *Local) (done bool, err error) {
-	rows, pairs := float64(n.rows), float64(n.rows)*float64(n.rows)/2
-	d := cuda.For(pairs*float64(2*n.dim+20+12*n.classes), rows/64)
+	pairs := float64(n.rows) * float64(n.rows) / 2
+	return n.tryDevice(pairs*float64(2*n.dim+20+12*n.classes), func(d *cuda.Device, sums *cuda.Local) error {
+		told := 0
+		err := sums.Sum(ctx, d, func(done float64) {
+			now := int(done * float64(n.rows))
+			p.add(now - told)
+			told = now
+		})
+		if err != nil {
+			return err
+		}
+		residual, ess := make([]float64, n.rows*n.classes), make([]float64, n.rows*n.classes)
+		if err := sums.Residuals(residual, ess); err != nil {
+			return err
+		}
+		for j, i := range n.order {
+			copy(out.Residual.RawRowView(i), residual[j*n.classes:(j+1)*n.classes])
+			copy(out.ESS.RawRowView(i), ess[j*n.classes:(j+1)*n.classes])
+		}
+		if err := n.agrees(d, out); err != nil {
+			return err
+		}
+		p.add(n.rows - told)
+		return nil
+	})
+}
+
+// redrawnOnDevice counts the local residuals under redrawn labels there; labels are T+1
+// vectors by row of the sample, first the observed.
+func (n *neighbours) redrawnOnDevice(ctx context.Context, labels [][]int, counts *tally) (done bool, err error) {
+	pairs := float64(n.rows) * float64(n.rows)
+	return n.tryDevice(pairs*float64(2*n.dim+20+2*len(labels)), func(d *cuda.Device, sums *cuda.Local) error {
+		if err := sums.Sum(ctx, d, nil); err != nil {
+			return err
+		}
+		ordered := make([]int32, 0, len(labels)*n.rows)
+		for _, label := range labels {
+			for _, i := range n.order {
+				ordered = append(ordered, int32(label[i]))
+			}
+		}
+		r, err := sums.Redraw(ctx, ordered[:n.rows], ordered[n.rows:])
+		if err != nil {
+			return err
+		}
+		counts.merge(&tally{variants: len(labels) - 1, classes: n.classes, sum: r.Sum, weight: r.Weight, most: r.Most, mostNorm: r.Norm})
+		return nil
+	})
+}
+
+// tryDevice lends work of so many multiplications and additions the device, and the rows
+// of n as it wants them.
+func (n *neighbours) tryDevice(flops float64, work func(*cuda.Device, *cuda.Local) error) (done bool, err error) {
+	d := cuda.For(flops, float64(n.rows)/lanes)
 	if d == nil {
 		return false, nil
 	}
 	d.Lock()
 	defer d.Unlock()
-	switch err := n.measureOn(ctx, d, p, out); {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return false, err
-	case cuda.Chosen() == cuda.Auto:
-		d.ClearError()
-		cuda.Tell(fmt.Sprintf("local metrics run on the CPU: %v", err))
-		return false, nil
-	default:
-		return false, err
-	}
-}
-
-func (n *neighbours) measureOn(ctx context.Context, d *cuda.Device, p *progress, out *Local) error {
-	size := n.rows * n.classes
-	e, residual, ess := make([]float32, size), make([]float64, size), make([]float64, size)
+	sums := &cuda.Local{Rows: n.rows, Dim: n.dim, Classes: n.classes, Z: n.position, E: make([]float32, n.rows*n.classes), Bin: n.own}
 	for j := range n.rows {
 		for c := range n.classes {
-			e[c*n.rows+j] = float32(n.residual[j*n.classes+c])
+			sums.E[c*n.rows+j] = float32(n.residual[j*n.classes+c])
 		}
 	}
-	told := 0
-	err := d.LocalSums(ctx, residual, ess, n.position, e, n.own, n.rows, n.dim, n.classes, func(done float64) {
-		now := int(done * float64(n.rows))
-		p.add(now - told)
-		told = now
-	})
-	if err != nil {
-		return err
+	err = work(d, sums)
+	sums.Free()
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), cuda.Chosen() != cuda.Auto:
+		return false, err
 	}
-	for j, i := range n.order {
-		copy(out.Residual.RawRowView(i), residual[j*n.classes:(j+1)*n.classes])
-		copy(out.ESS.RawRowView(i), ess[j*n.classes:(j+1)*n.classes])
-	}
-	if err := n.agrees(d, out); err != nil {
-		return err
-	}
-	p.add(n.rows - told)
-	return nil
+	d.ClearError()
+	cuda.Tell(fmt.Sprintf("local metrics run on the CPU: %v", err))
+	return false, nil
 }
 
 // agreement is how far the first stripe on the device may be from the CPU's: residuals

@@ -85,6 +85,56 @@ func measuresAgree(t *testing.T, one, two *cuda.Device) {
 	}
 }
 
+// The noise floor of redrawn labels is the CPU's, with the bootstrap beside it and without,
+// also where memory for a few label vectors is all there is.
+func TestHostDeviceRedrawsAsTheCPUDoes(t *testing.T) {
+	tight := cudatest.Driver(t, 2)
+	tight.Capacity = 400 << 10 // all 20 vectors of 200 rows and 6 classes take 94 KiB beside the sums
+	two, err := cuda.Open(tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	redrawsAgree(t, cudatest.Device(t, 1), two)
+}
+
+// The same on a card.
+func TestCardRedrawsAsTheCPUDoes(t *testing.T) {
+	d := cudatest.Card(t)
+	redrawsAgree(t, d, d)
+}
+
+func redrawsAgree(t *testing.T, one, two *cuda.Device) {
+	defer cuda.Use(nil)
+	for _, size := range []struct{ n, classes, d int }{{70, 3, 2}, {200, 6, 5}, {321, 2, 20}} {
+		for _, protocol := range []Protocol{Tables, Formula} {
+			for _, replicates := range []int{None, 40} {
+				logProbs, labels, z := localProblem(size.n, size.classes, size.d)
+				var got []*Report
+				for _, d := range []*cuda.Device{nil, one, two} {
+					cuda.Use(d)
+					r, err := Evaluate(t.Context(), logProbs, labels, z, Settings{Protocol: protocol}, Uncertainty{Replicates: replicates, Redraws: 20}, rand.New(rand.NewPCG(3, 4)))
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, r)
+				}
+				for _, m := range []Metric{LCE, MLCE} {
+					cpu := got[0].Noise[m]
+					for _, r := range got[1:] {
+						device := r.Noise[m]
+						if (cpu == nil) != (device == nil) || cpu != nil && (math.Abs(cpu.Mean-device.Mean) > 1e-5 || math.Abs(cpu.SD-device.SD) > 1e-5 || math.Abs(cpu.P95-device.P95) > 1e-5) {
+							t.Errorf("%+v %v: the noise of %v is %+v on the device, %+v on the CPU", size, protocol, m, device, cpu)
+						}
+					}
+					if a, b := got[1].Noise[m], got[2].Noise[m]; a != nil && one == two && *a != *b {
+						t.Errorf("%+v %v: the noise of %v is %+v, and again %+v", size, protocol, m, a, b)
+					}
+				}
+			}
+		}
+	}
+}
+
 func same(x, y *mat.Dense) bool {
 	return slices.EqualFunc(x.RawMatrix().Data, y.RawMatrix().Data, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
 }

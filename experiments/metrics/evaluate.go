@@ -184,6 +184,17 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, re
 	labels := append([][]int{b.label}, redrawn...)
 	resampled, relabelled := newTally(len(replicates), b.classes), newTally(len(redraws), b.classes)
 	for _, n := range b.parts(z, groups.order, groups.blocks) {
+		counted := len(redraws) == 0
+		if !counted {
+			var err error
+			if counted, err = n.redrawnOnDevice(ctx, labels, relabelled); err != nil {
+				return fmt.Errorf("metrics: measure the local uncertainty: %w", err)
+			}
+		}
+		if counted && len(replicates) == 0 {
+			p.add(n.rows)
+			continue
+		}
 		places := n.redrawPlaces(labels)
 		var tallies []func()
 		err := n.each(ctx, p, func() (observers []observer) {
@@ -192,7 +203,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, re
 				observers = append(observers, o)
 				tallies = append(tallies, func() { resampled.merge(o.tally) })
 			}
-			if len(redraws) > 0 {
+			if !counted {
 				o := n.newRedrawer(places, labels)
 				counts := o.tallied(b.classes)
 				observers = append(observers, o)

@@ -94,7 +94,9 @@ func opened() (*Device, error) {
 		chosen.opened = true
 		var driver Driver
 		if driver, chosen.err = openDriver(); chosen.err == nil {
-			chosen.device, chosen.err = Open(driver)
+			if chosen.device, chosen.err = Open(driver); chosen.err == nil {
+				chosen.err = chosen.device.Preload()
+			}
 		}
 	}
 	return chosen.device, chosen.err

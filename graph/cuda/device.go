@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"sync"
 	"time"
 	"unsafe"
@@ -103,7 +104,9 @@ func (d *Device) Free(arrays ...Memory) {
 func (d *Device) Trim() error { return d.pool.trim() }
 
 // Element is what arrays hold.
-type Element interface{ int32 | float32 | float64 }
+type Element interface {
+	int32 | int64 | float32 | float64
+}
 
 // Upload enqueues a copy of x to m, which must hold it. x may be changed afterwards.
 func Upload[T Element](d *Device, m Memory, x []T) {
@@ -160,6 +163,29 @@ func (d *Device) Sync() error {
 	return d.err
 }
 
+// Preload finds all kernels, so that none is loaded while launches are recorded.
+func (d *Device) Preload() error {
+	for _, name := range entries.FindAllSubmatch(kernelImage, -1) {
+		d.function(string(name[1]))
+	}
+	return d.err
+}
+
+var entries = regexp.MustCompile(`(?m)^\.visible \.entry (\w+)\(`)
+
+func (d *Device) function(name string) Function {
+	f, ok := d.functions[name]
+	if !ok && d.err == nil {
+		var err error
+		if f, err = d.driver.Function(d.module, name); err != nil {
+			d.err = fmt.Errorf("cuda: kernel %s: %w", name, err)
+		} else {
+			d.functions[name] = f
+		}
+	}
+	return f
+}
+
 // threads of a block of a one-dimensional launch, and the most blocks of one: each
 // thread then takes several elements.
 const (
@@ -183,14 +209,9 @@ func (d *Device) launch(name string, g Grid, args ...any) {
 	if d.err != nil || g.X == 0 || g.Y == 0 || g.Z == 0 {
 		return
 	}
-	f, ok := d.functions[name]
-	if !ok {
-		var err error
-		if f, err = d.driver.Function(d.module, name); err != nil {
-			d.err = fmt.Errorf("cuda: kernel %s: %w", name, err)
-			return
-		}
-		d.functions[name] = f
+	f := d.function(name)
+	if d.err != nil {
+		return
 	}
 	if err := d.driver.Launch(d.stream, f, g, cells(args)); err != nil {
 		d.err = fmt.Errorf("cuda: kernel %s: %w", name, err)

@@ -329,6 +329,24 @@ func compareWith(t *testing.T, o Op, got []byte, want, want32 gorgonia.Value) {
 	}
 }
 
+// Of codewords that are equal the first is taken, wherever in the tiles they lie.
+func TestHostNearestTakesTheFirstOfTies(t *testing.T) {
+	d := cudatest.Device(t, 4)
+	const k, different, wide = 130, 7, 5
+	rng := rand.New(rand.NewPCG(1, 1))
+	words := normalTensor(rng, 0, k, wide)
+	for i := different; i < k; i++ {
+		copy(words.Float64s()[i*wide:(i+1)*wide], words.Float64s()[i%different*wide:])
+	}
+	z := normalTensor(rng, 0, 40, 3*wide)
+	got := runOn(t, d, Nearest(), []*tensor.Dense{z, words}, tensor.Shape{40, 3})
+	for i := 0; i < len(got); i += 4 {
+		if got[i] >= different || got[i+1] != 0 {
+			t.Fatalf("slot %d is assigned to codeword %d of %d that differ", i/4, got[i], different)
+		}
+	}
+}
+
 // ln Γ and ψ over their whole range, beside their zeros too.
 func TestHostGammaFunctions(t *testing.T) { gammaFunctions(t, cudatest.Device(t, 3)) }
 

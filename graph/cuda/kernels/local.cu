@@ -52,6 +52,34 @@ __device__ __forceinline__ void add_side(double *sums, const Staged &s, const fl
             for (int m = 0; m < 3; m++) sums[m * plane + (size_t)(c + u) * n + row] += (double)sum[u][m];
 }
 
+// kernel_tile writes the kernel values of tile mine (rows of k) with tile other (columns),
+// 0 for a row with itself.
+__device__ __forceinline__ void kernel_tile(float k[TILE][TILE + 1], Tiles &t, const float *z, int mine, int other, int n, int dim) {
+    int tid = threadIdx.x, tx = tid % 16, ty = tid / 16;
+    float sum[4][4] = {};
+    for (int l0 = 0; l0 < dim; l0 += DEPTH) {
+        __syncthreads();
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            int i = tid + 256 * u, r = i / DEPTH, l = l0 + i % DEPTH;
+            t.x[i % DEPTH][r] = mine * TILE + r < n && l < dim ? z[(size_t)(mine * TILE + r) * dim + l] : 0;
+            t.y[i % DEPTH][r] = other * TILE + r < n && l < dim ? z[(size_t)(other * TILE + r) * dim + l] : 0;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int l = 0; l < DEPTH; l++)
+#pragma unroll
+            for (int a = 0; a < 4; a++)
+#pragma unroll
+                for (int b = 0; b < 4; b++) {
+                    float difference = t.x[l][4 * ty + a] - t.y[l][4 * tx + b];
+                    sum[a][b] = fmaf(difference, difference, sum[a][b]);
+                }
+    }
+    for (int a = 0; a < 4; a++)
+        for (int b = 0; b < 4; b++) k[4 * ty + a][4 * tx + b] = mine == other && 4 * ty + a == 4 * tx + b ? 0.0f : expf(-0.5f * sum[a][b]);
+}
+
 // local_waves takes tile blockIdx.x through waves from wave on. sums is
 // (1+lanes)×3×C×N and starts at zero; e and bin are C×N, bin being SKIPPED where a row
 // is in no bin of the class; z is N×dim.
@@ -59,34 +87,12 @@ extern "C" __global__ void __launch_bounds__(256) local_waves(double *sums, cons
     __shared__ Tiles t;
     __shared__ Staged s;
     __shared__ float k[TILE][TILE + 1];
-    int tid = threadIdx.x, tx = tid % 16, ty = tid / 16;
-    int tiles = (n + TILE - 1) / TILE, mine = blockIdx.x;
+    int tid = threadIdx.x, tiles = (n + TILE - 1) / TILE, mine = blockIdx.x;
     size_t lane = (size_t)3 * classes * n;
     for (int g = 0; g < waves; g++) {
         int v = wave + g, other = (mine + v) % tiles;
         if (2 * v > tiles || (2 * v == tiles && mine >= v)) break; // that pair has met already
-        float sum[4][4] = {};
-        for (int l0 = 0; l0 < dim; l0 += DEPTH) {
-            __syncthreads();
-#pragma unroll
-            for (int u = 0; u < 4; u++) {
-                int i = tid + 256 * u, r = i / DEPTH, l = l0 + i % DEPTH;
-                t.x[i % DEPTH][r] = mine * TILE + r < n && l < dim ? z[(size_t)(mine * TILE + r) * dim + l] : 0;
-                t.y[i % DEPTH][r] = other * TILE + r < n && l < dim ? z[(size_t)(other * TILE + r) * dim + l] : 0;
-            }
-            __syncthreads();
-#pragma unroll
-            for (int l = 0; l < DEPTH; l++)
-#pragma unroll
-                for (int a = 0; a < 4; a++)
-#pragma unroll
-                    for (int b = 0; b < 4; b++) {
-                        float difference = t.x[l][4 * ty + a] - t.y[l][4 * tx + b];
-                        sum[a][b] = fmaf(difference, difference, sum[a][b]);
-                    }
-        }
-        for (int a = 0; a < 4; a++)
-            for (int b = 0; b < 4; b++) k[4 * ty + a][4 * tx + b] = v == 0 && 4 * ty + a == 4 * tx + b ? 0.0f : expf(-0.5f * sum[a][b]);
+        kernel_tile(k, t, z, mine, other, n, dim);
         for (int c0 = 0; c0 < classes; c0 += AT_ONCE) {
             __syncthreads();
             for (int i = tid; i < AT_ONCE * 2 * TILE; i += 256) {
@@ -125,4 +131,92 @@ extern "C" __global__ void local_finish(double *residual, double *ess, const dou
         residual[i] = skipped ? nothing / nothing : (r + (double)e[at]) / (s + 1);
         ess[i] = skipped ? nothing / nothing : q > 0 ? s * s / q : 0;
     }
+}
+
+// redraw_sums adds, for each of count label vectors and each row i of tile blockIdx.x,
+// Y_ic = Σ_j K_ij 1[y_j = c] over j in the same bin of class c: a row is in one class per
+// vector, so a pair costs one addition, whatever C. y is count×C×N and starts at zero;
+// labels are count×N. Each thread adds to its own row's sums, in the order of j.
+extern "C" __global__ void __launch_bounds__(256) redraw_sums(float *y, const float *z, const int *labels, const int *bin, int n, int dim, int classes, int count) {
+    __shared__ Tiles t;
+    __shared__ float k[TILE][TILE + 1];
+    int mine = blockIdx.x, r = threadIdx.x % TILE, row = mine * TILE + r;
+    for (int other = 0; other * TILE < n; other++) {
+        kernel_tile(k, t, z, mine, other, n, dim);
+        __syncthreads();
+        if (row < n)
+            for (int v = threadIdx.x / TILE; v < count; v += 256 / TILE)
+                for (int o = 0; o < min(TILE, n - other * TILE); o++) {
+                    int j = other * TILE + o, c = labels[(size_t)v * n + j];
+                    int b = bin[(size_t)c * n + j];
+                    if (b != SKIPPED && b == bin[(size_t)c * n + row]) y[((size_t)v * classes + c) * n + row] += k[r][o];
+                }
+    }
+}
+
+// redrawn_residual is |R_ic + Y_ic(observed) − Y_ic(redrawn) + e_ic|/(S_ic + 1) with e_ic of
+// the redrawn labels, or −1 where the row is in no bin of the class.
+__device__ __forceinline__ double redrawn_residual(const double *sums, const float *observed, const float *y, const float *e, const int *bin, const int *label, const int *redrawn,
+                                                   int c, int row, int n, int classes, int lanes) {
+    size_t plane = (size_t)classes * n, at = (size_t)c * n + row;
+    if (bin[at] == SKIPPED) return -1;
+    double s = 0, r = 0;
+    for (int l = 0; l < lanes; l++) {
+        s += sums[(3 * l + 0) * plane + at];
+        r += sums[(3 * l + 2) * plane + at];
+    }
+    double own = (double)e[at] + (label[row] == c) - (redrawn[row] == c);
+    return fabs(r + (double)observed[at] - (double)y[at] + own) / (s + 1);
+}
+
+// redraw_tally gives, for vector blockIdx.x and class blockIdx.y, the sum of the residuals
+// in units of 2⁻⁴⁰, whose order does not matter, how many there are, and the largest.
+extern "C" __global__ void __launch_bounds__(256) redraw_tally(long long *sum, long long *weight, double *most, const double *sums, const float *observed, const float *y, const float *e,
+                                                               const int *bin, const int *label, const int *redrawn, int n, int classes, int lanes) {
+    __shared__ long long part[2][256];
+    __shared__ double top[256];
+    int v = blockIdx.x, c = blockIdx.y, tid = threadIdx.x;
+    long long total = 0, counted = 0;
+    double largest = 0;
+    for (int row = tid; row < n; row += 256) {
+        double x = redrawn_residual(sums, observed, y + (size_t)v * classes * n, e, bin, label, redrawn + (size_t)v * n, c, row, n, classes, lanes);
+        if (x < 0) continue;
+        total += llround(x * 1099511627776.0);
+        counted++;
+        largest = fmax(largest, x);
+    }
+    part[0][tid] = total, part[1][tid] = counted, top[tid] = largest;
+    for (int half = 128; half > 0; half /= 2) {
+        __syncthreads();
+        if (tid < half) {
+            part[0][tid] += part[0][tid + half];
+            part[1][tid] += part[1][tid + half];
+            top[tid] = fmax(top[tid], top[tid + half]);
+        }
+    }
+    if (tid == 0) {
+        sum[v * classes + c] = part[0][0];
+        weight[v * classes + c] = part[1][0];
+        most[v * classes + c] = top[0];
+    }
+}
+
+// redraw_norm gives, for vector blockIdx.x, the largest Σ_c of a row's residuals.
+extern "C" __global__ void __launch_bounds__(256) redraw_norm(double *norm, const double *sums, const float *observed, const float *y, const float *e, const int *bin, const int *label,
+                                                              const int *redrawn, int n, int classes, int lanes) {
+    __shared__ double top[256];
+    int v = blockIdx.x, tid = threadIdx.x;
+    double largest = 0;
+    for (int row = tid; row < n; row += 256) {
+        double total = 0;
+        for (int c = 0; c < classes; c++)
+            total += fmax(0.0, redrawn_residual(sums, observed, y + (size_t)v * classes * n, e, bin, label, redrawn + (size_t)v * n, c, row, n, classes, lanes));
+        largest = fmax(largest, total);
+    }
+    top[tid] = largest;
+    for (int half = 128; half > 0; half /= 2) {
+        __syncthreads();
+        if (tid < half) top[tid] = fmax(top[tid], top[tid + half]);
+    }
+    if (tid == 0) norm[v] = top[0];
 }
