@@ -7,6 +7,7 @@
 //	Program    executes a graph again and again in memory allocated once
 //	Objective  a mean loss with its gradient, compiled once per batch size
 //	Function   outputs without a gradient, compiled once per batch size
+//	Session    a whole fit on a CUDA device, its steps recorded once and replayed
 //
 // # Rows, not batches
 //

@@ -43,7 +43,7 @@ func fitOn(t *testing.T, d *cuda.Device, m layers.Map, rule optim.Rule, validate
 	cuda.Use(d)
 	defer cuda.Use(nil)
 	var clock time.Duration
-	s := optim.Settings{Epochs: 6, Batch: 32, Rule: rule, Observe: func(e optim.Epoch) { clock += e.Device }}
+	s := optim.Settings{Epochs: 4, Batch: 32, Rule: rule, Observe: func(e optim.Epoch) { clock += e.Device }}
 	c := layers.Train(&layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: s}, m, s)
 	var val *data.Set
 	if validated {
@@ -63,7 +63,7 @@ func fitOn(t *testing.T, d *cuda.Device, m layers.Map, rule optim.Rule, validate
 	return state, c.Stages(), p, clock
 }
 
-// A whole fit on a device ends where the CPU's does, in float32 after 24 steps of each
+// A whole fit on a device ends where the CPU's does, in float32 after 16 steps of each
 // stage, and at the same bytes whatever the order of threads.
 func TestHostDeviceFitsAsTheCPUDoes(t *testing.T) {
 	fitsAgree(t, cudatest.Device(t, 1), cudatest.Device(t, 2))
@@ -79,7 +79,6 @@ func fitsAgree(t *testing.T, one, two *cuda.Device) {
 	for name, m := range map[string]layers.Map{
 		"bilinear":       layers.Bilinear{},
 		"learned scale":  layers.Bilinear{Scale: layers.LearnedScale{}, Prior: layers.CountPrior{}},
-		"uniform prior":  layers.Bilinear{Prior: layers.UniformPrior{}},
 		"dirichlet":      layers.Dirichlet{},
 		"validated":      layers.Bilinear{},
 		"decoupled rule": layers.Dirichlet{}, // a bilinear map's first gradients are rounding, which Adam would enlarge
