@@ -10,8 +10,9 @@ import (
 // standardized columns, inside all others; both ascend. A classifier and a
 // calibrator that see the inside alone are judged out of distribution on the
 // region. The direction points to where the component's largest loading is
-// positive, so the same table always gives the same rows. It panics unless
-// 0 < share < 1.
+// positive, so the same table always gives the same rows. They are other rows, not
+// always harder ones: classes lie apart at the bright end of satellite. It panics
+// unless 0 < share < 1.
 func (t *Table) HoldOut(share float64) (inside, region []int, err error) {
 	if !(share > 0 && share < 1) {
 		panic("data: HoldOut: the share must lie between 0 and 1")
