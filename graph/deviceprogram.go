@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"strings"
+
 	"fmt"
 	"slices"
 
@@ -32,7 +34,8 @@ type deviceCommit struct{ weight, source cuda.Memory }
 func (p *Program) missing() string {
 	for _, s := range p.steps {
 		if !op.OnDevice(s.op) {
-			return s.op.String()
+			name, _, _ := strings.Cut(s.op.String(), "{") // without its parameters, a seed among them
+			return name
 		}
 	}
 	return ""

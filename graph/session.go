@@ -77,12 +77,12 @@ func NewSession(o *Objective, rule DeviceRule, rows, batch int) (*Session, error
 	if err != nil {
 		return nil, err
 	}
-	if name := step.program.missing(); name != "" {
-		cuda.Tell(fmt.Sprintf("a fit runs on the CPU: there is no CUDA kernel for %s", name))
-		return nil, nil
-	}
 	d := cuda.For(step.program.work(), float64(len(step.program.steps)))
 	if d == nil {
+		return nil, nil
+	}
+	if name := step.program.missing(); name != "" {
+		cuda.Tell(fmt.Sprintf("a fit runs on the CPU: there is no CUDA kernel for %s", name))
 		return nil, nil
 	}
 	d.Lock()
