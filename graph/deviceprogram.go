@@ -1,10 +1,9 @@
 package graph
 
 import (
-	"strings"
-
 	"fmt"
 	"slices"
+	"strings"
 
 	"calibra/graph/cuda"
 	"calibra/graph/op"
