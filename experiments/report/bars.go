@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -27,6 +28,9 @@ type Bar struct {
 	Floor float64
 }
 
+// barWidth is what a bar takes along the axis, at least.
+const barWidth = 0.95 * vg.Centimeter
+
 // Bars draws the panels side by side: a bar a method with its standard deviation
 // over the seeds, and a white-edged tick where noise alone would put it.
 func Bars(panels []BarPanel) (*Figure, error) {
@@ -40,7 +44,7 @@ func Bars(panels []BarPanel) (*Figure, error) {
 		plots = append(plots, p)
 		most = max(most, len(panel.Bars))
 	}
-	return newGrid(plots, 2, max(8.5*vg.Centimeter, vg.Length(most)*0.95*vg.Centimeter), 7*vg.Centimeter, nil), nil
+	return newGrid(plots, 2, max(8.5*vg.Centimeter, vg.Length(most)*barWidth), 7*vg.Centimeter, nil), nil
 }
 
 func (panel BarPanel) plot() (*plot.Plot, error) {
@@ -81,6 +85,11 @@ func (panel BarPanel) plot() (*plot.Plot, error) {
 	p.X.Min, p.X.Max = -.7, float64(len(panel.Bars))-.3
 	p.X.Tick.Marker = namedTicks(names)
 	p.X.Tick.Length = 0
+	if slices.ContainsFunc(names, func(name string) bool { return p.X.Tick.Label.Width(name) > barWidth }) {
+		p.X.Tick.Label.Rotation = math.Pi / 2
+		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
+		p.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
+	}
 	p.Y.Min, p.Y.Max = 0, max(top*1.06, 1e-9)
 	p.Y.Tick.Marker = evenTicks{}
 	return p, nil

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // gap is the white between the plots of a grid.
@@ -28,6 +29,8 @@ func newGrid(plots []*plot.Plot, columns int, width, height vg.Length, legend *p
 	f.height = vg.Length(len(f.grid))*height + vg.Length(len(f.grid)-1)*gap + 2*margin
 	if legend != nil {
 		f.width += legendWidth
+		entries := legend.Rectangle(draw.New(vgimg.New(f.width, f.height))).Size().Y
+		f.height = max(f.height, entries+2*margin+gap)
 	}
 	return f
 }

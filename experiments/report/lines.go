@@ -52,7 +52,7 @@ func (panel LinePanel) plot(legend *plot.Legend) (*plot.Plot, error) {
 	for k, s := range panel.Series {
 		var points, low, high plotter.XYs
 		for i, x := range s.X {
-			if math.IsNaN(s.Mean[i]) {
+			if math.IsNaN(s.Mean[i]) || panel.LogY && s.Mean[i] <= 0 {
 				continue
 			}
 			if panel.Log {
@@ -60,7 +60,9 @@ func (panel LinePanel) plot(legend *plot.Legend) (*plot.Plot, error) {
 			}
 			y, below, above := s.Mean[i], s.Mean[i]-s.SD[i], s.Mean[i]+s.SD[i]
 			if panel.LogY {
-				y, below, above = math.Log10(y), math.Log10(below), math.Log10(above)
+				spread := s.SD[i] / y / math.Ln10 // of log₁₀ y, by the delta method
+				y = math.Log10(y)
+				below, above = y-spread, y+spread
 			}
 			xs = append(xs, x)
 			points = append(points, plotter.XY{X: x, Y: y})

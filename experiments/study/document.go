@@ -71,7 +71,7 @@ func (f *Findings) facts() []report.Fact {
 			continue
 		}
 		facts = append(facts,
-			report.Fact{Name: s.Title(), Value: fmt.Sprintf("%d classes, %d features; %d calibration, %d validation, %d test rows", r.Classes, r.Features, r.CalibrationRows, r.ValidationRows, r.TestRows)},
+			report.Fact{Name: s.Title(), Value: fmt.Sprintf("%d classes, %d features; %s calibration, %d validation, %d test rows", r.Classes, r.Features, s.calibrationRows(), r.ValidationRows, r.TestRows)},
 			report.Fact{Name: "Class shares", Value: priorWords(f.classNames(s, r.Classes), r.Priors)})
 	}
 	for _, r := range f.Results {
@@ -218,4 +218,19 @@ func (f *Findings) writeTimes(w io.Writer) error {
 			}})
 	}
 	return f.writeCSV(w, columns)
+}
+
+// calibrationRows is how many rows its methods were fitted on: "10000", "500 to 10000".
+func (s *subject) calibrationRows() string {
+	var counts []int
+	for _, r := range s.rows {
+		for _, result := range r.results {
+			counts = append(counts, result.CalibrationRows)
+		}
+	}
+	fewest, most := slices.Min(counts), slices.Max(counts)
+	if fewest == most {
+		return strconv.Itoa(most)
+	}
+	return fmt.Sprintf("%d to %d", fewest, most)
 }

@@ -22,7 +22,7 @@ func Profiles(f *Findings) (*report.Section, error) {
 			title string
 			of    func(*Result) *metrics.Profile
 		}{{"own embedding", ownProfile}, {"shared embedding", func(r *Result) *metrics.Profile { return r.ESS }}} {
-			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "effective sample size", Y: "LCE", Log: true}
+			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "effective sample size", Y: "LCE", Log: true, LogY: true}
 			for _, r := range s.rows {
 				if line, ok := r.profile(view.of); ok {
 					panel.Series = append(panel.Series, line)

@@ -4,7 +4,7 @@ import "calibra/experiments"
 
 // Slots varies w and |C| together.
 var Slots = Study{
-	Name: "ablate-slots", Line: "w ∈ {16, 32, 64, 128, 256} slots × |C| ∈ {32, 64} codewords",
+	Name: "ablate-slots", Line: "slots w ∈ {16, 32, 64, 128, 256} by codewords |C| ∈ {32, 64}",
 	Paper: []string{"slots"},
 	Grid: func(*experiments.Origin) []experiments.Spec {
 		return sizes([]int{16, 32, 64, 128, 256}, []int{32, 64})
