@@ -32,7 +32,7 @@ func benchmarks(dir string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("bench.jsonl does not say of how many rows its sets are")
 	}
-	t := table{head: []string{"workload", "Calibra", "PyTorch", "ratio"}}
+	t := table{head: []string{"workload", "Calibra", "PyTorch", "ratio", "of the roof"}}
 	var counts []int
 	for _, w := range bench.Workloads(int(rows)) {
 		a, na := median(ours, w.Key)
@@ -41,14 +41,28 @@ func benchmarks(dir string) (string, error) {
 			return "", fmt.Errorf("bench.jsonl has %d and torch.jsonl %d figures of %s; each must have one", na, nb, w.Key)
 		}
 		counts = append(counts, na, nb)
+		share, n := median(sharesOf(ours), w.Key)
+		if n == 0 {
+			return "", fmt.Errorf("bench.jsonl does not say how near the roof %s is", w.Key)
+		}
 		ratio := b / a
 		if w.PerSecond {
 			ratio = a / b
 		}
-		t.rows = append(t.rows, []string{w.What, figure(a, w.PerSecond), figure(b, w.PerSecond), fmt.Sprintf("%.3g×", ratio)})
+		t.rows = append(t.rows, []string{w.What, figure(a, w.PerSecond), figure(b, w.PerSecond), fmt.Sprintf("%.3g×", ratio), fmt.Sprintf("%.0f %%", 100*share)})
 	}
 	note := fmt.Sprintf("%s, %.0f threads each, the median of at least %d runs by turns:\n", machine(ours[0], theirs[0]), ours[0]["threads"], slices.Min(counts))
 	return note + "\n" + t.String(), nil
+}
+
+// sharesOf are the runs' objects of the share of the roof.
+func sharesOf(runs []map[string]any) (shares []map[string]any) {
+	for _, run := range runs {
+		if s, ok := run["share_of_roof"].(map[string]any); ok {
+			shares = append(shares, s)
+		}
+	}
+	return shares
 }
 
 func machine(ours, theirs map[string]any) string {
