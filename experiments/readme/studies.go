@@ -117,11 +117,31 @@ func origin(name string, lines []record) string {
 			fewer = append(fewer, study.MethodTitle(m)+": "+s)
 		}
 	}
-	text := fmt.Sprintf("`./calibra study %s --data %s.npz --split %s --seeds %s --out runs/%[1]s`", name, lines[0]["data"], lines[0]["split"], all)
+	text := fmt.Sprintf("`./calibra study %s --data %s.npz --split %s --seeds %s%s --out runs/%[1]s`", name, lines[0]["data"], lines[0]["split"], all, only(name, lines))
 	if fewer != nil {
 		text += " (" + strings.Join(fewer, "; ") + ")"
 	}
 	return text
+}
+
+// only is the flag that restricts the study to the methods of the file, if it has more.
+func only(name string, lines []record) string {
+	s, err := study.ByName(name)
+	if err != nil {
+		panic("readme: " + err.Error())
+	}
+	var there []string
+	for _, r := range lines {
+		if !slices.Contains(there, r["method"]) {
+			there = append(there, r["method"])
+		}
+	}
+	for _, spec := range s.Grid(nil) {
+		if !slices.Contains(there, spec.Method) {
+			return " --methods " + strings.Join(there, ",")
+		}
+	}
+	return ""
 }
 
 // sizes are the results of study calsize, in the order of the file.
