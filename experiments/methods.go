@@ -132,8 +132,8 @@ var Methods = []Method{
 	}, []string{"logits"}, false, false},
 
 	{"anchored", "the original logits at one temperature, corrected by codewords", anchored("anchored", layers.Anchored{}), anchorNeeds, true, false},
-	{"anchored-dirichlet", "a shrunk global Dirichlet map of the original logits, corrected by codewords", anchored("anchored-dirichlet", layers.AnchoredDirichlet{}), anchorNeeds, true, false},
-	{"anchored-head", "the same, codewords near each other corrected alike", anchored("anchored-head", layers.AnchoredHead{}), anchorNeeds, true, false},
+	{"anchored-dirichlet", "a shrunk global Dirichlet map of the original logits, corrected by codewords", anchored("anchored-dirichlet", layers.Anchored{On: layers.ShrunkDirichlet{}}), anchorNeeds, true, false},
+	{"anchored-head", "the same, codewords near each other corrected alike", anchored("anchored-head", layers.Anchored{On: layers.SlotHead{On: layers.ShrunkDirichlet{}}}), anchorNeeds, true, false},
 	{"anchored-bilinear", "the paper's bilinear map on the original head at one temperature", func(o Options) layers.Stateful {
 		return layers.Train(o.anchor(), layers.Bilinear{}, o.optim("calibrate"))
 	}, anchorNeeds, true, true},

@@ -15,15 +15,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Anchor is the classifier's own head at its best temperature T, on a latent space
-// that a [Codebook] divides. Where [Divide] replaces the head by one that sees
-// codewords alone, an anchored map starts from what the original head knows,
-//
-//	p̂ = (1 − 1/(N+1)) softmax(logits / T) + 1/((N+1)C)
-//
+// Anchor is the classifier's own head at its best temperature T, p̂ = softmax(logits/T),
+// on a latent space that a [Codebook] divides. Where [Divide] replaces the head by one
+// that sees codewords alone, an anchored map starts from what the original head knows,
 // and the codes only say where to correct it. A map that corrects nothing is
-// temperature scaling, no surer than N calibration rows can make it (the smoothing
-// of structured matrix scaling, Berta et al. 2025).
+// temperature scaling.
 //
 // No gradient passes the quantizer, so the codebook is learned without a head and
 // without labels: passes of its moving averages over batches of 128 rows.
@@ -33,8 +29,9 @@ type Anchor struct {
 	Passes   int // over the calibration rows; 0: 10
 
 	sizes Sizes
-	// the codebook's, anchor/temperature (1), anchor/support (w·K), and the mean and
-	// standard deviation of the features, anchor/mean and anchor/sd (M)
+	// the codebook's, anchor/temperature (1), anchor/centre (1, the mean of the logits),
+	// anchor/support (w·K), and the mean and standard deviation of the features,
+	// anchor/mean and anchor/sd (M)
 	weights *graph.Weights
 }
 
@@ -62,6 +59,8 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 	w := graph.NewWeights(tensor.Float64)
 	book.init(w, cal.Features, a.sizes.Features/a.sizes.Slots, rng)
 	w.AddState("anchor/temperature", []float64{t.T()}, 1)
+	n, c := cal.Logits.Dims()
+	w.AddState("anchor/centre", []float64{mat.Sum(cal.Logits) / float64(n*c)}, 1)
 	w.AddState("anchor/support", make([]float64, a.sizes.Slots*a.sizes.Codewords), a.sizes.Slots*a.sizes.Codewords)
 	scale := data.FitStandardizer(cal.Features)
 	w.AddState("anchor/mean", scale.Mean, a.sizes.Features)
@@ -135,7 +134,8 @@ func (a *Anchor) codes(x *data.Set) ([]int32, error) {
 	return codes, err
 }
 
-// View is log p̂ at temperature T, the codes, and their support.
+// View is log p̂ at temperature T, the codes, their support, and what maps on an Anchor
+// see besides.
 func (a *Anchor) View(x *data.Set) (*View, error) {
 	switch {
 	case a.weights == nil:
@@ -149,41 +149,31 @@ func (a *Anchor) View(x *data.Set) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	var scaled mat.Dense
-	scaled.Scale(1/a.weights.Float64s("anchor/temperature")[0], x.Logits)
-	v := &View{LogProbs: LogSoftmax(&scaled), Codes: codes, Support: make([]float64, x.Len())}
-	n := 0
-	for _, count := range a.sizes.Counts {
-		n += count
-	}
-	unsure := 1 / float64(n+1)
-	v.LogProbs.Apply(func(_, _ int, l float64) float64 {
-		return math.Log((1-unsure)*math.Exp(l) + unsure/float64(a.sizes.Classes))
-	}, v.LogProbs)
+	t, centre := a.weights.Float64s("anchor/temperature")[0], a.weights.Float64s("anchor/centre")[0]
+	logits := mat.DenseCopyOf(x.Logits)
+	logits.Apply(func(_, _ int, l float64) float64 { return (l - centre) / t }, logits)
+	v := &View{LogProbs: LogSoftmax(logits), Codes: codes, Support: make([]float64, x.Len()), Logits: logits, Words: a.words()}
 	support, slots := a.weights.Float64s("anchor/support"), a.sizes.Slots
 	for at, k := range codes {
 		v.Support[at/slots] += math.Log1p(support[at%slots*a.sizes.Codewords+int(k)]) / float64(slots)
 	}
-	v.Quantized = a.quantize(codes)
 	return v, nil
 }
 
-// quantize is the codewords of codes, end to end, each feature standardized (N×M).
-func (a *Anchor) quantize(codes []int32) *mat.Dense {
-	m, slots := a.sizes.Features, a.sizes.Slots
-	width := m / slots
-	q := mat.NewDense(len(codes)/slots, m, nil)
-	words, mean, sd := a.weights.Float64s("codebook/codewords"), a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")
-	for at, k := range codes {
-		slot := at % slots * width
-		row := q.RawRowView(at / slots)[slot : slot+width]
-		for j, c := range words[int(k)*width:][:width] {
+// words are the codewords standardized by the features of each slot ((w·K)×d).
+func (a *Anchor) words() *mat.Dense {
+	k, d := a.sizes.Codewords, a.sizes.Features/a.sizes.Slots
+	words := mat.NewDense(a.sizes.Slots*k, d, nil)
+	c, mean, sd := a.weights.Float64s("codebook/codewords"), a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")
+	for at := range a.sizes.Slots * k {
+		slot := at / k * d
+		for j := range d {
 			if sd[slot+j] > 0 {
-				row[j] = (c - mean[slot+j]) / sd[slot+j]
+				words.Set(at, j, (c[at%k*d+j]-mean[slot+j])/sd[slot+j])
 			}
 		}
 	}
-	return q
+	return words
 }
 
 // Sizes has all of C, M, w, K and the class counts.
@@ -210,7 +200,7 @@ func (a *Anchor) Restore(s State) error {
 	}
 	err = requireShapes(s.Weights, map[string]tensor.Shape{
 		"codebook/codewords": {k, m / w}, "codebook/counts": {k}, "codebook/sums": {k, m / w},
-		"anchor/temperature": {1}, "anchor/support": {w * k},
+		"anchor/temperature": {1}, "anchor/centre": {1}, "anchor/support": {w * k},
 		"anchor/mean": {m}, "anchor/sd": {m},
 	})
 	if err != nil {

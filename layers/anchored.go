@@ -9,38 +9,85 @@ import (
 	"calibra/graph/op"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
-// Anchored keeps the head's own logits and lets the codewords correct them:
+// Anchored lets the codewords correct the scores of a global map:
 //
-//	posterior = softmax(t·log p̂ + Σ_i h_i,s(i)) ,  h_ik = σ u_ik / √w ,  u_ik ~ N(0, I_C)
+//	posterior = softmax(scores + Σ_i h_i,s(i)) ,  h_ik = σ u_ik / √w ,  u_ik ~ N(0, I_C)
 //
-// σ is how far, in nats, the prior lets a region move a logit; 0 leaves one
-// temperature for all regions. The mean of the likelihood over N_ik rows outweighs
-// the prior as N_ik grows, so a codeword is corrected as far as its support
-// allows. In t and u the loss is convex.
+// σ is how far, in nats, the prior lets a region move a logit; 0 leaves the global
+// map. The mean of the likelihood over N_ik rows outweighs the prior as N_ik grows,
+// so a codeword is corrected as far as its support allows. The loss is as convex as
+// that of On.
 //
-// Weights: anchored/inverse_temperature (1), anchored/correction ((w·K)×C, u) and
-// the state anchored/spread (1, σ).
-type Anchored struct{}
+// Weights: those of On, anchored/correction ((w·K)×C, u) and the state
+// anchored/spread (1, σ).
+type Anchored struct {
+	On Scored // nil: Tempered{}
+}
 
-var _ Hierarchical = Anchored{}
+var _ slotwise = Anchored{}
 
-// Init starts at t = 1 and u = 0.
-func (Anchored) Init(s Sizes, _ *rand.Rand) (*graph.Weights, error) {
-	w := graph.NewWeights(tensor.Float64)
-	w.Add("anchored/inverse_temperature", []float64{1}, 1)
+// Init starts as On does, with u = 0.
+func (m Anchored) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
+	w, err := m.on().Init(s, rng)
+	if err != nil {
+		return nil, err
+	}
 	return w, addCorrection(w, "anchored", s, s.Classes)
 }
 
-// Spreads is σ.
-func (Anchored) Spreads() []Spread { return []Spread{correctionSpread("anchored")} }
+// Spread is σ.
+func (Anchored) Spread() Spread { return correctionSpread("anchored") }
+
+// Coarser is On.
+func (m Anchored) Coarser() Map { return m.on() }
 
 // LogProbs describes the posterior.
-func (Anchored) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
-	global := b.Apply(op.Stretch(), in.LogProbs, b.Weight("anchored/inverse_temperature"))
-	return b.LogSoftmax(b.Plus(global, correction(b, in, "anchored")))
+func (m Anchored) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+	return b.LogSoftmax(m.Scores(b, in))
+}
+
+// Scores describes the scores of On with the corrections.
+func (m Anchored) Scores(b *graph.Builder, in Batch) *gorgonia.Node { return slotScores(b, in, m) }
+
+func (m Anchored) on() Scored { return orTempered(m.On) }
+
+// table is h.
+func (Anchored) table(b *graph.Builder, in Batch) *gorgonia.Node {
+	return correctionTable(b, in, "anchored")
+}
+
+// slotwise is a map that adds to the scores of another a row of a table for each slot.
+type slotwise interface {
+	Scored
+	Hierarchical
+	on() Scored
+	// table describes the (w·K)×C rows.
+	table(b *graph.Builder, in Batch) *gorgonia.Node
+}
+
+// slotScores describes the scores of m, whose tables down to the global map are added
+// before the slots look into them.
+func slotScores(b *graph.Builder, in Batch, m slotwise) *gorgonia.Node {
+	if in.Codes == nil {
+		return b.Fail(fmt.Errorf("layers: a correction by codewords needs a base that divides the latent space"))
+	}
+	table, on := m.table(b, in), m.on()
+	for {
+		next, ok := on.(slotwise)
+		if !ok {
+			return b.Plus(on.Scores(b, in), b.Apply(op.TableSum(), table, in.Codes))
+		}
+		table, on = b.Plus(table, next.table(b, in)), next.on()
+	}
+}
+
+func orTempered(m Scored) Scored {
+	if m == nil {
+		return Tempered{}
+	}
+	return m
 }
 
 // addCorrection adds name/correction, u of width columns for each slot and
@@ -60,12 +107,19 @@ func correctionSpread(name string) Spread {
 	return Spread{Name: name + "/spread", Of: []string{name + "/correction"}}
 }
 
-// correction describes Σ_i h_i,s(i) = σ/√w Σ_i u_i,s(i).
+// correctionTable describes h_ik = σ u_ik / √w.
+func correctionTable(b *graph.Builder, in Batch, name string) *gorgonia.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(in.Codes.Shape()[1]))), b.Weight(name+"/correction"))
+	return b.Apply(op.Stretch(), scaled, b.Weight(name+"/spread"))
+}
+
+// correction describes Σ_i h_i,s(i).
 func correction(b *graph.Builder, in Batch, name string) *gorgonia.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	sum := b.Apply(op.TableSum(), b.Weight(name+"/correction"), in.Codes)
-	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(in.Codes.Shape()[1]))), sum)
-	return b.Apply(op.Stretch(), scaled, b.Weight(name+"/spread"))
+	return b.Apply(op.TableSum(), correctionTable(b, in, name), in.Codes)
 }

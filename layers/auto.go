@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/graph"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
@@ -27,11 +28,14 @@ type Candidate struct {
 // letter data its held-out loss is that of [Anchored] to 1e-6), at more cost.
 func AnchoredMaps() []Candidate {
 	return []Candidate{
-		{"ts", Identity{}},
+		{"ts", Tempered{}},
+		{"order-preserving", OrderPreserving{}},
 		{"local-temperature", LocalTemperature{}},
+		{"shrunk-dirichlet", ShrunkDirichlet{}},
 		{"anchored", Anchored{}},
-		{"anchored-dirichlet", AnchoredDirichlet{}},
-		{"anchored-head", AnchoredHead{}},
+		{"anchored-dirichlet", Anchored{On: ShrunkDirichlet{}}},
+		{"slot-head", SlotHead{On: ShrunkDirichlet{}}},
+		{"anchored-head", Anchored{On: SlotHead{On: ShrunkDirichlet{}}}},
 	}
 }
 
@@ -95,22 +99,21 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	if err != nil {
 		return err
 	}
-	sizes, held := a.Base.Sizes(), parts(cal.Labels, folds, rng)
-	judged := make([]*crossValidation, len(a.Candidates))
+	cv := newCrossValidation(a.Base.Sizes(), view, cal.Labels, folds, a.Optim, rng)
+	judged := make([]*judgement, len(a.Candidates))
 	for i, c := range a.Candidates {
-		if judged[i], err = crossValidate(ctx, c.Map, sizes, view, cal.Labels, held, a.Optim, rng); err != nil {
+		if judged[i], err = cv.judge(ctx, c.Map); err != nil {
 			return fmt.Errorf("cross-validate %s: %w", c.Name, err)
 		}
 	}
 	a.Ranking = rank(a.Candidates, judged)
 	chosen := slices.IndexFunc(a.Ranking, func(r Ranked) bool { return r.Chosen })
-	p, err := newPosterior(a.Candidates[chosen].Map, sizes, view, cal.Labels, rng)
+	m := a.Candidates[chosen].Map
+	p, err := newPosterior(m, cv.sizes, view.tables(tensor.Float64, cv.sizes), graph.Labels(cal.Labels), rng)
 	if err != nil {
 		return err
 	}
-	for k, spread := range spreadsOf(p.m) {
-		p.spread(spread, judged[chosen].spreads[k])
-	}
+	p.from(judged[chosen].weights[0]) // near, and nearer than the map's own start
 	a.Result, err = p.fit(ctx, a.Optim)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("fit %s: %w", a.Candidates[chosen].Name, err)
@@ -121,8 +124,8 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 }
 
 // rank applies the one-standard-error rule.
-func rank(candidates []Candidate, judged []*crossValidation) []Ranked {
-	best := slices.MinFunc(judged, func(x, y *crossValidation) int {
+func rank(candidates []Candidate, judged []*judgement) []Ranked {
+	best := slices.MinFunc(judged, func(x, y *judgement) int {
 		if x.mean < y.mean {
 			return -1
 		}

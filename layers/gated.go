@@ -33,8 +33,11 @@ func (Gated) Init(s Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	return w, addCorrection(w, "gated", s, s.Classes)
 }
 
-// Spreads is σ.
-func (Gated) Spreads() []Spread { return []Spread{correctionSpread("gated")} }
+// Spread is σ.
+func (Gated) Spread() Spread { return correctionSpread("gated") }
+
+// Coarser is one temperature.
+func (Gated) Coarser() Map { return Tempered{} }
 
 // LogProbs describes the posterior.
 func (Gated) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {

@@ -28,8 +28,11 @@ func (LocalTemperature) Init(s Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	return w, addCorrection(w, "local_temperature", s, 1)
 }
 
-// Spreads is σ.
-func (LocalTemperature) Spreads() []Spread { return []Spread{correctionSpread("local_temperature")} }
+// Spread is σ.
+func (LocalTemperature) Spread() Spread { return correctionSpread("local_temperature") }
+
+// Coarser is one temperature.
+func (LocalTemperature) Coarser() Map { return Tempered{} }
 
 // LogProbs describes the posterior.
 func (LocalTemperature) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {

@@ -24,9 +24,12 @@ type View struct {
 	// Support is mean_i log(1 + N_i), N_i being the calibration rows whose i-th slot has
 	// this row's codeword (N); nil but for an Anchor.
 	Support []float64
-	// Quantized is the codewords of each row end to end, standardized by feature
-	// (N×M); nil but for an Anchor.
-	Quantized *mat.Dense
+	// Logits are at the temperature of LogProbs, less their mean over the calibration
+	// rows (N×C); nil but for an Anchor.
+	Logits *mat.Dense
+	// Words are the codewords as each slot sees them, standardized by its features
+	// ((w·K)×d); nil but for an Anchor.
+	Words *mat.Dense
 }
 
 // Batch is what a [Map] sees of a batch: symbolic inputs of B rows.
@@ -34,18 +37,20 @@ type Batch struct {
 	LogProbs *gorgonia.Node // B×C, log p̂ clamped at LogFloor
 	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
 	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
-	// Support (B×1) and Quantized (B×M) are as in View, nil where they are.
-	Support, Quantized *gorgonia.Node
+	// Support (B×1) and Words ((w·K)×d) are as in View, nil where they are; Ramps are
+	// the logits in parts, B×(C·P), see OrderPreserving.
+	Support, Words, Ramps *gorgonia.Node
 }
 
 // tables are a View in the memory that graphs read.
 type tables struct {
-	rows      int
-	logProbs  *tensor.Dense // N×C
-	codes     *tensor.Dense // N×w
-	mass      *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
-	support   *tensor.Dense // N×1
-	quantized *tensor.Dense // N×M
+	rows     int
+	logProbs *tensor.Dense // N×C
+	codes    *tensor.Dense // N×w
+	mass     *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
+	support  *tensor.Dense // N×1
+	ramps    *tensor.Dense // N×(C·P)
+	words    *tensor.Dense // (w·K)×d
 }
 
 func (v *View) tables(dt tensor.Dtype, s Sizes) *tables {
@@ -59,8 +64,11 @@ func (v *View) tables(dt tensor.Dtype, s Sizes) *tables {
 	if v.Support != nil {
 		t.support = graph.Tensor(dt, v.Support, t.rows, 1)
 	}
-	if v.Quantized != nil {
-		t.quantized = graph.Matrix(dt, v.Quantized)
+	if v.Logits != nil {
+		t.ramps = graph.Matrix(dt, ramps(v.Logits))
+	}
+	if v.Words != nil {
+		t.words = graph.Matrix(dt, v.Words)
 	}
 	return t
 }
@@ -83,17 +91,20 @@ func (t *tables) batch(b *graph.Builder) Batch {
 	if t.support != nil {
 		in.Support = b.Take("view/support", t.support)
 	}
-	if t.quantized != nil {
-		in.Quantized = b.Take("view/quantized", t.quantized)
+	if t.ramps != nil {
+		in.Ramps = b.Take("view/ramps", t.ramps)
+	}
+	if t.words != nil {
+		in.Words = b.Table("view/words", t.words)
 	}
 	return in
 }
 
 // rows is the part of v that index names.
 func (v *View) rows(index []int) *View {
-	part := &View{LogProbs: rowsOf(v.LogProbs, index)}
-	if v.Quantized != nil {
-		part.Quantized = rowsOf(v.Quantized, index)
+	part := &View{LogProbs: rowsOf(v.LogProbs, index), Words: v.Words}
+	if v.Logits != nil {
+		part.Logits = rowsOf(v.Logits, index)
 	}
 	if v.Codes != nil {
 		n, _ := v.LogProbs.Dims()

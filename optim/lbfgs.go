@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
+	"gorgonia.org/tensor"
 )
 
 // LBFGSSettings of [LBFGS] and [BFGS]. The zero value is what the convex baselines
@@ -41,8 +42,9 @@ func (s LBFGSSettings) withDefaults() (LBFGSSettings, error) {
 
 // LBFGS minimizes p's loss over all its rows by the limited-memory BFGS method
 // (Nocedal 1980) with the strong-Wolfe line search of Moré and Thuente (1994), both
-// gonum's, to a gradient whose ∞-norm the result states. It is for smooth losses of
-// float64 weights; p.Validation is not looked at.
+// gonum's, to a gradient whose ∞-norm the result states. It is for smooth losses,
+// of float64 weights or, where a gradient of some 1e-5 is small enough, of float32
+// weights, whose steps are still computed in float64; p.Validation is not looked at.
 //
 // A fit that ends before the gradient is as small as asked says so in Ended and is
 // not Converged. If ctx is cancelled the best weights so far are kept and the error
@@ -52,8 +54,8 @@ func LBFGS(ctx context.Context, p Problem, s LBFGSSettings) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return quasiNewton(ctx, p, s, func() optimize.Method {
-		return &optimize.LBFGS{Linesearcher: wolfe(), Store: s.Store, GradStopThreshold: math.NaN()}
+	return quasiNewton(ctx, p, s, func(search optimize.Linesearcher) optimize.Method {
+		return &optimize.LBFGS{Linesearcher: search, Store: s.Store, GradStopThreshold: math.NaN()}
 	})
 }
 
@@ -67,20 +69,55 @@ func BFGS(ctx context.Context, p Problem, s LBFGSSettings) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return quasiNewton(ctx, p, s, func() optimize.Method {
-		return &optimize.BFGS{Linesearcher: wolfe(), GradStopThreshold: math.NaN()}
+	return quasiNewton(ctx, p, s, func(search optimize.Linesearcher) optimize.Method {
+		return &optimize.BFGS{Linesearcher: search, GradStopThreshold: math.NaN()}
 	})
 }
 
-// wolfe has the constants of Nocedal and Wright (2006), section 3.1.
-func wolfe() optimize.Linesearcher {
-	return &optimize.MoreThuente{DecreaseFactor: 1e-4, CurvatureFactor: 0.9}
+// Constants of the Wolfe conditions (Nocedal and Wright 2006, section 3.1).
+const (
+	wolfeDecrease  = 1e-4
+	wolfeCurvature = 0.9
+)
+
+// singleResolution is the part of a float32 loss below which its digits are noise.
+const singleResolution = 1e-6
+
+// search is the line search for losses of a type.
+func search(dt tensor.Dtype) optimize.Linesearcher {
+	exact := &optimize.MoreThuente{DecreaseFactor: wolfeDecrease, CurvatureFactor: wolfeCurvature}
+	if dt == tensor.Float32 {
+		return &approximateWolfe{MoreThuente: exact}
+	}
+	return exact
+}
+
+// approximateWolfe ends a search where the slopes satisfy the Wolfe conditions, on a
+// parabola both of them, and the loss has not risen beyond its rounding error (Hager
+// and Zhang 2005): near the minimum a float32 loss cannot tell its decrease, but its
+// slope can.
+type approximateWolfe struct {
+	*optimize.MoreThuente
+	loss, slope float64 // at the start
+}
+
+func (a *approximateWolfe) Init(f, g, step float64) optimize.Operation {
+	a.loss, a.slope = f, g
+	return a.MoreThuente.Init(f, g, step)
+}
+
+func (a *approximateWolfe) Iterate(f, g float64) (optimize.Operation, float64, error) {
+	flat := f <= a.loss+singleResolution*math.Abs(a.loss)
+	if flat && wolfeCurvature*a.slope <= g && g <= (2*wolfeDecrease-1)*a.slope {
+		return optimize.MajorIteration, 0, nil
+	}
+	return a.MoreThuente.Iterate(f, g)
 }
 
 // quasiNewton lets gonum minimize p. Where a line search fails, which near the
 // rounding error of the loss it does, the method starts afresh from the best point
 // without its history; a second failure in a row without progress ends the fit.
-func quasiNewton(ctx context.Context, p Problem, s LBFGSSettings, method func() optimize.Method) (Result, error) {
+func quasiNewton(ctx context.Context, p Problem, s LBFGSSettings, method func(optimize.Linesearcher) optimize.Method) (Result, error) {
 	f, err := newFullBatch(p, s.Rows)
 	if err != nil {
 		return Result{}, err
@@ -103,7 +140,7 @@ func quasiNewton(ctx context.Context, p Problem, s LBFGSSettings, method func() 
 				GradientThreshold: s.Gradient, MajorIterations: s.Iterations - r.Epochs + 1, // gonum counts the start
 				FuncEvaluations: 20 * s.Iterations, // a search among infinite losses need not end by itself
 				Converger:       optimize.NeverTerminate{}, Recorder: steps,
-			}, method())
+			}, method(search(p.Loss.Weights().Dtype())))
 		if out != nil && out.Location.Gradient != nil {
 			x = out.X
 			r.Epochs = before + max(out.Stats.MajorIterations-1, 0) // the last one is not recorded
@@ -143,6 +180,10 @@ var searchFailures = []error{
 	optimize.ErrLinesearcherFailure, optimize.ErrLinesearcherBound, optimize.ErrNoProgress, optimize.ErrNonDescentDirection,
 }
 
+// longestSearch is how many losses and gradients one line search may evaluate. A
+// search that wants more is lost in the rounding errors of the loss.
+const longestSearch = 40
+
 // recorder counts gonum's iterations, watches the context, and reports.
 type recorder struct {
 	ctx      context.Context
@@ -150,6 +191,7 @@ type recorder struct {
 	result   *Result
 	settings LBFGSSettings
 	started  bool
+	searched int // evaluations of the line search so far
 }
 
 func (*recorder) Init() error { return nil }
@@ -158,6 +200,7 @@ func (r *recorder) Record(at *optimize.Location, op optimize.Operation, _ *optim
 	if op != optimize.MajorIteration {
 		return nil
 	}
+	r.searched = 0
 	if !r.started { // the first one is the starting point
 		r.started = true
 		return nil
@@ -174,6 +217,9 @@ func (r *recorder) status() (optimize.Status, error) {
 	if r.f.err != nil || r.ctx.Err() != nil {
 		return optimize.RuntimeLimit, nil
 	}
+	if r.searched++; r.searched > longestSearch {
+		return optimize.Failure, optimize.ErrLinesearcherFailure
+	}
 	return optimize.NotTerminated, nil
 }
 
@@ -183,8 +229,8 @@ func (r *recorder) status() (optimize.Status, error) {
 type fullBatch struct {
 	problem Problem
 	pieces  [][]int32
-	weights [][]float64 // the memory of the learned weights
-	at      []float64   // where value and slope were computed
+	weights []*tensor.Dense // the learned ones
+	at      []float64       // where value and slope were computed
 	value   float64
 	slope   []float64
 	err     error
@@ -200,12 +246,8 @@ func newFullBatch(p Problem, rows int) (*fullBatch, error) {
 	}
 	w, n := p.Loss.Weights(), 0
 	for _, name := range w.Learned() {
-		values, double := w.Tensor(name).Data().([]float64)
-		if !double {
-			return nil, fmt.Errorf("optim: weight %q is not float64, in which full batches are minimized", name)
-		}
-		f.weights = append(f.weights, values)
-		n += len(values)
+		f.weights = append(f.weights, w.Tensor(name))
+		n += w.Tensor(name).DataSize()
 	}
 	if n == 0 {
 		return nil, fmt.Errorf("optim: there is no learned weight to fit")
@@ -217,14 +259,22 @@ func newFullBatch(p Problem, rows int) (*fullBatch, error) {
 func (f *fullBatch) start() []float64 {
 	var x []float64
 	for _, w := range f.weights {
-		x = append(x, w...)
+		x = append(x, graph.Float64s(w)...)
 	}
 	return x
 }
 
 func (f *fullBatch) set(x []float64) {
 	for _, w := range f.weights {
-		x = x[copy(w, x):]
+		switch values := w.Data().(type) {
+		case []float64:
+			copy(values, x)
+		case []float32:
+			for i := range values {
+				values[i] = float32(x[i])
+			}
+		}
+		x = x[w.DataSize():]
 	}
 }
 
@@ -269,7 +319,7 @@ func (f *fullBatch) evaluate(x []float64) {
 		at := 0
 		for _, g := range grads {
 			n := g.DataSize()
-			floats.AddScaled(f.slope[at:at+n], share, g.Float64s())
+			floats.AddScaled(f.slope[at:at+n], share, graph.Float64s(g))
 			at += n
 		}
 	}

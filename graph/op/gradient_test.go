@@ -80,12 +80,13 @@ var samples = map[string][]sample{
 	"slotSum": {{inputs: map[string][]int{"x": {4, 4}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.SlotSum(), b.Table("codes", fixedCodes), x["x"])
 	}}},
-	"outer":      {binary(op.Outer(), []int{4, 3}, []int{4, 2})},
-	"outerLeft":  {binary(op.OuterLeft(), []int{4, 6}, []int{4, 2})},
-	"outerRight": {binary(op.OuterRight(), []int{4, 6}, []int{4, 3})},
-	"matMul":     {binary(op.MatMul(), []int{4, 3}, []int{3, 5}), binary(op.MatMulNT(), []int{4, 3}, []int{5, 3}), binary(op.MatMulTN(), []int{3, 4}, []int{3, 5})},
-	"addRow":     {binary(op.AddRow(), []int{4, 3}, []int{3})},
-	"sumRows":    {unary(op.SumRows(), 0)},
+	"outer":       {binary(op.Outer(), []int{4, 3}, []int{4, 2})},
+	"outerLeft":   {binary(op.OuterLeft(), []int{4, 6}, []int{4, 2})},
+	"outerRight":  {binary(op.OuterRight(), []int{4, 6}, []int{4, 3})},
+	"matMul":      {binary(op.MatMul(), []int{4, 3}, []int{3, 5}), binary(op.MatMulNT(), []int{4, 3}, []int{5, 3}), binary(op.MatMulTN(), []int{3, 4}, []int{3, 5})},
+	"blockMatMul": {binary(op.BlockMatMul(2), []int{8, 3}, []int{6, 5})},
+	"addRow":      {binary(op.AddRow(), []int{4, 3}, []int{3})},
+	"sumRows":     {unary(op.SumRows(), 0)},
 	"repeatedRow": {{inputs: map[string][]int{"x": {3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.RepeatRow(4), x["x"])
 	}}},

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"calibra/graph/simd"
+
 	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -51,11 +53,7 @@ func sumTable[F float](y, table []F, s []int32, w, k, c int, add func(dst, x []F
 }
 
 // accumulate is dst += x.
-func accumulate(dst, x []float32) {
-	for j, v := range x {
-		dst[j] += v
-	}
-}
+func accumulate(dst, x []float32) { simd.Axpy(dst, 1, x) }
 
 func (tableSum) wrt() []bool { return []bool{true, false} }
 

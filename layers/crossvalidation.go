@@ -1,0 +1,209 @@
+package layers
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/simd"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/stat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// spreadGrid is what a spread may be besides 0. The factor of 2 is a factor of 4 in
+// the prior's variance; beyond 16 nats a prior says nothing.
+var spreadGrid = []float64{1. / 8, 1. / 4, 1. / 2, 1, 2, 4, 8, 16}
+
+// judgeGradient is the gradient to which a map is fitted that is to be judged, not
+// kept: a held-out loss needs no more digits than its standard error, so float32 has
+// enough of them too.
+const judgeGradient = 2e-5
+
+// crossValidation fits maps to all rows but a part, for each part in turn, and judges
+// them by the loss of the part.
+type crossValidation struct {
+	sizes    Sizes
+	labels   []int // N
+	folds    []*fold
+	settings optim.LBFGSSettings
+	rng      *rand.Rand
+	done     map[Map]*judgement // a map is judged once, whatever corrections build on it
+}
+
+// fold is the rows that a map is fitted to, and those held out.
+type fold struct {
+	fit, held   *tables
+	labels      *tensor.Dense // of the rows to fit to
+	rows        []int         // numbers of those held out
+	heldCorrect []int         // of those, the labels
+}
+
+// judgement is what the folds say of a map.
+type judgement struct {
+	losses  []float64        // N, −log p of the label of each row by the fold that held it out
+	right   []bool           // N, whether that label was the most probable class
+	mean    float64          // of the losses
+	spreads []float64        // that gave the least mean, the coarsest correction's first
+	weights []*graph.Weights // of the map in each fold
+}
+
+// newCrossValidation cuts the rows into folds, stratified. The view of a fold's rows
+// is made once for all maps.
+func newCrossValidation(s Sizes, v *View, labels []int, folds int, settings optim.LBFGSSettings, rng *rand.Rand) *crossValidation {
+	fractions := make([]float64, folds)
+	for k := range fractions {
+		fractions[k] = 1 / float64(folds)
+	}
+	parts := data.Stratify(labels, fractions, rng)
+	settings.Gradient = max(settings.Gradient, judgeGradient)
+	cv := &crossValidation{sizes: s, labels: labels, settings: settings, rng: rng, done: map[Map]*judgement{}}
+	for k, held := range parts {
+		var rest []int
+		for other, rows := range parts {
+			if other != k {
+				rest = append(rest, rows...)
+			}
+		}
+		cv.folds = append(cv.folds, &fold{
+			fit: v.rows(rest).tables(tensor.Float32, s), labels: graph.Labels(pick(labels, rest)),
+			held: v.rows(held).tables(tensor.Float32, s), rows: held, heldCorrect: pick(labels, held),
+		})
+	}
+	return cv
+}
+
+// judge fits m in each fold, its spreads chosen one after the other by the held-out
+// loss, the coarsest correction first and the finer not yet there. A path of growing
+// spreads ends where the loss grows again, or when the first two gained nothing.
+func (cv *crossValidation) judge(ctx context.Context, m Map) (*judgement, error) {
+	if j, ok := cv.done[m]; ok {
+		return j, nil
+	}
+	var coarse *judgement
+	h, hierarchical := m.(Hierarchical)
+	if hierarchical {
+		var err error
+		if coarse, err = cv.judge(ctx, h.Coarser()); err != nil {
+			return nil, err
+		}
+	}
+	fits := make([]*posterior, len(cv.folds))
+	for k, f := range cv.folds {
+		p, err := newPosterior(m, cv.sizes, f.fit, f.labels, cv.rng)
+		if err != nil {
+			return nil, err
+		}
+		if coarse != nil {
+			p.from(coarse.weights[k])
+			p.spread(h.Spread(), 0)
+		}
+		fits[k] = p
+	}
+	best, err := cv.along(ctx, m, fits, coarse)
+	if err != nil {
+		return nil, err
+	}
+	cv.done[m] = best
+	return best, nil
+}
+
+// along follows the path of the finest spread of m from coarse, the judgement of 0,
+// or judges a map without one.
+func (cv *crossValidation) along(ctx context.Context, m Map, fits []*posterior, coarse *judgement) (*judgement, error) {
+	if coarse == nil {
+		return cv.fit(ctx, fits)
+	}
+	best := *coarse
+	best.spreads, best.weights = append(append([]float64{}, coarse.spreads...), 0), nil
+	for _, p := range fits {
+		best.weights = append(best.weights, p.weights.Clone())
+	}
+	moved, worse := false, 0
+	for _, to := range spreadGrid {
+		for _, p := range fits {
+			p.spread(m.(Hierarchical).Spread(), to)
+		}
+		j, err := cv.fit(ctx, fits)
+		if err != nil {
+			return nil, err
+		}
+		if worse++; j.mean < best.mean {
+			j.spreads = append(append([]float64{}, coarse.spreads...), to)
+			best, moved, worse = *j, true, 0
+		}
+		if moved && worse > 0 || worse == 2 {
+			break
+		}
+	}
+	return &best, nil
+}
+
+// fit goes on with the fits and judges them.
+func (cv *crossValidation) fit(ctx context.Context, fits []*posterior) (*judgement, error) {
+	j := &judgement{losses: make([]float64, len(cv.labels)), right: make([]bool, len(cv.labels)), weights: make([]*graph.Weights, len(fits))}
+	errs := make([]error, len(fits))
+	var wait sync.WaitGroup
+	running := make(chan struct{}, simd.Threads())
+	for k, p := range fits {
+		running <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-running }()
+			if _, errs[k] = p.fit(ctx, cv.settings); errs[k] == nil {
+				errs[k] = cv.folds[k].judge(p, j)
+				j.weights[k] = p.weights.Clone()
+			}
+		})
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	j.mean = stat.Mean(j.losses, nil)
+	return j, nil
+}
+
+// judge writes what p says of each held row.
+func (f *fold) judge(p *posterior, j *judgement) error {
+	scores := graph.NewFunction(p.weights, func(b *graph.Builder) gorgonia.Nodes {
+		return gorgonia.Nodes{p.m.LogProbs(b, f.held.batch(b))}
+	})
+	return scores.Each(len(f.rows), evaluationBatch, func(lo int, out []gorgonia.Value) error {
+		logProbs := graph.Float64s(out[0])
+		n := min(evaluationBatch, len(f.rows)-lo)
+		c := len(logProbs) / n
+		for i, row := range f.rows[lo : lo+n] {
+			of, y := logProbs[i*c:(i+1)*c], f.heldCorrect[lo+i]
+			j.losses[row], j.right[row] = -of[y], argmax(of) == y
+			if l := j.losses[row]; l-l != 0 {
+				return fmt.Errorf("layers: the held-out loss of calibration row %d is not finite", row)
+			}
+		}
+		return nil
+	})
+}
+
+func argmax(x []float64) int {
+	at := 0
+	for i, v := range x {
+		if v > x[at] {
+			at = i
+		}
+	}
+	return at
+}
+
+func pick(x []int, index []int) []int {
+	out := make([]int, len(index))
+	for to, from := range index {
+		out[to] = x[from]
+	}
+	return out
+}

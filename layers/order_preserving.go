@@ -1,0 +1,98 @@
+package layers
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// OrderPreserving passes every logit through one increasing function, a diagonal
+// intra-order-preserving map (Rahimi et al. 2020):
+//
+//	posterior = softmax(f(z)) ,  z = logits/T less their mean over the calibration rows
+//	f(0) = 0 ,  f′ = e^(τ + ρ d_m) between knots m − 1 and m ,  d ~ N(0, I)
+//
+// It never changes which class is the most probable. ρ = 0 is one temperature.
+//
+// Weights: order_preserving/log_slope (1, τ), /slope (P×1, d) and the state /spread
+// (1, ρ).
+type OrderPreserving struct{}
+
+var (
+	_ Scored       = OrderPreserving{}
+	_ Hierarchical = OrderPreserving{}
+)
+
+// knots divide the logits at their best temperature, a few of which decide between
+// two classes and more of which only say how surely.
+var knots = []float64{-8, -4, -2, -1, -0.5, 0, 0.5, 1, 2, 4, 8}
+
+// Init starts at f(z) = z.
+func (OrderPreserving) Init(Sizes, *rand.Rand) (*graph.Weights, error) {
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("order_preserving/log_slope", []float64{0}, 1)
+	w.Add("order_preserving/slope", make([]float64, len(knots)+1), len(knots)+1, 1)
+	w.AddState("order_preserving/spread", []float64{1}, 1)
+	return w, nil
+}
+
+// Spread is ρ.
+func (OrderPreserving) Spread() Spread {
+	return Spread{Name: "order_preserving/spread", Of: []string{"order_preserving/slope"}}
+}
+
+// Coarser is one temperature.
+func (OrderPreserving) Coarser() Map { return Tempered{} }
+
+// LogProbs describes the posterior.
+func (m OrderPreserving) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+	return b.LogSoftmax(m.Scores(b, in))
+}
+
+// Scores describes f(z).
+func (OrderPreserving) Scores(b *graph.Builder, in Batch) *gorgonia.Node {
+	if in.Ramps == nil {
+		return b.Fail(fmt.Errorf("layers: the order-preserving map needs a base that gives logits"))
+	}
+	d := b.Apply(op.Stretch(), b.Weight("order_preserving/slope"), b.Weight("order_preserving/spread"))
+	slopes := b.Apply(op.Exp(2), b.AddRow(d, b.Weight("order_preserving/log_slope"))) // P×1
+	if b.Err() != nil {
+		return nil
+	}
+	pieces := len(knots) + 1
+	ramps := b.Apply(op.Reshape(2, -1, pieces), in.Ramps) // B·C×P
+	return b.Apply(op.Reshape(2, -1, in.LogProbs.Shape()[1]), b.MatMul(ramps, slopes))
+}
+
+// ramps divides each logit among the pieces between the knots, N×(C·P), such that
+// the pieces' parts add up to the logit.
+func ramps(logits *mat.Dense) *mat.Dense {
+	n, c := logits.Dims()
+	pieces := len(knots) + 1
+	out := mat.NewDense(n, c*pieces, nil)
+	for i := range n {
+		row := out.RawRowView(i)
+		for j, z := range logits.RawRowView(i) {
+			for m, part := range row[j*pieces : (j+1)*pieces] {
+				lo, hi := min(z, 0), max(z, 0) // f is the integral of f′ from 0 to z
+				if m > 0 {
+					lo = max(lo, knots[m-1])
+				}
+				if m < len(knots) {
+					hi = min(hi, knots[m])
+				}
+				if part = max(hi-lo, 0); z < 0 {
+					part = -part
+				}
+				row[j*pieces+m] = part
+			}
+		}
+	}
+	return out
+}

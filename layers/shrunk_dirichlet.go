@@ -1,0 +1,76 @@
+package layers
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gorgonia.org/gorgonia"
+)
+
+// ShrunkDirichlet adds a linear map of all classes to one temperature:
+//
+//	posterior = softmax(t·log p̂ + clr(p̂) Δ + b) ,  clr(p̂)_k = log p̂_k − (1/C) Σ_l log p̂_l
+//	Δ_kk = ρ D_kk ,  Δ_kl = ρ D_kl / √(C−1) ,  b = ρ β ,  D, β ~ N(0, 1)
+//
+// ρ is how far the prior lets the map leave temperature scaling. A column has C − 1
+// entries off the diagonal, so their spread falls with C, as in structured matrix
+// scaling (Berta et al. 2025). In t, D and β the loss is convex; the centred
+// log-ratios (Aitchison 1982) leave their sum, which says nothing, out of it.
+//
+// Weights: those of Tempered, shrunk_dirichlet/weight (C×C, D), /bias (C, β) and the
+// state /spread (1, ρ).
+type ShrunkDirichlet struct{}
+
+var (
+	_ Scored       = ShrunkDirichlet{}
+	_ Hierarchical = ShrunkDirichlet{}
+)
+
+// Init starts at t = 1 and zeros.
+func (ShrunkDirichlet) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
+	w, err := Tempered{}.Init(s, rng)
+	if err != nil {
+		return nil, err
+	}
+	w.Add("shrunk_dirichlet/weight", make([]float64, s.Classes*s.Classes), s.Classes, s.Classes)
+	w.Add("shrunk_dirichlet/bias", make([]float64, s.Classes), s.Classes)
+	w.AddState("shrunk_dirichlet/spread", []float64{1}, 1)
+	return w, nil
+}
+
+// Spread is ρ.
+func (ShrunkDirichlet) Spread() Spread {
+	return Spread{Name: "shrunk_dirichlet/spread", Of: []string{"shrunk_dirichlet/weight", "shrunk_dirichlet/bias"}}
+}
+
+// Coarser is one temperature.
+func (ShrunkDirichlet) Coarser() Map { return Tempered{} }
+
+// LogProbs describes the posterior.
+func (m ShrunkDirichlet) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+	return b.LogSoftmax(m.Scores(b, in))
+}
+
+// Scores describes t·log p̂ + clr(p̂) Δ + b.
+func (ShrunkDirichlet) Scores(b *graph.Builder, in Batch) *gorgonia.Node {
+	weight := b.Weight("shrunk_dirichlet/weight")
+	if b.Err() != nil {
+		return nil
+	}
+	c := weight.Shape()[0]
+	shape, centring := make([]float64, c*c), make([]float64, c*c) // Δ = ρ D ⊙ shape, clr = log p̂ · centring
+	for at := range shape {
+		shape[at], centring[at] = 1/math.Sqrt(float64(c-1)), -1/float64(c)
+	}
+	for k := range c {
+		shape[k*c+k] = 1
+		centring[k*c+k] += 1
+	}
+	delta := b.Times(weight, b.Table("shrunk_dirichlet/shape", graph.Tensor(b.Dtype(), shape, c, c)))
+	centred := b.MatMul(b.Table("shrunk_dirichlet/centring", graph.Tensor(b.Dtype(), centring, c, c)), delta)
+	shift := b.AddRow(b.MatMul(in.LogProbs, centred), b.Weight("shrunk_dirichlet/bias"))
+	return b.Plus(Tempered{}.Scores(b, in), b.Apply(op.Stretch(), shift, b.Weight("shrunk_dirichlet/spread")))
+}
