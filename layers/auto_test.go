@@ -10,7 +10,9 @@ import (
 	"calibra/graph"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -32,10 +34,11 @@ func meanLoss(t *testing.T, c Calibrator, x *data.Set) float64 {
 	return sum
 }
 
-// TestAnchorAloneIsTemperatureScaling, but for the smoothing by 1/(N+1).
-func TestAnchorAloneIsTemperatureScaling(t *testing.T) {
+// TestTemperedAnchorIsTemperatureScaling: on an Anchor nothing is left to one more
+// temperature.
+func TestTemperedAnchorIsTemperatureScaling(t *testing.T) {
 	cal, test := blobs(400, 1), blobs(50, 2)
-	c := Train(anchor(), Identity{}, optim.Settings{})
+	c := auto(Candidate{"ts", Tempered{}})
 	if err := c.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +56,55 @@ func TestAnchorAloneIsTemperatureScaling(t *testing.T) {
 	}
 	for i := range test.Len() {
 		for j := range 3 {
-			p := math.Exp(want.LogProbs.At(i, j))*400/401 + 1./401/3
-			if d := math.Abs(math.Exp(got.LogProbs.At(i, j)) - p); d > 1e-6 { // float32
+			// Both gradients are below 1e-6; predictions are in float32.
+			if d := math.Abs(math.Exp(got.LogProbs.At(i, j)) - math.Exp(want.LogProbs.At(i, j))); d > 2e-6 {
 				t.Fatalf("row %d, class %d: off by %v", i, j, d)
+			}
+		}
+	}
+}
+
+// TestRampsAddUpToTheLogit, each between its knots, on the side of 0 that it is on.
+func TestRampsAddUpToTheLogit(t *testing.T) {
+	logits := mat.NewDense(1, 6, []float64{-20, -0.7, 0, 0.2, 3, 11})
+	parts := ramps(logits).RawRowView(0)
+	for j, z := range logits.RawRowView(0) {
+		of := parts[j*(len(knots)+1):][:len(knots)+1]
+		if sum := floats.Sum(of); math.Abs(sum-z) > 1e-15 {
+			t.Errorf("the parts of %v add up to %v", z, sum)
+		}
+		for m, part := range of {
+			if part*z < 0 || m > 0 && m < len(knots) && math.Abs(part) > knots[m]-knots[m-1] {
+				t.Errorf("part %d of %v is %v", m, z, part)
+			}
+		}
+	}
+}
+
+// TestOrderPreservingKeepsTheOrder at slopes drawn at random.
+func TestOrderPreservingKeepsTheOrder(t *testing.T) {
+	view, _, sizes := region(11)
+	rng := newRand(12)
+	w, err := OrderPreserving{}.Init(sizes, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(w.Tensor("order_preserving/slope"), normals(rng, len(knots)+1, 0, 2))
+	tab := view.tables(tensor.Float64, sizes)
+	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
+		return gorgonia.Nodes{OrderPreserving{}.Scores(b, tab.batch(b))}
+	})
+	out, err := f.Of(graph.Rows(0, tab.rows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := mat.NewDense(tab.rows, sizes.Classes, graph.Float64s(out[0]))
+	for i := range tab.rows {
+		for j, z := range view.Logits.RawRowView(i) {
+			for k, y := range view.Logits.RawRowView(i) {
+				if z < y && !(scores.At(i, j) < scores.At(i, k)) {
+					t.Errorf("row %d: logits %v < %v have scores %v, %v", i, z, y, scores.At(i, j), scores.At(i, k))
+				}
 			}
 		}
 	}
@@ -80,11 +129,12 @@ func TestCorrectionIsThePosteriorMode(t *testing.T) {
 		v.LogProbs.SetRow(i, []float64{-math.Ln2, -math.Ln2})
 		labels = append(labels, min(1, i%4)) // class 1 in three of four rows
 	}
-	p, err := newPosterior(Anchored{}, Sizes{Classes: 2, Slots: 1, Codewords: 2}, v, labels, nil)
+	sizes := Sizes{Classes: 2, Slots: 1, Codewords: 2}
+	p, err := newPosterior(Anchored{}, sizes, v.tables(tensor.Float64, sizes), graph.Labels(labels), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.spread(Anchored{}.Spreads()[0], sigma)
+	p.spread(Anchored{}.Spread(), sigma)
 	if _, err := p.fit(t.Context(), optim.LBFGSSettings{Gradient: 1e-10}); err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +153,11 @@ func TestCorrectionIsThePosteriorMode(t *testing.T) {
 // TestSpreadKeepsCorrections: another spread leaves σ·u where it was, and 0 removes it.
 func TestSpreadKeepsCorrections(t *testing.T) {
 	view, labels, sizes := region(1)
-	p, err := newPosterior(AnchoredHead{}, sizes, view, labels, newRand(1))
+	p, err := newPosterior(Anchored{On: SlotHead{}}, sizes, view.tables(tensor.Float64, sizes), graph.Labels(labels), newRand(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range p.m.(Hierarchical).Spreads() {
+	for _, s := range spreadsOf(p.m) {
 		u := p.weights.Tensor(s.Of[0]).Float64s()
 		u[0] = 3
 		p.spread(s, 0.5)
@@ -189,10 +239,10 @@ func TestAutoChoosesTheSimplest(t *testing.T) {
 // TestOneStandardErrorRule: the errors are those of the differences, row by row.
 func TestOneStandardErrorRule(t *testing.T) {
 	names := []Candidate{{Name: "simple"}, {Name: "middle"}, {Name: "best"}}
-	best := &crossValidation{losses: []float64{1, 2, 3, 4}, mean: 2.5}
-	worse := &crossValidation{losses: []float64{1.1, 2.1, 3.1, 4.1}, mean: 2.6} // everywhere, so for sure
-	near := &crossValidation{losses: []float64{0.5, 2.5, 3.3, 3.8}, mean: 2.525}
-	r := rank(names, []*crossValidation{worse, near, best})
+	best := &judgement{losses: []float64{1, 2, 3, 4}, mean: 2.5}
+	worse := &judgement{losses: []float64{1.1, 2.1, 3.1, 4.1}, mean: 2.6} // everywhere, so for sure
+	near := &judgement{losses: []float64{0.5, 2.5, 3.3, 3.8}, mean: 2.525}
+	r := rank(names, []*judgement{worse, near, best})
 	if !r[1].Chosen || r[0].Chosen || r[2].Chosen {
 		t.Errorf("the choice is none of the middle: %+v", r)
 	}
@@ -218,7 +268,7 @@ func TestAutoRefuses(t *testing.T) {
 			t.Errorf("rows without %s are accepted", what)
 		}
 	}
-	for _, m := range []Map{Anchored{}, AnchoredHead{}, AnchoredDirichlet{}, LocalTemperature{}, Gated{}} {
+	for _, m := range []Map{Anchored{}, SlotHead{}, LocalTemperature{}, Gated{}} {
 		if _, err := m.Init(Sizes{Classes: 3}, newRand(1)); err == nil {
 			t.Errorf("%T starts without regions", m)
 		}

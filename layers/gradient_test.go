@@ -25,13 +25,15 @@ var maps = map[string][]Map{
 		Bilinear{Prior: CountPrior{}},
 		Bilinear{Scale: LearnedScale{}, Prior: UniformPrior{}},
 	},
-	"Dirichlet":         {Dirichlet{}},
-	"Identity":          {Identity{}},
-	"Anchored":          {Anchored{}},
-	"AnchoredDirichlet": {AnchoredDirichlet{}},
-	"AnchoredHead":      {AnchoredHead{}},
-	"LocalTemperature":  {LocalTemperature{}},
-	"Gated":             {Gated{}},
+	"Dirichlet":        {Dirichlet{}},
+	"Identity":         {Identity{}},
+	"Tempered":         {Tempered{}},
+	"OrderPreserving":  {OrderPreserving{}},
+	"ShrunkDirichlet":  {ShrunkDirichlet{}},
+	"SlotHead":         {SlotHead{}, SlotHead{On: ShrunkDirichlet{}}},
+	"Anchored":         {Anchored{}, Anchored{On: OrderPreserving{}}, Anchored{On: SlotHead{On: ShrunkDirichlet{}}}},
+	"LocalTemperature": {LocalTemperature{}},
+	"Gated":            {Gated{}},
 }
 
 // region is a small random view: 6 rows, 3 classes, 4 slots, 5 codewords.
@@ -46,7 +48,8 @@ func region(seed uint64) (*View, []int, Sizes) {
 	for range 6 * s.Slots {
 		v.Codes = append(v.Codes, int32(rng.IntN(s.Codewords)))
 	}
-	v.Quantized = mat.NewDense(6, 8, normals(rng, 48, 0, 1))
+	v.Logits = mat.NewDense(6, 3, normals(rng, 18, 0, 3))
+	v.Words = mat.NewDense(20, 2, normals(rng, 40, 0, 1))
 	for range 6 {
 		v.Support = append(v.Support, 5*rng.Float64())
 	}

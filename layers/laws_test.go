@@ -56,7 +56,7 @@ func calibrators() map[string]Stateful {
 
 		"auto":              auto(AnchoredMaps()...),
 		"gated":             auto(Candidate{"gated", Gated{}}),
-		"anchored-head":     auto(Candidate{"anchored-head", AnchoredHead{}}),
+		"anchored-head":     auto(Candidate{"anchored-head", Anchored{On: SlotHead{On: ShrunkDirichlet{}}}}),
 		"anchored-bilinear": Train(anchor(), Bilinear{}, short),
 	}
 }
