@@ -131,6 +131,7 @@ var Methods = []Method{
 		return &baselines.PublishedDirichlet{}
 	}, []string{"logits"}, false, false},
 
+	{"order-preserving", "one increasing function of every logit", anchored("order-preserving", layers.OrderPreserving{}), anchorNeeds, true, false},
 	{"anchored", "the original logits at one temperature, corrected by codewords", anchored("anchored", layers.Anchored{}), anchorNeeds, true, false},
 	{"anchored-dirichlet", "a shrunk global Dirichlet map of the original logits, corrected by codewords", anchored("anchored-dirichlet", layers.Anchored{On: layers.ShrunkDirichlet{}}), anchorNeeds, true, false},
 	{"anchored-head", "the same, codewords near each other corrected alike", anchored("anchored-head", layers.Anchored{On: layers.SlotHead{On: layers.ShrunkDirichlet{}}}), anchorNeeds, true, false},
@@ -148,8 +149,8 @@ var Methods = []Method{
 var anchorNeeds = []string{"logits", "features"}
 
 // Beyond names the methods that no paper has published. They choose their priors by
-// cross-validation, which takes minutes, so "all" methods leave them out.
-var Beyond = []string{"auto", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated"}
+// cross-validation, which takes longer than a fit, so "all" methods leave them out.
+var Beyond = []string{"auto", "order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated"}
 
 // MethodByName finds a method; an unknown name is a *data.InputError that lists
 // the known ones.

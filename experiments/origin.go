@@ -69,7 +69,7 @@ func OpenOrigin(arg, shifted string) (*Origin, error) {
 	case strings.HasSuffix(base, ".npz"):
 		o, err = featuresOrigin(arg, shifted)
 	default:
-		return nil, data.Inputf(arg, "is no data this program knows; name letter, satellite, digits, cubic, proximity, an npz or csv file, a CIFAR archive or a directory")
+		return nil, data.Inputf(arg, "is no data this program knows; name letter, satellite, digits, cubic, proximity, proximity100, an npz or csv file, a CIFAR archive or a directory")
 	}
 	if err != nil {
 		return nil, err
@@ -231,7 +231,7 @@ func fileDigest(paths ...string) (string, error) {
 		f, err := os.Open(path)
 		if err != nil {
 			if os.IsNotExist(err) {
-				return "", data.Inputf(path, "does not exist; name an npz file with the arrays cal_features, cal_logits, cal_labels and the same of test, or one of letter, satellite, digits, cubic, proximity")
+				return "", data.Inputf(path, "does not exist; name an npz file with the arrays cal_features, cal_logits, cal_labels and the same of test, or one of letter, satellite, digits, cubic, proximity, proximity100")
 			}
 			return "", data.Inputf(path, "cannot be opened: %w", err)
 		}

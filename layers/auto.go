@@ -8,12 +8,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"calibra/data"
 	"calibra/graph"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/tensor"
 )
 
@@ -23,19 +26,22 @@ type Candidate struct {
 	Map  Map
 }
 
-// AnchoredMaps are the candidates on an [Anchor], the simpler first. [Gated] is none
-// of them: under a prior that is fitted already its gate opens for every region (on the
-// letter data its held-out loss is that of [Anchored] to 1e-6), at more cost.
+// AnchoredMaps are the candidates on an [Anchor], the simpler first. All but the first
+// and [LocalTemperature] correct an [OrderPreserving] map, which is one temperature
+// where nothing is gained by more. [Gated] is none of them: under a prior that is
+// fitted already its gate opens for every region (on the letter data its held-out loss
+// is that of [Anchored] to 1e-6), at more cost.
 func AnchoredMaps() []Candidate {
+	linear := ShrunkDirichlet{On: OrderPreserving{}}
 	return []Candidate{
 		{"ts", Tempered{}},
 		{"order-preserving", OrderPreserving{}},
 		{"local-temperature", LocalTemperature{}},
-		{"shrunk-dirichlet", ShrunkDirichlet{}},
-		{"anchored", Anchored{}},
-		{"anchored-dirichlet", Anchored{On: ShrunkDirichlet{}}},
-		{"slot-head", SlotHead{On: ShrunkDirichlet{}}},
-		{"anchored-head", Anchored{On: SlotHead{On: ShrunkDirichlet{}}}},
+		{"ordered-dirichlet", linear},
+		{"ordered-anchored", Anchored{On: OrderPreserving{}}},
+		{"ordered-slot-head", SlotHead{On: linear}},
+		{"ordered-anchored-dirichlet", Anchored{On: linear}},
+		{"ordered-anchored-head", Anchored{On: SlotHead{On: linear}}},
 	}
 }
 
@@ -44,22 +50,27 @@ type Ranked struct {
 	Name       string
 	NLL, Error float64 // mean held-out loss of a row, and its standard error
 	// Excess is the mean over the rows of the loss less that of the candidate with the
-	// least, ExcessError the standard error of this mean: the rows are the same, so
+	// least of those that take part, ExcessError the standard error of this mean: the rows are the same, so
 	// it is far smaller than Error.
 	Excess, ExcessError float64
-	Spreads             []float64 // as chosen, one each of the map's Spreads
-	Chosen              bool
+	// Lost is the share of the rows that the base has right less that of the
+	// candidate, LostError its standard error, of the rows' differences too.
+	Lost, LostError float64
+	Spreads         []float64 // as chosen, the coarsest correction's first
+	Chosen          bool
 }
 
 // Auto chooses among maps on one base by cross-validation over the calibration
 // rows, then fits the choice to all of them: the first, hence simplest, candidate
 // whose held-out NLL exceeds the least by no more than the standard error of the
-// difference (the one-standard-error rule of Breiman et al. 1984, paired).
+// difference (the one-standard-error rule of Breiman et al. 1984, paired). Candidates
+// whose held-out accuracy is below the base's by more than the standard error of the
+// difference do not take part, unless there is no other.
 //
 // Each candidate's own spreads are chosen on the same folds (see [Hierarchical]);
 // with one candidate Auto is that map with its prior learned. Maps are minimized by
-// L-BFGS over all rows at once, in float64, to a stated gradient. Validation rows
-// are not looked at.
+// L-BFGS over all rows at once, in float32 to be judged and in float64 to be kept, to
+// a stated gradient. Validation rows are not looked at.
 //
 // The base is fitted once, to all calibration rows. For [Anchor] that lets a held-out
 // row take part in T and, without its label, in the codebook.
@@ -74,6 +85,7 @@ type Auto struct {
 
 	name   string // of the choice
 	fitted Trained
+	took   time.Duration
 }
 
 var _ Stateful = (*Auto)(nil)
@@ -92,6 +104,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	case folds < 2 || folds > cal.Len():
 		return &SettingError{fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, cal.Len())}
 	}
+	start := time.Now()
 	if err := a.Base.Fit(ctx, cal, nil, rng); err != nil {
 		return err
 	}
@@ -106,7 +119,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 			return fmt.Errorf("cross-validate %s: %w", c.Name, err)
 		}
 	}
-	a.Ranking = rank(a.Candidates, judged)
+	a.Ranking = rank(a.Candidates, judged, rightRows(view.LogProbs, cal.Labels))
 	chosen := slices.IndexFunc(a.Ranking, func(r Ranked) bool { return r.Chosen })
 	m := a.Candidates[chosen].Map
 	p, err := newPosterior(m, cv.sizes, view.tables(tensor.Float64, cv.sizes), graph.Labels(cal.Labels), rng)
@@ -118,49 +131,77 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("fit %s: %w", a.Candidates[chosen].Name, err)
 	}
-	a.name = a.Candidates[chosen].Name
+	a.name, a.took = a.Candidates[chosen].Name, time.Since(start)
 	a.fitted = Trained{Base: a.Base, Map: p.m, weights: p.weights.As(tensor.Float32)}
 	return err
 }
 
-// rank applies the one-standard-error rule.
-func rank(candidates []Candidate, judged []*judgement) []Ranked {
-	best := slices.MinFunc(judged, func(x, y *judgement) int {
-		if x.mean < y.mean {
-			return -1
-		}
-		return 1
-	})
-	ranking := make([]Ranked, len(judged))
-	for i, cv := range judged {
-		difference := make([]float64, len(cv.losses))
-		for row, l := range cv.losses {
-			difference[row] = l - best.losses[row]
-		}
-		r := Ranked{Name: candidates[i].Name, Spreads: cv.spreads}
-		r.NLL, r.Error = meanError(cv.losses)
-		r.Excess, r.ExcessError = meanError(difference)
-		ranking[i] = r
+// rank applies the rules; base tells of each row whether the base has it right.
+func rank(candidates []Candidate, judged []*judgement, base []bool) []Ranked {
+	ranking, takesPart := make([]Ranked, len(judged)), make([]bool, len(judged))
+	for i, j := range judged {
+		r := Ranked{Name: candidates[i].Name, Spreads: j.spreads}
+		r.NLL, r.Error = meanError(j.losses)
+		r.Lost, r.LostError = meanError(rowwise(len(base), func(row int) float64 { return indicator(base[row]) - indicator(j.right[row]) }))
+		ranking[i], takesPart[i] = r, r.Lost <= r.LostError
 	}
-	chosen := slices.IndexFunc(ranking, func(r Ranked) bool { return r.Excess <= r.ExcessError })
+	if !slices.Contains(takesPart, true) {
+		takesPart = slices.Repeat([]bool{true}, len(judged))
+	}
+	best := -1
+	for i := range ranking {
+		if takesPart[i] && (best < 0 || ranking[i].NLL < ranking[best].NLL) {
+			best = i
+		}
+	}
+	chosen := -1
+	for i, j := range judged {
+		r := &ranking[i]
+		r.Excess, r.ExcessError = meanError(rowwise(len(base), func(row int) float64 { return j.losses[row] - judged[best].losses[row] }))
+		if chosen < 0 && takesPart[i] && r.Excess <= r.ExcessError {
+			chosen = i
+		}
+	}
 	ranking[chosen].Chosen = true
 	return ranking
 }
 
+// rightRows tells of each row whether its label is the most probable class.
+func rightRows(logProbs *mat.Dense, labels []int) []bool {
+	right := make([]bool, len(labels))
+	for i, y := range labels {
+		right[i] = floats.MaxIdx(logProbs.RawRowView(i)) == y
+	}
+	return right
+}
+
+func rowwise(n int, of func(row int) float64) []float64 {
+	x := make([]float64, n)
+	for row := range x {
+		x[row] = of(row)
+	}
+	return x
+}
+
+func indicator(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // meanError is the mean of x and its standard error.
 func meanError(x []float64) (mean, standardError float64) {
-	n := float64(len(x))
-	for _, v := range x {
-		mean += v / n
-	}
-	for _, v := range x {
-		standardError += (v - mean) * (v - mean)
-	}
-	return mean, math.Sqrt(standardError / max(1, n-1) / n)
+	mean, variance := stat.MeanVariance(x, nil)
+	return mean, math.Sqrt(variance / float64(len(x)))
 }
 
 // Choice is the name of the candidate in use, "" before Fit.
 func (a *Auto) Choice() string { return a.name }
+
+// Stages is one stage by the name of the choice, with the time of the whole choice and
+// the result of the fit to all rows.
+func (a *Auto) Stages() []Stage { return []Stage{{a.name, a.Result, a.took}} }
 
 // Predict is the posterior of the chosen map.
 func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) { return a.fitted.Predict(x) }

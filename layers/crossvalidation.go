@@ -11,6 +11,7 @@ import (
 	"calibra/graph/simd"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -181,23 +182,13 @@ func (f *fold) judge(p *posterior, j *judgement) error {
 		c := len(logProbs) / n
 		for i, row := range f.rows[lo : lo+n] {
 			of, y := logProbs[i*c:(i+1)*c], f.heldCorrect[lo+i]
-			j.losses[row], j.right[row] = -of[y], argmax(of) == y
+			j.losses[row], j.right[row] = -of[y], floats.MaxIdx(of) == y
 			if l := j.losses[row]; l-l != 0 {
 				return fmt.Errorf("layers: the held-out loss of calibration row %d is not finite", row)
 			}
 		}
 		return nil
 	})
-}
-
-func argmax(x []float64) int {
-	at := 0
-	for i, v := range x {
-		if v > x[at] {
-			at = i
-		}
-	}
-	return at
 }
 
 func pick(x []int, index []int) []int {

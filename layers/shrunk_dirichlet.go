@@ -10,28 +10,30 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// ShrunkDirichlet adds a linear map of all classes to one temperature:
+// ShrunkDirichlet adds a linear map of all classes to the scores of another global map:
 //
-//	posterior = softmax(t·log p̂ + clr(p̂) Δ + b) ,  clr(p̂)_k = log p̂_k − (1/C) Σ_l log p̂_l
+//	posterior = softmax(scores + clr(p̂) Δ + b) ,  clr(p̂)_k = log p̂_k − (1/C) Σ_l log p̂_l
 //	Δ_kk = ρ D_kk ,  Δ_kl = ρ D_kl / √(C−1) ,  b = ρ β ,  D, β ~ N(0, 1)
 //
-// ρ is how far the prior lets the map leave temperature scaling. A column has C − 1
-// entries off the diagonal, so their spread falls with C, as in structured matrix
-// scaling (Berta et al. 2025). In t, D and β the loss is convex; the centred
-// log-ratios (Aitchison 1982) leave their sum, which says nothing, out of it.
+// ρ is how far the prior lets the map leave On. A column has C − 1 entries off the
+// diagonal, so their spread falls with C, as in structured matrix scaling (Berta et
+// al. 2025). The loss is as convex as that of On; the centred log-ratios (Aitchison
+// 1982) leave their sum, which says nothing, out of it.
 //
-// Weights: those of Tempered, shrunk_dirichlet/weight (C×C, D), /bias (C, β) and the
+// Weights: those of On, shrunk_dirichlet/weight (C×C, D), /bias (C, β) and the
 // state /spread (1, ρ).
-type ShrunkDirichlet struct{}
+type ShrunkDirichlet struct {
+	On Scored // nil: Tempered{}
+}
 
 var (
 	_ Scored       = ShrunkDirichlet{}
 	_ Hierarchical = ShrunkDirichlet{}
 )
 
-// Init starts at t = 1 and zeros.
-func (ShrunkDirichlet) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
-	w, err := Tempered{}.Init(s, rng)
+// Init starts as On does, with zeros.
+func (m ShrunkDirichlet) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
+	w, err := orTempered(m.On).Init(s, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -46,16 +48,16 @@ func (ShrunkDirichlet) Spread() Spread {
 	return Spread{Name: "shrunk_dirichlet/spread", Of: []string{"shrunk_dirichlet/weight", "shrunk_dirichlet/bias"}}
 }
 
-// Coarser is one temperature.
-func (ShrunkDirichlet) Coarser() Map { return Tempered{} }
+// Coarser is On.
+func (m ShrunkDirichlet) Coarser() Map { return orTempered(m.On) }
 
 // LogProbs describes the posterior.
 func (m ShrunkDirichlet) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }
 
-// Scores describes t·log p̂ + clr(p̂) Δ + b.
-func (ShrunkDirichlet) Scores(b *graph.Builder, in Batch) *gorgonia.Node {
+// Scores describes the scores of On with clr(p̂) Δ + b.
+func (m ShrunkDirichlet) Scores(b *graph.Builder, in Batch) *gorgonia.Node {
 	weight := b.Weight("shrunk_dirichlet/weight")
 	if b.Err() != nil {
 		return nil
@@ -72,5 +74,5 @@ func (ShrunkDirichlet) Scores(b *graph.Builder, in Batch) *gorgonia.Node {
 	delta := b.Times(weight, b.Table("shrunk_dirichlet/shape", graph.Tensor(b.Dtype(), shape, c, c)))
 	centred := b.MatMul(b.Table("shrunk_dirichlet/centring", graph.Tensor(b.Dtype(), centring, c, c)), delta)
 	shift := b.AddRow(b.MatMul(in.LogProbs, centred), b.Weight("shrunk_dirichlet/bias"))
-	return b.Plus(Tempered{}.Scores(b, in), b.Apply(op.Stretch(), shift, b.Weight("shrunk_dirichlet/spread")))
+	return b.Plus(orTempered(m.On).Scores(b, in), b.Apply(op.Stretch(), shift, b.Weight("shrunk_dirichlet/spread")))
 }

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,8 +23,20 @@ var (
 	ByFraction  = Field{"calibration rows", func(s experiments.Spec) string { return fmt.Sprintf("%g %%", 100*fraction(s)) }}
 )
 
-// MethodTitle is a method as the paper writes it: "VQ-DC".
-func MethodTitle(name string) string { return strings.ToUpper(name) }
+// MethodTitle is a method as tables write it: the paper's abbreviation, "VQ-DC", or
+// for the methods beyond it their name, "Anchored Dirichlet".
+func MethodTitle(name string) string {
+	if !slices.Contains(experiments.Beyond, name) {
+		return strings.ToUpper(name)
+	}
+	if title, ok := beyondTitles[name]; ok {
+		return title
+	}
+	return strings.ToUpper(name[:1]) + strings.ReplaceAll(name[1:], "-", " ")
+}
+
+// beyondTitles are those that are not the name with a capital.
+var beyondTitles = map[string]string{"anchored-dirichlet": "Anchored Dirichlet"}
 
 // fraction is that of the calibration rows that are fitted on, 1 for all.
 func fraction(s experiments.Spec) float64 {

@@ -92,13 +92,13 @@ func (c *fitCmd) Run(ctx context.Context) error {
 // marked.
 func printRanking(out io.Writer, ranking []layers.Ranked) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "candidate\theld-out NLL\t± s.e.\tabove the least\t± s.e.\t\t")
+	fmt.Fprintln(w, "candidate\theld-out NLL\t± s.e.\tabove the least\t± s.e.\taccuracy lost\t± s.e.\t\t")
 	for _, r := range ranking {
 		chosen := ""
 		if r.Chosen {
 			chosen = "chosen"
 		}
-		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%.4f\t%.4f\t%s\t\n", r.Name, r.NLL, r.Error, r.Excess, r.ExcessError, chosen)
+		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s\t\n", r.Name, r.NLL, r.Error, r.Excess, r.ExcessError, r.Lost, r.LostError, chosen)
 	}
 	w.Flush()
 	fmt.Fprintln(out)

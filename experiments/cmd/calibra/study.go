@@ -15,7 +15,7 @@ import (
 
 type studyCmd struct {
 	Name      string        `arg:"" optional:"" help:"Study to run; without one, all are listed."`
-	Data      []string      `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
+	Data      []string      `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity, proximity100 (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
 	Shifted   string        `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
 	Seeds     []uint64      `default:"42,43,44,45,46" help:"Seeds (${default})."`
 	Methods   []string      `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
@@ -55,7 +55,7 @@ func (c *studyCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if len(c.Data) == 0 {
-		return data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity or a file")
+		return data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity, proximity100 or a file")
 	}
 	if c.Out == "" && !c.DryRun {
 		return data.Inputf("", "a study needs --out; name the directory for its report")
