@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"calibra/data"
@@ -17,14 +18,22 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// spreadGrid is what a spread may be besides 0. The factor of 2 is a factor of 4 in
-// the prior's variance; beyond 16 nats a prior says nothing.
-var spreadGrid = []float64{1. / 8, 1. / 4, 1. / 2, 1, 2, 4, 8, 16}
+// A spread is 0 or a power of 2 in nats, a factor of 4 in the prior's variance. It is
+// looked for from firstSpread on; beyond the largest a prior says nothing, below the
+// smallest it leaves nothing to say.
+const (
+	smallestSpread = 1. / 8
+	firstSpread    = 1. / 2
+	largestSpread  = 16
+)
 
-// judgeGradient is the gradient to which a map is fitted that is to be judged, not
-// kept: a held-out loss needs no more digits than its standard error, so float32 has
-// enough of them too.
-const judgeGradient = 2e-5
+// A map that is to be judged, not kept, is fitted to judgeGradient or until ten
+// iterations lower its loss by less than judgeDecrease: a held-out loss needs no more
+// digits than its standard error, so float32 has enough of them too.
+const (
+	judgeGradient = 2e-5
+	judgeDecrease = 5e-5
+)
 
 // crossValidation fits maps to all rows but a part, for each part in turn, and judges
 // them by the loss of the part.
@@ -62,7 +71,7 @@ func newCrossValidation(s Sizes, v *View, labels []int, folds int, settings opti
 		fractions[k] = 1 / float64(folds)
 	}
 	parts := data.Stratify(labels, fractions, rng)
-	settings.Gradient = max(settings.Gradient, judgeGradient)
+	settings.Gradient, settings.Decrease = max(settings.Gradient, judgeGradient), max(settings.Decrease, judgeDecrease)
 	cv := &crossValidation{sizes: s, labels: labels, settings: settings, rng: rng, done: map[Map]*judgement{}}
 	for k, held := range parts {
 		var rest []int
@@ -80,8 +89,7 @@ func newCrossValidation(s Sizes, v *View, labels []int, folds int, settings opti
 }
 
 // judge fits m in each fold, its spreads chosen one after the other by the held-out
-// loss, the coarsest correction first and the finer not yet there. A path of growing
-// spreads ends where the loss grows again, or when the first two gained nothing.
+// loss, the coarsest correction first and the finer not yet there.
 func (cv *crossValidation) judge(ctx context.Context, m Map) (*judgement, error) {
 	if j, ok := cv.done[m]; ok {
 		return j, nil
@@ -114,35 +122,51 @@ func (cv *crossValidation) judge(ctx context.Context, m Map) (*judgement, error)
 	return best, nil
 }
 
-// along follows the path of the finest spread of m from coarse, the judgement of 0,
-// or judges a map without one.
+// along looks for the finest spread of m from coarse, the judgement of 0: upwards as
+// long as the loss falls or, if it rises at once, downwards. A map without a spread is
+// judged as it is.
 func (cv *crossValidation) along(ctx context.Context, m Map, fits []*posterior, coarse *judgement) (*judgement, error) {
 	if coarse == nil {
 		return cv.fit(ctx, fits)
 	}
 	best := *coarse
-	best.spreads, best.weights = append(append([]float64{}, coarse.spreads...), 0), nil
+	best.spreads, best.weights = append(slices.Clone(coarse.spreads), 0), nil
 	for _, p := range fits {
 		best.weights = append(best.weights, p.weights.Clone())
 	}
-	moved, worse := false, 0
-	for _, to := range spreadGrid {
+	try := func(to float64) (mean float64, err error) {
 		for _, p := range fits {
 			p.spread(m.(Hierarchical).Spread(), to)
 		}
 		j, err := cv.fit(ctx, fits)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		if worse++; j.mean < best.mean {
-			j.spreads = append(append([]float64{}, coarse.spreads...), to)
-			best, moved, worse = *j, true, 0
+		if j.mean < best.mean {
+			j.spreads = append(slices.Clone(coarse.spreads), to)
+			best = *j
 		}
-		if moved && worse > 0 || worse == 2 {
-			break
-		}
+		return j.mean, nil
 	}
-	return &best, nil
+	first, err := try(firstSpread)
+	if err != nil {
+		return nil, err
+	}
+	walk := func(factor, mean float64) (moved bool, err error) {
+		for to := firstSpread * factor; smallestSpread <= to && to <= largestSpread; to *= factor {
+			next, err := try(to)
+			if err != nil || next >= mean {
+				return moved, err
+			}
+			mean, moved = next, true
+		}
+		return moved, nil
+	}
+	up, err := walk(2, first)
+	if err == nil && !up {
+		_, err = walk(1./2, first)
+	}
+	return &best, err
 }
 
 // fit goes on with the fits and judges them.

@@ -18,6 +18,7 @@ import (
 // are fitted with.
 type LBFGSSettings struct {
 	Gradient   float64     // the ∞-norm of the full gradient to reach; 0: 1e-6
+	Decrease   float64     // of the loss over ten iterations, to end below; 0: none is too small
 	Iterations int         // line searches at most; 0: 2000
 	Rows       int         // rows evaluated at once, which bounds memory; 0: 4096
 	Store      int         // pairs of differences kept, LBFGS only; 0: 20
@@ -25,8 +26,8 @@ type LBFGSSettings struct {
 }
 
 func (s LBFGSSettings) withDefaults() (LBFGSSettings, error) {
-	if s.Gradient < 0 || s.Iterations < 0 || s.Rows < 0 || s.Store < 0 {
-		return s, fmt.Errorf("optim: gradient %g, iterations %d, rows %d and store %d must be positive", s.Gradient, s.Iterations, s.Rows, s.Store)
+	if s.Gradient < 0 || s.Decrease < 0 || s.Iterations < 0 || s.Rows < 0 || s.Store < 0 {
+		return s, fmt.Errorf("optim: gradient %g, decrease %g, iterations %d, rows %d and store %d must be positive", s.Gradient, s.Decrease, s.Iterations, s.Rows, s.Store)
 	}
 	s.Gradient = orDefault(s.Gradient, 1e-6)
 	for _, d := range []struct {
@@ -38,6 +39,16 @@ func (s LBFGSSettings) withDefaults() (LBFGSSettings, error) {
 		}
 	}
 	return s, nil
+}
+
+// decreaseIterations are those that Decrease is measured over.
+const decreaseIterations = 10
+
+func (s LBFGSSettings) converger() optimize.Converger {
+	if s.Decrease == 0 {
+		return optimize.NeverTerminate{}
+	}
+	return &optimize.FunctionConverge{Absolute: s.Decrease, Iterations: decreaseIterations}
 }
 
 // LBFGS minimizes p's loss over all its rows by the limited-memory BFGS method
@@ -139,7 +150,7 @@ func quasiNewton(ctx context.Context, p Problem, s LBFGSSettings, method func(op
 			&optimize.Settings{
 				GradientThreshold: s.Gradient, MajorIterations: s.Iterations - r.Epochs + 1, // gonum counts the start
 				FuncEvaluations: 20 * s.Iterations, // a search among infinite losses need not end by itself
-				Converger:       optimize.NeverTerminate{}, Recorder: steps,
+				Converger:       s.converger(), Recorder: steps,
 			}, method(search(p.Loss.Weights().Dtype())))
 		if out != nil && out.Location.Gradient != nil {
 			x = out.X
@@ -159,6 +170,10 @@ func quasiNewton(ctx context.Context, p Problem, s LBFGSSettings, method func(op
 		case r.GradientNorm < s.Gradient:
 			r.Converged = true
 			r.Ended = fmt.Sprintf("the gradient is %.1e", r.GradientNorm)
+			return r, nil
+		case out.Status == optimize.FunctionConvergence:
+			r.Converged = true
+			r.Ended = fmt.Sprintf("%d iterations lowered the loss by less than %.0e", decreaseIterations, s.Decrease)
 			return r, nil
 		case r.Epochs >= s.Iterations:
 			r.Ended = fmt.Sprintf("all %d iterations were run; the gradient is %.1e, not below %.1e", s.Iterations, r.GradientNorm, s.Gradient)

@@ -18,7 +18,8 @@ import (
 var Beyond = Study{
 	Name: "beyond", Line: "anchored maps beside the published calibrator, judged against the noise floor",
 	Grid: func(*experiments.Origin) []experiments.Spec {
-		return each(append(slices.Clone(experiments.Beyond), known("vq", "sm", "dc", "ir", "ts", "nc")...))
+		return each(known("auto", "order-preserving", "anchored", "anchored-dirichlet", "anchored-bilinear", "local-temperature", "gated",
+			"vq", "sm", "dc", "ir", "ts", "nc"))
 	},
 	Vary:  []Field{ByMethod},
 	Views: []View{MeanRanks, Acceptance, PairedNLL, BeyondTable, Choices, NoiseFloor, Profiles},
