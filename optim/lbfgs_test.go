@@ -35,6 +35,10 @@ func rosenbrock(rows int) (optim.Problem, *graph.Weights) {
 // multinomialRegression is multinomial logistic regression of 300 noisy rows, with a unique
 // optimum by a small penalty.
 func multinomialRegression(features, classes int) (optim.Problem, *graph.Weights) {
+	return multinomialRegressionOf(tensor.Float64, features, classes)
+}
+
+func multinomialRegressionOf(dt tensor.Dtype, features, classes int) (optim.Problem, *graph.Weights) {
 	const n = 300
 	rng := rand.New(rand.NewPCG(3, 0))
 	x, y := make([]float64, n*features), make([]int, n)
@@ -45,10 +49,10 @@ func multinomialRegression(features, classes int) (optim.Problem, *graph.Weights
 		y[i] = rng.IntN(classes)
 		x[i*features+y[i]%features] += 1
 	}
-	w := graph.NewWeights(tensor.Float64)
+	w := graph.NewWeights(dt)
 	w.Add("linear/weight", make([]float64, features*classes), features, classes)
 	w.Add("linear/bias", make([]float64, classes), classes)
-	table, labels := graph.Tensor(tensor.Float64, x, n, features), graph.Labels(y)
+	table, labels := graph.Tensor(dt, x, n, features), graph.Labels(y)
 	return optim.Problem{Rows: n, Loss: graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
 		v := b.Weight("linear/weight")
 		penalty := b.Apply(op.Scale(0, 1e-3), b.Apply(op.Sum(2), b.Times(v, v)))
@@ -120,6 +124,49 @@ func TestUnreachableGradientIsReported(t *testing.T) {
 	}
 	if r.Converged || r.GradientNorm > 1e-6 || r.Ended == "" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestSinglePrecisionReachesAGradient below what a float32 loss can tell: at a gradient
+// of 1e-5 the loss of about 1 is within 1e-9 of its minimum.
+func TestSinglePrecisionReachesAGradient(t *testing.T) {
+	single, w := multinomialRegressionOf(tensor.Float32, 6, 3)
+	r, err := optim.LBFGS(t.Context(), single, optim.LBFGSSettings{Gradient: 1e-5})
+	if err != nil || !r.Converged || r.GradientNorm > 1e-5 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	double, exact := multinomialRegression(6, 3)
+	if _, err := optim.LBFGS(t.Context(), double, optim.LBFGSSettings{Gradient: 1e-9}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range w.Learned() {
+		for i, v := range exact.Float64s(name) {
+			// The bias may move by a constant; only weights are determined, by curvatures of
+			// 0.1 or so.
+			if got := w.Float64s(name)[i]; name == "linear/weight" && math.Abs(got-v) > 1e-3 {
+				t.Errorf("%s[%d] is %v in float32, %v in float64", name, i, got, v)
+			}
+		}
+	}
+}
+
+// TestDecreaseEndsAFit that stands still long before its gradient is reached.
+func TestDecreaseEndsAFit(t *testing.T) {
+	p, _ := multinomialRegression(6, 3)
+	whole, err := optim.LBFGS(t.Context(), p, optim.LBFGSSettings{Gradient: 1e-12, Store: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ = multinomialRegression(6, 3)
+	r, err := optim.LBFGS(t.Context(), p, optim.LBFGSSettings{Gradient: 1e-12, Decrease: 1e-4, Store: 1})
+	if err != nil || !r.Converged || r.Epochs >= whole.Epochs {
+		t.Errorf("%+v, the whole fit %+v, %v", r, whole, err)
+	}
+	if r.Loss-whole.Loss > 1e-4 {
+		t.Errorf("the loss is %v above its minimum", r.Loss-whole.Loss)
+	}
+	if _, err := optim.LBFGS(t.Context(), p, optim.LBFGSSettings{Decrease: -1}); err == nil {
+		t.Error("a negative decrease is accepted")
 	}
 }
 
