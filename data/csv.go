@@ -77,7 +77,7 @@ func readCSV(path string, r io.Reader, gzipped bool, label string) (*Table, erro
 			}
 			v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
 			if err != nil || v-v != 0 {
-				return nil, Inputf(path, "has %.40q in row %d, column %d, where a finite number should be", field, row, j+1)
+				return nil, Inputf(path, "has %.40q in row %d, column %d, where a finite number should be; if that column is the label, name it by --label", field, row, j+1)
 			}
 			values = append(values, v)
 		}
