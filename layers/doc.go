@@ -66,21 +66,32 @@
 // is fitted in float32 until ten iterations gain less than 5e-5 nats. Prediction is one
 // sum of w table rows.
 //
-// What it gains, as calibra study beyond --split paper --seeds 42 prints it (NLL):
+// What it gains, as calibra study beyond --methods auto,vq,sm,dc,ir,ts,nc prints it for
+// seeds 42 to 46 (NLL; accuracy less that of the uncalibrated model with the standard
+// error of the latter; mean rank of LCE above its noise floor):
 //
-//	                auto   anchored  VQ     SM     TS
-//	CIFAR-10        .435   .441      .451   .438   .464
-//	letter          .152   .153      .175   .162   .168
-//	satellite       .239   .239      .277   .243   .249
-//	digits          .083   .081      .123   .081   .081
-//	cubic           .811   .842      .817   .843   .845
-//	proximity       .583   .582      .673   .586   .592
+//	              auto   VQ     SM     TS     accuracy          maps chosen (of 5 seeds)
+//	CIFAR-10      .434   .449   .437   .462   +.0031 ± .0025    slot head 3, codewords on Dirichlet 2
+//	letter        .146   .177   .156   .162   +.0040 ± .0029    codewords 5, on a slot head 3 of them
+//	satellite     .249   .267   .260   .271   +.0074 ± .0072    codewords 5
+//	digits        .126   .153   .119   .126   −.0008 ± .0077    one temperature 2, slot head 2
+//	cubic         .762   .809   .841   .847   +.0000 ± .0046    order-preserving 5
+//	proximity     .367   .435   .367   .370   +.0021 ± .0035    codewords 3
+//	proximity100  1.473  1.959  1.472  1.489  +.0065 ± .0050    shrunk Dirichlet 5
+//	mean rank     1.29   4.43   2.00   4.14
+//	LCE − noise   2.57   3.00   2.14   4.71
+//	sparsest 1/5  1.86   3.57   2.86   4.57   (LCE)
 //
-// It is no free gain. On digits, 540 calibration rows, the rule toward the simpler
-// keeps one temperature where the anchored map is better. On cubic, whose logits are
-// wrong by a monotone function and therefore rank the classes without fault, the head
-// on the features lowers NLL and costs .017 of accuracy. Local error above its noise
-// floor hardly tells the anchored maps from structured matrix scaling.
+// It is no gain everywhere. On CIFAR-10 and letter its NLL is below that of every other
+// method, Holm-corrected p = .006; on satellite below that of TS (p = .006) but of VQ in
+// the mean only (−6.6 %, p = .17 on 1,737 test rows); on digits, with 539 calibration
+// and 486 test rows, SM, TS, VQ and it are not told apart. LCE above its noise floor
+// does not put it before structured matrix scaling: on letter and proximity100 both are
+// .0001 above the floor, on CIFAR-10 .0005, and where they differ, on satellite, digits
+// and proximity, they do by at most .0010 with a standard deviation over the seeds of
+// .0007 to .0020. Where N_i neighbours are all there is to tell p̂ from the truth, what
+// Σ_i h_i,s(i) corrects beyond a global map is below that floor. The gain is in NLL and,
+// in the mean rank, in the sparsest fifth.
 //
 // The paper's calibrator is to be preferred where there are no logits or where they
 // are not to be trusted: it needs features alone, and is not held to the errors of a

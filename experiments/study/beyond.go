@@ -159,11 +159,14 @@ func (s *subject) row(method string) *row {
 	return nil
 }
 
-// compared tells each method from auto on the same test rows.
-func (s *subject) compared() ([]comparison, error) {
+// compared tells each method from auto on the same test rows of s. It is computed once.
+func (f *Findings) compared(s *subject) ([]comparison, error) {
 	auto := s.auto()
 	if auto == nil {
 		return nil, nil
+	}
+	if known, ok := f.comparisons[s.Title()]; ok {
+		return known, nil
 	}
 	var out []comparison
 	var ps []float64
@@ -183,6 +186,10 @@ func (s *subject) compared() ([]comparison, error) {
 	for i, p := range metrics.Holm(ps) {
 		out[i].p = p
 	}
+	if f.comparisons == nil {
+		f.comparisons = map[string][]comparison{}
+	}
+	f.comparisons[s.Title()] = out
 	return out, nil
 }
 
@@ -194,7 +201,7 @@ func PairedNLL(f *Findings) (*report.Section, error) {
 		Values:  []report.Head{{Text: "auto − method"}, {Text: "relative"}, {Text: "p"}},
 	}
 	for _, s := range f.subjects() {
-		all, err := s.compared()
+		all, err := f.compared(s)
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +238,7 @@ func Acceptance(f *Findings) (*report.Section, error) {
 	}
 	block := report.Block{}
 	for _, s := range f.subjects() {
-		all, err := s.compared()
+		all, err := f.compared(s)
 		if err != nil {
 			return nil, err
 		}

@@ -23,6 +23,8 @@ type Findings struct {
 	Failures []Failure
 	Skipped  []Skipped
 	Dir      string // of the cells
+
+	comparisons map[string][]comparison // of auto with the other methods, by subject
 }
 
 // subject is what one block of a table is about: a data set under one encoder.
