@@ -35,7 +35,7 @@ func (s *Set) Classes() int {
 // Rows is a new set of the rows at the given indices, in that order; an index may
 // repeat.
 func (s *Set) Rows(index []int) *Set {
-	out := &Set{Features: rowsOf(s.Features, index), Logits: rowsOf(s.Logits, index)}
+	out := &Set{Features: RowsOf(s.Features, index), Logits: RowsOf(s.Logits, index)}
 	if s.Labels != nil {
 		out.Labels = make([]int, len(index))
 		for i, r := range index {
@@ -45,7 +45,9 @@ func (s *Set) Rows(index []int) *Set {
 	return out
 }
 
-func rowsOf(m *mat.Dense, index []int) *mat.Dense {
+// RowsOf is a new matrix of the rows of m at the given indices, in that order; nil if m
+// is nil or there are none.
+func RowsOf(m *mat.Dense, index []int) *mat.Dense {
 	if m == nil || len(index) == 0 {
 		return nil
 	}

@@ -3,9 +3,8 @@ package experiments
 import (
 	"archive/zip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -221,27 +220,15 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// fileDigest is the SHA-256 of the files one after the other; "" is no file.
+// fileDigest is the digest of the files; "" is no file.
 func fileDigest(paths ...string) (string, error) {
-	h := sha256.New()
-	for _, path := range paths {
-		if path == "" {
-			continue
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			if os.IsNotExist(err) {
-				return "", data.Inputf(path, "does not exist; name an npz file with the arrays cal_features, cal_logits, cal_labels and the same of test, or one of letter, satellite, digits, cubic, proximity, proximity100")
-			}
-			return "", data.Inputf(path, "cannot be opened: %w", err)
-		}
-		_, err = io.Copy(h, f)
-		f.Close()
-		if err != nil {
-			return "", data.Inputf(path, "cannot be read: %w", err)
-		}
+	named := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == "" })
+	digest, err := data.Digest(named...)
+	var input *data.InputError
+	if errors.Is(err, fs.ErrNotExist) && errors.As(err, &input) {
+		return "", data.Inputf(input.Path, "does not exist; name an npz file with the arrays cal_features, cal_logits, cal_labels and the same of test, or one of letter, satellite, digits, cubic, proximity, proximity100")
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return digest, err
 }
 
 // Classes are the names of the classes, nil where they are not known before the

@@ -24,9 +24,9 @@ func (out *Prepared) shift(p *Problem) *shift {
 		return &shift{rows: p.Shifted, shared: out.Embed.Apply(p.Shifted.Features)}
 	}
 	thin := thinnest(out.Shared, out.Embed.Apply(out.Source.Cal.Features))
-	s := &shift{rows: out.Source.Test.Rows(thin), shared: rowsOf(out.Shared, thin)}
+	s := &shift{rows: out.Source.Test.Rows(thin), shared: data.RowsOf(out.Shared, thin)}
 	if out.Truth != nil {
-		s.truth = rowsOf(out.Truth, thin)
+		s.truth = data.RowsOf(out.Truth, thin)
 	}
 	return s
 }
@@ -71,13 +71,4 @@ func thinnest(z, cal *mat.Dense) []int {
 	rows = rows[:(n+1)/2]
 	slices.Sort(rows)
 	return rows
-}
-
-func rowsOf(x *mat.Dense, index []int) *mat.Dense {
-	_, m := x.Dims()
-	out := mat.NewDense(len(index), m, nil)
-	for to, from := range index {
-		out.SetRow(to, x.RawRowView(from))
-	}
-	return out
 }

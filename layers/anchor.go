@@ -194,12 +194,13 @@ func (a *Anchor) Restore(s State) error {
 	if err != nil {
 		return err
 	}
-	m, w, k := sizes.Features, sizes.Slots, sizes.Codewords
-	if w < 1 || k < 1 || m < 1 || m%w != 0 {
-		return fmt.Errorf("layers: %d features, %d slots and %d codewords do not make a divided space", m, w, k)
+	width, err := sizes.slotWidth()
+	if err != nil {
+		return err
 	}
+	m, w, k := sizes.Features, sizes.Slots, sizes.Codewords
 	err = requireShapes(s.Weights, map[string]tensor.Shape{
-		"codebook/codewords": {k, m / w}, "codebook/counts": {k}, "codebook/sums": {k, m / w},
+		"codebook/codewords": {k, width}, "codebook/counts": {k}, "codebook/sums": {k, width},
 		"anchor/temperature": {1}, "anchor/centre": {1}, "anchor/support": {w * k},
 		"anchor/mean": {m}, "anchor/sd": {m},
 	})

@@ -181,11 +181,11 @@ func (d *Divide) Restore(s State) error {
 	if err != nil {
 		return err
 	}
-	m, c, k := sizes.Features, sizes.Classes, sizes.Codewords
-	if sizes.Slots < 1 || k < 1 || m < 1 || m%sizes.Slots != 0 {
-		return fmt.Errorf("layers: %d features, %d slots and %d codewords do not make a divided space", m, sizes.Slots, k)
+	width, err := sizes.slotWidth()
+	if err != nil {
+		return err
 	}
-	width := m / sizes.Slots
+	m, c, k := sizes.Features, sizes.Classes, sizes.Codewords
 	err = requireShapes(s.Weights, map[string]tensor.Shape{
 		"codebook/codewords": {k, width}, "codebook/counts": {k}, "codebook/sums": {k, width},
 		"head/weight": {m, c}, "head/bias": {c},

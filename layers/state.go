@@ -30,6 +30,15 @@ func readSizes(config json.RawMessage) (Sizes, error) {
 	return s, nil
 }
 
+// slotWidth is M/w, of sizes that make a divided space.
+func (s Sizes) slotWidth() (int, error) {
+	m, w, k := s.Features, s.Slots, s.Codewords
+	if w < 1 || k < 1 || m < 1 || m%w != 0 {
+		return 0, fmt.Errorf("layers: %d features, %d slots and %d codewords do not make a divided space", m, w, k)
+	}
+	return m / w, nil
+}
+
 // requireShapes refuses weights that are not exactly those of want.
 func requireShapes(w *graph.Weights, want map[string]tensor.Shape) error {
 	for name, shape := range want {

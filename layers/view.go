@@ -102,10 +102,7 @@ func (t *tables) batch(b *graph.Builder) Batch {
 
 // rows is the part of v that index names.
 func (v *View) rows(index []int) *View {
-	part := &View{LogProbs: rowsOf(v.LogProbs, index), Words: v.Words}
-	if v.Logits != nil {
-		part.Logits = rowsOf(v.Logits, index)
-	}
+	part := &View{LogProbs: data.RowsOf(v.LogProbs, index), Logits: data.RowsOf(v.Logits, index), Words: v.Words}
 	if v.Codes != nil {
 		n, _ := v.LogProbs.Dims()
 		w := len(v.Codes) / n
@@ -119,15 +116,6 @@ func (v *View) rows(index []int) *View {
 		}
 	}
 	return part
-}
-
-func rowsOf(x *mat.Dense, index []int) *mat.Dense {
-	_, m := x.Dims()
-	out := mat.NewDense(len(index), m, nil)
-	for to, from := range index {
-		out.SetRow(to, x.RawRowView(from))
-	}
-	return out
 }
 
 // Sizes of a calibration problem.

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,7 +112,7 @@ func (c *encodeCmd) open() (job *encode.Job, closed func(), err error) {
 	if weights := c.Model + ".data"; exists(weights) { // where PyTorch's exporter puts large ones
 		files = append(files, weights)
 	}
-	digest, err := digest(files...)
+	digest, err := data.Digest(files...)
 	if err != nil {
 		m.Close()
 		return nil, nil, err
@@ -146,7 +143,7 @@ func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	digest, err := digest(filepath.Join(c.Model, "weights.safetensors"), filepath.Join(c.Model, "config.json"))
+	digest, err := data.Digest(filepath.Join(c.Model, "weights.safetensors"), filepath.Join(c.Model, "config.json"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -156,23 +153,6 @@ func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// digest is the SHA-256 of the files one after the other.
-func digest(paths ...string) (string, error) {
-	h := sha256.New()
-	for _, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			return "", data.Inputf(path, "cannot be opened: %w", err)
-		}
-		_, err = io.Copy(h, f)
-		f.Close()
-		if err != nil {
-			return "", data.Inputf(path, "cannot be read: %w", err)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // rowBar shows how far an encoding is: a bar with the time left on a terminal, else a
