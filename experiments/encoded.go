@@ -82,14 +82,16 @@ func noisy(x *data.Set, rng *rand.Rand) *data.Set {
 // tables are the embedded raw tables by name.
 var tables = map[string]func() *data.Table{"letter": data.Letter, "satellite": data.Satellite, "digits": data.Digits}
 
-func tableOrigin(name string, t *data.Table) *Origin {
-	return encoded(&Origin{Name: name, Digest: "embedded", rows: int(0.3 * float64(t.Len())), classes: t.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+func tableOrigin(name, digest string, t *data.Table) *Origin {
+	return encoded(&Origin{Name: name, Digest: digest, rows: int(0.3 * float64(t.Len())), classes: t.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		return EncodeTable(ctx, t, e, seed, nil)
 	})
 }
 
-// encoded completes the origin of raw rows.
+// encoded completes the origin of raw rows. Its digest tells how they are encoded
+// too, lest the cells of another encoding are taken for this one's.
 func encoded(o *Origin, load func(context.Context, uint64, Encoder) (*Problem, error)) *Origin {
+	o.Digest += ", encoded in float64"
 	o.Dataset, o.Encoders, o.seeded, o.load = o.Name, MLPs, true, load
 	return o
 }
@@ -104,9 +106,8 @@ func csvOrigin(path string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := tableOrigin(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".csv"), t)
-	o.Digest = digest
-	return o, nil
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".csv")
+	return tableOrigin(name, digest, t), nil
 }
 
 // cifarOrigin trains on TrainingFractions of the official training images and

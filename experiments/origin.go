@@ -54,7 +54,7 @@ func OpenOrigin(arg, shifted string) (*Origin, error) {
 	)
 	switch {
 	case tables[arg] != nil:
-		o = tableOrigin(arg, tables[arg]())
+		o = tableOrigin(arg, "embedded", tables[arg]())
 	case synthetics[arg].problem != nil:
 		o = syntheticOrigin(arg, synthetics[arg])
 	case isDir(arg) || strings.Contains(base, "weather"):

@@ -97,7 +97,7 @@ func (m *Model) Save(dir string) error {
 		return fmt.Errorf("encoders: save: %w", err)
 	}
 	err = data.WriteFile(filepath.Join(dir, weightsFile), func(w io.Writer) error {
-		return graph.WriteSafetensors(w, m.weights, map[string]string{"format": "pt", "architecture": m.Network.Name()})
+		return graph.WriteSafetensors(w, m.weights.As(tensor.Float32), map[string]string{"format": "pt", "architecture": m.Network.Name()})
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"calibra/optim"
 
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // MLP is a multilayer perceptron on standardized columns,
@@ -83,8 +84,8 @@ func (m *MLP) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Nod
 	return x, p.Linear("output", x)
 }
 
-// Fit trains the network on train's features and labels, stopping early on val if
-// it is given. There are as many classes as the largest label of train tells.
+// Fit trains the network in float64 on train's features and labels, stopping early on
+// val if it is given. There are as many classes as the largest label of train tells.
 func (m *MLP) Fit(ctx context.Context, train, val *data.Set, rng *rand.Rand) error {
 	if train.Features == nil || train.Labels == nil {
 		return fmt.Errorf("encoders: training needs features and labels")
@@ -94,7 +95,7 @@ func (m *MLP) Fit(ctx context.Context, train, val *data.Set, rng *rand.Rand) err
 		held = inputs(val)
 	}
 	var err error
-	m.model, m.Result, err = Train(ctx, m, inputs(train), held, Settings{Optim: m.Optim}, rng)
+	m.model, m.Result, err = Train(ctx, m, inputs(train), held, Settings{Optim: m.Optim, Type: tensor.Float64}, rng)
 	return err
 }
 

@@ -29,7 +29,7 @@ type Model struct {
 	Network Network
 	Config  Config
 
-	weights *graph.Weights // float32
+	weights *graph.Weights // in the type that the model was trained in, or float32
 	encode  *graph.Function
 	rows    *tensor.Dense // evaluationBatch × width, the rows that encode reads
 }
@@ -71,7 +71,7 @@ func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
 		return nil, nil, err
 	}
 	if m.encode == nil {
-		m.rows = tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(batch, width))
+		m.rows = tensor.New(tensor.Of(m.weights.Dtype()), tensor.WithShape(batch, width))
 		m.encode = graph.NewFunction(m.weights, func(b *graph.Builder) gorgonia.Nodes {
 			f, l := m.Network.Forward(&Pass{Builder: b, Shape: m.Config.Shape}, b.Take("x", m.rows))
 			return gorgonia.Nodes{f, l}
@@ -81,13 +81,13 @@ func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
 	features, logits = make([]float32, 0, n*m.Features()), make([]float32, 0, n*m.Classes())
 	for lo := 0; lo < n; lo += batch {
 		hi := min(lo+batch, n)
-		m.Config.Scale.apply(m.rows.Float32s(), x[lo*width:hi*width], width)
+		m.Config.Scale.apply(m.rows, 0, x[lo*width:hi*width])
 		out, err := m.encode.Of(graph.Rows(0, hi-lo))
 		if err != nil {
 			return nil, nil, err
 		}
-		features = append(features, out[0].(*tensor.Dense).Float32s()...)
-		logits = append(logits, out[1].(*tensor.Dense).Float32s()...)
+		features = appendFloat32s(features, out[0])
+		logits = appendFloat32s(logits, out[1])
 	}
 	for _, out := range []struct {
 		what   string
@@ -100,6 +100,17 @@ func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
 		}
 	}
 	return features, logits, nil
+}
+
+func appendFloat32s(to []float32, v gorgonia.Value) []float32 {
+	t := v.(*tensor.Dense)
+	if t.Dtype() == tensor.Float32 {
+		return append(to, t.Float32s()...)
+	}
+	for _, x := range t.Float64s() {
+		to = append(to, float32(x))
+	}
+	return to
 }
 
 // EncodeInputs encodes labelled rows: a set to be calibrated.

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"calibra/data"
+
+	"gorgonia.org/tensor"
 )
 
 // Scale standardizes raw rows, (x − Mean)/SD: one pair a column of a table, one a
@@ -48,12 +50,21 @@ func channelScale(in *data.Inputs) Scale {
 	return s
 }
 
-// apply standardizes rows of the given width from x to dst.
-func (s Scale) apply(dst, x []float32, width int) {
+// apply writes the rows of x, standardized, to dst, N×width, from row lo on.
+func (s Scale) apply(dst *tensor.Dense, lo int, x []float32) {
+	width := dst.Shape()[1]
+	if dst.Dtype() == tensor.Float64 {
+		standardize(s, dst.Float64s()[lo*width:], x, width)
+	} else {
+		standardize(s, dst.Float32s()[lo*width:], x, width)
+	}
+}
+
+func standardize[T float32 | float64](s Scale, dst []T, x []float32, width int) {
 	span := width / len(s.Mean) // values that share a mean
 	for i, v := range x {
 		j := i % width / span
-		dst[i] = float32((float64(v) - s.Mean[j]) / s.SD[j])
+		dst[i] = T((float64(v) - s.Mean[j]) / s.SD[j])
 	}
 }
 

@@ -26,6 +26,10 @@ type Settings struct {
 	Checkpoint func(*Model, optim.Epoch)
 	// Mean and SD are what rows are standardized by; nil: those of the training rows.
 	Mean, SD []float64
+	// Type is the float type that the model is trained and encodes in; the zero value:
+	// float32. A hundred epochs multiply rounding errors until they show; those of
+	// float64 do not, whatever order a BLAS sums in.
+	Type tensor.Dtype
 }
 
 // Train fits the network on train's rows by cross-entropy, stopping early on the
@@ -70,7 +74,11 @@ func Start(n Network, train *data.Inputs, s Settings, rng *rand.Rand) (*Model, e
 	if err != nil {
 		return nil, err
 	}
-	m.weights = w.As(tensor.Float32)
+	dt := s.Type
+	if dt == (tensor.Dtype{}) {
+		dt = tensor.Float32
+	}
+	m.weights = w.As(dt)
 	if s.Start != nil {
 		if err := assign(m.weights, s.Start); err != nil {
 			return nil, data.Inputf("", "%w", err)
@@ -80,10 +88,11 @@ func Start(n Network, train *data.Inputs, s Settings, rng *rand.Rand) (*Model, e
 }
 
 func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rng *rand.Rand) (optim.Result, error) {
-	counter := graph.NewWeights(tensor.Float32)
+	dt := m.weights.Dtype()
+	counter := graph.NewWeights(dt)
 	counter.AddState(stepName, []float64{0}, 1)
-	all := graph.NewWeights(tensor.Float32).Join(m.weights, counter)
-	one := graph.Tensor(tensor.Float32, []float64{1}, 1)
+	all := graph.NewWeights(dt).Join(m.weights, counter)
+	one := graph.Tensor(dt, []float64{1}, 1)
 
 	loss := func(in *data.Inputs, t *training) (func(*graph.Builder) *gorgonia.Node, error) {
 		x, err := m.table(in)
@@ -119,10 +128,10 @@ func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rn
 	return optim.Minimize(ctx, problem, s.Optim, rng)
 }
 
-// table is the standardized rows, N×width.
+// table is the standardized rows, N×width, in the weights' float type.
 func (m *Model) table(in *data.Inputs) (*tensor.Dense, error) {
 	width := in.Width()
-	x := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(in.Len(), width))
+	x := tensor.New(tensor.Of(m.weights.Dtype()), tensor.WithShape(in.Len(), width))
 	rows := make([]float32, evaluationBatch*width)
 	for lo := 0; lo < in.Len(); lo += evaluationBatch {
 		hi := min(lo+evaluationBatch, in.Len())
@@ -130,7 +139,7 @@ func (m *Model) table(in *data.Inputs) (*tensor.Dense, error) {
 		if err := checkCategories(m.Network, rows[:(hi-lo)*width], width); err != nil {
 			return nil, err
 		}
-		m.Config.Scale.apply(x.Float32s()[lo*width:hi*width], rows[:(hi-lo)*width], width)
+		m.Config.Scale.apply(x, lo, rows[:(hi-lo)*width])
 	}
 	return x, nil
 }
