@@ -25,9 +25,10 @@ func (a Adam) Step(theta, grad, m, v []float32) {
 
 func adamPortable(a Adam, theta, grad, m, v []float32) {
 	for i, x := range theta {
-		g := grad[i] + a.Decay*x
-		m[i] = a.Beta1*m[i] + (1-a.Beta1)*g
-		v[i] = a.Beta2*v[i] + (1-a.Beta2)*g*g
-		theta[i] = a.Shrink*x - a.Rate*m[i]/(float32(math.Sqrt(float64(v[i])))*a.Scale+a.Epsilon)
+		// float32 around a product: no compiler may fuse it with the addition
+		g := grad[i] + float32(a.Decay*x)
+		m[i] = float32(a.Beta1*m[i]) + float32((1-a.Beta1)*g)
+		v[i] = float32(a.Beta2*v[i]) + float32((1-a.Beta2)*g*g)
+		theta[i] = float32(a.Shrink*x) - a.Rate*m[i]/(float32(float32(math.Sqrt(float64(v[i])))*a.Scale)+a.Epsilon)
 	}
 }

@@ -67,7 +67,7 @@ func DirichletScores(score, a, logp []float32, c int, delta, epsilon float32) {
 		}
 		lgammaKernel(sum, sum)
 		for j, v := range logp[lo:hi] {
-			rest[j] += sum[j] + delta*v
+			rest[j] += sum[j] + float32(delta*v) // never fused, as arm64 might
 		}
 	}
 	dirichlets.Put(w)

@@ -7,11 +7,12 @@ const (
 	portable instructionSet = iota // plain Go
 	avx2                           // 8 lanes, AVX2 and FMA
 	avx512                         // 16 lanes, AVX-512 F, DQ, BW and VL
+	neon                           // 4 lanes, arm64
 )
 
-// InstructionSet names what the kernels of this process run on: "avx512", "avx2"
-// or "go", the last on every processor that is not amd64 with AVX2 and under the
-// build tag noasm.
+// InstructionSet names what the kernels of this process run on: "avx512", "avx2",
+// "neon" on every arm64, or "go", plain Go: on an amd64 without AVX2, on any other
+// processor and under the build tag noasm.
 func InstructionSet() string {
-	return [...]string{portable: "go", avx2: "avx2", avx512: "avx512"}[isa]
+	return [...]string{portable: "go", avx2: "avx2", avx512: "avx512", neon: "neon"}[isa]
 }

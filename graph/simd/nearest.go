@@ -147,8 +147,11 @@ var tiles = sync.Pool{New: func() any { return &scoreTile{make([]float32, tileSi
 
 // tileColumns is the number of codewords in a panel of the product kernel.
 func tileColumns() int {
-	if isa == avx512 {
+	switch isa {
+	case avx512:
 		return 32
+	case neon:
+		return 8
 	}
 	return 16
 }

@@ -78,7 +78,7 @@ func expMinusAbs(x vec) vec {
 func orSign(x, dst vec) {
 	sign := bits(1 << 31)
 	emit(func() {
-		if avx512 {
+		if isa == avx512 {
 			VPORD_BCST(sign.at(), x, dst)
 		} else {
 			VORPS(sign.at(), x, dst)
@@ -99,14 +99,14 @@ func expReduced(r vec) vec {
 	p := horner(minimax.Exp[:], r)
 	square := newVec()
 	mul(r, r, square)
-	timesPlus(r, square, p)
+	p = timesPlus(r, square, p)
 	add(k(1), p, p)
-	if avx512 {
+	if isa == avx512 {
 		emit(func() { VSCALEFPS(n, p, p) })
 		return p
 	}
 	// Two factors, as 2ⁿ itself may lie outside the normal numbers.
-	i, half := YMM(), YMM()
+	i, half := newVec(), newVec()
 	emit(func() { VCVTPS2DQ(n, i) })
 	emit(func() { VPSRAD(operand.U8(1), i, half) })
 	subInt(half, i, i)
@@ -139,7 +139,7 @@ func log(x vec) vec {
 // zero (−∞), infinity (+∞), negative numbers and NaN (NaN).
 func split(x vec) (e, f vec, special func(y vec)) {
 	e, f = newVec(), newVec()
-	if avx512 {
+	if isa == avx512 {
 		// Subnormal numbers are split like the others; zero, infinity and NaN have an e
 		// of −∞, +∞ and NaN, and the fraction of a negative number is NaN.
 		const from3over4, negativeIsNaN = 3, 3 << 2

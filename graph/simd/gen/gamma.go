@@ -57,12 +57,12 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 		y1 := newVec()
 		sub(k(1), y, y1)
 		mul(y, lg, lg)
-		timesPlus(zero(), y1, lg) // + 0, so that ln Γ(1) is not −0
+		lg = timesPlus(zero(), y1, lg) // + 0, so that ln Γ(1) is not −0
 		subWhere(compare(isLess, k(1), x), logA, lg)
 		addWhere(from2(), logA, lg)
 
 		large := horner(minimax.Stirling[:], inverseSquare)
-		timesPlus(k(minimax.HalfLogTwoPiLess), inverse, large)
+		large = timesPlus(k(minimax.HalfLogTwoPiLess), inverse, large)
 		b, c := newVec(), newVec()
 		sub(k(0.5), x, b)
 		sub(k(1), logA, c)
@@ -79,7 +79,7 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 		addWhere(from2(), inverse, psi)
 
 		large := horner(minimax.DigammaTail[:], inverseSquare)
-		timesPlus(k(0.5), inverse, large)
+		large = timesPlus(k(0.5), inverse, large)
 		c := copyOf(logA)
 		mulSub(large, inverse, c)
 		choose(from3(), c, psi)
@@ -89,10 +89,10 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 	return lg, psi
 }
 
-// kept returns a mask for use again and again: held in a mask register, or compared
-// anew where masks take vector registers, of which AVX2 has few.
+// kept returns a mask for use again and again: held in a register, or compared
+// anew with AVX2, whose masks take vector registers, of which it has few.
 func kept(predicate uint8, c k, x vec) func() mask {
-	if avx512 {
+	if isa != avx2 {
 		m := compare(predicate, c, x)
 		return func() mask { return m }
 	}
@@ -102,7 +102,7 @@ func kept(predicate uint8, c k, x vec) func() mask {
 // fraction returns x − ⌊x⌋ for finite x.
 func fraction(x vec) vec {
 	y := newVec()
-	if avx512 {
+	if isa == avx512 {
 		emit(func() { VREDUCEPS(operand.U8(1), x, y) })
 		return y
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -64,12 +65,16 @@ func of(single, other func(...operand.Op)) func(...operand.Op) {
 }
 
 // heights lists the rows of C that are held in registers at once, tallest first.
-// The tallest tile leaves two registers for a row of B and two for entries of A.
-func heights() []int {
-	if avx512 {
-		return []int{12, 8, 4, 2, 1}
+// The tallest tile leaves two registers for a row of B and two for entries of A; with
+// NEON by rows, one for each row of A.
+func heights(byRows bool) []int {
+	switch {
+	case isa == avx2:
+		return []int{6, 4, 2, 1}
+	case isa == neon && byRows:
+		return []int{8, 4, 2, 1}
 	}
-	return []int{6, 4, 2, 1}
+	return []int{12, 8, 4, 2, 1}
 }
 
 // panel emits
@@ -94,12 +99,12 @@ func panel(wide int, byRows bool) {
 	p.lda = Load(Param("lda"), GP64())
 	p.ldb = Load(Param("ldb"), GP64())
 	p.c = Load(Param("c"), GP64())
-	if avx512 {
+	if isa == avx512 {
 		n := Load(Param("n"), GP64())
 		SUBQ(operand.Imm(uint64(width()*(wide-1))), n)
 		p.mask = tailMask(width())(n)
 	}
-	for _, h := range heights() {
+	for _, h := range heights(byRows) {
 		p.tiles(h)
 	}
 	leave()
@@ -127,6 +132,70 @@ func (p *panelState) tiles(h int) {
 			acc[i] = append(acc[i], zero())
 		}
 	}
+	a := p.broadcasts(h)
+	if isa == neon {
+		a = p.laneReads(h)
+	}
+	b := Load(Param("b"), GP64())
+	step := func(l int) {
+		row := make([]vec, p.wide)
+		for v := range row {
+			row[v] = newVec()
+			VMOVUPS(operand.Mem{Base: b, Disp: size() * width() * v}, row[v])
+		}
+		ADDQ(p.ldb, b)
+		for i := range h {
+			a.multiply(i, l, row, acc[i])
+		}
+		a.step()
+	}
+	k := GP64()
+	Load(Param("k"), k)
+	SUBQ(operand.I32(a.terms), k)
+	JL(operand.LabelRef(label("rest")))
+	Label(label("loop"))
+	a.begin(a.terms)
+	for l := range a.terms {
+		step(l)
+	}
+	a.advance(a.terms)
+	SUBQ(operand.I32(a.terms), k)
+	JGE(operand.LabelRef(label("loop")))
+	Label(label("rest"))
+	ADDQ(operand.I32(a.terms), k)
+	JLE(operand.LabelRef(label("store")))
+	Label(label("one"))
+	a.begin(1)
+	step(0)
+	a.advance(1)
+	DECQ(k)
+	JNZ(operand.LabelRef(label("one")))
+
+	Label(label("store"))
+	p.store(acc, label)
+	if p.byRows {
+		t := GP64()
+		IMUL3Q(operand.I32(h), p.lda, t)
+		ADDQ(t, p.a)
+	} else {
+		ADDQ(operand.I32(size()*h), p.a)
+	}
+	SUBQ(operand.I32(h), p.m)
+	JMP(operand.LabelRef(label("tile")))
+	Label(next)
+}
+
+// entriesOfA is how a tile comes by its entries of A.
+type entriesOfA struct {
+	terms    int                            // l that the loop takes at a time
+	begin    func(terms int)                // before so many terms
+	multiply func(i, l int, row, acc []vec) // acc += A[i, l]·row, l counted from begin
+	step     func()                         // after each term
+	advance  func(terms int)                // after so many terms
+}
+
+// broadcasts reads each entry into all lanes.
+func (p *panelState) broadcasts(h int) entriesOfA {
 	// Bases three rows apart; within them 0, 1 and 2 times lda.
 	var base []reg.GPVirtual
 	if p.byRows {
@@ -156,76 +225,111 @@ func (p *panelState) tiles(h int) {
 		}
 		return m
 	}
-	b := Load(Param("b"), GP64())
-	step := func(l int) {
-		row := make([]vec, p.wide)
-		for v := range row {
-			row[v] = newVec()
-			VMOVUPS(operand.Mem{Base: b, Disp: size() * width() * v}, row[v])
-		}
-		ADDQ(p.ldb, b)
-		for i := range h {
+	return entriesOfA{
+		terms: 4,
+		begin: func(int) {},
+		multiply: func(i, l int, row, acc []vec) {
 			x := newVec()
 			of(VBROADCASTSS, VBROADCASTSD)(entry(i, l), x)
 			for v := range row {
-				of(VFMADD231PS, VFMADD231PD)(row[v], x, acc[i][v])
+				of(VFMADD231PS, VFMADD231PD)(row[v], x, acc[v])
 			}
-		}
-		if !p.byRows {
-			ADDQ(p.lda, base[0])
-		}
+		},
+		step: func() {
+			if !p.byRows {
+				ADDQ(p.lda, base[0])
+			}
+		},
+		advance: func(terms int) {
+			if p.byRows {
+				for _, r := range base {
+					ADDQ(operand.I32(size()*terms), r)
+				}
+			}
+		},
 	}
-	const unroll = 4
-	k := GP64()
-	Load(Param("k"), k)
-	SUBQ(operand.I32(unroll), k)
-	JL(operand.LabelRef(label("rest")))
-	Label(label("loop"))
-	for l := range unroll {
-		step(l)
-	}
-	if p.byRows {
-		for _, r := range base {
-			ADDQ(operand.I32(size()*unroll), r)
-		}
-	}
-	SUBQ(operand.I32(unroll), k)
-	JGE(operand.LabelRef(label("loop")))
-	Label(label("rest"))
-	ADDQ(operand.I32(unroll), k)
-	JLE(operand.LabelRef(label("store")))
-	Label(label("one"))
-	step(0)
-	if p.byRows {
-		for _, r := range base {
-			ADDQ(operand.I32(size()), r)
-		}
-	}
-	DECQ(k)
-	JNZ(operand.LabelRef(label("one")))
+}
 
-	Label(label("store"))
-	p.store(acc, label)
-	if p.byRows {
-		t := GP64()
-		IMUL3Q(operand.I32(h), p.lda, t)
-		ADDQ(t, p.a)
-	} else {
-		ADDQ(operand.I32(size()*h), p.a)
+// laneReads reads vectors of A, along its rows or across them, and multiplies by
+// their lanes.
+func (p *panelState) laneReads(h int) entriesOfA {
+	base := GP64()
+	MOVQ(p.a, base)
+	x := make([]vec, h)
+	if !p.byRows {
+		return entriesOfA{
+			terms: 4,
+			begin: func(int) {},
+			multiply: func(i, _ int, row, acc []vec) {
+				first := i / width() * width()
+				if i == first {
+					x[i] = loadEntries(min(width(), h-i), operand.Mem{Base: base, Disp: size() * i})
+				}
+				multiplyByLane(i-first, x[first], row, acc)
+			},
+			step:    func() { ADDQ(p.lda, base) },
+			advance: func(int) {},
+		}
 	}
-	SUBQ(operand.I32(h), p.m)
-	JMP(operand.LabelRef(label("tile")))
-	Label(next)
+	return entriesOfA{
+		terms: width(),
+		begin: func(terms int) {
+			at := GP64()
+			MOVQ(base, at)
+			for i := range x {
+				x[i] = loadEntries(terms, operand.Mem{Base: at})
+				if i < h-1 {
+					ADDQ(p.lda, at)
+				}
+			}
+		},
+		multiply: func(i, l int, row, acc []vec) { multiplyByLane(l, x[i], row, acc) },
+		step:     func() {},
+		advance:  func(terms int) { ADDQ(operand.I32(size()*terms), base) },
+	}
+}
+
+// loadEntries loads n entries, a power of two.
+func loadEntries(n int, from operand.Mem) vec {
+	v := newVec()
+	switch n * size() {
+	case 4:
+		VMOVSS(from, v)
+	case 8:
+		VMOVSD(from, v)
+	default:
+		VMOVUPS(from, v)
+	}
+	return v
+}
+
+// multiplyByLane adds x[lane]·row to acc.
+func multiplyByLane(lane int, x vec, row, acc []vec) {
+	arrangement := "4s"
+	if double {
+		arrangement = "2d"
+	}
+	for v := range row {
+		operands := []operand.Op{operand.U8(lane), x, row[v], acc[v]}
+		Instruction(&ir.Instruction{
+			Opcode: multiplyLane, Suffixes: []string{arrangement},
+			Operands: operands, Inputs: operands, Outputs: operands[3:],
+		})
+	}
 }
 
 // store writes the accumulators to C, masked to n columns, and moves c down.
 func (p *panelState) store(acc [][]vec, label func(string) string) {
 	alpha := newVec()
-	of(VBROADCASTSS, VBROADCASTSD)(paramAddr("alpha"), alpha)
+	if double && isa == neon {
+		VMOVDDUP(paramAddr("alpha"), alpha)
+	} else {
+		of(VBROADCASTSS, VBROADCASTSD)(paramAddr("alpha"), alpha)
+	}
 	ldc := Load(Param("ldc"), GP64())
 	accumulate := Load(Param("accumulate"), GP64())
 	m := p.mask
-	if !avx512 {
+	if isa != avx512 {
 		n := Load(Param("n"), GP64())
 		SUBQ(operand.Imm(uint64(width()*(p.wide-1))), n)
 		m = tailMask(width())(n)
@@ -260,8 +364,8 @@ func (p *panelState) store(acc [][]vec, label func(string) string) {
 		} else {
 			VMOVUPS(at, old)
 		}
-		of(VFMADD213PS, VFMADD213PD)(old, alpha, v)
-		write(v, last, at)
+		of(VFMADD231PS, VFMADD231PD)(alpha, v, old)
+		write(old, last, at)
 	})
 	Label(label("stored"))
 }
@@ -346,9 +450,12 @@ func transpose(rows []vec) []vec {
 		quads[i+2] = pair(VUNPCKLPD, hi, hi2)
 		quads[i+3] = pair(VUNPCKHPD, hi, hi2)
 	}
+	if isa == neon {
+		return quads
+	}
 	// quads[4g+c] holds, in 128-bit lane q, column 4q+c of rows 4g … 4g+3.
 	columns := make([]vec, n)
-	if !avx512 {
+	if isa != avx512 {
 		for c := range 4 {
 			lo, hi := YMM(), YMM()
 			VPERM2F128(operand.U8(0x20), quads[4+c], quads[c], lo)
@@ -384,9 +491,12 @@ func transposeDouble(rows []vec, pair func(f func(...operand.Op), a, b vec) vec)
 		pairs[i] = pair(VUNPCKLPD, rows[i], rows[i+1])
 		pairs[i+1] = pair(VUNPCKHPD, rows[i], rows[i+1])
 	}
+	if isa == neon {
+		return pairs
+	}
 	columns := make([]vec, n)
 	for c := range 2 {
-		if !avx512 {
+		if isa != avx512 {
 			lo, hi := YMM(), YMM()
 			VPERM2F128(operand.U8(0x20), pairs[2+c], pairs[c], lo)
 			VPERM2F128(operand.U8(0x31), pairs[2+c], pairs[c], hi)

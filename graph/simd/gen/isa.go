@@ -4,9 +4,9 @@
 // declarations for each unit and instruction set. Run it through go generate.
 //
 // Each kernel is written once, over the small vocabulary of this file, and comes
-// out for AVX2 + FMA (8 lanes, masks in vector registers) and for AVX-512
-// (16 lanes, masks in mask registers). The arithmetic is the same instruction for
-// instruction, so both give the same bits.
+// out for AVX2 + FMA (8 lanes, masks in vector registers), for AVX-512 (16 lanes,
+// masks in mask registers) and for the NEON of arm64 (4 lanes, masks as in AVX2). The
+// arithmetic is the same instruction for instruction, so all give the same bits.
 package main
 
 import (
@@ -19,30 +19,33 @@ import (
 	"github.com/mmcloughlin/avo/x86"
 )
 
-// avx512 selects the instruction set of this run.
-var avx512 bool
+// isa is the instruction set of this run.
+var isa instructionSet
+
+type instructionSet string
+
+const (
+	avx2   instructionSet = "AVX2"
+	avx512 instructionSet = "AVX512"
+	neon   instructionSet = "NEON"
+)
 
 // lanes is the number of float32 in a vector register.
 func lanes() int {
-	if avx512 {
-		return 16
-	}
-	return 8
+	return map[instructionSet]int{avx2: 8, avx512: 16, neon: 4}[isa]
 }
 
 // kernel starts the function name for the instruction set of this run.
 func kernel(name, signature string) {
-	suffix := "AVX2"
-	if avx512 {
-		suffix = "AVX512"
-	}
-	TEXT(name+suffix, noSplit, "func"+signature)
+	TEXT(name+string(isa), noSplit, "func"+signature)
 	Pragma("noescape")
 }
 
 // leave returns to Go, whose SSE code is slow while the upper halves are dirty.
 func leave() {
-	VZEROUPPER()
+	if isa != neon {
+		VZEROUPPER()
+	}
 	RET()
 }
 
@@ -93,32 +96,59 @@ type k float32
 
 func bits(u uint32) k { return k(math.Float32frombits(u)) }
 
-var constants = map[uint32]operand.Mem{}
+var (
+	constants = map[uint32]operand.Mem{}
+	table     []uint32 // those of NEON, in the order of their first use
+)
+
+const (
+	readOnly      = 8 | 16 // RODATA | NOPTR
+	constantsName = "constants"
+)
 
 // at returns the memory operand of a constant: one word to be broadcast by
-// AVX-512 instructions, a whole vector for AVX2.
+// AVX-512 instructions, a whole vector for AVX2, one in a table of them for NEON.
 func (c k) at() operand.Mem {
 	u := math.Float32bits(float32(c))
 	if m, ok := constants[u]; ok {
 		return m
 	}
-	const readOnly = 8 | 16 // RODATA | NOPTR
-	m := GLOBL(fmt.Sprintf("c%08x", u), readOnly)
-	for i := range 8 {
-		DATA(4*i, operand.U32(u))
-		if avx512 {
-			break
+	var m operand.Mem
+	if isa == neon {
+		m = operand.NewDataAddr(operand.NewStaticSymbol(constantsName), 4*lanes()*len(table))
+		table = append(table, u)
+	} else {
+		m = GLOBL(fmt.Sprintf("c%08x", u), readOnly)
+		for i := range 8 {
+			DATA(4*i, operand.U32(u))
+			if isa == avx512 {
+				break
+			}
 		}
 	}
 	constants[u] = m
 	return m
 }
 
-func newVec() vec {
-	if avx512 {
-		return ZMM()
+// writeTable writes the constants of NEON.
+func writeTable() {
+	if len(table) == 0 {
+		return
 	}
-	return YMM()
+	GLOBL(constantsName, readOnly)
+	for at := range len(table) * lanes() {
+		DATA(4*at, operand.U32(table[at/lanes()]))
+	}
+}
+
+func newVec() vec {
+	switch isa {
+	case avx512:
+		return ZMM()
+	case avx2:
+		return YMM()
+	}
+	return XMM()
 }
 
 func load(c k) vec {
@@ -135,7 +165,7 @@ func copyOf(x vec) vec {
 
 func zero() vec {
 	v := newVec()
-	if !avx512 {
+	if isa != avx512 {
 		emit(func() { VPXOR(v, v, v) })
 		return v
 	}
@@ -156,7 +186,7 @@ func apply(plain, broadcast func(...operand.Op), x any, rest ...operand.Op) {
 		switch {
 		case !ok:
 			plain(append([]operand.Op{x.(operand.Op)}, rest...)...)
-		case avx512:
+		case isa == avx512:
 			broadcast(append([]operand.Op{c.at()}, rest...)...)
 		default:
 			plain(append([]operand.Op{c.at()}, rest...)...)
@@ -177,12 +207,27 @@ func div(x any, y, dst vec) { apply(VDIVPS, VDIVPS_BCST, x, y, dst) } // dst = y
 func lesser(x any, y, dst vec)  { apply(VMINPS, VMINPS_BCST, x, y, dst) }
 func greater(x any, y, dst vec) { apply(VMAXPS, VMAXPS_BCST, x, y, dst) }
 
-func mulAdd(x any, y, dst vec)    { apply(VFMADD231PS, VFMADD231PS_BCST, x, y, dst) }   // dst += y·x
-func mulSub(x any, y, dst vec)    { apply(VFNMADD231PS, VFNMADD231PS_BCST, x, y, dst) } // dst −= y·x
-func timesPlus(x any, y, dst vec) { apply(VFMADD213PS, VFMADD213PS_BCST, x, y, dst) }   // dst = dst·y + x
+func mulAdd(x any, y, dst vec) { apply(VFMADD231PS, VFMADD231PS_BCST, x, y, dst) }   // dst += y·x
+func mulSub(x any, y, dst vec) { apply(VFNMADD231PS, VFNMADD231PS_BCST, x, y, dst) } // dst −= y·x
+
+// timesPlus returns p·y + x, in the register of p if the instruction set has it so.
+func timesPlus(x any, y, p vec) vec {
+	if isa != neon {
+		apply(VFMADD213PS, VFMADD213PS_BCST, x, y, p)
+		return p
+	}
+	var sum vec
+	if c, ok := x.(k); ok {
+		sum = load(c)
+	} else {
+		sum = copyOf(x.(vec))
+	}
+	mulAdd(p, y, sum)
+	return sum
+}
 
 func and(x any, y, dst vec) {
-	if avx512 {
+	if isa == avx512 {
 		apply(VPANDD, VPANDD_BCST, x, y, dst)
 	} else {
 		apply(variadic(VPAND), nil, x, y, dst)
@@ -196,14 +241,14 @@ func subInt(x any, y, dst vec) { apply(VPSUBD, VPSUBD_BCST, x, y, dst) } // dst 
 func horner(c []float32, x vec) vec {
 	p := load(k(c[len(c)-1]))
 	for i := len(c) - 2; i >= 0; i-- {
-		timesPlus(k(c[i]), x, p)
+		p = timesPlus(k(c[i]), x, p)
 	}
 	return p
 }
 
 func roundEven(x, dst vec) {
 	emit(func() {
-		if avx512 {
+		if isa == avx512 {
 			VRNDSCALEPS(operand.U8(8), x, dst)
 		} else {
 			VROUNDPS(operand.U8(8), x, dst)
@@ -222,15 +267,15 @@ const (
 
 // compare returns the mask of y (predicate) x.
 func compare(predicate uint8, x any, y vec) mask {
-	var m mask = YMM()
-	if avx512 {
+	var m mask = newVec()
+	if isa == avx512 {
 		m = K()
 	}
 	emit(func() {
 		imm := operand.U8(predicate)
 		c, constant := x.(k)
 		switch {
-		case constant && avx512:
+		case constant && isa == avx512:
 			VCMPPS_BCST(imm, c.at(), y, m)
 		case constant:
 			VCMPPS(imm, c.at(), y, m)
@@ -246,9 +291,9 @@ func choose(m mask, x any, dst vec) {
 	emit(func() {
 		c, constant := x.(k)
 		switch {
-		case avx512 && constant:
+		case isa == avx512 && constant:
 			VBROADCASTSS(c.at(), m, dst)
-		case avx512:
+		case isa == avx512:
 			VMOVAPS(x.(operand.Op), m, dst)
 		case constant:
 			VBLENDVPS(m, c.at(), dst, dst)
@@ -263,12 +308,12 @@ func addWhere(m mask, x any, dst vec) { where(VADDPS, VADDPS_BCST, m, x, dst) }
 func subWhere(m mask, x any, dst vec) { where(VSUBPS, VSUBPS_BCST, m, x, dst) }
 
 func where(plain, broadcast func(...operand.Op), m mask, x any, dst vec) {
-	if avx512 {
+	if isa == avx512 {
 		apply(plain, broadcast, x, dst, m, dst)
 		return
 	}
 	emit(func() {
-		masked := YMM()
+		masked := newVec()
 		if c, ok := x.(k); ok {
 			VANDPS(c.at(), m, masked)
 		} else {
@@ -280,16 +325,20 @@ func where(plain, broadcast func(...operand.Op), m mask, x any, dst vec) {
 
 // sumLanes adds the lanes of v, halves first, into lane 0 of the returned register.
 func sumLanes(v vec) vec {
-	y := YMM()
-	if avx512 {
-		VEXTRACTF64X4(operand.U8(1), v, y)
-		VADDPS(v.AsY(), y, y)
-	} else {
-		VMOVAPS(v, y)
-	}
 	x, t := XMM(), XMM()
-	VEXTRACTF128(operand.U8(1), y, x)
-	VADDPS(y.AsX(), x, x)
+	if isa == neon {
+		VMOVAPS(v, x)
+	} else {
+		y := YMM()
+		if isa == avx512 {
+			VEXTRACTF64X4(operand.U8(1), v, y)
+			VADDPS(v.AsY(), y, y)
+		} else {
+			VMOVAPS(v, y)
+		}
+		VEXTRACTF128(operand.U8(1), y, x)
+		VADDPS(y.AsX(), x, x)
+	}
 	VMOVHLPS(x, x, t)
 	VADDPS(t, x, x)
 	VMOVSHDUP(x, t)

@@ -13,10 +13,10 @@ type array struct{ ptr reg.Register }
 
 func param(name string) array { return array{Load(Param(name), GP64())} }
 
-// pairs is vectors with two vectors at a time, interleaved, where the registers of
-// the instruction set suffice for that; body must consist of emitted instructions.
+// pairs is vectors with two vectors at a time, interleaved, where the instruction set
+// has registers enough for that, 32; body must consist of emitted instructions.
 func pairs(n reg.Register, src, dst []array, body func(x []vec) []vec) {
-	if avx512 {
+	if isa != avx2 {
 		width := lanes()
 		Label("pair")
 		CMPQ(n, operand.Imm(uint64(2*width)))
@@ -108,9 +108,13 @@ func vectors(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 var tailTable operand.Mem
 
 // tailMask returns a function that makes the mask of the first n entries, n up to
-// width, the number of entries in a vector.
+// width, the number of entries in a vector, for masked loads and stores. For NEON,
+// which has no such instructions, it is n itself.
 func tailMask(width int) func(n reg.Register) mask {
-	if avx512 {
+	switch isa {
+	case neon:
+		return func(n reg.Register) mask { return n }
+	case avx512:
 		return func(n reg.Register) mask {
 			m, bit, count := K(), GP64(), reg.RCX
 			MOVQ(n, count)
@@ -121,30 +125,47 @@ func tailMask(width int) func(n reg.Register) mask {
 			return m
 		}
 	}
+	return func(n reg.Register) mask { return lanesBelow(width, n) }
+}
+
+// keepLanes clears the lanes of v from the n-th on.
+func keepLanes(n reg.Register, v vec) {
+	m := tailMask(lanes())(n)
+	if isa == neon {
+		m = lanesBelow(lanes(), n)
+	}
+	kept := zero()
+	choose(m, v, kept)
+	VMOVAPS(kept, v)
+}
+
+// lanesBelow returns a vector register with the first n entries set, the others clear:
+// the vector that starts n entries before the middle of one set and one clear.
+func lanesBelow(width int, n reg.Register) mask {
+	words := lanes()
 	if tailTable.Symbol.Name == "" {
-		tailTable = GLOBL("tail", 8|16) // RODATA | NOPTR
-		for i := range 16 {
-			if i < 8 {
+		tailTable = GLOBL("tail", readOnly)
+		for i := range 2 * words {
+			if i < words {
 				DATA(4*i, operand.U32(0xffffffff))
 			} else {
 				DATA(4*i, operand.U32(0))
 			}
 		}
 	}
-	return func(n reg.Register) mask {
-		// the 32 bytes that start n entries before the middle of 32 set and 32 clear
-		m, p := YMM(), GP64()
-		LEAQ(tailTable.Offset(32), p)
-		at := GP64()
-		MOVQ(n, at)
-		NEGQ(at)
-		VMOVUPS(operand.Mem{Base: p, Index: at, Scale: uint8(32 / width)}, m)
-		return m
-	}
+	m, p := newVec(), GP64()
+	LEAQ(tailTable.Offset(4*words), p)
+	at := GP64()
+	MOVQ(n, at)
+	NEGQ(at)
+	VMOVUPS(operand.Mem{Base: p, Index: at, Scale: uint8(4 * words / width)}, m)
+	return m
 }
 
 func maskedLoad(m mask, from operand.Mem, to vec) {
-	if avx512 {
+	if isa == neon {
+		lanePart(loadPart, m, from, to)
+	} else if isa == avx512 {
 		if double {
 			VMOVUPD_Z(from, m, to)
 		} else {
@@ -158,7 +179,9 @@ func maskedLoad(m mask, from operand.Mem, to vec) {
 }
 
 func maskedStore(m mask, from vec, to operand.Mem) {
-	if avx512 {
+	if isa == neon {
+		lanePart(storePart, m, from, to)
+	} else if isa == avx512 {
 		if double {
 			VMOVUPD(from, m, to)
 		} else {

@@ -23,14 +23,26 @@ var units = map[string]func(){
 
 func main() {
 	unit := flag.String("unit", "", "the kernels to write")
-	flag.BoolVar(&avx512, "avx512", false, "for AVX-512 instead of AVX2")
+	flag.Func("isa", "AVX2, AVX512 or NEON", func(name string) error {
+		isa = instructionSet(name)
+		if lanes() == 0 {
+			return fmt.Errorf("no instruction set %q", name)
+		}
+		return nil
+	})
 	flag.Parse()
 	write, ok := units[*unit]
-	if !ok {
-		fmt.Fprintf(os.Stderr, "gen: no unit %q\n", *unit)
+	if !ok || isa == "" {
+		fmt.Fprintf(os.Stderr, "gen: no unit %q or no instruction set\n", *unit)
 		os.Exit(2)
 	}
-	ConstraintExpr("amd64,!noasm")
+	if isa == neon {
+		compileForNEON()
+		ConstraintExpr("arm64,!noasm")
+	} else {
+		ConstraintExpr("amd64,!noasm")
+	}
 	write()
+	writeTable()
 	Generate()
 }

@@ -105,7 +105,7 @@ func argmin() {
 	stride := Load(Param("stride"), GP64())
 	width := lanes()
 
-	ramp := GLOBL("ramp", 8|16)
+	ramp := GLOBL("ramp", readOnly)
 	for i := range width {
 		DATA(4*i, operand.U32(i))
 	}
@@ -155,12 +155,13 @@ func argmin() {
 func acrossLanes(v vec, op func(...operand.Op)) {
 	t := newVec()
 	combine := func() { op(t, v, v) }
-	if avx512 {
+	switch isa {
+	case avx512:
 		VSHUFF64X2(operand.U8(0x4e), v, v, t)
 		combine()
 		VSHUFF64X2(operand.U8(0xb1), v, v, t)
 		combine()
-	} else {
+	case avx2:
 		VPERM2F128(operand.U8(1), v, v, t)
 		combine()
 	}
