@@ -28,10 +28,8 @@ func NewFunction(w *Weights, describe func(*Builder) gorgonia.Nodes) *Function {
 
 // Of computes the outputs for the given rows, valid until the next call.
 func (f *Function) Of(rows []int32) ([]gorgonia.Value, error) {
-	if s := sessionOf(f.weights); s != nil {
-		if err := s.pull(); err != nil {
-			return nil, err
-		}
+	if err := f.weights.Fetch(); err != nil {
+		return nil, err
 	}
 	e, err := f.compile(len(rows))
 	if err != nil {

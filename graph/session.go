@@ -15,7 +15,8 @@ import (
 // Session is a fit on a device. Tables, weights and what the optimizer remembers are
 // uploaded once and stay there; an epoch's steps are enqueued without the host waiting in
 // between, and only the epoch's loss comes back, the weights at the end. Until Close the
-// weights in memory are those of the start, and a [Function] of them runs on the device.
+// weights in memory are those of the start or of the last [Weights.Fetch], and a [Function]
+// of them runs on the device.
 type Session struct {
 	device  *cuda.Device
 	loss    *Objective
@@ -58,6 +59,14 @@ func sessionOf(w *Weights) *Session {
 		if s, in := sessions.Load(w.tensors[name]); in {
 			return s.(*Session)
 		}
+	}
+	return nil
+}
+
+// Fetch brings weights that a fit has on a device into memory, as they are now.
+func (w *Weights) Fetch() error {
+	if s := sessionOf(w); s != nil {
+		return s.pull()
 	}
 	return nil
 }

@@ -19,12 +19,12 @@ type adamOnDevice struct {
 
 var _ graph.DeviceRule = (*adamOnDevice)(nil)
 
-func (a Adam) onDevice() *adamOnDevice {
+func (a Adam) onDevice() graph.DeviceRule {
 	s := newAdam(a, 0, nil)
 	return &adamOnDevice{rule: s.rule, shrink: s.shrink}
 }
 
-func (a AdamW) onDevice() *adamOnDevice {
+func (a AdamW) onDevice() graph.DeviceRule {
 	s := newAdam(a.coupled(), a.WeightDecay, nil)
 	return &adamOnDevice{rule: s.rule, shrink: s.shrink}
 }

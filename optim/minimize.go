@@ -85,12 +85,14 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 	if s.Batch < 0 || s.Epochs < 0 || s.Patience < 0 {
 		return Result{}, fmt.Errorf("optim: batch %d, epochs %d and patience %d must be positive", s.Batch, s.Epochs, s.Patience)
 	}
+	order := graph.Rows(0, p.Rows)
+	shuffle := func() { rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] }) }
+	shuffle() // first, wherever the steps run: to describe the loss may draw from rng too
 	place, err := newPlace(p, s)
 	if err != nil {
 		return Result{}, err
 	}
 	defer place.close()
-	order := graph.Rows(0, p.Rows)
 
 	r := Result{Validation: math.Inf(1), GradientNorm: math.NaN()}
 	keep := func(epoch int, loss, validation float64) error {
@@ -98,7 +100,9 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 		return place.keep()
 	}
 	for epoch := 1; epoch <= s.Epochs; epoch++ {
-		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		if epoch > 1 {
+			shuffle()
+		}
 		loss, err := place.epoch(ctx, order)
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return r, errors.Join(fmt.Errorf("interrupted in epoch %d; the weights of epoch %d are kept: %w", epoch, r.Best, err), place.restore())

@@ -23,14 +23,12 @@ type place interface {
 
 // newPlace is the device that this process chose, or else this process.
 func newPlace(p Problem, s Settings) (place, error) {
-	if rule, ok := s.Rule.(interface{ onDevice() *adamOnDevice }); ok {
-		session, err := graph.NewSession(p.Loss, rule.onDevice(), p.Rows, s.Batch)
-		if err != nil {
-			return nil, fmt.Errorf("optim: %w", err)
-		}
-		if session != nil {
-			return &device{session}, nil
-		}
+	session, err := graph.NewSession(p.Loss, s.Rule.onDevice(), p.Rows, s.Batch)
+	if err != nil {
+		return nil, fmt.Errorf("optim: %w", err)
+	}
+	if session != nil {
+		return &device{session}, nil
 	}
 	return newHost(p.Loss, s), nil
 }

@@ -1,11 +1,17 @@
 package optim
 
-import "gorgonia.org/tensor"
+import (
+	"calibra/graph"
+
+	"gorgonia.org/tensor"
+)
 
 // Rule turns gradients into steps: [Adam], [AdamW] or [SGD].
 type Rule interface {
 	// start prepares the rule's state for the given weights.
 	start(params []*tensor.Dense) stepper
+	// onDevice is the rule with its state on a device.
+	onDevice() graph.DeviceRule
 }
 
 // stepper updates params in place from their gradients.

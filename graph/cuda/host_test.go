@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,12 +26,16 @@ func TestHostKernelsAreCompiled(t *testing.T) {
 	if !strings.Contains(ptx, ".target sm_70") {
 		t.Error("kernels.ptx is not for compute capability 7.0")
 	}
-	for _, name := range []string{"launch.go", "local.go"} {
+	sources, err := filepath.Glob("l*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range sources {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range strings.Split(string(text), `d.launch("`)[1:] {
+		for _, part := range launched.Split(string(text), -1)[1:] {
 			if kernel, _, _ := strings.Cut(part, `"`); !strings.Contains(ptx, ".entry "+kernel+"(") {
 				t.Errorf("kernel %s is launched and not in kernels.ptx", kernel)
 			}
@@ -42,6 +47,9 @@ func TestHostKernelsAreCompiled(t *testing.T) {
 		}
 	}
 }
+
+// launched is where a kernel is named.
+var launched = regexp.MustCompile(`\.launch\((?:d, )?"`)
 
 // No kernel adds floats atomically.
 func TestHostNoFloatAtomics(t *testing.T) {

@@ -27,21 +27,60 @@ func parts(m, n, k int) int {
 	return max(1, min(mostTiles/tiles, k/leastDepth))
 }
 
+// Apart is how far the rows of a matrix lie apart, and the matrices of [Pairs]: pair
+// b·Inner + h begins b·Outer + h·Inner elements from the first.
+type Apart struct{ Row, Outer, Inner int }
+
+// Pairs are Count pairs of matrices that one launch multiplies, Inner for each outer step.
+type Pairs struct {
+	Count, Inner int
+	X, Y, Z      Apart
+}
+
 // Product is the m×n matrix Z = op(X)·op(Y) of depth k.
 func (d *Device) Product(o Orientation, z, x, y Memory, m, n, k int) {
-	name := [...]string{"product_nn", "product_nt", "product_tn"}[o]
+	p := Pairs{1, 1, Apart{Row: k}, Apart{Row: n}, Apart{Row: n}}
+	switch o {
+	case XYt:
+		p.Y.Row = k
+	case XtY:
+		p.X.Row = m
+	}
 	cut := parts(m, n, k)
 	depth := ((k+cut-1)/cut + 15) / 16 * 16
 	cut = max(1, (k+depth-1)/depth)
-	grid := Grid{(n + tile - 1) / tile, (m + tile - 1) / tile, cut, threads, 1}
 	if cut == 1 {
-		d.launch(name, grid, z, x, y, m, n, k, depth)
+		d.products(o, z, x, y, m, n, k, k, p)
 		return
 	}
+	p.Count, p.Inner = cut, cut
+	p.X.Inner, p.Y.Inner, p.Z.Inner = depth, depth, m*n
+	if o == XtY {
+		p.X.Inner = depth * m
+	}
+	if o != XYt {
+		p.Y.Inner = depth * n
+	}
 	pieces := d.Alloc(cut * m * n)
-	d.launch(name, grid, pieces, x, y, m, n, k, depth)
+	d.products(o, pieces, x, y, m, n, depth, k-(cut-1)*depth, p)
 	d.launch("sum_parts", each(m*n), z, pieces, m*n, cut)
 	d.Free(pieces)
+}
+
+// Products are the m×n matrices Z = op(X)·op(Y) of depth k of many pairs.
+func (d *Device) Products(o Orientation, z, x, y Memory, m, n, k int, p Pairs) {
+	d.products(o, z, x, y, m, n, k, k, p)
+}
+
+// mostLayers is how many pairs have blocks of their own.
+const mostLayers = 1 << 15
+
+// products multiplies pairs of depth k, the last one of depth last.
+func (d *Device) products(o Orientation, z, x, y Memory, m, n, k, last int, p Pairs) {
+	name := [...]string{"product_nn", "product_nt", "product_tn"}[o]
+	grid := Grid{(n + tile - 1) / tile, (m + tile - 1) / tile, min(p.Count, mostLayers), threads, 1}
+	d.launch(name, grid, z, x, y, m, n, k, last, p.Count, p.Inner,
+		p.X.Row, p.X.Outer, p.X.Inner, p.Y.Row, p.Y.Outer, p.Y.Inner, p.Z.Row, p.Z.Outer, p.Z.Inner)
 }
 
 // Nearest is the code (B×w) of each slot of width wide: of rows (B) of the table z, or
@@ -170,6 +209,8 @@ const (
 	LogisticSlope
 	Scaled
 	FlooredLog
+	Trigamma
+	ELU
 )
 
 // Map applies f to n elements.
@@ -180,14 +221,15 @@ func (d *Device) Map(f Map, out, x Memory, n int, v float32) {
 // Combination is a function of two elements, in the order that the kernel knows.
 type Combination int
 
-// The functions of [Device.Combine]: x+y, x·y, v·x + u·y, and, where x > v, else 0, y/x
-// or y.
+// The functions of [Device.Combine]: x+y, x·y, v·x + u·y; where x > v, else 0, y/x or y;
+// and y·min(1, 1+x).
 const (
 	Plus Combination = iota
 	Times
 	Blend
 	DivideAbove
 	PassAbove
+	ELUSlope
 )
 
 // Combine applies f to n elements of x and, again and again, the period elements of y.
@@ -203,6 +245,11 @@ func (d *Device) Repeat(out, x Memory, n, period int) {
 // SumRows adds b rows of c.
 func (d *Device) SumRows(out, x Memory, b, c int) {
 	d.launch("sum_rows", columns(c), out, x, b, c)
+}
+
+// SumColumns adds the columns of b rows of c.
+func (d *Device) SumColumns(out, x Memory, b, c int) {
+	d.launch("sum_columns", warps(b), out, x, b, c)
 }
 
 // Sum adds n elements of x, times those of y unless it is none.
@@ -254,4 +301,9 @@ type AdamRule struct {
 // Adam moves n parameters. corrections holds η/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) of each step.
 func (d *Device) Adam(r AdamRule, theta, grad, mean, square, corrections Memory, at Cursor, n int) {
 	d.launch("adam", each(n), theta, grad, mean, square, corrections, at.Step, at.Trouble, r.Beta1, r.Beta2, r.Add1, r.Add2, r.Decay, r.Shrink, r.Epsilon, n)
+}
+
+// SGD moves n parameters by u ← μu + g + λθ and θ ← θ − ηu.
+func (d *Device) SGD(rate, momentum, decay float32, theta, grad, velocity Memory, at Cursor, n int) {
+	d.launch("sgd", each(n), theta, grad, velocity, at.Step, at.Trouble, rate, momentum, decay, n)
 }

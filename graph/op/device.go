@@ -3,7 +3,6 @@ package op
 import (
 	"calibra/graph/cuda"
 
-	"gonum.org/v1/gonum/blas"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -19,26 +18,10 @@ func (o Operand) Size() int { return o.Shape.TotalSize() }
 
 func (o Operand) columns() int { return o.Shape[len(o.Shape)-1] }
 
-// resident is a kernel that a device has too, in float32.
-type resident interface {
-	kernel
-	// enqueue computes out, whose memory holds anything, from in.
-	enqueue(d *cuda.Device, out Operand, in []Operand)
-}
-
-// OnDevice tells whether a device can run o.
+// OnDevice tells whether a device can run o: any of ours, and Gorgonia's sum.
 func OnDevice(o gorgonia.Op) bool {
-	ours, ok := o.(Op)
-	if !ok {
-		return isSum(o)
-	}
-	switch k := ours.kernel.(type) {
-	case elementwise:
-		_, ok = deviceMaps[k.F]
-	default:
-		_, ok = ours.kernel.(resident)
-	}
-	return ok
+	_, ours := o.(Op)
+	return ours || isSum(o)
 }
 
 // Enqueue runs o on a device that has it. It panics if the device has not.
@@ -47,7 +30,7 @@ func Enqueue(d *cuda.Device, o gorgonia.Op, out Operand, in []Operand) {
 		d.Combine(cuda.Plus, out.Memory, in[0].Memory, in[1].Memory, out.Size(), out.Size(), 0, 0)
 		return
 	}
-	o.(Op).kernel.(resident).enqueue(d, out, in)
+	o.(Op).enqueue(d, out, in)
 }
 
 // isSum tells Gorgonia's own addition, by which it accumulates gradients.
@@ -83,55 +66,8 @@ func Work(o gorgonia.Op, out tensor.Shape, in []tensor.Shape) float64 {
 	case dirichletByForm:
 		return 95 * float64(in[0].TotalSize())
 	}
-	return float64(largest)
+	return max(float64(largest), networkWork(ours.kernel, out, in))
 }
-
-var (
-	_ resident = nearest{}
-	_ resident = nearestTaken{}
-	_ resident = scatterAdd{}
-	_ resident = scatterTaken{}
-	_ resident = count{}
-	_ resident = blend{}
-	_ resident = normalize{}
-	_ resident = take{}
-	_ resident = gather{}
-	_ resident = mass{}
-	_ resident = slotSum{}
-	_ resident = tableSum{}
-	_ resident = tableScatter{}
-	_ resident = matMul{}
-	_ resident = outer{}
-	_ resident = outerLeft{}
-	_ resident = outerRight{}
-	_ resident = dirichlet{}
-	_ resident = dirichletByForm{}
-	_ resident = dirichletByInput{}
-	_ resident = logSoftmax{}
-	_ resident = logSoftmaxGrad{}
-	_ resident = nll{}
-	_ resident = nllGrad{}
-	_ resident = weightedNLL{}
-	_ resident = weightedNLLGrad{}
-	_ resident = elementwise{}
-	_ resident = relu{}
-	_ resident = reluGrad{}
-	_ resident = plus{}
-	_ resident = times{}
-	_ resident = scale{}
-	_ resident = stretch{}
-	_ resident = inner{}
-	_ resident = flooredLog{}
-	_ resident = flooredLogGrad{}
-	_ resident = addRow{}
-	_ resident = sumRows{}
-	_ resident = repeatedRow{}
-	_ resident = timesRow{}
-	_ resident = spread{}
-	_ resident = gathered{}
-	_ resident = sum{}
-	_ resident = fill{}
-)
 
 func (nearest) enqueue(d *cuda.Device, out Operand, in []Operand) {
 	d.Nearest(out.Memory, in[0].Memory, cuda.Memory{}, in[1].Memory, out.Shape[0], out.Shape[1], in[1].Shape[1], in[1].Shape[0])
@@ -191,14 +127,7 @@ func (o tableScatter) enqueue(d *cuda.Device, out Operand, in []Operand) {
 
 func (o matMul) enqueue(d *cuda.Device, out Operand, in []Operand) {
 	m, k := oriented(in[0].Shape, o.X)
-	orientation := cuda.XY
-	switch {
-	case o.X == blas.Trans:
-		orientation = cuda.XtY
-	case o.Y == blas.Trans:
-		orientation = cuda.XYt
-	}
-	d.Product(orientation, out.Memory, in[0].Memory, in[1].Memory, m, out.columns(), k)
+	d.Product(orientation(o.X, o.Y), out.Memory, in[0].Memory, in[1].Memory, m, out.columns(), k)
 }
 
 func (outer) enqueue(d *cuda.Device, out Operand, in []Operand) {
@@ -249,10 +178,10 @@ func (weightedNLLGrad) enqueue(d *cuda.Device, out Operand, in []Operand) {
 	d.NLLGrad(out.Memory, in[1].Memory, in[2].Memory, in[3].Memory, out.Shape[0], out.columns())
 }
 
-// deviceMaps are the functions of elementwise that a device has.
+// deviceMaps are the functions of elementwise.
 var deviceMaps = map[string]cuda.Map{
 	"softplus": cuda.Softplus, "sigmoid": cuda.Sigmoid, "exp": cuda.Exp, "lgamma": cuda.Lgamma,
-	"digamma": cuda.Digamma, "y(1-y)": cuda.LogisticSlope,
+	"digamma": cuda.Digamma, "trigamma": cuda.Trigamma, "y(1-y)": cuda.LogisticSlope,
 }
 
 func (o elementwise) enqueue(d *cuda.Device, out Operand, in []Operand) {

@@ -7,6 +7,8 @@ import (
 	"hash/fnv"
 	"unsafe"
 
+	"calibra/graph/cuda"
+
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -31,6 +33,8 @@ type kernel interface {
 	shape(in []tensor.Shape) (tensor.Shape, error)
 	// run computes out, whose memory holds anything, from in.
 	run(out gorgonia.Value, in []gorgonia.Value)
+	// enqueue does the same on a device, in float32.
+	enqueue(d *cuda.Device, out Operand, in []Operand)
 }
 
 // smooth is a kernel with a derivative.

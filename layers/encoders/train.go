@@ -115,17 +115,24 @@ func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rn
 		f := graph.NewFunction(m.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{held(b)} })
 		problem.Validation = func() (float64, error) { return f.Mean(val.Len(), batchOf(val.Shape)) }
 	}
+	var lost error
 	if observe := s.Optim.Observe; s.Checkpoint != nil {
 		s.Optim.Observe = func(e optim.Epoch) {
-			if e.Best == e.Number {
-				s.Checkpoint(m, e)
+			if e.Best == e.Number && lost == nil {
+				if lost = m.weights.Fetch(); lost == nil {
+					s.Checkpoint(m, e)
+				}
 			}
 			if observe != nil {
 				observe(e)
 			}
 		}
 	}
-	return optim.Minimize(ctx, problem, s.Optim, rng)
+	result, err := optim.Minimize(ctx, problem, s.Optim, rng)
+	if err == nil {
+		err = lost
+	}
+	return result, err
 }
 
 // table is the standardized rows, N×width, in the weights' float type.

@@ -5,6 +5,7 @@ package cudatest
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,7 +19,8 @@ import (
 )
 
 // Device is an emulated device whose threads take turns in the order that seed draws. The
-// test is skipped where there is no C++ compiler or shared library to be had.
+// test is skipped where there is no C++ compiler or shared library to be had, and fails
+// where kernels do not compile.
 func Device(t testing.TB, seed uint64) *cuda.Device {
 	t.Helper()
 	driver := Driver(t, seed)
@@ -38,6 +40,9 @@ func Device(t testing.TB, seed uint64) *cuda.Device {
 func Driver(t testing.TB, seed uint64) *Emulator {
 	t.Helper()
 	path, err := library()
+	if errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
 	if err != nil {
 		t.Skipf("kernels cannot be emulated here: %v", err)
 	}
@@ -99,7 +104,7 @@ func build() (string, error) {
 	return path, os.Rename(to, path)
 }
 
-var kernelNames = regexp.MustCompile(`(?m)^extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(`)
+var kernelNames = regexp.MustCompile(`(?m)^extern "C" __global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)\(`)
 
 // table is the emulator's source: the kernels, and which name is which.
 func table(folder string) (string, error) {

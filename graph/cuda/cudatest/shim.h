@@ -17,7 +17,7 @@
 #define __global__
 #define __device__ static
 #define __forceinline__ inline
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ static __attribute__((section("shared_memory")))
 

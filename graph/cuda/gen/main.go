@@ -117,14 +117,16 @@ func read(program uintptr, size func(uintptr, *uintptr) int32, text func(uintptr
 	return buffer[:len(buffer)-1], nil // without the final zero
 }
 
+// pinned is never unpinned: the program ends soon.
+var pinned runtime.Pinner
+
 // strings0 is a C array of C strings that stays where it is.
 func strings0(list []string) **byte {
 	array := make([]*byte, len(list)+1)
-	var pin runtime.Pinner // never unpinned: the program ends soon
 	for i, s := range list {
 		array[i] = unsafe.StringData(s + "\x00")
-		pin.Pin(array[i])
+		pinned.Pin(array[i])
 	}
-	pin.Pin(&array[0])
+	pinned.Pin(&array[0])
 	return &array[0]
 }

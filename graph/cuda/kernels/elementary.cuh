@@ -68,3 +68,12 @@ __device__ __forceinline__ float digamma(float x) {
     if (whole == 0) return psi - 1 / x;
     return whole == 2 ? psi + 1 / (x - 1) : psi;
 }
+
+// trigamma is ψ′(x), x > 0: by ψ′(x) = ψ′(x+1) + 1/x² up to 6, and from there on by its
+// asymptotic series.
+__device__ __forceinline__ float trigamma(float x) {
+    float below = 0;
+    for (; x < 6; x += 1) below += 1 / (x * x);
+    float v = 1 / x, s = v * v;
+    return below + v * fmaf(v, fmaf(v, fmaf(fmaf(0.0238095238f, s, -0.0333333333f), s, 0.166666667f), 0.5f), 1.0f);
+}

@@ -2,7 +2,7 @@
 #include "common.cuh"
 #include "elementary.cuh"
 
-// map applies function f, of the order of cuda.Function, to n elements.
+// map applies function f, of the order of cuda.Map, to n elements.
 extern "C" __global__ void map(float *out, const float *x, int f, float v, int n) {
     for (long long i = first(); i < n; i += stride()) {
         float a = x[i], y = 0;
@@ -16,6 +16,8 @@ extern "C" __global__ void map(float *out, const float *x, int f, float v, int n
         case 6: y = a * (1 - a); break;
         case 7: y = v * a; break;
         case 8: y = logf(fmaxf(a, v)); break;
+        case 9: y = trigamma(a); break;
+        case 10: y = a > 0 ? a : expm1f(a); break;
         }
         out[i] = y;
     }
@@ -32,6 +34,7 @@ extern "C" __global__ void combine(float *out, const float *x, const float *y, i
         case 2: z = v * a + u * b; break;
         case 3: z = a > v ? b / a : 0.0f; break;
         case 4: z = a > v ? b : 0.0f; break;
+        case 5: z = b * fminf(1.0f, 1 + a); break;
         }
         out[i] = z;
     }
@@ -50,6 +53,16 @@ extern "C" __global__ void __launch_bounds__(256) sum_rows(float *out, const flo
         for (int row = threadIdx.y; row < b; row += SHARERS) sum += x[(size_t)row * c + j];
     sum = column_sum(sum);
     if (threadIdx.y == 0 && j < c) out[j] = sum;
+}
+
+// sum_columns adds the columns of x (b×c), a warp a row.
+extern "C" __global__ void sum_columns(float *out, const float *x, int b, int c) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= b) return;
+    float sum = 0;
+    for (int j = threadIdx.x % 32; j < c; j += 32) sum += x[(size_t)row * c + j];
+    sum = warp_sum(sum);
+    if (threadIdx.x % 32 == 0) out[row] = sum;
 }
 
 // sum_all adds n elements in float64, times those of y where it is not null. One block.

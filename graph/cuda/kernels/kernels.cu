@@ -1,8 +1,13 @@
 // All kernels, as one module.
 #include "codebook.cu"
+#include "columns.cu"
+#include "convolution.cu"
 #include "dirichlet.cu"
 #include "elementwise.cu"
 #include "local.cu"
+#include "neighbours.cu"
+#include "normalization.cu"
 #include "product.cu"
+#include "random.cu"
 #include "softmax.cu"
 #include "step.cu"

@@ -66,15 +66,7 @@ __device__ __forceinline__ void kernel_tile(float k[TILE][TILE + 1], Tiles &t, c
             t.y[i % DEPTH][r] = other * TILE + r < n && l < dim ? z[(size_t)(other * TILE + r) * dim + l] : 0;
         }
         __syncthreads();
-#pragma unroll
-        for (int l = 0; l < DEPTH; l++)
-#pragma unroll
-            for (int a = 0; a < 4; a++)
-#pragma unroll
-                for (int b = 0; b < 4; b++) {
-                    float difference = t.x[l][4 * ty + a] - t.y[l][4 * tx + b];
-                    sum[a][b] = fmaf(difference, difference, sum[a][b]);
-                }
+        distance_tiles(sum, t, tx, ty);
     }
     for (int a = 0; a < 4; a++)
         for (int b = 0; b < 4; b++) k[4 * ty + a][4 * tx + b] = mine == other && 4 * ty + a == 4 * tx + b ? 0.0f : expf(-0.5f * sum[a][b]);

@@ -1,4 +1,4 @@
-// Log-softmax and cross-entropy.
+// Softmax, its logarithm, and cross-entropy.
 #include "common.cuh"
 
 // log_softmax is x_j − log Σ_l exp x_l along each of b rows of c, a warp a row.
@@ -25,6 +25,32 @@ extern "C" __global__ void log_softmax_grad(float *out, const float *logp, const
     for (int j = lane; j < c; j += 32) sum += g[j];
     sum = warp_sum(sum);
     for (int j = lane; j < c; j += 32) out[(size_t)row * c + j] = g[j] - expf(logp[j]) * sum;
+}
+
+// softmax is exp x_j / Σ_l exp x_l along each of b rows of c, a warp a row.
+extern "C" __global__ void softmax(float *out, const float *x, int b, int c) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (row >= b) return;
+    x += (size_t)row * c;
+    float top = -3.402823466e38f;
+    for (int j = lane; j < c; j += 32) top = fmaxf(top, x[j]);
+    top = warp_max(top);
+    float sum = 0;
+    for (int j = lane; j < c; j += 32) sum += expf(x[j] - top);
+    float part = 1 / warp_sum(sum);
+    for (int j = lane; j < c; j += 32) out[(size_t)row * c + j] = expf(x[j] - top) * part;
+}
+
+// softmax_grad is y_j (g_j − Σ_l g_l y_l), from y = softmax(x).
+extern "C" __global__ void softmax_grad(float *out, const float *y, const float *g, int b, int c) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (row >= b) return;
+    y += (size_t)row * c;
+    g += (size_t)row * c;
+    float mean = 0;
+    for (int j = lane; j < c; j += 32) mean = fmaf(g[j], y[j], mean);
+    mean = warp_sum(mean);
+    for (int j = lane; j < c; j += 32) out[(size_t)row * c + j] = y[j] * (g[j] - mean);
 }
 
 // nll is −Σ_b ω_b log p_b[y_b]; without weights ω_b = 1/b. One block.

@@ -26,6 +26,18 @@ extern "C" __global__ void adam(float *theta, const float *grad, float *m, float
     }
 }
 
+// sgd is one step of heavy-ball momentum with weight decay:
+//
+//   g ← g + λθ,  u ← μu + g,  θ ← θ − ηu
+extern "C" __global__ void sgd(float *theta, const float *grad, float *u, const int *cursor, int *trouble, float rate, float momentum, float decay, int n) {
+    for (long long i = first(); i < n; i += stride()) {
+        float x = theta[i], raw = grad[i];
+        if (!is_finite(raw)) atomicMin(trouble, *cursor);
+        u[i] = momentum * u[i] + raw + decay * x;
+        theta[i] = x - rate * u[i];
+    }
+}
+
 // end_step adds the step's loss, times its rows, to the epoch's, and moves the cursor.
 extern "C" __global__ void end_step(double *total, const float *loss, int *cursor, int *trouble, int rows) {
     if (!is_finite(*loss)) atomicMin(trouble, *cursor);

@@ -22,3 +22,16 @@ __device__ __forceinline__ void multiply_tiles(float sum[4][4], const Tiles &t, 
             for (int b = 0; b < 4; b++) sum[a][b] = fmaf(xs[a], ys[b], sum[a][b]);
     }
 }
+
+// distance_tiles adds the squared differences instead.
+__device__ __forceinline__ void distance_tiles(float sum[4][4], const Tiles &t, int tx, int ty) {
+#pragma unroll
+    for (int l = 0; l < DEPTH; l++)
+#pragma unroll
+        for (int a = 0; a < 4; a++)
+#pragma unroll
+            for (int b = 0; b < 4; b++) {
+                float difference = t.x[l][4 * ty + a] - t.y[l][4 * tx + b];
+                sum[a][b] = fmaf(difference, difference, sum[a][b]);
+            }
+}

@@ -1,0 +1,59 @@
+package cuda
+
+// The operations of kernel estimates, between rows of d coordinates.
+
+// Gaussian is exp(−c‖x_i − y_j‖²) of m rows x and n rows y.
+func (d *Device) Gaussian(k, x, y Memory, m, n, dim int, c float32) {
+	d.launch("gaussian", tiles(m, n, 1), k, x, y, m, n, dim, c)
+}
+
+// Pull is c Σ_j E_ij (y_j − x_i) for m rows x and n rows y, E being m×n or, transposed, n×m.
+func (d *Device) Pull(out, e, x, y Memory, transposed bool, m, n, dim int, c float32) {
+	moved, sums := d.Alloc(m*dim), d.Alloc(m)
+	if transposed {
+		d.Product(XtY, moved, e, y, m, dim, n)
+		d.SumRows(sums, e, n, m)
+	} else {
+		d.Product(XY, moved, e, y, m, dim, n)
+		d.SumColumns(sums, e, m, n)
+	}
+	d.launch("pull", each(m*dim), out, moved, x, sums, c, dim, m*dim)
+	d.Free(moved, sums)
+}
+
+// OmitSelf is K (b×j) with 0 where rows (b) and columns (j) are one.
+func (d *Device) OmitSelf(out, k, rows, columns Memory, b, j int) {
+	d.launch("omit_self", each(b*j), out, k, rows, columns, j, b*j)
+}
+
+// Shares divides b rows of c by their sums, clamped.
+func (d *Device) Shares(w, k Memory, b, c int) { d.launch("shares", warps(b), w, k, b, c) }
+
+// SharesGrad is its gradient.
+func (d *Device) SharesGrad(out, k, g Memory, b, c int) {
+	d.launch("shares_grad", warps(b), out, k, g, b, c)
+}
+
+// Softmax is exp x_j/Σ_l exp x_l along b rows of c.
+func (d *Device) Softmax(out, x Memory, b, c int) { d.launch("softmax", warps(b), out, x, b, c) }
+
+// SoftmaxGrad is its gradient from y = Softmax(x).
+func (d *Device) SoftmaxGrad(out, y, g Memory, b, c int) {
+	d.launch("softmax_grad", warps(b), out, y, g, b, c)
+}
+
+// JensenShannon is the mean distance of n entries.
+func (d *Device) JensenShannon(out, p, q Memory, n int) {
+	d.launch("jensen_shannon", Grid{1, 1, 1, threads, 1}, out, p, q, n)
+}
+
+// JensenShannonGrad is its gradient by p.
+func (d *Device) JensenShannonGrad(out, p, q, g Memory, n int) {
+	d.launch("jensen_shannon_grad", each(n), out, p, q, g, n)
+}
+
+// Background draws distinct rows of each of the classes for the n places, which name their
+// class in ascending order; class c has rows sorted[begins[c]:begins[c+1]].
+func (d *Device) Background(rows, sorted, begins, places, t Memory, seed uint64, n, classes int) {
+	d.launch("background", warps(classes), rows, sorted, begins, places, t, int64(seed), n, classes)
+}

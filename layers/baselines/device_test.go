@@ -1,0 +1,79 @@
+package baselines
+
+import (
+	"testing"
+	"time"
+
+	"calibra/data"
+	"calibra/graph/cuda"
+	"calibra/graph/cuda/cudatest"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// The methods that train by minibatches: of a seed, and told of each epoch.
+var trained = map[string]func(optim.Settings) layers.Calibrator{
+	"Local Nets": func(s optim.Settings) layers.Calibrator { return &LocalNets{Hidden: 9, Optim: s} },
+	"KCal":       func(s optim.Settings) layers.Calibrator { return &KCal{Dimensions: 5, Optim: s} },
+}
+
+func trainedOn(t *testing.T, d *cuda.Device, method func(optim.Settings) layers.Calibrator) (*data.Predictions, time.Duration) {
+	t.Helper()
+	cuda.Use(d)
+	defer cuda.Use(nil)
+	var clock time.Duration
+	c := method(optim.Settings{Epochs: 3, Batch: 32, Rule: optim.SGD{Rate: 0.01, Momentum: 0.9}, Observe: func(e optim.Epoch) { clock += e.Device }})
+	fit(t, c, deviceProblem(107), deviceProblem(41))
+	return predict(t, c, deviceProblem(50)), clock
+}
+
+// deviceProblem has features that its labels and logits agree with.
+func deviceProblem(n int) *data.Set {
+	rng := newRand(uint64(n))
+	s := &data.Set{Features: mat.NewDense(n, 11, nil), Logits: mat.NewDense(n, 3, nil), Labels: make([]int, n)}
+	for i := range n {
+		y := rng.IntN(3)
+		s.Labels[i] = y
+		for j := range 11 {
+			s.Features.Set(i, j, rng.NormFloat64()+float64((j+y)%3))
+		}
+		for j := range 3 {
+			s.Logits.Set(i, j, rng.NormFloat64())
+		}
+		s.Logits.Set(i, y, s.Logits.At(i, y)+1)
+	}
+	return s
+}
+
+// What is trained on a device, its dropout and its background drawn there, predicts as
+// what the CPU trained, and the same whatever the order of threads.
+func TestHostDeviceFitsBaselines(t *testing.T) {
+	baselinesAgree(t, cudatest.Device(t, 1), cudatest.Device(t, 2))
+}
+
+// The same on a card.
+func TestCardFitsBaselines(t *testing.T) {
+	d := cudatest.Card(t)
+	baselinesAgree(t, d, d)
+}
+
+func baselinesAgree(t *testing.T, one, two *cuda.Device) {
+	for name, method := range trained {
+		t.Run(name, func(t *testing.T) {
+			want, _ := trainedOn(t, nil, method)
+			got, clock := trainedOn(t, one, method)
+			again, _ := trainedOn(t, two, method)
+			if clock == 0 {
+				t.Fatal("nothing ran on the device")
+			}
+			if !mat.Equal(got.LogProbs, again.LogProbs) {
+				t.Error("the posteriors depend on the order of threads")
+			}
+			if !mat.EqualApprox(want.LogProbs, got.LogProbs, 1e-4) {
+				t.Error("the posteriors differ by more than 1e-4")
+			}
+		})
+	}
+}

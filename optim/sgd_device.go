@@ -1,0 +1,41 @@
+package optim
+
+import (
+	"calibra/graph"
+	"calibra/graph/cuda"
+)
+
+// sgdOnDevice is SGD with its velocity on a device.
+type sgdOnDevice struct {
+	rule     SGD
+	sizes    []int
+	velocity []cuda.Memory // u
+}
+
+var _ graph.DeviceRule = (*sgdOnDevice)(nil)
+
+func (s SGD) onDevice() graph.DeviceRule {
+	s.Rate = orDefault(s.Rate, 1e-2)
+	return &sgdOnDevice{rule: s}
+}
+
+// Start allocates the velocity, zero at first.
+func (s *sgdOnDevice) Start(d *cuda.Device, sizes []int, _ int) {
+	s.sizes = sizes
+	for _, n := range sizes {
+		u := d.Alloc(n)
+		d.Clear(u)
+		s.velocity = append(s.velocity, u)
+	}
+}
+
+// Epoch has nothing to upload: the steps are all alike.
+func (s *sgdOnDevice) Epoch(*cuda.Device) {}
+
+// Step moves weight i.
+func (s *sgdOnDevice) Step(d *cuda.Device, i int, weight, grad cuda.Memory, at cuda.Cursor) {
+	d.SGD(float32(s.rule.Rate), float32(s.rule.Momentum), float32(s.rule.WeightDecay), weight, grad, s.velocity[i], at, s.sizes[i])
+}
+
+// Free gives the velocity back.
+func (s *sgdOnDevice) Free(d *cuda.Device) { d.Free(s.velocity...) }
