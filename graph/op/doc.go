@@ -12,6 +12,7 @@
 // # Adding an op
 //
 // Copy reduce.go: one type with signature, shape and run, plus wrt and grad if
-// it can be differentiated; a constructor beside it; a row in the table of
-// gradient_test.go. The test fails while that row is missing.
+// it can be differentiated; a constructor beside it; its enqueue method in one of
+// device*.go, which launches kernels of package cuda; a row in the tables of
+// gradient_test.go and device_test.go. The tests fail while those rows are missing.
 package op
