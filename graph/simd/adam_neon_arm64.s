@@ -35,75 +35,19 @@ TEXT ·adamNEON(SB), NOSPLIT, $0-76
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V9.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F9
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R7
-	VLD1  (R7), V9.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F9
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F9
 
 part1Done:
-	TBNZ  $0x02, R0, part2All
-	VMOVI $0x00, V10.B16
-	TBZ   $0x01, R0, part2One
-	FMOVD (R6), F10
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R6, R7
-	VLD1  (R7), V10.S[2]
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS (R6), F10
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ (R6), F10
 
 part2Done:
-	TBNZ  $0x02, R0, part3All
-	VMOVI $0x00, V11.B16
-	TBZ   $0x01, R0, part3One
-	FMOVD (R2), F11
-	TBZ   $0x00, R0, part3Done
-	ADD   $0x08, R2, R7
-	VLD1  (R7), V11.S[2]
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R0, part3Done
-	FMOVS (R2), F11
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R0, part3
 	FMOVQ (R2), F11
 
 part3Done:
-	TBNZ  $0x02, R0, part4All
-	VMOVI $0x00, V12.B16
-	TBZ   $0x01, R0, part4One
-	FMOVD (R3), F12
-	TBZ   $0x00, R0, part4Done
-	ADD   $0x08, R3, R7
-	VLD1  (R7), V12.S[2]
-	JMP   part4Done
-
-part4One:
-	TBZ   $0x00, R0, part4Done
-	FMOVS (R3), F12
-	JMP   part4Done
-
-part4All:
+	TBZ   $0x02, R0, part4
 	FMOVQ (R3), F12
 
 part4Done:
@@ -134,54 +78,15 @@ compute:
 	WORD  $0x4eaad529 // fsub v9.4s, v9.4s, v10.4s
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part5All
-	TBZ   $0x01, R0, part5One
-	FMOVD F9, (R1)
-	TBZ   $0x00, R0, part5Done
-	ADD   $0x08, R1, R1
-	VST1  V9.S[2], (R1)
-	JMP   part5Done
-
-part5One:
-	TBZ   $0x00, R0, part5Done
-	FMOVS F9, (R1)
-	JMP   part5Done
-
-part5All:
+	TBZ   $0x02, R0, part5
 	FMOVQ F9, (R1)
 
 part5Done:
-	TBNZ  $0x02, R0, part6All
-	TBZ   $0x01, R0, part6One
-	FMOVD F11, (R2)
-	TBZ   $0x00, R0, part6Done
-	ADD   $0x08, R2, R1
-	VST1  V11.S[2], (R1)
-	JMP   part6Done
-
-part6One:
-	TBZ   $0x00, R0, part6Done
-	FMOVS F11, (R2)
-	JMP   part6Done
-
-part6All:
+	TBZ   $0x02, R0, part6
 	FMOVQ F11, (R2)
 
 part6Done:
-	TBNZ  $0x02, R0, part7All
-	TBZ   $0x01, R0, part7One
-	FMOVD F12, (R3)
-	TBZ   $0x00, R0, part7Done
-	ADD   $0x08, R3, R0
-	VST1  V12.S[2], (R0)
-	JMP   part7Done
-
-part7One:
-	TBZ   $0x00, R0, part7Done
-	FMOVS F12, (R3)
-	JMP   part7Done
-
-part7All:
+	TBZ   $0x02, R0, part7
 	FMOVQ F12, (R3)
 
 part7Done:
@@ -200,3 +105,98 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V9.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F9
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R7
+	VLD1  (R7), V9.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F9
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V10.B16
+	TBZ   $0x01, R0, part2One
+	FMOVD (R6), F10
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R6, R7
+	VLD1  (R7), V10.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS (R6), F10
+	JMP   part2Done
+
+part3:
+	VMOVI $0x00, V11.B16
+	TBZ   $0x01, R0, part3One
+	FMOVD (R2), F11
+	TBZ   $0x00, R0, part3Done
+	ADD   $0x08, R2, R7
+	VLD1  (R7), V11.S[2]
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R0, part3Done
+	FMOVS (R2), F11
+	JMP   part3Done
+
+part4:
+	VMOVI $0x00, V12.B16
+	TBZ   $0x01, R0, part4One
+	FMOVD (R3), F12
+	TBZ   $0x00, R0, part4Done
+	ADD   $0x08, R3, R7
+	VLD1  (R7), V12.S[2]
+	JMP   part4Done
+
+part4One:
+	TBZ   $0x00, R0, part4Done
+	FMOVS (R3), F12
+	JMP   part4Done
+
+part5:
+	TBZ   $0x01, R0, part5One
+	FMOVD F9, (R1)
+	TBZ   $0x00, R0, part5Done
+	ADD   $0x08, R1, R1
+	VST1  V9.S[2], (R1)
+	JMP   part5Done
+
+part5One:
+	TBZ   $0x00, R0, part5Done
+	FMOVS F9, (R1)
+	JMP   part5Done
+
+part6:
+	TBZ   $0x01, R0, part6One
+	FMOVD F11, (R2)
+	TBZ   $0x00, R0, part6Done
+	ADD   $0x08, R2, R1
+	VST1  V11.S[2], (R1)
+	JMP   part6Done
+
+part6One:
+	TBZ   $0x00, R0, part6Done
+	FMOVS F11, (R2)
+	JMP   part6Done
+
+part7:
+	TBZ   $0x01, R0, part7One
+	FMOVD F12, (R3)
+	TBZ   $0x00, R0, part7Done
+	ADD   $0x08, R3, R0
+	VST1  V12.S[2], (R0)
+	JMP   part7Done
+
+part7One:
+	TBZ   $0x00, R0, part7Done
+	FMOVS F12, (R3)
+	JMP   part7Done

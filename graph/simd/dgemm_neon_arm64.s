@@ -157,11 +157,7 @@ store8:
 	FMOVQ F0, (R6)
 	WORD  $0x6e70dc21 // fmul v1.2d, v1.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part1All
-	FMOVD F1, (R8)
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x01, R9, part1
 	FMOVQ F1, (R8)
 
 part1Done:
@@ -170,11 +166,7 @@ part1Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e70dc63 // fmul v3.2d, v3.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part2All
-	FMOVD F3, (R8)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x01, R9, part2
 	FMOVQ F3, (R8)
 
 part2Done:
@@ -183,11 +175,7 @@ part2Done:
 	FMOVQ F4, (R6)
 	WORD  $0x6e70dca5 // fmul v5.2d, v5.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part3All
-	FMOVD F5, (R8)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x01, R9, part3
 	FMOVQ F5, (R8)
 
 part3Done:
@@ -196,11 +184,7 @@ part3Done:
 	FMOVQ F6, (R6)
 	WORD  $0x6e70dce7 // fmul v7.2d, v7.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part4All
-	FMOVD F7, (R8)
-	JMP   part4Done
-
-part4All:
+	TBZ   $0x01, R9, part4
 	FMOVQ F7, (R8)
 
 part4Done:
@@ -209,11 +193,7 @@ part4Done:
 	FMOVQ F8, (R6)
 	WORD  $0x6e70dd29 // fmul v9.2d, v9.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part5All
-	FMOVD F9, (R8)
-	JMP   part5Done
-
-part5All:
+	TBZ   $0x01, R9, part5
 	FMOVQ F9, (R8)
 
 part5Done:
@@ -222,11 +202,7 @@ part5Done:
 	FMOVQ F10, (R6)
 	WORD  $0x6e70dd6b // fmul v11.2d, v11.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part6All
-	FMOVD F11, (R8)
-	JMP   part6Done
-
-part6All:
+	TBZ   $0x01, R9, part6
 	FMOVQ F11, (R8)
 
 part6Done:
@@ -235,11 +211,7 @@ part6Done:
 	FMOVQ F12, (R6)
 	WORD  $0x6e70ddad // fmul v13.2d, v13.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part7All
-	FMOVD F13, (R8)
-	JMP   part7Done
-
-part7All:
+	TBZ   $0x01, R9, part7
 	FMOVQ F13, (R8)
 
 part7Done:
@@ -248,11 +220,7 @@ part7Done:
 	FMOVQ F14, (R6)
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part8All
-	FMOVD F15, (R8)
-	JMP   part8Done
-
-part8All:
+	TBZ   $0x01, R9, part8
 	FMOVQ F15, (R8)
 
 part8Done:
@@ -264,21 +232,13 @@ add8:
 	VFMLA V16.D2, V0.D2, V17.D2
 	FMOVQ F17, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part9All
-	FMOVD (R8), F0
-	JMP   part9Done
-
-part9All:
+	TBZ   $0x01, R9, part9
 	FMOVQ (R8), F0
 
 part9Done:
 	VFMLA V16.D2, V1.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part10All
-	FMOVD F0, (R8)
-	JMP   part10Done
-
-part10All:
+	TBZ   $0x01, R9, part10
 	FMOVQ F0, (R8)
 
 part10Done:
@@ -287,21 +247,13 @@ part10Done:
 	VFMLA V16.D2, V2.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part11All
-	FMOVD (R8), F0
-	JMP   part11Done
-
-part11All:
+	TBZ   $0x01, R9, part11
 	FMOVQ (R8), F0
 
 part11Done:
 	VFMLA V16.D2, V3.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part12All
-	FMOVD F0, (R8)
-	JMP   part12Done
-
-part12All:
+	TBZ   $0x01, R9, part12
 	FMOVQ F0, (R8)
 
 part12Done:
@@ -310,21 +262,13 @@ part12Done:
 	VFMLA V16.D2, V4.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part13All
-	FMOVD (R8), F0
-	JMP   part13Done
-
-part13All:
+	TBZ   $0x01, R9, part13
 	FMOVQ (R8), F0
 
 part13Done:
 	VFMLA V16.D2, V5.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part14All
-	FMOVD F0, (R8)
-	JMP   part14Done
-
-part14All:
+	TBZ   $0x01, R9, part14
 	FMOVQ F0, (R8)
 
 part14Done:
@@ -333,21 +277,13 @@ part14Done:
 	VFMLA V16.D2, V6.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part15All
-	FMOVD (R8), F0
-	JMP   part15Done
-
-part15All:
+	TBZ   $0x01, R9, part15
 	FMOVQ (R8), F0
 
 part15Done:
 	VFMLA V16.D2, V7.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part16All
-	FMOVD F0, (R8)
-	JMP   part16Done
-
-part16All:
+	TBZ   $0x01, R9, part16
 	FMOVQ F0, (R8)
 
 part16Done:
@@ -356,21 +292,13 @@ part16Done:
 	VFMLA V16.D2, V8.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part17All
-	FMOVD (R8), F0
-	JMP   part17Done
-
-part17All:
+	TBZ   $0x01, R9, part17
 	FMOVQ (R8), F0
 
 part17Done:
 	VFMLA V16.D2, V9.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part18All
-	FMOVD F0, (R8)
-	JMP   part18Done
-
-part18All:
+	TBZ   $0x01, R9, part18
 	FMOVQ F0, (R8)
 
 part18Done:
@@ -379,21 +307,13 @@ part18Done:
 	VFMLA V16.D2, V10.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part19All
-	FMOVD (R8), F0
-	JMP   part19Done
-
-part19All:
+	TBZ   $0x01, R9, part19
 	FMOVQ (R8), F0
 
 part19Done:
 	VFMLA V16.D2, V11.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part20All
-	FMOVD F0, (R8)
-	JMP   part20Done
-
-part20All:
+	TBZ   $0x01, R9, part20
 	FMOVQ F0, (R8)
 
 part20Done:
@@ -402,21 +322,13 @@ part20Done:
 	VFMLA V16.D2, V12.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part21All
-	FMOVD (R8), F0
-	JMP   part21Done
-
-part21All:
+	TBZ   $0x01, R9, part21
 	FMOVQ (R8), F0
 
 part21Done:
 	VFMLA V16.D2, V13.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part22All
-	FMOVD F0, (R8)
-	JMP   part22Done
-
-part22All:
+	TBZ   $0x01, R9, part22
 	FMOVQ F0, (R8)
 
 part22Done:
@@ -425,21 +337,13 @@ part22Done:
 	VFMLA V16.D2, V14.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part23All
-	FMOVD (R8), F0
-	JMP   part23Done
-
-part23All:
+	TBZ   $0x01, R9, part23
 	FMOVQ (R8), F0
 
 part23Done:
 	VFMLA V16.D2, V15.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part24All
-	FMOVD F0, (R8)
-	JMP   part24Done
-
-part24All:
+	TBZ   $0x01, R9, part24
 	FMOVQ F0, (R8)
 
 part24Done:
@@ -549,11 +453,7 @@ store4:
 	FMOVQ F0, (R6)
 	WORD  $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part25All
-	FMOVD F1, (R8)
-	JMP   part25Done
-
-part25All:
+	TBZ   $0x01, R9, part25
 	FMOVQ F1, (R8)
 
 part25Done:
@@ -562,11 +462,7 @@ part25Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e68dc63 // fmul v3.2d, v3.2d, v8.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part26All
-	FMOVD F3, (R8)
-	JMP   part26Done
-
-part26All:
+	TBZ   $0x01, R9, part26
 	FMOVQ F3, (R8)
 
 part26Done:
@@ -575,11 +471,7 @@ part26Done:
 	FMOVQ F4, (R6)
 	WORD  $0x6e68dca5 // fmul v5.2d, v5.2d, v8.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part27All
-	FMOVD F5, (R8)
-	JMP   part27Done
-
-part27All:
+	TBZ   $0x01, R9, part27
 	FMOVQ F5, (R8)
 
 part27Done:
@@ -588,11 +480,7 @@ part27Done:
 	FMOVQ F6, (R6)
 	WORD  $0x6e68dce7 // fmul v7.2d, v7.2d, v8.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part28All
-	FMOVD F7, (R8)
-	JMP   part28Done
-
-part28All:
+	TBZ   $0x01, R9, part28
 	FMOVQ F7, (R8)
 
 part28Done:
@@ -604,21 +492,13 @@ add4:
 	VFMLA V8.D2, V0.D2, V9.D2
 	FMOVQ F9, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part29All
-	FMOVD (R8), F0
-	JMP   part29Done
-
-part29All:
+	TBZ   $0x01, R9, part29
 	FMOVQ (R8), F0
 
 part29Done:
 	VFMLA V8.D2, V1.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part30All
-	FMOVD F0, (R8)
-	JMP   part30Done
-
-part30All:
+	TBZ   $0x01, R9, part30
 	FMOVQ F0, (R8)
 
 part30Done:
@@ -627,21 +507,13 @@ part30Done:
 	VFMLA V8.D2, V2.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part31All
-	FMOVD (R8), F0
-	JMP   part31Done
-
-part31All:
+	TBZ   $0x01, R9, part31
 	FMOVQ (R8), F0
 
 part31Done:
 	VFMLA V8.D2, V3.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part32All
-	FMOVD F0, (R8)
-	JMP   part32Done
-
-part32All:
+	TBZ   $0x01, R9, part32
 	FMOVQ F0, (R8)
 
 part32Done:
@@ -650,21 +522,13 @@ part32Done:
 	VFMLA V8.D2, V4.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part33All
-	FMOVD (R8), F0
-	JMP   part33Done
-
-part33All:
+	TBZ   $0x01, R9, part33
 	FMOVQ (R8), F0
 
 part33Done:
 	VFMLA V8.D2, V5.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part34All
-	FMOVD F0, (R8)
-	JMP   part34Done
-
-part34All:
+	TBZ   $0x01, R9, part34
 	FMOVQ F0, (R8)
 
 part34Done:
@@ -673,21 +537,13 @@ part34Done:
 	VFMLA V8.D2, V6.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part35All
-	FMOVD (R8), F0
-	JMP   part35Done
-
-part35All:
+	TBZ   $0x01, R9, part35
 	FMOVQ (R8), F0
 
 part35Done:
 	VFMLA V8.D2, V7.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part36All
-	FMOVD F0, (R8)
-	JMP   part36Done
-
-part36All:
+	TBZ   $0x01, R9, part36
 	FMOVQ F0, (R8)
 
 part36Done:
@@ -772,11 +628,7 @@ store2:
 	FMOVQ F0, (R6)
 	WORD  $0x6e64dc21 // fmul v1.2d, v1.2d, v4.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part37All
-	FMOVD F1, (R8)
-	JMP   part37Done
-
-part37All:
+	TBZ   $0x01, R9, part37
 	FMOVQ F1, (R8)
 
 part37Done:
@@ -785,11 +637,7 @@ part37Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e64dc63 // fmul v3.2d, v3.2d, v4.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part38All
-	FMOVD F3, (R8)
-	JMP   part38Done
-
-part38All:
+	TBZ   $0x01, R9, part38
 	FMOVQ F3, (R8)
 
 part38Done:
@@ -801,21 +649,13 @@ add2:
 	VFMLA V4.D2, V0.D2, V5.D2
 	FMOVQ F5, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part39All
-	FMOVD (R8), F0
-	JMP   part39Done
-
-part39All:
+	TBZ   $0x01, R9, part39
 	FMOVQ (R8), F0
 
 part39Done:
 	VFMLA V4.D2, V1.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part40All
-	FMOVD F0, (R8)
-	JMP   part40Done
-
-part40All:
+	TBZ   $0x01, R9, part40
 	FMOVQ F0, (R8)
 
 part40Done:
@@ -824,21 +664,13 @@ part40Done:
 	VFMLA V4.D2, V2.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part41All
-	FMOVD (R8), F0
-	JMP   part41Done
-
-part41All:
+	TBZ   $0x01, R9, part41
 	FMOVQ (R8), F0
 
 part41Done:
 	VFMLA V4.D2, V3.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part42All
-	FMOVD F0, (R8)
-	JMP   part42Done
-
-part42All:
+	TBZ   $0x01, R9, part42
 	FMOVQ F0, (R8)
 
 part42Done:
@@ -911,11 +743,7 @@ store1:
 	FMOVQ F0, (R6)
 	WORD  $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part43All
-	FMOVD F1, (R8)
-	JMP   part43Done
-
-part43All:
+	TBZ   $0x01, R9, part43
 	FMOVQ F1, (R8)
 
 part43Done:
@@ -927,21 +755,13 @@ add1:
 	VFMLA V2.D2, V0.D2, V3.D2
 	FMOVQ F3, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part44All
-	FMOVD (R8), F0
-	JMP   part44Done
-
-part44All:
+	TBZ   $0x01, R9, part44
 	FMOVQ (R8), F0
 
 part44Done:
 	VFMLA V2.D2, V1.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part45All
-	FMOVD F0, (R8)
-	JMP   part45Done
-
-part45All:
+	TBZ   $0x01, R9, part45
 	FMOVQ F0, (R8)
 
 part45Done:
@@ -956,6 +776,186 @@ stored1:
 
 end1:
 	RET
+
+part1:
+	FMOVD F1, (R8)
+	JMP   part1Done
+
+part2:
+	FMOVD F3, (R8)
+	JMP   part2Done
+
+part3:
+	FMOVD F5, (R8)
+	JMP   part3Done
+
+part4:
+	FMOVD F7, (R8)
+	JMP   part4Done
+
+part5:
+	FMOVD F9, (R8)
+	JMP   part5Done
+
+part6:
+	FMOVD F11, (R8)
+	JMP   part6Done
+
+part7:
+	FMOVD F13, (R8)
+	JMP   part7Done
+
+part8:
+	FMOVD F15, (R8)
+	JMP   part8Done
+
+part9:
+	FMOVD (R8), F0
+	JMP   part9Done
+
+part10:
+	FMOVD F0, (R8)
+	JMP   part10Done
+
+part11:
+	FMOVD (R8), F0
+	JMP   part11Done
+
+part12:
+	FMOVD F0, (R8)
+	JMP   part12Done
+
+part13:
+	FMOVD (R8), F0
+	JMP   part13Done
+
+part14:
+	FMOVD F0, (R8)
+	JMP   part14Done
+
+part15:
+	FMOVD (R8), F0
+	JMP   part15Done
+
+part16:
+	FMOVD F0, (R8)
+	JMP   part16Done
+
+part17:
+	FMOVD (R8), F0
+	JMP   part17Done
+
+part18:
+	FMOVD F0, (R8)
+	JMP   part18Done
+
+part19:
+	FMOVD (R8), F0
+	JMP   part19Done
+
+part20:
+	FMOVD F0, (R8)
+	JMP   part20Done
+
+part21:
+	FMOVD (R8), F0
+	JMP   part21Done
+
+part22:
+	FMOVD F0, (R8)
+	JMP   part22Done
+
+part23:
+	FMOVD (R8), F0
+	JMP   part23Done
+
+part24:
+	FMOVD F0, (R8)
+	JMP   part24Done
+
+part25:
+	FMOVD F1, (R8)
+	JMP   part25Done
+
+part26:
+	FMOVD F3, (R8)
+	JMP   part26Done
+
+part27:
+	FMOVD F5, (R8)
+	JMP   part27Done
+
+part28:
+	FMOVD F7, (R8)
+	JMP   part28Done
+
+part29:
+	FMOVD (R8), F0
+	JMP   part29Done
+
+part30:
+	FMOVD F0, (R8)
+	JMP   part30Done
+
+part31:
+	FMOVD (R8), F0
+	JMP   part31Done
+
+part32:
+	FMOVD F0, (R8)
+	JMP   part32Done
+
+part33:
+	FMOVD (R8), F0
+	JMP   part33Done
+
+part34:
+	FMOVD F0, (R8)
+	JMP   part34Done
+
+part35:
+	FMOVD (R8), F0
+	JMP   part35Done
+
+part36:
+	FMOVD F0, (R8)
+	JMP   part36Done
+
+part37:
+	FMOVD F1, (R8)
+	JMP   part37Done
+
+part38:
+	FMOVD F3, (R8)
+	JMP   part38Done
+
+part39:
+	FMOVD (R8), F0
+	JMP   part39Done
+
+part40:
+	FMOVD F0, (R8)
+	JMP   part40Done
+
+part41:
+	FMOVD (R8), F0
+	JMP   part41Done
+
+part42:
+	FMOVD F0, (R8)
+	JMP   part42Done
+
+part43:
+	FMOVD F1, (R8)
+	JMP   part43Done
+
+part44:
+	FMOVD (R8), F0
+	JMP   part44Done
+
+part45:
+	FMOVD F0, (R8)
+	JMP   part45Done
 
 // func dgemmColumns2NEON(m int, k int, a *float64, lda int, b *float64, ldb int, c *float64, ldc int, n int, alpha float64, accumulate int)
 TEXT ·dgemmColumns2NEON(SB), NOSPLIT, $0-88
@@ -1194,11 +1194,7 @@ store12:
 	FMOVQ F0, (R6)
 	WORD  $0x6e78dc21 // fmul v1.2d, v1.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part1All
-	FMOVD F1, (R8)
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x01, R9, part1
 	FMOVQ F1, (R8)
 
 part1Done:
@@ -1207,11 +1203,7 @@ part1Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e78dc63 // fmul v3.2d, v3.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part2All
-	FMOVD F3, (R8)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x01, R9, part2
 	FMOVQ F3, (R8)
 
 part2Done:
@@ -1220,11 +1212,7 @@ part2Done:
 	FMOVQ F4, (R6)
 	WORD  $0x6e78dca5 // fmul v5.2d, v5.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part3All
-	FMOVD F5, (R8)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x01, R9, part3
 	FMOVQ F5, (R8)
 
 part3Done:
@@ -1233,11 +1221,7 @@ part3Done:
 	FMOVQ F6, (R6)
 	WORD  $0x6e78dce7 // fmul v7.2d, v7.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part4All
-	FMOVD F7, (R8)
-	JMP   part4Done
-
-part4All:
+	TBZ   $0x01, R9, part4
 	FMOVQ F7, (R8)
 
 part4Done:
@@ -1246,11 +1230,7 @@ part4Done:
 	FMOVQ F8, (R6)
 	WORD  $0x6e78dd29 // fmul v9.2d, v9.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part5All
-	FMOVD F9, (R8)
-	JMP   part5Done
-
-part5All:
+	TBZ   $0x01, R9, part5
 	FMOVQ F9, (R8)
 
 part5Done:
@@ -1259,11 +1239,7 @@ part5Done:
 	FMOVQ F10, (R6)
 	WORD  $0x6e78dd6b // fmul v11.2d, v11.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part6All
-	FMOVD F11, (R8)
-	JMP   part6Done
-
-part6All:
+	TBZ   $0x01, R9, part6
 	FMOVQ F11, (R8)
 
 part6Done:
@@ -1272,11 +1248,7 @@ part6Done:
 	FMOVQ F12, (R6)
 	WORD  $0x6e78ddad // fmul v13.2d, v13.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part7All
-	FMOVD F13, (R8)
-	JMP   part7Done
-
-part7All:
+	TBZ   $0x01, R9, part7
 	FMOVQ F13, (R8)
 
 part7Done:
@@ -1285,11 +1257,7 @@ part7Done:
 	FMOVQ F14, (R6)
 	WORD  $0x6e78ddef // fmul v15.2d, v15.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part8All
-	FMOVD F15, (R8)
-	JMP   part8Done
-
-part8All:
+	TBZ   $0x01, R9, part8
 	FMOVQ F15, (R8)
 
 part8Done:
@@ -1298,11 +1266,7 @@ part8Done:
 	FMOVQ F16, (R6)
 	WORD  $0x6e78de31 // fmul v17.2d, v17.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part9All
-	FMOVD F17, (R8)
-	JMP   part9Done
-
-part9All:
+	TBZ   $0x01, R9, part9
 	FMOVQ F17, (R8)
 
 part9Done:
@@ -1311,11 +1275,7 @@ part9Done:
 	FMOVQ F18, (R6)
 	WORD  $0x6e78de73 // fmul v19.2d, v19.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part10All
-	FMOVD F19, (R8)
-	JMP   part10Done
-
-part10All:
+	TBZ   $0x01, R9, part10
 	FMOVQ F19, (R8)
 
 part10Done:
@@ -1324,11 +1284,7 @@ part10Done:
 	FMOVQ F20, (R6)
 	WORD  $0x6e78deb5 // fmul v21.2d, v21.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part11All
-	FMOVD F21, (R8)
-	JMP   part11Done
-
-part11All:
+	TBZ   $0x01, R9, part11
 	FMOVQ F21, (R8)
 
 part11Done:
@@ -1337,11 +1293,7 @@ part11Done:
 	FMOVQ F22, (R6)
 	WORD  $0x6e78def7 // fmul v23.2d, v23.2d, v24.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part12All
-	FMOVD F23, (R8)
-	JMP   part12Done
-
-part12All:
+	TBZ   $0x01, R9, part12
 	FMOVQ F23, (R8)
 
 part12Done:
@@ -1353,21 +1305,13 @@ add12:
 	VFMLA V24.D2, V0.D2, V25.D2
 	FMOVQ F25, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part13All
-	FMOVD (R8), F0
-	JMP   part13Done
-
-part13All:
+	TBZ   $0x01, R9, part13
 	FMOVQ (R8), F0
 
 part13Done:
 	VFMLA V24.D2, V1.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part14All
-	FMOVD F0, (R8)
-	JMP   part14Done
-
-part14All:
+	TBZ   $0x01, R9, part14
 	FMOVQ F0, (R8)
 
 part14Done:
@@ -1376,21 +1320,13 @@ part14Done:
 	VFMLA V24.D2, V2.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part15All
-	FMOVD (R8), F0
-	JMP   part15Done
-
-part15All:
+	TBZ   $0x01, R9, part15
 	FMOVQ (R8), F0
 
 part15Done:
 	VFMLA V24.D2, V3.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part16All
-	FMOVD F0, (R8)
-	JMP   part16Done
-
-part16All:
+	TBZ   $0x01, R9, part16
 	FMOVQ F0, (R8)
 
 part16Done:
@@ -1399,21 +1335,13 @@ part16Done:
 	VFMLA V24.D2, V4.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part17All
-	FMOVD (R8), F0
-	JMP   part17Done
-
-part17All:
+	TBZ   $0x01, R9, part17
 	FMOVQ (R8), F0
 
 part17Done:
 	VFMLA V24.D2, V5.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part18All
-	FMOVD F0, (R8)
-	JMP   part18Done
-
-part18All:
+	TBZ   $0x01, R9, part18
 	FMOVQ F0, (R8)
 
 part18Done:
@@ -1422,21 +1350,13 @@ part18Done:
 	VFMLA V24.D2, V6.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part19All
-	FMOVD (R8), F0
-	JMP   part19Done
-
-part19All:
+	TBZ   $0x01, R9, part19
 	FMOVQ (R8), F0
 
 part19Done:
 	VFMLA V24.D2, V7.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part20All
-	FMOVD F0, (R8)
-	JMP   part20Done
-
-part20All:
+	TBZ   $0x01, R9, part20
 	FMOVQ F0, (R8)
 
 part20Done:
@@ -1445,21 +1365,13 @@ part20Done:
 	VFMLA V24.D2, V8.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part21All
-	FMOVD (R8), F0
-	JMP   part21Done
-
-part21All:
+	TBZ   $0x01, R9, part21
 	FMOVQ (R8), F0
 
 part21Done:
 	VFMLA V24.D2, V9.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part22All
-	FMOVD F0, (R8)
-	JMP   part22Done
-
-part22All:
+	TBZ   $0x01, R9, part22
 	FMOVQ F0, (R8)
 
 part22Done:
@@ -1468,21 +1380,13 @@ part22Done:
 	VFMLA V24.D2, V10.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part23All
-	FMOVD (R8), F0
-	JMP   part23Done
-
-part23All:
+	TBZ   $0x01, R9, part23
 	FMOVQ (R8), F0
 
 part23Done:
 	VFMLA V24.D2, V11.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part24All
-	FMOVD F0, (R8)
-	JMP   part24Done
-
-part24All:
+	TBZ   $0x01, R9, part24
 	FMOVQ F0, (R8)
 
 part24Done:
@@ -1491,21 +1395,13 @@ part24Done:
 	VFMLA V24.D2, V12.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part25All
-	FMOVD (R8), F0
-	JMP   part25Done
-
-part25All:
+	TBZ   $0x01, R9, part25
 	FMOVQ (R8), F0
 
 part25Done:
 	VFMLA V24.D2, V13.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part26All
-	FMOVD F0, (R8)
-	JMP   part26Done
-
-part26All:
+	TBZ   $0x01, R9, part26
 	FMOVQ F0, (R8)
 
 part26Done:
@@ -1514,21 +1410,13 @@ part26Done:
 	VFMLA V24.D2, V14.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part27All
-	FMOVD (R8), F0
-	JMP   part27Done
-
-part27All:
+	TBZ   $0x01, R9, part27
 	FMOVQ (R8), F0
 
 part27Done:
 	VFMLA V24.D2, V15.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part28All
-	FMOVD F0, (R8)
-	JMP   part28Done
-
-part28All:
+	TBZ   $0x01, R9, part28
 	FMOVQ F0, (R8)
 
 part28Done:
@@ -1537,21 +1425,13 @@ part28Done:
 	VFMLA V24.D2, V16.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part29All
-	FMOVD (R8), F0
-	JMP   part29Done
-
-part29All:
+	TBZ   $0x01, R9, part29
 	FMOVQ (R8), F0
 
 part29Done:
 	VFMLA V24.D2, V17.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part30All
-	FMOVD F0, (R8)
-	JMP   part30Done
-
-part30All:
+	TBZ   $0x01, R9, part30
 	FMOVQ F0, (R8)
 
 part30Done:
@@ -1560,21 +1440,13 @@ part30Done:
 	VFMLA V24.D2, V18.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part31All
-	FMOVD (R8), F0
-	JMP   part31Done
-
-part31All:
+	TBZ   $0x01, R9, part31
 	FMOVQ (R8), F0
 
 part31Done:
 	VFMLA V24.D2, V19.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part32All
-	FMOVD F0, (R8)
-	JMP   part32Done
-
-part32All:
+	TBZ   $0x01, R9, part32
 	FMOVQ F0, (R8)
 
 part32Done:
@@ -1583,21 +1455,13 @@ part32Done:
 	VFMLA V24.D2, V20.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part33All
-	FMOVD (R8), F0
-	JMP   part33Done
-
-part33All:
+	TBZ   $0x01, R9, part33
 	FMOVQ (R8), F0
 
 part33Done:
 	VFMLA V24.D2, V21.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part34All
-	FMOVD F0, (R8)
-	JMP   part34Done
-
-part34All:
+	TBZ   $0x01, R9, part34
 	FMOVQ F0, (R8)
 
 part34Done:
@@ -1606,21 +1470,13 @@ part34Done:
 	VFMLA V24.D2, V22.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part35All
-	FMOVD (R8), F0
-	JMP   part35Done
-
-part35All:
+	TBZ   $0x01, R9, part35
 	FMOVQ (R8), F0
 
 part35Done:
 	VFMLA V24.D2, V23.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part36All
-	FMOVD F0, (R8)
-	JMP   part36Done
-
-part36All:
+	TBZ   $0x01, R9, part36
 	FMOVQ F0, (R8)
 
 part36Done:
@@ -1803,11 +1659,7 @@ store8:
 	FMOVQ F0, (R6)
 	WORD  $0x6e70dc21 // fmul v1.2d, v1.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part37All
-	FMOVD F1, (R8)
-	JMP   part37Done
-
-part37All:
+	TBZ   $0x01, R9, part37
 	FMOVQ F1, (R8)
 
 part37Done:
@@ -1816,11 +1668,7 @@ part37Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e70dc63 // fmul v3.2d, v3.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part38All
-	FMOVD F3, (R8)
-	JMP   part38Done
-
-part38All:
+	TBZ   $0x01, R9, part38
 	FMOVQ F3, (R8)
 
 part38Done:
@@ -1829,11 +1677,7 @@ part38Done:
 	FMOVQ F4, (R6)
 	WORD  $0x6e70dca5 // fmul v5.2d, v5.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part39All
-	FMOVD F5, (R8)
-	JMP   part39Done
-
-part39All:
+	TBZ   $0x01, R9, part39
 	FMOVQ F5, (R8)
 
 part39Done:
@@ -1842,11 +1686,7 @@ part39Done:
 	FMOVQ F6, (R6)
 	WORD  $0x6e70dce7 // fmul v7.2d, v7.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part40All
-	FMOVD F7, (R8)
-	JMP   part40Done
-
-part40All:
+	TBZ   $0x01, R9, part40
 	FMOVQ F7, (R8)
 
 part40Done:
@@ -1855,11 +1695,7 @@ part40Done:
 	FMOVQ F8, (R6)
 	WORD  $0x6e70dd29 // fmul v9.2d, v9.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part41All
-	FMOVD F9, (R8)
-	JMP   part41Done
-
-part41All:
+	TBZ   $0x01, R9, part41
 	FMOVQ F9, (R8)
 
 part41Done:
@@ -1868,11 +1704,7 @@ part41Done:
 	FMOVQ F10, (R6)
 	WORD  $0x6e70dd6b // fmul v11.2d, v11.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part42All
-	FMOVD F11, (R8)
-	JMP   part42Done
-
-part42All:
+	TBZ   $0x01, R9, part42
 	FMOVQ F11, (R8)
 
 part42Done:
@@ -1881,11 +1713,7 @@ part42Done:
 	FMOVQ F12, (R6)
 	WORD  $0x6e70ddad // fmul v13.2d, v13.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part43All
-	FMOVD F13, (R8)
-	JMP   part43Done
-
-part43All:
+	TBZ   $0x01, R9, part43
 	FMOVQ F13, (R8)
 
 part43Done:
@@ -1894,11 +1722,7 @@ part43Done:
 	FMOVQ F14, (R6)
 	WORD  $0x6e70ddef // fmul v15.2d, v15.2d, v16.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part44All
-	FMOVD F15, (R8)
-	JMP   part44Done
-
-part44All:
+	TBZ   $0x01, R9, part44
 	FMOVQ F15, (R8)
 
 part44Done:
@@ -1910,21 +1734,13 @@ add8:
 	VFMLA V16.D2, V0.D2, V17.D2
 	FMOVQ F17, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part45All
-	FMOVD (R8), F0
-	JMP   part45Done
-
-part45All:
+	TBZ   $0x01, R9, part45
 	FMOVQ (R8), F0
 
 part45Done:
 	VFMLA V16.D2, V1.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part46All
-	FMOVD F0, (R8)
-	JMP   part46Done
-
-part46All:
+	TBZ   $0x01, R9, part46
 	FMOVQ F0, (R8)
 
 part46Done:
@@ -1933,21 +1749,13 @@ part46Done:
 	VFMLA V16.D2, V2.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part47All
-	FMOVD (R8), F0
-	JMP   part47Done
-
-part47All:
+	TBZ   $0x01, R9, part47
 	FMOVQ (R8), F0
 
 part47Done:
 	VFMLA V16.D2, V3.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part48All
-	FMOVD F0, (R8)
-	JMP   part48Done
-
-part48All:
+	TBZ   $0x01, R9, part48
 	FMOVQ F0, (R8)
 
 part48Done:
@@ -1956,21 +1764,13 @@ part48Done:
 	VFMLA V16.D2, V4.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part49All
-	FMOVD (R8), F0
-	JMP   part49Done
-
-part49All:
+	TBZ   $0x01, R9, part49
 	FMOVQ (R8), F0
 
 part49Done:
 	VFMLA V16.D2, V5.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part50All
-	FMOVD F0, (R8)
-	JMP   part50Done
-
-part50All:
+	TBZ   $0x01, R9, part50
 	FMOVQ F0, (R8)
 
 part50Done:
@@ -1979,21 +1779,13 @@ part50Done:
 	VFMLA V16.D2, V6.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part51All
-	FMOVD (R8), F0
-	JMP   part51Done
-
-part51All:
+	TBZ   $0x01, R9, part51
 	FMOVQ (R8), F0
 
 part51Done:
 	VFMLA V16.D2, V7.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part52All
-	FMOVD F0, (R8)
-	JMP   part52Done
-
-part52All:
+	TBZ   $0x01, R9, part52
 	FMOVQ F0, (R8)
 
 part52Done:
@@ -2002,21 +1794,13 @@ part52Done:
 	VFMLA V16.D2, V8.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part53All
-	FMOVD (R8), F0
-	JMP   part53Done
-
-part53All:
+	TBZ   $0x01, R9, part53
 	FMOVQ (R8), F0
 
 part53Done:
 	VFMLA V16.D2, V9.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part54All
-	FMOVD F0, (R8)
-	JMP   part54Done
-
-part54All:
+	TBZ   $0x01, R9, part54
 	FMOVQ F0, (R8)
 
 part54Done:
@@ -2025,21 +1809,13 @@ part54Done:
 	VFMLA V16.D2, V10.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part55All
-	FMOVD (R8), F0
-	JMP   part55Done
-
-part55All:
+	TBZ   $0x01, R9, part55
 	FMOVQ (R8), F0
 
 part55Done:
 	VFMLA V16.D2, V11.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part56All
-	FMOVD F0, (R8)
-	JMP   part56Done
-
-part56All:
+	TBZ   $0x01, R9, part56
 	FMOVQ F0, (R8)
 
 part56Done:
@@ -2048,21 +1824,13 @@ part56Done:
 	VFMLA V16.D2, V12.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part57All
-	FMOVD (R8), F0
-	JMP   part57Done
-
-part57All:
+	TBZ   $0x01, R9, part57
 	FMOVQ (R8), F0
 
 part57Done:
 	VFMLA V16.D2, V13.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part58All
-	FMOVD F0, (R8)
-	JMP   part58Done
-
-part58All:
+	TBZ   $0x01, R9, part58
 	FMOVQ F0, (R8)
 
 part58Done:
@@ -2071,21 +1839,13 @@ part58Done:
 	VFMLA V16.D2, V14.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part59All
-	FMOVD (R8), F0
-	JMP   part59Done
-
-part59All:
+	TBZ   $0x01, R9, part59
 	FMOVQ (R8), F0
 
 part59Done:
 	VFMLA V16.D2, V15.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part60All
-	FMOVD F0, (R8)
-	JMP   part60Done
-
-part60All:
+	TBZ   $0x01, R9, part60
 	FMOVQ F0, (R8)
 
 part60Done:
@@ -2210,11 +1970,7 @@ store4:
 	FMOVQ F0, (R6)
 	WORD  $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part61All
-	FMOVD F1, (R8)
-	JMP   part61Done
-
-part61All:
+	TBZ   $0x01, R9, part61
 	FMOVQ F1, (R8)
 
 part61Done:
@@ -2223,11 +1979,7 @@ part61Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e68dc63 // fmul v3.2d, v3.2d, v8.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part62All
-	FMOVD F3, (R8)
-	JMP   part62Done
-
-part62All:
+	TBZ   $0x01, R9, part62
 	FMOVQ F3, (R8)
 
 part62Done:
@@ -2236,11 +1988,7 @@ part62Done:
 	FMOVQ F4, (R6)
 	WORD  $0x6e68dca5 // fmul v5.2d, v5.2d, v8.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part63All
-	FMOVD F5, (R8)
-	JMP   part63Done
-
-part63All:
+	TBZ   $0x01, R9, part63
 	FMOVQ F5, (R8)
 
 part63Done:
@@ -2249,11 +1997,7 @@ part63Done:
 	FMOVQ F6, (R6)
 	WORD  $0x6e68dce7 // fmul v7.2d, v7.2d, v8.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part64All
-	FMOVD F7, (R8)
-	JMP   part64Done
-
-part64All:
+	TBZ   $0x01, R9, part64
 	FMOVQ F7, (R8)
 
 part64Done:
@@ -2265,21 +2009,13 @@ add4:
 	VFMLA V8.D2, V0.D2, V9.D2
 	FMOVQ F9, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part65All
-	FMOVD (R8), F0
-	JMP   part65Done
-
-part65All:
+	TBZ   $0x01, R9, part65
 	FMOVQ (R8), F0
 
 part65Done:
 	VFMLA V8.D2, V1.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part66All
-	FMOVD F0, (R8)
-	JMP   part66Done
-
-part66All:
+	TBZ   $0x01, R9, part66
 	FMOVQ F0, (R8)
 
 part66Done:
@@ -2288,21 +2024,13 @@ part66Done:
 	VFMLA V8.D2, V2.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part67All
-	FMOVD (R8), F0
-	JMP   part67Done
-
-part67All:
+	TBZ   $0x01, R9, part67
 	FMOVQ (R8), F0
 
 part67Done:
 	VFMLA V8.D2, V3.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part68All
-	FMOVD F0, (R8)
-	JMP   part68Done
-
-part68All:
+	TBZ   $0x01, R9, part68
 	FMOVQ F0, (R8)
 
 part68Done:
@@ -2311,21 +2039,13 @@ part68Done:
 	VFMLA V8.D2, V4.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part69All
-	FMOVD (R8), F0
-	JMP   part69Done
-
-part69All:
+	TBZ   $0x01, R9, part69
 	FMOVQ (R8), F0
 
 part69Done:
 	VFMLA V8.D2, V5.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part70All
-	FMOVD F0, (R8)
-	JMP   part70Done
-
-part70All:
+	TBZ   $0x01, R9, part70
 	FMOVQ F0, (R8)
 
 part70Done:
@@ -2334,21 +2054,13 @@ part70Done:
 	VFMLA V8.D2, V6.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part71All
-	FMOVD (R8), F0
-	JMP   part71Done
-
-part71All:
+	TBZ   $0x01, R9, part71
 	FMOVQ (R8), F0
 
 part71Done:
 	VFMLA V8.D2, V7.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part72All
-	FMOVD F0, (R8)
-	JMP   part72Done
-
-part72All:
+	TBZ   $0x01, R9, part72
 	FMOVQ F0, (R8)
 
 part72Done:
@@ -2444,11 +2156,7 @@ store2:
 	FMOVQ F0, (R6)
 	WORD  $0x6e64dc21 // fmul v1.2d, v1.2d, v4.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part73All
-	FMOVD F1, (R8)
-	JMP   part73Done
-
-part73All:
+	TBZ   $0x01, R9, part73
 	FMOVQ F1, (R8)
 
 part73Done:
@@ -2457,11 +2165,7 @@ part73Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e64dc63 // fmul v3.2d, v3.2d, v4.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part74All
-	FMOVD F3, (R8)
-	JMP   part74Done
-
-part74All:
+	TBZ   $0x01, R9, part74
 	FMOVQ F3, (R8)
 
 part74Done:
@@ -2473,21 +2177,13 @@ add2:
 	VFMLA V4.D2, V0.D2, V5.D2
 	FMOVQ F5, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part75All
-	FMOVD (R8), F0
-	JMP   part75Done
-
-part75All:
+	TBZ   $0x01, R9, part75
 	FMOVQ (R8), F0
 
 part75Done:
 	VFMLA V4.D2, V1.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part76All
-	FMOVD F0, (R8)
-	JMP   part76Done
-
-part76All:
+	TBZ   $0x01, R9, part76
 	FMOVQ F0, (R8)
 
 part76Done:
@@ -2496,21 +2192,13 @@ part76Done:
 	VFMLA V4.D2, V2.D2, V0.D2
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part77All
-	FMOVD (R8), F0
-	JMP   part77Done
-
-part77All:
+	TBZ   $0x01, R9, part77
 	FMOVQ (R8), F0
 
 part77Done:
 	VFMLA V4.D2, V3.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part78All
-	FMOVD F0, (R8)
-	JMP   part78Done
-
-part78All:
+	TBZ   $0x01, R9, part78
 	FMOVQ F0, (R8)
 
 part78Done:
@@ -2594,11 +2282,7 @@ store1:
 	FMOVQ F0, (R6)
 	WORD  $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part79All
-	FMOVD F1, (R8)
-	JMP   part79Done
-
-part79All:
+	TBZ   $0x01, R9, part79
 	FMOVQ F1, (R8)
 
 part79Done:
@@ -2610,21 +2294,13 @@ add1:
 	VFMLA V2.D2, V0.D2, V3.D2
 	FMOVQ F3, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part80All
-	FMOVD (R8), F0
-	JMP   part80Done
-
-part80All:
+	TBZ   $0x01, R9, part80
 	FMOVQ (R8), F0
 
 part80Done:
 	VFMLA V2.D2, V1.D2, V0.D2
 	ADD   $0x10, R6, R8
-	TBNZ  $0x01, R9, part81All
-	FMOVD F0, (R8)
-	JMP   part81Done
-
-part81All:
+	TBZ   $0x01, R9, part81
 	FMOVQ F0, (R8)
 
 part81Done:
@@ -2637,6 +2313,330 @@ stored1:
 
 end1:
 	RET
+
+part1:
+	FMOVD F1, (R8)
+	JMP   part1Done
+
+part2:
+	FMOVD F3, (R8)
+	JMP   part2Done
+
+part3:
+	FMOVD F5, (R8)
+	JMP   part3Done
+
+part4:
+	FMOVD F7, (R8)
+	JMP   part4Done
+
+part5:
+	FMOVD F9, (R8)
+	JMP   part5Done
+
+part6:
+	FMOVD F11, (R8)
+	JMP   part6Done
+
+part7:
+	FMOVD F13, (R8)
+	JMP   part7Done
+
+part8:
+	FMOVD F15, (R8)
+	JMP   part8Done
+
+part9:
+	FMOVD F17, (R8)
+	JMP   part9Done
+
+part10:
+	FMOVD F19, (R8)
+	JMP   part10Done
+
+part11:
+	FMOVD F21, (R8)
+	JMP   part11Done
+
+part12:
+	FMOVD F23, (R8)
+	JMP   part12Done
+
+part13:
+	FMOVD (R8), F0
+	JMP   part13Done
+
+part14:
+	FMOVD F0, (R8)
+	JMP   part14Done
+
+part15:
+	FMOVD (R8), F0
+	JMP   part15Done
+
+part16:
+	FMOVD F0, (R8)
+	JMP   part16Done
+
+part17:
+	FMOVD (R8), F0
+	JMP   part17Done
+
+part18:
+	FMOVD F0, (R8)
+	JMP   part18Done
+
+part19:
+	FMOVD (R8), F0
+	JMP   part19Done
+
+part20:
+	FMOVD F0, (R8)
+	JMP   part20Done
+
+part21:
+	FMOVD (R8), F0
+	JMP   part21Done
+
+part22:
+	FMOVD F0, (R8)
+	JMP   part22Done
+
+part23:
+	FMOVD (R8), F0
+	JMP   part23Done
+
+part24:
+	FMOVD F0, (R8)
+	JMP   part24Done
+
+part25:
+	FMOVD (R8), F0
+	JMP   part25Done
+
+part26:
+	FMOVD F0, (R8)
+	JMP   part26Done
+
+part27:
+	FMOVD (R8), F0
+	JMP   part27Done
+
+part28:
+	FMOVD F0, (R8)
+	JMP   part28Done
+
+part29:
+	FMOVD (R8), F0
+	JMP   part29Done
+
+part30:
+	FMOVD F0, (R8)
+	JMP   part30Done
+
+part31:
+	FMOVD (R8), F0
+	JMP   part31Done
+
+part32:
+	FMOVD F0, (R8)
+	JMP   part32Done
+
+part33:
+	FMOVD (R8), F0
+	JMP   part33Done
+
+part34:
+	FMOVD F0, (R8)
+	JMP   part34Done
+
+part35:
+	FMOVD (R8), F0
+	JMP   part35Done
+
+part36:
+	FMOVD F0, (R8)
+	JMP   part36Done
+
+part37:
+	FMOVD F1, (R8)
+	JMP   part37Done
+
+part38:
+	FMOVD F3, (R8)
+	JMP   part38Done
+
+part39:
+	FMOVD F5, (R8)
+	JMP   part39Done
+
+part40:
+	FMOVD F7, (R8)
+	JMP   part40Done
+
+part41:
+	FMOVD F9, (R8)
+	JMP   part41Done
+
+part42:
+	FMOVD F11, (R8)
+	JMP   part42Done
+
+part43:
+	FMOVD F13, (R8)
+	JMP   part43Done
+
+part44:
+	FMOVD F15, (R8)
+	JMP   part44Done
+
+part45:
+	FMOVD (R8), F0
+	JMP   part45Done
+
+part46:
+	FMOVD F0, (R8)
+	JMP   part46Done
+
+part47:
+	FMOVD (R8), F0
+	JMP   part47Done
+
+part48:
+	FMOVD F0, (R8)
+	JMP   part48Done
+
+part49:
+	FMOVD (R8), F0
+	JMP   part49Done
+
+part50:
+	FMOVD F0, (R8)
+	JMP   part50Done
+
+part51:
+	FMOVD (R8), F0
+	JMP   part51Done
+
+part52:
+	FMOVD F0, (R8)
+	JMP   part52Done
+
+part53:
+	FMOVD (R8), F0
+	JMP   part53Done
+
+part54:
+	FMOVD F0, (R8)
+	JMP   part54Done
+
+part55:
+	FMOVD (R8), F0
+	JMP   part55Done
+
+part56:
+	FMOVD F0, (R8)
+	JMP   part56Done
+
+part57:
+	FMOVD (R8), F0
+	JMP   part57Done
+
+part58:
+	FMOVD F0, (R8)
+	JMP   part58Done
+
+part59:
+	FMOVD (R8), F0
+	JMP   part59Done
+
+part60:
+	FMOVD F0, (R8)
+	JMP   part60Done
+
+part61:
+	FMOVD F1, (R8)
+	JMP   part61Done
+
+part62:
+	FMOVD F3, (R8)
+	JMP   part62Done
+
+part63:
+	FMOVD F5, (R8)
+	JMP   part63Done
+
+part64:
+	FMOVD F7, (R8)
+	JMP   part64Done
+
+part65:
+	FMOVD (R8), F0
+	JMP   part65Done
+
+part66:
+	FMOVD F0, (R8)
+	JMP   part66Done
+
+part67:
+	FMOVD (R8), F0
+	JMP   part67Done
+
+part68:
+	FMOVD F0, (R8)
+	JMP   part68Done
+
+part69:
+	FMOVD (R8), F0
+	JMP   part69Done
+
+part70:
+	FMOVD F0, (R8)
+	JMP   part70Done
+
+part71:
+	FMOVD (R8), F0
+	JMP   part71Done
+
+part72:
+	FMOVD F0, (R8)
+	JMP   part72Done
+
+part73:
+	FMOVD F1, (R8)
+	JMP   part73Done
+
+part74:
+	FMOVD F3, (R8)
+	JMP   part74Done
+
+part75:
+	FMOVD (R8), F0
+	JMP   part75Done
+
+part76:
+	FMOVD F0, (R8)
+	JMP   part76Done
+
+part77:
+	FMOVD (R8), F0
+	JMP   part77Done
+
+part78:
+	FMOVD F0, (R8)
+	JMP   part78Done
+
+part79:
+	FMOVD F1, (R8)
+	JMP   part79Done
+
+part80:
+	FMOVD (R8), F0
+	JMP   part80Done
+
+part81:
+	FMOVD F0, (R8)
+	JMP   part81Done
 
 // func dgemmRows1NEON(m int, k int, a *float64, lda int, b *float64, ldb int, c *float64, ldc int, n int, alpha float64, accumulate int)
 TEXT ·dgemmRows1NEON(SB), NOSPLIT, $0-88
@@ -2753,81 +2753,49 @@ store8:
 	CMP   $0x00, R8
 	BNE   add8
 	WORD  $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
-	TBNZ  $0x01, R9, part1All
-	FMOVD F0, (R6)
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x01, R9, part1
 	FMOVQ F0, (R6)
 
 part1Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
-	TBNZ  $0x01, R9, part2All
-	FMOVD F1, (R6)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x01, R9, part2
 	FMOVQ F1, (R6)
 
 part2Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dc42 // fmul v2.2d, v2.2d, v8.2d
-	TBNZ  $0x01, R9, part3All
-	FMOVD F2, (R6)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x01, R9, part3
 	FMOVQ F2, (R6)
 
 part3Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dc63 // fmul v3.2d, v3.2d, v8.2d
-	TBNZ  $0x01, R9, part4All
-	FMOVD F3, (R6)
-	JMP   part4Done
-
-part4All:
+	TBZ   $0x01, R9, part4
 	FMOVQ F3, (R6)
 
 part4Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dc84 // fmul v4.2d, v4.2d, v8.2d
-	TBNZ  $0x01, R9, part5All
-	FMOVD F4, (R6)
-	JMP   part5Done
-
-part5All:
+	TBZ   $0x01, R9, part5
 	FMOVQ F4, (R6)
 
 part5Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dca5 // fmul v5.2d, v5.2d, v8.2d
-	TBNZ  $0x01, R9, part6All
-	FMOVD F5, (R6)
-	JMP   part6Done
-
-part6All:
+	TBZ   $0x01, R9, part6
 	FMOVQ F5, (R6)
 
 part6Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dcc6 // fmul v6.2d, v6.2d, v8.2d
-	TBNZ  $0x01, R9, part7All
-	FMOVD F6, (R6)
-	JMP   part7Done
-
-part7All:
+	TBZ   $0x01, R9, part7
 	FMOVQ F6, (R6)
 
 part7Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dce7 // fmul v7.2d, v7.2d, v8.2d
-	TBNZ  $0x01, R9, part8All
-	FMOVD F7, (R6)
-	JMP   part8Done
-
-part8All:
+	TBZ   $0x01, R9, part8
 	FMOVQ F7, (R6)
 
 part8Done:
@@ -2835,146 +2803,82 @@ part8Done:
 	JMP stored8
 
 add8:
-	TBNZ  $0x01, R9, part9All
-	FMOVD (R6), F9
-	JMP   part9Done
-
-part9All:
+	TBZ   $0x01, R9, part9
 	FMOVQ (R6), F9
 
 part9Done:
 	VFMLA V8.D2, V0.D2, V9.D2
-	TBNZ  $0x01, R9, part10All
-	FMOVD F9, (R6)
-	JMP   part10Done
-
-part10All:
+	TBZ   $0x01, R9, part10
 	FMOVQ F9, (R6)
 
 part10Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part11All
-	FMOVD (R6), F0
-	JMP   part11Done
-
-part11All:
+	TBZ   $0x01, R9, part11
 	FMOVQ (R6), F0
 
 part11Done:
 	VFMLA V8.D2, V1.D2, V0.D2
-	TBNZ  $0x01, R9, part12All
-	FMOVD F0, (R6)
-	JMP   part12Done
-
-part12All:
+	TBZ   $0x01, R9, part12
 	FMOVQ F0, (R6)
 
 part12Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part13All
-	FMOVD (R6), F0
-	JMP   part13Done
-
-part13All:
+	TBZ   $0x01, R9, part13
 	FMOVQ (R6), F0
 
 part13Done:
 	VFMLA V8.D2, V2.D2, V0.D2
-	TBNZ  $0x01, R9, part14All
-	FMOVD F0, (R6)
-	JMP   part14Done
-
-part14All:
+	TBZ   $0x01, R9, part14
 	FMOVQ F0, (R6)
 
 part14Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part15All
-	FMOVD (R6), F0
-	JMP   part15Done
-
-part15All:
+	TBZ   $0x01, R9, part15
 	FMOVQ (R6), F0
 
 part15Done:
 	VFMLA V8.D2, V3.D2, V0.D2
-	TBNZ  $0x01, R9, part16All
-	FMOVD F0, (R6)
-	JMP   part16Done
-
-part16All:
+	TBZ   $0x01, R9, part16
 	FMOVQ F0, (R6)
 
 part16Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part17All
-	FMOVD (R6), F0
-	JMP   part17Done
-
-part17All:
+	TBZ   $0x01, R9, part17
 	FMOVQ (R6), F0
 
 part17Done:
 	VFMLA V8.D2, V4.D2, V0.D2
-	TBNZ  $0x01, R9, part18All
-	FMOVD F0, (R6)
-	JMP   part18Done
-
-part18All:
+	TBZ   $0x01, R9, part18
 	FMOVQ F0, (R6)
 
 part18Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part19All
-	FMOVD (R6), F0
-	JMP   part19Done
-
-part19All:
+	TBZ   $0x01, R9, part19
 	FMOVQ (R6), F0
 
 part19Done:
 	VFMLA V8.D2, V5.D2, V0.D2
-	TBNZ  $0x01, R9, part20All
-	FMOVD F0, (R6)
-	JMP   part20Done
-
-part20All:
+	TBZ   $0x01, R9, part20
 	FMOVQ F0, (R6)
 
 part20Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part21All
-	FMOVD (R6), F0
-	JMP   part21Done
-
-part21All:
+	TBZ   $0x01, R9, part21
 	FMOVQ (R6), F0
 
 part21Done:
 	VFMLA V8.D2, V6.D2, V0.D2
-	TBNZ  $0x01, R9, part22All
-	FMOVD F0, (R6)
-	JMP   part22Done
-
-part22All:
+	TBZ   $0x01, R9, part22
 	FMOVQ F0, (R6)
 
 part22Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part23All
-	FMOVD (R6), F0
-	JMP   part23Done
-
-part23All:
+	TBZ   $0x01, R9, part23
 	FMOVQ (R6), F0
 
 part23Done:
 	VFMLA V8.D2, V7.D2, V0.D2
-	TBNZ  $0x01, R9, part24All
-	FMOVD F0, (R6)
-	JMP   part24Done
-
-part24All:
+	TBZ   $0x01, R9, part24
 	FMOVQ F0, (R6)
 
 part24Done:
@@ -3062,41 +2966,25 @@ store4:
 	CMP   $0x00, R8
 	BNE   add4
 	WORD  $0x6e64dc00 // fmul v0.2d, v0.2d, v4.2d
-	TBNZ  $0x01, R9, part25All
-	FMOVD F0, (R6)
-	JMP   part25Done
-
-part25All:
+	TBZ   $0x01, R9, part25
 	FMOVQ F0, (R6)
 
 part25Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e64dc21 // fmul v1.2d, v1.2d, v4.2d
-	TBNZ  $0x01, R9, part26All
-	FMOVD F1, (R6)
-	JMP   part26Done
-
-part26All:
+	TBZ   $0x01, R9, part26
 	FMOVQ F1, (R6)
 
 part26Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
-	TBNZ  $0x01, R9, part27All
-	FMOVD F2, (R6)
-	JMP   part27Done
-
-part27All:
+	TBZ   $0x01, R9, part27
 	FMOVQ F2, (R6)
 
 part27Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e64dc63 // fmul v3.2d, v3.2d, v4.2d
-	TBNZ  $0x01, R9, part28All
-	FMOVD F3, (R6)
-	JMP   part28Done
-
-part28All:
+	TBZ   $0x01, R9, part28
 	FMOVQ F3, (R6)
 
 part28Done:
@@ -3104,74 +2992,42 @@ part28Done:
 	JMP stored4
 
 add4:
-	TBNZ  $0x01, R9, part29All
-	FMOVD (R6), F5
-	JMP   part29Done
-
-part29All:
+	TBZ   $0x01, R9, part29
 	FMOVQ (R6), F5
 
 part29Done:
 	VFMLA V4.D2, V0.D2, V5.D2
-	TBNZ  $0x01, R9, part30All
-	FMOVD F5, (R6)
-	JMP   part30Done
-
-part30All:
+	TBZ   $0x01, R9, part30
 	FMOVQ F5, (R6)
 
 part30Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part31All
-	FMOVD (R6), F0
-	JMP   part31Done
-
-part31All:
+	TBZ   $0x01, R9, part31
 	FMOVQ (R6), F0
 
 part31Done:
 	VFMLA V4.D2, V1.D2, V0.D2
-	TBNZ  $0x01, R9, part32All
-	FMOVD F0, (R6)
-	JMP   part32Done
-
-part32All:
+	TBZ   $0x01, R9, part32
 	FMOVQ F0, (R6)
 
 part32Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part33All
-	FMOVD (R6), F0
-	JMP   part33Done
-
-part33All:
+	TBZ   $0x01, R9, part33
 	FMOVQ (R6), F0
 
 part33Done:
 	VFMLA V4.D2, V2.D2, V0.D2
-	TBNZ  $0x01, R9, part34All
-	FMOVD F0, (R6)
-	JMP   part34Done
-
-part34All:
+	TBZ   $0x01, R9, part34
 	FMOVQ F0, (R6)
 
 part34Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part35All
-	FMOVD (R6), F0
-	JMP   part35Done
-
-part35All:
+	TBZ   $0x01, R9, part35
 	FMOVQ (R6), F0
 
 part35Done:
 	VFMLA V4.D2, V3.D2, V0.D2
-	TBNZ  $0x01, R9, part36All
-	FMOVD F0, (R6)
-	JMP   part36Done
-
-part36All:
+	TBZ   $0x01, R9, part36
 	FMOVQ F0, (R6)
 
 part36Done:
@@ -3242,21 +3098,13 @@ store2:
 	CMP   $0x00, R8
 	BNE   add2
 	WORD  $0x6e62dc00 // fmul v0.2d, v0.2d, v2.2d
-	TBNZ  $0x01, R9, part37All
-	FMOVD F0, (R6)
-	JMP   part37Done
-
-part37All:
+	TBZ   $0x01, R9, part37
 	FMOVQ F0, (R6)
 
 part37Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
-	TBNZ  $0x01, R9, part38All
-	FMOVD F1, (R6)
-	JMP   part38Done
-
-part38All:
+	TBZ   $0x01, R9, part38
 	FMOVQ F1, (R6)
 
 part38Done:
@@ -3264,38 +3112,22 @@ part38Done:
 	JMP stored2
 
 add2:
-	TBNZ  $0x01, R9, part39All
-	FMOVD (R6), F3
-	JMP   part39Done
-
-part39All:
+	TBZ   $0x01, R9, part39
 	FMOVQ (R6), F3
 
 part39Done:
 	VFMLA V2.D2, V0.D2, V3.D2
-	TBNZ  $0x01, R9, part40All
-	FMOVD F3, (R6)
-	JMP   part40Done
-
-part40All:
+	TBZ   $0x01, R9, part40
 	FMOVQ F3, (R6)
 
 part40Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part41All
-	FMOVD (R6), F0
-	JMP   part41Done
-
-part41All:
+	TBZ   $0x01, R9, part41
 	FMOVQ (R6), F0
 
 part41Done:
 	VFMLA V2.D2, V1.D2, V0.D2
-	TBNZ  $0x01, R9, part42All
-	FMOVD F0, (R6)
-	JMP   part42Done
-
-part42All:
+	TBZ   $0x01, R9, part42
 	FMOVQ F0, (R6)
 
 part42Done:
@@ -3358,11 +3190,7 @@ store1:
 	CMP   $0x00, R8
 	BNE   add1
 	WORD  $0x6e61dc00 // fmul v0.2d, v0.2d, v1.2d
-	TBNZ  $0x01, R9, part43All
-	FMOVD F0, (R6)
-	JMP   part43Done
-
-part43All:
+	TBZ   $0x01, R9, part43
 	FMOVQ F0, (R6)
 
 part43Done:
@@ -3370,20 +3198,12 @@ part43Done:
 	JMP stored1
 
 add1:
-	TBNZ  $0x01, R9, part44All
-	FMOVD (R6), F2
-	JMP   part44Done
-
-part44All:
+	TBZ   $0x01, R9, part44
 	FMOVQ (R6), F2
 
 part44Done:
 	VFMLA V1.D2, V0.D2, V2.D2
-	TBNZ  $0x01, R9, part45All
-	FMOVD F2, (R6)
-	JMP   part45Done
-
-part45All:
+	TBZ   $0x01, R9, part45
 	FMOVQ F2, (R6)
 
 part45Done:
@@ -3398,6 +3218,186 @@ stored1:
 
 end1:
 	RET
+
+part1:
+	FMOVD F0, (R6)
+	JMP   part1Done
+
+part2:
+	FMOVD F1, (R6)
+	JMP   part2Done
+
+part3:
+	FMOVD F2, (R6)
+	JMP   part3Done
+
+part4:
+	FMOVD F3, (R6)
+	JMP   part4Done
+
+part5:
+	FMOVD F4, (R6)
+	JMP   part5Done
+
+part6:
+	FMOVD F5, (R6)
+	JMP   part6Done
+
+part7:
+	FMOVD F6, (R6)
+	JMP   part7Done
+
+part8:
+	FMOVD F7, (R6)
+	JMP   part8Done
+
+part9:
+	FMOVD (R6), F9
+	JMP   part9Done
+
+part10:
+	FMOVD F9, (R6)
+	JMP   part10Done
+
+part11:
+	FMOVD (R6), F0
+	JMP   part11Done
+
+part12:
+	FMOVD F0, (R6)
+	JMP   part12Done
+
+part13:
+	FMOVD (R6), F0
+	JMP   part13Done
+
+part14:
+	FMOVD F0, (R6)
+	JMP   part14Done
+
+part15:
+	FMOVD (R6), F0
+	JMP   part15Done
+
+part16:
+	FMOVD F0, (R6)
+	JMP   part16Done
+
+part17:
+	FMOVD (R6), F0
+	JMP   part17Done
+
+part18:
+	FMOVD F0, (R6)
+	JMP   part18Done
+
+part19:
+	FMOVD (R6), F0
+	JMP   part19Done
+
+part20:
+	FMOVD F0, (R6)
+	JMP   part20Done
+
+part21:
+	FMOVD (R6), F0
+	JMP   part21Done
+
+part22:
+	FMOVD F0, (R6)
+	JMP   part22Done
+
+part23:
+	FMOVD (R6), F0
+	JMP   part23Done
+
+part24:
+	FMOVD F0, (R6)
+	JMP   part24Done
+
+part25:
+	FMOVD F0, (R6)
+	JMP   part25Done
+
+part26:
+	FMOVD F1, (R6)
+	JMP   part26Done
+
+part27:
+	FMOVD F2, (R6)
+	JMP   part27Done
+
+part28:
+	FMOVD F3, (R6)
+	JMP   part28Done
+
+part29:
+	FMOVD (R6), F5
+	JMP   part29Done
+
+part30:
+	FMOVD F5, (R6)
+	JMP   part30Done
+
+part31:
+	FMOVD (R6), F0
+	JMP   part31Done
+
+part32:
+	FMOVD F0, (R6)
+	JMP   part32Done
+
+part33:
+	FMOVD (R6), F0
+	JMP   part33Done
+
+part34:
+	FMOVD F0, (R6)
+	JMP   part34Done
+
+part35:
+	FMOVD (R6), F0
+	JMP   part35Done
+
+part36:
+	FMOVD F0, (R6)
+	JMP   part36Done
+
+part37:
+	FMOVD F0, (R6)
+	JMP   part37Done
+
+part38:
+	FMOVD F1, (R6)
+	JMP   part38Done
+
+part39:
+	FMOVD (R6), F3
+	JMP   part39Done
+
+part40:
+	FMOVD F3, (R6)
+	JMP   part40Done
+
+part41:
+	FMOVD (R6), F0
+	JMP   part41Done
+
+part42:
+	FMOVD F0, (R6)
+	JMP   part42Done
+
+part43:
+	FMOVD F0, (R6)
+	JMP   part43Done
+
+part44:
+	FMOVD (R6), F2
+	JMP   part44Done
+
+part45:
+	FMOVD F2, (R6)
+	JMP   part45Done
 
 // func dgemmColumns1NEON(m int, k int, a *float64, lda int, b *float64, ldb int, c *float64, ldc int, n int, alpha float64, accumulate int)
 TEXT ·dgemmColumns1NEON(SB), NOSPLIT, $0-88
@@ -3556,121 +3556,73 @@ store12:
 	CMP   $0x00, R8
 	BNE   add12
 	WORD  $0x6e6cdc00 // fmul v0.2d, v0.2d, v12.2d
-	TBNZ  $0x01, R9, part1All
-	FMOVD F0, (R6)
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x01, R9, part1
 	FMOVQ F0, (R6)
 
 part1Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdc21 // fmul v1.2d, v1.2d, v12.2d
-	TBNZ  $0x01, R9, part2All
-	FMOVD F1, (R6)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x01, R9, part2
 	FMOVQ F1, (R6)
 
 part2Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdc42 // fmul v2.2d, v2.2d, v12.2d
-	TBNZ  $0x01, R9, part3All
-	FMOVD F2, (R6)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x01, R9, part3
 	FMOVQ F2, (R6)
 
 part3Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdc63 // fmul v3.2d, v3.2d, v12.2d
-	TBNZ  $0x01, R9, part4All
-	FMOVD F3, (R6)
-	JMP   part4Done
-
-part4All:
+	TBZ   $0x01, R9, part4
 	FMOVQ F3, (R6)
 
 part4Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdc84 // fmul v4.2d, v4.2d, v12.2d
-	TBNZ  $0x01, R9, part5All
-	FMOVD F4, (R6)
-	JMP   part5Done
-
-part5All:
+	TBZ   $0x01, R9, part5
 	FMOVQ F4, (R6)
 
 part5Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdca5 // fmul v5.2d, v5.2d, v12.2d
-	TBNZ  $0x01, R9, part6All
-	FMOVD F5, (R6)
-	JMP   part6Done
-
-part6All:
+	TBZ   $0x01, R9, part6
 	FMOVQ F5, (R6)
 
 part6Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdcc6 // fmul v6.2d, v6.2d, v12.2d
-	TBNZ  $0x01, R9, part7All
-	FMOVD F6, (R6)
-	JMP   part7Done
-
-part7All:
+	TBZ   $0x01, R9, part7
 	FMOVQ F6, (R6)
 
 part7Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdce7 // fmul v7.2d, v7.2d, v12.2d
-	TBNZ  $0x01, R9, part8All
-	FMOVD F7, (R6)
-	JMP   part8Done
-
-part8All:
+	TBZ   $0x01, R9, part8
 	FMOVQ F7, (R6)
 
 part8Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdd08 // fmul v8.2d, v8.2d, v12.2d
-	TBNZ  $0x01, R9, part9All
-	FMOVD F8, (R6)
-	JMP   part9Done
-
-part9All:
+	TBZ   $0x01, R9, part9
 	FMOVQ F8, (R6)
 
 part9Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdd29 // fmul v9.2d, v9.2d, v12.2d
-	TBNZ  $0x01, R9, part10All
-	FMOVD F9, (R6)
-	JMP   part10Done
-
-part10All:
+	TBZ   $0x01, R9, part10
 	FMOVQ F9, (R6)
 
 part10Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdd4a // fmul v10.2d, v10.2d, v12.2d
-	TBNZ  $0x01, R9, part11All
-	FMOVD F10, (R6)
-	JMP   part11Done
-
-part11All:
+	TBZ   $0x01, R9, part11
 	FMOVQ F10, (R6)
 
 part11Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e6cdd6b // fmul v11.2d, v11.2d, v12.2d
-	TBNZ  $0x01, R9, part12All
-	FMOVD F11, (R6)
-	JMP   part12Done
-
-part12All:
+	TBZ   $0x01, R9, part12
 	FMOVQ F11, (R6)
 
 part12Done:
@@ -3678,218 +3630,122 @@ part12Done:
 	JMP stored12
 
 add12:
-	TBNZ  $0x01, R9, part13All
-	FMOVD (R6), F13
-	JMP   part13Done
-
-part13All:
+	TBZ   $0x01, R9, part13
 	FMOVQ (R6), F13
 
 part13Done:
 	VFMLA V12.D2, V0.D2, V13.D2
-	TBNZ  $0x01, R9, part14All
-	FMOVD F13, (R6)
-	JMP   part14Done
-
-part14All:
+	TBZ   $0x01, R9, part14
 	FMOVQ F13, (R6)
 
 part14Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part15All
-	FMOVD (R6), F0
-	JMP   part15Done
-
-part15All:
+	TBZ   $0x01, R9, part15
 	FMOVQ (R6), F0
 
 part15Done:
 	VFMLA V12.D2, V1.D2, V0.D2
-	TBNZ  $0x01, R9, part16All
-	FMOVD F0, (R6)
-	JMP   part16Done
-
-part16All:
+	TBZ   $0x01, R9, part16
 	FMOVQ F0, (R6)
 
 part16Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part17All
-	FMOVD (R6), F0
-	JMP   part17Done
-
-part17All:
+	TBZ   $0x01, R9, part17
 	FMOVQ (R6), F0
 
 part17Done:
 	VFMLA V12.D2, V2.D2, V0.D2
-	TBNZ  $0x01, R9, part18All
-	FMOVD F0, (R6)
-	JMP   part18Done
-
-part18All:
+	TBZ   $0x01, R9, part18
 	FMOVQ F0, (R6)
 
 part18Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part19All
-	FMOVD (R6), F0
-	JMP   part19Done
-
-part19All:
+	TBZ   $0x01, R9, part19
 	FMOVQ (R6), F0
 
 part19Done:
 	VFMLA V12.D2, V3.D2, V0.D2
-	TBNZ  $0x01, R9, part20All
-	FMOVD F0, (R6)
-	JMP   part20Done
-
-part20All:
+	TBZ   $0x01, R9, part20
 	FMOVQ F0, (R6)
 
 part20Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part21All
-	FMOVD (R6), F0
-	JMP   part21Done
-
-part21All:
+	TBZ   $0x01, R9, part21
 	FMOVQ (R6), F0
 
 part21Done:
 	VFMLA V12.D2, V4.D2, V0.D2
-	TBNZ  $0x01, R9, part22All
-	FMOVD F0, (R6)
-	JMP   part22Done
-
-part22All:
+	TBZ   $0x01, R9, part22
 	FMOVQ F0, (R6)
 
 part22Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part23All
-	FMOVD (R6), F0
-	JMP   part23Done
-
-part23All:
+	TBZ   $0x01, R9, part23
 	FMOVQ (R6), F0
 
 part23Done:
 	VFMLA V12.D2, V5.D2, V0.D2
-	TBNZ  $0x01, R9, part24All
-	FMOVD F0, (R6)
-	JMP   part24Done
-
-part24All:
+	TBZ   $0x01, R9, part24
 	FMOVQ F0, (R6)
 
 part24Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part25All
-	FMOVD (R6), F0
-	JMP   part25Done
-
-part25All:
+	TBZ   $0x01, R9, part25
 	FMOVQ (R6), F0
 
 part25Done:
 	VFMLA V12.D2, V6.D2, V0.D2
-	TBNZ  $0x01, R9, part26All
-	FMOVD F0, (R6)
-	JMP   part26Done
-
-part26All:
+	TBZ   $0x01, R9, part26
 	FMOVQ F0, (R6)
 
 part26Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part27All
-	FMOVD (R6), F0
-	JMP   part27Done
-
-part27All:
+	TBZ   $0x01, R9, part27
 	FMOVQ (R6), F0
 
 part27Done:
 	VFMLA V12.D2, V7.D2, V0.D2
-	TBNZ  $0x01, R9, part28All
-	FMOVD F0, (R6)
-	JMP   part28Done
-
-part28All:
+	TBZ   $0x01, R9, part28
 	FMOVQ F0, (R6)
 
 part28Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part29All
-	FMOVD (R6), F0
-	JMP   part29Done
-
-part29All:
+	TBZ   $0x01, R9, part29
 	FMOVQ (R6), F0
 
 part29Done:
 	VFMLA V12.D2, V8.D2, V0.D2
-	TBNZ  $0x01, R9, part30All
-	FMOVD F0, (R6)
-	JMP   part30Done
-
-part30All:
+	TBZ   $0x01, R9, part30
 	FMOVQ F0, (R6)
 
 part30Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part31All
-	FMOVD (R6), F0
-	JMP   part31Done
-
-part31All:
+	TBZ   $0x01, R9, part31
 	FMOVQ (R6), F0
 
 part31Done:
 	VFMLA V12.D2, V9.D2, V0.D2
-	TBNZ  $0x01, R9, part32All
-	FMOVD F0, (R6)
-	JMP   part32Done
-
-part32All:
+	TBZ   $0x01, R9, part32
 	FMOVQ F0, (R6)
 
 part32Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part33All
-	FMOVD (R6), F0
-	JMP   part33Done
-
-part33All:
+	TBZ   $0x01, R9, part33
 	FMOVQ (R6), F0
 
 part33Done:
 	VFMLA V12.D2, V10.D2, V0.D2
-	TBNZ  $0x01, R9, part34All
-	FMOVD F0, (R6)
-	JMP   part34Done
-
-part34All:
+	TBZ   $0x01, R9, part34
 	FMOVQ F0, (R6)
 
 part34Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part35All
-	FMOVD (R6), F0
-	JMP   part35Done
-
-part35All:
+	TBZ   $0x01, R9, part35
 	FMOVQ (R6), F0
 
 part35Done:
 	VFMLA V12.D2, V11.D2, V0.D2
-	TBNZ  $0x01, R9, part36All
-	FMOVD F0, (R6)
-	JMP   part36Done
-
-part36All:
+	TBZ   $0x01, R9, part36
 	FMOVQ F0, (R6)
 
 part36Done:
@@ -4016,81 +3872,49 @@ store8:
 	CMP   $0x00, R8
 	BNE   add8
 	WORD  $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
-	TBNZ  $0x01, R9, part37All
-	FMOVD F0, (R6)
-	JMP   part37Done
-
-part37All:
+	TBZ   $0x01, R9, part37
 	FMOVQ F0, (R6)
 
 part37Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
-	TBNZ  $0x01, R9, part38All
-	FMOVD F1, (R6)
-	JMP   part38Done
-
-part38All:
+	TBZ   $0x01, R9, part38
 	FMOVQ F1, (R6)
 
 part38Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dc42 // fmul v2.2d, v2.2d, v8.2d
-	TBNZ  $0x01, R9, part39All
-	FMOVD F2, (R6)
-	JMP   part39Done
-
-part39All:
+	TBZ   $0x01, R9, part39
 	FMOVQ F2, (R6)
 
 part39Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dc63 // fmul v3.2d, v3.2d, v8.2d
-	TBNZ  $0x01, R9, part40All
-	FMOVD F3, (R6)
-	JMP   part40Done
-
-part40All:
+	TBZ   $0x01, R9, part40
 	FMOVQ F3, (R6)
 
 part40Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dc84 // fmul v4.2d, v4.2d, v8.2d
-	TBNZ  $0x01, R9, part41All
-	FMOVD F4, (R6)
-	JMP   part41Done
-
-part41All:
+	TBZ   $0x01, R9, part41
 	FMOVQ F4, (R6)
 
 part41Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dca5 // fmul v5.2d, v5.2d, v8.2d
-	TBNZ  $0x01, R9, part42All
-	FMOVD F5, (R6)
-	JMP   part42Done
-
-part42All:
+	TBZ   $0x01, R9, part42
 	FMOVQ F5, (R6)
 
 part42Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dcc6 // fmul v6.2d, v6.2d, v8.2d
-	TBNZ  $0x01, R9, part43All
-	FMOVD F6, (R6)
-	JMP   part43Done
-
-part43All:
+	TBZ   $0x01, R9, part43
 	FMOVQ F6, (R6)
 
 part43Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e68dce7 // fmul v7.2d, v7.2d, v8.2d
-	TBNZ  $0x01, R9, part44All
-	FMOVD F7, (R6)
-	JMP   part44Done
-
-part44All:
+	TBZ   $0x01, R9, part44
 	FMOVQ F7, (R6)
 
 part44Done:
@@ -4098,146 +3922,82 @@ part44Done:
 	JMP stored8
 
 add8:
-	TBNZ  $0x01, R9, part45All
-	FMOVD (R6), F9
-	JMP   part45Done
-
-part45All:
+	TBZ   $0x01, R9, part45
 	FMOVQ (R6), F9
 
 part45Done:
 	VFMLA V8.D2, V0.D2, V9.D2
-	TBNZ  $0x01, R9, part46All
-	FMOVD F9, (R6)
-	JMP   part46Done
-
-part46All:
+	TBZ   $0x01, R9, part46
 	FMOVQ F9, (R6)
 
 part46Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part47All
-	FMOVD (R6), F0
-	JMP   part47Done
-
-part47All:
+	TBZ   $0x01, R9, part47
 	FMOVQ (R6), F0
 
 part47Done:
 	VFMLA V8.D2, V1.D2, V0.D2
-	TBNZ  $0x01, R9, part48All
-	FMOVD F0, (R6)
-	JMP   part48Done
-
-part48All:
+	TBZ   $0x01, R9, part48
 	FMOVQ F0, (R6)
 
 part48Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part49All
-	FMOVD (R6), F0
-	JMP   part49Done
-
-part49All:
+	TBZ   $0x01, R9, part49
 	FMOVQ (R6), F0
 
 part49Done:
 	VFMLA V8.D2, V2.D2, V0.D2
-	TBNZ  $0x01, R9, part50All
-	FMOVD F0, (R6)
-	JMP   part50Done
-
-part50All:
+	TBZ   $0x01, R9, part50
 	FMOVQ F0, (R6)
 
 part50Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part51All
-	FMOVD (R6), F0
-	JMP   part51Done
-
-part51All:
+	TBZ   $0x01, R9, part51
 	FMOVQ (R6), F0
 
 part51Done:
 	VFMLA V8.D2, V3.D2, V0.D2
-	TBNZ  $0x01, R9, part52All
-	FMOVD F0, (R6)
-	JMP   part52Done
-
-part52All:
+	TBZ   $0x01, R9, part52
 	FMOVQ F0, (R6)
 
 part52Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part53All
-	FMOVD (R6), F0
-	JMP   part53Done
-
-part53All:
+	TBZ   $0x01, R9, part53
 	FMOVQ (R6), F0
 
 part53Done:
 	VFMLA V8.D2, V4.D2, V0.D2
-	TBNZ  $0x01, R9, part54All
-	FMOVD F0, (R6)
-	JMP   part54Done
-
-part54All:
+	TBZ   $0x01, R9, part54
 	FMOVQ F0, (R6)
 
 part54Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part55All
-	FMOVD (R6), F0
-	JMP   part55Done
-
-part55All:
+	TBZ   $0x01, R9, part55
 	FMOVQ (R6), F0
 
 part55Done:
 	VFMLA V8.D2, V5.D2, V0.D2
-	TBNZ  $0x01, R9, part56All
-	FMOVD F0, (R6)
-	JMP   part56Done
-
-part56All:
+	TBZ   $0x01, R9, part56
 	FMOVQ F0, (R6)
 
 part56Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part57All
-	FMOVD (R6), F0
-	JMP   part57Done
-
-part57All:
+	TBZ   $0x01, R9, part57
 	FMOVQ (R6), F0
 
 part57Done:
 	VFMLA V8.D2, V6.D2, V0.D2
-	TBNZ  $0x01, R9, part58All
-	FMOVD F0, (R6)
-	JMP   part58Done
-
-part58All:
+	TBZ   $0x01, R9, part58
 	FMOVQ F0, (R6)
 
 part58Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part59All
-	FMOVD (R6), F0
-	JMP   part59Done
-
-part59All:
+	TBZ   $0x01, R9, part59
 	FMOVQ (R6), F0
 
 part59Done:
 	VFMLA V8.D2, V7.D2, V0.D2
-	TBNZ  $0x01, R9, part60All
-	FMOVD F0, (R6)
-	JMP   part60Done
-
-part60All:
+	TBZ   $0x01, R9, part60
 	FMOVQ F0, (R6)
 
 part60Done:
@@ -4330,41 +4090,25 @@ store4:
 	CMP   $0x00, R8
 	BNE   add4
 	WORD  $0x6e64dc00 // fmul v0.2d, v0.2d, v4.2d
-	TBNZ  $0x01, R9, part61All
-	FMOVD F0, (R6)
-	JMP   part61Done
-
-part61All:
+	TBZ   $0x01, R9, part61
 	FMOVQ F0, (R6)
 
 part61Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e64dc21 // fmul v1.2d, v1.2d, v4.2d
-	TBNZ  $0x01, R9, part62All
-	FMOVD F1, (R6)
-	JMP   part62Done
-
-part62All:
+	TBZ   $0x01, R9, part62
 	FMOVQ F1, (R6)
 
 part62Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e64dc42 // fmul v2.2d, v2.2d, v4.2d
-	TBNZ  $0x01, R9, part63All
-	FMOVD F2, (R6)
-	JMP   part63Done
-
-part63All:
+	TBZ   $0x01, R9, part63
 	FMOVQ F2, (R6)
 
 part63Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e64dc63 // fmul v3.2d, v3.2d, v4.2d
-	TBNZ  $0x01, R9, part64All
-	FMOVD F3, (R6)
-	JMP   part64Done
-
-part64All:
+	TBZ   $0x01, R9, part64
 	FMOVQ F3, (R6)
 
 part64Done:
@@ -4372,74 +4116,42 @@ part64Done:
 	JMP stored4
 
 add4:
-	TBNZ  $0x01, R9, part65All
-	FMOVD (R6), F5
-	JMP   part65Done
-
-part65All:
+	TBZ   $0x01, R9, part65
 	FMOVQ (R6), F5
 
 part65Done:
 	VFMLA V4.D2, V0.D2, V5.D2
-	TBNZ  $0x01, R9, part66All
-	FMOVD F5, (R6)
-	JMP   part66Done
-
-part66All:
+	TBZ   $0x01, R9, part66
 	FMOVQ F5, (R6)
 
 part66Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part67All
-	FMOVD (R6), F0
-	JMP   part67Done
-
-part67All:
+	TBZ   $0x01, R9, part67
 	FMOVQ (R6), F0
 
 part67Done:
 	VFMLA V4.D2, V1.D2, V0.D2
-	TBNZ  $0x01, R9, part68All
-	FMOVD F0, (R6)
-	JMP   part68Done
-
-part68All:
+	TBZ   $0x01, R9, part68
 	FMOVQ F0, (R6)
 
 part68Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part69All
-	FMOVD (R6), F0
-	JMP   part69Done
-
-part69All:
+	TBZ   $0x01, R9, part69
 	FMOVQ (R6), F0
 
 part69Done:
 	VFMLA V4.D2, V2.D2, V0.D2
-	TBNZ  $0x01, R9, part70All
-	FMOVD F0, (R6)
-	JMP   part70Done
-
-part70All:
+	TBZ   $0x01, R9, part70
 	FMOVQ F0, (R6)
 
 part70Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part71All
-	FMOVD (R6), F0
-	JMP   part71Done
-
-part71All:
+	TBZ   $0x01, R9, part71
 	FMOVQ (R6), F0
 
 part71Done:
 	VFMLA V4.D2, V3.D2, V0.D2
-	TBNZ  $0x01, R9, part72All
-	FMOVD F0, (R6)
-	JMP   part72Done
-
-part72All:
+	TBZ   $0x01, R9, part72
 	FMOVQ F0, (R6)
 
 part72Done:
@@ -4515,21 +4227,13 @@ store2:
 	CMP   $0x00, R8
 	BNE   add2
 	WORD  $0x6e62dc00 // fmul v0.2d, v0.2d, v2.2d
-	TBNZ  $0x01, R9, part73All
-	FMOVD F0, (R6)
-	JMP   part73Done
-
-part73All:
+	TBZ   $0x01, R9, part73
 	FMOVQ F0, (R6)
 
 part73Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e62dc21 // fmul v1.2d, v1.2d, v2.2d
-	TBNZ  $0x01, R9, part74All
-	FMOVD F1, (R6)
-	JMP   part74Done
-
-part74All:
+	TBZ   $0x01, R9, part74
 	FMOVQ F1, (R6)
 
 part74Done:
@@ -4537,38 +4241,22 @@ part74Done:
 	JMP stored2
 
 add2:
-	TBNZ  $0x01, R9, part75All
-	FMOVD (R6), F3
-	JMP   part75Done
-
-part75All:
+	TBZ   $0x01, R9, part75
 	FMOVQ (R6), F3
 
 part75Done:
 	VFMLA V2.D2, V0.D2, V3.D2
-	TBNZ  $0x01, R9, part76All
-	FMOVD F3, (R6)
-	JMP   part76Done
-
-part76All:
+	TBZ   $0x01, R9, part76
 	FMOVQ F3, (R6)
 
 part76Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x01, R9, part77All
-	FMOVD (R6), F0
-	JMP   part77Done
-
-part77All:
+	TBZ   $0x01, R9, part77
 	FMOVQ (R6), F0
 
 part77Done:
 	VFMLA V2.D2, V1.D2, V0.D2
-	TBNZ  $0x01, R9, part78All
-	FMOVD F0, (R6)
-	JMP   part78Done
-
-part78All:
+	TBZ   $0x01, R9, part78
 	FMOVQ F0, (R6)
 
 part78Done:
@@ -4638,11 +4326,7 @@ store1:
 	CMP   $0x00, R8
 	BNE   add1
 	WORD  $0x6e61dc00 // fmul v0.2d, v0.2d, v1.2d
-	TBNZ  $0x01, R9, part79All
-	FMOVD F0, (R6)
-	JMP   part79Done
-
-part79All:
+	TBZ   $0x01, R9, part79
 	FMOVQ F0, (R6)
 
 part79Done:
@@ -4650,20 +4334,12 @@ part79Done:
 	JMP stored1
 
 add1:
-	TBNZ  $0x01, R9, part80All
-	FMOVD (R6), F2
-	JMP   part80Done
-
-part80All:
+	TBZ   $0x01, R9, part80
 	FMOVQ (R6), F2
 
 part80Done:
 	VFMLA V1.D2, V0.D2, V2.D2
-	TBNZ  $0x01, R9, part81All
-	FMOVD F2, (R6)
-	JMP   part81Done
-
-part81All:
+	TBZ   $0x01, R9, part81
 	FMOVQ F2, (R6)
 
 part81Done:
@@ -4676,6 +4352,330 @@ stored1:
 
 end1:
 	RET
+
+part1:
+	FMOVD F0, (R6)
+	JMP   part1Done
+
+part2:
+	FMOVD F1, (R6)
+	JMP   part2Done
+
+part3:
+	FMOVD F2, (R6)
+	JMP   part3Done
+
+part4:
+	FMOVD F3, (R6)
+	JMP   part4Done
+
+part5:
+	FMOVD F4, (R6)
+	JMP   part5Done
+
+part6:
+	FMOVD F5, (R6)
+	JMP   part6Done
+
+part7:
+	FMOVD F6, (R6)
+	JMP   part7Done
+
+part8:
+	FMOVD F7, (R6)
+	JMP   part8Done
+
+part9:
+	FMOVD F8, (R6)
+	JMP   part9Done
+
+part10:
+	FMOVD F9, (R6)
+	JMP   part10Done
+
+part11:
+	FMOVD F10, (R6)
+	JMP   part11Done
+
+part12:
+	FMOVD F11, (R6)
+	JMP   part12Done
+
+part13:
+	FMOVD (R6), F13
+	JMP   part13Done
+
+part14:
+	FMOVD F13, (R6)
+	JMP   part14Done
+
+part15:
+	FMOVD (R6), F0
+	JMP   part15Done
+
+part16:
+	FMOVD F0, (R6)
+	JMP   part16Done
+
+part17:
+	FMOVD (R6), F0
+	JMP   part17Done
+
+part18:
+	FMOVD F0, (R6)
+	JMP   part18Done
+
+part19:
+	FMOVD (R6), F0
+	JMP   part19Done
+
+part20:
+	FMOVD F0, (R6)
+	JMP   part20Done
+
+part21:
+	FMOVD (R6), F0
+	JMP   part21Done
+
+part22:
+	FMOVD F0, (R6)
+	JMP   part22Done
+
+part23:
+	FMOVD (R6), F0
+	JMP   part23Done
+
+part24:
+	FMOVD F0, (R6)
+	JMP   part24Done
+
+part25:
+	FMOVD (R6), F0
+	JMP   part25Done
+
+part26:
+	FMOVD F0, (R6)
+	JMP   part26Done
+
+part27:
+	FMOVD (R6), F0
+	JMP   part27Done
+
+part28:
+	FMOVD F0, (R6)
+	JMP   part28Done
+
+part29:
+	FMOVD (R6), F0
+	JMP   part29Done
+
+part30:
+	FMOVD F0, (R6)
+	JMP   part30Done
+
+part31:
+	FMOVD (R6), F0
+	JMP   part31Done
+
+part32:
+	FMOVD F0, (R6)
+	JMP   part32Done
+
+part33:
+	FMOVD (R6), F0
+	JMP   part33Done
+
+part34:
+	FMOVD F0, (R6)
+	JMP   part34Done
+
+part35:
+	FMOVD (R6), F0
+	JMP   part35Done
+
+part36:
+	FMOVD F0, (R6)
+	JMP   part36Done
+
+part37:
+	FMOVD F0, (R6)
+	JMP   part37Done
+
+part38:
+	FMOVD F1, (R6)
+	JMP   part38Done
+
+part39:
+	FMOVD F2, (R6)
+	JMP   part39Done
+
+part40:
+	FMOVD F3, (R6)
+	JMP   part40Done
+
+part41:
+	FMOVD F4, (R6)
+	JMP   part41Done
+
+part42:
+	FMOVD F5, (R6)
+	JMP   part42Done
+
+part43:
+	FMOVD F6, (R6)
+	JMP   part43Done
+
+part44:
+	FMOVD F7, (R6)
+	JMP   part44Done
+
+part45:
+	FMOVD (R6), F9
+	JMP   part45Done
+
+part46:
+	FMOVD F9, (R6)
+	JMP   part46Done
+
+part47:
+	FMOVD (R6), F0
+	JMP   part47Done
+
+part48:
+	FMOVD F0, (R6)
+	JMP   part48Done
+
+part49:
+	FMOVD (R6), F0
+	JMP   part49Done
+
+part50:
+	FMOVD F0, (R6)
+	JMP   part50Done
+
+part51:
+	FMOVD (R6), F0
+	JMP   part51Done
+
+part52:
+	FMOVD F0, (R6)
+	JMP   part52Done
+
+part53:
+	FMOVD (R6), F0
+	JMP   part53Done
+
+part54:
+	FMOVD F0, (R6)
+	JMP   part54Done
+
+part55:
+	FMOVD (R6), F0
+	JMP   part55Done
+
+part56:
+	FMOVD F0, (R6)
+	JMP   part56Done
+
+part57:
+	FMOVD (R6), F0
+	JMP   part57Done
+
+part58:
+	FMOVD F0, (R6)
+	JMP   part58Done
+
+part59:
+	FMOVD (R6), F0
+	JMP   part59Done
+
+part60:
+	FMOVD F0, (R6)
+	JMP   part60Done
+
+part61:
+	FMOVD F0, (R6)
+	JMP   part61Done
+
+part62:
+	FMOVD F1, (R6)
+	JMP   part62Done
+
+part63:
+	FMOVD F2, (R6)
+	JMP   part63Done
+
+part64:
+	FMOVD F3, (R6)
+	JMP   part64Done
+
+part65:
+	FMOVD (R6), F5
+	JMP   part65Done
+
+part66:
+	FMOVD F5, (R6)
+	JMP   part66Done
+
+part67:
+	FMOVD (R6), F0
+	JMP   part67Done
+
+part68:
+	FMOVD F0, (R6)
+	JMP   part68Done
+
+part69:
+	FMOVD (R6), F0
+	JMP   part69Done
+
+part70:
+	FMOVD F0, (R6)
+	JMP   part70Done
+
+part71:
+	FMOVD (R6), F0
+	JMP   part71Done
+
+part72:
+	FMOVD F0, (R6)
+	JMP   part72Done
+
+part73:
+	FMOVD F0, (R6)
+	JMP   part73Done
+
+part74:
+	FMOVD F1, (R6)
+	JMP   part74Done
+
+part75:
+	FMOVD (R6), F3
+	JMP   part75Done
+
+part76:
+	FMOVD F3, (R6)
+	JMP   part76Done
+
+part77:
+	FMOVD (R6), F0
+	JMP   part77Done
+
+part78:
+	FMOVD F0, (R6)
+	JMP   part78Done
+
+part79:
+	FMOVD F0, (R6)
+	JMP   part79Done
+
+part80:
+	FMOVD (R6), F2
+	JMP   part80Done
+
+part81:
+	FMOVD F2, (R6)
+	JMP   part81Done
 
 // func dpackRows2NEON(dst *float64, src *float64, lds int, k int, n int)
 TEXT ·dpackRows2NEON(SB), NOSPLIT, $0-40
@@ -4690,11 +4690,7 @@ row:
 	FMOVQ (R1), F0
 	FMOVQ F0, (R0)
 	ADD   $0x10, R1, R7
-	TBNZ  $0x01, R6, part1All
-	FMOVD (R7), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x01, R6, part1
 	FMOVQ (R7), F0
 
 part1Done:
@@ -4704,6 +4700,10 @@ part1Done:
 	SUBS  $0x01, R3, R3
 	BNE   row
 	RET
+
+part1:
+	FMOVD (R7), F0
+	JMP   part1Done
 
 // func dpackRows1NEON(dst *float64, src *float64, lds int, k int, n int)
 TEXT ·dpackRows1NEON(SB), NOSPLIT, $0-40
@@ -4715,11 +4715,7 @@ TEXT ·dpackRows1NEON(SB), NOSPLIT, $0-40
 	SUB  $0x00, R6, R6
 
 row:
-	TBNZ  $0x01, R6, part1All
-	FMOVD (R1), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x01, R6, part1
 	FMOVQ (R1), F0
 
 part1Done:
@@ -4729,6 +4725,10 @@ part1Done:
 	SUBS  $0x01, R3, R3
 	BNE   row
 	RET
+
+part1:
+	FMOVD (R1), F0
+	JMP   part1Done
 
 // func dpackTransposedNEON(dst *float64, ldd int, src *float64, lds int, k int)
 TEXT ·dpackTransposedNEON(SB), NOSPLIT, $0-40

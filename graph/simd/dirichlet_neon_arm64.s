@@ -20,7 +20,58 @@ column:
 	MOVD  $+4, R9
 	CMP   R9, R8
 	CSEL  GT, R9, R8, R8
-	TBNZ  $0x02, R8, part1All
+	TBZ   $0x02, R8, part1
+	FMOVQ (R0), F0
+
+part1Done:
+	TBZ   $0x02, R8, part2
+	FMOVQ (R1), F1
+
+part2Done:
+	VMOVI $0x00, V2.B16
+	MOVD  R2, R9
+	MOVD  R3, R11
+	MOVD  rows+40(FP), R12
+	MOVD  logp+32(FP), R13
+
+row:
+	TBZ   $0x02, R8, part3
+	FMOVQ (R9), F3
+
+part3Done:
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	FMOVQ (R10), F4
+	WORD  $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	VLD1R (R13), [V4.S4]
+	VFMLA V3.S4, V4.S4, V1.S4
+	TBZ   $0x02, R8, part4
+	FMOVQ (R11), F3
+
+part4Done:
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	ADD   R7, R9, R9
+	ADD   R7, R11, R11
+	ADD   $0x04, R13, R13
+	SUBS  $0x01, R12, R12
+	BNE   row
+	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	TBZ   $0x02, R8, part5
+	FMOVQ F0, (R0)
+
+part5Done:
+	TBZ   $0x02, R8, part6
+	FMOVQ F1, (R1)
+
+part6Done:
+	ADD  $0x10, R0, R0
+	ADD  $0x10, R1, R1
+	ADD  $0x10, R2, R2
+	ADD  $0x10, R3, R3
+	SUBS $0x04, R6, R6
+	BGT  column
+	RET
+
+part1:
 	VMOVI $0x00, V0.B16
 	TBZ   $0x01, R8, part1One
 	FMOVD (R0), F0
@@ -34,11 +85,7 @@ part1One:
 	FMOVS (R0), F0
 	JMP   part1Done
 
-part1All:
-	FMOVQ (R0), F0
-
-part1Done:
-	TBNZ  $0x02, R8, part2All
+part2:
 	VMOVI $0x00, V1.B16
 	TBZ   $0x01, R8, part2One
 	FMOVD (R1), F1
@@ -52,18 +99,7 @@ part2One:
 	FMOVS (R1), F1
 	JMP   part2Done
 
-part2All:
-	FMOVQ (R1), F1
-
-part2Done:
-	VMOVI $0x00, V2.B16
-	MOVD  R2, R9
-	MOVD  R3, R11
-	MOVD  rows+40(FP), R12
-	MOVD  logp+32(FP), R13
-
-row:
-	TBNZ  $0x02, R8, part3All
+part3:
 	VMOVI $0x00, V3.B16
 	TBZ   $0x01, R8, part3One
 	FMOVD (R9), F3
@@ -77,16 +113,7 @@ part3One:
 	FMOVS (R9), F3
 	JMP   part3Done
 
-part3All:
-	FMOVQ (R9), F3
-
-part3Done:
-	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	FMOVQ (R10), F4
-	WORD  $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
-	VLD1R (R13), [V4.S4]
-	VFMLA V3.S4, V4.S4, V1.S4
-	TBNZ  $0x02, R8, part4All
+part4:
 	VMOVI $0x00, V3.B16
 	TBZ   $0x01, R8, part4One
 	FMOVD (R11), F3
@@ -100,18 +127,7 @@ part4One:
 	FMOVS (R11), F3
 	JMP   part4Done
 
-part4All:
-	FMOVQ (R11), F3
-
-part4Done:
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	ADD   R7, R9, R9
-	ADD   R7, R11, R11
-	ADD   $0x04, R13, R13
-	SUBS  $0x01, R12, R12
-	BNE   row
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	TBNZ  $0x02, R8, part5All
+part5:
 	TBZ   $0x01, R8, part5One
 	FMOVD F0, (R0)
 	TBZ   $0x00, R8, part5Done
@@ -124,11 +140,7 @@ part5One:
 	FMOVS F0, (R0)
 	JMP   part5Done
 
-part5All:
-	FMOVQ F0, (R0)
-
-part5Done:
-	TBNZ  $0x02, R8, part6All
+part6:
 	TBZ   $0x01, R8, part6One
 	FMOVD F1, (R1)
 	TBZ   $0x00, R8, part6Done
@@ -140,18 +152,6 @@ part6One:
 	TBZ   $0x00, R8, part6Done
 	FMOVS F1, (R1)
 	JMP   part6Done
-
-part6All:
-	FMOVQ F1, (R1)
-
-part6Done:
-	ADD  $0x10, R0, R0
-	ADD  $0x10, R1, R1
-	ADD  $0x10, R2, R2
-	ADD  $0x10, R3, R3
-	SUBS $0x04, R6, R6
-	BGT  column
-	RET
 
 // func columnSumsNEON(sum *float32, alpha *float32, rows int, c int)
 TEXT ·columnSumsNEON(SB), NOSPLIT, $0-32
@@ -166,7 +166,33 @@ column:
 	MOVD  $+4, R7
 	CMP   R7, R6
 	CSEL  GT, R7, R6, R6
-	TBNZ  $0x02, R6, part1All
+	TBZ   $0x02, R6, part1
+	FMOVQ (R0), F0
+
+part1Done:
+	MOVD R1, R7
+	MOVD rows+16(FP), R8
+
+row:
+	TBZ   $0x02, R6, part2
+	FMOVQ (R7), F1
+
+part2Done:
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	ADD   R3, R7, R7
+	SUBS  $0x01, R8, R8
+	BNE   row
+	TBZ   $0x02, R6, part3
+	FMOVQ F0, (R0)
+
+part3Done:
+	ADD  $0x10, R0, R0
+	ADD  $0x10, R1, R1
+	SUBS $0x04, R2, R2
+	BGT  column
+	RET
+
+part1:
 	VMOVI $0x00, V0.B16
 	TBZ   $0x01, R6, part1One
 	FMOVD (R0), F0
@@ -180,15 +206,7 @@ part1One:
 	FMOVS (R0), F0
 	JMP   part1Done
 
-part1All:
-	FMOVQ (R0), F0
-
-part1Done:
-	MOVD R1, R7
-	MOVD rows+16(FP), R8
-
-row:
-	TBNZ  $0x02, R6, part2All
+part2:
 	VMOVI $0x00, V1.B16
 	TBZ   $0x01, R6, part2One
 	FMOVD (R7), F1
@@ -202,15 +220,7 @@ part2One:
 	FMOVS (R7), F1
 	JMP   part2Done
 
-part2All:
-	FMOVQ (R7), F1
-
-part2Done:
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	ADD   R3, R7, R7
-	SUBS  $0x01, R8, R8
-	BNE   row
-	TBNZ  $0x02, R6, part3All
+part3:
 	TBZ   $0x01, R6, part3One
 	FMOVD F0, (R0)
 	TBZ   $0x00, R6, part3Done
@@ -222,16 +232,6 @@ part3One:
 	TBZ   $0x00, R6, part3Done
 	FMOVS F0, (R0)
 	JMP   part3Done
-
-part3All:
-	FMOVQ F0, (R0)
-
-part3Done:
-	ADD  $0x10, R0, R0
-	ADD  $0x10, R1, R1
-	SUBS $0x04, R2, R2
-	BGT  column
-	RET
 
 // func slopesNEON(slope *float32, psi *float32, psiSum *float32, gradient *float32, logp *float32, rows int, c int)
 TEXT ·slopesNEON(SB), NOSPLIT, $0-56
@@ -248,39 +248,11 @@ column:
 	MOVD  $+4, R9
 	CMP   R9, R8
 	CSEL  GT, R9, R8, R8
-	TBNZ  $0x02, R8, part1All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R8, part1One
-	FMOVD (R3), F0
-	TBZ   $0x00, R8, part1Done
-	ADD   $0x08, R3, R9
-	VLD1  (R9), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R8, part1Done
-	FMOVS (R3), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R8, part1
 	FMOVQ (R3), F0
 
 part1Done:
-	TBNZ  $0x02, R8, part2All
-	VMOVI $0x00, V1.B16
-	TBZ   $0x01, R8, part2One
-	FMOVD (R2), F1
-	TBZ   $0x00, R8, part2Done
-	ADD   $0x08, R2, R9
-	VLD1  (R9), V1.S[2]
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R8, part2Done
-	FMOVS (R2), F1
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R8, part2
 	FMOVQ (R2), F1
 
 part2Done:
@@ -291,60 +263,19 @@ part2Done:
 
 row:
 	VLD1R (R12), [V2.S4]
-	TBNZ  $0x02, R8, part3All
-	VMOVI $0x00, V3.B16
-	TBZ   $0x01, R8, part3One
-	FMOVD (R10), F3
-	TBZ   $0x00, R8, part3Done
-	ADD   $0x08, R10, R13
-	VLD1  (R13), V3.S[2]
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R8, part3Done
-	FMOVS (R10), F3
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R8, part3
 	FMOVQ (R10), F3
 
 part3Done:
 	WORD  $0x4ea3d442 // fsub v2.4s, v2.4s, v3.4s
 	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
 	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	TBNZ  $0x02, R8, part4All
-	VMOVI $0x00, V3.B16
-	TBZ   $0x01, R8, part4One
-	FMOVD (R9), F3
-	TBZ   $0x00, R8, part4Done
-	ADD   $0x08, R9, R13
-	VLD1  (R13), V3.S[2]
-	JMP   part4Done
-
-part4One:
-	TBZ   $0x00, R8, part4Done
-	FMOVS (R9), F3
-	JMP   part4Done
-
-part4All:
+	TBZ   $0x02, R8, part4
 	FMOVQ (R9), F3
 
 part4Done:
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	TBNZ  $0x02, R8, part5All
-	TBZ   $0x01, R8, part5One
-	FMOVD F2, (R9)
-	TBZ   $0x00, R8, part5Done
-	ADD   $0x08, R9, R13
-	VST1  V2.S[2], (R13)
-	JMP   part5Done
-
-part5One:
-	TBZ   $0x00, R8, part5Done
-	FMOVS F2, (R9)
-	JMP   part5Done
-
-part5All:
+	TBZ   $0x02, R8, part5
 	FMOVQ F2, (R9)
 
 part5Done:
@@ -360,6 +291,75 @@ part5Done:
 	SUBS $0x04, R6, R6
 	BGT  column
 	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R8, part1One
+	FMOVD (R3), F0
+	TBZ   $0x00, R8, part1Done
+	ADD   $0x08, R3, R9
+	VLD1  (R9), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R8, part1Done
+	FMOVS (R3), F0
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R8, part2One
+	FMOVD (R2), F1
+	TBZ   $0x00, R8, part2Done
+	ADD   $0x08, R2, R9
+	VLD1  (R9), V1.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R8, part2Done
+	FMOVS (R2), F1
+	JMP   part2Done
+
+part3:
+	VMOVI $0x00, V3.B16
+	TBZ   $0x01, R8, part3One
+	FMOVD (R10), F3
+	TBZ   $0x00, R8, part3Done
+	ADD   $0x08, R10, R13
+	VLD1  (R13), V3.S[2]
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R8, part3Done
+	FMOVS (R10), F3
+	JMP   part3Done
+
+part4:
+	VMOVI $0x00, V3.B16
+	TBZ   $0x01, R8, part4One
+	FMOVD (R9), F3
+	TBZ   $0x00, R8, part4Done
+	ADD   $0x08, R9, R13
+	VLD1  (R13), V3.S[2]
+	JMP   part4Done
+
+part4One:
+	TBZ   $0x00, R8, part4Done
+	FMOVS (R9), F3
+	JMP   part4Done
+
+part5:
+	TBZ   $0x01, R8, part5One
+	FMOVD F2, (R9)
+	TBZ   $0x00, R8, part5Done
+	ADD   $0x08, R9, R13
+	VST1  V2.S[2], (R13)
+	JMP   part5Done
+
+part5One:
+	TBZ   $0x00, R8, part5Done
+	FMOVS F2, (R9)
+	JMP   part5Done
 
 DATA constants<>+0(SB)/4, $0x3f800000
 DATA constants<>+4(SB)/4, $0x3f800000

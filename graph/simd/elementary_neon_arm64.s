@@ -93,21 +93,7 @@ single:
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F0
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F0
 
 part1Done:
@@ -152,20 +138,7 @@ compute:
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part2All
-	TBZ   $0x01, R0, part2One
-	FMOVD F1, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R0
-	VST1  V1.S[2], (R0)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F1, (R2)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ F1, (R2)
 
 part2Done:
@@ -180,6 +153,33 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R6
+	VLD1  (R6), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R0, part2One
+	FMOVD F1, (R2)
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R0
+	VST1  V1.S[2], (R0)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS F1, (R2)
+	JMP   part2Done
 
 // func logNEON(dst *float32, x *float32, n int)
 TEXT ·logNEON(SB), NOSPLIT, $0-24
@@ -304,21 +304,7 @@ single:
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F0
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F0
 
 part1Done:
@@ -384,20 +370,7 @@ compute:
 	VBIT  V0.B16, V1.B16, V4.B16
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part2All
-	TBZ   $0x01, R0, part2One
-	FMOVD F4, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R0
-	VST1  V4.S[2], (R0)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F4, (R2)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ F4, (R2)
 
 part2Done:
@@ -412,6 +385,33 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R6
+	VLD1  (R6), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R0, part2One
+	FMOVD F4, (R2)
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R0
+	VST1  V4.S[2], (R0)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS F4, (R2)
+	JMP   part2Done
 
 // func log1pNEON(dst *float32, x *float32, n int)
 TEXT ·log1pNEON(SB), NOSPLIT, $0-24
@@ -554,21 +554,7 @@ single:
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F0
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F0
 
 part1Done:
@@ -644,20 +630,7 @@ compute:
 	WORD  $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part2All
-	TBZ   $0x01, R0, part2One
-	FMOVD F5, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R0
-	VST1  V5.S[2], (R0)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F5, (R2)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ F5, (R2)
 
 part2Done:
@@ -672,6 +645,33 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R6
+	VLD1  (R6), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R0, part2One
+	FMOVD F5, (R2)
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R0
+	VST1  V5.S[2], (R0)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS F5, (R2)
+	JMP   part2Done
 
 // func sigmoidNEON(dst *float32, x *float32, n int)
 TEXT ·sigmoidNEON(SB), NOSPLIT, $0-24
@@ -781,21 +781,7 @@ single:
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F0
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F0
 
 part1Done:
@@ -851,20 +837,7 @@ compute:
 	WORD  $0x6e20fc42 // fdiv v2.4s, v2.4s, v0.4s
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part2All
-	TBZ   $0x01, R0, part2One
-	FMOVD F2, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R0
-	VST1  V2.S[2], (R0)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F2, (R2)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ F2, (R2)
 
 part2Done:
@@ -879,6 +852,33 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R6
+	VLD1  (R6), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R0, part2One
+	FMOVD F2, (R2)
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R0
+	VST1  V2.S[2], (R0)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS F2, (R2)
+	JMP   part2Done
 
 // func softplusNEON(dst *float32, x *float32, n int, epsilon float32)
 TEXT ·softplusNEON(SB), NOSPLIT, $0-28
@@ -1013,21 +1013,7 @@ single:
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V1.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F1
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V1.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F1
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F1
 
 part1Done:
@@ -1094,20 +1080,7 @@ compute:
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part2All
-	TBZ   $0x01, R0, part2One
-	FMOVD F2, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R0
-	VST1  V2.S[2], (R0)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F2, (R2)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ F2, (R2)
 
 part2Done:
@@ -1122,6 +1095,33 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F1
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R6
+	VLD1  (R6), V1.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F1
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R0, part2One
+	FMOVD F2, (R2)
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R0
+	VST1  V2.S[2], (R0)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS F2, (R2)
+	JMP   part2Done
 
 // func softplusSigmoidNEON(alpha *float32, sigma *float32, a *float32, n int, epsilon float32)
 TEXT ·softplusSigmoidNEON(SB), NOSPLIT, $0-36
@@ -1272,21 +1272,7 @@ single:
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V1.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F1
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R7
-	VLD1  (R7), V1.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F1
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F1
 
 part1Done:
@@ -1360,37 +1346,11 @@ compute:
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part2All
-	TBZ   $0x01, R0, part2One
-	FMOVD F2, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R1
-	VST1  V2.S[2], (R1)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F2, (R2)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ F2, (R2)
 
 part2Done:
-	TBNZ  $0x02, R0, part3All
-	TBZ   $0x01, R0, part3One
-	FMOVD F3, (R3)
-	TBZ   $0x00, R0, part3Done
-	ADD   $0x08, R3, R0
-	VST1  V3.S[2], (R0)
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R0, part3Done
-	FMOVS F3, (R3)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R0, part3
 	FMOVQ F3, (R3)
 
 part3Done:
@@ -1407,6 +1367,46 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F1
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R7
+	VLD1  (R7), V1.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F1
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R0, part2One
+	FMOVD F2, (R2)
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R1
+	VST1  V2.S[2], (R1)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS F2, (R2)
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R0, part3One
+	FMOVD F3, (R3)
+	TBZ   $0x00, R0, part3Done
+	ADD   $0x08, R3, R0
+	VST1  V3.S[2], (R0)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R0, part3Done
+	FMOVS F3, (R3)
+	JMP   part3Done
 
 DATA constants<>+0(SB)/4, $0x42b20000
 DATA constants<>+4(SB)/4, $0x42b20000

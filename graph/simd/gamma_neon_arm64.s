@@ -240,21 +240,7 @@ single:
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F0
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F0
 
 part1Done:
@@ -380,20 +366,7 @@ compute:
 	VBIT  V2.B16, V4.B16, V3.B16
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part2All
-	TBZ   $0x01, R0, part2One
-	FMOVD F3, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R0
-	VST1  V3.S[2], (R0)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F3, (R2)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ F3, (R2)
 
 part2Done:
@@ -408,6 +381,33 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R6
+	VLD1  (R6), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R0, part2One
+	FMOVD F3, (R2)
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R0
+	VST1  V3.S[2], (R0)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS F3, (R2)
+	JMP   part2Done
 
 // func digammaNEON(dst *float32, x *float32, n int)
 TEXT ·digammaNEON(SB), NOSPLIT, $0-24
@@ -651,21 +651,7 @@ single:
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F0
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F0
 
 part1Done:
@@ -794,20 +780,7 @@ compute:
 	VBIT  V0.B16, V9.B16, V7.B16
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part2All
-	TBZ   $0x01, R0, part2One
-	FMOVD F7, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R0
-	VST1  V7.S[2], (R0)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F7, (R2)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ F7, (R2)
 
 part2Done:
@@ -822,6 +795,33 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R6
+	VLD1  (R6), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R0, part2One
+	FMOVD F7, (R2)
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R0
+	VST1  V7.S[2], (R0)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS F7, (R2)
+	JMP   part2Done
 
 // func lgammaDigammaNEON(lg *float32, psi *float32, x *float32, n int)
 TEXT ·lgammaDigammaNEON(SB), NOSPLIT, $0-32
@@ -1150,21 +1150,7 @@ single:
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F0
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R7
-	VLD1  (R7), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F0
 
 part1Done:
@@ -1335,37 +1321,11 @@ compute:
 	VBIT  V0.B16, V9.B16, V7.B16
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part2All
-	TBZ   $0x01, R0, part2One
-	FMOVD F10, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R1
-	VST1  V10.S[2], (R1)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F10, (R2)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ F10, (R2)
 
 part2Done:
-	TBNZ  $0x02, R0, part3All
-	TBZ   $0x01, R0, part3One
-	FMOVD F7, (R3)
-	TBZ   $0x00, R0, part3Done
-	ADD   $0x08, R3, R0
-	VST1  V7.S[2], (R0)
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R0, part3Done
-	FMOVS F7, (R3)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R0, part3
 	FMOVQ F7, (R3)
 
 part3Done:
@@ -1382,6 +1342,46 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R7
+	VLD1  (R7), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R0, part2One
+	FMOVD F10, (R2)
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R1
+	VST1  V10.S[2], (R1)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS F10, (R2)
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R0, part3One
+	FMOVD F7, (R3)
+	TBZ   $0x00, R0, part3Done
+	ADD   $0x08, R3, R0
+	VST1  V7.S[2], (R0)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R0, part3Done
+	FMOVS F7, (R3)
+	JMP   part3Done
 
 DATA constants<>+0(SB)/4, $0x40000000
 DATA constants<>+4(SB)/4, $0x40000000

@@ -111,39 +111,11 @@ single:
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V2.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F2
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V2.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F2
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F2
 
 part1Done:
-	TBNZ  $0x02, R0, part2All
-	VMOVI $0x00, V3.B16
-	TBZ   $0x01, R0, part2One
-	FMOVD (R2), F3
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R6
-	VLD1  (R6), V3.S[2]
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS (R2), F3
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ (R2), F3
 
 part2Done:
@@ -196,20 +168,7 @@ compute:
 	VBIT  V4.B16, V2.B16, V3.B16
 	CMP   $0x04, R0
 	BGE   fullStore
-	TBNZ  $0x02, R0, part3All
-	TBZ   $0x01, R0, part3One
-	FMOVD F3, (R1)
-	TBZ   $0x00, R0, part3Done
-	ADD   $0x08, R1, R0
-	VST1  V3.S[2], (R0)
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R0, part3Done
-	FMOVS F3, (R1)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R0, part3
 	FMOVQ F3, (R1)
 
 part3Done:
@@ -224,6 +183,47 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V2.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F2
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R6
+	VLD1  (R6), V2.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F2
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V3.B16
+	TBZ   $0x01, R0, part2One
+	FMOVD (R2), F3
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R6
+	VLD1  (R6), V3.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS (R2), F3
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R0, part3One
+	FMOVD F3, (R1)
+	TBZ   $0x00, R0, part3Done
+	ADD   $0x08, R1, R0
+	VST1  V3.S[2], (R0)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R0, part3Done
+	FMOVS F3, (R1)
+	JMP   part3Done
 
 // func gaussianMomentsNEON(moments *float32, row *float32, sq *float32, e *float32, n int, si float32, scale float32)
 TEXT ·gaussianMomentsNEON(SB), NOSPLIT, $0-48
@@ -245,57 +245,15 @@ TEXT ·gaussianMomentsNEON(SB), NOSPLIT, $0-48
 loop:
 	CMP   $0x04, R0
 	BGE   fullLoad
-	TBNZ  $0x02, R0, part1All
-	VMOVI $0x00, V5.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F5
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V5.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F5
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R0, part1
 	FMOVQ (R1), F5
 
 part1Done:
-	TBNZ  $0x02, R0, part2All
-	VMOVI $0x00, V6.B16
-	TBZ   $0x01, R0, part2One
-	FMOVD (R2), F6
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R6
-	VLD1  (R6), V6.S[2]
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS (R2), F6
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R0, part2
 	FMOVQ (R2), F6
 
 part2Done:
-	TBNZ  $0x02, R0, part3All
-	VMOVI $0x00, V7.B16
-	TBZ   $0x01, R0, part3One
-	FMOVD (R3), F7
-	TBZ   $0x00, R0, part3Done
-	ADD   $0x08, R3, R6
-	VLD1  (R6), V7.S[2]
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R0, part3Done
-	FMOVS (R3), F7
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R0, part3
 	FMOVQ (R3), F7
 
 part3Done:
@@ -395,6 +353,48 @@ done:
 	FADDS F1, F0, F0
 	FMOVS F0, 8(R0)
 	RET
+
+part1:
+	VMOVI $0x00, V5.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F5
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R6
+	VLD1  (R6), V5.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F5
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V6.B16
+	TBZ   $0x01, R0, part2One
+	FMOVD (R2), F6
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R6
+	VLD1  (R6), V6.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS (R2), F6
+	JMP   part2Done
+
+part3:
+	VMOVI $0x00, V7.B16
+	TBZ   $0x01, R0, part3One
+	FMOVD (R3), F7
+	TBZ   $0x00, R0, part3Done
+	ADD   $0x08, R3, R6
+	VLD1  (R6), V7.S[2]
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R0, part3Done
+	FMOVS (R3), F7
+	JMP   part3Done
 
 DATA tail<>+0(SB)/4, $0xffffffff
 DATA tail<>+4(SB)/4, $0xffffffff

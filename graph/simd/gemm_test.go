@@ -99,7 +99,11 @@ func testProduct[T float32 | float64](t *testing.T, gemm product[T], u float64) 
 func TestSgemmThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	defer SetThreads(0)
-	for _, size := range [][3]int{{128, 2000, 64}, {128, 64, 2000}, {64, 1500, 128}, {400, 500, 300}, {2048, 10, 128}} {
+	sizes, counts := [][3]int{{128, 2000, 64}, {128, 64, 2000}, {64, 1500, 128}, {2048, 10, 128}, {400, 500, 300}}, []int{1, 2, 3, 4}
+	if testing.Short() {
+		sizes, counts = sizes[:4], []int{1, 3}
+	}
+	for _, size := range sizes {
 		m, n, k := size[0], size[1], size[2]
 		for _, tA := range transposes {
 			for _, tB := range transposes {
@@ -107,7 +111,7 @@ func TestSgemmThreads(t *testing.T) {
 				_, ldb := rectangle(tB, k, n)
 				a, b := normals(m*k, 1), normals(k*n, 2)
 				var want []float32
-				for _, threads := range []int{1, 2, 3, 4} {
+				for _, threads := range counts {
 					SetThreads(threads)
 					c := make([]float32, m*n)
 					Sgemm(tA, tB, m, n, k, 1, a, lda, b, ldb, 0, c, n)

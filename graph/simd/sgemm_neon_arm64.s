@@ -195,20 +195,7 @@ store8:
 	FMOVQ F0, (R6)
 	WORD  $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part1All
-	TBZ   $0x01, R9, part1One
-	FMOVD F1, (R8)
-	TBZ   $0x00, R9, part1Done
-	ADD   $0x08, R8, R8
-	VST1  V1.S[2], (R8)
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R9, part1Done
-	FMOVS F1, (R8)
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R9, part1
 	FMOVQ F1, (R8)
 
 part1Done:
@@ -217,20 +204,7 @@ part1Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e30dc63 // fmul v3.4s, v3.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part2All
-	TBZ   $0x01, R9, part2One
-	FMOVD F3, (R8)
-	TBZ   $0x00, R9, part2Done
-	ADD   $0x08, R8, R8
-	VST1  V3.S[2], (R8)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R9, part2Done
-	FMOVS F3, (R8)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R9, part2
 	FMOVQ F3, (R8)
 
 part2Done:
@@ -239,20 +213,7 @@ part2Done:
 	FMOVQ F4, (R6)
 	WORD  $0x6e30dca5 // fmul v5.4s, v5.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part3All
-	TBZ   $0x01, R9, part3One
-	FMOVD F5, (R8)
-	TBZ   $0x00, R9, part3Done
-	ADD   $0x08, R8, R8
-	VST1  V5.S[2], (R8)
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R9, part3Done
-	FMOVS F5, (R8)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R9, part3
 	FMOVQ F5, (R8)
 
 part3Done:
@@ -261,20 +222,7 @@ part3Done:
 	FMOVQ F6, (R6)
 	WORD  $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part4All
-	TBZ   $0x01, R9, part4One
-	FMOVD F7, (R8)
-	TBZ   $0x00, R9, part4Done
-	ADD   $0x08, R8, R8
-	VST1  V7.S[2], (R8)
-	JMP   part4Done
-
-part4One:
-	TBZ   $0x00, R9, part4Done
-	FMOVS F7, (R8)
-	JMP   part4Done
-
-part4All:
+	TBZ   $0x02, R9, part4
 	FMOVQ F7, (R8)
 
 part4Done:
@@ -283,20 +231,7 @@ part4Done:
 	FMOVQ F8, (R6)
 	WORD  $0x6e30dd29 // fmul v9.4s, v9.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part5All
-	TBZ   $0x01, R9, part5One
-	FMOVD F9, (R8)
-	TBZ   $0x00, R9, part5Done
-	ADD   $0x08, R8, R8
-	VST1  V9.S[2], (R8)
-	JMP   part5Done
-
-part5One:
-	TBZ   $0x00, R9, part5Done
-	FMOVS F9, (R8)
-	JMP   part5Done
-
-part5All:
+	TBZ   $0x02, R9, part5
 	FMOVQ F9, (R8)
 
 part5Done:
@@ -305,20 +240,7 @@ part5Done:
 	FMOVQ F10, (R6)
 	WORD  $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part6All
-	TBZ   $0x01, R9, part6One
-	FMOVD F11, (R8)
-	TBZ   $0x00, R9, part6Done
-	ADD   $0x08, R8, R8
-	VST1  V11.S[2], (R8)
-	JMP   part6Done
-
-part6One:
-	TBZ   $0x00, R9, part6Done
-	FMOVS F11, (R8)
-	JMP   part6Done
-
-part6All:
+	TBZ   $0x02, R9, part6
 	FMOVQ F11, (R8)
 
 part6Done:
@@ -327,20 +249,7 @@ part6Done:
 	FMOVQ F12, (R6)
 	WORD  $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part7All
-	TBZ   $0x01, R9, part7One
-	FMOVD F13, (R8)
-	TBZ   $0x00, R9, part7Done
-	ADD   $0x08, R8, R8
-	VST1  V13.S[2], (R8)
-	JMP   part7Done
-
-part7One:
-	TBZ   $0x00, R9, part7Done
-	FMOVS F13, (R8)
-	JMP   part7Done
-
-part7All:
+	TBZ   $0x02, R9, part7
 	FMOVQ F13, (R8)
 
 part7Done:
@@ -349,20 +258,7 @@ part7Done:
 	FMOVQ F14, (R6)
 	WORD  $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part8All
-	TBZ   $0x01, R9, part8One
-	FMOVD F15, (R8)
-	TBZ   $0x00, R9, part8Done
-	ADD   $0x08, R8, R8
-	VST1  V15.S[2], (R8)
-	JMP   part8Done
-
-part8One:
-	TBZ   $0x00, R9, part8Done
-	FMOVS F15, (R8)
-	JMP   part8Done
-
-part8All:
+	TBZ   $0x02, R9, part8
 	FMOVQ F15, (R8)
 
 part8Done:
@@ -374,40 +270,13 @@ add8:
 	VFMLA V16.S4, V0.S4, V17.S4
 	FMOVQ F17, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part9All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part9One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part9Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part9Done
-
-part9One:
-	TBZ   $0x00, R9, part9Done
-	FMOVS (R8), F0
-	JMP   part9Done
-
-part9All:
+	TBZ   $0x02, R9, part9
 	FMOVQ (R8), F0
 
 part9Done:
 	VFMLA V16.S4, V1.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part10All
-	TBZ   $0x01, R9, part10One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part10Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part10Done
-
-part10One:
-	TBZ   $0x00, R9, part10Done
-	FMOVS F0, (R8)
-	JMP   part10Done
-
-part10All:
+	TBZ   $0x02, R9, part10
 	FMOVQ F0, (R8)
 
 part10Done:
@@ -416,40 +285,13 @@ part10Done:
 	VFMLA V16.S4, V2.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part11All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part11One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part11Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part11Done
-
-part11One:
-	TBZ   $0x00, R9, part11Done
-	FMOVS (R8), F0
-	JMP   part11Done
-
-part11All:
+	TBZ   $0x02, R9, part11
 	FMOVQ (R8), F0
 
 part11Done:
 	VFMLA V16.S4, V3.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part12All
-	TBZ   $0x01, R9, part12One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part12Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part12Done
-
-part12One:
-	TBZ   $0x00, R9, part12Done
-	FMOVS F0, (R8)
-	JMP   part12Done
-
-part12All:
+	TBZ   $0x02, R9, part12
 	FMOVQ F0, (R8)
 
 part12Done:
@@ -458,40 +300,13 @@ part12Done:
 	VFMLA V16.S4, V4.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part13All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part13One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part13Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part13Done
-
-part13One:
-	TBZ   $0x00, R9, part13Done
-	FMOVS (R8), F0
-	JMP   part13Done
-
-part13All:
+	TBZ   $0x02, R9, part13
 	FMOVQ (R8), F0
 
 part13Done:
 	VFMLA V16.S4, V5.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part14All
-	TBZ   $0x01, R9, part14One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part14Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part14Done
-
-part14One:
-	TBZ   $0x00, R9, part14Done
-	FMOVS F0, (R8)
-	JMP   part14Done
-
-part14All:
+	TBZ   $0x02, R9, part14
 	FMOVQ F0, (R8)
 
 part14Done:
@@ -500,40 +315,13 @@ part14Done:
 	VFMLA V16.S4, V6.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part15All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part15One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part15Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part15Done
-
-part15One:
-	TBZ   $0x00, R9, part15Done
-	FMOVS (R8), F0
-	JMP   part15Done
-
-part15All:
+	TBZ   $0x02, R9, part15
 	FMOVQ (R8), F0
 
 part15Done:
 	VFMLA V16.S4, V7.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part16All
-	TBZ   $0x01, R9, part16One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part16Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part16Done
-
-part16One:
-	TBZ   $0x00, R9, part16Done
-	FMOVS F0, (R8)
-	JMP   part16Done
-
-part16All:
+	TBZ   $0x02, R9, part16
 	FMOVQ F0, (R8)
 
 part16Done:
@@ -542,40 +330,13 @@ part16Done:
 	VFMLA V16.S4, V8.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part17All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part17One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part17Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part17Done
-
-part17One:
-	TBZ   $0x00, R9, part17Done
-	FMOVS (R8), F0
-	JMP   part17Done
-
-part17All:
+	TBZ   $0x02, R9, part17
 	FMOVQ (R8), F0
 
 part17Done:
 	VFMLA V16.S4, V9.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part18All
-	TBZ   $0x01, R9, part18One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part18Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part18Done
-
-part18One:
-	TBZ   $0x00, R9, part18Done
-	FMOVS F0, (R8)
-	JMP   part18Done
-
-part18All:
+	TBZ   $0x02, R9, part18
 	FMOVQ F0, (R8)
 
 part18Done:
@@ -584,40 +345,13 @@ part18Done:
 	VFMLA V16.S4, V10.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part19All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part19One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part19Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part19Done
-
-part19One:
-	TBZ   $0x00, R9, part19Done
-	FMOVS (R8), F0
-	JMP   part19Done
-
-part19All:
+	TBZ   $0x02, R9, part19
 	FMOVQ (R8), F0
 
 part19Done:
 	VFMLA V16.S4, V11.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part20All
-	TBZ   $0x01, R9, part20One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part20Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part20Done
-
-part20One:
-	TBZ   $0x00, R9, part20Done
-	FMOVS F0, (R8)
-	JMP   part20Done
-
-part20All:
+	TBZ   $0x02, R9, part20
 	FMOVQ F0, (R8)
 
 part20Done:
@@ -626,40 +360,13 @@ part20Done:
 	VFMLA V16.S4, V12.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part21All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part21One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part21Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part21Done
-
-part21One:
-	TBZ   $0x00, R9, part21Done
-	FMOVS (R8), F0
-	JMP   part21Done
-
-part21All:
+	TBZ   $0x02, R9, part21
 	FMOVQ (R8), F0
 
 part21Done:
 	VFMLA V16.S4, V13.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part22All
-	TBZ   $0x01, R9, part22One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part22Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part22Done
-
-part22One:
-	TBZ   $0x00, R9, part22Done
-	FMOVS F0, (R8)
-	JMP   part22Done
-
-part22All:
+	TBZ   $0x02, R9, part22
 	FMOVQ F0, (R8)
 
 part22Done:
@@ -668,40 +375,13 @@ part22Done:
 	VFMLA V16.S4, V14.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part23All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part23One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part23Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part23Done
-
-part23One:
-	TBZ   $0x00, R9, part23Done
-	FMOVS (R8), F0
-	JMP   part23Done
-
-part23All:
+	TBZ   $0x02, R9, part23
 	FMOVQ (R8), F0
 
 part23Done:
 	VFMLA V16.S4, V15.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part24All
-	TBZ   $0x01, R9, part24One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part24Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part24Done
-
-part24One:
-	TBZ   $0x00, R9, part24Done
-	FMOVS F0, (R8)
-	JMP   part24Done
-
-part24All:
+	TBZ   $0x02, R9, part24
 	FMOVQ F0, (R8)
 
 part24Done:
@@ -833,20 +513,7 @@ store4:
 	FMOVQ F0, (R6)
 	WORD  $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part25All
-	TBZ   $0x01, R9, part25One
-	FMOVD F1, (R8)
-	TBZ   $0x00, R9, part25Done
-	ADD   $0x08, R8, R8
-	VST1  V1.S[2], (R8)
-	JMP   part25Done
-
-part25One:
-	TBZ   $0x00, R9, part25Done
-	FMOVS F1, (R8)
-	JMP   part25Done
-
-part25All:
+	TBZ   $0x02, R9, part25
 	FMOVQ F1, (R8)
 
 part25Done:
@@ -855,20 +522,7 @@ part25Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part26All
-	TBZ   $0x01, R9, part26One
-	FMOVD F3, (R8)
-	TBZ   $0x00, R9, part26Done
-	ADD   $0x08, R8, R8
-	VST1  V3.S[2], (R8)
-	JMP   part26Done
-
-part26One:
-	TBZ   $0x00, R9, part26Done
-	FMOVS F3, (R8)
-	JMP   part26Done
-
-part26All:
+	TBZ   $0x02, R9, part26
 	FMOVQ F3, (R8)
 
 part26Done:
@@ -877,20 +531,7 @@ part26Done:
 	FMOVQ F4, (R6)
 	WORD  $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part27All
-	TBZ   $0x01, R9, part27One
-	FMOVD F5, (R8)
-	TBZ   $0x00, R9, part27Done
-	ADD   $0x08, R8, R8
-	VST1  V5.S[2], (R8)
-	JMP   part27Done
-
-part27One:
-	TBZ   $0x00, R9, part27Done
-	FMOVS F5, (R8)
-	JMP   part27Done
-
-part27All:
+	TBZ   $0x02, R9, part27
 	FMOVQ F5, (R8)
 
 part27Done:
@@ -899,20 +540,7 @@ part27Done:
 	FMOVQ F6, (R6)
 	WORD  $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part28All
-	TBZ   $0x01, R9, part28One
-	FMOVD F7, (R8)
-	TBZ   $0x00, R9, part28Done
-	ADD   $0x08, R8, R8
-	VST1  V7.S[2], (R8)
-	JMP   part28Done
-
-part28One:
-	TBZ   $0x00, R9, part28Done
-	FMOVS F7, (R8)
-	JMP   part28Done
-
-part28All:
+	TBZ   $0x02, R9, part28
 	FMOVQ F7, (R8)
 
 part28Done:
@@ -924,40 +552,13 @@ add4:
 	VFMLA V8.S4, V0.S4, V9.S4
 	FMOVQ F9, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part29All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part29One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part29Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part29Done
-
-part29One:
-	TBZ   $0x00, R9, part29Done
-	FMOVS (R8), F0
-	JMP   part29Done
-
-part29All:
+	TBZ   $0x02, R9, part29
 	FMOVQ (R8), F0
 
 part29Done:
 	VFMLA V8.S4, V1.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part30All
-	TBZ   $0x01, R9, part30One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part30Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part30Done
-
-part30One:
-	TBZ   $0x00, R9, part30Done
-	FMOVS F0, (R8)
-	JMP   part30Done
-
-part30All:
+	TBZ   $0x02, R9, part30
 	FMOVQ F0, (R8)
 
 part30Done:
@@ -966,40 +567,13 @@ part30Done:
 	VFMLA V8.S4, V2.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part31All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part31One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part31Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part31Done
-
-part31One:
-	TBZ   $0x00, R9, part31Done
-	FMOVS (R8), F0
-	JMP   part31Done
-
-part31All:
+	TBZ   $0x02, R9, part31
 	FMOVQ (R8), F0
 
 part31Done:
 	VFMLA V8.S4, V3.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part32All
-	TBZ   $0x01, R9, part32One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part32Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part32Done
-
-part32One:
-	TBZ   $0x00, R9, part32Done
-	FMOVS F0, (R8)
-	JMP   part32Done
-
-part32All:
+	TBZ   $0x02, R9, part32
 	FMOVQ F0, (R8)
 
 part32Done:
@@ -1008,40 +582,13 @@ part32Done:
 	VFMLA V8.S4, V4.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part33All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part33One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part33Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part33Done
-
-part33One:
-	TBZ   $0x00, R9, part33Done
-	FMOVS (R8), F0
-	JMP   part33Done
-
-part33All:
+	TBZ   $0x02, R9, part33
 	FMOVQ (R8), F0
 
 part33Done:
 	VFMLA V8.S4, V5.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part34All
-	TBZ   $0x01, R9, part34One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part34Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part34Done
-
-part34One:
-	TBZ   $0x00, R9, part34Done
-	FMOVS F0, (R8)
-	JMP   part34Done
-
-part34All:
+	TBZ   $0x02, R9, part34
 	FMOVQ F0, (R8)
 
 part34Done:
@@ -1050,40 +597,13 @@ part34Done:
 	VFMLA V8.S4, V6.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part35All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part35One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part35Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part35Done
-
-part35One:
-	TBZ   $0x00, R9, part35Done
-	FMOVS (R8), F0
-	JMP   part35Done
-
-part35All:
+	TBZ   $0x02, R9, part35
 	FMOVQ (R8), F0
 
 part35Done:
 	VFMLA V8.S4, V7.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part36All
-	TBZ   $0x01, R9, part36One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part36Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part36Done
-
-part36One:
-	TBZ   $0x00, R9, part36Done
-	FMOVS F0, (R8)
-	JMP   part36Done
-
-part36All:
+	TBZ   $0x02, R9, part36
 	FMOVQ F0, (R8)
 
 part36Done:
@@ -1182,20 +702,7 @@ store2:
 	FMOVQ F0, (R6)
 	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part37All
-	TBZ   $0x01, R9, part37One
-	FMOVD F1, (R8)
-	TBZ   $0x00, R9, part37Done
-	ADD   $0x08, R8, R8
-	VST1  V1.S[2], (R8)
-	JMP   part37Done
-
-part37One:
-	TBZ   $0x00, R9, part37Done
-	FMOVS F1, (R8)
-	JMP   part37Done
-
-part37All:
+	TBZ   $0x02, R9, part37
 	FMOVQ F1, (R8)
 
 part37Done:
@@ -1204,20 +711,7 @@ part37Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part38All
-	TBZ   $0x01, R9, part38One
-	FMOVD F3, (R8)
-	TBZ   $0x00, R9, part38Done
-	ADD   $0x08, R8, R8
-	VST1  V3.S[2], (R8)
-	JMP   part38Done
-
-part38One:
-	TBZ   $0x00, R9, part38Done
-	FMOVS F3, (R8)
-	JMP   part38Done
-
-part38All:
+	TBZ   $0x02, R9, part38
 	FMOVQ F3, (R8)
 
 part38Done:
@@ -1229,40 +723,13 @@ add2:
 	VFMLA V4.S4, V0.S4, V5.S4
 	FMOVQ F5, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part39All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part39One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part39Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part39Done
-
-part39One:
-	TBZ   $0x00, R9, part39Done
-	FMOVS (R8), F0
-	JMP   part39Done
-
-part39All:
+	TBZ   $0x02, R9, part39
 	FMOVQ (R8), F0
 
 part39Done:
 	VFMLA V4.S4, V1.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part40All
-	TBZ   $0x01, R9, part40One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part40Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part40Done
-
-part40One:
-	TBZ   $0x00, R9, part40Done
-	FMOVS F0, (R8)
-	JMP   part40Done
-
-part40All:
+	TBZ   $0x02, R9, part40
 	FMOVQ F0, (R8)
 
 part40Done:
@@ -1271,40 +738,13 @@ part40Done:
 	VFMLA V4.S4, V2.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part41All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part41One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part41Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part41Done
-
-part41One:
-	TBZ   $0x00, R9, part41Done
-	FMOVS (R8), F0
-	JMP   part41Done
-
-part41All:
+	TBZ   $0x02, R9, part41
 	FMOVQ (R8), F0
 
 part41Done:
 	VFMLA V4.S4, V3.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part42All
-	TBZ   $0x01, R9, part42One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part42Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part42Done
-
-part42One:
-	TBZ   $0x00, R9, part42Done
-	FMOVS F0, (R8)
-	JMP   part42Done
-
-part42All:
+	TBZ   $0x02, R9, part42
 	FMOVQ F0, (R8)
 
 part42Done:
@@ -1387,20 +827,7 @@ store1:
 	FMOVQ F0, (R6)
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part43All
-	TBZ   $0x01, R9, part43One
-	FMOVD F1, (R8)
-	TBZ   $0x00, R9, part43Done
-	ADD   $0x08, R8, R8
-	VST1  V1.S[2], (R8)
-	JMP   part43Done
-
-part43One:
-	TBZ   $0x00, R9, part43Done
-	FMOVS F1, (R8)
-	JMP   part43Done
-
-part43All:
+	TBZ   $0x02, R9, part43
 	FMOVQ F1, (R8)
 
 part43Done:
@@ -1412,40 +839,13 @@ add1:
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ F3, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part44All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part44One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part44Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part44Done
-
-part44One:
-	TBZ   $0x00, R9, part44Done
-	FMOVS (R8), F0
-	JMP   part44Done
-
-part44All:
+	TBZ   $0x02, R9, part44
 	FMOVQ (R8), F0
 
 part44Done:
 	VFMLA V2.S4, V1.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part45All
-	TBZ   $0x01, R9, part45One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part45Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part45Done
-
-part45One:
-	TBZ   $0x00, R9, part45Done
-	FMOVS F0, (R8)
-	JMP   part45Done
-
-part45All:
+	TBZ   $0x02, R9, part45
 	FMOVQ F0, (R8)
 
 part45Done:
@@ -1460,6 +860,606 @@ stored1:
 
 end1:
 	RET
+
+part1:
+	TBZ   $0x01, R9, part1One
+	FMOVD F1, (R8)
+	TBZ   $0x00, R9, part1Done
+	ADD   $0x08, R8, R8
+	VST1  V1.S[2], (R8)
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R9, part1Done
+	FMOVS F1, (R8)
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R9, part2One
+	FMOVD F3, (R8)
+	TBZ   $0x00, R9, part2Done
+	ADD   $0x08, R8, R8
+	VST1  V3.S[2], (R8)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R9, part2Done
+	FMOVS F3, (R8)
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R9, part3One
+	FMOVD F5, (R8)
+	TBZ   $0x00, R9, part3Done
+	ADD   $0x08, R8, R8
+	VST1  V5.S[2], (R8)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R9, part3Done
+	FMOVS F5, (R8)
+	JMP   part3Done
+
+part4:
+	TBZ   $0x01, R9, part4One
+	FMOVD F7, (R8)
+	TBZ   $0x00, R9, part4Done
+	ADD   $0x08, R8, R8
+	VST1  V7.S[2], (R8)
+	JMP   part4Done
+
+part4One:
+	TBZ   $0x00, R9, part4Done
+	FMOVS F7, (R8)
+	JMP   part4Done
+
+part5:
+	TBZ   $0x01, R9, part5One
+	FMOVD F9, (R8)
+	TBZ   $0x00, R9, part5Done
+	ADD   $0x08, R8, R8
+	VST1  V9.S[2], (R8)
+	JMP   part5Done
+
+part5One:
+	TBZ   $0x00, R9, part5Done
+	FMOVS F9, (R8)
+	JMP   part5Done
+
+part6:
+	TBZ   $0x01, R9, part6One
+	FMOVD F11, (R8)
+	TBZ   $0x00, R9, part6Done
+	ADD   $0x08, R8, R8
+	VST1  V11.S[2], (R8)
+	JMP   part6Done
+
+part6One:
+	TBZ   $0x00, R9, part6Done
+	FMOVS F11, (R8)
+	JMP   part6Done
+
+part7:
+	TBZ   $0x01, R9, part7One
+	FMOVD F13, (R8)
+	TBZ   $0x00, R9, part7Done
+	ADD   $0x08, R8, R8
+	VST1  V13.S[2], (R8)
+	JMP   part7Done
+
+part7One:
+	TBZ   $0x00, R9, part7Done
+	FMOVS F13, (R8)
+	JMP   part7Done
+
+part8:
+	TBZ   $0x01, R9, part8One
+	FMOVD F15, (R8)
+	TBZ   $0x00, R9, part8Done
+	ADD   $0x08, R8, R8
+	VST1  V15.S[2], (R8)
+	JMP   part8Done
+
+part8One:
+	TBZ   $0x00, R9, part8Done
+	FMOVS F15, (R8)
+	JMP   part8Done
+
+part9:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part9One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part9Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part9Done
+
+part9One:
+	TBZ   $0x00, R9, part9Done
+	FMOVS (R8), F0
+	JMP   part9Done
+
+part10:
+	TBZ   $0x01, R9, part10One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part10Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part10Done
+
+part10One:
+	TBZ   $0x00, R9, part10Done
+	FMOVS F0, (R8)
+	JMP   part10Done
+
+part11:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part11One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part11Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part11Done
+
+part11One:
+	TBZ   $0x00, R9, part11Done
+	FMOVS (R8), F0
+	JMP   part11Done
+
+part12:
+	TBZ   $0x01, R9, part12One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part12Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part12Done
+
+part12One:
+	TBZ   $0x00, R9, part12Done
+	FMOVS F0, (R8)
+	JMP   part12Done
+
+part13:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part13One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part13Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part13Done
+
+part13One:
+	TBZ   $0x00, R9, part13Done
+	FMOVS (R8), F0
+	JMP   part13Done
+
+part14:
+	TBZ   $0x01, R9, part14One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part14Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part14Done
+
+part14One:
+	TBZ   $0x00, R9, part14Done
+	FMOVS F0, (R8)
+	JMP   part14Done
+
+part15:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part15One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part15Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part15Done
+
+part15One:
+	TBZ   $0x00, R9, part15Done
+	FMOVS (R8), F0
+	JMP   part15Done
+
+part16:
+	TBZ   $0x01, R9, part16One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part16Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part16Done
+
+part16One:
+	TBZ   $0x00, R9, part16Done
+	FMOVS F0, (R8)
+	JMP   part16Done
+
+part17:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part17One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part17Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part17Done
+
+part17One:
+	TBZ   $0x00, R9, part17Done
+	FMOVS (R8), F0
+	JMP   part17Done
+
+part18:
+	TBZ   $0x01, R9, part18One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part18Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part18Done
+
+part18One:
+	TBZ   $0x00, R9, part18Done
+	FMOVS F0, (R8)
+	JMP   part18Done
+
+part19:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part19One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part19Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part19Done
+
+part19One:
+	TBZ   $0x00, R9, part19Done
+	FMOVS (R8), F0
+	JMP   part19Done
+
+part20:
+	TBZ   $0x01, R9, part20One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part20Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part20Done
+
+part20One:
+	TBZ   $0x00, R9, part20Done
+	FMOVS F0, (R8)
+	JMP   part20Done
+
+part21:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part21One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part21Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part21Done
+
+part21One:
+	TBZ   $0x00, R9, part21Done
+	FMOVS (R8), F0
+	JMP   part21Done
+
+part22:
+	TBZ   $0x01, R9, part22One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part22Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part22Done
+
+part22One:
+	TBZ   $0x00, R9, part22Done
+	FMOVS F0, (R8)
+	JMP   part22Done
+
+part23:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part23One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part23Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part23Done
+
+part23One:
+	TBZ   $0x00, R9, part23Done
+	FMOVS (R8), F0
+	JMP   part23Done
+
+part24:
+	TBZ   $0x01, R9, part24One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part24Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part24Done
+
+part24One:
+	TBZ   $0x00, R9, part24Done
+	FMOVS F0, (R8)
+	JMP   part24Done
+
+part25:
+	TBZ   $0x01, R9, part25One
+	FMOVD F1, (R8)
+	TBZ   $0x00, R9, part25Done
+	ADD   $0x08, R8, R8
+	VST1  V1.S[2], (R8)
+	JMP   part25Done
+
+part25One:
+	TBZ   $0x00, R9, part25Done
+	FMOVS F1, (R8)
+	JMP   part25Done
+
+part26:
+	TBZ   $0x01, R9, part26One
+	FMOVD F3, (R8)
+	TBZ   $0x00, R9, part26Done
+	ADD   $0x08, R8, R8
+	VST1  V3.S[2], (R8)
+	JMP   part26Done
+
+part26One:
+	TBZ   $0x00, R9, part26Done
+	FMOVS F3, (R8)
+	JMP   part26Done
+
+part27:
+	TBZ   $0x01, R9, part27One
+	FMOVD F5, (R8)
+	TBZ   $0x00, R9, part27Done
+	ADD   $0x08, R8, R8
+	VST1  V5.S[2], (R8)
+	JMP   part27Done
+
+part27One:
+	TBZ   $0x00, R9, part27Done
+	FMOVS F5, (R8)
+	JMP   part27Done
+
+part28:
+	TBZ   $0x01, R9, part28One
+	FMOVD F7, (R8)
+	TBZ   $0x00, R9, part28Done
+	ADD   $0x08, R8, R8
+	VST1  V7.S[2], (R8)
+	JMP   part28Done
+
+part28One:
+	TBZ   $0x00, R9, part28Done
+	FMOVS F7, (R8)
+	JMP   part28Done
+
+part29:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part29One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part29Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part29Done
+
+part29One:
+	TBZ   $0x00, R9, part29Done
+	FMOVS (R8), F0
+	JMP   part29Done
+
+part30:
+	TBZ   $0x01, R9, part30One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part30Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part30Done
+
+part30One:
+	TBZ   $0x00, R9, part30Done
+	FMOVS F0, (R8)
+	JMP   part30Done
+
+part31:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part31One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part31Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part31Done
+
+part31One:
+	TBZ   $0x00, R9, part31Done
+	FMOVS (R8), F0
+	JMP   part31Done
+
+part32:
+	TBZ   $0x01, R9, part32One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part32Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part32Done
+
+part32One:
+	TBZ   $0x00, R9, part32Done
+	FMOVS F0, (R8)
+	JMP   part32Done
+
+part33:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part33One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part33Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part33Done
+
+part33One:
+	TBZ   $0x00, R9, part33Done
+	FMOVS (R8), F0
+	JMP   part33Done
+
+part34:
+	TBZ   $0x01, R9, part34One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part34Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part34Done
+
+part34One:
+	TBZ   $0x00, R9, part34Done
+	FMOVS F0, (R8)
+	JMP   part34Done
+
+part35:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part35One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part35Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part35Done
+
+part35One:
+	TBZ   $0x00, R9, part35Done
+	FMOVS (R8), F0
+	JMP   part35Done
+
+part36:
+	TBZ   $0x01, R9, part36One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part36Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part36Done
+
+part36One:
+	TBZ   $0x00, R9, part36Done
+	FMOVS F0, (R8)
+	JMP   part36Done
+
+part37:
+	TBZ   $0x01, R9, part37One
+	FMOVD F1, (R8)
+	TBZ   $0x00, R9, part37Done
+	ADD   $0x08, R8, R8
+	VST1  V1.S[2], (R8)
+	JMP   part37Done
+
+part37One:
+	TBZ   $0x00, R9, part37Done
+	FMOVS F1, (R8)
+	JMP   part37Done
+
+part38:
+	TBZ   $0x01, R9, part38One
+	FMOVD F3, (R8)
+	TBZ   $0x00, R9, part38Done
+	ADD   $0x08, R8, R8
+	VST1  V3.S[2], (R8)
+	JMP   part38Done
+
+part38One:
+	TBZ   $0x00, R9, part38Done
+	FMOVS F3, (R8)
+	JMP   part38Done
+
+part39:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part39One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part39Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part39Done
+
+part39One:
+	TBZ   $0x00, R9, part39Done
+	FMOVS (R8), F0
+	JMP   part39Done
+
+part40:
+	TBZ   $0x01, R9, part40One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part40Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part40Done
+
+part40One:
+	TBZ   $0x00, R9, part40Done
+	FMOVS F0, (R8)
+	JMP   part40Done
+
+part41:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part41One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part41Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part41Done
+
+part41One:
+	TBZ   $0x00, R9, part41Done
+	FMOVS (R8), F0
+	JMP   part41Done
+
+part42:
+	TBZ   $0x01, R9, part42One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part42Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part42Done
+
+part42One:
+	TBZ   $0x00, R9, part42Done
+	FMOVS F0, (R8)
+	JMP   part42Done
+
+part43:
+	TBZ   $0x01, R9, part43One
+	FMOVD F1, (R8)
+	TBZ   $0x00, R9, part43Done
+	ADD   $0x08, R8, R8
+	VST1  V1.S[2], (R8)
+	JMP   part43Done
+
+part43One:
+	TBZ   $0x00, R9, part43Done
+	FMOVS F1, (R8)
+	JMP   part43Done
+
+part44:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part44One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part44Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part44Done
+
+part44One:
+	TBZ   $0x00, R9, part44Done
+	FMOVS (R8), F0
+	JMP   part44Done
+
+part45:
+	TBZ   $0x01, R9, part45One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part45Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part45Done
+
+part45One:
+	TBZ   $0x00, R9, part45Done
+	FMOVS F0, (R8)
+	JMP   part45Done
 
 // func sgemmColumns2NEON(m int, k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, n int, alpha float32, accumulate int)
 TEXT ·sgemmColumns2NEON(SB), NOSPLIT, $0-88
@@ -1683,20 +1683,7 @@ store12:
 	FMOVQ F0, (R6)
 	WORD  $0x6e38dc21 // fmul v1.4s, v1.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part1All
-	TBZ   $0x01, R9, part1One
-	FMOVD F1, (R8)
-	TBZ   $0x00, R9, part1Done
-	ADD   $0x08, R8, R8
-	VST1  V1.S[2], (R8)
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R9, part1Done
-	FMOVS F1, (R8)
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R9, part1
 	FMOVQ F1, (R8)
 
 part1Done:
@@ -1705,20 +1692,7 @@ part1Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e38dc63 // fmul v3.4s, v3.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part2All
-	TBZ   $0x01, R9, part2One
-	FMOVD F3, (R8)
-	TBZ   $0x00, R9, part2Done
-	ADD   $0x08, R8, R8
-	VST1  V3.S[2], (R8)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R9, part2Done
-	FMOVS F3, (R8)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R9, part2
 	FMOVQ F3, (R8)
 
 part2Done:
@@ -1727,20 +1701,7 @@ part2Done:
 	FMOVQ F4, (R6)
 	WORD  $0x6e38dca5 // fmul v5.4s, v5.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part3All
-	TBZ   $0x01, R9, part3One
-	FMOVD F5, (R8)
-	TBZ   $0x00, R9, part3Done
-	ADD   $0x08, R8, R8
-	VST1  V5.S[2], (R8)
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R9, part3Done
-	FMOVS F5, (R8)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R9, part3
 	FMOVQ F5, (R8)
 
 part3Done:
@@ -1749,20 +1710,7 @@ part3Done:
 	FMOVQ F6, (R6)
 	WORD  $0x6e38dce7 // fmul v7.4s, v7.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part4All
-	TBZ   $0x01, R9, part4One
-	FMOVD F7, (R8)
-	TBZ   $0x00, R9, part4Done
-	ADD   $0x08, R8, R8
-	VST1  V7.S[2], (R8)
-	JMP   part4Done
-
-part4One:
-	TBZ   $0x00, R9, part4Done
-	FMOVS F7, (R8)
-	JMP   part4Done
-
-part4All:
+	TBZ   $0x02, R9, part4
 	FMOVQ F7, (R8)
 
 part4Done:
@@ -1771,20 +1719,7 @@ part4Done:
 	FMOVQ F8, (R6)
 	WORD  $0x6e38dd29 // fmul v9.4s, v9.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part5All
-	TBZ   $0x01, R9, part5One
-	FMOVD F9, (R8)
-	TBZ   $0x00, R9, part5Done
-	ADD   $0x08, R8, R8
-	VST1  V9.S[2], (R8)
-	JMP   part5Done
-
-part5One:
-	TBZ   $0x00, R9, part5Done
-	FMOVS F9, (R8)
-	JMP   part5Done
-
-part5All:
+	TBZ   $0x02, R9, part5
 	FMOVQ F9, (R8)
 
 part5Done:
@@ -1793,20 +1728,7 @@ part5Done:
 	FMOVQ F10, (R6)
 	WORD  $0x6e38dd6b // fmul v11.4s, v11.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part6All
-	TBZ   $0x01, R9, part6One
-	FMOVD F11, (R8)
-	TBZ   $0x00, R9, part6Done
-	ADD   $0x08, R8, R8
-	VST1  V11.S[2], (R8)
-	JMP   part6Done
-
-part6One:
-	TBZ   $0x00, R9, part6Done
-	FMOVS F11, (R8)
-	JMP   part6Done
-
-part6All:
+	TBZ   $0x02, R9, part6
 	FMOVQ F11, (R8)
 
 part6Done:
@@ -1815,20 +1737,7 @@ part6Done:
 	FMOVQ F12, (R6)
 	WORD  $0x6e38ddad // fmul v13.4s, v13.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part7All
-	TBZ   $0x01, R9, part7One
-	FMOVD F13, (R8)
-	TBZ   $0x00, R9, part7Done
-	ADD   $0x08, R8, R8
-	VST1  V13.S[2], (R8)
-	JMP   part7Done
-
-part7One:
-	TBZ   $0x00, R9, part7Done
-	FMOVS F13, (R8)
-	JMP   part7Done
-
-part7All:
+	TBZ   $0x02, R9, part7
 	FMOVQ F13, (R8)
 
 part7Done:
@@ -1837,20 +1746,7 @@ part7Done:
 	FMOVQ F14, (R6)
 	WORD  $0x6e38ddef // fmul v15.4s, v15.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part8All
-	TBZ   $0x01, R9, part8One
-	FMOVD F15, (R8)
-	TBZ   $0x00, R9, part8Done
-	ADD   $0x08, R8, R8
-	VST1  V15.S[2], (R8)
-	JMP   part8Done
-
-part8One:
-	TBZ   $0x00, R9, part8Done
-	FMOVS F15, (R8)
-	JMP   part8Done
-
-part8All:
+	TBZ   $0x02, R9, part8
 	FMOVQ F15, (R8)
 
 part8Done:
@@ -1859,20 +1755,7 @@ part8Done:
 	FMOVQ F16, (R6)
 	WORD  $0x6e38de31 // fmul v17.4s, v17.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part9All
-	TBZ   $0x01, R9, part9One
-	FMOVD F17, (R8)
-	TBZ   $0x00, R9, part9Done
-	ADD   $0x08, R8, R8
-	VST1  V17.S[2], (R8)
-	JMP   part9Done
-
-part9One:
-	TBZ   $0x00, R9, part9Done
-	FMOVS F17, (R8)
-	JMP   part9Done
-
-part9All:
+	TBZ   $0x02, R9, part9
 	FMOVQ F17, (R8)
 
 part9Done:
@@ -1881,20 +1764,7 @@ part9Done:
 	FMOVQ F18, (R6)
 	WORD  $0x6e38de73 // fmul v19.4s, v19.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part10All
-	TBZ   $0x01, R9, part10One
-	FMOVD F19, (R8)
-	TBZ   $0x00, R9, part10Done
-	ADD   $0x08, R8, R8
-	VST1  V19.S[2], (R8)
-	JMP   part10Done
-
-part10One:
-	TBZ   $0x00, R9, part10Done
-	FMOVS F19, (R8)
-	JMP   part10Done
-
-part10All:
+	TBZ   $0x02, R9, part10
 	FMOVQ F19, (R8)
 
 part10Done:
@@ -1903,20 +1773,7 @@ part10Done:
 	FMOVQ F20, (R6)
 	WORD  $0x6e38deb5 // fmul v21.4s, v21.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part11All
-	TBZ   $0x01, R9, part11One
-	FMOVD F21, (R8)
-	TBZ   $0x00, R9, part11Done
-	ADD   $0x08, R8, R8
-	VST1  V21.S[2], (R8)
-	JMP   part11Done
-
-part11One:
-	TBZ   $0x00, R9, part11Done
-	FMOVS F21, (R8)
-	JMP   part11Done
-
-part11All:
+	TBZ   $0x02, R9, part11
 	FMOVQ F21, (R8)
 
 part11Done:
@@ -1925,20 +1782,7 @@ part11Done:
 	FMOVQ F22, (R6)
 	WORD  $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part12All
-	TBZ   $0x01, R9, part12One
-	FMOVD F23, (R8)
-	TBZ   $0x00, R9, part12Done
-	ADD   $0x08, R8, R8
-	VST1  V23.S[2], (R8)
-	JMP   part12Done
-
-part12One:
-	TBZ   $0x00, R9, part12Done
-	FMOVS F23, (R8)
-	JMP   part12Done
-
-part12All:
+	TBZ   $0x02, R9, part12
 	FMOVQ F23, (R8)
 
 part12Done:
@@ -1950,40 +1794,13 @@ add12:
 	VFMLA V24.S4, V0.S4, V25.S4
 	FMOVQ F25, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part13All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part13One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part13Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part13Done
-
-part13One:
-	TBZ   $0x00, R9, part13Done
-	FMOVS (R8), F0
-	JMP   part13Done
-
-part13All:
+	TBZ   $0x02, R9, part13
 	FMOVQ (R8), F0
 
 part13Done:
 	VFMLA V24.S4, V1.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part14All
-	TBZ   $0x01, R9, part14One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part14Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part14Done
-
-part14One:
-	TBZ   $0x00, R9, part14Done
-	FMOVS F0, (R8)
-	JMP   part14Done
-
-part14All:
+	TBZ   $0x02, R9, part14
 	FMOVQ F0, (R8)
 
 part14Done:
@@ -1992,40 +1809,13 @@ part14Done:
 	VFMLA V24.S4, V2.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part15All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part15One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part15Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part15Done
-
-part15One:
-	TBZ   $0x00, R9, part15Done
-	FMOVS (R8), F0
-	JMP   part15Done
-
-part15All:
+	TBZ   $0x02, R9, part15
 	FMOVQ (R8), F0
 
 part15Done:
 	VFMLA V24.S4, V3.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part16All
-	TBZ   $0x01, R9, part16One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part16Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part16Done
-
-part16One:
-	TBZ   $0x00, R9, part16Done
-	FMOVS F0, (R8)
-	JMP   part16Done
-
-part16All:
+	TBZ   $0x02, R9, part16
 	FMOVQ F0, (R8)
 
 part16Done:
@@ -2034,40 +1824,13 @@ part16Done:
 	VFMLA V24.S4, V4.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part17All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part17One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part17Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part17Done
-
-part17One:
-	TBZ   $0x00, R9, part17Done
-	FMOVS (R8), F0
-	JMP   part17Done
-
-part17All:
+	TBZ   $0x02, R9, part17
 	FMOVQ (R8), F0
 
 part17Done:
 	VFMLA V24.S4, V5.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part18All
-	TBZ   $0x01, R9, part18One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part18Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part18Done
-
-part18One:
-	TBZ   $0x00, R9, part18Done
-	FMOVS F0, (R8)
-	JMP   part18Done
-
-part18All:
+	TBZ   $0x02, R9, part18
 	FMOVQ F0, (R8)
 
 part18Done:
@@ -2076,40 +1839,13 @@ part18Done:
 	VFMLA V24.S4, V6.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part19All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part19One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part19Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part19Done
-
-part19One:
-	TBZ   $0x00, R9, part19Done
-	FMOVS (R8), F0
-	JMP   part19Done
-
-part19All:
+	TBZ   $0x02, R9, part19
 	FMOVQ (R8), F0
 
 part19Done:
 	VFMLA V24.S4, V7.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part20All
-	TBZ   $0x01, R9, part20One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part20Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part20Done
-
-part20One:
-	TBZ   $0x00, R9, part20Done
-	FMOVS F0, (R8)
-	JMP   part20Done
-
-part20All:
+	TBZ   $0x02, R9, part20
 	FMOVQ F0, (R8)
 
 part20Done:
@@ -2118,40 +1854,13 @@ part20Done:
 	VFMLA V24.S4, V8.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part21All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part21One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part21Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part21Done
-
-part21One:
-	TBZ   $0x00, R9, part21Done
-	FMOVS (R8), F0
-	JMP   part21Done
-
-part21All:
+	TBZ   $0x02, R9, part21
 	FMOVQ (R8), F0
 
 part21Done:
 	VFMLA V24.S4, V9.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part22All
-	TBZ   $0x01, R9, part22One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part22Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part22Done
-
-part22One:
-	TBZ   $0x00, R9, part22Done
-	FMOVS F0, (R8)
-	JMP   part22Done
-
-part22All:
+	TBZ   $0x02, R9, part22
 	FMOVQ F0, (R8)
 
 part22Done:
@@ -2160,40 +1869,13 @@ part22Done:
 	VFMLA V24.S4, V10.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part23All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part23One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part23Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part23Done
-
-part23One:
-	TBZ   $0x00, R9, part23Done
-	FMOVS (R8), F0
-	JMP   part23Done
-
-part23All:
+	TBZ   $0x02, R9, part23
 	FMOVQ (R8), F0
 
 part23Done:
 	VFMLA V24.S4, V11.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part24All
-	TBZ   $0x01, R9, part24One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part24Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part24Done
-
-part24One:
-	TBZ   $0x00, R9, part24Done
-	FMOVS F0, (R8)
-	JMP   part24Done
-
-part24All:
+	TBZ   $0x02, R9, part24
 	FMOVQ F0, (R8)
 
 part24Done:
@@ -2202,40 +1884,13 @@ part24Done:
 	VFMLA V24.S4, V12.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part25All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part25One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part25Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part25Done
-
-part25One:
-	TBZ   $0x00, R9, part25Done
-	FMOVS (R8), F0
-	JMP   part25Done
-
-part25All:
+	TBZ   $0x02, R9, part25
 	FMOVQ (R8), F0
 
 part25Done:
 	VFMLA V24.S4, V13.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part26All
-	TBZ   $0x01, R9, part26One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part26Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part26Done
-
-part26One:
-	TBZ   $0x00, R9, part26Done
-	FMOVS F0, (R8)
-	JMP   part26Done
-
-part26All:
+	TBZ   $0x02, R9, part26
 	FMOVQ F0, (R8)
 
 part26Done:
@@ -2244,40 +1899,13 @@ part26Done:
 	VFMLA V24.S4, V14.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part27All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part27One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part27Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part27Done
-
-part27One:
-	TBZ   $0x00, R9, part27Done
-	FMOVS (R8), F0
-	JMP   part27Done
-
-part27All:
+	TBZ   $0x02, R9, part27
 	FMOVQ (R8), F0
 
 part27Done:
 	VFMLA V24.S4, V15.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part28All
-	TBZ   $0x01, R9, part28One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part28Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part28Done
-
-part28One:
-	TBZ   $0x00, R9, part28Done
-	FMOVS F0, (R8)
-	JMP   part28Done
-
-part28All:
+	TBZ   $0x02, R9, part28
 	FMOVQ F0, (R8)
 
 part28Done:
@@ -2286,40 +1914,13 @@ part28Done:
 	VFMLA V24.S4, V16.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part29All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part29One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part29Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part29Done
-
-part29One:
-	TBZ   $0x00, R9, part29Done
-	FMOVS (R8), F0
-	JMP   part29Done
-
-part29All:
+	TBZ   $0x02, R9, part29
 	FMOVQ (R8), F0
 
 part29Done:
 	VFMLA V24.S4, V17.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part30All
-	TBZ   $0x01, R9, part30One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part30Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part30Done
-
-part30One:
-	TBZ   $0x00, R9, part30Done
-	FMOVS F0, (R8)
-	JMP   part30Done
-
-part30All:
+	TBZ   $0x02, R9, part30
 	FMOVQ F0, (R8)
 
 part30Done:
@@ -2328,40 +1929,13 @@ part30Done:
 	VFMLA V24.S4, V18.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part31All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part31One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part31Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part31Done
-
-part31One:
-	TBZ   $0x00, R9, part31Done
-	FMOVS (R8), F0
-	JMP   part31Done
-
-part31All:
+	TBZ   $0x02, R9, part31
 	FMOVQ (R8), F0
 
 part31Done:
 	VFMLA V24.S4, V19.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part32All
-	TBZ   $0x01, R9, part32One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part32Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part32Done
-
-part32One:
-	TBZ   $0x00, R9, part32Done
-	FMOVS F0, (R8)
-	JMP   part32Done
-
-part32All:
+	TBZ   $0x02, R9, part32
 	FMOVQ F0, (R8)
 
 part32Done:
@@ -2370,40 +1944,13 @@ part32Done:
 	VFMLA V24.S4, V20.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part33All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part33One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part33Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part33Done
-
-part33One:
-	TBZ   $0x00, R9, part33Done
-	FMOVS (R8), F0
-	JMP   part33Done
-
-part33All:
+	TBZ   $0x02, R9, part33
 	FMOVQ (R8), F0
 
 part33Done:
 	VFMLA V24.S4, V21.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part34All
-	TBZ   $0x01, R9, part34One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part34Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part34Done
-
-part34One:
-	TBZ   $0x00, R9, part34Done
-	FMOVS F0, (R8)
-	JMP   part34Done
-
-part34All:
+	TBZ   $0x02, R9, part34
 	FMOVQ F0, (R8)
 
 part34Done:
@@ -2412,40 +1959,13 @@ part34Done:
 	VFMLA V24.S4, V22.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part35All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part35One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part35Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part35Done
-
-part35One:
-	TBZ   $0x00, R9, part35Done
-	FMOVS (R8), F0
-	JMP   part35Done
-
-part35All:
+	TBZ   $0x02, R9, part35
 	FMOVQ (R8), F0
 
 part35Done:
 	VFMLA V24.S4, V23.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part36All
-	TBZ   $0x01, R9, part36One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part36Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part36Done
-
-part36One:
-	TBZ   $0x00, R9, part36Done
-	FMOVS F0, (R8)
-	JMP   part36Done
-
-part36All:
+	TBZ   $0x02, R9, part36
 	FMOVQ F0, (R8)
 
 part36Done:
@@ -2618,20 +2138,7 @@ store8:
 	FMOVQ F0, (R6)
 	WORD  $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part37All
-	TBZ   $0x01, R9, part37One
-	FMOVD F1, (R8)
-	TBZ   $0x00, R9, part37Done
-	ADD   $0x08, R8, R8
-	VST1  V1.S[2], (R8)
-	JMP   part37Done
-
-part37One:
-	TBZ   $0x00, R9, part37Done
-	FMOVS F1, (R8)
-	JMP   part37Done
-
-part37All:
+	TBZ   $0x02, R9, part37
 	FMOVQ F1, (R8)
 
 part37Done:
@@ -2640,20 +2147,7 @@ part37Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e30dc63 // fmul v3.4s, v3.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part38All
-	TBZ   $0x01, R9, part38One
-	FMOVD F3, (R8)
-	TBZ   $0x00, R9, part38Done
-	ADD   $0x08, R8, R8
-	VST1  V3.S[2], (R8)
-	JMP   part38Done
-
-part38One:
-	TBZ   $0x00, R9, part38Done
-	FMOVS F3, (R8)
-	JMP   part38Done
-
-part38All:
+	TBZ   $0x02, R9, part38
 	FMOVQ F3, (R8)
 
 part38Done:
@@ -2662,20 +2156,7 @@ part38Done:
 	FMOVQ F4, (R6)
 	WORD  $0x6e30dca5 // fmul v5.4s, v5.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part39All
-	TBZ   $0x01, R9, part39One
-	FMOVD F5, (R8)
-	TBZ   $0x00, R9, part39Done
-	ADD   $0x08, R8, R8
-	VST1  V5.S[2], (R8)
-	JMP   part39Done
-
-part39One:
-	TBZ   $0x00, R9, part39Done
-	FMOVS F5, (R8)
-	JMP   part39Done
-
-part39All:
+	TBZ   $0x02, R9, part39
 	FMOVQ F5, (R8)
 
 part39Done:
@@ -2684,20 +2165,7 @@ part39Done:
 	FMOVQ F6, (R6)
 	WORD  $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part40All
-	TBZ   $0x01, R9, part40One
-	FMOVD F7, (R8)
-	TBZ   $0x00, R9, part40Done
-	ADD   $0x08, R8, R8
-	VST1  V7.S[2], (R8)
-	JMP   part40Done
-
-part40One:
-	TBZ   $0x00, R9, part40Done
-	FMOVS F7, (R8)
-	JMP   part40Done
-
-part40All:
+	TBZ   $0x02, R9, part40
 	FMOVQ F7, (R8)
 
 part40Done:
@@ -2706,20 +2174,7 @@ part40Done:
 	FMOVQ F8, (R6)
 	WORD  $0x6e30dd29 // fmul v9.4s, v9.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part41All
-	TBZ   $0x01, R9, part41One
-	FMOVD F9, (R8)
-	TBZ   $0x00, R9, part41Done
-	ADD   $0x08, R8, R8
-	VST1  V9.S[2], (R8)
-	JMP   part41Done
-
-part41One:
-	TBZ   $0x00, R9, part41Done
-	FMOVS F9, (R8)
-	JMP   part41Done
-
-part41All:
+	TBZ   $0x02, R9, part41
 	FMOVQ F9, (R8)
 
 part41Done:
@@ -2728,20 +2183,7 @@ part41Done:
 	FMOVQ F10, (R6)
 	WORD  $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part42All
-	TBZ   $0x01, R9, part42One
-	FMOVD F11, (R8)
-	TBZ   $0x00, R9, part42Done
-	ADD   $0x08, R8, R8
-	VST1  V11.S[2], (R8)
-	JMP   part42Done
-
-part42One:
-	TBZ   $0x00, R9, part42Done
-	FMOVS F11, (R8)
-	JMP   part42Done
-
-part42All:
+	TBZ   $0x02, R9, part42
 	FMOVQ F11, (R8)
 
 part42Done:
@@ -2750,20 +2192,7 @@ part42Done:
 	FMOVQ F12, (R6)
 	WORD  $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part43All
-	TBZ   $0x01, R9, part43One
-	FMOVD F13, (R8)
-	TBZ   $0x00, R9, part43Done
-	ADD   $0x08, R8, R8
-	VST1  V13.S[2], (R8)
-	JMP   part43Done
-
-part43One:
-	TBZ   $0x00, R9, part43Done
-	FMOVS F13, (R8)
-	JMP   part43Done
-
-part43All:
+	TBZ   $0x02, R9, part43
 	FMOVQ F13, (R8)
 
 part43Done:
@@ -2772,20 +2201,7 @@ part43Done:
 	FMOVQ F14, (R6)
 	WORD  $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part44All
-	TBZ   $0x01, R9, part44One
-	FMOVD F15, (R8)
-	TBZ   $0x00, R9, part44Done
-	ADD   $0x08, R8, R8
-	VST1  V15.S[2], (R8)
-	JMP   part44Done
-
-part44One:
-	TBZ   $0x00, R9, part44Done
-	FMOVS F15, (R8)
-	JMP   part44Done
-
-part44All:
+	TBZ   $0x02, R9, part44
 	FMOVQ F15, (R8)
 
 part44Done:
@@ -2797,40 +2213,13 @@ add8:
 	VFMLA V16.S4, V0.S4, V17.S4
 	FMOVQ F17, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part45All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part45One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part45Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part45Done
-
-part45One:
-	TBZ   $0x00, R9, part45Done
-	FMOVS (R8), F0
-	JMP   part45Done
-
-part45All:
+	TBZ   $0x02, R9, part45
 	FMOVQ (R8), F0
 
 part45Done:
 	VFMLA V16.S4, V1.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part46All
-	TBZ   $0x01, R9, part46One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part46Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part46Done
-
-part46One:
-	TBZ   $0x00, R9, part46Done
-	FMOVS F0, (R8)
-	JMP   part46Done
-
-part46All:
+	TBZ   $0x02, R9, part46
 	FMOVQ F0, (R8)
 
 part46Done:
@@ -2839,40 +2228,13 @@ part46Done:
 	VFMLA V16.S4, V2.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part47All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part47One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part47Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part47Done
-
-part47One:
-	TBZ   $0x00, R9, part47Done
-	FMOVS (R8), F0
-	JMP   part47Done
-
-part47All:
+	TBZ   $0x02, R9, part47
 	FMOVQ (R8), F0
 
 part47Done:
 	VFMLA V16.S4, V3.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part48All
-	TBZ   $0x01, R9, part48One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part48Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part48Done
-
-part48One:
-	TBZ   $0x00, R9, part48Done
-	FMOVS F0, (R8)
-	JMP   part48Done
-
-part48All:
+	TBZ   $0x02, R9, part48
 	FMOVQ F0, (R8)
 
 part48Done:
@@ -2881,40 +2243,13 @@ part48Done:
 	VFMLA V16.S4, V4.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part49All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part49One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part49Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part49Done
-
-part49One:
-	TBZ   $0x00, R9, part49Done
-	FMOVS (R8), F0
-	JMP   part49Done
-
-part49All:
+	TBZ   $0x02, R9, part49
 	FMOVQ (R8), F0
 
 part49Done:
 	VFMLA V16.S4, V5.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part50All
-	TBZ   $0x01, R9, part50One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part50Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part50Done
-
-part50One:
-	TBZ   $0x00, R9, part50Done
-	FMOVS F0, (R8)
-	JMP   part50Done
-
-part50All:
+	TBZ   $0x02, R9, part50
 	FMOVQ F0, (R8)
 
 part50Done:
@@ -2923,40 +2258,13 @@ part50Done:
 	VFMLA V16.S4, V6.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part51All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part51One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part51Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part51Done
-
-part51One:
-	TBZ   $0x00, R9, part51Done
-	FMOVS (R8), F0
-	JMP   part51Done
-
-part51All:
+	TBZ   $0x02, R9, part51
 	FMOVQ (R8), F0
 
 part51Done:
 	VFMLA V16.S4, V7.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part52All
-	TBZ   $0x01, R9, part52One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part52Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part52Done
-
-part52One:
-	TBZ   $0x00, R9, part52Done
-	FMOVS F0, (R8)
-	JMP   part52Done
-
-part52All:
+	TBZ   $0x02, R9, part52
 	FMOVQ F0, (R8)
 
 part52Done:
@@ -2965,40 +2273,13 @@ part52Done:
 	VFMLA V16.S4, V8.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part53All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part53One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part53Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part53Done
-
-part53One:
-	TBZ   $0x00, R9, part53Done
-	FMOVS (R8), F0
-	JMP   part53Done
-
-part53All:
+	TBZ   $0x02, R9, part53
 	FMOVQ (R8), F0
 
 part53Done:
 	VFMLA V16.S4, V9.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part54All
-	TBZ   $0x01, R9, part54One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part54Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part54Done
-
-part54One:
-	TBZ   $0x00, R9, part54Done
-	FMOVS F0, (R8)
-	JMP   part54Done
-
-part54All:
+	TBZ   $0x02, R9, part54
 	FMOVQ F0, (R8)
 
 part54Done:
@@ -3007,40 +2288,13 @@ part54Done:
 	VFMLA V16.S4, V10.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part55All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part55One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part55Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part55Done
-
-part55One:
-	TBZ   $0x00, R9, part55Done
-	FMOVS (R8), F0
-	JMP   part55Done
-
-part55All:
+	TBZ   $0x02, R9, part55
 	FMOVQ (R8), F0
 
 part55Done:
 	VFMLA V16.S4, V11.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part56All
-	TBZ   $0x01, R9, part56One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part56Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part56Done
-
-part56One:
-	TBZ   $0x00, R9, part56Done
-	FMOVS F0, (R8)
-	JMP   part56Done
-
-part56All:
+	TBZ   $0x02, R9, part56
 	FMOVQ F0, (R8)
 
 part56Done:
@@ -3049,40 +2303,13 @@ part56Done:
 	VFMLA V16.S4, V12.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part57All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part57One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part57Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part57Done
-
-part57One:
-	TBZ   $0x00, R9, part57Done
-	FMOVS (R8), F0
-	JMP   part57Done
-
-part57All:
+	TBZ   $0x02, R9, part57
 	FMOVQ (R8), F0
 
 part57Done:
 	VFMLA V16.S4, V13.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part58All
-	TBZ   $0x01, R9, part58One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part58Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part58Done
-
-part58One:
-	TBZ   $0x00, R9, part58Done
-	FMOVS F0, (R8)
-	JMP   part58Done
-
-part58All:
+	TBZ   $0x02, R9, part58
 	FMOVQ F0, (R8)
 
 part58Done:
@@ -3091,40 +2318,13 @@ part58Done:
 	VFMLA V16.S4, V14.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part59All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part59One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part59Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part59Done
-
-part59One:
-	TBZ   $0x00, R9, part59Done
-	FMOVS (R8), F0
-	JMP   part59Done
-
-part59All:
+	TBZ   $0x02, R9, part59
 	FMOVQ (R8), F0
 
 part59Done:
 	VFMLA V16.S4, V15.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part60All
-	TBZ   $0x01, R9, part60One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part60Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part60Done
-
-part60One:
-	TBZ   $0x00, R9, part60Done
-	FMOVS F0, (R8)
-	JMP   part60Done
-
-part60All:
+	TBZ   $0x02, R9, part60
 	FMOVQ F0, (R8)
 
 part60Done:
@@ -3244,20 +2444,7 @@ store4:
 	FMOVQ F0, (R6)
 	WORD  $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part61All
-	TBZ   $0x01, R9, part61One
-	FMOVD F1, (R8)
-	TBZ   $0x00, R9, part61Done
-	ADD   $0x08, R8, R8
-	VST1  V1.S[2], (R8)
-	JMP   part61Done
-
-part61One:
-	TBZ   $0x00, R9, part61Done
-	FMOVS F1, (R8)
-	JMP   part61Done
-
-part61All:
+	TBZ   $0x02, R9, part61
 	FMOVQ F1, (R8)
 
 part61Done:
@@ -3266,20 +2453,7 @@ part61Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part62All
-	TBZ   $0x01, R9, part62One
-	FMOVD F3, (R8)
-	TBZ   $0x00, R9, part62Done
-	ADD   $0x08, R8, R8
-	VST1  V3.S[2], (R8)
-	JMP   part62Done
-
-part62One:
-	TBZ   $0x00, R9, part62Done
-	FMOVS F3, (R8)
-	JMP   part62Done
-
-part62All:
+	TBZ   $0x02, R9, part62
 	FMOVQ F3, (R8)
 
 part62Done:
@@ -3288,20 +2462,7 @@ part62Done:
 	FMOVQ F4, (R6)
 	WORD  $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part63All
-	TBZ   $0x01, R9, part63One
-	FMOVD F5, (R8)
-	TBZ   $0x00, R9, part63Done
-	ADD   $0x08, R8, R8
-	VST1  V5.S[2], (R8)
-	JMP   part63Done
-
-part63One:
-	TBZ   $0x00, R9, part63Done
-	FMOVS F5, (R8)
-	JMP   part63Done
-
-part63All:
+	TBZ   $0x02, R9, part63
 	FMOVQ F5, (R8)
 
 part63Done:
@@ -3310,20 +2471,7 @@ part63Done:
 	FMOVQ F6, (R6)
 	WORD  $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part64All
-	TBZ   $0x01, R9, part64One
-	FMOVD F7, (R8)
-	TBZ   $0x00, R9, part64Done
-	ADD   $0x08, R8, R8
-	VST1  V7.S[2], (R8)
-	JMP   part64Done
-
-part64One:
-	TBZ   $0x00, R9, part64Done
-	FMOVS F7, (R8)
-	JMP   part64Done
-
-part64All:
+	TBZ   $0x02, R9, part64
 	FMOVQ F7, (R8)
 
 part64Done:
@@ -3335,40 +2483,13 @@ add4:
 	VFMLA V8.S4, V0.S4, V9.S4
 	FMOVQ F9, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part65All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part65One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part65Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part65Done
-
-part65One:
-	TBZ   $0x00, R9, part65Done
-	FMOVS (R8), F0
-	JMP   part65Done
-
-part65All:
+	TBZ   $0x02, R9, part65
 	FMOVQ (R8), F0
 
 part65Done:
 	VFMLA V8.S4, V1.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part66All
-	TBZ   $0x01, R9, part66One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part66Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part66Done
-
-part66One:
-	TBZ   $0x00, R9, part66Done
-	FMOVS F0, (R8)
-	JMP   part66Done
-
-part66All:
+	TBZ   $0x02, R9, part66
 	FMOVQ F0, (R8)
 
 part66Done:
@@ -3377,40 +2498,13 @@ part66Done:
 	VFMLA V8.S4, V2.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part67All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part67One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part67Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part67Done
-
-part67One:
-	TBZ   $0x00, R9, part67Done
-	FMOVS (R8), F0
-	JMP   part67Done
-
-part67All:
+	TBZ   $0x02, R9, part67
 	FMOVQ (R8), F0
 
 part67Done:
 	VFMLA V8.S4, V3.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part68All
-	TBZ   $0x01, R9, part68One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part68Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part68Done
-
-part68One:
-	TBZ   $0x00, R9, part68Done
-	FMOVS F0, (R8)
-	JMP   part68Done
-
-part68All:
+	TBZ   $0x02, R9, part68
 	FMOVQ F0, (R8)
 
 part68Done:
@@ -3419,40 +2513,13 @@ part68Done:
 	VFMLA V8.S4, V4.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part69All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part69One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part69Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part69Done
-
-part69One:
-	TBZ   $0x00, R9, part69Done
-	FMOVS (R8), F0
-	JMP   part69Done
-
-part69All:
+	TBZ   $0x02, R9, part69
 	FMOVQ (R8), F0
 
 part69Done:
 	VFMLA V8.S4, V5.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part70All
-	TBZ   $0x01, R9, part70One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part70Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part70Done
-
-part70One:
-	TBZ   $0x00, R9, part70Done
-	FMOVS F0, (R8)
-	JMP   part70Done
-
-part70All:
+	TBZ   $0x02, R9, part70
 	FMOVQ F0, (R8)
 
 part70Done:
@@ -3461,40 +2528,13 @@ part70Done:
 	VFMLA V8.S4, V6.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part71All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part71One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part71Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part71Done
-
-part71One:
-	TBZ   $0x00, R9, part71Done
-	FMOVS (R8), F0
-	JMP   part71Done
-
-part71All:
+	TBZ   $0x02, R9, part71
 	FMOVQ (R8), F0
 
 part71Done:
 	VFMLA V8.S4, V7.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part72All
-	TBZ   $0x01, R9, part72One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part72Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part72Done
-
-part72One:
-	TBZ   $0x00, R9, part72Done
-	FMOVS F0, (R8)
-	JMP   part72Done
-
-part72All:
+	TBZ   $0x02, R9, part72
 	FMOVQ F0, (R8)
 
 part72Done:
@@ -3590,20 +2630,7 @@ store2:
 	FMOVQ F0, (R6)
 	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part73All
-	TBZ   $0x01, R9, part73One
-	FMOVD F1, (R8)
-	TBZ   $0x00, R9, part73Done
-	ADD   $0x08, R8, R8
-	VST1  V1.S[2], (R8)
-	JMP   part73Done
-
-part73One:
-	TBZ   $0x00, R9, part73Done
-	FMOVS F1, (R8)
-	JMP   part73Done
-
-part73All:
+	TBZ   $0x02, R9, part73
 	FMOVQ F1, (R8)
 
 part73Done:
@@ -3612,20 +2639,7 @@ part73Done:
 	FMOVQ F2, (R6)
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part74All
-	TBZ   $0x01, R9, part74One
-	FMOVD F3, (R8)
-	TBZ   $0x00, R9, part74Done
-	ADD   $0x08, R8, R8
-	VST1  V3.S[2], (R8)
-	JMP   part74Done
-
-part74One:
-	TBZ   $0x00, R9, part74Done
-	FMOVS F3, (R8)
-	JMP   part74Done
-
-part74All:
+	TBZ   $0x02, R9, part74
 	FMOVQ F3, (R8)
 
 part74Done:
@@ -3637,40 +2651,13 @@ add2:
 	VFMLA V4.S4, V0.S4, V5.S4
 	FMOVQ F5, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part75All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part75One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part75Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part75Done
-
-part75One:
-	TBZ   $0x00, R9, part75Done
-	FMOVS (R8), F0
-	JMP   part75Done
-
-part75All:
+	TBZ   $0x02, R9, part75
 	FMOVQ (R8), F0
 
 part75Done:
 	VFMLA V4.S4, V1.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part76All
-	TBZ   $0x01, R9, part76One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part76Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part76Done
-
-part76One:
-	TBZ   $0x00, R9, part76Done
-	FMOVS F0, (R8)
-	JMP   part76Done
-
-part76All:
+	TBZ   $0x02, R9, part76
 	FMOVQ F0, (R8)
 
 part76Done:
@@ -3679,40 +2666,13 @@ part76Done:
 	VFMLA V4.S4, V2.S4, V0.S4
 	FMOVQ F0, (R6)
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part77All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part77One
-	FMOVD (R8), F0
-	TBZ   $0x00, R9, part77Done
-	ADD   $0x08, R8, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part77Done
-
-part77One:
-	TBZ   $0x00, R9, part77Done
-	FMOVS (R8), F0
-	JMP   part77Done
-
-part77All:
+	TBZ   $0x02, R9, part77
 	FMOVQ (R8), F0
 
 part77Done:
 	VFMLA V4.S4, V3.S4, V0.S4
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part78All
-	TBZ   $0x01, R9, part78One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R9, part78Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part78Done
-
-part78One:
-	TBZ   $0x00, R9, part78Done
-	FMOVS F0, (R8)
-	JMP   part78Done
-
-part78All:
+	TBZ   $0x02, R9, part78
 	FMOVQ F0, (R8)
 
 part78Done:
@@ -3796,7 +2756,1079 @@ store1:
 	FMOVQ F0, (R6)
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part79All
+	TBZ   $0x02, R9, part79
+	FMOVQ F1, (R8)
+
+part79Done:
+	ADD R7, R6, R6
+	JMP stored1
+
+add1:
+	FMOVQ (R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ F3, (R6)
+	ADD   $0x10, R6, R8
+	TBZ   $0x02, R9, part80
+	FMOVQ (R8), F0
+
+part80Done:
+	VFMLA V2.S4, V1.S4, V0.S4
+	ADD   $0x10, R6, R8
+	TBZ   $0x02, R9, part81
+	FMOVQ F0, (R8)
+
+part81Done:
+	ADD R7, R6, R6
+
+stored1:
+	ADD $+4, R1, R1
+	SUB $+1, R0, R0
+	JMP tile1
+
+end1:
+	RET
+
+part1:
+	TBZ   $0x01, R9, part1One
+	FMOVD F1, (R8)
+	TBZ   $0x00, R9, part1Done
+	ADD   $0x08, R8, R8
+	VST1  V1.S[2], (R8)
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R9, part1Done
+	FMOVS F1, (R8)
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R9, part2One
+	FMOVD F3, (R8)
+	TBZ   $0x00, R9, part2Done
+	ADD   $0x08, R8, R8
+	VST1  V3.S[2], (R8)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R9, part2Done
+	FMOVS F3, (R8)
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R9, part3One
+	FMOVD F5, (R8)
+	TBZ   $0x00, R9, part3Done
+	ADD   $0x08, R8, R8
+	VST1  V5.S[2], (R8)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R9, part3Done
+	FMOVS F5, (R8)
+	JMP   part3Done
+
+part4:
+	TBZ   $0x01, R9, part4One
+	FMOVD F7, (R8)
+	TBZ   $0x00, R9, part4Done
+	ADD   $0x08, R8, R8
+	VST1  V7.S[2], (R8)
+	JMP   part4Done
+
+part4One:
+	TBZ   $0x00, R9, part4Done
+	FMOVS F7, (R8)
+	JMP   part4Done
+
+part5:
+	TBZ   $0x01, R9, part5One
+	FMOVD F9, (R8)
+	TBZ   $0x00, R9, part5Done
+	ADD   $0x08, R8, R8
+	VST1  V9.S[2], (R8)
+	JMP   part5Done
+
+part5One:
+	TBZ   $0x00, R9, part5Done
+	FMOVS F9, (R8)
+	JMP   part5Done
+
+part6:
+	TBZ   $0x01, R9, part6One
+	FMOVD F11, (R8)
+	TBZ   $0x00, R9, part6Done
+	ADD   $0x08, R8, R8
+	VST1  V11.S[2], (R8)
+	JMP   part6Done
+
+part6One:
+	TBZ   $0x00, R9, part6Done
+	FMOVS F11, (R8)
+	JMP   part6Done
+
+part7:
+	TBZ   $0x01, R9, part7One
+	FMOVD F13, (R8)
+	TBZ   $0x00, R9, part7Done
+	ADD   $0x08, R8, R8
+	VST1  V13.S[2], (R8)
+	JMP   part7Done
+
+part7One:
+	TBZ   $0x00, R9, part7Done
+	FMOVS F13, (R8)
+	JMP   part7Done
+
+part8:
+	TBZ   $0x01, R9, part8One
+	FMOVD F15, (R8)
+	TBZ   $0x00, R9, part8Done
+	ADD   $0x08, R8, R8
+	VST1  V15.S[2], (R8)
+	JMP   part8Done
+
+part8One:
+	TBZ   $0x00, R9, part8Done
+	FMOVS F15, (R8)
+	JMP   part8Done
+
+part9:
+	TBZ   $0x01, R9, part9One
+	FMOVD F17, (R8)
+	TBZ   $0x00, R9, part9Done
+	ADD   $0x08, R8, R8
+	VST1  V17.S[2], (R8)
+	JMP   part9Done
+
+part9One:
+	TBZ   $0x00, R9, part9Done
+	FMOVS F17, (R8)
+	JMP   part9Done
+
+part10:
+	TBZ   $0x01, R9, part10One
+	FMOVD F19, (R8)
+	TBZ   $0x00, R9, part10Done
+	ADD   $0x08, R8, R8
+	VST1  V19.S[2], (R8)
+	JMP   part10Done
+
+part10One:
+	TBZ   $0x00, R9, part10Done
+	FMOVS F19, (R8)
+	JMP   part10Done
+
+part11:
+	TBZ   $0x01, R9, part11One
+	FMOVD F21, (R8)
+	TBZ   $0x00, R9, part11Done
+	ADD   $0x08, R8, R8
+	VST1  V21.S[2], (R8)
+	JMP   part11Done
+
+part11One:
+	TBZ   $0x00, R9, part11Done
+	FMOVS F21, (R8)
+	JMP   part11Done
+
+part12:
+	TBZ   $0x01, R9, part12One
+	FMOVD F23, (R8)
+	TBZ   $0x00, R9, part12Done
+	ADD   $0x08, R8, R8
+	VST1  V23.S[2], (R8)
+	JMP   part12Done
+
+part12One:
+	TBZ   $0x00, R9, part12Done
+	FMOVS F23, (R8)
+	JMP   part12Done
+
+part13:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part13One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part13Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part13Done
+
+part13One:
+	TBZ   $0x00, R9, part13Done
+	FMOVS (R8), F0
+	JMP   part13Done
+
+part14:
+	TBZ   $0x01, R9, part14One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part14Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part14Done
+
+part14One:
+	TBZ   $0x00, R9, part14Done
+	FMOVS F0, (R8)
+	JMP   part14Done
+
+part15:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part15One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part15Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part15Done
+
+part15One:
+	TBZ   $0x00, R9, part15Done
+	FMOVS (R8), F0
+	JMP   part15Done
+
+part16:
+	TBZ   $0x01, R9, part16One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part16Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part16Done
+
+part16One:
+	TBZ   $0x00, R9, part16Done
+	FMOVS F0, (R8)
+	JMP   part16Done
+
+part17:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part17One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part17Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part17Done
+
+part17One:
+	TBZ   $0x00, R9, part17Done
+	FMOVS (R8), F0
+	JMP   part17Done
+
+part18:
+	TBZ   $0x01, R9, part18One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part18Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part18Done
+
+part18One:
+	TBZ   $0x00, R9, part18Done
+	FMOVS F0, (R8)
+	JMP   part18Done
+
+part19:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part19One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part19Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part19Done
+
+part19One:
+	TBZ   $0x00, R9, part19Done
+	FMOVS (R8), F0
+	JMP   part19Done
+
+part20:
+	TBZ   $0x01, R9, part20One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part20Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part20Done
+
+part20One:
+	TBZ   $0x00, R9, part20Done
+	FMOVS F0, (R8)
+	JMP   part20Done
+
+part21:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part21One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part21Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part21Done
+
+part21One:
+	TBZ   $0x00, R9, part21Done
+	FMOVS (R8), F0
+	JMP   part21Done
+
+part22:
+	TBZ   $0x01, R9, part22One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part22Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part22Done
+
+part22One:
+	TBZ   $0x00, R9, part22Done
+	FMOVS F0, (R8)
+	JMP   part22Done
+
+part23:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part23One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part23Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part23Done
+
+part23One:
+	TBZ   $0x00, R9, part23Done
+	FMOVS (R8), F0
+	JMP   part23Done
+
+part24:
+	TBZ   $0x01, R9, part24One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part24Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part24Done
+
+part24One:
+	TBZ   $0x00, R9, part24Done
+	FMOVS F0, (R8)
+	JMP   part24Done
+
+part25:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part25One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part25Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part25Done
+
+part25One:
+	TBZ   $0x00, R9, part25Done
+	FMOVS (R8), F0
+	JMP   part25Done
+
+part26:
+	TBZ   $0x01, R9, part26One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part26Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part26Done
+
+part26One:
+	TBZ   $0x00, R9, part26Done
+	FMOVS F0, (R8)
+	JMP   part26Done
+
+part27:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part27One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part27Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part27Done
+
+part27One:
+	TBZ   $0x00, R9, part27Done
+	FMOVS (R8), F0
+	JMP   part27Done
+
+part28:
+	TBZ   $0x01, R9, part28One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part28Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part28Done
+
+part28One:
+	TBZ   $0x00, R9, part28Done
+	FMOVS F0, (R8)
+	JMP   part28Done
+
+part29:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part29One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part29Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part29Done
+
+part29One:
+	TBZ   $0x00, R9, part29Done
+	FMOVS (R8), F0
+	JMP   part29Done
+
+part30:
+	TBZ   $0x01, R9, part30One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part30Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part30Done
+
+part30One:
+	TBZ   $0x00, R9, part30Done
+	FMOVS F0, (R8)
+	JMP   part30Done
+
+part31:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part31One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part31Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part31Done
+
+part31One:
+	TBZ   $0x00, R9, part31Done
+	FMOVS (R8), F0
+	JMP   part31Done
+
+part32:
+	TBZ   $0x01, R9, part32One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part32Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part32Done
+
+part32One:
+	TBZ   $0x00, R9, part32Done
+	FMOVS F0, (R8)
+	JMP   part32Done
+
+part33:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part33One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part33Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part33Done
+
+part33One:
+	TBZ   $0x00, R9, part33Done
+	FMOVS (R8), F0
+	JMP   part33Done
+
+part34:
+	TBZ   $0x01, R9, part34One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part34Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part34Done
+
+part34One:
+	TBZ   $0x00, R9, part34Done
+	FMOVS F0, (R8)
+	JMP   part34Done
+
+part35:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part35One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part35Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part35Done
+
+part35One:
+	TBZ   $0x00, R9, part35Done
+	FMOVS (R8), F0
+	JMP   part35Done
+
+part36:
+	TBZ   $0x01, R9, part36One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part36Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part36Done
+
+part36One:
+	TBZ   $0x00, R9, part36Done
+	FMOVS F0, (R8)
+	JMP   part36Done
+
+part37:
+	TBZ   $0x01, R9, part37One
+	FMOVD F1, (R8)
+	TBZ   $0x00, R9, part37Done
+	ADD   $0x08, R8, R8
+	VST1  V1.S[2], (R8)
+	JMP   part37Done
+
+part37One:
+	TBZ   $0x00, R9, part37Done
+	FMOVS F1, (R8)
+	JMP   part37Done
+
+part38:
+	TBZ   $0x01, R9, part38One
+	FMOVD F3, (R8)
+	TBZ   $0x00, R9, part38Done
+	ADD   $0x08, R8, R8
+	VST1  V3.S[2], (R8)
+	JMP   part38Done
+
+part38One:
+	TBZ   $0x00, R9, part38Done
+	FMOVS F3, (R8)
+	JMP   part38Done
+
+part39:
+	TBZ   $0x01, R9, part39One
+	FMOVD F5, (R8)
+	TBZ   $0x00, R9, part39Done
+	ADD   $0x08, R8, R8
+	VST1  V5.S[2], (R8)
+	JMP   part39Done
+
+part39One:
+	TBZ   $0x00, R9, part39Done
+	FMOVS F5, (R8)
+	JMP   part39Done
+
+part40:
+	TBZ   $0x01, R9, part40One
+	FMOVD F7, (R8)
+	TBZ   $0x00, R9, part40Done
+	ADD   $0x08, R8, R8
+	VST1  V7.S[2], (R8)
+	JMP   part40Done
+
+part40One:
+	TBZ   $0x00, R9, part40Done
+	FMOVS F7, (R8)
+	JMP   part40Done
+
+part41:
+	TBZ   $0x01, R9, part41One
+	FMOVD F9, (R8)
+	TBZ   $0x00, R9, part41Done
+	ADD   $0x08, R8, R8
+	VST1  V9.S[2], (R8)
+	JMP   part41Done
+
+part41One:
+	TBZ   $0x00, R9, part41Done
+	FMOVS F9, (R8)
+	JMP   part41Done
+
+part42:
+	TBZ   $0x01, R9, part42One
+	FMOVD F11, (R8)
+	TBZ   $0x00, R9, part42Done
+	ADD   $0x08, R8, R8
+	VST1  V11.S[2], (R8)
+	JMP   part42Done
+
+part42One:
+	TBZ   $0x00, R9, part42Done
+	FMOVS F11, (R8)
+	JMP   part42Done
+
+part43:
+	TBZ   $0x01, R9, part43One
+	FMOVD F13, (R8)
+	TBZ   $0x00, R9, part43Done
+	ADD   $0x08, R8, R8
+	VST1  V13.S[2], (R8)
+	JMP   part43Done
+
+part43One:
+	TBZ   $0x00, R9, part43Done
+	FMOVS F13, (R8)
+	JMP   part43Done
+
+part44:
+	TBZ   $0x01, R9, part44One
+	FMOVD F15, (R8)
+	TBZ   $0x00, R9, part44Done
+	ADD   $0x08, R8, R8
+	VST1  V15.S[2], (R8)
+	JMP   part44Done
+
+part44One:
+	TBZ   $0x00, R9, part44Done
+	FMOVS F15, (R8)
+	JMP   part44Done
+
+part45:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part45One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part45Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part45Done
+
+part45One:
+	TBZ   $0x00, R9, part45Done
+	FMOVS (R8), F0
+	JMP   part45Done
+
+part46:
+	TBZ   $0x01, R9, part46One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part46Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part46Done
+
+part46One:
+	TBZ   $0x00, R9, part46Done
+	FMOVS F0, (R8)
+	JMP   part46Done
+
+part47:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part47One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part47Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part47Done
+
+part47One:
+	TBZ   $0x00, R9, part47Done
+	FMOVS (R8), F0
+	JMP   part47Done
+
+part48:
+	TBZ   $0x01, R9, part48One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part48Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part48Done
+
+part48One:
+	TBZ   $0x00, R9, part48Done
+	FMOVS F0, (R8)
+	JMP   part48Done
+
+part49:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part49One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part49Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part49Done
+
+part49One:
+	TBZ   $0x00, R9, part49Done
+	FMOVS (R8), F0
+	JMP   part49Done
+
+part50:
+	TBZ   $0x01, R9, part50One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part50Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part50Done
+
+part50One:
+	TBZ   $0x00, R9, part50Done
+	FMOVS F0, (R8)
+	JMP   part50Done
+
+part51:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part51One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part51Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part51Done
+
+part51One:
+	TBZ   $0x00, R9, part51Done
+	FMOVS (R8), F0
+	JMP   part51Done
+
+part52:
+	TBZ   $0x01, R9, part52One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part52Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part52Done
+
+part52One:
+	TBZ   $0x00, R9, part52Done
+	FMOVS F0, (R8)
+	JMP   part52Done
+
+part53:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part53One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part53Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part53Done
+
+part53One:
+	TBZ   $0x00, R9, part53Done
+	FMOVS (R8), F0
+	JMP   part53Done
+
+part54:
+	TBZ   $0x01, R9, part54One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part54Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part54Done
+
+part54One:
+	TBZ   $0x00, R9, part54Done
+	FMOVS F0, (R8)
+	JMP   part54Done
+
+part55:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part55One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part55Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part55Done
+
+part55One:
+	TBZ   $0x00, R9, part55Done
+	FMOVS (R8), F0
+	JMP   part55Done
+
+part56:
+	TBZ   $0x01, R9, part56One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part56Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part56Done
+
+part56One:
+	TBZ   $0x00, R9, part56Done
+	FMOVS F0, (R8)
+	JMP   part56Done
+
+part57:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part57One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part57Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part57Done
+
+part57One:
+	TBZ   $0x00, R9, part57Done
+	FMOVS (R8), F0
+	JMP   part57Done
+
+part58:
+	TBZ   $0x01, R9, part58One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part58Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part58Done
+
+part58One:
+	TBZ   $0x00, R9, part58Done
+	FMOVS F0, (R8)
+	JMP   part58Done
+
+part59:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part59One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part59Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part59Done
+
+part59One:
+	TBZ   $0x00, R9, part59Done
+	FMOVS (R8), F0
+	JMP   part59Done
+
+part60:
+	TBZ   $0x01, R9, part60One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part60Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part60Done
+
+part60One:
+	TBZ   $0x00, R9, part60Done
+	FMOVS F0, (R8)
+	JMP   part60Done
+
+part61:
+	TBZ   $0x01, R9, part61One
+	FMOVD F1, (R8)
+	TBZ   $0x00, R9, part61Done
+	ADD   $0x08, R8, R8
+	VST1  V1.S[2], (R8)
+	JMP   part61Done
+
+part61One:
+	TBZ   $0x00, R9, part61Done
+	FMOVS F1, (R8)
+	JMP   part61Done
+
+part62:
+	TBZ   $0x01, R9, part62One
+	FMOVD F3, (R8)
+	TBZ   $0x00, R9, part62Done
+	ADD   $0x08, R8, R8
+	VST1  V3.S[2], (R8)
+	JMP   part62Done
+
+part62One:
+	TBZ   $0x00, R9, part62Done
+	FMOVS F3, (R8)
+	JMP   part62Done
+
+part63:
+	TBZ   $0x01, R9, part63One
+	FMOVD F5, (R8)
+	TBZ   $0x00, R9, part63Done
+	ADD   $0x08, R8, R8
+	VST1  V5.S[2], (R8)
+	JMP   part63Done
+
+part63One:
+	TBZ   $0x00, R9, part63Done
+	FMOVS F5, (R8)
+	JMP   part63Done
+
+part64:
+	TBZ   $0x01, R9, part64One
+	FMOVD F7, (R8)
+	TBZ   $0x00, R9, part64Done
+	ADD   $0x08, R8, R8
+	VST1  V7.S[2], (R8)
+	JMP   part64Done
+
+part64One:
+	TBZ   $0x00, R9, part64Done
+	FMOVS F7, (R8)
+	JMP   part64Done
+
+part65:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part65One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part65Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part65Done
+
+part65One:
+	TBZ   $0x00, R9, part65Done
+	FMOVS (R8), F0
+	JMP   part65Done
+
+part66:
+	TBZ   $0x01, R9, part66One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part66Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part66Done
+
+part66One:
+	TBZ   $0x00, R9, part66Done
+	FMOVS F0, (R8)
+	JMP   part66Done
+
+part67:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part67One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part67Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part67Done
+
+part67One:
+	TBZ   $0x00, R9, part67Done
+	FMOVS (R8), F0
+	JMP   part67Done
+
+part68:
+	TBZ   $0x01, R9, part68One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part68Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part68Done
+
+part68One:
+	TBZ   $0x00, R9, part68Done
+	FMOVS F0, (R8)
+	JMP   part68Done
+
+part69:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part69One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part69Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part69Done
+
+part69One:
+	TBZ   $0x00, R9, part69Done
+	FMOVS (R8), F0
+	JMP   part69Done
+
+part70:
+	TBZ   $0x01, R9, part70One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part70Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part70Done
+
+part70One:
+	TBZ   $0x00, R9, part70Done
+	FMOVS F0, (R8)
+	JMP   part70Done
+
+part71:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part71One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part71Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part71Done
+
+part71One:
+	TBZ   $0x00, R9, part71Done
+	FMOVS (R8), F0
+	JMP   part71Done
+
+part72:
+	TBZ   $0x01, R9, part72One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part72Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part72Done
+
+part72One:
+	TBZ   $0x00, R9, part72Done
+	FMOVS F0, (R8)
+	JMP   part72Done
+
+part73:
+	TBZ   $0x01, R9, part73One
+	FMOVD F1, (R8)
+	TBZ   $0x00, R9, part73Done
+	ADD   $0x08, R8, R8
+	VST1  V1.S[2], (R8)
+	JMP   part73Done
+
+part73One:
+	TBZ   $0x00, R9, part73Done
+	FMOVS F1, (R8)
+	JMP   part73Done
+
+part74:
+	TBZ   $0x01, R9, part74One
+	FMOVD F3, (R8)
+	TBZ   $0x00, R9, part74Done
+	ADD   $0x08, R8, R8
+	VST1  V3.S[2], (R8)
+	JMP   part74Done
+
+part74One:
+	TBZ   $0x00, R9, part74Done
+	FMOVS F3, (R8)
+	JMP   part74Done
+
+part75:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part75One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part75Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part75Done
+
+part75One:
+	TBZ   $0x00, R9, part75Done
+	FMOVS (R8), F0
+	JMP   part75Done
+
+part76:
+	TBZ   $0x01, R9, part76One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part76Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part76Done
+
+part76One:
+	TBZ   $0x00, R9, part76Done
+	FMOVS F0, (R8)
+	JMP   part76Done
+
+part77:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part77One
+	FMOVD (R8), F0
+	TBZ   $0x00, R9, part77Done
+	ADD   $0x08, R8, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part77Done
+
+part77One:
+	TBZ   $0x00, R9, part77Done
+	FMOVS (R8), F0
+	JMP   part77Done
+
+part78:
+	TBZ   $0x01, R9, part78One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R9, part78Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part78Done
+
+part78One:
+	TBZ   $0x00, R9, part78Done
+	FMOVS F0, (R8)
+	JMP   part78Done
+
+part79:
 	TBZ   $0x01, R9, part79One
 	FMOVD F1, (R8)
 	TBZ   $0x00, R9, part79Done
@@ -3809,19 +3841,7 @@ part79One:
 	FMOVS F1, (R8)
 	JMP   part79Done
 
-part79All:
-	FMOVQ F1, (R8)
-
-part79Done:
-	ADD R7, R6, R6
-	JMP stored1
-
-add1:
-	FMOVQ (R6), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ F3, (R6)
-	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part80All
+part80:
 	VMOVI $0x00, V0.B16
 	TBZ   $0x01, R9, part80One
 	FMOVD (R8), F0
@@ -3835,13 +3855,7 @@ part80One:
 	FMOVS (R8), F0
 	JMP   part80Done
 
-part80All:
-	FMOVQ (R8), F0
-
-part80Done:
-	VFMLA V2.S4, V1.S4, V0.S4
-	ADD   $0x10, R6, R8
-	TBNZ  $0x02, R9, part81All
+part81:
 	TBZ   $0x01, R9, part81One
 	FMOVD F0, (R8)
 	TBZ   $0x00, R9, part81Done
@@ -3853,20 +3867,6 @@ part81One:
 	TBZ   $0x00, R9, part81Done
 	FMOVS F0, (R8)
 	JMP   part81Done
-
-part81All:
-	FMOVQ F0, (R8)
-
-part81Done:
-	ADD R7, R6, R6
-
-stored1:
-	ADD $+4, R1, R1
-	SUB $+1, R0, R0
-	JMP tile1
-
-end1:
-	RET
 
 // func sgemmRows1NEON(m int, k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, n int, alpha float32, accumulate int)
 TEXT ·sgemmRows1NEON(SB), NOSPLIT, $0-88
@@ -4003,153 +4003,49 @@ store8:
 	CMP   $0x00, R8
 	BNE   add8
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	TBNZ  $0x02, R9, part1All
-	TBZ   $0x01, R9, part1One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part1Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R9, part1Done
-	FMOVS F0, (R6)
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R9, part1
 	FMOVQ F0, (R6)
 
 part1Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
-	TBNZ  $0x02, R9, part2All
-	TBZ   $0x01, R9, part2One
-	FMOVD F1, (R6)
-	TBZ   $0x00, R9, part2Done
-	ADD   $0x08, R6, R8
-	VST1  V1.S[2], (R8)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R9, part2Done
-	FMOVS F1, (R6)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R9, part2
 	FMOVQ F1, (R6)
 
 part2Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
-	TBNZ  $0x02, R9, part3All
-	TBZ   $0x01, R9, part3One
-	FMOVD F2, (R6)
-	TBZ   $0x00, R9, part3Done
-	ADD   $0x08, R6, R8
-	VST1  V2.S[2], (R8)
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R9, part3Done
-	FMOVS F2, (R6)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R9, part3
 	FMOVQ F2, (R6)
 
 part3Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
-	TBNZ  $0x02, R9, part4All
-	TBZ   $0x01, R9, part4One
-	FMOVD F3, (R6)
-	TBZ   $0x00, R9, part4Done
-	ADD   $0x08, R6, R8
-	VST1  V3.S[2], (R8)
-	JMP   part4Done
-
-part4One:
-	TBZ   $0x00, R9, part4Done
-	FMOVS F3, (R6)
-	JMP   part4Done
-
-part4All:
+	TBZ   $0x02, R9, part4
 	FMOVQ F3, (R6)
 
 part4Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	TBNZ  $0x02, R9, part5All
-	TBZ   $0x01, R9, part5One
-	FMOVD F4, (R6)
-	TBZ   $0x00, R9, part5Done
-	ADD   $0x08, R6, R8
-	VST1  V4.S[2], (R8)
-	JMP   part5Done
-
-part5One:
-	TBZ   $0x00, R9, part5Done
-	FMOVS F4, (R6)
-	JMP   part5Done
-
-part5All:
+	TBZ   $0x02, R9, part5
 	FMOVQ F4, (R6)
 
 part5Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	TBNZ  $0x02, R9, part6All
-	TBZ   $0x01, R9, part6One
-	FMOVD F5, (R6)
-	TBZ   $0x00, R9, part6Done
-	ADD   $0x08, R6, R8
-	VST1  V5.S[2], (R8)
-	JMP   part6Done
-
-part6One:
-	TBZ   $0x00, R9, part6Done
-	FMOVS F5, (R6)
-	JMP   part6Done
-
-part6All:
+	TBZ   $0x02, R9, part6
 	FMOVQ F5, (R6)
 
 part6Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	TBNZ  $0x02, R9, part7All
-	TBZ   $0x01, R9, part7One
-	FMOVD F6, (R6)
-	TBZ   $0x00, R9, part7Done
-	ADD   $0x08, R6, R8
-	VST1  V6.S[2], (R8)
-	JMP   part7Done
-
-part7One:
-	TBZ   $0x00, R9, part7Done
-	FMOVS F6, (R6)
-	JMP   part7Done
-
-part7All:
+	TBZ   $0x02, R9, part7
 	FMOVQ F6, (R6)
 
 part7Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
-	TBNZ  $0x02, R9, part8All
-	TBZ   $0x01, R9, part8One
-	FMOVD F7, (R6)
-	TBZ   $0x00, R9, part8Done
-	ADD   $0x08, R6, R8
-	VST1  V7.S[2], (R8)
-	JMP   part8Done
-
-part8One:
-	TBZ   $0x00, R9, part8Done
-	FMOVS F7, (R6)
-	JMP   part8Done
-
-part8All:
+	TBZ   $0x02, R9, part8
 	FMOVQ F7, (R6)
 
 part8Done:
@@ -4157,298 +4053,82 @@ part8Done:
 	JMP stored8
 
 add8:
-	TBNZ  $0x02, R9, part9All
-	VMOVI $0x00, V9.B16
-	TBZ   $0x01, R9, part9One
-	FMOVD (R6), F9
-	TBZ   $0x00, R9, part9Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V9.S[2]
-	JMP   part9Done
-
-part9One:
-	TBZ   $0x00, R9, part9Done
-	FMOVS (R6), F9
-	JMP   part9Done
-
-part9All:
+	TBZ   $0x02, R9, part9
 	FMOVQ (R6), F9
 
 part9Done:
 	VFMLA V8.S4, V0.S4, V9.S4
-	TBNZ  $0x02, R9, part10All
-	TBZ   $0x01, R9, part10One
-	FMOVD F9, (R6)
-	TBZ   $0x00, R9, part10Done
-	ADD   $0x08, R6, R8
-	VST1  V9.S[2], (R8)
-	JMP   part10Done
-
-part10One:
-	TBZ   $0x00, R9, part10Done
-	FMOVS F9, (R6)
-	JMP   part10Done
-
-part10All:
+	TBZ   $0x02, R9, part10
 	FMOVQ F9, (R6)
 
 part10Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part11All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part11One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part11Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part11Done
-
-part11One:
-	TBZ   $0x00, R9, part11Done
-	FMOVS (R6), F0
-	JMP   part11Done
-
-part11All:
+	TBZ   $0x02, R9, part11
 	FMOVQ (R6), F0
 
 part11Done:
 	VFMLA V8.S4, V1.S4, V0.S4
-	TBNZ  $0x02, R9, part12All
-	TBZ   $0x01, R9, part12One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part12Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part12Done
-
-part12One:
-	TBZ   $0x00, R9, part12Done
-	FMOVS F0, (R6)
-	JMP   part12Done
-
-part12All:
+	TBZ   $0x02, R9, part12
 	FMOVQ F0, (R6)
 
 part12Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part13All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part13One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part13Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part13Done
-
-part13One:
-	TBZ   $0x00, R9, part13Done
-	FMOVS (R6), F0
-	JMP   part13Done
-
-part13All:
+	TBZ   $0x02, R9, part13
 	FMOVQ (R6), F0
 
 part13Done:
 	VFMLA V8.S4, V2.S4, V0.S4
-	TBNZ  $0x02, R9, part14All
-	TBZ   $0x01, R9, part14One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part14Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part14Done
-
-part14One:
-	TBZ   $0x00, R9, part14Done
-	FMOVS F0, (R6)
-	JMP   part14Done
-
-part14All:
+	TBZ   $0x02, R9, part14
 	FMOVQ F0, (R6)
 
 part14Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part15All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part15One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part15Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part15Done
-
-part15One:
-	TBZ   $0x00, R9, part15Done
-	FMOVS (R6), F0
-	JMP   part15Done
-
-part15All:
+	TBZ   $0x02, R9, part15
 	FMOVQ (R6), F0
 
 part15Done:
 	VFMLA V8.S4, V3.S4, V0.S4
-	TBNZ  $0x02, R9, part16All
-	TBZ   $0x01, R9, part16One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part16Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part16Done
-
-part16One:
-	TBZ   $0x00, R9, part16Done
-	FMOVS F0, (R6)
-	JMP   part16Done
-
-part16All:
+	TBZ   $0x02, R9, part16
 	FMOVQ F0, (R6)
 
 part16Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part17All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part17One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part17Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part17Done
-
-part17One:
-	TBZ   $0x00, R9, part17Done
-	FMOVS (R6), F0
-	JMP   part17Done
-
-part17All:
+	TBZ   $0x02, R9, part17
 	FMOVQ (R6), F0
 
 part17Done:
 	VFMLA V8.S4, V4.S4, V0.S4
-	TBNZ  $0x02, R9, part18All
-	TBZ   $0x01, R9, part18One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part18Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part18Done
-
-part18One:
-	TBZ   $0x00, R9, part18Done
-	FMOVS F0, (R6)
-	JMP   part18Done
-
-part18All:
+	TBZ   $0x02, R9, part18
 	FMOVQ F0, (R6)
 
 part18Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part19All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part19One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part19Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part19Done
-
-part19One:
-	TBZ   $0x00, R9, part19Done
-	FMOVS (R6), F0
-	JMP   part19Done
-
-part19All:
+	TBZ   $0x02, R9, part19
 	FMOVQ (R6), F0
 
 part19Done:
 	VFMLA V8.S4, V5.S4, V0.S4
-	TBNZ  $0x02, R9, part20All
-	TBZ   $0x01, R9, part20One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part20Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part20Done
-
-part20One:
-	TBZ   $0x00, R9, part20Done
-	FMOVS F0, (R6)
-	JMP   part20Done
-
-part20All:
+	TBZ   $0x02, R9, part20
 	FMOVQ F0, (R6)
 
 part20Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part21All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part21One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part21Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part21Done
-
-part21One:
-	TBZ   $0x00, R9, part21Done
-	FMOVS (R6), F0
-	JMP   part21Done
-
-part21All:
+	TBZ   $0x02, R9, part21
 	FMOVQ (R6), F0
 
 part21Done:
 	VFMLA V8.S4, V6.S4, V0.S4
-	TBNZ  $0x02, R9, part22All
-	TBZ   $0x01, R9, part22One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part22Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part22Done
-
-part22One:
-	TBZ   $0x00, R9, part22Done
-	FMOVS F0, (R6)
-	JMP   part22Done
-
-part22All:
+	TBZ   $0x02, R9, part22
 	FMOVQ F0, (R6)
 
 part22Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part23All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part23One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part23Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part23Done
-
-part23One:
-	TBZ   $0x00, R9, part23Done
-	FMOVS (R6), F0
-	JMP   part23Done
-
-part23All:
+	TBZ   $0x02, R9, part23
 	FMOVQ (R6), F0
 
 part23Done:
 	VFMLA V8.S4, V7.S4, V0.S4
-	TBNZ  $0x02, R9, part24All
-	TBZ   $0x01, R9, part24One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part24Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part24Done
-
-part24One:
-	TBZ   $0x00, R9, part24Done
-	FMOVS F0, (R6)
-	JMP   part24Done
-
-part24All:
+	TBZ   $0x02, R9, part24
 	FMOVQ F0, (R6)
 
 part24Done:
@@ -4548,77 +4228,25 @@ store4:
 	CMP   $0x00, R8
 	BNE   add4
 	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	TBNZ  $0x02, R9, part25All
-	TBZ   $0x01, R9, part25One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part25Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part25Done
-
-part25One:
-	TBZ   $0x00, R9, part25Done
-	FMOVS F0, (R6)
-	JMP   part25Done
-
-part25All:
+	TBZ   $0x02, R9, part25
 	FMOVQ F0, (R6)
 
 part25Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	TBNZ  $0x02, R9, part26All
-	TBZ   $0x01, R9, part26One
-	FMOVD F1, (R6)
-	TBZ   $0x00, R9, part26Done
-	ADD   $0x08, R6, R8
-	VST1  V1.S[2], (R8)
-	JMP   part26Done
-
-part26One:
-	TBZ   $0x00, R9, part26Done
-	FMOVS F1, (R6)
-	JMP   part26Done
-
-part26All:
+	TBZ   $0x02, R9, part26
 	FMOVQ F1, (R6)
 
 part26Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	TBNZ  $0x02, R9, part27All
-	TBZ   $0x01, R9, part27One
-	FMOVD F2, (R6)
-	TBZ   $0x00, R9, part27Done
-	ADD   $0x08, R6, R8
-	VST1  V2.S[2], (R8)
-	JMP   part27Done
-
-part27One:
-	TBZ   $0x00, R9, part27Done
-	FMOVS F2, (R6)
-	JMP   part27Done
-
-part27All:
+	TBZ   $0x02, R9, part27
 	FMOVQ F2, (R6)
 
 part27Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	TBNZ  $0x02, R9, part28All
-	TBZ   $0x01, R9, part28One
-	FMOVD F3, (R6)
-	TBZ   $0x00, R9, part28Done
-	ADD   $0x08, R6, R8
-	VST1  V3.S[2], (R8)
-	JMP   part28Done
-
-part28One:
-	TBZ   $0x00, R9, part28Done
-	FMOVS F3, (R6)
-	JMP   part28Done
-
-part28All:
+	TBZ   $0x02, R9, part28
 	FMOVQ F3, (R6)
 
 part28Done:
@@ -4626,150 +4254,42 @@ part28Done:
 	JMP stored4
 
 add4:
-	TBNZ  $0x02, R9, part29All
-	VMOVI $0x00, V5.B16
-	TBZ   $0x01, R9, part29One
-	FMOVD (R6), F5
-	TBZ   $0x00, R9, part29Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V5.S[2]
-	JMP   part29Done
-
-part29One:
-	TBZ   $0x00, R9, part29Done
-	FMOVS (R6), F5
-	JMP   part29Done
-
-part29All:
+	TBZ   $0x02, R9, part29
 	FMOVQ (R6), F5
 
 part29Done:
 	VFMLA V4.S4, V0.S4, V5.S4
-	TBNZ  $0x02, R9, part30All
-	TBZ   $0x01, R9, part30One
-	FMOVD F5, (R6)
-	TBZ   $0x00, R9, part30Done
-	ADD   $0x08, R6, R8
-	VST1  V5.S[2], (R8)
-	JMP   part30Done
-
-part30One:
-	TBZ   $0x00, R9, part30Done
-	FMOVS F5, (R6)
-	JMP   part30Done
-
-part30All:
+	TBZ   $0x02, R9, part30
 	FMOVQ F5, (R6)
 
 part30Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part31All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part31One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part31Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part31Done
-
-part31One:
-	TBZ   $0x00, R9, part31Done
-	FMOVS (R6), F0
-	JMP   part31Done
-
-part31All:
+	TBZ   $0x02, R9, part31
 	FMOVQ (R6), F0
 
 part31Done:
 	VFMLA V4.S4, V1.S4, V0.S4
-	TBNZ  $0x02, R9, part32All
-	TBZ   $0x01, R9, part32One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part32Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part32Done
-
-part32One:
-	TBZ   $0x00, R9, part32Done
-	FMOVS F0, (R6)
-	JMP   part32Done
-
-part32All:
+	TBZ   $0x02, R9, part32
 	FMOVQ F0, (R6)
 
 part32Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part33All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part33One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part33Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part33Done
-
-part33One:
-	TBZ   $0x00, R9, part33Done
-	FMOVS (R6), F0
-	JMP   part33Done
-
-part33All:
+	TBZ   $0x02, R9, part33
 	FMOVQ (R6), F0
 
 part33Done:
 	VFMLA V4.S4, V2.S4, V0.S4
-	TBNZ  $0x02, R9, part34All
-	TBZ   $0x01, R9, part34One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part34Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part34Done
-
-part34One:
-	TBZ   $0x00, R9, part34Done
-	FMOVS F0, (R6)
-	JMP   part34Done
-
-part34All:
+	TBZ   $0x02, R9, part34
 	FMOVQ F0, (R6)
 
 part34Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part35All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part35One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part35Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part35Done
-
-part35One:
-	TBZ   $0x00, R9, part35Done
-	FMOVS (R6), F0
-	JMP   part35Done
-
-part35All:
+	TBZ   $0x02, R9, part35
 	FMOVQ (R6), F0
 
 part35Done:
 	VFMLA V4.S4, V3.S4, V0.S4
-	TBNZ  $0x02, R9, part36All
-	TBZ   $0x01, R9, part36One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part36Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part36Done
-
-part36One:
-	TBZ   $0x00, R9, part36Done
-	FMOVS F0, (R6)
-	JMP   part36Done
-
-part36All:
+	TBZ   $0x02, R9, part36
 	FMOVQ F0, (R6)
 
 part36Done:
@@ -4848,39 +4368,13 @@ store2:
 	CMP   $0x00, R8
 	BNE   add2
 	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	TBNZ  $0x02, R9, part37All
-	TBZ   $0x01, R9, part37One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part37Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part37Done
-
-part37One:
-	TBZ   $0x00, R9, part37Done
-	FMOVS F0, (R6)
-	JMP   part37Done
-
-part37All:
+	TBZ   $0x02, R9, part37
 	FMOVQ F0, (R6)
 
 part37Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	TBNZ  $0x02, R9, part38All
-	TBZ   $0x01, R9, part38One
-	FMOVD F1, (R6)
-	TBZ   $0x00, R9, part38Done
-	ADD   $0x08, R6, R8
-	VST1  V1.S[2], (R8)
-	JMP   part38Done
-
-part38One:
-	TBZ   $0x00, R9, part38Done
-	FMOVS F1, (R6)
-	JMP   part38Done
-
-part38All:
+	TBZ   $0x02, R9, part38
 	FMOVQ F1, (R6)
 
 part38Done:
@@ -4888,76 +4382,22 @@ part38Done:
 	JMP stored2
 
 add2:
-	TBNZ  $0x02, R9, part39All
-	VMOVI $0x00, V3.B16
-	TBZ   $0x01, R9, part39One
-	FMOVD (R6), F3
-	TBZ   $0x00, R9, part39Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V3.S[2]
-	JMP   part39Done
-
-part39One:
-	TBZ   $0x00, R9, part39Done
-	FMOVS (R6), F3
-	JMP   part39Done
-
-part39All:
+	TBZ   $0x02, R9, part39
 	FMOVQ (R6), F3
 
 part39Done:
 	VFMLA V2.S4, V0.S4, V3.S4
-	TBNZ  $0x02, R9, part40All
-	TBZ   $0x01, R9, part40One
-	FMOVD F3, (R6)
-	TBZ   $0x00, R9, part40Done
-	ADD   $0x08, R6, R8
-	VST1  V3.S[2], (R8)
-	JMP   part40Done
-
-part40One:
-	TBZ   $0x00, R9, part40Done
-	FMOVS F3, (R6)
-	JMP   part40Done
-
-part40All:
+	TBZ   $0x02, R9, part40
 	FMOVQ F3, (R6)
 
 part40Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part41All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part41One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part41Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part41Done
-
-part41One:
-	TBZ   $0x00, R9, part41Done
-	FMOVS (R6), F0
-	JMP   part41Done
-
-part41All:
+	TBZ   $0x02, R9, part41
 	FMOVQ (R6), F0
 
 part41Done:
 	VFMLA V2.S4, V1.S4, V0.S4
-	TBNZ  $0x02, R9, part42All
-	TBZ   $0x01, R9, part42One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part42Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part42Done
-
-part42One:
-	TBZ   $0x00, R9, part42Done
-	FMOVS F0, (R6)
-	JMP   part42Done
-
-part42All:
+	TBZ   $0x02, R9, part42
 	FMOVQ F0, (R6)
 
 part42Done:
@@ -5026,20 +4466,7 @@ store1:
 	CMP   $0x00, R8
 	BNE   add1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	TBNZ  $0x02, R9, part43All
-	TBZ   $0x01, R9, part43One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part43Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part43Done
-
-part43One:
-	TBZ   $0x00, R9, part43Done
-	FMOVS F0, (R6)
-	JMP   part43Done
-
-part43All:
+	TBZ   $0x02, R9, part43
 	FMOVQ F0, (R6)
 
 part43Done:
@@ -5047,39 +4474,12 @@ part43Done:
 	JMP stored1
 
 add1:
-	TBNZ  $0x02, R9, part44All
-	VMOVI $0x00, V2.B16
-	TBZ   $0x01, R9, part44One
-	FMOVD (R6), F2
-	TBZ   $0x00, R9, part44Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V2.S[2]
-	JMP   part44Done
-
-part44One:
-	TBZ   $0x00, R9, part44Done
-	FMOVS (R6), F2
-	JMP   part44Done
-
-part44All:
+	TBZ   $0x02, R9, part44
 	FMOVQ (R6), F2
 
 part44Done:
 	VFMLA V1.S4, V0.S4, V2.S4
-	TBNZ  $0x02, R9, part45All
-	TBZ   $0x01, R9, part45One
-	FMOVD F2, (R6)
-	TBZ   $0x00, R9, part45Done
-	ADD   $0x08, R6, R8
-	VST1  V2.S[2], (R8)
-	JMP   part45Done
-
-part45One:
-	TBZ   $0x00, R9, part45Done
-	FMOVS F2, (R6)
-	JMP   part45Done
-
-part45All:
+	TBZ   $0x02, R9, part45
 	FMOVQ F2, (R6)
 
 part45Done:
@@ -5094,6 +4494,606 @@ stored1:
 
 end1:
 	RET
+
+part1:
+	TBZ   $0x01, R9, part1One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part1Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R9, part1Done
+	FMOVS F0, (R6)
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R9, part2One
+	FMOVD F1, (R6)
+	TBZ   $0x00, R9, part2Done
+	ADD   $0x08, R6, R8
+	VST1  V1.S[2], (R8)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R9, part2Done
+	FMOVS F1, (R6)
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R9, part3One
+	FMOVD F2, (R6)
+	TBZ   $0x00, R9, part3Done
+	ADD   $0x08, R6, R8
+	VST1  V2.S[2], (R8)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R9, part3Done
+	FMOVS F2, (R6)
+	JMP   part3Done
+
+part4:
+	TBZ   $0x01, R9, part4One
+	FMOVD F3, (R6)
+	TBZ   $0x00, R9, part4Done
+	ADD   $0x08, R6, R8
+	VST1  V3.S[2], (R8)
+	JMP   part4Done
+
+part4One:
+	TBZ   $0x00, R9, part4Done
+	FMOVS F3, (R6)
+	JMP   part4Done
+
+part5:
+	TBZ   $0x01, R9, part5One
+	FMOVD F4, (R6)
+	TBZ   $0x00, R9, part5Done
+	ADD   $0x08, R6, R8
+	VST1  V4.S[2], (R8)
+	JMP   part5Done
+
+part5One:
+	TBZ   $0x00, R9, part5Done
+	FMOVS F4, (R6)
+	JMP   part5Done
+
+part6:
+	TBZ   $0x01, R9, part6One
+	FMOVD F5, (R6)
+	TBZ   $0x00, R9, part6Done
+	ADD   $0x08, R6, R8
+	VST1  V5.S[2], (R8)
+	JMP   part6Done
+
+part6One:
+	TBZ   $0x00, R9, part6Done
+	FMOVS F5, (R6)
+	JMP   part6Done
+
+part7:
+	TBZ   $0x01, R9, part7One
+	FMOVD F6, (R6)
+	TBZ   $0x00, R9, part7Done
+	ADD   $0x08, R6, R8
+	VST1  V6.S[2], (R8)
+	JMP   part7Done
+
+part7One:
+	TBZ   $0x00, R9, part7Done
+	FMOVS F6, (R6)
+	JMP   part7Done
+
+part8:
+	TBZ   $0x01, R9, part8One
+	FMOVD F7, (R6)
+	TBZ   $0x00, R9, part8Done
+	ADD   $0x08, R6, R8
+	VST1  V7.S[2], (R8)
+	JMP   part8Done
+
+part8One:
+	TBZ   $0x00, R9, part8Done
+	FMOVS F7, (R6)
+	JMP   part8Done
+
+part9:
+	VMOVI $0x00, V9.B16
+	TBZ   $0x01, R9, part9One
+	FMOVD (R6), F9
+	TBZ   $0x00, R9, part9Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V9.S[2]
+	JMP   part9Done
+
+part9One:
+	TBZ   $0x00, R9, part9Done
+	FMOVS (R6), F9
+	JMP   part9Done
+
+part10:
+	TBZ   $0x01, R9, part10One
+	FMOVD F9, (R6)
+	TBZ   $0x00, R9, part10Done
+	ADD   $0x08, R6, R8
+	VST1  V9.S[2], (R8)
+	JMP   part10Done
+
+part10One:
+	TBZ   $0x00, R9, part10Done
+	FMOVS F9, (R6)
+	JMP   part10Done
+
+part11:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part11One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part11Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part11Done
+
+part11One:
+	TBZ   $0x00, R9, part11Done
+	FMOVS (R6), F0
+	JMP   part11Done
+
+part12:
+	TBZ   $0x01, R9, part12One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part12Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part12Done
+
+part12One:
+	TBZ   $0x00, R9, part12Done
+	FMOVS F0, (R6)
+	JMP   part12Done
+
+part13:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part13One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part13Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part13Done
+
+part13One:
+	TBZ   $0x00, R9, part13Done
+	FMOVS (R6), F0
+	JMP   part13Done
+
+part14:
+	TBZ   $0x01, R9, part14One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part14Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part14Done
+
+part14One:
+	TBZ   $0x00, R9, part14Done
+	FMOVS F0, (R6)
+	JMP   part14Done
+
+part15:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part15One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part15Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part15Done
+
+part15One:
+	TBZ   $0x00, R9, part15Done
+	FMOVS (R6), F0
+	JMP   part15Done
+
+part16:
+	TBZ   $0x01, R9, part16One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part16Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part16Done
+
+part16One:
+	TBZ   $0x00, R9, part16Done
+	FMOVS F0, (R6)
+	JMP   part16Done
+
+part17:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part17One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part17Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part17Done
+
+part17One:
+	TBZ   $0x00, R9, part17Done
+	FMOVS (R6), F0
+	JMP   part17Done
+
+part18:
+	TBZ   $0x01, R9, part18One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part18Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part18Done
+
+part18One:
+	TBZ   $0x00, R9, part18Done
+	FMOVS F0, (R6)
+	JMP   part18Done
+
+part19:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part19One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part19Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part19Done
+
+part19One:
+	TBZ   $0x00, R9, part19Done
+	FMOVS (R6), F0
+	JMP   part19Done
+
+part20:
+	TBZ   $0x01, R9, part20One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part20Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part20Done
+
+part20One:
+	TBZ   $0x00, R9, part20Done
+	FMOVS F0, (R6)
+	JMP   part20Done
+
+part21:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part21One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part21Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part21Done
+
+part21One:
+	TBZ   $0x00, R9, part21Done
+	FMOVS (R6), F0
+	JMP   part21Done
+
+part22:
+	TBZ   $0x01, R9, part22One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part22Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part22Done
+
+part22One:
+	TBZ   $0x00, R9, part22Done
+	FMOVS F0, (R6)
+	JMP   part22Done
+
+part23:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part23One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part23Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part23Done
+
+part23One:
+	TBZ   $0x00, R9, part23Done
+	FMOVS (R6), F0
+	JMP   part23Done
+
+part24:
+	TBZ   $0x01, R9, part24One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part24Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part24Done
+
+part24One:
+	TBZ   $0x00, R9, part24Done
+	FMOVS F0, (R6)
+	JMP   part24Done
+
+part25:
+	TBZ   $0x01, R9, part25One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part25Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part25Done
+
+part25One:
+	TBZ   $0x00, R9, part25Done
+	FMOVS F0, (R6)
+	JMP   part25Done
+
+part26:
+	TBZ   $0x01, R9, part26One
+	FMOVD F1, (R6)
+	TBZ   $0x00, R9, part26Done
+	ADD   $0x08, R6, R8
+	VST1  V1.S[2], (R8)
+	JMP   part26Done
+
+part26One:
+	TBZ   $0x00, R9, part26Done
+	FMOVS F1, (R6)
+	JMP   part26Done
+
+part27:
+	TBZ   $0x01, R9, part27One
+	FMOVD F2, (R6)
+	TBZ   $0x00, R9, part27Done
+	ADD   $0x08, R6, R8
+	VST1  V2.S[2], (R8)
+	JMP   part27Done
+
+part27One:
+	TBZ   $0x00, R9, part27Done
+	FMOVS F2, (R6)
+	JMP   part27Done
+
+part28:
+	TBZ   $0x01, R9, part28One
+	FMOVD F3, (R6)
+	TBZ   $0x00, R9, part28Done
+	ADD   $0x08, R6, R8
+	VST1  V3.S[2], (R8)
+	JMP   part28Done
+
+part28One:
+	TBZ   $0x00, R9, part28Done
+	FMOVS F3, (R6)
+	JMP   part28Done
+
+part29:
+	VMOVI $0x00, V5.B16
+	TBZ   $0x01, R9, part29One
+	FMOVD (R6), F5
+	TBZ   $0x00, R9, part29Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V5.S[2]
+	JMP   part29Done
+
+part29One:
+	TBZ   $0x00, R9, part29Done
+	FMOVS (R6), F5
+	JMP   part29Done
+
+part30:
+	TBZ   $0x01, R9, part30One
+	FMOVD F5, (R6)
+	TBZ   $0x00, R9, part30Done
+	ADD   $0x08, R6, R8
+	VST1  V5.S[2], (R8)
+	JMP   part30Done
+
+part30One:
+	TBZ   $0x00, R9, part30Done
+	FMOVS F5, (R6)
+	JMP   part30Done
+
+part31:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part31One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part31Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part31Done
+
+part31One:
+	TBZ   $0x00, R9, part31Done
+	FMOVS (R6), F0
+	JMP   part31Done
+
+part32:
+	TBZ   $0x01, R9, part32One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part32Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part32Done
+
+part32One:
+	TBZ   $0x00, R9, part32Done
+	FMOVS F0, (R6)
+	JMP   part32Done
+
+part33:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part33One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part33Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part33Done
+
+part33One:
+	TBZ   $0x00, R9, part33Done
+	FMOVS (R6), F0
+	JMP   part33Done
+
+part34:
+	TBZ   $0x01, R9, part34One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part34Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part34Done
+
+part34One:
+	TBZ   $0x00, R9, part34Done
+	FMOVS F0, (R6)
+	JMP   part34Done
+
+part35:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part35One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part35Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part35Done
+
+part35One:
+	TBZ   $0x00, R9, part35Done
+	FMOVS (R6), F0
+	JMP   part35Done
+
+part36:
+	TBZ   $0x01, R9, part36One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part36Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part36Done
+
+part36One:
+	TBZ   $0x00, R9, part36Done
+	FMOVS F0, (R6)
+	JMP   part36Done
+
+part37:
+	TBZ   $0x01, R9, part37One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part37Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part37Done
+
+part37One:
+	TBZ   $0x00, R9, part37Done
+	FMOVS F0, (R6)
+	JMP   part37Done
+
+part38:
+	TBZ   $0x01, R9, part38One
+	FMOVD F1, (R6)
+	TBZ   $0x00, R9, part38Done
+	ADD   $0x08, R6, R8
+	VST1  V1.S[2], (R8)
+	JMP   part38Done
+
+part38One:
+	TBZ   $0x00, R9, part38Done
+	FMOVS F1, (R6)
+	JMP   part38Done
+
+part39:
+	VMOVI $0x00, V3.B16
+	TBZ   $0x01, R9, part39One
+	FMOVD (R6), F3
+	TBZ   $0x00, R9, part39Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V3.S[2]
+	JMP   part39Done
+
+part39One:
+	TBZ   $0x00, R9, part39Done
+	FMOVS (R6), F3
+	JMP   part39Done
+
+part40:
+	TBZ   $0x01, R9, part40One
+	FMOVD F3, (R6)
+	TBZ   $0x00, R9, part40Done
+	ADD   $0x08, R6, R8
+	VST1  V3.S[2], (R8)
+	JMP   part40Done
+
+part40One:
+	TBZ   $0x00, R9, part40Done
+	FMOVS F3, (R6)
+	JMP   part40Done
+
+part41:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part41One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part41Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part41Done
+
+part41One:
+	TBZ   $0x00, R9, part41Done
+	FMOVS (R6), F0
+	JMP   part41Done
+
+part42:
+	TBZ   $0x01, R9, part42One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part42Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part42Done
+
+part42One:
+	TBZ   $0x00, R9, part42Done
+	FMOVS F0, (R6)
+	JMP   part42Done
+
+part43:
+	TBZ   $0x01, R9, part43One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part43Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part43Done
+
+part43One:
+	TBZ   $0x00, R9, part43Done
+	FMOVS F0, (R6)
+	JMP   part43Done
+
+part44:
+	VMOVI $0x00, V2.B16
+	TBZ   $0x01, R9, part44One
+	FMOVD (R6), F2
+	TBZ   $0x00, R9, part44Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V2.S[2]
+	JMP   part44Done
+
+part44One:
+	TBZ   $0x00, R9, part44Done
+	FMOVS (R6), F2
+	JMP   part44Done
+
+part45:
+	TBZ   $0x01, R9, part45One
+	FMOVD F2, (R6)
+	TBZ   $0x00, R9, part45Done
+	ADD   $0x08, R6, R8
+	VST1  V2.S[2], (R8)
+	JMP   part45Done
+
+part45One:
+	TBZ   $0x00, R9, part45Done
+	FMOVS F2, (R6)
+	JMP   part45Done
 
 // func sgemmColumns1NEON(m int, k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, n int, alpha float32, accumulate int)
 TEXT ·sgemmColumns1NEON(SB), NOSPLIT, $0-88
@@ -5237,229 +5237,73 @@ store12:
 	CMP   $0x00, R8
 	BNE   add12
 	WORD  $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	TBNZ  $0x02, R9, part1All
-	TBZ   $0x01, R9, part1One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part1Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R9, part1Done
-	FMOVS F0, (R6)
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R9, part1
 	FMOVQ F0, (R6)
 
 part1Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
-	TBNZ  $0x02, R9, part2All
-	TBZ   $0x01, R9, part2One
-	FMOVD F1, (R6)
-	TBZ   $0x00, R9, part2Done
-	ADD   $0x08, R6, R8
-	VST1  V1.S[2], (R8)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R9, part2Done
-	FMOVS F1, (R6)
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R9, part2
 	FMOVQ F1, (R6)
 
 part2Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdc42 // fmul v2.4s, v2.4s, v12.4s
-	TBNZ  $0x02, R9, part3All
-	TBZ   $0x01, R9, part3One
-	FMOVD F2, (R6)
-	TBZ   $0x00, R9, part3Done
-	ADD   $0x08, R6, R8
-	VST1  V2.S[2], (R8)
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R9, part3Done
-	FMOVS F2, (R6)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R9, part3
 	FMOVQ F2, (R6)
 
 part3Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdc63 // fmul v3.4s, v3.4s, v12.4s
-	TBNZ  $0x02, R9, part4All
-	TBZ   $0x01, R9, part4One
-	FMOVD F3, (R6)
-	TBZ   $0x00, R9, part4Done
-	ADD   $0x08, R6, R8
-	VST1  V3.S[2], (R8)
-	JMP   part4Done
-
-part4One:
-	TBZ   $0x00, R9, part4Done
-	FMOVS F3, (R6)
-	JMP   part4Done
-
-part4All:
+	TBZ   $0x02, R9, part4
 	FMOVQ F3, (R6)
 
 part4Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdc84 // fmul v4.4s, v4.4s, v12.4s
-	TBNZ  $0x02, R9, part5All
-	TBZ   $0x01, R9, part5One
-	FMOVD F4, (R6)
-	TBZ   $0x00, R9, part5Done
-	ADD   $0x08, R6, R8
-	VST1  V4.S[2], (R8)
-	JMP   part5Done
-
-part5One:
-	TBZ   $0x00, R9, part5Done
-	FMOVS F4, (R6)
-	JMP   part5Done
-
-part5All:
+	TBZ   $0x02, R9, part5
 	FMOVQ F4, (R6)
 
 part5Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdca5 // fmul v5.4s, v5.4s, v12.4s
-	TBNZ  $0x02, R9, part6All
-	TBZ   $0x01, R9, part6One
-	FMOVD F5, (R6)
-	TBZ   $0x00, R9, part6Done
-	ADD   $0x08, R6, R8
-	VST1  V5.S[2], (R8)
-	JMP   part6Done
-
-part6One:
-	TBZ   $0x00, R9, part6Done
-	FMOVS F5, (R6)
-	JMP   part6Done
-
-part6All:
+	TBZ   $0x02, R9, part6
 	FMOVQ F5, (R6)
 
 part6Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
-	TBNZ  $0x02, R9, part7All
-	TBZ   $0x01, R9, part7One
-	FMOVD F6, (R6)
-	TBZ   $0x00, R9, part7Done
-	ADD   $0x08, R6, R8
-	VST1  V6.S[2], (R8)
-	JMP   part7Done
-
-part7One:
-	TBZ   $0x00, R9, part7Done
-	FMOVS F6, (R6)
-	JMP   part7Done
-
-part7All:
+	TBZ   $0x02, R9, part7
 	FMOVQ F6, (R6)
 
 part7Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	TBNZ  $0x02, R9, part8All
-	TBZ   $0x01, R9, part8One
-	FMOVD F7, (R6)
-	TBZ   $0x00, R9, part8Done
-	ADD   $0x08, R6, R8
-	VST1  V7.S[2], (R8)
-	JMP   part8Done
-
-part8One:
-	TBZ   $0x00, R9, part8Done
-	FMOVS F7, (R6)
-	JMP   part8Done
-
-part8All:
+	TBZ   $0x02, R9, part8
 	FMOVQ F7, (R6)
 
 part8Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
-	TBNZ  $0x02, R9, part9All
-	TBZ   $0x01, R9, part9One
-	FMOVD F8, (R6)
-	TBZ   $0x00, R9, part9Done
-	ADD   $0x08, R6, R8
-	VST1  V8.S[2], (R8)
-	JMP   part9Done
-
-part9One:
-	TBZ   $0x00, R9, part9Done
-	FMOVS F8, (R6)
-	JMP   part9Done
-
-part9All:
+	TBZ   $0x02, R9, part9
 	FMOVQ F8, (R6)
 
 part9Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdd29 // fmul v9.4s, v9.4s, v12.4s
-	TBNZ  $0x02, R9, part10All
-	TBZ   $0x01, R9, part10One
-	FMOVD F9, (R6)
-	TBZ   $0x00, R9, part10Done
-	ADD   $0x08, R6, R8
-	VST1  V9.S[2], (R8)
-	JMP   part10Done
-
-part10One:
-	TBZ   $0x00, R9, part10Done
-	FMOVS F9, (R6)
-	JMP   part10Done
-
-part10All:
+	TBZ   $0x02, R9, part10
 	FMOVQ F9, (R6)
 
 part10Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	TBNZ  $0x02, R9, part11All
-	TBZ   $0x01, R9, part11One
-	FMOVD F10, (R6)
-	TBZ   $0x00, R9, part11Done
-	ADD   $0x08, R6, R8
-	VST1  V10.S[2], (R8)
-	JMP   part11Done
-
-part11One:
-	TBZ   $0x00, R9, part11Done
-	FMOVS F10, (R6)
-	JMP   part11Done
-
-part11All:
+	TBZ   $0x02, R9, part11
 	FMOVQ F10, (R6)
 
 part11Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
-	TBNZ  $0x02, R9, part12All
-	TBZ   $0x01, R9, part12One
-	FMOVD F11, (R6)
-	TBZ   $0x00, R9, part12Done
-	ADD   $0x08, R6, R8
-	VST1  V11.S[2], (R8)
-	JMP   part12Done
-
-part12One:
-	TBZ   $0x00, R9, part12Done
-	FMOVS F11, (R6)
-	JMP   part12Done
-
-part12All:
+	TBZ   $0x02, R9, part12
 	FMOVQ F11, (R6)
 
 part12Done:
@@ -5467,446 +5311,122 @@ part12Done:
 	JMP stored12
 
 add12:
-	TBNZ  $0x02, R9, part13All
-	VMOVI $0x00, V13.B16
-	TBZ   $0x01, R9, part13One
-	FMOVD (R6), F13
-	TBZ   $0x00, R9, part13Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V13.S[2]
-	JMP   part13Done
-
-part13One:
-	TBZ   $0x00, R9, part13Done
-	FMOVS (R6), F13
-	JMP   part13Done
-
-part13All:
+	TBZ   $0x02, R9, part13
 	FMOVQ (R6), F13
 
 part13Done:
 	VFMLA V12.S4, V0.S4, V13.S4
-	TBNZ  $0x02, R9, part14All
-	TBZ   $0x01, R9, part14One
-	FMOVD F13, (R6)
-	TBZ   $0x00, R9, part14Done
-	ADD   $0x08, R6, R8
-	VST1  V13.S[2], (R8)
-	JMP   part14Done
-
-part14One:
-	TBZ   $0x00, R9, part14Done
-	FMOVS F13, (R6)
-	JMP   part14Done
-
-part14All:
+	TBZ   $0x02, R9, part14
 	FMOVQ F13, (R6)
 
 part14Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part15All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part15One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part15Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part15Done
-
-part15One:
-	TBZ   $0x00, R9, part15Done
-	FMOVS (R6), F0
-	JMP   part15Done
-
-part15All:
+	TBZ   $0x02, R9, part15
 	FMOVQ (R6), F0
 
 part15Done:
 	VFMLA V12.S4, V1.S4, V0.S4
-	TBNZ  $0x02, R9, part16All
-	TBZ   $0x01, R9, part16One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part16Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part16Done
-
-part16One:
-	TBZ   $0x00, R9, part16Done
-	FMOVS F0, (R6)
-	JMP   part16Done
-
-part16All:
+	TBZ   $0x02, R9, part16
 	FMOVQ F0, (R6)
 
 part16Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part17All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part17One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part17Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part17Done
-
-part17One:
-	TBZ   $0x00, R9, part17Done
-	FMOVS (R6), F0
-	JMP   part17Done
-
-part17All:
+	TBZ   $0x02, R9, part17
 	FMOVQ (R6), F0
 
 part17Done:
 	VFMLA V12.S4, V2.S4, V0.S4
-	TBNZ  $0x02, R9, part18All
-	TBZ   $0x01, R9, part18One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part18Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part18Done
-
-part18One:
-	TBZ   $0x00, R9, part18Done
-	FMOVS F0, (R6)
-	JMP   part18Done
-
-part18All:
+	TBZ   $0x02, R9, part18
 	FMOVQ F0, (R6)
 
 part18Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part19All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part19One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part19Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part19Done
-
-part19One:
-	TBZ   $0x00, R9, part19Done
-	FMOVS (R6), F0
-	JMP   part19Done
-
-part19All:
+	TBZ   $0x02, R9, part19
 	FMOVQ (R6), F0
 
 part19Done:
 	VFMLA V12.S4, V3.S4, V0.S4
-	TBNZ  $0x02, R9, part20All
-	TBZ   $0x01, R9, part20One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part20Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part20Done
-
-part20One:
-	TBZ   $0x00, R9, part20Done
-	FMOVS F0, (R6)
-	JMP   part20Done
-
-part20All:
+	TBZ   $0x02, R9, part20
 	FMOVQ F0, (R6)
 
 part20Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part21All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part21One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part21Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part21Done
-
-part21One:
-	TBZ   $0x00, R9, part21Done
-	FMOVS (R6), F0
-	JMP   part21Done
-
-part21All:
+	TBZ   $0x02, R9, part21
 	FMOVQ (R6), F0
 
 part21Done:
 	VFMLA V12.S4, V4.S4, V0.S4
-	TBNZ  $0x02, R9, part22All
-	TBZ   $0x01, R9, part22One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part22Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part22Done
-
-part22One:
-	TBZ   $0x00, R9, part22Done
-	FMOVS F0, (R6)
-	JMP   part22Done
-
-part22All:
+	TBZ   $0x02, R9, part22
 	FMOVQ F0, (R6)
 
 part22Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part23All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part23One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part23Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part23Done
-
-part23One:
-	TBZ   $0x00, R9, part23Done
-	FMOVS (R6), F0
-	JMP   part23Done
-
-part23All:
+	TBZ   $0x02, R9, part23
 	FMOVQ (R6), F0
 
 part23Done:
 	VFMLA V12.S4, V5.S4, V0.S4
-	TBNZ  $0x02, R9, part24All
-	TBZ   $0x01, R9, part24One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part24Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part24Done
-
-part24One:
-	TBZ   $0x00, R9, part24Done
-	FMOVS F0, (R6)
-	JMP   part24Done
-
-part24All:
+	TBZ   $0x02, R9, part24
 	FMOVQ F0, (R6)
 
 part24Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part25All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part25One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part25Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part25Done
-
-part25One:
-	TBZ   $0x00, R9, part25Done
-	FMOVS (R6), F0
-	JMP   part25Done
-
-part25All:
+	TBZ   $0x02, R9, part25
 	FMOVQ (R6), F0
 
 part25Done:
 	VFMLA V12.S4, V6.S4, V0.S4
-	TBNZ  $0x02, R9, part26All
-	TBZ   $0x01, R9, part26One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part26Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part26Done
-
-part26One:
-	TBZ   $0x00, R9, part26Done
-	FMOVS F0, (R6)
-	JMP   part26Done
-
-part26All:
+	TBZ   $0x02, R9, part26
 	FMOVQ F0, (R6)
 
 part26Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part27All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part27One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part27Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part27Done
-
-part27One:
-	TBZ   $0x00, R9, part27Done
-	FMOVS (R6), F0
-	JMP   part27Done
-
-part27All:
+	TBZ   $0x02, R9, part27
 	FMOVQ (R6), F0
 
 part27Done:
 	VFMLA V12.S4, V7.S4, V0.S4
-	TBNZ  $0x02, R9, part28All
-	TBZ   $0x01, R9, part28One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part28Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part28Done
-
-part28One:
-	TBZ   $0x00, R9, part28Done
-	FMOVS F0, (R6)
-	JMP   part28Done
-
-part28All:
+	TBZ   $0x02, R9, part28
 	FMOVQ F0, (R6)
 
 part28Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part29All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part29One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part29Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part29Done
-
-part29One:
-	TBZ   $0x00, R9, part29Done
-	FMOVS (R6), F0
-	JMP   part29Done
-
-part29All:
+	TBZ   $0x02, R9, part29
 	FMOVQ (R6), F0
 
 part29Done:
 	VFMLA V12.S4, V8.S4, V0.S4
-	TBNZ  $0x02, R9, part30All
-	TBZ   $0x01, R9, part30One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part30Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part30Done
-
-part30One:
-	TBZ   $0x00, R9, part30Done
-	FMOVS F0, (R6)
-	JMP   part30Done
-
-part30All:
+	TBZ   $0x02, R9, part30
 	FMOVQ F0, (R6)
 
 part30Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part31All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part31One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part31Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part31Done
-
-part31One:
-	TBZ   $0x00, R9, part31Done
-	FMOVS (R6), F0
-	JMP   part31Done
-
-part31All:
+	TBZ   $0x02, R9, part31
 	FMOVQ (R6), F0
 
 part31Done:
 	VFMLA V12.S4, V9.S4, V0.S4
-	TBNZ  $0x02, R9, part32All
-	TBZ   $0x01, R9, part32One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part32Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part32Done
-
-part32One:
-	TBZ   $0x00, R9, part32Done
-	FMOVS F0, (R6)
-	JMP   part32Done
-
-part32All:
+	TBZ   $0x02, R9, part32
 	FMOVQ F0, (R6)
 
 part32Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part33All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part33One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part33Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part33Done
-
-part33One:
-	TBZ   $0x00, R9, part33Done
-	FMOVS (R6), F0
-	JMP   part33Done
-
-part33All:
+	TBZ   $0x02, R9, part33
 	FMOVQ (R6), F0
 
 part33Done:
 	VFMLA V12.S4, V10.S4, V0.S4
-	TBNZ  $0x02, R9, part34All
-	TBZ   $0x01, R9, part34One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part34Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part34Done
-
-part34One:
-	TBZ   $0x00, R9, part34Done
-	FMOVS F0, (R6)
-	JMP   part34Done
-
-part34All:
+	TBZ   $0x02, R9, part34
 	FMOVQ F0, (R6)
 
 part34Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part35All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part35One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part35Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part35Done
-
-part35One:
-	TBZ   $0x00, R9, part35Done
-	FMOVS (R6), F0
-	JMP   part35Done
-
-part35All:
+	TBZ   $0x02, R9, part35
 	FMOVQ (R6), F0
 
 part35Done:
 	VFMLA V12.S4, V11.S4, V0.S4
-	TBNZ  $0x02, R9, part36All
-	TBZ   $0x01, R9, part36One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part36Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part36Done
-
-part36One:
-	TBZ   $0x00, R9, part36Done
-	FMOVS F0, (R6)
-	JMP   part36Done
-
-part36All:
+	TBZ   $0x02, R9, part36
 	FMOVQ F0, (R6)
 
 part36Done:
@@ -6023,153 +5543,49 @@ store8:
 	CMP   $0x00, R8
 	BNE   add8
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	TBNZ  $0x02, R9, part37All
-	TBZ   $0x01, R9, part37One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part37Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part37Done
-
-part37One:
-	TBZ   $0x00, R9, part37Done
-	FMOVS F0, (R6)
-	JMP   part37Done
-
-part37All:
+	TBZ   $0x02, R9, part37
 	FMOVQ F0, (R6)
 
 part37Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
-	TBNZ  $0x02, R9, part38All
-	TBZ   $0x01, R9, part38One
-	FMOVD F1, (R6)
-	TBZ   $0x00, R9, part38Done
-	ADD   $0x08, R6, R8
-	VST1  V1.S[2], (R8)
-	JMP   part38Done
-
-part38One:
-	TBZ   $0x00, R9, part38Done
-	FMOVS F1, (R6)
-	JMP   part38Done
-
-part38All:
+	TBZ   $0x02, R9, part38
 	FMOVQ F1, (R6)
 
 part38Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
-	TBNZ  $0x02, R9, part39All
-	TBZ   $0x01, R9, part39One
-	FMOVD F2, (R6)
-	TBZ   $0x00, R9, part39Done
-	ADD   $0x08, R6, R8
-	VST1  V2.S[2], (R8)
-	JMP   part39Done
-
-part39One:
-	TBZ   $0x00, R9, part39Done
-	FMOVS F2, (R6)
-	JMP   part39Done
-
-part39All:
+	TBZ   $0x02, R9, part39
 	FMOVQ F2, (R6)
 
 part39Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
-	TBNZ  $0x02, R9, part40All
-	TBZ   $0x01, R9, part40One
-	FMOVD F3, (R6)
-	TBZ   $0x00, R9, part40Done
-	ADD   $0x08, R6, R8
-	VST1  V3.S[2], (R8)
-	JMP   part40Done
-
-part40One:
-	TBZ   $0x00, R9, part40Done
-	FMOVS F3, (R6)
-	JMP   part40Done
-
-part40All:
+	TBZ   $0x02, R9, part40
 	FMOVQ F3, (R6)
 
 part40Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	TBNZ  $0x02, R9, part41All
-	TBZ   $0x01, R9, part41One
-	FMOVD F4, (R6)
-	TBZ   $0x00, R9, part41Done
-	ADD   $0x08, R6, R8
-	VST1  V4.S[2], (R8)
-	JMP   part41Done
-
-part41One:
-	TBZ   $0x00, R9, part41Done
-	FMOVS F4, (R6)
-	JMP   part41Done
-
-part41All:
+	TBZ   $0x02, R9, part41
 	FMOVQ F4, (R6)
 
 part41Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	TBNZ  $0x02, R9, part42All
-	TBZ   $0x01, R9, part42One
-	FMOVD F5, (R6)
-	TBZ   $0x00, R9, part42Done
-	ADD   $0x08, R6, R8
-	VST1  V5.S[2], (R8)
-	JMP   part42Done
-
-part42One:
-	TBZ   $0x00, R9, part42Done
-	FMOVS F5, (R6)
-	JMP   part42Done
-
-part42All:
+	TBZ   $0x02, R9, part42
 	FMOVQ F5, (R6)
 
 part42Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	TBNZ  $0x02, R9, part43All
-	TBZ   $0x01, R9, part43One
-	FMOVD F6, (R6)
-	TBZ   $0x00, R9, part43Done
-	ADD   $0x08, R6, R8
-	VST1  V6.S[2], (R8)
-	JMP   part43Done
-
-part43One:
-	TBZ   $0x00, R9, part43Done
-	FMOVS F6, (R6)
-	JMP   part43Done
-
-part43All:
+	TBZ   $0x02, R9, part43
 	FMOVQ F6, (R6)
 
 part43Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
-	TBNZ  $0x02, R9, part44All
-	TBZ   $0x01, R9, part44One
-	FMOVD F7, (R6)
-	TBZ   $0x00, R9, part44Done
-	ADD   $0x08, R6, R8
-	VST1  V7.S[2], (R8)
-	JMP   part44Done
-
-part44One:
-	TBZ   $0x00, R9, part44Done
-	FMOVS F7, (R6)
-	JMP   part44Done
-
-part44All:
+	TBZ   $0x02, R9, part44
 	FMOVQ F7, (R6)
 
 part44Done:
@@ -6177,298 +5593,82 @@ part44Done:
 	JMP stored8
 
 add8:
-	TBNZ  $0x02, R9, part45All
-	VMOVI $0x00, V9.B16
-	TBZ   $0x01, R9, part45One
-	FMOVD (R6), F9
-	TBZ   $0x00, R9, part45Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V9.S[2]
-	JMP   part45Done
-
-part45One:
-	TBZ   $0x00, R9, part45Done
-	FMOVS (R6), F9
-	JMP   part45Done
-
-part45All:
+	TBZ   $0x02, R9, part45
 	FMOVQ (R6), F9
 
 part45Done:
 	VFMLA V8.S4, V0.S4, V9.S4
-	TBNZ  $0x02, R9, part46All
-	TBZ   $0x01, R9, part46One
-	FMOVD F9, (R6)
-	TBZ   $0x00, R9, part46Done
-	ADD   $0x08, R6, R8
-	VST1  V9.S[2], (R8)
-	JMP   part46Done
-
-part46One:
-	TBZ   $0x00, R9, part46Done
-	FMOVS F9, (R6)
-	JMP   part46Done
-
-part46All:
+	TBZ   $0x02, R9, part46
 	FMOVQ F9, (R6)
 
 part46Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part47All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part47One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part47Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part47Done
-
-part47One:
-	TBZ   $0x00, R9, part47Done
-	FMOVS (R6), F0
-	JMP   part47Done
-
-part47All:
+	TBZ   $0x02, R9, part47
 	FMOVQ (R6), F0
 
 part47Done:
 	VFMLA V8.S4, V1.S4, V0.S4
-	TBNZ  $0x02, R9, part48All
-	TBZ   $0x01, R9, part48One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part48Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part48Done
-
-part48One:
-	TBZ   $0x00, R9, part48Done
-	FMOVS F0, (R6)
-	JMP   part48Done
-
-part48All:
+	TBZ   $0x02, R9, part48
 	FMOVQ F0, (R6)
 
 part48Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part49All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part49One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part49Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part49Done
-
-part49One:
-	TBZ   $0x00, R9, part49Done
-	FMOVS (R6), F0
-	JMP   part49Done
-
-part49All:
+	TBZ   $0x02, R9, part49
 	FMOVQ (R6), F0
 
 part49Done:
 	VFMLA V8.S4, V2.S4, V0.S4
-	TBNZ  $0x02, R9, part50All
-	TBZ   $0x01, R9, part50One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part50Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part50Done
-
-part50One:
-	TBZ   $0x00, R9, part50Done
-	FMOVS F0, (R6)
-	JMP   part50Done
-
-part50All:
+	TBZ   $0x02, R9, part50
 	FMOVQ F0, (R6)
 
 part50Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part51All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part51One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part51Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part51Done
-
-part51One:
-	TBZ   $0x00, R9, part51Done
-	FMOVS (R6), F0
-	JMP   part51Done
-
-part51All:
+	TBZ   $0x02, R9, part51
 	FMOVQ (R6), F0
 
 part51Done:
 	VFMLA V8.S4, V3.S4, V0.S4
-	TBNZ  $0x02, R9, part52All
-	TBZ   $0x01, R9, part52One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part52Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part52Done
-
-part52One:
-	TBZ   $0x00, R9, part52Done
-	FMOVS F0, (R6)
-	JMP   part52Done
-
-part52All:
+	TBZ   $0x02, R9, part52
 	FMOVQ F0, (R6)
 
 part52Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part53All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part53One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part53Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part53Done
-
-part53One:
-	TBZ   $0x00, R9, part53Done
-	FMOVS (R6), F0
-	JMP   part53Done
-
-part53All:
+	TBZ   $0x02, R9, part53
 	FMOVQ (R6), F0
 
 part53Done:
 	VFMLA V8.S4, V4.S4, V0.S4
-	TBNZ  $0x02, R9, part54All
-	TBZ   $0x01, R9, part54One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part54Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part54Done
-
-part54One:
-	TBZ   $0x00, R9, part54Done
-	FMOVS F0, (R6)
-	JMP   part54Done
-
-part54All:
+	TBZ   $0x02, R9, part54
 	FMOVQ F0, (R6)
 
 part54Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part55All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part55One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part55Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part55Done
-
-part55One:
-	TBZ   $0x00, R9, part55Done
-	FMOVS (R6), F0
-	JMP   part55Done
-
-part55All:
+	TBZ   $0x02, R9, part55
 	FMOVQ (R6), F0
 
 part55Done:
 	VFMLA V8.S4, V5.S4, V0.S4
-	TBNZ  $0x02, R9, part56All
-	TBZ   $0x01, R9, part56One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part56Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part56Done
-
-part56One:
-	TBZ   $0x00, R9, part56Done
-	FMOVS F0, (R6)
-	JMP   part56Done
-
-part56All:
+	TBZ   $0x02, R9, part56
 	FMOVQ F0, (R6)
 
 part56Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part57All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part57One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part57Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part57Done
-
-part57One:
-	TBZ   $0x00, R9, part57Done
-	FMOVS (R6), F0
-	JMP   part57Done
-
-part57All:
+	TBZ   $0x02, R9, part57
 	FMOVQ (R6), F0
 
 part57Done:
 	VFMLA V8.S4, V6.S4, V0.S4
-	TBNZ  $0x02, R9, part58All
-	TBZ   $0x01, R9, part58One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part58Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part58Done
-
-part58One:
-	TBZ   $0x00, R9, part58Done
-	FMOVS F0, (R6)
-	JMP   part58Done
-
-part58All:
+	TBZ   $0x02, R9, part58
 	FMOVQ F0, (R6)
 
 part58Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part59All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part59One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part59Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part59Done
-
-part59One:
-	TBZ   $0x00, R9, part59Done
-	FMOVS (R6), F0
-	JMP   part59Done
-
-part59All:
+	TBZ   $0x02, R9, part59
 	FMOVQ (R6), F0
 
 part59Done:
 	VFMLA V8.S4, V7.S4, V0.S4
-	TBNZ  $0x02, R9, part60All
-	TBZ   $0x01, R9, part60One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part60Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part60Done
-
-part60One:
-	TBZ   $0x00, R9, part60Done
-	FMOVS F0, (R6)
-	JMP   part60Done
-
-part60All:
+	TBZ   $0x02, R9, part60
 	FMOVQ F0, (R6)
 
 part60Done:
@@ -6556,77 +5756,25 @@ store4:
 	CMP   $0x00, R8
 	BNE   add4
 	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	TBNZ  $0x02, R9, part61All
-	TBZ   $0x01, R9, part61One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part61Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part61Done
-
-part61One:
-	TBZ   $0x00, R9, part61Done
-	FMOVS F0, (R6)
-	JMP   part61Done
-
-part61All:
+	TBZ   $0x02, R9, part61
 	FMOVQ F0, (R6)
 
 part61Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	TBNZ  $0x02, R9, part62All
-	TBZ   $0x01, R9, part62One
-	FMOVD F1, (R6)
-	TBZ   $0x00, R9, part62Done
-	ADD   $0x08, R6, R8
-	VST1  V1.S[2], (R8)
-	JMP   part62Done
-
-part62One:
-	TBZ   $0x00, R9, part62Done
-	FMOVS F1, (R6)
-	JMP   part62Done
-
-part62All:
+	TBZ   $0x02, R9, part62
 	FMOVQ F1, (R6)
 
 part62Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	TBNZ  $0x02, R9, part63All
-	TBZ   $0x01, R9, part63One
-	FMOVD F2, (R6)
-	TBZ   $0x00, R9, part63Done
-	ADD   $0x08, R6, R8
-	VST1  V2.S[2], (R8)
-	JMP   part63Done
-
-part63One:
-	TBZ   $0x00, R9, part63Done
-	FMOVS F2, (R6)
-	JMP   part63Done
-
-part63All:
+	TBZ   $0x02, R9, part63
 	FMOVQ F2, (R6)
 
 part63Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	TBNZ  $0x02, R9, part64All
-	TBZ   $0x01, R9, part64One
-	FMOVD F3, (R6)
-	TBZ   $0x00, R9, part64Done
-	ADD   $0x08, R6, R8
-	VST1  V3.S[2], (R8)
-	JMP   part64Done
-
-part64One:
-	TBZ   $0x00, R9, part64Done
-	FMOVS F3, (R6)
-	JMP   part64Done
-
-part64All:
+	TBZ   $0x02, R9, part64
 	FMOVQ F3, (R6)
 
 part64Done:
@@ -6634,150 +5782,42 @@ part64Done:
 	JMP stored4
 
 add4:
-	TBNZ  $0x02, R9, part65All
-	VMOVI $0x00, V5.B16
-	TBZ   $0x01, R9, part65One
-	FMOVD (R6), F5
-	TBZ   $0x00, R9, part65Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V5.S[2]
-	JMP   part65Done
-
-part65One:
-	TBZ   $0x00, R9, part65Done
-	FMOVS (R6), F5
-	JMP   part65Done
-
-part65All:
+	TBZ   $0x02, R9, part65
 	FMOVQ (R6), F5
 
 part65Done:
 	VFMLA V4.S4, V0.S4, V5.S4
-	TBNZ  $0x02, R9, part66All
-	TBZ   $0x01, R9, part66One
-	FMOVD F5, (R6)
-	TBZ   $0x00, R9, part66Done
-	ADD   $0x08, R6, R8
-	VST1  V5.S[2], (R8)
-	JMP   part66Done
-
-part66One:
-	TBZ   $0x00, R9, part66Done
-	FMOVS F5, (R6)
-	JMP   part66Done
-
-part66All:
+	TBZ   $0x02, R9, part66
 	FMOVQ F5, (R6)
 
 part66Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part67All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part67One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part67Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part67Done
-
-part67One:
-	TBZ   $0x00, R9, part67Done
-	FMOVS (R6), F0
-	JMP   part67Done
-
-part67All:
+	TBZ   $0x02, R9, part67
 	FMOVQ (R6), F0
 
 part67Done:
 	VFMLA V4.S4, V1.S4, V0.S4
-	TBNZ  $0x02, R9, part68All
-	TBZ   $0x01, R9, part68One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part68Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part68Done
-
-part68One:
-	TBZ   $0x00, R9, part68Done
-	FMOVS F0, (R6)
-	JMP   part68Done
-
-part68All:
+	TBZ   $0x02, R9, part68
 	FMOVQ F0, (R6)
 
 part68Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part69All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part69One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part69Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part69Done
-
-part69One:
-	TBZ   $0x00, R9, part69Done
-	FMOVS (R6), F0
-	JMP   part69Done
-
-part69All:
+	TBZ   $0x02, R9, part69
 	FMOVQ (R6), F0
 
 part69Done:
 	VFMLA V4.S4, V2.S4, V0.S4
-	TBNZ  $0x02, R9, part70All
-	TBZ   $0x01, R9, part70One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part70Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part70Done
-
-part70One:
-	TBZ   $0x00, R9, part70Done
-	FMOVS F0, (R6)
-	JMP   part70Done
-
-part70All:
+	TBZ   $0x02, R9, part70
 	FMOVQ F0, (R6)
 
 part70Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part71All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part71One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part71Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part71Done
-
-part71One:
-	TBZ   $0x00, R9, part71Done
-	FMOVS (R6), F0
-	JMP   part71Done
-
-part71All:
+	TBZ   $0x02, R9, part71
 	FMOVQ (R6), F0
 
 part71Done:
 	VFMLA V4.S4, V3.S4, V0.S4
-	TBNZ  $0x02, R9, part72All
-	TBZ   $0x01, R9, part72One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part72Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part72Done
-
-part72One:
-	TBZ   $0x00, R9, part72Done
-	FMOVS F0, (R6)
-	JMP   part72Done
-
-part72All:
+	TBZ   $0x02, R9, part72
 	FMOVQ F0, (R6)
 
 part72Done:
@@ -6853,39 +5893,13 @@ store2:
 	CMP   $0x00, R8
 	BNE   add2
 	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	TBNZ  $0x02, R9, part73All
-	TBZ   $0x01, R9, part73One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part73Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part73Done
-
-part73One:
-	TBZ   $0x00, R9, part73Done
-	FMOVS F0, (R6)
-	JMP   part73Done
-
-part73All:
+	TBZ   $0x02, R9, part73
 	FMOVQ F0, (R6)
 
 part73Done:
 	ADD   R7, R6, R6
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	TBNZ  $0x02, R9, part74All
-	TBZ   $0x01, R9, part74One
-	FMOVD F1, (R6)
-	TBZ   $0x00, R9, part74Done
-	ADD   $0x08, R6, R8
-	VST1  V1.S[2], (R8)
-	JMP   part74Done
-
-part74One:
-	TBZ   $0x00, R9, part74Done
-	FMOVS F1, (R6)
-	JMP   part74Done
-
-part74All:
+	TBZ   $0x02, R9, part74
 	FMOVQ F1, (R6)
 
 part74Done:
@@ -6893,76 +5907,22 @@ part74Done:
 	JMP stored2
 
 add2:
-	TBNZ  $0x02, R9, part75All
-	VMOVI $0x00, V3.B16
-	TBZ   $0x01, R9, part75One
-	FMOVD (R6), F3
-	TBZ   $0x00, R9, part75Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V3.S[2]
-	JMP   part75Done
-
-part75One:
-	TBZ   $0x00, R9, part75Done
-	FMOVS (R6), F3
-	JMP   part75Done
-
-part75All:
+	TBZ   $0x02, R9, part75
 	FMOVQ (R6), F3
 
 part75Done:
 	VFMLA V2.S4, V0.S4, V3.S4
-	TBNZ  $0x02, R9, part76All
-	TBZ   $0x01, R9, part76One
-	FMOVD F3, (R6)
-	TBZ   $0x00, R9, part76Done
-	ADD   $0x08, R6, R8
-	VST1  V3.S[2], (R8)
-	JMP   part76Done
-
-part76One:
-	TBZ   $0x00, R9, part76Done
-	FMOVS F3, (R6)
-	JMP   part76Done
-
-part76All:
+	TBZ   $0x02, R9, part76
 	FMOVQ F3, (R6)
 
 part76Done:
 	ADD   R7, R6, R6
-	TBNZ  $0x02, R9, part77All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R9, part77One
-	FMOVD (R6), F0
-	TBZ   $0x00, R9, part77Done
-	ADD   $0x08, R6, R8
-	VLD1  (R8), V0.S[2]
-	JMP   part77Done
-
-part77One:
-	TBZ   $0x00, R9, part77Done
-	FMOVS (R6), F0
-	JMP   part77Done
-
-part77All:
+	TBZ   $0x02, R9, part77
 	FMOVQ (R6), F0
 
 part77Done:
 	VFMLA V2.S4, V1.S4, V0.S4
-	TBNZ  $0x02, R9, part78All
-	TBZ   $0x01, R9, part78One
-	FMOVD F0, (R6)
-	TBZ   $0x00, R9, part78Done
-	ADD   $0x08, R6, R8
-	VST1  V0.S[2], (R8)
-	JMP   part78Done
-
-part78One:
-	TBZ   $0x00, R9, part78Done
-	FMOVS F0, (R6)
-	JMP   part78Done
-
-part78All:
+	TBZ   $0x02, R9, part78
 	FMOVQ F0, (R6)
 
 part78Done:
@@ -7032,7 +5992,1074 @@ store1:
 	CMP   $0x00, R8
 	BNE   add1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	TBNZ  $0x02, R9, part79All
+	TBZ   $0x02, R9, part79
+	FMOVQ F0, (R6)
+
+part79Done:
+	ADD R7, R6, R6
+	JMP stored1
+
+add1:
+	TBZ   $0x02, R9, part80
+	FMOVQ (R6), F2
+
+part80Done:
+	VFMLA V1.S4, V0.S4, V2.S4
+	TBZ   $0x02, R9, part81
+	FMOVQ F2, (R6)
+
+part81Done:
+	ADD R7, R6, R6
+
+stored1:
+	ADD $+4, R1, R1
+	SUB $+1, R0, R0
+	JMP tile1
+
+end1:
+	RET
+
+part1:
+	TBZ   $0x01, R9, part1One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part1Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R9, part1Done
+	FMOVS F0, (R6)
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R9, part2One
+	FMOVD F1, (R6)
+	TBZ   $0x00, R9, part2Done
+	ADD   $0x08, R6, R8
+	VST1  V1.S[2], (R8)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R9, part2Done
+	FMOVS F1, (R6)
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R9, part3One
+	FMOVD F2, (R6)
+	TBZ   $0x00, R9, part3Done
+	ADD   $0x08, R6, R8
+	VST1  V2.S[2], (R8)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R9, part3Done
+	FMOVS F2, (R6)
+	JMP   part3Done
+
+part4:
+	TBZ   $0x01, R9, part4One
+	FMOVD F3, (R6)
+	TBZ   $0x00, R9, part4Done
+	ADD   $0x08, R6, R8
+	VST1  V3.S[2], (R8)
+	JMP   part4Done
+
+part4One:
+	TBZ   $0x00, R9, part4Done
+	FMOVS F3, (R6)
+	JMP   part4Done
+
+part5:
+	TBZ   $0x01, R9, part5One
+	FMOVD F4, (R6)
+	TBZ   $0x00, R9, part5Done
+	ADD   $0x08, R6, R8
+	VST1  V4.S[2], (R8)
+	JMP   part5Done
+
+part5One:
+	TBZ   $0x00, R9, part5Done
+	FMOVS F4, (R6)
+	JMP   part5Done
+
+part6:
+	TBZ   $0x01, R9, part6One
+	FMOVD F5, (R6)
+	TBZ   $0x00, R9, part6Done
+	ADD   $0x08, R6, R8
+	VST1  V5.S[2], (R8)
+	JMP   part6Done
+
+part6One:
+	TBZ   $0x00, R9, part6Done
+	FMOVS F5, (R6)
+	JMP   part6Done
+
+part7:
+	TBZ   $0x01, R9, part7One
+	FMOVD F6, (R6)
+	TBZ   $0x00, R9, part7Done
+	ADD   $0x08, R6, R8
+	VST1  V6.S[2], (R8)
+	JMP   part7Done
+
+part7One:
+	TBZ   $0x00, R9, part7Done
+	FMOVS F6, (R6)
+	JMP   part7Done
+
+part8:
+	TBZ   $0x01, R9, part8One
+	FMOVD F7, (R6)
+	TBZ   $0x00, R9, part8Done
+	ADD   $0x08, R6, R8
+	VST1  V7.S[2], (R8)
+	JMP   part8Done
+
+part8One:
+	TBZ   $0x00, R9, part8Done
+	FMOVS F7, (R6)
+	JMP   part8Done
+
+part9:
+	TBZ   $0x01, R9, part9One
+	FMOVD F8, (R6)
+	TBZ   $0x00, R9, part9Done
+	ADD   $0x08, R6, R8
+	VST1  V8.S[2], (R8)
+	JMP   part9Done
+
+part9One:
+	TBZ   $0x00, R9, part9Done
+	FMOVS F8, (R6)
+	JMP   part9Done
+
+part10:
+	TBZ   $0x01, R9, part10One
+	FMOVD F9, (R6)
+	TBZ   $0x00, R9, part10Done
+	ADD   $0x08, R6, R8
+	VST1  V9.S[2], (R8)
+	JMP   part10Done
+
+part10One:
+	TBZ   $0x00, R9, part10Done
+	FMOVS F9, (R6)
+	JMP   part10Done
+
+part11:
+	TBZ   $0x01, R9, part11One
+	FMOVD F10, (R6)
+	TBZ   $0x00, R9, part11Done
+	ADD   $0x08, R6, R8
+	VST1  V10.S[2], (R8)
+	JMP   part11Done
+
+part11One:
+	TBZ   $0x00, R9, part11Done
+	FMOVS F10, (R6)
+	JMP   part11Done
+
+part12:
+	TBZ   $0x01, R9, part12One
+	FMOVD F11, (R6)
+	TBZ   $0x00, R9, part12Done
+	ADD   $0x08, R6, R8
+	VST1  V11.S[2], (R8)
+	JMP   part12Done
+
+part12One:
+	TBZ   $0x00, R9, part12Done
+	FMOVS F11, (R6)
+	JMP   part12Done
+
+part13:
+	VMOVI $0x00, V13.B16
+	TBZ   $0x01, R9, part13One
+	FMOVD (R6), F13
+	TBZ   $0x00, R9, part13Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V13.S[2]
+	JMP   part13Done
+
+part13One:
+	TBZ   $0x00, R9, part13Done
+	FMOVS (R6), F13
+	JMP   part13Done
+
+part14:
+	TBZ   $0x01, R9, part14One
+	FMOVD F13, (R6)
+	TBZ   $0x00, R9, part14Done
+	ADD   $0x08, R6, R8
+	VST1  V13.S[2], (R8)
+	JMP   part14Done
+
+part14One:
+	TBZ   $0x00, R9, part14Done
+	FMOVS F13, (R6)
+	JMP   part14Done
+
+part15:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part15One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part15Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part15Done
+
+part15One:
+	TBZ   $0x00, R9, part15Done
+	FMOVS (R6), F0
+	JMP   part15Done
+
+part16:
+	TBZ   $0x01, R9, part16One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part16Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part16Done
+
+part16One:
+	TBZ   $0x00, R9, part16Done
+	FMOVS F0, (R6)
+	JMP   part16Done
+
+part17:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part17One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part17Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part17Done
+
+part17One:
+	TBZ   $0x00, R9, part17Done
+	FMOVS (R6), F0
+	JMP   part17Done
+
+part18:
+	TBZ   $0x01, R9, part18One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part18Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part18Done
+
+part18One:
+	TBZ   $0x00, R9, part18Done
+	FMOVS F0, (R6)
+	JMP   part18Done
+
+part19:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part19One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part19Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part19Done
+
+part19One:
+	TBZ   $0x00, R9, part19Done
+	FMOVS (R6), F0
+	JMP   part19Done
+
+part20:
+	TBZ   $0x01, R9, part20One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part20Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part20Done
+
+part20One:
+	TBZ   $0x00, R9, part20Done
+	FMOVS F0, (R6)
+	JMP   part20Done
+
+part21:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part21One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part21Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part21Done
+
+part21One:
+	TBZ   $0x00, R9, part21Done
+	FMOVS (R6), F0
+	JMP   part21Done
+
+part22:
+	TBZ   $0x01, R9, part22One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part22Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part22Done
+
+part22One:
+	TBZ   $0x00, R9, part22Done
+	FMOVS F0, (R6)
+	JMP   part22Done
+
+part23:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part23One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part23Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part23Done
+
+part23One:
+	TBZ   $0x00, R9, part23Done
+	FMOVS (R6), F0
+	JMP   part23Done
+
+part24:
+	TBZ   $0x01, R9, part24One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part24Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part24Done
+
+part24One:
+	TBZ   $0x00, R9, part24Done
+	FMOVS F0, (R6)
+	JMP   part24Done
+
+part25:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part25One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part25Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part25Done
+
+part25One:
+	TBZ   $0x00, R9, part25Done
+	FMOVS (R6), F0
+	JMP   part25Done
+
+part26:
+	TBZ   $0x01, R9, part26One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part26Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part26Done
+
+part26One:
+	TBZ   $0x00, R9, part26Done
+	FMOVS F0, (R6)
+	JMP   part26Done
+
+part27:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part27One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part27Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part27Done
+
+part27One:
+	TBZ   $0x00, R9, part27Done
+	FMOVS (R6), F0
+	JMP   part27Done
+
+part28:
+	TBZ   $0x01, R9, part28One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part28Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part28Done
+
+part28One:
+	TBZ   $0x00, R9, part28Done
+	FMOVS F0, (R6)
+	JMP   part28Done
+
+part29:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part29One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part29Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part29Done
+
+part29One:
+	TBZ   $0x00, R9, part29Done
+	FMOVS (R6), F0
+	JMP   part29Done
+
+part30:
+	TBZ   $0x01, R9, part30One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part30Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part30Done
+
+part30One:
+	TBZ   $0x00, R9, part30Done
+	FMOVS F0, (R6)
+	JMP   part30Done
+
+part31:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part31One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part31Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part31Done
+
+part31One:
+	TBZ   $0x00, R9, part31Done
+	FMOVS (R6), F0
+	JMP   part31Done
+
+part32:
+	TBZ   $0x01, R9, part32One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part32Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part32Done
+
+part32One:
+	TBZ   $0x00, R9, part32Done
+	FMOVS F0, (R6)
+	JMP   part32Done
+
+part33:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part33One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part33Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part33Done
+
+part33One:
+	TBZ   $0x00, R9, part33Done
+	FMOVS (R6), F0
+	JMP   part33Done
+
+part34:
+	TBZ   $0x01, R9, part34One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part34Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part34Done
+
+part34One:
+	TBZ   $0x00, R9, part34Done
+	FMOVS F0, (R6)
+	JMP   part34Done
+
+part35:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part35One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part35Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part35Done
+
+part35One:
+	TBZ   $0x00, R9, part35Done
+	FMOVS (R6), F0
+	JMP   part35Done
+
+part36:
+	TBZ   $0x01, R9, part36One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part36Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part36Done
+
+part36One:
+	TBZ   $0x00, R9, part36Done
+	FMOVS F0, (R6)
+	JMP   part36Done
+
+part37:
+	TBZ   $0x01, R9, part37One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part37Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part37Done
+
+part37One:
+	TBZ   $0x00, R9, part37Done
+	FMOVS F0, (R6)
+	JMP   part37Done
+
+part38:
+	TBZ   $0x01, R9, part38One
+	FMOVD F1, (R6)
+	TBZ   $0x00, R9, part38Done
+	ADD   $0x08, R6, R8
+	VST1  V1.S[2], (R8)
+	JMP   part38Done
+
+part38One:
+	TBZ   $0x00, R9, part38Done
+	FMOVS F1, (R6)
+	JMP   part38Done
+
+part39:
+	TBZ   $0x01, R9, part39One
+	FMOVD F2, (R6)
+	TBZ   $0x00, R9, part39Done
+	ADD   $0x08, R6, R8
+	VST1  V2.S[2], (R8)
+	JMP   part39Done
+
+part39One:
+	TBZ   $0x00, R9, part39Done
+	FMOVS F2, (R6)
+	JMP   part39Done
+
+part40:
+	TBZ   $0x01, R9, part40One
+	FMOVD F3, (R6)
+	TBZ   $0x00, R9, part40Done
+	ADD   $0x08, R6, R8
+	VST1  V3.S[2], (R8)
+	JMP   part40Done
+
+part40One:
+	TBZ   $0x00, R9, part40Done
+	FMOVS F3, (R6)
+	JMP   part40Done
+
+part41:
+	TBZ   $0x01, R9, part41One
+	FMOVD F4, (R6)
+	TBZ   $0x00, R9, part41Done
+	ADD   $0x08, R6, R8
+	VST1  V4.S[2], (R8)
+	JMP   part41Done
+
+part41One:
+	TBZ   $0x00, R9, part41Done
+	FMOVS F4, (R6)
+	JMP   part41Done
+
+part42:
+	TBZ   $0x01, R9, part42One
+	FMOVD F5, (R6)
+	TBZ   $0x00, R9, part42Done
+	ADD   $0x08, R6, R8
+	VST1  V5.S[2], (R8)
+	JMP   part42Done
+
+part42One:
+	TBZ   $0x00, R9, part42Done
+	FMOVS F5, (R6)
+	JMP   part42Done
+
+part43:
+	TBZ   $0x01, R9, part43One
+	FMOVD F6, (R6)
+	TBZ   $0x00, R9, part43Done
+	ADD   $0x08, R6, R8
+	VST1  V6.S[2], (R8)
+	JMP   part43Done
+
+part43One:
+	TBZ   $0x00, R9, part43Done
+	FMOVS F6, (R6)
+	JMP   part43Done
+
+part44:
+	TBZ   $0x01, R9, part44One
+	FMOVD F7, (R6)
+	TBZ   $0x00, R9, part44Done
+	ADD   $0x08, R6, R8
+	VST1  V7.S[2], (R8)
+	JMP   part44Done
+
+part44One:
+	TBZ   $0x00, R9, part44Done
+	FMOVS F7, (R6)
+	JMP   part44Done
+
+part45:
+	VMOVI $0x00, V9.B16
+	TBZ   $0x01, R9, part45One
+	FMOVD (R6), F9
+	TBZ   $0x00, R9, part45Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V9.S[2]
+	JMP   part45Done
+
+part45One:
+	TBZ   $0x00, R9, part45Done
+	FMOVS (R6), F9
+	JMP   part45Done
+
+part46:
+	TBZ   $0x01, R9, part46One
+	FMOVD F9, (R6)
+	TBZ   $0x00, R9, part46Done
+	ADD   $0x08, R6, R8
+	VST1  V9.S[2], (R8)
+	JMP   part46Done
+
+part46One:
+	TBZ   $0x00, R9, part46Done
+	FMOVS F9, (R6)
+	JMP   part46Done
+
+part47:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part47One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part47Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part47Done
+
+part47One:
+	TBZ   $0x00, R9, part47Done
+	FMOVS (R6), F0
+	JMP   part47Done
+
+part48:
+	TBZ   $0x01, R9, part48One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part48Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part48Done
+
+part48One:
+	TBZ   $0x00, R9, part48Done
+	FMOVS F0, (R6)
+	JMP   part48Done
+
+part49:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part49One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part49Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part49Done
+
+part49One:
+	TBZ   $0x00, R9, part49Done
+	FMOVS (R6), F0
+	JMP   part49Done
+
+part50:
+	TBZ   $0x01, R9, part50One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part50Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part50Done
+
+part50One:
+	TBZ   $0x00, R9, part50Done
+	FMOVS F0, (R6)
+	JMP   part50Done
+
+part51:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part51One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part51Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part51Done
+
+part51One:
+	TBZ   $0x00, R9, part51Done
+	FMOVS (R6), F0
+	JMP   part51Done
+
+part52:
+	TBZ   $0x01, R9, part52One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part52Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part52Done
+
+part52One:
+	TBZ   $0x00, R9, part52Done
+	FMOVS F0, (R6)
+	JMP   part52Done
+
+part53:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part53One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part53Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part53Done
+
+part53One:
+	TBZ   $0x00, R9, part53Done
+	FMOVS (R6), F0
+	JMP   part53Done
+
+part54:
+	TBZ   $0x01, R9, part54One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part54Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part54Done
+
+part54One:
+	TBZ   $0x00, R9, part54Done
+	FMOVS F0, (R6)
+	JMP   part54Done
+
+part55:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part55One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part55Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part55Done
+
+part55One:
+	TBZ   $0x00, R9, part55Done
+	FMOVS (R6), F0
+	JMP   part55Done
+
+part56:
+	TBZ   $0x01, R9, part56One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part56Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part56Done
+
+part56One:
+	TBZ   $0x00, R9, part56Done
+	FMOVS F0, (R6)
+	JMP   part56Done
+
+part57:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part57One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part57Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part57Done
+
+part57One:
+	TBZ   $0x00, R9, part57Done
+	FMOVS (R6), F0
+	JMP   part57Done
+
+part58:
+	TBZ   $0x01, R9, part58One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part58Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part58Done
+
+part58One:
+	TBZ   $0x00, R9, part58Done
+	FMOVS F0, (R6)
+	JMP   part58Done
+
+part59:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part59One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part59Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part59Done
+
+part59One:
+	TBZ   $0x00, R9, part59Done
+	FMOVS (R6), F0
+	JMP   part59Done
+
+part60:
+	TBZ   $0x01, R9, part60One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part60Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part60Done
+
+part60One:
+	TBZ   $0x00, R9, part60Done
+	FMOVS F0, (R6)
+	JMP   part60Done
+
+part61:
+	TBZ   $0x01, R9, part61One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part61Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part61Done
+
+part61One:
+	TBZ   $0x00, R9, part61Done
+	FMOVS F0, (R6)
+	JMP   part61Done
+
+part62:
+	TBZ   $0x01, R9, part62One
+	FMOVD F1, (R6)
+	TBZ   $0x00, R9, part62Done
+	ADD   $0x08, R6, R8
+	VST1  V1.S[2], (R8)
+	JMP   part62Done
+
+part62One:
+	TBZ   $0x00, R9, part62Done
+	FMOVS F1, (R6)
+	JMP   part62Done
+
+part63:
+	TBZ   $0x01, R9, part63One
+	FMOVD F2, (R6)
+	TBZ   $0x00, R9, part63Done
+	ADD   $0x08, R6, R8
+	VST1  V2.S[2], (R8)
+	JMP   part63Done
+
+part63One:
+	TBZ   $0x00, R9, part63Done
+	FMOVS F2, (R6)
+	JMP   part63Done
+
+part64:
+	TBZ   $0x01, R9, part64One
+	FMOVD F3, (R6)
+	TBZ   $0x00, R9, part64Done
+	ADD   $0x08, R6, R8
+	VST1  V3.S[2], (R8)
+	JMP   part64Done
+
+part64One:
+	TBZ   $0x00, R9, part64Done
+	FMOVS F3, (R6)
+	JMP   part64Done
+
+part65:
+	VMOVI $0x00, V5.B16
+	TBZ   $0x01, R9, part65One
+	FMOVD (R6), F5
+	TBZ   $0x00, R9, part65Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V5.S[2]
+	JMP   part65Done
+
+part65One:
+	TBZ   $0x00, R9, part65Done
+	FMOVS (R6), F5
+	JMP   part65Done
+
+part66:
+	TBZ   $0x01, R9, part66One
+	FMOVD F5, (R6)
+	TBZ   $0x00, R9, part66Done
+	ADD   $0x08, R6, R8
+	VST1  V5.S[2], (R8)
+	JMP   part66Done
+
+part66One:
+	TBZ   $0x00, R9, part66Done
+	FMOVS F5, (R6)
+	JMP   part66Done
+
+part67:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part67One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part67Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part67Done
+
+part67One:
+	TBZ   $0x00, R9, part67Done
+	FMOVS (R6), F0
+	JMP   part67Done
+
+part68:
+	TBZ   $0x01, R9, part68One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part68Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part68Done
+
+part68One:
+	TBZ   $0x00, R9, part68Done
+	FMOVS F0, (R6)
+	JMP   part68Done
+
+part69:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part69One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part69Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part69Done
+
+part69One:
+	TBZ   $0x00, R9, part69Done
+	FMOVS (R6), F0
+	JMP   part69Done
+
+part70:
+	TBZ   $0x01, R9, part70One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part70Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part70Done
+
+part70One:
+	TBZ   $0x00, R9, part70Done
+	FMOVS F0, (R6)
+	JMP   part70Done
+
+part71:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part71One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part71Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part71Done
+
+part71One:
+	TBZ   $0x00, R9, part71Done
+	FMOVS (R6), F0
+	JMP   part71Done
+
+part72:
+	TBZ   $0x01, R9, part72One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part72Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part72Done
+
+part72One:
+	TBZ   $0x00, R9, part72Done
+	FMOVS F0, (R6)
+	JMP   part72Done
+
+part73:
+	TBZ   $0x01, R9, part73One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part73Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part73Done
+
+part73One:
+	TBZ   $0x00, R9, part73Done
+	FMOVS F0, (R6)
+	JMP   part73Done
+
+part74:
+	TBZ   $0x01, R9, part74One
+	FMOVD F1, (R6)
+	TBZ   $0x00, R9, part74Done
+	ADD   $0x08, R6, R8
+	VST1  V1.S[2], (R8)
+	JMP   part74Done
+
+part74One:
+	TBZ   $0x00, R9, part74Done
+	FMOVS F1, (R6)
+	JMP   part74Done
+
+part75:
+	VMOVI $0x00, V3.B16
+	TBZ   $0x01, R9, part75One
+	FMOVD (R6), F3
+	TBZ   $0x00, R9, part75Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V3.S[2]
+	JMP   part75Done
+
+part75One:
+	TBZ   $0x00, R9, part75Done
+	FMOVS (R6), F3
+	JMP   part75Done
+
+part76:
+	TBZ   $0x01, R9, part76One
+	FMOVD F3, (R6)
+	TBZ   $0x00, R9, part76Done
+	ADD   $0x08, R6, R8
+	VST1  V3.S[2], (R8)
+	JMP   part76Done
+
+part76One:
+	TBZ   $0x00, R9, part76Done
+	FMOVS F3, (R6)
+	JMP   part76Done
+
+part77:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R9, part77One
+	FMOVD (R6), F0
+	TBZ   $0x00, R9, part77Done
+	ADD   $0x08, R6, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part77Done
+
+part77One:
+	TBZ   $0x00, R9, part77Done
+	FMOVS (R6), F0
+	JMP   part77Done
+
+part78:
+	TBZ   $0x01, R9, part78One
+	FMOVD F0, (R6)
+	TBZ   $0x00, R9, part78Done
+	ADD   $0x08, R6, R8
+	VST1  V0.S[2], (R8)
+	JMP   part78Done
+
+part78One:
+	TBZ   $0x00, R9, part78Done
+	FMOVS F0, (R6)
+	JMP   part78Done
+
+part79:
 	TBZ   $0x01, R9, part79One
 	FMOVD F0, (R6)
 	TBZ   $0x00, R9, part79Done
@@ -7045,15 +7072,7 @@ part79One:
 	FMOVS F0, (R6)
 	JMP   part79Done
 
-part79All:
-	FMOVQ F0, (R6)
-
-part79Done:
-	ADD R7, R6, R6
-	JMP stored1
-
-add1:
-	TBNZ  $0x02, R9, part80All
+part80:
 	VMOVI $0x00, V2.B16
 	TBZ   $0x01, R9, part80One
 	FMOVD (R6), F2
@@ -7067,12 +7086,7 @@ part80One:
 	FMOVS (R6), F2
 	JMP   part80Done
 
-part80All:
-	FMOVQ (R6), F2
-
-part80Done:
-	VFMLA V1.S4, V0.S4, V2.S4
-	TBNZ  $0x02, R9, part81All
+part81:
 	TBZ   $0x01, R9, part81One
 	FMOVD F2, (R6)
 	TBZ   $0x00, R9, part81Done
@@ -7084,20 +7098,6 @@ part81One:
 	TBZ   $0x00, R9, part81Done
 	FMOVS F2, (R6)
 	JMP   part81Done
-
-part81All:
-	FMOVQ F2, (R6)
-
-part81Done:
-	ADD R7, R6, R6
-
-stored1:
-	ADD $+4, R1, R1
-	SUB $+1, R0, R0
-	JMP tile1
-
-end1:
-	RET
 
 // func spackRows2NEON(dst *float32, src *float32, lds int, k int, n int)
 TEXT ·spackRows2NEON(SB), NOSPLIT, $0-40
@@ -7112,7 +7112,18 @@ row:
 	FMOVQ (R1), F0
 	FMOVQ F0, (R0)
 	ADD   $0x10, R1, R7
-	TBNZ  $0x02, R6, part1All
+	TBZ   $0x02, R6, part1
+	FMOVQ (R7), F0
+
+part1Done:
+	FMOVQ F0, 16(R0)
+	ADD   R2, R1, R1
+	ADD   $+32, R0, R0
+	SUBS  $0x01, R3, R3
+	BNE   row
+	RET
+
+part1:
 	VMOVI $0x00, V0.B16
 	TBZ   $0x01, R6, part1One
 	FMOVD (R7), F0
@@ -7126,17 +7137,6 @@ part1One:
 	FMOVS (R7), F0
 	JMP   part1Done
 
-part1All:
-	FMOVQ (R7), F0
-
-part1Done:
-	FMOVQ F0, 16(R0)
-	ADD   R2, R1, R1
-	ADD   $+32, R0, R0
-	SUBS  $0x01, R3, R3
-	BNE   row
-	RET
-
 // func spackRows1NEON(dst *float32, src *float32, lds int, k int, n int)
 TEXT ·spackRows1NEON(SB), NOSPLIT, $0-40
 	MOVD dst+0(FP), R0
@@ -7147,7 +7147,18 @@ TEXT ·spackRows1NEON(SB), NOSPLIT, $0-40
 	SUB  $0x00, R6, R6
 
 row:
-	TBNZ  $0x02, R6, part1All
+	TBZ   $0x02, R6, part1
+	FMOVQ (R1), F0
+
+part1Done:
+	FMOVQ F0, (R0)
+	ADD   R2, R1, R1
+	ADD   $+16, R0, R0
+	SUBS  $0x01, R3, R3
+	BNE   row
+	RET
+
+part1:
 	VMOVI $0x00, V0.B16
 	TBZ   $0x01, R6, part1One
 	FMOVD (R1), F0
@@ -7160,17 +7171,6 @@ part1One:
 	TBZ   $0x00, R6, part1Done
 	FMOVS (R1), F0
 	JMP   part1Done
-
-part1All:
-	FMOVQ (R1), F0
-
-part1Done:
-	FMOVQ F0, (R0)
-	ADD   R2, R1, R1
-	ADD   $+16, R0, R0
-	SUBS  $0x01, R3, R3
-	BNE   row
-	RET
 
 // func spackTransposedNEON(dst *float32, ldd int, src *float32, lds int, k int)
 TEXT ·spackTransposedNEON(SB), NOSPLIT, $0-40

@@ -41,39 +41,11 @@ rest:
 loop:
 	CMP   $0x04, R2
 	BGE   fullLoad
-	TBNZ  $0x02, R2, part1All
-	VMOVI $0x00, V4.B16
-	TBZ   $0x01, R2, part1One
-	FMOVD (R0), F4
-	TBZ   $0x00, R2, part1Done
-	ADD   $0x08, R0, R3
-	VLD1  (R3), V4.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R2, part1Done
-	FMOVS (R0), F4
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R2, part1
 	FMOVQ (R0), F4
 
 part1Done:
-	TBNZ  $0x02, R2, part2All
-	VMOVI $0x00, V5.B16
-	TBZ   $0x01, R2, part2One
-	FMOVD (R1), F5
-	TBZ   $0x00, R2, part2Done
-	ADD   $0x08, R1, R3
-	VLD1  (R3), V5.S[2]
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R2, part2Done
-	FMOVS (R1), F5
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R2, part2
 	FMOVQ (R1), F5
 
 part2Done:
@@ -106,6 +78,34 @@ done:
 	FMOVS F0, ret+24(FP)
 	RET
 
+part1:
+	VMOVI $0x00, V4.B16
+	TBZ   $0x01, R2, part1One
+	FMOVD (R0), F4
+	TBZ   $0x00, R2, part1Done
+	ADD   $0x08, R0, R3
+	VLD1  (R3), V4.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R2, part1Done
+	FMOVS (R0), F4
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V5.B16
+	TBZ   $0x01, R2, part2One
+	FMOVD (R1), F5
+	TBZ   $0x00, R2, part2Done
+	ADD   $0x08, R1, R3
+	VLD1  (R3), V5.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R2, part2Done
+	FMOVS (R1), F5
+	JMP   part2Done
+
 // func axpyNEON(y *float32, a float32, x *float32, n int)
 TEXT ·axpyNEON(SB), NOSPLIT, $0-32
 	FMOVS a+8(FP), F0
@@ -119,39 +119,11 @@ TEXT ·axpyNEON(SB), NOSPLIT, $0-32
 loop:
 	CMP   $0x04, R1
 	BGE   fullLoad
-	TBNZ  $0x02, R1, part1All
-	VMOVI $0x00, V1.B16
-	TBZ   $0x01, R1, part1One
-	FMOVD (R0), F1
-	TBZ   $0x00, R1, part1Done
-	ADD   $0x08, R0, R3
-	VLD1  (R3), V1.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R1, part1Done
-	FMOVS (R0), F1
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R1, part1
 	FMOVQ (R0), F1
 
 part1Done:
-	TBNZ  $0x02, R1, part2All
-	VMOVI $0x00, V2.B16
-	TBZ   $0x01, R1, part2One
-	FMOVD (R2), F2
-	TBZ   $0x00, R1, part2Done
-	ADD   $0x08, R2, R3
-	VLD1  (R3), V2.S[2]
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R1, part2Done
-	FMOVS (R2), F2
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R1, part2
 	FMOVQ (R2), F2
 
 part2Done:
@@ -165,20 +137,7 @@ compute:
 	VFMLA V2.S4, V0.S4, V1.S4
 	CMP   $0x04, R1
 	BGE   fullStore
-	TBNZ  $0x02, R1, part3All
-	TBZ   $0x01, R1, part3One
-	FMOVD F1, (R0)
-	TBZ   $0x00, R1, part3Done
-	ADD   $0x08, R0, R0
-	VST1  V1.S[2], (R0)
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R1, part3Done
-	FMOVS F1, (R0)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R1, part3
 	FMOVQ F1, (R0)
 
 part3Done:
@@ -193,6 +152,47 @@ fullStore:
 
 done:
 	RET
+
+part1:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R1, part1One
+	FMOVD (R0), F1
+	TBZ   $0x00, R1, part1Done
+	ADD   $0x08, R0, R3
+	VLD1  (R3), V1.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R1, part1Done
+	FMOVS (R0), F1
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V2.B16
+	TBZ   $0x01, R1, part2One
+	FMOVD (R2), F2
+	TBZ   $0x00, R1, part2Done
+	ADD   $0x08, R2, R3
+	VLD1  (R3), V2.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R1, part2Done
+	FMOVS (R2), F2
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R1, part3One
+	FMOVD F1, (R0)
+	TBZ   $0x00, R1, part3Done
+	ADD   $0x08, R0, R0
+	VST1  V1.S[2], (R0)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R1, part3Done
+	FMOVS F1, (R0)
+	JMP   part3Done
 
 // func argminNEON(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
 TEXT ·argminNEON(SB), NOSPLIT, $0-48
@@ -276,39 +276,11 @@ slot:
 loop:
 	CMP   $0x04, R10
 	BGE   fullLoad
-	TBNZ  $0x02, R10, part1All
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R10, part1One
-	FMOVD (R8), F0
-	TBZ   $0x00, R10, part1Done
-	ADD   $0x08, R8, R11
-	VLD1  (R11), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R10, part1Done
-	FMOVS (R8), F0
-	JMP   part1Done
-
-part1All:
+	TBZ   $0x02, R10, part1
 	FMOVQ (R8), F0
 
 part1Done:
-	TBNZ  $0x02, R10, part2All
-	VMOVI $0x00, V1.B16
-	TBZ   $0x01, R10, part2One
-	FMOVD (R9), F1
-	TBZ   $0x00, R10, part2Done
-	ADD   $0x08, R9, R11
-	VLD1  (R11), V1.S[2]
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R10, part2Done
-	FMOVS (R9), F1
-	JMP   part2Done
-
-part2All:
+	TBZ   $0x02, R10, part2
 	FMOVQ (R9), F1
 
 part2Done:
@@ -322,20 +294,7 @@ compute:
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	CMP   $0x04, R10
 	BGE   fullStore
-	TBNZ  $0x02, R10, part3All
-	TBZ   $0x01, R10, part3One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R10, part3Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
-	JMP   part3Done
-
-part3One:
-	TBZ   $0x00, R10, part3Done
-	FMOVS F0, (R8)
-	JMP   part3Done
-
-part3All:
+	TBZ   $0x02, R10, part3
 	FMOVQ F0, (R8)
 
 part3Done:
@@ -354,6 +313,47 @@ done:
 	SUBS $0x01, R3, R3
 	BNE  slot
 	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R10, part1One
+	FMOVD (R8), F0
+	TBZ   $0x00, R10, part1Done
+	ADD   $0x08, R8, R11
+	VLD1  (R11), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R10, part1Done
+	FMOVS (R8), F0
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R10, part2One
+	FMOVD (R9), F1
+	TBZ   $0x00, R10, part2Done
+	ADD   $0x08, R9, R11
+	VLD1  (R11), V1.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R10, part2Done
+	FMOVS (R9), F1
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R10, part3One
+	FMOVD F0, (R8)
+	TBZ   $0x00, R10, part3Done
+	ADD   $0x08, R8, R8
+	VST1  V0.S[2], (R8)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R10, part3Done
+	FMOVS F0, (R8)
+	JMP   part3Done
 
 DATA constants<>+0(SB)/4, $0x00000004
 DATA constants<>+4(SB)/4, $0x00000004

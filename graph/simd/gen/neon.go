@@ -41,6 +41,7 @@ type lowering struct {
 	flags  bool           // the next instruction branches on the result of this one
 	table  reg.Register   // address of the constants, nil if none is used
 	recent []loadedMemory // constants loaded a few instructions ago, not written since
+	cold   []ir.Node      // what follows the function's end: the rare parts of vectors
 	parts  int            // loads and stores of part of a vector so far
 }
 
@@ -75,7 +76,7 @@ func lower(fn *ir.Function) error {
 	if l.table != nil {
 		l.nodes = slices.Insert(l.nodes, 0, ir.Node(write("MOVD", operand.LabelRef("$"+constantsName+"<>(SB)"), l.table)))
 	}
-	fn.Nodes = l.nodes
+	fn.Nodes = append(l.nodes, l.cold...)
 	return nil
 }
 
@@ -376,62 +377,65 @@ func lanePart(opcode string, n operand.Op, from, to operand.Op) {
 	})
 }
 
-// The bits of n say how many entries there are: 4, or 2 and 1 of those below.
+// A whole vector goes straight on. Of a part the bits of n say how many entries there
+// are: 2 and 1 of 32 bits, 1 of 64.
 func lowerLoadPart(l *lowering, i *ir.Instruction) error {
 	n, from, to := i.Operands[0], l.pointer(i.Operands[1].(operand.Mem)), i.Operands[2]
-	label := l.partLabels()
-	if i.Suffixes[0] == "D" {
-		l.branch("TBNZ", label("All"), operand.Imm(1), n)
+	l.part(n, i.Suffixes[0], func() { l.write("FMOVQ", from, to) }, func(label func(string) string) {
+		if i.Suffixes[0] == "S" {
+			l.write("VMOVI.B16", operand.Imm(0), to)
+			l.branch("TBZ", label("One"), operand.Imm(1), n)
+		}
 		l.write("FMOVD", from, to)
-		l.branch("JMP", label("Done"))
-	} else {
-		l.branch("TBNZ", label("All"), operand.Imm(2), n)
-		l.write("VMOVI.B16", operand.Imm(0), to)
-		l.branch("TBZ", label("One"), operand.Imm(1), n)
-		l.write("FMOVD", from, to)
-		l.branch("TBZ", label("Done"), operand.Imm(0), n)
-		l.update("VLD1.S[2]", l.behind(from, 8), to)
-		l.branch("JMP", label("Done"))
-		l.label(label("One"))
-		l.branch("TBZ", label("Done"), operand.Imm(0), n)
-		l.write("FMOVS", from, to)
-		l.branch("JMP", label("Done"))
-	}
-	l.label(label("All"))
-	l.write("FMOVQ", from, to)
-	l.label(label("Done"))
+		if i.Suffixes[0] == "S" {
+			l.branch("TBZ", label("Done"), operand.Imm(0), n)
+			l.update("VLD1.S[2]", l.behind(from, 8), to)
+			l.branch("JMP", label("Done"))
+			l.label(label("One"))
+			l.branch("TBZ", label("Done"), operand.Imm(0), n)
+			l.write("FMOVS", from, to)
+		}
+	})
 	return nil
 }
 
 func lowerStorePart(l *lowering, i *ir.Instruction) error {
 	n, v, to := i.Operands[0], i.Operands[1], l.pointer(i.Operands[2].(operand.Mem))
-	label := l.partLabels()
-	if i.Suffixes[0] == "D" {
-		l.branch("TBNZ", label("All"), operand.Imm(1), n)
+	l.part(n, i.Suffixes[0], func() { l.write("FMOVQ", v, to) }, func(label func(string) string) {
+		if i.Suffixes[0] == "S" {
+			l.branch("TBZ", label("One"), operand.Imm(1), n)
+		}
 		l.write("FMOVD", v, to)
-		l.branch("JMP", label("Done"))
-	} else {
-		l.branch("TBNZ", label("All"), operand.Imm(2), n)
-		l.branch("TBZ", label("One"), operand.Imm(1), n)
-		l.write("FMOVD", v, to)
-		l.branch("TBZ", label("Done"), operand.Imm(0), n)
-		l.write("VST1.S[2]", v, l.behind(to, 8))
-		l.branch("JMP", label("Done"))
-		l.label(label("One"))
-		l.branch("TBZ", label("Done"), operand.Imm(0), n)
-		l.write("FMOVS", v, to)
-		l.branch("JMP", label("Done"))
-	}
-	l.label(label("All"))
-	l.write("FMOVQ", v, to)
-	l.label(label("Done"))
+		if i.Suffixes[0] == "S" {
+			l.branch("TBZ", label("Done"), operand.Imm(0), n)
+			l.write("VST1.S[2]", v, l.behind(to, 8))
+			l.branch("JMP", label("Done"))
+			l.label(label("One"))
+			l.branch("TBZ", label("Done"), operand.Imm(0), n)
+			l.write("FMOVS", v, to)
+		}
+	})
 	return nil
 }
 
-func (l *lowering) partLabels() func(string) string {
+// part emits whole for n = a vector's lanes, and behind the function's end part, which
+// goes on at the label Done.
+func (l *lowering) part(n operand.Op, size string, whole func(), part func(label func(string) string)) {
 	l.parts++
-	n := l.parts
-	return func(name string) string { return fmt.Sprintf("part%d%s", n, name) }
+	prefix := fmt.Sprintf("part%d", l.parts)
+	label := func(name string) string { return prefix + name }
+	bit := map[string]uint64{"S": 2, "D": 1}[size]
+	l.branch("TBZ", prefix, operand.Imm(bit), n)
+	whole()
+	l.label(label("Done"))
+
+	hot := l.nodes
+	l.nodes = nil
+	l.label(prefix)
+	part(label)
+	l.branch("JMP", label("Done"))
+	l.cold = append(l.cold, l.nodes...)
+	l.nodes = hot
 }
 
 func (l *lowering) label(name string) {
