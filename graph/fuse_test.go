@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -47,6 +48,45 @@ func TestFusedOpsReadRowsInPlace(t *testing.T) {
 		}
 		if !slices.Equal(graph.Float64s(got[1]), graph.Float64s(want[1])) {
 			t.Errorf("%v: sums %v in place, %v copied", dt, got[1], want[1])
+		}
+	}
+}
+
+// TestPairedStepsShareTheirWork: in float32 the scores leave their slopes to the gradient,
+// in float64 each is computed by itself; steps on other rows in between leave no trace.
+func TestPairedStepsShareTheirWork(t *testing.T) {
+	const n = 9
+	for _, c := range []int{2, 10, 37} {
+		rng := rand.New(rand.NewPCG(9, uint64(c)))
+		forms, direction := normals(rng, n*c*c), normals(rng, n*c)
+		logs := make([]float64, n*c)
+		for i := range logs {
+			logs[i] = -rng.ExpFloat64()
+		}
+		gradient := func(dt tensor.Dtype) []float64 {
+			w := graph.NewWeights(dt)
+			w.Add("shift", make([]float64, c*c), c*c)
+			a, logp, g := graph.Tensor(dt, forms, n, c*c), graph.Tensor(dt, logs, n, c), graph.Tensor(dt, direction, n, c)
+			o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
+				form := b.Apply(op.AddRow(), b.Take("a", a), b.Weight("shift"))
+				scores := b.Apply(op.DirichletScores(1), form, b.Take("logp", logp))
+				return b.Apply(op.Sum(2), b.Apply(op.Times(2), scores, b.Take("g", g)))
+			})
+			var last []float64
+			for _, rows := range [][]int32{{0, 1, 2, 3}, {8, 7, 6, 5}, {0, 1, 2, 3}} {
+				_, grads, err := o.Gradient(rows)
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = slices.Clone(graph.Float64s(grads[0]))
+			}
+			return last
+		}
+		got, want := gradient(tensor.Float32), gradient(tensor.Float64)
+		for i, v := range want {
+			if d := math.Abs(got[i] - v); d > 2e-5*(1+math.Abs(v)) { // a float32 sum of four rows' slopes
+				t.Fatalf("C = %d: gradient %d is %v, in float64 %v", c, i, got[i], v)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"calibra/graph/op"
@@ -81,7 +82,24 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
 		}
 		p.updates = append(p.updates, commit{u.weight, i})
 	}
+	p.pair()
 	return p, nil
+}
+
+// pair lets steps that start from the same inputs share what they compute.
+func (p *Program) pair() {
+	for i := range p.steps {
+		first := &p.steps[i]
+		for j := range p.steps[i+1:] {
+			later := &p.steps[i+1+j]
+			if n := len(first.inputs); n > len(later.inputs) || !slices.Equal(first.inputs, later.inputs[:n]) {
+				continue
+			}
+			if a, b, ok := op.Pair(first.op, later.op, p.values[later.output]); ok {
+				first.op, later.op = a, b
+			}
+		}
+	}
 }
 
 // children are the inputs of a node's operation, in order.

@@ -61,9 +61,9 @@ func Work(o gorgonia.Op, out tensor.Shape, in []tensor.Shape) float64 {
 		return 2 * float64(out.TotalSize()) * float64(in[2].TotalSize())
 	case take, scatterTaken:
 		return float64(out.TotalSize()) // the table is not read whole
-	case dirichlet:
+	case dirichlet, dirichletWithSlopes:
 		return 70 * float64(in[0].TotalSize())
-	case dirichletByForm:
+	case dirichletByForm, dirichletTimesG:
 		return 95 * float64(in[0].TotalSize())
 	}
 	return max(float64(largest), networkWork(ours.kernel, out, in))

@@ -40,7 +40,7 @@ func (dirichlet) shape(in []tensor.Shape) (tensor.Shape, error) {
 func (o dirichlet) run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
 	if isFloat32(out) {
-		runBatch(dirichletBatch{score: values[float32](out), a: values[float32](in[0]), logp: values[float32](in[1]), c: c, delta: float32(o.Delta)})
+		runBatch(dirichletBatch{of: scoresOnly, score: values[float32](out), a: values[float32](in[0]), logp: values[float32](in[1]), c: c, delta: float32(o.Delta)})
 	} else {
 		dirichletScores(values[float64](out), values[float64](in[0]), values[float64](in[1]), c, o.Delta)
 	}
@@ -82,7 +82,7 @@ func (dirichletByForm) shape(in []tensor.Shape) (tensor.Shape, error) { return i
 func (dirichletByForm) run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(in[1])
 	if isFloat32(out) {
-		runBatch(dirichletBatch{da: values[float32](out), a: values[float32](in[0]), logp: values[float32](in[1]), g: values[float32](in[2]), c: c})
+		runBatch(dirichletBatch{of: slopesOnly, da: values[float32](out), a: values[float32](in[0]), logp: values[float32](in[1]), g: values[float32](in[2]), c: c})
 	} else {
 		dirichletSlopes(values[float64](out), values[float64](in[0]), values[float64](in[1]), values[float64](in[2]), c)
 	}
@@ -132,12 +132,25 @@ func dirichletWeights[F float](dlogp, a, g []F, c int, delta float64) {
 	}
 }
 
-// dirichletBatch is the scores, or with g the slopes, of a float32 batch, cut into
-// blocks of rows for the cores.
+// dirichletBatch is work on a float32 batch, cut into blocks of rows for the cores.
 type dirichletBatch struct {
+	of                    func(d *dirichletBatch, rows, matrices span)
 	score, da, a, logp, g []float32
 	c                     int
 	delta                 float32
+}
+
+// span is the part lo … hi−1 of an array.
+type span struct{ lo, hi int }
+
+func (s span) of(x []float32) []float32 { return x[s.lo:s.hi] }
+
+func scoresOnly(d *dirichletBatch, rows, matrices span) {
+	simd.DirichletScores(rows.of(d.score), matrices.of(d.a), rows.of(d.logp), d.c, d.delta, AlphaFloor)
+}
+
+func slopesOnly(d *dirichletBatch, rows, matrices span) {
+	simd.DirichletSlopes(matrices.of(d.da), matrices.of(d.a), rows.of(d.logp), rows.of(d.g), d.c, AlphaFloor)
 }
 
 // rowsPerBlock makes a block of some 8,192 elements of A worth handing to a core.
@@ -147,12 +160,7 @@ func (d *dirichletBatch) Block(i int) {
 	c := d.c
 	lo := i * d.rowsPerBlock()
 	hi := min(lo+d.rowsPerBlock(), len(d.logp)/c)
-	a, logp := d.a[lo*c*c:hi*c*c], d.logp[lo*c:hi*c]
-	if d.g != nil {
-		simd.DirichletSlopes(d.da[lo*c*c:hi*c*c], a, logp, d.g[lo*c:hi*c], c, AlphaFloor)
-	} else {
-		simd.DirichletScores(d.score[lo*c:hi*c], a, logp, c, d.delta, AlphaFloor)
-	}
+	d.of(d, span{lo * c, hi * c}, span{lo * c * c, hi * c * c})
 }
 
 // runBatch borrows the memory of d, so that a step does not allocate.

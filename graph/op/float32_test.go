@@ -21,14 +21,21 @@ func TestDirichletBatchesEqualTheReadableForm(t *testing.T) {
 		want := make([]float64, rows*c)
 		dirichletScores(want, a, logp, c, 1)
 		got := make([]float32, rows*c)
-		runBatch(dirichletBatch{score: got, a: single(a), logp: single(logp), c: c, delta: 1})
+		runBatch(dirichletBatch{of: scoresOnly, score: got, a: single(a), logp: single(logp), c: c, delta: 1})
 		closeTo(t, "score", got, want)
 
 		slopes := make([]float64, rows*c*c)
 		dirichletSlopes(slopes, a, logp, g, c)
 		da := make([]float32, rows*c*c)
-		runBatch(dirichletBatch{da: da, a: single(a), logp: single(logp), g: single(g), c: c})
+		runBatch(dirichletBatch{of: slopesOnly, da: da, a: single(a), logp: single(logp), g: single(g), c: c})
 		closeTo(t, "slope", da, slopes)
+
+		clear(got)
+		clear(da)
+		runBatch(dirichletBatch{of: scoresAndSlopes, score: got, da: da, a: single(a), logp: single(logp), c: c, delta: 1})
+		runBatch(dirichletBatch{of: timesG, da: da, logp: single(logp), g: single(g), c: c})
+		closeTo(t, "score taken with the slopes", got, want)
+		closeTo(t, "slope taken with the score", da, slopes)
 	}
 }
 

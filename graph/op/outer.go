@@ -1,6 +1,10 @@
 package op
 
 import (
+	"sync"
+
+	"calibra/graph/simd"
+
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -30,22 +34,18 @@ func (outer) shape(in []tensor.Shape) (tensor.Shape, error) {
 }
 
 func (outer) run(out gorgonia.Value, in []gorgonia.Value) {
-	c, d := columns(in[0]), columns(in[1])
 	if isFloat32(out) {
-		outerRows(values[float32](out), values[float32](in[0]), values[float32](in[1]), c, d)
+		runOuter(simd.Outer, out, in[0], in[1])
 	} else {
-		outerRows(values[float64](out), values[float64](in[0]), values[float64](in[1]), c, d)
+		eachOuter(outerRow[float64], out, in[0], in[1])
 	}
 }
 
-func outerRows[F float](m, a, b []F, c, d int) {
-	for k := 0; k < len(a)/c; k++ {
-		bk := b[k*d : (k+1)*d]
-		for i, x := range a[k*c : (k+1)*c] {
-			row := m[(k*c+i)*d : (k*c+i+1)*d]
-			for j, y := range bk {
-				row[j] = x * y
-			}
+func outerRow[F float](m, a, b []F) {
+	for i, x := range a {
+		row := m[i*len(b) : (i+1)*len(b)]
+		for j, y := range b {
+			row[j] = x * y
 		}
 	}
 }
@@ -66,19 +66,22 @@ func (outerLeft) signature() []kind { return []kind{matrix, matrix, matrix} }
 func (outerLeft) shape(in []tensor.Shape) (tensor.Shape, error) { return contracted(in) }
 
 func (outerLeft) run(out gorgonia.Value, in []gorgonia.Value) {
-	d := columns(in[1])
 	if isFloat32(out) {
-		contractRight(values[float32](out), values[float32](in[0]), values[float32](in[1]), d)
+		runOuter(leftRow32, in[0], out, in[1])
 	} else {
-		contractRight(values[float64](out), values[float64](in[0]), values[float64](in[1]), d)
+		eachOuter(leftRow[float64], in[0], out, in[1])
 	}
 }
 
-func contractRight[F float](y, g, b []F, d int) {
-	c := len(g) / len(b)
+func leftRow[F float](g, y, b []F) {
 	for i := range y {
-		k := i / c
-		y[i] = dot(g[i*d:(i+1)*d], b[k*d:(k+1)*d])
+		y[i] = dot(g[i*len(b):(i+1)*len(b)], b)
+	}
+}
+
+func leftRow32(g, y, b []float32) {
+	for i := range y {
+		y[i] = simd.Dot(g[i*len(b):(i+1)*len(b)], b)
 	}
 }
 
@@ -98,23 +101,26 @@ func (outerRight) signature() []kind { return []kind{matrix, matrix, matrix} }
 func (outerRight) shape(in []tensor.Shape) (tensor.Shape, error) { return contracted(in) }
 
 func (outerRight) run(out gorgonia.Value, in []gorgonia.Value) {
-	c := columns(in[1])
 	if isFloat32(out) {
-		contractLeft(values[float32](out), values[float32](in[0]), values[float32](in[1]), c)
+		runOuter(rightRow32, in[0], in[1], out)
 	} else {
-		contractLeft(values[float64](out), values[float64](in[0]), values[float64](in[1]), c)
+		eachOuter(rightRow[float64], in[0], in[1], out)
 	}
 }
 
-func contractLeft[F float](y, g, a []F, c int) {
+func rightRow[F float](g, a, y []F) {
 	clear(y)
-	d := len(g) / len(a)
 	for i, x := range a {
-		k := i / c
-		yk := y[k*d : (k+1)*d]
-		for j, v := range g[i*d : (i+1)*d] {
-			yk[j] += x * v
+		for j, v := range g[i*len(y) : (i+1)*len(y)] {
+			y[j] += x * v
 		}
+	}
+}
+
+func rightRow32(g, a, y []float32) {
+	clear(y)
+	for i, x := range a {
+		simd.Axpy(y, x, g[i*len(y):(i+1)*len(y)])
 	}
 }
 
@@ -134,3 +140,40 @@ func contracted(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	return tensor.Shape{in[0][0], in[0][1] / in[1][1]}, nil
 }
+
+// outers is one of the three for each of K rows: of M_k (C·D), a_k (C) and b_k (D), one
+// of which it writes.
+type outers[F float] struct {
+	of      func(m, a, b []F)
+	m, a, b []F
+	c, d    int
+}
+
+// Block works on rows of some 8,192 entries of M.
+func (o *outers[F]) Block(i int) {
+	for k := i * o.rowsPerBlock(); k < min((i+1)*o.rowsPerBlock(), len(o.a)/o.c); k++ {
+		o.of(o.m[k*o.c*o.d:(k+1)*o.c*o.d], o.a[k*o.c:(k+1)*o.c], o.b[k*o.d:(k+1)*o.d])
+	}
+}
+
+func (o *outers[F]) rowsPerBlock() int { return 1 + 8192/(o.c*o.d) }
+
+func (o *outers[F]) blocks() int { return (len(o.a)/o.c + o.rowsPerBlock() - 1) / o.rowsPerBlock() }
+
+func eachOuter(of func(m, a, b []float64), m, a, b gorgonia.Value) {
+	o := &outers[float64]{of, values[float64](m), values[float64](a), values[float64](b), columns(a), columns(b)}
+	for i := range o.blocks() {
+		o.Block(i)
+	}
+}
+
+// runOuter borrows the memory of its work, so that a step does not allocate.
+func runOuter(of func(m, a, b []float32), m, a, b gorgonia.Value) {
+	o := outersOf32.Get().(*outers[float32])
+	*o = outers[float32]{of, values[float32](m), values[float32](a), values[float32](b), columns(a), columns(b)}
+	simd.Run(o.blocks(), o)
+	*o = outers[float32]{}
+	outersOf32.Put(o)
+}
+
+var outersOf32 = sync.Pool{New: func() any { return new(outers[float32]) }}

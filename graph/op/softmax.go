@@ -103,20 +103,26 @@ func (logSoftmaxGrad) shape(in []tensor.Shape) (tensor.Shape, error) { return sa
 func (logSoftmaxGrad) run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
 	if isFloat32(out) {
-		logSoftmaxGradRows(values[float32](out), values[float32](in[0]), values[float32](in[1]), c)
+		simd.Exp(values[float32](out), values[float32](in[0]))
+		lessShare(values[float32](out), values[float32](in[1]), c)
 	} else {
-		logSoftmaxGradRows(values[float64](out), values[float64](in[0]), values[float64](in[1]), c)
+		p := values[float64](out)
+		for i, v := range values[float64](in[0]) {
+			p[i] = math.Exp(v)
+		}
+		lessShare(p, values[float64](in[1]), c)
 	}
 }
 
-func logSoftmaxGradRows[F float](out, logp, g []F, c int) {
+// lessShare replaces p_j by g_j − p_j Σ_l g_l.
+func lessShare[F float](p, g []F, c int) {
 	for b := 0; b < len(g); b += c {
 		var sum F
 		for _, v := range g[b : b+c] {
 			sum += v
 		}
 		for j := b; j < b+c; j++ {
-			out[j] = g[j] - F(math.Exp(float64(logp[j])))*sum
+			p[j] = g[j] - p[j]*sum
 		}
 	}
 }

@@ -2,6 +2,7 @@ package simd
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -112,6 +113,56 @@ func DirichletSlopes(da, a, logp, g []float32, c int, epsilon float32) {
 	dirichlets.Put(w)
 }
 
+// DirichletScoresAndSlopes is DirichletScores, and in the same pass over A what
+// DirichletSlopes needs of it, the slopes for g = 1:
+//
+//	slope_ij = (log p̂_i − ψ(α_ij) + ψ(Σ_l α_lj))·σ(A_ij) ,
+//
+// which [ScaleColumns] by g completes. The exponentials, logarithms and quotients that
+// the two share are taken once. slope is B×C². It panics if the lengths disagree.
+func DirichletScoresAndSlopes(score, slope, a, logp []float32, c int, delta, epsilon float32) {
+	mustBeBatch("DirichletScoresAndSlopes", c, len(a), len(score), len(logp))
+	sameLength("DirichletScoresAndSlopes", len(slope), len(a))
+	group, step := dirichletParts(c)
+	w := dirichlets.Get().(*dirichletSpace)
+	w.grow(group*c*c, group*c)
+	for lo := 0; lo < len(score); lo += group * c {
+		hi := min(lo+group*c, len(score))
+		matrices, slope, psi := a[lo*c:hi*c], slope[lo*c:hi*c], w.psi[:(hi-lo)*c]
+		sum, psiSum, rest := w.sum[:hi-lo], w.psiSum[:hi-lo], score[lo:hi]
+		clear(sum)
+		clear(rest)
+		for i := 0; i < c; i += step {
+			rows := min(step, c-i)
+			at, end := i*c, i*c+(hi-lo)/c*rows*c
+			alpha, lg := w.alpha[:end-at], w.lg[:end-at]
+			softplusSigmoidKernel(alpha, slope[at:end], matrices[at:end], epsilon)
+			lgammaDigammaKernel(lg, psi[at:end], alpha)
+			for b := 0; b < hi-lo; b += c {
+				at, end := b*rows, (b+c)*rows
+				scoreSumsKernel(sum[b:b+c], rest[b:b+c], alpha[at:end], lg[at:end], logp[lo+b+i:lo+b+i+rows])
+			}
+		}
+		lgammaDigammaKernel(sum, psiSum, sum)
+		for j, v := range logp[lo:hi] {
+			rest[j] += sum[j] + delta*v
+		}
+		for b := 0; b < hi-lo; b += c {
+			slopesKernel(slope[b*c:(b+c)*c], psi[b*c:(b+c)*c], psiSum[b:b+c], w.ones[:c], logp[lo+b:lo+b+c])
+		}
+	}
+	dirichlets.Put(w)
+}
+
+// ScaleColumns multiplies entry ij of each of B matrices of x by g_j, one row of g, B×C,
+// for each matrix of x, B×C². It panics if the lengths disagree.
+func ScaleColumns(x, g []float32, c int) {
+	mustBeBatch("ScaleColumns", c, len(x), len(g), len(g))
+	for b := 0; b < len(g); b += c {
+		scaleColumnsKernel(x[b*c:(b+c)*c], g[b:b+c])
+	}
+}
+
 // dirichletParts cuts the work for C classes: a group of whole matrices at a time if
 // they are small, or else step rows of one matrix.
 func dirichletParts(c int) (group, step int) {
@@ -128,16 +179,16 @@ func mustBeBatch(function string, c, matrices, rows, logs int) {
 }
 
 // dirichletSpace is the memory of one call.
-type dirichletSpace struct{ alpha, lg, sum []float32 }
+type dirichletSpace struct{ alpha, lg, psi, sum, psiSum, ones []float32 }
 
 var dirichlets = sync.Pool{New: func() any { return new(dirichletSpace) }}
 
 func (w *dirichletSpace) grow(entries, columns int) {
 	if len(w.alpha) < entries {
-		w.alpha, w.lg = make([]float32, entries), make([]float32, entries)
+		w.alpha, w.lg, w.psi = make([]float32, entries), make([]float32, entries), make([]float32, entries)
 	}
 	if len(w.sum) < columns {
-		w.sum = make([]float32, columns)
+		w.sum, w.psiSum, w.ones = make([]float32, columns), make([]float32, columns), slices.Repeat([]float32{1}, columns)
 	}
 }
 
@@ -166,6 +217,14 @@ func slopesPortable(slope, psi, psiSum, g, logp []float32) {
 		slope, psi := slope[i*c:(i+1)*c], psi[i*c:(i+1)*c]
 		for j := range slope {
 			slope[j] *= g[j] * (l - psi[j] + psiSum[j])
+		}
+	}
+}
+
+func scaleColumnsPortable(x, g []float32) {
+	for i := 0; i < len(x); i += len(g) {
+		for j, v := range g {
+			x[i+j] *= v
 		}
 	}
 }

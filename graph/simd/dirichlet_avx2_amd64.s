@@ -167,3 +167,75 @@ row:
 	JG           column
 	VZEROUPPER
 	RET
+
+// func scaleColumnsAVX2(x *float32, gradient *float32, rows int, c int)
+// Requires: AVX, CMOV
+TEXT ·scaleColumnsAVX2(SB), NOSPLIT, $0-32
+	MOVQ x+0(FP), AX
+	MOVQ gradient+8(FP), CX
+	MOVQ c+24(FP), DX
+	MOVQ DX, BX
+	SHLQ $0x02, BX
+
+column:
+	MOVQ       DX, SI
+	MOVQ       $+8, DI
+	CMPQ       SI, DI
+	CMOVQGT    DI, SI
+	LEAQ       tail<>+32(SB), DI
+	NEGQ       SI
+	VMOVUPS    (DI)(SI*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	MOVQ       AX, SI
+	MOVQ       rows+16(FP), DI
+
+row:
+	VMASKMOVPS (SI), Y0, Y2
+	VMULPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, (SI)
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        row
+	ADDQ       $0x20, AX
+	ADDQ       $0x20, CX
+	SUBQ       $0x08, DX
+	JG         column
+	VZEROUPPER
+	RET
+
+// func outerAVX2(m *float32, a *float32, b *float32, rows int, c int)
+// Requires: AVX, CMOV
+TEXT ·outerAVX2(SB), NOSPLIT, $0-40
+	MOVQ m+0(FP), AX
+	MOVQ b+16(FP), CX
+	MOVQ c+32(FP), DX
+	MOVQ DX, BX
+	SHLQ $0x02, BX
+
+column:
+	MOVQ       DX, SI
+	MOVQ       $+8, DI
+	CMPQ       SI, DI
+	CMOVQGT    DI, SI
+	LEAQ       tail<>+32(SB), DI
+	NEGQ       SI
+	VMOVUPS    (DI)(SI*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	MOVQ       AX, SI
+	MOVQ       rows+24(FP), DI
+	MOVQ       a+8(FP), R8
+
+row:
+	VBROADCASTSS (R8), Y2
+	VMULPS       Y1, Y2, Y2
+	VMASKMOVPS   Y2, Y0, (SI)
+	ADDQ         BX, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          row
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x08, DX
+	JG           column
+	VZEROUPPER
+	RET

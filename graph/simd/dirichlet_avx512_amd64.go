@@ -12,3 +12,9 @@ func columnSumsAVX512(sum *float32, alpha *float32, rows int, c int)
 
 //go:noescape
 func slopesAVX512(slope *float32, psi *float32, psiSum *float32, gradient *float32, logp *float32, rows int, c int)
+
+//go:noescape
+func scaleColumnsAVX512(x *float32, gradient *float32, rows int, c int)
+
+//go:noescape
+func outerAVX512(m *float32, a *float32, b *float32, rows int, c int)

@@ -145,3 +145,77 @@ row:
 	JG           column
 	VZEROUPPER
 	RET
+
+// func scaleColumnsAVX512(x *float32, gradient *float32, rows int, c int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·scaleColumnsAVX512(SB), NOSPLIT, $0-32
+	MOVQ x+0(FP), AX
+	MOVQ gradient+8(FP), DX
+	MOVQ c+24(FP), BX
+	MOVQ BX, SI
+	SHLQ $0x02, SI
+
+column:
+	MOVQ      BX, CX
+	MOVQ      $+16, DI
+	CMPQ      CX, DI
+	CMOVQGT   DI, CX
+	MOVQ      $+1, DI
+	SHLQ      CL, DI
+	DECQ      DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (DX), K1, Z0
+	MOVQ      AX, CX
+	MOVQ      rows+16(FP), DI
+
+row:
+	VMOVUPS.Z (CX), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (CX)
+	ADDQ      SI, CX
+	DECQ      DI
+	JNZ       row
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, DX
+	SUBQ      $0x10, BX
+	JG        column
+	VZEROUPPER
+	RET
+
+// func outerAVX512(m *float32, a *float32, b *float32, rows int, c int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·outerAVX512(SB), NOSPLIT, $0-40
+	MOVQ m+0(FP), AX
+	MOVQ b+16(FP), DX
+	MOVQ c+32(FP), BX
+	MOVQ BX, SI
+	SHLQ $0x02, SI
+
+column:
+	MOVQ      BX, CX
+	MOVQ      $+16, DI
+	CMPQ      CX, DI
+	CMOVQGT   DI, CX
+	MOVQ      $+1, DI
+	SHLQ      CL, DI
+	DECQ      DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (DX), K1, Z0
+	MOVQ      AX, CX
+	MOVQ      rows+24(FP), DI
+	MOVQ      a+8(FP), R8
+
+row:
+	VBROADCASTSS (R8), Z1
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         SI, CX
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          row
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, DX
+	SUBQ         $0x10, BX
+	JG           column
+	VZEROUPPER
+	RET

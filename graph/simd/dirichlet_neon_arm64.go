@@ -12,3 +12,9 @@ func columnSumsNEON(sum *float32, alpha *float32, rows int, c int)
 
 //go:noescape
 func slopesNEON(slope *float32, psi *float32, psiSum *float32, gradient *float32, logp *float32, rows int, c int)
+
+//go:noescape
+func scaleColumnsNEON(x *float32, gradient *float32, rows int, c int)
+
+//go:noescape
+func outerNEON(m *float32, a *float32, b *float32, rows int, c int)

@@ -361,6 +361,151 @@ part5One:
 	FMOVS F2, (R9)
 	JMP   part5Done
 
+// func scaleColumnsNEON(x *float32, gradient *float32, rows int, c int)
+TEXT ·scaleColumnsNEON(SB), NOSPLIT, $0-32
+	MOVD x+0(FP), R0
+	MOVD gradient+8(FP), R1
+	MOVD c+24(FP), R2
+	MOVD R2, R3
+	LSL  $0x02, R3, R3
+
+column:
+	MOVD  R2, R6
+	MOVD  $+4, R7
+	CMP   R7, R6
+	CSEL  GT, R7, R6, R6
+	TBZ   $0x02, R6, part1
+	FMOVQ (R1), F0
+
+part1Done:
+	MOVD R0, R7
+	MOVD rows+16(FP), R8
+
+row:
+	TBZ   $0x02, R6, part2
+	FMOVQ (R7), F1
+
+part2Done:
+	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	TBZ   $0x02, R6, part3
+	FMOVQ F1, (R7)
+
+part3Done:
+	ADD  R3, R7, R7
+	SUBS $0x01, R8, R8
+	BNE  row
+	ADD  $0x10, R0, R0
+	ADD  $0x10, R1, R1
+	SUBS $0x04, R2, R2
+	BGT  column
+	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R6, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R6, part1Done
+	ADD   $0x08, R1, R7
+	VLD1  (R7), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R6, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R6, part2One
+	FMOVD (R7), F1
+	TBZ   $0x00, R6, part2Done
+	ADD   $0x08, R7, R9
+	VLD1  (R9), V1.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R6, part2Done
+	FMOVS (R7), F1
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R6, part3One
+	FMOVD F1, (R7)
+	TBZ   $0x00, R6, part3Done
+	ADD   $0x08, R7, R9
+	VST1  V1.S[2], (R9)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R6, part3Done
+	FMOVS F1, (R7)
+	JMP   part3Done
+
+// func outerNEON(m *float32, a *float32, b *float32, rows int, c int)
+TEXT ·outerNEON(SB), NOSPLIT, $0-40
+	MOVD m+0(FP), R0
+	MOVD b+16(FP), R1
+	MOVD c+32(FP), R2
+	MOVD R2, R3
+	LSL  $0x02, R3, R3
+
+column:
+	MOVD  R2, R6
+	MOVD  $+4, R7
+	CMP   R7, R6
+	CSEL  GT, R7, R6, R6
+	TBZ   $0x02, R6, part1
+	FMOVQ (R1), F0
+
+part1Done:
+	MOVD R0, R7
+	MOVD rows+24(FP), R8
+	MOVD a+8(FP), R9
+
+row:
+	VLD1R (R9), [V1.S4]
+	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	TBZ   $0x02, R6, part2
+	FMOVQ F1, (R7)
+
+part2Done:
+	ADD  R3, R7, R7
+	ADD  $0x04, R9, R9
+	SUBS $0x01, R8, R8
+	BNE  row
+	ADD  $0x10, R0, R0
+	ADD  $0x10, R1, R1
+	SUBS $0x04, R2, R2
+	BGT  column
+	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R6, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R6, part1Done
+	ADD   $0x08, R1, R7
+	VLD1  (R7), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R6, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R6, part2One
+	FMOVD F1, (R7)
+	TBZ   $0x00, R6, part2Done
+	ADD   $0x08, R7, R10
+	VST1  V1.S[2], (R10)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R6, part2Done
+	FMOVS F1, (R7)
+	JMP   part2Done
+
 DATA constants<>+0(SB)/4, $0x3f800000
 DATA constants<>+4(SB)/4, $0x3f800000
 DATA constants<>+8(SB)/4, $0x3f800000

@@ -101,6 +101,17 @@ func TestDirichletScoresAndSlopes(t *testing.T) {
 					t.Fatalf("%v: slope %d is %g, want %g", size, i, v, p.slope[i])
 				}
 			}
+			together, slopes := make([]float32, batch*c), make([]float32, batch*c*c)
+			DirichletScoresAndSlopes(together, slopes, p.a, p.logp, c, dirichletDelta, dirichletEpsilon)
+			if !slices.Equal(together, score) {
+				t.Fatalf("%v: the scores differ from those without slopes", size)
+			}
+			ScaleColumns(slopes, p.g, c)
+			for i, v := range slopes {
+				if !(math.Abs(float64(v)-p.slope[i]) <= 1e-6*p.steeps[i]) {
+					t.Fatalf("%v: slope %d taken with the scores is %g, want %g", size, i, v, p.slope[i])
+				}
+			}
 		})
 	}
 }

@@ -243,3 +243,25 @@ func slopesKernel(slope, psi, psiSum, g, logp []float32) {
 		slopesPortable(slope, psi, psiSum, g, logp)
 	}
 }
+
+func scaleColumnsKernel(x, g []float32) {
+	switch isa {
+	case avx512:
+		scaleColumnsAVX512(&x[0], &g[0], len(x)/len(g), len(g))
+	case avx2:
+		scaleColumnsAVX2(&x[0], &g[0], len(x)/len(g), len(g))
+	default:
+		scaleColumnsPortable(x, g)
+	}
+}
+
+func outerKernel(m, a, b []float32) {
+	switch isa {
+	case avx512:
+		outerAVX512(&m[0], &a[0], &b[0], len(a), len(b))
+	case avx2:
+		outerAVX2(&m[0], &a[0], &b[0], len(a), len(b))
+	default:
+		outerPortable(m, a, b)
+	}
+}

@@ -188,3 +188,19 @@ func slopesKernel(slope, psi, psiSum, g, logp []float32) {
 		slopesPortable(slope, psi, psiSum, g, logp)
 	}
 }
+
+func scaleColumnsKernel(x, g []float32) {
+	if isa == neon {
+		scaleColumnsNEON(&x[0], &g[0], len(x)/len(g), len(g))
+	} else {
+		scaleColumnsPortable(x, g)
+	}
+}
+
+func outerKernel(m, a, b []float32) {
+	if isa == neon {
+		outerNEON(&m[0], &a[0], &b[0], len(a), len(b))
+	} else {
+		outerPortable(m, a, b)
+	}
+}

@@ -63,3 +63,7 @@ func columnSumsKernel(sum, alpha []float32) { columnSumsPortable(sum, alpha) }
 func slopesKernel(slope, psi, psiSum, g, logp []float32) {
 	slopesPortable(slope, psi, psiSum, g, logp)
 }
+
+func scaleColumnsKernel(x, g []float32) { scaleColumnsPortable(x, g) }
+
+func outerKernel(m, a, b []float32) { outerPortable(m, a, b) }

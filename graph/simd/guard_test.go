@@ -54,6 +54,9 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				rows, logs := guarded(t, make([]float32, 2*n)), guarded(t, make([]float32, 2*n))
 				DirichletScores(rows, a, logs, n, 1, 1e-8)
 				DirichletSlopes(a, a, logs, rows, n, 1e-8)
+				DirichletScoresAndSlopes(rows, guarded(t, a), a, logs, n, 1, 1e-8)
+				ScaleColumns(a, rows, n)
+				Outer(guarded(t, make([]float32, n*n)), x, y)
 				for _, tA := range transposes {
 					for _, tB := range transposes {
 						multiplyGuarded(t, Sgemm, tA, tB, n)

@@ -13,6 +13,24 @@ func Axpy(y []float32, a float32, x []float32) {
 	axpyKernel(y, a, x)
 }
 
+// Outer sets m, a matrix of len(a) rows and len(b) columns, to a·bᵀ. It panics if m has
+// another size.
+func Outer(m, a, b []float32) {
+	sameLength("Outer", len(m), len(a)*len(b))
+	if len(m) > 0 {
+		outerKernel(m, a, b)
+	}
+}
+
+func outerPortable(m, a, b []float32) {
+	for i, x := range a {
+		row := m[i*len(b) : (i+1)*len(b)]
+		for j, y := range b {
+			row[j] = x * y
+		}
+	}
+}
+
 // AddSlots adds columns lo to hi of the w slots of x, each of width d, to the rows of
 // sums, K×d, that the w codes name, in the order of the slots. It panics if x is not
 // w·d long, or a code is none of the K rows.

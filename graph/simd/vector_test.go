@@ -43,6 +43,20 @@ func TestDotAndAxpy(t *testing.T) {
 	})
 }
 
+func TestOuter(t *testing.T) {
+	eachInstructionSet(t, func(t *testing.T) {
+		for _, n := range []int{0, 1, 3, 8, 16, 31, 33, 100} {
+			a, b := normals(7, 1), normals(n, 2)
+			got, want := make([]float32, 7*n), make([]float32, 7*n)
+			Outer(got, a, b)
+			outerPortable(want, a, b)
+			if !slices.Equal(got, want) {
+				t.Errorf("%d columns: %v, want %v", n, got, want)
+			}
+		}
+	})
+}
+
 func TestAddSlots(t *testing.T) {
 	const rows = 5
 	codes := []int32{3, 0, 3, 3, 4, 1, 0}

@@ -12,6 +12,8 @@ func dirichletUnit() {
 	scoreSums()
 	columnSums()
 	slopes()
+	scaleColumns()
+	outer()
 }
 
 // overRows emits a loop over rows that walks pointers by stride, and entry, if any,
@@ -128,6 +130,39 @@ func slopes() {
 			mul(gj, x, x)
 			mul(load(slopeAt), x, x)
 			store(x, slopeAt)
+		})
+	})
+	leave()
+}
+
+// scaleColumns multiplies x_ij by g_j.
+func scaleColumns() {
+	kernel("scaleColumns", "(x, gradient *float32, rows, c int)")
+	x, g := param("x"), param("gradient")
+	c := Load(Param("c"), GP64())
+	overColumns(c, []array{x, g}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
+		gj, at := load(g.ptr), x.walker()
+		overRows(Load(Param("rows"), GP64()), stride, []reg.Register{at}, nil, func() {
+			v := load(at)
+			mul(gj, v, v)
+			store(v, at)
+		})
+	})
+	leave()
+}
+
+// outer sets m_ij = a_i·b_j.
+func outer() {
+	kernel("outer", "(m, a, b *float32, rows, c int)")
+	m, b := param("m"), param("b")
+	c := Load(Param("c"), GP64())
+	overColumns(c, []array{m, b}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
+		bj, at := load(b.ptr), m.walker()
+		rows, a := Load(Param("rows"), GP64()), Load(Param("a"), GP64())
+		overRows(rows, stride, []reg.Register{at}, a, func() {
+			v := broadcast(a)
+			mul(bj, v, v)
+			store(v, at)
 		})
 	})
 	leave()
