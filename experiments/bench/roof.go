@@ -62,7 +62,7 @@ func (r Roof) Floor(c Cost) float64 {
 // ln Γ and 20 for ψ.
 const (
 	forwardFlops  = 70 // softplus, ln Γ, contraction
-	backwardFlops = 95 // softplus, sigmoid, ψ, the products of the slope
+	backwardFlops = 30 // sigmoid, ψ, the products of the slope; the rest is known from forward
 	adamFlops     = 12
 )
 

@@ -45,6 +45,9 @@ rate of a copy, would take at least.`
 }
 
 func (c *benchCmd) Run(ctx context.Context) error {
+	if c.Rows < bench.Codewords || c.Reps < 1 {
+		return data.Inputf("", "--rows must be at least %d and --reps at least 1", bench.Codewords)
+	}
 	if c.Scaling != "" {
 		return c.scaling(ctx)
 	}
@@ -58,9 +61,6 @@ func (c *benchCmd) Run(ctx context.Context) error {
 		}
 		workloads = slices.DeleteFunc(workloads, func(w bench.Workload) bool { return !slices.Contains(keys, w.Key) })
 	}
-	if c.Rows < bench.Codewords || c.Reps < 1 {
-		return data.Inputf("", "--rows must be at least %d and --reps at least 1", bench.Codewords)
-	}
 	result := map[string]any{"rows": c.Rows, "threads": simd.Threads(), "blas": blas.Describe().Name, "vector_units": simd.InstructionSet()}
 	roof := bench.MeasureRoof()
 	shares := map[string]float64{}
@@ -68,8 +68,7 @@ func (c *benchCmd) Run(ctx context.Context) error {
 	if !c.JSON {
 		fmt.Printf("matrix product %.0f GFLOP/s, copy %.1f GB/s\n\n", roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9)
 	}
-	bar := progressbar.NewOptions(len(workloads), progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(term.IsTerminal(int(os.Stderr.Fd()))),
-		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionSetWidth(30))
+	bar := newWorkloadBar(len(workloads))
 	for _, w := range workloads {
 		bar.Describe(w.Key)
 		figure, err := w.Measure(ctx, c.Reps)
@@ -97,15 +96,29 @@ func (c *benchCmd) Run(ctx context.Context) error {
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
+// newWorkloadBar shows which of n workloads is measured, on a terminal.
+func newWorkloadBar(n int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(n, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(term.IsTerminal(int(os.Stderr.Fd()))),
+		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionSetWidth(30))
+}
+
 // scaling draws how the time of an epoch grows.
 func (c *benchCmd) scaling(ctx context.Context) error {
 	if _, err := experiments.PrepareDir(c.Scaling); err != nil {
 		return err
 	}
-	figure, measured, err := bench.Scaling(ctx, c.Reps)
+	var bar *progressbar.ProgressBar
+	figure, measured, err := bench.Scaling(ctx, c.Reps, func(done, of int, next string) {
+		if bar == nil {
+			bar = newWorkloadBar(of)
+		}
+		bar.Describe(next)
+		_ = bar.Set(done) // a terminal that cannot be written to shows nothing
+	})
 	if err != nil {
 		return err
 	}
+	_ = bar.Finish()
 	for _, format := range report.Formats {
 		picture, err := figure.Render(format)
 		if err != nil {
