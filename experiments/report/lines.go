@@ -108,19 +108,19 @@ func (panel LinePanel) plot(legend *plot.Legend) (*plot.Plot, error) {
 	p.X.Min, p.X.Max = slices.Min(xs)-edge, slices.Max(xs)+edge
 	p.X.Tick.Marker = evenTicks{}
 	if panel.Log {
-		p.X.Tick.Marker = oneTwoFive{}
+		p.X.Tick.Marker = logTicks{}
 	}
 	if panel.Places != nil {
 		p.X.Tick.Marker = placedTicks{panel.Places, panel.Log}
 	}
 	p.Y.Min, p.Y.Max = 0, top*1.05
 	if bottom > 0.4*top { // a zero far below would flatten the lines
-		p.Y.Min = bottom - 0.08*(top-bottom)
+		p.Y.Min, p.Y.Max = bottom-0.08*(top-bottom), top+0.08*(top-bottom)
 	}
 	p.Y.Tick.Marker = evenTicks{}
 	if panel.LogY {
 		margin := max(0.05*(top-bottom), 0.05)
-		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = bottom-margin, top+margin, oneTwoFive{}
+		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = bottom-margin, top+margin, logTicks{}
 	}
 	return p, nil
 }

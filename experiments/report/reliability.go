@@ -130,7 +130,7 @@ func ESSProfile(title string, profile metrics.Profile) (*Figure, error) {
 	marks.GlyphStyle = draw.GlyphStyle{Color: orange, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
 	p.Add(plainGrid(), line, marks)
 	p.X.Min, p.X.Max = least-0.1, most+0.1
-	p.X.Tick.Marker = oneTwoFive{}
+	p.X.Tick.Marker = logTicks{}
 	p.Y.Min = 0
 	p.Y.Max = max(p.Y.Max*1.05, 1e-6)
 	p.Y.Tick.Marker = evenTicks{}
@@ -171,53 +171,6 @@ func (decades) Ticks(low, high float64) (ticks []plot.Tick) {
 	}
 	for e := step * math.Ceil(low/step); e <= high; e += step {
 		ticks = append(ticks, plot.Tick{Value: e, Label: short(math.Pow(10, e))})
-	}
-	return ticks
-}
-
-// oneTwoFive ticks 1, 2, 5, 10, 20, … of a logarithmic axis.
-type oneTwoFive struct{}
-
-var _ plot.Ticker = oneTwoFive{}
-
-func (oneTwoFive) Ticks(low, high float64) (ticks []plot.Tick) {
-	for e := math.Floor(low); e <= high; e++ {
-		for _, digit := range []float64{1, 2, 5} {
-			if x := e + math.Log10(digit); low <= x && x <= high {
-				ticks = append(ticks, plot.Tick{Value: x, Label: short(digit * math.Pow(10, e))})
-			}
-		}
-	}
-	return ticks
-}
-
-// short writes thousands as k and millions as M.
-func short(x float64) string {
-	switch {
-	case x >= 1e6:
-		return fmt.Sprintf("%gM", x/1e6)
-	case x >= 1e4:
-		return fmt.Sprintf("%gk", x/1e3)
-	}
-	return fmt.Sprintf("%.4g", x)
-}
-
-// evenTicks ticks four to ten multiples of 1, 2 or 5 times a power of ten.
-type evenTicks struct{}
-
-var _ plot.Ticker = evenTicks{}
-
-func (evenTicks) Ticks(low, high float64) (ticks []plot.Tick) {
-	step := math.Pow(10, math.Floor(math.Log10(high-low)))
-	for _, part := range []float64{1, 0.5, 0.2, 0.1} {
-		if (high-low)/(step*part) >= 4 {
-			step *= part
-			break
-		}
-	}
-	decimals := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
-	for k := math.Ceil(low / step); k*step <= high; k++ {
-		ticks = append(ticks, plot.Tick{Value: k * step, Label: fmt.Sprintf("%.*f", decimals, k*step+0)}) // −0 + 0 is 0
 	}
 	return ticks
 }
