@@ -31,10 +31,6 @@ tile8:
 	VMOVI $0x00, V13.B16
 	VMOVI $0x00, V14.B16
 	VMOVI $0x00, V15.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R8
-	ADD   R7, R8, R8
-	ADD   R7, R8, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -368,9 +364,6 @@ tile4:
 	VMOVI $0x00, V5.B16
 	VMOVI $0x00, V6.B16
 	VMOVI $0x00, V7.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R8
-	ADD   R7, R8, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -564,8 +557,6 @@ tile2:
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -689,8 +680,6 @@ tile1:
 	BLT   end1
 	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -992,7 +981,6 @@ tile12:
 	VMOVI $0x00, V21.B16
 	VMOVI $0x00, V22.B16
 	VMOVI $0x00, V23.B16
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -1508,7 +1496,6 @@ tile8:
 	VMOVI $0x00, V14.B16
 	VMOVI $0x00, V15.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -1869,7 +1856,6 @@ tile4:
 	VMOVI $0x00, V6.B16
 	VMOVI $0x00, V7.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -2080,7 +2066,6 @@ tile2:
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -2215,7 +2200,6 @@ tile1:
 	BLT   end1
 	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -2657,10 +2641,6 @@ tile8:
 	VMOVI $0x00, V5.B16
 	VMOVI $0x00, V6.B16
 	VMOVI $0x00, V7.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R8
-	ADD   R7, R8, R8
-	ADD   R7, R8, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -2899,9 +2879,6 @@ tile4:
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R8
-	ADD   R7, R8, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -3046,8 +3023,6 @@ tile2:
 	BLT   end2
 	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -3145,8 +3120,6 @@ tile1:
 	CMP   $+1, R0
 	BLT   end1
 	VMOVI $0x00, V0.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -3422,7 +3395,6 @@ tile12:
 	VMOVI $0x00, V9.B16
 	VMOVI $0x00, V10.B16
 	VMOVI $0x00, V11.B16
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -3769,7 +3741,6 @@ tile8:
 	VMOVI $0x00, V6.B16
 	VMOVI $0x00, V7.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -4017,7 +3988,6 @@ tile4:
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -4169,7 +4139,6 @@ tile2:
 	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -4272,7 +4241,6 @@ tile1:
 	CMP   $+1, R0
 	BLT   end1
 	VMOVI $0x00, V0.B16
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9

@@ -31,10 +31,6 @@ tile8:
 	VMOVI $0x00, V13.B16
 	VMOVI $0x00, V14.B16
 	VMOVI $0x00, V15.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R8
-	ADD   R7, R8, R8
-	ADD   R7, R8, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -406,9 +402,6 @@ tile4:
 	VMOVI $0x00, V5.B16
 	VMOVI $0x00, V6.B16
 	VMOVI $0x00, V7.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R8
-	ADD   R7, R8, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -624,8 +617,6 @@ tile2:
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -763,8 +754,6 @@ tile1:
 	BLT   end1
 	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -1497,7 +1486,6 @@ tile12:
 	VMOVI $0x00, V22.B16
 	VMOVI $0x00, V23.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -1997,7 +1985,6 @@ tile8:
 	VMOVI $0x00, V14.B16
 	VMOVI $0x00, V15.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -2348,7 +2335,6 @@ tile4:
 	VMOVI $0x00, V6.B16
 	VMOVI $0x00, V7.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -2554,7 +2540,6 @@ tile2:
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -2689,7 +2674,6 @@ tile1:
 	BLT   end1
 	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -3887,10 +3871,6 @@ tile8:
 	VMOVI $0x00, V5.B16
 	VMOVI $0x00, V6.B16
 	VMOVI $0x00, V7.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R8
-	ADD   R7, R8, R8
-	ADD   R7, R8, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -4149,9 +4129,6 @@ tile4:
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R8
-	ADD   R7, R8, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -4308,8 +4285,6 @@ tile2:
 	BLT   end2
 	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -4415,8 +4390,6 @@ tile1:
 	CMP   $+1, R0
 	BLT   end1
 	VMOVI $0x00, V0.B16
-	ADD   R2<<1, R2, R7
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
@@ -5119,7 +5092,6 @@ tile12:
 	VMOVI $0x00, V10.B16
 	VMOVI $0x00, V11.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -5450,7 +5422,6 @@ tile8:
 	VMOVI $0x00, V6.B16
 	VMOVI $0x00, V7.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -5688,7 +5659,6 @@ tile4:
 	VMOVI $0x00, V2.B16
 	VMOVI $0x00, V3.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -5835,7 +5805,6 @@ tile2:
 	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
 	MOVD  R1, R7
-	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9
 	SUBS  $+4, R9, R9
@@ -5938,7 +5907,6 @@ tile1:
 	CMP   $+1, R0
 	BLT   end1
 	VMOVI $0x00, V0.B16
-	MOVD  R1, R7
 	MOVD  R1, R7
 	MOVD  b+32(FP), R8
 	MOVD  k+8(FP), R9

@@ -132,10 +132,11 @@ func (p *panelState) tiles(h int) {
 			acc[i] = append(acc[i], zero())
 		}
 	}
-	a := p.broadcasts(h)
+	read := p.broadcasts
 	if isa == neon {
-		a = p.laneReads(h)
+		read = p.laneReads
 	}
+	a := read(h)
 	b := Load(Param("b"), GP64())
 	step := func(l int) {
 		row := make([]vec, p.wide)
