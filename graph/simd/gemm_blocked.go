@@ -20,9 +20,9 @@ type gemmKernels[T float] struct {
 	panels         sync.Pool // of *[]T, room for one packed panel of B
 }
 
-// depth is the number of terms of an inner product between two roundings into C:
-// a packed panel of B, depth rows of 128 bytes, stays in the first two levels of
-// cache.
+// depth is the number of terms of an inner product between two roundings into C: a
+// packed panel of B, depth rows of 128 bytes (AVX-512), 64 (AVX2) or 32 (NEON), stays in
+// the first two levels of cache. It is the same for all, and so are the bits of C.
 const depth = 256
 
 func (s *gemmKernels[T]) withPools() *gemmKernels[T] {
