@@ -257,6 +257,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	}
 	type settings struct {
 		Bins       int     `json:"bins"`
+		Binning    string  `json:"binning"`
 		Bandwidth  float64 `json:"bandwidth"`
 		Weights    string  `json:"weights"`
 		SmallBin   int     `json:"small_bin"`
@@ -281,7 +282,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	}{
 		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes,
 		Settings: settings{
-			r.Settings.Bins, r.Settings.Bandwidth, r.Settings.weightsName(), r.Settings.SmallBin,
+			r.Settings.Bins, r.Settings.Binning.String(), r.Settings.Bandwidth, r.Settings.weightsName(), r.Settings.SmallBin,
 			r.Uncertainty.Replicates, r.Uncertainty.Redraws,
 		},
 		Metrics: metrics,

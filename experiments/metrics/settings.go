@@ -58,6 +58,14 @@ const (
 	Quantile
 )
 
+// String is the binning as flags and result files name it.
+func (b Binning) String() string {
+	if b == Quantile {
+		return "quantile"
+	}
+	return "width"
+}
+
 // Weighting says how the per-class values are averaged.
 type Weighting int
 

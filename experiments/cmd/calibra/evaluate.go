@@ -31,6 +31,7 @@ type evaluateCmd struct {
 	Embedding  string           `placeholder:"KEY" help:"Array of the file to measure locally in; embedding, if it is there, when none is named."`
 	Bandwidth  float64          `default:"10" help:"Bandwidth γ of the Gaussian kernel, in the embedding's units (${default})."`
 	Bins       int              `default:"15" help:"Bins of the unit interval (${default})."`
+	Binning    string           `default:"width" enum:"width,quantile" help:"Bins of one width, or of about as many rows (${default})."`
 	Weights    string           `default:"uniform" enum:"uniform,frequency" help:"Weights of the classes: equal, or as frequent as the labels (${default})."`
 	Redraws    int              `default:"50" help:"Redraws of the labels from the predictions for the noise floor; 0 for none (${default})."`
 	Replicates int              `default:"200" help:"Bootstrap replicates for the intervals; 0 for none (${default})."`
@@ -113,6 +114,9 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 		return s, u, usageError{fmt.Errorf("--replicates is %d; it must be 0 or more", c.Replicates)}
 	}
 	s = metrics.Settings{Protocol: c.Protocol, Bins: c.Bins, Bandwidth: c.Bandwidth}
+	if c.Binning == metrics.Quantile.String() {
+		s.Binning = metrics.Quantile
+	}
 	if c.Weights == "frequency" {
 		s.Weighting = metrics.Frequency
 	}

@@ -157,3 +157,31 @@ func TestEvaluateBadInput(t *testing.T) {
 		}
 	}
 }
+
+// TestEvaluateBinning: two probabilities in one bin of equal width, .52 always right and
+// .58 always wrong, hide each other's error; bins by quantile tell them apart.
+func TestEvaluateBinning(t *testing.T) {
+	probs, labels := mat.NewDense(200, 2, nil), make([]int, 200)
+	for i := range labels {
+		p := .52 + .06*float64(i%2)
+		probs.SetRow(i, []float64{1 - p, p})
+		labels[i] = 1 - i%2
+	}
+	path := filepath.Join(t.TempDir(), "predictions.npz")
+	if err := data.WriteNPZ(path, data.Array{Name: "probs", Value: probs}, data.Array{Name: "labels", Value: labels}); err != nil {
+		t.Fatal(err)
+	}
+	for binning, want := range map[string]float64{"width": .05, "quantile": .53} { // |½ − .55|; (.48 + .58)/2
+		code, text := output(t, "evaluate", "--in", path, "--json", "--bins", "8", "--binning", binning, "--replicates", "0", "--redraws", "0")
+		var file struct {
+			Settings struct{ Binning string }
+			Metrics  map[string]struct{ Value float64 }
+		}
+		if err := json.Unmarshal([]byte(text), &file); code != 0 || err != nil {
+			t.Fatalf("exit code %d, %v", code, err)
+		}
+		if got := file.Metrics["ece"].Value; math.Abs(got-want) > 1e-6 || file.Settings.Binning != binning {
+			t.Errorf("%s: ECE %g, settings %+v; want %g", binning, got, file.Settings, want)
+		}
+	}
+}
