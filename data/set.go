@@ -1,6 +1,10 @@
 package data
 
-import "gonum.org/v1/gonum/mat"
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
 
 // Set is a labelled sample of a frozen classifier's outputs: what it saw last
 // (the penultimate features), what it said (the logits) and what was true.
@@ -11,6 +15,9 @@ type Set struct {
 	Features *mat.Dense // N×M
 	Logits   *mat.Dense // N×C
 	Labels   []int      // N values in 0…C−1
+	// Numbers tell which rows of a larger set these are (N), so that the parts of
+	// several splits can be matched row by row; nil where they are no such part.
+	Numbers []int
 }
 
 // Len is N, the number of rows.
@@ -33,9 +40,14 @@ func (s *Set) Classes() int {
 }
 
 // Rows is a new set of the rows at the given indices, in that order; an index may
-// repeat.
+// repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
-	out := &Set{Features: RowsOf(s.Features, index), Logits: RowsOf(s.Logits, index)}
+	out := &Set{Features: RowsOf(s.Features, index), Logits: RowsOf(s.Logits, index), Numbers: slices.Clone(index)}
+	if s.Numbers != nil {
+		for i, r := range index {
+			out.Numbers[i] = s.Numbers[r]
+		}
+	}
 	if s.Labels != nil {
 		out.Labels = make([]int, len(index))
 		for i, r := range index {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -80,6 +81,9 @@ func TestSetRows(t *testing.T) {
 	r.Features.Set(0, 0, -1)
 	if s.Features.At(7, 0) != 7 {
 		t.Error("Rows shares memory with its set")
+	}
+	if again := r.Rows([]int{1, 0}); !slices.Equal(again.Numbers, []int{2, 7}) {
+		t.Errorf("rows 1 and 0 of rows 7, 2, 7 have the numbers %v", again.Numbers)
 	}
 	if e := s.Rows(nil); e.Len() != 0 {
 		t.Errorf("no rows gave %d", e.Len())

@@ -14,6 +14,8 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Every origin is a small file in the format of the real one, and loads as a
@@ -216,5 +218,34 @@ func TestFraction(t *testing.T) {
 	}
 	if n := prepared.Source.Cal.Len(); n != 5000 || run.Source.Test.Len() != 10000 {
 		t.Errorf("the prepared problem has %d calibration rows left, the run %d test rows", n, run.Source.Test.Len())
+	}
+}
+
+// TestRowsKeepTheirNumbers through encoder and split: the test rows of all seeds are rows
+// of one table, by which methods are compared.
+func TestRowsKeepTheirNumbers(t *testing.T) {
+	table := data.Digits()
+	few := &data.Table{Name: table.Name, Classes: table.Classes, Features: mat.DenseCopyOf(table.Features.Slice(0, 200, 0, 64)), Labels: table.Labels[:200]}
+	for _, seed := range []uint64{1, 2} {
+		p, err := experiments.EncodeTable(t.Context(), few, experiments.Encoder{Name: "small", Hidden: []int{4}}, seed, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := p.Source.Split(data.PaperTables, rand.New(rand.NewPCG(seed, 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[int]bool{}
+		for _, part := range []*data.Set{s.Cal, s.Val, s.Test} {
+			if len(part.Numbers) != part.Len() {
+				t.Fatalf("%d rows have %d numbers", part.Len(), len(part.Numbers))
+			}
+			for i, number := range part.Numbers {
+				if seen[number] || part.Labels[i] != few.Labels[number] {
+					t.Fatalf("seed %d: row %d is said to be %d", seed, i, number)
+				}
+				seen[number] = true
+			}
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -140,152 +139,12 @@ func (f *Findings) scores(q quantity) (names []string, scores [][]float64) {
 	return names, scores
 }
 
-// comparison is auto against another method on one data set.
-type comparison struct {
-	with                 *row
-	difference, relative float64 // NLL of auto less the other's, mean over the seeds
-	p                    float64 // after Holm's correction over the methods
-}
-
-// auto is the row of auto, nil if it was not run.
-func (s *subject) auto() *row {
-	return s.row("auto")
-}
-
-func (s *subject) row(method string) *row {
-	if i := slices.IndexFunc(s.rows, func(r *row) bool { return r.spec.Method == method && len(r.results) > 0 }); i >= 0 {
-		return s.rows[i]
-	}
-	return nil
-}
-
-// compared tells each method from auto on the same test rows of s. It is computed once.
-func (f *Findings) compared(s *subject) ([]comparison, error) {
-	auto := s.auto()
-	if auto == nil {
-		return nil, nil
-	}
-	if known, ok := f.comparisons[s.Title()]; ok {
-		return known, nil
-	}
-	var out []comparison
-	var ps []float64
-	for _, r := range s.rows {
-		if r == auto {
-			continue
-		}
-		difference, p, err := pairedLosses(auto, r)
-		if err != nil {
-			return nil, err
-		}
-		if !math.IsNaN(p) {
-			out = append(out, comparison{with: r, difference: difference, relative: difference / r.spread(sharedMetric(metrics.NLL)).Mean})
-			ps = append(ps, p)
-		}
-	}
-	for i, p := range metrics.Holm(ps) {
-		out[i].p = p
-	}
-	if f.comparisons == nil {
-		f.comparisons = map[string][]comparison{}
-	}
-	f.comparisons[s.Title()] = out
-	return out, nil
-}
-
-// PairedNLL tells each method from auto on the same test rows.
-func PairedNLL(f *Findings) (*report.Section, error) {
-	t := &report.Table{
-		Caption: "NLL of auto less that of each method: mean over the seeds, and p-value after Holm's correction over the methods of a data set.",
-		Labels:  []string{"Method"},
-		Values:  []report.Head{{Text: "auto − method"}, {Text: "relative"}, {Text: "p"}},
-	}
-	for _, s := range f.subjects() {
-		all, err := f.compared(s)
-		if err != nil {
-			return nil, err
-		}
-		block := report.Block{Name: s.Title()}
-		for _, c := range all {
-			block.Rows = append(block.Rows, report.Row{Labels: c.with.labels, Ours: f.isOurs(c.with), Cells: []report.Cell{
-				{Text: fmt.Sprintf("%+.4f", c.difference)}, {Text: percent(c.relative)}, {Text: fmt.Sprintf("%.3g", c.p)},
-			}})
-		}
-		if block.Rows != nil {
-			t.Blocks = append(t.Blocks, block)
-		}
-	}
-	if t.Blocks == nil {
-		return nil, nil
-	}
-	return &report.Section{
-		Title:  "Paired differences",
-		Note:   "A paired bootstrap over the test rows of each seed gives a p-value of no difference; the seeds share data, so they are combined by twice their median, which is a p-value whatever their dependence (Rüger 1978).",
-		Tables: []*report.Table{t},
-	}, nil
-}
-
-func percent(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
-
-// Acceptance holds auto to what a map beyond the paper must show on every data set: an
-// NLL below VQ's and TS's, none worse than the best baseline's, and no accuracy lost.
-func Acceptance(f *Findings) (*report.Section, error) {
-	t := &report.Table{
-		Caption: "NLL of auto relative to VQ, to TS and to the best baseline, with p after Holm's correction; its accuracy less that of the uncalibrated model.",
-		Labels:  []string{"Data"},
-		Values: []report.Head{{Text: "against VQ"}, {Text: "p"}, {Text: "against TS"}, {Text: "p"}, {Text: "best baseline"}, {Text: "against it"}, {Text: "p"},
-			{Text: "accuracy − NC"}, {Text: "s.e."}},
-	}
-	block := report.Block{}
-	for _, s := range f.subjects() {
-		all, err := f.compared(s)
-		if err != nil {
-			return nil, err
-		}
-		nll := sharedMetric(metrics.NLL)
-		var vq, ts, best *comparison
-		for i, c := range all {
-			switch name := c.with.spec.Method; {
-			case name == "vq":
-				vq = &all[i]
-			case name == "ts":
-				ts = &all[i]
-			}
-			if !slices.Contains(experiments.Beyond, c.with.spec.Method) && (best == nil || c.with.spread(nll).Mean < best.with.spread(nll).Mean) {
-				best = &all[i]
-			}
-		}
-		nc := s.row("nc")
-		if vq == nil || ts == nil || nc == nil {
-			continue
-		}
-		accuracy := sharedMetric(metrics.Accuracy)
-		base := nc.spread(accuracy).Mean
-		p := func(c *comparison) report.Cell { return report.Cell{Text: fmt.Sprintf("%.3g", c.p)} }
-		block.Rows = append(block.Rows, report.Row{Labels: []string{s.Title()}, Cells: []report.Cell{
-			{Text: percent(vq.relative)}, p(vq), {Text: percent(ts.relative)}, p(ts),
-			{Text: MethodTitle(best.with.spec.Method)}, {Text: percent(best.relative)}, p(best),
-			{Text: fmt.Sprintf("%+.4f", s.auto().spread(accuracy).Mean-base)},
-			{Text: fmt.Sprintf("%.4f", math.Sqrt(base*(1-base)/float64(nc.results[0].TestRows)))},
-		}})
-	}
-	if block.Rows == nil {
-		return nil, nil
-	}
-	t.Blocks = []report.Block{block}
-	return &report.Section{
-		Title:  "Auto against the baselines",
-		Note:   "The baselines are the methods that others have published and the paper's own. The standard error is that of the uncalibrated model's accuracy on the test rows of one seed.",
-		Tables: []*report.Table{t},
-	}, nil
-}
-
-// Choices counts which map auto chose, seed by seed.
+// Choices counts which maps the judged method uses, seed by seed.
 func Choices(f *Findings) (*report.Section, error) {
-	t := &report.Table{Caption: "Maps that auto chose, with the number of seeds, and seconds of the choice.", Labels: []string{"Data"}, Values: []report.Head{{Text: "choices"}, {Text: "fit, s"}}}
+	t := &report.Table{Caption: "Maps in use, with the number of seeds, and seconds of the fit.", Labels: []string{"Data"}, Values: []report.Head{{Text: "maps"}, {Text: "fit, s"}}}
 	block := report.Block{}
 	for _, s := range f.subjects() {
-		r := s.auto()
+		r := s.judged()
 		if r == nil {
 			continue
 		}
@@ -306,45 +165,5 @@ func Choices(f *Findings) (*report.Section, error) {
 		return nil, nil
 	}
 	t.Blocks = []report.Block{block}
-	return &report.Section{Title: "What auto chose", Tables: []*report.Table{t}}, nil
-}
-
-// pairedLosses compares two methods on the rows of the seeds that both have.
-func pairedLosses(a, b *row) (difference, p float64, err error) {
-	var ps []float64
-	for _, x := range a.results {
-		for _, y := range b.results {
-			if x.Spec.Seed != y.Spec.Seed || len(x.Losses) == 0 || len(x.Losses) != len(y.Losses) {
-				continue
-			}
-			c, err := metrics.Compare(float64s(x.Losses), float64s(y.Losses), rand.New(rand.NewPCG(x.Spec.Seed, 5)))
-			if err != nil {
-				return 0, 0, err
-			}
-			difference += c.Difference
-			ps = append(ps, c.PValue)
-		}
-	}
-	if ps == nil {
-		return math.NaN(), math.NaN(), nil
-	}
-	slices.Sort(ps)
-	n := len(ps)
-	return difference / float64(n), combined(ps), nil
-}
-
-// combined is twice the median of sorted p-values, the p-value itself if it is one.
-func combined(ps []float64) float64 {
-	if len(ps) == 1 {
-		return ps[0]
-	}
-	return min(1, 2*ps[len(ps)/2])
-}
-
-func float64s(x []float32) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = float64(v)
-	}
-	return out
+	return &report.Section{Title: "Which maps are in use", Tables: []*report.Table{t}}, nil
 }

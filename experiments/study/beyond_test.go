@@ -2,6 +2,7 @@ package study
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"calibra/experiments"
@@ -30,14 +31,39 @@ func TestPairedLosses(t *testing.T) {
 	}
 }
 
-func TestCombinedPValues(t *testing.T) {
-	for _, c := range []struct {
-		ps   []float64
-		want float64
-	}{{[]float64{0.03}, 0.03}, {[]float64{0.01, 0.02, 0.9}, 0.04}, {[]float64{0.1, 0.7}, 1}} {
-		if got := combined(c.ps); got != c.want {
-			t.Errorf("%v are combined to %v, not %v", c.ps, got, c.want)
+// TestPairedLossesCountARowOnce: rows that every seed tests are no more evidence for
+// being tested again, rows of its own are.
+func TestPairedLossesCountARowOnce(t *testing.T) {
+	const rows, seeds = 60, 5
+	rng := rand.New(rand.NewPCG(1, 1))
+	losses := make([]float32, rows)
+	for i := range losses {
+		losses[i] = float32(0.2 + rng.NormFloat64())
+	}
+	pOf := func(seeds int, numbered bool) float64 {
+		a, b := &row{}, &row{}
+		for seed := range uint64(seeds) {
+			x, y := judged("auto", seed, 0, losses...), judged("ts", seed, 0, make([]float32, rows)...)
+			if order := rng.Perm(rows); numbered { // each seed has them in an order of its own
+				x.Losses, x.Rows = make([]float32, rows), order
+				for i, k := range order {
+					x.Losses[i] = losses[k]
+				}
+			}
+			a.results, b.results = append(a.results, x), append(b.results, y)
 		}
+		_, p, err := pairedLosses(a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	one, same, own := pOf(1, true), pOf(seeds, true), pOf(seeds, false)
+	if math.Abs(same-one) > 0.05 || one < 0.1 { // two bootstraps of 2000, of which p has an error of .01
+		t.Errorf("p = %v of one seed, %v of the same rows %d times", one, same, seeds)
+	}
+	if own > one/2 {
+		t.Errorf("p = %v of one seed, %v of %d times as many rows", one, own, seeds)
 	}
 }
 

@@ -32,10 +32,13 @@ type Result struct {
 	// Priors are the class shares of the calibration rows.
 	Priors []float64 `json:"priors"`
 
-	Shared map[string]float64 `json:"metrics"`           // in the embedding shared by all methods
-	Own    map[string]float64 `json:"own,omitempty"`     // lce and mlce in the method's own, if it has one
-	Noise  map[string]float64 `json:"noise"`             // what Shared would be of a calibrated model, mean of redraws
-	Losses []float32          `json:"losses,omitempty"`  // −log p of each test row's label, on which methods are compared in pairs
+	Shared map[string]float64 `json:"metrics"`          // in the embedding shared by all methods
+	Own    map[string]float64 `json:"own,omitempty"`    // lce and mlce in the method's own, if it has one
+	Noise  map[string]float64 `json:"noise"`            // what Shared would be of a calibrated model, mean of redraws
+	Losses []float32          `json:"losses,omitempty"` // −log p of each test row's label, on which methods are compared in pairs
+	// Rows are the numbers of the test rows in the data that all seeds split; nil where
+	// each seed draws rows of its own.
+	Rows   []int              `json:"rows,omitempty"`
 	Truth  *experiments.Truth `json:"truth,omitempty"`   // where the true posterior is known
 	ESS    *metrics.Profile   `json:"ess,omitempty"`     // local error along the effective sample size, shared embedding
 	OwnESS *metrics.Profile   `json:"own_ess,omitempty"` // likewise in the method's own

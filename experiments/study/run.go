@@ -182,8 +182,22 @@ func (w *workshop) compute(ctx context.Context, dir string, c Cell) (r *Result, 
 	if r, err = newResult(ctx, run); err != nil {
 		return nil, err
 	}
+	r.Rows = rowNumbers(run.Source.Test, c.Origin)
 	r.Time = time.Since(start).Seconds()
 	return r, c.write(dir, r, run.Model)
+}
+
+// rowNumbers are those of the test rows in what all seeds split: all of it where each
+// seed has the same test rows, none where each draws its own.
+func rowNumbers(test *data.Set, o *experiments.Origin) []int {
+	if test.Numbers != nil || o.Seeded() {
+		return test.Numbers
+	}
+	numbers := make([]int, test.Len())
+	for i := range numbers {
+		numbers[i] = i
+	}
+	return numbers
 }
 
 // run fits the cell's method. A cell that is judged on shifted rows takes the model

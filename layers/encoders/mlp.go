@@ -117,6 +117,6 @@ func (m *MLP) Encode(x *data.Set) (*data.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Labels = x.Labels
+	out.Labels, out.Numbers = x.Labels, x.Numbers
 	return out, nil
 }

@@ -1,0 +1,223 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+)
+
+// comparison is the judged method against another on one data set.
+type comparison struct {
+	with                 *row
+	difference, relative float64 // NLL of the judged method less the other's, mean over the seeds
+	p                    float64 // of no difference, not corrected
+}
+
+// judgedMethods are those that the study is about, the first of them that was run.
+var judgedMethods = []string{"stacked", "auto"}
+
+// judged is the row of the method that others are compared with, nil if it was not run.
+func (s *subject) judged() *row {
+	for _, name := range judgedMethods {
+		if r := s.row(name); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+func (s *subject) row(method string) *row {
+	if i := slices.IndexFunc(s.rows, func(r *row) bool { return r.spec.Method == method && len(r.results) > 0 }); i >= 0 {
+		return s.rows[i]
+	}
+	return nil
+}
+
+// compared tells each method from the judged one on the same test rows of s. It is
+// computed once.
+func (f *Findings) compared(s *subject) ([]comparison, error) {
+	judged := s.judged()
+	if judged == nil {
+		return nil, nil
+	}
+	if known, ok := f.comparisons[s.Title()]; ok {
+		return known, nil
+	}
+	var out []comparison
+	for _, r := range s.rows {
+		if r == judged {
+			continue
+		}
+		difference, p, err := pairedLosses(judged, r)
+		if err != nil {
+			return nil, err
+		}
+		if !math.IsNaN(p) {
+			out = append(out, comparison{r, difference, difference / r.spread(sharedMetric(metrics.NLL)).Mean, p})
+		}
+	}
+	if f.comparisons == nil {
+		f.comparisons = map[string][]comparison{}
+	}
+	f.comparisons[s.Title()] = out
+	return out, nil
+}
+
+// pairedLosses compares two methods on the test rows of the seeds that both have. A row
+// that several seeds test is one observation, the sum of its losses over these seeds:
+// the models differ from seed to seed, the row does not.
+func pairedLosses(a, b *row) (difference, p float64, err error) {
+	type place struct{ number, seed int } // seed is that of a row which no other seed tests
+	at := map[place]int{}
+	var ofA, ofB []float64
+	var first uint64
+	n := 0
+	for _, x := range a.results {
+		for _, y := range b.results {
+			if x.Spec.Seed != y.Spec.Seed || len(x.Losses) == 0 || len(x.Losses) != len(y.Losses) {
+				continue
+			}
+			numbers := x.Rows
+			if numbers == nil {
+				numbers = y.Rows
+			}
+			var sum float64
+			for i, loss := range x.Losses {
+				where := place{i, n + 1}
+				if numbers != nil {
+					where = place{number: numbers[i]}
+				}
+				k, seen := at[where]
+				if !seen {
+					k, at[where] = len(ofA), len(ofA)
+					ofA, ofB = append(ofA, 0), append(ofB, 0)
+				}
+				ofA[k] += float64(loss)
+				ofB[k] += float64(y.Losses[i])
+				sum += float64(loss) - float64(y.Losses[i])
+			}
+			difference += sum / float64(len(x.Losses))
+			if n++; n == 1 {
+				first = x.Spec.Seed
+			}
+		}
+	}
+	if n == 0 {
+		return math.NaN(), math.NaN(), nil
+	}
+	c, err := metrics.Compare(ofA, ofB, rand.New(rand.NewPCG(first, 5)))
+	if err != nil {
+		return 0, 0, err
+	}
+	return difference / float64(n), c.PValue, nil
+}
+
+// PairedNLL tells each method from the judged one on the same test rows.
+func PairedNLL(f *Findings) (*report.Section, error) {
+	t := &report.Table{Labels: []string{"Method"}}
+	for _, s := range f.subjects() {
+		all, err := f.compared(s)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			continue
+		}
+		name := MethodTitle(s.judged().spec.Method)
+		t.Caption = fmt.Sprintf("NLL of %s less that of each method: mean over the seeds, and p-value after Holm's correction over the methods of a data set.", name)
+		t.Values = []report.Head{{Text: name + " − method"}, {Text: "relative"}, {Text: "p"}}
+		var ps []float64
+		for _, c := range all {
+			ps = append(ps, c.p)
+		}
+		ps = metrics.Holm(ps)
+		block := report.Block{Name: s.Title()}
+		for i, c := range all {
+			block.Rows = append(block.Rows, report.Row{Labels: c.with.labels, Ours: f.isOurs(c.with), Cells: []report.Cell{
+				{Text: fmt.Sprintf("%+.4f", c.difference)}, {Text: percent(c.relative)}, {Text: fmt.Sprintf("%.3g", ps[i])},
+			}})
+		}
+		t.Blocks = append(t.Blocks, block)
+	}
+	if t.Blocks == nil {
+		return nil, nil
+	}
+	return &report.Section{
+		Title:  "Paired differences",
+		Note:   "A paired bootstrap over the rows of the data, each with its losses of all seeds that test it, gives the p-value of no difference between the models of these seeds. How much another seed's model would differ is not in it, but in the standard deviations over the seeds.",
+		Tables: []*report.Table{t},
+	}, nil
+}
+
+func percent(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
+
+// Acceptance holds the judged method to what a map beyond the paper must show on every
+// data set: an NLL below VQ's and TS's, none worse than the best baseline's, and no
+// accuracy lost.
+func Acceptance(f *Findings) (*report.Section, error) {
+	nll, accuracy := sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy)
+	type line struct {
+		subject      *subject
+		vq, ts, best comparison
+		nc           *row
+	}
+	var lines []line
+	var named, others []float64 // p against VQ and TS, and against the best baseline
+	for _, s := range f.subjects() {
+		all, err := f.compared(s)
+		if err != nil {
+			return nil, err
+		}
+		with := func(method string) *comparison {
+			if i := slices.IndexFunc(all, func(c comparison) bool { return c.with.spec.Method == method }); i >= 0 {
+				return &all[i]
+			}
+			return nil
+		}
+		vq, ts, nc := with("vq"), with("ts"), with("nc")
+		if vq == nil || ts == nil || nc == nil {
+			continue
+		}
+		best := vq
+		for i, c := range all {
+			if !slices.Contains(experiments.Beyond, c.with.spec.Method) && c.with.spread(nll).Mean < best.with.spread(nll).Mean {
+				best = &all[i]
+			}
+		}
+		lines = append(lines, line{s, *vq, *ts, *best, nc.with})
+		named, others = append(named, vq.p, ts.p), append(others, best.p)
+	}
+	if lines == nil {
+		return nil, nil
+	}
+	named, others = metrics.Holm(named), metrics.Holm(others)
+	name := MethodTitle(lines[0].subject.judged().spec.Method)
+	t := &report.Table{
+		Caption: fmt.Sprintf("NLL of %s relative to VQ, to TS and to the best baseline, with p after Holm's correction; its accuracy less that of the uncalibrated model.", name),
+		Labels:  []string{"Data"},
+		Values: []report.Head{{Text: "against VQ"}, {Text: "p"}, {Text: "against TS"}, {Text: "p"}, {Text: "best baseline"}, {Text: "against it"}, {Text: "p"},
+			{Text: "accuracy − NC"}, {Text: "s.e."}},
+	}
+	block := report.Block{}
+	for i, l := range lines {
+		base := l.nc.spread(accuracy).Mean
+		p := func(p float64) report.Cell { return report.Cell{Text: fmt.Sprintf("%.3g", p)} }
+		block.Rows = append(block.Rows, report.Row{Labels: []string{l.subject.Title()}, Cells: []report.Cell{
+			{Text: percent(l.vq.relative)}, p(named[2*i]), {Text: percent(l.ts.relative)}, p(named[2*i+1]),
+			{Text: MethodTitle(l.best.with.spec.Method)}, {Text: percent(l.best.relative)}, p(others[i]),
+			{Text: fmt.Sprintf("%+.4f", l.subject.judged().spread(accuracy).Mean-base)},
+			{Text: fmt.Sprintf("%.4f", math.Sqrt(base*(1-base)/float64(l.nc.results[0].TestRows)))},
+		}})
+	}
+	t.Blocks = []report.Block{block}
+	return &report.Section{
+		Title:  name + " against the baselines",
+		Note:   "The baselines are the methods that others have published and the paper's own. The p-values are those of the paired differences, corrected over all comparisons with VQ and TS in the table, and over all with the best baseline. The standard error is that of the uncalibrated model's accuracy on the test rows of one seed.",
+		Tables: []*report.Table{t},
+	}, nil
+}
