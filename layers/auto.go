@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -14,51 +13,9 @@ import (
 	"calibra/graph"
 	"calibra/optim"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/tensor"
 )
-
-// Candidate is a Map that [Auto] may choose.
-type Candidate struct {
-	Name string // "anchored"
-	Map  Map
-}
-
-// AnchoredMaps are the candidates on an [Anchor], the simpler first. All but the first
-// and [LocalTemperature] correct an [OrderPreserving] map, which is one temperature
-// where nothing is gained by more. [Gated] is none of them: under a prior that is
-// fitted already its gate opens for every region (on the letter data its held-out loss
-// is that of [Anchored] to 1e-6), at more cost.
-func AnchoredMaps() []Candidate {
-	linear := ShrunkDirichlet{On: OrderPreserving{}}
-	return []Candidate{
-		{"ts", Tempered{}},
-		{"order-preserving", OrderPreserving{}},
-		{"local-temperature", LocalTemperature{}},
-		{"ordered-dirichlet", linear},
-		{"ordered-anchored", Anchored{On: OrderPreserving{}}},
-		{"ordered-slot-head", SlotHead{On: linear}},
-		{"ordered-anchored-dirichlet", Anchored{On: linear}},
-		{"ordered-anchored-head", Anchored{On: SlotHead{On: linear}}},
-	}
-}
-
-// Ranked is what cross-validation says of a candidate.
-type Ranked struct {
-	Name       string
-	NLL, Error float64 // mean held-out loss of a row, and its standard error
-	// Excess is the mean over the rows of the loss less that of the candidate with the
-	// least of those that take part, ExcessError the standard error of this mean: the rows are the same, so
-	// it is far smaller than Error.
-	Excess, ExcessError float64
-	// Lost is the share of the rows that the base has right less that of the
-	// candidate, LostError its standard error, of the rows' differences too.
-	Lost, LostError float64
-	Spreads         []float64 // as chosen, the coarsest correction's first
-	Chosen          bool
-}
 
 // Auto chooses among maps on one base by cross-validation over the calibration
 // rows, then fits the choice to all of them: the first, hence simplest, candidate
@@ -96,37 +53,19 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	if folds == 0 {
 		folds = 3
 	}
-	switch {
-	case len(a.Candidates) == 0:
-		return fmt.Errorf("layers: there is no candidate to choose")
-	case cal.Labels == nil:
-		return fmt.Errorf("layers: the calibration rows have no labels")
-	case folds < 2 || folds > cal.Len():
-		return &SettingError{fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, cal.Len())}
-	}
 	start := time.Now()
-	if err := a.Base.Fit(ctx, cal, nil, rng); err != nil {
-		return err
-	}
-	view, err := a.Base.View(cal)
+	c, err := compete(ctx, a.Base, a.Candidates, folds, a.Optim, cal, rng)
 	if err != nil {
 		return err
 	}
-	cv := newCrossValidation(a.Base.Sizes(), view, cal.Labels, folds, a.Optim, rng)
-	judged := make([]*judgement, len(a.Candidates))
-	for i, c := range a.Candidates {
-		if judged[i], err = cv.judge(ctx, c.Map); err != nil {
-			return fmt.Errorf("cross-validate %s: %w", c.Name, err)
-		}
-	}
-	a.Ranking = rank(a.Candidates, judged, rightRows(view.LogProbs, cal.Labels))
+	a.Ranking = c.ranking
 	chosen := slices.IndexFunc(a.Ranking, func(r Ranked) bool { return r.Chosen })
-	m := a.Candidates[chosen].Map
-	p, err := newPosterior(m, cv.sizes, view.tables(tensor.Float64, cv.sizes), graph.Labels(cal.Labels), rng)
+	m, sizes := a.Candidates[chosen].Map, a.Base.Sizes()
+	p, err := newPosterior(m, sizes, c.view.tables(tensor.Float64, sizes), graph.Labels(cal.Labels), rng)
 	if err != nil {
 		return err
 	}
-	p.from(judged[chosen].weights[0]) // near, and nearer than the map's own start
+	p.from(c.judged[chosen].weights[0]) // near, and nearer than the map's own start
 	a.Result, err = p.fit(ctx, a.Optim)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("fit %s: %w", a.Candidates[chosen].Name, err)
@@ -134,66 +73,6 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	a.name, a.took = a.Candidates[chosen].Name, time.Since(start)
 	a.fitted = Trained{Base: a.Base, Map: p.m, weights: p.weights.As(tensor.Float32)}
 	return err
-}
-
-// rank applies the rules; base tells of each row whether the base has it right.
-func rank(candidates []Candidate, judged []*judgement, base []bool) []Ranked {
-	ranking, takesPart := make([]Ranked, len(judged)), make([]bool, len(judged))
-	for i, j := range judged {
-		r := Ranked{Name: candidates[i].Name, Spreads: j.spreads}
-		r.NLL, r.Error = meanError(j.losses)
-		r.Lost, r.LostError = meanError(rowwise(len(base), func(row int) float64 { return indicator(base[row]) - indicator(j.right[row]) }))
-		ranking[i], takesPart[i] = r, r.Lost <= r.LostError
-	}
-	if !slices.Contains(takesPart, true) {
-		takesPart = slices.Repeat([]bool{true}, len(judged))
-	}
-	best := -1
-	for i := range ranking {
-		if takesPart[i] && (best < 0 || ranking[i].NLL < ranking[best].NLL) {
-			best = i
-		}
-	}
-	chosen := -1
-	for i, j := range judged {
-		r := &ranking[i]
-		r.Excess, r.ExcessError = meanError(rowwise(len(base), func(row int) float64 { return j.losses[row] - judged[best].losses[row] }))
-		if chosen < 0 && takesPart[i] && r.Excess <= r.ExcessError {
-			chosen = i
-		}
-	}
-	ranking[chosen].Chosen = true
-	return ranking
-}
-
-// rightRows tells of each row whether its label is the most probable class.
-func rightRows(logProbs *mat.Dense, labels []int) []bool {
-	right := make([]bool, len(labels))
-	for i, y := range labels {
-		right[i] = floats.MaxIdx(logProbs.RawRowView(i)) == y
-	}
-	return right
-}
-
-func rowwise(n int, of func(row int) float64) []float64 {
-	x := make([]float64, n)
-	for row := range x {
-		x[row] = of(row)
-	}
-	return x
-}
-
-func indicator(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// meanError is the mean of x and its standard error.
-func meanError(x []float64) (mean, standardError float64) {
-	mean, variance := stat.MeanVariance(x, nil)
-	return mean, math.Sqrt(variance / float64(len(x)))
 }
 
 // Choice is the name of the candidate in use, "" before Fit.

@@ -13,6 +13,7 @@ import (
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -56,11 +57,12 @@ type fold struct {
 
 // judgement is what the folds say of a map.
 type judgement struct {
-	losses  []float64        // N, −log p of the label of each row by the fold that held it out
-	right   []bool           // N, whether that label was the most probable class
-	mean    float64          // of the losses
-	spreads []float64        // that gave the least mean, the coarsest correction's first
-	weights []*graph.Weights // of the map in each fold
+	logProbs *mat.Dense       // N×C, of each row by the fold that held it out
+	losses   []float64        // N, −log p of its label
+	right    []bool           // N, whether that label was the most probable class
+	mean     float64          // of the losses
+	spreads  []float64        // that gave the least mean, the coarsest correction's first
+	weights  []*graph.Weights // of the map in each fold
 }
 
 // newCrossValidation cuts the rows into folds, stratified. The view of a fold's rows
@@ -171,7 +173,7 @@ func (cv *crossValidation) along(ctx context.Context, m Map, fits []*posterior, 
 
 // fit goes on with the fits and judges them.
 func (cv *crossValidation) fit(ctx context.Context, fits []*posterior) (*judgement, error) {
-	j := &judgement{losses: make([]float64, len(cv.labels)), right: make([]bool, len(cv.labels)), weights: make([]*graph.Weights, len(fits))}
+	j := &judgement{logProbs: mat.NewDense(len(cv.labels), cv.sizes.Classes, nil), losses: make([]float64, len(cv.labels)), right: make([]bool, len(cv.labels)), weights: make([]*graph.Weights, len(fits))}
 	errs := make([]error, len(fits))
 	var wait sync.WaitGroup
 	running := make(chan struct{}, simd.Threads())
@@ -206,6 +208,7 @@ func (f *fold) judge(p *posterior, j *judgement) error {
 		c := len(logProbs) / n
 		for i, row := range f.rows[lo : lo+n] {
 			of, y := logProbs[i*c:(i+1)*c], f.heldCorrect[lo+i]
+			j.logProbs.SetRow(row, of)
 			j.losses[row], j.right[row] = -of[y], floats.MaxIdx(of) == y
 			if l := j.losses[row]; l-l != 0 {
 				return fmt.Errorf("layers: the held-out loss of calibration row %d is not finite", row)

@@ -55,6 +55,7 @@ func calibrators() map[string]Stateful {
 		"ts":    &Temperature{},
 
 		"auto":              auto(AnchoredMaps()...),
+		"stacked":           stack(AnchoredMaps()...),
 		"gated":             auto(Candidate{"gated", Gated{}}),
 		"anchored-head":     auto(Candidate{"anchored-head", Anchored{On: SlotHead{On: ShrunkDirichlet{}}}}),
 		"anchored-bilinear": Train(anchor(), Bilinear{}, short),

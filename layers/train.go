@@ -114,20 +114,28 @@ func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 		return nil, err
 	}
 	sizes := t.Base.Sizes()
-	tab := view.tables(tensor.Float32, sizes)
-	out := mat.NewDense(x.Len(), sizes.Classes, nil)
-	f := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{t.Map.LogProbs(b, tab.batch(b))}
+	logProbs, err := posteriorOf(t.Map, t.weights, view.tables(tensor.Float32, sizes), sizes.Classes)
+	if err != nil {
+		return nil, err
+	}
+	return &data.Predictions{LogProbs: logProbs, Labels: x.Labels}, nil
+}
+
+// posteriorOf is what a map with weights says of rows of C classes (N×C).
+func posteriorOf(m Map, weights *graph.Weights, tab *tables, classes int) (*mat.Dense, error) {
+	out := mat.NewDense(tab.rows, classes, nil)
+	f := graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes {
+		return gorgonia.Nodes{m.LogProbs(b, tab.batch(b))}
 	})
-	err = f.Each(tab.rows, evaluationBatch, func(lo int, outputs []gorgonia.Value) error {
-		copy(out.RawMatrix().Data[lo*sizes.Classes:], graph.Float64s(outputs[0]))
+	err := f.Each(tab.rows, evaluationBatch, func(lo int, outputs []gorgonia.Value) error {
+		copy(out.RawMatrix().Data[lo*classes:], graph.Float64s(outputs[0]))
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	// float32 rows sum to 1 within 1e-6; what leaves the package does in float64.
-	return &data.Predictions{LogProbs: LogSoftmax(out), Labels: x.Labels}, nil
+	return LogSoftmax(out), nil
 }
 
 // Embed is the quantized features if the base divides, else nil.
@@ -157,16 +165,12 @@ func (t *Trained) Restore(s State) error {
 	if err != nil {
 		return err
 	}
-	start, err := t.Map.Init(sizes, rand.New(rand.NewPCG(0, 0)))
+	names, err := shapesOf(t.Map, sizes)
 	if err != nil {
 		return err
 	}
-	want := map[string]tensor.Shape{}
-	for _, name := range start.Names() {
-		want[name] = start.Tensor(name).Shape()
-	}
-	mine, rest := s.Weights.Split(func(name string) bool { return start.Has(name) })
-	if err := requireShapes(mine, want); err != nil {
+	mine, rest := s.Weights.Split(func(name string) bool { return names[name] != nil })
+	if err := requireShapes(mine, names); err != nil {
 		return err
 	}
 	if err := t.Base.Restore(State{s.Config, rest}); err != nil {
@@ -174,4 +178,17 @@ func (t *Trained) Restore(s State) error {
 	}
 	t.weights = mine
 	return nil
+}
+
+// shapesOf are those of the map's weights, by name.
+func shapesOf(m Map, s Sizes) (map[string]tensor.Shape, error) {
+	start, err := m.Init(s, rand.New(rand.NewPCG(0, 0)))
+	if err != nil {
+		return nil, err
+	}
+	shapes := map[string]tensor.Shape{}
+	for _, name := range start.Names() {
+		shapes[name] = start.Tensor(name).Shape()
+	}
+	return shapes, nil
 }

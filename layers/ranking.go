@@ -1,0 +1,154 @@
+package layers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"calibra/data"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Candidate is a Map that [Auto] may choose.
+type Candidate struct {
+	Name string // "anchored"
+	Map  Map
+}
+
+// AnchoredMaps are the candidates on an [Anchor], the simpler first. All but the first
+// and [LocalTemperature] correct an [OrderPreserving] map, which is one temperature
+// where nothing is gained by more. [Gated] is none of them: under a prior that is
+// fitted already its gate opens for every region (on the letter data its held-out loss
+// is that of [Anchored] to 1e-6), at more cost.
+func AnchoredMaps() []Candidate {
+	linear := ShrunkDirichlet{On: OrderPreserving{}}
+	return []Candidate{
+		{"ts", Tempered{}},
+		{"order-preserving", OrderPreserving{}},
+		{"local-temperature", LocalTemperature{}},
+		{"ordered-dirichlet", linear},
+		{"ordered-anchored", Anchored{On: OrderPreserving{}}},
+		{"ordered-slot-head", SlotHead{On: linear}},
+		{"ordered-anchored-dirichlet", Anchored{On: linear}},
+		{"ordered-anchored-head", Anchored{On: SlotHead{On: linear}}},
+	}
+}
+
+// Ranked is what cross-validation says of a candidate.
+type Ranked struct {
+	Name       string
+	NLL, Error float64 // mean held-out loss of a row, and its standard error
+	// Excess is the mean over the rows of the loss less that of the candidate with the
+	// least of those that take part, ExcessError the standard error of this mean: the rows are the same, so
+	// it is far smaller than Error.
+	Excess, ExcessError float64
+	// Lost is the share of the rows that the base has right less that of the
+	// candidate, LostError its standard error, of the rows' differences too.
+	Lost, LostError float64
+	Spreads         []float64 // as chosen, the coarsest correction's first
+	Chosen          bool
+}
+
+// contest is what cross-validation over the calibration rows says of candidates.
+type contest struct {
+	view    *View // of the calibration rows
+	cv      *crossValidation
+	judged  []*judgement // in the candidates' order, as is the ranking
+	ranking []Ranked
+}
+
+// compete fits the base to the rows and judges the candidates on it, with folds drawn
+// from rng.
+func compete(ctx context.Context, base Base, candidates []Candidate, folds int, settings optim.LBFGSSettings, cal *data.Set, rng *rand.Rand) (*contest, error) {
+	switch {
+	case len(candidates) == 0:
+		return nil, fmt.Errorf("layers: there is no candidate to choose")
+	case cal.Labels == nil:
+		return nil, fmt.Errorf("layers: the calibration rows have no labels")
+	case folds < 2 || folds > cal.Len():
+		return nil, &SettingError{fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, cal.Len())}
+	}
+	if err := base.Fit(ctx, cal, nil, rng); err != nil {
+		return nil, err
+	}
+	view, err := base.View(cal)
+	if err != nil {
+		return nil, err
+	}
+	c := &contest{view: view, cv: newCrossValidation(base.Sizes(), view, cal.Labels, folds, settings, rng)}
+	for _, candidate := range candidates {
+		j, err := c.cv.judge(ctx, candidate.Map)
+		if err != nil {
+			return nil, fmt.Errorf("cross-validate %s: %w", candidate.Name, err)
+		}
+		c.judged = append(c.judged, j)
+	}
+	c.ranking = rank(candidates, c.judged, rightRows(view.LogProbs, cal.Labels))
+	return c, nil
+}
+
+// rank applies the rules; base tells of each row whether the base has it right.
+func rank(candidates []Candidate, judged []*judgement, base []bool) []Ranked {
+	ranking, takesPart := make([]Ranked, len(judged)), make([]bool, len(judged))
+	for i, j := range judged {
+		r := Ranked{Name: candidates[i].Name, Spreads: j.spreads}
+		r.NLL, r.Error = meanError(j.losses)
+		r.Lost, r.LostError = meanError(rowwise(len(base), func(row int) float64 { return indicator(base[row]) - indicator(j.right[row]) }))
+		ranking[i], takesPart[i] = r, r.Lost <= r.LostError
+	}
+	if !slices.Contains(takesPart, true) {
+		takesPart = slices.Repeat([]bool{true}, len(judged))
+	}
+	best := -1
+	for i := range ranking {
+		if takesPart[i] && (best < 0 || ranking[i].NLL < ranking[best].NLL) {
+			best = i
+		}
+	}
+	chosen := -1
+	for i, j := range judged {
+		r := &ranking[i]
+		r.Excess, r.ExcessError = meanError(rowwise(len(base), func(row int) float64 { return j.losses[row] - judged[best].losses[row] }))
+		if chosen < 0 && takesPart[i] && r.Excess <= r.ExcessError {
+			chosen = i
+		}
+	}
+	ranking[chosen].Chosen = true
+	return ranking
+}
+
+// rightRows tells of each row whether its label is the most probable class.
+func rightRows(logProbs *mat.Dense, labels []int) []bool {
+	right := make([]bool, len(labels))
+	for i, y := range labels {
+		right[i] = floats.MaxIdx(logProbs.RawRowView(i)) == y
+	}
+	return right
+}
+
+func rowwise(n int, of func(row int) float64) []float64 {
+	x := make([]float64, n)
+	for row := range x {
+		x[row] = of(row)
+	}
+	return x
+}
+
+func indicator(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// meanError is the mean of x and its standard error.
+func meanError(x []float64) (mean, standardError float64) {
+	mean, variance := stat.MeanVariance(x, nil)
+	return mean, math.Sqrt(variance / float64(len(x)))
+}

@@ -1,0 +1,359 @@
+package layers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// Stack mixes the maps that [Auto] chooses among (stacked generalization, Wolpert 1992;
+// of predictive densities, Yao et al. 2018):
+//
+//	posterior ∝ (Σ_m w_m p_m)^(1/T) ,  w ≥ 0 ,  Σ_m w_m = 1
+//
+// The folds of Auto's cross-validation give of each calibration row what each candidate
+// says without having seen it. On these w maximizes the mean of log Σ_m w_m p_m, which is
+// concave, and then T that of the posterior. Where the held-out rows do not tell maps
+// apart, Auto keeps one and its error; the mixture's error is the smaller, the less the
+// maps' own go together, and it is less sure than they are where they disagree.
+//
+// Candidates of less weight than a row has, 1/N, are left out; the others are fitted to
+// all rows by L-BFGS in float32, as far as they were to be judged. The mixture is no
+// Map: its parts have weights of the same names. Validation rows are not looked at.
+type Stack struct {
+	Base       Base
+	Candidates []Candidate // with names that differ, the simpler first
+	Folds      int         // 0: 5, or 3 of more than 4096 rows, which need no more
+	Optim      optim.LBFGSSettings
+
+	Ranking []Ranked // of the last Fit: what Auto goes by, in the candidates' order
+	// NLL is the mean loss of the held-out rows under the mixture of the folds' fits, and
+	// Error its standard error. It is that of the rows w and T were fitted to.
+	NLL, Error float64
+
+	stages []Stage
+	parts  []part // nil before Fit
+	t      float64
+}
+
+// part is a candidate in the mixture, fitted to all rows.
+type part struct {
+	Candidate
+	share   float64 // w_m
+	weights *graph.Weights
+}
+
+var _ Stateful = (*Stack)(nil)
+
+// fewRows is up to how many rows two more folds are worth their time: what a fold's fits
+// lose to those of all rows falls as 1/N, the time grows with N.
+const fewRows = 4096
+
+// Fit draws the folds, stratified, from rng.
+func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
+	folds := s.Folds
+	switch {
+	case folds == 0 && cal.Len() <= fewRows:
+		folds = 5
+	case folds == 0:
+		folds = 3
+	}
+	c, err := compete(ctx, s.Base, s.Candidates, folds, s.Optim, cal, rng)
+	if err != nil {
+		return err
+	}
+	s.Ranking, s.parts, s.stages = c.ranking, nil, nil
+	losses := make([][]float64, len(c.judged))
+	for m, j := range c.judged {
+		losses[m] = j.losses
+	}
+	shares := mixture(losses)
+	if err := s.temper(ctx, c, shares, cal.Labels); err != nil {
+		return err
+	}
+	sizes, labels := s.Base.Sizes(), graph.Labels(cal.Labels)
+	tab := c.view.tables(tensor.Float32, sizes)
+	for m, share := range shares {
+		if share == 0 {
+			continue
+		}
+		start := time.Now()
+		p, err := newPosterior(s.Candidates[m].Map, sizes, tab, labels, rng)
+		if err != nil {
+			return err
+		}
+		p.from(c.judged[m].weights[0])
+		result, err := p.fit(ctx, c.cv.settings)
+		if err != nil {
+			s.parts = nil
+			return fmt.Errorf("fit %s: %w", s.Candidates[m].Name, err)
+		}
+		s.stages = append(s.stages, Stage{s.Candidates[m].Name, result, time.Since(start)})
+		s.parts = append(s.parts, part{s.Candidates[m], share, p.weights})
+	}
+	return nil
+}
+
+// temper finds T, and what the mixture loses on the held-out rows.
+func (s *Stack) temper(ctx context.Context, c *contest, shares []float64, labels []int) error {
+	var said []*mat.Dense
+	for _, j := range c.judged {
+		said = append(said, j.logProbs)
+	}
+	held := &data.Set{Logits: mix(said, shares), Labels: labels}
+	var t Temperature
+	if err := t.Fit(ctx, held, nil, nil); err != nil {
+		return err
+	}
+	s.t = t.T()
+	p, err := t.Predict(held)
+	if err != nil {
+		return err
+	}
+	s.NLL, s.Error = meanError(rowwise(len(labels), func(row int) float64 { return -p.LogProbs.At(row, labels[row]) }))
+	return nil
+}
+
+// mix is log Σ_m w_m p_m of log-probabilities (N×C each).
+func mix(logProbs []*mat.Dense, shares []float64) *mat.Dense {
+	out := mat.DenseCopyOf(logProbs[0])
+	values := out.RawMatrix().Data
+	terms := make([]float64, len(shares))
+	for at := range values {
+		for m, w := range shares {
+			terms[m] = math.Inf(-1)
+			if w > 0 {
+				terms[m] = math.Log(w) + logProbs[m].RawMatrix().Data[at]
+			}
+		}
+		values[at] = floats.LogSumExp(terms)
+	}
+	return out
+}
+
+// mixtureGap is how far, in nats a row, the weights of a mixture may be from the best.
+const mixtureGap = 1e-6
+
+// mixtureSteps bounds the steps toward them, which grow small where parts are nearly
+// alike and their weights do not matter.
+const mixtureSteps = 20_000
+
+// mixture is w that minimizes −(1/N) Σ_i log Σ_m w_m p_im , p_im = exp(−losses[m][i]),
+// by expectation and maximization from equal weights:
+//
+//	w_m ← w_m g_m ,  g_m = (1/N) Σ_i p_im / Σ_l w_l p_il
+//
+// The loss falls with each step and is at most max_m g_m − 1 above the least (Lindsay
+// 1983). Weights below 1/N become 0, and the others are found once more without them.
+func mixture(losses [][]float64) []float64 {
+	n := len(losses[0])
+	p := make([]float64, n*len(losses)) // of each row, up to a factor that its shares do not see
+	for i := range n {
+		least := math.Inf(1)
+		for _, l := range losses {
+			least = min(least, l[i])
+		}
+		for m, l := range losses {
+			p[i*len(losses)+m] = math.Exp(least - l[i])
+		}
+	}
+	w := make([]float64, len(losses))
+	for m := range w {
+		w[m] = 1 / float64(len(w))
+	}
+	maximize(w, p)
+	for m := range w {
+		if w[m] < 1/float64(n) {
+			w[m] = 0
+		}
+	}
+	floats.Scale(1/floats.Sum(w), w)
+	maximize(w, p)
+	return w
+}
+
+// maximize goes on from w. A weight of 0 stays.
+func maximize(w, p []float64) {
+	n := len(p) / len(w)
+	g := make([]float64, len(w))
+	for range mixtureSteps {
+		clear(g)
+		for i := range n {
+			row := p[i*len(w) : (i+1)*len(w)]
+			floats.AddScaled(g, 1/(float64(n)*floats.Dot(w, row)), row)
+		}
+		gap := 0.0
+		for m := range w {
+			if w[m] > 0 {
+				gap = max(gap, g[m]-1)
+			}
+			w[m] *= g[m]
+		}
+		floats.Scale(1/floats.Sum(w), w) // 1 but for rounding
+		if gap < mixtureGap {
+			return
+		}
+	}
+}
+
+// Shares are the weights w of the candidates, nil before Fit.
+func (s *Stack) Shares() []float64 {
+	if s.parts == nil {
+		return nil
+	}
+	shares := make([]float64, len(s.Candidates))
+	for m, c := range s.Candidates {
+		for _, p := range s.parts {
+			if p.Name == c.Name {
+				shares[m] = p.share
+			}
+		}
+	}
+	return shares
+}
+
+// T is the temperature of the mixture.
+func (s *Stack) T() float64 { return s.t }
+
+// Stages are the fits of the parts to all rows, by their names.
+func (s *Stack) Stages() []Stage { return s.stages }
+
+// Predict is the posterior of the mixture.
+func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
+	if s.parts == nil {
+		return nil, errUnfitted
+	}
+	view, err := s.Base.View(x)
+	if err != nil {
+		return nil, err
+	}
+	sizes := s.Base.Sizes()
+	tab := view.tables(tensor.Float32, sizes)
+	var said []*mat.Dense
+	var shares []float64
+	for _, p := range s.parts {
+		logProbs, err := posteriorOf(p.Map, p.weights, tab, sizes.Classes)
+		if err != nil {
+			return nil, err
+		}
+		said, shares = append(said, logProbs), append(shares, p.share)
+	}
+	mixed := mix(said, shares)
+	mixed.Scale(1/s.t, mixed)
+	return &data.Predictions{LogProbs: LogSoftmax(mixed), Labels: x.Labels}, nil
+}
+
+// Embed is that of the base, if it has one.
+func (s *Stack) Embed(x *data.Set) (*mat.Dense, error) {
+	return (&Trained{Base: s.Base}).Embed(x)
+}
+
+// stacking is what a model file says besides the base's configuration.
+type stacking struct {
+	Names       []string  `json:"parts"`
+	Shares      []float64 `json:"shares"`
+	Temperature float64   `json:"mixture_temperature"`
+}
+
+// State is the base's, with T, w and the names of the parts in the configuration, whose
+// weights are named after them: parts/ordered-anchored/anchored/correction.
+func (s *Stack) State() (State, error) {
+	if s.parts == nil {
+		return State{}, errUnfitted
+	}
+	state, err := s.Base.State()
+	if err != nil {
+		return State{}, err
+	}
+	config := map[string]json.RawMessage{}
+	if err := json.Unmarshal(state.Config, &config); err != nil {
+		return State{}, err
+	}
+	own := stacking{Temperature: s.t}
+	weights := graph.NewWeights(tensor.Float32).Join(state.Weights)
+	for _, p := range s.parts {
+		own.Names, own.Shares = append(own.Names, p.Name), append(own.Shares, p.share)
+		weights.Join(renamed(p.weights, func(name string) string { return partPrefix(p.Name) + name }))
+	}
+	text, err := json.Marshal(own)
+	if err == nil {
+		err = json.Unmarshal(text, &config)
+	}
+	if err != nil {
+		return State{}, err
+	}
+	state.Config, err = json.Marshal(config)
+	return State{state.Config, weights}, err
+}
+
+func partPrefix(name string) string { return "parts/" + name + "/" }
+
+// renamed is a copy of w under other names.
+func renamed(w *graph.Weights, name func(string) string) *graph.Weights {
+	out, learned := graph.NewWeights(w.Dtype()), w.Learned()
+	for _, old := range w.Names() {
+		add := out.AddState
+		if slices.Contains(learned, old) {
+			add = out.Add
+		}
+		add(name(old), w.Float64s(old), w.Tensor(old).Shape()...)
+	}
+	return out
+}
+
+// Restore sets the parts, w, T and the base.
+func (s *Stack) Restore(state State) error {
+	var own stacking
+	if err := json.Unmarshal(state.Config, &own); err != nil {
+		return fmt.Errorf("layers: the mixture cannot be read: %w", err)
+	}
+	if len(own.Names) == 0 || len(own.Names) != len(own.Shares) || !(own.Temperature > 0) {
+		return errors.New("layers: the model's mixture has no parts with a share for each, or no temperature")
+	}
+	sizes, err := readSizes(state.Config)
+	if err != nil {
+		return err
+	}
+	var parts []part
+	rest := state.Weights
+	for k, name := range own.Names {
+		i := slices.IndexFunc(s.Candidates, func(c Candidate) bool { return c.Name == name })
+		if i < 0 {
+			return fmt.Errorf("layers: the model's map %q is none of the candidates", name)
+		}
+		if !(own.Shares[k] > 0) {
+			return fmt.Errorf("layers: the model's map %q has a share of %v in the mixture", name, own.Shares[k])
+		}
+		var mine *graph.Weights
+		prefix := partPrefix(name)
+		mine, rest = rest.Split(func(weight string) bool { return strings.HasPrefix(weight, prefix) })
+		mine = renamed(mine, func(weight string) string { return strings.TrimPrefix(weight, prefix) })
+		shapes, err := shapesOf(s.Candidates[i].Map, sizes)
+		if err == nil {
+			err = requireShapes(mine, shapes)
+		}
+		if err != nil {
+			return err
+		}
+		parts = append(parts, part{s.Candidates[i], own.Shares[k], mine})
+	}
+	if err := s.Base.Restore(State{state.Config, rest}); err != nil {
+		return err
+	}
+	s.parts, s.t = parts, own.Temperature
+	return nil
+}

@@ -1,0 +1,255 @@
+package layers
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"calibra/data"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+func stack(candidates ...Candidate) *Stack { return &Stack{Base: anchor(), Candidates: candidates} }
+
+// lossesOf are those of mixtures on rows at random: each part is good on some.
+func lossesOf(parts, n int, seed uint64) [][]float64 {
+	rng := newRand(seed)
+	losses := make([][]float64, parts)
+	for m := range losses {
+		for range n {
+			losses[m] = append(losses[m], rng.ExpFloat64())
+		}
+	}
+	return losses
+}
+
+// mixtureLoss is −(1/N) Σ_i log Σ_m w_m exp(−losses[m][i]).
+func mixtureLoss(w []float64, losses [][]float64) float64 {
+	n := len(losses[0])
+	var sum float64
+	for i := range n {
+		var p float64
+		for m, l := range losses {
+			p += w[m] * math.Exp(-l[i])
+		}
+		sum -= math.Log(p)
+	}
+	return sum / float64(n)
+}
+
+// TestMixtureIsOptimal: the weights are on the simplex, no part alone loses less, and
+// by the conditions of Karush, Kuhn and Tucker no other weights do: a part's share of
+// the rows, g_m, is 1 where its weight is not 0, and nowhere above.
+func TestMixtureIsOptimal(t *testing.T) {
+	for seed := range uint64(5) {
+		losses := lossesOf(4, 200, seed)
+		losses[3] = slices.Clone(losses[0]) // worse than the first everywhere
+		floats.AddConst(0.5, losses[3])
+		w := mixture(losses)
+		if math.Abs(floats.Sum(w)-1) > 1e-12 || floats.Min(w) < 0 {
+			t.Fatalf("weights %v", w)
+		}
+		if w[3] != 0 {
+			t.Errorf("a part that is worse everywhere has the weight %v", w[3])
+		}
+		loss := mixtureLoss(w, losses)
+		for m, l := range losses {
+			if alone := floats.Sum(l) / float64(len(l)); loss > alone+mixtureGap {
+				t.Errorf("the mixture loses %v, part %d alone %v", loss, m, alone)
+			}
+			var g float64
+			for i := range l {
+				var p float64
+				for k := range losses {
+					p += w[k] * math.Exp(-losses[k][i])
+				}
+				g += math.Exp(-l[i]) / p / float64(len(l))
+			}
+			if g > 1+2*mixtureGap || w[m] > 0.01 && g < 1-1e-3 {
+				t.Errorf("part %d of weight %v has g = %v", m, w[m], g)
+			}
+		}
+	}
+}
+
+// TestMixtureKeepsTheOnlyGoodPart, and shares alike what is alike.
+func TestMixtureKeepsTheOnlyGoodPart(t *testing.T) {
+	w := mixture([][]float64{{3, 3, 3}, {1, 1, 1}, {3, 4, 5}})
+	if !slices.Equal(w, []float64{0, 1, 0}) {
+		t.Errorf("weights %v", w)
+	}
+	same := []float64{1, 2, 3, 4}
+	if w := mixture([][]float64{same, same}); w[0] != w[1] {
+		t.Errorf("weights %v of two that are alike", w)
+	}
+	if w := mixture([][]float64{{1e4, 1}, {1, 1e4}}); math.Abs(w[0]-0.5) > 1e-12 { // e^−10000 is 0
+		t.Errorf("weights %v where each part is sure of its row alone", w)
+	}
+}
+
+func TestMixIsTheMeanOfProbabilities(t *testing.T) {
+	view, _, _ := region(1)
+	other, _, _ := region(2)
+	out := mix([]*mat.Dense{view.LogProbs, other.LogProbs, view.LogProbs}, []float64{0.25, 0.75, 0})
+	n, c := out.Dims()
+	for i := range n {
+		for j := range c {
+			want := 0.25*math.Exp(view.LogProbs.At(i, j)) + 0.75*math.Exp(other.LogProbs.At(i, j))
+			if got := math.Exp(out.At(i, j)); math.Abs(got-want) > 1e-14 {
+				t.Errorf("row %d, class %d: %v, not %v", i, j, got, want)
+			}
+		}
+	}
+}
+
+// localized are rows whose logits are wrong in a part of the space.
+func localized(n int, seed uint64) *data.Set {
+	s := blobs(n, seed)
+	for i := range n {
+		if s.Features.At(i, 0) > 0.5 {
+			s.Logits.Set(i, 1, s.Logits.At(i, 1)+3)
+		}
+	}
+	return s
+}
+
+// TestStackLaws: the mixture is no worse than any part on the held-out rows, whatever
+// the order of the candidates, and predicts the same again from its file.
+func TestStackLaws(t *testing.T) {
+	cal, test := localized(600, 31), localized(400, 32)
+	candidates := AnchoredMaps()
+	s := stack(candidates...)
+	if err := s.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
+		t.Fatal(err)
+	}
+	shares := s.Shares()
+	if math.Abs(floats.Sum(shares)-1) > 1e-12 || floats.Min(shares) < 0 {
+		t.Errorf("shares %v", shares)
+	}
+	for _, r := range s.Ranking {
+		if s.NLL > r.NLL+2*mixtureGap {
+			t.Errorf("the mixture loses %v on the held-out rows, %s alone %v", s.NLL, r.Name, r.NLL)
+		}
+	}
+	if len(s.Stages()) != len(slices.DeleteFunc(slices.Clone(shares), func(w float64) bool { return w == 0 })) {
+		t.Errorf("%d parts are fitted for the shares %v", len(s.Stages()), shares)
+	}
+	p, err := s.Predict(test)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	if err := WriteModel(path, "stacked", s); err != nil {
+		t.Fatal(err)
+	}
+	file, err := ReadModel(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored := stack(candidates...)
+	if err := file.Restore(restored); err != nil {
+		t.Fatal(err)
+	}
+	again, err := restored.Predict(test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(p.LogProbs, again.LogProbs) {
+		t.Error("the restored model predicts something else")
+	}
+	if !slices.Equal(restored.Shares(), shares) || restored.T() != s.T() {
+		t.Errorf("restored: shares %v, T %v", restored.Shares(), restored.T())
+	}
+
+	slices.Reverse(candidates)
+	reversed := stack(candidates...)
+	if err := reversed.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
+		t.Fatal(err)
+	}
+	q, err := reversed.Predict(test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var worst float64
+	for at, l := range p.LogProbs.RawMatrix().Data {
+		worst = max(worst, math.Abs(math.Exp(l)-math.Exp(q.LogProbs.RawMatrix().Data[at])))
+	}
+	if worst > 1e-9 { // sums over the parts in another order
+		t.Errorf("another order of the candidates moves a probability by %v", worst)
+	}
+}
+
+// TestStackAgainstOneMap: on new rows it loses less than one temperature, whose error is
+// local, and it is no worse than the map that Auto keeps by more than what 4 standard
+// errors of such a difference leave open.
+func TestStackAgainstOneMap(t *testing.T) {
+	cal, test := localized(600, 31), localized(2000, 33)
+	s, a := stack(AnchoredMaps()...), auto(AnchoredMaps()...)
+	a.Folds = 5
+	var ts Temperature
+	for _, c := range []Calibrator{s, a, &ts} {
+		if err := c.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mixed, kept, global := meanLoss(t, s, test), meanLoss(t, a, test), meanLoss(t, &ts, test)
+	if !(mixed < global-0.02) || !(mixed < kept+0.005) {
+		t.Errorf("the mixture loses %v, the map that is kept %v, one temperature %v", mixed, kept, global)
+	}
+	for i, r := range s.Ranking {
+		if r.Chosen != a.Ranking[i].Chosen || r.NLL != a.Ranking[i].NLL {
+			t.Errorf("%s: the stack goes by %+v, Auto by %+v", r.Name, r, a.Ranking[i])
+		}
+	}
+}
+
+func TestStackRefuses(t *testing.T) {
+	cal := blobs(60, 1)
+	var setting *SettingError
+	s := stack(AnchoredMaps()...)
+	s.Folds = 61
+	if err := s.Fit(t.Context(), cal, nil, newRand(1)); !errors.As(err, &setting) {
+		t.Errorf("more folds than rows give %v", err)
+	}
+	if _, err := s.State(); err == nil || s.Shares() != nil {
+		t.Error("it has a state before it is fitted")
+	}
+	s = stack(Candidate{"ts", Tempered{}}, Candidate{"anchored", Anchored{}})
+	if err := s.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
+		t.Fatal(err)
+	}
+	state, err := s.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(config map[string]any){
+		"without parts":               func(c map[string]any) { delete(c, "parts") },
+		"with a share too few":        func(c map[string]any) { c["shares"] = []float64{} },
+		"of a part that is no choice": func(c map[string]any) { c["parts"].([]any)[0] = "dirichlet" },
+		"with a share below 0":        func(c map[string]any) { c["shares"].([]any)[0] = -1 },
+		"without a temperature":       func(c map[string]any) { c["mixture_temperature"] = 0 },
+		"with a part less": func(c map[string]any) {
+			parts, shares := c["parts"].([]any), c["shares"].([]any)
+			c["parts"], c["shares"] = parts[1:], shares[1:]
+		},
+	} {
+		var config map[string]any
+		if err := json.Unmarshal(state.Config, &config); err != nil {
+			t.Fatal(err)
+		}
+		change(config)
+		text, err := json.Marshal(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stack(s.Candidates...).Restore(State{text, state.Weights}); err == nil {
+			t.Errorf("a mixture %s is restored", what)
+		}
+	}
+}
