@@ -143,6 +143,9 @@ var Methods = []Method{
 	{"auto", "the best of the anchored maps by cross-validation, the simplest within one standard error", func(o Options) layers.Stateful {
 		return &layers.Auto{Base: o.anchor(), Candidates: layers.AnchoredMaps()}
 	}, anchorNeeds, true, false},
+	{"stacked", "the anchored maps mixed, each by what it adds to the others in cross-validation", func(o Options) layers.Stateful {
+		return &layers.Stack{Base: o.anchor(), Candidates: layers.AnchoredMaps()}
+	}, anchorNeeds, true, false},
 }
 
 // anchorNeeds are the arrays that methods on a layers.Anchor read.
@@ -150,7 +153,7 @@ var anchorNeeds = []string{"logits", "features"}
 
 // Beyond names the methods that no paper has published. They choose their priors by
 // cross-validation, which takes longer than a fit, so "all" methods leave them out.
-var Beyond = []string{"auto", "order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated"}
+var Beyond = []string{"auto", "stacked", "order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated"}
 
 // MethodByName finds a method; an unknown name is a *data.InputError that lists
 // the known ones.

@@ -17,7 +17,7 @@ import (
 var Beyond = Study{
 	Name: "beyond", Line: "anchored maps beside the published calibrator, judged against the noise floor",
 	Grid: func(*experiments.Origin) []experiments.Spec {
-		return each(known("auto", "order-preserving", "anchored", "anchored-dirichlet", "anchored-bilinear", "local-temperature", "gated",
+		return each(known("stacked", "auto", "order-preserving", "anchored", "anchored-dirichlet", "anchored-bilinear", "local-temperature", "gated",
 			"vq", "sm", "dc", "ir", "ts", "nc"))
 	},
 	Vary:  []Field{ByMethod},

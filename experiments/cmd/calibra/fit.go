@@ -34,6 +34,7 @@ func (fitCmd) Help() string {
   calibra fit --in features.npz --method vq --out runs/vq
   calibra fit --in features.npz --method ts --split none --out runs/ts
   calibra fit --in features.npz --method auto --out runs/auto
+  calibra fit --in features.npz --method stacked --out runs/stacked
 
 A file with val_* rows is validated on them under paper and tables. With --split none
 all calibration rows are fitted; a method that stops early first finds its number of
@@ -76,8 +77,15 @@ func (c *fitCmd) Run(ctx context.Context) error {
 	for _, s := range run.Stages {
 		fmt.Fprintf(os.Stderr, "%s: %s after %d epochs, weights of epoch %d kept, %.1f s\n", s.Name, s.Result.Ended, s.Result.Epochs, s.Result.Best, s.Time.Seconds())
 	}
-	if a, ok := run.Model.(*layers.Auto); ok && len(a.Ranking) > 1 {
-		printRanking(os.Stdout, a.Ranking)
+	switch m := run.Model.(type) {
+	case *layers.Auto:
+		if len(m.Ranking) > 1 {
+			printRanking(os.Stdout, m.Ranking, nil)
+			fmt.Println()
+		}
+	case *layers.Stack:
+		printRanking(os.Stdout, m.Ranking, m.Shares())
+		fmt.Printf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f\n\n", m.NLL, m.Error, m.T())
 	}
 	if run.Outcome == nil {
 		fmt.Printf("wrote %s; %s has no labelled test rows to judge it on\n", c.Out, filepath.Base(c.In))
@@ -88,20 +96,26 @@ func (c *fitCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-// printRanking shows what cross-validation says of the candidates, the one in use
-// marked.
-func printRanking(out io.Writer, ranking []layers.Ranked) {
+// printRanking shows what cross-validation says of the candidates: the one that auto
+// keeps marked, or the share of each in a mixture.
+func printRanking(out io.Writer, ranking []layers.Ranked, shares []float64) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "candidate\theld-out NLL\t± s.e.\tabove the least\t± s.e.\taccuracy lost\t± s.e.\t\t")
-	for _, r := range ranking {
+	last := ""
+	if shares != nil {
+		last = "share"
+	}
+	fmt.Fprintf(w, "candidate\theld-out NLL\t± s.e.\tabove the least\t± s.e.\taccuracy lost\t± s.e.\t%s\t\n", last)
+	for i, r := range ranking {
 		chosen := ""
-		if r.Chosen {
+		switch {
+		case shares != nil:
+			chosen = fmt.Sprintf("%.3f", shares[i])
+		case r.Chosen:
 			chosen = "chosen"
 		}
 		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s\t\n", r.Name, r.NLL, r.Error, r.Excess, r.ExcessError, r.Lost, r.LostError, chosen)
 	}
 	w.Flush()
-	fmt.Fprintln(out)
 }
 
 // progress observes a stage on stderr.
