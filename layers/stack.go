@@ -23,13 +23,15 @@ import (
 // Stack mixes the maps that [Auto] chooses among (stacked generalization, Wolpert 1992;
 // of predictive densities, Yao et al. 2018):
 //
-//	posterior ∝ (Σ_m w_m p_m)^(1/T) ,  w ≥ 0 ,  Σ_m w_m = 1
+//	posterior = (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T) ,  w ≥ 0 ,  Σ_m w_m = 1
 //
 // The folds of Auto's cross-validation give of each calibration row what each candidate
 // says without having seen it. On these w maximizes the mean of log Σ_m w_m p_m, which is
-// concave, and then T that of the posterior. Where the held-out rows do not tell maps
+// concave, and then T that of q. Where the held-out rows do not tell maps
 // apart, Auto keeps one and its error; the mixture's error is the smaller, the less the
-// maps' own go together, and it is less sure than they are where they disagree.
+// maps' own go together, and it is less sure than they are where they disagree. The last step adds to the N rows one of
+// which nothing is known (Laplace's rule, as in structured matrix scaling): N rows do not
+// tell of a class that it is rarer than that.
 //
 // Candidates of less weight than a row has, 1/N, are left out; the others are fitted to
 // all rows by L-BFGS in float32, as far as they were to be judged. The mixture is no
@@ -41,8 +43,8 @@ type Stack struct {
 	Optim      optim.LBFGSSettings
 
 	Ranking []Ranked // of the last Fit: what Auto goes by, in the candidates' order
-	// NLL is the mean loss of the held-out rows under the mixture of the folds' fits, and
-	// Error its standard error. It is that of the rows w and T were fitted to.
+	// NLL is the mean loss of the held-out rows under the posterior that mixes the folds'
+	// fits, and Error its standard error. w and T were fitted to these rows.
 	NLL, Error float64
 
 	stages []Stage
@@ -108,7 +110,7 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	return nil
 }
 
-// temper finds T, and what the mixture loses on the held-out rows.
+// temper finds T, and what the posterior loses on the held-out rows.
 func (s *Stack) temper(ctx context.Context, c *contest, shares []float64, labels []int) error {
 	var said []*mat.Dense
 	for _, j := range c.judged {
@@ -120,12 +122,23 @@ func (s *Stack) temper(ctx context.Context, c *contest, shares []float64, labels
 		return err
 	}
 	s.t = t.T()
-	p, err := t.Predict(held)
-	if err != nil {
-		return err
-	}
-	s.NLL, s.Error = meanError(rowwise(len(labels), func(row int) float64 { return -p.LogProbs.At(row, labels[row]) }))
+	p := s.posterior(said, shares)
+	s.NLL, s.Error = meanError(rowwise(len(labels), func(row int) float64 { return -p.At(row, labels[row]) }))
 	return nil
+}
+
+// posterior is that of the mixture, of what its parts say (N×C each).
+func (s *Stack) posterior(said []*mat.Dense, shares []float64) *mat.Dense {
+	q := mix(said, shares)
+	q.Scale(1/s.t, q)
+	p := LogSoftmax(q)
+	sizes, n := s.Base.Sizes(), 0
+	for _, rows := range sizes.Counts {
+		n += rows
+	}
+	keep, floor := float64(n)/float64(n+1), 1/float64((n+1)*sizes.Classes)
+	p.Apply(func(_, _ int, l float64) float64 { return math.Log(keep*math.Exp(l) + floor) }, p)
+	return p
 }
 
 // mix is log Σ_m w_m p_m of log-probabilities (N×C each).
@@ -252,9 +265,7 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 		}
 		said, shares = append(said, logProbs), append(shares, p.share)
 	}
-	mixed := mix(said, shares)
-	mixed.Scale(1/s.t, mixed)
-	return &data.Predictions{LogProbs: LogSoftmax(mixed), Labels: x.Labels}, nil
+	return &data.Predictions{LogProbs: s.posterior(said, shares), Labels: x.Labels}, nil
 }
 
 // Embed is that of the base, if it has one.
