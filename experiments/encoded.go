@@ -83,7 +83,7 @@ func noisy(x *data.Set, rng *rand.Rand) *data.Set {
 var tables = map[string]func() *data.Table{"letter": data.Letter, "satellite": data.Satellite, "digits": data.Digits}
 
 func tableOrigin(name, digest string, t *data.Table) *Origin {
-	return encoded(&Origin{Name: name, Digest: digest, rows: int(0.3 * float64(t.Len())), classes: t.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	return encoded(&Origin{Name: name, Digest: digest, size: Size{Rows: int(0.3 * float64(t.Len()))}, classes: t.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		return EncodeTable(ctx, t, e, seed, nil)
 	})
 }
@@ -93,6 +93,7 @@ func tableOrigin(name, digest string, t *data.Table) *Origin {
 func encoded(o *Origin, load func(context.Context, uint64, Encoder) (*Problem, error)) *Origin {
 	o.Digest += ", encoded in float64"
 	o.Dataset, o.Encoders, o.seeded, o.load = o.Name, MLPs, true, load
+	o.size.Classes = len(o.classes)
 	return o
 }
 
@@ -125,7 +126,7 @@ func cifarOrigin(path string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encoded(&Origin{Name: name, Digest: digest, rows: test.Len(), classes: train.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	return encoded(&Origin{Name: name, Digest: digest, size: Size{Rows: test.Len()}, classes: train.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		parts := data.Stratify(train.Labels, data.TrainingFractions, rng)
 		set := func(i int) *data.Set { return train.Table(parts[i]).Set() }
@@ -144,7 +145,7 @@ func medMNISTOrigin(path string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := encoded(&Origin{Name: train.Name, Digest: digest, rows: test.Len(), classes: train.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	o := encoded(&Origin{Name: train.Name, Digest: digest, size: Size{Rows: test.Len()}, classes: train.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		parts := data.Stratify(train.Labels, []float64{0.5, 0.5}, rng)
 		set := func(i int) *data.Set { return train.Table(parts[i]).Set() }
@@ -183,7 +184,7 @@ func weatherOrigin(dir string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encoded(&Origin{Name: "weather", Digest: digest, rows: t[1].Len(), classes: t[0].Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	return encoded(&Origin{Name: "weather", Digest: digest, size: Size{Rows: t[1].Len()}, classes: t[0].Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		return encoding{encoder: e}.problem(ctx, "weather", t[0].Classes, rng, t[0].Set(), nil, t[1].Set(), t[2].Set(), t[3].Set())
 	}), nil
@@ -205,7 +206,8 @@ const syntheticFeatures = 64
 // syntheticOrigin draws 5,000 calibration, 500 validation and 10,000 test rows.
 func syntheticOrigin(name string, s synthetic) *Origin {
 	return &Origin{
-		Name: name, Dataset: name, Backbone: "known", Digest: "synthetic", seeded: true, rows: 5000, features: syntheticFeatures,
+		Name: name, Dataset: name, Backbone: "known", Digest: "synthetic", seeded: true,
+		size: Size{Rows: 5000, Features: syntheticFeatures, Classes: s.classes},
 		load: func(_ context.Context, seed uint64, _ Encoder) (*Problem, error) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			g := s.problem(data.SyntheticSettings{Features: syntheticFeatures, Classes: s.classes}, rng)

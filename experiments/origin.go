@@ -26,10 +26,17 @@ type Origin struct {
 	// already.
 	Encoders []Encoder
 
-	load           func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
-	seeded         bool // whether the problem depends on the seed
-	classes        []string
-	rows, features int // of an origin that is slow to load, else 0
+	load    func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
+	seeded  bool // whether the problem depends on the seed
+	classes []string
+	size    Size // of an origin that is slow to load, else zero; encoders say the features
+}
+
+// Size is how large an origin's problem is.
+type Size struct {
+	Rows     int // of calibration, before the split
+	Features int // M
+	Classes  int // C
 }
 
 // OpenOrigin finds the origin that arg names:
@@ -96,27 +103,25 @@ func (o *Origin) Load(ctx context.Context, seed uint64, encoder string) (*Proble
 	return o.load(ctx, seed, e)
 }
 
-// Size is the number of calibration rows before the split and M, the number of
-// features of the encoder's rows.
-func (o *Origin) Size(ctx context.Context, encoder string) (rows, features int, err error) {
-	if o.rows > 0 {
-		features = o.features
+// Size is that of the problem with the encoder's rows.
+func (o *Origin) Size(ctx context.Context, encoder string) (Size, error) {
+	if size := o.size; size.Rows > 0 {
 		for i, e := range o.Encoders {
 			if i == 0 || e.Name == encoder {
-				features = e.Features()
+				size.Features = e.Features()
 			}
 		}
-		return o.rows, features, nil
+		return size, nil
 	}
 	p, err := o.Load(ctx, 0, encoder)
 	if err != nil {
-		return 0, 0, err
+		return Size{}, err
 	}
-	cal := p.Source.Cal
-	if cal.Features != nil {
-		_, features = cal.Features.Dims()
+	size := Size{Rows: p.Source.Cal.Len(), Classes: p.Source.Classes}
+	if x := p.Source.Cal.Features; x != nil {
+		_, size.Features = x.Dims()
 	}
-	return cal.Len(), features, nil
+	return size, nil
 }
 
 // Seeded tells whether Load's problem differs from seed to seed before it is split.

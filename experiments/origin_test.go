@@ -172,9 +172,10 @@ func TestOrigins(t *testing.T) {
 		if src.Classes != c.classes || src.Cal.Len() != c.cal || src.Test.Len() != c.test || (p.Shifted != nil) != c.shifted {
 			t.Errorf("%s has %d classes, %d and %d rows, shifted %v", c.arg, src.Classes, src.Cal.Len(), src.Test.Len(), p.Shifted != nil)
 		}
-		n, m, err := o.Size(t.Context(), "")
-		if _, width := src.Cal.Features.Dims(); err != nil || n != src.Cal.Len() || m != width {
-			t.Errorf("%s claims %d×%d calibration features, has %d×%d: %v", c.arg, n, m, src.Cal.Len(), width, err)
+		claimed, err := o.Size(t.Context(), "")
+		_, width := src.Cal.Features.Dims()
+		if has := (experiments.Size{Rows: src.Cal.Len(), Features: width, Classes: src.Classes}); err != nil || claimed != has {
+			t.Errorf("%s claims %+v, has %+v: %v", c.arg, claimed, has, err)
 		}
 		for _, shifted := range []bool{false, true} {
 			spec := experiments.Spec{Method: "ts", Data: o.Name, Split: data.PaperTables, Seed: 1, Shifted: shifted}

@@ -65,7 +65,7 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 	for _, o := range origins {
 		grid := s.Grid(o)
 		for _, encoder := range encodersOf(grid) {
-			rows, features, err := o.Size(ctx, encoder)
+			size, err := o.Size(ctx, encoder)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -83,15 +83,15 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 						return nil, nil, err
 					}
 					if method.Divides {
-						set.divide(&spec, features)
-						if features%spec.Slots != 0 {
+						set.divide(&spec, size.Features)
+						if size.Features%spec.Slots != 0 {
 							if at == 0 {
-								skipped = append(skipped, Skipped{o.Name, fmt.Sprintf("%d slots do not divide its %d features", spec.Slots, features)})
+								skipped = append(skipped, Skipped{o.Name, fmt.Sprintf("%d slots do not divide its %d features", spec.Slots, size.Features)})
 							}
 							continue
 						}
 					}
-					cells = append(cells, Cell{spec, key(spec, o.Digest), o, cost(spec, rows, features)})
+					cells = append(cells, Cell{spec, key(spec, o.Digest), o, cost(spec, size)})
 				}
 			}
 		}
@@ -140,23 +140,4 @@ func key(spec experiments.Spec, digest string) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:10])
-}
-
-// trained are the methods that learn in epochs, as far as the cost of a cell is
-// concerned; the others are fitted in a moment.
-var trained = []string{"vq", "vq-nc", "vq-dc", "kc", "ln"}
-
-// cost is about what a cell takes on one core, in seconds: 30 s for the paper's
-// calibrator and 4 s for a temperature on 10,000 rows of 512 features, half of
-// either being paid by the features.
-func cost(spec experiments.Spec, rows, features int) float64 {
-	work := float64(rows) / 1e4 * (1 + float64(features)/512) / 2
-	if !slices.Contains(trained, spec.Method) {
-		return 0.5 + 3.5*work
-	}
-	fraction := spec.Fraction
-	if fraction == 0 {
-		fraction = 1
-	}
-	return 1 + (4+26*fraction)*work
 }
