@@ -145,7 +145,7 @@ func DirichletScoresAndSlopes(score, slope, a, logp []float32, c int, delta, eps
 		}
 		lgammaDigammaKernel(sum, psiSum, sum)
 		for j, v := range logp[lo:hi] {
-			rest[j] += sum[j] + delta*v
+			rest[j] += sum[j] + float32(delta*v) // never fused, as arm64 might
 		}
 		for b := 0; b < hi-lo; b += c {
 			slopesKernel(slope[b*c:(b+c)*c], psi[b*c:(b+c)*c], psiSum[b:b+c], w.ones[:c], logp[lo+b:lo+b+c])

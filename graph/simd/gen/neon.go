@@ -245,6 +245,21 @@ func moved(opcode string) rule {
 	}
 }
 
+// ofItself is for an instruction that is used with one register as both its sources.
+func ofItself(f rule) rule {
+	return func(l *lowering, i *ir.Instruction) error {
+		if i.Operands[0] != i.Operands[1] {
+			return fmt.Errorf("%s of two registers", i.Opcode)
+		}
+		return f(l, i)
+	}
+}
+
+// cleared is an exclusive or of a register with itself.
+var cleared = ofItself(func(l *lowering, i *ir.Instruction) error {
+	return l.write("MOVD", operand.Imm(0), i.Operands[1])
+})
+
 var lowered map[string]rule
 
 func init() {
@@ -265,12 +280,12 @@ func init() {
 			name := map[operand.U8]string{toEven: "frintn.4s", down: "frintm.4s"}[i.Operands[0].(operand.U8)]
 			return l.write(name, i.Operands[1], i.Operands[2])
 		},
-		"VPXOR": func(l *lowering, i *ir.Instruction) error {
+		"VPXOR": ofItself(func(l *lowering, i *ir.Instruction) error {
 			return l.write("VMOVI.B16", operand.Imm(0), i.Operands[2])
-		},
-		"VMOVHLPS": func(l *lowering, i *ir.Instruction) error { // of one register: its upper half
+		}),
+		"VMOVHLPS": ofItself(func(l *lowering, i *ir.Instruction) error { // its upper half, lanes 2 and 3
 			return l.write("VEXT.B16", operand.Imm(8), i.Operands[0], i.Operands[1], i.Operands[2])
-		},
+		}),
 		"VMOVSHDUP": func(l *lowering, i *ir.Instruction) error {
 			return l.write("VTRN2.S4", i.Operands[0], i.Operands[0], i.Operands[1])
 		},
@@ -306,11 +321,10 @@ func init() {
 		"LEAQ": func(l *lowering, i *ir.Instruction) error {
 			return l.write("MOVD", l.pointer(i.Operands[0].(operand.Mem)).Base, i.Operands[1])
 		},
-		"XORQ":  func(l *lowering, i *ir.Instruction) error { return l.write("MOVD", operand.Imm(0), i.Operands[1]) },
-		"XORL":  func(l *lowering, i *ir.Instruction) error { return l.write("MOVD", operand.Imm(0), i.Operands[1]) },
+		"XORQ": cleared, "XORL": cleared,
 		"CMPQ":  func(l *lowering, i *ir.Instruction) error { return l.read("CMP", i.Operands[1], i.Operands[0]) },
 		"CMPL":  func(l *lowering, i *ir.Instruction) error { return l.read("CMPW", i.Operands[1], i.Operands[0]) },
-		"TESTQ": func(l *lowering, i *ir.Instruction) error { return l.read("CMP", operand.Imm(0), i.Operands[0]) },
+		"TESTQ": ofItself(func(l *lowering, i *ir.Instruction) error { return l.read("CMP", operand.Imm(0), i.Operands[0]) }),
 		"JMP":   jump("JMP"), "JL": jump("BLT"), "JLE": jump("BLE"), "JG": jump("BGT"), "JGE": jump("BGE"), "JNZ": jump("BNE"),
 		"CMOVQGT": selected("GT"), "CMOVLEQ": selected("EQ"),
 		"RET": func(l *lowering, i *ir.Instruction) error { return l.put(i) },
