@@ -78,10 +78,37 @@ func (w *Weights) Fetch() error {
 //
 // The first step is computed on both, and must agree.
 func NewSession(o *Objective, rule DeviceRule, rows, batch int) (*Session, error) {
-	if cuda.Chosen() == cuda.CPU || o.weights.dtype != tensor.Float32 {
+	batch = min(batch, rows)
+	d, err := o.device(batch)
+	if d == nil {
+		return nil, err
+	}
+	d.Lock()
+	s := &Session{
+		device: d, loss: o, rule: rule, batch: batch, arrays: map[*tensor.Dense]cuda.Memory{},
+		steps: map[int]*sessionStep{}, results: map[*Function]map[int]*deviceProgram{},
+	}
+	if err := s.start(rows); err != nil {
+		s.Close()
+		return nil, instead(d, err)
+	}
+	for _, name := range o.weights.names {
+		sessions.Store(o.weights.tensors[name], s)
+	}
+	return s, nil
+}
+
+// device is the device for steps of batch rows of o, or nil if the CPU is to take them.
+func (o *Objective) device(batch int) (*cuda.Device, error) {
+	if cuda.Chosen() == cuda.CPU {
 		return nil, nil
 	}
-	batch = min(batch, rows)
+	if o.weights.dtype != tensor.Float32 {
+		if cuda.Chosen() == cuda.CUDA {
+			cuda.Tell("fits in float64 run on the CPU: the CUDA kernels compute in float32")
+		}
+		return nil, nil
+	}
 	step, err := o.compile(batch)
 	if err != nil {
 		return nil, err
@@ -94,24 +121,17 @@ func NewSession(o *Objective, rule DeviceRule, rows, batch int) (*Session, error
 		cuda.Tell(fmt.Sprintf("a fit runs on the CPU: there is no CUDA kernel for %s", name))
 		return nil, nil
 	}
-	d.Lock()
-	s := &Session{
-		device: d, loss: o, rule: rule, batch: batch, arrays: map[*tensor.Dense]cuda.Memory{},
-		steps: map[int]*sessionStep{}, results: map[*Function]map[int]*deviceProgram{},
+	return d, nil
+}
+
+// instead tells that the CPU takes over, or gives the error back where it must not.
+func instead(d *cuda.Device, err error) error {
+	if !cuda.OutOfMemory(err) && cuda.Chosen() != cuda.Auto {
+		return err
 	}
-	if err := s.start(rows); err != nil {
-		s.Close()
-		if cuda.OutOfMemory(err) || cuda.Chosen() == cuda.Auto {
-			d.ClearError()
-			cuda.Tell(fmt.Sprintf("a fit runs on the CPU: %v", err))
-			return nil, nil
-		}
-		return nil, err
-	}
-	for _, name := range o.weights.names {
-		sessions.Store(o.weights.tensors[name], s)
-	}
-	return s, nil
+	d.ClearError()
+	cuda.Tell(fmt.Sprintf("a fit runs on the CPU: %v", err))
+	return nil
 }
 
 func (s *Session) start(rows int) error {

@@ -8,5 +8,10 @@
 // rows at once, to a gradient that the [Result] states; [FixedLBFGS] is the optimizer
 // behind published temperatures, which stops short; [Bisect] finds one number.
 //
+// Where package cuda chose a device, the steps of Minimize run there, and of the
+// quasi-Newton methods loss and gradient do, while gonum takes the steps here. The
+// kernels are of float32: losses of float64 weights, which the smooth baselines have so
+// that their gradients reach 1e-6, and Bisect, stay on the CPU.
+//
 // All randomness comes from the rng argument: same seed, same bytes.
 package optim

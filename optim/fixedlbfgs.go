@@ -44,6 +44,7 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	defer f.close()
 	x := f.start()
 	loss, grad := f.loss(x), append([]float64(nil), f.slope...)
 	r := Result{Validation: math.NaN()}

@@ -133,6 +133,7 @@ func quasiNewton(ctx context.Context, p Problem, s LBFGSSettings, method func(op
 	if err != nil {
 		return Result{}, err
 	}
+	defer f.close()
 	r := Result{Validation: math.NaN(), GradientNorm: math.NaN()}
 	if s.Observe != nil {
 		defer func() {
@@ -243,12 +244,18 @@ func (r *recorder) status() (optimize.Status, error) {
 // order.
 type fullBatch struct {
 	problem Problem
+	slopes  slopes
 	pieces  [][]int32
 	weights []*tensor.Dense // the learned ones
 	at      []float64       // where value and slope were computed
 	value   float64
 	slope   []float64
 	err     error
+}
+
+// slopes is where values and gradients are computed: in this process or on a device.
+type slopes interface {
+	Gradient(rows []int32) (loss float64, grads []*tensor.Dense, err error)
 }
 
 func newFullBatch(p Problem, rows int) (*fullBatch, error) {
@@ -267,8 +274,22 @@ func newFullBatch(p Problem, rows int) (*fullBatch, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("optim: there is no learned weight to fit")
 	}
-	f.slope = make([]float64, n)
+	f.slope, f.slopes = make([]float64, n), p.Loss
+	device, err := graph.NewSlopes(p.Loss, len(f.pieces[0]))
+	if err != nil {
+		return nil, fmt.Errorf("optim: %w", err)
+	}
+	if device != nil {
+		f.slopes = device
+	}
 	return f, nil
+}
+
+// close gives back a device.
+func (f *fullBatch) close() {
+	if device, ok := f.slopes.(*graph.Slopes); ok {
+		device.Close()
+	}
 }
 
 func (f *fullBatch) start() []float64 {
@@ -317,13 +338,16 @@ func (f *fullBatch) evaluate(x []float64) {
 	clear(f.slope)
 	for _, rows := range f.pieces {
 		share := float64(len(rows)) / float64(f.problem.Rows)
-		loss, grads, err := f.problem.Loss.Gradient(rows)
+		loss, grads, err := f.slopes.Gradient(rows)
 		if err != nil {
 			f.err = err
 			return
 		}
 		if name, bad := nonFinite(f.problem.Loss.Weights(), loss, grads); bad {
 			if first {
+				if _, _, f.err = f.problem.Loss.Gradient(rows); f.err != nil { // in this process, which knows where
+					return
+				}
 				f.err = fmt.Errorf("optim: at the start %s is not finite (it starts at %s)", name, f.problem.Loss.NonFinite(len(rows)))
 			}
 			f.value = math.Inf(1)

@@ -1,0 +1,107 @@
+package optim_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"calibra/graph"
+	"calibra/graph/cuda"
+	"calibra/graph/cuda/cudatest"
+	"calibra/optim"
+
+	"gorgonia.org/tensor"
+)
+
+// minimizers minimize a problem of float32 weights.
+var minimizers = map[string]func(t *testing.T, p optim.Problem) (optim.Result, error){
+	"Adam": func(t *testing.T, p optim.Problem) (optim.Result, error) { return steps(t, p, optim.Adam{Rate: 0.05}) },
+	"AdamW": func(t *testing.T, p optim.Problem) (optim.Result, error) {
+		return steps(t, p, optim.AdamW{Rate: 0.05, WeightDecay: 0.1})
+	},
+	"SGD": func(t *testing.T, p optim.Problem) (optim.Result, error) {
+		return steps(t, p, optim.SGD{Rate: 0.1, Momentum: 0.8, WeightDecay: 1e-3})
+	},
+	"LBFGS": func(t *testing.T, p optim.Problem) (optim.Result, error) {
+		return optim.LBFGS(t.Context(), p, optim.LBFGSSettings{Rows: 128, Iterations: 6, Gradient: 1e-4})
+	},
+	"FixedLBFGS": func(t *testing.T, p optim.Problem) (optim.Result, error) {
+		return optim.FixedLBFGS{Rate: 0.1, Rows: 128, Iterations: 6}.Minimize(t.Context(), p)
+	},
+}
+
+func steps(t *testing.T, p optim.Problem, r optim.Rule) (optim.Result, error) {
+	return optim.Minimize(t.Context(), p, optim.Settings{Rule: r, Epochs: 2, Batch: 64}, rand.New(rand.NewPCG(1, 0)))
+}
+
+// Each method ends on a device where it ends on the CPU, and at the same bytes whatever the
+// order of threads.
+func TestHostDeviceMinimizes(t *testing.T) {
+	one, two := cudatest.Driver(t, 1), cudatest.Driver(t, 2)
+	for name, minimize := range minimizers {
+		t.Run(name, func(t *testing.T) {
+			on := func(driver *cudatest.Emulator) (optim.Result, *graph.Weights) {
+				p, w := multinomialRegressionOf(tensor.Float32, 6, 3)
+				if driver != nil {
+					d, err := cuda.Open(driver)
+					if err != nil {
+						t.Fatal(err)
+					}
+					cuda.Use(d)
+					defer cuda.Use(nil)
+					defer func(before int) {
+						if driver.Launches == before {
+							t.Error("nothing ran on the device")
+						}
+						if err := d.Trim(); err != nil || driver.InUse() != 0 {
+							t.Errorf("%d bytes stay allocated (%v)", driver.InUse(), err)
+						}
+					}(driver.Launches)
+				}
+				r, err := minimize(t, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r, w
+			}
+			want, x := on(nil)
+			got, y := on(one)
+			_, z := on(two)
+			if want.Epochs != got.Epochs || math.Abs(want.Loss-got.Loss) > 1e-5 {
+				t.Errorf("%+v on the device, %+v on the CPU", got, want)
+			}
+			for _, name := range x.Names() {
+				if !slices.Equal(y.Float64s(name), z.Float64s(name)) {
+					t.Errorf("%s depends on the order of threads", name)
+				}
+				for i, v := range x.Float64s(name) {
+					if d := y.Float64s(name)[i]; math.Abs(d-v) > 1e-4 {
+						t.Errorf("%s[%d] is %v on the device, %v on the CPU", name, i, d, v)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Losses of float64 weights stay on the CPU, which is told.
+func TestHostDeviceLeavesFloat64(t *testing.T) {
+	driver := cudatest.Driver(t, 1)
+	d, err := cuda.Open(driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cuda.Use(d)
+	defer cuda.Use(nil)
+	var said []string
+	cuda.Notice(func(s string) { said = append(said, s) })
+	defer cuda.Notice(nil)
+	p, _ := multinomialRegression(6, 3)
+	if _, err := optim.LBFGS(t.Context(), p, optim.LBFGSSettings{}); err != nil {
+		t.Fatal(err)
+	}
+	if driver.Launches > 0 || !slices.Contains(said, "fits in float64 run on the CPU: the CUDA kernels compute in float32") {
+		t.Errorf("%d launches; the notices are %q", driver.Launches, said)
+	}
+}
