@@ -91,6 +91,46 @@ func BenchmarkCardLCE(b *testing.B) {
 	}
 }
 
+// TestCardCrossover says what a launch costs, and so how much work between two launches the
+// CPU does in that time, which is what Auto asks for; and beside it what an epoch of the
+// calibrator takes on both.
+func TestCardCrossover(t *testing.T) {
+	d := cudatest.Card(t)
+	const launches = 1000
+	x := d.Alloc(32)
+	d.Clear(x)
+	empty := d.Record(func() {
+		for range launches {
+			d.Map(cuda.Scaled, x, x, 32, 1)
+		}
+	})
+	var each clock
+	for range 12 {
+		watch := d.Stopwatch()
+		watch.Start(d)
+		d.Replay(empty)
+		each = append(each, watch.Stop(d)/launches)
+	}
+	d.Forget(empty)
+	d.Free(x)
+	launch, roof := each.median(), MeasureRoof()
+	t.Logf("a launch of a recorded step takes %v; the CPU multiplies at %.0f GFLOP/s: %.0f operations a launch (auto asks for %.0f)", launch, roof.FlopsPerSecond/1e9, launch.Seconds()*roof.FlopsPerSecond, cuda.Worth)
+	for _, classes := range []int{2, 3, 5, 10, 20, 50} {
+		var seconds [2]float64
+		for i, on := range []*cuda.Device{nil, d} {
+			cuda.Use(on)
+			s, err := calibrator(t.Context(), 2000, classes, 3)
+			cuda.Use(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seconds[i] = s
+		}
+		work := calibratorCost(2000, float64(classes)).Flops * Batch / 2000
+		t.Logf("C = %d, %.2g operations a step: an epoch of 2,000 rows takes %.2f ms on the CPU, %.2f ms on the card", classes, work, 1e3*seconds[0], 1e3*seconds[1])
+	}
+}
+
 func name(rows, classes int) string {
 	return fmt.Sprintf("rows=%d/classes=%d", rows, classes)
 }
@@ -108,9 +148,13 @@ type clock []time.Duration
 
 func (c *clock) observe(e optim.Epoch) { *c = append(*c, e.Device) }
 
-func (c clock) report(b *testing.B, d *cuda.Device, work Cost, bytes float64) {
+func (c clock) median() time.Duration {
 	warm := slices.Sorted(slices.Values(c[2:]))
-	median := warm[len(warm)/2].Seconds()
+	return warm[len(warm)/2]
+}
+
+func (c clock) report(b *testing.B, d *cuda.Device, work Cost, bytes float64) {
+	median := c.median().Seconds()
 	rate, err := d.Rate()
 	if err != nil {
 		b.Fatal(err)

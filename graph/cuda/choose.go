@@ -106,16 +106,16 @@ func opened() (*Device, error) {
 // none.
 func Available() (*Device, error) { return opened() }
 
-// worth is the work, in multiplications and additions between two launches, below which
+// Worth is the work, in multiplications and additions between two launches, below which
 // Auto stays on the CPU: what the CPU does in the time that a launch takes, some 5 µs at
-// some 50 GFLOP/s.
-const worth = 250e3
+// some 50 GFLOP/s. It is an estimate; verify.sh prints what is measured beside it.
+const Worth = 250e3
 
 // For is the device for work of so many multiplications and additions in so many
 // launches, or nil if the CPU is to do it.
 func For(flops, launches float64) *Device {
 	choice := Chosen()
-	if choice == CPU || choice == Auto && flops < worth*launches {
+	if choice == CPU || choice == Auto && flops < Worth*launches {
 		return nil
 	}
 	d, err := opened()

@@ -1,4 +1,4 @@
-package experiments_test
+package bench_test
 
 import (
 	"math"
@@ -19,7 +19,7 @@ func TestCardOnCIFAR(t *testing.T) {
 	d := cudatest.Card(t)
 	shared := os.Getenv("CALIBRA_SHARED")
 	if shared == "" {
-		shared = filepath.Join("..", "..", "shared")
+		shared = filepath.Join("..", "..", "..", "shared")
 	}
 	src, err := data.Open(filepath.Join(shared, "data", "cifar10-resnet.npz"))
 	if err != nil {
