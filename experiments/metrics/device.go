@@ -63,6 +63,24 @@ func (n *neighbours) redrawnOnDevice(ctx context.Context, labels [][]int, counts
 	})
 }
 
+// resampledOnDevice counts the local residuals of the bootstrap replicates there.
+func (n *neighbours) resampledOnDevice(ctx context.Context, g *grouped, counts *tally) (done bool, err error) {
+	rows, replicates := float64(n.rows), float64(counts.variants)
+	flops := rows*rows*float64(2*n.dim+20+3*n.classes) + rows*float64(n.classes)*4*float64(g.count)*replicates
+	return n.tryDevice(flops, func(d *cuda.Device, sums *cuda.Local) error {
+		of := make([]int32, n.rows)
+		for j, i := range n.order {
+			of[j] = int32(g.of[i])
+		}
+		r, err := sums.Resample(ctx, d, of, g.draws, g.count)
+		if err != nil {
+			return err
+		}
+		counts.merge(&tally{variants: counts.variants, classes: n.classes, sum: r.Sum, weight: r.Weight, most: r.Most, mostNorm: r.Norm})
+		return nil
+	})
+}
+
 // tryDevice lends work of so many multiplications and additions the device, and the rows
 // of n as it wants them.
 func (n *neighbours) tryDevice(flops float64, work func(*cuda.Device, *cuda.Local) error) (done bool, err error) {

@@ -132,6 +132,15 @@ func redrawsAgree(t *testing.T, one, two *cuda.Device) {
 						t.Errorf("%+v %v: the noise of %v is %+v on the device, %+v on the CPU", size, protocol, m, device, cpu)
 					}
 				}
+				interval := got[0].Intervals[m]
+				for _, r := range got[1:] {
+					if i := r.Intervals[m]; math.IsNaN(i.Low) != math.IsNaN(interval.Low) || math.Abs(i.Low-interval.Low) > 1e-5 || math.Abs(i.High-interval.High) > 1e-5 {
+						t.Errorf("%+v %v: the interval of %v is %+v on the device, %+v on the CPU", size, protocol, m, i, interval)
+					}
+				}
+				if size.replicates != None && got[1].Intervals[m] != got[2].Intervals[m] {
+					t.Errorf("%+v %v: the interval of %v is %+v, and again %+v", size, protocol, m, got[1].Intervals[m], got[2].Intervals[m])
+				}
 				if a, b := got[1].Noise[m], got[2].Noise[m]; a != nil && one == two && *a != *b {
 					t.Errorf("%+v %v: the noise of %v is %+v, and again %+v", size, protocol, m, a, b)
 				}

@@ -184,21 +184,25 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, re
 	labels := append([][]int{b.label}, redrawn...)
 	resampled, relabelled := newTally(len(replicates), b.classes), newTally(len(redraws), b.classes)
 	for _, n := range b.parts(z, groups.order, groups.blocks) {
-		counted := len(redraws) == 0
+		counted, drawn := len(redraws) == 0, len(replicates) == 0
+		var err error
 		if !counted {
-			var err error
-			if counted, err = n.redrawnOnDevice(ctx, labels, relabelled); err != nil {
-				return fmt.Errorf("metrics: measure the local uncertainty: %w", err)
-			}
+			counted, err = n.redrawnOnDevice(ctx, labels, relabelled)
 		}
-		if counted && len(replicates) == 0 {
+		if !drawn && err == nil {
+			drawn, err = n.resampledOnDevice(ctx, groups, resampled)
+		}
+		if err != nil {
+			return fmt.Errorf("metrics: measure the local uncertainty: %w", err)
+		}
+		if counted && drawn {
 			p.add(n.rows)
 			continue
 		}
 		places := n.redrawPlaces(labels)
 		var tallies []func()
-		err := n.each(ctx, p, func() (observers []observer) {
-			if len(replicates) > 0 {
+		err = n.each(ctx, p, func() (observers []observer) {
+			if !drawn {
 				o := newResampler(groups, resampled)
 				observers = append(observers, o)
 				tallies = append(tallies, func() { resampled.merge(o.tally) })

@@ -26,7 +26,7 @@ func TestHostKernelsAreCompiled(t *testing.T) {
 	if !strings.Contains(ptx, ".target sm_70") {
 		t.Error("kernels.ptx is not for compute capability 7.0")
 	}
-	sources, err := filepath.Glob("l*.go")
+	sources, err := filepath.Glob("[lr]*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

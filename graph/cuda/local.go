@@ -30,9 +30,8 @@ const mostWaves = 8
 // is told now and then the share of pairs that is done. Free gives the memory back, also
 // after an error.
 func (l *Local) Sum(ctx context.Context, d *Device, progress func(done float64)) error {
-	l.device = d
+	l.upload(d)
 	cells, n := l.Classes*l.Rows, l.Rows
-	l.z, l.e, l.bin = Uploaded(d, l.Z), Uploaded(d, l.E), Uploaded(d, l.Bin)
 	spare := d.Alloc64(2 * cells) // what results take later
 	waves := mostWaves
 	l.sums = d.Alloc64((1 + waves) * 3 * cells)
@@ -62,6 +61,11 @@ func (l *Local) Sum(ctx context.Context, d *Device, progress func(done float64))
 	return d.err
 }
 
+func (l *Local) upload(d *Device) {
+	l.device = d
+	l.z, l.e, l.bin = Uploaded(d, l.Z), Uploaded(d, l.E), Uploaded(d, l.Bin)
+}
+
 // Residuals gives, N×C each and NaN where there is no bin, the local residuals
 // (R + e)/(S + 1), K_ii being 1, and the effective sample sizes S²/Q.
 func (l *Local) Residuals(residual, ess []float64) error {
@@ -74,19 +78,23 @@ func (l *Local) Residuals(residual, ess []float64) error {
 	return d.err
 }
 
-// Redrawn is what local residuals are under each of T redrawn label vectors.
-type Redrawn struct {
-	Sum, Weight []int64   // T×C: Σ_i |r_ic| in units of 2⁻⁴⁰, and the rows in it
+// Tally is what local residuals are under each of T redrawn label vectors or replicates.
+type Tally struct {
+	Sum, Weight []int64   // T×C: Σ_i w_i |r_ic| in units of 2⁻⁴⁰, and Σ_i w_i
 	Most        []float64 // T×C: max_i |r_ic|
 	Norm        []float64 // T: max_i Σ_c |r_ic|
 }
 
+func newTally(times, classes int) *Tally {
+	return &Tally{make([]int64, times*classes), make([]int64, times*classes), make([]float64, times*classes), make([]float64, times)}
+}
+
 // Redraw takes the residuals of l under each of redrawn (T×N) instead of label (N), after
 // Sum. Where the memory is short it takes fewer vectors at a time.
-func (l *Local) Redraw(ctx context.Context, label, redrawn []int32) (*Redrawn, error) {
+func (l *Local) Redraw(ctx context.Context, label, redrawn []int32) (*Tally, error) {
 	d, n, classes := l.device, l.Rows, l.Classes
 	times, plane := len(redrawn)/n, classes*n
-	out := &Redrawn{make([]int64, times*classes), make([]int64, times*classes), make([]float64, times*classes), make([]float64, times)}
+	out := newTally(times, classes)
 	labels, observed := Uploaded(d, label), d.Alloc(plane)
 	defer d.Free(labels, observed)
 	if d.err != nil {

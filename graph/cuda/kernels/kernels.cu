@@ -9,5 +9,6 @@
 #include "normalization.cu"
 #include "product.cu"
 #include "random.cu"
+#include "resample.cu"
 #include "softmax.cu"
 #include "step.cu"

@@ -1,0 +1,63 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+)
+
+// mostResampled is how many numbers the tiles at hand of a bootstrap may take.
+const mostResampled = 1 << 26
+
+// Resample uploads l and takes its residuals under bootstrap replicates that draw groups
+// of rows: group names each row's (N) of count groups, draws (B×count) says how often a
+// replicate has each. Where the memory is short it takes fewer tiles of rows at a time.
+// Free gives the memory back, also after an error.
+func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []float32, count int) (*Tally, error) {
+	l.upload(d)
+	replicates, classes := len(draws)/count, l.Classes
+	out := newTally(replicates, classes)
+	groups, drawn := Uploaded(d, group), Uploaded(d, draws)
+	sum, weight, most, norm := d.Alloc64(replicates*classes), d.Alloc64(replicates*classes), d.Alloc64(replicates*classes), d.Alloc64(replicates)
+	defer func() { d.Free(groups, drawn, sum, weight, most, norm) }()
+	for _, m := range []Memory{sum, weight, most, norm} {
+		d.Clear(m)
+	}
+	tiles := (l.Rows + tile - 1) / tile
+	each := classes * tile * 2 * (count + replicates) // numbers of a tile
+	chunk := min(tiles, max(1, mostResampled/each))
+	for lo := 0; lo < tiles && d.err == nil; {
+		if err := ctx.Err(); err != nil {
+			d.Sync()
+			return nil, err
+		}
+		n := min(chunk, tiles-lo)
+		pairs := n * classes
+		s, r := d.Alloc(pairs*count*tile), d.Alloc(pairs*count*tile)
+		sb, rb := d.Alloc(pairs*replicates*tile), d.Alloc(pairs*replicates*tile)
+		if outOfMemory(d.err) && chunk > 1 {
+			d.ClearError()
+			d.Free(s, r, sb, rb)
+			chunk = (chunk + 1) / 2
+			continue
+		}
+		if outOfMemory(d.err) {
+			d.Free(s, r, sb, rb)
+			return nil, fmt.Errorf("%w; a bootstrap of %d replicates in %d classes needs %s at least", d.err, replicates, classes, inUnits(4*each))
+		}
+		d.Clear(s)
+		d.Clear(r)
+		d.launch("group_sums", Grid{n, 1, 1, threads, 1}, s, r, l.z, l.e, l.bin, groups, lo, l.Rows, l.Dim, classes, count)
+		p := Pairs{pairs, 1, Apart{Row: count}, Apart{Row: tile, Outer: count * tile}, Apart{Row: tile, Outer: replicates * tile}}
+		d.Products(XY, sb, drawn, s, replicates, tile, count, p)
+		d.Products(XY, rb, drawn, r, replicates, tile, count, p)
+		d.launch("resample_tally", Grid{replicates, classes, 1, threads, 1}, sum, weight, most, sb, rb, l.e, l.bin, groups, drawn, lo, n, l.Rows, classes, replicates, count)
+		d.launch("resample_norm", Grid{replicates, 1, 1, threads, 1}, norm, sb, rb, l.e, l.bin, groups, drawn, lo, n, l.Rows, classes, replicates, count)
+		d.Free(s, r, sb, rb)
+		lo += n
+	}
+	Download(d, out.Sum, sum)
+	Download(d, out.Weight, weight)
+	Download(d, out.Most, most)
+	Download(d, out.Norm, norm)
+	return out, d.err
+}
