@@ -21,11 +21,32 @@
 // in device memory), so that [Device.Record] can keep the launches of a step as one
 // graph and replay it.
 //
+// # What runs here
+//
+// Every op has a kernel, forward and gradient: package op does not compile without. So every
+// fit in float32 does, encoders and baselines included: steps of Adam, AdamW and SGD with
+// weights and optimizer state on the card, and loss and gradient of the quasi-Newton methods,
+// whose steps the host takes. Of the metrics the local residuals, their noise floor and their
+// bootstrap. On the CPU stay
+//
+//   - fits in float64, the smooth baselines and the quickstart's encoder: gradients of 1e-6
+//     are beyond float32, and so few weights are no work for a card;
+//   - predictions, the codes of the calibration rows between the two stages among them: a
+//     saved model predicts the same bytes with a card and without. One pass over features does
+//     some 32 operations for each byte, so bringing them to the card takes about as long as the
+//     CPU takes for the whole; what is served is layers.Predictor. Encoding raw rows too stays
+//     on the CPU, or goes to ONNX Runtime;
+//   - global metrics, which are sorting and counting.
+//
+// Products are of float32: there are no TF32 kernels, so nothing can ask for them.
+//
 // # Same bytes
 //
 // No kernel adds floats atomically: the order of every sum depends on shapes alone, never
 // on the card or on which block comes first. The same seed gives the same bytes on the
-// device; they are not the CPU's bytes, whose sums have another order.
+// device; they are not the CPU's bytes, whose sums have another order. What a graph draws,
+// such as dropout's masks, is a hash of seed, step and place in whole numbers, and is the
+// same on both.
 //
 // # Tests without a card
 //

@@ -32,6 +32,10 @@ func TestDevice(t *testing.T) {
 			t.Errorf("--device %s exits with %d and says %q", c.device, code, stderr)
 		}
 	}
+	out := filepath.Join(t.TempDir(), "encoder")
+	if code, _, stderr := calibra(t, "pretrain", "--data", "digits", "--encoder", "mlp", "--out", out, "--device", "cuda"); code != exitNoDevice {
+		t.Errorf("pretrain --device cuda exits with %d and says %q", code, stderr)
+	}
 	t.Setenv("CALIBRA_DEVICE", "cuda")
 	if code, _, _ := calibra(t, "fit", "--in", path, "--method", "ts", "--out", filepath.Join(t.TempDir(), "run")); code != exitNoDevice {
 		t.Errorf("CALIBRA_DEVICE=cuda exits with %d", code)

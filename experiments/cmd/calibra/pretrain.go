@@ -37,6 +37,7 @@ type pretrainCmd struct {
 	Mean        []float64 `placeholder:"X,…" help:"What --weights were trained to subtract from columns or channels (the training rows' means)."`
 	SD          []float64 `name:"sd" placeholder:"X,…" help:"What they were trained to divide by (the training rows' standard deviations)."`
 	Out         string    `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
+	deviceFlag
 }
 
 func (pretrainCmd) Help() string {
