@@ -9,6 +9,10 @@ import (
 // Variable is the environment variable that chooses the device.
 const Variable = "CALIBRA_DEVICE"
 
+// TF32Variable is the environment variable that, set to 1, has products on the device made in
+// TF32; else they are of float32.
+const TF32Variable = "CALIBRA_CUDA_TF32"
+
 // Choice says where work runs.
 type Choice int
 
@@ -92,14 +96,36 @@ func opened() (*Device, error) {
 	defer chosen.Unlock()
 	if !chosen.opened {
 		chosen.opened = true
-		var driver Driver
-		if driver, chosen.err = openDriver(); chosen.err == nil {
-			if chosen.device, chosen.err = Open(driver); chosen.err == nil {
-				chosen.err = chosen.device.Preload()
-			}
+		if chosen.device, chosen.err = OpenCard(); chosen.err == nil {
+			chosen.err = chosen.device.prepare(os.Getenv(TF32Variable))
 		}
 	}
 	return chosen.device, chosen.err
+}
+
+// prepare does what TF32Variable says.
+func (d *Device) prepare(tf32 string) error {
+	switch tf32 {
+	case "", "0":
+		return nil
+	case "1":
+		return d.UseTF32()
+	}
+	return fmt.Errorf("cuda: %s is %q; set it to 1, or to 0 for products in float32", TF32Variable, tf32)
+}
+
+// OpenCard is a device of its own on the first card, whose kernels are loaded, whatever was
+// chosen.
+func OpenCard() (*Device, error) {
+	driver, err := openDriver()
+	if err != nil {
+		return nil, err
+	}
+	d, err := Open(driver)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.Preload()
 }
 
 // Available is the device that a card here would be, whatever was chosen, or why there is

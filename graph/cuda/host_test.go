@@ -12,20 +12,22 @@ import (
 	"testing"
 )
 
-// The embedded PTX is what the sources say, for compute capability 7.0, and has every
-// kernel that is launched.
+// The embedded PTX is what the sources say, for compute capability 7.0 and, for products in
+// TF32, 8.0, and has every kernel that is launched.
 func TestHostKernelsAreCompiled(t *testing.T) {
 	hash, err := KernelsHash(os.DirFS("kernels"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ptx := string(kernelImage)
-	if line, _, _ := strings.Cut(ptx, "\n"); line != "// sources sha256:"+hash {
-		t.Errorf("kernels.ptx is of other sources (%s); run go generate ./graph/cuda", line)
+	for target, image := range map[string][]byte{"sm_70": kernelImage, "sm_80": ampereImage} {
+		if line, _, _ := strings.Cut(string(image), "\n"); line != "// sources sha256:"+hash {
+			t.Errorf("the PTX for %s is of other sources (%s); run go generate ./graph/cuda", target, line)
+		}
+		if !strings.Contains(string(image), ".target "+target) {
+			t.Errorf("the PTX is not for %s", target)
+		}
 	}
-	if !strings.Contains(ptx, ".target sm_70") {
-		t.Error("kernels.ptx is not for compute capability 7.0")
-	}
+	ptx := string(kernelImage) + string(ampereImage)
 	sources, err := filepath.Glob("[lr]*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -37,13 +39,13 @@ func TestHostKernelsAreCompiled(t *testing.T) {
 		}
 		for _, part := range launched.Split(string(text), -1)[1:] {
 			if kernel, _, _ := strings.Cut(part, `"`); !strings.Contains(ptx, ".entry "+kernel+"(") {
-				t.Errorf("kernel %s is launched and not in kernels.ptx", kernel)
+				t.Errorf("kernel %s is launched and not in the PTX", kernel)
 			}
 		}
 	}
-	for _, kernel := range []string{"product_nn", "product_nt", "product_tn"} {
+	for _, kernel := range []string{"product_nn", "product_nt", "product_tn", "product_tf32_nn", "product_tf32_nt", "product_tf32_tn"} {
 		if !strings.Contains(ptx, ".entry "+kernel+"(") {
-			t.Errorf("kernel %s is not in kernels.ptx", kernel)
+			t.Errorf("kernel %s is not in the PTX", kernel)
 		}
 	}
 }
@@ -67,16 +69,44 @@ func TestHostKernelsAssemble(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no ptxas")
 	}
-	for _, arch := range []string{"sm_70", "sm_80", "sm_90"} {
-		out, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", filepath.Join(t.TempDir(), "kernels.cubin"), "kernels.ptx").CombinedOutput()
+	for _, pair := range [][2]string{{"kernels.ptx", "sm_70"}, {"kernels.ptx", "sm_80"}, {"kernels.ptx", "sm_90"}, {"ampere.ptx", "sm_80"}, {"ampere.ptx", "sm_90"}} {
+		file, arch := pair[0], pair[1]
+		out, err := exec.Command(ptxas, "-v", "-arch="+arch, "-o", filepath.Join(t.TempDir(), "kernels.cubin"), file).CombinedOutput()
 		if err != nil {
-			t.Errorf("ptxas for %s: %v\n%s", arch, err, out)
+			t.Errorf("ptxas of %s for %s: %v\n%s", file, arch, err, out)
 		}
 		for _, line := range strings.Split(string(out), "\n") {
 			if strings.Contains(line, "spill") && !strings.Contains(line, "0 bytes spill stores") {
 				t.Errorf("%s: %s", arch, strings.TrimSpace(line))
 			}
 		}
+	}
+}
+
+// old is a card of compute capability 7.5.
+type old struct{ Driver }
+
+func (old) Name() string           { return "an old card" }
+func (old) Capability() (int, int) { return 7, 5 }
+
+// TF32 is used only when asked for, and refused where there is none.
+func TestHostTF32IsAskedFor(t *testing.T) {
+	d := &Device{driver: old{}}
+	for setting, want := range map[string]string{
+		"": "", "0": "",
+		"1":    "cuda: an old card has compute capability 7.5 and no TF32, which begins with 8.0; unset CALIBRA_CUDA_TF32",
+		"fast": `cuda: CALIBRA_CUDA_TF32 is "fast"; set it to 1, or to 0 for products in float32`,
+	} {
+		said := ""
+		if err := d.prepare(setting); err != nil {
+			said = err.Error()
+		}
+		if said != want {
+			t.Errorf("%q gives %q", setting, said)
+		}
+	}
+	if d.ampere != 0 {
+		t.Error("products are in TF32")
 	}
 }
 

@@ -78,6 +78,9 @@ const mostLayers = 1 << 15
 // products multiplies pairs of depth k, the last one of depth last.
 func (d *Device) products(o Orientation, z, x, y Memory, m, n, k, last int, p Pairs) {
 	name := [...]string{"product_nn", "product_nt", "product_tn"}[o]
+	if d.ampere != 0 {
+		name = [...]string{"product_tf32_nn", "product_tf32_nt", "product_tf32_tn"}[o]
+	}
 	grid := Grid{(n + tile - 1) / tile, (m + tile - 1) / tile, min(p.Count, mostLayers), threads, 1}
 	d.launch(name, grid, z, x, y, m, n, k, last, p.Count, p.Inner,
 		p.X.Row, p.X.Outer, p.X.Inner, p.Y.Row, p.Y.Outer, p.Y.Inner, p.Z.Row, p.Z.Outer, p.Z.Inner)

@@ -9,7 +9,18 @@ import (
 // Card is the card of this machine; without one the test is skipped.
 func Card(t testing.TB) *cuda.Device {
 	t.Helper()
-	d, err := cuda.Available()
+	return card(t, cuda.Available)
+}
+
+// OwnCard is the same card as a device of its own, whose settings a test may change.
+func OwnCard(t testing.TB) *cuda.Device {
+	t.Helper()
+	return card(t, cuda.OpenCard)
+}
+
+func card(t testing.TB, open func() (*cuda.Device, error)) *cuda.Device {
+	t.Helper()
+	d, err := open()
 	if err != nil {
 		t.Skipf("there is no card to test on: %v", err)
 	}

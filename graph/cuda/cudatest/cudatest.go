@@ -112,7 +112,7 @@ func table(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s := "#include \"shim.h\"\n#include \"kernels.cu\"\n\nextern \"C\" const char *emulate(const char *name, const unsigned *size, const uint64_t *cells, uint64_t seed) {\n\tprepare(size, seed);\n"
+	s := "#include \"shim.h\"\n#include \"kernels.cu\"\n#include \"ampere.cu\"\n\nextern \"C\" const char *emulate(const char *name, const unsigned *size, const uint64_t *cells, uint64_t seed) {\n\tprepare(size, seed);\n"
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

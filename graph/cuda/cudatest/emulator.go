@@ -14,6 +14,8 @@ import (
 type Emulator struct {
 	// Capacity is how many bytes can be in use; 0: no bound.
 	Capacity int
+	// Major is the compute capability's; 0: 7.
+	Major int
 	// Syncs counts the host's waits for the device, Launches the kernels run, replayed
 	// ones included, and Uploaded and Downloaded the bytes copied.
 	Syncs, Launches, Uploaded, Downloaded int
@@ -45,8 +47,8 @@ func (e *Emulator) failed(call string, code int) error { return &cuda.Error{Call
 // Name says that this is no card.
 func (e *Emulator) Name() string { return "emulated device" }
 
-// Capability is what the kernels need.
-func (e *Emulator) Capability() (major, minor int) { return 7, 0 }
+// Capability is Major.0.
+func (e *Emulator) Capability() (major, minor int) { return max(e.Major, 7), 0 }
 
 // Memory is what Capacity leaves.
 func (e *Emulator) Memory() (free, total int, err error) {

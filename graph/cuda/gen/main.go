@@ -1,5 +1,6 @@
 // Command gen compiles the kernels of package cuda to PTX with NVRTC, the toolkit's
-// compiler as a library: kernels.ptx, its first line the hash of the sources. It needs
+// compiler as a library: kernels.ptx and, for cards with TF32, ampere.ptx, the first line
+// of each the hash of the sources. It needs
 // libnvrtc of CUDA 11 or 12 (Debian: libnvrtc11.2 in non-free), found by the loader or
 // named by NVRTC.
 package main
@@ -24,12 +25,14 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ptx, err := compile("kernels")
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := os.WriteFile("kernels.ptx", fmt.Appendf(nil, "// sources sha256:%s\n%s", hash, ptx), 0o644); err != nil {
-		log.Fatal(err)
+	for _, module := range []struct{ name, arch string }{{"kernels", "compute_70"}, {"ampere", "compute_80"}} {
+		ptx, err := compile("kernels", module.name+".cu", module.arch)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := os.WriteFile(module.name+".ptx", fmt.Appendf(nil, "// sources sha256:%s\n%s", hash, ptx), 0o644); err != nil {
+			log.Fatal(err)
+		}
 	}
 }
 
@@ -65,8 +68,8 @@ func open() (*nvrtc, error) {
 	return nil, fmt.Errorf("libnvrtc is not found; install it (Debian: libnvrtc11.2 of non-free) or give its path in NVRTC")
 }
 
-// compile gives the PTX of folder/kernels.cu for compute capability 7.0.
-func compile(folder string) ([]byte, error) {
+// compile gives the PTX of a source in folder for an architecture.
+func compile(folder, source, arch string) ([]byte, error) {
 	n, err := open()
 	if err != nil {
 		return nil, err
@@ -82,17 +85,17 @@ func compile(folder string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name := filepath.Base(file); name == "kernels.cu" {
+		if name := filepath.Base(file); name == source {
 			main = string(text)
 		} else {
 			names, texts = append(names, name), append(texts, string(text))
 		}
 	}
 	var program uintptr
-	if r := n.create(&program, main, "kernels.cu", int32(len(names)), strings0(texts), strings0(names)); r != 0 {
+	if r := n.create(&program, main, source, int32(len(names)), strings0(texts), strings0(names)); r != 0 {
 		return nil, fmt.Errorf("nvrtcCreateProgram gives %d", r)
 	}
-	options := []string{"--gpu-architecture=compute_70", "--std=c++14", "--device-as-default-execution-space"}
+	options := []string{"--gpu-architecture=" + arch, "--std=c++14", "--device-as-default-execution-space"}
 	result := n.compile(program, int32(len(options)), strings0(options))
 	said, err := read(program, n.logSize, n.logText)
 	if err != nil {
