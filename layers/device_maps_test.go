@@ -1,0 +1,71 @@
+package layers
+
+import (
+	"math"
+	"testing"
+
+	"calibra/graph"
+	"calibra/graph/cuda"
+	"calibra/graph/cuda/cudatest"
+
+	"gorgonia.org/tensor"
+)
+
+// Each map's loss and gradient on a device are the CPU's, in float32, at a random point.
+func TestHostDeviceMaps(t *testing.T) { mapsAgree(t, cudatest.Device(t, 1)) }
+
+// The same on a card.
+func TestCardMaps(t *testing.T) { mapsAgree(t, cudatest.Card(t)) }
+
+func mapsAgree(t *testing.T, d *cuda.Device) {
+	view, labels, sizes := region(3)
+	rows := graph.Rows(0, len(labels))
+	for name, variants := range maps {
+		t.Run(name, func(t *testing.T) {
+			for _, m := range variants {
+				rng := newRand(5)
+				p, err := newPosterior(m, sizes, view.tables(tensor.Float32, sizes), graph.Labels(labels), rng)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(p.weights.Learned()) == 0 {
+					continue
+				}
+				for _, weight := range p.weights.Learned() {
+					for i, values := 0, p.weights.Tensor(weight).Float32s(); i < len(values); i++ {
+						values[i] += float32(0.3 * rng.NormFloat64())
+					}
+				}
+				cuda.Use(d)
+				s, err := graph.NewSlopes(p.loss, len(rows))
+				cuda.Use(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s == nil {
+					t.Fatalf("%T %+v does not run on the device", m, m)
+				}
+				got, slopes, err := s.Gradient(rows)
+				s.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, grads, err := p.loss.Gradient(rows)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if math.Abs(got-want) > 1e-5*math.Max(1, math.Abs(want)) {
+					t.Errorf("%T %+v: the loss is %v on the device, %v on the CPU", m, m, got, want)
+				}
+				for k, weight := range p.weights.Learned() {
+					x, y := slopes[k].Float32s(), grads[k].Float32s()
+					for i, v := range y {
+						if math.Abs(float64(x[i]-v)) > 1e-5*math.Max(1, math.Abs(float64(v))) {
+							t.Fatalf("%T %+v: ∂L/∂%s[%d] is %v on the device, %v on the CPU", m, m, weight, i, x[i], v)
+						}
+					}
+				}
+			}
+		})
+	}
+}
