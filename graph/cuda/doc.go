@@ -31,11 +31,10 @@
 //
 //   - fits in float64, the smooth baselines and the quickstart's encoder: gradients of 1e-6
 //     are beyond float32, and so few weights are no work for a card;
-//   - predictions, the codes of the calibration rows between the two stages among them: a
-//     saved model predicts the same bytes with a card and without. One pass over features does
-//     some 32 operations for each byte, so bringing them to the card takes about as long as the
-//     CPU takes for the whole; what is served is layers.Predictor. Encoding raw rows too stays
-//     on the CPU, or goes to ONNX Runtime;
+//   - predictions, among them the codes of the calibration rows between the two stages, one
+//     pass over the features: a saved model predicts the same bytes with a card and without.
+//     What is served is layers.Predictor. Encoding raw rows stays on the CPU too, or goes to
+//     ONNX Runtime;
 //   - global metrics, which are sorting and counting.
 //
 // Products are of float32. With CALIBRA_CUDA_TF32=1 the matrix units of cards from compute
