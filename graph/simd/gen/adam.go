@@ -2,11 +2,15 @@
 
 package main
 
-import . "github.com/mmcloughlin/avo/build"
+import (
+	. "github.com/mmcloughlin/avo/build"
+
+	"calibra/graph/simd/gen/isa"
+)
 
 // adamUnit is one step of Adam, each operation rounded as plain Go rounds it.
 func adamUnit() {
-	kernel("adam", "(theta, grad, m, v *float32, n int, beta1, rest1, beta2, rest2, decay, shrink, rate, scale, epsilon float32)")
+	isa.Kernel("adam", "(theta, grad, m, v *float32, n int, beta1, rest1, beta2, rest2, decay, shrink, rate, scale, epsilon float32)")
 	beta1, rest1 := broadcastParam("beta1"), broadcastParam("rest1")
 	beta2, rest2 := broadcastParam("beta2"), broadcastParam("rest2")
 	decay, shrink := broadcastParam("decay"), broadcastParam("shrink")
@@ -15,7 +19,7 @@ func adamUnit() {
 	theta, mean, square := param("theta"), param("m"), param("v")
 	vectors(n, []array{theta, param("grad"), mean, square}, []array{theta, mean, square}, func(x []vec) []vec {
 		theta, g, m, v := x[0], x[1], x[2], x[3]
-		t := newVec()
+		t := isa.NewVec()
 		mul(decay, theta, t)
 		add(t, g, g)
 		mul(beta1, m, m)
@@ -34,5 +38,5 @@ func adamUnit() {
 		sub(g, theta, theta)
 		return []vec{theta, m, v}
 	})
-	leave()
+	isa.Leave()
 }

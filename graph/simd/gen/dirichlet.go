@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"calibra/graph/simd/gen/isa"
 )
 
 func dirichletUnit() {
@@ -41,16 +43,16 @@ func overColumns(c reg.Register, arrays []array, body func(load func(reg.Registe
 	Label("column")
 	m := fullOrTail(c)
 	body(func(p reg.Register) vec {
-		v := newVec()
+		v := isa.NewVec()
 		maskedLoad(m, operand.Mem{Base: p}, v)
 		return v
 	}, func(v vec, p reg.Register) {
 		maskedStore(m, v, operand.Mem{Base: p})
 	}, stride)
 	for _, a := range arrays {
-		ADDQ(operand.Imm(uint64(4*lanes())), a.ptr)
+		ADDQ(operand.Imm(uint64(4*isa.Lanes())), a.ptr)
 	}
-	SUBQ(operand.Imm(uint64(lanes())), c)
+	SUBQ(operand.Imm(uint64(isa.Lanes())), c)
 	JG(operand.LabelRef("column"))
 }
 
@@ -62,7 +64,7 @@ func (a array) walker() reg.Register {
 }
 
 func broadcast(p reg.Register) vec {
-	v := newVec()
+	v := isa.NewVec()
 	VBROADCASTSS(operand.Mem{Base: p}, v)
 	return v
 }
@@ -71,16 +73,16 @@ func broadcast(p reg.Register) vec {
 func fullOrTail(left reg.Register) mask {
 	n, most := GP64(), GP64()
 	MOVQ(left, n)
-	MOVQ(operand.I32(int32(lanes())), most)
+	MOVQ(operand.I32(int32(isa.Lanes())), most)
 	CMPQ(n, most)
 	CMOVQGT(most, n)
-	return tailMask(lanes())(n)
+	return tailMask(isa.Lanes())(n)
 }
 
 // scoreSums adds to sum the columns' Σ_i α_ij, and to rest their
 // Σ_i (α_ij − 1)·logp_i − ln Γ(α_ij).
 func scoreSums() {
-	kernel("scoreSums", "(sum, rest, alpha, lg, logp *float32, rows, c int)")
+	isa.Kernel("scoreSums", "(sum, rest, alpha, lg, logp *float32, rows, c int)")
 	sum, rest, alpha, lg := param("sum"), param("rest"), param("alpha"), param("lg")
 	c := Load(Param("c"), GP64())
 	overColumns(c, []array{sum, rest, alpha, lg}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
@@ -98,12 +100,12 @@ func scoreSums() {
 		store(total, sum.ptr)
 		store(linear, rest.ptr)
 	})
-	leave()
+	isa.Leave()
 }
 
 // columnSums adds to sum the columns' Σ_i α_ij.
 func columnSums() {
-	kernel("columnSums", "(sum, alpha *float32, rows, c int)")
+	isa.Kernel("columnSums", "(sum, alpha *float32, rows, c int)")
 	sum, alpha := param("sum"), param("alpha")
 	c := Load(Param("c"), GP64())
 	overColumns(c, []array{sum, alpha}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
@@ -111,12 +113,12 @@ func columnSums() {
 		overRows(Load(Param("rows"), GP64()), stride, []reg.Register{at}, nil, func() { add(load(at), total, total) })
 		store(total, sum.ptr)
 	})
-	leave()
+	isa.Leave()
 }
 
 // slopes replaces σ_ij in slope by g_j·(logp_i − ψ_ij + psiSum_j)·σ_ij.
 func slopes() {
-	kernel("slopes", "(slope, psi, psiSum, gradient, logp *float32, rows, c int)")
+	isa.Kernel("slopes", "(slope, psi, psiSum, gradient, logp *float32, rows, c int)")
 	slope, psi, psiSum, g := param("slope"), param("psi"), param("psiSum"), param("gradient")
 	c := Load(Param("c"), GP64())
 	overColumns(c, []array{slope, psi, psiSum, g}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
@@ -132,12 +134,12 @@ func slopes() {
 			store(x, slopeAt)
 		})
 	})
-	leave()
+	isa.Leave()
 }
 
 // scaleColumns multiplies x_ij by g_j.
 func scaleColumns() {
-	kernel("scaleColumns", "(x, gradient *float32, rows, c int)")
+	isa.Kernel("scaleColumns", "(x, gradient *float32, rows, c int)")
 	x, g := param("x"), param("gradient")
 	c := Load(Param("c"), GP64())
 	overColumns(c, []array{x, g}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
@@ -148,12 +150,12 @@ func scaleColumns() {
 			store(v, at)
 		})
 	})
-	leave()
+	isa.Leave()
 }
 
 // outer sets m_ij = a_i·b_j.
 func outer() {
-	kernel("outer", "(m, a, b *float32, rows, c int)")
+	isa.Kernel("outer", "(m, a, b *float32, rows, c int)")
 	m, b := param("m"), param("b")
 	c := Load(Param("c"), GP64())
 	overColumns(c, []array{m, b}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
@@ -165,5 +167,5 @@ func outer() {
 			store(v, at)
 		})
 	})
-	leave()
+	isa.Leave()
 }

@@ -8,6 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 
+	"calibra/graph/simd/gen/isa"
 	"calibra/graph/simd/internal/minimax"
 )
 
@@ -17,7 +18,7 @@ func elementaryUnit() {
 	unary("log1p", log1p)
 	unary("sigmoid", func(x vec) vec { return sigmoid(x, expMinusAbs(x)) })
 
-	kernel("softplus", "(dst, x *float32, n int, epsilon float32)")
+	isa.Kernel("softplus", "(dst, x *float32, n int, epsilon float32)")
 	epsilon := broadcastParam("epsilon")
 	n := Load(Param("n"), GP64())
 	pairs(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec {
@@ -25,9 +26,9 @@ func elementaryUnit() {
 		add(epsilon, y, y)
 		return []vec{y}
 	})
-	leave()
+	isa.Leave()
 
-	kernel("softplusSigmoid", "(alpha, sigma, a *float32, n int, epsilon float32)")
+	isa.Kernel("softplusSigmoid", "(alpha, sigma, a *float32, n int, epsilon float32)")
 	epsilon = broadcastParam("epsilon")
 	n = Load(Param("n"), GP64())
 	pairs(n, []array{param("a")}, []array{param("alpha"), param("sigma")}, func(x []vec) []vec {
@@ -37,22 +38,14 @@ func elementaryUnit() {
 		add(epsilon, alpha, alpha)
 		return []vec{alpha, sigma}
 	})
-	leave()
-}
-
-func paramAddr(name string) operand.Mem {
-	b, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return b.Addr
+	isa.Leave()
 }
 
 func unary(name string, f func(x vec) vec) {
-	kernel(name, "(dst, x *float32, n int)")
+	isa.Kernel(name, "(dst, x *float32, n int)")
 	n := Load(Param("n"), GP64())
 	pairs(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec { return []vec{f(x[0])} })
-	leave()
+	isa.Leave()
 }
 
 // exp returns eˣ = 2ⁿ·eʳ with n = ⌊x/ln 2⌉ and |r| ≤ ln 2 / 2.
@@ -67,10 +60,10 @@ func exp(x vec) vec {
 // expMinusAbs returns e^−|x|, the t of softplus and sigmoid; at x > 0, where both
 // only need 1+t, not below e⁻⁴⁰: arithmetic on subnormal numbers is slow.
 func expMinusAbs(x vec) vec {
-	r := newVec()
+	r := isa.NewVec()
 	orSign(x, r)
 	lowest, nothing := load(minimax.ExpLowest), zero()
-	choose(compare(isLess, x, nothing), k(-40), lowest)
+	choose(compare(isa.IsLess, x, nothing), k(-40), lowest)
 	greater(r, lowest, r)
 	return expReduced(r)
 }
@@ -78,7 +71,7 @@ func expMinusAbs(x vec) vec {
 func orSign(x, dst vec) {
 	sign := bits(1 << 31)
 	emit(func() {
-		if isa == avx512 {
+		if isa.Target == isa.AVX512 {
 			VPORD_BCST(sign.at(), x, dst)
 		} else {
 			VORPS(sign.at(), x, dst)
@@ -89,7 +82,7 @@ func orSign(x, dst vec) {
 // expReduced is exp for arguments inside [ExpLowest, ExpHighest] or NaN. It
 // overwrites r.
 func expReduced(r vec) vec {
-	n := newVec()
+	n := isa.NewVec()
 	mul(k(minimax.Log2E), r, n)
 	roundEven(n, n)
 	mulSub(k(minimax.Ln2High), n, r)
@@ -97,16 +90,16 @@ func expReduced(r vec) vec {
 
 	// eʳ = 1 + (r + r²·P(r))
 	p := horner(minimax.Exp[:], r)
-	square := newVec()
+	square := isa.NewVec()
 	mul(r, r, square)
 	p = timesPlus(r, square, p)
 	add(k(1), p, p)
-	if isa == avx512 {
+	if isa.Target == isa.AVX512 {
 		emit(func() { VSCALEFPS(n, p, p) })
 		return p
 	}
 	// Two factors, as 2ⁿ itself may lie outside the normal numbers.
-	i, half := newVec(), newVec()
+	i, half := isa.NewVec(), isa.NewVec()
 	emit(func() { VCVTPS2DQ(n, i) })
 	emit(func() { VPSRAD(operand.U8(1), i, half) })
 	subInt(half, i, i)
@@ -123,7 +116,7 @@ func log(x vec) vec {
 	e, f, special := split(x)
 	// ln(1+f) = f − f²/2 + f³·P(f)
 	y := horner(minimax.Log[:], f)
-	square := newVec()
+	square := isa.NewVec()
 	mul(f, f, square)
 	mul(f, y, y)
 	mul(square, y, y)
@@ -138,13 +131,13 @@ func log(x vec) vec {
 // split returns the e and f of log, and what remains to be done to the result for
 // zero (−∞), infinity (+∞), negative numbers and NaN (NaN).
 func split(x vec) (e, f vec, special func(y vec)) {
-	e, f = newVec(), newVec()
-	if isa == avx512 {
+	e, f = isa.NewVec(), isa.NewVec()
+	if isa.Target == isa.AVX512 {
 		// Subnormal numbers are split like the others; zero, infinity and NaN have an e
 		// of −∞, +∞ and NaN, and the fraction of a negative number is NaN.
 		const from3over4, negativeIsNaN = 3, 3 << 2
 		emit(func() { VGETMANTPS(operand.U8(from3over4|negativeIsNaN), x, f) })
-		below1 := newVec()
+		below1 := isa.NewVec()
 		emit(func() { VGETEXPPS(f, below1) })
 		emit(func() { VGETEXPPS(x, e) })
 		sub(below1, e, e)
@@ -152,8 +145,8 @@ func split(x vec) (e, f vec, special func(y vec)) {
 		return e, f, func(vec) {}
 	}
 	// Subnormal numbers (and, harmlessly, what lies below) are scaled by 2²³.
-	tiny := compare(isLess, k(minimax.SmallestNormal), x)
-	i, scaled := copyOf(x), newVec()
+	tiny := compare(isa.IsLess, k(minimax.SmallestNormal), x)
+	i, scaled := copyOf(x), isa.NewVec()
 	mul(k(1<<23), x, scaled)
 	choose(tiny, scaled, i)
 	subInt(k(0.75), i, i)
@@ -164,20 +157,20 @@ func split(x vec) (e, f vec, special func(y vec)) {
 	addInt(k(0.75), f, f)
 	sub(k(1), f, f)
 	return e, f, func(y vec) {
-		choose(compare(isNotBelow, k(math.Inf(1)), x), x, y)
+		choose(compare(isa.IsNotBelow, k(math.Inf(1)), x), x, y)
 		nothing := zero()
-		choose(compare(isEqual, nothing, x), k(math.Inf(-1)), y)
-		choose(compare(isLess, nothing, x), k(math.NaN()), y)
+		choose(compare(isa.IsEqual, nothing, x), k(math.Inf(-1)), y)
+		choose(compare(isa.IsLess, nothing, x), k(math.NaN()), y)
 	}
 }
 
 // log1pUnit returns ln(1+t) for t in [0, 1], or NaN: with s = t/(2+t),
 // ln(1+t) = 2·artanh s = t − s·(t − s²·P(s²)).
 func log1pUnit(t vec) vec {
-	s := newVec()
+	s := isa.NewVec()
 	add(k(2), t, s)
 	div(s, t, s)
-	square := newVec()
+	square := isa.NewVec()
 	mul(s, s, square)
 	p := horner(minimax.Artanh[:], square)
 	mul(square, p, p)
@@ -200,8 +193,8 @@ func softplus(x, t vec) vec {
 func sigmoid(x, t vec) vec {
 	y := copyOf(t)
 	positive := zero()
-	choose(compare(isAtLeast, positive, x), k(1), y)
-	d := newVec()
+	choose(compare(isa.IsAtLeast, positive, x), k(1), y)
+	d := isa.NewVec()
 	add(k(1), t, d)
 	div(d, y, y)
 	return y
@@ -210,13 +203,13 @@ func sigmoid(x, t vec) vec {
 // log1p returns ln(1+x) for x ≥ −1: with u = fl(1+x), ln u + (x − (u−1))/u, the
 // second term what rounding 1+x has lost.
 func log1p(x vec) vec {
-	u := newVec()
+	u := isa.NewVec()
 	add(k(1), x, u)
-	lost := newVec()
+	lost := isa.NewVec()
 	sub(k(1), u, lost)
 	sub(lost, x, lost)
 	div(u, lost, lost)
-	choose(compare(isUnordered, lost, lost), k(0), lost) // 0/0 at x = −1, ∞−∞ at +∞
+	choose(compare(isa.IsUnordered, lost, lost), k(0), lost) // 0/0 at x = −1, ∞−∞ at +∞
 	y := log(u)
 	add(lost, y, y)
 	return y

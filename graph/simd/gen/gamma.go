@@ -6,6 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 
+	"calibra/graph/simd/gen/isa"
 	"calibra/graph/simd/internal/minimax"
 )
 
@@ -13,13 +14,13 @@ func gammaUnit() {
 	unary("lgamma", func(x vec) vec { y, _ := gamma(x, true, false); return y })
 	unary("digamma", func(x vec) vec { _, y := gamma(x, false, true); return y })
 
-	kernel("lgammaDigamma", "(lg, psi, x *float32, n int)")
+	isa.Kernel("lgammaDigamma", "(lg, psi, x *float32, n int)")
 	n := Load(Param("n"), GP64())
 	pairs(n, []array{param("x")}, []array{param("lg"), param("psi")}, func(x []vec) []vec {
 		lg, psi := gamma(x[0], true, true)
 		return []vec{lg, psi}
 	})
-	leave()
+	isa.Leave()
 }
 
 // gamma returns ln Γ(x) and ψ(x) for x ≥ 0.
@@ -35,10 +36,10 @@ func gammaUnit() {
 //	ln Γ(x) = (x−½)(ln x − 1) + (ln 2π − 1)/2 + P(1/x²)/x
 //	ψ(x)    = ln x − (½ + Q(1/x²)/x)/x
 func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
-	from2, from3 := kept(isAtLeast, k(2), x), kept(isAtLeast, k(3), x)
+	from2, from3 := kept(isa.IsAtLeast, k(2), x), kept(isa.IsAtLeast, k(3), x)
 	y := fraction(x)
-	a, moved := copyOf(x), newVec()
-	choose(compare(isAtLeast, k(1), x), k(1), a)
+	a, moved := copyOf(x), isa.NewVec()
+	choose(compare(isa.IsAtLeast, k(1), x), k(1), a)
 	add(k(1), y, moved)
 	choose(from2(), moved, a)
 	choose(from3(), x, a)
@@ -47,23 +48,23 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 	div(a, inverse, inverse)
 	logA := log(a)
 
-	t := newVec()
+	t := isa.NewVec()
 	sub(k(0.5), y, t)
-	inverseSquare := newVec()
+	inverseSquare := isa.NewVec()
 	mul(inverse, inverse, inverseSquare)
 
 	if wantLog {
 		lg = horner(minimax.LgammaUnit[:], t)
-		y1 := newVec()
+		y1 := isa.NewVec()
 		sub(k(1), y, y1)
 		mul(y, lg, lg)
 		lg = timesPlus(zero(), y1, lg) // + 0, so that ln Γ(1) is not −0
-		subWhere(compare(isLess, k(1), x), logA, lg)
+		subWhere(compare(isa.IsLess, k(1), x), logA, lg)
 		addWhere(from2(), logA, lg)
 
 		large := horner(minimax.Stirling[:], inverseSquare)
 		large = timesPlus(k(minimax.HalfLogTwoPiLess), inverse, large)
-		b, c := newVec(), newVec()
+		b, c := isa.NewVec(), isa.NewVec()
 		sub(k(0.5), x, b)
 		sub(k(1), logA, c)
 		mulAdd(b, c, large)
@@ -71,11 +72,11 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 	}
 	if wantDerivative {
 		psi = horner(minimax.DigammaUnit[:], t)
-		b := newVec()
+		b := isa.NewVec()
 		sub(k(minimax.DigammaZeroHigh-1), y, b)
 		sub(k(minimax.DigammaZeroLow), b, b)
 		mul(b, psi, psi)
-		subWhere(compare(isLess, k(1), x), inverse, psi)
+		subWhere(compare(isa.IsLess, k(1), x), inverse, psi)
 		addWhere(from2(), inverse, psi)
 
 		large := horner(minimax.DigammaTail[:], inverseSquare)
@@ -84,7 +85,7 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 		mulSub(large, inverse, c)
 		choose(from3(), c, psi)
 		nothing := zero()
-		choose(compare(isLess, nothing, x), logA, psi) // not a number
+		choose(compare(isa.IsLess, nothing, x), logA, psi) // not a number
 	}
 	return lg, psi
 }
@@ -92,7 +93,7 @@ func gamma(x vec, wantLog, wantDerivative bool) (lg, psi vec) {
 // kept returns a mask for use again and again: held in a register, or compared
 // anew with AVX2, whose masks take vector registers, of which it has few.
 func kept(predicate uint8, c k, x vec) func() mask {
-	if isa != avx2 {
+	if isa.Target != isa.AVX2 {
 		m := compare(predicate, c, x)
 		return func() mask { return m }
 	}
@@ -101,8 +102,8 @@ func kept(predicate uint8, c k, x vec) func() mask {
 
 // fraction returns x − ⌊x⌋ for finite x.
 func fraction(x vec) vec {
-	y := newVec()
-	if isa == avx512 {
+	y := isa.NewVec()
+	if isa.Target == isa.AVX512 {
 		emit(func() { VREDUCEPS(operand.U8(1), x, y) })
 		return y
 	}

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"calibra/graph/simd/gen/isa"
 )
 
 // double selects float64 for the product kernels of this run.
@@ -35,9 +36,9 @@ func gemmUnit() {
 // width is the number of entries in a vector, size that of bytes in an entry.
 func width() int {
 	if double {
-		return lanes() / 2
+		return isa.Lanes() / 2
 	}
-	return lanes()
+	return isa.Lanes()
 }
 
 func size() int {
@@ -50,9 +51,9 @@ func size() int {
 // typed puts the entry type into a signature and the BLAS letter before a name.
 func typed(name, signature string) {
 	if double {
-		kernel("d"+name, strings.ReplaceAll(signature, "float32", "float64"))
+		isa.Kernel("d"+name, strings.ReplaceAll(signature, "float32", "float64"))
 	} else {
-		kernel("s"+name, signature)
+		isa.Kernel("s"+name, signature)
 	}
 }
 
@@ -69,9 +70,9 @@ func of(single, other func(...operand.Op)) func(...operand.Op) {
 // NEON by rows, one for each row of A.
 func heights(byRows bool) []int {
 	switch {
-	case isa == avx2:
+	case isa.Target == isa.AVX2:
 		return []int{6, 4, 2, 1}
-	case isa == neon && byRows:
+	case isa.Target == isa.NEON && byRows:
 		return []int{8, 4, 2, 1}
 	}
 	return []int{12, 8, 4, 2, 1}
@@ -99,7 +100,7 @@ func panel(wide int, byRows bool) {
 	p.lda = Load(Param("lda"), GP64())
 	p.ldb = Load(Param("ldb"), GP64())
 	p.c = Load(Param("c"), GP64())
-	if isa == avx512 {
+	if isa.Target == isa.AVX512 {
 		n := Load(Param("n"), GP64())
 		SUBQ(operand.Imm(uint64(width()*(wide-1))), n)
 		p.mask = tailMask(width())(n)
@@ -107,7 +108,7 @@ func panel(wide int, byRows bool) {
 	for _, h := range heights(byRows) {
 		p.tiles(h)
 	}
-	leave()
+	isa.Leave()
 }
 
 type panelState struct {
@@ -133,7 +134,7 @@ func (p *panelState) tiles(h int) {
 		}
 	}
 	read := p.broadcasts
-	if isa == neon {
+	if isa.Target == isa.NEON {
 		read = p.laneReads
 	}
 	a := read(h)
@@ -141,7 +142,7 @@ func (p *panelState) tiles(h int) {
 	step := func(l int) {
 		row := make([]vec, p.wide)
 		for v := range row {
-			row[v] = newVec()
+			row[v] = isa.NewVec()
 			VMOVUPS(operand.Mem{Base: b, Disp: size() * width() * v}, row[v])
 		}
 		ADDQ(p.ldb, b)
@@ -230,7 +231,7 @@ func (p *panelState) broadcasts(h int) entriesOfA {
 		terms: 4,
 		begin: func(int) {},
 		multiply: func(i, l int, row, acc []vec) {
-			x := newVec()
+			x := isa.NewVec()
 			of(VBROADCASTSS, VBROADCASTSD)(entry(i, l), x)
 			for v := range row {
 				of(VFMADD231PS, VFMADD231PD)(row[v], x, acc[v])
@@ -292,7 +293,7 @@ func (p *panelState) laneReads(h int) entriesOfA {
 
 // loadEntries loads n entries, a power of two.
 func loadEntries(n int, from operand.Mem) vec {
-	v := newVec()
+	v := isa.NewVec()
 	switch n * size() {
 	case 4:
 		VMOVSS(from, v)
@@ -306,31 +307,23 @@ func loadEntries(n int, from operand.Mem) vec {
 
 // multiplyByLane adds x[lane]·row to acc.
 func multiplyByLane(lane int, x vec, row, acc []vec) {
-	arrangement := "4s"
-	if double {
-		arrangement = "2d"
-	}
 	for v := range row {
-		operands := []operand.Op{operand.U8(lane), x, row[v], acc[v]}
-		Instruction(&ir.Instruction{
-			Opcode: multiplyLane, Suffixes: []string{arrangement},
-			Operands: operands, Inputs: operands, Outputs: operands[3:],
-		})
+		isa.MultiplyLane(size(), lane, x, row[v], acc[v])
 	}
 }
 
 // store writes the accumulators to C, masked to n columns, and moves c down.
 func (p *panelState) store(acc [][]vec, label func(string) string) {
-	alpha := newVec()
-	if double && isa == neon {
-		VMOVDDUP(paramAddr("alpha"), alpha)
+	alpha := isa.NewVec()
+	if double && isa.Target == isa.NEON {
+		VMOVDDUP(isa.ParamAddr("alpha"), alpha)
 	} else {
-		of(VBROADCASTSS, VBROADCASTSD)(paramAddr("alpha"), alpha)
+		of(VBROADCASTSS, VBROADCASTSD)(isa.ParamAddr("alpha"), alpha)
 	}
 	ldc := Load(Param("ldc"), GP64())
 	accumulate := Load(Param("accumulate"), GP64())
 	m := p.mask
-	if isa != avx512 {
+	if isa.Target != isa.AVX512 {
 		n := Load(Param("n"), GP64())
 		SUBQ(operand.Imm(uint64(width()*(p.wide-1))), n)
 		m = tailMask(width())(n)
@@ -359,7 +352,7 @@ func (p *panelState) store(acc [][]vec, label func(string) string) {
 	JMP(operand.LabelRef(label("stored")))
 	Label(label("add"))
 	walk(func(v vec, last bool, at operand.Mem) {
-		old := newVec()
+		old := isa.NewVec()
 		if last {
 			maskedLoad(m, at, old)
 		} else {
@@ -384,7 +377,7 @@ func packRows() {
 		m := tailMask(width())(n)
 		Label("row")
 		for v := range wide {
-			x := newVec()
+			x := isa.NewVec()
 			at := operand.Mem{Base: src.ptr, Disp: size() * width() * v}
 			if v == wide-1 {
 				maskedLoad(m, at, x)
@@ -397,7 +390,7 @@ func packRows() {
 		ADDQ(operand.I32(size()*width()*wide), dst.ptr)
 		DECQ(k)
 		JNZ(operand.LabelRef("row"))
-		leave()
+		isa.Leave()
 	}
 }
 
@@ -415,7 +408,7 @@ func packTransposed() {
 	from := GP64()
 	MOVQ(src.ptr, from)
 	for i := range rows {
-		rows[i] = newVec()
+		rows[i] = isa.NewVec()
 		VMOVUPS(operand.Mem{Base: from}, rows[i])
 		ADDQ(lds, from)
 	}
@@ -426,14 +419,14 @@ func packTransposed() {
 	ADDQ(operand.I32(size()*n), src.ptr)
 	SUBQ(operand.I32(n), k)
 	JG(operand.LabelRef("block"))
-	leave()
+	isa.Leave()
 }
 
 // transpose returns the columns of the square that the rows form.
 func transpose(rows []vec) []vec {
 	n := len(rows)
 	pair := func(f func(...operand.Op), a, b vec) vec {
-		d := newVec()
+		d := isa.NewVec()
 		f(b, a, d) // Go order: the second source first
 		return d
 	}
@@ -451,12 +444,12 @@ func transpose(rows []vec) []vec {
 		quads[i+2] = pair(VUNPCKLPD, hi, hi2)
 		quads[i+3] = pair(VUNPCKHPD, hi, hi2)
 	}
-	if isa == neon {
+	if isa.Target == isa.NEON {
 		return quads
 	}
 	// quads[4g+c] holds, in 128-bit lane q, column 4q+c of rows 4g … 4g+3.
 	columns := make([]vec, n)
-	if isa != avx512 {
+	if isa.Target != isa.AVX512 {
 		for c := range 4 {
 			lo, hi := YMM(), YMM()
 			VPERM2F128(operand.U8(0x20), quads[4+c], quads[c], lo)
@@ -466,7 +459,7 @@ func transpose(rows []vec) []vec {
 		return columns
 	}
 	shuffle := func(imm uint8, a, b vec) vec {
-		d := newVec()
+		d := isa.NewVec()
 		VSHUFF32X4(operand.U8(imm), b, a, d)
 		return d
 	}
@@ -492,12 +485,12 @@ func transposeDouble(rows []vec, pair func(f func(...operand.Op), a, b vec) vec)
 		pairs[i] = pair(VUNPCKLPD, rows[i], rows[i+1])
 		pairs[i+1] = pair(VUNPCKHPD, rows[i], rows[i+1])
 	}
-	if isa == neon {
+	if isa.Target == isa.NEON {
 		return pairs
 	}
 	columns := make([]vec, n)
 	for c := range 2 {
-		if isa != avx512 {
+		if isa.Target != isa.AVX512 {
 			lo, hi := YMM(), YMM()
 			VPERM2F128(operand.U8(0x20), pairs[2+c], pairs[c], lo)
 			VPERM2F128(operand.U8(0x31), pairs[2+c], pairs[c], hi)
@@ -505,7 +498,7 @@ func transposeDouble(rows []vec, pair func(f func(...operand.Op), a, b vec) vec)
 			continue
 		}
 		shuffle := func(imm uint8, a, b vec) vec {
-			d := newVec()
+			d := isa.NewVec()
 			VSHUFF64X2(operand.U8(imm), b, a, d)
 			return d
 		}

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"calibra/graph/simd/gen/isa"
 )
 
 // array is a pointer parameter that walks along the loop.
@@ -16,8 +18,8 @@ func param(name string) array { return array{Load(Param(name), GP64())} }
 // pairs is vectors with two vectors at a time, interleaved, where the instruction set
 // has registers enough for that, 32; body must consist of emitted instructions.
 func pairs(n reg.Register, src, dst []array, body func(x []vec) []vec) {
-	if isa != avx2 {
-		width := lanes()
+	if isa.Target != isa.AVX2 {
+		width := isa.Lanes()
 		Label("pair")
 		CMPQ(n, operand.Imm(uint64(2*width)))
 		JL(operand.LabelRef("single"))
@@ -25,7 +27,7 @@ func pairs(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 		var bodies []func()
 		for half := range x {
 			for _, s := range src {
-				v := newVec()
+				v := isa.NewVec()
 				VMOVUPS(operand.Mem{Base: s.ptr, Disp: 4 * width * half}, v)
 				x[half] = append(x[half], v)
 			}
@@ -62,7 +64,7 @@ func advance(bytes int, arrays ...[]array) {
 // body gets the loaded vectors of src and returns those to be stored to dst.
 // Lanes past the end hold zero.
 func vectors(n reg.Register, src, dst []array, body func(x []vec) []vec) {
-	width := lanes()
+	width := isa.Lanes()
 	label := "loop"
 	tail := tailMask(width)
 
@@ -71,7 +73,7 @@ func vectors(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 	Label(label)
 	x := make([]vec, len(src))
 	for i := range x {
-		x[i] = newVec()
+		x[i] = isa.NewVec()
 	}
 	CMPQ(n, operand.Imm(uint64(width)))
 	JGE(operand.LabelRef("fullLoad"))
@@ -111,10 +113,10 @@ var tailTable operand.Mem
 // width, the number of entries in a vector, for masked loads and stores. For NEON,
 // which has no such instructions, it is n itself.
 func tailMask(width int) func(n reg.Register) mask {
-	switch isa {
-	case neon:
+	switch isa.Target {
+	case isa.NEON:
 		return func(n reg.Register) mask { return n }
-	case avx512:
+	case isa.AVX512:
 		return func(n reg.Register) mask {
 			m, bit, count := K(), GP64(), reg.RCX
 			MOVQ(n, count)
@@ -130,9 +132,9 @@ func tailMask(width int) func(n reg.Register) mask {
 
 // keepLanes clears the lanes of v from the n-th on.
 func keepLanes(n reg.Register, v vec) {
-	m := tailMask(lanes())(n)
-	if isa == neon {
-		m = lanesBelow(lanes(), n)
+	m := tailMask(isa.Lanes())(n)
+	if isa.Target == isa.NEON {
+		m = lanesBelow(isa.Lanes(), n)
 	}
 	kept := zero()
 	choose(m, v, kept)
@@ -142,9 +144,9 @@ func keepLanes(n reg.Register, v vec) {
 // lanesBelow returns a vector register with the first n entries set, the others clear:
 // the vector that starts n entries before the middle of one set and one clear.
 func lanesBelow(width int, n reg.Register) mask {
-	words := lanes()
+	words := isa.Lanes()
 	if tailTable.Symbol.Name == "" {
-		tailTable = GLOBL("tail", readOnly)
+		tailTable = GLOBL("tail", isa.ReadOnly)
 		for i := range 2 * words {
 			if i < words {
 				DATA(4*i, operand.U32(0xffffffff))
@@ -153,7 +155,7 @@ func lanesBelow(width int, n reg.Register) mask {
 			}
 		}
 	}
-	m, p := newVec(), GP64()
+	m, p := isa.NewVec(), GP64()
 	LEAQ(tailTable.Offset(4*words), p)
 	at := GP64()
 	MOVQ(n, at)
@@ -163,9 +165,9 @@ func lanesBelow(width int, n reg.Register) mask {
 }
 
 func maskedLoad(m mask, from operand.Mem, to vec) {
-	if isa == neon {
-		lanePart(loadPart, m, from, to)
-	} else if isa == avx512 {
+	if isa.Target == isa.NEON {
+		isa.LoadPart(size(), m, from, to)
+	} else if isa.Target == isa.AVX512 {
 		if double {
 			VMOVUPD_Z(from, m, to)
 		} else {
@@ -179,9 +181,9 @@ func maskedLoad(m mask, from operand.Mem, to vec) {
 }
 
 func maskedStore(m mask, from vec, to operand.Mem) {
-	if isa == neon {
-		lanePart(storePart, m, from, to)
-	} else if isa == avx512 {
+	if isa.Target == isa.NEON {
+		isa.StorePart(size(), m, from, to)
+	} else if isa.Target == isa.AVX512 {
 		if double {
 			VMOVUPD(from, m, to)
 		} else {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	. "github.com/mmcloughlin/avo/build"
+	"calibra/graph/simd/gen/isa"
 )
 
 var units = map[string]func(){
@@ -23,26 +23,11 @@ var units = map[string]func(){
 
 func main() {
 	unit := flag.String("unit", "", "the kernels to write")
-	flag.Func("isa", "AVX2, AVX512 or NEON", func(name string) error {
-		isa = instructionSet(name)
-		if lanes() == 0 {
-			return fmt.Errorf("no instruction set %q", name)
-		}
-		return nil
-	})
 	flag.Parse()
 	write, ok := units[*unit]
-	if !ok || isa == "" {
-		fmt.Fprintf(os.Stderr, "gen: no unit %q or no instruction set\n", *unit)
+	if !ok {
+		fmt.Fprintf(os.Stderr, "gen: no unit %q\n", *unit)
 		os.Exit(2)
 	}
-	if isa == neon {
-		compileForNEON()
-		ConstraintExpr("arm64,!noasm")
-	} else {
-		ConstraintExpr("amd64,!noasm")
-	}
-	write()
-	writeTable()
-	Generate()
+	isa.Write(write)
 }

@@ -7,6 +7,8 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
+
+	"calibra/graph/simd/gen/isa"
 )
 
 func vectorUnit() {
@@ -19,19 +21,19 @@ func vectorUnit() {
 // dot returns Σ x·y: four running sums over whole groups of four vectors, then
 // one vector at a time into the first.
 func dot() {
-	kernel("dot", "(x, y *float32, n int) float32")
+	isa.Kernel("dot", "(x, y *float32, n int) float32")
 	x, y := param("x"), param("y")
 	n := Load(Param("n"), GP64())
 	var s [4]vec
 	for i := range s {
 		s[i] = zero()
 	}
-	width := lanes()
+	width := isa.Lanes()
 	Label("group")
 	CMPQ(n, operand.Imm(uint64(4*width)))
 	JL(operand.LabelRef("rest"))
 	for i := range s {
-		v := newVec()
+		v := isa.NewVec()
 		VMOVUPS(operand.Mem{Base: x.ptr, Disp: 4 * width * i}, v)
 		VFMADD231PS(operand.Mem{Base: y.ptr, Disp: 4 * width * i}, v, s[i])
 	}
@@ -49,12 +51,12 @@ func dot() {
 	add(s[2], s[0], s[0])
 	result := sumLanes(s[0])
 	Store(result.AsX(), ReturnIndex(0))
-	leave()
+	isa.Leave()
 }
 
 // axpy adds a·x to y.
 func axpy() {
-	kernel("axpy", "(y *float32, a float32, x *float32, n int)")
+	isa.Kernel("axpy", "(y *float32, a float32, x *float32, n int)")
 	a := broadcastParam("a")
 	y := param("y")
 	n := Load(Param("n"), GP64())
@@ -62,13 +64,13 @@ func axpy() {
 		mulAdd(v[1], a, v[0])
 		return v[:1]
 	})
-	leave()
+	isa.Leave()
 }
 
 // addSlots adds n columns of each slot of x to the row of sums that its code names;
 // rows and slots are stride bytes long.
 func addSlots() {
-	kernel("addSlots", "(sums, x *float32, codes *int32, slots, stride, n int)")
+	isa.Kernel("addSlots", "(sums, x *float32, codes *int32, slots, stride, n int)")
 	sums := Load(Param("sums"), GP64())
 	x := Load(Param("x"), GP64())
 	codes := Load(Param("codes"), GP64())
@@ -90,26 +92,26 @@ func addSlots() {
 	ADDQ(stride, x)
 	DECQ(slots)
 	JNZ(operand.LabelRef("slot"))
-	leave()
+	isa.Leave()
 }
 
 // argmin writes for each of rows rows of scores (stride bytes apart, n of them,
 // n a multiple of the lanes) the first index of the least h − score.
 func argmin() {
-	kernel("argmin", "(codes *int32, h, scores *float32, rows, n, stride int)")
+	isa.Kernel("argmin", "(codes *int32, h, scores *float32, rows, n, stride int)")
 	codes := Load(Param("codes"), GP64())
 	h := Load(Param("h"), GP64())
 	scores := Load(Param("scores"), GP64())
 	rows := Load(Param("rows"), GP64())
 	n := Load(Param("n"), GP64())
 	stride := Load(Param("stride"), GP64())
-	width := lanes()
+	width := isa.Lanes()
 
-	ramp := GLOBL("ramp", readOnly)
+	ramp := GLOBL("ramp", isa.ReadOnly)
 	for i := range width {
 		DATA(4*i, operand.U32(i))
 	}
-	first := newVec()
+	first := isa.NewVec()
 	VMOVUPS(ramp, first)
 	step := load(bits(uint32(width)))
 
@@ -119,10 +121,10 @@ func argmin() {
 	j := GP64()
 	XORQ(j, j)
 	Label("column")
-	v := newVec()
+	v := isa.NewVec()
 	VMOVUPS(operand.Mem{Base: h, Index: j, Scale: 4}, v)
 	VSUBPS(operand.Mem{Base: scores, Index: j, Scale: 4}, v, v)
-	m := compare(isLess, least, v)
+	m := compare(isa.IsLess, least, v)
 	choose(m, v, least)
 	choose(m, index, best)
 	addInt(step, index, index)
@@ -134,7 +136,7 @@ func argmin() {
 	all := copyOf(least)
 	acrossLanes(all, VMINPS)
 	candidates := load(bits(1<<31 - 1))
-	choose(compare(isEqual, all, least), best, candidates)
+	choose(compare(isa.IsEqual, all, least), best, candidates)
 	acrossLanes(candidates, VPMINSD)
 	at := GP32()
 	VMOVD(candidates.AsX(), at)
@@ -148,20 +150,20 @@ func argmin() {
 	ADDQ(stride, scores)
 	DECQ(rows)
 	JNZ(operand.LabelRef("row"))
-	leave()
+	isa.Leave()
 }
 
 // acrossLanes combines all lanes of v with op into every lane.
 func acrossLanes(v vec, op func(...operand.Op)) {
-	t := newVec()
+	t := isa.NewVec()
 	combine := func() { op(t, v, v) }
-	switch isa {
-	case avx512:
+	switch isa.Target {
+	case isa.AVX512:
 		VSHUFF64X2(operand.U8(0x4e), v, v, t)
 		combine()
 		VSHUFF64X2(operand.U8(0xb1), v, v, t)
 		combine()
-	case avx2:
+	case isa.AVX2:
 		VPERM2F128(operand.U8(1), v, v, t)
 		combine()
 	}

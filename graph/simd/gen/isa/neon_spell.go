@@ -1,6 +1,6 @@
 //go:build generate
 
-package main
+package isa
 
 import (
 	"fmt"

@@ -3,10 +3,8 @@
 // Command gen writes the assembly of package simd: one .s file and its Go
 // declarations for each unit and instruction set. Run it through go generate.
 //
-// Each kernel is written once, over the small vocabulary of this file, and comes
-// out for AVX2 + FMA (8 lanes, masks in vector registers), for AVX-512 (16 lanes,
-// masks in mask registers) and for the NEON of arm64 (4 lanes, masks as in AVX2). The
-// arithmetic is the same instruction for instruction, so all give the same bits.
+// Each kernel is written once, over the small vocabulary of this file, and comes out
+// for each instruction set of package isa.
 package main
 
 import (
@@ -16,40 +14,9 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-	"github.com/mmcloughlin/avo/x86"
+
+	"calibra/graph/simd/gen/isa"
 )
-
-// isa is the instruction set of this run.
-var isa instructionSet
-
-type instructionSet string
-
-const (
-	avx2   instructionSet = "AVX2"
-	avx512 instructionSet = "AVX512"
-	neon   instructionSet = "NEON"
-)
-
-// lanes is the number of float32 in a vector register.
-func lanes() int {
-	return map[instructionSet]int{avx2: 8, avx512: 16, neon: 4}[isa]
-}
-
-// kernel starts the function name for the instruction set of this run.
-func kernel(name, signature string) {
-	TEXT(name+string(isa), noSplit, "func"+signature)
-	Pragma("noescape")
-}
-
-// leave returns to Go, whose SSE code is slow while the upper halves are dirty.
-func leave() {
-	if isa != neon {
-		VZEROUPPER()
-	}
-	RET()
-}
-
-const noSplit = 4 // NOSPLIT: no kernel calls anything
 
 // held takes the instructions of emit, if not nil, to be interleaved with others.
 var held *[]func()
@@ -86,7 +53,7 @@ func interleave(bodies ...func()) {
 	}
 }
 
-type vec = reg.VecVirtual
+type vec = isa.Vec
 
 // mask holds one truth value a lane: a K register, or a vector of 0 and −1.
 type mask = reg.Register
@@ -96,85 +63,44 @@ type k float32
 
 func bits(u uint32) k { return k(math.Float32frombits(u)) }
 
-var (
-	constants = map[uint32]operand.Mem{}
-	table     []uint32 // those of NEON, in the order of their first use
-)
-
-const (
-	readOnly      = 8 | 16 // RODATA | NOPTR
-	constantsName = "constants"
-)
+var constants = map[uint32]operand.Mem{}
 
 // at returns the memory operand of a constant: one word to be broadcast by
 // AVX-512 instructions, a whole vector for AVX2, one in a table of them for NEON.
 func (c k) at() operand.Mem {
 	u := math.Float32bits(float32(c))
+	if isa.Target == isa.NEON {
+		return isa.Constant(u)
+	}
 	if m, ok := constants[u]; ok {
 		return m
 	}
-	var m operand.Mem
-	if isa == neon {
-		m = operand.NewDataAddr(operand.NewStaticSymbol(constantsName), 4*lanes()*len(table))
-		table = append(table, u)
-	} else {
-		m = GLOBL(fmt.Sprintf("c%08x", u), readOnly)
-		for i := range 8 {
-			DATA(4*i, operand.U32(u))
-			if isa == avx512 {
-				break
-			}
+	m := GLOBL(fmt.Sprintf("c%08x", u), isa.ReadOnly)
+	for i := range 8 {
+		DATA(4*i, operand.U32(u))
+		if isa.Target == isa.AVX512 {
+			break
 		}
 	}
 	constants[u] = m
 	return m
 }
 
-// writeTable writes the constants of NEON.
-func writeTable() {
-	if len(table) == 0 {
-		return
-	}
-	GLOBL(constantsName, readOnly)
-	for at := range len(table) * lanes() {
-		DATA(4*at, operand.U32(table[at/lanes()]))
-	}
-}
-
-func newVec() vec {
-	switch isa {
-	case avx512:
-		return ZMM()
-	case avx2:
-		return YMM()
-	}
-	return XMM()
-}
-
 func load(c k) vec {
-	v := newVec()
+	v := isa.NewVec()
 	emit(func() { VBROADCASTSS(c.at(), v) })
 	return v
 }
 
 func copyOf(x vec) vec {
-	v := newVec()
+	v := isa.NewVec()
 	emit(func() { VMOVAPS(x, v) })
 	return v
 }
 
 func zero() vec {
-	v := newVec()
-	if isa != avx512 {
-		emit(func() { VPXOR(v, v, v) })
-		return v
-	}
-	i, err := x86.VPXORD(v, v, v)
-	if err != nil {
-		panic(err)
-	}
-	i.CancellingInputs = true // avo does not know it of this one: v is not read
-	emit(func() { Instruction(i) })
+	v := isa.NewVec()
+	emit(func() { isa.Clear(v) })
 	return v
 }
 
@@ -186,7 +112,7 @@ func apply(plain, broadcast func(...operand.Op), x any, rest ...operand.Op) {
 		switch {
 		case !ok:
 			plain(append([]operand.Op{x.(operand.Op)}, rest...)...)
-		case isa == avx512:
+		case isa.Target == isa.AVX512:
 			broadcast(append([]operand.Op{c.at()}, rest...)...)
 		default:
 			plain(append([]operand.Op{c.at()}, rest...)...)
@@ -212,7 +138,7 @@ func mulSub(x any, y, dst vec) { apply(VFNMADD231PS, VFNMADD231PS_BCST, x, y, ds
 
 // timesPlus returns p·y + x, in the register of p if the instruction set has it so.
 func timesPlus(x any, y, p vec) vec {
-	if isa != neon {
+	if isa.Target != isa.NEON {
 		apply(VFMADD213PS, VFMADD213PS_BCST, x, y, p)
 		return p
 	}
@@ -227,7 +153,7 @@ func timesPlus(x any, y, p vec) vec {
 }
 
 func and(x any, y, dst vec) {
-	if isa == avx512 {
+	if isa.Target == isa.AVX512 {
 		apply(VPANDD, VPANDD_BCST, x, y, dst)
 	} else {
 		apply(variadic(VPAND), nil, x, y, dst)
@@ -246,36 +172,19 @@ func horner(c []float32, x vec) vec {
 	return p
 }
 
-func roundEven(x, dst vec) {
-	emit(func() {
-		if isa == avx512 {
-			VRNDSCALEPS(operand.U8(8), x, dst)
-		} else {
-			VROUNDPS(operand.U8(8), x, dst)
-		}
-	})
-}
-
-// Predicates of VCMPPS, ordered and quiet but for the last: false for NaN, and true.
-const (
-	isEqual     = 0x00
-	isLess      = 0x11
-	isAtLeast   = 0x1d
-	isNotBelow  = 0x15 // x ≥ y or NaN
-	isUnordered = 0x03
-)
+func roundEven(x, dst vec) { emit(func() { isa.RoundEven(x, dst) }) }
 
 // compare returns the mask of y (predicate) x.
 func compare(predicate uint8, x any, y vec) mask {
-	var m mask = newVec()
-	if isa == avx512 {
+	var m mask = isa.NewVec()
+	if isa.Target == isa.AVX512 {
 		m = K()
 	}
 	emit(func() {
 		imm := operand.U8(predicate)
 		c, constant := x.(k)
 		switch {
-		case constant && isa == avx512:
+		case constant && isa.Target == isa.AVX512:
 			VCMPPS_BCST(imm, c.at(), y, m)
 		case constant:
 			VCMPPS(imm, c.at(), y, m)
@@ -291,9 +200,9 @@ func choose(m mask, x any, dst vec) {
 	emit(func() {
 		c, constant := x.(k)
 		switch {
-		case isa == avx512 && constant:
+		case isa.Target == isa.AVX512 && constant:
 			VBROADCASTSS(c.at(), m, dst)
-		case isa == avx512:
+		case isa.Target == isa.AVX512:
 			VMOVAPS(x.(operand.Op), m, dst)
 		case constant:
 			VBLENDVPS(m, c.at(), dst, dst)
@@ -308,12 +217,12 @@ func addWhere(m mask, x any, dst vec) { where(VADDPS, VADDPS_BCST, m, x, dst) }
 func subWhere(m mask, x any, dst vec) { where(VSUBPS, VSUBPS_BCST, m, x, dst) }
 
 func where(plain, broadcast func(...operand.Op), m mask, x any, dst vec) {
-	if isa == avx512 {
+	if isa.Target == isa.AVX512 {
 		apply(plain, broadcast, x, dst, m, dst)
 		return
 	}
 	emit(func() {
-		masked := newVec()
+		masked := isa.NewVec()
 		if c, ok := x.(k); ok {
 			VANDPS(c.at(), m, masked)
 		} else {
@@ -326,11 +235,11 @@ func where(plain, broadcast func(...operand.Op), m mask, x any, dst vec) {
 // sumLanes adds the lanes of v, halves first, into lane 0 of the returned register.
 func sumLanes(v vec) vec {
 	x, t := XMM(), XMM()
-	if isa == neon {
+	if isa.Target == isa.NEON {
 		VMOVAPS(v, x)
 	} else {
 		y := YMM()
-		if isa == avx512 {
+		if isa.Target == isa.AVX512 {
 			VEXTRACTF64X4(operand.U8(1), v, y)
 			VADDPS(v.AsY(), y, y)
 		} else {

@@ -1,13 +1,13 @@
 //go:build generate
 
-package main
+package isa
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/pass"
@@ -126,16 +126,16 @@ func (l *lowering) address(m operand.Mem) operand.Mem {
 	switch {
 	case m.Symbol.Name == constantsName:
 		if l.table == nil {
-			l.table = GP64()
+			l.table = build.GP64()
 		}
 		return operand.Mem{Base: l.table, Disp: m.Disp}
 	case m.Base == reg.StaticBase:
-		at := GP64()
+		at := build.GP64()
 		l.write("MOVD", operand.LabelRef("$"+m.Symbol.String()+"(SB)"), at)
 		m = operand.Mem{Base: at, Disp: m.Disp}
 	}
 	if m.Index != nil {
-		at := GP64()
+		at := build.GP64()
 		l.write(fmt.Sprintf("ADD.<<%d", shift(m.Scale)), m.Index, m.Base, at)
 		m = operand.Mem{Base: at, Disp: m.Disp}
 	}
@@ -148,7 +148,7 @@ func (l *lowering) pointer(m operand.Mem) operand.Mem {
 	if m.Disp == 0 {
 		return m
 	}
-	at := GP64()
+	at := build.GP64()
 	l.write("ADD", operand.Imm(uint64(m.Disp)), m.Base, at)
 	return operand.Mem{Base: at}
 }
@@ -173,7 +173,7 @@ func (l *lowering) vector(op operand.Op) operand.Op {
 			}
 		}
 	}
-	v := XMM()
+	v := build.XMM()
 	l.write("FMOVQ", l.address(m), v)
 	if constant {
 		l.recent = append(l.recent, loadedMemory{m.Disp, v, len(l.nodes)})
@@ -305,16 +305,18 @@ func init() {
 			return l.update("VBIT.B16", i.Operands[0], l.vector(i.Operands[1]), i.Operands[3])
 		},
 		"VCMPPS": lowerCompare, "VBROADCASTSS": lowerBroadcast, "VMOVDDUP": lowerBroadcast,
-		multiplyLane: func(l *lowering, i *ir.Instruction) error { return l.update("fmla."+i.Suffixes[0], i.Operands...) },
-		loadPart:     lowerLoadPart,
-		storePart:    lowerStorePart,
+		multiplyLane: func(l *lowering, i *ir.Instruction) error {
+			return l.update("fmla."+map[string]string{"S": "4s", "D": "2d"}[i.Suffixes[0]], i.Operands...)
+		},
+		loadPart:  lowerLoadPart,
+		storePart: lowerStorePart,
 
 		"MOVQ": moved("MOVD"), "MOVLQSX": moved("MOVW"), "MOVL": moved("MOVW"),
 		"ADDQ": arithmetic("ADD"), "SUBQ": arithmetic("SUB"), "DECQ": arithmetic("SUB"),
 		"IMULQ": arithmetic("MUL"), "SHLQ": arithmetic("LSL"),
 		"NEGQ": func(l *lowering, i *ir.Instruction) error { return l.write("NEG", i.Operands[0], i.Operands[0]) },
 		"IMUL3Q": func(l *lowering, i *ir.Instruction) error {
-			t := GP64()
+			t := build.GP64()
 			l.write("MOVD", i.Operands[0], t)
 			return l.write("MUL", t, i.Operands[1], i.Operands[2])
 		},
@@ -335,16 +337,16 @@ func lowerCompare(l *lowering, i *ir.Instruction) error {
 	x, y, m := l.vector(i.Operands[1]), i.Operands[2], i.Operands[3]
 	not := func() error { return l.write("not.16b", m, m) }
 	switch i.Operands[0].(operand.U8) { // y (predicate) x
-	case isEqual:
+	case IsEqual:
 		return l.write("fcmeq.4s", x, y, m)
-	case isLess:
+	case IsLess:
 		return l.write("fcmgt.4s", y, x, m)
-	case isAtLeast:
+	case IsAtLeast, IsAtLeastSignaling:
 		return l.write("fcmge.4s", x, y, m)
-	case isNotBelow:
+	case IsNotBelow:
 		l.write("fcmgt.4s", y, x, m)
 		return not()
-	case isUnordered:
+	case IsUnordered:
 		if x == y {
 			l.write("fcmeq.4s", x, x, m)
 			return not()
@@ -365,7 +367,7 @@ func lowerBroadcast(l *lowering, i *ir.Instruction) error {
 	case from.Symbol.Name == constantsName:
 		return l.write("FMOVQ", l.address(from), i.Operands[1])
 	case from.Base == reg.FramePointer:
-		t := XMM()
+		t := build.XMM()
 		l.write(scalar, from, t)
 		return l.write("VDUP."+entry+"."+all, t, i.Operands[1])
 	}
@@ -379,16 +381,27 @@ const (
 	storePart    = "STOREPART"    // n, v, m: n entries of v into memory
 )
 
-// lanePart emits a load or store of the first n lanes.
-func lanePart(opcode string, n operand.Op, from, to operand.Op) {
-	suffix := "S"
-	if double {
-		suffix = "D"
-	}
-	Instruction(&ir.Instruction{
-		Opcode: opcode, Suffixes: []string{suffix}, Operands: []operand.Op{n, from, to},
-		Inputs: []operand.Op{n, from}, Outputs: []operand.Op{to},
-	})
+// LoadPart loads the first n entries of from, all of a vector if there are so many,
+// each of 4 or 8 bytes.
+func LoadPart(size int, n reg.Register, from operand.Mem, to Vec) {
+	build.Instruction(own(loadPart, size, n, from, to))
+}
+
+// StorePart stores the first n entries of a vector, n as in LoadPart.
+func StorePart(size int, n reg.Register, from Vec, to operand.Mem) {
+	build.Instruction(own(storePart, size, n, from, to))
+}
+
+// MultiplyLane adds b·a[lane] to sum, entries of 4 or 8 bytes.
+func MultiplyLane(size, lane int, a, b, sum Vec) {
+	i := own(multiplyLane, size, operand.U8(lane), a, b, sum)
+	i.Inputs = i.Operands
+	build.Instruction(i)
+}
+
+// own returns an instruction of our own for entries of so many bytes.
+func own(opcode string, size int, operands ...operand.Op) *ir.Instruction {
+	return write(opcode+"."+map[int]string{4: "S", 8: "D"}[size], operands...)
 }
 
 // A whole vector goes straight on. Of a part the bits of n say how many entries there
