@@ -4,15 +4,6 @@ package tile
 
 import "golang.org/x/sys/cpu"
 
-// instructionSet is a family of kernels.
-type instructionSet int
-
-const (
-	portable instructionSet = iota
-	avx2
-	avx512
-)
-
 // isa is the instruction set the kernels run on, chosen once at start-up.
 var isa = detect()
 
@@ -25,9 +16,6 @@ func detect() instructionSet {
 	}
 	return portable
 }
-
-// blockKernel computes a block of 1 to registerRows rows.
-type blockKernel func(dst, a *float32, stride, k int, b *float32)
 
 var multiplyAVX512 = [registerRows]blockKernel{multiply1AVX512, multiply2AVX512, multiply3AVX512, multiply4AVX512, multiply5AVX512, multiply6AVX512}
 var multiplyAVX2 = [registerRows]blockKernel{multiply1AVX2, multiply2AVX2, multiply3AVX2, multiply4AVX2, multiply5AVX2, multiply6AVX2}

@@ -1,6 +1,8 @@
-//go:build !amd64 || noasm
+//go:build !(amd64 || arm64) || noasm
 
 package tile
+
+var isa = portable
 
 func multiplyKernel(dst, a []float32, stride, m, k int, b []float32) {
 	multiplyPortable(dst, a, stride, m, k, b)

@@ -14,7 +14,7 @@ func random(n int, rng *rand.Rand) []float32 {
 	return x
 }
 
-// close holds two sums of n products of size 1 together: they differ in the order
+// same holds two sums of n products of size 1 together: they differ in the order
 // of rounding alone.
 func same(t *testing.T, what string, got, want []float32, n int) {
 	t.Helper()
@@ -25,7 +25,26 @@ func same(t *testing.T, what string, got, want []float32, n int) {
 	}
 }
 
-func TestKernelsAgainstPlainGo(t *testing.T) {
+// eachInstructionSet runs f with every family of kernels this machine has.
+func eachInstructionSet(t *testing.T, f func(t *testing.T)) {
+	best := isa
+	defer func() { isa = best }()
+	for _, isa = range map[instructionSet][]instructionSet{
+		portable: {portable},
+		avx2:     {portable, avx2},
+		avx512:   {portable, avx2, avx512},
+		neon:     {portable, neon},
+	}[best] {
+		t.Run(isa.String(), f)
+	}
+}
+
+func TestKernelsAgainstPlainGo(t *testing.T) { eachInstructionSet(t, testAgainstPlainGo) }
+
+func testAgainstPlainGo(t *testing.T) {
+	if isa == portable {
+		t.Skip("this is plain Go")
+	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for m := range 15 {
 		for _, k := range []int{0, 1, 2, 53} {
@@ -55,13 +74,11 @@ func TestKernelsAgainstPlainGo(t *testing.T) {
 	same(t, "AddMoments", got, want, 1)
 }
 
-func TestGaussian(t *testing.T) {
-	n := 1 << 16
-	x, squares := make([]float32, n), make([]float32, n)
-	for i := range x {
-		x[i] = -42 * float32(i) / float32(n)
-	}
-	x[1], x[2], x[3], x[4], x[5] = float32(math.Inf(-1)), -math.MaxFloat32, -41, math.Nextafter32(-41, -42), -math.SmallestNonzeroFloat32
+func TestGaussian(t *testing.T) { eachInstructionSet(t, testGaussian) }
+
+func testGaussian(t *testing.T) {
+	x := exponents(1 << 16)
+	squares := make([]float32, len(x))
 	at := append([]float32(nil), x...)
 	Gaussian(x, squares)
 	worst := 0.0
@@ -85,7 +102,9 @@ func TestGaussian(t *testing.T) {
 	}
 }
 
-func TestShortSlicesPanic(t *testing.T) {
+func TestShortSlicesPanic(t *testing.T) { eachInstructionSet(t, testShortSlices) }
+
+func testShortSlices(t *testing.T) {
 	for name, call := range map[string]func(){
 		"Multiply":   func() { Multiply(make([]float32, 2*Lanes-1), make([]float32, 4), 2, 2, 2, make([]float32, 2*Lanes)) },
 		"Distances":  func() { Distances(make([]float32, 2*Lanes), make([]float32, 3), 2, 2, 2, make([]float32, 2*Lanes)) },

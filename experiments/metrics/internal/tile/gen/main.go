@@ -3,8 +3,8 @@
 // Command gen writes the assembly of package tile: one .s file and its Go
 // declarations for each instruction set. Run it through go generate.
 //
-// Every kernel is written once over vectors of either width and performs the same
-// additions and multiplications in the same order, so AVX2 and AVX-512 give the same bits.
+// Every kernel is written once, over vectors of the width that package isa gives them,
+// and performs the same additions and multiplications in the same order on all of them.
 package main
 
 import (
@@ -14,96 +14,66 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
-)
 
-var avx512 = flag.Bool("avx512", false, "for AVX-512 instead of AVX2")
+	"calibra/graph/simd/gen/isa"
+)
 
 const (
 	columns = 64 // tile.Lanes
 	maxRows = 6  // rows of a register block
 )
 
-// perVector is the number of float32 in a vector register.
-func perVector() int {
-	if *avx512 {
-		return 16
-	}
-	return 8
-}
-
 // panel is the number of vectors that a register block is wide: 6×4 of 32
 // registers, or 6×2 of 16.
 func panel() int {
-	if *avx512 {
-		return 4
+	if isa.Target == isa.AVX2 {
+		return 2
 	}
-	return 2
+	return 4
 }
 
 func main() {
 	flag.Parse()
-	ConstraintExpr("amd64,!noasm")
-	for rows := 1; rows <= maxRows; rows++ {
-		multiply(rows)
-		distances(rows)
-	}
-	gaussian()
-	addRows()
-	addMoments()
-	Generate()
-}
-
-func kernel(name, signature string) {
-	suffix := "AVX2"
-	if *avx512 {
-		suffix = "AVX512"
-	}
-	TEXT(name+suffix, 4 /* NOSPLIT */, "func"+signature)
-	Pragma("noescape")
-}
-
-func leave() {
-	VZEROUPPER()
-	RET()
-}
-
-func newVec() reg.VecVirtual {
-	if *avx512 {
-		return ZMM()
-	}
-	return YMM()
+	isa.Write(func() {
+		for rows := 1; rows <= maxRows; rows++ {
+			multiply(rows)
+			distances(rows)
+		}
+		gaussian()
+		addRows()
+		addMoments()
+	})
 }
 
 // block walks dst (rows×64) by panels of columns; inner sees the accumulators, loaded
 // from dst, and for each step of k the panel's vectors of b and how to broadcast a's value of a row.
-func block(name string, rows int, step func(acc [][]reg.VecVirtual, b []reg.VecVirtual, a func(row int, to reg.VecVirtual)), scale bool) {
-	kernel(fmt.Sprintf("%s%d", name, rows), "(dst *float32, a *float32, stride int, k int, b *float32)")
+func block(name string, rows int, step func(acc [][]isa.Vec, b []isa.Vec, a func(row int, to isa.Vec)), scale bool) {
+	isa.Kernel(fmt.Sprintf("%s%d", name, rows), "(dst *float32, a *float32, stride int, k int, b *float32)")
 	dst := Load(Param("dst"), GP64())
 	a := Load(Param("a"), GP64())
 	stride := Load(Param("stride"), GP64())
 	k := Load(Param("k"), GP64())
 	b := Load(Param("b"), GP64())
 	SHLQ(U8(2), stride)
-	wide := panel() * perVector()
+	wide := panel() * isa.Lanes()
 
-	var half reg.VecVirtual
+	var half isa.Vec
 	if scale {
-		half = newVec()
+		half = isa.NewVec()
 		broadcastConstant(-0.5, half)
 	}
 	panels := GP64()
 	MOVQ(U32(columns/wide), panels)
 	Label("panel")
-	acc := make([][]reg.VecVirtual, rows)
+	acc := make([][]isa.Vec, rows)
 	for r := range acc {
 		for v := range panel() {
-			x := newVec()
+			x := isa.NewVec()
 			acc[r] = append(acc[r], x)
 			if scale {
-				zero(x)
+				isa.Clear(x)
 			} else {
-				VMOVUPS(Mem{Base: dst, Disp: 4 * (r*columns + v*perVector())}, x)
+				VMOVUPS(Mem{Base: dst, Disp: 4 * (r*columns + v*isa.Lanes())}, x)
 			}
 		}
 	}
@@ -115,12 +85,12 @@ func block(name string, rows int, step func(acc [][]reg.VecVirtual, b []reg.VecV
 	MOVQ(b, from)
 	MOVQ(k, left)
 	Label("step")
-	vectors := make([]reg.VecVirtual, panel())
+	vectors := make([]isa.Vec, panel())
 	for v := range vectors {
-		vectors[v] = newVec()
-		VMOVUPS(Mem{Base: from, Disp: 4 * v * perVector()}, vectors[v])
+		vectors[v] = isa.NewVec()
+		VMOVUPS(Mem{Base: from, Disp: 4 * v * isa.Lanes()}, vectors[v])
 	}
-	step(acc, vectors, func(r int, to reg.VecVirtual) {
+	step(acc, vectors, func(r int, to isa.Vec) {
 		m := Mem{Base: at}
 		if r >= 3 {
 			m.Base = at3
@@ -140,20 +110,20 @@ func block(name string, rows int, step func(acc [][]reg.VecVirtual, b []reg.VecV
 			if scale {
 				VMULPS(half, x, x)
 			}
-			VMOVUPS(x, Mem{Base: dst, Disp: 4 * (r*columns + v*perVector())})
+			VMOVUPS(x, Mem{Base: dst, Disp: 4 * (r*columns + v*isa.Lanes())})
 		}
 	}
 	ADDQ(U32(4*wide), dst)
 	ADDQ(U32(4*wide), b)
 	DECQ(panels)
 	JNZ(LabelRef("panel"))
-	leave()
+	isa.Leave()
 }
 
 // multiply: dst += a·b.
 func multiply(rows int) {
-	block("multiply", rows, func(acc [][]reg.VecVirtual, b []reg.VecVirtual, a func(int, reg.VecVirtual)) {
-		x := newVec()
+	block("multiply", rows, func(acc [][]isa.Vec, b []isa.Vec, a func(int, isa.Vec)) {
+		x := isa.NewVec()
 		for r := range acc {
 			a(r, x)
 			for v := range b {
@@ -165,12 +135,12 @@ func multiply(rows int) {
 
 // distances: dst = −½ Σ_k (a_k − b_k)².
 func distances(rows int) {
-	block("distances", rows, func(acc [][]reg.VecVirtual, b []reg.VecVirtual, a func(int, reg.VecVirtual)) {
-		x := newVec()
+	block("distances", rows, func(acc [][]isa.Vec, b []isa.Vec, a func(int, isa.Vec)) {
+		x := isa.NewVec()
 		for r := range acc {
 			a(r, x)
 			for v := range b {
-				d := newVec()
+				d := isa.NewVec()
 				VSUBPS(b[v], x, d)
 				VFMADD231PS(d, d, acc[r][v])
 			}
@@ -178,29 +148,25 @@ func distances(rows int) {
 	}, true)
 }
 
-func zero(x reg.VecVirtual) {
-	if *avx512 {
-		VPXORD(x, x, x)
-	} else {
-		VPXOR(x, x, x)
-	}
-}
-
 var constants = map[uint32]Mem{}
 
-func broadcastConstant(c float32, to reg.VecVirtual) {
+func broadcastConstant(c float32, to isa.Vec) {
 	u := math.Float32bits(c)
+	if isa.Target == isa.NEON {
+		VBROADCASTSS(isa.Constant(u), to)
+		return
+	}
 	m, ok := constants[u]
 	if !ok {
-		m = GLOBL(fmt.Sprintf("c%08x", u), 8|16 /* RODATA|NOPTR */)
+		m = GLOBL(fmt.Sprintf("c%08x", u), isa.ReadOnly)
 		DATA(0, U32(u))
 		constants[u] = m
 	}
 	VBROADCASTSS(m, to)
 }
 
-func constant(c float32) reg.VecVirtual {
-	v := newVec()
+func constant(c float32) isa.Vec {
+	v := isa.NewVec()
 	broadcastConstant(c, v)
 	return v
 }
@@ -210,13 +176,13 @@ func constant(c float32) reg.VecVirtual {
 // exp(x) = 2^n·e^r with n = round(x/ln 2) and r = x − n ln 2 in two pieces, |r| ≤ 0.347;
 // e^r by its Taylor polynomial of degree 7, whose remainder r⁸/8! is below 6e-9.
 func gaussian() {
-	kernel("gaussian", "(x *float32, squares *float32, n int)")
+	isa.Kernel("gaussian", "(x *float32, squares *float32, n int)")
 	x := Load(Param("x"), GP64())
 	squares := Load(Param("squares"), GP64())
 	n := Load(Param("n"), GP64())
 	least, log2e := constant(-41), constant(math.Log2E)
 	high, low := constant(0.693359375), constant(-2.12194440e-4)
-	var taylor []reg.VecVirtual
+	var taylor []isa.Vec
 	factorial := 1.0
 	for i := range 8 {
 		if i > 0 {
@@ -229,47 +195,55 @@ func gaussian() {
 		}
 	}
 	Label("loop")
-	v, whole, p := newVec(), newVec(), newVec()
+	v, whole, p := isa.NewVec(), isa.NewVec(), isa.NewVec()
 	VMOVUPS(Mem{Base: x}, v)
 	VMULPS(log2e, v, whole)
-	if *avx512 {
-		VRNDSCALEPS(U8(8), whole, whole)
-	} else {
-		VROUNDPS(U8(8), whole, whole)
-	}
-	r := newVec()
+	isa.RoundEven(whole, whole)
+	r := isa.NewVec()
 	VMOVAPS(v, r)
 	VFNMADD231PS(high, whole, r)
 	VFNMADD231PS(low, whole, r)
 	VMOVAPS(taylor[7], p)
 	for i := 6; i >= 0; i-- {
-		VFMADD213PS(taylor[i], r, p)
+		p = timesPlus(taylor[i], r, p)
 	}
 	// 2^n: n into the exponent bits
 	VCVTPS2DQ(whole, whole)
 	VPSLLD(U8(23), whole, whole)
 	VPADDD(whole, p, p)
-	if *avx512 {
+	if isa.Target == isa.AVX512 {
 		near := K()
-		VCMPPS(U8(13 /* ≥ */), least, v, near)
+		VCMPPS(U8(isa.IsAtLeastSignaling), least, v, near)
 		VMOVAPS_Z(p, near, p)
 	} else {
-		VCMPPS(U8(13), least, v, v)
+		VCMPPS(U8(isa.IsAtLeastSignaling), least, v, v)
 		VANDPS(v, p, p)
 	}
 	VMOVUPS(p, Mem{Base: x})
 	VMULPS(p, p, p)
 	VMOVUPS(p, Mem{Base: squares})
-	ADDQ(U32(4*perVector()), x)
-	ADDQ(U32(4*perVector()), squares)
-	SUBQ(U32(perVector()), n)
+	ADDQ(U32(4*isa.Lanes()), x)
+	ADDQ(U32(4*isa.Lanes()), squares)
+	SUBQ(U32(isa.Lanes()), n)
 	JNZ(LabelRef("loop"))
-	leave()
+	isa.Leave()
+}
+
+// timesPlus returns p·x + c, in the register of p if the instruction set has it so.
+func timesPlus(c, x, p isa.Vec) isa.Vec {
+	if isa.Target != isa.NEON {
+		VFMADD213PS(c, x, p)
+		return p
+	}
+	sum := isa.NewVec()
+	VMOVAPS(c, sum)
+	VFMADD231PS(p, x, sum)
+	return sum
 }
 
 // addRows: dst[index[j]] += b[j] for n rows of 64.
 func addRows() {
-	kernel("addRows", "(dst *float32, index *int32, n int, b *float32)")
+	isa.Kernel("addRows", "(dst *float32, index *int32, n int, b *float32)")
 	dst := Load(Param("dst"), GP64())
 	index := Load(Param("index"), GP64())
 	n := Load(Param("n"), GP64())
@@ -279,8 +253,8 @@ func addRows() {
 	MOVLQSX(Mem{Base: index}, to)
 	SHLQ(U8(8), to) // 64 float32
 	ADDQ(dst, to)
-	for v := 0; v < columns; v += perVector() {
-		x := newVec()
+	for v := 0; v < columns; v += isa.Lanes() {
+		x := isa.NewVec()
 		VMOVUPS(Mem{Base: b, Disp: 4 * v}, x)
 		VADDPS(Mem{Base: to, Disp: 4 * v}, x, x)
 		VMOVUPS(x, Mem{Base: to, Disp: 4 * v})
@@ -289,23 +263,19 @@ func addRows() {
 	ADDQ(U32(4*columns), b)
 	DECQ(n)
 	JNZ(LabelRef("loop"))
-	leave()
+	isa.Leave()
 }
 
 // addMoments: dst[0] += e·k, dst[1] += k, dst[2] += squares, rows of 64.
 func addMoments() {
-	kernel("addMoments", "(dst *float32, e float32, k *float32, squares *float32)")
+	isa.Kernel("addMoments", "(dst *float32, e float32, k *float32, squares *float32)")
 	dst := Load(Param("dst"), GP64())
-	e := newVec()
-	address, err := Param("e").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSS(address.Addr, e)
+	e := isa.NewVec()
+	VBROADCASTSS(isa.ParamAddr("e"), e)
 	k := Load(Param("k"), GP64())
 	squares := Load(Param("squares"), GP64())
-	for v := 0; v < columns; v += perVector() {
-		x, r, s, q := newVec(), newVec(), newVec(), newVec()
+	for v := 0; v < columns; v += isa.Lanes() {
+		x, r, s, q := isa.NewVec(), isa.NewVec(), isa.NewVec(), isa.NewVec()
 		VMOVUPS(Mem{Base: k, Disp: 4 * v}, x)
 		VMOVUPS(Mem{Base: dst, Disp: 4 * v}, r)
 		VFMADD231PS(e, x, r)
@@ -316,5 +286,5 @@ func addMoments() {
 		VADDPS(Mem{Base: dst, Disp: 4 * (2*columns + v)}, q, q)
 		VMOVUPS(q, Mem{Base: dst, Disp: 4 * (2*columns + v)})
 	}
-	leave()
+	isa.Leave()
 }
