@@ -60,38 +60,54 @@
 // fault must not pay for a better NLL with its accuracy; for the same reason Auto
 // leaves out candidates whose held-out accuracy falls by more than its standard error.
 //
+// [Stack] does not choose but mixes: the folds of that cross-validation say of each
+// calibration row what each map would have said without it, and on these the weights of
+// the mixture are a convex problem. Where the rows do not tell maps apart, as the 539 of
+// digits do not, the choice is a draw of lots and the mixture an average; where regions
+// need what only one map has, that map has the weight. Its probabilities are those of
+// the maps averaged, so it is less sure than they are wherever they disagree.
+//
 // The cost is that of the choice: each spread that is tried is a fit of each fold, each
 // iteration a pass of N·w·C additions there and back. A coarser map is fitted once for
 // all that build on it, each spread starts from the last, and what is only to be judged
-// is fitted in float32 until ten iterations gain less than 5e-5 nats. Prediction is one
-// sum of w table rows.
+// is fitted in float32 until ten iterations gain less than 5e-5 nats. On the 10,000 rows
+// of CIFAR-10 with w = 64 Auto takes some 40 s of one core, Stack, which fits every part
+// of the mixture to all rows, 50. Prediction is one sum of w table rows for each part.
 //
-// What it gains, as calibra study beyond --methods auto,vq,sm,dc,ir,ts,nc prints it for
-// seeds 42 to 46 (NLL; accuracy less that of the uncalibrated model with the standard
-// error of the latter; mean rank of LCE above its noise floor):
+// What it gains, as calibra study beyond --methods stacked,auto,vq,sm,dc,ir,ts,nc prints
+// it for seeds 42 to 46 (NLL; accuracy of stacked less that of the uncalibrated model with
+// the standard error of the latter; mean ranks of all eight methods):
 //
-//	              auto   VQ     SM     TS     accuracy          maps chosen (of 5 seeds)
-//	CIFAR-10      .434   .449   .437   .462   +.0031 ± .0025    slot head 3, codewords on Dirichlet 2
-//	letter        .146   .177   .156   .162   +.0040 ± .0029    codewords 5, on a slot head 3 of them
-//	satellite     .249   .267   .260   .271   +.0074 ± .0072    codewords 5
-//	digits        .126   .153   .119   .126   −.0008 ± .0077    one temperature 2, slot head 2
-//	cubic         .762   .809   .841   .847   +.0000 ± .0046    order-preserving 5
-//	proximity     .367   .435   .367   .370   +.0021 ± .0035    codewords 3
-//	proximity100  1.473  1.959  1.472  1.489  +.0065 ± .0050    shrunk Dirichlet 5
-//	mean rank     1.29   4.43   2.00   4.14
-//	LCE − noise   2.57   3.00   2.14   4.71
-//	sparsest 1/5  1.86   3.57   2.86   4.57   (LCE)
+//	              stacked  auto   VQ     SM     TS     accuracy
+//	CIFAR-10      .434     .434   .449   .437   .462   +.0036 ± .0025
+//	letter        .141     .146   .177   .156   .162   +.0046 ± .0029
+//	satellite     .246     .249   .267   .260   .271   +.0079 ± .0072
+//	digits        .116     .126   .153   .119   .126   −.0021 ± .0077
+//	cubic         .762     .762   .809   .841   .847   −.0002 ± .0046
+//	proximity     .366     .367   .435   .367   .370   +.0031 ± .0035
+//	proximity100  1.471    1.473  1.959  1.472  1.489  +.0068 ± .0050
+//	mean rank     1.14     2.14   5.43   3.00   5.14
+//	LCE − noise   2.00     3.29   3.71   2.86   5.71
+//	sparsest 1/5  2.43     2.29   4.43   3.57   5.43   (LCE)
 //
-// It is no gain everywhere. On CIFAR-10 and letter its NLL is below that of every other
-// method, Holm-corrected p = .006; on satellite below that of TS (p = .006) but of VQ in
-// the mean only (−6.6 %, p = .17 on 1,737 test rows); on digits, with 539 calibration
-// and 486 test rows, SM, TS, VQ and it are not told apart. LCE above its noise floor
-// does not put it before structured matrix scaling: on letter and proximity100 both are
-// .0001 above the floor, on CIFAR-10 .0005, and where they differ, on satellite, digits
-// and proximity, they do by at most .0010 with a standard deviation over the seeds of
-// .0007 to .0020. Where N_i neighbours are all there is to tell p̂ from the truth, what
-// Σ_i h_i,s(i) corrects beyond a global map is below that floor. The gain is in NLL and,
-// in the mean rank, in the sparsest fifth.
+// Stacked's NLL is below that of VQ on all seven and of TS on all but digits, at p = .007
+// after Holm's correction over these fourteen comparisons; on digits, with 539 calibration
+// rows and 486 test rows a seed, it is 8.2 % below at p = .13. No baseline is better
+// anywhere: it is .1 to 9.7 % below the best of them, SM or on cubic VQ. Its mean ranks are
+// the best for NLL and for LCE above the noise floor, where seven data sets do not tell it
+// from SM (Nemenyi's critical difference is 4.0): CIFAR-10 puts DC, auto and SM before it,
+// satellite VQ and SM, digits VQ, cubic auto, by at most .0006 where the standard deviation
+// over the seeds is .0008. Against the known posteriors there is no
+// such floor: LCE is .0085, .0076 and .0010 for stacked, .0521, .0476 and .0065 for VQ and
+// .0599, .0099 and .0010 for SM on the three synthetic sources.
+//
+// The mixture and its folds were settled on seeds 7 to 9 (of CIFAR-10 on seed 7, whose test
+// rows are nine tenths those of any other seed), the last step of it, one row of
+// which nothing is known, on seeds 7 to 14 of digits after a first run of seeds 42 to 46,
+// in which a test row of digits had cost 20 nats. Without that step the mean ranks are 1.29
+// for NLL and 2.29 for LCE above noise (SM: 2.86 and 2.71). Seeds 47 to 51, not looked at
+// before, give 1.25 and 1.25 on satellite, digits, cubic and proximity (auto: 3.00 and
+// 2.50, SM: 4.00 and 3.75).
 //
 // The paper's calibrator is to be preferred where there are no logits or where they
 // are not to be trusted: it needs features alone, and is not held to the errors of a
