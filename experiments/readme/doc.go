@@ -13,6 +13,7 @@
 //	quickstart.csv   results.csv of calibra quickstart
 //	main.csv         results.csv of calibra study main
 //	calsize.csv      results.csv of calibra study calsize
+//	beyond.csv       results.csv of calibra study beyond
 //	compare.csv      results.csv of calibra compare --methods all
 //	reference.csv    results.csv of calibra compare --methods vq, on the seeds of published.csv
 //	published.csv    the published implementation on the same rows

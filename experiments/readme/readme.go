@@ -25,6 +25,7 @@ var regions = []region{
 	{"compare", compared},
 	{"claims", claims},
 	{"calsize", calibrationSize},
+	{"beyond", beyond},
 	{"bench", benchmarks},
 }
 

@@ -191,39 +191,13 @@ func percent(fraction string) (float64, error) {
 	return 100 * x, nil
 }
 
-// calibrationSize is the table of LCE by the share of calibration rows.
+// calibrationSize says what the picture shows.
 func calibrationSize(dir string) (string, error) {
 	s, err := readSizes(dir)
 	if err != nil {
 		return "", err
 	}
-	t := table{head: []string{"method"}}
-	for _, m := range s.methods {
-		t.rows = append(t.rows, []string{study.MethodTitle(m)})
-	}
-	for _, f := range s.fraction {
-		p, err := percent(f)
-		if err != nil {
-			return "", err
-		}
-		t.head = append(t.head, fmt.Sprintf("%g %%", p))
-		var spreads []metrics.Spread
-		for _, m := range s.methods {
-			v, ok, err := s.at(m, f, metrics.LCE)
-			if err != nil {
-				return "", err
-			}
-			if !ok {
-				v = metrics.Spread{Mean: nan, SD: nan}
-			}
-			spreads = append(spreads, v)
-		}
-		for i, cell := range column(metrics.LCE, spreads, meanOnly(metrics.LCE)) {
-			t.rows[i] = append(t.rows[i], cell)
-		}
-	}
-	picture := "\n![LCE and NLL along the share of calibration rows](experiments/readme/calsize.svg)\n"
-	return origin("calsize", s.lines) + ", LCE ↓ by the share of calibration rows fitted on, mean:\n\n" + t.String() + picture, nil
+	return origin("calsize", s.lines) + ":\n\n![LCE and NLL along the share of calibration rows fitted on](experiments/readme/calsize.svg)\n", nil
 }
 
 // calibrationSizePicture draws LCE and NLL along the share of calibration rows.
