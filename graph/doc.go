@@ -36,15 +36,16 @@
 // calibra bench counts what each workload cannot do without (the formulas are in
 // experiments/bench/roof.go), measures in the same run how fast the machine multiplies
 // matrices and copies memory, and prints the share of that roof. Medians of five
-// runs on two cores of a Xeon with AVX-512, 174 GFLOP/s and 12 GB/s:
+// runs on two cores of a Xeon with AVX-512 that other machines share, at 127 GFLOP/s and
+// 11 GB/s, for LCE at 174 GFLOP/s and 12 GB/s:
 //
 //	                                    count        floor    measured  share
-//	stage 1, 10,000 rows × 2,048        3.5 GFLOP    20 ms    84 ms    21 %
-//	stage 2, 10,000 rows, C = 10        0.42 GFLOP   2.4 ms   23 ms    11 %
-//	stage 2, 1,000 rows, C = 100        4.2 GFLOP    25 ms    82 ms    27 %
+//	stage 1, 10,000 rows × 2,048        3.5 GFLOP    28 ms    130 ms   22 %
+//	stage 2, 10,000 rows, C = 10        0.36 GFLOP   2.9 ms   24 ms    12 %
+//	stage 2, 1,000 rows, C = 100        3.6 GFLOP    29 ms    76 ms    38 %
 //	LCE, 20,250 rows, C = 10            59 GFLOP     0.34 s   0.93 s   38 %
-//	LCE, 5,000 rows, C = 100            8.1 GFLOP    47 ms    0.24 s    23 %
-//	predictions, a row                  0.30 MFLOP   1.7 µs   3.3 µs    54 %
+//	LCE, 5,000 rows, C = 100            8.1 GFLOP    47 ms    0.24 s   23 %
+//	predictions, a row                  0.30 MFLOP   2.2 µs   4.8 µs   46 %
 //
 // Below 30 % of the roof, the counted products are not where the time goes:
 //
@@ -57,9 +58,6 @@
 //     ln Γ, ψ, softplus and the exponentials, a dozen launches on two threads and the
 //     softmax over 10 classes cost as much as the products; none of it is large enough to
 //     run at the rate of a 1,024-wide product.
-//   - Stage 2 with 100 classes splits its time between that product, 128 × 64 by
-//     64 × 10,000, which runs near the rate above, and the elementary functions of 1.3 million
-//     concentrations a step, whose operations wait for each other as a product's do not.
 //   - LCE with many classes finds most classes of most rows in thinly filled bins, whose
 //     members are collected one by one; the dense product over the fullest bin of every
 //     class is a third of the time.
