@@ -45,8 +45,8 @@ type Ranked struct {
 	Name       string
 	NLL, Error float64 // mean held-out loss of a row, and its standard error
 	// Excess is the mean over the rows of the loss less that of the candidate with the
-	// least of those that take part, ExcessError the standard error of this mean: the rows are the same, so
-	// it is far smaller than Error.
+	// least of those that take part, ExcessError the standard error of this mean: the
+	// rows are the same, so it is far smaller than Error.
 	Excess, ExcessError float64
 	// Lost is the share of the rows that the base has right less that of the
 	// candidate, LostError its standard error, of the rows' differences too.

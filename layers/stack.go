@@ -27,11 +27,11 @@ import (
 //
 // The folds of Auto's cross-validation give of each calibration row what each candidate
 // says without having seen it. On these w maximizes the mean of log Σ_m w_m p_m, which is
-// concave, and then T that of q. Where the held-out rows do not tell maps
-// apart, Auto keeps one and its error; the mixture's error is the smaller, the less the
-// maps' own go together, and it is less sure than they are where they disagree. The last step adds to the N rows one of
-// which nothing is known (Laplace's rule, as in structured matrix scaling): N rows do not
-// tell of a class that it is rarer than that.
+// concave, and then T that of q. Where the held-out rows do not tell maps apart, Auto
+// keeps one and its error; the mixture's error is the smaller, the less the maps' own go
+// together, and it is less sure than they are where they disagree. The last step adds to
+// the N rows one of which nothing is known (Laplace's rule, as in structured matrix
+// scaling): N rows do not tell of a class that it is rarer than that.
 //
 // Candidates of less weight than a row has, 1/N, are left out; the others are fitted to
 // all rows by L-BFGS in float32, as far as they were to be judged. The mixture is no

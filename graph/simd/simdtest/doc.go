@@ -1,0 +1,2 @@
+// Package simdtest is what the tests of vector kernels share.
+package simdtest
