@@ -151,13 +151,6 @@ func (t placedTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 		}
 		return 1
 	})
-	free := math.Inf(1)
-	for k := len(ticks) - 1; k >= 0; k-- {
-		if free-ticks[k].Value < 0.09*(high-low) {
-			ticks[k].Label = ""
-			continue
-		}
-		free = ticks[k].Value
-	}
+	unname(ticks, 0.09*(high-low))
 	return ticks
 }

@@ -3,12 +3,13 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 )
 
 // logTicks ticks 1, 2, 5, 10, 20, … of a logarithmic axis or, where that leaves fewer
-// than three ticks, even steps.
+// than three ticks, even steps as far as there is room to name them.
 type logTicks struct{}
 
 var _ plot.Ticker = logTicks{}
@@ -28,7 +29,21 @@ func (logTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	for i := range ticks {
 		ticks[i].Value = math.Log10(ticks[i].Value)
 	}
-	return ticks
+	unname(ticks, 0.13*(high-low))
+	return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Label == "" })
+}
+
+// unname takes the name of ticks, in ascending order, that would not leave the next name
+// to their right some room.
+func unname(ticks []plot.Tick, room float64) {
+	free := math.Inf(1)
+	for k := len(ticks) - 1; k >= 0; k-- {
+		if free-ticks[k].Value < room {
+			ticks[k].Label = ""
+			continue
+		}
+		free = ticks[k].Value
+	}
 }
 
 // short writes thousands as k and millions as M.
