@@ -33,8 +33,8 @@ import (
 // the N rows one of which nothing is known (Laplace's rule, as in structured matrix
 // scaling): N rows do not tell of a class that it is rarer than that.
 //
-// Candidates of less weight than a row has, 1/N, are left out; the others are fitted to
-// all rows by L-BFGS in float32, as far as they were to be judged. The mixture is no
+// Candidates of less weight than a row has, 1/N, are left out unless none has more; the
+// others are fitted to all rows by L-BFGS in float32, as far as they were to be judged. The mixture is no
 // Map: its parts have weights of the same names. Validation rows are not looked at.
 type Stack struct {
 	Base       Base
@@ -171,7 +171,8 @@ const mixtureSteps = 20_000
 //	w_m ← w_m g_m ,  g_m = (1/N) Σ_i p_im / Σ_l w_l p_il
 //
 // The loss falls with each step and is at most max_m g_m − 1 above the least (Lindsay
-// 1983). Weights below 1/N become 0, and the others are found once more without them.
+// 1983). Weights below 1/N and below the largest become 0, and the others are found once
+// more without them.
 func mixture(losses [][]float64) []float64 {
 	n := len(losses[0])
 	p := make([]float64, n*len(losses)) // of each row, up to a factor that its shares do not see
@@ -189,8 +190,9 @@ func mixture(losses [][]float64) []float64 {
 		w[m] = 1 / float64(len(w))
 	}
 	maximize(w, p)
+	least := min(1/float64(n), floats.Max(w))
 	for m := range w {
-		if w[m] < 1/float64(n) {
+		if w[m] < least {
 			w[m] = 0
 		}
 	}

@@ -77,6 +77,17 @@ func TestMixtureIsOptimal(t *testing.T) {
 	}
 }
 
+// TestMixtureOfMorePartsThanRows: each of five parts alike has less weight than one of
+// three rows has.
+func TestMixtureOfMorePartsThanRows(t *testing.T) {
+	w := mixture([][]float64{{1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}})
+	for m, share := range w {
+		if !(math.Abs(share-0.2) <= 1e-12) { // roundings of numbers below 1
+			t.Fatalf("part %d of five alike has the weight %v", m, share)
+		}
+	}
+}
+
 // TestMixtureKeepsTheOnlyGoodPart, and shares alike what is alike.
 func TestMixtureKeepsTheOnlyGoodPart(t *testing.T) {
 	w := mixture([][]float64{{3, 3, 3}, {1, 1, 1}, {3, 4, 5}})
