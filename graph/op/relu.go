@@ -7,7 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ReLU is max(x, 0) of a tensor of dims dimensions; its derivative at 0 is 0.
+// ReLU is max(x, 0) of a tensor of dims dimensions, NaN for NaN; its derivative at 0 is
+// 0.
 func ReLU(dims int) Op { return Op{relu{kind{dims: dims}}} }
 
 type relu struct{ of kind }
@@ -23,6 +24,9 @@ func (relu) run(out gorgonia.Value, in []gorgonia.Value) {
 			dst := y[lo:hi]
 			for i, v := range x[lo:hi] {
 				dst[i] = v &^ (v >> 31) // 0 where the sign bit is set
+				if uint32(v) > negativeInfinity {
+					dst[i] = v // NaN with a sign
+				}
 			}
 		})
 		return
@@ -31,6 +35,9 @@ func (relu) run(out gorgonia.Value, in []gorgonia.Value) {
 		values[float64](out)[i] = max(v, 0)
 	}
 }
+
+// negativeInfinity is the bits of −∞, beyond which lie those of every NaN with a sign.
+const negativeInfinity = 0xff800000
 
 func (relu) wrt() []bool { return []bool{true} }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"calibra/graph"
 	"calibra/graph/op"
 
 	"gorgonia.org/gorgonia"
@@ -165,6 +166,23 @@ func TestHeadsAreTheirFormulas(t *testing.T) {
 	isValue(t, "scores", op.HeadScores(heads, b), p, queries, keys)
 	isValue(t, "mix", op.HeadMix(heads, b), mix, scores, keys)
 	isValue(t, "mix back", op.HeadMixBack(heads, b), back, scores, queries)
+}
+
+// TestReLUKeepsNaN of either sign, which inf − inf and 0·inf make on one processor or
+// another: a fit must not go on as if the value were 0.
+func TestReLUKeepsNaN(t *testing.T) {
+	negative := math.Float64frombits(math.Float64bits(math.NaN()) | 1<<63)
+	x := dense([]float64{math.NaN(), negative, math.Inf(-1), -math.MaxFloat32, math.Inf(1)}, 5)
+	for _, in := range []*tensor.Dense{x, single(x)} {
+		y, err := op.ReLU(1).Do(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := graph.Float64s(y)
+		if !math.IsNaN(got[0]) || !math.IsNaN(got[1]) || got[2] != 0 || got[3] != 0 || !math.IsInf(got[4], 1) {
+			t.Errorf("%v: ReLU of NaN, −NaN, −∞, −1e38 and ∞ is %v", in.Dtype(), got)
+		}
+	}
 }
 
 func TestSmallOps(t *testing.T) {
