@@ -1,10 +1,12 @@
 package study
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 )
@@ -28,6 +30,19 @@ func TestPairedLosses(t *testing.T) {
 	}
 	if _, p, _ = pairedLosses(a, &row{}); !math.IsNaN(p) {
 		t.Errorf("without results p = %v", p)
+	}
+}
+
+// Data of one name would write over each other's figures.
+func TestCellsOfOneNameAreRefused(t *testing.T) {
+	a, b := &experiments.Origin{Name: "cifar10-resnet", Dataset: "cifar10", Backbone: "resnet"}, &experiments.Origin{Name: "cifar10-resnet", Dataset: "cifar10", Backbone: "resnet"}
+	empty := &Study{Grid: func(*experiments.Origin) []experiments.Spec { return nil }}
+	var input *data.InputError
+	if _, _, err := empty.Cells(t.Context(), []*experiments.Origin{a, b}, Settings{}); !errors.As(err, &input) {
+		t.Errorf("two files of one name: %v", err)
+	}
+	if _, _, err := empty.Cells(t.Context(), []*experiments.Origin{a, {Name: "cifar10-vit", Dataset: "cifar10", Backbone: "vit"}}, Settings{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -60,9 +60,16 @@ type Skipped struct {
 const keyVersion = 2
 
 // Cells lists the study's grid on the origins: origin by origin, encoder by
-// encoder, seed by seed, so that what cells share is made once.
+// encoder, seed by seed, so that what cells share is made once. Origins that tables
+// would name alike are a *data.InputError.
 func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Settings) (cells []Cell, skipped []Skipped, err error) {
-	for _, o := range origins {
+	for i, o := range origins {
+		alike := func(other *experiments.Origin) bool {
+			return other.Dataset == o.Dataset && other.Backbone == o.Backbone
+		}
+		if slices.ContainsFunc(origins[:i], alike) {
+			return nil, nil, data.Inputf("", "two of the data are %s to a table; name them once, or rename a file to DATASET-BACKBONE", (&subject{source: source{origin: o}}).Title())
+		}
 		grid := s.Grid(o)
 		for _, encoder := range encodersOf(grid) {
 			size, err := o.Size(ctx, encoder)

@@ -24,14 +24,19 @@ type Findings struct {
 	Skipped  []Skipped
 	Dir      string // of the cells
 
-	comparisons map[string][]comparison // of auto with the other methods, by subject
+	comparisons map[source][]comparison // of the judged method with the others
+}
+
+// source is what a subject's rows are features of.
+type source struct {
+	origin  *experiments.Origin
+	encoder string
 }
 
 // subject is what one block of a table is about: a data set under one encoder.
 type subject struct {
-	origin  *experiments.Origin
-	encoder string
-	rows    []*row
+	source
+	rows []*row
 }
 
 // row is one setting over all seeds.
@@ -75,10 +80,11 @@ func (s *subject) slug() string {
 func (f *Findings) subjects() []*subject {
 	var out []*subject
 	for i, c := range f.Cells {
-		at := slices.IndexFunc(out, func(s *subject) bool { return s.origin == c.Origin && s.encoder == c.Encoder })
+		of := source{c.Origin, c.Encoder}
+		at := slices.IndexFunc(out, func(s *subject) bool { return s.source == of })
 		if at < 0 {
 			at = len(out)
-			out = append(out, &subject{origin: c.Origin, encoder: c.Encoder})
+			out = append(out, &subject{source: of})
 		}
 		s, spec := out[at], c.Spec
 		k := slices.IndexFunc(s.rows, func(r *row) bool { spec.Seed = r.spec.Seed; return r.spec == spec })

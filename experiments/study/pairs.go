@@ -45,7 +45,7 @@ func (f *Findings) compared(s *subject) ([]comparison, error) {
 	if judged == nil {
 		return nil, nil
 	}
-	if known, ok := f.comparisons[s.Title()]; ok {
+	if known, ok := f.comparisons[s.source]; ok {
 		return known, nil
 	}
 	var out []comparison
@@ -62,9 +62,9 @@ func (f *Findings) compared(s *subject) ([]comparison, error) {
 		}
 	}
 	if f.comparisons == nil {
-		f.comparisons = map[string][]comparison{}
+		f.comparisons = map[source][]comparison{}
 	}
-	f.comparisons[s.Title()] = out
+	f.comparisons[s.source] = out
 	return out, nil
 }
 
