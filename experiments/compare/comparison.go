@@ -36,9 +36,10 @@ var tested = []metrics.Metric{metrics.LCE, metrics.NLL}
 // Rows summarizes the fits, method by method in the order given; methods without a
 // single score are left out.
 //
-// The scores of a row are averaged over the seeds where all seeds have the same
-// number of test rows in the same places, as they do unless the validation rows come
-// from among them; sameRows says so. Otherwise the first seed's are compared.
+// Methods are compared on the seeds that both have. The scores of a test row are averaged
+// over these seeds where all seeds have the same test rows, as they do unless the
+// validation rows come from among them; sameRows says so. Otherwise those of the first
+// seed are compared.
 func Rows(fits []Fit, methods []string, sameRows bool) ([]Row, error) {
 	byMethod := map[string][]Fit{}
 	for _, f := range fits {
@@ -98,16 +99,15 @@ func pair(rows []Row, fits map[string][]Fit, m metrics.Metric, sameRows bool) er
 	if best < 0 {
 		return nil
 	}
-	reference := perRow(fits[rows[best].Method], m, sameRows)
 	errs := make([]error, len(rows))
 	var wait sync.WaitGroup
 	for i := range rows {
-		scores := perRow(fits[rows[i].Method], m, sameRows)
-		if i == best || len(scores) != len(reference) {
+		of, reference := common(fits[rows[i].Method], fits[rows[best].Method])
+		if i == best || len(of) == 0 {
 			continue
 		}
 		wait.Go(func() {
-			a, b := both(scores, reference)
+			a, b := both(perRow(of, m, sameRows), perRow(reference, m, sameRows))
 			c, err := metrics.Compare(a, b, rand.New(rand.NewPCG(uint64(i), uint64(m))))
 			if errs[i] = err; err == nil {
 				rows[i].Against[m] = &Paired{Best: rows[best].Method, Comparison: *c}
@@ -131,7 +131,18 @@ func pair(rows []Row, fits map[string][]Fit, m metrics.Metric, sameRows bool) er
 	return nil
 }
 
-// perRow is the metric of each test row.
+// common are the fits of two methods with the seeds that both have, seed by seed.
+func common(a, b []Fit) (x, y []Fit) {
+	for _, f := range a {
+		if k := slices.IndexFunc(b, func(g Fit) bool { return g.Seed == f.Seed }); k >= 0 {
+			x, y = append(x, f), append(y, b[k])
+		}
+	}
+	return x, y
+}
+
+// perRow is the metric of each test row, of fits with the same test rows or else of the
+// first.
 func perRow(fits []Fit, m metrics.Metric, sameRows bool) []float64 {
 	of := func(f Fit) []float64 {
 		if m == metrics.NLL {

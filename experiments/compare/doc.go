@@ -1,8 +1,8 @@
 // Package compare fits methods side by side on one problem, over several seeds, and
 // says which of them differ by more than chance.
 //
-//	Run        every method with every seed, on a bounded number of cores
-//	Comparison mean ± sd over the seeds, 95 % bootstrap intervals over the test rows,
-//	           and a paired bootstrap of every method against the best, Holm-corrected
-//	Write      tables.md, results.csv and metrics.json
+//	Run           every method with every seed, on a bounded number of cores
+//	Rows          mean ± sd over the seeds, 95 % bootstrap intervals over the test rows,
+//	              and a paired bootstrap of every method against the best, Holm-corrected
+//	Result.Write  tables.md, results.csv and metrics.json
 package compare
