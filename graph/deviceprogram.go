@@ -52,9 +52,9 @@ func (p *Program) work() (flops float64) {
 	return flops
 }
 
-// load lays p out on the device. Tables and weights are the session's and are uploaded
-// once; rows is the leaf that names the rows of a step.
-func (s *Session) load(p *Program, rows *tensor.Dense) (*deviceProgram, error) {
+// load lays p out on the device. Tables and weights are uploaded once; rows is the leaf
+// that names the rows of a step.
+func (a *deviceArrays) load(p *Program, rows *tensor.Dense) (*deviceProgram, error) {
 	l := &deviceProgram{}
 	operands := make([]op.Operand, len(p.values))
 	for i, v := range p.values {
@@ -62,12 +62,12 @@ func (s *Session) load(p *Program, rows *tensor.Dense) (*deviceProgram, error) {
 		t, dense := v.(*tensor.Dense)
 		switch {
 		case dense && t == rows, p.computes(i):
-			at.Memory = s.device.Alloc(at.Size())
+			at.Memory = a.device.Alloc(at.Size())
 			l.own = append(l.own, at.Memory)
 		case dense:
-			at.Memory = s.resident(t)
+			at.Memory = a.resident(t)
 		default:
-			at.Memory = cuda.Uploaded(s.device, []float32{float32(scalarOf(v))})
+			at.Memory = cuda.Uploaded(a.device, []float32{float32(scalarOf(v))})
 			l.own = append(l.own, at.Memory)
 		}
 		if dense && t == rows {
@@ -86,10 +86,10 @@ func (s *Session) load(p *Program, rows *tensor.Dense) (*deviceProgram, error) {
 		l.outputs = append(l.outputs, operands[i])
 	}
 	for _, u := range p.updates {
-		l.updates = append(l.updates, deviceCommit{s.resident(u.weight), operands[u.source].Memory})
+		l.updates = append(l.updates, deviceCommit{a.resident(u.weight), operands[u.source].Memory})
 	}
-	if err := s.device.Err(); err != nil {
-		l.free(s.device)
+	if err := a.device.Err(); err != nil {
+		l.free(a.device)
 		return nil, fmt.Errorf("graph: %w", err)
 	}
 	return l, nil

@@ -75,6 +75,55 @@ func (f *Function) Each(n, size int, visit func(lo int, outputs []gorgonia.Value
 	return nil
 }
 
+// Tables are the outputs of rows 0…n−1, computed in batches of at most size: of an output
+// whose first dimension is the batch, a tensor with n instead. Where the weights are in a
+// [Residence] that is on a device, the tables are computed there and stay there too.
+func (f *Function) Tables(n, size int) ([]*tensor.Dense, error) {
+	if n == 0 {
+		return nil, fmt.Errorf("graph: a table of no rows")
+	}
+	for _, t := range f.weights.tensors {
+		if r := residenceOf(t); r != nil {
+			if tables, ran, err := r.tables(f, n, size); ran || err != nil {
+				return tables, err
+			}
+			break
+		}
+	}
+	var tables []*tensor.Dense
+	err := f.Each(n, size, func(lo int, out []gorgonia.Value) error {
+		if tables == nil {
+			tables = wholes(f.bySize[min(size, n)].program, n)
+		}
+		for i, t := range tables {
+			part := out[i].(*tensor.Dense)
+			at := lo * (t.DataSize() / n)
+			switch t.Dtype() {
+			case tensor.Int32:
+				copy(t.Int32s()[at:], part.Int32s())
+			case tensor.Float32:
+				copy(t.Float32s()[at:], part.Float32s())
+			default:
+				copy(t.Float64s()[at:], part.Float64s())
+			}
+		}
+		return nil
+	})
+	return tables, err
+}
+
+// wholes are tensors like p's outputs, of n rows.
+func wholes(p *Program, n int) []*tensor.Dense {
+	tables := make([]*tensor.Dense, len(p.outputs))
+	for i := range tables {
+		v := p.Output(i)
+		shape := v.Shape().Clone()
+		shape[0] = n
+		tables[i] = tensor.New(tensor.Of(v.Dtype()), tensor.WithShape(shape...))
+	}
+	return tables
+}
+
 // Mean is the mean over rows 0…n−1 of a function whose only output is the mean
 // of its batch, such as a validation loss. Where the weights are in a [Session] it runs
 // there.

@@ -18,12 +18,12 @@ import (
 // weights in memory are those of the start or of the last [Weights.Fetch], and a [Function]
 // of them runs on the device.
 type Session struct {
-	device  *cuda.Device
+	*deviceArrays
 	loss    *Objective
 	rule    DeviceRule
 	batch   int
-	arrays  map[*tensor.Dense]cuda.Memory // tables and weights
-	best    []cuda.Memory                 // a copy of each weight
+	best    []cuda.Memory // a copy of each weight
+	moved   bool          // the weights are no longer those in memory
 	cursor  cuda.Cursor
 	order   cuda.Memory
 	steps   map[int]*sessionStep
@@ -46,7 +46,7 @@ type DeviceRule interface {
 	// Step enqueues the step of weight i. What it enqueues must not change from step to
 	// step.
 	Step(d *cuda.Device, i int, weight, grad cuda.Memory, at cuda.Cursor)
-	// Free gives the memory back.
+	// Free gives the memory back; Start may begin anew.
 	Free(d *cuda.Device)
 }
 
@@ -84,12 +84,26 @@ func NewSession(o *Objective, rule DeviceRule, rows, batch int) (*Session, error
 		return nil, err
 	}
 	d.Lock()
-	s := &Session{
-		device: d, loss: o, rule: rule, batch: batch, arrays: map[*tensor.Dense]cuda.Memory{},
-		steps: map[int]*sessionStep{}, results: map[*Function]map[int]*deviceProgram{},
-	}
-	if err := s.start(rows); err != nil {
-		s.Close()
+	var s *Session
+	defer func() {
+		if s == nil {
+			d.Unlock()
+		}
+	}()
+	err = withRoom(d, func() error {
+		try := &Session{
+			deviceArrays: newDeviceArrays(d), loss: o, rule: rule, batch: batch,
+			steps: map[int]*sessionStep{}, results: map[*Function]map[int]*deviceProgram{},
+		}
+		if err := try.start(rows); err != nil {
+			try.moved = true // soon, by the CPU
+			try.free()
+			return err
+		}
+		s = try
+		return nil
+	})
+	if err != nil {
 		return nil, instead(d, err)
 	}
 	for _, name := range o.weights.names {
@@ -146,7 +160,7 @@ func (s *Session) start(rows int) error {
 	}
 	s.cursor, s.order = s.device.NewCursor(), s.device.Alloc(rows)
 	s.rule.Start(s.device, sizes, (rows+s.batch-1)/s.batch)
-	if err := s.check(Rows(0, s.batch)); err != nil {
+	if err := s.check(s.loss, Rows(0, s.batch)); err != nil {
 		return err
 	}
 	for _, n := range []int{s.batch, rows % s.batch} {
@@ -164,36 +178,36 @@ func (s *Session) start(rows int) error {
 // below a kernel that computes something else.
 const agreement = 5e-2
 
-// check computes the first step on both sides.
-func (s *Session) check(rows []int32) error {
-	loss, grads, err := s.loss.Gradient(rows)
+// check computes the first step of o on both sides.
+func (a *deviceArrays) check(o *Objective, rows []int32) error {
+	loss, grads, err := o.Gradient(rows)
 	if err != nil {
 		return err
 	}
-	st, err := s.loss.compile(len(rows))
+	st, err := o.compile(len(rows))
 	if err != nil {
 		return err
 	}
-	l, err := s.load(st.program, st.rows)
+	l, err := a.load(st.program, st.rows)
 	if err != nil {
 		return err
 	}
-	defer l.free(s.device)
-	cuda.Upload(s.device, l.rows.Memory, rows)
-	l.run(s.device)
+	defer l.free(a.device)
+	cuda.Upload(a.device, l.rows.Memory, rows)
+	l.run(a.device)
 	var values, gradient, updates comparison
-	values.add(s.device, l.outputs[0].Memory, []float32{float32(loss)})
+	values.add(a.device, l.outputs[0].Memory, []float32{float32(loss)})
 	for i, g := range grads {
-		gradient.add(s.device, l.outputs[i+1].Memory, g.Float32s())
+		gradient.add(a.device, l.outputs[i+1].Memory, g.Float32s())
 	}
 	for i, u := range st.program.updates {
-		updates.add(s.device, l.updates[i].source, st.program.values[u.source].(*tensor.Dense).Float32s())
+		updates.add(a.device, l.updates[i].source, st.program.values[u.source].(*tensor.Dense).Float32s())
 	}
-	if err := s.device.Err(); err != nil {
+	if err := a.device.Err(); err != nil {
 		return fmt.Errorf("graph: %w", err)
 	}
 	if worst := max(values.relative(), gradient.relative(), updates.relative()); !(worst <= agreement) {
-		return fmt.Errorf("graph: the first step on %s differs from the CPU's by %.2g of its size", s.device.Name(), worst)
+		return fmt.Errorf("graph: the first step on %s differs from the CPU's by %.2g of its size", a.device.Name(), worst)
 	}
 	return nil
 }
@@ -221,21 +235,6 @@ func (c *comparison) relative() float64 {
 		return 0
 	}
 	return c.most / c.size
-}
-
-// resident is the memory of a table or weight, uploaded at the first call.
-func (s *Session) resident(t *tensor.Dense) cuda.Memory {
-	m, ok := s.arrays[t]
-	if ok {
-		return m
-	}
-	if t.Dtype() == tensor.Int32 {
-		m = cuda.Uploaded(s.device, t.Int32s())
-	} else {
-		m = cuda.Uploaded(s.device, t.Float32s())
-	}
-	s.arrays[t] = m
-	return m
 }
 
 // step is the recorded step over n rows.
@@ -277,6 +276,7 @@ func (s *Session) Epoch(ctx context.Context, order []int32) (loss float64, troub
 	cuda.Upload(s.device, s.order, order)
 	s.rule.Epoch(s.device)
 	s.cursor.Begin(s.device)
+	s.moved = true
 	for lo := 0; lo < len(order); lo += s.batch {
 		if err := ctx.Err(); err != nil {
 			return 0, -1, err
@@ -307,7 +307,7 @@ func (s *Session) Elapsed() time.Duration { return s.elapsed }
 // Keep makes the weights as they are the best so far.
 func (s *Session) Keep() error {
 	for i, name := range s.loss.weights.names {
-		s.device.Copy(s.best[i], s.arrays[s.loss.weights.tensors[name]])
+		s.device.Copy(s.best[i], s.resident(s.loss.weights.tensors[name]))
 	}
 	if err := s.device.Err(); err != nil {
 		return fmt.Errorf("graph: %w", err)
@@ -318,7 +318,7 @@ func (s *Session) Keep() error {
 // Restore brings the best weights back into memory.
 func (s *Session) Restore() error {
 	for i, name := range s.loss.weights.names {
-		s.device.Copy(s.arrays[s.loss.weights.tensors[name]], s.best[i])
+		s.device.Copy(s.resident(s.loss.weights.tensors[name]), s.best[i])
 	}
 	return s.pull()
 }
@@ -327,30 +327,46 @@ func (s *Session) Restore() error {
 func (s *Session) pull() error {
 	for _, name := range s.loss.weights.names {
 		t := s.loss.weights.tensors[name]
-		cuda.Download(s.device, t.Float32s(), s.arrays[t])
+		cuda.Download(s.device, t.Float32s(), s.resident(t))
 	}
 	if err := s.device.Err(); err != nil {
 		return fmt.Errorf("graph: %w", err)
 	}
+	s.moved = false
 	return nil
 }
 
-// mean is the mean of f over rows 0…n−1 in batches of size, or ran is false if an op of f
-// has no kernel. Short of memory it halves the batches.
+// mean is the mean of f over rows 0…n−1 in batches of size. Short of memory it drops what
+// residences keep, then halves the batches; ran is false where none fits or an op of f has
+// no kernel, and the weights are then in memory.
 func (s *Session) mean(f *Function, n, size int) (mean float64, ran bool, err error) {
-	for ; ; size /= 2 {
-		mean, ran, err = s.batches(f, n, size)
-		if !cuda.OutOfMemory(err) || size < 2 {
+	for size = min(size, n); ; size /= 2 {
+		err = withRoom(s.device, func() error {
+			mean, ran, err = s.batches(f, n, size)
+			return err
+		})
+		if !cuda.OutOfMemory(err) {
 			return mean, ran, err
 		}
 		s.device.ClearError()
+		for _, l := range s.results[f] {
+			l.free(s.device)
+		}
+		delete(s.results, f)
+		if size == 1 {
+			cuda.Tell(fmt.Sprintf("a validation loss is computed on the CPU: %v", err))
+			return 0, false, s.pull()
+		}
 	}
 }
 
 func (s *Session) batches(f *Function, n, size int) (mean float64, ran bool, err error) {
 	count := (n + size - 1) / size
 	losses := s.device.Alloc(count)
-	defer func() { s.device.Free(losses) }()
+	if err := s.device.Err(); err != nil {
+		return 0, false, fmt.Errorf("graph: %w", err)
+	}
+	defer s.device.Free(losses)
 	for i := range count {
 		lo, hi := i*size, min((i+1)*size, n)
 		host, err := f.compile(hi - lo)
@@ -391,6 +407,11 @@ func (s *Session) Close() {
 	for _, name := range s.loss.weights.names {
 		sessions.CompareAndDelete(s.loss.weights.tensors[name], s)
 	}
+	s.free()
+	s.device.Unlock()
+}
+
+func (s *Session) free() {
 	d := s.device
 	for _, st := range s.steps {
 		d.Forget(st.recording)
@@ -401,12 +422,14 @@ func (s *Session) Close() {
 			l.free(d)
 		}
 	}
-	for _, m := range s.arrays {
-		d.Free(m)
+	if s.moved {
+		for _, t := range s.loss.weights.tensors {
+			s.drop(t)
+		}
 	}
+	s.deviceArrays.free()
 	d.Free(s.best...)
 	d.Free(s.order)
 	s.cursor.Free(d)
 	s.rule.Free(d)
-	d.Unlock()
 }

@@ -11,9 +11,10 @@ import (
 // Slopes is an [Objective] on a device, for a method whose steps the host takes: tables
 // are uploaded once, the learned weights for each value, and loss and gradient come back.
 type Slopes struct {
-	session *Session
-	bySize  map[int]*deviceProgram
-	grads   []*tensor.Dense
+	*deviceArrays
+	loss   *Objective
+	bySize map[int]*deviceProgram
+	grads  []*tensor.Dense
 }
 
 // NewSlopes moves values and gradients of o, of up to rows rows each, to the device that
@@ -26,11 +27,11 @@ func NewSlopes(o *Objective, rows int) (*Slopes, error) {
 		return nil, err
 	}
 	d.Lock()
-	s := &Slopes{&Session{device: d, loss: o, arrays: map[*tensor.Dense]cuda.Memory{}}, map[int]*deviceProgram{}, nil}
+	s := &Slopes{newDeviceArrays(d), o, map[int]*deviceProgram{}, nil}
 	for _, name := range o.weights.Learned() {
 		s.grads = append(s.grads, tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(o.weights.tensors[name].Shape()...)))
 	}
-	if err := s.session.check(Rows(0, rows)); err != nil {
+	if err := withRoom(d, func() error { return s.check(o, Rows(0, rows)) }); err != nil {
 		s.Close()
 		return nil, instead(d, err)
 	}
@@ -39,21 +40,21 @@ func NewSlopes(o *Objective, rows int) (*Slopes, error) {
 
 // Gradient is [Objective.Gradient].
 func (s *Slopes) Gradient(rows []int32) (loss float64, grads []*tensor.Dense, err error) {
-	d, o := s.session.device, s.session.loss
+	d, o := s.device, s.loss
 	l, ok := s.bySize[len(rows)]
 	if !ok {
 		host, err := o.compile(len(rows))
 		if err != nil {
 			return 0, nil, err
 		}
-		if l, err = s.session.load(host.program, host.rows); err != nil {
+		if l, err = s.load(host.program, host.rows); err != nil {
 			return 0, nil, err
 		}
 		s.bySize[len(rows)] = l
 	}
 	for _, name := range o.weights.Learned() {
 		t := o.weights.tensors[name]
-		cuda.Upload(d, s.session.resident(t), t.Float32s())
+		cuda.Upload(d, s.resident(t), t.Float32s())
 	}
 	cuda.Upload(d, l.rows.Memory, rows)
 	l.run(d)
@@ -70,12 +71,12 @@ func (s *Slopes) Gradient(rows []int32) (loss float64, grads []*tensor.Dense, er
 
 // Close gives the device back.
 func (s *Slopes) Close() {
-	d := s.session.device
 	for _, l := range s.bySize {
-		l.free(d)
+		l.free(s.device)
 	}
-	for _, m := range s.session.arrays {
-		d.Free(m)
+	for _, t := range s.loss.weights.tensors {
+		s.drop(t) // the host moves them
 	}
-	d.Unlock()
+	s.free()
+	s.device.Unlock()
 }

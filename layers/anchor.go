@@ -122,16 +122,15 @@ func (a *Anchor) codes(x *data.Set) ([]int32, error) {
 	if _, m := x.Features.Dims(); m != a.sizes.Features {
 		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, a.sizes.Features)
 	}
-	codes := make([]int32, 0, x.Len()*a.sizes.Slots)
 	features := graph.Matrix(tensor.Float32, x.Features)
 	f := graph.NewFunction(a.weights, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{a.Codebook.Assign(b, b.Take("features", features))}
 	})
-	err := f.Each(x.Len(), evaluationBatch, func(_ int, out []gorgonia.Value) error {
-		codes = append(codes, out[0].(*tensor.Dense).Int32s()...)
-		return nil
-	})
-	return codes, err
+	tables, err := f.Tables(x.Len(), evaluationBatch)
+	if err != nil {
+		return nil, err
+	}
+	return tables[0].Int32s(), nil
 }
 
 // View is log p̂ at temperature T, the codes, their support, and what maps on an Anchor

@@ -147,6 +147,65 @@ func TestHostDeviceStepsWithoutWaiting(t *testing.T) {
 	}
 }
 
+// Between the stages of a fit the features, codebook, head and codes stay on the device:
+// what travels there is what is new. After the fit nothing is left.
+func TestHostDeviceStagesShareWhatIsThere(t *testing.T) {
+	driver := cudatest.Driver(t, 1)
+	d, err := cuda.Open(driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cuda.Use(d)
+	defer cuda.Use(nil)
+	const n, held, w, k, c = 107, 41, 4, 5, 3
+	var uploaded []int
+	s := optim.Settings{Epochs: 2, Batch: n, Observe: func(optim.Epoch) { uploaded = append(uploaded, driver.Uploaded) }}
+	m := layers.Bilinear{Scale: layers.LearnedScale{}}
+	f := layers.Train(&layers.Divide{Slots: w, Codebook: layers.Codebook{Codewords: k}, Optim: s}, m, s)
+	if err := f.Fit(context.Background(), deviceProblem(n), deviceProblem(held), rand.New(rand.NewPCG(1, 2))); err != nil {
+		t.Fatal(err)
+	}
+	// Of the calibration rows: their numbers (to compute codes, to check the first step, and the
+	// order of an epoch), log p̂ and label. Of the validation rows: their numbers (to compute
+	// codes, and for the loss), log p̂ and label. What the map learns: receivers, senders, slot
+	// scales and the prior. Adam's two corrections, and the 1 that each of two graphs begins
+	// its gradient with.
+	want := 4 * (n*(3+c+1) + held*(2+c+1) + 2*k*c + w + c + 2 + 2)
+	if got := uploaded[2] - uploaded[1]; got != want {
+		t.Errorf("%d bytes travel to the device between the stages, not %d; the codes alone are %d", got, want, 4*n*w)
+	}
+	if err := d.Trim(); err != nil || driver.InUse() != 0 {
+		t.Errorf("after the fit %d bytes stay allocated (%v)", driver.InUse(), err)
+	}
+}
+
+// However much memory there is a fit ends where the CPU's does: without room it drops what
+// the first stage left, then shrinks the batches of the validation loss, and works on the
+// CPU at last.
+func TestHostDeviceFitsIntoAnyMemory(t *testing.T) {
+	want, _, _, _ := fitOn(t, nil, layers.Bilinear{}, nil, true)
+	for capacity := 30000; capacity > 0; capacity -= 970 {
+		driver := cudatest.Driver(t, 1)
+		driver.Capacity = capacity
+		d, err := cuda.Open(driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, _, _ := fitOn(t, d, layers.Bilinear{}, nil, true)
+		for _, name := range want.Weights.Names() {
+			x, y := want.Weights.Float64s(name), got.Weights.Float64s(name)
+			for i := range x {
+				if !(math.Abs(x[i]-y[i]) <= 1e-4*math.Max(1, math.Abs(x[i]))) {
+					t.Fatalf("with %d bytes %s[%d] is %v, on the CPU %v", capacity, name, i, y[i], x[i])
+				}
+			}
+		}
+		if err := d.Trim(); err != nil || d.Err() != nil || driver.InUse() != 0 {
+			t.Errorf("with %d bytes, %d of them stay allocated (%v, %v)", capacity, driver.InUse(), err, d.Err())
+		}
+	}
+}
+
 // An interrupted fit keeps its best weights, in memory.
 func TestHostDeviceInterrupted(t *testing.T) {
 	d := cudatest.Device(t, 1)

@@ -32,9 +32,39 @@ type Divide struct {
 
 	sizes   Sizes
 	weights *graph.Weights
+
+	// Of a fit in stages: the features of its sets, and what keeps them on a device.
+	tables    map[*data.Set]*tensor.Dense
+	residence *graph.Residence
 }
 
 var _ Base = (*Divide)(nil)
+
+// stay makes the features of the sets of a fit in stages tables once, and keeps them on the
+// device that the fit runs on, with codebook, head and codes, until leave is called.
+func (d *Divide) stay(sets ...*data.Set) (leave func()) {
+	d.tables = map[*data.Set]*tensor.Dense{}
+	var tables []*tensor.Dense
+	for _, x := range sets {
+		if x != nil && x.Features != nil {
+			d.tables[x] = graph.Matrix(tensor.Float32, x.Features)
+			tables = append(tables, d.tables[x])
+		}
+	}
+	d.residence = graph.NewResidence(tables...)
+	return func() {
+		d.residence.Close()
+		d.tables, d.residence = nil, nil
+	}
+}
+
+// table is the features of x as graphs read them.
+func (d *Divide) table(x *data.Set) *tensor.Dense {
+	if t, ok := d.tables[x]; ok {
+		return t
+	}
+	return graph.Matrix(tensor.Float32, x.Features)
+}
 
 // evaluationBatch is the batch size of predictions and validation.
 const evaluationBatch = 1024
@@ -53,10 +83,13 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	w.Add("head/weight", uniforms(rng, d.sizes.Features*d.sizes.Classes, bound), d.sizes.Features, d.sizes.Classes)
 	w.Add("head/bias", uniforms(rng, d.sizes.Classes, bound), d.sizes.Classes)
 	d.weights = w.As(tensor.Float32)
+	if d.residence != nil {
+		d.residence.Admit(d.weights)
+	}
 
 	problem := optim.Problem{Rows: cal.Len(), Loss: d.objective(book, cal)}
 	if val != nil {
-		features, labels := graph.Matrix(tensor.Float32, val.Features), graph.Labels(val.Labels)
+		features, labels := d.table(val), graph.Labels(val.Labels)
 		loss := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
 			codes := book.Assign(b, b.Take("features", features))
 			return gorgonia.Nodes{meanNLL(b, d.head(b, book.Quantize(b, codes)), labels)}
@@ -72,7 +105,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 // objective is the head's loss on quantized rows of x; committing a step moves the
 // codebook toward them.
 func (d *Divide) objective(book Codebook, x *data.Set) *graph.Objective {
-	features, labels := graph.Matrix(tensor.Float32, x.Features), graph.Labels(x.Labels)
+	features, labels := d.table(x), graph.Labels(x.Labels)
 	return graph.NewObjective(d.weights, func(b *graph.Builder) *gorgonia.Node {
 		z := b.Take("features", features)
 		codes := book.Assign(b, z)
@@ -119,18 +152,19 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := x.Len()
-	v := &View{LogProbs: mat.NewDense(n, d.sizes.Classes, nil), Codes: make([]int32, 0, n*d.sizes.Slots)}
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
 		codes := d.Codebook.Assign(b, b.Take("features", features))
 		return gorgonia.Nodes{codes, d.head(b, d.Codebook.Quantize(b, codes))}
 	})
-	err = f.Each(n, evaluationBatch, func(lo int, out []gorgonia.Value) error {
-		v.Codes = append(v.Codes, out[0].(*tensor.Dense).Int32s()...)
-		copy(v.LogProbs.RawMatrix().Data[lo*d.sizes.Classes:], graph.Float64s(out[1]))
-		return nil
-	})
-	return v, err
+	tables, err := f.Tables(x.Len(), evaluationBatch)
+	if err != nil {
+		return nil, err
+	}
+	return &View{
+		LogProbs: mat.NewDense(x.Len(), d.sizes.Classes, graph.Float64s(tables[1])),
+		Codes:    tables[0].Int32s(),
+		codes:    tables[0],
+	}, nil
 }
 
 // Embed is the quantized features q of each row of x (N×M).
@@ -160,7 +194,7 @@ func (d *Divide) features(x *data.Set) (*tensor.Dense, error) {
 	if _, m := x.Features.Dims(); m != d.sizes.Features {
 		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, d.sizes.Features)
 	}
-	return graph.Matrix(tensor.Float32, x.Features), nil
+	return d.table(x), nil
 }
 
 // Sizes has all of C, M, w, K and the class counts.

@@ -39,6 +39,9 @@ func Train(base Base, m Map, s optim.Settings) *Trained {
 func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
 	// An interrupted base keeps what it learned; the map then stays at its start.
 	start := time.Now()
+	if d, ok := t.Base.(*Divide); ok {
+		defer d.stay(cal, val)()
+	}
 	baseErr := t.Base.Fit(ctx, cal, val, rng)
 	t.stages = nil
 	if d, ok := t.Base.(*Divide); ok {
@@ -123,19 +126,15 @@ func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 
 // posteriorOf is what a map with weights says of rows of C classes (N×C).
 func posteriorOf(m Map, weights *graph.Weights, tab *tables, classes int) (*mat.Dense, error) {
-	out := mat.NewDense(tab.rows, classes, nil)
 	f := graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{m.LogProbs(b, tab.batch(b))}
 	})
-	err := f.Each(tab.rows, evaluationBatch, func(lo int, outputs []gorgonia.Value) error {
-		copy(out.RawMatrix().Data[lo*classes:], graph.Float64s(outputs[0]))
-		return nil
-	})
+	tables, err := f.Tables(tab.rows, evaluationBatch)
 	if err != nil {
 		return nil, err
 	}
 	// float32 rows sum to 1 within 1e-6; what leaves the package does in float64.
-	return LogSoftmax(out), nil
+	return LogSoftmax(mat.NewDense(tab.rows, classes, graph.Float64s(tables[0]))), nil
 }
 
 // Embed is the quantized features if the base divides, else nil.

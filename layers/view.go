@@ -19,8 +19,9 @@ var LogFloor = math.Log(1e-8)
 // View is what a [Base] makes of a set: the uncalibrated prediction and the region
 // of each row.
 type View struct {
-	LogProbs *mat.Dense // N×C, log p̂
-	Codes    []int32    // N×w codeword indices, row by row; nil if the Base does not divide
+	LogProbs *mat.Dense    // N×C, log p̂
+	Codes    []int32       // N×w codeword indices, row by row; nil if the Base does not divide
+	codes    *tensor.Dense // Codes where a graph computed them, perhaps on a device; or nil
 	// Support is mean_i log(1 + N_i), N_i being the calibration rows whose i-th slot has
 	// this row's codeword (N); nil but for an Anchor.
 	Support []float64
@@ -58,7 +59,9 @@ func (v *View) tables(dt tensor.Dtype, s Sizes) *tables {
 	clamped.Apply(func(_, _ int, l float64) float64 { return max(l, LogFloor) }, clamped)
 	t := &tables{rows: clamped.RawMatrix().Rows, logProbs: graph.Matrix(dt, clamped)}
 	if v.Codes != nil {
-		t.codes = graph.Codes(v.Codes, s.Slots)
+		if t.codes = v.codes; t.codes == nil {
+			t.codes = graph.Codes(v.Codes, s.Slots)
+		}
 		t.mass = codewordMass(dt, v.Codes, s)
 	}
 	if v.Support != nil {

@@ -62,9 +62,10 @@ func (a *adamOnDevice) Step(d *cuda.Device, i int, weight, grad cuda.Memory, at 
 	}, weight, grad, a.mean[i], a.square[i], a.corrections, at, a.sizes[i])
 }
 
-// Free gives moments and corrections back.
+// Free gives moments and corrections back and forgets the steps taken.
 func (a *adamOnDevice) Free(d *cuda.Device) {
 	d.Free(a.mean...)
 	d.Free(a.square...)
 	d.Free(a.corrections)
+	*a = adamOnDevice{rule: a.rule, shrink: a.shrink}
 }

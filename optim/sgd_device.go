@@ -38,4 +38,7 @@ func (s *sgdOnDevice) Step(d *cuda.Device, i int, weight, grad cuda.Memory, at c
 }
 
 // Free gives the velocity back.
-func (s *sgdOnDevice) Free(d *cuda.Device) { d.Free(s.velocity...) }
+func (s *sgdOnDevice) Free(d *cuda.Device) {
+	d.Free(s.velocity...)
+	s.velocity = nil
+}
