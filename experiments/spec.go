@@ -61,7 +61,8 @@ type Outcome struct {
 // and fit draw from one generator seeded with the Spec's seed.
 //
 // If ctx is cancelled during the fit, the run is returned beside the error, with
-// the model as far as it was learned and no outcome.
+// the model as far as it was learned and no outcome; nil is returned if that was not
+// begun.
 func (s Spec) Fit(ctx context.Context, src *data.Source, observe func(stage string) func(optim.Epoch)) (*Run, error) {
 	if _, err := s.method(src); err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 	err = r.Model.Fit(ctx, r.Source.Cal, r.Source.Val, rng)
 	r.Fit = time.Since(start)
 	if err != nil {
-		if errors.Is(err, context.Canceled) {
+		if errors.Is(err, ctx.Err()) {
 			return r, err
 		}
 		return nil, fmt.Errorf("fit %s: %w", s.Method, err)

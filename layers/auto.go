@@ -47,13 +47,15 @@ type Auto struct {
 
 var _ Stateful = (*Auto)(nil)
 
-// Fit draws the folds, stratified, from rng.
+// Fit draws the folds, stratified, from rng. Before a map is chosen there is nothing that
+// an interrupted fit could keep.
 func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	folds := a.Folds
 	if folds == 0 {
 		folds = 3
 	}
 	start := time.Now()
+	a.name, a.Ranking, a.fitted = "", nil, Trained{} // the base is about to change
 	c, err := compete(ctx, a.Base, a.Candidates, folds, a.Optim, cal, rng)
 	if err != nil {
 		return err
@@ -67,7 +69,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	}
 	p.from(c.judged[chosen].weights[0]) // near, and nearer than the map's own start
 	a.Result, err = p.fit(ctx, a.Optim)
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil && !errors.Is(err, ctx.Err()) {
 		return fmt.Errorf("fit %s: %w", a.Candidates[chosen].Name, err)
 	}
 	a.name, a.took = a.Candidates[chosen].Name, time.Since(start)

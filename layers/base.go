@@ -44,6 +44,9 @@ func (o *Original) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 
 // View is the log-softmax of x's logits.
 func (o *Original) View(x *data.Set) (*View, error) {
+	if o.sizes.Classes == 0 {
+		return nil, errUnfitted
+	}
 	if x.Classes() != o.sizes.Classes {
 		return nil, fmt.Errorf("layers: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), o.sizes.Classes)
 	}
@@ -63,10 +66,14 @@ func (o *Original) State() (State, error) {
 }
 
 // Restore sets the sizes.
-func (o *Original) Restore(s State) (err error) {
+func (o *Original) Restore(s State) error {
 	if err := requireShapes(s.Weights, nil); err != nil {
 		return err
 	}
-	o.sizes, err = readSizes(s.Config)
-	return err
+	sizes, err := readSizes(s.Config)
+	if err != nil {
+		return err
+	}
+	o.sizes = sizes
+	return nil
 }

@@ -19,8 +19,9 @@ type Calibrator interface {
 	// with a nil val they run all their epochs. A method that needs logits or
 	// features and finds none says so.
 	//
-	// If ctx is cancelled, the error wraps ctx.Err() and what was learned so far
-	// can be used.
+	// If ctx is cancelled, the error wraps ctx.Err() and what was learned so far can
+	// be used, unless the method says that this is nothing; Predict then fails as it
+	// does before Fit.
 	Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error
 	// Predict gives the calibrated log-probabilities of each row of x. It is safe
 	// for concurrent use once Fit has returned.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"calibra/data"
 	"calibra/graph"
@@ -201,6 +202,50 @@ func TestInterruptedFitKeepsAModel(t *testing.T) {
 	}
 	if _, err := c.Predict(blobs(10, 10)); err != nil {
 		t.Errorf("what was learned cannot be used: %v", err)
+	}
+}
+
+// TestInterruptedChoiceKeepsNoOldMap: the base is fitted anew, so maps of the last fit
+// say nothing of its codes.
+func TestInterruptedChoiceKeepsNoOldMap(t *testing.T) {
+	candidate := Candidate{"anchored", Anchored{}}
+	for _, c := range []Stateful{auto(candidate), stack(candidate)} {
+		if err := c.Fit(t.Context(), blobs(200, 8), nil, newRand(1)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+		err := c.Fit(ctx, blobs(200, 9), nil, newRand(2))
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%T: the interruption is reported as %v", c, err)
+		}
+		if _, err := c.Predict(blobs(10, 10)); !errors.Is(err, errUnfitted) {
+			t.Errorf("%T predicts after an interrupted choice: %v", c, err)
+		}
+		if _, err := c.State(); !errors.Is(err, errUnfitted) {
+			t.Errorf("%T can be saved after an interrupted choice: %v", c, err)
+		}
+	}
+}
+
+// TestFailedRestoreChangesNothing, nor does a base that was not fitted say anything.
+func TestFailedRestoreChangesNothing(t *testing.T) {
+	cal := blobs(100, 8)
+	ts, original := &Temperature{}, &Original{}
+	if _, err := original.View(&data.Set{}); !errors.Is(err, errUnfitted) {
+		t.Errorf("a base that was not fitted: %v", err)
+	}
+	if err := errors.Join(ts.Fit(t.Context(), cal, nil, nil), original.Fit(t.Context(), cal, nil, nil)); err != nil {
+		t.Fatal(err)
+	}
+	before := ts.T()
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("temperature/log", []float64{5}, 1)
+	if err := ts.Restore(State{Config: []byte(`{"classes":1}`), Weights: w}); err == nil || ts.T() != before {
+		t.Errorf("sizes that make no calibrator: %v, T = %v", err, ts.T())
+	}
+	if err := original.Restore(State{Config: []byte(`{"classes":1}`), Weights: graph.NewWeights(tensor.Float32)}); err == nil || original.Sizes().Classes != 3 {
+		t.Errorf("sizes that make no base: %v, %d classes", err, original.Sizes().Classes)
 	}
 }
 

@@ -65,8 +65,10 @@ var _ Stateful = (*Stack)(nil)
 // lose to those of all rows falls as 1/N, the time grows with N.
 const fewRows = 4096
 
-// Fit draws the folds, stratified, from rng.
+// Fit draws the folds, stratified, from rng. A mixture is whole or not there: an
+// interrupted fit keeps nothing.
 func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
+	s.Ranking, s.parts, s.stages = nil, nil, nil // the base is about to change
 	folds := s.Folds
 	switch {
 	case folds == 0 && cal.Len() <= fewRows:
@@ -78,7 +80,7 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	if err != nil {
 		return err
 	}
-	s.Ranking, s.parts, s.stages = c.ranking, nil, nil
+	s.Ranking = c.ranking
 	losses := make([][]float64, len(c.judged))
 	for m, j := range c.judged {
 		losses[m] = j.losses

@@ -81,11 +81,14 @@ func (m *Temperature) State() (State, error) {
 }
 
 // Restore sets t and the sizes.
-func (m *Temperature) Restore(s State) (err error) {
+func (m *Temperature) Restore(s State) error {
 	if err := requireShapes(s.Weights, map[string]tensor.Shape{"temperature/log": {1}}); err != nil {
 		return err
 	}
-	m.sizes, err = readSizes(s.Config)
-	m.weights = s.Weights
-	return err
+	sizes, err := readSizes(s.Config)
+	if err != nil {
+		return err
+	}
+	m.sizes, m.weights = sizes, s.Weights
+	return nil
 }

@@ -47,7 +47,7 @@ func Train(ctx context.Context, n Network, train, val *data.Inputs, s Settings, 
 		return nil, optim.Result{}, err
 	}
 	result, err := m.fit(ctx, train, val, s, rng)
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil && !errors.Is(err, ctx.Err()) {
 		return nil, result, fmt.Errorf("train the encoder: %w", err)
 	}
 	return m, result, err
