@@ -191,7 +191,7 @@ func ExamplePredictor() {
 func ExampleTrained_Sandwich() {
 	cal, val, test := overconfident()
 	c := fitted(cal, val)
-	sandwich, err := c.Sandwich(cal, 1e-3)
+	sandwich, err := c.Sandwich(context.Background(), cal, 1e-3)
 	if err != nil {
 		fmt.Println(err)
 		return

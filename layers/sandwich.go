@@ -1,13 +1,13 @@
 package layers
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/op"
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
@@ -85,8 +85,9 @@ const largestSandwich = 6000
 
 // Sandwich computes the covariance of weights w fitted to the rows, with the ridge
 // λ of λ/2·‖θ‖² that training added to the mean loss. Learned slot scales, a view
-// that is not divided, and more than 6000 parameters are errors.
-func (m Bilinear) Sandwich(w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
+// that is not divided, and more than 6000 parameters are errors. If ctx is cancelled, the
+// error wraps ctx.Err().
+func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
 	dim := 2*s.Codewords*s.Classes + s.Classes
 	switch {
 	case w.Has("bilinear/scale"):
@@ -108,8 +109,11 @@ func (m Bilinear) Sandwich(w *graph.Weights, rows Observed, s Sizes, ridge float
 	J := mat.NewSymDense(x.learned, nil)
 	slope := newSlopes(x)
 	// each visits the rows that were seen, with slope set to s_j.
-	each := func(visit func(row int, count float64)) {
+	each := func(visit func(row int, count float64) error) error {
 		for row := range rows.Labels {
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
+			}
 			count := 1.0
 			if rows.Counts != nil {
 				count = rows.Counts[row]
@@ -119,12 +123,15 @@ func (m Bilinear) Sandwich(w *graph.Weights, rows Observed, s Sizes, ridge float
 			}
 			slope.set(rows.View.Codes[row*s.Slots:(row+1)*s.Slots], rows.View.LogProbs.RawRowView(row))
 			slope.center()
-			visit(row, count)
+			if err := visit(row, count); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
 	var total float64
 	squares := newOuterSum(F)
-	each(func(row int, count float64) {
+	err := each(func(row int, count float64) error {
 		total += count
 		for _, k := range rows.View.Codes[row*s.Slots : (row+1)*s.Slots] {
 			x.Occurrences[k] += count
@@ -132,7 +139,11 @@ func (m Bilinear) Sandwich(w *graph.Weights, rows Observed, s Sizes, ridge float
 		for j, logq := range slope.logq {
 			squares.add(math.Sqrt(count*math.Exp(logq)), slope.rows.RawRowView(j))
 		}
+		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	squares.flush()
 	if total == 0 {
 		return nil, fmt.Errorf("layers: intervals need at least one calibration row")
@@ -153,20 +164,19 @@ func (m Bilinear) Sandwich(w *graph.Weights, rows Observed, s Sizes, ridge float
 	}
 	squares = newOuterSum(J)
 	var solved mat.VecDense
-	var failed error
-	each(func(row int, count float64) {
+	err = each(func(row int, count float64) error {
 		own := slope.rows.RowView(rows.Labels[row])
 		if err := cholesky.SolveVecTo(&solved, own); err != nil {
-			failed = err
-			return
+			return fmt.Errorf("layers: intervals: %w", err)
 		}
 		leverage := math.Min(mat.Dot(own, &solved), largestLeverage)
 		squares.add(math.Sqrt(count)/(1-leverage), slope.rows.RawRowView(rows.Labels[row]))
+		return nil
 	})
-	squares.flush()
-	if failed != nil {
-		return nil, fmt.Errorf("layers: intervals: %w", failed)
+	if err != nil {
+		return nil, err
 	}
+	squares.flush()
 	var half, full mat.Dense
 	if err := cholesky.SolveTo(&half, J); err != nil {
 		return nil, fmt.Errorf("layers: intervals: %w", err)
@@ -287,116 +297,9 @@ func (x *Sandwich) Intervals(v *View, level float64) (lower, upper *mat.Dense, e
 	return lower, upper, nil
 }
 
-// slopes computes log q and the slopes in θ of one row after another.
-type slopes struct {
-	of                             *Sandwich
-	mass                           []float64  // K
-	present                        []int32    // the codewords with mass
-	form, sigma, logGamma, digamma []float64  // C²: A then α, its slope, ln Γ(α), ψ(α)
-	prior                          []float64  // C, log π
-	logq                           []float64  // C
-	rows                           *mat.Dense // C×dim, ∂score_j/∂θ
-	mean                           []float64
-}
-
-func newSlopes(x *Sandwich) *slopes {
-	C, K := x.sizes.Classes, x.sizes.Codewords
-	s := &slopes{
-		of: x, mass: make([]float64, K), form: make([]float64, C*C), sigma: make([]float64, C*C),
-		logGamma: make([]float64, C*C), digamma: make([]float64, C*C),
-		prior: slices.Clone(x.theta[2*K*C:]), logq: make([]float64, C),
-		rows: mat.NewDense(C, x.learned, nil), mean: make([]float64, x.learned),
-	}
-	floats.AddConst(-floats.LogSumExp(s.prior), s.prior)
-	return s
-}
-
-// set takes a row's codes and log p̂. With α = softplus(A) + ε,
-//
-//	∂score_j/∂A_ij = sigmoid(A_ij) (log p̂_i + ψ(α_0j) − ψ(α_ij)) = u_ij,
-//	∂score_j/∂a_ki = n_k u_ij b_kj,  ∂score_j/∂b_kj = n_k Σ_i u_ij a_ki
-//
-// fill rows, and [slopes.center] makes of them s_j = ∂score_j − Σ_l q_l ∂score_l.
-func (s *slopes) set(codes []int32, logp []float64) {
-	x := s.of
-	C, K := x.sizes.Classes, x.sizes.Codewords
-	for _, k := range s.present {
-		s.mass[k] = 0
-	}
-	s.present = s.present[:0]
-	for _, k := range codes {
-		if s.mass[k] == 0 {
-			s.present = append(s.present, k)
-		}
-		s.mass[k]++
-	}
-	clear(s.form)
-	for _, k := range s.present {
-		a, b := x.factors(int(k))
-		for i, ai := range a {
-			floats.AddScaled(s.form[i*C:][:C], s.mass[k]*ai, b)
-		}
-	}
-	simd.DirichletTerms64(s.form, s.sigma, s.logGamma, s.digamma, s.form, op.AlphaFloor)
-	s.rows.Zero()
-	for j := range C {
-		var total float64
-		score := s.prior[j] + math.Max(logp[j], LogFloor) // log π_j and the identity
-		for i := range C {
-			total += s.form[i*C+j]
-			score += (s.form[i*C+j]-1)*math.Max(logp[i], LogFloor) - s.logGamma[i*C+j]
-		}
-		logGamma, digamma := simd.LgammaDigamma64(total)
-		s.logq[j] = score + logGamma
-		row := s.rows.RawRowView(j)
-		for i := range C {
-			u := s.sigma[i*C+j] * (math.Max(logp[i], LogFloor) + digamma - s.digamma[i*C+j])
-			for _, k := range s.present {
-				a, b := x.factors(int(k))
-				row[int(k)*C+i] += s.mass[k] * u * b[j]
-				row[(K+int(k))*C+j] += s.mass[k] * u * a[i]
-			}
-		}
-		if x.learned == len(x.theta) {
-			row[2*K*C+j] = 1 // the softmax of the prior's own logits cancels in log q
-		}
-	}
-	floats.AddConst(-floats.LogSumExp(s.logq), s.logq)
-}
-
-// center turns the rows from ∂score_j into s_j.
-func (s *slopes) center() {
-	clear(s.mean)
-	for j, logq := range s.logq {
-		floats.AddScaled(s.mean, math.Exp(logq), s.rows.RawRowView(j))
-	}
-	for j := range s.logq {
-		floats.Sub(s.rows.RawRowView(j), s.mean)
-	}
-}
-
-// logit returns logit q_j = log q_j − log Σ_{l≠j} q_l and fills gradient with
-//
-//	∂logit q_j/∂θ = ∂score_j − Σ_{l≠j} q_l/(1 − q_j) ∂score_l,
-//
-// sums without the cancellation of 1 − q_j where q_j is near 1.
-func (s *slopes) logit(gradient []float64, j int) float64 {
-	own := s.logq[j]
-	s.logq[j] = math.Inf(-1)
-	rest := floats.LogSumExp(s.logq)
-	s.logq[j] = own
-	copy(gradient, s.rows.RawRowView(j))
-	for l, logq := range s.logq {
-		if l != j {
-			floats.AddScaled(gradient, -math.Exp(logq-rest), s.rows.RawRowView(l))
-		}
-	}
-	return own - rest
-}
-
 // Sandwich is the covariance of a fitted bilinear map on a divided base, from the
 // calibration rows it was fitted to; ridge as in [Bilinear.Sandwich].
-func (t *Trained) Sandwich(cal *data.Set, ridge float64) (*Sandwich, error) {
+func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*Sandwich, error) {
 	m, ok := t.Map.(Bilinear)
 	switch {
 	case !ok:
@@ -408,7 +311,7 @@ func (t *Trained) Sandwich(cal *data.Set, ridge float64) (*Sandwich, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Sandwich(t.weights, Observed{View: view, Labels: cal.Labels}, t.Base.Sizes(), ridge)
+	return m.Sandwich(ctx, t.weights, Observed{View: view, Labels: cal.Labels}, t.Base.Sizes(), ridge)
 }
 
 // Intervals returns the interval of each posterior of x (N×C each) at a level.

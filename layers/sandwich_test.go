@@ -1,6 +1,8 @@
 package layers
 
 import (
+	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -33,7 +35,7 @@ func fittedBilinear(t *testing.T) (*Trained, Observed) {
 func TestSlopesAreTheGraphsGradients(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	sizes := c.Base.Sizes()
-	s, err := Bilinear{}.Sandwich(c.weights, rows, sizes, 1e-3)
+	s, err := Bilinear{}.Sandwich(t.Context(), c.weights, rows, sizes, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,7 @@ func TestIntervalLaws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Sandwich(blobs(600, 1), 1e-3)
+	s, err := c.Sandwich(t.Context(), blobs(600, 1), 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,12 +109,12 @@ func TestIntervalLaws(t *testing.T) {
 		Codes: append(slices.Clone(rows.View.Codes), rows.View.Codes...), LogProbs: new(mat.Dense),
 	}}
 	twice.View.LogProbs.Stack(rows.View.LogProbs, rows.View.LogProbs)
-	listed, err := Bilinear{}.Sandwich(c.weights, twice, sizes, 1e-3)
+	listed, err := Bilinear{}.Sandwich(t.Context(), c.weights, twice, sizes, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows.Counts = slices.Repeat([]float64{2}, len(rows.Labels))
-	counted, err := Bilinear{}.Sandwich(c.weights, rows, sizes, 1e-3)
+	counted, err := Bilinear{}.Sandwich(t.Context(), c.weights, rows, sizes, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,23 +133,28 @@ func TestIntervalLaws(t *testing.T) {
 func TestSandwichRefuses(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	sizes := c.Base.Sizes()
-	if _, err := (Bilinear{}).Sandwich(c.weights, Observed{View: rows.View}, sizes, 0); err == nil {
+	if _, err := (Bilinear{}).Sandwich(t.Context(), c.weights, Observed{View: rows.View}, sizes, 0); err == nil {
 		t.Error("rows without labels pass")
 	}
 	huge := sizes
 	huge.Codewords = largestSandwich
-	if _, err := (Bilinear{}).Sandwich(c.weights, rows, huge, 0); err == nil {
+	if _, err := (Bilinear{}).Sandwich(t.Context(), c.weights, rows, huge, 0); err == nil {
 		t.Error("a covariance that fits no memory passes")
 	}
-	s, err := c.Sandwich(blobs(600, 1), 1e-3)
+	s, err := c.Sandwich(t.Context(), blobs(600, 1), 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := c.Intervals(s, blobs(5, 1), 1); err == nil {
 		t.Error("level 1 passes")
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Sandwich(ctx, blobs(600, 1), 1e-3); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled covariance ends with %v", err)
+	}
 	other := Train(c.Base, Dirichlet{}, optim.Settings{})
-	if _, err := other.Sandwich(blobs(5, 1), 0); err == nil {
+	if _, err := other.Sandwich(t.Context(), blobs(5, 1), 0); err == nil {
 		t.Error("a map that is not bilinear passes")
 	}
 }

@@ -80,7 +80,10 @@ func runIntervals(ctx context.Context, s Settings, r *Report) error {
 		seen := rows
 		seen.Counts = make([]float64, len(sample))
 		floats.AddScaled(seen.Counts, float64(N), sample)
-		sandwich, err := layer.Sandwich(fitted.weights, seen, fitted.sizes, 0)
+		sandwich, err := layer.Sandwich(ctx, fitted.weights, seen, fitted.sizes, 0)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
 			unfitted[i] = true
 			return nil

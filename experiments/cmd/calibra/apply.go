@@ -24,7 +24,7 @@ func (applyCmd) Help() string {
   calibra apply --model runs/vq --in features.npz --intervals 0.9 --out calibrated.npz`
 }
 
-func (c *applyCmd) Run(context.Context) error {
+func (c *applyCmd) Run(ctx context.Context) error {
 	path := c.Model
 	if filepath.Ext(path) != ".safetensors" {
 		path = filepath.Join(path, "model.safetensors")
@@ -50,7 +50,7 @@ func (c *applyCmd) Run(context.Context) error {
 	}
 	arrays := p.Arrays()
 	if c.Intervals != 0 {
-		bounds, err := intervals(model, src, c.Intervals)
+		bounds, err := intervals(ctx, model, src, c.Intervals)
 		if err != nil {
 			return err
 		}

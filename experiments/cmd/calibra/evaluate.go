@@ -152,8 +152,8 @@ func hasArray(path, key string) (bool, error) {
 	return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == key+".npy" }), nil
 }
 
-// asUsage marks an error of the metrics, which see only input and flags, as the
-// user's to mend, but not an interruption.
+// asUsage marks an error of what sees only input and flags as the user's to mend, but not
+// an interruption.
 func asUsage(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"calibra/data"
@@ -12,7 +13,7 @@ const publishedRidge = 1e-3
 
 // intervals are the bounds of each posterior of the test rows at a level (arrays
 // lower and upper, N×C), from the calibration rows in the same file.
-func intervals(model layers.Stateful, src *data.Source, level float64) ([]data.Array, error) {
+func intervals(ctx context.Context, model layers.Stateful, src *data.Source, level float64) ([]data.Array, error) {
 	trained, ok := model.(*layers.Trained)
 	if !ok {
 		return nil, usageError{fmt.Errorf("--intervals is known for the bilinear map only (method vq)")}
@@ -20,9 +21,9 @@ func intervals(model layers.Stateful, src *data.Source, level float64) ([]data.A
 	if err := src.Require("cal_features", "cal_labels"); err != nil {
 		return nil, err
 	}
-	spread, err := trained.Sandwich(src.Cal, publishedRidge)
+	spread, err := trained.Sandwich(ctx, src.Cal, publishedRidge)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, asUsage(err)
 	}
 	lower, upper, err := trained.Intervals(spread, src.Test, level)
 	if err != nil {
