@@ -299,7 +299,8 @@ func (m *bilinear) addLinkCurvature() {
 }
 
 // trigamma is ψ'(x) for x > 0: ψ'(x) = ψ'(x+1) + 1/x² up to x ≥ 12, then the asymptotic
-// series 1/x + 1/2x² + Σ B_2n/x^(2n+1) (Abramowitz & Stegun 6.4.6 and 6.4.11).
+// series 1/x + 1/2x² + Σ B_2n/x^(2n+1) (Abramowitz & Stegun 6.4.6 and 6.4.11). It is
+// mathext.Zeta(2, x) in a tenth of the time, which each Hessian by hand takes C² times a cell.
 func trigamma(x float64) float64 {
 	var sum float64
 	for ; x < 12; x++ {

@@ -2,7 +2,10 @@ package theory
 
 import (
 	"image/color"
+	"io"
 	"math"
+
+	"calibra/data"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
@@ -101,8 +104,16 @@ func (f Figure) save(path string) error {
 			p.Legend.Add(curve.Label, marks)
 		}
 	}
-	for _, format := range []string{".svg", ".png"} {
-		if err := p.Save(figureWidth, figureHeight, path+format); err != nil {
+	for _, format := range []string{"svg", "png"} {
+		picture, err := p.WriterTo(figureWidth, figureHeight, format)
+		if err != nil {
+			return err
+		}
+		err = data.WriteFile(path+"."+format, func(w io.Writer) error {
+			_, err := picture.WriteTo(w)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}

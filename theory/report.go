@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"text/tabwriter"
+
+	"calibra/data"
 )
 
 // Report is a study's table and its figures.
@@ -122,7 +124,8 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// Save writes the table as <study>.csv and every figure as CSV, SVG and PNG into folder.
+// Save writes the table as <study>.csv and every figure as CSV, SVG and PNG into folder,
+// each whole or not at all.
 func (r *Report) Save(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("theory: save %s: %w", r.Study, err)
@@ -151,13 +154,5 @@ func full(x float64) string {
 }
 
 func writeCSV(path string, records [][]string) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := csv.NewWriter(file).WriteAll(records); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
+	return data.WriteFile(path, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(records) })
 }

@@ -40,7 +40,7 @@ func runAssumptions(ctx context.Context, s Settings, r *Report) error {
 	if err := manySlots(ctx, s, r); err != nil {
 		return err
 	}
-	return e.lipschitz(s, r)
+	return e.lipschitz(ctx, s, r)
 }
 
 // nearby returns a point of Θ_local drawn uniformly from the ball around theta.
@@ -293,12 +293,15 @@ func manySlots(ctx context.Context, s Settings, r *Report) error {
 }
 
 // lipschitz estimates L_H of A9 from random pairs of points in Θ_local.
-func (e *experiment) lipschitz(s Settings, r *Report) error {
+func (e *experiment) lipschitz(ctx context.Context, s Settings, r *Report) error {
 	rng := newRand(s.Seed, 32)
 	n := e.model.Dim()
 	first, second := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	var largest float64
 	for _, p := range e.populations {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		sample := Sample(p.weights, 1e6, rng)
 		for range 10 {
 			x, y := nearby(p.asymptotic.theta, rng), nearby(p.asymptotic.theta, rng)
@@ -315,11 +318,14 @@ func (e *experiment) lipschitz(s Settings, r *Report) error {
 	// Random pairs understate a supremum: along the top curvature's own third
 	// derivative it is larger.
 	for _, p := range e.populations {
-		if sharpest, err := e.sharpest(p); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
-		} else {
-			largest = math.Max(largest, sharpest)
 		}
+		sharpest, err := e.sharpest(p)
+		if err != nil {
+			return err
+		}
+		largest = math.Max(largest, sharpest)
 	}
 	r.tell("A9: L_H on Θ_local", exact(largest), "finite")
 	return nil

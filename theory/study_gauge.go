@@ -300,6 +300,9 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 		radius := math.Inf(1)
 		var typical []float64
 		for _, shift := range shifts {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			cellProb := truth.Table.Multinomial(d.Frequencies(shift))
 			weights := truth.Weights(cellProb)
 			theta := append([]float64(nil), truth.Theta...)
