@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -110,6 +111,34 @@ func (w *Weights) Join(others ...*Weights) *Weights {
 		}
 	}
 	return w
+}
+
+// Require is an error unless the weights are exactly those of shapes, by name.
+func (w *Weights) Require(shapes map[string]tensor.Shape) error {
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		if !w.Has(name) {
+			return fmt.Errorf("graph: weight %q is missing", name)
+		}
+		// not Shape.Eq, to which (4) and (1, 4) are one
+		if got := w.tensors[name].Shape(); !slices.Equal(got, shapes[name]) {
+			return fmt.Errorf("graph: weight %q has shape %v, not %v", name, got, shapes[name])
+		}
+	}
+	for _, name := range w.names {
+		if _, ok := shapes[name]; !ok {
+			return fmt.Errorf("graph: weight %q is one too many", name)
+		}
+	}
+	return nil
+}
+
+// Shapes are those of all weights by name, as Require takes them.
+func (w *Weights) Shapes() map[string]tensor.Shape {
+	shapes := make(map[string]tensor.Shape, len(w.names))
+	for name, t := range w.tensors {
+		shapes[name] = t.Shape()
+	}
+	return shapes
 }
 
 // Size is the number of learned values.

@@ -67,7 +67,7 @@ func (o *Original) State() (State, error) {
 
 // Restore sets the sizes.
 func (o *Original) Restore(s State) error {
-	if err := requireShapes(s.Weights, nil); err != nil {
+	if err := s.Weights.Require(nil); err != nil {
 		return err
 	}
 	sizes, err := readSizes(s.Config)

@@ -359,7 +359,7 @@ func (s *Stack) Restore(state State) error {
 		mine = renamed(mine, func(weight string) string { return strings.TrimPrefix(weight, prefix) })
 		shapes, err := shapesOf(s.Candidates[i].Map, sizes)
 		if err == nil {
-			err = requireShapes(mine, shapes)
+			err = mine.Require(shapes)
 		}
 		if err != nil {
 			return err

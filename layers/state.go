@@ -39,20 +39,5 @@ func (s Sizes) slotWidth() (int, error) {
 	return m / w, nil
 }
 
-// requireShapes refuses weights that are not exactly those of want.
-func requireShapes(w *graph.Weights, want map[string]tensor.Shape) error {
-	for name, shape := range want {
-		if !w.Has(name) {
-			return fmt.Errorf("layers: weight %q is missing", name)
-		}
-		if got := w.Tensor(name).Shape(); !got.Eq(shape) {
-			return fmt.Errorf("layers: weight %q has shape %v, the configuration says %v", name, got, shape)
-		}
-	}
-	for _, name := range w.Names() {
-		if _, ok := want[name]; !ok {
-			return fmt.Errorf("layers: weight %q is one too many", name)
-		}
-	}
-	return nil
-}
+// requireShapes is w.Require.
+func requireShapes(w *graph.Weights, shapes map[string]tensor.Shape) error { return w.Require(shapes) }

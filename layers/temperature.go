@@ -82,7 +82,7 @@ func (m *Temperature) State() (State, error) {
 
 // Restore sets t and the sizes.
 func (m *Temperature) Restore(s State) error {
-	if err := requireShapes(s.Weights, map[string]tensor.Shape{"temperature/log": {1}}); err != nil {
+	if err := s.Weights.Require(map[string]tensor.Shape{"temperature/log": {1}}); err != nil {
 		return err
 	}
 	sizes, err := readSizes(s.Config)

@@ -184,7 +184,7 @@ func readSteps(w *graph.Weights, name string, n int) ([]steps, error) {
 		}
 	}
 	x, y, counts := w.Float64s(name+"/x"), w.Float64s(name+"/y"), w.Float64s(name+"/counts")
-	err := requireShapes(w, map[string]tensor.Shape{name + "/x": {len(x)}, name + "/y": {len(x)}, name + "/counts": {n}})
+	err := w.Require(map[string]tensor.Shape{name + "/x": {len(x)}, name + "/y": {len(x)}, name + "/counts": {n}})
 	if err != nil {
 		return nil, err
 	}

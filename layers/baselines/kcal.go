@@ -298,10 +298,10 @@ func (m *KCal) Restore(s layers.State) error {
 	}
 	d := s.Weights.Tensor("projection/out").Shape()[0]
 	blank := &data.Standardizer{Mean: make([]float64, sizes.Features), SD: make([]float64, sizes.Features)}
-	want := shapesOf(projection(blank, d, rand.New(rand.NewPCG(0, 0))))
+	want := projection(blank, d, rand.New(rand.NewPCG(0, 0))).Shapes()
 	rows := total(sizes.Counts)
 	want["memory/points"], want["memory/labels"], want["kernel/bandwidth"] = tensor.Shape{rows, d}, tensor.Shape{rows}, tensor.Shape{1}
-	if err := requireShapes(s.Weights, want); err != nil {
+	if err := s.Weights.Require(want); err != nil {
 		return err
 	}
 	memory, err := readMemory(s.Weights, "memory", sizes.Classes)

@@ -195,13 +195,13 @@ func restoreNet(s layers.State, scores bool, more func(similarityNet) map[string
 	if net.Hidden < 1 || net.Sizes.Features < 1 || net.Scores != scores {
 		return net, fmt.Errorf("baselines: %d hidden units on %d features make no such network", net.Hidden, net.Sizes.Features)
 	}
-	want := shapesOf(net.weights(blankEmbedding(net.Sizes), rand.New(rand.NewPCG(0, 0))))
+	want := net.weights(blankEmbedding(net.Sizes), rand.New(rand.NewPCG(0, 0))).Shapes()
 	if more != nil {
 		for name, shape := range more(net) {
 			want[name] = shape
 		}
 	}
-	return net, requireShapes(s.Weights, want)
+	return net, s.Weights.Require(want)
 }
 
 // orDefault is v, or def where v is the zero of a field.

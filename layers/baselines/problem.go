@@ -12,7 +12,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gorgonia.org/tensor"
 )
 
 // logFloor is the smallest log p̂ that a map sees; see the package documentation.
@@ -159,31 +158,4 @@ func readLabels(values []float64, classes int) ([]int, error) {
 		}
 	}
 	return labels, nil
-}
-
-// requireShapes refuses weights that are not exactly those of want.
-func requireShapes(w *graph.Weights, want map[string]tensor.Shape) error {
-	for name, shape := range want {
-		if !w.Has(name) {
-			return fmt.Errorf("baselines: weight %q is missing", name)
-		}
-		if got := w.Tensor(name).Shape(); !got.Eq(shape) {
-			return fmt.Errorf("baselines: weight %q has shape %v, the configuration says %v", name, got, shape)
-		}
-	}
-	for _, name := range w.Names() {
-		if _, ok := want[name]; !ok {
-			return fmt.Errorf("baselines: weight %q is one too many", name)
-		}
-	}
-	return nil
-}
-
-// shapesOf is what requireShapes wants of weights like w.
-func shapesOf(w *graph.Weights) map[string]tensor.Shape {
-	shapes := map[string]tensor.Shape{}
-	for _, name := range w.Names() {
-		shapes[name] = w.Tensor(name).Shape()
-	}
-	return shapes
 }

@@ -144,7 +144,7 @@ func (m *ProCal) Restore(s layers.State) error {
 	want := proximityShapes(sizes)
 	n := total(sizes.Counts)
 	want["procal/confidence"], want["procal/proximity"], want["procal/right"] = tensor.Shape{n}, tensor.Shape{n}, tensor.Shape{n}
-	if err := requireShapes(s.Weights, want); err != nil {
+	if err := s.Weights.Require(want); err != nil {
 		return err
 	}
 	if err := m.readProximity(sizes, s.Weights); err != nil {
@@ -162,5 +162,5 @@ func proximityShapes(s layers.Sizes) map[string]tensor.Shape {
 	addEmbedding(w, blank)
 	m := proximal{w: w, near: &proximity{mat.NewDense(total(s.Counts), max(components(s), 1), nil), 1}}
 	m.addProximity()
-	return shapesOf(w)
+	return w.Shapes()
 }

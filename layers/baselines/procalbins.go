@@ -145,7 +145,7 @@ func (m *ProCalBins) Restore(s layers.State) error {
 	}
 	want := proximityShapes(sizes)
 	near, rest := s.Weights.Split(func(name string) bool { _, ok := want[name]; return ok })
-	if err := requireShapes(near, want); err != nil {
+	if err := near.Require(want); err != nil {
 		return err
 	}
 	maps, err := readSteps(rest, "procal", len(config.Cuts)+1)

@@ -134,7 +134,7 @@ func (f *Fitted) restore(m smooth, s layers.State) error {
 	if err != nil {
 		return err
 	}
-	if err := requireShapes(s.Weights, shapesOf(m.weights(sizes))); err != nil {
+	if err := s.Weights.Require(m.weights(sizes).Shapes()); err != nil {
 		return err
 	}
 	f.sizes, f.w = sizes, s.Weights
