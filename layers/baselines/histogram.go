@@ -4,15 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"sort"
 
 	"calibra/data"
-	"calibra/graph"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
-	"gorgonia.org/tensor"
 )
 
 // Histogram is one-vs-rest histogram binning (Zadrozny and Elkan 2001): p̂_k becomes
@@ -22,8 +18,7 @@ import (
 type Histogram struct {
 	Bins int // of each class; 0: 15
 
-	sizes layers.Sizes
-	bins  []steps // x: the upper ends of the bins but the last, y: frequencies
+	classwise // steps of x: the upper ends of the bins but the last, y: frequencies
 }
 
 var _ layers.Stateful = (*Histogram)(nil)
@@ -45,67 +40,26 @@ func (m *Histogram) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error
 	if err != nil {
 		return err
 	}
-	m.sizes, m.bins = sizes, make([]steps, sizes.Classes)
-	for k := range m.bins {
-		m.bins[k] = histogram(mat.Col(nil, k, p), indicator(cal.Labels, k), bins)
+	m.sizes, m.classes = sizes, make([]steps, sizes.Classes)
+	for k := range m.classes {
+		m.classes[k] = histogram(mat.Col(nil, k, p), indicator(cal.Labels, k), bins)
 	}
 	return nil
 }
 
 // Predict gives the normalized frequencies.
-func (m *Histogram) Predict(x *data.Set) (*data.Predictions, error) {
-	p, err := probabilitiesOf(x, m.sizes)
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rowsOf(p) {
-		for k, v := range row {
-			row[k] = m.bins[k].bin(v)
-		}
-	}
-	return predictions(p, x.Labels), nil
-}
+func (m *Histogram) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.bin) }
 
 // State is the ends and frequencies of all bins.
-func (m *Histogram) State() (layers.State, error) {
-	if m.bins == nil {
-		return layers.State{}, errUnfitted
-	}
-	w := graph.NewWeights(tensor.Float64)
-	addSteps(w, "histogram", m.bins)
-	return stateOf(m.sizes, w)
-}
+func (m *Histogram) State() (layers.State, error) { return m.state("histogram") }
 
 // Restore sets them.
-func (m *Histogram) Restore(s layers.State) error {
-	sizes, err := readSizes(s.Config)
-	if err != nil {
-		return err
-	}
-	bins, err := readSteps(s.Weights, "histogram", sizes.Classes)
-	if err != nil {
-		return err
-	}
-	m.sizes, m.bins = sizes, bins
-	return nil
-}
+func (m *Histogram) Restore(s layers.State) error { return m.restore(s, "histogram") }
 
 // histogram is the mean target in bins of equal size of x. The x of a step is the
 // largest value of its bin.
 func histogram(x, target []float64, bins int) steps {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case x[i] < x[j]:
-			return -1
-		case x[i] > x[j]:
-			return 1
-		}
-		return 0
-	})
+	order := ascending(x)
 	var s steps
 	for b, lo := 0, 0; b < bins && lo < len(order); b++ {
 		hi := max((b+1)*len(order)/bins, lo+1)
@@ -120,9 +74,4 @@ func histogram(x, target []float64, bins int) steps {
 		lo = hi
 	}
 	return s
-}
-
-// bin is the y of the first step whose x is not below v, or of the last.
-func (s steps) bin(v float64) float64 {
-	return s.y[min(sort.SearchFloat64s(s.x, v), len(s.y)-1)]
 }

@@ -66,6 +66,26 @@ func logProbsOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
 	return l, nil
 }
 
+// probabilitiesOf is p̂ of each row (N×C).
+func probabilitiesOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
+	l, err := logProbsOf(x, s)
+	if err != nil {
+		return nil, err
+	}
+	return exponentials(l), nil
+}
+
+// indicator is 1[y = k] of each row.
+func indicator(labels []int, k int) []float64 {
+	hit := make([]float64, len(labels))
+	for i, y := range labels {
+		if y == k {
+			hit[i] = 1
+		}
+	}
+	return hit
+}
+
 // normalize makes log-probabilities of scores, row by row in place. A row must have
 // a finite maximum.
 func normalize(scores *mat.Dense) error {
