@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // scene is n images of gentle gradients, away from black and white.
@@ -66,13 +68,13 @@ func TestNoiseHasItsMoments(t *testing.T) {
 	gray := 128. / 255
 	for severity, c := range []float64{.04, .06, .08, .09, .10} {
 		d := change(im, Corruptions[0].Apply(im, severity+1, newRand(2))) / 255
-		if math.Abs(d/c-1) > 0.02 {
+		if !scalar.EqualWithinAbs(d/c, 1, 0.02) {
 			t.Errorf("gaussian noise of severity %d has a standard deviation of %v, not %v", severity+1, d, c)
 		}
 	}
 	for severity, c := range []float64{500, 250, 100, 75, 50} {
 		d := change(im, Corruptions[1].Apply(im, severity+1, newRand(2))) / 255
-		if want := math.Sqrt(gray / c); math.Abs(d/want-1) > 0.02 {
+		if want := math.Sqrt(gray / c); !scalar.EqualWithinAbs(d/want, 1, 0.02) {
 			t.Errorf("shot noise of severity %d has a standard deviation of %v, not %v", severity+1, d, want)
 		}
 	}
@@ -93,7 +95,7 @@ func TestBrightnessIsV(t *testing.T) {
 			h, s, v := toHSV(rgb)
 			want = fromHSV(h, s, math.Min(v+c, 1))
 			for k := range rgb {
-				if got := float64(out.Pixels[k*1024+j]); math.Abs(got-math.Floor(255*want[k])) > 1 {
+				if got := float64(out.Pixels[k*1024+j]); !scalar.EqualWithinAbs(got, math.Floor(255*want[k]), 1) {
 					t.Fatalf("severity %d: channel %d of %v is %v, not %v", severity+1, k, rgb, got, 255*want[k])
 				}
 			}
@@ -153,7 +155,7 @@ func TestDefocusBlurKernels(t *testing.T) {
 		for i := range 3 {
 			for j := range 3 {
 				want := math.Pow(e, float64((i-1)*(i-1)+(j-1)*(j-1))) / ((1 + 2*e) * (1 + 2*e))
-				if math.Abs(k[i][j]-want) > 1e-15 {
+				if !scalar.EqualWithinAbs(k[i][j], want, 1e-15) {
 					t.Errorf("softened by %v, (%d, %d) is %v, not %v", soft, i, j, k[i][j], want)
 				}
 			}
@@ -166,7 +168,7 @@ func TestDefocusBlurKernels(t *testing.T) {
 				sum += v
 			}
 		}
-		if math.Abs(sum-1) > 1e-12 {
+		if !scalar.EqualWithinAbs(sum, 1, 1e-12) {
 			t.Errorf("the kernel of radius %v sums to %v", c.radius, sum)
 		}
 	}

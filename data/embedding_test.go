@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
@@ -42,7 +43,7 @@ func TestStandardizerLaws(t *testing.T) {
 			want = 0
 		}
 		// 200 rounded terms of size ≤ 4
-		if math.Abs(mean) > 1e-13 || math.Abs(sd-want) > 1e-13 {
+		if !(math.Abs(mean) <= 1e-13) || !scalar.EqualWithinAbs(sd, want, 1e-13) {
 			t.Errorf("column %d: mean %v, sd %v", j, mean, sd)
 		}
 	}
@@ -69,10 +70,10 @@ func TestEmbeddingAgainstPC(t *testing.T) {
 			dot += e.Axes.At(i, j) * want.At(i, j)
 		}
 		// Two backward stable methods; eigenvectors move by rounding over the gap.
-		if math.Abs(math.Abs(dot)-1) > 1e-12 {
+		if !scalar.EqualWithinAbs(math.Abs(dot), 1, 1e-12) {
 			t.Errorf("axis %d: |cos| = %v", j, math.Abs(dot))
 		}
-		if w := vars[j] * 299 / 300; math.Abs(e.Variances[j]-w) > 1e-12*w {
+		if w := vars[j] * 299 / 300; !scalar.EqualWithinAbs(e.Variances[j], w, 1e-12*w) {
 			t.Errorf("variance %d = %v, want %v", j, e.Variances[j], w)
 		}
 	}
@@ -93,7 +94,7 @@ func TestEmbeddingLaws(t *testing.T) {
 	z := e.Apply(x)
 	for j := range 8 {
 		col := mat.Col(nil, j, z)
-		if v := stat.PopVariance(col, nil); math.Abs(v-e.Variances[j]) > 1e-11*v {
+		if v := stat.PopVariance(col, nil); !scalar.EqualWithinAbs(v, e.Variances[j], 1e-11*v) {
 			t.Errorf("component %d has variance %v, Variances says %v", j, v, e.Variances[j])
 		}
 		largest := 0.0
@@ -145,7 +146,7 @@ func TestLanczosAgainstEigen(t *testing.T) {
 		var gramian mat.Dense
 		gramian.Mul(axes.T(), axes)
 		for j := range 12 {
-			if math.Abs(got[j]-want[j]) > 1e-11*want[0] {
+			if !scalar.EqualWithinAbs(got[j], want[j], 1e-11*want[0]) {
 				t.Errorf("%s: variance %d = %v, want %v", name, j, got[j], want[j])
 			}
 			a := mat.Col(nil, j, axes)
@@ -157,7 +158,7 @@ func TestLanczosAgainstEigen(t *testing.T) {
 			}
 			gramian.Set(j, j, gramian.At(j, j)-1)
 		}
-		if d := mat.Norm(&gramian, 2); d > 1e-12 {
+		if d := mat.Norm(&gramian, 2); !(d <= 1e-12) {
 			t.Errorf("%s: axes are orthonormal to %v only", name, d)
 		}
 	}
@@ -172,7 +173,7 @@ func TestRepeatedVariances(t *testing.T) {
 		diagonal[j] = 1 / float64(j/4+1) // every value four times
 	}
 	_, values, ok := leadingByLanczos(m, 8, func(dst, v []float64) { floats.MulTo(dst, diagonal, v) })
-	if ok && (math.Abs(values[3]-1) > 1e-9 || math.Abs(values[7]-0.5) > 1e-9) {
+	if ok && (!scalar.EqualWithinAbs(values[3], 1, 1e-9) || !scalar.EqualWithinAbs(values[7], 0.5, 1e-9)) {
 		t.Errorf("Lanczos missed repeated eigenvalues and did not say so: %v", values)
 	}
 	// One-hot rows, each as often: all 199 variances are equal.
@@ -185,7 +186,7 @@ func TestRepeatedVariances(t *testing.T) {
 		t.Fatal(err)
 	}
 	for j, v := range e.Variances {
-		if want := float64(m) / (m - 1); math.Abs(v-want) > 1e-12*want {
+		if want := float64(m) / (m - 1); !scalar.EqualWithinAbs(v, want, 1e-12*want) {
 			t.Errorf("one-hot rows: variance %d = %v, want %v", j, v, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -59,11 +60,11 @@ func TestReadPredictionsKinds(t *testing.T) {
 		for k, w := range c.want {
 			g := math.Exp(p.LogProbs.At(0, k))
 			sum += g
-			if math.Abs(g-w) > 1e-7 { // single precision in the file
+			if !scalar.EqualWithinAbs(g, w, 1e-7) { // single precision in the file
 				t.Errorf("%s: p[%d] = %v, want %v", name, k, g, w)
 			}
 		}
-		if math.Abs(sum-1) > 1e-15 {
+		if !scalar.EqualWithinAbs(sum, 1, 1e-15) {
 			t.Errorf("%s: sums to %v", name, sum)
 		}
 		if p.Labels != nil {
@@ -100,7 +101,7 @@ func TestPredictionsArraysSumToOne(t *testing.T) {
 	if len(arrays) != 1 || arrays[0].Name != "probs" {
 		t.Fatalf("got %v", arrays)
 	}
-	if sum := mat.Sum(arrays[0].Value.(*mat.Dense)); math.Abs(sum-1) > 1e-15 {
+	if sum := mat.Sum(arrays[0].Value.(*mat.Dense)); !scalar.EqualWithinAbs(sum, 1, 1e-15) {
 		t.Errorf("sums to %v", sum)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
@@ -42,13 +43,13 @@ func TestSyntheticLaws(t *testing.T) {
 		for i, y := range set.Labels {
 			observed[y]++
 			floats.Add(expected, posterior.RawRowView(i))
-			if s := floats.Sum(posterior.RawRowView(i)); math.Abs(s-1) > 1e-14 {
+			if s := floats.Sum(posterior.RawRowView(i)); !scalar.EqualWithinAbs(s, 1, 1e-14) {
 				t.Fatalf("%s: a posterior sums to %v", name, s)
 			}
 		}
 		for k := range observed {
 			// The variance of a count is Σ p(1−p) ≤ n/4: sd ≤ 71. Five of them.
-			if d := observed[k] - expected[k]; math.Abs(d) > 355 {
+			if d := observed[k] - expected[k]; !(math.Abs(d) <= 355) {
 				t.Errorf("%s: class %d has %v labels, its posterior says %.0f", name, k, observed[k], expected[k])
 			}
 		}
@@ -90,7 +91,7 @@ func TestCubicUndone(t *testing.T) {
 		}
 		logSum := floats.LogSumExp(u)
 		for k, p := range posterior.RawRowView(i) {
-			if math.Abs(math.Exp(u[k]-logSum)-p) > 1e-8 { // v − root loses digits
+			if !scalar.EqualWithinAbs(math.Exp(u[k]-logSum), p, 1e-8) { // v − root loses digits
 				t.Fatalf("row %d: posterior %v, from the logits %v", i, p, math.Exp(u[k]-logSum))
 			}
 		}

@@ -41,7 +41,7 @@ func TestAlikeByEveryBLAS(t *testing.T) {
 	}
 	want, got := measured(own), measured("gonum")
 	for m, v := range got {
-		if d := math.Abs(v - want[m]); d > 1e-4 {
+		if d := math.Abs(v - want[m]); !(d <= 1e-4) {
 			t.Errorf("%v is %.6f by gonum, %.6f by %s", metrics.Metric(m), v, want[m], own)
 		}
 	}

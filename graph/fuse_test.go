@@ -84,7 +84,7 @@ func TestPairedStepsShareTheirWork(t *testing.T) {
 		}
 		got, want := gradient(tensor.Float32), gradient(tensor.Float64)
 		for i, v := range want {
-			if d := math.Abs(got[i] - v); d > 2e-5*(1+math.Abs(v)) { // a float32 sum of four rows' slopes
+			if d := math.Abs(got[i] - v); !(d <= 2e-5*(1+math.Abs(v))) { // a float32 sum of four rows' slopes
 				t.Fatalf("C = %d: gradient %d is %v, in float64 %v", c, i, got[i], v)
 			}
 		}

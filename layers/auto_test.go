@@ -11,6 +11,7 @@ import (
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -57,7 +58,7 @@ func TestTemperedAnchorIsTemperatureScaling(t *testing.T) {
 	for i := range test.Len() {
 		for j := range 3 {
 			// Both gradients are below 1e-6; predictions are in float32.
-			if d := math.Abs(math.Exp(got.LogProbs.At(i, j)) - math.Exp(want.LogProbs.At(i, j))); d > 2e-6 {
+			if d := math.Abs(math.Exp(got.LogProbs.At(i, j)) - math.Exp(want.LogProbs.At(i, j))); !(d <= 2e-6) {
 				t.Fatalf("row %d, class %d: off by %v", i, j, d)
 			}
 		}
@@ -70,11 +71,11 @@ func TestRampsAddUpToTheLogit(t *testing.T) {
 	parts := ramps(logits).RawRowView(0)
 	for j, z := range logits.RawRowView(0) {
 		of := parts[j*(len(knots)+1):][:len(knots)+1]
-		if sum := floats.Sum(of); math.Abs(sum-z) > 1e-15 {
+		if sum := floats.Sum(of); !scalar.EqualWithinAbs(sum, z, 1e-15) {
 			t.Errorf("the parts of %v add up to %v", z, sum)
 		}
 		for m, part := range of {
-			if part*z < 0 || m > 0 && m < len(knots) && math.Abs(part) > knots[m]-knots[m-1] {
+			if part*z < 0 || m > 0 && m < len(knots) && !(math.Abs(part) <= knots[m]-knots[m-1]) {
 				t.Errorf("part %d of %v is %v", m, z, part)
 			}
 		}
@@ -141,7 +142,7 @@ func TestCorrectionIsThePosteriorMode(t *testing.T) {
 	u := p.weights.Float64s("anchored/correction")
 	for k, n := range []float64{often, seldom} {
 		odds := math.Exp(sigma * (u[2*k+1] - u[2*k]))
-		if want := sigma * n * (0.75 - odds/(1+odds)); math.Abs(u[2*k+1]-want) > 1e-6 { // N times the gradient
+		if want := sigma * n * (0.75 - odds/(1+odds)); !scalar.EqualWithinAbs(u[2*k+1], want, 1e-6) { // N times the gradient
 			t.Errorf("codeword %d: u = %v, the slope is zero at %v", k, u[2*k+1], want)
 		}
 	}
@@ -248,7 +249,7 @@ func TestOneStandardErrorRule(t *testing.T) {
 		t.Errorf("the choice is none of the middle: %+v", r)
 	}
 	// differences −0.5, 0.5, 0.3, −0.2: mean 0.025, sd 0.4573
-	if math.Abs(r[1].Excess-0.025) > 1e-12 || math.Abs(r[1].ExcessError-0.22867) > 1e-4 {
+	if !scalar.EqualWithinAbs(r[1].Excess, 0.025, 1e-12) || !scalar.EqualWithinAbs(r[1].ExcessError, 0.22867, 1e-4) {
 		t.Errorf("excess %v ± %v", r[1].Excess, r[1].ExcessError)
 	}
 	// one of four rows is lost: 0.25, sd 0.5

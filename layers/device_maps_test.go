@@ -8,6 +8,7 @@ import (
 	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gorgonia.org/tensor"
 )
 
@@ -54,13 +55,13 @@ func mapsAgree(t *testing.T, d *cuda.Device) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if math.Abs(got-want) > 1e-5*math.Max(1, math.Abs(want)) {
+				if !scalar.EqualWithinAbs(got, want, 1e-5*math.Max(1, math.Abs(want))) {
 					t.Errorf("%T %+v: the loss is %v on the device, %v on the CPU", m, m, got, want)
 				}
 				for k, weight := range p.weights.Learned() {
 					x, y := slopes[k].Float32s(), grads[k].Float32s()
 					for i, v := range y {
-						if math.Abs(float64(x[i]-v)) > 1e-5*math.Max(1, math.Abs(float64(v))) {
+						if !(math.Abs(float64(x[i]-v)) <= 1e-5*math.Max(1, math.Abs(float64(v)))) {
 							t.Fatalf("%T %+v: ∂L/∂%s[%d] is %v on the device, %v on the CPU", m, m, weight, i, x[i], v)
 						}
 					}

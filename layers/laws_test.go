@@ -13,6 +13,7 @@ import (
 	"calibra/graph"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
@@ -82,7 +83,7 @@ func TestCalibratorLaws(t *testing.T) {
 				for _, l := range p.LogProbs.RawRowView(i) {
 					sum += math.Exp(l)
 				}
-				if math.Abs(sum-1) > 1e-12 { // normalized in float64
+				if !scalar.EqualWithinAbs(sum, 1, 1e-12) { // normalized in float64
 					t.Fatalf("row %d sums to %v", i, sum)
 				}
 			}
@@ -123,14 +124,14 @@ func TestTemperatureUndoesATemperature(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := m.T()
-	if !m.Result.Converged || m.Result.GradientNorm > 1e-8 {
+	if !m.Result.Converged || !(m.Result.GradientNorm <= 1e-8) {
 		t.Errorf("the fit ended with %+v", m.Result)
 	}
 	cal.Logits.Scale(2.5, cal.Logits)
 	if err := m.Fit(t.Context(), cal, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if r := m.T() / before; math.Abs(r-2.5) > 1e-6 { // the derivative is zero to 1e-8
+	if r := m.T() / before; !scalar.EqualWithinAbs(r, 2.5, 1e-6) { // the derivative is zero to 1e-8
 		t.Errorf("logits 2.5 times as large have %v times the temperature", r)
 	}
 	// Labels that the logits always get right have no finite best temperature.
@@ -165,7 +166,7 @@ func TestIdentityIsTheSoftmax(t *testing.T) {
 	probs.Apply(exp, p.LogProbs)
 	want.Apply(exp, LogSoftmax(x.Logits))
 	diff.Sub(&probs, &want)
-	if d := math.Max(mat.Max(&diff), -mat.Min(&diff)); d > 1e-6 {
+	if d := math.Max(mat.Max(&diff), -mat.Min(&diff)); !(d <= 1e-6) {
 		t.Errorf("probabilities differ from the softmax by %v", d)
 	}
 }
@@ -274,7 +275,7 @@ func TestWarmStartKeepsUnusedCodewords(t *testing.T) {
 		if err := p.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.Float64s("codebook/codewords")[1]; math.Abs(got-c.want) > 1e-5 { // 100·0.99/(0.99+ε)
+		if got := w.Float64s("codebook/codewords")[1]; !scalar.EqualWithinAbs(got, c.want, 1e-5) { // 100·0.99/(0.99+ε)
 			t.Errorf("%T: the unused codeword is at %v, not %v", c.start, got, c.want)
 		}
 	}

@@ -57,14 +57,14 @@ func TestSlopesAreTheGraphsGradients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(loss+slope.logq[j]) > 1e-12 {
+			if !(math.Abs(loss+slope.logq[j]) <= 1e-12) {
 				t.Fatalf("row %d: log q_%d = %g, the graph says %g", row, j, slope.logq[j], -loss)
 			}
 			var at int
 			for _, g := range grads {
 				for _, v := range g.Float64s() {
 					// The graph's ψ is gonum's, good to 5e-11.
-					if got := slope.rows.At(j, at); math.Abs(got+v) > 1e-9*math.Max(1, math.Abs(v)) {
+					if got := slope.rows.At(j, at); !(math.Abs(got+v) <= 1e-9*math.Max(1, math.Abs(v))) {
 						t.Fatalf("row %d: ∂log q_%d/∂θ_%d = %g, the graph says %g", row, j, at, got, -v)
 					}
 					at++

@@ -11,6 +11,7 @@ import (
 	"calibra/data"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -51,7 +52,7 @@ func TestMixtureIsOptimal(t *testing.T) {
 		losses[3] = slices.Clone(losses[0]) // worse than the first everywhere
 		floats.AddConst(0.5, losses[3])
 		w := mixture(losses)
-		if math.Abs(floats.Sum(w)-1) > 1e-12 || floats.Min(w) < 0 {
+		if !scalar.EqualWithinAbs(floats.Sum(w), 1, 1e-12) || floats.Min(w) < 0 {
 			t.Fatalf("weights %v", w)
 		}
 		if w[3] != 0 {
@@ -98,7 +99,7 @@ func TestMixtureKeepsTheOnlyGoodPart(t *testing.T) {
 	if w := mixture([][]float64{same, same}); w[0] != w[1] {
 		t.Errorf("weights %v of two that are alike", w)
 	}
-	if w := mixture([][]float64{{1e4, 1}, {1, 1e4}}); math.Abs(w[0]-0.5) > 1e-12 { // e^−10000 is 0
+	if w := mixture([][]float64{{1e4, 1}, {1, 1e4}}); !scalar.EqualWithinAbs(w[0], 0.5, 1e-12) { // e^−10000 is 0
 		t.Errorf("weights %v where each part is sure of its row alone", w)
 	}
 }
@@ -111,7 +112,7 @@ func TestMixIsTheMeanOfProbabilities(t *testing.T) {
 	for i := range n {
 		for j := range c {
 			want := 0.25*math.Exp(view.LogProbs.At(i, j)) + 0.75*math.Exp(other.LogProbs.At(i, j))
-			if got := math.Exp(out.At(i, j)); math.Abs(got-want) > 1e-14 {
+			if got := math.Exp(out.At(i, j)); !scalar.EqualWithinAbs(got, want, 1e-14) {
 				t.Errorf("row %d, class %d: %v, not %v", i, j, got, want)
 			}
 		}
@@ -139,7 +140,7 @@ func TestStackLaws(t *testing.T) {
 		t.Fatal(err)
 	}
 	shares := s.Shares()
-	if math.Abs(floats.Sum(shares)-1) > 1e-12 || floats.Min(shares) < 0 {
+	if !scalar.EqualWithinAbs(floats.Sum(shares), 1, 1e-12) || floats.Min(shares) < 0 {
 		t.Errorf("shares %v", shares)
 	}
 	for _, r := range s.Ranking {
@@ -191,7 +192,7 @@ func TestStackLaws(t *testing.T) {
 		t.Errorf("a class has the log-probability %v, of 600 rows %v is the least", mat.Min(p.LogProbs), least)
 	}
 	for i := range test.Len() {
-		if sum := floats.LogSumExp(p.LogProbs.RawRowView(i)); math.Abs(sum) > 1e-12 {
+		if sum := floats.LogSumExp(p.LogProbs.RawRowView(i)); !(math.Abs(sum) <= 1e-12) {
 			t.Errorf("the logarithm of the sum of row %d is %v", i, sum)
 		}
 	}
@@ -199,7 +200,7 @@ func TestStackLaws(t *testing.T) {
 	for at, l := range p.LogProbs.RawMatrix().Data {
 		worst = max(worst, math.Abs(math.Exp(l)-math.Exp(q.LogProbs.RawMatrix().Data[at])))
 	}
-	if worst > 1e-9 { // sums over the parts in another order
+	if !(worst <= 1e-9) { // sums over the parts in another order
 		t.Errorf("another order of the candidates moves a probability by %v", worst)
 	}
 }

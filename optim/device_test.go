@@ -1,7 +1,6 @@
 package optim_test
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"calibra/graph/cuda/cudatest"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gorgonia.org/tensor"
 )
 
@@ -68,7 +68,7 @@ func TestHostDeviceMinimizes(t *testing.T) {
 			want, x := on(nil)
 			got, y := on(one)
 			_, z := on(two)
-			if want.Epochs != got.Epochs || math.Abs(want.Loss-got.Loss) > 1e-5 {
+			if want.Epochs != got.Epochs || !scalar.EqualWithinAbs(want.Loss, got.Loss, 1e-5) {
 				t.Errorf("%+v on the device, %+v on the CPU", got, want)
 			}
 			for _, name := range x.Names() {
@@ -76,7 +76,7 @@ func TestHostDeviceMinimizes(t *testing.T) {
 					t.Errorf("%s depends on the order of threads", name)
 				}
 				for i, v := range x.Float64s(name) {
-					if d := y.Float64s(name)[i]; math.Abs(d-v) > 1e-4 {
+					if d := y.Float64s(name)[i]; !scalar.EqualWithinAbs(d, v, 1e-4) {
 						t.Errorf("%s[%d] is %v on the device, %v on the CPU", name, i, d, v)
 					}
 				}

@@ -13,6 +13,7 @@ import (
 	"calibra/graph/op"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -75,7 +76,7 @@ func TestQuasiNewtonFindsRosenbrocksMinimum(t *testing.T) {
 			t.Errorf("%s did not converge: %s", name, r.Ended)
 		}
 		// The Hessian's smallest eigenvalue there is 0.4: an error of 1e-8/0.4.
-		if a, b := w.Float64s("a")[0], w.Float64s("b")[0]; math.Abs(a-1) > 1e-7 || math.Abs(b-1) > 1e-7 {
+		if a, b := w.Float64s("a")[0], w.Float64s("b")[0]; !scalar.EqualWithinAbs(a, 1, 1e-7) || !scalar.EqualWithinAbs(b, 1, 1e-7) {
 			t.Errorf("%s ends at (%.9f, %.9f), not (1, 1)", name, a, b)
 		}
 	}
@@ -96,7 +97,7 @@ func TestPiecesMakeNoDifference(t *testing.T) {
 		}
 		for i, v := range got {
 			// A gradient of 1e-9 over a smallest curvature of 2e-3.
-			if math.Abs(v-first[i]) > 1e-6 {
+			if !scalar.EqualWithinAbs(v, first[i], 1e-6) {
 				t.Fatalf("with %d rows at once weight %d is %.9f, with all %.9f", rows, i, v, first[i])
 			}
 		}
@@ -122,7 +123,7 @@ func TestUnreachableGradientIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Converged || r.GradientNorm > 1e-6 || r.Ended == "" {
+	if r.Converged || !(r.GradientNorm <= 1e-6) || r.Ended == "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -132,7 +133,7 @@ func TestUnreachableGradientIsReported(t *testing.T) {
 func TestSinglePrecisionReachesAGradient(t *testing.T) {
 	single, w := multinomialRegressionOf(tensor.Float32, 6, 3)
 	r, err := optim.LBFGS(t.Context(), single, optim.LBFGSSettings{Gradient: 1e-5})
-	if err != nil || !r.Converged || r.GradientNorm > 1e-5 {
+	if err != nil || !r.Converged || !(r.GradientNorm <= 1e-5) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	double, exact := multinomialRegression(6, 3)
@@ -143,7 +144,7 @@ func TestSinglePrecisionReachesAGradient(t *testing.T) {
 		for i, v := range exact.Float64s(name) {
 			// The bias may move by a constant; only weights are determined, by curvatures of
 			// 0.1 or so.
-			if got := w.Float64s(name)[i]; name == "linear/weight" && math.Abs(got-v) > 1e-3 {
+			if got := w.Float64s(name)[i]; name == "linear/weight" && !scalar.EqualWithinAbs(got, v, 1e-3) {
 				t.Errorf("%s[%d] is %v in float32, %v in float64", name, i, got, v)
 			}
 		}
@@ -162,7 +163,7 @@ func TestDecreaseEndsAFit(t *testing.T) {
 	if err != nil || !r.Converged || r.Epochs >= whole.Epochs {
 		t.Errorf("%+v, the whole fit %+v, %v", r, whole, err)
 	}
-	if r.Loss-whole.Loss > 1e-4 {
+	if !(r.Loss-whole.Loss <= 1e-4) {
 		t.Errorf("the loss is %v above its minimum", r.Loss-whole.Loss)
 	}
 	if _, err := optim.LBFGS(t.Context(), p, optim.LBFGSSettings{Decrease: -1}); err == nil {
@@ -213,7 +214,7 @@ func TestFixedLBFGSApproachesExponentially(t *testing.T) {
 	}
 	want := 0.9 * math.Pow(1-1e-3, 500)
 	// 500 roundings of 1e-16, with curvature estimates s·y/y·y of relative error 1e-13.
-	if got := w.Float64s("x")[0]; math.Abs(got-want) > 1e-9 {
+	if got := w.Float64s("x")[0]; !scalar.EqualWithinAbs(got, want, 1e-9) {
 		t.Errorf("x = %.12f after 500 steps, not %.12f", got, want)
 	}
 	if r.Converged || r.Epochs != 500 {

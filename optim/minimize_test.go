@@ -14,6 +14,7 @@ import (
 	"calibra/graph/op"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -70,7 +71,7 @@ func TestEveryRuleOnEveryProblem(t *testing.T) {
 					}
 					for weight, want := range p.optimum {
 						for i, v := range pr.Loss.Weights().Float64s(weight) {
-							if math.Abs(v-want[i]) > 2e-3 {
+							if !scalar.EqualWithinAbs(v, want[i], 2e-3) {
 								t.Errorf("%s[%d] = %v, the optimum is %v", weight, i, v, want[i])
 							}
 						}
@@ -103,7 +104,7 @@ func TestDecoupledDecay(t *testing.T) {
 		if _, err := optim.Minimize(t.Context(), p, optim.Settings{Rule: c.rule, Epochs: 1}, rand.New(rand.NewPCG(1, 1))); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Loss.Weights().Float64s("x")[0]; math.Abs(got-c.want) > 1e-7 { // Adam's ε = 1e-8
+		if got := p.Loss.Weights().Float64s("x")[0]; !scalar.EqualWithinAbs(got, c.want, 1e-7) { // Adam's ε = 1e-8
 			t.Errorf("%+v: x = %v, not %v", c.rule, got, c.want)
 		}
 	}
@@ -184,7 +185,7 @@ func TestBisect(t *testing.T) {
 	}
 	p := parabola(0.3)
 	r, err := optim.Bisect(t.Context(), p, -1, 1, 1e-8)
-	if err != nil || !r.Converged || math.Abs(p.Loss.Weights().Float64s("x")[0]-0.3) > 1e-8 {
+	if err != nil || !r.Converged || !scalar.EqualWithinAbs(p.Loss.Weights().Float64s("x")[0], 0.3, 1e-8) {
 		t.Errorf("the minimum is found at %v: %+v %v", p.Loss.Weights().Float64s("x"), r, err)
 	}
 	p = parabola(7)

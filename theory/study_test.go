@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +15,7 @@ import (
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // The same seed gives the same bytes on any number of cores.
@@ -143,10 +143,10 @@ func TestRescalingIsFree(t *testing.T) {
 func TestSamplesAreMultinomial(t *testing.T) {
 	truth, _, _ := somewhere(t, 1)
 	cellProb := truth.Table.Multinomial(truth.Design.Frequencies(1))
-	if total := floats.Sum(cellProb); math.Abs(total-1) > 1e-12 {
+	if total := floats.Sum(cellProb); !scalar.EqualWithinAbs(total, 1, 1e-12) {
 		t.Errorf("cell probabilities sum to %g", total)
 	}
-	if w := floats.Sum(truth.Table.Occupancy(cellProb)); math.Abs(w-float64(truth.Design.Slots)) > 1e-12 {
+	if w := floats.Sum(truth.Table.Occupancy(cellProb)); !scalar.EqualWithinAbs(w, float64(truth.Design.Slots), 1e-12) {
 		t.Errorf("a row holds %g codewords, not w", w)
 	}
 	population := truth.Weights(cellProb)
@@ -155,7 +155,7 @@ func TestSamplesAreMultinomial(t *testing.T) {
 	rng := newRand(9)
 	for range draws {
 		sample := Sample(population, n, rng)
-		if total := floats.Sum(sample); math.Abs(total-1) > 1e-12 {
+		if total := floats.Sum(sample); !scalar.EqualWithinAbs(total, 1, 1e-12) {
 			t.Fatalf("a sample of %d holds %g rows", n, total*n)
 		}
 		for i, s := range sample {
@@ -171,7 +171,7 @@ func TestSamplesAreMultinomial(t *testing.T) {
 		if p > 0.01 {
 			observed := squares[i]/draws - mean*mean
 			// A variance from 4000 draws is good to 2.2 %; 10 % is over four of that.
-			if math.Abs(observed/variance-1) > 0.1 {
+			if !scalar.EqualWithinAbs(observed/variance, 1, 0.1) {
 				t.Errorf("entry %d has variance %g, not %g", i, observed, variance)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 func (p problem) checks(t *testing.T) *Checks {
@@ -44,7 +46,7 @@ func TestSKCEAgainstTheDefinition(t *testing.T) {
 			sum += math.Exp(-d2/2) * product
 		}
 	}
-	if got, want := p.checks(t).SKCE, sum/(150*149); math.Abs(got-want) > 1e-7 { // float32 terms of both signs, |e| ≤ 1
+	if got, want := p.checks(t).SKCE, sum/(150*149); !scalar.EqualWithinAbs(got, want, 1e-7) { // float32 terms of both signs, |e| ≤ 1
 		t.Errorf("SKCE %.9g, want %.9g", got, want)
 	}
 }
@@ -69,10 +71,10 @@ func TestChecksAreUnbiased(t *testing.T) {
 	if debiased > .7*plain { // the normal approximation at the observed frequencies takes off a good third
 		t.Errorf("debiased ECE averages %.4f, plain %.4f", debiased, plain)
 	}
-	if math.Abs(square) > plain*plain/10 {
+	if !(math.Abs(square) <= plain*plain/10) {
 		t.Errorf("debiased square averages %.2g, ECE² %.2g", square, plain*plain)
 	}
-	if se := math.Sqrt(skce2 / repetitions); math.Abs(skce) > 3*se {
+	if se := math.Sqrt(skce2 / repetitions); !(math.Abs(skce) <= 3*se) {
 		t.Errorf("SKCE averages %.2g ± %.2g", skce, se)
 	}
 }

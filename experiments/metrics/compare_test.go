@@ -41,7 +41,7 @@ func TestCompareSeesADifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	// the rows' own spread of 1 cancels: standard error .2/√400
-	if c.PValue > .001 || math.Abs(c.Difference+.1) > .04 || !near(c.Interval.High-c.Interval.Low, 2*1.96*.01, .15) {
+	if c.PValue > .001 || !(math.Abs(c.Difference+.1) <= .04) || !near(c.Interval.High-c.Interval.Low, 2*1.96*.01, .15) {
 		t.Errorf("%+v", c)
 	}
 	if same, err := Compare(a, a, rng); err != nil || same.PValue != 1 || same.Difference != 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -161,7 +162,7 @@ func TestAgainstTheDefinition(t *testing.T) {
 				continue
 			}
 			// float32 kernel values: 1e-7 each, 1e-6 of a sum whose terms cancel to the size of |e| ≤ 1
-			if math.Abs(got-r/sum) > 1e-6 || !near(ess, ess1*ess1/ess2, 1e-5) {
+			if !scalar.EqualWithinAbs(got, r/sum, 1e-6) || !near(ess, ess1*ess1/ess2, 1e-5) {
 				t.Fatalf("row %d class %d: residual %v, want %v; ESS %v, want %v", i, c, got, r/sum, ess, ess1*ess1/ess2)
 			}
 		}

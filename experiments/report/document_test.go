@@ -9,6 +9,7 @@ import (
 
 	"calibra/experiments/metrics"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot/vg"
 )
@@ -133,10 +134,10 @@ func TestFigures(t *testing.T) {
 func TestPool(t *testing.T) {
 	d := Pool("VQ", [][]int{{0, 6}, {2, 4}}, [][]float64{{0, .9}, {.4, .8}}, [][]float64{{0, 1}, {.5, .75}})
 	// Bin 0 is the second seed's alone; bin 1 has (6·0.9 + 4·0.8)/10 and (6·1 + 4·0.75)/10.
-	if d.Confidence[0] != .4 || math.Abs(d.Confidence[1]-.86) > 1e-12 || math.Abs(d.Frequency[1]-.9) > 1e-12 {
+	if d.Confidence[0] != .4 || !scalar.EqualWithinAbs(d.Confidence[1], .86, 1e-12) || !scalar.EqualWithinAbs(d.Frequency[1], .9, 1e-12) {
 		t.Errorf("pooled %+v", d)
 	}
-	if d.Low[1] != .75 || d.High[1] != 1 || math.Abs(d.Share[0]-2./12) > 1e-12 {
+	if d.Low[1] != .75 || d.High[1] != 1 || !scalar.EqualWithinAbs(d.Share[0], 2./12, 1e-12) {
 		t.Errorf("pooled %+v", d)
 	}
 }

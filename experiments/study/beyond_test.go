@@ -9,6 +9,8 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // judged is a result with given losses.
@@ -74,7 +76,7 @@ func TestPairedLossesCountARowOnce(t *testing.T) {
 		return p
 	}
 	one, same, own := pOf(1, true), pOf(seeds, true), pOf(seeds, false)
-	if math.Abs(same-one) > 0.05 || one < 0.1 { // two bootstraps of 2000, of which p has an error of .01
+	if !scalar.EqualWithinAbs(same, one, 0.05) || one < 0.1 { // two bootstraps of 2000, of which p has an error of .01
 		t.Errorf("p = %v of one seed, %v of the same rows %d times", one, same, seeds)
 	}
 	if own > one/2 {
@@ -84,7 +86,7 @@ func TestPairedLossesCountARowOnce(t *testing.T) {
 
 func TestExcessAndSparsestFifth(t *testing.T) {
 	r := judged("ts", 1, 0)
-	if got := excess(metrics.LCE).of(r); math.Abs(got-0.3) > 1e-12 {
+	if got := excess(metrics.LCE).of(r); !scalar.EqualWithinAbs(got, 0.3, 1e-12) {
 		t.Errorf("excess %v", got)
 	}
 	if got := sparseFifth.of(r); !math.IsNaN(got) {
@@ -93,7 +95,7 @@ func TestExcessAndSparsestFifth(t *testing.T) {
 	r.ESS = &metrics.Profile{LCE: make([]float64, profileBins), Count: make([]int, profileBins)}
 	copy(r.ESS.LCE, []float64{0.1, 9, 0.4, 7})
 	copy(r.ESS.Count, []int{2, 0, 1, 5})
-	if got := sparseFifth.of(r); math.Abs(got-0.2) > 1e-12 { // bins 0 to 2
+	if got := sparseFifth.of(r); !scalar.EqualWithinAbs(got, 0.2, 1e-12) { // bins 0 to 2
 		t.Errorf("the sparsest fifth is %v, not 0.2", got)
 	}
 }

@@ -2,7 +2,6 @@ package blas
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/blas/gonum"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -73,7 +73,7 @@ func TestProductsAgree(t *testing.T) {
 					c.Sgemm(tA, tB, m, n, k, 1.5, single(a), lda, single(b), ldb, 0.5, got32, n)
 					bound := 8 * float64(k+8)
 					for i := range want {
-						if math.Abs(got64[i]-want[i]) > 0x1p-53*bound || math.Abs(float64(got32[i])-want[i]) > 0x1p-24*bound {
+						if !scalar.EqualWithinAbs(got64[i], want[i], 0x1p-53*bound) || !scalar.EqualWithinAbs(float64(got32[i]), want[i], 0x1p-24*bound) {
 							t.Fatalf("%s %v %c%c: entry %d is %g and %g, want %g", c.name, size, tA, tB, i, got64[i], got32[i], want[i])
 						}
 					}

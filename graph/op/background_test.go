@@ -91,7 +91,7 @@ func TestGaussianInFloat32(t *testing.T) {
 	}
 	want := values(tensor.Float64)
 	for i, v := range values(tensor.Float32) {
-		if d := v - want[i]; d > 5e-6 || d < -5e-6 {
+		if d := v - want[i]; !(d <= 5e-6 && d >= -5e-6) {
 			t.Fatalf("entry %d is %.8f in float32, %.8f in float64", i, v, want[i])
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 func gaussianProblem(n, d int, spread float64) (products, sq, e []float32, si float32) {
@@ -45,7 +47,7 @@ func TestGaussianRow(t *testing.T) {
 			for j, k := range row {
 				d := math.Max(0, float64(si)+float64(sq[j])-2*float64(products[j]))
 				want := math.Exp(-d / (2 * gamma * gamma))
-				if bound := want * 1.2e-7 * (1 + float64(si+sq[j])/(gamma*gamma) + d/(2*gamma*gamma)); math.Abs(float64(k)-want) > bound {
+				if bound := want * 1.2e-7 * (1 + float64(si+sq[j])/(gamma*gamma) + d/(2*gamma*gamma)); !scalar.EqualWithinAbs(float64(k), want, bound) {
 					t.Fatalf("n = %d: K[%d] = %g, want %g within %g", n, j, k, want, bound)
 				}
 				wantSum += float64(k)
@@ -54,7 +56,7 @@ func TestGaussianRow(t *testing.T) {
 			}
 			// sums of n float32 terms in 16 or fewer chains
 			bound := 1e-6 * (wantSum + 1e-30) * 3
-			if math.Abs(float64(sum)-wantSum) > bound || math.Abs(float64(squares)-wantSquares) > bound || math.Abs(float64(dot)-wantDot) > bound {
+			if !scalar.EqualWithinAbs(float64(sum), wantSum, bound) || !scalar.EqualWithinAbs(float64(squares), wantSquares, bound) || !scalar.EqualWithinAbs(float64(dot), wantDot, bound) {
 				t.Errorf("n = %d: moments %g %g %g, want %g %g %g", n, sum, squares, dot, wantSum, wantSquares, wantDot)
 			}
 		}

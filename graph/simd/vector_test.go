@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 func normals(n int, seed uint64) []float32 {
@@ -26,13 +28,13 @@ func TestDotAndAxpy(t *testing.T) {
 				want += float64(x[i]) * float64(y[i])
 				size += math.Abs(float64(x[i]) * float64(y[i]))
 			}
-			if got := Dot(x, y); math.Abs(float64(got)-want) > 1e-6*size {
+			if got := Dot(x, y); !scalar.EqualWithinAbs(float64(got), want, 1e-6*size) {
 				t.Errorf("Dot of %d = %g, want %g", n, got, want)
 			}
 			z := append(append([]float32{}, y...), -7)
 			Axpy(z[:n], 0.5, x)
 			for i := range x {
-				if want := float64(y[i]) + 0.5*float64(x[i]); math.Abs(float64(z[i])-want) > 1.2e-7*math.Abs(want)+1e-30 {
+				if want := float64(y[i]) + 0.5*float64(x[i]); !scalar.EqualWithinAbs(float64(z[i]), want, 1.2e-7*math.Abs(want)+1e-30) {
 					t.Errorf("Axpy of %d: element %d is %g, want %g", n, i, z[i], want)
 				}
 			}

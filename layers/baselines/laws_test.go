@@ -12,6 +12,7 @@ import (
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 	"gorgonia.org/tensor"
@@ -66,7 +67,7 @@ func checkRows(t *testing.T, p *data.Predictions) {
 			}
 			sum += math.Exp(l)
 		}
-		if math.Abs(sum-1) > 1e-12 { // normalized in float64
+		if !scalar.EqualWithinAbs(sum, 1, 1e-12) { // normalized in float64
 			t.Fatalf("row %d sums to %v", i, sum)
 		}
 	}
@@ -271,7 +272,7 @@ func TestIsotonicIsMonotone(t *testing.T) {
 	// The regression of (1, 0, 2, 1, 3) is (0.5, 0.5, 1.5, 1.5, 3).
 	s = isotonic([]float64{1, 2, 3, 4, 5}, []float64{1, 0, 2, 1, 3})
 	for v, want := range map[float64]float64{0: 0.5, 1: 0.5, 2: 0.5, 2.5: 1, 3: 1.5, 4: 1.5, 4.5: 2.25, 5: 3, 6: 3} {
-		if got := s.at(v); math.Abs(got-want) > 1e-15 {
+		if got := s.at(v); !scalar.EqualWithinAbs(got, want, 1e-15) {
 			t.Errorf("at %v the value is %v, not %v", v, got, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -37,7 +38,7 @@ func TestProximityAgainstSorting(t *testing.T) {
 				slices.Sort(distances)
 				distances = distances[:min(k, len(distances))]
 				want := math.Exp(-floats.Sum(distances) / float64(len(distances)))
-				if math.Abs(got[i]-want) > 1e-12 { // |x|² + |y|² − 2xy against |x − y|²
+				if !scalar.EqualWithinAbs(got[i], want, 1e-12) { // |x|² + |y|² − 2xy against |x − y|²
 					t.Fatalf("k = %d, row %d: proximity %v, by sorting %v", k, i, got[i], want)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -99,7 +100,7 @@ func TestStructuredAgainstNewton(t *testing.T) {
 		grad, _ := s.derivatives(theta(&m))
 		size := floats.Norm(grad, math.Inf(1))
 		// Two ways to sum 300 terms of order 1.
-		if math.Abs(size-m.Result.GradientNorm) > 1e-13 || !m.Result.Converged {
+		if !scalar.EqualWithinAbs(size, m.Result.GradientNorm, 1e-13) || !m.Result.Converged {
 			t.Errorf("the gradient is %.3e, the result says %.3e: %s", size, m.Result.GradientNorm, m.Result.Ended)
 		}
 		if tolerance == 0 {
@@ -131,7 +132,7 @@ func TestBisectionFindsTheInverseTemperature(t *testing.T) {
 	cal, truth := problems()["calibrated"].draw(500, 8)
 	u := bisectInverse(mat.DenseCopyOf(truth), cal.Labels)
 	truth.Scale(math.Exp(0.7), truth)
-	if got := bisectInverse(truth, cal.Labels); math.Abs(u-0.7-got) > 2*32/math.Pow(2, 30) {
+	if got := bisectInverse(truth, cal.Labels); !scalar.EqualWithinAbs(u-0.7, got, 2*32/math.Pow(2, 30)) {
 		t.Errorf("u falls from %v to %v, not by 0.7", u, got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"calibra/graph/cuda/cudatest"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -76,7 +77,7 @@ func trainingsAgree(t *testing.T, one, two *cuda.Device) {
 			if clock == 0 {
 				t.Fatal("nothing ran on the device")
 			}
-			if result.Best != deviceResult.Best || math.Abs(result.Loss-deviceResult.Loss) > 1e-4 || math.Abs(result.Validation-deviceResult.Validation) > 1e-4 {
+			if result.Best != deviceResult.Best || !scalar.EqualWithinAbs(result.Loss, deviceResult.Loss, 1e-4) || !scalar.EqualWithinAbs(result.Validation, deviceResult.Validation, 1e-4) {
 				t.Errorf("the training ends at %+v on the device, at %+v on the CPU", deviceResult, result)
 			}
 			for i, name := range want.weights.Names() {

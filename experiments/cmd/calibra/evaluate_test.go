@@ -12,6 +12,7 @@ import (
 
 	"calibra/data"
 
+	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -86,7 +87,7 @@ func TestEvaluateJSON(t *testing.T) {
 	for name, want := range map[string]float64{
 		"accuracy": .5, "nll": -(.5*math.Log(.5) + .3*math.Log(.3) + .2*math.Log(.2)), "brier": .62, "ece": 0, "ece_top": 0, "mce": 0, "ecce": 0,
 	} {
-		if got := file.Metrics[name].Value; math.Abs(got-want) > 1e-9 {
+		if got := file.Metrics[name].Value; !scalar.EqualWithinAbs(got, want, 1e-9) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
@@ -180,7 +181,7 @@ func TestEvaluateBinning(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &file); code != 0 || err != nil {
 			t.Fatalf("exit code %d, %v", code, err)
 		}
-		if got := file.Metrics["ece"].Value; math.Abs(got-want) > 1e-6 || file.Settings.Binning != binning {
+		if got := file.Metrics["ece"].Value; !scalar.EqualWithinAbs(got, want, 1e-6) || file.Settings.Binning != binning {
 			t.Errorf("%s: ECE %g, settings %+v; want %g", binning, got, file.Settings, want)
 		}
 	}

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"calibra/layers"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // TestFitAutoRanks: the candidates are shown in their order, one of them chosen, and
@@ -56,7 +57,7 @@ func TestFitStackedShowsShares(t *testing.T) {
 		}
 		sum += share
 	}
-	if math.Abs(sum-1) > 0.0005*float64(candidates) { // each is rounded to three places
+	if !scalar.EqualWithinAbs(sum, 1, 0.0005*float64(candidates)) { // each is rounded to three places
 		t.Errorf("the shares add up to %v in\n%s", sum, stdout)
 	}
 	if !strings.HasPrefix(lines[1+candidates], "the mixture's held-out NLL is ") {

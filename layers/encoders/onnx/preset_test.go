@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // TestResizeAgainstTorch: PyTorch 1.13, F.interpolate(x, size, mode="bilinear",
@@ -28,7 +30,7 @@ func TestResizeAgainstTorch(t *testing.T) {
 		got := make([]float32, c.height*c.width)
 		resize(got, c.height, c.width, x, 3, 5)
 		for i, want := range c.want {
-			if math.Abs(float64(got[i])-want) > 1e-6 { // the last place printed
+			if !scalar.EqualWithinAbs(float64(got[i]), want, 1e-6) { // the last place printed
 				t.Errorf("%d×%d: %d is %v, torch has %v", c.height, c.width, i, got[i], want)
 			}
 		}
@@ -56,7 +58,7 @@ func TestPresetsKeepConstants(t *testing.T) {
 				c := i / (shape[1] * shape[2])
 				want = (0.25 - p.Mean[c]) / p.SD[c]
 			}
-			if math.Abs(float64(v-want)) > 1e-6 { // weights that sum to 1 but for rounding
+			if !(math.Abs(float64(v-want)) <= 1e-6) { // weights that sum to 1 but for rounding
 				t.Fatalf("%s: %d is %v, not %v", p.Name, i, v, want)
 			}
 		}

@@ -97,7 +97,7 @@ func testGaussian(t *testing.T) {
 	if x[0] != 1 {
 		t.Errorf("exp(0) = %v", x[0])
 	}
-	if worst > 2*0x1p-24 { // two roundings
+	if !(worst <= 2*0x1p-24) { // two roundings
 		t.Errorf("exp is off by %.2g of its value", worst)
 	}
 }
