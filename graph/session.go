@@ -73,8 +73,9 @@ func (w *Weights) Fetch() error {
 
 // NewSession moves a fit of rows 0…rows−1, in steps of batch, to the device that this
 // process chose. It is nil where the CPU is to do the work: no device was chosen or is
-// there, the steps are too small to pay, an op has no kernel, or the memory is too small;
-// what is not the user's own choice is told once (see [cuda.Notice]).
+// there, an op has no kernel, or Auto finds that the steps are too small to pay or the
+// memory too small for them; what is not the user's own choice is told once (see
+// [cuda.Notice]).
 //
 // The first step is computed on both, and must agree.
 func NewSession(o *Objective, rule DeviceRule, rows, batch int) (*Session, error) {
@@ -138,12 +139,13 @@ func (o *Objective) device(batch int) (*cuda.Device, error) {
 	return d, nil
 }
 
-// instead tells that the CPU takes over, or gives the error back where it must not.
+// instead tells that the CPU takes over, or gives the error back where the device was asked
+// for.
 func instead(d *cuda.Device, err error) error {
-	if !cuda.OutOfMemory(err) && cuda.Chosen() != cuda.Auto {
+	d.ClearError()
+	if cuda.Chosen() != cuda.Auto {
 		return err
 	}
-	d.ClearError()
 	cuda.Tell(fmt.Sprintf("a fit runs on the CPU: %v", err))
 	return nil
 }
@@ -336,28 +338,27 @@ func (s *Session) pull() error {
 	return nil
 }
 
-// mean is the mean of f over rows 0…n−1 in batches of size. Short of memory it drops what
-// residences keep, then halves the batches; ran is false where none fits or an op of f has
-// no kernel, and the weights are then in memory.
+// mean is the mean of f over rows 0…n−1 in batches of size, which a loss may depend on: a
+// smaller one will not do where memory is short. ran is false where Auto leaves it to the
+// CPU or an op of f has no kernel, and the weights are then in memory.
 func (s *Session) mean(f *Function, n, size int) (mean float64, ran bool, err error) {
-	for size = min(size, n); ; size /= 2 {
-		err = withRoom(s.device, func() error {
-			mean, ran, err = s.batches(f, n, size)
-			return err
-		})
-		if !cuda.OutOfMemory(err) {
-			return mean, ran, err
-		}
-		s.device.ClearError()
-		for _, l := range s.results[f] {
-			l.free(s.device)
-		}
-		delete(s.results, f)
-		if size == 1 {
-			cuda.Tell(fmt.Sprintf("a validation loss is computed on the CPU: %v", err))
-			return 0, false, s.pull()
-		}
+	err = withRoom(s.device, func() error {
+		mean, ran, err = s.batches(f, n, size)
+		return err
+	})
+	if !cuda.OutOfMemory(err) {
+		return mean, ran, err
 	}
+	s.device.ClearError()
+	for _, l := range s.results[f] {
+		l.free(s.device)
+	}
+	delete(s.results, f)
+	if cuda.Chosen() != cuda.Auto {
+		return 0, false, err
+	}
+	cuda.Tell(fmt.Sprintf("a validation loss is computed on the CPU: %v", err))
+	return 0, false, s.pull()
 }
 
 func (s *Session) batches(f *Function, n, size int) (mean float64, ran bool, err error) {

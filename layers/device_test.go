@@ -43,6 +43,11 @@ func fitOn(t *testing.T, d *cuda.Device, m layers.Map, rule optim.Rule, validate
 	t.Helper()
 	cuda.Use(d)
 	defer cuda.Use(nil)
+	return fitHere(t, m, rule, validated)
+}
+
+func fitHere(t *testing.T, m layers.Map, rule optim.Rule, validated bool) (layers.State, []layers.Stage, *data.Predictions, time.Duration) {
+	t.Helper()
 	var clock time.Duration
 	s := optim.Settings{Epochs: 4, Batch: 32, Rule: rule, Observe: func(e optim.Epoch) { clock += e.Device }}
 	c := layers.Train(&layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: s}, m, s)
@@ -180,9 +185,8 @@ func TestHostDeviceStagesShareWhatIsThere(t *testing.T) {
 	}
 }
 
-// However much memory there is a fit ends where the CPU's does: without room it drops what
-// the first stage left, then shrinks the batches of the validation loss, and works on the
-// CPU at last.
+// However much memory there is, auto ends where the CPU does: without room it drops what the
+// first stage left, and then leaves the validation loss and at last the whole fit to the CPU.
 func TestHostDeviceFitsIntoAnyMemory(t *testing.T) {
 	want, _, _, _ := fitOn(t, nil, layers.Bilinear{}, nil, true)
 	for capacity := 30000; capacity > 0; capacity -= 970 {
@@ -192,7 +196,9 @@ func TestHostDeviceFitsIntoAnyMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _, _, _ := fitOn(t, d, layers.Bilinear{}, nil, true)
+		cuda.Lend(d)
+		got, _, _, _ := fitHere(t, layers.Bilinear{}, nil, true)
+		cuda.Use(nil)
 		for _, name := range want.Weights.Names() {
 			x, y := want.Weights.Float64s(name), got.Weights.Float64s(name)
 			for i := range x {
@@ -236,7 +242,8 @@ func TestHostDeviceInterrupted(t *testing.T) {
 	}
 }
 
-// A fit that is too large for the device runs on the CPU and says what was too little.
+// A fit that is too large for the device says what was too little: auto leaves it to the
+// CPU, cuda fails.
 func TestHostDeviceTooSmall(t *testing.T) {
 	want, _, _, _ := fitOn(t, nil, layers.Bilinear{}, nil, true)
 	driver := cudatest.Driver(t, 1)
@@ -248,7 +255,9 @@ func TestHostDeviceTooSmall(t *testing.T) {
 	var said []string
 	cuda.Notice(func(s string) { said = append(said, s) })
 	defer cuda.Notice(nil)
-	got, _, _, clock := fitOn(t, d, layers.Bilinear{}, nil, true)
+	defer cuda.Use(nil)
+	cuda.Lend(d)
+	got, _, _, clock := fitHere(t, layers.Bilinear{}, nil, true)
 	for _, name := range want.Weights.Names() {
 		if !slices.Equal(want.Weights.Float64s(name), got.Weights.Float64s(name)) {
 			t.Errorf("%s is not the CPU's", name)
@@ -260,10 +269,13 @@ func TestHostDeviceTooSmall(t *testing.T) {
 	if all := strings.Join(said, "\n"); !strings.Contains(all, "CUDA_ERROR_OUT_OF_MEMORY") || !strings.Contains(all, "free") {
 		t.Errorf("the notices are %q", said)
 	}
-	if driver.InUse() != 0 {
-		if err := d.Trim(); err != nil || driver.InUse() != 0 {
-			t.Errorf("%d bytes stay allocated (%v)", driver.InUse(), err)
-		}
+	cuda.Use(d)
+	base := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}}
+	if err := base.Fit(context.Background(), deviceProblem(107), nil, rand.New(rand.NewPCG(1, 2))); !cuda.OutOfMemory(err) {
+		t.Errorf("with the device asked for, the fit ends with %v", err)
+	}
+	if err := d.Trim(); err != nil || d.Err() != nil || driver.InUse() != 0 {
+		t.Errorf("%d bytes stay allocated (%v, %v)", driver.InUse(), err, d.Err())
 	}
 }
 

@@ -98,13 +98,13 @@ func (n *neighbours) tryDevice(flops float64, work func(*cuda.Device, *cuda.Loca
 	}
 	err = work(d, sums)
 	sums.Free()
+	d.ClearError()
 	switch {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), cuda.Chosen() != cuda.Auto:
 		return false, err
 	}
-	d.ClearError()
 	cuda.Tell(fmt.Sprintf("local metrics run on the CPU: %v", err))
 	return false, nil
 }

@@ -46,6 +46,7 @@ var chosen struct {
 	device *Device
 	err    error // why there is no device
 	opened bool  // device and err are known
+	lent   bool  // Auto takes device for any work
 	told   map[string]bool
 	notice func(string)
 }
@@ -76,11 +77,20 @@ func Choose(c Choice) error {
 func Use(d *Device) {
 	chosen.Lock()
 	defer chosen.Unlock()
-	chosen.device, chosen.err, chosen.opened = d, nil, d != nil
+	chosen.device, chosen.err, chosen.opened, chosen.lent = d, nil, d != nil, false
 	chosen.choice = CPU
 	if d != nil {
 		chosen.choice = CUDA
 	}
+}
+
+// Lend makes d the device that Auto takes, however little the work, and chooses Auto. Tests
+// do; Use(nil) takes it away.
+func Lend(d *Device) {
+	chosen.Lock()
+	defer chosen.Unlock()
+	chosen.device, chosen.err, chosen.opened, chosen.lent = d, nil, true, true
+	chosen.choice = Auto
 }
 
 // Chosen is what this process chose.
@@ -140,8 +150,11 @@ const Worth = 250e3
 // For is the device for work of so many multiplications and additions in so many
 // launches, or nil if the CPU is to do it.
 func For(flops, launches float64) *Device {
-	choice := Chosen()
-	if choice == CPU || choice == Auto && flops < Worth*launches {
+	chosen.Lock()
+	pays := chosen.lent || flops >= Worth*launches
+	none := chosen.choice == CPU || chosen.choice == Auto && !pays
+	chosen.Unlock()
+	if none {
 		return nil
 	}
 	d, err := opened()

@@ -23,6 +23,11 @@ func trainedOn(t *testing.T, d *cuda.Device, method func(optim.Settings) layers.
 	t.Helper()
 	cuda.Use(d)
 	defer cuda.Use(nil)
+	return trainedHere(t, method)
+}
+
+func trainedHere(t *testing.T, method func(optim.Settings) layers.Calibrator) (*data.Predictions, time.Duration) {
+	t.Helper()
 	var clock time.Duration
 	c := method(optim.Settings{Epochs: 3, Batch: 32, Rule: optim.SGD{Rate: 0.01, Momentum: 0.9}, Observe: func(e optim.Epoch) { clock += e.Device }})
 	fit(t, c, deviceProblem(107), deviceProblem(41))
@@ -73,6 +78,33 @@ func baselinesAgree(t *testing.T, one, two *cuda.Device) {
 			}
 			if !mat.EqualApprox(want.LogProbs, got.LogProbs, 1e-4) {
 				t.Error("the posteriors differ by more than 1e-4")
+			}
+		})
+	}
+}
+
+// However much memory there is, auto ends where the CPU does, and leaves nothing behind.
+func TestHostDeviceFitsBaselinesInAnyMemory(t *testing.T) {
+	defer cuda.Use(nil)
+	for name, method := range trained {
+		t.Run(name, func(t *testing.T) {
+			want, _ := trainedOn(t, nil, method)
+			for capacity := 200000; capacity > 0; capacity -= 9970 {
+				driver := cudatest.Driver(t, 1)
+				driver.Capacity = capacity
+				d, err := cuda.Open(driver)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cuda.Lend(d)
+				got, _ := trainedHere(t, method)
+				cuda.Use(nil)
+				if !mat.EqualApprox(want.LogProbs, got.LogProbs, 1e-4) {
+					t.Errorf("with %d bytes the posteriors differ by more than 1e-4", capacity)
+				}
+				if err := d.Trim(); err != nil || d.Err() != nil || driver.InUse() != 0 {
+					t.Errorf("with %d bytes, %d of them stay allocated (%v, %v)", capacity, driver.InUse(), err, d.Err())
+				}
 			}
 		})
 	}

@@ -36,7 +36,7 @@ type cli struct {
 const (
 	exitFailure     = 1   // the work failed
 	exitUsage       = 2   // the input or the flags are wrong; nothing was written
-	exitNoDevice    = 3   // --device cuda, and there is none
+	exitNoDevice    = 3   // --device cuda, and there is none or its memory is too small
 	exitInterrupted = 130 // Ctrl-C, by the shell's convention 128 + SIGINT
 )
 
@@ -86,7 +86,7 @@ func exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "calibra: interrupted:", err)
 		return exitInterrupted
-	case errors.Is(err, cuda.ErrNoDevice):
+	case errors.Is(err, cuda.ErrNoDevice), cuda.OutOfMemory(err):
 		fmt.Fprintln(os.Stderr, "calibra:", err)
 		return exitNoDevice
 	case errors.As(err, &usage), errors.As(err, &input), errors.As(err, &setting):
