@@ -13,13 +13,13 @@ type Local struct {
 	Bin                []int32
 
 	device    *Device
-	z, e, bin Memory
-	sums      Memory // lanes×3×C×N float64: S, Q and R
-	lanes     int
+	z, e, bin Memory // in tiles
+	sums      Memory // S, Q and R: 3×cells float64
 }
 
-// mostWaves is how many waves of pairs one launch takes, with a lane of sums each.
-const mostWaves = 8
+// launchPairs is how many pairs of tiles a launch takes where the memory allows: some 8 for
+// each block that a card runs at a time, so that few of them wait for the last.
+const launchPairs = 1 << 12
 
 // Sum uploads l and takes, over j ≠ i in the same bin of class c, the sums of
 // K_ij = exp(−‖z_i − z_j‖²/2),
@@ -31,48 +31,70 @@ const mostWaves = 8
 // after an error.
 func (l *Local) Sum(ctx context.Context, d *Device, progress func(done float64)) error {
 	l.upload(d)
-	cells, n := l.Classes*l.Rows, l.Rows
-	spare := d.Alloc64(2 * cells) // what results take later
-	waves := mostWaves
-	l.sums = d.Alloc64((1 + waves) * 3 * cells)
-	for outOfMemory(d.err) && waves > 1 && spare.at != 0 {
+	cells, tiles := l.cells(), l.tiles()
+	l.sums = d.Alloc64(3 * cells)
+	all := tiles/2 + 1
+	waves := max(1, min(launchPairs/tiles, all))
+	lanes := d.Alloc64(2 * waves * 3 * cells)
+	for outOfMemory(d.err) && waves > 1 && l.sums.at != 0 {
 		d.ClearError()
 		waves /= 2
-		l.sums = d.Alloc64((1 + waves) * 3 * cells)
+		lanes = d.Alloc64(2 * waves * 3 * cells)
 	}
-	d.Free(spare)
+	defer func() { d.Free(lanes) }()
 	if outOfMemory(d.err) {
-		return fmt.Errorf("%w; the local metrics of %d rows, %d classes and %d dimensions need %s", d.err, n, l.Classes, l.Dim, inUnits(4*len(l.Z)+8*cells+16*cells+2*3*8*cells))
+		return fmt.Errorf("%w; the local metrics of %d rows, %d classes and %d dimensions need %s", d.err, l.Rows, l.Classes, l.Dim, inUnits(l.z.Bytes()+l.e.Bytes()+l.bin.Bytes()+3*3*8*cells))
 	}
-	l.lanes = 1 + waves
-	d.Clear(l.sums)
-	tiles := (n + tile - 1) / tile
-	for wave := 0; 2*wave <= tiles && d.err == nil; wave += waves {
-		d.launch("local_waves", Grid{tiles, 1, 1, threads, 1}, l.sums, l.z, l.e, l.bin, n, l.Dim, l.Classes, wave, waves)
+	d.Clear(lanes)
+	for wave := 0; wave < all && d.err == nil; wave += waves {
+		d.launch("local_waves", Grid{tiles, min(waves, all-wave), 1, threads, 1}, lanes, l.z, l.e, l.bin, wide(l.Dim), l.Classes, wave)
 		if err := ctx.Err(); err != nil {
 			d.Sync()
 			return err
 		}
 		if progress != nil && wave%(8*waves) == 0 {
 			d.Sync()
-			progress(min(1, 2*float64(wave+waves)/float64(tiles)))
+			progress(min(1, float64(wave+waves)/float64(all)))
 		}
 	}
+	d.launch("local_sum", each(3*cells), l.sums, lanes, 3*cells, 2*waves)
 	return d.err
 }
 
+// tiles is how many tiles the rows fill, and cells how many numbers of each class they hold.
+func (l *Local) tiles() int { return (l.Rows + tile - 1) / tile }
+func (l *Local) cells() int { return l.tiles() * tile * l.Classes }
+
+// wide is how many columns the tiles of dim coordinates have.
+func wide(dim int) int { return (dim + 3) / 4 * 4 }
+
+// skipped is the bin of rows in none.
+const skipped = -2
+
+// upload lays z, e and bins in tiles on the device.
 func (l *Local) upload(d *Device) {
 	l.device = d
-	l.z, l.e, l.bin = Uploaded(d, l.Z), Uploaded(d, l.E), Uploaded(d, l.Bin)
+	z, e, bin := Uploaded(d, l.Z), Uploaded(d, l.E), Uploaded(d, l.Bin)
+	l.z, l.e, l.bin = d.Alloc(l.tiles()*tile*wide(l.Dim)), d.Alloc(l.cells()), d.Alloc(l.cells())
+	l.toTiles(l.z, z, l.Dim, wide(l.Dim), l.Dim, 1, 0)
+	l.toTiles(l.e, e, l.Classes, l.Classes, 1, l.Rows, 0)
+	l.toTiles(l.bin, bin, l.Classes, l.Classes, 1, l.Rows, skipped)
+	d.Free(z, e, bin)
+}
+
+// toTiles lays the columns of x, whose entries lie so far apart, in tiles of wide columns.
+func (l *Local) toTiles(out, x Memory, columns, wide, rowApart, columnApart, fill int) {
+	count := l.tiles() * tile * wide
+	l.device.launch("to_tiles", each(count), out, x, l.Rows, columns, wide, rowApart, columnApart, fill, count)
 }
 
 // Residuals gives, N×C each and NaN where there is no bin, the local residuals
 // (R + e)/(S + 1), K_ii being 1, and the effective sample sizes S²/Q.
 func (l *Local) Residuals(residual, ess []float64) error {
-	d, cells := l.device, l.Classes*l.Rows
-	r, q := d.Alloc64(cells), d.Alloc64(cells)
+	d, cells := l.device, l.cells()
+	r, q := d.Alloc64(l.Rows*l.Classes), d.Alloc64(l.Rows*l.Classes)
 	defer d.Free(r, q)
-	d.launch("local_finish", each(cells), r, q, l.sums, l.e, l.bin, l.Rows, l.Classes, l.lanes)
+	d.launch("local_finish", each(cells), r, q, l.sums, l.e, l.bin, l.Rows, l.Classes, cells)
 	Download(d, residual, r)
 	Download(d, ess, q)
 	return d.err
@@ -93,7 +115,7 @@ func newTally(times, classes int) *Tally {
 // Sum. Where the memory is short it takes fewer vectors at a time.
 func (l *Local) Redraw(ctx context.Context, label, redrawn []int32) (*Tally, error) {
 	d, n, classes := l.device, l.Rows, l.Classes
-	times, plane := len(redrawn)/n, classes*n
+	times, plane := len(redrawn)/n, l.cells()
 	out := newTally(times, classes)
 	labels, observed := Uploaded(d, label), d.Alloc(plane)
 	defer d.Free(labels, observed)
@@ -117,8 +139,8 @@ func (l *Local) Redraw(ctx context.Context, label, redrawn []int32) (*Tally, err
 			continue
 		}
 		l.labelSums(y, drawn, count)
-		d.launch("redraw_tally", Grid{count, classes, 1, threads, 1}, sum, weight, most, l.sums, observed, y, l.e, l.bin, labels, drawn, n, classes, l.lanes)
-		d.launch("redraw_norm", Grid{count, 1, 1, threads, 1}, norm, l.sums, observed, y, l.e, l.bin, labels, drawn, n, classes, l.lanes)
+		d.launch("redraw_tally", Grid{count, classes, 1, threads, 1}, sum, weight, most, l.sums, observed, y, l.e, l.bin, labels, drawn, n, classes)
+		d.launch("redraw_norm", Grid{count, 1, 1, threads, 1}, norm, l.sums, observed, y, l.e, l.bin, labels, drawn, n, classes)
 		Download(d, out.Sum[lo*classes:(lo+count)*classes], sum)
 		Download(d, out.Weight[lo*classes:(lo+count)*classes], weight)
 		Download(d, out.Most[lo*classes:(lo+count)*classes], most)
@@ -129,10 +151,21 @@ func (l *Local) Redraw(ctx context.Context, label, redrawn []int32) (*Tally, err
 	return out, d.err
 }
 
+// A block of redraw_sums holds heldSums sums of each of its rows; at most mostDrawn label
+// vectors share a block's kernel values, and at least wideDrawn.
+const (
+	heldSums  = 90
+	mostDrawn = 16
+	wideDrawn = 4
+)
+
 // labelSums is Y_ic = Σ_j K_ij 1[y_j = c] in the same bin, for count label vectors.
 func (l *Local) labelSums(y, labels Memory, count int) {
-	l.device.Clear(y)
-	l.device.launch("redraw_sums", Grid{(l.Rows + tile - 1) / tile, 1, 1, threads, 1}, y, l.z, labels, l.bin, l.Rows, l.Dim, l.Classes, count)
+	name, vectors := "redraw_sums", min(mostDrawn, heldSums/l.Classes)
+	if vectors < wideDrawn {
+		name, vectors = "redraw_sums_wide", mostDrawn
+	}
+	l.device.launch(name, Grid{l.tiles(), (count + vectors - 1) / vectors, 1, threads, 1}, y, l.z, labels, l.bin, l.Rows, wide(l.Dim), l.Classes, count, vectors)
 }
 
 // Free gives the memory back.

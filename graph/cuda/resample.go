@@ -46,7 +46,7 @@ func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []
 		}
 		d.Clear(s)
 		d.Clear(r)
-		d.launch("group_sums", Grid{n, 1, 1, threads, 1}, s, r, l.z, l.e, l.bin, groups, lo, l.Rows, l.Dim, classes, count)
+		d.launch("group_sums", Grid{n, 1, 1, threads, 1}, s, r, l.z, l.e, l.bin, groups, lo, l.Rows, wide(l.Dim), classes, count)
 		p := Pairs{pairs, 1, Apart{Row: count}, Apart{Row: tile, Outer: count * tile}, Apart{Row: tile, Outer: replicates * tile}}
 		d.Products(XY, sb, drawn, s, replicates, tile, count, p)
 		d.Products(XY, rb, drawn, r, replicates, tile, count, p)

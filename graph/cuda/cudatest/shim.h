@@ -22,6 +22,7 @@
 #define __shared__ static __attribute__((section("shared_memory")))
 
 struct Index { unsigned x, y, z; };
+struct float2 { float x, y; };
 struct float4 { float x, y, z, w; };
 struct int4 { int x, y, z, w; };
 static Index threadIdx, blockIdx, blockDim, gridDim;

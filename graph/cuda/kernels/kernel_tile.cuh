@@ -1,26 +1,41 @@
-// The Gaussian kernel between two tiles of rows, and the bin of rows in none.
+// Rows cut into tiles of 64, and the Gaussian kernel between two of them.
+//
+// What has a number for each row and column, such as z (N×d), lies in tiles: column l of row
+// i is entry (⌊i/64⌋·wide + l)·64 + i mod 64, wide being the number of columns. So a tile's
+// columns follow each other, and the rows beyond N have entries too.
 #pragma once
 #include "common.cuh"
 #include "tiles.cuh"
 
-#define SKIPPED (-2)
+#define SKIPPED (-2) // the bin of rows in none
 
-// kernel_tile writes the kernel values of tile mine (rows of k) with tile other (columns),
-// 0 for a row with itself.
-__device__ __forceinline__ void kernel_tile(float k[TILE][TILE + 1], Tiles &t, const float *z, int mine, int other, int n, int dim) {
+// KernelTile is K_ij of tile i and tile j; a row of it begins at 16 bytes.
+typedef float KernelTile[TILE][TILE + 4];
+
+// in_tiles is where column l of a row lies.
+__device__ __forceinline__ size_t in_tiles(int row, int l, int wide) { return ((size_t)(row / TILE) * wide + l) * TILE + row % TILE; }
+
+// kernel_tile writes K_ij = exp(−‖z_i − z_j‖²/2) of tiles i (rows of k) and j (columns), 0 for
+// a row with itself. z lies in tiles of wide columns, a multiple of 4.
+__device__ __forceinline__ void kernel_tile(KernelTile k, Tiles &t, const float *z, int i, int j, int wide) {
     int tid = threadIdx.x, tx = tid % 16, ty = tid / 16;
+    const float4 *x = reinterpret_cast<const float4 *>(z + (size_t)i * wide * TILE), *y = reinterpret_cast<const float4 *>(z + (size_t)j * wide * TILE);
     float sum[4][4] = {};
-    for (int l0 = 0; l0 < dim; l0 += DEPTH) {
+    for (int l0 = 0; l0 < wide; l0 += DEPTH) {
         __syncthreads();
-#pragma unroll
-        for (int u = 0; u < 4; u++) {
-            int i = tid + 256 * u, r = i / DEPTH, l = l0 + i % DEPTH;
-            t.x[i % DEPTH][r] = mine * TILE + r < n && l < dim ? z[(size_t)(mine * TILE + r) * dim + l] : 0;
-            t.y[i % DEPTH][r] = other * TILE + r < n && l < dim ? z[(size_t)(other * TILE + r) * dim + l] : 0;
+        if (l0 + ty < wide) {
+            *reinterpret_cast<float4 *>(&t.x[ty][4 * tx]) = x[l0 * 16 + tid];
+            *reinterpret_cast<float4 *>(&t.y[ty][4 * tx]) = y[l0 * 16 + tid];
         }
         __syncthreads();
-        distance_tiles(sum, t, tx, ty);
+        distance_tiles(sum, t, tx, ty, min(DEPTH, wide - l0));
     }
-    for (int a = 0; a < 4; a++)
-        for (int b = 0; b < 4; b++) k[4 * ty + a][4 * tx + b] = mine == other && 4 * ty + a == 4 * tx + b ? 0.0f : expf(-0.5f * sum[a][b]);
+    const float scale = -0.72134752f; // −½ log₂ e
+#pragma unroll
+    for (int a = 0; a < 4; a++) {
+        float4 values = {exp2f(scale * sum[a][0]), exp2f(scale * sum[a][1]), exp2f(scale * sum[a][2]), exp2f(scale * sum[a][3])};
+        *reinterpret_cast<float4 *>(&k[4 * ty + a][4 * tx]) = values;
+    }
+    if (i == j && tx == ty)
+        for (int a = 0; a < 4; a++) k[4 * ty + a][4 * tx + a] = 0;
 }

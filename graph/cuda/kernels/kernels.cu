@@ -9,6 +9,7 @@
 #include "normalization.cu"
 #include "product.cu"
 #include "random.cu"
+#include "redraw.cu"
 #include "resample.cu"
 #include "softmax.cu"
 #include "step.cu"

@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(256) gaussian(float *k, const float
         fetch_rows(t.x, x, row, m, l0, d);
         fetch_rows(t.y, y, column, n, l0, d);
         __syncthreads();
-        distance_tiles(sum, t, tx, ty);
+        distance_tiles(sum, t, tx, ty, min(DEPTH, d - l0));
         __syncthreads();
     }
     for (int a = 0; a < 4; a++)
