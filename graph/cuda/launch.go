@@ -150,7 +150,7 @@ func (d *Device) TableScatter(out, codes, x Memory, b, w, k, c int) {
 
 // Outer is a_k b_kᵀ row by row, K×(C·D).
 func (d *Device) Outer(out, a, b Memory, k, c, e int) {
-	d.launch("outer", each(k*c*e), out, a, b, c, e, int64(k)*int64(c)*int64(e))
+	d.launch("outer", warps(k*c), out, a, b, c, e, k*c)
 }
 
 // OuterLeft is y_ki = Σ_j G_k[i,j] b_kj, K×C.

@@ -29,6 +29,8 @@ static Index threadIdx, blockIdx, blockDim, gridDim;
 
 static inline int min(int a, int b) { return a < b ? a : b; }
 static inline int max(int a, int b) { return a > b ? a : b; }
+// __fdividef is as far off as the card's may be.
+static inline float __fdividef(float x, float y) { return x / y * 1.00000024f; }
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 
 static inline int atomicMin(int *at, int v) {

@@ -122,12 +122,12 @@ extern "C" __global__ void __launch_bounds__(256) count_codes(float *counts, con
 
 // normalize divides row k of the sums (K×d) by counts_k + ε.
 extern "C" __global__ void normalize(float *words, const float *sums, const float *counts, float epsilon, int d, int n) {
-    for (long long i = first(); i < n; i += stride()) words[i] = sums[i] / (counts[i / d] + epsilon);
+    for (unsigned i = first(); i < n; i += stride()) words[i] = sums[i] / (counts[i / d] + epsilon);
 }
 
 // take copies the rows of a table that rows names: words of 4 bytes, of any type.
 extern "C" __global__ void take(int *out, const int *table, const int *rows, int width, int n) {
-    for (long long i = first(); i < n; i += stride()) out[i] = table[(size_t)rows[i / width] * width + i % width];
+    for (unsigned i = first(); i < n; i += stride()) out[i] = table[(size_t)rows[i / width] * width + i % width];
 }
 
 // mass is n_bk = Σ_i σ_i² 1[s(b,i) = k], a block per row b.
@@ -161,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(256) slot_sum(float *out, const int
 
 // table_sum is y_b = Σ_i T[i·K + s(b,i)], a thread per entry of y (B×C).
 extern "C" __global__ void table_sum(float *out, const float *table, const int *codes, int w, int k, int c, int n) {
-    for (long long at = first(); at < n; at += stride()) {
+    for (unsigned at = first(); at < n; at += stride()) {
         const int *code = codes + at / c * w;
         float sum = 0;
         for (int i = 0; i < w; i++) sum += table[((size_t)i * k + code[i]) * c + at % c];
@@ -171,7 +171,7 @@ extern "C" __global__ void table_sum(float *out, const float *table, const int *
 
 // table_scatter is its transpose: entry (i·K+k, c) is Σ_b x_bc 1[s(b,i) = k].
 extern "C" __global__ void table_scatter(float *out, const int *codes, const float *x, int b, int w, int k, int c, int n) {
-    for (long long at = first(); at < n; at += stride()) {
+    for (unsigned at = first(); at < n; at += stride()) {
         int row = at / c, i = row / k, word = row % k;
         float sum = 0;
         for (int r = 0; r < b; r++)

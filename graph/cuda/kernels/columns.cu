@@ -4,17 +4,17 @@
 // copy_columns copies count columns from column `from` of x (wide columns) to column `to`
 // of out (width columns), n = rows·count entries.
 extern "C" __global__ void copy_columns(float *out, const float *x, int to, int width, int from, int wide, int count, int n) {
-    for (long long i = first(); i < n; i += stride()) out[i / count * width + to + i % count] = x[i / count * wide + from + i % count];
+    for (unsigned i = first(); i < n; i += stride()) out[(size_t)(i / count) * width + to + i % count] = x[(size_t)(i / count) * wide + from + i % count];
 }
 
 // category reads column j of x (n×m) as whole numbers.
 extern "C" __global__ void category(int *out, const float *x, int j, int m, int n) {
-    for (long long i = first(); i < n; i += stride()) out[i] = (int)x[i * m + j];
+    for (unsigned i = first(); i < n; i += stride()) out[i] = (int)x[(size_t)i * m + j];
 }
 
 // reglu is a ⊙ ReLU(b) of the halves [a, b] of each row of x, n entries of h a row.
 extern "C" __global__ void reglu(float *out, const float *x, int h, int n) {
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         const float *a = x + i / h * 2 * h + i % h;
         out[i] = a[0] * fmaxf(a[h], 0.0f);
     }
@@ -22,7 +22,7 @@ extern "C" __global__ void reglu(float *out, const float *x, int h, int n) {
 
 // reglu_grad is [g ReLU(b), g a where b > 0].
 extern "C" __global__ void reglu_grad(float *out, const float *x, const float *g, int h, int n) {
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         size_t at = i / h * 2 * h + i % h;
         float a = x[at], b = x[at + h];
         out[at] = b > 0 ? g[i] * b : 0.0f;
@@ -32,7 +32,7 @@ extern "C" __global__ void reglu_grad(float *out, const float *x, const float *g
 
 // tokens is t_bf = x_bf w_f, n = B·F·d entries.
 extern "C" __global__ void tokens(float *out, const float *x, const float *w, int features, int d, int n) {
-    for (long long i = first(); i < n; i += stride()) out[i] = x[i / d] * w[i % ((long long)features * d)];
+    for (unsigned i = first(); i < n; i += stride()) out[i] = x[i / d] * w[i % (features * d)];
 }
 
 // token_inputs is Σ_k w_fk g_bfk, a warp per (b, f).
@@ -57,5 +57,5 @@ extern "C" __global__ void __launch_bounds__(256) token_weights(float *dw, const
 
 // plane_spread gives each of n places an equal part of its plane's g.
 extern "C" __global__ void plane_spread(float *out, const float *g, int area, int n) {
-    for (long long i = first(); i < n; i += stride()) out[i] = g[i / area] / (float)area;
+    for (unsigned i = first(); i < n; i += stride()) out[i] = g[i / area] / (float)area;
 }

@@ -31,8 +31,9 @@ __device__ __forceinline__ float column_sum(float v) {
     return sum;
 }
 
-// first and stride of the elements that a thread of a one-dimensional grid takes.
-__device__ __forceinline__ long long first() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ __forceinline__ long long stride() { return (long long)gridDim.x * blockDim.x; }
+// first and stride of the elements that a thread of a one-dimensional grid takes; there are
+// fewer than 2³¹, and a division of 64 bits would cost more than most elements.
+__device__ __forceinline__ unsigned first() { return blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ unsigned stride() { return gridDim.x * blockDim.x; }
 
 __device__ __forceinline__ bool is_finite(float x) { return x - x == 0; }

@@ -5,12 +5,12 @@
 #include "common.cuh"
 #include "elementary.cuh"
 
-// outer is M_k = a_k b_kᵀ, n = K·C·D entries.
-extern "C" __global__ void outer(float *out, const float *a, const float *b, int c, int d, long long n) {
-    for (long long at = first(); at < n; at += stride()) {
-        long long row = at / d; // k·C + i
-        out[at] = a[row] * b[row / c * d + at % d];
-    }
+// outer is M_k = a_k b_kᵀ, a warp per row (k, i) of n = K·C.
+extern "C" __global__ void outer(float *out, const float *a, const float *b, int c, int d, int n) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= n) return;
+    b += (size_t)(row / c) * d;
+    for (int j = threadIdx.x % 32; j < d; j += 32) out[(size_t)row * d + j] = a[row] * b[j];
 }
 
 // outer_left is y_ki = Σ_j G_k[i,j] b_kj, a warp per row (k, i) of G.
@@ -38,11 +38,12 @@ extern "C" __global__ void __launch_bounds__(256) outer_right(float *y, const fl
 extern "C" __global__ void __launch_bounds__(256) dirichlet_scores(float *score, const float *a, const float *logp, int c, float delta, int n) {
     int at = blockIdx.x * COLUMNS + threadIdx.x, b = at / c, j = at % c;
     float total = 0, rest = 0;
+    const float *x = a + ((size_t)b * c + threadIdx.y) * c + j;
     if (at < n)
-        for (int i = threadIdx.y; i < c; i += SHARERS) {
-            float alpha = softplus(a[((size_t)b * c + i) * c + j]) + ALPHA_FLOOR;
+        for (int i = threadIdx.y; i < c; i += SHARERS, x += SHARERS * c) {
+            float alpha = softplus(*x) + ALPHA_FLOOR;
             total += alpha;
-            rest += fmaf(alpha - 1, logp[(size_t)b * c + i], -log_gamma(alpha));
+            rest += fmaf(alpha - 1, logp[b * c + i], -log_gamma(alpha));
         }
     total = column_sum(total);
     rest = column_sum(rest);
@@ -53,15 +54,17 @@ extern "C" __global__ void __launch_bounds__(256) dirichlet_scores(float *score,
 extern "C" __global__ void __launch_bounds__(256) dirichlet_by_form(float *da, const float *a, const float *logp, const float *g, int c, int n) {
     int at = blockIdx.x * COLUMNS + threadIdx.x, b = at / c, j = at % c;
     float total = 0;
+    size_t top = ((size_t)b * c + threadIdx.y) * c + j;
+    const float *x = a + top;
     if (at < n)
-        for (int i = threadIdx.y; i < c; i += SHARERS) total += softplus(a[((size_t)b * c + i) * c + j]) + ALPHA_FLOOR;
+        for (int i = threadIdx.y; i < c; i += SHARERS, x += SHARERS * c) total += softplus(*x) + ALPHA_FLOOR;
     float psi = digamma(column_sum(total));
     if (at >= n) return;
-    for (int i = threadIdx.y; i < c; i += SHARERS) {
-        size_t entry = ((size_t)b * c + i) * c + j;
-        float x = a[entry];
-        da[entry] = g[at] * (logp[(size_t)b * c + i] - digamma(softplus(x) + ALPHA_FLOOR) + psi) * sigmoid(x);
-    }
+    float slope = g[at];
+    x = a + top;
+    da += top;
+    for (int i = threadIdx.y; i < c; i += SHARERS, x += SHARERS * c, da += SHARERS * c)
+        *da = slope * (logp[b * c + i] - digamma(softplus(*x) + ALPHA_FLOOR) + psi) * sigmoid(*x);
 }
 
 // dirichlet_by_input is ∂L/∂log p̂_i = Σ_j g_j (α_ij − 1 + δ·1[i=j]), a warp per (b, i).

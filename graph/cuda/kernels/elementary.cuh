@@ -1,14 +1,23 @@
 // softplus, the logistic function, ln Γ and ψ, by the polynomials of package simd
-// (graph/simd/internal/minimax), which says where each holds and how well.
+// (graph/simd/internal/minimax), which says where each holds and how well. __fdividef is a
+// quotient to 2 ulp; the exact one takes a call. What a branch would compute twice, for the
+// lanes of either, is computed before it.
 #pragma once
 
 #define ALPHA_FLOOR 1e-8f
 
-__device__ __forceinline__ float softplus(float x) { return fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x))); }
+// log1p_unit is log(1+t) = 2 artanh(t/(2+t)) for 0 ≤ t ≤ 1.
+__device__ __forceinline__ float log1p_unit(float t) {
+    float s = __fdividef(t, 2 + t), q = s * s;
+    float p = fmaf(fmaf(fmaf(0.279875278f, q, 0.280075938f), q, 0.400210977f), q, 0.666664243f);
+    return fmaf(s * q, p, 2 * s);
+}
+
+__device__ __forceinline__ float softplus(float x) { return fmaxf(x, 0.0f) + log1p_unit(expf(-fabsf(x))); }
 
 __device__ __forceinline__ float sigmoid(float x) {
     float t = expf(-fabsf(x));
-    return (x >= 0 ? 1.0f : t) / (1 + t);
+    return __fdividef(x >= 0 ? 1.0f : t, 1 + t);
 }
 
 // ln Γ(1+y) = y(y−1)·R(y−½) on [1, 2)
@@ -47,26 +56,26 @@ __device__ __forceinline__ float digamma_unit(float y) {
 // log_gamma is ln Γ(x), x ≥ 0: from 3 on by Stirling's series, below by
 // Γ(x+1) = xΓ(x) from [1, 2).
 __device__ __forceinline__ float log_gamma(float x) {
+    float whole = floorf(x), log = logf(x < 1 || x >= 3 ? x : fmaxf(x - 1, 1.0f)); // log 1 = 0 on [1, 2)
     if (x >= 3) {
-        float v = 1 / x, s = v * v;
+        float v = __fdividef(1.0f, x), s = v * v;
         float tail = fmaf(fmaf(0.000697382959f, s, -0.00277282833f), s, 0.0833332688f);
-        return (x - 0.5f) * (logf(x) - 1) + 0.41893853320467274f + v * tail;
+        return (x - 0.5f) * (log - 1) + 0.41893853320467274f + v * tail;
     }
-    float whole = floorf(x), lg = lgamma_unit(x - whole);
-    if (whole == 0) return lg - logf(x);
-    return whole == 2 ? lg + logf(x - 1) : lg;
+    float lg = lgamma_unit(x - whole);
+    return whole == 0 ? lg - log : lg + log;
 }
 
 // digamma is ψ(x) = d ln Γ(x)/dx, x ≥ 0.
 __device__ __forceinline__ float digamma(float x) {
+    float whole = floorf(x), v = __fdividef(1.0f, whole == 2 ? x - 1 : x);
     if (x >= 3) {
-        float v = 1 / x, s = v * v;
+        float s = v * v;
         float tail = fmaf(fmaf(0.0032680505f, s, -0.00829218514f), s, 0.083332628f);
         return logf(x) - v * fmaf(v, tail, 0.5f);
     }
-    float whole = floorf(x), psi = digamma_unit(x - whole);
-    if (whole == 0) return psi - 1 / x;
-    return whole == 2 ? psi + 1 / (x - 1) : psi;
+    float psi = digamma_unit(x - whole);
+    return whole == 0 ? psi - v : whole == 2 ? psi + v : psi;
 }
 
 // trigamma is ψ′(x), x > 0: by ψ′(x) = ψ′(x+1) + 1/x² up to 6, and from there on by its

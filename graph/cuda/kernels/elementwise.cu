@@ -4,12 +4,12 @@
 
 // map applies function f, of the order of cuda.Map, to n elements.
 extern "C" __global__ void map(float *out, const float *x, int f, float v, int n) {
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         float a = x[i], y = 0;
         switch (f) {
         case 0: y = softplus(a); break;
         case 1: y = sigmoid(a); break;
-        case 2: y = fmaxf(a, 0.0f); break;
+        case 2: y = a < 0 ? 0.0f : a; break; // a NaN stays one
         case 3: y = expf(a); break;
         case 4: y = log_gamma(a); break;
         case 5: y = digamma(a); break;
@@ -26,7 +26,7 @@ extern "C" __global__ void map(float *out, const float *x, int f, float v, int n
 // combine applies function f, of the order of cuda.Combination, to pairs; element i
 // of x goes with element i mod period of y.
 extern "C" __global__ void combine(float *out, const float *x, const float *y, int f, float v, float u, int period, int n) {
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         float a = x[i], b = y[i % period], z = 0;
         switch (f) {
         case 0: z = a + b; break;
@@ -42,7 +42,7 @@ extern "C" __global__ void combine(float *out, const float *x, const float *y, i
 
 // repeat lays copies of x (period elements) one after the other.
 extern "C" __global__ void repeat(float *out, const float *x, int period, int n) {
-    for (long long i = first(); i < n; i += stride()) out[i] = x[i % period];
+    for (unsigned i = first(); i < n; i += stride()) out[i] = x[i % period];
 }
 
 // sum_rows adds the rows of x (b×c).

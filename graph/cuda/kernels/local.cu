@@ -16,8 +16,8 @@
 // from x, whose rows lie row_apart and columns column_apart apart; what is in no row or
 // column becomes fill. count is the number of entries.
 extern "C" __global__ void to_tiles(int *out, const int *x, int n, int columns, int wide, int row_apart, int column_apart, int fill, int count) {
-    for (long long i = first(); i < count; i += stride()) {
-        int at = (int)i, l = at / TILE % wide, row = at / TILE / wide * TILE + at % TILE;
+    for (unsigned i = first(); i < count; i += stride()) {
+        int l = i / TILE % wide, row = i / TILE / wide * TILE + i % TILE;
         out[i] = row < n && l < columns ? x[(size_t)row * row_apart + (size_t)l * column_apart] : fill;
     }
 }
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) local_waves(double *sums, c
 
 // local_sum adds n sums over the lanes, in their order.
 extern "C" __global__ void local_sum(double *out, const double *sums, int n, int lanes) {
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         double sum = 0;
         for (int l = 0; l < lanes; l++) sum += sums[(size_t)l * n + i];
         out[i] = sum;
@@ -126,8 +126,8 @@ extern "C" __global__ void local_sum(double *out, const double *sums, int n, int
 // local_finish gives, N×C row by row, the residual (R + e)/(S + 1), K_ii being 1, and the
 // effective sample size S²/Q; NaN where the bin was skipped. cells is the number of sums.
 extern "C" __global__ void local_finish(double *residual, double *ess, const double *sums, const float *e, const int *bin, int n, int classes, int cells) {
-    for (long long i = first(); i < cells; i += stride()) {
-        int at = (int)i, c = at / TILE % classes, row = at / TILE / classes * TILE + at % TILE;
+    for (unsigned i = first(); i < cells; i += stride()) {
+        int c = i / TILE % classes, row = i / TILE / classes * TILE + i % TILE;
         if (row >= n) continue;
         double s = sums[i], q = sums[(size_t)cells + i], r = sums[2 * (size_t)cells + i], nothing = 0.0;
         bool skipped = bin[i] == SKIPPED;

@@ -34,12 +34,12 @@ extern "C" __global__ void __launch_bounds__(256) gaussian(float *k, const float
 
 // pull is c (p_i − s_i x_i) for n entries of rows of d, p being Σ_j E_ij y_j and s Σ_j E_ij.
 extern "C" __global__ void pull(float *out, const float *p, const float *x, const float *s, float c, int d, int n) {
-    for (long long i = first(); i < n; i += stride()) out[i] = c * (p[i] - s[i / d] * x[i]);
+    for (unsigned i = first(); i < n; i += stride()) out[i] = c * (p[i] - s[i / d] * x[i]);
 }
 
 // omit_self copies K (n = B·J entries) but for 0 where a row meets itself.
 extern "C" __global__ void omit_self(float *out, const float *k, const int *rows, const int *columns, int j, int n) {
-    for (long long i = first(); i < n; i += stride()) out[i] = rows[i / j] == columns[i % j] ? 0.0f : k[i];
+    for (unsigned i = first(); i < n; i += stride()) out[i] = rows[i / j] == columns[i % j] ? 0.0f : k[i];
 }
 
 #define SHARE_FLOOR 1e-6f
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(256) jensen_shannon(float *out, con
 // jensen_shannon_grad is its gradient by p, 0 where p was clamped or the divergence
 // floored.
 extern "C" __global__ void jensen_shannon_grad(float *out, const float *p, const float *q, const float *g, int n) {
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         double a = p[i], m, js = divergence(a, q[i], m), slope = (double)*g / n;
         out[i] = a != (double)p[i] || js <= DIVERGENCE_FLOOR ? 0.0f : (float)(slope * (log(a / m) - log((1 - a) / (1 - m))) / (4 * sqrt(js)));
     }

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(256) channel_parts(double *sums, co
 // channel_finish adds the parts in their order, divides by count, and multiplies by
 // 1/√(v + ε) where there are variances.
 extern "C" __global__ void channel_finish(float *out, const double *sums, const float *variance, float epsilon, float count, int parts, int channels) {
-    for (long long c = first(); c < channels; c += stride()) {
+    for (unsigned c = first(); c < channels; c += stride()) {
         double sum = 0;
         for (int p = 0; p < parts; p++) sum += sums[(size_t)p * channels + c];
         float v = (float)(sum / count);
@@ -34,7 +34,7 @@ extern "C" __global__ void channel_finish(float *out, const double *sums, const 
 
 // batch_norm is γ (x − μ)/√(v + ε) + β.
 extern "C" __global__ void batch_norm(float *y, const float *x, const float *mean, const float *variance, const float *gamma, const float *beta, float epsilon, int channels, int area, int n) {
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         int c = i / area % channels;
         y[i] = fmaf(gamma[c] / sqrtf(variance[c] + epsilon), x[i] - mean[c], beta[c]);
     }
@@ -44,7 +44,7 @@ extern "C" __global__ void batch_norm(float *y, const float *x, const float *mea
 // count values of a channel.
 extern "C" __global__ void batch_norm_input(float *dx, const float *x, const float *mean, const float *variance, const float *gamma, const float *g, const float *sum_gx, const float *sum_g,
                                             float epsilon, float count, int channels, int area, int n) {
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         int c = i / area % channels;
         float root = 1 / sqrtf(variance[c] + epsilon), normal = (x[i] - mean[c]) * root;
         dx[i] = gamma[c] * root * (g[i] - sum_g[c] / count - normal * (sum_gx[c] / count));

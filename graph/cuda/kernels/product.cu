@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) product_tn(float *z, const 
 
 // sum_parts adds arrays of n numbers that lie one after the other, in their order.
 extern "C" __global__ void sum_parts(float *out, const float *parts, int n, int count) {
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         float sum = parts[i];
         for (int p = 1; p < count; p++) sum += parts[(size_t)p * n + i];
         out[i] = sum;

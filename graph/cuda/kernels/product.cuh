@@ -6,16 +6,22 @@
 #include "common.cuh"
 #include "tiles.cuh"
 
-// fetch reads this thread's 4 elements of the 64×16 tile of op(X) at (row, at),
-// along whichever way memory runs; zero outside of rows×end.
-template <bool TRANSPOSED>
-__device__ __forceinline__ void fetch(float v[4], const float *x, int row, int rows, int at, int end, int ld) {
+// origin is which element of a 64×16 tile of op(X) a thread fetches first, in the memory of X
+// from the tile's first on; row and depth are its place in the tile.
+template <bool TRANSPOSED> __device__ __forceinline__ size_t origin(int &row, int &depth, int ld) {
+    row = TRANSPOSED ? threadIdx.x % TILE : threadIdx.x / DEPTH;
+    depth = TRANSPOSED ? threadIdx.x / TILE : threadIdx.x % DEPTH;
+    return TRANSPOSED ? (size_t)depth * ld + row : (size_t)row * ld + depth;
+}
+
+// fetch reads a thread's 4 elements of a tile, from x on, along whichever way memory runs:
+// zero where there are no more rows or depths.
+template <bool TRANSPOSED> __device__ __forceinline__ void fetch(float v[4], const float *x, int rows, int depths, int ld) {
 #pragma unroll
     for (int u = 0; u < 4; u++) {
-        int i = threadIdx.x + 256 * u;
-        int r = row + (TRANSPOSED ? i % TILE : i / DEPTH), l = at + (TRANSPOSED ? i / TILE : i % DEPTH);
+        int away = u * (TRANSPOSED ? 256 / TILE : 256 / DEPTH);
         v[u] = 0;
-        if (r < rows && l < end) v[u] = TRANSPOSED ? x[(size_t)l * ld + r] : x[(size_t)r * ld + l];
+        if ((TRANSPOSED ? 0 : away) < rows && (TRANSPOSED ? away : 0) < depths) v[u] = x[(size_t)away * ld];
     }
 }
 
@@ -42,16 +48,21 @@ __device__ __forceinline__ int column_of(Float32, int, int b) { return threadIdx
 template <class Units, bool XT, bool YT>
 __device__ __forceinline__ void product(float *z, const float *x, const float *y, int m, int n, int k, int ldx, int ldy, int ldz) {
     __shared__ Tiles t;
-    int row = blockIdx.y * TILE, column = blockIdx.x * TILE;
+    int row = blockIdx.y * TILE, column = blockIdx.x * TILE, rx, ry, lx, ly;
     float sum[4][4] = {}, nx[4], ny[4];
-    fetch<XT>(nx, x, row, m, 0, k, ldx);
-    fetch<!YT>(ny, y, column, n, 0, k, ldy);
+    x += (size_t)row * (XT ? 1 : ldx) + origin<XT>(rx, lx, ldx);
+    y += (size_t)column * (YT ? ldy : 1) + origin<!YT>(ry, ly, ldy);
+    rx = m - row - rx, ry = n - column - ry, lx = k - lx, ly = k - ly; // what is left from there on
+    fetch<XT>(nx, x, rx, lx, ldx);
+    fetch<!YT>(ny, y, ry, ly, ldy);
     for (int at = 0; at < k; at += DEPTH) {
         store<XT>(t.x, nx);
         store<!YT>(t.y, ny);
         __syncthreads();
-        fetch<XT>(nx, x, row, m, at + DEPTH, k, ldx);
-        fetch<!YT>(ny, y, column, n, at + DEPTH, k, ldy);
+        x += (size_t)DEPTH * (XT ? ldx : 1);
+        y += (size_t)DEPTH * (YT ? 1 : ldy);
+        fetch<XT>(nx, x, rx, lx -= DEPTH, ldx);
+        fetch<!YT>(ny, y, ry, ly -= DEPTH, ldy);
         multiply_by(Units(), sum, t);
         __syncthreads();
     }

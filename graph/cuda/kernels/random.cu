@@ -19,21 +19,21 @@ __device__ __forceinline__ word key_of(word seed, const float *t) { return mix(s
 // and multiplies the others by keep.
 extern "C" __global__ void dropout(float *out, const float *x, const float *t, word seed, word threshold, float keep, int n) {
     word key = key_of(seed, t);
-    for (long long i = first(); i < n; i += stride()) out[i] = mix(key + (word)i) >> 11 < threshold ? 0.0f : keep * x[i];
+    for (unsigned i = first(); i < n; i += stride()) out[i] = mix(key + (word)i) >> 11 < threshold ? 0.0f : keep * x[i];
 }
 
 // augment shifts image i by up to pad pixels along both axes and mirrors it where the
 // upper 53 bits of its second draw are below mirror; n = B·C·H·W.
 extern "C" __global__ void augment(float *out, const float *x, const float *t, word seed, word mirror, int channels, int h, int w, int pad, int n) {
     word key = key_of(seed, t), shifts = 2 * pad + 1;
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         int v = i % w, u = i / w % h;
-        word draw = mix(key + (word)(i / ((long long)channels * h * w)));
+        word draw = mix(key + (word)(i / (channels * h * w)));
         int down = (int)(draw % shifts) - pad, right = (int)(draw / shifts % shifts) - pad;
         if (mix(draw) >> 11 < mirror) v = w - 1 - v;
         u += down;
         v += right;
-        out[i] = 0 <= u && u < h && 0 <= v && v < w ? x[i / ((long long)h * w) * h * w + u * w + v] : 0.0f;
+        out[i] = 0 <= u && u < h && 0 <= v && v < w ? x[i / (h * w) * (h * w) + u * w + v] : 0.0f;
     }
 }
 

@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(256) nll(float *loss, const float *
 
 // nll_grad is −g ω_b at each row's label and 0 elsewhere, n = b·c entries.
 extern "C" __global__ void nll_grad(float *out, const int *labels, const float *weights, const float *g, int b, int c, int n) {
-    for (long long at = first(); at < n; at += stride()) {
+    for (unsigned at = first(); at < n; at += stride()) {
         int row = at / c;
         float v = 0;
         if (labels[row] == at % c) v = weights ? -*g * weights[row] : -*g / (float)b;

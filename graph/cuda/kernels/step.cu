@@ -5,7 +5,7 @@
 
 // load_rows copies the row numbers of step *cursor from the epoch's order.
 extern "C" __global__ void load_rows(int *rows, const int *order, const int *cursor, int batch, int n) {
-    for (long long i = first(); i < n; i += stride()) rows[i] = order[(size_t)*cursor * batch + i];
+    for (unsigned i = first(); i < n; i += stride()) rows[i] = order[(size_t)*cursor * batch + i];
 }
 
 // adam is one step of Adam with weight decay, coupled (decay) or not (shrink):
@@ -17,7 +17,7 @@ extern "C" __global__ void load_rows(int *rows, const int *order, const int *cur
 extern "C" __global__ void adam(float *theta, const float *grad, float *m, float *v, const float *corrections, const int *cursor, int *trouble,
                                 float beta1, float beta2, float add1, float add2, float decay, float shrink, float epsilon, int n) {
     float rate = corrections[2 * *cursor], scale = corrections[2 * *cursor + 1];
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         float x = theta[i], raw = grad[i], g = raw + decay * x;
         if (!is_finite(raw)) atomicMin(trouble, *cursor);
         m[i] = beta1 * m[i] + add1 * g;
@@ -30,7 +30,7 @@ extern "C" __global__ void adam(float *theta, const float *grad, float *m, float
 //
 //   g ← g + λθ,  u ← μu + g,  θ ← θ − ηu
 extern "C" __global__ void sgd(float *theta, const float *grad, float *u, const int *cursor, int *trouble, float rate, float momentum, float decay, int n) {
-    for (long long i = first(); i < n; i += stride()) {
+    for (unsigned i = first(); i < n; i += stride()) {
         float x = theta[i], raw = grad[i];
         if (!is_finite(raw)) atomicMin(trouble, *cursor);
         u[i] = momentum * u[i] + raw + decay * x;
