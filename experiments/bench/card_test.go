@@ -55,17 +55,8 @@ func BenchmarkCardLCE(b *testing.B) {
 	for _, size := range []struct{ rows, classes int }{{20250, 10}, {75000, 8}, {20250, 100}} {
 		b.Run(name(size.rows, size.classes), func(b *testing.B) {
 			d := card(b)
-			const dims = 50
-			rng := rand.New(rand.NewPCG(0, 0))
+			l := localRows(newRand(), size.rows, size.classes)
 			cells := size.rows * size.classes
-			z, e, bin := make([]float32, size.rows*dims), make([]float32, cells), make([]int32, cells)
-			for i := range z {
-				z[i] = float32(rng.NormFloat64() * (12 - 11*float64(i%dims)/(dims-1)) / 10)
-			}
-			for i := range e {
-				p := rng.Float64() * rng.Float64()
-				e[i], bin[i] = float32(p), int32(15*p)
-			}
 			residual, ess := make([]float64, cells), make([]float64, cells)
 			var times clock
 			d.Lock()
@@ -73,7 +64,6 @@ func BenchmarkCardLCE(b *testing.B) {
 			for range b.N + 2 {
 				watch := d.Stopwatch()
 				watch.Start(d)
-				l := cuda.Local{Rows: size.rows, Dim: dims, Classes: size.classes, Z: z, E: e, Bin: bin}
 				if err := l.Sum(b.Context(), d, nil); err != nil {
 					b.Fatal(err)
 				}
@@ -86,8 +76,92 @@ func BenchmarkCardLCE(b *testing.B) {
 			// each pair once: the difference and its square by dimension, the exponential,
 			// and three sums for both rows in every class
 			pairs := float64(size.rows) * float64(size.rows) / 2
-			times.report(b, d, Cost{Flops: pairs * float64(2*dims+20+2*6*size.classes)}, float64(4*len(z)+8*cells+16*cells))
+			times.report(b, d, Cost{Flops: pairs * float64(2*l.Dim+20+2*6*size.classes)}, float64(4*len(l.Z)+8*cells+16*cells))
 		})
+	}
+}
+
+// localRows are rows of 50 dimensions with residuals in 15 bins.
+func localRows(rng *rand.Rand, rows, classes int) *cuda.Local {
+	const dims = 50
+	l := &cuda.Local{Rows: rows, Dim: dims, Classes: classes, Z: make([]float32, rows*dims), E: make([]float32, rows*classes), Bin: make([]int32, rows*classes)}
+	for i := range l.Z {
+		l.Z[i] = float32(rng.NormFloat64() * (12 - 11*float64(i%dims)/(dims-1)) / 10)
+	}
+	for i := range l.E {
+		p := rng.Float64() * rng.Float64()
+		l.E[i], l.Bin[i] = float32(p), int32(15*p)
+	}
+	return l
+}
+
+// TestCardBreakdown says what each kernel takes: in a step of both stages, and in an LCE with
+// its noise floor. Package cuda says what to expect.
+func TestCardBreakdown(t *testing.T) {
+	d, profile := cudatest.ProfiledCard(t)
+	breakdown(t, d, profile, 10000, 20250, 10, 100)
+}
+
+// The same without a card, whose times say nothing.
+func TestHostBreakdown(t *testing.T) {
+	profile := cudatest.NewProfile(cudatest.Driver(t, 1))
+	d, err := cuda.Open(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	breakdown(t, d, profile, Batch, 130, 3)
+	for _, kernel := range []string{"local_waves", "redraw_sums", "upload", "download"} {
+		if profile.Times[kernel].Count == 0 {
+			t.Errorf("%s is not counted", kernel)
+		}
+	}
+}
+
+func breakdown(t *testing.T, d *cuda.Device, profile *cudatest.Profile, rows, localRowsCount int, classes ...int) {
+	cuda.Use(d)
+	defer cuda.Use(nil)
+	const epochs = 3
+	clear := func() { profile.Times = map[string]cudatest.Times{} }
+	settings := optim.Settings{Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: epochs, Patience: epochs, Batch: Batch, Observe: func(e optim.Epoch) {
+		if e.Number == 1 {
+			clear()
+		}
+	}}
+	say := func(what string, c, n int) { t.Logf("%s, C = %d:\n%s", what, c, profile.Table(n)) }
+	steps := (epochs - 1) * ((rows + Batch - 1) / Batch)
+	for _, c := range classes {
+		fit := layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: settings}
+		if err := fit.Fit(t.Context(), activations(newRand(), rows, Features, c), nil, newRand()); err != nil {
+			t.Fatal(err)
+		}
+		say("a step of stage 1", c, steps)
+		base, set := randomBase(newRand(), rows, c)
+		if err := layers.Train(base, layers.Bilinear{}, settings).Fit(t.Context(), set, nil, newRand()); err != nil {
+			t.Fatal(err)
+		}
+		say("a step of stage 2", c, steps)
+		clear()
+		func() {
+			d.Lock()
+			defer d.Unlock()
+			l := localRows(newRand(), localRowsCount, c)
+			defer l.Free()
+			if err := l.Sum(t.Context(), d, nil); err != nil {
+				t.Fatal(err)
+			}
+			residual := make([]float64, localRowsCount*c)
+			if err := l.Residuals(residual, slices.Clone(residual)); err != nil {
+				t.Fatal(err)
+			}
+			labels := make([]int32, 51*localRowsCount)
+			for i := range labels {
+				labels[i] = int32(i * i % c)
+			}
+			if _, err := l.Redraw(t.Context(), labels[:localRowsCount], labels[localRowsCount:]); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		say("LCE and the noise of 50 redraws", c, 1)
 	}
 }
 

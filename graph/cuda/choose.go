@@ -138,6 +138,9 @@ func OpenCard() (*Device, error) {
 	return d, d.Preload()
 }
 
+// CardDriver is the driver of the first card.
+func CardDriver() (Driver, error) { return openDriver() }
+
 // Available is the device that a card here would be, whatever was chosen, or why there is
 // none.
 func Available() (*Device, error) { return opened() }

@@ -49,6 +49,26 @@
 // such as dropout's masks, is a hash of seed, step and place in whole numbers, and is the
 // same on both.
 //
+// # What to expect
+//
+// Modelled, not measured, for an H200 (132 multiprocessors at 1.98 GHz, 67 TFLOP/s in
+// float32): instructions of the loops, as assembled for sm_90, over four a clock and
+// multiprocessor, 80 % of which are taken to be filled; 1.7 µs for each launch of a recorded
+// step. TestCardBreakdown of experiments/bench measures the same.
+//
+//	local_waves 20,250×10, 50 dimensions      1.8 ms, floor 0.73
+//	            75,000×8                       23 ms, floor 9.1
+//	            20,250×100                     10 ms, floor 4.0: its sums pass memory, 31 GB
+//	redraw_sums 20,250×10, 50 vectors          18 ms: shared memory; kernel values are made 7 times
+//	a step of stage 1, C = 10                  60 µs: 27 launches are 46 of them
+//	a step of stage 2, C = 10                  45 µs: 24 launches are 41 of them
+//	                   C = 100                 66 µs, floor 6.9: launches 41, product_nn 5,
+//	                                           product_tn 6, scores 5, by_form 8
+//
+// A pair of tiles costs local_waves 2,100 instructions a warp for kernel values and 160 a
+// class. An LCE also copies 12 bytes a row and class more than once over the bus: at C = 100
+// some 7 ms where the host's memory is not pinned.
+//
 // # Tests without a card
 //
 // Package cudatest compiles the same kernel sources with the host's C++ compiler and runs

@@ -83,6 +83,8 @@ step "host encoders" 60 layers/encoders -test.run HostDevice
 step "host baselines" 60 layers/baselines -test.run HostDevice
 step "host metrics" 60 experiments/metrics -test.run HostDevice
 
+step "host breakdown" 60 experiments/bench -test.v -test.run HostBreakdown
+
 step "card" 20 graph/op -test.v -test.run CardGamma
 if grep -q 'there is no card to test on' "$out/card.log"; then
   echo "verify.sh: there is no CUDA device on this machine, so nothing was checked or timed on a card ($failures host steps failed)" >&2
@@ -99,6 +101,7 @@ step "card metrics" 60 experiments/metrics -test.v -test.run Card
 step "card all fits" 60 experiments/bench -test.v -test.run CardFits
 step "card cifar" 90 experiments/bench -test.v -test.run CardOnCIFAR
 step "card crossover" 40 experiments/bench -test.v -test.run CardCrossover
+step "card breakdown" 60 experiments/bench -test.v -test.run CardBreakdown
 step "card times" 90 experiments/bench -test.run xxx -test.bench Card -test.benchtime 20x
 CALIBRA_CUDA_TF32=1 step "card times in tf32" 40 experiments/bench -test.run xxx -test.bench 'CardQ|CardCal' -test.benchtime 20x
 CALIBRA_DEVICE=cuda step "wall clock" 60 experiments/bench -test.run xxx -test.bench Workloads -test.benchtime 3x
