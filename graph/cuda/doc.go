@@ -59,7 +59,7 @@
 //	local_waves 20,250×10, 50 dimensions      1.8 ms, floor 0.73
 //	            75,000×8                       23 ms, floor 9.1
 //	            20,250×100                     10 ms, floor 4.0: its sums pass memory, 31 GB
-//	redraw_sums 20,250×10, 50 vectors          18 ms: shared memory; kernel values are made 7 times
+//	redraw_sums 20,250×10, 50 vectors          24 ms: kernel values are made 7 times
 //	a step of stage 1, C = 10                  60 µs: 27 launches are 46 of them
 //	a step of stage 2, C = 10                  45 µs: 24 launches are 41 of them
 //	                   C = 100                 66 µs, floor 6.9: launches 41, product_nn 5,

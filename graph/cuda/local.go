@@ -151,18 +151,18 @@ func (l *Local) Redraw(ctx context.Context, label, redrawn []int32) (*Tally, err
 	return out, d.err
 }
 
-// A block of redraw_sums holds heldSums sums of each of its rows; at most mostDrawn label
-// vectors share a block's kernel values, and at least wideDrawn.
+// A block of redraw_sums takes up to mostDrawn label vectors, some for each of its sharers,
+// and holds heldSums sums and bins of each of its rows.
 const (
-	heldSums  = 90
 	mostDrawn = 16
-	wideDrawn = 4
+	sharers   = 4
+	heldSums  = 90
 )
 
 // labelSums is Y_ic = Σ_j K_ij 1[y_j = c] in the same bin, for count label vectors.
 func (l *Local) labelSums(y, labels Memory, count int) {
-	name, vectors := "redraw_sums", min(mostDrawn, heldSums/l.Classes)
-	if vectors < wideDrawn {
+	name, vectors := "redraw_sums", min(mostDrawn, (heldSums/l.Classes-1)/sharers*sharers)
+	if vectors < sharers {
 		name, vectors = "redraw_sums_wide", mostDrawn
 	}
 	l.device.launch(name, Grid{l.tiles(), (count + vectors - 1) / vectors, 1, threads, 1}, y, l.z, labels, l.bin, l.Rows, wide(l.Dim), l.Classes, count, vectors)

@@ -9,7 +9,7 @@
 #include "tally.cuh"
 
 #define MOST_DRAWN 16     // label vectors of a block
-#define HELD (90 * TILE)  // sums that a block holds by itself
+#define HELD (90 * TILE)  // sums and bins that a block holds by itself
 #define NOWHERE (SKIPPED - 1) // the bin of a row that adds to no sum
 
 // Labelled is where the class of a row under a vector has its column in a tile, and the row's
@@ -24,7 +24,7 @@ union Workspace {
 };
 
 // add_drawn adds the 64 rows of a tile, whose kernel values lie TILE + 4 apart, to a row's sums
-// of each class; bin are the row's bins.
+// of each class; bin are the row's bins there.
 __device__ __forceinline__ void add_drawn(float *sums, const Labelled drawn[TILE], const float *k, const int *bin) {
     for (int o = 0; o < TILE; o += 4) {
         Labelled d[4];
@@ -40,15 +40,16 @@ __device__ __forceinline__ void add_drawn(float *sums, const Labelled drawn[TILE
 
 // redraw gives the sums of tile blockIdx.x under vectors label vectors from the block's first
 // on. Each thread has sums of its own, of one row under every fourth vector, and adds to them
-// in the order of j. They lie at sums, those of a vector apart from the next.
-__device__ __forceinline__ void redraw(float *sums, size_t apart, const float *z, const int *labels, const int *bin, int n, int wide, int classes, int from, int vectors) {
+// in the order of j. They lie at sums, those of a vector apart from the next; mine are the
+// tile's bins.
+__device__ __forceinline__ void redraw(float *sums, size_t apart, const int *mine, const float *z, const int *labels, const int *bin, int n, int wide, int classes, int from, int vectors) {
     __shared__ Workspace w;
     __shared__ __align__(16) KernelTile k;
-    int mine = blockIdx.x, r = threadIdx.x % TILE, group = threadIdx.x / TILE;
+    int r = threadIdx.x % TILE, group = threadIdx.x / TILE;
     for (int v = group; v < vectors; v += 4)
         for (int c = 0; c < classes; c++) sums[v * apart + c * TILE + r] = 0;
     for (int other = 0; other < (int)gridDim.x; other++) {
-        kernel_tile(k, w.t, z, other, mine, wide);
+        kernel_tile(k, w.t, z, other, blockIdx.x, wide);
         __syncthreads();
         for (int i = threadIdx.x; i < vectors * TILE; i += 256) {
             int j = other * TILE + i % TILE;
@@ -61,16 +62,18 @@ __device__ __forceinline__ void redraw(float *sums, size_t apart, const float *z
             w.drawn[i / TILE][i % TILE] = d;
         }
         __syncthreads();
-        for (int v = group; v < vectors; v += 4) add_drawn(sums + v * apart + r, w.drawn[v], &k[0][r], bin + in_tiles(mine * TILE + r, 0, classes));
+        for (int v = group; v < vectors; v += 4) add_drawn(sums + v * apart + r, w.drawn[v], &k[0][r], mine + r);
     }
 }
 
 // redraw_sums gives Y (count×C×N, in tiles) of count label vectors (count×N), vectors of them
-// to a block, whose vectors·C sums of a row its shared memory holds.
+// to a block, whose vectors·C sums and C bins of a row its shared memory holds.
 extern "C" __global__ void __launch_bounds__(256) redraw_sums(float *y, const float *z, const int *labels, const int *bin, int n, int wide, int classes, int count, int vectors) {
     __shared__ float held[HELD];
     int from = blockIdx.y * vectors, here = min(vectors, count - from);
-    redraw(held, classes * TILE, z, labels, bin, n, wide, classes, from, here);
+    int *mine = reinterpret_cast<int *>(held + vectors * classes * TILE);
+    for (int i = threadIdx.x; i < classes * TILE; i += 256) mine[i] = bin[in_tiles(blockIdx.x * TILE, 0, classes) + i];
+    redraw(held, classes * TILE, mine, z, labels, bin, n, wide, classes, from, here);
     __syncthreads();
     for (int i = threadIdx.x; i < here * classes * TILE; i += 256) {
         int v = i / (classes * TILE), at = i % (classes * TILE);
@@ -80,9 +83,9 @@ extern "C" __global__ void __launch_bounds__(256) redraw_sums(float *y, const fl
 
 // redraw_sums_wide has them in the device's memory, for any number of classes.
 extern "C" __global__ void __launch_bounds__(256) redraw_sums_wide(float *y, const float *z, const int *labels, const int *bin, int n, int wide, int classes, int count, int vectors) {
-    size_t apart = (size_t)gridDim.x * classes * TILE;
+    size_t apart = (size_t)gridDim.x * classes * TILE, tile = in_tiles(blockIdx.x * TILE, 0, classes);
     int from = blockIdx.y * vectors;
-    redraw(y + from * apart + in_tiles(blockIdx.x * TILE, 0, classes), apart, z, labels, bin, n, wide, classes, from, min(vectors, count - from));
+    redraw(y + from * apart + tile, apart, bin + tile, z, labels, bin, n, wide, classes, from, min(vectors, count - from));
 }
 
 // redrawn_residual is |R_ic + Y_ic(observed) − Y_ic(redrawn) + e_ic|/(S_ic + 1) with e_ic of

@@ -14,6 +14,19 @@ __device__ __forceinline__ void tally(Tallied &t, double residual, long long w) 
     t.most = fmax(t.most, residual);
 }
 
+// block_tally joins what the threads hold, in thread 0.
+__device__ __forceinline__ Tallied block_tally(const Tallied &mine) {
+    __shared__ Tallied part[256];
+    part[threadIdx.x] = mine;
+    for (int half = 128; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x >= half) continue;
+        Tallied &to = part[threadIdx.x], &from = part[threadIdx.x + half];
+        to.sum += from.sum, to.weight += from.weight, to.most = fmax(to.most, from.most);
+    }
+    return part[0];
+}
+
 // block_most is the largest of what the threads hold, in thread 0.
 __device__ __forceinline__ double block_most(double v) {
     __shared__ double top[256];
@@ -23,17 +36,4 @@ __device__ __forceinline__ double block_most(double v) {
         if (threadIdx.x < half) top[threadIdx.x] = fmax(top[threadIdx.x], top[threadIdx.x + half]);
     }
     return top[0];
-}
-
-// block_tally joins what the threads hold, in thread 0.
-__device__ __forceinline__ Tallied block_tally(const Tallied &mine) {
-    __shared__ long long part[2][256];
-    part[0][threadIdx.x] = mine.sum, part[1][threadIdx.x] = mine.weight;
-    for (int half = 128; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half)
-            for (int p = 0; p < 2; p++) part[p][threadIdx.x] += part[p][threadIdx.x + half];
-    }
-    double most = block_most(mine.most);
-    return {part[0][0], part[1][0], most};
 }
