@@ -37,7 +37,12 @@ func TestDevice(t *testing.T) {
 		t.Errorf("pretrain --device cuda exits with %d and says %q", code, stderr)
 	}
 	t.Setenv("CALIBRA_DEVICE", "cuda")
-	if code, _, _ := calibra(t, "fit", "--in", path, "--method", "ts", "--out", filepath.Join(t.TempDir(), "run")); code != exitNoDevice {
-		t.Errorf("CALIBRA_DEVICE=cuda exits with %d", code)
+	for _, command := range [][]string{
+		{"fit", "--in", path, "--method", "ts", "--out", filepath.Join(t.TempDir(), "run")},
+		{"theory", "fast", "rate"},
+	} {
+		if code, _, _ := calibra(t, command...); code != exitNoDevice {
+			t.Errorf("with CALIBRA_DEVICE=cuda %s exits with %d", command[0], code)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/graph/cuda"
 	"calibra/theory"
 )
 
@@ -16,6 +17,7 @@ type theoryCmd struct {
 	Seed    uint64   `default:"0" help:"Seed of designs and samples (${default}). The bands hold for any."`
 	JSON    bool     `help:"Print the tables as JSON."`
 	Out     string   `type:"path" placeholder:"DIR" help:"Directory for the tables as CSV and the figures as CSV, SVG and PNG."`
+	deviceFlag
 }
 
 func (theoryCmd) Help() string {
@@ -32,6 +34,9 @@ Studies: ` + strings.Join(names, ", ") + `. A quantity outside its band makes th
 }
 
 func (c *theoryCmd) Run(ctx context.Context) error {
+	if c.Device == cuda.CUDA {
+		cuda.Tell("the claims are checked in float64, on the CPU")
+	}
 	settings := theory.Settings{Seed: c.Seed}
 	var names []string
 	for _, name := range c.Studies {
