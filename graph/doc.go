@@ -7,7 +7,8 @@
 //	Program    executes a graph again and again in memory allocated once
 //	Objective  a mean loss with its gradient, compiled once per batch size
 //	Function   outputs without a gradient, compiled once per batch size
-//	Session    a whole fit on a CUDA device, its steps recorded once and replayed
+//	Session    training on a CUDA device, its steps recorded once and replayed
+//	Residence  what stays on the device from one stage of a fit to the next
 //
 // # Rows, not batches
 //

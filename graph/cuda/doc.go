@@ -31,11 +31,15 @@
 //
 //   - fits in float64, the smooth baselines and the quickstart's encoder: gradients of 1e-6
 //     are beyond float32, and so few weights are no work for a card;
-//   - predictions, among them the codes of the calibration rows between the two stages, one
-//     pass over the features: a saved model predicts the same bytes with a card and without.
-//     What is served is layers.Predictor. Encoding raw rows stays on the CPU too, or goes to
-//     ONNX Runtime;
+//   - the codebook of layers.Anchor, which is learned without a loss in a few passes;
+//   - predictions, one pass over the features: a saved model predicts the same bytes with a
+//     card and without. What is served is layers.Predictor. Encoding raw rows stays on the CPU
+//     too, or goes to ONNX Runtime;
 //   - global metrics, which are sorting and counting.
+//
+// Between the stages of the paper's fit features, codebook, head and codes stay on the card
+// (graph.Residence); log p̂ and codeword masses, C + K numbers a row, travel there for the
+// second stage.
 //
 // Products are of float32. With CALIBRA_CUDA_TF32=1 the matrix units of cards from compute
 // capability 8.0 on make those of op.MatMul, op.BlockMatMul and attention in TF32, errors of
