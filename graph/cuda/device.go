@@ -21,6 +21,7 @@ type Device struct {
 	ampere    Module // of TF32 products; 0: products are of float32
 	functions map[string]Function
 	pool      *pool
+	staging   staging
 	held      *[]Memory // while recording: what is freed meanwhile
 	watch     *Stopwatch
 	err       error
@@ -36,7 +37,7 @@ func Open(d Driver) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cuda: load the kernels on %s: %w", d.Name(), err)
 	}
-	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d)}, nil
+	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d), staging: staging{driver: d}}, nil
 }
 
 // Name is the card's.
@@ -117,6 +118,10 @@ func Upload[T Element](d *Device, m Memory, x []T) {
 		return
 	}
 	m = m.Slice(0, bytes)
+	if d.staging.ready(bytes) {
+		d.fail(d.staging.upload(d.stream, m.at, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), bytes)))
+		return
+	}
 	d.fail(d.driver.Upload(d.stream, m.at, unsafe.Pointer(&x[0]), bytes))
 }
 
@@ -133,7 +138,12 @@ func Download[T Element](d *Device, x []T, m Memory) {
 	if d.err != nil || bytes == 0 {
 		return
 	}
-	d.fail(d.driver.Download(d.stream, unsafe.Pointer(&x[0]), m.Slice(0, bytes).at, bytes))
+	m = m.Slice(0, bytes)
+	if d.staging.ready(bytes) {
+		d.fail(d.staging.download(d.stream, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), bytes), m.at))
+		return
+	}
+	d.fail(d.driver.Download(d.stream, unsafe.Pointer(&x[0]), m.at, bytes))
 	d.Sync()
 }
 

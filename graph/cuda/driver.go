@@ -18,9 +18,10 @@ type (
 type Grid struct{ X, Y, Z, ThreadsX, ThreadsY int }
 
 // Driver is what a device can do, each method one call of the CUDA driver in the
-// context of one card. Copies and launches are enqueued on a stream, in order; a copy
-// from the host has read its source on return, a copy to it is complete after
-// Synchronize. Methods may be called from any goroutine. Errors are of type [*Error].
+// context of one card. Copies and launches are enqueued on a stream, in order; a copy from
+// the host has read its source on return, or, where that is of AllocHost, once an event
+// marked after it has passed; a copy to the host is complete after Synchronize, or likewise.
+// Methods may be called from any goroutine. Errors are of type [*Error].
 type Driver interface {
 	Name() string
 	Capability() (major, minor int)
@@ -31,6 +32,8 @@ type Driver interface {
 
 	Alloc(bytes int) (Pointer, error)
 	Free(p Pointer) error
+	// AllocHost is memory of the host that copies to and from the device do not wait for.
+	AllocHost(bytes int) (unsafe.Pointer, error)
 	Upload(s Stream, dst Pointer, src unsafe.Pointer, bytes int) error
 	Download(s Stream, dst unsafe.Pointer, src Pointer, bytes int) error
 	Copy(s Stream, dst, src Pointer, bytes int) error
@@ -52,6 +55,8 @@ type Driver interface {
 
 	NewEvent() (Event, error)
 	Mark(e Event, s Stream) error
+	// Wait returns once the device has passed the event's last mark.
+	Wait(e Event) error
 	// Milliseconds between two events that the device has passed.
 	Milliseconds(from, to Event) (float32, error)
 }

@@ -37,6 +37,7 @@ type calls struct {
 	MemGetInfo       uintptr `cuda:"cuMemGetInfo_v2"`
 	MemAlloc         uintptr `cuda:"cuMemAlloc_v2"`
 	MemFree          uintptr `cuda:"cuMemFree_v2"`
+	MemAllocHost     uintptr `cuda:"cuMemAllocHost_v2"`
 	Upload           uintptr `cuda:"cuMemcpyHtoDAsync_v2"`
 	Download         uintptr `cuda:"cuMemcpyDtoHAsync_v2"`
 	Copy             uintptr `cuda:"cuMemcpyDtoDAsync_v2"`
@@ -54,6 +55,7 @@ type calls struct {
 	Launch           uintptr `cuda:"cuLaunchKernel"`
 	EventCreate      uintptr `cuda:"cuEventCreate"`
 	EventRecord      uintptr `cuda:"cuEventRecord"`
+	EventSync        uintptr `cuda:"cuEventSynchronize"`
 	EventElapsed     uintptr `cuda:"cuEventElapsedTime"`
 }
 
@@ -179,6 +181,11 @@ func (d *libcuda) Free(p Pointer) error {
 	return d.call("cuMemFree", d.calls.MemFree, uintptr(p))
 }
 
+func (d *libcuda) AllocHost(bytes int) (p unsafe.Pointer, err error) {
+	err = d.call("cuMemAllocHost", d.calls.MemAllocHost, uintptr(unsafe.Pointer(&p)), uintptr(bytes))
+	return p, err
+}
+
 func (d *libcuda) Upload(s Stream, dst Pointer, src unsafe.Pointer, bytes int) error {
 	return d.call("cuMemcpyHtoDAsync", d.calls.Upload, uintptr(dst), uintptr(src), uintptr(bytes), uintptr(s))
 }
@@ -259,6 +266,10 @@ func (d *libcuda) NewEvent() (e Event, err error) {
 
 func (d *libcuda) Mark(e Event, s Stream) error {
 	return d.call("cuEventRecord", d.calls.EventRecord, uintptr(e), uintptr(s))
+}
+
+func (d *libcuda) Wait(e Event) error {
+	return d.call("cuEventSynchronize", d.calls.EventSync, uintptr(e))
 }
 
 func (d *libcuda) Milliseconds(from, to Event) (ms float32, err error) {

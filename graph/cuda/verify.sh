@@ -16,8 +16,8 @@ cd "$(dirname "$0")/../.."
 bin=$PWD/graph/cuda/verify
 out=${OUT:-$bin}
 mkdir -p "$bin/carry" "$out"
-carried="graph/op experiments/metrics experiments/bench"
-packages="graph/cuda optim layers layers/encoders layers/baselines $carried"
+carried="graph/cuda graph/op experiments/metrics experiments/bench"
+packages="optim layers layers/encoders layers/baselines $carried"
 
 binary() { echo "$bin/$(echo "$1" | tr / -).test"; }
 
@@ -93,6 +93,7 @@ if grep -q 'there is no card to test on' "$out/card.log"; then
 fi
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,memory.total --format=csv
 
+step "card copies" 20 graph/cuda -test.run Card
 step "card kernels" 60 graph/op -test.run Card
 step "card fits" 60 layers -test.v -test.run Card
 step "card encoders" 60 layers/encoders -test.v -test.run Card

@@ -14,6 +14,8 @@ import (
 type Emulator struct {
 	// Capacity is how many bytes can be in use; 0: no bound.
 	Capacity int
+	// NoHostMemory refuses AllocHost.
+	NoHostMemory bool
 	// Major is the compute capability's; 0: 7.
 	Major int
 	// Syncs counts the host's waits for the device, Launches the kernels run, replayed
@@ -30,6 +32,8 @@ type Emulator struct {
 	graphs    [][]func() error
 	recording bool
 	recorded  []func() error
+	pinned    [][]byte       // of AllocHost
+	travels   []func() error // copies from and to pinned memory that nothing has waited for
 	events    []time.Time
 }
 
@@ -81,8 +85,11 @@ func (e *Emulator) Alloc(bytes int) (cuda.Pointer, error) {
 	return p, nil
 }
 
-// Free poisons the memory before it lets go of it.
+// Free lets go of memory, after what was enqueued before.
 func (e *Emulator) Free(p cuda.Pointer) error {
+	if err := e.arrive(); err != nil {
+		return err
+	}
 	array, ok := e.arrays[p]
 	if !ok {
 		return e.failed("cuMemFree", 1)
@@ -108,27 +115,71 @@ func (e *Emulator) do(f func() error) error {
 		e.recorded = append(e.recorded, f)
 		return nil
 	}
+	if err := e.arrive(); err != nil {
+		return err
+	}
 	return f()
+}
+
+// arrive ends the copies from and to pinned memory: as late as the order of the stream
+// allows, so that who does not wait for them is found out.
+func (e *Emulator) arrive() error {
+	travels := e.travels
+	e.travels = nil
+	for _, move := range travels {
+		if err := move(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// travel runs a copy now, or later if the host's side of it is pinned.
+func (e *Emulator) travel(host unsafe.Pointer, move func() error) error {
+	for _, memory := range e.pinned {
+		if offset := uintptr(host) - uintptr(unsafe.Pointer(&memory[0])); offset < uintptr(len(memory)) {
+			e.travels = append(e.travels, move)
+			return nil
+		}
+	}
+	if err := e.arrive(); err != nil {
+		return err
+	}
+	return move()
+}
+
+// AllocHost is memory whose copies arrive late.
+func (e *Emulator) AllocHost(bytes int) (unsafe.Pointer, error) {
+	if e.NoHostMemory {
+		return nil, e.failed("cuMemAllocHost", 2)
+	}
+	memory := make([]byte, bytes)
+	e.pinned = append(e.pinned, memory)
+	return unsafe.Pointer(&memory[0]), nil
 }
 
 func (e *Emulator) Upload(_ cuda.Stream, dst cuda.Pointer, src unsafe.Pointer, bytes int) error {
 	if e.recording {
 		return e.failed("cuMemcpyHtoDAsync", 900)
 	}
-	to, err := e.at(dst, bytes)
-	copy(to, unsafe.Slice((*byte)(src), bytes))
 	e.Uploaded += bytes
-	return err
+	return e.travel(src, func() error {
+		to, err := e.at(dst, bytes)
+		copy(to, unsafe.Slice((*byte)(src), bytes))
+		return err
+	})
 }
 
 func (e *Emulator) Download(_ cuda.Stream, dst unsafe.Pointer, src cuda.Pointer, bytes int) error {
 	if e.recording {
 		return e.failed("cuMemcpyDtoHAsync", 900)
 	}
-	from, err := e.at(src, bytes)
-	copy(unsafe.Slice((*byte)(dst), bytes), from)
 	e.Downloaded += bytes
-	return err
+	return e.travel(dst, func() error {
+		from, err := e.at(src, bytes)
+		copy(unsafe.Slice((*byte)(dst), bytes), from)
+		return err
+	})
 }
 
 func (e *Emulator) Copy(_ cuda.Stream, dst, src cuda.Pointer, bytes int) error {
@@ -160,7 +211,7 @@ func (e *Emulator) Synchronize(cuda.Stream) error {
 		return e.failed("cuStreamSynchronize", 900)
 	}
 	e.Syncs++
-	return nil
+	return e.arrive()
 }
 
 func (e *Emulator) Load([]byte) (cuda.Module, error) { return 1, nil }
@@ -202,6 +253,9 @@ func (e *Emulator) EndCapture(cuda.Stream) (cuda.Graph, error) {
 }
 
 func (e *Emulator) LaunchGraph(_ cuda.Stream, g cuda.Graph) error {
+	if err := e.arrive(); err != nil {
+		return err
+	}
 	for _, f := range e.graphs[g-1] {
 		if err := f(); err != nil {
 			return err
@@ -224,6 +278,8 @@ func (e *Emulator) Mark(at cuda.Event, _ cuda.Stream) error {
 	e.events[at-1] = time.Now()
 	return nil
 }
+
+func (e *Emulator) Wait(cuda.Event) error { return e.arrive() }
 
 func (e *Emulator) Milliseconds(from, to cuda.Event) (float32, error) {
 	return float32(e.events[to-1].Sub(e.events[from-1]).Seconds() * 1000), nil
