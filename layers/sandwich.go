@@ -50,8 +50,19 @@ type Observed struct {
 	Counts []float64 // N, how often each row was seen; nil: once
 }
 
+func (o Observed) count(row int) float64 {
+	if o.Counts == nil {
+		return 1
+	}
+	return o.Counts[row]
+}
+
 // largestLeverage keeps the correction of a row that a factor hangs on finite.
 const largestLeverage = 0.5
+
+// sandwichRows is how many vectors go into one product: enough to leave its rate to
+// the kernels of package simd, which have no symmetric ones.
+const sandwichRows = 256
 
 // outerSum adds outer products of vectors to a symmetric matrix, many at a time.
 type outerSum struct {
@@ -61,23 +72,62 @@ type outerSum struct {
 }
 
 func newOuterSum(to *mat.SymDense) *outerSum {
-	return &outerSum{to: to, rows: mat.NewDense(256, to.SymmetricDim(), nil)}
+	return &outerSum{to: to, rows: mat.NewDense(sandwichRows, to.SymmetricDim(), nil)}
 }
 
 // add adds scale²·v vᵀ.
 func (s *outerSum) add(scale float64, v []float64) {
 	floats.ScaleTo(s.rows.RawRowView(s.count), scale, v)
-	if s.count++; s.count == s.rows.RawMatrix().Rows {
+	if s.count++; s.count == sandwichRows {
 		s.flush()
 	}
 }
 
 func (s *outerSum) flush() {
 	if s.count > 0 {
-		rows := s.rows.Slice(0, s.count, 0, s.to.SymmetricDim()).(*mat.Dense)
-		blas64.Syrk(blas.Trans, 1, rows.RawMatrix(), 1, s.to.RawSymmetric())
+		dim := s.to.SymmetricDim()
+		rows, to := s.rows.Slice(0, s.count, 0, dim).(*mat.Dense).RawMatrix(), s.to.RawSymmetric()
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, rows, rows, 1, blas64.General{Rows: dim, Cols: dim, Stride: to.Stride, Data: to.Data})
 	}
 	s.count = 0
+}
+
+// forms computes vᵀ M v for vectors v, many at a time.
+type forms struct {
+	of       *mat.Dense // M
+	vectors  *mat.Dense // sandwichRows×dim
+	products mat.Dense  // the vectors times M
+	tags     []int
+	visit    func(tag int, v []float64, form float64)
+}
+
+func newForms(of *mat.Dense, visit func(tag int, v []float64, form float64)) *forms {
+	_, dim := of.Dims()
+	return &forms{of: of, vectors: mat.NewDense(sandwichRows, dim, nil), visit: visit}
+}
+
+// next returns the space of a vector to be set, whose form is visited with its tag.
+func (f *forms) next(tag int) []float64 {
+	if len(f.tags) == sandwichRows {
+		f.flush()
+	}
+	f.tags = append(f.tags, tag)
+	return f.vectors.RawRowView(len(f.tags) - 1)
+}
+
+func (f *forms) flush() {
+	if len(f.tags) == 0 {
+		return
+	}
+	_, dim := f.of.Dims()
+	vectors := f.vectors.Slice(0, len(f.tags), 0, dim)
+	f.products.Reset()
+	f.products.Mul(vectors, f.of)
+	for i, tag := range f.tags {
+		v := f.vectors.RawRowView(i)
+		f.visit(tag, v, floats.Dot(f.products.RawRowView(i), v))
+	}
+	f.tags = f.tags[:0]
 }
 
 // largestSandwich bounds 2KC + C: its matrices then take 300 MB each.
@@ -109,29 +159,24 @@ func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed,
 	J := mat.NewSymDense(x.learned, nil)
 	slope := newSlopes(x)
 	// each visits the rows that were seen, with slope set to s_j.
-	each := func(visit func(row int, count float64) error) error {
+	each := func(visit func(row int)) error {
 		for row := range rows.Labels {
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
 			}
-			count := 1.0
-			if rows.Counts != nil {
-				count = rows.Counts[row]
-			}
-			if count == 0 {
+			if rows.count(row) == 0 {
 				continue
 			}
 			slope.set(rows.View.Codes[row*s.Slots:(row+1)*s.Slots], rows.View.LogProbs.RawRowView(row))
 			slope.center()
-			if err := visit(row, count); err != nil {
-				return err
-			}
+			visit(row)
 		}
 		return nil
 	}
 	var total float64
 	squares := newOuterSum(F)
-	err := each(func(row int, count float64) error {
+	err := each(func(row int) {
+		count := rows.count(row)
 		total += count
 		for _, k := range rows.View.Codes[row*s.Slots : (row+1)*s.Slots] {
 			x.Occurrences[k] += count
@@ -139,7 +184,6 @@ func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed,
 		for j, logq := range slope.logq {
 			squares.add(math.Sqrt(count*math.Exp(logq)), slope.rows.RawRowView(j))
 		}
-		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -162,28 +206,26 @@ func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed,
 		least := floats.MinIdx(x.Occurrences)
 		return nil, fmt.Errorf("layers: the calibration rows do not identify every factor (codeword %d occurs %g times); fit with weight decay or bring more rows", least, x.Occurrences[least])
 	}
+	var inverse mat.SymDense
+	if err := cholesky.InverseTo(&inverse); err != nil {
+		return nil, fmt.Errorf("layers: intervals: %w", err)
+	}
+	bread := mat.DenseCopyOf(&inverse)
 	squares = newOuterSum(J)
-	var solved mat.VecDense
-	err = each(func(row int, count float64) error {
-		own := slope.rows.RowView(rows.Labels[row])
-		if err := cholesky.SolveVecTo(&solved, own); err != nil {
-			return fmt.Errorf("layers: intervals: %w", err)
-		}
-		leverage := math.Min(mat.Dot(own, &solved), largestLeverage)
-		squares.add(math.Sqrt(count)/(1-leverage), slope.rows.RawRowView(rows.Labels[row]))
-		return nil
+	own := newForms(bread, func(row int, v []float64, leverage float64) {
+		squares.add(math.Sqrt(rows.count(row))/(1-math.Min(leverage, largestLeverage)), v)
+	})
+	err = each(func(row int) {
+		copy(own.next(row), slope.rows.RawRowView(rows.Labels[row]))
 	})
 	if err != nil {
 		return nil, err
 	}
+	own.flush()
 	squares.flush()
 	var half, full mat.Dense
-	if err := cholesky.SolveTo(&half, J); err != nil {
-		return nil, fmt.Errorf("layers: intervals: %w", err)
-	}
-	if err := cholesky.SolveTo(&full, half.T()); err != nil {
-		return nil, fmt.Errorf("layers: intervals: %w", err)
-	}
+	half.Mul(bread, mat.DenseCopyOf(J))
+	full.Mul(&half, bread)
 	x.covariance = mat.NewSymDense(x.learned, nil)
 	for i := range x.learned {
 		for j := i; j < x.learned; j++ {
@@ -278,22 +320,20 @@ func (x *Sandwich) Intervals(v *View, level float64) (lower, upper *mat.Dense, e
 	n, C := v.LogProbs.Dims()
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
 	slope := newSlopes(x)
-	var spread mat.Dense
-	gradient := mat.NewDense(C, x.learned, nil)
-	logit := make([]float64, C)
+	logit := make([]float64, n*C)
+	spread := newForms(mat.DenseCopyOf(x.covariance), func(at int, _ []float64, variance float64) {
+		reach := z * math.Sqrt(math.Max(variance, 0))
+		lower.Set(at/C, at%C, simd.Sigmoid64(logit[at]-reach))
+		upper.Set(at/C, at%C, simd.Sigmoid64(logit[at]+reach))
+	})
 	for row := range n {
 		slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], v.LogProbs.RawRowView(row))
 		for j := range C {
-			logit[j] = slope.logit(gradient.RawRowView(j), j)
-		}
-		spread.Mul(gradient, x.covariance)
-		for j := range C {
-			variance := floats.Dot(spread.RawRowView(j), gradient.RawRowView(j))
-			reach := z * math.Sqrt(math.Max(variance, 0))
-			lower.Set(row, j, simd.Sigmoid64(logit[j]-reach))
-			upper.Set(row, j, simd.Sigmoid64(logit[j]+reach))
+			at := row*C + j
+			logit[at] = slope.logit(spread.next(at), j)
 		}
 	}
+	spread.flush()
 	return lower, upper, nil
 }
 

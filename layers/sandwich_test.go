@@ -10,6 +10,7 @@ import (
 	"calibra/graph"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -126,6 +127,39 @@ func TestIntervalLaws(t *testing.T) {
 		cv.MulVec(s.covariance, mat.NewVecDense(len(v), v))
 		if norm := mat.Norm(&cv, 2); norm > 1e-12 {
 			t.Errorf("the covariance along the gauge is %g", norm)
+		}
+	}
+}
+
+// BenchmarkIntervals has the paper's sizes but fewer rows: 64 codewords, 10 classes.
+func BenchmarkIntervals(b *testing.B) {
+	const rows = 1000
+	sizes := Sizes{Slots: 64, Codewords: 64, Classes: 10}
+	rng := newRand(1)
+	w, err := Bilinear{}.Init(sizes, rng)
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := &View{Codes: make([]int32, rows*sizes.Slots), LogProbs: mat.NewDense(rows, sizes.Classes, nil)}
+	labels := make([]int, rows)
+	for i := range v.Codes {
+		v.Codes[i] = int32(rng.IntN(sizes.Codewords))
+	}
+	for row := range rows {
+		labels[row] = rng.IntN(sizes.Classes)
+		p := v.LogProbs.RawRowView(row)
+		for j := range p {
+			p[j] = rng.NormFloat64()
+		}
+		floats.AddConst(-floats.LogSumExp(p), p)
+	}
+	for b.Loop() {
+		s, err := Bilinear{}.Sandwich(b.Context(), w, Observed{View: v, Labels: labels}, sizes, 1e-3)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := s.Intervals(v, 0.9); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

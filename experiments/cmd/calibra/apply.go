@@ -56,6 +56,9 @@ func (c *applyCmd) Run(ctx context.Context) error {
 		}
 		arrays = append(arrays, bounds...)
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := data.WriteNPZ(c.Out, arrays...); err != nil {
 		return err
 	}
