@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -92,7 +93,7 @@ func (r *Run) summary() summary {
 	if o.Shared != nil {
 		s.Embedding = "shared"
 	}
-	if o.OwnMetrics != nil {
+	if o.OwnMetrics != nil && !math.IsNaN(o.OwnMetrics.Values[metrics.LCE]) {
 		s.Own = &local{o.OwnMetrics.Values[metrics.LCE], o.OwnMetrics.Values[metrics.MLCE]}
 	}
 	return s

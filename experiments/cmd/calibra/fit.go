@@ -127,6 +127,11 @@ func warnEmptyClasses(src *data.Source) {
 		return
 	}
 	if empty := src.EmptyClasses(); len(empty) > 0 {
-		fmt.Fprintf(os.Stderr, "calibra: warning: no calibration row is of class %v; their probabilities cannot be calibrated\n", empty)
+		const most = 10
+		names := fmt.Sprint(empty[:min(most, len(empty))])
+		if len(empty) > most {
+			names += fmt.Sprintf(" and %d more of %d classes", len(empty)-most, src.Classes)
+		}
+		fmt.Fprintf(os.Stderr, "calibra: warning: no calibration row is of class %s; their probabilities cannot be calibrated\n", names)
 	}
 }

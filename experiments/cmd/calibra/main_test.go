@@ -19,23 +19,30 @@ import (
 // calibra runs the command in this process and returns what it printed.
 func calibra(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	capture := func(f **os.File) func() string {
-		old := *f
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		*f = w
-		text := make(chan string)
-		go func() {
-			b, _ := io.ReadAll(r)
-			text <- string(b)
-		}()
-		return func() string { *f = old; w.Close(); return <-text }
+	stderr = captured(t, &os.Stderr, func() {
+		stdout = captured(t, &os.Stdout, func() { code = run(args) })
+	})
+	return code, stdout, stderr
+}
+
+// captured returns what is written to f while print runs.
+func captured(t *testing.T, f **os.File, print func()) string {
+	t.Helper()
+	old := *f
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	out, errs := capture(&os.Stdout), capture(&os.Stderr)
-	code = run(args)
-	return code, out(), errs()
+	*f = w
+	text := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(r)
+		text <- string(b)
+	}()
+	print()
+	*f = old
+	w.Close()
+	return <-text
 }
 
 // features is a small features file as arrays, for tests to spoil.
@@ -207,6 +214,32 @@ func TestClassWithoutRowsWarnsAndWorks(t *testing.T) {
 	code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...)
 	if code != 0 || !strings.Contains(stderr, "warning") || !strings.Contains(stderr, "[1]") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+func TestWarningOfManyClassesIsShort(t *testing.T) {
+	src := &data.Source{Classes: 1000, Cal: &data.Set{Labels: []int{3}}}
+	stderr := captured(t, &os.Stderr, func() { warnEmptyClasses(src) })
+	if want := "of class [0 1 2 4 5 6 7 8 9 10] and 989 more of 1000 classes;"; !strings.Contains(stderr, want) {
+		t.Errorf("%q does not say %q", stderr, want)
+	}
+}
+
+// Bins of 20 rows at most are skipped, so that a few test rows have no local metric:
+// they are left out of metrics.json, and the table has a dash.
+func TestFewTestRows(t *testing.T) {
+	arrays := features(300)
+	for i, a := range features(5)[3:] {
+		arrays[3+i] = a
+	}
+	in, out := write(t, arrays), filepath.Join(t.TempDir(), "run")
+	code, stdout, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...)
+	if code != 0 || strings.Contains(stdout, "NaN") {
+		t.Fatalf("fit exits %d: %s%s", code, stdout, stderr)
+	}
+	text, err := os.ReadFile(filepath.Join(out, "metrics.json"))
+	if err != nil || strings.Contains(string(text), "lce") || !strings.Contains(string(text), "nll") {
+		t.Errorf("%v: %s", err, text)
 	}
 }
 

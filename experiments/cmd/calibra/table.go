@@ -4,7 +4,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -37,15 +39,23 @@ var tableHead = []string{"method", "LCE", "MLCE", "LCE own", "ECCE", "ECE", "ACC
 
 func tableLine(r *experiments.Run) []string {
 	m := r.Outcome.Metrics.Values
-	own := "–"
+	own := math.NaN()
 	if r.Outcome.OwnMetrics != nil {
-		own = fmt.Sprintf("%.5f", r.Outcome.OwnMetrics.Values[metrics.LCE])
+		own = r.Outcome.OwnMetrics.Values[metrics.LCE]
 	}
 	return []string{
-		r.Spec.Method, fmt.Sprintf("%.5f", m[metrics.LCE]), fmt.Sprintf("%.4f", m[metrics.MLCE]), own,
-		fmt.Sprintf("%.5f", m[metrics.ECCE]), fmt.Sprintf("%.5f", m[metrics.ECE]),
-		fmt.Sprintf("%.4f", m[metrics.Accuracy]), fmt.Sprintf("%.4f", m[metrics.NLL]), usage(r.Usage),
+		r.Spec.Method, measured(m[metrics.LCE], 5), measured(m[metrics.MLCE], 4), measured(own, 5),
+		measured(m[metrics.ECCE], 5), measured(m[metrics.ECE], 5),
+		measured(m[metrics.Accuracy], 4), measured(m[metrics.NLL], 4), usage(r.Usage),
 	}
+}
+
+// measured prints a value to so many decimals, or a dash where it could not be measured.
+func measured(value float64, decimals int) string {
+	if math.IsNaN(value) {
+		return "–"
+	}
+	return strconv.FormatFloat(value, 'f', decimals, 64)
 }
 
 func usage(counts []int) string {
