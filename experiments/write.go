@@ -2,8 +2,10 @@ package experiments
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -61,12 +63,18 @@ func PrepareDir(dir string) (undo func(), err error) {
 }
 
 // Write puts the run's files into dir, each whole or not at all. A run without an
-// outcome has no metrics and no predictions.
+// outcome has no metrics and no predictions; those of an earlier one are removed.
 func (r *Run) Write(dir string) error {
 	if err := layers.WriteModel(filepath.Join(dir, "model.safetensors"), r.Spec.Method, r.Model); err != nil {
 		return err
 	}
-	if o := r.Outcome; o != nil {
+	if o := r.Outcome; o == nil {
+		for _, name := range []string{"predictions.npz", "metrics.json"} {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("experiments: remove what an earlier model predicted: %w", err)
+			}
+		}
+	} else {
 		arrays := o.Predictions.Arrays()
 		if o.Shared != nil {
 			arrays = append(arrays, data.Array{Name: "embedding", Value: o.Shared})

@@ -61,6 +61,9 @@ func (c *fitCmd) Run(ctx context.Context) error {
 	}
 	run, err := spec.Fit(ctx, src, progress)
 	if errors.Is(err, context.Canceled) && run != nil {
+		if _, statErr := os.Stat(filepath.Join(c.Out, "model.safetensors")); statErr == nil {
+			return fmt.Errorf("%w; the model that was in %s before is kept", err, c.Out)
+		}
 		if writeErr := run.Write(c.Out); writeErr != nil {
 			undo()
 			return fmt.Errorf("%w; nothing was written", err)

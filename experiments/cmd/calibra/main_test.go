@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -180,6 +183,7 @@ func TestBadInput(t *testing.T) {
 		"unknown method":  {good, []string{"--method", "magic"}, []string{"magic", "vq"}},
 		"unknown split":   {good, []string{"--split", "magic"}, []string{"magic", "paper"}},
 		"unwritable out":  {good, []string{"--out", filepath.Join(file, "run")}, []string{"cannot be made"}},
+		"empty out":       {good, []string{"--out", ""}, []string{"--out", "empty"}},
 		"unknown ema":     {good, []string{"--ema", "cold"}, []string{"ema", "warm"}},
 		"unknown flag":    {good, []string{"--speed", "9"}, []string{"--speed"}},
 	} {
@@ -240,6 +244,38 @@ func TestFewTestRows(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(out, "metrics.json"))
 	if err != nil || strings.Contains(string(text), "lce") || !strings.Contains(string(text), "nll") {
 		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// A directory holds one model: an interrupted fit leaves a finished one as it is, and
+// a fit without test rows takes away what the model before it predicted.
+func TestFitOverAnEarlierFit(t *testing.T) {
+	arrays := features(300)
+	in, out := write(t, arrays), filepath.Join(t.TempDir(), "run")
+	if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	model := filepath.Join(out, "model.safetensors")
+	before, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := fitCmd{In: in, Method: "vq", Slots: 4, Codewords: 8, EMA: "warm", Split: data.PaperText, Seed: 1, Out: out}
+	if err := c.Run(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "before is kept") {
+		t.Errorf("interrupted: %v", err)
+	}
+	if after, err := os.ReadFile(model); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("an interrupted fit replaced the model (%v)", err)
+	}
+	if code, _, stderr := calibra(t, append([]string{"fit", "--in", write(t, arrays[:3]), "--out", out}, small...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, name := range []string{"metrics.json", "predictions.npz"} {
+		if _, err := os.Stat(filepath.Join(out, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s of the earlier model is left (%v)", name, err)
+		}
 	}
 }
 
