@@ -14,7 +14,7 @@ type applyCmd struct {
 	In    string `required:"" type:"path" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them."`
 	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, and labels if test_labels is there."`
 
-	Intervals float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method; the features file must hold the calibration rows that the model was fitted to."`
+	Intervals *float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method; the features file must hold the calibration rows that the model was fitted to."`
 }
 
 func (applyCmd) Help() string {
@@ -49,8 +49,8 @@ func (c *applyCmd) Run(ctx context.Context) error {
 		return data.Inputf(c.In, "%w", err)
 	}
 	arrays := p.Arrays()
-	if c.Intervals != 0 {
-		bounds, err := intervals(ctx, model, src, c.Intervals)
+	if c.Intervals != nil {
+		bounds, err := intervals(ctx, model, src, *c.Intervals)
 		if err != nil {
 			return err
 		}

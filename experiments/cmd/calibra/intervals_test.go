@@ -24,8 +24,10 @@ func TestApplyIntervals(t *testing.T) {
 	if code, stderr := apply("--intervals", "0.9"); code != 0 {
 		t.Fatal(stderr)
 	}
-	if code, stderr := apply("--intervals", "1.5"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("level 1.5: code %d, %q", code, stderr)
+	for _, level := range []string{"1.5", "0"} {
+		if code, stderr := apply("--intervals", level); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("level %s: code %d, %q", level, code, stderr)
+		}
 	}
 	arrays := features(300)
 	if err := data.WriteNPZ(in, arrays[3:]...); err != nil { // the test part alone

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
 
 	"calibra/data"
 	"calibra/graph/cuda"
@@ -57,6 +58,7 @@ func run(args []string) int {
 		kong.Name("calibra"),
 		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, measure both."),
 		kong.Exit(func(code int) { exited = &code }),
+		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
@@ -72,6 +74,20 @@ func run(args []string) int {
 		err = usageError{err}
 	}
 	return exitCode(err)
+}
+
+// decodePath makes a path absolute. An empty one, as of a shell variable that is not
+// set, would be the current directory.
+func decodePath(ctx *kong.DecodeContext, target reflect.Value) error {
+	var path string
+	if err := ctx.Scan.PopValueInto("path", &path); err != nil {
+		return err
+	}
+	if path == "" {
+		return errors.New(`the path is empty; for the current directory write "."`)
+	}
+	target.SetString(kong.ExpandPath(path))
+	return nil
 }
 
 // exitCode prints err as one sentence on stderr and returns its exit code.
