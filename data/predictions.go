@@ -26,7 +26,8 @@ func (p *Predictions) Arrays() []Array {
 }
 
 // sumTolerance is how far a row of probabilities may be from summing to 1 before
-// it is refused: C ≤ 1000 halves, each rounded by at most 2⁻¹² of itself.
+// it is refused: halves, each rounded by at most 2⁻¹¹ of itself, move the
+// sum by 5e-4.
 const sumTolerance = 1e-3
 
 // ReadPredictions reads predictions, ours or another tool's, from the npz file

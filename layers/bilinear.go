@@ -30,8 +30,7 @@ type Bilinear struct {
 
 var _ Map = Bilinear{}
 
-// SlotScale is σ², one positive number for each slot: [UnitScale] or
-// [LearnedScale].
+// SlotScale is σ², one number for each slot: [UnitScale] or [LearnedScale].
 type SlotScale interface {
 	init(w *graph.Weights, s Sizes)
 	// mass is the B×K codeword mass Σ_i σ_i² 1[s(i)=k].
@@ -105,8 +104,8 @@ func (UnitScale) init(*graph.Weights, Sizes) {}
 
 func (UnitScale) mass(_ *graph.Builder, in Batch, _ int) *gorgonia.Node { return in.Mass }
 
-// LearnedScale learns σ² (w, named bilinear/scale) from 1. Slots then count
-// unequally, and permuted index sequences have different maps.
+// LearnedScale learns σ² (w, named bilinear/scale) from 1, and nothing holds it above
+// 0. Slots then count unequally, and permuted index sequences have different maps.
 type LearnedScale struct{}
 
 func (LearnedScale) init(w *graph.Weights, s Sizes) {

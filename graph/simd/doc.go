@@ -16,10 +16,14 @@
 //	Lgamma Digamma LgammaDigamma        ln Γ(x), ψ(x) and both at once
 //	DirichletTerms DirichletValues      α, dα/da, ln Γ(α), ψ(α) from the matrix A
 //	DirichletScores DirichletSlopes     class scores of a batch, and their gradient in A
+//	DirichletScoresAndSlopes            both at once, before the gradient of the scores
+//	ScaleColumns                        is known, which ScaleColumns then multiplies in
 //	GaussianRow GaussianMoments         kernel values of one row, or only their sums
-//	Dot Axpy                            inner product and y += a·x
+//	Dot Axpy Outer                      inner product, y += a·x and M += a bᵀ
+//	Adam                                one step of Adam
 //	Sgemm Dgemm                         C = α·op(A)·op(B) + β·C
 //	NearestRows NearestGathered         codes of slots, with a Codebook
+//	AddSlots                            sums of the slots of each code
 //	Run SetThreads                      blocks of work on the idle cores
 //
 // # What all of them keep

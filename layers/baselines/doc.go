@@ -6,7 +6,7 @@
 //	Dirichlet         dc            softmax(W log p̂ + b), maximum likelihood (Kull et al. 2019)
 //	DirichletODIR     dc-odir       the same with off-diagonal and intercept penalties
 //	Structured        sm            structured matrix scaling (Berta et al. 2025)
-//	Vector            vector        softmax(v ⊙ logits + b) (Guo et al. 2017)
+//	Vector            vector        softmax(v ⊙ log p̂ + b) (after Guo et al. 2017)
 //	Histogram         histogram     one-vs-rest histogram binning (Zadrozny and Elkan 2001)
 //	Beta              beta          one-vs-rest beta calibration (Kull et al. 2017)
 //	LocalTemperature  local-ts      softmax(logits / T(x)) (after Ding et al. 2021)

@@ -99,8 +99,9 @@ func softmaxTo(p, l []float64, beta float64) {
 	}
 }
 
-// structuredMap has weights structured/weight (C×C, Δᵀ), structured/bias (C) and the
-// state structured/log_inverse_temperature (1, u). Its input is x.
+// structuredMap has weights structured/weight (C×C, Δᵀ), structured/bias (C) and as
+// state u and N, structured/log_inverse_temperature (1) and structured/rows (1). Its
+// input is x.
 type structuredMap struct{ multinomial }
 
 func (structuredMap) weights(s layers.Sizes) *graph.Weights {
