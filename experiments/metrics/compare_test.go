@@ -76,6 +76,8 @@ func TestSpreads(t *testing.T) {
 		{NLL, []float64{.9403, .9461}, ".943±.004"},
 		{NLL, []float64{1.1751}, "1.175±.000"},
 		{NLL, []float64{10.25}, "10.250±0.000"},
+		{NLL, []float64{9.9999}, "10.000±.000"},
+		{NLL, []float64{-6, 23}, "8.500±20.506"},
 		{LCE, []float64{math.NaN()}, "–"},
 	} {
 		if got := NewSpread(test.values).Format(test.metric); got != test.want {

@@ -41,10 +41,10 @@ func (s Spread) Format(m Metric) string {
 	}
 	number := func(x float64) string {
 		text := strconv.FormatFloat(x, 'f', m.decimals(), 64)
-		return strings.Replace(text, "0.", ".", 1)
-	}
-	if s.Mean >= 10 { // "10.2" must not lose its 0
-		number = func(x float64) string { return strconv.FormatFloat(x, 'f', m.decimals(), 64) }
+		if s.Mean < 10 && math.Abs(x) < 1 { // "10.2" must not lose its 0
+			text = strings.Replace(text, "0.", ".", 1)
+		}
+		return text
 	}
 	return number(s.Mean) + "±" + number(s.SD)
 }
