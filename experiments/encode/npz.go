@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +31,8 @@ func (j *Job) write(kept *partial, out string) error {
 			member{name + "_labels", func(w io.Writer) error { return writeLabels(w, labels) }})
 		first += n
 	}
-	for path, members := range files {
-		if err := data.WriteFile(path, func(w io.Writer) error { return writeNPZ(w, members) }); err != nil {
+	for _, path := range slices.Sorted(maps.Keys(files)) { // F-shifted.npz before F.npz: whoever sees F has both
+		if err := data.WriteFile(path, func(w io.Writer) error { return writeNPZ(w, files[path]) }); err != nil {
 			return err
 		}
 	}

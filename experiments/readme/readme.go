@@ -3,6 +3,7 @@ package readme
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,7 +99,7 @@ func fill(text []byte, parts map[string]string) (out []byte, stale []string, err
 		out = fmt.Appendf(out, "%s%s%s%s%s", begin, name, close, part, end)
 		text = rest
 	}
-	for name := range parts {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		if !slices.Contains(seen, name) {
 			return nil, nil, fmt.Errorf("region %s is missing; put %q and %q where it belongs", name, begin+name+" -->", end)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -37,7 +38,7 @@ type evaluateCmd struct {
 	Replicates int              `default:"200" help:"Bootstrap replicates for the intervals; 0 for none (${default})."`
 	Seed       uint64           `default:"0" help:"Seed of redraws and bootstrap (${default})."`
 	JSON       bool             `name:"json" help:"Print the report as JSON."`
-	Plots      string           `type:"path" placeholder:"DIR" help:"Draw reliability diagrams and the ESS profile into this directory, as SVG and PNG."`
+	Plots      string           `type:"path" placeholder:"DIR" help:"Draw reliability diagrams, in bins of equal width, and the ESS profile into this directory, as SVG and PNG."`
 
 	deviceFlag
 }
@@ -179,17 +180,13 @@ func (c *evaluateCmd) draw(ctx context.Context, p *data.Predictions, r *metrics.
 			return err
 		}
 	}
-	for name, figure := range drawn {
+	for _, name := range slices.Sorted(maps.Keys(drawn)) {
 		for _, format := range figures.Formats {
-			image, err := figure.Render(format)
+			image, err := drawn[name].Render(format)
 			if err != nil {
 				return err
 			}
-			err = data.WriteFile(filepath.Join(c.Plots, name+"."+format), func(w io.Writer) error {
-				_, err := w.Write(image)
-				return err
-			})
-			if err != nil {
+			if err := writeBytes(filepath.Join(c.Plots, name+"."+format), image); err != nil {
 				return err
 			}
 		}
