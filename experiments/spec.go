@@ -34,6 +34,16 @@ type Spec struct {
 	Shifted bool `json:"shifted,omitempty"`
 }
 
+// DefaultSlots is how many slots features are cut into where nobody says: 64, or as
+// many as halving leaves until every slot is whole and has two features or more.
+func DefaultSlots(features int) int {
+	slots := 64
+	for slots > 1 && (features%slots != 0 || features/slots < 2) {
+		slots /= 2
+	}
+	return slots
+}
+
 // Run is a fitted method with what it says of the test rows.
 type Run struct {
 	Spec    Spec

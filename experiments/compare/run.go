@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func (s Settings) Fits() []Fit {
 		for _, method := range s.Methods {
 			fits = append(fits, Fit{Method: method, Seed: seed})
 		}
-		slices.SortStableFunc(fits[len(fits)-len(s.Methods):], func(a, b Fit) int { return int(b.Cost() - a.Cost()) })
+		slices.SortStableFunc(fits[len(fits)-len(s.Methods):], func(a, b Fit) int { return cmp.Compare(b.Cost(), a.Cost()) })
 	}
 	return fits
 }
@@ -157,8 +158,9 @@ func (p *prepared) get(src *data.Source, s Settings, seed uint64) (*experiments.
 // run fits the method and judges it with intervals.
 func (f *Fit) run(ctx context.Context, p *experiments.Prepared, s Settings) {
 	spec := experiments.Spec{Method: f.Method, Split: s.Split, Seed: f.Seed}
-	if m, err := experiments.MethodByName(f.Method); err == nil && m.Divides {
-		spec.Slots, spec.Codewords = slotsOf(p.Source.Cal), 64
+	if m, err := experiments.MethodByName(f.Method); err == nil && m.Divides && p.Source.Cal.Features != nil {
+		_, features := p.Source.Cal.Features.Dims()
+		spec.Slots, spec.Codewords = experiments.DefaultSlots(features), 64
 	}
 	// Without test rows the run does not judge; it is judged here, with intervals.
 	unjudged, source := *p, *p.Source
@@ -214,18 +216,4 @@ func (f *Fit) judge(ctx context.Context, p *experiments.Prepared, model layers.S
 	scores, err := score(own, &data.Set{Features: testOwn})
 	f.Own = &scores
 	return err
-}
-
-// slotsOf is the number of slots of the methods that divide: 64, or the most that
-// leave each at least two features.
-func slotsOf(cal *data.Set) int {
-	if cal.Features == nil {
-		return 0
-	}
-	_, m := cal.Features.Dims()
-	slots := 64
-	for slots > 1 && (m%slots != 0 || m/slots < 2) {
-		slots /= 2
-	}
-	return slots
 }

@@ -120,8 +120,7 @@ func (set Settings) divide(spec *experiments.Spec, features int) {
 		spec.Slots = set.Slots
 	}
 	if spec.Slots == 0 {
-		for spec.Slots = 64; spec.Slots > 1 && (features%spec.Slots != 0 || features/spec.Slots < 2); spec.Slots /= 2 {
-		}
+		spec.Slots = experiments.DefaultSlots(features)
 	}
 }
 
