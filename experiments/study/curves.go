@@ -112,10 +112,7 @@ func SizeMaps(f *Findings) (*report.Section, error) {
 			panels = append(panels, report.HeatPanel{
 				Title: view.title + ": " + s.Title(), X: "slots w", Y: "codewords |C|", Values: values,
 				Rows: words(codewords), Columns: words(slots), Width: 9 * vg.Centimeter, Height: 5 * vg.Centimeter,
-				Text: func(v float64) string {
-					text := metrics.Spread{Mean: v}.Format(m)
-					return text[:len(text)-len(trimmed(text))]
-				},
+				Text: func(v float64) string { return alone(v, m) },
 			})
 		}
 		figure, err := report.Heat(panels, 2)

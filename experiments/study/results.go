@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"calibra/experiments/metrics"
 	"calibra/experiments/paper"
@@ -165,22 +166,16 @@ func signed(x float64, m metrics.Metric) string {
 	if math.IsNaN(x) {
 		return "–"
 	}
-	text := metrics.Spread{Mean: math.Abs(x)}.Format(m)
-	text = text[:len(text)-len(trimmed(text))]
 	if x < 0 {
-		return "−" + text
+		return "−" + alone(-x, m)
 	}
-	return "+" + text
+	return "+" + alone(x, m)
 }
 
-// trimmed is the part of a formatted spread from its ± on.
-func trimmed(text string) string {
-	for i, r := range text {
-		if r == '±' {
-			return text[i:]
-		}
-	}
-	return ""
+// alone is a value with as many digits as its metric, without a spread.
+func alone(x float64, m metrics.Metric) string {
+	text, _, _ := strings.Cut(metrics.Spread{Mean: x}.Format(m), "±")
+	return text
 }
 
 // count writes a spread of counts or seconds: "1790±208".
