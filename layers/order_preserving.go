@@ -79,7 +79,7 @@ func ramps(logits *mat.Dense) *mat.Dense {
 	for i := range n {
 		row := out.RawRowView(i)
 		for j, z := range logits.RawRowView(i) {
-			for m, part := range row[j*pieces : (j+1)*pieces] {
+			for m := range pieces {
 				lo, hi := min(z, 0), max(z, 0) // f is the integral of f′ from 0 to z
 				if m > 0 {
 					lo = max(lo, knots[m-1])
@@ -87,7 +87,8 @@ func ramps(logits *mat.Dense) *mat.Dense {
 				if m < len(knots) {
 					hi = min(hi, knots[m])
 				}
-				if part = max(hi-lo, 0); z < 0 {
+				part := max(hi-lo, 0)
+				if z < 0 {
 					part = -part
 				}
 				row[j*pieces+m] = part

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -180,15 +181,7 @@ func calibrationChi2(identity float64, rng *rand.Rand) float64 {
 	}
 	var chi2 float64
 	for _, class := range predictions {
-		slices.SortStableFunc(class, func(a, b prediction) int {
-			switch {
-			case a.q < b.q:
-				return -1
-			case a.q > b.q:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(class, func(a, b prediction) int { return cmp.Compare(a.q, b.q) })
 		for bin := range slices.Chunk(class, draws/bins) {
 			var expected, variance, hits float64
 			for _, p := range bin {

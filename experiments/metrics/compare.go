@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -57,15 +58,7 @@ func Compare(a, b []float64, rng *rand.Rand) (*Comparison, error) {
 // below a smaller one's.
 func Holm(p []float64) []float64 {
 	order := firstToLast(len(p))
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case p[i] < p[j]:
-			return -1
-		case p[i] > p[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
 	corrected := make([]float64, len(p))
 	least := 0.0
 	for k, i := range order {

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -93,15 +94,7 @@ func studentizedRange(k int, alpha float64) float64 {
 // than the critical difference, as indices of Ranks, two or more each.
 func (r *Ranking) Alike() [][]int {
 	order := firstToLast(len(r.Ranks))
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case r.Ranks[i] < r.Ranks[j]:
-			return -1
-		case r.Ranks[i] > r.Ranks[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.Ranks[i], r.Ranks[j]) })
 	var runs [][]int
 	end := 0
 	for i := range order {

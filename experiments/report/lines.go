@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -145,12 +146,7 @@ func (t placedTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 		}
 		ticks = append(ticks, plot.Tick{Value: x, Label: label})
 	}
-	slices.SortFunc(ticks, func(a, b plot.Tick) int {
-		if a.Value < b.Value {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
 	unname(ticks, 0.09*(high-low))
 	return ticks
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"slices"
@@ -47,15 +48,7 @@ func (panel RankPanel) plot() (*plot.Plot, error) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		if panel.Ranks[i] < panel.Ranks[j] {
-			return -1
-		}
-		if panel.Ranks[i] > panel.Ranks[j] {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(panel.Ranks[i], panel.Ranks[j]) })
 	p.Add(plainGrid())
 	var ticks plot.ConstantTicks
 	for at, i := range order {
