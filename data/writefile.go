@@ -45,6 +45,14 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	return syncDir(dir)
 }
 
+// WriteBytes is [WriteFile] of content.
+func WriteBytes(path string, content []byte) error {
+	return WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
 // syncDir makes a rename in dir outlast a power failure, where the system can.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -129,8 +128,5 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return data.WriteFile(path, func(out io.Writer) error {
-		_, err := out.Write(append(text, '\n'))
-		return err
-	})
+	return data.WriteBytes(path, append(text, '\n'))
 }

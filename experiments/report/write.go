@@ -22,10 +22,7 @@ func (d *Document) Write(dir string) error {
 				if err != nil {
 					return err
 				}
-				if err := data.WriteFile(filepath.Join(figures, f.Name+"."+format), func(w io.Writer) error {
-					_, err := w.Write(image)
-					return err
-				}); err != nil {
+				if err := data.WriteBytes(filepath.Join(figures, f.Name+"."+format), image); err != nil {
 					return err
 				}
 			}

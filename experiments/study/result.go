@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -199,8 +198,5 @@ func (c Cell) write(dir string, r *Result, model layers.Stateful) error {
 	if err != nil {
 		return fmt.Errorf("study: the result of %s: %w", c.Method, err)
 	}
-	return data.WriteFile(c.path(dir), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
+	return data.WriteBytes(c.path(dir), append(text, '\n'))
 }

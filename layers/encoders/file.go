@@ -102,10 +102,7 @@ func (m *Model) Save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return data.WriteFile(filepath.Join(dir, configFile), func(w io.Writer) error {
-		_, err := w.Write(append(config, '\n'))
-		return err
-	})
+	return data.WriteBytes(filepath.Join(dir, configFile), append(config, '\n'))
 }
 
 // Load reads a model that Save wrote. Whatever is wrong with its files is a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,7 +123,7 @@ func (c *benchCmd) scaling(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := writeBytes(filepath.Join(c.Scaling, "scaling."+format), picture); err != nil {
+		if err := data.WriteBytes(filepath.Join(c.Scaling, "scaling."+format), picture); err != nil {
 			return err
 		}
 	}
@@ -133,12 +132,5 @@ func (c *benchCmd) scaling(ctx context.Context) error {
 		table = fmt.Appendf(table, "%.0f,%.0f,%.6f\n", m[0], m[1], m[2])
 	}
 	fmt.Print(string(table))
-	return writeBytes(filepath.Join(c.Scaling, "scaling.csv"), table)
-}
-
-func writeBytes(path string, content []byte) error {
-	return data.WriteFile(path, func(out io.Writer) error {
-		_, err := out.Write(content)
-		return err
-	})
+	return data.WriteBytes(filepath.Join(c.Scaling, "scaling.csv"), table)
 }

@@ -186,7 +186,7 @@ func (c *evaluateCmd) draw(ctx context.Context, p *data.Predictions, r *metrics.
 			if err != nil {
 				return err
 			}
-			if err := writeBytes(filepath.Join(c.Plots, name+"."+format), image); err != nil {
+			if err := data.WriteBytes(filepath.Join(c.Plots, name+"."+format), image); err != nil {
 				return err
 			}
 		}

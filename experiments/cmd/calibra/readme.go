@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/readme"
 )
 
@@ -37,7 +38,7 @@ func (c *readmeCmd) Run() error {
 		if c.Check {
 			continue
 		}
-		if err := writeBytes(f.Path, f.Content); err != nil {
+		if err := data.WriteBytes(f.Path, f.Content); err != nil {
 			return err
 		}
 	}
