@@ -58,7 +58,8 @@ func (f *Figure) Render(format string) ([]byte, error) {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return nil, fmt.Errorf("report: write a figure: %w", err)
 	}
-	return out.Bytes(), nil
+	// gonum/plot calls the PNG pictures in an SVG JPEG, which not every reader forgives.
+	return bytes.ReplaceAll(out.Bytes(), []byte("data:image/jpg;base64,"), []byte("data:image/png;base64,")), nil
 }
 
 // draw lays the panels out from the top.

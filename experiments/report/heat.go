@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
+	"unicode/utf8"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
@@ -19,21 +21,49 @@ type HeatPanel struct {
 	Text           func(float64) string // written into each cell; nil for none
 	Diverging      bool                 // blue below Centre, red above, in place of pale to dark
 	Centre         float64
-	Width, Height  vg.Length // of the panel
+	Width, Height  vg.Length // of the panel; wider where its column names need it
 	SparseRowNames int       // every n-th row is named; 0 means all
 }
 
 // Heat draws the panels side by side.
 func Heat(panels []HeatPanel, columns int) (*Figure, error) {
 	var plots []*plot.Plot
+	var width vg.Length
 	for _, panel := range panels {
+		width = max(width, panel.width())
 		p, err := panel.plot()
 		if err != nil {
 			return nil, fmt.Errorf("report: heat map of %s: %w", panel.Title, err)
 		}
 		plots = append(plots, p)
 	}
-	return newGrid(plots, columns, panels[0].Width, panels[0].Height, nil), nil
+	return newGrid(plots, columns, width, panels[0].Height, nil), nil
+}
+
+// width is the panel's, or what its column names need so as not to touch.
+func (panel HeatPanel) width() vg.Length {
+	style := newPlot().X.Tick.Label
+	var widest vg.Length
+	for _, name := range panel.Columns {
+		widest = max(widest, style.Width(name))
+	}
+	if panel.rotated() {
+		widest = style.Height("0")
+	}
+	const (
+		between = vg.Length(4)
+		beside  = vg.Length(50) // the names of the rows
+	)
+	if widest == 0 {
+		return panel.Width
+	}
+	return max(panel.Width, vg.Length(len(panel.Columns))*(widest+between)+beside)
+}
+
+// rotated says that the names of the columns are too long to stand side by side.
+func (panel HeatPanel) rotated() bool {
+	long := slices.ContainsFunc(panel.Columns, func(name string) bool { return utf8.RuneCountInString(name) > 3 })
+	return long && len(panel.Columns) > 4
 }
 
 func (panel HeatPanel) plot() (*plot.Plot, error) {
@@ -76,11 +106,7 @@ func (panel HeatPanel) plot() (*plot.Plot, error) {
 	p.Y.Tick.Marker = namedTicks(names)
 	p.X.Tick.Length, p.Y.Tick.Length = 0, 0
 	p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0
-	widest := 0
-	for _, name := range panel.Columns {
-		widest = max(widest, len(name))
-	}
-	if widest > 3 && columns > 4 {
+	if panel.rotated() {
 		p.X.Tick.Label.Rotation = math.Pi / 2
 		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
 		p.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot

@@ -26,7 +26,8 @@ type RankPanel struct {
 // rank and a bar of half the critical difference on either side, so that two methods
 // differ where their bars do not meet.
 func Ranks(panels []RankPanel) (*Figure, error) {
-	f := &Figure{width: 16 * vg.Centimeter}
+	var plots []*plot.Plot
+	var height vg.Length
 	for _, ranks := range panels {
 		if len(ranks.Names) == 0 || len(ranks.Names) != len(ranks.Ranks) || len(ranks.Names) != len(ranks.Ours) {
 			return nil, fmt.Errorf("report: ranks of %s: %d names, %d ranks", ranks.Title, len(ranks.Names), len(ranks.Ranks))
@@ -35,10 +36,10 @@ func Ranks(panels []RankPanel) (*Figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.panels = append(f.panels, panel{p, 1 / float64(len(panels))})
-		f.height += vg.Length(len(ranks.Names)+4) * 0.6 * vg.Centimeter
+		plots = append(plots, p)
+		height = max(height, vg.Length(len(ranks.Names)+4)*0.6*vg.Centimeter)
 	}
-	return f, nil
+	return newGrid(plots, 1, 16*vg.Centimeter, height, nil), nil
 }
 
 func (panel RankPanel) plot() (*plot.Plot, error) {

@@ -56,7 +56,7 @@ func CodewordMaps(f *Findings) (*report.Section, error) {
 			}
 			reach = append(reach, fmt.Sprintf("%.2g", math.Max(mat.Max(values), -mat.Min(values))))
 			panels = append(panels, report.HeatPanel{
-				Title: part.title, Y: "codeword, most used on top", Values: values, Rows: rows, Columns: names, Diverging: true,
+				Title: part.title, X: "class", Y: "codeword, most used on top", Values: values, Rows: rows, Columns: names, Diverging: true,
 				SparseRowNames: max(1, c.Codewords/16), Width: 9 * vg.Centimeter, Height: 12 * vg.Centimeter,
 			})
 		}
