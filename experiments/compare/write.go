@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
@@ -118,9 +119,13 @@ func (r *Result) differences() *report.Table {
 
 // Document is the whole report.
 func (r *Result) Document() *report.Document {
+	var seeds []string
+	for _, seed := range r.Seeds {
+		seeds = append(seeds, strconv.FormatUint(seed, 10))
+	}
 	d := &report.Document{
 		Title: "Methods compared",
-		Intro: fmt.Sprintf("%d methods on %s, %d test rows, seeds %v.", len(r.Rows), r.Data, r.TestRows, r.Seeds),
+		Intro: fmt.Sprintf("%d methods on %s, %d test rows, seeds %s.", len(r.Rows), r.Data, r.TestRows, strings.Join(seeds, ", ")),
 		Sections: []*report.Section{
 			{Title: "Results", Note: "Local metrics are measured in each method's own embedding, as in the paper's tables, and in one embedding shared by all methods, which compares methods and not embeddings. Methods without an embedding of their own have the same number in both.", Tables: []*report.Table{r.Results()}},
 			{Title: "Intervals", Tables: []*report.Table{r.intervals()}},

@@ -11,11 +11,12 @@ import (
 type Spread struct {
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"` // sample standard deviation, 0 of a single run
+	Runs int     `json:"-"`
 }
 
 // NewSpread summarizes one value per run.
 func NewSpread(values []float64) Spread {
-	s := Spread{Mean: mean(values)}
+	s := Spread{Mean: mean(values), Runs: len(values)}
 	if len(values) > 1 {
 		for _, v := range values {
 			s.SD += (v - s.Mean) * (v - s.Mean) / float64(len(values)-1)
@@ -34,7 +35,8 @@ func (m Metric) decimals() int {
 	return 4
 }
 
-// Format writes the spread in the style of the paper's tables, ".0053±.0007".
+// Format writes the spread in the style of the paper's tables, ".0053±.0007",
+// and that of a single run without a deviation.
 func (s Spread) Format(m Metric) string {
 	if math.IsNaN(s.Mean) {
 		return "–"
@@ -45,6 +47,9 @@ func (s Spread) Format(m Metric) string {
 			text = strings.Replace(text, "0.", ".", 1)
 		}
 		return text
+	}
+	if s.Runs == 1 {
+		return number(s.Mean)
 	}
 	return number(s.Mean) + "±" + number(s.SD)
 }

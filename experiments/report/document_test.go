@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"image"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -77,6 +78,32 @@ func TestHTML(t *testing.T) {
 	for _, part := range []string{"<h1>Study &lt;main&gt;</h1>", "<li>vq: &lt;bad&gt;</li>", `<th rowspan="2">cifar10 · resnet</th>`, "<b>.0059±.0002</b>", `<td class="second">.889±.001</td>`} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("no %s in\n%s", part, b.String())
+		}
+	}
+}
+
+// A table whose blocks have no names has no column for them, in any format.
+func TestTableWithoutBlockNames(t *testing.T) {
+	d := Document{Sections: []*Section{{Tables: []*Table{{
+		Labels: []string{"Method"}, Values: []Head{{"NLL", "↓"}},
+		Blocks: []Block{{"", []Row{{[]string{"VQ"}, []Cell{{".449", metrics.Unmarked}}, false}}}},
+	}}}}}
+	for format, c := range map[string]struct {
+		write func(io.Writer) error
+		want  []string
+	}{
+		"Markdown": {d.WriteMarkdown, []string{"\n| Method | NLL ↓ |\n|---|--:|\n| VQ | .449 |\n"}},
+		"LaTeX":    {d.WriteLaTeX, []string{"{cc}", "\nMethod & NLL", "\nVQ & $.449$"}},
+		"HTML":     {d.WriteHTML, []string{`<tr><th class="label">Method</th>`, `<tr><td class="label">VQ</td>`}},
+	} {
+		var b strings.Builder
+		if err := c.write(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range c.want {
+			if !strings.Contains(b.String(), part) {
+				t.Errorf("%s: no %q in\n%s", format, part, b.String())
+			}
 		}
 	}
 }

@@ -15,6 +15,7 @@ var page string
 
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"best":   func(c Cell) bool { return c.Mark == metrics.Best },
+	"named":  (*Table).named,
 	"second": func(c Cell) bool { return c.Mark == metrics.Second },
 	"inline": func(d *Drawing) (template.URL, error) {
 		svg, err := d.Figure.Render("svg")

@@ -23,30 +23,39 @@ func (d *Document) WriteLaTeX(w io.Writer) error {
 }
 
 func (t *Table) latex(b *strings.Builder) {
-	columns := 1 + len(t.Labels) + len(t.Values)
-	fmt.Fprintf(b, "\n\\begin{table*}[t]\n\\centering\n\\scriptsize\n\\caption{%s}\n\\begin{tabular}{%s}\n\\toprule\nData", escapeTeX(t.Caption), strings.Repeat("c", columns))
+	var heads []string
+	if t.named() {
+		heads = append(heads, "Data")
+	}
 	for _, l := range t.Labels {
-		fmt.Fprintf(b, " & %s", escapeTeX(l))
+		heads = append(heads, escapeTeX(l))
 	}
 	for _, h := range t.Values {
 		arrow := map[string]string{"↓": `$\,\downarrow$`, "↑": `$\,\uparrow$`}[h.Arrow]
-		fmt.Fprintf(b, " & %s%s", escapeTeX(h.Text), arrow)
+		heads = append(heads, escapeTeX(h.Text)+arrow)
 	}
-	b.WriteString(" \\\\\n")
+	fmt.Fprintf(b, "\n\\begin{table*}[t]\n\\centering\n\\scriptsize\n\\caption{%s}\n\\begin{tabular}{%s}\n\\toprule\n%s \\\\\n", escapeTeX(t.Caption), strings.Repeat("c", len(heads)), strings.Join(heads, " & "))
 	for _, block := range t.Blocks {
-		fmt.Fprintf(b, "\\midrule\n\\multirow{%d}{*}{\\rotatebox{90}{\\texttt{%s}}}\n", len(block.Rows), escapeTeX(block.Name))
+		b.WriteString("\\midrule\n")
+		if t.named() {
+			fmt.Fprintf(b, "\\multirow{%d}{*}{\\rotatebox{90}{\\texttt{%s}}}\n", len(block.Rows), escapeTeX(block.Name))
+		}
 		for _, r := range block.Rows {
 			shade := ""
 			if r.Ours {
 				shade = `\cellcolor{blue!10}`
 			}
+			var cells []string
+			if t.named() {
+				cells = append(cells, "") // under the block's name
+			}
 			for _, l := range r.Labels {
-				fmt.Fprintf(b, " & %s%s", shade, escapeTeX(l))
+				cells = append(cells, shade+escapeTeX(l))
 			}
 			for _, c := range r.Cells {
-				fmt.Fprintf(b, " & %s%s", shade, c.latex())
+				cells = append(cells, shade+c.latex())
 			}
-			b.WriteString(" \\\\\n")
+			fmt.Fprintf(b, "%s \\\\\n", strings.Join(cells, " & "))
 		}
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n\\end{table*}\n")

@@ -40,8 +40,12 @@ func (d *Document) WriteMarkdown(w io.Writer) error {
 }
 
 func (t *Table) markdown(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%s\n\n| data |", t.Caption)
-	rule := "|---|"
+	fmt.Fprintf(b, "\n%s\n\n|", t.Caption)
+	rule := "|"
+	if t.named() {
+		b.WriteString(" data |")
+		rule += "---|"
+	}
 	for _, l := range t.Labels {
 		fmt.Fprintf(b, " %s |", escapeBars(l))
 		rule += "---|"
@@ -57,7 +61,10 @@ func (t *Table) markdown(b *strings.Builder) {
 			if i == 0 {
 				name = block.Name
 			}
-			fmt.Fprintf(b, "| %s |", name)
+			b.WriteByte('|')
+			if t.named() {
+				fmt.Fprintf(b, " %s |", name)
+			}
 			for _, l := range r.Labels {
 				fmt.Fprintf(b, " %s |", escapeBars(l))
 			}

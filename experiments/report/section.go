@@ -1,6 +1,10 @@
 package report
 
-import "calibra/experiments/metrics"
+import (
+	"slices"
+
+	"calibra/experiments/metrics"
+)
 
 // Document is a report: what was found, and how.
 type Document struct {
@@ -37,6 +41,11 @@ type Table struct {
 	Blocks  []Block
 }
 
+// named says that the table has a column for the names of its blocks.
+func (t *Table) named() bool {
+	return slices.ContainsFunc(t.Blocks, func(b Block) bool { return b.Name != "" })
+}
+
 // Head is the head of a value column.
 type Head struct {
 	Text  string
@@ -45,7 +54,7 @@ type Head struct {
 
 // Block is the rows of one data set.
 type Block struct {
-	Name string
+	Name string // a table whose blocks have none has no column for it
 	Rows []Row
 }
 

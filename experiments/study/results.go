@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"calibra/experiments/metrics"
 	"calibra/experiments/paper"
@@ -174,8 +173,7 @@ func signed(x float64, m metrics.Metric) string {
 
 // alone is a value with as many digits as its metric, without a spread.
 func alone(x float64, m metrics.Metric) string {
-	text, _, _ := strings.Cut(metrics.Spread{Mean: x}.Format(m), "±")
-	return text
+	return metrics.Spread{Mean: x, Runs: 1}.Format(m)
 }
 
 // count writes a spread of counts or seconds: "1790±208".
@@ -183,7 +181,7 @@ func count(s metrics.Spread, decimals int) string {
 	if math.IsNaN(s.Mean) {
 		return "–"
 	}
-	if math.IsNaN(s.SD) {
+	if s.Runs == 1 || math.IsNaN(s.SD) {
 		return fmt.Sprintf("%.*f", decimals, s.Mean)
 	}
 	return fmt.Sprintf("%.*f±%.*f", decimals, s.Mean, decimals, s.SD)
