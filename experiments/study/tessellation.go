@@ -106,7 +106,7 @@ func (f frame) toy(ctx context.Context, p *experiments.Prepared) (report.Plane, 
 		rows[i] = i * cal.Len() / len(rows)
 	}
 	part := cal.Rows(rows)
-	flat := &data.Set{Features: firstTwo(p.Embed.Apply(part.Features)), Labels: part.Labels}
+	flat := &data.Set{Features: firstTwo(p.Embed.Apply(part.Features)), Logits: part.Logits, Labels: part.Labels}
 	divide := &layers.Divide{Slots: 2, Codebook: layers.Codebook{Codewords: 4}, Optim: optim.Settings{Epochs: 20}}
 	if err := divide.Fit(ctx, flat, nil, rand.New(rand.NewPCG(0, 5))); err != nil {
 		return report.Plane{}, err

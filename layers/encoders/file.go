@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"calibra/data"
 	"calibra/graph"
@@ -82,7 +83,7 @@ func New(name string) (Network, error) {
 			return n, nil
 		}
 	}
-	return nil, data.Inputf("", "there is no encoder %q; choose one of %v", name, Names())
+	return nil, data.Inputf("", "there is no encoder %q; choose one of %s", name, strings.Join(Names(), ", "))
 }
 
 // Save writes the model to dir, which exists: weights.safetensors, a state dict in

@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,10 +94,18 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println(string(text))
-		return nil
+		return toStdout(func(out io.Writer) { fmt.Fprintln(out, string(text)) })
 	}
-	printReport(os.Stdout, r)
+	return toStdout(func(out io.Writer) { printReport(out, r) })
+}
+
+// toStdout prints in one piece: a report that a full disk cuts short is an error.
+func toStdout(print func(io.Writer)) error {
+	var text bytes.Buffer
+	print(&text)
+	if _, err := os.Stdout.Write(text.Bytes()); err != nil {
+		return fmt.Errorf("the report could not be printed: %w", err)
+	}
 	return nil
 }
 

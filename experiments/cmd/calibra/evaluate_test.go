@@ -186,3 +186,20 @@ func TestEvaluateBinning(t *testing.T) {
 		}
 	}
 }
+
+// TestEvaluateSaysWhatWasNotPrinted: a report that could not be written is no success.
+func TestEvaluateSaysWhatWasNotPrinted(t *testing.T) {
+	in := predictions(t)
+	unwritable, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unwritable.Close()
+	defer func(old *os.File) { os.Stdout = old }(os.Stdout)
+	os.Stdout = unwritable
+	for _, args := range [][]string{nil, {"--json"}} {
+		if code := run(append([]string{"evaluate", "--in", in, "--redraws", "0", "--replicates", "0"}, args...)); code != exitFailure {
+			t.Errorf("%v: exit code %d", args, code)
+		}
+	}
+}

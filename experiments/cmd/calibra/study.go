@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,11 @@ func (c *studyCmd) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	for i, seed := range c.Seeds {
+		if slices.Contains(c.Seeds[:i], seed) {
+			return data.Inputf("", "--seeds names %d twice", seed)
+		}
+	}
 	settings := study.Settings{Methods: c.Methods, Seeds: c.Seeds, Split: c.Split, EMA: c.EMA, Slots: c.Slots, Codewords: c.Codewords}
 	cells, skipped, err := s.Cells(ctx, origins, settings)
 	if err != nil {
@@ -85,7 +91,7 @@ func (c *studyCmd) Run(ctx context.Context) error {
 		fmt.Fprintf(os.Stderr, "calibra: %s: left out of the grid: %s\n", skip.Data, skip.Why)
 	}
 	if len(cells) == 0 {
-		return data.Inputf("", "the study %s has no cells for these data and methods", s.Name)
+		return data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
 	}
 	done, err := study.Load(c.Cells, cells)
 	if err != nil {

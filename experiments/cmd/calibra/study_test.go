@@ -187,3 +187,28 @@ func TestReportInBrowser(t *testing.T) {
 		t.Errorf("the page refers to something outside it: %s", outside)
 	}
 }
+
+// TestStudyOfOneClass: a class without calibration rows is no reason to lose the
+// report of computed cells.
+func TestStudyOfOneClass(t *testing.T) {
+	arrays := features(300)
+	arrays[2].Value = make([]int, 300)
+	out := filepath.Join(t.TempDir(), "study")
+	code, _, stderr := calibra(t, "study", "main", "--data", write(t, arrays), "--seeds", "1", "--methods", "vq,nc", "--codewords", "16", "--slots", "4", "--out", out)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(out, "report.html")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStudyRefusesSeeds(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "study")
+	for seeds, want := range map[string]string{"": "seeds", "42,43,42": "42 twice", "x": "--seeds"} {
+		code, _, stderr := calibra(t, "study", "main", "--data", "letter", "--seeds", seeds, "--methods", "nc", "--out", out)
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("--seeds %q: exit code %d, %q does not say %q", seeds, code, stderr, want)
+		}
+	}
+}
