@@ -16,7 +16,8 @@ import (
 type deviceProgram struct {
 	steps   []deviceInstruction
 	outputs []op.Operand
-	updates []deviceCommit
+	states  []cuda.Memory // weights that are updated,
+	updates []cuda.Memory // and by what
 	rows    op.Operand    // the row numbers of the current step
 	own     []cuda.Memory // what is the program's alone
 }
@@ -26,8 +27,6 @@ type deviceInstruction struct {
 	out op.Operand
 	in  []op.Operand
 }
-
-type deviceCommit struct{ weight, source cuda.Memory }
 
 // missing names the first op of p that a device cannot run, or is empty.
 func (p *Program) missing() string {
@@ -86,7 +85,7 @@ func (a *deviceArrays) load(p *Program, rows *tensor.Dense) (*deviceProgram, err
 		l.outputs = append(l.outputs, operands[i])
 	}
 	for _, u := range p.updates {
-		l.updates = append(l.updates, deviceCommit{a.resident(u.weight), operands[u.source].Memory})
+		l.states, l.updates = append(l.states, a.resident(u.weight)), append(l.updates, operands[u.source].Memory)
 	}
 	if err := a.device.Err(); err != nil {
 		l.free(a.device)
@@ -100,17 +99,10 @@ func (p *Program) computes(i int) bool {
 	return slices.ContainsFunc(p.steps, func(s instruction) bool { return s.output == i })
 }
 
-// run enqueues all that p computes but its commits.
+// run enqueues all that p computes but its updates.
 func (l *deviceProgram) run(d *cuda.Device) {
 	for _, s := range l.steps {
 		op.Enqueue(d, s.op, s.out, s.in)
-	}
-}
-
-// commit enqueues the updates.
-func (l *deviceProgram) commit(d *cuda.Device) {
-	for _, u := range l.updates {
-		d.Copy(u.weight, u.source)
 	}
 }
 

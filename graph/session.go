@@ -33,19 +33,19 @@ type Session struct {
 
 type sessionStep struct {
 	*deviceProgram
-	recording cuda.Recording
+	learned, updated cuda.Parameters
+	recording        cuda.Recording
 }
 
 // DeviceRule is how an optimizer moves weights on a device.
 type DeviceRule interface {
-	// Start allocates what the rule remembers of weights of these sizes, for epochs of so
-	// many steps.
-	Start(d *cuda.Device, sizes []int, steps int)
+	// Start allocates what the rule remembers of n numbers, for epochs of so many steps.
+	Start(d *cuda.Device, n, steps int)
 	// Epoch uploads what the next epoch's steps need.
 	Epoch(d *cuda.Device)
-	// Step enqueues the step of weight i. What it enqueues must not change from step to
-	// step.
-	Step(d *cuda.Device, i int, weight, grad cuda.Memory, at cuda.Cursor)
+	// Step enqueues the step of those n numbers. What it enqueues must not change from step
+	// to step.
+	Step(d *cuda.Device, p cuda.Parameters, at cuda.Cursor)
 	// Free gives the memory back; Start may begin anew.
 	Free(d *cuda.Device)
 }
@@ -151,17 +151,17 @@ func instead(d *cuda.Device, err error) error {
 }
 
 func (s *Session) start(rows int) error {
-	var sizes []int
 	for _, name := range s.loss.weights.names {
 		t := s.loss.weights.tensors[name]
 		s.resident(t)
 		s.best = append(s.best, s.device.Alloc(t.DataSize()))
 	}
+	learned := 0
 	for _, name := range s.loss.weights.Learned() {
-		sizes = append(sizes, s.loss.weights.tensors[name].DataSize())
+		learned += s.loss.weights.tensors[name].DataSize()
 	}
 	s.cursor, s.order = s.device.NewCursor(), s.device.Alloc(rows)
-	s.rule.Start(s.device, sizes, (rows+s.batch-1)/s.batch)
+	s.rule.Start(s.device, learned, (rows+s.batch-1)/s.batch)
 	if err := s.check(s.loss, Rows(0, s.batch)); err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (a *deviceArrays) check(o *Objective, rows []int32) error {
 		gradient.add(a.device, l.outputs[i+1].Memory, g.Float32s())
 	}
 	for i, u := range st.program.updates {
-		updates.add(a.device, l.updates[i].source, st.program.values[u.source].(*tensor.Dense).Float32s())
+		updates.add(a.device, l.updates[i], st.program.values[u.source].(*tensor.Dense).Float32s())
 	}
 	if err := a.device.Err(); err != nil {
 		return fmt.Errorf("graph: %w", err)
@@ -252,15 +252,18 @@ func (s *Session) step(n int) (*sessionStep, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &sessionStep{deviceProgram: l}
+	var weights, grads []cuda.Memory
+	for i, name := range s.loss.weights.Learned() {
+		weights = append(weights, s.resident(s.loss.weights.tensors[name]))
+		grads = append(grads, l.outputs[i+1].Memory)
+	}
+	st := &sessionStep{deviceProgram: l, learned: s.device.NewParameters(weights, grads), updated: s.device.NewParameters(l.states, l.updates)}
 	s.steps[n] = st
 	st.recording = s.device.Record(func() {
 		s.device.LoadRows(l.rows.Memory, s.order, s.cursor, s.batch, n)
 		l.run(s.device)
-		for i, name := range s.loss.weights.Learned() {
-			s.rule.Step(s.device, i, s.resident(s.loss.weights.tensors[name]), l.outputs[i+1].Memory, s.cursor)
-		}
-		l.commit(s.device)
+		s.rule.Step(s.device, st.learned, s.cursor)
+		s.device.Replace(st.updated)
 		s.device.EndStep(s.cursor, l.outputs[0].Memory, n)
 	})
 	if err := s.device.Err(); err != nil {
@@ -416,6 +419,8 @@ func (s *Session) free() {
 	d := s.device
 	for _, st := range s.steps {
 		d.Forget(st.recording)
+		st.learned.Free(d)
+		st.updated.Free(d)
 		st.free(d)
 	}
 	for _, bySize := range s.results {

@@ -8,8 +8,7 @@ import (
 // sgdOnDevice is SGD with its velocity on a device.
 type sgdOnDevice struct {
 	rule     SGD
-	sizes    []int
-	velocity []cuda.Memory // u
+	velocity cuda.Memory // u
 }
 
 var _ graph.DeviceRule = (*sgdOnDevice)(nil)
@@ -20,25 +19,21 @@ func (s SGD) onDevice() graph.DeviceRule {
 }
 
 // Start allocates the velocity, zero at first.
-func (s *sgdOnDevice) Start(d *cuda.Device, sizes []int, _ int) {
-	s.sizes = sizes
-	for _, n := range sizes {
-		u := d.Alloc(n)
-		d.Clear(u)
-		s.velocity = append(s.velocity, u)
-	}
+func (s *sgdOnDevice) Start(d *cuda.Device, n, _ int) {
+	s.velocity = d.Alloc(n)
+	d.Clear(s.velocity)
 }
 
 // Epoch has nothing to upload: the steps are all alike.
 func (s *sgdOnDevice) Epoch(*cuda.Device) {}
 
-// Step moves weight i.
-func (s *sgdOnDevice) Step(d *cuda.Device, i int, weight, grad cuda.Memory, at cuda.Cursor) {
-	d.SGD(float32(s.rule.Rate), float32(s.rule.Momentum), float32(s.rule.WeightDecay), weight, grad, s.velocity[i], at, s.sizes[i])
+// Step moves the weights.
+func (s *sgdOnDevice) Step(d *cuda.Device, p cuda.Parameters, at cuda.Cursor) {
+	d.SGD(float32(s.rule.Rate), float32(s.rule.Momentum), float32(s.rule.WeightDecay), p, s.velocity, at)
 }
 
 // Free gives the velocity back.
 func (s *sgdOnDevice) Free(d *cuda.Device) {
-	d.Free(s.velocity...)
-	s.velocity = nil
+	d.Free(s.velocity)
+	s.velocity = cuda.Memory{}
 }

@@ -8,34 +8,50 @@ extern "C" __global__ void load_rows(int *rows, const int *order, const int *cur
     for (unsigned i = first(); i < n; i += stride()) rows[i] = order[(size_t)*cursor * batch + i];
 }
 
+// Piece is a part of a parameter θ with its gradient, at most a block's threads long. It
+// begins `from` elements into what the optimizer remembers of all parameters.
+struct Piece {
+    float *theta;
+    const float *grad;
+    long long from, size;
+};
+
+// replace sets θ ← g, a block a piece.
+extern "C" __global__ void replace(const Piece *pieces) {
+    Piece p = pieces[blockIdx.x];
+    if (threadIdx.x < p.size) p.theta[threadIdx.x] = p.grad[threadIdx.x];
+}
+
 // adam is one step of Adam with weight decay, coupled (decay) or not (shrink):
 //
 //   g ← g + λθ,  m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  θ ← shrink·θ − η/(1−β₁ᵗ) · m/(√(v/(1−β₂ᵗ)) + ε)
 //
 // corrections holds η/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) of each step of the epoch. A gradient
-// that is not finite is reported as the first such step.
-extern "C" __global__ void adam(float *theta, const float *grad, float *m, float *v, const float *corrections, const int *cursor, int *trouble,
-                                float beta1, float beta2, float add1, float add2, float decay, float shrink, float epsilon, int n) {
+// that is not finite is reported as the first such step. A block a piece.
+extern "C" __global__ void adam(const Piece *pieces, float *m, float *v, const float *corrections, const int *cursor, int *trouble,
+                                float beta1, float beta2, float add1, float add2, float decay, float shrink, float epsilon) {
+    Piece p = pieces[blockIdx.x];
+    if (threadIdx.x >= p.size) return;
     float rate = corrections[2 * *cursor], scale = corrections[2 * *cursor + 1];
-    for (unsigned i = first(); i < n; i += stride()) {
-        float x = theta[i], raw = grad[i], g = raw + decay * x;
-        if (!is_finite(raw)) atomicMin(trouble, *cursor);
-        m[i] = beta1 * m[i] + add1 * g;
-        v[i] = beta2 * v[i] + add2 * g * g;
-        theta[i] = shrink * x - rate * m[i] / (sqrtf(v[i]) * scale + epsilon);
-    }
+    size_t i = p.from + threadIdx.x;
+    float x = p.theta[threadIdx.x], raw = p.grad[threadIdx.x], g = raw + decay * x;
+    if (!is_finite(raw)) atomicMin(trouble, *cursor);
+    m[i] = beta1 * m[i] + add1 * g;
+    v[i] = beta2 * v[i] + add2 * g * g;
+    p.theta[threadIdx.x] = shrink * x - rate * m[i] / (sqrtf(v[i]) * scale + epsilon);
 }
 
-// sgd is one step of heavy-ball momentum with weight decay:
+// sgd is one step of heavy-ball momentum with weight decay, a block a piece:
 //
 //   g ← g + λθ,  u ← μu + g,  θ ← θ − ηu
-extern "C" __global__ void sgd(float *theta, const float *grad, float *u, const int *cursor, int *trouble, float rate, float momentum, float decay, int n) {
-    for (unsigned i = first(); i < n; i += stride()) {
-        float x = theta[i], raw = grad[i];
-        if (!is_finite(raw)) atomicMin(trouble, *cursor);
-        u[i] = momentum * u[i] + raw + decay * x;
-        theta[i] = x - rate * u[i];
-    }
+extern "C" __global__ void sgd(const Piece *pieces, float *u, const int *cursor, int *trouble, float rate, float momentum, float decay) {
+    Piece p = pieces[blockIdx.x];
+    if (threadIdx.x >= p.size) return;
+    size_t i = p.from + threadIdx.x;
+    float x = p.theta[threadIdx.x], raw = p.grad[threadIdx.x];
+    if (!is_finite(raw)) atomicMin(trouble, *cursor);
+    u[i] = momentum * u[i] + raw + decay * x;
+    p.theta[threadIdx.x] = x - rate * u[i];
 }
 
 // end_step adds the step's loss, times its rows, to the epoch's, and moves the cursor.

@@ -1,0 +1,85 @@
+package cuda
+
+// What frames a step of a fit.
+
+// Cursor is where a fit stands in an epoch, in device memory, so that the launches of a
+// step are the same at every step.
+type Cursor struct {
+	Step    Memory // the number of the step, from 0
+	Trouble Memory // the first step at which something was not finite
+	Total   Memory // float64: Σ loss · rows
+}
+
+// NewCursor allocates a cursor.
+func (d *Device) NewCursor() Cursor { return Cursor{d.Alloc(1), d.Alloc(1), d.Alloc64(1)} }
+
+// Free gives its memory back.
+func (c Cursor) Free(d *Device) { d.Free(c.Step, c.Trouble, c.Total) }
+
+// Untroubled is what Trouble holds while all is finite.
+const Untroubled = 1<<31 - 1
+
+// Begin sets the cursor to the first step of an epoch.
+func (c Cursor) Begin(d *Device) {
+	d.FillInt(c.Step, 0)
+	d.FillInt(c.Trouble, Untroubled)
+	d.Clear(c.Total)
+}
+
+// LoadRows copies the n rows of the current step from the epoch's order, whose steps are
+// batch apart.
+func (d *Device) LoadRows(rows, order Memory, at Cursor, batch, n int) {
+	d.launch("load_rows", each(n), rows, order, at.Step, batch, n)
+}
+
+// EndStep adds the loss of n rows to the epoch's and moves the cursor.
+func (d *Device) EndStep(at Cursor, loss Memory, n int) {
+	d.launch("end_step", Grid{1, 1, 1, 1, 1}, at.Total, loss, at.Step, at.Trouble, n)
+}
+
+// Parameters are arrays and, for each, one of the same size by which it is moved, such as
+// weights and their gradients: a table in device memory, by which one launch moves them all.
+type Parameters struct {
+	pieces Memory // of at most one block's elements: θ, g, where it begins among all, and its size
+	count  int
+}
+
+// NewParameters are theta, moved by grad.
+func (d *Device) NewParameters(theta, grad []Memory) Parameters {
+	var pieces []int64
+	from := 0
+	for i, m := range theta {
+		for at := 0; at < m.bytes; at += 4 * threads {
+			offset, n := Pointer(at), min(threads, (m.bytes-at)/4)
+			pieces = append(pieces, int64(m.at+offset), int64(grad[i].at+offset), int64(from), int64(n))
+			from += n
+		}
+	}
+	return Parameters{Uploaded(d, pieces), len(pieces) / 4}
+}
+
+// Free gives the table back.
+func (p Parameters) Free(d *Device) { d.Free(p.pieces) }
+
+// grid has a block for each piece.
+func (p Parameters) grid() Grid { return Grid{p.count, 1, 1, threads, 1} }
+
+// Replace sets θ ← g.
+func (d *Device) Replace(p Parameters) { d.launch("replace", p.grid(), p.pieces) }
+
+// AdamRule holds what a step of Adam needs beside the corrections of each step.
+type AdamRule struct {
+	Beta1, Beta2, Add1, Add2 float32 // β₁, β₂, 1−β₁, 1−β₂
+	Decay, Shrink, Epsilon   float32
+}
+
+// Adam moves parameters, whose moments lie one after the other. corrections holds
+// η/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) of each step.
+func (d *Device) Adam(r AdamRule, p Parameters, mean, square, corrections Memory, at Cursor) {
+	d.launch("adam", p.grid(), p.pieces, mean, square, corrections, at.Step, at.Trouble, r.Beta1, r.Beta2, r.Add1, r.Add2, r.Decay, r.Shrink, r.Epsilon)
+}
+
+// SGD moves parameters by u ← μu + g + λθ and θ ← θ − ηu.
+func (d *Device) SGD(rate, momentum, decay float32, p Parameters, velocity Memory, at Cursor) {
+	d.launch("sgd", p.grid(), p.pieces, velocity, at.Step, at.Trouble, rate, momentum, decay)
+}
