@@ -8,24 +8,18 @@ import (
 	"calibra/graph/cuda"
 	"calibra/graph/op"
 
-	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
 // deviceProgram is a Program whose values lie on a device.
 type deviceProgram struct {
-	steps   []deviceInstruction
-	outputs []op.Operand
-	states  []cuda.Memory // weights that are updated,
-	updates []cuda.Memory // and by what
-	rows    op.Operand    // the row numbers of the current step
-	own     []cuda.Memory // what is the program's alone
-}
-
-type deviceInstruction struct {
-	op  gorgonia.Op
-	out op.Operand
-	in  []op.Operand
+	taking   cuda.Taking // the rows of a step
+	launches []op.Launch
+	outputs  []op.Operand
+	states   []cuda.Memory // weights that are updated,
+	updates  []cuda.Memory // and by what
+	rows     op.Operand    // the row numbers of a run
+	own      []cuda.Memory // what is the program's alone
 }
 
 // missing names the first op of p that a device cannot run, or is empty.
@@ -55,6 +49,7 @@ func (p *Program) work() (flops float64) {
 // that names the rows of a step.
 func (a *deviceArrays) load(p *Program, rows *tensor.Dense) (*deviceProgram, error) {
 	l := &deviceProgram{}
+	var numbers op.Operand // of the rows, as steps read them
 	operands := make([]op.Operand, len(p.values))
 	for i, v := range p.values {
 		at := op.Operand{Shape: v.Shape()}
@@ -70,23 +65,31 @@ func (a *deviceArrays) load(p *Program, rows *tensor.Dense) (*deviceProgram, err
 			l.own = append(l.own, at.Memory)
 		}
 		if dense && t == rows {
-			l.rows = at
+			l.rows = op.Operand{Memory: a.device.Alloc(at.Size()), Shape: at.Shape}
+			l.own = append(l.own, l.rows.Memory)
+			numbers = at
 		}
 		operands[i] = at
 	}
+	var kept []cuda.Memory
+	for _, i := range p.outputs {
+		l.outputs = append(l.outputs, operands[i])
+		kept = append(kept, operands[i].Memory)
+	}
+	for _, u := range p.updates {
+		l.states, l.updates = append(l.states, a.resident(u.weight)), append(l.updates, operands[u.source].Memory)
+	}
+	var steps []op.Step
 	for _, step := range p.steps {
 		in := make([]op.Operand, len(step.inputs))
 		for j, k := range step.inputs {
 			in[j] = operands[k]
 		}
-		l.steps = append(l.steps, deviceInstruction{step.op, operands[step.output], in})
+		steps = append(steps, op.Step{Op: step.op, Out: operands[step.output], In: in})
 	}
-	for _, i := range p.outputs {
-		l.outputs = append(l.outputs, operands[i])
-	}
-	for _, u := range p.updates {
-		l.states, l.updates = append(l.states, a.resident(u.weight)), append(l.updates, operands[u.source].Memory)
-	}
+	taken, steps := op.Taken(steps, numbers)
+	l.taking = a.device.NewTaking(len(rows.Int32s()), taken)
+	l.launches = op.Launches(steps, append(kept, l.updates...))
 	if err := a.device.Err(); err != nil {
 		l.free(a.device)
 		return nil, fmt.Errorf("graph: %w", err)
@@ -99,11 +102,18 @@ func (p *Program) computes(i int) bool {
 	return slices.ContainsFunc(p.steps, func(s instruction) bool { return s.output == i })
 }
 
-// run enqueues all that p computes but its updates.
-func (l *deviceProgram) run(d *cuda.Device) {
-	for _, s := range l.steps {
-		op.Enqueue(d, s.op, s.out, s.in)
+// run enqueues all that p computes of l.rows, but its updates.
+func (l *deviceProgram) run(d *cuda.Device) { l.runStep(d, l.rows.Memory, cuda.Cursor{}, 0) }
+
+// runStep does the same of the rows that order names at the cursor, in steps of batch.
+func (l *deviceProgram) runStep(d *cuda.Device, order cuda.Memory, at cuda.Cursor, batch int) {
+	d.TakeRows(l.taking, order, at, batch)
+	for _, launch := range l.launches {
+		launch.Enqueue(d)
 	}
 }
 
-func (l *deviceProgram) free(d *cuda.Device) { d.Free(l.own...) }
+func (l *deviceProgram) free(d *cuda.Device) {
+	l.taking.Free(d)
+	d.Free(l.own...)
+}

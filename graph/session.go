@@ -260,8 +260,7 @@ func (s *Session) step(n int) (*sessionStep, error) {
 	st := &sessionStep{deviceProgram: l, learned: s.device.NewParameters(weights, grads), updated: s.device.NewParameters(l.states, l.updates)}
 	s.steps[n] = st
 	st.recording = s.device.Record(func() {
-		s.device.LoadRows(l.rows.Memory, s.order, s.cursor, s.batch, n)
-		l.run(s.device)
+		l.runStep(s.device, s.order, s.cursor, s.batch)
 		s.rule.Step(s.device, st.learned, s.cursor)
 		s.device.Replace(st.updated)
 		s.device.EndStep(s.cursor, l.outputs[0].Memory, n)

@@ -198,6 +198,11 @@ func (d *Device) NLLGrad(out, labels, weights, g Memory, b, c int) {
 	d.launch("nll_grad", each(b*c), out, labels, weights, g, b, c, b*c)
 }
 
+// CrossEntropy is LogSoftmax of x + row, unless row is none, and dx the gradient of NLL by x.
+func (d *Device) CrossEntropy(logp, dx, x, row, labels, weights, g Memory, b, c int) {
+	d.launch("cross_entropy", warps(b), logp, dx, x, row, labels, weights, g, b, c)
+}
+
 // Map is a function of single elements, in the order that the kernel knows.
 type Map int
 

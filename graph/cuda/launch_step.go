@@ -26,15 +26,42 @@ func (c Cursor) Begin(d *Device) {
 	d.Clear(c.Total)
 }
 
-// LoadRows copies the n rows of the current step from the epoch's order, whose steps are
-// batch apart.
-func (d *Device) LoadRows(rows, order Memory, at Cursor, batch, n int) {
-	d.launch("load_rows", each(n), rows, order, at.Step, batch, n)
-}
-
 // EndStep adds the loss of n rows to the epoch's and moves the cursor.
 func (d *Device) EndStep(at Cursor, loss Memory, n int) {
 	d.launch("end_step", Grid{1, 1, 1, 1, 1}, at.Total, loss, at.Step, at.Trouble, n)
+}
+
+// Taken is where the rows of a table of that width go, of elements of 4 bytes; without a
+// table it is where the row numbers go.
+type Taken struct {
+	Out, Table Memory
+	Width      int
+}
+
+// Taking is a table in device memory of what one launch takes: the same rows of many tables.
+type Taking struct {
+	pieces Memory // of at most one block's elements: out, table, its width, the first element and the end
+	count  int
+}
+
+// NewTaking is of n rows of each table.
+func (d *Device) NewTaking(n int, of []Taken) Taking {
+	var pieces []int64
+	for _, t := range of {
+		for at := 0; at < n*t.Width; at += threads {
+			pieces = append(pieces, int64(t.Out.at), int64(t.Table.at), int64(t.Width), int64(at), int64(min(at+threads, n*t.Width)))
+		}
+	}
+	return Taking{Uploaded(d, pieces), len(pieces) / 5}
+}
+
+// Free gives the table back.
+func (t Taking) Free(d *Device) { d.Free(t.pieces) }
+
+// TakeRows takes the rows that order names from batch·step on, or from its beginning where
+// there is no cursor.
+func (d *Device) TakeRows(t Taking, order Memory, at Cursor, batch int) {
+	d.launch("take_rows", Grid{t.count, 1, 1, threads, 1}, t.pieces, order, at.Step, batch)
 }
 
 // Parameters are arrays and, for each, one of the same size by which it is moved, such as

@@ -76,3 +76,27 @@ extern "C" __global__ void nll_grad(float *out, const int *labels, const float *
         out[at] = v;
     }
 }
+
+// cross_entropy is log_softmax of x + row, where there is one, and beside it the gradient of
+// nll by x, ω_b g (p_j − 1[j = y_b]) as log_softmax_grad has it, a warp a row.
+extern "C" __global__ void cross_entropy(float *logp, float *dx, const float *x, const float *row, const int *labels, const float *weights, const float *g, int b, int c) {
+    int at = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (at >= b) return;
+    logp += (size_t)at * c;
+    dx += (size_t)at * c;
+    x += (size_t)at * c;
+    float top = -3.402823466e38f;
+    for (int j = lane; j < c; j += 32) {
+        logp[j] = row ? x[j] + row[j] : x[j];
+        top = fmaxf(top, logp[j]);
+    }
+    top = warp_max(top);
+    float sum = 0;
+    for (int j = lane; j < c; j += 32) sum += expf(logp[j] - top);
+    float log_sum = logf(warp_sum(sum));
+    float slope = weights ? -*g * weights[at] : -*g / (float)b; // by log p at the label
+    for (int j = lane; j < c; j += 32) {
+        logp[j] = logp[j] - top - log_sum;
+        dx[j] = (labels[at] == j ? slope : 0.0f) - expf(logp[j]) * slope;
+    }
+}

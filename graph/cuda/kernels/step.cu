@@ -3,9 +3,22 @@
 // the steps of the epoch in device memory.
 #include "common.cuh"
 
-// load_rows copies the row numbers of step *cursor from the epoch's order.
-extern "C" __global__ void load_rows(int *rows, const int *order, const int *cursor, int batch, int n) {
-    for (unsigned i = first(); i < n; i += stride()) rows[i] = order[(size_t)*cursor * batch + i];
+// Taken is a part of the rows that a step takes of a table, elements from…end−1, at most a
+// block's threads; where there is no table, it is the numbers of those rows.
+struct Taken {
+    int *out;
+    const int *table;
+    long long width, from, end;
+};
+
+// take_rows takes the rows of step *cursor of the epoch's order, or of its first where there
+// is no cursor, a block a piece: words of 4 bytes, of any type.
+extern "C" __global__ void take_rows(const Taken *pieces, const int *order, const int *cursor, int batch) {
+    Taken t = pieces[blockIdx.x];
+    unsigned i = (unsigned)t.from + threadIdx.x, width = (unsigned)t.width;
+    if (i >= t.end) return;
+    int row = order[(cursor ? (size_t)*cursor * batch : 0) + i / width];
+    t.out[i] = t.table ? t.table[(size_t)row * width + i % width] : row;
 }
 
 // Piece is a part of a parameter θ with its gradient, at most a block's threads long. It

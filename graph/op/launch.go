@@ -1,0 +1,127 @@
+package op
+
+import (
+	"slices"
+
+	"calibra/graph/cuda"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Step is an op on values of a device, each of which has memory of its own.
+type Step struct {
+	Op  gorgonia.Op
+	Out Operand
+	In  []Operand
+}
+
+// Launch is a step, or several that one kernel computes together.
+type Launch interface{ Enqueue(d *cuda.Device) }
+
+// Enqueue runs the step.
+func (s Step) Enqueue(d *cuda.Device) { Enqueue(d, s.Op, s.Out, s.In) }
+
+// kernel is what the step's op computes, or nil where it is Gorgonia's.
+func (s Step) kernel() kernel {
+	o, _ := s.Op.(Op)
+	return o.kernel
+}
+
+func (s Step) reads(x Operand) bool {
+	return slices.ContainsFunc(s.In, func(in Operand) bool { return in.Memory == x.Memory })
+}
+
+// Taken parts the steps that take rows of tables from the others: one launch before all of
+// them takes the rows (see [cuda.Device.TakeRows]), and their numbers too if others read them.
+func Taken(steps []Step, rows Operand) (taken []cuda.Taken, others []Step) {
+	f := fusion{steps: steps}
+	for _, s := range steps {
+		if _, takes := s.kernel().(take); takes && s.In[1].Memory == rows.Memory && f.maker(s.In[0]) < 0 {
+			taken = append(taken, cuda.Taken{Out: s.Out.Memory, Table: s.In[0].Memory, Width: s.Out.Size() / rows.Size()})
+		} else {
+			others = append(others, s)
+		}
+	}
+	if slices.ContainsFunc(others, func(s Step) bool { return s.reads(rows) }) {
+		taken = append(taken, cuda.Taken{Out: rows.Memory, Width: 1})
+	}
+	return taken, others
+}
+
+// Launches are what runs the steps on a device, whose kernels compute some of them together,
+// each number as by itself. Of what steps compute, only what is kept or what other launches
+// read is written.
+func Launches(steps []Step, kept []cuda.Memory) []Launch {
+	f := fusion{steps, kept, make([]Launch, len(steps))}
+	for i, s := range steps {
+		f.launches[i] = s
+	}
+	for i := range steps {
+		f.crossEntropy(i)
+	}
+	return slices.DeleteFunc(f.launches, func(l Launch) bool { return l == nil })
+}
+
+// fusion is a choice of launches, one or none in the place of each step.
+type fusion struct {
+	steps    []Step
+	kept     []cuda.Memory
+	launches []Launch
+}
+
+// maker is the step whose result x is, or −1.
+func (f *fusion) maker(x Operand) int {
+	return slices.IndexFunc(f.steps, func(s Step) bool { return s.Out.Memory == x.Memory })
+}
+
+// only tells whether nobody but step i reads x.
+func (f *fusion) only(i int, x Operand) bool {
+	for k, s := range f.steps {
+		if k != i && s.reads(x) {
+			return false
+		}
+	}
+	return !slices.Contains(f.kept, x.Memory)
+}
+
+// crossEntropy is log-softmax with the gradient by its scores of the loss that is taken of it.
+type crossEntropy struct {
+	logp, dx, x, row, labels, weights, g Operand // row and weights may be none
+}
+
+func (e crossEntropy) Enqueue(d *cuda.Device) {
+	d.CrossEntropy(e.logp.Memory, e.dx.Memory, e.x.Memory, e.row.Memory, e.labels.Memory, e.weights.Memory, e.g.Memory, e.x.Shape[0], e.x.columns())
+}
+
+// crossEntropy puts one in the place of a log-softmax, after AddRow or not, if step i is the
+// gradient of it by way of NLL or WeightedNLL alone.
+func (f *fusion) crossEntropy(i int) {
+	if _, is := f.steps[i].kernel().(logSoftmaxGrad); !is {
+		return
+	}
+	by := f.steps[i].In // log p and the gradient by it
+	forward, slope := f.maker(by[0]), f.maker(by[1])
+	if forward < 0 || slope < 0 || !f.only(i, by[1]) {
+		return
+	}
+	loss := f.steps[slope].In
+	e := crossEntropy{logp: by[0], dx: f.steps[i].Out, x: f.steps[forward].In[0], g: loss[len(loss)-1]}
+	switch f.steps[slope].kernel().(type) {
+	case nllGrad:
+		e.labels = loss[1]
+	case weightedNLLGrad:
+		e.labels, e.weights = loss[1], loss[2]
+	default:
+		return
+	}
+	if _, is := f.steps[forward].kernel().(logSoftmax); !is || max(f.maker(e.labels), f.maker(e.weights), f.maker(e.g)) > forward {
+		return
+	}
+	if k := f.maker(e.x); k >= 0 && f.only(forward, e.x) {
+		if _, is := f.steps[k].kernel().(addRow); is {
+			e.x, e.row = f.steps[k].In[0], f.steps[k].In[1]
+			f.launches[k] = nil
+		}
+	}
+	f.launches[forward], f.launches[slope], f.launches[i] = e, nil, nil
+}
