@@ -89,10 +89,7 @@ func (d *Device) products(o Orientation, z, x, y Memory, m, n, k, last int, p Pa
 // Nearest is the code (B×w) of each slot of width wide: of rows (B) of the table z, or
 // of its first B rows where rows is none; words is K×d.
 func (d *Device) Nearest(codes, z, rows, words Memory, b, w, wide, k int) {
-	half := d.Alloc(k)
-	d.launch("half_norms", warps(k), half, words, k, wide)
-	d.launch("nearest", Grid{(b*w + tile - 1) / tile, 1, 1, threads, 1}, codes, z, rows, words, half, b*w, w, wide, k)
-	d.Free(half)
+	d.launch("nearest", Grid{(b*w + tile - 1) / tile, 1, 1, threads, 1}, codes, z, rows, words, b*w, w, wide, k)
 }
 
 // scatterPart is how many slots one block of a scatter looks through.
@@ -100,17 +97,36 @@ const scatterPart = 1024
 
 // ScatterAdd is the sum (K×d) of the slots of each code: codes are B×w, x as in Nearest.
 func (d *Device) ScatterAdd(sums, codes, x, rows Memory, b, w, wide, k int) {
-	cut := max(1, (b*w+scatterPart-1)/scatterPart)
-	grid := Grid{k, cut, (wide + 31) / 32, 32, 8}
-	pieces := sums
-	if cut > 1 {
-		pieces = d.Alloc(cut * k * wide)
-		defer d.Free(pieces)
+	cut := scatterCut(b * w)
+	if cut == 1 {
+		d.scatter(sums, Memory{}, codes, x, rows, b, w, wide, k)
+		return
 	}
-	d.launch("scatter_parts", grid, pieces, codes, x, rows, b*w, w, wide, k, scatterPart)
-	if cut > 1 {
-		d.launch("sum_parts", each(k*wide), sums, pieces, k*wide, cut)
-	}
+	pieces := d.Alloc(cut * k * wide)
+	d.scatter(pieces, Memory{}, codes, x, rows, b, w, wide, k)
+	d.launch("sum_parts", each(k*wide), sums, pieces, k*wide, cut)
+	d.Free(pieces)
+}
+
+// scatterCut is into how many parts the slots of a scatter are cut.
+func scatterCut(slots int) int { return max(1, (slots+scatterPart-1)/scatterPart) }
+
+// scatter sums each part by itself, and counts its slots of each code unless counts is none.
+func (d *Device) scatter(sums, counts, codes, x, rows Memory, b, w, wide, k int) {
+	d.launch("scatter_parts", Grid{k, scatterCut(b * w), (wide + 31) / 32, 32, 8}, sums, counts, codes, x, rows, b*w, w, wide, k, scatterPart)
+}
+
+// Averages are the counts m (K), sums T (K×d) and codewords c (K×d) of a codebook.
+type Averages struct{ Counts, Sums, Words Memory }
+
+// MovingAverages are m ← γm + (1−γ)·Count, T ← γT + (1−γ)·ScatterAdd and c = T/(m + ε), of
+// averages whose codewords are not read.
+func (d *Device) MovingAverages(out, old Averages, codes, x, rows Memory, gamma, rest, epsilon float32, b, w, wide, k int) {
+	cut := scatterCut(b * w)
+	sums, counts := d.Alloc(cut*k*wide), d.Alloc(cut*k)
+	d.scatter(sums, counts, codes, x, rows, b, w, wide, k)
+	d.launch("moving_averages", each(k*wide), out.Counts, out.Sums, out.Words, old.Counts, old.Sums, counts, sums, gamma, rest, epsilon, k, wide, k*wide, cut)
+	d.Free(sums, counts)
 }
 
 // Count counts each of K codewords among n codes.

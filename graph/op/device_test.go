@@ -236,26 +236,33 @@ func runOn(t *testing.T, d *cuda.Device, o Op, inputs []*tensor.Dense, shape ten
 	d.FillInt(out.Memory, 0x7fc00000)
 	var operands []Operand
 	for _, x := range inputs {
-		var m cuda.Memory
-		switch v := in(x, false); {
-		case x.Dtype() == tensor.Int32:
-			m = cuda.Uploaded(d, x.Int32s())
-		default:
-			m = cuda.Uploaded(d, values[float32](v))
-		}
-		operands = append(operands, Operand{m, x.Shape()})
+		operands = append(operands, uploaded(d, x))
 	}
 	Enqueue(d, o, out, operands)
-	got := make([]int32, shape.TotalSize())
-	cuda.Download(d, got, out.Memory)
-	if err := d.Err(); err != nil {
-		t.Fatal(err)
-	}
+	got := downloaded(t, d, out)
 	for _, x := range operands {
 		d.Free(x.Memory)
 	}
 	d.Free(out.Memory)
-	var bytes []byte
+	return got
+}
+
+// uploaded is x on d, in float32 or int32.
+func uploaded(d *cuda.Device, x *tensor.Dense) Operand {
+	if x.Dtype() == tensor.Int32 {
+		return Operand{cuda.Uploaded(d, x.Int32s()), x.Shape()}
+	}
+	return Operand{cuda.Uploaded(d, values[float32](in(x, false))), x.Shape()}
+}
+
+// downloaded is the bytes of x.
+func downloaded(t *testing.T, d *cuda.Device, x Operand) (bytes []byte) {
+	t.Helper()
+	got := make([]int32, x.Size())
+	cuda.Download(d, got, x.Memory)
+	if err := d.Err(); err != nil {
+		t.Fatal(err)
+	}
 	for _, v := range got {
 		bytes = append(bytes, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
 	}

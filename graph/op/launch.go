@@ -58,6 +58,7 @@ func Launches(steps []Step, kept []cuda.Memory) []Launch {
 	}
 	for i := range steps {
 		f.crossEntropy(i)
+		f.movingAverages(i)
 	}
 	return slices.DeleteFunc(f.launches, func(l Launch) bool { return l == nil })
 }
@@ -74,14 +75,19 @@ func (f *fusion) maker(x Operand) int {
 	return slices.IndexFunc(f.steps, func(s Step) bool { return s.Out.Memory == x.Memory })
 }
 
-// only tells whether nobody but step i reads x.
-func (f *fusion) only(i int, x Operand) bool {
+// onlyStep tells whether no other step than step i reads x.
+func (f *fusion) onlyStep(i int, x Operand) bool {
 	for k, s := range f.steps {
 		if k != i && s.reads(x) {
 			return false
 		}
 	}
-	return !slices.Contains(f.kept, x.Memory)
+	return true
+}
+
+// only tells whether nobody but step i reads x.
+func (f *fusion) only(i int, x Operand) bool {
+	return f.onlyStep(i, x) && !slices.Contains(f.kept, x.Memory)
 }
 
 // crossEntropy is log-softmax with the gradient by its scores of the loss that is taken of it.
@@ -124,4 +130,63 @@ func (f *fusion) crossEntropy(i int) {
 		}
 	}
 	f.launches[forward], f.launches[slope], f.launches[i] = e, nil, nil
+}
+
+// movingAverages are a step of a codebook's averages.
+type movingAverages struct {
+	out, old       cuda.Averages
+	codes, x, rows Operand // rows may be none
+	words          Operand
+	blend          blend
+	normalize      normalize
+}
+
+func (a movingAverages) Enqueue(d *cuda.Device) {
+	s, keep := a.codes.Shape, a.blend.Decay
+	d.MovingAverages(a.out, a.old, a.codes.Memory, a.x.Memory, a.rows.Memory,
+		float32(keep), float32(1-keep), float32(a.normalize.Eps), s[0], s[1], a.words.Shape[1], a.words.Shape[0])
+}
+
+// movingAverages puts one in the place of step i if that is Normalize of what Blend makes of
+// ScatterAdd and of Count of the same codes.
+func (f *fusion) movingAverages(i int) {
+	last := f.steps[i]
+	n, is := last.kernel().(normalize)
+	if !is {
+		return
+	}
+	sums, counts := f.maker(last.In[0]), f.maker(last.In[1])
+	if sums < 0 || counts < 0 || !f.onlyStep(i, last.In[0]) || !f.onlyStep(i, last.In[1]) {
+		return
+	}
+	ofSums, isBlend := f.steps[sums].kernel().(blend)
+	ofCounts, areBlends := f.steps[counts].kernel().(blend)
+	if !isBlend || !areBlends || ofSums.Decay != ofCounts.Decay {
+		return
+	}
+	t, m := f.steps[sums].In, f.steps[counts].In // old and fresh
+	scatter, counted := f.maker(t[1]), f.maker(m[1])
+	if scatter < 0 || counted < 0 || !f.only(sums, t[1]) || !f.only(counts, m[1]) {
+		return
+	}
+	from := f.steps[scatter].In
+	a := movingAverages{
+		out:   cuda.Averages{Counts: last.In[1].Memory, Sums: last.In[0].Memory, Words: last.Out.Memory},
+		old:   cuda.Averages{Counts: m[0].Memory, Sums: t[0].Memory},
+		codes: from[0], x: from[1], words: last.Out, blend: ofSums, normalize: n,
+	}
+	switch f.steps[scatter].kernel().(type) {
+	case scatterAdd:
+	case scatterTaken:
+		a.rows = from[2]
+	default:
+		return
+	}
+	if _, is := f.steps[counted].kernel().(count); !is || f.steps[counted].In[0].Memory != a.codes.Memory {
+		return
+	}
+	for _, k := range []int{sums, counts, scatter, counted} {
+		f.launches[k] = nil
+	}
+	f.launches[i] = a
 }

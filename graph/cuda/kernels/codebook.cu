@@ -2,19 +2,6 @@
 #include "common.cuh"
 #include "tiles.cuh"
 
-// half_norms is ½‖c_k‖² of K codewords of width d, a warp each.
-extern "C" __global__ void half_norms(float *half, const float *words, int k, int d) {
-    int word = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    if (word >= k) return;
-    float sum = 0;
-    for (int l = threadIdx.x % 32; l < d; l += 32) {
-        float c = words[(size_t)word * d + l];
-        sum = fmaf(c, c, sum);
-    }
-    sum = warp_sum(sum);
-    if (threadIdx.x % 32 == 0) half[word] = sum / 2;
-}
-
 // slot_at is where slot number s begins in a table of features (·×w·d): the slots of
 // row rows[s/w], or of row s/w where rows is null.
 __device__ __forceinline__ size_t slot_at(const int *rows, int s, int w, int d) {
@@ -25,8 +12,9 @@ __device__ __forceinline__ size_t slot_at(const int *rows, int s, int w, int d) 
 // nearest is argmin_k ½‖c_k‖² − z·c_k for each of count slots, the first index on
 // ties. A block takes 64 slots against all codewords, 64 at a time: a tiled product
 // whose tiles are compared instead of stored.
-extern "C" __global__ void __launch_bounds__(256) nearest(int *codes, const float *z, const int *rows, const float *words, const float *half, int count, int w, int d, int k) {
+extern "C" __global__ void __launch_bounds__(256) nearest(int *codes, const float *z, const int *rows, const float *words, int count, int w, int d, int k) {
     __shared__ Tiles t;
+    __shared__ float half[TILE]; // ½‖c‖² of the codewords in hand
     int slot = blockIdx.x * TILE;
     int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
     size_t at[4]; // where the slots begin that this thread fetches from
@@ -40,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(256) nearest(int *codes, const floa
 #pragma unroll
     for (int a = 0; a < 4; a++) best[a] = 3.402823466e38f, code[a] = 0;
     for (int word = 0; word < k; word += TILE) {
-        float sum[4][4] = {};
+        float sum[4][4] = {}, norm = 0;
         for (int l0 = 0; l0 < d; l0 += DEPTH) {
 #pragma unroll
             for (int u = 0; u < 4; u++) {
@@ -50,15 +38,20 @@ extern "C" __global__ void __launch_bounds__(256) nearest(int *codes, const floa
             }
             __syncthreads();
             multiply_tiles(sum, t, tx, ty);
+            if (threadIdx.x < TILE)
+#pragma unroll
+                for (int l = 0; l < DEPTH; l++) norm = fmaf(t.y[l][threadIdx.x], t.y[l][threadIdx.x], norm);
             __syncthreads();
         }
+        if (threadIdx.x < TILE) half[threadIdx.x] = norm / 2;
+        __syncthreads();
 #pragma unroll
         for (int b = 0; b < 4; b++) {
             int c = word + 4 * tx + b;
             if (c >= k) continue;
 #pragma unroll
             for (int a = 0; a < 4; a++) {
-                float distance = half[c] - sum[a][b];
+                float distance = half[4 * tx + b] - sum[a][b];
                 if (distance < best[a]) best[a] = distance, code[a] = c;
             }
         }
@@ -78,13 +71,14 @@ extern "C" __global__ void __launch_bounds__(256) nearest(int *codes, const floa
 // scatter_parts sums, for codeword blockIdx.x and part blockIdx.y of the slots, the
 // pieces of x that belong to the codeword, in the order of the slots: a (parts×K×d)
 // array. Threads first list the part's slots of that code, then add them, 32 columns
-// by 8 sharers.
-extern "C" __global__ void __launch_bounds__(256) scatter_parts(float *sums, const int *codes, const float *x, const int *rows, int count, int w, int d, int k, int part) {
+// by 8 sharers. Where counts (parts×K) is not null, how many there were.
+extern "C" __global__ void __launch_bounds__(256) scatter_parts(float *sums, int *counts, const int *codes, const float *x, const int *rows, int count, int w, int d, int k, int part) {
     __shared__ int list[256], found[8];
     int tid = threadIdx.x + COLUMNS * threadIdx.y;
     int word = blockIdx.x, column = blockIdx.z * COLUMNS + threadIdx.x;
     int end = min(count, (int)(blockIdx.y + 1) * part);
     float sum = 0;
+    int slots = 0;
     for (int s0 = blockIdx.y * part; s0 < end; s0 += 256) {
         int s = s0 + tid;
         bool mine = s < end && codes[s] == word;
@@ -99,11 +93,31 @@ extern "C" __global__ void __launch_bounds__(256) scatter_parts(float *sums, con
         }
         if (mine) list[before + __popc(votes & ((1u << (tid % 32)) - 1))] = s;
         __syncthreads();
+        slots += total;
         if (column < d)
             for (int l = threadIdx.y; l < total; l += SHARERS) sum += x[slot_at(rows, list[l], w, d) + column];
     }
     sum = column_sum(sum);
     if (threadIdx.y == 0 && column < d) sums[((size_t)blockIdx.y * k + word) * d + column] = sum;
+    if (counts && tid == 0 && blockIdx.z == 0) counts[blockIdx.y * k + word] = slots;
+}
+
+// moving_averages is a step of the codebook's averages, from the sums and counts of each of
+// some parts of the slots, n = K·d entries:
+//
+//   m_k ← γ m_k + (1−γ) Σ_p count_pk,  T_k ← γ T_k + (1−γ) Σ_p sum_pk,  c_k = T_k / (m_k + ε)
+extern "C" __global__ void moving_averages(float *m, float *t, float *words, const float *old_m, const float *old_t, const int *counts, const float *sums,
+                                           float keep, float add, float epsilon, int k, int d, int n, int parts) {
+    for (unsigned i = first(); i < n; i += stride()) {
+        int word = i / d, count = 0;
+        float sum = sums[i];
+        for (int p = 0; p < parts; p++) count += counts[p * k + word];
+        for (int p = 1; p < parts; p++) sum += sums[(size_t)p * n + i];
+        float weight = keep * old_m[word] + add * (float)count, total = keep * old_t[i] + add * sum;
+        if (i % d == 0) m[word] = weight;
+        t[i] = total;
+        words[i] = total / (weight + epsilon);
+    }
 }
 
 // count_codes counts codeword blockIdx.x among the codes.
