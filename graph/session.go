@@ -262,8 +262,7 @@ func (s *Session) step(n int) (*sessionStep, error) {
 	st.recording = s.device.Record(func() {
 		l.runStep(s.device, s.order, s.cursor, s.batch)
 		s.rule.Step(s.device, st.learned, s.cursor)
-		s.device.Replace(st.updated)
-		s.device.EndStep(s.cursor, l.outputs[0].Memory, n)
+		s.device.EndStep(s.cursor, st.updated, l.outputs[0].Memory, n)
 	})
 	if err := s.device.Err(); err != nil {
 		return nil, fmt.Errorf("graph: %w", err)

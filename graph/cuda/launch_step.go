@@ -26,11 +26,6 @@ func (c Cursor) Begin(d *Device) {
 	d.Clear(c.Total)
 }
 
-// EndStep adds the loss of n rows to the epoch's and moves the cursor.
-func (d *Device) EndStep(at Cursor, loss Memory, n int) {
-	d.launch("end_step", Grid{1, 1, 1, 1, 1}, at.Total, loss, at.Step, at.Trouble, n)
-}
-
 // Taken is where the rows of a table of that width go, of elements of 4 bytes; without a
 // table it is where the row numbers go.
 type Taken struct {
@@ -91,9 +86,6 @@ func (p Parameters) Free(d *Device) { d.Free(p.pieces) }
 // grid has a block for each piece.
 func (p Parameters) grid() Grid { return Grid{p.count, 1, 1, threads, 1} }
 
-// Replace sets θ ← g.
-func (d *Device) Replace(p Parameters) { d.launch("replace", p.grid(), p.pieces) }
-
 // AdamRule holds what a step of Adam needs beside the corrections of each step.
 type AdamRule struct {
 	Beta1, Beta2, Add1, Add2 float32 // β₁, β₂, 1−β₁, 1−β₂
@@ -109,4 +101,12 @@ func (d *Device) Adam(r AdamRule, p Parameters, mean, square, corrections Memory
 // SGD moves parameters by u ← μu + g + λθ and θ ← θ − ηu.
 func (d *Device) SGD(rate, momentum, decay float32, p Parameters, velocity Memory, at Cursor) {
 	d.launch("sgd", p.grid(), p.pieces, velocity, at.Step, at.Trouble, rate, momentum, decay)
+}
+
+// EndStep replaces each θ of states by its g, adds the loss of n rows to the epoch's and moves
+// the cursor.
+func (d *Device) EndStep(at Cursor, states Parameters, loss Memory, n int) {
+	g := states.grid()
+	g.X++
+	d.launch("end_step", g, states.pieces, at.Total, loss, at.Step, at.Trouble, n)
 }

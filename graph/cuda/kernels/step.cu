@@ -29,12 +29,6 @@ struct Piece {
     long long from, size;
 };
 
-// replace sets θ ← g, a block a piece.
-extern "C" __global__ void replace(const Piece *pieces) {
-    Piece p = pieces[blockIdx.x];
-    if (threadIdx.x < p.size) p.theta[threadIdx.x] = p.grad[threadIdx.x];
-}
-
 // adam is one step of Adam with weight decay, coupled (decay) or not (shrink):
 //
 //   g ← g + λθ,  m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  θ ← shrink·θ − η/(1−β₁ᵗ) · m/(√(v/(1−β₂ᵗ)) + ε)
@@ -67,9 +61,15 @@ extern "C" __global__ void sgd(const Piece *pieces, float *u, const int *cursor,
     p.theta[threadIdx.x] = x - rate * u[i];
 }
 
-// end_step adds the step's loss, times its rows, to the epoch's, and moves the cursor.
-extern "C" __global__ void end_step(double *total, const float *loss, int *cursor, int *trouble, int rows) {
-    if (!is_finite(*loss)) atomicMin(trouble, *cursor);
-    *total += (double)*loss * rows;
-    *cursor += 1;
+// end_step replaces θ by g, a block a piece; the block after those adds the step's loss, times
+// its rows, to the epoch's, and moves the cursor.
+extern "C" __global__ void end_step(const Piece *pieces, double *total, const float *loss, int *cursor, int *trouble, int rows) {
+    if (blockIdx.x < gridDim.x - 1) {
+        Piece p = pieces[blockIdx.x];
+        if (threadIdx.x < p.size) p.theta[threadIdx.x] = p.grad[threadIdx.x];
+    } else if (threadIdx.x == 0) {
+        if (!is_finite(*loss)) atomicMin(trouble, *cursor);
+        *total += (double)*loss * rows;
+        *cursor += 1;
+    }
 }
