@@ -4,6 +4,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"strconv"
 
 	"calibra/data"
 
@@ -61,6 +62,13 @@ func (f Figure) save(path string) error {
 		return err
 	}
 	p := plot.New()
+	for _, text := range []*draw.TextStyle{
+		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
+		&p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
+	} {
+		text.Font.Variant = "Sans"
+	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = exactTicks{}, exactTicks{}
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.XLabel, f.YLabel
 	p.Title.Padding = 2 * vg.Millimeter
 	p.BackgroundColor = color.White
@@ -72,7 +80,7 @@ func (f Figure) save(path string) error {
 	}
 	p.Add(plotter.NewGrid())
 	p.Legend.Top, p.Legend.Left = true, f.rises()
-	p.Legend.TextStyle.Font.Size = vg.Points(9)
+	p.Legend.TextStyle.Font.Size, p.Legend.Padding = vg.Points(9), vg.Points(2)
 	measured := 0
 	for _, curve := range f.Curves {
 		points := f.drawable(curve)
@@ -105,10 +113,12 @@ func (f Figure) save(path string) error {
 		}
 	}
 	for _, format := range []string{"svg", "png"} {
-		picture, err := p.WriterTo(figureWidth, figureHeight, format)
+		picture, err := draw.NewFormattedCanvas(figureWidth, figureHeight, format)
 		if err != nil {
 			return err
 		}
+		const margin = 4 * vg.Millimeter
+		p.Draw(draw.Crop(draw.New(picture), margin, -margin, margin, -margin))
 		err = data.WriteFile(path+"."+format, func(w io.Writer) error {
 			_, err := picture.WriteTo(w)
 			return err
@@ -118,6 +128,19 @@ func (f Figure) save(path string) error {
 		}
 	}
 	return nil
+}
+
+// exactTicks are those of gonum/plot, whose own names round 1.15 to 1.1.
+type exactTicks struct{}
+
+func (exactTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i, tick := range ticks {
+		if tick.Label != "" {
+			ticks[i].Label = strconv.FormatFloat(tick.Value, 'g', 5, 64)
+		}
+	}
+	return ticks
 }
 
 // rises tells whether the first curve ends higher than it starts, so that the
