@@ -198,7 +198,7 @@ func (a *Anchor) Restore(s State) error {
 		return err
 	}
 	m, w, k := sizes.Features, sizes.Slots, sizes.Codewords
-	err = requireShapes(s.Weights, map[string]tensor.Shape{
+	err = s.Weights.Require(map[string]tensor.Shape{
 		"codebook/codewords": {k, width}, "codebook/counts": {k}, "codebook/sums": {k, width},
 		"anchor/temperature": {1}, "anchor/centre": {1}, "anchor/support": {w * k},
 		"anchor/mean": {m}, "anchor/sd": {m},

@@ -220,7 +220,7 @@ func (d *Divide) Restore(s State) error {
 		return err
 	}
 	m, c, k := sizes.Features, sizes.Classes, sizes.Codewords
-	err = requireShapes(s.Weights, map[string]tensor.Shape{
+	err = s.Weights.Require(map[string]tensor.Shape{
 		"codebook/codewords": {k, width}, "codebook/counts": {k}, "codebook/sums": {k, width},
 		"head/weight": {m, c}, "head/bias": {c},
 	})

@@ -4,10 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"calibra/graph"
-
-	"gorgonia.org/tensor"
 )
 
 // SettingError is a setting that the data at hand does not allow.
@@ -38,6 +34,3 @@ func (s Sizes) slotWidth() (int, error) {
 	}
 	return m / w, nil
 }
-
-// requireShapes is w.Require.
-func requireShapes(w *graph.Weights, shapes map[string]tensor.Shape) error { return w.Require(shapes) }

@@ -169,7 +169,7 @@ func (t *Trained) Restore(s State) error {
 		return err
 	}
 	mine, rest := s.Weights.Split(func(name string) bool { return names[name] != nil })
-	if err := requireShapes(mine, names); err != nil {
+	if err := mine.Require(names); err != nil {
 		return err
 	}
 	if err := t.Base.Restore(State{s.Config, rest}); err != nil {
