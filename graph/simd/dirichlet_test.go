@@ -8,34 +8,6 @@ import (
 	"testing"
 )
 
-func TestDirichletTerms(t *testing.T) {
-	const n, epsilon = 2500, 1e-8 // more than two blocks
-	a := normals(n, 7)
-	var out, want [4][]float32
-	for i := range out {
-		out[i], want[i] = make([]float32, n), make([]float32, n)
-	}
-	eachInstructionSet(t, func(t *testing.T) {
-		DirichletTerms(out[0], out[1], out[2], out[3], a, epsilon)
-		Softplus(want[0], a)
-		for i := range want[0] {
-			want[0][i] += epsilon
-		}
-		Sigmoid(want[1], a)
-		LgammaDigamma(want[2], want[3], want[0])
-		for k, name := range []string{"α", "σ", "ln Γ", "ψ"} {
-			if !slices.Equal(out[k], want[k]) {
-				t.Errorf("%s differs from its steps", name)
-			}
-		}
-		alpha, lg := make([]float32, n), make([]float32, n)
-		DirichletValues(alpha, lg, a, epsilon)
-		if !slices.Equal(alpha, want[0]) || !slices.Equal(lg, want[2]) {
-			t.Error("DirichletValues differs from its steps")
-		}
-	})
-}
-
 // problem is a batch with scores and slopes from the formulas in float64.
 type dirichletProblem struct {
 	a, logp, g    []float32

@@ -30,30 +30,6 @@ func expKernel(dst, x []float32) {
 	}
 }
 
-func logKernel(dst, x []float32) {
-	switch {
-	case len(x) == 0:
-	case isa == avx512:
-		logAVX512(&dst[0], &x[0], len(x))
-	case isa == avx2:
-		logAVX2(&dst[0], &x[0], len(x))
-	default:
-		logPortable(dst, x)
-	}
-}
-
-func log1pKernel(dst, x []float32) {
-	switch {
-	case len(x) == 0:
-	case isa == avx512:
-		log1pAVX512(&dst[0], &x[0], len(x))
-	case isa == avx2:
-		log1pAVX2(&dst[0], &x[0], len(x))
-	default:
-		log1pPortable(dst, x)
-	}
-}
-
 func softplusKernel(dst, x []float32, epsilon float32) {
 	switch {
 	case len(x) == 0:
@@ -136,20 +112,6 @@ func gaussianRowKernel(row, sq []float32, si, scale float32) {
 	default:
 		gaussianRowPortable(row, sq, si, scale)
 	}
-}
-
-func gaussianMomentsKernel(row, sq, e []float32, si, scale float32) (sum, squares, dot float32) {
-	var m [3]float32
-	switch {
-	case len(row) == 0:
-	case isa == avx512:
-		gaussianMomentsAVX512(&m[0], &row[0], &sq[0], &e[0], len(row), si, scale)
-	case isa == avx2:
-		gaussianMomentsAVX2(&m[0], &row[0], &sq[0], &e[0], len(row), si, scale)
-	default:
-		return gaussianMomentsPortable(row, sq, e, si, scale)
-	}
-	return m[0], m[1], m[2]
 }
 
 func dotKernel(x, y []float32) float32 {

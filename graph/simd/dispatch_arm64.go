@@ -16,26 +16,6 @@ func expKernel(dst, x []float32) {
 	}
 }
 
-func logKernel(dst, x []float32) {
-	switch {
-	case len(x) == 0:
-	case isa == neon:
-		logNEON(&dst[0], &x[0], len(x))
-	default:
-		logPortable(dst, x)
-	}
-}
-
-func log1pKernel(dst, x []float32) {
-	switch {
-	case len(x) == 0:
-	case isa == neon:
-		log1pNEON(&dst[0], &x[0], len(x))
-	default:
-		log1pPortable(dst, x)
-	}
-}
-
 func softplusKernel(dst, x []float32, epsilon float32) {
 	switch {
 	case len(x) == 0:
@@ -104,18 +84,6 @@ func gaussianRowKernel(row, sq []float32, si, scale float32) {
 	default:
 		gaussianRowPortable(row, sq, si, scale)
 	}
-}
-
-func gaussianMomentsKernel(row, sq, e []float32, si, scale float32) (sum, squares, dot float32) {
-	var m [3]float32
-	switch {
-	case len(row) == 0:
-	case isa == neon:
-		gaussianMomentsNEON(&m[0], &row[0], &sq[0], &e[0], len(row), si, scale)
-	default:
-		return gaussianMomentsPortable(row, sq, e, si, scale)
-	}
-	return m[0], m[1], m[2]
 }
 
 func dotKernel(x, y []float32) float32 {

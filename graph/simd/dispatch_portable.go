@@ -5,8 +5,6 @@ package simd
 var isa = portable
 
 func expKernel(dst, x []float32)     { expPortable(dst, x) }
-func logKernel(dst, x []float32)     { logPortable(dst, x) }
-func log1pKernel(dst, x []float32)   { log1pPortable(dst, x) }
 func sigmoidKernel(dst, x []float32) { sigmoidPortable(dst, x) }
 func lgammaKernel(dst, x []float32)  { lgammaPortable(dst, x) }
 func digammaKernel(dst, x []float32) { digammaPortable(dst, x) }
@@ -21,10 +19,6 @@ func lgammaDigammaKernel(lg, psi, x []float32) { lgammaDigammaPortable(lg, psi, 
 
 func gaussianRowKernel(row, sq []float32, si, scale float32) {
 	gaussianRowPortable(row, sq, si, scale)
-}
-
-func gaussianMomentsKernel(row, sq, e []float32, si, scale float32) (sum, squares, dot float32) {
-	return gaussianMomentsPortable(row, sq, e, si, scale)
 }
 
 func dotKernel(x, y []float32) float32               { return dotPortable(x, y) }

@@ -12,13 +12,12 @@
 //
 // # Functions
 //
-//	Exp Log Log1p Softplus Sigmoid      dst = f(x), elementwise
-//	Lgamma Digamma LgammaDigamma        ln Γ(x), ψ(x) and both at once
-//	DirichletTerms DirichletValues      α, dα/da, ln Γ(α), ψ(α) from the matrix A
+//	Exp Softplus Sigmoid                dst = f(x), elementwise
+//	Lgamma Digamma                      ln Γ(x), ψ(x)
 //	DirichletScores DirichletSlopes     class scores of a batch, and their gradient in A
 //	DirichletScoresAndSlopes            both at once, before the gradient of the scores
 //	ScaleColumns                        is known, which ScaleColumns then multiplies in
-//	GaussianRow GaussianMoments         kernel values of one row, or only their sums
+//	GaussianRow                         kernel values of one row
 //	Dot Axpy Outer                      inner product, y += a·x and M += a bᵀ
 //	Adam                                one step of Adam
 //	Sgemm Dgemm                         C = α·op(A)·op(B) + β·C
@@ -34,16 +33,15 @@
 // the slice nor on the slice's length, and is the same under AVX2, AVX-512 and NEON,
 // bit for bit (TestBits); the plain Go path agrees to the stated accuracy. The same
 // holds for Sgemm, Dgemm, NearestRows and the Dirichlet scores and slopes; only which
-// NaN a NaN is may differ. The reductions (Dot, GaussianMoments) have an order fixed by
-// the length and the instruction set; Sgemm and NearestRows use several threads and
-// give the same bits on any number.
+// NaN a NaN is may differ. Dot sums in an order fixed by the length and the instruction
+// set; Sgemm and NearestRows use several threads and give the same bits on any number.
 //
 // # Accuracy
 //
 // Worst case of the assembly against float64 references, on every 131st float32:
-// Exp 1.02 ulp, Log 0.88, Log1p 1.44, Softplus 1.75, Sigmoid 2.31; relative, on every
-// 37th float32 of [1e-8, 1e6]: Lgamma 3.5e-7, Digamma 2.4e-7, their zeros included.
-// These figures were taken under AVX-512 and hold for the others with its bits.
+// Exp 1.02 ulp, Softplus 1.75, Sigmoid 2.31; relative, on every 37th float32 of
+// [1e-8, 1e6]: Lgamma 3.5e-7, Digamma 2.4e-7, their zeros included. These figures were
+// taken under AVX-512 and hold for the others with its bits.
 // The tests sweep fewer points and print what they find. The float64 functions
 // (Softplus64, Sigmoid64, LgammaDigamma64, DirichletTerms64) are for gradient checks.
 package simd

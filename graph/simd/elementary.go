@@ -15,20 +15,6 @@ func Exp(dst, x []float32) {
 	expKernel(dst, x)
 }
 
-// Log sets dst = ln x within 1 ulp, subnormal numbers included. ln 0 = −∞, ln of a
-// negative number is NaN. It panics if the lengths differ; dst may be x.
-func Log(dst, x []float32) {
-	sameLength("Log", len(dst), len(x))
-	logKernel(dst, x)
-}
-
-// Log1p sets dst = ln(1+x) within 2 ulp. ln(1−1) = −∞; NaN below. It panics if the
-// lengths differ; dst may be x.
-func Log1p(dst, x []float32) {
-	sameLength("Log1p", len(dst), len(x))
-	log1pKernel(dst, x)
-}
-
 // Softplus sets dst = ln(1+eˣ) within 2 ulp: eˣ far below zero, x far above. It
 // panics if the lengths differ; dst may be x.
 func Softplus(dst, x []float32) {
@@ -56,18 +42,6 @@ func sameLength(function string, lengths ...int) {
 func expPortable(dst, x []float32) {
 	for i, v := range x {
 		dst[i] = float32(exp(float64(v)))
-	}
-}
-
-func logPortable(dst, x []float32) {
-	for i, v := range x {
-		dst[i] = float32(log(float64(v)))
-	}
-}
-
-func log1pPortable(dst, x []float32) {
-	for i, v := range x {
-		dst[i] = float32(log1p(float64(v)))
 	}
 }
 
@@ -160,13 +134,6 @@ func log(x float64) float64 {
 }
 
 const threeQuarters = 0x3fe8000000000000 // ¾ in float64
-
-func log1p(x float64) float64 {
-	if math.Abs(x) < 1e-4 {
-		return x - x*x*(0.5-x/3) // the next term is below 2.5e-13·x
-	}
-	return log(1 + x)
-}
 
 // softplus returns ln(1+eˣ) = max(x, 0) + ln(1+t), t = e^−|x|, with s = t/(2+t) and
 // ln(1+t) = 2·artanh s.

@@ -8,12 +8,6 @@ package simd
 func expAVX2(dst *float32, x *float32, n int)
 
 //go:noescape
-func logAVX2(dst *float32, x *float32, n int)
-
-//go:noescape
-func log1pAVX2(dst *float32, x *float32, n int)
-
-//go:noescape
 func sigmoidAVX2(dst *float32, x *float32, n int)
 
 //go:noescape

@@ -8,12 +8,6 @@ package simd
 func expAVX512(dst *float32, x *float32, n int)
 
 //go:noescape
-func logAVX512(dst *float32, x *float32, n int)
-
-//go:noescape
-func log1pAVX512(dst *float32, x *float32, n int)
-
-//go:noescape
 func sigmoidAVX512(dst *float32, x *float32, n int)
 
 //go:noescape

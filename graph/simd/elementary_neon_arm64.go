@@ -8,12 +8,6 @@ package simd
 func expNEON(dst *float32, x *float32, n int)
 
 //go:noescape
-func logNEON(dst *float32, x *float32, n int)
-
-//go:noescape
-func log1pNEON(dst *float32, x *float32, n int)
-
-//go:noescape
 func sigmoidNEON(dst *float32, x *float32, n int)
 
 //go:noescape

@@ -181,498 +181,6 @@ part2One:
 	FMOVS F1, (R2)
 	JMP   part2Done
 
-// func logNEON(dst *float32, x *float32, n int)
-TEXT ·logNEON(SB), NOSPLIT, $0-24
-	MOVD $constants<>(SB), R3
-	MOVD n+16(FP), R0
-	MOVD x+8(FP), R1
-	MOVD dst+0(FP), R2
-
-pair:
-	CMP   $0x08, R0
-	BLT   single
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 176(R3), F2
-	WORD  $0x6ea0e445 // fcmgt v5.4s, v2.4s, v0.4s
-	WORD  $0x6ea1e447 // fcmgt v7.4s, v2.4s, v1.4s
-	VMOV  V0.B16, V3.B16
-	VMOV  V1.B16, V4.B16
-	FMOVQ 192(R3), F6
-	WORD  $0x6e26dc02 // fmul v2.4s, v0.4s, v6.4s
-	WORD  $0x6e26dc26 // fmul v6.4s, v1.4s, v6.4s
-	VBIT  V5.B16, V2.B16, V3.B16
-	VBIT  V7.B16, V6.B16, V4.B16
-	FMOVQ 208(R3), F2
-	VSUB  V2.S4, V3.S4, V3.S4
-	VSUB  V2.S4, V4.S4, V4.S4
-	WORD  $0x4f290462 // sshr v2.4s, v3.4s, #23
-	WORD  $0x4f290486 // sshr v6.4s, v4.4s, #23
-	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	FMOVQ 224(R3), F8
-	VAND  V8.B16, V5.B16, V5.B16
-	WORD  $0x4ea5d442 // fsub v2.4s, v2.4s, v5.4s
-	VAND  V8.B16, V7.B16, V5.B16
-	WORD  $0x4ea5d4c6 // fsub v6.4s, v6.4s, v5.4s
-	FMOVQ 240(R3), F5
-	VAND  V5.B16, V3.B16, V3.B16
-	VAND  V5.B16, V4.B16, V7.B16
-	FMOVQ 208(R3), F4
-	VADD  V4.S4, V3.S4, V3.S4
-	VADD  V4.S4, V7.S4, V7.S4
-	FMOVQ 160(R3), F4
-	WORD  $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
-	WORD  $0x4ea4d4e7 // fsub v7.4s, v7.4s, v4.4s
-	FMOVQ 256(R3), F4
-	FMOVQ 256(R3), F8
-	FMOVQ 272(R3), F5
-	FMOVQ 272(R3), F9
-	VFMLA V4.S4, V3.S4, V5.S4
-	VFMLA V8.S4, V7.S4, V9.S4
-	FMOVQ 288(R3), F4
-	FMOVQ 288(R3), F8
-	VFMLA V5.S4, V3.S4, V4.S4
-	VFMLA V9.S4, V7.S4, V8.S4
-	FMOVQ 304(R3), F5
-	FMOVQ 304(R3), F9
-	VFMLA V4.S4, V3.S4, V5.S4
-	VFMLA V8.S4, V7.S4, V9.S4
-	FMOVQ 320(R3), F4
-	FMOVQ 320(R3), F8
-	VFMLA V5.S4, V3.S4, V4.S4
-	VFMLA V9.S4, V7.S4, V8.S4
-	FMOVQ 336(R3), F5
-	FMOVQ 336(R3), F9
-	VFMLA V4.S4, V3.S4, V5.S4
-	VFMLA V8.S4, V7.S4, V9.S4
-	FMOVQ 352(R3), F4
-	FMOVQ 352(R3), F8
-	VFMLA V5.S4, V3.S4, V4.S4
-	VFMLA V9.S4, V7.S4, V8.S4
-	FMOVQ 368(R3), F5
-	FMOVQ 368(R3), F9
-	VFMLA V4.S4, V3.S4, V5.S4
-	VFMLA V8.S4, V7.S4, V9.S4
-	WORD  $0x6e23dc64 // fmul v4.4s, v3.4s, v3.4s
-	WORD  $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
-	WORD  $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
-	WORD  $0x6e27dd29 // fmul v9.4s, v9.4s, v7.4s
-	WORD  $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
-	WORD  $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
-	FMOVQ 64(R3), F10
-	VFMLA V10.S4, V2.S4, V5.S4
-	VFMLA V10.S4, V6.S4, V9.S4
-	FMOVQ 144(R3), F10
-	VFMLS V10.S4, V4.S4, V5.S4
-	VFMLS V10.S4, V8.S4, V9.S4
-	WORD  $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	WORD  $0x4e27d529 // fadd v9.4s, v9.4s, v7.4s
-	FMOVQ 48(R3), F3
-	VFMLA V3.S4, V2.S4, V5.S4
-	VFMLA V3.S4, V6.S4, V9.S4
-	FMOVQ 384(R3), F3
-	WORD  $0x6ea0e462 // fcmgt v2.4s, v3.4s, v0.4s
-	WORD  $0x6e205842 // not v2.16b, v2.16b
-	WORD  $0x6ea1e463 // fcmgt v3.4s, v3.4s, v1.4s
-	WORD  $0x6e205863 // not v3.16b, v3.16b
-	VBIT  V2.B16, V0.B16, V5.B16
-	VBIT  V3.B16, V1.B16, V9.B16
-	VMOVI $0x00, V2.B16
-	VMOVI $0x00, V4.B16
-	WORD  $0x4e22e403 // fcmeq v3.4s, v0.4s, v2.4s
-	WORD  $0x4e24e426 // fcmeq v6.4s, v1.4s, v4.4s
-	FMOVQ 400(R3), F7
-	VBIT  V3.B16, V7.B16, V5.B16
-	VBIT  V6.B16, V7.B16, V9.B16
-	WORD  $0x6ea0e440 // fcmgt v0.4s, v2.4s, v0.4s
-	WORD  $0x6ea1e481 // fcmgt v1.4s, v4.4s, v1.4s
-	FMOVQ 416(R3), F2
-	VBIT  V0.B16, V2.B16, V5.B16
-	VBIT  V1.B16, V2.B16, V9.B16
-	FMOVQ F5, (R2)
-	FMOVQ F9, 16(R2)
-	ADD   $+32, R1, R1
-	ADD   $+32, R2, R2
-	SUB   $0x08, R0, R0
-	JMP   pair
-
-single:
-	CMP $0x00, R0
-	BLE done
-
-loop:
-	CMP   $0x04, R0
-	BGE   fullLoad
-	TBZ   $0x02, R0, part1
-	FMOVQ (R1), F0
-
-part1Done:
-	JMP compute
-
-fullLoad:
-	FMOVQ (R1), F0
-
-compute:
-	FMOVQ 176(R3), F1
-	WORD  $0x6ea0e422 // fcmgt v2.4s, v1.4s, v0.4s
-	VMOV  V0.B16, V4.B16
-	FMOVQ 192(R3), F1
-	WORD  $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
-	VBIT  V2.B16, V1.B16, V4.B16
-	FMOVQ 208(R3), F3
-	VSUB  V3.S4, V4.S4, V4.S4
-	WORD  $0x4f290481 // sshr v1.4s, v4.4s, #23
-	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
-	FMOVQ 224(R3), F5
-	VAND  V5.B16, V2.B16, V2.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	FMOVQ 240(R3), F2
-	VAND  V2.B16, V4.B16, V2.B16
-	VADD  V3.S4, V2.S4, V2.S4
-	FMOVQ 160(R3), F3
-	WORD  $0x4ea3d442 // fsub v2.4s, v2.4s, v3.4s
-	FMOVQ 256(R3), F3
-	FMOVQ 272(R3), F4
-	VFMLA V3.S4, V2.S4, V4.S4
-	FMOVQ 288(R3), F3
-	VFMLA V4.S4, V2.S4, V3.S4
-	FMOVQ 304(R3), F4
-	VFMLA V3.S4, V2.S4, V4.S4
-	FMOVQ 320(R3), F3
-	VFMLA V4.S4, V2.S4, V3.S4
-	FMOVQ 336(R3), F4
-	VFMLA V3.S4, V2.S4, V4.S4
-	FMOVQ 352(R3), F3
-	VFMLA V4.S4, V2.S4, V3.S4
-	FMOVQ 368(R3), F4
-	VFMLA V3.S4, V2.S4, V4.S4
-	WORD  $0x6e22dc43 // fmul v3.4s, v2.4s, v2.4s
-	WORD  $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD  $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
-	FMOVQ 64(R3), F5
-	VFMLA V5.S4, V1.S4, V4.S4
-	FMOVQ 144(R3), F5
-	VFMLS V5.S4, V3.S4, V4.S4
-	WORD  $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
-	FMOVQ 48(R3), F2
-	VFMLA V2.S4, V1.S4, V4.S4
-	FMOVQ 384(R3), F1
-	WORD  $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	WORD  $0x6e205821 // not v1.16b, v1.16b
-	VBIT  V1.B16, V0.B16, V4.B16
-	VMOVI $0x00, V1.B16
-	WORD  $0x4e21e402 // fcmeq v2.4s, v0.4s, v1.4s
-	FMOVQ 400(R3), F3
-	VBIT  V2.B16, V3.B16, V4.B16
-	WORD  $0x6ea0e420 // fcmgt v0.4s, v1.4s, v0.4s
-	FMOVQ 416(R3), F1
-	VBIT  V0.B16, V1.B16, V4.B16
-	CMP   $0x04, R0
-	BGE   fullStore
-	TBZ   $0x02, R0, part2
-	FMOVQ F4, (R2)
-
-part2Done:
-	JMP done
-
-fullStore:
-	FMOVQ F4, (R2)
-	ADD   $+16, R1, R1
-	ADD   $+16, R2, R2
-	SUBS  $0x04, R0, R0
-	BGT   loop
-
-done:
-	RET
-
-part1:
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F0
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F0
-	JMP   part1Done
-
-part2:
-	TBZ   $0x01, R0, part2One
-	FMOVD F4, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R0
-	VST1  V4.S[2], (R0)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F4, (R2)
-	JMP   part2Done
-
-// func log1pNEON(dst *float32, x *float32, n int)
-TEXT ·log1pNEON(SB), NOSPLIT, $0-24
-	MOVD $constants<>(SB), R3
-	MOVD n+16(FP), R0
-	MOVD x+8(FP), R1
-	MOVD dst+0(FP), R2
-
-pair:
-	CMP   $0x08, R0
-	BLT   single
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 160(R3), F5
-	WORD  $0x4e25d402 // fadd v2.4s, v0.4s, v5.4s
-	WORD  $0x4e25d424 // fadd v4.4s, v1.4s, v5.4s
-	WORD  $0x4ea5d443 // fsub v3.4s, v2.4s, v5.4s
-	WORD  $0x4ea5d485 // fsub v5.4s, v4.4s, v5.4s
-	WORD  $0x4ea3d403 // fsub v3.4s, v0.4s, v3.4s
-	WORD  $0x4ea5d425 // fsub v5.4s, v1.4s, v5.4s
-	WORD  $0x6e22fc63 // fdiv v3.4s, v3.4s, v2.4s
-	WORD  $0x6e24fca5 // fdiv v5.4s, v5.4s, v4.4s
-	WORD  $0x4e23e460 // fcmeq v0.4s, v3.4s, v3.4s
-	WORD  $0x6e205800 // not v0.16b, v0.16b
-	WORD  $0x4e25e4a1 // fcmeq v1.4s, v5.4s, v5.4s
-	WORD  $0x6e205821 // not v1.16b, v1.16b
-	FMOVQ 432(R3), F6
-	VBIT  V0.B16, V6.B16, V3.B16
-	VBIT  V1.B16, V6.B16, V5.B16
-	FMOVQ 176(R3), F0
-	WORD  $0x6ea2e407 // fcmgt v7.4s, v0.4s, v2.4s
-	WORD  $0x6ea4e409 // fcmgt v9.4s, v0.4s, v4.4s
-	VMOV  V2.B16, V1.B16
-	VMOV  V4.B16, V6.B16
-	FMOVQ 192(R3), F8
-	WORD  $0x6e28dc40 // fmul v0.4s, v2.4s, v8.4s
-	WORD  $0x6e28dc88 // fmul v8.4s, v4.4s, v8.4s
-	VBIT  V7.B16, V0.B16, V1.B16
-	VBIT  V9.B16, V8.B16, V6.B16
-	FMOVQ 208(R3), F0
-	VSUB  V0.S4, V1.S4, V1.S4
-	VSUB  V0.S4, V6.S4, V6.S4
-	WORD  $0x4f290420 // sshr v0.4s, v1.4s, #23
-	WORD  $0x4f2904c8 // sshr v8.4s, v6.4s, #23
-	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	FMOVQ 224(R3), F10
-	VAND  V10.B16, V7.B16, V7.B16
-	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
-	VAND  V10.B16, V9.B16, V7.B16
-	WORD  $0x4ea7d508 // fsub v8.4s, v8.4s, v7.4s
-	FMOVQ 240(R3), F7
-	VAND  V7.B16, V1.B16, V1.B16
-	VAND  V7.B16, V6.B16, V9.B16
-	FMOVQ 208(R3), F6
-	VADD  V6.S4, V1.S4, V1.S4
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 160(R3), F6
-	WORD  $0x4ea6d421 // fsub v1.4s, v1.4s, v6.4s
-	WORD  $0x4ea6d529 // fsub v9.4s, v9.4s, v6.4s
-	FMOVQ 256(R3), F6
-	FMOVQ 256(R3), F10
-	FMOVQ 272(R3), F7
-	FMOVQ 272(R3), F11
-	VFMLA V6.S4, V1.S4, V7.S4
-	VFMLA V10.S4, V9.S4, V11.S4
-	FMOVQ 288(R3), F6
-	FMOVQ 288(R3), F10
-	VFMLA V7.S4, V1.S4, V6.S4
-	VFMLA V11.S4, V9.S4, V10.S4
-	FMOVQ 304(R3), F7
-	FMOVQ 304(R3), F11
-	VFMLA V6.S4, V1.S4, V7.S4
-	VFMLA V10.S4, V9.S4, V11.S4
-	FMOVQ 320(R3), F6
-	FMOVQ 320(R3), F10
-	VFMLA V7.S4, V1.S4, V6.S4
-	VFMLA V11.S4, V9.S4, V10.S4
-	FMOVQ 336(R3), F7
-	FMOVQ 336(R3), F11
-	VFMLA V6.S4, V1.S4, V7.S4
-	VFMLA V10.S4, V9.S4, V11.S4
-	FMOVQ 352(R3), F6
-	FMOVQ 352(R3), F10
-	VFMLA V7.S4, V1.S4, V6.S4
-	VFMLA V11.S4, V9.S4, V10.S4
-	FMOVQ 368(R3), F7
-	FMOVQ 368(R3), F11
-	VFMLA V6.S4, V1.S4, V7.S4
-	VFMLA V10.S4, V9.S4, V11.S4
-	WORD  $0x6e21dc26 // fmul v6.4s, v1.4s, v1.4s
-	WORD  $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
-	WORD  $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD  $0x6e29dd6b // fmul v11.4s, v11.4s, v9.4s
-	WORD  $0x6e26dce7 // fmul v7.4s, v7.4s, v6.4s
-	WORD  $0x6e2add6b // fmul v11.4s, v11.4s, v10.4s
-	FMOVQ 64(R3), F12
-	VFMLA V12.S4, V0.S4, V7.S4
-	VFMLA V12.S4, V8.S4, V11.S4
-	FMOVQ 144(R3), F12
-	VFMLS V12.S4, V6.S4, V7.S4
-	VFMLS V12.S4, V10.S4, V11.S4
-	WORD  $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD  $0x4e29d56b // fadd v11.4s, v11.4s, v9.4s
-	FMOVQ 48(R3), F1
-	VFMLA V1.S4, V0.S4, V7.S4
-	VFMLA V1.S4, V8.S4, V11.S4
-	FMOVQ 384(R3), F1
-	WORD  $0x6ea2e420 // fcmgt v0.4s, v1.4s, v2.4s
-	WORD  $0x6e205800 // not v0.16b, v0.16b
-	WORD  $0x6ea4e421 // fcmgt v1.4s, v1.4s, v4.4s
-	WORD  $0x6e205821 // not v1.16b, v1.16b
-	VBIT  V0.B16, V2.B16, V7.B16
-	VBIT  V1.B16, V4.B16, V11.B16
-	VMOVI $0x00, V0.B16
-	VMOVI $0x00, V6.B16
-	WORD  $0x4e20e441 // fcmeq v1.4s, v2.4s, v0.4s
-	WORD  $0x4e26e488 // fcmeq v8.4s, v4.4s, v6.4s
-	FMOVQ 400(R3), F9
-	VBIT  V1.B16, V9.B16, V7.B16
-	VBIT  V8.B16, V9.B16, V11.B16
-	WORD  $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
-	WORD  $0x6ea4e4c1 // fcmgt v1.4s, v6.4s, v4.4s
-	FMOVQ 416(R3), F2
-	VBIT  V0.B16, V2.B16, V7.B16
-	VBIT  V1.B16, V2.B16, V11.B16
-	WORD  $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
-	WORD  $0x4e25d56b // fadd v11.4s, v11.4s, v5.4s
-	FMOVQ F7, (R2)
-	FMOVQ F11, 16(R2)
-	ADD   $+32, R1, R1
-	ADD   $+32, R2, R2
-	SUB   $0x08, R0, R0
-	JMP   pair
-
-single:
-	CMP $0x00, R0
-	BLE done
-
-loop:
-	CMP   $0x04, R0
-	BGE   fullLoad
-	TBZ   $0x02, R0, part1
-	FMOVQ (R1), F0
-
-part1Done:
-	JMP compute
-
-fullLoad:
-	FMOVQ (R1), F0
-
-compute:
-	FMOVQ 160(R3), F2
-	WORD  $0x4e22d401 // fadd v1.4s, v0.4s, v2.4s
-	WORD  $0x4ea2d422 // fsub v2.4s, v1.4s, v2.4s
-	WORD  $0x4ea2d402 // fsub v2.4s, v0.4s, v2.4s
-	WORD  $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	WORD  $0x4e22e440 // fcmeq v0.4s, v2.4s, v2.4s
-	WORD  $0x6e205800 // not v0.16b, v0.16b
-	FMOVQ 432(R3), F3
-	VBIT  V0.B16, V3.B16, V2.B16
-	FMOVQ 176(R3), F0
-	WORD  $0x6ea1e403 // fcmgt v3.4s, v0.4s, v1.4s
-	VMOV  V1.B16, V5.B16
-	FMOVQ 192(R3), F0
-	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
-	VBIT  V3.B16, V0.B16, V5.B16
-	FMOVQ 208(R3), F4
-	VSUB  V4.S4, V5.S4, V5.S4
-	WORD  $0x4f2904a0 // sshr v0.4s, v5.4s, #23
-	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
-	FMOVQ 224(R3), F6
-	VAND  V6.B16, V3.B16, V3.B16
-	WORD  $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
-	FMOVQ 240(R3), F3
-	VAND  V3.B16, V5.B16, V3.B16
-	VADD  V4.S4, V3.S4, V3.S4
-	FMOVQ 160(R3), F4
-	WORD  $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
-	FMOVQ 256(R3), F4
-	FMOVQ 272(R3), F5
-	VFMLA V4.S4, V3.S4, V5.S4
-	FMOVQ 288(R3), F4
-	VFMLA V5.S4, V3.S4, V4.S4
-	FMOVQ 304(R3), F5
-	VFMLA V4.S4, V3.S4, V5.S4
-	FMOVQ 320(R3), F4
-	VFMLA V5.S4, V3.S4, V4.S4
-	FMOVQ 336(R3), F5
-	VFMLA V4.S4, V3.S4, V5.S4
-	FMOVQ 352(R3), F4
-	VFMLA V5.S4, V3.S4, V4.S4
-	FMOVQ 368(R3), F5
-	VFMLA V4.S4, V3.S4, V5.S4
-	WORD  $0x6e23dc64 // fmul v4.4s, v3.4s, v3.4s
-	WORD  $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
-	WORD  $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
-	FMOVQ 64(R3), F6
-	VFMLA V6.S4, V0.S4, V5.S4
-	FMOVQ 144(R3), F6
-	VFMLS V6.S4, V4.S4, V5.S4
-	WORD  $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	FMOVQ 48(R3), F3
-	VFMLA V3.S4, V0.S4, V5.S4
-	FMOVQ 384(R3), F0
-	WORD  $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
-	WORD  $0x6e205800 // not v0.16b, v0.16b
-	VBIT  V0.B16, V1.B16, V5.B16
-	VMOVI $0x00, V0.B16
-	WORD  $0x4e20e423 // fcmeq v3.4s, v1.4s, v0.4s
-	FMOVQ 400(R3), F4
-	VBIT  V3.B16, V4.B16, V5.B16
-	WORD  $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
-	FMOVQ 416(R3), F1
-	VBIT  V0.B16, V1.B16, V5.B16
-	WORD  $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	CMP   $0x04, R0
-	BGE   fullStore
-	TBZ   $0x02, R0, part2
-	FMOVQ F5, (R2)
-
-part2Done:
-	JMP done
-
-fullStore:
-	FMOVQ F5, (R2)
-	ADD   $+16, R1, R1
-	ADD   $+16, R2, R2
-	SUBS  $0x04, R0, R0
-	BGT   loop
-
-done:
-	RET
-
-part1:
-	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R0, part1One
-	FMOVD (R1), F0
-	TBZ   $0x00, R0, part1Done
-	ADD   $0x08, R1, R6
-	VLD1  (R6), V0.S[2]
-	JMP   part1Done
-
-part1One:
-	TBZ   $0x00, R0, part1Done
-	FMOVS (R1), F0
-	JMP   part1Done
-
-part2:
-	TBZ   $0x01, R0, part2One
-	FMOVD F5, (R2)
-	TBZ   $0x00, R0, part2Done
-	ADD   $0x08, R2, R0
-	VST1  V5.S[2], (R0)
-	JMP   part2Done
-
-part2One:
-	TBZ   $0x00, R0, part2Done
-	FMOVS F5, (R2)
-	JMP   part2Done
-
 // func sigmoidNEON(dst *float32, x *float32, n int)
 TEXT ·sigmoidNEON(SB), NOSPLIT, $0-24
 	MOVD $constants<>(SB), R3
@@ -685,7 +193,7 @@ pair:
 	BLT   single
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
-	FMOVQ 448(R3), F3
+	FMOVQ 176(R3), F3
 	VORR  V3.B16, V0.B16, V2.B16
 	VORR  V3.B16, V1.B16, V5.B16
 	FMOVQ 16(R3), F3
@@ -694,7 +202,7 @@ pair:
 	VMOVI $0x00, V7.B16
 	WORD  $0x6ea4e404 // fcmgt v4.4s, v0.4s, v4.4s
 	WORD  $0x6ea7e427 // fcmgt v7.4s, v1.4s, v7.4s
-	FMOVQ 464(R3), F8
+	FMOVQ 192(R3), F8
 	VBIT  V4.B16, V8.B16, V3.B16
 	VBIT  V7.B16, V8.B16, V6.B16
 	WORD  $0x4e22f462 // fmax v2.4s, v3.4s, v2.4s
@@ -791,12 +299,12 @@ fullLoad:
 	FMOVQ (R1), F0
 
 compute:
-	FMOVQ 448(R3), F1
+	FMOVQ 176(R3), F1
 	VORR  V1.B16, V0.B16, V1.B16
 	FMOVQ 16(R3), F2
 	VMOVI $0x00, V3.B16
 	WORD  $0x6ea3e403 // fcmgt v3.4s, v0.4s, v3.4s
-	FMOVQ 464(R3), F4
+	FMOVQ 192(R3), F4
 	VBIT  V3.B16, V4.B16, V2.B16
 	WORD  $0x4e21f441 // fmax v1.4s, v2.4s, v1.4s
 	FMOVQ 32(R3), F2
@@ -894,7 +402,7 @@ pair:
 	BLT   single
 	FMOVQ (R1), F1
 	FMOVQ 16(R1), F2
-	FMOVQ 448(R3), F4
+	FMOVQ 176(R3), F4
 	VORR  V4.B16, V1.B16, V3.B16
 	VORR  V4.B16, V2.B16, V6.B16
 	FMOVQ 16(R3), F4
@@ -903,7 +411,7 @@ pair:
 	VMOVI $0x00, V8.B16
 	WORD  $0x6ea5e425 // fcmgt v5.4s, v1.4s, v5.4s
 	WORD  $0x6ea8e448 // fcmgt v8.4s, v2.4s, v8.4s
-	FMOVQ 464(R3), F9
+	FMOVQ 192(R3), F9
 	VBIT  V5.B16, V9.B16, V4.B16
 	VBIT  V8.B16, V9.B16, V7.B16
 	WORD  $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
@@ -963,25 +471,25 @@ pair:
 	VADD  V5.S4, V8.S4, V8.S4
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD  $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	FMOVQ 480(R3), F5
+	FMOVQ 208(R3), F5
 	WORD  $0x4e25d464 // fadd v4.4s, v3.4s, v5.4s
 	WORD  $0x4e25d4c9 // fadd v9.4s, v6.4s, v5.4s
 	WORD  $0x6e24fc64 // fdiv v4.4s, v3.4s, v4.4s
 	WORD  $0x6e29fcc9 // fdiv v9.4s, v6.4s, v9.4s
 	WORD  $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
 	WORD  $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
-	FMOVQ 496(R3), F7
-	FMOVQ 496(R3), F11
-	FMOVQ 512(R3), F8
-	FMOVQ 512(R3), F12
+	FMOVQ 224(R3), F7
+	FMOVQ 224(R3), F11
+	FMOVQ 240(R3), F8
+	FMOVQ 240(R3), F12
 	VFMLA V7.S4, V5.S4, V8.S4
 	VFMLA V11.S4, V10.S4, V12.S4
-	FMOVQ 528(R3), F7
-	FMOVQ 528(R3), F11
+	FMOVQ 256(R3), F7
+	FMOVQ 256(R3), F11
 	VFMLA V8.S4, V5.S4, V7.S4
 	VFMLA V12.S4, V10.S4, V11.S4
-	FMOVQ 544(R3), F8
-	FMOVQ 544(R3), F12
+	FMOVQ 272(R3), F8
+	FMOVQ 272(R3), F12
 	VFMLA V7.S4, V5.S4, V8.S4
 	VFMLA V11.S4, V10.S4, V12.S4
 	WORD  $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
@@ -1023,12 +531,12 @@ fullLoad:
 	FMOVQ (R1), F1
 
 compute:
-	FMOVQ 448(R3), F2
+	FMOVQ 176(R3), F2
 	VORR  V2.B16, V1.B16, V2.B16
 	FMOVQ 16(R3), F3
 	VMOVI $0x00, V4.B16
 	WORD  $0x6ea4e424 // fcmgt v4.4s, v1.4s, v4.4s
-	FMOVQ 464(R3), F5
+	FMOVQ 192(R3), F5
 	VBIT  V4.B16, V5.B16, V3.B16
 	WORD  $0x4e22f462 // fmax v2.4s, v3.4s, v2.4s
 	FMOVQ 32(R3), F3
@@ -1060,16 +568,16 @@ compute:
 	VSHL  $0x17, V3.S4, V3.S4
 	VADD  V4.S4, V3.S4, V3.S4
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ 480(R3), F3
+	FMOVQ 208(R3), F3
 	WORD  $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
 	WORD  $0x6e23fc43 // fdiv v3.4s, v2.4s, v3.4s
 	WORD  $0x6e23dc64 // fmul v4.4s, v3.4s, v3.4s
-	FMOVQ 496(R3), F5
-	FMOVQ 512(R3), F6
+	FMOVQ 224(R3), F5
+	FMOVQ 240(R3), F6
 	VFMLA V5.S4, V4.S4, V6.S4
-	FMOVQ 528(R3), F5
+	FMOVQ 256(R3), F5
 	VFMLA V6.S4, V4.S4, V5.S4
-	FMOVQ 544(R3), F6
+	FMOVQ 272(R3), F6
 	VFMLA V5.S4, V4.S4, V6.S4
 	WORD  $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
 	WORD  $0x4ea6d446 // fsub v6.4s, v2.4s, v6.4s
@@ -1138,7 +646,7 @@ pair:
 	BLT   single
 	FMOVQ (R1), F1
 	FMOVQ 16(R1), F2
-	FMOVQ 448(R6), F4
+	FMOVQ 176(R6), F4
 	VORR  V4.B16, V1.B16, V3.B16
 	VORR  V4.B16, V2.B16, V6.B16
 	FMOVQ 16(R6), F4
@@ -1147,7 +655,7 @@ pair:
 	VMOVI $0x00, V8.B16
 	WORD  $0x6ea5e425 // fcmgt v5.4s, v1.4s, v5.4s
 	WORD  $0x6ea8e448 // fcmgt v8.4s, v2.4s, v8.4s
-	FMOVQ 464(R6), F9
+	FMOVQ 192(R6), F9
 	VBIT  V5.B16, V9.B16, V4.B16
 	VBIT  V8.B16, V9.B16, V7.B16
 	WORD  $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
@@ -1220,25 +728,25 @@ pair:
 	WORD  $0x4e27d4c7 // fadd v7.4s, v6.4s, v7.4s
 	WORD  $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
 	WORD  $0x6e27fd08 // fdiv v8.4s, v8.4s, v7.4s
-	FMOVQ 480(R6), F7
+	FMOVQ 208(R6), F7
 	WORD  $0x4e27d465 // fadd v5.4s, v3.4s, v7.4s
 	WORD  $0x4e27d4cb // fadd v11.4s, v6.4s, v7.4s
 	WORD  $0x6e25fc65 // fdiv v5.4s, v3.4s, v5.4s
 	WORD  $0x6e2bfccb // fdiv v11.4s, v6.4s, v11.4s
 	WORD  $0x6e25dca7 // fmul v7.4s, v5.4s, v5.4s
 	WORD  $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
-	FMOVQ 496(R6), F9
-	FMOVQ 496(R6), F13
-	FMOVQ 512(R6), F10
-	FMOVQ 512(R6), F14
+	FMOVQ 224(R6), F9
+	FMOVQ 224(R6), F13
+	FMOVQ 240(R6), F10
+	FMOVQ 240(R6), F14
 	VFMLA V9.S4, V7.S4, V10.S4
 	VFMLA V13.S4, V12.S4, V14.S4
-	FMOVQ 528(R6), F9
-	FMOVQ 528(R6), F13
+	FMOVQ 256(R6), F9
+	FMOVQ 256(R6), F13
 	VFMLA V10.S4, V7.S4, V9.S4
 	VFMLA V14.S4, V12.S4, V13.S4
-	FMOVQ 544(R6), F10
-	FMOVQ 544(R6), F14
+	FMOVQ 272(R6), F10
+	FMOVQ 272(R6), F14
 	VFMLA V9.S4, V7.S4, V10.S4
 	VFMLA V13.S4, V12.S4, V14.S4
 	WORD  $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
@@ -1282,12 +790,12 @@ fullLoad:
 	FMOVQ (R1), F1
 
 compute:
-	FMOVQ 448(R6), F2
+	FMOVQ 176(R6), F2
 	VORR  V2.B16, V1.B16, V2.B16
 	FMOVQ 16(R6), F3
 	VMOVI $0x00, V4.B16
 	WORD  $0x6ea4e424 // fcmgt v4.4s, v1.4s, v4.4s
-	FMOVQ 464(R6), F5
+	FMOVQ 192(R6), F5
 	VBIT  V4.B16, V5.B16, V3.B16
 	WORD  $0x4e22f462 // fmax v2.4s, v3.4s, v2.4s
 	FMOVQ 32(R6), F3
@@ -1326,16 +834,16 @@ compute:
 	VBIT  V4.B16, V5.B16, V3.B16
 	WORD  $0x4e25d444 // fadd v4.4s, v2.4s, v5.4s
 	WORD  $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 480(R6), F4
+	FMOVQ 208(R6), F4
 	WORD  $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
 	WORD  $0x6e24fc44 // fdiv v4.4s, v2.4s, v4.4s
 	WORD  $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
-	FMOVQ 496(R6), F6
-	FMOVQ 512(R6), F7
+	FMOVQ 224(R6), F6
+	FMOVQ 240(R6), F7
 	VFMLA V6.S4, V5.S4, V7.S4
-	FMOVQ 528(R6), F6
+	FMOVQ 256(R6), F6
 	VFMLA V7.S4, V5.S4, V6.S4
-	FMOVQ 544(R6), F7
+	FMOVQ 272(R6), F7
 	VFMLA V6.S4, V5.S4, V7.S4
 	WORD  $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
 	WORD  $0x4ea7d447 // fsub v7.4s, v2.4s, v7.4s
@@ -1452,100 +960,32 @@ DATA constants<>+160(SB)/4, $0x3f800000
 DATA constants<>+164(SB)/4, $0x3f800000
 DATA constants<>+168(SB)/4, $0x3f800000
 DATA constants<>+172(SB)/4, $0x3f800000
-DATA constants<>+176(SB)/4, $0x00800000
-DATA constants<>+180(SB)/4, $0x00800000
-DATA constants<>+184(SB)/4, $0x00800000
-DATA constants<>+188(SB)/4, $0x00800000
-DATA constants<>+192(SB)/4, $0x4b000000
-DATA constants<>+196(SB)/4, $0x4b000000
-DATA constants<>+200(SB)/4, $0x4b000000
-DATA constants<>+204(SB)/4, $0x4b000000
-DATA constants<>+208(SB)/4, $0x3f400000
-DATA constants<>+212(SB)/4, $0x3f400000
-DATA constants<>+216(SB)/4, $0x3f400000
-DATA constants<>+220(SB)/4, $0x3f400000
-DATA constants<>+224(SB)/4, $0x41b80000
-DATA constants<>+228(SB)/4, $0x41b80000
-DATA constants<>+232(SB)/4, $0x41b80000
-DATA constants<>+236(SB)/4, $0x41b80000
-DATA constants<>+240(SB)/4, $0x007fffff
-DATA constants<>+244(SB)/4, $0x007fffff
-DATA constants<>+248(SB)/4, $0x007fffff
-DATA constants<>+252(SB)/4, $0x007fffff
-DATA constants<>+256(SB)/4, $0xbd3d2901
-DATA constants<>+260(SB)/4, $0xbd3d2901
-DATA constants<>+264(SB)/4, $0xbd3d2901
-DATA constants<>+268(SB)/4, $0xbd3d2901
-DATA constants<>+272(SB)/4, $0x3dd8c0a7
-DATA constants<>+276(SB)/4, $0x3dd8c0a7
-DATA constants<>+280(SB)/4, $0x3dd8c0a7
-DATA constants<>+284(SB)/4, $0x3dd8c0a7
-DATA constants<>+288(SB)/4, $0xbe070775
-DATA constants<>+292(SB)/4, $0xbe070775
-DATA constants<>+296(SB)/4, $0xbe070775
-DATA constants<>+300(SB)/4, $0xbe070775
-DATA constants<>+304(SB)/4, $0x3e142565
-DATA constants<>+308(SB)/4, $0x3e142565
-DATA constants<>+312(SB)/4, $0x3e142565
-DATA constants<>+316(SB)/4, $0x3e142565
-DATA constants<>+320(SB)/4, $0xbe2a6ea0
-DATA constants<>+324(SB)/4, $0xbe2a6ea0
-DATA constants<>+328(SB)/4, $0xbe2a6ea0
-DATA constants<>+332(SB)/4, $0xbe2a6ea0
-DATA constants<>+336(SB)/4, $0x3e4cb583
-DATA constants<>+340(SB)/4, $0x3e4cb583
-DATA constants<>+344(SB)/4, $0x3e4cb583
-DATA constants<>+348(SB)/4, $0x3e4cb583
-DATA constants<>+352(SB)/4, $0xbe800041
-DATA constants<>+356(SB)/4, $0xbe800041
-DATA constants<>+360(SB)/4, $0xbe800041
-DATA constants<>+364(SB)/4, $0xbe800041
-DATA constants<>+368(SB)/4, $0x3eaaaad1
-DATA constants<>+372(SB)/4, $0x3eaaaad1
-DATA constants<>+376(SB)/4, $0x3eaaaad1
-DATA constants<>+380(SB)/4, $0x3eaaaad1
-DATA constants<>+384(SB)/4, $0x7f800000
-DATA constants<>+388(SB)/4, $0x7f800000
-DATA constants<>+392(SB)/4, $0x7f800000
-DATA constants<>+396(SB)/4, $0x7f800000
-DATA constants<>+400(SB)/4, $0xff800000
-DATA constants<>+404(SB)/4, $0xff800000
-DATA constants<>+408(SB)/4, $0xff800000
-DATA constants<>+412(SB)/4, $0xff800000
-DATA constants<>+416(SB)/4, $0x7fc00000
-DATA constants<>+420(SB)/4, $0x7fc00000
-DATA constants<>+424(SB)/4, $0x7fc00000
-DATA constants<>+428(SB)/4, $0x7fc00000
-DATA constants<>+432(SB)/4, $0x00000000
-DATA constants<>+436(SB)/4, $0x00000000
-DATA constants<>+440(SB)/4, $0x00000000
-DATA constants<>+444(SB)/4, $0x00000000
-DATA constants<>+448(SB)/4, $0x80000000
-DATA constants<>+452(SB)/4, $0x80000000
-DATA constants<>+456(SB)/4, $0x80000000
-DATA constants<>+460(SB)/4, $0x80000000
-DATA constants<>+464(SB)/4, $0xc2200000
-DATA constants<>+468(SB)/4, $0xc2200000
-DATA constants<>+472(SB)/4, $0xc2200000
-DATA constants<>+476(SB)/4, $0xc2200000
-DATA constants<>+480(SB)/4, $0x40000000
-DATA constants<>+484(SB)/4, $0x40000000
-DATA constants<>+488(SB)/4, $0x40000000
-DATA constants<>+492(SB)/4, $0x40000000
-DATA constants<>+496(SB)/4, $0x3e8f4bd0
-DATA constants<>+500(SB)/4, $0x3e8f4bd0
-DATA constants<>+504(SB)/4, $0x3e8f4bd0
-DATA constants<>+508(SB)/4, $0x3e8f4bd0
-DATA constants<>+512(SB)/4, $0x3e8f661d
-DATA constants<>+516(SB)/4, $0x3e8f661d
-DATA constants<>+520(SB)/4, $0x3e8f661d
-DATA constants<>+524(SB)/4, $0x3e8f661d
-DATA constants<>+528(SB)/4, $0x3ecce874
-DATA constants<>+532(SB)/4, $0x3ecce874
-DATA constants<>+536(SB)/4, $0x3ecce874
-DATA constants<>+540(SB)/4, $0x3ecce874
-DATA constants<>+544(SB)/4, $0x3f2aaa82
-DATA constants<>+548(SB)/4, $0x3f2aaa82
-DATA constants<>+552(SB)/4, $0x3f2aaa82
-DATA constants<>+556(SB)/4, $0x3f2aaa82
-GLOBL constants<>(SB), RODATA|NOPTR, $560
+DATA constants<>+176(SB)/4, $0x80000000
+DATA constants<>+180(SB)/4, $0x80000000
+DATA constants<>+184(SB)/4, $0x80000000
+DATA constants<>+188(SB)/4, $0x80000000
+DATA constants<>+192(SB)/4, $0xc2200000
+DATA constants<>+196(SB)/4, $0xc2200000
+DATA constants<>+200(SB)/4, $0xc2200000
+DATA constants<>+204(SB)/4, $0xc2200000
+DATA constants<>+208(SB)/4, $0x40000000
+DATA constants<>+212(SB)/4, $0x40000000
+DATA constants<>+216(SB)/4, $0x40000000
+DATA constants<>+220(SB)/4, $0x40000000
+DATA constants<>+224(SB)/4, $0x3e8f4bd0
+DATA constants<>+228(SB)/4, $0x3e8f4bd0
+DATA constants<>+232(SB)/4, $0x3e8f4bd0
+DATA constants<>+236(SB)/4, $0x3e8f4bd0
+DATA constants<>+240(SB)/4, $0x3e8f661d
+DATA constants<>+244(SB)/4, $0x3e8f661d
+DATA constants<>+248(SB)/4, $0x3e8f661d
+DATA constants<>+252(SB)/4, $0x3e8f661d
+DATA constants<>+256(SB)/4, $0x3ecce874
+DATA constants<>+260(SB)/4, $0x3ecce874
+DATA constants<>+264(SB)/4, $0x3ecce874
+DATA constants<>+268(SB)/4, $0x3ecce874
+DATA constants<>+272(SB)/4, $0x3f2aaa82
+DATA constants<>+276(SB)/4, $0x3f2aaa82
+DATA constants<>+280(SB)/4, $0x3f2aaa82
+DATA constants<>+284(SB)/4, $0x3f2aaa82
+GLOBL constants<>(SB), RODATA|NOPTR, $288

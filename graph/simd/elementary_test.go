@@ -99,10 +99,6 @@ var (
 var functions = []function{
 	{"Exp", Exp, math.Exp, -110, 90, []float32{0.34657, -0.34657, 88.72, -87.3, -103.9}, 1.1,
 		[][2]float64{{0, 1}, {-inf, 0}, {inf, inf}, {nan, nan}, {89, inf}, {1e30, inf}, {-1e30, 0}, {-104, 0}, {tiny, 1}}},
-	{"Log", Log, math.Log, 0, huge, []float32{1, 0.7071068, 1.414213, 1.1754944e-38}, 1,
-		[][2]float64{{0, -inf}, {math.Copysign(0, -1), -inf}, {inf, inf}, {nan, nan}, {-1, nan}, {-tiny, nan}, {-inf, nan}, {1, 0}, {tiny, math.Log(tiny)}}},
-	{"Log1p", Log1p, math.Log1p, -1, huge, []float32{-0.5, -0.29289, 0.41421, 1e-4, -1e-4, 1}, 2,
-		[][2]float64{{0, 0}, {-1, -inf}, {-2, nan}, {-inf, nan}, {inf, inf}, {nan, nan}, {tiny, tiny}}},
 	{"Softplus", Softplus, func(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) },
 		-110, huge, []float32{1, -1, -0.34657, -87.3, -103.9, 16, 17}, 2,
 		[][2]float64{{0, math.Ln2}, {-inf, 0}, {inf, inf}, {nan, nan}, {-104, 0}, {-1e30, 0}}},

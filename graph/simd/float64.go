@@ -33,7 +33,12 @@ func LgammaDigamma64(x float64) (lg, psi float64) {
 	return lg, psi + (math.Log(x) - 0.5/x - series)
 }
 
-// DirichletTerms64 is DirichletTerms in float64.
+// DirichletTerms64 computes, for every entry a of the calibrator's matrix A (the
+// paper's receiver–sender product), what the Dirichlet score and its gradient need:
+//
+//	α = softplus(a) + ε    σ = dα/da    lg = ln Γ(α)    ψ = ψ(α)
+//
+// alpha may be a. It panics if the lengths differ.
 func DirichletTerms64(alpha, sigma, lg, psi, a []float64, epsilon float64) {
 	sameLength("DirichletTerms64", len(alpha), len(sigma), len(lg), len(psi), len(a))
 	for i, v := range a {

@@ -22,13 +22,6 @@ func Digamma(dst, x []float32) {
 	digammaKernel(dst, x)
 }
 
-// LgammaDigamma is Lgamma into lg and Digamma into psi, the logarithm and the
-// reciprocal shared. It panics if the lengths differ; either may be x.
-func LgammaDigamma(lg, psi, x []float32) {
-	sameLength("LgammaDigamma", len(lg), len(psi), len(x))
-	lgammaDigammaKernel(lg, psi, x)
-}
-
 func lgammaPortable(dst, x []float32) {
 	for i, v := range x {
 		lg, _ := gamma(float64(v))

@@ -18,15 +18,6 @@ func GaussianRow(row, sq []float32, si, gamma float32) {
 	gaussianRowKernel(row, sq, si, gaussianScale(gamma))
 }
 
-// GaussianMoments returns Σ_j K_ij, Σ_j K_ij² and Σ_j K_ij·e_j for the kernel
-// values of GaussianRow without writing them; row keeps the products. The sums are
-// float32, so rows longer than a few thousand are better taken in pieces and added
-// in float64. It panics if the lengths differ.
-func GaussianMoments(row, sq, e []float32, si, gamma float32) (sum, squares, dot float32) {
-	sameLength("GaussianMoments", len(row), len(sq), len(e))
-	return gaussianMomentsKernel(row, sq, e, si, gaussianScale(gamma))
-}
-
 // gaussianScale returns −1/(2γ²).
 func gaussianScale(gamma float32) float32 { return -1 / (2 * gamma * gamma) }
 
@@ -34,17 +25,6 @@ func gaussianRowPortable(row, sq []float32, si, scale float32) {
 	for j, product := range row {
 		row[j] = gaussian(product, sq[j], si, scale)
 	}
-}
-
-func gaussianMomentsPortable(row, sq, e []float32, si, scale float32) (sum, squares, dot float32) {
-	var s, q, d float64
-	for j, product := range row {
-		v := float64(gaussian(product, sq[j], si, scale))
-		s += v
-		q += v * v
-		d += v * float64(e[j])
-	}
-	return float32(s), float32(q), float32(d)
 }
 
 func gaussian(product, sq, si, scale float32) float32 {

@@ -6,6 +6,3 @@ package simd
 
 //go:noescape
 func gaussianRowNEON(row *float32, sq *float32, n int, si float32, scale float32)
-
-//go:noescape
-func gaussianMomentsNEON(moments *float32, row *float32, sq *float32, e *float32, n int, si float32, scale float32)

@@ -21,9 +21,9 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				for _, f := range append(functions, gammaFunctions...) {
 					f.of(y, x)
 				}
-				DirichletTerms(y, z, w, some(5), x, 1e-8)
+				softplusSigmoidKernel(y, z, x, 1e-8)
+				lgammaDigammaKernel(y, z, x)
 				GaussianRow(x, y, 1, 1)
-				GaussianMoments(x, y, z, 1, 1)
 				Axpy(y, Dot(x, y), x)
 				Adam{Beta1: 0.9}.Step(x, y, z, w)
 				codes := simdtest.Guarded(t, make([]int32, 3))

@@ -14,8 +14,6 @@ import (
 
 func elementaryUnit() {
 	unary("exp", exp)
-	unary("log", log)
-	unary("log1p", log1p)
 	unary("sigmoid", func(x vec) vec { return sigmoid(x, expMinusAbs(x)) })
 
 	isa.Kernel("softplus", "(dst, x *float32, n int, epsilon float32)")
@@ -197,20 +195,5 @@ func sigmoid(x, t vec) vec {
 	d := isa.NewVec()
 	add(k(1), t, d)
 	div(d, y, y)
-	return y
-}
-
-// log1p returns ln(1+x) for x ≥ −1: with u = fl(1+x), ln u + (x − (u−1))/u, the
-// second term what rounding 1+x has lost.
-func log1p(x vec) vec {
-	u := isa.NewVec()
-	add(k(1), x, u)
-	lost := isa.NewVec()
-	sub(k(1), u, lost)
-	sub(lost, x, lost)
-	div(u, lost, lost)
-	choose(compare(isa.IsUnordered, lost, lost), k(0), lost) // 0/0 at x = −1, ∞−∞ at +∞
-	y := log(u)
-	add(lost, y, y)
 	return y
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/operand"
 
 	"calibra/graph/simd/gen/isa"
 	"calibra/graph/simd/internal/minimax"
@@ -19,29 +18,6 @@ func gaussianUnit() {
 	pairs(n, []array{row, param("sq")}, []array{row}, func(x []vec) []vec {
 		return []vec{gaussian(x[0], x[1], si, scale)}
 	})
-	isa.Leave()
-
-	// Σ K, Σ K² and Σ K·e of a row, nothing written but these three
-	isa.Kernel("gaussianMoments", "(moments, row, sq, e *float32, n int, si, scale float32)")
-	si, scale = broadcastParam("si"), broadcastParam("scale")
-	sum, squares, dot := zero(), zero(), zero()
-	n = Load(Param("n"), GP64())
-	left := n
-	vectors(n, []array{param("row"), param("sq"), param("e")}, nil, func(x []vec) []vec {
-		value := gaussian(x[0], x[1], si, scale)
-		CMPQ(left, operand.Imm(uint64(isa.Lanes())))
-		JGE(operand.LabelRef("whole"))
-		keepLanes(left, value)
-		Label("whole")
-		add(value, sum, sum)
-		mulAdd(value, value, squares)
-		mulAdd(x[2], value, dot)
-		return nil
-	})
-	to := Load(Param("moments"), GP64())
-	for i, v := range []vec{sum, squares, dot} {
-		VMOVSS(sumLanes(v), operand.Mem{Base: to, Disp: 4 * i})
-	}
 	isa.Leave()
 }
 

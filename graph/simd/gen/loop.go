@@ -130,17 +130,6 @@ func tailMask(width int) func(n reg.Register) mask {
 	return func(n reg.Register) mask { return lanesBelow(width, n) }
 }
 
-// keepLanes clears the lanes of v from the n-th on.
-func keepLanes(n reg.Register, v vec) {
-	m := tailMask(isa.Lanes())(n)
-	if isa.Target == isa.NEON {
-		m = lanesBelow(isa.Lanes(), n)
-	}
-	kept := zero()
-	choose(m, v, kept)
-	VMOVAPS(kept, v)
-}
-
 // lanesBelow returns a vector register with the first n entries set, the others clear:
 // the vector that starts n entries before the middle of one set and one clear.
 func lanesBelow(width int, n reg.Register) mask {

@@ -137,5 +137,4 @@ const (
 	IsAtLeast          = 0x1d
 	IsAtLeastSignaling = 0x0d
 	IsNotBelow         = 0x15 // x ≥ y or NaN
-	IsUnordered        = 0x03
 )

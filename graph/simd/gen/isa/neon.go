@@ -335,7 +335,6 @@ func init() {
 
 func lowerCompare(l *lowering, i *ir.Instruction) error {
 	x, y, m := l.vector(i.Operands[1]), i.Operands[2], i.Operands[3]
-	not := func() error { return l.write("not.16b", m, m) }
 	switch i.Operands[0].(operand.U8) { // y (predicate) x
 	case IsEqual:
 		return l.write("fcmeq.4s", x, y, m)
@@ -345,12 +344,7 @@ func lowerCompare(l *lowering, i *ir.Instruction) error {
 		return l.write("fcmge.4s", x, y, m)
 	case IsNotBelow:
 		l.write("fcmgt.4s", y, x, m)
-		return not()
-	case IsUnordered:
-		if x == y {
-			l.write("fcmeq.4s", x, x, m)
-			return not()
-		}
+		return l.write("not.16b", m, m)
 	}
 	return fmt.Errorf("no comparison %s", i.Operands[0].Asm())
 }
