@@ -22,6 +22,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"calibra/experiments/metrics"
@@ -42,24 +43,11 @@ type Number struct {
 // backbones that the paper has numbers of.
 var backbones = []string{"resnet", "convnext", "vit", "ftt"}
 
-// Table is the numbers of a table by the name of its file, in the order printed.
-func Table(name string) ([]Number, error) {
-	tables, err := all()
-	if err != nil {
-		return nil, err
-	}
-	return tables[name], nil
-}
-
 // Find is the number of the tables, the first that has it. Features that no
 // backbone of the paper made are matched by data set alone.
 func Find(tables []string, want Number) (Number, bool) {
-	loaded, err := all()
-	if err != nil {
-		return Number{}, false
-	}
 	for _, name := range tables {
-		for _, n := range loaded[name] {
+		for _, n := range all()[name] {
 			match := n.Dataset == want.Dataset && n.Method == want.Method && n.Metric == want.Metric &&
 				(n.Backbone == want.Backbone || !slices.Contains(backbones, want.Backbone)) &&
 				(n.Slots == 0 || n.Slots == want.Slots && n.Codewords == want.Codewords)
@@ -71,19 +59,20 @@ func Find(tables []string, want Number) (Number, bool) {
 	return Number{}, false
 }
 
-var all = sync.OnceValues(func() (map[string][]Number, error) {
+// all is the numbers of each table by the name of its file, in the order printed.
+var all = sync.OnceValue(func() map[string][]Number {
 	entries, err := files.ReadDir(".")
 	if err != nil {
-		return nil, err
+		panic("paper: embedded tables: " + err.Error())
 	}
 	tables := map[string][]Number{}
 	for _, e := range entries {
-		name := e.Name()[:len(e.Name())-len(".csv")]
+		name := strings.TrimSuffix(e.Name(), ".csv")
 		if tables[name], err = read(e.Name()); err != nil {
-			return nil, fmt.Errorf("paper: %s: %w", e.Name(), err)
+			panic(fmt.Sprintf("paper: embedded table %s: %v", e.Name(), err))
 		}
 	}
-	return tables, nil
+	return tables
 })
 
 func read(file string) ([]Number, error) {
