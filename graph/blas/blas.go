@@ -29,7 +29,7 @@
 // OpenBLAS cuts a product by the number of its threads, and on deep sums the cut shows
 // in the last bits (seen with 0.3.21 on 128×10000 by 10000×64, on one thread and two).
 // Here a system BLAS always runs on one thread, called side by side on blocks
-// whose sizes depend on the shape of the product alone. SetThreads, and GOMAXPROCS,
+// whose sizes depend on the shape of the product alone. [simd.SetThreads] and GOMAXPROCS
 // bound the blocks in flight; there is no second pool of threads to oversubscribe.
 package blas
 
@@ -97,10 +97,6 @@ func Describe() Info {
 	defer mu.Unlock()
 	return Info{Name: current.name, Version: current.version, Path: current.path, Threads: simd.Threads(), Problem: problem}
 }
-
-// SetThreads bounds the threads that one product may use, here and in package simd;
-// 0 stands for GOMAXPROCS. Cells of a study that run side by side set 1.
-func SetThreads(n int) { simd.SetThreads(n) }
 
 func use(c choice) {
 	mu.Lock()

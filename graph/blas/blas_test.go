@@ -86,16 +86,16 @@ func TestProductsAgree(t *testing.T) {
 // Same bytes on one thread and on several.
 func TestThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	defer SetThreads(0)
+	defer simd.SetThreads(0)
 	for _, c := range implementations(t) {
 		for _, size := range [][3]int{{128, 3000, 64}, {128, 64, 3000}, {2048, 10, 128}, {500, 500, 300}} {
 			m, n, k := size[0], size[1], size[2]
 			a, b := single(random(m*k, 1)), single(random(k*n, 2))
 			one, four := make([]float32, m*n), make([]float32, m*n)
-			SetThreads(1)
+			simd.SetThreads(1)
 			runtime.GOMAXPROCS(1) // gonum's goroutines are its own
 			c.Sgemm(blas.NoTrans, blas.NoTrans, m, n, k, 1, a, k, b, n, 0, one, n)
-			SetThreads(0)
+			simd.SetThreads(0)
 			runtime.GOMAXPROCS(4)
 			c.Sgemm(blas.NoTrans, blas.NoTrans, m, n, k, 1, a, k, b, n, 0, four, n)
 			if !slices.Equal(one, four) {
