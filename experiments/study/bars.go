@@ -80,9 +80,7 @@ func (s *subject) bars(title string, q quantity, floor bool) report.BarPanel {
 func NoiseFloor(f *Findings) (*report.Section, error) {
 	var columns []quantity
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE} {
-		value, floor := sharedMetric(m), noiseOf(m)
-		excess := quantity{metric: m, title: m.Title() + " − noise", of: func(r *Result) float64 { return value.of(r) - floor.of(r) }}
-		columns = append(columns, floor, excess)
+		columns = append(columns, noiseOf(m), excess(m))
 	}
 	return &report.Section{
 		Title: "Noise floor",

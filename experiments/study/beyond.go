@@ -24,12 +24,6 @@ var Beyond = Study{
 	Views: []View{MeanRanks, Acceptance, PairedNLL, BeyondTable, Choices, NoiseFloor, Profiles},
 }
 
-// excess is a metric less its noise floor.
-func excess(m metrics.Metric) quantity {
-	value, floor := sharedMetric(m), noiseOf(m)
-	return quantity{metric: m, title: m.Title() + " − noise", of: func(r *Result) float64 { return value.of(r) - floor.of(r) }}
-}
-
 // sparseFifth is the local error of the fifth of the rows with the smallest
 // effective sample size.
 var sparseFifth = quantity{metric: metrics.LCE, title: "LCE sparsest fifth", of: func(r *Result) float64 {
@@ -44,14 +38,6 @@ var sparseFifth = quantity{metric: metrics.LCE, title: "LCE sparsest fifth", of:
 		}
 	}
 	return sum / rows
-}}
-
-// trueLCE is known of synthetic data alone.
-var trueLCE = quantity{metric: metrics.LCE, title: "true LCE", of: func(r *Result) float64 {
-	if r.Truth == nil {
-		return math.NaN()
-	}
-	return r.Truth.LCE
 }}
 
 // BeyondTable is what the acceptance of an anchored map is read from.

@@ -141,6 +141,20 @@ func noiseOf(m metrics.Metric) quantity {
 	return quantity{metric: m, title: m.Title() + " noise", unranked: true, of: func(r *Result) float64 { return at(r.Noise, m) }}
 }
 
+// excess is the metric less its noise floor.
+func excess(m metrics.Metric) quantity {
+	value, floor := sharedMetric(m), noiseOf(m)
+	return quantity{metric: m, title: m.Title() + " − noise", of: func(r *Result) float64 { return value.of(r) - floor.of(r) }}
+}
+
+// trueLCE is known of synthetic data alone.
+var trueLCE = quantity{metric: metrics.LCE, title: "true LCE", of: func(r *Result) float64 {
+	if r.Truth == nil {
+		return math.NaN()
+	}
+	return r.Truth.LCE
+}}
+
 func at(values map[string]float64, m metrics.Metric) float64 {
 	if v, ok := values[m.String()]; ok {
 		return v

@@ -20,19 +20,12 @@ func resultColumns(known bool) []quantity {
 		sharedMetric(metrics.ECCE), sharedMetric(metrics.ECE), sharedMetric(metrics.Accuracy), sharedMetric(metrics.NLL),
 	}
 	if known {
-		out = append(out,
-			quantity{metric: metrics.LCE, title: "true LCE", of: func(r *Result) float64 {
-				if r.Truth == nil {
-					return math.NaN()
-				}
-				return r.Truth.LCE
-			}},
-			quantity{metric: metrics.LCE, title: "KL to truth", of: func(r *Result) float64 {
-				if r.Truth == nil {
-					return math.NaN()
-				}
-				return r.Truth.KL
-			}})
+		out = append(out, trueLCE, quantity{metric: metrics.LCE, title: "KL to truth", of: func(r *Result) float64 {
+			if r.Truth == nil {
+				return math.NaN()
+			}
+			return r.Truth.KL
+		}})
 	}
 	return out
 }
