@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,14 @@ import (
 // The binary versions of CIFAR-10 and CIFAR-100 (Krizhevsky 2009,
 // https://www.cs.toronto.edu/~kriz/cifar.html): a record is one label byte, or a
 // coarse and a fine one, and 3×32×32 bytes of red, green and blue planes.
+
+// OpenCIFAR is OpenCIFAR100 of a file with 100 in its name, else OpenCIFAR10.
+func OpenCIFAR(path string) (train, test *Images, err error) {
+	if strings.Contains(filepath.Base(path), "100") {
+		return OpenCIFAR100(path)
+	}
+	return OpenCIFAR10(path)
+}
 
 // OpenCIFAR10 reads cifar-10-binary.tar.gz at path as it was downloaded: 50,000
 // training and 10,000 test images, in file order, 10 classes. Whatever is wrong

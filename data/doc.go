@@ -15,7 +15,7 @@
 //
 //	features of any backbone   Open (npz), OpenRawResults (csv of the paper's authors)
 //	raw tables                 Letter, Satellite, Digits (embedded), OpenCSV, OpenWeather
-//	raw images                 OpenCIFAR10, OpenCIFAR100, OpenMedMNIST
+//	raw images                 OpenCIFAR, OpenMedMNIST
 //	known posteriors           NewCubic, NewProximity
 //	shifted rows               Corruption (images), Table.HoldOut, eval_out of OpenWeather
 //

@@ -16,6 +16,9 @@ var (
 	digitsCSV []byte
 )
 
+// EmbeddedTables are the embedded tables by name.
+var EmbeddedTables = map[string]func() *Table{"letter": Letter, "satellite": Satellite, "digits": Digits}
+
 // Letter is UCI Letter Recognition (Slate 1991): 20,000 black-and-white images of
 // capital letters in 20 fonts, each as 16 integer moments and edge counts; 26
 // classes, A to Z.

@@ -37,9 +37,6 @@ type RawSettings struct {
 // validate, that calibrate and that test.
 var TableFractions = []float64{0.5, 0.1, 0.2, 0.2}
 
-// weatherRows are about what the paper has of each part of the weather data.
-const weatherRows = 100_000
-
 // OpenRaw reads and divides raw data. arg is one of
 //
 //	letter satellite digits   the embedded tables
@@ -70,14 +67,13 @@ func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 }
 
 func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
-	embedded := map[string]func() *Table{"letter": Letter, "satellite": Satellite, "digits": Digits}
 	base := filepath.Base(arg)
 	if s.HeldOut < 0 || s.HeldOut > 0.5 {
 		return nil, Inputf("", "the share of rows held out as shifted must lie in 0…0.5, not %v", s.HeldOut)
 	}
 	switch info, err := os.Stat(arg); {
-	case embedded[arg] != nil:
-		return embedded[arg]().raw(s, rng)
+	case EmbeddedTables[arg] != nil:
+		return EmbeddedTables[arg]().raw(s, rng)
 	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
 		t, err := OpenCSV(arg, s.Label)
 		if err != nil {
@@ -121,11 +117,7 @@ func (t *Table) raw(s RawSettings, rng *rand.Rand) (*Raw, error) {
 }
 
 func rawCIFAR(path string, rng *rand.Rand) (*Raw, error) {
-	open := OpenCIFAR10
-	if strings.Contains(filepath.Base(path), "100") {
-		open = OpenCIFAR100
-	}
-	train, test, err := open(path)
+	train, test, err := OpenCIFAR(path)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +137,7 @@ func rawMedMNIST(path string, rng *rand.Rand) (*Raw, error) {
 }
 
 func rawWeather(dir string, rng *rand.Rand) (*Raw, error) {
-	t, err := OpenWeather(dir, []string{"train", "dev_in", "eval_in", "eval_out"}, WeatherSettings{Rows: weatherRows}, rng)
+	t, err := OpenWeather(dir, []string{"train", "dev_in", "eval_in", "eval_out"}, WeatherSettings{Rows: WeatherRows}, rng)
 	if err != nil {
 		return nil, err
 	}

@@ -20,10 +20,13 @@ type WeatherSettings struct {
 	// Classes are the values of fact_cwsm_class to keep. nil means the five most
 	// frequent of the training part: the paper keeps five and does not say which.
 	Classes []string
-	// Rows bounds each part to a uniform sample of so many rows; 0 means all. The
-	// paper has about 100,000 training, 40,000 dev_in and 100,000 evaluation rows.
+	// Rows bounds each part to a uniform sample of so many rows; 0 means all.
 	Rows int
 }
+
+// WeatherRows bounds the parts as the paper does: it has about 100,000 training,
+// 40,000 dev_in and 100,000 evaluation rows.
+const WeatherRows = 100_000
 
 // OpenWeather reads parts of the canonical partition of the Shifts weather data
 // (Malinin et al. 2021): the named ones of train, dev_in, dev_out, eval_in and

@@ -79,9 +79,6 @@ func noisy(x *data.Set, rng *rand.Rand) *data.Set {
 	return &data.Set{Features: z, Labels: x.Labels}
 }
 
-// tables are the embedded raw tables by name.
-var tables = map[string]func() *data.Table{"letter": data.Letter, "satellite": data.Satellite, "digits": data.Digits}
-
 func tableOrigin(name, digest string, t *data.Table) *Origin {
 	return encoded(&Origin{Name: name, Digest: digest, size: Size{Rows: int(0.3 * float64(t.Len()))}, classes: t.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		return EncodeTable(ctx, t, e, seed, nil)
@@ -114,11 +111,7 @@ func csvOrigin(path string) (*Origin, error) {
 // cifarOrigin trains on TrainingFractions of the official training images and
 // calibrates on the official test images, as the paper does.
 func cifarOrigin(path string) (*Origin, error) {
-	open, name := data.OpenCIFAR10, "cifar10"
-	if strings.Contains(filepath.Base(path), "100") {
-		open, name = data.OpenCIFAR100, "cifar100"
-	}
-	train, test, err := open(path)
+	train, test, err := data.OpenCIFAR(path)
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +119,11 @@ func cifarOrigin(path string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encoded(&Origin{Name: name, Digest: digest, size: Size{Rows: test.Len()}, classes: train.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	return encoded(&Origin{Name: train.Name, Digest: digest, size: Size{Rows: test.Len()}, classes: train.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		parts := data.Stratify(train.Labels, data.TrainingFractions, rng)
 		set := func(i int) *data.Set { return train.Table(parts[i]).Set() }
-		return encoding{encoder: e}.problem(ctx, name, train.Classes, rng, set(0), set(1), allRows(test), set(2), nil)
+		return encoding{encoder: e}.problem(ctx, train.Name, train.Classes, rng, set(0), set(1), allRows(test), set(2), nil)
 	}), nil
 }
 
@@ -165,14 +158,11 @@ func allRows(im *data.Images) *data.Set {
 	return im.Table(index).Set()
 }
 
-// weatherRows are about what the paper has of each part of the weather data.
-const weatherRows = 100_000
-
 // weatherOrigin trains on the training part of the canonical partition and
 // calibrates on dev_in; the shifted rows are those of eval_out.
 func weatherOrigin(dir string) (*Origin, error) {
 	parts := []string{"train", "dev_in", "eval_in", "eval_out"}
-	t, err := data.OpenWeather(dir, parts, data.WeatherSettings{Rows: weatherRows}, rand.New(rand.NewPCG(0, 1)))
+	t, err := data.OpenWeather(dir, parts, data.WeatherSettings{Rows: data.WeatherRows}, rand.New(rand.NewPCG(0, 1)))
 	if err != nil {
 		return nil, err
 	}

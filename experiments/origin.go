@@ -60,8 +60,8 @@ func OpenOrigin(arg, shifted string) (*Origin, error) {
 		err error
 	)
 	switch {
-	case tables[arg] != nil:
-		o = tableOrigin(arg, "embedded", tables[arg]())
+	case data.EmbeddedTables[arg] != nil:
+		o = tableOrigin(arg, "embedded", data.EmbeddedTables[arg]())
 	case synthetics[arg].problem != nil:
 		o = syntheticOrigin(arg, synthetics[arg])
 	case isDir(arg) || strings.Contains(base, "weather"):
