@@ -194,6 +194,9 @@ func (h *header) chunks(r io.Reader, n int, decode func(at int, b []byte)) error
 	return nil
 }
 
+// Half is the value of a half-precision number.
+func Half(bits uint16) float32 { return halves()[bits] }
+
 // halves is the value of each of the 65,536 half-precision numbers (IEEE 754
 // binary16: sign, 5 bits of exponent with bias 15, 10 bits of fraction).
 var halves = sync.OnceValue(func() *[1 << 16]float32 {

@@ -111,28 +111,10 @@ func widenTensor(out *bytes.Buffer, dtype string, raw []byte) error {
 		case "BF16":
 			put(math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw)) << 16))
 		case "F16":
-			put(half(binary.LittleEndian.Uint16(raw)))
+			put(data.Half(binary.LittleEndian.Uint16(raw)))
 		}
 	}
 	return nil
-}
-
-// half is the value of an IEEE 754 half.
-func half(h uint16) float32 {
-	sign, exponent, fraction := 1.0, int(h>>10&31), float64(h&1023)
-	if h>>15 == 1 {
-		sign = -1
-	}
-	switch exponent {
-	case 0:
-		return float32(sign * math.Ldexp(fraction, -24))
-	case 31:
-		if fraction != 0 {
-			return float32(math.NaN())
-		}
-		return float32(sign * math.Inf(1))
-	}
-	return float32(sign * math.Ldexp(1024+fraction, exponent-25))
 }
 
 // assign overwrites w by the tensors of the same names in from, all of which must
