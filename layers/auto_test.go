@@ -90,7 +90,7 @@ func TestOrderPreservingKeepsTheOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set(w.Tensor("order_preserving/slope"), normals(rng, len(knots)+1, 0, 2))
+	set(w.Tensor("order_preserving/slope"), graph.Normals(len(knots)+1, 0, 2, rng))
 	tab := view.tables(tensor.Float64, sizes)
 	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{OrderPreserving{}.Scores(b, tab.batch(b))}

@@ -55,8 +55,8 @@ func (m Bilinear) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	m = m.withDefaults()
 	start := math.Sqrt(math.Log(math.E-1) / float64(s.Slots)) // softplus⁻¹(1) = log(e − 1)
 	w := graph.NewWeights(tensor.Float64)
-	w.Add("bilinear/receiver", normals(rng, s.Codewords*s.Classes, start, 1e-5), s.Codewords, s.Classes)
-	w.Add("bilinear/sender", normals(rng, s.Codewords*s.Classes, start, 1e-5), s.Codewords, s.Classes)
+	w.Add("bilinear/receiver", graph.Normals(s.Codewords*s.Classes, start, 1e-5, rng), s.Codewords, s.Classes)
+	w.Add("bilinear/sender", graph.Normals(s.Codewords*s.Classes, start, 1e-5, rng), s.Codewords, s.Classes)
 	m.Prior.init(w, s, rng)
 	m.Scale.init(w, s)
 	return w, nil
@@ -125,7 +125,7 @@ func (LearnedScale) mass(b *graph.Builder, in Batch, codewords int) *gorgonia.No
 type LearnedPrior struct{}
 
 func (LearnedPrior) init(w *graph.Weights, s Sizes, rng *rand.Rand) {
-	w.Add("bilinear/prior", normals(rng, s.Classes, 0, 0.01), s.Classes)
+	w.Add("bilinear/prior", graph.Normals(s.Classes, 0, 0.01, rng), s.Classes)
 }
 
 func (LearnedPrior) add(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node {

@@ -22,21 +22,12 @@ var _ Map = Dirichlet{}
 // Init draws W and b from N(0, 0.01²).
 func (Dirichlet) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
-	w.Add("dirichlet/weight", normals(rng, s.Classes*s.Classes, 0, 0.01), s.Classes, s.Classes)
-	w.Add("dirichlet/bias", normals(rng, s.Classes, 0, 0.01), s.Classes)
+	w.Add("dirichlet/weight", graph.Normals(s.Classes*s.Classes, 0, 0.01, rng), s.Classes, s.Classes)
+	w.Add("dirichlet/bias", graph.Normals(s.Classes, 0, 0.01, rng), s.Classes)
 	return w, nil
 }
 
 // LogProbs describes log softmax(log p̂ · W + b).
 func (Dirichlet) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 	return b.LogSoftmax(b.Linear("dirichlet", in.LogProbs))
-}
-
-// normals draws n numbers from N(mean, sd²).
-func normals(rng *rand.Rand, n int, mean, sd float64) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = mean + sd*rng.NormFloat64()
-	}
-	return x
 }

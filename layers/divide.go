@@ -80,8 +80,8 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	book.init(w, cal.Features, width, rng)
 	// As torch.nn.Linear: U(−1/√M, 1/√M).
 	bound := 1 / math.Sqrt(float64(d.sizes.Features))
-	w.Add("head/weight", uniforms(rng, d.sizes.Features*d.sizes.Classes, bound), d.sizes.Features, d.sizes.Classes)
-	w.Add("head/bias", uniforms(rng, d.sizes.Classes, bound), d.sizes.Classes)
+	w.Add("head/weight", graph.Uniforms(d.sizes.Features*d.sizes.Classes, bound, rng), d.sizes.Features, d.sizes.Classes)
+	w.Add("head/bias", graph.Uniforms(d.sizes.Classes, bound, rng), d.sizes.Classes)
 	d.weights = w.As(tensor.Float32)
 	if d.residence != nil {
 		d.residence.Admit(d.weights)
@@ -252,13 +252,4 @@ func decayed(s optim.Settings) optim.Settings {
 		s.Rule = optim.Adam{WeightDecay: 1e-3}
 	}
 	return s
-}
-
-// uniforms draws n numbers from U(−bound, bound).
-func uniforms(rng *rand.Rand, n int, bound float64) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = bound * (2*rng.Float64() - 1)
-	}
-	return x
 }

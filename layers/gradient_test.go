@@ -40,7 +40,7 @@ var maps = map[string][]Map{
 func region(seed uint64) (*View, []int, Sizes) {
 	rng := newRand(seed)
 	s := Sizes{Classes: 3, Features: 8, Slots: 4, Codewords: 5, Counts: []int{3, 2, 1}}
-	v := &View{LogProbs: LogSoftmax(mat.NewDense(6, 3, normals(rng, 18, 0, 2)))}
+	v := &View{LogProbs: LogSoftmax(mat.NewDense(6, 3, graph.Normals(18, 0, 2, rng)))}
 	labels := make([]int, 6)
 	for i := range labels {
 		labels[i] = rng.IntN(3)
@@ -48,8 +48,8 @@ func region(seed uint64) (*View, []int, Sizes) {
 	for range 6 * s.Slots {
 		v.Codes = append(v.Codes, int32(rng.IntN(s.Codewords)))
 	}
-	v.Logits = mat.NewDense(6, 3, normals(rng, 18, 0, 3))
-	v.Words = mat.NewDense(20, 2, normals(rng, 40, 0, 1))
+	v.Logits = mat.NewDense(6, 3, graph.Normals(18, 0, 3, rng))
+	v.Words = mat.NewDense(20, 2, graph.Normals(40, 0, 1, rng))
 	for range 6 {
 		v.Support = append(v.Support, 5*rng.Float64())
 	}

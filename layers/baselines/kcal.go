@@ -176,9 +176,9 @@ func projection(scale *data.Standardizer, d int, rng *rand.Rand) *graph.Weights 
 	features := len(scale.Mean)
 	w := graph.NewWeights(tensor.Float64)
 	in, out := 1/math.Sqrt(float64(features)), 1/math.Sqrt(float64(d))
-	w.Add("projection/in/weight", uniforms(rng, features*d, in), features, d)
-	w.Add("projection/in/bias", uniforms(rng, d, in), d)
-	w.Add("projection/out", uniforms(rng, d*d, out), d, d)
+	w.Add("projection/in/weight", graph.Uniforms(features*d, in, rng), features, d)
+	w.Add("projection/in/bias", graph.Uniforms(d, in, rng), d)
+	w.Add("projection/out", graph.Uniforms(d*d, out, rng), d, d)
 	w.AddState("norm/mean", scale.Mean, features)
 	w.AddState("norm/sd", scale.SD, features)
 	return w

@@ -53,15 +53,15 @@ func (n similarityNet) weights(e *data.Embedding, rng *rand.Rand) *graph.Weights
 	p, c := len(e.Variances), n.Sizes.Classes
 	linear := func(name string, in, out int) {
 		bound := 1 / math.Sqrt(float64(in))
-		w.Add(name+"/weight", normals(rng, in*out, 0, 0.01), in, out)
-		w.Add(name+"/bias", uniforms(rng, out, bound), out)
+		w.Add(name+"/weight", graph.Normals(in*out, 0, 0.01, rng), in, out)
+		w.Add(name+"/bias", graph.Uniforms(out, bound, rng), out)
 	}
 	blend := func(name string, dims int) {
 		if c <= 10 {
 			dims = 1
 		}
 		w.Add(name+"/scale", ones(dims), dims)
-		w.Add(name+"/shift", normals(rng, dims, 0, 0.01), dims)
+		w.Add(name+"/shift", graph.Normals(dims, 0, 0.01, rng), dims)
 	}
 	linear("hidden", n.Sizes.Features, n.Hidden)
 	linear("similarity", n.Hidden, p)
@@ -198,24 +198,6 @@ func upTo(n int) []int {
 	x := make([]int, n)
 	for i := range x {
 		x[i] = i
-	}
-	return x
-}
-
-// normals draws n numbers from N(mean, sd²).
-func normals(rng *rand.Rand, n int, mean, sd float64) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = mean + sd*rng.NormFloat64()
-	}
-	return x
-}
-
-// uniforms draws n numbers from U(−bound, bound).
-func uniforms(rng *rand.Rand, n int, bound float64) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = bound * (2*rng.Float64() - 1)
 	}
 	return x
 }

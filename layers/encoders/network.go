@@ -131,11 +131,7 @@ func newInitial(rng *rand.Rand) initial { return initial{graph.NewWeights(tensor
 
 // uniform adds a weight of U(−bound, bound).
 func (w initial) uniform(name string, bound float64, shape ...int) {
-	values := make([]float64, tensor.Shape(shape).TotalSize())
-	for i := range values {
-		values[i] = bound * (2*w.rng.Float64() - 1)
-	}
-	w.Add(name, values, shape...)
+	w.Add(name, graph.Uniforms(tensor.Shape(shape).TotalSize(), bound, w.rng), shape...)
 }
 
 // constant adds a weight of one value.
@@ -174,9 +170,5 @@ func (w initial) batchNorm(name string, m int) {
 // conv adds N(0, 2/(O·k²)), which keeps the variance of gradients through a ReLU
 // (He et al. 2015, fan-out, as torchvision begins).
 func (w initial) conv(name string, in, out, k int) {
-	values := make([]float64, out*in*k*k)
-	for i := range values {
-		values[i] = math.Sqrt(2/float64(out*k*k)) * w.rng.NormFloat64()
-	}
-	w.Add(name+".weight", values, out, in, k, k)
+	w.Add(name+".weight", graph.Normals(out*in*k*k, 0, math.Sqrt(2/float64(out*k*k)), w.rng), out, in, k, k)
 }
