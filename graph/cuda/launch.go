@@ -246,7 +246,7 @@ func (d *Device) Map(f Map, out, x Memory, n int, v float32) {
 type Combination int
 
 // The functions of [Device.Combine]: x+y, x·y, v·x + u·y; where x > v, else 0, y/x or y;
-// and y·min(1, 1+x).
+// y·min(1, 1+x); and max(x+y, 0).
 const (
 	Plus Combination = iota
 	Times
@@ -254,6 +254,7 @@ const (
 	DivideAbove
 	PassAbove
 	ELUSlope
+	PlusReLU
 )
 
 // Combine applies f to n elements of x and, again and again, the period elements of y.

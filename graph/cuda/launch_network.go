@@ -75,9 +75,9 @@ func (d *Device) ChannelVariance(out, x, mean Memory, c Channels) {
 	d.channel(1, out, x, mean, Memory{}, Memory{}, 0, float32(c.N*c.Area), c)
 }
 
-// BatchNorm is γ(x − μ)/√(v + ε) + β.
-func (d *Device) BatchNorm(y, x, mean, variance, gamma, beta Memory, epsilon float32, c Channels) {
-	d.launch("batch_norm", each(c.size()), y, x, mean, variance, gamma, beta, epsilon, c.Channels, c.Area, c.size())
+// BatchNorm is γ(x − μ)/√(v + ε) + β, or floor where that is less.
+func (d *Device) BatchNorm(y, x, mean, variance, gamma, beta Memory, epsilon, floor float32, c Channels) {
+	d.launch("batch_norm", each(c.size()), y, x, mean, variance, gamma, beta, epsilon, floor, c.Channels, c.Area, c.size())
 }
 
 // BatchNormScale is Σ g x̂ of each channel.

@@ -43,7 +43,12 @@ func (channelSum) enqueue(d *cuda.Device, out Operand, in []Operand) {
 }
 
 func (o batchNorm) enqueue(d *cuda.Device, out Operand, in []Operand) {
-	d.BatchNorm(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, in[4].Memory, float32(o.Eps), channels(in[0]))
+	o.above(d, float32(math.Inf(-1)), out, in)
+}
+
+// above has no entry less than floor.
+func (o batchNorm) above(d *cuda.Device, floor float32, out Operand, in []Operand) {
+	d.BatchNorm(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, in[4].Memory, float32(o.Eps), floor, channels(in[0]))
 }
 
 func (o batchNormScale) enqueue(d *cuda.Device, out Operand, in []Operand) {

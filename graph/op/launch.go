@@ -59,6 +59,7 @@ func Launches(steps []Step, kept []cuda.Memory) []Launch {
 	for i := range steps {
 		f.crossEntropy(i)
 		f.movingAverages(i)
+		f.rectified(i)
 	}
 	return slices.DeleteFunc(f.launches, func(l Launch) bool { return l == nil })
 }
@@ -189,4 +190,31 @@ func (f *fusion) movingAverages(i int) {
 		f.launches[k] = nil
 	}
 	f.launches[i] = a
+}
+
+// rectified is a sum or batch normalization with ReLU after it.
+type rectified struct{ Step }
+
+func (r rectified) Enqueue(d *cuda.Device) {
+	if k, is := r.kernel().(batchNorm); is {
+		k.above(d, 0, r.Out, r.In)
+	} else {
+		combine(d, cuda.PlusReLU, r.Out, r.In)
+	}
+}
+
+// rectified puts one in the place of step i if that is the ReLU.
+func (f *fusion) rectified(i int) {
+	last := f.steps[i]
+	if _, is := last.kernel().(relu); !is {
+		return
+	}
+	k := f.maker(last.In[0])
+	if k < 0 || !f.only(i, last.In[0]) {
+		return
+	}
+	switch f.steps[k].kernel().(type) {
+	case plus, addRow, batchNorm:
+		f.launches[k], f.launches[i] = nil, rectified{Step{f.steps[k].Op, last.Out, f.steps[k].In}}
+	}
 }

@@ -57,6 +57,10 @@ var fused = map[string]together{
 	"no movingAverages of two decays": {averaged, []stepOf{
 		{Count(), []int{0, 2}}, {Blend(1, 0.99), []int{2, 4}}, {ScatterAdd(7), []int{0, 1}}, {Blend(2, 0.9), []int{3, 6}}, {Normalize(1e-8), []int{7, 5}},
 	}, []int{1, 3, 4}, 5},
+	"rectified sum":              {two, []stepOf{{Plus(2), []int{0, 1}}, {ReLU(2), []int{2}}, {Op{reluGrad{matrix}}, []int{3, 0}}}, []int{1, 2}, 2},
+	"rectified sum of rows":      {row, []stepOf{{AddRow(), []int{0, 1}}, {ReLU(2), []int{2}}}, []int{1}, 1},
+	"rectified sum that is read": {two, []stepOf{{Plus(2), []int{0, 1}}, {ReLU(2), []int{2}}, {Times(2), []int{2, 3}}}, []int{2}, 3},
+	"rectified normalization":    {planar("channel", "positive", "channel", "channel"), []stepOf{{BatchNorm(4, 1e-5), []int{0, 1, 2, 3, 4}}, {ReLU(4), []int{5}}}, []int{1}, 1},
 }
 
 // scored are scores, labels, the gradient by the loss, and a row.

@@ -35,6 +35,7 @@ extern "C" __global__ void combine(float *out, const float *x, const float *y, i
         case 3: z = a > v ? b / a : 0.0f; break;
         case 4: z = a > v ? b : 0.0f; break;
         case 5: z = b * fminf(1.0f, 1 + a); break;
+        case 6: z = a + b < 0 ? 0.0f : a + b; break; // a NaN stays one
         }
         out[i] = z;
     }

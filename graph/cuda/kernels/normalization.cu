@@ -32,11 +32,12 @@ extern "C" __global__ void channel_finish(float *out, const double *sums, const 
     }
 }
 
-// batch_norm is γ (x − μ)/√(v + ε) + β.
-extern "C" __global__ void batch_norm(float *y, const float *x, const float *mean, const float *variance, const float *gamma, const float *beta, float epsilon, int channels, int area, int n) {
+// batch_norm is γ (x − μ)/√(v + ε) + β, or floor where that is less.
+extern "C" __global__ void batch_norm(float *y, const float *x, const float *mean, const float *variance, const float *gamma, const float *beta, float epsilon, float floor, int channels, int area, int n) {
     for (unsigned i = first(); i < n; i += stride()) {
         int c = i / area % channels;
-        y[i] = fmaf(gamma[c] / sqrtf(variance[c] + epsilon), x[i] - mean[c], beta[c]);
+        float v = fmaf(gamma[c] / sqrtf(variance[c] + epsilon), x[i] - mean[c], beta[c]);
+        y[i] = v < floor ? floor : v; // a NaN stays one
     }
 }
 
