@@ -169,14 +169,17 @@ func (d *Device) Outer(out, a, b Memory, k, c, e int) {
 	d.launch("outer", warps(k*c), out, a, b, c, e, k*c)
 }
 
-// OuterLeft is y_ki = Σ_j G_k[i,j] b_kj, K×C.
-func (d *Device) OuterLeft(y, g, b Memory, k, c, e int) {
-	d.launch("outer_left", warps(k*c), y, g, b, c, e, k*c)
-}
-
-// OuterRight is y_kj = Σ_i G_k[i,j] a_ki, K×D.
-func (d *Device) OuterRight(y, g, a Memory, k, c, e int) {
-	d.launch("outer_right", columns(k*e), y, g, a, c, e, k*e)
+// OuterSides are y_ki = Σ_j G_k[i,j] b_kj (da, K×C) and y_kj = Σ_i G_k[i,j] a_ki (db, K×D),
+// each unless it is none.
+func (d *Device) OuterSides(da, db, g, a, b Memory, k, c, e int) {
+	var left, right int // blocks
+	if da != (Memory{}) {
+		left = warps(k * c).X
+	}
+	if db != (Memory{}) {
+		right = columns(k * e).X
+	}
+	d.launch("outer_sides", Grid{left + right, 1, 1, 32, 8}, da, db, g, a, b, left, k, c, e)
 }
 
 // DirichletScores are the class scores (B×C) of forms A (B×C²).

@@ -51,28 +51,33 @@ func (c Channels) size() int { return c.N * c.Channels * c.Area }
 // channelPart is how many values of a channel one block adds.
 const channelPart = 8192
 
-// channel adds f of each channel's values: 0 x, 1 (x−μ)², 2 (x−μ)g.
-func (d *Device) channel(f int, out, x, mean, g, variance Memory, epsilon, count float32, c Channels) {
-	cut := max(1, (c.N*c.Area+channelPart-1)/channelPart)
-	sums := d.Alloc64(cut * c.Channels)
-	d.launch("channel_parts", Grid{c.Channels, cut, 1, threads, 1}, sums, x, mean, g, f, c.N, c.Channels, c.Area, channelPart)
-	d.launch("channel_finish", each(c.Channels), out, sums, variance, epsilon, count, cut, c.Channels)
+// channel adds f of each channel's values: 0 x, 1 (x−μ)², 2 (x−μ)g. Unless sum is none, it is
+// that of g.
+func (d *Device) channel(f int, out, sum, x, mean, g, variance Memory, epsilon, count float32, c Channels) {
+	cut, layers := max(1, (c.N*c.Area+channelPart-1)/channelPart), 1
+	if sum != (Memory{}) {
+		layers = 2
+	}
+	sums, finish := d.Alloc64(layers*cut*c.Channels), each(c.Channels)
+	finish.Z = layers
+	d.launch("channel_parts", Grid{c.Channels, cut, layers, threads, 1}, sums, x, mean, g, f, c.N, c.Channels, c.Area, channelPart)
+	d.launch("channel_finish", finish, out, sum, sums, variance, epsilon, count, cut, c.Channels)
 	d.Free(sums)
 }
 
 // ChannelSum is Σ x of each channel.
 func (d *Device) ChannelSum(out, x Memory, c Channels) {
-	d.channel(0, out, x, Memory{}, Memory{}, Memory{}, 0, 1, c)
+	d.channel(0, out, Memory{}, x, Memory{}, Memory{}, Memory{}, 0, 1, c)
 }
 
 // ChannelMean is the mean of each channel.
 func (d *Device) ChannelMean(out, x Memory, c Channels) {
-	d.channel(0, out, x, Memory{}, Memory{}, Memory{}, 0, float32(c.N*c.Area), c)
+	d.channel(0, out, Memory{}, x, Memory{}, Memory{}, Memory{}, 0, float32(c.N*c.Area), c)
 }
 
 // ChannelVariance is the mean of (x − μ)² of each channel.
 func (d *Device) ChannelVariance(out, x, mean Memory, c Channels) {
-	d.channel(1, out, x, mean, Memory{}, Memory{}, 0, float32(c.N*c.Area), c)
+	d.channel(1, out, Memory{}, x, mean, Memory{}, Memory{}, 0, float32(c.N*c.Area), c)
 }
 
 // BatchNorm is γ(x − μ)/√(v + ε) + β, or floor where that is less.
@@ -80,9 +85,9 @@ func (d *Device) BatchNorm(y, x, mean, variance, gamma, beta Memory, epsilon, fl
 	d.launch("batch_norm", each(c.size()), y, x, mean, variance, gamma, beta, epsilon, floor, c.Channels, c.Area, c.size())
 }
 
-// BatchNormScale is Σ g x̂ of each channel.
-func (d *Device) BatchNormScale(out, x, mean, variance, g Memory, epsilon float32, c Channels) {
-	d.channel(2, out, x, mean, g, variance, epsilon, 1, c)
+// BatchNormScale is Σ g x̂ of each channel and, unless sum is none, Σ g.
+func (d *Device) BatchNormScale(out, sum, x, mean, variance, g Memory, epsilon float32, c Channels) {
+	d.channel(2, out, sum, x, mean, g, variance, epsilon, 1, c)
 }
 
 // BatchNormInput is the gradient by x, from Σ g x̂ and Σ g of each channel.

@@ -135,11 +135,11 @@ func (outer) enqueue(d *cuda.Device, out Operand, in []Operand) {
 }
 
 func (outerLeft) enqueue(d *cuda.Device, out Operand, in []Operand) {
-	d.OuterLeft(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns(), in[1].columns())
+	d.OuterSides(out.Memory, cuda.Memory{}, in[0].Memory, cuda.Memory{}, in[1].Memory, out.Shape[0], out.columns(), in[1].columns())
 }
 
 func (outerRight) enqueue(d *cuda.Device, out Operand, in []Operand) {
-	d.OuterRight(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], in[1].columns(), out.columns())
+	d.OuterSides(cuda.Memory{}, out.Memory, in[0].Memory, in[1].Memory, cuda.Memory{}, out.Shape[0], in[1].columns(), out.columns())
 }
 
 func (o dirichlet) enqueue(d *cuda.Device, out Operand, in []Operand) {

@@ -52,7 +52,12 @@ func (o batchNorm) above(d *cuda.Device, floor float32, out Operand, in []Operan
 }
 
 func (o batchNormScale) enqueue(d *cuda.Device, out Operand, in []Operand) {
-	d.BatchNormScale(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, float32(o.Eps), channels(in[0]))
+	o.beside(d, out, Operand{}, in)
+}
+
+// beside makes Σ g too, unless sum is none.
+func (o batchNormScale) beside(d *cuda.Device, out, sum Operand, in []Operand) {
+	d.BatchNormScale(out.Memory, sum.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, float32(o.Eps), channels(in[0]))
 }
 
 func (o batchNormInput) enqueue(d *cuda.Device, out Operand, in []Operand) {

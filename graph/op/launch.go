@@ -60,6 +60,7 @@ func Launches(steps []Step, kept []cuda.Memory) []Launch {
 		f.crossEntropy(i)
 		f.movingAverages(i)
 		f.rectified(i)
+		f.slopes(i)
 	}
 	return slices.DeleteFunc(f.launches, func(l Launch) bool { return l == nil })
 }
@@ -89,6 +90,11 @@ func (f *fusion) onlyStep(i int, x Operand) bool {
 // only tells whether nobody but step i reads x.
 func (f *fusion) only(i int, x Operand) bool {
 	return f.onlyStep(i, x) && !slices.Contains(f.kept, x.Memory)
+}
+
+// ready tells whether all that step i reads is there before step k.
+func (f *fusion) ready(i, k int) bool {
+	return !slices.ContainsFunc(f.steps[i].In, func(x Operand) bool { return f.maker(x) >= k })
 }
 
 // crossEntropy is log-softmax with the gradient by its scores of the loss that is taken of it.
@@ -216,5 +222,43 @@ func (f *fusion) rectified(i int) {
 	switch f.steps[k].kernel().(type) {
 	case plus, addRow, batchNorm:
 		f.launches[k], f.launches[i] = nil, rectified{Step{f.steps[k].Op, last.Out, f.steps[k].In}}
+	}
+}
+
+// outerSlopes are OuterLeft and OuterRight of the same matrices.
+type outerSlopes struct{ left, right Step }
+
+func (s outerSlopes) Enqueue(d *cuda.Device) {
+	a, b := s.right.In[1], s.left.In[1]
+	d.OuterSides(s.left.Out.Memory, s.right.Out.Memory, s.left.In[0].Memory, a.Memory, b.Memory, a.Shape[0], a.columns(), b.columns())
+}
+
+// batchNormSlopes are the gradients of batch normalization by γ and β.
+type batchNormSlopes struct{ scale, shift Step }
+
+func (s batchNormSlopes) Enqueue(d *cuda.Device) {
+	s.scale.kernel().(batchNormScale).beside(d, s.scale.Out, s.shift.Out, s.scale.In)
+}
+
+// slopes puts both gradients in the place of the first if step i is one of two.
+func (f *fusion) slopes(i int) {
+	s := f.steps[i]
+	for k, other := range f.steps {
+		var both Launch
+		switch s.kernel().(type) {
+		case outerRight:
+			if _, is := other.kernel().(outerLeft); is && other.In[0].Memory == s.In[0].Memory {
+				both = outerSlopes{other, s}
+			}
+		case channelSum:
+			if _, is := other.kernel().(batchNormScale); is && other.In[3].Memory == s.In[0].Memory {
+				both = batchNormSlopes{other, s}
+			}
+		}
+		earlier, later := min(i, k), max(i, k)
+		if _, alone := f.launches[k].(Step); both != nil && alone && f.ready(later, earlier) {
+			f.launches[earlier], f.launches[later] = both, nil
+			return
+		}
 	}
 }

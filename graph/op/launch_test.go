@@ -61,6 +61,17 @@ var fused = map[string]together{
 	"rectified sum of rows":      {row, []stepOf{{AddRow(), []int{0, 1}}, {ReLU(2), []int{2}}}, []int{1}, 1},
 	"rectified sum that is read": {two, []stepOf{{Plus(2), []int{0, 1}}, {ReLU(2), []int{2}}, {Times(2), []int{2, 3}}}, []int{2}, 3},
 	"rectified normalization":    {planar("channel", "positive", "channel", "channel"), []stepOf{{BatchNorm(4, 1e-5), []int{0, 1, 2, 3, 4}}, {ReLU(4), []int{5}}}, []int{1}, 1},
+	"slopes of outer products": {func(rng *rand.Rand) []*tensor.Dense {
+		k, c, d := 1+rng.IntN(20), 1+rng.IntN(40), 1+rng.IntN(40)
+		return []*tensor.Dense{normalTensor(rng, 0, k, c), normalTensor(rng, 0, k, d), normalTensor(rng, 0, k, c*d)}
+	}, []stepOf{{OuterLeft(), []int{2, 1}}, {OuterRight(), []int{2, 0}}}, []int{0, 1}, 1},
+	"slopes of batch normalization": {planar("channel", "positive", "same"), []stepOf{
+		{Op{channelSum{images}}, []int{3}}, {Op{batchNormScale{images, 1e-5}}, []int{0, 1, 2, 3}},
+	}, []int{0, 1}, 1},
+	"slopes, one of the other": {func(rng *rand.Rand) []*tensor.Dense {
+		k, c := 1+rng.IntN(20), 1+rng.IntN(40)
+		return []*tensor.Dense{normalTensor(rng, 0, k, c), normalTensor(rng, 0, k, c*c)}
+	}, []stepOf{{OuterLeft(), []int{1, 0}}, {OuterRight(), []int{1, 2}}}, []int{0, 1}, 2},
 }
 
 // scored are scores, labels, the gradient by the loss, and a row.

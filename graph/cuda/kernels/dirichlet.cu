@@ -13,24 +13,33 @@ extern "C" __global__ void outer(float *out, const float *a, const float *b, int
     for (int j = threadIdx.x % 32; j < d; j += 32) out[(size_t)row * d + j] = a[row] * b[j];
 }
 
-// outer_left is y_ki = Σ_j G_k[i,j] b_kj, a warp per row (k, i) of G.
-extern "C" __global__ void outer_left(float *y, const float *g, const float *b, int c, int d, int n) {
-    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+// left_rows makes y_ki = Σ_j G_k[i,j] b_kj, a warp of the column block per row (k, i) of n.
+__device__ __forceinline__ void left_rows(float *y, const float *g, const float *b, int block, int c, int d, int n) {
+    int row = block * SHARERS + threadIdx.y;
     if (row >= n) return;
     float sum = 0;
-    for (int j = threadIdx.x % 32; j < d; j += 32) sum = fmaf(g[(size_t)row * d + j], b[(size_t)(row / c) * d + j], sum);
+    for (int j = threadIdx.x; j < d; j += 32) sum = fmaf(g[(size_t)row * d + j], b[(size_t)(row / c) * d + j], sum);
     sum = warp_sum(sum);
-    if (threadIdx.x % 32 == 0) y[row] = sum;
+    if (threadIdx.x == 0) y[row] = sum;
 }
 
-// outer_right is y_kj = Σ_i G_k[i,j] a_ki for n = K·D pairs (k, j).
-extern "C" __global__ void __launch_bounds__(256) outer_right(float *y, const float *g, const float *a, int c, int d, int n) {
-    int at = blockIdx.x * COLUMNS + threadIdx.x, k = at / d, j = at % d;
+// right_columns makes y_kj = Σ_i G_k[i,j] a_ki for n = K·D pairs (k, j).
+__device__ __forceinline__ void right_columns(float *y, const float *g, const float *a, int block, int c, int d, int n) {
+    int at = block * COLUMNS + threadIdx.x, k = at / d, j = at % d;
     float sum = 0;
     if (at < n)
         for (int i = threadIdx.y; i < c; i += SHARERS) sum = fmaf(g[((size_t)k * c + i) * d + j], a[(size_t)k * c + i], sum);
     sum = column_sum(sum);
     if (threadIdx.y == 0 && at < n) y[at] = sum;
+}
+
+// outer_sides contracts G (K×(C·D)) with b on its right and with a on its left: the first
+// `left` blocks make dA (K×C), those after them dB (K×D).
+extern "C" __global__ void __launch_bounds__(256) outer_sides(float *da, float *db, const float *g, const float *a, const float *b, int left, int k, int c, int d) {
+    if (blockIdx.x < left)
+        left_rows(da, g, b, blockIdx.x, c, d, k * c);
+    else
+        right_columns(db, g, a, blockIdx.x - left, c, d, k * d);
 }
 
 // dirichlet_scores is Σ_i (α_ij − 1 + δ·1[i=j]) log p̂_i − Σ_i ln Γ(α_ij) + ln Γ(Σ_i α_ij)
