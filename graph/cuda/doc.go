@@ -65,8 +65,8 @@
 //	            20,250×100                     10 ms, floor 4.0: its sums pass memory, 31 GB
 //	redraw_sums 20,250×10, 50 vectors          24 ms: kernel values are made 7 times
 //	a step of stage 1, C = 10                  36 µs: 13 launches are 22 of them
-//	a step of stage 2, C = 10                  30 µs: 15 launches are 26 of them
-//	                   C = 100                 51 µs, floor 6.9: launches 26, product_nn 5,
+//	a step of stage 2, C = 10                  28 µs: 14 launches are 24 of them
+//	                   C = 100                 49 µs, floor 6.9: launches 24, product_nn 5,
 //	                                           product_tn 6, scores 5, by_form 8
 //
 // A pair of tiles costs local_waves 2,100 instructions a warp for kernel values and 160 a
