@@ -15,6 +15,7 @@ import (
 type deviceProgram struct {
 	taking   cuda.Taking // the rows of a step
 	launches []op.Launch
+	averages cuda.Blending
 	outputs  []op.Operand
 	states   []cuda.Memory // weights that are updated,
 	updates  []cuda.Memory // and by what
@@ -89,6 +90,8 @@ func (a *deviceArrays) load(p *Program, rows *tensor.Dense) (*deviceProgram, err
 	}
 	taken, steps := op.Taken(steps, numbers)
 	l.taking = a.device.NewTaking(len(rows.Int32s()), taken)
+	averaged, steps := op.Averaged(steps)
+	l.averages = a.device.NewBlending(averaged)
 	l.launches = op.Launches(steps, append(kept, l.updates...))
 	if err := a.device.Err(); err != nil {
 		l.free(a.device)
@@ -111,9 +114,11 @@ func (l *deviceProgram) runStep(d *cuda.Device, order cuda.Memory, at cuda.Curso
 	for _, launch := range l.launches {
 		launch.Enqueue(d)
 	}
+	d.BlendAll(l.averages)
 }
 
 func (l *deviceProgram) free(d *cuda.Device) {
 	l.taking.Free(d)
+	l.averages.Free(d)
 	d.Free(l.own...)
 }

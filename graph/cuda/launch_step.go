@@ -1,5 +1,7 @@
 package cuda
 
+import "math"
+
 // What frames a step of a fit.
 
 // Cursor is where a fit stands in an epoch, in device memory, so that the launches of a
@@ -57,6 +59,39 @@ func (t Taking) Free(d *Device) { d.Free(t.pieces) }
 // there is no cursor.
 func (d *Device) TakeRows(t Taking, order Memory, at Cursor, batch int) {
 	d.launch("take_rows", Grid{t.count, 1, 1, threads, 1}, t.pieces, order, at.Step, batch)
+}
+
+// Blended is γ·Old + (1−γ)·Fresh of two arrays, such as a running mean.
+type Blended struct {
+	Out, Old, Fresh Memory
+	Gamma, Rest     float32 // γ, 1−γ
+}
+
+// Blending is a table in device memory of what one launch blends.
+type Blending struct {
+	pieces Memory // of at most one block's elements: out, old, fresh, size, and the bits of γ and 1−γ
+	count  int
+}
+
+// NewBlending is of all these.
+func (d *Device) NewBlending(of []Blended) Blending {
+	var pieces []int64
+	for _, b := range of {
+		for at := 0; at < b.Out.bytes; at += 4 * threads {
+			offset, n := Pointer(at), min(threads, (b.Out.bytes-at)/4)
+			factors := int64(math.Float32bits(b.Rest))<<32 | int64(math.Float32bits(b.Gamma))
+			pieces = append(pieces, int64(b.Out.at+offset), int64(b.Old.at+offset), int64(b.Fresh.at+offset), int64(n), factors)
+		}
+	}
+	return Blending{Uploaded(d, pieces), len(pieces) / 5}
+}
+
+// Free gives the table back.
+func (b Blending) Free(d *Device) { d.Free(b.pieces) }
+
+// BlendAll makes all of them.
+func (d *Device) BlendAll(b Blending) {
+	d.launch("blend_all", Grid{b.count, 1, 1, threads, 1}, b.pieces)
 }
 
 // Parameters are arrays and, for each, one of the same size by which it is moved, such as

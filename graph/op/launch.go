@@ -48,6 +48,21 @@ func Taken(steps []Step, rows Operand) (taken []cuda.Taken, others []Step) {
 	return taken, others
 }
 
+// Averaged parts the moving averages that no step reads from the others: one launch after all
+// of them makes those (see [cuda.Device.BlendAll]).
+func Averaged(steps []Step) (averaged []cuda.Blended, others []Step) {
+	for _, s := range steps {
+		if k, is := s.kernel().(blend); is && !slices.ContainsFunc(steps, func(o Step) bool { return o.reads(s.Out) }) {
+			averaged = append(averaged, cuda.Blended{
+				Out: s.Out.Memory, Old: s.In[0].Memory, Fresh: s.In[1].Memory, Gamma: float32(k.Decay), Rest: float32(1 - k.Decay),
+			})
+		} else {
+			others = append(others, s)
+		}
+	}
+	return averaged, others
+}
+
 // Launches are what runs the steps on a device, whose kernels compute some of them together,
 // each number as by itself. Of what steps compute, only what is kept or what other launches
 // read is written.

@@ -248,3 +248,33 @@ func rowsAreTaken(t *testing.T, d *cuda.Device) {
 		}
 	}
 }
+
+// Moving averages that no step reads are those of Blend, whatever their number and decays.
+func TestHostAveragesAreMadeAtOnce(t *testing.T) { averagesAreMade(t, cudatest.Device(t, 1)) }
+
+func TestCardAveragesAreMadeAtOnce(t *testing.T) { averagesAreMade(t, cudatest.Card(t)) }
+
+func averagesAreMade(t *testing.T, d *cuda.Device) {
+	rng := rand.New(rand.NewPCG(4, 0))
+	var steps []Step
+	var alone [][]byte
+	for i, n := range []int{1, 255, 256, 700} {
+		o, old, fresh := Blend(1, 1-0.1/float64(i+1)), normalTensor(rng, 0, n), normalTensor(rng, 0, n)
+		alone = append(alone, runOn(t, d, o, []*tensor.Dense{old, fresh}, tensor.Shape{n}))
+		steps = append(steps, Step{o, Operand{d.Alloc(n), tensor.Shape{n}}, []Operand{uploaded(d, old), uploaded(d, fresh)}})
+	}
+	read := Step{Blend(1, 0.5), Operand{d.Alloc(1), tensor.Shape{1}}, steps[0].In}
+	reader := Step{Scale(1, 2), Operand{d.Alloc(1), tensor.Shape{1}}, []Operand{read.Out}}
+	averaged, others := Averaged(append([]Step{read, reader}, steps...))
+	if len(averaged) != len(steps) || len(others) != 2 {
+		t.Fatalf("%d averages and %d other steps", len(averaged), len(others))
+	}
+	blending := d.NewBlending(averaged)
+	d.BlendAll(blending)
+	blending.Free(d)
+	for i, s := range steps {
+		if !bytes.Equal(downloaded(t, d, s.Out), alone[i]) {
+			t.Errorf("an average of %d numbers is other bytes than by itself", s.Out.Size())
+		}
+	}
+}
