@@ -197,7 +197,7 @@ func ExampleTrained_Sandwich() {
 		return
 	}
 	one := test.Rows([]int{0})
-	lower, upper, err := c.Intervals(sandwich, one, 0.95)
+	lower, upper, err := c.Intervals(context.Background(), sandwich, one, 0.95)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -308,8 +308,9 @@ func (x *Sandwich) FactorErrors() (receiver, sender *mat.Dense) {
 
 // Intervals returns, for each row of a view and each class, the two-sided interval
 // of the given level for the posterior q_j (N×C each), by the delta method on the
-// logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = s_j/(1 − q_j).
-func (x *Sandwich) Intervals(v *View, level float64) (lower, upper *mat.Dense, err error) {
+// logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = s_j/(1 − q_j). It ends early with
+// ctx's error.
+func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower, upper *mat.Dense, err error) {
 	if !(level > 0 && level < 1) {
 		return nil, nil, &SettingError{fmt.Sprintf("the level of an interval lies between 0 and 1, not %g", level)}
 	}
@@ -327,6 +328,9 @@ func (x *Sandwich) Intervals(v *View, level float64) (lower, upper *mat.Dense, e
 		upper.Set(at/C, at%C, simd.Sigmoid64(logit[at]+reach))
 	})
 	for row := range n {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
 		slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], v.LogProbs.RawRowView(row))
 		for j := range C {
 			at := row*C + j
@@ -355,10 +359,10 @@ func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*
 }
 
 // Intervals returns the interval of each posterior of x (N×C each) at a level.
-func (t *Trained) Intervals(s *Sandwich, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
+func (t *Trained) Intervals(ctx context.Context, s *Sandwich, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
 	view, err := t.Base.View(x)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.Intervals(view, level)
+	return s.Intervals(ctx, view, level)
 }

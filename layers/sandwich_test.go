@@ -89,11 +89,11 @@ func TestIntervalLaws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	low, high, err := c.Intervals(s, x, 0.9)
+	low, high, err := c.Intervals(t.Context(), s, x, 0.9)
 	if err != nil {
 		t.Fatal(err)
 	}
-	low50, high50, err := c.Intervals(s, x, 0.5)
+	low50, high50, err := c.Intervals(t.Context(), s, x, 0.5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func BenchmarkIntervals(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, _, err := s.Intervals(v, 0.9); err != nil {
+		if _, _, err := s.Intervals(b.Context(), v, 0.9); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -179,7 +179,7 @@ func TestSandwichRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.Intervals(s, blobs(5, 1), 1); err == nil {
+	if _, _, err := c.Intervals(t.Context(), s, blobs(5, 1), 1); err == nil {
 		t.Error("level 1 passes")
 	}
 	ctx, cancel := context.WithCancel(t.Context())

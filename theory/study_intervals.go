@@ -88,7 +88,7 @@ func runIntervals(ctx context.Context, s Settings, r *Report) error {
 			unfitted[i] = true
 			return nil
 		}
-		if err := countPredictions(predictions[i], sandwich, truth); err != nil {
+		if err := countPredictions(ctx, predictions[i], sandwich, truth); err != nil {
 			return err
 		}
 		countFactors(factors[i], sandwich, truth, theta)
@@ -160,7 +160,7 @@ func observedTable(t *Table) layers.Observed {
 }
 
 // countPredictions asks of every posterior whether its interval holds the true one.
-func countPredictions(c coverage, s *layers.Sandwich, truth *Truth) error {
+func countPredictions(ctx context.Context, c coverage, s *layers.Sandwich, truth *Truth) error {
 	t := truth.Table
 	view := &layers.View{LogProbs: mat.NewDense(t.Rows(), t.Classes, t.LogP)}
 	for row := range t.Rows() {
@@ -168,7 +168,7 @@ func countPredictions(c coverage, s *layers.Sandwich, truth *Truth) error {
 			view.Codes = append(view.Codes, int32(k))
 		}
 	}
-	lower, upper, err := s.Intervals(view, intervalLevel)
+	lower, upper, err := s.Intervals(ctx, view, intervalLevel)
 	if err != nil {
 		return err
 	}

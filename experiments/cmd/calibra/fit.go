@@ -66,7 +66,7 @@ func (c *fitCmd) Run(ctx context.Context) error {
 		}
 		if writeErr := run.Write(c.Out); writeErr != nil {
 			undo()
-			return fmt.Errorf("%w; nothing was written", err)
+			return fmt.Errorf("%s was not fitted yet and nothing was written: %w", c.Method, ctx.Err())
 		}
 		return fmt.Errorf("%w; the model as far as it was learned is in %s", err, c.Out)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"text/tabwriter"
 
 	"calibra/graph/blas"
@@ -30,12 +31,12 @@ func (infoCmd) Run(context.Context) error {
 	fmt.Fprintf(w, "cores\t%d of %d\n", runtime.GOMAXPROCS(0), runtime.NumCPU())
 	fmt.Fprintf(w, "vector units\t%s\n", simd.InstructionSet())
 	b := blas.Describe()
-	fmt.Fprintf(w, "matrix products\t%s %s %s, %d threads\n", b.Name, b.Version, b.Path, b.Threads)
+	fmt.Fprintf(w, "matrix products\t%s, %d threads\n", strings.Join(strings.Fields(b.Name+" "+b.Version+" "+b.Path), " "), b.Threads)
 	if b.Problem != nil {
 		fmt.Fprintf(w, "%s\tnot followed: %v\n", blas.Variable, b.Problem)
 	}
 	if d, err := cuda.Available(); err != nil {
-		fmt.Fprintf(w, "CUDA device\tnone: %v\n", err)
+		fmt.Fprintf(w, "CUDA device\tnone: %s\n", strings.TrimPrefix(err.Error(), cuda.ErrNoDevice.Error()+": "))
 	} else {
 		fmt.Fprintf(w, "CUDA device\t%s\n", d.Describe())
 	}

@@ -25,7 +25,7 @@ func intervals(ctx context.Context, model layers.Stateful, src *data.Source, lev
 	if err != nil {
 		return nil, asUsage(err)
 	}
-	lower, upper, err := trained.Intervals(spread, src.Test, level)
+	lower, upper, err := trained.Intervals(ctx, spread, src.Test, level)
 	if err != nil {
 		return nil, err
 	}
