@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -39,8 +41,8 @@ var tested = []metrics.Metric{metrics.LCE, metrics.NLL}
 // Methods are compared on the seeds that both have. The scores of a test row are averaged
 // over these seeds where all seeds have the same test rows, as they do unless the
 // validation rows come from among them; sameRows says so. Otherwise those of the first
-// seed are compared.
-func Rows(fits []Fit, methods []string, sameRows bool) ([]Row, error) {
+// seed are compared. If ctx is cancelled, the error wraps ctx.Err().
+func Rows(ctx context.Context, fits []Fit, methods []string, sameRows bool) ([]Row, error) {
 	byMethod := map[string][]Fit{}
 	for _, f := range fits {
 		if f.Err == nil {
@@ -54,7 +56,11 @@ func Rows(fits []Fit, methods []string, sameRows bool) ([]Row, error) {
 		}
 	}
 	for _, m := range tested {
-		if err := pair(rows, byMethod, m, sameRows); err != nil {
+		err := pair(ctx, rows, byMethod, m, sameRows)
+		if cancelled := ctx.Err(); cancelled != nil {
+			return nil, fmt.Errorf("the comparison was not finished and nothing was written: %w", cancelled)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -89,7 +95,7 @@ func newRow(method string, fits []Fit) Row {
 }
 
 // pair compares every method with the one of the lowest mean.
-func pair(rows []Row, fits map[string][]Fit, m metrics.Metric, sameRows bool) error {
+func pair(ctx context.Context, rows []Row, fits map[string][]Fit, m metrics.Metric, sameRows bool) error {
 	best := -1
 	for i, r := range rows {
 		if !math.IsNaN(r.Shared[m].Mean) && (best < 0 || r.Shared[m].Mean < rows[best].Shared[m].Mean) {
@@ -108,7 +114,7 @@ func pair(rows []Row, fits map[string][]Fit, m metrics.Metric, sameRows bool) er
 		}
 		wait.Go(func() {
 			a, b := both(perRow(of, m, sameRows), perRow(reference, m, sameRows))
-			c, err := metrics.Compare(a, b, rand.New(rand.NewPCG(uint64(i), uint64(m))))
+			c, err := metrics.Compare(ctx, a, b, rand.New(rand.NewPCG(uint64(i), uint64(m))))
 			if errs[i] = err; err == nil {
 				rows[i].Against[m] = &Paired{Best: rows[best].Method, Comparison: *c}
 			}

@@ -30,7 +30,7 @@ func TestRowsCompareTheSeedsOfBoth(t *testing.T) {
 		fit("nc", 3, 9, 9, 9, 9), // none in common
 	}
 	for _, sameRows := range []bool{false, true} {
-		rows, err := Rows(fits, []string{"vq", "ts", "nc"}, sameRows)
+		rows, err := Rows(t.Context(), fits, []string{"vq", "ts", "nc"}, sameRows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestRowsCompareTheSeedsOfBoth(t *testing.T) {
 // Rows that all seeds test are averaged over the seeds.
 func TestRowsAverageOverSeeds(t *testing.T) {
 	fits := []Fit{fit("vq", 1, 1, 1), fit("vq", 2, 1, 1), fit("ts", 1, 2, 4), fit("ts", 2, 4, 2)}
-	rows, err := Rows(fits, []string{"vq", "ts"}, true)
+	rows, err := Rows(t.Context(), fits, []string{"vq", "ts"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

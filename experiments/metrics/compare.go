@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -21,8 +22,9 @@ const comparisonReplicates = 2000
 // Compare tests whether two methods differ, by a paired bootstrap over the rows on
 // which both were measured. a and b hold one score per row, such as
 // [Measurement.NLL] or [Local.LCE]. The p-value is the share of replicates whose
-// difference lies as far from the observed one as that does from 0.
-func Compare(a, b []float64, rng *rand.Rand) (*Comparison, error) {
+// difference lies as far from the observed one as that does from 0. If ctx is cancelled,
+// the error wraps ctx.Err().
+func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, error) {
 	if len(a) != len(b) || len(a) == 0 {
 		return nil, fmt.Errorf("metrics: compare: %d scores with %d: give both methods' scores of the same rows", len(a), len(b))
 	}
@@ -37,6 +39,9 @@ func Compare(a, b []float64, rng *rand.Rand) (*Comparison, error) {
 	replicates := make([]float64, comparisonReplicates)
 	as := 1
 	for k := range replicates {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("metrics: compare: %w", err)
+		}
 		var sum float64
 		for range difference {
 			sum += difference[rng.IntN(len(difference))]

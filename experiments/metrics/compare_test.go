@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -18,7 +20,7 @@ func TestCompareOfEquals(t *testing.T) {
 			row := rng.NormFloat64()
 			a[i], b[i] = row+.3*rng.NormFloat64(), row+.3*rng.NormFloat64()
 		}
-		c, err := Compare(a, b, rng)
+		c, err := Compare(t.Context(), a, b, rng)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +38,7 @@ func TestCompareSeesADifference(t *testing.T) {
 		row := rng.NormFloat64()
 		a[i], b[i] = row, row+.1+.2*rng.NormFloat64()
 	}
-	c, err := Compare(a, b, rng)
+	c, err := Compare(t.Context(), a, b, rng)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +46,16 @@ func TestCompareSeesADifference(t *testing.T) {
 	if c.PValue > .001 || !(math.Abs(c.Difference+.1) <= .04) || !near(c.Interval.High-c.Interval.Low, 2*1.96*.01, .15) {
 		t.Errorf("%+v", c)
 	}
-	if same, err := Compare(a, a, rng); err != nil || same.PValue != 1 || same.Difference != 0 {
+	if same, err := Compare(t.Context(), a, a, rng); err != nil || same.PValue != 1 || same.Difference != 0 {
 		t.Errorf("a method with itself: %+v, %v", same, err)
 	}
-	if _, err := Compare(a, b[1:], rng); err == nil {
+	if _, err := Compare(t.Context(), a, b[1:], rng); err == nil {
 		t.Error("scores of other rows were compared")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Compare(ctx, a, b, rng); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }
 

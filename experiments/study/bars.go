@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"fmt"
 
 	"calibra/experiments/metrics"
@@ -8,7 +9,7 @@ import (
 )
 
 // LocalBars are the figures of Q1, in either embedding.
-func LocalBars(f *Findings) (*report.Section, error) {
+func LocalBars(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Local calibration (Q1)",
 		Note:  "Lower is better; error bars are one standard deviation over the seeds. The red ticks are the noise floor: what the metric shows, in the shared embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
@@ -41,7 +42,7 @@ func the(embedding string) string {
 }
 
 // GlobalBars are the figures of Q3.
-func GlobalBars(f *Findings) (*report.Section, error) {
+func GlobalBars(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{Title: "Global calibration (Q3)", Note: "Lower is better; error bars are one standard deviation over the seeds, red ticks the noise floor."}
 	for _, s := range f.subjects() {
 		var panels []report.BarPanel
@@ -77,7 +78,7 @@ func (s *subject) bars(title string, q quantity, floor bool) report.BarPanel {
 }
 
 // NoiseFloor is the table of what is left of each metric above its noise floor.
-func NoiseFloor(f *Findings) (*report.Section, error) {
+func NoiseFloor(_ context.Context, f *Findings) (*report.Section, error) {
 	var columns []quantity
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE} {
 		columns = append(columns, noiseOf(m), excess(m))

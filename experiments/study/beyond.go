@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -41,7 +42,7 @@ var sparseFifth = quantity{metric: metrics.LCE, title: "LCE sparsest fifth", of:
 }}
 
 // BeyondTable is what the acceptance of an anchored map is read from.
-func BeyondTable(f *Findings) (*report.Section, error) {
+func BeyondTable(_ context.Context, f *Findings) (*report.Section, error) {
 	return &report.Section{
 		Title: "Anchored maps",
 		Note:  "Local metrics in the embedding shared by all methods. Noise is the same metric of labels redrawn from the method's own predictions; true LCE is against the known posterior of synthetic data.",
@@ -52,7 +53,7 @@ func BeyondTable(f *Findings) (*report.Section, error) {
 }
 
 // MeanRanks ranks the methods by NLL and by LCE above noise over all data sets.
-func MeanRanks(f *Findings) (*report.Section, error) {
+func MeanRanks(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Mean ranks",
 		Note:  "Methods are ranked on every data set by the mean over the seeds; methods without a result on all of them are left out. Bars are half of Nemenyi's critical difference at 5 %: methods whose bars meet are not told apart by the ranks alone.",
@@ -126,7 +127,7 @@ func (f *Findings) scores(q quantity) (names []string, scores [][]float64) {
 }
 
 // Choices counts which maps the judged method uses, seed by seed.
-func Choices(f *Findings) (*report.Section, error) {
+func Choices(_ context.Context, f *Findings) (*report.Section, error) {
 	t := &report.Table{Caption: "Maps in use, with the number of seeds, and seconds of the fit.", Labels: []string{"Data"}, Values: []report.Head{{Text: "maps"}, {Text: "fit, s"}}}
 	block := report.Block{}
 	for _, s := range f.subjects() {

@@ -23,14 +23,14 @@ func judged(method string, seed uint64, nll float64, losses ...float32) *Result 
 func TestPairedLosses(t *testing.T) {
 	a := &row{results: []*Result{judged("auto", 1, 0, 1, 2, 3, 4), judged("auto", 2, 0, 1, 1, 1, 1)}}
 	b := &row{results: []*Result{judged("ts", 2, 0, 2, 2, 2, 2), judged("ts", 1, 0, 2, 3, 4, 5), judged("ts", 3, 0, 0, 0, 0, 0)}}
-	difference, p, err := pairedLosses(a, b)
+	difference, p, err := pairedLosses(t.Context(), a, b)
 	if err != nil || difference != -1 || p > 0.01 {
 		t.Errorf("difference %v, p %v, %v", difference, p, err)
 	}
-	if difference, p, err = pairedLosses(a, a); err != nil || difference != 0 || p != 1 {
+	if difference, p, err = pairedLosses(t.Context(), a, a); err != nil || difference != 0 || p != 1 {
 		t.Errorf("with itself: difference %v, p %v, %v", difference, p, err)
 	}
-	if _, p, _ = pairedLosses(a, &row{}); !math.IsNaN(p) {
+	if _, p, _ = pairedLosses(t.Context(), a, &row{}); !math.IsNaN(p) {
 		t.Errorf("without results p = %v", p)
 	}
 }
@@ -69,7 +69,7 @@ func TestPairedLossesCountARowOnce(t *testing.T) {
 			}
 			a.results, b.results = append(a.results, x), append(b.results, y)
 		}
-		_, p, err := pairedLosses(a, b)
+		_, p, err := pairedLosses(t.Context(), a, b)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -52,7 +53,7 @@ func (f *Findings) counts(caption string, columns []countColumn) *report.Table {
 
 // UsageTable is the paper's table of codeword usage, with dead codewords and the
 // effective number of codewords.
-func UsageTable(f *Findings) (*report.Section, error) {
+func UsageTable(_ context.Context, f *Findings) (*report.Section, error) {
 	used := func(of func([]int) float64) func(*Result) float64 {
 		return func(r *Result) float64 {
 			if r.Usage == nil {
@@ -106,7 +107,7 @@ func perplexity(n []int) float64 {
 }
 
 // UsageCurve shows the assignments of all codewords, most used first.
-func UsageCurve(f *Findings) (*report.Section, error) {
+func UsageCurve(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{Title: "Usage by rank"}
 	for _, s := range f.subjects() {
 		var series []report.Series
@@ -141,7 +142,7 @@ func UsageCurve(f *Findings) (*report.Section, error) {
 }
 
 // TimeTable is seconds per epoch of both stages.
-func TimeTable(f *Findings) (*report.Section, error) {
+func TimeTable(_ context.Context, f *Findings) (*report.Section, error) {
 	perEpoch := func(stage string) func(*Result) float64 {
 		return stageOf(stage, func(s Stage) float64 { return s.Seconds / float64(s.Epochs) })
 	}

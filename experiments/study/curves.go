@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 )
 
 // SizeCurves show LCE and NLL along the size of the calibration set.
-func SizeCurves(f *Findings) (*report.Section, error) {
+func SizeCurves(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Along the size of the calibration set",
 		Note:  "Fitted on a stratified part of the calibration rows; validation rows, test rows and the shared embedding stay the same.",
@@ -60,7 +61,7 @@ func (s *subject) lines(q quantity, of func(*row) (name string, x float64)) []re
 }
 
 // CodebookCurves show the metrics along |C|.
-func CodebookCurves(f *Findings) (*report.Section, error) {
+func CodebookCurves(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{Title: "Along the size of the codebook"}
 	for _, s := range f.subjects() {
 		places := map[float64]string{}
@@ -90,7 +91,7 @@ func CodebookCurves(f *Findings) (*report.Section, error) {
 }
 
 // SizeMaps are heat maps of the w × |C| grid.
-func SizeMaps(f *Findings) (*report.Section, error) {
+func SizeMaps(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{Title: "The grid of slots and codewords", Note: "Means over the seeds; darker is larger."}
 	for _, s := range f.subjects() {
 		var slots, codewords []int

@@ -1,13 +1,14 @@
 package study
 
 import (
+	"context"
 	"fmt"
 
 	"calibra/experiments/report"
 )
 
 // ReliabilityDiagrams show the top class's confidence against its hits.
-func ReliabilityDiagrams(f *Findings) (*report.Section, error) {
+func ReliabilityDiagrams(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Reliability",
 		Note:  "Frequency of hits against the confidence of the top class in 15 bins, seeds pooled; the band spans the seeds, grey bars are the share of rows in each bin.",
@@ -43,7 +44,7 @@ func ReliabilityDiagrams(f *Findings) (*report.Section, error) {
 }
 
 // ShiftNote says what the shifted rows of each data set are.
-func ShiftNote(f *Findings) (*report.Section, error) {
+func ShiftNote(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{Title: "The shift", Note: "Methods are fitted and stopped on rows in distribution and judged on shifted rows: of raw tables, a region that neither the encoder nor the calibrator saw, the fifth of the rows farthest along the first principal component; of the weather data, eval_out, other climates; of a features file, the test rows of --shifted or, without it, the half of the test rows that lie farthest from their tenth nearest calibration row in the shared embedding, where few rows were seen, as of synthetic data. Models are those of the study main, where its cells are at hand."}
 	return section, nil
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -16,26 +17,30 @@ import (
 
 // Write puts the study's report into dir: report.html, tables.md, tables.tex,
 // figures/, results.csv (a line a cell, the same whenever and however often the
-// study was interrupted) and times.csv (seconds, which are not).
-func (f *Findings) Write(dir string) error {
+// study was interrupted) and times.csv (seconds, which are not). If ctx is cancelled, the
+// error wraps ctx.Err() and nothing was written.
+func (f *Findings) Write(ctx context.Context, dir string) error {
+	d, err := f.Document(ctx)
+	if cancelled := ctx.Err(); cancelled != nil {
+		return fmt.Errorf("the cells are kept, the same command writes their report: %w", cancelled)
+	}
+	if err != nil {
+		return err
+	}
 	for name, write := range map[string]func(io.Writer) error{"results.csv": f.writeResults, "times.csv": f.writeTimes} {
 		if err := data.WriteFile(filepath.Join(dir, name), write); err != nil {
 			return err
 		}
 	}
-	d, err := f.Document()
-	if err != nil {
-		return err
-	}
 	return d.Write(dir)
 }
 
-// Document is the study's report.
-func (f *Findings) Document() (*report.Document, error) {
+// Document is the study's report. If ctx is cancelled, the error wraps ctx.Err().
+func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 	d := &report.Document{Title: "Study " + f.Study.Name, Intro: strings.ToUpper(f.Study.Line[:1]) + f.Study.Line[1:] + ".", Facts: f.facts()}
 	if slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil }) {
 		for _, view := range f.Study.Views {
-			section, err := view(f)
+			section, err := view(ctx, f)
 			if err != nil {
 				return nil, err
 			}

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -11,8 +12,9 @@ import (
 )
 
 // View is one part of a study's report. It returns nil where the findings have
-// nothing for it.
-type View func(*Findings) (*report.Section, error)
+// nothing for it. If ctx is cancelled, one that takes long stops, and its error wraps
+// ctx.Err().
+type View func(context.Context, *Findings) (*report.Section, error)
 
 // Findings is a study with its results.
 type Findings struct {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -40,7 +41,7 @@ func (s *subject) row(method string) *row {
 
 // compared tells each method from the judged one on the same test rows of s. It is
 // computed once.
-func (f *Findings) compared(s *subject) ([]comparison, error) {
+func (f *Findings) compared(ctx context.Context, s *subject) ([]comparison, error) {
 	judged := s.judged()
 	if judged == nil {
 		return nil, nil
@@ -53,7 +54,7 @@ func (f *Findings) compared(s *subject) ([]comparison, error) {
 		if r == judged {
 			continue
 		}
-		difference, p, err := pairedLosses(judged, r)
+		difference, p, err := pairedLosses(ctx, judged, r)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +72,7 @@ func (f *Findings) compared(s *subject) ([]comparison, error) {
 // pairedLosses compares two methods on the test rows of the seeds that both have. A row
 // that several seeds test is one observation, the sum of its losses over these seeds:
 // the models differ from seed to seed, the row does not.
-func pairedLosses(a, b *row) (difference, p float64, err error) {
+func pairedLosses(ctx context.Context, a, b *row) (difference, p float64, err error) {
 	type place struct{ number, seed int } // seed is that of a row which no other seed tests
 	at := map[place]int{}
 	var ofA, ofB []float64
@@ -110,7 +111,7 @@ func pairedLosses(a, b *row) (difference, p float64, err error) {
 	if n == 0 {
 		return math.NaN(), math.NaN(), nil
 	}
-	c, err := metrics.Compare(ofA, ofB, rand.New(rand.NewPCG(first, 5)))
+	c, err := metrics.Compare(ctx, ofA, ofB, rand.New(rand.NewPCG(first, 5)))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -118,10 +119,10 @@ func pairedLosses(a, b *row) (difference, p float64, err error) {
 }
 
 // PairedNLL tells each method from the judged one on the same test rows.
-func PairedNLL(f *Findings) (*report.Section, error) {
+func PairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 	t := &report.Table{Labels: []string{"Method"}}
 	for _, s := range f.subjects() {
-		all, err := f.compared(s)
+		all, err := f.compared(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +160,7 @@ func percent(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
 // Acceptance holds the judged method to what a map beyond the paper must show on every
 // data set: an NLL below VQ's and TS's, none worse than the best baseline's, and no
 // accuracy lost.
-func Acceptance(f *Findings) (*report.Section, error) {
+func Acceptance(ctx context.Context, f *Findings) (*report.Section, error) {
 	nll, accuracy := sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy)
 	type line struct {
 		subject      *subject
@@ -169,7 +170,7 @@ func Acceptance(f *Findings) (*report.Section, error) {
 	var lines []line
 	var named, others []float64 // p against VQ and TS, and against the best baseline
 	for _, s := range f.subjects() {
-		all, err := f.compared(s)
+		all, err := f.compared(ctx, s)
 		if err != nil {
 			return nil, err
 		}

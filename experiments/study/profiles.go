@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -11,7 +12,7 @@ import (
 var nan = math.NaN()
 
 // Profiles are the figures of Q2.
-func Profiles(f *Findings) (*report.Section, error) {
+func Profiles(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Local error by support (Q2)",
 		Note:  "Rows are cut into 15 quantile bins of the effective sample size of their neighbourhood, sparse on the left; lines are means over the seeds, bands one standard deviation.",
@@ -75,7 +76,7 @@ func (r *row) profile(of func(*Result) *metrics.Profile) (report.Series, bool) {
 
 // Sparsest is the table of local error in the sparse, the middle and the dense
 // third of the rows.
-func Sparsest(f *Findings) (*report.Section, error) {
+func Sparsest(_ context.Context, f *Findings) (*report.Section, error) {
 	var columns []quantity
 	for _, view := range []struct {
 		name string

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -32,7 +33,7 @@ func resultColumns(known bool) []quantity {
 
 // Results is the table of all metrics and, where the paper has the data set, the
 // same beside its numbers.
-func Results(f *Findings) (*report.Section, error) {
+func Results(_ context.Context, f *Findings) (*report.Section, error) {
 	known := false
 	for _, r := range f.Results {
 		known = known || r != nil && r.Truth != nil

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -159,7 +160,15 @@ func TestRun(t *testing.T) {
 	}
 
 	out := t.TempDir()
-	if err := again.Write(out); err != nil {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := again.Write(cancelled, out); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled report: %v", err)
+	}
+	if files, err := os.ReadDir(out); err != nil || len(files) != 0 {
+		t.Errorf("a cancelled report leaves %v (%v)", files, err)
+	}
+	if err := again.Write(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
 	for name, wanted := range map[string]string{
@@ -230,7 +239,7 @@ func TestTruth(t *testing.T) {
 		t.Errorf("overconfident logits err by %+v, scaled ones by %+v", nc, ts)
 	}
 	f := &Findings{Study: &s, Cells: cells, Results: results}
-	section, err := Results(f)
+	section, err := Results(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,12 +26,11 @@ const shownRows = 300
 // Tessellation shows how the latent space is divided: with two slots of one
 // feature each, where all regions can be seen, and as the first seed's calibrator
 // divides the plane of the first two principal components.
-func Tessellation(f *Findings) (*report.Section, error) {
+func Tessellation(ctx context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "The divided space",
 		Note:  "Left, a toy: two slots of one feature each, the first two principal components, and four codewords, so that every index sequence (s(1), s(2)) is a rectangle of the plane; hue is the most frequent class of a region. Right, the calibrator itself on the plane through the mean of the features: hue is its top class, paler where it is less sure, darker lines where many slots change their codeword at once. Dots are test rows by their true class.",
 	}
-	ctx := context.Background()
 	for _, s := range f.subjects() {
 		c, res := f.firstVQ(s)
 		if res == nil {
@@ -55,7 +54,7 @@ func Tessellation(f *Findings) (*report.Section, error) {
 		if err != nil {
 			return nil, err
 		}
-		plane, err := frame.plane(p, model)
+		plane, err := frame.plane(ctx, p, model)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +149,7 @@ func (f frame) toy(ctx context.Context, p *experiments.Prepared) (report.Plane, 
 }
 
 // plane is what the model makes of the features mean + sd·(x e₁ + y e₂).
-func (f frame) plane(p *experiments.Prepared, model layers.Stateful) (report.Plane, error) {
+func (f frame) plane(ctx context.Context, p *experiments.Prepared, model layers.Stateful) (report.Plane, error) {
 	trained, ok := model.(*layers.Trained)
 	if !ok {
 		return report.Plane{}, fmt.Errorf("study: the model of vq divides no space")
@@ -163,6 +162,9 @@ func (f frame) plane(p *experiments.Prepared, model layers.Stateful) (report.Pla
 	top, sure := make([]int, 0, pixels*pixels), make([]float64, 0, pixels*pixels)
 	x := &data.Set{Features: mat.NewDense(chunk, m, nil)}
 	for lo := 0; lo < pixels*pixels; lo += chunk {
+		if err := ctx.Err(); err != nil {
+			return report.Plane{}, fmt.Errorf("study: draw the divided space: %w", err)
+		}
 		for i := range chunk {
 			u, v := f.at(lo + i)
 			row := x.Features.RawRowView(i)

@@ -75,7 +75,7 @@ func (c *compareCmd) Run(ctx context.Context) error {
 		return err
 	}
 	r := &compare.Result{Data: strings.TrimSuffix(filepath.Base(c.In), ".npz"), Split: c.Split, Seeds: s.Seeds, Fits: fits, TestRows: src.Test.Len()}
-	if r.Rows, err = compare.Rows(fits, s.Methods, c.Split != data.PaperTables); err != nil {
+	if r.Rows, err = compare.Rows(ctx, fits, s.Methods, c.Split != data.PaperTables); err != nil {
 		undo()
 		return err
 	}

@@ -112,7 +112,8 @@ func (c *studyCmd) Run(ctx context.Context) error {
 		return err
 	}
 	findings := &study.Findings{Study: s, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Dir: c.Cells}
-	if err := findings.Write(c.Out); err != nil {
+	if err := findings.Write(ctx, c.Out); err != nil {
+		undo()
 		return err
 	}
 	fmt.Printf("wrote %s\n", filepath.Join(c.Out, "report.html"))
