@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -65,6 +66,7 @@ func TestSafetensorsRefusals(t *testing.T) {
 	}{
 		"empty":         {nil, "no header"},
 		"cut header":    {good[:40], "cut off"},
+		"huge header":   {binary.LittleEndian.AppendUint64(nil, math.MaxUint64), "cut off"},
 		"cut data":      {good[:len(good)-3], "bytes are there"},
 		"trailing":      {append(slices.Clone(good), 0), "follow the last tensor"},
 		"infinity":      {infinite, "holds +Inf"},

@@ -63,7 +63,12 @@ func TestStateDictTypes(t *testing.T) {
 }
 
 func TestDamagedStateDicts(t *testing.T) {
+	cut := filepath.Join(t.TempDir(), "cut.safetensors")
+	if err := os.WriteFile(cut, binary.LittleEndian.AppendUint64(nil, math.MaxUint64), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, path := range map[string]string{
+		"cut header": cut,
 		"infinity":   stateFile(t, map[string]any{"x": entry("F16", 0, 2, 1)}, []byte{0, 0x7c}),
 		"not there":  stateFile(t, map[string]any{"x": entry("F32", 0, 8, 2)}, []byte{0, 0, 0, 0}),
 		"backwards":  stateFile(t, map[string]any{"x": entry("F32", 4, 0, 1)}, []byte{0, 0, 0, 0}),
