@@ -31,9 +31,13 @@ func (relu) run(out gorgonia.Value, in []gorgonia.Value) {
 		})
 		return
 	}
-	for i, v := range values[float64](in[0]) {
-		values[float64](out)[i] = max(v, 0)
-	}
+	y, x := values[float64](out), values[float64](in[0])
+	stretches(len(x), func(lo, hi int) {
+		dst := y[lo:hi]
+		for i, v := range x[lo:hi] {
+			dst[i] = max(v, 0)
+		}
+	})
 }
 
 // negativeInfinity is the bits of −∞, beyond which lie those of every NaN with a sign.
@@ -64,12 +68,15 @@ func (reluGrad) run(out gorgonia.Value, in []gorgonia.Value) {
 		})
 		return
 	}
-	g := values[float64](in[1])
-	for i, v := range values[float64](in[0]) {
-		if values[float64](out)[i] = 0; v > 0 {
-			values[float64](out)[i] = g[i]
+	dx, y, g := values[float64](out), values[float64](in[0]), values[float64](in[1])
+	stretches(len(y), func(lo, hi int) {
+		dst, slopes := dx[lo:hi], g[lo:hi]
+		for i, v := range y[lo:hi] {
+			if dst[i] = 0; v > 0 {
+				dst[i] = slopes[i]
+			}
 		}
-	}
+	})
 }
 
 // bits is x as the integers that the same memory holds: signs decide without a
