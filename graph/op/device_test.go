@@ -339,6 +339,60 @@ func compareWith(t *testing.T, o Op, got []byte, want, want32 gorgonia.Value) {
 	}
 }
 
+// A number that is none is one of the output wherever the CPU's op has one, in whichever input
+// it stands, so that a fit on a device fails where it would on the CPU.
+func TestHostKernelsKeepNaNs(t *testing.T) { keepNaNs(t, cudatest.Device(t, 1)) }
+
+func TestCardKernelsKeepNaNs(t *testing.T) { keepNaNs(t, cudatest.Card(t)) }
+
+func keepNaNs(t *testing.T, d *cuda.Device) {
+	kept := 0
+	for name, c := range onDevice {
+		for trial := range 3 {
+			rng := rand.New(rand.NewPCG(8, uint64(trial)))
+			inputs := c.in(rng)
+			for j, x := range inputs {
+				if x.Dtype() != tensor.Float64 {
+					continue
+				}
+				spoilt := slices.Clone(inputs)
+				if x.Dims() == 0 {
+					spoilt[j] = tensor.New(tensor.FromScalar(math.NaN()))
+				} else {
+					spoilt[j] = x.Clone().(*tensor.Dense)
+					spoilt[j].Float64s()[rng.IntN(x.Size())] = math.NaN()
+				}
+				var narrow []gorgonia.Value
+				for _, x := range spoilt {
+					narrow = append(narrow, in(x, false))
+				}
+				for _, o := range c.ops(inputs) {
+					want, err := o.Do(narrow...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if want.Dtype() == tensor.Int32 {
+						continue
+					}
+					got := runOn(t, d, o, spoilt, want.Shape())
+					for i, v := range values[float32](want) {
+						if v == v {
+							continue
+						}
+						kept++
+						if x := math.Float32frombits(binary.LittleEndian.Uint32(got[4*i:])); x == x {
+							t.Fatalf("%s: %v of a NaN in input %d has %v at entry %d, the CPU a NaN", name, o, j, x, i)
+						}
+					}
+				}
+			}
+		}
+	}
+	if kept == 0 {
+		t.Error("no op of the CPU gave a NaN")
+	}
+}
+
 // Products in TF32 are those of factors rounded to 10 bits of mantissa, in any orientation and
 // number. The units may add with fewer guard bits than float32 has, hence ten times its
 // tolerance on a card.

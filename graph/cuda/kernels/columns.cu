@@ -16,7 +16,7 @@ extern "C" __global__ void category(int *out, const float *x, int j, int m, int 
 extern "C" __global__ void reglu(float *out, const float *x, int h, int n) {
     for (unsigned i = first(); i < n; i += stride()) {
         const float *a = x + i / h * 2 * h + i % h;
-        out[i] = a[0] * fmaxf(a[h], 0.0f);
+        out[i] = a[0] * floored(a[h], 0.0f);
     }
 }
 

@@ -37,3 +37,8 @@ __device__ __forceinline__ unsigned first() { return blockIdx.x * blockDim.x + t
 __device__ __forceinline__ unsigned stride() { return gridDim.x * blockDim.x; }
 
 __device__ __forceinline__ bool is_finite(float x) { return x - x == 0; }
+
+// floored and capped are max(x, floor) and min(x, cap), and a NaN where x is one, of which
+// fmaxf and fminf make the bound.
+template <typename F> __device__ __forceinline__ F floored(F x, F floor) { return x < floor ? floor : x; }
+template <typename F> __device__ __forceinline__ F capped(F x, F cap) { return x > cap ? cap : x; }

@@ -9,13 +9,13 @@ extern "C" __global__ void map(float *out, const float *x, int f, float v, int n
         switch (f) {
         case 0: y = softplus(a); break;
         case 1: y = sigmoid(a); break;
-        case 2: y = a < 0 ? 0.0f : a; break; // a NaN stays one
+        case 2: y = floored(a, 0.0f); break;
         case 3: y = expf(a); break;
         case 4: y = log_gamma(a); break;
         case 5: y = digamma(a); break;
         case 6: y = a * (1 - a); break;
         case 7: y = v * a; break;
-        case 8: y = logf(fmaxf(a, v)); break;
+        case 8: y = logf(floored(a, v)); break;
         case 9: y = trigamma(a); break;
         case 10: y = a > 0 ? a : expm1f(a); break;
         }
@@ -34,8 +34,8 @@ extern "C" __global__ void combine(float *out, const float *x, const float *y, i
         case 2: z = v * a + u * b; break;
         case 3: z = a > v ? b / a : 0.0f; break;
         case 4: z = a > v ? b : 0.0f; break;
-        case 5: z = b * fminf(1.0f, 1 + a); break;
-        case 6: z = a + b < 0 ? 0.0f : a + b; break; // a NaN stays one
+        case 5: z = b * capped(1 + a, 1.0f); break;
+        case 6: z = floored(a + b, 0.0f); break;
         }
         out[i] = z;
     }

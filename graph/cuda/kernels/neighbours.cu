@@ -52,7 +52,7 @@ extern "C" __global__ void shares(float *w, const float *k, int b, int c) {
     float sum = 0;
     for (int j = lane; j < c; j += 32) sum += k[j];
     sum = warp_sum(sum) + SHARE_FLOOR;
-    for (int j = lane; j < c; j += 32) w[(size_t)row * c + j] = fminf(fmaxf(k[j] / sum, SHARE_FLOOR), 1 - SHARE_FLOOR);
+    for (int j = lane; j < c; j += 32) w[(size_t)row * c + j] = capped(floored(k[j] / sum, SHARE_FLOOR), 1 - SHARE_FLOOR);
 }
 
 // shares_grad is (h_j − Σ_l h_l K_l/n)/n with n = Σ_l K_l + ε and h = g where the share is
@@ -82,8 +82,8 @@ __device__ __forceinline__ double bernoulli(double p, double m) { return p * log
 
 // divergence is ½[kl(p, m) + kl(q, m)] of clamped p and q with m = (p + q)/2.
 __device__ __forceinline__ double divergence(double &p, double q, double &m) {
-    p = fmin(fmax(p, DIVERGENCE_FLOOR), 1 - DIVERGENCE_FLOOR);
-    q = fmin(fmax(q, DIVERGENCE_FLOOR), 1 - DIVERGENCE_FLOOR);
+    p = capped(floored(p, DIVERGENCE_FLOOR), 1 - DIVERGENCE_FLOOR);
+    q = capped(floored(q, DIVERGENCE_FLOOR), 1 - DIVERGENCE_FLOOR);
     m = (p + q) / 2;
     return (bernoulli(p, m) + bernoulli(q, m)) / 2;
 }
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(256) jensen_shannon(float *out, con
     double sum = 0;
     for (int i = threadIdx.x; i < n; i += 256) {
         double a = p[i], m;
-        sum += sqrt(fmax(divergence(a, q[i], m), DIVERGENCE_FLOOR));
+        sum += sqrt(floored(divergence(a, q[i], m), DIVERGENCE_FLOOR));
     }
     part[threadIdx.x] = sum;
     for (int half = 128; half > 0; half /= 2) {

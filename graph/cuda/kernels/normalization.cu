@@ -40,7 +40,7 @@ extern "C" __global__ void batch_norm(float *y, const float *x, const float *mea
     for (unsigned i = first(); i < n; i += stride()) {
         int c = i / area % channels;
         float v = fmaf(gamma[c] / sqrtf(variance[c] + epsilon), x[i] - mean[c], beta[c]);
-        y[i] = v < floor ? floor : v; // a NaN stays one
+        y[i] = floored(v, floor);
     }
 }
 
