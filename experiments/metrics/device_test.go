@@ -39,8 +39,9 @@ func localProblem(n, classes, d int) (logProbs *mat.Dense, labels []int, z *mat.
 }
 
 // The device's residuals, sample sizes and metrics are the CPU's, in both protocols, for
-// numbers of rows and classes that divide no tile, even and odd numbers of tiles, and
-// whatever the order of threads; kernel values differ in float32 by some 1e-6.
+// numbers of rows and classes that divide no tile, even and odd numbers of tiles, one launch
+// and two, rows within the kernel's reach and beyond it, and whatever the order of threads;
+// kernel values differ in float32 by some 1e-6.
 func TestHostDeviceMeasuresAsTheCPUDoes(t *testing.T) {
 	measuresAgree(t, cudatest.Device(t, 1), cudatest.Device(t, 2))
 }
@@ -53,7 +54,7 @@ func TestCardMeasuresAsTheCPUDoes(t *testing.T) {
 
 func measuresAgree(t *testing.T, one, two *cuda.Device) {
 	defer cuda.Use(nil)
-	for _, size := range []struct{ n, classes, d int }{{2, 2, 1}, {63, 3, 2}, {64, 9, 17}, {129, 2, 50}, {300, 11, 5}, {1300, 3, 7}} {
+	for _, size := range []struct{ n, classes, d int }{{2, 2, 1}, {63, 3, 2}, {64, 9, 17}, {129, 2, 50}, {300, 11, 5}, {1300, 3, 7}, {6003, 2, 2}} {
 		for _, protocol := range []Protocol{Tables, Formula} {
 			logProbs, labels, z := localProblem(size.n, size.classes, size.d)
 			var got []*Measurement

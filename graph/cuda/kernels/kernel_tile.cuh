@@ -15,6 +15,13 @@ typedef float KernelTile[TILE][TILE + 4];
 // in_tiles is where column l of a row lies.
 __device__ __forceinline__ size_t in_tiles(int row, int l, int wide) { return ((size_t)(row / TILE) * wide + l) * TILE + row % TILE; }
 
+// kernel_value is exp(−x/2) for x ≥ 0, and 0 where the exponent is below −41, beyond which
+// the CPU's kernel takes it as 0.
+__device__ __forceinline__ float kernel_value(float x) {
+    float y = -0.72134752f * x; // −½ log₂ e
+    return y < -59.1504964f ? 0.0f : exp2f(y);
+}
+
 // kernel_tile writes K_ij = exp(−‖z_i − z_j‖²/2) of tiles i (rows of k) and j (columns), 0 for
 // a row with itself. z lies in tiles of wide columns, a multiple of 4.
 __device__ __forceinline__ void kernel_tile(KernelTile k, Tiles &t, const float *z, int i, int j, int wide) {
@@ -30,10 +37,9 @@ __device__ __forceinline__ void kernel_tile(KernelTile k, Tiles &t, const float 
         __syncthreads();
         distance_tiles(sum, t, tx, ty, min(DEPTH, wide - l0));
     }
-    const float scale = -0.72134752f; // −½ log₂ e
 #pragma unroll
     for (int a = 0; a < 4; a++) {
-        float4 values = {exp2f(scale * sum[a][0]), exp2f(scale * sum[a][1]), exp2f(scale * sum[a][2]), exp2f(scale * sum[a][3])};
+        float4 values = {kernel_value(sum[a][0]), kernel_value(sum[a][1]), kernel_value(sum[a][2]), kernel_value(sum[a][3])};
         *reinterpret_cast<float4 *>(&k[4 * ty + a][4 * tx]) = values;
     }
     if (i == j && tx == ty)
