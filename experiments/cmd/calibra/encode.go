@@ -24,7 +24,7 @@ type encodeCmd struct {
 	HeldOut        float64 `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
 	Corrupt        string  `placeholder:"NAME" help:"Corruption of the test images that makes shifted rows of them: gaussian_noise, shot_noise, defocus_blur, brightness, contrast, pixelate (none)."`
 	Severity       int     `default:"3" help:"Degree of the corruption, 1 to 5 (${default})."`
-	Seed           uint64  `default:"0" help:"Seed of the division of the rows (${default})."`
+	Seed           *uint64 `placeholder:"0" help:"Seed of the division of the rows (0; of a pretrained network's own data, the one it was trained with)."`
 	Preset         string  `placeholder:"NAME" help:"What is done to images before an ONNX network: resnet, convnext, vit (224 pixels, the weights' normalization), cifar10, none (none)."`
 	FeaturesOutput string  `placeholder:"NAME" help:"Output of an ONNX network that has the features (features, or the other of two)."`
 	LogitsOutput   string  `placeholder:"NAME" help:"Output that has the logits (logits, or the one as wide as there are classes)."`
@@ -123,7 +123,27 @@ func (c *encodeCmd) open() (job *encode.Job, closed func(), err error) {
 
 // origin is the rows that the flags name.
 func (c *encodeCmd) origin() encoders.Origin {
-	return encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Seed: c.Seed, Corrupt: c.Corrupt, Severity: c.Severity}
+	o := encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Corrupt: c.Corrupt, Severity: c.Severity}
+	if c.Seed != nil {
+		o.Seed = *c.Seed
+	}
+	return o
+}
+
+// beside is the rows set aside from those that trained a network; the flags may repeat
+// how they were divided. Divided otherwise, rows that trained it would calibrate it.
+func (c *encodeCmd) beside(trained encoders.Origin) (encoders.Origin, error) {
+	o := c.origin()
+	if c.Data != "" && c.Data != trained.Data {
+		if path, err := filepath.Abs(c.Data); err != nil || path != trained.Data {
+			return o, nil // rows of another origin
+		}
+	}
+	if c.Seed != nil && o.Seed != trained.Seed || o.Label != "" && o.Label != trained.Label || o.HeldOut != 0 && o.HeldOut != trained.HeldOut {
+		return o, data.Inputf(c.Model, "was trained on rows of %s divided otherwise, some of which would now calibrate it; leave --seed, --label and --held-out out", trained.Data)
+	}
+	trained.Corrupt, trained.Severity = c.Corrupt, c.Severity
+	return trained, nil
 }
 
 func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
@@ -134,11 +154,10 @@ func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	origin := m.Config.Origin
-	if c.Data != "" {
-		origin = c.origin()
+	origin, err := c.beside(m.Config.Origin)
+	if err != nil {
+		return nil, nil, err
 	}
-	origin.Corrupt, origin.Severity = c.Corrupt, c.Severity
 	raw, err := origin.Open()
 	if err != nil {
 		return nil, nil, err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +33,48 @@ func TestEncodePretrained(t *testing.T) {
 	}
 	if code, _, stderr := calibra(t, "fit", "--in", out, "--method", "ts", "--out", filepath.Join(t.TempDir(), "run")); code != 0 {
 		t.Errorf("fit exits %d: %s", code, stderr)
+	}
+}
+
+// TestEncodeKeepsTheDivision: naming the data that trained a network gives the rows that
+// were set aside then, however they were divided, never rows that trained it.
+func TestEncodeKeepsTheDivision(t *testing.T) {
+	dir := t.TempDir()
+	model, table := filepath.Join(dir, "model"), filepath.Join(dir, "table.csv")
+	var csv strings.Builder
+	csv.WriteString("label,x,y\n")
+	for i := range 300 {
+		fmt.Fprintf(&csv, "%d,%d,%d\n", i%3, i, i*i%7)
+	}
+	if err := os.WriteFile(table, []byte(csv.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := calibra(t, "pretrain", "--data", table, "--label", "label", "--encoder", "mlp", "--seed", "42", "--epochs", "1", "--out", model); code != 0 {
+		t.Fatalf("pretrain exits %d: %s", code, stderr)
+	}
+	t.Chdir(dir)
+	var first []byte
+	for i, flags := range [][]string{nil, {"--data", "table.csv"}, {"--data", table, "--seed", "42", "--label", "label"}} {
+		out := filepath.Join(dir, fmt.Sprintf("out%d.npz", i))
+		if code, _, stderr := calibra(t, append([]string{"encode", "--model", model, "--out", out}, flags...)...); code != 0 {
+			t.Fatalf("%v: encode exits %d: %s", flags, code, stderr)
+		}
+		b, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = b
+		}
+		if !bytes.Equal(first, b) {
+			t.Errorf("%v gives other rows", flags)
+		}
+	}
+	for _, flags := range [][]string{{"--seed", "0"}, {"--data", table, "--seed", "7"}, {"--held-out", "0.1"}, {"--label", "x"}} {
+		code, _, stderr := calibra(t, append([]string{"encode", "--model", model, "--out", filepath.Join(dir, "other.npz")}, flags...)...)
+		if code != exitUsage || !strings.Contains(stderr, "divided otherwise") {
+			t.Errorf("%v: encode exits %d: %s", flags, code, stderr)
+		}
 	}
 }
 
