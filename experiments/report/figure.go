@@ -32,6 +32,7 @@ type Figure struct {
 	panels        []panel
 	grid          [][]*plot.Plot // in place of panels; rows of one length, nil where there is none
 	legend        *plot.Legend
+	strip         vg.Length // on the right, for the legend
 	width, height vg.Length
 }
 

@@ -12,8 +12,9 @@ import (
 // gap is the white between the plots of a grid.
 const gap = vg.Length(18)
 
-// legendWidth is the strip on the right of a grid that its legend takes.
-const legendWidth = 3 * vg.Centimeter
+// leastLegend is what the strip on the right of a grid has that its legend takes,
+// and more where a name is longer.
+const leastLegend = 3 * vg.Centimeter
 
 // newGrid is a figure of plots of one size, a row after the other.
 func newGrid(plots []*plot.Plot, columns int, width, height vg.Length, legend *plot.Legend) *Figure {
@@ -28,9 +29,10 @@ func newGrid(plots []*plot.Plot, columns int, width, height vg.Length, legend *p
 	f.width = vg.Length(columns)*width + vg.Length(columns-1)*gap + 2*margin
 	f.height = vg.Length(len(f.grid))*height + vg.Length(len(f.grid)-1)*gap + 2*margin
 	if legend != nil {
-		f.width += legendWidth
-		entries := legend.Rectangle(draw.New(vgimg.New(f.width, f.height))).Size().Y
-		f.height = max(f.height, entries+2*margin+gap)
+		entries := legend.Rectangle(draw.New(vgimg.New(f.width, f.height))).Size()
+		f.strip = max(leastLegend, entries.X+gap)
+		f.width += f.strip
+		f.height = max(f.height, entries.Y+2*margin+gap)
 	}
 	return f
 }
@@ -38,8 +40,8 @@ func newGrid(plots []*plot.Plot, columns int, width, height vg.Length, legend *p
 // drawGrid gives every plot's data area one size and lines them up.
 func (f *Figure) drawGrid(page draw.Canvas) {
 	if f.legend != nil {
-		f.legend.Draw(draw.Crop(page, page.Max.X-page.Min.X-legendWidth+gap/2, 0, 0, -gap))
-		page = draw.Crop(page, 0, -legendWidth, 0, 0)
+		f.legend.Draw(draw.Crop(page, page.Max.X-page.Min.X-f.strip+gap/2, 0, 0, -gap))
+		page = draw.Crop(page, 0, -f.strip, 0, 0)
 	}
 	tiles := draw.Tiles{Rows: len(f.grid), Cols: len(f.grid[0]), PadX: gap, PadY: gap}
 	for i, row := range plot.Align(f.grid, tiles, page) {
