@@ -20,7 +20,8 @@ import (
 // pixels is the side of a picture of a plane.
 const pixels = 240
 
-// shownRows is how many test rows a picture shows.
+// shownRows is how many test rows a picture shows, evenly from all of the file,
+// whose neighbours may be of one place or class.
 const shownRows = 300
 
 // Tessellation shows how the latent space is divided: with two slots of one
@@ -78,7 +79,7 @@ type frame struct {
 func newFrame(p *experiments.Prepared) frame {
 	sx, sy := 3*math.Sqrt(p.Embed.Variances[0]), 3*math.Sqrt(p.Embed.Variances[1])
 	f := frame{-sx, sx, -sy, sy, nil}
-	for i := range min(shownRows, p.Source.Test.Len()) {
+	for _, i := range evenly(p.Source.Test.Len(), shownRows) {
 		f.points = append(f.points, report.PlanePoint{X: p.Shared.At(i, 0), Y: p.Shared.At(i, 1), Class: p.Source.Test.Labels[i]})
 	}
 	return f
@@ -100,11 +101,7 @@ func (f frame) picture(title string, img image.Image) report.Plane {
 // toy divides the plane itself by two slots of width 1 and four codewords.
 func (f frame) toy(ctx context.Context, p *experiments.Prepared) (report.Plane, error) {
 	cal := p.Source.Cal
-	rows := make([]int, min(cal.Len(), 2000))
-	for i := range rows {
-		rows[i] = i * cal.Len() / len(rows)
-	}
-	part := cal.Rows(rows)
+	part := cal.Rows(evenly(cal.Len(), 2000))
 	flat := &data.Set{Features: firstTwo(p.Embed.Apply(part.Features)), Logits: part.Logits, Labels: part.Labels}
 	divide := &layers.Divide{Slots: 2, Codebook: layers.Codebook{Codewords: 4}, Optim: optim.Settings{Epochs: 20}}
 	if err := divide.Fit(ctx, flat, nil, rand.New(rand.NewPCG(0, 5))); err != nil {
@@ -218,6 +215,16 @@ func (frame) walls(codes []int32, slots, i int) float64 {
 		}
 	}
 	return float64(differ) / float64(2*slots)
+}
+
+// evenly is most of the numbers below n, or all if there are no more, at even
+// distances.
+func evenly(n, most int) []int {
+	rows := make([]int, min(n, most))
+	for i := range rows {
+		rows[i] = i * n / len(rows)
+	}
+	return rows
 }
 
 func firstTwo(z *mat.Dense) *mat.Dense {
