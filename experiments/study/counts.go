@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -40,7 +42,7 @@ func (f *Findings) counts(caption string, columns []countColumn) *report.Table {
 				}
 				text := "–"
 				if n, ok := f.inPaper(s, r, c.key); ok {
-					text = count(n.Spread, c.decimals)
+					text = count(n.Spread, min(c.decimals, decimals(n.Mean)))
 				}
 				out.Cells = append(out.Cells, report.Cell{Text: text})
 			}
@@ -49,6 +51,12 @@ func (f *Findings) counts(caption string, columns []countColumn) *report.Table {
 		t.Blocks = append(t.Blocks, block)
 	}
 	return t
+}
+
+// decimals is how many a number has as it is printed.
+func decimals(v float64) int {
+	_, after, _ := strings.Cut(strconv.FormatFloat(v, 'f', -1, 64), ".")
+	return len(after)
 }
 
 // UsageTable is the paper's table of codeword usage, with dead codewords and the
@@ -153,8 +161,8 @@ func TimeTable(_ context.Context, f *Findings) (*report.Section, error) {
 		Title: "Training time",
 		Note:  "Wall time as it was when the cell ran, beside whatever else ran on the machine: with several jobs a cell has one core. The paper's times are of an accelerator.",
 		Tables: []*report.Table{f.counts("Seconds per epoch, epochs, and seconds of the whole fit.", []countColumn{
-			{"divide s/epoch", "divide_seconds_per_epoch", 2, perEpoch("divide")},
-			{"calibrate s/epoch", "calibrate_seconds_per_epoch", 2, perEpoch("calibrate")},
+			{"divide s/epoch", "divide_seconds_per_epoch", 4, perEpoch("divide")},
+			{"calibrate s/epoch", "calibrate_seconds_per_epoch", 4, perEpoch("calibrate")},
 			{"divide epochs", "", 1, epochs("divide")},
 			{"calibrate epochs", "", 1, epochs("calibrate")},
 			{"fit, s", "", 1, func(r *Result) float64 { return r.Fit }},

@@ -71,7 +71,7 @@ func (f *Findings) facts() []report.Fact {
 	}
 	var versions []string
 	for _, s := range f.subjects() {
-		r := s.first()
+		r := s.largest()
 		if r == nil {
 			continue
 		}
@@ -90,13 +90,17 @@ func (f *Findings) facts() []report.Fact {
 	return append(facts, report.Fact{Name: "Software", Value: strings.Join(versions, "; ")})
 }
 
-func (s *subject) first() *Result {
+// largest is the first of the results fitted to the most calibration rows, nil if
+// there is none.
+func (s *subject) largest() (most *Result) {
 	for _, r := range s.rows {
-		if len(r.results) > 0 {
-			return r.results[0]
+		for _, result := range r.results {
+			if most == nil || result.CalibrationRows > most.CalibrationRows {
+				most = result
+			}
 		}
 	}
-	return nil
+	return most
 }
 
 func seedWords(seeds []uint64) []string {
