@@ -55,7 +55,7 @@ type Method struct {
 	Name string // "vq"
 	Line string // what it is, in one line
 	New  func(Options) layers.Stateful
-	// Needs are the arrays of the calibration part that it reads, besides labels.
+	// Needs are the arrays of every part that it reads, besides labels.
 	Needs []string
 	// Divides tells whether it cuts the features into slots, and so minds Slots,
 	// Codewords and EMA.

@@ -131,15 +131,26 @@ func (s Spec) Judge(ctx context.Context, p *Prepared, model layers.Stateful) (*R
 	return r, r.judge(ctx, p)
 }
 
-// method finds the Spec's method and what it needs in src.
+// method finds the Spec's method and what it needs in src: in the calibration rows, in
+// validation rows that it will stop by, and in test rows that it will be judged on.
 func (s Spec) method(src *data.Source) (Method, error) {
 	method, err := MethodByName(s.Method)
 	if err != nil {
 		return Method{}, err
 	}
-	needs := []string{"cal_labels"}
-	for _, key := range method.Needs {
-		needs = append(needs, "cal_"+key)
+	parts := []string{"cal"}
+	if src.Val != nil && s.Split != data.NoValidation && method.StopsEarly {
+		parts = append(parts, "val")
+	}
+	if src.Test != nil && src.Test.Labels != nil {
+		parts = append(parts, "test")
+	}
+	var needs []string
+	for _, part := range parts {
+		needs = append(needs, part+"_labels")
+		for _, key := range method.Needs {
+			needs = append(needs, part+"_"+key)
+		}
 	}
 	return method, src.Require(needs...)
 }

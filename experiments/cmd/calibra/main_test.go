@@ -144,6 +144,15 @@ func TestBadInput(t *testing.T) {
 	without := func(name string) []data.Array {
 		return slices.DeleteFunc(features(60), func(a data.Array) bool { return a.Name == name })
 	}
+	validated := func(without string) []data.Array {
+		arrays := features(60)
+		for _, a := range arrays[:3] {
+			if a.Name = strings.Replace(a.Name, "cal", "val", 1); a.Name != without {
+				arrays = append(arrays, a)
+			}
+		}
+		return arrays
+	}
 	set := func(v float64) func(*data.Array) {
 		return func(a *data.Array) { a.Value.(*mat.Dense).Set(5, 2, v) }
 	}
@@ -172,6 +181,10 @@ func TestBadInput(t *testing.T) {
 	}{
 		"missing key":     {write(t, without("cal_features")), nil, []string{"cal_features"}},
 		"missing labels":  {write(t, without("cal_labels")), nil, []string{"cal_labels"}},
+		"test features":   {write(t, without("test_features")), nil, []string{"test_features"}},
+		"test logits":     {write(t, without("test_logits")), []string{"--method", "ts"}, []string{"test_logits"}},
+		"val features":    {write(t, validated("val_features")), nil, []string{"val_features"}},
+		"val labels":      {write(t, validated("val_labels")), []string{"--method", "ln"}, []string{"val_labels"}},
 		"wrong rank":      {write(t, spoil("cal_features", func(a *data.Array) { a.Value = make([]float64, 60) })), nil, []string{"cal_features"}},
 		"other row count": {write(t, spoil("cal_labels", func(a *data.Array) { a.Value = make([]int, 59) })), nil, []string{"59", "60"}},
 		"NaN":             {write(t, spoil("cal_features", set(nan))), nil, []string{"cal_features", "row 5", "column 2"}},
