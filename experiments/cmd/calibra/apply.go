@@ -48,6 +48,9 @@ func (c *applyCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return data.Inputf(c.In, "%w", err)
 	}
+	if err := sameClasses(src, p); err != nil {
+		return err
+	}
 	arrays := p.Arrays()
 	if c.Intervals != nil {
 		bounds, err := intervals(ctx, model, src, *c.Intervals)
@@ -63,5 +66,20 @@ func (c *applyCmd) Run(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("wrote %s: %d rows by %s\n", c.Out, src.Test.Len(), method.Name)
+	return nil
+}
+
+// sameClasses returns an *InputError if the file is of other classes than the model,
+// which a method that reads no logits would not notice.
+func sameClasses(src *data.Source, p *data.Predictions) error {
+	_, classes := p.LogProbs.Dims()
+	if src.Test.Logits != nil && src.Classes != classes {
+		return data.Inputf(src.Path, "test_logits has %d columns and the model was fitted on %d classes", src.Classes, classes)
+	}
+	for i, y := range src.Test.Labels {
+		if y >= classes {
+			return data.Inputf(src.Path, "test_labels holds %d at row %d and the model was fitted on %d classes", y, i, classes)
+		}
+	}
 	return nil
 }

@@ -46,6 +46,12 @@ func (c *fitCmd) Run(ctx context.Context) error {
 	if _, err := experiments.MethodByName(c.Method); err != nil {
 		return err
 	}
+	switch {
+	case c.Slots < 1:
+		return usageError{fmt.Errorf("--slots is %d; there must be at least one", c.Slots)}
+	case c.Codewords < 1:
+		return usageError{fmt.Errorf("--codewords is %d; there must be at least one", c.Codewords)}
+	}
 	src, err := data.Open(c.In)
 	if err != nil {
 		return err

@@ -190,6 +190,8 @@ func TestBadInput(t *testing.T) {
 		"NaN":             {write(t, spoil("cal_features", set(nan))), nil, []string{"cal_features", "row 5", "column 2"}},
 		"label too large": {write(t, spoil("cal_labels", func(a *data.Array) { a.Value.([]int)[4] = 3 })), nil, []string{"row 4", "3"}},
 		"slots":           {good, []string{"--slots", "5"}, []string{"5 slots", "8 features"}},
+		"no slots":        {good, []string{"--slots=0"}, []string{"--slots"}},
+		"no codewords":    {good, []string{"--codewords=0"}, []string{"--codewords"}},
 		"too few rows":    {good, []string{"--codewords", "61"}, []string{"fewer", "61"}},
 		"truncated":       {cut(), nil, []string{"features.npz"}},
 		"no such file":    {filepath.Join(t.TempDir(), "none.npz"), nil, []string{"none.npz"}},
@@ -321,6 +323,28 @@ func TestDamagedModel(t *testing.T) {
 		}
 		if _, err := os.Stat(applied); err == nil {
 			t.Errorf("%s: predictions were written", name)
+		}
+	}
+}
+
+// A model that reads no logits does not notice that the rows are of other classes.
+func TestApplyToOtherClasses(t *testing.T) {
+	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
+	if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--out", out}, small...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	x := features(30)[3]
+	for want, other := range map[string]data.Array{
+		"4 columns": {Name: "test_logits", Value: mat.NewDense(30, 4, nil)},
+		"at row 29": {Name: "test_labels", Value: append(make([]int, 29), 3)},
+	} {
+		applied := filepath.Join(t.TempDir(), "applied.npz")
+		code, _, stderr := calibra(t, "apply", "--model", out, "--in", write(t, []data.Array{x, other}), "--out", applied)
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("exit code %d: %q does not say %q", code, stderr, want)
+		}
+		if _, err := os.Stat(applied); err == nil {
+			t.Errorf("%s: predictions were written", want)
 		}
 	}
 }
