@@ -53,9 +53,13 @@ func (c *benchCmd) Run(ctx context.Context) error {
 	workloads := bench.Workloads(c.Rows)
 	if c.Only != "" {
 		keys := strings.Split(c.Only, ",")
+		var known []string
+		for _, w := range workloads {
+			known = append(known, w.Key)
+		}
 		for _, key := range keys {
-			if !slices.ContainsFunc(workloads, func(w bench.Workload) bool { return w.Key == key }) {
-				return data.Inputf("", "there is no workload %q", key)
+			if !slices.Contains(known, key) {
+				return data.Inputf("", "there is no workload %q; choose of %s", key, strings.Join(known, ", "))
 			}
 		}
 		workloads = slices.DeleteFunc(workloads, func(w bench.Workload) bool { return !slices.Contains(keys, w.Key) })

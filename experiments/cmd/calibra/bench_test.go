@@ -1,0 +1,44 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestBenchJSON: the figure asked for and no other, by the key of peer_torch.py, with its
+// share of the roof.
+func TestBenchJSON(t *testing.T) {
+	code, stdout, stderr := calibra(t, "bench", "--json", "--rows", "128", "--reps", "1", "--only", "quantizer_epoch_s,calibrator_epoch_s_c10")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var report map[string]any
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+		t.Fatal(err)
+	}
+	shares, _ := report["share_of_roof"].(map[string]any)
+	for _, key := range []string{"quantizer_epoch_s", "calibrator_epoch_s_c10"} {
+		figure, _ := report[key].(float64)
+		share, _ := shares[key].(float64)
+		if !(figure > 0 && share > 0) {
+			t.Errorf("%s is %v, its share of the roof %v", key, report[key], shares[key])
+		}
+	}
+	if _, ok := report["lce_s_c10"]; ok || report["rows"] != 128.0 || report["threads"] == nil {
+		t.Errorf("the report is %s", stdout)
+	}
+}
+
+func TestBenchRefuses(t *testing.T) {
+	for _, c := range []struct{ flag, value, want string }{
+		{"--only", "quantizer", "quantizer_epoch_s, calibrator_epoch_s_c10"},
+		{"--rows", "10", "at least 64"},
+		{"--reps", "0", "--reps"},
+	} {
+		code, stdout, stderr := calibra(t, "bench", "--json", c.flag, c.value)
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s %s exits %d: %s%s", c.flag, c.value, code, stdout, stderr)
+		}
+	}
+}
