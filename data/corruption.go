@@ -16,7 +16,7 @@ type Corruption struct {
 	apply func(p *picture, severity int, rng *rand.Rand)
 }
 
-// Corruptions in the order of the paper.
+// Corruptions in the order of Hendrycks and Dietterich.
 var Corruptions = []Corruption{
 	{"gaussian_noise", gaussianNoise},
 	{"shot_noise", shotNoise},

@@ -18,7 +18,7 @@ import (
 // are fitted with.
 type LBFGSSettings struct {
 	Gradient   float64     // the ∞-norm of the full gradient to reach; 0: 1e-6
-	Decrease   float64     // of the loss over ten iterations, to end below; 0: none is too small
+	Decrease   float64     // ends the fit once ten iterations lower the loss by less; 0: never
 	Iterations int         // line searches at most; 0: 2000
 	Rows       int         // rows evaluated at once, which bounds memory; 0: 4096
 	Store      int         // pairs of differences kept, LBFGS only; 0: 20

@@ -23,7 +23,8 @@ type Problem struct {
 	Validation func() (float64, error)
 }
 
-// Settings of [Minimize]. The zero value is what the paper trains with.
+// Settings of [Minimize]. The zero value is what the paper trains
+// with, but for the weight decay of 1e-3 that package layers sets.
 type Settings struct {
 	Rule     Rule        // nil: Adam{} with its defaults
 	Batch    int         // rows per step; 0: 128

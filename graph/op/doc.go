@@ -11,7 +11,7 @@
 //
 // # Adding an op
 //
-// Copy reduce.go: one type with signature, shape and run, plus wrt and grad if
+// Copy flooredlog.go: one type with signature, shape and run, plus wrt and grad if
 // it can be differentiated; a constructor beside it; its enqueue method in one of
 // device*.go, which launches kernels of package cuda; a row in the tables of
 // gradient_test.go and device_test.go. The tests fail while those rows are missing.
