@@ -192,28 +192,17 @@ func TestHostDeviceStagesShareWhatIsThere(t *testing.T) {
 // first stage left, and then leaves the validation loss and at last the whole fit to the CPU.
 func TestHostDeviceFitsIntoAnyMemory(t *testing.T) {
 	want, _, _, _ := fitOn(t, nil, layers.Bilinear{}, nil, true)
-	for capacity := 30000; capacity > 0; capacity -= 970 {
-		driver := cudatest.Driver(t, 1)
-		driver.Capacity = capacity
-		d, err := cuda.Open(driver)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cuda.Lend(d)
+	cudatest.InAnyMemory(t, 30000, 970, func(bytes int) {
 		got, _, _, _ := fitHere(t, layers.Bilinear{}, nil, true)
-		cuda.Use(nil)
 		for _, name := range want.Weights.Names() {
 			x, y := want.Weights.Float64s(name), got.Weights.Float64s(name)
 			for i := range x {
 				if !(math.Abs(x[i]-y[i]) <= 1e-4*math.Max(1, math.Abs(x[i]))) {
-					t.Fatalf("with %d bytes %s[%d] is %v, on the CPU %v", capacity, name, i, y[i], x[i])
+					t.Fatalf("with %d bytes %s[%d] is %v, on the CPU %v", bytes, name, i, y[i], x[i])
 				}
 			}
 		}
-		if err := d.Trim(); err != nil || d.Err() != nil || driver.InUse() != 0 {
-			t.Errorf("with %d bytes, %d of them stay allocated (%v, %v)", capacity, driver.InUse(), err, d.Err())
-		}
-	}
+	})
 }
 
 // An interrupted fit keeps its best weights, in memory.

@@ -107,7 +107,6 @@ func TestHostDeviceRedrawsAsTheCPUDoes(t *testing.T) {
 
 // However much memory there is, auto measures what the CPU does, and leaves nothing behind.
 func TestHostDeviceMeasuresInAnyMemory(t *testing.T) {
-	defer cuda.Use(nil)
 	logProbs, labels, z := localProblem(70, 3, 2)
 	measure := func() *Report {
 		r, err := Evaluate(t.Context(), logProbs, labels, z, Settings{}, Uncertainty{Replicates: 40, Redraws: 5}, rand.New(rand.NewPCG(3, 4)))
@@ -117,26 +116,15 @@ func TestHostDeviceMeasuresInAnyMemory(t *testing.T) {
 		return r
 	}
 	want := measure()
-	for capacity := 70000; capacity > 0; capacity -= 2970 {
-		driver := cudatest.Driver(t, 1)
-		driver.Capacity = capacity
-		d, err := cuda.Open(driver)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cuda.Lend(d)
+	cudatest.InAnyMemory(t, 70000, 2970, func(bytes int) {
 		got := measure()
-		cuda.Use(nil)
 		for _, m := range []Metric{LCE, MLCE} {
 			a, b := want.Intervals[m], got.Intervals[m]
-			if math.Abs(want.Values[m]-got.Values[m]) > 1e-6 || math.Abs(a.Low-b.Low) > 1e-5 || math.Abs(a.High-b.High) > 1e-5 || math.Abs(want.Noise[m].Mean-got.Noise[m].Mean) > 1e-5 {
-				t.Errorf("with %d bytes %v is %v in %v, noise %v; on the CPU %v in %v, noise %v", capacity, m, got.Values[m], b, got.Noise[m].Mean, want.Values[m], a, want.Noise[m].Mean)
+			if !(math.Abs(want.Values[m]-got.Values[m]) <= 1e-6) || !(math.Abs(a.Low-b.Low) <= 1e-5) || !(math.Abs(a.High-b.High) <= 1e-5) || !(math.Abs(want.Noise[m].Mean-got.Noise[m].Mean) <= 1e-5) {
+				t.Errorf("with %d bytes %v is %v in %v, noise %v; on the CPU %v in %v, noise %v", bytes, m, got.Values[m], b, got.Noise[m].Mean, want.Values[m], a, want.Noise[m].Mean)
 			}
 		}
-		if err := d.Trim(); err != nil || d.Err() != nil || driver.InUse() != 0 {
-			t.Errorf("with %d bytes, %d of them stay allocated (%v, %v)", capacity, driver.InUse(), err, d.Err())
-		}
-	}
+	})
 }
 
 // The same on a card.

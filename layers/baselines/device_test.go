@@ -85,27 +85,15 @@ func baselinesAgree(t *testing.T, one, two *cuda.Device) {
 
 // However much memory there is, auto ends where the CPU does, and leaves nothing behind.
 func TestHostDeviceFitsBaselinesInAnyMemory(t *testing.T) {
-	defer cuda.Use(nil)
 	for name, method := range trained {
 		t.Run(name, func(t *testing.T) {
 			want, _ := trainedOn(t, nil, method)
-			for capacity := 200000; capacity > 0; capacity -= 9970 {
-				driver := cudatest.Driver(t, 1)
-				driver.Capacity = capacity
-				d, err := cuda.Open(driver)
-				if err != nil {
-					t.Fatal(err)
-				}
-				cuda.Lend(d)
+			cudatest.InAnyMemory(t, 200000, 9970, func(bytes int) {
 				got, _ := trainedHere(t, method)
-				cuda.Use(nil)
 				if !mat.EqualApprox(want.LogProbs, got.LogProbs, 1e-4) {
-					t.Errorf("with %d bytes the posteriors differ by more than 1e-4", capacity)
+					t.Errorf("with %d bytes the posteriors differ by more than 1e-4", bytes)
 				}
-				if err := d.Trim(); err != nil || d.Err() != nil || driver.InUse() != 0 {
-					t.Errorf("with %d bytes, %d of them stay allocated (%v, %v)", capacity, driver.InUse(), err, d.Err())
-				}
-			}
+			})
 		})
 	}
 }

@@ -53,6 +53,28 @@ func Driver(t testing.TB, seed uint64) *Emulator {
 	return e
 }
 
+// InAnyMemory lends the process, as --device auto does, an emulated device of so many bytes,
+// from most down to none by step, while f runs, and sees that nothing stays allocated.
+func InAnyMemory(t testing.TB, most, step int, f func(bytes int)) {
+	t.Helper()
+	for bytes := most; bytes > 0; bytes -= step {
+		driver := Driver(t, 1)
+		driver.Capacity = bytes
+		d, err := cuda.Open(driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			cuda.Lend(d)
+			defer cuda.Use(nil)
+			f(bytes)
+		}()
+		if err := d.Trim(); err != nil || d.Err() != nil || driver.InUse() != 0 {
+			t.Errorf("with %d bytes, %d of them stay allocated (%v, %v)", bytes, driver.InUse(), err, d.Err())
+		}
+	}
+}
+
 var library = sync.OnceValues(build)
 
 // compiler turns a source into a shared library; FMA as the card has it.
