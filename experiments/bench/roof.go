@@ -15,7 +15,7 @@ type Cost struct{ Flops, Bytes float64 }
 // Roof is what the machine gives, measured beside the workloads.
 type Roof struct {
 	FlopsPerSecond float64 `json:"sgemm_flops_per_s"` // of a 1024×256 by 256×1024 product
-	BytesPerSecond float64 `json:"copy_bytes_per_s"`  // read and written by a copy of 256 MB
+	BytesPerSecond float64 `json:"copy_bytes_per_s"`  // read and written by a copy of 64 MiB
 }
 
 // MeasureRoof takes the best of five.
