@@ -53,8 +53,10 @@ func (f *Figure) Render(format string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("report: draw a figure: %w", err)
 	}
-	page := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
-	f.draw(page)
+	page := draw.New(canvas)
+	// an SVG has no ground of its own, and black letters are lost on a dark one
+	page.FillPolygon(color.White, []vg.Point{page.Min, {X: page.Max.X, Y: page.Min.Y}, page.Max, {X: page.Min.X, Y: page.Max.Y}})
+	f.draw(draw.Crop(page, margin, -margin, margin, -margin))
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return nil, fmt.Errorf("report: write a figure: %w", err)
