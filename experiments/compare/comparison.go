@@ -32,16 +32,16 @@ type Paired struct {
 // Significant says whether the method is worse than the best at the 5 % level.
 func (p *Paired) Significant() bool { return p != nil && p.Corrected < 0.05 }
 
-// tested are the metrics that are means over rows and so can be paired.
+// tested are the metrics whose differences to the best method are tested.
 var tested = []metrics.Metric{metrics.LCE, metrics.NLL}
 
 // Rows summarizes the fits, method by method in the order given; methods without a
 // single score are left out.
 //
-// Methods are compared on the seeds that both have. The scores of a test row are averaged
-// over these seeds where all seeds have the same test rows, as they do unless the
-// validation rows come from among them; sameRows says so. Otherwise those of the first
-// seed are compared. If ctx is cancelled, the error wraps ctx.Err().
+// Methods are compared on the seeds that both have. Scores are averaged over these seeds
+// where all seeds have the same test rows, as they do unless the validation rows come
+// from among them; sameRows says so. Otherwise those of the first seed are compared. If
+// ctx is cancelled, the error wraps ctx.Err().
 func Rows(ctx context.Context, fits []Fit, methods []string, sameRows bool) ([]Row, error) {
 	byMethod := map[string][]Fit{}
 	for _, f := range fits {
@@ -113,9 +113,19 @@ func pair(ctx context.Context, rows []Row, fits map[string][]Fit, m metrics.Metr
 			continue
 		}
 		wait.Go(func() {
-			a, b := both(perRow(of, m, sameRows), perRow(reference, m, sameRows))
-			c, err := metrics.Compare(ctx, a, b, rand.New(rand.NewPCG(uint64(i), uint64(m))))
-			if errs[i] = err; err == nil {
+			if !sameRows {
+				of, reference = of[:1], reference[:1]
+			}
+			var c *metrics.Comparison
+			if m == metrics.LCE {
+				value := func(f Fit) []float64 { return []float64{f.Shared.Values[m]} }
+				replicates := func(f Fit) []float64 { return f.Shared.LCE }
+				c = metrics.CompareReplicates(average(of, value)[0]-average(reference, value)[0], average(of, replicates), average(reference, replicates))
+			} else {
+				nll := func(f Fit) []float64 { return f.Shared.NLL }
+				c, errs[i] = metrics.Compare(ctx, average(of, nll), average(reference, nll), rand.New(rand.NewPCG(uint64(i), uint64(m))))
+			}
+			if c != nil {
 				rows[i].Against[m] = &Paired{Best: rows[best].Method, Comparison: *c}
 			}
 		})
@@ -147,21 +157,11 @@ func common(a, b []Fit) (x, y []Fit) {
 	return x, y
 }
 
-// perRow is the metric of each test row, of fits with the same test rows or else of the
-// first.
-func perRow(fits []Fit, m metrics.Metric, sameRows bool) []float64 {
-	of := func(f Fit) []float64 {
-		if m == metrics.NLL {
-			return f.Shared.NLL
-		}
-		return f.Shared.LCE
-	}
-	mean := slices.Clone(of(fits[0]))
-	if !sameRows {
-		return mean
-	}
+// average is the mean over the fits of each of their scores.
+func average(fits []Fit, scores func(Fit) []float64) []float64 {
+	mean := slices.Clone(scores(fits[0]))
 	for _, f := range fits[1:] {
-		for i, v := range of(f) {
+		for i, v := range scores(f) {
 			mean[i] += v
 		}
 	}
@@ -169,14 +169,4 @@ func perRow(fits []Fit, m metrics.Metric, sameRows bool) []float64 {
 		mean[i] /= float64(len(fits))
 	}
 	return mean
-}
-
-// both keeps the rows on which both methods were measured.
-func both(a, b []float64) (x, y []float64) {
-	for i := range a {
-		if !math.IsNaN(a[i]) && !math.IsNaN(b[i]) {
-			x, y = append(x, a[i]), append(y, b[i])
-		}
-	}
-	return x, y
 }

@@ -56,3 +56,35 @@ func TestRowsAverageOverSeeds(t *testing.T) {
 		t.Errorf("averaged over the seeds each row loses 2 more, not %+v", c)
 	}
 }
+
+// The local errors of rows err together, so they are compared by replicates of the whole,
+// in pairs; a method's that was not measured is not compared.
+func TestRowsCompareLCEByReplicates(t *testing.T) {
+	local := func(f Fit, lce float64, replicates ...float64) Fit {
+		f.Shared.Values[metrics.LCE] = lce
+		for range 25 {
+			f.Shared.LCE = append(f.Shared.LCE, replicates...)
+		}
+		return f
+	}
+	fits := []Fit{
+		local(fit("vq", 1, 1, 1), .01, .010, .014),
+		local(fit("ts", 1, 1, 1), .02, .020, .024),                    // with every resample as much worse
+		local(fit("ps", 1, 1, 1), .02, .030, .004),                    // not with every
+		local(fit("nc", 1, 1, 1), math.NaN(), math.NaN(), math.NaN()), // in no bin
+	}
+	rows, err := Rows(t.Context(), fits, []string{"vq", "ts", "ps", "nc"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	against := func(i int) *Paired { return rows[i].Against[metrics.LCE] }
+	if against(0) != nil || against(3) != nil {
+		t.Error("the best, or what was not measured, is compared")
+	}
+	if !against(1).Significant() || math.Abs(against(1).Difference-.01) > 1e-12 {
+		t.Errorf("TS is worse in all replicates: %+v", against(1))
+	}
+	if against(2) == nil || against(2).Significant() {
+		t.Errorf("PS is worse in half of the replicates: %+v", against(2))
+	}
+}

@@ -43,7 +43,8 @@ type Fit struct {
 type Scores struct {
 	Values    metrics.Values
 	Intervals [metrics.Metrics]metrics.Interval // 95 %, over the test rows
-	NLL, LCE  []float64                         // of each test row; LCE is nil without an embedding
+	NLL       []float64                         // of each test row
+	LCE       []float64                         // its bootstrap replicates, the same resamples in every fit; nil without an embedding
 }
 
 // Cost is about how long a fit takes beside others.
@@ -190,7 +191,7 @@ func (f *Fit) judge(ctx context.Context, p *experiments.Prepared, model layers.S
 		if own != nil {
 			z = own.Apply(x.Features)
 		}
-		rng := rand.New(rand.NewPCG(f.Seed, 5))
+		rng := rand.New(rand.NewPCG(0, 5)) // for all fits alike, which makes their replicates pairs
 		r, err := metrics.Evaluate(ctx, predictions.LogProbs, test.Labels, z, metrics.Settings{},
 			metrics.Uncertainty{Redraws: metrics.None}, rng)
 		if err != nil {
@@ -198,7 +199,7 @@ func (f *Fit) judge(ctx context.Context, p *experiments.Prepared, model layers.S
 		}
 		out := Scores{Values: r.Values, Intervals: r.Intervals, NLL: r.NLL}
 		if r.Local != nil {
-			out.LCE = r.Local.LCE
+			out.LCE = r.Replicates[metrics.LCE]
 		}
 		return out, nil
 	}

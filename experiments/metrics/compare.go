@@ -20,10 +20,10 @@ type Comparison struct {
 const comparisonReplicates = 2000
 
 // Compare tests whether two methods differ, by a paired bootstrap over the rows on
-// which both were measured. a and b hold one score per row, such as
-// [Measurement.NLL] or [Local.LCE]. The p-value is the share of replicates whose
-// difference lies as far from the observed one as that does from 0. If ctx is cancelled,
-// the error wraps ctx.Err().
+// which both were measured. a and b hold one score per row that owes nothing to the other
+// rows' labels, such as [Measurement.NLL]; for others see [CompareReplicates]. The p-value
+// is the share of replicates whose difference lies as far from the observed one as that
+// does from 0. If ctx is cancelled, the error wraps ctx.Err().
 func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, error) {
 	if len(a) != len(b) || len(a) == 0 {
 		return nil, fmt.Errorf("metrics: compare: %d scores with %d: give both methods' scores of the same rows", len(a), len(b))
@@ -55,6 +55,33 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 	c.Interval = Interval{edges[1], edges[39]}
 	c.PValue = float64(as) / (comparisonReplicates + 1)
 	return c, nil
+}
+
+// CompareReplicates tests whether two methods differ in a metric of the rows together,
+// such as LCE: neighbours share their labels, so that the residuals of single rows err
+// together and cannot be resampled one by one. difference is that of the two values, a and b
+// are the metric's replicates in pairs ([Report.Replicates]). The p-value is that of the
+// difference over the standard deviation of its replicates, taken as normal; the interval
+// is theirs, moved to the difference. It is nil where the difference or all but a few of the
+// replicates are NaN. It panics if a and b are not of one length.
+func CompareReplicates(difference float64, a, b []float64) *Comparison {
+	if len(a) != len(b) {
+		panic(fmt.Sprintf("metrics: compare: %d replicates with %d", len(a), len(b)))
+	}
+	var replicates []float64
+	for k := range a {
+		if d := a[k] - b[k]; !math.IsNaN(d) {
+			replicates = append(replicates, d)
+		}
+	}
+	if math.IsNaN(difference) || len(replicates) < fewestReplicates {
+		return nil
+	}
+	c := &Comparison{Difference: difference, Interval: around(difference, replicates), PValue: 1}
+	if difference != 0 {
+		c.PValue = math.Erfc(math.Abs(difference) / NewSpread(replicates).SD / math.Sqrt2)
+	}
+	return c
 }
 
 // Holm corrects the p-values of several comparisons so that, whichever of the

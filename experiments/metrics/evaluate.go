@@ -53,8 +53,11 @@ type Report struct {
 	Settings    Settings // with the defaults written out
 	Uncertainty Uncertainty
 	Intervals   [Metrics]Interval // 95 % bootstrap intervals, NaN where there is none
-	Noise       [Metrics]*Noise   // nil where there is none
-	Checks      Checks
+	// Replicates are the bootstrap's, nil without it. Those of two predictions of the same
+	// rows with the same seed are pairs: the k-th has the same resample in both.
+	Replicates [Metrics][]float64
+	Noise      [Metrics]*Noise // nil where there is none
+	Checks     Checks
 }
 
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
@@ -125,7 +128,8 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 	for m := range Metrics {
 		r.Intervals[m] = Interval{math.NaN(), math.NaN()}
 		if len(replicates) > 0 {
-			r.Intervals[m] = around(r.Values[m], column(replicates, m))
+			r.Replicates[m] = column(replicates, m)
+			r.Intervals[m] = around(r.Values[m], r.Replicates[m])
 		}
 		if len(redraws) > 0 {
 			r.Noise[m] = newNoise(m, r.Values[m], column(redraws, m))
