@@ -264,13 +264,13 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Count []int     `json:"count"`
 	}
 	type settings struct {
-		Bins       int     `json:"bins"`
-		Binning    string  `json:"binning"`
-		Bandwidth  float64 `json:"bandwidth"`
-		Weights    string  `json:"weights"`
-		SmallBin   int     `json:"small_bin"`
-		Replicates int     `json:"replicates"`
-		Redraws    int     `json:"redraws"`
+		Bins       int    `json:"bins"`
+		Binning    string `json:"binning"`
+		Bandwidth  number `json:"bandwidth"`
+		Weights    string `json:"weights"`
+		SmallBin   int    `json:"small_bin"`
+		Replicates int    `json:"replicates"`
+		Redraws    int    `json:"redraws"`
 	}
 	type checks struct {
 		ECE     float64 `json:"ece_debiased"`
@@ -290,7 +290,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	}{
 		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes,
 		Settings: settings{
-			r.Settings.Bins, r.Settings.Binning.String(), r.Settings.Bandwidth, r.Settings.weightsName(), r.Settings.SmallBin,
+			r.Settings.Bins, r.Settings.Binning.String(), number(r.Settings.Bandwidth), r.Settings.weightsName(), r.Settings.SmallBin,
 			r.Uncertainty.Replicates, r.Uncertainty.Redraws,
 		},
 		Metrics: metrics,
@@ -305,6 +305,16 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		out.ESSProfile = &profile{p.LCE, p.At, p.Count}
 	}
 	return json.Marshal(out)
+}
+
+// number is a float64 that may be +∞, which JSON has no number for: "inf".
+type number float64
+
+func (x number) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(x), 1) {
+		return []byte(`"inf"`), nil
+	}
+	return json.Marshal(float64(x))
 }
 
 // Missing says in a sentence which metrics could not be measured and why, or nothing.

@@ -291,3 +291,28 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("error %v of a cancelled evaluation", err)
 	}
 }
+
+// An infinite bandwidth weighs all rows of a bin alike, and the report of it can be read.
+func TestInfiniteBandwidth(t *testing.T) {
+	p := generate(300, 3, 5, 2, rand.New(rand.NewPCG(6, 6)))
+	r := p.evaluate(t, Settings{Bandwidth: math.Inf(1), Bins: 1}, Uncertainty{Replicates: None, Redraws: None}, 1)
+	b, _, err := prepare(p.logProbs, p.labels, p.embedding, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want float64
+	for c := range b.classes {
+		var sum float64
+		for i := range b.rows {
+			sum += b.residual(i, c)
+		}
+		want += math.Abs(sum) / float64(b.rows*b.classes)
+	}
+	if !near(r.Values[LCE], want, 1e-5) { // float32 sums
+		t.Errorf("LCE is %.9g, the mean residual %.9g", r.Values[LCE], want)
+	}
+	text, err := json.Marshal(r)
+	if err != nil || !strings.Contains(string(text), `"bandwidth":"inf"`) {
+		t.Errorf("%v: %s", err, text)
+	}
+}
