@@ -89,17 +89,19 @@ func (dirichletByForm) run(out gorgonia.Value, in []gorgonia.Value) {
 }
 
 func dirichletSlopes[F float](da, a, logp, g []F, c int) {
+	alpha, sigma := make([]float64, c), make([]float64, c)
 	for at := range g {
 		b, j := at/c, at%c
 		var sum float64
 		for i := range c {
-			sum += softplus(float64(a[(b*c+i)*c+j])) + AlphaFloor
+			alpha[i], sigma[i] = softplusSlope(float64(a[(b*c+i)*c+j]))
+			alpha[i] += AlphaFloor
+			sum += alpha[i]
 		}
 		psi := mathext.Digamma(sum)
 		for i := range c {
-			x := float64(a[(b*c+i)*c+j])
-			slope := float64(logp[b*c+i]) - mathext.Digamma(softplus(x)+AlphaFloor) + psi
-			da[(b*c+i)*c+j] = F(float64(g[at]) * slope * sigmoid(x))
+			slope := float64(logp[b*c+i]) - mathext.Digamma(alpha[i]) + psi
+			da[(b*c+i)*c+j] = F(float64(g[at]) * slope * sigma[i])
 		}
 	}
 }

@@ -34,6 +34,16 @@ func Trigamma(dims int) Op { return Op{elementwise{kind{dims: dims}, "trigamma"}
 
 func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
+// softplusSlope is softplus(x) and its slope sigmoid(x), of one exponential.
+func softplusSlope(x float64) (y, slope float64) {
+	t := math.Exp(-math.Abs(x))
+	y, slope = max(x, 0)+math.Log1p(t), 1/(1+t)
+	if x < 0 {
+		slope = t / (1 + t)
+	}
+	return y, slope
+}
+
 func sigmoid(x float64) float64 {
 	if x >= 0 {
 		return 1 / (1 + math.Exp(-x))

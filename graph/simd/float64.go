@@ -42,8 +42,9 @@ func LgammaDigamma64(x float64) (lg, psi float64) {
 func DirichletTerms64(alpha, sigma, lg, psi, a []float64, epsilon float64) {
 	sameLength("DirichletTerms64", len(alpha), len(sigma), len(lg), len(psi), len(a))
 	for i, v := range a {
-		sigma[i] = Sigmoid64(v)
-		alpha[i] = Softplus64(v) + epsilon
+		t := math.Exp(-math.Abs(v))
+		sigma[i] = sigmoid(v, t)
+		alpha[i] = math.Max(v, 0) + math.Log1p(t) + epsilon
 		lg[i], psi[i] = LgammaDigamma64(alpha[i])
 	}
 }
