@@ -178,7 +178,11 @@ func (m *bilinear) derivatives(theta, weights, grad []float64, hess, outer *mat.
 			loss += m.addAtom(m.table.LogP[(v*R+r)*C:][:C], ofCell[r*C:][:C], hess != nil, outer != nil)
 		}
 		if hess != nil {
+			m.mirror(m.cellHess)
 			m.addLinkCurvature()
+		}
+		if outer != nil {
+			m.mirror(m.cellOuter)
 		}
 		for n, o := range cell.Occurrences {
 			floats.AddScaled(m.factorGrad[o.Codeword*CC:][:CC], float64(o.Count), m.cellGrad)
@@ -209,14 +213,15 @@ func (m *bilinear) derivatives(theta, weights, grad []float64, hess, outer *mat.
 // u_ij = ∂score_j/∂A_ij = slope_ij (log p̂_i + tilt_ij) and G_j = W q_j − W_j, W = Σ_j W_j,
 //
 //	∂L/∂A_ij = G_j u_ij,
-//	∂²L/∂A_ij∂A_i'j' ∋ W (q_j 1[j=j'] − q_j q_j') u_ij u_i'j'.
+//	∂²L/∂A_ij∂A_i'j' ∋ W (q_j 1[j=j'] − q_j q_j') u_ij u_i'j',
+//
+// of the second derivatives those with j ≤ j': see mirror.
 func (m *bilinear) addAtom(logP, weights []float64, hess, outer bool) float64 {
 	total := floats.Sum(weights)
 	if total == 0 {
 		return 0
 	}
 	C := m.table.Classes
-	CC := C * C
 	m.logProbs(logP)
 	var loss float64
 	for j, w := range weights {
@@ -248,28 +253,41 @@ func (m *bilinear) addAtom(logP, weights []float64, hess, outer bool) float64 {
 				curvature += total * q[j]
 				spread += weights[j]
 			}
-			for i := range C {
-				ij := i*C + j
-				for h := range C {
-					hl := h*C + l
-					product := m.sensitive[ij] * m.sensitive[hl]
-					if hess {
-						m.cellHess[ij*CC+hl] += curvature * product
-						if j != l {
-							m.cellHess[hl*CC+ij] += curvature * product
-						}
-					}
-					if outer {
-						m.cellOuter[ij*CC+hl] += spread * product
-						if j != l {
-							m.cellOuter[hl*CC+ij] += spread * product
-						}
-					}
-				}
+			if hess {
+				m.addProducts(m.cellHess, curvature, j, l)
+			}
+			if outer {
+				m.addProducts(m.cellOuter, spread, j, l)
 			}
 		}
 	}
 	return loss
+}
+
+// addProducts adds factor · u_ij u_hl to entry (ij, hl) of x, C²×C², for all i and h.
+func (m *bilinear) addProducts(x []float64, factor float64, j, l int) {
+	C := m.table.Classes
+	for i := range C {
+		row := x[(i*C+j)*C*C:][:C*C]
+		for h := range C {
+			row[h*C+l] += factor * (m.sensitive[i*C+j] * m.sensitive[h*C+l])
+		}
+	}
+}
+
+// mirror copies entry (ij, hl) of x, C²×C², to (hl, ij) where j < l.
+func (m *bilinear) mirror(x []float64) {
+	C := m.table.Classes
+	CC := C * C
+	for j := range C {
+		for l := j + 1; l < C; l++ {
+			for ij := j; ij < CC; ij += C {
+				for hl := l; hl < CC; hl += C {
+					x[hl*CC+ij] = x[ij*CC+hl]
+				}
+			}
+		}
+	}
 }
 
 // addLinkCurvature adds what the second derivatives of score_j contribute:
