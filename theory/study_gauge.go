@@ -284,7 +284,6 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 	gauge := Rescaling{d.Classes, d.Codewords}
 	gauge.Fix(truth.Theta, nil)
 	target := Products{gauge}
-	byHand := newBilinear(truth.Table, d.Identity)
 	layer, err := trained(truth.Table, d.Identity)
 	if err != nil {
 		return err
@@ -296,39 +295,49 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 			model: model, gauge: NullSpace{}, target: target,
 			sizes: []int{3e5, 1e6, 3e6}, replicates: choose(s, 20, 40), seed: s.Seed,
 		}
-		collapsed, predictedCollapse := 0, 0
-		radius := math.Inf(1)
-		var typical []float64
-		for _, shift := range shifts {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			cellProb := truth.Table.Multinomial(d.Frequencies(shift))
+		type finding struct {
+			collapsed, predicted int
+			worst, random        float64
+			population           population
+		}
+		findings := make([]finding, len(shifts))
+		err := forEach(ctx, len(shifts), model.fork, func(model Model, i int) error {
+			f := &findings[i]
+			cellProb := truth.Table.Multinomial(d.Frequencies(shifts[i]))
 			weights := truth.Weights(cellProb)
 			theta := append([]float64(nil), truth.Theta...)
-			if err := minimize(model, NullSpace{}, theta, weights); err != nil {
-				return err
-			}
-			for k := range d.Codewords {
-				if target.Size(k, theta) < collapsedBelow {
-					collapsed++
-					if byHand.pull(k, theta, weights) <= lambda {
-						predictedCollapse++
-					}
-				}
-			}
-			worst, random, err := definiteRadius(model, theta, weights, d.Codewords, newRand(s.Seed, 6, uint64(shift)))
+			err := minimize(model, NullSpace{}, theta, weights)
 			if err != nil {
 				return err
 			}
-			radius, typical = math.Min(radius, worst/lambda), append(typical, random/lambda)
-			if lambda == ridgeStudied {
-				at, err := newAsymptotics(model, NullSpace{}, theta, weights)
-				if err != nil {
-					return err
+			byHand := newBilinear(truth.Table, d.Identity)
+			for k := range d.Codewords {
+				if target.Size(k, theta) < collapsedBelow {
+					f.collapsed++
+					if byHand.pull(k, theta, weights) <= lambda {
+						f.predicted++
+					}
 				}
-				e.populations = append(e.populations, population{weights, truth.Table.Occupancy(cellProb), at})
 			}
+			f.worst, f.random, err = definiteRadius(model, theta, weights, d.Codewords, newRand(s.Seed, 6, uint64(shifts[i])))
+			if err != nil || lambda != ridgeStudied {
+				return err
+			}
+			f.population = population{weights: weights, occupancy: truth.Table.Occupancy(cellProb)}
+			f.population.asymptotic, err = newAsymptotics(model, NullSpace{}, theta, weights)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		collapsed, predictedCollapse := 0, 0
+		radius := math.Inf(1)
+		var typical []float64
+		for _, f := range findings {
+			collapsed += f.collapsed
+			predictedCollapse += f.predicted
+			radius, typical = math.Min(radius, f.worst/lambda), append(typical, f.random/lambda)
+			e.populations = append(e.populations, f.population)
 		}
 		name := fmt.Sprintf("ridge λ = %g: ", lambda)
 		blocks := len(shifts) * d.Codewords
