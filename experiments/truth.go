@@ -3,6 +3,8 @@ package experiments
 import (
 	"math"
 
+	"calibra/experiments/metrics"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -13,12 +15,10 @@ type Truth struct {
 	// would be with every row a neighbourhood of its own and endless labels for it.
 	LCE float64 `json:"lce"`
 	// KL is mean_i Σ_c q_ic log(q_ic / p_ic), in nats: the part of the negative
-	// log-likelihood that a better calibrator could save. Probabilities are floored
-	// at 2⁻⁵², as the metrics' NLL does, so that a 0 is an error of finite size.
+	// log-likelihood that a better calibrator could save. It floors log p_ic at
+	// [metrics.LeastLogProb], so that a 0 is an error of finite size.
 	KL float64 `json:"kl"`
 }
-
-const leastLogProb = -52 * math.Ln2
 
 // NewTruth measures log-probabilities against the true posterior, both N×C. It
 // panics if their shapes differ.
@@ -33,7 +33,7 @@ func NewTruth(logProbs, posterior *mat.Dense) *Truth {
 			l := logProbs.At(i, c)
 			t.LCE += math.Abs(math.Exp(l) - q)
 			if q > 0 {
-				t.KL += q * (math.Log(q) - max(l, leastLogProb))
+				t.KL += q * (math.Log(q) - max(l, metrics.LeastLogProb))
 			}
 		}
 	}

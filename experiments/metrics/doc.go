@@ -37,7 +37,7 @@
 //
 // The other metrics are the same in both. Where the paper's code is silent: a class
 // of which Tables skips every bin leaves the average, and the label's probability
-// counts as 2⁻⁵² at least in NLL.
+// counts as 1e-12 at least in NLL.
 //
 // # Uncertainty
 //

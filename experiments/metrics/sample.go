@@ -11,9 +11,9 @@ import (
 // of a thousand classes stay below 1e-4, a row of logits does not.
 const sumTolerance = 1e-3
 
-// leastLogProb bounds the cost of a label that was given probability 0: ln ε of
-// float64, the bound of scikit-learn's log_loss since 1.2.
-var leastLogProb = math.Log(0x1p-52)
+// LeastLogProb bounds the cost of a label that was given probability 0, in nats: ln 1e-12,
+// as in the reference values of isotonic regression, whose zeros bear a fortieth of its NLL.
+const LeastLogProb = -12 * math.Ln10
 
 // sample is a checked set of predictions, exponentiated once.
 type sample struct {
@@ -67,7 +67,7 @@ func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
 }
 
 // logProb is log p_ic, bounded below.
-func (s *sample) logProb(i, c int) float64 { return max(s.log.At(i, c), leastLogProb) }
+func (s *sample) logProb(i, c int) float64 { return max(s.log.At(i, c), LeastLogProb) }
 
 // residual is e_ic = p_ic − 1[y_i = c].
 func (s *sample) residual(i, c int) float64 {
