@@ -8,7 +8,6 @@ import (
 
 	"calibra/data"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -47,7 +46,7 @@ var palette = []color.RGBA{
 
 const (
 	figureWidth  = 16 * vg.Centimeter
-	figureHeight = 11 * vg.Centimeter
+	figureHeight = 12 * vg.Centimeter
 )
 
 // save writes the figure to path.svg and path.png and its points to path.csv.
@@ -71,16 +70,16 @@ func (f Figure) save(path string) error {
 	p.X.Tick.Marker, p.Y.Tick.Marker = exactTicks{}, exactTicks{}
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.XLabel, f.YLabel
 	p.Title.Padding = 2 * vg.Millimeter
-	p.BackgroundColor = color.White
 	if f.LogX {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: 3}
+		p.X.Tick.Marker = decades{}
 	}
 	if f.LogY {
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: 3}
+		p.Y.Tick.Marker = decades{}
 	}
 	p.Add(plotter.NewGrid())
-	p.Legend.Top, p.Legend.Left = true, f.rises()
-	p.Legend.TextStyle.Font.Size, p.Legend.Padding = vg.Points(9), vg.Points(2)
+	legend := p.Legend // below the plot, where it covers no point
+	legend.Top, legend.Left = true, true
+	legend.TextStyle.Font.Size, legend.Padding = vg.Points(9), vg.Points(2)
 	measured := 0
 	for _, curve := range f.Curves {
 		points := f.drawable(curve)
@@ -96,7 +95,7 @@ func (f Figure) save(path string) error {
 			line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
 			p.Add(line)
 			if curve.Label != "" {
-				p.Legend.Add(curve.Label, line)
+				legend.Add(curve.Label, line)
 			}
 			continue
 		}
@@ -106,10 +105,10 @@ func (f Figure) save(path string) error {
 		marks.Shape, marks.Radius = draw.CircleGlyph{}, vg.Points(2)
 		if curve.Style == Joined {
 			p.Add(line, marks)
-			p.Legend.Add(curve.Label, line, marks)
+			legend.Add(curve.Label, line, marks)
 		} else {
 			p.Add(marks)
-			p.Legend.Add(curve.Label, marks)
+			legend.Add(curve.Label, marks)
 		}
 	}
 	for _, format := range []string{"svg", "png"} {
@@ -118,7 +117,13 @@ func (f Figure) save(path string) error {
 			return err
 		}
 		const margin = 4 * vg.Millimeter
-		p.Draw(draw.Crop(draw.New(picture), margin, -margin, margin, -margin))
+		page := draw.New(picture)
+		page.SetColor(color.White)
+		page.Fill(page.Rectangle.Path())
+		page = draw.Crop(page, margin, -margin, margin, -margin)
+		entries := legend.Rectangle(page).Size().Y
+		p.Draw(draw.Crop(page, 0, 0, entries+margin, 0))
+		legend.Draw(draw.Crop(page, 0, 0, 0, entries-page.Rectangle.Size().Y))
 		err = data.WriteFile(path+"."+format, func(w io.Writer) error {
 			_, err := picture.WriteTo(w)
 			return err
@@ -143,22 +148,42 @@ func (exactTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// rises tells whether the first curve ends higher than it starts, so that the
-// upper left corner is free.
-func (f Figure) rises() bool {
-	x, y := f.Curves[0].X, f.Curves[0].Y
-	return y[floats.MaxIdx(x)] > y[floats.MinIdx(x)]
+// decades ticks an axis of log₁₀ values, for on a plot.LogScale gonum/plot looks for
+// the axis label at the middle of the values, not of the axis, and leaves room for it there.
+// Where fewer than two decades show, 2 and 5 are named beside 1.
+type decades struct{}
+
+func (decades) Ticks(low, high float64) []plot.Tick {
+	var ticks []plot.Tick
+	for e := math.Floor(low); e <= high; e++ {
+		for digit := 1.0; digit < 10; digit++ {
+			tick := plot.Tick{Value: e + math.Log10(digit)}
+			if tick.Value < low || tick.Value > high {
+				continue
+			}
+			if digit == 1 || high-low < 2 && (digit == 2 || digit == 5) {
+				tick.Label = strconv.FormatFloat(digit*math.Pow(10, e), 'g', 6, 64)
+			}
+			ticks = append(ticks, tick)
+		}
+	}
+	return ticks
 }
 
-// drawable returns the finite points of the curve, positive ones on a log axis.
+// drawable returns the finite points of the curve, on a log axis log₁₀ of those that have one.
 func (f Figure) drawable(curve Curve) plotter.XYs {
 	var points plotter.XYs
 	for i, x := range curve.X {
 		y := curve.Y[i]
-		if finite("point", x, y) != nil || f.LogX && x <= 0 || f.LogY && y <= 0 {
-			continue
+		if f.LogX {
+			x = math.Log10(x)
 		}
-		points = append(points, plotter.XY{X: x, Y: y})
+		if f.LogY {
+			y = math.Log10(y)
+		}
+		if finite("point", x, y) == nil {
+			points = append(points, plotter.XY{X: x, Y: y})
+		}
 	}
 	return points
 }
