@@ -1,9 +1,11 @@
 package theory
 
 import (
+	"cmp"
 	"image/color"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"calibra/data"
@@ -80,8 +82,10 @@ func (f Figure) save(path string) error {
 	legend := p.Legend // below the plot, where it covers no point
 	legend.Top, legend.Left = true, true
 	legend.TextStyle.Font.Size, legend.Padding = vg.Points(9), vg.Points(2)
+	curves := slices.Clone(f.Curves) // predictions last, over what was measured
+	slices.SortStableFunc(curves, func(a, b Curve) int { return cmp.Compare(a.Style, b.Style) })
 	measured := 0
-	for _, curve := range f.Curves {
+	for _, curve := range curves {
 		points := f.drawable(curve)
 		if len(points) == 0 {
 			continue
