@@ -5,7 +5,7 @@
 # gonb, the Go kernel, and goimports are built from notebooks/go.mod.
 
 KERNEL  := $(CURDIR)/notebooks/.kernel
-EXECUTE := jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.timeout=900 --log-level=ERROR
+EXECUTE := jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.timeout=900 --ExecutePreprocessor.record_timing=False --log-level=ERROR
 export JUPYTER_DATA_DIR := $(KERNEL)
 export PATH := $(KERNEL)/bin:$(PATH)
 
