@@ -172,24 +172,27 @@ func newDeviceArrays(d *cuda.Device) *deviceArrays {
 // resident is the memory of a table or weight, at the first call taken from its residence
 // or uploaded.
 func (a *deviceArrays) resident(t *tensor.Dense) cuda.Memory {
-	m, ok := a.arrays[t]
-	if ok {
+	if m, ok := a.arrays[t]; ok {
 		return m
 	}
 	if r := residenceOf(t); r != nil && r.device == a.device {
-		m, ok = r.arrays[t]
-		delete(r.arrays, t)
+		if m, ok := r.arrays[t]; ok {
+			delete(r.arrays, t)
+			a.arrays[t] = m // also after an error, or nobody would free it
+			return m
+		}
 	}
-	switch {
-	case ok:
-	case t.Dtype() == tensor.Int32:
+	var m cuda.Memory
+	if t.Dtype() == tensor.Int32 {
 		m = cuda.Uploaded(a.device, t.Int32s())
-	default:
+	} else {
 		m = cuda.Uploaded(a.device, t.Float32s())
 	}
-	if a.device.Err() == nil {
-		a.arrays[t] = m
+	if a.device.Err() != nil { // what is there may not be t
+		a.device.Free(m)
+		return cuda.Memory{}
 	}
+	a.arrays[t] = m
 	return m
 }
 
