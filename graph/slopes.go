@@ -32,8 +32,9 @@ func NewSlopes(o *Objective, rows int) (*Slopes, error) {
 		s.grads = append(s.grads, tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(o.weights.tensors[name].Shape()...)))
 	}
 	if err := withRoom(d, func() error { return s.check(o, Rows(0, rows)) }); err != nil {
+		err = instead(d, err)
 		s.Close()
-		return nil, instead(d, err)
+		return nil, err
 	}
 	return s, nil
 }
