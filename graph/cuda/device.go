@@ -113,39 +113,28 @@ type Element interface {
 
 // Upload enqueues a copy of x to m, which must hold it. x may be changed afterwards.
 func Upload[T Element](d *Device, m Memory, x []T) {
-	bytes := len(x) * int(unsafe.Sizeof(*new(T)))
-	if d.err != nil || bytes == 0 {
-		return
+	if d.err == nil && len(x) > 0 {
+		d.fail(d.staging.upload(d.stream, m.Slice(0, size(x)).at, bytesOf(x)))
 	}
-	m = m.Slice(0, bytes)
-	if d.staging.ready(bytes) {
-		d.fail(d.staging.upload(d.stream, m.at, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), bytes)))
-		return
-	}
-	d.fail(d.driver.Upload(d.stream, m.at, unsafe.Pointer(&x[0]), bytes))
 }
 
 // Uploaded is a new array that holds x.
 func Uploaded[T Element](d *Device, x []T) Memory {
-	m := d.allocBytes(len(x) * int(unsafe.Sizeof(*new(T))))
+	m := d.allocBytes(size(x))
 	Upload(d, m, x)
 	return m
 }
 
 // Download copies the beginning of m to x, once all that was enqueued before is done.
 func Download[T Element](d *Device, x []T, m Memory) {
-	bytes := len(x) * int(unsafe.Sizeof(*new(T)))
-	if d.err != nil || bytes == 0 {
-		return
+	if d.err == nil && len(x) > 0 {
+		d.fail(d.staging.download(d.stream, bytesOf(x), m.Slice(0, size(x)).at))
 	}
-	m = m.Slice(0, bytes)
-	if d.staging.ready(bytes) {
-		d.fail(d.staging.download(d.stream, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), bytes), m.at))
-		return
-	}
-	d.fail(d.driver.Download(d.stream, unsafe.Pointer(&x[0]), m.at, bytes))
-	d.Sync()
 }
+
+// size is how many bytes x takes, and bytesOf are those, of which there must be some.
+func size[T Element](x []T) int       { return len(x) * int(unsafe.Sizeof(*new(T))) }
+func bytesOf[T Element](x []T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size(x)) }
 
 // Copy enqueues a copy of src to the beginning of dst.
 func (d *Device) Copy(dst, src Memory) {

@@ -18,10 +18,11 @@ type (
 type Grid struct{ X, Y, Z, ThreadsX, ThreadsY int }
 
 // Driver is what a device can do, each method one call of the CUDA driver in the
-// context of one card. Copies and launches are enqueued on a stream, in order; a copy from
-// the host has read its source on return, or, where that is of AllocHost, once an event
-// marked after it has passed; a copy to the host is complete after Synchronize, or likewise.
-// Methods may be called from any goroutine. Errors are of type [*Error].
+// context of one card. Copies and launches are enqueued on a stream, in order. A copy from or
+// to the host may read or write there until an event marked after it has passed, or
+// Synchronize has returned: of pageable memory the driver mostly takes it before it returns,
+// but where a card reads that by itself it need not ("API synchronization behavior" in the
+// driver's reference). Methods may be called from any goroutine. Errors are of type [*Error].
 type Driver interface {
 	Name() string
 	Capability() (major, minor int)
@@ -32,7 +33,7 @@ type Driver interface {
 
 	Alloc(bytes int) (Pointer, error)
 	Free(p Pointer) error
-	// AllocHost is memory of the host that copies to and from the device do not wait for.
+	// AllocHost is page-locked memory of the host, which copies do not wait for.
 	AllocHost(bytes int) (unsafe.Pointer, error)
 	Upload(s Stream, dst Pointer, src unsafe.Pointer, bytes int) error
 	Download(s Stream, dst unsafe.Pointer, src Pointer, bytes int) error

@@ -6,30 +6,34 @@ import (
 	"unsafe"
 )
 
-// staging carries large copies between the host and the device through page-locked memory,
-// which the card reads and writes by itself; pageable memory the driver copies there first,
-// with one thread. Two halves take turns: one travels while all cores fill or empty the other.
+// staging carries copies between the host and the device through page-locked memory, which
+// the card reads and writes by itself; pageable memory the driver copies there first, with one
+// thread, or leaves for the card to read later. Two halves take turns: one travels while all
+// cores fill or empty the other.
 type staging struct {
-	driver Driver
-	halves [2]half
-	failed bool // there is no page-locked memory to be had
+	driver  Driver
+	halves  [2]half
+	current int  // the half that uploads fill
+	failed  bool // there is no page-locked memory to be had
 }
 
 type half struct {
 	memory unsafe.Pointer
+	filled int   // bytes of it that uploads have taken since it was settled
 	passed Event // the last copy from or to this half
 	used   bool
 }
 
 const (
 	halfBytes   = 4 << 20
-	leastStaged = 1 << 20 // bytes of a copy below which the driver's own way does
+	leastStaged = 1 << 20 // bytes of a download below which the driver's own way does
+	leastShared = 1 << 18 // bytes below which one core copies
 	mostCopiers = 8       // threads that fill the memory's bandwidth
 )
 
-// ready tells whether a copy of so many bytes should take this way.
-func (s *staging) ready(bytes int) bool {
-	if bytes < leastStaged || s.failed {
+// ready tells whether there is page-locked memory.
+func (s *staging) ready() bool {
+	if s.failed {
 		return false
 	}
 	for i := range s.halves {
@@ -51,6 +55,7 @@ func (s *staging) ready(bytes int) bool {
 
 // settle waits until the half's last copy is done.
 func (s *staging) settle(h *half) error {
+	h.filled = 0
 	if !h.used {
 		return nil
 	}
@@ -66,15 +71,29 @@ func (s *staging) mark(stream Stream, h *half) error {
 
 // upload enqueues a copy of src, which has been read on return.
 func (s *staging) upload(stream Stream, dst Pointer, src []byte) error {
-	for i := 0; len(src) > 0; i++ {
-		h, n := &s.halves[i%2], min(halfBytes, len(src))
-		if err := s.settle(h); err != nil {
+	if !s.ready() {
+		defer runtime.KeepAlive(src)
+		if err := s.driver.Upload(stream, dst, unsafe.Pointer(&src[0]), len(src)); err != nil {
 			return err
 		}
-		copyByAll(unsafe.Slice((*byte)(h.memory), n), src[:n])
-		if err := s.driver.Upload(stream, dst, h.memory, n); err != nil {
+		return s.driver.Synchronize(stream)
+	}
+	for len(src) > 0 {
+		h := &s.halves[s.current]
+		if h.filled == halfBytes {
+			s.current = 1 - s.current
+			h = &s.halves[s.current]
+			if err := s.settle(h); err != nil {
+				return err
+			}
+		}
+		n := min(halfBytes-h.filled, len(src))
+		from := unsafe.Add(h.memory, h.filled)
+		copyByAll(unsafe.Slice((*byte)(from), n), src[:n])
+		if err := s.driver.Upload(stream, dst, from, n); err != nil {
 			return err
 		}
+		h.filled += n
 		if err := s.mark(stream, h); err != nil {
 			return err
 		}
@@ -85,6 +104,13 @@ func (s *staging) upload(stream Stream, dst Pointer, src []byte) error {
 
 // download copies src to dst once all that was enqueued before is done.
 func (s *staging) download(stream Stream, dst []byte, src Pointer) error {
+	if len(dst) < leastStaged || !s.ready() {
+		defer runtime.KeepAlive(dst)
+		if err := s.driver.Download(stream, unsafe.Pointer(&dst[0]), src, len(dst)); err != nil {
+			return err
+		}
+		return s.driver.Synchronize(stream)
+	}
 	enqueue := func(i, at int) error {
 		h, n := &s.halves[i%2], min(halfBytes, len(dst)-at)
 		if n <= 0 {
@@ -114,8 +140,12 @@ func (s *staging) download(stream Stream, dst []byte, src Pointer) error {
 	return nil
 }
 
-// copyByAll copies src to dst, which are of one length, on several cores.
+// copyByAll copies src to dst, which are of one length, on several cores if they are large.
 func copyByAll(dst, src []byte) {
+	if len(src) < leastShared {
+		copy(dst, src)
+		return
+	}
 	var group sync.WaitGroup
 	part := (len(src)/min(mostCopiers, runtime.GOMAXPROCS(0)) + 64) &^ 63
 	for lo := 0; lo < len(src); lo += part {

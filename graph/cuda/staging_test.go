@@ -9,9 +9,9 @@ import (
 	"calibra/graph/cuda/cudatest"
 )
 
-// Copies of all sizes arrive whole, whatever becomes of their source, with page-locked memory
-// and without.
-func TestHostLargeCopies(t *testing.T) {
+// Copies of all sizes arrive whole, whatever becomes of their source at once, with page-locked
+// memory and without.
+func TestHostCopies(t *testing.T) {
 	for _, pinned := range []bool{true, false} {
 		driver := cudatest.Driver(t, 1)
 		driver.NoHostMemory = !pinned
@@ -19,14 +19,14 @@ func TestHostLargeCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		largeCopies(t, d)
+		copies(t, d)
 	}
 }
 
 // The same on a card.
-func TestCardLargeCopies(t *testing.T) { largeCopies(t, cudatest.Card(t)) }
+func TestCardCopies(t *testing.T) { copies(t, cudatest.Card(t)) }
 
-func largeCopies(t *testing.T, d *cuda.Device) {
+func copies(t *testing.T, d *cuda.Device) {
 	d.Lock()
 	defer d.Unlock()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -46,4 +46,22 @@ func largeCopies(t *testing.T, d *cuda.Device) {
 		}
 		d.Free(a, b)
 	}
+	// Many small ones in a row, more than the page-locked memory holds.
+	const n, each = 4000, 1001
+	all := d.Alloc(n * each)
+	x := make([]int32, each)
+	for i := range n {
+		for j := range x {
+			x[j] = int32(i*each + j)
+		}
+		cuda.Upload(d, all.Slice(4*i*each, 4*each), x)
+	}
+	back := make([]int32, n*each)
+	cuda.Download(d, back, all)
+	for i, v := range back {
+		if int(v) != i {
+			t.Fatalf("of copies in a row, number %d comes back as %d (%v)", i, v, d.Err())
+		}
+	}
+	d.Free(all)
 }

@@ -32,9 +32,15 @@ type Emulator struct {
 	graphs    [][]func() error
 	recording bool
 	recorded  []func() error
-	pinned    [][]byte       // of AllocHost
-	travels   []func() error // copies from and to pinned memory that nothing has waited for
-	events    []time.Time
+	travels   []func() error // copies from and to the host that nothing has waited for
+	arrived   int            // copies before those
+	events    []event
+}
+
+// event is when it was marked last, and how many copies were enqueued before.
+type event struct {
+	at     time.Time
+	copies int
 }
 
 var _ cuda.Driver = (*Emulator)(nil)
@@ -121,12 +127,15 @@ func (e *Emulator) do(f func() error) error {
 	return f()
 }
 
-// arrive ends the copies from and to pinned memory: as late as the order of the stream
-// allows, so that who does not wait for them is found out.
-func (e *Emulator) arrive() error {
-	travels := e.travels
-	e.travels = nil
-	for _, move := range travels {
+// arrive ends the copies from and to the host: as late as the order of the stream allows,
+// so that who does not wait for them is found out.
+func (e *Emulator) arrive() error { return e.arriveUntil(e.arrived + len(e.travels)) }
+
+// arriveUntil ends the first copies.
+func (e *Emulator) arriveUntil(copies int) error {
+	for e.arrived < copies {
+		move := e.travels[0]
+		e.travels, e.arrived = e.travels[1:], e.arrived+1
 		if err := move(); err != nil {
 			return err
 		}
@@ -134,28 +143,12 @@ func (e *Emulator) arrive() error {
 	return nil
 }
 
-// travel runs a copy now, or later if the host's side of it is pinned.
-func (e *Emulator) travel(host unsafe.Pointer, move func() error) error {
-	for _, memory := range e.pinned {
-		if offset := uintptr(host) - uintptr(unsafe.Pointer(&memory[0])); offset < uintptr(len(memory)) {
-			e.travels = append(e.travels, move)
-			return nil
-		}
-	}
-	if err := e.arrive(); err != nil {
-		return err
-	}
-	return move()
-}
-
-// AllocHost is memory whose copies arrive late.
+// AllocHost is memory like any other here: all copies arrive late.
 func (e *Emulator) AllocHost(bytes int) (unsafe.Pointer, error) {
 	if e.NoHostMemory {
 		return nil, e.failed("cuMemAllocHost", 2)
 	}
-	memory := make([]byte, bytes)
-	e.pinned = append(e.pinned, memory)
-	return unsafe.Pointer(&memory[0]), nil
+	return unsafe.Pointer(unsafe.SliceData(make([]byte, bytes))), nil
 }
 
 func (e *Emulator) Upload(_ cuda.Stream, dst cuda.Pointer, src unsafe.Pointer, bytes int) error {
@@ -163,11 +156,12 @@ func (e *Emulator) Upload(_ cuda.Stream, dst cuda.Pointer, src unsafe.Pointer, b
 		return e.failed("cuMemcpyHtoDAsync", 900)
 	}
 	e.Uploaded += bytes
-	return e.travel(src, func() error {
+	e.travels = append(e.travels, func() error {
 		to, err := e.at(dst, bytes)
 		copy(to, unsafe.Slice((*byte)(src), bytes))
 		return err
 	})
+	return nil
 }
 
 func (e *Emulator) Download(_ cuda.Stream, dst unsafe.Pointer, src cuda.Pointer, bytes int) error {
@@ -175,11 +169,12 @@ func (e *Emulator) Download(_ cuda.Stream, dst unsafe.Pointer, src cuda.Pointer,
 		return e.failed("cuMemcpyDtoHAsync", 900)
 	}
 	e.Downloaded += bytes
-	return e.travel(dst, func() error {
+	e.travels = append(e.travels, func() error {
 		from, err := e.at(src, bytes)
 		copy(unsafe.Slice((*byte)(dst), bytes), from)
 		return err
 	})
+	return nil
 }
 
 func (e *Emulator) Copy(_ cuda.Stream, dst, src cuda.Pointer, bytes int) error {
@@ -270,17 +265,17 @@ func (e *Emulator) FreeGraph(g cuda.Graph) error {
 }
 
 func (e *Emulator) NewEvent() (cuda.Event, error) {
-	e.events = append(e.events, time.Time{})
+	e.events = append(e.events, event{})
 	return cuda.Event(len(e.events)), nil
 }
 
 func (e *Emulator) Mark(at cuda.Event, _ cuda.Stream) error {
-	e.events[at-1] = time.Now()
+	e.events[at-1] = event{time.Now(), e.arrived + len(e.travels)}
 	return nil
 }
 
-func (e *Emulator) Wait(cuda.Event) error { return e.arrive() }
+func (e *Emulator) Wait(at cuda.Event) error { return e.arriveUntil(e.events[at-1].copies) }
 
 func (e *Emulator) Milliseconds(from, to cuda.Event) (float32, error) {
-	return float32(e.events[to-1].Sub(e.events[from-1]).Seconds() * 1000), nil
+	return float32(e.events[to-1].at.Sub(e.events[from-1].at).Seconds() * 1000), nil
 }
