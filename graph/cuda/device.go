@@ -223,9 +223,11 @@ func warps(n int) Grid { return Grid{(n + 7) / 8, 1, 1, threads, 1} }
 // columns is a grid of column blocks, 32 columns by 8 sharers, for n columns.
 func columns(n int) Grid { return Grid{(n + 31) / 32, 1, 1, 32, 8} }
 
-// launch enqueues a kernel. Arguments are Memory, int (int32 to the kernel), int64,
-// float32 and Function-like small integers; it panics on others and on an int that is
-// none of int32.
+// mostPlanes is how many blocks a card takes along y, and along z.
+const mostPlanes = 1<<16 - 1
+
+// launch enqueues a kernel. Arguments are those of cells. Sizes that a kernel cannot count or
+// a card has no blocks for are an error.
 func (d *Device) launch(name string, g Grid, args ...any) {
 	if d.err != nil || g.X == 0 || g.Y == 0 || g.Z == 0 {
 		return
@@ -234,13 +236,22 @@ func (d *Device) launch(name string, g Grid, args ...any) {
 	if d.err != nil {
 		return
 	}
-	if err := d.driver.Launch(d.stream, f, g, cells(args)); err != nil {
+	packed, err := cells(args)
+	switch {
+	case err != nil:
+	case g.Y > mostPlanes || g.Z > mostPlanes:
+		err = fmt.Errorf("%d×%d×%d blocks are too many for a card", g.X, g.Y, g.Z)
+	default:
+		err = d.driver.Launch(d.stream, f, g, packed)
+	}
+	if err != nil {
 		d.err = fmt.Errorf("cuda: kernel %s: %w", name, err)
 	}
 }
 
-// cells packs arguments, each into the low bytes of 8.
-func cells(args []any) []uint64 {
+// cells packs arguments, each into the low bytes of 8: Memory, int, which is int32 to the
+// kernel, int64 and float32. It panics on others; an int that is none of int32 is an error.
+func cells(args []any) ([]uint64, error) {
 	packed := make([]uint64, len(args))
 	for i, a := range args {
 		switch a := a.(type) {
@@ -248,7 +259,7 @@ func cells(args []any) []uint64 {
 			packed[i] = uint64(a.at)
 		case int:
 			if int(int32(a)) != a {
-				panic(fmt.Sprintf("cuda: %d is too large for a kernel", a))
+				return nil, fmt.Errorf("%d is more than a kernel counts", a)
 			}
 			packed[i] = uint64(uint32(int32(a)))
 		case int64:
@@ -259,7 +270,7 @@ func cells(args []any) []uint64 {
 			panic(fmt.Sprintf("cuda: a kernel takes no %T", a))
 		}
 	}
-	return packed
+	return packed, nil
 }
 
 // Recording is a graph of launches that was recorded once and can be replayed.

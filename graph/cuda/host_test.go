@@ -111,12 +111,12 @@ func TestHostTF32IsAskedFor(t *testing.T) {
 }
 
 func TestHostArguments(t *testing.T) {
-	got := cells([]any{Memory{at: 0x7f0012345678, bytes: 4}, 5, -1, int64(-2), float32(1), Memory{}})
+	got, err := cells([]any{Memory{at: 0x7f0012345678, bytes: 4}, 5, -1, int64(-2), float32(1), Memory{}})
 	want := []uint64{0x7f0012345678, 5, 0xffffffff, 0xfffffffffffffffe, 0x3f800000, 0}
-	if !slices.Equal(got, want) {
-		t.Errorf("the cells are %#x, not %#x", got, want)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("the cells are %#x, not %#x (%v)", got, want, err)
 	}
-	for _, bad := range []any{1 << 31, "text", 1.5} {
+	for _, bad := range []any{"text", 1.5} {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -125,6 +125,28 @@ func TestHostArguments(t *testing.T) {
 			}()
 			cells([]any{bad})
 		}()
+	}
+}
+
+// What is too large for a kernel or a card is an error, as too little memory is, so that auto
+// leaves it to the CPU.
+func TestHostTooLarge(t *testing.T) {
+	for said, enqueue := range map[string]func(d *Device){
+		"cuda: kernel map: 2147483648 is more than a kernel counts": func(d *Device) {
+			d.Map(Scaled, Memory{}, Memory{}, 1<<31, 1)
+		},
+		"cuda: kernel gaussian: 1×65536×1 blocks are too many for a card": func(d *Device) {
+			d.Gaussian(Memory{}, Memory{}, Memory{}, 64<<16, 64, 2, 1)
+		},
+		"cuda: 1048576 rows of 4096 columns are too many to take at once": func(d *Device) {
+			d.NewTaking(1<<20, []Taken{{Width: 1 << 12}})
+		},
+	} {
+		d := &Device{functions: map[string]Function{"map": 1, "gaussian": 2}} // and no driver to launch them
+		enqueue(d)
+		if err := d.Err(); err == nil || err.Error() != said {
+			t.Errorf("the error is %v, not %s", err, said)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package cuda
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // What frames a step of a fit.
 
@@ -45,6 +48,10 @@ type Taking struct {
 func (d *Device) NewTaking(n int, of []Taken) Taking {
 	var pieces []int64
 	for _, t := range of {
+		if uint64(n*t.Width) > math.MaxUint32 { // take_rows counts elements in 32 bits
+			d.fail(fmt.Errorf("%d rows of %d columns are too many to take at once", n, t.Width))
+			return Taking{}
+		}
 		for at := 0; at < n*t.Width; at += threads {
 			pieces = append(pieces, int64(t.Out.at), int64(t.Table.at), int64(t.Width), int64(at), int64(min(at+threads, n*t.Width)))
 		}
