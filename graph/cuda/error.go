@@ -27,6 +27,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Call, e.Name())
 }
 
+// oldestDriver is the release of CUDA whose drivers are the first to accept the PTX.
+const oldestDriver = "CUDA 11.8"
+
 // ErrNoDevice is that there is no driver, or no card, to run on.
 var ErrNoDevice = errors.New("no CUDA device")
 
@@ -60,7 +63,7 @@ var codes = map[int]struct{ name, meaning string }{
 	209:              {"CUDA_ERROR_NO_BINARY_FOR_GPU", "the kernels are for newer cards"},
 	214:              {"CUDA_ERROR_ECC_UNCORRECTABLE", "the device's memory failed"},
 	218:              {"CUDA_ERROR_INVALID_PTX", "the driver does not accept the kernels"},
-	222:              {"CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the driver is too old for the kernels: update it"},
+	222:              {"CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the driver is too old for the kernels: update it to " + oldestDriver + " or later"},
 	400:              {"CUDA_ERROR_INVALID_HANDLE", "a handle is not valid"},
 	codeNotFound:     {"CUDA_ERROR_NOT_FOUND", "no such symbol"},
 	600:              {"CUDA_ERROR_NOT_READY", "the device is not done"},

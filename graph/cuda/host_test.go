@@ -26,6 +26,9 @@ func TestHostKernelsAreCompiled(t *testing.T) {
 		if !strings.Contains(string(image), ".target "+target) {
 			t.Errorf("the PTX is not for %s", target)
 		}
+		if !strings.Contains(string(image), ".version 7.8\n") {
+			t.Errorf("the PTX for %s is not of version 7.8, that of %s, which users are told to have", target, oldestDriver)
+		}
 	}
 	ptx := string(kernelImage) + string(ampereImage)
 	sources, err := filepath.Glob("[lr]*.go")

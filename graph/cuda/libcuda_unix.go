@@ -80,7 +80,7 @@ func openDriver() (Driver, error) {
 		name := fields.Type().Field(i).Tag.Get("cuda")
 		at, err := purego.Dlsym(handle, name)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the driver has no %s; update it to CUDA 11.4 or later", ErrNoDevice, name)
+			return nil, fmt.Errorf("%w: the driver has no %s; update it to %s or later", ErrNoDevice, name, oldestDriver)
 		}
 		fields.Field(i).SetUint(uint64(at))
 	}
