@@ -65,9 +65,6 @@ func (d *Device) fail(err error) {
 	}
 }
 
-// OutOfMemory tells whether err is that the device's memory is used up.
-func OutOfMemory(err error) bool { return outOfMemory(err) }
-
 // Alloc is an array of n elements of 4 bytes, holding anything.
 func (d *Device) Alloc(n int) Memory { return d.allocBytes(4 * n) }
 
@@ -79,7 +76,7 @@ func (d *Device) allocBytes(bytes int) Memory {
 		return Memory{}
 	}
 	m, err := d.pool.alloc(bytes)
-	if outOfMemory(err) {
+	if OutOfMemory(err) {
 		if free, total, sizeErr := d.driver.Memory(); sizeErr == nil {
 			err = fmt.Errorf("%w (%s of %s are free)", err, inUnits(free), inUnits(total))
 		}

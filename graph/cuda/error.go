@@ -41,8 +41,8 @@ const (
 	codeLaunchFailed = 719
 )
 
-// outOfMemory tells whether err is that the device's memory is used up.
-func outOfMemory(err error) bool {
+// OutOfMemory tells whether err is that the device's memory is used up.
+func OutOfMemory(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == codeOutOfMemory
 }

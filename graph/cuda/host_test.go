@@ -233,7 +233,7 @@ func TestHostPool(t *testing.T) {
 	if _, err := p.alloc(900 << 10); err != nil || c.frees != 1 {
 		t.Errorf("a full pool does not make room: %v, %d freed", err, c.frees)
 	}
-	if _, err := p.alloc(1 << 19); !outOfMemory(err) || !strings.Contains(err.Error(), "512.0 KiB") {
+	if _, err := p.alloc(1 << 19); !OutOfMemory(err) || !strings.Contains(err.Error(), "512.0 KiB") {
 		t.Errorf("too much memory gives %v", err)
 	}
 	defer func() {

@@ -2,12 +2,10 @@ package cuda
 
 import (
 	"crypto/sha256"
-
+	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-
-	_ "embed"
 )
 
 //go:generate go run ./gen

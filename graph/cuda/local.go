@@ -36,13 +36,13 @@ func (l *Local) Sum(ctx context.Context, d *Device, progress func(done float64))
 	all := tiles/2 + 1
 	waves := max(1, min(launchPairs/tiles, all))
 	lanes := d.Alloc64(2 * waves * 3 * cells)
-	for outOfMemory(d.err) && waves > 1 && l.sums.at != 0 {
+	for OutOfMemory(d.err) && waves > 1 && l.sums.at != 0 {
 		d.ClearError()
 		waves /= 2
 		lanes = d.Alloc64(2 * waves * 3 * cells)
 	}
 	defer func() { d.Free(lanes) }()
-	if outOfMemory(d.err) {
+	if OutOfMemory(d.err) {
 		return fmt.Errorf("%w; the local metrics of %d rows, %d classes and %d dimensions need %s", d.err, l.Rows, l.Classes, l.Dim, inUnits(l.z.Bytes()+l.e.Bytes()+l.bin.Bytes()+3*3*8*cells))
 	}
 	d.Clear(lanes)
@@ -132,7 +132,7 @@ func (l *Local) Redraw(ctx context.Context, label, redrawn []int32) (*Tally, err
 		y := d.Alloc(count * plane)
 		drawn := Uploaded(d, redrawn[lo*n:(lo+count)*n])
 		sum, weight, most, norm := d.Alloc64(count*classes), d.Alloc64(count*classes), d.Alloc64(count*classes), d.Alloc64(count)
-		if outOfMemory(d.err) && chunk > 1 {
+		if OutOfMemory(d.err) && chunk > 1 {
 			d.ClearError()
 			d.Free(y, drawn, sum, weight, most, norm)
 			chunk = (chunk + 1) / 2

@@ -57,7 +57,7 @@ func (p *pool) alloc(bytes int) (Memory, error) {
 		return p.take(list[len(list)-1], size, bytes), nil
 	}
 	at, err := p.driver.Alloc(size)
-	if outOfMemory(err) {
+	if OutOfMemory(err) {
 		if trimErr := p.trim(); trimErr != nil {
 			return Memory{}, trimErr
 		}

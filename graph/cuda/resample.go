@@ -34,13 +34,13 @@ func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []
 		pairs := n * classes
 		s, r := d.Alloc(pairs*count*tile), d.Alloc(pairs*count*tile)
 		sb, rb := d.Alloc(pairs*replicates*tile), d.Alloc(pairs*replicates*tile)
-		if outOfMemory(d.err) && chunk > 1 {
+		if OutOfMemory(d.err) && chunk > 1 {
 			d.ClearError()
 			d.Free(s, r, sb, rb)
 			chunk = (chunk + 1) / 2
 			continue
 		}
-		if outOfMemory(d.err) {
+		if OutOfMemory(d.err) {
 			d.Free(s, r, sb, rb)
 			return nil, fmt.Errorf("%w; a bootstrap of %d replicates in %d classes needs %s at least", d.err, replicates, classes, inUnits(4*each))
 		}
