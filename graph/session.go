@@ -16,7 +16,7 @@ import (
 // uploaded once and stay there; an epoch's steps are enqueued without the host waiting in
 // between, and only the epoch's loss comes back, the weights at the end. Until Close the
 // weights in memory are those of the start or of the last [Weights.Fetch], and a [Function]
-// of them runs on the device.
+// of them runs on the device, which the session holds: whoever else wants it waits.
 type Session struct {
 	*deviceArrays
 	loss    *Objective

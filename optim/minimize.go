@@ -25,6 +25,9 @@ type Problem struct {
 
 // Settings of [Minimize]. The zero value is what the paper trains
 // with, but for the weight decay of 1e-3 that package layers sets.
+//
+// A fit on a device (package cuda) holds it to its end: Observe and a problem's Validation must
+// neither fit nor measure local metrics there, which would wait for the fit that waits for them.
 type Settings struct {
 	Rule     Rule        // nil: Adam{} with its defaults
 	Batch    int         // rows per step; 0: 128
