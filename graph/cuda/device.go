@@ -329,7 +329,9 @@ func (d *Device) Stopwatch() Stopwatch {
 			d.fail(err)
 		}
 	}
-	d.watch = &s
+	if d.err == nil {
+		d.watch = &s
+	}
 	return s
 }
 

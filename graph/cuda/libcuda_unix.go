@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -245,10 +246,8 @@ func (d *libcuda) EndCapture(s Stream) (g Graph, err error) {
 	if err := d.call("cuStreamEndCapture", d.calls.StreamEndCapture, uintptr(s), uintptr(unsafe.Pointer(&recorded))); err != nil {
 		return 0, err
 	}
-	if err := d.call("cuGraphInstantiateWithFlags", d.calls.GraphInstantiate, uintptr(unsafe.Pointer(&g)), recorded, 0); err != nil {
-		return 0, err
-	}
-	return g, d.call("cuGraphDestroy", d.calls.GraphDestroy, recorded)
+	err = d.call("cuGraphInstantiateWithFlags", d.calls.GraphInstantiate, uintptr(unsafe.Pointer(&g)), recorded, 0)
+	return g, errors.Join(err, d.call("cuGraphDestroy", d.calls.GraphDestroy, recorded))
 }
 
 func (d *libcuda) LaunchGraph(s Stream, g Graph) error {
