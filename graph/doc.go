@@ -37,16 +37,16 @@
 // calibra bench counts what each workload cannot do without (the formulas are in
 // experiments/bench/roof.go), measures in the same run how fast the machine multiplies
 // matrices and copies memory, and prints the share of that roof. Medians of five
-// runs on two cores of a Xeon with AVX-512 that other machines share, at 127 GFLOP/s and
-// 11 GB/s, for LCE at 174 GFLOP/s and 12 GB/s:
+// runs on two cores of a Xeon with AVX-512 that other machines share, at 150 GFLOP/s and
+// 12 GB/s (126 to 224 from run to run, so that shares are told to some 5 %):
 //
 //	                                    count        floor    measured  share
-//	stage 1, 10,000 rows × 2,048        3.5 GFLOP    28 ms    130 ms   22 %
-//	stage 2, 10,000 rows, C = 10        0.36 GFLOP   2.9 ms   24 ms    12 %
-//	stage 2, 1,000 rows, C = 100        3.6 GFLOP    29 ms    76 ms    38 %
-//	LCE, 20,250 rows, C = 10            59 GFLOP     0.34 s   0.93 s   38 %
-//	LCE, 5,000 rows, C = 100            8.1 GFLOP    47 ms    0.24 s   23 %
-//	predictions, a row                  0.30 MFLOP   2.2 µs   4.8 µs   46 %
+//	stage 1, 10,000 rows × 2,048        3.5 GFLOP    23 ms    80 ms    27 %
+//	stage 2, 10,000 rows, C = 10        0.36 GFLOP   2.4 ms   20 ms    10 %
+//	stage 2, 1,000 rows, C = 100        3.6 GFLOP    24 ms    59 ms    39 %
+//	LCE, 20,250 rows, C = 10            59 GFLOP     0.39 s   0.96 s   41 %
+//	LCE, 5,000 rows, C = 100            8.1 GFLOP    54 ms    0.26 s   19 %
+//	predictions, a row                  0.30 MFLOP   2.0 µs   4.0 µs   52 %
 //
 // Below 30 % of the roof, the counted products are not where the time goes:
 //

@@ -6,7 +6,6 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -15,6 +14,8 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -42,11 +43,12 @@ type Workload struct {
 // sets, 10,000 for the published comparison.
 func Workloads(rows int) []Workload {
 	n := float64(rows)
+	text := message.NewPrinter(language.English) // 10,000 rows
 	return []Workload{
-		{"quantizer_epoch_s", fmt.Sprintf("one epoch of stage 1: %d rows, %d features", rows, Features), false, quantizerCost(n, 10), func(ctx context.Context, reps int) (float64, error) {
+		{"quantizer_epoch_s", text.Sprintf("one epoch of stage 1: %d rows, %d features", rows, Features), false, quantizerCost(n, 10), func(ctx context.Context, reps int) (float64, error) {
 			return quantizer(ctx, rows, reps)
 		}},
-		{"calibrator_epoch_s_c10", fmt.Sprintf("one epoch of stage 2: %d rows, 10 classes", rows), false, calibratorCost(n, 10), func(ctx context.Context, reps int) (float64, error) {
+		{"calibrator_epoch_s_c10", text.Sprintf("one epoch of stage 2: %d rows, 10 classes", rows), false, calibratorCost(n, 10), func(ctx context.Context, reps int) (float64, error) {
 			return calibrator(ctx, rows, 10, reps)
 		}},
 		{"calibrator_epoch_s_c100_1000rows", "one epoch of stage 2: 1,000 rows, 100 classes", false, calibratorCost(1000, 100), func(ctx context.Context, reps int) (float64, error) {

@@ -14,6 +14,9 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/bench"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 var nan = math.NaN()
@@ -114,9 +117,5 @@ func figure(x float64, perSecond bool) string {
 	if !perSecond {
 		return strconv.FormatFloat(x, 'g', 3, 64) + " s"
 	}
-	digits := strconv.FormatFloat(math.Round(x/100)*100, 'f', 0, 64)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits + " rows/s"
+	return message.NewPrinter(language.English).Sprintf("%d rows/s", 100*int(math.Round(x/100)))
 }
