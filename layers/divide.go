@@ -75,6 +75,9 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	if err != nil {
 		return err
 	}
+	if val != nil && (val.Features == nil || val.Labels == nil) {
+		return fmt.Errorf("layers: to stop early the quantized head needs features and labels of the validation rows")
+	}
 	width := d.sizes.Features / d.sizes.Slots
 	w := graph.NewWeights(tensor.Float64)
 	book.init(w, cal.Features, width, rng)

@@ -189,6 +189,49 @@ func TestSettingsThatDoNotFitTheData(t *testing.T) {
 	}
 }
 
+// TestMissingInputsAreNamed: a set without features, logits or labels is an error of
+// package layers, or the method has no use for them.
+func TestMissingInputsAreNamed(t *testing.T) {
+	without := map[string]func(*data.Set){
+		"features": func(s *data.Set) { s.Features = nil },
+		"logits":   func(s *data.Set) { s.Logits = nil },
+		"labels":   func(s *data.Set) { s.Labels = nil },
+	}
+	for name, needs := range map[string]struct{ cal, val string }{
+		"vq":                {"features labels", "features labels"},
+		"vq-nc":             {"features labels", "features labels"},
+		"nc":                {"logits", ""},
+		"dc":                {"logits labels", "logits labels"},
+		"ts":                {"logits labels", ""},
+		"auto":              {"features logits labels", ""},
+		"anchored-bilinear": {"features logits labels", "features logits labels"},
+	} {
+		for what, remove := range without {
+			for _, of := range []string{"calibration", "validation"} {
+				c := calibrators()[name]
+				if name == "dc" {
+					c = Train(&Original{}, Dirichlet{}, optim.Settings{Epochs: 1})
+				}
+				cal, val, needed := blobs(60, 1), blobs(30, 2), needs.cal
+				if of == "calibration" {
+					remove(cal)
+				} else {
+					remove(val)
+					needed = needs.val
+				}
+				err := c.Fit(t.Context(), cal, val, newRand(3))
+				if strings.Contains(needed, what) {
+					if err == nil || !strings.Contains(err.Error(), what) {
+						t.Errorf("%s, %s rows without %s: %v", name, of, what, err)
+					}
+				} else if err != nil {
+					t.Errorf("%s needs no %s of the %s rows: %v", name, what, of, err)
+				}
+			}
+		}
+	}
+}
+
 func TestInterruptedFitKeepsAModel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	d := &Divide{Slots: 4, Codebook: Codebook{Codewords: 8}, Optim: optim.Settings{Observe: func(e optim.Epoch) {

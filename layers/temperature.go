@@ -36,8 +36,8 @@ func (m *Temperature) T() float64 { return math.Exp(m.weights.Float64s("temperat
 
 // Fit minimizes over t in float64.
 func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	if cal.Logits == nil {
-		return fmt.Errorf("layers: temperature scaling needs logits of the calibration rows")
+	if cal.Logits == nil || cal.Labels == nil {
+		return fmt.Errorf("layers: temperature scaling needs logits and labels of the calibration rows")
 	}
 	m.sizes = Sizes{Classes: cal.Classes(), Counts: classCounts(cal)}
 	w := graph.NewWeights(tensor.Float64)

@@ -84,6 +84,9 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) e
 // loss describes the map's loss on rows of x. The base is frozen: its view of x is
 // computed once.
 func (t *Trained) loss(x *data.Set) (func(*graph.Builder) *gorgonia.Node, error) {
+	if x.Labels == nil {
+		return nil, fmt.Errorf("layers: the rows have no labels to fit a map to")
+	}
 	view, err := t.Base.View(x)
 	if err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 	w := projection(data.FitStandardizer(cal.Features), d, rng).As(tensor.Float32)
 	problem, err := m.problem(w, cal, val, sizes, d, rng)
 	if err != nil {
-		return err
+		return wrap("KCal", err)
 	}
 	s := m.Optim
 	if s.Batch == 0 {
@@ -128,6 +128,9 @@ func (m *KCal) problem(w *graph.Weights, cal, val *data.Set, sizes layers.Sizes,
 		return b.NLL(b.LogSoftmax(b.Apply(op.FlooredLog(2, kcalFloor), sums)), b.Take("labels", labels))
 	})}
 	if val != nil {
+		if err := labelled(val); err != nil {
+			return optim.Problem{}, err
+		}
 		p.Validation = func() (float64, error) {
 			points, err := project(w, cal)
 			if err != nil {

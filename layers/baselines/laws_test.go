@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"calibra/data"
@@ -325,6 +326,21 @@ func TestMissingInputsAreNamed(t *testing.T) {
 		}
 		if err := m.new().Fit(t.Context(), &data.Set{Features: cal.Features, Labels: cal.Labels}, nil, newRand(1)); err == nil {
 			t.Errorf("%s is fitted without logits", name)
+		}
+		unlabelled := &data.Set{Features: cal.Features, Logits: cal.Logits}
+		if err := m.new().Fit(t.Context(), unlabelled, cal, newRand(1)); err == nil && name != "nc" {
+			t.Errorf("%s is fitted without labels", name)
+		}
+		err = m.new().Fit(t.Context(), cal, unlabelled, newRand(1))
+		switch name {
+		case "ln", "kc", "kc-original": // those that stop early
+			if err == nil || !strings.Contains(err.Error(), "labels") {
+				t.Errorf("%s stops early by rows without labels: %v", name, err)
+			}
+		default:
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }

@@ -143,6 +143,9 @@ func (r netTrainer) fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 		return r.loss(b, net, a, train)
 	})}
 	if val != nil {
+		if err := labelled(val); err != nil {
+			return fail(err)
+		}
 		held, err := net.tables(val, w)
 		if err != nil {
 			return fail(err)

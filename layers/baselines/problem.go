@@ -44,6 +44,14 @@ func sizesOf(cal *data.Set) (layers.Sizes, error) {
 	return s, nil
 }
 
+// labelled refuses validation rows that a fit cannot be judged by.
+func labelled(val *data.Set) error {
+	if val.Labels == nil {
+		return errors.New("the validation rows have no labels, by which the fit is to stop")
+	}
+	return nil
+}
+
 // logProbsOf is ℓ of each row of x (N×C), at least logFloor.
 func logProbsOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
 	switch {
