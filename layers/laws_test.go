@@ -249,6 +249,33 @@ func TestInterruptedFitKeepsAModel(t *testing.T) {
 	}
 }
 
+// TestFitEndedBeforeItsMapKeepsNothing: neither a base interrupted before it has
+// learned anything, nor a loss that is not finite, leaves a map to predict by.
+func TestFitEndedBeforeItsMapKeepsNothing(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, m := range []Map{Bilinear{}, Gated{}, Dirichlet{}} {
+		c := Train(anchor(), m, optim.Settings{})
+		if err := c.Fit(cancelled, blobs(100, 8), nil, newRand(1)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%T: the interruption is reported as %v", m, err)
+		}
+		if _, err := c.Predict(blobs(10, 10)); !errors.Is(err, errUnfitted) {
+			t.Errorf("%T predicts after a fit that learned nothing: %v", m, err)
+		}
+	}
+	c := Train(&Original{}, Dirichlet{}, optim.Settings{Epochs: 1})
+	bad := blobs(100, 8)
+	for _, cal := range []*data.Set{blobs(100, 9), bad} {
+		if cal == bad {
+			cal.Logits.Set(3, 0, math.NaN())
+		}
+		err := c.Fit(t.Context(), cal, nil, newRand(1))
+		if _, unfitted := c.Predict(blobs(10, 10)); (err != nil) != (cal == bad) || errors.Is(unfitted, errUnfitted) != (cal == bad) {
+			t.Errorf("the fit: %v, the prediction after it: %v", err, unfitted)
+		}
+	}
+}
+
 // TestInterruptedChoiceKeepsNoOldMap: the base is fitted anew, so maps of the last fit
 // say nothing of its codes.
 func TestInterruptedChoiceKeepsNoOldMap(t *testing.T) {

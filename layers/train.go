@@ -36,21 +36,27 @@ func Train(base Base, m Map, s optim.Settings) *Trained {
 }
 
 // Fit fits the base, freezes it, and fits the map on what it says of cal.
-func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
-	// An interrupted base keeps what it learned; the map then stays at its start.
+func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (err error) {
+	t.stages, t.weights = nil, nil // the base is about to change
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			t.weights = nil // of a fit that failed, unlike one interrupted, nothing is kept
+		}
+	}()
 	start := time.Now()
 	if d, ok := t.Base.(*Divide); ok {
 		defer d.stay(cal, val)()
 	}
 	baseErr := t.Base.Fit(ctx, cal, val, rng)
-	t.stages = nil
 	if d, ok := t.Base.(*Divide); ok {
 		t.stages = append(t.stages, Stage{"divide", d.Result, time.Since(start)})
 	}
-	if baseErr != nil && ctx.Err() == nil {
+	sizes := t.Base.Sizes()
+	// An interrupted base keeps what it learned, if that is anything; the map then stays
+	// at its start.
+	if baseErr != nil && (ctx.Err() == nil || sizes.Classes == 0) {
 		return baseErr
 	}
-	sizes := t.Base.Sizes()
 	w, err := t.Map.Init(sizes, rng)
 	if err != nil {
 		return err
