@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -127,6 +128,47 @@ func TestIntervalLaws(t *testing.T) {
 		cv.MulVec(s.covariance, mat.NewVecDense(len(v), v))
 		if norm := mat.Norm(&cv, 2); norm > 1e-12 {
 			t.Errorf("the covariance along the gauge is %g", norm)
+		}
+	}
+}
+
+// TestSavedModelHasTheSameIntervals: a prior that is fixed stays so in a model file,
+// which does not tell what was learned.
+func TestSavedModelHasTheSameIntervals(t *testing.T) {
+	cal, short := blobs(300, 1), optim.Settings{Epochs: 2}
+	for _, prior := range []Prior{LearnedPrior{}, CountPrior{}} {
+		var lower [2]*mat.Dense
+		divide := &Divide{Slots: 4, Codebook: Codebook{Codewords: 4}, Optim: short}
+		fitted := Train(divide, Bilinear{Prior: prior}, short)
+		if err := fitted.Fit(t.Context(), cal, nil, newRand(2)); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "model.safetensors")
+		if err := WriteModel(path, "vq", fitted); err != nil {
+			t.Fatal(err)
+		}
+		file, err := ReadModel(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := Train(&Divide{}, Bilinear{Prior: prior}, short)
+		if err := file.Restore(read); err != nil {
+			t.Fatal(err)
+		}
+		if x, y := fitted.weights.Learned(), read.weights.Learned(); !slices.Equal(x, y) {
+			t.Errorf("%T: %v were learned, of the file %v", prior, x, y)
+		}
+		for i, c := range []*Trained{fitted, read} {
+			s, err := c.Sandwich(t.Context(), cal, 1e-3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lower[i], _, err = c.Intervals(t.Context(), s, cal, 0.9); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !mat.Equal(lower[0], lower[1]) {
+			t.Errorf("%T: the intervals of the file are others", prior)
 		}
 	}
 }

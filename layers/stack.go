@@ -357,9 +357,9 @@ func (s *Stack) Restore(state State) error {
 		prefix := partPrefix(name)
 		mine, rest = rest.Split(func(weight string) bool { return strings.HasPrefix(weight, prefix) })
 		mine = renamed(mine, func(weight string) string { return strings.TrimPrefix(weight, prefix) })
-		shapes, err := shapesOf(s.Candidates[i].Map, sizes)
+		start, err := s.Candidates[i].Map.Init(sizes, rand.New(rand.NewPCG(0, 0)))
 		if err == nil {
-			err = mine.Require(shapes)
+			mine, err = restored(start, mine)
 		}
 		if err != nil {
 			return err

@@ -173,12 +173,13 @@ func (t *Trained) Restore(s State) error {
 	if err != nil {
 		return err
 	}
-	names, err := shapesOf(t.Map, sizes)
+	start, err := t.Map.Init(sizes, rand.New(rand.NewPCG(0, 0)))
 	if err != nil {
 		return err
 	}
-	mine, rest := s.Weights.Split(func(name string) bool { return names[name] != nil })
-	if err := mine.Require(names); err != nil {
+	saved, rest := s.Weights.Split(start.Has)
+	mine, err := restored(start, saved)
+	if err != nil {
 		return err
 	}
 	if err := t.Base.Restore(State{s.Config, rest}); err != nil {
@@ -188,15 +189,15 @@ func (t *Trained) Restore(s State) error {
 	return nil
 }
 
-// shapesOf are those of the map's weights, by name.
-func shapesOf(m Map, s Sizes) (map[string]tensor.Shape, error) {
-	start, err := m.Init(s, rand.New(rand.NewPCG(0, 0)))
-	if err != nil {
+// restored is the weights that a map starts with, of the saved values: a model file does
+// not tell learned weights from state, such as a prior that is fixed.
+func restored(start, saved *graph.Weights) (*graph.Weights, error) {
+	if err := saved.Require(start.Shapes()); err != nil {
 		return nil, err
 	}
-	shapes := map[string]tensor.Shape{}
-	for _, name := range start.Names() {
-		shapes[name] = start.Tensor(name).Shape()
+	w := start.As(saved.Dtype())
+	for _, name := range w.Names() {
+		set(w.Tensor(name), saved.Float64s(name))
 	}
-	return shapes, nil
+	return w, nil
 }
