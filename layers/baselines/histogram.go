@@ -61,8 +61,11 @@ func (m *Histogram) Restore(s layers.State) error { return m.restore(s, "histogr
 func histogram(x, target []float64, bins int) steps {
 	order := ascending(x)
 	var s steps
-	for b, lo := 0, 0; b < bins && lo < len(order); b++ {
-		hi := max((b+1)*len(order)/bins, lo+1)
+	for b, lo := 0, 0; b < bins; b++ {
+		hi := (b + 1) * len(order) / bins
+		if hi <= lo {
+			continue // equal values have taken the whole bin
+		}
 		for hi < len(order) && x[order[hi]] == x[order[hi-1]] {
 			hi++
 		}

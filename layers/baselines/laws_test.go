@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -341,6 +342,33 @@ func TestMissingInputsAreNamed(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	}
+}
+
+// TestHistogramOfTies: bins are cut at the quantiles, of which equal values swallow
+// those that fall among them; no bin is a crumb behind them.
+func TestHistogramOfTies(t *testing.T) {
+	target := make([]float64, 100)
+	for _, c := range []struct {
+		name string
+		x    func(i int) float64 // ascending
+		bins int
+		ends []float64
+	}{
+		{"no ties", func(i int) float64 { return float64(i) }, 4, []float64{24, 49, 74, 99}},
+		{"55 ties", func(i int) float64 { return float64(max(i, 54)) }, 10, []float64{54, 59, 69, 79, 89, 99}},
+		{"ties at the end", func(i int) float64 { return float64(min(i, 30)) }, 10, []float64{9, 19, 29, 30}},
+		{"one value", func(int) float64 { return 0.5 }, 10, []float64{0.5}},
+		{"more bins than rows", func(i int) float64 { return float64(i / 50) }, 1000, []float64{0, 1}},
+	} {
+		x := make([]float64, len(target))
+		for i := range x {
+			x[i] = c.x(i)
+		}
+		s := histogram(x, target, c.bins)
+		if !slices.Equal(s.x, c.ends) {
+			t.Errorf("%s: the bins end at %v, not %v", c.name, s.x, c.ends)
 		}
 	}
 }
