@@ -36,7 +36,7 @@ func (o conv) shape(in []tensor.Shape) (tensor.Shape, error) {
 		return nil, errShapes
 	}
 	g := o.geometry(in[0], in[1])
-	if g.outH < 1 || g.outW < 1 {
+	if g.kh > g.h+2*g.pad || g.kw > g.w+2*g.pad { // not outH < 1: with a stride −1/2 is 0, and outH 1
 		return nil, errShapes
 	}
 	return tensor.Shape{in[0][0], in[1][0], g.outH, g.outW}, nil

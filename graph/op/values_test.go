@@ -90,6 +90,20 @@ func TestConvIsItsFormula(t *testing.T) {
 	}
 }
 
+// TestConvRefusesKernelsBeyondTheImage, also where a stride would round what is left of
+// the image up to one place.
+func TestConvRefusesKernelsBeyondTheImage(t *testing.T) {
+	w := dense(make([]float64, 9), 1, 1, 3, 3)
+	for _, size := range []struct{ h, w, stride, pad int }{{2, 3, 1, 0}, {2, 3, 2, 0}, {3, 2, 3, 0}, {5, 1, 4, 0}} {
+		if _, err := op.Conv(size.stride, size.pad).Do(dense(make([]float64, size.h*size.w), 1, 1, size.h, size.w), w); err == nil {
+			t.Errorf("3×3 kernels are moved over %d×%d pixels with stride %d", size.h, size.w, size.stride)
+		}
+	}
+	if _, err := op.Conv(2, 1).Do(dense([]float64{1}, 1, 1, 1, 1), w); err != nil {
+		t.Errorf("one pixel with a border of one: %v", err)
+	}
+}
+
 // TestNormsAreTheirFormulas: batch norm over rows and places, layer norm over columns.
 func TestNormsAreTheirFormulas(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
