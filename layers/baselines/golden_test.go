@@ -174,7 +174,11 @@ func TestProCalAgainstReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := look(cal, sizes, near.own())
+	own, err := near.own(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := look(cal, sizes, own)
 	if err != nil {
 		t.Fatal(err)
 	}

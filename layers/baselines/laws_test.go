@@ -301,11 +301,33 @@ func TestInterruptedFitsSaySo(t *testing.T) {
 		cancel()
 		err := m.new().Fit(ctx, cal, nil, newRand(1))
 		switch name {
-		case "histogram", "nc", "procal", "procal-bins", "procal-hist": // one pass, nothing to wait for
+		case "histogram", "nc": // one pass, nothing to wait for
 			continue
 		}
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: the interruption is reported as %v", name, err)
+		}
+	}
+}
+
+// TestFailedFitsLeaveNothing: after scores that are not finite there is no map to
+// predict by, or the one from before.
+func TestFailedFitsLeaveNothing(t *testing.T) {
+	cal, _ := problems()["temperature"].draw(100, 1)
+	bad, _ := problems()["temperature"].draw(100, 2)
+	bad.Logits.Set(70, 1, math.NaN())
+	for name, m := range methods() {
+		c := m.new()
+		if err := c.Fit(t.Context(), bad, nil, newRand(1)); err == nil {
+			switch name {
+			case "nc", "kc", "kc-original": // they learn nothing of the logits
+			default:
+				t.Errorf("%s is fitted to scores that are not finite", name)
+			}
+			continue
+		}
+		if _, err := c.Predict(cal); err == nil {
+			t.Errorf("%s predicts after a fit that failed", name)
 		}
 	}
 }

@@ -38,10 +38,10 @@ type ProCal struct {
 var _ layers.Stateful = (*ProCal)(nil)
 
 // Fit searches neighbours and keeps the calibration rows; there is nothing to stop
-// early.
-func (m *ProCal) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+// early, and interrupted it keeps nothing.
+func (m *ProCal) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	w := graph.NewWeights(tensor.Float64)
-	rows, err := m.fit(cal, m.Neighbours, w)
+	rows, err := m.fit(ctx, cal, m.Neighbours, w)
 	if err != nil {
 		return wrap("ProCal", err)
 	}

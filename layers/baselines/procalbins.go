@@ -53,8 +53,9 @@ func (HistogramMap) value(s steps, confidence float64) float64 {
 	return s.bin(confidence)
 }
 
-// Fit cuts the calibration rows and fits the maps; there is nothing to stop early.
-func (m *ProCalBins) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+// Fit cuts the calibration rows and fits the maps; there is nothing to stop early, and
+// interrupted it keeps nothing.
+func (m *ProCalBins) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	parts := m.Parts
 	if parts == 0 {
 		parts = 5
@@ -62,7 +63,7 @@ func (m *ProCalBins) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) erro
 	if parts < 0 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d parts of proximity; choose at least 1", parts)}
 	}
-	rows, err := m.fit(cal, m.Neighbours, graph.NewWeights(tensor.Float64))
+	rows, err := m.fit(ctx, cal, m.Neighbours, graph.NewWeights(tensor.Float64))
 	if err != nil {
 		return wrap("ProCal", err)
 	}

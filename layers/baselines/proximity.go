@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -50,28 +51,38 @@ func unitRows(z *mat.Dense) *mat.Dense {
 }
 
 // of is the proximity of each row of z.
-func (p *proximity) of(z *mat.Dense) []float64 { return p.search(unitRows(z), false) }
+func (p *proximity) of(z *mat.Dense) []float64 {
+	return p.search(context.Background(), unitRows(z), false)
+}
 
 // own is the proximity of the calibration rows themselves, each left out of its own
 // neighbours.
-func (p *proximity) own() []float64 { return p.search(p.points, true) }
+func (p *proximity) own(ctx context.Context) ([]float64, error) {
+	out := p.search(ctx, p.points, true)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("interrupted in the search for neighbours: %w", err)
+	}
+	return out, nil
+}
 
 // searchRows is how many rows are searched at a time: a block of 64 with 10⁶
 // calibration rows takes 512 MiB.
 const searchRows = 64
 
-func (p *proximity) search(rows *mat.Dense, omitSelf bool) []float64 {
+// search leaves rows out once ctx is cancelled.
+func (p *proximity) search(ctx context.Context, rows *mat.Dense, omitSelf bool) []float64 {
 	out := make([]float64, rows.RawMatrix().Rows)
 	squares := make([]float64, p.points.RawMatrix().Rows)
 	for j, point := range rowsOf(p.points) {
 		squares[j] = floats.Dot(point, point)
 	}
-	simd.Run((len(out)+searchRows-1)/searchRows, &search{p, squares, rows, omitSelf, out})
+	simd.Run((len(out)+searchRows-1)/searchRows, &search{p, ctx, squares, rows, omitSelf, out})
 	return out
 }
 
 type search struct {
 	*proximity
+	ctx      context.Context
 	squares  []float64 // of the points' lengths
 	rows     *mat.Dense
 	omitSelf bool
@@ -79,6 +90,9 @@ type search struct {
 }
 
 func (s *search) Block(block int) {
+	if s.ctx.Err() != nil {
+		return
+	}
 	n, d := s.points.Dims()
 	lo := block * searchRows
 	hi := min(lo+searchRows, len(s.out))
@@ -147,8 +161,9 @@ type proximal struct {
 	near  *proximity
 }
 
-// fit embeds cal and gives what its rows are calibrated by.
-func (m *proximal) fit(cal *data.Set, neighbours int, w *graph.Weights) (seen, error) {
+// fit embeds cal and gives what its rows are calibrated by. A fit that fails changes
+// nothing.
+func (m *proximal) fit(ctx context.Context, cal *data.Set, neighbours int, w *graph.Weights) (seen, error) {
 	sizes, err := sizesOf(cal)
 	if err != nil {
 		return seen{}, err
@@ -162,11 +177,20 @@ func (m *proximal) fit(cal *data.Set, neighbours int, w *graph.Weights) (seen, e
 	if err != nil {
 		return seen{}, err
 	}
-	if m.near, err = newProximity(z, neighbours); err != nil {
+	near, err := newProximity(z, neighbours)
+	if err != nil {
 		return seen{}, err
 	}
-	m.sizes, m.w = sizes, w
-	return look(cal, sizes, m.near.own())
+	own, err := near.own(ctx)
+	if err != nil {
+		return seen{}, err
+	}
+	rows, err := look(cal, sizes, own)
+	if err != nil {
+		return seen{}, err
+	}
+	m.sizes, m.w, m.near = sizes, w, near
+	return rows, nil
 }
 
 // seen is what the calibration rows show: the confidence and proximity of each, and

@@ -44,7 +44,11 @@ func TestProximityAgainstSorting(t *testing.T) {
 			}
 		}
 		check(p.of(queries), queries, false)
-		check(p.own(), points, true)
+		own, err := p.own(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(own, points, true)
 	}
 }
 
