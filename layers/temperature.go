@@ -20,7 +20,7 @@ import (
 // Temperature scaling (Guo et al. 2017): softmax(logits / T) with the T = eᵗ in
 // [1e-3, 1e3] that minimizes the negative log-likelihood of the calibration rows,
 // to a derivative by t below 1e-8. There is nothing to stop early: validation rows
-// are not looked at.
+// are not looked at, and an interrupted fit keeps nothing.
 type Temperature struct {
 	// Result of the last Fit. It says so if T ends on a bound.
 	Result optim.Result

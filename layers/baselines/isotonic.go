@@ -20,7 +20,8 @@ type Isotonic struct{ classwise }
 
 var _ layers.Stateful = (*Isotonic)(nil)
 
-// Fit pools adjacent violators, class by class; there is nothing to stop early.
+// Fit pools adjacent violators, class by class; there is nothing to stop early, and
+// interrupted it keeps nothing.
 func (m *Isotonic) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	sizes, err := sizesOf(cal)
 	if err != nil {

@@ -318,13 +318,17 @@ func TestFailedFitsLeaveNothing(t *testing.T) {
 	bad.Logits.Set(70, 1, math.NaN())
 	for name, m := range methods() {
 		c := m.new()
-		if err := c.Fit(t.Context(), bad, nil, newRand(1)); err == nil {
+		err := c.Fit(t.Context(), bad, nil, newRand(1))
+		if err == nil {
 			switch name {
 			case "nc", "kc", "kc-original": // they learn nothing of the logits
 			default:
 				t.Errorf("%s is fitted to scores that are not finite", name)
 			}
 			continue
+		}
+		if text := err.Error(); strings.Contains(text, "row") && !strings.Contains(text, "row 70 ") {
+			t.Errorf("%s names another row than 70: %v", name, err)
 		}
 		if _, err := c.Predict(cal); err == nil {
 			t.Errorf("%s predicts after a fit that failed", name)

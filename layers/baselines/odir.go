@@ -35,7 +35,8 @@ type DirichletODIR struct {
 
 var _ layers.Stateful = (*DirichletODIR)(nil)
 
-// Fit draws the folds, stratified, from rng; there is nothing to stop early.
+// Fit draws the folds, stratified, from rng; there is nothing to stop early. Interrupted
+// before λ and μ are chosen it keeps nothing.
 func (m *DirichletODIR) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	grid, folds := m.Grid, m.Folds
 	if grid == nil {
@@ -44,8 +45,9 @@ func (m *DirichletODIR) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Ran
 	if folds == 0 {
 		folds = 3
 	}
-	if _, err := sizesOf(cal); err != nil {
-		return err
+	white, w, err := whitenedStart(cal)
+	if err != nil {
+		return wrap("Dirichlet calibration", err)
 	}
 	if folds < 2 || folds > cal.Len() {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, cal.Len())}
@@ -74,10 +76,6 @@ func (m *DirichletODIR) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Ran
 		}
 	}
 	m.Lambda, m.Mu = grid[best/len(grid)], grid[best%len(grid)]
-	white, w, err := whitenedStart(cal)
-	if err != nil {
-		return wrap("Dirichlet calibration", err)
-	}
 	err = m.fit(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, cal, w, lbfgs(m.Optim))
 	if m.w == w { // fitted, to the end or not
 		white.undo(w)
