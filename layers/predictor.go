@@ -24,7 +24,7 @@ type Predictor struct {
 	table  []float32 // w×K×C
 	bias   []float32 // C
 	outer  []float32 // K×C², a_k b_kᵀ
-	prior  []float32 // C, log π
+	prior  []float32 // C, log π up to a constant, which the softmax takes away
 	scale  []float32 // w, σ²
 	memory sync.Pool // of *predictorMemory
 }

@@ -91,6 +91,7 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	}
 	sizes, labels := s.Base.Sizes(), graph.Labels(cal.Labels)
 	tab := c.view.tables(tensor.Float32, sizes)
+	var parts []part
 	for m, share := range shares {
 		if share == 0 {
 			continue
@@ -103,12 +104,12 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 		p.from(c.judged[m].weights[0])
 		result, err := p.fit(ctx, c.cv.settings)
 		if err != nil {
-			s.parts = nil
 			return fmt.Errorf("fit %s: %w", s.Candidates[m].Name, err)
 		}
 		s.stages = append(s.stages, Stage{s.Candidates[m].Name, result, time.Since(start)})
-		s.parts = append(s.parts, part{s.Candidates[m], share, p.weights})
+		parts = append(parts, part{s.Candidates[m], share, p.weights})
 	}
+	s.parts = parts
 	return nil
 }
 
