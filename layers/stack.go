@@ -193,7 +193,8 @@ func mixture(losses [][]float64) []float64 {
 		w[m] = 1 / float64(len(w))
 	}
 	maximize(w, p)
-	least := min(1/float64(n), floats.Max(w))
+	const rounding = 1e-9 // a part that alone explains one row has 1/N but for that
+	least := min((1-rounding)/float64(n), floats.Max(w))
 	for m := range w {
 		if w[m] < least {
 			w[m] = 0
@@ -204,7 +205,8 @@ func mixture(losses [][]float64) []float64 {
 	return w
 }
 
-// maximize goes on from w. A weight of 0 stays.
+// maximize goes on from w. A weight of 0 stays. A row that the others say nothing of, all
+// their p being 0 beside the largest, has no part in it.
 func maximize(w, p []float64) {
 	n := len(p) / len(w)
 	g := make([]float64, len(w))
@@ -212,7 +214,9 @@ func maximize(w, p []float64) {
 		clear(g)
 		for i := range n {
 			row := p[i*len(w) : (i+1)*len(w)]
-			floats.AddScaled(g, 1/(float64(n)*floats.Dot(w, row)), row)
+			if said := floats.Dot(w, row); said > 0 {
+				floats.AddScaled(g, 1/(float64(n)*said), row)
+			}
 		}
 		gap := 0.0
 		for m := range w {

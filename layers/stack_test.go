@@ -104,6 +104,27 @@ func TestMixtureKeepsTheOnlyGoodPart(t *testing.T) {
 	}
 }
 
+// TestMixtureOfARowOnItsOwn: what one part alone says of a row, e^−800 being 0, keeps that
+// part, however its weight of 1/N is rounded; of two such parts, each of less weight than
+// a row, the loss of theirs is no reason for weights that are not numbers.
+func TestMixtureOfARowOnItsOwn(t *testing.T) {
+	for n := 2; n < 1000; n++ {
+		common, rare := make([]float64, n), make([]float64, n)
+		for i := range n {
+			common[i], rare[i] = 0.1, 60
+		}
+		common[n/2], rare[n/2] = 900, 1
+		w := mixture([][]float64{common, rare})
+		if !scalar.EqualWithinAbsOrRel(w[1], 1/float64(n), 1e-9, 1e-9) {
+			t.Fatalf("%d rows: weights %v", n, w)
+		}
+		w = mixture([][]float64{common, rare, rare})
+		if !scalar.EqualWithinAbs(floats.Sum(w), 1, 1e-12) || floats.Min(w) < 0 {
+			t.Fatalf("%d rows: weights %v of three", n, w)
+		}
+	}
+}
+
 func TestMixIsTheMeanOfProbabilities(t *testing.T) {
 	view, _, _ := region(1)
 	other, _, _ := region(2)
