@@ -267,6 +267,22 @@ func TestOneStandardErrorRule(t *testing.T) {
 	}
 }
 
+// listed is a map that no comparison of interfaces can tell from another.
+type listed struct {
+	Tempered
+	list []float64
+}
+
+func TestAutoJudgesMapsThatAreNoKeys(t *testing.T) {
+	a := auto(Candidate{"ts", Tempered{}}, Candidate{"listed", listed{list: []float64{1}}})
+	if err := a.Fit(t.Context(), blobs(200, 1), nil, newRand(1)); err != nil {
+		t.Fatal(err)
+	}
+	if a.Ranking[0].NLL != a.Ranking[1].NLL {
+		t.Errorf("one map is judged in two ways: %+v", a.Ranking)
+	}
+}
+
 func TestAutoRefuses(t *testing.T) {
 	cal := blobs(60, 1)
 	var setting *SettingError

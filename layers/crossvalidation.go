@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -93,8 +94,9 @@ func newCrossValidation(s Sizes, v *View, labels []int, folds int, settings opti
 // judge fits m in each fold, its spreads chosen one after the other by the held-out
 // loss, the coarsest correction first and the finer not yet there.
 func (cv *crossValidation) judge(ctx context.Context, m Map) (*judgement, error) {
-	if j, ok := cv.done[m]; ok {
-		return j, nil
+	key := reflect.ValueOf(m).Comparable() // a map that holds a slice is none, and judged anew
+	if key && cv.done[m] != nil {
+		return cv.done[m], nil
 	}
 	var coarse *judgement
 	h, hierarchical := m.(Hierarchical)
@@ -120,7 +122,9 @@ func (cv *crossValidation) judge(ctx context.Context, m Map) (*judgement, error)
 	if err != nil {
 		return nil, err
 	}
-	cv.done[m] = best
+	if key {
+		cv.done[m] = best
+	}
 	return best, nil
 }
 
