@@ -75,8 +75,14 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	if err != nil {
 		return err
 	}
-	if val != nil && (val.Features == nil || val.Labels == nil) {
-		return fmt.Errorf("layers: to stop early the quantized head needs features and labels of the validation rows")
+	var heldLabels *tensor.Dense
+	if val != nil {
+		if val.Features == nil {
+			return fmt.Errorf("layers: the validation rows have no features to divide")
+		}
+		if heldLabels, err = labelsOf(val, d.sizes.Classes); err != nil {
+			return err
+		}
 	}
 	width := d.sizes.Features / d.sizes.Slots
 	w := graph.NewWeights(tensor.Float64)
@@ -92,10 +98,10 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 
 	problem := optim.Problem{Rows: cal.Len(), Loss: d.objective(book, cal)}
 	if val != nil {
-		features, labels := d.table(val), graph.Labels(val.Labels)
+		features := d.table(val)
 		loss := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
 			codes := book.Assign(b, b.Take("features", features))
-			return gorgonia.Nodes{meanNLL(b, d.head(b, book.Quantize(b, codes)), labels)}
+			return gorgonia.Nodes{meanNLL(b, d.head(b, book.Quantize(b, codes)), heldLabels)}
 		})
 		problem.Validation = func() (float64, error) { return loss.Mean(val.Len(), evaluationBatch) }
 	}

@@ -232,6 +232,22 @@ func TestMissingInputsAreNamed(t *testing.T) {
 	}
 }
 
+// TestLabelsBeyondTheClasses, be it in rows to fit to or in rows to stop by, are errors
+// that name the row.
+func TestLabelsBeyondTheClasses(t *testing.T) {
+	for _, name := range []string{"vq", "ts", "anchored-bilinear", "auto"} {
+		cal, val := blobs(60, 1), blobs(30, 2)
+		if name == "vq" { // of features alone it is the calibration rows that say what C is
+			val.Labels[7] = 3
+		} else {
+			cal.Labels[7] = 3
+		}
+		if err := calibrators()[name].Fit(t.Context(), cal, val, newRand(3)); err == nil || !strings.Contains(err.Error(), "row 7 has the label 3") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestInterruptedFitKeepsAModel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	d := &Divide{Slots: 4, Codebook: Codebook{Codewords: 8}, Optim: optim.Settings{Observe: func(e optim.Epoch) {

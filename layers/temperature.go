@@ -36,25 +36,27 @@ func (m *Temperature) T() float64 { return math.Exp(m.weights.Float64s("temperat
 
 // Fit minimizes over t in float64.
 func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	if cal.Logits == nil || cal.Labels == nil {
-		return fmt.Errorf("layers: temperature scaling needs logits and labels of the calibration rows")
+	if cal.Logits == nil {
+		return fmt.Errorf("layers: temperature scaling needs logits of the calibration rows")
 	}
-	m.sizes = Sizes{Classes: cal.Classes(), Counts: classCounts(cal)}
+	labels, err := labelsOf(cal, cal.Classes())
+	if err != nil {
+		return err
+	}
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("temperature/log", []float64{0}, 1)
-	logits, labels := graph.Matrix(tensor.Float64, cal.Logits), graph.Labels(cal.Labels)
+	logits := graph.Matrix(tensor.Float64, cal.Logits)
 	loss := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
 		// logits · e^(−t)
 		inverse := b.Apply(op.Exp(1), b.Apply(op.Scale(1, -1), b.Weight("temperature/log")))
 		return meanNLL(b, b.LogSoftmax(b.Apply(op.Stretch(), b.Take("logits", logits), inverse)), labels)
 	})
-	var err error
 	bound := math.Log(1e3)
 	m.Result, err = optim.Bisect(ctx, optim.Problem{Loss: loss, Rows: cal.Len()}, -bound, bound, 1e-8)
 	if err != nil {
 		return fmt.Errorf("layers: fit temperature: %w", err)
 	}
-	m.weights = w
+	m.sizes, m.weights = Sizes{Classes: cal.Classes(), Counts: classCounts(cal)}, w
 	return nil
 }
 

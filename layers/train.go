@@ -90,14 +90,16 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 // loss describes the map's loss on rows of x. The base is frozen: its view of x is
 // computed once.
 func (t *Trained) loss(x *data.Set) (func(*graph.Builder) *gorgonia.Node, error) {
-	if x.Labels == nil {
-		return nil, fmt.Errorf("layers: the rows have no labels to fit a map to")
+	sizes := t.Base.Sizes()
+	labels, err := labelsOf(x, sizes.Classes)
+	if err != nil {
+		return nil, err
 	}
 	view, err := t.Base.View(x)
 	if err != nil {
 		return nil, err
 	}
-	tab, labels := view.tables(tensor.Float32, t.Base.Sizes()), graph.Labels(x.Labels)
+	tab := view.tables(tensor.Float32, sizes)
 	return func(b *graph.Builder) *gorgonia.Node {
 		return meanNLL(b, t.Map.LogProbs(b, tab.batch(b)), labels)
 	}, nil

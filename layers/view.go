@@ -1,6 +1,8 @@
 package layers
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
 	"calibra/data"
@@ -141,6 +143,20 @@ func classCounts(s *data.Set) []int {
 		counts[y]++
 	}
 	return counts
+}
+
+// labelsOf are x's labels as graphs read them, which do not look whether a label is one
+// of the classes.
+func labelsOf(x *data.Set, classes int) (*tensor.Dense, error) {
+	if x.Labels == nil {
+		return nil, errors.New("layers: the rows have no labels to fit to")
+	}
+	for row, y := range x.Labels {
+		if y < 0 || y >= classes {
+			return nil, fmt.Errorf("layers: row %d has the label %d, which is none of the %d classes of the calibration rows", row, y, classes)
+		}
+	}
+	return graph.Labels(x.Labels), nil
 }
 
 // LogSoftmax normalizes each row of logits (N×C) to log-probabilities, in float64.

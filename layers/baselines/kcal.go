@@ -128,7 +128,7 @@ func (m *KCal) problem(w *graph.Weights, cal, val *data.Set, sizes layers.Sizes,
 		return b.NLL(b.LogSoftmax(b.Apply(op.FlooredLog(2, kcalFloor), sums)), b.Take("labels", labels))
 	})}
 	if val != nil {
-		if err := labelled(val); err != nil {
+		if err := judges(val, sizes); err != nil {
 			return optim.Problem{}, err
 		}
 		p.Validation = func() (float64, error) {

@@ -364,6 +364,11 @@ func TestMissingInputsAreNamed(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "labels") {
 				t.Errorf("%s stops early by rows without labels: %v", name, err)
 			}
+			beyond := &data.Set{Features: cal.Features, Logits: cal.Logits, Labels: slices.Clone(cal.Labels)}
+			beyond.Labels[7] = 3
+			if err := m.new().Fit(t.Context(), cal, beyond, newRand(1)); err == nil || !strings.Contains(err.Error(), "row 7 has label 3") {
+				t.Errorf("%s stops early by a label beyond the classes: %v", name, err)
+			}
 		default:
 			if err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -143,7 +143,7 @@ func (r netTrainer) fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 		return r.loss(b, net, a, train)
 	})}
 	if val != nil {
-		if err := labelled(val); err != nil {
+		if err := judges(val, sizes); err != nil {
 			return fail(err)
 		}
 		held, err := net.tables(val, w)

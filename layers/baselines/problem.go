@@ -35,19 +35,29 @@ func sizesOf(cal *data.Set) (layers.Sizes, error) {
 	if cal.Features != nil {
 		_, s.Features = cal.Features.Dims()
 	}
-	for i, y := range cal.Labels {
-		if y < 0 || y >= s.Classes {
-			return s, fmt.Errorf("baselines: row %d has label %d, which is none of %d classes", i, y, s.Classes)
-		}
+	if err := checkLabels(cal.Labels, s.Classes); err != nil {
+		return s, err
+	}
+	for _, y := range cal.Labels {
 		s.Counts[y]++
 	}
 	return s, nil
 }
 
-// labelled refuses validation rows that a fit cannot be judged by.
-func labelled(val *data.Set) error {
+// judges refuses validation rows that cannot tell when a fit is to stop.
+func judges(val *data.Set, s layers.Sizes) error {
 	if val.Labels == nil {
 		return errors.New("the validation rows have no labels, by which the fit is to stop")
+	}
+	return checkLabels(val.Labels, s.Classes)
+}
+
+// checkLabels refuses labels outside 0…C−1.
+func checkLabels(labels []int, classes int) error {
+	for i, y := range labels {
+		if y < 0 || y >= classes {
+			return fmt.Errorf("baselines: row %d has label %d, which is none of %d classes", i, y, classes)
+		}
 	}
 	return nil
 }
