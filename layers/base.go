@@ -33,10 +33,15 @@ type Original struct {
 
 var _ Base = (*Original)(nil)
 
-// Fit counts classes; there is nothing to learn.
+// Fit counts the classes of the labels, if there are any; there is nothing to learn.
 func (o *Original) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	if cal.Logits == nil {
 		return fmt.Errorf("layers: the calibration rows have no logits to calibrate")
+	}
+	if cal.Labels != nil {
+		if _, err := labelsOf(cal, cal.Classes()); err != nil {
+			return err
+		}
 	}
 	o.sizes = Sizes{Classes: cal.Classes(), Counts: classCounts(cal)}
 	return nil

@@ -142,8 +142,8 @@
 //
 // Features are N×M, logits and log-probabilities N×C, codes N×w; losses are nats a row.
 // Fit and Predict return an error of one sentence where a set lacks the features, logits
-// or labels that a method needs, has another width than it was fitted on, or gives a
-// loss that is not finite, and Predict before Fit. Slots that do not divide M and
+// or labels that a method needs, has another width than it was fitted on, labels that
+// are none of the classes, or gives a loss that is not finite, and Predict before Fit. Slots that do not divide M and
 // codewords that outnumber the rows are a [*SettingError], a damaged model file is a
 // [*data.InputError]. What describes a graph (LogProbs, Form, Assign) reports to its
 // Builder, and the function that is compiled returns the first fault.

@@ -235,7 +235,7 @@ func TestMissingInputsAreNamed(t *testing.T) {
 // TestLabelsBeyondTheClasses, be it in rows to fit to or in rows to stop by, are errors
 // that name the row.
 func TestLabelsBeyondTheClasses(t *testing.T) {
-	for _, name := range []string{"vq", "ts", "anchored-bilinear", "auto"} {
+	for _, name := range []string{"vq", "nc", "ts", "anchored-bilinear", "auto"} {
 		cal, val := blobs(60, 1), blobs(30, 2)
 		if name == "vq" { // of features alone it is the calibration rows that say what C is
 			val.Labels[7] = 3
