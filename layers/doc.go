@@ -112,8 +112,8 @@
 // which makes other features; the table above is the first run on them.
 //
 // The maps by themselves, each with its prior learned, as calibra study beyond printed them
-// for the same seeds with the encoder in float32 (NLL, and mean ranks of all fourteen methods by NLL, LCE − noise and
-// LCE in the sparsest fifth):
+// for the same seeds with the encoder in float32 (NLL, and mean ranks of all fourteen
+// methods by NLL, LCE − noise and LCE in the sparsest fifth):
 //
 //	                    CIFAR-10  letter  satellite  digits  cubic  proximity  proximity100  ranks
 //	stacked             .434      .141    .246       .116    .762   .366       1.471         1.29  2.43  4.00
@@ -142,11 +142,12 @@
 //
 // Features are N×M, logits and log-probabilities N×C, codes N×w; losses are nats a row.
 // Fit and Predict return an error of one sentence where a set lacks the features, logits
-// or labels that a method needs, has another width than it was fitted on, labels that
-// are none of the classes, or gives a loss that is not finite, and Predict before Fit. Slots that do not divide M and
-// codewords that outnumber the rows are a [*SettingError], a damaged model file is a
-// [*data.InputError]. What describes a graph (LogProbs, Form, Assign) reports to its
-// Builder, and the function that is compiled returns the first fault.
+// or labels that a method needs, has another width than it was fitted on, has labels
+// that are none of the classes, or gives a loss that is not finite, and Predict before
+// Fit. Slots that do not divide M and codewords that outnumber the rows are a
+// [*SettingError], a damaged model file is a [*data.InputError]. What describes a graph
+// (LogProbs, Form, Assign) reports to its Builder, and the function that is compiled
+// returns the first fault.
 //
 // # Changing the parameterization
 //

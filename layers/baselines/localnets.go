@@ -18,8 +18,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// LocalNets (Barbera et al. 2025) trains a new head together with a similarity (see similarityNet) such
-// that the head's P₂ = softmax(u) agrees with the kernel estimate P₁ of its batch,
+// LocalNets (Barbera et al. 2025) trains a new head u together with a similarity s,
+//
+//	a = Dropout(ReLU(W₁ z + b₁)) ,  s = W_s a + b_s + α_s ⊙ pca(z) + β_s
+//	u = W_c a + b_c + α_c ⊙ logits + β_c
+//
+// such that the head's P₂ = softmax(u) agrees with the kernel estimate P₁ of its batch
+// in s,
 //
 //	λ·JS(P₁, P₂) + CE(P₁, y) ,  λ = 1
 //

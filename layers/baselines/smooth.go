@@ -48,8 +48,8 @@ type Fitted struct {
 	w     *graph.Weights
 }
 
-// fit minimizes m's loss over cal from the weights start, or its own where nil. An interrupted fit keeps
-// what it learned.
+// fit minimizes m's loss over cal from the weights start, or m's own where that is nil.
+// An interrupted fit keeps what it learned.
 func (f *Fitted) fit(ctx context.Context, m smooth, cal *data.Set, start *graph.Weights, minimize minimizer) error {
 	began := time.Now()
 	sizes, err := sizesOf(cal)
