@@ -57,8 +57,8 @@ func (s LBFGSSettings) converger() optimize.Converger {
 // of float64 weights or, where a gradient of some 1e-5 is small enough, of float32
 // weights, whose steps are still computed in float64; p.Validation is not looked at.
 //
-// A fit that ends before the gradient is as small as asked says so in Ended and is
-// not Converged. If ctx is cancelled the best weights so far are kept and the error
+// A fit that ends before the gradient, or the decrease of the loss, is as small as asked
+// says so in Ended and is not Converged. If ctx is cancelled the best weights so far are kept and the error
 // wraps ctx.Err().
 func LBFGS(ctx context.Context, p Problem, s LBFGSSettings) (Result, error) {
 	s, err := s.withDefaults()

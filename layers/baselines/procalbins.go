@@ -153,14 +153,18 @@ func (m *ProCalBins) Restore(s layers.State) error {
 	if err != nil {
 		return err
 	}
+	var of ConfidenceMap
 	switch config.Map {
 	case "isotonic":
-		m.Map = IsotonicMap{}
+		of = IsotonicMap{}
 	case "histogram":
-		m.Map = HistogramMap{}
+		of = HistogramMap{}
 	default:
 		return fmt.Errorf("baselines: there is no map %q of the confidence", config.Map)
 	}
-	m.cuts, m.maps = config.Cuts, maps
-	return m.readProximity(sizes, near)
+	if err := m.readProximity(sizes, near); err != nil {
+		return err
+	}
+	m.Map, m.cuts, m.maps = of, config.Cuts, maps
+	return nil
 }

@@ -92,3 +92,24 @@ func TestKernelMemoryAgainstTheFormula(t *testing.T) {
 		t.Errorf("far from all points %v is predicted, not the prior %v", far.RawRowView(0), m.prior)
 	}
 }
+
+// TestFailedRestoreKeepsTheParts of the model that was there.
+func TestFailedRestoreKeepsTheParts(t *testing.T) {
+	cal, _ := problems()["temperature"].draw(200, 1)
+	m, other := &ProCalBins{}, &ProCalBins{Map: HistogramMap{}, Parts: 2}
+	fit(t, m, cal, nil)
+	fit(t, other, cal, nil)
+	want := predict(t, m, cal)
+	damaged, err := other.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged.Weights = damaged.Weights.Clone()
+	damaged.Weights.Tensor("proximity/neighbours").Float64s()[0] = 0
+	if err := m.Restore(damaged); err == nil {
+		t.Error("a model of no neighbours is accepted")
+	}
+	if !mat.Equal(want.LogProbs, predict(t, m, cal).LogProbs) {
+		t.Error("after a failed Restore the model predicts something else")
+	}
+}
