@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bufio"
 	"cmp"
 	"compress/gzip"
 	"encoding/csv"
@@ -19,7 +20,7 @@ import (
 // csv file at path, gzipped if it ends in .gz. The label column is the one named
 // label, or the last if label is ""; every other column is a number. A first row
 // in which some feature is not a number is the header. Whatever is wrong with the
-// file is an *InputError.
+// file, a row without a label included, is an *InputError.
 func OpenCSV(path, label string) (*Table, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -37,7 +38,7 @@ func readCSV(path string, r io.Reader, gzipped bool, label string) (*Table, erro
 		}
 		r = z
 	}
-	records := csv.NewReader(r)
+	records := newCSV(r)
 	records.ReuseRecord = true
 	records.TrimLeadingSpace = true
 
@@ -72,12 +73,16 @@ func readCSV(path string, r io.Reader, gzipped bool, label string) (*Table, erro
 		}
 		for j, field := range record {
 			if j == labelColumn {
-				names = append(names, strings.Clone(strings.TrimSpace(field)))
+				name := strings.TrimSpace(field)
+				if name == "" {
+					return nil, Inputf(path, "has no label in row %d, column %d; give it one or leave the row out", row, j+1)
+				}
+				names = append(names, strings.Clone(name))
 				continue
 			}
 			v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
 			if err != nil || v-v != 0 {
-				return nil, Inputf(path, "has %.40q in row %d, column %d, where a finite number should be; if that column is the label, name it by --label", field, row, j+1)
+				return nil, Inputf(path, "has %.40q in row %d, column %d, where a finite number should be; if that column is the label, move it to the end or, where the command has the flag, name it by --label", field, row, j+1)
 			}
 			values = append(values, v)
 		}
@@ -88,6 +93,17 @@ func readCSV(path string, r io.Reader, gzipped bool, label string) (*Table, erro
 	t.Features = mat.NewDense(len(names), len(values)/len(names), values)
 	t.Classes, t.Labels = encode(names)
 	return t, nil
+}
+
+// newCSV reads records of r without the mark of byte order that spreadsheets put before
+// UTF-8: it is no part of the first field.
+func newCSV(r io.Reader) *csv.Reader {
+	const mark = "\ufeff"
+	text := bufio.NewReader(r)
+	if start, _ := text.Peek(len(mark)); string(start) == mark {
+		_, _ = text.Discard(len(mark)) // they are buffered
+	}
+	return csv.NewReader(text)
 }
 
 func numeric(fields []string) bool {

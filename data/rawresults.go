@@ -1,7 +1,6 @@
 package data
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,7 @@ func OpenRawResults(path string) (*Set, error) {
 		return nil, err
 	}
 	defer f.Close()
-	records := csv.NewReader(f)
+	records := newCSV(f)
 	header, err := records.Read()
 	if err != nil {
 		return nil, Inputf(path, "cannot be read: %w", err)

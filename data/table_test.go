@@ -86,6 +86,7 @@ func TestReadCSVBad(t *testing.T) {
 		"has one column":                       {"1\n2\n", ""},
 		"has no rows":                          {"a,b\n", ""},
 		"wrong number of fields":               {"1,2\n1,2,3\n", ""},
+		"has no label in row 2, column 2":      {"1,2\n1, \n", ""},
 		`has "" in row 2, column 1, where a`:   {"1,2\n,2\n", ""},
 		`has "1e999" in row 2, column 1, wher`: {"1,2\n1e999,2\n", ""},
 	} {
@@ -95,6 +96,28 @@ func TestReadCSVBad(t *testing.T) {
 	}
 	if _, err := OpenCSV(tempFile(t, "x.csv.gz", []byte("1,2\n")), ""); err == nil || !strings.Contains(err.Error(), "not a gzip file") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestByteOrderMark: the mark that spreadsheets write before UTF-8 belongs to no field, so
+// it makes no header of a first row of numbers and no other name of a first column.
+func TestByteOrderMark(t *testing.T) {
+	for name, c := range map[string]struct{ text, label string }{
+		"no header":        {"\ufeff1,2,x\r\n3,4,y\r\n", ""},
+		"label first":      {"\ufefflabel,a,b\r\nx,1,2\r\ny,3,4\r\n", "label"},
+		"quoted and first": {"\ufeff\"label\",a,b\nx,1,2\ny,3,4\n", "label"},
+	} {
+		table, err := OpenCSV(tempFile(t, "x.csv", []byte(c.text)), c.label)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := fmt.Sprint(table.Classes, table.Features.RawMatrix().Data); got != "[x y] [1 2 3 4]" {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	if _, err := OpenRawResults(tempFile(t, "r.csv", []byte("\ufefftrue,preds,logits_0,logits_1\n1,0,2,3\n"))); err != nil {
+		t.Errorf("raw results: %v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"encoding/csv"
 	"errors"
 	"io"
 	"maps"
@@ -161,7 +160,7 @@ func eachWeatherRow(dir, part string, f func(record []string) error) (columns []
 		return nil, err
 	}
 	defer file.Close()
-	records := csv.NewReader(file)
+	records := newCSV(file)
 	records.ReuseRecord = true
 	header, err := records.Read()
 	if err != nil {
