@@ -20,7 +20,8 @@ type Embedding struct {
 
 // FitEmbedding fits a standardizer to cal, N×M, and the principal components of
 // what it makes of cal: P = min(components, N, M) of them. Each axis points where
-// its entry of largest magnitude is positive. 0 components mean 50, as published.
+// its entry of largest magnitude is positive. 0 components mean 50, as published. Values
+// whose variance overflows are an *InputError.
 func FitEmbedding(cal *mat.Dense, components int) (*Embedding, error) {
 	n, m := cal.Dims()
 	if components < 0 {
@@ -30,6 +31,11 @@ func FitEmbedding(cal *mat.Dense, components int) (*Embedding, error) {
 		components = 50
 	}
 	e := &Embedding{Scale: FitStandardizer(cal)}
+	for j, sd := range e.Scale.SD {
+		if sd-sd != 0 || e.Scale.Mean[j]-e.Scale.Mean[j] != 0 { // NaN or ±Inf
+			return nil, Inputf("", "the values of column %d, counted from 0, are so large that their variance overflows; scale them down", j)
+		}
+	}
 	z := e.Scale.Apply(cal)
 	p := min(components, n, m)
 	var axes *mat.Dense

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -248,5 +249,15 @@ func BenchmarkFitEmbedding(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestEmbeddingOverflow: values that no variance holds are said to be that at once, where
+// the eigenvalues of NaN would be sought for minutes.
+func TestEmbeddingOverflow(t *testing.T) {
+	x := mat.NewDense(4, 1000, nil)
+	x.Set(1, 3, 1e200)
+	if _, err := FitEmbedding(x, 0); !isInput(err) || !strings.Contains(err.Error(), "column 3") {
+		t.Errorf("got %v", err)
 	}
 }

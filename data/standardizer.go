@@ -12,7 +12,7 @@ import (
 // that is constant up to rounding is only shifted.
 type Standardizer struct {
 	Mean []float64 // M
-	SD   []float64 // M, 1 for a constant column
+	SD   []float64 // M, 1 for a constant column, +Inf or NaN where the variance overflows
 }
 
 // FitStandardizer measures the columns of x, N×M.
@@ -38,7 +38,7 @@ func FitStandardizer(x *mat.Dense) *Standardizer {
 		variance := s.SD[j] / float64(n)
 		// What rounding alone can leave of a constant column (scikit-learn's bound).
 		rounding := float64(n) * eps * s.Mean[j]
-		if s.SD[j] = math.Sqrt(variance); variance <= float64(n)*eps*variance+rounding*rounding {
+		if s.SD[j] = math.Sqrt(variance); variance <= float64(n)*eps*variance+rounding*rounding && !math.IsInf(variance, 1) {
 			s.SD[j] = 1
 		}
 	}

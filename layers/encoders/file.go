@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -159,14 +160,14 @@ func (c *Config) check() error {
 		}
 	}
 	if len(c.Classes) < 2 {
-		return fmt.Errorf("%d classes are too few", len(c.Classes))
+		return fmt.Errorf("a classifier needs at least two classes, not %d", len(c.Classes))
 	}
 	if len(c.Scale.Mean) != channels || len(c.Scale.SD) != channels {
 		return fmt.Errorf("rows of shape %v need %d means and standard deviations", c.Shape, channels)
 	}
 	for _, sd := range c.Scale.SD {
-		if !(sd > 0) {
-			return fmt.Errorf("a standard deviation of %v is not positive", sd)
+		if !(sd > 0 && sd <= math.MaxFloat64) {
+			return fmt.Errorf("a standard deviation of %v is not positive and finite", sd)
 		}
 	}
 	return nil
