@@ -90,6 +90,10 @@ func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 			parts[base] = images
 		}
 	}
+	// Behind the archive's end is gzip's checksum, which no part of the archive asked for.
+	if _, err := io.Copy(io.Discard, z); err != nil {
+		return nil, nil, Inputf(file, "is damaged (%w); download it again", err)
+	}
 	if len(names) != c.classes {
 		names = numbered(c.classes)
 	}
@@ -119,6 +123,9 @@ func (c cifar) read(r io.Reader) (*Images, error) {
 	record := make([]byte, c.labelBytes+cifarPixels)
 	for r = bufio.NewReaderSize(r, 1<<16); ; {
 		if _, err := io.ReadFull(r, record); errors.Is(err, io.EOF) {
+			if im.Len() == 0 {
+				return nil, errors.New("holds no image; download the archive again")
+			}
 			return im, nil
 		} else if err != nil {
 			return nil, truncated(err)

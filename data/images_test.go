@@ -89,6 +89,8 @@ func TestOpenCIFARBad(t *testing.T) {
 		"is not cifar-10-binary.tar.gz":         []byte("hello"),
 		"test_batch.bin is truncated":           cifar10(t, "short"),
 		"holds the label 10 in record 0":        cifar10(t, string(record(10))),
+		"test_batch.bin holds no image":         cifar10(t, ""),
+		"is damaged (gzip: invalid checksum)":   checksumBroken(cifar10(t, string(record(7)))),
 		"has no data_batch_1.bin; download":     tarball(t, "test_batch.bin", string(record(1))),
 		"cannot be read (unexpected EOF); down": cifar10(t, string(record(7)))[:100],
 	} {
@@ -98,6 +100,12 @@ func TestOpenCIFARBad(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
+}
+
+// checksumBroken is the gzip file with another checksum at its end.
+func checksumBroken(file []byte) []byte {
+	file[len(file)-8] ^= 1
+	return file
 }
 
 // What is missing is said with where it comes from and where it should be.
@@ -154,11 +162,24 @@ func TestOpenMedMNIST(t *testing.T) {
 	}
 }
 
+// TestMedMNISTSizes: the splits of one file are images of one size.
+func TestMedMNISTSizes(t *testing.T) {
+	rename := func(m member, name string) member { return member{name, m.npy} }
+	small, large := array(t, "train_images", "|u1", "(1, 1, 2)", 1, 2), array(t, "val_images", "|u1", "(1, 1, 3)", 1, 2, 3)
+	label := array(t, "train_labels", "|u1", "(1, 1)", 1)
+	file := zipped(t, 0, small, large, rename(small, "test_images"), label, rename(label, "val_labels"), rename(label, "test_labels"))
+	_, _, _, err := OpenMedMNIST(tempFile(t, "m.npz", file))
+	if want := "train_images has images of 1×2×1 and val_images of 1×3×1"; !isInput(err) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestOpenMedMNISTBad(t *testing.T) {
 	for want, file := range map[string][]byte{
 		"train_images has shape (12,); images are": medmnist(t, "(12,)", make([]float64, 12)),
 		"train_images has 3 images and train_lab":  medmnist(t, "(3, 2, 2)", make([]float64, 12)),
 		"has no train_images":                      zipped(t, 0, array(t, "x", "|u1", "(1,)", 0)),
+		"train_images has shape (2, 0, 3); an ima": medmnist(t, "(2, 0, 3)", nil),
 		"train_images must be an array of bytes":   zipped(t, 0, array(t, "train_images", "<f4", "(1, 1, 1)", 0)),
 	} {
 		if _, _, _, err := OpenMedMNIST(tempFile(t, "m.npz", file)); err == nil || !strings.Contains(err.Error(), want) {

@@ -30,6 +30,9 @@ func OpenMedMNIST(path string) (train, val, test *Images, err error) {
 			return nil, nil, nil, err
 		}
 		classes = max(classes, slices.Max(parts[i].Labels)+1)
+		if a, b := parts[0], parts[i]; a.Channels != b.Channels || a.Height != b.Height || a.Width != b.Width {
+			return nil, nil, nil, Inputf(path, "train_images has images of %s and %s_images of %s; they must be of one size", a.shape(), name, b.shape())
+		}
 	}
 	for _, p := range parts {
 		p.Classes = numbered(classes)
@@ -54,6 +57,9 @@ func (a *archive) images(name string) (*Images, error) {
 		default:
 			return fmt.Errorf("has shape %s; images are N×H×W or N×H×W×3", shapeString(h.shape))
 		}
+		if im.Size() == 0 {
+			return fmt.Errorf("has shape %s; an image must have at least one pixel", shapeString(h.shape))
+		}
 		im.Pixels = make([]byte, n*im.Size())
 		if _, err := io.ReadFull(r, im.Pixels); err != nil {
 			return truncated(err)
@@ -74,6 +80,9 @@ func (a *archive) images(name string) (*Images, error) {
 	}
 	return im, a.checkLabels(name+"_labels", im.Labels, maxClasses)
 }
+
+// shape is Height×Width×Channels in words.
+func (im *Images) shape() string { return fmt.Sprintf("%d×%d×%d", im.Height, im.Width, im.Channels) }
 
 // planes turns each image from Height×Width×3 into 3×Height×Width.
 func (im *Images) planes() {
