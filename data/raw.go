@@ -53,8 +53,14 @@ var TableFractions = []float64{0.5, 0.1, 0.2, 0.2}
 // Whatever is wrong with a file is an *InputError.
 func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	r, err := openRaw(arg, s, rng)
-	if err != nil || s.Corrupt == "" {
-		return r, err
+	if err != nil {
+		return nil, err
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if s.Corrupt == "" {
+		return r, nil
 	}
 	c, err := CorruptionByName(s.Corrupt)
 	if err != nil {
@@ -68,7 +74,7 @@ func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 
 func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	base := filepath.Base(arg)
-	if s.HeldOut < 0 || s.HeldOut > 0.5 {
+	if !(s.HeldOut >= 0 && s.HeldOut <= 0.5) {
 		return nil, Inputf("", "the share of rows held out as shifted must lie in 0…0.5, not %v", s.HeldOut)
 	}
 	switch info, err := os.Stat(arg); {
@@ -95,6 +101,24 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	return nil, Inputf(arg, "holds no raw data this program knows; name letter, satellite, digits, a csv file, a CIFAR archive, a MedMNIST npz or a directory of weather data")
 }
 
+// check returns an *InputError where a part has no rows, or there is nothing to tell
+// apart.
+func (r *Raw) check() error {
+	rows, least := 0, 1
+	for _, part := range []*Inputs{r.Train, r.Val, r.Cal, r.Test} {
+		rows, least = rows+part.Len(), min(least, part.Len())
+	}
+	switch {
+	case least == 0:
+		return Inputf("", "%s has %d rows, too few to train, validate, calibrate and test on", r.Name, rows)
+	case r.Shifted != nil && r.Shifted.Len() == 0:
+		return Inputf("", "%s has %d rows, of which the share held out as shifted is not a single one; hold out more", r.Name, rows)
+	case len(r.Classes) < 2:
+		return Inputf("", "%s has rows of one class, %.40q; a classifier tells at least two apart", r.Name, r.Classes)
+	}
+	return nil
+}
+
 func (t *Table) raw(s RawSettings, rng *rand.Rand) (*Raw, error) {
 	r := &Raw{Name: t.Name, Classes: t.Classes}
 	in := t.Inputs()
@@ -105,9 +129,6 @@ func (t *Table) raw(s RawSettings, rng *rand.Rand) (*Raw, error) {
 		}
 		r.Shifted = in.Rows(region)
 		in = in.Rows(inside)
-	}
-	if in.Len() < 10 {
-		return nil, Inputf("", "%s has %d rows, too few to train, validate, calibrate and test on", t.Name, in.Len())
 	}
 	parts := Stratify(in.Labels, TableFractions, rng)
 	for i, dst := range []**Inputs{&r.Train, &r.Val, &r.Cal, &r.Test} {

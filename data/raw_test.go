@@ -3,9 +3,11 @@ package data
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -119,6 +121,8 @@ func TestOpenRawErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	few := tempFile(t, "few.csv", []byte("1,2,a\n3,4,b\n"))
+	alike := tempFile(t, "alike.csv", []byte(strings.Repeat("1,2,a\n3,4,a\n", 10)))
+	twenty := tempFile(t, "twenty.csv", []byte(strings.Repeat("1,2,a\n3,4,b\n", 10)))
 	for name, c := range map[string]struct {
 		arg  string
 		held float64
@@ -127,7 +131,10 @@ func TestOpenRawErrors(t *testing.T) {
 		"unknown":       {text, 0},
 		"no weather":    {dir, 0},
 		"few rows":      {few, 0},
+		"one class":     {alike, 0},
+		"no row held":   {twenty, 0.01},
 		"share":         {"digits", 0.7},
+		"no share":      {"digits", math.NaN()},
 		"no table":      {text, 0.2},
 	} {
 		if _, err := OpenRaw(c.arg, RawSettings{HeldOut: c.held}, newRand(1)); !isInput(err) {
