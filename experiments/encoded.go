@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"calibra/data"
@@ -51,6 +52,12 @@ func EncodeTable(ctx context.Context, t *data.Table, e Encoder, seed uint64, obs
 // problem trains on train, stopping early on val if there is one, and encodes the
 // other parts; shifted may be nil.
 func (w encoding) problem(ctx context.Context, name string, classes []string, rng *rand.Rand, train, val, cal, test, shifted *data.Set) (*Problem, error) {
+	if train.Len() == 0 || cal.Len() == 0 || test.Len() == 0 {
+		return nil, data.Inputf("", "%s has %d rows, too few to train, calibrate and test on", name, train.Len()+cal.Len()+test.Len())
+	}
+	if known := slices.Max(train.Labels) + 1; known < len(classes) { // the encoder has logits of so many
+		return nil, data.Inputf("", "%s has no training row of class %s, which the encoder could not tell from others; leave its rows out", name, classes[known])
+	}
 	encoder := encoders.MLP{Hidden: w.encoder.Hidden, Optim: optim.Settings{Epochs: 100, Observe: w.observe}}
 	if err := encoder.Fit(ctx, train, val, rng); err != nil {
 		return nil, err

@@ -64,23 +64,25 @@ func OpenOrigin(arg, shifted string) (*Origin, error) {
 		o = tableOrigin(arg, "embedded", data.EmbeddedTables[arg]())
 	case synthetics[arg].problem != nil:
 		o = syntheticOrigin(arg, synthetics[arg])
-	case isDir(arg) || strings.Contains(base, "weather"):
+	case isDir(arg):
 		o, err = directoryOrigin(arg)
 	case strings.HasSuffix(base, ".tar.gz"):
 		o, err = cifarOrigin(arg)
 	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
 		o, err = csvOrigin(arg)
-	case strings.HasSuffix(base, "mnist.npz") || holdsImages(arg):
+	case holdsImages(arg), strings.HasSuffix(base, "mnist.npz") && isMissing(arg): // which says where to get it
 		o, err = medMNISTOrigin(arg)
 	case strings.HasSuffix(base, ".npz"):
 		o, err = featuresOrigin(arg, shifted)
+	case strings.Contains(base, "weather") && isMissing(arg): // likewise
+		o, err = weatherOrigin(arg)
 	default:
 		return nil, data.Inputf(arg, "is no data this program knows; name letter, satellite, digits, cubic, proximity, proximity100, an npz or csv file, a CIFAR archive or a directory")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if shifted != "" && !strings.HasSuffix(base, ".npz") {
+	if shifted != "" && (o.Encoders != nil || !strings.HasSuffix(base, ".npz")) {
 		return nil, data.Inputf(shifted, "cannot be the shifted rows of %s; only a features file takes one", arg)
 	}
 	return o, nil
@@ -150,6 +152,9 @@ func featuresOrigin(path, shifted string) (*Origin, error) {
 			if err := other.Require("test_features", "test_logits", "test_labels"); err != nil {
 				return nil, err
 			}
+			if err := alike(shifted, other.Test, path, src.Test); err != nil {
+				return nil, err
+			}
 			p.Shifted = other.Test
 		}
 		return p, nil
@@ -203,11 +208,27 @@ func directoryOrigin(dir string) (*Origin, error) {
 		if src.Test, err = data.OpenRawResults(test[0]); err != nil {
 			return nil, err
 		}
-		if src.Classes = src.Cal.Classes(); src.Test.Classes() != src.Classes {
-			return nil, data.Inputf(test[0], "has logits of %d classes, %s of %d; they must have the same", src.Test.Classes(), filepath.Base(cal[0]), src.Classes)
-		}
-		return &Problem{Source: src}, nil
+		src.Classes = src.Cal.Classes()
+		return &Problem{Source: src}, alike(test[0], src.Test, cal[0], src.Cal)
 	})), nil
+}
+
+// alike returns an *InputError unless the rows of two files have as many logits and
+// features.
+func alike(path string, rows *data.Set, other string, with *data.Set) error {
+	if a, b := rows.Classes(), with.Classes(); a != b {
+		return data.Inputf(path, "has logits of %d classes, %s of %d; they must have the same", a, filepath.Base(other), b)
+	}
+	width := func(s *data.Set) int {
+		if s.Features == nil {
+			return 0
+		}
+		return s.Features.RawMatrix().Cols
+	}
+	if a, b := width(rows), width(with); a != b {
+		return data.Inputf(path, "has %d features a row, %s has %d; they must have the same", a, filepath.Base(other), b)
+	}
+	return nil
 }
 
 // holdsImages tells whether path is an npz file of MedMNIST's layout.
@@ -218,6 +239,11 @@ func holdsImages(path string) bool {
 	}
 	defer z.Close()
 	return slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "train_images.npy" })
+}
+
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func isDir(path string) bool {

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -190,6 +191,74 @@ func TestOrigins(t *testing.T) {
 			if known := run.Outcome.Truth != nil; known != (src.Val != nil) {
 				t.Errorf("%s shifted %v: a true posterior is known: %v", c.arg, shifted, known)
 			}
+		}
+	}
+}
+
+// TestOriginsByContent: what a file holds decides what it is, not a word in its name.
+func TestOriginsByContent(t *testing.T) {
+	dir := t.TempDir()
+	csv, err := os.ReadFile(table(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := experiments.OpenOrigin(put(t, dir, "weather.csv", csv), ""); err != nil || o.Encoders == nil {
+		t.Errorf("a table named weather: %v", err)
+	}
+	for _, name := range []string{"weather-ftt.npz", "mnist.npz"} {
+		path := filepath.Join(dir, name)
+		features(t, path, 2, 2)
+		o, err := experiments.OpenOrigin(path, "")
+		if err != nil {
+			t.Errorf("features in %s: %v", name, err)
+			continue
+		}
+		if _, err := o.Load(t.Context(), 1, ""); err != nil {
+			t.Errorf("features in %s: %v", name, err)
+		}
+	}
+}
+
+// features writes an npz of three rows of each part.
+func features(t *testing.T, path string, width, classes int) {
+	t.Helper()
+	var arrays []data.Array
+	for _, part := range []string{"cal", "test"} {
+		arrays = append(arrays,
+			data.Array{Name: part + "_features", Value: mat.NewDense(3, width, nil)},
+			data.Array{Name: part + "_logits", Value: mat.NewDense(3, classes, nil)},
+			data.Array{Name: part + "_labels", Value: []int{0, 1, 0}})
+	}
+	if err := data.WriteNPZ(path, arrays...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOriginsRefuse: rows that do not go together and tables of too few rows are the
+// user's to mend, in a sentence.
+func TestOriginsRefuse(t *testing.T) {
+	dir := t.TempDir()
+	two := filepath.Join(dir, "two.npz")
+	features(t, two, 2, 2)
+	wide, more := filepath.Join(dir, "wide.npz"), filepath.Join(dir, "more.npz")
+	features(t, wide, 3, 2)
+	features(t, more, 2, 3)
+	raw := rawResults(t)
+	put(t, raw, "raw_results_test.csv", []byte("true,logits_0,logits_1,logits_2,features_0\n0,1,2,3,4\n"))
+	for _, c := range []struct{ arg, shifted, want string }{
+		{two, wide, "has 3 features a row, two.npz has 2"},
+		{two, more, "has logits of 3 classes, two.npz of 2"},
+		{raw, "", "has 1 features a row, raw_results_cal.csv has 2"},
+		{tissue(t), two, "cannot be the shifted rows of"},
+		{put(t, dir, "few.csv", []byte("1,2,a\n3,4,b\n")), "", "has 2 rows, too few"},
+	} {
+		o, err := experiments.OpenOrigin(c.arg, c.shifted)
+		if err == nil {
+			_, err = o.Load(t.Context(), 1, "")
+		}
+		var input *data.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %s: got %v, want %s", c.arg, c.shifted, err, c.want)
 		}
 	}
 }
