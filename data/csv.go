@@ -24,7 +24,7 @@ import (
 func OpenCSV(path, label string) (*Table, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, Inputf(path, "cannot be opened: %w", plainCause(err))
+		return nil, Inputf(path, "cannot be opened: %w", err)
 	}
 	defer f.Close()
 	return readCSV(path, f, strings.HasSuffix(path, ".gz"), label)

@@ -56,7 +56,7 @@ func openOr(path, remedy string, args ...any) (*os.File, error) {
 		return nil, Inputf(path, "does not exist; %s (%w)", fmt.Sprintf(remedy, args...), os.ErrNotExist)
 	}
 	if err != nil {
-		return nil, Inputf(path, "cannot be opened: %w", plainCause(err))
+		return nil, Inputf(path, "cannot be opened: %w", err)
 	}
 	return f, nil
 }

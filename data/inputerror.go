@@ -1,6 +1,11 @@
 package data
 
-import "fmt"
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+)
 
 // InputError is a fault in what the user handed in (a file, a label, a shape),
 // as against a fault of the program: a command answers it with its one sentence
@@ -11,8 +16,20 @@ type InputError struct {
 }
 
 // Inputf returns an *InputError about the file at path; format and args are
-// those of fmt.Errorf, %w included.
+// those of fmt.Errorf, %w included. Of an error of package os about a file only the
+// cause is told, since the path stands before the sentence.
 func Inputf(path, format string, args ...any) error {
+	if path != "" {
+		args = slices.Clone(args)
+		for i, arg := range args {
+			switch err := arg.(type) {
+			case *fs.PathError:
+				args[i] = err.Err
+			case *os.LinkError:
+				args[i] = err.Err
+			}
+		}
+	}
 	return &InputError{Path: path, Err: fmt.Errorf(format, args...)}
 }
 

@@ -28,7 +28,7 @@ type archive struct {
 func openArchive(path string) (*archive, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, Inputf(path, "cannot be opened: %w", plainCause(err))
+		return nil, Inputf(path, "cannot be opened: %w", err)
 	}
 	info, err := f.Stat()
 	if err != nil || info.IsDir() {

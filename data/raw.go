@@ -96,7 +96,7 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	case err == nil && info.IsDir():
 		return rawWeather(arg, rng)
 	case err != nil:
-		return nil, Inputf(arg, "cannot be opened: %w", plainCause(err))
+		return nil, Inputf(arg, "cannot be opened: %w", err)
 	}
 	return nil, Inputf(arg, "holds no raw data this program knows; name letter, satellite, digits, a csv file, a CIFAR archive, a MedMNIST npz or a directory of weather data")
 }

@@ -21,7 +21,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	}
 	f, err := os.CreateTemp(dir, "."+base+".*")
 	if err != nil {
-		return Inputf(path, "cannot be written: %w", plainCause(err))
+		return Inputf(path, "cannot be written: %w", err)
 	}
 	done := false
 	defer func() {
@@ -39,7 +39,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 		return fmt.Errorf("data: write %s: %w", path, err)
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
-		return Inputf(path, "cannot be written: %w", plainCause(err))
+		return Inputf(path, "cannot be written: %w", err)
 	}
 	done = true
 	return syncDir(dir)
@@ -62,18 +62,4 @@ func syncDir(dir string) error {
 	defer d.Close()
 	_ = d.Sync() // not every file system syncs directories
 	return nil
-}
-
-// plainCause drops the operation and the path that os wraps around a cause: the
-// message that quotes it names the file already.
-func plainCause(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	var l *os.LinkError
-	if errors.As(err, &l) {
-		return l.Err
-	}
-	return err
 }
