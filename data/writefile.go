@@ -5,21 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
 
 // WriteFile makes the file at path hold exactly what write writes, or leaves it
 // as it was: the bytes go to a temporary name in the same directory, reach the
-// disk, and only then take the name path.
+// disk, and only then take the name path. A link stays, and what it points to is
+// replaced. The file may be read by whom the process's umask allows.
 //
-// A directory that cannot be written to is an *InputError.
-func WriteFile(path string, write func(io.Writer) error) (err error) {
-	dir, base := filepath.Split(path)
-	if dir == "" {
-		dir = "."
+// A directory that cannot be written to, and a path that names one or a device, is an
+// *InputError.
+func WriteFile(path string, write func(io.Writer) error) error {
+	if err := CheckFile(path); err != nil {
+		return err
 	}
-	f, err := os.CreateTemp(dir, "."+base+".*")
+	place := path
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		place = target
+	}
+	dir := filepath.Dir(place)
+	f, err := createTemp(dir, filepath.Base(place))
 	if err != nil {
 		return Inputf(path, "cannot be written: %w", err)
 	}
@@ -35,14 +43,38 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if err := write(buf); err != nil {
 		return fmt.Errorf("data: write %s: %w", path, err)
 	}
-	if err := errors.Join(buf.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(buf.Flush(), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("data: write %s: %w", path, err)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := os.Rename(f.Name(), place); err != nil {
 		return Inputf(path, "cannot be written: %w", err)
 	}
 	done = true
 	return syncDir(dir)
+}
+
+// CheckFile returns an *InputError if path is there and no regular file, which
+// [WriteFile] would have to destroy.
+func CheckFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || info.Mode().IsRegular():
+		return nil
+	case info.IsDir():
+		return Inputf(path, "cannot be written: it is a directory; name a file")
+	}
+	return Inputf(path, "cannot be written: it is a device or a pipe; name a file")
+}
+
+// createTemp is os.CreateTemp with the permissions of a file that will stay.
+func createTemp(dir, base string) (f *os.File, err error) {
+	for range 1000 {
+		name := filepath.Join(dir, fmt.Sprintf(".%s.%08x", base, rand.Uint32()))
+		if f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return f, err
 }
 
 // WriteBytes is [WriteFile] of content.

@@ -60,3 +60,23 @@ func TestWriteFileBadDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteFileThroughLink: a link stays one, and the file it points to is replaced.
+func TestWriteFileThroughLink(t *testing.T) {
+	file, link := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "link")
+	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Skip(err) // a file system without links
+	}
+	if err := WriteBytes(link, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "new" {
+		t.Errorf("the file holds %q", got)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is none any more: %v", err)
+	}
+}

@@ -67,6 +67,9 @@ func (j *Job) Run(ctx context.Context, out string) error {
 	if c := len(j.Raw.Classes); j.Encoder.Classes() < c {
 		return data.Inputf("", "the encoder has logits for %d classes and %s has %d; its logits must be one a class", j.Encoder.Classes(), j.Raw.Name, c)
 	}
+	if err := data.CheckFile(out); err != nil { // not after the last row
+		return err
+	}
 	kept, err := openPartial(out+".partial", header{j.key(), j.Encoder.Features(), j.Encoder.Classes()})
 	if err != nil {
 		return err

@@ -250,6 +250,10 @@ func TestRefuses(t *testing.T) {
 	if err := j.Run(t.Context(), filepath.Join(t.TempDir(), "no", "such", "out.npz")); !errors.As(err, &input) {
 		t.Errorf("no directory: %v", err)
 	}
+	d.rows = 0
+	if err := j.Run(t.Context(), t.TempDir()); !errors.As(err, &input) || d.rows > 0 {
+		t.Errorf("a directory, after %d rows: %v", d.rows, err)
+	}
 }
 
 func ExampleShiftedPath() {
