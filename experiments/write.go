@@ -44,21 +44,30 @@ type configuration struct {
 // PrepareDir makes sure that results can be written to dir, before any work is
 // done for them. A failure is a *data.InputError, and undo removes what was made.
 func PrepareDir(dir string) (undo func(), err error) {
-	_, missing := os.Stat(dir)
+	var made []string // dir and those of its parents that were not there, the deepest first
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
+			break
+		}
+		made = append(made, at)
+	}
+	undo = func() {
+		for _, at := range made {
+			os.Remove(at) // fails, as it should, if something else is in it
+		}
+	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
+		undo()
 		return nil, data.Inputf("", "the output directory %s cannot be made: %w", dir, err)
 	}
 	probe, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
+		undo()
 		return nil, data.Inputf("", "the output directory %s cannot be written to: %w", dir, err)
 	}
 	probe.Close()
 	os.Remove(probe.Name())
-	return func() {
-		if missing != nil {
-			os.Remove(dir) // fails, as it should, if something else is in it
-		}
-	}, nil
+	return undo, nil
 }
 
 // Write puts the run's files into dir, each whole or not at all. A run without an

@@ -72,8 +72,9 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	undo := func() {}
 	if c.Plots != "" {
-		if _, err := experiments.PrepareDir(c.Plots); err != nil {
+		if undo, err = experiments.PrepareDir(c.Plots); err != nil {
 			return err
 		}
 	}
@@ -82,6 +83,7 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 	r, err := metrics.Evaluate(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, c.rng())
 	bar.clear()
 	if err != nil {
+		undo()
 		return asUsage(err)
 	}
 	if c.Plots != "" {

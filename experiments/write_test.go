@@ -1,0 +1,34 @@
+package experiments_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"calibra/experiments"
+)
+
+// TestPrepareDirUndone: undo removes the directories that were made, those above the last
+// one too, and none that was there or holds something.
+func TestPrepareDirUndone(t *testing.T) {
+	root := t.TempDir()
+	undo, err := experiments.PrepareDir(filepath.Join(root, "runs", "a", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	undo()
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("left behind %v, %v", left, err)
+	}
+	if undo, err = experiments.PrepareDir(filepath.Join(root, "runs", "a")); err != nil {
+		t.Fatal(err)
+	}
+	kept := put(t, filepath.Join(root, "runs"), "kept", nil)
+	undo()
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "runs", "a")); err == nil {
+		t.Error("what was made is still there")
+	}
+}
