@@ -189,6 +189,10 @@ func readSettings(text string, n encoders.Network) error {
 	return nil
 }
 
+// mostCategories bounds the values of a column, lest one large number, an identifier or a
+// time, decide how much memory the encoder takes.
+const mostCategories = 1 << 16
+
 // categories tells the FT-Transformer of the columns that are categories, as many
 // values as the rows show.
 func (c *pretrainCmd) categories(n encoders.Network, raw *data.Raw) error {
@@ -210,7 +214,11 @@ func (c *pretrainCmd) categories(n encoders.Network, raw *data.Raw) error {
 		category := encoders.Category{Column: j}
 		for _, part := range []*data.Inputs{raw.Train, raw.Val, raw.Cal, raw.Test, raw.Shifted} {
 			if part != nil {
-				category.Values = max(category.Values, int(part.Largest(j))+1)
+				largest := part.Largest(j)
+				if largest >= mostCategories {
+					return data.Inputf("", "column %s of %s holds %v; a category is a whole number below %d, and each takes weights of its own: number them from 0 on", name, raw.Name, largest, mostCategories)
+				}
+				category.Values = max(category.Values, int(largest)+1)
 			}
 		}
 		f.Categorical = append(f.Categorical, category)

@@ -154,6 +154,10 @@ func TestPretrainImages(t *testing.T) {
 }
 
 func TestPretrainBadInput(t *testing.T) {
+	ids := filepath.Join(t.TempDir(), "ids.csv")
+	if err := os.WriteFile(ids, []byte(strings.Repeat("2000000000,1,a\n3,4,b\n", 20)), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -168,6 +172,7 @@ func TestPretrainBadInput(t *testing.T) {
 		"nothing":       {[]string{"--epochs", "0"}, "--weights"},
 		"epochs":        {[]string{"--epochs=-3"}, "negative"},
 		"category":      {[]string{"--encoder", "ftt", "--categorical", "sex"}, "sex"},
+		"identifiers":   {[]string{"--data", ids, "--encoder", "ftt", "--categorical", "1"}, "holds 2e+09"},
 		"no categories": {[]string{"--categorical", "1"}, "--categorical"},
 		"no weights":    {[]string{"--weights", "none.safetensors"}, "none.safetensors"},
 		"sd":            {[]string{"--sd", "0,1"}, "standard deviations"},
