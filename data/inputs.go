@@ -1,6 +1,9 @@
 package data
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 
@@ -86,6 +89,22 @@ func (in *Inputs) Matrix() *mat.Dense {
 		}
 	}
 	return out
+}
+
+// Digest tells these rows, in this order, from any others: the SHA-256 of their shape,
+// labels and values, in hexadecimal digits.
+func (in *Inputs) Digest() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%v %v\n", in.Shape, in.Labels)
+	x, raw := make([]float32, in.Width()), make([]byte, 4*in.Width())
+	for i := range in.Len() {
+		in.Read(x, i, i+1)
+		for k, v := range x {
+			binary.LittleEndian.PutUint32(raw[4*k:], math.Float32bits(v))
+		}
+		h.Write(raw)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Largest is the largest value of column j.

@@ -40,6 +40,9 @@ type Origin struct {
 	Label   string  `json:"label,omitempty"`
 	HeldOut float64 `json:"held_out,omitempty"`
 	Seed    uint64  `json:"seed"`
+	// Rows is the digest of the training rows (see [data.Inputs.Digest]), "" where it was
+	// not recorded: files change, and a division by seed then gives other rows.
+	Rows string `json:"training_rows,omitempty"`
 
 	// Corrupt and Severity make shifted rows of images; nothing is trained on them.
 	Corrupt  string `json:"-"`

@@ -162,6 +162,9 @@ func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if origin.Rows != "" && origin.Rows != raw.Train.Digest() {
+		return nil, nil, data.Inputf(c.Model, "was trained on rows of %s that are no longer those of the same division, so that some of them would now calibrate it; restore the data or pretrain anew", origin.Data)
+	}
 	digest, err := data.Digest(filepath.Join(c.Model, "weights.safetensors"), filepath.Join(c.Model, "config.json"))
 	if err != nil {
 		return nil, nil, err

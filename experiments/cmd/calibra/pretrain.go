@@ -79,6 +79,7 @@ func (c *pretrainCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	origin.Rows = raw.Train.Digest()
 	if err := c.categories(network, raw); err != nil {
 		return err
 	}

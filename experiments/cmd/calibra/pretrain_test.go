@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -36,7 +37,11 @@ func TestPretrain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m.Config.Origin != (encoders.Origin{Data: "digits", HeldOut: 0.1, Seed: 5}) || m.Config.Result.Epochs != 2 {
+			raw, err := m.Config.Origin.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Config.Origin != (encoders.Origin{Data: "digits", HeldOut: 0.1, Seed: 5, Rows: raw.Train.Digest()}) || m.Config.Result.Epochs != 2 {
 				t.Errorf("%s: %+v, %+v", encoder, m.Config.Origin, m.Config.Result)
 			}
 			weights, err := os.ReadFile(filepath.Join(out, "weights.safetensors"))
@@ -98,6 +103,38 @@ func TestPretrainCategories(t *testing.T) {
 	}
 	if _, _, err := m.Encode([]float32{1, 4}); err == nil || !strings.Contains(err.Error(), "0…3") {
 		t.Errorf("an unknown kind: %v", err)
+	}
+}
+
+// TestPretrainedDataChanged: rows in another order would be divided so that some that
+// trained the network calibrate it.
+func TestPretrainedDataChanged(t *testing.T) {
+	dir := t.TempDir()
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, fmt.Sprintf("%d,%d,%c", i, i*i%13, 'a'+i%2))
+	}
+	path, model := filepath.Join(dir, "rows.csv"), filepath.Join(dir, "model")
+	write := func() {
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	encode := func() (int, string) {
+		code, _, stderr := calibra(t, "encode", "--model", model, "--out", filepath.Join(dir, "rows.npz"))
+		return code, stderr
+	}
+	write()
+	if code, _, stderr := calibra(t, "pretrain", "--data", path, "--encoder", "mlp", "--epochs", "1", "--out", model); code != 0 {
+		t.Fatal(stderr)
+	}
+	if code, stderr := encode(); code != 0 {
+		t.Errorf("the same rows exit %d: %s", code, stderr)
+	}
+	slices.Reverse(lines)
+	write()
+	if code, stderr := encode(); code != exitUsage || !strings.Contains(stderr, "pretrain anew") {
+		t.Errorf("other rows exit %d: %s", code, stderr)
 	}
 }
 
