@@ -78,7 +78,7 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 		return nil, Inputf("", "the share of rows held out as shifted must lie in 0…0.5, not %v", s.HeldOut)
 	}
 	switch info, err := os.Stat(arg); {
-	case EmbeddedTables[arg] != nil:
+	case EmbeddedTables[arg] != nil && s.Label == "":
 		return EmbeddedTables[arg]().raw(s, rng)
 	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
 		t, err := OpenCSV(arg, s.Label)
@@ -87,6 +87,8 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 		}
 		t.Name = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".csv")
 		return t.raw(s, rng)
+	case s.Label != "":
+		return nil, Inputf(arg, "is no csv file; only of one can the label column be named")
 	case s.HeldOut != 0:
 		return nil, Inputf(arg, "is no table; only of a table can a region be held out")
 	case strings.HasSuffix(base, ".tar.gz"):

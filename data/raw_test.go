@@ -141,6 +141,9 @@ func TestOpenRawErrors(t *testing.T) {
 			t.Errorf("%s: %v is no input error", name, err)
 		}
 	}
+	if _, err := OpenRaw("digits", RawSettings{Label: "x"}, newRand(1)); !isInput(err) {
+		t.Errorf("a label column of no csv file: %v is no input error", err)
+	}
 }
 
 func isInput(err error) bool {

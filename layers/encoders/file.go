@@ -157,16 +157,23 @@ func (c *Config) check() error {
 	default:
 		return fmt.Errorf("the shape of a row has %d dimensions, not 1 or 3", len(c.Shape))
 	}
+	values := 1
 	for _, d := range c.Shape {
-		if d < 1 || d > 1<<16 {
+		if d < 1 || d > 1<<24/values { // no row has as many, and the weights grow with them
 			return fmt.Errorf("%v is no shape of a row", c.Shape)
 		}
+		values *= d
 	}
 	if len(c.Classes) < 2 {
 		return fmt.Errorf("a classifier needs at least two classes, not %d", len(c.Classes))
 	}
 	if len(c.Scale.Mean) != channels || len(c.Scale.SD) != channels {
 		return fmt.Errorf("rows of shape %v need %d means and standard deviations", c.Shape, channels)
+	}
+	for _, mean := range c.Scale.Mean {
+		if mean-mean != 0 {
+			return fmt.Errorf("a mean of %v is not finite", mean)
+		}
 	}
 	for _, sd := range c.Scale.SD {
 		if !(sd > 0 && sd <= math.MaxFloat64) {

@@ -64,6 +64,7 @@ func TestDamagedFiles(t *testing.T) {
 		"architecture": func(dir string) { rewrite(t, dir, configFile, `"mlp"`, `"mpl"`) },
 		"other width":  func(dir string) { rewrite(t, dir, configFile, "9", "8") },
 		"other shape":  func(dir string) { rewrite(t, dir, configFile, "64", "63") },
+		"large shape":  func(dir string) { rewrite(t, dir, configFile, "64", "64, 65536, 65536") },
 		"other name":   func(dir string) { rewrite(t, dir, weightsFile, "output.bias", "output.bios") },
 		"truncated": func(dir string) {
 			path := filepath.Join(dir, weightsFile)

@@ -97,7 +97,7 @@ func (f *FTTransformer) Init(shape []int, classes int, rng *rand.Rand) (*graph.W
 	}
 	for i, c := range f.Categorical {
 		if c.Column < 0 || c.Column >= shape[0] || c.Values < 1 || f.tableOf(c.Column) != i {
-			return nil, data.Inputf("", "column %d of %d values cannot be a category of a table of %d columns, or is one twice", c.Column, c.Values, shape[0])
+			return nil, data.Inputf("", "column %d of %d values cannot be a category of a table of %d columns, or is one twice", c.Column+1, c.Values, shape[0])
 		}
 	}
 	w := newInitial(rng)

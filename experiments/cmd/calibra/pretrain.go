@@ -69,6 +69,9 @@ func (c *pretrainCmd) Run(ctx context.Context) error {
 	if c.Epochs < -1 || c.Batch < 0 || c.Patience < 0 || c.Rate < 0 {
 		return data.Inputf("", "--epochs, --batch, --patience and --rate must not be negative")
 	}
+	if c.Rate-c.Rate != 0 || c.Decay-c.Decay != 0 { // NaN or ±Inf
+		return data.Inputf("", "--rate and --decay must be finite numbers")
+	}
 	if _, err := os.Stat(c.Data); err == nil { // encode may be called from elsewhere
 		if c.Data, err = filepath.Abs(c.Data); err != nil {
 			return err
@@ -183,7 +186,11 @@ func readSettings(text string, n encoders.Network) error {
 	}
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.DisallowUnknownFields()
-	if err := d.Decode(n); err != nil {
+	err := d.Decode(n)
+	if err == nil && d.More() {
+		err = errors.New("something follows the object")
+	}
+	if err != nil {
 		known, _ := json.Marshal(n)
 		return data.Inputf("", "--network %s does not describe %s, whose settings are %s: %w", text, n.Name(), known, err)
 	}
