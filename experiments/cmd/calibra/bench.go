@@ -107,7 +107,8 @@ func newWorkloadBar(n int) *progressbar.ProgressBar {
 
 // scaling draws how the time of an epoch grows.
 func (c *benchCmd) scaling(ctx context.Context) error {
-	if _, err := experiments.PrepareDir(c.Scaling); err != nil {
+	undo, err := experiments.PrepareDir(c.Scaling)
+	if err != nil {
 		return err
 	}
 	var bar *progressbar.ProgressBar
@@ -119,6 +120,7 @@ func (c *benchCmd) scaling(ctx context.Context) error {
 		_ = bar.Set(done) // a terminal that cannot be written to shows nothing
 	})
 	if err != nil {
+		undo()
 		return err
 	}
 	_ = bar.Finish()

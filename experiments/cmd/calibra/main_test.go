@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -349,10 +350,25 @@ func TestApplyToOtherClasses(t *testing.T) {
 	}
 }
 
+// TestQuickstartInterrupted: nothing is left, and nothing is said to be.
+func TestQuickstartInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	c := quickstartCmd{Out: filepath.Join(dir, "runs", "quickstart")}
+	if err := c.Run(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "nothing was written") {
+		t.Errorf("got %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind %v, %v", left, err)
+	}
+}
+
 // TestHelpHasExamples: every command explains itself.
 func TestHelpHasExamples(t *testing.T) {
 	_, top, _ := calibra(t, "--help")
-	for _, command := range []string{"quickstart", "encode", "fit", "apply", "evaluate", "methods", "info"} {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[cli]()) {
+		command := strings.ToLower(field.Name)
 		if !strings.Contains(top, command) {
 			t.Errorf("calibra --help does not name %s", command)
 		}

@@ -33,10 +33,16 @@ func (c *quickstartCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	fail := func(err error) error {
+		undo()
+		if ctx.Err() != nil { // err tells of weights that are kept, in memory
+			return fmt.Errorf("the quickstart was not finished and nothing was written: %w", ctx.Err())
+		}
+		return err
+	}
 	problem, err := experiments.EncodeTable(ctx, data.Letter(), experiments.MLPs[0], c.Seed, progress("train the encoder"))
 	if err != nil {
-		undo()
-		return err
+		return fail(err)
 	}
 	src := problem.Source
 	var runs []*experiments.Run
@@ -47,8 +53,7 @@ func (c *quickstartCmd) Run(ctx context.Context) error {
 		}
 		run, err := spec.Fit(ctx, src, progress)
 		if err != nil {
-			undo()
-			return err
+			return fail(err)
 		}
 		runs = append(runs, run)
 	}
