@@ -22,15 +22,23 @@ func Inputf(path, format string, args ...any) error {
 	if path != "" {
 		args = slices.Clone(args)
 		for i, arg := range args {
-			switch err := arg.(type) {
-			case *fs.PathError:
-				args[i] = err.Err
-			case *os.LinkError:
-				args[i] = err.Err
+			if err, ok := arg.(error); ok {
+				args[i] = cause(err)
 			}
 		}
 	}
 	return &InputError{Path: path, Err: fmt.Errorf(format, args...)}
+}
+
+// cause is err without the operation and the path that package os puts before it.
+func cause(err error) error {
+	switch err := err.(type) {
+	case *fs.PathError:
+		return err.Err
+	case *os.LinkError:
+		return err.Err
+	}
+	return err
 }
 
 // Error is the sentence, after the path if there is one.

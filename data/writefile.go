@@ -40,11 +40,10 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	}()
 
 	buf := bufio.NewWriterSize(f, 1<<18)
-	if err := write(buf); err != nil {
-		return fmt.Errorf("data: write %s: %w", path, err)
-	}
-	if err := errors.Join(buf.Flush(), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("data: write %s: %w", path, err)
+	for _, step := range []func() error{func() error { return write(buf) }, buf.Flush, f.Sync, f.Close} {
+		if err := step(); err != nil {
+			return fmt.Errorf("data: write %s: %w", path, cause(err))
+		}
 	}
 	if err := os.Rename(f.Name(), place); err != nil {
 		return Inputf(path, "cannot be written: %w", err)
