@@ -70,6 +70,9 @@ func (p *Prepared) under(s Spec) (*Prepared, error) {
 	out.Source = &source
 	if f := s.Fraction; f > 0 && f < 1 {
 		parts := data.Stratify(source.Cal.Labels, []float64{f, 1 - f}, rand.New(rand.NewPCG(s.Seed, 2)))
+		if len(parts[0]) == 0 {
+			return nil, data.Inputf(source.Path, "has %d calibration rows, of which %g %% are not a single one", source.Cal.Len(), 100*f)
+		}
 		source.Cal = source.Cal.Rows(parts[0])
 	}
 	if s.Shifted {

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -31,7 +32,12 @@ func SizeCurves(_ context.Context, f *Findings) (*report.Section, error) {
 		}{{"LCE, own embedding", ownMetric(metrics.LCE)}, {"LCE, shared embedding", sharedMetric(metrics.LCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
 			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "calibration rows fitted on, %", Y: view.q.title, Log: true, Places: places}
 			panel.Series = s.lines(view.q, func(r *row) (string, float64) { return MethodTitle(r.spec.Method), 100 * fraction(r.spec) })
-			panels = append(panels, panel)
+			if slices.ContainsFunc(panel.Series, measured) {
+				panels = append(panels, panel)
+			}
+		}
+		if panels == nil {
+			continue
 		}
 		figure, err := report.Lines(panels)
 		if err != nil {
@@ -42,6 +48,12 @@ func SizeCurves(_ context.Context, f *Findings) (*report.Section, error) {
 		})
 	}
 	return section, nil
+}
+
+// measured tells whether a line has a point: the local metrics of rows without features,
+// or of very few rows, have none.
+func measured(line report.Series) bool {
+	return slices.ContainsFunc(line.Mean, func(v float64) bool { return !math.IsNaN(v) })
 }
 
 // lines joins the rows of one name, by their place.
@@ -77,7 +89,12 @@ func CodebookCurves(_ context.Context, f *Findings) (*report.Section, error) {
 			panel.Series = s.lines(view.q, func(r *row) (string, float64) {
 				return fmt.Sprintf("VQ, w = %d", r.spec.Slots), float64(r.spec.Codewords)
 			})
-			panels = append(panels, panel)
+			if slices.ContainsFunc(panel.Series, measured) {
+				panels = append(panels, panel)
+			}
+		}
+		if panels == nil {
+			continue
 		}
 		figure, err := report.Lines(panels)
 		if err != nil {
@@ -109,12 +126,18 @@ func SizeMaps(_ context.Context, f *Findings) (*report.Section, error) {
 			for _, r := range s.rows {
 				values.Set(slices.Index(codewords, r.spec.Codewords), slices.Index(slots, r.spec.Slots), r.spread(view.q).Mean)
 			}
+			if !slices.ContainsFunc(values.RawMatrix().Data, func(v float64) bool { return !math.IsNaN(v) }) {
+				continue
+			}
 			m := view.q.metric
 			panels = append(panels, report.HeatPanel{
 				Title: view.title + ": " + s.Title(), X: "slots w", Y: "codewords |C|", Values: values,
 				Rows: words(codewords), Columns: words(slots), Width: 9 * vg.Centimeter, Height: 5 * vg.Centimeter,
 				Text: func(v float64) string { return alone(v, m) },
 			})
+		}
+		if panels == nil {
+			continue
 		}
 		figure, err := report.Heat(panels, 2)
 		if err != nil {

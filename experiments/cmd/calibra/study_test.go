@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"calibra/data"
 )
 
 // asCommand makes the test binary the command itself.
@@ -91,6 +93,25 @@ func TestStudySurvivesKill(t *testing.T) {
 		}
 	}
 	t.Logf("killed after %d of %d cells", len(before), cells)
+}
+
+// TestStudyOfLogits: without features there are no local metrics, and figures of the others.
+// Five per cent of a handful of calibration rows are none, which that cell alone says.
+func TestStudyOfLogits(t *testing.T) {
+	var logits []data.Array
+	for _, a := range features(15) {
+		if !strings.HasSuffix(a.Name, "_features") {
+			logits = append(logits, a)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	code, _, stderr := calibra(t, "study", "calsize", "--data", write(t, logits), "--seeds", "1", "--methods", "ts,nc", "--out", out)
+	if code != exitFailure || !strings.Contains(stderr, "has 15 calibration rows, of which 5 % are not a single one") || !strings.Contains(stderr, "2 of 14 cells failed") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if drawn, _ := filepath.Glob(filepath.Join(out, "figures", "calsize-*.svg")); len(drawn) != 1 {
+		t.Errorf("%d figures were drawn", len(drawn))
+	}
 }
 
 func TestStudyDryRun(t *testing.T) {
