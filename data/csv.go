@@ -51,6 +51,9 @@ func readCSV(path string, r io.Reader, gzipped bool, label string) (*Table, erro
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, Inputf(path, "%w", truncated(err))
+		}
 		if err != nil {
 			return nil, Inputf(path, "cannot be read: %w", err)
 		}

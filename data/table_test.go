@@ -97,6 +97,9 @@ func TestReadCSVBad(t *testing.T) {
 	if _, err := OpenCSV(tempFile(t, "x.csv.gz", []byte("1,2\n")), ""); err == nil || !strings.Contains(err.Error(), "not a gzip file") {
 		t.Errorf("got %v", err)
 	}
+	if _, err := OpenCSV(tempFile(t, "x.csv.gz", letterCSV[:1000]), "lettr"); err == nil || !strings.Contains(err.Error(), "is truncated") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // TestByteOrderMark: the mark that spreadsheets write before UTF-8 belongs to no field, so

@@ -66,6 +66,9 @@ func (m *Model) Features() int { return m.m }
 // Classes is C.
 func (m *Model) Classes() int { return m.c }
 
+// mostRows is the most that a network may insist on: their values are held in memory.
+const mostRows = 1 << 16
+
 func (m *Model) load(s Settings) error {
 	var options uintptr
 	if err := m.lib.call(createSessionOptions, uintptr(unsafe.Pointer(&options))); err != nil {
@@ -101,6 +104,9 @@ func (m *Model) load(s Settings) error {
 	want := m.input.shape
 	if len(want) != 1+len(m.shape) || !slices.EqualFunc(m.shape, want[1:], func(have int, want int64) bool { return want < 0 || int64(have) == want }) {
 		return data.Inputf(m.path, "takes %v, and rows prepared by the preset %q are %v; choose another preset", m.input, m.preset.Name, m.shape)
+	}
+	if want[0] > mostRows {
+		return data.Inputf(m.path, "takes %v, %d rows at a time; export it with an open first axis", m.input, want[0])
 	}
 	m.batch = int(max(want[0], 0))
 	rows := max(m.batch, 1)

@@ -214,6 +214,7 @@ func TestRefuses(t *testing.T) {
 		"a table":        {good, onnx.Settings{Shape: []int{108}, Logits: "out"}, "choose another preset"},
 		"a resized table": {identity(1, -1, 2), onnx.Settings{Shape: []int{2}, Preset: resnet},
 			"is for images"},
+		"endless rows": {identity(1, 1<<40, 2), onnx.Settings{Shape: []int{2}}, "open first axis"},
 		"float64":      {identity(11, -1, 2), onnx.Settings{Shape: []int{2}}, "float32"},
 		"maps":         {identity(1, -1, 2, 3, 4), onnx.Settings{Shape: []int{2, 3, 4}}, "one vector a row"},
 		"two inputs":   {two, onnx.Settings{Shape: []int{2}}, "2 inputs"},
