@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -122,6 +123,30 @@ func TestByteOrderMark(t *testing.T) {
 	if _, err := OpenRawResults(tempFile(t, "r.csv", []byte("\ufefftrue,preds,logits_0,logits_1\n1,0,2,3\n"))); err != nil {
 		t.Errorf("raw results: %v", err)
 	}
+}
+
+// FuzzReadCSV: whatever the bytes, a table that fits together, divided, or an input error.
+func FuzzReadCSV(f *testing.F) {
+	for _, text := range []string{"1,2,x\n3,4,y\n", "a,b,c\n1,2,x\n", "\ufeff\"c\",a\nx,1\n", "1;2\n", strings.Repeat("1e200,0,0,0,0,0,0,x\n0,0,0,0,0,0,0,y\n", 8)} {
+		f.Add([]byte(text), "")
+		f.Add([]byte(text), "c")
+	}
+	f.Fuzz(func(t *testing.T, text []byte, label string) {
+		table, err := readCSV("fuzz", bytes.NewReader(text), false, label)
+		if err != nil {
+			if !isInput(err) {
+				t.Fatalf("%v is no input error", err)
+			}
+			return
+		}
+		n, m := table.Features.Dims()
+		if n != len(table.Labels) || table.Columns != nil && len(table.Columns) != m || slices.Min(table.Labels) < 0 || slices.Max(table.Labels) >= len(table.Classes) {
+			t.Fatalf("%d×%d features, %d labels of %d classes, columns %q", n, m, len(table.Labels), len(table.Classes), table.Columns)
+		}
+		if _, err := table.raw(RawSettings{HeldOut: 0.3}, newRand(1)); err != nil && !isInput(err) {
+			t.Fatalf("divided: %v is no input error", err)
+		}
+	})
 }
 
 func ExampleLetter() {
