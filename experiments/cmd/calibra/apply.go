@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"calibra/data"
@@ -31,6 +32,9 @@ func (c *applyCmd) Run(ctx context.Context) error {
 	}
 	model, method, err := experiments.LoadModel(path)
 	if err != nil {
+		return err
+	}
+	if err := apart(c.In, c.Out); err != nil {
 		return err
 	}
 	src, err := data.Open(c.In)
@@ -66,6 +70,18 @@ func (c *applyCmd) Run(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("wrote %s: %d rows by %s\n", c.Out, src.Test.Len(), method.Name)
+	return nil
+}
+
+// apart returns an *InputError if out is the file in, which would be lost.
+func apart(in, out string) error {
+	read, err := os.Stat(in)
+	if err != nil {
+		return nil // whoever reads it says so
+	}
+	if written, err := os.Stat(out); err == nil && os.SameFile(read, written) {
+		return data.Inputf(out, "is the file that is read; name another one to be written")
+	}
 	return nil
 }
 

@@ -350,6 +350,24 @@ func TestApplyToOtherClasses(t *testing.T) {
 	}
 }
 
+// TestApplyOverItsInput: the features are not lost to the predictions.
+func TestApplyOverItsInput(t *testing.T) {
+	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
+	if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", out); code != 0 {
+		t.Fatal(stderr)
+	}
+	before, err := os.ReadFile(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := calibra(t, "apply", "--model", out, "--in", in, "--out", in); code != exitUsage || !strings.Contains(stderr, "is the file that is read") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if after, err := os.ReadFile(in); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the features were replaced (%v)", err)
+	}
+}
+
 // TestQuickstartInterrupted: nothing is left, and nothing is said to be.
 func TestQuickstartInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
