@@ -13,7 +13,7 @@ import (
 
 // WriteFile makes the file at path hold exactly what write writes, or leaves it
 // as it was: the bytes go to a temporary name in the same directory, reach the
-// disk, and only then take the name path. A link stays, and what it points to is
+// disk, and only then take the name path. A link to a file stays, and that file is
 // replaced. The file may be read by whom the process's umask allows.
 //
 // A directory that cannot be written to, and a path that names one or a device, is an
