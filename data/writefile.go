@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
@@ -67,8 +66,8 @@ func CheckFile(path string) error {
 
 // createTemp is os.CreateTemp with the permissions of a file that will stay.
 func createTemp(dir, base string) (f *os.File, err error) {
-	for range 1000 {
-		name := filepath.Join(dir, fmt.Sprintf(".%s.%08x", base, rand.Uint32()))
+	for i := range 1000 {
+		name := filepath.Join(dir, fmt.Sprintf(".%s.%d.%d", base, os.Getpid(), i))
 		if f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err, fs.ErrExist) {
 			break
 		}
