@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"syscall"
 
 	"calibra/data"
 	"calibra/graph/cuda"
@@ -38,7 +39,7 @@ const (
 	exitFailure     = 1   // the work failed
 	exitUsage       = 2   // the input or the flags are wrong; nothing was written
 	exitNoDevice    = 3   // --device cuda, and there is none or its memory is too small
-	exitInterrupted = 130 // Ctrl-C, by the shell's convention 128 + SIGINT
+	exitInterrupted = 130 // Ctrl-C, by the shell's convention 128 + SIGINT, or SIGTERM, as schedulers send it
 )
 
 // usageError marks an error as the user's to mend: exit code 2.
@@ -49,7 +50,7 @@ func (e usageError) Unwrap() error { return e.error }
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
 
