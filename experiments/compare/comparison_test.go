@@ -47,7 +47,10 @@ func TestRowsCompareTheSeedsOfBoth(t *testing.T) {
 
 // Rows that all seeds test are averaged over the seeds.
 func TestRowsAverageOverSeeds(t *testing.T) {
-	fits := []Fit{fit("vq", 1, 1, 1), fit("vq", 2, 1, 1), fit("ts", 1, 2, 4), fit("ts", 2, 4, 2)}
+	fits := []Fit{ // six rows, as fewer that all lean to one side may do so by chance
+		fit("vq", 1, 1, 1, 1, 1, 1, 1), fit("vq", 2, 1, 1, 1, 1, 1, 1),
+		fit("ts", 1, 2, 4, 2, 4, 2, 4), fit("ts", 2, 4, 2, 4, 2, 4, 2),
+	}
 	rows, err := Rows(t.Context(), fits, []string{"vq", "ts"}, true)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +72,7 @@ func TestRowsCompareLCEByReplicates(t *testing.T) {
 	}
 	fits := []Fit{
 		local(fit("vq", 1, 1, 1), .01, .010, .014),
-		local(fit("ts", 1, 1, 1), .02, .020, .024),                    // with every resample as much worse
+		local(fit("ts", 1, 1, 1), .02, .020, .025),                    // with every resample about as much worse
 		local(fit("ps", 1, 1, 1), .02, .030, .004),                    // not with every
 		local(fit("nc", 1, 1, 1), math.NaN(), math.NaN(), math.NaN()), // in no bin
 	}

@@ -23,7 +23,9 @@ const comparisonReplicates = 2000
 // which both were measured. a and b hold one score per row that owes nothing to the other
 // rows' labels, such as [Measurement.NLL]; for others see [CompareReplicates]. The p-value
 // is the share of replicates whose difference lies as far from the observed one as that
-// does from 0. If ctx is cancelled, the error wraps ctx.Err().
+// does from 0, and of N rows 2^(1−N) at least, the chance that all lean to one side: fewer
+// than a dozen rows, resampled, seem surer than they are. If ctx is cancelled, the error
+// wraps ctx.Err().
 func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, error) {
 	if len(a) != len(b) || len(a) == 0 {
 		return nil, fmt.Errorf("metrics: compare: %d scores with %d: give both methods' scores of the same rows", len(a), len(b))
@@ -53,7 +55,7 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 	}
 	edges := quantileEdges(replicates, 40) // steps of 2.5 %
 	c.Interval = Interval{edges[1], edges[39]}
-	c.PValue = float64(as) / (comparisonReplicates + 1)
+	c.PValue = max(float64(as)/(comparisonReplicates+1), math.Ldexp(1, 1-len(difference)))
 	return c, nil
 }
 
@@ -62,7 +64,8 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 // together and cannot be resampled one by one. difference is that of the two values, a and b
 // are the metric's replicates in pairs ([Report.Replicates]). The p-value is that of the
 // difference over the standard deviation of its replicates, taken as normal; the interval
-// is theirs, moved to the difference. It is nil where the difference or all but a few of the
+// is theirs, moved to the difference. Replicates that are all equal, as of a single row, tell
+// nothing apart. It is nil where the difference or all but a few of the
 // replicates are NaN. It panics if a and b are not of one length.
 func CompareReplicates(difference float64, a, b []float64) *Comparison {
 	if len(a) != len(b) {
@@ -78,8 +81,8 @@ func CompareReplicates(difference float64, a, b []float64) *Comparison {
 		return nil
 	}
 	c := &Comparison{Difference: difference, Interval: around(difference, replicates), PValue: 1}
-	if difference != 0 {
-		c.PValue = math.Erfc(math.Abs(difference) / NewSpread(replicates).SD / math.Sqrt2)
+	if sd := NewSpread(replicates).SD; sd > 0 {
+		c.PValue = math.Erfc(math.Abs(difference) / sd / math.Sqrt2)
 	}
 	return c
 }

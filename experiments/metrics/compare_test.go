@@ -59,6 +59,20 @@ func TestCompareSeesADifference(t *testing.T) {
 	}
 }
 
+// One row tells nothing, three at most that they lean to one side: 2^(1−3).
+func TestCompareOfFewRows(t *testing.T) {
+	for n, want := range map[int]float64{1: 1, 2: .5, 3: .25, 11: 1. / 1024} {
+		a, b := make([]float64, n), make([]float64, n)
+		for i := range a {
+			a[i] = 1 + float64(i)/100
+		}
+		c, err := Compare(t.Context(), a, b, rand.New(rand.NewPCG(4, 4)))
+		if err != nil || c.PValue != want {
+			t.Errorf("%d rows: p = %v (%v), want %v", n, c.PValue, err, want)
+		}
+	}
+}
+
 func TestHolm(t *testing.T) {
 	// Holm 1979 by hand: .01·4, .02·3, max(.03·2, before), 1·.5
 	got := Holm([]float64{.5, .01, .03, .02})

@@ -52,7 +52,12 @@ func twins(rows int, shift float64, rng *rand.Rand) (up, down *mat.Dense, labels
 // evaluated is the report of p with replicates by a seed of its own.
 func evaluated(t *testing.T, p *mat.Dense, labels []int, embedding *mat.Dense) *Report {
 	t.Helper()
-	r, err := Evaluate(t.Context(), p, labels, embedding, Settings{}, Uncertainty{Replicates: 100, Redraws: None}, rand.New(rand.NewPCG(3, 3)))
+	return evaluatedAs(t, Settings{}, p, labels, embedding)
+}
+
+func evaluatedAs(t *testing.T, s Settings, p *mat.Dense, labels []int, embedding *mat.Dense) *Report {
+	t.Helper()
+	r, err := Evaluate(t.Context(), p, labels, embedding, s, Uncertainty{Replicates: 100, Redraws: None}, rand.New(rand.NewPCG(3, 3)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +109,12 @@ func TestCompareReplicatesSeesADifference(t *testing.T) {
 	}
 	if c := CompareReplicates(1, a.Replicates[LCE][:10], b.Replicates[LCE][:10]); c != nil {
 		t.Errorf("ten replicates say %+v", c)
+	}
+	// a single row, whose resamples are itself
+	one := evaluatedAs(t, Settings{Protocol: Formula}, dense([][]float64{{math.Log(.25), math.Log(.75)}}), []int{0}, dense([][]float64{{3}}))
+	other := evaluatedAs(t, Settings{Protocol: Formula}, dense([][]float64{{math.Log(.5), math.Log(.5)}}), []int{0}, dense([][]float64{{3}}))
+	if c := compared(one, other); c.Difference == 0 || c.PValue != 1 {
+		t.Errorf("of a single row: %+v", c)
 	}
 	if c := CompareReplicates(math.NaN(), a.Replicates[LCE], b.Replicates[LCE]); c != nil {
 		t.Errorf("a difference that is not known is %+v", c)
