@@ -69,6 +69,15 @@ func newGrouped(rows, classes, replicates int, rng *rand.Rand) *grouped {
 	return g
 }
 
+// weights are how often replicate b has each row, N.
+func (g *grouped) weights(b int) []float64 {
+	weight := make([]float64, len(g.of))
+	for i, k := range g.of {
+		weight[i] = float64(g.draws[b*g.count+k])
+	}
+	return weight
+}
+
 // blocks cuts an order of rows, sorted by group, where the group changes.
 func (g *grouped) blocks(order []int) (blocks []int) {
 	for j, i := range order {

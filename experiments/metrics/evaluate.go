@@ -226,9 +226,9 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, re
 			merge()
 		}
 	}
-	weights := b.classWeights(b.observed())
 	for k := range replicates {
-		replicates[k][LCE], replicates[k][MLCE] = resampled.values(k, weights, b.settings.Protocol)
+		w := b.classWeights(variant{groups.weights(k), b.label})
+		replicates[k][LCE], replicates[k][MLCE] = resampled.values(k, w, b.settings.Protocol)
 	}
 	for k := range redraws {
 		w := b.classWeights(variant{ones(b.rows), redrawn[k]})

@@ -60,12 +60,12 @@ func TestRedrawsAreMeasurements(t *testing.T) {
 func TestReplicatesAreMeasurements(t *testing.T) {
 	p := generate(200, 3, 5, 2, rand.New(rand.NewPCG(2, 2)))
 	for _, protocol := range protocols {
-		s := Settings{Protocol: protocol, SmallBin: NoSmallBin}
+		s := Settings{Protocol: protocol, SmallBin: NoSmallBin, Weighting: Frequency}
 		_, groups, replicates, _, _ := p.localVariants(t, s, 3)
 		for k, v := range replicates {
 			var rows []int
 			for i := range 200 {
-				for range int(groups.draws[k*groups.count+groups.of[i]]) {
+				for range int(groups.weights(k)[i]) {
 					rows = append(rows, i)
 				}
 			}
