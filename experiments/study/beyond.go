@@ -59,19 +59,18 @@ func MeanRanks(_ context.Context, f *Findings) (*report.Section, error) {
 		Note:  "Methods are ranked on every data set by the mean over the seeds; methods without a result on all of them are left out. Bars are half of Nemenyi's critical difference at 5 %: methods whose bars meet are not told apart by the ranks alone.",
 	}
 	table := &report.Table{Caption: "Mean rank over the data sets, 1 the best.", Labels: []string{"Method"}}
-	rows := map[string]int{}
+	at := map[string]int{}
 	var block report.Block
 	var panels []report.RankPanel
 	for _, q := range []quantity{sharedMetric(metrics.NLL), excess(metrics.LCE), sparseFifth} {
 		names, scores := f.scores(q)
 		if len(scores) < 2 || len(names) < 2 {
-			return nil, nil
+			continue
 		}
 		r, err := metrics.Friedman(scores)
 		if err != nil {
 			return nil, err
 		}
-		table.Values = append(table.Values, report.Head{Text: q.title, Arrow: "↓"})
 		panel := report.RankPanel{
 			Title: fmt.Sprintf("%s on %d data sets: Friedman p = %.2g, critical difference %.2f", q.title, len(scores), r.PValue, r.CriticalDifference),
 			Ranks: r.Ranks, Critical: r.CriticalDifference,
@@ -79,14 +78,21 @@ func MeanRanks(_ context.Context, f *Findings) (*report.Section, error) {
 		for i, name := range names {
 			panel.Names = append(panel.Names, MethodTitle(name))
 			panel.Ours = append(panel.Ours, slices.Contains(experiments.Beyond, name))
-			if _, seen := rows[name]; !seen {
-				rows[name] = len(block.Rows)
+			if _, seen := at[name]; !seen {
+				at[name] = len(block.Rows)
 				block.Rows = append(block.Rows, report.Row{Labels: []string{MethodTitle(name)}, Ours: name == "vq"})
 			}
-			at := &block.Rows[rows[name]]
-			at.Cells = append(at.Cells, report.Cell{Text: fmt.Sprintf("%.2f", r.Ranks[i])})
+			cells := &block.Rows[at[name]].Cells
+			*cells = append(padded(*cells, len(table.Values)), report.Cell{Text: fmt.Sprintf("%.2f", r.Ranks[i])})
 		}
+		table.Values = append(table.Values, report.Head{Text: q.title, Arrow: "↓"})
 		panels = append(panels, panel)
+	}
+	if panels == nil {
+		return nil, nil
+	}
+	for i := range block.Rows {
+		block.Rows[i].Cells = padded(block.Rows[i].Cells, len(table.Values))
 	}
 	table.Blocks = []report.Block{block}
 	figure, err := report.Ranks(panels)
@@ -96,6 +102,14 @@ func MeanRanks(_ context.Context, f *Findings) (*report.Section, error) {
 	section.Tables = []*report.Table{table}
 	section.Figures = []*report.Drawing{{Name: "ranks", Caption: "Mean ranks of the methods with Nemenyi's critical difference.", Figure: figure}}
 	return section, nil
+}
+
+// padded is cells with a dash in each of the columns up to most that a method has no rank in.
+func padded(cells []report.Cell, most int) []report.Cell {
+	for len(cells) < most {
+		cells = append(cells, report.Cell{Text: "–"})
+	}
+	return cells
 }
 
 // scores are the mean over the seeds of each method on each data set, for the methods

@@ -99,3 +99,38 @@ func TestExcessAndSparsestFifth(t *testing.T) {
 		t.Errorf("the sparsest fifth is %v, not 0.2", got)
 	}
 }
+
+// TestMeanRanksOfWhatIsThere: a method that lacks a number on one data set has a dash in
+// that column and its own ranks in the others.
+func TestMeanRanksOfWhatIsThere(t *testing.T) {
+	f := &Findings{Study: &Beyond}
+	for _, set := range []string{"a", "b"} {
+		o := &experiments.Origin{Name: set, Dataset: set}
+		for _, m := range []struct {
+			name     string
+			nll, lce float64
+		}{{"vq", 1, .3}, {"ts", 2, .2}, {"nc", 3, .4}} {
+			r := judged(m.name, 42, m.nll)
+			r.Shared["lce"] = m.lce
+			if m.name == "vq" && set == "b" {
+				delete(r.Shared, "lce")
+			}
+			f.Cells = append(f.Cells, Cell{Spec: experiments.Spec{Method: m.name, Seed: 42}, Origin: o})
+			f.Results = append(f.Results, r)
+		}
+	}
+	section, err := MeanRanks(t.Context(), f)
+	if err != nil || section == nil {
+		t.Fatal(section, err)
+	}
+	table := section.Tables[0] // no profile was measured, so that its ranks are left out
+	if len(table.Values) != 2 {
+		t.Fatalf("columns %v", table.Values)
+	}
+	for _, row := range table.Blocks[0].Rows {
+		want := map[string][2]string{"VQ": {"1.00", "–"}, "TS": {"2.00", "1.00"}, "NC": {"3.00", "2.00"}}[row.Labels[0]]
+		if len(row.Cells) != 2 || row.Cells[0].Text != want[0] || row.Cells[1].Text != want[1] {
+			t.Errorf("%s: %v, want %v", row.Labels[0], row.Cells, want)
+		}
+	}
+}
