@@ -10,17 +10,20 @@ import (
 )
 
 // Checks are estimates of calibration error less the bias of noise, as independent
-// witnesses of the binned and the local ones. Of calibrated predictions the squared
-// ones average 0; the debiased ECE keeps part of its bias.
+// witnesses of the binned and the local ones. Of calibrated predictions SKCE averages 0
+// and SquaredDebiased little less; the debiased ECE keeps part of its bias.
 type Checks struct {
 	// ECEDebiased and TopECEDebiased are ECE and TopECE less their bias when each
 	// bin's frequency is taken as normal around the observed one (Kumar, Liang and
 	// Ma 2019, section 5 and their implementation). They may be negative.
 	ECEDebiased    float64
 	TopECEDebiased float64
-	// SquaredDebiased is the class average of the unbiased squared error
+	// SquaredDebiased is the class average of the squared error less its noise,
 	// Σ_b |B_b|/n · [(conf_b − freq_b)² − freq_b(1 − freq_b)/(|B_b| − 1)] (Kumar et al.
-	// 2019, definition 5.1), a bin of one row counting 0. It may be negative.
+	// 2019, definition 5.1), a bin of one row counting 0. It is unbiased where a bin's
+	// rows share one probability. Where these have a variance v_b, the binomial one is
+	// too large and takes off Σ_b |B_b|/n · v_b/(|B_b| − 1) too much, next to nothing in
+	// bins of a fifteenth. It may be negative.
 	SquaredDebiased float64
 	// SKCE is the squared kernel calibration error, unbiased,
 	// 1/(n(n−1)) · Σ_{i≠j} k(p_i, p_j) e_iᵀe_j (Widmann, Lindsten and Zachariah 2019,

@@ -79,6 +79,35 @@ func TestChecksAreUnbiased(t *testing.T) {
 	}
 }
 
+// In one wide bin the debiased square takes off the variance of the probabilities too.
+func TestDebiasedSquareOfAWideBin(t *testing.T) {
+	const rows, redraws = 60, 20000
+	p := generate(rows, 2, 1, 1, rand.New(rand.NewPCG(3, 3)))
+	b, _, err := prepare(p.logProbs, p.labels, nil, Settings{Bins: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var centre, variance float64
+	for i := range rows {
+		centre += b.prob[2*i] / rows
+	}
+	for i := range rows {
+		variance += (b.prob[2*i] - centre) * (b.prob[2*i] - centre) / rows
+	}
+	var sum, squares float64
+	for _, labels := range b.redraw(redraws, rand.New(rand.NewPCG(4, 4))) {
+		var c Checks
+		b.label = labels
+		b.debiased(&c)
+		sum += c.SquaredDebiased / redraws
+		squares += c.SquaredDebiased * c.SquaredDebiased / redraws
+	}
+	se := math.Sqrt((squares - sum*sum) / redraws)
+	if want := -variance / (rows - 1); !(math.Abs(sum-want) <= 4*se) || -want < 10*se {
+		t.Errorf("the debiased square averages %.3g ± %.1g, want %.3g", sum, se, want)
+	}
+}
+
 func TestDebiasedByHand(t *testing.T) {
 	// one bin of 100 rows, confidence .7, frequency .5: σ = .05, a gap of 4σ has next to no bias
 	if got := debiasedECE([]float64{100}, []float64{70}, []float64{50}); !near(got, .2, 1e-5) {
