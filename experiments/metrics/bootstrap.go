@@ -26,6 +26,17 @@ func around(value float64, replicates []float64) Interval {
 	return Interval{min(edges[1]+shift, value), max(edges[39]+shift, value)}
 }
 
+// of cuts off what the metric cannot be: the move by [around] may take an error near 0
+// below it, and an accuracy near 1 above. The interval still holds the value, which is off
+// these by rounding at most.
+func (i Interval) of(m Metric, value float64) Interval {
+	i.Low = max(i.Low, min(value, 0))
+	if m == Accuracy {
+		i.High = min(i.High, max(value, 1))
+	}
+	return i
+}
+
 // multiplicities draws n of n things with replacement and counts them.
 func multiplicities(n int, rng *rand.Rand) []float64 {
 	count := make([]float64, n)

@@ -129,7 +129,7 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 		r.Intervals[m] = Interval{math.NaN(), math.NaN()}
 		if len(replicates) > 0 {
 			r.Replicates[m] = column(replicates, m)
-			r.Intervals[m] = around(r.Values[m], r.Replicates[m])
+			r.Intervals[m] = around(r.Values[m], r.Replicates[m]).of(m, r.Values[m])
 		}
 		if len(redraws) > 0 {
 			r.Noise[m] = newNoise(m, r.Values[m], column(redraws, m))

@@ -207,6 +207,31 @@ func TestMiscalibrationIsSeen(t *testing.T) {
 	}
 }
 
+// No interval holds what its metric cannot be: of calibrated predictions that share one
+// probability, and of those that hit all but one row, resampling adds more noise than the
+// value has, and the move by it would pass 0 and 1.
+func TestIntervalsArePossible(t *testing.T) {
+	for name, misses := range map[string]int{"even": 200, "sure": 1} {
+		p := problem{mat.NewDense(400, 2, nil), nil, make([]int, 400)}
+		for i := range 400 {
+			hit := 1 - float64(misses)/400
+			p.logProbs.SetRow(i, []float64{math.Log(hit), math.Log1p(-hit)})
+			if i < misses {
+				p.labels[i] = 1
+			}
+		}
+		r := p.evaluate(t, Settings{}, Uncertainty{Redraws: None}, 5)
+		for m, interval := range r.Intervals {
+			if m := Metric(m); !m.Local() && (interval.Low < 0 || m == Accuracy && interval.High > 1 || interval.High < interval.Low) {
+				t.Errorf("%s: %v of %v in %v", name, m, r.Values[m], interval)
+			}
+		}
+		if low, value := around(r.Values[ECE], r.Replicates[ECE]).Low, r.Values[ECE]; low >= 0 || value < 0 {
+			t.Errorf("%s: the case is no test: ECE of %v from %v on", name, value, low)
+		}
+	}
+}
+
 // The bootstrap by groups has the width of the sampling distribution.
 func TestLocalIntervalWidth(t *testing.T) {
 	const rows, repetitions = 600, 60
