@@ -14,14 +14,13 @@ import (
 // pay, or, under auto, the device fails.
 func (n *neighbours) onDevice(ctx context.Context, p *progress, out *Local) (done bool, err error) {
 	pairs := float64(n.rows) * float64(n.rows) / 2
-	return n.tryDevice(pairs*float64(2*n.dim+20+12*n.classes), func(d *cuda.Device, sums *cuda.Local) error {
-		told := 0
-		err := sums.Sum(ctx, d, func(done float64) {
-			now := int(done * float64(n.rows))
-			p.add(now - told)
-			told = now
-		})
-		if err != nil {
+	told := 0
+	tell := func(rows int) {
+		p.add(rows - told)
+		told = rows
+	}
+	done, err = n.tryDevice(pairs*float64(2*n.dim+20+12*n.classes), func(d *cuda.Device, sums *cuda.Local) error {
+		if err := sums.Sum(ctx, d, func(done float64) { tell(int(done * float64(n.rows))) }); err != nil {
 			return err
 		}
 		residual, ess := make([]float64, n.rows*n.classes), make([]float64, n.rows*n.classes)
@@ -32,12 +31,15 @@ func (n *neighbours) onDevice(ctx context.Context, p *progress, out *Local) (don
 			copy(out.Residual.RawRowView(i), residual[j*n.classes:(j+1)*n.classes])
 			copy(out.ESS.RawRowView(i), ess[j*n.classes:(j+1)*n.classes])
 		}
-		if err := n.agrees(d, out); err != nil {
-			return err
-		}
-		p.add(n.rows - told)
-		return nil
+		return n.agrees(d, out)
 	})
+	switch {
+	case done:
+		tell(n.rows)
+	case told > 0 && err == nil: // the CPU begins anew
+		tell(0)
+	}
+	return done, err
 }
 
 // redrawnOnDevice counts the local residuals under redrawn labels there; labels are T+1

@@ -234,3 +234,26 @@ func TestHostDeviceProgress(t *testing.T) {
 		t.Errorf("progress ends at %d (%v)", last, err)
 	}
 }
+
+// A device that fails on the way takes its progress back before the CPU does the rows.
+func TestHostDeviceProgressOfAFailure(t *testing.T) {
+	driver := cudatest.Driver(t, 1)
+	d, err := cuda.Open(driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cuda.Lend(d)
+	defer cuda.Use(nil)
+	logProbs, labels, z := localProblem(300, 3, 4)
+	last, most := 0, 0
+	m, err := Measure(context.Background(), logProbs, labels, z, Settings{Progress: func(done, total int) {
+		driver.Capacity = 1 // nothing more can be had
+		last, most = done, max(most, done)
+	}})
+	if err != nil || math.IsNaN(m.Values[LCE]) {
+		t.Fatal(m, err)
+	}
+	if last != 300 || most != 300 {
+		t.Errorf("progress ends at %d and reaches %d of 300 rows", last, most)
+	}
+}
