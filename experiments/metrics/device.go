@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"calibra/graph/cuda"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // onDevice measures the kernel residuals of n on the device that this process chose. It is
@@ -117,7 +119,8 @@ const agreement = 1e-3
 
 // agrees computes the first stripe on the CPU too.
 func (n *neighbours) agrees(d *cuda.Device, out *Local) error {
-	want := &Local{Residual: filledDense(out.Residual.RawMatrix().Rows, n.classes, math.NaN()), ESS: filledDense(out.ESS.RawMatrix().Rows, n.classes, math.NaN())}
+	rows, classes := out.Residual.Dims()
+	want := &Local{Residual: mat.NewDense(rows, classes, nil), ESS: mat.NewDense(rows, classes, nil)}
 	n.newStripe([]observer{writer{want}}).run(0)
 	for _, i := range n.order[:min(lanes, n.rows)] {
 		for c := range n.classes {

@@ -32,8 +32,8 @@ func (b *binned) checkEmbedding(z *mat.Dense) (*scaled, error) {
 // local measures the kernel residuals.
 func (b *binned) local(ctx context.Context, z *scaled, p *progress) (*Local, error) {
 	out := &Local{
-		Residual: filledDense(b.rows, b.classes, math.NaN()),
-		ESS:      filledDense(b.rows, b.classes, math.NaN()),
+		Residual: mat.NewDense(b.rows, b.classes, nil),
+		ESS:      mat.NewDense(b.rows, b.classes, nil),
 	}
 	writers := func() []observer { return []observer{writer{out}} }
 	for _, n := range b.parts(z, firstToLast(b.rows), func(order []int) []int { return evenBlocks(len(order)) }) {
@@ -75,7 +75,7 @@ func (b *binned) parts(z *scaled, order []int, blocks func([]int) []int) []*neig
 }
 
 // writer is the observer that puts down the local residuals (R_ic + e_ic)/(S_ic + 1),
-// K_ii being 1, and effective sample sizes S_ic²/Q_ic.
+// K_ii being 1, and effective sample sizes S_ic²/Q_ic, or NaN where the bin is skipped.
 type writer struct{ *Local }
 
 var _ observer = writer{}
@@ -89,6 +89,7 @@ func (out writer) end(t *stripe) {
 		residual, ess := out.Residual.RawRowView(t.order[j]), out.ESS.RawRowView(t.order[j])
 		for c := range t.classes {
 			if t.own[c*t.rows+j] == skipped {
+				residual[c], ess[c] = math.NaN(), math.NaN()
 				continue
 			}
 			at := c*lanes + l
@@ -181,12 +182,4 @@ func (b *binned) summarize(v *Values, local *Local) {
 		v[MLCE] += weights[c] * most[c]
 	}
 	v[MLCE] /= measured
-}
-
-func filledDense(rows, cols int, x float64) *mat.Dense {
-	data := make([]float64, rows*cols)
-	for i := range data {
-		data[i] = x
-	}
-	return mat.NewDense(rows, cols, data)
 }
