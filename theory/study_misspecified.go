@@ -117,8 +117,9 @@ func runMisspecified(ctx context.Context, s Settings, r *Report) error {
 		if err != nil {
 			return err
 		}
-		// A sample of N lowers the loss of a minimum by about df/2N. One that lies no
-		// higher than that is as likely to be found: θ* is then not unique (A4).
+		// A sample of N lowers the loss of a minimum by about df/2N. Where another lies
+		// less than twice that above θ*, a sample's best may be either: θ* is then not
+		// unique (A4).
 		for i, gap := range gaps {
 			if freedom := populations[i].asymptotic.freedom(); gap < float64(freedom)/float64(e.sizes[0]) {
 				competing++

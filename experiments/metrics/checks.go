@@ -27,8 +27,8 @@ type Checks struct {
 	SquaredDebiased float64
 	// SKCE is the squared kernel calibration error, unbiased,
 	// 1/(n(n−1)) · Σ_{i≠j} k(p_i, p_j) e_iᵀe_j (Widmann, Lindsten and Zachariah 2019,
-	// table 1), with the Gaussian kernel of the median distance between predictions.
-	// NaN for a single row.
+	// table 1), with k(p, q) = exp(−‖p − q‖²/(2m²)), m the median distance between up to
+	// 500 evenly spaced predictions. NaN for a single row.
 	SKCE      float64
 	SKCENoise *Noise // nil without redraws
 }
