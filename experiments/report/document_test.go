@@ -65,6 +65,11 @@ func TestLaTeX(t *testing.T) {
 			t.Errorf("no line %s in\n%s", line, b.String())
 		}
 	}
+	for text, want := range map[string]string{"anchored head 3, gated 2": "anchored head 3, gated 2", "1.2e-05": "1.2e-05", "+2.3 %": `$+2.3 \%$`} {
+		if got := (Cell{Text: text}).latex(); got != want {
+			t.Errorf("the cell %q is %s, want %s", text, got, want)
+		}
+	}
 	if begin, end := strings.Count(b.String(), `\begin{`), strings.Count(b.String(), `\end{`); begin != end || begin != 2 {
 		t.Errorf("%d environments begin, %d end", begin, end)
 	}

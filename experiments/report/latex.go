@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"calibra/experiments/metrics"
 )
@@ -64,6 +65,9 @@ func (t *Table) latex(b *strings.Builder) {
 func (c Cell) latex() string {
 	if c.Text == "" || c.Text == "–" {
 		return "--"
+	}
+	if strings.ContainsFunc(c.Text, unicode.IsLetter) { // words, "1e-05" among them
+		return escapeTeX(c.Text)
 	}
 	number := strings.NewReplacer("±", `\pm `, "−", "-", "%", `\%`).Replace(c.Text)
 	switch c.Mark {
