@@ -120,7 +120,9 @@ func pair(ctx context.Context, rows []Row, fits map[string][]Fit, m metrics.Metr
 			if m == metrics.LCE {
 				value := func(f Fit) []float64 { return []float64{f.Shared.Values[m]} }
 				replicates := func(f Fit) []float64 { return f.Shared.LCE }
-				c = metrics.CompareReplicates(average(of, value)[0]-average(reference, value)[0], average(of, replicates), average(reference, replicates))
+				without := func(f Fit) []float64 { return f.Shared.Without }
+				c = metrics.CompareReplicates(average(of, value)[0]-average(reference, value)[0],
+					average(of, replicates), average(reference, replicates), average(of, without), average(reference, without))
 			} else {
 				nll := func(f Fit) []float64 { return f.Shared.NLL }
 				c, errs[i] = metrics.Compare(ctx, average(of, nll), average(reference, nll), rand.New(rand.NewPCG(uint64(i), uint64(m))))

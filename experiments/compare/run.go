@@ -45,6 +45,7 @@ type Scores struct {
 	Intervals [metrics.Metrics]metrics.Interval // 95 %, over the test rows
 	NLL       []float64                         // of each test row
 	LCE       []float64                         // its bootstrap replicates, the same resamples in every fit; nil without an embedding
+	Without   []float64                         // LCE without parts of the test rows, the same in every fit; nil likewise
 }
 
 // Cost is about how long a fit takes beside others.
@@ -199,7 +200,7 @@ func (f *Fit) judge(ctx context.Context, p *experiments.Prepared, model layers.S
 		}
 		out := Scores{Values: r.Values, Intervals: r.Intervals, NLL: r.NLL}
 		if r.Local != nil {
-			out.LCE = r.Replicates[metrics.LCE]
+			out.LCE, out.Without = r.Replicates[metrics.LCE], r.Without[metrics.LCE]
 		}
 		return out, nil
 	}

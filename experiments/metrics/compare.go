@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Comparison is the paired difference of two methods on the same rows.
@@ -61,30 +63,45 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 
 // CompareReplicates tests whether two methods differ in a metric of the rows together,
 // such as LCE: neighbours share their labels, so that the residuals of single rows err
-// together and cannot be resampled one by one. difference is that of the two values, a and b
-// are the metric's replicates in pairs ([Report.Replicates]). The p-value is that of the
-// difference over the standard deviation of its replicates, taken as normal; the interval
-// is theirs, moved to the difference. Replicates that are all equal, as of a single row, tell
-// nothing apart. It is nil where the difference or all but a few of the
-// replicates are NaN. It panics if a and b are not of one length.
-func CompareReplicates(difference float64, a, b []float64) *Comparison {
-	if len(a) != len(b) {
-		panic(fmt.Sprintf("metrics: compare: %d replicates with %d", len(a), len(b)))
-	}
-	var replicates []float64
-	for k := range a {
-		if d := a[k] - b[k]; !math.IsNaN(d) {
-			replicates = append(replicates, d)
-		}
-	}
+// together and cannot be resampled one by one. difference is that of the two values; a and
+// b are the metric's replicates in pairs ([Report.Replicates]), withoutA and withoutB its
+// values without parts of the rows ([Report.Without]). P-value and interval are those of a
+// normal difference, whose standard deviation is the larger one of
+//
+//	bootstrap  that of the replicates a_k − b_k,
+//	jackknife  √((P − 1)/P Σ_p (d_p − d̄)²),  d_p the difference without part p.
+//
+// The bootstrap's alone is too small where errors are near their noise: resampled residuals
+// change sign more often, and their absolute values follow the rows less. At 5 % it told
+// methods as wrong as each other apart in 10 % of the cases. Replicates that are all equal,
+// as of a single row, tell nothing apart. It is nil where the difference or all but a few
+// of the replicates are NaN. It panics if pairs are not of one length.
+func CompareReplicates(difference float64, a, b, withoutA, withoutB []float64) *Comparison {
+	replicates, without := differences(a, b), differences(withoutA, withoutB)
 	if math.IsNaN(difference) || len(replicates) < fewestReplicates {
 		return nil
 	}
-	c := &Comparison{Difference: difference, Interval: around(difference, replicates), PValue: 1}
-	if sd := NewSpread(replicates).SD; sd > 0 {
+	parts := float64(len(without))
+	sd := max(NewSpread(replicates).SD, NewSpread(without).SD*(parts-1)/math.Sqrt(max(parts, 1)))
+	reach := distuv.UnitNormal.Quantile(.975) * sd
+	c := &Comparison{Difference: difference, Interval: Interval{difference - reach, difference + reach}, PValue: 1}
+	if sd > 0 {
 		c.PValue = math.Erfc(math.Abs(difference) / sd / math.Sqrt2)
 	}
 	return c
+}
+
+// differences are those of the pairs that have one.
+func differences(a, b []float64) (d []float64) {
+	if len(a) != len(b) {
+		panic(fmt.Sprintf("metrics: compare: %d replicates with %d", len(a), len(b)))
+	}
+	for k := range a {
+		if x := a[k] - b[k]; !math.IsNaN(x) {
+			d = append(d, x)
+		}
+	}
+	return d
 }
 
 // Holm corrects the p-values of several comparisons so that, whichever of the

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -56,8 +57,11 @@ type Report struct {
 	// Replicates are the bootstrap's, nil without it. Those of two predictions of the same
 	// rows with the same seed are pairs: the k-th has the same resample in both.
 	Replicates [Metrics][]float64
-	Noise      [Metrics]*Noise // nil where there is none
-	Checks     Checks
+	// Without are LCE and MLCE without each of up to 40 random parts of the rows in turn,
+	// the same parts as far as Replicates are pairs; nil without them or an embedding.
+	Without [Metrics][]float64
+	Noise   [Metrics]*Noise // nil where there is none
+	Checks  Checks
 }
 
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
@@ -121,8 +125,12 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 		return nil, nil, err
 	}
 	if z != nil {
-		if err := b.localUncertainty(ctx, z, replicates, redraws, redrawn, p, rng); err != nil {
+		without, err := b.localUncertainty(ctx, z, replicates, redraws, redrawn, p, rng)
+		if err != nil {
 			return nil, nil, err
+		}
+		if without != nil {
+			r.Without[LCE], r.Without[MLCE] = column(without, LCE), column(without, MLCE)
 		}
 	}
 	for m := range Metrics {
@@ -181,15 +189,14 @@ func inParallel(ctx context.Context, times int, measure func(k int) Values) ([]V
 	return values, nil
 }
 
-// localUncertainty fills in the local metrics of replicates and redraws, all in one
-// pass over the kernel.
-func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, redraws []Values, redrawn [][]int, p *progress, rng *rand.Rand) error {
+// localUncertainty fills in the local metrics of replicates and redraws, and gives those
+// without each part of the rows, all in one pass over the kernel.
+func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, redraws []Values, redrawn [][]int, p *progress, rng *rand.Rand) (without []Values, err error) {
 	groups := newGrouped(b.rows, b.classes, len(replicates), rng)
 	labels := append([][]int{b.label}, redrawn...)
-	resampled, relabelled := newTally(len(replicates), b.classes), newTally(len(redraws), b.classes)
+	resampled, relabelled := newTally(len(replicates)+groups.parts, b.classes), newTally(len(redraws), b.classes)
 	for _, n := range b.parts(z, groups.order, groups.blocks) {
 		counted, drawn := len(redraws) == 0, len(replicates) == 0
-		var err error
 		if !counted {
 			counted, err = n.redrawnOnDevice(ctx, labels, relabelled)
 		}
@@ -197,7 +204,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, re
 			drawn, err = n.resampledOnDevice(ctx, groups, resampled)
 		}
 		if err != nil {
-			return fmt.Errorf("metrics: measure the local uncertainty: %w", err)
+			return nil, fmt.Errorf("metrics: measure the local uncertainty: %w", err)
 		}
 		if counted && drawn {
 			p.add(n.rows)
@@ -220,21 +227,30 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, re
 			return observers
 		})
 		if err != nil {
-			return fmt.Errorf("metrics: measure the local uncertainty: %w", err)
+			return nil, fmt.Errorf("metrics: measure the local uncertainty: %w", err)
 		}
 		for _, merge := range tallies {
 			merge()
 		}
 	}
-	for k := range replicates {
+	without = make([]Values, groups.parts)
+	for k, v := range slices.Concat(pointers(replicates), pointers(without)) {
 		w := b.classWeights(variant{groups.weights(k), b.label})
-		replicates[k][LCE], replicates[k][MLCE] = resampled.values(k, w, b.settings.Protocol)
+		v[LCE], v[MLCE] = resampled.values(k, w, b.settings.Protocol)
 	}
 	for k := range redraws {
 		w := b.classWeights(variant{ones(b.rows), redrawn[k]})
 		redraws[k][LCE], redraws[k][MLCE] = relabelled.values(k, w, b.settings.Protocol)
 	}
-	return nil
+	return without, nil
+}
+
+func pointers(v []Values) []*Values {
+	p := make([]*Values, len(v))
+	for i := range v {
+		p[i] = &v[i]
+	}
+	return p
 }
 
 // MarshalJSON writes the report: under "metrics" each metric's value, "ci" and

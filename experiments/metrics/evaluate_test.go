@@ -32,7 +32,7 @@ func (p problem) localVariants(t *testing.T, s Settings, times int) (*binned, *g
 	}
 	labels := b.redraw(times, rand.New(rand.NewPCG(7, 7)))
 	replicates, redraws := make([]Values, times), make([]Values, times)
-	if err := b.localUncertainty(context.Background(), z, replicates, redraws, labels, &progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
+	if _, err := b.localUncertainty(context.Background(), z, replicates, redraws, labels, &progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
 		t.Fatal(err)
 	}
 	return b, newGrouped(b.rows, b.classes, times, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws

@@ -65,7 +65,7 @@ func evaluatedAs(t *testing.T, s Settings, p *mat.Dense, labels []int, embedding
 }
 
 func compared(a, b *Report) *Comparison {
-	return CompareReplicates(a.Values[LCE]-b.Values[LCE], a.Replicates[LCE], b.Replicates[LCE])
+	return CompareReplicates(a.Values[LCE]-b.Values[LCE], a.Replicates[LCE], b.Replicates[LCE], a.Without[LCE], b.Without[LCE])
 }
 
 // Predictions as wrong as each other differ in LCE no more often than the level says. The
@@ -107,7 +107,7 @@ func TestCompareReplicatesSeesADifference(t *testing.T) {
 	if c := compared(a, a); c.PValue != 1 || c.Difference != 0 || c.Interval != (Interval{}) {
 		t.Errorf("a model with itself: %+v", c)
 	}
-	if c := CompareReplicates(1, a.Replicates[LCE][:10], b.Replicates[LCE][:10]); c != nil {
+	if c := CompareReplicates(1, a.Replicates[LCE][:10], b.Replicates[LCE][:10], nil, nil); c != nil {
 		t.Errorf("ten replicates say %+v", c)
 	}
 	// a single row, whose resamples are itself
@@ -116,7 +116,45 @@ func TestCompareReplicatesSeesADifference(t *testing.T) {
 	if c := compared(one, other); c.Difference == 0 || c.PValue != 1 {
 		t.Errorf("of a single row: %+v", c)
 	}
-	if c := CompareReplicates(math.NaN(), a.Replicates[LCE], b.Replicates[LCE]); c != nil {
+	if c := CompareReplicates(math.NaN(), a.Replicates[LCE], b.Replicates[LCE], nil, nil); c != nil {
 		t.Errorf("a difference that is not known is %+v", c)
 	}
+}
+
+// Where errors are near their noise, the bootstrap knows a difference less well than it
+// says: of two classes that swap, predictions moved up and down are as wrong as each other,
+// and its deviation alone is a fifth too small and told 10 % of 300 such pairs apart.
+func TestCompareReplicatesNearTheNoise(t *testing.T) {
+	const pairs, rows, shift, level = 50, 700, .4, .05
+	var differences, reaches []float64
+	told := 0
+	for k := range pairs {
+		rng := rand.New(rand.NewPCG(99, uint64(k)))
+		up, down, z, labels := mat.NewDense(rows, 2, nil), mat.NewDense(rows, 2, nil), mat.NewDense(rows, 4, nil), make([]int, rows)
+		for i := range rows {
+			score := 1.5 * rng.NormFloat64()
+			for j := range 4 {
+				z.Set(i, j, 3*rng.NormFloat64())
+			}
+			if rng.Float64() > 1/(1+math.Exp(-score)) {
+				labels[i] = 1
+			}
+			for m, s := range map[*mat.Dense]float64{up: score + shift, down: score - shift} {
+				m.SetRow(i, []float64{-math.Log1p(math.Exp(-s)), -math.Log1p(math.Exp(s))})
+			}
+		}
+		c := compared(evaluated(t, up, labels, z), evaluated(t, down, labels, z))
+		differences, reaches = append(differences, c.Difference), append(reaches, (c.Interval.High-c.Interval.Low)/2/1.96)
+		if c.PValue < level {
+			told++
+		}
+	}
+	// 50 pairs know the deviation to 10 %
+	if got, want := mean(reaches), NewSpread(differences).SD; got < .9*want {
+		t.Errorf("the deviation of a difference is taken for %.4g, not %.4g", got, want)
+	}
+	if most := level*pairs + 3*math.Sqrt(level*(1-level)*pairs); float64(told) > most {
+		t.Errorf("%d of %d pairs of equals are told apart, more than %.1f", told, pairs, most)
+	}
+	t.Logf("%d of %d told apart, deviation %.4g of %.4g", told, pairs, mean(reaches), NewSpread(differences).SD)
 }
