@@ -3,6 +3,6 @@
 //
 //	Run           every method with every seed, on a bounded number of cores
 //	Rows          mean ± sd over the seeds, 95 % bootstrap intervals over the test rows,
-//	              and a paired bootstrap of every method against the best, Holm-corrected
+//	              and every method against the best on resampled test rows, Holm-corrected
 //	Result.Write  tables.md, results.csv and metrics.json
 package compare

@@ -41,7 +41,7 @@ var columns = []struct {
 // a column and the second marked. A dagger is beside LCE and NLL of a method that is
 // significantly worse than the best.
 func (r *Result) Results() *report.Table {
-	t := &report.Table{Labels: []string{"Method"}, Caption: "Mean ± standard deviation over the seeds. Best in bold, second underlined. † worse than the best by more than chance (paired bootstrap over the test rows, Holm-corrected, 5 %)."}
+	t := &report.Table{Labels: []string{"Method"}, Caption: "Mean ± standard deviation over the seeds. Best in bold, second underlined. † worse than the best by more than chance (test rows resampled for both alike, Holm-corrected, 5 %)."}
 	block := report.Block{Name: r.Data}
 	for _, row := range r.Rows {
 		block.Rows = append(block.Rows, report.Row{Labels: []string{row.Method}, Cells: make([]report.Cell, len(columns)), Ours: row.Method == "vq"})

@@ -143,7 +143,7 @@ func printComparison(out io.Writer, r *compare.Result) {
 		fmt.Fprintf(w, "%.1f\t\n", r.Rows[i].Seconds.Mean)
 	}
 	w.Flush()
-	fmt.Fprintln(out, "† worse than the best by more than chance (paired bootstrap, Holm-corrected, 5 %)")
+	fmt.Fprintln(out, "† worse than the best by more than chance (test rows resampled for both alike, Holm-corrected, 5 %)")
 }
 
 // fitBar shows how far a comparison is: a bar with the time left on a terminal, else
