@@ -31,10 +31,7 @@ func TestHostResidenceOutlivesAFailure(t *testing.T) {
 		})
 	}
 	driver := cudatest.Driver(t, 1)
-	d, err := cuda.Open(driver)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := cudatest.Open(t, driver)
 	cuda.Lend(d)
 	defer cuda.Use(nil)
 	residence := graph.NewResidence(x, labels)

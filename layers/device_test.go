@@ -128,10 +128,7 @@ func fitsAgree(t *testing.T, one, two *cuda.Device) {
 // between steps, and tables travel once.
 func TestHostDeviceStepsWithoutWaiting(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
-	d, err := cuda.Open(driver)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := cudatest.Open(t, driver)
 	cuda.Use(d)
 	defer cuda.Use(nil)
 	set := deviceProblem(107)
@@ -157,10 +154,7 @@ func TestHostDeviceStepsWithoutWaiting(t *testing.T) {
 // what travels there is what is new. After the fit nothing is left.
 func TestHostDeviceStagesShareWhatIsThere(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
-	d, err := cuda.Open(driver)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := cudatest.Open(t, driver)
 	cuda.Use(d)
 	defer cuda.Use(nil)
 	const n, held, w, k, c = 107, 41, 4, 5, 3
@@ -240,10 +234,7 @@ func TestHostDeviceTooSmall(t *testing.T) {
 	want, _, _, _ := fitOn(t, nil, layers.Bilinear{}, nil, true)
 	driver := cudatest.Driver(t, 1)
 	driver.Capacity = 12000
-	d, err := cuda.Open(driver)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := cudatest.Open(t, driver)
 	var said []string
 	cuda.Notice(func(s string) { said = append(said, s) })
 	defer cuda.Notice(nil)

@@ -44,10 +44,7 @@ func TestHostDeviceMinimizes(t *testing.T) {
 			on := func(driver *cudatest.Emulator) (optim.Result, *graph.Weights) {
 				p, w := multinomialRegressionOf(tensor.Float32, 6, 3)
 				if driver != nil {
-					d, err := cuda.Open(driver)
-					if err != nil {
-						t.Fatal(err)
-					}
+					d := cudatest.Open(t, driver)
 					cuda.Use(d)
 					defer cuda.Use(nil)
 					defer func(before int) {
@@ -88,10 +85,7 @@ func TestHostDeviceMinimizes(t *testing.T) {
 // Losses of float64 weights stay on the CPU, which is told.
 func TestHostDeviceLeavesFloat64(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
-	d, err := cuda.Open(driver)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := cudatest.Open(t, driver)
 	cuda.Use(d)
 	defer cuda.Use(nil)
 	var said []string

@@ -105,10 +105,7 @@ func TestCardBreakdown(t *testing.T) {
 // The same without a card, whose times say nothing.
 func TestHostBreakdown(t *testing.T) {
 	profile := cudatest.NewProfile(cudatest.Driver(t, 1))
-	d, err := cuda.Open(profile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := cudatest.Open(t, profile)
 	breakdown(t, d, profile, Batch, 130, 3)
 	for _, kernel := range []string{"local_waves", "redraw_sums", "upload", "download"} {
 		if profile.Times[kernel].Count == 0 {

@@ -91,14 +91,8 @@ func measuresAgree(t *testing.T, one, two *cuda.Device) {
 func TestHostDeviceRedrawsAsTheCPUDoes(t *testing.T) {
 	ample, tight := cudatest.Driver(t, 1), cudatest.Driver(t, 2)
 	tight.Capacity = 330 << 10 // all 20 vectors of 200 rows and 6 classes take 94 KiB, sums and tables 290
-	one, err := cuda.Open(ample)
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := cuda.Open(tight)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := cudatest.Open(t, ample)
+	two := cudatest.Open(t, tight)
 	redrawsAgree(t, one, two)
 	if tight.Launches <= ample.Launches {
 		t.Errorf("%d launches with little memory, %d with much: the vectors were not taken in parts", tight.Launches, ample.Launches)
@@ -184,10 +178,7 @@ func TestHostDeviceShortOfMemory(t *testing.T) {
 	measure := func(capacity int) (*Measurement, error) {
 		driver := cudatest.Driver(t, 1)
 		driver.Capacity = capacity
-		d, err := cuda.Open(driver)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := cudatest.Open(t, driver)
 		cuda.Use(d)
 		return Measure(context.Background(), logProbs, labels, z, Settings{})
 	}
@@ -238,10 +229,7 @@ func TestHostDeviceProgress(t *testing.T) {
 // A device that fails on the way takes its progress back before the CPU does the rows.
 func TestHostDeviceProgressOfAFailure(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
-	d, err := cuda.Open(driver)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := cudatest.Open(t, driver)
 	cuda.Lend(d)
 	defer cuda.Use(nil)
 	logProbs, labels, z := localProblem(300, 3, 4)

@@ -15,10 +15,7 @@ func TestHostCopies(t *testing.T) {
 	for _, pinned := range []bool{true, false} {
 		driver := cudatest.Driver(t, 1)
 		driver.NoHostMemory = !pinned
-		d, err := cuda.Open(driver)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := cudatest.Open(t, driver)
 		copies(t, d)
 	}
 }

@@ -401,10 +401,7 @@ func TestHostProductsInTF32(t *testing.T) {
 	for seed := range uint64(2) {
 		driver := cudatest.Driver(t, seed)
 		driver.Major = 8
-		d, err := cuda.Open(driver)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := cudatest.Open(t, driver)
 		if err := d.UseTF32(); err != nil {
 			t.Fatal(err)
 		}

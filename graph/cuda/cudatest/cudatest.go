@@ -23,11 +23,7 @@ import (
 // where kernels do not compile.
 func Device(t testing.TB, seed uint64) *cuda.Device {
 	t.Helper()
-	driver := Driver(t, seed)
-	d, err := cuda.Open(driver)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := Open(t, Driver(t, seed))
 	t.Cleanup(func() {
 		if err := d.Err(); err != nil {
 			t.Errorf("the device ends with an error: %v", err)
@@ -53,6 +49,16 @@ func Driver(t testing.TB, seed uint64) *Emulator {
 	return e
 }
 
+// Open makes a device of the driver, or fails t.
+func Open(t testing.TB, driver cuda.Driver) *cuda.Device {
+	t.Helper()
+	d, err := cuda.Open(driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // InAnyMemory lends the process, as --device auto does, an emulated device of so many bytes,
 // from most down to none by step, while f runs, and sees that nothing stays allocated.
 func InAnyMemory(t testing.TB, most, step int, f func(bytes int)) {
@@ -60,10 +66,7 @@ func InAnyMemory(t testing.TB, most, step int, f func(bytes int)) {
 	for bytes := most; bytes > 0; bytes -= step {
 		driver := Driver(t, 1)
 		driver.Capacity = bytes
-		d, err := cuda.Open(driver)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := Open(t, driver)
 		func() {
 			cuda.Lend(d)
 			defer cuda.Use(nil)
