@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -168,7 +167,7 @@ func (a *archive) labels(key string) ([]int, error) {
 
 // checkLabels returns an error for the first label outside 0…classes−1.
 func (a *archive) checkLabels(key string, labels []int, classes int) error {
-	i := slices.IndexFunc(labels, func(y int) bool { return y < 0 || y >= classes })
+	i := Stray(labels, classes)
 	if i < 0 {
 		return nil
 	}

@@ -39,6 +39,11 @@ func (s *Set) Classes() int {
 	return s.Logits.RawMatrix().Cols
 }
 
+// Stray is the first row with a label that is none of the classes, 0…classes−1, or −1.
+func Stray(labels []int, classes int) int {
+	return slices.IndexFunc(labels, func(y int) bool { return y < 0 || y >= classes })
+}
+
 // Rows is a new set of the rows at the given indices, in that order; an index may
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {

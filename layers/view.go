@@ -151,10 +151,8 @@ func labelsOf(x *data.Set, classes int) (*tensor.Dense, error) {
 	if x.Labels == nil {
 		return nil, errors.New("layers: the rows have no labels to fit to")
 	}
-	for row, y := range x.Labels {
-		if y < 0 || y >= classes {
-			return nil, fmt.Errorf("layers: row %d has the label %d, which is none of the %d classes of the calibration rows", row, y, classes)
-		}
+	if row := data.Stray(x.Labels, classes); row >= 0 {
+		return nil, fmt.Errorf("layers: row %d has the label %d, which is none of the %d classes of the calibration rows", row, x.Labels[row], classes)
 	}
 	return graph.Labels(x.Labels), nil
 }

@@ -54,10 +54,8 @@ func judges(val *data.Set, s layers.Sizes) error {
 
 // checkLabels refuses labels outside 0…C−1.
 func checkLabels(labels []int, classes int) error {
-	for i, y := range labels {
-		if y < 0 || y >= classes {
-			return fmt.Errorf("baselines: row %d has label %d, which is none of %d classes", i, y, classes)
-		}
+	if i := data.Stray(labels, classes); i >= 0 {
+		return fmt.Errorf("baselines: row %d has label %d, which is none of %d classes", i, labels[i], classes)
 	}
 	return nil
 }

@@ -92,10 +92,8 @@ func sameClasses(src *data.Source, p *data.Predictions) error {
 	if src.Test.Logits != nil && src.Classes != classes {
 		return data.Inputf(src.Path, "test_logits has %d columns and the model was fitted on %d classes", src.Classes, classes)
 	}
-	for i, y := range src.Test.Labels {
-		if y >= classes {
-			return data.Inputf(src.Path, "test_labels holds %d at row %d and the model was fitted on %d classes", y, i, classes)
-		}
+	if i := data.Stray(src.Test.Labels, classes); i >= 0 {
+		return data.Inputf(src.Path, "test_labels holds %d at row %d and the model was fitted on %d classes", src.Test.Labels[i], i, classes)
 	}
 	return nil
 }
