@@ -53,7 +53,7 @@ func dirichletScores[F float](score, a, logp []F, c int, delta float64) {
 		b, j := at/c, at%c
 		var sum, logB, linear float64
 		for i := range c {
-			alpha := softplus(float64(a[(b*c+i)*c+j])) + AlphaFloor
+			alpha := simd.Softplus64(float64(a[(b*c+i)*c+j])) + AlphaFloor
 			sum += alpha
 			logB += lgamma(alpha)
 			linear += (alpha - 1) * float64(logp[b*c+i])
@@ -94,7 +94,7 @@ func dirichletSlopes[F float](da, a, logp, g []F, c int) {
 		b, j := at/c, at%c
 		var sum float64
 		for i := range c {
-			alpha[i], sigma[i] = softplusSlope(float64(a[(b*c+i)*c+j]))
+			alpha[i], sigma[i] = simd.SoftplusSigmoid64(float64(a[(b*c+i)*c+j]))
 			alpha[i] += AlphaFloor
 			sum += alpha[i]
 		}
@@ -127,7 +127,7 @@ func dirichletWeights[F float](dlogp, a, g []F, c int, delta float64) {
 		b := r / c
 		sum := delta * float64(g[r])
 		for j := range c {
-			alpha := softplus(float64(a[r*c+j])) + AlphaFloor
+			alpha := simd.Softplus64(float64(a[r*c+j])) + AlphaFloor
 			sum += float64(g[b*c+j]) * (alpha - 1)
 		}
 		dlogp[r] = F(sum)

@@ -32,26 +32,6 @@ func Digamma(dims int) Op { return Op{elementwise{kind{dims: dims}, "digamma"}} 
 // Trigamma is ψ′(x) for x > 0. It has no derivative here.
 func Trigamma(dims int) Op { return Op{elementwise{kind{dims: dims}, "trigamma"}} }
 
-func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
-
-// softplusSlope is softplus(x) and its slope sigmoid(x), of one exponential.
-func softplusSlope(x float64) (y, slope float64) {
-	t := math.Exp(-math.Abs(x))
-	y, slope = max(x, 0)+math.Log1p(t), 1/(1+t)
-	if x < 0 {
-		slope = t / (1 + t)
-	}
-	return y, slope
-}
-
-func sigmoid(x float64) float64 {
-	if x >= 0 {
-		return 1 / (1 + math.Exp(-x))
-	}
-	e := math.Exp(x)
-	return e / (1 + e)
-}
-
 func lgamma(x float64) float64 {
 	l, _ := math.Lgamma(x)
 	return l
@@ -62,8 +42,8 @@ var functions = map[string]struct {
 	f     func(float64) float64
 	slope func(c *grads, dims int, x, y *gorgonia.Node) *gorgonia.Node
 }{
-	"softplus": {softplus, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Sigmoid(dims), x) }},
-	"sigmoid":  {sigmoid, func(c *grads, dims int, _, y *gorgonia.Node) *gorgonia.Node { return c.apply(logisticSlope(dims), y) }},
+	"softplus": {simd.Softplus64, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Sigmoid(dims), x) }},
+	"sigmoid":  {simd.Sigmoid64, func(c *grads, dims int, _, y *gorgonia.Node) *gorgonia.Node { return c.apply(logisticSlope(dims), y) }},
 	"exp":      {math.Exp, func(_ *grads, _ int, _, y *gorgonia.Node) *gorgonia.Node { return y }},
 	"lgamma":   {lgamma, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Digamma(dims), x) }},
 	"digamma":  {mathext.Digamma, func(c *grads, dims int, x, _ *gorgonia.Node) *gorgonia.Node { return c.apply(Trigamma(dims), x) }},

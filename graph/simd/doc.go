@@ -43,7 +43,8 @@
 // [1e-8, 1e6]: Lgamma 3.5e-7, Digamma 2.4e-7, their zeros included. These figures were
 // taken under AVX-512 and hold for the others with its bits.
 // The tests sweep fewer points and print what they find. The float64 functions
-// (Softplus64, Sigmoid64, LgammaDigamma64, DirichletTerms64) are for gradient checks.
+// (Softplus64, Sigmoid64, SoftplusSigmoid64, LgammaDigamma64, DirichletTerms64) are for
+// gradient checks.
 package simd
 
 //go:generate go run -tags generate ./gen -unit elementary -isa AVX2 -pkg simd -out elementary_avx2_amd64.s -stubs elementary_avx2_amd64.go

@@ -6,10 +6,16 @@ import "math"
 // against, and the precision of gradient checks. They are plain Go.
 
 // Softplus64 returns ln(1+eˣ).
-func Softplus64(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+func Softplus64(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
-// Sigmoid64 returns 1/(1+e^−x).
+// Sigmoid64 returns 1/(1+e^−x), the slope of softplus.
 func Sigmoid64(x float64) float64 { return sigmoid(x, math.Exp(-math.Abs(x))) }
+
+// SoftplusSigmoid64 returns both, of one exponential.
+func SoftplusSigmoid64(x float64) (y, slope float64) {
+	t := math.Exp(-math.Abs(x))
+	return max(x, 0) + math.Log1p(t), sigmoid(x, t)
+}
 
 // LgammaDigamma64 returns ln Γ(x) and ψ(x) for x ≥ 0, NaN below; absolute error of
 // ψ a few 1e-16, or as many ulp where it is large.
@@ -42,9 +48,8 @@ func LgammaDigamma64(x float64) (lg, psi float64) {
 func DirichletTerms64(alpha, sigma, lg, psi, a []float64, epsilon float64) {
 	sameLength("DirichletTerms64", len(alpha), len(sigma), len(lg), len(psi), len(a))
 	for i, v := range a {
-		t := math.Exp(-math.Abs(v))
-		sigma[i] = sigmoid(v, t)
-		alpha[i] = math.Max(v, 0) + math.Log1p(t) + epsilon
+		alpha[i], sigma[i] = SoftplusSigmoid64(v)
+		alpha[i] += epsilon
 		lg[i], psi[i] = LgammaDigamma64(alpha[i])
 	}
 }
