@@ -79,8 +79,12 @@ func (m free) accumulate(theta, weights []float64, hess, outer bool) float64 {
 	for r := range m.table.Atoms {
 		loss += m.addAtom(m.table.LogP[r*C:][:C], weights[r*C:][:C], hess, outer)
 	}
-	m.mirror(m.cellHess)
-	m.mirror(m.cellOuter)
+	if hess {
+		m.mirror(m.cellHess)
+	}
+	if outer {
+		m.mirror(m.cellOuter)
+	}
 	return loss
 }
 
