@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -233,24 +232,21 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, re
 			merge()
 		}
 	}
+	measure := func(v *Values, from *tally, k int, x variant) {
+		v[LCE], v[MLCE] = from.values(k, b.classWeights(x), b.settings.Protocol)
+	}
+	for k := range replicates {
+		measure(&replicates[k], resampled, k, variant{groups.weights(k), b.label})
+	}
 	without = make([]Values, groups.parts)
-	for k, v := range slices.Concat(pointers(replicates), pointers(without)) {
-		w := b.classWeights(variant{groups.weights(k), b.label})
-		v[LCE], v[MLCE] = resampled.values(k, w, b.settings.Protocol)
+	for part := range without {
+		k := len(replicates) + part
+		measure(&without[part], resampled, k, variant{groups.weights(k), b.label})
 	}
 	for k := range redraws {
-		w := b.classWeights(variant{ones(b.rows), redrawn[k]})
-		redraws[k][LCE], redraws[k][MLCE] = relabelled.values(k, w, b.settings.Protocol)
+		measure(&redraws[k], relabelled, k, variant{ones(b.rows), redrawn[k]})
 	}
 	return without, nil
-}
-
-func pointers(v []Values) []*Values {
-	p := make([]*Values, len(v))
-	for i := range v {
-		p[i] = &v[i]
-	}
-	return p
 }
 
 // MarshalJSON writes the report: under "metrics" each metric's value, "ci" and
