@@ -32,16 +32,14 @@ func SizeCurves(_ context.Context, f *Findings) (*report.Section, error) {
 		}{{"LCE, own embedding", ownMetric(metrics.LCE)}, {"LCE, shared embedding", sharedMetric(metrics.LCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
 			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "calibration rows fitted on, %", Y: view.q.title, Log: true, Places: places}
 			panel.Series = s.lines(view.q, func(r *row) (string, float64) { return MethodTitle(r.spec.Method), 100 * fraction(r.spec) })
-			if slices.ContainsFunc(panel.Series, measured) {
-				panels = append(panels, panel)
-			}
+			panels = append(panels, panel)
 		}
-		if panels == nil {
-			continue
-		}
-		figure, err := report.Lines(panels)
+		figure, err := measured(panels)
 		if err != nil {
 			return nil, err
+		}
+		if figure == nil {
+			continue
 		}
 		section.Figures = append(section.Figures, &report.Drawing{
 			Name: "calsize-" + s.slug(), Caption: fmt.Sprintf("LCE in either embedding and NLL of %s for various sizes of the calibration set.", s.Title()), Figure: figure,
@@ -50,10 +48,17 @@ func SizeCurves(_ context.Context, f *Findings) (*report.Section, error) {
 	return section, nil
 }
 
-// measured tells whether a line has a point: the local metrics of rows without features,
-// or of very few rows, have none.
-func measured(line report.Series) bool {
-	return slices.ContainsFunc(line.Mean, func(v float64) bool { return !math.IsNaN(v) })
+// measured draws the panels that have a point, nil if none has: the local metrics of rows
+// without features, or of very few rows, have none.
+func measured(panels []report.LinePanel) (*report.Figure, error) {
+	hasPoint := func(line report.Series) bool {
+		return slices.ContainsFunc(line.Mean, func(v float64) bool { return !math.IsNaN(v) })
+	}
+	panels = slices.DeleteFunc(panels, func(p report.LinePanel) bool { return !slices.ContainsFunc(p.Series, hasPoint) })
+	if len(panels) == 0 {
+		return nil, nil
+	}
+	return report.Lines(panels)
 }
 
 // lines joins the rows of one name, by their place.
@@ -89,16 +94,14 @@ func CodebookCurves(_ context.Context, f *Findings) (*report.Section, error) {
 			panel.Series = s.lines(view.q, func(r *row) (string, float64) {
 				return fmt.Sprintf("VQ, w = %d", r.spec.Slots), float64(r.spec.Codewords)
 			})
-			if slices.ContainsFunc(panel.Series, measured) {
-				panels = append(panels, panel)
-			}
+			panels = append(panels, panel)
 		}
-		if panels == nil {
-			continue
-		}
-		figure, err := report.Lines(panels)
+		figure, err := measured(panels)
 		if err != nil {
 			return nil, err
+		}
+		if figure == nil {
+			continue
 		}
 		section.Figures = append(section.Figures, &report.Drawing{
 			Name: "codebook-" + s.slug(), Caption: fmt.Sprintf("VQ on %s along the number of codewords.", s.Title()), Figure: figure,

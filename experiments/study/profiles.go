@@ -29,16 +29,14 @@ func Profiles(_ context.Context, f *Findings) (*report.Section, error) {
 					panel.Series = append(panel.Series, line)
 				}
 			}
-			if panel.Series != nil {
-				panels = append(panels, panel)
-			}
+			panels = append(panels, panel)
 		}
-		if panels == nil {
-			continue
-		}
-		figure, err := report.Lines(panels)
+		figure, err := measured(panels)
 		if err != nil {
 			return nil, err
+		}
+		if figure == nil {
+			continue
 		}
 		section.Figures = append(section.Figures, &report.Drawing{
 			Name: "q2-" + s.slug(), Caption: fmt.Sprintf("Local calibration error of %s along the effective sample size.", s.Title()), Figure: figure,
