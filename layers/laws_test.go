@@ -87,18 +87,8 @@ func TestCalibratorLaws(t *testing.T) {
 					t.Fatalf("row %d sums to %v", i, sum)
 				}
 			}
-			saved := filepath.Join(t.TempDir(), "model.safetensors")
-			if err := WriteModel(saved, name, c); err != nil {
-				t.Fatal(err)
-			}
-			file, err := ReadModel(saved)
-			if err != nil {
-				t.Fatal(err)
-			}
 			again := calibrators()[name]
-			if err := file.Restore(again); err != nil {
-				t.Fatal(err)
-			}
+			file := reread(t, name, c, again)
 			q, err := again.Predict(test)
 			if err != nil {
 				t.Fatal(err)
@@ -115,6 +105,23 @@ func TestCalibratorLaws(t *testing.T) {
 			}
 		})
 	}
+}
+
+// reread writes c to a model file and reads it into another, and gives the file.
+func reread(t *testing.T, name string, c, into Stateful) *Model {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	if err := WriteModel(path, name, c); err != nil {
+		t.Fatal(err)
+	}
+	file, err := ReadModel(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Restore(into); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func TestTemperatureUndoesATemperature(t *testing.T) {

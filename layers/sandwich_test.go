@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -143,18 +142,8 @@ func TestSavedModelHasTheSameIntervals(t *testing.T) {
 		if err := fitted.Fit(t.Context(), cal, nil, newRand(2)); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(t.TempDir(), "model.safetensors")
-		if err := WriteModel(path, "vq", fitted); err != nil {
-			t.Fatal(err)
-		}
-		file, err := ReadModel(path)
-		if err != nil {
-			t.Fatal(err)
-		}
 		read := Train(&Divide{}, Bilinear{Prior: prior}, short)
-		if err := file.Restore(read); err != nil {
-			t.Fatal(err)
-		}
+		reread(t, "vq", fitted, read)
 		if x, y := fitted.weights.Learned(), read.weights.Learned(); !slices.Equal(x, y) {
 			t.Errorf("%T: %v were learned, of the file %v", prior, x, y)
 		}

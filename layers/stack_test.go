@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -177,18 +176,8 @@ func TestStackLaws(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	path := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := WriteModel(path, "stacked", s); err != nil {
-		t.Fatal(err)
-	}
-	file, err := ReadModel(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	restored := stack(candidates...)
-	if err := file.Restore(restored); err != nil {
-		t.Fatal(err)
-	}
+	reread(t, "stacked", s, restored)
 	again, err := restored.Predict(test)
 	if err != nil {
 		t.Fatal(err)
