@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 func calibra(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	stderr = captured(t, &os.Stderr, func() {
-		stdout = captured(t, &os.Stdout, func() { code = run(args) })
+		stdout = captured(t, &os.Stdout, func() { code = Main(args) })
 	})
 	return code, stdout, stderr
 }
