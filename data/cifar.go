@@ -55,6 +55,9 @@ type cifar struct {
 
 const cifarPixels = 3 * 32 * 32
 
+// mostCIFAR is the number of images of the largest part.
+const mostCIFAR = 50_000
+
 func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 	f, err := openOr(file, "download https://www.cs.toronto.edu/~kriz/%s and put it there, or name the place where it is", c.archive)
 	if err != nil {
@@ -133,6 +136,9 @@ func (c cifar) read(r io.Reader) (*Images, error) {
 		y := int(record[c.labelBytes-1])
 		if y >= c.classes {
 			return nil, errors.New("holds the label " + strconv.Itoa(y) + " in record " + strconv.Itoa(im.Len()) + "; download the archive again")
+		}
+		if im.Len() == mostCIFAR {
+			return nil, errors.New("holds more than " + strconv.Itoa(mostCIFAR) + " images, and no part of CIFAR does; download the archive again")
 		}
 		im.Labels = append(im.Labels, y)
 		im.Pixels = append(im.Pixels, record[c.labelBytes:]...)

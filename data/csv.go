@@ -1,10 +1,8 @@
 package data
 
 import (
-	"bufio"
 	"cmp"
 	"compress/gzip"
-	"encoding/csv"
 	"errors"
 	"io"
 	"maps"
@@ -89,6 +87,11 @@ func readCSV(path string, r io.Reader, gzipped bool, label string) (*Table, erro
 			}
 			values = append(values, v)
 		}
+		if row%(1<<16) == 0 {
+			if err := CheckRoom(path, "the table", row, 8*float64(len(record)), "rows"); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if len(names) == 0 {
 		return nil, Inputf(path, "has no rows")
@@ -96,17 +99,6 @@ func readCSV(path string, r io.Reader, gzipped bool, label string) (*Table, erro
 	t.Features = mat.NewDense(len(names), len(values)/len(names), values)
 	t.Classes, t.Labels = encode(names)
 	return t, nil
-}
-
-// newCSV reads records of r without the mark of byte order that spreadsheets put before
-// UTF-8: it is no part of the first field.
-func newCSV(r io.Reader) *csv.Reader {
-	const mark = "\ufeff"
-	text := bufio.NewReader(r)
-	if start, _ := text.Peek(len(mark)); string(start) == mark {
-		_, _ = text.Discard(len(mark)) // they are buffered
-	}
-	return csv.NewReader(text)
 }
 
 func numeric(fields []string) bool {

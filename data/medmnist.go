@@ -60,6 +60,9 @@ func (a *archive) images(name string) (*Images, error) {
 		if im.Size() == 0 {
 			return fmt.Errorf("has shape %s; an image must have at least one pixel", shapeString(h.shape))
 		}
+		if err := CheckRoom("", "the array", n, float64(im.Size()), "images"); err != nil {
+			return err
+		}
 		im.Pixels = make([]byte, n*im.Size())
 		if _, err := io.ReadFull(r, im.Pixels); err != nil {
 			return truncated(err)
@@ -78,7 +81,7 @@ func (a *archive) images(name string) (*Images, error) {
 	if len(im.Labels) != n {
 		return nil, Inputf(a.path, "%s_images has %d images and %s_labels has %d rows; they must have the same", name, n, name, len(im.Labels))
 	}
-	return im, a.checkLabels(name+"_labels", im.Labels, maxClasses)
+	return im, a.checkLabels(name+"_labels", im.Labels, max(n, fewClasses))
 }
 
 // shape is Height×Width×Channels in words.

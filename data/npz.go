@@ -2,7 +2,6 @@ package data
 
 import (
 	"archive/zip"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,12 +55,15 @@ func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 			continue
 		}
 		if a.members[key] != nil {
-			return nil, Inputf(path, "holds %s twice; write the file again", key)
+			return nil, Inputf(path, "holds %s twice; write the file again", printable(key))
 		}
 		// No member can be longer than deflate makes it, so a forged size cannot
 		// make the reader allocate more than a fixed multiple of the file.
 		if m.CompressedSize64 > uint64(size) || m.UncompressedSize64 > 1032*m.CompressedSize64+1032 {
-			return nil, Inputf(path, "is truncated or damaged: %s claims more bytes than the file can hold", key)
+			return nil, Inputf(path, "is truncated or damaged: %s claims more bytes than the file can hold", printable(key))
+		}
+		if m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64 {
+			return nil, Inputf(path, "is damaged: %s has %d bytes and claims %d", printable(key), m.CompressedSize64, m.UncompressedSize64)
 		}
 		a.members[key] = m
 		a.keys = append(a.keys, key)
@@ -71,29 +73,23 @@ func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 
 func (a *archive) has(key string) bool { return a.members[key] != nil }
 
-// read opens the array key, checks that its header and its size agree, and hands
-// both to decode.
+// read opens the array key, checks its header as [archive.header] does, and hands it with
+// the elements to decode.
 func (a *archive) read(key string, decode func(h *header, r io.Reader) error) error {
-	m := a.members[key]
-	if m == nil {
-		return a.missing(key)
+	h, err := a.header(key)
+	if err != nil {
+		return err
 	}
-	r, err := m.Open()
+	if err := a.holds(key); err != nil {
+		return err
+	}
+	r, err := a.members[key].Open()
 	if err != nil {
 		return Inputf(a.path, "%s cannot be read: %w", key, err)
 	}
 	defer r.Close()
-	h, err := readHeader(r)
-	if err != nil {
-		return Inputf(a.path, "%s %w", key, err)
-	}
-	want, err := h.bytes()
-	if err != nil {
-		return Inputf(a.path, "%s %w", key, err)
-	}
-	if have := int64(m.UncompressedSize64) - h.length; have != want {
-		return Inputf(a.path, "%s is truncated or damaged: its shape %s takes %d bytes and the file has %d",
-			key, shapeString(h.shape), want, max(have, 0))
+	if _, err := io.CopyN(io.Discard, r, h.length); err != nil {
+		return Inputf(a.path, "%s %w", key, truncated(err))
 	}
 	if err := decode(h, r); err != nil {
 		return Inputf(a.path, "%s %w", key, err)
@@ -105,27 +101,89 @@ func (a *archive) read(key string, decode func(h *header, r io.Reader) error) er
 	return nil
 }
 
+// header reads the header of the array key, and no element. It and the size that the
+// file gives the array agree.
+func (a *archive) header(key string) (*header, error) {
+	m := a.members[key]
+	if m == nil {
+		return nil, a.missing(key)
+	}
+	r, err := m.Open()
+	if err != nil {
+		return nil, Inputf(a.path, "%s cannot be read: %w", key, err)
+	}
+	defer r.Close()
+	h, err := readHeader(r)
+	if err != nil {
+		return nil, Inputf(a.path, "%s %w", key, err)
+	}
+	want, err := h.bytes()
+	if err != nil {
+		return nil, Inputf(a.path, "%s %w", key, err)
+	}
+	if have := int64(m.UncompressedSize64) - h.length; have != want {
+		return nil, Inputf(a.path, "%s is truncated or damaged: its shape %s takes %d bytes and the file has %d",
+			key, shapeString(h.shape), want, max(have, 0))
+	}
+	return h, nil
+}
+
+// dense is how many times its bytes in the file an array may have before it is inflated
+// once to see whether they are there. Features and logits are two to four times as long.
+const dense = 16
+
+// holds returns an error unless the array key has the bytes that its size claims, before
+// memory is taken for them.
+func (a *archive) holds(key string) error {
+	m := a.members[key]
+	if m.UncompressedSize64 < 1<<24 || m.UncompressedSize64 < dense*m.CompressedSize64 {
+		return nil
+	}
+	r, err := m.Open()
+	if err != nil {
+		return Inputf(a.path, "%s cannot be read: %w", key, err)
+	}
+	defer r.Close()
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return Inputf(a.path, "%s is damaged (%w); copy or write the file again", key, truncated(err))
+	}
+	return nil
+}
+
 // missing says that key is absent, and what is there instead.
 func (a *archive) missing(key string) error {
 	if len(a.keys) == 0 {
 		return Inputf(a.path, "has no %s; it holds no array at all", key)
 	}
-	shown := a.keys[:min(len(a.keys), 12)]
+	const most = 12
+	var shown []string
+	for _, have := range a.keys[:min(len(a.keys), most)] {
+		shown = append(shown, printable(have))
+	}
+	if more := len(a.keys) - most; more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
+	}
 	return Inputf(a.path, "has no %s; it holds %s", key, strings.Join(shown, ", "))
+}
+
+// printable is a name that a file gives, as a sentence may show it: cut off where it is
+// long, and quoted where a terminal would obey it.
+func printable(name string) string {
+	if quoted := fmt.Sprintf("%.40q", name); quoted != `"`+name+`"` || name == "" {
+		return quoted
+	}
+	return name
 }
 
 // matrix reads a real N×M array, N and M at least 1. A NaN always, and an
 // infinity unless allowed(value), is an error with its row and column.
 func (a *archive) matrix(key string, allowed func(v float64) bool) (*mat.Dense, error) {
+	rows, cols, err := a.size(key)
+	if err != nil {
+		return nil, err
+	}
 	var m *mat.Dense
-	err := a.read(key, func(h *header, r io.Reader) error {
-		if len(h.shape) != 2 {
-			return fmt.Errorf("has shape %s; it must have two axes, rows and columns", shapeString(h.shape))
-		}
-		rows, cols := h.shape[0], h.shape[1]
-		if rows == 0 || cols == 0 {
-			return fmt.Errorf("has shape %s; it must have at least one row and one column", shapeString(h.shape))
-		}
+	err = a.read(key, func(h *header, r io.Reader) error {
 		values := make([]float64, rows*cols)
 		if err := h.floats(r, values); err != nil {
 			return err
@@ -144,25 +202,58 @@ func (a *archive) matrix(key string, allowed func(v float64) bool) (*mat.Dense, 
 	return m, err
 }
 
+// size is N and M of a real N×M array, by its header, if memory has room for it.
+func (a *archive) size(key string) (rows, cols int, err error) {
+	h, err := a.header(key)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(h.shape) != 2 {
+		return 0, 0, Inputf(a.path, "%s has shape %s; it must have two axes, rows and columns", key, shapeString(h.shape))
+	}
+	rows, cols = h.shape[0], h.shape[1]
+	if rows == 0 || cols == 0 {
+		return 0, 0, Inputf(a.path, "%s has shape %s; it must have at least one row and one column", key, shapeString(h.shape))
+	}
+	each := 8 * float64(cols)
+	if h.fortran {
+		each *= 2
+	}
+	return rows, cols, CheckRoom(a.path, key, rows, each, "rows")
+}
+
 func onlyFinite(float64) bool { return false }
 
 // labels reads N integers; (N, 1) is taken for (N,).
 func (a *archive) labels(key string) ([]int, error) {
+	rows, err := a.count(key)
+	if err != nil {
+		return nil, err
+	}
 	var labels []int
-	err := a.read(key, func(h *header, r io.Reader) error {
-		if len(h.shape) != 1 && !(len(h.shape) == 2 && h.shape[1] == 1) {
-			return fmt.Errorf("has shape %s; labels have one axis, one integer a row", shapeString(h.shape))
-		}
-		if h.kind == 'f' {
-			return fmt.Errorf("is of dtype float%d; labels must be integers 0…C−1", 8*h.size)
-		}
-		if h.shape[0] == 0 {
-			return errors.New("has no rows; it must have at least one")
-		}
-		labels = make([]int, h.shape[0])
+	err = a.read(key, func(h *header, r io.Reader) error {
+		labels = make([]int, rows)
 		return h.ints(r, labels)
 	})
 	return labels, err
+}
+
+// count is N of N labels, by their header.
+func (a *archive) count(key string) (rows int, err error) {
+	h, err := a.header(key)
+	if err != nil {
+		return 0, err
+	}
+	if len(h.shape) != 1 && !(len(h.shape) == 2 && h.shape[1] == 1) {
+		return 0, Inputf(a.path, "%s has shape %s; labels have one axis, one integer a row", key, shapeString(h.shape))
+	}
+	if h.kind == 'f' {
+		return 0, Inputf(a.path, "%s is of dtype float%d; labels must be integers 0…C−1", key, 8*h.size)
+	}
+	if h.shape[0] == 0 {
+		return 0, Inputf(a.path, "%s has no rows; it must have at least one", key)
+	}
+	return h.shape[0], CheckRoom(a.path, key, h.shape[0], 8, "rows")
 }
 
 // checkLabels returns an error for the first label outside 0…classes−1.

@@ -44,13 +44,12 @@ func ReadPredictions(path string) (*Predictions, error) {
 }
 
 func readPredictions(a *archive) (*Predictions, error) {
-	logProbs, key, err := readLogProbs(a)
-	if err != nil {
+	if err := a.agree(); err != nil { // of the headers, before the first row takes memory
 		return nil, err
 	}
-	n, c := logProbs.Dims()
-	if c < 2 {
-		return nil, Inputf(a.path, "%s has 1 column; there must be one for each of at least two classes", key)
+	logProbs, err := readLogProbs(a)
+	if err != nil {
+		return nil, err
 	}
 	p := &Predictions{LogProbs: logProbs}
 	if !a.has("labels") {
@@ -59,31 +58,50 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if p.Labels, err = a.labels("labels"); err != nil {
 		return nil, err
 	}
-	if len(p.Labels) != n {
-		return nil, Inputf(a.path, "%s has %d rows and labels has %d; they must have the same", key, n, len(p.Labels))
-	}
+	_, c := logProbs.Dims()
 	if err := a.checkLabels("labels", p.Labels, c); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// readLogProbs reads whichever key there is as normalized log-probabilities, and
-// says which it was.
-func readLogProbs(a *archive) (m *mat.Dense, key string, err error) {
+// predicted is the key of the predictions.
+func (a *archive) predicted() string {
 	switch {
 	case a.has("log_probs"):
-		key = "log_probs"
-		m, err = a.matrix(key, func(v float64) bool { return math.IsInf(v, -1) })
+		return "log_probs"
 	case a.has("probs") || !a.has("logits"):
-		key = "probs"
-		m, err = a.matrix(key, onlyFinite)
-	default:
-		key = "logits"
-		m, err = a.matrix(key, onlyFinite)
+		return "probs"
 	}
+	return "logits"
+}
+
+// agree holds the headers of predictions and labels against each other.
+func (a *archive) agree() error {
+	key := a.predicted()
+	n, c, err := a.size(key)
 	if err != nil {
-		return nil, key, err
+		return err
+	}
+	if c < 2 {
+		return Inputf(a.path, "%s has 1 column; there must be one for each of at least two classes", key)
+	}
+	if !a.has("labels") {
+		return nil
+	}
+	rows, err := a.count("labels")
+	if err == nil && rows != n {
+		return Inputf(a.path, "%s has %d rows and labels has %d; they must have the same", key, n, rows)
+	}
+	return err
+}
+
+// readLogProbs reads whichever key there is as normalized log-probabilities.
+func readLogProbs(a *archive) (*mat.Dense, error) {
+	key := a.predicted()
+	m, err := a.matrix(key, func(v float64) bool { return key == "log_probs" && math.IsInf(v, -1) })
+	if err != nil {
+		return nil, err
 	}
 	n, _ := m.Dims()
 	for i := range n {
@@ -91,7 +109,7 @@ func readLogProbs(a *archive) (m *mat.Dense, key string, err error) {
 		if key == "probs" {
 			for k, v := range row {
 				if v < 0 {
-					return nil, key, Inputf(a.path, "probs holds %v at row %d, column %d; a probability cannot be negative", v, i, k)
+					return nil, Inputf(a.path, "probs holds %v at row %d, column %d; a probability cannot be negative", v, i, k)
 				}
 				row[k] = math.Log(v)
 			}
@@ -101,9 +119,9 @@ func readLogProbs(a *archive) (m *mat.Dense, key string, err error) {
 		}
 		logSum := floats.LogSumExp(row)
 		if sum := math.Exp(logSum); key != "logits" && !(math.Abs(sum-1) <= sumTolerance) {
-			return nil, key, Inputf(a.path, "row %d of %s sums to %.6g; probabilities must sum to 1", i, key, sum)
+			return nil, Inputf(a.path, "row %d of %s sums to %.6g; probabilities must sum to 1", i, key, sum)
 		}
 		floats.AddConst(-logSum, row)
 	}
-	return m, key, nil
+	return m, nil
 }

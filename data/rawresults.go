@@ -65,6 +65,11 @@ func OpenRawResults(path string) (*Set, error) {
 			return nil, Inputf(path, "row %d has the label %.20q; labels must lie in 0…%d", row, record[label], len(logits)-1)
 		}
 		set.Labels = append(set.Labels, int(y))
+		if row%(1<<16) == 0 {
+			if err := CheckRoom(path, "the table", row, 8*float64(len(logits)+len(features)), "rows"); err != nil {
+				return nil, err
+			}
+		}
 	}
 	n := len(set.Labels)
 	if n == 0 {

@@ -38,6 +38,9 @@ func Open(path string) (*Source, error) {
 
 func readSource(a *archive) (*Source, error) {
 	s := &Source{Path: a.path}
+	if err := s.agree(a); err != nil { // of the headers, before the first row takes memory
+		return nil, err
+	}
 	var (
 		wait sync.WaitGroup
 		errs [3]error
@@ -51,13 +54,7 @@ func readSource(a *archive) (*Source, error) {
 			return nil, err
 		}
 	}
-	if s.Cal == nil && s.Val == nil && s.Test == nil {
-		return nil, a.missing("cal_features")
-	}
-	if err := s.check(a); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, s.checkLabels(a)
 }
 
 // part is one of the three sets with the prefix of its keys.
@@ -98,67 +95,89 @@ func readPart(a *archive, name string) (*Set, error) {
 	return &set, nil
 }
 
-// check sets Classes and holds the parts against each other.
-func (s *Source) check(a *archive) error {
-	var width, classes struct {
+// agree holds the headers of all arrays against each other, and sets Classes to the
+// columns of the logits, 0 without logits.
+func (s *Source) agree(a *archive) error {
+	type first struct { // array to say how many
 		n   int
 		key string
 	}
-	largest := 0
+	var width, classes first
+	bytes, most := 0.0, 0
 	for _, p := range s.parts() {
-		set := *p.set
-		if set == nil {
-			continue
-		}
-		var rows struct {
-			n   int
-			key string
-		}
-		agree := func(key string, n int) error {
-			if rows.n != 0 && rows.n != n {
-				return Inputf(s.Path, "%s has %d rows and %s has %d; they must have the same", rows.key, rows.n, key, n)
+		var rows first
+		agree := func(with *first, key string, n int, what string) error {
+			if with.n != 0 && with.n != n {
+				return Inputf(s.Path, "%s has %d %s and %s has %d; they must have the same", with.key, with.n, what, key, n)
 			}
-			rows.n, rows.key = n, key
+			with.n, with.key = n, key
 			return nil
 		}
-		if set.Features != nil {
-			key := p.name + "_features"
-			n, m := set.Features.Dims()
-			if width.n != 0 && width.n != m {
-				return Inputf(s.Path, "%s has %d columns and %s has %d; they must have the same", width.key, width.n, key, m)
+		for _, array := range []struct {
+			suffix  string
+			columns *first
+		}{{"_features", &width}, {"_logits", &classes}, {"_labels", nil}} {
+			key := p.name + array.suffix
+			if !a.has(key) {
+				continue
 			}
-			width.n, width.key = m, key
-			if err := agree(key, n); err != nil {
+			if array.columns == nil {
+				n, err := a.count(key)
+				if err != nil {
+					return err
+				}
+				if err := agree(&rows, key, n, "rows"); err != nil {
+					return err
+				}
+				continue
+			}
+			n, columns, err := a.size(key)
+			if err != nil {
 				return err
 			}
-		}
-		if set.Logits != nil {
-			key := p.name + "_logits"
-			n, c := set.Logits.Dims()
-			if c < 2 {
+			if columns < 2 && array.columns == &classes {
 				return Inputf(s.Path, "%s has 1 column; there must be one for each of at least two classes", key)
 			}
-			if classes.n != 0 && classes.n != c {
-				return Inputf(s.Path, "%s has %d columns and %s has %d; they must have the same", classes.key, classes.n, key, c)
-			}
-			classes.n, classes.key = c, key
-			if err := agree(key, n); err != nil {
+			if err := agree(array.columns, key, columns, "columns"); err != nil {
 				return err
 			}
-		}
-		if set.Labels != nil {
-			if err := agree(p.name+"_labels", len(set.Labels)); err != nil {
+			if err := agree(&rows, key, n, "rows"); err != nil {
 				return err
 			}
-			largest = max(largest, slices.Max(set.Labels))
+			bytes += 8 * float64(n) * float64(columns)
 		}
+		most += rows.n
 	}
 	s.Classes = classes.n
+	if most == 0 {
+		return a.missing("cal_features")
+	}
+	return CheckRoom(s.Path, "the file", most, bytes/float64(most), "rows")
+}
+
+// fewClasses are no burden, however few the rows.
+const fewClasses = 1000
+
+// checkLabels holds the labels against the classes. Without logits there are as many as
+// the largest label tells, but no more than rows, lest one stray label decide how much
+// memory a calibrator takes.
+func (s *Source) checkLabels(a *archive) error {
 	if s.Classes == 0 {
-		if largest >= maxClasses {
-			largest = maxClasses - 1
+		rows, largest := 0, 1
+		for _, p := range s.parts() {
+			if set := *p.set; set != nil && set.Labels != nil {
+				rows, largest = rows+len(set.Labels), max(largest, slices.Max(set.Labels))
+			}
 		}
-		s.Classes = max(largest+1, 2)
+		s.Classes = largest + 1
+		most := max(rows, fewClasses)
+		for _, p := range s.parts() {
+			if set := *p.set; set != nil && s.Classes > most {
+				if i := Stray(set.Labels, most); i >= 0 {
+					return Inputf(s.Path, "%s_labels holds %d at row %d; without logits there can be no more classes than rows, so labels must lie in 0…%d", p.name, set.Labels[i], i, most-1)
+				}
+			}
+		}
 	}
 	for _, p := range s.parts() {
 		if set := *p.set; set != nil {
@@ -169,10 +188,6 @@ func (s *Source) check(a *archive) error {
 	}
 	return nil
 }
-
-// maxClasses bounds C where no logits say what it is, lest one stray label
-// decide how much memory a calibrator takes.
-const maxClasses = 1 << 16
 
 // Require returns an *InputError naming the first of the keys (such as
 // "cal_logits") that the source does not have.

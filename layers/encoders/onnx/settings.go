@@ -60,6 +60,11 @@ func (s Settings) choose(path string, outputs []port) (features, logits port, er
 		}
 		return outputs[i], nil
 	}
+	for i, o := range outputs {
+		if slices.ContainsFunc(outputs[:i], func(earlier port) bool { return earlier.name == o.name }) {
+			return features, logits, data.Inputf(path, "has two outputs named %q, which cannot be told apart; export it with a name for each", o.name)
+		}
+	}
 	features.name, logits.name = s.Features, s.Logits
 	other := func(name string) string {
 		i := slices.IndexFunc(outputs, func(o port) bool { return o.name != name })
