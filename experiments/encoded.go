@@ -83,7 +83,7 @@ func noisy(x *data.Set, rng *rand.Rand) *data.Set {
 	scale := data.FitStandardizer(x.Features)
 	z := mat.DenseCopyOf(x.Features)
 	z.Apply(func(_, j int, v float64) float64 { return v + scale.SD[j]/2*rng.NormFloat64() }, z)
-	return &data.Set{Features: z, Labels: x.Labels}
+	return &data.Set{Features: z, Labels: x.Labels, Numbers: x.Numbers}
 }
 
 func tableOrigin(name, digest string, t *data.Table) *Origin {
@@ -129,7 +129,7 @@ func cifarOrigin(path string) (*Origin, error) {
 	return encoded(&Origin{Name: train.Name, Digest: digest, size: Size{Rows: test.Len()}, classes: train.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		parts := data.Stratify(train.Labels, data.TrainingFractions, rng)
-		set := func(i int) *data.Set { return train.Table(parts[i]).Set() }
+		set := func(i int) *data.Set { return numbered(train, parts[i]) }
 		return encoding{encoder: e}.problem(ctx, train.Name, train.Classes, rng, set(0), set(1), allRows(test), set(2), nil)
 	}), nil
 }
@@ -148,7 +148,7 @@ func medMNISTOrigin(path string) (*Origin, error) {
 	o := encoded(&Origin{Name: train.Name, Digest: digest, size: Size{Rows: test.Len()}, classes: train.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		parts := data.Stratify(train.Labels, []float64{0.5, 0.5}, rng)
-		set := func(i int) *data.Set { return train.Table(parts[i]).Set() }
+		set := func(i int) *data.Set { return numbered(train, parts[i]) }
 		return encoding{encoder: e}.problem(ctx, train.Name, train.Classes, rng, set(0), allRows(val), allRows(test), set(1), nil)
 	})
 	if o.Dataset == "tissuemnist" {
@@ -162,7 +162,14 @@ func allRows(im *data.Images) *data.Set {
 	for i := range index {
 		index[i] = i
 	}
-	return im.Table(index).Set()
+	return numbered(im, index)
+}
+
+// numbered is the images of those numbers.
+func numbered(im *data.Images, index []int) *data.Set {
+	set := im.Table(index).Set()
+	set.Numbers = index
+	return set
 }
 
 // weatherOrigin trains on the training part of the canonical partition and

@@ -39,6 +39,8 @@ type configuration struct {
 	CalibrationRows int `json:"calibration_rows"`
 	ValidationRows  int `json:"validation_rows"`
 	TestRows        int `json:"test_rows"`
+
+	Program Program `json:"program"` // that fitted and measured
 }
 
 // PrepareDir makes sure that results can be written to dir, before any work is
@@ -97,7 +99,12 @@ func (r *Run) Write(dir string) error {
 			return err
 		}
 	}
-	return writeJSON(filepath.Join(dir, "config.json"), r.configuration())
+	c := r.configuration()
+	var err error
+	if c.Program, err = ThisProgram(); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(dir, "config.json"), c)
 }
 
 func (r *Run) summary() summary {

@@ -28,6 +28,7 @@ type studyCmd struct {
 	DryRun    bool          `help:"List the cells and the estimated time; compute nothing."`
 	Out       string        `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
 	Cells     string        `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
+	KeepStale bool          `help:"Keep cells that another program computed, such as an earlier build, and name them."`
 
 	deviceFlag
 }
@@ -41,7 +42,8 @@ func (studyCmd) Help() string {
 
 A study that was interrupted goes on where it stopped when the same command is
 given again; cells that were computed, by this study or by another that shares
---cells, are not computed again.`
+--cells, are not computed again. A cell that another program computed, be it an
+earlier build, is stale and is computed again; --keep-stale keeps it.`
 }
 
 func (c *studyCmd) Run(ctx context.Context) error {
@@ -93,10 +95,16 @@ func (c *studyCmd) Run(ctx context.Context) error {
 	if len(cells) == 0 {
 		return data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
 	}
-	done, err := study.Load(c.Cells, cells)
+	store, err := study.OpenStore(c.Cells)
 	if err != nil {
 		return err
 	}
+	store.KeepStale = c.KeepStale
+	done, stale, err := store.Load(cells)
+	if err != nil {
+		return err
+	}
+	tellStale(stale, c.KeepStale)
 	jobs := study.Jobs(c.Jobs)
 	if c.DryRun {
 		listCells(cells, done, jobs)
@@ -106,12 +114,12 @@ func (c *studyCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	results, failures, err := study.Run(ctx, c.Cells, cells, jobs, study.Progress(os.Stderr, cells, done, jobs))
+	results, failures, err := study.Run(ctx, store, cells, jobs, study.Progress(os.Stderr, cells, done, jobs))
 	if err != nil {
 		undo()
 		return err
 	}
-	findings := &study.Findings{Study: s, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Dir: c.Cells}
+	findings := &study.Findings{Study: s, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Store: store}
 	if err := findings.Write(ctx, c.Out); err != nil {
 		undo()
 		return err
@@ -124,6 +132,20 @@ func (c *studyCmd) Run(ctx context.Context) error {
 		return fmt.Errorf("%d of %d cells failed; the same command tries them again", len(failures), len(cells))
 	}
 	return nil
+}
+
+// tellStale names the cells that another program computed.
+func tellStale(stale []study.Cell, kept bool) {
+	switch {
+	case len(stale) == 0:
+	case kept:
+		fmt.Fprintf(os.Stderr, "calibra: kept %d stale cells, whose numbers another program computed and this one may not repeat:\n", len(stale))
+		for _, c := range stale {
+			fmt.Fprintf(os.Stderr, "  %s  %s\n", c.Key, c)
+		}
+	default:
+		fmt.Fprintf(os.Stderr, "calibra: %d cells are stale, computed by another program, and are computed again; --keep-stale keeps them\n", len(stale))
+	}
 }
 
 // listCells prints the grid and how long what is left of it should take.

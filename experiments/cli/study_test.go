@@ -199,7 +199,7 @@ func TestReportInBrowser(t *testing.T) {
 	if len(console) > 0 {
 		t.Errorf("on the console: %s", strings.Join(console, "\n"))
 	}
-	for _, want := range []string{"Receivers and senders", "data:image/svg+xml", "Class shares", "Software"} {
+	for _, want := range []string{"Receivers and senders", "data:image/svg+xml", "Class shares", "Program"} {
 		if !strings.Contains(dom, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -231,5 +231,49 @@ func TestStudyRefusesSeeds(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("--seeds %q: exit code %d, %q does not say %q", seeds, code, stderr, want)
 		}
+	}
+}
+
+// TestStudyStale: cells of an earlier build are computed again, and kept and named where
+// that is asked for; config.json of a fit names its program as cells do.
+func TestStudyStale(t *testing.T) {
+	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "study")
+	study := func(more ...string) string {
+		t.Helper()
+		code, _, stderr := calibra(t, append([]string{"study", "main", "--data", in, "--seeds", "1", "--methods", "ts,nc", "--out", out}, more...)...)
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		return stderr
+	}
+	study()
+	paths, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
+	digest := regexp.MustCompile(`"digest": "([0-9a-f]{64})"`)
+	var program string
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil || !digest.Match(text) {
+			t.Fatalf("%s names no program: %v", path, err)
+		}
+		program = string(digest.FindSubmatch(text)[1])
+		if err := os.WriteFile(path, digest.ReplaceAll(text, []byte(`"digest": "earlier"`)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stderr := study("--keep-stale"); !strings.Contains(stderr, "kept 2 stale cells") || !strings.Contains(stderr, "ts seed 1") || !strings.Contains(stderr, "2 of 2 cells are there already") {
+		t.Errorf("kept: %s", stderr)
+	}
+	if stderr := study(); !strings.Contains(stderr, "2 cells are stale") || strings.Contains(stderr, "there already") {
+		t.Errorf("computed again: %s", stderr)
+	}
+	if stderr := study(); !strings.Contains(stderr, "2 of 2 cells are there already") || strings.Contains(stderr, "stale") {
+		t.Errorf("the third time: %s", stderr)
+	}
+	fit := t.TempDir()
+	if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", fit); code != 0 {
+		t.Fatal(stderr)
+	}
+	if text, err := os.ReadFile(filepath.Join(fit, "config.json")); err != nil || !strings.Contains(string(text), program) {
+		t.Errorf("config.json does not name %s: %s, %v", program, text, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // Settings is what a whole study is run with.
 type Settings struct {
-	Seeds []uint64
+	Seeds []uint64 // in any order; cells, sums and tests take them ascending
 	Split data.Protocol
 	EMA   string // "warm" or "zero"
 	// Methods restricts the study to some of its methods; nil means all.
@@ -56,9 +56,6 @@ type Skipped struct {
 	Data, Why string
 }
 
-// keyVersion changes when results computed before are no longer right.
-const keyVersion = 2
-
 // Cells lists the study's grid on the origins: origin by origin, encoder by
 // encoder, seed by seed, so that what cells share is made once. Origins that tables
 // would name alike are a *data.InputError.
@@ -76,7 +73,7 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 			if err != nil {
 				return nil, nil, err
 			}
-			for at, seed := range set.Seeds {
+			for at, seed := range slices.Sorted(slices.Values(set.Seeds)) {
 				for _, spec := range grid {
 					if spec.Encoder != encoder || set.Methods != nil && !slices.Contains(set.Methods, spec.Method) {
 						continue
@@ -134,13 +131,13 @@ func encodersOf(grid []experiments.Spec) []string {
 	return names
 }
 
-// key is the hash of all that a cell's numbers depend on, besides the program.
+// key is the hash of all that a cell's numbers depend on besides the program, which the
+// result itself names: see [Store].
 func key(spec experiments.Spec, digest string) string {
 	text, err := json.Marshal(struct {
-		Version int
-		Digest  string
-		Spec    experiments.Spec
-	}{keyVersion, digest, spec})
+		Digest string
+		Spec   experiments.Spec
+	}{digest, spec})
 	if err != nil {
 		panic("study: a spec that is no JSON: " + err.Error())
 	}

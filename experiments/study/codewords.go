@@ -30,7 +30,7 @@ func CodewordMaps(_ context.Context, f *Findings) (*report.Section, error) {
 		if res == nil {
 			continue
 		}
-		model, err := layers.ReadModel(c.modelPath(f.Dir))
+		model, err := layers.ReadModel(f.Store.modelPath(c))
 		if err != nil {
 			return nil, err
 		}

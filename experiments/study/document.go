@@ -17,7 +17,7 @@ import (
 
 // Write puts the study's report into dir: report.html, tables.md, tables.tex,
 // figures/, results.csv (a line a cell, the same whenever and however often the
-// study was interrupted) and times.csv (seconds, which are not). If ctx is cancelled, the
+// study was interrupted) and times.csv (seconds, which are not, and the program's digest). If ctx is cancelled, the
 // error wraps ctx.Err() and nothing was written.
 func (f *Findings) Write(ctx context.Context, dir string) error {
 	d, err := f.Document(ctx)
@@ -64,7 +64,7 @@ func (f *Findings) facts() []report.Fact {
 	}[f.Settings.Split]
 	start := map[string]string{"warm": "the initial codebook (warm)", "zero": "zero, as published"}[f.Settings.EMA]
 	facts := []report.Fact{
-		{Name: "Seeds", Value: strings.Join(seedWords(f.Settings.Seeds), ", ")},
+		{Name: "Seeds", Value: strings.Join(seedWords(slices.Sorted(slices.Values(f.Settings.Seeds))), ", ")},
 		{Name: "Validation rows", Value: split + "; a source with validation rows of its own keeps them"},
 		{Name: "Codebook averages start from", Value: start},
 		{Name: "Metrics", Value: "protocol " + metrics.Tables.String() + ", 15 bins of equal width, kernel bandwidth 10, bins of 20 rows or fewer skipped, classes weighted alike"},
@@ -80,14 +80,14 @@ func (f *Findings) facts() []report.Fact {
 			report.Fact{Name: "Class shares", Value: priorWords(f.classNames(s, r.Classes), r.Priors)})
 	}
 	for _, r := range f.Results {
-		if r != nil && !slices.Contains(versions, r.Software) {
-			versions = append(versions, r.Software)
+		if r != nil && !slices.Contains(versions, r.Program.String()) {
+			versions = append(versions, r.Program.String())
 		}
 	}
 	for _, skip := range f.Skipped {
 		facts = append(facts, report.Fact{Name: "Left out", Value: skip.Data + ": " + skip.Why})
 	}
-	return append(facts, report.Fact{Name: "Software", Value: strings.Join(versions, "; ")})
+	return append(facts, report.Fact{Name: "Program", Value: strings.Join(versions, "; ")})
 }
 
 // largest is the first of the results fitted to the most calibration rows, nil if
@@ -216,6 +216,7 @@ func (f *Findings) writeTimes(w io.Writer) error {
 	columns := []column{
 		{"seconds", func(r *Result) string { return number(r.Time) }},
 		{"fit_seconds", func(r *Result) string { return number(r.Fit) }},
+		{"program", func(r *Result) string { return r.Program.Digest }},
 	}
 	for _, stage := range []string{"divide", "calibrate"} {
 		columns = append(columns,

@@ -6,36 +6,58 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"calibra/data"
 	"calibra/experiments"
 )
 
-// loadProblem is the cell's problem. What an encoder makes of raw rows is kept in
-// dir beside the cells, as features files that any other tool reads too, so that
-// it is trained once for all studies that share dir.
-func loadProblem(ctx context.Context, dir string, c Cell) (*experiments.Problem, error) {
+// encoding is what a store says of raw rows that were encoded. The features lie beside it
+// in features files, which any other tool reads too.
+type encoding struct {
+	Program experiments.Program `json:"program"`
+	// The rows' numbers in the raw table, by which seeds are matched row by row; nil
+	// where they have none.
+	Cal     []int `json:"cal,omitempty"`
+	Test    []int `json:"test,omitempty"`
+	Shifted []int `json:"shifted,omitempty"`
+	// HasShifted tells whether there is a file of shifted rows.
+	HasShifted bool `json:"has_shifted,omitempty"`
+}
+
+// problem is the cell's problem. What an encoder makes of raw rows is kept beside the
+// cells, so that it is trained once for all studies that share them.
+func (st Store) problem(ctx context.Context, c Cell) (*experiments.Problem, error) {
 	if c.Origin.Encoders == nil {
 		return c.Origin.Load(ctx, c.Seed, c.Encoder)
 	}
 	sum := sha256.Sum256([]byte(problemKey(c)))
-	base := filepath.Join(dir, "encoded-"+hex.EncodeToString(sum[:10]))
-	kept, err := readProblem(base, c)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+	base := filepath.Join(st.Dir, "encoded-"+hex.EncodeToString(sum[:10]))
+	kept, err := st.readProblem(base, c)
+	if err != nil || kept != nil {
 		return kept, err
 	}
 	p, err := c.Origin.Load(ctx, c.Seed, c.Encoder)
 	if err != nil {
 		return nil, err
 	}
+	return p, st.writeProblem(base, p)
+}
+
+// writeProblem writes the features first, so that an encoding that is there is there in
+// full.
+func (st Store) writeProblem(base string, p *experiments.Problem) error {
+	e := encoding{Program: st.Program, Cal: p.Source.Cal.Numbers, Test: p.Source.Test.Numbers}
 	if p.Shifted != nil {
+		e.HasShifted, e.Shifted = true, p.Shifted.Numbers
 		if err := data.WriteNPZ(base+"-shifted.npz", arrays("test", p.Shifted)...); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return p, data.WriteNPZ(base+".npz", append(arrays("cal", p.Source.Cal), arrays("test", p.Source.Test)...)...)
+	if err := data.WriteNPZ(base+".npz", append(arrays("cal", p.Source.Cal), arrays("test", p.Source.Test)...)...); err != nil {
+		return err
+	}
+	return writeJSON(base+".json", e)
 }
 
 func arrays(part string, s *data.Set) []data.Array {
@@ -44,22 +66,32 @@ func arrays(part string, s *data.Set) []data.Array {
 	}
 }
 
-// readProblem reads what loadProblem wrote; the shifted rows are written first.
-func readProblem(base string, c Cell) (*experiments.Problem, error) {
-	if _, err := os.Stat(base + ".npz"); err != nil {
+// readProblem reads what writeProblem wrote, nil if that is not there or stale.
+func (st Store) readProblem(base string, c Cell) (*experiments.Problem, error) {
+	var e encoding
+	err := readJSON(base+".json", &e)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
+	}
+	if !e.Program.Same(st.Program) && !st.KeepStale {
+		return nil, nil
 	}
 	src, err := data.Open(base + ".npz")
 	if err != nil {
 		return nil, err
 	}
+	src.Cal.Numbers, src.Test.Numbers = e.Cal, e.Test
 	p := &experiments.Problem{Source: src, Classes: c.Origin.Classes()}
-	if _, err := os.Stat(base + "-shifted.npz"); err == nil {
+	if e.HasShifted {
 		shifted, err := data.Open(base + "-shifted.npz")
 		if err != nil {
 			return nil, err
 		}
 		p.Shifted = shifted.Test
+		p.Shifted.Numbers = e.Shifted
 	}
 	return p, nil
 }

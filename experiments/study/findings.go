@@ -24,7 +24,7 @@ type Findings struct {
 	Results  []*Result // of each cell, nil where it failed
 	Failures []Failure
 	Skipped  []Skipped
-	Dir      string // of the cells
+	Store    Store // of the cells
 
 	comparisons map[source][]comparison // of the judged method with the others
 }

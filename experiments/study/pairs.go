@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -78,7 +79,7 @@ func pairedLosses(ctx context.Context, a, b *row) (difference, p float64, err er
 	var ofA, ofB []float64
 	var first uint64
 	n := 0
-	for _, x := range a.results {
+	for _, x := range bySeed(a.results) {
 		for _, y := range b.results {
 			if x.Spec.Seed != y.Spec.Seed || len(x.Losses) == 0 || len(x.Losses) != len(y.Losses) {
 				continue
@@ -116,6 +117,12 @@ func pairedLosses(ctx context.Context, a, b *row) (difference, p float64, err er
 		return 0, 0, err
 	}
 	return difference / float64(n), c.PValue, nil
+}
+
+// bySeed is the results with ascending seeds, so that sums and draws do not depend on the
+// order in which they were asked for.
+func bySeed(results []*Result) []*Result {
+	return slices.SortedStableFunc(slices.Values(results), func(x, y *Result) int { return cmp.Compare(x.Spec.Seed, y.Spec.Seed) })
 }
 
 // PairedNLL tells each method from the judged one on the same test rows.

@@ -2,26 +2,19 @@ package study
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
-	"runtime/debug"
 
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
-	"calibra/layers"
 )
 
 // Result is what a study keeps of a cell.
 type Result struct {
-	Spec     experiments.Spec `json:"spec"`
-	Protocol metrics.Protocol `json:"protocol"` // of the metrics
-	Software string           `json:"software"`
+	Spec     experiments.Spec    `json:"spec"`
+	Protocol metrics.Protocol    `json:"protocol"` // of the metrics
+	Program  experiments.Program `json:"program"`
 
 	Classes         int `json:"classes"`
 	Features        int `json:"features"`
@@ -76,7 +69,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		return nil, fmt.Errorf("there are no labelled test rows to judge on")
 	}
 	r := &Result{
-		Spec: run.Spec, Protocol: o.Metrics.Protocol, Software: software(), Classes: src.Classes,
+		Spec: run.Spec, Protocol: o.Metrics.Protocol, Classes: src.Classes,
 		CalibrationRows: src.Cal.Len(), TestRows: src.Test.Len(), Shared: values(o.Metrics.Values),
 		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Priors: make([]float64, src.Classes),
 	}
@@ -150,53 +143,4 @@ func confidenceBins(ctx context.Context, p *data.Predictions) ([]ConfidenceBin, 
 		}
 	}
 	return bins, nil
-}
-
-// software is the version of this program and of Go.
-func software() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "calibra"
-	}
-	version := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			version = s.Value[:min(len(s.Value), 12)]
-		}
-	}
-	return fmt.Sprintf("calibra %s, %s", version, info.GoVersion)
-}
-
-// modelPath is the file of a cell's model.
-func (c Cell) modelPath(dir string) string { return filepath.Join(dir, c.Key+".safetensors") }
-
-func (c Cell) path(dir string) string { return filepath.Join(dir, c.Key+".json") }
-
-// read is the cell's result, or nil if it is still to be computed.
-func (c Cell) read(dir string) (*Result, error) {
-	text, err := os.ReadFile(c.path(dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := &Result{}
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, data.Inputf(c.path(dir), "is no result of a cell (%w); delete it", err)
-	}
-	return r, nil
-}
-
-// write keeps the result, its model before it, so that a cell that is there is
-// there in full.
-func (c Cell) write(dir string, r *Result, model layers.Stateful) error {
-	if err := layers.WriteModel(c.modelPath(dir), c.Method, model); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return fmt.Errorf("study: the result of %s: %w", c.Method, err)
-	}
-	return data.WriteBytes(c.path(dir), append(text, '\n'))
 }

@@ -20,18 +20,6 @@ type Failure struct {
 	Err  error
 }
 
-// Load reads the results that dir has of the cells, nil for those it has not.
-func Load(dir string, cells []Cell) ([]*Result, error) {
-	results := make([]*Result, len(cells))
-	for i, c := range cells {
-		var err error
-		if results[i], err = c.read(dir); err != nil {
-			return nil, err
-		}
-	}
-	return results, nil
-}
-
 // Jobs is how many cells run side by side: n, or one a core if n is 0.
 func Jobs(n int) int {
 	if n <= 0 {
@@ -40,17 +28,17 @@ func Jobs(n int) int {
 	return n
 }
 
-// Run computes the cells that dir lacks, jobs at a time (0 means one a core), and
+// Run computes the cells that the store lacks, jobs at a time (0 means one a core), and
 // returns all results in the order of the cells. A cell that fails leaves a nil
 // there and does not stop the others. observe is told of each cell that ends.
 //
-// If ctx is cancelled, the cells that ended stay in dir and the error wraps
+// If ctx is cancelled, the cells that ended stay in the store and the error wraps
 // ctx.Err().
-func Run(ctx context.Context, dir string, cells []Cell, jobs int, observe func(Cell)) ([]*Result, []Failure, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, nil, data.Inputf("", "the directory %s of the cells cannot be made: %w", dir, err)
+func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cell)) ([]*Result, []Failure, error) {
+	if err := os.MkdirAll(st.Dir, 0o777); err != nil {
+		return nil, nil, data.Inputf("", "the directory %s of the cells cannot be made: %w", st.Dir, err)
 	}
-	results, err := Load(dir, cells)
+	results, _, err := st.Load(cells)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +64,7 @@ func Run(ctx context.Context, dir string, cells []Cell, jobs int, observe func(C
 	for range jobs {
 		wait.Go(func() {
 			for i := range next {
-				r, err := shop.compute(ctx, dir, cells[i])
+				r, err := shop.compute(ctx, st, cells[i])
 				mu.Lock()
 				if results[i] = r; err != nil && ctx.Err() == nil {
 					failed = append(failed, Failure{cells[i], err})
@@ -164,18 +152,18 @@ func of[T any](w *workshop, all map[string]*shared[T], key string, make func() (
 }
 
 // compute runs one cell and keeps its result. A panic is that cell's failure.
-func (w *workshop) compute(ctx context.Context, dir string, c Cell) (r *Result, err error) {
+func (w *workshop) compute(ctx context.Context, st Store, c Cell) (r *Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	prepared, err := w.prepare(ctx, dir, c)
+	prepared, err := w.prepare(ctx, st, c)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	run, err := c.run(ctx, dir, prepared)
+	run, twin, err := c.run(ctx, st, prepared)
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +171,11 @@ func (w *workshop) compute(ctx context.Context, dir string, c Cell) (r *Result, 
 		return nil, err
 	}
 	r.Rows = rowNumbers(run.Source.Test, c.Origin)
-	r.Time = time.Since(start).Seconds()
-	return r, c.write(dir, r, run.Model)
+	r.Time, r.Program = time.Since(start).Seconds(), st.Program
+	if twin != nil {
+		r.Fit, r.Stages = twin.Fit, twin.Stages
+	}
+	return r, st.write(c, r, run.Model)
 }
 
 // rowNumbers are those of the test rows in what all seeds split: all of it where each
@@ -201,28 +192,32 @@ func rowNumbers(test *data.Set, o *experiments.Origin) []int {
 }
 
 // run fits the cell's method. A cell that is judged on shifted rows takes the model
-// of its twin in distribution, if dir has that.
-func (c Cell) run(ctx context.Context, dir string, p *experiments.Prepared) (*experiments.Run, error) {
-	if !c.Shifted {
-		return c.FitPrepared(ctx, p, nil)
+// of its twin in distribution, if the store has that, and gives the twin's result too.
+func (c Cell) run(ctx context.Context, st Store, p *experiments.Prepared) (run *experiments.Run, twin *Result, err error) {
+	if c.Shifted {
+		of := c
+		of.Shifted = false
+		of.Key = key(of.Spec, c.Origin.Digest)
+		if twin, err = st.find(of); err != nil {
+			return nil, nil, err
+		}
+		if twin != nil {
+			model, _, err := experiments.LoadModel(st.modelPath(of))
+			if err != nil {
+				return nil, nil, err
+			}
+			run, err = c.Judge(ctx, p, model)
+			return run, twin, err
+		}
 	}
-	twin := c
-	twin.Shifted = false
-	twin.Key = key(twin.Spec, c.Origin.Digest)
-	if _, err := os.Stat(twin.path(dir)); err != nil {
-		return c.FitPrepared(ctx, p, nil)
-	}
-	model, _, err := experiments.LoadModel(twin.modelPath(dir))
-	if err != nil {
-		return nil, err
-	}
-	return c.Judge(ctx, p, model)
+	run, err = c.FitPrepared(ctx, p, nil)
+	return run, nil, err
 }
 
 // prepare is the split problem of the cell.
-func (w *workshop) prepare(ctx context.Context, dir string, c Cell) (*experiments.Prepared, error) {
+func (w *workshop) prepare(ctx context.Context, st Store, c Cell) (*experiments.Prepared, error) {
 	problem, releaseProblem, problemErr := of(w, w.problems, problemKey(c), func() (*experiments.Problem, error) {
-		return loadProblem(ctx, dir, c)
+		return st.problem(ctx, c)
 	})
 	defer releaseProblem()
 	prepared, release, err := of(w, w.prepared, preparedKey(c), func() (*experiments.Prepared, error) {

@@ -39,7 +39,7 @@ func Tessellation(ctx context.Context, f *Findings) (*report.Section, error) {
 		}
 		shop := newWorkshop()
 		shop.expect(c)
-		p, err := shop.prepare(ctx, f.Dir, c)
+		p, err := shop.prepare(ctx, f.Store, c)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func Tessellation(ctx context.Context, f *Findings) (*report.Section, error) {
 		if err != nil {
 			return nil, err
 		}
-		model, _, err := experiments.LoadModel(c.modelPath(f.Dir))
+		model, _, err := experiments.LoadModel(f.Store.modelPath(c))
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,86 @@
+package experiments
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"calibra/graph/blas"
+)
+
+// Program is the program that made a number. Another one may make another number of the
+// same Spec and data.
+type Program struct {
+	Version string `json:"version"` // "calibra v0.3.0 6511d47cab12, go1.25.0"
+	// Digest is the SHA-256 of the executable, in hexadecimal digits: a change of any
+	// line of code, of a module or of the compiler is another digest.
+	Digest string `json:"digest"`
+	// Products says who multiplies matrices, which decides the last digits. The vector
+	// kernels round alike on AVX2 and AVX-512 and so are one.
+	Products string `json:"matrix_products"`
+}
+
+// ThisProgram is the one that runs.
+func ThisProgram() (Program, error) {
+	digest, err := executableDigest()
+	return Program{Version: version(), Digest: digest, Products: products()}, err
+}
+
+// Same tells whether both make the same numbers, whatever they call themselves.
+func (p Program) Same(other Program) bool {
+	return p.Digest == other.Digest && p.Products == other.Products
+}
+
+// String is the version with the first digits of the digest.
+func (p Program) String() string {
+	return fmt.Sprintf("%s, executable %s", p.Version, p.Digest[:min(12, len(p.Digest))])
+}
+
+// executableDigest reads the file that was started, once. Linux opens it under the first
+// name even where another build has taken its place.
+var executableDigest = sync.OnceValues(func() (string, error) {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		var path string
+		if path, err = os.Executable(); err == nil {
+			f, err = os.Open(path)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("experiments: read the executable, by which results are told from those of other programs: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("experiments: read the executable, by which results are told from those of other programs: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+})
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "calibra"
+	}
+	words := []string{"calibra", info.Main.Version}
+	for _, s := range info.Settings {
+		revision := s.Value[:min(len(s.Value), 12)]
+		if s.Key == "vcs.revision" && !strings.Contains(info.Main.Version, revision) {
+			words = append(words, revision)
+		}
+	}
+	return strings.Join(strings.Fields(strings.Join(words, " ")), " ") + ", " + info.GoVersion
+}
+
+func products() string {
+	b := blas.Describe()
+	if b.Name == "calibra" && b.Version != "go" {
+		return "calibra"
+	}
+	return strings.TrimSpace(b.Name + " " + b.Version)
+}

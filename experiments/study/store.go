@@ -1,0 +1,108 @@
+package study
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/layers"
+)
+
+// Store is a directory of computed cells, which studies may share. A file is named by the
+// cell's key and says inside which program made it. What another program made is stale:
+// it is computed again, unless KeepStale asks for it as it is.
+type Store struct {
+	Dir       string
+	Program   experiments.Program // that computes, and whose results are not stale
+	KeepStale bool
+}
+
+// OpenStore is the store in dir of the program that runs. The directory need not be there.
+func OpenStore(dir string) (Store, error) {
+	program, err := experiments.ThisProgram()
+	return Store{Dir: dir, Program: program}, err
+}
+
+// Load reads the results that the store has of the cells, nil for those it has not, and
+// tells which cells it has from another program. Their results are nil too, unless
+// KeepStale.
+func (st Store) Load(cells []Cell) (results []*Result, stale []Cell, err error) {
+	results = make([]*Result, len(cells))
+	for i, c := range cells {
+		r, err := st.read(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if r != nil && !r.Program.Same(st.Program) {
+			stale = append(stale, c)
+			if !st.KeepStale {
+				continue
+			}
+		}
+		results[i] = r
+	}
+	return results, stale, nil
+}
+
+// find is the result of one cell that may be used, nil if it is still to be computed.
+func (st Store) find(c Cell) (*Result, error) {
+	results, _, err := st.Load([]Cell{c})
+	if err != nil {
+		return nil, err
+	}
+	return results[0], nil
+}
+
+// modelPath is the file of a cell's model.
+func (st Store) modelPath(c Cell) string { return filepath.Join(st.Dir, c.Key+".safetensors") }
+
+func (st Store) path(c Cell) string { return filepath.Join(st.Dir, c.Key+".json") }
+
+// read is the cell's result, stale or not; nil if there is none.
+func (st Store) read(c Cell) (*Result, error) {
+	r := &Result{}
+	err := readJSON(st.path(c), r)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// write keeps the result, its model before it, so that a cell that is there is
+// there in full.
+func (st Store) write(c Cell, r *Result, model layers.Stateful) error {
+	if err := os.Remove(st.path(c)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("study: remove a stale result: %w", err)
+	}
+	if err := layers.WriteModel(st.modelPath(c), c.Method, model); err != nil {
+		return err
+	}
+	return writeJSON(st.path(c), r)
+}
+
+func readJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return data.Inputf(path, "is no file of a study (%w); delete it", err)
+	}
+	return nil
+}
+
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return fmt.Errorf("study: write %s: %w", path, err)
+	}
+	return data.WriteBytes(path, append(text, '\n'))
+}

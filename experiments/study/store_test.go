@@ -1,0 +1,154 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"calibra/experiments"
+)
+
+// TestStale: a cell of another program is computed again, or kept where that is asked
+// for; a cell of the same program is never computed twice.
+func TestStale(t *testing.T) {
+	s := Study{Name: "stale", Line: "a test", Grid: func(*experiments.Origin) []experiments.Spec { return each([]string{"nc", "ts"}) }, Vary: []Field{ByMethod}}
+	one := settings
+	one.Seeds = one.Seeds[:1]
+	cells, _, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, features(t, 200, 4))}, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wrong = 42.0 // what an earlier program, with an error in it, made of NLL
+	st := store(t, t.TempDir())
+	earlier := st
+	earlier.Program.Digest = "earlier"
+	run := func(st Store) (nll []float64, computed int) {
+		t.Helper()
+		results, failures, err := Run(t.Context(), st, cells, 1, func(Cell) { computed++ })
+		if err != nil || failures != nil {
+			t.Fatal(err, failures)
+		}
+		for _, r := range results {
+			nll = append(nll, r.Shared["nll"])
+		}
+		return nll, computed
+	}
+	run(earlier)
+	for _, c := range cells {
+		r, err := earlier.read(c)
+		if err != nil || r == nil {
+			t.Fatal(r, err)
+		}
+		r.Shared["nll"] = wrong
+		if err := writeJSON(earlier.path(c), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := st
+	kept.KeepStale = true
+	if nll, computed := run(kept); computed != 0 || slices.ContainsFunc(nll, func(x float64) bool { return x != wrong }) {
+		t.Errorf("kept: %d computed, NLL %v", computed, nll)
+	}
+	if _, stale, err := kept.Load(cells); err != nil || len(stale) != len(cells) {
+		t.Errorf("of %d stale cells %v are named, %v", len(cells), stale, err)
+	}
+	for _, want := range []int{len(cells), 0} { // the second time they are there
+		nll, computed := run(st)
+		if computed != want || slices.Contains(nll, wrong) {
+			t.Errorf("%d computed, want %d; NLL %v", computed, want, nll)
+		}
+	}
+	other := st
+	other.Program.Products = "another library"
+	if _, computed := run(other); computed != len(cells) {
+		t.Errorf("with products of another library %d cells are computed, not %d", computed, len(cells))
+	}
+}
+
+// TestEveryHistoryAlike: the tables and p-values of raw rows are the same bytes whether a
+// study ran through, was stopped and resumed, took the cells of another study, or was
+// asked for in another order.
+func TestEveryHistoryAlike(t *testing.T) {
+	raw := filepath.Join(t.TempDir(), "raw.csv")
+	rng := rand.New(rand.NewPCG(3, 1))
+	var text strings.Builder
+	for range 260 {
+		y := rng.IntN(2)
+		fmt.Fprintf(&text, "%.4f,%.4f,%.4f,%c\n", rng.NormFloat64()+float64(y), rng.NormFloat64()-float64(y), rng.NormFloat64(), 'a'+y)
+	}
+	if err := os.WriteFile(raw, []byte(text.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := Study{
+		Name: "history", Line: "a test", Vary: []Field{ByMethod}, Views: []View{Results, PairedNLL},
+		Grid: func(*experiments.Origin) []experiments.Spec { return each([]string{"ts", "auto", "nc"}) },
+	}
+	o := []*experiments.Origin{origin(t, raw)}
+	written := func(dir string, methods []string, seeds ...uint64) string {
+		t.Helper()
+		set := settings
+		set.Methods, set.Seeds = methods, seeds
+		cells, _, err := s.Cells(t.Context(), o, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := store(t, dir)
+		results, failures, err := Run(t.Context(), st, cells, 2, nil)
+		if err != nil || failures != nil {
+			t.Fatal(err, failures)
+		}
+		f := &Findings{Study: &s, Settings: set, Cells: cells, Results: results, Store: st}
+		out := t.TempDir()
+		if err := f.Write(t.Context(), out); err != nil {
+			t.Fatal(err)
+		}
+		var all strings.Builder
+		for _, name := range []string{"results.csv", "tables.md", "tables.tex"} {
+			text, err := os.ReadFile(filepath.Join(out, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
+		}
+		return all.String()
+	}
+	fresh := t.TempDir()
+	want := written(fresh, nil, 1, 2, 3)
+	if !strings.Contains(want, "Paired differences") {
+		t.Fatalf("no p-values in\n%s", want)
+	}
+
+	stopped := t.TempDir()
+	set := settings
+	set.Seeds = []uint64{1, 2, 3}
+	cells, _, err := s.Cells(t.Context(), o, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := 0
+	if _, _, err := Run(ctx, store(t, stopped), cells, 1, func(Cell) {
+		if ended++; ended == 4 { // with the other two methods of the second seed to come
+			stop()
+		}
+	}); err == nil {
+		t.Fatal("the study was not stopped")
+	}
+	shared := t.TempDir()
+	written(shared, []string{"ts"}, 2, 1)
+	for history, got := range map[string]string{
+		"computed before":          written(fresh, nil, 1, 2, 3),
+		"stopped and resumed":      written(stopped, nil, 1, 2, 3),
+		"with another's cells":     written(shared, nil, 1, 2, 3),
+		"its seeds in other order": written(t.TempDir(), nil, 3, 1, 2),
+	} {
+		if got != want {
+			t.Errorf("%s:\n%s\nfresh:\n%s", history, got, want)
+		}
+	}
+}
