@@ -6,6 +6,7 @@ import (
 
 	"calibra/data"
 	"calibra/layers"
+	"calibra/layers/anchored"
 	"calibra/layers/baselines"
 	"calibra/optim"
 )
@@ -39,14 +40,14 @@ func (o Options) divide() *layers.Divide {
 	return &layers.Divide{Slots: o.Slots, Codebook: book, Optim: o.optim("divide")}
 }
 
-func (o Options) anchor() *layers.Anchor {
-	return &layers.Anchor{Slots: o.Slots, Codebook: o.divide().Codebook}
+func (o Options) anchor() *anchored.Anchor {
+	return &anchored.Anchor{Slots: o.Slots, Codebook: o.divide().Codebook}
 }
 
-// anchored fits m, its prior cross-validated.
-func anchored(name string, m layers.Map) func(Options) layers.Stateful {
+// corrected fits m, its prior cross-validated.
+func corrected(name string, m layers.Map) func(Options) layers.Stateful {
 	return func(o Options) layers.Stateful {
-		return &layers.Auto{Base: o.anchor(), Candidates: []layers.Candidate{{Name: name, Map: m}}}
+		return &anchored.Auto{Base: o.anchor(), Candidates: []anchored.Candidate{{Name: name, Map: m}}}
 	}
 }
 
@@ -131,24 +132,24 @@ var Methods = []Method{
 		return &baselines.PublishedDirichlet{}
 	}, []string{"logits"}, false, false},
 
-	{"order-preserving", "one increasing function of every logit", anchored("order-preserving", layers.OrderPreserving{}), anchorNeeds, true, false},
-	{"anchored", "the original logits at one temperature, corrected by codewords", anchored("anchored", layers.Anchored{}), anchorNeeds, true, false},
-	{"anchored-dirichlet", "a shrunk global Dirichlet map of the original logits, corrected by codewords", anchored("anchored-dirichlet", layers.Anchored{On: layers.ShrunkDirichlet{}}), anchorNeeds, true, false},
-	{"anchored-head", "the same, codewords near each other corrected alike", anchored("anchored-head", layers.Anchored{On: layers.SlotHead{On: layers.ShrunkDirichlet{}}}), anchorNeeds, true, false},
+	{"order-preserving", "one increasing function of every logit", corrected("order-preserving", anchored.OrderPreserving{}), anchorNeeds, true, false},
+	{"anchored", "the original logits at one temperature, corrected by codewords", corrected("anchored", anchored.Corrected{}), anchorNeeds, true, false},
+	{"anchored-dirichlet", "a shrunk global Dirichlet map of the original logits, corrected by codewords", corrected("anchored-dirichlet", anchored.Corrected{On: anchored.ShrunkDirichlet{}}), anchorNeeds, true, false},
+	{"anchored-head", "the same, codewords near each other corrected alike", corrected("anchored-head", anchored.Corrected{On: anchored.SlotHead{On: anchored.ShrunkDirichlet{}}}), anchorNeeds, true, false},
 	{"anchored-bilinear", "the paper's bilinear map on the original head at one temperature", func(o Options) layers.Stateful {
 		return layers.Train(o.anchor(), layers.Bilinear{}, o.optim("calibrate"))
 	}, anchorNeeds, true, true},
-	{"local-temperature", "a temperature for each region, from its codewords", anchored("local-temperature", layers.LocalTemperature{}), anchorNeeds, true, false},
-	{"gated", "one temperature, mixed with the anchored map by the support of the region", anchored("gated", layers.Gated{}), anchorNeeds, true, false},
+	{"local-temperature", "a temperature for each region, from its codewords", corrected("local-temperature", anchored.LocalTemperature{}), anchorNeeds, true, false},
+	{"gated", "one temperature, mixed with the anchored map by the support of the region", corrected("gated", anchored.Gated{}), anchorNeeds, true, false},
 	{"auto", "the best of the anchored maps by cross-validation, the simplest within one standard error", func(o Options) layers.Stateful {
-		return &layers.Auto{Base: o.anchor(), Candidates: layers.AnchoredMaps()}
+		return &anchored.Auto{Base: o.anchor(), Candidates: anchored.Maps()}
 	}, anchorNeeds, true, false},
 	{"stacked", "the anchored maps mixed, each by what it adds to the others in cross-validation", func(o Options) layers.Stateful {
-		return &layers.Stack{Base: o.anchor(), Candidates: layers.AnchoredMaps()}
+		return &anchored.Stack{Base: o.anchor(), Candidates: anchored.Maps()}
 	}, anchorNeeds, true, false},
 }
 
-// anchorNeeds are the arrays that methods on a layers.Anchor read.
+// anchorNeeds are the arrays that methods on a anchored.Anchor read.
 var anchorNeeds = []string{"logits", "features"}
 
 // Beyond names the methods that no paper has published. They choose their priors by

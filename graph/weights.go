@@ -70,6 +70,15 @@ func (w *Weights) Tensor(name string) *tensor.Dense {
 // Float64s is a copy of a weight's values in float64.
 func (w *Weights) Float64s(name string) []float64 { return Float64s(w.Tensor(name)) }
 
+// SetValues overwrites the values of a weight, whose memory stays where it is. It panics
+// on an unknown name and another number of values.
+func (w *Weights) SetValues(name string, values []float64) {
+	t := w.Tensor(name)
+	if err := tensor.Copy(t, Tensor(w.dtype, values, t.Shape()...)); err != nil {
+		panic(fmt.Sprintf("graph: weight %q: %v", name, err))
+	}
+}
+
 // Clone is a deep copy.
 func (w *Weights) Clone() *Weights { return w.As(w.dtype) }
 

@@ -50,7 +50,7 @@ func (o *Original) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 // View is the log-softmax of x's logits.
 func (o *Original) View(x *data.Set) (*View, error) {
 	if o.sizes.Classes == 0 {
-		return nil, errUnfitted
+		return nil, ErrUnfitted
 	}
 	if x.Classes() != o.sizes.Classes {
 		return nil, fmt.Errorf("layers: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), o.sizes.Classes)
@@ -64,7 +64,7 @@ func (o *Original) Sizes() Sizes { return o.sizes }
 // State is the sizes; there are no weights.
 func (o *Original) State() (State, error) {
 	if o.sizes.Classes == 0 {
-		return State{}, errUnfitted
+		return State{}, ErrUnfitted
 	}
 	config, err := json.Marshal(o.sizes)
 	return State{config, graph.NewWeights(tensor.Float32)}, err
@@ -75,7 +75,7 @@ func (o *Original) Restore(s State) error {
 	if err := s.Weights.Require(nil); err != nil {
 		return err
 	}
-	sizes, err := readSizes(s.Config)
+	sizes, err := ReadSizes(s.Config)
 	if err != nil {
 		return err
 	}

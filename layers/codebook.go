@@ -1,8 +1,11 @@
 package layers
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
 
+	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/op"
 
@@ -59,13 +62,40 @@ func (c Codebook) withDefaults() Codebook {
 	return c
 }
 
+// Over is the codebook, its defaults set, that cal's features can be divided by into w
+// slots (0: 64), and the sizes of the problem. Slots that do not divide M, an empty
+// codebook, fewer rows than codewords and a single class are a [*SettingError].
+func (c Codebook) Over(cal *data.Set, slots int) (Codebook, Sizes, error) {
+	c = c.withDefaults()
+	if slots == 0 {
+		slots = 64
+	}
+	if cal.Features == nil || cal.Labels == nil {
+		return c, Sizes{}, errors.New("layers: dividing the latent space needs features and labels of the calibration rows")
+	}
+	n, m := cal.Features.Dims()
+	switch {
+	case slots < 1 || m%slots != 0:
+		return c, Sizes{}, &SettingError{fmt.Sprintf("%d slots do not divide %d features; choose a divisor of %d", slots, m, m)}
+	case c.Codewords < 1:
+		return c, Sizes{}, &SettingError{fmt.Sprintf("a codebook of %d codewords is empty; choose at least 1", c.Codewords)}
+	case n < c.Codewords:
+		return c, Sizes{}, &SettingError{fmt.Sprintf("%d calibration rows are fewer than %d codewords; choose fewer codewords or bring more rows", n, c.Codewords)}
+	}
+	counts := classCounts(cal)
+	if len(counts) < 2 {
+		return c, Sizes{}, &SettingError{"calibration needs at least two classes"}
+	}
+	return c, Sizes{Classes: len(counts), Features: m, Slots: slots, Codewords: c.Codewords, Counts: counts}, nil
+}
+
 // seedRows is how many rows the initial codewords are drawn from, 50 batches of
 // 128 as published.
 const seedRows = 50 * 128
 
-// init draws K slots of up to seedRows rows of x (N×M), without replacement, as
+// Init draws K slots of up to seedRows rows of x (N×M), without replacement, as
 // the initial codewords of width d.
-func (c Codebook) init(w *graph.Weights, x *mat.Dense, d int, rng *rand.Rand) {
+func (c Codebook) Init(w *graph.Weights, x *mat.Dense, d int, rng *rand.Rand) {
 	n, m := x.Dims()
 	rows := rng.Perm(n)[:min(n, seedRows)]
 	slots := m / d

@@ -9,6 +9,7 @@ import (
 	"calibra/graph/cuda/cudatest"
 
 	"gonum.org/v1/gonum/floats/scalar"
+	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -25,20 +26,25 @@ func mapsAgree(t *testing.T, d *cuda.Device) {
 		t.Run(name, func(t *testing.T) {
 			for _, m := range variants {
 				rng := newRand(5)
-				p, err := newPosterior(m, sizes, view.tables(tensor.Float32, sizes), graph.Labels(labels), rng)
+				w, err := m.Init(sizes, rng)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(p.weights.Learned()) == 0 {
+				w = w.As(tensor.Float32)
+				if len(w.Learned()) == 0 {
 					continue
 				}
-				for _, weight := range p.weights.Learned() {
-					for i, values := 0, p.weights.Tensor(weight).Float32s(); i < len(values); i++ {
+				rows32, y := view.Rows(tensor.Float32, sizes), graph.Labels(labels)
+				loss := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
+					return b.NLL(m.LogProbs(b, rows32.Batch(b)), b.Take("labels", y))
+				})
+				for _, weight := range w.Learned() {
+					for i, values := 0, w.Tensor(weight).Float32s(); i < len(values); i++ {
 						values[i] += float32(0.3 * rng.NormFloat64())
 					}
 				}
 				cuda.Use(d)
-				s, err := graph.NewSlopes(p.loss, len(rows))
+				s, err := graph.NewSlopes(loss, len(rows))
 				cuda.Use(nil)
 				if err != nil {
 					t.Fatal(err)
@@ -51,14 +57,14 @@ func mapsAgree(t *testing.T, d *cuda.Device) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want, grads, err := p.loss.Gradient(rows)
+				want, grads, err := loss.Gradient(rows)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if !scalar.EqualWithinAbs(got, want, 1e-5*math.Max(1, math.Abs(want))) {
 					t.Errorf("%T %+v: the loss is %v on the device, %v on the CPU", m, m, got, want)
 				}
-				for k, weight := range p.weights.Learned() {
+				for k, weight := range w.Learned() {
 					x, y := slopes[k].Float32s(), grads[k].Float32s()
 					for i, v := range y {
 						if !(math.Abs(float64(x[i]-v)) <= 1e-5*math.Max(1, math.Abs(float64(v)))) {

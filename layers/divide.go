@@ -66,15 +66,16 @@ func (d *Divide) table(x *data.Set) *tensor.Dense {
 	return graph.Matrix(tensor.Float32, x.Features)
 }
 
-// evaluationBatch is the batch size of predictions and validation.
-const evaluationBatch = 1024
+// EvaluationBatch is the batch size of predictions and validation.
+const EvaluationBatch = 1024
 
 // Fit draws the codebook from cal's slots and trains it with the head.
 func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
-	book, err := d.prepare(cal)
+	book, sizes, err := d.Codebook.Over(cal, d.Slots)
 	if err != nil {
 		return err
 	}
+	d.sizes = sizes
 	var heldLabels *tensor.Dense
 	if val != nil {
 		if val.Features == nil {
@@ -86,7 +87,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	}
 	width := d.sizes.Features / d.sizes.Slots
 	w := graph.NewWeights(tensor.Float64)
-	book.init(w, cal.Features, width, rng)
+	book.Init(w, cal.Features, width, rng)
 	// As torch.nn.Linear: U(−1/√M, 1/√M).
 	bound := 1 / math.Sqrt(float64(d.sizes.Features))
 	w.Add("head/weight", graph.Uniforms(d.sizes.Features*d.sizes.Classes, bound, rng), d.sizes.Features, d.sizes.Classes)
@@ -103,7 +104,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 			codes := book.Assign(b, b.Take("features", features))
 			return gorgonia.Nodes{meanNLL(b, d.head(b, book.Quantize(b, codes)), heldLabels)}
 		})
-		problem.Validation = func() (float64, error) { return loss.Mean(val.Len(), evaluationBatch) }
+		problem.Validation = func() (float64, error) { return loss.Mean(val.Len(), EvaluationBatch) }
 	}
 	if d.Result, err = optim.Minimize(ctx, problem, decayed(d.Optim), rng); err != nil {
 		return fmt.Errorf("divide: %w", err)
@@ -123,33 +124,6 @@ func (d *Divide) objective(book Codebook, x *data.Set) *graph.Objective {
 	})
 }
 
-// prepare checks that cal can be divided and sets the sizes.
-func (d *Divide) prepare(cal *data.Set) (Codebook, error) {
-	book := d.Codebook.withDefaults()
-	slots := d.Slots
-	if slots == 0 {
-		slots = 64
-	}
-	if cal.Features == nil || cal.Labels == nil {
-		return book, fmt.Errorf("layers: dividing the latent space needs features and labels of the calibration rows")
-	}
-	n, m := cal.Features.Dims()
-	switch {
-	case slots < 1 || m%slots != 0:
-		return book, &SettingError{fmt.Sprintf("%d slots do not divide %d features; choose a divisor of %d", slots, m, m)}
-	case book.Codewords < 1:
-		return book, &SettingError{fmt.Sprintf("a codebook of %d codewords is empty; choose at least 1", book.Codewords)}
-	case n < book.Codewords:
-		return book, &SettingError{fmt.Sprintf("%d calibration rows are fewer than %d codewords; choose fewer codewords or bring more rows", n, book.Codewords)}
-	}
-	counts := classCounts(cal)
-	if len(counts) < 2 {
-		return book, &SettingError{"calibration needs at least two classes"}
-	}
-	d.sizes = Sizes{Classes: len(counts), Features: m, Slots: slots, Codewords: book.Codewords, Counts: counts}
-	return book, nil
-}
-
 // head describes log p̂ (B×C) of quantized features q (B×M).
 func (d *Divide) head(b *graph.Builder, q *gorgonia.Node) *gorgonia.Node {
 	return b.LogSoftmax(b.Linear("head", q))
@@ -165,7 +139,7 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 		codes := d.Codebook.Assign(b, b.Take("features", features))
 		return gorgonia.Nodes{codes, d.head(b, d.Codebook.Quantize(b, codes))}
 	})
-	tables, err := f.Tables(x.Len(), evaluationBatch)
+	tables, err := f.Tables(x.Len(), EvaluationBatch)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +160,7 @@ func (d *Divide) Embed(x *data.Set) (*mat.Dense, error) {
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{d.Codebook.Quantize(b, d.Codebook.Assign(b, b.Take("features", features)))}
 	})
-	err = f.Each(x.Len(), evaluationBatch, func(lo int, out []gorgonia.Value) error {
+	err = f.Each(x.Len(), EvaluationBatch, func(lo int, out []gorgonia.Value) error {
 		copy(q.RawMatrix().Data[lo*d.sizes.Features:], graph.Float64s(out[0]))
 		return nil
 	})
@@ -196,7 +170,7 @@ func (d *Divide) Embed(x *data.Set) (*mat.Dense, error) {
 func (d *Divide) features(x *data.Set) (*tensor.Dense, error) {
 	switch {
 	case d.weights == nil:
-		return nil, errUnfitted
+		return nil, ErrUnfitted
 	case x.Features == nil:
 		return nil, fmt.Errorf("layers: the rows have no features to divide")
 	}
@@ -212,7 +186,7 @@ func (d *Divide) Sizes() Sizes { return d.sizes }
 // State is the sizes, the codebook and the head.
 func (d *Divide) State() (State, error) {
 	if d.weights == nil {
-		return State{}, errUnfitted
+		return State{}, ErrUnfitted
 	}
 	config, err := json.Marshal(d.sizes)
 	return State{config, d.weights}, err
@@ -220,11 +194,11 @@ func (d *Divide) State() (State, error) {
 
 // Restore sets sizes, codebook and head.
 func (d *Divide) Restore(s State) error {
-	sizes, err := readSizes(s.Config)
+	sizes, err := ReadSizes(s.Config)
 	if err != nil {
 		return err
 	}
-	width, err := sizes.slotWidth()
+	width, err := sizes.SlotWidth()
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ type calibratorCase struct {
 }
 
 // problem is the case's map, weights, rows and labels.
-func (c *calibratorCase) problem() (m Bilinear, w *graph.Weights, view *tables, labels *tensor.Dense) {
+func (c *calibratorCase) problem() (m Bilinear, w *graph.Weights, view *Rows, labels *tensor.Dense) {
 	w = graph.NewWeights(tensor.Float64)
 	w.Add("bilinear/receiver", flat(c.Receiver), c.Codewords, c.Classes)
 	w.Add("bilinear/sender", flat(c.Sender), c.Codewords, c.Classes)
@@ -105,8 +105,8 @@ func (c *calibratorCase) problem() (m Bilinear, w *graph.Weights, view *tables, 
 	}
 	sizes := Sizes{Classes: c.Classes, Slots: c.Slots, Codewords: c.Codewords}
 	codes := flat(c.Indices)
-	view = &tables{
-		rows:     len(c.Probs),
+	view = &Rows{
+		n:        len(c.Probs),
 		logProbs: graph.Tensor(tensor.Float64, logp, len(c.Probs), c.Classes),
 		codes:    graph.Codes(codes, c.Slots),
 		mass:     codewordMass(tensor.Float64, codes, sizes),
@@ -120,11 +120,11 @@ func TestBilinearAgainstReference(t *testing.T) {
 	for _, c := range cases {
 		m, w, view, labels := c.problem()
 		f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
-			in := view.batch(b)
+			in := view.Batch(b)
 			alpha := b.Apply(op.Softplus(2), m.Form(b, in))
 			return gorgonia.Nodes{m.Scores(b, in), b.Apply(op.Exp(2), m.LogProbs(b, in)), alpha}
 		})
-		rows := graph.Rows(0, view.rows)
+		rows := graph.Rows(0, view.Len())
 		out, err := f.Of(rows)
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestBilinearAgainstReference(t *testing.T) {
 		near(t, "alpha", alpha, flat(flat(c.Expect.Alpha)), exact)
 
 		o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
-			return meanNLL(b, m.LogProbs(b, view.batch(b)), labels)
+			return meanNLL(b, m.LogProbs(b, view.Batch(b)), labels)
 		})
 		loss, grads, err := o.Gradient(rows)
 		if err != nil {
@@ -164,12 +164,12 @@ func TestAdamAgainstReference(t *testing.T) {
 	for _, c := range cases {
 		m, w, view, labels := c.problem()
 		o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
-			return meanNLL(b, m.LogProbs(b, view.batch(b)), labels)
+			return meanNLL(b, m.LogProbs(b, view.Batch(b)), labels)
 		})
 		var losses []float64
-		settings := optim.Settings{Rule: optim.Adam{WeightDecay: 1e-3}, Batch: view.rows, Epochs: 3,
+		settings := optim.Settings{Rule: optim.Adam{WeightDecay: 1e-3}, Batch: view.Len(), Epochs: 3,
 			Observe: func(e optim.Epoch) { losses = append(losses, e.Loss) }}
-		if _, err := optim.Minimize(t.Context(), optim.Problem{Loss: o, Rows: view.rows}, settings, newRand(1)); err != nil {
+		if _, err := optim.Minimize(t.Context(), optim.Problem{Loss: o, Rows: view.Len()}, settings, newRand(1)); err != nil {
 			t.Fatal(err)
 		}
 		near(t, "losses", losses, c.Expect.Adam.Losses, 1e-8)

@@ -25,15 +25,8 @@ var maps = map[string][]Map{
 		Bilinear{Prior: CountPrior{}},
 		Bilinear{Scale: LearnedScale{}, Prior: UniformPrior{}},
 	},
-	"Dirichlet":        {Dirichlet{}},
-	"Identity":         {Identity{}},
-	"Tempered":         {Tempered{}},
-	"OrderPreserving":  {OrderPreserving{}},
-	"ShrunkDirichlet":  {ShrunkDirichlet{}},
-	"SlotHead":         {SlotHead{}, SlotHead{On: ShrunkDirichlet{}}},
-	"Anchored":         {Anchored{}, Anchored{On: OrderPreserving{}}, Anchored{On: SlotHead{On: ShrunkDirichlet{}}}},
-	"LocalTemperature": {LocalTemperature{}},
-	"Gated":            {Gated{}},
+	"Dirichlet": {Dirichlet{}},
+	"Identity":  {Identity{}},
 }
 
 // region is a small random view: 6 rows, 3 classes, 4 slots, 5 codewords.
@@ -47,11 +40,6 @@ func region(seed uint64) (*View, []int, Sizes) {
 	}
 	for range 6 * s.Slots {
 		v.Codes = append(v.Codes, int32(rng.IntN(s.Codewords)))
-	}
-	v.Logits = mat.NewDense(6, 3, graph.Normals(18, 0, 3, rng))
-	v.Words = mat.NewDense(20, 2, graph.Normals(40, 0, 1, rng))
-	for range 6 {
-		v.Support = append(v.Support, 5*rng.Float64())
 	}
 	return v, labels, s
 }
@@ -76,9 +64,9 @@ func TestMapGradients(t *testing.T) {
 				}
 			}
 			t.Run(name, func(t *testing.T) {
-				tab, y := view.tables(tensor.Float64, sizes), graph.Labels(labels)
+				tab, y := view.Rows(tensor.Float64, sizes), graph.Labels(labels)
 				graphtest.Gradient(t, w, len(labels), func(b *graph.Builder) *gorgonia.Node {
-					return meanNLL(b, m.LogProbs(b, tab.batch(b)), y)
+					return meanNLL(b, m.LogProbs(b, tab.Batch(b)), y)
 				})
 			})
 		}
@@ -136,21 +124,21 @@ func TestMassFormEqualsGatherForm(t *testing.T) {
 			w.Tensor(name).Float64s()[i] = rng.NormFloat64()
 		}
 	}
-	tab := view.tables(tensor.Float64, sizes)
+	tab := view.Rows(tensor.Float64, sizes)
 	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
-		in := tab.batch(b)
+		in := tab.Batch(b)
 		a := b.Apply(op.Gather(), b.Weight("bilinear/receiver"), in.Codes)
 		s := b.Apply(op.Gather(), b.Weight("bilinear/sender"), in.Codes)
 		return gorgonia.Nodes{m.Form(b, in), a, s}
 	})
-	out, err := f.Of(graph.Rows(0, tab.rows))
+	out, err := f.Of(graph.Rows(0, tab.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	form, a, s := graph.Float64s(out[0]), graph.Float64s(out[1]), graph.Float64s(out[2])
 	scale, c, slots := w.Float64s("bilinear/scale"), sizes.Classes, sizes.Slots
 	want := make([]float64, len(form))
-	for b := range tab.rows {
+	for b := range tab.Len() {
 		for i := range slots {
 			for p := range c {
 				for q := range c {
@@ -170,20 +158,20 @@ func TestFusedScoresEqualTheSpecification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab := view.tables(tensor.Float64, sizes)
+	tab := view.Rows(tensor.Float64, sizes)
 	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
-		in := tab.batch(b)
+		in := tab.Batch(b)
 		alpha := b.Apply(op.Softplus(2), m.Form(b, in))
 		return gorgonia.Nodes{m.Scores(b, in), alpha, b.Apply(op.Lgamma(2), alpha), in.LogProbs}
 	})
-	out, err := f.Of(graph.Rows(0, tab.rows))
+	out, err := f.Of(graph.Rows(0, tab.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	scores, alpha, lg, logp := graph.Float64s(out[0]), graph.Float64s(out[1]), graph.Float64s(out[2]), graph.Float64s(out[3])
 	c := sizes.Classes
 	var want []float64
-	for b := range tab.rows {
+	for b := range tab.Len() {
 		for j := range c {
 			var sum, score float64
 			for i := range c {

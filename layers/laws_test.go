@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"calibra/data"
 	"calibra/graph"
@@ -55,12 +54,6 @@ func calibrators() map[string]Stateful {
 		"vq-nc": Train(divide(), Identity{}, short),
 		"nc":    Train(&Original{}, Identity{}, short),
 		"ts":    &Temperature{},
-
-		"auto":              auto(AnchoredMaps()...),
-		"stacked":           stack(AnchoredMaps()...),
-		"gated":             auto(Candidate{"gated", Gated{}}),
-		"anchored-head":     auto(Candidate{"anchored-head", Anchored{On: SlotHead{On: ShrunkDirichlet{}}}}),
-		"anchored-bilinear": Train(anchor(), Bilinear{}, short),
 	}
 }
 
@@ -205,13 +198,11 @@ func TestMissingInputsAreNamed(t *testing.T) {
 		"labels":   func(s *data.Set) { s.Labels = nil },
 	}
 	for name, needs := range map[string]struct{ cal, val string }{
-		"vq":                {"features labels", "features labels"},
-		"vq-nc":             {"features labels", "features labels"},
-		"nc":                {"logits", ""},
-		"dc":                {"logits labels", "logits labels"},
-		"ts":                {"logits labels", ""},
-		"auto":              {"features logits labels", ""},
-		"anchored-bilinear": {"features logits labels", "features logits labels"},
+		"vq":    {"features labels", "features labels"},
+		"vq-nc": {"features labels", "features labels"},
+		"nc":    {"logits", ""},
+		"dc":    {"logits labels", "logits labels"},
+		"ts":    {"logits labels", ""},
 	} {
 		for what, remove := range without {
 			for _, of := range []string{"calibration", "validation"} {
@@ -242,7 +233,7 @@ func TestMissingInputsAreNamed(t *testing.T) {
 // TestLabelsBeyondTheClasses, be it in rows to fit to or in rows to stop by, are errors
 // that name the row.
 func TestLabelsBeyondTheClasses(t *testing.T) {
-	for _, name := range []string{"vq", "nc", "ts", "anchored-bilinear", "auto"} {
+	for _, name := range []string{"vq", "nc", "ts"} {
 		cal, val := blobs(60, 1), blobs(30, 2)
 		if name == "vq" { // of features alone it is the calibration rows that say what C is
 			val.Labels[7] = 3
@@ -272,20 +263,8 @@ func TestInterruptedFitKeepsAModel(t *testing.T) {
 	}
 }
 
-// TestFitEndedBeforeItsMapKeepsNothing: neither a base interrupted before it has
-// learned anything, nor a loss that is not finite, leaves a map to predict by.
-func TestFitEndedBeforeItsMapKeepsNothing(t *testing.T) {
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, m := range []Map{Bilinear{}, Gated{}, Dirichlet{}} {
-		c := Train(anchor(), m, optim.Settings{})
-		if err := c.Fit(cancelled, blobs(100, 8), nil, newRand(1)); !errors.Is(err, context.Canceled) {
-			t.Errorf("%T: the interruption is reported as %v", m, err)
-		}
-		if _, err := c.Predict(blobs(10, 10)); !errors.Is(err, errUnfitted) {
-			t.Errorf("%T predicts after a fit that learned nothing: %v", m, err)
-		}
-	}
+// TestLossThatIsNotFiniteKeepsNothing: it leaves no map to predict by.
+func TestLossThatIsNotFiniteKeepsNothing(t *testing.T) {
 	c := Train(&Original{}, Dirichlet{}, optim.Settings{Epochs: 1})
 	bad := blobs(100, 8)
 	for _, cal := range []*data.Set{blobs(100, 9), bad} {
@@ -293,31 +272,8 @@ func TestFitEndedBeforeItsMapKeepsNothing(t *testing.T) {
 			cal.Logits.Set(3, 0, math.NaN())
 		}
 		err := c.Fit(t.Context(), cal, nil, newRand(1))
-		if _, unfitted := c.Predict(blobs(10, 10)); (err != nil) != (cal == bad) || errors.Is(unfitted, errUnfitted) != (cal == bad) {
+		if _, unfitted := c.Predict(blobs(10, 10)); (err != nil) != (cal == bad) || errors.Is(unfitted, ErrUnfitted) != (cal == bad) {
 			t.Errorf("the fit: %v, the prediction after it: %v", err, unfitted)
-		}
-	}
-}
-
-// TestInterruptedChoiceKeepsNoOldMap: the base is fitted anew, so maps of the last fit
-// say nothing of its codes.
-func TestInterruptedChoiceKeepsNoOldMap(t *testing.T) {
-	candidate := Candidate{"anchored", Anchored{}}
-	for _, c := range []Stateful{auto(candidate), stack(candidate)} {
-		if err := c.Fit(t.Context(), blobs(200, 8), nil, newRand(1)); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
-		err := c.Fit(ctx, blobs(200, 9), nil, newRand(2))
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("%T: the interruption is reported as %v", c, err)
-		}
-		if _, err := c.Predict(blobs(10, 10)); !errors.Is(err, errUnfitted) {
-			t.Errorf("%T predicts after an interrupted choice: %v", c, err)
-		}
-		if _, err := c.State(); !errors.Is(err, errUnfitted) {
-			t.Errorf("%T can be saved after an interrupted choice: %v", c, err)
 		}
 	}
 }
@@ -326,7 +282,7 @@ func TestInterruptedChoiceKeepsNoOldMap(t *testing.T) {
 func TestFailedRestoreChangesNothing(t *testing.T) {
 	cal := blobs(100, 8)
 	ts, original := &Temperature{}, &Original{}
-	if _, err := original.View(&data.Set{}); !errors.Is(err, errUnfitted) {
+	if _, err := original.View(&data.Set{}); !errors.Is(err, ErrUnfitted) {
 		t.Errorf("a base that was not fitted: %v", err)
 	}
 	if err := errors.Join(ts.Fit(t.Context(), cal, nil, nil), original.Fit(t.Context(), cal, nil, nil)); err != nil {

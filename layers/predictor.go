@@ -46,7 +46,7 @@ func (t *Trained) Compile() (*Predictor, error) {
 	case !divided || !bilinear:
 		return nil, fmt.Errorf("layers: only a bilinear map on a divided space compiles, not %T on %T", t.Map, t.Base)
 	case t.weights == nil:
-		return nil, errUnfitted
+		return nil, ErrUnfitted
 	}
 	s := d.sizes
 	w, c, k, width := s.Slots, s.Classes, s.Codewords, s.Features/s.Slots

@@ -349,7 +349,7 @@ func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*
 	case !ok:
 		return nil, fmt.Errorf("layers: intervals are known for the bilinear map only, not for %T", t.Map)
 	case t.weights == nil:
-		return nil, errUnfitted
+		return nil, ErrUnfitted
 	}
 	view, err := t.Base.View(cal)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestSlopesAreTheGraphsGradients(t *testing.T) {
 	K, C := sizes.Codewords, sizes.Classes
 	copy(w.Tensor("bilinear/receiver").Float64s(), s.theta[:K*C]) // balanced
 	copy(w.Tensor("bilinear/sender").Float64s(), s.theta[K*C:2*K*C])
-	tab := rows.View.tables(tensor.Float64, sizes)
+	tab := rows.View.Rows(tensor.Float64, sizes)
 	slope := newSlopes(s)
 	for row := range 20 {
 		slope.set(rows.View.Codes[row*sizes.Slots:(row+1)*sizes.Slots], rows.View.LogProbs.RawRowView(row))
@@ -52,7 +52,7 @@ func TestSlopesAreTheGraphsGradients(t *testing.T) {
 		for j := range C {
 			class := graph.Labels([]int{j})
 			o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
-				return b.NLL(Bilinear{}.LogProbs(b, tab.batch(b)), b.Table("class", class))
+				return b.NLL(Bilinear{}.LogProbs(b, tab.Batch(b)), b.Table("class", class))
 			})
 			loss, grads, err := o.Gradient([]int32{int32(row)})
 			if err != nil {

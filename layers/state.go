@@ -12,10 +12,11 @@ type SettingError struct{ Reason string }
 // Error is the reason, one sentence.
 func (e *SettingError) Error() string { return e.Reason }
 
-var errUnfitted = errors.New("layers: the calibrator is used before it is fitted")
+// ErrUnfitted is what a calibrator says that is used before it is fitted.
+var ErrUnfitted = errors.New("layers: the calibrator is used before it is fitted")
 
-// readSizes reads a base's configuration and refuses sizes that no fit produces.
-func readSizes(config json.RawMessage) (Sizes, error) {
+// ReadSizes reads a base's configuration and refuses sizes that no fit produces.
+func ReadSizes(config json.RawMessage) (Sizes, error) {
 	var s Sizes
 	if err := json.Unmarshal(config, &s); err != nil {
 		return s, fmt.Errorf("layers: the sizes cannot be read: %w", err)
@@ -26,8 +27,8 @@ func readSizes(config json.RawMessage) (Sizes, error) {
 	return s, nil
 }
 
-// slotWidth is M/w, of sizes that make a divided space.
-func (s Sizes) slotWidth() (int, error) {
+// SlotWidth is M/w, of sizes that make a divided space.
+func (s Sizes) SlotWidth() (int, error) {
 	m, w, k := s.Features, s.Slots, s.Codewords
 	if w < 1 || k < 1 || m < 1 || m%w != 0 {
 		return 0, fmt.Errorf("layers: %d features, %d slots and %d codewords do not make a divided space", m, w, k)

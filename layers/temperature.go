@@ -63,7 +63,7 @@ func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) e
 // Predict is log softmax(logits / T).
 func (m *Temperature) Predict(x *data.Set) (*data.Predictions, error) {
 	if m.weights == nil {
-		return nil, errUnfitted
+		return nil, ErrUnfitted
 	}
 	if x.Classes() != m.sizes.Classes {
 		return nil, fmt.Errorf("layers: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), m.sizes.Classes)
@@ -76,7 +76,7 @@ func (m *Temperature) Predict(x *data.Set) (*data.Predictions, error) {
 // State is t and the sizes.
 func (m *Temperature) State() (State, error) {
 	if m.weights == nil {
-		return State{}, errUnfitted
+		return State{}, ErrUnfitted
 	}
 	config, err := json.Marshal(m.sizes)
 	return State{config, m.weights}, err
@@ -87,7 +87,7 @@ func (m *Temperature) Restore(s State) error {
 	if err := s.Weights.Require(map[string]tensor.Shape{"temperature/log": {1}}); err != nil {
 		return err
 	}
-	sizes, err := readSizes(s.Config)
+	sizes, err := ReadSizes(s.Config)
 	if err != nil {
 		return err
 	}

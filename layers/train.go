@@ -35,6 +35,11 @@ func Train(base Base, m Map, s optim.Settings) *Trained {
 	return &Trained{Base: base, Map: m, Optim: s}
 }
 
+// Fitted is a Map on a fitted base, with weights that were found elsewhere.
+func Fitted(base Base, m Map, weights *graph.Weights) *Trained {
+	return &Trained{Base: base, Map: m, weights: weights}
+}
+
 // Fit fits the base, freezes it, and fits the map on what it says of cal.
 func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (err error) {
 	t.stages, t.weights = nil, nil // the base is about to change
@@ -76,7 +81,7 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 			return err
 		}
 		f := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{held(b)} })
-		problem.Validation = func() (float64, error) { return f.Mean(val.Len(), evaluationBatch) }
+		problem.Validation = func() (float64, error) { return f.Mean(val.Len(), EvaluationBatch) }
 	}
 	start = time.Now()
 	result, err := optim.Minimize(ctx, problem, decayed(t.Optim), rng)
@@ -99,9 +104,9 @@ func (t *Trained) loss(x *data.Set) (func(*graph.Builder) *gorgonia.Node, error)
 	if err != nil {
 		return nil, err
 	}
-	tab := view.tables(tensor.Float32, sizes)
+	rows := view.Rows(tensor.Float32, sizes)
 	return func(b *graph.Builder) *gorgonia.Node {
-		return meanNLL(b, t.Map.LogProbs(b, tab.batch(b)), labels)
+		return meanNLL(b, t.Map.LogProbs(b, rows.Batch(b)), labels)
 	}, nil
 }
 
@@ -121,31 +126,17 @@ func (t *Trained) Usage(x *data.Set) ([]int, error) {
 // Predict gives the map's posterior for each row of x.
 func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 	if t.weights == nil {
-		return nil, errUnfitted
+		return nil, ErrUnfitted
 	}
 	view, err := t.Base.View(x)
 	if err != nil {
 		return nil, err
 	}
-	sizes := t.Base.Sizes()
-	logProbs, err := posteriorOf(t.Map, t.weights, view.tables(tensor.Float32, sizes), sizes.Classes)
+	logProbs, err := view.Rows(tensor.Float32, t.Base.Sizes()).Posterior(t.Map, t.weights)
 	if err != nil {
 		return nil, err
 	}
 	return &data.Predictions{LogProbs: logProbs, Labels: x.Labels}, nil
-}
-
-// posteriorOf is what a map with weights says of rows of C classes (N×C).
-func posteriorOf(m Map, weights *graph.Weights, tab *tables, classes int) (*mat.Dense, error) {
-	f := graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{m.LogProbs(b, tab.batch(b))}
-	})
-	tables, err := f.Tables(tab.rows, evaluationBatch)
-	if err != nil {
-		return nil, err
-	}
-	// float32 rows sum to 1 within 1e-6; what leaves the package does in float64.
-	return LogSoftmax(mat.NewDense(tab.rows, classes, graph.Float64s(tables[0]))), nil
 }
 
 // Embed is the quantized features if the base divides, else nil.
@@ -159,7 +150,7 @@ func (t *Trained) Embed(x *data.Set) (*mat.Dense, error) {
 // State is the base's configuration with the weights of base and map.
 func (t *Trained) State() (State, error) {
 	if t.weights == nil {
-		return State{}, errUnfitted
+		return State{}, ErrUnfitted
 	}
 	s, err := t.Base.State()
 	if err != nil {
@@ -171,7 +162,7 @@ func (t *Trained) State() (State, error) {
 // Restore splits the weights into the map's, by the names it would start with, and
 // the base's.
 func (t *Trained) Restore(s State) error {
-	sizes, err := readSizes(json.RawMessage(s.Config))
+	sizes, err := ReadSizes(json.RawMessage(s.Config))
 	if err != nil {
 		return err
 	}
@@ -180,7 +171,7 @@ func (t *Trained) Restore(s State) error {
 		return err
 	}
 	saved, rest := s.Weights.Split(start.Has)
-	mine, err := restored(start, saved)
+	mine, err := RestoreWeights(start, saved)
 	if err != nil {
 		return err
 	}
@@ -191,15 +182,15 @@ func (t *Trained) Restore(s State) error {
 	return nil
 }
 
-// restored is the weights that a map starts with, of the saved values: a model file does
-// not tell learned weights from state, such as a prior that is fixed.
-func restored(start, saved *graph.Weights) (*graph.Weights, error) {
+// RestoreWeights is the weights that a map starts with, of the saved values: a model file
+// does not tell learned weights from state, such as a prior that is fixed.
+func RestoreWeights(start, saved *graph.Weights) (*graph.Weights, error) {
 	if err := saved.Require(start.Shapes()); err != nil {
 		return nil, err
 	}
 	w := start.As(saved.Dtype())
 	for _, name := range w.Names() {
-		set(w.Tensor(name), saved.Float64s(name))
+		w.SetValues(name, saved.Float64s(name))
 	}
 	return w, nil
 }

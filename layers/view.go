@@ -19,20 +19,30 @@ import (
 var LogFloor = math.Log(1e-8)
 
 // View is what a [Base] makes of a set: the uncalibrated prediction and the region
-// of each row.
+// of each row, and by name whatever else the Maps on that base read.
 type View struct {
 	LogProbs *mat.Dense    // N×C, log p̂
 	Codes    []int32       // N×w codeword indices, row by row; nil if the Base does not divide
 	codes    *tensor.Dense // Codes where a graph computed them, perhaps on a device; or nil
-	// Support is mean_i log(1 + N_i), N_i being the calibration rows whose i-th slot has
-	// this row's codeword (N); nil but for an Anchor.
-	Support []float64
-	// Logits are at the temperature of LogProbs, less their mean over the calibration
-	// rows (N×C); nil but for an Anchor.
-	Logits *mat.Dense
-	// Words are the codewords as each slot sees them, standardized by its features
-	// ((w·K)×d); nil but for an Anchor.
-	Words *mat.Dense
+
+	Inputs map[string]*mat.Dense // of N rows each
+	Tables map[string]*mat.Dense // the same for all rows
+}
+
+// Of is the part of v that index names.
+func (v *View) Of(index []int) *View {
+	part := &View{LogProbs: data.RowsOf(v.LogProbs, index), Inputs: map[string]*mat.Dense{}, Tables: v.Tables}
+	if v.Codes != nil {
+		n, _ := v.LogProbs.Dims()
+		w := len(v.Codes) / n
+		for _, from := range index {
+			part.Codes = append(part.Codes, v.Codes[from*w:(from+1)*w]...)
+		}
+	}
+	for name, x := range v.Inputs {
+		part.Inputs[name] = data.RowsOf(x, index)
+	}
+	return part
 }
 
 // Batch is what a [Map] sees of a batch: symbolic inputs of B rows.
@@ -40,43 +50,70 @@ type Batch struct {
 	LogProbs *gorgonia.Node // B×C, log p̂ clamped at LogFloor
 	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
 	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
-	// Support (B×1) and Words ((w·K)×d) are as in View, nil where they are; Ramps are
-	// the logits in parts, B×(C·P), see OrderPreserving.
-	Support, Words, Ramps *gorgonia.Node
+
+	named func(name string) *gorgonia.Node // nil where there is none
 }
 
-// tables are a View in the memory that graphs read.
-type tables struct {
-	rows     int
-	logProbs *tensor.Dense // N×C
-	codes    *tensor.Dense // N×w
-	mass     *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
-	support  *tensor.Dense // N×1
-	ramps    *tensor.Dense // N×(C·P)
-	words    *tensor.Dense // (w·K)×d
+// Input is the input of that name, B rows of a View's Inputs or one of its Tables. A
+// name that the base does not know fails the builder.
+func (in Batch) Input(b *graph.Builder, name string) *gorgonia.Node {
+	if in.named != nil {
+		if n := in.named(name); n != nil {
+			return n
+		}
+	}
+	return b.Fail(fmt.Errorf("layers: the map needs a base that gives %q", name))
 }
 
-func (v *View) tables(dt tensor.Dtype, s Sizes) *tables {
+// With is the batch with one more input, as a test or a study makes one by hand.
+func (in Batch) With(name string, node *gorgonia.Node) Batch {
+	before := in.named
+	in.named = func(asked string) *gorgonia.Node {
+		switch {
+		case asked == name:
+			return node
+		case before != nil:
+			return before(asked)
+		}
+		return nil
+	}
+	return in
+}
+
+// Rows are a View in the memory that graphs read.
+type Rows struct {
+	n              int
+	logProbs       *tensor.Dense // N×C
+	codes          *tensor.Dense // N×w
+	mass           *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
+	inputs, tables map[string]*tensor.Dense
+}
+
+// Rows puts the view into memory of type dt.
+func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
 	clamped := mat.DenseCopyOf(v.LogProbs)
 	clamped.Apply(func(_, _ int, l float64) float64 { return max(l, LogFloor) }, clamped)
-	t := &tables{rows: clamped.RawMatrix().Rows, logProbs: graph.Matrix(dt, clamped)}
+	r := &Rows{n: clamped.RawMatrix().Rows, logProbs: graph.Matrix(dt, clamped), inputs: map[string]*tensor.Dense{}, tables: map[string]*tensor.Dense{}}
 	if v.Codes != nil {
-		if t.codes = v.codes; t.codes == nil {
-			t.codes = graph.Codes(v.Codes, s.Slots)
+		if r.codes = v.codes; r.codes == nil {
+			r.codes = graph.Codes(v.Codes, s.Slots)
 		}
-		t.mass = codewordMass(dt, v.Codes, s)
+		r.mass = codewordMass(dt, v.Codes, s)
 	}
-	if v.Support != nil {
-		t.support = graph.Tensor(dt, v.Support, t.rows, 1)
+	for name, x := range v.Inputs {
+		r.inputs[name] = graph.Matrix(dt, x)
 	}
-	if v.Logits != nil {
-		t.ramps = graph.Matrix(dt, ramps(v.Logits))
+	for name, x := range v.Tables {
+		r.tables[name] = graph.Matrix(dt, x)
 	}
-	if v.Words != nil {
-		t.words = graph.Matrix(dt, v.Words)
-	}
-	return t
+	return r
 }
+
+// Len is how many rows there are.
+func (r *Rows) Len() int { return r.n }
+
+// Dtype is the type of their memory.
+func (r *Rows) Dtype() tensor.Dtype { return r.logProbs.Dtype() }
 
 // codewordMass counts the codewords of each row: n_k = |{i: s(i) = k}|, N×K.
 func codewordMass(dt tensor.Dtype, s []int32, sizes Sizes) *tensor.Dense {
@@ -87,40 +124,35 @@ func codewordMass(dt tensor.Dtype, s []int32, sizes Sizes) *tensor.Dense {
 	return graph.Tensor(dt, n, len(s)/sizes.Slots, sizes.Codewords)
 }
 
-// batch describes the rows that a step works on.
-func (t *tables) batch(b *graph.Builder) Batch {
-	in := Batch{LogProbs: b.Take("view/log_probs", t.logProbs)}
-	if t.codes != nil {
-		in.Codes, in.Mass = b.Take("view/codes", t.codes), b.Take("view/mass", t.mass)
+// Batch describes the rows that a step works on.
+func (r *Rows) Batch(b *graph.Builder) Batch {
+	in := Batch{LogProbs: b.Take("view/log_probs", r.logProbs)}
+	if r.codes != nil {
+		in.Codes, in.Mass = b.Take("view/codes", r.codes), b.Take("view/mass", r.mass)
 	}
-	if t.support != nil {
-		in.Support = b.Take("view/support", t.support)
-	}
-	if t.ramps != nil {
-		in.Ramps = b.Take("view/ramps", t.ramps)
-	}
-	if t.words != nil {
-		in.Words = b.Table("view/words", t.words)
+	in.named = func(name string) *gorgonia.Node {
+		if x, ok := r.inputs[name]; ok {
+			return b.Take("view/"+name, x)
+		}
+		if x, ok := r.tables[name]; ok {
+			return b.Table("view/"+name, x)
+		}
+		return nil
 	}
 	return in
 }
 
-// rows is the part of v that index names.
-func (v *View) rows(index []int) *View {
-	part := &View{LogProbs: data.RowsOf(v.LogProbs, index), Logits: data.RowsOf(v.Logits, index), Words: v.Words}
-	if v.Codes != nil {
-		n, _ := v.LogProbs.Dims()
-		w := len(v.Codes) / n
-		for _, from := range index {
-			part.Codes = append(part.Codes, v.Codes[from*w:(from+1)*w]...)
-		}
+// Posterior is what a map with weights says of the rows (N×C), in log-probabilities.
+func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {
+	f := graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes {
+		return gorgonia.Nodes{m.LogProbs(b, r.Batch(b))}
+	})
+	tables, err := f.Tables(r.n, EvaluationBatch)
+	if err != nil {
+		return nil, err
 	}
-	if v.Support != nil {
-		for _, from := range index {
-			part.Support = append(part.Support, v.Support[from])
-		}
-	}
-	return part
+	// float32 rows sum to 1 within 1e-6; what leaves the package does in float64.
+	return LogSoftmax(mat.NewDense(r.n, r.logProbs.Shape()[1], graph.Float64s(tables[0]))), nil
 }
 
 // Sizes of a calibration problem.

@@ -11,7 +11,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/layers"
+	"calibra/layers/anchored"
 	"calibra/optim"
 )
 
@@ -87,12 +87,12 @@ func (c *fitCmd) Run(ctx context.Context) error {
 		fmt.Fprintf(os.Stderr, "%s: %s after %d epochs, weights of epoch %d kept, %.1f s\n", s.Name, s.Result.Ended, s.Result.Epochs, s.Result.Best, s.Time.Seconds())
 	}
 	switch m := run.Model.(type) {
-	case *layers.Auto:
+	case *anchored.Auto:
 		if len(m.Ranking) > 1 {
 			printRanking(os.Stdout, m.Ranking, nil)
 			fmt.Println()
 		}
-	case *layers.Stack:
+	case *anchored.Stack:
 		printRanking(os.Stdout, m.Ranking, m.Shares())
 		fmt.Printf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f\n\n", m.NLL, m.Error, m.T())
 	}
@@ -107,7 +107,7 @@ func (c *fitCmd) Run(ctx context.Context) error {
 
 // printRanking shows what cross-validation says of the candidates: the one that auto
 // keeps marked, or the share of each in a mixture.
-func printRanking(out io.Writer, ranking []layers.Ranked, shares []float64) {
+func printRanking(out io.Writer, ranking []anchored.Ranked, shares []float64) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	last := ""
 	if shares != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/layers"
+	"calibra/layers/anchored"
 
 	"gonum.org/v1/gonum/floats/scalar"
 )
@@ -48,7 +48,7 @@ func TestFitStackedShowsShares(t *testing.T) {
 		t.Fatalf("no shares are shown in\n%s", stdout)
 	}
 	var sum float64
-	candidates := len(layers.AnchoredMaps())
+	candidates := len(anchored.Maps())
 	for _, line := range lines[1 : 1+candidates] {
 		words := strings.Fields(line)
 		share, err := strconv.ParseFloat(words[len(words)-1], 64)

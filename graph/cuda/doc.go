@@ -31,7 +31,7 @@
 //
 //   - fits in float64, the smooth baselines and the quickstart's encoder: gradients of 1e-6
 //     are beyond float32, and so few weights are no work for a card;
-//   - the codebook of layers.Anchor, which is learned without a loss in a few passes;
+//   - the codebook of anchored.Anchor, which is learned without a loss in a few passes;
 //   - predictions, one pass over the features: a saved model predicts the same bytes with a
 //     card and without. What is served is layers.Predictor. Encoding raw rows stays on the CPU
 //     too, or goes to ONNX Runtime;

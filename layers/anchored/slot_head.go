@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -27,7 +28,7 @@ type SlotHead struct {
 var _ slotwise = SlotHead{}
 
 // Init starts as On does, with zeros.
-func (m SlotHead) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
+func (m SlotHead) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	if s.Slots == 0 {
 		return nil, fmt.Errorf("layers: the slot head needs a base that divides the latent space")
 	}
@@ -46,28 +47,27 @@ func (SlotHead) Spread() Spread {
 }
 
 // Coarser is On.
-func (m SlotHead) Coarser() Map { return m.on() }
+func (m SlotHead) Coarser() layers.Map { return m.on() }
 
 // LogProbs describes the posterior.
-func (m SlotHead) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+func (m SlotHead) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }
 
 // Scores describes the scores of On with the head's.
-func (m SlotHead) Scores(b *graph.Builder, in Batch) *gorgonia.Node { return slotScores(b, in, m) }
+func (m SlotHead) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return slotScores(b, in, m)
+}
 
 func (m SlotHead) on() Scored { return orTempered(m.On) }
 
 // table is g.
-func (SlotHead) table(b *graph.Builder, in Batch) *gorgonia.Node {
-	if in.Words == nil {
-		return b.Fail(fmt.Errorf("layers: the slot head needs a base that gives its codewords"))
-	}
-	v := b.Weight("slot_head/weight")
+func (SlotHead) table(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	words, v := in.Input(b, wordsInput), b.Weight("slot_head/weight")
 	if b.Err() != nil {
 		return nil
 	}
-	g := b.Apply(op.BlockMatMul(in.Codes.Shape()[1]), in.Words, v)
+	g := b.Apply(op.BlockMatMul(in.Codes.Shape()[1]), words, v)
 	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(v.Shape()[0]))), g)
 	return b.Apply(op.Stretch(), scaled, b.Weight("slot_head/spread"))
 }

@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"context"
 	"math/rand/v2"
 
@@ -18,11 +19,11 @@ import (
 //
 //	mean NLL + 1/(2N) Σ u²
 type Hierarchical interface {
-	Map
+	layers.Map
 	// Spread is the standard deviation of the finest correction's prior.
 	Spread() Spread
 	// Coarser is the map that is corrected.
-	Coarser() Map
+	Coarser() layers.Map
 }
 
 // Spread is a standard deviation of the prior, a state weight of one element.
@@ -32,7 +33,7 @@ type Spread struct {
 }
 
 // spreadsOf lists the spreads of m, the coarsest correction's first.
-func spreadsOf(m Map) []Spread {
+func spreadsOf(m layers.Map) []Spread {
 	h, ok := m.(Hierarchical)
 	if !ok {
 		return nil
@@ -42,22 +43,22 @@ func spreadsOf(m Map) []Spread {
 
 // posterior is a map on the rows it is fitted to.
 type posterior struct {
-	m       Map
+	m       layers.Map
 	weights *graph.Weights
 	rows    int
 	loss    *graph.Objective // mean NLL + 1/(2N) Σ u²
 }
 
 // newPosterior starts a map on rows.
-func newPosterior(m Map, s Sizes, tab *tables, labels *tensor.Dense, rng *rand.Rand) (*posterior, error) {
+func newPosterior(m layers.Map, s layers.Sizes, rows *layers.Rows, labels *tensor.Dense, rng *rand.Rand) (*posterior, error) {
 	w, err := m.Init(s, rng)
 	if err != nil {
 		return nil, err
 	}
-	w = w.As(tab.logProbs.Dtype())
-	p := &posterior{m: m, weights: w, rows: tab.rows}
+	w = w.As(rows.Dtype())
+	p := &posterior{m: m, weights: w, rows: rows.Len()}
 	p.loss = graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
-		loss := meanNLL(b, m.LogProbs(b, tab.batch(b)), labels)
+		loss := b.NLL(m.LogProbs(b, rows.Batch(b)), b.Take("labels", labels))
 		for _, spread := range spreadsOf(m) {
 			for _, name := range spread.Of {
 				u := b.Weight(name)
@@ -77,7 +78,7 @@ func newPosterior(m Map, s Sizes, tab *tables, labels *tensor.Dense, rng *rand.R
 func (p *posterior) from(w *graph.Weights) {
 	for _, name := range p.weights.Names() {
 		if w.Has(name) {
-			set(p.weights.Tensor(name), w.Float64s(name))
+			p.weights.SetValues(name, w.Float64s(name))
 		}
 	}
 }
@@ -93,21 +94,9 @@ func (p *posterior) spread(s Spread, to float64) {
 		for i := range u {
 			u[i] *= ratio
 		}
-		set(p.weights.Tensor(name), u)
+		p.weights.SetValues(name, u)
 	}
-	set(p.weights.Tensor(s.Name), []float64{to})
-}
-
-// set writes x to t.
-func set(t *tensor.Dense, x []float64) {
-	switch values := t.Data().(type) {
-	case []float64:
-		copy(values, x)
-	case []float32:
-		for i, v := range x {
-			values[i] = float32(v)
-		}
-	}
+	p.weights.SetValues(s.Name, []float64{to})
 }
 
 // fit minimizes over all rows at once. A map without weights is fitted already.

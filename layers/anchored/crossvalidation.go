@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -40,17 +41,17 @@ const (
 // crossValidation fits maps to all rows but a part, for each part in turn, and judges
 // them by the loss of the part.
 type crossValidation struct {
-	sizes    Sizes
+	sizes    layers.Sizes
 	labels   []int // N
 	folds    []*fold
 	settings optim.LBFGSSettings
 	rng      *rand.Rand
-	done     map[Map]*judgement // a map is judged once, whatever corrections build on it
+	done     map[layers.Map]*judgement // a map is judged once, whatever corrections build on it
 }
 
 // fold is the rows that a map is fitted to, and those held out.
 type fold struct {
-	fit, held   *tables
+	fit, held   *layers.Rows
 	labels      *tensor.Dense // of the rows to fit to
 	rows        []int         // numbers of those held out
 	heldCorrect []int         // of those, the labels
@@ -68,14 +69,14 @@ type judgement struct {
 
 // newCrossValidation cuts the rows into folds, stratified. The view of a fold's rows
 // is made once for all maps.
-func newCrossValidation(s Sizes, v *View, labels []int, folds int, settings optim.LBFGSSettings, rng *rand.Rand) *crossValidation {
+func newCrossValidation(s layers.Sizes, v *layers.View, labels []int, folds int, settings optim.LBFGSSettings, rng *rand.Rand) *crossValidation {
 	fractions := make([]float64, folds)
 	for k := range fractions {
 		fractions[k] = 1 / float64(folds)
 	}
 	parts := data.Stratify(labels, fractions, rng)
 	settings.Gradient, settings.Decrease = max(settings.Gradient, judgeGradient), max(settings.Decrease, judgeDecrease)
-	cv := &crossValidation{sizes: s, labels: labels, settings: settings, rng: rng, done: map[Map]*judgement{}}
+	cv := &crossValidation{sizes: s, labels: labels, settings: settings, rng: rng, done: map[layers.Map]*judgement{}}
 	for k, held := range parts {
 		var rest []int
 		for other, rows := range parts {
@@ -84,8 +85,8 @@ func newCrossValidation(s Sizes, v *View, labels []int, folds int, settings opti
 			}
 		}
 		cv.folds = append(cv.folds, &fold{
-			fit: v.rows(rest).tables(tensor.Float32, s), labels: graph.Labels(pick(labels, rest)),
-			held: v.rows(held).tables(tensor.Float32, s), rows: held, heldCorrect: pick(labels, held),
+			fit: v.Of(rest).Rows(tensor.Float32, s), labels: graph.Labels(pick(labels, rest)),
+			held: v.Of(held).Rows(tensor.Float32, s), rows: held, heldCorrect: pick(labels, held),
 		})
 	}
 	return cv
@@ -93,7 +94,7 @@ func newCrossValidation(s Sizes, v *View, labels []int, folds int, settings opti
 
 // judge fits m in each fold, its spreads chosen one after the other by the held-out
 // loss, the coarsest correction first and the finer not yet there.
-func (cv *crossValidation) judge(ctx context.Context, m Map) (*judgement, error) {
+func (cv *crossValidation) judge(ctx context.Context, m layers.Map) (*judgement, error) {
 	key := reflect.ValueOf(m).Comparable() // a map that holds a slice is none, and judged anew
 	if key && cv.done[m] != nil {
 		return cv.done[m], nil
@@ -131,7 +132,7 @@ func (cv *crossValidation) judge(ctx context.Context, m Map) (*judgement, error)
 // along looks for the finest spread of m from coarse, the judgement of 0: upwards as
 // long as the loss falls or, if it rises at once, downwards. A map without a spread is
 // judged as it is.
-func (cv *crossValidation) along(ctx context.Context, m Map, fits []*posterior, coarse *judgement) (*judgement, error) {
+func (cv *crossValidation) along(ctx context.Context, m layers.Map, fits []*posterior, coarse *judgement) (*judgement, error) {
 	if coarse == nil {
 		return cv.fit(ctx, fits)
 	}
@@ -204,11 +205,11 @@ func (cv *crossValidation) fit(ctx context.Context, fits []*posterior) (*judgeme
 // judge writes what p says of each held row.
 func (f *fold) judge(p *posterior, j *judgement) error {
 	scores := graph.NewFunction(p.weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{p.m.LogProbs(b, f.held.batch(b))}
+		return gorgonia.Nodes{p.m.LogProbs(b, f.held.Batch(b))}
 	})
-	return scores.Each(len(f.rows), evaluationBatch, func(lo int, out []gorgonia.Value) error {
+	return scores.Each(len(f.rows), layers.EvaluationBatch, func(lo int, out []gorgonia.Value) error {
 		logProbs := graph.Float64s(out[0])
-		n := min(evaluationBatch, len(f.rows)-lo)
+		n := min(layers.EvaluationBatch, len(f.rows)-lo)
 		c := len(logProbs) / n
 		for i, row := range f.rows[lo : lo+n] {
 			of, y := logProbs[i*c:(i+1)*c], f.heldCorrect[lo+i]

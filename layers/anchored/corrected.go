@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -22,14 +23,14 @@ import (
 //
 // Weights: those of On, anchored/correction ((w·K)×C, u) and the state
 // anchored/spread (1, σ).
-type Anchored struct {
+type Corrected struct {
 	On Scored // nil: Tempered{}
 }
 
-var _ slotwise = Anchored{}
+var _ slotwise = Corrected{}
 
 // Init starts as On does, with u = 0.
-func (m Anchored) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
+func (m Corrected) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	w, err := m.on().Init(s, rng)
 	if err != nil {
 		return nil, err
@@ -38,23 +39,25 @@ func (m Anchored) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 }
 
 // Spread is σ.
-func (Anchored) Spread() Spread { return correctionSpread("anchored") }
+func (Corrected) Spread() Spread { return correctionSpread("anchored") }
 
 // Coarser is On.
-func (m Anchored) Coarser() Map { return m.on() }
+func (m Corrected) Coarser() layers.Map { return m.on() }
 
 // LogProbs describes the posterior.
-func (m Anchored) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+func (m Corrected) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }
 
 // Scores describes the scores of On with the corrections.
-func (m Anchored) Scores(b *graph.Builder, in Batch) *gorgonia.Node { return slotScores(b, in, m) }
+func (m Corrected) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return slotScores(b, in, m)
+}
 
-func (m Anchored) on() Scored { return orTempered(m.On) }
+func (m Corrected) on() Scored { return orTempered(m.On) }
 
 // table is h.
-func (Anchored) table(b *graph.Builder, in Batch) *gorgonia.Node {
+func (Corrected) table(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return correctionTable(b, in, "anchored")
 }
 
@@ -64,12 +67,12 @@ type slotwise interface {
 	Hierarchical
 	on() Scored
 	// table describes the (w·K)×C rows.
-	table(b *graph.Builder, in Batch) *gorgonia.Node
+	table(b *graph.Builder, in layers.Batch) *gorgonia.Node
 }
 
 // slotScores describes the scores of m, whose tables down to the global map are added
 // before the slots look into them.
-func slotScores(b *graph.Builder, in Batch, m slotwise) *gorgonia.Node {
+func slotScores(b *graph.Builder, in layers.Batch, m slotwise) *gorgonia.Node {
 	if in.Codes == nil {
 		return b.Fail(fmt.Errorf("layers: a correction by codewords needs a base that divides the latent space"))
 	}
@@ -92,7 +95,7 @@ func orTempered(m Scored) Scored {
 
 // addCorrection adds name/correction, u of width columns for each slot and
 // codeword, and name/spread, its σ, started at 0 and 1.
-func addCorrection(w *graph.Weights, name string, s Sizes, width int) error {
+func addCorrection(w *graph.Weights, name string, s layers.Sizes, width int) error {
 	if s.Slots == 0 {
 		return fmt.Errorf("layers: the %s map needs a base that divides the latent space", name)
 	}
@@ -108,7 +111,7 @@ func correctionSpread(name string) Spread {
 }
 
 // correctionTable describes h_ik = σ u_ik / √w.
-func correctionTable(b *graph.Builder, in Batch, name string) *gorgonia.Node {
+func correctionTable(b *graph.Builder, in layers.Batch, name string) *gorgonia.Node {
 	if b.Err() != nil {
 		return nil
 	}
@@ -117,7 +120,7 @@ func correctionTable(b *graph.Builder, in Batch, name string) *gorgonia.Node {
 }
 
 // correction describes Σ_i h_i,s(i).
-func correction(b *graph.Builder, in Batch, name string) *gorgonia.Node {
+func correction(b *graph.Builder, in layers.Batch, name string) *gorgonia.Node {
 	if b.Err() != nil {
 		return nil
 	}

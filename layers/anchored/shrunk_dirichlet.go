@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"math"
 	"math/rand/v2"
 
@@ -32,7 +33,7 @@ var (
 )
 
 // Init starts as On does, with zeros.
-func (m ShrunkDirichlet) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
+func (m ShrunkDirichlet) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	w, err := orTempered(m.On).Init(s, rng)
 	if err != nil {
 		return nil, err
@@ -49,15 +50,15 @@ func (ShrunkDirichlet) Spread() Spread {
 }
 
 // Coarser is On.
-func (m ShrunkDirichlet) Coarser() Map { return orTempered(m.On) }
+func (m ShrunkDirichlet) Coarser() layers.Map { return orTempered(m.On) }
 
 // LogProbs describes the posterior.
-func (m ShrunkDirichlet) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+func (m ShrunkDirichlet) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }
 
 // Scores describes the scores of On with clr(p̂) Δ + b.
-func (m ShrunkDirichlet) Scores(b *graph.Builder, in Batch) *gorgonia.Node {
+func (m ShrunkDirichlet) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	weight := b.Weight("shrunk_dirichlet/weight")
 	if b.Err() != nil {
 		return nil

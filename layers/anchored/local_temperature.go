@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"math/rand/v2"
 
 	"calibra/graph"
@@ -22,7 +23,7 @@ type LocalTemperature struct{}
 var _ Hierarchical = LocalTemperature{}
 
 // Init starts at τ = 0 and u = 0.
-func (LocalTemperature) Init(s Sizes, _ *rand.Rand) (*graph.Weights, error) {
+func (LocalTemperature) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("local_temperature/log_inverse", []float64{0}, 1)
 	return w, addCorrection(w, "local_temperature", s, 1)
@@ -32,16 +33,16 @@ func (LocalTemperature) Init(s Sizes, _ *rand.Rand) (*graph.Weights, error) {
 func (LocalTemperature) Spread() Spread { return correctionSpread("local_temperature") }
 
 // Coarser is one temperature.
-func (LocalTemperature) Coarser() Map { return Tempered{} }
+func (LocalTemperature) Coarser() layers.Map { return Tempered{} }
 
 // LogProbs describes the posterior.
-func (LocalTemperature) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+func (LocalTemperature) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	log := b.AddRow(correction(b, in, "local_temperature"), b.Weight("local_temperature/log_inverse")) // B×1
 	return b.LogSoftmax(b.Times(in.LogProbs, eachClass(b, b.Apply(op.Exp(2), log), in)))
 }
 
 // eachClass describes a number for each row, B×1, as B×C.
-func eachClass(b *graph.Builder, x *gorgonia.Node, in Batch) *gorgonia.Node {
+func eachClass(b *graph.Builder, x *gorgonia.Node, in layers.Batch) *gorgonia.Node {
 	if b.Err() != nil {
 		return nil
 	}

@@ -1,7 +1,7 @@
-package layers
+package anchored
 
 import (
-	"fmt"
+	"calibra/layers"
 	"math/rand/v2"
 
 	"calibra/graph"
@@ -34,7 +34,7 @@ var (
 var knots = []float64{-8, -4, -2, -1, -0.5, 0, 0.5, 1, 2, 4, 8}
 
 // Init starts at f(z) = z.
-func (OrderPreserving) Init(Sizes, *rand.Rand) (*graph.Weights, error) {
+func (OrderPreserving) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("order_preserving/log_slope", []float64{0}, 1)
 	w.Add("order_preserving/slope", make([]float64, len(knots)+1), len(knots)+1, 1)
@@ -48,25 +48,23 @@ func (OrderPreserving) Spread() Spread {
 }
 
 // Coarser is one temperature.
-func (OrderPreserving) Coarser() Map { return Tempered{} }
+func (OrderPreserving) Coarser() layers.Map { return Tempered{} }
 
 // LogProbs describes the posterior.
-func (m OrderPreserving) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+func (m OrderPreserving) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }
 
 // Scores describes f(z).
-func (OrderPreserving) Scores(b *graph.Builder, in Batch) *gorgonia.Node {
-	if in.Ramps == nil {
-		return b.Fail(fmt.Errorf("layers: the order-preserving map needs a base that gives logits"))
-	}
+func (OrderPreserving) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	parts := in.Input(b, rampsInput)
 	d := b.Apply(op.Stretch(), b.Weight("order_preserving/slope"), b.Weight("order_preserving/spread"))
 	slopes := b.Apply(op.Exp(2), b.AddRow(d, b.Weight("order_preserving/log_slope"))) // P×1
 	if b.Err() != nil {
 		return nil
 	}
 	pieces := len(knots) + 1
-	ramps := b.Apply(op.Reshape(2, -1, pieces), in.Ramps) // B·C×P
+	ramps := b.Apply(op.Reshape(2, -1, pieces), parts) // B·C×P
 	return b.Apply(op.Reshape(2, -1, in.LogProbs.Shape()[1]), b.MatMul(ramps, slopes))
 }
 

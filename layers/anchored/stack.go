@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ import (
 // others are fitted to all rows by L-BFGS in float32, as far as they were to be judged. The mixture is no
 // Map: its parts have weights of the same names. Validation rows are not looked at.
 type Stack struct {
-	Base       Base
+	Base       layers.Base
 	Candidates []Candidate // with names that differ, the simpler first
 	Folds      int         // 0: 5, or 3 of more than 4096 rows, which need no more
 	Optim      optim.LBFGSSettings
@@ -47,7 +48,7 @@ type Stack struct {
 	// fits, and Error its standard error. w and T were fitted to these rows.
 	NLL, Error float64
 
-	stages []Stage
+	stages []layers.Stage
 	parts  []part // nil before Fit
 	t      float64
 }
@@ -59,7 +60,7 @@ type part struct {
 	weights *graph.Weights
 }
 
-var _ Stateful = (*Stack)(nil)
+var _ layers.Stateful = (*Stack)(nil)
 
 // fewRows is up to how many rows two more folds are worth their time: what a fold's fits
 // lose to those of all rows falls as 1/N, the time grows with N.
@@ -90,7 +91,7 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 		return err
 	}
 	sizes, labels := s.Base.Sizes(), graph.Labels(cal.Labels)
-	tab := c.view.tables(tensor.Float32, sizes)
+	tab := c.view.Rows(tensor.Float32, sizes)
 	var parts []part
 	for m, share := range shares {
 		if share == 0 {
@@ -106,7 +107,7 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 		if err != nil {
 			return fmt.Errorf("fit %s: %w", s.Candidates[m].Name, err)
 		}
-		s.stages = append(s.stages, Stage{s.Candidates[m].Name, result, time.Since(start)})
+		s.stages = append(s.stages, layers.Stage{Name: s.Candidates[m].Name, Result: result, Time: time.Since(start)})
 		parts = append(parts, part{s.Candidates[m], share, p.weights})
 	}
 	s.parts = parts
@@ -120,7 +121,7 @@ func (s *Stack) temper(ctx context.Context, c *contest, shares []float64, labels
 		said = append(said, j.logProbs)
 	}
 	held := &data.Set{Logits: mix(said, shares), Labels: labels}
-	var t Temperature
+	var t layers.Temperature
 	if err := t.Fit(ctx, held, nil, nil); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (s *Stack) temper(ctx context.Context, c *contest, shares []float64, labels
 func (s *Stack) posterior(said []*mat.Dense, shares []float64) *mat.Dense {
 	q := mix(said, shares)
 	q.Scale(1/s.t, q)
-	p := LogSoftmax(q)
+	p := layers.LogSoftmax(q)
 	sizes, n := s.Base.Sizes(), 0
 	for _, rows := range sizes.Counts {
 		n += rows
@@ -252,23 +253,23 @@ func (s *Stack) Shares() []float64 {
 func (s *Stack) T() float64 { return s.t }
 
 // Stages are the fits of the parts to all rows, by their names.
-func (s *Stack) Stages() []Stage { return s.stages }
+func (s *Stack) Stages() []layers.Stage { return s.stages }
 
 // Predict is the posterior of the mixture.
 func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 	if s.parts == nil {
-		return nil, errUnfitted
+		return nil, layers.ErrUnfitted
 	}
 	view, err := s.Base.View(x)
 	if err != nil {
 		return nil, err
 	}
 	sizes := s.Base.Sizes()
-	tab := view.tables(tensor.Float32, sizes)
+	tab := view.Rows(tensor.Float32, sizes)
 	var said []*mat.Dense
 	var shares []float64
 	for _, p := range s.parts {
-		logProbs, err := posteriorOf(p.Map, p.weights, tab, sizes.Classes)
+		logProbs, err := tab.Posterior(p.Map, p.weights)
 		if err != nil {
 			return nil, err
 		}
@@ -279,7 +280,7 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 
 // Embed is that of the base, if it has one.
 func (s *Stack) Embed(x *data.Set) (*mat.Dense, error) {
-	return (&Trained{Base: s.Base}).Embed(x)
+	return layers.Fitted(s.Base, nil, nil).Embed(x)
 }
 
 // stacking is what a model file says besides the base's configuration.
@@ -291,17 +292,17 @@ type stacking struct {
 
 // State is the base's, with T, w and the names of the parts in the configuration, whose
 // weights are named after them: parts/ordered-anchored/anchored/correction.
-func (s *Stack) State() (State, error) {
+func (s *Stack) State() (layers.State, error) {
 	if s.parts == nil {
-		return State{}, errUnfitted
+		return layers.State{}, layers.ErrUnfitted
 	}
 	state, err := s.Base.State()
 	if err != nil {
-		return State{}, err
+		return layers.State{}, err
 	}
 	config := map[string]json.RawMessage{}
 	if err := json.Unmarshal(state.Config, &config); err != nil {
-		return State{}, err
+		return layers.State{}, err
 	}
 	own := stacking{Temperature: s.t}
 	weights := graph.NewWeights(tensor.Float32).Join(state.Weights)
@@ -314,10 +315,10 @@ func (s *Stack) State() (State, error) {
 		err = json.Unmarshal(text, &config)
 	}
 	if err != nil {
-		return State{}, err
+		return layers.State{}, err
 	}
 	state.Config, err = json.Marshal(config)
-	return State{state.Config, weights}, err
+	return layers.State{Config: state.Config, Weights: weights}, err
 }
 
 func partPrefix(name string) string { return "parts/" + name + "/" }
@@ -336,7 +337,7 @@ func renamed(w *graph.Weights, name func(string) string) *graph.Weights {
 }
 
 // Restore sets the parts, w, T and the base.
-func (s *Stack) Restore(state State) error {
+func (s *Stack) Restore(state layers.State) error {
 	var own stacking
 	if err := json.Unmarshal(state.Config, &own); err != nil {
 		return fmt.Errorf("layers: the mixture cannot be read: %w", err)
@@ -344,7 +345,7 @@ func (s *Stack) Restore(state State) error {
 	if len(own.Names) == 0 || len(own.Names) != len(own.Shares) || !(own.Temperature > 0) {
 		return errors.New("layers: the model's mixture has no parts with a share for each, or no temperature")
 	}
-	sizes, err := readSizes(state.Config)
+	sizes, err := layers.ReadSizes(state.Config)
 	if err != nil {
 		return err
 	}
@@ -364,14 +365,14 @@ func (s *Stack) Restore(state State) error {
 		mine = renamed(mine, func(weight string) string { return strings.TrimPrefix(weight, prefix) })
 		start, err := s.Candidates[i].Map.Init(sizes, rand.New(rand.NewPCG(0, 0)))
 		if err == nil {
-			mine, err = restored(start, mine)
+			mine, err = layers.RestoreWeights(start, mine)
 		}
 		if err != nil {
 			return err
 		}
 		parts = append(parts, part{s.Candidates[i], own.Shares[k], mine})
 	}
-	if err := s.Base.Restore(State{state.Config, rest}); err != nil {
+	if err := s.Base.Restore(layers.State{Config: state.Config, Weights: rest}); err != nil {
 		return err
 	}
 	s.parts, s.t = parts, own.Temperature

@@ -1,7 +1,7 @@
-package layers
+package anchored
 
 import (
-	"fmt"
+	"calibra/layers"
 	"math/rand/v2"
 
 	"calibra/graph"
@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Gated mixes the posterior of one temperature with that of [Anchored], by how much
+// Gated mixes the posterior of one temperature with that of [Corrected], by how much
 // of the calibration rows supports the region's codewords:
 //
 //	posterior = (1 − g)·softmax(t·log p̂) + g·softmax(t·log p̂ + Σ_i h_i,s(i))
@@ -25,7 +25,7 @@ type Gated struct{}
 var _ Hierarchical = Gated{}
 
 // Init starts at t = 1, g = 1/2 and u = 0.
-func (Gated) Init(s Sizes, _ *rand.Rand) (*graph.Weights, error) {
+func (Gated) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("gated/inverse_temperature", []float64{1}, 1)
 	w.Add("gated/level", []float64{0}, 1)
@@ -37,18 +37,16 @@ func (Gated) Init(s Sizes, _ *rand.Rand) (*graph.Weights, error) {
 func (Gated) Spread() Spread { return correctionSpread("gated") }
 
 // Coarser is one temperature.
-func (Gated) Coarser() Map { return Tempered{} }
+func (Gated) Coarser() layers.Map { return Tempered{} }
 
 // LogProbs describes the posterior.
-func (Gated) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
-	if in.Support == nil {
-		return b.Fail(fmt.Errorf("layers: the gated map needs a base that counts the support of its codewords"))
-	}
+func (Gated) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	support := in.Input(b, supportInput)
 	scores := b.Apply(op.Stretch(), in.LogProbs, b.Weight("gated/inverse_temperature"))
 	global := b.LogSoftmax(scores)
 	local := b.LogSoftmax(b.Plus(scores, correction(b, in, "gated")))
 
-	gate := b.AddRow(b.Apply(op.Stretch(), in.Support, b.Weight("gated/slope")), b.Weight("gated/level")) // B×1
+	gate := b.AddRow(b.Apply(op.Stretch(), support, b.Weight("gated/slope")), b.Weight("gated/level")) // B×1
 	z := eachClass(b, gate, in)
 	minus := func(x *gorgonia.Node) *gorgonia.Node { return b.Apply(op.Scale(2, -1), x) }
 	// log g = −softplus(−z) and log(1 − g) = −softplus(z)

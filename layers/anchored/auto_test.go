@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"errors"
 	"math"
 	"slices"
@@ -17,12 +18,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-func anchor() *Anchor { return &Anchor{Slots: 4, Codebook: Codebook{Codewords: 8}, Passes: 4} }
+func anchor() *Anchor { return &Anchor{Slots: 4, Codebook: layers.Codebook{Codewords: 8}, Passes: 4} }
 
 func auto(candidates ...Candidate) *Auto { return &Auto{Base: anchor(), Candidates: candidates} }
 
 // meanLoss is the mean NLL of c on x.
-func meanLoss(t *testing.T, c Calibrator, x *data.Set) float64 {
+func meanLoss(t *testing.T, c layers.Calibrator, x *data.Set) float64 {
 	t.Helper()
 	p, err := c.Predict(x)
 	if err != nil {
@@ -43,7 +44,7 @@ func TestTemperedAnchorIsTemperatureScaling(t *testing.T) {
 	if err := c.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}
-	var ts Temperature
+	var ts layers.Temperature
 	if err := ts.Fit(t.Context(), cal, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -90,19 +91,23 @@ func TestOrderPreservingKeepsTheOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set(w.Tensor("order_preserving/slope"), graph.Normals(len(knots)+1, 0, 2, rng))
-	tab := view.tables(tensor.Float64, sizes)
+	w.SetValues("order_preserving/slope", graph.Normals(len(knots)+1, 0, 2, rng))
+	tab := view.Rows(tensor.Float64, sizes)
 	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{OrderPreserving{}.Scores(b, tab.batch(b))}
+		return gorgonia.Nodes{OrderPreserving{}.Scores(b, tab.Batch(b))}
 	})
-	out, err := f.Of(graph.Rows(0, tab.rows))
+	out, err := f.Of(graph.Rows(0, tab.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores := mat.NewDense(tab.rows, sizes.Classes, graph.Float64s(out[0]))
-	for i := range tab.rows {
-		for j, z := range view.Logits.RawRowView(i) {
-			for k, y := range view.Logits.RawRowView(i) {
+	scores := mat.NewDense(tab.Len(), sizes.Classes, graph.Float64s(out[0]))
+	for i := range tab.Len() {
+		logit := func(j int) float64 { // the sum of its parts
+			return floats.Sum(view.Inputs[rampsInput].RawRowView(i)[j*(len(knots)+1):][:len(knots)+1])
+		}
+		for j := range sizes.Classes {
+			for k := range sizes.Classes {
+				z, y := logit(j), logit(k)
 				if z < y && !(scores.At(i, j) < scores.At(i, k)) {
 					t.Errorf("row %d: logits %v < %v have scores %v, %v", i, z, y, scores.At(i, j), scores.At(i, k))
 				}
@@ -119,7 +124,7 @@ func TestOrderPreservingKeepsTheOrder(t *testing.T) {
 // so of two codewords with the same shares of labels the rarer is corrected less.
 func TestCorrectionIsThePosteriorMode(t *testing.T) {
 	const often, seldom, sigma = 400, 8, 0.5
-	v := &View{LogProbs: mat.NewDense(often+seldom, 2, nil)}
+	v := &layers.View{LogProbs: mat.NewDense(often+seldom, 2, nil)}
 	var labels []int
 	for i := range often + seldom {
 		k := int32(0)
@@ -130,12 +135,12 @@ func TestCorrectionIsThePosteriorMode(t *testing.T) {
 		v.LogProbs.SetRow(i, []float64{-math.Ln2, -math.Ln2})
 		labels = append(labels, min(1, i%4)) // class 1 in three of four rows
 	}
-	sizes := Sizes{Classes: 2, Slots: 1, Codewords: 2}
-	p, err := newPosterior(Anchored{}, sizes, v.tables(tensor.Float64, sizes), graph.Labels(labels), nil)
+	sizes := layers.Sizes{Classes: 2, Slots: 1, Codewords: 2}
+	p, err := newPosterior(Corrected{}, sizes, v.Rows(tensor.Float64, sizes), graph.Labels(labels), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.spread(Anchored{}.Spread(), sigma)
+	p.spread(Corrected{}.Spread(), sigma)
 	if _, err := p.fit(t.Context(), optim.LBFGSSettings{Gradient: 1e-10}); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +159,7 @@ func TestCorrectionIsThePosteriorMode(t *testing.T) {
 // TestSpreadKeepsCorrections: another spread leaves σ·u where it was, and 0 removes it.
 func TestSpreadKeepsCorrections(t *testing.T) {
 	view, labels, sizes := region(1)
-	p, err := newPosterior(Anchored{On: SlotHead{}}, sizes, view.tables(tensor.Float64, sizes), graph.Labels(labels), newRand(1))
+	p, err := newPosterior(Corrected{On: SlotHead{}}, sizes, view.Rows(tensor.Float64, sizes), graph.Labels(labels), newRand(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +189,7 @@ func TestAutoChoosesTheSimplest(t *testing.T) {
 	for _, s := range []*data.Set{cal, test} { // labels from softmax(logits/2)
 		var half mat.Dense
 		half.Scale(0.5, s.Logits)
-		logProbs := LogSoftmax(&half)
+		logProbs := layers.LogSoftmax(&half)
 		for i := range s.Labels {
 			x := rng.Float64()
 			for s.Labels[i] = 0; s.Labels[i] < 2; s.Labels[i]++ {
@@ -194,7 +199,7 @@ func TestAutoChoosesTheSimplest(t *testing.T) {
 			}
 		}
 	}
-	a := auto(AnchoredMaps()...)
+	a := auto(Maps()...)
 	if err := a.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +216,7 @@ func TestAutoChoosesTheSimplest(t *testing.T) {
 	if err := a.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}
-	var ts Temperature
+	var ts layers.Temperature
 	if err := ts.Fit(t.Context(), cal, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +229,7 @@ func TestAutoChoosesTheSimplest(t *testing.T) {
 	if !a.Result.Converged {
 		t.Errorf("the fit ended because %s", a.Result.Ended)
 	}
-	again := auto(AnchoredMaps()...)
+	again := auto(Maps()...)
 	if err := again.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -285,8 +290,8 @@ func TestAutoJudgesMapsThatAreNoKeys(t *testing.T) {
 
 func TestAutoRefuses(t *testing.T) {
 	cal := blobs(60, 1)
-	var setting *SettingError
-	if err := (&Auto{Base: anchor(), Candidates: AnchoredMaps(), Folds: 1}).Fit(t.Context(), cal, nil, newRand(1)); !errors.As(err, &setting) {
+	var setting *layers.SettingError
+	if err := (&Auto{Base: anchor(), Candidates: Maps(), Folds: 1}).Fit(t.Context(), cal, nil, newRand(1)); !errors.As(err, &setting) {
 		t.Errorf("one fold gives %v", err)
 	}
 	if err := auto().Fit(t.Context(), cal, nil, newRand(1)); err == nil {
@@ -295,17 +300,17 @@ func TestAutoRefuses(t *testing.T) {
 	for what, s := range map[string]*data.Set{
 		"features": {Logits: cal.Logits, Labels: cal.Labels}, "logits": {Features: cal.Features, Labels: cal.Labels},
 	} {
-		if err := auto(AnchoredMaps()...).Fit(t.Context(), s, nil, newRand(1)); err == nil {
+		if err := auto(Maps()...).Fit(t.Context(), s, nil, newRand(1)); err == nil {
 			t.Errorf("rows without %s are accepted", what)
 		}
 	}
-	for _, m := range []Map{Anchored{}, SlotHead{}, LocalTemperature{}, Gated{}} {
-		if _, err := m.Init(Sizes{Classes: 3}, newRand(1)); err == nil {
+	for _, m := range []layers.Map{Corrected{}, SlotHead{}, LocalTemperature{}, Gated{}} {
+		if _, err := m.Init(layers.Sizes{Classes: 3}, newRand(1)); err == nil {
 			t.Errorf("%T starts without regions", m)
 		}
 	}
 	restored := auto(Candidate{"gated", Gated{}})
-	if err := restored.Restore(State{[]byte(`{"classes":3,"counts":[1,1,1],"choice":"anchored"}`), graph.NewWeights(tensor.Float32)}); err == nil {
+	if err := restored.Restore(layers.State{Config: []byte(`{"classes":3,"counts":[1,1,1],"choice":"anchored"}`), Weights: graph.NewWeights(tensor.Float32)}); err == nil {
 		t.Error("a map that is no candidate is restored")
 	}
 }

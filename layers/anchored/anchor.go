@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 )
 
 // Anchor is the classifier's own head at its best temperature T, p̂ = softmax(logits/T),
-// on a latent space that a [Codebook] divides. Where [Divide] replaces the head by one
+// on a latent space that a [layers.Codebook] divides. Where [layers.Divide] replaces the head by one
 // that sees codewords alone, an anchored map starts from what the original head knows,
 // and the codes only say where to correct it. A map that corrects nothing is
 // temperature scaling.
@@ -25,17 +26,17 @@ import (
 // without labels: passes of its moving averages over batches of 128 rows.
 type Anchor struct {
 	Slots    int // w, a divisor of M; 0: 64
-	Codebook Codebook
+	Codebook layers.Codebook
 	Passes   int // over the calibration rows; 0: 10
 
-	sizes Sizes
+	sizes layers.Sizes
 	// the codebook's, anchor/temperature (1), anchor/centre (1, the mean of the logits),
 	// anchor/support (w·K), and the mean and standard deviation of the features,
 	// anchor/mean and anchor/sd (M)
 	weights *graph.Weights
 }
 
-var _ Base = (*Anchor)(nil)
+var _ layers.Base = (*Anchor)(nil)
 
 // codebookBatch is how many rows one step of the moving averages sees.
 const codebookBatch = 128
@@ -43,21 +44,20 @@ const codebookBatch = 128
 // Fit finds T and the codebook, and counts what supports each codeword. It needs
 // features, logits and labels.
 func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	var t Temperature
+	var t layers.Temperature
 	if err := t.Fit(ctx, cal, nil, rng); err != nil {
 		return err
 	}
-	d := Divide{Slots: a.Slots, Codebook: a.Codebook}
-	book, err := d.prepare(cal)
+	book, sizes, err := a.Codebook.Over(cal, a.Slots)
 	if err != nil {
 		return err
 	}
-	a.sizes = d.sizes
+	a.sizes = sizes
 	if a.sizes.Classes != cal.Classes() {
 		return fmt.Errorf("layers: the calibration rows have labels of %d classes and logits of %d", a.sizes.Classes, cal.Classes())
 	}
 	w := graph.NewWeights(tensor.Float64)
-	book.init(w, cal.Features, a.sizes.Features/a.sizes.Slots, rng)
+	book.Init(w, cal.Features, a.sizes.Features/a.sizes.Slots, rng)
 	w.AddState("anchor/temperature", []float64{t.T()}, 1)
 	n, c := cal.Logits.Dims()
 	w.AddState("anchor/centre", []float64{mat.Sum(cal.Logits) / float64(n*c)}, 1)
@@ -81,7 +81,7 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 }
 
 // learn moves the codebook toward the slots of cal.
-func (a *Anchor) learn(ctx context.Context, book Codebook, cal *data.Set, rng *rand.Rand) error {
+func (a *Anchor) learn(ctx context.Context, book layers.Codebook, cal *data.Set, rng *rand.Rand) error {
 	passes := a.Passes
 	if passes == 0 {
 		passes = 10
@@ -126,19 +126,31 @@ func (a *Anchor) codes(x *data.Set) ([]int32, error) {
 	f := graph.NewFunction(a.weights, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{a.Codebook.Assign(b, b.Take("features", features))}
 	})
-	tables, err := f.Tables(x.Len(), evaluationBatch)
+	tables, err := f.Tables(x.Len(), layers.EvaluationBatch)
 	if err != nil {
 		return nil, err
 	}
 	return tables[0].Int32s(), nil
 }
 
-// View is log p̂ at temperature T, the codes, their support, and what maps on an Anchor
-// see besides.
-func (a *Anchor) View(x *data.Set) (*View, error) {
+// What maps on an Anchor see besides log p̂ and codes.
+const (
+	// supportInput is mean_i log(1 + N_i), N_i being the calibration rows whose i-th slot
+	// has this row's codeword (B×1).
+	supportInput = "support"
+	// rampsInput are the logits at temperature T, less their mean over the calibration
+	// rows, in parts; see OrderPreserving (B×(C·P)).
+	rampsInput = "ramps"
+	// wordsInput are the codewords as each slot sees them, standardized by its features
+	// ((w·K)×d), the same for all rows.
+	wordsInput = "words"
+)
+
+// View is log p̂ at temperature T, the codes, and the inputs above.
+func (a *Anchor) View(x *data.Set) (*layers.View, error) {
 	switch {
 	case a.weights == nil:
-		return nil, errUnfitted
+		return nil, layers.ErrUnfitted
 	case x.Logits == nil:
 		return nil, fmt.Errorf("layers: the rows have no logits to calibrate")
 	case x.Classes() != a.sizes.Classes:
@@ -151,12 +163,16 @@ func (a *Anchor) View(x *data.Set) (*View, error) {
 	t, centre := a.weights.Float64s("anchor/temperature")[0], a.weights.Float64s("anchor/centre")[0]
 	logits := mat.DenseCopyOf(x.Logits)
 	logits.Apply(func(_, _ int, l float64) float64 { return (l - centre) / t }, logits)
-	v := &View{LogProbs: LogSoftmax(logits), Codes: codes, Support: make([]float64, x.Len()), Logits: logits, Words: a.words()}
-	support, slots := a.weights.Float64s("anchor/support"), a.sizes.Slots
+	counts, slots := a.weights.Float64s("anchor/support"), a.sizes.Slots
+	support := make([]float64, x.Len())
 	for at, k := range codes {
-		v.Support[at/slots] += math.Log1p(support[at%slots*a.sizes.Codewords+int(k)]) / float64(slots)
+		support[at/slots] += math.Log1p(counts[at%slots*a.sizes.Codewords+int(k)]) / float64(slots)
 	}
-	return v, nil
+	return &layers.View{
+		LogProbs: layers.LogSoftmax(logits), Codes: codes,
+		Inputs: map[string]*mat.Dense{supportInput: mat.NewDense(x.Len(), 1, support), rampsInput: ramps(logits)},
+		Tables: map[string]*mat.Dense{wordsInput: a.words()},
+	}, nil
 }
 
 // words are the codewords standardized by the features of each slot ((w·K)×d).
@@ -176,24 +192,24 @@ func (a *Anchor) words() *mat.Dense {
 }
 
 // Sizes has all of C, M, w, K and the class counts.
-func (a *Anchor) Sizes() Sizes { return a.sizes }
+func (a *Anchor) Sizes() layers.Sizes { return a.sizes }
 
 // State is the sizes, the temperature and the codebook.
-func (a *Anchor) State() (State, error) {
+func (a *Anchor) State() (layers.State, error) {
 	if a.weights == nil {
-		return State{}, errUnfitted
+		return layers.State{}, layers.ErrUnfitted
 	}
 	config, err := json.Marshal(a.sizes)
-	return State{config, a.weights}, err
+	return layers.State{Config: config, Weights: a.weights}, err
 }
 
 // Restore sets them.
-func (a *Anchor) Restore(s State) error {
-	sizes, err := readSizes(s.Config)
+func (a *Anchor) Restore(s layers.State) error {
+	sizes, err := layers.ReadSizes(s.Config)
 	if err != nil {
 		return err
 	}
-	width, err := sizes.slotWidth()
+	width, err := sizes.SlotWidth()
 	if err != nil {
 		return err
 	}

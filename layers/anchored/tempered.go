@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"math/rand/v2"
 
 	"calibra/graph"
@@ -13,9 +14,9 @@ import (
 // Scored is a Map whose posterior is the softmax of scores, which a correction can
 // be added to.
 type Scored interface {
-	Map
+	layers.Map
 	// Scores describes the scores (B×C) of a batch.
-	Scores(b *graph.Builder, in Batch) *gorgonia.Node
+	Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node
 }
 
 // Tempered is one inverse temperature for all rows:
@@ -29,18 +30,18 @@ type Tempered struct{}
 var _ Scored = Tempered{}
 
 // Init starts at t = 1.
-func (Tempered) Init(Sizes, *rand.Rand) (*graph.Weights, error) {
+func (Tempered) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("tempered/inverse_temperature", []float64{1}, 1)
 	return w, nil
 }
 
 // LogProbs describes the posterior.
-func (m Tempered) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+func (m Tempered) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(m.Scores(b, in))
 }
 
 // Scores describes t·log p̂.
-func (Tempered) Scores(b *graph.Builder, in Batch) *gorgonia.Node {
+func (Tempered) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.Apply(op.Stretch(), in.LogProbs, b.Weight("tempered/inverse_temperature"))
 }

@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"context"
 	"fmt"
 	"math"
@@ -18,25 +19,25 @@ import (
 // Candidate is a Map that [Auto] may choose.
 type Candidate struct {
 	Name string // "anchored"
-	Map  Map
+	Map  layers.Map
 }
 
 // AnchoredMaps are the candidates on an [Anchor], the simpler first. All but the first
 // and [LocalTemperature] correct an [OrderPreserving] map, which is one temperature
 // where nothing is gained by more. [Gated] is none of them: under a prior that is
 // fitted already its gate opens for every region (on the letter data its held-out loss
-// is that of [Anchored] to 1e-6), at more cost.
-func AnchoredMaps() []Candidate {
+// is that of [Corrected] to 1e-6), at more cost.
+func Maps() []Candidate {
 	linear := ShrunkDirichlet{On: OrderPreserving{}}
 	return []Candidate{
 		{"ts", Tempered{}},
 		{"order-preserving", OrderPreserving{}},
 		{"local-temperature", LocalTemperature{}},
 		{"ordered-dirichlet", linear},
-		{"ordered-anchored", Anchored{On: OrderPreserving{}}},
+		{"ordered-anchored", Corrected{On: OrderPreserving{}}},
 		{"ordered-slot-head", SlotHead{On: linear}},
-		{"ordered-anchored-dirichlet", Anchored{On: linear}},
-		{"ordered-anchored-head", Anchored{On: SlotHead{On: linear}}},
+		{"ordered-anchored-dirichlet", Corrected{On: linear}},
+		{"ordered-anchored-head", Corrected{On: SlotHead{On: linear}}},
 	}
 }
 
@@ -57,7 +58,7 @@ type Ranked struct {
 
 // contest is what cross-validation over the calibration rows says of candidates.
 type contest struct {
-	view    *View // of the calibration rows
+	view    *layers.View // of the calibration rows
 	cv      *crossValidation
 	judged  []*judgement // in the candidates' order, as is the ranking
 	ranking []Ranked
@@ -65,14 +66,14 @@ type contest struct {
 
 // compete fits the base to the rows and judges the candidates on it, with folds drawn
 // from rng.
-func compete(ctx context.Context, base Base, candidates []Candidate, folds int, settings optim.LBFGSSettings, cal *data.Set, rng *rand.Rand) (*contest, error) {
+func compete(ctx context.Context, base layers.Base, candidates []Candidate, folds int, settings optim.LBFGSSettings, cal *data.Set, rng *rand.Rand) (*contest, error) {
 	switch {
 	case len(candidates) == 0:
 		return nil, fmt.Errorf("layers: there is no candidate to choose")
 	case cal.Labels == nil:
 		return nil, fmt.Errorf("layers: the calibration rows have no labels")
 	case folds < 2 || folds > cal.Len():
-		return nil, &SettingError{fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, cal.Len())}
+		return nil, &layers.SettingError{Reason: fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, cal.Len())}
 	}
 	if err := base.Fit(ctx, cal, nil, rng); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"encoding/json"
 	"errors"
 	"math"
@@ -154,7 +155,7 @@ func localized(n int, seed uint64) *data.Set {
 // the order of the candidates, and predicts the same again from its file.
 func TestStackLaws(t *testing.T) {
 	cal, test := localized(600, 31), localized(400, 32)
-	candidates := AnchoredMaps()
+	candidates := Maps()
 	s := stack(candidates...)
 	if err := s.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
 		t.Fatal(err)
@@ -220,10 +221,10 @@ func TestStackLaws(t *testing.T) {
 // errors of such a difference leave open.
 func TestStackAgainstOneMap(t *testing.T) {
 	cal, test := localized(600, 31), localized(2000, 33)
-	s, a := stack(AnchoredMaps()...), auto(AnchoredMaps()...)
+	s, a := stack(Maps()...), auto(Maps()...)
 	a.Folds = 5
-	var ts Temperature
-	for _, c := range []Calibrator{s, a, &ts} {
+	var ts layers.Temperature
+	for _, c := range []layers.Calibrator{s, a, &ts} {
 		if err := c.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
 			t.Fatal(err)
 		}
@@ -241,8 +242,8 @@ func TestStackAgainstOneMap(t *testing.T) {
 
 func TestStackRefuses(t *testing.T) {
 	cal := blobs(60, 1)
-	var setting *SettingError
-	s := stack(AnchoredMaps()...)
+	var setting *layers.SettingError
+	s := stack(Maps()...)
 	s.Folds = 61
 	if err := s.Fit(t.Context(), cal, nil, newRand(1)); !errors.As(err, &setting) {
 		t.Errorf("more folds than rows give %v", err)
@@ -250,7 +251,7 @@ func TestStackRefuses(t *testing.T) {
 	if _, err := s.State(); err == nil || s.Shares() != nil {
 		t.Error("it has a state before it is fitted")
 	}
-	s = stack(Candidate{"ts", Tempered{}}, Candidate{"anchored", Anchored{}})
+	s = stack(Candidate{"ts", Tempered{}}, Candidate{"anchored", Corrected{}})
 	if err := s.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestStackRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := stack(s.Candidates...).Restore(State{text, state.Weights}); err == nil {
+		if err := stack(s.Candidates...).Restore(layers.State{Config: text, Weights: state.Weights}); err == nil {
 			t.Errorf("a mixture %s is restored", what)
 		}
 	}

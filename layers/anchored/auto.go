@@ -1,6 +1,7 @@
-package layers
+package anchored
 
 import (
+	"calibra/layers"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +33,7 @@ import (
 // The base is fitted once, to all calibration rows. For [Anchor] that lets a held-out
 // row take part in T and, without its label, in the codebook.
 type Auto struct {
-	Base       Base
+	Base       layers.Base
 	Candidates []Candidate // the simpler first
 	Folds      int         // 0: 3
 	Optim      optim.LBFGSSettings
@@ -41,11 +42,11 @@ type Auto struct {
 	Result  optim.Result // of the choice's fit to all rows
 
 	name   string // of the choice
-	fitted Trained
+	fitted *layers.Trained
 	took   time.Duration
 }
 
-var _ Stateful = (*Auto)(nil)
+var _ layers.Stateful = (*Auto)(nil)
 
 // Fit draws the folds, stratified, from rng. Before a map is chosen there is nothing that
 // an interrupted fit could keep.
@@ -55,7 +56,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 		folds = 3
 	}
 	start := time.Now()
-	a.name, a.Ranking, a.fitted = "", nil, Trained{} // the base is about to change
+	a.name, a.Ranking, a.fitted = "", nil, nil // the base is about to change
 	c, err := compete(ctx, a.Base, a.Candidates, folds, a.Optim, cal, rng)
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	a.Ranking = c.ranking
 	chosen := slices.IndexFunc(a.Ranking, func(r Ranked) bool { return r.Chosen })
 	m, sizes := a.Candidates[chosen].Map, a.Base.Sizes()
-	p, err := newPosterior(m, sizes, c.view.tables(tensor.Float64, sizes), graph.Labels(cal.Labels), rng)
+	p, err := newPosterior(m, sizes, c.view.Rows(tensor.Float64, sizes), graph.Labels(cal.Labels), rng)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 		return fmt.Errorf("fit %s: %w", a.Candidates[chosen].Name, err)
 	}
 	a.name, a.took = a.Candidates[chosen].Name, time.Since(start)
-	a.fitted = Trained{Base: a.Base, Map: p.m, weights: p.weights.As(tensor.Float32)}
+	a.fitted = layers.Fitted(a.Base, p.m, p.weights.As(tensor.Float32))
 	return err
 }
 
@@ -82,13 +83,22 @@ func (a *Auto) Choice() string { return a.name }
 
 // Stages is one stage by the name of the choice, with the time of the whole choice and
 // the result of the fit to all rows.
-func (a *Auto) Stages() []Stage { return []Stage{{a.name, a.Result, a.took}} }
+func (a *Auto) Stages() []layers.Stage {
+	return []layers.Stage{{Name: a.name, Result: a.Result, Time: a.took}}
+}
 
 // Predict is the posterior of the chosen map.
-func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) { return a.fitted.Predict(x) }
+func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) {
+	if a.fitted == nil {
+		return nil, layers.ErrUnfitted
+	}
+	return a.fitted.Predict(x)
+}
 
 // Embed is that of the base, if it has one.
-func (a *Auto) Embed(x *data.Set) (*mat.Dense, error) { return a.fitted.Embed(x) }
+func (a *Auto) Embed(x *data.Set) (*mat.Dense, error) {
+	return layers.Fitted(a.Base, nil, nil).Embed(x)
+}
 
 // choice is what a model file says besides the base's configuration.
 type choice struct {
@@ -96,24 +106,27 @@ type choice struct {
 }
 
 // State is the base's with the chosen map's weights, its name in the configuration.
-func (a *Auto) State() (State, error) {
+func (a *Auto) State() (layers.State, error) {
+	if a.fitted == nil {
+		return layers.State{}, layers.ErrUnfitted
+	}
 	s, err := a.fitted.State()
 	if err != nil {
-		return State{}, err
+		return layers.State{}, err
 	}
 	var config map[string]json.RawMessage
 	if err := json.Unmarshal(s.Config, &config); err != nil {
-		return State{}, err
+		return layers.State{}, err
 	}
 	if config["choice"], err = json.Marshal(a.name); err != nil {
-		return State{}, err
+		return layers.State{}, err
 	}
 	s.Config, err = json.Marshal(config)
 	return s, err
 }
 
 // Restore sets the choice, its weights and the base.
-func (a *Auto) Restore(s State) error {
+func (a *Auto) Restore(s layers.State) error {
 	var c choice
 	if err := json.Unmarshal(s.Config, &c); err != nil {
 		return fmt.Errorf("layers: the choice cannot be read: %w", err)
@@ -122,7 +135,7 @@ func (a *Auto) Restore(s State) error {
 	if i < 0 {
 		return fmt.Errorf("layers: the model's map %q is none of the candidates", c.Name)
 	}
-	fitted := Trained{Base: a.Base, Map: a.Candidates[i].Map}
+	fitted := layers.Fitted(a.Base, a.Candidates[i].Map, nil)
 	if err := fitted.Restore(s); err != nil {
 		return err
 	}

@@ -1,0 +1,62 @@
+// Package anchored goes beyond the paper: calibration maps that keep the classifier's own
+// logits and let codewords correct them, and two ways to pick among such maps.
+//
+// # What it is for
+//
+// The paper's quantized head sees of a row its codewords alone, so it loses what the
+// classifier knew beside them, and with it some accuracy. A method of this package starts
+// from the classifier's logits at their best temperature and corrects them region by
+// region. Use it where there are logits and accuracy must not fall; use the paper's
+// calibrator (package layers) where there are features alone, or where the logits are not
+// to be trusted.
+//
+//	data.Set ──► Anchor ──► View (log p̂ at temperature T, codes, support) ──► Map ──► log-probabilities
+//
+// # The maps
+//
+// N rows, C classes, w slots, K codewords; s(i) is the codeword of slot i.
+//
+//	map                posterior                                 parameters
+//	Tempered           softmax(t log p̂)                          1
+//	OrderPreserving    softmax(f(z)), f increasing               13, z the logits / T
+//	LocalTemperature   softmax(e^(τ + Σ_i h_i,s(i)) log p̂)       1 + w·K
+//	ShrunkDirichlet    softmax(scores + clr(p̂) Δ + b)            C² + C more
+//	SlotHead           softmax(scores + Σ_i ĉ_i,s(i) V_i)        M·C more
+//	Corrected          softmax(scores + Σ_i h_i,s(i))            w·K·C more
+//	Gated              a mixture of Tempered and Corrected       3 + w·K·C
+//
+// Each map but Tempered is [Hierarchical]: a coarser map and a correction σ·u of it with
+// the prior u ~ N(0, 1). The fit minimizes
+//
+//	mean NLL + 1/(2N) Σ u²
+//
+// so a codeword with few rows stays near the coarser map and one with many moves as far
+// as its rows say. σ = 0 is the coarser map. The paper's own map runs on an [Anchor] too:
+// layers.Train(&Anchor{}, layers.Bilinear{}, …).
+//
+// # Which map, and how strong a prior
+//
+// [Auto] chooses the map and every σ by cross-validation over the calibration rows: the
+// simplest map within one standard error of the best. It leaves out maps that lose
+// accuracy. [Stack] mixes the maps instead, with the weights that predict held-out rows
+// best; it costs one more fit of each part and does not depend on a lucky choice.
+// On 10,000 rows with w = 64 both take under a minute of one core.
+//
+//	stacked := anchored.Stack{Base: &anchored.Anchor{}, Candidates: anchored.Maps()}
+//	err := stacked.Fit(ctx, cal, nil, rng)
+//
+// How well they do against the paper's method and the baselines is in the report of
+// calibra study beyond, and in the README's table of it.
+//
+// # A map of one's own
+//
+// Write a [Scored] map in one file, give it a Spread if its prior is to be learned, and
+// add a row to the table of gradient_test.go. A map that needs more than log p̂ and codes
+// reads it by name, in.Input(b, "support"); [Anchor] says which names there are.
+//
+// # Errors
+//
+// As in package layers: Fit and Predict return one sentence where a set lacks features,
+// logits or labels, or has another width than the model; settings that the data do not
+// allow are a *layers.SettingError.
+package anchored

@@ -1,0 +1,93 @@
+package anchored
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"calibra/graph"
+	"calibra/graph/graphtest"
+	"calibra/layers"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// maps has every Map of this package, in each of its variants.
+var maps = map[string][]layers.Map{
+	"Tempered":         {Tempered{}},
+	"OrderPreserving":  {OrderPreserving{}},
+	"ShrunkDirichlet":  {ShrunkDirichlet{}},
+	"SlotHead":         {SlotHead{}, SlotHead{On: ShrunkDirichlet{}}},
+	"Corrected":        {Corrected{}, Corrected{On: OrderPreserving{}}, Corrected{On: SlotHead{On: ShrunkDirichlet{}}}},
+	"LocalTemperature": {LocalTemperature{}},
+	"Gated":            {Gated{}},
+}
+
+// TestMapGradients checks each map at a random point, away from its start, where
+// gradients by senders and receivers would be alike.
+func TestMapGradients(t *testing.T) {
+	view, labels, sizes := region(1)
+	for name, variants := range maps {
+		for _, m := range variants {
+			w, err := m.Init(sizes, newRand(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(w.Learned()) == 0 {
+				continue // Identity: nothing is learned, nothing to differentiate
+			}
+			rng := newRand(3)
+			for _, weight := range w.Learned() {
+				for i, v := range w.Tensor(weight).Float64s() {
+					w.Tensor(weight).Float64s()[i] = v + 0.3*rng.NormFloat64()
+				}
+			}
+			t.Run(name, func(t *testing.T) {
+				tab, y := view.Rows(tensor.Float64, sizes), graph.Labels(labels)
+				graphtest.Gradient(t, w, len(labels), func(b *graph.Builder) *gorgonia.Node {
+					return b.NLL(m.LogProbs(b, tab.Batch(b)), b.Take("labels", y))
+				})
+			})
+		}
+	}
+}
+
+// TestEveryMapIsChecked reads the package's source: each type with a LogProbs method
+// must have a row in maps.
+func TestEveryMapIsChecked(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Name.Name != "LogProbs" || f.Recv == nil {
+				continue
+			}
+			found++
+			receiver := f.Recv.List[0].Type
+			if star, ok := receiver.(*ast.StarExpr); ok {
+				receiver = star.X
+			}
+			if name := receiver.(*ast.Ident).Name; len(maps[name]) == 0 {
+				t.Errorf("map %s has no row in maps", name)
+			}
+		}
+	}
+	if found != len(maps) {
+		t.Errorf("the package has %d maps, the table %d", found, len(maps))
+	}
+}
