@@ -193,8 +193,8 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 			return err
 		}
 	}
-	if e, ok := r.Model.(layers.Embedder); ok && o.Shared != nil {
-		if err := o.judgeOwn(ctx, e, cal, test); err != nil {
+	if o.Shared != nil {
+		if err := o.judgeOwn(ctx, r.Model, cal, test); err != nil {
 			return err
 		}
 	}
@@ -212,29 +212,37 @@ func (o *Outcome) measure(ctx context.Context, labels []int, redraws int, seed u
 	return err
 }
 
-// judgeOwn measures locally in the embedding of the method itself, if it has one.
-func (o *Outcome) judgeOwn(ctx context.Context, e layers.Embedder, cal, test *data.Set) error {
-	own, testOwn, err := OwnEmbedding(e, cal, test)
-	if err != nil || own == nil {
+// judgeOwn measures locally in the space of the method itself, if it has one.
+func (o *Outcome) judgeOwn(ctx context.Context, model layers.Calibrator, cal, test *data.Set) (err error) {
+	if o.Own, err = OwnSpace(model, cal, test); err != nil || o.Own == nil {
 		return err
 	}
-	o.Own = own.Apply(testOwn)
 	o.OwnMetrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, test.Labels, o.Own, metrics.Settings{})
 	return err
 }
 
-// OwnEmbedding fits the embedding of a method's own latent space to the calibration
-// rows and gives the test rows in that latent space, not yet embedded. All are nil
-// for a method whose space is that of the raw features.
-func OwnEmbedding(e layers.Embedder, cal, test *data.Set) (*data.Embedding, *mat.Dense, error) {
-	calOwn, err := e.Embed(cal)
-	if err != nil || calOwn == nil {
-		return nil, nil, err
+// OwnSpace gives the test rows (N×P) in the space where the published tables measure the
+// method: a learned similarity as it is, or the principal components of features of its
+// own, fitted on the calibration rows. It is nil for a method that has neither and is
+// measured in the embedding shared by all.
+func OwnSpace(model layers.Calibrator, cal, test *data.Set) (*mat.Dense, error) {
+	switch m := model.(type) {
+	case layers.Similar:
+		return m.Similarity(test)
+	case layers.Embedder:
+		calOwn, err := m.Embed(cal)
+		if err != nil || calOwn == nil {
+			return nil, err
+		}
+		testOwn, err := m.Embed(test)
+		if err != nil {
+			return nil, err
+		}
+		own, err := data.FitEmbedding(calOwn, 0)
+		if err != nil {
+			return nil, err
+		}
+		return own.Apply(testOwn), nil
 	}
-	testOwn, err := e.Embed(test)
-	if err != nil {
-		return nil, nil, err
-	}
-	own, err := data.FitEmbedding(calOwn, 0)
-	return own, testOwn, err
+	return nil, nil
 }

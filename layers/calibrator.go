@@ -28,12 +28,19 @@ type Calibrator interface {
 	Predict(x *data.Set) (*data.Predictions, error)
 }
 
-// Embedder is a calibrator with a latent space of its own, in which the published
-// tables measure its local calibration.
+// Embedder is a calibrator with features of its own. The published tables measure its
+// local calibration in the principal components of these, standardized.
 type Embedder interface {
-	// Embed gives x's rows in that space (N×P), or nil if it is that of the raw
-	// features.
+	// Embed gives x's rows as those features (N×M), or nil if they are the raw ones.
 	Embed(x *data.Set) (*mat.Dense, error)
+}
+
+// Similar is a calibrator that learns which rows are alike. The published tables measure
+// its local calibration in the learned similarity itself, neither standardized nor
+// projected, as the distances in it are what was learned.
+type Similar interface {
+	// Similarity gives x's rows in that space (N×P).
+	Similarity(x *data.Set) (*mat.Dense, error)
 }
 
 // State is all that a fitted calibrator consists of.

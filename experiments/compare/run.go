@@ -16,6 +16,8 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/graph/simd"
 	"calibra/layers"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Settings of a comparison.
@@ -187,11 +189,7 @@ func (f *Fit) judge(ctx context.Context, p *experiments.Prepared, model layers.S
 	if err != nil {
 		return fmt.Errorf("predict the test rows: %w", err)
 	}
-	score := func(own *data.Embedding, x *data.Set) (Scores, error) {
-		z := p.Shared
-		if own != nil {
-			z = own.Apply(x.Features)
-		}
+	score := func(z *mat.Dense) (Scores, error) {
 		rng := rand.New(rand.NewPCG(0, 5)) // for all fits alike, which makes their replicates pairs
 		r, err := metrics.Evaluate(ctx, predictions.LogProbs, test.Labels, z, metrics.Settings{},
 			metrics.Uncertainty{Redraws: metrics.None}, rng)
@@ -204,18 +202,14 @@ func (f *Fit) judge(ctx context.Context, p *experiments.Prepared, model layers.S
 		}
 		return out, nil
 	}
-	if f.Shared, err = score(nil, nil); err != nil {
+	if f.Shared, err = score(p.Shared); err != nil || p.Shared == nil {
 		return err
 	}
-	e, ok := model.(layers.Embedder)
-	if !ok || p.Shared == nil {
-		return nil
-	}
-	own, testOwn, err := experiments.OwnEmbedding(e, cal, test)
+	own, err := experiments.OwnSpace(model, cal, test)
 	if err != nil || own == nil {
 		return err
 	}
-	scores, err := score(own, &data.Set{Features: testOwn})
+	scores, err := score(own)
 	f.Own = &scores
 	return err
 }

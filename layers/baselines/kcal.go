@@ -51,7 +51,7 @@ type KCal struct {
 
 var (
 	_ layers.Stateful = (*KCal)(nil)
-	_ layers.Embedder = (*KCal)(nil)
+	_ layers.Similar  = (*KCal)(nil)
 )
 
 const (
@@ -270,8 +270,8 @@ func (m *KCal) Predict(x *data.Set) (*data.Predictions, error) {
 	return predictions(m.memory.estimate(points, 1/(float64(m.memory.d)*h), nil), x.Labels), nil
 }
 
-// Embed is Π of each row of x (N×d).
-func (m *KCal) Embed(x *data.Set) (*mat.Dense, error) {
+// Similarity is Π of each row of x (N×d).
+func (m *KCal) Similarity(x *data.Set) (*mat.Dense, error) {
 	if m.w == nil {
 		return nil, errUnfitted
 	}

@@ -37,7 +37,7 @@ type Kernel struct {
 
 var (
 	_ layers.Stateful = (*Kernel)(nil)
-	_ layers.Embedder = (*Kernel)(nil)
+	_ layers.Similar  = (*Kernel)(nil)
 )
 
 // Fit trains on cal, stops early on val, and remembers cal.
@@ -78,8 +78,8 @@ func (m *Kernel) Predict(x *data.Set) (*data.Predictions, error) {
 	return predictions(m.memory.estimate(s, kernelConstant(sigma), nil), x.Labels), nil
 }
 
-// Embed is the similarity s of each row of x (N×P).
-func (m *Kernel) Embed(x *data.Set) (*mat.Dense, error) { return embedding(m.net, m.w, x) }
+// Similarity is the similarity s of each row of x (N×P).
+func (m *Kernel) Similarity(x *data.Set) (*mat.Dense, error) { return embedding(m.net, m.w, x) }
 
 // Stages tells how the fit ended.
 func (m *Kernel) Stages() []layers.Stage {

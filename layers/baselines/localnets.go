@@ -47,7 +47,7 @@ type LocalNets struct {
 
 var (
 	_ layers.Stateful = (*LocalNets)(nil)
-	_ layers.Embedder = (*LocalNets)(nil)
+	_ layers.Similar  = (*LocalNets)(nil)
 )
 
 // Fit trains on cal and stops early on val.
@@ -90,8 +90,8 @@ func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
 	return &data.Predictions{LogProbs: out, Labels: x.Labels}, normalize(out)
 }
 
-// Embed is the similarity s of each row of x (N×P).
-func (m *LocalNets) Embed(x *data.Set) (*mat.Dense, error) { return embedding(m.net, m.w, x) }
+// Similarity is the similarity s of each row of x (N×P).
+func (m *LocalNets) Similarity(x *data.Set) (*mat.Dense, error) { return embedding(m.net, m.w, x) }
 
 // Stages tells how the fit ended.
 func (m *LocalNets) Stages() []layers.Stage {

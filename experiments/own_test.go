@@ -1,0 +1,61 @@
+package experiments_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/layers"
+	"calibra/layers/baselines"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// TestOwnSpace: a learned similarity is measured in as it is, and not in its principal
+// components; features of a method's own in theirs; other methods in the shared embedding.
+func TestOwnSpace(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	world := data.NewCubic(data.SyntheticSettings{Features: 8, Classes: 3}, rng)
+	src := &data.Source{Path: "cubic", Classes: 3}
+	src.Cal, _ = world.Draw(300, rng)
+	src.Val, _ = world.Draw(60, rng)
+	src.Test, _ = world.Draw(200, rng)
+	for _, method := range []string{"ln", "kc", "kc-original", "vq", "ts"} {
+		run, err := experiments.Spec{Method: method, Data: "cubic", Split: data.PaperText, Seed: 1, Slots: 4, Codewords: 8}.Fit(t.Context(), src, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want *mat.Dense
+		switch m := run.Model.(type) {
+		case *baselines.LocalNets:
+			want, err = m.Similarity(src.Test)
+		case *baselines.Kernel:
+			want, err = m.Similarity(src.Test)
+		case *baselines.KCal:
+			want, err = m.Similarity(src.Test)
+		case layers.Embedder:
+			var cal, test *mat.Dense
+			if cal, err = m.Embed(run.Source.Cal); err != nil {
+				t.Fatal(err)
+			}
+			if test, err = m.Embed(src.Test); err != nil {
+				t.Fatal(err)
+			}
+			var e *data.Embedding
+			if e, err = data.FitEmbedding(cal, 0); err == nil {
+				want = e.Apply(test)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := run.Outcome.Own
+		switch {
+		case want == nil && own != nil, want != nil && own == nil:
+			t.Errorf("%s: measured in %v, want %v", method, own, want)
+		case want != nil && !mat.Equal(own, want):
+			t.Errorf("%s is measured in another space than its own", method)
+		}
+	}
+}
