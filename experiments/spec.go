@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"calibra/data"
@@ -32,22 +33,111 @@ type Spec struct {
 	// half of the test rows where the calibration rows are thinnest in the shared
 	// embedding. Fit and validation rows stay in distribution.
 	Shifted bool `json:"shifted,omitempty"`
+	// Set holds settings of the method besides those above, "optim.rate=3e-4
+	// divide.epochs=200"; what it does not name has its default.
+	Set string `json:"set,omitempty"`
+	// Catalog is where Method is looked up; nil means Methods.
+	Catalog *Catalog `json:"-"`
 }
 
-// DefaultSlots is how many slots features are cut into where nobody says: 64, or as
-// many as halving leaves until every slot is whole and has two features or more.
+// DefaultSlots is the w that M features are cut into where nobody says: the largest
+// divisor of M up to 64, the paper's w.
 func DefaultSlots(features int) int {
 	slots := 64
-	for slots > 1 && (features%slots != 0 || features/slots < 2) {
-		slots /= 2
+	for features%slots != 0 {
+		slots--
 	}
 	return slots
+}
+
+// Use sets the settings v of the method, some of which are fields of the Spec. A field
+// that is set already is a *data.InputError.
+func (s *Spec) Use(v Values) error {
+	rest := Values{}
+	for key, text := range v {
+		var err error
+		switch {
+		case key == "codebook.slots" && s.Slots == 0:
+			s.Slots, err = strconv.Atoi(text)
+		case key == "codebook.codewords" && s.Codewords == 0:
+			s.Codewords, err = strconv.Atoi(text)
+		case key == "codebook.start" && s.EMA == "":
+			s.EMA = text
+		default:
+			rest[key] = text
+		}
+		if err != nil {
+			return data.Inputf("", "%s is %q; it must be a whole number", key, text)
+		}
+	}
+	s.Set = rest.String()
+	_, err := s.values()
+	return err
+}
+
+// values are the settings of the method, those that are fields of the Spec included.
+func (s Spec) values() (Values, error) {
+	all, err := ParseValues(s.Set)
+	if err != nil {
+		return nil, err
+	}
+	for key, text := range map[string]string{
+		"codebook.slots": number(s.Slots), "codebook.codewords": number(s.Codewords), "codebook.start": s.EMA,
+	} {
+		if text == "" {
+			continue
+		}
+		if set, twice := all[key]; twice && set != text {
+			return nil, data.Inputf("", "%s is set to %s and to %s; set it once", key, set, text)
+		}
+		all[key] = text
+	}
+	return all, nil
+}
+
+// resolve writes down the sizes that the Spec left open.
+func (s *Spec) resolve(keys []Key) {
+	for _, k := range keys {
+		switch v := k.Value.(type) {
+		case int:
+			switch k.Name {
+			case "codebook.slots":
+				s.Slots = v
+			case "codebook.codewords":
+				s.Codewords = v
+			}
+		case string:
+			if k.Name == "codebook.start" {
+				s.EMA = v
+			}
+		}
+	}
+}
+
+// number is n in digits, or "" for 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// options are what the method is built with for these rows.
+func (s Spec) options(cal *data.Set, observe func(stage string) func(optim.Epoch)) (Options, error) {
+	o := Options{Observe: observe}
+	if cal != nil && cal.Features != nil {
+		_, o.Features = cal.Features.Dims()
+	}
+	var err error
+	o.Values, err = s.values()
+	return o, err
 }
 
 // Run is a fitted method with what it says of the test rows.
 type Run struct {
 	Spec    Spec
 	Model   layers.Stateful
+	Keys    []Key           // the settings that the model was built with
 	Source  *data.Source    // after the split
 	Fit     time.Duration   // wall time of the fit
 	Outcome *Outcome        // nil without labelled test rows
@@ -94,14 +184,20 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 		return nil, err
 	}
 	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed}
-	options := Options{Slots: s.Slots, Codewords: s.Codewords, EMA: s.EMA, Observe: observe}
+	options, err := s.options(r.Source.Cal, observe)
+	if err != nil {
+		return nil, err
+	}
 	rng, start := rand.New(&p.afterSplit), time.Now()
 	if method.StopsEarly && r.Source.Val == nil {
 		if options.Epochs, err = s.epochs(ctx, method, options, r.Source.Cal, rng); err != nil {
 			return nil, err
 		}
 	}
-	r.Model = method.New(options)
+	if r.Model, r.Keys, err = method.Build(options); err != nil {
+		return nil, err
+	}
+	r.Spec.resolve(r.Keys)
 	err = r.Model.Fit(ctx, r.Source.Cal, r.Source.Val, rng)
 	r.Fit = time.Since(start)
 	if err != nil {
@@ -134,7 +230,7 @@ func (s Spec) Judge(ctx context.Context, p *Prepared, model layers.Stateful) (*R
 // method finds the Spec's method and what it needs in src: in the calibration rows, in
 // validation rows that it will stop by, and in test rows that it will be judged on.
 func (s Spec) method(src *data.Source) (Method, error) {
-	method, err := MethodByName(s.Method)
+	method, err := s.Catalog.Find(s.Method)
 	if err != nil {
 		return Method{}, err
 	}
@@ -159,7 +255,10 @@ func (s Spec) method(src *data.Source) (Method, error) {
 // fitted: a first fit on nine tenths of them stops early on the last.
 func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *data.Set, rng *rand.Rand) (map[string]int, error) {
 	parts := data.Stratify(cal.Labels, []float64{0.9, 0.1}, rng)
-	probe := method.New(options)
+	probe, _, err := method.Build(options)
+	if err != nil {
+		return nil, err
+	}
 	if err := probe.Fit(ctx, cal.Rows(parts[0]), cal.Rows(parts[1]), rng); err != nil {
 		return nil, fmt.Errorf("find the number of epochs of %s: %w", s.Method, err)
 	}

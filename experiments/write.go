@@ -39,6 +39,8 @@ type configuration struct {
 	CalibrationRows int `json:"calibration_rows"`
 	ValidationRows  int `json:"validation_rows"`
 	TestRows        int `json:"test_rows"`
+	// Settings are all that the method was built with, defaults included.
+	Settings map[string]any `json:"settings"`
 
 	Program Program `json:"program"` // that fitted and measured
 }
@@ -72,10 +74,19 @@ func PrepareDir(dir string) (undo func(), err error) {
 	return undo, nil
 }
 
+// WriteModel saves a model of the Spec's method, with the settings that it was built with.
+func (s Spec) WriteModel(path string, m layers.Stateful) error {
+	set, err := ParseValues(s.Set)
+	if err != nil {
+		return err
+	}
+	return layers.WriteModelWith(path, s.Method, set, m)
+}
+
 // Write puts the run's files into dir, each whole or not at all. A run without an
 // outcome has no metrics and no predictions; those of an earlier one are removed.
 func (r *Run) Write(dir string) error {
-	if err := layers.WriteModel(filepath.Join(dir, "model.safetensors"), r.Spec.Method, r.Model); err != nil {
+	if err := r.Spec.WriteModel(filepath.Join(dir, "model.safetensors"), r.Model); err != nil {
 		return err
 	}
 	if o := r.Outcome; o == nil {
@@ -131,7 +142,10 @@ func (r *Run) configuration() configuration {
 	}
 	c := configuration{
 		Spec: r.Spec, Classes: r.Source.Classes, CalibrationRows: rows(r.Source.Cal),
-		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test),
+		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test), Settings: map[string]any{},
+	}
+	for _, k := range r.Keys {
+		c.Settings[k.Name] = k.Value
 	}
 	if x := r.Source.Cal.Features; x != nil {
 		_, c.Features = x.Dims()

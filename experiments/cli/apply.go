@@ -25,12 +25,12 @@ func (applyCmd) Help() string {
   calibra apply --model runs/vq --in features.npz --intervals 0.9 --out calibrated.npz`
 }
 
-func (c *applyCmd) Run(ctx context.Context) error {
+func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 	path := c.Model
 	if filepath.Ext(path) != ".safetensors" {
 		path = filepath.Join(path, "model.safetensors")
 	}
-	model, method, err := experiments.LoadModel(path)
+	model, method, err := methods.Load(path)
 	if err != nil {
 		return err
 	}

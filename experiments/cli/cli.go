@@ -1,6 +1,10 @@
-// Package cli is the command calibra as a library: one file for each command. [Main] runs
-// it on a command line; a program of one line, like experiments/cmd/calibra, makes it an
-// executable.
+// Package cli is the command calibra as a library: one file for each command. A program
+// that has methods of its own is all of calibra for them too, fit, apply, compare and
+// study:
+//
+//	func main() {
+//		os.Exit(cli.Main(experiments.OnCodewords("mine", "my map", Mine{})))
+//	}
 package cli
 
 import (
@@ -13,6 +17,7 @@ import (
 	"syscall"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/graph/cuda"
 	"calibra/layers"
 
@@ -49,8 +54,13 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// Main runs the command that args name and returns its exit code.
-func Main(args []string) int {
+// Main runs the command that the program's arguments name and returns its exit code. The
+// command knows experiments.Methods and the methods given, which are looked up by name
+// like the others, in saved models too.
+func Main(methods ...experiments.Method) int { return run(os.Args[1:], methods...) }
+
+// run is Main with the arguments args.
+func run(args []string, methods ...experiments.Method) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
@@ -62,6 +72,7 @@ func Main(args []string) int {
 		kong.Exit(func(code int) { exited = &code }),
 		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(experiments.NewCatalog(methods...)),
 	)
 	if err != nil {
 		panic("calibra: " + err.Error())

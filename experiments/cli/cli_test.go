@@ -24,7 +24,7 @@ import (
 func calibra(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	stderr = captured(t, &os.Stderr, func() {
-		stdout = captured(t, &os.Stdout, func() { code = Main(args) })
+		stdout = captured(t, &os.Stdout, func() { code = run(args) })
 	})
 	return code, stdout, stderr
 }
@@ -191,8 +191,8 @@ func TestBadInput(t *testing.T) {
 		"NaN":             {write(t, spoil("cal_features", set(nan))), nil, []string{"cal_features", "row 5", "column 2"}},
 		"label too large": {write(t, spoil("cal_labels", func(a *data.Array) { a.Value.([]int)[4] = 3 })), nil, []string{"row 4", "3"}},
 		"slots":           {good, []string{"--slots", "5"}, []string{"5 slots", "8 features"}},
-		"no slots":        {good, []string{"--slots=0"}, []string{"--slots"}},
-		"no codewords":    {good, []string{"--codewords=0"}, []string{"--codewords"}},
+		"no slots":        {good, []string{"--slots=0"}, []string{"codebook.slots is"}},
+		"no codewords":    {good, []string{"--codewords=0"}, []string{"codebook.codewords is"}},
 		"too few rows":    {good, []string{"--codewords", "61"}, []string{"fewer", "61"}},
 		"truncated":       {cut(), nil, []string{"features.npz"}},
 		"no such file":    {filepath.Join(t.TempDir(), "none.npz"), nil, []string{"none.npz"}},
@@ -200,7 +200,7 @@ func TestBadInput(t *testing.T) {
 		"unknown split":   {good, []string{"--split", "magic"}, []string{"magic", "paper"}},
 		"unwritable out":  {good, []string{"--out", filepath.Join(file, "run")}, []string{"cannot be made"}},
 		"empty out":       {good, []string{"--out", ""}, []string{"--out", "empty"}},
-		"unknown ema":     {good, []string{"--ema", "cold"}, []string{"ema", "warm"}},
+		"unknown ema":     {good, []string{"--ema", "cold"}, []string{"codebook.start", "warm"}},
 		"unknown flag":    {good, []string{"--speed", "9"}, []string{"--speed"}},
 	} {
 		out := filepath.Join(t.TempDir(), "run")
@@ -278,8 +278,9 @@ func TestFitOverAnEarlierFit(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := fitCmd{In: in, Method: "vq", Slots: 4, Codewords: 8, EMA: "warm", Split: data.PaperText, Seed: 1, Out: out}
-	if err := c.Run(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "before is kept") {
+	slots, codewords := 4, 8
+	c := fitCmd{In: in, Method: "vq", settingFlags: settingFlags{Slots: &slots, Codewords: &codewords}, Split: data.PaperText, Seed: 1, Out: out}
+	if err := c.Run(ctx, nil); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "before is kept") {
 		t.Errorf("interrupted: %v", err)
 	}
 	if after, err := os.ReadFile(model); err != nil || !bytes.Equal(before, after) {

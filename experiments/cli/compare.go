@@ -44,13 +44,13 @@ LCE and NLL of every method are compared with the best one's on the same test ro
 // firstSeed is that of the published runs.
 const firstSeed = 42
 
-func (c *compareCmd) Run(ctx context.Context) error {
+func (c *compareCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 	if c.Seeds < 1 {
 		return usageError{fmt.Errorf("--seeds is %d; there must be at least one", c.Seeds)}
 	}
-	s := compare.Settings{Methods: c.names(), Split: c.Split, Jobs: c.Jobs}
+	s := compare.Settings{Catalog: methods, Methods: c.names(methods), Split: c.Split, Jobs: c.Jobs}
 	for _, name := range s.Methods {
-		if _, err := experiments.MethodByName(name); err != nil {
+		if _, err := methods.Find(name); err != nil {
 			return err
 		}
 	}
@@ -102,14 +102,14 @@ func (c *compareCmd) Run(ctx context.Context) error {
 }
 
 // names are the methods asked for, each once.
-func (c *compareCmd) names() []string {
+func (c *compareCmd) names(methods *experiments.Catalog) []string {
 	var names []string
 	for _, name := range c.Methods {
 		if name != "all" {
 			names = append(names, name)
 			continue
 		}
-		for _, m := range experiments.Methods {
+		for _, m := range methods.List() {
 			if !slices.Contains(experiments.Beyond, m.Name) {
 				names = append(names, m.Name)
 			}
@@ -118,7 +118,7 @@ func (c *compareCmd) names() []string {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	place := func(name string) int {
-		return slices.IndexFunc(experiments.Methods, func(m experiments.Method) bool { return m.Name == name })
+		return slices.Index(methods.Names(), name)
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
 	return names
@@ -159,7 +159,7 @@ type fitBar struct {
 func newFitBar(out *os.File, fits []compare.Fit) *fitBar {
 	b := &fitBar{out: out, began: time.Now(), next: time.Now(), of: len(fits)}
 	for _, f := range fits {
-		b.all += f.Cost()
+		b.all += f.Cost
 	}
 	if term.IsTerminal(int(out.Fd())) {
 		b.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(40),
@@ -171,7 +171,7 @@ func newFitBar(out *os.File, fits []compare.Fit) *fitBar {
 
 func (b *fitBar) ended(f compare.Fit) {
 	b.done++
-	b.spent += f.Cost()
+	b.spent += f.Cost
 	left := time.Duration(float64(time.Since(b.began)) * (b.all - b.spent) / b.spent).Round(time.Second)
 	text := fmt.Sprintf("%d of %d fits, about %v left", b.done, b.of, left)
 	if b.bar != nil {

@@ -16,15 +16,13 @@ import (
 )
 
 type fitCmd struct {
-	In        string        `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and, to be judged on, test_*."`
-	Method    string        `default:"vq" placeholder:"NAME" help:"What to fit (${default}); calibra methods lists all."`
-	Slots     int           `default:"64" help:"Slots w that the features are cut into; must divide their number (${default})."`
-	Codewords int           `default:"64" help:"Codewords K of the shared codebook (${default})."`
-	EMA       string        `default:"warm" enum:"warm,zero" help:"What the codebook's moving averages start from: the initial codebook (warm) or zero, as published."`
-	Split     data.Protocol `default:"paper" placeholder:"paper|tables|none" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or nowhere (none) (${default})."`
-	Seed      uint64        `default:"0" help:"Seed of split, initial weights and batches (${default})."`
-	Out       string        `required:"" type:"path" placeholder:"DIR" help:"Directory for config.json, metrics.json, model.safetensors and predictions.npz."`
+	In     string        `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and, to be judged on, test_*."`
+	Method string        `default:"vq" placeholder:"NAME" help:"What to fit (${default}); calibra methods lists all."`
+	Split  data.Protocol `default:"paper" placeholder:"paper|tables|none" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or nowhere (none) (${default})."`
+	Seed   uint64        `default:"0" help:"Seed of split, initial weights and batches (${default})."`
+	Out    string        `required:"" type:"path" placeholder:"DIR" help:"Directory for config.json, metrics.json, model.safetensors and predictions.npz."`
 
+	settingFlags
 	deviceFlag
 }
 
@@ -42,15 +40,10 @@ epochs on nine tenths of them, validated on the last. Ctrl-C keeps what was lear
 so far as model.safetensors.`
 }
 
-func (c *fitCmd) Run(ctx context.Context) error {
-	if _, err := experiments.MethodByName(c.Method); err != nil {
+func (c *fitCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
+	settings, err := c.values(methods, []string{c.Method})
+	if err != nil {
 		return err
-	}
-	switch {
-	case c.Slots < 1:
-		return usageError{fmt.Errorf("--slots is %d; there must be at least one", c.Slots)}
-	case c.Codewords < 1:
-		return usageError{fmt.Errorf("--codewords is %d; there must be at least one", c.Codewords)}
 	}
 	src, err := data.Open(c.In)
 	if err != nil {
@@ -61,9 +54,9 @@ func (c *fitCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spec := experiments.Spec{Method: c.Method, Data: filepath.Base(c.In), Split: c.Split, Seed: c.Seed}
-	if method, _ := experiments.MethodByName(c.Method); method.Divides {
-		spec.Slots, spec.Codewords, spec.EMA = c.Slots, c.Codewords, c.EMA
+	spec := experiments.Spec{Catalog: methods, Method: c.Method, Data: filepath.Base(c.In), Split: c.Split, Seed: c.Seed}
+	if err := spec.Use(settings[c.Method]); err != nil {
+		return err
 	}
 	run, err := spec.Fit(ctx, src, progress)
 	if errors.Is(err, context.Canceled) && run != nil {
@@ -83,6 +76,7 @@ func (c *fitCmd) Run(ctx context.Context) error {
 	if err := run.Write(c.Out); err != nil {
 		return err
 	}
+	fmt.Fprint(os.Stderr, c.notice)
 	for _, s := range run.Stages {
 		fmt.Fprintf(os.Stderr, "%s: %s after %d epochs, weights of epoch %d kept, %.1f s\n", s.Name, s.Result.Ended, s.Result.Epochs, s.Result.Best, s.Time.Seconds())
 	}

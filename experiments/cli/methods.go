@@ -17,9 +17,9 @@ func (methodsCmd) Help() string {
   calibra methods`
 }
 
-func (methodsCmd) Run(context.Context) error {
+func (methodsCmd) Run(_ context.Context, methods *experiments.Catalog) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	for _, m := range experiments.Methods {
+	for _, m := range methods.List() {
 		fmt.Fprintf(w, "%s\t%s\n", m.Name, m.Line)
 	}
 	return w.Flush()

@@ -46,7 +46,7 @@ given again; cells that were computed, by this study or by another that shares
 earlier build, is stale and is computed again; --keep-stale keeps it.`
 }
 
-func (c *studyCmd) Run(ctx context.Context) error {
+func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 	if c.Name == "" {
 		for _, s := range study.Studies {
 			fmt.Printf("%-16s %s\n", s.Name, s.Line)
@@ -75,7 +75,7 @@ func (c *studyCmd) Run(ctx context.Context) error {
 		origins = append(origins, o)
 	}
 	for _, name := range c.Methods {
-		if _, err := experiments.MethodByName(name); err != nil {
+		if _, err := methods.Find(name); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func (c *studyCmd) Run(ctx context.Context) error {
 			return data.Inputf("", "--seeds names %d twice", seed)
 		}
 	}
-	settings := study.Settings{Methods: c.Methods, Seeds: c.Seeds, Split: c.Split, EMA: c.EMA, Slots: c.Slots, Codewords: c.Codewords}
+	settings := study.Settings{Catalog: methods, Methods: c.Methods, Seeds: c.Seeds, Split: c.Split, EMA: c.EMA, Slots: c.Slots, Codewords: c.Codewords}
 	cells, skipped, err := s.Cells(ctx, origins, settings)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ const asCommand = "CALIBRA_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(Main(os.Args[1:]))
+		os.Exit(Main())
 	}
 	os.Exit(m.Run())
 }

@@ -22,10 +22,11 @@ import (
 
 // Settings of a comparison.
 type Settings struct {
-	Methods []string      // names of experiments.Methods
-	Seeds   []uint64      // at least one
-	Split   data.Protocol // where validation rows come from
-	Jobs    int           // fits side by side; 0: one a core
+	Catalog *experiments.Catalog // where the methods are looked up; nil: experiments.Methods
+	Methods []string             // by their names
+	Seeds   []uint64             // at least one
+	Split   data.Protocol        // where validation rows come from
+	Jobs    int                  // fits side by side; 0: one a core
 	// Observe is told of each fit that ends, one at a time; may be nil.
 	Observe func(ended Fit)
 }
@@ -38,7 +39,8 @@ type Fit struct {
 	Own    *Scores  // local metrics in the method's own embedding; nil if it has none
 	Short  []string // what it says of each stage of its fit that had to stop before it was done
 	Time   time.Duration
-	Err    error // why there are no scores, or nil
+	Err    error   // why there are no scores, or nil
+	Cost   float64 // about how long it takes beside others
 }
 
 // Scores are the metrics of one fit.
@@ -50,23 +52,19 @@ type Scores struct {
 	Without   []float64                         // LCE without parts of the test rows, the same in every fit; nil likewise
 }
 
-// Cost is about how long a fit takes beside others.
-func (f Fit) Cost() float64 {
-	if m, err := experiments.MethodByName(f.Method); err == nil && m.StopsEarly {
-		return 10
-	}
-	return 1
-}
-
 // Fits lists what Run will do: seed by seed, the slowest methods first, so that no
 // core is left with a long fit at the end.
 func (s Settings) Fits() []Fit {
 	var fits []Fit
 	for _, seed := range s.Seeds {
 		for _, method := range s.Methods {
-			fits = append(fits, Fit{Method: method, Seed: seed})
+			cost := 1.0
+			if m, err := s.Catalog.Find(method); err == nil && m.StopsEarly {
+				cost = 10
+			}
+			fits = append(fits, Fit{Method: method, Seed: seed, Cost: cost})
 		}
-		slices.SortStableFunc(fits[len(fits)-len(s.Methods):], func(a, b Fit) int { return cmp.Compare(b.Cost(), a.Cost()) })
+		slices.SortStableFunc(fits[len(fits)-len(s.Methods):], func(a, b Fit) int { return cmp.Compare(b.Cost, a.Cost) })
 	}
 	return fits
 }
@@ -76,7 +74,7 @@ func (s Settings) Fits() []Fit {
 // ctx.Err().
 func Run(ctx context.Context, src *data.Source, s Settings) ([]Fit, error) {
 	for _, method := range s.Methods {
-		if _, err := experiments.MethodByName(method); err != nil {
+		if _, err := s.Catalog.Find(method); err != nil {
 			return nil, err
 		}
 	}
@@ -161,11 +159,7 @@ func (p *prepared) get(src *data.Source, s Settings, seed uint64) (*experiments.
 
 // run fits the method and judges it with intervals.
 func (f *Fit) run(ctx context.Context, p *experiments.Prepared, s Settings) {
-	spec := experiments.Spec{Method: f.Method, Split: s.Split, Seed: f.Seed}
-	if m, err := experiments.MethodByName(f.Method); err == nil && m.Divides && p.Source.Cal.Features != nil {
-		_, features := p.Source.Cal.Features.Dims()
-		spec.Slots, spec.Codewords = experiments.DefaultSlots(features), 64
-	}
+	spec := experiments.Spec{Catalog: s.Catalog, Method: f.Method, Split: s.Split, Seed: f.Seed}
 	// Without test rows the run does not judge; it is judged here, with intervals.
 	unjudged, source := *p, *p.Source
 	source.Test = nil

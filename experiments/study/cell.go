@@ -14,13 +14,14 @@ import (
 
 // Settings is what a whole study is run with.
 type Settings struct {
-	Seeds []uint64 // in any order; cells, sums and tests take them ascending
-	Split data.Protocol
-	EMA   string // "warm" or "zero"
+	Catalog *experiments.Catalog // where methods are looked up; nil: experiments.Methods
+	Seeds   []uint64             // in any order; cells, sums and tests take them ascending
+	Split   data.Protocol
+	EMA     string // "warm" or "zero"
 	// Methods restricts the study to some of its methods; nil means all.
 	Methods []string
-	// Slots and Codewords of the cells whose study leaves them open; 0 means 64, or
-	// of slots the most that leave each a width of 2 or more.
+	// Slots and Codewords of the cells whose study leaves them open; 0 means
+	// experiments.DefaultSlots and 64.
 	Slots, Codewords int
 }
 
@@ -67,7 +68,7 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 		if slices.ContainsFunc(origins[:i], alike) {
 			return nil, nil, data.Inputf("", "two of the data are %s to a table; name them once, or rename a file to DATASET-BACKBONE", (&subject{source: source{origin: o}}).Title())
 		}
-		grid := s.Grid(o)
+		grid := s.grid(o, set)
 		for _, encoder := range encodersOf(grid) {
 			size, err := o.Size(ctx, encoder)
 			if err != nil {
@@ -81,8 +82,8 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 					if o.Encoders != nil && spec.Encoder == "" {
 						spec.Encoder = o.Encoders[0].Name
 					}
-					spec.Data, spec.Split, spec.Seed = o.Name, set.Split, seed
-					method, err := experiments.MethodByName(spec.Method)
+					spec.Data, spec.Split, spec.Seed, spec.Catalog = o.Name, set.Split, seed, set.Catalog
+					method, err := set.Catalog.Find(spec.Method)
 					if err != nil {
 						return nil, nil, err
 					}
@@ -102,6 +103,23 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 	}
 	skipped = slices.Compact(skipped)
 	return cells, skipped, nil
+}
+
+// grid is the study's on the origin; where it tells methods apart, those that set names
+// and that it has not are added at its end.
+func (s *Study) grid(o *experiments.Origin, set Settings) []experiments.Spec {
+	grid := s.Grid(o)
+	if len(grid) == 0 || len(s.Vary) != 1 || s.Vary[0].Head != ByMethod.Head {
+		return grid
+	}
+	for _, name := range set.Methods {
+		if !slices.ContainsFunc(grid, func(spec experiments.Spec) bool { return spec.Method == name }) {
+			spec := grid[0]
+			spec.Method = name
+			grid = append(grid, spec)
+		}
+	}
+	return grid
 }
 
 // divide fills in the sizes that the study leaves open.

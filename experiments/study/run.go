@@ -202,7 +202,7 @@ func (c Cell) run(ctx context.Context, st Store, p *experiments.Prepared) (run *
 			return nil, nil, err
 		}
 		if twin != nil {
-			model, _, err := experiments.LoadModel(st.modelPath(of))
+			model, _, err := c.Catalog.Load(st.modelPath(of))
 			if err != nil {
 				return nil, nil, err
 			}

@@ -1,0 +1,163 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"calibra/data"
+	"calibra/optim"
+)
+
+// Options are what a method is built with. Its New asks for every setting by name, with
+// default, range and meaning; the answer is what the user set, or the default:
+//
+//	rank := o.Int("rank-r.rank", 2, 1, "", "factors of each codeword")
+//
+// So a key is declared where it is used, and what was asked is all that the method has.
+type Options struct {
+	// Values are the settings that the user chose.
+	Values Values
+	// Features is M where it is known, else 0: the default of w depends on it.
+	Features int
+	// Observe gives an observer for each stage of a fit that runs in epochs; nil
+	// for none.
+	Observe func(stage string) func(optim.Epoch)
+	// Epochs fixes how long a stage trains, whatever Values say: a fit without validation
+	// rows finds it beforehand.
+	Epochs map[string]int
+
+	keys []Key
+	err  error
+}
+
+// Values are settings by key, as they are written on a command line: "optim.rate" is
+// "3e-4". Nil means all defaults.
+type Values map[string]string
+
+// Key is a setting of a method.
+type Key struct {
+	Name    string `json:"key"`             // "optim.rate"
+	Kind    string `json:"type"`            // "number > 0"
+	Default any    `json:"default"`         // int, float64, string, []float64; or words where it depends on the data
+	Value   any    `json:"-"`               // in use
+	Paper   string `json:"paper,omitempty"` // the paper's value; "" where it names none
+	Line    string `json:"what"`            // what it is
+}
+
+// Range is the numbers that a setting may have.
+type Range struct {
+	name  string
+	holds func(x float64) bool
+}
+
+// The ranges.
+var (
+	Positive    = Range{"number > 0", func(x float64) bool { return x > 0 }}
+	NonNegative = Range{"number ≥ 0", func(x float64) bool { return x >= 0 }}
+	Share       = Range{"number from 0 to below 1", func(x float64) bool { return x >= 0 && x < 1 }}
+)
+
+// answer declares a key and gives its value: that of the user, as parse reads it, or def.
+// A key that is asked twice is declared once.
+func answer[T any](o *Options, k Key, def T, parse func(text string) (T, bool)) T {
+	value, chosen := def, false
+	if text, ok := o.Values[k.Name]; ok {
+		value, chosen = parse(strings.TrimSpace(text))
+		if !chosen && o.err == nil {
+			o.err = data.Inputf("", "%s is %q; it must be a %s", k.Name, text, k.Kind)
+		}
+	}
+	if !o.has(k.Name) {
+		if k.Default == nil {
+			k.Default = def
+		}
+		k.Value = k.Default
+		if chosen {
+			k.Value = value
+		}
+		o.keys = append(o.keys, k)
+	}
+	return value
+}
+
+func (o *Options) has(name string) bool {
+	return slices.ContainsFunc(o.keys, func(k Key) bool { return k.Name == name })
+}
+
+// Int asks for a whole number of at least least. Paper is the paper's value, "" if it
+// names none.
+func (o *Options) Int(name string, def, least int, paper, line string) int {
+	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Paper: paper, Line: line}, def, func(text string) (int, bool) {
+		v, err := strconv.Atoi(text)
+		return v, err == nil && v >= least
+	})
+}
+
+// IntOr is Int with a default that depends on the data: 0, told in words.
+func (o *Options) IntOr(name, words string, least int, paper, line string) int {
+	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Default: words, Paper: paper, Line: line}, 0, func(text string) (int, bool) {
+		v, err := strconv.Atoi(text)
+		return v, err == nil && v >= least
+	})
+}
+
+// Float asks for a finite number in a range.
+func (o *Options) Float(name string, def float64, in Range, paper, line string) float64 {
+	return answer(o, Key{Name: name, Kind: in.name, Paper: paper, Line: line}, def, in.parse)
+}
+
+// FloatOr is Float with a default that depends on the data: nil, told in words.
+func (o *Options) FloatOr(name, words string, in Range, paper, line string) *float64 {
+	return answer(o, Key{Name: name, Kind: in.name, Default: words, Paper: paper, Line: line}, nil, func(text string) (*float64, bool) {
+		v, ok := in.parse(text)
+		return &v, ok
+	})
+}
+
+// Floats asks for a list of numbers, separated by commas.
+func (o *Options) Floats(name string, def []float64, in Range, paper, line string) []float64 {
+	return answer(o, Key{Name: name, Kind: "list, each a " + in.name, Paper: paper, Line: line}, def, func(text string) (list []float64, ok bool) {
+		for _, part := range strings.Split(text, ",") {
+			v, ok := in.parse(strings.TrimSpace(part))
+			if !ok {
+				return nil, false
+			}
+			list = append(list, v)
+		}
+		return list, true
+	})
+}
+
+// Choice asks for one of some words.
+func (o *Options) Choice(name, def string, among []string, paper, line string) string {
+	return answer(o, Key{Name: name, Kind: "word of " + strings.Join(among, ", "), Paper: paper, Line: line}, def, func(text string) (string, bool) {
+		return text, slices.Contains(among, text)
+	})
+}
+
+func (r Range) parse(text string) (float64, bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && !math.IsInf(v, 0) && r.holds(v)
+}
+
+// finish is the first wrong value, or the first of the user's settings that nobody asked
+// for, in the order of their names.
+func (o *Options) finish(method string) error {
+	if o.err != nil {
+		return o.err
+	}
+	for _, name := range o.Values.Names() {
+		if o.has(name) {
+			continue
+		}
+		var known []string
+		for _, k := range o.keys {
+			known = append(known, k.Name)
+		}
+		return unknownKey(method, name, known)
+	}
+	return nil
+}

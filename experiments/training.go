@@ -1,0 +1,204 @@
+package experiments
+
+import (
+	"fmt"
+
+	"calibra/layers"
+	"calibra/layers/anchored"
+	"calibra/layers/baselines"
+	"calibra/optim"
+)
+
+// rules are the optimizers that optim.rule chooses from, each with the settings that it
+// alone has. ask reads a setting of the stage.
+var rules = []struct {
+	name string
+	make func(rate, decay float64, ask func(name string, def float64, in Range, line string) float64) optim.Rule
+}{
+	{"adam", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
+		beta1, beta2, epsilon := moments(ask)
+		return optim.Adam{Rate: rate, WeightDecay: decay, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}
+	}},
+	{"adamw", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
+		beta1, beta2, epsilon := moments(ask)
+		return optim.AdamW{Rate: rate, WeightDecay: decay, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}
+	}},
+	{"sgd", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
+		return optim.SGD{Rate: rate, WeightDecay: decay, Momentum: ask("momentum", 0, Share, "heavy-ball momentum")}
+	}},
+}
+
+func moments(ask func(string, float64, Range, string) float64) (beta1, beta2, epsilon float64) {
+	return ask("beta1", 0.9, inside, "decay of the mean of the gradient"),
+		ask("beta2", 0.999, inside, "decay of the mean of its square"),
+		ask("epsilon", 1e-8, Positive, "what is added to the root of that mean")
+}
+
+// inside excludes 0, which package optim takes for its default.
+var inside = Range{"number between 0 and 1", func(x float64) bool { return x > 0 && x < 1 }}
+
+// Training is how a stage trains where the user does not say.
+type Training struct {
+	Decay float64 // weight decay, coupled
+	Batch int     // rows of a step
+	// Paper tells that the paper, or the code behind its tables, trains the method so.
+	Paper bool
+}
+
+// The paper's own method, and the network behind Local Nets and its kernel calibration.
+var (
+	published    = Training{Decay: 1e-3, Batch: 128, Paper: true}
+	publishedNet = Training{Batch: 1024, Paper: true}
+)
+
+// Optim asks for the settings optim.… of a method that trains in one stage.
+func (o *Options) Optim(stage string, t Training) optim.Settings {
+	return o.training(stage, t, "optim.")
+}
+
+// Stage asks for the settings of one of several stages: optim.… sets all of them, and
+// divide.…, for the stage "divide", this one alone.
+func (o *Options) Stage(stage string, t Training) optim.Settings {
+	return o.training(stage, t, "optim.", stage+".")
+}
+
+// training asks for each setting under every prefix; the last that the user set wins.
+func (o *Options) training(stage string, t Training, prefixes ...string) optim.Settings {
+	paper := func(value any) string {
+		if t.Paper {
+			return fmt.Sprint(value)
+		}
+		return ""
+	}
+	where := func(i int) string {
+		if i == 0 {
+			return ""
+		}
+		return " in stage " + stage
+	}
+	var names []string
+	for _, r := range rules {
+		names = append(names, r.name)
+	}
+	s := optim.Settings{Batch: t.Batch, Epochs: 100, Patience: 10}
+	rule, rate, decay := "adam", 1e-3, t.Decay
+	for i, prefix := range prefixes {
+		rule = o.Choice(prefix+"rule", rule, names, paper("adam"), "optimizer"+where(i))
+		rate = o.Float(prefix+"rate", rate, Positive, paper(1e-3), "learning rate"+where(i))
+		decay = o.Float(prefix+"decay", decay, NonNegative, paper(t.Decay), "weight decay"+where(i))
+		s.Batch = o.Int(prefix+"batch", s.Batch, 1, paper(t.Batch), "rows of a step"+where(i))
+		s.Epochs = o.Int(prefix+"epochs", s.Epochs, 1, paper(100), "epochs at most"+where(i))
+		s.Patience = o.Int(prefix+"patience", s.Patience, 1, paper(10), "epochs without a better validation loss before it stops"+where(i))
+	}
+	for _, r := range rules {
+		if r.name == rule {
+			s.Rule = r.make(rate, decay, func(name string, def float64, in Range, line string) float64 {
+				for i, prefix := range prefixes {
+					def = o.Float(prefix+name, def, in, "", line+where(i))
+				}
+				return def
+			})
+		}
+	}
+	if found := o.Epochs[stage]; found > 0 {
+		s.Epochs = found
+	}
+	if o.Observe != nil {
+		s.Observe = o.Observe(stage)
+	}
+	return s
+}
+
+// LBFGS asks for the settings optim.… of a method that is minimized over all rows at once.
+func (o *Options) LBFGS() optim.LBFGSSettings {
+	s := o.BFGS()
+	s.Store = o.Int("optim.store", 20, 1, "", "steps that L-BFGS remembers")
+	return s
+}
+
+// BFGS is LBFGS for a method of few weights, which keeps the whole inverse Hessian.
+func (o *Options) BFGS() optim.LBFGSSettings {
+	s := optim.LBFGSSettings{
+		Gradient:   o.Float("optim.gradient", 1e-6, Positive, "", "largest entry of the gradient to stop at"),
+		Iterations: o.Int("optim.iterations", 2000, 1, "", "line searches at most"),
+	}
+	if _, chosen := o.Values["optim.gradient"]; !chosen {
+		s.Gradient = 0 // a cross-validation stops its fits earlier where nobody says
+	}
+	return s
+}
+
+// fixedLBFGS asks for those of the optimizer behind published temperatures.
+func (o *Options) fixedLBFGS() optim.FixedLBFGS {
+	return optim.FixedLBFGS{
+		Rate:       o.Float("optim.rate", 1e-3, Positive, "", "length of a step"),
+		Iterations: o.Int("optim.iterations", 1000, 1, "", "steps at most"),
+	}
+}
+
+// Slots asks for w; the default is the largest divisor of M up to 64.
+func (o *Options) slots() int {
+	if o.Features > 0 {
+		return o.Int("codebook.slots", DefaultSlots(o.Features), 1, "64", "slots w that the features are cut into; must divide their number M")
+	}
+	return o.IntOr("codebook.slots", "largest divisor of M up to 64", 1, "64", "slots w that the features are cut into; must divide their number M")
+}
+
+// codebook asks for the settings codebook.… of every method that divides.
+func (o *Options) codebook() layers.Codebook {
+	c := layers.Codebook{
+		Codewords: o.Int("codebook.codewords", 64, 1, "64", "codewords K that all slots share"),
+		Decay:     o.Float("codebook.decay", 0.99, inside, "0.99", "decay γ of the codebook's moving averages"),
+	}
+	if o.Choice("codebook.start", "warm", []string{"warm", "zero"}, "zero", "what the averages start from: the initial codewords or zero") == "zero" {
+		c.Start = layers.ZeroStart{}
+	}
+	return c
+}
+
+// Divide is the paper's stage 1.
+func (o *Options) Divide() *layers.Divide {
+	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(), Optim: o.Stage("divide", published)}
+}
+
+// anchor is the original head on a divided space.
+func (o *Options) anchor() *anchored.Anchor {
+	return &anchored.Anchor{Slots: o.slots(), Codebook: o.codebook(), Passes: o.Int("codebook.passes", 10, 1, "", "passes of the codebook over the calibration rows")}
+}
+
+// bilinear is the paper's map.
+func (o *Options) bilinear() layers.Bilinear {
+	var m layers.Bilinear
+	if o.Choice("bilinear.scale", "unit", []string{"unit", "learned"}, "unit", "slot scales σ²: 1, or learned") == "learned" {
+		m.Scale = layers.LearnedScale{}
+	}
+	switch o.Choice("bilinear.prior", "learned", []string{"learned", "counts", "uniform"}, "learned", "prior π of the classes: learned, their shares, or uniform") {
+	case "counts":
+		m.Prior = layers.CountPrior{}
+	case "uniform":
+		m.Prior = layers.UniformPrior{}
+	}
+	return m
+}
+
+// net asks for the settings of the published similarity network, which Local Nets and the
+// paper's kernel calibration share.
+func (o *Options) net() (hidden int, dropout *float64, sigma float64) {
+	return o.IntOr("net.hidden", "64 up to 10 classes, else 128", 1, "64; CIFAR-100 128; TissueMNIST 256", "width of the hidden layer"),
+		o.FloatOr("net.dropout", "0.3 up to 10 classes, else 0.5", Share, "0.3; CIFAR-100 0.5", "dropout rate of the hidden layer"),
+		o.Float("net.bandwidth", 10, Positive, "10", "bandwidth σ of the kernel")
+}
+
+// neighbours asks for ProCal's K.
+func (o *Options) neighbours() int {
+	return o.Int("procal.neighbours", 50, 1, "", "calibration rows that a row's proximity is taken from")
+}
+
+// odirGrid are the strengths that ODIR chooses from.
+func (o *Options) odir() *baselines.DirichletODIR {
+	return &baselines.DirichletODIR{
+		Grid:  o.Floats("odir.strengths", []float64{10, 1, 1e-1, 1e-2, 1e-3}, NonNegative, "", "penalties λ and μ to choose from"),
+		Folds: o.Int("odir.folds", 3, 2, "", "folds of the cross-validation that chooses them"),
+		Optim: o.LBFGS(),
+	}
+}

@@ -1,0 +1,151 @@
+package experiments
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"calibra/data"
+
+	"github.com/goccy/go-yaml"
+)
+
+// ReadValues reads settings as a command gets them: a YAML file of keys and values, whose
+// groups may be nested, then KEY=VALUE each, which win. Path may be empty.
+func ReadValues(path string, set []string) (Values, error) {
+	v := Values{}
+	if path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, data.Inputf(path, "cannot be read: %w", err)
+		}
+		tree := map[string]any{}
+		if err := yaml.Unmarshal(text, &tree); err != nil {
+			return nil, data.Inputf(path, "is not YAML of settings: %s", yaml.FormatError(err, false, false))
+		}
+		if err := v.flatten(path, "", tree); err != nil {
+			return nil, err
+		}
+	}
+	given := map[string]bool{}
+	for _, s := range set {
+		key, value, ok := strings.Cut(s, "=")
+		switch key = strings.TrimSpace(key); {
+		case !ok || key == "":
+			return nil, data.Inputf("", "the setting %q is not KEY=VALUE, as optim.rate=3e-4 is", s)
+		case given[key]:
+			return nil, data.Inputf("", "the setting %s is given twice", key)
+		}
+		v[key], given[key] = value, true
+	}
+	return v, nil
+}
+
+// flatten adds a tree of settings, its groups joined by dots.
+func (v Values) flatten(path, group string, tree map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		key := group + name
+		text := ""
+		switch value := tree[name].(type) {
+		case map[string]any:
+			if err := v.flatten(path, key+".", value); err != nil {
+				return err
+			}
+			continue
+		case []any:
+			var parts []string
+			for _, part := range value {
+				parts = append(parts, fmt.Sprint(part))
+			}
+			text = strings.Join(parts, ",")
+		case nil:
+			return data.Inputf(path, "%s has no value", key)
+		default:
+			text = fmt.Sprint(value)
+		}
+		if _, twice := v[key]; twice {
+			return data.Inputf(path, "gives %s twice", key)
+		}
+		v[key] = text
+	}
+	return nil
+}
+
+// ParseValues reads "optim.rate=3e-4 divide.epochs=200".
+func ParseValues(text string) (Values, error) { return ReadValues("", strings.Fields(text)) }
+
+// String is what ParseValues reads, keys in alphabetical order.
+func (v Values) String() string {
+	var words []string
+	for _, key := range v.Names() {
+		words = append(words, key+"="+strings.Join(strings.Fields(v[key]), ""))
+	}
+	return strings.Join(words, " ")
+}
+
+// Names lists the keys in alphabetical order.
+func (v Values) Names() []string { return slices.Sorted(maps.Keys(v)) }
+
+// With is v with more settings, which win.
+func (v Values) With(more Values) Values {
+	all := Values{}
+	maps.Copy(all, v)
+	maps.Copy(all, more)
+	return all
+}
+
+// Divide gives each of the named methods its settings: a key that it has, or one that
+// begins with its name and a dot, which wins ("vq.optim.rate" is the optim.rate of vq
+// alone). A key that none of them has is a *data.InputError.
+func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
+	out, used := map[string]Values{}, map[string]bool{}
+	known := []string{}
+	for _, name := range names {
+		m, err := c.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		own := Values{}
+		for key, text := range v {
+			if rest, ok := strings.CutPrefix(key, name+"."); ok {
+				own[rest] = text
+			}
+		}
+		asked := Options{Values: v.With(own)}
+		m.New(&asked)
+		mine := Values{}
+		for _, k := range asked.keys {
+			known = append(known, k.Name)
+			if text, ok := own[k.Name]; ok {
+				mine[k.Name], used[name+"."+k.Name] = text, true
+			} else if text, ok := v[k.Name]; ok {
+				mine[k.Name] = text
+			}
+			used[k.Name] = true
+		}
+		if len(mine) > 0 {
+			out[name] = mine
+		}
+		if _, _, err := m.Build(Options{Values: mine}); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range v.Names() {
+		if !used[key] {
+			slices.Sort(known)
+			return nil, unknownKey(strings.Join(names, ", "), key, slices.Compact(known))
+		}
+	}
+	return out, nil
+}
+
+// unknownKey is the error about a setting that nobody asked for.
+func unknownKey(whose, key string, known []string) error {
+	hint := ""
+	if near := data.Nearest(key, known); near != "" {
+		hint = "did you mean " + near + "? "
+	}
+	return data.Inputf("", "%s has no setting %s; %scalibra methods NAME lists what a method has", whose, key, hint)
+}
