@@ -1,6 +1,7 @@
 package data
 
 import (
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -11,6 +12,30 @@ import (
 type Predictions struct {
 	LogProbs *mat.Dense // N×C, rows whose exponentials sum to 1; −∞ where a probability is 0
 	Labels   []int      // N values in 0…C−1, nil where the truth is not known
+}
+
+// SumTolerance is how far from 1 the probabilities of a row may sum.
+const SumTolerance = 1e-6
+
+// NewPredictions are predictions whose every row is a distribution: log-probabilities
+// that are finite, or −∞ where a probability is 0, and sum to 1 within [SumTolerance].
+// Otherwise it is an error that names the first row that is none. Every method's Predict
+// ends here.
+func NewPredictions(logProbs *mat.Dense, labels []int) (*Predictions, error) {
+	n, _ := logProbs.Dims()
+	for i := range n {
+		var sum float64
+		for k, l := range logProbs.RawRowView(i) {
+			if math.IsNaN(l) || math.IsInf(l, 1) {
+				return nil, fmt.Errorf("the prediction of row %d is %v in class %d: its features or logits, or the model's weights, are too large to compute with", i, math.Exp(l), k)
+			}
+			sum += math.Exp(l)
+		}
+		if !(math.Abs(sum-1) <= SumTolerance) {
+			return nil, fmt.Errorf("the predicted probabilities of row %d sum to %v, not 1: its features or logits, or the model's weights, are too large to compute with", i, sum)
+		}
+	}
+	return &Predictions{LogProbs: logProbs, Labels: labels}, nil
 }
 
 // Arrays is p as it is written to a file by [WriteNPZ]: probs (N×C, float64) and,

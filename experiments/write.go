@@ -74,19 +74,26 @@ func PrepareDir(dir string) (undo func(), err error) {
 	return undo, nil
 }
 
-// WriteModel saves a model of the Spec's method, with the settings that it was built with.
-func (s Spec) WriteModel(path string, m layers.Stateful) error {
-	set, err := ParseValues(s.Set)
+// WriteModel saves a model of the Spec's method, with the settings that it was built with
+// and, where the rows it was fitted on are given, where those lay.
+func (s Spec) WriteModel(path string, m layers.Stateful, cal *data.Set) error {
+	model, err := layers.NewModel(s.Method, m)
 	if err != nil {
 		return err
 	}
-	return layers.WriteModelWith(path, s.Method, set, m)
+	if model.Settings, err = ParseValues(s.Set); err != nil {
+		return err
+	}
+	if cal != nil {
+		model.Inputs = layers.InputsOf(cal)
+	}
+	return model.Write(path)
 }
 
 // Write puts the run's files into dir, each whole or not at all. A run without an
 // outcome has no metrics and no predictions; those of an earlier one are removed.
 func (r *Run) Write(dir string) error {
-	if err := r.Spec.WriteModel(filepath.Join(dir, "model.safetensors"), r.Model); err != nil {
+	if err := r.Spec.WriteModel(filepath.Join(dir, "model.safetensors"), r.Model, r.Source.Cal); err != nil {
 		return err
 	}
 	if o := r.Outcome; o == nil {

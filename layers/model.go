@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"calibra/data"
 	"calibra/graph"
@@ -22,32 +23,42 @@ type Model struct {
 	Method   string
 	Settings map[string]string
 	State    State
+	Inputs   *Inputs // of the rows it was fitted on; nil where the file does not say
 }
 
-// WriteModel saves a fitted calibrator as one safetensors file, readable from
-// Python's safetensors: the weights as tensors, and in the metadata the strings
-// format, version, method and config (JSON). The file appears whole or not at all.
-func WriteModel(path, method string, c Stateful) error {
-	return WriteModelWith(path, method, nil, c)
-}
-
-// WriteModelWith is [WriteModel] of a method with settings of its own; the metadata then
-// also has the string settings (JSON), without which the weights could not be understood.
-func WriteModelWith(path, method string, settings map[string]string, c Stateful) error {
+// NewModel is a fitted calibrator as a file holds it. Settings and Inputs are left to be
+// set.
+func NewModel(method string, c Stateful) (*Model, error) {
 	s, err := c.State()
+	return &Model{Method: method, State: s}, err
+}
+
+// WriteModel saves a fitted calibrator as one file, see [Model.Write].
+func WriteModel(path, method string, c Stateful) error {
+	m, err := NewModel(method, c)
 	if err != nil {
 		return err
 	}
-	metadata := map[string]string{"format": modelFormat, "version": modelVersion, "method": method, "config": string(s.Config)}
-	if len(settings) > 0 {
-		text, err := json.Marshal(settings)
+	return m.Write(path)
+}
+
+// Write saves the model as one safetensors file, readable from Python's safetensors: the
+// weights as tensors, the moments of Inputs under inputs/, and in the metadata the
+// strings format, version, method, config (JSON) and, where there are any, settings
+// (JSON). The file appears whole or not at all.
+func (m *Model) Write(path string) error {
+	metadata := map[string]string{"format": modelFormat, "version": modelVersion, "method": m.Method, "config": string(m.State.Config)}
+	if len(m.Settings) > 0 {
+		text, err := json.Marshal(m.Settings)
 		if err != nil {
-			return fmt.Errorf("layers: the settings of %s: %w", method, err)
+			return fmt.Errorf("layers: the settings of %s: %w", m.Method, err)
 		}
 		metadata["settings"] = string(text)
 	}
+	dt := m.State.Weights.Dtype()
+	all := graph.NewWeights(dt).Join(m.State.Weights, m.Inputs.weights(dt))
 	return data.WriteFile(path, func(out io.Writer) error {
-		return graph.WriteSafetensors(out, s.Weights, metadata)
+		return graph.WriteSafetensors(out, all, metadata)
 	})
 }
 
@@ -77,7 +88,8 @@ func ReadModel(path string) (*Model, error) {
 			return nil, data.Inputf(path, "the model's settings cannot be read: %w", err)
 		}
 	}
-	return &Model{Method: meta["method"], Settings: settings, State: State{json.RawMessage(meta["config"]), w}}, nil
+	inputs, weights := w.Split(func(name string) bool { return strings.HasPrefix(name, inputsPrefix) })
+	return &Model{Method: meta["method"], Settings: settings, State: State{json.RawMessage(meta["config"]), weights}, Inputs: readInputs(inputs)}, nil
 }
 
 // Restore puts the model's state into a calibrator of its method.

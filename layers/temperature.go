@@ -70,7 +70,7 @@ func (m *Temperature) Predict(x *data.Set) (*data.Predictions, error) {
 	}
 	var scaled mat.Dense
 	scaled.Scale(1/m.T(), x.Logits)
-	return &data.Predictions{LogProbs: LogSoftmax(&scaled), Labels: x.Labels}, nil
+	return data.NewPredictions(LogSoftmax(&scaled), x.Labels)
 }
 
 // State is t and the sizes.

@@ -136,7 +136,7 @@ func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &data.Predictions{LogProbs: logProbs, Labels: x.Labels}, nil
+	return data.NewPredictions(logProbs, x.Labels)
 }
 
 // Embed is the quantized features if the base divides, else nil.

@@ -9,6 +9,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -152,7 +153,7 @@ func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {
 		return nil, err
 	}
 	// float32 rows sum to 1 within 1e-6; what leaves the package does in float64.
-	return LogSoftmax(mat.NewDense(r.n, r.logProbs.Shape()[1], graph.Float64s(tables[0]))), nil
+	return Renormalize(mat.NewDense(r.n, r.logProbs.Shape()[1], graph.Float64s(tables[0]))), nil
 }
 
 // Sizes of a calibration problem.
@@ -195,20 +196,21 @@ func LogSoftmax(logits *mat.Dense) *mat.Dense {
 	n, _ := out.Dims()
 	for i := range n {
 		row := out.RawRowView(i)
-		top := row[0]
-		for _, v := range row {
-			top = max(top, v)
-		}
-		var sum float64
-		for _, v := range row {
-			sum += math.Exp(v - top)
-		}
-		logSum := top + math.Log(sum)
-		for j := range row {
-			row[j] -= logSum
-		}
+		floats.AddConst(-floats.Max(row), row) // or a large maximum swallows the logarithm of the sum
+		floats.AddConst(-floats.LogSumExp(row), row)
 	}
 	return out
+}
+
+// Renormalize makes the rows (N×C) of log-probabilities that sum to 1 but for rounding,
+// or of any scores of that size, sum to 1 in float64, in place.
+func Renormalize(logProbs *mat.Dense) *mat.Dense {
+	n, _ := logProbs.Dims()
+	for i := range n {
+		row := logProbs.RawRowView(i)
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	return logProbs
 }
 
 // meanNLL describes the loss that every Map is trained on.

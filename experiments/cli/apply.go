@@ -8,6 +8,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/layers"
 )
 
 type applyCmd struct {
@@ -47,6 +48,13 @@ func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 	}
 	if err := src.Require(needs...); err != nil {
 		return err
+	}
+	file, err := layers.ReadModel(path)
+	if err != nil {
+		return err
+	}
+	if far := file.Inputs.Far(src.Test); far != "" {
+		fmt.Fprintf(os.Stderr, "warning: %s\n", far)
 	}
 	p, err := model.Predict(src.Test)
 	if err != nil {

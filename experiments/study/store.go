@@ -82,7 +82,7 @@ func (st Store) write(c Cell, r *Result, model layers.Stateful) error {
 	if err := os.Remove(st.path(c)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("study: remove a stale result: %w", err)
 	}
-	if err := c.WriteModel(st.modelPath(c), model); err != nil {
+	if err := c.WriteModel(st.modelPath(c), model, nil); err != nil {
 		return err
 	}
 	return writeJSON(st.path(c), r)

@@ -135,7 +135,7 @@ func (s *Stack) temper(ctx context.Context, c *contest, shares []float64, labels
 func (s *Stack) posterior(said []*mat.Dense, shares []float64) *mat.Dense {
 	q := mix(said, shares)
 	q.Scale(1/s.t, q)
-	p := layers.LogSoftmax(q)
+	p := layers.Renormalize(q)
 	sizes, n := s.Base.Sizes(), 0
 	for _, rows := range sizes.Counts {
 		n += rows
@@ -275,7 +275,7 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 		}
 		said, shares = append(said, logProbs), append(shares, p.share)
 	}
-	return &data.Predictions{LogProbs: s.posterior(said, shares), Labels: x.Labels}, nil
+	return data.NewPredictions(s.posterior(said, shares), x.Labels)
 }
 
 // Embed is that of the base, if it has one.

@@ -26,7 +26,7 @@ func (m *classwise) predict(x *data.Set, of func(s steps, p float64) float64) (*
 			row[k] = of(m.classes[k], v)
 		}
 	}
-	return predictions(p, x.Labels), nil
+	return predictions(p, x.Labels)
 }
 
 func (m *classwise) state(name string) (layers.State, error) {

@@ -267,7 +267,7 @@ func (m *KCal) Predict(x *data.Set) (*data.Predictions, error) {
 		return nil, err
 	}
 	h := m.w.Float64s("kernel/bandwidth")[0]
-	return predictions(m.memory.estimate(points, 1/(float64(m.memory.d)*h), nil), x.Labels), nil
+	return predictions(m.memory.estimate(points, 1/(float64(m.memory.d)*h), nil), x.Labels)
 }
 
 // Similarity is Π of each row of x (N×d).

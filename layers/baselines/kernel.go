@@ -75,7 +75,7 @@ func (m *Kernel) Predict(x *data.Set) (*data.Predictions, error) {
 		return nil, err
 	}
 	sigma := m.w.Float64s("kernel/sigma")[0]
-	return predictions(m.memory.estimate(s, kernelConstant(sigma), nil), x.Labels), nil
+	return predictions(m.memory.estimate(s, kernelConstant(sigma), nil), x.Labels)
 }
 
 // Similarity is the similarity s of each row of x (N×P).

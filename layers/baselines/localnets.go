@@ -87,7 +87,10 @@ func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &data.Predictions{LogProbs: out, Labels: x.Labels}, normalize(out)
+	if err := normalize(out); err != nil {
+		return nil, err
+	}
+	return data.NewPredictions(out, x.Labels)
 }
 
 // Similarity is the similarity s of each row of x (N×P).

@@ -110,9 +110,8 @@ func normalize(scores *mat.Dense) error {
 		if math.IsInf(top, 0) || floats.HasNaN(row) {
 			return fmt.Errorf("baselines: the scores of row %d are not finite", i)
 		}
-		floats.AddConst(-top, row)
-		floats.AddConst(-floats.LogSumExp(row), row)
 	}
+	scores.Copy(layers.LogSoftmax(scores))
 	return nil
 }
 
@@ -145,7 +144,7 @@ func exponentials(x *mat.Dense) *mat.Dense {
 
 // predictions divides each row of non-negative p by its sum and takes logarithms;
 // a row of zeros becomes uniform.
-func predictions(p *mat.Dense, labels []int) *data.Predictions {
+func predictions(p *mat.Dense, labels []int) (*data.Predictions, error) {
 	for _, row := range rowsOf(p) {
 		sum := floats.Sum(row)
 		for k, v := range row {
@@ -156,7 +155,7 @@ func predictions(p *mat.Dense, labels []int) *data.Predictions {
 			}
 		}
 	}
-	return &data.Predictions{LogProbs: p, Labels: labels}
+	return data.NewPredictions(p, labels)
 }
 
 // stateOf is a calibrator's state: sizes as configuration, and weights.

@@ -98,7 +98,7 @@ func (s *search) Block(block int) {
 	hi := min(lo+searchRows, len(s.out))
 	products := make([]float64, (hi-lo)*n)
 	simd.Dgemm(blas.NoTrans, blas.Trans, hi-lo, n, d, 1, s.rows.RawMatrix().Data[lo*d:hi*d], d, s.points.RawMatrix().Data, d, 0, products, n)
-	nearest := make(largest, 0, s.k)
+	nearest := make(largest, 0, min(s.k, n))
 	for i := lo; i < hi; i++ {
 		x := s.rows.RawRowView(i)
 		own := floats.Dot(x, x)
@@ -252,7 +252,7 @@ func replaceTop(x *data.Set, s layers.Sizes, proximity []float64, c func(confide
 			}
 		}
 	}
-	return predictions(p, x.Labels), nil
+	return predictions(p, x.Labels)
 }
 
 // addProximity adds what replace needs besides the embedding: proximity/points and
@@ -267,11 +267,11 @@ func (m *proximal) addProximity() {
 // were checked.
 func (m *proximal) readProximity(sizes layers.Sizes, w *graph.Weights) error {
 	shape := w.Tensor("proximity/points").Shape()
-	k := int(w.Float64s("proximity/neighbours")[0])
-	if k < 1 {
-		return fmt.Errorf("baselines: %d neighbours make no proximity", k)
+	neighbours := w.Float64s("proximity/neighbours")[0]
+	if neighbours < 1 || neighbours != math.Trunc(neighbours) || neighbours > math.MaxInt32 {
+		return fmt.Errorf("baselines: %v neighbours make no proximity", neighbours)
 	}
 	m.sizes, m.w = sizes, w
-	m.near = &proximity{mat.NewDense(shape[0], shape[1], w.Float64s("proximity/points")), k}
+	m.near = &proximity{mat.NewDense(shape[0], shape[1], w.Float64s("proximity/points")), int(neighbours)}
 	return nil
 }

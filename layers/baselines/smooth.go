@@ -105,7 +105,10 @@ func (f *Fitted) predict(m smooth, x *data.Set) (*data.Predictions, error) {
 		copy(out.RawMatrix().Data[lo*c:], graph.Float64s(outputs[0]))
 		return nil
 	})
-	return &data.Predictions{LogProbs: out, Labels: x.Labels}, err
+	if err != nil {
+		return nil, err
+	}
+	return data.NewPredictions(out, x.Labels)
 }
 
 // tables are a map's inputs in the memory that graphs read.

@@ -1,0 +1,166 @@
+package layers
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"calibra/data"
+	"calibra/graph"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gorgonia.org/tensor"
+)
+
+// Inputs tells where the rows lay that a model was fitted on: mean and standard
+// deviation of each feature and of each logit, the logits of a row counted from its
+// largest. A model file keeps them, so that whoever applies the model can be told that
+// rows lie elsewhere.
+type Inputs struct {
+	Features, Logits *Moments // nil where the rows had none
+}
+
+// Moments are mean and standard deviation of each column.
+type Moments struct{ Mean, SD []float64 }
+
+// InputsOf measures the rows of a set.
+func InputsOf(x *data.Set) *Inputs {
+	in := &Inputs{}
+	if x.Features != nil {
+		in.Features = momentsOf(x.Features)
+	}
+	if x.Logits != nil {
+		in.Logits = momentsOf(belowTop(x.Logits))
+	}
+	return in
+}
+
+func momentsOf(x *mat.Dense) *Moments {
+	n, m := x.Dims()
+	out := &Moments{make([]float64, m), make([]float64, m)}
+	column := make([]float64, n)
+	for j := range m {
+		mean, sd := stat.PopMeanStdDev(mat.Col(column, j, x), nil)
+		out.Mean[j], out.SD[j] = single(mean), single(sd)
+	}
+	return out
+}
+
+// single is v as a float32 file can hold it.
+func single(v float64) float64 {
+	if math.IsNaN(v) { // of values whose squares overflow
+		return math.MaxFloat32
+	}
+	return max(-math.MaxFloat32, min(v, math.MaxFloat32))
+}
+
+// lowestLogit is what a logit further below the largest counts as: the probability of
+// such a class is 0 in float32, so how far makes no difference.
+const lowestLogit = -1e4
+
+// belowTop is logits less the largest of each row.
+func belowTop(logits *mat.Dense) *mat.Dense {
+	out := mat.DenseCopyOf(logits)
+	n, _ := out.Dims()
+	for i := range n {
+		row := out.RawRowView(i)
+		floats.AddConst(-floats.Max(row), row)
+		for j, v := range row {
+			row[j] = math.Max(v, lowestLogit)
+		}
+	}
+	return out
+}
+
+// FarSD is how many standard deviations from the mean, as the root mean square over the
+// columns, make a row lie far outside. Rows like those of the fit have about 1.
+const FarSD = 10
+
+// Far is one sentence for each array of x that has rows far outside what the model was
+// fitted on, or "" if there is none. It says how many and how far.
+func (in *Inputs) Far(x *data.Set) string {
+	if in == nil {
+		return ""
+	}
+	var said []string
+	for _, part := range []struct {
+		name string
+		of   *Moments
+		x    *mat.Dense
+	}{{"features", in.Features, x.Features}, {"logits", in.Logits, x.Logits}} {
+		if part.of == nil || part.x == nil {
+			continue
+		}
+		rows := part.x
+		if part.name == "logits" {
+			rows = belowTop(rows)
+		}
+		if line := part.of.far(part.name, rows); line != "" {
+			said = append(said, line)
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+func (m *Moments) far(what string, x *mat.Dense) string {
+	n, columns := x.Dims()
+	if columns != len(m.Mean) {
+		return "" // whoever predicts says so
+	}
+	// A column that hardly varied among the rows of the fit must not decide alone.
+	least := math.Max(0.1*floats.Norm(m.SD, 2)/math.Sqrt(float64(columns)), 1e-12)
+	count, farthest, at := 0, 0.0, 0
+	for i := range n {
+		var sum float64
+		for j, v := range x.RawRowView(i) {
+			z := (v - m.Mean[j]) / math.Max(m.SD[j], least)
+			sum += z * z
+		}
+		if far := math.Sqrt(sum / float64(columns)); far > FarSD {
+			count++
+			if far > farthest {
+				farthest, at = far, i
+			}
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The %s of %d of %d rows lie far outside what the model was fitted on, row %d the farthest: %.3g standard deviations from the mean. Check that they are scaled as they were for the fit.", what, count, n, at, farthest)
+}
+
+// inputsPrefix begins the names of the tensors of a model file that hold Inputs.
+const inputsPrefix = "inputs/"
+
+func (in *Inputs) weights(dt tensor.Dtype) *graph.Weights {
+	w := graph.NewWeights(dt)
+	add := func(name string, m *Moments) {
+		if m != nil {
+			w.AddState(inputsPrefix+name+"/mean", m.Mean, len(m.Mean))
+			w.AddState(inputsPrefix+name+"/sd", m.SD, len(m.SD))
+		}
+	}
+	if in != nil {
+		add("features", in.Features)
+		add("logits", in.Logits)
+	}
+	return w
+}
+
+// readInputs is what weights wrote, nil where there is nothing.
+func readInputs(w *graph.Weights) *Inputs {
+	read := func(name string) *Moments {
+		mean, sd := inputsPrefix+name+"/mean", inputsPrefix+name+"/sd"
+		if !w.Has(mean) || !w.Has(sd) || w.Tensor(mean).DataSize() != w.Tensor(sd).DataSize() {
+			return nil
+		}
+		return &Moments{w.Float64s(mean), w.Float64s(sd)}
+	}
+	in := &Inputs{read("features"), read("logits")}
+	if in.Features == nil && in.Logits == nil {
+		return nil
+	}
+	return in
+}
