@@ -35,9 +35,18 @@ func smallProblem(n int, seed uint64) *data.Set {
 	return s
 }
 
-// small are options that fit the small problem fast.
-func small() Options {
-	return Options{Slots: 4, Codewords: 8, Epochs: map[string]int{"divide": 2, "calibrate": 2, "train": 2}}
+// small makes a method that fits the small problem fast.
+func small(t *testing.T, m Method) layers.Stateful {
+	t.Helper()
+	o := Options{Epochs: map[string]int{"divide": 2, "calibrate": 2, "train": 2}}
+	if m.Divides {
+		o.Values = Values{"codebook.slots": "4", "codebook.codewords": "8"}
+	}
+	c, _, err := m.Build(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // distribution is an error unless every row of p is a distribution.
@@ -96,7 +105,7 @@ func TestPredictionsAreDistributionsOrErrors(t *testing.T) {
 	for _, m := range Methods {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
-			c := m.New(small())
+			c := small(t, m)
 			if err := c.Fit(t.Context(), cal, val, rand.New(rand.NewPCG(3, 0))); err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +129,7 @@ func TestPredictionsAreDistributionsOrErrors(t *testing.T) {
 						values[i] = size * float64(1-2*(i%2))
 					}
 					huge.SetValues(name, values)
-					again := m.New(small())
+					again := small(t, m)
 					if err := again.Restore(layers.State{Config: state.Config, Weights: huge}); err != nil {
 						continue // refused
 					}
