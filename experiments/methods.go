@@ -85,6 +85,18 @@ var Methods = []Method{
 	{"beta", "beta calibration of each class against the rest", func(o *Options) layers.Stateful {
 		return &baselines.Beta{Optim: o.LBFGS()}
 	}, []string{"logits"}, false, false},
+	{"ets", "ensemble temperature scaling: two temperatures and the uniform distribution, mixed", func(o *Options) layers.Stateful {
+		return &baselines.EnsembleTemperature{}
+	}, []string{"logits"}, false, false},
+	{"spline", "splines: the derivative of the cumulated frequency of each class against the rest", func(o *Options) layers.Stateful {
+		return &baselines.Spline{Knots: o.Int("spline.knots", 6, 3, "6", "knots of each class's spline")}
+	}, []string{"logits"}, false, false},
+	{"venn-abers", "Venn–Abers predictors of each class against the rest", func(o *Options) layers.Stateful {
+		return &baselines.VennAbers{}
+	}, []string{"logits"}, false, false},
+	{"top-label", "histogram binning of the top class's probability, for each top class", func(o *Options) layers.Stateful {
+		return &baselines.TopLabel{Rows: o.Int("top_label.rows", 50, 1, "", "rows of a bin")}
+	}, []string{"logits"}, false, false},
 	{"local-ts", "local temperature scaling: a temperature for each row, from its features", func(o *Options) layers.Stateful {
 		return &baselines.LocalTemperature{Optim: o.LBFGS()}
 	}, []string{"features", "logits"}, false, false},

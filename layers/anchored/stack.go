@@ -162,13 +162,6 @@ func mix(logProbs []*mat.Dense, shares []float64) *mat.Dense {
 	return out
 }
 
-// mixtureGap is how far, in nats a row, the weights of a mixture may be from the best.
-const mixtureGap = 1e-6
-
-// mixtureSteps bounds the steps toward them, which grow small where parts are nearly
-// alike and their weights do not matter.
-const mixtureSteps = 20_000
-
 // mixture is w that minimizes −(1/N) Σ_i log Σ_m w_m p_im , p_im = exp(−losses[m][i]),
 // by expectation and maximization from equal weights:
 //
@@ -193,7 +186,7 @@ func mixture(losses [][]float64) []float64 {
 	for m := range w {
 		w[m] = 1 / float64(len(w))
 	}
-	maximize(w, p)
+	optim.MixtureWeights(w, p)
 	const rounding = 1e-9 // a part that alone explains one row has 1/N but for that
 	least := min((1-rounding)/float64(n), floats.Max(w))
 	for m := range w {
@@ -202,35 +195,8 @@ func mixture(losses [][]float64) []float64 {
 		}
 	}
 	floats.Scale(1/floats.Sum(w), w)
-	maximize(w, p)
+	optim.MixtureWeights(w, p)
 	return w
-}
-
-// maximize goes on from w. A weight of 0 stays. A row that the others say nothing of, all
-// their p being 0 beside the largest, has no part in it.
-func maximize(w, p []float64) {
-	n := len(p) / len(w)
-	g := make([]float64, len(w))
-	for range mixtureSteps {
-		clear(g)
-		for i := range n {
-			row := p[i*len(w) : (i+1)*len(w)]
-			if said := floats.Dot(w, row); said > 0 {
-				floats.AddScaled(g, 1/(float64(n)*said), row)
-			}
-		}
-		gap := 0.0
-		for m := range w {
-			if w[m] > 0 {
-				gap = max(gap, g[m]-1)
-			}
-			w[m] *= g[m]
-		}
-		floats.Scale(1/floats.Sum(w), w) // 1 but for rounding
-		if gap < mixtureGap {
-			return
-		}
-	}
 }
 
 // Shares are the weights w of the candidates, nil before Fit.

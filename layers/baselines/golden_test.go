@@ -182,7 +182,7 @@ func TestProCalAgainstReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := replaceTop(test, sizes, near.of(test.Features), newDensityRatio(rows).of)
+	p, err := replaceTops(test, sizes, near.of(test.Features), newDensityRatio(rows).of)
 	if err != nil {
 		t.Fatal(err)
 	}

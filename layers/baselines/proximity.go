@@ -213,7 +213,7 @@ func look(cal *data.Set, s layers.Sizes, proximity []float64) (seen, error) {
 	return out, nil
 }
 
-// predict is replaceTop with the proximity of x's rows.
+// predict is replaceTops with the proximity of x's rows.
 func (m *proximal) predict(x *data.Set, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
 	if m.w == nil {
 		return nil, errUnfitted
@@ -222,12 +222,11 @@ func (m *proximal) predict(x *data.Set, c func(confidence, proximity []float64) 
 	if err != nil {
 		return nil, err
 	}
-	return replaceTop(x, m.sizes, m.near.of(z), c)
+	return replaceTops(x, m.sizes, m.near.of(z), c)
 }
 
-// replaceTop puts c(confidence, proximity) in place of each row's top probability
-// and scales the others to 1 − c; where they are all 0 they share it.
-func replaceTop(x *data.Set, s layers.Sizes, proximity []float64, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
+// replaceTops is replaceTop of each row by c(confidence, proximity).
+func replaceTops(x *data.Set, s layers.Sizes, proximity []float64, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
 	p, err := probabilitiesOf(x, s)
 	if err != nil {
 		return nil, err
@@ -239,18 +238,7 @@ func replaceTop(x *data.Set, s layers.Sizes, proximity []float64, c func(confide
 	}
 	calibrated := c(confidence, proximity)
 	for i, row := range rowsOf(p) {
-		row[tops[i]] = 0
-		others := floats.Sum(row)
-		for k := range row {
-			switch {
-			case k == tops[i]:
-				row[k] = calibrated[i]
-			case others > 0:
-				row[k] *= (1 - calibrated[i]) / others
-			default:
-				row[k] = (1 - calibrated[i]) / float64(len(row)-1)
-			}
-		}
+		replaceTop(row, tops[i], calibrated[i])
 	}
 	return predictions(p, x.Labels)
 }

@@ -1,0 +1,117 @@
+package baselines
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// EnsembleTemperature is ensemble temperature scaling (Zhang, Kailkhura and Han 2020):
+//
+//	posterior = w₁ softmax(z/T) + w₂ softmax(z) + w₃/C ,  w ≥ 0 ,  Σ w = 1
+//
+// T is that of temperature scaling; w then minimizes the mean NLL, which is convex in it.
+type EnsembleTemperature struct {
+	sizes layers.Sizes
+	w     *graph.Weights // ensemble/temperature (1), ensemble/weight (3)
+}
+
+var _ layers.Stateful = (*EnsembleTemperature)(nil)
+
+// Fit finds T, then w; there is nothing to stop early.
+func (m *EnsembleTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	sizes, err := sizesOf(cal)
+	if err != nil {
+		return err
+	}
+	l, err := logProbsOf(cal, sizes)
+	if err != nil {
+		return err
+	}
+	var t layers.Temperature
+	if err := t.Fit(ctx, &data.Set{Logits: l, Labels: cal.Labels}, nil, nil); err != nil {
+		return wrap("ensemble temperature scaling", err)
+	}
+	parts, err := ensembleParts(l, t.T())
+	if err != nil {
+		return err
+	}
+	p := make([]float64, 0, 3*cal.Len())
+	for i, y := range cal.Labels {
+		for _, part := range parts {
+			p = append(p, part.At(i, y))
+		}
+	}
+	weights := []float64{1. / 3, 1. / 3, 1. / 3}
+	optim.MixtureWeights(weights, p)
+	w := graph.NewWeights(tensor.Float64)
+	w.AddState("ensemble/temperature", []float64{t.T()}, 1)
+	w.AddState("ensemble/weight", weights, 3)
+	m.sizes, m.w = sizes, w
+	return nil
+}
+
+// ensembleParts are softmax(ℓ/T), softmax(ℓ) and 1/C (N×C each) of ℓ = log p̂, which is z
+// up to a number for each row.
+func ensembleParts(l *mat.Dense, t float64) ([]*mat.Dense, error) {
+	var scaled mat.Dense
+	scaled.Scale(1/t, l)
+	if err := normalize(&scaled); err != nil {
+		return nil, err
+	}
+	n, c := l.Dims()
+	uniform := mat.NewDense(n, c, nil)
+	uniform.Apply(func(_, _ int, _ float64) float64 { return 1 / float64(c) }, uniform)
+	return []*mat.Dense{exponentials(&scaled), exponentials(l), uniform}, nil
+}
+
+// Predict is the logarithm of the mixture.
+func (m *EnsembleTemperature) Predict(x *data.Set) (*data.Predictions, error) {
+	if m.w == nil {
+		return nil, errUnfitted
+	}
+	l, err := logProbsOf(x, m.sizes)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := ensembleParts(l, m.w.Float64s("ensemble/temperature")[0])
+	if err != nil {
+		return nil, err
+	}
+	p := mat.NewDense(x.Len(), m.sizes.Classes, nil)
+	for i, w := range m.w.Float64s("ensemble/weight") {
+		floats.AddScaled(p.RawMatrix().Data, w, parts[i].RawMatrix().Data)
+	}
+	return predictions(p, x.Labels), nil
+}
+
+// State is T and w.
+func (m *EnsembleTemperature) State() (layers.State, error) { return stateOf(m.sizes, m.w) }
+
+// Restore sets them.
+func (m *EnsembleTemperature) Restore(s layers.State) error {
+	sizes, err := readSizes(json.RawMessage(s.Config))
+	if err != nil {
+		return err
+	}
+	if err := s.Weights.Require(map[string]tensor.Shape{"ensemble/temperature": {1}, "ensemble/weight": {3}}); err != nil {
+		return err
+	}
+	w := s.Weights.Float64s("ensemble/weight")
+	if t := s.Weights.Float64s("ensemble/temperature")[0]; !(t > 0) || floats.Min(w) < 0 || math.Abs(floats.Sum(w)-1) > 1e-6 {
+		return fmt.Errorf("baselines: T = %v and weights of %v make no ensemble", t, w)
+	}
+	m.sizes, m.w = sizes, s.Weights
+	return nil
+}

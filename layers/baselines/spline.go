@@ -1,0 +1,150 @@
+package baselines
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Spline is calibration by splines (Gupta et al. 2021), one-vs-rest. With the rows in
+// ascending order of p̂_k, h(t) is the number of rows of class k among the first tN,
+// divided by N. A natural cubic spline fitted to h by least squares has a derivative
+//
+//	h′(t) = P(y = k | p̂_k is the t-quantile)
+//
+// which, clipped to [0, 1], is the value at each calibration row; the function is linear
+// between rows and constant outside, and the classes' values are divided by their sum.
+type Spline struct {
+	Knots int // of the spline, evenly spaced over [0, 1]; 0: 6
+
+	classwise // steps at the calibration rows
+}
+
+var _ layers.Stateful = (*Spline)(nil)
+
+// Fit fits a spline for each class; there is nothing to stop early, and
+// interrupted it keeps nothing.
+func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	knots := m.Knots
+	if knots == 0 {
+		knots = 6
+	}
+	if knots < 3 {
+		return &layers.SettingError{Reason: fmt.Sprintf("%d knots make no natural spline; choose at least 3", knots)}
+	}
+	sizes, err := sizesOf(cal)
+	if err != nil {
+		return err
+	}
+	p, err := probabilitiesOf(cal, sizes)
+	if err != nil {
+		return err
+	}
+	spline, err := newNaturalSpline(knots, cal.Len())
+	if err != nil {
+		return wrap("calibration by splines", err)
+	}
+	classes := make([]steps, sizes.Classes)
+	for k := range classes {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("interrupted before class %d: %w", k, err)
+		}
+		if classes[k], err = spline.calibrate(mat.Col(nil, k, p), indicator(cal.Labels, k)); err != nil {
+			return wrap("calibration by splines", err)
+		}
+	}
+	m.sizes, m.classes = sizes, classes
+	return nil
+}
+
+// Predict gives the normalized one-vs-rest values.
+func (m *Spline) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.at) }
+
+// State is the values at the calibration rows.
+func (m *Spline) State() (layers.State, error) { return m.state("spline") }
+
+// Restore sets them.
+func (m *Spline) Restore(s layers.State) error { return m.restore(s, "spline") }
+
+// naturalSpline fits natural cubic splines to values at t = 0, 1/N, …, 1.
+type naturalSpline struct {
+	knots []float64
+	qr    mat.QR // of the basis at all t
+	slope *mat.Dense
+}
+
+// newNaturalSpline factorizes the basis, which all classes share.
+func newNaturalSpline(knots, n int) (*naturalSpline, error) {
+	s := &naturalSpline{knots: floats.Span(make([]float64, knots), 0, 1), slope: mat.NewDense(n, knots, nil)}
+	if n+1 < knots {
+		return nil, fmt.Errorf("%d rows do not determine a spline of %d knots", n, knots)
+	}
+	basis := mat.NewDense(n+1, knots, nil)
+	for i := range n + 1 {
+		t := float64(i) / float64(n)
+		for j := range knots {
+			value, slope := s.basis(j, t)
+			basis.Set(i, j, value)
+			if i > 0 {
+				s.slope.Set(i-1, j, slope)
+			}
+		}
+	}
+	s.qr.Factorize(basis)
+	return s, nil
+}
+
+// basis is the j-th function of the natural basis (Hastie, Tibshirani and Friedman 2009,
+// equations 5.4 and 5.5) and its derivative:
+//
+//	N_0 = 1 ,  N_1 = t ,  N_j+1 = d_j−1 − d_K−2 ,  d_j = ((t − ξ_j)₊³ − (t − ξ_K−1)₊³)/(ξ_K−1 − ξ_j)
+func (s *naturalSpline) basis(j int, t float64) (value, slope float64) {
+	if j == 0 {
+		return 1, 0
+	}
+	if j == 1 {
+		return t, 1
+	}
+	last := len(s.knots) - 1
+	d := func(k int) (value, slope float64) {
+		width := s.knots[last] - s.knots[k]
+		near, far := max(t-s.knots[k], 0), max(t-s.knots[last], 0)
+		return (near*near*near - far*far*far) / width, 3 * (near*near - far*far) / width
+	}
+	value, slope = d(j - 2)
+	v, g := d(last - 1)
+	return value - v, slope - g
+}
+
+// calibrate is h′ at each distinct score, in order. Rows of one score share the mean of
+// theirs.
+func (s *naturalSpline) calibrate(score, hit []float64) (steps, error) {
+	n := len(score)
+	order := ascending(score)
+	h := mat.NewVecDense(n+1, nil)
+	for i, row := range order {
+		h.SetVec(i+1, h.AtVec(i)+hit[row]/float64(n))
+	}
+	var weights, slopes mat.VecDense
+	if err := s.qr.SolveVecTo(&weights, false, h); err != nil {
+		return steps{}, err
+	}
+	slopes.MulVec(s.slope, &weights)
+	var out steps
+	for lo := 0; lo < n; {
+		hi, sum := lo, 0.0
+		for ; hi < n && score[order[hi]] == score[order[lo]]; hi++ {
+			sum += slopes.AtVec(hi)
+		}
+		out.x = append(out.x, score[order[lo]])
+		out.y = append(out.y, min(max(sum/float64(hi-lo), 0), 1))
+		lo = hi
+	}
+	return out, nil
+}

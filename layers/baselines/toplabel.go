@@ -1,0 +1,108 @@
+package baselines
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// TopLabel is top-label histogram binning (Gupta and Ramdas 2022): among the calibration
+// rows whose most probable class is k, bins of equal size of that probability, each of
+// which says how often class k is true there. The frequency replaces the top probability
+// and the others are scaled to what is left. A class that is never the most probable keeps
+// its probabilities.
+type TopLabel struct {
+	Rows int // of a bin; 0: 50
+
+	classwise // steps as of Histogram; of a class never seen on top, unseen
+}
+
+var _ layers.Stateful = (*TopLabel)(nil)
+
+// Fit counts, top class by top class; there is nothing to stop early, and
+// interrupted it keeps nothing.
+func (m *TopLabel) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	size := m.Rows
+	if size == 0 {
+		size = 50
+	}
+	if size < 1 {
+		return &layers.SettingError{Reason: fmt.Sprintf("bins of %d rows hold nothing; choose at least 1", size)}
+	}
+	sizes, err := sizesOf(cal)
+	if err != nil {
+		return err
+	}
+	p, err := probabilitiesOf(cal, sizes)
+	if err != nil {
+		return err
+	}
+	confidence, right := make([][]float64, sizes.Classes), make([][]float64, sizes.Classes)
+	for i, row := range rowsOf(p) {
+		top := floats.MaxIdx(row)
+		hit := 0.0
+		if cal.Labels[i] == top {
+			hit = 1
+		}
+		confidence[top], right[top] = append(confidence[top], row[top]), append(right[top], hit)
+	}
+	classes := make([]steps, sizes.Classes)
+	for k := range classes {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("interrupted before class %d: %w", k, err)
+		}
+		if len(confidence[k]) == 0 {
+			classes[k] = steps{[]float64{1}, []float64{unseen}}
+			continue
+		}
+		classes[k] = histogram(confidence[k], right[k], max(1, len(confidence[k])/size))
+	}
+	m.sizes, m.classes = sizes, classes
+	return nil
+}
+
+// unseen stands for the frequency of a class that no calibration row has on top.
+const unseen = -1
+
+// Predict replaces the top probability of each row.
+func (m *TopLabel) Predict(x *data.Set) (*data.Predictions, error) {
+	p, err := probabilitiesOf(x, m.sizes)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rowsOf(p) {
+		top := floats.MaxIdx(row)
+		if c := m.classes[top].bin(row[top]); c != unseen {
+			replaceTop(row, top, c)
+		}
+	}
+	return predictions(p, x.Labels), nil
+}
+
+// replaceTop puts c in place of the top probability and scales the others to 1 − c; where
+// they are all 0 they share it.
+func replaceTop(row []float64, top int, c float64) {
+	row[top] = 0
+	others := floats.Sum(row)
+	for k := range row {
+		switch {
+		case k == top:
+			row[k] = c
+		case others > 0:
+			row[k] *= (1 - c) / others
+		default:
+			row[k] = (1 - c) / float64(len(row)-1)
+		}
+	}
+}
+
+// State is the ends and frequencies of all bins.
+func (m *TopLabel) State() (layers.State, error) { return m.state("top_label") }
+
+// Restore sets them.
+func (m *TopLabel) Restore(s layers.State) error { return m.restore(s, "top_label") }

@@ -1,0 +1,190 @@
+package baselines
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sort"
+	"strings"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// VennAbers is the inductive Venn–Abers predictor (Vovk, Petej and Fedorova 2015),
+// one-vs-rest. Isotonic regression of class k is done twice for a new row: with the row
+// among the calibration rows as one of the class, which gives it p₁, and as one of the
+// others, which gives it p₀. One of the two is calibrated whatever the rows' law. Their
+// value of least regret under the log-loss is
+//
+//	p_k ∝ p₁/(1 − p₀ + p₁)
+//
+// and the classes' values are divided by their sum. p_k is never 0 or 1.
+type VennAbers struct {
+	sizes        layers.Sizes
+	lower, upper []steps // p₀ and p₁ of each class by p̂_k
+}
+
+var _ layers.Stateful = (*VennAbers)(nil)
+
+// Fit finds p₀ and p₁ between all calibration rows; there is nothing to stop early, and
+// interrupted it keeps nothing.
+func (m *VennAbers) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	sizes, err := sizesOf(cal)
+	if err != nil {
+		return err
+	}
+	p, err := probabilitiesOf(cal, sizes)
+	if err != nil {
+		return err
+	}
+	lower, upper := make([]steps, sizes.Classes), make([]steps, sizes.Classes)
+	for k := range sizes.Classes {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("interrupted before class %d: %w", k, err)
+		}
+		lower[k], upper[k] = vennAbers(mat.Col(nil, k, p), indicator(cal.Labels, k))
+	}
+	m.sizes, m.lower, m.upper = sizes, lower, upper
+	return nil
+}
+
+// vennAbers is p₀ and p₁ as functions of the score. A row between two scores is, as one of
+// the class, pooled like one of the next score, and as one of the others like one of the
+// score before, so both functions are constant between scores:
+//
+//	p₁(v) = that at the least score ≥ v, 1 beyond all
+//	p₀(v) = that at the largest score ≤ v, 0 before all
+func vennAbers(score, hit []float64) (lower, upper steps) {
+	groups := sorted(score, hit)
+	upper.x, lower.x = groups.x, groups.x
+	for i := range groups.x {
+		upper.y = append(upper.y, groups.with(i, 1))
+		lower.y = append(lower.y, groups.with(i, 0))
+	}
+	return lower, upper
+}
+
+// scores are distinct scores in ascending order, with the rows and the rows of the class up
+// to each, and the pools of adjacent violators of all prefixes and suffixes.
+type scores struct {
+	x          []float64
+	rows, hits []float64 // len(x) + 1, from 0 on
+	from, to   []int     // first score of the last pool of x[:i+1], end of the first pool of x[i:]
+}
+
+func sorted(score, hit []float64) *scores {
+	s := &scores{rows: []float64{0}, hits: []float64{0}}
+	order := ascending(score)
+	for at := 0; at < len(order); {
+		v := score[order[at]]
+		rows, hits := s.rows[len(s.rows)-1], s.hits[len(s.hits)-1]
+		for ; at < len(order) && score[order[at]] == v; at++ {
+			rows++
+			hits += hit[order[at]]
+		}
+		s.x, s.rows, s.hits = append(s.x, v), append(s.rows, rows), append(s.hits, hits)
+	}
+	n := len(s.x)
+	s.from, s.to = make([]int, n), make([]int, n)
+	for i := range n {
+		s.from[i] = i
+		for s.from[i] > 0 && s.mean(s.from[s.from[i]-1], s.from[i]) >= s.mean(s.from[i], i+1) {
+			s.from[i] = s.from[s.from[i]-1]
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		s.to[i] = i + 1
+		for s.to[i] < n && s.mean(i, s.to[i]) >= s.mean(s.to[i], s.to[s.to[i]]) {
+			s.to[i] = s.to[s.to[i]]
+		}
+	}
+	return s
+}
+
+// mean is that of the rows of scores lo…hi−1.
+func (s *scores) mean(lo, hi int) float64 {
+	return (s.hits[hi] - s.hits[lo]) / (s.rows[hi] - s.rows[lo])
+}
+
+// with is the isotonic regression at score i once a row of that score and target y is
+// there too: the pools before and after it stay as they are but for those that it joins.
+func (s *scores) with(i int, y float64) float64 {
+	lo, hi := i, i+1
+	for {
+		value := (s.hits[hi] - s.hits[lo] + y) / (s.rows[hi] - s.rows[lo] + 1)
+		switch {
+		case lo > 0 && s.mean(s.from[lo-1], lo) >= value:
+			lo = s.from[lo-1]
+		case hi < len(s.x) && value >= s.mean(hi, s.to[hi]):
+			hi = s.to[hi]
+		default:
+			return value
+		}
+	}
+}
+
+// after is the y of the least x ≥ v, or 1.
+func (s steps) after(v float64) float64 {
+	if i := sort.SearchFloat64s(s.x, v); i < len(s.x) {
+		return s.y[i]
+	}
+	return 1
+}
+
+// before is the y of the largest x ≤ v, or 0.
+func (s steps) before(v float64) float64 {
+	if i := sort.Search(len(s.x), func(i int) bool { return s.x[i] > v }); i > 0 {
+		return s.y[i-1]
+	}
+	return 0
+}
+
+// Predict gives the normalized values of least regret.
+func (m *VennAbers) Predict(x *data.Set) (*data.Predictions, error) {
+	p, err := probabilitiesOf(x, m.sizes)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rowsOf(p) {
+		for k, v := range row {
+			p0, p1 := m.lower[k].before(v), m.upper[k].after(v)
+			row[k] = p1 / (1 - p0 + p1)
+		}
+	}
+	return predictions(p, x.Labels), nil
+}
+
+// State is p₀ and p₁ at the scores of all classes.
+func (m *VennAbers) State() (layers.State, error) {
+	if m.upper == nil {
+		return layers.State{}, errUnfitted
+	}
+	w := graph.NewWeights(tensor.Float64)
+	addSteps(w, "venn_abers/lower", m.lower)
+	addSteps(w, "venn_abers/upper", m.upper)
+	return stateOf(m.sizes, w)
+}
+
+// Restore sets them.
+func (m *VennAbers) Restore(s layers.State) error {
+	sizes, err := readSizes(s.Config)
+	if err != nil {
+		return err
+	}
+	below, above := s.Weights.Split(func(name string) bool { return strings.HasPrefix(name, "venn_abers/lower/") })
+	lower, err := readSteps(below, "venn_abers/lower", sizes.Classes)
+	if err != nil {
+		return err
+	}
+	upper, err := readSteps(above, "venn_abers/upper", sizes.Classes)
+	if err != nil {
+		return err
+	}
+	m.sizes, m.lower, m.upper = sizes, lower, upper
+	return nil
+}
