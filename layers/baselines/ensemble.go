@@ -93,7 +93,7 @@ func (m *EnsembleTemperature) Predict(x *data.Set) (*data.Predictions, error) {
 	for i, w := range m.w.Float64s("ensemble/weight") {
 		floats.AddScaled(p.RawMatrix().Data, w, parts[i].RawMatrix().Data)
 	}
-	return predictions(p, x.Labels), nil
+	return predictions(p, x.Labels)
 }
 
 // State is T and w.

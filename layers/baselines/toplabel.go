@@ -81,7 +81,7 @@ func (m *TopLabel) Predict(x *data.Set) (*data.Predictions, error) {
 			replaceTop(row, top, c)
 		}
 	}
-	return predictions(p, x.Labels), nil
+	return predictions(p, x.Labels)
 }
 
 // replaceTop puts c in place of the top probability and scales the others to 1 − c; where

@@ -156,7 +156,7 @@ func (m *VennAbers) Predict(x *data.Set) (*data.Predictions, error) {
 			row[k] = p1 / (1 - p0 + p1)
 		}
 	}
-	return predictions(p, x.Labels), nil
+	return predictions(p, x.Labels)
 }
 
 // State is p₀ and p₁ at the scores of all classes.
