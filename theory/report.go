@@ -87,7 +87,8 @@ func (r *Report) tell(quantity string, value Estimate, theory string) {
 // short prints a number with four significant digits.
 func short(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
-func (e Estimate) interval() string {
+// Interval is the 95 % interval as a report prints it, "[0.9, 1.1]"; empty where there is none.
+func (e Estimate) Interval() string {
 	if math.IsNaN(e.Low) {
 		return ""
 	}
@@ -100,7 +101,7 @@ func (r *Report) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "  quantity\tvalue\t95 % interval\ttheory\tband\t")
 	for _, row := range r.Rows {
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", row.Quantity, short(row.Value), row.interval(), row.Theory, row.Band, row.Verdict())
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", row.Quantity, short(row.Value), row.Interval(), row.Theory, row.Band, row.Verdict())
 	}
 	return t.Flush()
 }
@@ -124,8 +125,8 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// Save writes the table as <study>.csv and every figure as CSV, SVG and PNG into folder,
-// each whole or not at all.
+// Save writes the table as <study>.csv and every figure's points as <study>-<figure>.csv
+// into folder, each whole or not at all.
 func (r *Report) Save(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("theory: save %s: %w", r.Study, err)
@@ -138,7 +139,7 @@ func (r *Report) Save(folder string) error {
 		return fmt.Errorf("theory: save %s: %w", r.Study, err)
 	}
 	for _, figure := range r.Figures {
-		if err := figure.save(filepath.Join(folder, r.Study+"-"+figure.Name)); err != nil {
+		if err := figure.save(folder, r.Study); err != nil {
 			return fmt.Errorf("theory: save %s: %w", r.Study, err)
 		}
 	}

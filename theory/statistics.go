@@ -106,6 +106,11 @@ func rms(values []float64, at []int) float64 {
 	return math.Sqrt(sum / count)
 }
 
+// rmsEstimate is rms of all values times scale, with its bootstrap interval.
+func rmsEstimate(values []float64, scale float64, rng *rand.Rand) Estimate {
+	return bootstrap(1, len(values), rng, func(pick [][]int) []float64 { return []float64{scale * rms(values, pick[0])} })[0]
+}
+
 func logs(values []float64) []float64 {
 	out := make([]float64, len(values))
 	for i, v := range values {

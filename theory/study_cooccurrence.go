@@ -204,7 +204,7 @@ func runCooccurrence(ctx context.Context, s Settings, r *Report) error {
 		r.tell(of+"RMSE·√N_0", boot[0], short(pred[n][0]*root)+" by the sandwich")
 		r.tell(of+"RMSE·√N_k of the others, mean", exact(others), "unmoved")
 		x := 1 - share
-		measured.X, measured.Y = append(measured.X, x), append(measured.Y, boot[0].Value)
+		measured.add(x, boot[0])
 		predicted.X, predicted.Y = append(predicted.X, x), append(predicted.Y, pred[n][0]*root)
 		otherCurve.X, otherCurve.Y = append(otherCurve.X, x), append(otherCurve.Y, others)
 	}

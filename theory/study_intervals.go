@@ -132,8 +132,8 @@ func runIntervals(ctx context.Context, s Settings, r *Report) error {
 			r.tell("coverage of posteriors, rarest codeword "+name, posterior, short(intervalLevel))
 		}
 		r.tell("coverage of factors, "+name, factor, short(intervalLevel))
-		of.X, of.Y = append(of.X, low), append(of.Y, posterior.Value)
-		ofFactors.X, ofFactors.Y = append(ofFactors.X, low), append(ofFactors.Y, factor.Value)
+		of.add(low, posterior)
+		ofFactors.add(low, factor)
 	}
 	r.Figures = append(r.Figures, Figure{
 		Name: "coverage", Title: "Coverage of 90 % intervals",

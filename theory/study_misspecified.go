@@ -144,7 +144,7 @@ func runMisspecified(ctx context.Context, s Settings, r *Report) error {
 		slopeSum += all.BetaN.Value
 		outliers += all.WaldOutliers
 		total += all.WaldTotal
-		ratios.X, ratios.Y = append(ratios.X, float64(problem+1)), append(ratios.Y, all.Ratio.Value)
+		ratios.add(float64(problem+1), all.Ratio)
 		naive.X, naive.Y = append(naive.X, float64(problem+1)), append(naive.Y, all.Ratio.Value/all.NaiveRatio.Value)
 	}
 	if judged == 0 {

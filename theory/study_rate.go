@@ -162,13 +162,12 @@ func (o *outcome) errorFigure() Figure {
 	}
 	pred, _ := o.predicted()
 	K := o.target.Blocks()
-	all := everyone(o.replicates)
 	for _, k := range slices.Compact([]int{0, K / 3, 2 * K / 3, K - 1}) {
 		curve := Curve{Label: fmt.Sprintf("codeword %d", k), Style: Joined}
 		line := Curve{Label: "sandwich", Style: Prediction}
 		for size, N := range o.sizes {
 			x := float64(N) * o.populations[0].occupancy[k]
-			curve.X, curve.Y = append(curve.X, x), append(curve.Y, rms(o.blockError[0][size][k], all))
+			curve.add(x, rmsEstimate(o.blockError[0][size][k], 1, newRand(o.seed, 1<<33, uint64(k), uint64(size))))
 			line.X, line.Y = append(line.X, x), append(line.Y, pred[0][k]/math.Sqrt(float64(N)))
 		}
 		if k > 0 {
@@ -188,12 +187,10 @@ func (o *outcome) ratioFigure() Figure {
 	pred, _ := o.predicted()
 	last := len(o.sizes) - 1
 	N := float64(o.sizes[last])
-	all := everyone(o.replicates)
 	blocks := Curve{Label: "block"}
 	for s, p := range o.populations {
 		for k := range o.target.Blocks() {
-			blocks.X = append(blocks.X, N*p.occupancy[k])
-			blocks.Y = append(blocks.Y, rms(o.blockError[s][last][k], all)*math.Sqrt(N)/pred[s][k])
+			blocks.add(N*p.occupancy[k], rmsEstimate(o.blockError[s][last][k], math.Sqrt(N)/pred[s][k], newRand(o.seed, 1<<34, uint64(s), uint64(k))))
 		}
 	}
 	f.Curves = []Curve{blocks, powerLaw("theory: 1", 1, 0, blocks.X)}

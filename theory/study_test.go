@@ -99,7 +99,7 @@ func TestPropositionsHold(t *testing.T) {
 	if err := r.Save(folder); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"propositions.csv", "propositions-line.csv", "propositions-line.svg", "propositions-line.png"} {
+	for _, name := range []string{"propositions.csv", "propositions-line.csv"} {
 		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

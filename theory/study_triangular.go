@@ -75,8 +75,7 @@ func runTriangular(ctx context.Context, s Settings, r *Report) error {
 	for n := range sizes {
 		r.tell(fmt.Sprintf("observed/sandwich RMSE at N = %g, N_k = %.0f", float64(sizes[n]), math.Exp(logNk[n])),
 			exact(rms(errors[n], everyone(replicates))/predicted.Y[n]), "1")
-		measured.X = append(measured.X, math.Exp(logNk[n]))
-		measured.Y = append(measured.Y, rms(errors[n], everyone(replicates)))
+		measured.add(math.Exp(logNk[n]), rmsEstimate(errors[n], 1, newRand(s.Seed, 24, uint64(n))))
 	}
 	r.Figures = append(r.Figures, Figure{
 		Name: "error", Title: "A codeword whose occurrences grow as √N",

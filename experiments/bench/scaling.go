@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"calibra/experiments/report"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // growth is how the time of stage 2 is expected to grow along one axis.
@@ -56,16 +58,24 @@ func Scaling(ctx context.Context, reps int, observe func(done, of int, next stri
 			places, seconds = append(places, at), append(seconds, s/g.per(rows))
 			ticks[at] = strconv.Itoa(int(at))
 		}
+		_, exponent := stat.LinearRegression(logs(places), logs(seconds), nil, false)
 		last := len(places) - 1
 		for _, at := range places {
 			ideal = append(ideal, seconds[last]*math.Pow(at/places[last], g.slope))
 		}
-		none := make([]float64, len(places))
-		panels = append(panels, report.LinePanel{Title: g.title, X: g.axis, Y: g.unit, Log: true, LogY: true, Places: ticks, Series: []report.Series{
-			{Name: "measured", X: places, Mean: seconds, SD: none},
-			{Name: "ideal slope", Style: 1, X: places, Mean: ideal, SD: none},
+		panels = append(panels, report.LinePanel{Title: g.title, X: g.axis, Y: g.unit, Log: true, LogY: true, Places: ticks, Named: true, Series: []report.Series{
+			{Name: fmt.Sprintf("measured, exponent %.2f", exponent), Ours: true, X: places, Mean: seconds},
+			{Name: fmt.Sprintf("ideal, exponent %g", g.slope), Kind: report.Prediction, X: places, Mean: ideal},
 		}})
 	}
 	figure, err = report.Lines(panels)
 	return figure, measured, err
+}
+
+func logs(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = math.Log(v)
+	}
+	return out
 }

@@ -175,7 +175,7 @@ func asUsage(err error) error {
 
 // draw writes the figures.
 func (c *evaluateCmd) draw(ctx context.Context, p *data.Predictions, r *metrics.Report) error {
-	top, classes, err := metrics.Reliability(ctx, p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins}, r.Uncertainty.Replicates, c.rng())
+	top, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins})
 	if err != nil {
 		return err
 	}

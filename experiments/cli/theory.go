@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/experiments/report"
 	"calibra/graph/cuda"
 	"calibra/theory"
 )
@@ -16,7 +17,7 @@ type theoryCmd struct {
 	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run, or all (the default). The word fast takes smaller designs and fewer replicates."`
 	Seed    uint64   `default:"0" help:"Seed of designs and samples (${default}). The bands hold for any."`
 	JSON    bool     `help:"Print the tables as JSON."`
-	Out     string   `type:"path" placeholder:"DIR" help:"Directory for the tables as CSV and the figures as CSV, SVG and PNG."`
+	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, and the figures as CSV, SVG, PNG and PDF."`
 	deviceFlag
 }
 
@@ -58,29 +59,20 @@ func (c *theoryCmd) Run(ctx context.Context) error {
 			return usageError{err}
 		}
 	}
-	var reports []*theory.Report
-	var failures []string
-	for _, study := range studies {
-		r, err := study.Run(ctx, settings)
-		if err != nil {
+	reports, err := c.run(ctx, studies, settings)
+	if c.Out != "" && len(reports) > 0 { // those that are whole, also after Ctrl-C
+		if err := c.write(reports); err != nil {
 			return err
 		}
-		reports = append(reports, r)
+	}
+	if err != nil {
+		return err
+	}
+	var failures []string
+	for _, r := range reports {
 		for _, quantity := range r.Failures() {
 			failures = append(failures, r.Study+": "+quantity)
 		}
-		if c.Out != "" {
-			if err := r.Save(c.Out); err != nil {
-				return err
-			}
-		}
-		if c.JSON {
-			continue
-		}
-		if err := r.Text(os.Stdout); err != nil {
-			return err
-		}
-		fmt.Println()
 	}
 	if c.JSON {
 		out := json.NewEncoder(os.Stdout)
@@ -94,4 +86,38 @@ func (c *theoryCmd) Run(ctx context.Context) error {
 		return fmt.Errorf("outside the band: %s", strings.Join(failures, "; "))
 	}
 	return nil
+}
+
+// run carries the studies out and prints each as it ends, unless as JSON in the end.
+func (c *theoryCmd) run(ctx context.Context, studies []theory.Study, settings theory.Settings) (reports []*theory.Report, err error) {
+	for _, study := range studies {
+		r, err := study.Run(ctx, settings)
+		if err != nil {
+			return reports, err
+		}
+		reports = append(reports, r)
+		if c.JSON {
+			continue
+		}
+		if err := r.Text(os.Stdout); err != nil {
+			return reports, err
+		}
+		fmt.Println()
+	}
+	return reports, nil
+}
+
+// write puts the tables, the points of the figures and the report into --out.
+func (c *theoryCmd) write(reports []*theory.Report) error {
+	for _, r := range reports {
+		if err := r.Save(c.Out); err != nil {
+			return err
+		}
+	}
+	d, err := report.Theory(reports)
+	if err != nil {
+		return err
+	}
+	d.Folder = "." // beside the points of each figure
+	return d.Write(c.Out)
 }

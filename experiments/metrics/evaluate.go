@@ -124,7 +124,7 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 		return nil, nil, err
 	}
 	if z != nil {
-		without, err := b.localUncertainty(ctx, z, replicates, redraws, redrawn, p, rng)
+		without, err := b.localUncertainty(ctx, z, r.Local, replicates, redraws, redrawn, p, rng)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -188,16 +188,22 @@ func inParallel(ctx context.Context, times int, measure func(k int) Values) ([]V
 	return values, nil
 }
 
-// localUncertainty fills in the local metrics of replicates and redraws, and gives those
-// without each part of the rows, all in one pass over the kernel.
-func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, redraws []Values, redrawn [][]int, p *progress, rng *rand.Rand) (without []Values, err error) {
+// localUncertainty fills in the local metrics of replicates and redraws and the floor of
+// local, and gives the metrics without each part of the rows, all in one pass over the
+// kernel.
+func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, replicates, redraws []Values, redrawn [][]int, p *progress, rng *rand.Rand) (without []Values, err error) {
 	groups := newGrouped(b.rows, b.classes, len(replicates), rng)
 	labels := append([][]int{b.label}, redrawn...)
+	if len(redraws) > 0 {
+		local.Floor = mat.NewDense(b.rows, b.classes, nil)
+	}
 	resampled, relabelled := newTally(len(replicates)+groups.parts, b.classes), newTally(len(redraws), b.classes)
 	for _, n := range b.parts(z, groups.order, groups.blocks) {
 		counted, drawn := len(redraws) == 0, len(replicates) == 0
 		if !counted {
-			counted, err = n.redrawnOnDevice(ctx, labels, relabelled)
+			if counted, err = n.redrawnOnDevice(ctx, labels, relabelled); counted {
+				local.Floor = nil
+			}
 		}
 		if !drawn && err == nil {
 			drawn, err = n.resampledOnDevice(ctx, groups, resampled)
@@ -209,7 +215,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, re
 			p.add(n.rows)
 			continue
 		}
-		places := n.redrawPlaces(labels)
+		places, floor := n.redrawPlaces(labels), local.Floor
 		var tallies []func()
 		err = n.each(ctx, p, func() (observers []observer) {
 			if !drawn {
@@ -219,7 +225,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, replicates, re
 			}
 			if !counted {
 				o := n.newRedrawer(places, labels)
-				counts := o.tallied(b.classes)
+				counts := o.tallied(b.classes, floor)
 				observers = append(observers, o)
 				tallies = append(tallies, func() { relabelled.merge(counts) })
 			}

@@ -24,18 +24,18 @@ func (p problem) evaluate(t testing.TB, s Settings, u Uncertainty, seed uint64) 
 }
 
 // localVariants runs the one pass for given replicates and redraws, as Evaluate does.
-func (p problem) localVariants(t *testing.T, s Settings, times int) (*binned, *grouped, []Values, [][]int, []Values) {
+func (p problem) localVariants(t *testing.T, s Settings, times int) (*Local, *grouped, []Values, [][]int, []Values) {
 	t.Helper()
 	b, z, err := prepare(p.logProbs, p.labels, p.embedding, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	labels := b.redraw(times, rand.New(rand.NewPCG(7, 7)))
-	replicates, redraws := make([]Values, times), make([]Values, times)
-	if _, err := b.localUncertainty(context.Background(), z, replicates, redraws, labels, &progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
+	replicates, redraws, local := make([]Values, times), make([]Values, times), &Local{}
+	if _, err := b.localUncertainty(context.Background(), z, local, replicates, redraws, labels, &progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
 		t.Fatal(err)
 	}
-	return b, newGrouped(b.rows, b.classes, times, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws
+	return local, newGrouped(b.rows, b.classes, times, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws
 }
 
 // One pass over the kernel gives what measuring anew with the redrawn labels gives.
@@ -43,12 +43,22 @@ func TestRedrawsAreMeasurements(t *testing.T) {
 	p := generate(500, 4, 5, 2, rand.New(rand.NewPCG(1, 1)))
 	for _, protocol := range protocols {
 		s := Settings{Protocol: protocol, Weighting: Frequency}
-		_, _, _, labels, redraws := p.localVariants(t, s, 3)
+		local, _, _, labels, redraws := p.localVariants(t, s, 3)
+		floor := mat.NewDense(500, 4, nil)
 		for k, v := range redraws {
 			again := problem{p.logProbs, p.embedding, labels[k]}.measure(t, s)
+			floor.Apply(func(i, c int, sum float64) float64 { return sum + math.Abs(again.Local.Residual.At(i, c))/3 }, floor)
 			for _, m := range []Metric{LCE, MLCE} {
 				if !near(v[m], again.Values[m], 1e-5) { // float32 sums of another order
 					t.Errorf("%v: redraw %d: %v %.9g, measured anew %.9g", protocol, k, m, v[m], again.Values[m])
+				}
+			}
+		}
+		for i := range 500 {
+			for c := range 4 { // a bin that is skipped has none
+				// float32 sums of another order, of terms up to 1
+				if want := floor.At(i, c); !math.IsNaN(want) && math.Abs(local.Floor.At(i, c)-want) > 1e-6 {
+					t.Fatalf("%v: the floor of row %d, class %d is %v, measured anew %v", protocol, i, c, local.Floor.At(i, c), want)
 				}
 			}
 		}

@@ -54,14 +54,14 @@ func ExampleEvaluate() {
 
 func ExampleReliability() {
 	logProbs, labels, _ := weather()
-	top, _, err := metrics.Reliability(context.Background(), logProbs, labels, metrics.Settings{Bins: 5}, 200, rand.New(rand.NewPCG(1, 0)))
+	top, _, err := metrics.Reliability(logProbs, labels, metrics.Settings{Bins: 5})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Printf("%d days at %.1f: wet %.1f (%.2f to %.2f)\n", top.Count[4], top.Confidence[4], top.Frequency[4], top.Low[4], top.High[4])
 	// Output:
-	// 100 days at 0.8: wet 0.6 (0.52 to 0.69)
+	// 100 days at 0.8: wet 0.6 (0.50 to 0.69)
 }
 
 func ExampleCompare() {

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -119,7 +120,7 @@ func checkProfile(t *testing.T, l *Local, want goldenProfile) {
 			return right(bins - 1)
 		}
 		for choice := range 1 << len(moves[edge]) {
-			q := Profile{append([]float64(nil), p.LCE...), append([]float64(nil), p.At...), append([]int(nil), p.Count...)}
+			q := Profile{LCE: slices.Clone(p.LCE), At: slices.Clone(p.At), Count: slices.Clone(p.Count)}
 			for rest := uint(choice); rest != 0; rest &= rest - 1 {
 				m := moves[edge][bits.TrailingZeros(rest)]
 				from, to := edge, edge-1

@@ -17,6 +17,9 @@ type Local struct {
 	// rows without i, 0 for a row with no neighbour within reach of the kernel, NaN
 	// where the bin was skipped.
 	ESS *mat.Dense
+	// Floor is N×C: the mean |Residual| under labels redrawn from the predictions; nil
+	// without redraws, and where a device counted them.
+	Floor *mat.Dense
 	// LCE is N: each row's share of the local calibration error; its mean is LCE.
 	LCE []float64
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"calibra/experiments/metrics/internal/tile"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Noise is what a metric shows of a perfectly calibrated model with these
@@ -171,14 +173,16 @@ func (o *redrawer) residualOf(t *stripe, k, j, c int) float64 {
 	return e
 }
 
-// tallied makes the redrawer count local residuals: |(R + e_i)/(S + 1)|.
-func (o *redrawer) tallied(classes int) *tally {
+// tallied makes the redrawer count local residuals: |(R + e_i)/(S + 1)|. It adds their
+// means over the redraws to floor, N×C.
+func (o *redrawer) tallied(classes int, floor *mat.Dense) *tally {
 	counts := newTally(len(o.labels)-1, classes)
 	norm := make([]float64, counts.variants*lanes)
 	o.residuals = func(t *stripe, k, c, l int, r float64) {
 		e := o.residualOf(t, k, t.first+l, c)
 		x := math.Abs(r+e) / (t.total.s[c*lanes+l] + 1)
 		counts.add(k, c, x, 1)
+		floor.RawRowView(t.order[t.first+l])[c] += x / float64(counts.variants)
 		norm[k*lanes+l] += x
 	}
 	o.done = func(*stripe) {

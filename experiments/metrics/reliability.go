@@ -1,17 +1,14 @@
 package metrics
 
 import (
-	"context"
-	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Curve is a reliability diagram in numbers: per bin of the unit interval the mean
-// confidence and the frequency of hits, NaN in an empty bin, with a 95 % bootstrap
-// band of the frequency over the rows (NaN without replicates).
+// confidence and the frequency of hits with its 95 % interval, NaN in an empty bin.
 type Curve struct {
 	Confidence, Frequency, Low, High []float64
 	Count                            []int // predictions in the bin
@@ -19,21 +16,42 @@ type Curve struct {
 
 // Reliability returns the curve of the top class's confidence, N predictions, and
 // that of all classes' probabilities, N·C predictions. Of s it takes the bins.
-func Reliability(ctx context.Context, logProbs *mat.Dense, labels []int, s Settings, replicates int, rng *rand.Rand) (top, classes *Curve, err error) {
+func Reliability(logProbs *mat.Dense, labels []int, s Settings) (top, classes *Curve, err error) {
 	b, _, err := prepare(logProbs, labels, nil, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	observed := b.hits(ones(b.rows))
-	var tops, all []reliabilityBins
-	for range replicates {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, fmt.Errorf("metrics: reliability: %w", err)
+	return observed.top.curve(), observed.classes.curve(), nil
+}
+
+// PoolCurves joins the curves of several models on the same rows, such as those of
+// several seeds. Confidence and Frequency are means over all their predictions, Count is
+// the mean count: more models are no more rows, so the intervals stay those of one.
+func PoolCurves(curves []*Curve) *Curve {
+	bins := newReliabilityBins(len(curves[0].Count))
+	for _, c := range curves {
+		for k, n := range c.Count {
+			if n > 0 {
+				w := float64(n) / float64(len(curves))
+				bins.weight[k] += w
+				bins.confidence[k] += w * c.Confidence[k]
+				bins.hits[k] += w * c.Frequency[k]
+			}
 		}
-		again := b.hits(multiplicities(b.rows, rng))
-		tops, all = append(tops, again.top), append(all, again.classes)
 	}
-	return observed.top.curve(tops), observed.classes.curve(all), nil
+	return bins.curve()
+}
+
+// Wilson is the 95 % score interval of a frequency of hits in n > 0 rows, which has a
+// width where all rows hit or none (Wilson 1927):
+//
+//	(h + z²/2 ± z √(h(n−h)/n + z²/4)) / (n + z²) ,   z = Φ⁻¹(0.975)
+func Wilson(hits, n float64) Interval {
+	z := distuv.UnitNormal.Quantile(0.975)
+	middle := (hits + z*z/2) / (n + z*z)
+	half := z * math.Sqrt(max(0, hits*(n-hits)/n)+z*z/4) / (n + z*z)
+	return Interval{max(0, middle-half), min(1, middle+half)}
 }
 
 // reliabilityBins are per bin the weight of its predictions, of their hits, and the
@@ -66,22 +84,16 @@ func (b *binned) hits(weight []float64) hits {
 	return h
 }
 
-func (r reliabilityBins) curve(replicates []reliabilityBins) *Curve {
+func (r reliabilityBins) curve() *Curve {
 	bins := len(r.weight)
 	c := &Curve{make([]float64, bins), make([]float64, bins), make([]float64, bins), make([]float64, bins), make([]int, bins)}
 	for k, n := range r.weight {
-		c.Count[k] = int(n)
+		c.Count[k] = int(math.Round(n))
 		c.Confidence[k], c.Frequency[k] = r.confidence[k]/n, r.hits[k]/n
 		c.Low[k], c.High[k] = math.NaN(), math.NaN()
-		var frequencies []float64
-		for _, again := range replicates {
-			if again.weight[k] > 0 {
-				frequencies = append(frequencies, again.hits[k]/again.weight[k])
-			}
-		}
-		if len(frequencies) > 0 {
-			edges := quantileEdges(frequencies, 40) // steps of 2.5 %
-			c.Low[k], c.High[k] = edges[1], edges[39]
+		if n > 0 {
+			i := Wilson(r.hits[k], n)
+			c.Low[k], c.High[k] = i.Low, i.High
 		}
 	}
 	return c

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -10,7 +9,7 @@ import (
 // The gaps of the curve are those that ECE averages.
 func TestReliabilityIsWhatECEAverages(t *testing.T) {
 	p := generate(800, 4, 1, 2, rand.New(rand.NewPCG(1, 1)))
-	top, classes, err := Reliability(context.Background(), p.logProbs, p.labels, Settings{}, 40, rand.New(rand.NewPCG(2, 2)))
+	top, classes, err := Reliability(p.logProbs, p.labels, Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,10 +29,39 @@ func TestReliabilityIsWhatECEAverages(t *testing.T) {
 	for k, n := range classes.Count {
 		predictions += n
 		if !(classes.Low[k] <= classes.Frequency[k] && classes.Frequency[k] <= classes.High[k]) {
-			t.Errorf("bin %d: frequency %v outside its band %v to %v", k, classes.Frequency[k], classes.Low[k], classes.High[k])
+			t.Errorf("bin %d: frequency %v outside its interval %v to %v", k, classes.Frequency[k], classes.Low[k], classes.High[k])
 		}
 	}
 	if predictions != 4*800 {
 		t.Errorf("%d predictions in the curve of all classes", predictions)
+	}
+}
+
+// TestWilson holds the interval to scipy.stats.binomtest(k, n).proportion_ci(method="wilson").
+func TestWilson(t *testing.T) {
+	for _, c := range []struct{ hits, n, low, high float64 }{
+		{3, 3, 0.4385029682449546, 1},
+		{0, 3, 0, 0.5614970317550454},
+		{7, 10, 0.39677814746114526, 0.892208732593699},
+		{950, 1000, 0.9346861797557491, 0.9618697376072511},
+	} {
+		if i := Wilson(c.hits, c.n); !near(i.Low, c.low, 1e-9) || !near(i.High, c.high, 1e-9) {
+			t.Errorf("%g of %g: %v – %v, want %v – %v", c.hits, c.n, i.Low, i.High, c.low, c.high)
+		}
+	}
+}
+
+func TestPoolCurves(t *testing.T) {
+	nan := math.NaN()
+	pooled := PoolCurves([]*Curve{
+		{Confidence: []float64{nan, .9}, Frequency: []float64{nan, 1}, Count: []int{0, 6}},
+		{Confidence: []float64{.4, .8}, Frequency: []float64{.5, .75}, Count: []int{2, 4}},
+	})
+	// Bin 0 is the second model's alone; bin 1 has (6·0.9 + 4·0.8)/10 and (6·1 + 4·0.75)/10.
+	if pooled.Confidence[0] != .4 || !near(pooled.Confidence[1], .86, 1e-12) || !near(pooled.Frequency[1], .9, 1e-12) || pooled.Count[1] != 5 {
+		t.Errorf("pooled %+v", pooled)
+	}
+	if i := Wilson(4.5, 5); pooled.Low[1] != i.Low || pooled.High[1] != i.High {
+		t.Errorf("the interval is %v – %v, not that of five rows", pooled.Low[1], pooled.High[1])
 	}
 }

@@ -16,6 +16,9 @@ import (
 type BarPanel struct {
 	Title string
 	Bars  []Bar
+	// Top is how far the axis goes at least: give panels to be compared the same. 0 is no
+	// bound.
+	Top float64
 }
 
 // Bar is one method's mean over the seeds.
@@ -23,6 +26,9 @@ type Bar struct {
 	Name     string
 	Ours     bool
 	Mean, SD float64 // NaN mean: no bar
+	// Seeds are the values that Mean is of, drawn as dots in place of SD as long as they
+	// are few.
+	Seeds []float64
 	// Floor is what the metric would be of a perfectly calibrated model, NaN if that
 	// is not known.
 	Floor float64
@@ -31,8 +37,12 @@ type Bar struct {
 // barWidth is what a bar takes along the axis, at least.
 const barWidth = 0.95 * vg.Centimeter
 
-// Bars draws the panels side by side: a bar a method with its standard deviation
-// over the seeds, and a white-edged tick where noise alone would put it.
+// half is the half of a bar, 1 being the distance to the next.
+const half = .36
+
+// Bars draws the panels side by side: a bar a method with the values of its seeds, or
+// their standard deviation where they are many, and a white-edged tick where noise alone
+// would put it.
 func Bars(panels []BarPanel) (*Figure, error) {
 	var plots []*plot.Plot
 	most := 0
@@ -44,43 +54,46 @@ func Bars(panels []BarPanel) (*Figure, error) {
 		plots = append(plots, p)
 		most = max(most, len(panel.Bars))
 	}
-	return newGrid(plots, 2, max(8.5*vg.Centimeter, vg.Length(most)*barWidth), 7*vg.Centimeter, nil), nil
+	return newGrid(plots, 2, max(8.5*vg.Centimeter, vg.Length(most)*barWidth), 7*vg.Centimeter, nil, nil), nil
+}
+
+// few says that the bar shows its seeds one by one.
+func (b Bar) few() bool { return len(b.Seeds) > 1 && len(b.Seeds) <= fewSeeds }
+
+// Reach is how high the bar and what stands on it go; 0 of none.
+func (b Bar) Reach() float64 {
+	if math.IsNaN(b.Mean) {
+		return 0
+	}
+	top := b.Mean + b.SD
+	if b.few() {
+		top = slices.Max(b.Seeds)
+	}
+	if !math.IsNaN(b.Floor) {
+		top = max(top, b.Floor)
+	}
+	return top
 }
 
 func (panel BarPanel) plot() (*plot.Plot, error) {
 	p := newPlot()
 	p.Title.Text = panel.Title
-	grid := plainGrid()
+	grid := newGridLines()
 	grid.Vertical.Width = 0
 	p.Add(grid)
 	var names []string
-	var top float64
+	top := panel.Top
 	for at, bar := range panel.Bars {
 		names = append(names, bar.Name)
 		if math.IsNaN(bar.Mean) {
 			continue
 		}
-		top = max(top, bar.Mean+bar.SD)
-		x := float64(at)
-		body, err := plotter.NewPolygon(plotter.XYs{{X: x - .36, Y: 0}, {X: x + .36, Y: 0}, {X: x + .36, Y: bar.Mean}, {X: x - .36, Y: bar.Mean}})
+		top = max(top, bar.Reach())
+		m, err := bar.at(float64(at))
 		if err != nil {
 			return nil, err
 		}
-		body.Color, body.LineStyle.Width = barColour(bar.Ours), 0
-		p.Add(body)
-		if bar.SD > 0 {
-			spread, err := plotter.NewYErrorBars(oneError{x, bar.Mean, bar.SD})
-			if err != nil {
-				return nil, err
-			}
-			spread.CapWidth = vg.Points(6)
-			spread.Width = vg.Points(1.1)
-			p.Add(spread)
-		}
-		if !math.IsNaN(bar.Floor) {
-			p.Add(floorTick{x, bar.Floor})
-			top = max(top, bar.Floor)
-		}
+		p.Add(m)
 	}
 	p.X.Min, p.X.Max = -.7, float64(len(panel.Bars))-.3
 	p.X.Tick.Marker = namedTicks(names)
@@ -91,43 +104,68 @@ func (panel BarPanel) plot() (*plot.Plot, error) {
 		p.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
 	}
 	p.Y.Min, p.Y.Max = 0, max(top*1.06, 1e-9)
-	p.Y.Tick.Marker = evenTicks{}
 	return p, nil
 }
 
-func barColour(oursToo bool) color.Color {
-	if oursToo {
-		return ours
+// at draws the bar around x.
+func (b Bar) at(x float64) (*marked, error) {
+	m := &marked{name: b.Name}
+	body, err := plotter.NewPolygon(plotter.XYs{{X: x - half, Y: 0}, {X: x + half, Y: 0}, {X: x + half, Y: b.Mean}, {X: x - half, Y: b.Mean}})
+	if err != nil {
+		return nil, err
 	}
-	return color.NRGBA{0x9f, 0xb3, 0xc8, 0xff}
+	body.Color, body.LineStyle.Width = muted, 0
+	if b.Ours {
+		body.Color = ours
+	}
+	m.add(body)
+	says := fmt.Sprintf("%s: %.4g", b.Name, b.Mean)
+	if b.SD > 0 {
+		says += fmt.Sprintf(" ± %.2g", b.SD)
+	}
+	switch {
+	case b.few():
+		seeds := make(plotter.XYs, len(b.Seeds))
+		for i, y := range b.Seeds { // side by side, so that equal ones show
+			seeds[i] = plotter.XY{X: x + half*1.4*((float64(i)+.5)/float64(len(b.Seeds))-.5), Y: y}
+		}
+		m.add(ringed{seeds})
+	case b.SD > 0:
+		var spread interval
+		spread.add(x, b.Mean, b.Mean-min(b.SD, b.Mean), b.Mean+b.SD)
+		drawn, err := spread.plotter(ink)
+		if err != nil {
+			return nil, err
+		}
+		m.add(drawn)
+	}
+	if !math.IsNaN(b.Floor) {
+		m.add(floorTick{x, b.Floor})
+		says += fmt.Sprintf(", noise floor %.4g", b.Floor)
+	}
+	m.say(x, b.Mean/2, says)
+	m.say(x, b.Mean, says)
+	return m, nil
 }
 
-// floorTick is a short dark line with white edges at one bar's noise floor.
+// ringed are dark dots with a white edge, seen on any ground.
+type ringed struct{ plotter.XYs }
+
+func (r ringed) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for _, q := range r.XYs {
+		at := vg.Point{X: x(q.X), Y: y(q.Y)}
+		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: vg.Points(2.4), Shape: draw.CircleGlyph{}}, at)
+		c.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: vg.Points(1.6), Shape: draw.CircleGlyph{}}, at)
+	}
+}
+
+// floorTick is a short line with white edges at one bar's noise floor.
 type floorTick struct{ x, y float64 }
 
 func (t floorTick) Plot(c draw.Canvas, p *plot.Plot) {
 	at, y := p.Transforms(&c)
-	for _, line := range []struct {
-		width  vg.Length
-		colour color.Color
-	}{{vg.Points(3.4), color.White}, {vg.Points(1.6), color.NRGBA{0xd9, 0x3b, 0x1f, 0xff}}} {
-		c.StrokeLine2(draw.LineStyle{Color: line.colour, Width: line.width}, at(t.x-.36), y(t.y), at(t.x+.36), y(t.y))
+	for _, line := range []draw.LineStyle{{Color: color.White, Width: vg.Points(3.4)}, {Color: floor, Width: vg.Points(1.6)}} {
+		c.StrokeLine2(line, at(t.x-half), y(t.y), at(t.x+half), y(t.y))
 	}
-}
-
-// oneError is a single error bar.
-type oneError struct{ x, y, sd float64 }
-
-func (e oneError) Len() int                     { return 1 }
-func (e oneError) XY(int) (x, y float64)        { return e.x, e.y }
-func (e oneError) YError(int) (low, up float64) { return min(e.sd, e.y), e.sd }
-
-// namedTicks puts names at 0, 1, 2, …
-type namedTicks []string
-
-func (n namedTicks) Ticks(float64, float64) (ticks []plot.Tick) {
-	for at, name := range n {
-		ticks = append(ticks, plot.Tick{Value: float64(at), Label: name})
-	}
-	return ticks
 }

@@ -10,7 +10,6 @@ import (
 
 	"calibra/experiments/metrics"
 
-	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot/vg"
 )
@@ -118,8 +117,12 @@ func kinds(t *testing.T) map[string]*Figure {
 	t.Helper()
 	nan := math.NaN()
 	series := []Series{
-		{"VQ", true, 0, []float64{1, 10, 100}, []float64{.3, .2, .1}, []float64{.01, .01, .01}},
-		{"NC", false, 1, []float64{1, 10, 100}, []float64{.4, nan, .2}, []float64{.01, nan, 0}},
+		{Name: "VQ", Ours: true, X: []float64{1, 10, 100}, Mean: []float64{.3, .2, .1}, SD: []float64{.01, .01, .01}},
+		{Name: "NC", Style: 1, X: []float64{1, 10, 100}, Mean: []float64{.4, nan, .2}, SD: []float64{.01, nan, 0}},
+		{Name: "TS", Style: 2, X: []float64{1, 10}, Mean: []float64{.3, .2}, SD: []float64{.1, .1}, Seeds: [][]float64{{.2, .4}, {.1, .3}}},
+		{Name: "measured", Style: 3, Kind: Marks, X: []float64{1, 10}, Mean: []float64{.3, .2}, Low: []float64{.25, nan}, High: []float64{.35, nan}},
+		{Name: "expected", Kind: Prediction, X: []float64{1, 100}, Mean: []float64{.3, .1}},
+		{Name: "floor", Kind: Floor, X: []float64{1, 100}, Mean: []float64{.05, .04}},
 	}
 	values := mat.NewDense(2, 3, []float64{1, 2, 3, 4, nan, 6})
 	out := map[string]*Figure{}
@@ -129,23 +132,28 @@ func kinds(t *testing.T) map[string]*Figure {
 		}
 		out[name] = f
 	}
-	f, err := Bars([]BarPanel{{"LCE", []Bar{{"VQ", true, .1, .01, .05}, {"NC", false, nan, nan, nan}, {"TS", false, .2, 0, nan}}}})
+	f, err := Bars([]BarPanel{{Title: "LCE", Bars: []Bar{{Name: "VQ", Ours: true, Mean: .1, SD: .01, Floor: .05}, {Name: "NC", Mean: nan, SD: nan, Floor: nan}, {Name: "TS", Mean: .2, SD: .1, Seeds: []float64{.1, .3}, Floor: nan}}}})
 	add("bars", f, err)
 	f, err = Lines([]LinePanel{{Title: "Q2", X: "ESS", Y: "LCE", Log: true, Series: series}, {Title: "size", X: "%", Y: "NLL", Log: true, Places: map[float64]string{1: "1", 100: "all"}, Series: series, LogY: true}})
 	add("lines", f, err)
 	f, err = Heat([]HeatPanel{{Title: "grid", Values: values, Rows: []string{"32", "64"}, Columns: []string{"16", "32", "64"}, Text: func(float64) string { return "x" }, Width: 8 * vg.Centimeter, Height: 5 * vg.Centimeter}}, 1)
 	add("heat", f, err)
-	f, err = Diagrams([]Diagram{Pool("VQ", [][]int{{0, 5}, {1, 4}}, [][]float64{{0, .9}, {.4, .8}}, [][]float64{{0, 1}, {.5, .7}})})
+	f, err = Diagrams([]Diagram{{"VQ", &metrics.Curve{Confidence: []float64{nan, .9}, Frequency: []float64{nan, 1}, Low: []float64{nan, .5}, High: []float64{nan, 1}, Count: []int{0, 5}}}})
 	add("diagrams", f, err)
+	profile := metrics.Profile{LCE: []float64{.1, .05}, At: []float64{0, 30}, Count: []int{9, 9}, Floor: []float64{.02, .01}}
+	f, err = Profiles([]ProfilePanel{{"own", []ProfileLine{{"VQ", true, 0, []metrics.Profile{profile, profile}}, {"NC", false, 1, []metrics.Profile{profile}}}}})
+	add("profiles", f, err)
+	f, err = Ranks([]RankPanel{{"NLL", []string{"VQ", "NC"}, []float64{1, 2}, .5, []bool{true, false}}})
+	add("ranks", f, err)
 	out["plane"] = Planes([]Plane{{Title: "w = 2", XMin: -1, XMax: 1, YMin: -1, YMax: 1, Picture: image.NewNRGBA(image.Rect(0, 0, 4, 4)), Points: []PlanePoint{{0, 0, 1}, {9, 9, 2}}, Names: []string{"a", "b"}}})
 	return out
 }
 
-// TestFigures: every kind is drawn in both formats, and twice the same.
+// TestFigures: every kind is drawn in every format, and twice the same.
 func TestFigures(t *testing.T) {
 	again := kinds(t)
 	for name, f := range kinds(t) {
-		for format, magic := range map[string]string{"svg": "<svg", "png": "\x89PNG"} {
+		for format, magic := range map[string]string{"svg": "<svg", "png": "\x89PNG", "pdf": "%PDF"} {
 			a, err := f.Render(format)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -160,16 +168,5 @@ func TestFigures(t *testing.T) {
 				t.Errorf("%s.%s differs from drawing to drawing", name, format)
 			}
 		}
-	}
-}
-
-func TestPool(t *testing.T) {
-	d := Pool("VQ", [][]int{{0, 6}, {2, 4}}, [][]float64{{0, .9}, {.4, .8}}, [][]float64{{0, 1}, {.5, .75}})
-	// Bin 0 is the second seed's alone; bin 1 has (6·0.9 + 4·0.8)/10 and (6·1 + 4·0.75)/10.
-	if d.Confidence[0] != .4 || !scalar.EqualWithinAbs(d.Confidence[1], .86, 1e-12) || !scalar.EqualWithinAbs(d.Frequency[1], .9, 1e-12) {
-		t.Errorf("pooled %+v", d)
-	}
-	if d.Low[1] != .75 || d.High[1] != 1 || !scalar.EqualWithinAbs(d.Share[0], 2./12, 1e-12) {
-		t.Errorf("pooled %+v", d)
 	}
 }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"image/color"
-
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -16,17 +14,23 @@ const gap = vg.Length(18)
 // and more where a name is longer.
 const leastLegend = 3 * vg.Centimeter
 
-// newGrid is a figure of plots of one size, a row after the other.
-func newGrid(plots []*plot.Plot, columns int, width, height vg.Length, legend *plot.Legend) *Figure {
+// newGrid is a figure of plots of one size, a row after the other. asides may be nil.
+func newGrid(plots []*plot.Plot, columns int, width, height vg.Length, legend *plot.Legend, asides map[*plot.Plot]aside) *Figure {
 	columns = min(columns, len(plots))
-	f := &Figure{legend: legend}
+	f := &Figure{legend: legend, asides: asides}
+	for _, p := range plots {
+		p.Title.Text = wrapped(p.Title.Text, p.Title.TextStyle, width)
+	}
 	for len(plots) > 0 {
 		row := make([]*plot.Plot, columns)
 		copy(row, plots)
 		plots = plots[min(columns, len(plots)):]
 		f.grid = append(f.grid, row)
 	}
-	f.width = vg.Length(columns)*width + vg.Length(columns-1)*gap + 2*margin
+	for _, a := range asides {
+		f.besides = max(f.besides, a.width())
+	}
+	f.width = vg.Length(columns)*(width+f.besides) + vg.Length(columns-1)*gap + 2*margin
 	f.height = vg.Length(len(f.grid))*height + vg.Length(len(f.grid)-1)*gap + 2*margin
 	if legend != nil {
 		entries := legend.Rectangle(draw.New(vgimg.New(f.width, f.height))).Size()
@@ -37,64 +41,45 @@ func newGrid(plots []*plot.Plot, columns int, width, height vg.Length, legend *p
 	return f
 }
 
-// drawGrid gives every plot's data area one size and lines them up.
-func (f *Figure) drawGrid(page draw.Canvas) {
+// newStack is a figure of plots above each other that share the x axis's extent on the
+// page; shares of the height sum to 1.
+func newStack(plots []*plot.Plot, shares []float64, width, height vg.Length) *Figure {
+	f := &Figure{shares: shares, width: width, height: height}
+	for _, p := range plots {
+		f.grid = append(f.grid, []*plot.Plot{p})
+	}
+	return f
+}
+
+// draw gives every plot's data area one size, or its share, and lines them up.
+func (f *Figure) draw(page draw.Canvas) {
 	if f.legend != nil {
 		f.legend.Draw(draw.Crop(page, page.Max.X-page.Min.X-f.strip+gap/2, 0, 0, -gap))
 		page = draw.Crop(page, 0, -f.strip, 0, 0)
 	}
-	tiles := draw.Tiles{Rows: len(f.grid), Cols: len(f.grid[0]), PadX: gap, PadY: gap}
+	page = draw.Crop(page, 0, -f.besides, 0, 0)
+	tiles := draw.Tiles{Rows: len(f.grid), Cols: len(f.grid[0]), PadX: gap + f.besides, PadY: gap}
+	if f.shares != nil {
+		tiles.PadY = 0
+	}
+	top, height := page.Max.Y, page.Max.Y-page.Min.Y
 	for i, row := range plot.Align(f.grid, tiles, page) {
-		for j, canvas := range row {
-			if p := f.grid[i][j]; p != nil {
-				p.Draw(canvas)
+		for j, c := range row {
+			p := f.grid[i][j]
+			if p == nil {
+				continue
+			}
+			if f.shares != nil {
+				c.Max.Y = top
+				top -= vg.Length(f.shares[i]) * height
+				c.Min.Y = top
+			}
+			p.Draw(c)
+			if a := f.asides[p]; a != nil {
+				beside := p.DataCanvas(c)
+				beside.Min.X, beside.Max.X = c.Max.X, c.Max.X+f.besides
+				a.draw(beside, p)
 			}
 		}
 	}
-}
-
-// newLegend is an empty legend in the style of all figures.
-func newLegend() *plot.Legend {
-	legend := newPlot().Legend
-	legend.Top, legend.Left = true, true
-	legend.Padding = vg.Points(3)
-	return &legend
-}
-
-// ours is the colour of the paper's calibrator in every figure.
-var ours = color.NRGBA{0x0b, 0x4f, 0xa8, 0xff}
-
-// others are the colours of the methods beside it (Tol's muted and bright schemes),
-// apart for colour-blind readers as long as the shapes of the marks help.
-var others = []color.NRGBA{
-	{0xcc, 0x66, 0x77, 0xff}, {0x11, 0x77, 0x33, 0xff}, {0xdd, 0xaa, 0x33, 0xff}, {0x88, 0x22, 0x55, 0xff},
-	{0x44, 0xaa, 0x99, 0xff}, {0x99, 0x99, 0x33, 0xff}, {0xee, 0x77, 0x33, 0xff}, {0x88, 0xcc, 0xee, 0xff},
-	{0xaa, 0x44, 0x99, 0xff}, {0x66, 0x66, 0x66, 0xff}, {0x33, 0x22, 0x88, 0xff}, {0xbb, 0xcc, 0x33, 0xff},
-	{0x66, 0x33, 0x22, 0xff}, {0x00, 0x99, 0xee, 0xff}, {0xee, 0x33, 0x77, 0xff}, {0xaa, 0xaa, 0xaa, 0xff},
-}
-
-var glyphs = []draw.GlyphDrawer{
-	draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
-}
-
-// Series is what one method shows in a figure of lines.
-type Series struct {
-	Name string
-	Ours bool // drawn in front, in the colour of the paper's calibrator
-	// Style picks the colour and the mark; give what is shown again elsewhere the same.
-	Style int
-	// X are the places, Mean and SD the values there; NaN where there is none.
-	X, Mean, SD []float64
-}
-
-// style is the colour and the mark of each series.
-func style(series []Series) (colours []color.NRGBA, marks []draw.GlyphDrawer) {
-	for _, s := range series {
-		if s.Ours {
-			colours, marks = append(colours, ours), append(marks, draw.CircleGlyph{})
-			continue
-		}
-		colours, marks = append(colours, others[s.Style%len(others)]), append(marks, glyphs[s.Style%len(glyphs)])
-	}
-	return colours, marks
 }

@@ -25,19 +25,20 @@ type HeatPanel struct {
 	SparseRowNames int       // every n-th row is named; 0 means all
 }
 
-// Heat draws the panels side by side.
+// Heat draws the panels side by side, each with the bar of its colours.
 func Heat(panels []HeatPanel, columns int) (*Figure, error) {
 	var plots []*plot.Plot
 	var width vg.Length
+	asides := map[*plot.Plot]aside{}
 	for _, panel := range panels {
 		width = max(width, panel.width())
-		p, err := panel.plot()
+		p, bar, err := panel.plot()
 		if err != nil {
 			return nil, fmt.Errorf("report: heat map of %s: %w", panel.Title, err)
 		}
-		plots = append(plots, p)
+		plots, asides[p] = append(plots, p), bar
 	}
-	return newGrid(plots, columns, width, panels[0].Height, nil), nil
+	return newGrid(plots, columns, width, panels[0].Height, nil, asides), nil
 }
 
 // width is the panel's, or what its column names need so as not to touch.
@@ -66,7 +67,7 @@ func (panel HeatPanel) rotated() bool {
 	return long && len(panel.Columns) > 4
 }
 
-func (panel HeatPanel) plot() (*plot.Plot, error) {
+func (panel HeatPanel) plot() (*plot.Plot, colourBar, error) {
 	p := newPlot()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
 	low, high := math.Inf(1), math.Inf(-1)
@@ -76,7 +77,7 @@ func (panel HeatPanel) plot() (*plot.Plot, error) {
 		}
 	}
 	if low > high {
-		return nil, fmt.Errorf("nothing was measured")
+		return nil, colourBar{}, fmt.Errorf("nothing was measured")
 	}
 	if low == high {
 		high = low + max(1e-9, math.Abs(low)*1e-3)
@@ -93,7 +94,7 @@ func (panel HeatPanel) plot() (*plot.Plot, error) {
 		return sequential(t)
 	}
 	rows, columns := panel.Values.Dims()
-	p.Add(cells{panel.Values, colour, panel.Text})
+	p.Add(cells{panel, colour})
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -.5, float64(columns)-.5, -.5, float64(rows)-.5
 	p.X.Tick.Marker = namedTicks(panel.Columns)
 	names := panel.Rows
@@ -111,22 +112,21 @@ func (panel HeatPanel) plot() (*plot.Plot, error) {
 		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
 		p.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
 	}
-	return p, nil
+	return p, colourBar{low, high, colour}, nil
 }
 
 // cells fills a unit square around each place of the matrix.
 type cells struct {
-	values *mat.Dense
+	HeatPanel
 	colour func(float64) color.NRGBA
-	text   func(float64) string
 }
 
 func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	rows, columns := h.values.Dims()
+	rows, columns := h.Values.Dims()
 	for i := range rows {
 		for j := range columns {
-			v := h.values.At(i, j)
+			v := h.Values.At(i, j)
 			if math.IsNaN(v) {
 				continue
 			}
@@ -134,7 +134,11 @@ func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 			bottom, top := y(float64(i)-.5), y(float64(i)+.5)
 			fill := h.colour(v)
 			c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}})
-			if h.text == nil {
+			middle := vg.Point{X: (left + right) / 2, Y: (bottom + top) / 2}
+			if page, live := c.Canvas.(inline); live {
+				page.note(middle, pointNote, fmt.Sprintf("%s %s, %s %s: %.4g", h.Y, h.Rows[i], h.X, h.Columns[j], v))
+			}
+			if h.Text == nil {
 				continue
 			}
 			style := p.X.Tick.Label
@@ -143,13 +147,13 @@ func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 			if 299*int(fill.R)+587*int(fill.G)+114*int(fill.B) < 140_000 {
 				style.Color = color.White
 			}
-			c.FillText(style, vg.Point{X: (left + right) / 2, Y: (bottom + top) / 2}, h.text(v))
+			c.FillText(style, middle, h.Text(v))
 		}
 	}
 }
 
 func (h cells) DataRange() (xmin, xmax, ymin, ymax float64) {
-	rows, columns := h.values.Dims()
+	rows, columns := h.Values.Dims()
 	return -.5, float64(columns) - .5, -.5, float64(rows) - .5
 }
 

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -13,140 +12,312 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// LinePanel is one plot of lines.
+// LinePanel is one plot of lines and points.
 type LinePanel struct {
 	Title, X, Y string
-	Log         bool // X on a logarithmic axis
+	Log, LogY   bool // X, Y on a logarithmic axis
 	// Places label the x axis at the series' X alone; nil for even ticks.
 	Places map[float64]string
 	Series []Series
-	LogY   bool // Y on a logarithmic axis
+	// Named writes the names of the series at their right ends, in place of a legend.
+	Named bool
 }
 
-// Lines draws the panels side by side with one legend: lines through the means, a
-// band of one standard deviation around each.
+// Series is what one method, or one quantity, shows in a figure of lines.
+type Series struct {
+	Name string
+	Ours bool // drawn in front, in the colour of the paper's calibrator
+	// Style picks the colour and the mark; give what is shown again elsewhere the same.
+	Style int
+	Kind  Kind
+	// X are the places, Mean the values there; NaN where there is none.
+	X, Mean []float64
+	// SD is the standard deviation of each value, drawn as a band; nil for none.
+	SD []float64
+	// Low and High are the ends of each value's interval, drawn as a bar; nil for none.
+	Low, High []float64
+	// Seeds are the values that each mean is of, drawn as dots in place of a band as long
+	// as they are few; nil for none.
+	Seeds [][]float64
+}
+
+// Kind says how a series is drawn.
+type Kind int
+
+const (
+	Joined     Kind = iota // marks joined by a line
+	Marks                  // marks alone
+	Prediction             // a dashed line without marks: what is expected
+	Floor                  // a dotted line without marks: what chance alone shows
+)
+
+// fewSeeds is the most values of one mean that are drawn one by one.
+const fewSeeds = 10
+
+// Lines draws the panels side by side with one legend. Panels with the same Y show the
+// same quantity and get one scale.
 func Lines(panels []LinePanel) (*Figure, error) {
 	var plots []*plot.Plot
 	legend := newLegend()
-	for k, panel := range panels {
-		var entries *plot.Legend // of the first panel; the others have the same series
-		if k == 0 {
-			entries = legend
-		}
-		p, err := panel.plot(entries)
+	entries := 0
+	asides := map[*plot.Plot]aside{}
+	for _, panel := range panels {
+		drawn, err := panel.draw()
 		if err != nil {
 			return nil, fmt.Errorf("report: lines of %s: %w", panel.Title, err)
 		}
-		plots = append(plots, p)
+		plots = append(plots, drawn.plot)
+		switch {
+		case panel.Named:
+			asides[drawn.plot] = drawn.names
+		case entries == 0: // the other panels have the same series
+			for _, e := range drawn.entries {
+				legend.Add(e.name, e.thumbnails...)
+			}
+			entries = len(drawn.entries)
+		}
 	}
-	return newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend), nil
+	if entries == 0 {
+		legend = nil
+	}
+	for i, a := range panels {
+		for j, b := range panels {
+			if a.Y == b.Y && a.LogY == b.LogY {
+				plots[i].Y.Min, plots[i].Y.Max = min(plots[i].Y.Min, plots[j].Y.Min), max(plots[i].Y.Max, plots[j].Y.Max)
+			}
+		}
+	}
+	return newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, asides), nil
 }
 
-func (panel LinePanel) plot(legend *plot.Legend) (*plot.Plot, error) {
+// drawnPanel is a panel as gonum/plot has it.
+type drawnPanel struct {
+	plot    *plot.Plot
+	entries []entry // of the legend
+	names   endNames
+}
+
+type entry struct {
+	name       string
+	thumbnails []plot.Thumbnailer
+}
+
+func (panel LinePanel) draw() (*drawnPanel, error) {
 	p := newPlot()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
-	p.Add(plainGrid())
-	colours, marks := style(panel.Series)
-	xs := []float64{}
-	top, bottom := math.Inf(-1), math.Inf(1)
-	var front []plot.Plotter
-	for k, s := range panel.Series {
-		var points, low, high plotter.XYs
-		for i, x := range s.X {
-			if math.IsNaN(s.Mean[i]) || panel.LogY && s.Mean[i] <= 0 {
-				continue
-			}
-			if panel.Log {
-				x = math.Log10(max(x, 0.1))
-			}
-			y, below, above := s.Mean[i], s.Mean[i]-s.SD[i], s.Mean[i]+s.SD[i]
-			if panel.LogY {
-				spread := s.SD[i] / y / math.Ln10 // of log₁₀ y, by the delta method
-				y = math.Log10(y)
-				below, above = y-spread, y+spread
-			}
-			xs = append(xs, x)
-			points = append(points, plotter.XY{X: x, Y: y})
-			low = append(low, plotter.XY{X: x, Y: below})
-			high = append(high, plotter.XY{X: x, Y: above})
-			top, bottom = max(top, above), min(bottom, below)
-		}
-		if len(points) == 0 {
-			continue
-		}
-		slices.Reverse(high)
-		if len(points) > 1 {
-			band, err := plotter.NewPolygon(append(low, high...))
-			if err != nil {
-				return nil, err
-			}
-			band.Color, band.LineStyle.Width = fainter(colours[k]), 0
-			p.Add(band)
-		}
-		line, dots, err := plotter.NewLinePoints(points)
+	p.Add(newGridLines())
+	out := &drawnPanel{plot: p}
+	var behind, middle, front []plot.Plotter
+	reach := newReach()
+	for _, s := range panel.Series {
+		m, e, err := panel.series(s, reach)
 		if err != nil {
 			return nil, err
 		}
-		line.Color, line.Width = colours[k], vg.Points(1.2)
-		dots.GlyphStyle = draw.GlyphStyle{Color: colours[k], Radius: vg.Points(2.2), Shape: marks[k]}
-		if s.Ours {
-			line.Width = vg.Points(2.2)
-		}
-		if legend != nil {
-			legend.Add(s.Name, line, dots)
-		}
-		if s.Ours {
-			front = append(front, line, dots)
+		if m == nil {
 			continue
 		}
-		p.Add(line, dots)
+		switch {
+		case s.Kind == Floor:
+			behind = append(behind, m)
+		case s.Ours || s.Kind == Prediction:
+			front = append(front, m)
+		default:
+			middle = append(middle, m)
+		}
+		if s.Name != "" {
+			colour, _ := s.look()
+			out.entries = append(out.entries, *e)
+			out.names = append(out.names, endName{s.Name, colour, m.at[len(m.at)-1].Y})
+		}
 	}
-	p.Add(front...)
-	if len(xs) == 0 {
+	p.Add(append(append(behind, middle...), front...)...)
+	if reach.left > reach.right {
 		return nil, fmt.Errorf("nothing was measured")
 	}
-	edge := max((slices.Max(xs)-slices.Min(xs))*0.04, 1e-6)
-	p.X.Min, p.X.Max = slices.Min(xs)-edge, slices.Max(xs)+edge
-	p.X.Tick.Marker = evenTicks{}
+	edge := max((reach.right-reach.left)*0.04, 1e-6)
+	p.X.Min, p.X.Max = reach.left-edge, reach.right+edge
 	if panel.Log {
 		p.X.Tick.Marker = logTicks{}
 	}
 	if panel.Places != nil {
 		p.X.Tick.Marker = placedTicks{panel.Places, panel.Log}
 	}
-	p.Y.Min, p.Y.Max = 0, top*1.05
-	if bottom > 0.4*top { // a zero far below would flatten the lines
-		p.Y.Min, p.Y.Max = bottom-0.08*(top-bottom), top+0.08*(top-bottom)
-	}
-	p.Y.Tick.Marker = evenTicks{}
-	if panel.LogY {
+	bottom, top := reach.bottom, reach.top
+	switch {
+	case panel.LogY:
 		margin := max(0.05*(top-bottom), 0.05)
 		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = bottom-margin, top+margin, logTicks{}
+	case bottom >= 0 && bottom <= 0.4*top: // a zero farther below would flatten the lines
+		p.Y.Min, p.Y.Max = 0, max(top*1.05, 1e-9)
+	default:
+		margin := max(0.08*(top-bottom), 1e-9)
+		p.Y.Min, p.Y.Max = bottom-margin, top+margin
 	}
-	return p, nil
+	return out, nil
 }
 
-// fainter is c as the fill of one band among many.
-func fainter(c color.NRGBA) color.NRGBA {
-	c.A = 0x22
+// reach is how far what is drawn reaches, on the axes' scales.
+type reach struct{ left, right, bottom, top float64 }
+
+func newReach() *reach {
+	return &reach{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
+}
+
+func (r *reach) add(x float64, ys ...float64) {
+	r.left, r.right = min(r.left, x), max(r.right, x)
+	for _, y := range ys {
+		r.bottom, r.top = min(r.bottom, y), max(r.top, y)
+	}
+}
+
+// look is the colour and the mark of the series.
+func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
+	switch {
+	case s.Kind == Floor:
+		return floor, draw.CircleGlyph{}
+	case s.Kind == Prediction && !s.Ours:
+		return ink, draw.CircleGlyph{}
+	}
+	return look(s.Style, s.Ours)
+}
+
+// series is nil where s has no point.
+func (panel LinePanel) series(s Series, reach *reach) (*marked, *entry, error) {
+	m := &marked{name: s.Name}
+	colour, shape := s.look()
+	var points, seeds plotter.XYs
+	var bars interval
+	var low, high plotter.XYs
+	for i, x := range s.X {
+		mean := s.Mean[i]
+		x, ok := panel.at(x, mean)
+		if !ok {
+			continue
+		}
+		y := panel.height(mean)
+		reach.add(x, y)
+		points = append(points, plotter.XY{X: x, Y: y})
+		says := fmt.Sprintf("%s: %s %.4g, %s %.4g", s.Name, panel.X, s.X[i], panel.Y, mean)
+		var values []float64
+		if s.Seeds != nil && len(s.Seeds[i]) > 1 && len(s.Seeds[i]) <= fewSeeds {
+			values = s.Seeds[i]
+		}
+		for _, v := range values {
+			if panel.LogY && v <= 0 {
+				continue
+			}
+			seeds = append(seeds, plotter.XY{X: x, Y: panel.height(v)})
+			reach.add(x, panel.height(v))
+		}
+		if s.SD != nil && values == nil {
+			below, above := mean-s.SD[i], mean+s.SD[i]
+			if panel.LogY { // log₁₀ y ± sd/(y ln 10), by the delta method
+				spread := s.SD[i] / mean / math.Ln10
+				below, above = y-spread, y+spread
+			}
+			low, high = append(low, plotter.XY{X: x, Y: below}), append(high, plotter.XY{X: x, Y: above})
+			reach.add(x, below, above)
+		}
+		if s.SD != nil && s.SD[i] > 0 {
+			says += fmt.Sprintf(" ± %.2g", s.SD[i])
+		}
+		if s.Low != nil && !math.IsNaN(s.Low[i]) {
+			says += fmt.Sprintf(" (%.4g – %.4g)", s.Low[i], s.High[i])
+			below := y
+			if !panel.LogY || s.Low[i] > 0 {
+				below = panel.height(s.Low[i])
+			}
+			bars.add(x, y, below, panel.height(s.High[i]))
+			reach.add(x, below, panel.height(s.High[i]))
+		}
+		m.say(x, y, says)
+	}
+	if len(points) == 0 {
+		return nil, nil, nil
+	}
+	if len(low) > 1 {
+		slices.Reverse(high)
+		band, err := plotter.NewPolygon(append(low, high...))
+		if err != nil {
+			return nil, nil, err
+		}
+		band.Color, band.LineStyle.Width = faint(colour), 0
+		m.add(band)
+	}
+	line, marks, err := plotter.NewLinePoints(points)
+	if err != nil {
+		return nil, nil, err
+	}
+	line.Color, line.Width = colour, vg.Points(1.2)
+	marks.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: vg.Points(2.2), Shape: shape}
+	if s.Ours {
+		line.Width = vg.Points(2.2)
+	}
+	if len(bars.XYs) > 0 {
+		drawn, err := bars.plotter(colour)
+		if err != nil {
+			return nil, nil, err
+		}
+		m.add(drawn)
+	}
+	if len(seeds) > 0 {
+		m.add(&plotter.Scatter{XYs: seeds, GlyphStyle: draw.GlyphStyle{Color: faded(colour), Radius: vg.Points(1.3), Shape: draw.CircleGlyph{}}})
+	}
+	switch s.Kind {
+	case Marks:
+		m.add(marks)
+		return m, &entry{s.Name, []plot.Thumbnailer{marks}}, nil
+	case Prediction:
+		line.Dashes = dashes
+	case Floor:
+		line.Dashes, line.Width = []vg.Length{vg.Points(1), vg.Points(2)}, vg.Points(1.6)
+	default:
+		m.add(line, marks)
+		return m, &entry{s.Name, []plot.Thumbnailer{line, marks}}, nil
+	}
+	m.add(line)
+	return m, &entry{s.Name, []plot.Thumbnailer{line}}, nil
+}
+
+// at is the place of x on its axis, false where x or y has none.
+func (panel LinePanel) at(x, y float64) (float64, bool) {
+	if panel.Log {
+		x = math.Log10(x)
+	}
+	ok := !math.IsNaN(y) && !math.IsInf(y, 0) && !math.IsNaN(x) && !math.IsInf(x, 0) && !(panel.LogY && y <= 0)
+	return x, ok
+}
+
+func (panel LinePanel) height(y float64) float64 {
+	if panel.LogY {
+		return math.Log10(y)
+	}
+	return y
+}
+
+// faded is c as one dot among many.
+func faded(c color.NRGBA) color.NRGBA {
+	c.A = 0x88
 	return c
 }
 
-// placedTicks ticks an axis at given places, and names those that leave the name to
-// their right some room.
-type placedTicks struct {
-	labels map[float64]string
-	log    bool
+// interval is points with bars from Low to High.
+type interval struct {
+	plotter.XYs
+	plotter.YErrors
 }
 
-func (t placedTicks) Ticks(low, high float64) (ticks []plot.Tick) {
-	for x, label := range t.labels {
-		if t.log {
-			x = math.Log10(x)
-		}
-		ticks = append(ticks, plot.Tick{Value: x, Label: label})
+func (e *interval) add(x, y, low, high float64) {
+	e.XYs = append(e.XYs, plotter.XY{X: x, Y: y})
+	e.YErrors = append(e.YErrors, struct{ Low, High float64 }{y - low, high - y})
+}
+
+func (e interval) plotter(colour color.Color) (*plotter.YErrorBars, error) {
+	bars, err := plotter.NewYErrorBars(e)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
-	unname(ticks, 0.09*(high-low))
-	return ticks
+	bars.CapWidth, bars.Width, bars.Color = vg.Points(4), vg.Points(0.9), colour
+	return bars, nil
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"image/color"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -39,7 +38,7 @@ func Ranks(panels []RankPanel) (*Figure, error) {
 		plots = append(plots, p)
 		height = max(height, vg.Length(len(ranks.Names)+4)*0.6*vg.Centimeter)
 	}
-	return newGrid(plots, 1, 16*vg.Centimeter, height, nil), nil
+	return newGrid(plots, 1, 16*vg.Centimeter, height, nil, nil), nil
 }
 
 func (panel RankPanel) plot() (*plot.Plot, error) {
@@ -50,14 +49,14 @@ func (panel RankPanel) plot() (*plot.Plot, error) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(panel.Ranks[i], panel.Ranks[j]) })
-	p.Add(plainGrid())
+	p.Add(newGridLines())
 	var ticks plot.ConstantTicks
 	for at, i := range order {
 		y := float64(len(order) - at)
 		ticks = append(ticks, plot.Tick{Value: y, Label: panel.Names[i]})
-		var colour color.NRGBA = blue
+		colour := others[0]
 		if panel.Ours[i] {
-			colour = orange
+			colour = ours
 		}
 		half := panel.Critical / 2
 		worst := float64(len(order)) // no rank lies outside 1 … worst
@@ -71,10 +70,11 @@ func (panel RankPanel) plot() (*plot.Plot, error) {
 			return nil, err
 		}
 		dot.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: vg.Points(3.5), Shape: draw.CircleGlyph{}}
-		p.Add(bar, dot)
+		m := &marked{name: panel.Names[i], parts: []plot.Plotter{bar, dot}}
+		m.say(panel.Ranks[i], y, fmt.Sprintf("%s: mean rank %.2f", panel.Names[i], panel.Ranks[i]))
+		p.Add(m)
 	}
 	p.X.Min, p.X.Max = 0.8, float64(len(order))+0.2
-	p.X.Tick.Marker = evenTicks{}
 	p.Y.Tick.Marker = ticks
 	p.Y.Min, p.Y.Max = 0.5, float64(len(order))+0.5
 	return p, nil

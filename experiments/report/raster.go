@@ -43,7 +43,7 @@ func Planes(planes []Plane) *Figure {
 	if len(planes[0].Names) == 0 {
 		legend = nil
 	}
-	return newGrid(plots, 2, 10*vg.Centimeter, 10*vg.Centimeter, legend)
+	return newGrid(plots, 2, 10*vg.Centimeter, 10*vg.Centimeter, legend, nil)
 }
 
 func (plane Plane) plot() *plot.Plot {
@@ -52,7 +52,6 @@ func (plane Plane) plot() *plot.Plot {
 	p.Add(plotter.NewImage(plane.Picture, plane.XMin, plane.YMin, plane.XMax, plane.YMax))
 	p.Add(dots{plane.Points, vg.Points(1.7)}, dots{plane.Stars, vg.Points(4)})
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = plane.XMin, plane.XMax, plane.YMin, plane.YMax
-	p.X.Tick.Marker, p.Y.Tick.Marker = evenTicks{}, evenTicks{}
 	return p
 }
 
@@ -79,13 +78,4 @@ type swatch struct{ colour color.Color }
 
 func (s swatch) Thumbnail(c *draw.Canvas) {
 	c.FillPolygon(s.colour, []vg.Point{{X: c.Min.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Max.Y}, {X: c.Min.X, Y: c.Max.Y}})
-}
-
-// ClassColour is the colour of a class, of as many as there are; they repeat after
-// sixteen.
-func ClassColour(c int) color.NRGBA {
-	if c == 0 {
-		return ours
-	}
-	return others[(c-1)%len(others)]
 }

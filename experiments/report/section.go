@@ -12,6 +12,7 @@ type Document struct {
 	Intro    string
 	Sections []*Section
 	Failures []string // what could not be computed, a line each
+	Folder   string   // of the figures, in the document's directory; "" means figures
 	Facts    []Fact   // the footer
 }
 
@@ -23,7 +24,7 @@ type Section struct {
 	Figures []*Drawing
 }
 
-// Drawing is a figure in a Document. Its files are figures/NAME.svg and .png.
+// Drawing is a figure in a Document. Its files are figures/NAME.svg, .png and .pdf.
 type Drawing struct {
 	Name    string
 	Caption string

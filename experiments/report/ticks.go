@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,21 +9,40 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// logTicks ticks 1, 2, 5, 10, 20, … of a logarithmic axis or, where that leaves fewer
-// than three ticks, even steps as far as there is room to name them.
+// Logarithmic axes hold log10 of their values: gonum/plot v0.17 places the label of
+// an axis of plot.LogScale off its middle.
+
+// logTicks names 1, 2, 5, 10, 20, … of a logarithmic axis, of a long one 1, 5, 10, 50, …
+// or 1, 10, 100, …; where that leaves fewer than three ticks, even steps as far as there is
+// room to name them.
 type logTicks struct{}
 
 var _ plot.Ticker = logTicks{}
 
 func (logTicks) Ticks(low, high float64) (ticks []plot.Tick) {
+	named, step := []float64{1, 2, 5}, 1.0
+	switch {
+	case high-low > 3.5:
+		named, step = []float64{1}, math.Ceil((high-low)/7)
+	case high-low > 2:
+		named = []float64{1, 5}
+	}
 	for e := math.Floor(low); e <= high; e++ {
-		for _, digit := range []float64{1, 2, 5} {
-			if x := e + math.Log10(digit); low <= x && x <= high {
-				ticks = append(ticks, plot.Tick{Value: x, Label: short(digit * math.Pow(10, e))})
+		for digit := 1.0; digit < 10; digit++ {
+			x := e + math.Log10(digit)
+			if x < low || x > high {
+				continue
 			}
+			tick := plot.Tick{Value: x}
+			if slices.Contains(named, digit) && math.Mod(e, step) == 0 {
+				tick.Label = short(digit * math.Pow(10, e))
+			} else if high-low > 4 {
+				continue
+			}
+			ticks = append(ticks, tick)
 		}
 	}
-	if len(ticks) >= 3 {
+	if countNamed(ticks) >= 3 {
 		return ticks
 	}
 	ticks = evenTicks{}.Ticks(math.Pow(10, low), math.Pow(10, high))
@@ -31,6 +51,15 @@ func (logTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	}
 	unname(ticks, 0.13*(high-low))
 	return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Label == "" })
+}
+
+func countNamed(ticks []plot.Tick) (n int) {
+	for _, t := range ticks {
+		if t.Label != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // unname takes the name of ticks, in ascending order, that would not leave the next name
@@ -49,10 +78,10 @@ func unname(ticks []plot.Tick, room float64) {
 // short writes thousands as k and millions as M.
 func short(x float64) string {
 	switch {
-	case x >= 1e6:
-		return fmt.Sprintf("%gM", x/1e6)
-	case x >= 1e4:
-		return fmt.Sprintf("%gk", x/1e3)
+	case x >= 1e6 && x < 1e10:
+		return fmt.Sprintf("%.4gM", x/1e6)
+	case x >= 1e4 && x < 1e6:
+		return fmt.Sprintf("%.4gk", x/1e3)
 	}
 	return fmt.Sprintf("%.4g", x)
 }
@@ -73,6 +102,46 @@ func (evenTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	decimals := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
 	for k := math.Ceil(low / step); k*step <= high; k++ {
 		ticks = append(ticks, plot.Tick{Value: k * step, Label: fmt.Sprintf("%.*f", decimals, k*step+0)}) // −0 + 0 is 0
+	}
+	return ticks
+}
+
+// placedTicks ticks an axis at given places, and names those that leave the name to
+// their right some room.
+type placedTicks struct {
+	labels map[float64]string
+	log    bool
+}
+
+func (t placedTicks) Ticks(low, high float64) (ticks []plot.Tick) {
+	for x, label := range t.labels {
+		if t.log {
+			x = math.Log10(x)
+		}
+		ticks = append(ticks, plot.Tick{Value: x, Label: label})
+	}
+	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
+	unname(ticks, 0.09*(high-low))
+	return ticks
+}
+
+// namedTicks puts names at 0, 1, 2, …
+type namedTicks []string
+
+func (n namedTicks) Ticks(float64, float64) (ticks []plot.Tick) {
+	for at, name := range n {
+		ticks = append(ticks, plot.Tick{Value: float64(at), Label: name})
+	}
+	return ticks
+}
+
+// unitTicks ticks the unit interval at 0, 1/n, …, 1.
+type unitTicks int
+
+func (n unitTicks) Ticks(float64, float64) (ticks []plot.Tick) {
+	for k := range int(n) + 1 {
+		x := float64(k) / float64(n)
+		ticks = append(ticks, plot.Tick{Value: x, Label: fmt.Sprintf("%.1f", x)})
 	}
 	return ticks
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -8,10 +9,10 @@ import (
 	"calibra/data"
 )
 
-// Write puts report.html, tables.md, tables.tex and figures/NAME.svg and .png into
-// dir, each whole or not at all.
+// Write puts report.html, tables.md, tables.tex and figures/NAME.svg, .png and .pdf
+// into dir, each whole or not at all.
 func (d *Document) Write(dir string) error {
-	figures := filepath.Join(dir, "figures")
+	figures := filepath.Join(dir, cmp.Or(d.Folder, "figures"))
 	if err := os.MkdirAll(figures, 0o777); err != nil {
 		return data.Inputf("", "the directory %s of the figures cannot be made: %w", figures, err)
 	}

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -12,38 +13,35 @@ import (
 func LocalBars(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Local calibration (Q1)",
-		Note:  "Lower is better; error bars are one standard deviation over the seeds. The red ticks are the noise floor: what the metric shows, in the shared embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
+		Note:  "Lower is better. Dots are the seeds, error bars one standard deviation where they are many. The orange ticks are the noise floor: what the metric shows, in the shared embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
 	}
 	for _, s := range f.subjects() {
-		for _, view := range []struct {
-			name, title string
-			of          func(metrics.Metric) quantity
-			floor       bool
-		}{{"own", "own embedding", ownMetric, false}, {"shared", "shared embedding", sharedMetric, true}} {
-			var panels []report.BarPanel
-			for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
-				panels = append(panels, s.bars(fmt.Sprintf("%s, %s: %s", m.Title(), view.title, s.Title()), view.of(m), view.floor))
+		var own, shared []report.BarPanel
+		for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
+			a := s.bars(fmt.Sprintf("%s, own embedding: %s", m.Title(), s.Title()), ownMetric(m), false)
+			b := s.bars(fmt.Sprintf("%s, shared embedding: %s", m.Title(), s.Title()), sharedMetric(m), true)
+			for _, bar := range slices.Concat(a.Bars, b.Bars) { // one scale for both
+				a.Top = max(a.Top, bar.Reach())
 			}
-			d, err := bars("q1-"+view.name+"-"+s.slug(), fmt.Sprintf("LCE and MLCE of %s in %s.", s.Title(), the(view.title)), panels)
-			if err != nil {
-				return nil, err
-			}
-			section.Figures = append(section.Figures, d)
+			b.Top = a.Top
+			own, shared = append(own, a), append(shared, b)
 		}
+		inOwn, err := bars("q1-own-"+s.slug(), fmt.Sprintf("LCE and MLCE of %s in each method's own embedding.", s.Title()), own)
+		if err != nil {
+			return nil, err
+		}
+		inShared, err := bars("q1-shared-"+s.slug(), fmt.Sprintf("LCE and MLCE of %s in the embedding shared by all methods.", s.Title()), shared)
+		if err != nil {
+			return nil, err
+		}
+		section.Figures = append(section.Figures, inOwn, inShared)
 	}
 	return section, nil
 }
 
-func the(embedding string) string {
-	if embedding == "own embedding" {
-		return "each method's own embedding"
-	}
-	return "the embedding shared by all methods"
-}
-
 // GlobalBars are the figures of Q3.
 func GlobalBars(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{Title: "Global calibration (Q3)", Note: "Lower is better; error bars are one standard deviation over the seeds, red ticks the noise floor."}
+	section := &report.Section{Title: "Global calibration (Q3)", Note: "Lower is better; dots are the seeds, orange ticks the noise floor."}
 	for _, s := range f.subjects() {
 		var panels []report.BarPanel
 		for _, m := range []metrics.Metric{metrics.ECCE, metrics.NLL} {
@@ -68,7 +66,7 @@ func (s *subject) bars(title string, q quantity, floor bool) report.BarPanel {
 	panel := report.BarPanel{Title: title}
 	for _, r := range s.rows {
 		v := r.spread(q)
-		bar := report.Bar{Name: MethodTitle(r.spec.Method), Ours: r.spec.Method == "vq", Mean: v.Mean, SD: v.SD, Floor: nan}
+		bar := report.Bar{Name: MethodTitle(r.spec.Method), Ours: r.spec.Method == "vq", Mean: v.Mean, SD: v.SD, Seeds: r.values(q), Floor: nan}
 		if floor {
 			bar.Floor = r.spread(noiseOf(q.metric)).Mean
 		}

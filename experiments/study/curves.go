@@ -73,6 +73,7 @@ func (s *subject) lines(q quantity, of func(*row) (name string, x float64)) []re
 			out = append(out, report.Series{Name: name, Ours: r.spec.Method == "vq", Style: Style(r.spec.Method)})
 		}
 		out[k].X, out[k].Mean, out[k].SD = append(out[k].X, x), append(out[k].Mean, v.Mean), append(out[k].SD, v.SD)
+		out[k].Seeds = append(out[k].Seeds, r.values(q))
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
 
@@ -11,22 +12,21 @@ import (
 func ReliabilityDiagrams(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Reliability",
-		Note:  "Frequency of hits against the confidence of the top class in 15 bins, seeds pooled; the band spans the seeds, grey bars are the share of rows in each bin.",
+		Note:  "Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Wilson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE is the mean gap of these bins.",
 	}
 	for _, s := range f.subjects() {
 		var diagrams []report.Diagram
 		for _, r := range s.rows {
-			var counts [][]int
-			var confidence, frequency [][]float64
+			var curves []*metrics.Curve
 			for _, res := range r.results {
-				n, c, a := make([]int, len(res.Bins)), make([]float64, len(res.Bins)), make([]float64, len(res.Bins))
-				for k, b := range res.Bins {
-					n[k], c[k], a[k] = b.Count, b.Confidence, b.Accuracy
+				c := &metrics.Curve{}
+				for _, b := range res.Bins {
+					c.Count, c.Confidence, c.Frequency = append(c.Count, b.Count), append(c.Confidence, b.Confidence), append(c.Frequency, b.Accuracy)
 				}
-				counts, confidence, frequency = append(counts, n), append(confidence, c), append(frequency, a)
+				curves = append(curves, c)
 			}
-			if counts != nil {
-				diagrams = append(diagrams, report.Pool(MethodTitle(r.spec.Method), counts, confidence, frequency))
+			if curves != nil {
+				diagrams = append(diagrams, report.Diagram{Name: MethodTitle(r.spec.Method), Curve: metrics.PoolCurves(curves)})
 			}
 		}
 		if diagrams == nil {

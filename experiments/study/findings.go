@@ -164,14 +164,19 @@ func at(values map[string]float64, m metrics.Metric) float64 {
 	return math.NaN()
 }
 
-// spread is the quantity over the row's seeds, NaN without results.
-func (r *row) spread(q quantity) metrics.Spread {
-	var v []float64
+// values are the quantity of each of the row's seeds that has it.
+func (r *row) values(q quantity) (v []float64) {
 	for _, res := range r.results {
 		if x := q.of(res); !math.IsNaN(x) {
 			v = append(v, x)
 		}
 	}
+	return v
+}
+
+// spread is the quantity over the row's seeds, NaN without results.
+func (r *row) spread(q quantity) metrics.Spread {
+	v := r.values(q)
 	if v == nil {
 		return metrics.Spread{Mean: math.NaN(), SD: math.NaN()}
 	}

@@ -15,23 +15,29 @@ var nan = math.NaN()
 func Profiles(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Local error by support (Q2)",
-		Note:  "Rows are cut into 15 quantile bins of the effective sample size of their neighbourhood, sparse on the left; lines are means over the seeds, bands one standard deviation.",
+		Note:  "Rows are cut into 15 quantile bins of the effective sample size of their neighbourhood, sparse on the left; lines are means over the seeds, bands one standard deviation. The dotted line is the noise floor: what the profile would be if the predictions were perfectly calibrated.",
 	}
 	for _, s := range f.subjects() {
-		var panels []report.LinePanel
+		var panels []report.ProfilePanel
 		for _, view := range []struct {
 			title string
 			of    func(*Result) *metrics.Profile
 		}{{"own embedding", ownProfile}, {"shared embedding", func(r *Result) *metrics.Profile { return r.ESS }}} {
-			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "effective sample size", Y: "LCE", Log: true, LogY: true}
+			panel := report.ProfilePanel{Title: view.title + ": " + s.Title()}
 			for _, r := range s.rows {
-				if line, ok := r.profile(view.of); ok {
-					panel.Series = append(panel.Series, line)
+				line := report.ProfileLine{Name: MethodTitle(r.spec.Method), Ours: r.spec.Method == "vq", Style: Style(r.spec.Method)}
+				for _, res := range r.results {
+					if p := view.of(res); p != nil {
+						line.Seeds = append(line.Seeds, *p)
+					}
+				}
+				if line.Seeds != nil {
+					panel.Profiles = append(panel.Profiles, line)
 				}
 			}
 			panels = append(panels, panel)
 		}
-		figure, err := measured(panels)
+		figure, err := report.Profiles(panels)
 		if err != nil {
 			return nil, err
 		}
@@ -51,25 +57,6 @@ func ownProfile(r *Result) *metrics.Profile {
 		return r.OwnESS
 	}
 	return r.ESS
-}
-
-// profile averages the profiles of the row's seeds, bin by bin.
-func (r *row) profile(of func(*Result) *metrics.Profile) (report.Series, bool) {
-	line := report.Series{Name: MethodTitle(r.spec.Method), Ours: r.spec.Method == "vq", Style: Style(r.spec.Method)}
-	for k := range profileBins {
-		var x, y []float64
-		for _, res := range r.results {
-			if p := of(res); p != nil && k < len(p.Count) && p.Count[k] > 0 {
-				x, y = append(x, p.At[k]), append(y, p.LCE[k])
-			}
-		}
-		if y == nil {
-			continue
-		}
-		at, lce := metrics.NewSpread(x), metrics.NewSpread(y)
-		line.X, line.Mean, line.SD = append(line.X, at.Mean), append(line.Mean, lce.Mean), append(line.SD, lce.SD)
-	}
-	return line, line.X != nil
 }
 
 // Sparsest is the table of local error in the sparse, the middle and the dense

@@ -99,7 +99,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		r.Stages = append(r.Stages, Stage{s.Name, s.Result.Epochs, s.Result.Best, s.Time.Seconds()})
 	}
 	var err error
-	if r.Bins, err = confidenceBins(ctx, o.Predictions); err != nil {
+	if r.Bins, err = confidenceBins(o.Predictions); err != nil {
 		return nil, err
 	}
 	r.Noise = map[string]float64{}
@@ -131,8 +131,8 @@ func profile(m *metrics.Measurement) *metrics.Profile {
 }
 
 // confidenceBins is the reliability diagram of the top class.
-func confidenceBins(ctx context.Context, p *data.Predictions) ([]ConfidenceBin, error) {
-	top, _, err := metrics.Reliability(ctx, p.LogProbs, p.Labels, metrics.Settings{}, 0, nil)
+func confidenceBins(p *data.Predictions) ([]ConfidenceBin, error) {
+	top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{})
 	if err != nil {
 		return nil, err
 	}

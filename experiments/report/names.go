@@ -1,0 +1,74 @@
+package report
+
+import (
+	"cmp"
+	"image/color"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// endNames are the names of lines beside their right ends.
+type endNames []endName
+
+type endName struct {
+	text   string
+	colour color.NRGBA
+	y      float64 // of the end, on the axis
+}
+
+var _ aside = endNames{}
+
+const (
+	endNameSize  = vg.Length(9)
+	endNamesFrom = vg.Length(6) // the plot
+)
+
+func (names endNames) width() vg.Length {
+	style := textStyle(endNameSize)
+	var widest vg.Length
+	for _, n := range names {
+		widest = max(widest, style.Width(n.text))
+	}
+	return widest + endNamesFrom + vg.Points(4)
+}
+
+// draw writes each name as near to its end as the other names leave room.
+func (names endNames) draw(c draw.Canvas, p *plot.Plot) {
+	_, y := p.Transforms(&c)
+	type place struct {
+		endName
+		at vg.Length
+	}
+	var places []place
+	for _, n := range names {
+		places = append(places, place{n, y(n.y)})
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.at, b.at) })
+	const apart = endNameSize + 1
+	for i := 1; i < len(places); i++ { // push up what is too near below it
+		places[i].at = max(places[i].at, places[i-1].at+apart)
+	}
+	limit := c.Max.Y
+	for i := len(places) - 1; i >= 0; i-- { // and down what this pushed over the top
+		places[i].at = min(places[i].at, limit)
+		limit = places[i].at - apart
+	}
+	for _, n := range places {
+		style := textStyle(endNameSize)
+		style.Color = n.colour
+		group := marked{name: n.text, parts: []plot.Plotter{written{style, vg.Point{X: c.Min.X + endNamesFrom, Y: n.at}, n.text}}}
+		group.Plot(c, p)
+	}
+}
+
+// written is text at a place of the page.
+type written struct {
+	style draw.TextStyle
+	at    vg.Point
+	text  string
+}
+
+func (w written) Plot(c draw.Canvas, _ *plot.Plot) { c.FillText(w.style, w.at, w.text) }

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"image/color"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// The theme of all figures: one font, one grid, one order of colours.
+
+// ours is the colour of the paper's calibrator in every figure, and the first of classes.
+var ours = color.NRGBA{0x0b, 0x4f, 0xa8, 0xff}
+
+// others are the colours beside ours, taken from the schemes of Tol and of Okabe and
+// Ito. Neighbours in this order, ours before the first, stay apart for colour-blind
+// readers too (theme_test.go), and so do all of the first seven.
+var others = []color.NRGBA{
+	{0x66, 0x66, 0x66, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0x99, 0x99, 0x33, 0xff}, {0x66, 0x33, 0x22, 0xff},
+	{0x88, 0xcc, 0xee, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xaa, 0x44, 0x99, 0xff}, {0x56, 0xb4, 0xe9, 0xff},
+	{0xd5, 0x5e, 0x00, 0xff}, {0x44, 0xaa, 0x99, 0xff}, {0x33, 0x22, 0x88, 0xff}, {0xbb, 0xcc, 0x33, 0xff},
+	{0x11, 0x77, 0x33, 0xff}, {0xdd, 0xaa, 0x33, 0xff}, {0xaa, 0xaa, 0xaa, 0xff}, {0xe6, 0x9f, 0x00, 0xff},
+}
+
+// glyphs are the marks beside the circle of ours.
+var glyphs = []draw.GlyphDrawer{
+	draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
+}
+
+var (
+	ink   = color.NRGBA{0x22, 0x22, 0x22, 0xff}
+	grey  = color.NRGBA{0x80, 0x80, 0x80, 0xff}
+	pale  = color.NRGBA{0xe4, 0xe4, 0xe4, 0xff} // the grid
+	muted = color.NRGBA{0x9f, 0xb3, 0xc8, 0xff} // bars beside ours
+	floor = color.NRGBA{0xd5, 0x5e, 0x00, 0xff} // the noise floor
+)
+
+// ClassColour is the colour of a class. Colours repeat after seventeen.
+func ClassColour(c int) color.NRGBA {
+	if c == 0 {
+		return ours
+	}
+	return others[(c-1)%len(others)]
+}
+
+// look is the colour and the mark of a series.
+func look(style int, isOurs bool) (color.NRGBA, draw.GlyphDrawer) {
+	if isOurs {
+		return ours, draw.CircleGlyph{}
+	}
+	return others[style%len(others)], glyphs[style%len(glyphs)]
+}
+
+// faint is c as the fill of a band, one among many.
+func faint(c color.NRGBA) color.NRGBA {
+	c.A = 0x2a
+	return c
+}
+
+var dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+
+// newPlot is an empty plot in the theme.
+func newPlot() *plot.Plot {
+	p := plot.New()
+	p.Title.Padding = vg.Points(6)
+	for _, text := range []*draw.TextStyle{
+		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
+		&p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
+	} {
+		text.Font.Variant, text.Font.Size, text.Color = "Sans", 10, ink
+	}
+	p.Title.TextStyle.Font.Size = 12
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Label.Padding = vg.Points(4)
+		axis.Padding = 0
+		axis.LineStyle.Color, axis.Tick.Color = grey, grey
+		axis.Tick.Marker = evenTicks{}
+	}
+	p.Legend.ThumbnailWidth = vg.Points(16)
+	p.Legend.Padding = vg.Points(2)
+	return p
+}
+
+// newLegend is an empty legend in the theme.
+func newLegend() *plot.Legend {
+	legend := newPlot().Legend
+	legend.Top, legend.Left = true, true
+	legend.Padding = vg.Points(3)
+	return &legend
+}
+
+func newGridLines() *plotter.Grid {
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = pale, pale
+	return grid
+}
+
+// textStyle is how a plot writes beside its axes.
+func textStyle(size vg.Length) draw.TextStyle {
+	style := newPlot().X.Tick.Label
+	style.Font.Size = size
+	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
+	return style
+}
+
+// wrapped breaks text into lines no wider than width, where it has spaces.
+func wrapped(text string, style draw.TextStyle, width vg.Length) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		var now string
+		for word := range strings.FieldsSeq(line) {
+			if longer := strings.TrimSpace(now + " " + word); now == "" || style.Width(longer) <= width {
+				now = longer
+				continue
+			}
+			lines, now = append(lines, now), word
+		}
+		lines = append(lines, now)
+	}
+	return strings.Join(lines, "\n")
+}

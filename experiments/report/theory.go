@@ -1,0 +1,73 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+
+	"calibra/theory"
+)
+
+// Theory is the report of theory studies: their tables of quantities, and their figures
+// with the 95 % intervals of what was measured.
+func Theory(reports []*theory.Report) (*Document, error) {
+	d := &Document{Title: "Convergence studies", Intro: "The paper's convergence claims, checked numerically. A quantity with a band passes if its value lies in the band."}
+	judged, passed := 0, 0
+	for _, r := range reports {
+		section := &Section{Title: r.Study, Note: r.Claim}
+		t := &Table{Caption: fmt.Sprintf("Seed %d.", r.Seed), Labels: []string{"Quantity"}, Values: []Head{{Text: "value"}, {Text: "95 % interval"}, {Text: "theory"}, {Text: "band"}, {Text: "verdict"}}}
+		var block Block
+		for _, row := range r.Rows {
+			if row.Band != nil {
+				judged++
+			}
+			if row.Verdict() == "pass" {
+				passed++
+			}
+			block.Rows = append(block.Rows, Row{Labels: []string{row.Quantity}, Cells: []Cell{
+				{Text: strconv.FormatFloat(row.Value, 'g', 4, 64)}, {Text: row.Interval()}, {Text: row.Theory}, {Text: row.Band.String()}, {Text: row.Verdict()},
+			}})
+		}
+		t.Blocks = []Block{block}
+		section.Tables = []*Table{t}
+		for _, f := range r.Figures {
+			figure, err := Curves(f)
+			if err != nil {
+				return nil, err
+			}
+			section.Figures = append(section.Figures, &Drawing{Name: r.Study + "-" + f.Name, Caption: f.Title + ".", Figure: figure})
+		}
+		for _, quantity := range r.Failures() {
+			d.Failures = append(d.Failures, fmt.Sprintf("%s: %s is outside its band", r.Study, quantity))
+		}
+		d.Sections = append(d.Sections, section)
+	}
+	d.Intro += fmt.Sprintf(" %d of %d do.", passed, judged)
+	return d, nil
+}
+
+// Curves draws a figure of a theory study: what was measured in the order of colours,
+// what the theory says dashed.
+func Curves(f theory.Figure) (*Figure, error) {
+	panel := LinePanel{Title: f.Title, X: f.XLabel, Y: f.YLabel, Log: f.LogX, LogY: f.LogY}
+	measured := 0
+	for _, c := range f.Curves {
+		s := Series{Name: c.Label, X: c.X, Mean: c.Y, Low: c.Low, High: c.High}
+		switch c.Style {
+		case theory.Prediction:
+			s.Kind = Prediction
+		case theory.Marks:
+			s.Kind = Marks
+			fallthrough
+		default:
+			s.Ours = measured == 0
+			s.Style = max(0, measured-1)
+			measured++
+		}
+		panel.Series = append(panel.Series, s)
+	}
+	figure, err := Lines([]LinePanel{panel})
+	if err != nil {
+		return nil, err
+	}
+	return figure, nil
+}
