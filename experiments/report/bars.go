@@ -165,7 +165,7 @@ type floorTick struct{ x, y float64 }
 
 func (t floorTick) Plot(c draw.Canvas, p *plot.Plot) {
 	at, y := p.Transforms(&c)
-	for _, line := range []draw.LineStyle{{Color: color.White, Width: vg.Points(3.4)}, {Color: floor, Width: vg.Points(1.6)}} {
+	for _, line := range []draw.LineStyle{{Color: color.White, Width: vg.Points(3.4)}, {Color: ink, Width: vg.Points(1.6)}} {
 		c.StrokeLine2(line, at(t.x-half), y(t.y), at(t.x+half), y(t.y))
 	}
 }

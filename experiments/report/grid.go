@@ -77,7 +77,7 @@ func (f *Figure) draw(page draw.Canvas) {
 			p.Draw(c)
 			if a := f.asides[p]; a != nil {
 				beside := p.DataCanvas(c)
-				beside.Min.X, beside.Max.X = c.Max.X, c.Max.X+f.besides
+				beside.Min.X, beside.Max.X = beside.Max.X, c.Max.X+f.besides
 				a.draw(beside, p)
 			}
 		}

@@ -35,7 +35,6 @@ var (
 	grey  = color.NRGBA{0x80, 0x80, 0x80, 0xff}
 	pale  = color.NRGBA{0xe4, 0xe4, 0xe4, 0xff} // the grid
 	muted = color.NRGBA{0x9f, 0xb3, 0xc8, 0xff} // bars beside ours
-	floor = color.NRGBA{0xd5, 0x5e, 0x00, 0xff} // the noise floor
 )
 
 // ClassColour is the colour of a class. Colours repeat after seventeen.

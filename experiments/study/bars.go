@@ -13,7 +13,7 @@ import (
 func LocalBars(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Local calibration (Q1)",
-		Note:  "Lower is better. Dots are the seeds, error bars one standard deviation where they are many. The orange ticks are the noise floor: what the metric shows, in the shared embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
+		Note:  "Lower is better. Dots are the seeds, error bars one standard deviation where they are many. The black ticks are the noise floor: what the metric shows, in the shared embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
 	}
 	for _, s := range f.subjects() {
 		var own, shared []report.BarPanel
@@ -41,7 +41,7 @@ func LocalBars(_ context.Context, f *Findings) (*report.Section, error) {
 
 // GlobalBars are the figures of Q3.
 func GlobalBars(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{Title: "Global calibration (Q3)", Note: "Lower is better; dots are the seeds, orange ticks the noise floor."}
+	section := &report.Section{Title: "Global calibration (Q3)", Note: "Lower is better; dots are the seeds, black ticks the noise floor."}
 	for _, s := range f.subjects() {
 		var panels []report.BarPanel
 		for _, m := range []metrics.Metric{metrics.ECCE, metrics.NLL} {
