@@ -23,6 +23,15 @@ type Method struct {
 	StopsEarly bool
 }
 
+// Split is where the method's validation rows come from if nobody says: a tenth of the
+// calibration rows, or nowhere if it needs none.
+func (m Method) Split() data.Protocol {
+	if m.StopsEarly {
+		return data.PaperText
+	}
+	return data.NoValidation
+}
+
 // OnCodewords is the method that fits m to the quantized head, as "vq" fits the paper's
 // bilinear map: stage 1 divides the features, stage 2 fits m on the codes.
 func OnCodewords(name, line string, m layers.Map) Method {
@@ -42,6 +51,7 @@ func OnLogits(name, line string, m layers.Map) Method {
 // setting that it did not ask for, or a value out of range, is a *data.InputError.
 func (m Method) Build(o Options) (layers.Stateful, []Key, error) {
 	c := m.New(&o)
+	o.measuring()
 	return c, o.keys, o.finish(m.Name)
 }
 

@@ -7,6 +7,7 @@
 //	metrics.json        the test metrics; same seed, same bytes
 //	model.safetensors   the fitted calibrator
 //	predictions.npz     probs, labels and the shared embedding of the test rows
+//	embedding.npz       the shared embedding itself, for other rows
 //
 // [Methods] is the table of all methods by name.
 package experiments

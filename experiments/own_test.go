@@ -22,7 +22,11 @@ func TestOwnSpace(t *testing.T) {
 	src.Val, _ = world.Draw(60, rng)
 	src.Test, _ = world.Draw(200, rng)
 	for _, method := range []string{"ln", "kc", "kc-original", "vq", "ts"} {
-		run, err := experiments.Spec{Method: method, Data: "cubic", Split: data.PaperText, Seed: 1, Slots: 4, Codewords: 8}.Fit(t.Context(), src, nil)
+		spec := experiments.Spec{Method: method, Data: "cubic", Split: data.PaperText, Seed: 1}
+		if method == "vq" {
+			spec.Slots, spec.Codewords = 4, 8
+		}
+		run, err := spec.Fit(t.Context(), src, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

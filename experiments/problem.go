@@ -24,8 +24,9 @@ type Problem struct {
 // and the embedding in which every method is measured alike.
 type Prepared struct {
 	Source *data.Source // after the split
+	whole  *data.Set    // the calibration rows before it
 	Truth  *mat.Dense
-	Embed  *data.Embedding // of all calibration rows, nil without features
+	Embed  *data.Embedding // of the calibration rows after the split, nil without features
 	Shared *mat.Dense      // N×P, the test rows in Embed
 
 	// Redraws is the number of label redraws behind the noise floor of each run; 0
@@ -37,7 +38,8 @@ type Prepared struct {
 }
 
 // Prepare splits the problem as the Spec says and fits the shared embedding.
-// Specs that differ in method, sizes, fraction or shift alone may share the result.
+// Specs that differ in method, settings, fraction or shift alone may share the result. So
+// may one that wants no validation rows: it gets back those that were set aside.
 func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 	pcg := rand.NewPCG(s.Seed, 0)
 	out := &Prepared{Truth: p.Truth}
@@ -45,16 +47,19 @@ func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 	if out.Source, err = p.Source.Split(s.Split, rand.New(pcg)); err != nil {
 		return nil, err
 	}
-	out.afterSplit = *pcg
+	out.afterSplit, out.whole = *pcg, p.Source.Cal
 	cal, test := out.Source.Cal, out.Source.Test
 	if p.Truth != nil && test != nil && p.Truth.RawMatrix().Rows != test.Len() {
 		return nil, fmt.Errorf("experiments: a problem of known posterior must bring its own validation rows")
 	}
-	if test == nil || test.Features == nil || cal == nil || cal.Features == nil {
+	if cal == nil || cal.Features == nil {
 		return out, nil
 	}
 	if out.Embed, err = data.FitEmbedding(cal.Features, 0); err != nil {
 		return nil, err
+	}
+	if test == nil || test.Features == nil {
+		return out, nil
 	}
 	out.Shared = out.Embed.Apply(test.Features)
 	out.shifted = sync.OnceValue(func() *shift { return out.shift(p) })
@@ -68,6 +73,9 @@ func (p *Prepared) under(s Spec) (*Prepared, error) {
 	}
 	out, source := *p, *p.Source
 	out.Source = &source
+	if s.Split == data.NoValidation && source.Val != nil { // rows set aside for other methods
+		source.Cal, source.Val, out.afterSplit = p.whole, nil, *rand.NewPCG(s.Seed, 0)
+	}
 	if f := s.Fraction; f > 0 && f < 1 {
 		parts := data.Stratify(source.Cal.Labels, []float64{f, 1 - f}, rand.New(rand.NewPCG(s.Seed, 2)))
 		if len(parts[0]) == 0 {

@@ -95,6 +95,13 @@ func (s Spec) values() (Values, error) {
 	return all, nil
 }
 
+// Measuring is what the run is measured with.
+func (s Spec) Measuring() (metrics.Settings, error) {
+	v, err := s.values()
+	o := Options{Values: v}
+	return o.measuring(), errors.Join(err, o.err)
+}
+
 // resolve writes down the sizes that the Spec left open.
 func (s *Spec) resolve(keys []Key) {
 	for _, k := range keys {
@@ -279,7 +286,11 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 	if o.Predictions, err = r.Model.Predict(test); err != nil {
 		return fmt.Errorf("predict the test rows: %w", err)
 	}
-	if err := o.measure(ctx, test.Labels, p.Redraws, r.Spec.Seed); err != nil {
+	measuring, err := r.Spec.Measuring()
+	if err != nil {
+		return err
+	}
+	if err := o.measure(ctx, test.Labels, measuring, p.Redraws, r.Spec.Seed); err != nil {
 		return err
 	}
 	if p.Truth != nil {
@@ -293,7 +304,7 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 		}
 	}
 	if o.Shared != nil {
-		if err := o.judgeOwn(ctx, r.Model, cal, test); err != nil {
+		if err := o.judgeOwn(ctx, r.Model, cal, test, measuring); err != nil {
 			return err
 		}
 	}
@@ -302,21 +313,21 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 }
 
 // measure measures in the shared embedding, with the noise floor of so many redraws.
-func (o *Outcome) measure(ctx context.Context, labels []int, redraws int, seed uint64) (err error) {
+func (o *Outcome) measure(ctx context.Context, labels []int, s metrics.Settings, redraws int, seed uint64) (err error) {
 	if redraws == 0 {
-		o.Metrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, labels, o.Shared, metrics.Settings{})
+		o.Metrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, labels, o.Shared, s)
 		return err
 	}
-	o.Metrics, o.Noise, err = metrics.MeasureNoise(ctx, o.Predictions.LogProbs, labels, o.Shared, metrics.Settings{}, redraws, rand.New(rand.NewPCG(seed, 4)))
+	o.Metrics, o.Noise, err = metrics.MeasureNoise(ctx, o.Predictions.LogProbs, labels, o.Shared, s, redraws, rand.New(rand.NewPCG(seed, 4)))
 	return err
 }
 
 // judgeOwn measures locally in the space of the method itself, if it has one.
-func (o *Outcome) judgeOwn(ctx context.Context, model layers.Calibrator, cal, test *data.Set) (err error) {
+func (o *Outcome) judgeOwn(ctx context.Context, model layers.Calibrator, cal, test *data.Set, s metrics.Settings) (err error) {
 	if o.Own, err = OwnSpace(model, cal, test); err != nil || o.Own == nil {
 		return err
 	}
-	o.OwnMetrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, test.Labels, o.Own, metrics.Settings{})
+	o.OwnMetrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, test.Labels, o.Own, s)
 	return err
 }
 

@@ -96,6 +96,11 @@ func (r *Run) Write(dir string) error {
 	if err := r.Spec.WriteModel(filepath.Join(dir, "model.safetensors"), r.Model, r.Source.Cal); err != nil {
 		return err
 	}
+	if r.Embed != nil {
+		if err := r.Embed.WriteFile(filepath.Join(dir, "embedding.npz")); err != nil {
+			return err
+		}
+	}
 	if o := r.Outcome; o == nil {
 		for _, name := range []string{"predictions.npz", "metrics.json"} {
 			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -14,7 +14,7 @@ import (
 type applyCmd struct {
 	Model string `required:"" type:"path" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
 	In    string `required:"" type:"path" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them."`
-	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, and labels if test_labels is there."`
+	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, labels if test_labels is there, and the embedding of the fit if test_features is."`
 
 	Intervals *float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method; the features file must hold the calibration rows that the model was fitted to."`
 }
@@ -64,6 +64,11 @@ func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 		return err
 	}
 	arrays := p.Arrays()
+	embedded, notice, err := embedding(filepath.Dir(path), src)
+	if err != nil {
+		return err
+	}
+	arrays = append(arrays, embedded...)
 	if c.Intervals != nil {
 		bounds, err := intervals(ctx, model, src, *c.Intervals)
 		if err != nil {
@@ -77,8 +82,35 @@ func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 	if err := data.WriteNPZ(c.Out, arrays...); err != nil {
 		return err
 	}
-	fmt.Printf("wrote %s: %d rows by %s\n", c.Out, src.Test.Len(), method.Name)
+	fmt.Printf("wrote %s: %d rows by %s%s\n", c.Out, src.Test.Len(), method.Name, notice)
 	return nil
+}
+
+// embedding is the array embedding (N×P) of the test rows, in which evaluate measures
+// locally: that of the fit, kept beside its model, or else one fitted to the calibration
+// rows of the same file. Without either there is none, and notice says so.
+func embedding(dir string, src *data.Source) (arrays []data.Array, notice string, err error) {
+	if src.Test.Features == nil {
+		return nil, "", nil
+	}
+	path := filepath.Join(dir, "embedding.npz")
+	var e *data.Embedding
+	switch _, missing := os.Stat(path); {
+	case missing == nil:
+		if e, err = data.ReadEmbedding(path); err != nil {
+			return nil, "", err
+		}
+		if n, _ := e.Axes.Dims(); n != src.Test.Features.RawMatrix().Cols {
+			return nil, fmt.Sprintf("; no embedding, since the model was fitted on %d features", n), nil
+		}
+	case src.Cal != nil && src.Cal.Features != nil:
+		if e, err = data.FitEmbedding(src.Cal.Features, 0); err != nil {
+			return nil, "", err
+		}
+	default:
+		return nil, "; no embedding, since neither " + path + " nor cal_features is there", nil
+	}
+	return []data.Array{{Name: "embedding", Value: e.Apply(src.Test.Features)}}, "", nil
 }
 
 // apart returns an *InputError if out is the file in, which would be lost.

@@ -107,6 +107,12 @@ func TestFitThenApply(t *testing.T) {
 	if !mat.Equal(fitted, again) {
 		t.Error("apply predicts something else than fit did")
 	}
+	if fitted, err = data.ReadMatrix(filepath.Join(out, "predictions.npz"), "embedding"); err != nil {
+		t.Fatal(err)
+	}
+	if again, err = data.ReadMatrix(applied, "embedding"); err != nil || !mat.Equal(fitted, again) {
+		t.Errorf("apply embeds the rows in another way than fit did (%v)", err)
+	}
 }
 
 // TestSameSeedSameBytes fits every learned method twice, on one core and on two.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,11 +24,12 @@ import (
 type compareCmd struct {
 	In      string        `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*."`
 	Methods []string      `default:"all" placeholder:"NAME,…" help:"What to fit, by the names that calibra methods lists; all are the published ones (${default})."`
-	Seeds   int           `default:"5" help:"How many seeds, from 42 on (${default})."`
-	Split   data.Protocol `default:"paper" placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (${default})."`
+	Seeds   seeds         `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
+	Split   data.Protocol `placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
 	Jobs    int           `help:"Fits side by side (one a core)."`
 	Out     string        `required:"" type:"path" placeholder:"DIR" help:"Directory for tables.md, results.csv and metrics.json."`
 
+	settingFlags
 	deviceFlag
 }
 
@@ -35,27 +37,17 @@ func (compareCmd) Help() string {
 	return `Example:
 
   calibra compare --in features.npz --out runs/compare
-  calibra compare --in features.npz --methods vq,ts,dc,sm --seeds 3 --out runs/four
+  calibra compare --in features.npz --methods vq,ts,dc,sm --seeds 42-44 --out runs/four
 
 Local metrics are measured in each method's own embedding and in one shared by all.
 LCE and NLL of every method are compared with the best one's on the same test rows.`
 }
 
-// firstSeed is that of the published runs.
-const firstSeed = 42
-
 func (c *compareCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
-	if c.Seeds < 1 {
-		return usageError{fmt.Errorf("--seeds is %d; there must be at least one", c.Seeds)}
-	}
-	s := compare.Settings{Catalog: methods, Methods: c.names(methods), Split: c.Split, Jobs: c.Jobs}
-	for _, name := range s.Methods {
-		if _, err := methods.Find(name); err != nil {
-			return err
-		}
-	}
-	for i := range c.Seeds {
-		s.Seeds = append(s.Seeds, firstSeed+uint64(i))
+	s := compare.Settings{Catalog: methods, Methods: c.names(methods), Seeds: c.Seeds, Split: c.Split, Jobs: c.Jobs}
+	var err error
+	if s.Set, err = c.values(methods, s.Methods); err != nil {
+		return err
 	}
 	src, err := data.Open(c.In)
 	if err != nil {
@@ -74,7 +66,7 @@ func (c *compareCmd) Run(ctx context.Context, methods *experiments.Catalog) erro
 		undo()
 		return err
 	}
-	r := &compare.Result{Data: strings.TrimSuffix(filepath.Base(c.In), ".npz"), Split: c.Split, Seeds: s.Seeds, Fits: fits, TestRows: src.Test.Len()}
+	r := &compare.Result{Data: strings.TrimSuffix(filepath.Base(c.In), ".npz"), Split: cmp.Or(c.Split, "as each method needs"), Seeds: s.Seeds, Fits: fits, TestRows: src.Test.Len()}
 	if r.Rows, err = compare.Rows(ctx, fits, s.Methods, c.Split != data.PaperTables); err != nil {
 		undo()
 		return err

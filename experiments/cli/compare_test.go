@@ -25,7 +25,7 @@ func TestCompare(t *testing.T) {
 		if cores == 1 {
 			methods = "ln,pc,ir,dc,ts,nc,ts" // in any order, each once
 		}
-		code, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", methods, "--seeds", "2", "--out", out)
+		code, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", methods, "--seeds", "1-2", "--out", out)
 		if code != 0 || !strings.Contains(stdout, "LCE own") || !strings.Contains(stderr, "12 of 12 fits") {
 			t.Fatalf("exits %d: %s%s", code, stdout, stderr)
 		}
@@ -103,7 +103,7 @@ func TestCompareRefusesWhatItCannotDo(t *testing.T) {
 	in, out := write(t, features(60)), filepath.Join(t.TempDir(), "compared")
 	for want, args := range map[string][]string{
 		"there is no method": {"--in", in, "--methods", "magic", "--out", out},
-		"--seeds is 0":       {"--in", in, "--methods", "nc", "--seeds", "0", "--out", out},
+		"not a seed":         {"--in", in, "--methods", "nc", "--seeds", "x", "--out", out},
 		"test_labels":        {"--in", write(t, features(60)[:3]), "--methods", "nc", "--out", out},
 	} {
 		code, _, stderr := calibra(t, append([]string{"compare"}, args...)...)

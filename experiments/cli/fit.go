@@ -18,7 +18,7 @@ import (
 type fitCmd struct {
 	In     string        `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and, to be judged on, test_*."`
 	Method string        `default:"vq" placeholder:"NAME" help:"What to fit (${default}); calibra methods lists all."`
-	Split  data.Protocol `default:"paper" placeholder:"paper|tables|none" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or nowhere (none) (${default})."`
+	Split  data.Protocol `placeholder:"paper|tables|none" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or nowhere (none). Without it, paper for methods that stop early and none for the others."`
 	Seed   uint64        `default:"0" help:"Seed of split, initial weights and batches (${default})."`
 	Out    string        `required:"" type:"path" placeholder:"DIR" help:"Directory for config.json, metrics.json, model.safetensors and predictions.npz."`
 
@@ -55,6 +55,10 @@ func (c *fitCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 		return err
 	}
 	spec := experiments.Spec{Catalog: methods, Method: c.Method, Data: filepath.Base(c.In), Split: c.Split, Seed: c.Seed}
+	if c.Split == "" {
+		method, _ := methods.Find(c.Method)
+		spec.Split = method.Split()
+	}
 	if err := spec.Use(settings[c.Method]); err != nil {
 		return err
 	}

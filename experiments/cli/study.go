@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,18 +17,16 @@ type studyCmd struct {
 	Name      string        `arg:"" optional:"" help:"Study to run; without one, all are listed."`
 	Data      []string      `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity, proximity100 (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
 	Shifted   string        `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
-	Seeds     []uint64      `default:"42,43,44,45,46" help:"Seeds (${default})."`
+	Seeds     seeds         `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Methods   []string      `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
 	Split     data.Protocol `default:"tables" placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (${default})."`
-	EMA       string        `default:"warm" enum:"warm,zero" help:"What the codebook's moving averages start from (${default})."`
-	Slots     int           `help:"Slots w where the study leaves them open (64, or the most that leave each two features)."`
-	Codewords int           `help:"Codewords where the study leaves them open (64)."`
 	Jobs      int           `help:"Cells to compute side by side (one a core)."`
 	DryRun    bool          `help:"List the cells and the estimated time; compute nothing."`
 	Out       string        `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
 	Cells     string        `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
 	KeepStale bool          `help:"Keep cells that another program computed, such as an earlier build, and name them."`
 
+	settingFlags
 	deviceFlag
 }
 
@@ -79,12 +76,10 @@ func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 			return err
 		}
 	}
-	for i, seed := range c.Seeds {
-		if slices.Contains(c.Seeds[:i], seed) {
-			return data.Inputf("", "--seeds names %d twice", seed)
-		}
+	settings := study.Settings{Catalog: methods, Methods: c.Methods, Seeds: c.Seeds, Split: c.Split}
+	if settings.Set, err = c.values(methods, s.MethodNames(origins, settings)); err != nil {
+		return err
 	}
-	settings := study.Settings{Catalog: methods, Methods: c.Methods, Seeds: c.Seeds, Split: c.Split, EMA: c.EMA, Slots: c.Slots, Codewords: c.Codewords}
 	cells, skipped, err := s.Cells(ctx, origins, settings)
 	if err != nil {
 		return err

@@ -15,18 +15,18 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/graph/simd"
-	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
 )
 
 // Settings of a comparison.
 type Settings struct {
-	Catalog *experiments.Catalog // where the methods are looked up; nil: experiments.Methods
-	Methods []string             // by their names
-	Seeds   []uint64             // at least one
-	Split   data.Protocol        // where validation rows come from
-	Jobs    int                  // fits side by side; 0: one a core
+	Catalog *experiments.Catalog          // where the methods are looked up; nil: experiments.Methods
+	Methods []string                      // by their names
+	Seeds   []uint64                      // at least one
+	Split   data.Protocol                 // where validation rows come from; "": as each method needs
+	Set     map[string]experiments.Values // settings of each method
+	Jobs    int                           // fits side by side; 0: one a core
 	// Observe is told of each fit that ends, one at a time; may be nil.
 	Observe func(ended Fit)
 }
@@ -149,9 +149,23 @@ type prepared struct {
 	err   error
 }
 
+// shared is the split in which all methods are measured alike: the one that sets rows
+// aside, if any method needs it.
+func (s Settings) shared() data.Protocol {
+	if s.Split != "" {
+		return s.Split
+	}
+	for _, name := range s.Methods {
+		if m, err := s.Catalog.Find(name); err == nil && m.StopsEarly {
+			return data.PaperText
+		}
+	}
+	return data.NoValidation
+}
+
 func (p *prepared) get(src *data.Source, s Settings, seed uint64) (*experiments.Prepared, error) {
 	p.once.Do(func() {
-		spec := experiments.Spec{Split: s.Split, Seed: seed}
+		spec := experiments.Spec{Split: s.shared(), Seed: seed}
 		p.value, p.err = spec.Prepare(&experiments.Problem{Source: src})
 	})
 	return p.value, p.err
@@ -160,6 +174,12 @@ func (p *prepared) get(src *data.Source, s Settings, seed uint64) (*experiments.
 // run fits the method and judges it with intervals.
 func (f *Fit) run(ctx context.Context, p *experiments.Prepared, s Settings) {
 	spec := experiments.Spec{Catalog: s.Catalog, Method: f.Method, Split: s.Split, Seed: f.Seed}
+	if f.Err = spec.Use(s.Set[f.Method]); f.Err != nil {
+		return
+	}
+	if method, err := s.Catalog.Find(f.Method); err == nil && s.Split == "" {
+		spec.Split = method.Split()
+	}
 	// Without test rows the run does not judge; it is judged here, with intervals.
 	unjudged, source := *p, *p.Source
 	source.Test = nil
@@ -174,18 +194,23 @@ func (f *Fit) run(ctx context.Context, p *experiments.Prepared, s Settings) {
 			f.Short = append(f.Short, fmt.Sprintf("%s: %s", stage.Name, stage.Result.Ended))
 		}
 	}
-	f.Err = f.judge(ctx, p, run.Model)
+	f.Err = f.judge(ctx, p, run)
 }
 
-func (f *Fit) judge(ctx context.Context, p *experiments.Prepared, model layers.Stateful) error {
-	cal, test := p.Source.Cal, p.Source.Test
+func (f *Fit) judge(ctx context.Context, p *experiments.Prepared, run *experiments.Run) error {
+	model := run.Model
+	measuring, err := run.Spec.Measuring()
+	if err != nil {
+		return err
+	}
+	cal, test := run.Source.Cal, p.Source.Test
 	predictions, err := model.Predict(test)
 	if err != nil {
 		return fmt.Errorf("predict the test rows: %w", err)
 	}
 	score := func(z *mat.Dense) (Scores, error) {
 		rng := rand.New(rand.NewPCG(0, 5)) // for all fits alike, which makes their replicates pairs
-		r, err := metrics.Evaluate(ctx, predictions.LogProbs, test.Labels, z, metrics.Settings{},
+		r, err := metrics.Evaluate(ctx, predictions.LogProbs, test.Labels, z, measuring,
 			metrics.Uncertainty{Redraws: metrics.None}, rng)
 		if err != nil {
 			return Scores{}, err

@@ -23,6 +23,8 @@ type Settings struct {
 	// Slots and Codewords of the cells whose study leaves them open; 0 means
 	// experiments.DefaultSlots and 64.
 	Slots, Codewords int
+	// Set holds settings of each method, which win over those above.
+	Set map[string]experiments.Values
 }
 
 // Cell is one Spec on one origin.
@@ -87,6 +89,9 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 					if err != nil {
 						return nil, nil, err
 					}
+					if err := spec.Use(set.Set[spec.Method]); err != nil {
+						return nil, nil, err
+					}
 					if method.Divides {
 						set.divide(&spec, size.Features)
 						if size.Features%spec.Slots != 0 {
@@ -103,6 +108,20 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 	}
 	skipped = slices.Compact(skipped)
 	return cells, skipped, nil
+}
+
+// MethodNames are the methods of the study's grid on the origins.
+func (s *Study) MethodNames(origins []*experiments.Origin, set Settings) []string {
+	var names []string
+	for _, o := range origins {
+		for _, spec := range s.grid(o, set) {
+			if set.Methods == nil || slices.Contains(set.Methods, spec.Method) {
+				names = append(names, spec.Method)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // grid is the study's on the origin; where it tells methods apart, those that set names
@@ -124,7 +143,12 @@ func (s *Study) grid(o *experiments.Origin, set Settings) []experiments.Spec {
 
 // divide fills in the sizes that the study leaves open.
 func (set Settings) divide(spec *experiments.Spec, features int) {
-	spec.EMA = set.EMA
+	if spec.EMA == "" {
+		spec.EMA = set.EMA
+	}
+	if spec.EMA == "" {
+		spec.EMA = "warm"
+	}
 	if spec.Codewords == 0 {
 		spec.Codewords = set.Codewords
 	}

@@ -1,0 +1,132 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"calibra/data"
+)
+
+// TestEveryMethodListsItsSettings: each key is named once and explained, its default lies
+// in its own range, and setting it to its default changes nothing.
+func TestEveryMethodListsItsSettings(t *testing.T) {
+	for _, m := range Methods {
+		model, keys, err := m.Build(Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", m.Name, err)
+		}
+		seen := map[string]bool{}
+		for _, k := range keys {
+			if seen[k.Name] || k.Line == "" || k.Kind == "" || !strings.Contains(k.Name, ".") {
+				t.Errorf("%s: the key %+v is there twice or says nothing", m.Name, k)
+			}
+			seen[k.Name] = true
+			words, depends := k.Default.(string)
+			if depends && !strings.HasPrefix(k.Kind, "word of") {
+				continue // told in words
+			}
+			text := words
+			if !depends {
+				text = strings.Trim(strings.ReplaceAll(reflectText(k.Default), " ", ","), "[]")
+			}
+			if k.Name == "optim.gradient" {
+				continue // a cross-validation has a coarser one where nobody says
+			}
+			same, _, err := m.Build(Options{Values: Values{k.Name: text}})
+			if err != nil || !reflect.DeepEqual(same, model) {
+				t.Errorf("%s: %s=%s is not its default (%v)", m.Name, k.Name, text, err)
+			}
+		}
+	}
+}
+
+func reflectText(v any) string { return fmt.Sprint(v) }
+
+func TestSettingsAreRefused(t *testing.T) {
+	for set, want := range map[string]string{
+		"optim.rat=1":               "did you mean optim.rate?",
+		"optim.rate=0":              "must be a number > 0",
+		"optim.rate=NaN":            "must be a number > 0",
+		"optim.rate=inf":            "must be a number > 0",
+		"optim.rate=":               "must be a number > 0",
+		"divide.epochs=2.5":         "whole number ≥ 1",
+		"bilinear.scale=both":       "word of unit, learned",
+		"optim.momentum=0.9":        "has no setting optim.momentum", // of sgd alone
+		"net.hidden=3":              "has no setting net.hidden",
+		"optim.rate":                "is not KEY=VALUE",
+		"optim.rate=1 optim.rate=2": "twice",
+	} {
+		_, err := Spec{Method: "vq", Set: set}.options(nil, nil)
+		if err == nil {
+			o, _ := Spec{Method: "vq", Set: set}.options(nil, nil)
+			m, _ := MethodByName("vq")
+			_, _, err = m.Build(o)
+		}
+		var input *data.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v does not say %q", set, err, want)
+		}
+	}
+	m, _ := MethodByName("vq")
+	if _, _, err := m.Build(Options{Values: Values{"optim.rule": "sgd", "optim.momentum": "0.9"}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSettingsFile: groups may be nested or dotted, lists are lists, and --set wins.
+func TestSettingsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings.yaml")
+	text := "optim:\n  rate: 3.0e-4\n  epochs: 7\ndivide.batch: 64\nodir: {strengths: [1, 0.1]}\nbilinear.scale: learned\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadValues(path, []string{"optim.epochs=9"})
+	want := Values{"optim.rate": "0.0003", "optim.epochs": "9", "divide.batch": "64", "odir.strengths": "1,0.1", "bilinear.scale": "learned"}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v (%v), want %v", got, err, want)
+	}
+	for _, bad := range []string{"- 1\n", "optim: [\n", "optim:\n", "optim: {rate: 1}\noptim.rate: 2\n"} {
+		if err := os.WriteFile(path, []byte(bad), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var input *data.InputError
+		if _, err := ReadValues(path, nil); !errors.As(err, &input) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// TestDivideSettings: a key goes to the methods that have it, one with a method's name to
+// that method, and one that nobody has is an error.
+func TestDivideSettings(t *testing.T) {
+	var c *Catalog
+	got, err := c.Divide(Values{"optim.rate": "0.1", "codebook.slots": "8", "ln.optim.rate": "0.2", "histogram.bins": "9"}, []string{"vq", "ln", "ts", "histogram"})
+	want := map[string]Values{
+		"vq": {"optim.rate": "0.1", "codebook.slots": "8"}, "ln": {"optim.rate": "0.2"}, "histogram": {"histogram.bins": "9"},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v (%v), want %v", got, err, want)
+	}
+	for _, key := range []string{"codebook.slot", "ts.optim.rate", "vq.net.hidden"} {
+		if _, err := c.Divide(Values{key: "1"}, []string{"vq", "ts"}); err == nil {
+			t.Errorf("%s is accepted", key)
+		}
+	}
+}
+
+func TestDefaultSlots(t *testing.T) {
+	for features, want := range map[int]int{512: 64, 16: 16, 128: 64, 768: 64, 2048: 64, 96: 48, 17: 17, 67: 1, 1: 1} {
+		if got := DefaultSlots(features); got != want {
+			t.Errorf("%d features are cut into %d slots, not %d", features, got, want)
+		}
+	}
+	if !slices.ContainsFunc(Methods, func(m Method) bool { return m.Split() == data.NoValidation }) {
+		t.Error("every method wants validation rows")
+	}
+}
