@@ -22,9 +22,26 @@ import (
 const maxHeader = 100 << 20
 
 type tensorEntry struct {
-	Dtype   string    `json:"dtype"`
-	Shape   []int     `json:"shape"`
-	Offsets [2]uint64 `json:"data_offsets"`
+	Dtype   string  `json:"dtype"`
+	Shape   []int   `json:"shape"`
+	Offsets offsets `json:"data_offsets"`
+}
+
+// offsets are the first byte of a tensor and the one after its last.
+type offsets [2]uint64
+
+// UnmarshalJSON refuses any other number of bytes than two: to an array JSON may be too long
+// or too short.
+func (o *offsets) UnmarshalJSON(text []byte) error {
+	var list []uint64
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	if len(list) != len(o) {
+		return fmt.Errorf("data_offsets has %d numbers, not 2", len(list))
+	}
+	copy(o[:], list)
+	return nil
 }
 
 // WriteSafetensors writes all weights, state included, and the metadata. The same
@@ -39,7 +56,7 @@ func WriteSafetensors(out io.Writer, w *Weights, metadata map[string]string) err
 	for _, name := range w.names {
 		t := w.tensors[name]
 		end := at + uint64(t.DataSize()*size)
-		header[name] = tensorEntry{dtype, slices.Clone([]int(t.Shape())), [2]uint64{at, end}}
+		header[name] = tensorEntry{dtype, slices.Clone([]int(t.Shape())), offsets{at, end}}
 		at = end
 	}
 	text, err := json.Marshal(header) // keys in ascending order

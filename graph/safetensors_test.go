@@ -76,6 +76,7 @@ func TestSafetensorsRefusals(t *testing.T) {
 		"huge shape":    {file(`{"x":{"dtype":"F32","shape":[9223372036854775807,9223372036854775807],"data_offsets":[0,4]}}`, 4), "has the shape"},
 		"other dtype":   {file(`{"x":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}}`, 8), "is I64"},
 		"wrong offsets": {file(`{"x":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, 8), "lies at bytes"},
+		"three offsets": {file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4,4]}}`, 4), "3 numbers, not 2"},
 	} {
 		if _, _, err := graph.ReadSafetensors(c.file); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v does not say %q", name, err, c.want)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // SettingError is a setting that the data at hand does not allow.
@@ -21,10 +22,19 @@ func ReadSizes(config json.RawMessage) (Sizes, error) {
 	if err := json.Unmarshal(config, &s); err != nil {
 		return s, fmt.Errorf("layers: the sizes cannot be read: %w", err)
 	}
-	if s.Classes < 2 || len(s.Counts) != s.Classes {
+	if s.Classes < 2 || len(s.Counts) != s.Classes || slices.ContainsFunc(s.Counts, func(n int) bool { return n < 0 }) {
 		return s, fmt.Errorf("layers: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
 	}
 	return s, nil
+}
+
+// least are sizes as small as a map can start with, which tell the names of its weights.
+func (s Sizes) least() Sizes {
+	out := Sizes{Classes: 2, Counts: []int{1, 1}, Features: min(s.Features, 1)}
+	if s.Slots != 0 {
+		out.Features, out.Slots, out.Codewords = 1, 1, 1
+	}
+	return out
 }
 
 // SlotWidth is M/w, of sizes that make a divided space.

@@ -2,7 +2,7 @@ package layers
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -162,29 +162,67 @@ func (t *Trained) State() (State, error) {
 // Restore splits the weights into the map's, by the names it would start with, and
 // the base's.
 func (t *Trained) Restore(s State) error {
-	sizes, err := ReadSizes(json.RawMessage(s.Config))
+	sizes, err := ReadSizes(s.Config)
 	if err != nil {
 		return err
 	}
-	start, err := t.Map.Init(sizes, rand.New(rand.NewPCG(0, 0)))
+	names, err := startOf(t.Map, sizes.least())
 	if err != nil {
 		return err
 	}
-	saved, rest := s.Weights.Split(start.Has)
-	mine, err := RestoreWeights(start, saved)
-	if err != nil {
-		return err
-	}
+	saved, rest := s.Weights.Split(names.Has)
+	before, unfitted := t.Base.State()
 	if err := t.Base.Restore(State{s.Config, rest}); err != nil {
+		return err
+	}
+	mine, err := RestoreWeights(t.Map, t.Base.Sizes(), saved)
+	if err != nil {
+		if unfitted == nil {
+			err = errors.Join(err, t.Base.Restore(before))
+		}
 		return err
 	}
 	t.weights = mine
 	return nil
 }
 
+// startOf are the weights that a map starts with, whatever they are drawn as.
+func startOf(m Map, s Sizes) (*graph.Weights, error) {
+	return m.Init(s, rand.New(rand.NewPCG(0, 0)))
+}
+
+// fewClasses is up to how many classes the weights of a map are made without asking how
+// many they will be.
+const fewClasses = 64
+
 // RestoreWeights is the weights that a map starts with, of the saved values: a model file
-// does not tell learned weights from state, such as a prior that is fixed.
-func RestoreWeights(start, saved *graph.Weights) (*graph.Weights, error) {
+// does not tell learned weights from state, such as a prior that is fixed. M, w and K of s
+// must be those of weights that are there, a base's. C may be only what a file claims: how
+// many values the map has at C classes, a polynomial of degree 2, is first found from
+// three small C, and nothing is made for a C that the saved values do not go with.
+func RestoreWeights(m Map, s Sizes, saved *graph.Weights) (*graph.Weights, error) {
+	if s.Classes > fewClasses {
+		var sizes [3]int
+		for i := range sizes {
+			at := s
+			at.Classes = fewClasses + i
+			at.Counts = s.Counts[:at.Classes]
+			w, err := startOf(m, at)
+			if err != nil {
+				return nil, err
+			}
+			sizes[i] = values(w)
+		}
+		x := float64(s.Classes - fewClasses)
+		first, second := float64(sizes[1]-sizes[0]), float64(sizes[2]-2*sizes[1]+sizes[0])
+		if want := float64(sizes[0]) + x*first + x*(x-1)/2*second; want != float64(values(saved)) {
+			return nil, fmt.Errorf("layers: a map of %d classes has %.0f values, the model has %d", s.Classes, want, values(saved))
+		}
+	}
+	start, err := startOf(m, s)
+	if err != nil {
+		return nil, err
+	}
 	if err := saved.Require(start.Shapes()); err != nil {
 		return nil, err
 	}
@@ -193,4 +231,13 @@ func RestoreWeights(start, saved *graph.Weights) (*graph.Weights, error) {
 		w.SetValues(name, saved.Float64s(name))
 	}
 	return w, nil
+}
+
+// values is how many values the weights have in all.
+func values(w *graph.Weights) int {
+	n := 0
+	for _, name := range w.Names() {
+		n += w.Tensor(name).DataSize()
+	}
+	return n
 }

@@ -311,10 +311,6 @@ func (s *Stack) Restore(state layers.State) error {
 	if len(own.Names) == 0 || len(own.Names) != len(own.Shares) || !(own.Temperature > 0) {
 		return errors.New("layers: the model's mixture has no parts with a share for each, or no temperature")
 	}
-	sizes, err := layers.ReadSizes(state.Config)
-	if err != nil {
-		return err
-	}
 	var parts []part
 	rest := state.Weights
 	for k, name := range own.Names {
@@ -329,17 +325,20 @@ func (s *Stack) Restore(state layers.State) error {
 		prefix := partPrefix(name)
 		mine, rest = rest.Split(func(weight string) bool { return strings.HasPrefix(weight, prefix) })
 		mine = renamed(mine, func(weight string) string { return strings.TrimPrefix(weight, prefix) })
-		start, err := s.Candidates[i].Map.Init(sizes, rand.New(rand.NewPCG(0, 0)))
-		if err == nil {
-			mine, err = layers.RestoreWeights(start, mine)
-		}
-		if err != nil {
-			return err
-		}
 		parts = append(parts, part{s.Candidates[i], own.Shares[k], mine})
 	}
+	before, unfitted := s.Base.State()
 	if err := s.Base.Restore(layers.State{Config: state.Config, Weights: rest}); err != nil {
 		return err
+	}
+	for k := range parts {
+		var err error
+		if parts[k].weights, err = layers.RestoreWeights(parts[k].Map, s.Base.Sizes(), parts[k].weights); err != nil {
+			if unfitted == nil {
+				err = errors.Join(err, s.Base.Restore(before))
+			}
+			return err
+		}
 	}
 	s.parts, s.t = parts, own.Temperature
 	return nil

@@ -8,6 +8,7 @@ import (
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
 )
 
 // fitEmbedding is the embedding of cal's features: 50 principal components of the
@@ -34,6 +35,21 @@ func blankEmbedding(s layers.Sizes) *data.Embedding {
 		e.Axes = mat.NewDense(s.Features, components(s), nil)
 	}
 	return e
+}
+
+// embeddingShapes are those of the weights that addEmbedding adds.
+func embeddingShapes(s layers.Sizes) map[string]tensor.Shape {
+	m, p := s.Features, components(s)
+	return map[string]tensor.Shape{"embedding/mean": {m}, "embedding/sd": {m}, "embedding/axes": {m, p}, "embedding/variances": {p}}
+}
+
+// requireLength refuses weights unless the first axis of one of them has n entries. Restore
+// asks before it makes anything as large as a file claims.
+func requireLength(w *graph.Weights, name string, n int) error {
+	if !w.Has(name) || w.Tensor(name).Shape()[0] != n {
+		return fmt.Errorf("baselines: the model's %s does not have the length %d that its sizes call for", name, n)
+	}
+	return nil
 }
 
 // addEmbedding adds an embedding as state.

@@ -299,6 +299,9 @@ func (m *KCal) Restore(s layers.State) error {
 	if !s.Weights.Has("projection/out") || s.Weights.Tensor("projection/out").Dims() != 2 || sizes.Features < 1 {
 		return fmt.Errorf("baselines: the model has no projection of features")
 	}
+	if err := requireLength(s.Weights, "norm/mean", sizes.Features); err != nil {
+		return err
+	}
 	d := s.Weights.Tensor("projection/out").Shape()[0]
 	blank := &data.Standardizer{Mean: make([]float64, sizes.Features), SD: make([]float64, sizes.Features)}
 	want := projection(blank, d, rand.New(rand.NewPCG(0, 0))).Shapes()

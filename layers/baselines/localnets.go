@@ -3,6 +3,7 @@ package baselines
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -205,6 +206,14 @@ func restoreNet(s layers.State, scores bool, more func(similarityNet) map[string
 	}
 	if net.Hidden < 1 || net.Sizes.Features < 1 || net.Scores != scores {
 		return net, fmt.Errorf("baselines: %d hidden units on %d features make no such network", net.Hidden, net.Sizes.Features)
+	}
+	if err := errors.Join(requireLength(s.Weights, "hidden/bias", net.Hidden), requireLength(s.Weights, "embedding/mean", net.Sizes.Features)); err != nil {
+		return net, err
+	}
+	if net.Scores {
+		if err := requireLength(s.Weights, "scores/bias", net.Sizes.Classes); err != nil {
+			return net, err
+		}
 	}
 	want := net.weights(blankEmbedding(net.Sizes), rand.New(rand.NewPCG(0, 0))).Shapes()
 	if more != nil {

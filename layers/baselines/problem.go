@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -178,7 +179,7 @@ func readSizes(config json.RawMessage) (layers.Sizes, error) {
 
 // checkSizes refuses sizes that no fit produces.
 func checkSizes(s layers.Sizes) error {
-	if s.Classes < 2 || len(s.Counts) != s.Classes || total(s.Counts) < 1 {
+	if s.Classes < 2 || len(s.Counts) != s.Classes || slices.Min(s.Counts) < 0 || total(s.Counts) < 1 || s.Features < 0 {
 		return fmt.Errorf("baselines: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"calibra/graph/simd"
 	"calibra/layers"
 
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/tensor"
 )
@@ -157,10 +156,7 @@ func (m *ProCal) Restore(s layers.State) error {
 
 // proximityShapes are those of the weights of proximal.
 func proximityShapes(s layers.Sizes) map[string]tensor.Shape {
-	w := graph.NewWeights(tensor.Float64)
-	blank := blankEmbedding(s)
-	addEmbedding(w, blank)
-	m := proximal{w: w, near: &proximity{mat.NewDense(total(s.Counts), max(components(s), 1), nil), 1}}
-	m.addProximity()
-	return w.Shapes()
+	shapes := embeddingShapes(s)
+	shapes["proximity/points"], shapes["proximity/neighbours"] = tensor.Shape{total(s.Counts), components(s)}, tensor.Shape{1}
+	return shapes
 }

@@ -137,6 +137,11 @@ func (f *Fitted) restore(m smooth, s layers.State) error {
 	if err != nil {
 		return err
 	}
+	if s.Weights.Has("embedding/mean") {
+		if err := requireLength(s.Weights, "embedding/mean", sizes.Features); err != nil {
+			return err
+		}
+	}
 	if err := s.Weights.Require(m.weights(sizes).Shapes()); err != nil {
 		return err
 	}
