@@ -60,6 +60,7 @@ type Report struct {
 	// the same parts as far as Replicates are pairs; nil without them or an embedding.
 	Without [Metrics][]float64
 	Noise   [Metrics]*Noise // nil where there is none
+	Strata  []Stratum       // of [Settings.Strata], nil without them or an embedding
 	Checks  Checks
 }
 
@@ -80,19 +81,17 @@ func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	return r, b.skce(ctx, redrawn, p, &r.Checks)
 }
 
-// MeasureNoise is Measure with the noise floor of every metric, from so many redraws
-// of the labels; 0 means 50.
-func MeasureNoise(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings, redraws int, rng *rand.Rand) (*Measurement, [Metrics]*Noise, error) {
+// MeasureNoise is Measure with the noise floor of every metric and stratum, from so many
+// redraws of the labels; 0 means 50, None leaves the floors out. It is a Report without
+// intervals and checks.
+func MeasureNoise(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings, redraws int, rng *rand.Rand) (*Report, error) {
 	b, z, err := prepare(logProbs, labels, embedding, s)
 	if err != nil {
-		return nil, [Metrics]*Noise{}, err
+		return nil, err
 	}
 	p := &progress{total: b.uncertainPasses(z) * b.rows, report: s.Progress}
 	r, _, err := b.uncertain(ctx, z, Uncertainty{Replicates: None, Redraws: redraws}, p, rng)
-	if err != nil {
-		return nil, [Metrics]*Noise{}, err
-	}
-	return &r.Measurement, r.Noise, nil
+	return r, err
 }
 
 // uncertainPasses is how often uncertain goes through the kernel.
@@ -127,6 +126,9 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 		without, err := b.localUncertainty(ctx, z, r.Local, replicates, redraws, redrawn, p, rng)
 		if err != nil {
 			return nil, nil, err
+		}
+		if b.settings.Strata != nil {
+			r.Strata = b.strata(r.Local)
 		}
 		if without != nil {
 			r.Without[LCE], r.Without[MLCE] = column(without, LCE), column(without, MLCE)
@@ -200,7 +202,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 	resampled, relabelled := newTally(len(replicates)+groups.parts, b.classes), newTally(len(redraws), b.classes)
 	for _, n := range b.parts(z, groups.order, groups.blocks) {
 		counted, drawn := len(redraws) == 0, len(replicates) == 0
-		if !counted {
+		if !counted && b.settings.Strata == nil { // which need the floor of each row
 			if counted, err = n.redrawnOnDevice(ctx, labels, relabelled); counted {
 				local.Floor = nil
 			}

@@ -111,12 +111,12 @@ func ExampleMarks() {
 // The error of a metric's own: what a calibrated forecaster would show on these days.
 func ExampleMeasureNoise() {
 	logProbs, labels, day := weather()
-	m, noise, err := metrics.MeasureNoise(context.Background(), logProbs, labels, day, metrics.Settings{Bandwidth: 5}, 50, rand.New(rand.NewPCG(1, 0)))
+	m, err := metrics.MeasureNoise(context.Background(), logProbs, labels, day, metrics.Settings{Bandwidth: 5}, 50, rand.New(rand.NewPCG(1, 0)))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	lce := noise[metrics.LCE]
+	lce := m.Noise[metrics.LCE]
 	fmt.Printf("LCE %.2f = %.2f noise + %.2f\n", m.Values[metrics.LCE], lce.Mean, lce.Excess)
 	// Output:
 	// LCE 0.41 = 0.08 noise + 0.33

@@ -37,6 +37,9 @@ func prepare(logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings
 	if s, err = s.filled(sample.classes); err != nil {
 		return nil, nil, err
 	}
+	if err := s.checkStrata(sample.rows); err != nil {
+		return nil, nil, err
+	}
 	b = bin(sample, s)
 	if embedding != nil {
 		z, err = b.checkEmbedding(embedding)

@@ -93,6 +93,10 @@ type Settings struct {
 	// 20, and NoSmallBin skips none. Formula skips none and takes no SmallBin.
 	SmallBin int
 
+	// Strata cut the rows into parts 0…S−1 (N), of which [Report.Strata] tells the local
+	// calibration error each; nil for none.
+	Strata []int
+
 	// Progress, when set, is called now and then from one goroutine at a time with
 	// the kernel work done so far.
 	Progress func(done, total int)

@@ -1,0 +1,75 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Stratum is the local calibration error of some of the rows, with neighbours from all:
+// Σ_c w_c mean_i |r_ic| over the rows i of the stratum. Two methods differ in it by their
+// errors and not by their rows only if the strata were fixed before either was fitted.
+type Stratum struct {
+	Rows  int
+	LCE   float64 // NaN where every local bin of its rows was skipped
+	Floor float64 // what LCE would be of a calibrated model, mean of the redraws; NaN without
+}
+
+// parts is S, the number of strata.
+func (s Settings) parts() int {
+	most := -1
+	for _, k := range s.Strata {
+		most = max(most, k)
+	}
+	return most + 1
+}
+
+// checkStrata returns an error unless each of n rows has a stratum.
+func (s Settings) checkStrata(n int) error {
+	if s.Strata != nil && len(s.Strata) != n {
+		return fmt.Errorf("metrics: settings: %d strata for %d rows: give one a row", len(s.Strata), n)
+	}
+	for i, k := range s.Strata {
+		if k < 0 {
+			return fmt.Errorf("metrics: settings: row %d has the stratum %d: want 0 or more", i, k)
+		}
+	}
+	return nil
+}
+
+// strata measures each stratum.
+func (b *binned) strata(local *Local) []Stratum {
+	out := make([]Stratum, b.settings.parts())
+	for _, s := range b.settings.Strata {
+		out[s].Rows++
+	}
+	lce := b.byStratum(local.Residual)
+	for s := range out {
+		out[s].LCE, out[s].Floor = lce[s], math.NaN()
+	}
+	if local.Floor != nil {
+		for s, floor := range b.byStratum(local.Floor) {
+			out[s].Floor = floor
+		}
+	}
+	return out
+}
+
+// byStratum is Σ_c w_c mean_i |r_ic| of each stratum, of residuals N×C, NaN where skipped.
+func (b *binned) byStratum(residual *mat.Dense) []float64 {
+	parts := b.settings.parts()
+	sums := newTally(parts, b.classes)
+	for i, s := range b.settings.Strata {
+		for c, r := range residual.RawRowView(i) {
+			if !math.IsNaN(r) {
+				sums.add(s, c, math.Abs(r), 1)
+			}
+		}
+	}
+	lce, weights := make([]float64, parts), b.classWeights(b.observed())
+	for s := range lce {
+		lce[s], _ = sums.values(s, weights, b.settings.Protocol)
+	}
+	return lce
+}
