@@ -46,12 +46,32 @@ func EncodeTable(ctx context.Context, t *data.Table, e Encoder, seed uint64, obs
 	parts := t.Split([]float64{0.4, 0.3, 0.3}, rng)
 	work := encoding{e, observe}
 	shifted := noisy(parts[2], rand.New(rand.NewPCG(seed, 3)))
-	return work.problem(ctx, t.Name, t.Classes, rng, parts[0], nil, parts[1], parts[2], shifted)
+	return work.problem(ctx, t.Name, t.Classes, rng, parts[0], nil, parts[1], parts[2], shifted, NoiseShift)
+}
+
+// EncodeInside is EncodeTable on the rows outside the region of [RegionShift] alone; the
+// shifted rows are those of the region.
+func EncodeInside(ctx context.Context, t *data.Table, e Encoder, seed uint64, observe func(optim.Epoch)) (*Problem, error) {
+	inside, region, err := t.HoldOut(heldOut)
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	all := t.Set()
+	var labels []int
+	for _, i := range inside {
+		labels = append(labels, t.Labels[i])
+	}
+	var parts []*data.Set
+	for _, at := range data.Stratify(labels, []float64{0.4, 0.3, 0.3}, rng) {
+		parts = append(parts, all.Rows(inside).Rows(at))
+	}
+	return encoding{e, observe}.problem(ctx, t.Name, t.Classes, rng, parts[0], nil, parts[1], parts[2], all.Rows(region), RegionShift)
 }
 
 // problem trains on train, stopping early on val if there is one, and encodes the
 // other parts; shifted may be nil.
-func (w encoding) problem(ctx context.Context, name string, classes []string, rng *rand.Rand, train, val, cal, test, shifted *data.Set) (*Problem, error) {
+func (w encoding) problem(ctx context.Context, name string, classes []string, rng *rand.Rand, train, val, cal, test, shifted *data.Set, shift Shift) (*Problem, error) {
 	if train.Len() == 0 || cal.Len() == 0 || test.Len() == 0 {
 		return nil, data.Inputf("", "%s has %d rows, too few to train, calibrate and test on", name, train.Len()+cal.Len()+test.Len())
 	}
@@ -62,7 +82,7 @@ func (w encoding) problem(ctx context.Context, name string, classes []string, rn
 	if err := encoder.Fit(ctx, train, val, rng); err != nil {
 		return nil, err
 	}
-	p := &Problem{Source: &data.Source{Path: name, Classes: len(classes)}, Classes: classes}
+	p := &Problem{Source: &data.Source{Path: name, Classes: len(classes)}, Classes: classes, Shift: shift}
 	for _, part := range []struct {
 		raw *data.Set
 		dst **data.Set
@@ -87,16 +107,21 @@ func noisy(x *data.Set, rng *rand.Rand) *data.Set {
 }
 
 func tableOrigin(name, digest string, t *data.Table) *Origin {
-	return encoded(&Origin{Name: name, Digest: digest, size: Size{Rows: int(0.3 * float64(t.Len()))}, classes: t.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	o := encoded(&Origin{Name: name, Digest: digest, size: Size{Rows: int(0.3 * float64(t.Len()))}, classes: t.Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		return EncodeTable(ctx, t, e, seed, nil)
 	})
+	o.Shifts = []Shift{RegionShift, NoiseShift, ThinShift}
+	o.loadInside = func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+		return EncodeInside(ctx, t, e, seed, nil)
+	}
+	return o
 }
 
 // encoded completes the origin of raw rows. Its digest tells how they are encoded
 // too, lest the cells of another encoding are taken for this one's.
 func encoded(o *Origin, load func(context.Context, uint64, Encoder) (*Problem, error)) *Origin {
 	o.Digest += ", encoded in float64"
-	o.Dataset, o.Encoders, o.seeded, o.load = o.Name, MLPs, true, load
+	o.Dataset, o.Encoders, o.seeded, o.load, o.Shifts = o.Name, MLPs, true, load, []Shift{ThinShift}
 	o.size.Classes = len(o.classes)
 	return o
 }
@@ -130,7 +155,7 @@ func cifarOrigin(path string) (*Origin, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		parts := data.Stratify(train.Labels, data.TrainingFractions, rng)
 		set := func(i int) *data.Set { return numbered(train, parts[i]) }
-		return encoding{encoder: e}.problem(ctx, train.Name, train.Classes, rng, set(0), set(1), allRows(test), set(2), nil)
+		return encoding{encoder: e}.problem(ctx, train.Name, train.Classes, rng, set(0), set(1), allRows(test), set(2), nil, "")
 	}), nil
 }
 
@@ -149,7 +174,7 @@ func medMNISTOrigin(path string) (*Origin, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		parts := data.Stratify(train.Labels, []float64{0.5, 0.5}, rng)
 		set := func(i int) *data.Set { return numbered(train, parts[i]) }
-		return encoding{encoder: e}.problem(ctx, train.Name, train.Classes, rng, set(0), allRows(val), allRows(test), set(1), nil)
+		return encoding{encoder: e}.problem(ctx, train.Name, train.Classes, rng, set(0), allRows(val), allRows(test), set(1), nil, "")
 	})
 	if o.Dataset == "tissuemnist" {
 		o.Dataset = "tissue" // as the paper's tables call it
@@ -188,10 +213,12 @@ func weatherOrigin(dir string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encoded(&Origin{Name: "weather", Digest: digest, size: Size{Rows: t[1].Len()}, classes: t[0].Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+	o := encoded(&Origin{Name: "weather", Digest: digest, size: Size{Rows: t[1].Len()}, classes: t[0].Classes}, func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		return encoding{encoder: e}.problem(ctx, "weather", t[0].Classes, rng, t[0].Set(), nil, t[1].Set(), t[2].Set(), t[3].Set())
-	}), nil
+		return encoding{encoder: e}.problem(ctx, "weather", t[0].Classes, rng, t[0].Set(), nil, t[1].Set(), t[2].Set(), t[3].Set(), GivenShift)
+	})
+	o.Shifts = []Shift{GivenShift, ThinShift}
+	return o, nil
 }
 
 // synthetics are the problems of known posterior by name.
@@ -210,7 +237,7 @@ const syntheticFeatures = 64
 // syntheticOrigin draws 5,000 calibration, 500 validation and 10,000 test rows.
 func syntheticOrigin(name string, s synthetic) *Origin {
 	return &Origin{
-		Name: name, Dataset: name, Backbone: "known", Digest: "synthetic", seeded: true,
+		Name: name, Dataset: name, Backbone: "known", Digest: "synthetic", seeded: true, Shifts: []Shift{ThinShift},
 		size: Size{Rows: 5000, Features: syntheticFeatures, Classes: s.classes},
 		load: func(_ context.Context, seed uint64, _ Encoder) (*Problem, error) {
 			rng := rand.New(rand.NewPCG(seed, 1))

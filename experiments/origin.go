@@ -26,10 +26,15 @@ type Origin struct {
 	// already.
 	Encoders []Encoder
 
-	load    func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
-	seeded  bool // whether the problem depends on the seed
-	classes []string
-	size    Size // of an origin that is slow to load, else zero; encoders say the features
+	// Shifts are the shifts that its rows can be judged under, the default first.
+	Shifts []Shift
+
+	load func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
+	// loadInside is load outside the region of RegionShift, nil where there is none.
+	loadInside func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
+	seeded     bool // whether the problem depends on the seed
+	classes    []string
+	size       Size // of an origin that is slow to load, else zero; encoders say the features
 }
 
 // Size is how large an origin's problem is.
@@ -89,8 +94,12 @@ func OpenOrigin(arg, shifted string) (*Origin, error) {
 }
 
 // Load makes the problem of a seed. The encoder is looked at only where the origin
-// has Encoders; "" is the first of them.
-func (o *Origin) Load(ctx context.Context, seed uint64, encoder string) (*Problem, error) {
+// has Encoders; "" is the first of them. Under RegionShift the problem has no row of the
+// region but its shifted ones; every other shift has the problem of none.
+func (o *Origin) Load(ctx context.Context, seed uint64, encoder string, shift Shift) (*Problem, error) {
+	if shift != "" && !slices.Contains(o.Shifts, shift) {
+		return nil, noShift(o.Name, shift, o.Shifts)
+	}
 	var e Encoder
 	if o.Encoders != nil {
 		i := 0
@@ -101,6 +110,9 @@ func (o *Origin) Load(ctx context.Context, seed uint64, encoder string) (*Proble
 			return nil, data.Inputf("", "there is no encoder %q", encoder)
 		}
 		e = o.Encoders[i]
+	}
+	if shift == RegionShift {
+		return o.loadInside(ctx, seed, e)
 	}
 	return o.load(ctx, seed, e)
 }
@@ -115,7 +127,7 @@ func (o *Origin) Size(ctx context.Context, encoder string) (Size, error) {
 		}
 		return size, nil
 	}
-	p, err := o.Load(ctx, 0, encoder)
+	p, err := o.Load(ctx, 0, encoder, "")
 	if err != nil {
 		return Size{}, err
 	}
@@ -155,16 +167,20 @@ func featuresOrigin(path, shifted string) (*Origin, error) {
 			if err := alike(shifted, other.Test, path, src.Test); err != nil {
 				return nil, err
 			}
-			p.Shifted = other.Test
+			p.Shifted, p.Shift = other.Test, GivenShift
 		}
 		return p, nil
 	})
-	return named(strings.TrimSuffix(filepath.Base(path), ".npz"), digest, load), nil
+	o := named(strings.TrimSuffix(filepath.Base(path), ".npz"), digest, load)
+	if shifted != "" {
+		o.Shifts = []Shift{GivenShift, ThinShift}
+	}
+	return o, nil
 }
 
 // named is the origin of one problem, whatever the seed.
 func named(name, digest string, load func() (*Problem, error)) *Origin {
-	o := &Origin{Name: name, Digest: digest}
+	o := &Origin{Name: name, Digest: digest, Shifts: []Shift{ThinShift}}
 	o.Dataset, o.Backbone, _ = strings.Cut(name, "-")
 	if o.Dataset == "tissuemnist" {
 		o.Dataset = "tissue" // as the paper's tables call it

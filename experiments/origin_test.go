@@ -164,7 +164,7 @@ func TestOrigins(t *testing.T) {
 		if (o.Encoders != nil) != c.encoded {
 			t.Errorf("%s has the encoders %v", c.arg, o.Encoders)
 		}
-		p, err := o.Load(t.Context(), 1, "")
+		p, err := o.Load(t.Context(), 1, "", "")
 		if err != nil {
 			t.Errorf("%s: %v", c.arg, err)
 			continue
@@ -178,8 +178,12 @@ func TestOrigins(t *testing.T) {
 		if has := (experiments.Size{Rows: src.Cal.Len(), Features: width, Classes: src.Classes}); err != nil || claimed != has {
 			t.Errorf("%s claims %+v, has %+v: %v", c.arg, claimed, has, err)
 		}
-		for _, shifted := range []bool{false, true} {
-			spec := experiments.Spec{Method: "ts", Data: o.Name, Split: data.PaperTables, Seed: 1, Shifted: shifted}
+		for _, shift := range append([]experiments.Shift{""}, o.Shifts...) {
+			spec := experiments.Spec{Method: "ts", Data: o.Name, Split: data.PaperTables, Seed: 1, Shift: shift}
+			p, err := o.Load(t.Context(), 1, "", shift)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", c.arg, shift, err)
+			}
 			prepared, err := spec.Prepare(p)
 			if err != nil {
 				t.Fatalf("%s: %v", c.arg, err)
@@ -189,7 +193,7 @@ func TestOrigins(t *testing.T) {
 				t.Fatalf("%s: %v", c.arg, err)
 			}
 			if known := run.Outcome.Truth != nil; known != (src.Val != nil) {
-				t.Errorf("%s shifted %v: a true posterior is known: %v", c.arg, shifted, known)
+				t.Errorf("%s, shift %s: a true posterior is known: %v", c.arg, shift, known)
 			}
 		}
 	}
@@ -213,7 +217,7 @@ func TestOriginsByContent(t *testing.T) {
 			t.Errorf("features in %s: %v", name, err)
 			continue
 		}
-		if _, err := o.Load(t.Context(), 1, ""); err != nil {
+		if _, err := o.Load(t.Context(), 1, "", ""); err != nil {
 			t.Errorf("features in %s: %v", name, err)
 		}
 	}
@@ -254,7 +258,7 @@ func TestOriginsRefuse(t *testing.T) {
 	} {
 		o, err := experiments.OpenOrigin(c.arg, c.shifted)
 		if err == nil {
-			_, err = o.Load(t.Context(), 1, "")
+			_, err = o.Load(t.Context(), 1, "", "")
 		}
 		var input *data.InputError
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) {
@@ -270,7 +274,7 @@ func TestFraction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.Load(t.Context(), 1, "")
+	p, err := o.Load(t.Context(), 1, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,9 @@ type Problem struct {
 	Source *data.Source
 	Truth  *mat.Dense // N×C, the true posterior of the test rows; nil where it is not known
 	// Shifted are rows that the classifier was not made for, to be judged on in
-	// place of the test rows; nil if the problem brings none (see Spec.Shifted).
+	// place of the test rows, and Shift says what they are; nil if there are none.
 	Shifted *data.Set
+	Shift   Shift
 	Classes []string // C names, nil if the classes have none
 }
 
@@ -29,12 +30,13 @@ type Prepared struct {
 	Embed  *data.Embedding // of the calibration rows after the split, nil without features
 	Shared *mat.Dense      // N×P, the test rows in Embed
 
-	// Redraws is the number of label redraws behind the noise floor of each run; 0
-	// measures none.
+	// Redraws is the number of label redraws behind the noise floors of each run, of
+	// strata by density too; 0 measures none.
 	Redraws int
 
-	shifted    func() *shift // found when the first Spec asks for it; nil without features
-	afterSplit rand.PCG      // the generator as the split left it, from which each fit goes on
+	shifted    func(Shift) (*shift, error) // found when the first Spec asks for it; nil without features
+	strata     func() []int                // of the rows of Shared by density, likewise
+	afterSplit rand.PCG                    // the generator as the split left it, from which each fit goes on
 }
 
 // Prepare splits the problem as the Spec says and fits the shared embedding.
@@ -62,13 +64,15 @@ func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 		return out, nil
 	}
 	out.Shared = out.Embed.Apply(test.Features)
-	out.shifted = sync.OnceValue(func() *shift { return out.shift(p) })
+	calibration := sync.OnceValue(func() *mat.Dense { return out.Embed.Apply(cal.Features) })
+	out.strata = sync.OnceValue(func() []int { return densityThirds(out.Shared, calibration()) })
+	out.shifted = func(name Shift) (*shift, error) { return out.shift(p, name, calibration) }
 	return out, nil
 }
 
 // under is the part of p that the Spec is fitted on and judged on.
 func (p *Prepared) under(s Spec) (*Prepared, error) {
-	if s.Shifted && p.shifted == nil {
+	if s.Shift != "" && p.shifted == nil {
 		return nil, fmt.Errorf("experiments: a shift needs features and test rows")
 	}
 	out, source := *p, *p.Source
@@ -83,9 +87,12 @@ func (p *Prepared) under(s Spec) (*Prepared, error) {
 		}
 		source.Cal = source.Cal.Rows(parts[0])
 	}
-	if s.Shifted {
-		shift := p.shifted()
-		source.Test, out.Truth, out.Shared = shift.rows, shift.truth, shift.shared
+	if s.Shift != "" {
+		shift, err := p.shifted(s.Shift)
+		if err != nil {
+			return nil, err
+		}
+		source.Test, out.Truth, out.Shared, out.strata = shift.rows, shift.truth, shift.shared, shift.strata
 	}
 	return &out, nil
 }

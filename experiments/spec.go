@@ -12,8 +12,6 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/layers"
 	"calibra/optim"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // Spec describes one run completely: the same Spec on the same data gives the same
@@ -29,10 +27,9 @@ type Spec struct {
 	Encoder   string        `json:"encoder,omitempty"` // of the Encoders, where the data are raw
 	// Fraction of the calibration rows that is fitted on, stratified; 0 means all.
 	Fraction float64 `json:"calibration_fraction,omitempty"`
-	// Shifted judges on the problem's shifted rows or, if it brings none, on the
-	// half of the test rows where the calibration rows are thinnest in the shared
-	// embedding. Fit and validation rows stay in distribution.
-	Shifted bool `json:"shifted,omitempty"`
+	// Shift judges on shifted rows in place of the test rows; fit and validation rows
+	// stay in distribution. "" is no shift.
+	Shift Shift `json:"shift,omitempty"`
 	// Set holds settings of the method besides those above, "optim.rate=3e-4
 	// divide.epochs=200"; what it does not name has its default.
 	Set string `json:"set,omitempty"`
@@ -153,17 +150,6 @@ type Run struct {
 	Embed   *data.Embedding // the shared embedding, nil without features
 }
 
-// Outcome is what a run says of the test rows and how good that is.
-type Outcome struct {
-	Predictions *data.Predictions
-	Shared      *mat.Dense // N×P, test rows in the embedding shared by all methods; nil without features
-	Own         *mat.Dense // N×P, in the method's own embedding; nil if that is the shared one
-	Truth       *Truth     // nil unless the true posterior is known
-	Metrics     *metrics.Measurement
-	Noise       [metrics.Metrics]*metrics.Noise // what Metrics would be of a calibrated model; nil unless asked for
-	OwnMetrics  *metrics.Measurement            // local metrics in Own, nil if that is Shared
-}
-
 // Fit splits the source, fits the method and measures it on the test rows. Split
 // and fit draw from one generator seeded with the Spec's seed.
 //
@@ -276,83 +262,4 @@ func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *d
 		}
 	}
 	return epochs, nil
-}
-
-// judge measures the model on the test rows, in the shared embedding and in its
-// own.
-func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
-	cal, test := r.Source.Cal, r.Source.Test
-	o := &Outcome{Shared: p.Shared}
-	if o.Predictions, err = r.Model.Predict(test); err != nil {
-		return fmt.Errorf("predict the test rows: %w", err)
-	}
-	measuring, err := r.Spec.Measuring()
-	if err != nil {
-		return err
-	}
-	if err := o.measure(ctx, test.Labels, measuring, p.Redraws, r.Spec.Seed); err != nil {
-		return err
-	}
-	if p.Truth != nil {
-		o.Truth = NewTruth(o.Predictions.LogProbs, p.Truth)
-	}
-	if u, ok := r.Model.(interface {
-		Usage(*data.Set) ([]int, error)
-	}); ok {
-		if r.Usage, err = u.Usage(test); err != nil {
-			return err
-		}
-	}
-	if o.Shared != nil {
-		if err := o.judgeOwn(ctx, r.Model, cal, test, measuring); err != nil {
-			return err
-		}
-	}
-	r.Outcome = o
-	return nil
-}
-
-// measure measures in the shared embedding, with the noise floor of so many redraws.
-func (o *Outcome) measure(ctx context.Context, labels []int, s metrics.Settings, redraws int, seed uint64) (err error) {
-	if redraws == 0 {
-		o.Metrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, labels, o.Shared, s)
-		return err
-	}
-	o.Metrics, o.Noise, err = metrics.MeasureNoise(ctx, o.Predictions.LogProbs, labels, o.Shared, s, redraws, rand.New(rand.NewPCG(seed, 4)))
-	return err
-}
-
-// judgeOwn measures locally in the space of the method itself, if it has one.
-func (o *Outcome) judgeOwn(ctx context.Context, model layers.Calibrator, cal, test *data.Set, s metrics.Settings) (err error) {
-	if o.Own, err = OwnSpace(model, cal, test); err != nil || o.Own == nil {
-		return err
-	}
-	o.OwnMetrics, err = metrics.Measure(ctx, o.Predictions.LogProbs, test.Labels, o.Own, s)
-	return err
-}
-
-// OwnSpace gives the test rows (N×P) in the space where the published tables measure the
-// method: a learned similarity as it is, or the principal components of features of its
-// own, fitted on the calibration rows. It is nil for a method that has neither and is
-// measured in the embedding shared by all.
-func OwnSpace(model layers.Calibrator, cal, test *data.Set) (*mat.Dense, error) {
-	switch m := model.(type) {
-	case layers.Similar:
-		return m.Similarity(test)
-	case layers.Embedder:
-		calOwn, err := m.Embed(cal)
-		if err != nil || calOwn == nil {
-			return nil, err
-		}
-		testOwn, err := m.Embed(test)
-		if err != nil {
-			return nil, err
-		}
-		own, err := data.FitEmbedding(calOwn, 0)
-		if err != nil {
-			return nil, err
-		}
-		return own.Apply(testOwn), nil
-	}
-	return nil, nil
 }

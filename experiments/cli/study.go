@@ -14,17 +14,18 @@ import (
 )
 
 type studyCmd struct {
-	Name      string        `arg:"" optional:"" help:"Study to run; without one, all are listed."`
-	Data      []string      `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity, proximity100 (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
-	Shifted   string        `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
-	Seeds     seeds         `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
-	Methods   []string      `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
-	Split     data.Protocol `default:"tables" placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (${default})."`
-	Jobs      int           `help:"Cells to compute side by side (one a core)."`
-	DryRun    bool          `help:"List the cells and the estimated time; compute nothing."`
-	Out       string        `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
-	Cells     string        `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
-	KeepStale bool          `help:"Keep cells that another program computed, such as an earlier build, and name them."`
+	Name      string            `arg:"" optional:"" help:"Study to run; without one, all are listed."`
+	Data      []string          `placeholder:"DATA,…" help:"letter, satellite, digits (embedded), cubic, proximity, proximity100 (synthetic), npz features, a MedMNIST npz, a CIFAR archive, a labelled csv, or a directory of weather data or raw results."`
+	Shifted   string            `type:"path" placeholder:"F.npz" help:"Features file whose test rows are the shifted ones of --data F.npz, for ood."`
+	Shift     experiments.Shift `placeholder:"region|noise|thin|given" help:"What the study ood judges on: a region of a raw table that classifier and calibrator never saw, noise on its columns, the test rows where calibration rows are thin, or the shifted rows that the data bring (the first that the data offer, in the order given, region, noise, thin)."`
+	Seeds     seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
+	Methods   []string          `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
+	Split     data.Protocol     `default:"tables" placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (${default})."`
+	Jobs      int               `help:"Cells to compute side by side (one a core)."`
+	DryRun    bool              `help:"List the cells and the estimated time; compute nothing."`
+	Out       string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
+	Cells     string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
+	KeepStale bool              `help:"Keep cells that another program computed, such as an earlier build, and name them."`
 
 	settingFlags
 	deviceFlag
@@ -35,6 +36,7 @@ func (studyCmd) Help() string {
 
   calibra study main --data letter --out runs/main
   calibra study ess --data features.npz --seeds 42,43 --cells runs/main/cells --out runs/ess
+  calibra study ood --data letter --shift noise --out runs/noise
   calibra study ablate-slots --data features.npz --out runs/slots --dry-run
 
 A study that was interrupted goes on where it stopped when the same command is
@@ -76,7 +78,7 @@ func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 			return err
 		}
 	}
-	settings := study.Settings{Catalog: methods, Methods: c.Methods, Seeds: c.Seeds, Split: c.Split}
+	settings := study.Settings{Catalog: methods, Methods: c.Methods, Seeds: c.Seeds, Split: c.Split, Shift: c.Shift}
 	if settings.Set, err = c.values(methods, s.MethodNames(origins, settings)); err != nil {
 		return err
 	}

@@ -44,26 +44,27 @@ func (b *binned) strata(local *Local) []Stratum {
 	for _, s := range b.settings.Strata {
 		out[s].Rows++
 	}
-	lce := b.byStratum(local.Residual)
+	lce := b.byStratum(local, local.Residual)
 	for s := range out {
 		out[s].LCE, out[s].Floor = lce[s], math.NaN()
 	}
 	if local.Floor != nil {
-		for s, floor := range b.byStratum(local.Floor) {
+		for s, floor := range b.byStratum(local, local.Floor) {
 			out[s].Floor = floor
 		}
 	}
 	return out
 }
 
-// byStratum is Σ_c w_c mean_i |r_ic| of each stratum, of residuals N×C, NaN where skipped.
-func (b *binned) byStratum(residual *mat.Dense) []float64 {
+// byStratum is Σ_c w_c mean_i |x_ic| of each stratum over the rows whose bin was not
+// skipped, x being N×C.
+func (b *binned) byStratum(local *Local, x *mat.Dense) []float64 {
 	parts := b.settings.parts()
 	sums := newTally(parts, b.classes)
 	for i, s := range b.settings.Strata {
-		for c, r := range residual.RawRowView(i) {
+		for c, r := range local.Residual.RawRowView(i) {
 			if !math.IsNaN(r) {
-				sums.add(s, c, math.Abs(r), 1)
+				sums.add(s, c, math.Abs(x.At(i, c)), 1)
 			}
 		}
 	}

@@ -13,13 +13,13 @@ import (
 func LocalBars(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Local calibration (Q1)",
-		Note:  "Lower is better. Dots are the seeds, error bars one standard deviation where they are many. The black ticks are the noise floor: what the metric shows, in the shared embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
+		Note:  "Lower is better. Dots are the seeds, error bars one standard deviation where they are many. The black ticks are the noise floor: what the metric shows, in the same embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
 	}
 	for _, s := range f.subjects() {
 		var own, shared []report.BarPanel
 		for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
-			a := s.bars(fmt.Sprintf("%s, own embedding: %s", m.Title(), s.Title()), ownMetric(m), false)
-			b := s.bars(fmt.Sprintf("%s, shared embedding: %s", m.Title(), s.Title()), sharedMetric(m), true)
+			a := s.bars(fmt.Sprintf("%s, own embedding: %s", m.Title(), s.Title()), ownMetric(m), ownNoiseOf(m))
+			b := s.bars(fmt.Sprintf("%s, shared embedding: %s", m.Title(), s.Title()), sharedMetric(m), noiseOf(m))
 			for _, bar := range slices.Concat(a.Bars, b.Bars) { // one scale for both
 				a.Top = max(a.Top, bar.Reach())
 			}
@@ -45,7 +45,7 @@ func GlobalBars(_ context.Context, f *Findings) (*report.Section, error) {
 	for _, s := range f.subjects() {
 		var panels []report.BarPanel
 		for _, m := range []metrics.Metric{metrics.ECCE, metrics.NLL} {
-			panels = append(panels, s.bars(fmt.Sprintf("%s: %s", m.Title(), s.Title()), sharedMetric(m), m == metrics.ECCE))
+			panels = append(panels, s.bars(fmt.Sprintf("%s: %s", m.Title(), s.Title()), sharedMetric(m), noiseOf(m)))
 		}
 		d, err := bars("q3-"+s.slug(), fmt.Sprintf("ECCE and NLL of %s.", s.Title()), panels)
 		if err != nil {
@@ -61,14 +61,14 @@ func bars(name, caption string, panels []report.BarPanel) (*report.Drawing, erro
 	return &report.Drawing{Name: name, Caption: caption, Figure: figure}, err
 }
 
-// bars is a panel of the subject's rows.
-func (s *subject) bars(title string, q quantity, floor bool) report.BarPanel {
+// bars is a panel of the subject's rows, a tick at the floor of errors that are never 0.
+func (s *subject) bars(title string, q, floor quantity) report.BarPanel {
 	panel := report.BarPanel{Title: title}
 	for _, r := range s.rows {
 		v := r.spread(q)
 		bar := report.Bar{Name: MethodTitle(r.spec.Method), Ours: r.spec.Method == "vq", Mean: v.Mean, SD: v.SD, Seeds: r.values(q), Floor: nan}
-		if floor {
-			bar.Floor = r.spread(noiseOf(q.metric)).Mean
+		if q.metric != metrics.NLL { // whose floor is the entropy of the predictions, and no error
+			bar.Floor = r.spread(floor).Mean
 		}
 		panel.Bars = append(panel.Bars, bar)
 	}
@@ -78,12 +78,18 @@ func (s *subject) bars(title string, q quantity, floor bool) report.BarPanel {
 // NoiseFloor is the table of what is left of each metric above its noise floor.
 func NoiseFloor(_ context.Context, f *Findings) (*report.Section, error) {
 	var columns []quantity
+	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
+		own, floor := ownMetric(m), ownNoiseOf(m)
+		own.title += " own"
+		floor.title = own.title + " noise"
+		columns = append(columns, floor, above(own, floor))
+	}
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE} {
 		columns = append(columns, noiseOf(m), excess(m))
 	}
 	return &report.Section{
 		Title: "Noise floor",
-		Note:  "A finite sample makes even a perfectly calibrated model look wrong. Noise is what each metric shows of labels redrawn from the model's own predictions, in the shared embedding; what exceeds it is miscalibration. A sharper model has a lower floor, so raw values of different models do not compare their calibration alone.",
+		Note:  "A finite sample makes even a perfectly calibrated model look wrong. Noise is what each metric shows of labels redrawn from the model's own predictions, local ones in its own embedding and in the shared one; what exceeds it is miscalibration. A sharper model has a lower floor, so raw values of different models do not compare their calibration alone.",
 		Tables: []*report.Table{
 			f.table("Noise floor of each metric, and what exceeds it.", columns),
 		},

@@ -25,21 +25,8 @@ var Beyond = Study{
 	Views: []View{MeanRanks, Acceptance, PairedNLL, BeyondTable, Choices, NoiseFloor, Profiles},
 }
 
-// sparseFifth is the local error of the fifth of the rows with the smallest
-// effective sample size.
-var sparseFifth = quantity{metric: metrics.LCE, title: "LCE sparsest fifth", of: func(r *Result) float64 {
-	if r.ESS == nil {
-		return math.NaN()
-	}
-	var sum, rows float64
-	for k := range len(r.ESS.Count) / 5 {
-		if n := float64(r.ESS.Count[k]); n > 0 {
-			sum += n * r.ESS.LCE[k]
-			rows += n
-		}
-	}
-	return sum / rows
-}}
+// sparseExcess is the local error above noise where calibration rows are sparse.
+func sparseExcess() quantity { return above(inThird(0)) }
 
 // BeyondTable is what the acceptance of an anchored map is read from.
 func BeyondTable(_ context.Context, f *Findings) (*report.Section, error) {
@@ -47,7 +34,7 @@ func BeyondTable(_ context.Context, f *Findings) (*report.Section, error) {
 		Title: "Anchored maps",
 		Note:  "Local metrics in the embedding shared by all methods. Noise is the same metric of labels redrawn from the method's own predictions; true LCE is against the known posterior of synthetic data.",
 		Tables: []*report.Table{f.table("Mean and standard deviation over the seeds.", []quantity{
-			sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy), sharedMetric(metrics.LCE), excess(metrics.LCE), sparseFifth, trueLCE,
+			sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy), sharedMetric(metrics.LCE), excess(metrics.LCE), sparseExcess(), trueLCE,
 		})},
 	}, nil
 }
@@ -62,7 +49,7 @@ func MeanRanks(_ context.Context, f *Findings) (*report.Section, error) {
 	at := map[string]int{}
 	var block report.Block
 	var panels []report.RankPanel
-	for _, q := range []quantity{sharedMetric(metrics.NLL), excess(metrics.LCE), sparseFifth} {
+	for _, q := range []quantity{sharedMetric(metrics.NLL), excess(metrics.LCE), sparseExcess()} {
 		names, scores := f.scores(q)
 		if len(scores) < 2 || len(names) < 2 {
 			continue

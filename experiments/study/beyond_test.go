@@ -84,19 +84,24 @@ func TestPairedLossesCountARowOnce(t *testing.T) {
 	}
 }
 
-func TestExcessAndSparsestFifth(t *testing.T) {
+func TestExcess(t *testing.T) {
 	r := judged("ts", 1, 0)
 	if got := excess(metrics.LCE).of(r); !scalar.EqualWithinAbs(got, 0.3, 1e-12) {
 		t.Errorf("excess %v", got)
 	}
-	if got := sparseFifth.of(r); !math.IsNaN(got) {
-		t.Errorf("without a profile: %v", got)
+	if got := sparseExcess().of(r); !math.IsNaN(got) {
+		t.Errorf("without strata: %v", got)
 	}
-	r.ESS = &metrics.Profile{LCE: make([]float64, profileBins), Count: make([]int, profileBins)}
-	copy(r.ESS.LCE, []float64{0.1, 9, 0.4, 7})
-	copy(r.ESS.Count, []int{2, 0, 1, 5})
-	if got := sparseFifth.of(r); !scalar.EqualWithinAbs(got, 0.2, 1e-12) { // bins 0 to 2
-		t.Errorf("the sparsest fifth is %v, not 0.2", got)
+	lce, noise := 0.7, 0.1
+	r.Strata = []Stratum{{&lce, &noise}, {}, {}}
+	if got := sparseExcess().of(r); !scalar.EqualWithinAbs(got, 0.6, 1e-12) {
+		t.Errorf("the sparse third's excess is %v, not 0.6", got)
+	}
+	if own, floor := ownInThird(0); own.of(r) != lce || floor.of(r) != noise { // no space of its own
+		t.Errorf("in its own embedding %v over %v", own.of(r), floor.of(r))
+	}
+	if middle, _ := inThird(1); !math.IsNaN(middle.of(r)) {
+		t.Errorf("a third that was not measured has %v", middle.of(r))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -18,6 +19,9 @@ type Settings struct {
 	Seeds   []uint64             // in any order; cells, sums and tests take them ascending
 	Split   data.Protocol
 	EMA     string // "warm" or "zero"
+	// Shift is that of the cells that are judged on shifted rows; "" means the first that
+	// the data offer.
+	Shift experiments.Shift
 	// Methods restricts the study to some of its methods; nil means all.
 	Methods []string
 	// Slots and Codewords of the cells whose study leaves them open; 0 means
@@ -48,8 +52,8 @@ func (c Cell) String() string {
 	if c.Fraction > 0 {
 		text += fmt.Sprintf(" on %g %%", 100*c.Fraction)
 	}
-	if c.Shifted {
-		text += " shifted"
+	if c.Shift != "" {
+		text += ", shift " + string(c.Shift)
 	}
 	return fmt.Sprintf("%s seed %d", text, c.Seed)
 }
@@ -85,6 +89,12 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 						spec.Encoder = o.Encoders[0].Name
 					}
 					spec.Data, spec.Split, spec.Seed, spec.Catalog = o.Name, set.Split, seed, set.Catalog
+					if spec.Shift != "" && set.Shift != "" {
+						spec.Shift = set.Shift
+						if !slices.Contains(o.Shifts, set.Shift) {
+							return nil, nil, data.Inputf("", "%s cannot be shifted by %q; choose one of %s", o.Name, string(set.Shift), shiftNames(o.Shifts))
+						}
+					}
 					method, err := set.Catalog.Find(spec.Method)
 					if err != nil {
 						return nil, nil, err
@@ -122,6 +132,14 @@ func (s *Study) MethodNames(origins []*experiments.Origin, set Settings) []strin
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+func shiftNames(shifts []experiments.Shift) string {
+	var names []string
+	for _, s := range shifts {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
 }
 
 // grid is the study's on the origin; where it tells methods apart, those that set names

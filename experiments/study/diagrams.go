@@ -3,6 +3,8 @@ package study
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -43,8 +45,26 @@ func ReliabilityDiagrams(_ context.Context, f *Findings) (*report.Section, error
 	return section, nil
 }
 
-// ShiftNote says what the shifted rows of each data set are.
+// ShiftNote says which shift each data set was judged under.
 func ShiftNote(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{Title: "The shift", Note: "Methods are fitted and stopped on rows in distribution and judged on shifted rows: of raw tables, a region that neither the encoder nor the calibrator saw, the fifth of the rows farthest along the first principal component; of the weather data, eval_out, other climates; of a features file, the test rows of --shifted or, without it, the half of the test rows that lie farthest from their tenth nearest calibration row in the shared embedding, where few rows were seen, as of synthetic data. Models are those of the study main, where its cells are at hand."}
-	return section, nil
+	var lines []string
+	for _, s := range f.subjects() {
+		for _, r := range s.rows {
+			line := r.spec.Shift.Line()
+			if line == "" {
+				continue
+			}
+			if text := s.Title() + ", " + line; !slices.Contains(lines, text) {
+				lines = append(lines, text)
+			}
+		}
+	}
+	if lines == nil {
+		return nil, nil
+	}
+	return &report.Section{
+		Title: "The shift",
+		Note: "Methods are fitted and stopped on rows in distribution and judged on shifted rows: " + strings.Join(lines, "; ") +
+			". Models are those of the study main, where its cells are at hand and the shift leaves the calibration rows as they are.",
+	}, nil
 }

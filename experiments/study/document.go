@@ -131,7 +131,7 @@ var specColumns = []struct {
 	{"codewords", func(c Cell) string { return strconv.Itoa(c.Codewords) }},
 	{"ema", func(c Cell) string { return c.EMA }},
 	{"calibration_fraction", func(c Cell) string { return number(fraction(c.Spec)) }},
-	{"shifted", func(c Cell) string { return strconv.FormatBool(c.Shifted) }},
+	{"shift", func(c Cell) string { return string(c.Shift) }},
 	{"split", func(c Cell) string { return string(c.Split) }},
 	{"seed", func(c Cell) string { return strconv.FormatUint(c.Seed, 10) }},
 }
@@ -187,6 +187,7 @@ func (f *Findings) writeResults(w io.Writer) error {
 	}
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
 		add(m.String()+"_own", ownMetric(m).of)
+		add(m.String()+"_own_noise", ownNoiseOf(m).of)
 	}
 	for m := range metrics.Metrics {
 		add(m.String()+"_noise", noiseOf(m).of)
@@ -194,8 +195,15 @@ func (f *Findings) writeResults(w io.Writer) error {
 	for _, q := range resultColumns(true)[len(resultColumns(false)):] {
 		add(strings.ReplaceAll(strings.ToLower(q.title), " ", "_"), q.of)
 	}
-	for third, name := range []string{"lce_sparse", "lce_middle", "lce_dense"} {
-		add(name, func(r *Result) float64 { return thirdOf(r.ESS, third) })
+	for third, name := range thirds {
+		for _, view := range []struct {
+			suffix string
+			of     func(third int) (q, floor quantity)
+		}{{"", inThird}, {"_own", ownInThird}} {
+			q, floor := view.of(third)
+			add("lce_"+name+view.suffix, q.of)
+			add("lce_"+name+view.suffix+"_noise", floor.of)
+		}
 	}
 	add("codewords_dead", func(r *Result) float64 {
 		if r.Usage == nil {

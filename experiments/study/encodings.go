@@ -21,15 +21,15 @@ type encoding struct {
 	Cal     []int `json:"cal,omitempty"`
 	Test    []int `json:"test,omitempty"`
 	Shifted []int `json:"shifted,omitempty"`
-	// HasShifted tells whether there is a file of shifted rows.
-	HasShifted bool `json:"has_shifted,omitempty"`
+	// Shift says what the shifted rows are; "" means that there are none.
+	Shift experiments.Shift `json:"shift,omitempty"`
 }
 
 // problem is the cell's problem. What an encoder makes of raw rows is kept beside the
 // cells, so that it is trained once for all studies that share them.
 func (st Store) problem(ctx context.Context, c Cell) (*experiments.Problem, error) {
 	if c.Origin.Encoders == nil {
-		return c.Origin.Load(ctx, c.Seed, c.Encoder)
+		return c.Origin.Load(ctx, c.Seed, c.Encoder, c.Shift)
 	}
 	sum := sha256.Sum256([]byte(problemKey(c)))
 	base := filepath.Join(st.Dir, "encoded-"+hex.EncodeToString(sum[:10]))
@@ -37,7 +37,7 @@ func (st Store) problem(ctx context.Context, c Cell) (*experiments.Problem, erro
 	if err != nil || kept != nil {
 		return kept, err
 	}
-	p, err := c.Origin.Load(ctx, c.Seed, c.Encoder)
+	p, err := c.Origin.Load(ctx, c.Seed, c.Encoder, c.Shift)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (st Store) problem(ctx context.Context, c Cell) (*experiments.Problem, erro
 func (st Store) writeProblem(base string, p *experiments.Problem) error {
 	e := encoding{Program: st.Program, Cal: p.Source.Cal.Numbers, Test: p.Source.Test.Numbers}
 	if p.Shifted != nil {
-		e.HasShifted, e.Shifted = true, p.Shifted.Numbers
+		e.Shift, e.Shifted = p.Shift, p.Shifted.Numbers
 		if err := data.WriteNPZ(base+"-shifted.npz", arrays("test", p.Shifted)...); err != nil {
 			return err
 		}
@@ -84,8 +84,8 @@ func (st Store) readProblem(base string, c Cell) (*experiments.Problem, error) {
 		return nil, err
 	}
 	src.Cal.Numbers, src.Test.Numbers = e.Cal, e.Test
-	p := &experiments.Problem{Source: src, Classes: c.Origin.Classes()}
-	if e.HasShifted {
+	p := &experiments.Problem{Source: src, Classes: c.Origin.Classes(), Shift: e.Shift}
+	if e.Shift != "" {
 		shifted, err := data.Open(base + "-shifted.npz")
 		if err != nil {
 			return nil, err

@@ -138,15 +138,61 @@ func publishedMetric(m metrics.Metric) quantity {
 	return sharedMetric(m)
 }
 
-// noiseOf is what the metric would be of a perfectly calibrated model.
+// noiseOf is what the metric would be of a perfectly calibrated model, local ones in the
+// shared embedding.
 func noiseOf(m metrics.Metric) quantity {
 	return quantity{metric: m, title: m.Title() + " noise", unranked: true, of: func(r *Result) float64 { return at(r.Noise, m) }}
 }
 
+// ownNoiseOf is that of ownMetric.
+func ownNoiseOf(m metrics.Metric) quantity {
+	return quantity{metric: m, title: m.Title() + " noise", unranked: true, of: func(r *Result) float64 {
+		if r.Own == nil {
+			return at(r.Noise, m)
+		}
+		return at(r.OwnNoise, m)
+	}}
+}
+
 // excess is the metric less its noise floor.
-func excess(m metrics.Metric) quantity {
-	value, floor := sharedMetric(m), noiseOf(m)
-	return quantity{metric: m, title: m.Title() + " − noise", of: func(r *Result) float64 { return value.of(r) - floor.of(r) }}
+func excess(m metrics.Metric) quantity { return above(sharedMetric(m), noiseOf(m)) }
+
+// above is a quantity less its noise floor.
+func above(q, floor quantity) quantity {
+	return quantity{metric: q.metric, title: q.title + " − noise", of: func(r *Result) float64 { return q.of(r) - floor.of(r) }}
+}
+
+// thirds of the rows by density, in the order of [Result.Strata].
+var thirds = []string{"sparse", "middle", "dense"}
+
+// inThird is the local error of a third of the rows in the shared embedding, and its noise
+// floor.
+func inThird(third int) (q, floor quantity) {
+	return stratum(third, func(r *Result) []Stratum { return r.Strata })
+}
+
+// ownInThird is likewise in the method's own embedding. The rows are the same.
+func ownInThird(third int) (q, floor quantity) {
+	return stratum(third, func(r *Result) []Stratum {
+		if r.Own == nil {
+			return r.Strata
+		}
+		return r.OwnStrata
+	})
+}
+
+func stratum(third int, of func(*Result) []Stratum) (q, floor quantity) {
+	number := func(part func(Stratum) *float64) func(*Result) float64 {
+		return func(r *Result) float64 {
+			if strata := of(r); third < len(strata) && part(strata[third]) != nil {
+				return *part(strata[third])
+			}
+			return math.NaN()
+		}
+	}
+	title := "LCE " + thirds[third]
+	return quantity{metric: metrics.LCE, title: title, of: number(func(s Stratum) *float64 { return s.LCE })},
+		quantity{metric: metrics.LCE, title: title + " noise", unranked: true, of: number(func(s Stratum) *float64 { return s.Noise })}
 }
 
 // trueLCE is known of synthetic data alone.

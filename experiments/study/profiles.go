@@ -59,39 +59,23 @@ func ownProfile(r *Result) *metrics.Profile {
 	return r.ESS
 }
 
-// Sparsest is the table of local error in the sparse, the middle and the dense
-// third of the rows.
+// Sparsest is the table of local error where calibration rows are sparse, middling and
+// dense.
 func Sparsest(_ context.Context, f *Findings) (*report.Section, error) {
-	var columns []quantity
+	section := &report.Section{
+		Title: "Sparse, middle, dense",
+		Note:  "Thirds of the test rows by the distance to their tenth nearest calibration row in the shared embedding: the same rows for every method, fixed before any was fitted. Noise is what the same rows show of labels redrawn from the model's own predictions. (Above, the effective sample size is counted inside each method's own bins, so that its sparse rows are other rows for each method.)",
+	}
 	for _, view := range []struct {
 		name string
-		of   func(*Result) *metrics.Profile
-	}{{"own", ownProfile}, {"shared", func(r *Result) *metrics.Profile { return r.ESS }}} {
-		for third, name := range []string{"sparse", "middle", "dense"} {
-			columns = append(columns, quantity{metric: metrics.LCE, title: "LCE " + name + ", " + view.name, of: func(r *Result) float64 {
-				return thirdOf(view.of(r), third)
-			}})
+		of   func(third int) (q, floor quantity)
+	}{{"each method's own embedding", ownInThird}, {"the embedding shared by all methods", inThird}} {
+		var columns []quantity
+		for third := range thirds {
+			q, floor := view.of(third)
+			columns = append(columns, q, floor, above(q, floor))
 		}
+		section.Tables = append(section.Tables, f.table("Local calibration error by density, in "+view.name+".", columns))
 	}
-	return &report.Section{
-		Title:  "Sparse, middle, dense",
-		Note:   "The profile in numbers: mean local error of the thirds of the rows with the smallest, middle and largest effective sample size.",
-		Tables: []*report.Table{f.table("Local calibration error by thirds of the effective sample size.", columns)},
-	}, nil
-}
-
-// thirdOf is the mean error of the third, 0 to 2, of a profile's rows.
-func thirdOf(p *metrics.Profile, third int) float64 {
-	if p == nil {
-		return nan
-	}
-	var sum, rows float64
-	n := len(p.Count)
-	for k := third * n / 3; k < (third+1)*n/3; k++ {
-		if p.Count[k] > 0 {
-			sum += p.LCE[k] * float64(p.Count[k])
-			rows += float64(p.Count[k])
-		}
-	}
-	return sum / rows
+	return section, nil
 }

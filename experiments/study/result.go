@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 
 	"calibra/data"
@@ -24,10 +25,17 @@ type Result struct {
 	// Priors are the class shares of the calibration rows.
 	Priors []float64 `json:"priors"`
 
-	Shared map[string]float64 `json:"metrics"`          // in the embedding shared by all methods
-	Own    map[string]float64 `json:"own,omitempty"`    // lce and mlce in the method's own, if it has one
-	Noise  map[string]float64 `json:"noise"`            // what Shared would be of a calibrated model, mean of redraws
-	Losses []float32          `json:"losses,omitempty"` // −log p of each test row's label, on which methods are compared in pairs
+	Shared map[string]float64 `json:"metrics"`       // in the embedding shared by all methods
+	Own    map[string]float64 `json:"own,omitempty"` // lce and mlce in the method's own, if it has one
+	// Noise and OwnNoise are what Shared and Own would be of a calibrated model: the mean of
+	// redraws.
+	Noise    map[string]float64 `json:"noise"`
+	OwnNoise map[string]float64 `json:"own_noise,omitempty"`
+	// Strata and OwnStrata are the local errors of the thirds of the rows by density, the
+	// sparse one first, in either embedding; nil where no noise floor was measured.
+	Strata    []Stratum `json:"strata,omitempty"`
+	OwnStrata []Stratum `json:"own_strata,omitempty"`
+	Losses    []float32 `json:"losses,omitempty"` // −log p of each test row's label, on which methods are compared in pairs
 	// Rows are the numbers of the test rows in the data that all seeds split; nil where
 	// each seed draws rows of its own.
 	Rows   []int              `json:"rows,omitempty"`
@@ -47,6 +55,13 @@ type Stage struct {
 	Epochs  int     `json:"epochs"`
 	Best    int     `json:"best"`
 	Seconds float64 `json:"seconds"`
+}
+
+// Stratum is the local error of some of the rows with what it would be of a calibrated
+// model, each nil where it was not measured.
+type Stratum struct {
+	LCE   *float64 `json:"lce,omitempty"`
+	Noise *float64 `json:"noise,omitempty"`
 }
 
 // ConfidenceBin is a bar of a reliability diagram.
@@ -86,15 +101,10 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		r.Priors[y] += 1 / float64(src.Cal.Len())
 	}
 	if m := o.OwnMetrics; m != nil {
-		r.Own = values(m.Values)
-		for name := range r.Own {
-			if name != metrics.LCE.String() && name != metrics.MLCE.String() {
-				delete(r.Own, name)
-			}
-		}
-		r.OwnESS = profile(m)
+		r.Own, r.OwnNoise = localOnly(values(m.Values)), localOnly(noise(m))
+		r.OwnESS, r.OwnStrata = profile(&m.Measurement), strata(m)
 	}
-	r.ESS = profile(o.Metrics)
+	r.ESS, r.Strata, r.Noise = profile(&o.Metrics.Measurement), strata(o.Metrics), noise(o.Metrics)
 	for _, s := range run.Stages {
 		r.Stages = append(r.Stages, Stage{s.Name, s.Result.Epochs, s.Result.Best, s.Time.Seconds()})
 	}
@@ -102,13 +112,32 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	if r.Bins, err = confidenceBins(o.Predictions); err != nil {
 		return nil, err
 	}
-	r.Noise = map[string]float64{}
+	return r, nil
+}
+
+func noise(r *metrics.Report) map[string]float64 {
+	out := map[string]float64{}
 	for m := range metrics.Metrics {
-		if n := o.Noise[m]; n != nil {
-			r.Noise[m.String()] = n.Mean
+		if n := r.Noise[m]; n != nil {
+			out[m.String()] = n.Mean
 		}
 	}
-	return r, nil
+	return out
+}
+
+func strata(r *metrics.Report) []Stratum {
+	var out []Stratum
+	for _, s := range r.Strata {
+		var kept Stratum
+		if !math.IsNaN(s.LCE) {
+			kept.LCE = &s.LCE
+		}
+		if !math.IsNaN(s.Floor) {
+			kept.Noise = &s.Floor
+		}
+		out = append(out, kept)
+	}
+	return out
 }
 
 func values(v metrics.Values) map[string]float64 {
@@ -119,6 +148,14 @@ func values(v metrics.Values) map[string]float64 {
 		}
 	}
 	return out
+}
+
+// localOnly keeps LCE and MLCE: the others are the same in every embedding.
+func localOnly(values map[string]float64) map[string]float64 {
+	maps.DeleteFunc(values, func(name string, _ float64) bool {
+		return name != metrics.LCE.String() && name != metrics.MLCE.String()
+	})
+	return values
 }
 
 // profile is nil where nothing local was measured.

@@ -116,6 +116,9 @@ func problemKey(c Cell) string {
 	if c.Origin.Seeded() {
 		key += fmt.Sprintf("/%d", c.Seed)
 	}
+	if c.Shift == experiments.RegionShift { // whose problem is another
+		key += "/" + string(c.Shift)
+	}
 	return key
 }
 
@@ -191,12 +194,13 @@ func rowNumbers(test *data.Set, o *experiments.Origin) []int {
 	return numbers
 }
 
-// run fits the cell's method. A cell that is judged on shifted rows takes the model
-// of its twin in distribution, if the store has that, and gives the twin's result too.
+// run fits the cell's method. A cell that is judged on shifted rows, but fitted on the same
+// rows as its twin in distribution, takes the twin's model, if the store has that, and gives
+// the twin's result too.
 func (c Cell) run(ctx context.Context, st Store, p *experiments.Prepared) (run *experiments.Run, twin *Result, err error) {
-	if c.Shifted {
+	if c.Shift != "" && c.Shift != experiments.RegionShift {
 		of := c
-		of.Shifted = false
+		of.Shift = ""
 		of.Key = key(of.Spec, c.Origin.Digest)
 		if twin, err = st.find(of); err != nil {
 			return nil, nil, err

@@ -6,10 +6,10 @@ import "calibra/experiments"
 var Shifted = Study{
 	Name: "ood", Line: "fitted in distribution, judged on a shifted test split",
 	Paper: []string{"weather-ood"},
-	Grid: func(*experiments.Origin) []experiments.Spec {
+	Grid: func(o *experiments.Origin) []experiments.Spec {
 		specs := each(allMethods())
 		for i := range specs {
-			specs[i].Shifted = true
+			specs[i].Shift = o.Shifts[0]
 		}
 		return specs
 	},

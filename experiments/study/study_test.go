@@ -104,7 +104,7 @@ var small = Study{
 	Name: "small", Line: "a test",
 	Grid: func(*experiments.Origin) []experiments.Spec {
 		specs := each([]string{"vq", "nc", "ts"})
-		return append(specs, experiments.Spec{Method: "vq", Codewords: 5000}, experiments.Spec{Method: "vq", Shifted: true}, experiments.Spec{Method: "ts", Fraction: 0.5})
+		return append(specs, experiments.Spec{Method: "vq", Codewords: 5000}, experiments.Spec{Method: "vq", Shift: experiments.ThinShift}, experiments.Spec{Method: "ts", Fraction: 0.5})
 	},
 	Vary:  []Field{ByMethod, BySlots, ByCodewords, ByFraction},
 	Views: []View{Results, LocalBars, GlobalBars, NoiseFloor, ReliabilityDiagrams, Tessellation, CodewordMaps, Profiles, Sparsest, ShiftNote, UsageTable, TimeTable},
@@ -211,7 +211,7 @@ func TestShifted(t *testing.T) {
 		return results
 	}
 	for _, method := range []string{"vq", "ts"} {
-		in, shifted := experiments.Spec{Method: method}, experiments.Spec{Method: method, Shifted: true}
+		in, shifted := experiments.Spec{Method: method}, experiments.Spec{Method: method, Shift: experiments.ThinShift}
 		dir := t.TempDir()
 		there := fit(dir, in)[0]
 		twin := fit(dir, shifted)[0]
@@ -339,5 +339,68 @@ func TestEncodedOnce(t *testing.T) {
 	}
 	if fmt.Sprint(read.Classes) != fmt.Sprint(trained.Classes) || read.Source.Classes != trained.Source.Classes {
 		t.Errorf("%d classes %v were %d %v", read.Source.Classes, read.Classes, trained.Source.Classes, trained.Classes)
+	}
+}
+
+// TestShiftsByName: a raw table is judged on the rows that the name says, and the report
+// says the name. Only the region's cells are of another classifier.
+func TestShiftsByName(t *testing.T) {
+	raw := filepath.Join(t.TempDir(), "raw.csv")
+	rng := rand.New(rand.NewPCG(3, 1))
+	var text strings.Builder
+	const rows = 400
+	for range rows {
+		y := rng.IntN(2)
+		x := rng.NormFloat64()
+		fmt.Fprintf(&text, "%.4f,%.4f,%.4f,%c\n", x, x+.1*rng.NormFloat64(), rng.NormFloat64()+float64(y), 'a'+y)
+	}
+	if err := os.WriteFile(raw, []byte(text.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := []*experiments.Origin{origin(t, raw)}
+	dir := t.TempDir()
+	one := settings
+	one.Seeds, one.Methods = []uint64{1}, []string{"nc", "ts"}
+	if inside, _, err := Main.Cells(t.Context(), o, one); err != nil {
+		t.Fatal(err)
+	} else if _, failures, err := Run(t.Context(), store(t, dir), inside, 1, nil); err != nil || failures != nil {
+		t.Fatal(err, failures)
+	}
+	nll := map[float64]bool{}
+	for _, c := range []struct {
+		shift experiments.Shift
+		rows  int // of 108 test rows of the seed after a tenth went to validation, or of the region
+	}{{experiments.RegionShift, rows / 5}, {experiments.NoiseShift, 120}, {experiments.ThinShift, 54}} {
+		set := one
+		set.Shift = c.shift
+		cells, _, err := Shifted.Cells(t.Context(), o, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, failures, err := Run(t.Context(), store(t, dir), cells, 1, nil)
+		if err != nil || failures != nil {
+			t.Fatal(err, failures)
+		}
+		if got := results[0].TestRows; got != c.rows {
+			t.Errorf("%s: %d rows, want %d", c.shift, got, c.rows)
+		}
+		nll[results[0].Shared["nll"]] = true
+		if len(results[0].Strata) != 3 || results[0].Rows == nil {
+			t.Errorf("%s: strata %v, row numbers %v", c.shift, results[0].Strata, results[0].Rows)
+		}
+		f := &Findings{Study: &Shifted, Settings: set, Cells: cells, Results: results}
+		note, err := ShiftNote(t.Context(), f)
+		if err != nil || !strings.Contains(note.Note, c.shift.Line()) {
+			t.Errorf("%s: the report says %v, %v", c.shift, note, err)
+		}
+	}
+	if len(nll) != 3 {
+		t.Errorf("three shifts have the NLL %v", nll)
+	}
+	wrong := one
+	wrong.Shift = experiments.GivenShift
+	var input *data.InputError
+	if _, _, err := Shifted.Cells(t.Context(), o, wrong); !errors.As(err, &input) || !strings.Contains(err.Error(), "choose one of region, noise, thin") {
+		t.Errorf("a shift that a table has not: %v", err)
 	}
 }

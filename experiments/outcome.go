@@ -1,0 +1,100 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/experiments/metrics"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Outcome is what a run says of the test rows and how good that is.
+type Outcome struct {
+	Predictions *data.Predictions
+	Shared      *mat.Dense // N×P, test rows in the embedding shared by all methods; nil without features
+	Own         *mat.Dense // N×P, in the method's own space; nil if that is the shared embedding
+	Truth       *Truth     // nil unless the true posterior is known
+	// Metrics are measured in Shared and OwnMetrics, whose local ones alone differ, in Own;
+	// nil without it. Noise floors and strata are in them where they were asked for
+	// ([Prepared.Redraws]).
+	Metrics, OwnMetrics *metrics.Report
+}
+
+// judge measures the model on the test rows, in the shared embedding and in its own.
+func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
+	cal, test := r.Source.Cal, r.Source.Test
+	o := &Outcome{Shared: p.Shared}
+	if o.Predictions, err = r.Model.Predict(test); err != nil {
+		return fmt.Errorf("predict the test rows: %w", err)
+	}
+	settings, err := r.Spec.Measuring()
+	if err != nil {
+		return err
+	}
+	redraws := metrics.None
+	if p.Redraws > 0 {
+		redraws = p.Redraws
+		if p.strata != nil {
+			settings.Strata = p.strata()
+		}
+	}
+	measure := func(embedding *mat.Dense) (*metrics.Report, error) { // under the same redrawn labels in each
+		rng := rand.New(rand.NewPCG(r.Spec.Seed, 4))
+		return metrics.MeasureNoise(ctx, o.Predictions.LogProbs, test.Labels, embedding, settings, redraws, rng)
+	}
+	if o.Metrics, err = measure(o.Shared); err != nil {
+		return err
+	}
+	if p.Truth != nil {
+		o.Truth = NewTruth(o.Predictions.LogProbs, p.Truth)
+	}
+	if u, ok := r.Model.(interface {
+		Usage(*data.Set) ([]int, error)
+	}); ok {
+		if r.Usage, err = u.Usage(test); err != nil {
+			return err
+		}
+	}
+	if o.Shared != nil {
+		if o.Own, err = OwnSpace(r.Model, cal, test); err != nil {
+			return err
+		}
+	}
+	if o.Own != nil {
+		if o.OwnMetrics, err = measure(o.Own); err != nil {
+			return err
+		}
+	}
+	r.Outcome = o
+	return nil
+}
+
+// OwnSpace gives the test rows (N×P) in the space where the published tables measure the
+// method: a learned similarity as it is, or the principal components of features of its
+// own, fitted on the calibration rows. It is nil for a method that has neither and is
+// measured in the embedding shared by all.
+func OwnSpace(model layers.Calibrator, cal, test *data.Set) (*mat.Dense, error) {
+	switch m := model.(type) {
+	case layers.Similar:
+		return m.Similarity(test)
+	case layers.Embedder:
+		calOwn, err := m.Embed(cal)
+		if err != nil || calOwn == nil {
+			return nil, err
+		}
+		testOwn, err := m.Embed(test)
+		if err != nil {
+			return nil, err
+		}
+		own, err := data.FitEmbedding(calOwn, 0)
+		if err != nil {
+			return nil, err
+		}
+		return own.Apply(testOwn), nil
+	}
+	return nil, nil
+}
