@@ -64,13 +64,17 @@ func CheckFile(path string) error {
 	return Inputf(path, "cannot be written: it is a device or a pipe; name a file")
 }
 
-// createTemp is os.CreateTemp with the permissions of a file that will stay.
+// createTemp is os.CreateTemp with the permissions of a file that will stay, locked. It
+// removes what killed processes left of the same file.
 func createTemp(dir, base string) (f *os.File, err error) {
-	for i := range 1000 {
-		name := filepath.Join(dir, fmt.Sprintf(".%s.%d.%d", base, os.Getpid(), i))
-		if f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err, fs.ErrExist) {
+	Sweep(dir, func(name string) bool { return name == base })
+	for n := range 1000 {
+		if f, err = os.OpenFile(temporary(dir, base, n), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err, fs.ErrExist) {
 			break
 		}
+	}
+	if err == nil {
+		tryLock(f, true)
 	}
 	return f, err
 }

@@ -1,0 +1,175 @@
+//go:build unix
+
+package data
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writesTo makes the test binary write folders into the directory that it names until it is
+// killed.
+const writesTo = "CALIBRA_TEST_WRITES_TO"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(writesTo); dir != "" {
+		for i := 0; ; i++ {
+			if err := run(dir, fmt.Sprintf("%d.%d ", os.Getpid(), i)); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// TestFolderSurvivesKills: whenever its writers are killed, a folder holds one run, to a
+// reader and to the next writer, and what the killed left behind is cleared.
+func TestFolderSurvivesKills(t *testing.T) {
+	dir := t.TempDir()
+	for kill := range 40 {
+		var writers []*exec.Cmd
+		for range 1 + kill%3 {
+			c := exec.Command(os.Args[0])
+			c.Env = append(os.Environ(), writesTo+"="+dir)
+			c.Stderr = os.Stderr
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			writers = append(writers, c)
+		}
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			if _, err := os.Stat(filepath.Join(dir, "a")); err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("nothing was written")
+			}
+		}
+		time.Sleep(time.Duration(1+kill*7%23) * time.Millisecond)
+		for _, c := range writers {
+			c.Process.Kill()
+			c.Wait()
+			if c.ProcessState.ExitCode() != -1 {
+				t.Fatal("a writer ended before it was killed")
+			}
+		}
+		if _, err := holds(dir); err != nil {
+			t.Fatalf("kill %d: %v", kill, err)
+		}
+	}
+	if err := run(dir, "last"); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(names(t, dir)); got != "[a b below manifest.json]" {
+		t.Errorf("there are %s", got)
+	}
+}
+
+// TestFolderBetweenMoves: a process that is killed after the manifest and before the last
+// file is in its place has written its run: a reader finishes it.
+func TestFolderBetweenMoves(t *testing.T) {
+	for _, moved := range [][]string{nil, {"a"}, {"a", "b"}} {
+		dir := t.TempDir()
+		if err := run(dir, "old"); err != nil {
+			t.Fatal(err)
+		}
+		stage := filepath.Join(dir, ".calibra.999999999.0")
+		f := NewFolder(dir, "test")
+		for _, name := range []string{"a", "b", "below/c"} {
+			if err := f.WriteBytes(name, []byte(name+" new")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Rename(f.stage.Name(), stage); err != nil {
+			t.Fatal(err)
+		}
+		m, err := readManifest(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Groups["test"] = f.files
+		if err := m.write(dir); err != nil {
+			t.Fatal(err)
+		}
+		f.stage.Close()
+		for _, name := range moved {
+			if err := os.Rename(filepath.Join(stage, name), filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := holds(dir); err != nil || got != "new" {
+			t.Errorf("after %v: holds %q, %v", moved, got, err)
+		}
+		if _, err := os.Stat(stage); err == nil {
+			t.Errorf("after %v: %s is still there", moved, stage)
+		}
+	}
+}
+
+// TestLeftovers: what dead processes left is cleared, what others write is not, nor what
+// only looks alike.
+func TestLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".x.999999999.0", fmt.Sprintf(".x.%d.0", os.Getpid()), ".y.999999999.0", ".x.old.1", "x.999999999.0", ".x.999999999.0.npz"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := os.OpenFile(filepath.Join(dir, ".x.999999998.0"), os.O_CREATE|os.O_RDWR, 0o666) // of another machine or container
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	tryLock(held, true)
+	if err := WriteBytes(filepath.Join(dir, "x"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getpid() > 999999997 {
+		t.Skip("the numbers of processes are larger than the test expects")
+	}
+	for _, name := range names(t, dir) {
+		if name == ".x.999999999.0" {
+			t.Error("what a dead process left is still there")
+		}
+	}
+	if n := len(names(t, dir)); n != 7 { // x, the one held, and five that are nobody's or alive
+		t.Errorf("%d files are there, not 7: %s", n, names(t, dir))
+	}
+}
+
+// TestFolderFullDisk: files that grow beyond a limit of the process, as on a full disk,
+// leave the old run.
+func TestFolderFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := run(dir, "old"); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("sh", "-c", "trap '' XFSZ; ulimit -f 1; exec "+os.Args[0]+" -test.run '^TestWritesMuch$'")
+	c.Env = append(os.Environ(), "CALIBRA_TEST_MUCH_TO="+dir)
+	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "file too large") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got, err := holds(dir); err != nil || got != "old" {
+		t.Errorf("holds %q, %v", got, err)
+	}
+	if got := fmt.Sprint(names(t, dir)); got != "[a b below manifest.json]" {
+		t.Errorf("there are %s", got)
+	}
+}
+
+// TestWritesMuch is what TestFolderFullDisk runs under its limit.
+func TestWritesMuch(t *testing.T) {
+	dir := os.Getenv("CALIBRA_TEST_MUCH_TO")
+	if dir == "" {
+		t.Skip("a part of TestFolderFullDisk")
+	}
+	if err := run(dir, strings.Repeat("much ", 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+}

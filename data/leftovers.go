@@ -1,0 +1,78 @@
+package data
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What is being written has the name .NAME.PID.N until it is whole, and its writer holds
+// its lock. A process that is killed leaves it behind; the next that writes there clears it.
+
+// temporary is such a name.
+func temporary(dir, base string, n int) string {
+	return filepath.Join(dir, fmt.Sprintf(".%s.%d.%d", base, os.Getpid(), n))
+}
+
+// ofTemporary is NAME and PID of such a name.
+func ofTemporary(name string) (base string, pid int, ok bool) {
+	rest, dot := strings.CutPrefix(name, ".")
+	rest, n, _ := cutLast(rest)
+	base, number, two := cutLast(rest)
+	pid, err := strconv.Atoi(number)
+	if _, bad := strconv.Atoi(n); !dot || !two || base == "" || err != nil || bad != nil {
+		return "", 0, false
+	}
+	return base, pid, true
+}
+
+func cutLast(s string) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, '.')
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// leftovers are the paths of what processes that have ended left in dir under the bases
+// that ours accepts. A lock that can be had has no holder. It is taken a moment after the
+// file is made, so that of one younger than a minute the process must be gone, too.
+func leftovers(dir string, ours func(base string) bool) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var dead []string
+	for _, e := range entries {
+		base, pid, ok := ofTemporary(e.Name())
+		if !ok || !ours(base) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		free, locks := tryLock(f, true)
+		f.Close()
+		if free && (!alive(pid) || locks && time.Since(info.ModTime()) > time.Minute) {
+			dead = append(dead, path)
+		}
+	}
+	return dead
+}
+
+// Sweep removes from dir what killed processes left of files that [WriteFile] wrote there,
+// of those whose names ours accepts. What cannot be removed stays.
+func Sweep(dir string, ours func(name string) bool) {
+	for _, path := range leftovers(dir, ours) {
+		os.Remove(path)
+	}
+}
