@@ -2,11 +2,14 @@ package data
 
 import "gonum.org/v1/gonum/mat"
 
-// WriteFile saves the embedding as an npz file: scale (2×M, the means of the features over
-// their standard deviations), axes (M×P) and variances (1×P).
-func (e *Embedding) WriteFile(path string) error {
+// WriteFile saves the embedding's [Embedding.Arrays] as an npz file.
+func (e *Embedding) WriteFile(path string) error { return WriteNPZ(path, e.Arrays()...) }
+
+// Arrays are scale (2×M, the means of the features over their standard deviations), axes
+// (M×P) and variances (1×P).
+func (e *Embedding) Arrays() []Array {
 	scale := mat.NewDense(2, len(e.Scale.Mean), append(append([]float64{}, e.Scale.Mean...), e.Scale.SD...))
-	return WriteNPZ(path, Array{"scale", scale}, Array{"axes", e.Axes}, Array{"variances", mat.NewDense(1, len(e.Variances), e.Variances)})
+	return []Array{{"scale", scale}, {"axes", e.Axes}, {"variances", mat.NewDense(1, len(e.Variances), e.Variances)}}
 }
 
 // ReadEmbedding reads what WriteFile saved; whatever is wrong with it is an *InputError.

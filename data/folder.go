@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -50,11 +51,11 @@ func (f *Folder) WriteFile(name string, write func(io.Writer) error) error {
 	}
 	made := filepath.Join(f.stage.Name(), name)
 	if err := os.MkdirAll(filepath.Dir(made), 0o777); err != nil {
-		return Inputf(path, "cannot be written: %w", err)
+		return cannotWrite(path, err)
 	}
 	out, err := os.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
-		return Inputf(path, "cannot be written: %w", err)
+		return cannotWrite(path, err)
 	}
 	defer out.Close()
 	h := sha256.New()
@@ -81,7 +82,9 @@ func (f *Folder) open() error {
 	if f.stage != nil {
 		return nil
 	}
-	if err := os.MkdirAll(f.dir, 0o777); err != nil {
+	if err := os.MkdirAll(f.dir, 0o777); err != nil && full(err) {
+		return cannotWrite(f.dir, err)
+	} else if err != nil {
 		return Inputf("", "the output directory %s cannot be made: %w", f.dir, cause(err))
 	}
 	Clear(f.dir)
@@ -100,7 +103,48 @@ func (f *Folder) open() error {
 		}
 		break
 	}
+	if full(err) {
+		return cannotWrite(f.dir, err)
+	}
 	return Inputf("", "the output directory %s cannot be written to: %w", f.dir, cause(err))
+}
+
+// PrepareFolder makes sure that the named files of a group can be written into dir, which
+// is made, and clears what killed processes left of them there. It returns an *InputError
+// if one of them is there as another group's.
+func PrepareFolder(dir, group string, names ...string) error {
+	f := NewFolder(dir, group)
+	defer f.Discard()
+	if err := f.open(); err != nil {
+		return err
+	}
+	below := map[string]bool{}
+	for _, name := range names {
+		if err := CheckFile(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+		below[filepath.Dir(name)] = true
+	}
+	for at := range below {
+		Sweep(filepath.Join(dir, at), func(base string) bool {
+			return base == manifestName || slices.Contains(names, filepath.Join(at, base))
+		})
+	}
+	probes, _ := filepath.Glob(filepath.Join(dir, ".probe-[0-9]*")) // of version 0.1
+	for _, probe := range probes {
+		if info, err := os.Lstat(probe); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+			os.Remove(probe)
+		}
+	}
+	m, err := readManifest(dir)
+	if err != nil {
+		return err
+	}
+	files := map[string]string{}
+	for _, name := range names {
+		files[name] = ""
+	}
+	return m.foreign(dir, group, files)
 }
 
 // Absent says that names belong to the group, and that this set has no such files.

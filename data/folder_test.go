@@ -96,7 +96,7 @@ func TestFolder(t *testing.T) {
 	if err := other.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckFolder(dir, "other", "a"); !isInput(err) || !strings.Contains(err.Error(), "holds a of calibra test") {
+	if err := PrepareFolder(dir, "other", "a"); !isInput(err) || !strings.Contains(err.Error(), "holds a of calibra test") {
 		t.Errorf("got %v", err)
 	}
 	other = NewFolder(dir, "other")

@@ -136,20 +136,6 @@ func Clear(dir string) {
 	}
 }
 
-// CheckFolder returns an *InputError if dir holds files of the names that belong to
-// another group, or if they cannot be written there as one.
-func CheckFolder(dir, group string, names ...string) error {
-	m, err := readManifest(dir)
-	if err != nil {
-		return err
-	}
-	files := map[string]string{}
-	for _, name := range names {
-		files[name] = ""
-	}
-	return m.foreign(dir, group, files)
-}
-
 // Hold keeps the files beside each of the paths as they are, where they were written as a
 // [Folder], until release is called; who reads several of them holds them meanwhile. It
 // returns an *InputError if they are not of one run. Files that were not written as a

@@ -286,8 +286,11 @@ type Array struct {
 // WriteNPZ writes the arrays, in the order given, to the npz file at path,
 // whole or not at all (see [WriteFile]). Equal arrays give equal bytes: members
 // are stored, not deflated, and dated 1980.
-func WriteNPZ(path string, arrays ...Array) error {
-	return WriteFile(path, func(w io.Writer) error {
+func WriteNPZ(path string, arrays ...Array) error { return WriteFile(path, NPZ(arrays...)) }
+
+// NPZ writes what WriteNPZ writes, as [WriteFile] and [Folder.WriteFile] take it.
+func NPZ(arrays ...Array) func(io.Writer) error {
+	return func(w io.Writer) error {
 		z := zip.NewWriter(w)
 		for _, a := range arrays {
 			m, err := z.CreateHeader(&zip.FileHeader{
@@ -307,7 +310,7 @@ func WriteNPZ(path string, arrays ...Array) error {
 			}
 		}
 		return z.Close()
-	})
+	}
 }
 
 func int64s(v []int) []int64 {

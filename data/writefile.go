@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 )
 
 // WriteFile makes the file at path hold exactly what write writes, or leaves it
@@ -28,7 +30,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(place)
 	f, err := createTemp(dir, filepath.Base(place))
 	if err != nil {
-		return Inputf(path, "cannot be written: %w", err)
+		return cannotWrite(path, err)
 	}
 	done := false
 	defer func() {
@@ -45,10 +47,24 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		}
 	}
 	if err := os.Rename(f.Name(), place); err != nil {
-		return Inputf(path, "cannot be written: %w", err)
+		return cannotWrite(path, err)
 	}
 	done = true
 	return syncDir(dir)
+}
+
+// cannotWrite is the error of a file that cannot be made: the user's to mend, an
+// *InputError, unless the disk is full.
+func cannotWrite(path string, err error) error {
+	if full(err) {
+		return fmt.Errorf("data: write %s: %w", path, cause(err))
+	}
+	return Inputf(path, "cannot be written: %w", err)
+}
+
+// full tells an error of a disk that takes no more.
+func full(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO}, func(of error) bool { return errors.Is(err, of) })
 }
 
 // CheckFile returns an *InputError if path is there and no regular file, which

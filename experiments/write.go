@@ -2,9 +2,7 @@ package experiments
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -45,9 +43,16 @@ type configuration struct {
 	Program Program `json:"program"` // that fitted and measured
 }
 
-// PrepareDir makes sure that results can be written to dir, before any work is
-// done for them. A failure is a *data.InputError, and undo removes what was made.
-func PrepareDir(dir string) (undo func(), err error) {
+// RunGroup is the data.Folder group of a run, and RunFiles are its files.
+const RunGroup = "fit"
+
+// RunFiles are the names of the files of a run.
+var RunFiles = []string{"config.json", "embedding.npz", "metrics.json", "model.safetensors", "predictions.npz"}
+
+// PrepareDir makes sure that the named files of a group can be written to dir as one
+// data.Folder, before any work is done for them (see data.PrepareFolder). Undo removes the
+// directories that were made.
+func PrepareDir(dir, group string, names ...string) (undo func(), err error) {
 	var made []string // dir and those of its parents that were not there, the deepest first
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
@@ -60,53 +65,64 @@ func PrepareDir(dir string) (undo func(), err error) {
 			os.Remove(at) // fails, as it should, if something else is in it
 		}
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := data.PrepareFolder(dir, group, names...); err != nil {
 		undo()
-		return nil, data.Inputf("", "the output directory %s cannot be made: %w", dir, err)
+		return nil, err
 	}
-	probe, err := os.CreateTemp(dir, ".probe-*")
-	if err != nil {
-		undo()
-		return nil, data.Inputf("", "the output directory %s cannot be written to: %w", dir, err)
-	}
-	probe.Close()
-	os.Remove(probe.Name())
 	return undo, nil
 }
 
 // WriteModel saves a model of the Spec's method, with the settings that it was built with
 // and, where the rows it was fitted on are given, where those lay.
 func (s Spec) WriteModel(path string, m layers.Stateful, cal *data.Set) error {
-	model, err := layers.NewModel(s.Method, m)
+	model, err := s.model(m, cal)
 	if err != nil {
 		return err
-	}
-	if model.Settings, err = ParseValues(s.Set); err != nil {
-		return err
-	}
-	if cal != nil {
-		model.Inputs = layers.InputsOf(cal)
 	}
 	return model.Write(path)
 }
 
-// Write puts the run's files into dir, each whole or not at all. A run without an
+func (s Spec) model(m layers.Stateful, cal *data.Set) (*layers.Model, error) {
+	model, err := layers.NewModel(s.Method, m)
+	if err != nil {
+		return nil, err
+	}
+	if model.Settings, err = ParseValues(s.Set); err != nil {
+		return nil, err
+	}
+	if cal != nil {
+		model.Inputs = layers.InputsOf(cal)
+	}
+	return model, nil
+}
+
+// Write puts the run's files into dir, all or none of them. A run without an
 // outcome has no metrics and no predictions; those of an earlier one are removed.
 func (r *Run) Write(dir string) error {
-	if err := r.Spec.WriteModel(filepath.Join(dir, "model.safetensors"), r.Model, r.Source.Cal); err != nil {
+	f := data.NewFolder(dir, RunGroup)
+	defer f.Discard()
+	if err := r.Add(f); err != nil {
 		return err
 	}
-	if r.Embed != nil {
-		if err := r.Embed.WriteFile(filepath.Join(dir, "embedding.npz")); err != nil {
-			return err
-		}
+	return f.Commit()
+}
+
+// Add adds the run's files to a folder.
+func (r *Run) Add(f *data.Folder) error {
+	model, err := r.Spec.model(r.Model, r.Source.Cal)
+	if err != nil {
+		return err
+	}
+	if err := f.WriteFile("model.safetensors", model.Encode); err != nil {
+		return err
+	}
+	if r.Embed == nil {
+		f.Absent("embedding.npz")
+	} else if err := f.WriteFile("embedding.npz", data.NPZ(r.Embed.Arrays()...)); err != nil {
+		return err
 	}
 	if o := r.Outcome; o == nil {
-		for _, name := range []string{"predictions.npz", "metrics.json"} {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("experiments: remove what an earlier model predicted: %w", err)
-			}
-		}
+		f.Absent("predictions.npz", "metrics.json")
 	} else {
 		arrays := o.Predictions.Arrays()
 		if o.Shared != nil {
@@ -115,19 +131,26 @@ func (r *Run) Write(dir string) error {
 		if o.Own != nil {
 			arrays = append(arrays, data.Array{Name: "embedding_own", Value: o.Own})
 		}
-		if err := data.WriteNPZ(filepath.Join(dir, "predictions.npz"), arrays...); err != nil {
+		if err := f.WriteFile("predictions.npz", data.NPZ(arrays...)); err != nil {
 			return err
 		}
-		if err := writeJSON(filepath.Join(dir, "metrics.json"), r.summary()); err != nil {
+		if err := addJSON(f, "metrics.json", r.summary()); err != nil {
 			return err
 		}
 	}
 	c := r.configuration()
-	var err error
 	if c.Program, err = ThisProgram(); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(dir, "config.json"), c)
+	return addJSON(f, "config.json", c)
+}
+
+func addJSON(f *data.Folder, name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return f.WriteBytes(name, append(text, '\n'))
 }
 
 func (r *Run) summary() summary {
@@ -163,12 +186,4 @@ func (r *Run) configuration() configuration {
 		_, c.Features = x.Dims()
 	}
 	return c
-}
-
-func writeJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return data.WriteBytes(path, append(text, '\n'))
 }

@@ -12,7 +12,7 @@ import (
 // one too, and none that was there or holds something.
 func TestPrepareDirUndone(t *testing.T) {
 	root := t.TempDir()
-	undo, err := experiments.PrepareDir(filepath.Join(root, "runs", "a", "b"))
+	undo, err := experiments.PrepareDir(filepath.Join(root, "runs", "a", "b"), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestPrepareDirUndone(t *testing.T) {
 	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
 		t.Errorf("left behind %v, %v", left, err)
 	}
-	if undo, err = experiments.PrepareDir(filepath.Join(root, "runs", "a")); err != nil {
+	if undo, err = experiments.PrepareDir(filepath.Join(root, "runs", "a"), "test"); err != nil {
 		t.Fatal(err)
 	}
 	kept := put(t, filepath.Join(root, "runs"), "kept", nil)

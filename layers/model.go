@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"calibra/data"
@@ -46,7 +45,10 @@ func WriteModel(path, method string, c Stateful) error {
 // weights as tensors, the moments of Inputs under inputs/, and in the metadata the
 // strings format, version, method, config (JSON) and, where there are any, settings
 // (JSON). The file appears whole or not at all.
-func (m *Model) Write(path string) error {
+func (m *Model) Write(path string) error { return data.WriteFile(path, m.Encode) }
+
+// Encode writes the bytes of that file.
+func (m *Model) Encode(out io.Writer) error {
 	metadata := map[string]string{"format": modelFormat, "version": modelVersion, "method": m.Method, "config": string(m.State.Config)}
 	if len(m.Settings) > 0 {
 		text, err := json.Marshal(m.Settings)
@@ -57,17 +59,15 @@ func (m *Model) Write(path string) error {
 	}
 	dt := m.State.Weights.Dtype()
 	all := graph.NewWeights(dt).Join(m.State.Weights, m.Inputs.weights(dt))
-	return data.WriteFile(path, func(out io.Writer) error {
-		return graph.WriteSafetensors(out, all, metadata)
-	})
+	return graph.WriteSafetensors(out, all, metadata)
 }
 
 // ReadModel reads a model file. Whatever is wrong with it is a *data.InputError;
 // whether the weights fit the method, its Restore decides.
 func ReadModel(path string) (*Model, error) {
-	file, err := os.ReadFile(path)
+	file, err := data.ReadFile(path)
 	if err != nil {
-		return nil, data.Inputf(path, "the model cannot be read: %w", err)
+		return nil, err
 	}
 	w, meta, err := graph.ReadSafetensors(file)
 	if err != nil {

@@ -2,7 +2,8 @@ package theory
 
 import (
 	"math"
-	"path/filepath"
+
+	"calibra/data"
 )
 
 // Figure is a set of curves on common axes. It is drawn by whoever shows it, such as
@@ -39,8 +40,8 @@ func (c *Curve) add(x float64, y Estimate) {
 	c.Low, c.High = append(c.Low, y.Low), append(c.High, y.High)
 }
 
-// save writes the figure's points to folder/prefix-name.csv.
-func (f Figure) save(folder, prefix string) error {
+// add adds the figure's points to a folder, as prefix-name.csv.
+func (f Figure) add(to *data.Folder, prefix string) error {
 	records := [][]string{{"curve", f.XLabel, f.YLabel, "low", "high"}}
 	for _, curve := range f.Curves {
 		for i := range curve.X {
@@ -51,7 +52,7 @@ func (f Figure) save(folder, prefix string) error {
 			records = append(records, []string{curve.Label, full(curve.X[i]), full(curve.Y[i]), full(low), full(high)})
 		}
 	}
-	return writeCSV(filepath.Join(folder, prefix+"-"+f.Name+".csv"), records)
+	return writeCSV(to, prefix+"-"+f.Name+".csv", records)
 }
 
 // powerLaw returns the prediction scale·x^exponent over the range of xs.

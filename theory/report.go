@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"text/tabwriter"
 
@@ -126,20 +124,30 @@ func (r Row) MarshalJSON() ([]byte, error) {
 }
 
 // Save writes the table as <study>.csv and every figure's points as <study>-<figure>.csv
-// into folder, each whole or not at all.
+// into folder, all or none of them.
 func (r *Report) Save(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("theory: save %s: %w", r.Study, err)
+	to := data.NewFolder(folder, Group)
+	defer to.Discard()
+	if err := r.Add(to); err != nil {
+		return err
 	}
+	return to.Commit()
+}
+
+// Group is the data.Folder group of reports.
+const Group = "theory"
+
+// Add adds what Save writes to a folder.
+func (r *Report) Add(to *data.Folder) error {
 	table := [][]string{{"quantity", "value", "low", "high", "theory", "band", "verdict"}}
 	for _, row := range r.Rows {
 		table = append(table, []string{row.Quantity, full(row.Value), full(row.Low), full(row.High), row.Theory, row.Band.String(), row.Verdict()})
 	}
-	if err := writeCSV(filepath.Join(folder, r.Study+".csv"), table); err != nil {
+	if err := writeCSV(to, r.Study+".csv", table); err != nil {
 		return fmt.Errorf("theory: save %s: %w", r.Study, err)
 	}
 	for _, figure := range r.Figures {
-		if err := figure.save(folder, r.Study); err != nil {
+		if err := figure.add(to, r.Study); err != nil {
 			return fmt.Errorf("theory: save %s: %w", r.Study, err)
 		}
 	}
@@ -154,6 +162,6 @@ func full(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-func writeCSV(path string, records [][]string) error {
-	return data.WriteFile(path, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(records) })
+func writeCSV(to *data.Folder, name string, records [][]string) error {
+	return to.WriteFile(name, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(records) })
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -107,7 +106,7 @@ func newWorkloadBar(n int) *progressbar.ProgressBar {
 
 // scaling draws how the time of an epoch grows.
 func (c *benchCmd) scaling(ctx context.Context) error {
-	undo, err := experiments.PrepareDir(c.Scaling)
+	undo, err := experiments.PrepareDir(c.Scaling, "bench", "scaling.svg", "scaling.png", "scaling.csv")
 	if err != nil {
 		return err
 	}
@@ -124,12 +123,14 @@ func (c *benchCmd) scaling(ctx context.Context) error {
 		return err
 	}
 	_ = bar.Finish()
+	out := data.NewFolder(c.Scaling, "bench")
+	defer out.Discard()
 	for _, format := range report.Formats {
 		picture, err := figure.Render(format)
 		if err != nil {
 			return err
 		}
-		if err := data.WriteBytes(filepath.Join(c.Scaling, "scaling."+format), picture); err != nil {
+		if err := out.WriteBytes("scaling."+format, picture); err != nil {
 			return err
 		}
 	}
@@ -138,5 +139,8 @@ func (c *benchCmd) scaling(ctx context.Context) error {
 		table = fmt.Appendf(table, "%.0f,%.0f,%.6f\n", m[0], m[1], m[2])
 	}
 	fmt.Print(string(table))
-	return data.WriteBytes(filepath.Join(c.Scaling, "scaling.csv"), table)
+	if err := out.WriteBytes("scaling.csv", table); err != nil {
+		return err
+	}
+	return out.Commit()
 }

@@ -54,7 +54,7 @@ func (c *compareCmd) Run(ctx context.Context, methods *experiments.Catalog) erro
 		return err
 	}
 	warnEmptyClasses(src)
-	undo, err := experiments.PrepareDir(c.Out)
+	undo, err := experiments.PrepareDir(c.Out, compare.Group, compare.Files...)
 	if err != nil {
 		return err
 	}
@@ -76,6 +76,7 @@ func (c *compareCmd) Run(ctx context.Context, methods *experiments.Catalog) erro
 		return fmt.Errorf("no method could be fitted; %s, seed %d: %w", fits[0].Method, fits[0].Seed, fits[0].Err)
 	}
 	if err := r.Write(c.Out); err != nil {
+		undo()
 		return err
 	}
 	printComparison(os.Stdout, r)

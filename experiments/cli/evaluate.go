@@ -12,7 +12,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -61,20 +60,13 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := data.ReadPredictions(c.In)
-	if err != nil {
-		return err
-	}
-	if p.Labels == nil {
-		return data.Inputf(c.In, "has no labels to judge the predictions by")
-	}
-	embedding, err := c.embedding()
+	p, embedding, err := c.read()
 	if err != nil {
 		return err
 	}
 	undo := func() {}
 	if c.Plots != "" {
-		if undo, err = experiments.PrepareDir(c.Plots); err != nil {
+		if undo, err = experiments.PrepareDir(c.Plots, plotsGroup, plots...); err != nil {
 			return err
 		}
 	}
@@ -141,6 +133,24 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 	return s, metrics.Uncertainty{Replicates: orNone(c.Replicates), Redraws: orNone(c.Redraws)}, nil
 }
 
+// read reads the predictions and the embedding of one and the same file.
+func (c *evaluateCmd) read() (*data.Predictions, *mat.Dense, error) {
+	release, err := data.Hold(c.In)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
+	p, err := data.ReadPredictions(c.In)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Labels == nil {
+		return nil, nil, data.Inputf(c.In, "has no labels to judge the predictions by")
+	}
+	embedding, err := c.embedding()
+	return p, embedding, err
+}
+
 // embedding reads the array named, or the one of the default name if the file has it.
 func (c *evaluateCmd) embedding() (*mat.Dense, error) {
 	key := c.Embedding
@@ -173,6 +183,13 @@ func asUsage(err error) error {
 	return usageError{err}
 }
 
+// plotsGroup is the data.Folder group of the figures, and plots are their files.
+const plotsGroup = "evaluate --plots"
+
+var plots = []string{
+	"reliability-top.svg", "reliability-top.png", "reliability-classes.svg", "reliability-classes.png", "ess-profile.svg", "ess-profile.png",
+}
+
 // draw writes the figures.
 func (c *evaluateCmd) draw(ctx context.Context, p *data.Predictions, r *metrics.Report) error {
 	top, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins})
@@ -191,18 +208,20 @@ func (c *evaluateCmd) draw(ctx context.Context, p *data.Predictions, r *metrics.
 			return err
 		}
 	}
+	out := data.NewFolder(c.Plots, plotsGroup)
+	defer out.Discard()
 	for _, name := range slices.Sorted(maps.Keys(drawn)) {
 		for _, format := range figures.Formats {
 			image, err := drawn[name].Render(format)
 			if err != nil {
 				return err
 			}
-			if err := data.WriteBytes(filepath.Join(c.Plots, name+"."+format), image); err != nil {
+			if err := out.WriteBytes(name+"."+format, image); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return out.Commit()
 }
 
 // printReport prints one line per metric, then the independent checks.

@@ -50,7 +50,7 @@ func (c *fitCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 		return err
 	}
 	warnEmptyClasses(src)
-	undo, err := experiments.PrepareDir(c.Out)
+	undo, err := experiments.PrepareDir(c.Out, experiments.RunGroup, experiments.RunFiles...)
 	if err != nil {
 		return err
 	}
@@ -78,6 +78,7 @@ func (c *fitCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 		return err
 	}
 	if err := run.Write(c.Out); err != nil {
+		undo()
 		return err
 	}
 	fmt.Fprint(os.Stderr, c.notice)

@@ -93,7 +93,7 @@ func (c *pretrainCmd) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	undo, err := experiments.PrepareDir(c.Out)
+	undo, err := experiments.PrepareDir(c.Out, encoders.Group, encoders.Files...)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -29,7 +28,7 @@ Example:
 }
 
 func (c *quickstartCmd) Run(ctx context.Context) error {
-	undo, err := experiments.PrepareDir(c.Out)
+	undo, err := experiments.PrepareDir(c.Out, experiments.RunGroup, append(experiments.RunFiles, "results.csv")...)
 	if err != nil {
 		return err
 	}
@@ -57,12 +56,19 @@ func (c *quickstartCmd) Run(ctx context.Context) error {
 		}
 		runs = append(runs, run)
 	}
-	if err := runs[len(runs)-1].Write(c.Out); err != nil {
-		return err
-	}
-	table := func(out io.Writer) error { return writeTable(out, runs) }
-	if err := data.WriteFile(filepath.Join(c.Out, "results.csv"), table); err != nil {
-		return err
+	out := data.NewFolder(c.Out, experiments.RunGroup)
+	defer out.Discard()
+	for _, add := range []func() error{
+		func() error { return runs[len(runs)-1].Add(out) },
+		func() error {
+			return out.WriteFile("results.csv", func(w io.Writer) error { return writeTable(w, runs) })
+		},
+		out.Commit,
+	} {
+		if err := add(); err != nil {
+			out.Discard()
+			return fail(err)
+		}
 	}
 	fmt.Printf("UCI letter: %d calibration rows, %d test rows, %d classes; local metrics in the shared embedding\n\n",
 		src.Cal.Len(), src.Test.Len(), src.Classes)

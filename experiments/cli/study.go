@@ -107,7 +107,7 @@ func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 		listCells(cells, done, jobs)
 		return nil
 	}
-	undo, err := experiments.PrepareDir(c.Out)
+	undo, err := experiments.PrepareDir(c.Out, study.Group, study.Files...)
 	if err != nil {
 		return err
 	}

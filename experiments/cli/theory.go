@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
+	"calibra/experiments"
 	"calibra/experiments/report"
 	"calibra/graph/cuda"
 	"calibra/theory"
@@ -17,7 +19,7 @@ type theoryCmd struct {
 	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run, or all (the default). The word fast takes smaller designs and fewer replicates."`
 	Seed    uint64   `default:"0" help:"Seed of designs and samples (${default}). The bands hold for any."`
 	JSON    bool     `help:"Print the tables as JSON."`
-	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, and the figures as CSV, SVG, PNG and PDF."`
+	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, and the figures as CSV, SVG, PNG and PDF; they replace those of an earlier run."`
 	deviceFlag
 }
 
@@ -58,6 +60,13 @@ func (c *theoryCmd) Run(ctx context.Context) error {
 		if studies, err = theory.Find(names...); err != nil {
 			return usageError{err}
 		}
+	}
+	if c.Out != "" {
+		undo, err := experiments.PrepareDir(c.Out, theory.Group, report.Files...)
+		if err != nil {
+			return err
+		}
+		defer undo() // which leaves a directory that holds something
 	}
 	reports, err := c.run(ctx, studies, settings)
 	if c.Out != "" && len(reports) > 0 { // those that are whole, also after Ctrl-C
@@ -109,8 +118,10 @@ func (c *theoryCmd) run(ctx context.Context, studies []theory.Study, settings th
 
 // write puts the tables, the points of the figures and the report into --out.
 func (c *theoryCmd) write(reports []*theory.Report) error {
+	out := data.NewFolder(c.Out, theory.Group)
+	defer out.Discard()
 	for _, r := range reports {
-		if err := r.Save(c.Out); err != nil {
+		if err := r.Add(out); err != nil {
 			return err
 		}
 	}
@@ -119,5 +130,8 @@ func (c *theoryCmd) write(reports []*theory.Report) error {
 		return err
 	}
 	d.Folder = "." // beside the points of each figure
-	return d.Write(c.Out)
+	if err := d.Add(out); err != nil {
+		return err
+	}
+	return out.Commit()
 }

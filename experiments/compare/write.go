@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -144,17 +143,25 @@ func (r *Result) Document() *report.Document {
 	return d
 }
 
-// Write puts tables.md, results.csv and metrics.json into dir, each whole or not at
-// all. They hold no times: the same seeds give the same bytes.
+// Group is the data.Folder group of a comparison, and Files are its files.
+const Group = "compare"
+
+// Files are the names of the files of a comparison.
+var Files = []string{"tables.md", "results.csv", "metrics.json"}
+
+// Write puts tables.md, results.csv and metrics.json into dir, all or none of them. They
+// hold no times: the same seeds give the same bytes.
 func (r *Result) Write(dir string) error {
+	f := data.NewFolder(dir, Group)
+	defer f.Discard()
 	for name, write := range map[string]func(io.Writer) error{
 		"tables.md": r.Document().WriteMarkdown, "results.csv": r.writeCSV, "metrics.json": r.writeJSON,
 	} {
-		if err := data.WriteFile(filepath.Join(dir, name), write); err != nil {
+		if err := f.WriteFile(name, write); err != nil {
 			return err
 		}
 	}
-	return nil
+	return f.Commit()
 }
 
 // writeCSV writes one line for each metric of each fit in each embedding.

@@ -3,19 +3,27 @@ package report
 import (
 	"cmp"
 	"io"
-	"os"
 	"path/filepath"
 
 	"calibra/data"
 )
 
+// Files are the names of a document's files besides its figures.
+var Files = []string{"report.html", "tables.md", "tables.tex"}
+
 // Write puts report.html, tables.md, tables.tex and figures/NAME.svg, .png and .pdf
-// into dir, each whole or not at all.
+// into dir, all or none of them.
 func (d *Document) Write(dir string) error {
-	figures := filepath.Join(dir, cmp.Or(d.Folder, "figures"))
-	if err := os.MkdirAll(figures, 0o777); err != nil {
-		return data.Inputf("", "the directory %s of the figures cannot be made: %w", figures, err)
+	f := data.NewFolder(dir, "report")
+	defer f.Discard()
+	if err := d.Add(f); err != nil {
+		return err
 	}
+	return f.Commit()
+}
+
+// Add adds the document's files to a folder.
+func (d *Document) Add(to *data.Folder) error {
 	for _, s := range d.Sections {
 		for _, f := range s.Figures {
 			for _, format := range Formats {
@@ -23,7 +31,7 @@ func (d *Document) Write(dir string) error {
 				if err != nil {
 					return err
 				}
-				if err := data.WriteBytes(filepath.Join(figures, f.Name+"."+format), image); err != nil {
+				if err := to.WriteBytes(filepath.Join(cmp.Or(d.Folder, "figures"), f.Name+"."+format), image); err != nil {
 					return err
 				}
 			}
@@ -32,7 +40,7 @@ func (d *Document) Write(dir string) error {
 	for name, write := range map[string]func(io.Writer) error{
 		"tables.md": d.WriteMarkdown, "tables.tex": d.WriteLaTeX, "report.html": d.WriteHTML,
 	} {
-		if err := data.WriteFile(filepath.Join(dir, name), write); err != nil {
+		if err := to.WriteFile(name, write); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +14,17 @@ import (
 	"calibra/experiments/report"
 )
 
+// Group is the data.Folder group of a study's report.
+const Group = "study"
+
+// Files are the names of its files, besides the figures.
+var Files = append([]string{"results.csv", "times.csv"}, report.Files...)
+
 // Write puts the study's report into dir: report.html, tables.md, tables.tex,
 // figures/, results.csv (a line a cell, the same whenever and however often the
-// study was interrupted) and times.csv (seconds, which are not, and the program's digest). If ctx is cancelled, the
-// error wraps ctx.Err() and nothing was written.
+// study was interrupted) and times.csv (seconds, which are not, and the program's digest),
+// all or none of them. If ctx is cancelled, the error wraps ctx.Err() and nothing was
+// written.
 func (f *Findings) Write(ctx context.Context, dir string) error {
 	d, err := f.Document(ctx)
 	if cancelled := ctx.Err(); cancelled != nil {
@@ -27,12 +33,17 @@ func (f *Findings) Write(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	to := data.NewFolder(dir, Group)
+	defer to.Discard()
 	for name, write := range map[string]func(io.Writer) error{"results.csv": f.writeResults, "times.csv": f.writeTimes} {
-		if err := data.WriteFile(filepath.Join(dir, name), write); err != nil {
+		if err := to.WriteFile(name, write); err != nil {
 			return err
 		}
 	}
-	return d.Write(dir)
+	if err := d.Add(to); err != nil {
+		return err
+	}
+	return to.Commit()
 }
 
 // Document is the study's report. If ctx is cancelled, the error wraps ctx.Err().

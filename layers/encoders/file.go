@@ -90,8 +90,14 @@ func New(name string) (Network, error) {
 	return nil, data.Inputf("", "there is no encoder %q; choose one of %s", name, strings.Join(Names(), ", "))
 }
 
-// Save writes the model to dir, which exists: weights.safetensors, a state dict in
-// PyTorch's layout, and config.json. Either file appears whole or not at all.
+// Group is the data.Folder group of a model, and Files are its files.
+const Group = "pretrain"
+
+// Files are the names of the files of a model.
+var Files = []string{weightsFile, configFile}
+
+// Save writes the model to dir: weights.safetensors, a state dict in PyTorch's layout, and
+// config.json, both or neither.
 func (m *Model) Save(dir string) error {
 	var err error
 	if m.Config.Settings, err = json.Marshal(m.Network); err != nil {
@@ -101,19 +107,29 @@ func (m *Model) Save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("encoders: save: %w", err)
 	}
-	err = data.WriteFile(filepath.Join(dir, weightsFile), func(w io.Writer) error {
+	f := data.NewFolder(dir, Group)
+	defer f.Discard()
+	err = f.WriteFile(weightsFile, func(w io.Writer) error {
 		return graph.WriteSafetensors(w, m.weights.As(tensor.Float32), map[string]string{"format": "pt", "architecture": m.Network.Name()})
 	})
 	if err != nil {
 		return err
 	}
-	return data.WriteBytes(filepath.Join(dir, configFile), append(config, '\n'))
+	if err := f.WriteBytes(configFile, append(config, '\n')); err != nil {
+		return err
+	}
+	return f.Commit()
 }
 
 // Load reads a model that Save wrote. Whatever is wrong with its files is a
 // *data.InputError.
 func Load(dir string) (*Model, error) {
 	path := filepath.Join(dir, configFile)
+	release, err := data.Hold(path) // weights and configuration are read one after the other
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, data.Inputf(path, "cannot be read; write an encoder with calibra pretrain --out %s (%w)", dir, err)

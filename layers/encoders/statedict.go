@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -22,9 +21,9 @@ import (
 // num_batches_tracked, are no weights and are passed over. Whatever is wrong with
 // the file is a *data.InputError.
 func ReadStateDict(path string) (*graph.Weights, error) {
-	file, err := os.ReadFile(path)
+	file, err := data.ReadFile(path)
 	if err != nil {
-		return nil, data.Inputf(path, "the weights cannot be read: %w", err)
+		return nil, err
 	}
 	if file, err = singlePrecision(file); err != nil {
 		return nil, data.Inputf(path, "not a usable safetensors file: %w", err)
