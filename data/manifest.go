@@ -181,8 +181,11 @@ func Hold(paths ...string) (release func(), err error) {
 	return release, nil
 }
 
-// lockWait is how long a folder may be read or written by others.
-const lockWait = time.Minute
+// A folder is written in a moment and may be read for minutes.
+const (
+	writeWait = time.Minute
+	readWait  = 10 * time.Minute
+)
 
 // lockFolder takes the lock of dir, which the closing of the file gives back.
 func lockFolder(dir string, alone bool) (*os.File, error) {
@@ -190,13 +193,17 @@ func lockFolder(dir string, alone bool) (*os.File, error) {
 	if err != nil {
 		return nil, Inputf(dir, "cannot be opened: %w", err)
 	}
+	wait := writeWait
+	if alone {
+		wait = readWait
+	}
 	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
 		if ok, _ := tryLock(f, alone); ok {
 			return f, nil
 		}
-		if time.Since(began) > lockWait {
+		if time.Since(began) > wait {
 			f.Close()
-			return nil, fmt.Errorf("data: another command has been reading or writing %s for %v; try again when it is done", dir, lockWait)
+			return nil, fmt.Errorf("data: another command has been reading or writing %s for %v; try again when it is done", dir, wait)
 		}
 	}
 }

@@ -31,6 +31,11 @@ func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 	if filepath.Ext(path) != ".safetensors" {
 		path = filepath.Join(path, "model.safetensors")
 	}
+	release, err := data.Hold(path) // the model and its embedding are read one after the other
+	if err != nil {
+		return err
+	}
+	defer release()
 	model, method, err := methods.Load(path)
 	if err != nil {
 		return err
@@ -69,6 +74,7 @@ func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 		return err
 	}
 	arrays = append(arrays, embedded...)
+	release()
 	if c.Intervals != nil {
 		bounds, err := intervals(ctx, model, src, *c.Intervals)
 		if err != nil {
