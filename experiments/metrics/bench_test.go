@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The workloads of shared/bench/peer_torch.py: `--only lce10` and `--only lce100`.
+// The workloads of experiments/bench/peer_torch.py: `--only lce10` and `--only lce100`.
 func BenchmarkLocal(b *testing.B) {
 	for _, size := range []struct {
 		name       string

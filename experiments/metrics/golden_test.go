@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// goldenCase is one entry of `metrics` in shared/golden/reference.json: the
+// goldenCase is one entry of `metrics` in testdata/reference.json: the
 // published implementation's values, computed in float32.
 type goldenCase struct {
 	Bandwidth    float64
@@ -36,7 +36,7 @@ type goldenProfile struct {
 const goldenTolerance = 1e-4
 
 func TestPublishedValues(t *testing.T) {
-	text, err := os.ReadFile(shared(t, "golden/reference.json"))
+	text, err := os.ReadFile(filepath.Join("testdata", "reference.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,29 +159,6 @@ func read(t *testing.T, text json.RawMessage, to any) {
 	if err := json.Unmarshal(text, to); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// shared finds a file of the folder beside the repository's root.
-func shared(t *testing.T, name string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	path := filepath.Join(filepath.Dir(dir), "shared", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("needs %s beside the repository: %v", name, err)
-	}
-	return path
 }
 
 func dense(rows [][]float64) *mat.Dense {
