@@ -16,17 +16,20 @@ var rooms = []struct {
 }{
 	{"calibra/graph/simd", nil},
 	{"calibra/graph/blas", []string{"calibra/graph/simd"}},
-	{"calibra/graph/cuda", nil},
-	{"calibra/graph/op", []string{"calibra/graph/blas", "calibra/graph/simd", "calibra/graph/cuda"}},
+	{"calibra/graph/cuda", []string{"calibra/graph"}},
+	{"calibra/graph/op", []string{"calibra/graph/blas", "calibra/graph/simd"}},
 	{"calibra/graph", []string{"calibra/graph"}},
 	{"calibra/data", nil},
 	{"calibra/optim", []string{"calibra/graph"}},
 	{"calibra/layers", []string{"calibra/data", "calibra/graph", "calibra/optim"}},
 	{"calibra/theory", []string{"calibra/data", "calibra/graph", "calibra/optim", "calibra/layers"}},
-	{"calibra/experiments/metrics", []string{"calibra/graph/simd", "calibra/graph/cuda"}},
+	{"calibra/experiments/metrics", []string{"calibra/graph/simd"}},
 	{"calibra/experiments", []string{"calibra"}},
 	{"calibra/notebooks", []string{"calibra"}},
 }
+
+// device is the room of devices, which the command alone chooses from.
+const device, command = "calibra/graph/cuda", "calibra/experiments/cli"
 
 func within(pkg, room string) bool { return pkg == room || strings.HasPrefix(pkg, room+"/") }
 
@@ -51,6 +54,9 @@ func TestImportRules(t *testing.T) {
 			}
 			found = true
 			for _, imp := range imports {
+				if within(imp, device) && !within(pkg, device) && pkg != command {
+					t.Errorf("%s imports %s: only %s knows devices", pkg, imp, command)
+				}
 				if !within(imp, "calibra") || within(imp, r.room) {
 					continue
 				}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/graph"
 	"calibra/optim"
 )
 
@@ -25,6 +26,8 @@ type Options struct {
 	// Observe gives an observer for each stage of a fit that runs in epochs; nil
 	// for none.
 	Observe func(stage string) func(optim.Epoch)
+	// Executor is where fits run; nil means in this process.
+	Executor graph.Executor
 	// Epochs fixes how long a stage trains, whatever Values say: a fit without validation
 	// rows finds it beforehand.
 	Epochs map[string]int

@@ -10,6 +10,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/metrics"
+	"calibra/graph"
 	"calibra/layers"
 	"calibra/optim"
 )
@@ -35,6 +36,14 @@ type Spec struct {
 	Set string `json:"set,omitempty"`
 	// Catalog is where Method is looked up; nil means Methods.
 	Catalog *Catalog `json:"-"`
+	// Executor is where fits and kernel sums run; nil means in this process.
+	Executor Executor `json:"-"`
+}
+
+// Executor runs fits and the kernel sums of measurements.
+type Executor interface {
+	graph.Executor
+	metrics.Executor
 }
 
 // DefaultSlots is the w that M features are cut into where nobody says: the largest
@@ -96,7 +105,9 @@ func (s Spec) values() (Values, error) {
 func (s Spec) Measuring() (metrics.Settings, error) {
 	v, err := s.values()
 	o := Options{Values: v}
-	return o.measuring(), errors.Join(err, o.err)
+	m := o.measuring()
+	m.Executor = s.Executor
+	return m, errors.Join(err, o.err)
 }
 
 // resolve writes down the sizes that the Spec left open.
@@ -128,7 +139,7 @@ func number(n int) string {
 
 // options are what the method is built with for these rows.
 func (s Spec) options(cal *data.Set, observe func(stage string) func(optim.Epoch)) (Options, error) {
-	o := Options{Observe: observe}
+	o := Options{Observe: observe, Executor: s.Executor}
 	if cal != nil && cal.Features != nil {
 		_, o.Features = cal.Features.Dims()
 	}

@@ -81,7 +81,7 @@ func (o *Options) training(stage string, t Training, prefixes ...string) optim.S
 	for _, r := range rules {
 		names = append(names, r.name)
 	}
-	s := optim.Settings{Batch: t.Batch, Epochs: 100, Patience: 10}
+	s := optim.Settings{Batch: t.Batch, Epochs: 100, Patience: 10, Executor: o.Executor}
 	rule, rate, decay := "adam", 1e-3, t.Decay
 	for i, prefix := range prefixes {
 		rule = o.Choice(prefix+"rule", rule, names, paper("adam"), "optimizer"+where(i))
@@ -122,6 +122,7 @@ func (o *Options) BFGS() optim.LBFGSSettings {
 	s := optim.LBFGSSettings{
 		Gradient:   o.Float("optim.gradient", 1e-6, Positive, "", "largest entry of the gradient to stop at"),
 		Iterations: o.Int("optim.iterations", 2000, 1, "", "line searches at most"),
+		Executor:   o.Executor,
 	}
 	if _, chosen := o.Values["optim.gradient"]; !chosen {
 		s.Gradient = 0 // a cross-validation stops its fits earlier where nobody says
@@ -134,6 +135,7 @@ func (o *Options) fixedLBFGS() optim.FixedLBFGS {
 	return optim.FixedLBFGS{
 		Rate:       o.Float("optim.rate", 1e-3, Positive, "", "length of a step"),
 		Iterations: o.Int("optim.iterations", 1000, 1, "", "steps at most"),
+		Executor:   o.Executor,
 	}
 }
 

@@ -17,7 +17,6 @@ type Function struct {
 
 type evaluation struct {
 	program *Program
-	rows    *tensor.Dense
 	outputs []gorgonia.Value
 }
 
@@ -26,16 +25,16 @@ func NewFunction(w *Weights, describe func(*Builder) gorgonia.Nodes) *Function {
 	return &Function{w, describe, map[int]*evaluation{}}
 }
 
+// Weights are those that the outputs depend on.
+func (f *Function) Weights() *Weights { return f.weights }
+
 // Of computes the outputs for the given rows, valid until the next call.
 func (f *Function) Of(rows []int32) ([]gorgonia.Value, error) {
-	if err := f.weights.Fetch(); err != nil {
-		return nil, err
-	}
 	e, err := f.compile(len(rows))
 	if err != nil {
 		return nil, err
 	}
-	copy(e.rows.Int32s(), rows)
+	copy(e.program.Rows.Int32s(), rows)
 	if err := e.program.Run(); err != nil {
 		return nil, err
 	}
@@ -43,6 +42,15 @@ func (f *Function) Of(rows []int32) ([]gorgonia.Value, error) {
 		e.outputs[i] = e.program.Output(i)
 	}
 	return e.outputs, nil
+}
+
+// Program is that of so many rows, compiled once.
+func (f *Function) Program(rows int) (*Program, error) {
+	e, err := f.compile(rows)
+	if err != nil {
+		return nil, err
+	}
+	return e.program, nil
 }
 
 func (f *Function) compile(n int) (*evaluation, error) {
@@ -55,7 +63,7 @@ func (f *Function) compile(n int) (*evaluation, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &evaluation{p, b.batch, make([]gorgonia.Value, len(nodes))}
+	e := &evaluation{p, make([]gorgonia.Value, len(nodes))}
 	f.bySize[n] = e
 	return e, nil
 }
@@ -76,24 +84,16 @@ func (f *Function) Each(n, size int, visit func(lo int, outputs []gorgonia.Value
 }
 
 // Tables are the outputs of rows 0…n−1, computed in batches of at most size: of an output
-// whose first dimension is the batch, a tensor with n instead. Where the weights are in a
-// [Residence] that is on a device, the tables are computed there and stay there too.
+// whose first dimension is the batch, a tensor with n instead. See [Executor] for tables that
+// are computed and stay elsewhere.
 func (f *Function) Tables(n, size int) ([]*tensor.Dense, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("graph: a table of no rows")
 	}
-	for _, t := range f.weights.tensors {
-		if r := residenceOf(t); r != nil {
-			if tables, ran, err := r.tables(f, n, size); ran || err != nil {
-				return tables, err
-			}
-			break
-		}
-	}
 	var tables []*tensor.Dense
 	err := f.Each(n, size, func(lo int, out []gorgonia.Value) error {
 		if tables == nil {
-			tables = wholes(f.bySize[min(size, n)].program, n)
+			tables = f.bySize[min(size, n)].program.Wholes(n)
 		}
 		for i, t := range tables {
 			part := out[i].(*tensor.Dense)
@@ -112,9 +112,9 @@ func (f *Function) Tables(n, size int) ([]*tensor.Dense, error) {
 	return tables, err
 }
 
-// wholes are tensors like p's outputs, of n rows.
-func wholes(p *Program, n int) []*tensor.Dense {
-	tables := make([]*tensor.Dense, len(p.outputs))
+// Wholes are tensors like p's outputs, of n rows.
+func (p *Program) Wholes(n int) []*tensor.Dense {
+	tables := make([]*tensor.Dense, len(p.Outputs))
 	for i := range tables {
 		v := p.Output(i)
 		shape := v.Shape().Clone()
@@ -125,21 +125,15 @@ func wholes(p *Program, n int) []*tensor.Dense {
 }
 
 // Mean is the mean over rows 0…n−1 of a function whose only output is the mean
-// of its batch, such as a validation loss. Where the weights are in a [Session] it runs
-// there.
+// of its batch, such as a validation loss.
 func (f *Function) Mean(n, size int) (float64, error) {
-	if s := sessionOf(f.weights); s != nil && n > 0 {
-		if mean, ran, err := s.mean(f, n, size); ran || err != nil {
-			return mean, err
-		}
+	if n == 0 {
+		return 0, fmt.Errorf("graph: the mean over no rows")
 	}
 	var sum float64
 	err := f.Each(n, size, func(lo int, out []gorgonia.Value) error {
 		sum += scalarOf(out[0]) * float64(min(size, n-lo))
 		return nil
 	})
-	if n == 0 {
-		return 0, fmt.Errorf("graph: the mean over no rows")
-	}
 	return sum / float64(n), err
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -18,7 +19,6 @@ type Objective struct {
 
 type step struct {
 	program *Program
-	rows    *tensor.Dense
 	grads   []*tensor.Dense
 }
 
@@ -52,12 +52,45 @@ func (o *Objective) Commit(rows int) error { return o.bySize[rows].program.Commi
 // rows, or is empty.
 func (o *Objective) NonFinite(rows int) string { return o.bySize[rows].program.NonFinite() }
 
+// Trouble names what of loss and gradient is not finite, or is empty.
+func (o *Objective) Trouble(loss float64, grads []*tensor.Dense) string {
+	if loss-loss != 0 { // so is x − x of NaN and the infinities alone
+		return "the loss"
+	}
+	for i, name := range o.weights.Learned() {
+		if !finite(grads[i]) {
+			return "the gradient of " + name
+		}
+	}
+	return ""
+}
+
+func finite(t *tensor.Dense) bool {
+	if t.Dtype() == tensor.Float32 {
+		return allFinite(t.Float32s())
+	}
+	return allFinite(t.Float64s())
+}
+
+func allFinite[F float32 | float64](x []F) bool {
+	return !slices.ContainsFunc(x, func(v F) bool { return v-v != 0 })
+}
+
+// Program is that of the loss and its gradient over so many rows, compiled once.
+func (o *Objective) Program(rows int) (*Program, error) {
+	s, err := o.compile(rows)
+	if err != nil {
+		return nil, err
+	}
+	return s.program, nil
+}
+
 func (o *Objective) run(rows []int32) (*step, error) {
 	s, err := o.compile(len(rows))
 	if err != nil {
 		return nil, err
 	}
-	copy(s.rows.Int32s(), rows)
+	copy(s.program.Rows.Int32s(), rows)
 	return s, s.program.Run()
 }
 
@@ -75,7 +108,7 @@ func (o *Objective) compile(n int) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &step{p, b.batch, make([]*tensor.Dense, len(grads))}
+	s := &step{p, make([]*tensor.Dense, len(grads))}
 	o.bySize[n] = s
 	return s, nil
 }

@@ -13,25 +13,31 @@ import (
 )
 
 // Program executes the part of a graph that its outputs need, in memory that is
-// allocated once. It is not safe for concurrent use.
+// allocated once. It is not safe for concurrent use. Its fields are for an [Executor] that
+// runs it elsewhere, and must not be changed.
 type Program struct {
-	steps   []instruction
-	values  []gorgonia.Value
-	nodes   []*gorgonia.Node // what values[i] is the value of
-	outputs []int
-	updates []commit
+	Steps   []Step           // in an order in which they can be taken
+	Values  []gorgonia.Value // of leaves and steps
+	Outputs []int            // places in Values
+	Updates []Update
+	Rows    *tensor.Dense // the row numbers of a run, a leaf
+
+	nodes []*gorgonia.Node // what Values[i] is the value of
 }
 
-type instruction struct {
-	op     gorgonia.Op
-	inputs []int
-	args   []gorgonia.Value // scratch for the values of inputs
-	output int
+// Step is an operation on values of a program.
+type Step struct {
+	Op     gorgonia.Op
+	Inputs []int // places in Program.Values
+	Output int
+
+	args []gorgonia.Value // scratch for the values of Inputs
 }
 
-type commit struct {
-	weight *tensor.Dense
-	source int
+// Update says that Program.Values[Source] replaces a weight when a run is committed.
+type Update struct {
+	Weight *tensor.Dense
+	Source int
 }
 
 // Compile turns what b describes into a program for the given outputs and for
@@ -40,7 +46,7 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	p := &Program{}
+	p := &Program{Rows: b.batch}
 	place := map[int64]int{}
 	var visit func(n *gorgonia.Node) (int, error)
 	visit = func(n *gorgonia.Node) (int, error) {
@@ -60,11 +66,11 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
 		if err != nil {
 			return 0, err
 		}
-		i := len(p.values)
+		i := len(p.Values)
 		place[n.ID()] = i
-		p.values, p.nodes = append(p.values, v), append(p.nodes, n)
+		p.Values, p.nodes = append(p.Values, v), append(p.nodes, n)
 		if len(inputs) > 0 {
-			p.steps = append(p.steps, instruction{o, inputs, make([]gorgonia.Value, len(inputs)), i})
+			p.Steps = append(p.Steps, Step{o, inputs, i, make([]gorgonia.Value, len(inputs))})
 		}
 		return i, nil
 	}
@@ -73,14 +79,14 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.outputs = append(p.outputs, i)
+		p.Outputs = append(p.Outputs, i)
 	}
 	for _, u := range b.updates {
 		i, err := visit(u.node)
 		if err != nil {
 			return nil, err
 		}
-		p.updates = append(p.updates, commit{u.weight, i})
+		p.Updates = append(p.Updates, Update{u.weight, i})
 	}
 	p.pair()
 	return p, nil
@@ -88,15 +94,15 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
 
 // pair lets steps that start from the same inputs share what they compute.
 func (p *Program) pair() {
-	for i := range p.steps {
-		first := &p.steps[i]
-		for j := range p.steps[i+1:] {
-			later := &p.steps[i+1+j]
-			if n := len(first.inputs); n > len(later.inputs) || !slices.Equal(first.inputs, later.inputs[:n]) {
+	for i := range p.Steps {
+		first := &p.Steps[i]
+		for j := range p.Steps[i+1:] {
+			later := &p.Steps[i+1+j]
+			if n := len(first.Inputs); n > len(later.Inputs) || !slices.Equal(first.Inputs, later.Inputs[:n]) {
 				continue
 			}
-			if a, b, ok := op.Pair(first.op, later.op, p.values[later.output]); ok {
-				first.op, later.op = a, b
+			if a, b, ok := op.Pair(first.Op, later.Op, p.Values[later.Output]); ok {
+				first.Op, later.Op = a, b
 			}
 		}
 	}
@@ -138,33 +144,33 @@ func keepsState(o gorgonia.Op) bool {
 
 // Run computes all outputs and updates; the updates wait for Commit.
 func (p *Program) Run() error {
-	for i := range p.steps {
-		s := &p.steps[i]
-		for j, k := range s.inputs {
-			s.args[j] = p.values[k]
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for j, k := range s.Inputs {
+			s.args[j] = p.Values[k]
 		}
-		if o, ours := s.op.(op.Op); ours {
-			if _, err := o.UsePreallocDo(p.values[s.output], s.args...); err != nil {
+		if o, ours := s.Op.(op.Op); ours {
+			if _, err := o.UsePreallocDo(p.Values[s.Output], s.args...); err != nil {
 				return err
 			}
 			continue
 		}
-		v, err := s.op.Do(s.args...)
+		v, err := s.Op.Do(s.args...)
 		if err != nil {
-			return fmt.Errorf("graph: %v: %w", s.op, err)
+			return fmt.Errorf("graph: %v: %w", s.Op, err)
 		}
-		p.values[s.output] = v
+		p.Values[s.Output] = v
 	}
 	return nil
 }
 
 // Output is the value of the i-th output after Run. The next Run overwrites it.
-func (p *Program) Output(i int) gorgonia.Value { return p.values[p.outputs[i]] }
+func (p *Program) Output(i int) gorgonia.Value { return p.Values[p.Outputs[i]] }
 
 // Commit writes the updates of the last Run into their weights.
 func (p *Program) Commit() error {
-	for _, u := range p.updates {
-		if err := tensor.Copy(u.weight, p.values[u.source].(*tensor.Dense)); err != nil {
+	for _, u := range p.Updates {
+		if err := tensor.Copy(u.Weight, p.Values[u.Source].(*tensor.Dense)); err != nil {
 			return fmt.Errorf("graph: commit: %w", err)
 		}
 	}
@@ -174,7 +180,7 @@ func (p *Program) Commit() error {
 // NonFinite names the first value of the last Run that holds a NaN or an
 // infinity, or is empty.
 func (p *Program) NonFinite() string {
-	for i, v := range p.values {
+	for i, v := range p.Values {
 		if v.Dtype() == tensor.Int32 {
 			continue
 		}

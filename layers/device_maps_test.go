@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"calibra/graph"
-	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -19,7 +18,7 @@ func TestHostDeviceMaps(t *testing.T) { mapsAgree(t, cudatest.Device(t, 1)) }
 // The same on a card.
 func TestCardMaps(t *testing.T) { mapsAgree(t, cudatest.Card(t)) }
 
-func mapsAgree(t *testing.T, d *cuda.Device) {
+func mapsAgree(t *testing.T, d *cudatest.GPU) {
 	view, labels, sizes := region(3)
 	rows := graph.Rows(0, len(labels))
 	for name, variants := range maps {
@@ -43,14 +42,9 @@ func mapsAgree(t *testing.T, d *cuda.Device) {
 						values[i] += float32(0.3 * rng.NormFloat64())
 					}
 				}
-				cuda.Use(d)
-				s, err := graph.NewSlopes(loss, len(rows))
-				cuda.Use(nil)
+				s, err := cudatest.On(d).Slopes(loss, len(rows))
 				if err != nil {
 					t.Fatal(err)
-				}
-				if s == nil {
-					t.Fatalf("%T %+v does not run on the device", m, m)
 				}
 				got, slopes, err := s.Gradient(rows)
 				s.Close()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/graph/cuda"
+	"calibra/graph"
 	"calibra/graph/cuda/cudatest"
 	"calibra/layers"
 	"calibra/optim"
@@ -39,17 +39,18 @@ func deviceProblem(n int) *data.Set {
 	return s
 }
 
-func fitOn(t *testing.T, d *cuda.Device, m layers.Map, rule optim.Rule, validated bool) (layers.State, []layers.Stage, *data.Predictions, time.Duration) {
+func fitOn(t *testing.T, d *cudatest.GPU, m layers.Map, rule optim.Rule, validated bool) (layers.State, []layers.Stage, *data.Predictions, time.Duration) {
 	t.Helper()
-	cuda.Use(d)
-	defer cuda.Use(nil)
-	return fitHere(t, m, rule, validated)
+	if d == nil {
+		return fitBy(t, nil, m, rule, validated)
+	}
+	return fitBy(t, cudatest.On(d), m, rule, validated)
 }
 
-func fitHere(t *testing.T, m layers.Map, rule optim.Rule, validated bool) (layers.State, []layers.Stage, *data.Predictions, time.Duration) {
+func fitBy(t *testing.T, e graph.Executor, m layers.Map, rule optim.Rule, validated bool) (layers.State, []layers.Stage, *data.Predictions, time.Duration) {
 	t.Helper()
 	var clock time.Duration
-	s := optim.Settings{Epochs: 4, Batch: 32, Rule: rule, Observe: func(e optim.Epoch) { clock += e.Device }}
+	s := optim.Settings{Epochs: 4, Batch: 32, Rule: rule, Executor: e, Observe: func(e optim.Epoch) { clock += e.Device }}
 	c := layers.Train(&layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: s}, m, s)
 	var val *data.Set
 	if validated {
@@ -81,7 +82,7 @@ func TestCardFitsAsTheCPUDoes(t *testing.T) {
 	fitsAgree(t, d, d)
 }
 
-func fitsAgree(t *testing.T, one, two *cuda.Device) {
+func fitsAgree(t *testing.T, one, two *cudatest.GPU) {
 	for name, m := range map[string]layers.Map{
 		"bilinear":       layers.Bilinear{},
 		"learned scale":  layers.Bilinear{Scale: layers.LearnedScale{}, Prior: layers.CountPrior{}},
@@ -129,11 +130,9 @@ func fitsAgree(t *testing.T, one, two *cuda.Device) {
 func TestHostDeviceStepsWithoutWaiting(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
 	d := cudatest.Open(t, driver)
-	cuda.Use(d)
-	defer cuda.Use(nil)
 	set := deviceProblem(107)
 	var syncs, uploaded []int
-	s := optim.Settings{Epochs: 5, Batch: 4, Observe: func(optim.Epoch) {
+	s := optim.Settings{Epochs: 5, Batch: 4, Executor: cudatest.On(d), Observe: func(optim.Epoch) {
 		syncs, uploaded = append(syncs, driver.Syncs), append(uploaded, driver.Uploaded)
 	}}
 	base := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: s}
@@ -155,11 +154,9 @@ func TestHostDeviceStepsWithoutWaiting(t *testing.T) {
 func TestHostDeviceStagesShareWhatIsThere(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
 	d := cudatest.Open(t, driver)
-	cuda.Use(d)
-	defer cuda.Use(nil)
 	const n, held, w, k, c = 107, 41, 4, 5, 3
 	var uploaded []int
-	s := optim.Settings{Epochs: 2, Batch: n, Observe: func(optim.Epoch) { uploaded = append(uploaded, driver.Uploaded) }}
+	s := optim.Settings{Epochs: 2, Batch: n, Executor: cudatest.On(d), Observe: func(optim.Epoch) { uploaded = append(uploaded, driver.Uploaded) }}
 	m := layers.Bilinear{Scale: layers.LearnedScale{}}
 	f := layers.Train(&layers.Divide{Slots: w, Codebook: layers.Codebook{Codewords: k}, Optim: s}, m, s)
 	if err := f.Fit(context.Background(), deviceProblem(n), deviceProblem(held), rand.New(rand.NewPCG(1, 2))); err != nil {
@@ -186,8 +183,8 @@ func TestHostDeviceStagesShareWhatIsThere(t *testing.T) {
 // first stage left, and then leaves the validation loss and at last the whole fit to the CPU.
 func TestHostDeviceFitsIntoAnyMemory(t *testing.T) {
 	want, _, _, _ := fitOn(t, nil, layers.Bilinear{}, nil, true)
-	cudatest.InAnyMemory(t, 30000, 970, func(bytes int) {
-		got, _, _, _ := fitHere(t, layers.Bilinear{}, nil, true)
+	cudatest.InAnyMemory(t, 30000, 970, func(bytes int, e *cudatest.Executor) {
+		got, _, _, _ := fitBy(t, e, layers.Bilinear{}, nil, true)
 		for _, name := range want.Weights.Names() {
 			x, y := want.Weights.Float64s(name), got.Weights.Float64s(name)
 			for i := range x {
@@ -202,10 +199,8 @@ func TestHostDeviceFitsIntoAnyMemory(t *testing.T) {
 // An interrupted fit keeps its best weights, in memory.
 func TestHostDeviceInterrupted(t *testing.T) {
 	d := cudatest.Device(t, 1)
-	cuda.Use(d)
-	defer cuda.Use(nil)
 	ctx, cancel := context.WithCancel(context.Background())
-	s := optim.Settings{Epochs: 50, Batch: 32, Observe: func(e optim.Epoch) {
+	s := optim.Settings{Epochs: 50, Batch: 32, Executor: cudatest.On(d), Observe: func(e optim.Epoch) {
 		if e.Number == 2 {
 			cancel()
 		}
@@ -215,7 +210,7 @@ func TestHostDeviceInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the weights of epoch 2 are kept") {
 		t.Fatalf("the fit ends with %v", err)
 	}
-	want := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: optim.Settings{Epochs: 2, Batch: 32}}
+	want := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: optim.Settings{Epochs: 2, Batch: 32, Executor: cudatest.On(d)}}
 	if err := want.Fit(context.Background(), deviceProblem(107), nil, rand.New(rand.NewPCG(1, 2))); err != nil {
 		t.Fatal(err)
 	}
@@ -235,12 +230,8 @@ func TestHostDeviceTooSmall(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
 	driver.Capacity = 12000
 	d := cudatest.Open(t, driver)
-	var said []string
-	cuda.Notice(func(s string) { said = append(said, s) })
-	defer cuda.Notice(nil)
-	defer cuda.Use(nil)
-	cuda.Lend(d)
-	got, _, _, clock := fitHere(t, layers.Bilinear{}, nil, true)
+	e, said := cudatest.Lent(d)
+	got, _, _, clock := fitBy(t, e, layers.Bilinear{}, nil, true)
 	for _, name := range want.Weights.Names() {
 		if !slices.Equal(want.Weights.Float64s(name), got.Weights.Float64s(name)) {
 			t.Errorf("%s is not the CPU's", name)
@@ -249,12 +240,11 @@ func TestHostDeviceTooSmall(t *testing.T) {
 	if clock != 0 {
 		t.Error("the fit ran on the device")
 	}
-	if all := strings.Join(said, "\n"); !strings.Contains(all, "CUDA_ERROR_OUT_OF_MEMORY") || !strings.Contains(all, "free") {
-		t.Errorf("the notices are %q", said)
+	if all := strings.Join(*said, "\n"); !strings.Contains(all, "CUDA_ERROR_OUT_OF_MEMORY") || !strings.Contains(all, "free") {
+		t.Errorf("the notices are %q", *said)
 	}
-	cuda.Use(d)
-	base := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}}
-	if err := base.Fit(context.Background(), deviceProblem(107), nil, rand.New(rand.NewPCG(1, 2))); !cuda.OutOfMemory(err) {
+	base := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: optim.Settings{Executor: cudatest.On(d)}}
+	if err := base.Fit(context.Background(), deviceProblem(107), nil, rand.New(rand.NewPCG(1, 2))); !cudatest.OutOfMemory(err) {
 		t.Errorf("with the device asked for, the fit ends with %v", err)
 	}
 	if err := d.Trim(); err != nil || d.Err() != nil || driver.InUse() != 0 {
@@ -265,9 +255,7 @@ func TestHostDeviceTooSmall(t *testing.T) {
 // A loss that is not finite is told with its batch.
 func TestHostDeviceNotFinite(t *testing.T) {
 	d := cudatest.Device(t, 1)
-	cuda.Use(d)
-	defer cuda.Use(nil)
-	s := optim.Settings{Epochs: 3, Batch: 32, Rule: optim.Adam{Rate: 1e38}}
+	s := optim.Settings{Epochs: 3, Batch: 32, Rule: optim.Adam{Rate: 1e38}, Executor: cudatest.On(d)}
 	base := &layers.Divide{Slots: 4, Codebook: layers.Codebook{Codewords: 5}, Optim: s}
 	err := base.Fit(context.Background(), deviceProblem(107), nil, rand.New(rand.NewPCG(1, 2)))
 	if err == nil || !strings.Contains(err.Error(), "not finite") {

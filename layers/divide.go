@@ -33,29 +33,35 @@ type Divide struct {
 	sizes   Sizes
 	weights *graph.Weights
 
-	// Of a fit in stages: the features of its sets, and what keeps them on a device.
-	tables    map[*data.Set]*tensor.Dense
-	residence *graph.Residence
+	// Of a fit in stages: the features of its sets, and where they stay.
+	tables map[*data.Set]*tensor.Dense
+	place  graph.Residence
 }
 
 var _ Base = (*Divide)(nil)
 
-// stay makes the features of the sets of a fit in stages tables once, and keeps them on the
-// device that the fit runs on, with codebook, head and codes, until leave is called.
+// stay makes the features of the sets of a fit in stages tables once, and keeps them where the
+// fit runs, with codebook, head and codes, until leave is called.
 func (d *Divide) stay(sets ...*data.Set) (leave func()) {
 	d.tables = map[*data.Set]*tensor.Dense{}
-	var tables []*tensor.Dense
 	for _, x := range sets {
 		if x != nil && x.Features != nil {
 			d.tables[x] = graph.Matrix(tensor.Float32, x.Features)
-			tables = append(tables, d.tables[x])
 		}
 	}
-	d.residence = graph.NewResidence(tables...)
+	d.place = graph.On(d.Optim.Executor).Stay()
 	return func() {
-		d.residence.Close()
-		d.tables, d.residence = nil, nil
+		d.place.Close()
+		d.tables, d.place = nil, nil
 	}
+}
+
+// executor is where e says, or where a fit in stages stays there.
+func (d *Divide) executor(e graph.Executor) graph.Executor {
+	if d.place != nil && e == d.Optim.Executor {
+		return d.place
+	}
+	return e
 }
 
 // table is the features of x as graphs read them.
@@ -93,9 +99,6 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	w.Add("head/weight", graph.Uniforms(d.sizes.Features*d.sizes.Classes, bound, rng), d.sizes.Features, d.sizes.Classes)
 	w.Add("head/bias", graph.Uniforms(d.sizes.Classes, bound, rng), d.sizes.Classes)
 	d.weights = w.As(tensor.Float32)
-	if d.residence != nil {
-		d.residence.Admit(d.weights)
-	}
 
 	problem := optim.Problem{Rows: cal.Len(), Loss: d.objective(book, cal)}
 	if val != nil {
@@ -104,9 +107,11 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 			codes := book.Assign(b, b.Take("features", features))
 			return gorgonia.Nodes{meanNLL(b, d.head(b, book.Quantize(b, codes)), heldLabels)}
 		})
-		problem.Validation = func() (float64, error) { return loss.Mean(val.Len(), EvaluationBatch) }
+		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }
 	}
-	if d.Result, err = optim.Minimize(ctx, problem, decayed(d.Optim), rng); err != nil {
+	settings := decayed(d.Optim)
+	settings.Executor = d.executor(settings.Executor)
+	if d.Result, err = optim.Minimize(ctx, problem, settings, rng); err != nil {
 		return fmt.Errorf("divide: %w", err)
 	}
 	return nil
@@ -139,7 +144,7 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 		codes := d.Codebook.Assign(b, b.Take("features", features))
 		return gorgonia.Nodes{codes, d.head(b, d.Codebook.Quantize(b, codes))}
 	})
-	tables, err := f.Tables(x.Len(), EvaluationBatch)
+	tables, err := graph.On(d.executor(d.Optim.Executor)).Tables(f, x.Len(), EvaluationBatch)
 	if err != nil {
 		return nil, err
 	}

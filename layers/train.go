@@ -81,10 +81,14 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 			return err
 		}
 		f := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{held(b)} })
-		problem.Validation = func() (float64, error) { return f.Mean(val.Len(), EvaluationBatch) }
+		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(f, val.Len(), EvaluationBatch) }
 	}
 	start = time.Now()
-	result, err := optim.Minimize(ctx, problem, decayed(t.Optim), rng)
+	settings := decayed(t.Optim)
+	if d, ok := t.Base.(*Divide); ok {
+		settings.Executor = d.executor(settings.Executor)
+	}
+	result, err := optim.Minimize(ctx, problem, settings, rng)
 	t.stages = append(t.stages, Stage{"calibrate", result, time.Since(start)})
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)

@@ -3,6 +3,7 @@ package optim
 import (
 	"math"
 
+	"calibra/graph"
 	"calibra/graph/simd"
 
 	"gorgonia.org/tensor"
@@ -34,11 +35,11 @@ type AdamW struct {
 	WeightDecay float64 // λ
 }
 
-func (a Adam) start(params []*tensor.Dense) stepper {
+func (a Adam) start(params []*tensor.Dense) graph.Mover {
 	return newAdam(a, 0, params)
 }
 
-func (a AdamW) start(params []*tensor.Dense) stepper {
+func (a AdamW) start(params []*tensor.Dense) graph.Mover {
 	return newAdam(a.coupled(), a.WeightDecay, params)
 }
 
@@ -61,7 +62,7 @@ type adamState struct {
 	mean, square []*tensor.Dense // m, v
 }
 
-func (a *adamState) step(params, grads []*tensor.Dense) {
+func (a *adamState) Move(params, grads []*tensor.Dense) {
 	a.t++
 	bias1 := 1 - math.Pow(a.rule.Beta1, float64(a.t))
 	bias2 := math.Sqrt(1 - math.Pow(a.rule.Beta2, float64(a.t)))
@@ -86,4 +87,17 @@ func (a *adamState) step64(theta, grad, m, v []float64, bias1, bias2 float64) {
 		v[i] = beta2*v[i] + (1-beta2)*g*g
 		theta[i] = a.shrink*x - rate*m[i]/(math.Sqrt(v[i])*scale+a.rule.Epsilon)
 	}
+}
+
+func (a *adamState) Pass(n int) any {
+	p := &graph.AdamPass{
+		Beta1: a.rule.Beta1, Beta2: a.rule.Beta2, Epsilon: a.rule.Epsilon, Decay: a.rule.WeightDecay, Shrink: a.shrink,
+		Mean: a.mean, Square: a.square, Begun: a.t > 0,
+	}
+	for range n {
+		a.t++
+		p.Rates = append(p.Rates, a.rule.Rate/(1-math.Pow(a.rule.Beta1, float64(a.t))))
+		p.Scales = append(p.Scales, 1/math.Sqrt(1-math.Pow(a.rule.Beta2, float64(a.t))))
+	}
+	return p
 }

@@ -30,7 +30,7 @@ func Bisect(ctx context.Context, p Problem, lo, hi, tolerance float64) (Result, 
 		}
 		r.Epochs++
 		r.Best, r.Loss, r.GradientNorm = r.Epochs, loss, math.Abs(grads[0].Float64s()[0])
-		if name, bad := nonFinite(w, loss, grads); bad {
+		if name := p.Loss.Trouble(loss, grads); name != "" {
 			return 0, fmt.Errorf("optim: %s is not finite at %g", name, at)
 		}
 		return grads[0].Float64s()[0], nil

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"calibra/graph"
-	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
 	"calibra/optim"
 
@@ -15,24 +14,26 @@ import (
 )
 
 // minimizers minimize a problem of float32 weights.
-var minimizers = map[string]func(t *testing.T, p optim.Problem) (optim.Result, error){
-	"Adam": func(t *testing.T, p optim.Problem) (optim.Result, error) { return steps(t, p, optim.Adam{Rate: 0.05}) },
-	"AdamW": func(t *testing.T, p optim.Problem) (optim.Result, error) {
-		return steps(t, p, optim.AdamW{Rate: 0.05, WeightDecay: 0.1})
+var minimizers = map[string]func(t *testing.T, p optim.Problem, e graph.Executor) (optim.Result, error){
+	"Adam": func(t *testing.T, p optim.Problem, e graph.Executor) (optim.Result, error) {
+		return steps(t, p, e, optim.Adam{Rate: 0.05})
 	},
-	"SGD": func(t *testing.T, p optim.Problem) (optim.Result, error) {
-		return steps(t, p, optim.SGD{Rate: 0.1, Momentum: 0.8, WeightDecay: 1e-3})
+	"AdamW": func(t *testing.T, p optim.Problem, e graph.Executor) (optim.Result, error) {
+		return steps(t, p, e, optim.AdamW{Rate: 0.05, WeightDecay: 0.1})
 	},
-	"LBFGS": func(t *testing.T, p optim.Problem) (optim.Result, error) {
-		return optim.LBFGS(t.Context(), p, optim.LBFGSSettings{Rows: 128, Iterations: 6, Gradient: 1e-4})
+	"SGD": func(t *testing.T, p optim.Problem, e graph.Executor) (optim.Result, error) {
+		return steps(t, p, e, optim.SGD{Rate: 0.1, Momentum: 0.8, WeightDecay: 1e-3})
 	},
-	"FixedLBFGS": func(t *testing.T, p optim.Problem) (optim.Result, error) {
-		return optim.FixedLBFGS{Rate: 0.1, Rows: 128, Iterations: 6}.Minimize(t.Context(), p)
+	"LBFGS": func(t *testing.T, p optim.Problem, e graph.Executor) (optim.Result, error) {
+		return optim.LBFGS(t.Context(), p, optim.LBFGSSettings{Rows: 128, Iterations: 6, Gradient: 1e-4, Executor: e})
+	},
+	"FixedLBFGS": func(t *testing.T, p optim.Problem, e graph.Executor) (optim.Result, error) {
+		return optim.FixedLBFGS{Rate: 0.1, Rows: 128, Iterations: 6, Executor: e}.Minimize(t.Context(), p)
 	},
 }
 
-func steps(t *testing.T, p optim.Problem, r optim.Rule) (optim.Result, error) {
-	return optim.Minimize(t.Context(), p, optim.Settings{Rule: r, Epochs: 2, Batch: 64}, rand.New(rand.NewPCG(1, 0)))
+func steps(t *testing.T, p optim.Problem, e graph.Executor, r optim.Rule) (optim.Result, error) {
+	return optim.Minimize(t.Context(), p, optim.Settings{Rule: r, Epochs: 2, Batch: 64, Executor: e}, rand.New(rand.NewPCG(1, 0)))
 }
 
 // Each method ends on a device where it ends on the CPU, and at the same bytes whatever the
@@ -43,10 +44,10 @@ func TestHostDeviceMinimizes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			on := func(driver *cudatest.Emulator) (optim.Result, *graph.Weights) {
 				p, w := multinomialRegressionOf(tensor.Float32, 6, 3)
+				var e graph.Executor
 				if driver != nil {
 					d := cudatest.Open(t, driver)
-					cuda.Use(d)
-					defer cuda.Use(nil)
+					e = cudatest.On(d)
 					defer func(before int) {
 						if driver.Launches == before {
 							t.Error("nothing ran on the device")
@@ -56,7 +57,7 @@ func TestHostDeviceMinimizes(t *testing.T) {
 						}
 					}(driver.Launches)
 				}
-				r, err := minimize(t, p)
+				r, err := minimize(t, p, e)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,16 +87,12 @@ func TestHostDeviceMinimizes(t *testing.T) {
 func TestHostDeviceLeavesFloat64(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
 	d := cudatest.Open(t, driver)
-	cuda.Use(d)
-	defer cuda.Use(nil)
-	var said []string
-	cuda.Notice(func(s string) { said = append(said, s) })
-	defer cuda.Notice(nil)
+	e, said := cudatest.Told(d)
 	p, _ := multinomialRegression(6, 3)
-	if _, err := optim.LBFGS(t.Context(), p, optim.LBFGSSettings{}); err != nil {
+	if _, err := optim.LBFGS(t.Context(), p, optim.LBFGSSettings{Executor: e}); err != nil {
 		t.Fatal(err)
 	}
-	if driver.Launches > 0 || !slices.Contains(said, "fits in float64 run on the CPU: the CUDA kernels compute in float32") {
-		t.Errorf("%d launches; the notices are %q", driver.Launches, said)
+	if driver.Launches > 0 || !slices.Contains(*said, "fits in float64 run on the CPU: the CUDA kernels compute in float32") {
+		t.Errorf("%d launches; the notices are %q", driver.Launches, *said)
 	}
 }

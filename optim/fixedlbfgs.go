@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"calibra/graph"
+
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -13,9 +15,10 @@ import (
 // with rate 1e-3 and 1,000 to 2,000 iterations, which stops far short of the
 // minimum; it is here to explain published numbers, and no default.
 type FixedLBFGS struct {
-	Rate       float64 // 0: 1e-3
-	Iterations int     // at most; 0: 1000
-	Rows       int     // rows evaluated at once; 0: 4096
+	Rate       float64        // 0: 1e-3
+	Iterations int            // at most; 0: 1000
+	Rows       int            // rows evaluated at once; 0: 4096
+	Executor   graph.Executor // where loss and gradient are computed; nil: in this process
 }
 
 // Constants of torch.optim.LBFGS's defaults.
@@ -40,11 +43,11 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem) (Result, error) {
 	if s.Rows == 0 {
 		s.Rows = 4096
 	}
-	f, err := newFullBatch(p, s.Rows)
+	f, err := newFullBatch(p, s.Rows, s.Executor)
 	if err != nil {
 		return Result{}, err
 	}
-	defer f.close()
+	defer f.slopes.Close()
 	x := f.start()
 	loss, grad := f.loss(x), append([]float64(nil), f.slope...)
 	r := Result{Validation: math.NaN()}

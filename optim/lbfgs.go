@@ -17,12 +17,13 @@ import (
 // LBFGSSettings of [LBFGS] and [BFGS]. The zero value is what the convex baselines
 // are fitted with.
 type LBFGSSettings struct {
-	Gradient   float64     // the ∞-norm of the full gradient to reach; 0: 1e-6
-	Decrease   float64     // ends the fit once ten iterations lower the loss by less; 0: never
-	Iterations int         // line searches at most; 0: 2000
-	Rows       int         // rows evaluated at once, which bounds memory; 0: 4096
-	Store      int         // pairs of differences kept, LBFGS only; 0: 20
-	Observe    func(Epoch) // called after each iteration; may be nil
+	Gradient   float64        // the ∞-norm of the full gradient to reach; 0: 1e-6
+	Decrease   float64        // ends the fit once ten iterations lower the loss by less; 0: never
+	Iterations int            // line searches at most; 0: 2000
+	Rows       int            // rows evaluated at once, which bounds memory; 0: 4096
+	Store      int            // pairs of differences kept, LBFGS only; 0: 20
+	Observe    func(Epoch)    // called after each iteration; may be nil
+	Executor   graph.Executor // where loss and gradient are computed; nil: in this process
 }
 
 func (s LBFGSSettings) withDefaults() (LBFGSSettings, error) {
@@ -129,11 +130,11 @@ func (a *approximateWolfe) Iterate(f, g float64) (optimize.Operation, float64, e
 // rounding error of the loss it does, the method starts afresh from the best point
 // without its history; a second failure in a row without progress ends the fit.
 func quasiNewton(ctx context.Context, p Problem, s LBFGSSettings, method func(optimize.Linesearcher) optimize.Method) (Result, error) {
-	f, err := newFullBatch(p, s.Rows)
+	f, err := newFullBatch(p, s.Rows, s.Executor)
 	if err != nil {
 		return Result{}, err
 	}
-	defer f.close()
+	defer f.slopes.Close()
 	r := Result{Validation: math.NaN(), GradientNorm: math.NaN()}
 	if s.Observe != nil {
 		defer func() {
@@ -244,7 +245,7 @@ func (r *recorder) status() (optimize.Status, error) {
 // order.
 type fullBatch struct {
 	problem Problem
-	slopes  slopes
+	slopes  graph.Slopes
 	pieces  [][]int32
 	weights []*tensor.Dense // the learned ones
 	at      []float64       // where value and slope were computed
@@ -253,12 +254,7 @@ type fullBatch struct {
 	err     error
 }
 
-// slopes is where values and gradients are computed: in this process or on a device.
-type slopes interface {
-	Gradient(rows []int32) (loss float64, grads []*tensor.Dense, err error)
-}
-
-func newFullBatch(p Problem, rows int) (*fullBatch, error) {
+func newFullBatch(p Problem, rows int, e graph.Executor) (*fullBatch, error) {
 	if p.Rows <= 0 {
 		return nil, fmt.Errorf("optim: there are no rows to fit")
 	}
@@ -274,22 +270,12 @@ func newFullBatch(p Problem, rows int) (*fullBatch, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("optim: there is no learned weight to fit")
 	}
-	f.slope, f.slopes = make([]float64, n), p.Loss
-	device, err := graph.NewSlopes(p.Loss, len(f.pieces[0]))
+	slopes, err := graph.On(e).Slopes(p.Loss, len(f.pieces[0]))
 	if err != nil {
 		return nil, fmt.Errorf("optim: %w", err)
 	}
-	if device != nil {
-		f.slopes = device
-	}
+	f.slope, f.slopes = make([]float64, n), slopes
 	return f, nil
-}
-
-// close gives back a device.
-func (f *fullBatch) close() {
-	if device, ok := f.slopes.(*graph.Slopes); ok {
-		device.Close()
-	}
 }
 
 func (f *fullBatch) start() []float64 {
@@ -343,7 +329,7 @@ func (f *fullBatch) evaluate(x []float64) {
 			f.err = err
 			return
 		}
-		if name, bad := nonFinite(f.problem.Loss.Weights(), loss, grads); bad {
+		if name := f.problem.Loss.Trouble(loss, grads); name != "" {
 			if first {
 				if _, _, f.err = f.problem.Loss.Gradient(rows); f.err != nil { // in this process, which knows where
 					return

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"calibra/graph"
@@ -19,21 +18,20 @@ type Problem struct {
 	Loss *graph.Objective
 	Rows int
 	// Validation is the loss that decides when to stop and which weights to keep.
-	// Without it a fit runs all its epochs and keeps the last weights.
-	Validation func() (float64, error)
+	// Without it a fit runs all its epochs and keeps the last weights. It computes in the session
+	// of the fit, and fetches the weights there if it wants them in memory.
+	Validation func(s graph.Session) (float64, error)
 }
 
 // Settings of [Minimize]. The zero value is what the paper trains
 // with, but for the weight decay of 1e-3 that package layers sets.
-//
-// A fit on a device (package cuda) holds it to its end: Observe and a problem's Validation must
-// neither fit nor measure local metrics there, which would wait for the fit that waits for them.
 type Settings struct {
-	Rule     Rule        // nil: Adam{} with its defaults
-	Batch    int         // rows per step; 0: 128
-	Epochs   int         // at most; 0: 100
-	Patience int         // epochs without a better validation loss before stopping; 0: 10
-	Observe  func(Epoch) // called after each epoch; may be nil
+	Rule     Rule           // nil: Adam{} with its defaults
+	Batch    int            // rows per step; 0: 128
+	Epochs   int            // at most; 0: 100
+	Patience int            // epochs without a better validation loss before stopping; 0: 10
+	Observe  func(Epoch)    // called after each epoch; may be nil
+	Executor graph.Executor // where the fit runs; nil: in this process
 }
 
 func (s Settings) withDefaults() Settings {
@@ -59,9 +57,14 @@ type Epoch struct {
 	Validation float64 // NaN without validation
 	Best       int     // the epoch whose weights would be kept now
 	Last       bool    // no epoch follows
-	// Device is how long the epoch's steps took a CUDA device by its own clock; 0 on the CPU.
+	// Device is how long the epoch's steps took a device by its own clock; 0 in this process.
 	Device time.Duration
+
+	session graph.Session
 }
+
+// Fetch brings the weights of the fit into memory, where they are not always.
+func (e Epoch) Fetch() error { return e.session.Fetch() }
 
 // Result tells how a fit ended.
 type Result struct {
@@ -92,24 +95,28 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 	order := graph.Rows(0, p.Rows)
 	shuffle := func() { rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] }) }
 	shuffle() // first, wherever the steps run: to describe the loss may draw from rng too
-	place, err := newPlace(p, s)
-	if err != nil {
-		return Result{}, err
+	var learned []*tensor.Dense
+	for _, name := range p.Loss.Weights().Learned() {
+		learned = append(learned, p.Loss.Weights().Tensor(name))
 	}
-	defer place.close()
+	session, err := graph.On(s.Executor).Fit(p.Loss, s.Rule.start(learned), p.Rows, s.Batch)
+	if err != nil {
+		return Result{}, fmt.Errorf("optim: %w", err)
+	}
+	defer session.Close()
 
 	r := Result{Validation: math.Inf(1), GradientNorm: math.NaN()}
 	keep := func(epoch int, loss, validation float64) error {
 		r.Best, r.Loss, r.Validation = epoch, loss, validation
-		return place.keep()
+		return session.Keep()
 	}
 	for epoch := 1; epoch <= s.Epochs; epoch++ {
 		if epoch > 1 {
 			shuffle()
 		}
-		loss, err := place.epoch(ctx, order)
+		loss, err := session.Epoch(ctx, order)
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return r, errors.Join(fmt.Errorf("interrupted in epoch %d; the weights of epoch %d are kept: %w", epoch, r.Best, err), place.restore())
+			return r, errors.Join(fmt.Errorf("interrupted in epoch %d; the weights of epoch %d are kept: %w", epoch, r.Best, err), session.Restore())
 		}
 		if err != nil {
 			return r, fmt.Errorf("optim: epoch %d, %w", epoch, err)
@@ -117,7 +124,7 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 		validation := math.NaN()
 		r.Epochs = epoch
 		if p.Validation != nil {
-			if validation, err = p.Validation(); err != nil {
+			if validation, err = p.Validation(session); err != nil {
 				return r, fmt.Errorf("optim: validation after epoch %d: %w", epoch, err)
 			}
 			if math.IsNaN(validation) || math.IsInf(validation, 0) {
@@ -131,7 +138,7 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 		}
 		stalled := epoch-r.Best >= s.Patience
 		if s.Observe != nil {
-			s.Observe(Epoch{epoch, s.Epochs, loss, validation, r.Best, stalled || epoch == s.Epochs, place.elapsed()})
+			s.Observe(Epoch{epoch, s.Epochs, loss, validation, r.Best, stalled || epoch == s.Epochs, session.Elapsed(), session})
 		}
 		if stalled {
 			r.Converged = true
@@ -142,30 +149,5 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 	if !r.Converged {
 		r.Ended = fmt.Sprintf("all %d epochs were run", s.Epochs)
 	}
-	return r, place.restore()
-}
-
-// nonFinite names the loss or the first weight whose gradient is not finite.
-func nonFinite(w *graph.Weights, loss float64, grads []*tensor.Dense) (string, bool) {
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return "the loss", true
-	}
-	for i, name := range w.Learned() {
-		if !finite(grads[i]) {
-			return "the gradient of " + name, true
-		}
-	}
-	return "", false
-}
-
-func finite(t *tensor.Dense) bool {
-	if t.Dtype() == tensor.Float32 {
-		return allFinite(t.Float32s())
-	}
-	return allFinite(t.Float64s())
-}
-
-// allFinite uses that x − x is 0 for every finite x and NaN for the others.
-func allFinite[F float32 | float64](x []F) bool {
-	return !slices.ContainsFunc(x, func(v F) bool { return v-v != 0 })
+	return r, session.Restore()
 }

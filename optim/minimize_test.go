@@ -114,7 +114,7 @@ func TestEarlyStoppingRestoresTheBest(t *testing.T) {
 	p := quadratic.make(tensor.Float64)
 	var seen [][]float64
 	losses := []float64{5, 3, 4, 2, 6, 7, 8, 9}
-	p.Validation = func() (float64, error) {
+	p.Validation = func(graph.Session) (float64, error) {
 		seen = append(seen, p.Loss.Weights().Float64s("x"))
 		return losses[len(seen)-1], nil
 	}

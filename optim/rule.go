@@ -9,14 +9,7 @@ import (
 // Rule turns gradients into steps: [Adam], [AdamW] or [SGD].
 type Rule interface {
 	// start prepares the rule's state for the given weights.
-	start(params []*tensor.Dense) stepper
-	// onDevice is the rule with its state on a device.
-	onDevice() graph.DeviceRule
-}
-
-// stepper updates params in place from their gradients.
-type stepper interface {
-	step(params, grads []*tensor.Dense)
+	start(params []*tensor.Dense) graph.Mover
 }
 
 // orDefault is v, or def where v is the zero of a Settings field.

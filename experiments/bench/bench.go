@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/layers"
 	"calibra/optim"
@@ -40,25 +41,26 @@ type Workload struct {
 }
 
 // Workloads lists them in the order of the report; rows is the size of the training
-// sets, 10,000 for the published comparison.
-func Workloads(rows int) []Workload {
+// sets, 10,000 for the published comparison. e, which may be nil, is where they run, but for
+// predictions, which need none.
+func Workloads(rows int, e experiments.Executor) []Workload {
 	n := float64(rows)
 	text := message.NewPrinter(language.English) // 10,000 rows
 	return []Workload{
 		{"quantizer_epoch_s", text.Sprintf("one epoch of stage 1: %d rows, %d features", rows, Features), false, quantizerCost(n, 10), func(ctx context.Context, reps int) (float64, error) {
-			return quantizer(ctx, rows, reps)
+			return quantizer(ctx, e, rows, reps)
 		}},
 		{"calibrator_epoch_s_c10", text.Sprintf("one epoch of stage 2: %d rows, 10 classes", rows), false, calibratorCost(n, 10), func(ctx context.Context, reps int) (float64, error) {
-			return calibrator(ctx, rows, 10, reps)
+			return calibrator(ctx, e, rows, 10, reps)
 		}},
 		{"calibrator_epoch_s_c100_1000rows", "one epoch of stage 2: 1,000 rows, 100 classes", false, calibratorCost(1000, 100), func(ctx context.Context, reps int) (float64, error) {
-			return calibrator(ctx, 1000, 100, reps)
+			return calibrator(ctx, e, 1000, 100, reps)
 		}},
 		{"lce_s_c10", "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", false, lceCost(20250, 50, 10), func(ctx context.Context, reps int) (float64, error) {
-			return lce(ctx, 20250, 10, reps)
+			return lce(ctx, e, 20250, 10, reps)
 		}},
 		{"lce_s_c100_5000rows", "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", false, lceCost(5000, 50, 100), func(ctx context.Context, reps int) (float64, error) {
-			return lce(ctx, 5000, 100, reps)
+			return lce(ctx, e, 5000, 100, reps)
 		}},
 		{"inference_rows_per_s", "calibrated predictions in batches of 1,024", true, inferenceCost(1, 10), inference},
 	}
@@ -93,10 +95,10 @@ func activations(rng *rand.Rand, n, m, classes int) *data.Set {
 	return s
 }
 
-func quantizer(ctx context.Context, rows, reps int) (float64, error) {
+func quantizer(ctx context.Context, e experiments.Executor, rows, reps int) (float64, error) {
 	var f fastest
 	rng := newRand()
-	d := layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: reps + 1, Batch: Batch, Observe: f.observe}}
+	d := layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: reps + 1, Batch: Batch, Observe: f.observe, Executor: e}}
 	err := d.Fit(ctx, activations(rng, rows, Features, 10), nil, rng)
 	return f.best, err
 }
@@ -126,12 +128,12 @@ func randomBase(rng *rand.Rand, rows, classes int) (*assigned, *data.Set) {
 	return a, set
 }
 
-func calibrator(ctx context.Context, rows, classes, reps int) (float64, error) {
+func calibrator(ctx context.Context, e experiments.Executor, rows, classes, reps int) (float64, error) {
 	rng := newRand()
 	a, set := randomBase(rng, rows, classes)
 	var f fastest
 	err := layers.Train(a, layers.Bilinear{}, optim.Settings{
-		Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: reps + 1, Batch: Batch, Observe: f.observe,
+		Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: reps + 1, Batch: Batch, Observe: f.observe, Executor: e,
 	}).Fit(ctx, set, nil, rng)
 	return f.best, err
 }
@@ -146,7 +148,7 @@ func logProbs(rng *rand.Rand, n, c int, spread float64) *mat.Dense {
 	return layers.LogSoftmax(logits)
 }
 
-func lce(ctx context.Context, rows, classes, reps int) (float64, error) {
+func lce(ctx context.Context, e experiments.Executor, rows, classes, reps int) (float64, error) {
 	const dims = 50
 	rng := newRand()
 	z := mat.NewDense(rows, dims, nil)
@@ -160,7 +162,7 @@ func lce(ctx context.Context, rows, classes, reps int) (float64, error) {
 		labels[i] = rng.IntN(classes)
 	}
 	return best(reps, func() error {
-		_, err := metrics.Measure(ctx, p, labels, z, metrics.Settings{})
+		_, err := metrics.Measure(ctx, p, labels, z, metrics.Settings{Executor: e})
 		return err
 	})
 }

@@ -1,12 +1,22 @@
 package bench
 
-import "testing"
+import (
+	"testing"
+
+	"calibra/experiments"
+	"calibra/graph/cuda/cudatest"
+)
 
 // BenchmarkWorkloads reports each workload's figure in its own unit:
 //
-//	go test -run xxx -bench . -benchtime 1x -count 10 ./experiments/bench
-func BenchmarkWorkloads(b *testing.B) {
-	for _, w := range Workloads(10000) {
+//	go test -run xxx -bench BenchmarkWorkloads -benchtime 1x -count 10 ./experiments/bench
+func BenchmarkWorkloads(b *testing.B) { benchmark(b, nil) }
+
+// BenchmarkOnDeviceWorkloads does so on a card.
+func BenchmarkOnDeviceWorkloads(b *testing.B) { benchmark(b, cudatest.On(cudatest.Card(b))) }
+
+func benchmark(b *testing.B, e experiments.Executor) {
+	for _, w := range Workloads(10000, e) {
 		b.Run(w.Key, func(b *testing.B) {
 			figure, err := w.Measure(b.Context(), b.N)
 			if err != nil {
@@ -24,7 +34,7 @@ func BenchmarkWorkloads(b *testing.B) {
 
 // TestWorkloadsRun runs each small enough to be quick.
 func TestWorkloadsRun(t *testing.T) {
-	for _, w := range Workloads(200)[:2] {
+	for _, w := range Workloads(200, nil)[:2] {
 		if figure, err := w.Measure(t.Context(), 1); err != nil || !(figure > 0) {
 			t.Errorf("%s: %v %v", w.Key, figure, err)
 		}

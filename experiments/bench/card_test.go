@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"calibra/experiments"
 	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
 	"calibra/layers"
@@ -22,9 +23,9 @@ import (
 func BenchmarkCardQuantizer(b *testing.B) {
 	for _, classes := range []int{10, 100} {
 		b.Run(name(10000, classes), func(b *testing.B) {
-			d := card(b)
+			d := cudatest.Card(b)
 			set, times := activations(newRand(), 10000, Features, classes), clock{}
-			fit := layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: b.N + 2, Patience: b.N + 2, Batch: Batch, Observe: times.observe}}
+			fit := layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: b.N + 2, Patience: b.N + 2, Batch: Batch, Executor: cudatest.On(d), Observe: times.observe}}
 			if err := fit.Fit(b.Context(), set, nil, newRand()); err != nil {
 				b.Fatal(err)
 			}
@@ -36,11 +37,11 @@ func BenchmarkCardQuantizer(b *testing.B) {
 func BenchmarkCardCalibrator(b *testing.B) {
 	for _, classes := range []int{10, 100} {
 		b.Run(name(10000, classes), func(b *testing.B) {
-			d := card(b)
+			d := cudatest.Card(b)
 			base, set := randomBase(newRand(), 10000, classes)
 			var times clock
 			err := layers.Train(base, layers.Bilinear{}, optim.Settings{
-				Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: b.N + 2, Patience: b.N + 2, Batch: Batch, Observe: times.observe,
+				Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: b.N + 2, Patience: b.N + 2, Batch: Batch, Executor: cudatest.On(d), Observe: times.observe,
 			}).Fit(b.Context(), set, nil, newRand())
 			if err != nil {
 				b.Fatal(err)
@@ -54,7 +55,7 @@ func BenchmarkCardCalibrator(b *testing.B) {
 func BenchmarkCardLCE(b *testing.B) {
 	for _, size := range []struct{ rows, classes int }{{20250, 10}, {75000, 8}, {20250, 100}} {
 		b.Run(name(size.rows, size.classes), func(b *testing.B) {
-			d := card(b)
+			d := cudatest.Card(b)
 			l := localRows(newRand(), size.rows, size.classes)
 			cells := size.rows * size.classes
 			residual, ess := make([]float64, cells), make([]float64, cells)
@@ -115,11 +116,9 @@ func TestHostBreakdown(t *testing.T) {
 }
 
 func breakdown(t *testing.T, d *cuda.Device, profile *cudatest.Profile, rows, localRowsCount int, classes ...int) {
-	cuda.Use(d)
-	defer cuda.Use(nil)
 	const epochs = 3
 	clear := func() { profile.Times = map[string]cudatest.Times{} }
-	settings := optim.Settings{Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: epochs, Patience: epochs, Batch: Batch, Observe: func(e optim.Epoch) {
+	settings := optim.Settings{Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: epochs, Patience: epochs, Batch: Batch, Executor: cudatest.On(d), Observe: func(e optim.Epoch) {
 		if e.Number == 1 {
 			clear()
 		}
@@ -154,7 +153,8 @@ func breakdown(t *testing.T, d *cuda.Device, profile *cudatest.Profile, rows, lo
 			for i := range labels {
 				labels[i] = int32(i * i % c)
 			}
-			if _, err := l.Redraw(t.Context(), labels[:localRowsCount], labels[localRowsCount:]); err != nil {
+			tally := &cuda.Tally{Sum: make([]int64, 50*c), Weight: make([]int64, 50*c), Most: make([]float64, 50*c), Norm: make([]float64, 50)}
+			if err := l.Redraw(t.Context(), labels[:localRowsCount], labels[localRowsCount:], tally); err != nil {
 				t.Fatal(err)
 			}
 		}()
@@ -188,10 +188,8 @@ func TestCardCrossover(t *testing.T) {
 	t.Logf("a launch of a recorded step takes %v; the CPU multiplies at %.0f GFLOP/s: %.0f operations a launch (auto asks for %.0f)", launch, roof.FlopsPerSecond/1e9, launch.Seconds()*roof.FlopsPerSecond, cuda.Worth)
 	for _, classes := range []int{2, 3, 5, 10, 20, 50} {
 		var seconds [2]float64
-		for i, on := range []*cuda.Device{nil, d} {
-			cuda.Use(on)
-			s, err := calibrator(t.Context(), 2000, classes, 3)
-			cuda.Use(nil)
+		for i, on := range []experiments.Executor{nil, cudatest.On(d)} {
+			s, err := calibrator(t.Context(), on, 2000, classes, 3)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,14 +202,6 @@ func TestCardCrossover(t *testing.T) {
 
 func name(rows, classes int) string {
 	return fmt.Sprintf("rows=%d/classes=%d", rows, classes)
-}
-
-// card is the device of the benchmark, alone chosen.
-func card(b *testing.B) *cuda.Device {
-	d := cudatest.Card(b)
-	cuda.Use(d)
-	b.Cleanup(func() { cuda.Use(nil) })
-	return d
 }
 
 // clock is what the device's clock says of each epoch; the first two warm up.

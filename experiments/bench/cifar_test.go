@@ -9,7 +9,6 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
-	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
 )
 
@@ -25,16 +24,14 @@ func TestCardOnCIFAR(t *testing.T) {
 	if err != nil {
 		t.Skipf("the CIFAR-10 features are not there: %v", err)
 	}
-	defer cuda.Use(nil)
-	fit := func(d *cuda.Device) metrics.Values {
-		cuda.Use(d)
-		run, err := experiments.Spec{Method: "vq", Split: data.PaperText, Seed: 42}.Fit(t.Context(), src, nil)
+	fit := func(e experiments.Executor) metrics.Values {
+		run, err := experiments.Spec{Executor: e, Method: "vq", Split: data.PaperText, Seed: 42}.Fit(t.Context(), src, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return run.Outcome.Metrics.Values
 	}
-	want, got := fit(nil), fit(d)
+	want, got := fit(nil), fit(cudatest.On(d))
 	for m, v := range want {
 		t.Logf("%v: %.6f on the CPU, %.6f on the card", metrics.Metric(m), v, got[m])
 		if m := metrics.Metric(m); (m == metrics.NLL || m == metrics.LCE) && !(math.Abs(v-got[m]) <= 1e-4) {

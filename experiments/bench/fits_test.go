@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/graph/cuda"
+	"calibra/graph"
 	"calibra/graph/cuda/cudatest"
 	"calibra/layers"
 	"calibra/layers/baselines"
@@ -96,18 +96,16 @@ func TestCardFits(t *testing.T) {
 	d := cudatest.Card(t)
 	for name, fit := range cardFits {
 		t.Run(name, func(t *testing.T) {
-			on := func(d *cuda.Device) (*mat.Dense, time.Duration) {
-				cuda.Use(d)
-				defer cuda.Use(nil)
+			on := func(x graph.Executor) (*mat.Dense, time.Duration) {
 				var clock time.Duration
 				start := time.Now()
-				out := fit(t, optim.Settings{Epochs: 2, Batch: 128, Rule: optim.SGD{Rate: 0.01, Momentum: 0.9}, Observe: func(e optim.Epoch) { clock += e.Device }})
+				out := fit(t, optim.Settings{Epochs: 2, Batch: 128, Rule: optim.SGD{Rate: 0.01, Momentum: 0.9}, Executor: x, Observe: func(e optim.Epoch) { clock += e.Device }})
 				t.Logf("%v in all, %v of it the card's", time.Since(start), clock)
 				return out, clock
 			}
 			want, _ := on(nil)
-			got, clock := on(d)
-			if again, _ := on(d); !mat.Equal(got, again) {
+			got, clock := on(cudatest.On(d))
+			if again, _ := on(cudatest.On(d)); !mat.Equal(got, again) {
 				t.Error("a second fit gives other bytes")
 			}
 			if clock == 0 {

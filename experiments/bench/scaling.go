@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"calibra/experiments"
 	"calibra/experiments/report"
 
 	"gonum.org/v1/gonum/stat"
@@ -35,7 +36,7 @@ var growths = []growth{
 // cost should grow as N and, once C² outweighs what a step costs anyway, as C². Before
 // each measurement observe, if not nil, is told how many of all are done and which
 // is next. Measured are rows, classes and seconds.
-func Scaling(ctx context.Context, reps int, observe func(done, of int, next string)) (figure *report.Figure, measured [][3]float64, err error) {
+func Scaling(ctx context.Context, e experiments.Executor, reps int, observe func(done, of int, next string)) (figure *report.Figure, measured [][3]float64, err error) {
 	var of int
 	for _, g := range growths {
 		of += len(g.points)
@@ -49,7 +50,7 @@ func Scaling(ctx context.Context, reps int, observe func(done, of int, next stri
 			if observe != nil {
 				observe(len(measured), of, fmt.Sprintf("%d rows, %d classes", rows, classes))
 			}
-			s, err := calibrator(ctx, rows, classes, reps)
+			s, err := calibrator(ctx, e, rows, classes, reps)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -46,10 +46,14 @@ func (c *benchCmd) Run(ctx context.Context) error {
 	if c.Rows < bench.Codewords || c.Reps < 1 {
 		return data.Inputf("", "--rows must be at least %d and --reps at least 1", bench.Codewords)
 	}
-	if c.Scaling != "" {
-		return c.scaling(ctx)
+	executor, err := c.executor()
+	if err != nil {
+		return err
 	}
-	workloads := bench.Workloads(c.Rows)
+	if c.Scaling != "" {
+		return c.scaling(ctx, executor)
+	}
+	workloads := bench.Workloads(c.Rows, executor)
 	if c.Only != "" {
 		keys := strings.Split(c.Only, ",")
 		var known []string
@@ -105,13 +109,13 @@ func newWorkloadBar(n int) *progressbar.ProgressBar {
 }
 
 // scaling draws how the time of an epoch grows.
-func (c *benchCmd) scaling(ctx context.Context) error {
+func (c *benchCmd) scaling(ctx context.Context, executor experiments.Executor) error {
 	undo, err := experiments.PrepareDir(c.Scaling, "bench", "scaling.svg", "scaling.png", "scaling.csv")
 	if err != nil {
 		return err
 	}
 	var bar *progressbar.ProgressBar
-	figure, measured, err := bench.Scaling(ctx, c.Reps, func(done, of int, next string) {
+	figure, measured, err := bench.Scaling(ctx, executor, c.Reps, func(done, of int, next string) {
 		if bar == nil {
 			bar = newWorkloadBar(of)
 		}

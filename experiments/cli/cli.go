@@ -18,7 +18,6 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/graph/cuda"
 	"calibra/layers"
 
 	"github.com/alecthomas/kong"
@@ -116,7 +115,7 @@ func exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "calibra: interrupted:", err)
 		return exitInterrupted
-	case errors.Is(err, cuda.ErrNoDevice), cuda.OutOfMemory(err):
+	case lacksDevice(err):
 		fmt.Fprintln(os.Stderr, "calibra:", err)
 		return exitNoDevice
 	case errors.As(err, &usage), errors.As(err, &input), errors.As(err, &setting):

@@ -44,8 +44,11 @@ LCE and NLL of every method are compared with the best one's on the same test ro
 }
 
 func (c *compareCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
-	s := compare.Settings{Catalog: methods, Methods: c.names(methods), Seeds: c.Seeds, Split: c.Split, Jobs: c.Jobs}
-	var err error
+	executor, err := c.executor()
+	if err != nil {
+		return err
+	}
+	s := compare.Settings{Catalog: methods, Executor: executor, Methods: c.names(methods), Seeds: c.Seeds, Split: c.Split, Jobs: c.Jobs}
 	if s.Set, err = c.values(methods, s.Methods); err != nil {
 		return err
 	}

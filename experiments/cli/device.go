@@ -1,19 +1,27 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
+	"calibra/experiments"
 	"calibra/graph/cuda"
 )
 
 // deviceFlag is of the commands that train or measure.
 type deviceFlag struct {
-	Device cuda.Choice `default:"auto" env:"CALIBRA_DEVICE" placeholder:"auto|cpu|cuda" help:"Where to compute: on the CPU, on an NVIDIA GPU, or there where it should pay (${default})."`
+	Device cuda.Choice `default:"cpu" env:"CALIBRA_DEVICE" placeholder:"cpu|auto|cuda" help:"Where to compute: on the CPU, on an NVIDIA GPU (cuda), or there where it should pay (auto) (${default}). An empty CALIBRA_DEVICE is as none."`
 }
 
-// AfterApply chooses the device once the flags are read.
-func (f deviceFlag) AfterApply() error {
-	cuda.Notice(func(sentence string) { fmt.Fprintln(os.Stderr, "calibra:", sentence) })
-	return cuda.Choose(f.Device)
+// executor is where the flag says; nil is this process.
+func (f deviceFlag) executor() (experiments.Executor, error) {
+	e, err := f.Device.Open(func(sentence string) { fmt.Fprintln(os.Stderr, "calibra:", sentence) })
+	if err != nil || e == nil {
+		return nil, err
+	}
+	return e, nil
 }
+
+// lacksDevice tells whether err is that there is no device, or too little memory on it.
+func lacksDevice(err error) bool { return errors.Is(err, cuda.ErrNoDevice) || cuda.OutOfMemory(err) }

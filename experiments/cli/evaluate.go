@@ -60,6 +60,10 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	executor, err := c.executor()
+	if err != nil {
+		return err
+	}
 	p, embedding, err := c.read()
 	if err != nil {
 		return err
@@ -72,6 +76,7 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 	}
 	bar := newKernelBar(os.Stderr)
 	settings.Progress = bar.show
+	settings.Executor = executor
 	r, err := metrics.Evaluate(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, c.rng())
 	bar.clear()
 	if err != nil {

@@ -45,6 +45,10 @@ func (c *fitCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
+	executor, err := c.executor()
+	if err != nil {
+		return err
+	}
 	src, err := data.Open(c.In)
 	if err != nil {
 		return err
@@ -54,7 +58,7 @@ func (c *fitCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	spec := experiments.Spec{Catalog: methods, Method: c.Method, Data: filepath.Base(c.In), Split: c.Split, Seed: c.Seed}
+	spec := experiments.Spec{Catalog: methods, Executor: executor, Method: c.Method, Data: filepath.Base(c.In), Split: c.Split, Seed: c.Seed}
 	if c.Split == "" {
 		method, _ := methods.Find(c.Method)
 		spec.Split = method.Split()

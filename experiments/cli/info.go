@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 
 	"calibra/graph/blas"
-	"calibra/graph/cuda"
 	"calibra/graph/simd"
 )
 
@@ -34,11 +33,6 @@ func (infoCmd) Run(context.Context) error {
 	fmt.Fprintf(w, "matrix products\t%s, %d threads\n", strings.Join(strings.Fields(b.Name+" "+b.Version+" "+b.Path), " "), b.Threads)
 	if b.Problem != nil {
 		fmt.Fprintf(w, "%s\tnot followed: %v\n", blas.Variable, b.Problem)
-	}
-	if d, err := cuda.Available(); err != nil {
-		fmt.Fprintf(w, "CUDA device\tnone: %s\n", strings.TrimPrefix(err.Error(), cuda.ErrNoDevice.Error()+": "))
-	} else {
-		fmt.Fprintf(w, "CUDA device\t%s\n", d.Describe())
 	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		fmt.Fprintf(w, "calibra\t%s\n", build.Main.Version)

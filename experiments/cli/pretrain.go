@@ -86,8 +86,12 @@ func (c *pretrainCmd) Run(ctx context.Context) error {
 	if err := c.categories(network, raw); err != nil {
 		return err
 	}
+	executor, err := c.executor()
+	if err != nil {
+		return err
+	}
 	settings := encoders.Settings{Optim: c.settings(), Mean: c.Mean, SD: c.SD}
-	settings.Optim.Observe = progress("pretrain")
+	settings.Optim.Observe, settings.Optim.Executor = progress("pretrain"), executor
 	if c.Weights != "" {
 		if settings.Start, err = encoders.ReadStateDict(c.Weights); err != nil {
 			return err

@@ -13,8 +13,6 @@ import (
 type quickstartCmd struct {
 	Seed uint64 `default:"0" help:"Seed of everything (${default})."`
 	Out  string `default:"runs/quickstart" type:"path" placeholder:"DIR" help:"Directory for the run of the paper's calibrator (${default})."`
-
-	deviceFlag
 }
 
 func (quickstartCmd) Help() string {

@@ -78,7 +78,11 @@ func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 			return err
 		}
 	}
-	settings := study.Settings{Catalog: methods, Methods: c.Methods, Seeds: c.Seeds, Split: c.Split, Shift: c.Shift}
+	executor, err := c.executor()
+	if err != nil {
+		return err
+	}
+	settings := study.Settings{Catalog: methods, Executor: executor, Methods: c.Methods, Seeds: c.Seeds, Split: c.Split, Shift: c.Shift}
 	if settings.Set, err = c.values(methods, s.MethodNames(origins, settings)); err != nil {
 		return err
 	}

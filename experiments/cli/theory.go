@@ -11,7 +11,6 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/report"
-	"calibra/graph/cuda"
 	"calibra/theory"
 )
 
@@ -20,7 +19,6 @@ type theoryCmd struct {
 	Seed    uint64   `default:"0" help:"Seed of designs and samples (${default}). The bands hold for any."`
 	JSON    bool     `help:"Print the tables as JSON."`
 	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, and the figures as CSV, SVG, PNG and PDF; they replace those of an earlier run."`
-	deviceFlag
 }
 
 func (theoryCmd) Help() string {
@@ -37,9 +35,6 @@ Studies: ` + strings.Join(names, ", ") + `. A quantity outside its band makes th
 }
 
 func (c *theoryCmd) Run(ctx context.Context) error {
-	if c.Device == cuda.CUDA {
-		cuda.Tell("the claims are checked in float64, on the CPU")
-	}
 	settings := theory.Settings{Seed: c.Seed}
 	var names []string
 	for _, name := range c.Studies {

@@ -21,12 +21,13 @@ import (
 
 // Settings of a comparison.
 type Settings struct {
-	Catalog *experiments.Catalog          // where the methods are looked up; nil: experiments.Methods
-	Methods []string                      // by their names
-	Seeds   []uint64                      // at least one
-	Split   data.Protocol                 // where validation rows come from; "": as each method needs
-	Set     map[string]experiments.Values // settings of each method
-	Jobs    int                           // fits side by side; 0: one a core
+	Catalog  *experiments.Catalog          // where the methods are looked up; nil: experiments.Methods
+	Executor experiments.Executor          // where fits and kernel sums run; nil: in this process
+	Methods  []string                      // by their names
+	Seeds    []uint64                      // at least one
+	Split    data.Protocol                 // where validation rows come from; "": as each method needs
+	Set      map[string]experiments.Values // settings of each method
+	Jobs     int                           // fits side by side; 0: one a core
 	// Observe is told of each fit that ends, one at a time; may be nil.
 	Observe func(ended Fit)
 }
@@ -173,7 +174,7 @@ func (p *prepared) get(src *data.Source, s Settings, seed uint64) (*experiments.
 
 // run fits the method and judges it with intervals.
 func (f *Fit) run(ctx context.Context, p *experiments.Prepared, s Settings) {
-	spec := experiments.Spec{Catalog: s.Catalog, Method: f.Method, Split: s.Split, Seed: f.Seed}
+	spec := experiments.Spec{Catalog: s.Catalog, Executor: s.Executor, Method: f.Method, Split: s.Split, Seed: f.Seed}
 	if f.Err = spec.Use(s.Set[f.Method]); f.Err != nil {
 		return
 	}

@@ -203,12 +203,12 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 	for _, n := range b.parts(z, groups.order, groups.blocks) {
 		counted, drawn := len(redraws) == 0, len(replicates) == 0
 		if !counted && b.settings.Strata == nil { // which need the floor of each row
-			if counted, err = n.redrawnOnDevice(ctx, labels, relabelled); counted {
+			if counted, err = n.redrawnElsewhere(ctx, b.settings.Executor, labels, relabelled); counted {
 				local.Floor = nil
 			}
 		}
 		if !drawn && err == nil {
-			drawn, err = n.resampledOnDevice(ctx, groups, resampled)
+			drawn, err = n.resampledElsewhere(ctx, b.settings.Executor, groups, resampled)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("metrics: measure the local uncertainty: %w", err)

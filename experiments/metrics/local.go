@@ -40,7 +40,7 @@ func (b *binned) local(ctx context.Context, z *scaled, p *progress) (*Local, err
 	}
 	writers := func() []observer { return []observer{writer{out}} }
 	for _, n := range b.parts(z, firstToLast(b.rows), func(order []int) []int { return evenBlocks(len(order)) }) {
-		done, err := n.onDevice(ctx, p, out)
+		done, err := n.elsewhere(ctx, b.settings.Executor, p, out)
 		if err == nil && !done {
 			err = n.each(ctx, p, writers)
 		}

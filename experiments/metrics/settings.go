@@ -100,6 +100,9 @@ type Settings struct {
 	// Progress, when set, is called now and then from one goroutine at a time with
 	// the kernel work done so far.
 	Progress func(done, total int)
+
+	// Executor, when set, takes the kernel sums elsewhere, such as on a device.
+	Executor Executor
 }
 
 // NoSmallBin is the SmallBin that keeps every local bin.

@@ -37,7 +37,7 @@ func benchmarks(dir string) (string, error) {
 	}
 	t := table{head: []string{"workload", "Calibra", "PyTorch", "ratio", "of the roof"}}
 	var counts []int
-	for _, w := range bench.Workloads(int(rows)) {
+	for _, w := range bench.Workloads(int(rows), nil) {
 		a, na := median(ours, w.Key)
 		b, nb := median(theirs, w.Key)
 		if na == 0 || nb == 0 {

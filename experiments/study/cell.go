@@ -16,9 +16,11 @@ import (
 // Settings is what a whole study is run with.
 type Settings struct {
 	Catalog *experiments.Catalog // where methods are looked up; nil: experiments.Methods
-	Seeds   []uint64             // in any order; cells, sums and tests take them ascending
-	Split   data.Protocol
-	EMA     string // "warm" or "zero"
+	// Executor is where fits and kernel sums run; nil: in this process.
+	Executor experiments.Executor
+	Seeds    []uint64 // in any order; cells, sums and tests take them ascending
+	Split    data.Protocol
+	EMA      string // "warm" or "zero"
 	// Shift is that of the cells that are judged on shifted rows; "" means the first that
 	// the data offer.
 	Shift experiments.Shift
@@ -88,7 +90,7 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 					if o.Encoders != nil && spec.Encoder == "" {
 						spec.Encoder = o.Encoders[0].Name
 					}
-					spec.Data, spec.Split, spec.Seed, spec.Catalog = o.Name, set.Split, seed, set.Catalog
+					spec.Data, spec.Split, spec.Seed, spec.Catalog, spec.Executor = o.Name, set.Split, seed, set.Catalog, set.Executor
 					if spec.Shift != "" && set.Shift != "" {
 						spec.Shift = set.Shift
 						if !slices.Contains(o.Shifts, set.Shift) {

@@ -11,8 +11,8 @@ import (
 )
 
 // Device is a card with the kernels loaded, one stream and a pool of memory. It is not
-// safe for concurrent use: hold Lock for as long as a piece of work, such as a fit, has
-// arrays on it.
+// safe for concurrent use: hold Lock for each piece of work, and leave no error behind. Arrays
+// may stay in between.
 type Device struct {
 	sync.Mutex
 	driver    Driver
@@ -25,6 +25,8 @@ type Device struct {
 	held      *[]Memory // while recording: what is freed meanwhile
 	watch     *Stopwatch
 	err       error
+
+	residences map[*residence]bool // those open
 }
 
 // Open makes a device of a driver: it loads the kernels.
@@ -37,7 +39,7 @@ func Open(d Driver) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cuda: load the kernels on %s: %w", d.Name(), err)
 	}
-	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d), staging: staging{driver: d}}, nil
+	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d), staging: staging{driver: d}, residences: map[*residence]bool{}}, nil
 }
 
 // Name is the card's.

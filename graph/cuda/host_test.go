@@ -293,8 +293,6 @@ func TestHostSlice(t *testing.T) {
 }
 
 func TestHostChoice(t *testing.T) {
-	defer Use(nil)
-	defer Choose(Auto)
 	for _, c := range []Choice{Auto, CPU, CUDA} {
 		text, _ := c.MarshalText()
 		var back Choice
@@ -302,27 +300,29 @@ func TestHostChoice(t *testing.T) {
 			t.Errorf("%v is read as %v (%v)", c, back, err)
 		}
 	}
-	if err := new(Choice).UnmarshalText([]byte("gpu")); err == nil {
+	var c Choice
+	if err := c.UnmarshalText(nil); err != nil || c != CPU {
+		t.Errorf("nothing is read as %v (%v)", c, err)
+	}
+	if err := c.UnmarshalText([]byte("gpu")); err == nil {
 		t.Error("gpu is a choice")
 	}
+}
+
+func TestHostWherePays(t *testing.T) {
 	d, err := Open(newCounter(1 << 12))
 	if err != nil {
 		t.Fatal(err)
 	}
-	Use(d)
 	var said []string
-	Notice(func(s string) { said = append(said, s) })
-	defer Notice(nil)
+	notice := func(s string) { said = append(said, s) }
 	for _, c := range []struct {
-		choice Choice
-		flops  float64
-		want   *Device
-	}{{CPU, 1e12, nil}, {Auto, 1e3, nil}, {Auto, 1e12, d}, {CUDA, 1, d}} {
-		if err := Choose(c.choice); err != nil {
-			t.Fatal(err)
-		}
-		if got := For(c.flops, 10); got != c.want {
-			t.Errorf("%v runs %g operations on %v", c.choice, c.flops, got)
+		on    *Executor
+		flops float64
+		want  bool
+	}{{WherePays(d, Worth, notice), 1e3, false}, {WherePays(d, Worth, notice), 1e12, true}, {On(d, nil), 1, true}} {
+		if got := c.on.pays(c.flops, 10); got != c.want {
+			t.Errorf("%g operations run there: %v", c.flops, got)
 		}
 	}
 	if !slices.Equal(said, []string{"working on counter"}) {

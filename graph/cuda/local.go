@@ -27,7 +27,7 @@ const launchPairs = 1 << 12
 //	S_ic = Σ_j K_ij,  Q_ic = Σ_j K_ij²,  R_ic = Σ_j K_ij e_jc
 //
 // Where the memory is short the waves of a launch are halved. progress, which may be nil,
-// is told now and then the share of pairs that is done. Free gives the memory back, also
+// is told now and then the share of pairs that is done, while d is unlocked. Free gives the memory back, also
 // after an error.
 func (l *Local) Sum(ctx context.Context, d *Device, progress func(done float64)) error {
 	l.upload(d)
@@ -52,9 +52,10 @@ func (l *Local) Sum(ctx context.Context, d *Device, progress func(done float64))
 			d.Sync()
 			return err
 		}
-		if progress != nil && wave%(8*waves) == 0 {
-			d.Sync()
+		if progress != nil && wave%(8*waves) == 0 && d.Sync() == nil {
+			d.Unlock() // whoever is told may use the device
 			progress(min(1, float64(wave+waves)/float64(all)))
+			d.Lock()
 		}
 	}
 	d.launch("local_sum", each(3*cells), l.sums, lanes, 3*cells, 2*waves)
@@ -107,26 +108,21 @@ type Tally struct {
 	Norm        []float64 // T: max_i Σ_c |r_ic|
 }
 
-func newTally(times, classes int) *Tally {
-	return &Tally{make([]int64, times*classes), make([]int64, times*classes), make([]float64, times*classes), make([]float64, times)}
-}
-
-// Redraw takes the residuals of l under each of redrawn (T×N) instead of label (N), after
-// Sum. Where the memory is short it takes fewer vectors at a time.
-func (l *Local) Redraw(ctx context.Context, label, redrawn []int32) (*Tally, error) {
+// Redraw fills out with the residuals of l under each of redrawn (T×N) instead of label (N),
+// after Sum. Where the memory is short it takes fewer vectors at a time.
+func (l *Local) Redraw(ctx context.Context, label, redrawn []int32, out *Tally) error {
 	d, n, classes := l.device, l.Rows, l.Classes
 	times, plane := len(redrawn)/n, l.cells()
-	out := newTally(times, classes)
 	labels, observed := Uploaded(d, label), d.Alloc(plane)
 	defer d.Free(labels, observed)
 	if d.err != nil {
-		return nil, d.err
+		return d.err
 	}
 	l.labelSums(observed, labels, 1)
 	for lo, chunk := 0, times; lo < times && d.err == nil; {
 		if err := ctx.Err(); err != nil {
 			d.Sync()
-			return nil, err
+			return err
 		}
 		count := min(chunk, times-lo)
 		y := d.Alloc(count * plane)
@@ -148,7 +144,7 @@ func (l *Local) Redraw(ctx context.Context, label, redrawn []int32) (*Tally, err
 		d.Free(y, drawn, sum, weight, most, norm)
 		lo += count
 	}
-	return out, d.err
+	return d.err
 }
 
 // A block of redraw_sums takes up to mostDrawn label vectors, some for each of its sharers,

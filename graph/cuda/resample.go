@@ -8,14 +8,13 @@ import (
 // mostResampled is how many numbers the tiles at hand of a bootstrap may take.
 const mostResampled = 1 << 26
 
-// Resample uploads l and takes its residuals under bootstrap replicates that draw groups
+// Resample uploads l and fills out with its residuals under bootstrap replicates that draw groups
 // of rows: group names each row's (N) of count groups, draws (B×count) says how often a
 // replicate has each. Where the memory is short it takes fewer tiles of rows at a time.
 // Free gives the memory back, also after an error.
-func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []float32, count int) (*Tally, error) {
+func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []float32, count int, out *Tally) error {
 	l.upload(d)
 	replicates, classes := len(draws)/count, l.Classes
-	out := newTally(replicates, classes)
 	groups, drawn := Uploaded(d, group), Uploaded(d, draws)
 	sum, weight, most, norm := d.Alloc64(replicates*classes), d.Alloc64(replicates*classes), d.Alloc64(replicates*classes), d.Alloc64(replicates)
 	defer func() { d.Free(groups, drawn, sum, weight, most, norm) }()
@@ -28,7 +27,7 @@ func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []
 	for lo := 0; lo < tiles && d.err == nil; {
 		if err := ctx.Err(); err != nil {
 			d.Sync()
-			return nil, err
+			return err
 		}
 		n := min(chunk, tiles-lo)
 		pairs := n * classes
@@ -42,7 +41,7 @@ func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []
 		}
 		if OutOfMemory(d.err) {
 			d.Free(s, r, sb, rb)
-			return nil, fmt.Errorf("%w; a bootstrap of %d replicates in %d classes needs %s at least", d.err, replicates, classes, inUnits(4*each))
+			return fmt.Errorf("%w; a bootstrap of %d replicates in %d classes needs %s at least", d.err, replicates, classes, inUnits(4*each))
 		}
 		d.Clear(s)
 		d.Clear(r)
@@ -59,5 +58,5 @@ func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []
 	Download(d, out.Weight, weight)
 	Download(d, out.Most, most)
 	Download(d, out.Norm, norm)
-	return out, d.err
+	return d.err
 }

@@ -16,7 +16,7 @@ cd "$(dirname "$0")/../.."
 bin=$PWD/graph/cuda/verify
 out=${OUT:-$bin}
 mkdir -p "$bin/carry" "$out"
-carried="graph/cuda graph/op experiments/metrics experiments/bench"
+carried="graph/cuda experiments/metrics experiments/bench"
 packages="optim layers layers/encoders layers/baselines $carried"
 
 binary() { echo "$bin/$(echo "$1" | tr / -).test"; }
@@ -75,8 +75,7 @@ step() {
   fi
 }
 
-step "host cuda" 60 graph/cuda -test.run Host
-step "host kernels" 60 graph/op -test.run 'Host|EveryDevice'
+step "host cuda" 120 graph/cuda -test.run Host
 step "host optim" 60 optim -test.run HostDevice
 step "host fits" 60 layers -test.run HostDevice
 step "host encoders" 60 layers/encoders -test.run HostDevice
@@ -85,7 +84,7 @@ step "host metrics" 60 experiments/metrics -test.run HostDevice
 
 step "host breakdown" 60 experiments/bench -test.v -test.run HostBreakdown
 
-step "card" 20 graph/op -test.v -test.run CardGamma
+step "card" 20 graph/cuda -test.v -test.run CardGamma
 if grep -q 'there is no card to test on' "$out/card.log"; then
   echo "verify.sh: there is no CUDA device on this machine, so nothing was checked or timed on a card ($failures host steps failed)" >&2
   [ "$failures" -eq 0 ] && exit 3
@@ -93,8 +92,7 @@ if grep -q 'there is no card to test on' "$out/card.log"; then
 fi
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,memory.total --format=csv
 
-step "card copies" 20 graph/cuda -test.run Card
-step "card kernels" 60 graph/op -test.run Card
+step "card kernels" 80 graph/cuda -test.run Card
 step "card fits" 60 layers -test.v -test.run Card
 step "card encoders" 60 layers/encoders -test.v -test.run Card
 step "card baselines" 60 layers/baselines -test.v -test.run Card
@@ -105,7 +103,7 @@ step "card crossover" 40 experiments/bench -test.v -test.run CardCrossover
 step "card breakdown" 60 experiments/bench -test.v -test.run CardBreakdown
 step "card times" 90 experiments/bench -test.run xxx -test.bench Card -test.benchtime 20x
 CALIBRA_CUDA_TF32=1 step "card times in tf32" 40 experiments/bench -test.run xxx -test.bench 'CardQ|CardCal' -test.benchtime 20x
-CALIBRA_DEVICE=cuda step "wall clock" 60 experiments/bench -test.run xxx -test.bench Workloads -test.benchtime 3x
+step "wall clock" 60 experiments/bench -test.run xxx -test.bench OnDeviceWorkloads -test.benchtime 3x
 
 # torch DEVICE ROWS LCE… times peer_torch.py's workloads at the sizes of ours on a device.
 torch() {
@@ -149,7 +147,7 @@ fi
 if sanitizer=$(command -v compute-sanitizer); then
   for tool in memcheck racecheck; do
     printf '\n== %s\n' "$tool"
-    (cd graph/op && within 60 "$sanitizer" --tool "$tool" --error-exitcode 9 "$(binary graph/op)" -test.run CardKernels) 2>&1 | tail -5 | tee "$out/$tool.log"
+    (cd graph/cuda && within 60 "$sanitizer" --tool "$tool" --error-exitcode 9 "$(binary graph/cuda)" -test.run CardKernels) 2>&1 | tail -5 | tee "$out/$tool.log"
     if [ "${PIPESTATUS[0]}" -ne 0 ]; then
       if grep -q 'not supported' "$out/$tool.log"; then
         echo "$tool cannot run on this machine"

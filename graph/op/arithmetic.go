@@ -6,30 +6,31 @@ import (
 )
 
 // Plus is the sum x + y of two tensors of one shape with dims dimensions.
-func Plus(dims int) Op { return Op{plus{kind{dims: dims}}} }
+func Plus(dims int) Op { return Op{PlusOp{Kind{Dims: dims}}} }
 
 // Times is the elementwise product x ⊙ y of two tensors of one shape with dims
 // dimensions.
-func Times(dims int) Op { return Op{times{kind{dims: dims}}} }
+func Times(dims int) Op { return Op{TimesOp{Kind{Dims: dims}}} }
 
 // Scale is c·x for a constant c and a tensor of dims dimensions.
-func Scale(dims int, c float64) Op { return Op{scale{kind{dims: dims}, c}} }
+func Scale(dims int, c float64) Op { return Op{ScaleOp{Kind{Dims: dims}, c}} }
 
-type plus struct{ of kind }
+// PlusOp is the op of [Plus].
+type PlusOp struct{ Of Kind }
 
-func (o plus) signature() []kind { return []kind{o.of, o.of, o.of} }
+func (o PlusOp) Signature() []Kind { return []Kind{o.Of, o.Of, o.Of} }
 
-func (plus) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (PlusOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (plus) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		addTo(values[float32](out), values[float32](in[0]), values[float32](in[1]))
+func (PlusOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		addTo(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]))
 	} else {
-		addTo(values[float64](out), values[float64](in[0]), values[float64](in[1]))
+		addTo(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
-func addTo[F float](out, x, y []F) {
+func addTo[F Float](out, x, y []F) {
 	stretches(len(x), func(lo, hi int) {
 		dst, other := out[lo:hi], y[lo:hi]
 		for i, v := range x[lo:hi] {
@@ -38,67 +39,69 @@ func addTo[F float](out, x, y []F) {
 	})
 }
 
-func (plus) wrt() []bool { return []bool{true, true} }
+func (PlusOp) WRT() []bool { return []bool{true, true} }
 
-func (plus) grad(_ gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+func (PlusOp) Grad(_ gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
 	return gorgonia.Nodes{g, g}, nil
 }
 
-type times struct{ of kind }
+// TimesOp is the op of [Times].
+type TimesOp struct{ Of Kind }
 
-func (o times) signature() []kind { return []kind{o.of, o.of, o.of} }
+func (o TimesOp) Signature() []Kind { return []Kind{o.Of, o.Of, o.Of} }
 
-func (times) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (TimesOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (times) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		multiplyTo(values[float32](out), values[float32](in[0]), values[float32](in[1]))
+func (TimesOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		multiplyTo(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]))
 	} else {
-		multiplyTo(values[float64](out), values[float64](in[0]), values[float64](in[1]))
+		multiplyTo(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
-func multiplyTo[F float](out, x, y []F) {
+func multiplyTo[F Float](out, x, y []F) {
 	for i, v := range x {
 		out[i] = v * y[i]
 	}
 }
 
-func (times) wrt() []bool { return []bool{true, true} }
+func (TimesOp) WRT() []bool { return []bool{true, true} }
 
-func (o times) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	dx := c.apply(Op{o}, g, in[1])
-	dy := c.apply(Op{o}, g, in[0])
-	return gorgonia.Nodes{dx, dy}, c.err
+func (o TimesOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	dx := c.Apply(Op{o}, g, in[1])
+	dy := c.Apply(Op{o}, g, in[0])
+	return gorgonia.Nodes{dx, dy}, c.Err
 }
 
-type scale struct {
-	of kind
+// ScaleOp is the op of [Scale].
+type ScaleOp struct {
+	Of Kind
 	C  float64
 }
 
-func (o scale) signature() []kind { return []kind{o.of, o.of} }
+func (o ScaleOp) Signature() []Kind { return []Kind{o.Of, o.Of} }
 
-func (scale) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (ScaleOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (o scale) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		scaleTo(values[float32](out), values[float32](in[0]), float32(o.C))
+func (o ScaleOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		scaleTo(Values[float32](out), Values[float32](in[0]), float32(o.C))
 	} else {
-		scaleTo(values[float64](out), values[float64](in[0]), o.C)
+		scaleTo(Values[float64](out), Values[float64](in[0]), o.C)
 	}
 }
 
-func scaleTo[F float](out, x []F, c F) {
+func scaleTo[F Float](out, x []F, c F) {
 	for i, v := range x {
 		out[i] = c * v
 	}
 }
 
-func (scale) wrt() []bool { return []bool{true} }
+func (ScaleOp) WRT() []bool { return []bool{true} }
 
-func (o scale) grad(_ gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{o}, g)}, c.err
+func (o ScaleOp) Grad(_ gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{o}, g)}, c.Err
 }

@@ -16,33 +16,34 @@ func Augment(channels, height, width, pad int, mirror float64, seed uint64) Op {
 	if pad < 0 || pad >= height || pad >= width {
 		panic(fmt.Sprintf("op: %d×%d images shifted by up to %d pixels", height, width, pad))
 	}
-	return Op{augment{channels, height, width, pad, mirror, seed}}
+	return Op{AugmentOp{channels, height, width, pad, mirror, seed}}
 }
 
-type augment struct {
+// AugmentOp is the op of [Augment].
+type AugmentOp struct {
 	C, H, W, Pad int
 	Mirror       float64
 	Seed         uint64
 }
 
-func (augment) signature() []kind { return []kind{matrix, vector, matrix} }
+func (AugmentOp) Signature() []Kind { return []Kind{Matrix, Vector, Matrix} }
 
-func (o augment) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o AugmentOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][1] != o.C*o.H*o.W || in[1][0] != 1 {
 		return nil, errShapes
 	}
 	return in[0].Clone(), nil
 }
 
-func (o augment) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		augmentImages(o, values[float32](out), values[float32](in[0]), uint64(values[float32](in[1])[0]))
+func (o AugmentOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		augmentImages(o, Values[float32](out), Values[float32](in[0]), uint64(Values[float32](in[1])[0]))
 	} else {
-		augmentImages(o, values[float64](out), values[float64](in[0]), uint64(values[float64](in[1])[0]))
+		augmentImages(o, Values[float64](out), Values[float64](in[0]), uint64(Values[float64](in[1])[0]))
 	}
 }
 
-func augmentImages[F float](o augment, out, x []F, t uint64) {
+func augmentImages[F Float](o AugmentOp, out, x []F, t uint64) {
 	size, area, shifts := o.C*o.H*o.W, o.H*o.W, uint64(2*o.Pad+1)
 	key := mix(o.Seed + mix(t))
 	parallel(len(x)/size, func(i int) {

@@ -10,22 +10,23 @@ import (
 // begins in them (C+1), the class of each place of the result (J, ascending), and
 // the step number t (1). The draw is a hash of the seed, t and the place, as in
 // [Dropout]. No class is asked for more rows than it has.
-func Background(seed uint64) Op { return Op{background{seed}} }
+func Background(seed uint64) Op { return Op{BackgroundOp{seed}} }
 
-type background struct{ Seed uint64 }
+// BackgroundOp is the op of [Background].
+type BackgroundOp struct{ Seed uint64 }
 
-func (background) signature() []kind { return []kind{indices, indices, indices, vector, indices} }
+func (BackgroundOp) Signature() []Kind { return []Kind{Indices, Indices, Indices, Vector, Indices} }
 
-func (background) shape(in []tensor.Shape) (tensor.Shape, error) { return in[2].Clone(), nil }
+func (BackgroundOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[2].Clone(), nil }
 
-func (o background) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o BackgroundOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	var t uint64
 	if in[3].Dtype() == tensor.Float32 {
-		t = uint64(values[float32](in[3])[0])
+		t = uint64(Values[float32](in[3])[0])
 	} else {
-		t = uint64(values[float64](in[3])[0])
+		t = uint64(Values[float64](in[3])[0])
 	}
-	rows, sorted, begins, classes := values[int32](out), values[int32](in[0]), values[int32](in[1]), values[int32](in[2])
+	rows, sorted, begins, classes := Values[int32](out), Values[int32](in[0]), Values[int32](in[1]), Values[int32](in[2])
 	key := mix(o.Seed + mix(t))
 	for lo := 0; lo < len(classes); {
 		class, hi := classes[lo], lo+1

@@ -18,33 +18,34 @@ import (
 // averages inside the op (upstream issues 368 and 555).
 
 // ChannelMean is μ (C) of X with dims dimensions.
-func ChannelMean(dims int) Op { return Op{channelMean{kind{dims: dims}}} }
+func ChannelMean(dims int) Op { return Op{ChannelMeanOp{Kind{Dims: dims}}} }
 
 // ChannelVariance is v (C), divided by the number of values, from X and μ.
-func ChannelVariance(dims int) Op { return Op{channelVariance{kind{dims: dims}}} }
+func ChannelVariance(dims int) Op { return Op{ChannelVarianceOp{Kind{Dims: dims}}} }
 
 // BatchNorm is y from X, μ, v, γ and β. Its derivative takes μ and v for those of X
 // itself, through which they depend on X: it is right only for [ChannelMean] and
 // [ChannelVariance] of the same X.
-func BatchNorm(dims int, eps float64) Op { return Op{batchNorm{kind{dims: dims}, eps}} }
+func BatchNorm(dims int, eps float64) Op { return Op{BatchNormOp{Kind{Dims: dims}, eps}} }
 
-type channelMean struct{ of kind }
+// ChannelMeanOp is the op of [ChannelMean].
+type ChannelMeanOp struct{ Of Kind }
 
-func (o channelMean) signature() []kind { return []kind{o.of, vector} }
+func (o ChannelMeanOp) Signature() []Kind { return []Kind{o.Of, Vector} }
 
-func (channelMean) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (ChannelMeanOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[0][1]}, nil
 }
 
-func (channelMean) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		channelMeans(values[float32](out), values[float32](in[0]), planesOf(in[0]))
+func (ChannelMeanOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		channelMeans(Values[float32](out), Values[float32](in[0]), planesOf(in[0]))
 	} else {
-		channelMeans(values[float64](out), values[float64](in[0]), planesOf(in[0]))
+		channelMeans(Values[float64](out), Values[float64](in[0]), planesOf(in[0]))
 	}
 }
 
-func channelMeans[F float](mean, x []F, p planes) {
+func channelMeans[F Float](mean, x []F, p planes) {
 	p.each(func(c int) {
 		var sum float64
 		for i := range p.n {
@@ -54,26 +55,27 @@ func channelMeans[F float](mean, x []F, p planes) {
 	})
 }
 
-type channelVariance struct{ of kind }
+// ChannelVarianceOp is the op of [ChannelVariance].
+type ChannelVarianceOp struct{ Of Kind }
 
-func (o channelVariance) signature() []kind { return []kind{o.of, vector, vector} }
+func (o ChannelVarianceOp) Signature() []Kind { return []Kind{o.Of, Vector, Vector} }
 
-func (channelVariance) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (ChannelVarianceOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][1] != in[1][0] {
 		return nil, errShapes
 	}
 	return in[1].Clone(), nil
 }
 
-func (channelVariance) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		channelVariances(values[float32](out), values[float32](in[0]), values[float32](in[1]), planesOf(in[0]))
+func (ChannelVarianceOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		channelVariances(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), planesOf(in[0]))
 	} else {
-		channelVariances(values[float64](out), values[float64](in[0]), values[float64](in[1]), planesOf(in[0]))
+		channelVariances(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), planesOf(in[0]))
 	}
 }
 
-func channelVariances[F float](variance, x, mean []F, p planes) {
+func channelVariances[F Float](variance, x, mean []F, p planes) {
 	p.each(func(c int) {
 		var sum float64
 		mu := mean[c]
@@ -84,14 +86,15 @@ func channelVariances[F float](variance, x, mean []F, p planes) {
 	})
 }
 
-type batchNorm struct {
-	of  kind
+// BatchNormOp is the op of [BatchNorm].
+type BatchNormOp struct {
+	Of  Kind
 	Eps float64
 }
 
-func (o batchNorm) signature() []kind { return []kind{o.of, vector, vector, vector, vector, o.of} }
+func (o BatchNormOp) Signature() []Kind { return []Kind{o.Of, Vector, Vector, Vector, Vector, o.Of} }
 
-func (batchNorm) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (BatchNormOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	for _, s := range in[1:] {
 		if s[0] != in[0][1] {
 			return nil, errShapes
@@ -100,15 +103,15 @@ func (batchNorm) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return in[0].Clone(), nil
 }
 
-func (o batchNorm) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		batchNormalize(values[float32](out), values[float32](in[0]), values[float32](in[1]), values[float32](in[2]), values[float32](in[3]), values[float32](in[4]), planesOf(in[0]), o.Eps)
+func (o BatchNormOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		batchNormalize(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), Values[float32](in[2]), Values[float32](in[3]), Values[float32](in[4]), planesOf(in[0]), o.Eps)
 	} else {
-		batchNormalize(values[float64](out), values[float64](in[0]), values[float64](in[1]), values[float64](in[2]), values[float64](in[3]), values[float64](in[4]), planesOf(in[0]), o.Eps)
+		batchNormalize(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), Values[float64](in[2]), Values[float64](in[3]), Values[float64](in[4]), planesOf(in[0]), o.Eps)
 	}
 }
 
-func batchNormalize[F float](y, x, mean, variance, gamma, beta []F, p planes, eps float64) {
+func batchNormalize[F Float](y, x, mean, variance, gamma, beta []F, p planes, eps float64) {
 	p.each(func(c int) {
 		slope := gamma[c] * inverseRoot(variance[c], eps)
 		offset := beta[c] - slope*mean[c]
@@ -121,36 +124,36 @@ func batchNormalize[F float](y, x, mean, variance, gamma, beta []F, p planes, ep
 	})
 }
 
-func inverseRoot[F float](v F, eps float64) F { return F(1 / math.Sqrt(float64(v)+eps)) }
+func inverseRoot[F Float](v F, eps float64) F { return F(1 / math.Sqrt(float64(v)+eps)) }
 
-func (batchNorm) wrt() []bool { return []bool{true, false, false, true, true} }
+func (BatchNormOp) WRT() []bool { return []bool{true, false, false, true, true} }
 
-func (o batchNorm) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	dbeta := c.apply(Op{channelSum{o.of}}, g)
-	dgamma := c.apply(Op{batchNormScale(o)}, in[0], in[1], in[2], g)
-	dx := c.apply(Op{batchNormInput(o)}, in[0], in[1], in[2], in[3], g, dgamma, dbeta)
-	return gorgonia.Nodes{dx, nil, nil, dgamma, dbeta}, c.err
+func (o BatchNormOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	dbeta := c.Apply(Op{ChannelSumOp{o.Of}}, g)
+	dgamma := c.Apply(Op{BatchNormScaleOp(o)}, in[0], in[1], in[2], g)
+	dx := c.Apply(Op{BatchNormInputOp(o)}, in[0], in[1], in[2], in[3], g, dgamma, dbeta)
+	return gorgonia.Nodes{dx, nil, nil, dgamma, dbeta}, c.Err
 }
 
-// channelSum is Σ g of each channel: ∂L/∂β.
-type channelSum struct{ of kind }
+// ChannelSumOp is Σ g of each channel: ∂L/∂β.
+type ChannelSumOp struct{ Of Kind }
 
-func (o channelSum) signature() []kind { return []kind{o.of, vector} }
+func (o ChannelSumOp) Signature() []Kind { return []Kind{o.Of, Vector} }
 
-func (channelSum) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (ChannelSumOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[0][1]}, nil
 }
 
-func (channelSum) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		channelSums(values[float32](out), values[float32](in[0]), planesOf(in[0]))
+func (ChannelSumOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		channelSums(Values[float32](out), Values[float32](in[0]), planesOf(in[0]))
 	} else {
-		channelSums(values[float64](out), values[float64](in[0]), planesOf(in[0]))
+		channelSums(Values[float64](out), Values[float64](in[0]), planesOf(in[0]))
 	}
 }
 
-func channelSums[F float](out, g []F, p planes) {
+func channelSums[F Float](out, g []F, p planes) {
 	p.each(func(c int) {
 		var sum float64
 		for i := range p.n {
@@ -160,25 +163,25 @@ func channelSums[F float](out, g []F, p planes) {
 	})
 }
 
-// batchNormScale is Σ g x̂ of each channel, x̂ = (x − μ)/√(v + ε): ∂L/∂γ.
-type batchNormScale struct {
-	of  kind
+// BatchNormScaleOp is Σ g x̂ of each channel, x̂ = (x − μ)/√(v + ε): ∂L/∂γ.
+type BatchNormScaleOp struct {
+	Of  Kind
 	Eps float64
 }
 
-func (o batchNormScale) signature() []kind { return []kind{o.of, vector, vector, o.of, vector} }
+func (o BatchNormScaleOp) Signature() []Kind { return []Kind{o.Of, Vector, Vector, o.Of, Vector} }
 
-func (batchNormScale) shape(in []tensor.Shape) (tensor.Shape, error) { return in[1].Clone(), nil }
+func (BatchNormScaleOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[1].Clone(), nil }
 
-func (o batchNormScale) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		batchNormScales(values[float32](out), values[float32](in[0]), values[float32](in[1]), values[float32](in[2]), values[float32](in[3]), planesOf(in[0]), o.Eps)
+func (o BatchNormScaleOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		batchNormScales(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), Values[float32](in[2]), Values[float32](in[3]), planesOf(in[0]), o.Eps)
 	} else {
-		batchNormScales(values[float64](out), values[float64](in[0]), values[float64](in[1]), values[float64](in[2]), values[float64](in[3]), planesOf(in[0]), o.Eps)
+		batchNormScales(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), Values[float64](in[2]), Values[float64](in[3]), planesOf(in[0]), o.Eps)
 	}
 }
 
-func batchNormScales[F float](out, x, mean, variance, g []F, p planes, eps float64) {
+func batchNormScales[F Float](out, x, mean, variance, g []F, p planes, eps float64) {
 	p.each(func(c int) {
 		var sum float64
 		mu := mean[c]
@@ -189,28 +192,28 @@ func batchNormScales[F float](out, x, mean, variance, g []F, p planes, eps float
 	})
 }
 
-// batchNormInput is ∂L/∂x = γ/√(v + ε) (g − mean g − x̂ mean(g x̂)), from x, μ, v, γ,
+// BatchNormInputOp is ∂L/∂x = γ/√(v + ε) (g − mean g − x̂ mean(g x̂)), from x, μ, v, γ,
 // g, Σ g x̂ and Σ g.
-type batchNormInput struct {
-	of  kind
+type BatchNormInputOp struct {
+	Of  Kind
 	Eps float64
 }
 
-func (o batchNormInput) signature() []kind {
-	return []kind{o.of, vector, vector, vector, o.of, vector, vector, o.of}
+func (o BatchNormInputOp) Signature() []Kind {
+	return []Kind{o.Of, Vector, Vector, Vector, o.Of, Vector, Vector, o.Of}
 }
 
-func (batchNormInput) shape(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
+func (BatchNormInputOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 
-func (o batchNormInput) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		batchNormInputs(values[float32](out), values[float32](in[0]), values[float32](in[1]), values[float32](in[2]), values[float32](in[3]), values[float32](in[4]), values[float32](in[5]), values[float32](in[6]), planesOf(in[0]), o.Eps)
+func (o BatchNormInputOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		batchNormInputs(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), Values[float32](in[2]), Values[float32](in[3]), Values[float32](in[4]), Values[float32](in[5]), Values[float32](in[6]), planesOf(in[0]), o.Eps)
 	} else {
-		batchNormInputs(values[float64](out), values[float64](in[0]), values[float64](in[1]), values[float64](in[2]), values[float64](in[3]), values[float64](in[4]), values[float64](in[5]), values[float64](in[6]), planesOf(in[0]), o.Eps)
+		batchNormInputs(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), Values[float64](in[2]), Values[float64](in[3]), Values[float64](in[4]), Values[float64](in[5]), Values[float64](in[6]), planesOf(in[0]), o.Eps)
 	}
 }
 
-func batchNormInputs[F float](dx, x, mean, variance, gamma, g, sumGX, sumG []F, p planes, eps float64) {
+func batchNormInputs[F Float](dx, x, mean, variance, gamma, g, sumGX, sumG []F, p planes, eps float64) {
 	p.each(func(c int) {
 		root, count := inverseRoot(variance[c], eps), F(p.count())
 		a := gamma[c] * root
@@ -244,7 +247,7 @@ func (p planes) count() float64 { return float64(p.n * p.area) }
 func (p planes) each(f func(c int)) { parallel(p.channels, f) }
 
 // plane is the values of x in channel c of row or image i.
-func plane[F float](p planes, x []F, i, c int) []F {
+func plane[F Float](p planes, x []F, i, c int) []F {
 	at := (i*p.channels + c) * p.area
 	return x[at : at+p.area]
 }
@@ -253,7 +256,7 @@ func plane[F float](p planes, x []F, i, c int) []F {
 // length alone decides.
 
 // sumOf is Σ x.
-func sumOf[F float](x []F) F {
+func sumOf[F Float](x []F) F {
 	var s [4]F
 	for len(x) >= 4 {
 		s[0] += x[0]
@@ -269,7 +272,7 @@ func sumOf[F float](x []F) F {
 }
 
 // sumOfSquares is Σ (x − μ)².
-func sumOfSquares[F float](x []F, mu F) F {
+func sumOfSquares[F Float](x []F, mu F) F {
 	var s [4]F
 	for len(x) >= 4 {
 		a, b, c, d := x[0]-mu, x[1]-mu, x[2]-mu, x[3]-mu
@@ -286,7 +289,7 @@ func sumOfSquares[F float](x []F, mu F) F {
 }
 
 // centredProduct is Σ (x − μ) g.
-func centredProduct[F float](x []F, mu F, g []F) F {
+func centredProduct[F Float](x []F, mu F, g []F) F {
 	var s [4]F
 	for len(x) >= 4 && len(g) >= 4 {
 		s[0] += (x[0] - mu) * g[0]

@@ -7,20 +7,21 @@ import (
 
 // Columns is the columns of X (B×M) at the given indices, in that order; an index
 // may not repeat.
-func Columns(index ...int) Op { return Op{pickColumns{Index: index}} }
+func Columns(index ...int) Op { return Op{PickColumnsOp{Index: index}} }
 
 // JoinColumns lays X (B×M) and Y (B×L) side by side: B×(M+L).
-func JoinColumns() Op { return Op{joinColumns{}} }
+func JoinColumns() Op { return Op{JoinColumnsOp{}} }
 
 // Category reads column j of X (B×M) as whole numbers, the codes (B×1) by which
 // [Gather] reads a table of the category's vectors.
-func Category(j int) Op { return Op{category{j}} }
+func Category(j int) Op { return Op{CategoryOp{j}} }
 
-type pickColumns struct{ Index []int }
+// PickColumnsOp is the op of [Columns].
+type PickColumnsOp struct{ Index []int }
 
-func (pickColumns) signature() []kind { return []kind{matrix, matrix} }
+func (PickColumnsOp) Signature() []Kind { return []Kind{Matrix, Matrix} }
 
-func (o pickColumns) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o PickColumnsOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	for _, j := range o.Index {
 		if j < 0 || j >= in[0][1] {
 			return nil, errShapes
@@ -29,15 +30,15 @@ func (o pickColumns) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[0][0], len(o.Index)}, nil
 }
 
-func (o pickColumns) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		pick(values[float32](out), values[float32](in[0]), o.Index, columns(in[0]))
+func (o PickColumnsOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		pick(Values[float32](out), Values[float32](in[0]), o.Index, columns(in[0]))
 	} else {
-		pick(values[float64](out), values[float64](in[0]), o.Index, columns(in[0]))
+		pick(Values[float64](out), Values[float64](in[0]), o.Index, columns(in[0]))
 	}
 }
 
-func pick[F float](out, x []F, index []int, m int) {
+func pick[F Float](out, x []F, index []int, m int) {
 	for at := 0; len(out) > 0; at += m {
 		row := x[at : at+m]
 		for k, j := range index {
@@ -47,35 +48,35 @@ func pick[F float](out, x []F, index []int, m int) {
 	}
 }
 
-func (pickColumns) wrt() []bool { return []bool{true} }
+func (PickColumnsOp) WRT() []bool { return []bool{true} }
 
-func (o pickColumns) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{placeColumns{o.Index, in[0].Shape()[1]}}, g)}, c.err
+func (o PickColumnsOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{PlaceColumnsOp{o.Index, in[0].Shape()[1]}}, g)}, c.Err
 }
 
-// placeColumns puts the columns of G to their indices among M, zeros elsewhere: the
+// PlaceColumnsOp puts the columns of G to their indices among M, zeros elsewhere: the
 // transpose of pickColumns.
-type placeColumns struct {
+type PlaceColumnsOp struct {
 	Index []int
 	M     int
 }
 
-func (placeColumns) signature() []kind { return []kind{matrix, matrix} }
+func (PlaceColumnsOp) Signature() []Kind { return []Kind{Matrix, Matrix} }
 
-func (o placeColumns) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o PlaceColumnsOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[0][0], o.M}, nil
 }
 
-func (o placeColumns) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		place(values[float32](out), values[float32](in[0]), o)
+func (o PlaceColumnsOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		place(Values[float32](out), Values[float32](in[0]), o)
 	} else {
-		place(values[float64](out), values[float64](in[0]), o)
+		place(Values[float64](out), Values[float64](in[0]), o)
 	}
 }
 
-func place[F float](out, g []F, o placeColumns) {
+func place[F Float](out, g []F, o PlaceColumnsOp) {
 	clear(out)
 	for len(g) > 0 {
 		for k, j := range o.Index {
@@ -85,26 +86,27 @@ func place[F float](out, g []F, o placeColumns) {
 	}
 }
 
-type joinColumns struct{}
+// JoinColumnsOp is the op of [JoinColumns].
+type JoinColumnsOp struct{}
 
-func (joinColumns) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (JoinColumnsOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (joinColumns) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (JoinColumnsOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][0] != in[1][0] {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[0][0], in[0][1] + in[1][1]}, nil
 }
 
-func (joinColumns) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		join(values[float32](out), values[float32](in[0]), values[float32](in[1]), columns(in[0]), columns(in[1]))
+func (JoinColumnsOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		join(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), columns(in[0]), columns(in[1]))
 	} else {
-		join(values[float64](out), values[float64](in[0]), values[float64](in[1]), columns(in[0]), columns(in[1]))
+		join(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), columns(in[0]), columns(in[1]))
 	}
 }
 
-func join[F float](out, x, y []F, m, l int) {
+func join[F Float](out, x, y []F, m, l int) {
 	for len(x) > 0 {
 		copy(out, x[:m])
 		copy(out[m:], y[:l])
@@ -112,38 +114,39 @@ func join[F float](out, x, y []F, m, l int) {
 	}
 }
 
-func (joinColumns) wrt() []bool { return []bool{true, true} }
+func (JoinColumnsOp) WRT() []bool { return []bool{true, true} }
 
-func (joinColumns) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
+func (JoinColumnsOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
 	m, l := in[0].Shape()[1], in[1].Shape()[1]
 	index := make([]int, m+l)
 	for j := range index {
 		index[j] = j
 	}
-	return gorgonia.Nodes{c.apply(Columns(index[:m]...), g), c.apply(Columns(index[m:]...), g)}, c.err
+	return gorgonia.Nodes{c.Apply(Columns(index[:m]...), g), c.Apply(Columns(index[m:]...), g)}, c.Err
 }
 
-type category struct{ Column int }
+// CategoryOp is the op of [Category].
+type CategoryOp struct{ Column int }
 
-func (category) signature() []kind { return []kind{matrix, codes} }
+func (CategoryOp) Signature() []Kind { return []Kind{Matrix, Codes} }
 
-func (o category) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o CategoryOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if o.Column < 0 || o.Column >= in[0][1] {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[0][0], 1}, nil
 }
 
-func (o category) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o CategoryOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	if in[0].Dtype() == tensor.Float32 {
-		toCodes(values[int32](out), values[float32](in[0])[o.Column:], columns(in[0]))
+		toCodes(Values[int32](out), Values[float32](in[0])[o.Column:], columns(in[0]))
 	} else {
-		toCodes(values[int32](out), values[float64](in[0])[o.Column:], columns(in[0]))
+		toCodes(Values[int32](out), Values[float64](in[0])[o.Column:], columns(in[0]))
 	}
 }
 
-func toCodes[F float](out []int32, x []F, m int) {
+func toCodes[F Float](out []int32, x []F, m int) {
 	for i := range out {
 		out[i] = int32(x[i*m])
 	}

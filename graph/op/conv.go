@@ -22,16 +22,15 @@ func Conv(stride, pad int) Op {
 	if stride < 1 || pad < 0 {
 		panic(fmt.Sprintf("op: a convolution of stride %d and padding %d", stride, pad))
 	}
-	return Op{conv{stride, pad}}
+	return Op{ConvOp{stride, pad}}
 }
 
-type conv struct{ Stride, Pad int }
+// ConvOp is the op of [Conv].
+type ConvOp struct{ Stride, Pad int }
 
-var images = kind{dims: 4} // N×C×H×W
+func (ConvOp) Signature() []Kind { return []Kind{Images, Images, Images} }
 
-func (conv) signature() []kind { return []kind{images, images, images} }
-
-func (o conv) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o ConvOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][1] != in[1][1] {
 		return nil, errShapes
 	}
@@ -42,70 +41,70 @@ func (o conv) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[0][0], in[1][0], g.outH, g.outW}, nil
 }
 
-func (o conv) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o ConvOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	g := o.geometry(in[0].Shape(), in[1].Shape())
-	if isFloat32(out) {
-		convolve(g, values[float32](out), values[float32](in[0]), values[float32](in[1]))
+	if IsFloat32(out) {
+		convolve(g, Values[float32](out), Values[float32](in[0]), Values[float32](in[1]))
 	} else {
-		convolve(g, values[float64](out), values[float64](in[0]), values[float64](in[1]))
+		convolve(g, Values[float64](out), Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
-func (conv) wrt() []bool { return []bool{true, true} }
+func (ConvOp) WRT() []bool { return []bool{true, true} }
 
-func (o conv) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
+func (o ConvOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
 	x, w := in[0].Shape(), in[1].Shape()
-	dx := c.apply(Op{convInput{o, x[2], x[3]}}, g, in[1])
-	dw := c.apply(Op{convKernel{o, w[2], w[3]}}, in[0], g)
-	return gorgonia.Nodes{dx, dw}, c.err
+	dx := c.Apply(Op{ConvInputOp{o, x[2], x[3]}}, g, in[1])
+	dw := c.Apply(Op{ConvKernelOp{o, w[2], w[3]}}, in[0], g)
+	return gorgonia.Nodes{dx, dw}, c.Err
 }
 
-// convInput is ∂L/∂X of a convolution, from G (N×O×H′×W′) and W.
-type convInput struct {
-	Of   conv
+// ConvInputOp is ∂L/∂X of a convolution, from G (N×O×H′×W′) and W.
+type ConvInputOp struct {
+	Of   ConvOp
 	H, W int
 }
 
-func (convInput) signature() []kind { return []kind{images, images, images} }
+func (ConvInputOp) Signature() []Kind { return []Kind{Images, Images, Images} }
 
-func (o convInput) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o ConvInputOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][1] != in[1][0] {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[0][0], in[1][1], o.H, o.W}, nil
 }
 
-func (o convInput) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o ConvInputOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	g := o.Of.geometry(out.Shape(), in[1].Shape())
-	if isFloat32(out) {
-		convolveBack(g, values[float32](out), values[float32](in[0]), values[float32](in[1]))
+	if IsFloat32(out) {
+		convolveBack(g, Values[float32](out), Values[float32](in[0]), Values[float32](in[1]))
 	} else {
-		convolveBack(g, values[float64](out), values[float64](in[0]), values[float64](in[1]))
+		convolveBack(g, Values[float64](out), Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
-// convKernel is ∂L/∂W of a convolution, from X and G.
-type convKernel struct {
-	Of     conv
+// ConvKernelOp is ∂L/∂W of a convolution, from X and G.
+type ConvKernelOp struct {
+	Of     ConvOp
 	KH, KW int
 }
 
-func (convKernel) signature() []kind { return []kind{images, images, images} }
+func (ConvKernelOp) Signature() []Kind { return []Kind{Images, Images, Images} }
 
-func (o convKernel) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o ConvKernelOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][0] != in[1][0] {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[1][1], in[0][1], o.KH, o.KW}, nil
 }
 
-func (o convKernel) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o ConvKernelOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	g := o.Of.geometry(in[0].Shape(), out.Shape())
-	if isFloat32(out) {
-		correlate(g, values[float32](out), values[float32](in[0]), values[float32](in[1]))
+	if IsFloat32(out) {
+		correlate(g, Values[float32](out), Values[float32](in[0]), Values[float32](in[1]))
 	} else {
-		correlate(g, values[float64](out), values[float64](in[0]), values[float64](in[1]))
+		correlate(g, Values[float64](out), Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
@@ -118,7 +117,7 @@ type geometry struct {
 	patch, place int // C·k·l values of a patch, H′·W′ places
 }
 
-func (o conv) geometry(x, w tensor.Shape) geometry {
+func (o ConvOp) geometry(x, w tensor.Shape) geometry {
 	g := geometry{n: x[0], c: x[1], h: x[2], w: x[3], o: w[0], kh: w[2], kw: w[3], stride: o.Stride, pad: o.Pad}
 	g.outH, g.outW = (g.h+2*g.pad-g.kh)/g.stride+1, (g.w+2*g.pad-g.kw)/g.stride+1
 	g.patch, g.place = g.c*g.kh*g.kw, g.outH*g.outW
@@ -128,7 +127,7 @@ func (o conv) geometry(x, w tensor.Shape) geometry {
 // plain tells whether the patches of an image are the image as it is.
 func (g geometry) plain() bool { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 }
 
-func convolve[F float](g geometry, y, x, w []F) {
+func convolve[F Float](g geometry, y, x, w []F) {
 	if g.stride == 1 && g.c >= fewChannels && !g.plain() {
 		convolveShifted(g, y, x, w)
 		return
@@ -147,7 +146,7 @@ const fewChannels = 8
 // convolveShifted makes no patches: the bordered image read from its (i, j)-th pixel
 // on is, row after row, all the places' (i, j)-th pixels with a border between the
 // rows. So one product of O×C with C×places for each (i, j) adds up to the result.
-func convolveShifted[F float](g geometry, y, x, w []F) {
+func convolveShifted[F Float](g geometry, y, x, w []F) {
 	high, wide := g.h+2*g.pad, g.w+2*g.pad
 	kernels := borrow[F](len(w)) // (i, j)×O×C
 	defer kernels.back()
@@ -176,7 +175,7 @@ func convolveShifted[F float](g geometry, y, x, w []F) {
 }
 
 // border writes an image within g.pad zeros on every side.
-func border[F float](g geometry, bordered, image []F) {
+func border[F Float](g geometry, bordered, image []F) {
 	high, wide := g.h+2*g.pad, g.w+2*g.pad
 	if g.pad > 0 {
 		clear(bordered)
@@ -192,7 +191,7 @@ func border[F float](g geometry, bordered, image []F) {
 
 // convolveBack convolves G by the kernels turned around where the stride is 1; where
 // it is not, the products go back to the pixels they came from.
-func convolveBack[F float](g geometry, dx, dy, w []F) {
+func convolveBack[F Float](g geometry, dx, dy, w []F) {
 	if g.stride == 1 && g.pad < g.kh && g.pad < g.kw && g.kh == g.kw {
 		turned := borrow[F](len(w))
 		defer turned.back()
@@ -212,7 +211,7 @@ func convolveBack[F float](g geometry, dx, dy, w []F) {
 
 // turn writes the kernels from O to C channels as kernels from C to O, each turned by
 // half a circle.
-func turn[F float](g geometry, turned, w []F) {
+func turn[F Float](g geometry, turned, w []F) {
 	area := g.kh * g.kw
 	for o := range g.o {
 		for c := range g.c {
@@ -226,7 +225,7 @@ func turn[F float](g geometry, turned, w []F) {
 
 // columnsOf is the patches of image i of x as columns (patch×place), until back is
 // called.
-func columnsOf[F float](g geometry, x []F, i int) (columns []F, back func()) {
+func columnsOf[F Float](g geometry, x []F, i int) (columns []F, back func()) {
 	image := x[i*g.c*g.h*g.w : (i+1)*g.c*g.h*g.w]
 	if g.plain() {
 		return image, func() {}
@@ -241,7 +240,7 @@ func columnsOf[F float](g geometry, x []F, i int) (columns []F, back func()) {
 }
 
 // unfold writes the patches of a bordered image as columns.
-func unfold[F float](g geometry, columns, bordered []F) {
+func unfold[F Float](g geometry, columns, bordered []F) {
 	high, wide := g.h+2*g.pad, g.w+2*g.pad
 	for c := range g.c {
 		plane := bordered[c*high*wide : (c+1)*high*wide]
@@ -267,7 +266,7 @@ func unfold[F float](g geometry, columns, bordered []F) {
 // on the batch alone, so that the order of additions does not depend on threads.
 const kernelGroups = 16
 
-func correlate[F float](g geometry, dw, x, dy []F) {
+func correlate[F Float](g geometry, dw, x, dy []F) {
 	groups := min(g.n, kernelGroups)
 	sums := borrow[F](groups * g.patch * g.o) // of each group, patch×O
 	defer sums.back()
@@ -306,7 +305,7 @@ func (g geometry) span(i, n, places int) (from, to int) {
 
 // fold is the transpose of unfold: it adds each column's values to the pixels they
 // came from.
-func fold[F float](g geometry, x, columns []F) {
+func fold[F Float](g geometry, x, columns []F) {
 	clear(x)
 	at := 0
 	for c := range g.c {
@@ -330,12 +329,12 @@ func fold[F float](g geometry, x, columns []F) {
 }
 
 // scratch is memory borrowed for the time of one call.
-type scratch[F float] struct{ values []F }
+type scratch[F Float] struct{ values []F }
 
 var scratch32, scratch64 sync.Pool
 
 // borrow gives n values that hold anything.
-func borrow[F float](n int) *scratch[F] {
+func borrow[F Float](n int) *scratch[F] {
 	s, ok := pool[F]().Get().(*scratch[F])
 	if !ok {
 		s = new(scratch[F])
@@ -349,7 +348,7 @@ func borrow[F float](n int) *scratch[F] {
 
 func (s *scratch[F]) back() { pool[F]().Put(s) }
 
-func pool[F float]() *sync.Pool {
+func pool[F Float]() *sync.Pool {
 	var v F
 	if _, single := any(v).(float32); single {
 		return &scratch32

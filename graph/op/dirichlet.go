@@ -23,13 +23,14 @@ const AlphaFloor = 1e-8
 //
 // δ = 1 adds the identity to the linear term, and only there, as the published
 // results do; δ = 0 is the proposition as printed.
-func DirichletScores(delta float64) Op { return Op{dirichlet{Delta: delta}} }
+func DirichletScores(delta float64) Op { return Op{DirichletOp{Delta: delta}} }
 
-type dirichlet struct{ Delta float64 }
+// DirichletOp is the op of [DirichletScores].
+type DirichletOp struct{ Delta float64 }
 
-func (dirichlet) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (DirichletOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (dirichlet) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (DirichletOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	c := in[1][1]
 	if in[0][0] != in[1][0] || in[0][1] != c*c {
 		return nil, errShapes
@@ -37,18 +38,18 @@ func (dirichlet) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return in[1].Clone(), nil
 }
 
-func (o dirichlet) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o DirichletOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
-	if isFloat32(out) {
-		runBatch(dirichletBatch{of: scoresOnly, score: values[float32](out), a: values[float32](in[0]), logp: values[float32](in[1]), c: c, delta: float32(o.Delta)})
+	if IsFloat32(out) {
+		runBatch(dirichletBatch{of: scoresOnly, score: Values[float32](out), a: Values[float32](in[0]), logp: Values[float32](in[1]), c: c, delta: float32(o.Delta)})
 	} else {
-		dirichletScores(values[float64](out), values[float64](in[0]), values[float64](in[1]), c, o.Delta)
+		dirichletScores(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), c, o.Delta)
 	}
 }
 
 // dirichletScores is the readable form, which float64 runs and package simd
 // is tested against.
-func dirichletScores[F float](score, a, logp []F, c int, delta float64) {
+func dirichletScores[F Float](score, a, logp []F, c int, delta float64) {
 	for at := range score {
 		b, j := at/c, at%c
 		var sum, logB, linear float64
@@ -63,32 +64,32 @@ func dirichletScores[F float](score, a, logp []F, c int, delta float64) {
 	}
 }
 
-func (dirichlet) wrt() []bool { return []bool{true, true} }
+func (DirichletOp) WRT() []bool { return []bool{true, true} }
 
-func (o dirichlet) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	da := c.apply(Op{dirichletByForm{}}, in[0], in[1], g)
-	dlogp := c.apply(Op{dirichletByInput(o)}, in[0], g)
-	return gorgonia.Nodes{da, dlogp}, c.err
+func (o DirichletOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	da := c.Apply(Op{DirichletByFormOp{}}, in[0], in[1], g)
+	dlogp := c.Apply(Op{DirichletByInputOp(o)}, in[0], g)
+	return gorgonia.Nodes{da, dlogp}, c.Err
 }
 
-// dirichletByForm is ∂L/∂A_ij = g_j (log p̂_i − ψ(α_ij) + ψ(Σ_l α_lj)) · sigmoid(A_ij).
-type dirichletByForm struct{}
+// DirichletByFormOp is ∂L/∂A_ij = g_j (log p̂_i − ψ(α_ij) + ψ(Σ_l α_lj)) · sigmoid(A_ij).
+type DirichletByFormOp struct{}
 
-func (dirichletByForm) signature() []kind { return []kind{matrix, matrix, matrix, matrix} }
+func (DirichletByFormOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix, Matrix} }
 
-func (dirichletByForm) shape(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
+func (DirichletByFormOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 
-func (dirichletByForm) run(out gorgonia.Value, in []gorgonia.Value) {
+func (DirichletByFormOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(in[1])
-	if isFloat32(out) {
-		runBatch(dirichletBatch{of: slopesOnly, da: values[float32](out), a: values[float32](in[0]), logp: values[float32](in[1]), g: values[float32](in[2]), c: c})
+	if IsFloat32(out) {
+		runBatch(dirichletBatch{of: slopesOnly, da: Values[float32](out), a: Values[float32](in[0]), logp: Values[float32](in[1]), g: Values[float32](in[2]), c: c})
 	} else {
-		dirichletSlopes(values[float64](out), values[float64](in[0]), values[float64](in[1]), values[float64](in[2]), c)
+		dirichletSlopes(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), Values[float64](in[2]), c)
 	}
 }
 
-func dirichletSlopes[F float](da, a, logp, g []F, c int) {
+func dirichletSlopes[F Float](da, a, logp, g []F, c int) {
 	alpha, sigma := make([]float64, c), make([]float64, c)
 	for at := range g {
 		b, j := at/c, at%c
@@ -106,23 +107,23 @@ func dirichletSlopes[F float](da, a, logp, g []F, c int) {
 	}
 }
 
-// dirichletByInput is ∂L/∂log p̂_i = Σ_j g_j (α_ij − 1 + δ·1[i=j]).
-type dirichletByInput struct{ Delta float64 }
+// DirichletByInputOp is ∂L/∂log p̂_i = Σ_j g_j (α_ij − 1 + δ·1[i=j]).
+type DirichletByInputOp struct{ Delta float64 }
 
-func (dirichletByInput) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (DirichletByInputOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (dirichletByInput) shape(in []tensor.Shape) (tensor.Shape, error) { return in[1].Clone(), nil }
+func (DirichletByInputOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[1].Clone(), nil }
 
-func (o dirichletByInput) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o DirichletByInputOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
-	if isFloat32(out) {
-		dirichletWeights(values[float32](out), values[float32](in[0]), values[float32](in[1]), c, o.Delta)
+	if IsFloat32(out) {
+		dirichletWeights(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), c, o.Delta)
 	} else {
-		dirichletWeights(values[float64](out), values[float64](in[0]), values[float64](in[1]), c, o.Delta)
+		dirichletWeights(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), c, o.Delta)
 	}
 }
 
-func dirichletWeights[F float](dlogp, a, g []F, c int, delta float64) {
+func dirichletWeights[F Float](dlogp, a, g []F, c int, delta float64) {
 	for r := range dlogp {
 		b := r / c
 		sum := delta * float64(g[r])

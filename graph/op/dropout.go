@@ -16,32 +16,33 @@ func Dropout(rate float64, seed uint64) Op {
 	if !(rate >= 0 && rate < 1) {
 		panic(fmt.Sprintf("op: a dropout rate of %v is not in [0, 1)", rate))
 	}
-	return Op{dropout{rate, seed}}
+	return Op{DropoutOp{rate, seed}}
 }
 
-type dropout struct {
+// DropoutOp is the op of [Dropout].
+type DropoutOp struct {
 	Rate float64
 	Seed uint64
 }
 
-func (dropout) signature() []kind { return []kind{matrix, vector, matrix} }
+func (DropoutOp) Signature() []Kind { return []Kind{Matrix, Vector, Matrix} }
 
-func (dropout) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (DropoutOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[1][0] != 1 {
 		return nil, errShapes
 	}
 	return in[0].Clone(), nil
 }
 
-func (o dropout) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		dropTo(values[float32](out), values[float32](in[0]), o, uint64(values[float32](in[1])[0]))
+func (o DropoutOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		dropTo(Values[float32](out), Values[float32](in[0]), o, uint64(Values[float32](in[1])[0]))
 	} else {
-		dropTo(values[float64](out), values[float64](in[0]), o, uint64(values[float64](in[1])[0]))
+		dropTo(Values[float64](out), Values[float64](in[0]), o, uint64(Values[float64](in[1])[0]))
 	}
 }
 
-func dropTo[F float](out, x []F, o dropout, t uint64) {
+func dropTo[F Float](out, x []F, o DropoutOp, t uint64) {
 	key, keep := mix(o.Seed+mix(t)), F(1/(1-o.Rate))
 	threshold := uint64(o.Rate * (1 << 53))
 	stretches(len(x), func(lo, hi int) {
@@ -64,9 +65,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-func (dropout) wrt() []bool { return []bool{true, false} }
+func (DropoutOp) WRT() []bool { return []bool{true, false} }
 
-func (o dropout) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{o}, g, in[1]), nil}, c.err
+func (o DropoutOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{o}, g, in[1]), nil}, c.Err
 }

@@ -9,23 +9,24 @@ import (
 
 // ELU is x for x > 0 and eˣ − 1 below (Clevert et al. 2016), of a tensor of dims
 // dimensions.
-func ELU(dims int) Op { return Op{elu{kind{dims: dims}}} }
+func ELU(dims int) Op { return Op{ELUOp{Kind{Dims: dims}}} }
 
-type elu struct{ of kind }
+// ELUOp is the op of [ELU].
+type ELUOp struct{ Of Kind }
 
-func (o elu) signature() []kind { return []kind{o.of, o.of} }
+func (o ELUOp) Signature() []Kind { return []Kind{o.Of, o.Of} }
 
-func (elu) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (ELUOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (elu) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		eluTo(values[float32](out), values[float32](in[0]))
+func (ELUOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		eluTo(Values[float32](out), Values[float32](in[0]))
 	} else {
-		eluTo(values[float64](out), values[float64](in[0]))
+		eluTo(Values[float64](out), Values[float64](in[0]))
 	}
 }
 
-func eluTo[F float](out, x []F) {
+func eluTo[F Float](out, x []F) {
 	for i, v := range x {
 		if v > 0 {
 			out[i] = v
@@ -35,29 +36,29 @@ func eluTo[F float](out, x []F) {
 	}
 }
 
-func (elu) wrt() []bool { return []bool{true} }
+func (ELUOp) WRT() []bool { return []bool{true} }
 
-func (o elu) grad(_ gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{eluGrad(o)}, out, g)}, c.err
+func (o ELUOp) Grad(_ gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{ELUGradOp(o)}, out, g)}, c.Err
 }
 
-// eluGrad is g·min(1, 1 + y), from y = ELU(x) and g.
-type eluGrad struct{ of kind }
+// ELUGradOp is g·min(1, 1 + y), from y = ELU(x) and g.
+type ELUGradOp struct{ Of Kind }
 
-func (o eluGrad) signature() []kind { return []kind{o.of, o.of, o.of} }
+func (o ELUGradOp) Signature() []Kind { return []Kind{o.Of, o.Of, o.Of} }
 
-func (eluGrad) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (ELUGradOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (eluGrad) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		eluSlopes(values[float32](out), values[float32](in[0]), values[float32](in[1]))
+func (ELUGradOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		eluSlopes(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]))
 	} else {
-		eluSlopes(values[float64](out), values[float64](in[0]), values[float64](in[1]))
+		eluSlopes(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
-func eluSlopes[F float](out, y, g []F) {
+func eluSlopes[F Float](out, y, g []F) {
 	for i, v := range y {
 		out[i] = g[i] * min(1, 1+v)
 	}

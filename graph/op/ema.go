@@ -15,79 +15,82 @@ import (
 
 // Count counts how often each of K codewords occurs in codes (B×w): a vector (K)
 // of the shape and type of its second input, the running counts m.
-func Count() Op { return Op{count{}} }
+func Count() Op { return Op{CountOp{}} }
 
 // Blend is γ·old + (1−γ)·fresh for two tensors of one shape with dims dimensions.
-func Blend(dims int, decay float64) Op { return Op{blend{kind{dims: dims}, decay}} }
+func Blend(dims int, decay float64) Op { return Op{BlendOp{Kind{Dims: dims}, decay}} }
 
 // Normalize divides row k of the sums (K×d) by the count m_k + ε.
-func Normalize(eps float64) Op { return Op{normalize{Eps: eps}} }
+func Normalize(eps float64) Op { return Op{NormalizeOp{Eps: eps}} }
 
-type count struct{}
+// CountOp is the op of [Count].
+type CountOp struct{}
 
-func (count) signature() []kind { return []kind{codes, vector, vector} }
+func (CountOp) Signature() []Kind { return []Kind{Codes, Vector, Vector} }
 
-func (count) shape(in []tensor.Shape) (tensor.Shape, error) { return in[1].Clone(), nil }
+func (CountOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[1].Clone(), nil }
 
-func (count) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		countCodes(values[float32](out), values[int32](in[0]))
+func (CountOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		countCodes(Values[float32](out), Values[int32](in[0]))
 	} else {
-		countCodes(values[float64](out), values[int32](in[0]))
+		countCodes(Values[float64](out), Values[int32](in[0]))
 	}
 }
 
-func countCodes[F float](m []F, s []int32) {
+func countCodes[F Float](m []F, s []int32) {
 	clear(m)
 	for _, k := range s {
 		m[k]++
 	}
 }
 
-type blend struct {
-	of    kind
+// BlendOp is the op of [Blend].
+type BlendOp struct {
+	Of    Kind
 	Decay float64
 }
 
-func (o blend) signature() []kind { return []kind{o.of, o.of, o.of} }
+func (o BlendOp) Signature() []Kind { return []Kind{o.Of, o.Of, o.Of} }
 
-func (blend) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (BlendOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (o blend) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		blendTo(values[float32](out), values[float32](in[0]), values[float32](in[1]), o.Decay)
+func (o BlendOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		blendTo(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), o.Decay)
 	} else {
-		blendTo(values[float64](out), values[float64](in[0]), values[float64](in[1]), o.Decay)
+		blendTo(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), o.Decay)
 	}
 }
 
-func blendTo[F float](out, old, fresh []F, decay float64) {
+func blendTo[F Float](out, old, fresh []F, decay float64) {
 	keep, add := F(decay), F(1-decay)
 	for i, v := range old {
 		out[i] = keep*v + add*fresh[i]
 	}
 }
 
-type normalize struct{ Eps float64 }
+// NormalizeOp is the op of [Normalize].
+type NormalizeOp struct{ Eps float64 }
 
-func (normalize) signature() []kind { return []kind{matrix, vector, matrix} }
+func (NormalizeOp) Signature() []Kind { return []Kind{Matrix, Vector, Matrix} }
 
-func (normalize) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (NormalizeOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][0] != in[1][0] {
 		return nil, errShapes
 	}
 	return in[0].Clone(), nil
 }
 
-func (o normalize) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		divideRows(values[float32](out), values[float32](in[0]), values[float32](in[1]), float32(o.Eps))
+func (o NormalizeOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		divideRows(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), float32(o.Eps))
 	} else {
-		divideRows(values[float64](out), values[float64](in[0]), values[float64](in[1]), o.Eps)
+		divideRows(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), o.Eps)
 	}
 }
 
-func divideRows[F float](c, sums, counts []F, eps F) {
+func divideRows[F Float](c, sums, counts []F, eps F) {
 	d := len(sums) / len(counts)
 	for k, m := range counts {
 		for j := k * d; j < (k+1)*d; j++ {

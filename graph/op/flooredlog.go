@@ -14,58 +14,59 @@ func FlooredLog(dims int, floor float64) Op {
 	if !(floor > 0) {
 		panic(fmt.Sprintf("op: FlooredLog with a floor of %v, which is not positive", floor))
 	}
-	return Op{flooredLog{kind{dims: dims}, floor}}
+	return Op{FlooredLogOp{Kind{Dims: dims}, floor}}
 }
 
-type flooredLog struct {
-	of    kind
+// FlooredLogOp is the op of [FlooredLog].
+type FlooredLogOp struct {
+	Of    Kind
 	Floor float64
 }
 
-func (o flooredLog) signature() []kind { return []kind{o.of, o.of} }
+func (o FlooredLogOp) Signature() []Kind { return []Kind{o.Of, o.Of} }
 
-func (flooredLog) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (FlooredLogOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (o flooredLog) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		logTo(values[float32](out), values[float32](in[0]), o.Floor)
+func (o FlooredLogOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		logTo(Values[float32](out), Values[float32](in[0]), o.Floor)
 	} else {
-		logTo(values[float64](out), values[float64](in[0]), o.Floor)
+		logTo(Values[float64](out), Values[float64](in[0]), o.Floor)
 	}
 }
 
-func logTo[F float](out, x []F, floor float64) {
+func logTo[F Float](out, x []F, floor float64) {
 	for i, v := range x {
 		out[i] = F(math.Log(max(float64(v), floor)))
 	}
 }
 
-func (flooredLog) wrt() []bool { return []bool{true} }
+func (FlooredLogOp) WRT() []bool { return []bool{true} }
 
-func (o flooredLog) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{flooredLogGrad(o)}, in[0], g)}, c.err
+func (o FlooredLogOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{FlooredLogGradOp(o)}, in[0], g)}, c.Err
 }
 
-// flooredLogGrad is g/x where x is above the floor and 0 elsewhere.
-type flooredLogGrad struct {
-	of    kind
+// FlooredLogGradOp is g/x where x is above the floor and 0 elsewhere.
+type FlooredLogGradOp struct {
+	Of    Kind
 	Floor float64
 }
 
-func (o flooredLogGrad) signature() []kind { return []kind{o.of, o.of, o.of} }
+func (o FlooredLogGradOp) Signature() []Kind { return []Kind{o.Of, o.Of, o.Of} }
 
-func (flooredLogGrad) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (FlooredLogGradOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (o flooredLogGrad) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		divideAbove(values[float32](out), values[float32](in[0]), values[float32](in[1]), float32(o.Floor))
+func (o FlooredLogGradOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		divideAbove(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), float32(o.Floor))
 	} else {
-		divideAbove(values[float64](out), values[float64](in[0]), values[float64](in[1]), o.Floor)
+		divideAbove(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), o.Floor)
 	}
 }
 
-func divideAbove[F float](out, x, g []F, floor F) {
+func divideAbove[F Float](out, x, g []F, floor F) {
 	for i, v := range x {
 		if v > floor {
 			out[i] = g[i] / v

@@ -17,28 +17,34 @@ import (
 func Fuse(o gorgonia.Op, inputs []*gorgonia.Node) (gorgonia.Op, []*gorgonia.Node) {
 	ours, ok := o.(Op)
 	if !ok {
-		if x := inputs; len(x) == 2 && isSum(o) && x[0].Dims() > 0 && x[0].Shape().Eq(x[1].Shape()) {
+		if x := inputs; len(x) == 2 && IsSum(o) && x[0].Dims() > 0 && x[0].Shape().Eq(x[1].Shape()) {
 			return Plus(x[0].Dims()), inputs
 		}
 		return o, inputs
 	}
-	switch k := ours.kernel.(type) {
-	case nearest:
+	switch k := ours.Kernel.(type) {
+	case NearestOp:
 		if table, rows, ok := taken(inputs[0]); ok {
-			return Op{nearestTaken{}}, []*gorgonia.Node{table, rows, inputs[1]}
+			return Op{NearestTakenOp{}}, []*gorgonia.Node{table, rows, inputs[1]}
 		}
-	case scatterAdd:
+	case ScatterAddOp:
 		if table, rows, ok := taken(inputs[1]); ok {
-			return Op{scatterTaken(k)}, []*gorgonia.Node{inputs[0], table, rows}
+			return Op{ScatterTakenOp(k)}, []*gorgonia.Node{inputs[0], table, rows}
 		}
 	}
 	return o, inputs
 }
 
+// IsSum tells Gorgonia's own addition.
+func IsSum(o gorgonia.Op) bool {
+	_, ours := o.(Op)
+	return !ours && o.Arity() == 2 && o.String() == "+ false"
+}
+
 // taken tells whether n is rows of a matrix, and of which.
 func taken(n *gorgonia.Node) (table, rows *gorgonia.Node, ok bool) {
 	o, ours := n.Op().(Op)
-	if !ours || o.kernel != kernel(take{matrix}) {
+	if !ours || o.Kernel != Kernel(TakeOp{Matrix}) {
 		return nil, nil, false
 	}
 	children := n.Graph().From(n.ID())
@@ -48,45 +54,45 @@ func taken(n *gorgonia.Node) (table, rows *gorgonia.Node, ok bool) {
 	return table, children.Node().(*gorgonia.Node), true
 }
 
-// nearestTaken is nearest of rows (B) of a table (N×M), by a codebook (K×d).
-type nearestTaken struct{}
+// NearestTakenOp is nearest of rows (B) of a table (N×M), by a codebook (K×d).
+type NearestTakenOp struct{}
 
-func (nearestTaken) signature() []kind { return []kind{matrix, indices, matrix, codes} }
+func (NearestTakenOp) Signature() []Kind { return []Kind{Matrix, Indices, Matrix, Codes} }
 
-func (nearestTaken) shape(in []tensor.Shape) (tensor.Shape, error) {
-	return nearest{}.shape([]tensor.Shape{{in[1][0], in[0][1]}, in[2]})
+func (NearestTakenOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
+	return NearestOp{}.Shape([]tensor.Shape{{in[1][0], in[0][1]}, in[2]})
 }
 
-func (nearestTaken) run(out gorgonia.Value, in []gorgonia.Value) {
-	rows, m, d := values[int32](in[1]), columns(in[0]), columns(in[2])
-	s := values[int32](out)
-	if isFloat32(in[0]) {
+func (NearestTakenOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	rows, m, d := Values[int32](in[1]), columns(in[0]), columns(in[2])
+	s := Values[int32](out)
+	if IsFloat32(in[0]) {
 		book := codebooks.Get().(*simd.Codebook)
-		words := values[float32](in[2])
+		words := Values[float32](in[2])
 		book.Set(words, len(words)/d, d)
-		simd.NearestGathered(s, values[float32](in[0]), rows, m, book)
+		simd.NearestGathered(s, Values[float32](in[0]), rows, m, book)
 		codebooks.Put(book)
 		return
 	}
-	z, c, w := values[float64](in[0]), values[float64](in[2]), m/d
+	z, c, w := Values[float64](in[0]), Values[float64](in[2]), m/d
 	for b, r := range rows {
 		assign(s[b*w:(b+1)*w], z[int(r)*m:(int(r)+1)*m], c, d)
 	}
 }
 
-// scatterTaken is scatterAdd of rows (B) of a table (N×M), by codes (B×w).
-type scatterTaken struct{ K int }
+// ScatterTakenOp is scatterAdd of rows (B) of a table (N×M), by codes (B×w).
+type ScatterTakenOp struct{ K int }
 
-func (scatterTaken) signature() []kind { return []kind{codes, matrix, indices, matrix} }
+func (ScatterTakenOp) Signature() []Kind { return []Kind{Codes, Matrix, Indices, Matrix} }
 
-func (o scatterTaken) shape(in []tensor.Shape) (tensor.Shape, error) {
-	return scatterAdd(o).shape([]tensor.Shape{in[0], {in[2][0], in[1][1]}})
+func (o ScatterTakenOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
+	return ScatterAddOp(o).Shape([]tensor.Shape{in[0], {in[2][0], in[1][1]}})
 }
 
-func (scatterTaken) run(out gorgonia.Value, in []gorgonia.Value) {
-	s, m, rows, d := values[int32](in[0]), columns(in[1]), values[int32](in[2]), columns(out)
-	if !isFloat32(out) {
-		sums, x := values[float64](out), values[float64](in[1])
+func (ScatterTakenOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	s, m, rows, d := Values[int32](in[0]), columns(in[1]), Values[int32](in[2]), columns(out)
+	if !IsFloat32(out) {
+		sums, x := Values[float64](out), Values[float64](in[1])
 		clear(sums)
 		for b, r := range rows {
 			addSlots(sums, x[int(r)*m:(int(r)+1)*m], s[b*m/d:(b+1)*m/d], d)
@@ -94,7 +100,7 @@ func (scatterTaken) run(out gorgonia.Value, in []gorgonia.Value) {
 		return
 	}
 	job := scatters.Get().(*scatter)
-	*job = scatter{values[float32](out), values[float32](in[1]), s, rows, m, d}
+	*job = scatter{Values[float32](out), Values[float32](in[1]), s, rows, m, d}
 	clear(job.sums)
 	simd.Run((d+scatterWidth-1)/scatterWidth, job)
 	*job = scatter{}

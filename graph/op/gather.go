@@ -8,7 +8,7 @@ import (
 // Gather selects rows of a table (K×d) by codes (B×w) and lays the w rows of a
 // sample side by side: q = [c_s(1), …, c_s(w)], a B×(w·d) matrix. Its gradient
 // by the table is [ScatterAdd].
-func Gather() Op { return Op{gather{}} }
+func Gather() Op { return Op{GatherOp{}} }
 
 // ScatterAdd is the transpose of Gather: it adds the w pieces of each row of x
 // (B×(w·d)) to the rows of a K×d table that codes (B×w) name,
@@ -17,44 +17,46 @@ func Gather() Op { return Op{gather{}} }
 //
 // With x the features this is the sum of the slots assigned to each codeword,
 // the quantity whose moving average makes a codebook.
-func ScatterAdd(k int) Op { return Op{scatterAdd{K: k}} }
+func ScatterAdd(k int) Op { return Op{ScatterAddOp{K: k}} }
 
-type gather struct{}
+// GatherOp is the op of [Gather].
+type GatherOp struct{}
 
-func (gather) signature() []kind { return []kind{matrix, codes, matrix} }
+func (GatherOp) Signature() []Kind { return []Kind{Matrix, Codes, Matrix} }
 
-func (gather) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (GatherOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[1][0], in[1][1] * in[0][1]}, nil
 }
 
-func (gather) run(out gorgonia.Value, in []gorgonia.Value) {
-	s, d := values[int32](in[1]), columns(in[0])
-	if isFloat32(out) {
-		gatherRows(values[float32](out), values[float32](in[0]), s, d)
+func (GatherOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	s, d := Values[int32](in[1]), columns(in[0])
+	if IsFloat32(out) {
+		gatherRows(Values[float32](out), Values[float32](in[0]), s, d)
 	} else {
-		gatherRows(values[float64](out), values[float64](in[0]), s, d)
+		gatherRows(Values[float64](out), Values[float64](in[0]), s, d)
 	}
 }
 
-func gatherRows[F float](q, table []F, s []int32, d int) {
+func gatherRows[F Float](q, table []F, s []int32, d int) {
 	for i, k := range s {
 		copy(q[i*d:(i+1)*d], table[int(k)*d:])
 	}
 }
 
-func (gather) wrt() []bool { return []bool{true, false} }
+func (GatherOp) WRT() []bool { return []bool{true, false} }
 
-func (gather) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	dt := c.apply(ScatterAdd(in[0].Shape()[0]), in[1], g)
-	return gorgonia.Nodes{dt, nil}, c.err
+func (GatherOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	dt := c.Apply(ScatterAdd(in[0].Shape()[0]), in[1], g)
+	return gorgonia.Nodes{dt, nil}, c.Err
 }
 
-type scatterAdd struct{ K int }
+// ScatterAddOp is the op of [ScatterAdd].
+type ScatterAddOp struct{ K int }
 
-func (scatterAdd) signature() []kind { return []kind{codes, matrix, matrix} }
+func (ScatterAddOp) Signature() []Kind { return []Kind{Codes, Matrix, Matrix} }
 
-func (o scatterAdd) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o ScatterAddOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	s, x := in[0], in[1]
 	if s[0] != x[0] || x[1]%s[1] != 0 {
 		return nil, errShapes
@@ -62,22 +64,22 @@ func (o scatterAdd) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{o.K, x[1] / s[1]}, nil
 }
 
-func (scatterAdd) run(out gorgonia.Value, in []gorgonia.Value) {
-	s, d := values[int32](in[0]), columns(out)
-	if isFloat32(out) {
-		scatterRows(values[float32](out), values[float32](in[1]), s, d)
+func (ScatterAddOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	s, d := Values[int32](in[0]), columns(out)
+	if IsFloat32(out) {
+		scatterRows(Values[float32](out), Values[float32](in[1]), s, d)
 	} else {
-		scatterRows(values[float64](out), values[float64](in[1]), s, d)
+		scatterRows(Values[float64](out), Values[float64](in[1]), s, d)
 	}
 }
 
-func scatterRows[F float](table, x []F, s []int32, d int) {
+func scatterRows[F Float](table, x []F, s []int32, d int) {
 	clear(table)
 	addSlots(table, x, s, d)
 }
 
 // addSlots adds the i-th piece of x to the row of table that s[i] names.
-func addSlots[F float](table, x []F, s []int32, d int) {
+func addSlots[F Float](table, x []F, s []int32, d int) {
 	for i, k := range s {
 		row := table[int(k)*d : (int(k)+1)*d]
 		for j, v := range x[i*d : (i+1)*d] {
@@ -86,10 +88,10 @@ func addSlots[F float](table, x []F, s []int32, d int) {
 	}
 }
 
-func (scatterAdd) wrt() []bool { return []bool{false, true} }
+func (ScatterAddOp) WRT() []bool { return []bool{false, true} }
 
-func (scatterAdd) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	dx := c.apply(Gather(), g, in[0])
-	return gorgonia.Nodes{nil, dx}, c.err
+func (ScatterAddOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	dx := c.Apply(Gather(), g, in[0])
+	return gorgonia.Nodes{nil, dx}, c.Err
 }

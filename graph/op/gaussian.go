@@ -19,33 +19,34 @@ func Gaussian(c float64) Op {
 	if !(c > 0) {
 		panic(fmt.Sprintf("op: a Gaussian kernel with c = %v, which is not positive", c))
 	}
-	return Op{gaussian{c}}
+	return Op{GaussianOp{c}}
 }
 
 // OmitSelf sets K_ij (B×J) to 0 where i and j are the same row of a table, by the
 // row numbers of the B (int32) and of the J (int32).
-func OmitSelf() Op { return Op{omitSelf{}} }
+func OmitSelf() Op { return Op{OmitSelfOp{}} }
 
-type gaussian struct{ C float64 }
+// GaussianOp is the op of [Gaussian].
+type GaussianOp struct{ C float64 }
 
-func (gaussian) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (GaussianOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (gaussian) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (GaussianOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][1] != in[1][1] {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[0][0], in[1][0]}, nil
 }
 
-func (o gaussian) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o GaussianOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	rows, cols, d := in[0].Shape()[0], in[1].Shape()[0], columns(in[0])
-	if isFloat32(out) {
-		k, x, y := values[float32](out), values[float32](in[0]), values[float32](in[1])
+	if IsFloat32(out) {
+		k, x, y := Values[float32](out), Values[float32](in[0]), Values[float32](in[1])
 		blas32.Implementation().Sgemm(blas.NoTrans, blas.Trans, rows, cols, d, 1, x, d, y, d, 0, k, cols)
 		simd.Run((rows+kernelRows-1)/kernelRows, &gaussianRows{k, x, squaredNorms(y, d), d, float32(math.Sqrt(1 / (2 * o.C)))})
 		return
 	}
-	k, x, y := values[float64](out), values[float64](in[0]), values[float64](in[1])
+	k, x, y := Values[float64](out), Values[float64](in[0]), Values[float64](in[1])
 	blas64.Implementation().Dgemm(blas.NoTrans, blas.Trans, rows, cols, d, 1, x, d, y, d, 0, k, cols)
 	squares := squaredNorms(y, d)
 	for i := range rows {
@@ -73,7 +74,7 @@ func (g *gaussianRows) Block(block int) {
 	}
 }
 
-func squaredNorms[F float](x []F, d int) []F {
+func squaredNorms[F Float](x []F, d int) []F {
 	s := make([]F, len(x)/d)
 	for i := range s {
 		s[i] = squaredNorm(x[i*d : (i+1)*d])
@@ -81,7 +82,7 @@ func squaredNorms[F float](x []F, d int) []F {
 	return s
 }
 
-func squaredNorm[F float](x []F) F {
+func squaredNorm[F Float](x []F) F {
 	var s float64
 	for _, v := range x {
 		s += float64(v) * float64(v)
@@ -89,27 +90,27 @@ func squaredNorm[F float](x []F) F {
 	return F(s)
 }
 
-func (gaussian) wrt() []bool { return []bool{true, true} }
+func (GaussianOp) WRT() []bool { return []bool{true, true} }
 
-func (o gaussian) grad(in gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	e := c.apply(Times(2), out, g) // E = K ⊙ ∂L/∂K
-	dx := c.apply(Op{pull{o.C, blas.NoTrans}}, e, in[0], in[1])
-	dy := c.apply(Op{pull{o.C, blas.Trans}}, e, in[1], in[0])
-	return gorgonia.Nodes{dx, dy}, c.err
+func (o GaussianOp) Grad(in gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	e := c.Apply(Times(2), out, g) // E = K ⊙ ∂L/∂K
+	dx := c.Apply(Op{PullOp{o.C, blas.NoTrans}}, e, in[0], in[1])
+	dy := c.Apply(Op{PullOp{o.C, blas.Trans}}, e, in[1], in[0])
+	return gorgonia.Nodes{dx, dy}, c.Err
 }
 
-// pull is 2c Σ_j E_ij (y_j − x_i) for each row x_i, with Eᵀ in place of E for
+// PullOp is 2c Σ_j E_ij (y_j − x_i) for each row x_i, with Eᵀ in place of E for
 // blas.Trans: how the kernel's gradient moves the points X that own the rows of E,
 // or its columns.
-type pull struct {
+type PullOp struct {
 	C float64
 	E blas.Transpose
 }
 
-func (pull) signature() []kind { return []kind{matrix, matrix, matrix, matrix} }
+func (PullOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix, Matrix} }
 
-func (o pull) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o PullOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	rows, cols := oriented(in[0], o.E)
 	if rows != in[1][0] || cols != in[2][0] || in[1][1] != in[2][1] {
 		return nil, errShapes
@@ -117,22 +118,22 @@ func (o pull) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return in[1].Clone(), nil
 }
 
-func (o pull) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o PullOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	rows, cols := oriented(in[0].Shape(), o.E)
 	d, width := columns(out), columns(in[0])
-	if isFloat32(out) {
-		e, x, y := values[float32](in[0]), values[float32](in[1]), values[float32](in[2])
-		blas32.Implementation().Sgemm(o.E, blas.NoTrans, rows, d, cols, float32(2*o.C), e, width, y, d, 0, values[float32](out), d)
-		subtractWeighted(values[float32](out), x, e, width, o, rows)
+	if IsFloat32(out) {
+		e, x, y := Values[float32](in[0]), Values[float32](in[1]), Values[float32](in[2])
+		blas32.Implementation().Sgemm(o.E, blas.NoTrans, rows, d, cols, float32(2*o.C), e, width, y, d, 0, Values[float32](out), d)
+		subtractWeighted(Values[float32](out), x, e, width, o, rows)
 	} else {
-		e, x, y := values[float64](in[0]), values[float64](in[1]), values[float64](in[2])
-		blas64.Implementation().Dgemm(o.E, blas.NoTrans, rows, d, cols, 2*o.C, e, width, y, d, 0, values[float64](out), d)
-		subtractWeighted(values[float64](out), x, e, width, o, rows)
+		e, x, y := Values[float64](in[0]), Values[float64](in[1]), Values[float64](in[2])
+		blas64.Implementation().Dgemm(o.E, blas.NoTrans, rows, d, cols, 2*o.C, e, width, y, d, 0, Values[float64](out), d)
+		subtractWeighted(Values[float64](out), x, e, width, o, rows)
 	}
 }
 
 // subtractWeighted subtracts 2c x_i Σ_j E_ij from each row of out.
-func subtractWeighted[F float](out, x, e []F, width int, o pull, rows int) {
+func subtractWeighted[F Float](out, x, e []F, width int, o PullOp, rows int) {
 	sums := make([]float64, rows)
 	for r := 0; r < len(e); r += width {
 		if o.E == blas.NoTrans {
@@ -152,27 +153,28 @@ func subtractWeighted[F float](out, x, e []F, width int, o pull, rows int) {
 	}
 }
 
-type omitSelf struct{}
+// OmitSelfOp is the op of [OmitSelf].
+type OmitSelfOp struct{}
 
-func (omitSelf) signature() []kind { return []kind{matrix, indices, indices, matrix} }
+func (OmitSelfOp) Signature() []Kind { return []Kind{Matrix, Indices, Indices, Matrix} }
 
-func (omitSelf) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (OmitSelfOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][0] != in[1][0] || in[0][1] != in[2][0] {
 		return nil, errShapes
 	}
 	return in[0].Clone(), nil
 }
 
-func (omitSelf) run(out gorgonia.Value, in []gorgonia.Value) {
-	rows, cols := values[int32](in[1]), values[int32](in[2])
-	if isFloat32(out) {
-		omit(values[float32](out), values[float32](in[0]), rows, cols)
+func (OmitSelfOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	rows, cols := Values[int32](in[1]), Values[int32](in[2])
+	if IsFloat32(out) {
+		omit(Values[float32](out), Values[float32](in[0]), rows, cols)
 	} else {
-		omit(values[float64](out), values[float64](in[0]), rows, cols)
+		omit(Values[float64](out), Values[float64](in[0]), rows, cols)
 	}
 }
 
-func omit[F float](out, k []F, rows, cols []int32) {
+func omit[F Float](out, k []F, rows, cols []int32) {
 	copy(out, k)
 	for i, r := range rows {
 		for j, c := range cols {
@@ -183,9 +185,9 @@ func omit[F float](out, k []F, rows, cols []int32) {
 	}
 }
 
-func (omitSelf) wrt() []bool { return []bool{true, false, false} }
+func (OmitSelfOp) WRT() []bool { return []bool{true, false, false} }
 
-func (o omitSelf) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{o}, g, in[1], in[2]), nil, nil}, c.err
+func (o OmitSelfOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{o}, g, in[1], in[2]), nil, nil}, c.Err
 }

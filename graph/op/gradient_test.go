@@ -62,93 +62,93 @@ func layerNormOf(b, m int) sample {
 
 // samples has a row for every kernel type with a derivative.
 var samples = map[string][]sample{
-	"gather": {{inputs: map[string][]int{"x": {4, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"GatherOp": {{inputs: map[string][]int{"x": {4, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Gather(), x["x"], b.Table("codes", fixedCodes))
 	}}},
-	"scatterAdd": {{inputs: map[string][]int{"x": {4, 6}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"ScatterAddOp": {{inputs: map[string][]int{"x": {4, 6}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.ScatterAdd(4), b.Table("codes", fixedCodes), x["x"])
 	}}},
-	"tableSum": {{inputs: map[string][]int{"x": {12, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"TableSumOp": {{inputs: map[string][]int{"x": {12, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.TableSum(), x["x"], b.Table("codes", fixedCodes))
 	}}},
-	"tableScatter": {{inputs: map[string][]int{"x": {4, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"TableScatterOp": {{inputs: map[string][]int{"x": {4, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.TableScatter(4), b.Table("codes", fixedCodes), x["x"])
 	}}},
-	"mass": {{inputs: map[string][]int{"x": {3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"MassOp": {{inputs: map[string][]int{"x": {3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Mass(4), b.Table("codes", fixedCodes), x["x"])
 	}}},
-	"slotSum": {{inputs: map[string][]int{"x": {4, 4}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"SlotSumOp": {{inputs: map[string][]int{"x": {4, 4}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.SlotSum(), b.Table("codes", fixedCodes), x["x"])
 	}}},
-	"outer":       {binary(op.Outer(), []int{4, 3}, []int{4, 2})},
-	"outerLeft":   {binary(op.OuterLeft(), []int{4, 6}, []int{4, 2})},
-	"outerRight":  {binary(op.OuterRight(), []int{4, 6}, []int{4, 3})},
-	"matMul":      {binary(op.MatMul(), []int{4, 3}, []int{3, 5}), binary(op.MatMulNT(), []int{4, 3}, []int{5, 3}), binary(op.MatMulTN(), []int{3, 4}, []int{3, 5})},
-	"blockMatMul": {binary(op.BlockMatMul(2), []int{8, 3}, []int{6, 5})},
-	"addRow":      {binary(op.AddRow(), []int{4, 3}, []int{3})},
-	"sumRows":     {unary(op.SumRows(), 0)},
-	"repeatedRow": {{inputs: map[string][]int{"x": {3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"OuterOp":       {binary(op.Outer(), []int{4, 3}, []int{4, 2})},
+	"OuterLeftOp":   {binary(op.OuterLeft(), []int{4, 6}, []int{4, 2})},
+	"OuterRightOp":  {binary(op.OuterRight(), []int{4, 6}, []int{4, 3})},
+	"MatMulOp":      {binary(op.MatMul(), []int{4, 3}, []int{3, 5}), binary(op.MatMulNT(), []int{4, 3}, []int{5, 3}), binary(op.MatMulTN(), []int{3, 4}, []int{3, 5})},
+	"BlockMatMulOp": {binary(op.BlockMatMul(2), []int{8, 3}, []int{6, 5})},
+	"AddRowOp":      {binary(op.AddRow(), []int{4, 3}, []int{3})},
+	"SumRowsOp":     {unary(op.SumRows(), 0)},
+	"RepeatedRowOp": {{inputs: map[string][]int{"x": {3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.RepeatRow(4), x["x"])
 	}}},
-	"logSoftmax": {unary(op.LogSoftmax(), 0), {inputs: map[string][]int{"x": {5}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"LogSoftmaxOp": {unary(op.LogSoftmax(), 0), {inputs: map[string][]int{"x": {5}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.LogSoftmaxVector(), x["x"])
 	}}},
-	"nll": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"NLLOp": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.NLL(x["x"], b.Table("labels", fixedLabels))
 	}}},
-	"weightedNLL": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"WeightedNLLOp": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		weights := graph.Tensor(tensor.Float64, []float64{.1, .2, .3, .4}, 4)
 		return b.Apply(op.WeightedNLL(), x["x"], b.Table("labels", fixedLabels), b.Table("weights", weights))
 	}}},
-	"elementwise": {unary(op.Softplus(2), 0), unary(op.Sigmoid(2), 0), unary(op.Exp(2), 0), unary(op.Lgamma(2), 4), unary(op.Digamma(2), 4)},
-	"plus":        {binary(op.Plus(2), []int{4, 3}, []int{4, 3})},
-	"times":       {binary(op.Times(2), []int{4, 3}, []int{4, 3})},
-	"scale":       {unary(op.Scale(2, -1.7), 0)},
-	"stretch":     {binary(op.Stretch(), []int{4, 3}, []int{1})},
-	"inner":       {binary(op.Inner(), []int{4, 3}, []int{4, 3})},
-	"sum":         {unary(op.Sum(2), 0)},
-	"fill": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"ElementwiseOp": {unary(op.Softplus(2), 0), unary(op.Sigmoid(2), 0), unary(op.Exp(2), 0), unary(op.Lgamma(2), 4), unary(op.Digamma(2), 4)},
+	"PlusOp":        {binary(op.Plus(2), []int{4, 3}, []int{4, 3})},
+	"TimesOp":       {binary(op.Times(2), []int{4, 3}, []int{4, 3})},
+	"ScaleOp":       {unary(op.Scale(2, -1.7), 0)},
+	"StretchOp":     {binary(op.Stretch(), []int{4, 3}, []int{1})},
+	"InnerOp":       {binary(op.Inner(), []int{4, 3}, []int{4, 3})},
+	"SumOp":         {unary(op.Sum(2), 0)},
+	"FillOp": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Fill(2), x["x"], b.Apply(op.Sum(2), b.Times(x["x"], x["x"])))
 	}}},
-	"timesRow": {binary(op.TimesRow(), []int{4, 3}, []int{3})},
-	"spread": {{inputs: map[string][]int{"x": {1}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"TimesRowOp": {binary(op.TimesRow(), []int{4, 3}, []int{3})},
+	"SpreadOp": {{inputs: map[string][]int{"x": {1}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Spread(4), x["x"])
 	}}},
-	"flooredLog": {unary(op.FlooredLog(2, 0.5), 1)},
-	"relu":       {unary(op.ReLU(2), 0)},
-	"elu":        {unary(op.ELU(2), 0)},
-	"dropout": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"FlooredLogOp": {unary(op.FlooredLog(2, 0.5), 1)},
+	"ReLUOp":       {unary(op.ReLU(2), 0)},
+	"ELUOp":        {unary(op.ELU(2), 0)},
+	"DropoutOp": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Dropout(0.3, 7), x["x"], b.Table("t", graph.Tensor(tensor.Float64, []float64{5}, 1)))
 	}}},
-	"gaussian": {binary(op.Gaussian(0.2), []int{4, 3}, []int{5, 3})},
-	"omitSelf": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"GaussianOp": {binary(op.Gaussian(0.2), []int{4, 3}, []int{5, 3})},
+	"OmitSelfOp": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.OmitSelf(), x["x"], b.Table("owners", graph.Labels([]int{7, 1, 9, 4})), b.Table("columns", graph.Labels([]int{4, 2, 7})))
 	}}},
-	"shares": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"SharesOp": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.Shares(), b.Apply(op.Exp(2), x["x"]))
 	}}},
-	"jensenShannon": {{inputs: map[string][]int{"x": {4, 3}, "y": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
+	"JensenShannonOp": {{inputs: map[string][]int{"x": {4, 3}, "y": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.JensenShannon(), b.Apply(op.Sigmoid(2), x["x"]), b.Apply(op.Sigmoid(2), x["y"]))
 	}}},
-	"conv": {
+	"ConvOp": {
 		binary(op.Conv(1, 1), []int{2, 3, 4, 5}, []int{2, 3, 3, 3}), binary(op.Conv(2, 1), []int{2, 3, 5, 4}, []int{2, 3, 3, 3}),
 		binary(op.Conv(2, 0), []int{2, 3, 4, 4}, []int{2, 3, 1, 1}), binary(op.Conv(1, 0), []int{2, 3, 2, 3}, []int{2, 3, 1, 1}),
 		binary(op.Conv(1, 1), []int{2, 9, 3, 4}, []int{10, 9, 3, 3}), binary(op.Conv(1, 2), []int{2, 8, 3, 4}, []int{2, 8, 5, 5}),
 		binary(op.Conv(3, 2), []int{1, 1, 4, 3}, []int{1, 1, 2, 5}),
 	},
-	"batchNorm":   {batchNormOf(2, 6, 3), batchNormOf(4, 3, 2, 2, 3)},
-	"planeMean":   {{inputs: map[string][]int{"x": {2, 3, 2, 4}}, of: apply(op.PlaneMean())}},
-	"reshape":     {{inputs: map[string][]int{"x": {4, 6}}, of: apply(op.Reshape(2, -1, 3, 2, 2))}, {inputs: map[string][]int{"x": {2, 3}}, of: apply(op.Reshape(2, -1))}},
-	"pickColumns": {{inputs: map[string][]int{"x": {4, 5}}, of: apply(op.Columns(3, 0))}},
-	"joinColumns": {binary(op.JoinColumns(), []int{4, 3}, []int{4, 2})},
-	"tokens":      {binary(op.Tokens(), []int{4, 3}, []int{3, 2})},
-	"headScores":  {binary(op.HeadScores(2, 3), []int{6, 4}, []int{9, 4})},
-	"headMix":     {binary(op.HeadMix(2, 3), []int{12, 3}, []int{9, 4})},
-	"headMixBack": {binary(op.HeadMixBack(2, 3), []int{12, 3}, []int{6, 4})},
-	"layerNorm":   {layerNormOf(4, 5)},
-	"softmax":     {unary(op.Softmax(), 0)},
-	"reglu":       {{inputs: map[string][]int{"x": {4, 6}}, of: apply(op.ReGLU())}},
-	"dirichlet":   {binary(op.DirichletScores(1), []int{4, 9}, []int{4, 3}), binary(op.DirichletScores(0), []int{4, 9}, []int{4, 3})},
+	"BatchNormOp":   {batchNormOf(2, 6, 3), batchNormOf(4, 3, 2, 2, 3)},
+	"PlaneMeanOp":   {{inputs: map[string][]int{"x": {2, 3, 2, 4}}, of: apply(op.PlaneMean())}},
+	"ReshapeOp":     {{inputs: map[string][]int{"x": {4, 6}}, of: apply(op.Reshape(2, -1, 3, 2, 2))}, {inputs: map[string][]int{"x": {2, 3}}, of: apply(op.Reshape(2, -1))}},
+	"PickColumnsOp": {{inputs: map[string][]int{"x": {4, 5}}, of: apply(op.Columns(3, 0))}},
+	"JoinColumnsOp": {binary(op.JoinColumns(), []int{4, 3}, []int{4, 2})},
+	"TokensOp":      {binary(op.Tokens(), []int{4, 3}, []int{3, 2})},
+	"HeadScoresOp":  {binary(op.HeadScores(2, 3), []int{6, 4}, []int{9, 4})},
+	"HeadMixOp":     {binary(op.HeadMix(2, 3), []int{12, 3}, []int{9, 4})},
+	"HeadMixBackOp": {binary(op.HeadMixBack(2, 3), []int{12, 3}, []int{6, 4})},
+	"LayerNormOp":   {layerNormOf(4, 5)},
+	"SoftmaxOp":     {unary(op.Softmax(), 0)},
+	"ReGLUOp":       {{inputs: map[string][]int{"x": {4, 6}}, of: apply(op.ReGLU())}},
+	"DirichletOp":   {binary(op.DirichletScores(1), []int{4, 9}, []int{4, 3}), binary(op.DirichletScores(0), []int{4, 9}, []int{4, 3})},
 }
 
 // TestGradients contracts each op's output with fixed random numbers, squared so
@@ -190,7 +190,7 @@ func normals(rng *rand.Rand, n int, shift float64) []float64 {
 	return x
 }
 
-// TestEveryDerivativeIsChecked reads the package's source: each type with a wrt
+// TestEveryDerivativeIsChecked reads the package's source: each type with a WRT
 // method must have a row in samples.
 func TestEveryDerivativeIsChecked(t *testing.T) {
 	files, err := filepath.Glob("*.go")
@@ -205,7 +205,7 @@ func TestEveryDerivativeIsChecked(t *testing.T) {
 		}
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
-			if !ok || f.Name.Name != "wrt" || f.Recv == nil {
+			if !ok || f.Name.Name != "WRT" || f.Recv == nil {
 				continue
 			}
 			found++

@@ -20,26 +20,27 @@ import (
 // (upstream issue 368).
 
 // HeadScores is P from Q and K.
-func HeadScores(heads, b int) Op { return Op{headScores{heads, b}} }
+func HeadScores(heads, b int) Op { return Op{HeadScoresOp{heads, b}} }
 
 // HeadMix is Y ((B·S)×d) from P and V.
-func HeadMix(heads, b int) Op { return Op{headMix{heads, b}} }
+func HeadMix(heads, b int) Op { return Op{HeadMixOp{heads, b}} }
 
 // HeadMixBack is Y ((B·T)×d) from P and X ((B·S)×d).
-func HeadMixBack(heads, b int) Op { return Op{headMixBack{heads, b}} }
+func HeadMixBack(heads, b int) Op { return Op{HeadMixBackOp{heads, b}} }
 
 // headed is one of the products over B sequences.
 type headed struct{ Heads, B int }
 
-func (headed) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (headed) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
 func (h headed) fits(width, rows int) bool { return width%h.Heads == 0 && rows%h.B == 0 }
 
-type headScores headed
+// HeadScoresOp is the op of [HeadScores].
+type HeadScoresOp headed
 
-func (o headScores) signature() []kind { return headed(o).signature() }
+func (o HeadScoresOp) Signature() []Kind { return headed(o).Signature() }
 
-func (o headScores) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o HeadScoresOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	q, k := in[0], in[1]
 	if q[1] != k[1] || !headed(o).fits(q[1], q[0]) || !headed(o).fits(k[1], k[0]) {
 		return nil, errShapes
@@ -47,16 +48,16 @@ func (o headScores) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{q[0] * o.Heads, k[0] / o.B}, nil
 }
 
-func (o headScores) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o HeadScoresOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	s, t, d := in[0].Shape()[0]/o.B, in[1].Shape()[0]/o.B, columns(in[0])
-	if isFloat32(out) {
-		scoreHeads(headed(o), s, t, d, values[float32](out), values[float32](in[0]), values[float32](in[1]))
+	if IsFloat32(out) {
+		scoreHeads(headed(o), s, t, d, Values[float32](out), Values[float32](in[0]), Values[float32](in[1]))
 	} else {
-		scoreHeads(headed(o), s, t, d, values[float64](out), values[float64](in[0]), values[float64](in[1]))
+		scoreHeads(headed(o), s, t, d, Values[float64](out), Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
-func scoreHeads[F float](o headed, s, t, d int, p, q, k []F) {
+func scoreHeads[F Float](o headed, s, t, d int, p, q, k []F) {
 	width := d / o.Heads
 	parallel(o.B, func(b int) {
 		for h := range o.Heads {
@@ -65,18 +66,19 @@ func scoreHeads[F float](o headed, s, t, d int, p, q, k []F) {
 	})
 }
 
-func (headScores) wrt() []bool { return []bool{true, true} }
+func (HeadScoresOp) WRT() []bool { return []bool{true, true} }
 
-func (o headScores) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{headMix(o)}, g, in[1]), c.apply(Op{headMixBack(o)}, g, in[0])}, c.err
+func (o HeadScoresOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{HeadMixOp(o)}, g, in[1]), c.Apply(Op{HeadMixBackOp(o)}, g, in[0])}, c.Err
 }
 
-type headMix headed
+// HeadMixOp is the op of [HeadMix].
+type HeadMixOp headed
 
-func (o headMix) signature() []kind { return headed(o).signature() }
+func (o HeadMixOp) Signature() []Kind { return headed(o).Signature() }
 
-func (o headMix) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o HeadMixOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	p, v := in[0], in[1]
 	if p[1]*o.B != v[0] || p[0]%(o.B*o.Heads) != 0 || !headed(o).fits(v[1], v[0]) {
 		return nil, errShapes
@@ -84,16 +86,16 @@ func (o headMix) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{p[0] / o.Heads, v[1]}, nil
 }
 
-func (o headMix) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o HeadMixOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	s, t, d := out.Shape()[0]/o.B, columns(in[0]), columns(out)
-	if isFloat32(out) {
-		mixHeads(headed(o), s, t, d, values[float32](out), values[float32](in[0]), values[float32](in[1]))
+	if IsFloat32(out) {
+		mixHeads(headed(o), s, t, d, Values[float32](out), Values[float32](in[0]), Values[float32](in[1]))
 	} else {
-		mixHeads(headed(o), s, t, d, values[float64](out), values[float64](in[0]), values[float64](in[1]))
+		mixHeads(headed(o), s, t, d, Values[float64](out), Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
-func mixHeads[F float](o headed, s, t, d int, y, p, v []F) {
+func mixHeads[F Float](o headed, s, t, d int, y, p, v []F) {
 	width := d / o.Heads
 	parallel(o.B, func(b int) {
 		for h := range o.Heads {
@@ -102,18 +104,19 @@ func mixHeads[F float](o headed, s, t, d int, y, p, v []F) {
 	})
 }
 
-func (headMix) wrt() []bool { return []bool{true, true} }
+func (HeadMixOp) WRT() []bool { return []bool{true, true} }
 
-func (o headMix) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{headScores(o)}, g, in[1]), c.apply(Op{headMixBack(o)}, in[0], g)}, c.err
+func (o HeadMixOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{HeadScoresOp(o)}, g, in[1]), c.Apply(Op{HeadMixBackOp(o)}, in[0], g)}, c.Err
 }
 
-type headMixBack headed
+// HeadMixBackOp is the op of [HeadMixBack].
+type HeadMixBackOp headed
 
-func (o headMixBack) signature() []kind { return headed(o).signature() }
+func (o HeadMixBackOp) Signature() []Kind { return headed(o).Signature() }
 
-func (o headMixBack) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o HeadMixBackOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	p, x := in[0], in[1]
 	if p[0] != x[0]*o.Heads || !headed(o).fits(x[1], x[0]) {
 		return nil, errShapes
@@ -121,16 +124,16 @@ func (o headMixBack) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{p[1] * o.B, x[1]}, nil
 }
 
-func (o headMixBack) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o HeadMixBackOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	s, t, d := in[1].Shape()[0]/o.B, columns(in[0]), columns(out)
-	if isFloat32(out) {
-		mixHeadsBack(headed(o), s, t, d, values[float32](out), values[float32](in[0]), values[float32](in[1]))
+	if IsFloat32(out) {
+		mixHeadsBack(headed(o), s, t, d, Values[float32](out), Values[float32](in[0]), Values[float32](in[1]))
 	} else {
-		mixHeadsBack(headed(o), s, t, d, values[float64](out), values[float64](in[0]), values[float64](in[1]))
+		mixHeadsBack(headed(o), s, t, d, Values[float64](out), Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
-func mixHeadsBack[F float](o headed, s, t, d int, y, p, x []F) {
+func mixHeadsBack[F Float](o headed, s, t, d int, y, p, x []F) {
 	width := d / o.Heads
 	parallel(o.B, func(b int) {
 		for h := range o.Heads {
@@ -139,9 +142,9 @@ func mixHeadsBack[F float](o headed, s, t, d int, y, p, x []F) {
 	})
 }
 
-func (headMixBack) wrt() []bool { return []bool{true, true} }
+func (HeadMixBackOp) WRT() []bool { return []bool{true, true} }
 
-func (o headMixBack) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{headScores(o)}, in[1], g), c.apply(Op{headMix(o)}, in[0], g)}, c.err
+func (o HeadMixBackOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{HeadScoresOp(o)}, in[1], g), c.Apply(Op{HeadMixOp(o)}, in[0], g)}, c.Err
 }

@@ -16,30 +16,31 @@ import (
 //
 // with p, q and m clamped to [ε, 1 − ε] and ε = 1e-4. What is clamped or floored has
 // no gradient.
-func JensenShannon() Op { return Op{jensenShannon{}} }
+func JensenShannon() Op { return Op{JensenShannonOp{}} }
 
 const jensenShannonFloor = 1e-4
 
-type jensenShannon struct{}
+// JensenShannonOp is the op of [JensenShannon].
+type JensenShannonOp struct{}
 
-func (jensenShannon) signature() []kind { return []kind{matrix, matrix, scalar} }
+func (JensenShannonOp) Signature() []Kind { return []Kind{Matrix, Matrix, Scalar} }
 
-func (jensenShannon) shape(in []tensor.Shape) (tensor.Shape, error) {
-	if _, err := same(in); err != nil {
+func (JensenShannonOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
+	if _, err := SameShape(in); err != nil {
 		return nil, err
 	}
 	return tensor.ScalarShape(), nil
 }
 
-func (jensenShannon) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		values[float32](out)[0] = float32(meanDistance(values[float32](in[0]), values[float32](in[1])))
+func (JensenShannonOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		Values[float32](out)[0] = float32(meanDistance(Values[float32](in[0]), Values[float32](in[1])))
 	} else {
-		values[float64](out)[0] = meanDistance(values[float64](in[0]), values[float64](in[1]))
+		Values[float64](out)[0] = meanDistance(Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
-func meanDistance[F float](p, q []F) float64 {
+func meanDistance[F Float](p, q []F) float64 {
 	var sum float64
 	for i := range p {
 		_, _, js := bernoulliDivergence(float64(p[i]), float64(q[i]))
@@ -60,32 +61,32 @@ func bernoulliKL(p, m float64) float64 {
 	return p*math.Log(p/m) + (1-p)*math.Log((1-p)/(1-m))
 }
 
-func (jensenShannon) wrt() []bool { return []bool{true, true} }
+func (JensenShannonOp) WRT() []bool { return []bool{true, true} }
 
-func (jensenShannon) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	dp := c.apply(Op{jensenShannonGrad{}}, in[0], in[1], g)
-	dq := c.apply(Op{jensenShannonGrad{}}, in[1], in[0], g)
-	return gorgonia.Nodes{dp, dq}, c.err
+func (JensenShannonOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	dp := c.Apply(Op{JensenShannonGradOp{}}, in[0], in[1], g)
+	dq := c.Apply(Op{JensenShannonGradOp{}}, in[1], in[0], g)
+	return gorgonia.Nodes{dp, dq}, c.Err
 }
 
-// jensenShannonGrad is the gradient by the first of two matrices. As m is the mean,
+// JensenShannonGradOp is the gradient by the first of two matrices. As m is the mean,
 // its own part cancels and ∂js/∂p = ½[ln(p/m) − ln((1−p)/(1−m))].
-type jensenShannonGrad struct{}
+type JensenShannonGradOp struct{}
 
-func (jensenShannonGrad) signature() []kind { return []kind{matrix, matrix, scalar, matrix} }
+func (JensenShannonGradOp) Signature() []Kind { return []Kind{Matrix, Matrix, Scalar, Matrix} }
 
-func (jensenShannonGrad) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in[:2]) }
+func (JensenShannonGradOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in[:2]) }
 
-func (jensenShannonGrad) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		distanceSlopes(values[float32](out), values[float32](in[0]), values[float32](in[1]), float64(values[float32](in[2])[0]))
+func (JensenShannonGradOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		distanceSlopes(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), float64(Values[float32](in[2])[0]))
 	} else {
-		distanceSlopes(values[float64](out), values[float64](in[0]), values[float64](in[1]), values[float64](in[2])[0])
+		distanceSlopes(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), Values[float64](in[2])[0])
 	}
 }
 
-func distanceSlopes[F float](out, p, q []F, g float64) {
+func distanceSlopes[F Float](out, p, q []F, g float64) {
 	g /= float64(len(p))
 	for i, v := range p {
 		x, m, js := bernoulliDivergence(float64(v), float64(q[i]))

@@ -11,29 +11,30 @@ import (
 //
 // from codes s (B×w) and slot scales σ² (w) to a B×K matrix. With it the bilinear
 // form of the paper's equation 2 is one matrix product, A = Σ_k n_k a_k b_kᵀ.
-func Mass(k int) Op { return Op{mass{K: k}} }
+func Mass(k int) Op { return Op{MassOp{K: k}} }
 
-type mass struct{ K int }
+// MassOp is the op of [Mass].
+type MassOp struct{ K int }
 
-func (mass) signature() []kind { return []kind{codes, vector, matrix} }
+func (MassOp) Signature() []Kind { return []Kind{Codes, Vector, Matrix} }
 
-func (o mass) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o MassOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][1] != in[1][0] {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[0][0], o.K}, nil
 }
 
-func (o mass) run(out gorgonia.Value, in []gorgonia.Value) {
-	s := values[int32](in[0])
-	if isFloat32(out) {
-		sumMass(values[float32](out), s, values[float32](in[1]), o.K)
+func (o MassOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	s := Values[int32](in[0])
+	if IsFloat32(out) {
+		sumMass(Values[float32](out), s, Values[float32](in[1]), o.K)
 	} else {
-		sumMass(values[float64](out), s, values[float64](in[1]), o.K)
+		sumMass(Values[float64](out), s, Values[float64](in[1]), o.K)
 	}
 }
 
-func sumMass[F float](n []F, s []int32, scale []F, k int) {
+func sumMass[F Float](n []F, s []int32, scale []F, k int) {
 	clear(n)
 	w := len(scale)
 	for b := 0; b < len(n)/k; b++ {
@@ -44,39 +45,40 @@ func sumMass[F float](n []F, s []int32, scale []F, k int) {
 	}
 }
 
-func (mass) wrt() []bool { return []bool{false, true} }
+func (MassOp) WRT() []bool { return []bool{false, true} }
 
-func (mass) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	dscale := c.apply(massGrad(), in[0], g)
-	return gorgonia.Nodes{nil, dscale}, c.err
+func (MassOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	dscale := c.Apply(massGrad(), in[0], g)
+	return gorgonia.Nodes{nil, dscale}, c.Err
 }
 
 // massGrad is the transpose of Mass: h_i = Σ_b G[b, s(b,i)], from codes (B×w) and
 // G (B×K) to one number per slot.
-func massGrad() Op { return Op{slotSum{}} }
+func massGrad() Op { return Op{SlotSumOp{}} }
 
-type slotSum struct{}
+// SlotSumOp is the op of [SlotSum].
+type SlotSumOp struct{}
 
-func (slotSum) signature() []kind { return []kind{codes, matrix, vector} }
+func (SlotSumOp) Signature() []Kind { return []Kind{Codes, Matrix, Vector} }
 
-func (slotSum) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (SlotSumOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][0] != in[1][0] {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[0][1]}, nil
 }
 
-func (slotSum) run(out gorgonia.Value, in []gorgonia.Value) {
-	s, k := values[int32](in[0]), columns(in[1])
-	if isFloat32(out) {
-		sumSlots(values[float32](out), s, values[float32](in[1]), k)
+func (SlotSumOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	s, k := Values[int32](in[0]), columns(in[1])
+	if IsFloat32(out) {
+		sumSlots(Values[float32](out), s, Values[float32](in[1]), k)
 	} else {
-		sumSlots(values[float64](out), s, values[float64](in[1]), k)
+		sumSlots(Values[float64](out), s, Values[float64](in[1]), k)
 	}
 }
 
-func sumSlots[F float](h []F, s []int32, g []F, k int) {
+func sumSlots[F Float](h []F, s []int32, g []F, k int) {
 	clear(h)
 	w := len(h)
 	for b := 0; b < len(g)/k; b++ {
@@ -86,10 +88,10 @@ func sumSlots[F float](h []F, s []int32, g []F, k int) {
 	}
 }
 
-func (slotSum) wrt() []bool { return []bool{false, true} }
+func (SlotSumOp) WRT() []bool { return []bool{false, true} }
 
-func (slotSum) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	dg := c.apply(Mass(in[1].Shape()[1]), in[0], g)
-	return gorgonia.Nodes{nil, dg}, c.err
+func (SlotSumOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	dg := c.Apply(Mass(in[1].Shape()[1]), in[0], g)
+	return gorgonia.Nodes{nil, dg}, c.Err
 }

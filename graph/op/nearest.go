@@ -16,13 +16,14 @@ import (
 // from features z (B×M) and a codebook c (K×d) to codes s (B×w), w = M/d.
 // Distances are compared as ½‖c_k‖² − z⁽ⁱ⁾·c_k, which orders codewords the same
 // way. Codes have no derivative.
-func Nearest() Op { return Op{nearest{}} }
+func Nearest() Op { return Op{NearestOp{}} }
 
-type nearest struct{}
+// NearestOp is the op of [Nearest].
+type NearestOp struct{}
 
-func (nearest) signature() []kind { return []kind{matrix, matrix, codes} }
+func (NearestOp) Signature() []Kind { return []Kind{Matrix, Matrix, Codes} }
 
-func (nearest) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (NearestOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	z, c := in[0], in[1]
 	if z[1]%c[1] != 0 {
 		return nil, errSlots
@@ -30,23 +31,23 @@ func (nearest) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{z[0], z[1] / c[1]}, nil
 }
 
-func (nearest) run(out gorgonia.Value, in []gorgonia.Value) {
+func (NearestOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	d := columns(in[1])
-	if isFloat32(in[0]) {
+	if IsFloat32(in[0]) {
 		book := codebooks.Get().(*simd.Codebook)
-		words := values[float32](in[1])
+		words := Values[float32](in[1])
 		book.Set(words, len(words)/d, d)
-		simd.NearestRows(values[int32](out), values[float32](in[0]), book)
+		simd.NearestRows(Values[int32](out), Values[float32](in[0]), book)
 		codebooks.Put(book)
 	} else {
-		assign(values[int32](out), values[float64](in[0]), values[float64](in[1]), d)
+		assign(Values[int32](out), Values[float64](in[0]), Values[float64](in[1]), d)
 	}
 }
 
 var codebooks = sync.Pool{New: func() any { return new(simd.Codebook) }}
 
 // assign is the readable form, which float64 runs and float32 is tested against.
-func assign[F float](s []int32, z, c []F, d int) {
+func assign[F Float](s []int32, z, c []F, d int) {
 	half := make([]F, len(c)/d) // ½‖c_k‖²
 	for k := range half {
 		ck := c[k*d : (k+1)*d]
@@ -63,7 +64,7 @@ func assign[F float](s []int32, z, c []F, d int) {
 	}
 }
 
-func dot[F float](x, y []F) F {
+func dot[F Float](x, y []F) F {
 	var sum F
 	y = y[:len(x)]
 	for i, v := range x {

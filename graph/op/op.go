@@ -7,8 +7,6 @@ import (
 	"hash/fnv"
 	"unsafe"
 
-	"calibra/graph/cuda"
-
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -16,69 +14,73 @@ import (
 
 // Op is one operation of a Gorgonia graph. Apply it with [gorgonia.ApplyOp] or,
 // shorter, with graph.Builder.Apply.
-type Op struct{ kernel }
+type Op struct{ Kernel }
 
 var (
 	_ gorgonia.SDOp            = Op{}
 	_ gorgonia.UsePreallocDoer = Op{}
 )
 
-// kernel is what one operation adds to the common frame. Its fields, printed,
-// are part of the node's hash: two kernels that compute different things must
-// print differently.
-type kernel interface {
-	// signature gives the types of the inputs and, last, of the output.
-	signature() []kind
-	// shape infers the output's shape, or says which input does not fit.
-	shape(in []tensor.Shape) (tensor.Shape, error)
-	// run computes out, whose memory holds anything, from in.
-	run(out gorgonia.Value, in []gorgonia.Value)
-	// enqueue does the same on a device, in float32.
-	enqueue(d *cuda.Device, out Operand, in []Operand)
+// New is the op of a kernel, written here or anywhere else.
+func New(k Kernel) Op { return Op{k} }
+
+// Kernel is what one operation adds to the common frame. Its fields, printed, are part of the
+// node's hash: two kernels that compute different things must print differently, so every
+// number that matters is a field, and none is a pointer.
+type Kernel interface {
+	// Signature gives the types of the inputs and, last, of the output.
+	Signature() []Kind
+	// Shape infers the output's shape, or says which input does not fit.
+	Shape(in []tensor.Shape) (tensor.Shape, error)
+	// Run computes out, whose memory holds anything, from in: in float32 and in float64,
+	// whichever they are. See [Values].
+	Run(out gorgonia.Value, in []gorgonia.Value)
 }
 
-// smooth is a kernel with a derivative.
-type smooth interface {
-	kernel
-	// wrt tells which inputs the output can be differentiated by.
-	wrt() []bool
-	// grad gives ∂L/∂input for those inputs (nil for the others) from
+// Smooth is a kernel with a derivative.
+type Smooth interface {
+	Kernel
+	// WRT tells which inputs the output can be differentiated by.
+	WRT() []bool
+	// Grad gives ∂L/∂input for those inputs (nil for the others) from
 	// g = ∂L/∂output.
-	grad(in gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error)
+	Grad(in gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error)
 }
 
-// kind is the type of a value: its number of dimensions and its elements.
-type kind struct {
-	dims  int
-	whole bool // int32 rather than the graph's float type
+// Kind is the type of a value: its number of dimensions and its elements.
+type Kind struct {
+	Dims  int
+	Whole bool // int32 rather than the graph's float type
 }
 
+// The kinds that most ops take.
 var (
-	scalar  = kind{dims: 0}
-	vector  = kind{dims: 1}
-	matrix  = kind{dims: 2}
-	indices = kind{dims: 1, whole: true} // a label or row number per row
-	codes   = kind{dims: 2, whole: true} // B×w codeword indices
+	Scalar  = Kind{Dims: 0}
+	Vector  = Kind{Dims: 1}
+	Matrix  = Kind{Dims: 2}
+	Indices = Kind{Dims: 1, Whole: true} // a label or row number per row
+	Codes   = Kind{Dims: 2, Whole: true} // B×w codeword indices
+	Images  = Kind{Dims: 4}              // N×C×H×W
 )
 
-func (k kind) hmType() hm.Type {
+func (k Kind) hmType() hm.Type {
 	var of hm.Type = hm.TypeVariable('a')
-	if k.whole {
+	if k.Whole {
 		of = tensor.Int32
 	}
-	if k.dims == 0 {
+	if k.Dims == 0 {
 		return of
 	}
-	return gorgonia.TensorType{Dims: k.dims, Of: of}
+	return gorgonia.TensorType{Dims: k.Dims, Of: of}
 }
 
 // Arity is the number of inputs.
-func (o Op) Arity() int { return len(o.signature()) - 1 }
+func (o Op) Arity() int { return len(o.Signature()) - 1 }
 
 // Type is the Hindley–Milner signature that Gorgonia checks the inputs against.
 func (o Op) Type() hm.Type {
 	var ts []hm.Type
-	for _, k := range o.signature() {
+	for _, k := range o.Signature() {
 		ts = append(ts, k.hmType())
 	}
 	return hm.NewFnType(ts...)
@@ -90,7 +92,7 @@ func (o Op) InferShape(in ...gorgonia.DimSizer) (tensor.Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := o.shape(shapes)
+	s, err := o.Shape(shapes)
 	if err != nil {
 		return nil, fmt.Errorf("op: %v of %v: %w", o, shapes, err)
 	}
@@ -103,7 +105,7 @@ func (o Op) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	for i, v := range in {
 		shapes[i] = v.Shape()
 	}
-	shape, err := o.shape(shapes)
+	shape, err := o.Shape(shapes)
 	if err != nil {
 		return nil, fmt.Errorf("op: %v of %v: %w", o, shapes, err)
 	}
@@ -112,18 +114,18 @@ func (o Op) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 
 // UsePreallocDo computes the op into out, a value of the inferred shape.
 func (o Op) UsePreallocDo(out gorgonia.Value, in ...gorgonia.Value) (gorgonia.Value, error) {
-	o.run(out, in)
+	o.Run(out, in)
 	return out, nil
 }
 
 // dtype is the output's element type: that of the first input of float type.
 func (o Op) dtype(in []gorgonia.Value) tensor.Dtype {
-	sig := o.signature()
-	if sig[len(sig)-1].whole {
+	sig := o.Signature()
+	if sig[len(sig)-1].Whole {
 		return tensor.Int32
 	}
 	for i, k := range sig[:len(in)] {
-		if !k.whole {
+		if !k.Whole {
 			return in[i].Dtype()
 		}
 	}
@@ -144,19 +146,19 @@ func Zero(dt tensor.Dtype, shape tensor.Shape) gorgonia.Value {
 
 // DiffWRT tells which inputs the op can be differentiated by.
 func (o Op) DiffWRT(int) []bool {
-	if s, ok := o.kernel.(smooth); ok {
-		return s.wrt()
+	if s, ok := o.Kernel.(Smooth); ok {
+		return s.WRT()
 	}
 	return make([]bool, o.Arity())
 }
 
 // SymDiff extends the graph by the op's gradient.
 func (o Op) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	s, ok := o.kernel.(smooth)
+	s, ok := o.Kernel.(Smooth)
 	if !ok {
 		return nil, fmt.Errorf("op: %v has no derivative", o)
 	}
-	return s.grad(in, out, grad)
+	return s.Grad(in, out, grad)
 }
 
 // ReturnsPtr tells Gorgonia that values are passed by reference.
@@ -169,7 +171,7 @@ func (o Op) CallsExtern() bool { return false }
 func (o Op) OverwritesInput() int { return -1 }
 
 // String names the op and its settings; ops of equal strings are one op.
-func (o Op) String() string { return fmt.Sprintf("%T%+v", o.kernel, o.kernel) }
+func (o Op) String() string { return fmt.Sprintf("%T%+v", o.Kernel, o.Kernel) }
 
 // WriteHash writes String to h.
 func (o Op) WriteHash(h hash.Hash) { fmt.Fprint(h, o.String()) }
@@ -181,27 +183,28 @@ func (o Op) Hashcode() uint32 {
 	return h.Sum32()
 }
 
-// grads collects the gradients of one op: each call applies an op, and the first
+// Grads collects the gradients of one op: each call applies an op, and the first
 // failure is kept.
-type grads struct{ err error }
+type Grads struct{ Err error }
 
-func (c *grads) apply(o Op, in ...*gorgonia.Node) *gorgonia.Node {
-	if c.err != nil {
+// Apply is o of in, or nil after a failure.
+func (c *Grads) Apply(o Op, in ...*gorgonia.Node) *gorgonia.Node {
+	if c.Err != nil {
 		return nil
 	}
 	n, err := gorgonia.ApplyOp(o, in...)
-	c.err = err
+	c.Err = err
 	return n
 }
 
-// float is the element type of a graph.
-type float interface{ float32 | float64 }
+// Float is the element type of a graph.
+type Float interface{ float32 | float64 }
 
-// isFloat32 tells which of the two instances of a generic kernel to run.
-func isFloat32(v gorgonia.Value) bool { return v.Dtype() == tensor.Float32 }
+// IsFloat32 tells which of the two instances of a generic kernel to run.
+func IsFloat32(v gorgonia.Value) bool { return v.Dtype() == tensor.Float32 }
 
-// values is the memory behind v. Unlike v.Data() it allocates nothing.
-func values[T float | int32](v gorgonia.Value) []T {
+// Values is the memory behind v. Unlike v.Data() it allocates nothing.
+func Values[T Float | int32](v gorgonia.Value) []T {
 	switch v := v.(type) {
 	case *tensor.Dense:
 		return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Uint8s()))), v.DataSize())
@@ -224,8 +227,8 @@ var (
 	errSlots  = errors.New("the number of features is no multiple of the codeword's width")
 )
 
-// same is the shape rule of an op whose inputs all have one shape.
-func same(in []tensor.Shape) (tensor.Shape, error) {
+// SameShape is the shape rule of an op whose inputs all have one shape.
+func SameShape(in []tensor.Shape) (tensor.Shape, error) {
 	for _, s := range in[1:] {
 		if !s.Eq(in[0]) {
 			return nil, errShapes

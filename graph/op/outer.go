@@ -12,36 +12,37 @@ import (
 // Outer is the outer product of matching rows, M_k = a_k b_kᵀ, from receivers
 // a (K×C) and senders b (K×D) to a K×(C·D) matrix whose row k is M_k read row by
 // row: entry i·D+j is a_ki b_kj.
-func Outer() Op { return Op{outer{}} }
+func Outer() Op { return Op{OuterOp{}} }
 
 // OuterLeft contracts the right factor of a row of outer products: y_ki = Σ_j
 // G_k[i,j] b_kj, from G (K×(C·D)) and b (K×D) to K×C.
-func OuterLeft() Op { return Op{outerLeft{}} }
+func OuterLeft() Op { return Op{OuterLeftOp{}} }
 
 // OuterRight contracts the left factor: y_kj = Σ_i G_k[i,j] a_ki, from
 // G (K×(C·D)) and a (K×C) to K×D.
-func OuterRight() Op { return Op{outerRight{}} }
+func OuterRight() Op { return Op{OuterRightOp{}} }
 
-type outer struct{}
+// OuterOp is the op of [Outer].
+type OuterOp struct{}
 
-func (outer) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (OuterOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (outer) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (OuterOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][0] != in[1][0] {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[0][0], in[0][1] * in[1][1]}, nil
 }
 
-func (outer) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
+func (OuterOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
 		runOuter(simd.Outer, out, in[0], in[1])
 	} else {
 		eachOuter(outerRow[float64], out, in[0], in[1])
 	}
 }
 
-func outerRow[F float](m, a, b []F) {
+func outerRow[F Float](m, a, b []F) {
 	for i, x := range a {
 		row := m[i*len(b) : (i+1)*len(b)]
 		for j, y := range b {
@@ -50,30 +51,31 @@ func outerRow[F float](m, a, b []F) {
 	}
 }
 
-func (outer) wrt() []bool { return []bool{true, true} }
+func (OuterOp) WRT() []bool { return []bool{true, true} }
 
-func (outer) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	da := c.apply(OuterLeft(), g, in[1])
-	db := c.apply(OuterRight(), g, in[0])
-	return gorgonia.Nodes{da, db}, c.err
+func (OuterOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	da := c.Apply(OuterLeft(), g, in[1])
+	db := c.Apply(OuterRight(), g, in[0])
+	return gorgonia.Nodes{da, db}, c.Err
 }
 
-type outerLeft struct{}
+// OuterLeftOp is the op of [OuterLeft].
+type OuterLeftOp struct{}
 
-func (outerLeft) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (OuterLeftOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (outerLeft) shape(in []tensor.Shape) (tensor.Shape, error) { return contracted(in) }
+func (OuterLeftOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return contracted(in) }
 
-func (outerLeft) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
+func (OuterLeftOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
 		runOuter(leftRow32, in[0], out, in[1])
 	} else {
 		eachOuter(leftRow[float64], in[0], out, in[1])
 	}
 }
 
-func leftRow[F float](g, y, b []F) {
+func leftRow[F Float](g, y, b []F) {
 	for i := range y {
 		y[i] = dot(g[i*len(b):(i+1)*len(b)], b)
 	}
@@ -85,30 +87,31 @@ func leftRow32(g, y, b []float32) {
 	}
 }
 
-func (outerLeft) wrt() []bool { return []bool{true, true} }
+func (OuterLeftOp) WRT() []bool { return []bool{true, true} }
 
-func (outerLeft) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	dg := c.apply(Outer(), g, in[1])
-	db := c.apply(OuterRight(), in[0], g)
-	return gorgonia.Nodes{dg, db}, c.err
+func (OuterLeftOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	dg := c.Apply(Outer(), g, in[1])
+	db := c.Apply(OuterRight(), in[0], g)
+	return gorgonia.Nodes{dg, db}, c.Err
 }
 
-type outerRight struct{}
+// OuterRightOp is the op of [OuterRight].
+type OuterRightOp struct{}
 
-func (outerRight) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (OuterRightOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (outerRight) shape(in []tensor.Shape) (tensor.Shape, error) { return contracted(in) }
+func (OuterRightOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return contracted(in) }
 
-func (outerRight) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
+func (OuterRightOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
 		runOuter(rightRow32, in[0], in[1], out)
 	} else {
 		eachOuter(rightRow[float64], in[0], in[1], out)
 	}
 }
 
-func rightRow[F float](g, a, y []F) {
+func rightRow[F Float](g, a, y []F) {
 	clear(y)
 	for i, x := range a {
 		for j, v := range g[i*len(y) : (i+1)*len(y)] {
@@ -124,13 +127,13 @@ func rightRow32(g, a, y []float32) {
 	}
 }
 
-func (outerRight) wrt() []bool { return []bool{true, true} }
+func (OuterRightOp) WRT() []bool { return []bool{true, true} }
 
-func (outerRight) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	dg := c.apply(Outer(), in[1], g)
-	da := c.apply(OuterLeft(), in[0], g)
-	return gorgonia.Nodes{dg, da}, c.err
+func (OuterRightOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	dg := c.Apply(Outer(), in[1], g)
+	da := c.Apply(OuterLeft(), in[0], g)
+	return gorgonia.Nodes{dg, da}, c.Err
 }
 
 // contracted is the shape of K×(C·D) contracted with K×C or K×D.
@@ -143,7 +146,7 @@ func contracted(in []tensor.Shape) (tensor.Shape, error) {
 
 // outers is one of the three for each of K rows: of M_k (C·D), a_k (C) and b_k (D), one
 // of which it writes.
-type outers[F float] struct {
+type outers[F Float] struct {
 	of      func(m, a, b []F)
 	m, a, b []F
 	c, d    int
@@ -161,7 +164,7 @@ func (o *outers[F]) rowsPerBlock() int { return 1 + 8192/(o.c*o.d) }
 func (o *outers[F]) blocks() int { return (len(o.a)/o.c + o.rowsPerBlock() - 1) / o.rowsPerBlock() }
 
 func eachOuter(of func(m, a, b []float64), m, a, b gorgonia.Value) {
-	o := &outers[float64]{of, values[float64](m), values[float64](a), values[float64](b), columns(a), columns(b)}
+	o := &outers[float64]{of, Values[float64](m), Values[float64](a), Values[float64](b), columns(a), columns(b)}
 	for i := range o.blocks() {
 		o.Block(i)
 	}
@@ -170,7 +173,7 @@ func eachOuter(of func(m, a, b []float64), m, a, b gorgonia.Value) {
 // runOuter borrows the memory of its work, so that a step does not allocate.
 func runOuter(of func(m, a, b []float32), m, a, b gorgonia.Value) {
 	o := outersOf32.Get().(*outers[float32])
-	*o = outers[float32]{of, values[float32](m), values[float32](a), values[float32](b), columns(a), columns(b)}
+	*o = outers[float32]{of, Values[float32](m), Values[float32](a), Values[float32](b), columns(a), columns(b)}
 	simd.Run(o.blocks(), o)
 	*o = outers[float32]{}
 	outersOf32.Put(o)

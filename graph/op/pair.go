@@ -16,32 +16,32 @@ func Pair(first, later gorgonia.Op, result gorgonia.Value) (gorgonia.Op, gorgoni
 	if !oursA || !oursB {
 		return nil, nil, false
 	}
-	scores, isScores := a.kernel.(dirichlet)
-	_, isSlopes := b.kernel.(dirichletByForm)
-	if !isScores || !isSlopes || !isFloat32(result) {
+	scores, isScores := a.Kernel.(DirichletOp)
+	_, isSlopes := b.Kernel.(DirichletByFormOp)
+	if !isScores || !isSlopes || !IsFloat32(result) {
 		return nil, nil, false
 	}
-	return Op{dirichletWithSlopes{scores, result}}, Op{dirichletTimesG{}}, true
+	return Op{DirichletWithSlopesOp{scores, result}}, Op{DirichletTimesGOp{}}, true
 }
 
-// dirichletWithSlopes is dirichlet that also sets slopes to those for g = 1.
-type dirichletWithSlopes struct {
-	dirichlet
+// DirichletWithSlopesOp is dirichlet that also sets slopes to those for g = 1.
+type DirichletWithSlopesOp struct {
+	DirichletOp
 	slopes gorgonia.Value
 }
 
-func (o dirichletWithSlopes) run(out gorgonia.Value, in []gorgonia.Value) {
+func (o DirichletWithSlopesOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	runBatch(dirichletBatch{
-		of: scoresAndSlopes, score: values[float32](out), da: values[float32](o.slopes),
-		a: values[float32](in[0]), logp: values[float32](in[1]), c: columns(out), delta: float32(o.Delta),
+		of: scoresAndSlopes, score: Values[float32](out), da: Values[float32](o.slopes),
+		a: Values[float32](in[0]), logp: Values[float32](in[1]), c: columns(out), delta: float32(o.Delta),
 	})
 }
 
-// dirichletTimesG is dirichletByForm of slopes for g = 1 that are there already.
-type dirichletTimesG struct{ dirichletByForm }
+// DirichletTimesGOp is dirichletByForm of slopes for g = 1 that are there already.
+type DirichletTimesGOp struct{ DirichletByFormOp }
 
-func (dirichletTimesG) run(out gorgonia.Value, in []gorgonia.Value) {
-	runBatch(dirichletBatch{of: timesG, da: values[float32](out), logp: values[float32](in[1]), g: values[float32](in[2]), c: columns(in[1])})
+func (DirichletTimesGOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	runBatch(dirichletBatch{of: timesG, da: Values[float32](out), logp: Values[float32](in[1]), g: Values[float32](in[2]), c: columns(in[1])})
 }
 
 func scoresAndSlopes(d *dirichletBatch, rows, matrices span) {

@@ -27,7 +27,7 @@ func rowwise(n int, f func(lo, hi int)) {
 
 // gemm computes C = op(A)·op(B) + β·C, row-major, multiplied by whom package blas
 // chose.
-func gemm[F float](tA, tB blas.Transpose, m, n, k int, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {
+func gemm[F Float](tA, tB blas.Transpose, m, n, k int, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {
 	switch a := any(a).(type) {
 	case []float32:
 		blas32.Implementation().Sgemm(tA, tB, m, n, k, 1, a, lda, any(b).([]float32), ldb, float32(beta), any(c).([]float32), ldc)

@@ -7,58 +7,59 @@ import (
 
 // PlaneMean is the mean of each plane of images (N×C×H×W), an N×C matrix: global
 // average pooling.
-func PlaneMean() Op { return Op{planeMean{}} }
+func PlaneMean() Op { return Op{PlaneMeanOp{}} }
 
-type planeMean struct{}
+// PlaneMeanOp is the op of [PlaneMean].
+type PlaneMeanOp struct{}
 
-func (planeMean) signature() []kind { return []kind{images, matrix} }
+func (PlaneMeanOp) Signature() []Kind { return []Kind{Images, Matrix} }
 
-func (planeMean) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (PlaneMeanOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[0][0], in[0][1]}, nil
 }
 
-func (planeMean) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		planeMeans(values[float32](out), values[float32](in[0]))
+func (PlaneMeanOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		planeMeans(Values[float32](out), Values[float32](in[0]))
 	} else {
-		planeMeans(values[float64](out), values[float64](in[0]))
+		planeMeans(Values[float64](out), Values[float64](in[0]))
 	}
 }
 
-func planeMeans[F float](mean, x []F) {
+func planeMeans[F Float](mean, x []F) {
 	area := len(x) / len(mean)
 	for i := range mean {
 		mean[i] = sumOf(x[i*area:(i+1)*area]) / F(area)
 	}
 }
 
-func (planeMean) wrt() []bool { return []bool{true} }
+func (PlaneMeanOp) WRT() []bool { return []bool{true} }
 
-func (planeMean) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
+func (PlaneMeanOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
 	s := in[0].Shape()
-	return gorgonia.Nodes{c.apply(Op{planeSpread{s[2], s[3]}}, g)}, c.err
+	return gorgonia.Nodes{c.Apply(Op{PlaneSpreadOp{s[2], s[3]}}, g)}, c.Err
 }
 
-// planeSpread gives each place of a plane an equal part of g, the transpose of
+// PlaneSpreadOp gives each place of a plane an equal part of g, the transpose of
 // planeMean.
-type planeSpread struct{ H, W int }
+type PlaneSpreadOp struct{ H, W int }
 
-func (planeSpread) signature() []kind { return []kind{matrix, images} }
+func (PlaneSpreadOp) Signature() []Kind { return []Kind{Matrix, Images} }
 
-func (o planeSpread) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o PlaneSpreadOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[0][0], in[0][1], o.H, o.W}, nil
 }
 
-func (o planeSpread) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		spreadPlanes(values[float32](out), values[float32](in[0]))
+func (o PlaneSpreadOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		spreadPlanes(Values[float32](out), Values[float32](in[0]))
 	} else {
-		spreadPlanes(values[float64](out), values[float64](in[0]))
+		spreadPlanes(Values[float64](out), Values[float64](in[0]))
 	}
 }
 
-func spreadPlanes[F float](out, g []F) {
+func spreadPlanes[F Float](out, g []F) {
 	area := len(out) / len(g)
 	for i, v := range g {
 		fillWith(out[i*area:(i+1)*area], v/F(area))

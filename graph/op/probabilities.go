@@ -11,19 +11,20 @@ import (
 
 // Softmax is exp x_j / Σ_l exp x_l along each row of X (B×C), from the row's
 // maximum, so that no finite input overflows.
-func Softmax() Op { return Op{softmax{}} }
+func Softmax() Op { return Op{SoftmaxOp{}} }
 
-type softmax struct{}
+// SoftmaxOp is the op of [Softmax].
+type SoftmaxOp struct{}
 
-func (softmax) signature() []kind { return []kind{matrix, matrix} }
+func (SoftmaxOp) Signature() []Kind { return []Kind{Matrix, Matrix} }
 
-func (softmax) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (SoftmaxOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (softmax) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		softmaxRows(values[float32](out), values[float32](in[0]), columns(out), simd.Exp)
+func (SoftmaxOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		softmaxRows(Values[float32](out), Values[float32](in[0]), columns(out), simd.Exp)
 	} else {
-		softmaxRows(values[float64](out), values[float64](in[0]), columns(out), func(dst, x []float64) {
+		softmaxRows(Values[float64](out), Values[float64](in[0]), columns(out), func(dst, x []float64) {
 			for i, v := range x {
 				dst[i] = math.Exp(v)
 			}
@@ -31,7 +32,7 @@ func (softmax) run(out gorgonia.Value, in []gorgonia.Value) {
 	}
 }
 
-func softmaxRows[F float](out, x []F, c int, exp func(dst, x []F)) {
+func softmaxRows[F Float](out, x []F, c int, exp func(dst, x []F)) {
 	rowwise(len(x)/c, func(lo, hi int) {
 		for at := lo * c; at < hi*c; at += c {
 			top := x[at]
@@ -50,29 +51,29 @@ func softmaxRows[F float](out, x []F, c int, exp func(dst, x []F)) {
 	})
 }
 
-func (softmax) wrt() []bool { return []bool{true} }
+func (SoftmaxOp) WRT() []bool { return []bool{true} }
 
-func (softmax) grad(_ gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{softmaxGrad{}}, out, g)}, c.err
+func (SoftmaxOp) Grad(_ gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{SoftmaxGradOp{}}, out, g)}, c.Err
 }
 
-// softmaxGrad is y_j (g_j − Σ_l g_l y_l), from y = Softmax(x) and g.
-type softmaxGrad struct{}
+// SoftmaxGradOp is y_j (g_j − Σ_l g_l y_l), from y = Softmax(x) and g.
+type SoftmaxGradOp struct{}
 
-func (softmaxGrad) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (SoftmaxGradOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (softmaxGrad) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (SoftmaxGradOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (softmaxGrad) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		softmaxSlopes(values[float32](out), values[float32](in[0]), values[float32](in[1]), columns(out))
+func (SoftmaxGradOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		softmaxSlopes(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), columns(out))
 	} else {
-		softmaxSlopes(values[float64](out), values[float64](in[0]), values[float64](in[1]), columns(out))
+		softmaxSlopes(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), columns(out))
 	}
 }
 
-func softmaxSlopes[F float](out, y, g []F, c int) {
+func softmaxSlopes[F Float](out, y, g []F, c int) {
 	rowwise(len(y)/c, func(lo, hi int) {
 		for at := lo * c; at < hi*c; at += c {
 			row, slopes, dst := y[at:at+c], g[at:at+c], out[at:at+c]

@@ -9,17 +9,18 @@ import (
 
 // ReLU is max(x, 0) of a tensor of dims dimensions, NaN for NaN; its derivative at 0 is
 // 0.
-func ReLU(dims int) Op { return Op{relu{kind{dims: dims}}} }
+func ReLU(dims int) Op { return Op{ReLUOp{Kind{Dims: dims}}} }
 
-type relu struct{ of kind }
+// ReLUOp is the op of [ReLU].
+type ReLUOp struct{ Of Kind }
 
-func (o relu) signature() []kind { return []kind{o.of, o.of} }
+func (o ReLUOp) Signature() []Kind { return []Kind{o.Of, o.Of} }
 
-func (relu) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (ReLUOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (relu) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		y, x := bits(values[float32](out)), bits(values[float32](in[0]))
+func (ReLUOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		y, x := bits(Values[float32](out)), bits(Values[float32](in[0]))
 		stretches(len(x), func(lo, hi int) {
 			dst := y[lo:hi]
 			for i, v := range x[lo:hi] {
@@ -31,7 +32,7 @@ func (relu) run(out gorgonia.Value, in []gorgonia.Value) {
 		})
 		return
 	}
-	y, x := values[float64](out), values[float64](in[0])
+	y, x := Values[float64](out), Values[float64](in[0])
 	stretches(len(x), func(lo, hi int) {
 		dst := y[lo:hi]
 		for i, v := range x[lo:hi] {
@@ -43,23 +44,23 @@ func (relu) run(out gorgonia.Value, in []gorgonia.Value) {
 // negativeInfinity is the bits of −∞, beyond which lie those of every NaN with a sign.
 const negativeInfinity = 0xff800000
 
-func (relu) wrt() []bool { return []bool{true} }
+func (ReLUOp) WRT() []bool { return []bool{true} }
 
-func (o relu) grad(_ gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{reluGrad(o)}, out, g)}, c.err
+func (o ReLUOp) Grad(_ gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{ReLUGradOp(o)}, out, g)}, c.Err
 }
 
-// reluGrad is g where y > 0, else 0, from y = ReLU(x) and g.
-type reluGrad struct{ of kind }
+// ReLUGradOp is g where y > 0, else 0, from y = ReLU(x) and g.
+type ReLUGradOp struct{ Of Kind }
 
-func (o reluGrad) signature() []kind { return []kind{o.of, o.of, o.of} }
+func (o ReLUGradOp) Signature() []Kind { return []Kind{o.Of, o.Of, o.Of} }
 
-func (reluGrad) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (ReLUGradOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (reluGrad) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		dx, y, g := bits(values[float32](out)), bits(values[float32](in[0])), bits(values[float32](in[1]))
+func (ReLUGradOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		dx, y, g := bits(Values[float32](out)), bits(Values[float32](in[0])), bits(Values[float32](in[1]))
 		stretches(len(y), func(lo, hi int) {
 			dst, slopes := dx[lo:hi], g[lo:hi]
 			for i, v := range y[lo:hi] {
@@ -68,7 +69,7 @@ func (reluGrad) run(out gorgonia.Value, in []gorgonia.Value) {
 		})
 		return
 	}
-	dx, y, g := values[float64](out), values[float64](in[0]), values[float64](in[1])
+	dx, y, g := Values[float64](out), Values[float64](in[0]), Values[float64](in[1])
 	stretches(len(y), func(lo, hi int) {
 		dst, slopes := dx[lo:hi], g[lo:hi]
 		for i, v := range y[lo:hi] {

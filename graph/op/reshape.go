@@ -8,25 +8,26 @@ import (
 // Reshape reads the values of a tensor with dims dimensions, in order, as one of
 // another shape. A first dimension of −1 is what the others leave.
 func Reshape(dims int, shape ...int) Op {
-	o := reshape{of: kind{dims: dims}, to: kind{dims: len(shape)}}
-	copy(o.Shape[:], shape)
+	o := ReshapeOp{Of: Kind{Dims: dims}, to: Kind{Dims: len(shape)}}
+	copy(o.To[:], shape)
 	return Op{o}
 }
 
-type reshape struct {
-	of, to kind
-	Shape  [4]int // of to.dims entries
+// ReshapeOp is the op of [Reshape].
+type ReshapeOp struct {
+	Of, to Kind
+	To     [4]int // of to.Dims entries
 }
 
-func (o reshape) signature() []kind { return []kind{o.of, o.to} }
+func (o ReshapeOp) Signature() []Kind { return []Kind{o.Of, o.to} }
 
-func (o reshape) shape(in []tensor.Shape) (tensor.Shape, error) {
-	s := make(tensor.Shape, o.to.dims)
-	copy(s, o.Shape[:])
+func (o ReshapeOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
+	s := make(tensor.Shape, o.to.Dims)
+	copy(s, o.To[:])
 	size := in[0].TotalSize()
 	if s[0] == -1 {
 		rest := s[1:].TotalSize()
-		if o.to.dims == 1 {
+		if o.to.Dims == 1 {
 			rest = 1
 		}
 		s[0] = size / rest
@@ -37,17 +38,17 @@ func (o reshape) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return s, nil
 }
 
-func (reshape) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		copy(values[float32](out), values[float32](in[0]))
+func (ReshapeOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		copy(Values[float32](out), Values[float32](in[0]))
 	} else {
-		copy(values[float64](out), values[float64](in[0]))
+		copy(Values[float64](out), Values[float64](in[0]))
 	}
 }
 
-func (reshape) wrt() []bool { return []bool{true} }
+func (ReshapeOp) WRT() []bool { return []bool{true} }
 
-func (o reshape) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Reshape(o.to.dims, in[0].Shape()...), g)}, c.err
+func (o ReshapeOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Reshape(o.to.Dims, in[0].Shape()...), g)}, c.Err
 }

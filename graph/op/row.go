@@ -6,34 +6,35 @@ import (
 )
 
 // AddRow adds a row vector v (C) to every row of X (B×C).
-func AddRow() Op { return Op{addRow{}} }
+func AddRow() Op { return Op{AddRowOp{}} }
 
 // SumRows sums the rows of X (B×C) to one vector (C).
-func SumRows() Op { return Op{sumRows{}} }
+func SumRows() Op { return Op{SumRowsOp{}} }
 
 // RepeatRow lays b copies of v (C) below each other, the transpose of [SumRows].
-func RepeatRow(b int) Op { return Op{repeatedRow{B: b}} }
+func RepeatRow(b int) Op { return Op{RepeatedRowOp{B: b}} }
 
-type addRow struct{}
+// AddRowOp is the op of [AddRow].
+type AddRowOp struct{}
 
-func (addRow) signature() []kind { return []kind{matrix, vector, matrix} }
+func (AddRowOp) Signature() []Kind { return []Kind{Matrix, Vector, Matrix} }
 
-func (addRow) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (AddRowOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][1] != in[1][0] {
 		return nil, errShapes
 	}
 	return in[0].Clone(), nil
 }
 
-func (addRow) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		addToRows(values[float32](out), values[float32](in[0]), values[float32](in[1]))
+func (AddRowOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		addToRows(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]))
 	} else {
-		addToRows(values[float64](out), values[float64](in[0]), values[float64](in[1]))
+		addToRows(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]))
 	}
 }
 
-func addToRows[F float](out, x, v []F) {
+func addToRows[F Float](out, x, v []F) {
 	c := len(v)
 	for b := 0; b < len(x); b += c {
 		row := out[b : b+c]
@@ -43,30 +44,31 @@ func addToRows[F float](out, x, v []F) {
 	}
 }
 
-func (addRow) wrt() []bool { return []bool{true, true} }
+func (AddRowOp) WRT() []bool { return []bool{true, true} }
 
-func (addRow) grad(_ gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{g, c.apply(SumRows(), g)}, c.err
+func (AddRowOp) Grad(_ gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{g, c.Apply(SumRows(), g)}, c.Err
 }
 
-type sumRows struct{}
+// SumRowsOp is the op of [SumRows].
+type SumRowsOp struct{}
 
-func (sumRows) signature() []kind { return []kind{matrix, vector} }
+func (SumRowsOp) Signature() []Kind { return []Kind{Matrix, Vector} }
 
-func (sumRows) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (SumRowsOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[0][1]}, nil
 }
 
-func (sumRows) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		sumOfRows(values[float32](out), values[float32](in[0]))
+func (SumRowsOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		sumOfRows(Values[float32](out), Values[float32](in[0]))
 	} else {
-		sumOfRows(values[float64](out), values[float64](in[0]))
+		sumOfRows(Values[float64](out), Values[float64](in[0]))
 	}
 }
 
-func sumOfRows[F float](out, x []F) {
+func sumOfRows[F Float](out, x []F) {
 	clear(out)
 	c := len(out)
 	for b := 0; b < len(x); b += c {
@@ -76,38 +78,39 @@ func sumOfRows[F float](out, x []F) {
 	}
 }
 
-func (sumRows) wrt() []bool { return []bool{true} }
+func (SumRowsOp) WRT() []bool { return []bool{true} }
 
-func (sumRows) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(RepeatRow(in[0].Shape()[0]), g)}, c.err
+func (SumRowsOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(RepeatRow(in[0].Shape()[0]), g)}, c.Err
 }
 
-type repeatedRow struct{ B int }
+// RepeatedRowOp is the op of [RepeatRow].
+type RepeatedRowOp struct{ B int }
 
-func (repeatedRow) signature() []kind { return []kind{vector, matrix} }
+func (RepeatedRowOp) Signature() []Kind { return []Kind{Vector, Matrix} }
 
-func (o repeatedRow) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o RepeatedRowOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{o.B, in[0][0]}, nil
 }
 
-func (repeatedRow) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		copyRows(values[float32](out), values[float32](in[0]))
+func (RepeatedRowOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		copyRows(Values[float32](out), Values[float32](in[0]))
 	} else {
-		copyRows(values[float64](out), values[float64](in[0]))
+		copyRows(Values[float64](out), Values[float64](in[0]))
 	}
 }
 
-func copyRows[F float](out, v []F) {
+func copyRows[F Float](out, v []F) {
 	for b := 0; b < len(out); b += len(v) {
 		copy(out[b:], v)
 	}
 }
 
-func (repeatedRow) wrt() []bool { return []bool{true} }
+func (RepeatedRowOp) WRT() []bool { return []bool{true} }
 
-func (repeatedRow) grad(_ gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(SumRows(), g)}, c.err
+func (RepeatedRowOp) Grad(_ gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(SumRows(), g)}, c.Err
 }

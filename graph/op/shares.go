@@ -16,28 +16,29 @@ const ShareFloor = 1e-6
 //	w_ij = clamp(K_ij / (Σ_l K_il + ε), ε, 1 − ε) ,  ε = ShareFloor
 //
 // A clamped share has no gradient.
-func Shares() Op { return Op{shares{}} }
+func Shares() Op { return Op{SharesOp{}} }
 
-type shares struct{}
+// SharesOp is the op of [Shares].
+type SharesOp struct{}
 
-func (shares) signature() []kind { return []kind{matrix, matrix} }
+func (SharesOp) Signature() []Kind { return []Kind{Matrix, Matrix} }
 
-func (shares) shape(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
+func (SharesOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 
-func (shares) run(out gorgonia.Value, in []gorgonia.Value) {
+func (SharesOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
-	if isFloat32(out) {
-		shareRows(values[float32](out), values[float32](in[0]), c)
+	if IsFloat32(out) {
+		shareRows(Values[float32](out), Values[float32](in[0]), c)
 	} else {
-		shareRows(values[float64](out), values[float64](in[0]), c)
+		shareRows(Values[float64](out), Values[float64](in[0]), c)
 	}
 }
 
-func shareRows[F float](w, k []F, c int) {
+func shareRows[F Float](w, k []F, c int) {
 	simd.Run((len(k)/c+kernelRows-1)/kernelRows, &sharing[F]{w, k, c})
 }
 
-type sharing[F float] struct {
+type sharing[F Float] struct {
 	w, k []F
 	c    int
 }
@@ -53,35 +54,35 @@ func (s *sharing[F]) Block(block int) {
 	}
 }
 
-func (shares) wrt() []bool { return []bool{true} }
+func (SharesOp) WRT() []bool { return []bool{true} }
 
-func (shares) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{sharesGrad{}}, in[0], g)}, c.err
+func (SharesOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{SharesGradOp{}}, in[0], g)}, c.Err
 }
 
-// sharesGrad is (h_j − Σ_l h_l K_l/n) / n along each row, with n = Σ_l K_l + ε and
+// SharesGradOp is (h_j − Σ_l h_l K_l/n) / n along each row, with n = Σ_l K_l + ε and
 // h = g where the share is not clamped, 0 elsewhere.
-type sharesGrad struct{}
+type SharesGradOp struct{}
 
-func (sharesGrad) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (SharesGradOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (sharesGrad) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (SharesGradOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (sharesGrad) run(out gorgonia.Value, in []gorgonia.Value) {
+func (SharesGradOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
-	if isFloat32(out) {
-		shareSlopes(values[float32](out), values[float32](in[0]), values[float32](in[1]), c)
+	if IsFloat32(out) {
+		shareSlopes(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), c)
 	} else {
-		shareSlopes(values[float64](out), values[float64](in[0]), values[float64](in[1]), c)
+		shareSlopes(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), c)
 	}
 }
 
-func shareSlopes[F float](out, k, g []F, c int) {
+func shareSlopes[F Float](out, k, g []F, c int) {
 	simd.Run((len(k)/c+kernelRows-1)/kernelRows, &shareSloping[F]{out, k, g, c})
 }
 
-type shareSloping[F float] struct {
+type shareSloping[F Float] struct {
 	out, k, g []F
 	c         int
 }

@@ -15,23 +15,24 @@ import (
 //
 // Gorgonia's own LogSoftMax cannot stand beside its SoftMax of the same input: the
 // two hash to one node.
-func LogSoftmax() Op { return Op{logSoftmax{matrix}} }
+func LogSoftmax() Op { return Op{LogSoftmaxOp{Matrix}} }
 
 // LogSoftmaxVector is [LogSoftmax] of a vector (C).
-func LogSoftmaxVector() Op { return Op{logSoftmax{vector}} }
+func LogSoftmaxVector() Op { return Op{LogSoftmaxOp{Vector}} }
 
-type logSoftmax struct{ of kind }
+// LogSoftmaxOp is the op of [LogSoftmax].
+type LogSoftmaxOp struct{ Of Kind }
 
-func (o logSoftmax) signature() []kind { return []kind{o.of, o.of} }
+func (o LogSoftmaxOp) Signature() []Kind { return []Kind{o.Of, o.Of} }
 
-func (logSoftmax) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (LogSoftmaxOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (logSoftmax) run(out gorgonia.Value, in []gorgonia.Value) {
+func (LogSoftmaxOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
-	if isFloat32(out) {
-		LogSoftmaxRows(values[float32](out), values[float32](in[0]), c)
+	if IsFloat32(out) {
+		LogSoftmaxRows(Values[float32](out), Values[float32](in[0]), c)
 	} else {
-		logSoftmaxRows(values[float64](out), values[float64](in[0]), c)
+		logSoftmaxRows(Values[float64](out), Values[float64](in[0]), c)
 	}
 }
 
@@ -68,7 +69,7 @@ func LogSoftmaxRows(out, x []float32, c int) {
 
 var exponentials = sync.Pool{New: func() any { return new([]float32) }}
 
-func logSoftmaxRows[F float](out, x []F, c int) {
+func logSoftmaxRows[F Float](out, x []F, c int) {
 	for b := 0; b < len(x); b += c {
 		row := x[b : b+c]
 		top := row[0]
@@ -86,36 +87,36 @@ func logSoftmaxRows[F float](out, x []F, c int) {
 	}
 }
 
-func (logSoftmax) wrt() []bool { return []bool{true} }
+func (LogSoftmaxOp) WRT() []bool { return []bool{true} }
 
-func (o logSoftmax) grad(_ gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{logSoftmaxGrad(o)}, out, g)}, c.err
+func (o LogSoftmaxOp) Grad(_ gorgonia.Nodes, out, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{LogSoftmaxGradOp(o)}, out, g)}, c.Err
 }
 
-// logSoftmaxGrad is g_j − p_j Σ_l g_l with p = exp(log p), from log p and g.
-type logSoftmaxGrad struct{ of kind }
+// LogSoftmaxGradOp is g_j − p_j Σ_l g_l with p = exp(log p), from log p and g.
+type LogSoftmaxGradOp struct{ Of Kind }
 
-func (o logSoftmaxGrad) signature() []kind { return []kind{o.of, o.of, o.of} }
+func (o LogSoftmaxGradOp) Signature() []Kind { return []Kind{o.Of, o.Of, o.Of} }
 
-func (logSoftmaxGrad) shape(in []tensor.Shape) (tensor.Shape, error) { return same(in) }
+func (LogSoftmaxGradOp) Shape(in []tensor.Shape) (tensor.Shape, error) { return SameShape(in) }
 
-func (logSoftmaxGrad) run(out gorgonia.Value, in []gorgonia.Value) {
+func (LogSoftmaxGradOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	c := columns(out)
-	if isFloat32(out) {
-		simd.Exp(values[float32](out), values[float32](in[0]))
-		lessShare(values[float32](out), values[float32](in[1]), c)
+	if IsFloat32(out) {
+		simd.Exp(Values[float32](out), Values[float32](in[0]))
+		lessShare(Values[float32](out), Values[float32](in[1]), c)
 	} else {
-		p := values[float64](out)
-		for i, v := range values[float64](in[0]) {
+		p := Values[float64](out)
+		for i, v := range Values[float64](in[0]) {
 			p[i] = math.Exp(v)
 		}
-		lessShare(p, values[float64](in[1]), c)
+		lessShare(p, Values[float64](in[1]), c)
 	}
 }
 
 // lessShare replaces p_j by g_j − p_j Σ_l g_l.
-func lessShare[F float](p, g []F, c int) {
+func lessShare[F Float](p, g []F, c int) {
 	for b := 0; b < len(g); b += c {
 		var sum F
 		for _, v := range g[b : b+c] {

@@ -15,30 +15,31 @@ import (
 //
 // It is the product of the table with w one-hot vectors laid end to end, without
 // them.
-func TableSum() Op { return Op{tableSum{}} }
+func TableSum() Op { return Op{TableSumOp{}} }
 
 // TableScatter is the transpose of TableSum: it adds each row of x (B×C) to the w
 // rows of a (w·K)×C table that codes (B×w) name.
-func TableScatter(k int) Op { return Op{tableScatter{K: k}} }
+func TableScatter(k int) Op { return Op{TableScatterOp{K: k}} }
 
-type tableSum struct{}
+// TableSumOp is the op of [TableSum].
+type TableSumOp struct{}
 
-func (tableSum) signature() []kind { return []kind{matrix, codes, matrix} }
+func (TableSumOp) Signature() []Kind { return []Kind{Matrix, Codes, Matrix} }
 
-func (tableSum) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (TableSumOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][0]%in[1][1] != 0 {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[1][0], in[0][1]}, nil
 }
 
-func (tableSum) run(out gorgonia.Value, in []gorgonia.Value) {
-	s, w := values[int32](in[1]), columns(in[1])
+func (TableSumOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	s, w := Values[int32](in[1]), columns(in[1])
 	k, c := in[0].Shape()[0]/w, columns(in[0])
-	if isFloat32(out) {
-		sumTable(values[float32](out), values[float32](in[0]), s, w, k, c, accumulate)
+	if IsFloat32(out) {
+		sumTable(Values[float32](out), Values[float32](in[0]), s, w, k, c, accumulate)
 	} else {
-		sumTable(values[float64](out), values[float64](in[0]), s, w, k, c, floats.Add)
+		sumTable(Values[float64](out), Values[float64](in[0]), s, w, k, c, floats.Add)
 	}
 }
 
@@ -50,7 +51,7 @@ const wideRow = 16
 func accumulate(dst, x []float32) { simd.Axpy(dst, 1, x) }
 
 // sumTable adds four short rows at a time, which reads and writes the sum once for all.
-func sumTable[F float](y, table []F, s []int32, w, k, c int, add func(dst, x []F)) {
+func sumTable[F Float](y, table []F, s []int32, w, k, c int, add func(dst, x []F)) {
 	clear(y)
 	at := func(i int, code int32) []F { return table[(i*k+int(code))*c:][:c] }
 	for b := 0; b < len(s); b += w {
@@ -73,35 +74,36 @@ func sumTable[F float](y, table []F, s []int32, w, k, c int, add func(dst, x []F
 	}
 }
 
-func (tableSum) wrt() []bool { return []bool{true, false} }
+func (TableSumOp) WRT() []bool { return []bool{true, false} }
 
-func (tableSum) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
+func (TableSumOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
 	k := in[0].Shape()[0] / in[1].Shape()[1]
-	return gorgonia.Nodes{c.apply(TableScatter(k), in[1], g), nil}, c.err
+	return gorgonia.Nodes{c.Apply(TableScatter(k), in[1], g), nil}, c.Err
 }
 
-type tableScatter struct{ K int }
+// TableScatterOp is the op of [TableScatter].
+type TableScatterOp struct{ K int }
 
-func (tableScatter) signature() []kind { return []kind{codes, matrix, matrix} }
+func (TableScatterOp) Signature() []Kind { return []Kind{Codes, Matrix, Matrix} }
 
-func (o tableScatter) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (o TableScatterOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][0] != in[1][0] {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[0][1] * o.K, in[1][1]}, nil
 }
 
-func (o tableScatter) run(out gorgonia.Value, in []gorgonia.Value) {
-	s, w, c := values[int32](in[0]), columns(in[0]), columns(out)
-	if isFloat32(out) {
-		scatterTable(values[float32](out), values[float32](in[1]), s, w, o.K, c, accumulate)
+func (o TableScatterOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	s, w, c := Values[int32](in[0]), columns(in[0]), columns(out)
+	if IsFloat32(out) {
+		scatterTable(Values[float32](out), Values[float32](in[1]), s, w, o.K, c, accumulate)
 	} else {
-		scatterTable(values[float64](out), values[float64](in[1]), s, w, o.K, c, floats.Add)
+		scatterTable(Values[float64](out), Values[float64](in[1]), s, w, o.K, c, floats.Add)
 	}
 }
 
-func scatterTable[F float](table, x []F, s []int32, w, k, c int, add func(dst, x []F)) {
+func scatterTable[F Float](table, x []F, s []int32, w, k, c int, add func(dst, x []F)) {
 	clear(table)
 	for b := 0; b < len(s); b += w {
 		from := x[b/w*c:][:c]
@@ -118,9 +120,9 @@ func scatterTable[F float](table, x []F, s []int32, w, k, c int, add func(dst, x
 	}
 }
 
-func (tableScatter) wrt() []bool { return []bool{false, true} }
+func (TableScatterOp) WRT() []bool { return []bool{false, true} }
 
-func (tableScatter) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{nil, c.apply(TableSum(), g, in[0])}, c.err
+func (TableScatterOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{nil, c.Apply(TableSum(), g, in[0])}, c.Err
 }

@@ -9,28 +9,29 @@ import (
 // tokenizer): of X (B×F) and W (F×d) the B×(F·d) matrix
 //
 //	t_bf = x_bf w_f
-func Tokens() Op { return Op{tokens{}} }
+func Tokens() Op { return Op{TokensOp{}} }
 
-type tokens struct{}
+// TokensOp is the op of [Tokens].
+type TokensOp struct{}
 
-func (tokens) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (TokensOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (tokens) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (TokensOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if in[0][1] != in[1][0] {
 		return nil, errShapes
 	}
 	return tensor.Shape{in[0][0], in[1][0] * in[1][1]}, nil
 }
 
-func (tokens) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		tokenize(values[float32](out), values[float32](in[0]), values[float32](in[1]), columns(in[1]))
+func (TokensOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		tokenize(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), columns(in[1]))
 	} else {
-		tokenize(values[float64](out), values[float64](in[0]), values[float64](in[1]), columns(in[1]))
+		tokenize(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), columns(in[1]))
 	}
 }
 
-func tokenize[F float](out, x, w []F, d int) {
+func tokenize[F Float](out, x, w []F, d int) {
 	features := len(w) / d
 	rowwise(len(x)/features, func(lo, hi int) {
 		for i := lo * features; i < hi*features; i++ {
@@ -40,31 +41,31 @@ func tokenize[F float](out, x, w []F, d int) {
 	})
 }
 
-func (tokens) wrt() []bool { return []bool{true, true} }
+func (TokensOp) WRT() []bool { return []bool{true, true} }
 
-func (tokens) grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c grads
-	return gorgonia.Nodes{c.apply(Op{tokenInputs{}}, in[1], g), c.apply(Op{tokenWeights{}}, in[0], g)}, c.err
+func (TokensOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	var c Grads
+	return gorgonia.Nodes{c.Apply(Op{TokenInputsOp{}}, in[1], g), c.Apply(Op{TokenWeightsOp{}}, in[0], g)}, c.Err
 }
 
-// tokenInputs is Σ_k w_fk g_bfk: ∂L/∂x, from W and G.
-type tokenInputs struct{}
+// TokenInputsOp is Σ_k w_fk g_bfk: ∂L/∂x, from W and G.
+type TokenInputsOp struct{}
 
-func (tokenInputs) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (TokenInputsOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (tokenInputs) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (TokenInputsOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[1][0], in[0][0]}, nil
 }
 
-func (tokenInputs) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		tokenSlopes(values[float32](out), values[float32](in[0]), values[float32](in[1]), columns(in[0]))
+func (TokenInputsOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		tokenSlopes(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), columns(in[0]))
 	} else {
-		tokenSlopes(values[float64](out), values[float64](in[0]), values[float64](in[1]), columns(in[0]))
+		tokenSlopes(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), columns(in[0]))
 	}
 }
 
-func tokenSlopes[F float](dx, w, g []F, d int) {
+func tokenSlopes[F Float](dx, w, g []F, d int) {
 	features := len(w) / d
 	for i := range dx {
 		f := i % features
@@ -72,24 +73,24 @@ func tokenSlopes[F float](dx, w, g []F, d int) {
 	}
 }
 
-// tokenWeights is Σ_b x_bf g_bf: ∂L/∂w_f, from X and G.
-type tokenWeights struct{}
+// TokenWeightsOp is Σ_b x_bf g_bf: ∂L/∂w_f, from X and G.
+type TokenWeightsOp struct{}
 
-func (tokenWeights) signature() []kind { return []kind{matrix, matrix, matrix} }
+func (TokenWeightsOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
 
-func (tokenWeights) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (TokenWeightsOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[0][1], in[1][1] / in[0][1]}, nil
 }
 
-func (tokenWeights) run(out gorgonia.Value, in []gorgonia.Value) {
-	if isFloat32(out) {
-		sumTokens(values[float32](out), values[float32](in[0]), values[float32](in[1]), columns(out))
+func (TokenWeightsOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	if IsFloat32(out) {
+		sumTokens(Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), columns(out))
 	} else {
-		sumTokens(values[float64](out), values[float64](in[0]), values[float64](in[1]), columns(out))
+		sumTokens(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), columns(out))
 	}
 }
 
-func sumTokens[F float](dw, x, g []F, d int) {
+func sumTokens[F Float](dw, x, g []F, d int) {
 	clear(dw)
 	features := len(dw) / d
 	for i, v := range x {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/graph/cuda"
+	"calibra/graph"
 	"calibra/graph/cuda/cudatest"
 	"calibra/layers"
 	"calibra/optim"
@@ -19,17 +19,18 @@ var trained = map[string]func(optim.Settings) layers.Calibrator{
 	"KCal":       func(s optim.Settings) layers.Calibrator { return &KCal{Dimensions: 5, Optim: s} },
 }
 
-func trainedOn(t *testing.T, d *cuda.Device, method func(optim.Settings) layers.Calibrator) (*data.Predictions, time.Duration) {
+func trainedOn(t *testing.T, d *cudatest.GPU, method func(optim.Settings) layers.Calibrator) (*data.Predictions, time.Duration) {
 	t.Helper()
-	cuda.Use(d)
-	defer cuda.Use(nil)
-	return trainedHere(t, method)
+	if d == nil {
+		return trainedBy(t, nil, method)
+	}
+	return trainedBy(t, cudatest.On(d), method)
 }
 
-func trainedHere(t *testing.T, method func(optim.Settings) layers.Calibrator) (*data.Predictions, time.Duration) {
+func trainedBy(t *testing.T, e graph.Executor, method func(optim.Settings) layers.Calibrator) (*data.Predictions, time.Duration) {
 	t.Helper()
 	var clock time.Duration
-	c := method(optim.Settings{Epochs: 3, Batch: 32, Rule: optim.SGD{Rate: 0.01, Momentum: 0.9}, Observe: func(e optim.Epoch) { clock += e.Device }})
+	c := method(optim.Settings{Epochs: 3, Batch: 32, Rule: optim.SGD{Rate: 0.01, Momentum: 0.9}, Executor: e, Observe: func(e optim.Epoch) { clock += e.Device }})
 	fit(t, c, deviceProblem(107), deviceProblem(41))
 	return predict(t, c, deviceProblem(50)), clock
 }
@@ -64,7 +65,7 @@ func TestCardFitsBaselines(t *testing.T) {
 	baselinesAgree(t, d, d)
 }
 
-func baselinesAgree(t *testing.T, one, two *cuda.Device) {
+func baselinesAgree(t *testing.T, one, two *cudatest.GPU) {
 	for name, method := range trained {
 		t.Run(name, func(t *testing.T) {
 			want, _ := trainedOn(t, nil, method)
@@ -88,8 +89,8 @@ func TestHostDeviceFitsBaselinesInAnyMemory(t *testing.T) {
 	for name, method := range trained {
 		t.Run(name, func(t *testing.T) {
 			want, _ := trainedOn(t, nil, method)
-			cudatest.InAnyMemory(t, 200000, 9970, func(bytes int) {
-				got, _ := trainedHere(t, method)
+			cudatest.InAnyMemory(t, 200000, 9970, func(bytes int, e *cudatest.Executor) {
+				got, _ := trainedBy(t, e, method)
 				if !mat.EqualApprox(want.LogProbs, got.LogProbs, 1e-4) {
 					t.Errorf("with %d bytes the posteriors differ by more than 1e-4", bytes)
 				}

@@ -131,7 +131,10 @@ func (m *KCal) problem(w *graph.Weights, cal, val *data.Set, sizes layers.Sizes,
 		if err := judges(val, sizes); err != nil {
 			return optim.Problem{}, err
 		}
-		p.Validation = func() (float64, error) {
+		p.Validation = func(s graph.Session) (float64, error) {
+			if err := s.Fetch(); err != nil {
+				return 0, err
+			}
 			points, err := project(w, cal)
 			if err != nil {
 				return 0, err

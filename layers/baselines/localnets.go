@@ -162,7 +162,7 @@ func (r netTrainer) fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 		loss := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
 			return gorgonia.Nodes{r.loss(b, net, net.hidden(b, held), held)}
 		})
-		problem.Validation = func() (float64, error) { return loss.Mean(val.Len(), predictionBatch) }
+		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), predictionBatch) }
 	}
 	s := r.settings
 	if s.Batch == 0 {

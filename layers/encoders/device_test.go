@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"calibra/data"
-	"calibra/graph/cuda"
+	"calibra/graph"
 	"calibra/graph/cuda/cudatest"
 	"calibra/optim"
 
@@ -33,14 +33,16 @@ func deviceInputs(n int, shape []int) *data.Inputs {
 	return in
 }
 
-func trainOn(t *testing.T, d *cuda.Device, n Network, shape []int) (*Model, optim.Result, []float64, time.Duration) {
+func trainOn(t *testing.T, d *cudatest.GPU, n Network, shape []int) (*Model, optim.Result, []float64, time.Duration) {
 	t.Helper()
-	cuda.Use(d)
-	defer cuda.Use(nil)
+	var e graph.Executor
+	if d != nil {
+		e = cudatest.On(d)
+	}
 	var clock time.Duration
 	var checkpoint []float64
 	s := Settings{
-		Optim:      optim.Settings{Rule: optim.SGD{Rate: 0.05, Momentum: 0.9, WeightDecay: 1e-3}, Epochs: 2, Batch: 16, Observe: func(e optim.Epoch) { clock += e.Device }},
+		Optim:      optim.Settings{Rule: optim.SGD{Rate: 0.05, Momentum: 0.9, WeightDecay: 1e-3}, Epochs: 2, Batch: 16, Executor: e, Observe: func(e optim.Epoch) { clock += e.Device }},
 		Checkpoint: func(m *Model, _ optim.Epoch) { checkpoint = m.weights.Float64s(m.weights.Names()[0]) },
 	}
 	m, r, err := Train(t.Context(), n, deviceInputs(21, shape), deviceInputs(11, shape), s, newRand(2))
@@ -63,7 +65,7 @@ func TestCardTrainsAsTheCPUDoes(t *testing.T) {
 	trainingsAgree(t, d, d)
 }
 
-func trainingsAgree(t *testing.T, one, two *cuda.Device) {
+func trainingsAgree(t *testing.T, one, two *cudatest.GPU) {
 	for name, c := range small {
 		t.Run(name, func(t *testing.T) {
 			if f, ok := c.network.(*FTTransformer); ok {

@@ -113,13 +113,13 @@ func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rn
 			return optim.Result{}, err
 		}
 		f := graph.NewFunction(m.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{held(b)} })
-		problem.Validation = func() (float64, error) { return f.Mean(val.Len(), batchOf(val.Shape)) }
+		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(f, val.Len(), batchOf(val.Shape)) }
 	}
 	var lost error
 	if observe := s.Optim.Observe; s.Checkpoint != nil {
 		s.Optim.Observe = func(e optim.Epoch) {
 			if e.Best == e.Number && lost == nil {
-				if lost = m.weights.Fetch(); lost == nil {
+				if lost = e.Fetch(); lost == nil {
 					s.Checkpoint(m, e)
 				}
 			}

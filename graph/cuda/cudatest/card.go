@@ -1,16 +1,19 @@
 package cudatest
 
 import (
+	"sync"
 	"testing"
 
 	"calibra/graph/cuda"
 )
 
-// Card is the card of this machine; without one the test is skipped.
+// Card is the card of this machine, one device for all tests; without one the test is skipped.
 func Card(t testing.TB) *cuda.Device {
 	t.Helper()
-	return card(t, cuda.Available)
+	return card(t, shared)
 }
+
+var shared = sync.OnceValues(cuda.OpenCard)
 
 // OwnCard is the same card as a device of its own, whose settings a test may change.
 func OwnCard(t testing.TB) *cuda.Device {

@@ -59,19 +59,42 @@ func Open(t testing.TB, driver cuda.Driver) *cuda.Device {
 	return d
 }
 
-// InAnyMemory lends the process, as --device auto does, an emulated device of so many bytes,
-// from most down to none by step, while f runs, and sees that nothing stays allocated.
-func InAnyMemory(t testing.TB, most, step int, f func(bytes int)) {
+// Executor and the others are those of package cuda, so that tests of fits import this package
+// alone.
+type (
+	Executor = cuda.Executor
+	GPU      = cuda.Device
+)
+
+// On is an executor that does all work on d.
+func On(d *cuda.Device) *Executor { return cuda.On(d, nil) }
+
+// Told is the same with what it told.
+func Told(d *cuda.Device) (e *Executor, told *[]string) {
+	told = new([]string)
+	return cuda.On(d, func(s string) { *told = append(*told, s) }), told
+}
+
+// Lent is an executor that lends d any work, as --device auto lends it what pays, and what it
+// told.
+func Lent(d *cuda.Device) (e *Executor, told *[]string) {
+	told = new([]string)
+	return cuda.WherePays(d, 0, func(s string) { *told = append(*told, s) }), told
+}
+
+// OutOfMemory tells whether err is the device's lack of memory.
+func OutOfMemory(err error) bool { return cuda.OutOfMemory(err) }
+
+// InAnyMemory lends f an emulated device of so many bytes, from most down to none by step, and
+// sees that nothing stays allocated.
+func InAnyMemory(t testing.TB, most, step int, f func(bytes int, e *Executor)) {
 	t.Helper()
 	for bytes := most; bytes > 0; bytes -= step {
 		driver := Driver(t, 1)
 		driver.Capacity = bytes
 		d := Open(t, driver)
-		func() {
-			cuda.Lend(d)
-			defer cuda.Use(nil)
-			f(bytes)
-		}()
+		e, _ := Lent(d)
+		f(bytes, e)
 		if err := d.Trim(); err != nil || d.Err() != nil || driver.InUse() != 0 {
 			t.Errorf("with %d bytes, %d of them stay allocated (%v, %v)", bytes, driver.InUse(), err, d.Err())
 		}

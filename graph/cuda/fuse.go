@@ -1,59 +1,65 @@
-package op
+package cuda
 
 import (
 	"slices"
 
-	"calibra/graph/cuda"
+	"calibra/graph/op"
 
 	"gorgonia.org/gorgonia"
 )
 
-// Step is an op on values of a device, each of which has memory of its own.
-type Step struct {
+// step is an op on values of a device, each of which has memory of its own.
+type step struct {
 	Op  gorgonia.Op
 	Out Operand
 	In  []Operand
+	own *ownStep // not nil where the device has no row for Op
 }
 
-// Launch is a step, or several that one kernel computes together.
-type Launch interface{ Enqueue(d *cuda.Device) }
+// enqueuer is a step, or several that one kernel computes together.
+type enqueuer interface{ enqueue(d *Device) }
 
-// Enqueue runs the step.
-func (s Step) Enqueue(d *cuda.Device) { Enqueue(d, s.Op, s.Out, s.In) }
+func (s step) enqueue(d *Device) {
+	if s.own != nil {
+		s.own.run(d, s)
+		return
+	}
+	d.Enqueue(s.Op, s.Out, s.In)
+}
 
 // kernel is what the step's op computes, or nil where it is Gorgonia's.
-func (s Step) kernel() kernel {
-	o, _ := s.Op.(Op)
-	return o.kernel
+func (s step) kernel() op.Kernel {
+	o, _ := s.Op.(op.Op)
+	return o.Kernel
 }
 
-func (s Step) reads(x Operand) bool {
+func (s step) reads(x Operand) bool {
 	return slices.ContainsFunc(s.In, func(in Operand) bool { return in.Memory == x.Memory })
 }
 
-// Taken parts the steps that take rows of tables from the others: one launch before all of
-// them takes the rows (see [cuda.Device.TakeRows]), and their numbers too if others read them.
-func Taken(steps []Step, rows Operand) (taken []cuda.Taken, others []Step) {
+// takings parts the steps that take rows of tables from the others: one launch before all of
+// them takes the rows (see [Device.TakeRows]), and their numbers too if others read them.
+func takings(steps []step, rows Operand) (taken []Taken, others []step) {
 	f := fusion{steps: steps}
 	for _, s := range steps {
-		if _, takes := s.kernel().(take); takes && s.In[1].Memory == rows.Memory && f.maker(s.In[0]) < 0 {
-			taken = append(taken, cuda.Taken{Out: s.Out.Memory, Table: s.In[0].Memory, Width: s.Out.Size() / rows.Size()})
+		if _, takes := s.kernel().(op.TakeOp); takes && s.In[1].Memory == rows.Memory && f.maker(s.In[0]) < 0 {
+			taken = append(taken, Taken{Out: s.Out.Memory, Table: s.In[0].Memory, Width: s.Out.Size() / rows.Size()})
 		} else {
 			others = append(others, s)
 		}
 	}
-	if slices.ContainsFunc(others, func(s Step) bool { return s.reads(rows) }) {
-		taken = append(taken, cuda.Taken{Out: rows.Memory, Width: 1})
+	if slices.ContainsFunc(others, func(s step) bool { return s.reads(rows) }) {
+		taken = append(taken, Taken{Out: rows.Memory, Width: 1})
 	}
 	return taken, others
 }
 
-// Averaged parts the moving averages that no step reads from the others: one launch after all
-// of them makes those (see [cuda.Device.BlendAll]).
-func Averaged(steps []Step) (averaged []cuda.Blended, others []Step) {
+// blendings parts the moving averages that no step reads from the others: one launch after all
+// of them makes those (see [Device.BlendAll]).
+func blendings(steps []step) (averaged []Blended, others []step) {
 	for _, s := range steps {
-		if k, is := s.kernel().(blend); is && !slices.ContainsFunc(steps, func(o Step) bool { return o.reads(s.Out) }) {
-			averaged = append(averaged, cuda.Blended{
+		if k, is := s.kernel().(op.BlendOp); is && !slices.ContainsFunc(steps, func(o step) bool { return o.reads(s.Out) }) {
+			averaged = append(averaged, Blended{
 				Out: s.Out.Memory, Old: s.In[0].Memory, Fresh: s.In[1].Memory, Gamma: float32(k.Decay), Rest: float32(1 - k.Decay),
 			})
 		} else {
@@ -63,11 +69,11 @@ func Averaged(steps []Step) (averaged []cuda.Blended, others []Step) {
 	return averaged, others
 }
 
-// Launches are what runs the steps on a device, whose kernels compute some of them together,
+// launchesOf are what runs the steps on a device, whose kernels compute some of them together,
 // each number as by itself. Of what steps compute, only what is kept or what other launches
 // read is written.
-func Launches(steps []Step, kept []cuda.Memory) []Launch {
-	f := fusion{steps, kept, make([]Launch, len(steps))}
+func launchesOf(steps []step, kept []Memory) []enqueuer {
+	f := fusion{steps, kept, make([]enqueuer, len(steps))}
 	for i, s := range steps {
 		f.launches[i] = s
 	}
@@ -77,19 +83,19 @@ func Launches(steps []Step, kept []cuda.Memory) []Launch {
 		f.rectified(i)
 		f.slopes(i)
 	}
-	return slices.DeleteFunc(f.launches, func(l Launch) bool { return l == nil })
+	return slices.DeleteFunc(f.launches, func(l enqueuer) bool { return l == nil })
 }
 
 // fusion is a choice of launches, one or none in the place of each step.
 type fusion struct {
-	steps    []Step
-	kept     []cuda.Memory
-	launches []Launch
+	steps    []step
+	kept     []Memory
+	launches []enqueuer
 }
 
 // maker is the step whose result x is, or −1.
 func (f *fusion) maker(x Operand) int {
-	return slices.IndexFunc(f.steps, func(s Step) bool { return s.Out.Memory == x.Memory })
+	return slices.IndexFunc(f.steps, func(s step) bool { return s.Out.Memory == x.Memory })
 }
 
 // onlyStep tells whether no other step than step i reads x.
@@ -117,14 +123,14 @@ type crossEntropy struct {
 	logp, dx, x, row, labels, weights, g Operand // row and weights may be none
 }
 
-func (e crossEntropy) Enqueue(d *cuda.Device) {
+func (e crossEntropy) enqueue(d *Device) {
 	d.CrossEntropy(e.logp.Memory, e.dx.Memory, e.x.Memory, e.row.Memory, e.labels.Memory, e.weights.Memory, e.g.Memory, e.x.Shape[0], e.x.columns())
 }
 
 // crossEntropy puts one in the place of a log-softmax, after AddRow or not, if step i is the
 // gradient of it by way of NLL or WeightedNLL alone.
 func (f *fusion) crossEntropy(i int) {
-	if _, is := f.steps[i].kernel().(logSoftmaxGrad); !is {
+	if _, is := f.steps[i].kernel().(op.LogSoftmaxGradOp); !is {
 		return
 	}
 	by := f.steps[i].In // log p and the gradient by it
@@ -135,18 +141,18 @@ func (f *fusion) crossEntropy(i int) {
 	loss := f.steps[slope].In
 	e := crossEntropy{logp: by[0], dx: f.steps[i].Out, x: f.steps[forward].In[0], g: loss[len(loss)-1]}
 	switch f.steps[slope].kernel().(type) {
-	case nllGrad:
+	case op.NLLGradOp:
 		e.labels = loss[1]
-	case weightedNLLGrad:
+	case op.WeightedNLLGradOp:
 		e.labels, e.weights = loss[1], loss[2]
 	default:
 		return
 	}
-	if _, is := f.steps[forward].kernel().(logSoftmax); !is || max(f.maker(e.labels), f.maker(e.weights), f.maker(e.g)) > forward {
+	if _, is := f.steps[forward].kernel().(op.LogSoftmaxOp); !is || max(f.maker(e.labels), f.maker(e.weights), f.maker(e.g)) > forward {
 		return
 	}
 	if k := f.maker(e.x); k >= 0 && f.only(forward, e.x) {
-		if _, is := f.steps[k].kernel().(addRow); is {
+		if _, is := f.steps[k].kernel().(op.AddRowOp); is {
 			e.x, e.row = f.steps[k].In[0], f.steps[k].In[1]
 			f.launches[k] = nil
 		}
@@ -156,14 +162,14 @@ func (f *fusion) crossEntropy(i int) {
 
 // movingAverages are a step of a codebook's averages.
 type movingAverages struct {
-	out, old       cuda.Averages
+	out, old       Averages
 	codes, x, rows Operand // rows may be none
 	words          Operand
-	blend          blend
-	normalize      normalize
+	blend          op.BlendOp
+	normalize      op.NormalizeOp
 }
 
-func (a movingAverages) Enqueue(d *cuda.Device) {
+func (a movingAverages) enqueue(d *Device) {
 	s, keep := a.codes.Shape, a.blend.Decay
 	d.MovingAverages(a.out, a.old, a.codes.Memory, a.x.Memory, a.rows.Memory,
 		float32(keep), float32(1-keep), float32(a.normalize.Eps), s[0], s[1], a.words.Shape[1], a.words.Shape[0])
@@ -173,7 +179,7 @@ func (a movingAverages) Enqueue(d *cuda.Device) {
 // ScatterAdd and of Count of the same codes.
 func (f *fusion) movingAverages(i int) {
 	last := f.steps[i]
-	n, is := last.kernel().(normalize)
+	n, is := last.kernel().(op.NormalizeOp)
 	if !is {
 		return
 	}
@@ -181,8 +187,8 @@ func (f *fusion) movingAverages(i int) {
 	if sums < 0 || counts < 0 || !f.onlyStep(i, last.In[0]) || !f.onlyStep(i, last.In[1]) {
 		return
 	}
-	ofSums, isBlend := f.steps[sums].kernel().(blend)
-	ofCounts, areBlends := f.steps[counts].kernel().(blend)
+	ofSums, isBlend := f.steps[sums].kernel().(op.BlendOp)
+	ofCounts, areBlends := f.steps[counts].kernel().(op.BlendOp)
 	if !isBlend || !areBlends || ofSums.Decay != ofCounts.Decay {
 		return
 	}
@@ -193,18 +199,18 @@ func (f *fusion) movingAverages(i int) {
 	}
 	from := f.steps[scatter].In
 	a := movingAverages{
-		out:   cuda.Averages{Counts: last.In[1].Memory, Sums: last.In[0].Memory, Words: last.Out.Memory},
-		old:   cuda.Averages{Counts: m[0].Memory, Sums: t[0].Memory},
+		out:   Averages{Counts: last.In[1].Memory, Sums: last.In[0].Memory, Words: last.Out.Memory},
+		old:   Averages{Counts: m[0].Memory, Sums: t[0].Memory},
 		codes: from[0], x: from[1], words: last.Out, blend: ofSums, normalize: n,
 	}
 	switch f.steps[scatter].kernel().(type) {
-	case scatterAdd:
-	case scatterTaken:
+	case op.ScatterAddOp:
+	case op.ScatterTakenOp:
 		a.rows = from[2]
 	default:
 		return
 	}
-	if _, is := f.steps[counted].kernel().(count); !is || f.steps[counted].In[0].Memory != a.codes.Memory {
+	if _, is := f.steps[counted].kernel().(op.CountOp); !is || f.steps[counted].In[0].Memory != a.codes.Memory {
 		return
 	}
 	for _, k := range []int{sums, counts, scatter, counted} {
@@ -214,20 +220,20 @@ func (f *fusion) movingAverages(i int) {
 }
 
 // rectified is a sum or batch normalization with ReLU after it.
-type rectified struct{ Step }
+type rectified struct{ step }
 
-func (r rectified) Enqueue(d *cuda.Device) {
-	if k, is := r.kernel().(batchNorm); is {
-		k.above(d, 0, r.Out, r.In)
+func (r rectified) enqueue(d *Device) {
+	if k, is := r.kernel().(op.BatchNormOp); is {
+		above(d, k, 0, r.Out, r.In)
 	} else {
-		combine(d, cuda.PlusReLU, r.Out, r.In)
+		combine(d, PlusReLU, r.Out, r.In)
 	}
 }
 
 // rectified puts one in the place of step i if that is the ReLU.
 func (f *fusion) rectified(i int) {
 	last := f.steps[i]
-	if _, is := last.kernel().(relu); !is {
+	if _, is := last.kernel().(op.ReLUOp); !is {
 		return
 	}
 	k := f.maker(last.In[0])
@@ -235,43 +241,43 @@ func (f *fusion) rectified(i int) {
 		return
 	}
 	switch f.steps[k].kernel().(type) {
-	case plus, addRow, batchNorm:
-		f.launches[k], f.launches[i] = nil, rectified{Step{f.steps[k].Op, last.Out, f.steps[k].In}}
+	case op.PlusOp, op.AddRowOp, op.BatchNormOp:
+		f.launches[k], f.launches[i] = nil, rectified{step{Op: f.steps[k].Op, Out: last.Out, In: f.steps[k].In}}
 	}
 }
 
 // outerSlopes are OuterLeft and OuterRight of the same matrices.
-type outerSlopes struct{ left, right Step }
+type outerSlopes struct{ left, right step }
 
-func (s outerSlopes) Enqueue(d *cuda.Device) {
+func (s outerSlopes) enqueue(d *Device) {
 	a, b := s.right.In[1], s.left.In[1]
 	d.OuterSides(s.left.Out.Memory, s.right.Out.Memory, s.left.In[0].Memory, a.Memory, b.Memory, a.Shape[0], a.columns(), b.columns())
 }
 
 // batchNormSlopes are the gradients of batch normalization by γ and β.
-type batchNormSlopes struct{ scale, shift Step }
+type batchNormSlopes struct{ scale, shift step }
 
-func (s batchNormSlopes) Enqueue(d *cuda.Device) {
-	s.scale.kernel().(batchNormScale).beside(d, s.scale.Out, s.shift.Out, s.scale.In)
+func (s batchNormSlopes) enqueue(d *Device) {
+	beside(d, s.scale.kernel().(op.BatchNormScaleOp), s.scale.Out, s.shift.Out, s.scale.In)
 }
 
 // slopes puts both gradients in the place of the first if step i is one of two.
 func (f *fusion) slopes(i int) {
 	s := f.steps[i]
 	for k, other := range f.steps {
-		var both Launch
+		var both enqueuer
 		switch s.kernel().(type) {
-		case outerRight:
-			if _, is := other.kernel().(outerLeft); is && other.In[0].Memory == s.In[0].Memory {
+		case op.OuterRightOp:
+			if _, is := other.kernel().(op.OuterLeftOp); is && other.In[0].Memory == s.In[0].Memory {
 				both = outerSlopes{other, s}
 			}
-		case channelSum:
-			if _, is := other.kernel().(batchNormScale); is && other.In[3].Memory == s.In[0].Memory {
+		case op.ChannelSumOp:
+			if _, is := other.kernel().(op.BatchNormScaleOp); is && other.In[3].Memory == s.In[0].Memory {
 				both = batchNormSlopes{other, s}
 			}
 		}
 		earlier, later := min(i, k), max(i, k)
-		if _, alone := f.launches[k].(Step); both != nil && alone && f.ready(later, earlier) {
+		if _, alone := f.launches[k].(step); both != nil && alone && f.ready(later, earlier) {
 			f.launches[earlier], f.launches[later] = both, nil
 			return
 		}

@@ -1,4 +1,4 @@
-package op
+package cuda_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
+	"calibra/graph/op"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -24,54 +25,54 @@ type together struct {
 }
 
 type stepOf struct {
-	op Op
+	op op.Op
 	in []int
 }
 
 // fused has a row for each pattern and its variants.
 var fused = map[string]together{
 	"crossEntropy": {scored, []stepOf{
-		{LogSoftmax(), []int{0}}, {NLL(), []int{4, 1}}, {Op{nllGrad{}}, []int{4, 1, 2}}, {Op{logSoftmaxGrad{matrix}}, []int{4, 6}},
+		{op.LogSoftmax(), []int{0}}, {op.NLL(), []int{4, 1}}, {op.New(op.NLLGradOp{}), []int{4, 1, 2}}, {op.New(op.LogSoftmaxGradOp{Of: op.Matrix}), []int{4, 6}},
 	}, []int{0, 1, 3}, 2},
 	"crossEntropy after AddRow": {scored, []stepOf{
-		{AddRow(), []int{0, 3}}, {LogSoftmax(), []int{4}}, {NLL(), []int{5, 1}}, {Op{nllGrad{}}, []int{5, 1, 2}}, {Op{logSoftmaxGrad{matrix}}, []int{5, 7}},
+		{op.AddRow(), []int{0, 3}}, {op.LogSoftmax(), []int{4}}, {op.NLL(), []int{5, 1}}, {op.New(op.NLLGradOp{}), []int{5, 1, 2}}, {op.New(op.LogSoftmaxGradOp{Of: op.Matrix}), []int{5, 7}},
 	}, []int{1, 2, 4}, 2},
 	"crossEntropy after AddRow that is read": {scored, []stepOf{
-		{AddRow(), []int{0, 3}}, {LogSoftmax(), []int{4}}, {NLL(), []int{5, 1}}, {Op{nllGrad{}}, []int{5, 1, 2}}, {Op{logSoftmaxGrad{matrix}}, []int{5, 7}},
+		{op.AddRow(), []int{0, 3}}, {op.LogSoftmax(), []int{4}}, {op.NLL(), []int{5, 1}}, {op.New(op.NLLGradOp{}), []int{5, 1, 2}}, {op.New(op.LogSoftmaxGradOp{Of: op.Matrix}), []int{5, 7}},
 	}, []int{0, 2, 4}, 3},
 	"crossEntropy of weights": {weighed, []stepOf{
-		{LogSoftmax(), []int{0}}, {WeightedNLL(), []int{5, 1, 4}}, {Op{weightedNLLGrad{}}, []int{5, 1, 4, 2}}, {Op{logSoftmaxGrad{matrix}}, []int{5, 7}},
+		{op.LogSoftmax(), []int{0}}, {op.WeightedNLL(), []int{5, 1, 4}}, {op.New(op.WeightedNLLGradOp{}), []int{5, 1, 4, 2}}, {op.New(op.LogSoftmaxGradOp{Of: op.Matrix}), []int{5, 7}},
 	}, []int{0, 1, 3}, 2},
 	"no crossEntropy of a slope that comes later": {scored, []stepOf{
-		{LogSoftmax(), []int{0}}, {NLL(), []int{4, 1}}, {Scale(0, 2), []int{5}}, {Op{nllGrad{}}, []int{4, 1, 6}}, {Op{logSoftmaxGrad{matrix}}, []int{4, 7}},
+		{op.LogSoftmax(), []int{0}}, {op.NLL(), []int{4, 1}}, {op.Scale(0, 2), []int{5}}, {op.New(op.NLLGradOp{}), []int{4, 1, 6}}, {op.New(op.LogSoftmaxGradOp{Of: op.Matrix}), []int{4, 7}},
 	}, []int{0, 1, 4}, 5},
 	"movingAverages": {averaged, []stepOf{
-		{Count(), []int{0, 2}}, {Blend(1, 0.99), []int{2, 4}}, {ScatterAdd(7), []int{0, 1}}, {Blend(2, 0.99), []int{3, 6}}, {Normalize(1e-8), []int{7, 5}},
+		{op.Count(), []int{0, 2}}, {op.Blend(1, 0.99), []int{2, 4}}, {op.ScatterAdd(7), []int{0, 1}}, {op.Blend(2, 0.99), []int{3, 6}}, {op.Normalize(1e-8), []int{7, 5}},
 	}, []int{1, 3, 4}, 1},
 	"movingAverages of rows": {func(rng *rand.Rand) []*tensor.Dense {
 		in := averaged(rng)
 		return append(in, integers(rng, in[1].Shape()[0], in[0].Shape()[0]))
 	}, []stepOf{
-		{Count(), []int{0, 2}}, {Blend(1, 0.9), []int{2, 5}}, {Op{scatterTaken{7}}, []int{0, 1, 4}}, {Blend(2, 0.9), []int{3, 7}}, {Normalize(1e-3), []int{8, 6}},
+		{op.Count(), []int{0, 2}}, {op.Blend(1, 0.9), []int{2, 5}}, {op.New(op.ScatterTakenOp{K: 7}), []int{0, 1, 4}}, {op.Blend(2, 0.9), []int{3, 7}}, {op.Normalize(1e-3), []int{8, 6}},
 	}, []int{1, 3, 4}, 1},
 	"no movingAverages of two decays": {averaged, []stepOf{
-		{Count(), []int{0, 2}}, {Blend(1, 0.99), []int{2, 4}}, {ScatterAdd(7), []int{0, 1}}, {Blend(2, 0.9), []int{3, 6}}, {Normalize(1e-8), []int{7, 5}},
+		{op.Count(), []int{0, 2}}, {op.Blend(1, 0.99), []int{2, 4}}, {op.ScatterAdd(7), []int{0, 1}}, {op.Blend(2, 0.9), []int{3, 6}}, {op.Normalize(1e-8), []int{7, 5}},
 	}, []int{1, 3, 4}, 5},
-	"rectified sum":              {two, []stepOf{{Plus(2), []int{0, 1}}, {ReLU(2), []int{2}}, {Op{reluGrad{matrix}}, []int{3, 0}}}, []int{1, 2}, 2},
-	"rectified sum of rows":      {row, []stepOf{{AddRow(), []int{0, 1}}, {ReLU(2), []int{2}}}, []int{1}, 1},
-	"rectified sum that is read": {two, []stepOf{{Plus(2), []int{0, 1}}, {ReLU(2), []int{2}}, {Times(2), []int{2, 3}}}, []int{2}, 3},
-	"rectified normalization":    {planar("channel", "positive", "channel", "channel"), []stepOf{{BatchNorm(4, 1e-5), []int{0, 1, 2, 3, 4}}, {ReLU(4), []int{5}}}, []int{1}, 1},
+	"rectified sum":              {two, []stepOf{{op.Plus(2), []int{0, 1}}, {op.ReLU(2), []int{2}}, {op.New(op.ReLUGradOp{Of: op.Matrix}), []int{3, 0}}}, []int{1, 2}, 2},
+	"rectified sum of rows":      {row, []stepOf{{op.AddRow(), []int{0, 1}}, {op.ReLU(2), []int{2}}}, []int{1}, 1},
+	"rectified sum that is read": {two, []stepOf{{op.Plus(2), []int{0, 1}}, {op.ReLU(2), []int{2}}, {op.Times(2), []int{2, 3}}}, []int{2}, 3},
+	"rectified normalization":    {planar("channel", "positive", "channel", "channel"), []stepOf{{op.BatchNorm(4, 1e-5), []int{0, 1, 2, 3, 4}}, {op.ReLU(4), []int{5}}}, []int{1}, 1},
 	"slopes of outer products": {func(rng *rand.Rand) []*tensor.Dense {
 		k, c, d := 1+rng.IntN(20), 1+rng.IntN(40), 1+rng.IntN(40)
 		return []*tensor.Dense{normalTensor(rng, 0, k, c), normalTensor(rng, 0, k, d), normalTensor(rng, 0, k, c*d)}
-	}, []stepOf{{OuterLeft(), []int{2, 1}}, {OuterRight(), []int{2, 0}}}, []int{0, 1}, 1},
+	}, []stepOf{{op.OuterLeft(), []int{2, 1}}, {op.OuterRight(), []int{2, 0}}}, []int{0, 1}, 1},
 	"slopes of batch normalization": {planar("channel", "positive", "same"), []stepOf{
-		{Op{channelSum{images}}, []int{3}}, {Op{batchNormScale{images, 1e-5}}, []int{0, 1, 2, 3}},
+		{op.New(op.ChannelSumOp{Of: op.Images}), []int{3}}, {op.New(op.BatchNormScaleOp{Of: op.Images, Eps: 1e-5}), []int{0, 1, 2, 3}},
 	}, []int{0, 1}, 1},
 	"slopes, one of the other": {func(rng *rand.Rand) []*tensor.Dense {
 		k, c := 1+rng.IntN(20), 1+rng.IntN(40)
 		return []*tensor.Dense{normalTensor(rng, 0, k, c), normalTensor(rng, 0, k, c*c)}
-	}, []stepOf{{OuterLeft(), []int{1, 0}}, {OuterRight(), []int{1, 2}}}, []int{0, 1}, 2},
+	}, []stepOf{{op.OuterLeft(), []int{1, 0}}, {op.OuterRight(), []int{1, 2}}}, []int{0, 1}, 2},
 }
 
 // scored are scores, labels, the gradient by the loss, and a row.
@@ -114,7 +115,7 @@ func launchesAgree(t *testing.T, first, second *cuda.Device) {
 				for i := range all {
 					all[i] = i
 				}
-				alone, _ := c.onDevice(t, first, inputs, wide, all, func(steps []Step, _ []cuda.Memory) (l []Launch) {
+				alone, _ := c.onDevice(t, first, inputs, wide, all, func(steps []cuda.Step, _ []cuda.Memory) (l []cuda.Launch) {
 					for _, s := range steps {
 						l = append(l, s)
 					}
@@ -123,12 +124,12 @@ func launchesAgree(t *testing.T, first, second *cuda.Device) {
 				for i, s := range c.steps {
 					compareWith(t, s.op, alone[i], wide[i], narrow[i])
 				}
-				got, launches := c.onDevice(t, first, inputs, wide, c.kept, Launches)
+				got, launches := c.onDevice(t, first, inputs, wide, c.kept, cuda.LaunchesOf)
 				if launches != c.launches {
 					t.Errorf("%d steps are %d launches, not %d", len(c.steps), launches, c.launches)
 				}
-				again, _ := c.onDevice(t, second, inputs, wide, c.kept, Launches)
-				every, _ := c.onDevice(t, first, inputs, wide, all, Launches)
+				again, _ := c.onDevice(t, second, inputs, wide, c.kept, cuda.LaunchesOf)
+				every, _ := c.onDevice(t, first, inputs, wide, all, cuda.LaunchesOf)
 				for i, s := range c.steps {
 					if !bytes.Equal(every[i], alone[i]) {
 						t.Errorf("%v is other bytes than by itself, where all is kept", s.op)
@@ -165,21 +166,21 @@ func (c together) onCPU(t *testing.T, inputs []*tensor.Dense, wide bool) []gorgo
 
 // onDevice are the results of the steps, full of NaNs before, by as many launches as launch
 // makes of them.
-func (c together) onDevice(t *testing.T, d *cuda.Device, inputs []*tensor.Dense, like []gorgonia.Value, kept []int, launch func([]Step, []cuda.Memory) []Launch) (results [][]byte, launches int) {
+func (c together) onDevice(t *testing.T, d *cuda.Device, inputs []*tensor.Dense, like []gorgonia.Value, kept []int, launch func([]cuda.Step, []cuda.Memory) []cuda.Launch) (results [][]byte, launches int) {
 	t.Helper()
-	var all []Operand
+	var all []cuda.Operand
 	for _, x := range inputs {
 		all = append(all, uploaded(d, x))
 	}
-	var steps []Step
+	var steps []cuda.Step
 	for i, s := range c.steps {
-		out := Operand{d.Alloc(like[i].Shape().TotalSize()), like[i].Shape()}
+		out := cuda.Operand{d.Alloc(like[i].Shape().TotalSize()), like[i].Shape()}
 		d.FillInt(out.Memory, 0x7fc00000)
-		var operands []Operand
+		var operands []cuda.Operand
 		for _, k := range s.in {
 			operands = append(operands, all[k])
 		}
-		all, steps = append(all, out), append(steps, Step{s.op, out, operands})
+		all, steps = append(all, out), append(steps, cuda.NewStep(s.op, out, operands))
 	}
 	var keep []cuda.Memory
 	for _, i := range kept {
@@ -187,7 +188,7 @@ func (c together) onDevice(t *testing.T, d *cuda.Device, inputs []*tensor.Dense,
 	}
 	list := launch(steps, keep)
 	for _, l := range list {
-		l.Enqueue(d)
+		cuda.Run(d, l)
 	}
 	for _, s := range steps {
 		results = append(results, downloaded(t, d, s.Out))
@@ -214,29 +215,29 @@ func rowsAreTaken(t *testing.T, d *cuda.Device) {
 		codewords := uploaded(d, normalTensor(rng, 0, 3, tables[0].Shape()[1]))
 		at := d.NewCursor()
 		d.FillInt(at.Step, step)
-		numbers := Operand{d.Alloc(batch), rows.Shape()}
-		var steps []Step
-		for i, o := range []Op{Take(), TakeCodes(), TakeLabels(), TakeWeights()} {
+		numbers := cuda.Operand{d.Alloc(batch), rows.Shape()}
+		var steps []cuda.Step
+		for i, o := range []op.Op{op.Take(), op.TakeCodes(), op.TakeLabels(), op.TakeWeights()} {
 			shape := tables[i].Shape().Clone()
 			shape[0] = batch
-			steps = append(steps, Step{o, Operand{d.Alloc(shape.TotalSize()), shape}, []Operand{uploaded(d, tables[i]), numbers}})
+			steps = append(steps, cuda.NewStep(o, cuda.Operand{d.Alloc(shape.TotalSize()), shape}, []cuda.Operand{uploaded(d, tables[i]), numbers}))
 		}
-		code := Operand{d.Alloc(batch), tensor.Shape{batch, 1}}
-		nearest := Step{Op{nearestTaken{}}, code, []Operand{steps[0].In[0], numbers, codewords}}
-		twice := Step{Take(), Operand{d.Alloc(steps[0].Out.Size()), steps[0].Out.Shape}, []Operand{steps[0].Out, numbers}} // of no table
-		for _, others := range [][]Step{nil, {nearest, twice}} {
-			taken, rest := Taken(append(slices.Clone(steps), others...), numbers)
+		code := cuda.Operand{d.Alloc(batch), tensor.Shape{batch, 1}}
+		nearest := cuda.NewStep(op.New(op.NearestTakenOp{}), code, []cuda.Operand{steps[0].In[0], numbers, codewords})
+		twice := cuda.NewStep(op.Take(), cuda.Operand{d.Alloc(steps[0].Out.Size()), steps[0].Out.Shape}, []cuda.Operand{steps[0].Out, numbers}) // of no table
+		for _, others := range [][]cuda.Step{nil, {nearest, twice}} {
+			taken, rest := cuda.Takings(append(slices.Clone(steps), others...), numbers)
 			if len(rest) != len(others) || len(taken) != len(steps)+min(1, len(others)) {
 				t.Fatalf("%d tables and %d other steps", len(taken), len(rest))
 			}
-			for _, s := range append(slices.Clone(steps), Step{Out: numbers}) {
+			for _, s := range append(slices.Clone(steps), cuda.Step{Out: numbers}) {
 				d.FillInt(s.Out.Memory, -1)
 			}
 			taking := d.NewTaking(batch, taken)
 			d.TakeRows(taking, uploaded(d, order).Memory, at, batch)
 			taking.Free(d)
 			for i, s := range steps {
-				if want := runOn(t, d, s.Op.(Op), []*tensor.Dense{tables[i], rows}, s.Out.Shape); !bytes.Equal(downloaded(t, d, s.Out), want) {
+				if want := runOn(t, d, s.Op.(op.Op), []*tensor.Dense{tables[i], rows}, s.Out.Shape); !bytes.Equal(downloaded(t, d, s.Out), want) {
 					t.Errorf("batches of %d: other rows of table %d", batch, i)
 				}
 			}
@@ -256,16 +257,16 @@ func TestCardAveragesAreMadeAtOnce(t *testing.T) { averagesAreMade(t, cudatest.C
 
 func averagesAreMade(t *testing.T, d *cuda.Device) {
 	rng := rand.New(rand.NewPCG(4, 0))
-	var steps []Step
+	var steps []cuda.Step
 	var alone [][]byte
 	for i, n := range []int{1, 255, 256, 700} {
-		o, old, fresh := Blend(1, 1-0.1/float64(i+1)), normalTensor(rng, 0, n), normalTensor(rng, 0, n)
+		o, old, fresh := op.Blend(1, 1-0.1/float64(i+1)), normalTensor(rng, 0, n), normalTensor(rng, 0, n)
 		alone = append(alone, runOn(t, d, o, []*tensor.Dense{old, fresh}, tensor.Shape{n}))
-		steps = append(steps, Step{o, Operand{d.Alloc(n), tensor.Shape{n}}, []Operand{uploaded(d, old), uploaded(d, fresh)}})
+		steps = append(steps, cuda.NewStep(o, cuda.Operand{d.Alloc(n), tensor.Shape{n}}, []cuda.Operand{uploaded(d, old), uploaded(d, fresh)}))
 	}
-	read := Step{Blend(1, 0.5), Operand{d.Alloc(1), tensor.Shape{1}}, steps[0].In}
-	reader := Step{Scale(1, 2), Operand{d.Alloc(1), tensor.Shape{1}}, []Operand{read.Out}}
-	averaged, others := Averaged(append([]Step{read, reader}, steps...))
+	read := cuda.NewStep(op.Blend(1, 0.5), cuda.Operand{d.Alloc(1), tensor.Shape{1}}, steps[0].In)
+	reader := cuda.NewStep(op.Scale(1, 2), cuda.Operand{d.Alloc(1), tensor.Shape{1}}, []cuda.Operand{read.Out})
+	averaged, others := cuda.Blendings(append([]cuda.Step{read, reader}, steps...))
 	if len(averaged) != len(steps) || len(others) != 2 {
 		t.Fatalf("%d averages and %d other steps", len(averaged), len(others))
 	}

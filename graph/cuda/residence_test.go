@@ -1,11 +1,10 @@
-package graph_test
+package cuda_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"calibra/graph"
-	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
 
 	"gorgonia.org/gorgonia"
@@ -32,21 +31,27 @@ func TestHostResidenceOutlivesAFailure(t *testing.T) {
 	}
 	driver := cudatest.Driver(t, 1)
 	d := cudatest.Open(t, driver)
-	cuda.Lend(d)
-	defer cuda.Use(nil)
-	residence := graph.NewResidence(x, labels)
-	small, err := graph.NewSlopes(objective(3), rows)
-	if err != nil || small == nil {
+	e, _ := cudatest.Lent(d)
+	residence := e.Stay()
+	small, err := residence.Slopes(objective(3), rows)
+	if err != nil || driver.Launches == 0 {
 		t.Fatalf("a small objective is not on the device (%v)", err)
 	}
 	small.Close()
 	driver.Capacity = driver.InUse() + wide // too little for the hidden layer, which comes before the labels
-	large, err := graph.NewSlopes(objective(wide), rows)
-	if err != nil || large != nil {
+	large, err := residence.Slopes(objective(wide), rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := driver.Launches
+	if _, _, err := large.Gradient(graph.Rows(0, rows)); err != nil || driver.Launches > before {
 		t.Fatalf("an objective that is too large is on the device (%v)", err)
 	}
+	large.Close()
 	residence.Close()
 	if err := d.Trim(); err != nil || driver.InUse() != 0 {
 		t.Errorf("%d bytes stay allocated (%v)", driver.InUse(), err)
 	}
 }
+
+func normals(rng *rand.Rand, n int) []float64 { return randoms(rng, n, 1) }

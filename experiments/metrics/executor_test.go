@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
 
 	"gonum.org/v1/gonum/mat"
@@ -38,6 +37,14 @@ func localProblem(n, classes, d int) (logProbs *mat.Dense, labels []int, z *mat.
 	return logProbs, labels, z
 }
 
+// on is an executor on d, or none.
+func on(d *cudatest.GPU) Executor {
+	if d == nil {
+		return nil
+	}
+	return cudatest.On(d)
+}
+
 // The device's residuals, sample sizes and metrics are the CPU's, in both protocols, for
 // numbers of rows and classes that divide no tile, even and odd numbers of tiles, one launch
 // and two, rows within the kernel's reach and beyond it, and whatever the order of threads;
@@ -52,15 +59,13 @@ func TestCardMeasuresAsTheCPUDoes(t *testing.T) {
 	measuresAgree(t, d, d)
 }
 
-func measuresAgree(t *testing.T, one, two *cuda.Device) {
-	defer cuda.Use(nil)
+func measuresAgree(t *testing.T, one, two *cudatest.GPU) {
 	for _, size := range []struct{ n, classes, d int }{{2, 2, 1}, {63, 3, 2}, {64, 9, 17}, {129, 2, 50}, {300, 11, 5}, {1300, 3, 7}, {6003, 2, 2}} {
 		for _, protocol := range []Protocol{Tables, Formula} {
 			logProbs, labels, z := localProblem(size.n, size.classes, size.d)
 			var got []*Measurement
-			for _, d := range []*cuda.Device{nil, one, two} {
-				cuda.Use(d)
-				m, err := Measure(context.Background(), logProbs, labels, z, Settings{Protocol: protocol})
+			for _, d := range []*cudatest.GPU{nil, one, two} {
+				m, err := Measure(context.Background(), logProbs, labels, z, Settings{Protocol: protocol, Executor: on(d)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -102,16 +107,16 @@ func TestHostDeviceRedrawsAsTheCPUDoes(t *testing.T) {
 // However much memory there is, auto measures what the CPU does, and leaves nothing behind.
 func TestHostDeviceMeasuresInAnyMemory(t *testing.T) {
 	logProbs, labels, z := localProblem(70, 3, 2)
-	measure := func() *Report {
-		r, err := Evaluate(t.Context(), logProbs, labels, z, Settings{}, Uncertainty{Replicates: 40, Redraws: 5}, rand.New(rand.NewPCG(3, 4)))
+	measure := func(e Executor) *Report {
+		r, err := Evaluate(t.Context(), logProbs, labels, z, Settings{Executor: e}, Uncertainty{Replicates: 40, Redraws: 5}, rand.New(rand.NewPCG(3, 4)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	want := measure()
-	cudatest.InAnyMemory(t, 70000, 2970, func(bytes int) {
-		got := measure()
+	want := measure(nil)
+	cudatest.InAnyMemory(t, 70000, 2970, func(bytes int, e *cudatest.Executor) {
+		got := measure(e)
 		for _, m := range []Metric{LCE, MLCE} {
 			a, b := want.Intervals[m], got.Intervals[m]
 			if !(math.Abs(want.Values[m]-got.Values[m]) <= 1e-6) || !(math.Abs(a.Low-b.Low) <= 1e-5) || !(math.Abs(a.High-b.High) <= 1e-5) || !(math.Abs(want.Noise[m].Mean-got.Noise[m].Mean) <= 1e-5) {
@@ -127,15 +132,13 @@ func TestCardRedrawsAsTheCPUDoes(t *testing.T) {
 	redrawsAgree(t, d, d)
 }
 
-func redrawsAgree(t *testing.T, one, two *cuda.Device) {
-	defer cuda.Use(nil)
+func redrawsAgree(t *testing.T, one, two *cudatest.GPU) {
 	for _, size := range []struct{ n, classes, d, replicates int }{{70, 3, 2, 40}, {200, 6, 5, None}, {65, 19, 3, None}} {
 		for _, protocol := range []Protocol{Tables, Formula} {
 			logProbs, labels, z := localProblem(size.n, size.classes, size.d)
 			var got []*Report
-			for _, d := range []*cuda.Device{nil, one, two} {
-				cuda.Use(d)
-				r, err := Evaluate(t.Context(), logProbs, labels, z, Settings{Protocol: protocol}, Uncertainty{Replicates: size.replicates, Redraws: 20}, rand.New(rand.NewPCG(3, 4)))
+			for _, d := range []*cudatest.GPU{nil, one, two} {
+				r, err := Evaluate(t.Context(), logProbs, labels, z, Settings{Protocol: protocol, Executor: on(d)}, Uncertainty{Replicates: size.replicates, Redraws: 20}, rand.New(rand.NewPCG(3, 4)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,14 +176,12 @@ func same(x, y *mat.Dense) bool {
 // Short of memory the device takes fewer pairs at a time, to the same result, and at last
 // says what it needs.
 func TestHostDeviceShortOfMemory(t *testing.T) {
-	defer cuda.Use(nil)
 	logProbs, labels, z := localProblem(700, 3, 4)
 	measure := func(capacity int) (*Measurement, error) {
 		driver := cudatest.Driver(t, 1)
 		driver.Capacity = capacity
 		d := cudatest.Open(t, driver)
-		cuda.Use(d)
-		return Measure(context.Background(), logProbs, labels, z, Settings{})
+		return Measure(context.Background(), logProbs, labels, z, Settings{Executor: on(d)})
 	}
 	want, err := measure(0)
 	if err != nil {
@@ -193,29 +194,25 @@ func TestHostDeviceShortOfMemory(t *testing.T) {
 	if a, b := want.Values[LCE], got.Values[LCE]; !(math.Abs(a-b) < 1e-12) { // float64 sums in another order
 		t.Errorf("fewer pairs at a time give an LCE of %v, not %v", b, a)
 	}
-	if _, err := measure(60 << 10); !cuda.OutOfMemory(err) || !strings.Contains(err.Error(), "need") {
+	if _, err := measure(60 << 10); !cudatest.OutOfMemory(err) || !strings.Contains(err.Error(), "need") {
 		t.Errorf("with too little memory the error is %v", err)
 	}
 }
 
 func TestHostDeviceMeasureCancelled(t *testing.T) {
-	cuda.Use(cudatest.Device(t, 1))
-	defer cuda.Use(nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	logProbs, labels, z := localProblem(300, 3, 4)
-	if _, err := Measure(ctx, logProbs, labels, z, Settings{}); !errors.Is(err, context.Canceled) {
+	if _, err := Measure(ctx, logProbs, labels, z, Settings{Executor: on(cudatest.Device(t, 1))}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled measurement ends with %v", err)
 	}
 }
 
 // Progress ends at all rows.
 func TestHostDeviceProgress(t *testing.T) {
-	cuda.Use(cudatest.Device(t, 1))
-	defer cuda.Use(nil)
 	logProbs, labels, z := localProblem(300, 3, 4)
 	last := 0
-	_, err := Measure(context.Background(), logProbs, labels, z, Settings{Progress: func(done, total int) {
+	_, err := Measure(context.Background(), logProbs, labels, z, Settings{Executor: on(cudatest.Device(t, 1)), Progress: func(done, total int) {
 		if done < last || done > total || total != 300 {
 			t.Errorf("progress goes from %d to %d of %d", last, done, total)
 		}
@@ -230,11 +227,10 @@ func TestHostDeviceProgress(t *testing.T) {
 func TestHostDeviceProgressOfAFailure(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
 	d := cudatest.Open(t, driver)
-	cuda.Lend(d)
-	defer cuda.Use(nil)
+	e, _ := cudatest.Lent(d)
 	logProbs, labels, z := localProblem(300, 3, 4)
 	last, most := 0, 0
-	m, err := Measure(context.Background(), logProbs, labels, z, Settings{Progress: func(done, total int) {
+	m, err := Measure(context.Background(), logProbs, labels, z, Settings{Executor: e, Progress: func(done, total int) {
 		driver.Capacity = 1 // nothing more can be had
 		last, most = done, max(most, done)
 	}})

@@ -1,9 +1,11 @@
-package op
+package cuda_test
 
 import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+
+	"calibra/graph/op"
 
 	"gonum.org/v1/gonum/blas"
 	"gorgonia.org/tensor"
@@ -12,114 +14,114 @@ import (
 func init() { maps.Copy(onDevice, networksOnDevice) }
 
 var networksOnDevice = map[string]checked{
-	"conv": {always(convolutions...), func(rng *rand.Rand) []*tensor.Dense {
+	"ConvOp": {always(convolutions...), func(rng *rand.Rand) []*tensor.Dense {
 		c, k := 1+rng.IntN(9), 1+rng.IntN(3)
 		return []*tensor.Dense{pictures(rng, 1+rng.IntN(5), c), normalTensor(rng, 0, 1+rng.IntN(70), c, k, k)}
 	}},
-	"convInput": {func(in []*tensor.Dense) []Op {
-		var all []Op
+	"ConvInputOp": {func(in []*tensor.Dense) []op.Op {
+		var all []op.Op
 		for _, o := range convolutions {
-			k := o.kernel.(conv)
-			all = append(all, Op{convInput{k, before(k, in[0].Shape()[2], in[1].Shape()[2]), before(k, in[0].Shape()[3], in[1].Shape()[3])}})
+			k := o.Kernel.(op.ConvOp)
+			all = append(all, op.New(op.ConvInputOp{Of: k, H: before(k, in[0].Shape()[2], in[1].Shape()[2]), W: before(k, in[0].Shape()[3], in[1].Shape()[3])}))
 		}
 		return all
 	}, func(rng *rand.Rand) []*tensor.Dense {
 		o, k := 1+rng.IntN(40), 1+2*rng.IntN(2)
 		return []*tensor.Dense{pictures(rng, 1+rng.IntN(5), o), normalTensor(rng, 0, o, 1+rng.IntN(70), k, k)}
 	}},
-	"convKernel": {always(Op{convKernel{conv{1, 1}, 3, 3}}, Op{convKernel{conv{1, 0}, 1, 1}}, Op{convKernel{conv{1, 2}, 5, 5}}), func(rng *rand.Rand) []*tensor.Dense {
+	"ConvKernelOp": {always(op.New(op.ConvKernelOp{Of: op.ConvOp{Stride: 1, Pad: 1}, KH: 3, KW: 3}), op.New(op.ConvKernelOp{Of: op.ConvOp{Stride: 1, Pad: 0}, KH: 1, KW: 1}), op.New(op.ConvKernelOp{Of: op.ConvOp{Stride: 1, Pad: 2}, KH: 5, KW: 5})), func(rng *rand.Rand) []*tensor.Dense {
 		n := 1 + rng.IntN(9)
 		x := pictures(rng, n, 1+rng.IntN(9))
 		return []*tensor.Dense{x, normalTensor(rng, 0, n, 1+rng.IntN(70), x.Shape()[2], x.Shape()[3])}
 	}},
-	"channelMean":     {always(ChannelMean(4)), planar()},
-	"channelVariance": {always(ChannelVariance(4)), planar("channel")},
-	"channelSum":      {always(Op{channelSum{images}}), planar()},
-	"batchNorm":       {always(BatchNorm(4, 1e-5)), planar("channel", "positive", "channel", "channel")},
-	"batchNormScale":  {always(Op{batchNormScale{images, 1e-5}}), planar("channel", "positive", "same")},
-	"batchNormInput":  {always(Op{batchNormInput{images, 1e-5}}), planar("channel", "positive", "channel", "same", "channel", "channel")},
-	"planeMean":       {always(PlaneMean()), planar()},
-	"planeSpread":     {always(Op{planeSpread{3, 5}}), one},
-	"layerNorm": {always(LayerNorm(1e-5)), func(rng *rand.Rand) []*tensor.Dense {
+	"ChannelMeanOp":     {always(op.ChannelMean(4)), planar()},
+	"ChannelVarianceOp": {always(op.ChannelVariance(4)), planar("channel")},
+	"ChannelSumOp":      {always(op.New(op.ChannelSumOp{Of: op.Images})), planar()},
+	"BatchNormOp":       {always(op.BatchNorm(4, 1e-5)), planar("channel", "positive", "channel", "channel")},
+	"BatchNormScaleOp":  {always(op.New(op.BatchNormScaleOp{Of: op.Images, Eps: 1e-5})), planar("channel", "positive", "same")},
+	"BatchNormInputOp":  {always(op.New(op.BatchNormInputOp{Of: op.Images, Eps: 1e-5})), planar("channel", "positive", "channel", "same", "channel", "channel")},
+	"PlaneMeanOp":       {always(op.PlaneMean()), planar()},
+	"PlaneSpreadOp":     {always(op.New(op.PlaneSpreadOp{H: 3, W: 5})), one},
+	"LayerNormOp": {always(op.LayerNorm(1e-5)), func(rng *rand.Rand) []*tensor.Dense {
 		x := wide(rng)
 		return []*tensor.Dense{x, normalTensor(rng, 0, x.Shape()[1]), normalTensor(rng, 0, x.Shape()[1])}
 	}},
-	"layerNormInput": {always(Op{layerNormInput{1e-5}}), func(rng *rand.Rand) []*tensor.Dense {
+	"LayerNormInputOp": {always(op.New(op.LayerNormInputOp{Eps: 1e-5})), func(rng *rand.Rand) []*tensor.Dense {
 		x := wide(rng)
 		return []*tensor.Dense{x, normalTensor(rng, 0, x.Shape()[1]), normalTensor(rng, 0, x.Shape()...)}
 	}},
-	"layerNormScale": {always(Op{layerNormScale{1e-5}}), func(rng *rand.Rand) []*tensor.Dense {
+	"LayerNormScaleOp": {always(op.New(op.LayerNormScaleOp{Eps: 1e-5})), func(rng *rand.Rand) []*tensor.Dense {
 		x := wide(rng)
 		return []*tensor.Dense{x, normalTensor(rng, 0, x.Shape()...)}
 	}},
-	"blockMatMul": {always(BlockMatMul(5), Op{blockMatMul{5, blas.NoTrans, blas.Trans}}, Op{blockMatMul{5, blas.Trans, blas.NoTrans}}), func(rng *rand.Rand) []*tensor.Dense {
+	"BlockMatMulOp": {always(op.BlockMatMul(5), op.New(op.BlockMatMulOp{N: 5, X: blas.NoTrans, Y: blas.Trans}), op.New(op.BlockMatMulOp{N: 5, X: blas.Trans, Y: blas.NoTrans})), func(rng *rand.Rand) []*tensor.Dense {
 		k := 1 + rng.IntN(70) // square blocks fit all orientations
 		return []*tensor.Dense{normalTensor(rng, 0, 5*k, k), normalTensor(rng, 0, 5*k, k)}
 	}},
-	"headScores": {always(HeadScores(3, 5)), func(rng *rand.Rand) []*tensor.Dense {
+	"HeadScoresOp": {always(op.HeadScores(3, 5)), func(rng *rand.Rand) []*tensor.Dense {
 		d := 3 * (1 + rng.IntN(30))
 		return []*tensor.Dense{normalTensor(rng, 0, 5*(1+rng.IntN(9)), d), normalTensor(rng, 0, 5*(1+rng.IntN(70)), d)}
 	}},
-	"headMix": {always(HeadMix(3, 5)), func(rng *rand.Rand) []*tensor.Dense {
+	"HeadMixOp": {always(op.HeadMix(3, 5)), func(rng *rand.Rand) []*tensor.Dense {
 		t := 1 + rng.IntN(70)
 		return []*tensor.Dense{normalTensor(rng, 0, 15*(1+rng.IntN(9)), t), normalTensor(rng, 0, 5*t, 3*(1+rng.IntN(30)))}
 	}},
-	"headMixBack": {always(HeadMixBack(3, 5)), func(rng *rand.Rand) []*tensor.Dense {
+	"HeadMixBackOp": {always(op.HeadMixBack(3, 5)), func(rng *rand.Rand) []*tensor.Dense {
 		s := 1 + rng.IntN(9)
 		return []*tensor.Dense{normalTensor(rng, 0, 15*s, 1+rng.IntN(70)), normalTensor(rng, 0, 5*s, 3*(1+rng.IntN(30)))}
 	}},
-	"tokens": {always(Tokens()), func(rng *rand.Rand) []*tensor.Dense {
+	"TokensOp": {always(op.Tokens()), func(rng *rand.Rand) []*tensor.Dense {
 		x := one(rng)[0]
 		return []*tensor.Dense{x, normalTensor(rng, 0, x.Shape()[1], 1+rng.IntN(40))}
 	}},
-	"tokenInputs": {always(Op{tokenInputs{}}), func(rng *rand.Rand) []*tensor.Dense {
+	"TokenInputsOp": {always(op.New(op.TokenInputsOp{})), func(rng *rand.Rand) []*tensor.Dense {
 		w := one(rng)[0]
 		return []*tensor.Dense{w, normalTensor(rng, 0, 1+rng.IntN(40), w.Size())}
 	}},
-	"tokenWeights": {always(Op{tokenWeights{}}), func(rng *rand.Rand) []*tensor.Dense {
+	"TokenWeightsOp": {always(op.New(op.TokenWeightsOp{})), func(rng *rand.Rand) []*tensor.Dense {
 		x := one(rng)[0]
 		return []*tensor.Dense{x, normalTensor(rng, 0, x.Shape()[0], x.Shape()[1]*(1+rng.IntN(40)))}
 	}},
-	"reglu": {always(ReGLU()), func(rng *rand.Rand) []*tensor.Dense {
+	"ReGLUOp": {always(op.ReGLU()), func(rng *rand.Rand) []*tensor.Dense {
 		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(60), 2*(1+rng.IntN(70)))}
 	}},
-	"regluGrad": {always(Op{regluGrad{}}), func(rng *rand.Rand) []*tensor.Dense {
+	"ReGLUGradOp": {always(op.New(op.ReGLUGradOp{})), func(rng *rand.Rand) []*tensor.Dense {
 		g := one(rng)[0]
 		return []*tensor.Dense{normalTensor(rng, 0, g.Shape()[0], 2*g.Shape()[1]), g}
 	}},
-	"elu":     {always(ELU(2)), one},
-	"eluGrad": {always(Op{eluGrad{matrix}}), two},
-	"reshape": {always(Reshape(2, -1, 2, 3)), func(rng *rand.Rand) []*tensor.Dense {
+	"ELUOp":     {always(op.ELU(2)), one},
+	"ELUGradOp": {always(op.New(op.ELUGradOp{Of: op.Matrix})), two},
+	"ReshapeOp": {always(op.Reshape(2, -1, 2, 3)), func(rng *rand.Rand) []*tensor.Dense {
 		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(60), 6*(1+rng.IntN(9)))}
 	}},
-	"pickColumns": {always(Columns(2, 3, 4, 0, 6), Columns(5)), func(rng *rand.Rand) []*tensor.Dense {
+	"PickColumnsOp": {always(op.Columns(2, 3, 4, 0, 6), op.Columns(5)), func(rng *rand.Rand) []*tensor.Dense {
 		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(90), 7+rng.IntN(70))}
 	}},
-	"placeColumns": {always(Op{placeColumns{[]int{2, 3, 4, 0, 6}, 11}}), func(rng *rand.Rand) []*tensor.Dense {
+	"PlaceColumnsOp": {always(op.New(op.PlaceColumnsOp{Index: []int{2, 3, 4, 0, 6}, M: 11})), func(rng *rand.Rand) []*tensor.Dense {
 		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(90), 5)}
 	}},
-	"joinColumns": {always(JoinColumns()), func(rng *rand.Rand) []*tensor.Dense {
+	"JoinColumnsOp": {always(op.JoinColumns()), func(rng *rand.Rand) []*tensor.Dense {
 		x := one(rng)[0]
 		return []*tensor.Dense{x, normalTensor(rng, 0, x.Shape()[0], 1+rng.IntN(60))}
 	}},
-	"category": {always(Category(2)), func(rng *rand.Rand) []*tensor.Dense {
+	"CategoryOp": {always(op.Category(2)), func(rng *rand.Rand) []*tensor.Dense {
 		x := normalTensor(rng, 0, 1+rng.IntN(90), 3+rng.IntN(7))
 		for i := range x.Float64s() {
 			x.Float64s()[i] = float64(rng.IntN(1000))
 		}
 		return []*tensor.Dense{x}
 	}},
-	"dropout": {always(Dropout(0.3, 17), Dropout(0, 3)), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{one(rng)[0], step(rng)} }},
-	"augment": {always(Augment(3, 7, 9, 4, 0.5, 1<<63+5), Augment(3, 7, 9, 0, 1, 5), Augment(1, 9, 21, 2, 0, 5)), func(rng *rand.Rand) []*tensor.Dense {
+	"DropoutOp": {always(op.Dropout(0.3, 17), op.Dropout(0, 3)), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{one(rng)[0], step(rng)} }},
+	"AugmentOp": {always(op.Augment(3, 7, 9, 4, 0.5, 1<<63+5), op.Augment(3, 7, 9, 0, 1, 5), op.Augment(1, 9, 21, 2, 0, 5)), func(rng *rand.Rand) []*tensor.Dense {
 		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(30), 3*7*9), step(rng)}
 	}},
 }
 
 // convolutions fit images of 3×3 pixels and more and kernels of up to 3×3.
-var convolutions = []Op{Conv(1, 0), Conv(1, 1), Conv(2, 0), Conv(2, 1), Conv(3, 2)}
+var convolutions = []op.Op{op.Conv(1, 0), op.Conv(1, 1), op.Conv(2, 0), op.Conv(2, 1), op.Conv(3, 2)}
 
 // before is the largest size of an image that o shrinks to places by kernels of that size.
-func before(o conv, places, kernel int) int {
+func before(o op.ConvOp, places, kernel int) int {
 	return max(1, places*o.Stride-1+kernel-2*o.Pad)
 }
 
@@ -165,14 +167,14 @@ func planar(more ...string) draw {
 func init() { maps.Copy(onDevice, neighboursOnDevice) }
 
 var neighboursOnDevice = map[string]checked{
-	"gaussian": {always(Gaussian(0.3)), func(rng *rand.Rand) []*tensor.Dense {
+	"GaussianOp": {always(op.Gaussian(0.3)), func(rng *rand.Rand) []*tensor.Dense {
 		d := 1 + rng.IntN(20)
 		return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(140), d), normalTensor(rng, 0, 1+rng.IntN(140), d)}
 	}},
-	"pull": {func(in []*tensor.Dense) []Op {
-		all := []Op{{pull{0.3, blas.NoTrans}}}
+	"PullOp": {func(in []*tensor.Dense) []op.Op {
+		all := []op.Op{op.New(op.PullOp{C: 0.3, E: blas.NoTrans})}
 		if in[0].Shape()[0] == in[0].Shape()[1] {
-			all = append(all, Op{pull{0.3, blas.Trans}})
+			all = append(all, op.New(op.PullOp{C: 0.3, E: blas.Trans}))
 		}
 		return all
 	}, func(rng *rand.Rand) []*tensor.Dense {
@@ -182,22 +184,22 @@ var neighboursOnDevice = map[string]checked{
 		}
 		return []*tensor.Dense{normalTensor(rng, 0, m, n), normalTensor(rng, 0, m, d), normalTensor(rng, 0, n, d)}
 	}},
-	"omitSelf": {always(OmitSelf()), func(rng *rand.Rand) []*tensor.Dense {
+	"OmitSelfOp": {always(op.OmitSelf()), func(rng *rand.Rand) []*tensor.Dense {
 		k := one(rng)[0]
 		return []*tensor.Dense{k, integers(rng, 9, k.Shape()[0]), integers(rng, 9, k.Shape()[1])}
 	}},
-	"shares": {always(Shares()), kernelRowsDrawn},
-	"sharesGrad": {always(Op{sharesGrad{}}), func(rng *rand.Rand) []*tensor.Dense {
+	"SharesOp": {always(op.Shares()), kernelRowsDrawn},
+	"SharesGradOp": {always(op.New(op.SharesGradOp{})), func(rng *rand.Rand) []*tensor.Dense {
 		k := kernelRowsDrawn(rng)[0]
 		return []*tensor.Dense{k, normalTensor(rng, 0, k.Shape()...)}
 	}},
-	"softmax":       {always(Softmax()), one},
-	"softmaxGrad":   {always(Op{softmaxGrad{}}), two},
-	"jensenShannon": {always(JensenShannon()), twoProbabilities},
-	"jensenShannonGrad": {always(Op{jensenShannonGrad{}}), func(rng *rand.Rand) []*tensor.Dense {
+	"SoftmaxOp":       {always(op.Softmax()), one},
+	"SoftmaxGradOp":   {always(op.New(op.SoftmaxGradOp{})), two},
+	"JensenShannonOp": {always(op.JensenShannon()), twoProbabilities},
+	"JensenShannonGradOp": {always(op.New(op.JensenShannonGradOp{})), func(rng *rand.Rand) []*tensor.Dense {
 		return append(twoProbabilities(rng), normalTensor(rng, 0))
 	}},
-	"background": {always(Background(1<<63 + 17)), func(rng *rand.Rand) []*tensor.Dense {
+	"BackgroundOp": {always(op.Background(1<<63 + 17)), func(rng *rand.Rand) []*tensor.Dense {
 		var begins, places []int32
 		rows := 0
 		for c := range 1 + rng.IntN(20) {

@@ -1,0 +1,158 @@
+package cuda
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"calibra/graph"
+
+	"gorgonia.org/tensor"
+)
+
+// Executor runs fits and kernel sums on a device. It is one way to meet [graph.Executor].
+type Executor struct {
+	device *Device
+	worth  float64 // of a launch; see WherePays
+	falls  bool    // whether the CPU takes over what the device cannot do
+
+	lock   sync.Mutex
+	notice func(sentence string)
+	told   map[string]bool
+}
+
+var _ graph.Executor = (*Executor)(nil)
+
+// On runs all work of float32 on d; what fails there is an error. notice, which may be nil, is
+// told in a sentence, once each, where work runs and why.
+func On(d *Device, notice func(sentence string)) *Executor {
+	return &Executor{device: d, notice: notice, told: map[string]bool{}}
+}
+
+// Worth is the work, in multiplications and additions between two launches, from which a device
+// should pay: what the CPU does in the time that a launch takes, some 5 µs at some 50 GFLOP/s. It
+// is an estimate; verify.sh prints what is measured beside it.
+const Worth = 250e3
+
+// WherePays runs work on d that is worth so much a launch, and leaves to the CPU the rest and
+// what d is too small for.
+func WherePays(d *Device, worth float64, notice func(sentence string)) *Executor {
+	e := On(d, notice)
+	e.worth, e.falls = worth, true
+	return e
+}
+
+// tell gives a sentence to notice, once.
+func (e *Executor) tell(format string, of ...any) {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	if s := fmt.Sprintf(format, of...); e.notice != nil && !e.told[s] {
+		e.told[s] = true
+		e.notice(s)
+	}
+}
+
+// Instead is nil where the CPU is to do what failed on the device, and that was told; else err.
+func (e *Executor) Instead(what string, err error) error {
+	if err == nil || !e.falls {
+		return err
+	}
+	e.tell("%s on the CPU: %v", what, err)
+	return nil
+}
+
+// pays tells whether work of so many multiplications and additions in so many launches is to
+// run on the device.
+func (e *Executor) pays(flops, launches float64) bool {
+	if e.falls && flops < e.worth*launches {
+		return false
+	}
+	e.tell("working on %s", e.device.Name())
+	return true
+}
+
+// takes tells whether the device is to compute o, in steps of so many rows.
+func (e *Executor) takes(o *graph.Objective, rows int) (bool, error) {
+	if o.Weights().Dtype() != tensor.Float32 {
+		if !e.falls {
+			e.tell("fits in float64 run on the CPU: the CUDA kernels compute in float32")
+		}
+		return false, nil
+	}
+	p, err := o.Program(rows)
+	if err != nil || !e.pays(workOf(p), float64(len(p.Steps))) {
+		return false, err
+	}
+	for _, name := range without(p) {
+		e.tell("%s has no CUDA kernel: the CPU runs it inside fits on %s", name, e.device.Name())
+	}
+	return true, nil
+}
+
+// do runs a piece of work on the device, which is then free again: nothing holds it while
+// someone else's code runs. The error is work's or else the device's.
+func (e *Executor) do(work func() error) error {
+	d := e.device
+	d.Lock()
+	defer d.Unlock()
+	err := work()
+	if err == nil {
+		err = d.Err()
+	}
+	d.ClearError()
+	return err
+}
+
+// withRoom does the same, and where memory is too small once more without what residences keep.
+func (e *Executor) withRoom(work func() error) error {
+	return e.do(func() error {
+		err := work()
+		if !OutOfMemory(err) {
+			return err
+		}
+		some := false
+		for r := range e.device.residences {
+			some = r.empty() || some
+		}
+		if !some {
+			return err
+		}
+		e.device.ClearError()
+		return work()
+	})
+}
+
+// TF32Variable is the environment variable that, set to 1, has products on the device made in
+// TF32; else they are of float32.
+const TF32Variable = "CALIBRA_CUDA_TF32"
+
+// OpenCard is a device of its own on the first card, whose kernels are loaded, and whose products
+// are made as TF32Variable says. Without a card the error wraps [ErrNoDevice].
+func OpenCard() (*Device, error) {
+	driver, err := openDriver()
+	if err != nil {
+		return nil, err
+	}
+	d, err := Open(driver)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Preload(); err != nil {
+		return nil, err
+	}
+	return d, d.prepare(os.Getenv(TF32Variable))
+}
+
+// prepare does what TF32Variable says.
+func (d *Device) prepare(tf32 string) error {
+	switch tf32 {
+	case "", "0":
+		return nil
+	case "1":
+		return d.UseTF32()
+	}
+	return fmt.Errorf("cuda: %s is %q; set it to 1, or to 0 for products in float32", TF32Variable, tf32)
+}
+
+// CardDriver is the driver of the first card.
+func CardDriver() (Driver, error) { return openDriver() }

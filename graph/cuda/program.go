@@ -1,0 +1,154 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// program is a [graph.Program] whose values lie on a device.
+type program struct {
+	taking   Taking // the rows of a step
+	launches []enqueuer
+	averages Blending
+	outputs  []Operand
+	states   []Memory // weights that are updated,
+	updates  []Memory // and by what
+	rows     Operand  // the row numbers of a run
+	own      []Memory // what is the program's alone
+	waits    bool     // whether a step is run by this process, so that a run cannot be recorded
+}
+
+// load lays p out on the device. Tables and weights are uploaded once.
+func (a *arrays) load(p *graph.Program) (*program, error) {
+	d, l := a.device, &program{}
+	var numbers Operand // of the rows, as steps read them
+	operands := make([]Operand, len(p.Values))
+	for i, v := range p.Values {
+		at := Operand{Shape: v.Shape()}
+		t, dense := v.(*tensor.Dense)
+		switch {
+		case dense && t == p.Rows, slices.ContainsFunc(p.Steps, func(s graph.Step) bool { return s.Output == i }):
+			at.Memory = d.Alloc(at.Size())
+			l.own = append(l.own, at.Memory)
+		case dense:
+			at.Memory = a.resident(t)
+		default:
+			at.Memory = Uploaded(d, []float32{float32(graph.Float64s(v)[0])})
+			l.own = append(l.own, at.Memory)
+		}
+		if dense && t == p.Rows {
+			l.rows = Operand{Memory: d.Alloc(at.Size()), Shape: at.Shape}
+			l.own = append(l.own, l.rows.Memory)
+			numbers = at
+		}
+		operands[i] = at
+	}
+	var kept []Memory
+	for _, i := range p.Outputs {
+		l.outputs = append(l.outputs, operands[i])
+		kept = append(kept, operands[i].Memory)
+	}
+	for _, u := range p.Updates {
+		l.states, l.updates = append(l.states, a.resident(u.Weight)), append(l.updates, operands[u.Source].Memory)
+	}
+	var steps []step
+	for _, s := range p.Steps {
+		of := step{Op: s.Op, Out: operands[s.Output]}
+		for _, k := range s.Inputs {
+			of.In = append(of.In, operands[k])
+		}
+		if !Has(s.Op) {
+			of.own = newOwnStep(p, s)
+			l.waits = true
+		}
+		steps = append(steps, of)
+	}
+	taken, steps := takings(steps, numbers)
+	l.taking = d.NewTaking(p.Rows.DataSize(), taken)
+	averaged, steps := blendings(steps)
+	l.averages = d.NewBlending(averaged)
+	l.launches = launchesOf(steps, append(kept, l.updates...))
+	if err := d.Err(); err != nil {
+		l.free(d)
+		return nil, err
+	}
+	return l, nil
+}
+
+// run enqueues all that p computes of l.rows, but its updates.
+func (l *program) run(d *Device) { l.runStep(d, l.rows.Memory, Cursor{}, 0) }
+
+// runStep does the same of the rows that order names at the cursor, in steps of batch.
+func (l *program) runStep(d *Device, order Memory, at Cursor, batch int) {
+	d.TakeRows(l.taking, order, at, batch)
+	for _, launch := range l.launches {
+		launch.enqueue(d)
+	}
+	d.BlendAll(l.averages)
+}
+
+func (l *program) free(d *Device) {
+	l.taking.Free(d)
+	l.averages.Free(d)
+	d.Free(l.own...)
+}
+
+// ownStep is a step of a program that this process takes, for want of a kernel: its inputs are
+// downloaded and its output is uploaded.
+type ownStep struct {
+	in  []gorgonia.Value
+	out gorgonia.Value
+}
+
+func newOwnStep(p *graph.Program, s graph.Step) *ownStep {
+	like := func(i int) gorgonia.Value { return op.Zero(p.Values[i].Dtype(), p.Values[i].Shape()) }
+	o := &ownStep{out: like(s.Output)}
+	for _, k := range s.Inputs {
+		o.in = append(o.in, like(k))
+	}
+	return o
+}
+
+func (o *ownStep) run(d *Device, s step) {
+	for i, v := range o.in {
+		if v.Dtype() == tensor.Int32 {
+			Download(d, op.Values[int32](v), s.In[i].Memory)
+		} else {
+			Download(d, op.Values[float32](v), s.In[i].Memory)
+		}
+	}
+	if d.err != nil {
+		return
+	}
+	if ours, is := s.Op.(op.Op); is {
+		_, d.err = ours.UsePreallocDo(o.out, o.in...)
+	} else {
+		o.out, d.err = s.Op.Do(o.in...)
+	}
+	if d.err != nil {
+		d.err = fmt.Errorf("cuda: %v: %w", s.Op, d.err)
+		return
+	}
+	if o.out.Dtype() == tensor.Int32 {
+		Upload(d, s.Out.Memory, op.Values[int32](o.out))
+	} else {
+		Upload(d, s.Out.Memory, op.Values[float32](o.out))
+	}
+}
+
+// without are the kinds of ops of p that devices have no row for.
+func without(p *graph.Program) (names []string) {
+	for _, s := range p.Steps {
+		if name, _, _ := strings.Cut(s.Op.String(), "{"); !Has(s.Op) && !slices.Contains(names, name) { // without its parameters, a seed among them
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,438 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"calibra/graph"
+
+	"gorgonia.org/tensor"
+)
+
+// session is a fit on a device. Tables, weights and what a [pass] remembers are uploaded once
+// and stay there; an epoch's steps are enqueued without the host waiting in between, and only
+// the epoch's loss comes back, the weights at the end. A mover without a pass moves the weights
+// in memory instead: then gradients come back and weights go there at each step.
+type session struct {
+	*Executor
+	*arrays
+	loss    *graph.Objective
+	mover   graph.Mover
+	pass    pass // nil: the mover moves the weights in memory
+	batch   int
+	best    []Memory // a copy of each weight
+	moved   bool     // the weights are no longer those in memory
+	cursor  Cursor
+	order   Memory
+	steps   map[int]*sessionStep
+	results map[*graph.Function]map[int]*program
+	elapsed time.Duration // of the last epoch
+}
+
+type sessionStep struct {
+	*program
+	learned, updated Parameters
+	recording        *Recording // nil where this process takes part
+	grads            []*tensor.Dense
+}
+
+// Fit moves a fit to the device, or leaves it to the CPU where the work is too little to pay or
+// the memory too small. The first step is computed on both, and must agree.
+func (e *Executor) Fit(o *graph.Objective, m graph.Mover, rows, batch int) (graph.Session, error) {
+	return e.fit(nil, o, m, rows, batch)
+}
+
+func (e *Executor) fit(r *residence, o *graph.Objective, m graph.Mover, rows, batch int) (graph.Session, error) {
+	batch = min(batch, rows)
+	here, err := e.takes(o, batch)
+	if err != nil {
+		return nil, err
+	}
+	if !here {
+		return graph.CPU.Fit(o, m, rows, batch)
+	}
+	sizes, err := compiled(o.Program, rows, batch)
+	if err != nil {
+		return nil, err
+	}
+	loss, grads, err := o.Gradient(graph.Rows(0, batch))
+	if err != nil {
+		return nil, err
+	}
+	var s *session
+	err = e.withRoom(func() error {
+		try := &session{
+			Executor: e, arrays: newArrays(e.device, r), loss: o, mover: m, pass: passOf(m.Pass(0)), batch: batch,
+			steps: map[int]*sessionStep{}, results: map[*graph.Function]map[int]*program{},
+		}
+		if err := try.start(rows, sizes, loss, grads); err != nil {
+			try.moved = true // soon, by the CPU
+			try.free()
+			return err
+		}
+		s = try
+		return nil
+	})
+	if err != nil {
+		if err = e.Instead("a fit runs", err); err != nil {
+			return nil, err
+		}
+		return graph.CPU.Fit(o, m, rows, batch)
+	}
+	if s.pass == nil {
+		e.tell("%T has no CUDA kernel: the CPU takes its steps inside fits on %s", m, e.device.Name())
+	}
+	return s, nil
+}
+
+// weights are all of the fit, and learned those with a gradient.
+func (s *session) weights() []*tensor.Dense {
+	return tensors(s.loss.Weights(), s.loss.Weights().Names())
+}
+func (s *session) learned() []*tensor.Dense {
+	return tensors(s.loss.Weights(), s.loss.Weights().Learned())
+}
+
+func tensors(w *graph.Weights, names []string) (of []*tensor.Dense) {
+	for _, name := range names {
+		of = append(of, w.Tensor(name))
+	}
+	return of
+}
+
+func (s *session) start(rows int, sizes map[int]*graph.Program, loss float64, grads []*tensor.Dense) error {
+	d := s.arrays.device
+	for _, t := range s.weights() {
+		s.resident(t)
+		s.best = append(s.best, d.Alloc(t.DataSize()))
+	}
+	s.cursor, s.order = d.NewCursor(), d.Alloc(rows)
+	if s.pass != nil {
+		s.pass.start(d, s.loss.Weights().Size(), (rows+s.batch-1)/s.batch)
+	}
+	if err := s.check(s.loss, s.batch, loss, grads); err != nil {
+		return err
+	}
+	for _, n := range []int{s.batch, rows % s.batch} {
+		if n > 0 {
+			if err := s.prepare(n, sizes[n]); err != nil {
+				return err
+			}
+		}
+	}
+	return s.copyBest()
+}
+
+// agreement is how far the first step on the device may be from the CPU's, relative to
+// the largest entry: far above rounding, and a slot that lies between two codewords, far
+// below a kernel that computes something else.
+const agreement = 5e-2
+
+// check compares the first step of o with the CPU's last, which was of rows 0…rows−1.
+func (a *arrays) check(o *graph.Objective, rows int, loss float64, grads []*tensor.Dense) error {
+	p, err := o.Program(rows)
+	if err != nil {
+		return err
+	}
+	l, err := a.load(p)
+	if err != nil {
+		return err
+	}
+	defer l.free(a.device)
+	Upload(a.device, l.rows.Memory, graph.Rows(0, rows))
+	l.run(a.device)
+	var values, gradient, updates comparison
+	values.add(a.device, l.outputs[0].Memory, []float32{float32(loss)})
+	for i, g := range grads {
+		gradient.add(a.device, l.outputs[i+1].Memory, g.Float32s())
+	}
+	for i, u := range p.Updates {
+		updates.add(a.device, l.updates[i], p.Values[u.Source].(*tensor.Dense).Float32s())
+	}
+	if err := a.device.Err(); err != nil {
+		return err
+	}
+	if worst := max(values.relative(), gradient.relative(), updates.relative()); !(worst <= agreement) {
+		return fmt.Errorf("cuda: the first step on %s differs from the CPU's by %.2g of its size", a.device.Name(), worst)
+	}
+	return nil
+}
+
+// comparison is how far values on the device are from those in memory. The gradient is
+// one vector: that by a single weight may be rounding alone.
+type comparison struct{ most, size float64 } // max |x−y|, max |y|
+
+func (c *comparison) add(d *Device, m Memory, y []float32) {
+	x := make([]float32, len(y))
+	Download(d, x, m)
+	for i, v := range y {
+		a, b := float64(x[i]), float64(v)
+		if a != b && !(math.IsNaN(a) && math.IsNaN(b)) { // infinities and NaNs of both are alike
+			c.most = max(c.most, math.Abs(a-b))
+		}
+		if !math.IsNaN(b) && !math.IsInf(b, 0) {
+			c.size = max(c.size, math.Abs(b))
+		}
+	}
+}
+
+func (c *comparison) relative() float64 {
+	if c.most == 0 {
+		return 0
+	}
+	return c.most / c.size
+}
+
+// prepare makes, and records if it can, the step over n rows.
+func (s *session) prepare(n int, p *graph.Program) error {
+	d := s.arrays.device
+	l, err := s.load(p)
+	if err != nil {
+		return err
+	}
+	st := &sessionStep{program: l}
+	s.steps[n] = st
+	var weights, grads []Memory
+	for i, t := range s.learned() {
+		weights, grads = append(weights, s.resident(t)), append(grads, l.outputs[i+1].Memory)
+		st.grads = append(st.grads, tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(t.Shape()...)))
+	}
+	st.learned, st.updated = d.NewParameters(weights, grads), d.NewParameters(l.states, l.updates)
+	if s.pass != nil && !l.waits {
+		r := d.Record(func() { s.enqueue(st, n) })
+		st.recording = &r
+	}
+	return d.Err()
+}
+
+// enqueue is a step over n rows by the pass.
+func (s *session) enqueue(st *sessionStep, n int) {
+	d := s.arrays.device
+	st.runStep(d, s.order, s.cursor, s.batch)
+	s.pass.step(d, st.learned, s.cursor)
+	d.EndStep(s.cursor, st.updated, st.outputs[0].Memory, n)
+}
+
+// move is a step over n rows by the mover, in memory.
+func (s *session) move(st *sessionStep, n int) error {
+	d := s.arrays.device
+	st.runStep(d, s.order, s.cursor, s.batch)
+	loss := make([]float32, 1)
+	Download(d, loss, st.outputs[0].Memory)
+	for i, g := range st.grads {
+		download(d, g, st.outputs[i+1].Memory)
+	}
+	if d.Err() != nil {
+		return d.Err()
+	}
+	if name := s.loss.Trouble(float64(loss[0]), st.grads); name != "" {
+		return fmt.Errorf("%s is not finite; --device cpu says where it starts", name)
+	}
+	s.mover.Move(s.learned(), st.grads)
+	for _, t := range s.learned() {
+		upload(d, s.resident(t), t)
+	}
+	d.EndStep(s.cursor, st.updated, st.outputs[0].Memory, n)
+	return d.Err()
+}
+
+func (s *session) Epoch(ctx context.Context, order []int32) (loss float64, err error) {
+	err = s.do(func() error {
+		loss, err = s.epoch(ctx, order)
+		return err
+	})
+	return loss, err
+}
+
+func (s *session) epoch(ctx context.Context, order []int32) (float64, error) {
+	d := s.arrays.device
+	watch := d.Stopwatch()
+	watch.Start(d)
+	Upload(d, s.order, order)
+	if s.pass != nil {
+		s.pass.epoch(d, s.mover.Pass((len(order)+s.batch-1)/s.batch))
+	}
+	s.cursor.Begin(d)
+	s.moved = true
+	for lo, batch := 0, 1; lo < len(order); lo, batch = lo+s.batch, batch+1 {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		n := min(s.batch, len(order)-lo)
+		switch st := s.steps[n]; {
+		case st.recording != nil:
+			d.Replay(*st.recording)
+		case s.pass != nil:
+			s.enqueue(st, n)
+		default:
+			if err := s.move(st, n); err != nil {
+				return 0, fmt.Errorf("batch %d: on the device: %w", batch, err)
+			}
+		}
+	}
+	s.elapsed = watch.Stop(d)
+	total, first := make([]float64, 1), make([]int32, 1)
+	Download(d, total, s.cursor.Total)
+	Download(d, first, s.cursor.Trouble)
+	if err := d.Err(); err != nil {
+		return 0, fmt.Errorf("on the device: %w", err)
+	}
+	if first[0] != Untroubled {
+		return 0, fmt.Errorf("batch %d: the loss or a gradient is not finite; --device cpu says which", first[0]+1)
+	}
+	return total[0] / float64(len(order)), nil
+}
+
+func (s *session) Elapsed() time.Duration { return s.elapsed }
+
+func (s *session) Keep() error { return s.do(s.copyBest) }
+
+func (s *session) copyBest() error {
+	for i, t := range s.weights() {
+		s.arrays.device.Copy(s.best[i], s.resident(t))
+	}
+	return s.arrays.device.Err()
+}
+
+func (s *session) Restore() error {
+	return s.do(func() error {
+		for i, t := range s.weights() {
+			s.arrays.device.Copy(s.resident(t), s.best[i])
+		}
+		return s.pull()
+	})
+}
+
+func (s *session) Fetch() error {
+	return s.do(func() error {
+		if s.pass != nil {
+			s.pass.fetch(s.arrays.device)
+		}
+		return s.pull()
+	})
+}
+
+// pull brings the weights as they are into memory.
+func (s *session) pull() error {
+	for _, t := range s.weights() {
+		download(s.arrays.device, t, s.resident(t))
+	}
+	if err := s.arrays.device.Err(); err != nil {
+		return err
+	}
+	s.moved = false
+	return nil
+}
+
+func (s *session) Send() error {
+	return s.do(func() error {
+		for _, t := range s.weights() {
+			upload(s.arrays.device, s.resident(t), t)
+		}
+		s.moved = false
+		return s.arrays.device.Err()
+	})
+}
+
+// Mean runs f in batches of size, which a loss may depend on: a smaller one will not do where
+// memory is short, and the CPU then may have to do it.
+func (s *session) Mean(f *graph.Function, n, size int) (mean float64, err error) {
+	if n == 0 {
+		return f.Mean(n, size)
+	}
+	sizes, err := compiled(f.Program, n, size)
+	if err != nil {
+		return 0, err
+	}
+	err = s.withRoom(func() error {
+		mean, err = s.batches(f, sizes, n, size)
+		return err
+	})
+	if !OutOfMemory(err) {
+		return mean, err
+	}
+	s.do(func() error { s.dropResults(f); return nil })
+	if err = s.Instead("a validation loss is computed", err); err != nil {
+		return 0, err
+	}
+	if err := s.Fetch(); err != nil {
+		return 0, err
+	}
+	return f.Mean(n, size)
+}
+
+func (s *session) batches(f *graph.Function, sizes map[int]*graph.Program, n, size int) (mean float64, err error) {
+	d, count := s.arrays.device, (n+size-1)/size
+	losses := d.Alloc(count)
+	if err := d.Err(); err != nil {
+		return 0, err
+	}
+	defer d.Free(losses)
+	if s.results[f] == nil {
+		s.results[f] = map[int]*program{}
+	}
+	for i := range count {
+		lo, hi := i*size, min((i+1)*size, n)
+		l, ok := s.results[f][hi-lo]
+		if !ok {
+			if l, err = s.load(sizes[hi-lo]); err != nil {
+				return 0, err
+			}
+			s.results[f][hi-lo] = l
+		}
+		Upload(d, l.rows.Memory, graph.Rows(lo, hi))
+		l.run(d)
+		d.Copy(losses.Slice(4*i, 4), l.outputs[0].Memory)
+	}
+	each := make([]float32, count)
+	Download(d, each, losses)
+	if err := d.Err(); err != nil {
+		return 0, err
+	}
+	var sum float64
+	for i, v := range each {
+		sum += float64(v) * float64(min(size, n-i*size))
+	}
+	return sum / float64(n), nil
+}
+
+func (s *session) dropResults(f *graph.Function) {
+	for _, l := range s.results[f] {
+		l.free(s.arrays.device)
+	}
+	delete(s.results, f)
+}
+
+// Close gives the memory back. The weights in memory are those of the last Restore.
+func (s *session) Close() {
+	s.do(func() error { s.free(); return nil })
+}
+
+func (s *session) free() {
+	d := s.arrays.device
+	for _, st := range s.steps {
+		if st.recording != nil {
+			d.Forget(*st.recording)
+		}
+		st.learned.Free(d)
+		st.updated.Free(d)
+		st.program.free(d)
+	}
+	for f := range s.results {
+		s.dropResults(f)
+	}
+	if s.moved {
+		for _, t := range s.weights() {
+			s.drop(t)
+		}
+	}
+	s.arrays.free()
+	d.Free(s.best...)
+	d.Free(s.order)
+	s.cursor.Free(d)
+	if s.pass != nil {
+		s.pass.free(d)
+	}
+}

@@ -1,0 +1,217 @@
+package cuda
+
+import (
+	"math"
+
+	"calibra/graph/op"
+
+	"gonum.org/v1/gonum/blas"
+	"gorgonia.org/tensor"
+)
+
+var networkRows = []row{
+	on(func(d *Device, o op.ConvOp, out Operand, in []Operand) {
+		d.Convolve(convolution(o, in[0].Shape, in[1].Shape), out.Memory, in[0].Memory, in[1].Memory)
+	}),
+	on(func(d *Device, o op.ConvInputOp, out Operand, in []Operand) {
+		d.ConvolveInput(convolution(o.Of, out.Shape, in[1].Shape), out.Memory, in[0].Memory, in[1].Memory)
+	}),
+	on(func(d *Device, o op.ConvKernelOp, out Operand, in []Operand) {
+		d.ConvolveKernels(convolution(o.Of, in[0].Shape, out.Shape), out.Memory, in[0].Memory, in[1].Memory)
+	}),
+	on(func(d *Device, _ op.ChannelMeanOp, out Operand, in []Operand) {
+		d.ChannelMean(out.Memory, in[0].Memory, channels(in[0]))
+	}),
+	on(func(d *Device, _ op.ChannelVarianceOp, out Operand, in []Operand) {
+		d.ChannelVariance(out.Memory, in[0].Memory, in[1].Memory, channels(in[0]))
+	}),
+	on(func(d *Device, _ op.ChannelSumOp, out Operand, in []Operand) {
+		d.ChannelSum(out.Memory, in[0].Memory, channels(in[0]))
+	}),
+	on(func(d *Device, o op.BatchNormOp, out Operand, in []Operand) {
+		above(d, o, float32(math.Inf(-1)), out, in)
+	}),
+	on(func(d *Device, o op.BatchNormScaleOp, out Operand, in []Operand) {
+		beside(d, o, out, Operand{}, in)
+	}),
+	on(func(d *Device, o op.BatchNormInputOp, out Operand, in []Operand) {
+		d.BatchNormInput(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, in[4].Memory, in[5].Memory, in[6].Memory, float32(o.Eps), channels(in[0]))
+	}),
+	on(func(d *Device, _ op.PlaneMeanOp, out Operand, in []Operand) {
+		d.PlaneMean(out.Memory, in[0].Memory, out.Size(), in[0].Size()/out.Size())
+	}),
+	on(func(d *Device, _ op.PlaneSpreadOp, out Operand, in []Operand) {
+		d.PlaneSpread(out.Memory, in[0].Memory, in[0].Size(), out.Size()/in[0].Size())
+	}),
+	on(func(d *Device, o op.LayerNormOp, out Operand, in []Operand) {
+		d.LayerNorm(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, float32(o.Eps), out.Shape[0], out.columns())
+	}),
+	on(func(d *Device, o op.LayerNormInputOp, out Operand, in []Operand) {
+		d.LayerNormInput(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, float32(o.Eps), out.Shape[0], out.columns())
+	}),
+	on(func(d *Device, o op.LayerNormScaleOp, out Operand, in []Operand) {
+		d.LayerNormScale(out.Memory, in[0].Memory, in[1].Memory, float32(o.Eps), in[0].Shape[0], in[0].columns())
+	}),
+	on(func(d *Device, o op.BlockMatMulOp, out Operand, in []Operand) {
+		x, y := block(o, in[0].Shape), block(o, in[1].Shape)
+		m, k := oriented(x, o.X)
+		n := out.columns()
+		d.Products(orientation(o.X, o.Y), out.Memory, in[0].Memory, in[1].Memory, m, n, k, Pairs{
+			Count: o.N, Inner: 1,
+			X: Apart{Row: x[1], Outer: x[0] * x[1]}, Y: Apart{Row: y[1], Outer: y[0] * y[1]}, Z: Apart{Row: n, Outer: m * n},
+		})
+	}),
+	on(func(d *Device, o op.HeadScoresOp, out Operand, in []Operand) {
+		h, s, t, wide := headed(o), in[0].Shape[0]/o.B, in[1].Shape[0]/o.B, in[0].columns()
+		d.Products(XYt, out.Memory, in[0].Memory, in[1].Memory, s, t, wide/o.Heads, h.pairs(h.tokensApart(s, wide), h.tokensApart(t, wide), h.scoresApart(s, t)))
+	}),
+	on(func(d *Device, o op.HeadMixOp, out Operand, in []Operand) {
+		h, s, t, wide := headed(o), out.Shape[0]/o.B, in[0].columns(), out.columns()
+		d.Products(XY, out.Memory, in[0].Memory, in[1].Memory, s, wide/o.Heads, t, h.pairs(h.scoresApart(s, t), h.tokensApart(t, wide), h.tokensApart(s, wide)))
+	}),
+	on(func(d *Device, o op.HeadMixBackOp, out Operand, in []Operand) {
+		h, s, t, wide := headed(o), in[1].Shape[0]/o.B, in[0].columns(), out.columns()
+		d.Products(XtY, out.Memory, in[0].Memory, in[1].Memory, t, wide/o.Heads, s, h.pairs(h.scoresApart(s, t), h.tokensApart(s, wide), h.tokensApart(t, wide)))
+	}),
+	on(func(d *Device, _ op.TokensOp, out Operand, in []Operand) {
+		d.Tokens(out.Memory, in[0].Memory, in[1].Memory, in[0].Shape[0], in[0].columns(), in[1].columns())
+	}),
+	on(func(d *Device, _ op.TokenInputsOp, out Operand, in []Operand) {
+		d.TokenInputs(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns(), in[0].columns())
+	}),
+	on(func(d *Device, _ op.TokenWeightsOp, out Operand, in []Operand) {
+		d.TokenWeights(out.Memory, in[0].Memory, in[1].Memory, in[0].Shape[0], out.Shape[0], out.columns())
+	}),
+	on(func(d *Device, _ op.ReGLUOp, out Operand, in []Operand) {
+		d.ReGLU(out.Memory, in[0].Memory, out.Shape[0], out.columns())
+	}),
+	on(func(d *Device, _ op.ReGLUGradOp, out Operand, in []Operand) {
+		d.ReGLUGrad(out.Memory, in[0].Memory, in[1].Memory, in[1].Shape[0], in[1].columns())
+	}),
+	on(func(d *Device, _ op.ELUOp, out Operand, in []Operand) {
+		d.Map(ELU, out.Memory, in[0].Memory, out.Size(), 0)
+	}),
+	on(func(d *Device, _ op.ELUGradOp, out Operand, in []Operand) {
+		d.Combine(ELUSlope, out.Memory, in[0].Memory, in[1].Memory, out.Size(), out.Size(), 0, 0)
+	}),
+	on(func(d *Device, _ op.ReshapeOp, out Operand, in []Operand) {
+		d.Copy(out.Memory, in[0].Memory)
+	}),
+	on(func(d *Device, o op.PickColumnsOp, out Operand, in []Operand) {
+		runs(o.Index, func(place, column, count int) {
+			d.CopyColumns(out.Memory, place, len(o.Index), in[0].Memory, column, in[0].columns(), out.Shape[0], count)
+		})
+	}),
+	on(func(d *Device, o op.PlaceColumnsOp, out Operand, in []Operand) {
+		d.Clear(out.Memory)
+		runs(o.Index, func(place, column, count int) {
+			d.CopyColumns(out.Memory, column, o.M, in[0].Memory, place, len(o.Index), out.Shape[0], count)
+		})
+	}),
+	on(func(d *Device, _ op.JoinColumnsOp, out Operand, in []Operand) {
+		b, m, l := out.Shape[0], in[0].columns(), in[1].columns()
+		d.CopyColumns(out.Memory, 0, m+l, in[0].Memory, 0, m, b, m)
+		d.CopyColumns(out.Memory, m, m+l, in[1].Memory, 0, l, b, l)
+	}),
+	on(func(d *Device, o op.CategoryOp, out Operand, in []Operand) {
+		d.Category(out.Memory, in[0].Memory, o.Column, in[0].Shape[0], in[0].columns())
+	}),
+	// The draws are hashes of seed, step and place, by the same integers on a device: the same
+	// elements are dropped, the same images mirrored, the same rows drawn.
+	on(func(d *Device, o op.DropoutOp, out Operand, in []Operand) {
+		d.Dropout(out.Memory, in[0].Memory, in[1].Memory, o.Seed, uint64(o.Rate*(1<<53)), float32(1/(1-o.Rate)), out.Size())
+	}),
+	on(func(d *Device, o op.AugmentOp, out Operand, in []Operand) {
+		d.Augment(out.Memory, in[0].Memory, in[1].Memory, o.Seed, uint64(math.Ceil(o.Mirror*(1<<53))), in[0].Shape[0], o.C, o.H, o.W, o.Pad)
+	}),
+}
+
+var neighbourRows = []row{
+	on(func(d *Device, o op.GaussianOp, out Operand, in []Operand) {
+		d.Gaussian(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns(), in[0].columns(), float32(o.C))
+	}),
+	on(func(d *Device, o op.PullOp, out Operand, in []Operand) {
+		rows, others := oriented(in[0].Shape, o.E)
+		d.Pull(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, o.E == blas.Trans, rows, others, out.columns(), float32(2*o.C))
+	}),
+	on(func(d *Device, _ op.OmitSelfOp, out Operand, in []Operand) {
+		d.OmitSelf(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, out.Shape[0], out.columns())
+	}),
+	on(func(d *Device, _ op.SharesOp, out Operand, in []Operand) {
+		d.Shares(out.Memory, in[0].Memory, out.Shape[0], out.columns())
+	}),
+	on(func(d *Device, _ op.SharesGradOp, out Operand, in []Operand) {
+		d.SharesGrad(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns())
+	}),
+	on(func(d *Device, _ op.SoftmaxOp, out Operand, in []Operand) {
+		d.Softmax(out.Memory, in[0].Memory, out.Shape[0], out.columns())
+	}),
+	on(func(d *Device, _ op.SoftmaxGradOp, out Operand, in []Operand) {
+		d.SoftmaxGrad(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns())
+	}),
+	on(func(d *Device, _ op.JensenShannonOp, out Operand, in []Operand) {
+		d.JensenShannon(out.Memory, in[0].Memory, in[1].Memory, in[0].Size())
+	}),
+	on(func(d *Device, _ op.JensenShannonGradOp, out Operand, in []Operand) {
+		d.JensenShannonGrad(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[0].Size())
+	}),
+	on(func(d *Device, o op.BackgroundOp, out Operand, in []Operand) {
+		d.Background(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, o.Seed, out.Size(), in[1].Size()-1)
+	}),
+}
+
+// convolution is the sizes of o on images x and kernels w.
+func convolution(o op.ConvOp, x, w tensor.Shape) Convolution {
+	g := Convolution{N: x[0], C: x[1], H: x[2], W: x[3], O: w[0], KH: w[2], KW: w[3], Stride: o.Stride, Pad: o.Pad}
+	g.High, g.Wide = (g.H+2*g.Pad-g.KH)/g.Stride+1, (g.W+2*g.Pad-g.KW)/g.Stride+1
+	return g
+}
+
+// channels is how x divides into them.
+func channels(x Operand) Channels {
+	return Channels{N: x.Shape[0], Channels: x.Shape[1], Area: x.Size() / (x.Shape[0] * x.Shape[1])}
+}
+
+// above is batch normalization that has no entry less than floor.
+func above(d *Device, o op.BatchNormOp, floor float32, out Operand, in []Operand) {
+	d.BatchNorm(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, in[4].Memory, float32(o.Eps), floor, channels(in[0]))
+}
+
+// beside is the gradient by γ that makes Σ g too, unless sum is none.
+func beside(d *Device, o op.BatchNormScaleOp, out, sum Operand, in []Operand) {
+	d.BatchNormScale(out.Memory, sum.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, float32(o.Eps), channels(in[0]))
+}
+
+// block is one of o's matrices, which lie below each other.
+func block(o op.BlockMatMulOp, s tensor.Shape) tensor.Shape { return tensor.Shape{s[0] / o.N, s[1]} }
+
+// headed is the heads of B sequences.
+type headed struct{ Heads, B int }
+
+// pairs are the heads of all sequences.
+func (o headed) pairs(x, y, z Apart) Pairs {
+	return Pairs{Count: o.B * o.Heads, Inner: o.Heads, X: x, Y: y, Z: z}
+}
+
+// tokensApart is a (B·s)×d matrix of tokens.
+func (o headed) tokensApart(s, d int) Apart {
+	return Apart{Row: d, Outer: s * d, Inner: d / o.Heads}
+}
+
+// scoresApart is a (B·h·s)×t matrix of scores.
+func (o headed) scoresApart(s, t int) Apart {
+	return Apart{Row: t, Outer: o.Heads * s * t, Inner: s * t}
+}
+
+// runs calls f for each run of neighbouring columns in index: its place in index, its first
+// column, and its length.
+func runs(index []int, f func(place, column, count int)) {
+	for lo := 0; lo < len(index); {
+		hi := lo + 1
+		for hi < len(index) && index[hi] == index[hi-1]+1 {
+			hi++
+		}
+		f(lo, index[lo], hi-lo)
+		lo = hi
+	}
+}
