@@ -10,6 +10,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/report"
 	"calibra/experiments/study"
 )
 
@@ -120,7 +121,15 @@ func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 		undo()
 		return err
 	}
-	findings := &study.Findings{Study: s, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Store: store}
+	var named []report.Fact
+	for _, o := range origins {
+		named = append(named, report.Fact{Name: "Data", Value: o.Name + ", " + o.Digest})
+	}
+	head, err := provenance(named...)
+	if err != nil {
+		return err
+	}
+	findings := &study.Findings{Head: head, Study: s, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Store: store}
 	if err := findings.Write(ctx, c.Out); err != nil {
 		undo()
 		return err

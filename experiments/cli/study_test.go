@@ -158,9 +158,10 @@ func TestStudyRefuses(t *testing.T) {
 	}
 }
 
-// TestReportInBrowser opens a report in headless Chromium, which must print the
-// last section and no message on its console.
-func TestReportInBrowser(t *testing.T) {
+// browse opens a page in headless Chromium and returns what becomes of it and what is
+// said on its console.
+func browse(t *testing.T, page string) (dom string, console []string) {
+	t.Helper()
 	var browser string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -171,43 +172,120 @@ func TestReportInBrowser(t *testing.T) {
 	if browser == "" {
 		t.Skip("there is no Chromium; apt-get install chromium")
 	}
-	dump := func(page string) (dom string, console []string) {
-		cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-			"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom", "file://"+page)
-		var errs bytes.Buffer
-		cmd.Stderr = &errs
-		out, err := cmd.Output()
-		if err != nil {
-			t.Skipf("%s does not run here: %v", browser, err)
-		}
-		return string(out), regexp.MustCompile(`(?m)^.*CONSOLE.*$`).FindAllString(errs.String(), -1)
+	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+		"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom", "file://"+page)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("%s does not run here: %v", browser, err)
 	}
+	return string(out), regexp.MustCompile(`(?m)^.*CONSOLE.*$`).FindAllString(errs.String(), -1)
+}
+
+// TestReportInBrowser opens a report in headless Chromium, which must print the last
+// section and no message on its console, and uses it: columns sort, methods come and go
+// from tables and figures, tables are copied, points tell their values.
+func TestReportInBrowser(t *testing.T) {
 	// A page with an error must show one, or the absence of errors shows nothing.
 	faulty := filepath.Join(t.TempDir(), "faulty.html")
 	if err := os.WriteFile(faulty, []byte(`<script>undefinedFunction()</script>`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, console := dump(faulty); len(console) == 0 {
+	if _, console := browse(t, faulty); len(console) == 0 {
 		t.Fatal("the browser does not report a faulty page's error")
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	code, _, stderr := calibra(t, "study", "usage", "--data", write(t, features(300)), "--seeds", "1", "--codewords", "8", "--out", out)
+	code, _, stderr := calibra(t, "study", "main", "--data", write(t, features(300)), "--methods", "vq,ts,nc", "--seeds", "1,2", "--codewords", "8", "--slots", "4", "--out", out)
 	if code != 0 {
 		t.Fatalf("study exits %d: %s", code, stderr)
 	}
-	dom, console := dump(filepath.Join(out, "report.html"))
+	page := filepath.Join(out, "report.html")
+	dom, console := browse(t, page)
 	if len(console) > 0 {
 		t.Errorf("on the console: %s", strings.Join(console, "\n"))
 	}
-	for _, want := range []string{"Receivers and senders", "data:image/svg+xml", "Class shares", "Program"} {
+	for _, want := range []string{"Receivers and senders", "<svg", "Class shares", "Program", "Command", "Machine", "Date"} {
 		if !strings.Contains(dom, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if outside := regexp.MustCompile(`(src|href)="(https?:|//|[^"#d])`).FindString(dom); outside != "" {
-		t.Errorf("the page refers to something outside it: %s", outside)
+	for _, link := range regexp.MustCompile(`(?:src|href)="([^"#][^"]*)"`).FindAllStringSubmatch(dom, -1) {
+		if strings.HasPrefix(link[1], "data:") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(out, link[1])); err != nil {
+			t.Errorf("the page refers to what is not beside it: %s", link[1])
+		}
+	}
+
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := filepath.Join(out, "used.html")
+	if err := os.WriteFile(used, append(html, useReport...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	dom, console = browse(t, used)
+	if len(console) > 0 {
+		t.Errorf("on the console of the page in use: %s", strings.Join(console, "\n"))
+	}
+	_, said, _ := strings.Cut(dom, `<pre id="said">`)
+	said, _, _ = strings.Cut(said, "</pre>")
+	if said != "" {
+		t.Errorf("in use: %s", said)
+	}
+	if !strings.Contains(dom, `<pre id="said">`) {
+		t.Error("the page was not used to the end")
 	}
 }
+
+// useReport is what a reader does with a report, and what must come of it.
+const useReport = `<script>
+(async () => {
+  const wrong = [], check = (ok, what) => { if (!ok) wrong.push(what); };
+  const one = s => document.querySelector(s), all = s => [...document.querySelectorAll(s)];
+  let copied = "";
+  Object.defineProperty(navigator, "clipboard", { value: { writeText: async s => { copied = s; } } });
+  const table = one("table"), heads = [...table.tHead.rows[0].cells];
+  const nll = heads.findIndex(h => h.textContent.startsWith("NLL"));
+  const column = () => [...table.tBodies[0].rows].filter(r => !r.classList.contains("block")).map(r => parseFloat(r.cells[nll].textContent));
+  const sorted = (v, sign) => v.every((x, i) => i === 0 || sign * x >= sign * v[i - 1]);
+  check(column().length === 3, "three methods are in the table, not " + column().length);
+  heads[nll].querySelector("button").click();
+  check(sorted(column(), 1) && heads[nll].ariaSort === "ascending", "up: " + column());
+  heads[nll].querySelector("button").click();
+  check(sorted(column(), -1) && heads[nll].ariaSort === "descending", "down: " + column());
+  check(table.tBodies[0].rows[0].classList.contains("block"), "the name of the data has moved");
+
+  const seen = s => all(s).filter(e => e.getClientRects().length > 0 || getComputedStyle(e).display !== "none").length;
+  const chips = all("#toggles button");
+  check(chips.map(c => c.textContent).sort().join() === "NC,TS,VQ", "methods: " + chips.map(c => c.textContent));
+  const ts = chips.find(c => c.textContent === "TS");
+  const rows = seen('tr[data-series="TS"]'), lines = seen('g[data-series="TS"]');
+  check(rows > 1 && lines > 1, "TS is in " + rows + " tables and " + lines + " figures");
+  ts.click();
+  check(seen('[data-series="TS"]') === 0 && seen('[data-series="NC"]') > 0, "TS is still seen");
+  one('[data-copy="csv"]').click();
+  await new Promise(r => setTimeout(r, 50));
+  check(copied.startsWith("data,Method,LCE own ↓,") && copied.includes(",VQ,") && !copied.includes(",TS,") && copied.trim().split("\n").length === 3, "csv: " + copied);
+  ts.click();
+  check(seen('tr[data-series="TS"]') === rows && seen('g[data-series="TS"]') === lines, "TS does not come back");
+  one('[data-copy="latex"]').click();
+  await new Promise(r => setTimeout(r, 50));
+  check(copied.startsWith("\\begin{table*}") && copied.trimEnd().endsWith("\\end{table*}") && copied.includes("TS"), "latex: " + copied);
+
+  const point = one('g[data-series="VQ"] .point');
+  point.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+  check(!one("#tip").hidden && /^VQ: \d/.test(one("#tip").textContent), "hover says " + one("#tip").textContent);
+  for (const th of all("th")) check(th.scope !== "", "a head has no scope: " + th.textContent);
+  const said = document.createElement("pre");
+  said.id = "said";
+  said.textContent = wrong.join("; ");
+  document.body.append(said);
+})();
+</script>`
 
 // TestStudyOfOneClass: a class without calibration rows is no reason to lose the
 // report of computed cells.

@@ -125,6 +125,13 @@ func (c *theoryCmd) write(reports []*theory.Report) error {
 		return err
 	}
 	d.Folder = "." // beside the points of each figure
+	if d.Head, err = provenance(report.Fact{Name: "Data", Value: "synthetic"}); err != nil {
+		return err
+	}
+	for _, r := range reports {
+		d.Files = append(d.Files, r.Study+".csv")
+	}
+	d.Files = append(d.Files, "tables.tex", "tables.md")
 	if err := d.Add(out); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func TestHTML(t *testing.T) {
 	if err := document.WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"<h1>Study &lt;main&gt;</h1>", "<li>vq: &lt;bad&gt;</li>", `<th rowspan="2">cifar10 · resnet</th>`, "<b>.0059±.0002</b>", `<td class="second">.889±.001</td>`} {
+	for _, part := range []string{"<h1>Study &lt;main&gt;</h1>", "<li>vq: &lt;bad&gt;</li>", `<th scope="rowgroup" colspan="4">cifar10 · resnet</th>`, `<th scope="row" class="label">64</th>`, "<b>.0059±.0002</b>", `<td class="second">.889±.001</td>`} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("no %s in\n%s", part, b.String())
 		}
@@ -98,7 +98,7 @@ func TestTableWithoutBlockNames(t *testing.T) {
 	}{
 		"Markdown": {d.WriteMarkdown, []string{"\n| Method | NLL ↓ |\n|---|--:|\n| VQ | .449 |\n"}},
 		"LaTeX":    {d.WriteLaTeX, []string{"{cc}", "\nMethod & NLL", "\nVQ & $.449$"}},
-		"HTML":     {d.WriteHTML, []string{`<tr><th class="label">Method</th>`, `<tr><td class="label">VQ</td>`}},
+		"HTML":     {d.WriteHTML, []string{`<tr><th scope="col" class="label">Method</th>`, `<tr data-series="VQ"><th scope="row" class="label">VQ</th>`}},
 	} {
 		var b strings.Builder
 		if err := c.write(&b); err != nil {
@@ -167,6 +167,15 @@ func TestFigures(t *testing.T) {
 			if b, _ := again[name].Render(format); !bytes.Equal(a, b) {
 				t.Errorf("%s.%s differs from drawing to drawing", name, format)
 			}
+		}
+		page, err := f.Inline()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(page); strings.ContainsAny(text, "\ue000\ue001\ue002") || strings.Count(text, "<g") != strings.Count(text, "</g>") {
+			t.Errorf("%s: notes are left in the page, or groups open", name)
+		} else if name != "plane" && !strings.Contains(text, `<circle class="point"`) {
+			t.Errorf("%s: no point tells its value", name)
 		}
 	}
 }

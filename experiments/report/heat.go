@@ -135,7 +135,7 @@ func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 			fill := h.colour(v)
 			c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}})
 			middle := vg.Point{X: (left + right) / 2, Y: (bottom + top) / 2}
-			if page, live := c.Canvas.(inline); live {
+			if page, live := inlineOf(c); live {
 				page.note(middle, pointNote, fmt.Sprintf("%s %s, %s %s: %.4g", h.Y, h.Rows[i], h.X, h.Columns[j], v))
 			}
 			if h.Text == nil {

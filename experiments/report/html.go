@@ -2,10 +2,10 @@ package report
 
 import (
 	_ "embed"
-	"encoding/base64"
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 
 	"calibra/experiments/metrics"
 )
@@ -13,19 +13,49 @@ import (
 //go:embed report.html.tmpl
 var page string
 
+//go:embed report.css
+var style string
+
+//go:embed report.js
+var script string
+
+// manyColumns is from where on a table is printed in small letters.
+const manyColumns = 12
+
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"best":   func(c Cell) bool { return c.Mark == metrics.Best },
-	"named":  (*Table).named,
-	"second": func(c Cell) bool { return c.Mark == metrics.Second },
-	"inline": func(d *Drawing) (template.URL, error) {
-		svg, err := d.Figure.Render("svg")
-		return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg)), err
+	"style":   func() template.CSS { return template.CSS(style) },
+	"script":  func() template.JS { return template.JS(script) },
+	"best":    func(c Cell) bool { return c.Mark == metrics.Best },
+	"second":  func(c Cell) bool { return c.Mark == metrics.Second },
+	"named":   (*Table).named,
+	"columns": (*Table).columns,
+	"many":    func(t *Table) bool { return t.columns() > manyColumns },
+	"series":  (*Table).series,
+	"latex": func(t *Table) string {
+		var b strings.Builder
+		t.latex(&b)
+		return strings.TrimSpace(b.String())
+	},
+	"inline": func(d *Drawing) (template.HTML, error) {
+		svg, err := d.Figure.Inline()
+		return template.HTML(svg), err
 	},
 	"anchor": func(i int) int { return i + 1 },
 }).Parse(page))
 
-// WriteHTML writes the document as one page that needs nothing else: style and
-// figures are in it.
+func (t *Table) columns() int { return len(t.Labels) + len(t.Values) }
+
+// series is the name that the row has in figures, "" if its table is not of methods.
+func (t *Table) series(r Row) string {
+	if i := slices.Index(t.Labels, "Method"); i >= 0 && i < len(r.Labels) {
+		return r.Labels[i]
+	}
+	return ""
+}
+
+// WriteHTML writes the document as one page that needs nothing else: style, script and
+// figures are in it. Columns sort, methods come and go, tables can be copied, and
+// figures tell their values.
 func (d *Document) WriteHTML(w io.Writer) error {
 	shown := *d
 	shown.Sections = slices.DeleteFunc(slices.Clone(d.Sections), func(s *Section) bool { return s == nil })

@@ -47,6 +47,20 @@ const (
 
 var notes = regexp.MustCompile(`(?s)<text x="([^"]*)" y="([^"]*)"[^>]*>([\x{e000}-\x{e002}])(.*?)</text>`)
 
+// inlineOf is the inline canvas that c is a part of, false if it is of another.
+func inlineOf(c draw.Canvas) (inline, bool) {
+	for {
+		switch under := c.Canvas.(type) {
+		case inline:
+			return under, true
+		case draw.Canvas:
+			c = under
+		default:
+			return inline{}, false
+		}
+	}
+}
+
 func (c inline) note(at vg.Point, kind, text string) {
 	c.FillString(font.DefaultCache.Lookup(plot.DefaultFont, 1), at, kind+text)
 }
@@ -67,7 +81,7 @@ func (m *marked) say(x, y float64, text string) {
 
 // Plot draws the parts in their order.
 func (m *marked) Plot(c draw.Canvas, p *plot.Plot) {
-	page, live := c.Canvas.(inline)
+	page, live := inlineOf(c)
 	if live {
 		page.note(vg.Point{}, beginSeries, m.name)
 	}

@@ -8,12 +8,16 @@ import (
 
 // Document is a report: what was found, and how.
 type Document struct {
-	Title    string
-	Intro    string
+	Title string
+	Intro string
+	// Head says where the page comes from: command, program, data, machine, date. As these
+	// differ from run to run, no other format than HTML has them.
+	Head     []Fact
+	Files    []string // beside the page, which links to them
 	Sections []*Section
 	Failures []string // what could not be computed, a line each
 	Folder   string   // of the figures, in the document's directory; "" means figures
-	Facts    []Fact   // the footer
+	Facts    []Fact   // how the numbers were made, the footer
 }
 
 // Section is a part of a Document; any of its parts may be missing.
@@ -31,7 +35,7 @@ type Drawing struct {
 	Figure  *Figure
 }
 
-// Fact is a line of the footer.
+// Fact is a line of the head or the footer.
 type Fact struct{ Name, Value string }
 
 // Table is rows in blocks, one a data set, of label columns and value columns.

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,10 @@ func (f *Findings) Write(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	d.Files = []string{"results.csv", "times.csv", "tables.tex", "tables.md"}
+	if cells, err := filepath.Rel(dir, f.Store.Dir); err == nil {
+		d.Files = append(d.Files, filepath.ToSlash(cells)+"/")
+	}
 	to := data.NewFolder(dir, Group)
 	defer to.Discard()
 	for name, write := range map[string]func(io.Writer) error{"results.csv": f.writeResults, "times.csv": f.writeTimes} {
@@ -48,7 +53,7 @@ func (f *Findings) Write(ctx context.Context, dir string) error {
 
 // Document is the study's report. If ctx is cancelled, the error wraps ctx.Err().
 func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
-	d := &report.Document{Title: "Study " + f.Study.Name, Intro: strings.ToUpper(f.Study.Line[:1]) + f.Study.Line[1:] + ".", Facts: f.facts()}
+	d := &report.Document{Title: "Study " + f.Study.Name, Intro: strings.ToUpper(f.Study.Line[:1]) + f.Study.Line[1:] + ".", Head: f.Head, Facts: f.facts()}
 	if slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil }) {
 		for _, view := range f.Study.Views {
 			section, err := view(ctx, f)

@@ -24,7 +24,8 @@ type Findings struct {
 	Results  []*Result // of each cell, nil where it failed
 	Failures []Failure
 	Skipped  []Skipped
-	Store    Store // of the cells
+	Head     []report.Fact // of the report: where it comes from
+	Store    Store         // of the cells
 
 	comparisons map[source][]comparison // of the judged method with the others
 }

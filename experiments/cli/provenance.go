@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"calibra/experiments"
+	"calibra/experiments/report"
+	"calibra/graph/simd"
+)
+
+// provenance is the head of a report: the command, the program, the data, the machine and
+// the date. The date is SOURCE_DATE_EPOCH if that is set, so that a page can be made again
+// byte by byte.
+func provenance(data ...report.Fact) ([]report.Fact, error) {
+	program, err := experiments.ThisProgram()
+	if err != nil {
+		return nil, err
+	}
+	date := time.Now()
+	if text, ok := os.LookupEnv("SOURCE_DATE_EPOCH"); ok {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("SOURCE_DATE_EPOCH is %q; it must be seconds since 1970", text)}
+		}
+		date = time.Unix(seconds, 0)
+	}
+	head := []report.Fact{{Name: "Command", Value: "calibra " + quoted(os.Args[1:])}, {Name: "Program", Value: program.String()}}
+	head = append(head, data...)
+	return append(head,
+		report.Fact{Name: "Machine", Value: fmt.Sprintf("%s/%s, %d of %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), runtime.NumCPU(), simd.InstructionSet())},
+		report.Fact{Name: "Date", Value: date.UTC().Format("2006-01-02 15:04 UTC")}), nil
+}
+
+// quoted is the arguments as a shell takes them.
+func quoted(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = arg
+		if arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$&|;<>()*?[]#~`!{}") {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
