@@ -18,14 +18,14 @@ type Comparison struct {
 	PValue     float64  // two-sided, of no difference
 }
 
-// comparisonReplicates resolves p-values that a correction for twenty methods leaves meaningful.
+// comparisonReplicates are those of the interval; the p-value is that of endless ones.
 const comparisonReplicates = 2000
 
 // Compare tests whether two methods differ, by a paired bootstrap over the rows on
 // which both were measured. a and b hold one score per row that owes nothing to the other
 // rows' labels, such as [Measurement.NLL]; for others see [CompareReplicates]. The p-value
-// is the share of replicates whose difference lies as far from the observed one as that
-// does from 0, and of N rows 2^(1−N) at least, the chance that all lean to one side: fewer
+// is the share of endless replicates whose difference lies as far from the observed one as
+// that does from 0 ([bootstrapTail]), and of N rows 2^(1−N) at least, the chance that all lean to one side: fewer
 // than a dozen rows, resampled, seem surer than they are. If ctx is cancelled, the error
 // wraps ctx.Err().
 func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, error) {
@@ -41,7 +41,6 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 	}
 	c := &Comparison{Difference: mean(difference)}
 	replicates := make([]float64, comparisonReplicates)
-	as := 1
 	for k := range replicates {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("metrics: compare: %w", err)
@@ -51,13 +50,10 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 			sum += difference[rng.IntN(len(difference))]
 		}
 		replicates[k] = sum / float64(len(difference))
-		if math.Abs(replicates[k]-c.Difference) >= math.Abs(c.Difference) {
-			as++
-		}
 	}
 	edges := quantileEdges(replicates, 40) // steps of 2.5 %
 	c.Interval = Interval{edges[1], edges[39]}
-	c.PValue = max(float64(as)/(comparisonReplicates+1), math.Ldexp(1, 1-len(difference)))
+	c.PValue = max(bootstrapTail(difference), math.Ldexp(1, 1-len(difference)))
 	return c, nil
 }
 

@@ -147,7 +147,7 @@ func PairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 		block := report.Block{Name: s.Title()}
 		for i, c := range all {
 			block.Rows = append(block.Rows, report.Row{Labels: c.with.labels, Ours: f.isOurs(c.with), Cells: []report.Cell{
-				{Text: fmt.Sprintf("%+.4f", c.difference)}, {Text: percent(c.relative)}, {Text: fmt.Sprintf("%.3g", ps[i])},
+				{Text: fmt.Sprintf("%+.4f", c.difference)}, {Text: percent(c.relative)}, {Text: pValue(ps[i])},
 			}})
 		}
 		t.Blocks = append(t.Blocks, block)
@@ -163,6 +163,14 @@ func PairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 }
 
 func percent(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
+
+// pValue writes p, below a millionth as a bound: the data are no better known than that.
+func pValue(p float64) string {
+	if p < 1e-6 {
+		return "≤ 1e-6"
+	}
+	return fmt.Sprintf("%.2g", p)
+}
 
 // Acceptance holds the judged method to what a map beyond the paper must show on every
 // data set: an NLL below VQ's and TS's, none worse than the best baseline's, and no
@@ -214,7 +222,7 @@ func Acceptance(ctx context.Context, f *Findings) (*report.Section, error) {
 	block := report.Block{}
 	for i, l := range lines {
 		base := l.nc.spread(accuracy).Mean
-		p := func(p float64) report.Cell { return report.Cell{Text: fmt.Sprintf("%.3g", p)} }
+		p := func(p float64) report.Cell { return report.Cell{Text: pValue(p)} }
 		block.Rows = append(block.Rows, report.Row{Labels: []string{l.subject.Title()}, Cells: []report.Cell{
 			{Text: percent(l.vq.relative)}, p(named[2*i]), {Text: percent(l.ts.relative)}, p(named[2*i+1]),
 			{Text: MethodTitle(l.best.with.spec.Method)}, {Text: percent(l.best.relative)}, p(others[i]),
