@@ -2,9 +2,6 @@ package optim
 
 import "gonum.org/v1/gonum/floats"
 
-// mixtureGap is how far, in nats a row, the weights of a mixture may be from the best.
-const mixtureGap = 1e-6
-
 // mixtureSteps bounds the steps toward them, which grow small where parts are nearly
 // alike and their weights do not matter.
 const mixtureSteps = 20_000
@@ -20,9 +17,9 @@ const mixtureSteps = 20_000
 //	w_m ← w_m g_m ,  g_m = (1/N) Σ_i p_im / Σ_l w_l p_il
 //
 // The loss is convex, falls with each step and is at most max_m g_m − 1 above the least
-// (Lindsay 1983); the steps end when that is below 1e-6. A weight of 0 stays. A row for
+// (Lindsay 1983); the steps end when that is below gap, in nats a row. A weight of 0 stays. A row for
 // which all parts of positive weight give 0 has no part in it.
-func MixtureWeights(w, p []float64) {
+func MixtureWeights(w, p []float64, gap float64) {
 	n := len(p) / len(w)
 	g := make([]float64, len(w))
 	for range mixtureSteps {
@@ -33,15 +30,15 @@ func MixtureWeights(w, p []float64) {
 				floats.AddScaled(g, 1/(float64(n)*said), row)
 			}
 		}
-		gap := 0.0
+		above := 0.0
 		for m := range w {
 			if w[m] > 0 {
-				gap = max(gap, g[m]-1)
+				above = max(above, g[m]-1)
 			}
 			w[m] *= g[m]
 		}
 		floats.Scale(1/floats.Sum(w), w) // 1 but for rounding
-		if gap < mixtureGap {
+		if above < gap {
 			return
 		}
 	}

@@ -162,6 +162,9 @@ func mix(logProbs []*mat.Dense, shares []float64) *mat.Dense {
 	return out
 }
 
+// mixtureGap is how far, in nats a row, the weights of a mixture may be from the best.
+const mixtureGap = 1e-6
+
 // mixture is w that minimizes −(1/N) Σ_i log Σ_m w_m p_im , p_im = exp(−losses[m][i]),
 // by expectation and maximization from equal weights:
 //
@@ -186,7 +189,7 @@ func mixture(losses [][]float64) []float64 {
 	for m := range w {
 		w[m] = 1 / float64(len(w))
 	}
-	optim.MixtureWeights(w, p)
+	optim.MixtureWeights(w, p, mixtureGap)
 	const rounding = 1e-9 // a part that alone explains one row has 1/N but for that
 	least := min((1-rounding)/float64(n), floats.Max(w))
 	for m := range w {
@@ -195,7 +198,7 @@ func mixture(losses [][]float64) []float64 {
 		}
 	}
 	floats.Scale(1/floats.Sum(w), w)
-	optim.MixtureWeights(w, p)
+	optim.MixtureWeights(w, p, mixtureGap)
 	return w
 }
 

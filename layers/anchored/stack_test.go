@@ -15,9 +15,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// mixtureGap is what optim.MixtureWeights promises.
-const mixtureGap = 1e-6
-
 func stack(candidates ...Candidate) *Stack { return &Stack{Base: anchor(), Candidates: candidates} }
 
 // lossesOf are those of mixtures on rows at random: each part is good on some.

@@ -54,7 +54,7 @@ func (m *EnsembleTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand
 		}
 	}
 	weights := []float64{1. / 3, 1. / 3, 1. / 3}
-	optim.MixtureWeights(weights, p)
+	optim.MixtureWeights(weights, p, 1e-10)
 	w := graph.NewWeights(tensor.Float64)
 	w.AddState("ensemble/temperature", []float64{t.T()}, 1)
 	w.AddState("ensemble/weight", weights, 3)

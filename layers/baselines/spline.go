@@ -13,13 +13,18 @@ import (
 )
 
 // Spline is calibration by splines (Gupta et al. 2021), one-vs-rest. With the rows in
-// ascending order of p̂_k, h(t) is the number of rows of class k among the first tN,
-// divided by N. A natural cubic spline fitted to h by least squares has a derivative
+// ascending order of p̂_k and t from 0 at the first to 1 at the last,
 //
-//	h′(t) = P(y = k | p̂_k is the t-quantile)
+//	h(t) = (1/N) Σ_{rows up to t} (1[y = k] − p̂_k)
 //
-// which, clipped to [0, 1], is the value at each calibration row; the function is linear
-// between rows and constant outside, and the classes' values are divided by their sum.
+// is how far the frequency of class k runs ahead of its probability. A natural cubic spline
+// is fitted to h by least squares; its derivative is what p̂_k lacks at the t-quantile. So
+//
+//	f(p̂_k) = p̂_k + h′(t) , clipped to [0, 1] ,
+//
+// at the calibration rows, linear between them and constant outside, and the classes' values
+// are divided by their sum. Fitting the difference, as the authors' code does, leaves
+// calibrated probabilities as they are.
 type Spline struct {
 	Knots int // of the spline, evenly spaced over [0, 1]; 0: 6
 
@@ -72,7 +77,7 @@ func (m *Spline) State() (layers.State, error) { return m.state("spline") }
 // Restore sets them.
 func (m *Spline) Restore(s layers.State) error { return m.restore(s, "spline") }
 
-// naturalSpline fits natural cubic splines to values at t = 0, 1/N, …, 1.
+// naturalSpline fits natural cubic splines to values at t = 0, 1/(N−1), …, 1.
 type naturalSpline struct {
 	knots []float64
 	qr    mat.QR // of the basis at all t
@@ -82,18 +87,15 @@ type naturalSpline struct {
 // newNaturalSpline factorizes the basis, which all classes share.
 func newNaturalSpline(knots, n int) (*naturalSpline, error) {
 	s := &naturalSpline{knots: floats.Span(make([]float64, knots), 0, 1), slope: mat.NewDense(n, knots, nil)}
-	if n+1 < knots {
+	if n < knots {
 		return nil, fmt.Errorf("%d rows do not determine a spline of %d knots", n, knots)
 	}
-	basis := mat.NewDense(n+1, knots, nil)
-	for i := range n + 1 {
-		t := float64(i) / float64(n)
+	basis := mat.NewDense(n, knots, nil)
+	for i := range n {
 		for j := range knots {
-			value, slope := s.basis(j, t)
+			value, slope := s.basis(j, float64(i)/float64(n-1))
 			basis.Set(i, j, value)
-			if i > 0 {
-				s.slope.Set(i-1, j, slope)
-			}
+			s.slope.Set(i, j, slope)
 		}
 	}
 	s.qr.Factorize(basis)
@@ -122,14 +124,15 @@ func (s *naturalSpline) basis(j int, t float64) (value, slope float64) {
 	return value - v, slope - g
 }
 
-// calibrate is h′ at each distinct score, in order. Rows of one score share the mean of
+// calibrate is f at each distinct score, in order. Rows of one score share the mean of
 // theirs.
 func (s *naturalSpline) calibrate(score, hit []float64) (steps, error) {
 	n := len(score)
 	order := ascending(score)
-	h := mat.NewVecDense(n+1, nil)
+	h, ahead := mat.NewVecDense(n, nil), 0.0
 	for i, row := range order {
-		h.SetVec(i+1, h.AtVec(i)+hit[row]/float64(n))
+		ahead += (hit[row] - score[row]) / float64(n)
+		h.SetVec(i, ahead)
 	}
 	var weights, slopes mat.VecDense
 	if err := s.qr.SolveVecTo(&weights, false, h); err != nil {
@@ -142,8 +145,8 @@ func (s *naturalSpline) calibrate(score, hit []float64) (steps, error) {
 		for ; hi < n && score[order[hi]] == score[order[lo]]; hi++ {
 			sum += slopes.AtVec(hi)
 		}
-		out.x = append(out.x, score[order[lo]])
-		out.y = append(out.y, min(max(sum/float64(hi-lo), 0), 1))
+		v := score[order[lo]]
+		out.x, out.y = append(out.x, v), append(out.y, min(max(v+sum/float64(hi-lo), 0), 1))
 		lo = hi
 	}
 	return out, nil
