@@ -136,6 +136,21 @@ func Clear(dir string) {
 	}
 }
 
+// CheckAlone returns an *InputError if the file at path was written as one of a [Folder],
+// whose other files would be another run's if it were written over.
+func CheckAlone(path string) error {
+	m, err := readManifest(filepath.Dir(path))
+	if err != nil {
+		return nil // somebody else's
+	}
+	for group, files := range m.Groups {
+		if files[filepath.Base(path)] != "" {
+			return Inputf(path, "belongs to what calibra %s wrote there; name another file", group)
+		}
+	}
+	return nil
+}
+
 // Hold keeps the files beside each of the paths as they are, where they were written as a
 // [Folder], until release is called; who reads several of them holds them meanwhile. It
 // returns an *InputError if they are not of one run. Files that were not written as a

@@ -40,9 +40,6 @@ func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 	if err != nil {
 		return err
 	}
-	if err := apart(c.In, c.Out); err != nil {
-		return err
-	}
 	src, err := data.Open(c.In)
 	if err != nil {
 		return err
@@ -117,18 +114,6 @@ func embedding(dir string, src *data.Source) (arrays []data.Array, notice string
 		return nil, "; no embedding, since neither " + path + " nor cal_features is there", nil
 	}
 	return []data.Array{{Name: "embedding", Value: e.Apply(src.Test.Features)}}, "", nil
-}
-
-// apart returns an *InputError if out is the file in, which would be lost.
-func apart(in, out string) error {
-	read, err := os.Stat(in)
-	if err != nil {
-		return nil // whoever reads it says so
-	}
-	if written, err := os.Stat(out); err == nil && os.SameFile(read, written) {
-		return data.Inputf(out, "is the file that is read; name another one to be written")
-	}
-	return nil
 }
 
 // sameClasses returns an *InputError if the file is of other classes than the model,

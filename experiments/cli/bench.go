@@ -108,9 +108,12 @@ func newWorkloadBar(n int) *progressbar.ProgressBar {
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionSetWidth(30))
 }
 
+// scalingFiles are what scaling writes.
+var scalingFiles = append(pictures("scaling"), "scaling.csv")
+
 // scaling draws how the time of an epoch grows.
 func (c *benchCmd) scaling(ctx context.Context, executor experiments.Executor) error {
-	undo, err := experiments.PrepareDir(c.Scaling, "bench", "scaling.svg", "scaling.png", "scaling.csv")
+	undo, err := experiments.PrepareDir(c.Scaling, "bench", scalingFiles...)
 	if err != nil {
 		return err
 	}

@@ -58,9 +58,6 @@ func (c *encodeCmd) Run(ctx context.Context) error {
 	if c.Batch < 1 {
 		return data.Inputf("", "--batch is %d; it must be at least 1", c.Batch)
 	}
-	if err := apart(c.Data, c.Out); err != nil {
-		return err
-	}
 	job, closed, err := c.open()
 	if err != nil {
 		return err

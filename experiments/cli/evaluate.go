@@ -191,9 +191,7 @@ func asUsage(err error) error {
 // plotsGroup is the data.Folder group of the figures, and plots are their files.
 const plotsGroup = "evaluate --plots"
 
-var plots = []string{
-	"reliability-top.svg", "reliability-top.png", "reliability-classes.svg", "reliability-classes.png", "ess-profile.svg", "ess-profile.png",
-}
+var plots = pictures("reliability-top", "reliability-classes", "ess-profile")
 
 // draw writes the figures.
 func (c *evaluateCmd) draw(ctx context.Context, p *data.Predictions, r *metrics.Report) error {

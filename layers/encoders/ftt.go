@@ -100,6 +100,9 @@ func (f *FTTransformer) Init(shape []int, classes int, rng *rand.Rand) (*graph.W
 			return nil, data.Inputf("", "column %d of %d values cannot be a category of a table of %d columns, or is one twice", c.Column+1, c.Values, shape[0])
 		}
 	}
+	if err := checkSizes(blocks, d, heads, hidden); err != nil {
+		return nil, err
+	}
 	w := newInitial(rng)
 	bound := 1 / math.Sqrt(float64(d))
 	w.uniform("cls_embedding.weight", bound, d)
@@ -129,7 +132,7 @@ func (f *FTTransformer) Init(shape []int, classes int, rng *rand.Rand) (*graph.W
 	}
 	w.norm("backbone.output.normalization", d)
 	w.linear("backbone.output.linear", d, classes)
-	return w.Weights, nil
+	return w.done()
 }
 
 // Forward is that of [Network].

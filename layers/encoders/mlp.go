@@ -53,9 +53,15 @@ func (m *MLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, er
 	if m.Hidden != nil && len(m.Hidden) == 0 {
 		return nil, data.Inputf("", "an MLP needs at least one hidden layer, whose values are the features")
 	}
+	if err := checkSizes(len(m.hidden()), m.hidden()...); err != nil {
+		return nil, err
+	}
 	w := newInitial(rng)
 	in := product(shape)
 	he := func(name string, out int) {
+		if !w.fits(out, in) {
+			return
+		}
 		weight := make([]float64, in*out)
 		for i := range in {
 			for o := range out {
@@ -73,7 +79,7 @@ func (m *MLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, er
 		he(hiddenLayer(l), out)
 	}
 	he("output", classes)
-	return w.Weights, nil
+	return w.done()
 }
 
 // Forward is that of [Network].

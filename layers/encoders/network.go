@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/op"
 
@@ -121,21 +122,71 @@ func (p *Pass) Conv(name string, stride, pad int, x *gorgonia.Node) *gorgonia.No
 	return p.Apply(op.Conv(stride, pad), x, p.Weight(name+".weight"))
 }
 
-// initial draws weights.
+// initial draws weights, as many as memory has room for; after the first that has none it
+// draws no more, and done returns the error.
 type initial struct {
 	*graph.Weights
 	rng *rand.Rand
+	err error
 }
 
-func newInitial(rng *rand.Rand) initial { return initial{graph.NewWeights(tensor.Float64), rng} }
+func newInitial(rng *rand.Rand) *initial {
+	return &initial{Weights: graph.NewWeights(tensor.Float64), rng: rng}
+}
+
+// Sizes of a network have a bound of their own, so that their products are numbers and
+// their layers can be counted.
+const (
+	mostWidth  = 1 << 16
+	mostLayers = 1 << 10
+)
+
+// checkSizes refuses a number of layers, or widths, that no network has.
+func checkSizes(layers int, widths ...int) error {
+	if layers > mostLayers {
+		return data.Inputf("", "a network of %d layers is too deep; at most %d are possible", layers, mostLayers)
+	}
+	for _, width := range widths {
+		if width > mostWidth {
+			return data.Inputf("", "a layer of width %d is too wide; at most %d are possible", width, mostWidth)
+		}
+	}
+	return nil
+}
+
+// weightBytes is what a weight takes in training: as it is drawn, in single precision,
+// its gradient, two moments and the best so far.
+const weightBytes = 8 + 5*4
+
+// fits tells whether a weight of that shape has room beside those that are there.
+func (w *initial) fits(shape ...int) bool {
+	if w.err == nil {
+		w.err = data.CheckRoom("", "a network of these sizes", w.Size()+tensor.Shape(shape).TotalSize(), weightBytes, "weights")
+	}
+	return w.err == nil
+}
+
+// done is the weights, if all of them had room.
+func (w *initial) done() (*graph.Weights, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	return w.Weights, nil
+}
 
 // uniform adds a weight of U(−bound, bound).
-func (w initial) uniform(name string, bound float64, shape ...int) {
+func (w *initial) uniform(name string, bound float64, shape ...int) {
+	if !w.fits(shape...) {
+		return
+	}
 	w.Add(name, graph.Uniforms(tensor.Shape(shape).TotalSize(), bound, w.rng), shape...)
 }
 
 // constant adds a weight of one value.
-func (w initial) constant(name string, value float64, shape ...int) {
+func (w *initial) constant(name string, value float64, shape ...int) {
+	if !w.fits(shape...) {
+		return
+	}
 	w.Add(name, filled(value, shape), shape...)
 }
 
@@ -148,27 +199,33 @@ func filled(value float64, shape []int) []float64 {
 }
 
 // linear adds a linear layer as torch.nn.Linear begins: U(−1/√in, 1/√in).
-func (w initial) linear(name string, in, out int) {
+func (w *initial) linear(name string, in, out int) {
 	bound := 1 / math.Sqrt(float64(in))
 	w.uniform(name+".weight", bound, out, in)
 	w.uniform(name+".bias", bound, out)
 }
 
 // norm adds what LayerNorm begins with: γ = 1, β = 0.
-func (w initial) norm(name string, m int) {
+func (w *initial) norm(name string, m int) {
 	w.constant(name+".weight", 1, m)
 	w.constant(name+".bias", 0, m)
 }
 
 // batchNorm adds what BatchNorm begins with.
-func (w initial) batchNorm(name string, m int) {
+func (w *initial) batchNorm(name string, m int) {
 	w.norm(name, m)
+	if !w.fits(m, 2) {
+		return
+	}
 	w.AddState(name+".running_mean", filled(0, []int{m}), m)
 	w.AddState(name+".running_var", filled(1, []int{m}), m)
 }
 
 // conv adds N(0, 2/(O·k²)), which keeps the variance of gradients through a ReLU
 // (He et al. 2015, fan-out, as torchvision begins).
-func (w initial) conv(name string, in, out, k int) {
+func (w *initial) conv(name string, in, out, k int) {
+	if !w.fits(out, in, k, k) {
+		return
+	}
 	w.Add(name+".weight", graph.Normals(out*in*k*k, 0, math.Sqrt(2/float64(out*k*k)), w.rng), out, in, k, k)
 }

@@ -52,6 +52,9 @@ func (r *ResMLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 	if err := checkRates(r.rates()); err != nil {
 		return nil, err
 	}
+	if err := checkSizes(blocks, block, hidden); err != nil {
+		return nil, err
+	}
 	w := newInitial(rng)
 	w.linear("input_projection", product(shape), block)
 	for l := range blocks {
@@ -62,7 +65,7 @@ func (r *ResMLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 	}
 	w.batchNorm("output.normalization", block)
 	w.linear("output.linear", block, classes)
-	return w.Weights, nil
+	return w.done()
 }
 
 // Forward is that of [Network].

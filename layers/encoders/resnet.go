@@ -89,6 +89,9 @@ func (r *ResNet) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 	if least := 1 << (len(r.widths()) - 1); min(shape[1], shape[2]) < max(least, r.shift()+1) {
 		return nil, data.Inputf("", "images of %d×%d pixels are too small for %d stages and shifts of %d pixels", shape[1], shape[2], len(r.widths()), r.shift())
 	}
+	if err := checkSizes(max(len(r.widths()), orDefault(r.Blocks, 3)), r.widths()...); err != nil {
+		return nil, err
+	}
 	w := newInitial(rng)
 	w.conv("conv1", shape[0], r.widths()[0], 3)
 	w.batchNorm("bn1", r.widths()[0])
@@ -103,7 +106,7 @@ func (r *ResNet) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 		}
 	}
 	w.linear("fc", r.Width(), classes)
-	return w.Weights, nil
+	return w.done()
 }
 
 func (r *ResNet) shift() int { return max(orDefault(r.Shift, 4), 0) }

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// commands are all commands of the program with their flags.
+func commands(t *testing.T) []*kong.Node {
+	t.Helper()
+	parser, err := kong.New(&cli{}, kong.NamedMapper("path", kong.MapperFunc(decodePath)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parser.Model.Children
+}
+
+// unguarded are the paths that lead to no file of a known name.
+var unguarded = map[string]string{
+	"study --cells": "cells are named by the digest of what they are made of",
+	"readme --root": "writes what it generates into the repository, from files of other names",
+}
+
+// TestTrafficIsComplete: every path of every command is in traffic.
+func TestTrafficIsComplete(t *testing.T) {
+	for _, command := range commands(t) {
+		for _, flag := range append(slices.Clone(command.Flags), arguments(command)...) {
+			if !strings.Contains(flag.Tag.Type, "path") && !strings.Contains(flag.Tag.Type, "existing") && flag.Name != "data" {
+				continue
+			}
+			name := command.Name + " --" + flag.Name
+			value := reflect.New(flag.Target.Type()).Elem()
+			const place = "/nowhere/x.npz"
+			switch value.Kind() {
+			case reflect.String:
+				value.SetString(place)
+			case reflect.Slice:
+				value.Set(reflect.ValueOf([]string{place}))
+			default:
+				t.Fatalf("%s is a path in a %v", name, value.Type())
+			}
+			flag.Target.Set(value)
+			reads, writes := traffic(command.Target.Addr().Interface())
+			known := slices.ContainsFunc(append(reads, writes...), func(path string) bool { return strings.HasPrefix(path, place) })
+			flag.Target.SetZero()
+			if known == (unguarded[name] != "") {
+				t.Errorf("%s is in traffic: %v; its reason not to be there: %q", name, known, unguarded[name])
+			}
+		}
+	}
+}
+
+func arguments(command *kong.Node) (flags []*kong.Flag) {
+	for _, arg := range command.Positional {
+		flags = append(flags, &kong.Flag{Value: arg})
+	}
+	return flags
+}
+
+// TestLimitsAreComplete: every flag of whole numbers has its limit, and every limit a flag.
+func TestLimitsAreComplete(t *testing.T) {
+	left := maps.Clone(limits)
+	for _, command := range commands(t) {
+		for _, flag := range command.Flags {
+			name := command.Name + " --" + flag.Name
+			if _, whole := number(flag.Target); whole && limits[name] == 0 {
+				t.Errorf("%s has no limit", name)
+			}
+			delete(left, name)
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("there are limits of no flag: %v", left)
+	}
+}
+
+// TestLimits: a number beyond its limit is refused before any work.
+func TestLimits(t *testing.T) {
+	in, out := write(t, features(60)), filepath.Join(t.TempDir(), "run")
+	for _, args := range [][]string{
+		{"compare", "--in", in, "--out", out, "--jobs", "1000000"},
+		{"compare", "--in", in, "--out", out, "--seeds", "0-999999999"},
+		{"fit", "--in", in, "--out", out, "--codewords", "1000000000"},
+		{"fit", "--in", in, "--out", out, "--slots", "1000000000"},
+		{"evaluate", "--in", in, "--redraws", "2000000000"},
+		{"evaluate", "--in", in, "--replicates", "2000000000"},
+		{"evaluate", "--in", in, "--bins", "2000000000"},
+		{"study", "main", "--data", "letter", "--out", out, "--jobs", "1000000"},
+		{"encode", "--model", in, "--data", "letter", "--out", out + ".npz", "--batch", "1000000000"},
+		{"bench", "--rows", "1000000000000"},
+		{"pretrain", "--data", "letter", "--out", out, "--network", `{"hidden":[1000000000]}`, "--encoder", "mlp"},
+		{"pretrain", "--data", "letter", "--out", out, "--network", `{"block":1000000000}`},
+		{"pretrain", "--data", "letter", "--out", out, "--network", `{"blocks":1000000000}`},
+		{"pretrain", "--data", "letter", "--out", out, "--network", `{"token":1000000,"heads":1}`, "--encoder", "ftt"},
+		{"pretrain", "--data", "letter", "--out", out, "--network", `{"hidden":[60000,60000,60000]}`, "--encoder", "mlp"},
+	} {
+		code, _, stderr := calibra(t, args...)
+		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "most") && !strings.Contains(stderr, "more than") {
+			t.Errorf("%s: exit code %d, %s", strings.Join(args, " "), code, stderr)
+		}
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("something was written")
+	}
+}
+
+// TestInputsAreKept: no command writes over what it reads, under whatever name.
+func TestInputsAreKept(t *testing.T) {
+	in, run := write(t, features(300)), filepath.Join(t.TempDir(), "run")
+	if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", run); code != 0 {
+		t.Fatal(stderr)
+	}
+	linked := func(names ...string) string {
+		dir := t.TempDir()
+		for _, name := range names {
+			if err := os.Link(in, filepath.Join(dir, name)); err != nil {
+				t.Skip(err) // a file system without links
+			}
+		}
+		return dir
+	}
+	symbolic := filepath.Join(t.TempDir(), "metrics.json")
+	if err := os.Symlink(in, symbolic); err != nil {
+		t.Skip(err)
+	}
+	model, predictions := filepath.Join(run, "model.safetensors"), filepath.Join(run, "predictions.npz")
+	own := linked("predictions.npz", "results.csv", "reliability-top.png", "x.npz")
+	before := map[string][]byte{}
+	for _, path := range []string{in, model, predictions, filepath.Join(run, "config.json")} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[path] = text
+	}
+	for _, args := range [][]string{
+		{"fit", "--method", "ts", "--in", predictions, "--out", run},
+		{"fit", "--method", "ts", "--in", filepath.Join(own, "predictions.npz"), "--out", own},
+		{"fit", "--method", "ts", "--in", in, "--out", own},
+		{"fit", "--method", "ts", "--in", in, "--out", filepath.Dir(symbolic)},
+		{"compare", "--methods", "ts", "--seeds", "42", "--in", in, "--out", own},
+		{"study", "main", "--data", in, "--out", own},
+		{"study", "main", "--data", in, "--shifted", filepath.Join(own, "x.npz"), "--out", own},
+		{"evaluate", "--in", in, "--plots", own},
+		{"apply", "--model", run, "--in", in, "--out", model},
+		{"apply", "--model", model, "--in", in, "--out", model},
+		{"apply", "--model", run, "--in", in, "--out", in},
+		{"apply", "--model", run, "--in", in, "--out", filepath.Join(own, "x.npz")},
+		{"apply", "--model", run, "--in", in, "--out", predictions},
+		{"encode", "--model", in, "--data", "letter", "--out", filepath.Join(own, "x.npz")},
+		{"pretrain", "--data", "letter", "--weights", filepath.Join(own, "x.npz"), "--out", linked("weights.safetensors")},
+	} {
+		code, _, stderr := calibra(t, args...)
+		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "name another") {
+			t.Errorf("%s: exit code %d, %s", strings.Join(args, " "), code, stderr)
+		}
+	}
+	for path, text := range before {
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, text) {
+			t.Errorf("%s is another file now (%v)", path, err)
+		}
+	}
+}
+
+// TestMixedFolder: a folder whose files are of two runs is refused by what reads it.
+func TestMixedFolder(t *testing.T) {
+	in, run, other := write(t, features(300)), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "other")
+	for method, out := range map[string]string{"ts": run, "vector": other} {
+		if code, _, stderr := calibra(t, "fit", "--in", in, "--method", method, "--out", out); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	if err := os.Rename(filepath.Join(other, "model.safetensors"), filepath.Join(run, "model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"apply", "--model", run, "--in", in, "--out", filepath.Join(t.TempDir(), "x.npz")},
+		{"evaluate", "--in", filepath.Join(run, "predictions.npz")},
+	} {
+		code, _, stderr := calibra(t, args...)
+		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "different runs") {
+			t.Errorf("%s: exit code %d, %s", args[0], code, stderr)
+		}
+	}
+	if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", run); code != 0 {
+		t.Errorf("a new fit: %s", stderr)
+	}
+	if code, _, stderr := calibra(t, "evaluate", "--in", filepath.Join(run, "predictions.npz"), "--redraws", "0"); code != 0 {
+		t.Errorf("what it wrote: %s", stderr)
+	}
+}
