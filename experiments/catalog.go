@@ -17,7 +17,7 @@ type Method struct {
 	New func(o *Options) layers.Stateful
 	// Needs are the arrays of every part that it reads, besides labels.
 	Needs []string
-	// Divides tells whether it cuts the features into slots.
+	// Divides tells whether it cuts the features into as many slots as it is told.
 	Divides bool
 	// StopsEarly tells whether it needs validation rows to know when to stop.
 	StopsEarly bool

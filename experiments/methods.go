@@ -125,11 +125,33 @@ var Methods = []Method{
 			Folds: o.IntOr("search.folds", "5 up to 4,096 rows, else 3", 2, "", searchFolds),
 		}
 	}, anchorNeeds, true, false},
+
+	{"vq-start", "vq, with its start, the quantized head, as a candidate of early stopping", func(o *Options) layers.Stateful {
+		return layers.Train(o.Divide(), o.bilinear(), fromStart(o.Stage("calibrate", published)))
+	}, []string{"features"}, true, true},
+	{"vq-centred", "vq with steps of one size for any number of classes and slots, its start a candidate", func(o *Options) layers.Stateful {
+		return layers.Train(o.Divide(), layers.Centred{}, fromStart(o.Stage("calibrate", published)))
+	}, []string{"features"}, true, true},
+	{"vq-tuned", "vq-centred with slots and codewords chosen on validation rows", func(o *Options) layers.Stateful {
+		return o.tuned()
+	}, []string{"features"}, false, true},
+	{"vq-rank", "vq with several receivers and senders for each codeword", func(o *Options) layers.Stateful {
+		m := layers.Rank{Rank: o.Int("rank.rank", 2, 1, "1", "factors r of each codeword")}
+		return layers.Train(o.Divide(), m, o.Stage("calibrate", published))
+	}, []string{"features"}, true, true},
+	OnCodewords("vq-diagonal", "vq with a diagonal of its own for each codeword", layers.Diagonal{}),
+	OnCodewords("vq-tied", "vq with receivers and senders alike", layers.Tied{}),
+	OnCodewords("vq-squareplus", "vq with an algebraic softplus", layers.Squareplus{}),
+	OnCodewords("vq-regional-prior", "vq with a prior for each region", layers.Bilinear{Prior: layers.RegionalPrior{}}),
 }
 
 // anchorNeeds are the arrays that methods on a anchored.Anchor read.
 var anchorNeeds = []string{"logits", "features"}
 
-// Beyond names the methods that no paper has published. They choose their priors by
-// cross-validation, which takes longer than a fit, so "all" methods leave them out.
-var Beyond = []string{"auto", "stacked", "order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated"}
+// Beyond names the methods that no paper has published: maps on the original logits, which
+// choose their priors by cross-validation, and variants of vq. "All" methods leave them
+// out.
+var Beyond = []string{
+	"auto", "stacked", "order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated",
+	"vq-start", "vq-centred", "vq-tuned", "vq-rank", "vq-diagonal", "vq-tied", "vq-squareplus", "vq-regional-prior",
+}

@@ -134,6 +134,21 @@ func (o *Options) Floats(name string, def []float64, in Range, paper, line strin
 	})
 }
 
+// IntsOr asks for a list of whole numbers of at least 1, separated by commas, with a default
+// that depends on the data: nil, told in words.
+func (o *Options) IntsOr(name, words, paper, line string) []int {
+	return answer(o, Key{Name: name, Kind: "list, each a whole number ≥ 1", Default: words, Paper: paper, Line: line}, nil, func(text string) (list []int, ok bool) {
+		for _, part := range strings.Split(text, ",") {
+			v, err := strconv.Atoi(strings.TrimSpace(part))
+			if err != nil || v < 1 {
+				return nil, false
+			}
+			list = append(list, v)
+		}
+		return list, true
+	})
+}
+
 // Choice asks for one of some words.
 func (o *Options) Choice(name, def string, among []string, paper, line string) string {
 	return answer(o, Key{Name: name, Kind: "word of " + strings.Join(among, ", "), Paper: paper, Line: line}, def, func(text string) (string, bool) {

@@ -149,9 +149,16 @@ func (o *Options) slots() int {
 
 // codebook asks for the settings codebook.… of every method that divides.
 func (o *Options) codebook() layers.Codebook {
+	words := o.Int("codebook.codewords", 64, 1, "64", "codewords K that all slots share")
+	c := o.averages()
+	c.Codewords = words
+	return c
+}
+
+// averages asks for how the codewords move.
+func (o *Options) averages() layers.Codebook {
 	c := layers.Codebook{
-		Codewords: o.Int("codebook.codewords", 64, 1, "64", "codewords K that all slots share"),
-		Decay:     o.Float("codebook.decay", 0.99, inside, "0.99", "decay γ of the codebook's moving averages"),
+		Decay: o.Float("codebook.decay", 0.99, inside, "0.99", "decay γ of the codebook's moving averages"),
 	}
 	if o.Choice("codebook.start", "warm", []string{"warm", "zero"}, "zero", "what the averages start from: the initial codewords or zero") == "zero" {
 		c.Start = layers.ZeroStart{}
@@ -162,6 +169,35 @@ func (o *Options) codebook() layers.Codebook {
 // Divide is the paper's stage 1.
 func (o *Options) Divide() *layers.Divide {
 	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(), Optim: o.Stage("divide", published)}
+}
+
+// fromStart lets the start of a stage be the best by validation loss.
+func fromStart(s optim.Settings) optim.Settings {
+	s.KeepStart = true
+	return s
+}
+
+// tuned is vq-centred with w and K chosen on validation rows.
+func (o *Options) tuned() *layers.Tuned {
+	divide, calibrate := o.Stage("divide", published), fromStart(o.Stage("calibrate", published))
+	book := o.averages()
+	t := &layers.Tuned{
+		Slots:     o.IntsOr("tuned.slots", "divisors of M from 16 to 256", "64", "slots w to choose from; those that divide M are tried"),
+		Codewords: o.IntsOr("tuned.codewords", "16, 64 and 256", "64", "codewords K to choose from"),
+		New: func(slots, codewords int, epochs map[string]int) *layers.Trained {
+			one, two, b := divide, calibrate, book
+			if n := epochs["divide"]; n > 0 {
+				one.Epochs = n
+			}
+			if n := epochs["calibrate"]; n > 0 {
+				two.Epochs = n
+			}
+			b.Codewords = codewords
+			return layers.Train(&layers.Divide{Slots: slots, Codebook: b, Optim: one}, layers.Centred{}, two)
+		},
+	}
+	t.Trained = t.New(0, 0, nil)
+	return t
 }
 
 // anchor is the original head on a divided space.

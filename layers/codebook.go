@@ -31,23 +31,25 @@ type Codebook struct {
 // emaEpsilon is ε, which keeps the codeword of an empty count finite.
 const emaEpsilon = 1e-8
 
-// EMAStart is what the averages start from: [WarmStart] or [ZeroStart].
+// EMAStart is what the averages start from, such as [WarmStart] or [ZeroStart].
 type EMAStart interface {
-	// count is the initial m_k; the initial T_k is m_k c_k.
-	count() float64
+	// Count is the initial m_k; the initial T_k is m_k c_k.
+	Count() float64
 }
 
 // WarmStart starts the averages at the initial codebook, m = 1 and T = c, so no
 // codeword is flung to the origin before a slot has found it.
 type WarmStart struct{}
 
-func (WarmStart) count() float64 { return 1 }
+// Count is 1.
+func (WarmStart) Count() float64 { return 1 }
 
 // ZeroStart starts the averages at zero, as published: a codeword that no slot of
 // the first batch is assigned to becomes the origin.
 type ZeroStart struct{}
 
-func (ZeroStart) count() float64 { return 0 }
+// Count is 0.
+func (ZeroStart) Count() float64 { return 0 }
 
 func (c Codebook) withDefaults() Codebook {
 	if c.Codewords == 0 {
@@ -111,10 +113,10 @@ func (c Codebook) Init(w *graph.Weights, x *mat.Dense, d int, rng *rand.Rand) {
 func (c Codebook) add(w *graph.Weights, codewords []float64, d int) {
 	counts, sums := make([]float64, c.Codewords), make([]float64, len(codewords))
 	for k := range counts {
-		counts[k] = c.Start.count()
+		counts[k] = c.Start.Count()
 	}
 	for i, v := range codewords {
-		sums[i] = c.Start.count() * v
+		sums[i] = c.Start.Count() * v
 	}
 	w.AddState("codebook/codewords", codewords, c.Codewords, d)
 	w.AddState("codebook/counts", counts, c.Codewords)

@@ -92,7 +92,7 @@ func (c *calibratorCase) problem() (m Bilinear, w *graph.Weights, view *Rows, la
 		w.Add("bilinear/prior", c.Prior, c.Classes)
 	} else {
 		m.Prior = UniformPrior{}
-		m.Prior.init(w, Sizes{Classes: c.Classes}, nil)
+		m.Prior.Init(w, "bilinear", Sizes{Classes: c.Classes}, nil)
 	}
 	if c.Scale != nil {
 		m.Scale = LearnedScale{}

@@ -24,9 +24,15 @@ var maps = map[string][]Map{
 		Bilinear{Scale: LearnedScale{}},
 		Bilinear{Prior: CountPrior{}},
 		Bilinear{Scale: LearnedScale{}, Prior: UniformPrior{}},
+		Bilinear{Prior: RegionalPrior{}},
 	},
-	"Dirichlet": {Dirichlet{}},
-	"Identity":  {Identity{}},
+	"Rank":       {Rank{}, Rank{Rank: 1}, Rank{Rank: 3}},
+	"Diagonal":   {Diagonal{}},
+	"Tied":       {Tied{}},
+	"Squareplus": {Squareplus{}, Squareplus{Bilinear{Scale: LearnedScale{}, Prior: RegionalPrior{}}}},
+	"Centred":    {Centred{}, Centred{Prior: RegionalPrior{}}},
+	"Dirichlet":  {Dirichlet{}},
+	"Identity":   {Identity{}},
 }
 
 // region is a small random view: 6 rows, 3 classes, 4 slots, 5 codewords.
@@ -57,10 +63,13 @@ func TestMapGradients(t *testing.T) {
 			if len(w.Learned()) == 0 {
 				continue // Identity: nothing is learned, nothing to differentiate
 			}
-			rng := newRand(3)
+			rng, spread := newRand(3), 0.3
+			if _, ok := m.(Centred); ok {
+				spread /= stepScale(sizes.Classes, sizes.Slots) // as far from the start as the others
+			}
 			for _, weight := range w.Learned() {
 				for i, v := range w.Tensor(weight).Float64s() {
-					w.Tensor(weight).Float64s()[i] = v + 0.3*rng.NormFloat64()
+					w.Tensor(weight).Float64s()[i] = v + spread*rng.NormFloat64()
 				}
 			}
 			t.Run(name, func(t *testing.T) {

@@ -47,6 +47,8 @@ func (t *Trained) Compile() (*Predictor, error) {
 		return nil, fmt.Errorf("layers: only a bilinear map on a divided space compiles, not %T on %T", t.Map, t.Base)
 	case t.weights == nil:
 		return nil, ErrUnfitted
+	case t.weights.Has("bilinear/regional"):
+		return nil, fmt.Errorf("layers: a bilinear map with a prior for each region does not compile")
 	}
 	s := d.sizes
 	w, c, k, width := s.Slots, s.Classes, s.Codewords, s.Features/s.Slots

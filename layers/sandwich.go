@@ -142,6 +142,8 @@ func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed,
 	switch {
 	case w.Has("bilinear/scale"):
 		return nil, fmt.Errorf("layers: intervals are known for slot scales fixed at 1 only; fit the map with UnitScale")
+	case w.Has("bilinear/regional"):
+		return nil, fmt.Errorf("layers: intervals are known for one prior of all regions only; fit the map with LearnedPrior")
 	case rows.View.Codes == nil || rows.Labels == nil:
 		return nil, fmt.Errorf("layers: intervals need the codes and labels of the calibration rows")
 	case dim > largestSandwich:

@@ -32,6 +32,10 @@ type Settings struct {
 	Patience int            // epochs without a better validation loss before stopping; 0: 10
 	Observe  func(Epoch)    // called after each epoch; may be nil
 	Executor graph.Executor // where the fit runs; nil: in this process
+	// KeepStart lets the weights before the first epoch, as epoch 0, be the best by
+	// validation loss. Where a fit starts at a map that is good already, no epoch need
+	// then make it worse. The published code does not.
+	KeepStart bool
 }
 
 func (s Settings) withDefaults() Settings {
@@ -109,6 +113,17 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 	keep := func(epoch int, loss, validation float64) error {
 		r.Best, r.Loss, r.Validation = epoch, loss, validation
 		return session.Keep()
+	}
+	if s.KeepStart && p.Validation != nil {
+		validation, err := p.Validation(session)
+		if err != nil {
+			return r, fmt.Errorf("optim: validation before the first epoch: %w", err)
+		}
+		if !math.IsNaN(validation) && !math.IsInf(validation, 0) {
+			if err := keep(0, math.NaN(), validation); err != nil {
+				return r, err
+			}
+		}
 	}
 	for epoch := 1; epoch <= s.Epochs; epoch++ {
 		if epoch > 1 {

@@ -26,7 +26,7 @@ var (
 // MethodTitle is a method as tables write it: the paper's abbreviation, "VQ-DC", or
 // for the methods beyond it their name, "Anchored Dirichlet".
 func MethodTitle(name string) string {
-	if !slices.Contains(experiments.Beyond, name) {
+	if !slices.Contains(experiments.Beyond, name) || strings.HasPrefix(name, "vq-") {
 		return strings.ToUpper(name)
 	}
 	if title, ok := beyondTitles[name]; ok {

@@ -1,0 +1,99 @@
+package layers
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Prior is log π, one number for each class and, if it likes, each region. [LearnedPrior],
+// [CountPrior], [UniformPrior] and [RegionalPrior] are four; any type with these methods is
+// another. Name is the path of the map that has it, under which its weights are.
+type Prior interface {
+	// Init adds its weights.
+	Init(w *graph.Weights, name string, s Sizes, rng *rand.Rand)
+	// Add adds log π to the scores (B×C) of a batch.
+	Add(b *graph.Builder, name string, scores *gorgonia.Node, in Batch) *gorgonia.Node
+}
+
+// LearnedPrior learns log π = log-softmax of C logits (name/prior) started at
+// N(0, 0.01²).
+type LearnedPrior struct{}
+
+// Init draws the logits.
+func (LearnedPrior) Init(w *graph.Weights, name string, s Sizes, rng *rand.Rand) {
+	w.Add(name+"/prior", graph.Normals(s.Classes, 0, 0.01, rng), s.Classes)
+}
+
+// Add adds their log-softmax.
+func (LearnedPrior) Add(b *graph.Builder, name string, scores *gorgonia.Node, _ Batch) *gorgonia.Node {
+	return b.AddRow(scores, b.Apply(op.LogSoftmaxVector(), b.Weight(name+"/prior")))
+}
+
+// CountPrior fixes π to the class frequencies of the calibration rows, with one
+// row added to each class so that an absent class keeps a chance.
+type CountPrior struct{}
+
+// Init adds log π as state.
+func (CountPrior) Init(w *graph.Weights, name string, s Sizes, _ *rand.Rand) {
+	total := float64(len(s.Counts))
+	for _, n := range s.Counts {
+		total += float64(n)
+	}
+	logPrior := make([]float64, len(s.Counts))
+	for j, n := range s.Counts {
+		logPrior[j] = math.Log(float64(n+1) / total)
+	}
+	w.AddState(name+"/prior", logPrior, s.Classes)
+}
+
+// Add adds log π.
+func (CountPrior) Add(b *graph.Builder, name string, scores *gorgonia.Node, _ Batch) *gorgonia.Node {
+	return b.AddRow(scores, b.Weight(name+"/prior"))
+}
+
+// UniformPrior fixes π_j = 1/C.
+type UniformPrior struct{}
+
+// Init adds log π as state.
+func (UniformPrior) Init(w *graph.Weights, name string, s Sizes, _ *rand.Rand) {
+	logPrior := make([]float64, s.Classes)
+	for j := range logPrior {
+		logPrior[j] = -math.Log(float64(s.Classes))
+	}
+	w.AddState(name+"/prior", logPrior, s.Classes)
+}
+
+// Add adds log π.
+func (UniformPrior) Add(b *graph.Builder, name string, scores *gorgonia.Node, in Batch) *gorgonia.Node {
+	return CountPrior{}.Add(b, name, scores, in)
+}
+
+// RegionalPrior learns a prior for each region, as the paper allows (section 3.2, π may
+// depend on V):
+//
+//	log π(V) = log-softmax(g₀ + (1/w) Σ_k n_k(V) g_k)
+//
+// so that the codewords of a region vote for its classes. Weights: name/prior (C, g₀,
+// started at N(0, 0.01²)) and name/regional (K×C, g, started at 0, which is [LearnedPrior]).
+type RegionalPrior struct{}
+
+// Init draws g₀ and adds g = 0.
+func (RegionalPrior) Init(w *graph.Weights, name string, s Sizes, rng *rand.Rand) {
+	LearnedPrior{}.Init(w, name, s, rng)
+	w.Add(name+"/regional", make([]float64, s.Codewords*s.Classes), s.Codewords, s.Classes)
+}
+
+// Add adds log π(V).
+func (RegionalPrior) Add(b *graph.Builder, name string, scores *gorgonia.Node, in Batch) *gorgonia.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	share := b.Apply(op.Scale(2, 1/float64(in.Codes.Shape()[1])), in.Mass) // n_k/w
+	votes := b.AddRow(b.MatMul(share, b.Weight(name+"/regional")), b.Weight(name+"/prior"))
+	return b.Plus(scores, b.LogSoftmax(votes))
+}
