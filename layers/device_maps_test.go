@@ -39,7 +39,7 @@ func mapsAgree(t *testing.T, d *cudatest.GPU) {
 				})
 				for _, weight := range w.Learned() {
 					for i, values := 0, w.Tensor(weight).Float32s(); i < len(values); i++ {
-						values[i] += float32(0.3 * rng.NormFloat64())
+						values[i] += float32(away(m, sizes) * rng.NormFloat64())
 					}
 				}
 				s, err := cudatest.On(d).Slopes(loss, len(rows))

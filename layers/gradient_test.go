@@ -50,6 +50,15 @@ func region(seed uint64) (*View, []int, Sizes) {
 	return v, labels, s
 }
 
+// away is how far from its start a map is checked: as a map of coordinates with a scale of
+// their own it is to be as far as the others.
+func away(m Map, s Sizes) float64 {
+	if _, ok := m.(Centred); ok {
+		return 0.3 / stepScale(s.Classes, s.Slots)
+	}
+	return 0.3
+}
+
 // TestMapGradients checks each map at a random point, away from its start, where
 // gradients by senders and receivers would be alike.
 func TestMapGradients(t *testing.T) {
@@ -63,10 +72,7 @@ func TestMapGradients(t *testing.T) {
 			if len(w.Learned()) == 0 {
 				continue // Identity: nothing is learned, nothing to differentiate
 			}
-			rng, spread := newRand(3), 0.3
-			if _, ok := m.(Centred); ok {
-				spread /= stepScale(sizes.Classes, sizes.Slots) // as far from the start as the others
-			}
+			rng, spread := newRand(3), away(m, sizes)
 			for _, weight := range w.Learned() {
 				for i, v := range w.Tensor(weight).Float64s() {
 					w.Tensor(weight).Float64s()[i] = v + spread*rng.NormFloat64()
