@@ -18,12 +18,13 @@ import (
 
 // header describes the array that follows it.
 type header struct {
-	kind    byte // 'f', 'i' or 'u'
+	kind    byte // 'f', 'i' or 'u'; 'U' or 'S' of text
 	size    int  // bytes of one element
 	order   binary.ByteOrder
 	fortran bool
 	shape   []int
-	length  int64 // bytes of the header itself
+	dtype   string // as the file has it
+	length  int64  // bytes of the header itself
 }
 
 // maxHeader is beyond any header of a plain array: numpy writes 128 bytes.
@@ -34,6 +35,7 @@ var (
 	fortranField = regexp.MustCompile(`'fortran_order'\s*:\s*(True|False)`)
 	shapeField   = regexp.MustCompile(`'shape'\s*:\s*\(([0-9,\sL]*)\)`)
 	plainDescr   = regexp.MustCompile(`^([<>|=]?)([fiu])([1248])$`)
+	textDescr    = regexp.MustCompile(`^([<>|=]?)([US])([0-9]{1,4})$`)
 )
 
 // readHeader reads the magic string, the version and the dictionary.
@@ -82,10 +84,18 @@ func (h *header) parse(text string) error {
 		return fmt.Errorf("has no readable npy header (%.80q); save a plain array of numbers", text)
 	}
 	d := plainDescr.FindStringSubmatch(descr[1])
+	if d == nil {
+		d = textDescr.FindStringSubmatch(descr[1])
+	}
 	if d == nil || d[2]+d[3] == "f1" {
 		return fmt.Errorf("has dtype %.20q; save it as float16, float32, float64 or an integer type", descr[1])
 	}
-	h.kind, h.size = d[2][0], int(d[3][0]-'0')
+	h.kind = d[2][0]
+	h.size, _ = strconv.Atoi(d[3]) // digits
+	if h.kind == 'U' {
+		h.size *= 4 // UTF-32
+	}
+	h.dtype = descr[1]
 	h.order = binary.LittleEndian
 	if d[1] == ">" {
 		h.order = binary.BigEndian
@@ -104,6 +114,9 @@ func (h *header) parse(text string) error {
 	}
 	return nil
 }
+
+// text says that the elements are no numbers.
+func (h *header) text() bool { return h.kind == 'U' || h.kind == 'S' }
 
 // bytes is the size of the elements, or an error where it overflows.
 func (h *header) bytes() (int64, error) {

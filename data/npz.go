@@ -73,9 +73,19 @@ func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 
 func (a *archive) has(key string) bool { return a.members[key] != nil }
 
-// read opens the array key, checks its header as [archive.header] does, and hands it with
-// the elements to decode.
+// read opens the array key of numbers, checks its header as [archive.header] does, and hands
+// it with the elements to decode.
 func (a *archive) read(key string, decode func(h *header, r io.Reader) error) error {
+	return a.readAny(key, func(h *header, r io.Reader) error {
+		if h.text() {
+			return fmt.Errorf("has dtype %.20q; save it as float16, float32, float64 or an integer type", h.dtype)
+		}
+		return decode(h, r)
+	})
+}
+
+// readAny is read of numbers or text.
+func (a *archive) readAny(key string, decode func(h *header, r io.Reader) error) error {
 	h, err := a.header(key)
 	if err != nil {
 		return err

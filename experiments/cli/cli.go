@@ -31,6 +31,7 @@ type cli struct {
 	Fit        fitCmd        `cmd:"" help:"Fit a calibrator to the outputs of a frozen classifier."`
 	Apply      applyCmd      `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`
+	Diagnose   diagnoseCmd   `cmd:"" help:"Say where predictions are wrong: regions of the latent space, classes, confidences, groups."`
 	Study      studyCmd      `cmd:"" help:"Run one of the paper's studies and write its report."`
 	Compare    compareCmd    `cmd:"" help:"Fit many methods side by side and say which differ."`
 	Methods    methodsCmd    `cmd:"" help:"List the methods that fit knows."`

@@ -36,7 +36,8 @@ type evaluateCmd struct {
 	Weights    string           `default:"uniform" enum:"uniform,frequency" help:"Weights of the classes: equal, or as frequent as the labels (${default})."`
 	Redraws    int              `default:"50" help:"Redraws of the labels from the predictions for the noise floor; 0 for none (${default})."`
 	Replicates int              `default:"200" help:"Bootstrap replicates for the intervals; 0 for none (${default})."`
-	Seed       uint64           `default:"0" help:"Seed of redraws and bootstrap (${default})."`
+	Folds      int              `default:"5" help:"Folds of the recoverable loss, where there is an embedding; 0 for none (${default})."`
+	Seed       uint64           `default:"0" help:"Seed of redraws, bootstrap and folds (${default})."`
 	JSON       bool             `name:"json" help:"Print the report as JSON."`
 	Plots      string           `type:"path" placeholder:"DIR" help:"Draw reliability diagrams, in bins of equal width, and the ESS profile into this directory, as SVG and PNG."`
 
@@ -52,7 +53,8 @@ func (evaluateCmd) Help() string {
 
 Every metric comes with its 95 % bootstrap interval and with its noise floor: what
 the same metric shows when labels are redrawn from the predictions, so that they
-are perfectly calibrated.`
+are perfectly calibrated. Recoverable NLL is what corrections save on rows they were not
+fitted to: of the predictions alone (global), and what the embedding adds to that (local).`
 }
 
 func (c *evaluateCmd) Run(ctx context.Context) error {
@@ -78,6 +80,9 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 	settings.Progress = bar.show
 	settings.Executor = executor
 	r, err := metrics.Evaluate(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, c.rng())
+	if err == nil && embedding != nil && c.Folds > 0 {
+		r.Recovered, err = metrics.Recover(ctx, p.LogProbs, p.Labels, embedding, metrics.Recovery{Folds: c.Folds}, c.rng())
+	}
 	bar.clear()
 	if err != nil {
 		undo()
@@ -119,6 +124,8 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 		return s, u, usageError{fmt.Errorf("--bins is %d; there must be at least one", c.Bins)}
 	case c.Redraws < 0:
 		return s, u, usageError{fmt.Errorf("--redraws is %d; it must be 0 or more", c.Redraws)}
+	case c.Folds < 0 || c.Folds == 1:
+		return s, u, usageError{fmt.Errorf("--folds is %d; there must be two or more, or 0 for none", c.Folds)}
 	case c.Replicates < 0:
 		return s, u, usageError{fmt.Errorf("--replicates is %d; it must be 0 or more", c.Replicates)}
 	}
@@ -262,6 +269,10 @@ func printReport(out io.Writer, r *metrics.Report) {
 		}
 	}
 	fmt.Fprintln(out)
+	if g := r.Recovered; g != nil {
+		fmt.Fprintf(out, "recoverable NLL: %+.5f nats a row by the predictions alone (at least %+.5f), %+.5f more by the embedding (at least %+.5f)\n",
+			g.NLL.Global.Value, g.NLL.Global.Low, g.NLL.Local.Value, g.NLL.Local.Low)
+	}
 	if missing := r.Missing(); missing != "" {
 		fmt.Fprintln(out, missing)
 	}

@@ -51,6 +51,19 @@
 // same rows, [Friedman] over several data sets; [Spread] and [Marks] print runs in the
 // paper's style.
 //
+// # Recoverable loss
+//
+// [Recover] fits corrections of the predictions on part of the rows and measures on the
+// others what they save: nats left on the table by the predictions alone, a lower bound of
+// the calibration error, and by the latent space beyond that, one of the grouping loss.
+// Unlike LCE it is near 0 without an error, and no bandwidth decides what it sees.
+//
+// # Diagnosis
+//
+// [Diagnose] says where predictions are wrong. It finds regions on one half of the rows
+// and tests them on the other, with p-values and intervals that hold for all of them at
+// once: of calibrated predictions, at most one diagnosis in twenty calls anything wrong.
+//
 // # Kernel sums
 //
 // The kernel between two rows is the same for every class, replicate and redraw, so

@@ -62,6 +62,8 @@ type Report struct {
 	Noise   [Metrics]*Noise // nil where there is none
 	Strata  []Stratum       // of [Settings.Strata], nil without them or an embedding
 	Checks  Checks
+	// Recovered is what Recover says of the same predictions, in the embedding; nil where nobody asked.
+	Recovered *Recovered
 }
 
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
@@ -174,20 +176,27 @@ func (b *binned) relabelled(ctx context.Context, labels [][]int) ([]Values, erro
 
 func inParallel(ctx context.Context, times int, measure func(k int) Values) ([]Values, error) {
 	values := make([]Values, times)
+	err := inParallelWith(ctx, times, func() func(int) { return func(k int) { values[k] = measure(k) } })
+	if err != nil {
+		return nil, fmt.Errorf("metrics: measure the uncertainty: %w", err)
+	}
+	return values, nil
+}
+
+// inParallelWith calls what newWorker made, once a goroutine, for each k below times.
+func inParallelWith(ctx context.Context, times int, newWorker func() func(k int)) error {
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
+		work := newWorker()
 		wait.Go(func() {
 			for k := int(next.Add(1)) - 1; k < times && ctx.Err() == nil; k = int(next.Add(1)) - 1 {
-				values[k] = measure(k)
+				work(k)
 			}
 		})
 	}
 	wait.Wait()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("metrics: measure the uncertainty: %w", err)
-	}
-	return values, nil
+	return ctx.Err()
 }
 
 // localUncertainty fills in the local metrics of replicates and redraws and the floor of
@@ -305,6 +314,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Settings   settings        `json:"settings"`
 		Metrics    json.RawMessage `json:"metrics"`
 		Checks     checks          `json:"checks"`
+		Recovered  *Recovered      `json:"recoverable,omitempty"`
 		ESSProfile *profile        `json:"ess_profile,omitempty"`
 		Missing    string          `json:"missing,omitempty"`
 	}{
@@ -313,9 +323,10 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 			r.Settings.Bins, r.Settings.Binning.String(), number(r.Settings.Bandwidth), r.Settings.weightsName(), r.Settings.SmallBin,
 			r.Uncertainty.Replicates, r.Uncertainty.Redraws,
 		},
-		Metrics: metrics,
-		Checks:  checks{ECE: r.Checks.ECEDebiased, TopECE: r.Checks.TopECEDebiased, Squared: r.Checks.SquaredDebiased},
-		Missing: r.Missing(),
+		Metrics:   metrics,
+		Checks:    checks{ECE: r.Checks.ECEDebiased, TopECE: r.Checks.TopECEDebiased, Squared: r.Checks.SquaredDebiased},
+		Recovered: r.Recovered,
+		Missing:   r.Missing(),
 	}
 	if !math.IsNaN(r.Checks.SKCE) {
 		out.Checks.SKCE = &noisy{Value: r.Checks.SKCE, Noise: r.Checks.SKCENoise}

@@ -1,0 +1,103 @@
+package data
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// ReadGroups reads groups (N) of the npz file at path, a group for each of so many rows, and
+// the names of the groups: either integers 0…G−1, with group_names (G texts) where they
+// have names, or texts, which are names themselves and are numbered in their order. Without groups all are nil.
+// Whatever is wrong with them is an *InputError.
+func ReadGroups(path string, rows int) (groups []int, names []string, err error) {
+	a, err := openArchive(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer a.close()
+	if !a.has("groups") {
+		return nil, nil, nil
+	}
+	var each []string
+	err = a.readAny("groups", func(h *header, r io.Reader) (err error) {
+		if len(h.shape) != 1 {
+			return fmt.Errorf("has shape %s; it has one axis, one group a row", shapeString(h.shape))
+		}
+		if h.shape[0] != rows {
+			return fmt.Errorf("has %d rows and the predictions have %d; they must have the same", h.shape[0], rows)
+		}
+		switch {
+		case h.text():
+			each, err = h.texts(r)
+			return err
+		case h.kind == 'f':
+			return fmt.Errorf("is of dtype float%d; groups must be integers 0…G−1 or names", 8*h.size)
+		}
+		groups = make([]int, rows)
+		return h.ints(r, groups)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if each != nil {
+		names = slices.Compact(slices.Sorted(slices.Values(each)))
+		groups = make([]int, rows)
+		for i, name := range each {
+			groups[i], _ = slices.BinarySearch(names, name)
+		}
+		return groups, names, nil
+	}
+	if a.has("group_names") {
+		err = a.readAny("group_names", func(h *header, r io.Reader) (err error) {
+			if len(h.shape) != 1 || !h.text() {
+				return fmt.Errorf("has shape %s and dtype %.20q; it has one axis, one name a group", shapeString(h.shape), h.dtype)
+			}
+			names, err = h.texts(r)
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	most := len(names)
+	if names == nil {
+		most = rows // more groups than rows are a mistake
+	}
+	if i := Stray(groups, most); i >= 0 {
+		return nil, nil, Inputf(path, "groups holds %d at row %d; groups must lie in 0…%d", groups[i], i, most-1)
+	}
+	return groups, names, nil
+}
+
+// texts reads all elements of kind 'U' (UTF-32) or 'S' (bytes) without the zeros that fill them.
+func (h *header) texts(r io.Reader) ([]string, error) {
+	out := make([]string, h.shape[0])
+	if h.size == 0 { // every text is empty
+		return out, nil
+	}
+	err := h.chunks(r, len(out), func(at int, b []byte) {
+		for i := range len(b) / h.size {
+			element := b[i*h.size : (i+1)*h.size]
+			if h.kind == 'S' {
+				out[at+i] = strings.ToValidUTF8(strings.TrimRight(string(element), "\x00"), "?")
+				continue
+			}
+			var text strings.Builder
+			for k := 0; k < len(element); k += 4 {
+				c := rune(h.order.Uint32(element[k:]))
+				if c == 0 {
+					break
+				}
+				if !utf8.ValidRune(c) {
+					c = utf8.RuneError
+				}
+				text.WriteRune(c)
+			}
+			out[at+i] = text.String()
+		}
+	})
+	return out, err
+}

@@ -1,0 +1,99 @@
+package data
+
+import (
+	"archive/zip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// writeTexts writes an npz file of integer arrays and arrays of text, as numpy would.
+func writeTexts(t *testing.T, arrays map[string]any) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "g.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z := zip.NewWriter(f)
+	for name, value := range arrays {
+		w, err := z.Create(name + ".npy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var descr string
+		var body []byte
+		n := 0
+		switch value := value.(type) {
+		case []string: // <U6
+			descr, n = "<U6", len(value)
+			for _, s := range value {
+				runes := []rune(s)
+				for k := range 6 {
+					var c rune
+					if k < len(runes) {
+						c = runes[k]
+					}
+					body = binary.LittleEndian.AppendUint32(body, uint32(c))
+				}
+			}
+		case []int64:
+			descr, n = "<i8", len(value)
+			for _, v := range value {
+				body = binary.LittleEndian.AppendUint64(body, uint64(v))
+			}
+		case []byte: // |S1
+			descr, n, body = "|S1", len(value), value
+		}
+		header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d,), }", descr, n)
+		header += strings.Repeat(" ", 117-len(header)) + "\n"
+		if _, err := w.Write(append(append([]byte("\x93NUMPY\x01\x00v\x00"), header...), body...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestReadGroups(t *testing.T) {
+	for _, c := range []struct {
+		arrays map[string]any
+		groups []int
+		names  []string
+	}{
+		{map[string]any{"groups": []int64{1, 0, 1}}, []int{1, 0, 1}, nil},
+		{map[string]any{"groups": []int64{1, 0, 1}, "group_names": []string{"men", "wömen"}}, []int{1, 0, 1}, []string{"men", "wömen"}},
+		{map[string]any{"groups": []string{"b", "a", "b"}}, []int{1, 0, 1}, []string{"a", "b"}},
+		{map[string]any{"groups": []byte("bab")}, []int{1, 0, 1}, []string{"a", "b"}},
+		{map[string]any{"other": []int64{1}}, nil, nil},
+	} {
+		groups, names, err := ReadGroups(writeTexts(t, c.arrays), 3)
+		if err != nil || !slices.Equal(groups, c.groups) || !slices.Equal(names, c.names) {
+			t.Errorf("%v: %v, %q, %v", c.arrays, groups, names, err)
+		}
+	}
+	for want, arrays := range map[string]map[string]any{
+		"has 2 rows and the predictions have 3":    {"groups": []int64{0, 1}},
+		"holds -1 at row 1":                        {"groups": []int64{0, -1, 0}},
+		"holds 2 at row 2; groups must lie in 0…1": {"groups": []int64{0, 1, 2}, "group_names": []string{"a", "b"}},
+		"one name a group":                         {"groups": []int64{0, 1, 1}, "group_names": []int64{4, 5}},
+	} {
+		_, _, err := ReadGroups(writeTexts(t, arrays), 3)
+		var input *InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+	// text where numbers belong is refused as before
+	if _, err := ReadMatrix(writeTexts(t, map[string]any{"x": []string{"a"}}), "x"); err == nil || !strings.Contains(err.Error(), "dtype") {
+		t.Errorf("a matrix of text: %v", err)
+	}
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	figures "calibra/experiments/report"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+type diagnoseCmd struct {
+	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, and groups (N integers, named by group_names, or N names) where subgroups are to be audited."`
+	Features  string `type:"path" placeholder:"F.npz" help:"Features of the same rows (N×M): features, test_features or embedding of this file; regions are found in their principal components and described by them."`
+	Rows      int    `default:"50" help:"Rows that a region must have, both where it is found and where it is tested (${default})."`
+	Codewords int    `default:"32" help:"Codewords, at most, that each half of the rows is divided by (${default})."`
+	Redraws   int    `default:"999" help:"Redraws of the labels behind the p-values (${default})."`
+	Seed      uint64 `default:"0" help:"Seed of the halves, the codewords and the redraws (${default})."`
+	Out       string `required:"" type:"path" placeholder:"DIR" help:"Directory for diagnosis.html and diagnosis.json."`
+	JSON      bool   `name:"json" help:"Print the diagnosis as JSON."`
+}
+
+func (diagnoseCmd) Help() string {
+	return `Example:
+
+  calibra diagnose --in runs/vq/predictions.npz --out runs/vq/diagnosis
+  calibra diagnose --in predictions.npz --features features.npz --out where --json
+
+It tells where a classifier is miscalibrated: regions of the latent space are found on one
+half of the rows and tested on the other, then the halves change places. Of calibrated
+predictions, at most one diagnosis in twenty calls anything wrong. diagnosis.html has a map
+of the latent space and a table of all regions; open it in a browser.`
+}
+
+func (c *diagnoseCmd) Run(ctx context.Context) error {
+	switch {
+	case c.Rows < 2:
+		return usageError{fmt.Errorf("--rows is %d; a region needs two or more", c.Rows)}
+	case c.Codewords < 2:
+		return usageError{fmt.Errorf("--codewords is %d; there must be two or more", c.Codewords)}
+	case c.Redraws < 19:
+		return usageError{fmt.Errorf("--redraws is %d; there must be 19 or more to show a p-value of .05", c.Redraws)}
+	}
+	p, err := data.ReadPredictions(c.In)
+	if err != nil {
+		return err
+	}
+	if p.Labels == nil {
+		return data.Inputf(c.In, "has no labels to judge the predictions by")
+	}
+	rows, _ := p.LogProbs.Dims()
+	e := metrics.Examination{Tree: metrics.TreeSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
+	embedding, err := c.embedding(rows, &e)
+	if err != nil {
+		return err
+	}
+	if e.Groups, e.GroupNames, err = data.ReadGroups(c.In, rows); err != nil {
+		return err
+	}
+	undo, err := experiments.PrepareDir(c.Out)
+	if err != nil {
+		return err
+	}
+	bar := newKernelBar(os.Stderr)
+	e.Progress = bar.show
+	d, err := metrics.Diagnose(ctx, p.LogProbs, p.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 0)))
+	bar.clear()
+	if err != nil {
+		undo()
+		return asUsage(err)
+	}
+	m, err := d.Map(embedding)
+	if err != nil {
+		undo()
+		return err
+	}
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		undo()
+		return fmt.Errorf("write the diagnosis: %w", err)
+	}
+	if err := data.WriteBytes(filepath.Join(c.Out, "diagnosis.json"), append(text, '\n')); err != nil {
+		return err
+	}
+	page := filepath.Join(c.Out, "diagnosis.html")
+	title := "Where is it wrong? " + filepath.Base(c.In)
+	if err := data.WriteFile(page, func(w io.Writer) error { return figures.WriteDiagnosis(w, title, d, m) }); err != nil {
+		return err
+	}
+	if c.JSON {
+		return toStdout(func(out io.Writer) { fmt.Fprintln(out, string(text)) })
+	}
+	return toStdout(func(out io.Writer) {
+		printDiagnosis(out, d)
+		fmt.Fprintf(out, "\nwrote %s\n", page)
+	})
+}
+
+// embedding is where regions lie: the file's own, or the principal components of the
+// features that describe them.
+func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination) (*mat.Dense, error) {
+	if c.Features == "" {
+		has, err := hasArray(c.In, "embedding")
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			return nil, data.Inputf(c.In, "has no embedding; name the features of its rows with --features F.npz")
+		}
+		z, err := data.ReadMatrix(c.In, "embedding")
+		if err != nil {
+			return nil, err
+		}
+		if n, _ := z.Dims(); n != rows {
+			return nil, data.Inputf(c.In, "embedding has %d rows and the predictions have %d; they must have the same", n, rows)
+		}
+		return z, nil
+	}
+	key := ""
+	for _, name := range []string{"features", "test_features", "embedding"} {
+		has, err := hasArray(c.Features, name)
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			key = name
+			break
+		}
+	}
+	if key == "" {
+		return nil, data.Inputf(c.Features, "has no features, test_features or embedding")
+	}
+	x, err := data.ReadMatrix(c.Features, key)
+	if err != nil {
+		return nil, err
+	}
+	if n, _ := x.Dims(); n != rows {
+		return nil, data.Inputf(c.Features, "%s has %d rows and the predictions in %s have %d; they must be of the same rows", key, n, filepath.Base(c.In), rows)
+	}
+	embed, err := data.FitEmbedding(x, 0)
+	if err != nil {
+		return nil, err
+	}
+	e.Features = x
+	return embed.Apply(x), nil
+}
+
+// printedRegions is how many regions are printed at most; all are in the files.
+const printedRegions = 12
+
+func printDiagnosis(out io.Writer, d *metrics.Diagnosis) {
+	fmt.Fprintf(out, "%s\n\n", d.Verdict)
+	g := d.Recoverable.NLL
+	fmt.Fprintf(out, "recoverable: %.4f nats a row by the predictions alone (at least %.4f), %.4f more by the latent space (at least %.4f)\n\n",
+		g.Global.Value, g.Global.Low, g.Local.Value, g.Local.Low)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "rows\tclass\tconfidence\tfrequency\tgap\tsimultaneous\tp\tdetectable\tnats\t  where")
+	line := func(r metrics.Region) {
+		class := "top"
+		if r.Class != nil {
+			class = fmt.Sprint(*r.Class)
+		}
+		fmt.Fprintf(w, "%d\t%s\t%.3f\t%.3f\t%+.3f\t%+.3f to %+.3f\t%.3f\t%.3f\t%+.4f\t  %s\n",
+			r.Size, class, r.Confidence, r.Frequency, r.Gap, r.Low, r.High, r.P, r.Detectable, r.RecoverableNLL, r.Describe)
+	}
+	for _, r := range d.Regions[:min(printedRegions, len(d.Regions))] {
+		line(r)
+	}
+	for _, r := range append(append(append([]metrics.Region{}, d.Classes...), d.Confidence...), d.Groups...) {
+		if r.Wrong {
+			line(r)
+		}
+	}
+	w.Flush()
+}

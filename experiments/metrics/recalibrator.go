@@ -1,0 +1,367 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"calibra/graph/simd"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+)
+
+// Recalibrator learns to correct predictions; [Recover] asks what its corrections gain.
+// A family of package layers becomes one by an adapter of a few lines.
+type Recalibrator interface {
+	// Name is the family, as results name it.
+	Name() string
+	// Fit learns from rows: log-probabilities (N×C, finite), features (N×d, nil where the
+	// recalibrator is asked for the global part) and labels (N). A good one shrinks what it
+	// learns by held-out loss, down to no correction at all.
+	Fit(ctx context.Context, logProbs, features *mat.Dense, labels []int, rng *rand.Rand) (Correction, error)
+}
+
+// Correction is what a Recalibrator learned.
+type Correction interface {
+	// Apply returns corrected log-probabilities (N×C) of rows as Fit has them.
+	Apply(logProbs, features *mat.Dense) (*mat.Dense, error)
+}
+
+// Shrunk is a penalized multinomial correction,
+//
+//	g(x) = softmax(log p + Wᵀψ + (aᵀψ) ℓ̃) ,  minimizing  mean NLL + (‖W‖² + ‖a‖²)/(2nσ²)
+//
+// where ψ are D functions of the row, W is D×C, a is D, and ℓ̃ the centred
+// log-probabilities in units of their root mean square: W moves classes, a turns the
+// confidence up or down. The functions have a total variance of 1, so that σ is how far, in
+// nats, the penalty lets them move a logit. It is 0 (the identity), 1/16, 1/8, …, 4, whichever
+// has the least loss on the rows held out of three inner folds, so that predictions
+// without an error stay as they are.
+//
+// Without features ψ are functions of the prediction: 1, ℓ̃_1 … ℓ̃_C and a piecewise linear one
+// of the top class's log-odds. With features there are three stages, each correcting the one before: the
+// features; squares and products of the eight of largest variance; the codeword of the row.
+type Shrunk struct {
+	Codewords int // of k-means, at most one for 20 rows; 0: 32, None: none
+}
+
+var _ Recalibrator = Shrunk{}
+
+// codewords are the functions of the last stage.
+func (m Shrunk) codewords() functions {
+	switch m.Codewords {
+	case None:
+		return codewords(0)
+	case 0:
+		return codewords(defaultCodewords)
+	}
+	return codewords(m.Codewords)
+}
+
+// Name says the family.
+func (Shrunk) Name() string { return "shrunk multinomial correction" }
+
+// spreads are the σ beside 0, ascending.
+var spreads = []float64{1. / 16, 1. / 8, 1. / 4, 1. / 2, 1, 2, 4}
+
+const (
+	innerFolds = 3 // that choose σ
+	patience   = 2 // σ in a row that raise the loss end the search
+)
+
+// Fit learns one stage after the other, each from what those before made of the rows.
+func (m Shrunk) Fit(ctx context.Context, logProbs, features *mat.Dense, labels []int, rng *rand.Rand) (Correction, error) {
+	stages := []functions{ofPrediction}
+	if features != nil {
+		stages = []functions{linear, products, m.codewords()}
+	}
+	var all sequence
+	for _, f := range stages {
+		best, corrected, err := fitStage(ctx, f, logProbs, features, labels, rng)
+		if err != nil {
+			return nil, err
+		}
+		if best != nil {
+			all = append(all, best)
+			logProbs = corrected
+		}
+	}
+	return all, nil
+}
+
+// fitStage learns W and a on the rows outside each inner fold in turn, along growing σ, until
+// the loss on the folds falls no longer. The correction is the mean of those at the best σ, nil for
+// the identity; each row comes corrected by the one that did not see it.
+func fitStage(ctx context.Context, f functions, l, features *mat.Dense, labels []int, rng *rand.Rand) (best mixture, corrected *mat.Dense, err error) {
+	n, c := l.Dims()
+	fold := folds(n, innerFolds, rng)
+	var paths []*path
+	var held []*design
+	var outside [][]int
+	for k := range innerFolds {
+		in, out := apart(fold, k)
+		if len(in) == 0 || len(out) == 0 {
+			continue
+		}
+		b := newBasis(f, rowsOf(l, in), rowsOf(features, in), rng)
+		paths = append(paths, &path{design: b.design(rowsOf(l, in), rowsOf(features, in), pick(labels, in)), basis: b})
+		held = append(held, b.design(rowsOf(l, out), rowsOf(features, out), pick(labels, out)))
+		outside = append(outside, out)
+	}
+	var bestLoss float64
+	for _, d := range held {
+		bestLoss += d.loss(nil) * float64(d.rows)
+	}
+	worse := 0
+	for _, sigma := range spreads {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, fmt.Errorf("metrics: fit a recalibrator: %w", err)
+		}
+		var loss float64
+		var at mixture
+		for k, p := range paths {
+			if err := p.to(sigma); err != nil {
+				return nil, nil, err
+			}
+			loss += held[k].loss(p.theta) * float64(held[k].rows)
+			at = append(at, weighted{p.basis, slices.Clone(p.theta)})
+		}
+		if loss < bestLoss {
+			best, bestLoss, worse = at, loss, 0
+		} else if worse++; worse == patience {
+			break
+		}
+	}
+	if best == nil {
+		return nil, nil, nil
+	}
+	corrected = mat.NewDense(n, c, nil)
+	for k, d := range held {
+		g := d.logProbs(best[k].theta)
+		for at, i := range outside[k] {
+			corrected.SetRow(i, g.RawRowView(at))
+		}
+	}
+	return best, corrected, nil
+}
+
+// sequence is corrections one after the other.
+type sequence []mixture
+
+func (s sequence) Apply(l, features *mat.Dense) (*mat.Dense, error) {
+	for _, m := range s {
+		l = m.apply(l, features)
+	}
+	return l, nil
+}
+
+// mixture is the mean of corrections in their log-probabilities.
+type mixture []weighted
+
+// weighted is a basis with its weights Θ = (W a), D×(C+1).
+type weighted struct {
+	basis *basis
+	theta []float64
+}
+
+func (m mixture) apply(l, features *mat.Dense) *mat.Dense {
+	n, c := l.Dims()
+	out := mat.NewDense(n, c, nil)
+	for _, each := range m {
+		out.Add(out, each.basis.design(l, features, nil).logProbs(each.theta))
+	}
+	for i := range n {
+		row := out.RawRowView(i)
+		floats.Scale(1/float64(len(m)), row)
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	return out
+}
+
+// design is rows as the correction sees them.
+type design struct {
+	rows, classes, width int
+	psi                  []float64 // N×D
+	offset               []float64 // N×C, log p
+	tilt                 []float64 // N×C, ℓ̃
+	labels               []int
+	scores, slopes       []float64 // N×(C+1), scratch
+}
+
+// multiply sets scores to ΨΘ, Θ = (W a).
+func (d *design) multiply(theta []float64) {
+	if d.scores == nil {
+		d.scores = make([]float64, d.rows*(d.classes+1))
+	}
+	k := d.classes + 1
+	simd.Dgemm(blas.NoTrans, blas.NoTrans, d.rows, k, d.width, 1, d.psi, d.width, theta, k, 0, d.scores, k)
+}
+
+// row writes the corrected log-probabilities of row i under the scores of multiply.
+func (d *design) row(dst []float64, i int) {
+	c := d.classes
+	s, tilt := d.scores[i*(c+1):(i+1)*(c+1)], d.tilt[i*c:(i+1)*c]
+	for k, l := range d.offset[i*c : (i+1)*c] {
+		dst[k] = l + s[k] + s[c]*tilt[k]
+	}
+	floats.AddConst(-floats.LogSumExp(dst), dst)
+}
+
+// softmax writes the corrected probabilities of row i, and returns the logarithm of that of y.
+func (d *design) softmax(dst []float64, i, y int) float64 {
+	c := d.classes
+	s, tilt := d.scores[i*(c+1):(i+1)*(c+1)], d.tilt[i*c:(i+1)*c]
+	most := math.Inf(-1)
+	for k, l := range d.offset[i*c : (i+1)*c] {
+		dst[k] = l + s[k] + s[c]*tilt[k]
+		most = max(most, dst[k])
+	}
+	score, sum := dst[y]-most, 0.
+	for k, v := range dst {
+		dst[k] = math.Exp(v - most)
+		sum += dst[k]
+	}
+	floats.Scale(1/sum, dst)
+	return score - math.Log(sum)
+}
+
+// loss is the mean NLL, without a penalty; nil Θ is the identity.
+func (d *design) loss(theta []float64) float64 {
+	if theta == nil {
+		theta = make([]float64, d.width*(d.classes+1))
+	}
+	d.multiply(theta)
+	p := make([]float64, d.classes)
+	var sum float64
+	for i, y := range d.labels {
+		d.row(p, i)
+		sum -= max(p[y], LeastLogProb)
+	}
+	return sum / float64(d.rows)
+}
+
+func (d *design) logProbs(theta []float64) *mat.Dense {
+	d.multiply(theta)
+	out := mat.NewDense(d.rows, d.classes, nil)
+	for i := range d.rows {
+		d.row(out.RawRowView(i), i)
+	}
+	return out
+}
+
+// gradient is the mean NLL and, in grad (D×(C+1)), its slopes ΨᵀG/n, where row i of G is
+// p_ic − 1[y_i = c] for W and Σ_c ℓ̃_ic (p_ic − 1[y_i = c]) for a.
+func (d *design) gradient(theta, grad []float64) float64 {
+	d.multiply(theta)
+	if d.slopes == nil {
+		d.slopes = make([]float64, len(d.scores))
+	}
+	c := d.classes
+	var sum float64
+	for i, y := range d.labels {
+		g := d.slopes[i*(c+1) : (i+1)*(c+1)]
+		sum -= d.softmax(g[:c], i, y)
+		g[y]--
+		g[c] = floats.Dot(g[:c], d.tilt[i*c:(i+1)*c])
+	}
+	simd.Dgemm(blas.Trans, blas.NoTrans, d.width, c+1, d.rows, 1/float64(d.rows), d.psi, d.width, d.slopes, c+1, 0, grad, c+1)
+	return sum / float64(d.rows)
+}
+
+// path is the optimum along growing σ, each found from the one before.
+type path struct {
+	*design
+	basis *basis
+	theta []float64
+}
+
+// to moves to the optimum for σ.
+func (p *path) to(sigma float64) error {
+	if p.theta == nil {
+		p.theta = make([]float64, p.width*(p.classes+1))
+	}
+	lambda := 1 / (float64(p.rows) * sigma * sigma)
+	var value float64
+	at, grad := make([]float64, len(p.theta)), make([]float64, len(p.theta))
+	at[0] = math.NaN() // nowhere yet
+	evaluate := func(x []float64) {
+		if !floats.Equal(at, x) {
+			copy(at, x)
+			value = p.gradient(x, grad) + lambda/2*floats.Dot(x, x)
+			floats.AddScaled(grad, lambda, x)
+		}
+	}
+	problem := optimize.Problem{
+		Func: func(x []float64) float64 { evaluate(x); return value },
+		Grad: func(g, x []float64) { evaluate(x); copy(g, grad) },
+	}
+	// Steps that save less than 1e-5 nats a row are lost in the noise of any sample.
+	settings := &optimize.Settings{GradientThreshold: 1e-4, MajorIterations: 50, Converger: &optimize.FunctionConverge{Absolute: 1e-5, Iterations: 2}}
+	r, err := optimize.Minimize(problem, p.theta, settings, &optimize.LBFGS{})
+	if r == nil {
+		return fmt.Errorf("metrics: fit a recalibrator: %w", err)
+	}
+	copy(p.theta, r.X) // the best point, even where the line search ran out of digits
+	return nil
+}
+
+// folds are numbers 0…k−1 of n rows, as many of each, in random order.
+func folds(n, k int, rng *rand.Rand) []int {
+	fold := make([]int, n)
+	for i := range fold {
+		fold[i] = i % k
+	}
+	rng.Shuffle(n, func(i, j int) { fold[i], fold[j] = fold[j], fold[i] })
+	return fold
+}
+
+// apart are the rows outside fold k, and those in it.
+func apart(fold []int, k int) (in, out []int) {
+	for i, f := range fold {
+		if f == k {
+			out = append(out, i)
+		} else {
+			in = append(in, i)
+		}
+	}
+	return in, out
+}
+
+func pick(x []int, rows []int) []int {
+	out := make([]int, len(rows))
+	for k, i := range rows {
+		out[k] = x[i]
+	}
+	return out
+}
+
+// rowsOf is the rows of m in that order; nil of nil.
+func rowsOf(m *mat.Dense, rows []int) *mat.Dense {
+	if m == nil || len(rows) == 0 {
+		return nil
+	}
+	_, c := m.Dims()
+	out := mat.NewDense(len(rows), c, nil)
+	for k, i := range rows {
+		out.SetRow(k, m.RawRowView(i))
+	}
+	return out
+}
+
+// Unchanged is the Recalibrator that corrects nothing, where only one part is asked for.
+type Unchanged struct{}
+
+var _ Recalibrator = Unchanged{}
+
+// Name says the family.
+func (Unchanged) Name() string { return "unchanged" }
+
+// Fit learns nothing.
+func (Unchanged) Fit(context.Context, *mat.Dense, *mat.Dense, []int, *rand.Rand) (Correction, error) {
+	return sequence{}, nil
+}

@@ -1,0 +1,222 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Recovery says how recoverable loss is measured. Its zero value is the default.
+type Recovery struct {
+	Folds         int          // K, of the outer cross-fitting; 0 means 5
+	Global, Local Recalibrator // nil: Shrunk{}
+}
+
+const defaultFolds = 5
+
+// Gain is a mean over rows of the loss that a correction saves on rows it was not fitted
+// to, in the units of the loss. It may be negative.
+type Gain struct {
+	Value float64 `json:"value"`
+	SE    float64 `json:"se"`      // of the mean over rows, the folds' fits being fixed
+	Low   float64 `json:"low"`     // one-sided 95 % bound: at least so much is recoverable
+	P     float64 `json:"p_value"` // of a gain of 0 or less, normal
+}
+
+// Gains is what a global correction saves of a loss, what a local one saves beyond that,
+// and both together.
+type Gains struct {
+	Global Gain `json:"global"`
+	Local  Gain `json:"local"`
+	Total  Gain `json:"total"`
+}
+
+// Recovered is the loss that is left on the table.
+type Recovered struct {
+	NLL, Brier Gains
+	// GlobalNLL and LocalNLL are N: the terms of which the gains of NLL are the means.
+	GlobalNLL, LocalNLL []float64
+	Families            [2]string // of the global and of the local recalibrator
+}
+
+// Recover is recoverable loss by K-fold cross-fitting within the rows measured. On the
+// rows outside a fold two corrections are fitted, g₀ that sees the predictions p alone and
+// g₁ that starts from g₀ and sees the features φ too; on the rows of the fold
+//
+//	G₀ = mean[ℓ(p) − ℓ(g₀(p))] ,   G₁ = mean[ℓ(g₀(p)) − ℓ(g₁(p, φ))]
+//
+// for ℓ the NLL (nats, log-probabilities not below [LeastLogProb]) and the Brier score.
+// As g₀ is one of all maps of p, G₀ is on average at most the calibration error in ℓ's
+// divergence: a lower bound in the variational form of proper calibration errors. G₁ likewise
+// stays below the grouping loss that φ reveals (Perez-Lebel, Le Morvan and Varoquaux 2023),
+// as far as g₀ has found the calibration error. The better the families, the tighter;
+// those of [Shrunk] leave predictions without an error as they are.
+//
+// logProbs is N×C, features N×d, labels N, as for [Measure]; there must be two rows for each fold.
+func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features *mat.Dense, r Recovery, rng *rand.Rand) (*Recovered, error) {
+	s, err := newSample(logProbs, labels)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkFeatures(features); err != nil {
+		return nil, err
+	}
+	if r.Folds == 0 {
+		r.Folds = defaultFolds
+	}
+	if r.Global == nil {
+		r.Global = Shrunk{}
+	}
+	if r.Local == nil {
+		r.Local = Shrunk{}
+	}
+	if r.Folds < 2 || s.rows < 2*r.Folds {
+		return nil, fmt.Errorf("metrics: recoverable loss: %d rows in %d folds: want two folds or more of two rows or more", s.rows, r.Folds)
+	}
+	return s.recover(ctx, features, r, rng)
+}
+
+// checkFeatures returns an error unless there is one finite row for each prediction.
+func (s *sample) checkFeatures(features *mat.Dense) error {
+	if features == nil {
+		return fmt.Errorf("metrics: there are no features: give one row for each of the %d predictions", s.rows)
+	}
+	n, d := features.Dims()
+	if n != s.rows || d == 0 {
+		return fmt.Errorf("metrics: the features are %d×%d: want one row for each of the %d predictions", n, d, s.rows)
+	}
+	for i := range n {
+		for j, x := range features.RawRowView(i) {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return fmt.Errorf("metrics: row %d: feature %d is %v: features must be finite", i, j, x)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *sample) recover(ctx context.Context, features *mat.Dense, r Recovery, rng *rand.Rand) (*Recovered, error) {
+	l := s.bounded()
+	fold := folds(s.rows, r.Folds, rng)
+	seed := rng.Uint64()
+	g0, g1 := mat.NewDense(s.rows, s.classes, nil), mat.NewDense(s.rows, s.classes, nil)
+	errs := make([]error, r.Folds)
+	var wait sync.WaitGroup
+	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for k := range r.Folds {
+		wait.Go(func() {
+			busy <- struct{}{}
+			defer func() { <-busy }()
+			errs[k] = s.crossFit(ctx, l, features, r, fold, k, g0, g1, rand.New(rand.NewPCG(seed, uint64(k))))
+		})
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("metrics: recoverable loss: %w", err)
+		}
+	}
+	out := &Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}}
+	nll := [3][]float64{}
+	brier := [3][]float64{}
+	for m, p := range []*mat.Dense{s.log, g0, g1} {
+		nll[m], brier[m] = s.losses(p)
+	}
+	out.GlobalNLL, out.LocalNLL = difference(nll[0], nll[1]), difference(nll[1], nll[2])
+	out.NLL = Gains{newGain(out.GlobalNLL), newGain(out.LocalNLL), newGain(difference(nll[0], nll[2]))}
+	out.Brier = Gains{
+		newGain(difference(brier[0], brier[1])), newGain(difference(brier[1], brier[2])), newGain(difference(brier[0], brier[2])),
+	}
+	return out, nil
+}
+
+// crossFit writes the corrected rows of fold k.
+func (s *sample) crossFit(ctx context.Context, l, features *mat.Dense, r Recovery, fold []int, k int, g0, g1 *mat.Dense, rng *rand.Rand) error {
+	in, out := apart(fold, k)
+	inL, inF, inY := rowsOf(l, in), rowsOf(features, in), pick(s.label, in)
+	outL, outF := rowsOf(l, out), rowsOf(features, out)
+	global, err := r.Global.Fit(ctx, inL, nil, inY, rng)
+	if err != nil {
+		return err
+	}
+	if inL, err = global.Apply(inL, nil); err != nil {
+		return err
+	}
+	if outL, err = global.Apply(outL, nil); err != nil {
+		return err
+	}
+	local, err := r.Local.Fit(ctx, inL, inF, inY, rng)
+	if err != nil {
+		return err
+	}
+	corrected, err := local.Apply(outL, outF)
+	if err != nil {
+		return err
+	}
+	for at, i := range out {
+		g0.SetRow(i, outL.RawRowView(at))
+		g1.SetRow(i, corrected.RawRowView(at))
+	}
+	return nil
+}
+
+// bounded is log p, not below LeastLogProb, normalized again.
+func (s *sample) bounded() *mat.Dense {
+	l := mat.NewDense(s.rows, s.classes, nil)
+	for i := range s.rows {
+		row := l.RawRowView(i)
+		for c := range row {
+			row[c] = s.logProb(i, c)
+		}
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	return l
+}
+
+// losses are the NLL and the Brier score of each row under log-probabilities l.
+func (s *sample) losses(l *mat.Dense) (nll, brier []float64) {
+	nll, brier = make([]float64, s.rows), make([]float64, s.rows)
+	for i, y := range s.label {
+		nll[i] = -max(l.At(i, y), LeastLogProb)
+		for c, v := range l.RawRowView(i) {
+			e := math.Exp(v)
+			if c == y {
+				e--
+			}
+			brier[i] += e * e
+		}
+	}
+	return nll, brier
+}
+
+func difference(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	return floats.SubTo(out, a, b)
+}
+
+// newGain is the mean of the rows' gains with its interval.
+func newGain(rows []float64) Gain {
+	g := Gain{Value: mean(rows)}
+	for _, x := range rows {
+		g.SE += (x - g.Value) * (x - g.Value)
+	}
+	n := float64(len(rows))
+	g.SE = math.Sqrt(g.SE / (n - 1) / n)
+	g.Low = g.Value - distuv.UnitNormal.Quantile(.95)*g.SE
+	switch {
+	case g.SE > 0:
+		g.P = distuv.UnitNormal.Survival(g.Value / g.SE)
+	case g.Value > 0:
+		g.P = 0
+	default:
+		g.P = 1
+	}
+	return g
+}
