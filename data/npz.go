@@ -76,17 +76,15 @@ func (a *archive) has(key string) bool { return a.members[key] != nil }
 // read opens the array key of numbers, checks its header as [archive.header] does, and hands
 // it with the elements to decode.
 func (a *archive) read(key string, decode func(h *header, r io.Reader) error) error {
-	return a.readAny(key, func(h *header, r io.Reader) error {
-		if h.text() {
-			return fmt.Errorf("has dtype %.20q; save it as float16, float32, float64 or an integer type", h.dtype)
-		}
-		return decode(h, r)
-	})
+	if _, err := a.header(key); err != nil {
+		return err
+	}
+	return a.readAny(key, decode)
 }
 
 // readAny is read of numbers or text.
 func (a *archive) readAny(key string, decode func(h *header, r io.Reader) error) error {
-	h, err := a.header(key)
+	h, err := a.anyHeader(key)
 	if err != nil {
 		return err
 	}
@@ -111,9 +109,18 @@ func (a *archive) readAny(key string, decode func(h *header, r io.Reader) error)
 	return nil
 }
 
-// header reads the header of the array key, and no element. It and the size that the
-// file gives the array agree.
+// header reads the header of the array key of numbers, and no element. It and the size that
+// the file gives the array agree.
 func (a *archive) header(key string) (*header, error) {
+	h, err := a.anyHeader(key)
+	if err == nil && h.text() {
+		return nil, Inputf(a.path, "%s has dtype %.20q; save it as float16, float32, float64 or an integer type", key, h.dtype)
+	}
+	return h, err
+}
+
+// anyHeader is header of numbers or text.
+func (a *archive) anyHeader(key string) (*header, error) {
 	m := a.members[key]
 	if m == nil {
 		return nil, a.missing(key)

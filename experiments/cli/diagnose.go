@@ -66,7 +66,7 @@ func (c *diagnoseCmd) Run(ctx context.Context) error {
 	if e.Groups, e.GroupNames, err = data.ReadGroups(c.In, rows); err != nil {
 		return err
 	}
-	undo, err := experiments.PrepareDir(c.Out)
+	undo, err := experiments.PrepareDir(c.Out, diagnosisGroup, diagnosisFiles...)
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,8 @@ func (c *diagnoseCmd) Run(ctx context.Context) error {
 		undo()
 		return fmt.Errorf("write the diagnosis: %w", err)
 	}
-	if err := data.WriteBytes(filepath.Join(c.Out, "diagnosis.json"), append(text, '\n')); err != nil {
-		return err
-	}
-	page := filepath.Join(c.Out, "diagnosis.html")
-	title := "Where is it wrong? " + filepath.Base(c.In)
-	if err := data.WriteFile(page, func(w io.Writer) error { return figures.WriteDiagnosis(w, title, d, m) }); err != nil {
+	if err := c.write(text, d, m); err != nil {
+		undo()
 		return err
 	}
 	if c.JSON {
@@ -101,8 +97,26 @@ func (c *diagnoseCmd) Run(ctx context.Context) error {
 	}
 	return toStdout(func(out io.Writer) {
 		printDiagnosis(out, d)
-		fmt.Fprintf(out, "\nwrote %s\n", page)
+		fmt.Fprintf(out, "\nwrote %s\n", filepath.Join(c.Out, "diagnosis.html"))
 	})
+}
+
+// diagnosisGroup is the data.Folder group of a diagnosis, and diagnosisFiles are its files.
+const diagnosisGroup = "diagnose"
+
+var diagnosisFiles = []string{"diagnosis.html", "diagnosis.json"}
+
+func (c *diagnoseCmd) write(text []byte, d *metrics.Diagnosis, m *metrics.Map) error {
+	to := data.NewFolder(c.Out, diagnosisGroup)
+	defer to.Discard()
+	if err := to.WriteBytes("diagnosis.json", append(text, '\n')); err != nil {
+		return err
+	}
+	title := "Where is it wrong? " + filepath.Base(c.In)
+	if err := to.WriteFile("diagnosis.html", func(w io.Writer) error { return figures.WriteDiagnosis(w, title, d, m) }); err != nil {
+		return err
+	}
+	return to.Commit()
 }
 
 // embedding is where regions lie: the file's own, or the principal components of the
