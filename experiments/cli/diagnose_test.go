@@ -55,10 +55,7 @@ func TestDiagnoseJSON(t *testing.T) {
 	}
 	in, features, _ := writeDiagnosable(t, n, data.Array{Name: "groups", Value: groups})
 	out := filepath.Join(t.TempDir(), "d")
-	var code int
-	text := captured(t, &os.Stdout, func() {
-		code = Main([]string{"diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", out, "--json"})
-	})
+	code, text, _ := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", out, "--json")
 	if code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -113,8 +110,7 @@ func TestDiagnoseBadInput(t *testing.T) {
 		{[]string{"--in", in, "--features", features, "--rows", "1"}, "--rows is 1"},
 		{[]string{"--in", in, "--features", features, "--redraws", "10"}, "--redraws is 10"},
 	} {
-		var code int
-		said := captured(t, &os.Stderr, func() { code = Main(append([]string{"diagnose", "--out", out}, c.args...)) })
+		code, _, said := calibra(t, append([]string{"diagnose", "--out", out}, c.args...)...)
 		if code != exitUsage || !strings.Contains(said, c.want) || strings.Count(strings.TrimSpace(said), "\n") > 0 {
 			t.Errorf("%v: exit code %d, %q, want %q", c.args, code, said, c.want)
 		}
