@@ -3,7 +3,6 @@ package optim
 import (
 	"math"
 
-	"calibra/graph"
 	"calibra/graph/simd"
 
 	"gorgonia.org/tensor"
@@ -16,7 +15,7 @@ import (
 //	v ← β₂ v + (1−β₂) g²
 //	θ ← θ − η (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + ε)
 //
-// The paper trains with η = λ = 1e-3.
+// The paper trains with η = λ = 1e-3. It is the chain Decay, Moments, Rate, computed in one pass.
 type Adam struct {
 	Rate        float64 // η; 0: 1e-3
 	Beta1       float64 // 0: 0.9
@@ -25,79 +24,79 @@ type Adam struct {
 	WeightDecay float64 // λ, added to the gradient
 }
 
+// Parts are Decay, Moments and Rate.
+func (a Adam) Parts() []Part {
+	return []Part{Decay{Strength: a.WeightDecay}, Moments{a.Beta1, a.Beta2, a.Epsilon}, Rate{orDefault(a.Rate, 1e-3)}}
+}
+
 // AdamW is Adam with decoupled weight decay (Loshchilov and Hutter 2019): θ is
-// first scaled by 1 − ηλ and the gradient is left alone.
+// first scaled by 1 − ηλ and the gradient is left alone. It is the chain Moments, Decay, Rate,
+// computed in one pass.
 type AdamW struct {
-	Rate        float64 // η; 0: 1e-3
-	Beta1       float64 // 0: 0.9
-	Beta2       float64 // 0: 0.999
-	Epsilon     float64 // 0: 1e-8
-	WeightDecay float64 // λ
+	Rate        float64                // η; 0: 1e-3
+	Beta1       float64                // 0: 0.9
+	Beta2       float64                // 0: 0.999
+	Epsilon     float64                // 0: 1e-8
+	WeightDecay float64                // λ
+	Mask        func(name string) bool // which weights decay; nil: all
 }
 
-func (a Adam) start(params []*tensor.Dense) graph.Mover {
-	return newAdam(a, 0, params)
+// Parts are Moments, Decay and Rate.
+func (a AdamW) Parts() []Part {
+	return []Part{Moments{a.Beta1, a.Beta2, a.Epsilon}, Decay{a.WeightDecay, a.Mask}, Rate{orDefault(a.Rate, 1e-3)}}
 }
 
-func (a AdamW) start(params []*tensor.Dense) graph.Mover {
-	return newAdam(a.coupled(), a.WeightDecay, params)
+// Moments divides the mean of the updates by the root of the mean of their squares, both
+// corrected for their start at zero: Adam without its rate.
+type Moments struct {
+	Beta1   float64 // 0: 0.9
+	Beta2   float64 // 0: 0.999
+	Epsilon float64 // 0: 1e-8
 }
 
-// coupled is the rule without its weight decay.
-func (a AdamW) coupled() Adam {
-	return Adam{Rate: a.Rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon}
+// Parts is itself.
+func (m Moments) Parts() []Part { return []Part{m} }
+
+// State is m and v.
+func (Moments) State() []string { return []string{"mean", "square"} }
+
+func (m Moments) withDefaults() Moments {
+	return Moments{orDefault(m.Beta1, 0.9), orDefault(m.Beta2, 0.999), orDefault(m.Epsilon, 1e-8)}
 }
 
-func newAdam(a Adam, decoupled float64, params []*tensor.Dense) *adamState {
-	a.Rate = orDefault(a.Rate, 1e-3)
-	a.Beta1, a.Beta2 = orDefault(a.Beta1, 0.9), orDefault(a.Beta2, 0.999)
-	a.Epsilon = orDefault(a.Epsilon, 1e-8)
-	return &adamState{rule: a, shrink: 1 - a.Rate*decoupled, mean: zerosLike(params), square: zerosLike(params)}
+// Apply gives (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + ε).
+func (m Moments) Apply(t Time, w []Weight) {
+	m = m.withDefaults()
+	rate, scale := m.corrections(t)
+	Each(w, func(_, u float64, s []float64) float64 {
+		s[0] = m.Beta1*s[0] + (1-m.Beta1)*u
+		s[1] = m.Beta2*s[1] + (1-m.Beta2)*u*u
+		return s[0] / rate / (math.Sqrt(s[1])*scale + m.Epsilon)
+	})
 }
 
-type adamState struct {
-	rule         Adam
-	shrink       float64 // factor on θ before a step
-	t            int
-	mean, square []*tensor.Dense // m, v
+// corrections are 1−β₁ᵗ and 1/√(1−β₂ᵗ).
+func (m Moments) corrections(t Time) (rate, scale float64) {
+	return 1 - math.Pow(m.Beta1, float64(t.Step)), 1 / math.Sqrt(1-math.Pow(m.Beta2, float64(t.Step)))
 }
 
-func (a *adamState) Move(params, grads []*tensor.Dense) {
-	a.t++
-	bias1 := 1 - math.Pow(a.rule.Beta1, float64(a.t))
-	bias2 := math.Sqrt(1 - math.Pow(a.rule.Beta2, float64(a.t)))
-	for i, p := range params {
-		if p.Dtype() == tensor.Float32 {
-			simd.Adam{
-				Beta1: float32(a.rule.Beta1), Beta2: float32(a.rule.Beta2), Decay: float32(a.rule.WeightDecay), Shrink: float32(a.shrink),
-				Rate: float32(a.rule.Rate / bias1), Scale: float32(1 / bias2), Epsilon: float32(a.rule.Epsilon),
-			}.Step(p.Float32s(), grads[i].Float32s(), a.mean[i].Float32s(), a.square[i].Float32s())
-		} else {
-			a.step64(p.Float64s(), grads[i].Float64s(), a.mean[i].Float64s(), a.square[i].Float64s(), bias1, bias2)
-		}
+// step is Decay, Moments, Decay and Rate of one weight in one pass: coupled λ, decoupled λ′.
+func (m Moments) step(t Time, w Weight, rate, coupled, decoupled float64) {
+	bias, scale := m.corrections(t)
+	shrink := 1 - rate*decoupled
+	if w.Value.Dtype() == tensor.Float32 {
+		simd.Adam{
+			Beta1: float32(m.Beta1), Beta2: float32(m.Beta2), Decay: float32(coupled), Shrink: float32(shrink),
+			Rate: float32(rate / bias), Scale: float32(scale), Epsilon: float32(m.Epsilon),
+		}.Step(w.Value.Float32s(), w.Update.Float32s(), w.State[0].Float32s(), w.State[1].Float32s())
+		return
 	}
-}
-
-func (a *adamState) step64(theta, grad, m, v []float64, bias1, bias2 float64) {
-	beta1, beta2 := a.rule.Beta1, a.rule.Beta2
-	rate, scale := a.rule.Rate/bias1, 1/bias2
+	rate /= bias
+	theta, grad, mean, square := w.Value.Float64s(), w.Update.Float64s(), w.State[0].Float64s(), w.State[1].Float64s()
 	for i, x := range theta {
-		g := grad[i] + a.rule.WeightDecay*x
-		m[i] = beta1*m[i] + (1-beta1)*g
-		v[i] = beta2*v[i] + (1-beta2)*g*g
-		theta[i] = a.shrink*x - rate*m[i]/(math.Sqrt(v[i])*scale+a.rule.Epsilon)
+		g := grad[i] + coupled*x
+		mean[i] = m.Beta1*mean[i] + (1-m.Beta1)*g
+		square[i] = m.Beta2*square[i] + (1-m.Beta2)*g*g
+		theta[i] = shrink*x - rate*mean[i]/(math.Sqrt(square[i])*scale+m.Epsilon)
 	}
-}
-
-func (a *adamState) Pass(n int) any {
-	p := &graph.AdamPass{
-		Beta1: a.rule.Beta1, Beta2: a.rule.Beta2, Epsilon: a.rule.Epsilon, Decay: a.rule.WeightDecay, Shrink: a.shrink,
-		Mean: a.mean, Square: a.square, Begun: a.t > 0,
-	}
-	for range n {
-		a.t++
-		p.Rates = append(p.Rates, a.rule.Rate/(1-math.Pow(a.rule.Beta1, float64(a.t))))
-		p.Scales = append(p.Scales, 1/math.Sqrt(1-math.Pow(a.rule.Beta2, float64(a.t))))
-	}
-	return p
 }

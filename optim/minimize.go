@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"calibra/graph"
-
-	"gorgonia.org/tensor"
 )
 
 // Problem is a mean loss over rows 0…Rows−1.
@@ -36,6 +34,11 @@ type Settings struct {
 	// validation loss. Where a fit starts at a map that is good already, no epoch need
 	// then make it worse. The published code does not.
 	KeepStart bool
+	// Average is what of the weights after each step is validated and kept in place of the last;
+	// nil: the last. Weights that a graph updates are not averaged.
+	Average Average
+	// Start is what the rule remembers from a fit before, by [Epoch.State]; nil: nothing.
+	Start *graph.Weights
 }
 
 func (s Settings) withDefaults() Settings {
@@ -65,10 +68,19 @@ type Epoch struct {
 	Device time.Duration
 
 	session graph.Session
+	mover   *mover
 }
 
 // Fetch brings the weights of the fit into memory, where they are not always.
 func (e Epoch) Fetch() error { return e.session.Fetch() }
+
+// State is what the rule remembers, for a fit that goes on from here: see [Settings.Start].
+func (e Epoch) State() (*graph.Weights, error) {
+	if err := e.session.Fetch(); err != nil {
+		return nil, err
+	}
+	return e.mover.state(), nil
+}
 
 // Result tells how a fit ended.
 type Result struct {
@@ -99,11 +111,14 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 	order := graph.Rows(0, p.Rows)
 	shuffle := func() { rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] }) }
 	shuffle() // first, wherever the steps run: to describe the loss may draw from rng too
-	var learned []*tensor.Dense
-	for _, name := range p.Loss.Weights().Learned() {
-		learned = append(learned, p.Loss.Weights().Tensor(name))
+	steps := s.Epochs * ((p.Rows + s.Batch - 1) / s.Batch)
+	mover := newMover(s.Rule, s.Average, p.Loss.Weights(), steps)
+	if s.Start != nil {
+		if err := mover.resume(s.Start); err != nil {
+			return Result{}, err
+		}
 	}
-	session, err := graph.On(s.Executor).Fit(p.Loss, s.Rule.start(learned), p.Rows, s.Batch)
+	session, err := graph.On(s.Executor).Fit(p.Loss, mover, p.Rows, s.Batch)
 	if err != nil {
 		return Result{}, fmt.Errorf("optim: %w", err)
 	}
@@ -136,6 +151,9 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 		if err != nil {
 			return r, fmt.Errorf("optim: epoch %d, %w", epoch, err)
 		}
+		if err := exchangeAverage(session, mover); err != nil {
+			return r, err
+		}
 		validation := math.NaN()
 		r.Epochs = epoch
 		if p.Validation != nil {
@@ -153,7 +171,10 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 		}
 		stalled := epoch-r.Best >= s.Patience
 		if s.Observe != nil {
-			s.Observe(Epoch{epoch, s.Epochs, loss, validation, r.Best, stalled || epoch == s.Epochs, session.Elapsed(), session})
+			s.Observe(Epoch{epoch, s.Epochs, loss, validation, r.Best, stalled || epoch == s.Epochs, session.Elapsed(), session, mover})
+		}
+		if err := exchangeAverage(session, mover); err != nil {
+			return r, err
 		}
 		if stalled {
 			r.Converged = true
@@ -165,4 +186,16 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 		r.Ended = fmt.Sprintf("all %d epochs were run", s.Epochs)
 	}
 	return r, session.Restore()
+}
+
+// exchangeAverage puts the average in place of the weights, and back.
+func exchangeAverage(s graph.Session, m *mover) error {
+	if m.average == nil {
+		return nil
+	}
+	if err := s.Fetch(); err != nil {
+		return err
+	}
+	m.swap()
+	return s.Send()
 }

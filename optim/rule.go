@@ -1,15 +1,100 @@
 package optim
 
 import (
-	"calibra/graph"
+	"calibra/graph/simd"
 
 	"gorgonia.org/tensor"
 )
 
-// Rule turns gradients into steps: [Adam], [AdamW] or [SGD].
+// Rule turns gradients into steps: one of those here, a [Chain] of them, or one of your own.
 type Rule interface {
-	// start prepares the rule's state for the given weights.
-	start(params []*tensor.Dense) graph.Mover
+	// Parts are what the rule does, one after the other. A rule that is one part gives itself.
+	Parts() []Part
+}
+
+// Part changes the updates of a step. The first part finds the gradients in them; when the last
+// is done, each weight moves by θ ← θ − u.
+type Part interface {
+	// State names what the part remembers of each weight: tensors like the weight, zero at
+	// first. They are fetched from a device and saved under these names.
+	State() []string
+	// Apply changes the updates of all weights. Most parts do so number by number: see [Each].
+	Apply(t Time, w []Weight)
+}
+
+// Weight is a learned weight in a step.
+type Weight struct {
+	Name   string          // its path, "head/weight"
+	Value  *tensor.Dense   // θ; not to be changed
+	Update *tensor.Dense   // u
+	State  []*tensor.Dense // in the order of [Part.State]
+}
+
+// Time is where a fit stands.
+type Time struct {
+	Step  int // the number of the step, from 1
+	Steps int // that the fit takes if it does not stop early
+}
+
+// Chain is rules one after the other: the updates of one are what the next begins with.
+//
+//	optim.Chain{optim.Clip{Norm: 1}, optim.Adam{Rate: 1e-3}, optim.Scheduled{By: optim.Cosine{}}}
+type Chain []Rule
+
+// Parts are those of all its rules.
+func (c Chain) Parts() (parts []Part) {
+	for _, r := range c {
+		parts = append(parts, r.Parts()...)
+	}
+	return parts
+}
+
+// Each replaces every update by f of the weight θ, its update u and what the part remembers of
+// it, which f may change. It computes in float64 and rounds once to the weights' type. f is
+// called from several goroutines.
+func Each(w []Weight, f func(theta, u float64, state []float64) float64) {
+	for _, w := range w {
+		if w.Value.Dtype() == tensor.Float32 {
+			run(newNumbers(w, f, (*tensor.Dense).Float32s))
+		} else {
+			run(newNumbers(w, f, (*tensor.Dense).Float64s))
+		}
+	}
+}
+
+// numbers are those of a weight, of which blocks are computed side by side.
+type numbers[F float32 | float64] struct {
+	f        func(theta, u float64, state []float64) float64
+	theta, u []F
+	state    [][]F
+}
+
+const numbersOfABlock = 1 << 12
+
+func newNumbers[F float32 | float64](w Weight, f func(theta, u float64, state []float64) float64, of func(*tensor.Dense) []F) *numbers[F] {
+	n := &numbers[F]{f: f, theta: of(w.Value), u: of(w.Update)}
+	for _, s := range w.State {
+		n.state = append(n.state, of(s))
+	}
+	return n
+}
+
+func run[F float32 | float64](n *numbers[F]) {
+	simd.Run((len(n.u)+numbersOfABlock-1)/numbersOfABlock, n)
+}
+
+// Block computes one of them.
+func (n *numbers[F]) Block(block int) {
+	state := make([]float64, len(n.state))
+	for i := block * numbersOfABlock; i < min((block+1)*numbersOfABlock, len(n.u)); i++ {
+		for k, s := range n.state {
+			state[k] = float64(s[i])
+		}
+		n.u[i] = F(n.f(float64(n.theta[i]), float64(n.u[i]), state))
+		for k, s := range n.state {
+			s[i] = F(state[k])
+		}
+	}
 }
 
 // orDefault is v, or def where v is the zero of a Settings field.
@@ -18,13 +103,4 @@ func orDefault(v, def float64) float64 {
 		return def
 	}
 	return v
-}
-
-// zerosLike is one zero tensor for each parameter.
-func zerosLike(params []*tensor.Dense) []*tensor.Dense {
-	zeros := make([]*tensor.Dense, len(params))
-	for i, p := range params {
-		zeros[i] = tensor.New(tensor.Of(p.Dtype()), tensor.WithShape(p.Shape()...))
-	}
-	return zeros
 }

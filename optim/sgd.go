@@ -1,10 +1,6 @@
 package optim
 
-import (
-	"calibra/graph"
-
-	"gorgonia.org/tensor"
-)
+import "gorgonia.org/tensor"
 
 // SGD is stochastic gradient descent with heavy-ball momentum and coupled L2
 // weight decay, as torch.optim.SGD:
@@ -12,44 +8,48 @@ import (
 //	g ← g + λ θ
 //	u ← μ u + g
 //	θ ← θ − η u
+//
+// It is the chain Decay, Momentum, Rate, computed in one pass.
 type SGD struct {
 	Rate        float64 // η; 0: 1e-2
 	Momentum    float64 // μ
 	WeightDecay float64 // λ
 }
 
-func (s SGD) start(params []*tensor.Dense) graph.Mover {
-	s.Rate = orDefault(s.Rate, 1e-2)
-	return &sgdState{s, zerosLike(params), false}
+// Parts are Decay, Momentum and Rate.
+func (s SGD) Parts() []Part {
+	return []Part{Decay{Strength: s.WeightDecay}, Momentum{s.Momentum}, Rate{orDefault(s.Rate, 1e-2)}}
 }
 
-type sgdState struct {
-	rule     SGD
-	velocity []*tensor.Dense // u
-	begun    bool
+// Momentum sums the updates, each weighed less by a factor with every step.
+type Momentum struct{ Factor float64 } // μ
+
+// Parts is itself.
+func (m Momentum) Parts() []Part { return []Part{m} }
+
+// State is u.
+func (Momentum) State() []string { return []string{"velocity"} }
+
+// Apply gives u.
+func (m Momentum) Apply(_ Time, w []Weight) {
+	Each(w, func(_, g float64, u []float64) float64 {
+		u[0] = m.Factor*u[0] + g
+		return u[0]
+	})
 }
 
-func (s *sgdState) Move(params, grads []*tensor.Dense) {
-	s.begun = true
-	for i, p := range params {
-		if p.Dtype() == tensor.Float32 {
-			sgdStep(s.rule, p.Float32s(), grads[i].Float32s(), s.velocity[i].Float32s())
-		} else {
-			sgdStep(s.rule, p.Float64s(), grads[i].Float64s(), s.velocity[i].Float64s())
-		}
+// step is Decay, Momentum and Rate of one weight in one pass.
+func (m Momentum) step(w Weight, rate, decay float64) {
+	if w.Value.Dtype() == tensor.Float32 {
+		descend(w.Value.Float32s(), w.Update.Float32s(), w.State[0].Float32s(), float32(rate), float32(m.Factor), float32(decay))
+	} else {
+		descend(w.Value.Float64s(), w.Update.Float64s(), w.State[0].Float64s(), rate, m.Factor, decay)
 	}
 }
 
-func sgdStep[F float32 | float64](s SGD, theta, grad, u []F) {
-	rate, momentum, decay := F(s.Rate), F(s.Momentum), F(s.WeightDecay)
+func descend[F float32 | float64](theta, grad, u []F, rate, momentum, decay F) {
 	for i, x := range theta {
 		u[i] = momentum*u[i] + grad[i] + decay*x
 		theta[i] = x - rate*u[i]
 	}
-}
-
-func (s *sgdState) Pass(n int) any {
-	p := &graph.MomentumPass{Rate: s.rule.Rate, Momentum: s.rule.Momentum, Decay: s.rule.WeightDecay, Velocity: s.velocity, Begun: s.begun}
-	s.begun = s.begun || n > 0
-	return p
 }

@@ -1,0 +1,33 @@
+package optim
+
+import "math"
+
+// Average says how much the weights after a step count in their average ā, which is what a fit
+// validates and keeps:
+//
+//	ā ← ā + s_t (θ − ā)
+type Average interface {
+	Share(t Time) float64 // s_t
+}
+
+// EMA is the exponential moving average of the weights, corrected for its start:
+// s_t = (1 − γ)/(1 − γᵗ).
+type EMA struct {
+	Decay float64 // γ; 0: 0.999
+}
+
+// Share is s_t.
+func (e EMA) Share(t Time) float64 {
+	gamma := orDefault(e.Decay, 0.999)
+	return (1 - gamma) / (1 - math.Pow(gamma, float64(t.Step)))
+}
+
+// Polyak is the mean of the weights after each of the last steps (Polyak and Juditsky 1992).
+type Polyak struct {
+	Last float64 // share of the steps that counts; 0: 0.5
+}
+
+// Share is 1 before those steps and 1/i at the i-th.
+func (p Polyak) Share(t Time) float64 {
+	return 1 / float64(max(1, t.Step-int((1-orDefault(p.Last, 0.5))*float64(t.Steps))))
+}

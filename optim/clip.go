@@ -1,0 +1,32 @@
+package optim
+
+import (
+	"math"
+
+	"calibra/graph"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// Clip shrinks the updates of all weights by one factor, so that their Euclidean norm together
+// is at most Norm (Pascanu, Mikolov and Bengio 2013).
+type Clip struct {
+	Norm float64 // 0: 1
+}
+
+// Parts is itself.
+func (c Clip) Parts() []Part { return []Part{c} }
+
+// State is empty.
+func (Clip) State() []string { return nil }
+
+// Apply shrinks the updates.
+func (c Clip) Apply(_ Time, w []Weight) {
+	most, norm := orDefault(c.Norm, 1), 0.0
+	for _, w := range w {
+		norm = math.Hypot(norm, floats.Norm(graph.Float64s(w.Update), 2))
+	}
+	if norm > most {
+		Each(w, func(_, u float64, _ []float64) float64 { return u * (most / norm) })
+	}
+}

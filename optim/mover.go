@@ -1,0 +1,214 @@
+package optim
+
+import (
+	"fmt"
+	"strings"
+
+	"calibra/graph"
+
+	"gonum.org/v1/gonum/floats"
+	"gorgonia.org/tensor"
+)
+
+// mover is a rule at work on the weights of a fit, with what it remembers.
+type mover struct {
+	all     []Part
+	parts   []Part          // those before fused
+	fused   *fused          // the last parts, taken in one pass, or nil
+	states  []string        // the names of what all parts remember
+	average Average         // may be nil
+	weights []Weight        // with the state of all parts
+	of      [][]Weight      // the same with that of each part, and lastly of fused
+	mean    []*tensor.Dense // their average
+	time    Time
+}
+
+var _ graph.Mover = (*mover)(nil)
+
+// newMover begins, all remembered being zero, a fit of so many steps.
+func newMover(r Rule, average Average, w *graph.Weights, steps int) *mover {
+	m := &mover{all: r.Parts(), average: average, time: Time{Steps: steps}}
+	m.parts = m.all
+	var begins []int
+	for _, p := range m.parts {
+		begins = append(begins, len(m.states))
+		m.states = append(m.states, p.State()...)
+	}
+	begins = append(begins, len(m.states))
+	like := func(t *tensor.Dense) *tensor.Dense {
+		return tensor.New(tensor.Of(t.Dtype()), tensor.WithShape(t.Shape()...))
+	}
+	for _, name := range w.Learned() {
+		of := Weight{Name: name, Value: w.Tensor(name)}
+		for range m.states {
+			of.State = append(of.State, like(of.Value))
+		}
+		m.weights = append(m.weights, of)
+		if average != nil {
+			m.mean = append(m.mean, like(of.Value))
+		}
+	}
+	if m.fused = fuse(m.parts); m.fused != nil {
+		m.parts = m.parts[:m.fused.from]
+		begins = append(begins[:m.fused.from+1], len(m.states))
+	}
+	for k, begin := range begins[:len(begins)-1] {
+		var own []Weight
+		for _, w := range m.weights {
+			w.State = w.State[begin:begins[k+1]]
+			own = append(own, w)
+		}
+		m.of = append(m.of, own)
+	}
+	return m
+}
+
+// String names the parts.
+func (m *mover) String() string {
+	var names []string
+	for _, p := range m.all {
+		names = append(names, fmt.Sprintf("%T", p))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Move takes a step.
+func (m *mover) Move(_, grads []*tensor.Dense) {
+	m.time.Step++
+	for _, own := range m.of {
+		for i := range own {
+			own[i].Update = grads[i]
+		}
+	}
+	for k, p := range m.parts {
+		p.Apply(m.time, m.of[k])
+	}
+	for i, w := range m.weights {
+		if m.fused != nil {
+			m.fused.step(m.time, m.of[len(m.parts)][i])
+		} else {
+			subtract(w.Value, grads[i])
+		}
+		if m.average != nil {
+			blend(m.mean[i], w.Value, m.average.Share(m.time))
+		}
+	}
+}
+
+// Pass is the next n steps where a fused pass is all there is to them.
+func (m *mover) Pass(n int) any {
+	if m.fused == nil || len(m.parts) > 0 || m.average != nil {
+		return nil
+	}
+	state := func(k int) (of []*tensor.Dense) {
+		for _, w := range m.weights {
+			of = append(of, w.State[k])
+		}
+		return of
+	}
+	pass := m.fused.pass(m.time, n, state)
+	if pass != nil {
+		m.time.Step += n
+	}
+	return pass
+}
+
+// swap exchanges the weights and their average.
+func (m *mover) swap() {
+	for i, w := range m.weights {
+		if w.Value.Dtype() == tensor.Float32 {
+			exchange(w.Value.Float32s(), m.mean[i].Float32s())
+		} else {
+			exchange(w.Value.Float64s(), m.mean[i].Float64s())
+		}
+	}
+}
+
+func exchange[F float32 | float64](x, y []F) {
+	for i := range x {
+		x[i], y[i] = y[i], x[i]
+	}
+}
+
+// state is what the rule remembers after the steps taken: "steps", and for each weight, such
+// as "head/weight", "mean/head/weight" and the like.
+func (m *mover) state() *graph.Weights {
+	dt := tensor.Float64
+	if len(m.weights) > 0 {
+		dt = m.weights[0].Value.Dtype()
+	}
+	s := graph.NewWeights(dt)
+	s.AddState("steps", []float64{float64(m.time.Step)}, 1)
+	m.named(func(name string, t *tensor.Dense) { s.AddState(name, graph.Float64s(t), t.Shape()...) })
+	return s
+}
+
+// resume goes on from such a state, of a fit of these weights.
+func (m *mover) resume(from *graph.Weights) error {
+	if err := from.Require(m.state().Shapes()); err != nil {
+		return fmt.Errorf("optim: this is not the state of the rule: %w", err)
+	}
+	m.time.Step = int(from.Float64s("steps")[0])
+	m.time.Steps += m.time.Step
+	m.named(func(name string, t *tensor.Dense) {
+		set(t, from.Float64s(name))
+	})
+	if m.average != nil {
+		m.swap() // it was taken of a fit whose average was in place of the weights
+	}
+	return nil
+}
+
+// named lists all that is remembered; of two states of one name the second has a number.
+func (m *mover) named(f func(name string, t *tensor.Dense)) {
+	seen := map[string]int{}
+	for k, state := range m.states {
+		seen[state]++
+		if n := seen[state]; n > 1 {
+			state = fmt.Sprintf("%s-%d", state, n)
+		}
+		for _, w := range m.weights {
+			f(state+"/"+w.Name, w.State[k])
+		}
+	}
+	for i, t := range m.mean {
+		f("average/"+m.weights[i].Name, t)
+	}
+}
+
+// set writes x to t.
+func set(t *tensor.Dense, x []float64) {
+	if t.Dtype() == tensor.Float64 {
+		copy(t.Float64s(), x)
+		return
+	}
+	for i, v := range x {
+		t.Float32s()[i] = float32(v)
+	}
+}
+
+// subtract is θ ← θ − u.
+func subtract(theta, u *tensor.Dense) {
+	if theta.Dtype() == tensor.Float64 {
+		floats.Sub(theta.Float64s(), u.Float64s())
+		return
+	}
+	for i, v := range u.Float32s() {
+		theta.Float32s()[i] -= v
+	}
+}
+
+// blend is ā ← ā + s(θ − ā).
+func blend(mean, theta *tensor.Dense, share float64) {
+	if theta.Dtype() == tensor.Float64 {
+		blendTo(mean.Float64s(), theta.Float64s(), share)
+	} else {
+		blendTo(mean.Float32s(), theta.Float32s(), share)
+	}
+}
+
+func blendTo[F float32 | float64](mean, theta []F, share float64) {
+	for i, x := range theta {
+		mean[i] = F(float64(mean[i]) + share*(float64(x)-float64(mean[i])))
+	}
+}
