@@ -16,6 +16,7 @@ import (
 	"calibra/experiments"
 	"calibra/experiments/compare"
 	"calibra/experiments/metrics"
+	"calibra/experiments/report"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -27,7 +28,7 @@ type compareCmd struct {
 	Seeds   seeds         `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Split   data.Protocol `placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
 	Jobs    int           `help:"Fits side by side (one a core)."`
-	Out     string        `required:"" type:"path" placeholder:"DIR" help:"Directory for tables.md, results.csv and metrics.json."`
+	Out     string        `required:"" type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv, metrics.json and figures."`
 
 	settingFlags
 	deviceFlag
@@ -78,12 +79,20 @@ func (c *compareCmd) Run(ctx context.Context, methods *experiments.Catalog) erro
 		undo()
 		return fmt.Errorf("no method could be fitted; %s, seed %d: %w", fits[0].Method, fits[0].Seed, fits[0].Err)
 	}
-	if err := r.Write(c.Out); err != nil {
+	digest, err := data.Digest(c.In)
+	if err != nil {
+		return err
+	}
+	head, err := provenance(report.Fact{Name: "Data", Value: r.Data + ", " + digest})
+	if err != nil {
+		return err
+	}
+	if err := r.Write(c.Out, head); err != nil {
 		undo()
 		return err
 	}
 	printComparison(os.Stdout, r)
-	fmt.Printf("\nwrote %s\n", filepath.Join(c.Out, "tables.md"))
+	fmt.Printf("\nwrote %s\n", filepath.Join(c.Out, "report.html"))
 	failed := 0
 	for _, f := range fits {
 		if f.Err != nil {

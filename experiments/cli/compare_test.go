@@ -29,7 +29,7 @@ func TestCompare(t *testing.T) {
 		if code != 0 || !strings.Contains(stdout, "LCE own") || !strings.Contains(stderr, "12 of 12 fits") {
 			t.Fatalf("exits %d: %s%s", code, stdout, stderr)
 		}
-		for _, name := range []string{"tables.md", "results.csv", "metrics.json"} {
+		for _, name := range []string{"tables.md", "tables.tex", "results.csv", "metrics.json", "figures/local.png", "figures/global.pdf"} {
 			got, err := os.ReadFile(filepath.Join(out, name))
 			if err != nil {
 				t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -19,7 +18,6 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
-	figures "calibra/experiments/report"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -39,7 +37,8 @@ type evaluateCmd struct {
 	Folds      int              `default:"5" help:"Folds of the recoverable loss, where there is an embedding; 0 for none (${default})."`
 	Seed       uint64           `default:"0" help:"Seed of redraws, bootstrap and folds (${default})."`
 	JSON       bool             `name:"json" help:"Print the report as JSON."`
-	Plots      string           `type:"path" placeholder:"DIR" help:"Draw reliability diagrams, in bins of equal width, and the ESS profile into this directory, as SVG and PNG."`
+	Plots      string           `type:"path" placeholder:"DIR" help:"Draw reliability diagrams, in bins of equal width, and the ESS profile into this directory, as SVG, PNG and PDF."`
+	HTML       string           `name:"html" type:"path" placeholder:"F.html" help:"Write the report with its figures as one HTML page."`
 
 	deviceFlag
 }
@@ -50,6 +49,7 @@ func (evaluateCmd) Help() string {
   calibra evaluate --in predictions.npz
   calibra evaluate --in predictions.npz --protocol formula --json > report.json
   calibra evaluate --in predictions.npz --embedding embedding_own --plots figures
+  calibra evaluate --in predictions.npz --html report.html
 
 Every metric comes with its 95 % bootstrap interval and with its noise floor: what
 the same metric shows when labels are redrawn from the predictions, so that they
@@ -71,8 +71,13 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 		return err
 	}
 	undo := func() {}
+	if c.HTML != "" {
+		if err := data.CheckFile(c.page()); err != nil {
+			return err
+		}
+	}
 	if c.Plots != "" {
-		if undo, err = experiments.PrepareDir(c.Plots, plotsGroup, plots...); err != nil {
+		if undo, err = experiments.PrepareDir(c.Plots, plotsGroup, pictures(plots...)...); err != nil {
 			return err
 		}
 	}
@@ -88,9 +93,20 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 		undo()
 		return asUsage(err)
 	}
-	if c.Plots != "" {
-		if err := c.draw(ctx, p, r); err != nil {
+	if c.Plots != "" || c.HTML != "" {
+		drawn, err := c.drawings(p, r)
+		if err != nil {
 			return err
+		}
+		if c.Plots != "" {
+			if err := c.draw(drawn); err != nil {
+				return err
+			}
+		}
+		if c.HTML != "" {
+			if err := c.writePage(r, drawn); err != nil {
+				return err
+			}
 		}
 	}
 	if c.JSON {
@@ -193,45 +209,6 @@ func asUsage(err error) error {
 		return err
 	}
 	return usageError{err}
-}
-
-// plotsGroup is the data.Folder group of the figures, and plots are their files.
-const plotsGroup = "evaluate --plots"
-
-var plots = pictures("reliability-top", "reliability-classes", "ess-profile")
-
-// draw writes the figures.
-func (c *evaluateCmd) draw(ctx context.Context, p *data.Predictions, r *metrics.Report) error {
-	top, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins})
-	if err != nil {
-		return err
-	}
-	drawn := map[string]*figures.Figure{}
-	if drawn["reliability-top"], err = figures.Reliability("Reliability of the top class", top); err != nil {
-		return err
-	}
-	if drawn["reliability-classes"], err = figures.Reliability("Reliability of all classes", classes); err != nil {
-		return err
-	}
-	if !math.IsNaN(r.Values[metrics.LCE]) {
-		if drawn["ess-profile"], err = figures.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)); err != nil {
-			return err
-		}
-	}
-	out := data.NewFolder(c.Plots, plotsGroup)
-	defer out.Discard()
-	for _, name := range slices.Sorted(maps.Keys(drawn)) {
-		for _, format := range figures.Formats {
-			image, err := drawn[name].Render(format)
-			if err != nil {
-				return err
-			}
-			if err := out.WriteBytes(name+"."+format, image); err != nil {
-				return err
-			}
-		}
-	}
-	return out.Commit()
 }
 
 // printReport prints one line per metric, then the independent checks.

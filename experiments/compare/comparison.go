@@ -79,12 +79,7 @@ func newRow(method string, fits []Fit) Row {
 	r.Seconds = spread(func(f Fit) float64 { return f.Time.Seconds() })
 	for m := range metrics.Metrics {
 		r.Shared[m] = spread(func(f Fit) float64 { return f.Shared.Values[m] })
-		r.Own[m] = spread(func(f Fit) float64 {
-			if f.Own == nil {
-				return f.Shared.Values[m]
-			}
-			return f.Own.Values[m]
-		})
+		r.Own[m] = spread(func(f Fit) float64 { return f.own().Values[m] })
 		r.Intervals[m] = metrics.Interval{
 			Low:  spread(func(f Fit) float64 { return f.Shared.Intervals[m].Low }).Mean,
 			High: spread(func(f Fit) float64 { return f.Shared.Intervals[m].High }).Mean,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -117,7 +118,11 @@ func (r *Result) differences() *report.Table {
 }
 
 // Document is the whole report.
-func (r *Result) Document() *report.Document {
+func (r *Result) Document() (*report.Document, error) {
+	figures, err := r.figures()
+	if err != nil {
+		return nil, err
+	}
 	var seeds []string
 	for _, seed := range r.Seeds {
 		seeds = append(seeds, strconv.FormatUint(seed, 10))
@@ -126,7 +131,7 @@ func (r *Result) Document() *report.Document {
 		Title: "Methods compared",
 		Intro: fmt.Sprintf("%d methods on %s, %d test rows, seeds %s.", len(r.Rows), r.Data, r.TestRows, strings.Join(seeds, ", ")),
 		Sections: []*report.Section{
-			{Title: "Results", Note: "Local metrics are measured in each method's own embedding, as in the paper's tables, and in one embedding shared by all methods, which compares methods and not embeddings. Methods without an embedding of their own have the same number in both.", Tables: []*report.Table{r.Results()}},
+			{Title: "Results", Note: "Local metrics are measured in each method's own embedding, as in the paper's tables, and in one embedding shared by all methods, which compares methods and not embeddings. Methods without an embedding of their own have the same number in both.", Tables: []*report.Table{r.Results()}, Figures: figures},
 			{Title: "Intervals", Tables: []*report.Table{r.intervals()}},
 			{Title: "Differences", Tables: []*report.Table{r.differences()}},
 		},
@@ -140,26 +145,85 @@ func (r *Result) Document() *report.Document {
 			d.Failures = append(d.Failures, fmt.Sprintf("%s, seed %d: %v", f.Method, f.Seed, f.Err))
 		}
 	}
-	return d
+	return d, nil
+}
+
+// figures are bars of the local metrics in both embeddings, and of the global ones.
+func (r *Result) figures() ([]*report.Drawing, error) {
+	bars := func(title string, value func(Row) metrics.Spread, seeds func(Fit) float64) report.BarPanel {
+		panel := report.BarPanel{Title: title}
+		for _, row := range r.Rows {
+			v := value(row)
+			bar := report.Bar{Name: row.Method, Ours: row.Method == "vq", Mean: v.Mean, SD: v.SD, Floor: math.NaN()}
+			for _, f := range r.Fits {
+				if f.Err == nil && f.Method == row.Method {
+					bar.Seeds = append(bar.Seeds, seeds(f))
+				}
+			}
+			panel.Bars = append(panel.Bars, bar)
+		}
+		return panel
+	}
+	var local []report.BarPanel
+	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
+		own := bars(m.Title()+", own embedding", func(row Row) metrics.Spread { return row.Own[m] }, func(f Fit) float64 { return f.own().Values[m] })
+		shared := bars(m.Title()+", shared embedding", func(row Row) metrics.Spread { return row.Shared[m] }, func(f Fit) float64 { return f.Shared.Values[m] })
+		for _, bar := range slices.Concat(own.Bars, shared.Bars) { // one scale for both
+			own.Top = max(own.Top, bar.Reach())
+		}
+		shared.Top = own.Top
+		local = append(local, own, shared)
+	}
+	var global []report.BarPanel
+	for _, m := range []metrics.Metric{metrics.ECCE, metrics.NLL} {
+		global = append(global, bars(m.Title(), func(row Row) metrics.Spread { return row.Shared[m] }, func(f Fit) float64 { return f.Shared.Values[m] }))
+	}
+	var drawn []*report.Drawing
+	for _, d := range []struct {
+		name, caption string
+		panels        []report.BarPanel
+	}{{"local", "LCE and MLCE in each method's own embedding and in the one shared by all, on one scale.", local}, {"global", "ECCE and NLL.", global}} {
+		figure, err := report.Bars(d.panels)
+		if err != nil {
+			return nil, err
+		}
+		drawn = append(drawn, &report.Drawing{Name: d.name, Caption: d.caption, Figure: figure})
+	}
+	return drawn, nil
+}
+
+// own are the scores in the method's own embedding, which is the shared one if it has none.
+func (f Fit) own() *Scores {
+	if f.Own != nil {
+		return f.Own
+	}
+	return &f.Shared
 }
 
 // Group is the data.Folder group of a comparison, and Files are its files.
 const Group = "compare"
 
-// Files are the names of the files of a comparison.
-var Files = []string{"tables.md", "results.csv", "metrics.json"}
+// Files are the names of the files of a comparison besides its figures.
+var Files = append([]string{"results.csv", "metrics.json"}, report.Files...)
 
-// Write puts tables.md, results.csv and metrics.json into dir, all or none of them. They
-// hold no times: the same seeds give the same bytes.
-func (r *Result) Write(dir string) error {
+// Write puts report.html, tables.md, tables.tex, results.csv, metrics.json and figures into
+// dir, all or none of them. But for the head of the page they hold no times: the same seeds
+// give the same bytes. head says where the comparison comes from.
+func (r *Result) Write(dir string, head []report.Fact) error {
+	d, err := r.Document()
+	if err != nil {
+		return err
+	}
+	d.Head, d.Files = head, []string{"results.csv", "metrics.json", "tables.tex", "tables.md"}
 	f := data.NewFolder(dir, Group)
 	defer f.Discard()
-	for name, write := range map[string]func(io.Writer) error{
-		"tables.md": r.Document().WriteMarkdown, "results.csv": r.writeCSV, "metrics.json": r.writeJSON,
-	} {
+	for name, write := range map[string]func(io.Writer) error{"results.csv": r.writeCSV, "metrics.json": r.writeJSON} {
 		if err := f.WriteFile(name, write); err != nil {
 			return err
 		}
+	}
+	if err := d.Add(f); err != nil {
+		return err
 	}
 	return f.Commit()
 }

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"calibra/data"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+)
+
+// plotsGroup is the data.Folder group of --plots, and plots are its figures.
+const plotsGroup = "evaluate --plots"
+
+var plots = []string{"reliability-top", "reliability-classes", "ess-profile"}
+
+// drawings are the figures of an evaluation, by the names of plots.
+func (c *evaluateCmd) drawings(p *data.Predictions, r *metrics.Report) ([]*report.Drawing, error) {
+	top, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins})
+	if err != nil {
+		return nil, err
+	}
+	var drawn []*report.Drawing
+	add := func(caption string, figure *report.Figure, err error) error {
+		drawn = append(drawn, &report.Drawing{Name: plots[len(drawn)], Caption: caption, Figure: figure})
+		return err
+	}
+	figure, err := report.Reliability("Reliability of the top class", top)
+	if err := add("How often the top class is right, against its probability.", figure, err); err != nil {
+		return nil, err
+	}
+	figure, err = report.Reliability("Reliability of all classes", classes)
+	if err := add("How often any class is right, against its probability.", figure, err); err != nil {
+		return nil, err
+	}
+	if math.IsNaN(r.Values[metrics.LCE]) {
+		return drawn, nil
+	}
+	figure, err = report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15))
+	return drawn, add("Local calibration error from rows in sparse places to rows in dense ones, and the noise floor: what a perfectly calibrated model would show.", figure, err)
+}
+
+// draw writes the figures into --plots.
+func (c *evaluateCmd) draw(drawn []*report.Drawing) error {
+	out := data.NewFolder(c.Plots, plotsGroup)
+	defer out.Discard()
+	for _, d := range drawn {
+		for _, format := range report.Formats {
+			image, err := d.Figure.Render(format)
+			if err != nil {
+				return err
+			}
+			if err := out.WriteBytes(d.Name+"."+format, image); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Commit()
+}
+
+// page is where --html goes: a directory gets report.html.
+func (c *evaluateCmd) page() string {
+	if info, err := os.Stat(c.HTML); err == nil && info.IsDir() {
+		return filepath.Join(c.HTML, "report.html")
+	}
+	return c.HTML
+}
+
+// writePage writes the evaluation as one HTML page.
+func (c *evaluateCmd) writePage(r *metrics.Report, drawn []*report.Drawing) error {
+	digest, err := data.Digest(c.In)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(filepath.Base(c.In), ".npz")
+	d := &report.Document{
+		Title: "Evaluation of " + name,
+		Intro: fmt.Sprintf("%d rows, %d classes, protocol %s.", r.Rows, r.Classes, r.Protocol),
+		Facts: []report.Fact{
+			{Name: "Protocol", Value: r.Protocol.String()},
+			{Name: "Bins", Value: fmt.Sprintf("%d, %s", r.Settings.Bins, r.Settings.Binning)},
+			{Name: "Bandwidth", Value: fmt.Sprintf("%g", r.Settings.Bandwidth)},
+			{Name: "Bootstrap replicates", Value: fmt.Sprint(r.Uncertainty.Replicates)},
+			{Name: "Redraws of the labels", Value: fmt.Sprint(r.Uncertainty.Redraws)},
+			{Name: "Seed", Value: fmt.Sprint(c.Seed)},
+		},
+	}
+	if d.Head, err = provenance(report.Fact{Name: "Data", Value: name + ", " + digest}); err != nil {
+		return err
+	}
+	note := "Intervals are 95 % bootstrap intervals over the rows. The noise floor is what the same metric shows when labels are redrawn from the predictions, so that they are perfectly calibrated; p is the chance of a value as extreme under perfect calibration."
+	if missing := r.Missing(); missing != "" {
+		note += " " + missing + "."
+	}
+	d.Sections = []*report.Section{
+		{Title: "Metrics", Note: note, Tables: []*report.Table{metricsTable(r)}},
+		{Title: "Reliability", Note: "Bars are 95 % Wilson intervals of each bin.", Figures: drawn[:2]},
+	}
+	if len(drawn) > 2 {
+		d.Sections = append(d.Sections, &report.Section{Title: "Local calibration", Figures: drawn[2:]})
+	}
+	return data.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
+}
+
+// metricsTable is a row for each metric that was measured.
+func metricsTable(r *metrics.Report) *report.Table {
+	t := &report.Table{Labels: []string{"Metric"}, Values: []report.Head{{Text: "value"}}}
+	if r.Uncertainty.Replicates > 0 {
+		t.Values = append(t.Values, report.Head{Text: "95 % interval"})
+	}
+	if r.Uncertainty.Redraws > 0 {
+		t.Values = append(t.Values, report.Head{Text: "noise floor"}, report.Head{Text: "95th percentile"}, report.Head{Text: "excess"}, report.Head{Text: "p"})
+	}
+	cell := func(format string, values ...any) report.Cell {
+		return report.Cell{Text: fmt.Sprintf(format, values...)}
+	}
+	var block report.Block
+	for m := range metrics.Metrics {
+		if math.IsNaN(r.Values[m]) {
+			continue
+		}
+		cells := []report.Cell{cell("%.5f", r.Values[m])}
+		if r.Uncertainty.Replicates > 0 {
+			cells = append(cells, cell("%.5f – %.5f", r.Intervals[m].Low, r.Intervals[m].High))
+		}
+		if n := r.Noise[m]; n != nil {
+			cells = append(cells, cell("%.5f ± %.5f", n.Mean, n.SD), cell("%.5f", n.P95), cell("%+.5f", n.Excess), cell("%.3f", n.PValue))
+		} else if r.Uncertainty.Redraws > 0 {
+			cells = append(cells, cell("–"), cell("–"), cell("–"), cell("–"))
+		}
+		block.Rows = append(block.Rows, report.Row{Labels: []string{m.Title()}, Cells: cells})
+	}
+	t.Blocks = []report.Block{block}
+	return t
+}
