@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"math"
@@ -127,10 +128,38 @@ func TestEvaluatePlots(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 	for _, name := range []string{"reliability-top", "reliability-classes", "ess-profile"} {
-		for _, format := range []string{".svg", ".png"} {
+		for _, format := range []string{".svg", ".png", ".pdf"} {
 			if info, err := os.Stat(filepath.Join(dir, name+format)); err != nil || info.Size() < 1000 {
 				t.Errorf("%s%s: %v, %v", name, format, info, err)
 			}
+		}
+	}
+}
+
+// TestEvaluatePage: the page has every metric, the figures with their noise floor and where
+// it comes from; with a date given it is made again byte by byte.
+func TestEvaluatePage(t *testing.T) {
+	t.Setenv("SOURCE_DATE_EPOCH", "86400")
+	in, dir := predictions(t), t.TempDir()
+	var pages [2][]byte
+	for i, to := range []string{filepath.Join(dir, "page.html"), dir} {
+		if code, _ := output(t, "evaluate", "--in", in, "--replicates", "40", "--redraws", "5", "--html", to); code != 0 {
+			t.Fatalf("--html %s: exit code %d", to, code)
+		}
+		if to == dir {
+			to = filepath.Join(dir, "report.html")
+		}
+		var err error
+		if pages[i], err = os.ReadFile(to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(pages[0], pages[1]) {
+		t.Error("two pages of one evaluation differ")
+	}
+	for _, want := range []string{">MLCE<", "95 % interval", "floor of measured", "1970-01-02 00:00 UTC", "Command", `class="point"`} {
+		if !bytes.Contains(pages[0], []byte(want)) {
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }
