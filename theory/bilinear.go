@@ -107,6 +107,12 @@ func (m *bilinear) setLink() {
 
 // logProbs fills m.score with log q at one atom of the current cell.
 func (m *bilinear) logProbs(logP []float64) {
+	m.setScores(logP)
+	floats.AddConst(-floats.LogSumExp(m.score), m.score)
+}
+
+// setScores fills m.score with the scores at one atom of the current cell.
+func (m *bilinear) setScores(logP []float64) {
 	C := m.table.Classes
 	for j := range C {
 		s := -m.logBeta[j] + m.identity*logP[j]
@@ -115,7 +121,6 @@ func (m *bilinear) logProbs(logP []float64) {
 		}
 		m.score[j] = s
 	}
-	floats.AddConst(-floats.LogSumExp(m.score), m.score)
 }
 
 // LogProbs fills dst, cells × R × C, with log q.
@@ -146,6 +151,11 @@ func (m *bilinear) Hessian(hess *mat.SymDense, theta, weights []float64) error {
 
 func (m *bilinear) newton(hess *mat.SymDense, theta, weights []float64) error {
 	return m.Hessian(hess, theta, weights)
+}
+
+// curved fills grad and hess in one pass and returns L.
+func (m *bilinear) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
+	return m.derivatives(theta, weights, grad, hess, nil)
 }
 
 // Scores fills outer with J = Σ W ∇ℓ ∇ℓᵀ, ℓ = −log q_j at one (cell, atom, label).
@@ -222,16 +232,18 @@ func (m *bilinear) addAtom(logP, weights []float64, hess, outer bool) float64 {
 		return 0
 	}
 	C := m.table.Classes
-	m.logProbs(logP)
-	var loss float64
-	for j, w := range weights {
-		if w != 0 {
-			loss -= w * m.score[j]
-		}
+	m.setScores(logP)
+	// −Σ_j W_j log q_j = W (top + log Σ_l e^(score_l − top)) − Σ_j W_j score_j.
+	q, top := m.score, floats.Max(m.score)
+	var loss, sum float64
+	for j, score := range q {
+		loss -= weights[j] * (score - top)
+		q[j] = math.Exp(score - top)
+		sum += q[j]
 	}
-	q := m.score
+	loss += total * math.Log(sum)
 	for j := range q {
-		q[j] = math.Exp(q[j])
+		q[j] /= sum
 		m.residual[j] += total*q[j] - weights[j]
 	}
 	for i := range C {

@@ -61,6 +61,16 @@ func (m free) Hessian(hess *mat.SymDense, theta, weights []float64) error {
 	return fill(hess, m.cellHess)
 }
 
+func (m free) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
+	loss := m.accumulate(theta, weights, true, false)
+	copy(grad, m.cellGrad)
+	m.addLinkCurvature()
+	if err := fill(hess, m.cellHess); err != nil {
+		return loss, err
+	}
+	return loss, finite("loss", append([]float64{loss}, grad...)...)
+}
+
 func (m free) newton(hess *mat.SymDense, theta, weights []float64) error {
 	return m.Hessian(hess, theta, weights)
 }

@@ -14,44 +14,94 @@ const (
 	eigenvalueFloor   = 1e-9  // |eigenvalue| of the Newton matrix is at least this
 	longestStep       = 1.0   // ‖step‖ is at most this
 	sufficientDescent = 1e-4  // Armijo's constant
-	newtonIterations  = 500
+	newtonIterations  = 150
 )
+
+// UnsettledError says that a descent reached no stationary point. A sample may have none near
+// its start: where it holds too few rows of a codeword, or lies on the far side of a
+// curvature that the population only just has, the loss falls along a narrow curved
+// valley whose factors grow without end. No choice of steps brings such a descent home:
+// it is a sample whose estimate has left Θ_local, and is counted as that.
+type UnsettledError struct {
+	Iterations int
+	Gradient   float64 // ‖∇L‖ where it stopped
+	Distance   float64 // from the start
+	Stalled    bool    // no step lowers the loss any more
+}
+
+func (e *UnsettledError) Error() string {
+	how := "and was still going"
+	if e.Stalled {
+		how = "where no step lowers the loss"
+	}
+	return fmt.Sprintf("theory: Newton has ‖∇L‖ = %.1e after %d iterations, above %.0e, %.2g from its start, %s: this loss has no minimum near; give more rows per codeword (a larger N, more even frequencies)",
+		e.Gradient, e.Iterations, gradientTolerance, e.Distance, how)
+}
 
 // minimize runs damped Newton on the quotient by the gauge: the Newton matrix is
 // ∇²L + Σ v vᵀ with |eigenvalue| ≥ 1e-9, steps have length at most 1 and obey
 // Armijo's rule, and θ is brought back to its representative after each. theta is
 // the start on entry and the stationary point of model's loss on return; a
-// companion of model goes ahead where there is one.
+// companion of model goes ahead where there is one. Where no stationary point is
+// reached the error is an *UnsettledError, and theta the last point.
 func minimize(model Model, gauge Gauge, theta, weights []float64) error {
 	if ahead := model.companion(); ahead != nil {
-		// Where it fails to arrive, model goes on from there and has the last word.
-		_ = descend(ahead, gauge, theta, weights)
+		if err := descend(ahead, gauge, theta, weights); err != nil {
+			return err
+		}
 	}
 	return descend(model, gauge, theta, weights)
 }
 
+// eager is a Model that gives gradient and Newton matrix for little more than the gradient.
+type eager interface {
+	curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error)
+}
+
+// curvedOf asks an eager model once, and another one twice.
+func curvedOf(model Model, grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
+	if m, ok := model.(eager); ok {
+		return m.curved(grad, hess, theta, weights)
+	}
+	if err := model.newton(hess, theta, weights); err != nil {
+		return 0, err
+	}
+	return model.Gradient(grad, theta, weights)
+}
+
 func descend(model Model, gauge Gauge, theta, weights []float64) error {
 	n := model.Dim()
-	grad := make([]float64, n)
-	trial := make([]float64, n)
-	trialGrad := make([]float64, n)
-	step := make([]float64, n)
-	hess := mat.NewSymDense(n, nil)
+	start := append([]float64(nil), theta...)
+	grad, trialGrad := make([]float64, n), make([]float64, n)
+	trial, step := make([]float64, n), make([]float64, n)
+	hess, trialHess := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
+	curved, isEager := model.(eager)
+	// known tells whether the matrix that evaluate was given now holds Newton's.
+	evaluate := func(g []float64, h *mat.SymDense, at []float64, full bool) (loss float64, known bool, err error) {
+		if isEager && full {
+			loss, err = curved.curved(g, h, at, weights)
+			return loss, true, err
+		}
+		loss, err = model.Gradient(g, at, weights)
+		return loss, false, err
+	}
 
 	gauge.Fix(theta, nil)
-	loss, err := model.Gradient(grad, theta, weights)
+	loss, known, err := evaluate(grad, hess, theta, true)
 	if err != nil {
 		return err
 	}
-	for range newtonIterations {
+	for iteration := range newtonIterations {
 		directions := gauge.Directions(theta)
 		projectOff(grad, directions)
 		norm := floats.Norm(grad, 2)
 		if norm <= gradientTolerance {
 			return nil
 		}
-		if err := model.newton(hess, theta, weights); err != nil {
-			return err
+		if !known {
+			if err := model.newton(hess, theta, weights); err != nil {
+				return err
+			}
 		}
 		addProjector(hess, directions)
 		newtonStep(step, hess, grad)
@@ -64,7 +114,7 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 		for t := 1.0; t > 1e-12; t /= 2 {
 			floats.AddScaledTo(trial, theta, t, step)
 			gauge.Fix(trial, nil)
-			trialLoss, err := model.Gradient(trialGrad, trial, weights)
+			trialLoss, trialKnown, err := evaluate(trialGrad, trialHess, trial, t == 1)
 			if err != nil {
 				continue // too far: a shorter step stays in range
 			}
@@ -75,16 +125,17 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 			if descends && trialLoss < loss || flat {
 				copy(theta, trial)
 				copy(grad, trialGrad)
-				loss = trialLoss
+				hess, trialHess = trialHess, hess
+				loss, known = trialLoss, trialKnown
 				accepted = true
 				break
 			}
 		}
 		if !accepted {
-			return fmt.Errorf("theory: Newton stopped at ‖∇L‖ = %.1e, above %.0e: no step lowers the loss", norm, gradientTolerance)
+			return &UnsettledError{iteration, norm, floats.Distance(theta, start, 2), true}
 		}
 	}
-	return fmt.Errorf("theory: Newton did not reach ‖∇L‖ ≤ %.0e in %d iterations", gradientTolerance, newtonIterations)
+	return &UnsettledError{newtonIterations, floats.Norm(grad, 2), floats.Distance(theta, start, 2), false}
 }
 
 // newtonStep solves |hess| step = −grad, |·| taken on the eigenvalues where hess is

@@ -47,6 +47,17 @@ func (m *ridged) newton(hess *mat.SymDense, theta, weights []float64) error {
 	return nil
 }
 
+// curved is of a layer by hand, and of the layer's graph in two passes.
+func (m *ridged) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
+	loss, err := curvedOf(m.Model, grad, hess, theta, weights)
+	if err != nil {
+		return loss, err
+	}
+	floats.AddScaled(grad, m.lambda, theta)
+	m.addRidge(hess)
+	return loss + m.lambda/2*floats.Dot(theta, theta), nil
+}
+
 func (m *ridged) addRidge(hess *mat.SymDense) {
 	for i := range hess.SymmetricDim() {
 		hess.SetSym(i, i, hess.At(i, i)+m.lambda)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 )
 
@@ -29,6 +30,12 @@ func (m *tilted) companion() Model {
 
 func (m *tilted) Gradient(grad, theta, weights []float64) (float64, error) {
 	loss, err := m.Model.Gradient(grad, theta, weights)
+	floats.Sub(grad, m.residual)
+	return loss - floats.Dot(m.residual, theta), err
+}
+
+func (m *tilted) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
+	loss, err := curvedOf(m.Model, grad, hess, theta, weights)
 	floats.Sub(grad, m.residual)
 	return loss - floats.Dot(m.residual, theta), err
 }

@@ -1,11 +1,11 @@
 package op
 
 import (
+	"math"
 	"sync"
 
 	"calibra/graph/simd"
 
-	"gonum.org/v1/gonum/mathext"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -50,17 +50,45 @@ func (o DirichletOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 // dirichletScores is the readable form, which float64 runs and package simd
 // is tested against.
 func dirichletScores[F Float](score, a, logp []F, c int, delta float64) {
+	terms := newDirichletTerms(c)
 	for at := range score {
 		b, j := at/c, at%c
+		if j == 0 {
+			setTerms(terms, a[b*c*c:][:c*c])
+		}
 		var sum, logB, linear float64
 		for i := range c {
-			alpha := simd.Softplus64(float64(a[(b*c+i)*c+j])) + AlphaFloor
+			alpha := terms.alpha[i*c+j]
 			sum += alpha
-			logB += lgamma(alpha)
+			logB += terms.logGamma[i*c+j]
 			linear += (alpha - 1) * float64(logp[b*c+i])
 		}
 		logB -= lgamma(sum)
 		score[at] = F(linear + delta*float64(logp[at]) - logB)
+	}
+}
+
+// dirichletTerms are what scores and slopes need of one matrix A (C×C). Rows of one
+// region have the same A and often follow one another: it is worked out once for them.
+type dirichletTerms struct {
+	a, alpha, sigma, logGamma, psi []float64
+}
+
+func newDirichletTerms(c int) *dirichletTerms {
+	x := make([]float64, 5*c*c)
+	part := func(i int) []float64 { return x[i*c*c:][:c*c] }
+	x[0] = math.NaN() // no A yet
+	return &dirichletTerms{part(0), part(1), part(2), part(3), part(4)}
+}
+
+func setTerms[F Float](t *dirichletTerms, a []F) {
+	same := true
+	for i, v := range a {
+		same = same && t.a[i] == float64(v)
+		t.a[i] = float64(v)
+	}
+	if !same {
+		simd.DirichletTerms64(t.alpha, t.sigma, t.logGamma, t.psi, t.a, AlphaFloor)
 	}
 }
 
@@ -90,19 +118,20 @@ func (DirichletByFormOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 }
 
 func dirichletSlopes[F Float](da, a, logp, g []F, c int) {
-	alpha, sigma := make([]float64, c), make([]float64, c)
+	terms := newDirichletTerms(c)
 	for at := range g {
 		b, j := at/c, at%c
+		if j == 0 {
+			setTerms(terms, a[b*c*c:][:c*c])
+		}
 		var sum float64
 		for i := range c {
-			alpha[i], sigma[i] = simd.SoftplusSigmoid64(float64(a[(b*c+i)*c+j]))
-			alpha[i] += AlphaFloor
-			sum += alpha[i]
+			sum += terms.alpha[i*c+j]
 		}
-		psi := mathext.Digamma(sum)
+		psi := simd.Digamma64(sum)
 		for i := range c {
-			slope := float64(logp[b*c+i]) - mathext.Digamma(alpha[i]) + psi
-			da[(b*c+i)*c+j] = F(float64(g[at]) * slope * sigma[i])
+			slope := float64(logp[b*c+i]) - terms.psi[i*c+j] + psi
+			da[(b*c+i)*c+j] = F(float64(g[at]) * slope * terms.sigma[i*c+j])
 		}
 	}
 }

@@ -29,6 +29,15 @@ func LgammaDigamma64(x float64) (lg, psi float64) {
 		return math.Inf(1), math.Copysign(math.Inf(1), -x)
 	}
 	lg, _ = math.Lgamma(x)
+	return lg, Digamma64(x)
+}
+
+// Digamma64 returns ψ(x) for x > 0, as [LgammaDigamma64] does.
+func Digamma64(x float64) (psi float64) {
+	if !(x > 0) || math.IsInf(x, 1) {
+		_, psi = LgammaDigamma64(x)
+		return psi
+	}
 	for ; x < 10; x++ {
 		psi -= 1 / x
 	}
@@ -36,7 +45,7 @@ func LgammaDigamma64(x float64) (lg, psi float64) {
 	// term left out is below 1e-17 from x = 10 on.
 	v := 1 / (x * x)
 	series := v * (1./12 - v*(1./120-v*(1./252-v*(1./240-v*(1./132-v*(691./32760-v*(1./12-v*3617./8160)))))))
-	return lg, psi + (math.Log(x) - 0.5/x - series)
+	return psi + (math.Log(x) - 0.5/x - series)
 }
 
 // DirichletTerms64 computes, for every entry a of the calibrator's matrix A (the
