@@ -2,6 +2,7 @@ package theory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -26,16 +27,21 @@ type experiment struct {
 	populations []population
 	sizes       []int // N, increasing
 	replicates  int
-	seed        uint64
+	settings    Settings
+	salt        uint64 // names the experiment among those of its study
 }
 
-// outcome holds what an experiment's replicates gave, indexed [population][size].
+// outcome holds what an experiment's replicates gave, indexed [population][size]. A
+// replicate that reached no minimum near θ* is NaN.
 type outcome struct {
 	*experiment
-	blockError [][][][]float64 // …[block][replicate], ‖M̂_k − M*_k‖
+	blockError [][][][]float64 // …[block][replicate], the target's distance from θ*
 	thetaError [][][]float64   // …[replicate], ‖θ̂ − θ*‖ at the representative
 	gradNorm   [][][]float64   // …[replicate], ‖∇L_N(θ*)‖
+	residual   [][][]float64   // …[replicate], ‖∇L_N(θ̂)‖ of the model itself
 	waldStat   [][][]float64   // …[replicate]
+	theta      [][][][]float64 // …[replicate], θ̂; nil where there is none
+	unsettled  []string        // the replicates that reached no minimum near θ*, with their seeds
 }
 
 // usablePart bounds pred_k/|M*_k| of the blocks that enter a statistic: beyond it
@@ -45,10 +51,12 @@ const usablePart = 0.35
 // usable tells which blocks the first-order theory is expected to describe, by
 // population, size and block.
 func (e *experiment) usable(pred [][]float64) func(s, size, k int) bool {
-	return func(s, size, k int) bool {
-		at := e.populations[s].asymptotic.theta
-		return pred[s][k]/math.Sqrt(float64(e.sizes[size])) <= usablePart*e.target.Size(k, at)
-	}
+	return func(s, size, k int) bool { return e.relative(pred, s, size, k) <= usablePart }
+}
+
+// relative is pred_k/|M*_k| at a size.
+func (e *experiment) relative(pred [][]float64, s, size, k int) float64 {
+	return pred[s][k] / math.Sqrt(float64(e.sizes[size])) / e.target.Size(k, e.populations[s].asymptotic.theta)
 }
 
 func (e *experiment) run(ctx context.Context) (*outcome, error) {
@@ -58,43 +66,57 @@ func (e *experiment) run(ctx context.Context) (*outcome, error) {
 	o := &outcome{experiment: e}
 	S, n, R := len(e.populations), len(e.sizes), e.replicates
 	for range S {
-		var blocks [][][]float64
+		var blocks, thetas [][][]float64
 		for range n {
-			perBlock := make([][]float64, e.target.Blocks())
-			for k := range perBlock {
-				perBlock[k] = make([]float64, R)
-			}
-			blocks = append(blocks, perBlock)
+			blocks = append(blocks, grid(e.target.Blocks(), R))
+			thetas = append(thetas, make([][]float64, R))
 		}
-		o.blockError = append(o.blockError, blocks)
-		o.thetaError = append(o.thetaError, grid(n, R))
-		o.gradNorm = append(o.gradNorm, grid(n, R))
-		o.waldStat = append(o.waldStat, grid(n, R))
+		o.blockError, o.theta = append(o.blockError, blocks), append(o.theta, thetas)
+		o.thetaError, o.gradNorm = append(o.thetaError, grid(n, R)), append(o.gradNorm, grid(n, R))
+		o.residual, o.waldStat = append(o.residual, grid(n, R)), append(o.waldStat, grid(n, R))
 	}
+	unsettled := make([]string, S*n*R)
 	err := forEach(ctx, S*n*R, e.model.fork, func(model Model, i int) error {
 		s, size, r := i/(n*R), i/R%n, i%R
-		rng := newRand(e.seed, uint64(s), uint64(size), uint64(r))
-		if err := o.replicate(model, s, size, r, Sample(e.populations[s].weights, e.sizes[size], rng)); err != nil {
-			return fmt.Errorf("theory: shift %d, N = %d, replicate %d: %w", s, e.sizes[size], r, err)
+		rng := newRand(e.settings.Seed, e.salt, uint64(s), uint64(size), uint64(r))
+		sample := e.settings.sample(e.populations[s].weights, e.sizes[size], rng)
+		err := o.replicate(model, s, size, r, sample)
+		where := fmt.Sprintf("seed %d, shift %d, N = %d, replicate %d", e.settings.Seed, s, e.sizes[size], r)
+		if lost := new(UnsettledError); errors.As(err, &lost) {
+			unsettled[i] = fmt.Sprintf("%s: ‖∇L‖ = %.1e, %.2g from θ*", where, lost.Gradient, lost.Distance)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("theory: %s: %w", where, err)
 		}
 		return nil
 	})
+	for _, where := range unsettled {
+		if where != "" {
+			o.unsettled = append(o.unsettled, where)
+		}
+	}
 	return o, err
 }
+
+// total is the number of replicates.
+func (e *experiment) total() int { return len(e.populations) * len(e.sizes) * e.replicates }
 
 // checkSizes refuses samples in which the theory is expected to describe no block.
 func (e *experiment) checkSizes() error {
 	pred, _ := e.predicted()
-	usable := e.usable(pred)
 	last := len(e.sizes) - 1
+	least := math.Inf(1)
 	for s := range e.populations {
 		for k := range e.target.Blocks() {
-			if usable(s, last, k) {
-				return nil
-			}
+			least = math.Min(least, e.relative(pred, s, last, k))
 		}
 	}
-	return fmt.Errorf("theory: N = %d is too small: the predicted error of every block exceeds %g of its size; give a larger N", e.sizes[last], usablePart)
+	if least <= usablePart {
+		return nil
+	}
+	needed := float64(e.sizes[last]) * (least / usablePart) * (least / usablePart)
+	return fmt.Errorf("theory: N = %d is too small: the predicted error of every block exceeds %g of its size; the best block needs N of %.1g", e.sizes[last], usablePart, needed)
 }
 
 func grid(n, m int) [][]float64 {
@@ -112,22 +134,65 @@ func (o *outcome) replicate(model Model, s, size, r int, sample []float64) error
 		p.precondition(at.hessian)
 	}
 	grad := make([]float64, model.Dim())
-	if _, err := model.Gradient(grad, at.theta, sample); err != nil {
+	if _, err := cheapest(model).Gradient(grad, at.theta, sample); err != nil {
 		return err
 	}
 	o.gradNorm[s][size][r] = floats.Norm(grad, 2)
 
 	theta := append([]float64(nil), at.theta...)
 	if err := minimize(model, o.gauge, theta, sample); err != nil {
+		nan := math.NaN()
+		o.thetaError[s][size][r], o.waldStat[s][size][r], o.residual[s][size][r] = nan, nan, nan
+		for k := range o.target.Blocks() {
+			o.blockError[s][size][k][r] = nan
+		}
 		return err
 	}
+	if _, err := model.Gradient(grad, theta, sample); err != nil {
+		return err
+	}
+	projectOff(grad, o.gauge.Directions(theta))
+	o.residual[s][size][r] = floats.Norm(grad, 2)
 	o.gauge.Fix(theta, at.theta)
+	o.theta[s][size][r] = theta
 	o.thetaError[s][size][r] = floats.Distance(theta, at.theta, 2)
 	o.waldStat[s][size][r] = at.wald(theta, o.sizes[size])
 	for k := range o.target.Blocks() {
 		o.blockError[s][size][k][r] = o.target.Distance(k, theta, at.theta)
 	}
 	return nil
+}
+
+// cheapest is the model's companion where it has one: the same loss by hand.
+func cheapest(model Model) Model {
+	if m := model.companion(); m != nil {
+		return m
+	}
+	return model
+}
+
+// of is the same outcome with the blocks of another target.
+func (o *outcome) of(target Target) *outcome {
+	e := *o.experiment
+	e.target = target
+	other := *o
+	other.experiment, other.blockError = &e, nil
+	for s, p := range o.populations {
+		var blocks [][][]float64
+		for size := range o.sizes {
+			perBlock := grid(target.Blocks(), o.replicates)
+			for k := range perBlock {
+				for r, theta := range o.theta[s][size] {
+					if perBlock[k][r] = math.NaN(); theta != nil {
+						perBlock[k][r] = target.Distance(k, theta, p.asymptotic.theta)
+					}
+				}
+			}
+			blocks = append(blocks, perBlock)
+		}
+		other.blockError = append(other.blockError, blocks)
+	}
+	return &other
 }
 
 // predicted returns pred_k = √(tr[(D S Dᵀ)_kk]/N) of each population and block at
@@ -145,133 +210,39 @@ func (e *experiment) predicted() (sandwich, naive [][]float64) {
 	return sandwich, naive
 }
 
-// rateStatistics are what the replicates say about Theorems 1 and 2.
-type rateStatistics struct {
-	Ratio         Estimate // mean over blocks of RMSE/pred at the largest N
-	Worst, Best   Estimate // largest and smallest such ratio (the bootstrap cannot bound extremes)
-	Wald          Estimate // mean Wald statistic over its degrees of freedom
-	BetaN         Estimate // mean over blocks of the slope of log RMSE on log N
-	BetaP         Estimate // slope of log RMSE on log N_k, codeword effects removed
-	BetaPExcess   Estimate // BetaP minus the same slope of log pred
-	ThetaSlope    Estimate // slope of log ‖θ̂ − θ*‖ on log N (Theorem 1)
-	GradientSlope Estimate // slope of log ‖∇L_N(θ*)‖ on log N (A3)
-	NaiveRatio    Estimate // mean over blocks of the naive prediction over the sandwich's
-	Blocks        int      // blocks that enter at the largest N
-	WaldOutliers  int      // replicates at the largest N with Wald/df above waldOutlier
-	WaldTotal     int
-	Null          float64 // largest ‖H v‖ over gauge directions
-	Freedom       int
+// reach is the standard deviation at N = 1 of θ̂ in its least certain direction, the
+// largest over the populations.
+func (e *experiment) reach() float64 {
+	var largest float64
+	for _, p := range e.populations {
+		largest = math.Max(largest, math.Sqrt(operatorNorm(p.asymptotic.covariance)))
+	}
+	return largest
 }
 
 // waldOutlier marks replicates that left the neighbourhood where the theory holds.
 const waldOutlier = 2.5
 
 // keepNeighbourhood takes the replicates that left the neighbourhood of θ* (Wald/df
-// above waldOutlier) out of the block errors; statistics still counts them.
-func (o *outcome) keepNeighbourhood() {
+// above waldOutlier) out of the errors, and returns how many left at the largest N,
+// those that reached no minimum among them, and which.
+func (o *outcome) keepNeighbourhood() (where []string) {
 	for s, p := range o.populations {
 		limit := waldOutlier * float64(p.asymptotic.freedom())
-		for size := range o.sizes {
+		for size, N := range o.sizes {
 			for r, wald := range o.waldStat[s][size] {
 				if wald <= limit {
 					continue
 				}
+				if !math.IsNaN(wald) {
+					where = append(where, fmt.Sprintf("seed %d, shift %d, N = %d, replicate %d: Wald/df = %.2g", o.settings.Seed, s, N, r, wald/float64(p.asymptotic.freedom())))
+				}
+				o.waldStat[s][size][r], o.thetaError[s][size][r], o.theta[s][size][r] = math.NaN(), math.NaN(), nil
 				for k := range o.blockError[s][size] {
 					o.blockError[s][size][k][r] = math.NaN()
 				}
 			}
 		}
 	}
-}
-
-// statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
-func (o *outcome) statistics(firstSize int) *rateStatistics {
-	S, n, K := len(o.populations), len(o.sizes), o.target.Blocks()
-	last := n - 1
-	pred, naive := o.predicted()
-	usable := o.usable(pred)
-	result := &rateStatistics{}
-	var naiveSum float64
-	for s := range S {
-		for k := range K {
-			if usable(s, last, k) {
-				result.Blocks++
-				naiveSum += naive[s][k] / pred[s][k]
-			}
-		}
-		at := o.populations[s].asymptotic
-		result.Null = math.Max(result.Null, at.null)
-		result.Freedom = at.freedom()
-		for _, wald := range o.waldStat[s][last] {
-			result.WaldTotal++
-			if wald > waldOutlier*float64(at.freedom()) {
-				result.WaldOutliers++
-			}
-		}
-	}
-	result.NaiveRatio = exact(naiveSum / float64(result.Blocks))
-
-	statistic := func(pick [][]int) []float64 {
-		at := func(s, size int) []int { return pick[s*n+size] }
-		var ratio, wald, betaN, slopes float64
-		worst, best := math.Inf(-1), math.Inf(1)
-		var logNk, logError, logPred []float64
-		var codeword []int
-		for s := range S {
-			for k := range K {
-				var x, y []float64
-				for size := range n {
-					if size >= firstSize && usable(s, size, k) {
-						x = append(x, math.Log(float64(o.sizes[size])))
-						y = append(y, math.Log(rms(o.blockError[s][size][k], at(s, size))))
-					}
-				}
-				if len(x) > 1 {
-					betaN += slope(x, y, make([]int, len(x)))
-					slopes++
-				}
-				if !usable(s, last, k) {
-					continue
-				}
-				N := float64(o.sizes[last])
-				observed := rms(o.blockError[s][last][k], at(s, last))
-				r := observed * math.Sqrt(N) / pred[s][k]
-				ratio += r
-				worst, best = math.Max(worst, r), math.Min(best, r)
-				logNk = append(logNk, math.Log(N*o.populations[s].occupancy[k]))
-				logError = append(logError, math.Log(observed))
-				logPred = append(logPred, math.Log(pred[s][k]))
-				codeword = append(codeword, k)
-			}
-			for _, r := range at(s, last) {
-				wald += o.waldStat[s][last][r]
-			}
-		}
-		betaP := slope(logNk, logError, codeword)
-		return []float64{
-			ratio / float64(result.Blocks), worst, best,
-			wald / float64(S*o.replicates*result.Freedom),
-			betaN / slopes, betaP, betaP - slope(logNk, logPred, codeword),
-			o.pooledSlope(o.thetaError, firstSize, at), o.pooledSlope(o.gradNorm, firstSize, at),
-		}
-	}
-	e := bootstrap(S*n, o.replicates, newRand(o.seed, 1<<32), statistic)
-	result.Ratio, result.Worst, result.Best, result.Wald = e[0], exact(e[1].Value), exact(e[2].Value), e[3]
-	result.BetaN, result.BetaP, result.BetaPExcess = e[4], e[5], e[6]
-	result.ThetaSlope, result.GradientSlope = e[7], e[8]
-	return result
-}
-
-// pooledSlope is the slope of log RMS(values) on log N with one intercept per population.
-func (o *outcome) pooledSlope(values [][][]float64, firstSize int, at func(s, size int) []int) float64 {
-	var x, y []float64
-	var group []int
-	for s := range o.populations {
-		for size := firstSize; size < len(o.sizes); size++ {
-			x = append(x, math.Log(float64(o.sizes[size])))
-			y = append(y, math.Log(rms(values[s][size], at(s, size))))
-			group = append(group, s)
-		}
-	}
-	return slope(x, y, group)
+	return append(where, o.unsettled...)
 }

@@ -15,6 +15,7 @@ const (
 	longestStep       = 1.0   // ‖step‖ is at most this
 	sufficientDescent = 1e-4  // Armijo's constant
 	newtonIterations  = 150
+	lastStep          = 1e-5 // after a shorter step the gradient is expected to vanish
 )
 
 // UnsettledError says that a descent reached no stationary point. A sample may have none near
@@ -105,7 +106,8 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 		}
 		addProjector(hess, directions)
 		newtonStep(step, hess, grad)
-		if length := floats.Norm(step, 2); length > longestStep {
+		length := floats.Norm(step, 2)
+		if length > longestStep {
 			floats.Scale(longestStep/length, step)
 		}
 		slope := floats.Dot(step, grad)
@@ -114,7 +116,7 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 		for t := 1.0; t > 1e-12; t /= 2 {
 			floats.AddScaledTo(trial, theta, t, step)
 			gauge.Fix(trial, nil)
-			trialLoss, trialKnown, err := evaluate(trialGrad, trialHess, trial, t == 1)
+			trialLoss, trialKnown, err := evaluate(trialGrad, trialHess, trial, t == 1 && length > lastStep)
 			if err != nil {
 				continue // too far: a shorter step stays in range
 			}

@@ -87,13 +87,13 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 		}
 		found, zeroAt, gapAt := findNullSpace(hess, truth.Theta, nullRatio)
 		s.Gauge = found
-		r.tell("null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", zeroAt, gapAt))
+		r.tell("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", zeroAt, gapAt))
 	}
 	s.Gauge.Fix(truth.Theta, nil)
 	if s.Target == nil {
 		s.Target = model.rows()
 	}
-	e := &experiment{model: model, gauge: s.Gauge, target: s.Target, sizes: s.Sizes, replicates: s.Replicates, seed: s.Seed}
+	e := &experiment{model: model, gauge: s.Gauge, target: s.Target, sizes: s.Sizes, replicates: s.Replicates, settings: Settings{Seed: s.Seed}}
 	shifts := evenShifts(d, s.Shifts)
 	e.populations = make([]population, len(shifts))
 	err = forEach(ctx, len(shifts), model.fork, func(model Model, i int) error {

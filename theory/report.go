@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 
@@ -14,40 +15,27 @@ import (
 
 // Report is a study's table and its figures.
 type Report struct {
-	Study   string   `json:"study"`
-	Claim   string   `json:"claim"`
-	Seed    uint64   `json:"seed"`
-	Rows    []Row    `json:"rows"`
-	Figures []Figure `json:"-"`
+	Study   string
+	Claim   string
+	Seed    uint64
+	Rows    []Row
+	Figures []Figure
 }
 
 // Row is one quantity of a study.
 type Row struct {
-	Quantity string
+	Study    string
+	Seed     uint64
+	Key      string // names the quantity within its study, the same for every seed and effort
+	Quantity string // what it is, in words
 	Estimate
-	Theory string // what the theory predicts, in words or as a number
-	Band   *Band  // nil: reported, not judged
-}
-
-// Band is the closed interval a value must lie in.
-type Band struct{ Low, High float64 }
-
-func between(low, high float64) *Band { return &Band{low, high} }
-func atMost(high float64) *Band       { return &Band{math.Inf(-1), high} }
-
-// String is the band as a report prints it, "-0.54 … -0.47" or "≤ 1e-12"; empty for nil.
-func (b *Band) String() string {
-	switch {
-	case b == nil:
-		return ""
-	case b.Low == b.High:
-		return "= " + short(b.Low)
-	case math.IsInf(b.Low, -1):
-		return "≤ " + short(b.High)
-	case math.IsInf(b.High, 1):
-		return "≥ " + short(b.Low)
-	}
-	return short(b.Low) + " … " + short(b.High)
+	Target float64 // the number that the theory gives; NaN where it gives none
+	Theory string  // what the theory says, in words
+	Band   *Band   // nil: told, not judged
+	// Level is the probability that the value falls outside the band where the claim
+	// holds; 0 where only rounding, no chance, is in the value.
+	Level float64
+	Where []string // the cases that were counted, with their seeds, where the row counts
 }
 
 // Verdict is "pass" or "FAIL", or empty where there is no band. A value that is not
@@ -56,7 +44,7 @@ func (r Row) Verdict() string {
 	switch {
 	case r.Band == nil:
 		return ""
-	case r.Value >= r.Band.Low && r.Value <= r.Band.High:
+	case r.Band.holds(r.Value):
 		return "pass"
 	}
 	return "FAIL"
@@ -73,13 +61,14 @@ func (r *Report) Failures() []string {
 	return failures
 }
 
-// judge adds a row with a band, tell one without.
-func (r *Report) judge(quantity string, value Estimate, theory string, band *Band) {
-	r.Rows = append(r.Rows, Row{quantity, value, theory, band})
-}
-
-func (r *Report) tell(quantity string, value Estimate, theory string) {
-	r.judge(quantity, value, theory, nil)
+// Row returns the row of that key.
+func (r *Report) Row(key string) (Row, bool) {
+	for _, row := range r.Rows {
+		if row.Key == key {
+			return row, true
+		}
+	}
+	return Row{}, false
 }
 
 // short prints a number with four significant digits.
@@ -93,6 +82,9 @@ func (e Estimate) Interval() string {
 	return "[" + short(e.Low) + ", " + short(e.High) + "]"
 }
 
+// shownCases is how many of the cases that a row counts a table prints.
+const shownCases = 5
+
 // Text writes the report as an aligned table.
 func (r *Report) Text(w io.Writer) error {
 	fmt.Fprintf(w, "%s (seed %d): %s\n", r.Study, r.Seed, r.Claim)
@@ -101,26 +93,78 @@ func (r *Report) Text(w io.Writer) error {
 	for _, row := range r.Rows {
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", row.Quantity, short(row.Value), row.Interval(), row.Theory, row.Band, row.Verdict())
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, row := range r.Rows {
+		for i, where := range row.Where {
+			if i == shownCases {
+				fmt.Fprintf(w, "    and %d more\n", len(row.Where)-i)
+				break
+			}
+			fmt.Fprintf(w, "    %s: %s\n", row.Key, where)
+		}
+	}
+	return nil
 }
 
-// MarshalJSON leaves out what is not there: interval, band, verdict.
+// MarshalJSON leaves out what is not there: interval, target, band, level, verdict. An
+// open end of the band is null.
 func (r Row) MarshalJSON() ([]byte, error) {
 	fields := struct {
-		Quantity string      `json:"quantity"`
-		Value    *float64    `json:"value"` // null when not a number
-		Interval *[2]float64 `json:"interval,omitempty"`
-		Theory   string      `json:"theory,omitempty"`
-		Band     string      `json:"band,omitempty"`
-		Verdict  string      `json:"verdict,omitempty"`
-	}{Quantity: r.Quantity, Theory: r.Theory, Band: r.Band.String(), Verdict: r.Verdict()}
-	if finite("value", r.Value) == nil {
-		fields.Value = &r.Value
+		Study    string       `json:"study"`
+		Seed     uint64       `json:"seed"`
+		Key      string       `json:"key"`
+		Quantity string       `json:"quantity"`
+		Value    *float64     `json:"value"` // null when not a number
+		Interval *[2]float64  `json:"interval,omitempty"`
+		Error    float64      `json:"error,omitempty"` // standard error
+		Target   *float64     `json:"target,omitempty"`
+		Theory   string       `json:"theory,omitempty"`
+		Band     *[2]*float64 `json:"band,omitempty"`
+		Level    *float64     `json:"level,omitempty"`
+		Verdict  string       `json:"verdict,omitempty"`
+		Where    []string     `json:"where,omitempty"`
+	}{
+		Study: r.Study, Seed: r.Seed, Key: r.Key, Quantity: r.Quantity, Value: number(r.Value),
+		Error: r.Error, Target: number(r.Target), Theory: r.Theory, Verdict: r.Verdict(), Where: r.Where,
 	}
 	if finite("interval", r.Low, r.High) == nil {
 		fields.Interval = &[2]float64{r.Low, r.High}
 	}
+	if r.Band != nil {
+		fields.Band, fields.Level = &[2]*float64{number(r.Band.Low), number(r.Band.High)}, &r.Level
+	}
 	return json.Marshal(fields)
+}
+
+// number is nil where x is not finite.
+func number(x float64) *float64 {
+	if finite("number", x) != nil {
+		return nil
+	}
+	return &x
+}
+
+// columns of a table of rows.
+var columns = []string{"study", "key", "quantity", "value", "low", "high", "target", "theory", "band_low", "band_high", "level", "verdict"}
+
+func (r Row) record() []string {
+	band := []string{"", "", ""}
+	if r.Band != nil {
+		band = []string{open(r.Band.Low), open(r.Band.High), full(r.Level)}
+	}
+	return append([]string{r.Study, r.Key, r.Quantity, full(r.Value), full(r.Low), full(r.High), full(r.Target), r.Theory}, append(band, r.Verdict())...)
+}
+
+// WriteCSV writes rows of any studies as one table, columns study, key, quantity, value, low,
+// high, target, theory, band_low, band_high, level, verdict; what is not there is empty.
+func WriteCSV(w io.Writer, rows []Row) error {
+	table := [][]string{columns}
+	for _, row := range rows {
+		table = append(table, row.record())
+	}
+	return csv.NewWriter(w).WriteAll(table)
 }
 
 // Save writes the table as <study>.csv and every figure's points as <study>-<figure>.csv
@@ -139,11 +183,8 @@ const Group = "theory"
 
 // Add adds what Save writes to a folder.
 func (r *Report) Add(to *data.Folder) error {
-	table := [][]string{{"quantity", "value", "low", "high", "theory", "band", "verdict"}}
-	for _, row := range r.Rows {
-		table = append(table, []string{row.Quantity, full(row.Value), full(row.Low), full(row.High), row.Theory, row.Band.String(), row.Verdict()})
-	}
-	if err := writeCSV(to, r.Study+".csv", table); err != nil {
+	err := to.WriteFile(r.Study+".csv", func(w io.Writer) error { return WriteCSV(w, r.Rows) })
+	if err != nil {
 		return fmt.Errorf("theory: save %s: %w", r.Study, err)
 	}
 	for _, figure := range r.Figures {
@@ -162,6 +203,53 @@ func full(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
+// open prints an end of a band, and nothing for an open one.
+func open(x float64) string {
+	if math.IsInf(x, 0) {
+		return ""
+	}
+	return full(x)
+}
+
 func writeCSV(to *data.Folder, name string, records [][]string) error {
 	return to.WriteFile(name, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(records) })
+}
+
+// ReadCSV reads what [WriteCSV] wrote. Verdicts follow from values and bands.
+func ReadCSV(r io.Reader) ([]Row, error) {
+	table, err := csv.NewReader(r).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(table) == 0 || !slices.Equal(table[0], columns) {
+		return nil, fmt.Errorf("is no table of theory rows: the columns must be %v", columns)
+	}
+	var rows []Row
+	for line, record := range table[1:] {
+		numbers := make([]float64, len(record))
+		for _, i := range []int{3, 4, 5, 6, 8, 9, 10} {
+			numbers[i] = math.NaN()
+			if record[i] == "" {
+				continue
+			}
+			if numbers[i], err = strconv.ParseFloat(record[i], 64); err != nil {
+				return nil, fmt.Errorf("line %d: %q is no number", line+2, record[i])
+			}
+		}
+		row := Row{
+			Study: record[0], Key: record[1], Quantity: record[2], Theory: record[7], Target: numbers[6],
+			Estimate: Estimate{Value: numbers[3], Low: numbers[4], High: numbers[5]},
+		}
+		if record[11] != "" {
+			row.Band, row.Level = &Band{math.Inf(-1), math.Inf(1)}, numbers[10]
+			if record[8] != "" {
+				row.Band.Low = numbers[8]
+			}
+			if record[9] != "" {
+				row.Band.High = numbers[9]
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
 }

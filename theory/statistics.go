@@ -43,11 +43,28 @@ func plane(x1, x2, y []float64) (b1, b2 float64) {
 	return b.AtVec(1), b.AtVec(2)
 }
 
-// Estimate is a number with its 95 % bootstrap interval. Low and High are NaN where
-// the number is exact, or computed from one population and not from replicates.
-type Estimate struct{ Value, Low, High float64 }
+// Estimate is a number from replicates, with its standard error, that error's degrees of
+// freedom and a 95 % bootstrap interval. Error is 0 and Low and High are NaN where the
+// number is exact, or computed from one population and not from replicates.
+type Estimate struct {
+	Value, Low, High float64
+	Error            float64
+	Freedom          int
+}
 
-func exact(value float64) Estimate { return Estimate{value, math.NaN(), math.NaN()} }
+func exact(value float64) Estimate { return Estimate{Value: value, Low: math.NaN(), High: math.NaN()} }
+
+// minus is the estimate less a number without error.
+func (e Estimate) minus(x float64) Estimate {
+	e.Value, e.Low, e.High = e.Value-x, e.Low-x, e.High-x
+	return e
+}
+
+// over is the estimate divided by a positive number without error.
+func (e Estimate) over(x float64) Estimate {
+	e.Value, e.Low, e.High, e.Error = e.Value/x, e.Low/x, e.High/x, e.Error/x
+	return e
+}
 
 // bootstrapDraws is enough for a 95 % percentile interval to settle in its second digit.
 const bootstrapDraws = 400
@@ -79,6 +96,9 @@ func bootstrap(sets, replicates int, rng *rand.Rand, statistic func(pick [][]int
 			Value: value,
 			Low:   stat.Quantile(0.025, stat.LinInterp, draws[i], nil),
 			High:  stat.Quantile(0.975, stat.LinInterp, draws[i], nil),
+			// A draw with replacement has (R−1)/R of the variance of R new replicates.
+			Error:   stat.StdDev(draws[i], nil) * math.Sqrt(float64(replicates)/float64(max(replicates-1, 1))),
+			Freedom: replicates - 1,
 		}
 	}
 	return estimates
@@ -106,9 +126,29 @@ func rms(values []float64, at []int) float64 {
 	return math.Sqrt(sum / count)
 }
 
-// rmsEstimate is rms of all values times scale, with its bootstrap interval.
-func rmsEstimate(values []float64, scale float64, rng *rand.Rand) Estimate {
-	return bootstrap(1, len(values), rng, func(pick [][]int) []float64 { return []float64{scale * rms(values, pick[0])} })[0]
+// rmsEstimate is the root mean square of values with its standard error: that of the
+// mean square, halved and divided by the root.
+func rmsEstimate(values []float64) Estimate {
+	var squares []float64
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			squares = append(squares, v*v)
+		}
+	}
+	m, sd := stat.MeanStdDev(squares, nil)
+	root := math.Sqrt(m)
+	return withError(root, sd/math.Sqrt(float64(len(squares)))/(2*root), len(squares)-1)
+}
+
+// meanEstimate is the mean of values with its standard error.
+func meanEstimate(values []float64) Estimate {
+	m, sd := stat.MeanStdDev(values, nil)
+	return withError(m, sd/math.Sqrt(float64(len(values))), len(values)-1)
+}
+
+// withError is an estimate with its normal 95 % interval.
+func withError(value, err float64, freedom int) Estimate {
+	return Estimate{Value: value, Low: value - 1.96*err, High: value + 1.96*err, Error: err, Freedom: freedom}
 }
 
 func logs(values []float64) []float64 {

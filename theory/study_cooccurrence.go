@@ -95,6 +95,8 @@ func congruence(m mat.Matrix, basis *mat.Dense) *mat.SymDense {
 	return symmetric(&full)
 }
 
+func transposed(m mat.Matrix) *mat.Dense { return mat.DenseCopyOf(m.T()) }
+
 func symmetric(m mat.Matrix) *mat.SymDense {
 	n, _ := m.Dims()
 	s := mat.NewSymDense(n, nil)
@@ -153,19 +155,21 @@ func overlapping(t *Table, share float64) []float64 {
 }
 
 func runCooccurrence(ctx context.Context, s Settings, r *Report) error {
-	d := Fast()
+	d := s.fast()
 	truth, err := NewTruth(d, newRand(s.Seed, 20))
 	if err != nil {
 		return err
 	}
-	model, err := trained(truth.Table, d.Identity)
+	model, err := s.model(truth.Table, d.Identity)
 	if err != nil {
 		return err
 	}
 	gauge := Rescaling{d.Classes, d.Codewords}
 	gauge.Fix(truth.Theta, nil)
-	const N = 1e7
-	e := &experiment{model: model, gauge: gauge, target: Products{gauge}, sizes: []int{N}, replicates: choose(s, 30, 100), seed: s.Seed}
+	e := &experiment{
+		model: model, gauge: s.rescaling(d), target: Products{gauge}, sizes: []int{1e7},
+		replicates: s.replicates(30, 100), settings: s, salt: 21 << 32,
+	}
 	shares := []float64{0, 0.5, 0.9, 0.99, 0.999}
 	constants := Curve{Label: "Schur constant c_0", Style: Joined}
 	e.populations = make([]population, len(shares))
@@ -181,33 +185,50 @@ func runCooccurrence(ctx context.Context, s Settings, r *Report) error {
 		constants.X = append(constants.X, 1-shares[n])
 		constants.Y = append(constants.Y, schurConstant(at.hessian, gauge.coordinates(0), at.directions, at.directions))
 	}
+	// Codewords that almost always meet are told apart by few rows: more rows are drawn
+	// until the first-order theory describes them.
+	pred, _ := e.predicted()
+	for e.relative(pred, len(shares)-1, 0, 0) > 0.1 {
+		e.sizes[0] *= 10
+	}
+	N := float64(e.sizes[0])
 	o, err := e.run(ctx)
 	if err != nil {
 		return err
 	}
-	pred, _ := o.predicted()
-	all := everyone(o.replicates)
+	r.tell("n", "N of every overlap", exact(N), "")
+	r.rare("unsettled", fmt.Sprintf("fits of %d that reach no minimum near θ*", e.total()), len(o.unsettled), e.total(), lostPart, fmt.Sprintf("at most %g of them", lostPart), o.unsettled)
 	measured := Curve{Label: "RMSE·√N_0 of codeword 0", Style: Joined}
 	predicted := Curve{Label: "sandwich", Style: Prediction}
 	otherCurve := Curve{Label: "the other codewords, mean", Style: Joined}
+	var atFirst float64
 	for n, share := range shares {
-		root := math.Sqrt(e.populations[n].occupancy[0])
-		boot := bootstrap(1, o.replicates, newRand(s.Seed, 21, uint64(n)), func(pick [][]int) []float64 {
-			return []float64{rms(o.blockError[n][0][0], pick[0]) * root * math.Sqrt(N)}
-		})
-		var others float64
-		for k := 2; k < d.Codewords; k++ {
-			others += rms(o.blockError[n][0][k], all) * math.Sqrt(N*e.populations[n].occupancy[k]) / float64(d.Codewords-2)
+		root := math.Sqrt(N * e.populations[n].occupancy[0])
+		sandwich := pred[n][0] * math.Sqrt(e.populations[n].occupancy[0])
+		error0 := rmsEstimate(o.blockError[n][0][0]).over(1 / root)
+		others := bootstrap(1, o.replicates, newRand(s.Seed, 21, uint64(n)), func(pick [][]int) []float64 {
+			var sum float64
+			for k := 2; k < d.Codewords; k++ {
+				sum += rms(o.blockError[n][0][k], pick[0]) * math.Sqrt(N*e.populations[n].occupancy[k]) / float64(d.Codewords-2)
+			}
+			return []float64{sum}
+		})[0]
+		if n == 0 {
+			atFirst = others.Value
 		}
-		of := fmt.Sprintf("overlap %g: ", share)
-		r.tell(of+"Schur constant c_0", exact(constants.Y[n]), "→ 0 as codewords 0 and 1 merge")
-		r.tell(of+"RMSE·√N_0", boot[0], short(pred[n][0]*root)+" by the sandwich")
-		r.tell(of+"RMSE·√N_k of the others, mean", exact(others), "unmoved")
-		x := 1 - share
-		measured.add(x, boot[0])
-		predicted.X, predicted.Y = append(predicted.X, x), append(predicted.Y, pred[n][0]*root)
-		otherCurve.X, otherCurve.Y = append(otherCurve.X, x), append(otherCurve.Y, others)
+		of, key := fmt.Sprintf("overlap %g: ", share), fmt.Sprintf("-%g", share)
+		r.tell("schur"+key, of+"Schur constant c_0", exact(constants.Y[n]), "→ 0 as codewords 0 and 1 merge")
+		r.near("error"+key, of+"RMSE·√N_0", error0, sandwich, sandwich*(0.02+square(e.relative(pred, n, 0, 0))), "the sandwich's")
+		r.tell("others"+key, of+"RMSE·√N_k of the others, mean", others, "unmoved")
+		measured.add(1-share, error0)
+		predicted.X, predicted.Y = append(predicted.X, 1-share), append(predicted.Y, sandwich)
+		otherCurve.add(1-share, others)
+		if n == len(shares)-1 {
+			r.tell("others-moved", "the others' RMSE·√N_k at overlap 0.999 over that at 0", others.over(atFirst), "1: they do not mind")
+		}
 	}
+	last := len(shares) - 1
+	r.below("schur-falls", "c_0 at overlap 0.999 over that at 0", exact(constants.Y[last]/constants.Y[0]), 0.05, "→ 0, at fixed N_0 and N_1")
 	r.Figures = append(r.Figures,
 		Figure{
 			Name: "error", Title: "Two codewords at fixed N_0, N_1 that co-occur more and more",

@@ -20,7 +20,7 @@ func runInitialisation(ctx context.Context, s Settings, r *Report) error {
 	if err != nil {
 		return err
 	}
-	model, err := trained(truth.Table, d.Identity)
+	model, err := s.model(truth.Table, d.Identity)
 	if err != nil {
 		return err
 	}
@@ -37,8 +37,8 @@ func runInitialisation(ctx context.Context, s Settings, r *Report) error {
 		return err
 	}
 	values, _ := spectrum(hess)
-	r.judge("‖∇L(0)‖", exact(floats.Norm(grad, 2)), "0: θ = 0 is stationary", bandZero)
-	r.judge("smallest curvature at θ = 0", exact(values[0]), "negative: a saddle", atMost(-1e-6))
+	r.rounding("origin-gradient", "‖∇L(0)‖", floats.Norm(grad, 2), vanishing, "0: θ = 0 is stationary")
+	r.below("origin-curvature", "smallest curvature at θ = 0", exact(values[0]), -1e-6, "negative: a saddle")
 
 	best, err := model.Gradient(grad, truth.Theta, weights)
 	if err != nil {
@@ -76,11 +76,11 @@ func runInitialisation(ctx context.Context, s Settings, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.tell(fmt.Sprintf("runs of %d from the published start (noise ≤ 0.1) that reach the best optimum", runs), exact(float64(published)), "all")
+	r.tell("published", fmt.Sprintf("runs of %d from the published start (noise ≤ 0.1) that reach the best optimum", runs), exact(float64(published)), "all")
 	wide, err := reached(8, func(_ int, rng *rand.Rand) float64 { return rng.NormFloat64() })
 	if err != nil {
 		return err
 	}
-	r.tell("runs of 8 from N(0, 1) that reach the best optimum", exact(float64(wide)), "not all: local minima")
+	r.tell("wide", "runs of 8 from N(0, 1) that reach the best optimum", exact(float64(wide)), "not all: local minima")
 	return nil
 }

@@ -29,7 +29,7 @@ func TestStudiesDoNotDependOnCores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(r)
+		text, err := json.Marshal(r.Rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,9 +105,18 @@ func TestPropositionsHold(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := r.Text(&text); err != nil || strings.Count(text.String(), "pass") != len(r.Rows) {
+	if err := r.Text(&text); err != nil || strings.Count(text.String(), "pass") != judged(r) {
 		t.Errorf("%v in\n%s", err, &text)
 	}
+}
+
+func judged(r *Report) (n int) {
+	for _, row := range r.Rows {
+		if row.Band != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // A change of gauge changes no prediction, and Fix undoes it.

@@ -62,6 +62,30 @@ func (p Products) Jacobian(k int, theta []float64) *mat.Dense {
 	return d
 }
 
+// Pairs compares the balanced pair π_k = (a_k, b_k).
+type Pairs struct{ Rescaling }
+
+var _ Target = Pairs{}
+
+// Blocks is K.
+func (p Pairs) Blocks() int { return p.Codewords }
+
+// Size is |(a_k, b_k)|.
+func (p Pairs) Size(k int, theta []float64) float64 {
+	a, b := p.factors(theta, k)
+	return math.Hypot(floats.Norm(a, 2), floats.Norm(b, 2))
+}
+
+// Distance is |(a_k, b_k) − (a*_k, b*_k)|.
+func (p Pairs) Distance(k int, theta, reference []float64) float64 {
+	return blockDistance(p.Rescaling, k, theta, reference)
+}
+
+// Jacobian picks the coordinates of a_k and b_k.
+func (p Pairs) Jacobian(k int, theta []float64) *mat.Dense {
+	return Rows{p.coordinates(k)}.Jacobian(0, theta)
+}
+
 // Rows compares the coordinates of θ that belong to each block, for a
 // parameterization whose gauge is fixed by a NullSpace.
 type Rows [][]int

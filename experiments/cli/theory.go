@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -17,7 +18,8 @@ import (
 type theoryCmd struct {
 	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run, or all (the default). The word fast takes smaller designs and fewer replicates."`
 	Seed    uint64   `default:"0" help:"Seed of designs and samples (${default}). The bands hold for any."`
-	JSON    bool     `help:"Print the tables as JSON."`
+	Seeds   int      `placeholder:"N" help:"Run the studies under N seeds, from --seed on, and write to --out how often each row falls outside its band (seeds.md); seeds that --out holds are not run again."`
+	JSON    bool     `help:"Print the rows of all studies as one JSON list."`
 	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, and the figures as CSV, SVG, PNG and PDF; they replace those of an earlier run."`
 }
 
@@ -30,31 +32,19 @@ func (theoryCmd) Help() string {
 
   calibra theory fast
   calibra theory rate misspecified --seed 7 --out figures
+  calibra theory fast --seeds 100 --out runs/seeds
 
 Studies: ` + strings.Join(names, ", ") + `. A quantity outside its band makes the exit code 1.`
 }
 
 func (c *theoryCmd) Run(ctx context.Context) error {
 	settings := theory.Settings{Seed: c.Seed}
-	var names []string
-	for _, name := range c.Studies {
-		switch name {
-		case "fast":
-			settings.Effort = theory.Quick
-		case "all":
-		default:
-			names = append(names, name)
-		}
+	studies, err := c.chosen(&settings)
+	if err != nil {
+		return err
 	}
-	studies := theory.Studies()
-	if names != nil {
-		if slices.Contains(c.Studies, "all") {
-			return usageError{fmt.Errorf("all studies are asked for, and %s by name: give one or the other", strings.Join(names, ", "))}
-		}
-		var err error
-		if studies, err = theory.Find(names...); err != nil {
-			return usageError{err}
-		}
+	if c.Seeds > 0 {
+		return c.seeds(ctx, studies, settings)
 	}
 	if c.Out != "" {
 		undo, err := experiments.PrepareDir(c.Out, theory.Group, report.Files...)
@@ -72,8 +62,10 @@ func (c *theoryCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	rows := []theory.Row{}
 	var failures []string
 	for _, r := range reports {
+		rows = append(rows, r.Rows...)
 		for _, quantity := range r.Failures() {
 			failures = append(failures, r.Study+": "+quantity)
 		}
@@ -82,7 +74,7 @@ func (c *theoryCmd) Run(ctx context.Context) error {
 		out := json.NewEncoder(os.Stdout)
 		out.SetEscapeHTML(false)
 		out.SetIndent("", "  ")
-		if err := out.Encode(reports); err != nil {
+		if err := out.Encode(rows); err != nil {
 			return err
 		}
 	}
@@ -111,6 +103,31 @@ func (c *theoryCmd) run(ctx context.Context, studies []theory.Study, settings th
 	return reports, nil
 }
 
+// chosen are the studies that are named.
+func (c *theoryCmd) chosen(settings *theory.Settings) ([]theory.Study, error) {
+	var names []string
+	for _, name := range c.Studies {
+		switch name {
+		case "fast":
+			settings.Effort = theory.Quick
+		case "all":
+		default:
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return theory.Studies(), nil
+	}
+	if slices.Contains(c.Studies, "all") {
+		return nil, usageError{fmt.Errorf("all studies are asked for, and %s by name: give one or the other", strings.Join(names, ", "))}
+	}
+	studies, err := theory.Find(names...)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return studies, nil
+}
+
 // write puts the tables, the points of the figures and the report into --out.
 func (c *theoryCmd) write(reports []*theory.Report) error {
 	out := data.NewFolder(c.Out, theory.Group)
@@ -119,6 +136,16 @@ func (c *theoryCmd) write(reports []*theory.Report) error {
 		if err := r.Add(out); err != nil {
 			return err
 		}
+	}
+	err := out.WriteFile("results.csv", func(w io.Writer) error {
+		var rows []theory.Row
+		for _, r := range reports {
+			rows = append(rows, r.Rows...)
+		}
+		return theory.WriteCSV(w, rows)
+	})
+	if err != nil {
+		return err
 	}
 	d, err := report.Theory(reports)
 	if err != nil {

@@ -1,0 +1,117 @@
+package theory
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// rowLevel is the false-alarm level of a judged row: the probability that it falls
+// outside its band where the claim holds. At most 100 rows of a run are drawn by chance,
+// so that the family-wise level of a run is below 1 %.
+const rowLevel = 1e-4
+
+// Band is the closed interval a value must lie in; an open end is infinite.
+type Band struct{ Low, High float64 }
+
+// String is the band as a report prints it, "-0.54 … -0.47" or "≤ 1e-12"; empty for nil.
+func (b *Band) String() string {
+	switch {
+	case b == nil:
+		return ""
+	case b.Low == b.High:
+		return "= " + short(b.Low)
+	case math.IsInf(b.Low, -1):
+		return "≤ " + short(b.High)
+	case math.IsInf(b.High, 1):
+		return "≥ " + short(b.Low)
+	}
+	return short(b.Low) + " … " + short(b.High)
+}
+
+// holds tells whether a value lies in the band; one that is not a number does not.
+func (b *Band) holds(value float64) bool { return value >= b.Low && value <= b.High }
+
+// chance is how far an estimate strays from what it estimates, except with probability
+// rowLevel: its standard error times Student's quantile. With few replicates the
+// standard error is itself uncertain, so the reach grows faster than 1/√R.
+func (e Estimate) chance() float64 {
+	if e.Error == 0 {
+		return 0
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: math.Max(1, float64(e.Freedom))}
+	return e.Error * t.Quantile(1-rowLevel/2)
+}
+
+// judge adds a row with a band.
+func (r *Report) judge(row Row, band Band) {
+	row.Study, row.Seed, row.Band = r.Study, r.Seed, &band
+	if row.Error != 0 && row.Level == 0 {
+		row.Level = rowLevel
+	}
+	r.Rows = append(r.Rows, row)
+}
+
+// near judges an estimate that the theory puts at target. tolerance is what the theory
+// leaves open, such as a term of higher order; chance comes on top.
+func (r *Report) near(key, quantity string, e Estimate, target, tolerance float64, theory string) {
+	reach := tolerance + e.chance()
+	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: target, Theory: theory}, Band{target - reach, target + reach})
+}
+
+// equal judges a count or a sum without rounding.
+func (r *Report) equal(key, quantity string, value, target float64, theory string) {
+	r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: target, Theory: theory}, Band{target, target})
+}
+
+// below judges that an estimate is at most bound, but for chance.
+func (r *Report) below(key, quantity string, e Estimate, bound float64, theory string) {
+	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{math.Inf(-1), bound + e.chance()})
+}
+
+// above judges that an estimate is at least bound, but for chance.
+func (r *Report) above(key, quantity string, e Estimate, bound float64, theory string) {
+	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{bound - e.chance(), math.Inf(1)})
+}
+
+// rounding judges a number that is zero but for rounding.
+func (r *Report) rounding(key, quantity string, value, bound float64, theory string) {
+	r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: 0, Theory: theory}, Band{math.Inf(-1), bound})
+}
+
+// rare judges how many of n cases there are, each of probability at most rate.
+func (r *Report) rare(key, quantity string, count, n int, rate float64, theory string, where []string) {
+	row := Row{Key: key, Quantity: quantity, Estimate: exact(float64(count)), Target: math.NaN(), Theory: theory, Level: rowLevel, Where: where}
+	r.judge(row, Band{0, float64(mostOf(n, rate))})
+}
+
+// unsettled judges how many fits reached no minimum near θ*; where is empty of those
+// that did.
+func (r *Report) unsettled(where []string) {
+	var lost []string
+	for _, at := range where {
+		if at != "" {
+			lost = append(lost, at)
+		}
+	}
+	r.rare("unsettled", fmt.Sprintf("fits of %d that reach no minimum near θ*", len(where)), len(lost), len(where), lostPart,
+		fmt.Sprintf("at most %g of them", lostPart), lost)
+}
+
+// mostOf is the least c with P(Binomial(n, rate) > c) ≤ rowLevel.
+func mostOf(n int, rate float64) int {
+	for c := 0; c < n; c++ {
+		// P(X ≥ c+1) is the regularized incomplete beta function I_rate(c+1, n−c).
+		if mathext.RegIncBeta(float64(c+1), float64(n-c), rate) <= rowLevel {
+			return c
+		}
+	}
+	return n
+}
+
+// tell adds a row that is not judged.
+func (r *Report) tell(key, quantity string, e Estimate, theory string) {
+	r.Rows = append(r.Rows, Row{Study: r.Study, Seed: r.Seed, Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory})
+}

@@ -1,0 +1,174 @@
+package theory
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// rateStatistics are what the replicates say about Theorems 1 and 2.
+type rateStatistics struct {
+	Ratio         Estimate // mean over blocks of RMSE/pred at the largest N
+	Worst, Best   float64  // largest and smallest such ratio
+	Wald          Estimate // mean Wald statistic over its degrees of freedom
+	BetaN         Estimate // mean over blocks of the slope of log RMSE on log N
+	BetaP         Estimate // slope of log RMSE on log N_k, codeword effects removed
+	BetaPExcess   Estimate // BetaP minus the same slope of log pred
+	ThetaSlope    Estimate // slope of log ‖θ̂ − θ*‖ on log N (Theorem 1)
+	GradientSlope Estimate // slope of log ‖∇L_N(θ*)‖ on log N (A3)
+	NaiveRatio    float64  // mean over blocks of the naive prediction over the sandwich's
+	Blocks        int      // blocks that enter at the largest N
+	Null          float64  // largest ‖H v‖ over gauge directions
+	Freedom       int
+
+	// Extremes is where Worst and Best must lie: see extremes.
+	Extremes Band
+	// Second and SecondFirst are the mean over blocks of (pred_k/|M_k|)² at the largest and
+	// at the smallest N: how large the terms are that first-order theory leaves out.
+	Second, SecondFirst float64
+	// Decades is the logarithm of the largest N over the smallest.
+	LogRange float64
+}
+
+// leftOut is what first-order theory leaves open of a ratio of errors: terms of second
+// order, and a hundredth for what the medians of few replicates hide.
+func (x *rateStatistics) leftOut() float64 { return 0.01 + x.Second }
+
+// leftOutOfSlope is the same of a slope over the sizes.
+func (x *rateStatistics) leftOutOfSlope() float64 { return 0.005 + x.SecondFirst/x.LogRange }
+
+// statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
+func (o *outcome) statistics(firstSize int) *rateStatistics {
+	S, n, K := len(o.populations), len(o.sizes), o.target.Blocks()
+	last := n - 1
+	pred, naive := o.predicted()
+	usable := o.usable(pred)
+	result := &rateStatistics{LogRange: math.Log(float64(o.sizes[last]) / float64(o.sizes[firstSize]))}
+	var naiveSum, early float64
+	for s := range S {
+		for k := range K {
+			if usable(s, last, k) {
+				result.Blocks++
+				naiveSum += naive[s][k] / pred[s][k]
+				result.Second += square(o.relative(pred, s, last, k))
+			}
+			if usable(s, firstSize, k) {
+				early++
+				result.SecondFirst += square(o.relative(pred, s, firstSize, k))
+			}
+		}
+		at := o.populations[s].asymptotic
+		result.Null = math.Max(result.Null, at.null)
+		result.Freedom = at.freedom()
+	}
+	result.NaiveRatio = naiveSum / float64(result.Blocks)
+	result.Second /= float64(result.Blocks)
+	result.SecondFirst /= math.Max(early, 1)
+	result.Extremes = o.extremes(pred, result.Blocks)
+
+	statistic := func(pick [][]int) []float64 {
+		at := func(s, size int) []int { return pick[s*n+size] }
+		var ratio, betaN, slopes float64
+		var walds []float64
+		var logNk, logError, logPred []float64
+		var codeword []int
+		for s := range S {
+			for k := range K {
+				var x, y []float64
+				for size := range n {
+					if size >= firstSize && usable(s, size, k) {
+						x = append(x, math.Log(float64(o.sizes[size])))
+						y = append(y, math.Log(rms(o.blockError[s][size][k], at(s, size))))
+					}
+				}
+				if len(x) > 1 {
+					betaN += slope(x, y, make([]int, len(x)))
+					slopes++
+				}
+				if !usable(s, last, k) {
+					continue
+				}
+				N := float64(o.sizes[last])
+				observed := rms(o.blockError[s][last][k], at(s, last))
+				ratio += observed * math.Sqrt(N) / pred[s][k]
+				logNk = append(logNk, math.Log(N*o.populations[s].occupancy[k]))
+				logError = append(logError, math.Log(observed))
+				logPred = append(logPred, math.Log(pred[s][k]))
+				codeword = append(codeword, k)
+			}
+			for _, r := range at(s, last) {
+				if wald := o.waldStat[s][last][r]; !math.IsNaN(wald) {
+					walds = append(walds, wald)
+				}
+			}
+		}
+		betaP := slope(logNk, logError, codeword)
+		return []float64{
+			ratio / float64(result.Blocks), mean(walds) / float64(result.Freedom),
+			betaN / slopes, betaP, betaP - slope(logNk, logPred, codeword),
+			o.pooledSlope(o.thetaError, firstSize, at), o.pooledSlope(o.gradNorm, firstSize, at),
+		}
+	}
+	e := bootstrap(S*n, o.replicates, newRand(o.settings.Seed, o.salt, 1<<32), statistic)
+	result.Ratio, result.Wald, result.BetaN, result.BetaP, result.BetaPExcess = e[0], e[1], e[2], e[3], e[4]
+	result.ThetaSlope, result.GradientSlope = e[5], e[6]
+	result.Worst, result.Best = math.Inf(-1), math.Inf(1)
+	for s := range S {
+		for k := range K {
+			if usable(s, last, k) {
+				ratio := rms(o.blockError[s][last][k], everyone(o.replicates)) * math.Sqrt(float64(o.sizes[last])) / pred[s][k]
+				result.Worst, result.Best = math.Max(result.Worst, ratio), math.Min(result.Best, ratio)
+			}
+		}
+	}
+	return result
+}
+
+// extremes returns between which ratios RMSE/pred all blocks lie but with probability
+// rowLevel. With C_k = D_k S D_kᵀ the squared error of a block over its prediction has mean 1
+// and variance v = 2 tr(C_k²)/tr(C_k)² asymptotically, and its mean over R replicates
+// is near a Gamma variable of that mean and variance v/R; what second-order terms add
+// to a block is at most its (pred_k/|M_k|)².
+func (o *outcome) extremes(pred [][]float64, blocks int) Band {
+	last := len(o.sizes) - 1
+	usable := o.usable(pred)
+	band := Band{1, 1}
+	for s, p := range o.populations {
+		for k := range o.target.Blocks() {
+			if !usable(s, last, k) {
+				continue
+			}
+			c := congruence(p.asymptotic.covariance, transposed(o.target.Jacobian(k, p.asymptotic.theta)))
+			var trace, squares float64
+			for i := range c.SymmetricDim() {
+				trace += c.At(i, i)
+				for j := range c.SymmetricDim() {
+					squares += c.At(i, j) * c.At(i, j)
+				}
+			}
+			shape := float64(o.replicates) * trace * trace / (2 * squares)
+			gamma := distuv.Gamma{Alpha: shape, Beta: shape}
+			tail := rowLevel / 2 / float64(blocks)
+			left := 0.01 + square(o.relative(pred, s, last, k))
+			band.Low = math.Min(band.Low, math.Sqrt(gamma.Quantile(tail))*(1-left))
+			band.High = math.Max(band.High, math.Sqrt(gamma.Quantile(1-tail))*(1+left))
+		}
+	}
+	return band
+}
+
+func square(x float64) float64 { return x * x }
+
+// pooledSlope is the slope of log RMS(values) on log N with one intercept per population.
+func (o *outcome) pooledSlope(values [][][]float64, firstSize int, at func(s, size int) []int) float64 {
+	var x, y []float64
+	var group []int
+	for s := range o.populations {
+		for size := firstSize; size < len(o.sizes); size++ {
+			x = append(x, math.Log(float64(o.sizes[size])))
+			y = append(y, math.Log(rms(values[s][size], at(s, size))))
+			group = append(group, s)
+		}
+	}
+	return slope(x, y, group)
+}

@@ -1,0 +1,107 @@
+package theory
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Seeds is what the same studies gave under many seeds: how often each judged row fell
+// outside its band, beside how often its level says it may.
+type Seeds struct {
+	Runs []uint64 // the seeds
+	rows map[string]*seedRow
+	keys []string // in the order of the studies
+	out  map[uint64][]string
+}
+
+type seedRow struct {
+	row    Row
+	values []float64
+	out    []uint64
+}
+
+// Add takes the rows of one run.
+func (s *Seeds) Add(seed uint64, rows []Row) {
+	if s.rows == nil {
+		s.rows, s.out = map[string]*seedRow{}, map[uint64][]string{}
+	}
+	s.Runs = append(s.Runs, seed)
+	for _, row := range rows {
+		if row.Band == nil {
+			continue
+		}
+		key := row.Study + "." + row.Key
+		if s.rows[key] == nil {
+			s.rows[key] = &seedRow{row: row}
+			s.keys = append(s.keys, key)
+		}
+		at := s.rows[key]
+		at.values = append(at.values, row.Value)
+		at.row.Level = math.Max(at.row.Level, row.Level)
+		if row.Verdict() == "FAIL" {
+			at.out = append(at.out, seed)
+			s.out[seed] = append(s.out[seed], key)
+		}
+	}
+}
+
+// familyLevel is the probability that a run has any row out of band where all claims
+// hold, by Bonferroni: the sum of the levels of its rows.
+func (s *Seeds) familyLevel() (level float64) {
+	for _, at := range s.rows {
+		level += at.row.Level
+	}
+	return level
+}
+
+// Markdown writes the table: one line for each judged row, and what all runs say together.
+func (s *Seeds) Markdown(w io.Writer) error {
+	slices.Sort(s.Runs)
+	var judged, byChance, out int
+	for _, at := range s.rows {
+		judged += len(at.values)
+		out += len(at.out)
+		if at.row.Level > 0 {
+			byChance++
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d runs (seeds %s), none aborted. %d judged rows a run, %d of them with chance in them.\n\n", len(s.Runs), ranges(s.Runs), len(s.rows), byChance)
+	fmt.Fprintf(&b, "A run with any row out of band: %d of %d; its level is at most %.2g %%, so that %.2g are expected at most.\n", len(s.out), len(s.Runs), 100*s.familyLevel(), s.familyLevel()*float64(len(s.Runs)))
+	fmt.Fprintf(&b, "Rows out of band: %d of %d.\n\n", out, judged)
+	fmt.Fprintln(&b, "| study | row | level | runs | out of band | mean | standard deviation |\n| --- | --- | --- | --- | --- | --- | --- |")
+	for _, key := range s.keys {
+		at := s.rows[key]
+		mean, sd := stat.MeanStdDev(at.values, nil)
+		outs := fmt.Sprint(len(at.out))
+		if len(at.out) > 0 {
+			outs += " (seed " + strings.Trim(strings.ReplaceAll(fmt.Sprint(at.out), " ", ", "), "[]") + ")"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %.2g | %d | %s | %s | %s |\n", at.row.Study, at.row.Key, at.row.Level, len(at.values), outs, short(mean), short(sd))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ranges prints sorted numbers, runs of them as 3–7.
+func ranges(x []uint64) string {
+	var parts []string
+	for i := 0; i < len(x); {
+		j := i
+		for j+1 < len(x) && x[j+1] == x[j]+1 {
+			j++
+		}
+		if j > i {
+			parts = append(parts, fmt.Sprintf("%d–%d", x[i], x[j]))
+		} else {
+			parts = append(parts, fmt.Sprint(x[i]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ", ")
+}
