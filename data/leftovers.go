@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -74,5 +75,20 @@ func leftovers(dir string, ours func(base string) bool) []string {
 func Sweep(dir string, ours func(name string) bool) {
 	for _, path := range leftovers(dir, ours) {
 		os.Remove(path)
+	}
+}
+
+// Lock waits for the lock of a file that a command works in for long, until its holder is
+// done or killed. If ctx is cancelled, the error is ctx.Err().
+func Lock(ctx context.Context, f *os.File) error {
+	for {
+		if ok, _ := tryLock(f, true); ok {
+			return ctx.Err()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }

@@ -33,11 +33,3 @@ func tryLock(f *os.File, alone bool) (ok, locks bool) {
 func alive(pid int) bool {
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
-
-// links is how many names a file has.
-func links(info os.FileInfo) int {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(stat.Nlink)
-	}
-	return 1
-}

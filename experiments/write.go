@@ -124,6 +124,9 @@ func (r *Run) Add(f *data.Folder) error {
 	if o := r.Outcome; o == nil {
 		f.Absent("predictions.npz", "metrics.json")
 	} else {
+		if _, err := data.NewPredictions(o.Predictions.LogProbs, o.Predictions.Labels); err != nil {
+			return err
+		}
 		arrays := o.Predictions.Arrays()
 		if o.Shared != nil {
 			arrays = append(arrays, data.Array{Name: "embedding", Value: o.Shared})

@@ -59,6 +59,9 @@ func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 		fmt.Fprintf(os.Stderr, "warning: %s\n", far)
 	}
 	p, err := model.Predict(src.Test)
+	if err == nil { // a method from outside may have looked at none of them
+		p, err = data.NewPredictions(p.LogProbs, p.Labels)
+	}
 	if err != nil {
 		return data.Inputf(c.In, "%w", err)
 	}

@@ -54,8 +54,10 @@ func ShiftedPath(out string) string { return strings.TrimSuffix(out, ".npz") + "
 // cal_logits, cal_labels and the same of test, in float32; shifted rows, if the data
 // have some, go into ShiftedPath(out) as its test rows.
 //
-// If ctx is cancelled, out.partial keeps the rows so far, the error wraps ctx.Err(),
-// and the same Job goes on from there.
+// If ctx is cancelled or an error ends it, out.partial keeps the rows so far, the error
+// wraps ctx.Err() or that error, and the same Job goes on from there. Of several that
+// encode into the same file at once one works and the others wait: for their own turn, or
+// until the same Job's rows are in the file.
 func (j *Job) Run(ctx context.Context, out string) error {
 	for _, p := range j.parts() {
 		if err := p.in.Fits(j.Encoder.Shape()); err != nil {
@@ -68,25 +70,38 @@ func (j *Job) Run(ctx context.Context, out string) error {
 	if err := data.CheckFile(out); err != nil { // not after the last row
 		return err
 	}
-	kept, err := openPartial(out+".partial", header{j.key(), j.Encoder.Features(), j.Encoder.Classes()})
-	if err != nil {
+	kept, done, err := openPartial(ctx, out+".partial", header{j.key(), j.Encoder.Features(), j.Encoder.Classes()})
+	if err != nil || done {
 		return err
 	}
 	defer kept.close()
 	if err := j.encode(ctx, kept); err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("%d of %d rows are kept in %s.partial, the same command goes on with the others: %w", kept.rows, j.Rows(), out, ctx.Err())
-		}
-		return err
+		return j.stopped(ctx, kept, out, err)
 	}
 	if err := j.write(kept, out); err != nil {
-		return err
+		return j.stopped(ctx, kept, out, err)
 	}
-	kept.close()
+	if os.Remove(out+".partial") == nil { // while it is locked: who waits for it sees that it is gone
+		return nil
+	}
+	kept.close() // some systems remove no open file
 	if err := os.Remove(out + ".partial"); err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
 	return nil
+}
+
+// stopped is err, and where the rows are kept that were encoded before it. A file that
+// keeps none is removed.
+func (j *Job) stopped(ctx context.Context, kept *partial, out string, err error) error {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if kept.rows == 0 {
+		os.Remove(out + ".partial")
+		return err
+	}
+	return fmt.Errorf("%d of %d rows are kept in %s.partial, the same command goes on with the others: %w", kept.rows, j.Rows(), out, err)
 }
 
 // encode appends to kept the rows that it lacks.

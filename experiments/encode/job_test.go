@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,6 +180,72 @@ func TestGoesOn(t *testing.T) {
 			t.Errorf("%s: the resumed files differ from the whole ones", name)
 		}
 	}
+}
+
+// TestAtOnce: of several encodings into one file all succeed, whether their rows are the
+// same or not, and the file is whole and one of theirs.
+func TestAtOnce(t *testing.T) {
+	whole, out := filepath.Join(t.TempDir(), "whole.npz"), filepath.Join(t.TempDir(), "out.npz")
+	if err := job(t, &doubling{}).Run(t.Context(), whole); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	var rows atomic.Int64
+	for i := range 6 {
+		d := &doubling{pause: 50 * time.Microsecond}
+		j := job(t, d)
+		if i >= 3 {
+			j.Key = "another encoder"
+		}
+		wait.Go(func() {
+			if err := j.Run(t.Context(), out); err != nil {
+				t.Error(err)
+			}
+			rows.Add(int64(d.rows))
+		})
+	}
+	wait.Wait()
+	if !bytes.Equal(read(t, out), read(t, whole)) {
+		t.Error("the file differs from one that was encoded alone")
+	}
+	if all := int64(6 * job(t, &doubling{}).Rows()); rows.Load() == all {
+		t.Errorf("all %d rows were encoded, although three jobs are the same", all)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(out), "*partial")); left != nil {
+		t.Errorf("left behind %s", left)
+	}
+}
+
+// TestFails: an encoder that fails leaves no empty file, and says where the rows are kept
+// that it encoded.
+func TestFails(t *testing.T) {
+	for after, want := range map[int]string{0: "", 70: "70 of"} {
+		out := filepath.Join(t.TempDir(), "out.npz")
+		j := job(t, &doubling{})
+		j.Encoder = &failing{j.Encoder, after}
+		err := j.Run(t.Context(), out)
+		if !errors.Is(err, errFailing) || !strings.Contains(err.Error(), want) {
+			t.Errorf("after %d rows: %v", after, err)
+		}
+		if _, missing := os.Stat(out + ".partial"); (missing == nil) != strings.Contains(err.Error(), ".partial") {
+			t.Errorf("after %d rows: the partial file: %v; the error: %v", after, missing, err)
+		}
+	}
+}
+
+// failing is an encoder that fails after so many rows.
+type failing struct {
+	encoders.Encoder
+	rows int
+}
+
+var errFailing = errors.New("the encoder fails")
+
+func (f *failing) Encode(x []float32) (features, logits []float32, err error) {
+	if f.rows -= len(x) / f.Shape()[0]; f.rows < 0 {
+		return nil, nil, errFailing
+	}
+	return f.Encoder.Encode(x)
 }
 
 // slowly makes the test binary a slow encoding into the file that it names.

@@ -2,6 +2,7 @@ package encode
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -31,22 +32,47 @@ type partial struct {
 	rows  int   // that are there
 }
 
-// openPartial opens the file at path, or begins it anew where it holds rows of another
-// header.
-func openPartial(path string, h header) (*partial, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return nil, data.Inputf(path, "cannot be written: %w", err)
-	}
-	p := &partial{header: h, file: f}
+// openPartial opens the file at path and locks it, or begins it anew where it holds rows of
+// another header. Done tells that somebody else had the lock, and has encoded the rows of
+// the same header and removed the file.
+func openPartial(ctx context.Context, path string, h header) (p *partial, done bool, err error) {
 	line, err := json.Marshal(h)
 	if err != nil {
 		panic("encode: a header that is no JSON: " + err.Error())
 	}
 	line = append(line, '\n')
-	p.start = int64(len(line))
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return nil, false, data.Inputf(path, "cannot be written: %w", err)
+		}
+		have := make([]byte, len(line))
+		f.ReadAt(have, 0) // whatever somebody else is writing there
+		if err := data.Lock(ctx, f); err != nil {
+			f.Close()
+			return nil, false, fmt.Errorf("encode: another command encodes into %s: %w", path, err)
+		}
+		mine, err := f.Stat()
+		if err != nil {
+			f.Close()
+			return nil, false, fmt.Errorf("encode: %w", err)
+		}
+		if now, err := os.Stat(path); err == nil && os.SameFile(mine, now) {
+			p, err = begin(f, h, line)
+			return p, false, err
+		}
+		f.Close() // removed since, by whoever had the lock
+		if string(have) == string(line) {
+			return nil, true, nil
+		}
+	}
+}
+
+// begin reads what f holds, and begins it anew where it holds rows of another header.
+func begin(f *os.File, h header, line []byte) (*partial, error) {
+	p := &partial{header: h, file: f, start: int64(len(line))}
 	have := make([]byte, len(line))
-	if _, err := io.ReadFull(f, have); err != nil || string(have) != string(line) {
+	if _, err := f.ReadAt(have, 0); err != nil || string(have) != string(line) {
 		if err := f.Truncate(0); err != nil {
 			return nil, p.fail(err)
 		}

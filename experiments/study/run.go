@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +40,9 @@ func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cel
 	if err := os.MkdirAll(st.Dir, 0o777); err != nil {
 		return nil, nil, data.Inputf("", "the directory %s of the cells cannot be made: %w", st.Dir, err)
 	}
+	data.Sweep(st.Dir, func(name string) bool { // what killed studies left of their files
+		return slices.Contains([]string{".json", ".safetensors", ".npz"}, filepath.Ext(name))
+	})
 	results, _, err := st.Load(cells)
 	if err != nil {
 		return nil, nil, err
@@ -61,7 +66,7 @@ func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cel
 		wait   sync.WaitGroup
 	)
 	next := make(chan int)
-	for range jobs {
+	for range min(jobs, len(todo)) {
 		wait.Go(func() {
 			for i := range next {
 				r, err := shop.compute(ctx, st, cells[i])
