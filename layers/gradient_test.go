@@ -80,9 +80,11 @@ func TestMapGradients(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				tab, y := view.Rows(tensor.Float64, sizes), graph.Labels(labels)
-				graphtest.Gradient(t, w, len(labels), func(b *graph.Builder) *gorgonia.Node {
+				if err := graphtest.Gradient(w, len(labels), func(b *graph.Builder) *gorgonia.Node {
 					return meanNLL(b, m.LogProbs(b, tab.Batch(b)), y)
-				})
+				}); err != nil {
+					t.Error(err)
+				}
 			})
 		}
 	}

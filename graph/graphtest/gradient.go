@@ -1,12 +1,18 @@
-// Package graphtest checks derivatives against finite differences. A check that
-// has nothing to check fails.
+// Package graphtest checks derivatives against finite differences, in tests or wherever an
+// error can be told. A check that has nothing to check is an error.
+//
+//	if err := graphtest.Gradient(w, 4, loss); err != nil {
+//		t.Error(err)
+//	}
 package graphtest
 
 import (
+	"errors"
+	"fmt"
 	"math"
-	"testing"
 
 	"calibra/graph"
+	"calibra/graph/op"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -24,33 +30,32 @@ const Tolerance = 1e-7
 
 // Gradient compares the gradient of loss by each learned weight of w, which must
 // be float64, with central differences in every entry. The loss is over rows
-// 0…rows−1.
-func Gradient(t testing.TB, w *graph.Weights, rows int, loss func(*graph.Builder) *gorgonia.Node) {
-	t.Helper()
+// 0…rows−1. The error names every entry that is wrong.
+func Gradient(w *graph.Weights, rows int, loss func(*graph.Builder) *gorgonia.Node) error {
 	if w.Dtype() != tensor.Float64 {
-		t.Fatalf("graphtest: gradients are checked in float64, not %v", w.Dtype())
+		return fmt.Errorf("graphtest: gradients are checked in float64, not %v", w.Dtype())
 	}
 	learned := w.Learned()
 	if len(learned) == 0 {
-		t.Fatal("graphtest: there is no learned weight to check")
+		return errors.New("graphtest: there is no learned weight to check")
 	}
 	o := graph.NewObjective(w, loss)
 	batch := graph.Rows(0, rows)
+	var failed error
 	value := func() float64 {
 		l, _, err := o.Gradient(batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		failed = errors.Join(failed, err)
 		return l
 	}
 	_, got, err := o.Gradient(batch)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	analytic := make([][]float64, len(got))
 	for i, g := range got {
 		analytic[i] = graph.Float64s(g)
 	}
+	var wrong []error
 	for i, name := range learned {
 		x := w.Tensor(name).Float64s()
 		numeric := make([]float64, len(x))
@@ -65,13 +70,46 @@ func Gradient(t testing.TB, w *graph.Weights, rows int, loss func(*graph.Builder
 			numeric[j] = (up - down) / (2 * h)
 			size = math.Max(size, math.Abs(numeric[j]))
 		}
+		if failed != nil {
+			return failed
+		}
 		if size == 0 {
-			t.Errorf("graphtest: the loss does not change with %s: nothing is checked", name)
+			wrong = append(wrong, fmt.Errorf("graphtest: the loss does not change with %s: nothing is checked", name))
 		}
 		for j := range x {
 			if d := math.Abs(analytic[i][j] - numeric[j]); !(d <= Tolerance*math.Max(size, 1e-3)) {
-				t.Errorf("graphtest: ∂loss/∂%s[%d] is %.12g, central differences say %.12g", name, j, analytic[i][j], numeric[j])
+				wrong = append(wrong, fmt.Errorf("graphtest: ∂loss/∂%s[%d] is %.12g, central differences say %.12g", name, j, analytic[i][j], numeric[j]))
 			}
 		}
 	}
+	return errors.Join(wrong...)
+}
+
+// Op checks the gradient of an op by its inputs at these values.
+func Op(o op.Op, inputs ...*tensor.Dense) error {
+	w := graph.NewWeights(tensor.Float64)
+	for i, x := range inputs {
+		w.Add(fmt.Sprintf("input %d", i), graph.Float64s(x), x.Shape()...)
+	}
+	return Gradient(w, 1, func(b *graph.Builder) *gorgonia.Node {
+		var of []*gorgonia.Node
+		for _, name := range w.Names() {
+			of = append(of, b.Weight(name))
+		}
+		return Contract(b, b.Apply(o, of...))
+	})
+}
+
+// Contract is Σ_k c_k y_k², or y itself if that is one number. The c_k are fixed, of both signs
+// and none alike; by the square every op's gradient depends on its input.
+func Contract(b *graph.Builder, y *gorgonia.Node) *gorgonia.Node {
+	if b.Err() != nil || y.IsScalar() {
+		return y
+	}
+	c := make([]float64, y.Shape().TotalSize())
+	for k := range c {
+		c[k] = math.Sin(float64(3*k + 1))
+	}
+	table := b.Table("contraction", graph.Tensor(tensor.Float64, c, y.Shape()...))
+	return b.Apply(op.Sum(y.Dims()), b.Times(table, b.Times(y, y)))
 }

@@ -59,13 +59,15 @@ func TestGradients(t *testing.T) {
 				values[i] = rng.NormFloat64()
 			}
 			x, labels := graph.Tensor(tensor.Float64, values, rows, product(c.shape)), graph.Labels([]int{0, 1, 2, 0, 1, 0})
-			graphtest.Gradient(t, w, rows, func(b *graph.Builder) *gorgonia.Node {
+			if err := graphtest.Gradient(w, rows, func(b *graph.Builder) *gorgonia.Node {
 				features, logits := c.network.Forward(&Pass{Builder: b, Shape: c.shape, train: train}, b.Take("x", x))
 				if b.Err() == nil && (features.Shape()[1] != c.network.Width() || logits.Shape()[1] != 3) {
 					t.Errorf("features are %v, logits %v", features.Shape(), logits.Shape())
 				}
 				return b.NLL(b.LogSoftmax(logits), b.Take("labels", labels))
-			})
+			}); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }
