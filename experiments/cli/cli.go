@@ -30,6 +30,7 @@ type cli struct {
 	Encode     encodeCmd     `cmd:"" help:"Read features and logits of raw data from a trained network, an ONNX file or one of pretrain's."`
 	Fit        fitCmd        `cmd:"" help:"Fit a calibrator to the outputs of a frozen classifier."`
 	Apply      applyCmd      `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
+	Export     exportCmd     `cmd:"" help:"Write a fitted model as a network in ONNX."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`
 	Diagnose   diagnoseCmd   `cmd:"" help:"Say where predictions are wrong: regions of the latent space, classes, confidences, groups."`
 	Study      studyCmd      `cmd:"" help:"Run one of the paper's studies and write its report."`

@@ -38,6 +38,9 @@ func (o ReshapeOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return s, nil
 }
 
+// Target is the shape that it gives, −1 for the axis that takes what is left.
+func (o ReshapeOp) Target() []int { return o.To[:o.to.Dims] }
+
 func (ReshapeOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	if IsFloat32(out) {
 		copy(Values[float32](out), Values[float32](in[0]))

@@ -3,6 +3,7 @@ package anchored
 import (
 	"calibra/layers"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -32,6 +33,9 @@ var (
 // knots divide the logits at their best temperature, a few of which decide between
 // two classes and more of which only say how surely.
 var knots = []float64{-8, -4, -2, -1, -0.5, 0, 0.5, 1, 2, 4, 8}
+
+// Knots are where the slope of f may change.
+func Knots() []float64 { return slices.Clone(knots) }
 
 // Init starts at f(z) = z.
 func (OrderPreserving) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {

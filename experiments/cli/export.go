@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/export"
+)
+
+type exportCmd struct {
+	Model string `required:"" type:"path" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
+	ONNX  string `name:"onnx" required:"" type:"path" placeholder:"F.onnx" help:"Network to write: inputs features and logits, as far as the method reads them; outputs probabilities and, where the method divides, codes."`
+
+	Backbone       string `type:"path" placeholder:"B.onnx" help:"Put the calibrator behind this network, so that one file goes from the raw input to calibrated probabilities."`
+	FeaturesOutput string `placeholder:"NAME" help:"Output of the backbone that holds the features (features)."`
+	LogitsOutput   string `placeholder:"NAME" help:"Output of the backbone that holds the logits (logits, or its only output)."`
+}
+
+func (exportCmd) Help() string {
+	return `Example:
+
+  calibra export --model runs/stacked --onnx stacked.onnx
+  calibra export --model runs/stacked --onnx calibrated.onnx --backbone resnet.onnx
+
+In Python:
+
+  import onnxruntime
+  session = onnxruntime.InferenceSession("stacked.onnx")
+  p, = session.run(["probabilities"], {"features": features, "logits": logits})
+
+Features and logits are float32. Methods that read their calibration rows to predict
+(kc, kc-original, pc, pc-bins) cannot be exported.`
+}
+
+func (c *exportCmd) Run(methods *experiments.Catalog) error {
+	path := c.Model
+	if filepath.Ext(path) != ".safetensors" {
+		path = filepath.Join(path, "model.safetensors")
+	}
+	model, method, err := methods.Load(path)
+	if err != nil {
+		return err
+	}
+	var backbone *export.Backbone
+	switch {
+	case c.Backbone != "":
+		file, err := os.ReadFile(c.Backbone)
+		if err != nil {
+			return data.Inputf(c.Backbone, "cannot be read: %w", err)
+		}
+		backbone = &export.Backbone{Path: c.Backbone, File: file, Features: c.FeaturesOutput, Logits: c.LogitsOutput}
+		if err := apart(c.Backbone, c.ONNX); err != nil {
+			return err
+		}
+	case c.FeaturesOutput != "" || c.LogitsOutput != "":
+		return usageError{fmt.Errorf("--features-output and --logits-output name outputs of --backbone, which is not given")}
+	}
+	if err := apart(path, c.ONNX); err != nil {
+		return err
+	}
+	err = data.WriteFile(c.ONNX, func(out io.Writer) error {
+		if backbone != nil {
+			return export.Glue(out, *backbone, method.Name, model)
+		}
+		return export.Write(out, method.Name, model)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("wrote %s: %s\n", c.ONNX, method.Line)
+	return nil
+}

@@ -1,0 +1,178 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"calibra/data"
+	"calibra/layers"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Backbone is a network in ONNX whose outputs a calibrator reads.
+type Backbone struct {
+	Path     string // for error messages
+	File     []byte
+	Features string // name of the output of N×M features; "" is the one named "features"
+	Logits   string // name of the output of N×C logits; "" is the one named "logits", or the only one
+}
+
+// Glue writes the backbone with a fitted calibrator behind it: one network from the raw
+// input to probabilities and codes. A backbone that cannot be read or lacks an output is a
+// *data.InputError. Its operators must be of version 13 or later.
+func Glue(out io.Writer, b Backbone, method string, c layers.Stateful) error {
+	fields, err := fieldsOf(b.File)
+	if err != nil {
+		return data.Inputf(b.Path, "is no network in ONNX: %w", err)
+	}
+	var graph []field
+	var model message
+	version, ir := int64(0), uint64(8)
+	for _, f := range fields {
+		switch f.number {
+		case 1: // ir_version
+			ir = max(ir, f.varint)
+		case 2: // producer_name
+		case 7:
+			if graph, err = fieldsOf(f.bytes); err != nil {
+				return data.Inputf(b.Path, "has a graph that cannot be read: %w", err)
+			}
+		case 8:
+			name, v, err := operatorSet(f.bytes)
+			if err != nil {
+				return data.Inputf(b.Path, "has an operator set that cannot be read: %w", err)
+			}
+			if name == "" || name == "ai.onnx" {
+				version = v
+			}
+			model = append(model, f.raw...)
+		default:
+			model = append(model, f.raw...)
+		}
+	}
+	switch {
+	case graph == nil:
+		return data.Inputf(b.Path, "is no network in ONNX: it has no graph")
+	case version < leastOperators:
+		return data.Inputf(b.Path, "uses version %d of ONNX's operators; export it with opset_version=%d or later", version, leastOperators)
+	}
+	g := newNetwork(version)
+	if g.bound, err = b.outputs(graph); err != nil {
+		return err
+	}
+	if err := g.calibrate(method, c); err != nil {
+		return err
+	}
+	if len(g.inputs) > 0 { // an output that the method needs and the backbone lacks
+		return data.Inputf(b.Path, "has no output that could be the %s that %s reads; name it with --features-output or --logits-output", missing(g.bound), method)
+	}
+	var whole message
+	for _, f := range graph {
+		if f.number != 12 { // its outputs
+			whole = append(whole, f.raw...)
+		}
+	}
+	for _, n := range g.nodes {
+		whole = whole.bytes(1, n)
+	}
+	for _, t := range g.constants {
+		whole = whole.bytes(5, t)
+	}
+	for _, o := range g.outputs {
+		whole = whole.bytes(12, o)
+	}
+	head := message{}.number(1, int64(ir)).text(2, domain).bytes(7, whole)
+	_, err = out.Write(g.finish(append(head, model...), method))
+	return err
+}
+
+func missing(bound map[string]string) string {
+	if bound["logits"] == "" {
+		return "logits"
+	}
+	return "features"
+}
+
+// outputs are the backbone's outputs that stand for features and logits.
+func (b Backbone) outputs(graph []field) (map[string]string, error) {
+	var names []string
+	for _, f := range graph {
+		if f.number != 12 {
+			continue
+		}
+		value, err := fieldsOf(f.bytes)
+		if err != nil {
+			return nil, data.Inputf(b.Path, "has an output that cannot be read: %w", err)
+		}
+		for _, v := range value {
+			if v.number == 1 {
+				names = append(names, string(v.bytes))
+			}
+		}
+	}
+	bound := map[string]string{}
+	for input, asked := range map[string]string{"features": b.Features, "logits": b.Logits} {
+		switch {
+		case asked != "" && !slices.Contains(names, asked):
+			return nil, data.Inputf(b.Path, "has no output %q; it has %s", asked, strings.Join(names, ", "))
+		case asked != "":
+			bound[input] = asked
+		case slices.Contains(names, input):
+			bound[input] = input
+		case input == "logits" && len(names) == 1:
+			bound[input] = names[0]
+		}
+	}
+	return bound, nil
+}
+
+// field is one of a protocol buffer, as it stands in the file.
+type field struct {
+	number protowire.Number
+	raw    []byte // with its tag
+	bytes  []byte // of a field with a length
+	varint uint64
+}
+
+func fieldsOf(m []byte) ([]field, error) {
+	var fields []field
+	for len(m) > 0 {
+		number, kind, tag := protowire.ConsumeTag(m)
+		if tag < 0 {
+			return nil, protowire.ParseError(tag)
+		}
+		n := protowire.ConsumeFieldValue(number, kind, m[tag:])
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		f := field{number: number, raw: m[:tag+n]}
+		switch kind {
+		case protowire.BytesType:
+			f.bytes, _ = protowire.ConsumeBytes(m[tag:])
+		case protowire.VarintType:
+			f.varint, _ = protowire.ConsumeVarint(m[tag:])
+		}
+		fields, m = append(fields, f), m[tag+n:]
+	}
+	return fields, nil
+}
+
+// operatorSet reads an OperatorSetIdProto.
+func operatorSet(m []byte) (name string, version int64, err error) {
+	fields, err := fieldsOf(m)
+	for _, f := range fields {
+		switch f.number {
+		case 1:
+			name = string(f.bytes)
+		case 2:
+			version = int64(f.varint)
+		}
+	}
+	if err == nil && version < 1 {
+		err = fmt.Errorf("version %d", version)
+	}
+	return name, version, err
+}

@@ -1,0 +1,24 @@
+// Package export writes a fitted calibrator as a network in ONNX, so that PyTorch,
+// scikit-learn and every runtime of ONNX can apply it without this program.
+//
+//	features (N×M), logits (N×C) ──► probabilities (N×C), codes (N×w)
+//
+// The network has those of the two inputs that the method reads, in float32, and any
+// number of rows. It computes in float64, as the file's precision then is that of the
+// fit and not that of the order of a sum; the nearest codeword alone is found in float32
+// by Sub, Mul and ReduceSum, as calibra apply finds it. It uses operators of opset 17.
+//
+// # Where a network comes from
+//
+// A [layers.Map] is a graph of Gorgonia's, and each of its operations has a row in the
+// table of ops.go that says it in ONNX. A Map that uses these operations can be exported
+// whoever wrote it. What stands before a Map, the division of the latent space and the
+// temperature of the original head, is in bases.go; the methods that are tables are in
+// tables.go.
+//
+// Lgamma is no operator of ONNX. It is the function calibra.Lgamma of the file (see
+// lgamma.go): eight shifts and Stirling's series, within 2e-14 of the larger of 1 and
+// |log Γ(x)| for x ≥ 1e-8.
+//
+// Methods that read their calibration rows to predict (kc, pc) are refused.
+package export

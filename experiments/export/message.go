@@ -1,0 +1,123 @@
+package export
+
+import (
+	"encoding/binary"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// message is a protocol buffer of onnx.proto in the making (github.com/onnx/onnx, IR 8).
+// The numbers of its fields stand beside each use.
+type message []byte
+
+func (m message) number(field protowire.Number, v int64) message {
+	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), uint64(v))
+}
+
+func (m message) bytes(field protowire.Number, b []byte) message {
+	return protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), b)
+}
+
+func (m message) text(field protowire.Number, s string) message { return m.bytes(field, []byte(s)) }
+
+// element is a TensorProto.DataType.
+type element int64
+
+const (
+	single element = 1  // FLOAT
+	whole  element = 7  // INT64
+	truth  element = 9  // BOOL
+	double element = 11 // DOUBLE
+)
+
+// tensorOf is a TensorProto. Without axes it is a scalar.
+func tensorOf[T float32 | float64 | int64](name string, values []T, axes ...int) message {
+	var m message
+	for _, d := range axes {
+		m = m.number(1, int64(d)) // dims
+	}
+	var kind element
+	var raw []byte
+	switch values := any(values).(type) {
+	case []float32:
+		kind = single
+		for _, v := range values {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+		}
+	case []float64:
+		kind = double
+		for _, v := range values {
+			raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
+		}
+	case []int64:
+		kind = whole
+		for _, v := range values {
+			raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+		}
+	}
+	return m.number(2, int64(kind)).text(8, name).bytes(9, raw) // data_type, name, raw_data
+}
+
+// valueInfo is a ValueInfoProto of rows: N×columns.
+func valueInfo(name string, kind element, columns int) message {
+	var shape message
+	shape = shape.bytes(1, message{}.text(2, "N")) // dim.dim_param
+	shape = shape.bytes(1, message{}.number(1, int64(columns)))
+	tensor := message{}.number(1, int64(kind)).bytes(2, shape)
+	return message{}.text(1, name).bytes(2, message{}.bytes(1, tensor))
+}
+
+// attribute is an AttributeProto.
+type attribute message
+
+func integer(name string, v int) attribute {
+	return attribute(message{}.text(1, name).number(3, int64(v)).number(20, 2)) // i, INT
+}
+
+func float(name string, v float32) attribute {
+	m := message{}.text(1, name)
+	m = protowire.AppendFixed32(protowire.AppendTag(m, 2, protowire.Fixed32Type), math.Float32bits(v))
+	return attribute(m.number(20, 1)) // f, FLOAT
+}
+
+func integers(name string, values ...int) attribute {
+	m := message{}.text(1, name)
+	for _, v := range values {
+		m = m.number(8, int64(v))
+	}
+	return attribute(m.number(20, 7)) // ints, INTS
+}
+
+// constant is the attribute value of the operator Constant.
+func constant(t message) attribute {
+	return attribute(message{}.text(1, "value").bytes(5, t).number(20, 4)) // t, TENSOR
+}
+
+// nodeOf is a NodeProto.
+func nodeOf(domain, op string, inputs, outputs []string, attributes []attribute) message {
+	var m message
+	for _, in := range inputs {
+		m = m.text(1, in)
+	}
+	for _, out := range outputs {
+		m = m.text(2, out)
+	}
+	m = m.text(4, op)
+	for _, a := range attributes {
+		m = m.bytes(5, a)
+	}
+	if domain != "" {
+		m = m.text(7, domain)
+	}
+	return m
+}
+
+// opset is an OperatorSetIdProto.
+func opset(domain string, version int64) message {
+	m := message{}
+	if domain != "" {
+		m = m.text(1, domain)
+	}
+	return m.number(2, version)
+}
