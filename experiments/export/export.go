@@ -61,6 +61,9 @@ func (g *network) calibrate(method string, c layers.Stateful) error {
 	if err := json.Unmarshal(state.Config, &s); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
+	if tuned, ok := c.(*layers.Tuned); ok {
+		c = tuned.Trained
+	}
 	var logs, probabilities, codes string
 	switch m := c.(type) {
 	case *layers.Trained:

@@ -1,0 +1,44 @@
+"""Checks exported networks with the onnx checker and runs them in ONNX Runtime.
+
+    pip install onnx onnxruntime
+    python check.py DIR
+
+DIR holds, for each NAME.onnx, a NAME.npz with the inputs (features, logits) and what calibra
+apply says of them (probs). Prints one line of JSON for each: how far probabilities are
+apart, the size of the file in bytes, and rows a second on one thread.
+"""
+import json
+import os
+import sys
+import time
+
+import numpy as np
+import onnx
+import onnxruntime
+
+folder = sys.argv[1]
+for file in sorted(os.listdir(folder)):
+    if not file.endswith(".onnx"):
+        continue
+    path = os.path.join(folder, file)
+    rows = np.load(path[: -len("onnx")] + "npz")
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    inputs = {i.name: rows[i.name].astype(np.float32) for i in session.get_inputs()}
+    n = len(rows["probs"])
+    start = time.perf_counter()
+    parts = [session.run(["probabilities"], {k: v[lo : lo + 512] for k, v in inputs.items()})[0] for lo in range(0, n, 512)]
+    seconds = time.perf_counter() - start
+    p = np.concatenate(parts)
+    one = session.run(["probabilities"], {k: v[:1] for k, v in inputs.items()})[0]  # a batch of one row
+    print(json.dumps({
+        "method": file[: -len(".onnx")],
+        "apart": float(np.abs(p - rows["probs"]).max()),
+        "alone": float(np.abs(one - p[:1]).max()),
+        "sum": float(np.abs(p.sum(1, dtype=np.float64) - 1).max()),
+        "bytes": os.path.getsize(path),
+        "rows_per_second": round(n / seconds),
+    }))
