@@ -53,14 +53,8 @@ func (c *exportCmd) Run(methods *experiments.Catalog) error {
 			return data.Inputf(c.Backbone, "cannot be read: %w", err)
 		}
 		backbone = &export.Backbone{Path: c.Backbone, File: file, Features: c.FeaturesOutput, Logits: c.LogitsOutput}
-		if err := apart(c.Backbone, c.ONNX); err != nil {
-			return err
-		}
 	case c.FeaturesOutput != "" || c.LogitsOutput != "":
 		return usageError{fmt.Errorf("--features-output and --logits-output name outputs of --backbone, which is not given")}
-	}
-	if err := apart(path, c.ONNX); err != nil {
-		return err
 	}
 	err = data.WriteFile(c.ONNX, func(out io.Writer) error {
 		if backbone != nil {

@@ -31,11 +31,9 @@ func traffic(command any) (reads, writes []string) {
 	case *fitCmd:
 		return []string{c.In, c.Config}, folder(c.Out, experiments.RunFiles)
 	case *applyCmd:
-		model := []string{c.Model}
-		if isDir(c.Model) {
-			model = folder(c.Model, []string{"model.safetensors", "embedding.npz"})
-		}
-		return append(model, c.In), []string{c.Out}
+		return append(model(c.Model), c.In), []string{c.Out}
+	case *exportCmd:
+		return append(model(c.Model), c.Backbone), []string{c.ONNX}
 	case *evaluateCmd:
 		return []string{c.In}, folder(c.Plots, plots)
 	case *studyCmd:
@@ -63,6 +61,14 @@ func folder(dir string, names []string) (paths []string) {
 		paths = append(paths, filepath.Join(dir, name))
 	}
 	return paths
+}
+
+// model is what is read of a fitted model, a folder or a file.
+func model(arg string) []string {
+	if !isDir(arg) {
+		return []string{arg}
+	}
+	return folder(arg, []string{"model.safetensors", "embedding.npz"})
 }
 
 // rows is the file of rows that arg names or, of a directory, the files of rows in it.
@@ -112,7 +118,7 @@ func apart(command any) error {
 			}
 		}
 		switch command.(type) {
-		case *applyCmd, *encodeCmd:
+		case *applyCmd, *encodeCmd, *exportCmd:
 			if err := data.CheckAlone(out); err != nil {
 				return err
 			}
