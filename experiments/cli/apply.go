@@ -26,7 +26,7 @@ func (applyCmd) Help() string {
   calibra apply --model runs/vq --in features.npz --intervals 0.9 --out calibrated.npz`
 }
 
-func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
+func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	path := c.Model
 	if filepath.Ext(path) != ".safetensors" {
 		path = filepath.Join(path, "model.safetensors")
@@ -56,7 +56,7 @@ func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 		return err
 	}
 	if far := file.Inputs.Far(src.Test); far != "" {
-		fmt.Fprintf(os.Stderr, "warning: %s\n", far)
+		t.warn("warning: %s", far)
 	}
 	p, err := model.Predict(src.Test)
 	if err == nil { // a method from outside may have looked at none of them
@@ -88,8 +88,7 @@ func (c *applyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 	if err := data.WriteNPZ(c.Out, arrays...); err != nil {
 		return err
 	}
-	fmt.Printf("wrote %s: %d rows by %s%s\n", c.Out, src.Test.Len(), method.Name, notice)
-	return nil
+	return t.printf("wrote %s: %d rows by %s%s\n", c.Out, src.Test.Len(), method.Name, notice)
 }
 
 // embedding is the array embedding (N×P) of the test rows, in which evaluate measures

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,9 +13,6 @@ import (
 	"calibra/experiments/report"
 	"calibra/graph/blas"
 	"calibra/graph/simd"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 type benchCmd struct {
@@ -37,12 +33,12 @@ func (benchCmd) Help() string {
   calibra bench --only lce_s_c10,lce_s_c100_5000rows --json
   calibra bench --scaling runs/scaling
 
-The last column is the share of the roof: the time that the workload's arithmetic, at
-the rate of a matrix product measured in the same run, or its memory traffic, at the
-rate of a copy, would take at least.`
+"Of the limit" compares a workload with what this machine could do at best: its
+arithmetic at the rate of a matrix product, or its memory traffic at the rate of a
+copy, both measured in the same run.`
 }
 
-func (c *benchCmd) Run(ctx context.Context) error {
+func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	if c.Rows < bench.Codewords || c.Reps < 1 {
 		return data.Inputf("", "--rows must be at least %d and --reps at least 1", bench.Codewords)
 	}
@@ -51,7 +47,7 @@ func (c *benchCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if c.Scaling != "" {
-		return c.scaling(ctx, executor)
+		return c.scaling(ctx, t, executor)
 	}
 	workloads := bench.Workloads(c.Rows, executor)
 	if c.Only != "" {
@@ -62,7 +58,7 @@ func (c *benchCmd) Run(ctx context.Context) error {
 		}
 		for _, key := range keys {
 			if !slices.Contains(known, key) {
-				return data.Inputf("", "there is no workload %q; choose of %s", key, strings.Join(known, ", "))
+				return data.Unknown("workload", key, known)
 			}
 		}
 		workloads = slices.DeleteFunc(workloads, func(w bench.Workload) bool { return !slices.Contains(keys, w.Key) })
@@ -71,65 +67,49 @@ func (c *benchCmd) Run(ctx context.Context) error {
 	roof := bench.MeasureRoof()
 	shares := map[string]float64{}
 	result["roof"], result["share_of_roof"] = roof, shares
-	if !c.JSON {
-		fmt.Printf("matrix product %.0f GFLOP/s, copy %.1f GB/s\n\n", roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9)
-	}
-	bar := newWorkloadBar(len(workloads))
-	for _, w := range workloads {
-		bar.Describe(w.Key)
+	list := &table{columns: []column{{head: "time", key: "time"}, {head: "of the limit", key: "share"}, {head: "workload", left: true, wrap: true}}}
+	bar := t.progress()
+	for i, w := range workloads {
+		bar.at(float64(i), float64(len(workloads)), w.Key)
 		figure, err := w.Measure(ctx, c.Reps)
 		if err != nil {
+			bar.clear()
 			return fmt.Errorf("bench %s: %w", w.Key, err)
 		}
-		bar.Add(1)
 		result[w.Key] = figure
-		seconds := figure
+		seconds, text := figure, fmt.Sprintf("%.4f s", figure)
 		if w.PerSecond {
-			seconds = 1 / figure
+			seconds, text = 1/figure, fmt.Sprintf("%.0f rows/s", figure)
 		}
 		shares[w.Key] = roof.Floor(w.Work) / seconds
-		switch {
-		case c.JSON:
-		case w.PerSecond:
-			fmt.Printf("%10.0f rows/s  %4.0f %%  %s\n", figure, 100*shares[w.Key], w.What)
-		default:
-			fmt.Printf("%10.4f s       %4.0f %%  %s\n", figure, 100*shares[w.Key], w.What)
-		}
+		list.add(words(text), words(fmt.Sprintf("%.0f %%", 100*shares[w.Key])), words(w.What))
 	}
-	if !c.JSON {
-		return nil
+	bar.clear()
+	if c.JSON {
+		return json.NewEncoder(t.out).Encode(result) // one line, to be collected in a file
 	}
-	return json.NewEncoder(os.Stdout).Encode(result)
-}
-
-// newWorkloadBar shows which of n workloads is measured, on a terminal.
-func newWorkloadBar(n int) *progressbar.ProgressBar {
-	return progressbar.NewOptions(n, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(term.IsTerminal(int(os.Stderr.Fd()))),
-		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionSetWidth(30))
+	if err := t.tables(list); err != nil {
+		return err
+	}
+	return t.printf("\nmeasured %d workloads, the best of %d; this machine multiplies at %.0f GFLOP/s and copies\nat %.1f GB/s\n", len(list.rows), c.Reps, roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9)
 }
 
 // scalingFiles are what scaling writes.
 var scalingFiles = append(pictures("scaling"), "scaling.csv")
 
 // scaling draws how the time of an epoch grows.
-func (c *benchCmd) scaling(ctx context.Context, executor experiments.Executor) error {
+func (c *benchCmd) scaling(ctx context.Context, t *terminal, executor experiments.Executor) error {
 	undo, err := experiments.PrepareDir(c.Scaling, "bench", scalingFiles...)
 	if err != nil {
 		return err
 	}
-	var bar *progressbar.ProgressBar
-	figure, measured, err := bench.Scaling(ctx, executor, c.Reps, func(done, of int, next string) {
-		if bar == nil {
-			bar = newWorkloadBar(of)
-		}
-		bar.Describe(next)
-		_ = bar.Set(done) // a terminal that cannot be written to shows nothing
-	})
+	bar := t.progress()
+	figure, measured, err := bench.Scaling(ctx, executor, c.Reps, func(done, of int, next string) { bar.at(float64(done), float64(of), next) })
+	bar.clear()
 	if err != nil {
 		undo()
 		return err
 	}
-	_ = bar.Finish()
 	out := data.NewFolder(c.Scaling, "bench")
 	defer out.Discard()
 	for _, format := range report.Formats {
@@ -141,13 +121,15 @@ func (c *benchCmd) scaling(ctx context.Context, executor experiments.Executor) e
 			return err
 		}
 	}
-	table := []byte("rows,classes,seconds_per_epoch\n")
+	csv := []byte("rows,classes,seconds_per_epoch\n")
 	for _, m := range measured {
-		table = fmt.Appendf(table, "%.0f,%.0f,%.6f\n", m[0], m[1], m[2])
+		csv = fmt.Appendf(csv, "%.0f,%.0f,%.6f\n", m[0], m[1], m[2])
 	}
-	fmt.Print(string(table))
-	if err := out.WriteBytes("scaling.csv", table); err != nil {
+	if err := out.WriteBytes("scaling.csv", csv); err != nil {
 		return err
 	}
-	return out.Commit()
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	return t.printf("%s\nwrote scaling.svg, .png and .csv to %s\n", csv, c.Scaling)
 }

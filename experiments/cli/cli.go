@@ -14,11 +14,12 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"syscall"
 
-	"calibra/data"
 	"calibra/experiments"
-	"calibra/layers"
+	"calibra/graph/blas"
+	"calibra/graph/simd"
 
 	"github.com/alecthomas/kong"
 )
@@ -26,34 +27,63 @@ import (
 // cli lists the commands; each is a struct with a Run method in the file of its name.
 type cli struct {
 	Quickstart quickstartCmd `cmd:"" help:"Calibrate a small classifier end to end on embedded data."`
-	Pretrain   pretrainCmd   `cmd:"" help:"Train a classifier on raw rows, to be encoded and calibrated."`
-	Encode     encodeCmd     `cmd:"" help:"Read features and logits of raw data from a trained network, an ONNX file or one of pretrain's."`
 	Fit        fitCmd        `cmd:"" help:"Fit a calibrator to the outputs of a frozen classifier."`
 	Apply      applyCmd      `cmd:"" help:"Calibrate the test rows of a features file with a fitted model."`
 	Export     exportCmd     `cmd:"" help:"Write a fitted model as a network in ONNX."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Measure predictions, globally and locally, with their uncertainty."`
 	Diagnose   diagnoseCmd   `cmd:"" help:"Say where predictions are wrong: regions of the latent space, classes, confidences, groups."`
-	Study      studyCmd      `cmd:"" help:"Run one of the paper's studies and write its report."`
 	Compare    compareCmd    `cmd:"" help:"Fit many methods side by side and say which differ."`
-	Methods    methodsCmd    `cmd:"" help:"List the methods that fit knows."`
-	Bench      benchCmd      `cmd:"" help:"Time training, metrics and predictions on this machine."`
+	Study      studyCmd      `cmd:"" help:"Run one of the paper's studies and write its report."`
+	Methods    methodsCmd    `cmd:"" help:"List the methods, or the settings of one."`
+	Pretrain   pretrainCmd   `cmd:"" help:"Train a classifier on raw rows, to be encoded and calibrated."`
+	Encode     encodeCmd     `cmd:"" help:"Read features and logits of raw data from a trained network."`
 	Theory     theoryCmd     `cmd:"" help:"Check the convergence claims numerically on synthetic problems."`
-	Readme     readmeCmd     `cmd:"" help:"Write the tables and pictures of README.md from its result files."`
-	Info       infoCmd       `cmd:"" help:"Say what this build runs on."`
+	Bench      benchCmd      `cmd:"" help:"Time training, metrics and predictions on this machine."`
+	Info       infoCmd       `cmd:"" help:"Print the versions and the CPU units that this program uses."`
+	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
+	Help       helpCmd       `cmd:"" help:"Explain a command."`
+	Readme     readmeCmd     `cmd:"" hidden:"" help:"Write the tables and pictures of README.md from its result files."`
+
+	Quiet   bool        `short:"q" help:"Print results and errors alone: no progress, no notes."`
+	Version versionFlag `help:"Print the version and exit."`
 }
 
-// Exit codes besides 0.
-const (
-	exitFailure     = 1   // the work failed
-	exitUsage       = 2   // the input or the flags are wrong; nothing was written
-	exitNoDevice    = 3   // --device cuda, and there is none or its memory is too small
-	exitInterrupted = 130 // Ctrl-C, by the shell's convention 128 + SIGINT, or SIGTERM, as schedulers send it
-)
+// versionFlag prints the version and ends the program.
+type versionFlag bool
 
-// usageError marks an error as the user's to mend: exit code 2.
-type usageError struct{ error }
+// BeforeReset runs before the other flags are looked at.
+func (versionFlag) BeforeReset(k *kong.Kong, t *terminal) error {
+	p, err := experiments.ThisProgram()
+	if err != nil {
+		return err
+	}
+	if err := t.printf("%s, CPU units %s\n", p, simd.InstructionSet()); err != nil {
+		return err
+	}
+	k.Exit(0)
+	return nil
+}
 
-func (e usageError) Unwrap() error { return e.error }
+type helpCmd struct {
+	Command string `arg:"" optional:"" help:"Command to explain; without one, all are listed."`
+}
+
+func (helpCmd) Help() string {
+	return `Example:
+
+  calibra help fit`
+}
+
+// greeting is what calibra says without arguments.
+const greeting = `Calibra makes a classifier's probabilities honest, everywhere in its latent space.
+
+  calibra quickstart                                    see it work in a minute
+  calibra fit --in features.npz --method stacked --out runs/mine
+                                                        calibrate your classifier
+  calibra compare --in features.npz --out runs/compare  compare all methods on it
+
+calibra help lists all commands, calibra help fit explains one.
+`
 
 // Main runs the command that the program's arguments name and returns its exit code. The
 // command knows experiments.Methods and the methods given, which are looked up by name
@@ -61,33 +91,68 @@ func (e usageError) Unwrap() error { return e.error }
 func Main(methods ...experiments.Method) int { return run(os.Args[1:], methods...) }
 
 // run is Main with the arguments args.
-func run(args []string, methods ...experiments.Method) int {
+func run(args []string, methods ...experiments.Method) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
 
-	var exited *int // set by --help
-	parser, err := kong.New(&cli{},
-		kong.Name("calibra"),
-		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, measure both."),
-		kong.Exit(func(code int) { exited = &code }),
-		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(experiments.NewCatalog(methods...)),
-	)
+	t := &terminal{out: os.Stdout, err: os.Stderr}
+	err := command(ctx, args, t, experiments.NewCatalog(methods...))
 	if err != nil {
-		panic("calibra: " + err.Error())
-	}
-	command, err := parser.Parse(args)
-	if exited != nil {
-		return *exited
-	}
-	if err == nil {
-		err = command.Run()
-	} else {
-		err = usageError{err}
+		fmt.Fprintln(t.err, sentence(err))
 	}
 	return exitCode(err)
+}
+
+// errExit ends a command that has said all, such as --help.
+var errExit = errors.New("exit")
+
+// command runs what args name. A panic is an internalError.
+func command(ctx context.Context, args []string, t *terminal, methods *experiments.Catalog) (err error) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case errExit:
+			err = nil
+		default:
+			err = caught(p)
+		}
+	}()
+	switch {
+	case len(args) == 0:
+		return t.print([]byte(greeting))
+	case args[0] == "help" && !slices.Contains(args, "--help"):
+		args = append(slices.Clone(args[1:]), "--help")
+	}
+	var flags cli
+	parser, err := kong.New(&flags,
+		kong.Name("calibra"),
+		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, measure both."),
+		kong.Exit(func(int) { panic(errExit) }),
+		kong.Writers(t.out, t.err),
+		kong.Help(func(o kong.HelpOptions, k *kong.Context) error {
+			if err := kong.DefaultHelpPrinter(o, k); err != nil {
+				return err
+			}
+			writeExitCodes(k.Stdout)
+			return nil
+		}),
+		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(methods, t),
+	)
+	if err != nil {
+		return err
+	}
+	k, err := parser.Parse(args)
+	if err != nil {
+		return usageError{err}
+	}
+	t.quiet = flags.Quiet
+	if b := blas.Describe(); b.Problem != nil {
+		t.warn("%v; matrix products run on %s instead", b.Problem, b.Name)
+	}
+	return k.Run()
 }
 
 // decodePath makes a path absolute. An empty one, as of a shell variable that is not
@@ -104,26 +169,5 @@ func decodePath(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// exitCode prints err as one sentence on stderr and returns its exit code.
-func exitCode(err error) int {
-	var (
-		usage   usageError
-		input   *data.InputError
-		setting *layers.SettingError
-	)
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "calibra: interrupted:", err)
-		return exitInterrupted
-	case lacksDevice(err):
-		fmt.Fprintln(os.Stderr, "calibra:", err)
-		return exitNoDevice
-	case errors.As(err, &usage), errors.As(err, &input), errors.As(err, &setting):
-		fmt.Fprintln(os.Stderr, "calibra:", err)
-		return exitUsage
-	}
-	fmt.Fprintln(os.Stderr, "calibra:", err)
-	return exitFailure
-}
+// Run is for "calibra help --help"; help itself is the --help of what it names.
+func (helpCmd) Run(t *terminal) error { return t.print([]byte(greeting)) }

@@ -4,22 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"os"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/compare"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 type compareCmd struct {
@@ -29,6 +23,8 @@ type compareCmd struct {
 	Split   data.Protocol `placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
 	Jobs    int           `help:"Fits side by side (one a core)."`
 	Out     string        `required:"" type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv, metrics.json and figures."`
+
+	JSON bool `help:"Print the table as JSON."`
 
 	settingFlags
 	deviceFlag
@@ -44,27 +40,50 @@ Local metrics are measured in each method's own embedding and in one shared by a
 LCE and NLL of every method are compared with the best one's on the same test rows.`
 }
 
-func (c *compareCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
+func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+	names, err := c.names(methods)
+	if err != nil {
+		return err
+	}
 	executor, err := c.executor()
 	if err != nil {
 		return err
 	}
-	s := compare.Settings{Catalog: methods, Executor: executor, Methods: c.names(methods), Seeds: c.Seeds, Split: c.Split, Jobs: c.Jobs}
-	if s.Set, err = c.values(methods, s.Methods); err != nil {
+	s := compare.Settings{Catalog: methods, Executor: executor, Methods: names, Seeds: c.Seeds, Split: c.Split, Jobs: c.Jobs}
+	if s.Set, err = c.values(methods, names); err != nil {
 		return err
 	}
 	src, err := data.Open(c.In)
 	if err != nil {
 		return err
 	}
-	warnEmptyClasses(src)
+	if err := src.Require("cal_labels", "test_labels"); err != nil {
+		return err
+	}
+	for _, name := range names {
+		m, _ := methods.Find(name)
+		for _, key := range m.Needs {
+			if err := src.Require("cal_"+key, "test_"+key); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	warnEmptyClasses(t, src)
 	undo, err := experiments.PrepareDir(c.Out, compare.Group, compare.Files...)
 	if err != nil {
 		return err
 	}
-	bar := newFitBar(os.Stderr, s.Fits())
-	s.Observe = bar.ended
-	fits, err := compare.Run(ctx, src, s)
+	bar := t.progress()
+	var done, spent, all float64
+	fits := s.Fits()
+	for _, f := range fits {
+		all += f.Cost
+	}
+	s.Observe = func(f compare.Fit) {
+		done, spent = done+1, spent+f.Cost
+		bar.at(spent, all, fmt.Sprintf("%.0f of %d fits%s; last %s seed %d", done, len(fits), bar.left(spent, all), f.Method, f.Seed))
+	}
+	fits, err = compare.Run(ctx, src, s)
 	bar.clear()
 	if err != nil {
 		undo()
@@ -91,13 +110,17 @@ func (c *compareCmd) Run(ctx context.Context, methods *experiments.Catalog) erro
 		undo()
 		return err
 	}
-	printComparison(os.Stdout, r)
-	fmt.Printf("\nwrote %s\n", filepath.Join(c.Out, "report.html"))
+	if c.notice != "" {
+		t.note("%s", c.notice)
+	}
+	if err := c.report(t, r); err != nil {
+		return err
+	}
 	failed := 0
 	for _, f := range fits {
 		if f.Err != nil {
 			failed++
-			fmt.Fprintf(os.Stderr, "calibra: failed: %s, seed %d: %v\n", f.Method, f.Seed, f.Err)
+			t.warn("failed: %s, seed %d: %v", f.Method, f.Seed, f.Err)
 		}
 	}
 	if failed > 0 {
@@ -106,92 +129,56 @@ func (c *compareCmd) Run(ctx context.Context, methods *experiments.Catalog) erro
 	return nil
 }
 
-// names are the methods asked for, each once.
-func (c *compareCmd) names(methods *experiments.Catalog) []string {
-	var names []string
+// report prints the table of results, and in one line what was found and where it is.
+func (c *compareCmd) report(t *terminal, r *compare.Result) error {
+	list := reported(r.Results(), resultDrops)
+	list.columns = append(list.columns, column{head: "seconds", drop: 3})
+	for i := range list.rows {
+		list.rows[i] = append(list.rows[i], decimals(r.Rows[i].Seconds.Mean, 1))
+	}
+	if c.JSON {
+		return t.json(map[string]any{"methods": list.objects(), "seeds": r.Seeds, "test_rows": r.TestRows, "out": c.Out})
+	}
+	if err := t.tables(list); err != nil {
+		return err
+	}
+	found := ""
+	for _, row := range r.Rows {
+		if row.Against[metrics.NLL] == nil && !math.IsNaN(row.Shared[metrics.NLL].Mean) {
+			found = fmt.Sprintf("%s has the least NLL, %.4f", row.Method, row.Shared[metrics.NLL].Mean)
+			break
+		}
+	}
+	worse := 0
+	for _, row := range r.Rows {
+		if row.Against[metrics.NLL].Significant() {
+			worse++
+		}
+	}
+	fitted := 0
+	for _, f := range r.Fits {
+		if f.Err == nil {
+			fitted++
+		}
+	}
+	return t.printf("† worse than the best by more than chance (5 %%, corrected for all methods)\n\n%s, and %d of %d other methods are worse by more than chance;\n%d of %d fits; wrote %s\n",
+		found, worse, len(r.Rows)-1, fitted, len(r.Fits), filepath.Join(c.Out, "report.html"))
+}
+
+// names are the methods asked for, each once, in the catalog's order.
+func (c *compareCmd) names(methods *experiments.Catalog) ([]string, error) {
+	wanted := map[string]bool{}
 	for _, name := range c.Methods {
 		if name != "all" {
-			names = append(names, name)
+			if _, err := methods.Find(name); err != nil {
+				return nil, err
+			}
+			wanted[name] = true
 			continue
 		}
 		for _, m := range methods.List() {
-			if !slices.Contains(experiments.Beyond, m.Name) {
-				names = append(names, m.Name)
-			}
+			wanted[m.Name] = wanted[m.Name] || !slices.Contains(experiments.Beyond, m.Name)
 		}
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	place := func(name string) int {
-		return slices.Index(methods.Names(), name)
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
-	return names
-}
-
-// printComparison prints the table of results, the best of a column in **, the
-// second in _.
-func printComparison(out io.Writer, r *compare.Result) {
-	t := r.Results()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "method\t")
-	for _, h := range t.Values {
-		fmt.Fprintf(w, "%s %s\t", h.Text, h.Arrow)
-	}
-	fmt.Fprintln(w, "seconds\t")
-	for i, row := range t.Blocks[0].Rows {
-		fmt.Fprintf(w, "%s\t", row.Labels[0])
-		for _, cell := range row.Cells {
-			around := map[metrics.Mark]string{metrics.Best: "**", metrics.Second: "_"}[cell.Mark]
-			fmt.Fprintf(w, "%s%s%s\t", around, cell.Text, around)
-		}
-		fmt.Fprintf(w, "%.1f\t\n", r.Rows[i].Seconds.Mean)
-	}
-	w.Flush()
-	fmt.Fprintln(out, "† worse than the best by more than chance (test rows resampled for both alike, Holm-corrected, 5 %)")
-}
-
-// fitBar shows how far a comparison is: a bar with the time left on a terminal, else
-// a line every few seconds.
-type fitBar struct {
-	out         *os.File
-	bar         *progressbar.ProgressBar
-	began, next time.Time
-	done, of    int
-	spent, all  float64
-}
-
-func newFitBar(out *os.File, fits []compare.Fit) *fitBar {
-	b := &fitBar{out: out, began: time.Now(), next: time.Now(), of: len(fits)}
-	for _, f := range fits {
-		b.all += f.Cost
-	}
-	if term.IsTerminal(int(out.Fd())) {
-		b.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(40),
-			progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false))
-		b.bar.Describe(fmt.Sprintf("0 of %d fits", b.of))
-	}
-	return b
-}
-
-func (b *fitBar) ended(f compare.Fit) {
-	b.done++
-	b.spent += f.Cost
-	left := time.Duration(float64(time.Since(b.began)) * (b.all - b.spent) / b.spent).Round(time.Second)
-	text := fmt.Sprintf("%d of %d fits, about %v left", b.done, b.of, left)
-	if b.bar != nil {
-		b.bar.Describe(text)
-		_ = b.bar.Set(int(1000 * b.spent / b.all)) // a terminal that cannot be written to shows nothing
-		return
-	}
-	if now := time.Now(); now.After(b.next) || b.done == b.of {
-		b.next = now.Add(5 * time.Second)
-		fmt.Fprintf(b.out, "%s; last %s seed %d, %.1f s\n", text, f.Method, f.Seed, f.Time.Seconds())
-	}
-}
-
-func (b *fitBar) clear() {
-	if b.bar != nil {
-		_ = b.bar.Finish()
-	}
+	return slices.DeleteFunc(methods.Names(), func(name string) bool { return !wanted[name] }), nil
 }

@@ -26,7 +26,7 @@ func TestCompare(t *testing.T) {
 			methods = "ln,pc,ir,dc,ts,nc,ts" // in any order, each once
 		}
 		code, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", methods, "--seeds", "1-2", "--out", out)
-		if code != 0 || !strings.Contains(stdout, "LCE own") || !strings.Contains(stderr, "12 of 12 fits") {
+		if code != 0 || !strings.Contains(stdout, "LCE own") || !strings.Contains(stdout, "12 of 12 fits") {
 			t.Fatalf("exits %d: %s%s", code, stdout, stderr)
 		}
 		for _, name := range []string{"tables.md", "tables.tex", "results.csv", "metrics.json", "figures/local.png", "figures/global.pdf"} {

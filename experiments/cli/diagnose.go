@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"text/tabwriter"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -41,7 +40,7 @@ predictions, at most one diagnosis in twenty calls anything wrong. diagnosis.htm
 of the latent space and a table of all regions; open it in a browser.`
 }
 
-func (c *diagnoseCmd) Run(ctx context.Context) error {
+func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	switch {
 	case c.Rows < 2:
 		return usageError{fmt.Errorf("--rows is %d; a region needs two or more", c.Rows)}
@@ -70,8 +69,8 @@ func (c *diagnoseCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar := newKernelBar(os.Stderr)
-	e.Progress = bar.show
+	bar := t.progress()
+	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), "diagnosing") }
 	d, err := metrics.Diagnose(ctx, p.LogProbs, p.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 0)))
 	bar.clear()
 	if err != nil {
@@ -93,12 +92,9 @@ func (c *diagnoseCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if c.JSON {
-		return toStdout(func(out io.Writer) { fmt.Fprintln(out, string(text)) })
+		return t.print(append(text, '\n'))
 	}
-	return toStdout(func(out io.Writer) {
-		printDiagnosis(out, d)
-		fmt.Fprintf(out, "\nwrote %s\n", filepath.Join(c.Out, "diagnosis.html"))
-	})
+	return c.report(t, d)
 }
 
 // diagnosisGroup is the data.Folder group of a diagnosis, and diagnosisFiles are its files.
@@ -171,20 +167,26 @@ func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination) (*mat.Dense, e
 // printedRegions is how many regions are printed at most; all are in the files.
 const printedRegions = 12
 
-func printDiagnosis(out io.Writer, d *metrics.Diagnosis) {
-	fmt.Fprintf(out, "%s\n\n", d.Verdict)
+// report prints the verdict, what could be saved, and the regions.
+func (c *diagnoseCmd) report(t *terminal, d *metrics.Diagnosis) error {
 	g := d.Recoverable.NLL
-	fmt.Fprintf(out, "recoverable: %.4f nats a row by the predictions alone (at least %.4f), %.4f more by the latent space (at least %.4f)\n\n",
+	recoverable := fmt.Sprintf("recoverable: %.4f nats a row by the predictions alone (at least %.4f), %.4f more by the latent space (at least %.4f)",
 		g.Global.Value, g.Global.Low, g.Local.Value, g.Local.Low)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "rows\tclass\tconfidence\tfrequency\tgap\tsimultaneous\tp\tdetectable\tnats\t  where")
+	wide := width(t.out)
+	if err := t.printf("%s\n\n%s\n\n", strings.Join(broken(d.Verdict, wide), "\n"), strings.Join(broken(recoverable, wide), "\n")); err != nil {
+		return err
+	}
+	list := &table{columns: []column{
+		{head: "rows"}, {head: "class"}, {head: "confidence", drop: 2}, {head: "frequency", drop: 3}, {head: "gap"},
+		{head: "simultaneous", drop: 5}, {head: "p"}, {head: "detectable", drop: 4}, {head: "nats"}, {head: "where", left: true, wrap: true},
+	}}
 	line := func(r metrics.Region) {
 		class := "top"
 		if r.Class != nil {
 			class = fmt.Sprint(*r.Class)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%.3f\t%.3f\t%+.3f\t%+.3f to %+.3f\t%.3f\t%.3f\t%+.4f\t  %s\n",
-			r.Size, class, r.Confidence, r.Frequency, r.Gap, r.Low, r.High, r.P, r.Detectable, r.RecoverableNLL, r.Describe)
+		list.add(words(fmt.Sprint(r.Size)), words(class), decimals(r.Confidence, 3), decimals(r.Frequency, 3), words(fmt.Sprintf("%+.3f", r.Gap)),
+			words(fmt.Sprintf("%+.3f to %+.3f", r.Low, r.High)), decimals(r.P, 3), decimals(r.Detectable, 3), words(fmt.Sprintf("%+.4f", r.RecoverableNLL)), words(r.Describe))
 	}
 	for _, r := range d.Regions[:min(printedRegions, len(d.Regions))] {
 		line(r)
@@ -194,5 +196,8 @@ func printDiagnosis(out io.Writer, d *metrics.Diagnosis) {
 			line(r)
 		}
 	}
-	w.Flush()
+	if err := t.tables(list); err != nil {
+		return err
+	}
+	return t.printf("\nwrote %s\n", filepath.Join(c.Out, "diagnosis.html"))
 }

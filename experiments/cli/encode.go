@@ -6,15 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"calibra/data"
 	"calibra/experiments/encode"
 	"calibra/layers/encoders"
 	"calibra/layers/encoders/onnx"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 type encodeCmd struct {
@@ -51,7 +47,7 @@ Example:
   calibra study ood --data letter-ftt.npz --shifted letter-ftt-shifted.npz --out runs/ood`
 }
 
-func (c *encodeCmd) Run(ctx context.Context) error {
+func (c *encodeCmd) Run(ctx context.Context, t *terminal) error {
 	if !strings.HasSuffix(c.Out, ".npz") {
 		return data.Inputf(c.Out, "must end in .npz")
 	}
@@ -64,19 +60,25 @@ func (c *encodeCmd) Run(ctx context.Context) error {
 	}
 	defer closed()
 	job.Batch = c.Batch
-	bar := newRowBar(os.Stderr)
-	job.Observe = bar.at
+	bar := t.progress()
+	first := -1 // rows that were there before, and the first batch
+	job.Observe = func(done, of int) {
+		if first < 0 {
+			first = done
+		}
+		bar.at(float64(done), float64(of), fmt.Sprintf("%d of %d rows%s", done, of, bar.left(float64(done-first), float64(of-first))))
+	}
 	err = job.Run(ctx, c.Out)
 	bar.clear()
 	if err != nil {
 		return err
 	}
-	fmt.Printf("wrote %s: %d calibration and %d test rows of %s, %d features, %d classes\n",
+	wrote := fmt.Sprintf("wrote %s: %d calibration and %d test rows of %s, %d features, %d classes\n",
 		c.Out, job.Raw.Cal.Len(), job.Raw.Test.Len(), job.Raw.Name, job.Encoder.Features(), job.Encoder.Classes())
 	if job.Raw.Shifted != nil {
-		fmt.Printf("wrote %s: %d shifted rows\n", encode.ShiftedPath(c.Out), job.Raw.Shifted.Len())
+		wrote += fmt.Sprintf("wrote %s: %d shifted rows\n", encode.ShiftedPath(c.Out), job.Raw.Shifted.Len())
 	}
-	return nil
+	return t.print([]byte(wrote))
 }
 
 // open finds the network and its rows; closed frees what that took.
@@ -175,46 +177,4 @@ func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// rowBar shows how far an encoding is: a bar with the time left on a terminal, else a
-// line every few seconds.
-type rowBar struct {
-	out   *os.File
-	bar   *progressbar.ProgressBar
-	began time.Time
-	first int // rows that were there before
-	next  time.Time
-}
-
-func newRowBar(out *os.File) *rowBar { return &rowBar{out: out} }
-
-func (b *rowBar) at(done, of int) {
-	now := time.Now()
-	if b.began.IsZero() { // the first batch has been encoded, as has what is kept
-		b.began, b.first, b.next = now, done, now.Add(5*time.Second)
-		if term.IsTerminal(int(b.out.Fd())) {
-			b.bar = progressbar.NewOptions(of, progressbar.OptionSetWriter(b.out), progressbar.OptionSetWidth(40),
-				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false))
-		}
-	}
-	text := fmt.Sprintf("%d of %d rows", done, of)
-	if done > b.first {
-		left := time.Duration(float64(now.Sub(b.began)) * float64(of-done) / float64(done-b.first)).Round(time.Second)
-		text += fmt.Sprintf(", about %v left", left)
-	}
-	switch {
-	case b.bar != nil:
-		b.bar.Describe(text)
-		_ = b.bar.Set(done) // a terminal that cannot be written to shows nothing
-	case now.After(b.next):
-		b.next = now.Add(5 * time.Second)
-		fmt.Fprintln(b.out, text)
-	}
-}
-
-func (b *rowBar) clear() {
-	if b.bar != nil {
-		_ = b.bar.Finish()
-	}
 }

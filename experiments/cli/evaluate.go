@@ -2,25 +2,18 @@ package cli
 
 import (
 	"archive/zip"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"text/tabwriter"
-	"time"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -31,6 +24,7 @@ type evaluateCmd struct {
 	Bandwidth  float64          `default:"10" help:"Bandwidth γ of the Gaussian kernel, in the embedding's units (${default})."`
 	Bins       int              `default:"15" help:"Bins of the unit interval (${default})."`
 	Binning    string           `default:"width" enum:"width,quantile" help:"Bins of one width, or of about as many rows (${default})."`
+	SmallBin   *int             `placeholder:"20" help:"Local bins of so many rows or fewer are skipped, under the protocol tables; 0 skips none (20; the paper has 10 for ConvNeXt and ViT)."`
 	Weights    string           `default:"uniform" enum:"uniform,frequency" help:"Weights of the classes: equal, or as frequent as the labels (${default})."`
 	Redraws    int              `default:"50" help:"Redraws of the labels from the predictions for the noise floor; 0 for none (${default})."`
 	Replicates int              `default:"200" help:"Bootstrap replicates for the intervals; 0 for none (${default})."`
@@ -57,7 +51,7 @@ are perfectly calibrated. Recoverable NLL is what corrections save on rows they 
 fitted to: of the predictions alone (global), and what the embedding adds to that (local).`
 }
 
-func (c *evaluateCmd) Run(ctx context.Context) error {
+func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	settings, uncertainty, err := c.settings()
 	if err != nil {
 		return err
@@ -81,8 +75,8 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	bar := newKernelBar(os.Stderr)
-	settings.Progress = bar.show
+	bar := t.progress()
+	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
 	settings.Executor = executor
 	r, err := metrics.Evaluate(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, c.rng())
 	if err == nil && embedding != nil && c.Folds > 0 {
@@ -110,24 +104,13 @@ func (c *evaluateCmd) Run(ctx context.Context) error {
 		}
 	}
 	if c.JSON {
-		text, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		return toStdout(func(out io.Writer) { fmt.Fprintln(out, string(text)) })
+		return t.json(r)
 	}
-	return toStdout(func(out io.Writer) { printReport(out, r) })
+	return c.report(t, r)
 }
 
-// toStdout prints in one piece: a report that a full disk cuts short is an error.
-func toStdout(print func(io.Writer)) error {
-	var text bytes.Buffer
-	print(&text)
-	if _, err := os.Stdout.Write(text.Bytes()); err != nil {
-		return fmt.Errorf("the report could not be printed: %w", err)
-	}
-	return nil
-}
+// fewestReplicates is of package metrics: fewer have no 2.5 % quantile.
+const fewestReplicates = 40
 
 func (c *evaluateCmd) rng() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 0)) }
 
@@ -142,10 +125,17 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 		return s, u, usageError{fmt.Errorf("--redraws is %d; it must be 0 or more", c.Redraws)}
 	case c.Folds < 0 || c.Folds == 1:
 		return s, u, usageError{fmt.Errorf("--folds is %d; there must be two or more, or 0 for none", c.Folds)}
-	case c.Replicates < 0:
-		return s, u, usageError{fmt.Errorf("--replicates is %d; it must be 0 or more", c.Replicates)}
+	case c.Replicates < 0 || c.Replicates > 0 && c.Replicates < fewestReplicates:
+		return s, u, usageError{fmt.Errorf("--replicates is %d; it must be 0, for no intervals, or at least %d", c.Replicates, fewestReplicates)}
+	case c.SmallBin != nil && *c.SmallBin < 0:
+		return s, u, usageError{fmt.Errorf("--small-bin is %d; it must be 0 or more", *c.SmallBin)}
 	}
 	s = metrics.Settings{Protocol: c.Protocol, Bins: c.Bins, Bandwidth: c.Bandwidth}
+	if c.SmallBin != nil {
+		if s.SmallBin = *c.SmallBin; s.SmallBin == 0 {
+			s.SmallBin = metrics.NoSmallBin
+		}
+	}
 	if c.Binning == metrics.Quantile.String() {
 		s.Binning = metrics.Quantile
 	}
@@ -211,76 +201,59 @@ func asUsage(err error) error {
 	return usageError{err}
 }
 
-// printReport prints one line per metric, then the independent checks.
-func printReport(out io.Writer, r *metrics.Report) {
-	fmt.Fprintf(out, "%d rows, %d classes, protocol %s\n\n", r.Rows, r.Classes, r.Protocol)
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	head := "metric\tvalue\t"
-	if r.Uncertainty.Replicates > 0 {
-		head += "95 % interval\t"
+// report prints one line per metric, the independent checks, and what was found.
+func (c *evaluateCmd) report(t *terminal, r *metrics.Report) error {
+	list := &table{columns: []column{
+		{head: "metric", left: true}, {head: "value"}, {head: "95 % interval", drop: 1}, {head: "noise floor"},
+		{head: "95th pct", drop: 3}, {head: "excess", drop: 2}, {head: "p calibrated"},
+	}}
+	hidden := map[string]bool{"95 % interval": r.Uncertainty.Replicates <= 0}
+	for _, head := range []string{"noise floor", "95th pct", "excess", "p calibrated"} {
+		hidden[head] = r.Uncertainty.Redraws <= 0
 	}
-	if r.Uncertainty.Redraws > 0 {
-		head += "noise floor\t95th pct\texcess\tp calibrated\t"
-	}
-	fmt.Fprintln(w, head)
 	for m := range metrics.Metrics {
 		if math.IsNaN(r.Values[m]) {
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%.5f\t", m.Title(), r.Values[m])
-		if r.Uncertainty.Replicates > 0 {
-			fmt.Fprintf(w, "%.5f – %.5f\t", r.Intervals[m].Low, r.Intervals[m].High)
+		row := []cell{words(m.Title()), decimals(r.Values[m], 5), {}, {}, {}, {}, {}}
+		if i := r.Intervals[m]; r.Uncertainty.Replicates > 0 {
+			row[2].text = fmt.Sprintf("%.5f – %.5f", i.Low, i.High)
 		}
 		if n := r.Noise[m]; n != nil {
-			fmt.Fprintf(w, "%.5f ± %.5f\t%.5f\t%+.5f\t%.3f\t", n.Mean, n.SD, n.P95, n.Excess, n.PValue)
+			row[3].text, row[4].text, row[5].text, row[6].text = fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), fmt.Sprintf("%+.5f", n.Excess), fmt.Sprintf("%.3f", n.PValue)
 		}
-		fmt.Fprintln(w)
+		list.add(row...)
 	}
-	w.Flush()
-
-	fmt.Fprintf(out, "\nless their noise: ECE %.5f, ECE (top) %.5f, squared error %.3g", r.Checks.ECEDebiased, r.Checks.TopECEDebiased, r.Checks.SquaredDebiased)
+	list = list.without(hidden)
+	if err := t.printf("%d rows, %d classes, protocol %s\n\n", r.Rows, r.Classes, r.Protocol); err != nil {
+		return err
+	}
+	if err := t.tables(list); err != nil {
+		return err
+	}
+	checks := fmt.Sprintf("without their noise: ECE %.5f, ECE (top) %.5f, squared error %.3g", r.Checks.ECEDebiased, r.Checks.TopECEDebiased, r.Checks.SquaredDebiased)
 	if !math.IsNaN(r.Checks.SKCE) {
-		fmt.Fprintf(out, "; kernel calibration error %.3g", r.Checks.SKCE)
+		checks += fmt.Sprintf("; kernel calibration error %.3g", r.Checks.SKCE)
 		if n := r.Checks.SKCENoise; n != nil {
-			fmt.Fprintf(out, " (p %.3f)", n.PValue)
+			checks += fmt.Sprintf(" (p %.3f)", n.PValue)
 		}
 	}
-	fmt.Fprintln(out)
+	lines := broken(checks, width(t.out))
 	if g := r.Recovered; g != nil {
-		fmt.Fprintf(out, "recoverable NLL: %+.5f nats a row by the predictions alone (at least %+.5f), %+.5f more by the embedding (at least %+.5f)\n",
-			g.NLL.Global.Value, g.NLL.Global.Low, g.NLL.Local.Value, g.NLL.Local.Low)
+		lines = append(lines, broken(fmt.Sprintf("recoverable NLL: %+.5f nats a row by the predictions alone (at least %+.5f), %+.5f more by the embedding (at least %+.5f)",
+			g.NLL.Global.Value, g.NLL.Global.Low, g.NLL.Local.Value, g.NLL.Local.Low), width(t.out))...)
 	}
 	if missing := r.Missing(); missing != "" {
-		fmt.Fprintln(out, missing)
+		lines = append(lines, broken(missing, width(t.out))...)
 	}
-}
-
-// kernelBar shows the kernel's progress on a terminal once work takes two seconds.
-type kernelBar struct {
-	out   *os.File
-	began time.Time
-	bar   *progressbar.ProgressBar
-}
-
-func newKernelBar(out *os.File) *kernelBar { return &kernelBar{out: out, began: time.Now()} }
-
-func (b *kernelBar) show(done, total int) {
-	if b.bar == nil {
-		if time.Since(b.began) < 2*time.Second || !term.IsTerminal(int(b.out.Fd())) {
-			return
+	found := fmt.Sprintf("NLL %.4f, accuracy %.4f", r.Values[metrics.NLL], r.Values[metrics.Accuracy])
+	if n := r.Noise[metrics.ECE]; n != nil {
+		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.ECE]/n.Mean)
+	}
+	for _, path := range []string{c.Plots, c.HTML} {
+		if path != "" {
+			found += "; wrote " + path
 		}
-		b.bar = progressbar.NewOptions(total,
-			progressbar.OptionSetWriter(b.out),
-			progressbar.OptionSetDescription("measuring"),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionClearOnFinish(),
-		)
 	}
-	_ = b.bar.Set(done) // a terminal that cannot be written to shows nothing
-}
-
-func (b *kernelBar) clear() {
-	if b.bar != nil {
-		_ = b.bar.Finish()
-	}
+	return t.printf("\n%s\n\n%s\n", strings.Join(lines, "\n"), found)
 }

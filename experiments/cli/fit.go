@@ -1,18 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/metrics"
 	"calibra/layers/anchored"
-	"calibra/optim"
 )
 
 type fitCmd struct {
@@ -21,6 +20,8 @@ type fitCmd struct {
 	Split  data.Protocol `placeholder:"paper|tables|none" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or nowhere (none). Without it, paper for methods that stop early and none for the others."`
 	Seed   uint64        `default:"0" help:"Seed of split, initial weights and batches (${default})."`
 	Out    string        `required:"" type:"path" placeholder:"DIR" help:"Directory for config.json, metrics.json, model.safetensors and predictions.npz."`
+
+	JSON bool `help:"Print the results as JSON."`
 
 	settingFlags
 	deviceFlag
@@ -40,7 +41,7 @@ epochs on nine tenths of them, validated on the last. Ctrl-C keeps what was lear
 so far as model.safetensors.`
 }
 
-func (c *fitCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
+func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	settings, err := c.values(methods, []string{c.Method})
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func (c *fitCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	warnEmptyClasses(src)
+	warnEmptyClasses(t, src)
 	undo, err := experiments.PrepareDir(c.Out, experiments.RunGroup, experiments.RunFiles...)
 	if err != nil {
 		return err
@@ -64,9 +65,10 @@ func (c *fitCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 		spec.Split = method.Split()
 	}
 	if err := spec.Use(settings[c.Method]); err != nil {
+		undo()
 		return err
 	}
-	run, err := spec.Fit(ctx, src, progress)
+	run, err := spec.Fit(ctx, src, t.stage)
 	if errors.Is(err, context.Canceled) && run != nil {
 		if _, statErr := os.Stat(filepath.Join(c.Out, "model.safetensors")); statErr == nil {
 			return fmt.Errorf("%w; the model that was in %s before is kept", err, c.Out)
@@ -85,56 +87,87 @@ func (c *fitCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
 		undo()
 		return err
 	}
-	fmt.Fprint(os.Stderr, c.notice)
-	for _, s := range run.Stages {
-		fmt.Fprintf(os.Stderr, "%s: %s after %d epochs, weights of epoch %d kept, %.1f s\n", s.Name, s.Result.Ended, s.Result.Epochs, s.Result.Best, s.Time.Seconds())
+	if c.notice != "" {
+		t.note("%s", c.notice)
 	}
+	for _, s := range run.Stages {
+		t.note("%s: %s after %d epochs, weights of epoch %d kept, %.1f s", s.Name, s.Result.Ended, s.Result.Epochs, s.Result.Best, s.Time.Seconds())
+	}
+	return c.report(t, run)
+}
+
+// report prints what the fit found and where it is.
+func (c *fitCmd) report(t *terminal, run *experiments.Run) error {
+	var ranking *table
+	mixture := ""
 	switch m := run.Model.(type) {
 	case *anchored.Auto:
 		if len(m.Ranking) > 1 {
-			printRanking(os.Stdout, m.Ranking, nil)
-			fmt.Println()
+			ranking = rankingTable(m.Ranking, nil)
 		}
 	case *anchored.Stack:
-		printRanking(os.Stdout, m.Ranking, m.Shares())
-		fmt.Printf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f\n\n", m.NLL, m.Error, m.T())
+		ranking = rankingTable(m.Ranking, m.Shares())
+		mixture = fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f\n\n", m.NLL, m.Error, m.T())
+	}
+	if c.JSON {
+		out := map[string]any{"method": c.Method, "out": c.Out}
+		if run.Outcome != nil {
+			out["results"] = runTable([]*experiments.Run{run}).objects()[0]
+		}
+		if ranking != nil {
+			out["candidates"] = ranking.objects()
+		}
+		return t.json(out)
+	}
+	if ranking != nil {
+		if err := t.tables(ranking); err != nil {
+			return err
+		}
+		if err := t.printf("%s", cmp.Or(mixture, "\n")); err != nil {
+			return err
+		}
 	}
 	if run.Outcome == nil {
-		fmt.Printf("wrote %s; %s has no labelled test rows to judge it on\n", c.Out, filepath.Base(c.In))
-		return nil
+		return t.printf("wrote the model to %s; %s has no labelled test rows to judge it on\n", c.Out, filepath.Base(c.In))
 	}
-	printTable(os.Stdout, []*experiments.Run{run})
-	fmt.Printf("\nwrote %s\n", c.Out)
-	return nil
+	if err := t.tables(runTable([]*experiments.Run{run})); err != nil {
+		return err
+	}
+	v := run.Outcome.Metrics.Values
+	return t.printf("\n%s: NLL %.4f, accuracy %.4f on %d test rows; wrote model, metrics and predictions to %s\n",
+		c.Method, v[metrics.NLL], v[metrics.Accuracy], run.Source.Test.Len(), c.Out)
 }
 
-// printRanking shows what cross-validation says of the candidates: the one that auto
+// rankingTable shows what cross-validation says of the candidates: the one that auto
 // keeps marked, or the share of each in a mixture.
-func printRanking(out io.Writer, ranking []anchored.Ranked, shares []float64) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	last := ""
+func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
+	last := column{head: "chosen", key: "chosen"}
 	if shares != nil {
-		last = "share"
+		last = column{head: "share", key: "share"}
 	}
-	fmt.Fprintf(w, "candidate\theld-out NLL\t± s.e.\tabove the least\t± s.e.\taccuracy lost\t± s.e.\t%s\t\n", last)
+	t := &table{columns: []column{
+		{head: "candidate", key: "candidate", left: true}, {head: "held-out NLL", key: "nll"}, {head: "± s.e.", key: "nll_error", drop: 2},
+		{head: "above least", key: "excess"}, {head: "± s.e.", key: "excess_error", drop: 1},
+		{head: "accuracy lost", key: "accuracy_lost", drop: 3}, {head: "± s.e.", key: "accuracy_lost_error", drop: 4}, last,
+	}}
 	for i, r := range ranking {
-		chosen := ""
+		chosen := cell{value: r.Chosen}
 		switch {
 		case shares != nil:
-			chosen = fmt.Sprintf("%.3f", shares[i])
+			chosen = decimals(shares[i], 3)
 		case r.Chosen:
-			chosen = "chosen"
+			chosen = cell{text: "chosen", value: true, look: best}
 		}
-		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s\t\n", r.Name, r.NLL, r.Error, r.Excess, r.ExcessError, r.Lost, r.LostError, chosen)
+		t.add(words(r.Name), decimals(r.NLL, 4), decimals(r.Error, 4), decimals(r.Excess, 4), decimals(r.ExcessError, 4), decimals(r.Lost, 4), decimals(r.LostError, 4), chosen)
 	}
-	w.Flush()
+	if shares == nil {
+		t.columns[len(t.columns)-1].head = ""
+	}
+	return t
 }
 
-// progress observes a stage on stderr.
-func progress(stage string) func(optim.Epoch) { return optim.Progress(os.Stderr, stage) }
-
 // warnEmptyClasses says which classes no calibration row has.
-func warnEmptyClasses(src *data.Source) {
+func warnEmptyClasses(t *terminal, src *data.Source) {
 	if src.Cal == nil || src.Cal.Labels == nil {
 		return
 	}
@@ -144,6 +177,6 @@ func warnEmptyClasses(src *data.Source) {
 		if len(empty) > most {
 			names += fmt.Sprintf(" and %d more of %d classes", len(empty)-most, src.Classes)
 		}
-		fmt.Fprintf(os.Stderr, "calibra: warning: no calibration row is of class %s; their probabilities cannot be calibrated\n", names)
+		t.warn("warning: no calibration row is of class %s; their probabilities cannot be calibrated", names)
 	}
 }

@@ -1,19 +1,18 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"text/tabwriter"
 
 	"calibra/graph/blas"
 	"calibra/graph/simd"
 )
 
-type infoCmd struct{}
+type infoCmd struct {
+	JSON bool `help:"Print JSON."`
+}
 
 func (infoCmd) Help() string {
 	return `Example:
@@ -24,25 +23,33 @@ func (infoCmd) Help() string {
 // modules are those whose version can change a result.
 var modules = []string{"gorgonia.org/gorgonia", "gorgonia.org/tensor", "gonum.org/v1/gonum"}
 
-func (infoCmd) Run(context.Context) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "go\t%s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	fmt.Fprintf(w, "cores\t%d of %d\n", runtime.GOMAXPROCS(0), runtime.NumCPU())
-	fmt.Fprintf(w, "vector units\t%s\n", simd.InstructionSet())
+func (c *infoCmd) Run(t *terminal) error {
+	list := &table{columns: []column{{key: "name", left: true}, {key: "value", left: true, wrap: true}}}
+	facts := map[string]any{}
+	add := func(name, value string) {
+		list.add(words(name), words(value))
+		facts[strings.ReplaceAll(name, " ", "_")] = value
+	}
+	add("go", fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH))
+	add("cores", fmt.Sprintf("%d of %d", runtime.GOMAXPROCS(0), runtime.NumCPU()))
+	add("vector units", simd.InstructionSet())
 	b := blas.Describe()
-	fmt.Fprintf(w, "matrix products\t%s, %d threads\n", strings.Join(strings.Fields(b.Name+" "+b.Version+" "+b.Path), " "), b.Threads)
+	add("matrix products", fmt.Sprintf("%s, %d threads", strings.Join(strings.Fields(b.Name+" "+b.Version+" "+b.Path), " "), b.Threads))
 	if b.Problem != nil {
-		fmt.Fprintf(w, "%s\tnot followed: %v\n", blas.Variable, b.Problem)
+		add(blas.Variable, fmt.Sprintf("not followed: %v", b.Problem))
 	}
 	if build, ok := debug.ReadBuildInfo(); ok {
-		fmt.Fprintf(w, "calibra\t%s\n", build.Main.Version)
+		add("calibra", build.Main.Version)
 		for _, name := range modules {
 			for _, d := range build.Deps {
 				if d.Path == name {
-					fmt.Fprintf(w, "%s\t%s\n", name, d.Version)
+					add(name, d.Version)
 				}
 			}
 		}
 	}
-	return w.Flush()
+	if c.JSON {
+		return t.json(facts)
+	}
+	return t.tables(list)
 }

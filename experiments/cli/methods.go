@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"text/tabwriter"
 
 	"calibra/experiments"
 )
@@ -25,31 +21,25 @@ With a name, prints the method's settings: the key that --set and --config take,
 default, its type, and the value in the paper or in the code behind its tables.`
 }
 
-func (c *methodsCmd) Run(_ context.Context, methods *experiments.Catalog) error {
+func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if c.Name != "" {
-		return c.settings(methods)
+		return c.settings(t, methods)
+	}
+	list := &table{columns: []column{{head: "method", left: true}, {head: "what it is", key: "what", left: true, wrap: true}}}
+	for _, m := range methods.List() {
+		list.add(words(m.Name), words(m.Line))
 	}
 	if c.JSON {
-		type line struct {
-			Name  string   `json:"name"`
-			Line  string   `json:"what"`
-			Needs []string `json:"needs"`
-		}
-		var lines []line
-		for _, m := range methods.List() {
-			lines = append(lines, line{m.Name, m.Line, m.Needs})
-		}
-		return printJSON(lines)
+		return t.json(list.objects())
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	for _, m := range methods.List() {
-		fmt.Fprintf(w, "%s\t%s\n", m.Name, m.Line)
+	if err := t.tables(list); err != nil {
+		return err
 	}
-	return w.Flush()
+	return t.printf("\n%d methods; calibra methods NAME lists the settings of one\n", len(list.rows))
 }
 
 // settings lists the keys of one method.
-func (c *methodsCmd) settings(methods *experiments.Catalog) error {
+func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	m, err := methods.Find(c.Name)
 	if err != nil {
 		return err
@@ -58,21 +48,18 @@ func (c *methodsCmd) settings(methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(keys)
-	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "key\tdefault\ttype\tpaper\twhat it is\n")
+	list := &table{columns: []column{
+		{head: "key", left: true}, {head: "default", left: true, wrap: true}, {head: "type", left: true, wrap: true},
+		{head: "paper", left: true, wrap: true}, {head: "what it is", key: "what", left: true, wrap: true},
+	}}
 	for _, k := range keys {
-		fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%s\n", k.Name, k.Default, k.Kind, k.Paper, k.Line)
+		list.add(words(k.Name), cell{text: fmt.Sprint(k.Default), value: k.Default}, words(k.Kind), words(k.Paper), words(k.Line))
 	}
-	return w.Flush()
-}
-
-// printJSON prints v as indented JSON.
-func printJSON(v any) error {
-	out := json.NewEncoder(os.Stdout)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	return out.Encode(v)
+	if c.JSON {
+		return t.json(list.objects())
+	}
+	if err := t.tables(list); err != nil {
+		return err
+	}
+	return t.printf("\n%s: %s. Set a key with --set KEY=VALUE, or in a file with --config\n", m.Name, m.Line)
 }

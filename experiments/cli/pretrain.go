@@ -36,6 +36,7 @@ type pretrainCmd struct {
 	Weights     string    `type:"path" placeholder:"F.safetensors" help:"Begin from these weights: a state dict of the same architecture, or those of an interrupted run."`
 	Mean        []float64 `placeholder:"X,…" help:"What --weights were trained to subtract from columns or channels (the training rows' means)."`
 	SD          []float64 `name:"sd" placeholder:"X,…" help:"What they were trained to divide by (the training rows' standard deviations)."`
+	JSON        bool      `help:"Print the results as JSON."`
 	Out         string    `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
 	deviceFlag
 }
@@ -55,7 +56,7 @@ Example:
   calibra pretrain --data cifar-10-binary.tar.gz --encoder resnet --weights torch.safetensors --epochs 0 --out encoders/torch`
 }
 
-func (c *pretrainCmd) Run(ctx context.Context) error {
+func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 	network, err := encoders.New(c.Encoder)
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func (c *pretrainCmd) Run(ctx context.Context) error {
 		return err
 	}
 	settings := encoders.Settings{Optim: c.settings(), Mean: c.Mean, SD: c.SD}
-	settings.Optim.Observe, settings.Optim.Executor = progress("pretrain"), executor
+	settings.Optim.Observe, settings.Optim.Executor = t.stage("pretrain"), executor
 	if c.Weights != "" {
 		if settings.Start, err = encoders.ReadStateDict(c.Weights); err != nil {
 			return err
@@ -137,18 +138,16 @@ func (c *pretrainCmd) Run(ctx context.Context) error {
 	if unsaved != nil {
 		return unsaved
 	}
-	return c.report(model, raw, result, save)
+	return c.report(t, model, raw, result, save)
 }
 
 // report judges the model on its validation and test rows, and saves it.
-func (c *pretrainCmd) report(m *encoders.Model, raw *data.Raw, r optim.Result, save func(*encoders.Model, optim.Result) error) error {
+func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r optim.Result, save func(*encoders.Model, optim.Result) error) error {
 	if err := save(m, r); err != nil {
 		return err
 	}
-	seconds := m.Config.Result.Seconds
-	fmt.Printf("%s on %s: %d features, %d weights; %s after %d epochs, weights of epoch %d kept, %.1f s\n\n",
-		m.Network.Name(), raw.Name, m.Features(), m.Weights().Size(), r.Ended, r.Epochs, r.Best, seconds)
-	fmt.Printf("%12s  %7s  %6s  %6s\n", "rows", "N", "ACC", "NLL")
+	list := &table{columns: []column{{head: "rows", left: true}, {head: "N", key: "n"}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"}}}
+	var test string
 	for _, part := range []struct {
 		name string
 		rows *data.Inputs
@@ -160,10 +159,23 @@ func (c *pretrainCmd) report(m *encoders.Model, raw *data.Raw, r optim.Result, s
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%12s  %7d  %6.4f  %6.4f\n", part.name, part.rows.Len(), accuracy, nll)
+		list.add(words(part.name), cell{text: strconv.Itoa(part.rows.Len()), value: part.rows.Len()}, decimals(accuracy, 4), decimals(nll, 4))
+		if part.name == "test" {
+			test = fmt.Sprintf("test accuracy %.4f; ", accuracy)
+		}
 	}
-	fmt.Printf("\nwrote %s; encode the rows set aside with\n  calibra encode --model %s --out F.npz\n", c.Out, c.Out)
-	return nil
+	if c.JSON {
+		return t.json(map[string]any{"encoder": m.Network.Name(), "data": raw.Name, "features": m.Features(), "weights": m.Weights().Size(), "epochs": r.Epochs, "best_epoch": r.Best, "rows": list.objects(), "out": c.Out})
+	}
+	about := fmt.Sprintf("%s on %s: %d features, %d weights; %s after %d epochs, weights of epoch %d kept, %.1f s",
+		m.Network.Name(), raw.Name, m.Features(), m.Weights().Size(), r.Ended, r.Epochs, r.Best, m.Config.Result.Seconds)
+	if err := t.printf("%s\n\n", strings.Join(broken(about, width(t.out)), "\n")); err != nil {
+		return err
+	}
+	if err := t.tables(list); err != nil {
+		return err
+	}
+	return t.printf("\n%swrote %s; encode the rows set aside with\n  calibra encode --model %s --out F.npz\n", test, c.Out, c.Out)
 }
 
 // settings are those of the flags, with each encoder's defaults.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"calibra/data"
@@ -24,7 +23,7 @@ The result files are in experiments/readme/results; go doc ./experiments/readme 
 which command writes each. Copy new ones there, then run calibra readme.`
 }
 
-func (c *readmeCmd) Run() error {
+func (c *readmeCmd) Run(t *terminal) error {
 	files, err := readme.Generate(c.Root)
 	if err != nil {
 		return err
@@ -46,7 +45,9 @@ func (c *readmeCmd) Run() error {
 		return fmt.Errorf("not what the result files say: %s; run calibra readme", strings.Join(stale, "; "))
 	}
 	for _, s := range stale {
-		fmt.Fprintln(os.Stdout, "wrote", s)
+		if err := t.printf("wrote %s\n", s); err != nil {
+			return err
+		}
 	}
 	return nil
 }

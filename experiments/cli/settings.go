@@ -54,7 +54,7 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 		return nil, err
 	}
 	if ignored != nil {
-		f.notice = fmt.Sprintf("calibra: %s does not cut the features into slots; %s changed nothing\n", strings.Join(names, ", "), strings.Join(ignored, ", "))
+		f.notice = fmt.Sprintf("%s does not cut the features into slots; %s changed nothing", strings.Join(names, ", "), strings.Join(ignored, ", "))
 	}
 	return divided, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
 )
@@ -28,8 +29,43 @@ type studyCmd struct {
 	Cells     string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
 	KeepStale bool              `help:"Keep cells that another program computed, such as an earlier build, and name them."`
 
+	JSON bool `help:"Print the list of studies, or the results, as JSON."`
+
 	settingFlags
 	deviceFlag
+}
+
+// list names the studies.
+func (c *studyCmd) list(t *terminal) error {
+	list := &table{columns: []column{{head: "study", left: true}, {head: "what it shows", key: "what", left: true, wrap: true}}}
+	for _, s := range study.Studies {
+		list.add(words(s.Name), words(s.Line))
+	}
+	if c.JSON {
+		return t.json(list.objects())
+	}
+	return t.tables(list)
+}
+
+// cells observes the cells of a study. Cells count by their cost; those that are there
+// already count as nothing.
+func (t *terminal) cells(cells []study.Cell, done []*study.Result) (*progress, func(study.Cell)) {
+	var total, spent float64
+	left, ended := 0, 0
+	for i, c := range cells {
+		if done[i] == nil {
+			total += c.Cost
+			left++
+		}
+	}
+	if left < len(cells) {
+		t.note("%d of %d cells are there already", len(cells)-left, len(cells))
+	}
+	bar := t.progress()
+	return bar, func(c study.Cell) {
+		spent, ended = spent+c.Cost, ended+1
+		bar.at(spent, total, fmt.Sprintf("%d of %d cells%s; last %s", ended, left, bar.left(spent, total), c))
+	}
 }
 
 func (studyCmd) Help() string {
@@ -46,12 +82,9 @@ given again; cells that were computed, by this study or by another that shares
 earlier build, is stale and is computed again; --keep-stale keeps it.`
 }
 
-func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error {
+func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	if c.Name == "" {
-		for _, s := range study.Studies {
-			fmt.Printf("%-16s %s\n", s.Name, s.Line)
-		}
-		return nil
+		return c.list(t)
 	}
 	s, err := study.ByName(c.Name)
 	if err != nil {
@@ -62,6 +95,9 @@ func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 	}
 	if c.Out == "" && !c.DryRun {
 		return data.Inputf("", "a study needs --out; name the directory for its report")
+	}
+	if info, err := os.Stat(c.Out); c.Out != "" && err == nil && !info.IsDir() {
+		return data.Inputf(c.Out, "is a file; name a directory for the report")
 	}
 	if c.Cells == "" {
 		c.Cells = filepath.Join(c.Out, "cells")
@@ -92,7 +128,7 @@ func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 		return err
 	}
 	for _, skip := range skipped {
-		fmt.Fprintf(os.Stderr, "calibra: %s: left out of the grid: %s\n", skip.Data, skip.Why)
+		t.warn("%s: left out of the grid: %s", skip.Data, skip.Why)
 	}
 	if len(cells) == 0 {
 		return data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
@@ -106,17 +142,18 @@ func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 	if err != nil {
 		return err
 	}
-	tellStale(stale, c.KeepStale)
+	tellStale(t, stale, c.KeepStale)
 	jobs := study.Jobs(c.Jobs)
 	if c.DryRun {
-		listCells(cells, done, jobs)
-		return nil
+		return listCells(t, cells, done, jobs)
 	}
 	undo, err := experiments.PrepareDir(c.Out, study.Group, study.Files...)
 	if err != nil {
 		return err
 	}
-	results, failures, err := study.Run(ctx, store, cells, jobs, study.Progress(os.Stderr, cells, done, jobs))
+	bar, observe := t.cells(cells, done)
+	results, failures, err := study.Run(ctx, store, cells, jobs, observe)
+	bar.clear()
 	if err != nil {
 		undo()
 		return err
@@ -134,9 +171,11 @@ func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 		undo()
 		return err
 	}
-	fmt.Printf("wrote %s\n", filepath.Join(c.Out, "report.html"))
+	if err := c.report(ctx, t, findings); err != nil {
+		return err
+	}
 	for _, f := range failures {
-		fmt.Fprintf(os.Stderr, "calibra: failed: %s: %s\n", f.Cell, strings.TrimSpace(f.Err.Error()))
+		t.warn("failed: %s: %s", f.Cell, strings.TrimSpace(f.Err.Error()))
 	}
 	if len(failures) > 0 {
 		return fmt.Errorf("%d of %d cells failed; the same command tries them again", len(failures), len(cells))
@@ -144,23 +183,57 @@ func (c *studyCmd) Run(ctx context.Context, methods *experiments.Catalog) error 
 	return nil
 }
 
+// report prints the table of results, and in one line what was found and where it is.
+func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings) error {
+	section, err := study.Results(ctx, f)
+	if err != nil {
+		return err
+	}
+	results := section.Tables[0]
+	list := reported(results, resultDrops)
+	there := len(f.Cells) - len(f.Failures)
+	if c.JSON {
+		return t.json(map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out})
+	}
+	if err := t.tables(list); err != nil {
+		return err
+	}
+	var found []string
+	for _, b := range results.Blocks {
+		for _, row := range b.Rows {
+			for j, v := range row.Cells {
+				if results.Values[j].Text == metrics.NLL.Title() && v.Mark == metrics.Best {
+					found = append(found, fmt.Sprintf("%s has the least NLL on %s, %s", strings.Join(row.Labels, " "), b.Name, v.Text))
+				}
+			}
+		}
+	}
+	const most = 3
+	if len(found) > most {
+		found = append(found[:most], fmt.Sprintf("and so on for %d data sets more", len(found)-most))
+	}
+	lines := broken(strings.Join(append(found, fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells))), "; "), width(t.out))
+	return t.printf("\n%s\nwrote %s\n", strings.Join(lines, "\n"), filepath.Join(c.Out, "report.html"))
+}
+
 // tellStale names the cells that another program computed.
-func tellStale(stale []study.Cell, kept bool) {
+func tellStale(t *terminal, stale []study.Cell, kept bool) {
 	switch {
 	case len(stale) == 0:
 	case kept:
-		fmt.Fprintf(os.Stderr, "calibra: kept %d stale cells, whose numbers another program computed and this one may not repeat:\n", len(stale))
+		t.warn("kept %d stale cells, whose numbers another program computed and this one may not repeat:", len(stale))
 		for _, c := range stale {
-			fmt.Fprintf(os.Stderr, "  %s  %s\n", c.Key, c)
+			fmt.Fprintf(t.err, "  %s  %s\n", c.Key, c)
 		}
 	default:
-		fmt.Fprintf(os.Stderr, "calibra: %d cells are stale, computed by another program, and are computed again; --keep-stale keeps them\n", len(stale))
+		t.warn("%d cells are stale, computed by another program, and are computed again; --keep-stale keeps them", len(stale))
 	}
 }
 
 // listCells prints the grid and how long what is left of it should take.
-func listCells(cells []study.Cell, done []*study.Result, jobs int) {
+func listCells(t *terminal, cells []study.Cell, done []*study.Result, jobs int) error {
 	seconds, left := 0.0, 0
+	list := &table{columns: []column{{head: "key", left: true, drop: 1}, {head: "cell", left: true, wrap: true}, {head: "time", left: true}}}
 	for i, c := range cells {
 		state := fmt.Sprintf("about %.0f s", c.Cost)
 		if done[i] != nil {
@@ -169,8 +242,11 @@ func listCells(cells []study.Cell, done []*study.Result, jobs int) {
 			seconds += c.Cost
 			left++
 		}
-		fmt.Printf("%s  %s  %s\n", c.Key, c, state)
+		list.add(words(c.Key), words(c.String()), words(state))
 	}
-	fmt.Printf("%d cells, %d to compute, about %s on %d at a time\n", len(cells), left,
+	if err := t.tables(list); err != nil {
+		return err
+	}
+	return t.printf("%d cells, %d to compute, about %s on %d at a time\n", len(cells), left,
 		(time.Duration(seconds/float64(jobs)) * time.Second).Round(time.Second), jobs)
 }

@@ -5,79 +5,238 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-
-	"calibra/experiments"
-	"calibra/experiments/metrics"
+	"unicode/utf8"
 )
 
-// printTable prints one line per run: the metrics of the paper's tables, codeword
-// usage of the test rows, and the time of each stage.
-func printTable(out io.Writer, runs []*experiments.Run) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s\tseconds\t\n", strings.Join(tableHead, "\t"))
-	for _, r := range runs {
-		fmt.Fprintf(w, "%s\t%s\t\n", strings.Join(tableLine(r), "\t"), stages(r))
-	}
-	w.Flush()
+// table is what a command prints as rows and columns. Where it is wider than the terminal
+// it loses columns, those of the highest drop first, and then breaks the columns that may
+// be broken over lines; as JSON and csv it is always whole.
+type table struct {
+	columns []column
+	rows    [][]cell // one cell for each column
 }
 
-// writeTable writes the same as csv, without the times: same seed, same bytes.
-func writeTable(out io.Writer, runs []*experiments.Run) error {
-	w := csv.NewWriter(out)
-	lines := [][]string{tableHead}
-	for _, r := range runs {
-		lines = append(lines, tableLine(r))
-	}
-	return w.WriteAll(lines)
+type column struct {
+	head string
+	key  string // in JSON; "" is the head
+	drop int    // 0: never
+	left bool   // ranged left, as words are; numbers are ranged right
+	wrap bool   // may be broken over lines
 }
 
-var tableHead = []string{"method", "LCE", "MLCE", "LCE own", "ECCE", "ECE", "ACC", "NLL", "codewords min / max / dead"}
-
-func tableLine(r *experiments.Run) []string {
-	m := r.Outcome.Metrics.Values
-	own := math.NaN()
-	if r.Outcome.OwnMetrics != nil {
-		own = r.Outcome.OwnMetrics.Values[metrics.LCE]
-	}
-	return []string{
-		r.Spec.Method, measured(m[metrics.LCE], 5), measured(m[metrics.MLCE], 4), measured(own, 5),
-		measured(m[metrics.ECCE], 5), measured(m[metrics.ECE], 5),
-		measured(m[metrics.Accuracy], 4), measured(m[metrics.NLL], 4), usage(r.Usage),
-	}
+// cell is a value as it is printed, and as it is.
+type cell struct {
+	text  string
+	value any
+	look  look
 }
 
-// measured prints a value to so many decimals, or a dash where it could not be measured.
-func measured(value float64, decimals int) string {
+// look is how a terminal shows a cell.
+type look int
+
+const (
+	plain  look = iota
+	best        // bold
+	second      // underlined
+	aside       // dim
+)
+
+var codes = map[look]string{best: "\x1b[1m", second: "\x1b[4m", aside: "\x1b[2m"}
+
+// add adds a row.
+func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
+
+// words is a cell of text.
+func words(text string) cell { return cell{text: text, value: text} }
+
+// decimals is a number with so many of them, or a dash where it could not be measured.
+func decimals(value float64, n int) cell {
 	if math.IsNaN(value) {
-		return "–"
+		return cell{text: "–", look: aside}
 	}
-	return strconv.FormatFloat(value, 'f', decimals, 64)
+	return cell{text: strconv.FormatFloat(value, 'f', n, 64), value: value}
 }
 
-func usage(counts []int) string {
-	if counts == nil {
-		return "–"
-	}
-	dead := 0
-	for _, n := range counts {
-		if n == 0 {
-			dead++
+// without is the table less the columns of some heads.
+func (t *table) without(heads map[string]bool) *table {
+	out := &table{rows: make([][]cell, len(t.rows))}
+	for j, c := range t.columns {
+		if heads[c.head] {
+			continue
+		}
+		out.columns = append(out.columns, c)
+		for i, row := range t.rows {
+			out.rows[i] = append(out.rows[i], row[j])
 		}
 	}
-	return fmt.Sprintf("%d / %d / %d", slices.Min(counts), slices.Max(counts), dead)
+	return out
 }
 
-func stages(r *experiments.Run) string {
-	if len(r.Stages) == 0 {
-		return fmt.Sprintf("%.1f", r.Fit.Seconds())
+const gap = 2 // between columns
+
+// fit chooses the columns for a width, and how wide each is.
+func (t *table) fit(width int) (shown, widths []int) {
+	for j := range t.columns {
+		shown = append(shown, j)
 	}
-	var parts []string
-	for _, s := range r.Stages {
-		parts = append(parts, fmt.Sprintf("%s %.1f", s.Name, s.Time.Seconds()))
+	natural := func(j int) int {
+		w := utf8.RuneCountInString(t.columns[j].head)
+		for _, row := range t.rows {
+			w = max(w, utf8.RuneCountInString(row[j].text))
+		}
+		return w
 	}
-	return strings.Join(parts, ", ")
+	for {
+		widths = widths[:0]
+		total, last := -gap, -1
+		for i, j := range shown {
+			widths = append(widths, natural(j))
+			total += widths[i] + gap
+			if d := t.columns[j].drop; d > 0 && (last < 0 || d > t.columns[shown[last]].drop) {
+				last = i
+			}
+		}
+		if total <= width {
+			return shown, widths
+		}
+		if last < 0 {
+			t.squeeze(shown, widths, total-width)
+			return shown, widths
+		}
+		shown = append(shown[:last:last], shown[last+1:]...)
+	}
+}
+
+// least is how narrow a column may become that is broken over lines.
+const least = 14
+
+// squeeze takes excess off the widest columns that may be broken.
+func (t *table) squeeze(shown, widths []int, excess int) {
+	for ; excess > 0; excess-- {
+		at := -1
+		for i, j := range shown {
+			if t.columns[j].wrap && widths[i] > least && (at < 0 || widths[i] > widths[at]) {
+				at = i
+			}
+		}
+		if at < 0 {
+			return
+		}
+		widths[at]--
+	}
+}
+
+// write prints the table.
+func (t *table) write(out io.Writer, width int, styled bool) {
+	shown, widths := t.fit(width)
+	line := func(cells []cell) {
+		var parts [][]string
+		lines := 1
+		for i, j := range shown {
+			p := []string{cells[j].text}
+			if t.columns[j].wrap {
+				p = broken(cells[j].text, widths[i])
+			}
+			parts = append(parts, p)
+			lines = max(lines, len(p))
+		}
+		for l := range lines {
+			var b strings.Builder
+			for i, j := range shown {
+				text := ""
+				if l < len(parts[i]) {
+					text = parts[i][l]
+				}
+				space := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text)))
+				if code := codes[cells[j].look]; styled && code != "" && text != "" {
+					text = code + text + "\x1b[0m"
+				}
+				if i > 0 {
+					b.WriteString(strings.Repeat(" ", gap))
+				}
+				if t.columns[j].left {
+					b.WriteString(text + space)
+				} else {
+					b.WriteString(space + text)
+				}
+			}
+			fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
+		}
+	}
+	heads := make([]cell, len(t.columns))
+	for j, c := range t.columns {
+		heads[j] = cell{text: c.head, look: aside}
+	}
+	if strings.TrimSpace(strings.Join(t.heads(), "")) != "" {
+		line(heads)
+	}
+	for _, row := range t.rows {
+		line(row)
+	}
+}
+
+// broken is text in lines of at most width, broken between words where it can be.
+func broken(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		for utf8.RuneCountInString(word) > width {
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			runes := []rune(word)
+			lines, word = append(lines, string(runes[:width])), string(runes[width:])
+		}
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	return append(lines, line)
+}
+
+func (t *table) heads() []string {
+	var heads []string
+	for _, c := range t.columns {
+		heads = append(heads, c.head)
+	}
+	return heads
+}
+
+// objects is the table for JSON: one object a row, without what could not be measured.
+func (t *table) objects() []map[string]any {
+	objects := []map[string]any{}
+	for _, row := range t.rows {
+		o := map[string]any{}
+		for j, c := range t.columns {
+			key := c.key
+			if key == "" {
+				key = c.head
+			}
+			if row[j].value != nil {
+				o[key] = row[j].value
+			}
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+// csv writes the table as it is printed, all columns.
+func (t *table) csv(out io.Writer) error {
+	w := csv.NewWriter(out)
+	lines := [][]string{t.heads()}
+	for _, row := range t.rows {
+		var line []string
+		for _, c := range row {
+			line = append(line, c.text)
+		}
+		lines = append(lines, line)
+	}
+	return w.WriteAll(lines)
 }

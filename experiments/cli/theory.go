@@ -2,11 +2,10 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"calibra/data"
@@ -37,7 +36,7 @@ func (theoryCmd) Help() string {
 Studies: ` + strings.Join(names, ", ") + `. A quantity outside its band makes the exit code 1.`
 }
 
-func (c *theoryCmd) Run(ctx context.Context) error {
+func (c *theoryCmd) Run(ctx context.Context, t *terminal) error {
 	settings := theory.Settings{Seed: c.Seed}
 	studies, err := c.chosen(&settings)
 	if err != nil {
@@ -53,7 +52,7 @@ func (c *theoryCmd) Run(ctx context.Context) error {
 		}
 		defer undo() // which leaves a directory that holds something
 	}
-	reports, err := c.run(ctx, studies, settings)
+	reports, err := c.run(ctx, t, studies, settings)
 	if c.Out != "" && len(reports) > 0 { // those that are whole, also after Ctrl-C
 		if err := c.write(reports); err != nil {
 			return err
@@ -71,12 +70,11 @@ func (c *theoryCmd) Run(ctx context.Context) error {
 		}
 	}
 	if c.JSON {
-		out := json.NewEncoder(os.Stdout)
-		out.SetEscapeHTML(false)
-		out.SetIndent("", "  ")
-		if err := out.Encode(rows); err != nil {
+		if err := t.json(rows); err != nil {
 			return err
 		}
+	} else if err := c.closing(t, reports); err != nil {
+		return err
 	}
 	if failures != nil {
 		return fmt.Errorf("outside the band: %s", strings.Join(failures, "; "))
@@ -85,8 +83,10 @@ func (c *theoryCmd) Run(ctx context.Context) error {
 }
 
 // run carries the studies out and prints each as it ends, unless as JSON in the end.
-func (c *theoryCmd) run(ctx context.Context, studies []theory.Study, settings theory.Settings) (reports []*theory.Report, err error) {
-	for _, study := range studies {
+func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study, settings theory.Settings) (reports []*theory.Report, err error) {
+	bar := t.progress()
+	for i, study := range studies {
+		bar.at(float64(i), float64(len(studies)), fmt.Sprintf("%s, %d of %d studies%s", study.Name, i+1, len(studies), bar.left(float64(i), float64(len(studies)))))
 		r, err := study.Run(ctx, settings)
 		if err != nil {
 			return reports, err
@@ -95,10 +95,16 @@ func (c *theoryCmd) run(ctx context.Context, studies []theory.Study, settings th
 		if c.JSON {
 			continue
 		}
-		if err := r.Text(os.Stdout); err != nil {
+		bar.clear()
+		if err := t.printf("%s\n", strings.Join(broken(fmt.Sprintf("%s (seed %d): %s", r.Study, r.Seed, r.Claim), width(t.out)), "\n")); err != nil {
 			return reports, err
 		}
-		fmt.Println()
+		if err := t.tables(theoryTable(r)); err != nil {
+			return reports, err
+		}
+		if err := t.printf("\n"); err != nil {
+			return reports, err
+		}
 	}
 	return reports, nil
 }
@@ -163,4 +169,41 @@ func (c *theoryCmd) write(reports []*theory.Report) error {
 		return err
 	}
 	return out.Commit()
+}
+
+// theoryTable is a study's quantities with their verdicts.
+func theoryTable(r *theory.Report) *table {
+	t := &table{columns: []column{
+		{head: "quantity", left: true, wrap: true}, {head: "value"}, {head: "95 % interval", drop: 2},
+		{head: "theory", left: true, wrap: true, drop: 3}, {head: "band", left: true, wrap: true}, {head: "", key: "verdict"},
+	}}
+	for _, row := range r.Rows {
+		verdict := words(row.Verdict())
+		if verdict.text == "FAIL" {
+			verdict.look = best
+		}
+		t.add(words(row.Quantity), words(strconv.FormatFloat(row.Value, 'g', 4, 64)), words(row.Interval()), words(row.Theory), words(row.Band.String()), verdict)
+	}
+	return t
+}
+
+// closing says in one line what was found and where it is.
+func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
+	in, all := 0, 0
+	for _, r := range reports {
+		for _, row := range r.Rows {
+			switch row.Verdict() {
+			case "pass":
+				in++
+				all++
+			case "FAIL":
+				all++
+			}
+		}
+	}
+	wrote := ""
+	if c.Out != "" {
+		wrote = "; wrote tables and figures to " + c.Out
+	}
+	return t.printf("%d of %d quantities in their bands%s\n", in, all, wrote)
 }

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/study"
+	"calibra/theory"
+
+	"github.com/alecthomas/kong"
+)
+
+type completionCmd struct {
+	Shell string `arg:"" help:"bash, zsh or fish."`
+}
+
+func (completionCmd) Help() string {
+	return `Example:
+
+  source <(calibra completion bash)            # in ~/.bashrc
+  source <(calibra completion zsh)             # in ~/.zshrc, after compinit
+  calibra completion fish | source             # in ~/.config/fish/config.fish
+
+Completes commands, flags, methods, studies and names of data sets.`
+}
+
+// completed is a command as the scripts know it.
+type completed struct {
+	Name, Help string
+	Flags      []completedFlag
+	Words      []string // of its argument
+}
+
+type completedFlag struct {
+	Name, Help string
+	Words      []string // of its value
+	Value      bool     // whether it takes one; a file where there are no words
+}
+
+func (c *completionCmd) Run(k *kong.Context, t *terminal, methods *experiments.Catalog) error {
+	script, ok := completions[c.Shell]
+	if !ok {
+		return data.Unknown("completion for the shell", c.Shell, []string{"bash", "zsh", "fish"})
+	}
+	var studies, claims []string
+	for _, s := range study.Studies {
+		studies = append(studies, s.Name)
+	}
+	for _, s := range theory.Studies() {
+		claims = append(claims, s.Name)
+	}
+	words := map[string][]string{
+		"--method": methods.Names(), "--methods": methods.Names(), "--split": {"paper", "tables", "none"}, "--ema": {"warm", "zero"},
+		"--device": {"cpu", "auto", "cuda"}, "--protocol": {"tables", "formula"}, "--data": {"letter", "satellite", "digits", "cubic", "proximity", "proximity100"},
+		"--encoder": {"mlp", "resmlp", "ftt", "resnet"}, "--binning": {"width", "quantile"}, "--weights": {"uniform", "frequency"},
+		"study": studies, "theory": append(claims, "fast", "all"), "methods": methods.Names(), "completion": {"bash", "zsh", "fish"},
+	}
+	var commands []completed
+	for _, node := range k.Model.Children {
+		if node.Hidden {
+			continue
+		}
+		command := completed{Name: node.Name, Help: plainQuotes(node.Help), Words: words[node.Name]}
+		for _, group := range node.AllFlags(true) {
+			for _, f := range group {
+				name := "--" + f.Name
+				flag := completedFlag{Name: name, Help: plainQuotes(f.Help), Words: words[name], Value: !f.IsBool()}
+				if node.Name == "evaluate" || !strings.HasPrefix(name, "--weights") {
+					command.Flags = append(command.Flags, flag)
+					continue
+				}
+				flag.Words = nil // pretrain's --weights is a file
+				command.Flags = append(command.Flags, flag)
+			}
+		}
+		commands = append(commands, command)
+	}
+	for i, c := range commands {
+		if c.Name == "help" {
+			for _, other := range commands {
+				commands[i].Words = append(commands[i].Words, other.Name)
+			}
+		}
+	}
+	var text bytes.Buffer
+	if err := template.Must(template.New("").Funcs(template.FuncMap{"join": func(words []string) string { return strings.Join(words, " ") }}).Parse(script)).Execute(&text, commands); err != nil {
+		return fmt.Errorf("write the completion for %s: %w", c.Shell, err)
+	}
+	return t.print(text.Bytes())
+}
+
+// plainQuotes is help without what the shells' quotes would end at.
+func plainQuotes(help string) string {
+	return strings.NewReplacer("'", "’", `"`, "”", "\\", "", "`", "", "$", "", "[", "(", "]", ")", ":", ";", "\n", " ").Replace(help)
+}
+
+// completions are the scripts.
+var completions = map[string]string{
+	"bash": `# calibra completion bash
+_calibra() {
+  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    COMPREPLY=($(compgen -W "{{range .}}{{.Name}} {{end}}--help --version" -- "$current"))
+    return
+  fi
+  case "${COMP_WORDS[1]} $before" in
+{{- range $c := .}}{{range .Flags}}{{if .Words}}
+    "{{$c.Name}} {{.Name}}") COMPREPLY=($(compgen -W "{{join .Words}}" -- "$current")); return ;;
+{{- else if .Value}}
+    "{{$c.Name}} {{.Name}}") compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$current")); return ;;
+{{- end}}{{end}}{{end}}
+  esac
+  case ${COMP_WORDS[1]} in
+{{- range .}}
+    {{.Name}}) words="{{join .Words}}{{range .Flags}} {{.Name}}{{end}}" ;;
+{{- end}}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -F _calibra calibra
+`,
+	"zsh": `#compdef calibra
+_calibra() {
+  local -a commands
+  commands=(
+{{- range .}}
+    '{{.Name}}:{{.Help}}'
+{{- end}}
+  )
+  if ((CURRENT == 2)); then
+    _describe command commands
+    return
+  fi
+  local command=$words[2]
+  shift words
+  ((CURRENT--))
+  case $command in
+{{- range .}}
+    {{.Name}}) _arguments{{if .Words}} '*:name:({{join .Words}})'{{end}}{{range .Flags}} '{{.Name}}[{{.Help}}]{{if .Words}}:value:({{join .Words}}){{else if .Value}}:value:_files{{end}}'{{end}} ;;
+{{- end}}
+  esac
+}
+compdef _calibra calibra
+`,
+	"fish": `# calibra completion fish
+complete -c calibra -f
+{{- range $c := .}}
+complete -c calibra -n __fish_use_subcommand -a {{.Name}} -d '{{.Help}}'
+{{- if .Words}}
+complete -c calibra -n '__fish_seen_subcommand_from {{.Name}}' -a '{{join .Words}}'
+{{- end}}
+{{- range .Flags}}
+complete -c calibra -n '__fish_seen_subcommand_from {{$c.Name}}' -l {{slice .Name 2}} -d '{{.Help}}'{{if .Words}} -x -a '{{join .Words}}'{{else if .Value}} -r -F{{end}}
+{{- end}}
+{{- end}}
+`,
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// terminal is where a command prints: results on out, notes and progress on err.
+type terminal struct {
+	out, err *os.File
+	quiet    bool // neither notes nor progress
+}
+
+// narrow is the width that output is made for where it goes to no terminal.
+const narrow = 80
+
+// width is that of the terminal that f is, or narrow.
+func width(f *os.File) int {
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return narrow
+}
+
+// interactive says whether f is a terminal.
+func interactive(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// styled says whether f may be sent bold and dim: a terminal, and no NO_COLOR (no-color.org).
+func styled(f *os.File) bool {
+	return interactive(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// note prints a line that is no result.
+func (t *terminal) note(format string, args ...any) {
+	if !t.quiet {
+		fmt.Fprintf(t.err, format+"\n", args...)
+	}
+}
+
+// warn prints a line that the user must see, even with --quiet.
+func (t *terminal) warn(format string, args ...any) {
+	fmt.Fprintf(t.err, "calibra: "+format+"\n", args...)
+}
+
+// print writes a result in one piece: one that a full disk cuts short is an error.
+func (t *terminal) print(text []byte) error {
+	if _, err := t.out.Write(text); err != nil {
+		return fmt.Errorf("the results could not be printed: %w", err)
+	}
+	return nil
+}
+
+// printf is print of a formatted text.
+func (t *terminal) printf(format string, args ...any) error {
+	return t.print(fmt.Appendf(nil, format, args...))
+}
+
+// tables prints tables for the width of the terminal, an empty line between them.
+func (t *terminal) tables(tables ...*table) error {
+	var text bytes.Buffer
+	for i, tab := range tables {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		tab.write(&text, width(t.out), styled(t.out))
+	}
+	return t.print(text.Bytes())
+}
+
+// json prints v as indented JSON.
+func (t *terminal) json(v any) error {
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	if err := out.Encode(v); err != nil {
+		return err
+	}
+	return t.print(text.Bytes())
+}
