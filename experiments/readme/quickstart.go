@@ -12,7 +12,7 @@ import (
 	"calibra/data"
 )
 
-// quickstart is the table that calibra quickstart prints, but for its times.
+// quickstart is the table that calibra quickstart prints.
 func quickstart(dir string) (string, error) {
 	path := filepath.Join(dir, "quickstart.csv")
 	text, err := os.ReadFile(path)
@@ -25,9 +25,9 @@ func quickstart(dir string) (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString("\n")
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, line := range lines {
-		fmt.Fprintf(w, "    %s\t\n", strings.Join(line, "\t"))
+		fmt.Fprintf(w, "    %s\n", strings.Join(line, "\t"))
 	}
 	w.Flush()
 	return b.String() + "\n", nil

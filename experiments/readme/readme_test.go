@@ -65,7 +65,7 @@ func TestStale(t *testing.T) {
 	}{
 		"a number":          {"README.md", "| published implementation | 0.45034 |", "| published implementation | 0.45035 |", []string{"region reference"}},
 		"a benchmark":       {results + "/bench.jsonl", `"lce_s_c10":`, `"lce_s_c11":`, []string{"region bench"}},
-		"a quickstart":      {results + "/quickstart.csv", "vq-nc,0.0", "vq-nc,0.9", []string{"region quickstart"}},
+		"a quickstart":      {results + "/quickstart.csv", "nc,the network as it is,0.", "nc,the network as it is,9.", []string{"region quickstart"}},
 		"a reference":       {results + "/published.csv", "0.45034", "0.5", []string{"region reference"}},
 		"a text in between": {"README.md", "## Theory", "## Theories", nil},
 		"a picture":         {"experiments/readme/calsize.svg", "<svg", "<svg ", []string{"the picture"}},
