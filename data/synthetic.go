@@ -82,11 +82,7 @@ func NewProximity(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 	s = g.SyntheticSettings
 	centres := normal(s.Regions, s.Features, 2, rng)
 	shifts := normal(s.Regions, s.Classes, 1, rng)
-	weight := make([]float64, s.Regions)
-	for k := range weight {
-		weight[k] = math.Exp2(-float64(k))
-	}
-	floats.Scale(1/floats.Sum(weight), weight)
+	weight := halving(s.Regions)
 
 	// logDensity is log f(z), up to the constant of the Gaussian.
 	logDensity := func(z []float64) float64 {
@@ -99,13 +95,7 @@ func NewProximity(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 	}
 	peak := logDensity(centres.RawRowView(0))
 
-	g.draw = func(z []float64, rng *rand.Rand) int {
-		region := categorical(weight, rng)
-		for j, c := range centres.RawRowView(region) {
-			z[j] = c + rng.NormFloat64()
-		}
-		return region
-	}
+	g.draw = func(z []float64, rng *rand.Rand) int { return around(centres, weight, z, rng) }
 	g.warp = func(u, z []float64, region int) {
 		r := max((peak-logDensity(z))/float64(s.Features), 0)
 		for k, b := range shifts.RawRowView(region) {
@@ -113,6 +103,16 @@ func NewProximity(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 		}
 	}
 	return g
+}
+
+// halving are the weights 1, ½, ¼, … of n regions, of sum 1.
+func halving(n int) []float64 {
+	weight := make([]float64, n)
+	for k := range weight {
+		weight[k] = math.Exp2(-float64(k))
+	}
+	floats.Scale(1/floats.Sum(weight), weight)
+	return weight
 }
 
 // newSynthetic draws W with entries from N(0, 4/M), so that u ~ N(0, 4) for

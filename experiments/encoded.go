@@ -224,6 +224,7 @@ func weatherOrigin(dir string) (*Origin, error) {
 // synthetics are the problems of known posterior by name.
 var synthetics = map[string]synthetic{
 	"cubic": {data.NewCubic, 4}, "proximity": {data.NewProximity, 4}, "proximity100": {data.NewProximity, 100},
+	"rare": {data.NewRare, 4}, "calibrated": {data.NewCalibrated, 4},
 }
 
 type synthetic struct {

@@ -17,7 +17,7 @@ func corrected(name string, m layers.Map) func(*Options) layers.Stateful {
 const searchFolds = "folds of the cross-validation"
 
 // Methods lists all methods, the paper's first.
-var Methods = []Method{
+var Methods = append([]Method{
 	{"vq", "the paper's calibrator: quantized head, then a bilinear Dirichlet map for each region", func(o *Options) layers.Stateful {
 		return layers.Train(o.Divide(), o.bilinear(), o.Stage("calibrate", published))
 	}, []string{"features"}, true, true},
@@ -47,7 +47,7 @@ var Methods = []Method{
 		return o.odir()
 	}, []string{"logits"}, false, false},
 	{"sm", "structured matrix scaling", func(o *Options) layers.Stateful {
-		return &baselines.Structured{Optim: o.BFGS()}
+		return &baselines.Structured{Optim: o.BFGS(), Strength: o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by")}
 	}, []string{"logits"}, false, false},
 	{"kc", "kernel calibration as the paper runs it: Local Nets' similarity, trained alone", func(o *Options) layers.Stateful {
 		hidden, dropout, sigma := o.net()
@@ -77,7 +77,7 @@ var Methods = []Method{
 		return m
 	}, []string{"features", "logits"}, false, false},
 	{"vector", "vector scaling: a scale and an offset for each class", func(o *Options) layers.Stateful {
-		return &baselines.Vector{Optim: o.LBFGS()}
+		return &baselines.Vector{Optim: o.LBFGS(), Strength: o.Float("vector.strength", 0, NonNegative, "0", "penalty λ of scales and offsets; 0 is maximum likelihood")}
 	}, []string{"logits"}, false, false},
 	{"histogram", "histogram binning of each class against the rest", func(o *Options) layers.Stateful {
 		return &baselines.Histogram{Bins: o.Int("histogram.bins", 15, 1, "", "bins of each class")}
@@ -120,10 +120,7 @@ var Methods = []Method{
 		return &anchored.Auto{Base: o.anchor(), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Optim: o.LBFGS()}
 	}, anchorNeeds, true, false},
 	{"stacked", "the anchored maps mixed, each by what it adds to the others in cross-validation", func(o *Options) layers.Stateful {
-		return &anchored.Stack{
-			Base: o.anchor(), Candidates: anchored.Maps(), Optim: o.LBFGS(),
-			Folds: o.IntOr("search.folds", "5 up to 4,096 rows, else 3", 2, "", searchFolds),
-		}
+		return o.stack(o.anchor())
 	}, anchorNeeds, true, false},
 
 	{"vq-start", "vq, with its start, the quantized head, as a candidate of early stopping", func(o *Options) layers.Stateful {
@@ -143,15 +140,16 @@ var Methods = []Method{
 	OnCodewords("vq-tied", "vq with receivers and senders alike", layers.Tied{}),
 	OnCodewords("vq-squareplus", "vq with an algebraic softplus", layers.Squareplus{}),
 	OnCodewords("vq-regional-prior", "vq with a prior for each region", layers.Bilinear{Prior: layers.RegionalPrior{}}),
-}
+}, Controls...)
 
 // anchorNeeds are the arrays that methods on a anchored.Anchor read.
 var anchorNeeds = []string{"logits", "features"}
 
 // Beyond names the methods that no paper has published: maps on the original logits, which
-// choose their priors by cross-validation, and variants of vq. "All" methods leave them
-// out.
+// choose their priors by cross-validation, variants of vq, and controls. "All" methods leave
+// them out.
 var Beyond = []string{
 	"auto", "stacked", "order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated",
 	"vq-start", "vq-centred", "vq-tuned", "vq-rank", "vq-diagonal", "vq-tied", "vq-squareplus", "vq-regional-prior",
+	"new-head", "vq-random", "vq-one", "stacked-random", "stacked-one", "stacked-shuffled",
 }

@@ -49,6 +49,7 @@ type Size struct {
 //	letter satellite digits     the embedded tables, encoded
 //	cubic proximity             synthetic classifiers of known posterior, 4 classes
 //	proximity100                the second with 100
+//	rare calibrated             wrong in rare regions alone, and right everywhere
 //	F.npz                       features of any backbone, or a MedMNIST file
 //	cifar-10-binary.tar.gz      CIFAR images, encoded (cifar-100-binary.tar.gz too)
 //	F.csv F.csv.gz              a labelled table, label last, encoded
@@ -82,7 +83,7 @@ func OpenOrigin(arg, shifted string) (*Origin, error) {
 	case strings.Contains(base, "weather") && isMissing(arg): // likewise
 		o, err = weatherOrigin(arg)
 	default:
-		return nil, data.Inputf(arg, "is no data this program knows; name letter, satellite, digits, cubic, proximity, proximity100, an npz or csv file, a CIFAR archive or a directory")
+		return nil, data.Inputf(arg, "is no data this program knows; name letter, satellite, digits, cubic, proximity, proximity100, rare, calibrated, an npz or csv file, a CIFAR archive or a directory")
 	}
 	if err != nil {
 		return nil, err
@@ -273,7 +274,7 @@ func fileDigest(paths ...string) (string, error) {
 	digest, err := data.Digest(named...)
 	var input *data.InputError
 	if errors.Is(err, fs.ErrNotExist) && errors.As(err, &input) {
-		return "", data.Inputf(input.Path, "does not exist; name an npz file with the arrays cal_features, cal_logits, cal_labels and the same of test, or one of letter, satellite, digits, cubic, proximity, proximity100")
+		return "", data.Inputf(input.Path, "does not exist; name an npz file with the arrays cal_features, cal_logits, cal_labels and the same of test, or one of letter, satellite, digits, cubic, proximity, proximity100, rare, calibrated")
 	}
 	return digest, err
 }

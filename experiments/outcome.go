@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
@@ -27,10 +28,11 @@ type Outcome struct {
 // judge measures the model on the test rows, in the shared embedding and in its own.
 func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 	cal, test := r.Source.Cal, r.Source.Test
-	o := &Outcome{Shared: p.Shared}
+	o, start := &Outcome{Shared: p.Shared}, time.Now()
 	if o.Predictions, err = r.Model.Predict(test); err != nil {
 		return fmt.Errorf("predict the test rows: %w", err)
 	}
+	r.Predict = time.Since(start)
 	settings, err := r.Spec.Measuring()
 	if err != nil {
 		return err

@@ -31,6 +31,9 @@ type Spec struct {
 	// Shift judges on shifted rows in place of the test rows; fit and validation rows
 	// stay in distribution. "" is no shift.
 	Shift Shift `json:"shift,omitempty"`
+	// Tune chooses among the method's candidates, Budget of them at most, on held-out
+	// calibration rows before the fit; Slots, Codewords and Set are then the first.
+	Tune bool `json:"tune,omitempty"`
 	// Set holds settings of the method besides those above, "optim.rate=3e-4
 	// divide.epochs=200"; what it does not name has its default.
 	Set string `json:"set,omitempty"`
@@ -154,7 +157,8 @@ type Run struct {
 	Model   layers.Stateful
 	Keys    []Key           // the settings that the model was built with
 	Source  *data.Source    // after the split
-	Fit     time.Duration   // wall time of the fit
+	Fit     time.Duration   // wall time of the fit, of the tuning too
+	Predict time.Duration   // wall time of the test rows' predictions
 	Outcome *Outcome        // nil without labelled test rows
 	Stages  []layers.Stage  // how each stage of the fit ended
 	Usage   []int           // codeword assignments of the test slots, nil if undivided
@@ -188,11 +192,19 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 		return nil, err
 	}
 	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed}
+	start := time.Now()
+	if s.Tune {
+		if s, err = s.tune(ctx, method, r.Source.Cal); err != nil {
+			return nil, err
+		}
+		r.Spec = s
+		r.Spec.Tune = true
+	}
 	options, err := s.options(r.Source.Cal, observe)
 	if err != nil {
 		return nil, err
 	}
-	rng, start := rand.New(&p.afterSplit), time.Now()
+	rng := rand.New(&p.afterSplit)
 	if method.StopsEarly && r.Source.Val == nil {
 		if options.Epochs, err = s.epochs(ctx, method, options, r.Source.Cal, rng); err != nil {
 			return nil, err

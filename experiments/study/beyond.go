@@ -39,7 +39,7 @@ func BeyondTable(_ context.Context, f *Findings) (*report.Section, error) {
 	}, nil
 }
 
-// MeanRanks ranks the methods by NLL and by LCE above noise over all data sets.
+// MeanRanks ranks the methods by NLL, Brier score and LCE above noise over all data sets.
 func MeanRanks(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Mean ranks",
@@ -49,7 +49,7 @@ func MeanRanks(_ context.Context, f *Findings) (*report.Section, error) {
 	at := map[string]int{}
 	var block report.Block
 	var panels []report.RankPanel
-	for _, q := range []quantity{sharedMetric(metrics.NLL), excess(metrics.LCE), sparseExcess()} {
+	for _, q := range []quantity{sharedMetric(metrics.NLL), sharedMetric(metrics.Brier), excess(metrics.LCE), sparseExcess()} {
 		names, scores := f.scores(q)
 		if len(scores) < 2 || len(names) < 2 {
 			continue
@@ -100,7 +100,7 @@ func padded(cells []report.Cell, most int) []report.Cell {
 }
 
 // scores are the mean over the seeds of each method on each data set, for the methods
-// that have one on all.
+// that have one on all. Of a method that was run tuned and not, the tuned one counts.
 func (f *Findings) scores(q quantity) (names []string, scores [][]float64) {
 	subjects := f.subjects()
 	if len(subjects) == 0 {
@@ -108,12 +108,13 @@ func (f *Findings) scores(q quantity) (names []string, scores [][]float64) {
 	}
 	scores = make([][]float64, len(subjects))
 	for _, first := range subjects[0].rows {
+		if subjects[0].tuned(first.spec.Method) != first {
+			continue
+		}
 		column := make([]float64, 0, len(subjects))
 		for _, s := range subjects {
-			for _, r := range s.rows {
-				if x := r.spread(q).Mean; r.spec.Method == first.spec.Method && !math.IsNaN(x) {
-					column = append(column, x)
-				}
+			if r := s.tuned(first.spec.Method); r != nil && !math.IsNaN(r.spread(q).Mean) {
+				column = append(column, r.spread(q).Mean)
 			}
 		}
 		if len(column) != len(subjects) {
@@ -142,16 +143,21 @@ func Choices(_ context.Context, f *Findings) (*report.Section, error) {
 				seeds[stage.Name]++
 			}
 		}
-		var words []string
-		for _, name := range slices.Sorted(maps.Keys(seeds)) {
-			words = append(words, fmt.Sprintf("%s %d", name, seeds[name]))
-		}
 		seconds := r.spread(quantity{of: func(r *Result) float64 { return r.Fit }})
-		block.Rows = append(block.Rows, report.Row{Labels: []string{s.Title()}, Cells: []report.Cell{{Text: strings.Join(words, ", ")}, {Text: fmt.Sprintf("%.1f", seconds.Mean)}}})
+		block.Rows = append(block.Rows, report.Row{Labels: []string{s.Title()}, Cells: []report.Cell{{Text: counted(seeds)}, {Text: fmt.Sprintf("%.1f", seconds.Mean)}}})
 	}
 	if block.Rows == nil {
 		return nil, nil
 	}
 	t.Blocks = []report.Block{block}
 	return &report.Section{Title: "Which maps are in use", Tables: []*report.Table{t}}, nil
+}
+
+// counted is the words with their counts: "anchored 3, gated 2".
+func counted(of map[string]int) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		words = append(words, fmt.Sprintf("%s %d", name, of[name]))
+	}
+	return strings.Join(words, ", ")
 }

@@ -23,15 +23,15 @@ func judged(method string, seed uint64, nll float64, losses ...float32) *Result 
 func TestPairedLosses(t *testing.T) {
 	a := &row{results: []*Result{judged("auto", 1, 0, 1, 2, 3, 4), judged("auto", 2, 0, 1, 1, 1, 1)}}
 	b := &row{results: []*Result{judged("ts", 2, 0, 2, 2, 2, 2), judged("ts", 1, 0, 2, 3, 4, 5), judged("ts", 3, 0, 0, 0, 0, 0)}}
-	difference, p, err := pairedLosses(t.Context(), a, b)
-	if err != nil || difference != -1 || p > 0.01 {
-		t.Errorf("difference %v, p %v, %v", difference, p, err)
+	c, err := pairedLosses(t.Context(), a, b)
+	if err != nil || c.Difference != -1 || c.Interval != (metrics.Interval{Low: -1, High: -1}) || c.PValue > 0.01 || c.overSeeds() != "0.0000" {
+		t.Errorf("%+v, %v", c, err)
 	}
-	if difference, p, err = pairedLosses(t.Context(), a, a); err != nil || difference != 0 || p != 1 {
-		t.Errorf("with itself: difference %v, p %v, %v", difference, p, err)
+	if c, err = pairedLosses(t.Context(), a, a); err != nil || c.Difference != 0 || c.PValue != 1 {
+		t.Errorf("with itself: %+v, %v", c, err)
 	}
-	if _, p, _ = pairedLosses(t.Context(), a, &row{}); !math.IsNaN(p) {
-		t.Errorf("without results p = %v", p)
+	if c, err = pairedLosses(t.Context(), a, &row{}); c != nil || err != nil {
+		t.Errorf("without results %+v, %v", c, err)
 	}
 }
 
@@ -69,11 +69,11 @@ func TestPairedLossesCountARowOnce(t *testing.T) {
 			}
 			a.results, b.results = append(a.results, x), append(b.results, y)
 		}
-		_, p, err := pairedLosses(t.Context(), a, b)
+		c, err := pairedLosses(t.Context(), a, b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p
+		return c.PValue
 	}
 	one, same, own := pOf(1, true), pOf(seeds, true), pOf(seeds, false)
 	if !scalar.EqualWithinAbs(same, one, 0.05) || one < 0.1 { // two bootstraps of 2000, of which p has an error of .01

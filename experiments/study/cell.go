@@ -54,6 +54,9 @@ func (c Cell) String() string {
 	if c.Fraction > 0 {
 		text += fmt.Sprintf(" on %g %%", 100*c.Fraction)
 	}
+	if c.Tune {
+		text += " chosen"
+	}
 	if c.Shift != "" {
 		text += ", shift " + string(c.Shift)
 	}

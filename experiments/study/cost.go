@@ -16,7 +16,8 @@ var efforts = map[string]effort{
 	"vq": {5, .5}, "vq-nc": {4, 0}, "vq-dc": {5, .5},
 	"kc": {50, 0}, "kc-original": {40, 0}, "ln": {60, 0},
 	"sm": {2, 1}, "dc": {3, 2}, "dc-odir": {65, 1.5}, "dc-published": {15, .5}, "ts-published": {15, 0},
-	"auto": {60, 1}, "stacked": {60, 1},
+	"auto": {60, 1}, "stacked": {60, 1}, "stacked-random": {60, 1}, "stacked-one": {60, 1}, "stacked-shuffled": {60, 1},
+	"vq-random": {5, .5}, "vq-one": {5, .5}, "new-head": {10, 1},
 	"anchored": {15, 1}, "anchored-dirichlet": {20, 1}, "anchored-head": {20, 1}, "anchored-bilinear": {20, 1},
 	"gated": {15, 1}, "local-temperature": {5, 0}, "order-preserving": {5, 0},
 }
@@ -33,6 +34,9 @@ func cost(spec experiments.Spec, size experiments.Size) float64 {
 	share := spec.Fraction
 	if share == 0 {
 		share = 1
+	}
+	if spec.Tune { // each candidate is fitted to four fifths of the rows
+		fit.seconds *= 1 + .8*float64(experiments.Candidates(spec.Method))
 	}
 	return .5 + metrics + fit.seconds*math.Pow(classes, fit.classPower)*rows*share*(1+float64(size.Features)/512)/2
 }

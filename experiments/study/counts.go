@@ -160,12 +160,13 @@ func TimeTable(_ context.Context, f *Findings) (*report.Section, error) {
 	return &report.Section{
 		Title: "Training time",
 		Note:  "Wall time as it was when the cell ran, beside whatever else ran on the machine: with several jobs a cell has one core. The paper's times are of an accelerator.",
-		Tables: []*report.Table{f.counts("Seconds per epoch, epochs, and seconds of the whole fit.", []countColumn{
+		Tables: []*report.Table{f.counts("Seconds per epoch, epochs, and seconds of the whole fit and of the predictions of the test rows.", []countColumn{
 			{"divide s/epoch", "divide_seconds_per_epoch", 4, perEpoch("divide")},
 			{"calibrate s/epoch", "calibrate_seconds_per_epoch", 4, perEpoch("calibrate")},
 			{"divide epochs", "", 1, epochs("divide")},
 			{"calibrate epochs", "", 1, epochs("calibrate")},
 			{"fit, s", "", 1, func(r *Result) float64 { return r.Fit }},
+			{"prediction, s", "", 2, func(r *Result) float64 { return r.Predict }},
 		})},
 	}, nil
 }

@@ -148,6 +148,7 @@ var specColumns = []struct {
 	{"ema", func(c Cell) string { return c.EMA }},
 	{"calibration_fraction", func(c Cell) string { return number(fraction(c.Spec)) }},
 	{"shift", func(c Cell) string { return string(c.Shift) }},
+	{"tuned", func(c Cell) string { return strconv.FormatBool(c.Tune) }},
 	{"split", func(c Cell) string { return string(c.Split) }},
 	{"seed", func(c Cell) string { return strconv.FormatUint(c.Seed, 10) }},
 }
@@ -240,6 +241,7 @@ func (f *Findings) writeTimes(w io.Writer) error {
 	columns := []column{
 		{"seconds", func(r *Result) string { return number(r.Time) }},
 		{"fit_seconds", func(r *Result) string { return number(r.Fit) }},
+		{"predict_seconds", func(r *Result) string { return number(r.Predict) }},
 		{"program", func(r *Result) string { return r.Program.Digest }},
 	}
 	for _, stage := range []string{"divide", "calibrate"} {

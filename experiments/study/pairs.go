@@ -55,12 +55,12 @@ func (f *Findings) compared(ctx context.Context, s *subject) ([]comparison, erro
 		if r == judged {
 			continue
 		}
-		difference, p, err := pairedLosses(ctx, judged, r)
+		c, err := pairedLosses(ctx, judged, r)
 		if err != nil {
 			return nil, err
 		}
-		if !math.IsNaN(p) {
-			out = append(out, comparison{r, difference, difference / r.spread(sharedMetric(metrics.NLL)).Mean, p})
+		if c != nil {
+			out = append(out, comparison{r, c.Difference, c.Difference / r.spread(sharedMetric(metrics.NLL)).Mean, c.PValue})
 		}
 	}
 	if f.comparisons == nil {
@@ -70,15 +70,30 @@ func (f *Findings) compared(ctx context.Context, s *subject) ([]comparison, erro
 	return out, nil
 }
 
-// pairedLosses compares two methods on the test rows of the seeds that both have. A row
-// that several seeds test is one observation, the sum of its losses over these seeds:
-// the models differ from seed to seed, the row does not.
-func pairedLosses(ctx context.Context, a, b *row) (difference, p float64, err error) {
+// paired is the difference of two methods in NLL, with that of each seed.
+type paired struct {
+	metrics.Comparison
+	seeds []float64
+}
+
+// overSeeds is the standard deviation of the difference over the seeds.
+func (p *paired) overSeeds() string {
+	if len(p.seeds) < 2 {
+		return "–"
+	}
+	return fmt.Sprintf("%.4f", metrics.NewSpread(p.seeds).SD)
+}
+
+// pairedLosses compares two methods on the test rows of the seeds that both have, nil if
+// there are none. A row that several seeds test is one observation, the sum of its losses
+// over these seeds: the models differ from seed to seed, the row does not.
+func pairedLosses(ctx context.Context, a, b *row) (*paired, error) {
 	type place struct{ number, seed int } // seed is that of a row which no other seed tests
 	at := map[place]int{}
 	var ofA, ofB []float64
 	var first uint64
-	n := 0
+	var seeds []float64
+	n, tests := 0, 0
 	for _, x := range bySeed(a.results) {
 		for _, y := range b.results {
 			if x.Spec.Seed != y.Spec.Seed || len(x.Losses) == 0 || len(x.Losses) != len(y.Losses) {
@@ -103,20 +118,23 @@ func pairedLosses(ctx context.Context, a, b *row) (difference, p float64, err er
 				ofB[k] += float64(y.Losses[i])
 				sum += float64(loss) - float64(y.Losses[i])
 			}
-			difference += sum / float64(len(x.Losses))
+			seeds, tests = append(seeds, sum/float64(len(x.Losses))), tests+len(x.Losses)
 			if n++; n == 1 {
 				first = x.Spec.Seed
 			}
 		}
 	}
 	if n == 0 {
-		return math.NaN(), math.NaN(), nil
+		return nil, nil
 	}
 	c, err := metrics.Compare(ctx, ofA, ofB, rand.New(rand.NewPCG(first, 5)))
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	return difference / float64(n), c.PValue, nil
+	// From the sum of a row's seeds to one test of it.
+	scale := float64(len(ofA)) / float64(tests)
+	c.Difference, c.Interval.Low, c.Interval.High = metrics.NewSpread(seeds).Mean, scale*c.Interval.Low, scale*c.Interval.High
+	return &paired{*c, seeds}, nil
 }
 
 // bySeed is the results with ascending seeds, so that sums and draws do not depend on the

@@ -38,15 +38,16 @@ type Result struct {
 	Losses    []float32 `json:"losses,omitempty"` // −log p of each test row's label, on which methods are compared in pairs
 	// Rows are the numbers of the test rows in the data that all seeds split; nil where
 	// each seed draws rows of its own.
-	Rows   []int              `json:"rows,omitempty"`
-	Truth  *experiments.Truth `json:"truth,omitempty"`   // where the true posterior is known
-	ESS    *metrics.Profile   `json:"ess,omitempty"`     // local error along the effective sample size, shared embedding
-	OwnESS *metrics.Profile   `json:"own_ess,omitempty"` // likewise in the method's own
-	Bins   []ConfidenceBin    `json:"reliability"`       // of the top class
-	Usage  []int              `json:"usage,omitempty"`   // test slots assigned to each codeword
-	Stages []Stage            `json:"stages,omitempty"`  // of methods trained in epochs
-	Time   float64            `json:"seconds"`           // the whole cell
-	Fit    float64            `json:"fit_seconds"`       // the fit alone
+	Rows    []int              `json:"rows,omitempty"`
+	Truth   *experiments.Truth `json:"truth,omitempty"`   // where the true posterior is known
+	ESS     *metrics.Profile   `json:"ess,omitempty"`     // local error along the effective sample size, shared embedding
+	OwnESS  *metrics.Profile   `json:"own_ess,omitempty"` // likewise in the method's own
+	Bins    []ConfidenceBin    `json:"reliability"`       // of the top class
+	Usage   []int              `json:"usage,omitempty"`   // test slots assigned to each codeword
+	Stages  []Stage            `json:"stages,omitempty"`  // of methods trained in epochs
+	Time    float64            `json:"seconds"`           // the whole cell
+	Fit     float64            `json:"fit_seconds"`       // the fit alone, with its tuning
+	Predict float64            `json:"predict_seconds"`   // the test rows' predictions
 }
 
 // Stage is one part of a fit.
@@ -86,7 +87,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	r := &Result{
 		Spec: run.Spec, Protocol: o.Metrics.Protocol, Classes: src.Classes,
 		CalibrationRows: src.Cal.Len(), TestRows: src.Test.Len(), Shared: values(o.Metrics.Values),
-		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Priors: make([]float64, src.Classes),
+		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Priors: make([]float64, src.Classes),
 	}
 	for _, l := range o.Metrics.NLL {
 		r.Losses = append(r.Losses, float32(l))

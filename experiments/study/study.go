@@ -25,7 +25,7 @@ type Study struct {
 }
 
 // Studies lists all studies, in the paper's order.
-var Studies = []*Study{&Main, &ESS, &Parts, &Slots, &Codebook, &CalibrationSize, &Shifted, &Backbones, &Usage, &Time, &Beyond}
+var Studies = []*Study{&Main, &ESS, &Parts, &Slots, &Codebook, &CalibrationSize, &Shifted, &Backbones, &Usage, &Time, &Beyond, &Benchmark}
 
 // ByName finds a study; an unknown name is a *data.InputError that lists the known
 // ones.

@@ -25,9 +25,10 @@ func smoothMaps(cal *data.Set) map[string]smooth {
 		panic(err)
 	}
 	return map[string]smooth{
-		"plattMap": plattMap{}, "dirichletMap": dirichletMap{}, "vectorMap": vectorMap{}, "betaMap": betaMap{},
+		"plattMap": plattMap{}, "dirichletMap": dirichletMap{}, "vectorMap": vectorMap{strength: 2}, "betaMap": betaMap{},
 		"structuredMap": structuredMap{}, "localTemperatureMap": localTemperatureMap{}, "temperatureMap": temperatureMap{},
-		"odirMap": odirMap{whitenedMap{whitening: white}, 0.3, 0.2},
+		"lastLayerMap": lastLayerMap{strength: 3},
+		"odirMap":      odirMap{whitenedMap{whitening: white}, 0.3, 0.2},
 	}
 }
 

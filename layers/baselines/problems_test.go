@@ -47,6 +47,7 @@ func methods() map[string]method {
 		"venn-abers":  {new: func() layers.Stateful { return &VennAbers{} }, commutes: 1e-9},
 		"top-label":   {new: func() layers.Stateful { return &TopLabel{} }, commutes: 1e-9},
 		"local-ts":    {new: func() layers.Stateful { return &LocalTemperature{} }, parameters: func(_, p int) int { return 1 + p }, commutes: converged},
+		"new-head":    {new: func() layers.Stateful { return &LastLayer{} }, commutes: converged},
 		"procal":      {new: func() layers.Stateful { return &ProCal{} }, commutes: 1e-6},
 		"procal-bins": {new: func() layers.Stateful { return &ProCalBins{} }, commutes: 1e-9},
 		"procal-hist": {new: func() layers.Stateful { return &ProCalBins{Map: HistogramMap{}} }, commutes: 1e-9},
@@ -148,7 +149,7 @@ func short() map[string]layers.Stateful {
 	return map[string]layers.Stateful{
 		"ir": &Isotonic{}, "ps": &Platt{Optim: few}, "dc": &Dirichlet{Optim: few}, "sm": &Structured{Optim: few},
 		"dc-odir": &DirichletODIR{Folds: 2, Grid: []float64{1}, Optim: few},
-		"vector":  &Vector{Optim: few}, "histogram": &Histogram{}, "beta": &Beta{Optim: few}, "local-ts": &LocalTemperature{Optim: few},
+		"vector":  &Vector{Optim: few}, "histogram": &Histogram{}, "beta": &Beta{Optim: few}, "local-ts": &LocalTemperature{Optim: few}, "new-head": &LastLayer{Optim: few},
 		"ets": &EnsembleTemperature{}, "spline": &Spline{}, "venn-abers": &VennAbers{}, "top-label": &TopLabel{},
 		"procal": &ProCal{}, "procal-bins": &ProCalBins{}, "ln": &LocalNets{Optim: epoch}, "kc": &Kernel{Optim: epoch},
 		"kc-original": &KCal{Optim: epoch}, "ts-published": &PublishedTemperature{Optim: optim.FixedLBFGS{Iterations: 1}},

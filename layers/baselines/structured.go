@@ -30,7 +30,8 @@ import (
 // C(C+1) ≤ 1000 and by L-BFGS beyond, to an ∞-norm of the gradient of 1e-6: at the 1e-5
 // of its authors probabilities are up to 1e-4 from the optimum's.
 type Structured struct {
-	Optim optim.LBFGSSettings
+	Strength float64 // multiplies the three penalties; 0: 1, as published
+	Optim    optim.LBFGSSettings
 
 	Fitted
 }
@@ -53,7 +54,7 @@ func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 	if sizes.Classes*(sizes.Classes+1) <= 1000 {
 		minimize = func(ctx context.Context, p optim.Problem) (optim.Result, error) { return optim.BFGS(ctx, p, m.Optim) }
 	}
-	return wrap("structured matrix scaling", m.fit(ctx, structuredMap{}, cal, w, minimize))
+	return wrap("structured matrix scaling", m.fit(ctx, structuredMap{strength: m.Strength}, cal, w, minimize))
 }
 
 // Predict is log softmax(x + Δx + b).
@@ -99,7 +100,10 @@ func softmaxTo(p, l []float64, beta float64) {
 // structuredMap has weights structured/weight (C×C, Δᵀ), structured/bias (C) and as
 // state u and N, structured/log_inverse_temperature (1) and structured/rows (1). Its
 // input is x.
-type structuredMap struct{ multinomial }
+type structuredMap struct {
+	multinomial
+	strength float64 // 0: 1
+}
 
 func (structuredMap) weights(s layers.Sizes) *graph.Weights {
 	w := graph.NewWeights(tensor.Float64)
@@ -135,17 +139,17 @@ func (m structuredMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n i
 	if b.Err() != nil {
 		return nil
 	}
-	c := bias.Shape()[0]
+	c, strength := bias.Shape()[0], orDefault(m.strength, 1)
 	// One coefficient for each entry of Δ: C on the diagonal, C(C−1) off it.
 	each := make([]float64, c*c)
 	for i := range each {
-		each[i] = float64(c) * float64(c-1) / float64(n)
+		each[i] = strength * float64(c) * float64(c-1) / float64(n)
 	}
 	for k := range c {
-		each[k*c+k] = float64(c) / float64(n)
+		each[k*c+k] = strength * float64(c) / float64(n)
 	}
 	delta := b.Weight("structured/weight")
 	weighted := b.Times(b.Times(delta, delta), b.Table("structured/penalty", graph.Tensor(tensor.Float64, each, c, c)))
 	loss := b.Plus(m.multinomial.loss(b, scores, labels, n), b.Apply(op.Sum(2), weighted))
-	return b.Plus(loss, penalty(b, "structured/bias", float64(c)/float64(n)))
+	return b.Plus(loss, penalty(b, "structured/bias", strength*float64(c)/float64(n)))
 }

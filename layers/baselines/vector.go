@@ -10,6 +10,7 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -19,8 +20,11 @@ import (
 // each class, by maximum likelihood from v = 1 and b = 0. As ℓ and the logits differ
 // by one number per row, which v multiplies class by class, the two are different
 // maps; this is the one of ℓ, which depends on the probabilities alone.
+//
+// A Strength λ adds the penalty (λ/n)(‖v − 1‖² + ‖b‖²), by which few rows move less.
 type Vector struct {
-	Optim optim.LBFGSSettings
+	Strength float64 // λ; 0 is maximum likelihood
+	Optim    optim.LBFGSSettings
 
 	Fitted
 }
@@ -29,7 +33,7 @@ var _ layers.Stateful = (*Vector)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
 func (m *Vector) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return wrap("vector scaling", m.fit(ctx, vectorMap{}, cal, nil, lbfgs(m.Optim)))
+	return wrap("vector scaling", m.fit(ctx, vectorMap{strength: m.Strength}, cal, nil, lbfgs(m.Optim)))
 }
 
 // Predict is log softmax(v ⊙ ℓ + b).
@@ -42,7 +46,10 @@ func (m *Vector) State() (layers.State, error) { return m.state() }
 func (m *Vector) Restore(s layers.State) error { return m.restore(vectorMap{}, s) }
 
 // vectorMap has weights vector/scale (C) and vector/bias (C).
-type vectorMap struct{ multinomial }
+type vectorMap struct {
+	multinomial
+	strength float64
+}
 
 func (vectorMap) weights(s layers.Sizes) *graph.Weights {
 	w := graph.NewWeights(tensor.Float64)
@@ -57,4 +64,22 @@ func (vectorMap) inputs(l *mat.Dense, _ *data.Set, _ *graph.Weights) ([]*mat.Den
 
 func (vectorMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
 	return b.AddRow(b.Apply(op.TimesRow(), in[0], b.Weight("vector/scale")), b.Weight("vector/bias"))
+}
+
+func (m vectorMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *gorgonia.Node {
+	loss := m.multinomial.loss(b, scores, labels, n)
+	scale := b.Weight("vector/scale")
+	if m.strength == 0 || b.Err() != nil {
+		return loss
+	}
+	c := scale.Shape()[0]
+	moved := b.Plus(scale, b.Table("vector/identity", graph.Tensor(tensor.Float64, minusOnes(c), c)))
+	loss = b.Plus(loss, b.Apply(op.Scale(0, m.strength/float64(n)), b.Apply(op.Sum(1), b.Times(moved, moved))))
+	return b.Plus(loss, penalty(b, "vector/bias", m.strength/float64(n)))
+}
+
+func minusOnes(n int) []float64 {
+	x := ones(n)
+	floats.Scale(-1, x)
+	return x
 }
