@@ -92,6 +92,7 @@ func Main(methods ...experiments.Method) int { return run(os.Args[1:], methods..
 
 // run is Main with the arguments args.
 func run(args []string, methods ...experiments.Method) (code int) {
+	blas.Install()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once

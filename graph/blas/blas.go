@@ -1,6 +1,7 @@
-// Package blas decides who multiplies matrices, for gonum, Gorgonia and tensor
-// alike. Importing it is enough: at start-up it reads CALIBRA_BLAS and sets
-// blas32.Use, blas64.Use and gorgonia.Use, which sets tensor's.
+// Package blas decides who multiplies matrices. The ops of package op ask [Current], which
+// the first time does as CALIBRA_BLAS says. Importing it changes nothing; a program whose
+// products by gonum, Gorgonia and tensor shall be made by the same calls [Install], as the
+// command does.
 //
 //	CALIBRA_BLAS     who multiplies
 //	(unset)          calibra where package simd has vector kernels, else system, else gonum
@@ -56,13 +57,14 @@ type Info struct {
 	Version string // what the library says of itself; the instruction set for calibra
 	Path    string // the shared library, empty for calibra and gonum
 	Threads int    // blocks of one product that may run at the same time
-	Problem error  // why CALIBRA_BLAS was not followed at start-up, or nil
+	Problem error  // why CALIBRA_BLAS was not followed, or nil
 }
 
 var (
-	mu      sync.Mutex
-	current choice
-	problem error
+	mu        sync.Mutex
+	current   choice // BLAS nil: nobody has asked yet
+	installed bool
+	problem   error
 )
 
 // choice is an implementation and what Info says of it.
@@ -71,13 +73,39 @@ type choice struct {
 	name, version, path string
 }
 
-func init() {
-	c, err := choose(os.Getenv(Variable))
-	if err != nil {
-		problem = fmt.Errorf("blas: %s: %w", Variable, err)
-		c = native()
+// Current is who multiplies.
+func Current() gorgonia.BLAS {
+	mu.Lock()
+	defer mu.Unlock()
+	return chosen().BLAS
+}
+
+// chosen is the choice, made at the first call.
+func chosen() choice {
+	if current.BLAS == nil {
+		c, err := choose(os.Getenv(Variable))
+		if err != nil {
+			problem = fmt.Errorf("blas: %s: %w", Variable, err)
+			c = native()
+		}
+		current = c
 	}
-	use(c)
+	return current
+}
+
+// Install has gonum, Gorgonia and tensor multiply as [Current] does, from now on and after
+// each Select. It must not be called while products run.
+func Install() {
+	mu.Lock()
+	defer mu.Unlock()
+	installed = true
+	install(chosen())
+}
+
+func install(c choice) {
+	blas32.Use(c.BLAS)
+	blas64.Use(c.BLAS)
+	gorgonia.Use(c.BLAS)
 }
 
 // Select changes the implementation to name, one of the values of CALIBRA_BLAS. On
@@ -87,7 +115,11 @@ func Select(name string) error {
 	if err != nil {
 		return fmt.Errorf("blas: select: %w", err)
 	}
-	use(c)
+	mu.Lock()
+	defer mu.Unlock()
+	if current = c; installed {
+		install(c)
+	}
 	return nil
 }
 
@@ -95,16 +127,8 @@ func Select(name string) error {
 func Describe() Info {
 	mu.Lock()
 	defer mu.Unlock()
-	return Info{Name: current.name, Version: current.version, Path: current.path, Threads: simd.Threads(), Problem: problem}
-}
-
-func use(c choice) {
-	mu.Lock()
-	defer mu.Unlock()
-	current = c
-	blas32.Use(c.BLAS)
-	blas64.Use(c.BLAS)
-	gorgonia.Use(c.BLAS)
+	c := chosen()
+	return Info{Name: c.name, Version: c.version, Path: c.path, Threads: simd.Threads(), Problem: problem}
 }
 
 func choose(name string) (choice, error) {

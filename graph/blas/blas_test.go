@@ -106,6 +106,10 @@ func TestThreads(t *testing.T) {
 }
 
 func TestSelectReachesEveryone(t *testing.T) {
+	if got := fmt.Sprintf("%T", blas64.Implementation()); got != "gonum.Implementation" {
+		t.Errorf("before Install gonum multiplies with %s", got)
+	}
+	Install()
 	defer Select("")
 	for _, c := range implementations(t) {
 		name := c.name
@@ -142,7 +146,7 @@ func TestSelectRefuses(t *testing.T) {
 	}
 }
 
-// CALIBRA_BLAS is read at start-up, so each value gets a process.
+// CALIBRA_BLAS is read once, so each value gets a process.
 func TestVariable(t *testing.T) {
 	if os.Getenv("BLAS_TEST_CHILD") != "" {
 		fmt.Printf("child runs %s, problem %v\n", Describe().Name, Describe().Problem)

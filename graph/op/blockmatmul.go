@@ -1,11 +1,9 @@
 package op
 
 import (
-	_ "calibra/graph/blas" // chooses who multiplies
+	ours "calibra/graph/blas"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -45,9 +43,9 @@ func (o BlockMatMulOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	for i := range o.N {
 		ofX, ofY, ofOut := i*x[0]*x[1], i*y[0]*y[1], i*m*n
 		if IsFloat32(out) {
-			blas32.Implementation().Sgemm(o.X, o.Y, m, n, k, 1, Values[float32](in[0])[ofX:], x[1], Values[float32](in[1])[ofY:], y[1], 0, Values[float32](out)[ofOut:], n)
+			ours.Current().Sgemm(o.X, o.Y, m, n, k, 1, Values[float32](in[0])[ofX:], x[1], Values[float32](in[1])[ofY:], y[1], 0, Values[float32](out)[ofOut:], n)
 		} else {
-			blas64.Implementation().Dgemm(o.X, o.Y, m, n, k, 1, Values[float64](in[0])[ofX:], x[1], Values[float64](in[1])[ofY:], y[1], 0, Values[float64](out)[ofOut:], n)
+			ours.Current().Dgemm(o.X, o.Y, m, n, k, 1, Values[float64](in[0])[ofX:], x[1], Values[float64](in[1])[ofY:], y[1], 0, Values[float64](out)[ofOut:], n)
 		}
 	}
 }

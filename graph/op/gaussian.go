@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	ours "calibra/graph/blas"
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -42,12 +41,12 @@ func (o GaussianOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	rows, cols, d := in[0].Shape()[0], in[1].Shape()[0], columns(in[0])
 	if IsFloat32(out) {
 		k, x, y := Values[float32](out), Values[float32](in[0]), Values[float32](in[1])
-		blas32.Implementation().Sgemm(blas.NoTrans, blas.Trans, rows, cols, d, 1, x, d, y, d, 0, k, cols)
+		ours.Current().Sgemm(blas.NoTrans, blas.Trans, rows, cols, d, 1, x, d, y, d, 0, k, cols)
 		simd.Run((rows+kernelRows-1)/kernelRows, &gaussianRows{k, x, squaredNorms(y, d), d, float32(math.Sqrt(1 / (2 * o.C)))})
 		return
 	}
 	k, x, y := Values[float64](out), Values[float64](in[0]), Values[float64](in[1])
-	blas64.Implementation().Dgemm(blas.NoTrans, blas.Trans, rows, cols, d, 1, x, d, y, d, 0, k, cols)
+	ours.Current().Dgemm(blas.NoTrans, blas.Trans, rows, cols, d, 1, x, d, y, d, 0, k, cols)
 	squares := squaredNorms(y, d)
 	for i := range rows {
 		own := squaredNorm(x[i*d : (i+1)*d])
@@ -123,11 +122,11 @@ func (o PullOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	d, width := columns(out), columns(in[0])
 	if IsFloat32(out) {
 		e, x, y := Values[float32](in[0]), Values[float32](in[1]), Values[float32](in[2])
-		blas32.Implementation().Sgemm(o.E, blas.NoTrans, rows, d, cols, float32(2*o.C), e, width, y, d, 0, Values[float32](out), d)
+		ours.Current().Sgemm(o.E, blas.NoTrans, rows, d, cols, float32(2*o.C), e, width, y, d, 0, Values[float32](out), d)
 		subtractWeighted(Values[float32](out), x, e, width, o, rows)
 	} else {
 		e, x, y := Values[float64](in[0]), Values[float64](in[1]), Values[float64](in[2])
-		blas64.Implementation().Dgemm(o.E, blas.NoTrans, rows, d, cols, 2*o.C, e, width, y, d, 0, Values[float64](out), d)
+		ours.Current().Dgemm(o.E, blas.NoTrans, rows, d, cols, 2*o.C, e, width, y, d, 0, Values[float64](out), d)
 		subtractWeighted(Values[float64](out), x, e, width, o, rows)
 	}
 }

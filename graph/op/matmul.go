@@ -1,11 +1,9 @@
 package op
 
 import (
-	_ "calibra/graph/blas" // chooses who multiplies
+	ours "calibra/graph/blas"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -44,9 +42,9 @@ func (o MatMulOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	m, k := oriented(in[0].Shape(), o.X)
 	n, ldx, ldy := columns(out), columns(in[0]), columns(in[1])
 	if IsFloat32(out) {
-		blas32.Implementation().Sgemm(o.X, o.Y, m, n, k, 1, Values[float32](in[0]), ldx, Values[float32](in[1]), ldy, 0, Values[float32](out), n)
+		ours.Current().Sgemm(o.X, o.Y, m, n, k, 1, Values[float32](in[0]), ldx, Values[float32](in[1]), ldy, 0, Values[float32](out), n)
 	} else {
-		blas64.Implementation().Dgemm(o.X, o.Y, m, n, k, 1, Values[float64](in[0]), ldx, Values[float64](in[1]), ldy, 0, Values[float64](out), n)
+		ours.Current().Dgemm(o.X, o.Y, m, n, k, 1, Values[float64](in[0]), ldx, Values[float64](in[1]), ldy, 0, Values[float64](out), n)
 	}
 }
 

@@ -1,11 +1,10 @@
 package op
 
 import (
+	ours "calibra/graph/blas"
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/blas/blas64"
 )
 
 // blockwise is a function of a block's number as [simd.Blocks].
@@ -30,8 +29,8 @@ func rowwise(n int, f func(lo, hi int)) {
 func gemm[F Float](tA, tB blas.Transpose, m, n, k int, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {
 	switch a := any(a).(type) {
 	case []float32:
-		blas32.Implementation().Sgemm(tA, tB, m, n, k, 1, a, lda, any(b).([]float32), ldb, float32(beta), any(c).([]float32), ldc)
+		ours.Current().Sgemm(tA, tB, m, n, k, 1, a, lda, any(b).([]float32), ldb, float32(beta), any(c).([]float32), ldc)
 	case []float64:
-		blas64.Implementation().Dgemm(tA, tB, m, n, k, 1, a, lda, any(b).([]float64), ldb, float64(beta), any(c).([]float64), ldc)
+		ours.Current().Dgemm(tA, tB, m, n, k, 1, a, lda, any(b).([]float64), ldb, float64(beta), any(c).([]float64), ldc)
 	}
 }
