@@ -2,6 +2,8 @@ package experiments
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"calibra/experiments/metrics"
 	"calibra/layers"
@@ -24,6 +26,17 @@ var rules = []struct {
 		beta1, beta2, epsilon := moments(ask)
 		return optim.AdamW{Rate: rate, WeightDecay: decay, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}
 	}},
+	{"nadam", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
+		beta1, beta2, epsilon := moments(ask)
+		return optim.Chain{optim.Decay{Strength: decay}, optim.Nadam{Rate: rate, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}}
+	}},
+	{"lion", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
+		return optim.Lion{
+			Rate: rate, WeightDecay: decay,
+			Beta1: ask("beta1", 0.9, inside, "share of the mean of the gradient in a step"),
+			Beta2: ask("beta2", 0.99, inside, "decay of the mean of the gradient"),
+		}
+	}},
 	{"sgd", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
 		return optim.SGD{Rate: rate, WeightDecay: decay, Momentum: ask("momentum", 0, Share, "heavy-ball momentum")}
 	}},
@@ -37,6 +50,14 @@ func moments(ask func(string, float64, Range, string) float64) (beta1, beta2, ep
 
 // inside excludes 0, which package optim takes for its default.
 var inside = Range{"number between 0 and 1", func(x float64) bool { return x > 0 && x < 1 }}
+
+// schedules are what optim.schedule chooses from, besides constant.
+var (
+	schedules = map[string]optim.Schedule{
+		"cosine": optim.Cosine{}, "warm-up": optim.WarmUp{}, "warm-up-cosine": optim.WarmUp{Then: optim.Cosine{}}, "one-cycle": optim.OneCycle{},
+	}
+	scheduleNames = append([]string{"constant"}, slices.Sorted(maps.Keys(schedules))...)
+)
 
 // Training is how a stage trains where the user does not say.
 type Training struct {
@@ -83,6 +104,7 @@ func (o *Options) training(stage string, t Training, prefixes ...string) optim.S
 	}
 	s := optim.Settings{Batch: t.Batch, Epochs: 100, Patience: 10, Executor: o.Executor}
 	rule, rate, decay := "adam", 1e-3, t.Decay
+	schedule, clip, average := "constant", 0.0, 0.0
 	for i, prefix := range prefixes {
 		rule = o.Choice(prefix+"rule", rule, names, paper("adam"), "optimizer"+where(i))
 		rate = o.Float(prefix+"rate", rate, Positive, paper(1e-3), "learning rate"+where(i))
@@ -90,6 +112,9 @@ func (o *Options) training(stage string, t Training, prefixes ...string) optim.S
 		s.Batch = o.Int(prefix+"batch", s.Batch, 1, paper(t.Batch), "rows of a step"+where(i))
 		s.Epochs = o.Int(prefix+"epochs", s.Epochs, 1, paper(100), "epochs at most"+where(i))
 		s.Patience = o.Int(prefix+"patience", s.Patience, 1, paper(10), "epochs without a better validation loss before it stops"+where(i))
+		schedule = o.Choice(prefix+"schedule", schedule, scheduleNames, paper("constant"), "course of the learning rate"+where(i))
+		clip = o.Float(prefix+"clip", clip, NonNegative, paper(0), "norm that gradients are clipped to"+where(i)+"; 0: none")
+		average = o.Float(prefix+"average", average, Share, paper(0), "decay of the mean of the weights that is validated and kept"+where(i)+"; 0: none")
 	}
 	for _, r := range rules {
 		if r.name == rule {
@@ -100,6 +125,15 @@ func (o *Options) training(stage string, t Training, prefixes ...string) optim.S
 				return def
 			})
 		}
+	}
+	if by := schedules[schedule]; by != nil {
+		s.Rule = optim.Chain{s.Rule, optim.Scheduled{By: by}}
+	}
+	if clip > 0 {
+		s.Rule = optim.Chain{optim.Clip{Norm: clip}, s.Rule}
+	}
+	if average > 0 {
+		s.Average = optim.EMA{Decay: average}
 	}
 	if found := o.Epochs[stage]; found > 0 {
 		s.Epochs = found

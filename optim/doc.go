@@ -2,16 +2,44 @@
 // the paper's model and every baseline, is trained here, so that a table compares
 // methods and not optimizers.
 //
-// [Minimize] runs a [Rule] (Adam, AdamW, SGD) over shuffled minibatches, stops
-// early on a validation loss and restores the best weights. It sees a [Problem],
-// never a layer or a data set. [LBFGS] and [BFGS] minimize smooth losses over all
-// rows at once, to a gradient that the [Result] states; [FixedLBFGS] is the optimizer
-// behind published temperatures, which stops short; [Bisect] finds one number.
+// [Minimize] runs a [Rule] over shuffled minibatches, stops early on a validation loss and
+// restores the best weights. It sees a [Problem], never a layer, a data set or a device.
+// [LBFGS] and [BFGS] minimize smooth losses over all rows at once, to a gradient that the
+// [Result] states; [FixedLBFGS] is the optimizer behind published temperatures, which stops
+// short; [Bisect] finds one number.
 //
-// Where package cuda chose a device, the steps of Minimize run there, and of the
-// quasi-Newton methods loss and gradient do, while gonum takes the steps here. The
-// kernels are of float32: losses of float64 weights, which the smooth baselines have so
-// that their gradients reach 1e-6, and Bisect, stay on the CPU.
+// # Rules are made of parts
+//
+//	gradient ──► Clip ──► Decay ──► Moments ──► Decay ──► Rate ──► Scheduled ──► u,  θ ← θ − u
+//	             ‖g‖ ≤ c  g + λθ    m̂/(√v̂+ε)   u + λθ    η u      u f(t)
+//
+//	Adam     Decay, Moments, Rate          AdamW  Moments, Decay, Rate
+//	SGD      Decay, Momentum, Rate         Lion, Nadam  one part each
+//
+//	optim.Chain{
+//		optim.Clip{Norm: 1},
+//		optim.AdamW{Rate: 3e-4, WeightDecay: 0.01, Mask: func(name string) bool { return !strings.HasSuffix(name, "/bias") }},
+//		optim.Scheduled{By: optim.WarmUp{Steps: 500, Then: optim.Cosine{}}},
+//	}
+//
+// Schedules are [Constant], [Cosine], [WarmUp] and [OneCycle], over the steps that a fit takes
+// if it does not stop early. [Settings].Average validates and keeps an average of the weights,
+// [EMA] or [Polyak]. Where the last parts of a rule are those of Adam or SGD they are computed in
+// one pass over each weight, on the CPU (package simd) and on a device.
+//
+// # Adding a rule, here or in a package of your own
+//
+// lion.go is the template, one file: the settings, Parts, which for a single part is itself,
+// State, which names what it remembers of each weight, and Apply, which turns gradients into
+// updates, most often number by number by [Each]. Then a row in rules of rule_test.go, which
+// holds it to two problems in both float types. It runs by every executor, in this process where
+// a device has no kernel for it, and [Epoch.State] and [Settings].Start carry what it remembers
+// from one fit to the next.
+//
+// # Where a fit runs
+//
+// [Settings].Executor says where; nil is this process. Losses of float64 weights, which the
+// smooth baselines have so that their gradients reach 1e-6, and Bisect stay in this process.
 //
 // All randomness comes from the rng argument: same seed, same bytes.
 package optim

@@ -1,5 +1,7 @@
 package optim
 
+import "cmp"
+
 // Lion moves every weight by the same length (Chen et al. 2023):
 //
 //	u ← sign(β₁ m + (1−β₁) g)
@@ -22,15 +24,8 @@ func (Lion) State() []string { return []string{"mean"} }
 func (l Lion) Apply(_ Time, w []Weight) {
 	rate, beta1, beta2 := orDefault(l.Rate, 1e-4), orDefault(l.Beta1, 0.9), orDefault(l.Beta2, 0.99)
 	Each(w, func(theta, g float64, m []float64) float64 {
-		c := beta1*m[0] + (1-beta1)*g
+		u := cmp.Compare(beta1*m[0]+(1-beta1)*g, 0)
 		m[0] = beta2*m[0] + (1-beta2)*g
-		var sign float64
-		switch {
-		case c > 0:
-			sign = 1
-		case c < 0:
-			sign = -1
-		}
-		return rate * (sign + l.WeightDecay*theta)
+		return rate * (float64(u) + l.WeightDecay*theta)
 	})
 }
