@@ -26,6 +26,7 @@ var regions = []region{
 	{"compare", compared},
 	{"claims", claims},
 	{"calsize", calibrationSize},
+	{"answers", answers},
 	{"beyond", beyond},
 	{"bench", benchmarks},
 }
