@@ -12,6 +12,7 @@
 //
 //	quickstart.csv   results.csv of calibra quickstart
 //	main.csv         results.csv of calibra study main
+//	tables-zero.csv  that of vq, vq-nc and vq-dc with --ema zero, held to the published code by a test
 //	calsize.csv      results.csv of calibra study calsize
 //	beyond.csv       results.csv of calibra study beyond
 //	compare.csv      results.csv of calibra compare --methods all
