@@ -97,6 +97,9 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 		if settings.Start, err = encoders.ReadStateDict(c.Weights); err != nil {
 			return err
 		}
+		if settings.Optim.Start, err = encoders.ReadOptimizer(c.Weights); err != nil {
+			return err
+		}
 	}
 	undo, err := experiments.PrepareDir(c.Out, encoders.Group, encoders.Files...)
 	if err != nil {
@@ -113,6 +116,9 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	var unsaved error
 	settings.Checkpoint = func(m *encoders.Model, e optim.Epoch) {
+		if m.Optimizer, unsaved = e.State(); unsaved != nil {
+			return
+		}
 		unsaved = save(m, optim.Result{Ended: "training goes on", Epochs: e.Number, Best: e.Best, Validation: e.Validation})
 	}
 	rng := rand.New(rand.NewPCG(c.Seed, 2))
@@ -138,6 +144,7 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 	if unsaved != nil {
 		return unsaved
 	}
+	model.Optimizer = nil // it is done
 	return c.report(t, model, raw, result, save)
 }
 

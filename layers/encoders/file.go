@@ -18,8 +18,9 @@ import (
 
 // The files of a model's directory.
 const (
-	weightsFile = "weights.safetensors"
-	configFile  = "config.json"
+	weightsFile   = "weights.safetensors"
+	configFile    = "config.json"
+	optimizerFile = "optimizer.safetensors" // of a checkpoint
 )
 
 // Config is what a model's directory says beside the weights.
@@ -94,7 +95,7 @@ func New(name string) (Network, error) {
 const Group = "pretrain"
 
 // Files are the names of the files of a model.
-var Files = []string{weightsFile, configFile}
+var Files = []string{weightsFile, configFile, optimizerFile}
 
 // Save writes the model to dir: weights.safetensors, a state dict in PyTorch's layout, and
 // config.json, both or neither.
@@ -118,7 +119,31 @@ func (m *Model) Save(dir string) error {
 	if err := f.WriteBytes(configFile, append(config, '\n')); err != nil {
 		return err
 	}
+	if m.Optimizer != nil {
+		err := f.WriteFile(optimizerFile, func(w io.Writer) error { return graph.WriteSafetensors(w, m.Optimizer, nil) })
+		if err != nil {
+			return err
+		}
+	}
 	return f.Commit()
+}
+
+// ReadOptimizer is what the optimizer remembered of the checkpoint whose weights are at path, or
+// nil if nothing is beside them: they are no checkpoint's.
+func ReadOptimizer(path string) (*graph.Weights, error) {
+	path = filepath.Join(filepath.Dir(path), optimizerFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil
+	}
+	file, err := data.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	w, _, err := graph.ReadSafetensors(file)
+	if err != nil {
+		return nil, data.Inputf(path, "%w", err)
+	}
+	return w, nil
 }
 
 // Load reads a model that Save wrote. Whatever is wrong with its files is a

@@ -100,3 +100,39 @@ func rewrite(t *testing.T, dir, name, from, to string) {
 		t.Fatal(err)
 	}
 }
+
+// A checkpoint keeps what the optimizer remembers, from which another training goes on; a model
+// that is done does not.
+func TestCheckpointGoesOn(t *testing.T) {
+	dir, rows := t.TempDir(), deviceInputs(21, []int{6})
+	s := Settings{Optim: optim.Settings{Rule: optim.Lion{Rate: 1e-3}, Epochs: 2, Batch: 16}}
+	s.Checkpoint = func(m *Model, e optim.Epoch) {
+		var err error
+		if m.Optimizer, err = e.State(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, _, err := Train(t.Context(), &MLP{Hidden: []int{5}}, rows, nil, s, newRand(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	weights := filepath.Join(dir, weightsFile)
+	start, err := ReadOptimizer(weights)
+	if err != nil || start == nil || start.Float64s("steps")[0] != 4 {
+		t.Fatalf("the optimizer is read as %v (%v)", start, err)
+	}
+	s.Optim.Start, s.Start = start, m.Weights()
+	if _, _, err := Train(t.Context(), &MLP{Hidden: []int{5}}, rows, nil, s, newRand(3)); err != nil {
+		t.Fatal(err)
+	}
+	m.Optimizer = nil
+	if err := m.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if start, err := ReadOptimizer(weights); start != nil || err != nil {
+		t.Errorf("a model that is done has the optimizer %v (%v)", start, err)
+	}
+}

@@ -28,6 +28,9 @@ type Encoder interface {
 type Model struct {
 	Network Network
 	Config  Config
+	// Optimizer is what the rule remembers that trains the model, where it is a checkpoint
+	// that another training may go on from: see [optim.Epoch.State].
+	Optimizer *graph.Weights
 
 	weights *graph.Weights // in the type that the model was trained in, or float32
 	encode  *graph.Function
