@@ -9,7 +9,14 @@ EXECUTE := jupyter nbconvert --to notebook --execute --inplace --ExecutePreproce
 export JUPYTER_DATA_DIR := $(KERNEL)
 export PATH := $(KERNEL)/bin:$(PATH)
 
-.PHONY: notebooks notebooks-update lab kernel jupyter
+.PHONY: campaign notebooks notebooks-update lab kernel jupyter
+
+# campaign attacks the command for an hour and writes its figures; MINUTES=600 for a night,
+# SEED=7 for other attacks.
+MINUTES ?= 60
+SEED ?= 1
+campaign:
+	go run ./experiments/campaign -minutes $(MINUTES) -seed $(SEED) -table
 
 # notebooks executes all of them in a clean copy of the tree and fails on an error cell.
 # notebooks-update keeps their outputs, to be committed.

@@ -180,6 +180,11 @@ func (f *Folder) Commit() error {
 	if err := m.foreign(f.dir, f.group, group); err != nil {
 		return err
 	}
+	for _, other := range m.Groups {
+		for name := range f.files {
+			delete(other, name) // was not to be there, or is gone
+		}
+	}
 	m.Groups[f.group] = group
 	if err := m.write(f.dir); err != nil { // from here on the new files are the folder's
 		return err

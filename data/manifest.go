@@ -94,10 +94,11 @@ func (m *manifest) settle(dir string, stages []string) {
 func place(dir, stage, name, digest string) error {
 	to := filepath.Join(dir, name)
 	if digest == "" {
-		if err := os.Remove(to); !errors.Is(err, fs.ErrNotExist) {
-			return err
+		err := os.Remove(to)
+		if _, gone := os.Lstat(to); gone != nil {
+			return nil
 		}
-		return nil
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
@@ -106,11 +107,13 @@ func place(dir, stage, name, digest string) error {
 }
 
 // differs is the first file of the group that is another than the manifest tells, "" if
-// none is. One that is missing is no mixture.
+// none is. One that is missing is no mixture, and one that is there since is nobody's.
 func (m *manifest) differs(dir, group string) string {
 	for name, digest := range m.Groups[group] {
-		have, err := Digest(filepath.Join(dir, name))
-		if err == nil && have != digest {
+		if digest == "" {
+			continue
+		}
+		if have, err := Digest(filepath.Join(dir, name)); err == nil && have != digest {
 			return name
 		}
 	}

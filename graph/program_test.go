@@ -174,7 +174,7 @@ func TestStepsDoNotAllocate(t *testing.T) {
 		if _, _, err := o.Gradient(rows); err != nil {
 			t.Fatal(err)
 		}
-	}); n != 0 {
+	}); n != 0 && !poolsAllocate {
 		t.Errorf("a step allocates %v times", n)
 	}
 }

@@ -32,7 +32,7 @@ func TestTrainingStepsDoNotAllocate(t *testing.T) {
 			if err := o.Commit(len(rows)); err != nil {
 				t.Fatal(err)
 			}
-		}); n != 0 {
+		}); n != 0 && !poolsAllocate {
 			t.Errorf("a step of %s allocates %v times", name, n)
 		}
 	}

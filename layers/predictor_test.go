@@ -61,7 +61,7 @@ func TestPredictorDoesNotAllocate(t *testing.T) {
 	_, p := compiled(t, Bilinear{})
 	x := make([]float32, 50*8)
 	dst := make([]float32, 50*3)
-	if n := testing.AllocsPerRun(100, func() { p.Predict(dst, x) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { p.Predict(dst, x) }); n != 0 && !poolsAllocate {
 		t.Errorf("a prediction allocates %v times", n)
 	}
 }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"calibra/data"
+)
+
+// longest is how long a command may take on problems as small as these.
+const longest = 3 * time.Minute
+
+// ended is a command that ended.
+type ended struct {
+	line   string
+	code   int
+	stderr string
+}
+
+// command is calibra with args, on the CPU and on one core, since several run side by side.
+func (c *campaign) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, c.program, args...)
+	cmd.Env = append(os.Environ(), "CALIBRA_DEVICE=cpu", "GOMAXPROCS=1")
+	return cmd
+}
+
+// run runs calibra to its end and holds it against what every command must do: end, with
+// one of the codes, with no trace, and with a short answer where it refuses.
+func (c *campaign) run(n *count, codes []int, args ...string) ended {
+	ctx, cancel := context.WithTimeout(c.ctx, longest)
+	defer cancel()
+	cmd := c.command(ctx, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	_ = cmd.Run() // its code tells
+	e := ended{"calibra " + strings.Join(args, " "), -1, stderr.String()}
+	if cmd.ProcessState == nil || c.ctx.Err() != nil {
+		return e
+	}
+	e.code = cmd.ProcessState.ExitCode()
+	n.ate(peak(cmd.ProcessState))
+	switch {
+	case ctx.Err() != nil:
+		n.failed("hangs", "%s", e.line)
+	case strings.Contains(e.stderr, "goroutine ") || strings.Contains(e.stderr, "panic:") || strings.Contains(e.stderr, "runtime error"):
+		n.failed("traces", "%s: %s", e.line, first(e.stderr))
+	case !slices.Contains(codes, e.code):
+		n.failed("wrong exits", "%s: %d: %s", e.line, e.code, first(e.stderr))
+	case e.code != 0 && len(e.stderr) > 4000:
+		n.failed("long answers", "%s: %d bytes", e.line, len(e.stderr))
+	}
+	return e
+}
+
+func first(text string) string {
+	text = strings.TrimSpace(text)
+	return text[:min(len(text), 300)]
+}
+
+// side runs work on as many cores as there are, until it has no more to do.
+func side(work func(worker int)) {
+	var wait sync.WaitGroup
+	for w := range runtime.GOMAXPROCS(0) {
+		wait.Go(func() { work(w) })
+	}
+	wait.Wait()
+}
+
+// unfinished matches names that are only there while a command writes, or is to go on.
+var unfinished = regexp.MustCompile(`^\..+\.\d+\.\d+$|^\.probe-|\.partial$`)
+
+// tidy counts what unfinished work left below dir.
+func (c *campaign) tidy(n *count, dir, after string) {
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && unfinished.MatchString(e.Name()) {
+			n.failed("leftovers", "%s after %s", path, after)
+		}
+		return nil
+	})
+}
+
+// sound counts predictions that are none: every row must sum to 1.
+func (c *campaign) sound(n *count, path, after string) {
+	if _, err := data.ReadPredictions(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		n.failed("bad predictions", "%v, after %s", err, after)
+	}
+}

@@ -1,0 +1,21 @@
+// Command campaign attacks the command calibra as users, disks and other programs do, and
+// counts what it does wrong:
+//
+//	kills      commands killed at any moment, mostly while they write: is what is
+//	           there of one run, are inputs as they were, does the next run clear up?
+//	files      features, predictions and tables with changed bytes, headers and values
+//	models     model files of every method, changed likewise
+//	extremes   every method on problems that lie at the edge of what it can fit
+//	at once    several commands that write to one place
+//	fuzz       every fuzz test of the repository
+//
+// It is run in the repository's root, for some minutes or for hours:
+//
+//	make campaign                                        an hour
+//	go run ./experiments/campaign -minutes 2 -seed 7     what CI does
+//	go run ./experiments/campaign -only kills -kills 100
+//
+// The seed is printed, and the same seed makes the same attacks, moments of kills aside.
+// Each failure is told with the command that shows it, its files are kept, and the exit
+// code is 1. With -table the figures go to experiments/campaign/RESULTS.md.
+package main

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"calibra/data"
+	"calibra/layers"
+)
+
+// victim is a command that is killed: its arguments in a directory, of which in is what it
+// reads, and what is then to be said of what it wrote.
+type victim struct {
+	name  string
+	args  func(dir string, variant int) []string
+	check func(dir string) error
+}
+
+// the files of a scene, which commands read.
+const (
+	features = "features.npz"
+	model    = "model"
+	encoder  = "encoder"
+)
+
+var fitted = []string{"ts", "vector", "nc", "histogram"}
+
+var victims = []victim{
+	{"fit", func(dir string, v int) []string {
+		return []string{"fit", "--in", filepath.Join(dir, features), "--method", fitted[v%len(fitted)], "--out", filepath.Join(dir, "run")}
+	}, func(dir string) error { return oneRun(filepath.Join(dir, "run")) }},
+	{"apply", func(dir string, v int) []string {
+		return []string{"apply", "--model", filepath.Join(dir, model), "--in", filepath.Join(dir, features), "--out", filepath.Join(dir, "applied.npz")}
+	}, func(dir string) error { return whole(filepath.Join(dir, "applied.npz")) }},
+	{"compare", func(dir string, v int) []string {
+		return []string{"compare", "--in", filepath.Join(dir, features), "--methods", "nc," + fitted[v%2], "--seeds", "42", "--jobs", "1", "--out", filepath.Join(dir, "compared")}
+	}, func(dir string) error { return held(filepath.Join(dir, "compared", "metrics.json")) }},
+	{"study", func(dir string, v int) []string {
+		return []string{"study", "main", "--data", filepath.Join(dir, features), "--methods", "nc,ts", "--seeds", "42", "--jobs", "1", "--out", filepath.Join(dir, "study")}
+	}, func(dir string) error { return held(filepath.Join(dir, "study", "results.csv")) }},
+	{"evaluate", func(dir string, v int) []string {
+		return []string{"evaluate", "--in", filepath.Join(dir, model, "predictions.npz"), "--redraws", "0", "--replicates", "0", "--plots", filepath.Join(dir, "plots")}
+	}, func(dir string) error { return held(filepath.Join(dir, "plots", "reliability-top.svg")) }},
+	{"pretrain", func(dir string, v int) []string {
+		return []string{"pretrain", "--data", filepath.Join(dir, "table.csv"), "--encoder", "mlp", "--network", fmt.Sprintf(`{"hidden":[%d]}`, 4+v%3), "--epochs", "12", "--out", filepath.Join(dir, "trained")}
+	}, func(dir string) error { return held(filepath.Join(dir, "trained", "config.json")) }},
+	{"encode", func(dir string, v int) []string {
+		return []string{"encode", "--model", filepath.Join(dir, encoder), "--batch", "4", "--out", filepath.Join(dir, "encoded.npz")}
+	}, func(dir string) error { return opens(filepath.Join(dir, "encoded.npz")) }},
+}
+
+// held returns an error if the folder that path belongs to is of two runs.
+func held(path string) error {
+	release, err := data.Hold(path)
+	if err == nil {
+		release()
+	}
+	return err
+}
+
+// oneRun returns an error unless the model, the metrics and the configuration in dir, as
+// far as they are there, are of one method.
+func oneRun(dir string) error {
+	if err := held(filepath.Join(dir, "config.json")); err != nil {
+		return err
+	}
+	methods := map[string]string{}
+	if m, err := layers.ReadModel(filepath.Join(dir, "model.safetensors")); err == nil {
+		methods["model.safetensors"] = m.Method
+	} else if _, gone := os.Stat(filepath.Join(dir, "model.safetensors")); gone == nil {
+		return err
+	}
+	for _, name := range []string{"metrics.json", "config.json"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		var what struct{ Method string }
+		if err := json.Unmarshal(text, &what); err != nil {
+			return err
+		}
+		methods[name] = what.Method
+	}
+	for name, method := range methods {
+		if method != methods["model.safetensors"] {
+			return fmt.Errorf("%s: %s is of %q, the model of %q", dir, name, method, methods["model.safetensors"])
+		}
+	}
+	return nil
+}
+
+// whole returns an error if path is there and holds no predictions.
+func whole(path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	_, err := data.ReadPredictions(path)
+	return err
+}
+
+func opens(path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	_, err := data.Open(path)
+	return err
+}
+
+// scene makes a directory with the files that victims read.
+func (c *campaign) scene(n *count, name string, rng *rand.Rand) string {
+	dir := filepath.Join(c.dir, name)
+	must(os.MkdirAll(dir, 0o777))
+	plain.write(filepath.Join(dir, features), rng)
+	var table bytes.Buffer
+	for range 200 {
+		fmt.Fprintf(&table, "%.3f,%.3f,%.3f,%d\n", rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), rng.IntN(3))
+	}
+	must(os.WriteFile(filepath.Join(dir, "table.csv"), table.Bytes(), 0o666))
+	done := []int{0}
+	c.run(n, done, "fit", "--in", filepath.Join(dir, features), "--method", "ts", "--out", filepath.Join(dir, model))
+	c.run(n, done, "pretrain", "--data", filepath.Join(dir, "table.csv"), "--encoder", "mlp", "--network", `{"hidden":[4]}`, "--epochs", "2", "--out", filepath.Join(dir, encoder))
+	return dir
+}
+
+// inputs are the bytes of the scene's files.
+func inputs(dir string) map[string]string {
+	texts := map[string]string{}
+	for _, name := range []string{features, "table.csv", filepath.Join(model, "model.safetensors"), filepath.Join(model, "predictions.npz"), filepath.Join(encoder, "weights.safetensors"), filepath.Join(encoder, "config.json")} {
+		texts[name] = string(read(filepath.Join(dir, name)))
+	}
+	return texts
+}
+
+func (c *campaign) kept(n *count, dir string, before map[string]string, after string) {
+	for name, text := range inputs(dir) {
+		if text != before[name] {
+			n.failed("destroyed inputs", "%s after %s", filepath.Join(dir, name), after)
+			before[name] = text
+		}
+	}
+}
+
+// kills kills commands. Half of the moments are drawn from the last third of what the
+// command takes, where it writes.
+func kills(c *campaign, n *count, rng *rand.Rand) {
+	seeds := []uint64{rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
+	side(func(worker int) {
+		rng := rand.New(rand.NewPCG(seeds[worker%len(seeds)], uint64(worker)))
+		dir := c.scene(n, fmt.Sprintf("kills-%d", worker), rng)
+		before := inputs(dir)
+		takes := map[string]time.Duration{}
+		for i := 0; n.more(c); i++ {
+			v := victims[rng.IntN(len(victims))]
+			if takes[v.name] == 0 { // how long it takes to its end
+				began := time.Now()
+				c.run(n, []int{0}, v.args(dir, i)...)
+				takes[v.name] = time.Since(began)
+			}
+			moment := rng.Float64() * 1.05
+			if rng.IntN(2) == 0 {
+				moment = 0.7 + 0.35*rng.Float64()
+			}
+			args := v.args(dir, i)
+			cmd := c.command(c.ctx, args...)
+			must(cmd.Start())
+			time.Sleep(time.Duration(moment * float64(takes[v.name])))
+			_ = cmd.Process.Kill() // unless it has ended
+			_ = cmd.Wait()
+			after := fmt.Sprintf("a kill %.0f %% into calibra %s", 100*moment, strings.Join(args, " "))
+			if err := v.check(dir); err != nil {
+				n.failed("mixed folders", "%v, after %s", err, after)
+			}
+			c.kept(n, dir, before, after)
+			if i%40 == 39 { // the next runs clear up
+				for _, v := range victims {
+					c.run(n, []int{0}, v.args(dir, i)...)
+					if err := v.check(dir); err != nil {
+						n.failed("mixed folders", "%v, after a whole %s", err, v.name)
+					}
+				}
+				c.tidy(n, dir, "all commands ran again")
+			}
+		}
+	})
+}
+
+// atOnce runs several commands that write to one place. All succeed, and what is there
+// then is one's.
+func atOnce(c *campaign, n *count, rng *rand.Rand) {
+	dir := c.scene(n, "at-once", rng)
+	before := inputs(dir)
+	for i := 0; n.more(c); i++ {
+		v := victims[i%len(victims)]
+		ends := make(chan ended)
+		const together = 4
+		for k := range together {
+			go func() { ends <- c.run(n, []int{0}, v.args(dir, i+k)...) }()
+		}
+		for range together {
+			<-ends
+		}
+		if err := v.check(dir); err != nil {
+			n.failed("mixed folders", "%v, after %d of %s at once", err, together, v.name)
+		}
+		c.kept(n, dir, before, v.name)
+		c.tidy(n, dir, v.name+" at once")
+	}
+}

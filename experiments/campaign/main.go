@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// campaign is one campaign.
+type campaign struct {
+	ctx     context.Context
+	program string // the executable calibra
+	dir     string // for what the attacks make
+	seed    uint64
+	goals   map[string]int
+	counts  map[string]*count // of the parts
+}
+
+// part is one kind of attack: it makes attacks until it has made as many as are its goal,
+// or its time is up.
+type part struct {
+	name  string
+	goal  int
+	share float64 // of the campaign's time
+	run   func(c *campaign, n *count, rng *rand.Rand)
+}
+
+var parts = []part{
+	{"kills", 2000, 0.25, kills},
+	{"files", 6000, 0.2, files},
+	{"models", 2000, 0.15, models},
+	{"extremes", 0, 0.2, extremes}, // methods × problems
+	{"at once", 200, 0.1, atOnce},
+	{"fuzz", 0, 0.1, fuzzers}, // all of them
+}
+
+func main() {
+	minutes := flag.Float64("minutes", 60, "time of the campaign")
+	seed := flag.Uint64("seed", 1, "seed of the attacks")
+	only := flag.String("only", "", "only these parts, separated by commas")
+	write := flag.Bool("table", false, "write results.csv and RESULTS.md in experiments/campaign")
+	goal := flag.Int("goal", 0, "attacks of each part, instead of its own number")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	dir, err := os.MkdirTemp("", "calibra-campaign-")
+	if err != nil {
+		fail(err)
+	}
+	c := &campaign{ctx: ctx, program: filepath.Join(dir, "calibra"), dir: dir, seed: *seed, counts: map[string]*count{}}
+	if out, err := exec.Command("go", "build", "-o", c.program, "./experiments/cmd/calibra").CombinedOutput(); err != nil {
+		fail(fmt.Errorf("%w: %s", err, out))
+	}
+	fmt.Printf("seed %d, %g minutes, in %s\n", *seed, *minutes, dir)
+	began, shares := time.Now(), 0.0
+	var chosen []part
+	for _, p := range parts {
+		if *only == "" || strings.Contains(","+*only+",", ","+p.name+",") {
+			if *goal > 0 {
+				p.goal = *goal
+			}
+			chosen = append(chosen, p)
+			shares += p.share
+		}
+	}
+	var counts []*count
+	wrong := 0
+	for i, p := range chosen {
+		// What the parts before left over is shared by those that follow.
+		left := time.Duration(*minutes*float64(time.Minute)) - time.Since(began)
+		n := &count{Part: p.name, Goal: p.goal, until: time.Now().Add(time.Duration(float64(left) * p.share / shares)), began: time.Now()}
+		shares -= p.share
+		p.run(c, n, rand.New(rand.NewPCG(*seed, uint64(i))))
+		n.Seconds = time.Since(n.began).Seconds()
+		counts = append(counts, n)
+		fmt.Println(n)
+		wrong += n.wrong()
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	var rows [][]string
+	for _, n := range counts {
+		rows = append(rows, n.row(*seed))
+	}
+	fmt.Print("\n", table(rows))
+	if *write {
+		if err := keep(filepath.Join("experiments", "campaign"), rows); err != nil {
+			fail(err)
+		}
+	}
+	if wrong > 0 {
+		fmt.Printf("the files of the failures are in %s\n", dir)
+		os.Exit(1)
+	}
+	os.RemoveAll(dir)
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "campaign:", err)
+	os.Exit(1)
+}
