@@ -115,6 +115,7 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 		}
 		asked := Options{Values: v.With(own)}
 		m.New(&asked)
+		asked.measuring()
 		mine := Values{}
 		for _, k := range asked.keys {
 			known = append(known, k.Name)

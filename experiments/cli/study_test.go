@@ -355,3 +355,25 @@ func TestStudyStale(t *testing.T) {
 		t.Errorf("config.json does not name %s: %s, %v", program, text, err)
 	}
 }
+
+// TestStudySettings: the small bin of the metrics and the network of Local Nets, as published
+// for other data, can be set in a study, and are other cells than the defaults.
+func TestStudySettings(t *testing.T) {
+	in := write(t, features(300))
+	keys := func(more ...string) string {
+		t.Helper()
+		code, stdout, stderr := calibra(t, append([]string{"study", "main", "--data", in, "--seeds", "1", "--methods", "ln", "--dry-run", "--out", filepath.Join(t.TempDir(), "out")}, more...)...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d: %s", more, code, stderr)
+		}
+		return regexp.MustCompile(`[0-9a-f]{20}`).FindString(stdout)
+	}
+	seen := map[string]bool{}
+	for _, set := range [][]string{nil, {"--set", "metrics.small_bin=10"}, {"--set", "ln.metrics.small_bin=5"}, {"--set", "net.hidden=256", "--set", "net.dropout=0.3"}} {
+		key := keys(set...)
+		if key == "" || seen[key] {
+			t.Errorf("%v is the cell %q, which others are too", set, key)
+		}
+		seen[key] = true
+	}
+}
