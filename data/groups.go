@@ -101,3 +101,13 @@ func (h *header) texts(r io.Reader) ([]string, error) {
 	})
 	return out, err
 }
+
+// ReadLabels reads the N integers of the array key of the npz file at path.
+func ReadLabels(path, key string) ([]int, error) {
+	a, err := openArchive(path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	return a.labels(key)
+}

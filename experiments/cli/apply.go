@@ -17,13 +17,15 @@ type applyCmd struct {
 	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, labels if test_labels is there, and the embedding of the fit if test_features is."`
 
 	Intervals *float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method; the features file must hold the calibration rows that the model was fitted to."`
+	Sets      *float64 `placeholder:"0.9" help:"Write also prediction sets that hold the label with this probability: sets (N×C, 1 where a class is in) within each region of the latent space, sets_marginal over all rows, and sets_region (N). Their scores come from val_features, val_logits and val_labels of the features file, or else from its calibration rows."`
 }
 
 func (applyCmd) Help() string {
 	return `Example:
 
   calibra apply --model runs/vq --in features.npz --out calibrated.npz
-  calibra apply --model runs/vq --in features.npz --intervals 0.9 --out calibrated.npz`
+  calibra apply --model runs/vq --in features.npz --intervals 0.9 --out calibrated.npz
+  calibra apply --model runs/vq --in features.npz --sets 0.9 --out calibrated.npz`
 }
 
 func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
@@ -81,6 +83,13 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 			return err
 		}
 		arrays = append(arrays, bounds...)
+	}
+	if c.Sets != nil {
+		made, err := sets(t, model, method, src, p, *c.Sets)
+		if err != nil {
+			return err
+		}
+		arrays = append(arrays, made...)
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -64,6 +64,10 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	covered, err := readCoverage(c.In, p.Labels)
+	if err != nil {
+		return err
+	}
 	undo := func() {}
 	if c.HTML != "" {
 		if err := data.CheckFile(c.page()); err != nil {
@@ -87,6 +91,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 		undo()
 		return asUsage(err)
 	}
+	r.Sets = covered
 	if c.Plots != "" || c.HTML != "" {
 		drawn, err := c.drawings(p, r)
 		if err != nil {
@@ -242,6 +247,11 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report) error {
 	if g := r.Recovered; g != nil {
 		lines = append(lines, broken(fmt.Sprintf("recoverable NLL: %+.5f nats a row by the predictions alone (at least %+.5f), %+.5f more by the embedding (at least %+.5f)",
 			g.NLL.Global.Value, g.NLL.Global.Low, g.NLL.Local.Value, g.NLL.Local.Low), width(t.out))...)
+	}
+	if r.Sets != nil {
+		var text strings.Builder
+		printCoverage(&text, r.Sets)
+		lines = append(lines, text.String())
 	}
 	if missing := r.Missing(); missing != "" {
 		lines = append(lines, broken(missing, width(t.out))...)

@@ -27,6 +27,8 @@ type studyCmd struct {
 	DryRun    bool              `help:"List the cells and the estimated time; compute nothing."`
 	Out       string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
 	Cells     string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
+	Rows      []int             `default:"500,2000" placeholder:"N,…" help:"Rows of the sources of study truth, ascending (${default})."`
+	Alarms    int               `default:"40" help:"Draws behind the alarm rates of study truth (${default})."`
 	KeepStale bool              `help:"Keep cells that another program computed, such as an earlier build, and name them."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
@@ -41,6 +43,7 @@ func (c *studyCmd) list(t *terminal) error {
 	for _, s := range study.Studies {
 		list.add(words(s.Name), words(s.Line))
 	}
+	list.add(words(study.TruthName), words(study.TruthLine))
 	if c.JSON {
 		return t.json(list.objects())
 	}
@@ -75,6 +78,7 @@ func (studyCmd) Help() string {
   calibra study ess --data features.npz --seeds 42,43 --cells runs/main/cells --out runs/ess
   calibra study ood --data letter --shift noise --out runs/noise
   calibra study ablate-slots --data features.npz --out runs/slots --dry-run
+  calibra study truth --seeds 42,43 --out runs/truth
 
 A study that was interrupted goes on where it stopped when the same command is
 given again; cells that were computed, by this study or by another that shares
@@ -85,6 +89,9 @@ earlier build, is stale and is computed again; --keep-stale keeps it.`
 func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	if c.Name == "" {
 		return c.list(t)
+	}
+	if c.Name == study.TruthName {
+		return c.truth(ctx, t, methods)
 	}
 	s, err := study.ByName(c.Name)
 	if err != nil {

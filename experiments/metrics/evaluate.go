@@ -64,6 +64,7 @@ type Report struct {
 	Checks  Checks
 	// Recovered is what Recover says of the same predictions, in the embedding; nil where nobody asked.
 	Recovered *Recovered
+	Sets      *SetCoverage // of prediction sets that came with the predictions; nil without them
 }
 
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
@@ -315,6 +316,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Metrics    json.RawMessage `json:"metrics"`
 		Checks     checks          `json:"checks"`
 		Recovered  *Recovered      `json:"recoverable,omitempty"`
+		Sets       *SetCoverage    `json:"sets,omitempty"`
 		ESSProfile *profile        `json:"ess_profile,omitempty"`
 		Missing    string          `json:"missing,omitempty"`
 	}{
@@ -326,6 +328,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Metrics:   metrics,
 		Checks:    checks{ECE: r.Checks.ECEDebiased, TopECE: r.Checks.TopECEDebiased, Squared: r.Checks.SquaredDebiased},
 		Recovered: r.Recovered,
+		Sets:      r.Sets,
 		Missing:   r.Missing(),
 	}
 	if !math.IsNaN(r.Checks.SKCE) {

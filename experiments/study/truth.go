@@ -1,0 +1,376 @@
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Truth is the study of metrics against the truth. On sources whose posterior is known it
+// measures predictors that are wrong by known amounts, and methods fitted to them, and asks of
+// each metric whether it ranks them as their true error does, how often it raises an alarm on calibrated
+// predictions, and how often on wrong ones. It has no grid of Specs, so it is none of Studies.
+type Truth struct {
+	Seeds   []uint64             // draws of each source
+	Rows    []int                // of each source; the last is the one of the other axes
+	Methods []experiments.Method // fitted to 2,000 rows of each source, beside the planted predictors
+	Alarms  int                  // draws behind the rates of alarms
+	Dir     string               // of the cells that were computed
+}
+
+// TruthName and TruthLine are what the command calls it.
+const (
+	TruthName = "truth"
+	TruthLine = "which metric ranks predictors as their true error does, and which raises false alarms"
+)
+
+// TruthCell is one draw of one source.
+type TruthCell struct {
+	Source   string `json:"source"`
+	Rows     int    `json:"rows"`
+	Features int    `json:"features,omitempty"` // 0: the source's own
+	Classes  int    `json:"classes,omitempty"`  // 0: the source's own
+	Seed     uint64 `json:"seed"`
+	Alarm    bool   `json:"alarm,omitempty"` // only the exact and a middle predictor, with p-values
+}
+
+func (c TruthCell) String() string {
+	s := fmt.Sprintf("%s-%d-rows", c.Source, c.Rows)
+	if c.Features > 0 {
+		s += fmt.Sprintf("-%d-features", c.Features)
+	}
+	if c.Classes > 0 {
+		s += fmt.Sprintf("-%d-classes", c.Classes)
+	}
+	if c.Alarm {
+		s += "-alarm"
+	}
+	return fmt.Sprintf("%s-seed-%d", s, c.Seed)
+}
+
+// Predictor is what one classifier is truly, and what each metric makes of it.
+type Predictor struct {
+	Name     string             `json:"name"`
+	Absolute float64            `json:"true_absolute"` // mean_i 1/C Σ_c |p − q|
+	Squared  float64            `json:"true_squared"`  // mean_i Σ_c (p − q)²
+	KL       float64            `json:"true_kl"`
+	Values   map[string]float64 `json:"values"`
+	Alarms   map[string]bool    `json:"alarms,omitempty"` // p ≤ .05
+}
+
+// TruthResult is a cell with its predictors.
+type TruthResult struct {
+	TruthCell
+	Predictors []Predictor `json:"predictors"`
+}
+
+// synthetic sources of package data, with the strengths of their error.
+var (
+	truthSynthetics = map[string]func(data.SyntheticSettings, *rand.Rand) *data.Synthetic{"cubic": data.NewCubic, "proximity": data.NewProximity, "proximity100": data.NewProximity}
+	truthStrengths  = []float64{.1, .2, .35, .5, .75, 1, 1.5}
+)
+
+// TruthSources are the sources in the order of the tables, those of many classes last.
+var TruthSources = []string{"cubic", "proximity", "global", "local", "mixed", "rare", "heavy", "many", "proximity100"}
+
+// The other axes are measured on one source.
+const axisSource = "mixed"
+
+var (
+	axisFeatures = []int{12, 200}
+	axisClasses  = []int{2, 10}
+)
+
+const alarmRows = 500
+
+// Cells are the study's cells: the sources by rows and seeds, the axes, the alarms.
+func (t *Truth) Cells() (cells []TruthCell) {
+	last := t.Rows[len(t.Rows)-1]
+	for _, seed := range t.Seeds {
+		for _, source := range TruthSources {
+			cells = append(cells, TruthCell{Source: source, Rows: last, Seed: seed})
+		}
+	}
+	for _, seed := range t.Seeds {
+		for _, rows := range t.Rows[:len(t.Rows)-1] {
+			cells = append(cells, TruthCell{Source: axisSource, Rows: rows, Seed: seed})
+		}
+		for _, features := range axisFeatures {
+			cells = append(cells, TruthCell{Source: axisSource, Rows: last, Features: features, Seed: seed})
+		}
+		for _, classes := range axisClasses {
+			cells = append(cells, TruthCell{Source: axisSource, Rows: last, Classes: classes, Seed: seed})
+		}
+	}
+	for k := range t.Alarms {
+		cells = append(cells, TruthCell{Source: axisSource, Rows: alarmRows, Seed: uint64(1000 + k), Alarm: true})
+	}
+	return cells
+}
+
+// Run computes the cells that Dir lacks and returns all in their order. observe is told of each that
+// ends. If ctx is cancelled, those that ended stay in Dir and the error wraps ctx.Err().
+func (t *Truth) Run(ctx context.Context, observe func(done, total int)) (*TruthFindings, error) {
+	cells := t.Cells()
+	f := &TruthFindings{Truth: t}
+	if err := os.MkdirAll(t.Dir, 0o777); err != nil {
+		return nil, data.Inputf("", "the directory %s of the cells cannot be made: %w", t.Dir, err)
+	}
+	for k, c := range cells {
+		r, err := t.cell(ctx, c)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("the cells that ended are kept, the same command goes on with the others: %w", err)
+			}
+			return nil, fmt.Errorf("study truth: %v: %w", c, err)
+		}
+		f.Results = append(f.Results, r)
+		if observe != nil {
+			observe(k+1, len(cells))
+		}
+	}
+	var err error
+	f.Diagnosis, err = t.diagnoses(ctx)
+	return f, err
+}
+
+// kept reads what Dir has under a name into v, or computes and keeps it.
+func kept[T any](dir, name string, compute func() (T, error)) (v T, err error) {
+	path := filepath.Join(dir, name+".json")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		if err := json.Unmarshal(text, &v); err != nil {
+			return v, data.Inputf(path, "is no cell of this study: %w; delete it", err)
+		}
+		return v, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return v, err
+	}
+	if v, err = compute(); err != nil {
+		return v, err
+	}
+	if text, err = json.MarshalIndent(v, "", " "); err != nil {
+		return v, err
+	}
+	return v, data.WriteBytes(path, append(text, '\n'))
+}
+
+func (t *Truth) cell(ctx context.Context, c TruthCell) (TruthResult, error) {
+	return kept(t.Dir, c.String(), func() (TruthResult, error) {
+		r := TruthResult{TruthCell: c}
+		drawn, err := t.draw(ctx, c)
+		if err != nil {
+			return r, err
+		}
+		for _, p := range drawn.said {
+			if c.Alarm && p.name != "exact" && p.name != alarmGrade {
+				continue
+			}
+			measured, err := c.measure(ctx, drawn, p.logProbs)
+			if err != nil {
+				return r, err
+			}
+			measured.Name = p.name
+			r.Predictors = append(r.Predictors, measured)
+		}
+		return r, nil
+	})
+}
+
+// alarmGrade is the wrong predictor of the alarms.
+const alarmGrade = "local 0.38"
+
+// drawn are rows of a source with all that is said of them.
+type drawn struct {
+	labels    []int
+	embedding *mat.Dense
+	truth     *mat.Dense
+	said      []named
+}
+
+type named struct {
+	name     string
+	logProbs *mat.Dense
+}
+
+const methodRows = 2000
+
+// draw makes the rows of a cell and its predictors: exact, planted, fitted.
+func (t *Truth) draw(ctx context.Context, c TruthCell) (*drawn, error) {
+	d := &drawn{}
+	var set, cal *data.Set
+	if make := truthSynthetics[c.Source]; make != nil {
+		settings := data.SyntheticSettings{Features: 64, Strength: 1}
+		if c.Source == "proximity100" {
+			settings.Classes = 100
+		}
+		for _, s := range truthStrengths {
+			settings.Strength = s
+			rng := rand.New(rand.NewPCG(c.Seed, 11)) // the same rows for each strength
+			g := make(settings, rng)
+			cal, _ = g.Draw(methodRows, rng)
+			var q *mat.Dense
+			set, q = g.Draw(c.Rows, rng)
+			if d.truth == nil {
+				d.truth = q
+				d.said = append(d.said, named{"exact", logOf(q)})
+			}
+			d.said = append(d.said, named{fmt.Sprintf("strength %g", s), logSoftmaxOf(set.Logits)})
+		}
+	} else {
+		rng := rand.New(rand.NewPCG(c.Seed, 11))
+		g := data.NewPlanted(c.Source, data.PlantedSettings{Features: c.Features, Classes: c.Classes}, rng)
+		var said []*mat.Dense
+		cal, _, said = g.Draw(methodRows, rng)
+		cal.Logits = said[len(said)-1]
+		set, d.truth, said = g.Draw(c.Rows, rng)
+		for k, l := range said {
+			d.said = append(d.said, named{g.Grades[k].Name, l})
+		}
+		set.Logits = said[len(said)-1]
+	}
+	d.labels = set.Labels
+	embed, err := data.FitEmbedding(cal.Features, 0)
+	if err != nil {
+		return nil, err
+	}
+	d.embedding = embed.Apply(set.Features)
+	if c.Alarm {
+		return d, nil
+	}
+	_, features := set.Features.Dims()
+	for _, m := range t.Methods {
+		model, rng := m.New(&experiments.Options{Features: features}), rand.New(rand.NewPCG(c.Seed, 12))
+		parts := data.Stratify(cal.Labels, []float64{.9, .1}, rng)
+		if err := model.Fit(ctx, cal.Rows(parts[0]), cal.Rows(parts[1]), rng); err != nil {
+			return nil, fmt.Errorf("fit %s: %w", m.Name, err)
+		}
+		p, err := model.Predict(set)
+		if err != nil {
+			return nil, fmt.Errorf("predict by %s: %w", m.Name, err)
+		}
+		d.said = append(d.said, named{m.Name, p.LogProbs})
+	}
+	return d, nil
+}
+
+func logOf(q *mat.Dense) *mat.Dense {
+	l := mat.DenseCopyOf(q)
+	l.Apply(func(_, _ int, v float64) float64 { return math.Log(v) }, l)
+	return l
+}
+
+func logSoftmaxOf(logits *mat.Dense) *mat.Dense {
+	l := mat.DenseCopyOf(logits)
+	n, _ := l.Dims()
+	for i := range n {
+		row := l.RawRowView(i)
+		most := slices.Max(row)
+		var sum float64
+		for _, v := range row {
+			sum += math.Exp(v - most)
+		}
+		for c := range row {
+			row[c] -= most + math.Log(sum)
+		}
+	}
+	return l
+}
+
+// The bandwidths and neighbours along which local metrics are measured.
+var (
+	truthBandwidths = []float64{1, 3, 30}
+	truthNeighbours = []int{5, 15, 50, 150}
+)
+
+// measure takes all metrics of one predictor.
+func (c TruthCell) measure(ctx context.Context, d *drawn, l *mat.Dense) (Predictor, error) {
+	p := Predictor{Values: map[string]float64{}}
+	truth := experiments.NewTruth(l, d.truth)
+	p.Absolute, p.KL = truth.LCE, truth.KL
+	n, _ := l.Dims()
+	for i := range n {
+		for k, q := range d.truth.RawRowView(i) {
+			e := math.Exp(l.At(i, k)) - q
+			p.Squared += e * e / float64(n)
+		}
+	}
+	rng := func() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 13)) }
+	redraws := metrics.None
+	if c.Alarm {
+		redraws, p.Alarms = alarmRedraws, map[string]bool{}
+	}
+	r, err := metrics.Evaluate(ctx, l, d.labels, d.embedding, metrics.Settings{}, metrics.Uncertainty{Replicates: metrics.None, Redraws: redraws}, rng())
+	if err != nil {
+		return p, err
+	}
+	for m := range metrics.Metrics {
+		p.set(m.String(), r.Values[m])
+		if noise := r.Noise[m]; noise != nil && m != metrics.Accuracy {
+			p.Alarms[m.String()] = noise.PValue <= .05
+		}
+	}
+	p.set("ece_debiased", r.Checks.ECEDebiased)
+	p.set("skce", r.Checks.SKCE)
+	if noise := r.Checks.SKCENoise; noise != nil {
+		p.Alarms["skce"] = noise.PValue <= .05
+	}
+	near := newNeighbourhoods(d.embedding, slices.Max(truthNeighbours))
+	widths := map[string]float64{"lce_15nn": near.bandwidth(15)}
+	for _, gamma := range truthBandwidths {
+		widths[fmt.Sprintf("lce_%g", gamma)] = gamma
+	}
+	if !c.Alarm {
+		for name, gamma := range widths {
+			m, err := metrics.Measure(ctx, l, d.labels, d.embedding, metrics.Settings{Bandwidth: gamma})
+			if err != nil {
+				return p, err
+			}
+			p.set(name, m.Values[metrics.LCE])
+		}
+	}
+	for _, k := range truthNeighbours {
+		name := fmt.Sprintf("squared_%dnn", k)
+		value, se := near.squaredError(l, d.labels, k)
+		p.set(name, value)
+		if c.Alarm {
+			p.Alarms[name] = value > 1.645*se
+		}
+	}
+	g, err := metrics.Recover(ctx, l, d.labels, d.embedding, metrics.Recovery{}, rng())
+	if err != nil {
+		return p, err
+	}
+	for name, gain := range map[string]metrics.Gain{
+		"recoverable_nll": g.NLL.Total, "recoverable_global": g.NLL.Global, "recoverable_local": g.NLL.Local, "recoverable_brier": g.Brier.Total,
+	} {
+		p.set(name, gain.Value)
+		if c.Alarm {
+			p.Alarms[name] = gain.Low > 0
+		}
+	}
+	return p, nil
+}
+
+const alarmRedraws = 19
+
+// set keeps a number; what could not be measured is left out.
+func (p *Predictor) set(name string, x float64) {
+	if !math.IsNaN(x) {
+		p.Values[name] = x
+	}
+}

@@ -1,0 +1,77 @@
+package study
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// neighbourhoods are the nearest neighbours of each row of an embedding.
+type neighbourhoods struct {
+	of       [][]int     // N×k, the nearest first
+	distance [][]float64 // N×k
+}
+
+func newNeighbourhoods(z *mat.Dense, k int) *neighbourhoods {
+	n, _ := z.Dims()
+	k = min(k, n-1)
+	h := &neighbourhoods{make([][]int, n), make([][]float64, n)}
+	d, order := make([]float64, n), make([]int, n)
+	for i := range n {
+		for j := range n {
+			d[j], order[j] = floats.Distance(z.RawRowView(i), z.RawRowView(j), 2), j
+		}
+		d[i] = math.Inf(1)
+		slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(d[a], d[b]), a-b) })
+		h.of[i] = slices.Clone(order[:k])
+		for _, j := range h.of[i] {
+			h.distance[i] = append(h.distance[i], d[j])
+		}
+	}
+	return h
+}
+
+// bandwidth is the median distance to the k-th neighbour.
+func (h *neighbourhoods) bandwidth(k int) float64 {
+	var d []float64
+	for _, row := range h.distance {
+		d = append(d, row[min(k, len(row))-1])
+	}
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+// squaredError is a U-statistic of the squared local error ‖E[e | z]‖², with its standard error:
+//
+//	T = 1/n Σ_i h_i ,  h_i = 1/k Σ_{j∈N_k(i)} e_iᵀe_j ,  e_i = p_i − 1[y_i]
+//
+// The mean of T is 0 for calibrated predictions, as residuals of two rows are independent. The standard error
+// is the jackknife's over rows, 2 sd(g)/√n, with g_i the mean of e_iᵀe_j over the pairs in which i
+// is either row; where nothing is wrong, and T is degenerate, it is up to √2 too large.
+func (h *neighbourhoods) squaredError(logProbs *mat.Dense, labels []int, k int) (value, se float64) {
+	n, c := logProbs.Dims()
+	e := mat.NewDense(n, c, nil)
+	for i := range n {
+		for j, l := range logProbs.RawRowView(i) {
+			e.Set(i, j, math.Exp(l))
+		}
+		e.Set(i, labels[i], e.At(i, labels[i])-1)
+	}
+	g := make([]float64, n)
+	for i := range n {
+		near := h.of[i][:min(k, len(h.of[i]))]
+		for _, j := range near {
+			x := floats.Dot(e.RawRowView(i), e.RawRowView(j)) / float64(len(near))
+			value += x / float64(n)
+			g[i] += x / 2
+			g[j] += x / 2
+		}
+	}
+	for _, x := range g {
+		se += (x - value) * (x - value)
+	}
+	return value, 2 * math.Sqrt(se) / float64(n)
+}

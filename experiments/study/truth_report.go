@@ -1,0 +1,367 @@
+package study
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+
+	"calibra/data"
+	"calibra/experiments/report"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot/vg"
+)
+
+// TruthFindings are the cells of study truth and what their report says.
+type TruthFindings struct {
+	*Truth
+	Head      []report.Fact
+	Results   []TruthResult
+	Diagnosis []DiagnosisRate
+}
+
+// TruthFiles are the files of the report besides the figures.
+var TruthFiles = append([]string{"results.csv", "ranks.csv", "diagnosis.csv"}, report.Files...)
+
+// truthMetrics are the metrics in the order of the tables, with their titles.
+var truthMetrics = []struct{ key, title string }{
+	{"nll", "NLL"}, {"brier", "Brier"}, {"recoverable_nll", "recoverable NLL"}, {"recoverable_brier", "recoverable Brier"},
+	{"recoverable_global", "— global part"}, {"recoverable_local", "— local part"},
+	{"ece", "ECE"}, {"ece_top", "ECE (top)"}, {"ece_debiased", "ECE, debiased"}, {"ecce", "ECCE"}, {"skce", "SKCE"},
+	{"lce", "LCE, γ = 10"}, {"mlce", "MLCE, γ = 10"}, {"lce_1", "LCE, γ = 1"}, {"lce_3", "LCE, γ = 3"}, {"lce_30", "LCE, γ = 30"}, {"lce_15nn", "LCE, γ of 15 neighbours"},
+	{"squared_5nn", "U-statistic, 5 neighbours"}, {"squared_15nn", "U-statistic, 15"}, {"squared_50nn", "U-statistic, 50"}, {"squared_150nn", "U-statistic, 150"},
+}
+
+// truths are the true errors.
+var truths = []struct {
+	key string
+	of  func(Predictor) float64
+}{
+	{"squared", func(p Predictor) float64 { return p.Squared }},
+	{"absolute", func(p Predictor) float64 { return p.Absolute }},
+	{"kl", func(p Predictor) float64 { return p.KL }},
+}
+
+// Write puts the report into dir: report.html, tables.md, tables.tex, figures/, results.csv (a line
+// a predictor), ranks.csv (a line a metric, axis and true error) and diagnosis.csv.
+func (f *TruthFindings) Write(dir string) error {
+	d, err := f.document()
+	if err != nil {
+		return err
+	}
+	d.Files = []string{"results.csv", "ranks.csv", "diagnosis.csv", "tables.tex", "tables.md"}
+	to := data.NewFolder(dir, Group)
+	defer to.Discard()
+	for name, write := range map[string]func(io.Writer) error{"results.csv": f.writeResults, "ranks.csv": f.writeRanks, "diagnosis.csv": f.writeDiagnosis} {
+		if err := to.WriteFile(name, write); err != nil {
+			return err
+		}
+	}
+	if err := d.Add(to); err != nil {
+		return err
+	}
+	return to.Commit()
+}
+
+// setting is cells that differ in their seed alone.
+type setting struct {
+	name  string
+	cells []TruthResult
+}
+
+// settings are those without alarms, in their order.
+func (f *TruthFindings) settings() (all []setting) {
+	for _, r := range f.Results {
+		if r.Alarm {
+			continue
+		}
+		c := r.TruthCell
+		name := c.Source
+		switch last := f.Rows[len(f.Rows)-1]; {
+		case c.Features > 0:
+			name = fmt.Sprintf("%s, %d features", name, c.Features)
+		case c.Classes > 0:
+			name = fmt.Sprintf("%s, %d classes", name, c.Classes)
+		case c.Rows != last:
+			name = fmt.Sprintf("%s, %d rows", name, c.Rows)
+		}
+		k := slices.IndexFunc(all, func(s setting) bool { return s.name == name })
+		if k < 0 {
+			all, k = append(all, setting{name: name}), len(all)
+		}
+		all[k].cells = append(all[k].cells, r)
+	}
+	return all
+}
+
+// rho is the mean over the draws of Spearman's rank correlation of a metric with a true error; NaN
+// where a draw lacks it.
+func (s setting) rho(key string, truth func(Predictor) float64) float64 {
+	var sum float64
+	for _, r := range s.cells {
+		var x, y []float64
+		for _, p := range r.Predictors {
+			v, ok := p.Values[key]
+			if !ok {
+				return math.NaN()
+			}
+			x, y = append(x, v), append(y, truth(p))
+		}
+		sum += stat.Correlation(ranksOf(x), ranksOf(y), nil) / float64(len(s.cells))
+	}
+	return sum
+}
+
+// ranksOf are ranks from 1, equal values sharing their mean.
+func ranksOf(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(a, b int) bool { return x[order[a]] < x[order[b]] })
+	ranks := make([]float64, len(x))
+	for at := 0; at < len(x); {
+		end := at
+		for end < len(x) && x[order[end]] == x[order[at]] {
+			end++
+		}
+		for _, i := range order[at:end] {
+			ranks[i] = float64(at+end+1) / 2
+		}
+		at = end
+	}
+	return ranks
+}
+
+// quantileOf is the share-quantile of x by the order statistics.
+func quantileOf(x []float64, share float64) float64 {
+	sorted := slices.Sorted(slices.Values(x))
+	return sorted[min(len(x)-1, int(share*float64(len(x))))]
+}
+
+func (f *TruthFindings) document() (*report.Document, error) {
+	d := &report.Document{Title: "Study truth", Intro: "Which metric ranks predictors as their true error does, and which raises false alarms.", Head: f.Head}
+	settings := f.settings()
+	ranks := &report.Section{Title: "Rank correlation with the true error", Note: "Spearman's ρ over the predictors of a source, the mean over its draws. " +
+		"Predictors are the true posterior, classifiers with planted errors of graded size, and fitted methods. A metric to trust is near 1 in every row."}
+	for _, truth := range truths {
+		t := &report.Table{Caption: "ρ with the true " + truth.key + " error", Labels: []string{"metric"}}
+		values := mat.NewDense(len(truthMetrics), len(settings), nil)
+		var columns, rows []string
+		for _, s := range settings {
+			t.Values = append(t.Values, report.Head{Text: s.name, Arrow: "↑"})
+			columns = append(columns, s.name)
+		}
+		var block report.Block
+		for k, m := range truthMetrics {
+			row := report.Row{Labels: []string{m.title}}
+			for j, s := range settings {
+				rho := s.rho(m.key, truth.of)
+				values.Set(len(truthMetrics)-1-k, j, rho)
+				row.Cells = append(row.Cells, report.Cell{Text: decimal(rho)})
+			}
+			block.Rows, rows = append(block.Rows, row), append([]string{m.title}, rows...)
+		}
+		t.Blocks = []report.Block{block}
+		ranks.Tables = append(ranks.Tables, t)
+		heat, err := report.Heat([]report.HeatPanel{{Title: "ρ with the true " + truth.key + " error", Values: values, Rows: rows, Columns: columns,
+			Text: decimal, Diverging: true, Width: 24 * vg.Centimeter, Height: 17 * vg.Centimeter}}, 1)
+		if err != nil {
+			return nil, err
+		}
+		ranks.Figures = append(ranks.Figures, &report.Drawing{Name: "ranks-" + truth.key, Caption: "Rank correlation with the true " + truth.key + " error; red is right, blue is backwards.", Figure: heat})
+	}
+	d.Sections = append(d.Sections, ranks, f.units(settings), f.alarms(), f.diagnosis())
+	d.Facts = []report.Fact{{Name: "Draws", Value: fmt.Sprint(f.Seeds)}, {Name: "Rows", Value: fmt.Sprint(f.Rows)}, {Name: "Methods", Value: fmt.Sprint(len(f.Methods))}}
+	return d, nil
+}
+
+func decimal(x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	return strconv.FormatFloat(x, 'f', 2, 64)
+}
+
+// units are bias and spread of the metrics that estimate a true error in its own units.
+func (f *TruthFindings) units(settings []setting) *report.Section {
+	estimates := []struct {
+		key, title string
+		of         func(Predictor) float64
+	}{
+		{"recoverable_nll", "recoverable NLL − KL", truths[2].of}, {"recoverable_brier", "recoverable Brier − squared", truths[0].of},
+		{"lce", "LCE, γ = 10 − absolute", truths[1].of}, {"lce_3", "LCE, γ = 3 − absolute", truths[1].of}, {"lce_15nn", "LCE, γ of 15 neighbours − absolute", truths[1].of},
+		{"squared_15nn", "U-statistic, 15 − squared", truths[0].of}, {"squared_50nn", "U-statistic, 50 − squared", truths[0].of},
+	}
+	t := &report.Table{Caption: "Mean of metric less true error over the predictors, ± standard deviation", Labels: []string{"source"}}
+	exact := &report.Table{Caption: "What the metrics say of the true posterior itself, mean over the draws", Labels: []string{"source"}}
+	for _, e := range estimates {
+		t.Values = append(t.Values, report.Head{Text: e.title})
+	}
+	for _, m := range truthMetrics[2:] {
+		exact.Values = append(exact.Values, report.Head{Text: m.title})
+	}
+	var off, zero report.Block
+	for _, s := range settings {
+		row := report.Row{Labels: []string{s.name}}
+		for _, e := range estimates {
+			var x []float64
+			for _, r := range s.cells {
+				for _, p := range r.Predictors {
+					if v, ok := p.Values[e.key]; ok {
+						x = append(x, v-e.of(p))
+					}
+				}
+			}
+			text := "–"
+			if len(x) > 1 {
+				text = fmt.Sprintf("%+.4f ± %.4f", stat.Mean(x, nil), stat.StdDev(x, nil))
+			}
+			row.Cells = append(row.Cells, report.Cell{Text: text})
+		}
+		off.Rows = append(off.Rows, row)
+		row = report.Row{Labels: []string{s.name}}
+		for _, m := range truthMetrics[2:] {
+			var x []float64
+			for _, r := range s.cells {
+				if v, ok := r.Predictors[0].Values[m.key]; ok && r.Predictors[0].Name == "exact" {
+					x = append(x, v)
+				}
+			}
+			text := "–"
+			if len(x) > 0 {
+				text = fmt.Sprintf("%+.4f", stat.Mean(x, nil))
+			}
+			row.Cells = append(row.Cells, report.Cell{Text: text})
+		}
+		zero.Rows = append(zero.Rows, row)
+	}
+	t.Blocks, exact.Blocks = []report.Block{off}, []report.Block{zero}
+	return &report.Section{Title: "Bias and spread", Note: "LCE is never 0, as it averages absolute values; the recoverable losses and the U-statistic are, but for noise.", Tables: []*report.Table{t, exact}}
+}
+
+// alarms are the rates at which p ≤ .05 is called on the exact predictor and on a wrong one.
+func (f *TruthFindings) alarms() *report.Section {
+	t := &report.Table{Caption: fmt.Sprintf("Share of draws of %d rows with an alarm at 5 %%", alarmRows), Labels: []string{"metric"}, Values: []report.Head{{Text: "calibrated"}, {Text: alarmGrade}}}
+	var block report.Block
+	for _, m := range truthMetrics {
+		row := report.Row{Labels: []string{m.title}}
+		for _, name := range []string{"exact", alarmGrade} {
+			n, alarms := f.alarmRate(m.key, name)
+			text := "–"
+			if n > 0 {
+				text = fmt.Sprintf("%d of %d", alarms, n)
+			}
+			row.Cells = append(row.Cells, report.Cell{Text: text})
+		}
+		block.Rows = append(block.Rows, row)
+	}
+	t.Blocks = []report.Block{block}
+	return &report.Section{Title: "False alarms and power", Note: fmt.Sprintf("LCE, ECE and SKCE alarm when %d redraws of the labels do not reach them; recoverable losses when their one-sided bound is above 0; U-statistics beyond 1.645 standard errors.", alarmRedraws), Tables: []*report.Table{t}}
+}
+
+func (f *TruthFindings) alarmRate(metric, predictor string) (draws, alarms int) {
+	for _, r := range f.Results {
+		for _, p := range r.Predictors {
+			if alarm, ok := p.Alarms[metric]; ok && r.Alarm && p.Name == predictor {
+				draws++
+				if alarm {
+					alarms++
+				}
+			}
+		}
+	}
+	return draws, alarms
+}
+
+// diagnosis are the rates of calibra diagnose.
+func (f *TruthFindings) diagnosis() *report.Section {
+	t := &report.Table{Caption: fmt.Sprintf("Diagnoses of %d rows", diagnosisRows), Labels: []string{"wrong region", "shift of the top class"},
+		Values: []report.Head{{Text: "runs"}, {Text: "call a region wrong"}, {Text: "call anything wrong"}, {Text: "hold half of the planted rows"}}}
+	var block report.Block
+	lines := map[float64]*report.Series{}
+	for _, r := range f.Diagnosis {
+		region, shift := "none", "–"
+		if r.Share > 0 {
+			region, shift = fmt.Sprintf("%.0f %% of the rows", 100*r.Share), fmt.Sprintf("%g", r.Shift)
+			if lines[r.Shift] == nil {
+				lines[r.Shift] = &report.Series{Name: "shift " + shift, Style: len(lines)}
+			}
+			l, p := lines[r.Shift], float64(r.Named)/float64(r.Runs)
+			l.X, l.Mean, l.SD = append(l.X, 100*r.Share), append(l.Mean, p), append(l.SD, math.Sqrt(p*(1-p)/float64(r.Runs)))
+		}
+		block.Rows = append(block.Rows, report.Row{Labels: []string{region, shift}, Cells: []report.Cell{
+			{Text: fmt.Sprint(r.Runs)}, {Text: fmt.Sprint(r.Named)}, {Text: fmt.Sprint(r.Any)}, {Text: fmt.Sprint(r.Found)}}})
+	}
+	t.Blocks = []report.Block{block}
+	s := &report.Section{Title: "Diagnosis", Note: "Of calibrated predictions, at most 5 % of diagnoses should call anything wrong. In the others, the top class is right less often than it says, by the shift, in a ball of the rows.", Tables: []*report.Table{t}}
+	panel := report.LinePanel{Title: "power of diagnose", X: "wrong region, % of the rows", Y: "share of runs that call a region wrong", Log: true, Places: map[float64]string{}}
+	for _, shift := range powerShifts {
+		if l := lines[shift]; l != nil {
+			panel.Series = append(panel.Series, *l)
+			for _, x := range l.X {
+				panel.Places[x] = fmt.Sprintf("%g", x)
+			}
+		}
+	}
+	if len(panel.Series) > 0 {
+		if figure, err := report.Lines([]report.LinePanel{panel}); err == nil {
+			s.Figures = []*report.Drawing{{Name: "power", Caption: "Power against the size of the wrong region, with one standard deviation over the runs.", Figure: figure}}
+		}
+	}
+	return s
+}
+
+func (f *TruthFindings) writeResults(w io.Writer) error {
+	out := csv.NewWriter(w)
+	head := []string{"source", "rows", "features", "classes", "seed", "alarm", "predictor", "true_squared", "true_absolute", "true_kl"}
+	for _, m := range truthMetrics {
+		head = append(head, m.key)
+	}
+	lines := [][]string{head}
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+	for _, r := range f.Results {
+		for _, p := range r.Predictors {
+			line := []string{r.Source, strconv.Itoa(r.Rows), strconv.Itoa(r.Features), strconv.Itoa(r.Classes), strconv.FormatUint(r.Seed, 10), strconv.FormatBool(r.Alarm), p.Name, number(p.Squared), number(p.Absolute), number(p.KL)}
+			for _, m := range truthMetrics {
+				text := ""
+				if v, ok := p.Values[m.key]; ok {
+					text = number(v)
+				}
+				line = append(line, text)
+			}
+			lines = append(lines, line)
+		}
+	}
+	return out.WriteAll(lines)
+}
+
+// writeRanks writes a line a setting and metric: its ρ with each true error, and the rates of alarms.
+func (f *TruthFindings) writeRanks(w io.Writer) error {
+	out := csv.NewWriter(w)
+	lines := [][]string{{"setting", "draws", "metric", "squared", "absolute", "kl"}}
+	for _, s := range f.settings() {
+		for _, m := range truthMetrics {
+			line := []string{s.name, strconv.Itoa(len(s.cells)), m.key}
+			for _, t := range truths {
+				line = append(line, strconv.FormatFloat(s.rho(m.key, t.of), 'f', 3, 64))
+			}
+			lines = append(lines, line)
+		}
+	}
+	return out.WriteAll(lines)
+}
+
+func (f *TruthFindings) writeDiagnosis(w io.Writer) error {
+	out := csv.NewWriter(w)
+	lines := [][]string{{"share", "shift", "runs", "named", "any", "found"}}
+	for _, r := range f.Diagnosis {
+		lines = append(lines, []string{fmt.Sprint(r.Share), fmt.Sprint(r.Shift), strconv.Itoa(r.Runs), strconv.Itoa(r.Named), strconv.Itoa(r.Any), strconv.Itoa(r.Found)})
+	}
+	return out.WriteAll(lines)
+}
