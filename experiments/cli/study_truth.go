@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -16,14 +18,17 @@ var truthMethods = []string{"ts", "vector", "sm", "ir", "histogram"}
 // truth runs study truth, whose sources are its own.
 func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experiments.Catalog) error {
 	switch {
-	case len(c.Data) > 0:
-		return data.Inputf("", "study truth draws its own data, whose posterior is known; leave out --data")
 	case c.Out == "":
 		return data.Inputf("", "a study needs --out; name the directory for its report")
 	case c.Alarms < 0:
 		return data.Inputf("", "--alarms is %d; it must be 0 or more", c.Alarms)
 	}
-	t := &study.Truth{Seeds: c.Seeds, Rows: c.Rows, Alarms: c.Alarms, Dir: c.Cells}
+	for _, source := range c.Data {
+		if !slices.Contains(study.TruthSources, source) {
+			return data.Inputf("", "study truth knows no source %q, as its posterior must be known; choose of %s", source, strings.Join(study.TruthSources, ", "))
+		}
+	}
+	t := &study.Truth{Sources: c.Data, Seeds: c.Seeds, Rows: c.Rows, Alarms: c.Alarms, Dir: c.Cells}
 	for k, rows := range t.Rows {
 		if rows < 200 || k > 0 && rows <= t.Rows[k-1] {
 			return data.Inputf("", "--rows is %v; give ascending numbers of 200 or more", t.Rows)

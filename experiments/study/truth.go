@@ -24,8 +24,9 @@ import (
 // each metric whether it ranks them as their true error does, how often it raises an alarm on calibrated
 // predictions, and how often on wrong ones. It has no grid of Specs, so it is none of Studies.
 type Truth struct {
+	Sources []string             // of TruthSources; nil means all
 	Seeds   []uint64             // draws of each source
-	Rows    []int                // of each source; the last is the one of the other axes
+	Rows    []int                // of each source the last; with more than one, rows, features and classes are varied too
 	Methods []experiments.Method // fitted to 2,000 rows of each source, beside the planted predictors
 	Alarms  int                  // draws behind the rates of alarms
 	Dir     string               // of the cells that were computed
@@ -100,11 +101,14 @@ const alarmRows = 500
 func (t *Truth) Cells() (cells []TruthCell) {
 	last := t.Rows[len(t.Rows)-1]
 	for _, seed := range t.Seeds {
-		for _, source := range TruthSources {
+		for _, source := range t.sources() {
 			cells = append(cells, TruthCell{Source: source, Rows: last, Seed: seed})
 		}
 	}
 	for _, seed := range t.Seeds {
+		if len(t.Rows) == 1 {
+			break
+		}
 		for _, rows := range t.Rows[:len(t.Rows)-1] {
 			cells = append(cells, TruthCell{Source: axisSource, Rows: rows, Seed: seed})
 		}
@@ -119,6 +123,13 @@ func (t *Truth) Cells() (cells []TruthCell) {
 		cells = append(cells, TruthCell{Source: axisSource, Rows: alarmRows, Seed: uint64(1000 + k), Alarm: true})
 	}
 	return cells
+}
+
+func (t *Truth) sources() []string {
+	if t.Sources == nil {
+		return TruthSources
+	}
+	return t.Sources
 }
 
 // Run computes the cells that Dir lacks and returns all in their order. observe is told of each that
