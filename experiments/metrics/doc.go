@@ -26,6 +26,13 @@
 // (Luo et al. 2022; the multiclass form is the paper's appendix, Metrics). The
 // effective sample size of the neighbourhood is ESS_i = (Σ_j K_ij)² / Σ_j K_ij² over j ≠ i.
 //
+// With γ = 10 in an embedding of total variance 50 two typical rows, at squared distance
+// 100, weigh exp(−½) ≈ .61: LCE is nearly a global error. Over 13 to 18 predictors of known
+// truth (calibra study truth, 2,000 rows, one draw) its rank correlation with the true
+// squared error is .99 where the error is global, and .44 and .56 where it is local or
+// mixed (NLL .93, .98, .94; recoverable NLL .96, .26, .90): errors of a few hundredths of a nat
+// are below what it can recover from so few rows. NLL and Brier score stay what to rank by.
+//
 // # Two protocols
 //
 // The paper's text and the code behind its tables differ, and both are kept:

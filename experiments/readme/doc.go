@@ -18,6 +18,8 @@
 //	compare.csv      results.csv of calibra compare --methods all
 //	reference.csv    results.csv of calibra compare --methods vq, on the seeds of published.csv
 //	published.csv    the published implementation on the same rows
+//	truth-ranks.csv, truth-diagnosis.csv
+//	                 ranks.csv and diagnosis.csv of calibra study truth
 //	rate-error.svg   the picture of calibra theory rate --out, shown as it is
 //	bench.jsonl      the object that calibra bench --json prints, a line a run
 //	torch.jsonl      the object that experiments/bench/peer_torch.py prints, a line a run

@@ -28,6 +28,7 @@ var regions = []region{
 	{"calsize", calibrationSize},
 	{"answers", answers},
 	{"beyond", beyond},
+	{"truth", truth},
 	{"bench", benchmarks},
 }
 
