@@ -16,14 +16,14 @@ func TestTrainingStepsDoNotAllocate(t *testing.T) {
 	if err := c.Fit(t.Context(), x, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}
-	calibrate, err := c.loss(x)
+	seen, err := c.rowsFor(x, c.weights, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows := graph.Rows(100, 228)
 	for name, o := range map[string]*graph.Objective{
 		"divide":    d.objective(d.Codebook.withDefaults(), x),
-		"calibrate": graph.NewObjective(c.weights, calibrate),
+		"calibrate": Objective(c.Map, c.weights, seen),
 	} {
 		if n := testing.AllocsPerRun(100, func() {
 			if _, _, err := o.Gradient(rows); err != nil {

@@ -21,7 +21,7 @@ func TestCardMaps(t *testing.T) { mapsAgree(t, cudatest.Card(t)) }
 func mapsAgree(t *testing.T, d *cudatest.GPU) {
 	view, labels, sizes := region(3)
 	rows := graph.Rows(0, len(labels))
-	for name, variants := range maps {
+	for name, variants := range allMaps {
 		t.Run(name, func(t *testing.T) {
 			for _, m := range variants {
 				rng := newRand(5)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"calibra/graph"
-	"calibra/graph/graphtest"
 	"calibra/graph/op"
 
 	"gonum.org/v1/gonum/mat"
@@ -17,8 +16,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// maps has every Map of this package, in each of its variants.
-var maps = map[string][]Map{
+// allMaps has every Map of this package, in each of its variants.
+var allMaps = map[string][]Map{
 	"Bilinear": {
 		Bilinear{},
 		Bilinear{Scale: LearnedScale{}},
@@ -59,30 +58,13 @@ func away(m Map, s Sizes) float64 {
 	return 0.3
 }
 
-// TestMapGradients checks each map at a random point, away from its start, where
-// gradients by senders and receivers would be alike.
+// TestMapGradients checks each map at a random point.
 func TestMapGradients(t *testing.T) {
 	view, labels, sizes := region(1)
-	for name, variants := range maps {
+	for name, variants := range allMaps {
 		for _, m := range variants {
-			w, err := m.Init(sizes, newRand(2))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(w.Learned()) == 0 {
-				continue // Identity: nothing is learned, nothing to differentiate
-			}
-			rng, spread := newRand(3), away(m, sizes)
-			for _, weight := range w.Learned() {
-				for i, v := range w.Tensor(weight).Float64s() {
-					w.Tensor(weight).Float64s()[i] = v + spread*rng.NormFloat64()
-				}
-			}
 			t.Run(name, func(t *testing.T) {
-				tab, y := view.Rows(tensor.Float64, sizes), graph.Labels(labels)
-				if err := graphtest.Gradient(w, len(labels), func(b *graph.Builder) *gorgonia.Node {
-					return meanNLL(b, m.LogProbs(b, tab.Batch(b)), y)
-				}); err != nil {
+				if err := CheckMapOn(m, view, labels, sizes, away(m, sizes), newRand(2)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -116,13 +98,13 @@ func TestEveryMapIsChecked(t *testing.T) {
 			if star, ok := receiver.(*ast.StarExpr); ok {
 				receiver = star.X
 			}
-			if name := receiver.(*ast.Ident).Name; len(maps[name]) == 0 {
-				t.Errorf("map %s has no row in maps", name)
+			if name := receiver.(*ast.Ident).Name; len(allMaps[name]) == 0 {
+				t.Errorf("map %s has no row in allMaps", name)
 			}
 		}
 	}
-	if found != len(maps) {
-		t.Errorf("the package has %d maps, the table %d", found, len(maps))
+	if found != len(allMaps) {
+		t.Errorf("the package has %d maps, the table %d", found, len(allMaps))
 	}
 }
 

@@ -70,17 +70,20 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 	if baseErr != nil || len(t.weights.Learned()) == 0 {
 		return baseErr
 	}
-	train, err := t.loss(cal)
+	// The base is frozen: its view of the rows is computed once.
+	rows, err := t.rowsFor(cal, t.weights, true)
 	if err != nil {
 		return err
 	}
-	problem := optim.Problem{Loss: graph.NewObjective(t.weights, train), Rows: cal.Len()}
+	problem := optim.Problem{Loss: Objective(t.Map, t.weights, rows), Rows: cal.Len()}
 	if val != nil {
-		held, err := t.loss(val)
+		held, err := t.rowsFor(val, t.weights, true)
 		if err != nil {
 			return err
 		}
-		f := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{held(b)} })
+		f := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes {
+			return gorgonia.Nodes{lossOf(b, t.Map, held.Batch(b), held.n)}
+		})
 		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(f, val.Len(), EvaluationBatch) }
 	}
 	start = time.Now()
@@ -94,24 +97,6 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 		return fmt.Errorf("calibrate: %w", err)
 	}
 	return nil
-}
-
-// loss describes the map's loss on rows of x. The base is frozen: its view of x is
-// computed once.
-func (t *Trained) loss(x *data.Set) (func(*graph.Builder) *gorgonia.Node, error) {
-	sizes := t.Base.Sizes()
-	labels, err := labelsOf(x, sizes.Classes)
-	if err != nil {
-		return nil, err
-	}
-	view, err := t.Base.View(x)
-	if err != nil {
-		return nil, err
-	}
-	rows := view.Rows(tensor.Float32, sizes)
-	return func(b *graph.Builder) *gorgonia.Node {
-		return meanNLL(b, t.Map.LogProbs(b, rows.Batch(b)), labels)
-	}, nil
 }
 
 // Stages tells how the last Fit went: "divide", if the base divides, and
@@ -132,11 +117,11 @@ func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 	if t.weights == nil {
 		return nil, ErrUnfitted
 	}
-	view, err := t.Base.View(x)
+	rows, err := t.rowsFor(x, t.weights, false)
 	if err != nil {
 		return nil, err
 	}
-	logProbs, err := view.Rows(tensor.Float32, t.Base.Sizes()).Posterior(t.Map, t.weights)
+	logProbs, err := rows.Posterior(t.Map, t.weights)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +161,7 @@ func (t *Trained) State() (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	return State{s.Config, graph.NewWeights(tensor.Float32).Join(s.Weights, t.weights)}, nil
+	return State{s.Config, graph.NewWeights(t.weights.Dtype()).Join(s.Weights, t.weights)}, nil
 }
 
 // Restore splits the weights into the map's, by the names it would start with, and

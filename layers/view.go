@@ -26,6 +26,7 @@ type View struct {
 	Codes    []int32       // N×w codeword indices, row by row; nil if the Base does not divide
 	codes    *tensor.Dense // Codes where a graph computed them, perhaps on a device; or nil
 
+	Set    *data.Set             // the rows, for Maps with inputs of their own; may be nil
 	Inputs map[string]*mat.Dense // of N rows each
 	Tables map[string]*mat.Dense // the same for all rows
 }
@@ -52,7 +53,16 @@ type Batch struct {
 	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
 	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
 
-	named func(name string) *gorgonia.Node // nil where there is none
+	named  func(name string) *gorgonia.Node // nil where there is none
+	labels *tensor.Dense
+}
+
+// Labels are those of the batch (B). A batch without fails the builder.
+func (in Batch) Labels(b *graph.Builder) *gorgonia.Node {
+	if in.labels == nil {
+		return b.Fail(errors.New("layers: the rows of the loss have no labels"))
+	}
+	return b.Take("labels", in.labels)
 }
 
 // Input is the input of that name, B rows of a View's Inputs or one of its Tables. A
@@ -88,6 +98,14 @@ type Rows struct {
 	codes          *tensor.Dense // N×w
 	mass           *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
 	inputs, tables map[string]*tensor.Dense
+	labels         *tensor.Dense // N, where they are known
+}
+
+// Labelled are the rows with labels, as [graph.Labels] makes them, for a loss.
+func (r *Rows) Labelled(labels *tensor.Dense) *Rows {
+	with := *r
+	with.labels = labels
+	return &with
 }
 
 // Rows puts the view into memory of type dt.
@@ -127,7 +145,7 @@ func codewordMass(dt tensor.Dtype, s []int32, sizes Sizes) *tensor.Dense {
 
 // Batch describes the rows that a step works on.
 func (r *Rows) Batch(b *graph.Builder) Batch {
-	in := Batch{LogProbs: b.Take("view/log_probs", r.logProbs)}
+	in := Batch{LogProbs: b.Take("view/log_probs", r.logProbs), labels: r.labels}
 	if r.codes != nil {
 		in.Codes, in.Mass = b.Take("view/codes", r.codes), b.Take("view/mass", r.mass)
 	}
@@ -152,8 +170,11 @@ func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	// float32 rows sum to 1 within 1e-6; what leaves the package does in float64.
-	return Renormalize(mat.NewDense(r.n, r.logProbs.Shape()[1], graph.Float64s(tables[0]))), nil
+	logProbs := mat.NewDense(r.n, r.logProbs.Shape()[1], graph.Float64s(tables[0]))
+	if weights.Dtype() == tensor.Float64 {
+		return logProbs, nil
+	}
+	return Renormalize(logProbs), nil // float32 rows sum to 1 within 1e-6, what leaves the package does in float64
 }
 
 // Sizes of a calibration problem.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"calibra/graph"
-	"calibra/graph/op"
 	"calibra/optim"
 
 	"gorgonia.org/gorgonia"
@@ -57,21 +56,24 @@ func newPosterior(m layers.Map, s layers.Sizes, rows *layers.Rows, labels *tenso
 	}
 	w = w.As(rows.Dtype())
 	p := &posterior{m: m, weights: w, rows: rows.Len()}
-	p.loss = graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
-		loss := b.NLL(m.LogProbs(b, rows.Batch(b)), b.Take("labels", labels))
-		for _, spread := range spreadsOf(m) {
-			for _, name := range spread.Of {
-				u := b.Weight(name)
-				if b.Err() != nil {
-					return nil
-				}
-				square := b.Apply(op.Sum(u.Dims()), b.Times(u, u))
-				loss = b.Plus(loss, b.Apply(op.Scale(0, 0.5/float64(p.rows)), square))
-			}
-		}
-		return loss
-	})
+	p.loss = layers.Objective(penalized{m}, w, rows.Labelled(labels))
 	return p, nil
+}
+
+// penalized is a map with the loss of its prior.
+type penalized struct{ layers.Map }
+
+var _ layers.Costed = penalized{}
+
+// Loss describes mean NLL + 1/(2N) Σ u².
+func (m penalized) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.Node {
+	loss := b.NLL(m.LogProbs(b, in), in.Labels(b))
+	for _, spread := range spreadsOf(m.Map) {
+		for _, name := range spread.Of {
+			loss = b.Plus(loss, layers.Penalty(b, name, 0.5/float64(rows)))
+		}
+	}
+	return loss
 }
 
 // from sets the weights that p shares with another map to those of w.

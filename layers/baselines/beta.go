@@ -1,15 +1,12 @@
 package baselines
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 
-	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/layers"
-	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
@@ -23,50 +20,41 @@ import (
 // by maximum likelihood from the identity a = b = 1, c = 0. The constraint is kept by
 // a = eᵘ and b = eᵛ, so that a coefficient which ought to be 0 only nears it.
 // p̂ and 1 − p̂ have 1e-12 added before the logarithm.
-type Beta struct {
-	Optim optim.LBFGSSettings
-
-	Fitted
-}
-
-var _ layers.Stateful = (*Beta)(nil)
-
-// Fit learns from cal; there is nothing to stop early.
-func (m *Beta) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return wrap("beta calibration", m.fit(ctx, betaMap{}, cal, nil, lbfgs(m.Optim)))
-}
-
-// Predict gives the normalized one-vs-rest probabilities.
-func (m *Beta) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(betaMap{}, x) }
-
-// State is u, v and c.
-func (m *Beta) State() (layers.State, error) { return m.state() }
-
-// Restore sets them.
-func (m *Beta) Restore(s layers.State) error { return m.restore(betaMap{}, s) }
+type Beta = Smooth[betaMap]
 
 // betaMap has weights beta/success (u), beta/failure (v) and beta/bias (c), all of
 // length C. Its inputs are log p̂ and −log(1 − p̂).
-type betaMap struct{ oneVsRest }
+type betaMap struct{}
 
-func (betaMap) weights(s layers.Sizes) *graph.Weights {
+func (betaMap) title() string { return "beta calibration" }
+
+func (betaMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	for _, name := range []string{"beta/success", "beta/failure", "beta/bias"} {
 		w.Add(name, make([]float64, s.Classes), s.Classes)
 	}
-	return w
+	return w, nil
 }
 
-func (betaMap) inputs(l *mat.Dense, _ *data.Set, _ *graph.Weights) ([]*mat.Dense, error) {
+func (betaMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
 	var failure mat.Dense
-	failure.Apply(func(_, _ int, v float64) float64 {
-		return -math.Log(-math.Expm1(min(v, 0)) + probabilityFloor)
-	}, l)
-	return []*mat.Dense{floored(l), &failure}, nil
+	failure.Apply(func(_, _ int, l float64) float64 {
+		return -math.Log(-math.Expm1(min(l, 0)) + probabilityFloor)
+	}, v.LogProbs)
+	return map[string]*mat.Dense{"success": floored(v.LogProbs), "failure": &failure}, nil
 }
 
-func (betaMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
-	success := b.Apply(op.TimesRow(), in[0], b.Apply(op.Exp(1), b.Weight("beta/success")))
-	failure := b.Apply(op.TimesRow(), in[1], b.Apply(op.Exp(1), b.Weight("beta/failure")))
-	return b.AddRow(b.Plus(success, failure), b.Weight("beta/bias"))
+func (betaMap) scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	part := func(name string) *gorgonia.Node {
+		return b.Apply(op.TimesRow(), in.Input(b, name), b.Apply(op.Exp(1), b.Weight("beta/"+name)))
+	}
+	return b.AddRow(b.Plus(part("success"), part("failure")), b.Weight("beta/bias"))
+}
+
+func (m betaMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return oneVsRest(b, m.scores(b, in))
+}
+
+func (m betaMap) Loss(b *graph.Builder, in layers.Batch, _ int) *gorgonia.Node {
+	return oneVsRestLoss(b, m.scores(b, in), in)
 }

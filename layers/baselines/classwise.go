@@ -31,7 +31,7 @@ func (m *classwise) predict(x *data.Set, of func(s steps, p float64) float64) (*
 
 func (m *classwise) state(name string) (layers.State, error) {
 	if m.classes == nil {
-		return layers.State{}, errUnfitted
+		return layers.State{}, layers.ErrUnfitted
 	}
 	w := graph.NewWeights(tensor.Float64)
 	addSteps(w, name, m.classes)

@@ -36,41 +36,42 @@ var _ layers.Stateful = (*Dirichlet)(nil)
 // Fit learns from cal; there is nothing to stop early.
 func (m *Dirichlet) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
 	white, w, err := whitenedStart(cal)
-	if err != nil {
-		return wrap("Dirichlet calibration", err)
+	if err == nil {
+		err = m.fitWhitened(ctx, whitenedMap{whitening: white}, white, cal, w, lbfgs(m.Optim))
 	}
-	err = m.fit(ctx, whitenedMap{whitening: white}, cal, w, lbfgs(m.Optim))
-	if m.w == w { // fitted, to the end or not
-		white.undo(w)
-	}
-	return wrap("Dirichlet calibration", err)
+	return wrap(dirichletMap{}.title(), err)
 }
 
-// Predict is log softmax(ℓ W + b).
-func (m *Dirichlet) Predict(x *data.Set) (*data.Predictions, error) {
-	return m.predict(dirichletMap{}, x)
+// fitWhitened fits a map of whitened inputs and keeps it as the map of ℓ.
+func (f *Fitted) fitWhitened(ctx context.Context, m layers.Map, white whitening, cal *data.Set, start *graph.Weights, minimize minimizer) error {
+	err := f.fit(ctx, m, cal, start, minimize)
+	if f.Weights() == start { // fitted, to the end or not
+		white.undo(start)
+		f.Map = dirichletMap{}
+	}
+	return err
 }
 
-// State is W and b.
-func (m *Dirichlet) State() (layers.State, error) { return m.state() }
-
-// Restore sets them.
+// Restore sets W and b.
 func (m *Dirichlet) Restore(s layers.State) error { return m.restore(dirichletMap{}, s) }
 
-// dirichletMap has weights dirichlet/weight (C×C) and dirichlet/bias (C).
-type dirichletMap struct{ multinomial }
+// dirichletMap has weights dirichlet/weight (C×C) and dirichlet/bias (C). Its input is ℓ
+// with its floor.
+type dirichletMap struct{}
 
-func (dirichletMap) weights(s layers.Sizes) *graph.Weights {
+func (dirichletMap) title() string { return "Dirichlet calibration" }
+
+func (dirichletMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("dirichlet/weight", identity(s.Classes), s.Classes, s.Classes)
 	w.Add("dirichlet/bias", make([]float64, s.Classes), s.Classes)
-	return w
+	return w, nil
 }
 
-func (dirichletMap) inputs(l *mat.Dense, _ *data.Set, _ *graph.Weights) ([]*mat.Dense, error) {
-	return []*mat.Dense{floored(l)}, nil
+func (dirichletMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
+	return map[string]*mat.Dense{"floored": floored(v.LogProbs)}, nil
 }
 
-func (dirichletMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
-	return b.Linear("dirichlet", in[0])
+func (dirichletMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return b.LogSoftmax(b.Linear("dirichlet", in.Input(b, "floored")))
 }

@@ -79,7 +79,7 @@ func ensembleParts(l *mat.Dense, t float64) ([]*mat.Dense, error) {
 // Predict is the logarithm of the mixture.
 func (m *EnsembleTemperature) Predict(x *data.Set) (*data.Predictions, error) {
 	if m.w == nil {
-		return nil, errUnfitted
+		return nil, layers.ErrUnfitted
 	}
 	l, err := logProbsOf(x, m.sizes)
 	if err != nil {

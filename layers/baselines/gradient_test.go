@@ -6,25 +6,24 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/graphtest"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
-	"gorgonia.org/gorgonia"
 )
 
-// smoothMaps has every map with a loss of its own or scores of its own.
-func smoothMaps(cal *data.Set) map[string]smooth {
+// smoothMaps has every map of this package.
+func smoothMaps(cal *data.Set) map[string]layers.Map {
 	white, _, err := whitenedStart(cal)
 	if err != nil {
 		panic(err)
 	}
-	return map[string]smooth{
+	return map[string]layers.Map{
 		"plattMap": plattMap{}, "dirichletMap": dirichletMap{}, "vectorMap": vectorMap{strength: 2}, "betaMap": betaMap{},
 		"structuredMap": structuredMap{}, "localTemperatureMap": localTemperatureMap{}, "temperatureMap": temperatureMap{},
 		"lastLayerMap": lastLayerMap{strength: 3},
@@ -36,45 +35,41 @@ func smoothMaps(cal *data.Set) map[string]smooth {
 // differences.
 func TestSmoothMapGradients(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(12, 9)
-	sizes, err := sizesOf(cal)
-	if err != nil {
+	base := &original{}
+	if err := base.Fit(t.Context(), cal, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, m := range smoothMaps(cal) {
 		t.Run(name, func(t *testing.T) {
-			rng := newRand(10)
-			w := m.weights(sizes)
+			view, err := base.View(cal)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if _, local := m.(localTemperatureMap); local {
-				e, err := fitEmbedding(cal)
-				if err != nil {
-					t.Fatal(err)
-				}
-				w = temperatures(e)
+				m = embeddedMap{of: cal}
 			}
-			for _, name := range w.Learned() {
-				for i := range w.Tensor(name).Float64s() {
-					w.Tensor(name).Float64s()[i] += 0.2 * rng.NormFloat64()
-				}
-			}
-			l, err := logProbsOf(cal, sizes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			in, err := m.inputs(l, cal, w)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tables, labels := tablesOf(in), graph.Labels(cal.Labels)
-			if err := graphtest.Gradient(w, cal.Len(), func(b *graph.Builder) *gorgonia.Node {
-				return m.loss(b, m.scores(b, tables.take(b)), b.Take("labels", labels), cal.Len())
-			}); err != nil {
+			if err := layers.CheckMapOn(m, view, cal.Labels, base.Sizes(), 0.2, newRand(10)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// TestEverySmoothMapIsChecked reads the package's source: each type with scores or a
+// embeddedMap is localTemperatureMap with the embedding of some rows.
+type embeddedMap struct {
+	localTemperatureMap
+	of *data.Set
+}
+
+func (m embeddedMap) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {
+	e, err := fitEmbedding(m.of)
+	if err != nil {
+		return nil, err
+	}
+	return temperatures(e), nil
+}
+
+// TestEverySmoothMapIsChecked reads the package's source: each type with a posterior or a
 // loss of its own must be in smoothMaps.
 func TestEverySmoothMapIsChecked(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(12, 9)
@@ -91,7 +86,7 @@ func TestEverySmoothMapIsChecked(t *testing.T) {
 		}
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
-			if !ok || f.Recv == nil || f.Name.Name != "scores" && f.Name.Name != "loss" {
+			if !ok || f.Recv == nil || f.Name.Name != "LogProbs" && f.Name.Name != "Loss" {
 				continue
 			}
 			if of, ok := f.Recv.List[0].Type.(*ast.Ident); ok {
@@ -99,16 +94,13 @@ func TestEverySmoothMapIsChecked(t *testing.T) {
 			}
 		}
 	}
-	for _, frame := range []string{"multinomial", "oneVsRest", "similarityNet", "fullBatch"} {
-		delete(found, frame)
-	}
 	for name := range found {
 		if checked[name] == nil {
 			t.Errorf("the gradient of %s is not checked", name)
 		}
 	}
 	if len(found) != len(checked) {
-		t.Errorf("%d maps have a loss, %d are checked", len(found), len(checked))
+		t.Errorf("%d maps have a posterior or a loss, %d are checked", len(found), len(checked))
 	}
 }
 

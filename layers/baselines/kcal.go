@@ -215,7 +215,7 @@ func project(w *graph.Weights, x *data.Set) ([]float32, error) {
 	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{describeProjection(b, b.Take("features", z))}
 	})
-	err = f.Each(x.Len(), predictionBatch, func(_ int, out []gorgonia.Value) error {
+	err = f.Each(x.Len(), layers.EvaluationBatch, func(_ int, out []gorgonia.Value) error {
 		points = append(points, out[0].(*tensor.Dense).Float32s()...)
 		return nil
 	})
@@ -263,7 +263,7 @@ func logLoss(p *mat.Dense, labels []int) float64 {
 // Predict is the kernel estimate over the remembered rows.
 func (m *KCal) Predict(x *data.Set) (*data.Predictions, error) {
 	if m.w == nil {
-		return nil, errUnfitted
+		return nil, layers.ErrUnfitted
 	}
 	points, err := project(m.w, x)
 	if err != nil {
@@ -276,7 +276,7 @@ func (m *KCal) Predict(x *data.Set) (*data.Predictions, error) {
 // Similarity is Π of each row of x (N×d).
 func (m *KCal) Similarity(x *data.Set) (*mat.Dense, error) {
 	if m.w == nil {
-		return nil, errUnfitted
+		return nil, layers.ErrUnfitted
 	}
 	points, err := project(m.w, x)
 	if err != nil {

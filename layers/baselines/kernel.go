@@ -68,7 +68,7 @@ func (m *Kernel) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 // Predict is the kernel estimate over the remembered rows.
 func (m *Kernel) Predict(x *data.Set) (*data.Predictions, error) {
 	if m.w == nil {
-		return nil, errUnfitted
+		return nil, layers.ErrUnfitted
 	}
 	s, _, err := m.net.embed(x, m.w)
 	if err != nil {

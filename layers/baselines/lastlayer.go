@@ -44,23 +44,12 @@ func (m *LastLayer) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) err
 	return wrap("the last layer", m.fit(ctx, lastLayerMap{strength: orDefault(m.Strength, 10)}, cal, w, lbfgs(m.Optim)))
 }
 
-// Predict is log softmax(ℓ + Δᵀℓ + Vᵀz + b).
-func (m *LastLayer) Predict(x *data.Set) (*data.Predictions, error) {
-	return m.predict(lastLayerMap{}, x)
-}
-
-// State is Δ, V, b and the standardizer.
-func (m *LastLayer) State() (layers.State, error) { return m.state() }
-
 // Restore sets them.
 func (m *LastLayer) Restore(s layers.State) error { return m.restore(lastLayerMap{}, s) }
 
 // lastLayerMap has weights last/logits/weight (C×C, Δ), last/logits/bias (C, b),
 // last/features (M×C, V) and as state the standardizer. Its inputs are ℓ and z.
-type lastLayerMap struct {
-	multinomial
-	strength float64
-}
+type lastLayerMap struct{ strength float64 }
 
 func lastLayerWeights(classes int, scale *data.Standardizer) *graph.Weights {
 	m := len(scale.Mean)
@@ -73,28 +62,26 @@ func lastLayerWeights(classes int, scale *data.Standardizer) *graph.Weights {
 	return w
 }
 
-func (lastLayerMap) weights(s layers.Sizes) *graph.Weights {
-	return lastLayerWeights(s.Classes, &data.Standardizer{Mean: make([]float64, s.Features), SD: ones(s.Features)})
+func (lastLayerMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
+	return lastLayerWeights(s.Classes, &data.Standardizer{Mean: make([]float64, s.Features), SD: ones(s.Features)}), nil
 }
 
-func (lastLayerMap) inputs(l *mat.Dense, x *data.Set, w *graph.Weights) ([]*mat.Dense, error) {
+func (lastLayerMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
 	scale := data.Standardizer{Mean: w.Float64s("norm/mean"), SD: w.Float64s("norm/sd")}
-	if err := requireFeatures(x, len(scale.Mean)); err != nil {
+	if err := requireFeatures(v.Set, len(scale.Mean)); err != nil {
 		return nil, err
 	}
-	return []*mat.Dense{floored(l), scale.Apply(x.Features)}, nil
+	return map[string]*mat.Dense{"floored": floored(v.LogProbs), "features": scale.Apply(v.Set.Features)}, nil
 }
 
-func (lastLayerMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
-	said := b.Plus(in[0], b.Linear("last/logits", in[0]))
-	return b.Plus(said, b.MatMul(in[1], b.Weight("last/features")))
+func (lastLayerMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	l, z := in.Input(b, "floored"), in.Input(b, "features")
+	said := b.Plus(l, b.Linear("last/logits", l))
+	return b.LogSoftmax(b.Plus(said, b.MatMul(z, b.Weight("last/features"))))
 }
 
-func (m lastLayerMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *gorgonia.Node {
+func (m lastLayerMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
 	strength := m.strength / float64(n)
-	loss := b.Plus(m.multinomial.loss(b, scores, labels, n), penalty(b, "last/logits/weight", strength))
-	return b.Plus(loss, penalty(b, "last/features", strength))
+	loss := b.Plus(b.NLL(m.LogProbs(b, in), in.Labels(b)), layers.Penalty(b, "last/logits/weight", strength))
+	return b.Plus(loss, layers.Penalty(b, "last/features", strength))
 }

@@ -70,7 +70,7 @@ func (m *LocalNets) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 // Predict is log softmax(u).
 func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
 	if m.w == nil {
-		return nil, errUnfitted
+		return nil, layers.ErrUnfitted
 	}
 	t, err := m.net.tables(x, m.w)
 	if err != nil {
@@ -81,7 +81,7 @@ func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
 	f := graph.NewFunction(m.w, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{m.net.scores(b, m.net.hidden(b, t), t)}
 	})
-	err = f.Each(x.Len(), predictionBatch, func(lo int, outputs []gorgonia.Value) error {
+	err = f.Each(x.Len(), layers.EvaluationBatch, func(lo int, outputs []gorgonia.Value) error {
 		copy(out.RawMatrix().Data[lo*c:], graph.Float64s(outputs[0]))
 		return nil
 	})
@@ -162,7 +162,7 @@ func (r netTrainer) fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 		loss := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
 			return gorgonia.Nodes{r.loss(b, net, net.hidden(b, held), held)}
 		})
-		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), predictionBatch) }
+		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), layers.EvaluationBatch) }
 	}
 	s := r.settings
 	if s.Batch == 0 {
@@ -178,7 +178,7 @@ func (r netTrainer) fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 // embedding is s of each row of x as a matrix.
 func embedding(net similarityNet, w *graph.Weights, x *data.Set) (*mat.Dense, error) {
 	if w == nil {
-		return nil, errUnfitted
+		return nil, layers.ErrUnfitted
 	}
 	s, p, err := net.embed(x, w)
 	if err != nil {
@@ -189,7 +189,7 @@ func embedding(net similarityNet, w *graph.Weights, x *data.Set) (*mat.Dense, er
 
 func netState(net similarityNet, w *graph.Weights) (layers.State, error) {
 	if w == nil {
-		return layers.State{}, errUnfitted
+		return layers.State{}, layers.ErrUnfitted
 	}
 	config, err := json.Marshal(net)
 	return layers.State{Config: config, Weights: w}, err

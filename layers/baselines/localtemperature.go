@@ -43,20 +43,12 @@ func (m *LocalTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Ra
 	return wrap("local temperatures", m.fit(ctx, localTemperatureMap{}, cal, w, lbfgs(m.Optim)))
 }
 
-// Predict is log softmax(ℓ / T(x)).
-func (m *LocalTemperature) Predict(x *data.Set) (*data.Predictions, error) {
-	return m.predict(localTemperatureMap{}, x)
-}
-
-// State is t, u and the embedding.
-func (m *LocalTemperature) State() (layers.State, error) { return m.state() }
-
 // Restore sets them.
 func (m *LocalTemperature) Restore(s layers.State) error { return m.restore(localTemperatureMap{}, s) }
 
 // localTemperatureMap has weights temperature/weight (P×1), temperature/log (1) and
 // the embedding's. Its inputs are ℓ and z.
-type localTemperatureMap struct{ multinomial }
+type localTemperatureMap struct{}
 
 func temperatures(e *data.Embedding) *graph.Weights {
 	w := graph.NewWeights(tensor.Float64)
@@ -67,31 +59,31 @@ func temperatures(e *data.Embedding) *graph.Weights {
 	return w
 }
 
-func (localTemperatureMap) weights(s layers.Sizes) *graph.Weights {
-	return temperatures(blankEmbedding(s))
+func (localTemperatureMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
+	return temperatures(blankEmbedding(s)), nil
 }
 
-func (localTemperatureMap) inputs(l *mat.Dense, x *data.Set, w *graph.Weights) ([]*mat.Dense, error) {
-	z, err := embed(w, x)
+func (localTemperatureMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+	z, err := embed(w, v.Set)
 	if err != nil {
 		return nil, err
 	}
 	variances := w.Float64s("embedding/variances")
 	z.Apply(func(_, j int, v float64) float64 { return v / math.Sqrt(max(variances[j], 1e-12)) }, z)
-	return []*mat.Dense{l, z}, nil
+	return map[string]*mat.Dense{"unclamped": v.LogProbs, "components": z}, nil
 }
 
-func (localTemperatureMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
+func (localTemperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	l, z := in.Input(b, "unclamped"), in.Input(b, "components")
 	if b.Err() != nil {
 		return nil
 	}
-	l, z := in[0], in[1]
 	log := b.AddRow(b.MatMul(z, b.Weight("temperature/weight")), b.Weight("temperature/log")) // B×1
 	inverse := b.Apply(op.Exp(2), b.Apply(op.Scale(2, -1), log))                              // 1/T
 	c := l.Shape()[1]
-	return b.Times(l, b.MatMul(inverse, b.Table("all_classes", graph.Tensor(tensor.Float64, ones(c), 1, c))))
+	return b.LogSoftmax(b.Times(l, b.MatMul(inverse, b.Table("all_classes", graph.Tensor(tensor.Float64, ones(c), 1, c)))))
 }
 
-func (m localTemperatureMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *gorgonia.Node {
-	return b.Plus(m.multinomial.loss(b, scores, labels, n), penalty(b, "temperature/weight", 1/float64(n)))
+func (m localTemperatureMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
+	return b.Plus(b.NLL(m.LogProbs(b, in), in.Labels(b)), layers.Penalty(b, "temperature/weight", 1/float64(n)))
 }

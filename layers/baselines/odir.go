@@ -76,10 +76,7 @@ func (m *DirichletODIR) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Ran
 		}
 	}
 	m.Lambda, m.Mu = grid[best/len(grid)], grid[best%len(grid)]
-	err = m.fit(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, cal, w, lbfgs(m.Optim))
-	if m.w == w { // fitted, to the end or not
-		white.undo(w)
-	}
+	err = m.fitWhitened(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, white, cal, w, lbfgs(m.Optim))
 	return wrap("Dirichlet calibration", err)
 }
 
@@ -100,7 +97,7 @@ func (m *DirichletODIR) path(ctx context.Context, train, test *data.Set, grid, l
 			if err := f.fit(ctx, odirMap{whitenedMap{whitening: white}, lambda, mu}, train, w, lbfgs(settings)); err != nil {
 				return err
 			}
-			p, err := f.predict(whitenedMap{whitening: white}, test)
+			p, err := f.Predict(test)
 			if err != nil {
 				return err
 			}
@@ -115,14 +112,6 @@ func (m *DirichletODIR) path(ctx context.Context, train, test *data.Set, grid, l
 	return nil
 }
 
-// Predict is log softmax(ℓ W + b).
-func (m *DirichletODIR) Predict(x *data.Set) (*data.Predictions, error) {
-	return m.predict(dirichletMap{}, x)
-}
-
-// State is W and b.
-func (m *DirichletODIR) State() (layers.State, error) { return m.state() }
-
 // Restore sets them.
 func (m *DirichletODIR) Restore(s layers.State) error { return m.restore(dirichletMap{}, s) }
 
@@ -132,7 +121,8 @@ type odirMap struct {
 	lambda, mu float64
 }
 
-func (m odirMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *gorgonia.Node {
+func (m odirMap) Loss(b *graph.Builder, in layers.Batch, _ int) *gorgonia.Node {
+	nll := b.NLL(m.LogProbs(b, in), in.Labels(b))
 	c := len(m.mean)
 	weight := b.MatMul(b.Table("whitening", graph.Matrix(tensor.Float64, m.forward)), b.Weight("dirichlet/weight")) // W = RW̃
 	shift := b.MatMul(b.Table("mean", graph.Tensor(tensor.Float64, m.mean, 1, c)), weight)                          // mW, 1×C
@@ -145,6 +135,6 @@ func (m odirMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *g
 	square := func(x *gorgonia.Node, by float64) *gorgonia.Node {
 		return b.Apply(op.Scale(0, by), b.Apply(op.Sum(2), b.Times(x, x)))
 	}
-	loss := b.Plus(m.dirichletMap.loss(b, scores, labels, n), square(masked, m.lambda/float64(c*(c-1))))
+	loss := b.Plus(nll, square(masked, m.lambda/float64(c*(c-1))))
 	return b.Plus(loss, square(bias, m.mu/float64(c)))
 }

@@ -1,13 +1,10 @@
 package baselines
 
 import (
-	"context"
 	"math/rand/v2"
 
-	"calibra/data"
 	"calibra/graph"
 	"calibra/layers"
-	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
@@ -21,47 +18,33 @@ import (
 //
 // with the intercept free; scikit-learn's LogisticRegression with C = 1. Platt
 // (1999) has one score, its own margin, for each class.
-type Platt struct {
-	Optim optim.LBFGSSettings
+type Platt = Smooth[plattMap]
 
-	Fitted
-}
+// plattMap has weights platt/weight (C×C) and platt/bias (C). Its input is p̂.
+type plattMap struct{}
 
-var _ layers.Stateful = (*Platt)(nil)
+func (plattMap) title() string { return "Platt scaling" }
 
-// plattMap has weights platt/weight (C×C) and platt/bias (C).
-type plattMap struct{ oneVsRest }
-
-// Fit learns from cal; there is nothing to stop early.
-func (m *Platt) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return wrap("Platt scaling", m.fit(ctx, plattMap{}, cal, nil, lbfgs(m.Optim)))
-}
-
-// Predict gives the normalized one-vs-rest probabilities.
-func (m *Platt) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(plattMap{}, x) }
-
-// State is the regressions' weights.
-func (m *Platt) State() (layers.State, error) { return m.state() }
-
-// Restore sets them.
-func (m *Platt) Restore(s layers.State) error { return m.restore(plattMap{}, s) }
-
-func (plattMap) weights(s layers.Sizes) *graph.Weights {
+func (plattMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("platt/weight", make([]float64, s.Classes*s.Classes), s.Classes, s.Classes)
 	w.Add("platt/bias", make([]float64, s.Classes), s.Classes)
-	return w
+	return w, nil
 }
 
-func (plattMap) inputs(l *mat.Dense, _ *data.Set, _ *graph.Weights) ([]*mat.Dense, error) {
-	return []*mat.Dense{exponentials(l)}, nil
+func (plattMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
+	return map[string]*mat.Dense{"probabilities": exponentials(v.LogProbs)}, nil
 }
 
-func (plattMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
-	return b.Linear("platt", in[0])
+func (plattMap) scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return b.Linear("platt", in.Input(b, "probabilities"))
 }
 
-// loss is the summed objective divided by n.
-func (p plattMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *gorgonia.Node {
-	return b.Plus(p.oneVsRest.loss(b, scores, labels, n), penalty(b, "platt/weight", 1/(2*float64(n))))
+func (m plattMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return oneVsRest(b, m.scores(b, in))
+}
+
+// Loss is the summed objective divided by the number of rows.
+func (m plattMap) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.Node {
+	return b.Plus(oneVsRestLoss(b, m.scores(b, in), in), layers.Penalty(b, "platt/weight", 1/(2*float64(rows))))
 }

@@ -18,8 +18,6 @@ import (
 // logFloor is the smallest log p̂ that a map sees; see the package documentation.
 var logFloor = math.Log(1e-38)
 
-var errUnfitted = errors.New("baselines: the calibrator is used before it is fitted")
-
 // sizesOf checks that cal can be calibrated on and gives its sizes. M is 0 without
 // features.
 func sizesOf(cal *data.Set) (layers.Sizes, error) {
@@ -65,7 +63,7 @@ func checkLabels(labels []int, classes int) error {
 func logProbsOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
 	switch {
 	case s.Classes == 0:
-		return nil, errUnfitted
+		return nil, layers.ErrUnfitted
 	case x.Logits == nil:
 		return nil, fmt.Errorf("baselines: the rows have no logits to calibrate")
 	case x.Classes() != s.Classes:
@@ -162,7 +160,7 @@ func predictions(p *mat.Dense, labels []int) (*data.Predictions, error) {
 // stateOf is a calibrator's state: sizes as configuration, and weights.
 func stateOf(s layers.Sizes, w *graph.Weights) (layers.State, error) {
 	if w == nil {
-		return layers.State{}, errUnfitted
+		return layers.State{}, layers.ErrUnfitted
 	}
 	config, err := json.Marshal(s)
 	return layers.State{Config: config, Weights: w}, err
@@ -170,14 +168,14 @@ func stateOf(s layers.Sizes, w *graph.Weights) (layers.State, error) {
 
 // readSizes reads what stateOf wrote.
 func readSizes(config json.RawMessage) (layers.Sizes, error) {
-	var s layers.Sizes
-	if err := json.Unmarshal(config, &s); err != nil {
-		return s, fmt.Errorf("baselines: the sizes cannot be read: %w", err)
+	s, err := layers.ReadSizes(config)
+	if err == nil {
+		err = checkSizes(s)
 	}
-	return s, checkSizes(s)
+	return s, err
 }
 
-// checkSizes refuses sizes that no fit produces.
+// checkSizes refuses sizes that no fit here produces.
 func checkSizes(s layers.Sizes) error {
 	if s.Classes < 2 || len(s.Counts) != s.Classes || slices.Min(s.Counts) < 0 || total(s.Counts) < 1 || s.Features < 0 {
 		return fmt.Errorf("baselines: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))

@@ -123,7 +123,7 @@ func mapName(m ConfidenceMap) string {
 // State is the embedding, the calibration rows in it, and the maps.
 func (m *ProCalBins) State() (layers.State, error) {
 	if m.w == nil {
-		return layers.State{}, errUnfitted
+		return layers.State{}, layers.ErrUnfitted
 	}
 	w := graph.NewWeights(tensor.Float64)
 	addSteps(w, "procal", m.maps)

@@ -216,7 +216,7 @@ func look(cal *data.Set, s layers.Sizes, proximity []float64) (seen, error) {
 // predict is replaceTops with the proximity of x's rows.
 func (m *proximal) predict(x *data.Set, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
 	if m.w == nil {
-		return nil, errUnfitted
+		return nil, layers.ErrUnfitted
 	}
 	z, err := embed(m.w, x)
 	if err != nil {

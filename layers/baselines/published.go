@@ -16,14 +16,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// PublishedDirichlet is [Dirichlet] with the optimizer behind published tables,
-// L-BFGS with a fixed rate of 1e-3 and no line search, which stops short of the
-// optimum. It explains published numbers and is no default.
-type PublishedDirichlet struct {
-	Optim optim.FixedLBFGS // Iterations 0: 1000
-
-	Fitted
-}
+// PublishedDirichlet is [Dirichlet] with the optimizer behind published tables.
+type PublishedDirichlet = Published[dirichletMap]
 
 // PublishedTemperature is temperature scaling by the same optimizer, started at
 // T = 1.5 and stepping in T itself. The converged one is layers.Temperature.
@@ -33,61 +27,37 @@ type PublishedTemperature struct {
 	Fitted
 }
 
-var (
-	_ layers.Stateful = (*PublishedDirichlet)(nil)
-	_ layers.Stateful = (*PublishedTemperature)(nil)
-)
-
 // Fit learns from cal.
-func (m *PublishedDirichlet) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return wrap("Dirichlet calibration as published", m.fit(ctx, dirichletMap{}, cal, nil, m.Optim.Minimize))
+func (m *PublishedTemperature) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
+	p := Published[temperatureMap]{Optim: m.Optim}
+	err := p.Fit(ctx, cal, val, rng)
+	m.Fitted = p.Fitted
+	return err
 }
-
-// Predict is log softmax(ℓ W + b).
-func (m *PublishedDirichlet) Predict(x *data.Set) (*data.Predictions, error) {
-	return m.predict(dirichletMap{}, x)
-}
-
-// State is W and b.
-func (m *PublishedDirichlet) State() (layers.State, error) { return m.state() }
-
-// Restore sets them.
-func (m *PublishedDirichlet) Restore(s layers.State) error { return m.restore(dirichletMap{}, s) }
-
-// T is the temperature reached.
-func (m *PublishedTemperature) T() float64 { return m.w.Float64s("temperature")[0] }
-
-// Fit learns from cal.
-func (m *PublishedTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return wrap("temperature as published", m.fit(ctx, temperatureMap{}, cal, nil, m.Optim.Minimize))
-}
-
-// Predict is log softmax(ℓ / T).
-func (m *PublishedTemperature) Predict(x *data.Set) (*data.Predictions, error) {
-	return m.predict(temperatureMap{}, x)
-}
-
-// State is T.
-func (m *PublishedTemperature) State() (layers.State, error) { return m.state() }
 
 // Restore sets T.
 func (m *PublishedTemperature) Restore(s layers.State) error { return m.restore(temperatureMap{}, s) }
 
-// temperatureMap has the one weight temperature (1).
-type temperatureMap struct{ multinomial }
+// T is the temperature reached.
+func (m *PublishedTemperature) T() float64 { return m.Weights().Float64s("temperature")[0] }
 
-func (temperatureMap) weights(layers.Sizes) *graph.Weights {
+// temperatureMap has the one weight temperature (1). Its input is ℓ.
+type temperatureMap struct{}
+
+func (temperatureMap) title() string { return "temperature scaling" }
+
+func (temperatureMap) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("temperature", []float64{1.5}, 1)
-	return w
+	return w, nil
 }
 
-func (temperatureMap) inputs(l *mat.Dense, _ *data.Set, _ *graph.Weights) ([]*mat.Dense, error) {
-	return []*mat.Dense{l}, nil
+func (temperatureMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
+	return map[string]*mat.Dense{"unclamped": v.LogProbs}, nil
 }
 
-func (temperatureMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
+func (temperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	// 1/T = exp(−log T), for T > 0
 	log := b.Apply(op.FlooredLog(1, math.SmallestNonzeroFloat64), b.Weight("temperature"))
-	return b.Apply(op.Stretch(), in[0], b.Apply(op.Exp(1), b.Apply(op.Scale(1, -1), log)))
+	return b.LogSoftmax(b.Apply(op.Stretch(), in.Input(b, "unclamped"), b.Apply(op.Exp(1), b.Apply(op.Scale(1, -1), log))))
 }

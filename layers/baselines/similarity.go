@@ -154,7 +154,7 @@ func (n similarityNet) embed(x *data.Set, w *graph.Weights) ([]float32, int, err
 	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{n.similarity(b, n.hidden(b, t), t)}
 	})
-	err = f.Each(x.Len(), predictionBatch, func(_ int, out []gorgonia.Value) error {
+	err = f.Each(x.Len(), layers.EvaluationBatch, func(_ int, out []gorgonia.Value) error {
 		s = append(s, out[0].(*tensor.Dense).Float32s()...)
 		return nil
 	})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
+	"math/rand/v2"
 
 	"calibra/data"
 	"calibra/graph"
@@ -17,174 +17,150 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// smooth is a calibration map with a smooth loss over all rows.
-type smooth interface {
-	// weights are those that a fit starts from, in float64.
-	weights(s layers.Sizes) *graph.Weights
-	// inputs are the matrices of N rows that the graph reads, from ℓ (N×C), which it
-	// may overwrite, and the set; w holds the state that is not learned.
-	inputs(l *mat.Dense, x *data.Set, w *graph.Weights) ([]*mat.Dense, error)
-	// scores describes the scores of a batch of inputs (B×C).
-	scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node
-	// logProbs describes the posterior of the scores.
-	logProbs(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node
-	// loss describes the mean loss of the scores, n rows being fitted in all.
-	loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *gorgonia.Node
+// original is the classifier's own prediction ℓ, the base of every smooth map here. Unlike
+// layers.Original it clamps no probability above logFloor, and its views keep their set.
+type original struct{ sizes layers.Sizes }
+
+var _ layers.Base = (*original)(nil)
+
+// Fit checks that cal can be calibrated on; there is nothing to learn.
+func (o *original) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
+	o.sizes, err = sizesOf(cal)
+	return err
+}
+
+// View is ℓ of each row.
+func (o *original) View(x *data.Set) (*layers.View, error) {
+	l, err := logProbsOf(x, o.sizes)
+	return &layers.View{LogProbs: l, Set: x}, err
+}
+
+// Sizes are C, the class counts and, with features, M.
+func (o *original) Sizes() layers.Sizes { return o.sizes }
+
+// State is the sizes.
+func (o *original) State() (layers.State, error) {
+	if o.sizes.Classes == 0 {
+		return layers.State{}, layers.ErrUnfitted
+	}
+	return stateOf(o.sizes, graph.NewWeights(tensor.Float64))
+}
+
+// Restore sets them.
+func (o *original) Restore(s layers.State) (err error) {
+	if err := s.Weights.Require(nil); err != nil {
+		return err
+	}
+	o.sizes, err = readSizes(s.Config)
+	return err
+}
+
+// Fitted is what a smooth map learned, a layers.Trained on the classifier's own prediction.
+type Fitted struct {
+	Result optim.Result // of the last Fit
+
+	layers.Trained
+}
+
+// fit minimizes m's loss over cal from the weights start, or m's own where that is nil.
+// An interrupted fit keeps what it learned.
+func (f *Fitted) fit(ctx context.Context, m layers.Map, cal *data.Set, start *graph.Weights, minimize minimizer) (err error) {
+	f.Trained = layers.Trained{Base: &original{}, Map: m}
+	f.Result, err = f.FitAll(ctx, cal, start, minimize, nil)
+	return err
+}
+
+func (f *Fitted) restore(m layers.Map, s layers.State) error {
+	sizes, err := readSizes(s.Config)
+	if err != nil {
+		return err
+	}
+	switch m.(type) {
+	case localTemperatureMap:
+		err = requireLength(s.Weights, "embedding/mean", sizes.Features)
+	case lastLayerMap:
+		err = requireLength(s.Weights, "norm/mean", sizes.Features)
+	}
+	if err != nil {
+		return err
+	}
+	t := layers.Trained{Base: &original{}, Map: m}
+	if err := t.Restore(s); err != nil {
+		return err
+	}
+	f.Trained = t
+	return nil
 }
 
 // minimizer is an algorithm of package optim with its settings.
-type minimizer func(context.Context, optim.Problem) (optim.Result, error)
+type minimizer = func(context.Context, optim.Problem) (optim.Result, error)
 
 func lbfgs(s optim.LBFGSSettings) minimizer {
 	return func(ctx context.Context, p optim.Problem) (optim.Result, error) { return optim.LBFGS(ctx, p, s) }
 }
 
-// Fitted is what a smooth map learned.
-type Fitted struct {
-	Result optim.Result // of the last Fit
-
-	time  time.Duration
-	sizes layers.Sizes
-	w     *graph.Weights
+// named is a map that says what a failed fit is called.
+type named interface {
+	layers.Map
+	title() string
 }
 
-// fit minimizes m's loss over cal from the weights start, or m's own where that is nil.
-// An interrupted fit keeps what it learned.
-func (f *Fitted) fit(ctx context.Context, m smooth, cal *data.Set, start *graph.Weights, minimize minimizer) error {
-	began := time.Now()
-	sizes, err := sizesOf(cal)
-	if err != nil {
-		return err
-	}
-	if start == nil {
-		start = m.weights(sizes)
-	}
-	l, err := logProbsOf(cal, sizes)
-	if err != nil {
-		return err
-	}
-	in, err := m.inputs(l, cal, start)
-	if err != nil {
-		return err
-	}
-	tables, labels := tablesOf(in), graph.Labels(cal.Labels)
-	loss := graph.NewObjective(start, func(b *graph.Builder) *gorgonia.Node {
-		return m.loss(b, m.scores(b, tables.take(b)), b.Take("labels", labels), cal.Len())
-	})
-	r, err := minimize(ctx, optim.Problem{Loss: loss, Rows: cal.Len()})
-	if err != nil && ctx.Err() == nil {
-		return err
-	}
-	f.Result, f.time, f.sizes, f.w = r, time.Since(began), sizes, start
-	return err
+// Smooth is the map M of the classifier's prediction, fitted to all rows at once by L-BFGS
+// from M's start. There is nothing to stop early: validation rows are not looked at.
+type Smooth[M named] struct {
+	Optim optim.LBFGSSettings
+
+	Fitted
 }
 
-// Stages tells how the fit ended.
-func (f *Fitted) Stages() []layers.Stage {
-	return []layers.Stage{{Name: "minimize", Result: f.Result, Time: f.time}}
+// Fit learns from cal.
+func (s *Smooth[M]) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	var m M
+	return wrap(m.title(), s.fit(ctx, m, cal, nil, lbfgs(s.Optim)))
 }
 
-// predictionBatch is how many rows are predicted at once.
-const predictionBatch = 1024
-
-func (f *Fitted) predict(m smooth, x *data.Set) (*data.Predictions, error) {
-	l, err := logProbsOf(x, f.sizes)
-	if err != nil {
-		return nil, err
-	}
-	in, err := m.inputs(l, x, f.w)
-	if err != nil {
-		return nil, err
-	}
-	tables, c := tablesOf(in), f.sizes.Classes
-	out := mat.NewDense(x.Len(), c, nil)
-	posterior := graph.NewFunction(f.w, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{m.logProbs(b, m.scores(b, tables.take(b)))}
-	})
-	err = posterior.Each(x.Len(), predictionBatch, func(lo int, outputs []gorgonia.Value) error {
-		copy(out.RawMatrix().Data[lo*c:], graph.Float64s(outputs[0]))
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return data.NewPredictions(out, x.Labels)
+// Restore sets the weights of M.
+func (s *Smooth[M]) Restore(state layers.State) error {
+	var m M
+	return s.restore(m, state)
 }
 
-// tables are a map's inputs in the memory that graphs read.
-type tables []*tensor.Dense
+// Published is the map M fitted by the optimizer behind published tables, L-BFGS with a
+// fixed rate of 1e-3 and no line search, which stops short of the optimum. It explains
+// published numbers and is no default.
+type Published[M named] struct {
+	Optim optim.FixedLBFGS // Iterations 0: 1000; some published runs had 2000
 
-func tablesOf(inputs []*mat.Dense) tables {
-	var t tables
-	for _, x := range inputs {
-		t = append(t, graph.Matrix(tensor.Float64, x))
-	}
-	return t
+	Fitted
 }
 
-func (t tables) take(b *graph.Builder) gorgonia.Nodes {
-	var in gorgonia.Nodes
-	for i, x := range t {
-		in = append(in, b.Take(fmt.Sprintf("inputs/%d", i), x))
-	}
-	return in
+// Fit learns from cal.
+func (p *Published[M]) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	var m M
+	return wrap(m.title()+" as published", p.fit(ctx, m, cal, nil, p.Optim.Minimize))
 }
 
-func (f *Fitted) state() (layers.State, error) { return stateOf(f.sizes, f.w) }
-
-func (f *Fitted) restore(m smooth, s layers.State) error {
-	sizes, err := readSizes(s.Config)
-	if err != nil {
-		return err
-	}
-	if s.Weights.Has("embedding/mean") {
-		if err := requireLength(s.Weights, "embedding/mean", sizes.Features); err != nil {
-			return err
-		}
-	}
-	if err := s.Weights.Require(m.weights(sizes).Shapes()); err != nil {
-		return err
-	}
-	f.sizes, f.w = sizes, s.Weights
-	return nil
+// Restore sets the weights of M.
+func (p *Published[M]) Restore(state layers.State) error {
+	var m M
+	return p.restore(m, state)
 }
 
-// multinomial is the posterior and loss of a map that ends in one softmax.
-type multinomial struct{}
-
-func (multinomial) logProbs(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node {
-	return b.LogSoftmax(scores)
-}
-
-func (multinomial) loss(b *graph.Builder, scores, labels *gorgonia.Node, _ int) *gorgonia.Node {
-	return b.NLL(b.LogSoftmax(scores), labels)
-}
-
-// oneVsRest is the posterior and loss of a map with a logistic score for each class:
+// oneVsRest describes the log-posterior of logistic scores s, one for each class,
 //
-//	posterior_k ∝ σ(s_k) ,  loss = mean_i Σ_k [softplus(s_ik) − s_ik 1[y_i = k]]
+//	posterior_k ∝ σ(s_k)
 //
-// The posterior is normalized in logarithms, so it exists for all finite scores.
-type oneVsRest struct{}
-
-func (oneVsRest) logProbs(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node {
+// normalized in logarithms, so it exists for all finite scores.
+func oneVsRest(b *graph.Builder, scores *gorgonia.Node) *gorgonia.Node {
 	// log σ(s) = −softplus(−s)
 	return b.LogSoftmax(b.Apply(op.Scale(2, -1), b.Apply(op.Softplus(2), b.Apply(op.Scale(2, -1), scores))))
 }
 
-func (oneVsRest) loss(b *graph.Builder, scores, labels *gorgonia.Node, _ int) *gorgonia.Node {
+// oneVsRestLoss describes mean_i Σ_k [softplus(s_ik) − s_ik 1[y_i = k]].
+func oneVsRestLoss(b *graph.Builder, scores *gorgonia.Node, in layers.Batch) *gorgonia.Node {
 	rows := float64(len(b.RowNumbers()))
 	all := b.Apply(op.Scale(0, 1/rows), b.Apply(op.Sum(2), b.Apply(op.Softplus(2), scores)))
-	return b.Plus(all, b.NLL(scores, labels)) // NLL picks −s_y of each row
-}
-
-// penalty describes c·Σ x² of a weight.
-func penalty(b *graph.Builder, weight string, c float64) *gorgonia.Node {
-	x := b.Weight(weight)
-	if b.Err() != nil {
-		return nil
-	}
-	return b.Apply(op.Scale(0, c), b.Apply(op.Sum(x.Dims()), b.Times(x, x)))
+	return b.Plus(all, b.NLL(scores, in.Labels(b))) // NLL picks −s_y of each row
 }
 
 // probabilityFloor is what the maps of log p̂ add to p̂ before the logarithm. With this
@@ -192,10 +168,11 @@ func penalty(b *graph.Builder, weight string, c float64) *gorgonia.Node {
 // better than 1e-4 with a clamp or another one.
 const probabilityFloor = 1e-12
 
-// floored turns ℓ into log(p̂ + 1e-12), in place.
+// floored is log(p̂ + 1e-12) of ℓ.
 func floored(l *mat.Dense) *mat.Dense {
-	l.Apply(func(_, _ int, v float64) float64 { return math.Log(math.Exp(v) + probabilityFloor) }, l)
-	return l
+	var out mat.Dense
+	out.Apply(func(_, _ int, v float64) float64 { return math.Log(math.Exp(v) + probabilityFloor) }, l)
+	return &out
 }
 
 func ones(n int) []float64 {

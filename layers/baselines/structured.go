@@ -48,7 +48,10 @@ func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 	if err != nil {
 		return err
 	}
-	w := structuredMap{}.weights(sizes)
+	w, err := structuredMap{}.Init(sizes, nil)
+	if err != nil {
+		return err
+	}
 	w.Tensor("structured/log_inverse_temperature").Float64s()[0] = bisectInverse(l, cal.Labels)
 	minimize := lbfgs(m.Optim)
 	if sizes.Classes*(sizes.Classes+1) <= 1000 {
@@ -56,14 +59,6 @@ func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 	}
 	return wrap("structured matrix scaling", m.fit(ctx, structuredMap{strength: m.Strength}, cal, w, minimize))
 }
-
-// Predict is log softmax(x + Δx + b).
-func (m *Structured) Predict(x *data.Set) (*data.Predictions, error) {
-	return m.predict(structuredMap{}, x)
-}
-
-// State is u, Δᵀ and b.
-func (m *Structured) State() (layers.State, error) { return m.state() }
 
 // Restore sets them.
 func (m *Structured) Restore(s layers.State) error { return m.restore(structuredMap{}, s) }
@@ -101,21 +96,21 @@ func softmaxTo(p, l []float64, beta float64) {
 // state u and N, structured/log_inverse_temperature (1) and structured/rows (1). Its
 // input is x.
 type structuredMap struct {
-	multinomial
 	strength float64 // 0: 1
 }
 
-func (structuredMap) weights(s layers.Sizes) *graph.Weights {
+func (structuredMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("structured/weight", make([]float64, s.Classes*s.Classes), s.Classes, s.Classes)
 	w.Add("structured/bias", make([]float64, s.Classes), s.Classes)
 	w.AddState("structured/log_inverse_temperature", []float64{0}, 1)
 	w.AddState("structured/rows", []float64{float64(total(s.Counts))}, 1)
-	return w
+	return w, nil
 }
 
-// inputs is step 2.
-func (structuredMap) inputs(l *mat.Dense, _ *data.Set, w *graph.Weights) ([]*mat.Dense, error) {
+// Inputs is step 2.
+func (structuredMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+	l := mat.DenseCopyOf(v.LogProbs)
 	beta := math.Exp(w.Float64s("structured/log_inverse_temperature")[0])
 	n := w.Float64s("structured/rows")[0]
 	for _, row := range rowsOf(l) {
@@ -124,17 +119,16 @@ func (structuredMap) inputs(l *mat.Dense, _ *data.Set, w *graph.Weights) ([]*mat
 			row[k] = math.Log((1-1/(n+1))*p + 1/((n+1)*float64(len(row))))
 		}
 	}
-	return []*mat.Dense{l}, nil
+	return map[string]*mat.Dense{"smoothed": l}, nil
 }
 
-func (structuredMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
-	return b.Plus(in[0], b.Linear("structured", in[0]))
+func (structuredMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	x := in.Input(b, "smoothed")
+	return b.LogSoftmax(b.Plus(x, b.Linear("structured", x)))
 }
 
-func (m structuredMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *gorgonia.Node {
+func (m structuredMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
+	nll := b.NLL(m.LogProbs(b, in), in.Labels(b))
 	bias := b.Weight("structured/bias")
 	if b.Err() != nil {
 		return nil
@@ -150,6 +144,6 @@ func (m structuredMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n i
 	}
 	delta := b.Weight("structured/weight")
 	weighted := b.Times(b.Times(delta, delta), b.Table("structured/penalty", graph.Tensor(tensor.Float64, each, c, c)))
-	loss := b.Plus(m.multinomial.loss(b, scores, labels, n), b.Apply(op.Sum(2), weighted))
-	return b.Plus(loss, penalty(b, "structured/bias", strength*float64(c)/float64(n)))
+	loss := b.Plus(nll, b.Apply(op.Sum(2), weighted))
+	return b.Plus(loss, layers.Penalty(b, "structured/bias", strength*float64(c)/float64(n)))
 }

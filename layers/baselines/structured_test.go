@@ -82,21 +82,21 @@ func TestStructuredAgainstNewton(t *testing.T) {
 	const c = 3
 	theta := func(m *Structured) []float64 {
 		var delta mat.Dense
-		delta.CloneFrom(mat.NewDense(c, c, m.w.Float64s("structured/weight")).T())
-		return append(delta.RawMatrix().Data, m.w.Float64s("structured/bias")...)
+		delta.CloneFrom(mat.NewDense(c, c, m.Weights().Float64s("structured/weight")).T())
+		return append(delta.RawMatrix().Data, m.Weights().Float64s("structured/bias")...)
 	}
 	for _, tolerance := range []float64{0, 1e-9} { // 0 is the default, 1e-6
 		m := Structured{Optim: optim.LBFGSSettings{Gradient: tolerance}}
 		fit(t, &m, cal, nil)
-		l, err := logProbsOf(cal, m.sizes)
+		view, err := m.Base.View(cal)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := structuredMap{}.inputs(l, cal, m.w)
+		in, err := structuredMap{}.Inputs(view, m.Weights())
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := structuredProblem{in[0], cal.Labels}
+		s := structuredProblem{in["smoothed"], cal.Labels}
 		grad, _ := s.derivatives(theta(&m))
 		size := floats.Norm(grad, math.Inf(1))
 		// Two ways to sum 300 terms of order 1.

@@ -36,38 +36,31 @@ func (m *Vector) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 	return wrap("vector scaling", m.fit(ctx, vectorMap{strength: m.Strength}, cal, nil, lbfgs(m.Optim)))
 }
 
-// Predict is log softmax(v ⊙ ℓ + b).
-func (m *Vector) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(vectorMap{}, x) }
-
-// State is v and b.
-func (m *Vector) State() (layers.State, error) { return m.state() }
-
-// Restore sets them.
+// Restore sets v and b.
 func (m *Vector) Restore(s layers.State) error { return m.restore(vectorMap{}, s) }
 
-// vectorMap has weights vector/scale (C) and vector/bias (C).
-type vectorMap struct {
-	multinomial
-	strength float64
-}
+// vectorMap has weights vector/scale (C) and vector/bias (C). Its input is ℓ with its
+// floor.
+type vectorMap struct{ strength float64 }
 
-func (vectorMap) weights(s layers.Sizes) *graph.Weights {
+func (vectorMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("vector/scale", ones(s.Classes), s.Classes)
 	w.Add("vector/bias", make([]float64, s.Classes), s.Classes)
-	return w
+	return w, nil
 }
 
-func (vectorMap) inputs(l *mat.Dense, _ *data.Set, _ *graph.Weights) ([]*mat.Dense, error) {
-	return []*mat.Dense{floored(l)}, nil
+func (vectorMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
+	return map[string]*mat.Dense{"floored": floored(v.LogProbs)}, nil
 }
 
-func (vectorMap) scores(b *graph.Builder, in gorgonia.Nodes) *gorgonia.Node {
-	return b.AddRow(b.Apply(op.TimesRow(), in[0], b.Weight("vector/scale")), b.Weight("vector/bias"))
+func (vectorMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	scaled := b.Apply(op.TimesRow(), in.Input(b, "floored"), b.Weight("vector/scale"))
+	return b.LogSoftmax(b.AddRow(scaled, b.Weight("vector/bias")))
 }
 
-func (m vectorMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) *gorgonia.Node {
-	loss := m.multinomial.loss(b, scores, labels, n)
+func (m vectorMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
+	loss := b.NLL(m.LogProbs(b, in), in.Labels(b))
 	scale := b.Weight("vector/scale")
 	if m.strength == 0 || b.Err() != nil {
 		return loss
@@ -75,7 +68,7 @@ func (m vectorMap) loss(b *graph.Builder, scores, labels *gorgonia.Node, n int) 
 	c := scale.Shape()[0]
 	moved := b.Plus(scale, b.Table("vector/identity", graph.Tensor(tensor.Float64, minusOnes(c), c)))
 	loss = b.Plus(loss, b.Apply(op.Scale(0, m.strength/float64(n)), b.Apply(op.Sum(1), b.Times(moved, moved))))
-	return b.Plus(loss, penalty(b, "vector/bias", m.strength/float64(n)))
+	return b.Plus(loss, layers.Penalty(b, "vector/bias", m.strength/float64(n)))
 }
 
 func minusOnes(n int) []float64 {

@@ -162,7 +162,7 @@ func (m *VennAbers) Predict(x *data.Set) (*data.Predictions, error) {
 // State is p₀ and p₁ at the scores of all classes.
 func (m *VennAbers) State() (layers.State, error) {
 	if m.upper == nil {
-		return layers.State{}, errUnfitted
+		return layers.State{}, layers.ErrUnfitted
 	}
 	w := graph.NewWeights(tensor.Float64)
 	addSteps(w, "venn_abers/lower", m.lower)

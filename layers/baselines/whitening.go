@@ -6,6 +6,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -97,7 +98,11 @@ func whitenedStart(cal *data.Set) (whitening, *graph.Weights, error) {
 	if err != nil {
 		return whitening{}, nil, err
 	}
-	return white, white.start(dirichletMap{}.weights(sizes)), nil
+	w, err := dirichletMap{}.Init(sizes, nil)
+	if err != nil {
+		return whitening{}, nil, err
+	}
+	return white, white.start(w), nil
 }
 
 // dirichletWeights are W and b as matrices over the weights' own memory.
@@ -113,10 +118,10 @@ type whitenedMap struct {
 	whitening
 }
 
-func (m whitenedMap) inputs(l *mat.Dense, x *data.Set, w *graph.Weights) ([]*mat.Dense, error) {
-	in, err := m.dirichletMap.inputs(l, x, w)
+func (m whitenedMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+	in, err := m.dirichletMap.Inputs(v, w)
 	if err == nil {
-		m.apply(in[0])
+		m.apply(in["floored"])
 	}
 	return in, err
 }

@@ -1,0 +1,121 @@
+package layers
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"time"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/op"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Costed is a Map that is fitted to another loss than the mean negative log-likelihood,
+// such as that with a penalty.
+type Costed interface {
+	Map
+	// Loss describes the mean loss of a batch, in.Labels its labels; rows are all that are
+	// fitted, for penalties that weigh as a share of them.
+	Loss(b *graph.Builder, in Batch, rows int) *gorgonia.Node
+}
+
+// Informed is a Map with inputs of its own, which its graph finds by name (in.Input).
+type Informed interface {
+	Map
+	// Inputs are matrices of N rows, made of a view and of the state among the weights.
+	Inputs(v *View, w *graph.Weights) (map[string]*mat.Dense, error)
+}
+
+// lossOf describes the loss that m is fitted to.
+func lossOf(b *graph.Builder, m Map, in Batch, rows int) *gorgonia.Node {
+	if c, ok := m.(Costed); ok {
+		return c.Loss(b, in, rows)
+	}
+	return b.NLL(m.LogProbs(b, in), in.Labels(b))
+}
+
+// Objective is the loss of a map with weights w on labelled rows, which every method that
+// learns by gradient minimizes.
+func Objective(m Map, w *graph.Weights, rows *Rows) *graph.Objective {
+	return graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node { return lossOf(b, m, rows.Batch(b), rows.n) })
+}
+
+// Penalty describes c·Σ x² of a weight.
+func Penalty(b *graph.Builder, weight string, c float64) *gorgonia.Node {
+	x := b.Weight(weight)
+	if b.Err() != nil {
+		return nil
+	}
+	return b.Apply(op.Scale(0, c), b.Apply(op.Sum(x.Dims()), b.Times(x, x)))
+}
+
+// rowsFor puts what m reads of a set into memory of type dt: the base's view, m's own
+// inputs, and labels where labelled asks for them.
+func (t *Trained) rowsFor(x *data.Set, w *graph.Weights, labelled bool) (*Rows, error) {
+	sizes := t.Base.Sizes()
+	var labels *tensor.Dense
+	var err error
+	if labelled {
+		if labels, err = labelsOf(x, sizes.Classes); err != nil {
+			return nil, err
+		}
+	}
+	view, err := t.Base.View(x)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := view.RowsFor(t.Map, w, sizes)
+	if err != nil {
+		return nil, err
+	}
+	return rows.Labelled(labels), nil
+}
+
+// RowsFor is Rows with the inputs of m, in the type of its weights.
+func (v *View) RowsFor(m Map, w *graph.Weights, s Sizes) (*Rows, error) {
+	with := *v
+	if m, ok := m.(Informed); ok {
+		own, err := m.Inputs(v, w)
+		if err != nil {
+			return nil, err
+		}
+		with.Inputs = maps.Clone(own)
+		maps.Copy(with.Inputs, v.Inputs)
+	}
+	return with.Rows(w.Dtype(), s), nil
+}
+
+// FitAll fits the base and then the map by minimize, which sees all rows at once, in
+// float64, from the weights start, or the map's own where that is nil. An interrupted fit
+// keeps what it learned, one that fails for another reason nothing.
+func (t *Trained) FitAll(ctx context.Context, cal *data.Set, start *graph.Weights, minimize func(context.Context, optim.Problem) (optim.Result, error), rng *rand.Rand) (result optim.Result, err error) {
+	began := time.Now()
+	t.weights, t.stages = nil, nil // the base is about to change
+	if err := t.Base.Fit(ctx, cal, nil, rng); err != nil {
+		return result, err
+	}
+	if start == nil {
+		if start, err = t.Map.Init(t.Base.Sizes(), rng); err != nil {
+			return result, err
+		}
+	}
+	rows, err := t.rowsFor(cal, start, true)
+	if err != nil {
+		return result, err
+	}
+	result, err = minimize(ctx, optim.Problem{Loss: Objective(t.Map, start, rows), Rows: cal.Len()})
+	if err != nil && ctx.Err() == nil {
+		return result, err
+	}
+	t.weights, t.stages = start, []Stage{{"minimize", result, time.Since(began)}}
+	return result, err
+}
+
+// Weights are those of the map, nil before Fit.
+func (t *Trained) Weights() *graph.Weights { return t.weights }
