@@ -6,24 +6,29 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
 // Temperature scaling (Guo et al. 2017): softmax(logits / T) with the T = eᵗ in
-// [1e-3, 1e3] that minimizes the negative log-likelihood of the calibration rows,
-// to a derivative by t below 1e-8. There is nothing to stop early: validation rows
+// [1e-3, 1e3], or further where logits spread over less than 1 or more than 100, that
+// minimizes the negative log-likelihood of the calibration rows, to a derivative by t
+// below 1e-8. T = 1 is in that range, so no T is worse than it. There is nothing to stop early: validation rows
 // are not looked at, and an interrupted fit keeps nothing.
 type Temperature struct {
 	// Result of the last Fit. It says so if T ends on a bound.
 	Result optim.Result
+
+	took time.Duration
 
 	sizes   Sizes
 	weights *graph.Weights // temperature/log (1) = t
@@ -51,14 +56,39 @@ func (m *Temperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) e
 		inverse := b.Apply(op.Exp(1), b.Apply(op.Scale(1, -1), b.Weight("temperature/log")))
 		return meanNLL(b, b.LogSoftmax(b.Apply(op.Stretch(), b.Take("logits", logits), inverse)), labels)
 	})
-	bound := math.Log(1e3)
-	m.Result, err = optim.Bisect(ctx, optim.Problem{Loss: loss, Rows: cal.Len()}, -bound, bound, 1e-8)
+	least, most := temperatureRange(cal.Logits)
+	start := time.Now()
+	m.Result, err = optim.Bisect(ctx, optim.Problem{Loss: loss, Rows: cal.Len()}, math.Log(least), math.Log(most), 1e-8)
 	if err != nil {
 		return fmt.Errorf("layers: fit temperature: %w", err)
+	}
+	m.took = time.Since(start)
+	switch w.Float64s("temperature/log")[0] {
+	case math.Log(least):
+		m.Result.Ended = fmt.Sprintf("T ends on its lower bound %g: no T is small enough for logits that are never wrong", least)
+	case math.Log(most):
+		m.Result.Ended = fmt.Sprintf("T ends on its upper bound %g: no T is large enough, so the logits say less than the class frequencies do", most)
 	}
 	m.sizes, m.weights = Sizes{Classes: cal.Classes(), Counts: classCounts(cal)}, w
 	return nil
 }
+
+// temperatureRange is where T is looked for: from 1e-3 to 1e3 for logits that spread over
+// 1 to 100, the largest less the smallest of a row, and as much wider as they spread less
+// or more.
+func temperatureRange(logits *mat.Dense) (least, most float64) {
+	spread := 0.0
+	for i := range logits.RawMatrix().Rows {
+		row := logits.RawRowView(i)
+		if s := floats.Max(row) - floats.Min(row); s <= math.MaxFloat64 { // not of logits of −∞
+			spread = max(spread, s)
+		}
+	}
+	return 1e-3 * max(min(1, spread), 1e-12), 1e3 * min(max(1, spread/100), 1e200)
+}
+
+// Stages is one stage, "minimize".
+func (m *Temperature) Stages() []Stage { return []Stage{{"minimize", m.Result, m.took}} }
 
 // Predict is log softmax(logits / T).
 func (m *Temperature) Predict(x *data.Set) (*data.Predictions, error) {
