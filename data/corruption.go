@@ -3,7 +3,6 @@ package data
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 )
 
 // Corruption is a change of images that leaves what they show recognizable, in five
@@ -35,7 +34,7 @@ func CorruptionByName(name string) (Corruption, error) {
 		}
 		names = append(names, c.Name)
 	}
-	return Corruption{}, Inputf("", "there is no corruption %q; choose one of %s", name, strings.Join(names, ", "))
+	return Corruption{}, Unknown("corruption", name, names)
 }
 
 // Severities is the number of degrees of a corruption, the first the mildest.

@@ -108,7 +108,7 @@ func (h *header) parse(text string) error {
 		}
 		n, err := strconv.Atoi(field)
 		if err != nil {
-			return fmt.Errorf("has the shape (%.40s), which is no shape", shape[1])
+			return fmt.Errorf("has the shape (%.40s); it must be whole numbers", shape[1])
 		}
 		h.shape = append(h.shape, n)
 	}
@@ -123,7 +123,7 @@ func (h *header) bytes() (int64, error) {
 	total := int64(h.size)
 	for _, n := range h.shape {
 		if n != 0 && total > math.MaxInt64/16/int64(n) {
-			return 0, fmt.Errorf("has the shape %s, which no memory holds", shapeString(h.shape))
+			return 0, fmt.Errorf("has the shape %s, which is too large for memory", shapeString(h.shape))
 		}
 		total *= int64(n)
 	}

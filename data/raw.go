@@ -88,9 +88,9 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 		t.Name = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".csv")
 		return t.raw(s, rng)
 	case s.Label != "":
-		return nil, Inputf(arg, "is no csv file; only of one can the label column be named")
+		return nil, Inputf(arg, "is not a csv file; --label names a column of a csv file")
 	case s.HeldOut != 0:
-		return nil, Inputf(arg, "is no table; only of a table can a region be held out")
+		return nil, Inputf(arg, "is not a table; --held-out sets aside a region of a table")
 	case strings.HasSuffix(base, ".tar.gz"):
 		return rawCIFAR(arg, rng)
 	case strings.HasSuffix(base, ".npz"):

@@ -50,7 +50,8 @@ const unmoved = 1 - 1e-12
 // stack mixes the anchored maps on a base.
 func (o *Options) stack(base *anchored.Anchor) *anchored.Stack {
 	return &anchored.Stack{
-		Base: base, Candidates: anchored.Maps(), Optim: o.LBFGS(),
+		Spreads: o.spreads(),
+		Base:    base, Candidates: anchored.Maps(), Optim: o.LBFGS(),
 		Folds: o.IntOr("search.folds", "5 up to 4,096 rows, else 3", 2, "", searchFolds),
 	}
 }

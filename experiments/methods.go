@@ -10,7 +10,7 @@ import (
 // corrected fits m, its prior cross-validated.
 func corrected(name string, m layers.Map) func(*Options) layers.Stateful {
 	return func(o *Options) layers.Stateful {
-		return &anchored.Auto{Base: o.anchor(), Candidates: []anchored.Candidate{{Name: name, Map: m}}, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Optim: o.LBFGS()}
+		return &anchored.Auto{Base: o.anchor(), Candidates: []anchored.Candidate{{Name: name, Map: m}}, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Spreads: o.spreads(), Optim: o.LBFGS()}
 	}
 }
 
@@ -56,6 +56,8 @@ var Methods = append([]Method{
 	{"kc-original", "kernel calibration as its authors have it (KCal)", func(o *Options) layers.Stateful {
 		return &baselines.KCal{
 			Dimensions: o.Int("kcal.dimensions", 32, 1, "", "width of the learned projection"),
+			Bandwidth:  o.Float("kcal.bandwidth", 1, Positive, "", "bandwidth h₀ of the kernel in training; it is chosen from a tenth to ten times that afterwards"),
+			Folds:      o.Int("kcal.folds", 20, 2, "", "folds of the cross-validation that chooses it"),
 			Optim:      o.Optim("train", Training{Batch: 64}),
 		}
 	}, []string{"features", "logits"}, false, true},
@@ -117,7 +119,7 @@ var Methods = append([]Method{
 	{"local-temperature", "a temperature for each region, from its codewords", corrected("local-temperature", anchored.LocalTemperature{}), anchorNeeds, true, false},
 	{"gated", "one temperature, mixed with the anchored map by the support of the region", corrected("gated", anchored.Gated{}), anchorNeeds, true, false},
 	{"auto", "the best of the anchored maps by cross-validation, the simplest within one standard error", func(o *Options) layers.Stateful {
-		return &anchored.Auto{Base: o.anchor(), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Optim: o.LBFGS()}
+		return &anchored.Auto{Base: o.anchor(), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Spreads: o.spreads(), Optim: o.LBFGS()}
 	}, anchorNeeds, true, false},
 	{"stacked", "the anchored maps mixed, each by what it adds to the others in cross-validation", func(o *Options) layers.Stateful {
 		return o.stack(o.anchor())

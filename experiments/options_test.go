@@ -21,6 +21,8 @@ func TestEveryMethodListsItsSettings(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", m.Name, err)
 		}
+		again, _, _ := m.Build(Options{})
+		comparable := reflect.DeepEqual(model, again) // not so if it holds functions
 		seen := map[string]bool{}
 		for _, k := range keys {
 			if seen[k.Name] || k.Line == "" || k.Kind == "" || !strings.Contains(k.Name, ".") {
@@ -39,7 +41,7 @@ func TestEveryMethodListsItsSettings(t *testing.T) {
 				continue // a cross-validation has a coarser one where nobody says
 			}
 			same, _, err := m.Build(Options{Values: Values{k.Name: text}})
-			if err != nil || !reflect.DeepEqual(same, model) {
+			if err != nil || comparable && !reflect.DeepEqual(same, model) {
 				t.Errorf("%s: %s=%s is not its default (%v)", m.Name, k.Name, text, err)
 			}
 		}

@@ -83,7 +83,12 @@ func OpenOrigin(arg, shifted string) (*Origin, error) {
 	case strings.Contains(base, "weather") && isMissing(arg): // likewise
 		o, err = weatherOrigin(arg)
 	default:
-		return nil, data.Inputf(arg, "is no data this program knows; name letter, satellite, digits, cubic, proximity, proximity100, rare, calibrated, an npz or csv file, a CIFAR archive or a directory")
+		names := []string{"letter", "satellite", "digits", "cubic", "proximity", "proximity100", "rare", "calibrated"}
+		hint := ""
+		if near := data.Nearest(arg, names); near != "" {
+			hint = "did you mean " + near + "? "
+		}
+		return nil, data.Inputf(arg, "is not known as data; %sname %s, an npz or csv file, a CIFAR archive or a directory", hint, strings.Join(names, ", "))
 	}
 	if err != nil {
 		return nil, err

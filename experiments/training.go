@@ -239,6 +239,15 @@ func (o *Options) anchor() *anchored.Anchor {
 	return &anchored.Anchor{Slots: o.slots(), Codebook: o.codebook(), Passes: o.Int("codebook.passes", 10, 1, "", "passes of the codebook over the calibration rows")}
 }
 
+// spreads are the priors that the anchored maps try.
+func (o *Options) spreads() anchored.SpreadGrid {
+	return anchored.SpreadGrid{
+		Smallest: o.Float("search.smallest", 1./8, Positive, "", "smallest standard deviation of a correction's prior to try, in nats"),
+		First:    o.Float("search.first", 1./2, Positive, "", "the one to begin with; each next is twice or half as large"),
+		Largest:  o.Float("search.largest", 16, Positive, "", "the largest to try"),
+	}
+}
+
 // bilinear is the paper's map.
 func (o *Options) bilinear() layers.Bilinear {
 	var m layers.Bilinear

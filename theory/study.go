@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
+
+	"calibra/data"
 )
 
 // Effort chooses between the quick design of a study and the complete one.
@@ -128,7 +129,7 @@ func Find(names ...string) ([]Study, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("theory: there is no study %q; choose from %s", name, strings.Join(known, ", "))
+			return nil, data.Unknown("study", name, append(known, "fast", "all"))
 		}
 	}
 	return slices.DeleteFunc(Studies(), func(s Study) bool { return !slices.Contains(names, s.Name) }), nil

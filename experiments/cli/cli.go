@@ -75,12 +75,14 @@ func (helpCmd) Help() string {
 }
 
 // greeting is what calibra says without arguments.
-const greeting = `Calibra makes a classifier's probabilities honest, everywhere in its latent space.
+const greeting = `Calibra makes a classifier's probabilities honest, in every region of its rows.
 
-  calibra quickstart                                    see it work in a minute
+  calibra quickstart
+      see it work on embedded data, in a minute
   calibra fit --in features.npz --method stacked --out runs/mine
-                                                        calibrate your classifier
-  calibra compare --in features.npz --out runs/compare  compare all methods on it
+      calibrate your own classifier
+  calibra compare --in features.npz --out runs/compare
+      compare all methods on it
 
 calibra help lists all commands, calibra help fit explains one.
 `

@@ -161,7 +161,10 @@ func (c *compareCmd) report(t *terminal, r *compare.Result) error {
 			fitted++
 		}
 	}
-	return t.printf("† worse than the best by more than chance (5 %%, corrected for all methods)\n\n%s, and %d of %d other methods are worse by more than chance;\n%d of %d fits; wrote %s\n",
+	if err := t.printf("† worse than the best by more than chance (5 %%, corrected for all methods)\n"); err != nil {
+		return err
+	}
+	return t.closing("%s, and %d of %d other methods are worse by more than chance; %d of %d fits; wrote %s",
 		found, worse, len(r.Rows)-1, fitted, len(r.Fits), filepath.Join(c.Out, "report.html"))
 }
 

@@ -30,10 +30,10 @@ type encodeCmd struct {
 }
 
 func (encodeCmd) Help() string {
-	return `Writes the penultimate features, logits and labels of the rows that calibrate and
-of those that test, in the file that every other command takes. Rows that trained the
-network are no such rows: tables and training images are divided by --seed, and
-CIFAR's official test images calibrate, as in the paper.
+	return `Writes the penultimate features, logits and labels of the calibration rows and of the
+test rows, in the file that every other command takes. The network must not have been
+trained on these rows: --seed divides tables and training images, and CIFAR's official
+test images are the calibration rows, as in the paper.
 
 An encoding that was interrupted goes on where it stopped when the same command is
 given again.

@@ -265,5 +265,8 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report) error {
 			found += "; wrote " + path
 		}
 	}
-	return t.printf("\n%s\n\n%s\n", strings.Join(lines, "\n"), found)
+	if err := t.printf("\n%s\n", strings.Join(lines, "\n")); err != nil {
+		return err
+	}
+	return t.closing("%s", found)
 }

@@ -29,7 +29,7 @@ var exitCodes = []struct {
 	what string
 }{
 	{0, "done"},
-	{exitFailure, "the work failed: a full disk, a fit that did not end, a claim outside its band"},
+	{exitFailure, "the work failed: a full disk, a failed fit, a claim outside its band"},
 	{exitUsage, "the input or the flags are wrong"},
 	{exitNoDevice, "--device cuda, and there is no device or too little memory on it"},
 	{exitInternal, "a fault of this program; the sentence says where to report it"},

@@ -134,7 +134,7 @@ func (c *fitCmd) report(t *terminal, run *experiments.Run) error {
 		return err
 	}
 	v := run.Outcome.Metrics.Values
-	return t.printf("\n%s: NLL %.4f, accuracy %.4f on %d test rows; wrote model, metrics and predictions to %s\n",
+	return t.closing("%s: NLL %.4f, accuracy %.4f on %d test rows; wrote model, metrics and predictions to %s",
 		c.Method, v[metrics.NLL], v[metrics.Accuracy], run.Source.Test.Len(), c.Out)
 }
 

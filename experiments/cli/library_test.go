@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,13 +10,31 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/graph"
+	"calibra/graph/op"
 	"calibra/layers"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
+
+// Mine is the Map of README.md.
+type Mine struct{}
+
+func (Mine) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("mine/t", []float64{1}, 1)
+	return w, nil
+}
+
+func (Mine) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return b.LogSoftmax(b.Apply(op.Stretch(), in.LogProbs, b.Weight("mine/t")))
+}
 
 // TestMethodFromOutside: fit, apply, compare, study and methods know a method that is
 // handed to the command, and a saved model of it is read back by its name.
 func TestMethodFromOutside(t *testing.T) {
-	mine := experiments.OnCodewords("mine", "slot scales learned", layers.Bilinear{Scale: layers.LearnedScale{}})
+	mine := experiments.OnCodewords("mine", "one temperature on the quantized head", Mine{})
 	in, dir := write(t, features(200)), t.TempDir()
 	fitted, applied := filepath.Join(dir, "fit"), filepath.Join(dir, "applied.npz")
 	for _, args := range [][]string{

@@ -61,5 +61,5 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if err := t.tables(list); err != nil {
 		return err
 	}
-	return t.printf("\n%s: %s. Set a key with --set KEY=VALUE, or in a file with --config\n", m.Name, m.Line)
+	return t.closing("%s: %s. Set a key with --set KEY=VALUE, or in a file with --config", m.Name, m.Line)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -103,7 +102,7 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	if err := t.tables(list); err != nil {
 		return err
 	}
-	return t.printf("\n%s;\nwrote that run to %s; look closer with\n  calibra evaluate --in %s\n", found, c.Out, filepath.Join(c.Out, "predictions.npz"))
+	return t.printf("\n%s;\nwrote that run to %s\n", found, c.Out)
 }
 
 // chooseSlots is the w with the least NLL on the validation rows.

@@ -219,8 +219,8 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings) e
 	if len(found) > most {
 		found = append(found[:most], fmt.Sprintf("and so on for %d data sets more", len(found)-most))
 	}
-	lines := broken(strings.Join(append(found, fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells))), "; "), width(t.out))
-	return t.printf("\n%s\nwrote %s\n", strings.Join(lines, "\n"), filepath.Join(c.Out, "report.html"))
+	found = append(found, fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)))
+	return t.closing("%s; wrote %s", strings.Join(found, "; "), filepath.Join(c.Out, "report.html"))
 }
 
 // tellStale names the cells that another program computed.

@@ -110,7 +110,7 @@ func (t *table) fit(width int) (shown, widths []int) {
 }
 
 // least is how narrow a column may become that is broken over lines.
-const least = 14
+const least = 10
 
 // squeeze takes excess off the widest columns that may be broken.
 func (t *table) squeeze(shown, widths []int, excess int) {

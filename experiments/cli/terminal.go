@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -57,6 +59,20 @@ func (t *terminal) print(text []byte) error {
 // printf is print of a formatted text.
 func (t *terminal) printf(format string, args ...any) error {
 	return t.print(fmt.Appendf(nil, format, args...))
+}
+
+// closing prints the last line of a command, what was found and what was written where,
+// broken between words where the terminal is narrow.
+func (t *terminal) closing(format string, args ...any) error {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(fmt.Sprintf(format, args...)) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width(t.out) {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return t.printf("\n%s\n", strings.Join(append(lines, line), "\n"))
 }
 
 // tables prints tables for the width of the terminal, an empty line between them.

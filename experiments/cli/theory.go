@@ -17,7 +17,7 @@ import (
 type theoryCmd struct {
 	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run, or all (the default). The word fast takes smaller designs and fewer replicates."`
 	Seed    uint64   `default:"0" help:"Seed of designs and samples (${default}). The bands hold for any."`
-	Seeds   int      `placeholder:"N" help:"Run the studies under N seeds, from --seed on, and write to --out how often each row falls outside its band (seeds.md); seeds that --out holds are not run again."`
+	Seeds   seeds    `placeholder:"LIST" help:"Run the studies under each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md); seeds that --out holds are not run again."`
 	JSON    bool     `help:"Print the rows of all studies as one JSON list."`
 	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, and the figures as CSV, SVG, PNG and PDF; they replace those of an earlier run."`
 }
@@ -31,7 +31,7 @@ func (theoryCmd) Help() string {
 
   calibra theory fast
   calibra theory rate misspecified --seed 7 --out figures
-  calibra theory fast --seeds 100 --out runs/seeds
+  calibra theory fast --seeds 0-99 --out runs/seeds
 
 Studies: ` + strings.Join(names, ", ") + `. A quantity outside its band makes the exit code 1.`
 }
@@ -42,8 +42,8 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	if c.Seeds > 0 {
-		return c.seeds(ctx, studies, settings)
+	if len(c.Seeds) > 0 {
+		return c.underSeeds(ctx, t, studies, settings)
 	}
 	if c.Out != "" {
 		undo, err := experiments.PrepareDir(c.Out, theory.Group, report.Files...)
@@ -205,5 +205,5 @@ func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 	if c.Out != "" {
 		wrote = "; wrote tables and figures to " + c.Out
 	}
-	return t.printf("%d of %d quantities in their bands%s\n", in, all, wrote)
+	return t.closing("%d of %d quantities in their bands%s", in, all, wrote)
 }

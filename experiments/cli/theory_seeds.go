@@ -11,9 +11,9 @@ import (
 	"calibra/theory"
 )
 
-// seeds runs the studies under many seeds. The rows of each seed are a file of --out, so that
+// underSeeds runs the studies under many seeds. The rows of each seed are a file of --out, so that
 // an interrupted run goes on where it was.
-func (c *theoryCmd) seeds(ctx context.Context, studies []theory.Study, settings theory.Settings) error {
+func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theory.Study, settings theory.Settings) error {
 	if c.Out == "" {
 		return usageError{fmt.Errorf("many seeds write a file each: give --out DIR")}
 	}
@@ -21,8 +21,10 @@ func (c *theoryCmd) seeds(ctx context.Context, studies []theory.Study, settings 
 		return err
 	}
 	var all theory.Seeds
-	for i := range c.Seeds {
-		settings.Seed = c.Seed + uint64(i)
+	bar := t.progress()
+	for i, seed := range c.Seeds {
+		bar.at(float64(i), float64(len(c.Seeds)), fmt.Sprintf("%d of %d seeds%s", i, len(c.Seeds), bar.left(float64(i), float64(len(c.Seeds)))))
+		settings.Seed = seed
 		path := filepath.Join(c.Out, fmt.Sprintf("seed-%d.csv", settings.Seed))
 		rows, err := readRows(path)
 		if err != nil {
@@ -41,12 +43,12 @@ func (c *theoryCmd) seeds(ctx context.Context, studies []theory.Study, settings 
 			}
 		}
 		all.Add(settings.Seed, rows)
-		fmt.Fprintf(os.Stderr, "seed %d: %d of %d\n", settings.Seed, i+1, c.Seeds)
 		if err := data.WriteFile(filepath.Join(c.Out, "seeds.md"), all.Markdown); err != nil {
 			return err
 		}
 	}
-	return all.Markdown(os.Stdout)
+	bar.clear()
+	return all.Markdown(t.out)
 }
 
 // readRows reads the rows that a run wrote; nil if there is no such file.

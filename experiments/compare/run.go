@@ -174,6 +174,11 @@ func (p *prepared) get(src *data.Source, s Settings, seed uint64) (*experiments.
 
 // run fits the method and judges it with intervals.
 func (f *Fit) run(ctx context.Context, p *experiments.Prepared, s Settings) {
+	defer func() {
+		if p := recover(); p != nil {
+			f.Err = fmt.Errorf("internal fault: %v; please report it with the command", p)
+		}
+	}()
 	spec := experiments.Spec{Catalog: s.Catalog, Executor: s.Executor, Method: f.Method, Split: s.Split, Seed: f.Seed}
 	if f.Err = spec.Use(s.Set[f.Method]); f.Err != nil {
 		return

@@ -59,7 +59,7 @@ func compared(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("Means over the seeds %s; local metrics in the shared embedding, NLL in nats:\n\n%v",
+	return fmt.Sprintf("Means over the seeds (%s); local metrics in the shared embedding, NLL in nats:\n\n%v",
 		strings.Join(seeds, ", "), t), nil
 }
 

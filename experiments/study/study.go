@@ -2,7 +2,6 @@ package study
 
 import (
 	"slices"
-	"strings"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -37,7 +36,7 @@ func ByName(name string) (*Study, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return nil, data.Inputf("", "there is no study %q; choose one of %s", name, strings.Join(names, ", "))
+	return nil, data.Unknown("study", name, names)
 }
 
 // tableOrder is the order of the paper's tables; methods beyond them follow in

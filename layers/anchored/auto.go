@@ -37,6 +37,7 @@ type Auto struct {
 	Candidates []Candidate // the simpler first
 	Folds      int         // 0: 3
 	Optim      optim.LBFGSSettings
+	Spreads    SpreadGrid
 
 	Ranking []Ranked     // of the last Fit, in the candidates' order
 	Result  optim.Result // of the choice's fit to all rows
@@ -57,7 +58,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	}
 	start := time.Now()
 	a.name, a.Ranking, a.fitted = "", nil, nil // the base is about to change
-	c, err := compete(ctx, a.Base, a.Candidates, folds, a.Optim, cal, rng)
+	c, err := compete(ctx, a.Base, a.Candidates, folds, a.Optim, a.Spreads, cal, rng)
 	if err != nil {
 		return err
 	}

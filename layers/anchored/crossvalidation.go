@@ -2,6 +2,7 @@ package anchored
 
 import (
 	"calibra/layers"
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -21,14 +22,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A spread is 0 or a power of 2 in nats, a factor of 4 in the prior's variance. It is
-// looked for from firstSpread on; beyond the largest a prior says nothing, below the
-// smallest it leaves nothing to say.
-const (
-	smallestSpread = 1. / 8
-	firstSpread    = 1. / 2
-	largestSpread  = 16
-)
+// SpreadGrid is the spreads that cross-validation tries besides 0: powers of 2 in nats, a
+// factor of 4 in the prior's variance. It begins with the first; beyond the largest a prior
+// says nothing, below the smallest it leaves nothing to say. The zero value is 1/8, 1/2, 16.
+type SpreadGrid struct{ Smallest, First, Largest float64 }
+
+func (g SpreadGrid) filled() SpreadGrid {
+	return SpreadGrid{cmp.Or(g.Smallest, 1./8), cmp.Or(g.First, 1./2), cmp.Or(g.Largest, 16)}
+}
 
 // A map that is to be judged, not kept, is fitted to judgeGradient or until ten
 // iterations lower its loss by less than judgeDecrease: a held-out loss needs no more
@@ -45,6 +46,7 @@ type crossValidation struct {
 	labels   []int // N
 	folds    []*fold
 	settings optim.LBFGSSettings
+	spreads  SpreadGrid
 	rng      *rand.Rand
 	done     map[layers.Map]*judgement // a map is judged once, whatever corrections build on it
 }
@@ -69,14 +71,14 @@ type judgement struct {
 
 // newCrossValidation cuts the rows into folds, stratified. The view of a fold's rows
 // is made once for all maps.
-func newCrossValidation(s layers.Sizes, v *layers.View, labels []int, folds int, settings optim.LBFGSSettings, rng *rand.Rand) *crossValidation {
+func newCrossValidation(s layers.Sizes, v *layers.View, labels []int, folds int, settings optim.LBFGSSettings, spreads SpreadGrid, rng *rand.Rand) *crossValidation {
 	fractions := make([]float64, folds)
 	for k := range fractions {
 		fractions[k] = 1 / float64(folds)
 	}
 	parts := data.Stratify(labels, fractions, rng)
 	settings.Gradient, settings.Decrease = max(settings.Gradient, judgeGradient), max(settings.Decrease, judgeDecrease)
-	cv := &crossValidation{sizes: s, labels: labels, settings: settings, rng: rng, done: map[layers.Map]*judgement{}}
+	cv := &crossValidation{sizes: s, labels: labels, settings: settings, spreads: spreads.filled(), rng: rng, done: map[layers.Map]*judgement{}}
 	for k, held := range parts {
 		var rest []int
 		for other, rows := range parts {
@@ -155,12 +157,12 @@ func (cv *crossValidation) along(ctx context.Context, m layers.Map, fits []*post
 		}
 		return j.mean, nil
 	}
-	first, err := try(firstSpread)
+	first, err := try(cv.spreads.First)
 	if err != nil {
 		return nil, err
 	}
 	walk := func(factor, mean float64) (moved bool, err error) {
-		for to := firstSpread * factor; smallestSpread <= to && to <= largestSpread; to *= factor {
+		for to := cv.spreads.First * factor; cv.spreads.Smallest <= to && to <= cv.spreads.Largest; to *= factor {
 			next, err := try(to)
 			if err != nil || next >= mean {
 				return moved, err

@@ -66,7 +66,7 @@ type contest struct {
 
 // compete fits the base to the rows and judges the candidates on it, with folds drawn
 // from rng.
-func compete(ctx context.Context, base layers.Base, candidates []Candidate, folds int, settings optim.LBFGSSettings, cal *data.Set, rng *rand.Rand) (*contest, error) {
+func compete(ctx context.Context, base layers.Base, candidates []Candidate, folds int, settings optim.LBFGSSettings, spreads SpreadGrid, cal *data.Set, rng *rand.Rand) (*contest, error) {
 	switch {
 	case len(candidates) == 0:
 		return nil, fmt.Errorf("layers: there is no candidate to choose")
@@ -82,7 +82,7 @@ func compete(ctx context.Context, base layers.Base, candidates []Candidate, fold
 	if err != nil {
 		return nil, err
 	}
-	c := &contest{view: view, cv: newCrossValidation(base.Sizes(), view, cal.Labels, folds, settings, rng)}
+	c := &contest{view: view, cv: newCrossValidation(base.Sizes(), view, cal.Labels, folds, settings, spreads, rng)}
 	for _, candidate := range candidates {
 		j, err := c.cv.judge(ctx, candidate.Map)
 		if err != nil {

@@ -42,6 +42,7 @@ type Stack struct {
 	Candidates []Candidate // with names that differ, the simpler first
 	Folds      int         // 0: 5, or 3 of more than 4096 rows, which need no more
 	Optim      optim.LBFGSSettings
+	Spreads    SpreadGrid
 
 	Ranking []Ranked // of the last Fit: what Auto goes by, in the candidates' order
 	// NLL is the mean loss of the held-out rows under the posterior that mixes the folds'
@@ -77,7 +78,7 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	case folds == 0:
 		folds = 3
 	}
-	c, err := compete(ctx, s.Base, s.Candidates, folds, s.Optim, cal, rng)
+	c, err := compete(ctx, s.Base, s.Candidates, folds, s.Optim, s.Spreads, cal, rng)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -39,6 +40,8 @@ import (
 // only their number.
 type KCal struct {
 	Dimensions int            // d; 0: 32
+	Bandwidth  float64        // h₀, that it trains with; 0: 1
+	Folds      int            // of the cross-validation that chooses h; 0: 20
 	Optim      optim.Settings // nil Rule: Adam{}; Batch 0: 64
 
 	Result optim.Result // of the last Fit
@@ -99,9 +102,9 @@ func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 		return wrap("KCal", err)
 	}
 	memory := newMemory(points, d, cal.Labels, sizes.Classes)
-	h := kcalBandwidth
+	h := m.h0()
 	if fitErr == nil {
-		h = memory.bandwidth(ctx, float64(d), rng)
+		h = memory.bandwidth(ctx, float64(d), h, cmp.Or(m.Folds, kcalFolds), rng)
 		fitErr = ctx.Err()
 	}
 	addMemory(w, "memory", memory)
@@ -109,6 +112,9 @@ func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 	m.sizes, m.w, m.memory, m.Result = sizes, w, memory, result
 	return wrap("KCal", fitErr)
 }
+
+// h0 is h₀.
+func (m *KCal) h0() float64 { return cmp.Or(m.Bandwidth, kcalBandwidth) }
 
 // problem is the training loss and, with val, the validation loss.
 func (m *KCal) problem(w *graph.Weights, cal, val *data.Set, sizes layers.Sizes, d int, rng *rand.Rand) (optim.Problem, error) {
@@ -123,7 +129,7 @@ func (m *KCal) problem(w *graph.Weights, cal, val *data.Set, sizes layers.Sizes,
 		background := b.Apply(op.Background(seed), b.Table("order", order), b.Table("begins", begins), b.Table("classes", classes), tick(b))
 		queries := describeProjection(b, b.Take("features", features))
 		points := describeProjection(b, b.Apply(op.Take(), b.Table("features", features), background))
-		kernel := b.Apply(op.OmitSelf(), b.Apply(op.Gaussian(1/(float64(d)*kcalBandwidth)), queries, points), b.Take("number", number), background)
+		kernel := b.Apply(op.OmitSelf(), b.Apply(op.Gaussian(1/(float64(d)*m.h0())), queries, points), b.Take("number", number), background)
 		sums := b.MatMul(kernel, b.Table("weighed", weighed)) // B×C
 		return b.NLL(b.LogSoftmax(b.Apply(op.FlooredLog(2, kcalFloor), sums)), b.Take("labels", labels))
 	})}
@@ -144,7 +150,7 @@ func (m *KCal) problem(w *graph.Weights, cal, val *data.Set, sizes layers.Sizes,
 				return 0, err
 			}
 			memory := newMemory(points, d, cal.Labels, sizes.Classes)
-			return logLoss(memory.estimate(queries, 1/(float64(d)*kcalBandwidth), nil), val.Labels), nil
+			return logLoss(memory.estimate(queries, 1/(float64(d)*m.h0()), nil), val.Labels), nil
 		}
 	}
 	return p, nil
@@ -224,17 +230,17 @@ func project(w *graph.Weights, x *data.Set) ([]float32, error) {
 
 // bandwidth is h, to h₀/100, by golden section for the cross-validated log loss of
 // the points. It gives up, with the best h so far, when ctx is cancelled.
-func (m *memory) bandwidth(ctx context.Context, d float64, rng *rand.Rand) float64 {
+func (m *memory) bandwidth(ctx context.Context, d, h0 float64, among int, rng *rand.Rand) float64 {
 	folds := make([]int, len(m.labels))
 	for i, at := range rng.Perm(len(folds)) {
-		folds[at] = i % min(kcalFolds, len(folds))
+		folds[at] = i % min(among, len(folds))
 	}
 	loss := func(h float64) float64 { return logLoss(m.estimate(m.points, 1/(d*h), folds), m.labels) }
 	const ratio = 0.6180339887498949 // (√5 − 1)/2
-	lo, hi := kcalBandwidth/10, 10*kcalBandwidth
+	lo, hi := h0/10, 10*h0
 	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
 	fa, fb := loss(a), loss(b)
-	for hi-lo > kcalBandwidth/100 && ctx.Err() == nil {
+	for hi-lo > h0/100 && ctx.Err() == nil {
 		if fa <= fb {
 			hi, b, fb = b, a, fa
 			a = hi - ratio*(hi-lo)

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"calibra/data"
 	"calibra/graph"
@@ -88,7 +87,7 @@ func New(name string) (Network, error) {
 			return n, nil
 		}
 	}
-	return nil, data.Inputf("", "there is no encoder %q; choose one of %s", name, strings.Join(Names(), ", "))
+	return nil, data.Unknown("encoder", name, Names())
 }
 
 // Group is the data.Folder group of a model, and Files are its files.

@@ -3,7 +3,6 @@ package onnx
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"calibra/data"
 )
@@ -43,7 +42,7 @@ func PresetByName(name string) (Preset, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return Preset{}, data.Inputf("", "there is no preset %q; choose one of %s", name, strings.Join(names, ", "))
+	return Preset{}, data.Unknown("preset", name, names)
 }
 
 // Shape is what apply makes of rows of such a shape: {channels, height, width}, grey

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf8"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+func TestGreetingVersionAndHelp(t *testing.T) {
+	for want, args := range map[string][]string{
+		"calibra quickstart":     {},
+		"CPU units ":             {"--version"},
+		"calibra fit --in=F.npz": {"help", "fit"},
+		"Exit codes:":            {"help"},
+		" 70  ":                  {"fit", "--help"},
+		"_calibra":               {"completion", "bash"},
+	} {
+		code, stdout, stderr := calibra(t, args...)
+		if code != 0 || !strings.Contains(stdout, want) || stderr != "" {
+			t.Errorf("%v exits %d, without %q: %s%s", args, code, want, stdout, stderr)
+		}
+	}
+	if _, stdout, _ := calibra(t, "--help"); strings.Contains(stdout, "readme") {
+		t.Error("readme is not hidden")
+	}
+}
+
+// TestDidYouMean: a misspelt name is answered with the nearest one.
+func TestDidYouMean(t *testing.T) {
+	in, out := write(t, features(60)), filepath.Join(t.TempDir(), "out")
+	for want, args := range map[string][]string{
+		`"fit"`:                      {"fitt"},
+		`"--method"`:                 {"fit", "--methd", "vq"},
+		"did you mean stacked?":      {"fit", "--in", in, "--method", "staked", "--out", out},
+		"did you mean vq-dc?":        {"compare", "--in", in, "--methods", "vqdc", "--out", out},
+		"did you mean ablate-slots?": {"study", "ablate-slot", "--data", "letter", "--out", out},
+		"did you mean satellite?":    {"study", "main", "--data", "satelite", "--out", out},
+		"did you mean optim.rate?":   {"fit", "--in", in, "--set", "optim.rat=1", "--out", out},
+		"did you mean resmlp?":       {"pretrain", "--data", "letter", "--encoder", "resmpl", "--out", out},
+		"did you mean triangular?":   {"theory", "triangulr"},
+		"did you mean zsh?":          {"completion", "zsch"},
+	} {
+		code, _, stderr := calibra(t, args...)
+		if code != exitUsage || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("%v leaves %s behind", args, out)
+		}
+	}
+}
+
+// TestCompletionScripts are scripts to their shells, where these are installed.
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		code, script, stderr := calibra(t, "completion", shell)
+		if code != 0 || !strings.Contains(script, "stacked") || !strings.Contains(script, "evaluate") {
+			t.Errorf("%s exits %d: %s", shell, code, stderr)
+		}
+		path := filepath.Join(t.TempDir(), "script")
+		if err := os.WriteFile(path, []byte(script), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := exec.LookPath(shell); err != nil {
+			continue
+		}
+		if text, err := exec.Command(shell, "-n", path).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", shell, err, text)
+		}
+	}
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("there is no bash to complete in")
+	}
+	_, script, _ := calibra(t, "completion", "bash")
+	ask := script + "COMP_WORDS=(calibra fit --method stac); COMP_CWORD=3; _calibra; echo ${COMPREPLY[@]}\n"
+	if text, err := exec.Command("bash", "-c", ask).CombinedOutput(); err != nil || strings.TrimSpace(string(text)) != "stacked" {
+		t.Errorf("bash completes %q (%v)", text, err)
+	}
+}
+
+// TestNarrow: what goes to no terminal is at most 80 columns wide and has no escape codes.
+func TestNarrow(t *testing.T) {
+	in, dir := write(t, features(160)), t.TempDir()
+	fitted := filepath.Join(dir, "fit")
+	for _, args := range [][]string{
+		append([]string{"fit", "--in", in, "--out", fitted}, small...),
+		append([]string{"fit", "--in", in, "--method", "auto", "--out", filepath.Join(dir, "auto")}, small...),
+		{"evaluate", "--in", filepath.Join(fitted, "predictions.npz")},
+		{"compare", "--in", in, "--methods", "nc,ts,dc-published", "--seeds", "1,2", "--out", filepath.Join(dir, "c")},
+		{"study", "main", "--data", in, "--methods", "nc,ts", "--seeds", "1,2", "--out", filepath.Join(dir, "s")},
+		{"study"}, {"methods"}, {"methods", "ln"}, {"methods", "vq"}, {"info"}, {"theory", "fast", "propositions"}, {"help", "fit"}, {},
+	} {
+		code, stdout, stderr := calibra(t, args...)
+		if code != 0 {
+			t.Fatalf("%v exits %d: %s", args, code, stderr)
+		}
+		for _, line := range strings.Split(stdout, "\n") {
+			if utf8.RuneCountInString(strings.ReplaceAll(line, dir, "DIR")) > narrow || strings.Contains(line, "\x1b") {
+				t.Errorf("%v prints %d columns: %q", args, utf8.RuneCountInString(line), line)
+			}
+		}
+		if strings.Contains(stdout, "**") {
+			t.Errorf("%v prints asterisks", args)
+		}
+	}
+}
+
+// TestJSON: every command that prints a table has it as JSON, and nothing else on stdout.
+func TestJSON(t *testing.T) {
+	in, dir := write(t, features(160)), t.TempDir()
+	for _, args := range [][]string{
+		append([]string{"fit", "--in", in, "--method", "auto", "--out", filepath.Join(dir, "auto")}, small...),
+		{"compare", "--in", in, "--methods", "nc,ts", "--seeds", "1", "--out", filepath.Join(dir, "c")},
+		{"study", "main", "--data", in, "--methods", "nc", "--seeds", "1", "--out", filepath.Join(dir, "s")},
+		{"study"}, {"methods"}, {"methods", "vq"}, {"info"}, {"theory", "fast", "propositions"},
+		{"pretrain", "--data", "digits", "--epochs", "1", "--out", filepath.Join(dir, "e")},
+	} {
+		code, stdout, stderr := calibra(t, append(args, "--json", "--quiet")...)
+		if code != 0 || !json.Valid([]byte(stdout)) {
+			t.Errorf("%v exits %d: %s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestQuiet: no notes.
+func TestQuiet(t *testing.T) {
+	in := write(t, features(160))
+	code, _, stderr := calibra(t, append([]string{"fit", "--quiet", "--in", in, "--out", filepath.Join(t.TempDir(), "run")}, small...)...)
+	if code != 0 || stderr != "" {
+		t.Errorf("exits %d and says %q", code, stderr)
+	}
+}
+
+// TestPanicIsOneSentence with the place of the fault, and exit code 70.
+func TestPanicIsOneSentence(t *testing.T) {
+	broken := experiments.Method{Name: "broken", Line: "a bug", Needs: []string{"logits"}, New: func(*experiments.Options) layers.Stateful { panic("out of\nrange") }}
+	var code int
+	stderr := captured(t, &os.Stderr, func() {
+		code = run([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
+	})
+	if code != exitInternal || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "command_test.go:") || !strings.Contains(stderr, "report") {
+		t.Errorf("exits %d: %s", code, stderr)
+	}
+}
+
+// TestExitCodeOfErrors: a full disk is no mistake of the user's, whatever file it was about.
+func TestExitCodeOfErrors(t *testing.T) {
+	for want, err := range map[int]error{
+		exitFailure: data.Inputf("model", "cannot be written: %w", &os.PathError{Op: "open", Path: "model", Err: syscall.ENOSPC}),
+		exitUsage:   data.Inputf("model", "cannot be written: %w", &os.PathError{Op: "open", Path: "model", Err: syscall.EACCES}),
+		0:           nil,
+	} {
+		if got := exitCode(err); got != want {
+			t.Errorf("%v exits %d, not %d", err, got, want)
+		}
+	}
+	if got := exitCode(fmt.Errorf("fit: %w", errors.New("it failed"))); got != exitFailure {
+		t.Errorf("a failure exits %d", got)
+	}
+}
+
+// TestSentences of mistakes that were told badly, or not at all.
+func TestSentences(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	in, out := write(t, features(60)), filepath.Join(dir, "out")
+	unlogged := features(60)
+	unlogged = []data.Array{unlogged[0], unlogged[2], unlogged[3], unlogged[5]}
+	predicted := filepath.Join(dir, "p.npz")
+	if err := data.WriteNPZ(predicted, data.Array{Name: "probs", Value: mat.NewDense(2, 2, []float64{.5, .5, .5, .5})}, data.Array{Name: "labels", Value: []int{0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"is a file; name a directory": {"study", "main", "--data", in, "--methods", "nc", "--out", file},
+		"ts: ":                        {"compare", "--in", write(t, unlogged), "--methods", "ts", "--out", out},
+		"at least 40":                 {"evaluate", "--in", predicted, "--replicates", "20"},
+		"must be a number > 0":        {"fit", "--in", in, "--set", "optim.rate=-1", "--out", out},
+	} {
+		code, _, stderr := calibra(t, args...)
+		if code != exitUsage || !strings.Contains(stderr, want) || strings.Contains(stderr, "None") || strings.Contains(stderr, "0 classes") {
+			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
+		}
+	}
+}
+
+// TestTableWidths: columns go by their drop, then text is broken between words.
+func TestTableWidths(t *testing.T) {
+	list := &table{columns: []column{{head: "method", left: true}, {head: "NLL"}, {head: "ECE", drop: 1}, {head: "what", left: true, wrap: true}}}
+	list.add(words("vq"), cell{text: "0.123", look: best}, words("0.001"), words("the quick brown fox jumps over the lazy dog"))
+	for _, c := range []struct {
+		width  int
+		styled bool
+		want   string
+	}{
+		{80, false, "method    NLL    ECE  what\nvq      0.123  0.001  the quick brown fox jumps over the lazy dog\n"},
+		{60, false, "method    NLL  what\nvq      0.123  the quick brown fox jumps over the lazy dog\n"},
+		{40, false, "method    NLL  what\nvq      0.123  the quick brown fox jumps\n               over the lazy dog\n"},
+		{80, true, "\x1b[2mmethod\x1b[0m    \x1b[2mNLL\x1b[0m    \x1b[2mECE\x1b[0m  \x1b[2mwhat\x1b[0m\nvq      \x1b[1m0.123\x1b[0m  0.001  the quick brown fox jumps over the lazy dog\n"},
+	} {
+		var text bytes.Buffer
+		list.write(&text, c.width, c.styled)
+		if got := text.String(); got != c.want && strings.ReplaceAll(got, " \n", "\n") != c.want {
+			t.Errorf("in %d columns: got\n%q, want\n%q", c.width, got, c.want)
+		}
+	}
+}
