@@ -34,9 +34,13 @@ var notBenchmarked = []string{"ts-published", "dc-published",
 	"order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated",
 	"vq-rank", "vq-diagonal", "vq-tied", "vq-squareplus", "vq-regional-prior"}
 
-// ByTuning tells a method that chose among its candidates from the same at its defaults.
+// ByTuning tells a method that chose among its candidates from the same at its defaults,
+// and from one that has nothing to choose.
 var ByTuning = Field{"Settings", func(s experiments.Spec) string {
-	if s.Tune {
+	switch {
+	case experiments.Candidates(s.Method) == 0:
+		return "–"
+	case s.Tune:
 		return "chosen"
 	}
 	return "default"
