@@ -61,6 +61,13 @@ func (r *Report) near(key, quantity string, e Estimate, target, tolerance float6
 	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: target, Theory: theory}, Band{target - reach, target + reach})
 }
 
+// ratio judges a positive estimate, such as a root mean square, whose error grows with it:
+// what the estimate strays by is that of the target.
+func (r *Report) ratio(key, quantity string, e Estimate, target, tolerance float64, theory string) {
+	e.Error *= math.Min(1, target/e.Value)
+	r.near(key, quantity, e, target, tolerance, theory)
+}
+
 // equal judges a count or a sum without rounding.
 func (r *Report) equal(key, quantity string, value, target float64, theory string) {
 	r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: target, Theory: theory}, Band{target, target})

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Design says how large a synthetic calibration problem is and how unevenly its
@@ -19,6 +23,12 @@ type Design struct {
 	Decades float64
 	// Zipf, when positive, replaces that law by p_k ∝ (k+1)^(−Zipf).
 	Zipf float64
+	// Law, when given, is the probability of each codeword up to a factor, K numbers, in
+	// place of Decades and Zipf.
+	Law []float64
+	// Cells is the most cells that a table holds; 0: 1000. A design with more multisets of
+	// w codewords takes 300 that are drawn from its law.
+	Cells int
 	// Identity is δ, the multiple of the identity added to α − 1 in the linear term:
 	// 1 in the published calibrator, 0 in Proposition 2.
 	Identity float64
@@ -49,6 +59,10 @@ func (d Design) Check() error {
 		return fmt.Errorf("theory: a design needs at least 2 codewords to compare their rates, got %d", d.Codewords)
 	case d.Atoms < 1:
 		return fmt.Errorf("theory: a design needs at least 1 atom per cell, got %d", d.Atoms)
+	case d.Law != nil && (len(d.Law) != d.Codewords || floats.Min(d.Law) <= 0):
+		return fmt.Errorf("theory: a law of codewords needs %d positive numbers, one for each codeword, got %v", d.Codewords, d.Law)
+	case d.Cells < 0:
+		return fmt.Errorf("theory: a design cannot have %d cells; give at least 1, or 0 for the default", d.Cells)
 	case d.Decades < 0 || d.Zipf < 0:
 		return fmt.Errorf("theory: codeword frequencies must not rise with k: give Decades and Zipf ≥ 0, got %g and %g", d.Decades, d.Zipf)
 	}
@@ -63,7 +77,9 @@ func (d Design) Frequencies(shift int) []float64 {
 	var total float64
 	for k := range p {
 		rank := (k + shift) % d.Codewords
-		if d.Zipf > 0 {
+		if d.Law != nil {
+			p[k] = d.Law[rank]
+		} else if d.Zipf > 0 {
 			p[k] = math.Pow(float64(rank+1), -d.Zipf)
 		} else {
 			p[k] = math.Pow(10, -d.Decades*float64(rank)/float64(d.Codewords-1))
@@ -104,6 +120,9 @@ type Table struct {
 	Classes, Codewords, Atoms int
 	Cells                     []Cell
 	LogP                      []float64 // cells × R × C, log p̂
+	// drawn is the log-density that Cells were drawn from where they are not all; nil where
+	// they are.
+	drawn []float64
 }
 
 // Rows is the number of (cell, atom) pairs.
@@ -126,6 +145,58 @@ func multisets(codewords, slots int) []Cell {
 	}
 	fill(0, 0)
 	return cells
+}
+
+// mostCells is how many cells a table holds at most unless its design says so, and drawnCells
+// how many are drawn where there are more.
+const (
+	mostCells  = 1000
+	drawnCells = 300
+)
+
+// support is the table of a design: all its cells, or some that are drawn from the mixture of
+// the given shifts of its law. Each cell's probability is then divided by that mixture's,
+// so that codewords keep their frequencies.
+func support(d Design, shifts []int, rng *rand.Rand) *Table {
+	limit := d.Cells
+	if limit == 0 {
+		limit = mostCells
+	}
+	// The number of multisets is (K+w−1 choose w).
+	log, _ := math.Lgamma(float64(d.Codewords + d.Slots))
+	slots, _ := math.Lgamma(float64(d.Slots) + 1)
+	others, _ := math.Lgamma(float64(d.Codewords))
+	if math.Round(math.Exp(log-slots-others)) <= float64(limit) {
+		return newTable(d, multisets(d.Codewords, d.Slots), rng)
+	}
+	if d.Cells == 0 {
+		limit = drawnCells
+	}
+	var laws []distuv.Categorical
+	for _, shift := range shifts {
+		laws = append(laws, distuv.NewCategorical(d.Frequencies(shift), rng))
+	}
+	seen := map[string]bool{}
+	var cells []Cell
+	// A law of few likely cells may not have that many: draws end after a hundred for each.
+	for try := 0; try < 100*limit && len(cells) < limit; try++ {
+		codes := make([]int, d.Slots)
+		for i := range codes {
+			codes[i] = int(laws[try%len(laws)].Rand())
+		}
+		slices.Sort(codes)
+		if name := fmt.Sprint(codes); !seen[name] {
+			seen[name] = true
+			cells = append(cells, newCell(codes))
+		}
+	}
+	t := newTable(d, cells, rng)
+	mixture := make([]float64, len(cells))
+	for _, shift := range shifts {
+		floats.Add(mixture, t.Multinomial(d.Frequencies(shift)))
+	}
+	t.drawn = logs(mixture)
+	return t
 }
 
 // Prediction probabilities come from Dir(atomConcentration) and stay above atomFloor.
@@ -151,7 +222,8 @@ func newTable(d Design, cells []Cell, rng *rand.Rand) *Table {
 }
 
 // Multinomial returns the probability of each cell when the w slots are drawn
-// independently from p: w!/Π n_k! · Π p_k^{n_k}.
+// independently from p: w!/Π n_k! · Π p_k^{n_k}; of cells that were drawn, in parts of the
+// law that they were drawn from, and normalized.
 func (t *Table) Multinomial(p []float64) []float64 {
 	probs := make([]float64, len(t.Cells))
 	for v, cell := range t.Cells {
@@ -160,7 +232,13 @@ func (t *Table) Multinomial(p []float64) []float64 {
 			arrangements, _ := math.Lgamma(float64(o.Count) + 1)
 			log += float64(o.Count)*math.Log(p[o.Codeword]) - arrangements
 		}
+		if t.drawn != nil {
+			log -= t.drawn[v]
+		}
 		probs[v] = math.Exp(log)
+	}
+	if t.drawn != nil {
+		floats.Scale(1/floats.Sum(probs), probs)
 	}
 	return probs
 }

@@ -29,6 +29,7 @@ type experiment struct {
 	replicates  int
 	settings    Settings
 	salt        uint64 // names the experiment among those of its study
+	disturbed   bool   // the model cannot represent the law
 }
 
 // outcome holds what an experiment's replicates gave, indexed [population][size]. A

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 	"calibra/layers"
@@ -25,21 +26,29 @@ type RateSettings struct {
 	// Spread is the standard deviation of the N(0, Spread²) that is added to the
 	// layer's start to make θ*. 0: 0.5.
 	Spread float64
+	// Disturbance makes the law one that the layer cannot represent: logits plus
+	// Disturbance·N(0, 1) per cell and per atom, a twentieth of it uniform. 0: the layer at
+	// θ* is the law. It is studied under one shift where the gauge is computed, since each
+	// shift has a θ* of its own.
+	Disturbance float64
 
-	Sizes      []int // N, increasing, at least two; nil: 1e5, 3e5, 1e6, 3e6
-	Shifts     int   // cyclic shifts of the codeword frequencies; 0: 4
-	Replicates int   // samples per shift and N; 0: 40
+	// Sizes are N, increasing, at least two. nil: four over a factor of 30, the least so large
+	// that θ̂ has a standard deviation of at most 0.05 in its least certain direction, and at
+	// least 1e5: N costs nothing.
+	Sizes      []int
+	Shifts     int // cyclic shifts of the codeword frequencies; 0: 4
+	Replicates int // samples per shift and N; 0: 40
 }
 
 func (s RateSettings) withDefaults() RateSettings {
 	if s.Spread == 0 {
 		s.Spread = 0.5
 	}
-	if s.Sizes == nil {
-		s.Sizes = rateSizes
-	}
 	if s.Shifts == 0 {
 		s.Shifts = 4
+	}
+	if s.Disturbance > 0 && s.Gauge == nil {
+		s.Shifts = 1
 	}
 	if s.Replicates == 0 {
 		s.Replicates = 40
@@ -47,10 +56,29 @@ func (s RateSettings) withDefaults() RateSettings {
 	return s
 }
 
+// check reports the first impossible setting as one sentence.
+func (s RateSettings) check() error {
+	switch {
+	case s.Sizes != nil && len(s.Sizes) < 2:
+		return fmt.Errorf("theory: a rate needs at least two sample sizes, got %d", len(s.Sizes))
+	case s.Replicates < 2:
+		return fmt.Errorf("theory: an error bar needs at least 2 replicates, got %d", s.Replicates)
+	case s.Shifts < 1 || s.Spread < 0 || s.Disturbance < 0:
+		return fmt.Errorf("theory: shifts must be at least 1, spread and disturbance at least 0, got %d, %g and %g", s.Shifts, s.Spread, s.Disturbance)
+	}
+	for i, n := range s.Sizes {
+		if n < 1 || i > 0 && n <= s.Sizes[i-1] {
+			return fmt.Errorf("theory: sample sizes must be positive and increase, got %v", s.Sizes)
+		}
+	}
+	return nil
+}
+
 // Rate studies a researcher's own layer as study "rate" does the paper's: it draws
 // θ*, lets the layer at θ* be the law of the labels, fits the layer to samples of
 // growing size, and compares the errors with the sandwich. The loss and its
 // derivatives are those of the layer's graph; the layer needs no more than its Map.
+// Bands widen with few replicates.
 //
 // A design whose population Hessian is not positive definite off a declared gauge, K
 // below 2, or N too small for first-order theory is an error.
@@ -59,10 +87,11 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	if len(s.Sizes) < 2 {
-		return nil, fmt.Errorf("theory: a rate needs at least two sample sizes, got %d", len(s.Sizes))
+	if err := s.check(); err != nil {
+		return nil, err
 	}
-	table := newTable(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 1))
+	shifts := evenShifts(d, s.Shifts)
+	table := support(d, shifts, newRand(s.Seed, 1))
 	model, err := newLayered(m, table)
 	if err != nil {
 		return nil, err
@@ -77,12 +106,17 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 	for i, l := range truth.Label {
 		truth.Label[i] = math.Exp(l)
 	}
+	if s.Disturbance > 0 {
+		truth.misspecify(s.Disturbance, newRand(s.Seed, 3))
+		if truth.Theta, err = model.settle(truth, truth.Weights(table.Multinomial(d.Frequencies(shifts[0])))); err != nil {
+			return nil, err
+		}
+	}
 
 	r := &Report{Study: "rate", Claim: fmt.Sprintf("Theorems 1 and 2 for %T", m), Seed: s.Seed}
-	weights := truth.Weights(table.Multinomial(d.Frequencies(0)))
 	if s.Gauge == nil {
 		hess := mat.NewSymDense(model.Dim(), nil)
-		if err := model.Hessian(hess, truth.Theta, weights); err != nil {
+		if err := model.Hessian(hess, truth.Theta, truth.Weights(table.Multinomial(d.Frequencies(shifts[0])))); err != nil {
 			return nil, err
 		}
 		found, zeroAt, gapAt := findNullSpace(hess, truth.Theta, nullRatio)
@@ -93,13 +127,23 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 	if s.Target == nil {
 		s.Target = model.rows()
 	}
-	e := &experiment{model: model, gauge: s.Gauge, target: s.Target, sizes: s.Sizes, replicates: s.Replicates, settings: Settings{Seed: s.Seed}}
-	shifts := evenShifts(d, s.Shifts)
+	e := &experiment{
+		model: model, gauge: s.Gauge, target: s.Target, sizes: s.Sizes, replicates: s.Replicates,
+		settings: Settings{Seed: s.Seed}, disturbed: s.Disturbance > 0,
+	}
 	e.populations = make([]population, len(shifts))
 	err = forEach(ctx, len(shifts), model.fork, func(model Model, i int) error {
 		cellProb := table.Multinomial(d.Frequencies(shifts[i]))
 		weights := truth.Weights(cellProb)
-		at, err := newAsymptotics(model, s.Gauge, truth.Theta, weights)
+		theta := truth.Theta
+		if s.Disturbance > 0 && i > 0 {
+			var err error
+			if theta, err = model.(*layered).settle(truth, weights); err != nil {
+				return err
+			}
+			s.Gauge.Fix(theta, truth.Theta)
+		}
+		at, err := newAsymptotics(model, s.Gauge, theta, weights)
 		occupancy := table.Occupancy(cellProb)
 		for len(occupancy) < s.Target.Blocks() {
 			occupancy = append(occupancy, 1) // what is shared occurs in every row
@@ -110,7 +154,51 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 	if err != nil {
 		return nil, err
 	}
+	if e.sizes == nil {
+		least := math.Max(1e5, square(e.reach()/certainRate))
+		if least > mostRows {
+			return nil, fmt.Errorf("theory: N = %.1g would be needed for errors small enough for first-order theory: this θ* is almost not identified; take another seed, a larger Spread (1), more atoms or fewer codewords", least)
+		}
+		for _, factor := range []float64{1, 3, 10, 30} {
+			e.sizes = append(e.sizes, int(factor*least))
+		}
+	}
+	r.tell("n", "smallest N", exact(float64(e.sizes[0])), fmt.Sprintf("largest %.3g", float64(e.sizes[len(e.sizes)-1])))
 	return r, e.report(ctx, r)
+}
+
+// OwnRate is Rate as a study, whose seed is that of its run.
+func OwnRate(name string, m layers.Map, d Design, s RateSettings) Study {
+	return Study{"rate", fmt.Sprintf("Theorems 1 and 2 for %s with C = %d, w = %d, K = %d", name, d.Classes, d.Slots, d.Codewords), func(ctx context.Context, run Settings, r *Report) error {
+		s.Seed = run.Seed
+		own, err := Rate(ctx, m, d, s)
+		if err == nil {
+			r.Rows, r.Figures = own.Rows, own.Figures
+		}
+		return err
+	}}
+}
+
+// certainRate is the standard deviation of θ̂ in its least certain direction at the smallest
+// N that Rate chooses.
+const certainRate = 0.05
+
+// mostRows keeps counts exact in float64.
+const mostRows = 1e14
+
+// settle is the pseudo-true θ* under the weights, from the truth's θ.
+func (m *layered) settle(truth *Truth, weights []float64) ([]float64, error) {
+	theta := slices.Clone(truth.Theta)
+	hess := mat.NewSymDense(m.Dim(), nil)
+	if err := m.Hessian(hess, theta, weights); err != nil {
+		return nil, err
+	}
+	gauge, _, _ := findNullSpace(hess, theta, nullRatio)
+	m.reference = nil // the Hessian of each step: the start may be far
+	if err := minimize(m, gauge, theta, weights); err != nil {
+		return nil, fmt.Errorf("theory: the disturbed law has no optimum near the layer's start; lower the disturbance: %w", err)
+	}
+	return theta, nil
 }
 
 // draw returns the layer's start plus N(0, spread²).

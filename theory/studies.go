@@ -14,5 +14,6 @@ func Studies() []Study {
 		{"assumptions", "A1 to A9 at θ* and in a neighbourhood of it", runAssumptions},
 		{"initialisation", "which starts reach the best optimum of the population", runInitialisation},
 		{"intervals", "from theory to practice: how often a fitted calibrator's intervals hold the truth", runIntervals},
+		{"two-stage", "the same when the head, and the codebook, are fitted to the same rows", runTwoStage},
 	}
 }

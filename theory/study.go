@@ -35,6 +35,7 @@ type wrong struct {
 	ridge       float64                              // factor of the ridge that a collapse is compared with
 	identity    func(float64) float64                // δ of the layer
 	represented bool                                 // the calibrator can represent the misspecified law
+	radius      float64                              // factor of the radius of A4's neighbourhood
 	oneCell     bool                                 // the quantizer sends everything to one cell
 }
 

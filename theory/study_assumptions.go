@@ -248,6 +248,9 @@ func (e *experiment) localCurvature(s Settings, r *Report) error {
 			return err
 		}
 		reach := here / sharpest
+		if s.wrong.radius > 0 {
+			reach *= s.wrong.radius
+		}
 		direction := make([]float64, n)
 		for range 8 {
 			for i := range direction {

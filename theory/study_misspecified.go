@@ -92,7 +92,7 @@ func newMisspecified(ctx context.Context, s Settings, d Design, n, replicates in
 	}
 	gauge.Fix(truth.Theta, nil)
 	if !s.wrong.represented {
-		truth.misspecify(rng)
+		truth.misspecify(disturbance, rng)
 	}
 	model, err := s.model(truth.Table, d.Identity)
 	if err != nil {
@@ -189,7 +189,7 @@ func runMisspecified(ctx context.Context, s Settings, r *Report) error {
 	r.tell("competing", fmt.Sprintf("populations of %d left out: a second minimum within df/N of θ*", drawn), exact(float64(competing)), "A4 fails there: θ* is not unique")
 	r.tell("largest-n", "largest N that a problem needs: N = 1e6, or more where the law has little curvature", exact(slices.Max(widest)), "1e6")
 	r.rounding("population-gradient", "‖∇L(θ*)‖ of the populations, by the graph", gradient, 1e-10, "0: θ* is stationary")
-	r.near("ratio", "observed/sandwich RMSE, mean"+of, meanOf(ratios, ratioError), 1, second/n, "1")
+	r.ratio("ratio", "observed/sandwich RMSE, mean"+of, meanOf(ratios, ratioError), 1, second/n, "1")
 	r.tell("ratio-least", "observed/sandwich RMSE, least"+of, exact(low), "1")
 	r.tell("ratio-greatest", "observed/sandwich RMSE, greatest"+of, exact(high), "1")
 	r.judge(Row{

@@ -182,9 +182,7 @@ func (e *experiment) respond(ctx context.Context, s Settings, chosen func(popula
 		rng := newRand(s.Seed, 11, uint64(len(e.populations)), uint64(at))
 		sample := s.sample(p.weights, N, rng)
 		fit := append([]float64(nil), p.asymptotic.theta...)
-		if err := minimize(model, e.gauge, fit, sample); err != nil {
-			return err
-		}
+		settled := minimize(model, e.gauge, fit, sample) == nil
 		e.gauge.Fix(fit, p.asymptotic.theta)
 		for _, k := range chosen(at) {
 			// E|(H⁺u)_k|² over unit u off the gauge is tr[(H⁺H⁺)_kk]/freedom.
@@ -202,13 +200,15 @@ func (e *experiment) respond(ctx context.Context, s Settings, chosen func(popula
 		for range directions {
 			theta := append([]float64(nil), fit...)
 			residual := randomResidual(imposed, fit, gauge, rng)
-			if err := minimize(&tilted{model, residual}, e.gauge, theta, sample); err != nil {
-				return err
-			}
+			moves := settled && minimize(&tilted{model, residual}, e.gauge, theta, sample) == nil
 			e.gauge.Fix(theta, fit)
 			for n := range perPopulation[at] {
 				x := &perPopulation[at][n]
-				x.moved = append(x.moved, blockDistance(gauge, x.codeword, theta, fit)/imposed)
+				if moves {
+					x.moved = append(x.moved, blockDistance(gauge, x.codeword, theta, fit)/imposed)
+				} else { // counts for nothing, as rms reads it
+					x.moved = append(x.moved, math.NaN())
+				}
 			}
 		}
 		return nil

@@ -80,7 +80,7 @@ func runTriangular(ctx context.Context, s Settings, r *Report) error {
 	measured := Curve{Label: "measured", Style: Joined}
 	for n := range sizes {
 		observed := rmsEstimate(errors[n])
-		r.near(fmt.Sprintf("ratio-%g", float64(sizes[n])), fmt.Sprintf("observed/sandwich RMSE at N = %g, N_k = %.0f", float64(sizes[n]), math.Exp(logNk[n])),
+		r.ratio(fmt.Sprintf("ratio-%g", float64(sizes[n])), fmt.Sprintf("observed/sandwich RMSE at N = %g, N_k = %.0f", float64(sizes[n]), math.Exp(logNk[n])),
 			observed.over(predicted.Y[n]), 1, 0.02+square(predicted.Y[n]/target.Size(rare, truth.Theta)), "1")
 		measured.add(math.Exp(logNk[n]), observed)
 	}

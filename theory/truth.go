@@ -92,9 +92,9 @@ const (
 )
 
 // misspecify replaces the label law by one the calibrator cannot represent: logits
-// plus 0.1·N(0, 1) for each (cell, class) and for each (cell, atom, class), then
+// plus disturbance·N(0, 1) for each (cell, class) and for each (cell, atom, class), then
 // 0.95·q + 0.05/C. Theta keeps the factors the law was disturbed from.
-func (t *Truth) misspecify(rng *rand.Rand) {
+func (t *Truth) misspecify(disturbance float64, rng *rand.Rand) {
 	C, R := t.Table.Classes, t.Table.Atoms
 	ofCell := make([]float64, C)
 	for v := range t.Table.Cells {

@@ -18,6 +18,7 @@ type applyCmd struct {
 
 	Intervals *float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method; the features file must hold the calibration rows that the model was fitted to."`
 	Sets      *float64 `placeholder:"0.9" help:"Write also prediction sets that hold the label with this probability: sets (N×C, 1 where a class is in) within each region of the latent space, sets_marginal over all rows, and sets_region (N). Their scores come from val_features, val_logits and val_labels of the features file, or else from its calibration rows."`
+	TwoStage  bool     `help:"Let the intervals count the quantized head's error too: it was fitted to the same rows as the map. Takes --intervals."`
 }
 
 func (applyCmd) Help() string {
@@ -25,10 +26,14 @@ func (applyCmd) Help() string {
 
   calibra apply --model runs/vq --in features.npz --out calibrated.npz
   calibra apply --model runs/vq --in features.npz --intervals 0.9 --out calibrated.npz
-  calibra apply --model runs/vq --in features.npz --sets 0.9 --out calibrated.npz`
+  calibra apply --model runs/vq --in features.npz --sets 0.9 --out calibrated.npz
+  calibra apply --model runs/vq --in features.npz --intervals 0.9 --two-stage --out calibrated.npz`
 }
 
 func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+	if c.TwoStage && c.Intervals == nil {
+		return usageError{fmt.Errorf("--two-stage widens intervals: give --intervals 0.9 too")}
+	}
 	path := c.Model
 	if filepath.Ext(path) != ".safetensors" {
 		path = filepath.Join(path, "model.safetensors")
@@ -78,7 +83,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	arrays = append(arrays, embedded...)
 	release()
 	if c.Intervals != nil {
-		bounds, err := intervals(ctx, model, src, *c.Intervals)
+		bounds, err := intervals(ctx, model, src, *c.Intervals, c.TwoStage)
 		if err != nil {
 			return err
 		}

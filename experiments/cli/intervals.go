@@ -6,14 +6,18 @@ import (
 
 	"calibra/data"
 	"calibra/layers"
+
+	"gonum.org/v1/gonum/mat"
 )
 
-// publishedRidge is the weight decay that every map of calibra fit is trained with.
+// publishedRidge is the weight decay that every map, and every quantized head, of calibra fit
+// is trained with.
 const publishedRidge = 1e-3
 
 // intervals are the bounds of each posterior of the test rows at a level (arrays
-// lower and upper, N×C), from the calibration rows in the same file.
-func intervals(ctx context.Context, model layers.Stateful, src *data.Source, level float64) ([]data.Array, error) {
+// lower and upper, N×C), from the calibration rows in the same file; with the head's error
+// too if twoStage.
+func intervals(ctx context.Context, model layers.Stateful, src *data.Source, level float64, twoStage bool) ([]data.Array, error) {
 	trained, ok := model.(*layers.Trained)
 	if !ok {
 		return nil, usageError{fmt.Errorf("--intervals is known for the bilinear map only (method vq)")}
@@ -21,13 +25,31 @@ func intervals(ctx context.Context, model layers.Stateful, src *data.Source, lev
 	if err := src.Require("cal_features", "cal_labels"); err != nil {
 		return nil, err
 	}
-	spread, err := trained.Sandwich(ctx, src.Cal, publishedRidge)
-	if err != nil {
-		return nil, asUsage(err)
+	bounds := bothStages
+	if !twoStage {
+		bounds = mapAlone
 	}
-	lower, upper, err := trained.Intervals(ctx, spread, src.Test, level)
+	lower, upper, err := bounds(ctx, trained, src, level)
 	if err != nil {
 		return nil, err
 	}
 	return []data.Array{{Name: "lower", Value: lower}, {Name: "upper", Value: upper}}, nil
+}
+
+// mapAlone takes the head as given.
+func mapAlone(ctx context.Context, trained *layers.Trained, src *data.Source, level float64) (lower, upper *mat.Dense, err error) {
+	spread, err := trained.Sandwich(ctx, src.Cal, publishedRidge)
+	if err != nil {
+		return nil, nil, asUsage(err)
+	}
+	return trained.Intervals(ctx, spread, src.Test, level)
+}
+
+// bothStages counts the error of the head too.
+func bothStages(ctx context.Context, trained *layers.Trained, src *data.Source, level float64) (lower, upper *mat.Dense, err error) {
+	spread, err := trained.TwoStage(ctx, src.Cal, publishedRidge, publishedRidge)
+	if err != nil {
+		return nil, nil, asUsage(err)
+	}
+	return trained.TwoStageIntervals(ctx, spread, src.Test, level)
 }

@@ -18,6 +18,7 @@ type theoryCmd struct {
 	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run, or all (the default). The word fast takes smaller designs and fewer replicates."`
 	Seed    uint64   `default:"0" help:"Seed of designs and samples (${default}). The bands hold for any."`
 	Seeds   seeds    `placeholder:"LIST" help:"Run the studies under each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md); seeds that --out holds are not run again."`
+	Own     ownRate  `embed:"" group:"A design and a map of your own (study rate alone):"`
 	JSON    bool     `help:"Print the rows of all studies as one JSON list."`
 	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, and the figures as CSV, SVG, PNG and PDF; they replace those of an earlier run."`
 }
@@ -32,15 +33,23 @@ func (theoryCmd) Help() string {
   calibra theory fast
   calibra theory rate misspecified --seed 7 --out figures
   calibra theory fast --seeds 0-99 --out runs/seeds
+  calibra theory rate --slots 8 --codewords 20 --zipf 1.2 --map vq
 
 Studies: ` + strings.Join(names, ", ") + `. A quantity outside its band makes the exit code 1.`
 }
 
-func (c *theoryCmd) Run(ctx context.Context, t *terminal) error {
+func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	settings := theory.Settings{Seed: c.Seed}
 	studies, err := c.chosen(&settings)
 	if err != nil {
 		return err
+	}
+	if c.Own.given() {
+		own, err := c.Own.study(c.Studies, methods)
+		if err != nil {
+			return err
+		}
+		studies = []theory.Study{own}
 	}
 	if len(c.Seeds) > 0 {
 		return c.underSeeds(ctx, t, studies, settings)

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"calibra/experiments"
+	"calibra/layers"
+	"calibra/theory"
+)
+
+// ownRate is a rate study of a researcher's own design.
+type ownRate struct {
+	Map         string    `placeholder:"NAME" help:"Map to study: that of a method such as vq or vq-dc (vq)."`
+	Slots       int       `placeholder:"W" help:"Slots w (3)."`
+	Codewords   int       `placeholder:"K" help:"Codewords K (8)."`
+	Classes     int       `placeholder:"C" help:"Classes C (3)."`
+	Atoms       int       `placeholder:"R" help:"Values of the prediction in each region (6)."`
+	Zipf        float64   `placeholder:"X" help:"Codeword k has a frequency proportional to 1/k^X."`
+	Decades     float64   `placeholder:"X" help:"Codeword frequencies fall evenly over X decades (2)."`
+	Frequencies []float64 `placeholder:"P,…" help:"The frequency of each codeword, up to a factor."`
+	Disturbance float64   `placeholder:"X" help:"Noise of the law's logits, which the map cannot represent (0)."`
+	Spread      float64   `placeholder:"X" help:"Noise that is added to the map's start to make the truth (0.5)."`
+	Shifts      int       `placeholder:"N" help:"Cyclic shifts of the frequencies (4)."`
+	Replicates  int       `placeholder:"N" help:"Samples per shift and size (40); bands widen with few."`
+	Sizes       []int     `placeholder:"N,…" help:"Sample sizes, increasing (chosen by the errors that the theory predicts)."`
+}
+
+// given tells whether anything of the study was asked for.
+func (o ownRate) given() bool {
+	return o.Map != "" || o.Slots != 0 || o.Codewords != 0 || o.Classes != 0 || o.Atoms != 0 || o.Zipf != 0 || o.Decades != 0 ||
+		o.Frequencies != nil || o.Disturbance != 0 || o.Spread != 0 || o.Shifts != 0 || o.Replicates != 0 || o.Sizes != nil
+}
+
+// study is the study "rate" of the design that was asked for.
+func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.Study, error) {
+	if len(studies) != 1 || studies[0] != "rate" {
+		return theory.Study{}, usageError{fmt.Errorf("a design or a map of your own is for the study rate alone: calibra theory rate --slots 8 …, not %q", strings.Join(studies, " "))}
+	}
+	name := o.Map
+	if name == "" {
+		name = "vq"
+	}
+	var m layers.Map
+	if name == "vq" {
+		// The prior is left out: its shift is free, which the study would find and take out.
+		m = layers.Bilinear{Prior: layers.UniformPrior{}}
+	} else {
+		method, err := methods.Find(name)
+		if err != nil {
+			return theory.Study{}, err
+		}
+		model, _, err := method.Build(experiments.Options{})
+		if err != nil {
+			return theory.Study{}, err
+		}
+		trained, ok := model.(*layers.Trained)
+		if !ok {
+			return theory.Study{}, usageError{fmt.Errorf("method %s is no single map; choose one such as vq or vq-dc", name)}
+		}
+		m = trained.Map
+	}
+	d := theory.Design{Classes: 3, Slots: 3, Codewords: 8, Atoms: 6, Decades: 2, Zipf: o.Zipf, Law: o.Frequencies}
+	for _, set := range []struct {
+		to    *int
+		value int
+	}{{&d.Classes, o.Classes}, {&d.Slots, o.Slots}, {&d.Codewords, o.Codewords}, {&d.Atoms, o.Atoms}} {
+		if set.value != 0 {
+			*set.to = set.value
+		}
+	}
+	if o.Decades != 0 {
+		d.Decades = o.Decades
+	}
+	if o.Codewords == 0 && o.Frequencies != nil {
+		d.Codewords = len(o.Frequencies)
+	}
+	if err := d.Check(); err != nil {
+		return theory.Study{}, usageError{err}
+	}
+	return theory.OwnRate(name, m, d, theory.RateSettings{
+		Spread: o.Spread, Disturbance: o.Disturbance, Sizes: o.Sizes, Shifts: o.Shifts, Replicates: o.Replicates,
+	}), nil
+}

@@ -1,0 +1,445 @@
+package theory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// pipeline is a synthetic problem for both stages of the paper: slots of features near w of
+// K centres, a linear head on the quantized features, the bilinear map on the head's log p̂.
+// The head's p̂ and the map's posterior are both right in the population: the map's factors
+// are drawn so that the head's score equations hold under the law that they make,
+//
+//	E[z (q(· | cell) − p̂(· | cell))ᵀ] = 0.
+type pipeline struct {
+	classes, slots, codewords, width int
+
+	cells   []Cell
+	prob    []float64  // of each cell
+	centres *mat.Dense // K×d
+	head    *mat.Dense // (M+1)×C
+	theta   []float64  // the map's factors
+	law     []float64  // cells × C, P(y | cell)
+	reach   float64    // standard deviation at N = 1 of the map's least certain direction
+}
+
+// cloud is how far features lie from their centre at most in each direction; centres are at
+// least four times that apart, so that every slot finds its own.
+const cloud = 0.25
+
+func newPipeline(rng *rand.Rand) (*pipeline, error) {
+	p := &pipeline{classes: 3, slots: 3, codewords: 4, width: 2}
+	for _, codes := range sequences(p.codewords, p.slots) {
+		p.cells = append(p.cells, Cell{Codes: codes, Occurrences: newCell(slices.Sorted(slices.Values(codes))).Occurrences})
+	}
+	frequency := Design{Codewords: p.codewords, Decades: 0.5}.Frequencies(0)
+	p.prob = make([]float64, len(p.cells))
+	for v, cell := range p.cells {
+		p.prob[v] = 1
+		for _, k := range cell.Codes {
+			p.prob[v] *= frequency[k]
+		}
+	}
+	p.centres = mat.NewDense(p.codewords, p.width, nil)
+	for k, corner := range [][]float64{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}} {
+		p.centres.SetRow(k, []float64{corner[0] + 0.4*rng.NormFloat64()*cloud, corner[1] + 0.4*rng.NormFloat64()*cloud})
+	}
+	m := p.slots*p.width + 1
+	p.head = mat.NewDense(m, p.classes, nil)
+	p.head.Apply(func(_, _ int, _ float64) float64 { return 0.6 * rng.NormFloat64() }, p.head)
+	start := math.Sqrt(math.Log(math.Expm1(1)) / float64(p.slots))
+	p.theta = make([]float64, 2*p.codewords*p.classes)
+	for i := range p.theta {
+		p.theta[i] = start + 0.4*rng.NormFloat64()
+	}
+	if err := p.balanceHead(); err != nil {
+		return nil, err
+	}
+	weights := make([]float64, len(p.law))
+	for i, q := range p.law {
+		weights[i] = p.prob[i/p.classes] * q
+	}
+	at, err := newAsymptotics(newBilinear(p.table(logHead(p.head, p.quantized(p.centres))), 1), Rescaling{p.classes, p.codewords}, p.theta, weights)
+	if err != nil {
+		return nil, err
+	}
+	p.reach = math.Sqrt(operatorNorm(at.covariance))
+	return p, nil
+}
+
+// pipelineDraws is from how many draws the best identified problem is taken: of a poor one most
+// samples of 1,000 rows have no maximum of the likelihood.
+const pipelineDraws = 8
+
+// quantized is z of each cell, cells × M.
+func (p *pipeline) quantized(centres *mat.Dense) *mat.Dense {
+	z := mat.NewDense(len(p.cells), p.slots*p.width, nil)
+	for v, cell := range p.cells {
+		for i, k := range cell.Codes {
+			copy(z.RawRowView(v)[i*p.width:], centres.RawRowView(k))
+		}
+	}
+	return z
+}
+
+// logHead is log p̂ of each cell, cells × C.
+func logHead(head, z *mat.Dense) *mat.Dense {
+	n, m := z.Dims()
+	_, C := head.Dims()
+	out := mat.NewDense(n, C, nil)
+	out.Mul(z, head.Slice(0, m, 0, C))
+	for v := range n {
+		row := out.RawRowView(v)
+		floats.Add(row, head.RawRowView(m))
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	return out
+}
+
+// table is the finite support that the map sees under log p̂: one atom in each cell.
+func (p *pipeline) table(logp *mat.Dense) *Table {
+	return &Table{Classes: p.classes, Codewords: p.codewords, Atoms: 1, Cells: p.cells, LogP: mat.DenseCopyOf(logp).RawMatrix().Data}
+}
+
+// balanceHead moves theta, by least-norm Newton steps, to where the head's score equations
+// hold, and sets the law.
+func (p *pipeline) balanceHead() error {
+	z := p.quantized(p.centres)
+	logp := logHead(p.head, z)
+	model := newBilinear(p.table(logp), 1)
+	p.law = make([]float64, len(p.cells)*p.classes)
+	m := p.slots*p.width + 1
+	conditions := func(theta []float64) ([]float64, error) {
+		if err := model.LogProbs(p.law, theta); err != nil {
+			return nil, err
+		}
+		c := make([]float64, m*(p.classes-1))
+		for v := range p.cells {
+			for j := range p.classes - 1 {
+				gap := p.prob[v] * (math.Exp(p.law[v*p.classes+j]) - math.Exp(logp.At(v, j)))
+				for i := range m - 1 {
+					c[j*m+i] += gap * z.At(v, i)
+				}
+				c[j*m+m-1] += gap
+			}
+		}
+		return c, nil
+	}
+	for range 50 {
+		c, err := conditions(p.theta)
+		if err != nil {
+			return err
+		}
+		if floats.Norm(c, 2) < 1e-14 {
+			for i, l := range p.law {
+				p.law[i] = math.Exp(l)
+			}
+			Rescaling{p.classes, p.codewords}.Fix(p.theta, nil)
+			return nil
+		}
+		jacobian := mat.NewDense(len(c), len(p.theta), nil)
+		const h = 1e-6 // central differences of a smooth map, good to 1e-10: Newton's steps need less
+		for i := range p.theta {
+			at := append([]float64(nil), p.theta...)
+			at[i] += h
+			ahead, err := conditions(at)
+			if err != nil {
+				return err
+			}
+			at[i] -= 2 * h
+			behind, err := conditions(at)
+			if err != nil {
+				return err
+			}
+			floats.Sub(ahead, behind)
+			floats.Scale(1/(2*h), ahead)
+			jacobian.SetCol(i, ahead)
+		}
+		var gram mat.Dense
+		gram.Mul(jacobian, jacobian.T())
+		var weights, step mat.VecDense
+		if err := weights.SolveVec(&gram, mat.NewVecDense(len(c), c)); err != nil {
+			return fmt.Errorf("theory: the two stages' law: %w", err)
+		}
+		step.MulVec(jacobian.T(), &weights)
+		if length := mat.Norm(&step, 2); length > 0.3 {
+			step.ScaleVec(0.3/length, &step)
+		}
+		floats.Sub(p.theta, step.RawVector().Data)
+	}
+	return errors.New("theory: no map near the start makes the head right; take another seed")
+}
+
+// fitHead is the head of least cross-entropy on counts (cells × C) of rows with quantized
+// features z: Newton's method on a convex loss, with the last class's weights at 0.
+func fitHead(z *mat.Dense, counts []float64, C int) (*mat.Dense, error) {
+	n, m := z.Dims()
+	m++
+	head := mat.NewDense(m, C, nil)
+	dim := m * (C - 1)
+	x := make([]float64, m)
+	x[m-1] = 1
+	total := floats.Sum(counts)
+	for range 60 {
+		logp := logHead(head, z)
+		grad := mat.NewVecDense(dim, nil)
+		hess := mat.NewSymDense(dim, nil)
+		for v := range n {
+			copy(x, z.RawRowView(v))
+			rows := floats.Sum(counts[v*C : (v+1)*C])
+			for j := range C - 1 {
+				p := math.Exp(logp.At(v, j))
+				for i, xi := range x {
+					grad.SetVec(j*m+i, grad.AtVec(j*m+i)+(rows*p-counts[v*C+j])*xi/total)
+				}
+				for l := j; l < C-1; l++ {
+					w := -rows * p * math.Exp(logp.At(v, l)) / total
+					if l == j {
+						w += rows * p / total
+					}
+					for i, xi := range x {
+						for h, xh := range x {
+							if j*m+i <= l*m+h {
+								hess.SetSym(j*m+i, l*m+h, hess.At(j*m+i, l*m+h)+w*xi*xh)
+							}
+						}
+					}
+				}
+			}
+		}
+		if mat.Norm(grad, 2) < 1e-12 {
+			return head, nil
+		}
+		var cholesky mat.Cholesky
+		var step mat.VecDense
+		if !cholesky.Factorize(hess) || cholesky.SolveVecTo(&step, grad) != nil {
+			return nil, errors.New("theory: the head's rows do not identify it")
+		}
+		scale := math.Min(1, 2/mat.Norm(&step, 2))
+		for i := range m {
+			for j := range C - 1 {
+				head.Set(i, j, head.At(i, j)-scale*step.AtVec(j*m+i))
+			}
+		}
+	}
+	return nil, errors.New("theory: the head did not settle: its classes can be separated")
+}
+
+// stages says what is refitted on a sample.
+type stages int
+
+const (
+	mapAlone   stages = iota // head and codebook are the population's
+	headAndMap               // the codebook is the population's
+	allOfThem                // codebook, head and map
+	stageChoices
+)
+
+func (s stages) String() string {
+	return [...]string{"map alone", "head and map", "codebook, head and map"}[s]
+}
+
+// refit fits what is to be fitted to counts of rows and says for each posterior whether
+// the intervals hold the truth: those of the map alone, and those of both stages.
+func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rng *rand.Rand) (held [2]float64, err error) {
+	centres, head := p.centres, p.head
+	C := p.classes
+	if which == allOfThem {
+		centres = p.refitCodebook(counts, rng)
+	}
+	z := p.quantized(centres)
+	if which != mapAlone {
+		if head, err = fitHead(z, counts, C); err != nil {
+			return held, err
+		}
+	}
+	logp := logHead(head, z)
+	table := p.table(logp)
+	weights := append([]float64(nil), counts...)
+	floats.Scale(1/floats.Sum(counts), weights)
+	theta := append([]float64(nil), p.theta...)
+	if err := minimize(newBilinear(table, 1), Rescaling{C, p.codewords}, theta, weights); err != nil {
+		return held, err
+	}
+	layer := layers.Bilinear{Prior: layers.UniformPrior{}}
+	sizes := layers.Sizes{Classes: C, Features: p.slots * p.width, Slots: p.slots, Codewords: p.codewords, Counts: []int{1, 1, 1}}
+	fitted, err := layer.Init(sizes, rng)
+	if err != nil {
+		return held, err
+	}
+	fitted = fitted.As(tensor.Float64)
+	half := p.codewords * C
+	copy(fitted.Tensor("bilinear/receiver").Float64s(), theta[:half])
+	copy(fitted.Tensor("bilinear/sender").Float64s(), theta[half:])
+	rows := observedTable(table)
+	rows.Counts = counts
+	zRows := mat.NewDense(len(rows.Labels), p.slots*p.width, nil)
+	for i := range rows.Labels {
+		zRows.SetRow(i, z.RawRowView(i/C))
+	}
+	view := &layers.View{LogProbs: logp}
+	for _, cell := range p.cells {
+		for _, k := range cell.Codes {
+			view.Codes = append(view.Codes, int32(k))
+		}
+	}
+	alone, err := layer.Sandwich(ctx, fitted, rows, sizes, 0)
+	if err != nil {
+		return held, err
+	}
+	both, err := layer.TwoStage(ctx, fitted, rows, zRows, sizes, 0, 0)
+	if err != nil {
+		return held, err
+	}
+	for n, intervals := range []func() (lower, upper *mat.Dense, err error){
+		func() (lower, upper *mat.Dense, err error) { return alone.Intervals(ctx, view, intervalLevel) },
+		func() (lower, upper *mat.Dense, err error) { return both.Intervals(ctx, view, z, intervalLevel) },
+	} {
+		lower, upper, err := intervals()
+		if err != nil {
+			return held, err
+		}
+		for v := range p.cells {
+			for j := range C {
+				if q := p.law[v*C+j]; lower.At(v, j) <= q && q <= upper.At(v, j) {
+					held[n] += p.prob[v] / float64(C)
+				}
+			}
+		}
+	}
+	return held, nil
+}
+
+// refitCodebook is the mean of the slots that found each centre, in a sample with these
+// counts of cells: by the law of means of uniform clouds of many slots.
+func (p *pipeline) refitCodebook(counts []float64, rng *rand.Rand) *mat.Dense {
+	occurrences := make([]float64, p.codewords)
+	for v, cell := range p.cells {
+		rows := floats.Sum(counts[v*p.classes : (v+1)*p.classes])
+		for _, k := range cell.Codes {
+			occurrences[k] += rows
+		}
+	}
+	centres := mat.DenseCopyOf(p.centres)
+	for k, n := range occurrences {
+		for i := range p.width {
+			// A mean of n uniform numbers on ±cloud has variance cloud²/3n and is normal for
+			// the hundred and more that there are.
+			centres.Set(k, i, centres.At(k, i)+cloud/math.Sqrt(3*math.Max(n, 1))*rng.NormFloat64())
+		}
+	}
+	return centres
+}
+
+func runTwoStage(ctx context.Context, s Settings, r *Report) error {
+	sizes := []int{1000, 10_000, 100_000}
+	replicates := s.replicates(15, 400)
+	draws := choose(s, 4, 8) // problems
+	if s.Effort == tiny {
+		replicates, draws = 8, 1
+	}
+	perProblem := replicates
+	pipelines := make([]*pipeline, draws)
+	for i := range pipelines {
+		var last error
+		for try := range uint64(pipelineDraws) {
+			p, err := newPipeline(newRand(s.Seed, 50, uint64(i), try))
+			if err != nil {
+				last = err
+			} else if pipelines[i] == nil || p.reach < pipelines[i].reach {
+				pipelines[i] = p
+			}
+		}
+		if pipelines[i] == nil {
+			return last
+		}
+	}
+	curves := map[string]*Curve{}
+	for which := range stageChoices {
+		for size, N := range sizes {
+			total := draws * perProblem
+			held := [2][]float64{make([]float64, total), make([]float64, total)}
+			lost := make([]string, total)
+			err := forEach(ctx, total, func() (struct{}, error) { return struct{}{}, nil }, func(_ struct{}, i int) error {
+				p := pipelines[i/perProblem]
+				rng := newRand(s.Seed, 51, uint64(which), uint64(size), uint64(i))
+				population := make([]float64, len(p.law))
+				for j := range population {
+					population[j] = p.prob[j/p.classes] * p.law[j]
+				}
+				counts := s.sample(population, N, rng)
+				floats.Scale(float64(N), counts)
+				for j := range counts {
+					counts[j] = math.Round(counts[j])
+				}
+				found, err := p.refit(ctx, which, counts, rng)
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err != nil {
+					lost[i] = fmt.Sprintf("seed %d, %s, N = %d, replicate %d: %v", s.Seed, which, N, i, err)
+				}
+				held[0][i], held[1][i] = found[0], found[1]
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			var kept [2][]float64
+			var missing []string
+			for i, where := range lost {
+				if where != "" {
+					missing = append(missing, where)
+					continue
+				}
+				kept[0], kept[1] = append(kept[0], held[0][i]), append(kept[1], held[1][i])
+			}
+			key := fmt.Sprintf("%d-%d", which, N)
+			r.rare("unsettled-"+key, fmt.Sprintf("%s, N = %d: samples of %d without a fit", which, N, total), len(missing), total, smallSamplesLost, "few", missing)
+			if len(kept[0]) < 2 {
+				continue
+			}
+			for n, name := range []string{"intervals of the map", "intervals of both stages"} {
+				e := meanEstimate(kept[n])
+				quantity := fmt.Sprintf("coverage when %s are fitted, %s, N = %d", which, name, N)
+				if which == mapAlone {
+					quantity = fmt.Sprintf("coverage when the map alone is fitted, %s, N = %d", name, N)
+				}
+				full := []string{"before", "after"}[n] + "-" + key
+				switch {
+				case n == 0 && which == mapAlone && N > 1000, n == 1 && which == headAndMap && N > 1000:
+					r.near(full, quantity, e, intervalLevel, coverageLeft, short(intervalLevel))
+				default:
+					r.tell(full, quantity, e, short(intervalLevel))
+				}
+				label := fmt.Sprintf("%s fitted, %s", which, name)
+				if curves[label] == nil {
+					curves[label] = &Curve{Label: label, Style: Joined}
+				}
+				curves[label].add(float64(N), e)
+			}
+		}
+	}
+	f := Figure{Name: "coverage", Title: "Coverage of 90 % intervals when stage 1 is fitted too", XLabel: "N, calibration rows", YLabel: "part of the posteriors that the intervals hold", LogX: true}
+	for _, label := range []string{
+		"map alone fitted, intervals of the map", "head and map fitted, intervals of the map", "head and map fitted, intervals of both stages",
+		"codebook, head and map fitted, intervals of the map", "codebook, head and map fitted, intervals of both stages",
+	} {
+		if c := curves[label]; c != nil {
+			f.Curves = append(f.Curves, *c)
+		}
+	}
+	f.Curves = append(f.Curves, powerLaw("nominal", intervalLevel, 0, []float64{float64(sizes[0]), float64(sizes[2])}))
+	r.Figures = append(r.Figures, f)
+	return nil
+}
