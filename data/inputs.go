@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -89,6 +90,15 @@ func (in *Inputs) Matrix() *mat.Dense {
 		}
 	}
 	return out
+}
+
+// Set is the rows as a classifier without logits has them: Features are [Inputs.Matrix],
+// Numbers the places of the rows in the data that were divided.
+func (in *Inputs) Set() *Set {
+	if in == nil {
+		return nil
+	}
+	return &Set{Features: in.Matrix(), Labels: in.Labels, Numbers: slices.Clone(in.index)}
 }
 
 // Digest tells these rows, in this order, from any others: the SHA-256 of their shape,

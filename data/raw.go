@@ -9,12 +9,12 @@ import (
 
 // Raw is a problem from before any classifier saw it, divided into the rows that
 // train a classifier and stop its training, and those that a calibrator is fitted
-// and judged on.
+// and judged on. There is one division for each kind of source, see [OpenRaw].
 type Raw struct {
 	Name    string
 	Classes []string
 	Train   *Inputs
-	Val     *Inputs
+	Val     *Inputs // nil if the source has none of its own, see [Raw.HoldBack]
 	Cal     *Inputs
 	Test    *Inputs
 	Shifted *Inputs // rows of another distribution; nil if the data bring none
@@ -34,8 +34,11 @@ type RawSettings struct {
 }
 
 // TableFractions divides a raw table, by [Stratify], into rows that train, that
-// validate, that calibrate and that test.
-var TableFractions = []float64{0.5, 0.1, 0.2, 0.2}
+// calibrate and that test.
+var TableFractions = []float64{0.4, 0.3, 0.3}
+
+// heldBack is the share of the training rows that [Raw.HoldBack] takes.
+const heldBack = 0.2
 
 // OpenRaw reads and divides raw data. arg is one of
 //
@@ -45,11 +48,16 @@ var TableFractions = []float64{0.5, 0.1, 0.2, 0.2}
 //	F.npz                     a MedMNIST file
 //	DIR                       the Shifts weather data
 //
-// Tables are divided by [TableFractions]. CIFAR's training images are divided by
-// [TrainingFractions], its test images calibrate; of MedMNIST half the training
-// images train and half test, its validation and test images validate and
-// calibrate. Weather trains and validates on train, calibrates on dev_in, tests on
-// eval_in, and brings eval_out as shifted rows. The same rng gives the same rows.
+// and is divided into rows that
+//
+//	             train                validate     calibrate    test                 are shifted
+//	tables       40 %                 –            30 %         30 %                 the region held out, if any
+//	CIFAR        45 % of training     10 % of it   test images  45 % of training     –
+//	MedMNIST     50 % of training     validation   test images  50 % of training     –
+//	weather      train                –            dev_in       eval_in              eval_out
+//
+// by [TableFractions] and [TrainingFractions]. The same rng gives the same rows: pretrain
+// and encode make with a seed the calibration and test rows that a study has with it.
 // Whatever is wrong with a file is an *InputError.
 func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	r, err := openRaw(arg, s, rng)
@@ -79,14 +87,14 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	}
 	switch info, err := os.Stat(arg); {
 	case EmbeddedTables[arg] != nil && s.Label == "":
-		return EmbeddedTables[arg]().raw(s, rng)
+		return EmbeddedTables[arg]().divide(s, rng)
 	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
 		t, err := OpenCSV(arg, s.Label)
 		if err != nil {
 			return nil, err
 		}
 		t.Name = strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".csv")
-		return t.raw(s, rng)
+		return t.divide(s, rng)
 	case s.Label != "":
 		return nil, Inputf(arg, "is not a csv file; --label names a column of a csv file")
 	case s.HeldOut != 0:
@@ -96,7 +104,7 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	case strings.HasSuffix(base, ".npz"):
 		return rawMedMNIST(arg, rng)
 	case err == nil && info.IsDir():
-		return rawWeather(arg, rng)
+		return rawWeather(arg)
 	case err != nil:
 		return nil, Inputf(arg, "cannot be opened: %w", err)
 	}
@@ -108,11 +116,13 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 func (r *Raw) check() error {
 	rows, least := 0, 1
 	for _, part := range []*Inputs{r.Train, r.Val, r.Cal, r.Test} {
-		rows, least = rows+part.Len(), min(least, part.Len())
+		if part != nil {
+			rows, least = rows+part.Len(), min(least, part.Len())
+		}
 	}
 	switch {
 	case least == 0:
-		return Inputf("", "%s has %d rows, too few to train, validate, calibrate and test on", r.Name, rows)
+		return Inputf("", "%s has %d rows, too few to train, calibrate and test on", r.Name, rows)
 	case r.Shifted != nil && r.Shifted.Len() == 0:
 		return Inputf("", "%s has %d rows, of which the share held out as shifted is not a single one; hold out more", r.Name, rows)
 	case len(r.Classes) < 2:
@@ -121,7 +131,29 @@ func (r *Raw) check() error {
 	return nil
 }
 
-func (t *Table) raw(s RawSettings, rng *rand.Rand) (*Raw, error) {
+// HoldBack makes a fifth of the training rows validation rows where the source has none.
+func (r *Raw) HoldBack(rng *rand.Rand) error {
+	if r.Val != nil {
+		return nil
+	}
+	parts := Stratify(r.Train.Labels, []float64{1 - heldBack, heldBack}, rng)
+	if len(parts[0]) == 0 || len(parts[1]) == 0 {
+		return Inputf("", "%s has %d training rows, too few to validate on some of them", r.Name, r.Train.Len())
+	}
+	r.Val, r.Train = r.Train.Rows(parts[1]), r.Train.Rows(parts[0])
+	return nil
+}
+
+// Divide is the division of a table.
+func (t *Table) Divide(s RawSettings, rng *rand.Rand) (*Raw, error) {
+	r, err := t.divide(s, rng)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.check()
+}
+
+func (t *Table) divide(s RawSettings, rng *rand.Rand) (*Raw, error) {
 	r := &Raw{Name: t.Name, Classes: t.Classes}
 	in := t.Inputs()
 	if s.HeldOut > 0 {
@@ -133,7 +165,7 @@ func (t *Table) raw(s RawSettings, rng *rand.Rand) (*Raw, error) {
 		in = in.Rows(inside)
 	}
 	parts := Stratify(in.Labels, TableFractions, rng)
-	for i, dst := range []**Inputs{&r.Train, &r.Val, &r.Cal, &r.Test} {
+	for i, dst := range []**Inputs{&r.Train, &r.Cal, &r.Test} {
 		*dst = in.Rows(parts[i])
 	}
 	return r, nil
@@ -159,12 +191,20 @@ func rawMedMNIST(path string, rng *rand.Rand) (*Raw, error) {
 		Train: in.Rows(parts[0]), Val: val.Inputs(), Cal: test.Inputs(), Test: in.Rows(parts[1])}, nil
 }
 
-func rawWeather(dir string, rng *rand.Rand) (*Raw, error) {
-	t, err := OpenWeather(dir, []string{"train", "dev_in", "eval_in", "eval_out"}, WeatherSettings{Rows: WeatherRows}, rng)
+// rawWeather draws the same rows of each part whatever the seed.
+func rawWeather(dir string) (*Raw, error) {
+	t, err := OpenWeather(dir, WeatherParts, WeatherSettings{Rows: WeatherRows}, rand.New(rand.NewPCG(0, 1)))
 	if err != nil {
 		return nil, err
 	}
-	in, parts := t[0].Inputs(), Stratify(t[0].Labels, []float64{0.9, 0.1}, rng)
 	return &Raw{Name: "weather", Classes: t[0].Classes,
-		Train: in.Rows(parts[0]), Val: in.Rows(parts[1]), Cal: t[1].Inputs(), Test: t[2].Inputs(), Shifted: t[3].Inputs()}, nil
+		Train: t[0].Inputs(), Cal: t[1].Inputs(), Test: t[2].Inputs(), Shifted: t[3].Inputs()}, nil
+}
+
+// WeatherParts are the parts of the weather data that are read.
+var WeatherParts = []string{"train", "dev_in", "eval_in", "eval_out"}
+
+// WeatherFile is the file of a part.
+func WeatherFile(dir, part string) string {
+	return filepath.Join(dir, "shifts_canonical_"+part+".csv")
 }

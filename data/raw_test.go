@@ -32,6 +32,12 @@ func TestRawPartsCoverTheTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if raw.Val != nil {
+			t.Error("a table has validation rows of its own")
+		}
+		if err := raw.HoldBack(newRand(2)); err != nil || raw.Val.Len() == 0 || raw.Val.Len() > raw.Train.Len() {
+			t.Fatalf("held back: %v", err)
+		}
 		parts := []*Inputs{raw.Train, raw.Val, raw.Cal, raw.Test}
 		if held > 0 {
 			parts = append(parts, raw.Shifted)

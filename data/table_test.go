@@ -143,7 +143,7 @@ func FuzzReadCSV(f *testing.F) {
 		if n != len(table.Labels) || table.Columns != nil && len(table.Columns) != m || slices.Min(table.Labels) < 0 || slices.Max(table.Labels) >= len(table.Classes) {
 			t.Fatalf("%d×%d features, %d labels of %d classes, columns %q", n, m, len(table.Labels), len(table.Classes), table.Columns)
 		}
-		if _, err := table.raw(RawSettings{HeldOut: 0.3}, newRand(1)); err != nil && !isInput(err) {
+		if _, err := table.Divide(RawSettings{HeldOut: 0.3}, newRand(1)); err != nil && !isInput(err) {
 			t.Fatalf("divided: %v is no input error", err)
 		}
 	})

@@ -29,13 +29,16 @@ type Origin struct {
 	// Shifts are the shifts that its rows can be judged under, the default first.
 	Shifts []Shift
 
-	load func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
+	load loader
 	// loadInside is load outside the region of RegionShift, nil where there is none.
-	loadInside func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
+	loadInside loader
 	seeded     bool // whether the problem depends on the seed
 	classes    []string
 	size       Size // of an origin that is slow to load, else zero; encoders say the features
 }
+
+// loader makes the problem of a seed.
+type loader func(ctx context.Context, seed uint64, e Encoder) (*Problem, error)
 
 // Size is how large an origin's problem is.
 type Size struct {
@@ -67,17 +70,14 @@ func OpenOrigin(arg, shifted string) (*Origin, error) {
 	)
 	switch {
 	case data.EmbeddedTables[arg] != nil:
-		o = tableOrigin(arg, "embedded", data.EmbeddedTables[arg]())
+		o, err = rawOrigin(arg)
 	case synthetics[arg].problem != nil:
 		o = syntheticOrigin(arg, synthetics[arg])
 	case isDir(arg):
 		o, err = directoryOrigin(arg)
-	case strings.HasSuffix(base, ".tar.gz"):
-		o, err = cifarOrigin(arg)
-	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
-		o, err = csvOrigin(arg)
-	case holdsImages(arg), strings.HasSuffix(base, "mnist.npz") && isMissing(arg): // which says where to get it
-		o, err = medMNISTOrigin(arg)
+	case strings.HasSuffix(base, ".tar.gz"), strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"),
+		holdsImages(arg), strings.HasSuffix(base, "mnist.npz") && isMissing(arg): // which says where to get it
+		o, err = rawOrigin(arg, arg)
 	case strings.HasSuffix(base, ".npz"):
 		o, err = featuresOrigin(arg, shifted)
 	case strings.Contains(base, "weather") && isMissing(arg): // likewise

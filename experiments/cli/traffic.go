@@ -35,7 +35,7 @@ func traffic(command any) (reads, writes []string) {
 	case *exportCmd:
 		return append(model(c.Model), c.Backbone), []string{c.ONNX}
 	case *evaluateCmd:
-		return []string{c.In}, folder(c.Plots, plots)
+		return []string{c.In}, append(folder(c.Plots, pictures(plots...)), c.page())
 	case *studyCmd:
 		reads = []string{c.Shifted, c.Config}
 		for _, arg := range c.Data {

@@ -89,5 +89,5 @@ func ExampleTrain() {
 	n, m := cal.Features.Dims()
 	accuracy, _, _ := encoders.Judge(again, rows.Cal)
 	fmt.Printf("%d calibration rows, M = %d, C = %d, more than 90 %% right: %t\n", n, m, cal.Classes(), accuracy > 0.9)
-	// Output: 359 calibration rows, M = 32, C = 10, more than 90 % right: true
+	// Output: 539 calibration rows, M = 32, C = 10, more than 90 % right: true
 }

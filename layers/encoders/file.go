@@ -51,7 +51,12 @@ type Origin struct {
 
 // Open reads the rows and divides them as for training.
 func (o Origin) Open() (*data.Raw, error) {
-	return data.OpenRaw(o.Data, data.RawSettings{Label: o.Label, HeldOut: o.HeldOut, Corrupt: o.Corrupt, Severity: o.Severity}, rand.New(rand.NewPCG(o.Seed, 1)))
+	rng := rand.New(rand.NewPCG(o.Seed, 1))
+	raw, err := data.OpenRaw(o.Data, data.RawSettings{Label: o.Label, HeldOut: o.HeldOut, Corrupt: o.Corrupt, Severity: o.Severity}, rng)
+	if err != nil {
+		return nil, err
+	}
+	return raw, raw.HoldBack(rng)
 }
 
 // Result is how the training ended.
