@@ -150,7 +150,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		return err
 	}
 	tellStale(t, stale, c.KeepStale)
-	jobs := study.Jobs(c.Jobs)
+	jobs := experiments.Jobs(c.Jobs)
 	if c.DryRun {
 		return listCells(t, cells, done, jobs)
 	}

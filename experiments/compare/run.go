@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
-	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -82,14 +80,6 @@ func Run(ctx context.Context, src *data.Source, s Settings) ([]Fit, error) {
 	if err := src.Require("cal_labels", "test_labels"); err != nil {
 		return nil, err
 	}
-	jobs := s.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
-	if jobs > 1 {
-		simd.SetThreads(1)
-		defer simd.SetThreads(0)
-	}
 	fits := s.Fits()
 	seeds := map[uint64]*prepared{}
 	for _, f := range fits {
@@ -97,41 +87,21 @@ func Run(ctx context.Context, src *data.Source, s Settings) ([]Fit, error) {
 			seeds[f.Seed] = &prepared{}
 		}
 	}
-	var (
-		mu   sync.Mutex
-		wait sync.WaitGroup
-		next = make(chan int)
-	)
-	for range min(jobs, len(fits)) {
-		wait.Go(func() {
-			for i := range next {
-				f := &fits[i]
-				began := time.Now()
-				if p, err := seeds[f.Seed].get(src, s, f.Seed); err != nil {
-					f.Err = err
-				} else {
-					f.run(ctx, p, s)
-				}
-				f.Time = time.Since(began)
-				if s.Observe != nil && ctx.Err() == nil {
-					mu.Lock()
-					s.Observe(*f)
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	for i := range fits {
-		select {
-		case next <- i:
-			continue
-		case <-ctx.Done():
+	err := experiments.SideBySide(ctx, len(fits), s.Jobs, func(i int) {
+		f := &fits[i]
+		began := time.Now()
+		if p, err := seeds[f.Seed].get(src, s, f.Seed); err != nil {
+			f.Err = err
+		} else {
+			f.run(ctx, p, s)
 		}
-		break
-	}
-	close(next)
-	wait.Wait()
-	if err := ctx.Err(); err != nil {
+		f.Time = time.Since(began)
+	}, func(i int) {
+		if s.Observe != nil {
+			s.Observe(fits[i])
+		}
+	})
+	if err != nil {
 		return nil, fmt.Errorf("the comparison was not finished and nothing was written: %w", err)
 	}
 	for _, f := range fits {

@@ -21,6 +21,7 @@
 //	truth-ranks.csv, truth-diagnosis.csv
 //	                 ranks.csv and diagnosis.csv of calibra study truth
 //	rate-error.svg   the picture of calibra theory rate --out, shown as it is
+//	q2-cubic-known.svg  the picture of calibra study ess, shown as it is
 //	bench.jsonl      the object that calibra bench --json prints, a line a run
 //	torch.jsonl      the object that experiments/bench/peer_torch.py prints, a line a run
 //

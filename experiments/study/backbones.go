@@ -22,5 +22,5 @@ var Backbones = Study{
 		return specs
 	},
 	Vary:  []Field{ByMethod},
-	Views: []View{Results, LocalBars, Profiles},
+	Views: []View{Results, PairedNLL, LocalBars, Profiles},
 }

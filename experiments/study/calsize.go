@@ -15,5 +15,5 @@ var CalibrationSize = Study{
 		return specs
 	},
 	Vary:  []Field{ByMethod, ByFraction},
-	Views: []View{SizeCurves, Results},
+	Views: []View{SizeCurves, Results, PairedNLL},
 }

@@ -10,5 +10,5 @@ var Codebook = Study{
 		return sizes([]int{64}, []int{16, 32, 64, 128, 256})
 	},
 	Vary:  []Field{BySlots, ByCodewords},
-	Views: []View{Results, CodebookCurves},
+	Views: []View{Results, PairedNLL, CodebookCurves},
 }

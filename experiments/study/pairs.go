@@ -13,17 +13,17 @@ import (
 	"calibra/experiments/report"
 )
 
-// comparison is the judged method against another on one data set.
+// comparison is the reference against another row on one data set.
 type comparison struct {
 	with                 *row
-	difference, relative float64 // NLL of the judged method less the other's, mean over the seeds
+	difference, relative float64 // NLL of the reference less the other's, mean over the seeds
 	p                    float64 // of no difference, not corrected
 }
 
 // judgedMethods are those that the study is about, the first of them that was run.
 var judgedMethods = []string{"stacked", "auto"}
 
-// judged is the row of the method that others are compared with, nil if it was not run.
+// judged is the row of the method that the study is about, nil if it was not run.
 func (s *subject) judged() *row {
 	for _, name := range judgedMethods {
 		if r := s.row(name); r != nil {
@@ -33,6 +33,21 @@ func (s *subject) judged() *row {
 	return nil
 }
 
+// reference is the row that others are compared with: the judged one, or else that of the
+// lowest mean NLL; nil if there is none.
+func (s *subject) reference() (best *row) {
+	if best = s.judged(); best != nil {
+		return best
+	}
+	nll := sharedMetric(metrics.NLL)
+	for _, r := range s.rows {
+		if mean := r.spread(nll).Mean; !math.IsNaN(mean) && (best == nil || mean < best.spread(nll).Mean) {
+			best = r
+		}
+	}
+	return best
+}
+
 func (s *subject) row(method string) *row {
 	if i := slices.IndexFunc(s.rows, func(r *row) bool { return r.spec.Method == method && len(r.results) > 0 }); i >= 0 {
 		return s.rows[i]
@@ -40,10 +55,10 @@ func (s *subject) row(method string) *row {
 	return nil
 }
 
-// compared tells each method from the judged one on the same test rows of s. It is
+// compared tells each row from the reference on the same test rows of s. It is
 // computed once.
 func (f *Findings) compared(ctx context.Context, s *subject) ([]comparison, error) {
-	judged := s.judged()
+	judged := s.reference()
 	if judged == nil {
 		return nil, nil
 	}
@@ -143,9 +158,15 @@ func bySeed(results []*Result) []*Result {
 	return slices.SortedStableFunc(slices.Values(results), func(x, y *Result) int { return cmp.Compare(x.Spec.Seed, y.Spec.Seed) })
 }
 
-// PairedNLL tells each method from the judged one on the same test rows.
+// PairedNLL tells each row from the reference, the first of the table, on the same test rows.
 func PairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
-	t := &report.Table{Labels: []string{"Method"}}
+	t := &report.Table{
+		Caption: "NLL of the first row's setting less that of each other: mean over the seeds, and p-value after Holm's correction over the settings of a data set.",
+		Values:  []report.Head{{Text: "difference"}, {Text: "relative"}, {Text: "p"}},
+	}
+	for _, field := range f.Study.Vary {
+		t.Labels = append(t.Labels, field.Head)
+	}
 	for _, s := range f.subjects() {
 		all, err := f.compared(ctx, s)
 		if err != nil {
@@ -154,15 +175,14 @@ func PairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 		if len(all) == 0 {
 			continue
 		}
-		name := MethodTitle(s.judged().spec.Method)
-		t.Caption = fmt.Sprintf("NLL of %s less that of each method: mean over the seeds, and p-value after Holm's correction over the methods of a data set.", name)
-		t.Values = []report.Head{{Text: name + " − method"}, {Text: "relative"}, {Text: "p"}}
 		var ps []float64
 		for _, c := range all {
 			ps = append(ps, c.p)
 		}
 		ps = metrics.Holm(ps)
-		block := report.Block{Name: s.Title()}
+		judged := s.reference()
+		none := report.Cell{Text: "–"}
+		block := report.Block{Name: s.Title(), Rows: []report.Row{{Labels: judged.labels, Ours: f.isOurs(judged), Cells: []report.Cell{none, none, none}}}}
 		for i, c := range all {
 			block.Rows = append(block.Rows, report.Row{Labels: c.with.labels, Ours: f.isOurs(c.with), Cells: []report.Cell{
 				{Text: fmt.Sprintf("%+.4f", c.difference)}, {Text: percent(c.relative)}, {Text: pValue(ps[i])},
@@ -175,7 +195,7 @@ func PairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 	}
 	return &report.Section{
 		Title:  "Paired differences",
-		Note:   "A paired bootstrap over the rows of the data, each with its losses of all seeds that test it, gives the p-value of no difference between the models of these seeds. How much another seed's model would differ is not in it, but in the standard deviations over the seeds.",
+		Note:   "Each setting is compared with the first of the table, the study's own method or else the one of the lowest NLL. A paired bootstrap over the rows of the data, each with its losses of all seeds that test it, gives the p-value of no difference between the models of these seeds. How much another seed's model would differ is not in it, but in the standard deviations over the seeds.",
 		Tables: []*report.Table{t},
 	}, nil
 }
@@ -203,6 +223,9 @@ func Acceptance(ctx context.Context, f *Findings) (*report.Section, error) {
 	var lines []line
 	var named, others []float64 // p against VQ and TS, and against the best baseline
 	for _, s := range f.subjects() {
+		if s.judged() == nil {
+			continue
+		}
 		all, err := f.compared(ctx, s)
 		if err != nil {
 			return nil, err

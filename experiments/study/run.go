@@ -2,10 +2,10 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -13,21 +13,12 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/graph/simd"
 )
 
 // Failure is a cell that could not be computed.
 type Failure struct {
 	Cell Cell
 	Err  error
-}
-
-// Jobs is how many cells run side by side: n, or one a core if n is 0.
-func Jobs(n int) int {
-	if n <= 0 {
-		return runtime.GOMAXPROCS(0)
-	}
-	return n
 }
 
 // Run computes the cells that the store lacks, jobs at a time (0 means one a core), and
@@ -47,11 +38,6 @@ func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cel
 	if err != nil {
 		return nil, nil, err
 	}
-	jobs = Jobs(jobs)
-	if jobs > 1 {
-		simd.SetThreads(1)
-		defer simd.SetThreads(0)
-	}
 	shop := newWorkshop()
 	var todo []int
 	for i, c := range cells {
@@ -60,38 +46,22 @@ func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cel
 			shop.expect(c)
 		}
 	}
-	var (
-		mu     sync.Mutex
-		failed []Failure
-		wait   sync.WaitGroup
-	)
-	next := make(chan int)
-	for range min(jobs, len(todo)) {
-		wait.Go(func() {
-			for i := range next {
-				r, err := shop.compute(ctx, st, cells[i])
-				mu.Lock()
-				if results[i] = r; err != nil && ctx.Err() == nil {
-					failed = append(failed, Failure{cells[i], err})
-				}
-				if ctx.Err() == nil && observe != nil {
-					observe(cells[i])
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, i := range todo {
-		select {
-		case next <- i:
-			continue
-		case <-ctx.Done():
+	errs := make([]error, len(cells))
+	err = experiments.SideBySide(ctx, len(todo), jobs, func(k int) {
+		i := todo[k]
+		results[i], errs[i] = shop.compute(ctx, st, cells[i])
+	}, func(k int) {
+		if observe != nil {
+			observe(cells[todo[k]])
 		}
-		break
+	})
+	var failed []Failure
+	for i, err := range errs {
+		if err != nil && !errors.Is(err, ctx.Err()) {
+			failed = append(failed, Failure{cells[i], err})
+		}
 	}
-	close(next)
-	wait.Wait()
-	if err := ctx.Err(); err != nil {
+	if err != nil {
 		return results, failed, fmt.Errorf("the cells that ended are kept, the same command goes on with the others: %w", err)
 	}
 	return results, failed, nil

@@ -10,7 +10,7 @@ var Slots = Study{
 		return sizes([]int{16, 32, 64, 128, 256}, []int{32, 64})
 	},
 	Vary:  []Field{BySlots, ByCodewords},
-	Views: []View{Results, SizeMaps},
+	Views: []View{Results, PairedNLL, SizeMaps},
 }
 
 // sizes is the paper's calibrator at every pair of w and |C|.

@@ -1,0 +1,53 @@
+package experiments
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"calibra/graph/simd"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Jobs is how many pieces of work run side by side: n, or one a core if n is 0.
+func Jobs(n int) int {
+	if n <= 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return n
+}
+
+// SideBySide does the work 0 … n−1 in this order, jobs at a time (see [Jobs]); where there
+// are several, each computes on one core. ended is told of each that ended, one at a time;
+// it may be nil. If ctx is cancelled, no more work begins, and the error is ctx.Err().
+func SideBySide(ctx context.Context, n, jobs int, work, ended func(i int)) error {
+	if jobs = Jobs(jobs); jobs > 1 {
+		simd.SetThreads(1)
+		defer simd.SetThreads(0)
+	}
+	var (
+		lock  sync.Mutex
+		group errgroup.Group
+	)
+	group.SetLimit(jobs)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if ctx.Err() != nil { // while it waited for its turn
+				return nil
+			}
+			work(i)
+			if ended != nil && ctx.Err() == nil {
+				lock.Lock()
+				defer lock.Unlock()
+				ended(i)
+			}
+			return nil
+		})
+	}
+	group.Wait() // the work keeps its errors itself
+	return ctx.Err()
+}
