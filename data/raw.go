@@ -103,7 +103,7 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 		return rawCIFAR(arg, rng)
 	case strings.HasSuffix(base, ".npz"):
 		return rawMedMNIST(arg, rng)
-	case err == nil && info.IsDir():
+	case err == nil && info.IsDir(), err != nil && strings.Contains(base, "weather"): // which says where to get it
 		return rawWeather(arg)
 	case err != nil:
 		return nil, Inputf(arg, "cannot be opened: %w", err)

@@ -86,16 +86,15 @@ func noisy(x *data.Set, rng *rand.Rand) *data.Set {
 // rawOrigin is the origin of raw rows, which an encoder is trained on first; files are
 // those of arg, none of an embedded table.
 func rawOrigin(arg string, files ...string) (*Origin, error) {
-	digest := "embedded"
-	if files != nil {
-		var err error
-		if digest, err = fileDigest(files...); err != nil {
-			return nil, err
-		}
-	}
 	raw, err := data.OpenRaw(arg, data.RawSettings{}, rand.New(rand.NewPCG(0, 1)))
 	if err != nil {
 		return nil, err
+	}
+	digest := "embedded"
+	if files != nil {
+		if digest, err = fileDigest(files...); err != nil {
+			return nil, err
+		}
 	}
 	o := &Origin{
 		Name: raw.Name, Dataset: raw.Name,
