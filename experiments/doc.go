@@ -10,4 +10,19 @@
 //	embedding.npz       the shared embedding itself, for other rows
 //
 // [Methods] is the table of all methods by name.
+//
+// # The way of a row
+//
+// From a file to a report a row passes these functions, in one direction:
+//
+//	data.OpenRaw                 raw rows, divided once for pretrain, encode and studies
+//	encoders.MLP.Encode          features and logits of raw rows; encode's job does it by any network
+//	data.Open                    features and logits of a file
+//	OpenOrigin, Origin.Load      the Problem of a seed, from either of them
+//	Spec.Prepare                 validation rows set aside; the shared embedding, from the calibration rows
+//	Spec.FitPrepared             the method, fitted
+//	Run.judge                    predictions and metrics of the test rows
+//	study.Run, Store.write       what a study keeps of it, one file a cell; compare.Run in memory
+//	study.Findings.Document      tables and figures; compare.Result.Document likewise
+//	report.Document.Add          report.html, tables.md, tables.tex and the figures' files
 package experiments

@@ -70,8 +70,8 @@ func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 	return out, nil
 }
 
-// under is the part of p that the Spec is fitted on and judged on.
-func (p *Prepared) under(s Spec) (*Prepared, error) {
+// partFor is the part of p that the Spec is fitted on and judged on.
+func (p *Prepared) partFor(s Spec) (*Prepared, error) {
 	if s.Shift != "" && p.shifted == nil {
 		return nil, fmt.Errorf("experiments: a shift needs features and test rows")
 	}

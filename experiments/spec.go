@@ -188,7 +188,7 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 	if err != nil {
 		return nil, err
 	}
-	if p, err = p.under(s); err != nil {
+	if p, err = p.partFor(s); err != nil {
 		return nil, err
 	}
 	r := &Run{Spec: s, Source: p.Source, Embed: p.Embed}
@@ -235,7 +235,7 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 
 // Judge is FitPrepared with a model that was fitted before, on the same rows.
 func (s Spec) Judge(ctx context.Context, p *Prepared, model layers.Stateful) (*Run, error) {
-	p, err := p.under(s)
+	p, err := p.partFor(s)
 	if err != nil {
 		return nil, err
 	}

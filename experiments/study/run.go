@@ -111,8 +111,8 @@ func (w *workshop) expect(c Cell) {
 	w.prepared[preparedKey(c)].users++
 }
 
-// of takes the value that key stands for; release gives it back.
-func of[T any](w *workshop, all map[string]*shared[T], key string, make func() (T, error)) (value T, release func(), err error) {
+// take gives the value that key stands for; release gives it back.
+func take[T any](w *workshop, all map[string]*shared[T], key string, make func() (T, error)) (value T, release func(), err error) {
 	w.mu.Lock()
 	s := all[key]
 	w.mu.Unlock()
@@ -195,11 +195,11 @@ func (c Cell) run(ctx context.Context, st Store, p *experiments.Prepared) (run *
 
 // prepare is the split problem of the cell.
 func (w *workshop) prepare(ctx context.Context, st Store, c Cell) (*experiments.Prepared, error) {
-	problem, releaseProblem, problemErr := of(w, w.problems, problemKey(c), func() (*experiments.Problem, error) {
+	problem, releaseProblem, problemErr := take(w, w.problems, problemKey(c), func() (*experiments.Problem, error) {
 		return st.problem(ctx, c)
 	})
 	defer releaseProblem()
-	prepared, release, err := of(w, w.prepared, preparedKey(c), func() (*experiments.Prepared, error) {
+	prepared, release, err := take(w, w.prepared, preparedKey(c), func() (*experiments.Prepared, error) {
 		if problemErr != nil {
 			return nil, problemErr
 		}
