@@ -30,6 +30,7 @@ type UnsettledError struct {
 	Stalled    bool    // no step lowers the loss any more
 }
 
+// Error says which fit did not settle, and how far it was.
 func (e *UnsettledError) Error() string {
 	how := "and was still going"
 	if e.Stalled {
