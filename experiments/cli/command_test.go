@@ -86,8 +86,8 @@ func TestCompletionScripts(t *testing.T) {
 		t.Skip("there is no bash to complete in")
 	}
 	_, script, _ := calibra(t, "completion", "bash")
-	ask := script + "COMP_WORDS=(calibra fit --method stac); COMP_CWORD=3; _calibra; echo ${COMPREPLY[@]}\n"
-	if text, err := exec.Command("bash", "-c", ask).CombinedOutput(); err != nil || strings.TrimSpace(string(text)) != "stacked" {
+	ask := script + "COMP_WORDS=(calibra fit --method local-temp); COMP_CWORD=3; _calibra; echo ${COMPREPLY[@]}\n"
+	if text, err := exec.Command("bash", "-c", ask).CombinedOutput(); err != nil || strings.TrimSpace(string(text)) != "local-temperature" {
 		t.Errorf("bash completes %q (%v)", text, err)
 	}
 }
