@@ -98,7 +98,7 @@ func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
 	}{{"feature", features}, {"logit", logits}} {
 		for i, v := range out.values {
 			if v-v != 0 {
-				return nil, nil, fmt.Errorf("encoders: %s %d of row %d is %v; every value must be finite", out.what, i%(len(out.values)/n), i/(len(out.values)/n), v)
+				return nil, nil, data.Inputf("", "encoders: %s %d of row %d is %v; every value must be finite, and those of this row are too large to compute with", out.what, i%(len(out.values)/n), i/(len(out.values)/n), v)
 			}
 		}
 	}
