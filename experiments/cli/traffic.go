@@ -34,6 +34,8 @@ func traffic(command any) (reads, writes []string) {
 		return append(model(c.Model), c.In), []string{c.Out}
 	case *exportCmd:
 		return append(model(c.Model), c.Backbone), []string{c.ONNX}
+	case *diagnoseCmd:
+		return []string{c.In, c.Features}, folder(c.Out, []string{"diagnosis.html", "diagnosis.json"})
 	case *evaluateCmd:
 		return []string{c.In}, append(folder(c.Plots, pictures(plots...)), c.page())
 	case *studyCmd:
