@@ -39,7 +39,8 @@
 //
 // # Findings
 //
-// Every number is printed by the command beside it, with --seed 0. What holds:
+// The numbers are of complete runs before samples and bands were redone; the command beside
+// each prints today's. testdata/seeds.md has the bands under many seeds. What holds:
 //
 //   - The sandwich predicts errors: observed/predicted is 0.993 on average over the
 //     codewords and 12 shifts, Wald/df 0.995, β_N −0.506 (calibra theory rate). It does

@@ -352,11 +352,13 @@ func runTwoStage(ctx context.Context, s Settings, r *Report) error {
 	pipelines := make([]*pipeline, draws)
 	for i := range pipelines {
 		var last error
-		for try := range uint64(pipelineDraws) {
+		for try, found := uint64(0), 0; found < pipelineDraws && try < 100*pipelineDraws; try++ {
 			p, err := newPipeline(newRand(s.Seed, 50, uint64(i), try))
-			if err != nil {
+			if err != nil { // no map near the start makes the head right
 				last = err
-			} else if pipelines[i] == nil || p.reach < pipelines[i].reach {
+				continue
+			}
+			if found++; pipelines[i] == nil || p.reach < pipelines[i].reach {
 				pipelines[i] = p
 			}
 		}
