@@ -54,12 +54,6 @@ type Estimate struct {
 
 func exact(value float64) Estimate { return Estimate{Value: value, Low: math.NaN(), High: math.NaN()} }
 
-// minus is the estimate less a number without error.
-func (e Estimate) minus(x float64) Estimate {
-	e.Value, e.Low, e.High = e.Value-x, e.Low-x, e.High-x
-	return e
-}
-
 // over is the estimate divided by a positive number without error.
 func (e Estimate) over(x float64) Estimate {
 	e.Value, e.Low, e.High, e.Error = e.Value/x, e.Low/x, e.High/x, e.Error/x

@@ -19,7 +19,6 @@ type campaign struct {
 	program string // the executable calibra
 	dir     string // for what the attacks make
 	seed    uint64
-	goals   map[string]int
 	counts  map[string]*count // of the parts
 }
 

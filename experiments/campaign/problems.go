@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -103,13 +102,6 @@ func (p problem) arrays(rng *rand.Rand) (arrays []data.Array) {
 // write writes the problem to path.
 func (p problem) write(path string, rng *rand.Rand) {
 	must(data.WriteNPZ(path, p.arrays(rng)...))
-}
-
-// encoded is the arrays as the bytes of an npz file.
-func encoded(arrays []data.Array) []byte {
-	var b bytes.Buffer
-	must(data.NPZ(arrays...)(&b))
-	return b.Bytes()
 }
 
 // must ends the campaign where it cannot make what it needs.

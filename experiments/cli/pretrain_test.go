@@ -206,7 +206,7 @@ func TestPretrainBadInput(t *testing.T) {
 		"rate":          {[]string{"--rate", "nan"}, "finite"},
 		"mean":          {[]string{"--data", ids, "--mean", "nan,1", "--sd", "1,1"}, "mean of NaN"},
 		"same category": {[]string{"--data", ids, "--encoder", "ftt", "--categorical", "2,2"}, "column 2 of"},
-		"label":         {[]string{"--label", "x"}, "no csv file"},
+		"label":         {[]string{"--label", "x"}, "is not a csv file"},
 		"heads":         {[]string{"--encoder", "ftt", "--network", `{"heads":7}`}, "heads"},
 		"dropout":       {[]string{"--network", `{"hidden_dropout":1}`}, "dropout"},
 		"images":        {[]string{"--encoder", "resnet"}, "tables"},

@@ -139,7 +139,7 @@ func TestStudyRefuses(t *testing.T) {
 		{"study main --data nowhere/cifar-10-binary.tar.gz", "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"},
 		{"study main --data nowhere/tissuemnist.npz", "https://zenodo.org"},
 		{"study main --data nowhere/weather", "shifts"},
-		{"study main --data whatever", "is no data this program knows"},
+		{"study main --data whatever", "is not known as data"},
 		{"study ood --data letter --shifted x.npz", "only a features file takes one"},
 		{"study main --data letter --seeds x", "seeds"},
 	} {

@@ -75,12 +75,6 @@ func integer(name string, v int) attribute {
 	return attribute(message{}.text(1, name).number(3, int64(v)).number(20, 2)) // i, INT
 }
 
-func float(name string, v float32) attribute {
-	m := message{}.text(1, name)
-	m = protowire.AppendFixed32(protowire.AppendTag(m, 2, protowire.Fixed32Type), math.Float32bits(v))
-	return attribute(m.number(20, 1)) // f, FLOAT
-}
-
 func integers(name string, values ...int) attribute {
 	m := message{}.text(1, name)
 	for _, v := range values {

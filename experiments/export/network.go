@@ -79,7 +79,6 @@ func (g *network) matMul(x, y string) string   { return g.node("MatMul", []strin
 func (g *network) exp(x string) string         { return g.node("Exp", []string{x}) }
 func (g *network) log(x string) string         { return g.node("Log", []string{x}) }
 func (g *network) negative(x string) string    { return g.node("Neg", []string{x}) }
-func (g *network) sqrt(x string) string        { return g.node("Sqrt", []string{x}) }
 
 // larger and smaller are the elementwise maximum and minimum.
 func (g *network) larger(x, y string) string  { return g.node("Max", []string{x, y}) }
