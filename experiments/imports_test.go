@@ -3,7 +3,9 @@ package experiments_test
 import (
 	"bufio"
 	"bytes"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -76,5 +78,71 @@ func TestImportRules(t *testing.T) {
 	}
 	if packages < 8 {
 		t.Errorf("go list names only %d packages", packages)
+	}
+}
+
+// TestHouseIsAsDrawn holds the picture of packages and arrows in CONTRIBUTING.md to the
+// imports. What a package keeps to itself (internal, generators, its tests' own) is not in
+// the picture.
+func TestHouseIsAsDrawn(t *testing.T) {
+	text, err := os.ReadFile("../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, picture, _ := strings.Cut(string(text), "<!-- house:begin -->")
+	picture, _, found := strings.Cut(picture, "<!-- house:end -->")
+	if !found {
+		t.Fatal("CONTRIBUTING.md has no picture of the house")
+	}
+	drawn, at, above := map[string][]string{}, "", map[string]bool{}
+	for _, line := range strings.Split(picture, "\n") {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		arrows := line
+		if !strings.HasPrefix(line, "     ") { // not a line that goes on
+			name, rest, _ := strings.Cut(strings.TrimSpace(line), "──►")
+			at, arrows = strings.TrimSpace(name), rest
+			drawn[at], above[at] = nil, true
+		}
+		for _, to := range strings.FieldsFunc(arrows, func(r rune) bool { return r == ',' || r == ' ' }) {
+			drawn[at] = append(drawn[at], to)
+			if above[to] {
+				t.Errorf("%s stands above %s, which imports it", to, at)
+			}
+		}
+	}
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "calibra/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := func(path string) (string, bool) {
+		name, ours := strings.CutPrefix(path, "calibra/")
+		aside := strings.Contains(name, "/internal") || strings.Contains(name+"/", "/gen/") || strings.HasSuffix(name, "test") && name != "graph/graphtest" || strings.HasPrefix(name, "notebooks")
+		return name, ours && !aside
+	}
+	packages := 0
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		fields := strings.Fields(line)
+		name, shown := within(fields[0])
+		if !shown {
+			continue
+		}
+		packages++
+		var imports []string
+		for _, path := range fields[1:] {
+			if to, shown := within(path); shown {
+				imports = append(imports, to)
+			}
+		}
+		slices.Sort(imports)
+		arrows, there := drawn[name]
+		slices.Sort(arrows)
+		if !there || !slices.Equal(arrows, imports) {
+			t.Errorf("%s imports %v; the picture has %v", name, imports, arrows)
+		}
+	}
+	if packages != len(drawn) {
+		t.Errorf("there are %d packages, the picture has %d", packages, len(drawn))
 	}
 }
