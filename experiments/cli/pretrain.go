@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -101,6 +102,7 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 			return err
 		}
 	}
+	_, there := os.Stat(c.Out)
 	undo, err := experiments.PrepareDir(c.Out, encoders.Group, encoders.Files...)
 	if err != nil {
 		return err
@@ -145,7 +147,23 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 		return unsaved
 	}
 	model.Optimizer = nil // it is done
-	return c.report(t, model, raw, result, save)
+	err = c.report(t, model, raw, result, save)
+	var input *data.InputError
+	if errors.As(err, &input) && errors.Is(there, fs.ErrNotExist) { // rows that the network cannot compute with
+		for _, name := range append([]string{"manifest.json"}, encoders.Files...) {
+			err = errors.Join(err, ignoring(fs.ErrNotExist, os.Remove(filepath.Join(c.Out, name))))
+		}
+		undo()
+	}
+	return err
+}
+
+// ignoring is err unless it is the one expected.
+func ignoring(expected, err error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
 }
 
 // report judges the model on its validation and test rows, and saves it.
