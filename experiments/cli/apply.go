@@ -34,10 +34,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if c.TwoStage && c.Intervals == nil {
 		return usageError{fmt.Errorf("--two-stage widens intervals: give --intervals 0.9 too")}
 	}
-	path := c.Model
-	if filepath.Ext(path) != ".safetensors" {
-		path = filepath.Join(path, "model.safetensors")
-	}
+	path := modelFile(c.Model)
 	release, err := data.Hold(path) // the model and its embedding are read one after the other
 	if err != nil {
 		return err
@@ -103,6 +100,15 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		return err
 	}
 	return t.printf("wrote %s: %d rows by %s%s\n", c.Out, src.Test.Len(), method.Name, notice)
+}
+
+// modelFile is the file of the model that arg names, a directory that calibra fit wrote or
+// the file itself.
+func modelFile(arg string) string {
+	if filepath.Ext(arg) == ".safetensors" {
+		return arg
+	}
+	return filepath.Join(arg, "model.safetensors")
 }
 
 // embedding is the array embedding (N×P) of the test rows, in which evaluate measures

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -37,10 +36,7 @@ Features and logits are float32. Methods that read their calibration rows to pre
 }
 
 func (c *exportCmd) Run(methods *experiments.Catalog) error {
-	path := c.Model
-	if filepath.Ext(path) != ".safetensors" {
-		path = filepath.Join(path, "model.safetensors")
-	}
+	path := modelFile(c.Model)
 	model, method, err := methods.Load(path)
 	if err != nil {
 		return err

@@ -32,11 +32,7 @@ func (m *Histogram) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error
 	if bins < 0 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d bins make no histogram; choose at least 1", bins)}
 	}
-	sizes, err := sizesOf(cal)
-	if err != nil {
-		return err
-	}
-	p, err := probabilitiesOf(cal, sizes)
+	sizes, p, err := probabilitiesToFit(cal)
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,7 @@ var _ layers.Stateful = (*Isotonic)(nil)
 // Fit pools adjacent violators, class by class; there is nothing to stop early, and
 // interrupted it keeps nothing.
 func (m *Isotonic) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	sizes, err := sizesOf(cal)
-	if err != nil {
-		return err
-	}
-	p, err := probabilitiesOf(cal, sizes)
+	sizes, p, err := probabilitiesToFit(cal)
 	if err != nil {
 		return err
 	}

@@ -90,6 +90,16 @@ func probabilitiesOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
 	return exponentials(l), nil
 }
 
+// probabilitiesToFit is p̂ of each calibration row (N×C), with the sizes of the problem.
+func probabilitiesToFit(cal *data.Set) (layers.Sizes, *mat.Dense, error) {
+	sizes, err := sizesOf(cal)
+	if err != nil {
+		return sizes, nil, err
+	}
+	p, err := probabilitiesOf(cal, sizes)
+	return sizes, p, err
+}
+
 // indicator is 1[y = k] of each row.
 func indicator(labels []int, k int) []float64 {
 	hit := make([]float64, len(labels))

@@ -43,11 +43,7 @@ func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 	if knots < 3 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d knots make no natural spline; choose at least 3", knots)}
 	}
-	sizes, err := sizesOf(cal)
-	if err != nil {
-		return err
-	}
-	p, err := probabilitiesOf(cal, sizes)
+	sizes, p, err := probabilitiesToFit(cal)
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,7 @@ func (m *TopLabel) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) erro
 	if size < 1 {
 		return &layers.SettingError{Reason: fmt.Sprintf("bins of %d rows hold nothing; choose at least 1", size)}
 	}
-	sizes, err := sizesOf(cal)
-	if err != nil {
-		return err
-	}
-	p, err := probabilitiesOf(cal, sizes)
+	sizes, p, err := probabilitiesToFit(cal)
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,7 @@ var _ layers.Stateful = (*VennAbers)(nil)
 // Fit finds p₀ and p₁ between all calibration rows; there is nothing to stop early, and
 // interrupted it keeps nothing.
 func (m *VennAbers) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	sizes, err := sizesOf(cal)
-	if err != nil {
-		return err
-	}
-	p, err := probabilitiesOf(cal, sizes)
+	sizes, p, err := probabilitiesToFit(cal)
 	if err != nil {
 		return err
 	}
