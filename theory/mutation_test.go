@@ -1,0 +1,446 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// bent is a Model of which a test bends one part; nil parts are the model's own. What is
+// bent is bent in the companion too, but for a stray.
+type bent struct {
+	Model
+	gradient func(grad, theta, weights []float64) float64 // changes grad, returns what is added to L
+	hessian  func(hess *mat.SymDense, theta []float64)
+	logProbs func(dst []float64)
+	stray    bool // the companion is right
+}
+
+func (m *bent) Unwrap() Model { return m.Model }
+
+func (m *bent) around(inner Model) *bent {
+	other := *m
+	other.Model = inner
+	return &other
+}
+
+func (m *bent) fork() (Model, error) {
+	inner, err := m.Model.fork()
+	return m.around(inner), err
+}
+
+func (m *bent) companion() Model {
+	inner := m.Model.companion()
+	if inner == nil || m.stray {
+		return inner
+	}
+	return m.around(inner)
+}
+
+func (m *bent) LogProbs(dst, theta []float64) error {
+	err := m.Model.LogProbs(dst, theta)
+	if m.logProbs != nil {
+		m.logProbs(dst)
+	}
+	return err
+}
+
+func (m *bent) Gradient(grad, theta, weights []float64) (float64, error) {
+	loss, err := m.Model.Gradient(grad, theta, weights)
+	if m.gradient != nil {
+		loss += m.gradient(grad, theta, weights)
+	}
+	return loss, err
+}
+
+func (m *bent) Hessian(hess *mat.SymDense, theta, weights []float64) error {
+	err := m.Model.Hessian(hess, theta, weights)
+	if m.hessian != nil {
+		m.hessian(hess, theta)
+	}
+	return err
+}
+
+func (m *bent) newton(hess *mat.SymDense, theta, weights []float64) error {
+	err := m.Model.newton(hess, theta, weights)
+	if m.hessian != nil {
+		m.hessian(hess, theta)
+	}
+	return err
+}
+
+// bend bends a loss.
+func bend(m bent) func(Model) Model { return func(inner Model) Model { return m.around(inner) } }
+
+// scaled multiplies a loss.
+type scaled struct {
+	Model
+	by float64
+}
+
+func (m *scaled) Unwrap() Model { return m.Model }
+
+func (m *scaled) fork() (Model, error) {
+	inner, err := m.Model.fork()
+	return &scaled{inner, m.by}, err
+}
+
+func (m *scaled) companion() Model {
+	if inner := m.Model.companion(); inner != nil {
+		return &scaled{inner, m.by}
+	}
+	return nil
+}
+
+func (m *scaled) Gradient(grad, theta, weights []float64) (float64, error) {
+	loss, err := m.Model.Gradient(grad, theta, weights)
+	floats.Scale(m.by, grad)
+	return m.by * loss, err
+}
+
+func (m *scaled) Hessian(hess *mat.SymDense, theta, weights []float64) error {
+	err := m.Model.Hessian(hess, theta, weights)
+	hess.ScaleSym(m.by, hess)
+	return err
+}
+
+func (m *scaled) newton(hess *mat.SymDense, theta, weights []float64) error {
+	err := m.Model.newton(hess, theta, weights)
+	hess.ScaleSym(m.by, hess)
+	return err
+}
+
+func (m *scaled) Scores(outer *mat.SymDense, theta, weights []float64) error {
+	err := m.Model.Scores(outer, theta, weights)
+	outer.ScaleSym(m.by*m.by, outer)
+	return err
+}
+
+// linearized is the loss's second-order expansion at a point.
+type linearized struct {
+	Model
+	at []float64
+}
+
+func (m *linearized) companion() Model { return nil }
+
+func (m *linearized) Gradient(grad, theta, weights []float64) (float64, error) {
+	if _, err := m.Model.Gradient(grad, m.at, weights); err != nil {
+		return 0, err
+	}
+	n := len(theta)
+	step := make([]float64, n)
+	floats.SubTo(step, theta, m.at)
+	hess := mat.NewSymDense(n, nil)
+	if err := m.newton(hess, theta, weights); err != nil {
+		return 0, err
+	}
+	loss := floats.Dot(grad, step)
+	var bent mat.VecDense
+	bent.MulVec(hess, mat.NewVecDense(n, step))
+	floats.Add(grad, bent.RawVector().Data)
+	return loss + floats.Dot(bent.RawVector().Data, step)/2, nil
+}
+
+func (m *linearized) newton(hess *mat.SymDense, _, weights []float64) error {
+	return m.Model.newton(hess, m.at, weights)
+}
+
+// ridge adds λ/2‖θ‖² to a loss.
+func ridge(lambda float64) wrong {
+	return wrong{loss: func(m Model) Model { return &ridgedOpen{ridged{m, lambda}} }}
+}
+
+// ridgedOpen is a ridged model that shows what is in it.
+type ridgedOpen struct{ ridged }
+
+func (m *ridgedOpen) Unwrap() Model { return m.Model }
+
+func (m *ridgedOpen) fork() (Model, error) {
+	inner, err := m.Model.fork()
+	return &ridgedOpen{ridged{inner, m.lambda}}, err
+}
+
+// slowly lets samples grow as √N only.
+func slowly(n int) int { return int(math.Sqrt(float64(n) * 1e6)) }
+
+// scarce leaves every eighth sample 30 rows.
+func scarce() func(n int) int {
+	var count atomic.Int64
+	return func(n int) int {
+		if count.Add(1)%8 == 0 {
+			return 30
+		}
+		return n
+	}
+}
+
+// always draws as many rows whatever N says.
+func always(int) int { return 1e5 }
+
+// evenly draws every (cell, atom) alike and keeps the labels' law.
+func evenly(population []float64) []float64 {
+	const C = 3
+	law := slices.Clone(population)
+	for row := 0; row < len(law); row += C {
+		if total := floats.Sum(law[row : row+C]); total > 0 {
+			floats.Scale(1/total, law[row:row+C])
+		}
+	}
+	floats.Scale(1/floats.Sum(law), law)
+	return law
+}
+
+// elsewhere draws a fifth of the labels at random.
+func elsewhere(population []float64) []float64 {
+	const C = 3
+	law := slices.Clone(population)
+	for row := 0; row < len(law); row += C {
+		total := floats.Sum(law[row : row+C])
+		for j := range C {
+			law[row+j] = 0.8*law[row+j] + 0.2*total/C
+		}
+	}
+	return law
+}
+
+// effectively gives a cell rows by the counts of its codewords too.
+func effectively(population []float64) []float64 {
+	truth, err := NewTruth(Fast(), newRand(1, 16))
+	if err != nil {
+		panic(err)
+	}
+	law := slices.Clone(population)
+	for v, effective := range effectiveCount(truth.Table, truth.Table.Occupancy(truth.Table.Multinomial(truth.Design.Frequencies(0)))) {
+		size := len(law) / len(truth.Table.Cells)
+		floats.Scale(effective, law[v*size:(v+1)*size])
+	}
+	floats.Scale(1/floats.Sum(law), law)
+	return law
+}
+
+// coupled judges A6 to A8 of populations that are changed first.
+func coupled(change func(e *experiment, truth *Truth) error) func(s Settings, r *Report) error {
+	return func(s Settings, r *Report) error {
+		s.Effort = Quick
+		truth, err := NewTruth(s.fast(), newRand(s.Seed, 25))
+		if err != nil {
+			return err
+		}
+		e, err := newExperiment(context.Background(), s, truth, newBilinear(truth.Table, 1), []int{0, 4}, []int{1e5}, 6)
+		if err != nil {
+			return err
+		}
+		if err := change(e, truth); err != nil {
+			return err
+		}
+		e.coupling(r)
+		return nil
+	}
+}
+
+// A mutation is something wrong, with the rows that must notice it.
+type mutation struct {
+	name    string
+	study   string
+	wrong   wrong
+	run     func(s Settings, r *Report) error // in place of the whole study
+	notices []string
+}
+
+var mutations = []mutation{
+	{name: "a ridge of 1e-3 in the loss", study: "gauge", wrong: ridge(1e-3), notices: []string{"nullity", "null-directions", "nullity-prior", "nullity-scale", "nullity-together", "rank-cell", "rank-one-atom"}},
+	{name: "a ridge of 1 in the loss", study: "gauge", wrong: ridge(1), notices: []string{"radius-worst-paper", "radius-worst-weak"}},
+	{name: "a loss a thousand times too steep", study: "gauge", wrong: wrong{loss: func(m Model) Model { return &scaled{m, 1000} }}, notices: []string{"collapsed-strong"}},
+	{name: "collapses compared with half the ridge", study: "gauge", wrong: wrong{ridge: 0.5}, notices: []string{"unpredicted-strong"}},
+	{name: "samples that grow as √N", study: "gauge", wrong: wrong{rows: slowly}, notices: []string{"slope-balanced", "ridge-beta-n"}},
+	{name: "estimates not brought to a representative", study: "gauge", wrong: wrong{gauge: func(g Rescaling) Gauge { return unbalanced{g} }}, notices: []string{"slope-balanced"}},
+	{name: "every eighth sample of 30 rows", study: "gauge", wrong: wrong{rows: scarce()}, notices: []string{"unsettled"}},
+
+	{name: "a quantizer that takes the farthest codeword", study: "propositions", wrong: wrong{nearest: floats.MaxIdx}, notices: []string{"proposition-1"}},
+	{name: "posteriors at temperature 1.2", study: "propositions", wrong: wrong{loss: bend(bent{logProbs: func(l []float64) { floats.Scale(1/1.2, l) }})}, notices: []string{"proposition-2", "chi2-printed"}},
+	{name: "the identity left out", study: "propositions", wrong: wrong{identity: func(float64) float64 { return 0 }}, notices: []string{"chi2-identity"}},
+	{name: "all rows in one cell", study: "propositions", wrong: wrong{oneCell: true}, notices: []string{"degenerate"}},
+	{name: "posteriors that know the order of the slots", study: "propositions", wrong: wrong{loss: bend(bent{logProbs: func(l []float64) {
+		for i := range l {
+			l[i] += 1e-6 * float64(i)
+		}
+	}})}, notices: []string{"posteriors-equal"}},
+	{name: "posteriors that know no region", study: "propositions", wrong: wrong{loss: bend(bent{logProbs: func(l []float64) {
+		for i := range l {
+			l[i] = -1
+		}
+	}})}, notices: []string{"posteriors-generic"}},
+
+	{name: "samples of a quarter of the rows", study: "rate", wrong: wrong{rows: func(n int) int { return n / 4 }}, notices: []string{"ratio", "ratio-greatest", "wald", "pair-ratio"}},
+	{name: "samples of nine times the rows", study: "rate", wrong: wrong{rows: func(n int) int { return 9 * n }}, notices: []string{"ratio-least"}},
+	{name: "samples that grow as √N", study: "rate", wrong: wrong{rows: slowly}, notices: []string{"beta-n", "theorem-1", "a3", "pair-beta-n"}},
+	{name: "samples of even frequencies", study: "rate", wrong: wrong{law: evenly}, notices: []string{"beta-p-excess"}},
+	{name: "every eighth sample of 30 rows", study: "rate", wrong: wrong{rows: scarce()}, notices: []string{"unsettled"}},
+	{name: "a ridge of 1e-3 in the loss", study: "rate", wrong: ridge(1e-3), notices: []string{"hessian-by-hand", "scores-by-hand", "population-gradient", "gauge-curvature"}},
+
+	{name: "samples of a quarter of the rows", study: "misspecified", wrong: wrong{rows: func(n int) int { return n / 4 }}, notices: []string{"ratio", "ratio-farthest", "outliers"}},
+	{name: "samples that grow as √N", study: "misspecified", wrong: wrong{rows: func(n int) int { return int(10 * math.Sqrt(float64(n)*1e5)) }}, notices: []string{"beta-n"}},
+	{name: "a law that the calibrator can represent", study: "misspecified", wrong: wrong{represented: true}, notices: []string{"naive-greatest"}},
+	{name: "a graph whose gradient strays from the formula's", study: "misspecified", wrong: wrong{loss: bend(bent{stray: true, gradient: func(grad, theta, _ []float64) float64 {
+		grad[0] += 1e-6
+		return 1e-6 * theta[0]
+	}})}, notices: []string{"population-gradient"}},
+
+	{name: "samples of even frequencies", study: "optimization-error", wrong: wrong{law: evenly}, notices: []string{"gain-alone", "gain-shifted"}},
+	{name: "samples that grow as √N", study: "optimization-error", wrong: wrong{rows: func(n int) int { return int(3 * math.Sqrt(float64(n))) }}, notices: []string{"schedule-constant", "schedule-root"}},
+	{name: "samples that do not grow", study: "optimization-error", wrong: wrong{rows: always}, notices: []string{"schedule-root", "schedule-slow"}},
+	{name: "a loss a thousand times too flat", study: "optimization-error", wrong: wrong{loss: func(m Model) Model { return &scaled{m, 1e-3} }}, notices: []string{"late-stop"}},
+	{name: "every eighth sample of 30 rows", study: "optimization-error", wrong: wrong{rows: scarce()}, notices: []string{"unsettled"}},
+
+	{name: "samples of a quarter of the rows", study: "unshared", wrong: wrong{rows: func(n int) int { return n / 4 }}, notices: []string{"kl-per-row"}},
+	{name: "samples of even frequencies", study: "unshared", wrong: wrong{law: evenly}, notices: []string{"slope-rows"}},
+	{name: "cells with rows by their codewords' counts", study: "unshared", wrong: wrong{law: effectively}, notices: []string{"slope-effective"}},
+	{name: "a fifth of the labels at random", study: "unshared", wrong: wrong{law: elsewhere}, notices: []string{"gain-decades", "unsettled"}},
+
+	{name: "samples of a quarter of the rows", study: "co-occurrence", wrong: wrong{rows: func(n int) int { return n / 16 }}, notices: []string{"error-0", "error-0.5", "error-0.9", "error-0.99", "error-0.999"}},
+	{name: "a ridge of 0.01 in the loss", study: "co-occurrence", wrong: ridge(1e-2), notices: []string{"schur-falls"}},
+	{name: "every eighth sample of 30 rows", study: "co-occurrence", wrong: wrong{rows: scarce()}, notices: []string{"unsettled"}},
+
+	{name: "samples of a quarter of the rows", study: "triangular", wrong: wrong{rows: func(n int) int { return n / 4 }}, notices: []string{"ratio-100000", "ratio-1e+09"}},
+	{name: "samples that grow as √N", study: "triangular", wrong: wrong{rows: slowly}, notices: []string{"slope-nk", "slope-n", "ratio-1e+07"}},
+	{name: "every eighth sample of 30 rows", study: "triangular", wrong: wrong{rows: scarce()}, notices: []string{"unsettled"}},
+
+	{name: "a gradient that is not the loss's", study: "assumptions", wrong: wrong{loss: bend(bent{gradient: func(grad, _, _ []float64) float64 {
+		grad[0] += 1e-3
+		return 0
+	}})}, notices: []string{"a1-gradient", "a4-unique", "a8-cell-right"}},
+	{name: "a Hessian a tenth too large", study: "assumptions", wrong: wrong{loss: bend(bent{hessian: func(h *mat.SymDense, _ []float64) { h.ScaleSym(1.1, h) }})}, notices: []string{"a1-hessian", "taylor-integral"}},
+	{name: "a gradient that is no sum over rows", study: "assumptions", wrong: wrong{loss: bend(bent{gradient: func(grad, _, weights []float64) float64 {
+		floats.Scale(1+floats.Dot(weights, weights), grad)
+		return 0
+	}})}, notices: []string{"a1-exchange", "a8-mean-zero"}},
+	{name: "a neighbourhood a hundred thousand times too wide", study: "assumptions", wrong: wrong{radius: 1e5}, notices: []string{"a4-uniform"}},
+	{name: "a ridge of 1e-3 in the loss", study: "assumptions", wrong: ridge(1e-3), notices: []string{"a4-exponent", "a6-receiver", "a6-sender"}},
+	{name: "a loss a thousand times too steep", study: "assumptions", wrong: wrong{loss: func(m Model) Model { return &scaled{m, 1000} }}, notices: []string{"a8-gradient", "a8-hessian"}},
+	{name: "samples that do not grow", study: "assumptions", wrong: wrong{rows: always}, notices: []string{"a2-loss", "a2-gradient", "a2-hessian", "a3", "a8-lln"}},
+	{name: "samples of 30 rows", study: "assumptions", wrong: wrong{rows: func(int) int { return 30 }}, notices: []string{"a5-outside", "a9"}},
+	{name: "a law that the calibrator can represent", study: "assumptions", wrong: wrong{represented: true}, notices: []string{"a8-cell"}},
+	{name: "two codewords that almost always meet", study: "assumptions", run: coupled(func(e *experiment, truth *Truth) (err error) {
+		e.populations[0], err = newPopulation(truth, e.model, overlapping(truth.Table, 0.99999))
+		return err
+	}), notices: []string{"a6"}},
+	{name: "codewords counted a thousand times too rare", study: "assumptions", run: coupled(func(e *experiment, _ *Truth) error {
+		for _, p := range e.populations {
+			floats.Scale(1e-3, p.occupancy)
+		}
+		return nil
+	}), notices: []string{"a7"}},
+	{name: "codewords counted in reverse", study: "assumptions", run: coupled(func(e *experiment, _ *Truth) error {
+		for _, p := range e.populations {
+			for k, occupancy := range p.occupancy {
+				p.occupancy[k] = 1 / occupancy
+			}
+		}
+		return nil
+	}), notices: []string{"a6-order", "gradient-block"}},
+	{name: "a loss that is quadratic", study: "assumptions", run: func(s Settings, r *Report) error {
+		truth, err := NewTruth(s.fast(), newRand(s.Seed, 25))
+		if err != nil {
+			return err
+		}
+		e, err := newExperiment(context.Background(), s, truth, newBilinear(truth.Table, 1), []int{0}, []int{1e5}, 6)
+		if err != nil {
+			return err
+		}
+		e.model = &linearized{e.model, slices.Clone(truth.Theta)}
+		return e.taylor(s, r)
+	}, notices: []string{"taylor-point"}},
+
+	{name: "a gradient that is not the loss's", study: "initialisation", wrong: wrong{loss: bend(bent{gradient: func(grad, _, _ []float64) float64 {
+		grad[0] += 1e-3
+		return 0
+	}})}, notices: []string{"origin-gradient"}},
+	{name: "a ridge of 1 in the loss", study: "initialisation", wrong: ridge(1), notices: []string{"origin-curvature"}},
+
+	{name: "samples of a quarter of the rows", study: "intervals", wrong: wrong{rows: func(n int) int { return n / 4 }}, notices: []string{"posteriors-300", "posteriors-1000", "posteriors-3000", "posteriors-10000"}},
+	{name: "samples of 20 rows", study: "intervals", wrong: wrong{rows: func(int) int { return 20 }}, notices: []string{"unsettled"}},
+
+	{name: "samples of one row in thirty", study: "two-stage", wrong: wrong{rows: func(n int) int { return n / 30 }}, notices: []string{"before-0-10000", "before-0-100000", "after-1-10000", "after-1-100000"}},
+	{name: "samples of 20 rows", study: "two-stage", wrong: wrong{rows: func(int) int { return 20 }}, notices: []string{
+		"unsettled-0-1000", "unsettled-0-10000", "unsettled-0-100000", "unsettled-1-1000", "unsettled-1-10000", "unsettled-1-100000", "unsettled-2-1000", "unsettled-2-10000", "unsettled-2-100000",
+	}},
+}
+
+// A study is worth what it catches: every judged row is broken by some mutation, and none
+// falls outside its band without one.
+func TestEveryJudgedRowCanFail(t *testing.T) {
+	right := Settings{Seed: 1, Effort: tiny}
+	var lock sync.Mutex
+	open := map[string]bool{} // judged rows that no mutation broke yet
+	t.Run("right", func(t *testing.T) {
+		for _, study := range Studies() {
+			t.Run(study.Name, func(t *testing.T) {
+				t.Parallel()
+				r, err := study.Run(t.Context(), right)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lock.Lock()
+				defer lock.Unlock()
+				for _, row := range r.Rows {
+					if row.Verdict() == "FAIL" {
+						t.Errorf("%s is %g, outside %v", row.Key, row.Value, row.Band)
+					}
+					if row.Band != nil {
+						open[study.Name+"."+row.Key] = true
+					}
+				}
+			})
+		}
+	})
+	var lines []string
+	t.Run("wrong", func(t *testing.T) {
+		for _, m := range mutations {
+			t.Run(m.study+"/"+m.name, func(t *testing.T) {
+				t.Parallel()
+				s := right
+				s.wrong = m.wrong
+				r := &Report{Study: m.study, Seed: s.Seed}
+				run := m.run
+				if run == nil {
+					study, err := Find(m.study)
+					if err != nil {
+						t.Fatal(err)
+					}
+					run = func(s Settings, r *Report) error { return study[0].run(t.Context(), s, r) }
+				}
+				// What is wrong may end a study; the rows before that are judged.
+				err := run(s, r)
+				var broken []string
+				for _, row := range r.Rows {
+					if row.Verdict() == "FAIL" {
+						broken = append(broken, row.Key)
+					}
+				}
+				lock.Lock()
+				defer lock.Unlock()
+				for _, key := range m.notices {
+					if !slices.Contains(broken, key) {
+						t.Errorf("%s stays within its band (the study ended with %v)", key, err)
+					}
+					delete(open, m.study+"."+key)
+				}
+				lines = append(lines, fmt.Sprintf("%s | %s | %s", m.study, m.name, strings.Join(broken, ", ")))
+			})
+		}
+	})
+	for key := range open {
+		t.Errorf("no mutation breaks %s", key)
+	}
+	slices.Sort(lines)
+	t.Logf("study | what is wrong | rows that notice\n%s", strings.Join(lines, "\n"))
+}
