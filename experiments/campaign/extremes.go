@@ -4,11 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
-	"time"
 
 	"calibra/experiments"
 )
@@ -55,39 +51,4 @@ func extremes(c *campaign, n *count, rng *rand.Rand) {
 		}
 	})
 	n.note = fmt.Sprintf("%d methods × %d problems", len(experiments.Methods), len(problems))
-}
-
-var fuzzTest = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
-
-// fuzzers runs every fuzz test of the repository, all for the same time.
-func fuzzers(c *campaign, n *count, _ *rand.Rand) {
-	type test struct{ pkg, name string }
-	var tests []test
-	found, err := filepath.Glob("*/*_test.go")
-	must(err)
-	for _, pattern := range []string{"*/*/*_test.go", "*/*/*/*_test.go"} {
-		more, err := filepath.Glob(pattern)
-		must(err)
-		found = append(found, more...)
-	}
-	for _, path := range found {
-		for _, m := range fuzzTest.FindAllSubmatch(read(path), -1) {
-			tests = append(tests, test{"./" + filepath.Dir(path), string(m[1])})
-		}
-	}
-	n.Goal = len(tests)
-	each := time.Until(n.until) / time.Duration(max(1, len(tests)))
-	each = max(each, time.Second).Round(time.Second)
-	for _, t := range tests {
-		if c.ctx.Err() != nil {
-			return
-		}
-		n.Done++
-		cmd := exec.CommandContext(c.ctx, "go", "test", "-run", "xxx", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-fuzzminimizetime", "10x", t.pkg)
-		out, err := cmd.CombinedOutput()
-		if err != nil && c.ctx.Err() == nil {
-			n.failed("traces", "%s: %s", strings.Join(cmd.Args, " "), first(string(out)))
-		}
-	}
-	n.note = fmt.Sprintf("%d tests, %v each", len(tests), each)
 }
