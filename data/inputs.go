@@ -39,6 +39,9 @@ func (im *Images) Inputs() *Inputs {
 // Len is N, the number of rows.
 func (in *Inputs) Len() int { return len(in.index) }
 
+// Number is the place of row i in the data that were divided.
+func (in *Inputs) Number(i int) int { return in.index[i] }
+
 // Width is the number of values of a row, the product of Shape.
 func (in *Inputs) Width() int {
 	n := 1

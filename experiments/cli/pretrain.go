@@ -94,6 +94,11 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	settings := encoders.Settings{Optim: c.settings(), Mean: c.Mean, SD: c.SD}
 	settings.Optim.Observe, settings.Optim.Executor = t.stage("pretrain"), executor
+	for _, rows := range []*data.Inputs{raw.Val, raw.Cal, raw.Test, raw.Shifted} {
+		if rows != nil {
+			settings.Others = append(settings.Others, rows)
+		}
+	}
 	if c.Weights != "" {
 		if settings.Start, err = encoders.ReadStateDict(c.Weights); err != nil {
 			return err
@@ -166,11 +171,8 @@ func ignoring(expected, err error) error {
 	return err
 }
 
-// report judges the model on its validation and test rows, and saves it.
+// report judges the model on all rows, saves it and tells of it.
 func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r optim.Result, save func(*encoders.Model, optim.Result) error) error {
-	if err := save(m, r); err != nil {
-		return err
-	}
 	list := &table{columns: []column{{head: "rows", left: true}, {head: "N", key: "n"}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"}}}
 	var test string
 	for _, part := range []struct {
@@ -188,6 +190,9 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 		if part.name == "test" {
 			test = fmt.Sprintf("test accuracy %.4f; ", accuracy)
 		}
+	}
+	if err := save(m, r); err != nil {
+		return err
 	}
 	if c.JSON {
 		return t.json(map[string]any{"encoder": m.Network.Name(), "data": raw.Name, "features": m.Features(), "weights": m.Weights().Size(), "epochs": r.Epochs, "best_epoch": r.Best, "rows": list.objects(), "out": c.Out})

@@ -229,3 +229,40 @@ func TestPretrainBadInput(t *testing.T) {
 		}
 	}
 }
+
+// TestPretrainAbsurdRows: a value that no network computes with is the user's to mend,
+// in whatever part its row is, and is found before anything is written.
+func TestPretrainAbsurdRows(t *testing.T) {
+	for _, value := range []string{"1e308", "3e38", "1e16"} {
+		refused := 0
+		for row := range 25 {
+			var lines []string
+			for i := range 60 {
+				x := fmt.Sprint(i * i % 13)
+				if i == row {
+					x = value
+				}
+				lines = append(lines, fmt.Sprintf("%d,%s,%c", i, x, 'a'+i%2))
+			}
+			dir := t.TempDir()
+			path, out := filepath.Join(dir, "rows.csv"), filepath.Join(dir, "model")
+			if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			code, _, stderr := calibra(t, "pretrain", "--data", path, "--encoder", "mlp", "--network", `{"hidden":[4]}`, "--epochs", "1", "--out", out)
+			if code == 0 { // among those that train it, a large value is but a large standard deviation
+				continue
+			}
+			refused++
+			if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, fmt.Sprintf("row %d is", row+1)) {
+				t.Errorf("%s in row %d exits %d: %s", value, row+1, code, stderr)
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Errorf("%s in row %d leaves %s", value, row+1, out)
+			}
+		}
+		if refused < 10 {
+			t.Errorf("%s: %d of 25 are refused", value, refused)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"fmt"
 	"math"
 
 	"calibra/data"
@@ -48,6 +49,39 @@ func channelScale(in *data.Inputs) Scale {
 		}
 	}
 	return s
+}
+
+// farthest is how many standard deviations a value may lie from the mean. A network in
+// float32 squares what it reads and multiplies it by weights, up to 3e38.
+const farthest = 1e12
+
+// check returns an *InputError for the first value of the rows that no network computes
+// with: one that float32 does not hold or, where there is a scale, one beyond farthest.
+func (s Scale) check(in *data.Inputs) error {
+	row := make([]float32, in.Width())
+	for i := range in.Len() {
+		in.Read(row, i, i+1)
+		for j, v := range row {
+			far := 0.0
+			if len(s.Mean) > 0 {
+				k := j * len(s.Mean) / len(row)
+				far = math.Abs(float64(v)-s.Mean[k]) / s.SD[k]
+			}
+			where := func() string {
+				if j < len(in.Columns) {
+					return fmt.Sprintf("column %.40q of row %d", in.Columns[j], in.Number(i)+1)
+				}
+				return fmt.Sprintf("value %d of row %d", j+1, in.Number(i)+1)
+			}
+			switch {
+			case v-v != 0:
+				return data.Inputf("", "%s: %s is beyond 3e38, which float32 holds at most; mend it or leave out the row", in.Name, where())
+			case !(far <= farthest):
+				return data.Inputf("", "%s: %s is %v, %.2g standard deviations from the training rows' mean, and a network computes with %.0g at most; mend it or leave out the row", in.Name, where(), v, far, farthest)
+			}
+		}
+	}
+	return nil
 }
 
 // apply writes the rows of x, standardized, to dst, N×width, from row lo on.

@@ -26,6 +26,9 @@ type Settings struct {
 	Checkpoint func(*Model, optim.Epoch)
 	// Mean and SD are what rows are standardized by; nil: those of the training rows.
 	Mean, SD []float64
+	// Others are rows that the model shall compute with later. They are checked before it
+	// is trained, like those that train it.
+	Others []*data.Inputs
 	// Type is the float type that the model is trained and encodes in; the zero value:
 	// float32. A hundred epochs multiply rounding errors until they show; those of
 	// float64 do not, whatever order a BLAS sums in.
@@ -37,10 +40,8 @@ type Settings struct {
 // its largest label tells. If ctx is cancelled the model of the best weights so far is
 // returned with an error that wraps ctx.Err().
 func Train(ctx context.Context, n Network, train, val *data.Inputs, s Settings, rng *rand.Rand) (*Model, optim.Result, error) {
-	if val != nil && train != nil {
-		if err := val.Fits(train.Shape); err != nil {
-			return nil, optim.Result{}, err
-		}
+	if val != nil {
+		s.Others = append(s.Others[:len(s.Others):len(s.Others)], val)
 	}
 	m, err := Start(n, train, s, rng)
 	if err != nil {
@@ -59,6 +60,9 @@ func Start(n Network, train *data.Inputs, s Settings, rng *rand.Rand) (*Model, e
 	if train == nil || train.Len() == 0 {
 		return nil, fmt.Errorf("encoders: training needs rows with labels")
 	}
+	if err := (Scale{}).check(train); err != nil {
+		return nil, err
+	}
 	m := &Model{Network: n, Config: Config{Architecture: n.Name(), Shape: train.Shape, Classes: classesOf(train)}}
 	m.Config.Scale = fitScale(train, categoriesOf(n))
 	if s.Mean != nil {
@@ -69,6 +73,14 @@ func Start(n Network, train *data.Inputs, s Settings, rng *rand.Rand) (*Model, e
 	}
 	if err := m.Config.check(); err != nil {
 		return nil, data.Inputf("", "%w", err)
+	}
+	for _, rows := range append([]*data.Inputs{train}, s.Others...) {
+		if err := rows.Fits(train.Shape); err != nil {
+			return nil, err
+		}
+		if err := m.Config.Scale.check(rows); err != nil {
+			return nil, err
+		}
 	}
 	w, err := n.Init(train.Shape, m.Classes(), rng)
 	if err != nil {
