@@ -3,8 +3,8 @@ package data
 import (
 	"math"
 	"math/rand/v2"
-	"sync"
 
+	"github.com/sourcegraph/conc"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -165,7 +165,7 @@ func gramProduct(x *mat.Dense) func(dst, v []float64) {
 		partial[t] = make([]float64, m)
 	}
 	return func(dst, v []float64) {
-		var wait sync.WaitGroup
+		var wait conc.WaitGroup
 		for t := range tasks {
 			wait.Go(func() {
 				sum := blas64.Vector{N: m, Inc: 1, Data: partial[t]}

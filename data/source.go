@@ -3,8 +3,8 @@ package data
 import (
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/sourcegraph/conc"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -42,7 +42,7 @@ func readSource(a *archive) (*Source, error) {
 		return nil, err
 	}
 	var (
-		wait sync.WaitGroup
+		wait conc.WaitGroup
 		errs [3]error
 	)
 	for i, p := range s.parts() { // inflating is what takes the time

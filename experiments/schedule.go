@@ -7,7 +7,7 @@ import (
 
 	"calibra/graph/simd"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/sourcegraph/conc/pool"
 )
 
 // Jobs is how many pieces of work run side by side: n, or one a core if n is 0.
@@ -20,22 +20,20 @@ func Jobs(n int) int {
 
 // SideBySide does the work 0 … n−1 in this order, jobs at a time (see [Jobs]); where there
 // are several, each computes on one core. ended is told of each that ended, one at a time;
-// it may be nil. If ctx is cancelled, no more work begins, and the error is ctx.Err().
+// it may be nil. If ctx is cancelled, no more work begins, and the error is ctx.Err(); nor
+// does any if some panics, and then SideBySide does when the rest has ended.
 func SideBySide(ctx context.Context, n, jobs int, work, ended func(i int)) error {
 	if jobs = Jobs(jobs); jobs > 1 {
 		simd.SetThreads(1)
 		defer simd.SetThreads(0)
 	}
-	var (
-		lock  sync.Mutex
-		group errgroup.Group
-	)
-	group.SetLimit(jobs)
+	var lock sync.Mutex
+	group := pool.New().WithMaxGoroutines(jobs).WithContext(ctx).WithCancelOnError()
 	for i := range n {
 		if ctx.Err() != nil {
 			break
 		}
-		group.Go(func() error {
+		group.Go(func(ctx context.Context) error {
 			if ctx.Err() != nil { // while it waited for its turn
 				return nil
 			}
@@ -48,6 +46,8 @@ func SideBySide(ctx context.Context, n, jobs int, work, ended func(i int)) error
 			return nil
 		})
 	}
-	group.Wait() // the work keeps its errors itself
+	if err := group.Wait(); err != nil { // the work keeps its errors itself
+		return err
+	}
 	return ctx.Err()
 }

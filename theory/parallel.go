@@ -5,17 +5,17 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/sourcegraph/conc/pool"
 )
 
 // forEach calls do(worker, i) for i = 0 … n−1 on all cores. Each goroutine has a
 // worker of its own, so do may use its scratch memory; the work of index i must
 // depend on i alone, so that the results do not depend on the number of cores.
 func forEach[W any](ctx context.Context, n int, newWorker func() (W, error), do func(worker W, i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	var next atomic.Int64
 	for range min(runtime.GOMAXPROCS(0), n) {
-		group.Go(func() error {
+		group.Go(func(ctx context.Context) error {
 			worker, err := newWorker()
 			if err != nil {
 				return err

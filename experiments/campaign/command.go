@@ -12,10 +12,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"calibra/data"
+
+	"github.com/sourcegraph/conc"
 )
 
 // longest is how long a command may take on problems as small as these.
@@ -70,7 +71,7 @@ func first(text string) string {
 
 // side runs work on as many cores as there are, until it has no more to do.
 func side(work func(worker int)) {
-	var wait sync.WaitGroup
+	var wait conc.WaitGroup
 	for w := range runtime.GOMAXPROCS(0) {
 		wait.Go(func() { work(w) })
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"calibra/experiments"
 )
@@ -29,18 +30,10 @@ func extremes(c *campaign, n *count, rng *rand.Rand) {
 	if n.Goal == 0 || n.Goal > len(all) {
 		n.Goal = len(all)
 	}
-	next := make(chan attack)
-	go func() {
-		defer close(next)
-		for _, a := range all {
-			if !n.more(c) {
-				return
-			}
-			next <- a
-		}
-	}()
+	var next atomic.Int64
 	side(func(worker int) {
-		for a := range next {
+		for n.more(c) {
+			a := all[next.Add(1)-1]
 			out := filepath.Join(dir, fmt.Sprintf("out-%d", worker))
 			e := c.run(n, []int{0, 1, 2}, "fit", "--in", filepath.Join(dir, a.problem+".npz"), "--method", a.method, "--out", out)
 			c.sound(n, filepath.Join(out, "predictions.npz"), e.line)

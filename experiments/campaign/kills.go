@@ -12,6 +12,8 @@ import (
 
 	"calibra/data"
 	"calibra/layers"
+
+	"github.com/sourcegraph/conc"
 )
 
 // victim is a command that is killed: its arguments in a directory, of which in is what it
@@ -197,14 +199,12 @@ func atOnce(c *campaign, n *count, rng *rand.Rand) {
 	before := inputs(dir)
 	for i := 0; n.more(c); i++ {
 		v := victims[i%len(victims)]
-		ends := make(chan ended)
 		const together = 4
+		var wait conc.WaitGroup
 		for k := range together {
-			go func() { ends <- c.run(n, []int{0}, v.args(dir, i+k)...) }()
+			wait.Go(func() { c.run(n, []int{0}, v.args(dir, i+k)...) })
 		}
-		for range together {
-			<-ends
-		}
+		wait.Wait()
 		if err := v.check(dir); err != nil {
 			n.failed("mixed folders", "%v, after %d of %s at once", err, together, v.name)
 		}

@@ -110,7 +110,7 @@ func run(args []string, methods ...experiments.Method) (code int) {
 // errExit ends a command that has said all, such as --help.
 var errExit = errors.New("exit")
 
-// command runs what args name. A panic is an internalError.
+// command runs what args name. A panic is an experiments.Fault.
 func command(ctx context.Context, args []string, t *terminal, methods *experiments.Catalog) (err error) {
 	defer func() {
 		switch p := recover(); p {
@@ -118,7 +118,7 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 		case errExit:
 			err = nil
 		default:
-			err = caught(p)
+			err = experiments.Caught(p)
 		}
 	}()
 	switch {

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/graph/simd"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -154,6 +157,40 @@ func TestPanicIsOneSentence(t *testing.T) {
 	})
 	if code != exitInternal || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "command_test.go:") || !strings.Contains(stderr, "report") {
 		t.Errorf("exits %d: %s", code, stderr)
+	}
+}
+
+// faulty panics while it is fitted, in whatever goroutine takes the block.
+type faulty struct{ layers.Stateful }
+
+func (faulty) Block(int) { panic("out of\nrange") }
+
+func (f faulty) Fit(context.Context, *data.Set, *data.Set, *rand.Rand) error {
+	simd.Run(100, f)
+	return nil
+}
+
+// TestPanicOfAnotherGoroutine is one sentence too, with the place where it began, whether
+// one fit ends by it or one of many.
+func TestPanicOfAnotherGoroutine(t *testing.T) {
+	in := write(t, features(60))
+	broken := experiments.Method{Name: "broken", Line: "a bug", Needs: []string{"logits"}, New: func(*experiments.Options) layers.Stateful { return faulty{} }}
+	for _, args := range [][]string{
+		{"fit", "--in", in, "--method", "broken"},
+		{"compare", "--in", in, "--methods", "nc,broken", "--seeds", "1,2", "--jobs", "2"},
+		{"study", "main", "--data", in, "--methods", "nc,broken", "--seeds", "1,2", "--jobs", "1"},
+	} {
+		var code int
+		stderr := captured(t, &os.Stderr, func() {
+			captured(t, &os.Stdout, func() { code = run(append(args, "--quiet", "--out", filepath.Join(t.TempDir(), "run")), broken) })
+		})
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if last := lines[len(lines)-1]; code != exitInternal || !strings.Contains(last, "command_test.go:") || !strings.Contains(last, "report") || strings.Contains(stderr, "goroutine ") {
+			t.Errorf("%v exits %d: %s", args, code, stderr)
+		}
+		if args[0] == "fit" && len(lines) != 1 {
+			t.Errorf("%v says %q", args, lines)
+		}
 	}
 }
 

@@ -116,15 +116,15 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if err := c.report(t, r); err != nil {
 		return err
 	}
-	failed := 0
+	var causes []error
 	for _, f := range fits {
 		if f.Err != nil {
-			failed++
+			causes = append(causes, f.Err)
 			t.warn("failed: %s, seed %d: %v", f.Method, f.Seed, f.Err)
 		}
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d fits failed; the tables are without them", failed, len(fits))
+	if len(causes) > 0 {
+		return failed(fmt.Sprintf("%d of %d fits failed; the tables are without them", len(causes), len(fits)), causes)
 	}
 	return nil
 }

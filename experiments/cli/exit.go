@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"syscall"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/layers"
 )
 
@@ -49,48 +47,28 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// internalError is a panic that was caught.
-type internalError struct {
-	value any
-	place string // "layers/bilinear.go:33"
-}
-
-func (e internalError) Error() string {
-	return fmt.Sprintf("internal fault at %s: %v; this is a bug in calibra: please report the command and this line as an issue of its repository", e.place, strings.ReplaceAll(fmt.Sprint(e.value), "\n", " "))
-}
-
-// caught is the error for a panic with value; call it in the deferred function that
-// recovered it.
-func caught(value any) error {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	thrown := false
-	for {
-		f, more := frames.Next()
-		switch {
-		case strings.HasPrefix(f.Function, "runtime."):
-			thrown = thrown || strings.HasPrefix(f.Function, "runtime.gopanic") || strings.HasPrefix(f.Function, "runtime.panic") || strings.HasPrefix(f.Function, "runtime.sigpanic")
-		case thrown:
-			return internalError{value, filepath.Join(filepath.Base(filepath.Dir(f.File)), filepath.Base(f.File)) + fmt.Sprintf(":%d", f.Line)}
-		}
-		if !more {
-			return internalError{value, "an unknown place"}
+// failed is the error of work of which parts failed, for these causes: a fault if one is.
+func failed(sentence string, causes []error) error {
+	for _, cause := range causes {
+		if fault := (*experiments.Fault)(nil); errors.As(cause, &fault) {
+			return fmt.Errorf("%s; one by an %w", sentence, fault)
 		}
 	}
+	return errors.New(sentence)
 }
 
 // exitCode is the code for err.
 func exitCode(err error) int {
 	var (
-		usage    usageError
-		input    *data.InputError
-		setting  *layers.SettingError
-		internal internalError
+		usage   usageError
+		input   *data.InputError
+		setting *layers.SettingError
+		fault   *experiments.Fault
 	)
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &internal):
+	case errors.As(err, &fault):
 		return exitInternal
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted

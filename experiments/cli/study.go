@@ -181,11 +181,13 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := c.report(ctx, t, findings); err != nil {
 		return err
 	}
+	var causes []error
 	for _, f := range failures {
+		causes = append(causes, f.Err)
 		t.warn("failed: %s: %s", f.Cell, strings.TrimSpace(f.Err.Error()))
 	}
-	if len(failures) > 0 {
-		return fmt.Errorf("%d of %d cells failed; the same command tries them again", len(failures), len(cells))
+	if len(causes) > 0 {
+		return failed(fmt.Sprintf("%d of %d cells failed; the same command tries them again", len(causes), len(cells)), causes)
 	}
 	return nil
 }

@@ -6,9 +6,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"calibra/experiments/metrics"
+
+	"github.com/sourcegraph/conc"
 )
 
 // Row is one method over all its seeds.
@@ -101,7 +102,7 @@ func pair(ctx context.Context, rows []Row, fits map[string][]Fit, m metrics.Metr
 		return nil
 	}
 	errs := make([]error, len(rows))
-	var wait sync.WaitGroup
+	var wait conc.WaitGroup
 	for i := range rows {
 		of, reference := common(fits[rows[i].Method], fits[rows[best].Method])
 		if i == best || len(of) == 0 {

@@ -146,7 +146,7 @@ func (p *prepared) get(src *data.Source, s Settings, seed uint64) (*experiments.
 func (f *Fit) run(ctx context.Context, p *experiments.Prepared, s Settings) {
 	defer func() {
 		if p := recover(); p != nil {
-			f.Err = fmt.Errorf("internal fault: %v; please report it with the command", p)
+			f.Err = experiments.Caught(p)
 		}
 	}()
 	spec := experiments.Spec{Catalog: s.Catalog, Executor: s.Executor, Method: f.Method, Split: s.Split, Seed: f.Seed}

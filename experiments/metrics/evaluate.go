@@ -7,9 +7,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
+	"github.com/sourcegraph/conc"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -187,7 +187,7 @@ func inParallel(ctx context.Context, times int, measure func(k int) Values) ([]V
 // inParallelWith calls what newWorker made, once a goroutine, for each k below times.
 func inParallelWith(ctx context.Context, times int, newWorker func() func(k int)) error {
 	var next atomic.Int64
-	var wait sync.WaitGroup
+	var wait conc.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		work := newWorker()
 		wait.Go(func() {

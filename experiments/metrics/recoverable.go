@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 
+	"github.com/sourcegraph/conc"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -108,7 +108,7 @@ func (s *sample) recover(ctx context.Context, features *mat.Dense, r Recovery, r
 	seed := rng.Uint64()
 	g0, g1 := mat.NewDense(s.rows, s.classes, nil), mat.NewDense(s.rows, s.classes, nil)
 	errs := make([]error, r.Folds)
-	var wait sync.WaitGroup
+	var wait conc.WaitGroup
 	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for k := range r.Folds {
 		wait.Go(func() {

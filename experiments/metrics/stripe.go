@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"calibra/experiments/metrics/internal/tile"
+
+	"github.com/sourcegraph/conc"
 )
 
 // lanes is the number of rows of a stripe.
@@ -157,7 +159,7 @@ func (t *stripe) collect() {
 // own, which newObservers makes and which see disjoint rows.
 func (n *neighbours) each(ctx context.Context, progress *progress, newObservers func() []observer) error {
 	var next atomic.Int64
-	var wait sync.WaitGroup
+	var wait conc.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (n.rows+lanes-1)/lanes) {
 		t := n.newStripe(newObservers())
 		wait.Go(func() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -133,7 +132,7 @@ func take[T any](w *workshop, all map[string]*shared[T], key string, make func()
 func (w *workshop) compute(ctx context.Context, st Store, c Cell) (r *Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			r, err = nil, experiments.Caught(p)
 		}
 	}()
 	prepared, err := w.prepare(ctx, st, c)

@@ -2,8 +2,9 @@ package cuda
 
 import (
 	"runtime"
-	"sync"
 	"unsafe"
+
+	"github.com/sourcegraph/conc"
 )
 
 // staging carries copies between the host and the device through page-locked memory, which
@@ -146,7 +147,7 @@ func copyByAll(dst, src []byte) {
 		copy(dst, src)
 		return
 	}
-	var group sync.WaitGroup
+	var group conc.WaitGroup
 	part := (len(src)/min(mostCopiers, runtime.GOMAXPROCS(0)) + 64) &^ 63
 	for lo := 0; lo < len(src); lo += part {
 		hi := min(lo+part, len(src))

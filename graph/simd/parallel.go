@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sourcegraph/conc/panics"
 )
 
 // Blocks is work cut into numbered blocks that may run in any order and at the
@@ -15,7 +17,8 @@ type Blocks interface {
 
 // Run calls b.Block(0) … b.Block(n−1), on the calling goroutine and on as many idle
 // workers as Threads allows, and returns when all are done. It allocates nothing
-// once warm (pass a pointer) and may be nested.
+// once warm (pass a pointer) and may be nested. Where a block panics, Run does, with a
+// [*panics.Recovered] if it ran beside others.
 func Run(n int, b Blocks) {
 	helpers := min(Threads(), n) - 1
 	if helpers <= 0 {
@@ -28,8 +31,9 @@ func Run(n int, b Blocks) {
 	r.blocks, r.n = b, int64(n)
 	r.next.Store(0)
 	r.offer(helpers)
-	r.work()
+	r.failed.Try(r.work)
 	r.busy.Wait()
+	r.failed.Repanic()
 	r.blocks = nil
 	runs.Put(r)
 }
@@ -55,11 +59,17 @@ type run struct {
 	n      int64
 	next   atomic.Int64 // the first block that nobody has taken
 	busy   sync.WaitGroup
+	failed panics.Catcher
+	work   func() // takes blocks until there are no more
 }
 
-var runs = sync.Pool{New: func() any { return new(run) }}
+var runs = sync.Pool{New: func() any {
+	r := new(run)
+	r.work = r.takeBlocks
+	return r
+}}
 
-func (r *run) work() {
+func (r *run) takeBlocks() {
 	for {
 		i := r.next.Add(1) - 1
 		if i >= r.n {
@@ -81,7 +91,7 @@ func (r *run) offer(helpers int) {
 		workers.Add(1)
 		go func() {
 			for r := range offers {
-				r.work()
+				r.failed.Try(r.work)
 				r.busy.Done()
 			}
 		}()

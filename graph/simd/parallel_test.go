@@ -3,6 +3,7 @@ package simd
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -68,6 +69,38 @@ func TestRunAllocatesNothing(t *testing.T) {
 	c := &tally{runs: make([]atomic.Int32, 8)}
 	if n := testing.AllocsPerRun(100, func() { Run(8, c) }); n >= 1 && !poolsAllocate { // a pool may be emptied in between
 		t.Errorf("%g allocations", n)
+	}
+}
+
+// broken is work of which one block panics.
+type broken struct{ at int }
+
+func (b broken) Block(i int) {
+	runtime.Gosched()
+	if i == b.at {
+		panic("simd: a broken block")
+	}
+}
+
+// TestRunPanics where it is called, on whatever thread the block was, and works afterwards.
+func TestRunPanics(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for at := range 50 {
+		func() {
+			defer func() {
+				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "a broken block") {
+					t.Errorf("block %d of 50 panics with %v", at, p)
+				}
+			}()
+			Run(50, broken{at})
+		}()
+	}
+	c := &tally{runs: make([]atomic.Int32, 1000)}
+	Run(1000, c)
+	for i := range c.runs {
+		if k := c.runs[i].Load(); k != 1 {
+			t.Errorf("afterwards block %d runs %d times", i, k)
+		}
 	}
 }
 

@@ -8,13 +8,13 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"sync"
 
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/simd"
 	"calibra/optim"
 
+	"github.com/sourcegraph/conc"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -182,7 +182,7 @@ func (cv *crossValidation) along(ctx context.Context, m layers.Map, fits []*post
 func (cv *crossValidation) fit(ctx context.Context, fits []*posterior) (*judgement, error) {
 	j := &judgement{logProbs: mat.NewDense(len(cv.labels), cv.sizes.Classes, nil), losses: make([]float64, len(cv.labels)), right: make([]bool, len(cv.labels)), weights: make([]*graph.Weights, len(fits))}
 	errs := make([]error, len(fits))
-	var wait sync.WaitGroup
+	var wait conc.WaitGroup
 	running := make(chan struct{}, simd.Threads())
 	for k, p := range fits {
 		running <- struct{}{}

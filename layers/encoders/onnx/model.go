@@ -7,11 +7,12 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"sync"
 	"unsafe"
 
 	"calibra/data"
 	"calibra/layers/encoders"
+
+	"github.com/sourcegraph/conc"
 )
 
 // Model is a network of one float32 input and two outputs, ready to run. It may not be
@@ -185,7 +186,7 @@ func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
 		if len(m.rows) < batch*out {
 			m.rows = make([]float32, batch*out)
 		}
-		var wait sync.WaitGroup
+		var wait conc.WaitGroup
 		workers := runtime.GOMAXPROCS(0)
 		for k := range workers {
 			wait.Go(func() {

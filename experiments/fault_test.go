@@ -1,0 +1,85 @@
+package experiments_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"calibra/experiments"
+)
+
+// TestSideBySidePanics: what panics beside others is caught where they are waited for,
+// once, with its place, and no more work begins.
+func TestSideBySidePanics(t *testing.T) {
+	for _, jobs := range []int{1, 4} {
+		done := make([]bool, 1000)
+		var fault *experiments.Fault
+		func() {
+			defer func() { fault = experiments.Caught(recover()) }()
+			err := experiments.SideBySide(t.Context(), len(done), jobs, func(i int) {
+				if i == 7 {
+					var none []int
+					none[i]++
+				}
+				done[i] = true
+			}, nil)
+			t.Errorf("%d jobs end with %v", jobs, err)
+		}()
+		if !strings.HasPrefix(fault.Place, "experiments/fault_test.go:") || !strings.Contains(fault.Error(), "index out of range [7]") || strings.Contains(fault.Error(), "\n") {
+			t.Errorf("%d jobs: %v", jobs, fault)
+		}
+		if done[len(done)-1] || !done[0] {
+			t.Errorf("%d jobs: the first is done: %v, the last: %v", jobs, done[0], done[len(done)-1])
+		}
+	}
+}
+
+// TestGoroutinesAreConcs: a panic in a bare goroutine ends the program with a trace; one of
+// conc's goes to whoever waits.
+func TestGoroutinesAreConcs(t *testing.T) {
+	bare := []string{"graph/simd/parallel.go"} // whose workers outlive the one that waits
+	var found []string
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && path != ".." && (strings.HasPrefix(e.Name(), ".") || e.Name() == "notebooks") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(path, ".."+string(filepath.Separator)))
+		for _, i := range file.Imports {
+			if strings.HasPrefix(i.Path.Value, `"golang.org/x/sync/errgroup`) {
+				found = append(found, name)
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			_, statement := n.(*ast.GoStmt)
+			s, _ := n.(*ast.SelectorExpr)
+			if statement || s != nil && s.Sel.Name == "WaitGroup" && fmt.Sprint(s.X) == "sync" {
+				found = append(found, name)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found = slices.Compact(found); !slices.Equal(found, bare) {
+		t.Errorf("these start goroutines by other means than conc: %q; only %q may", found, bare)
+	}
+}
