@@ -114,6 +114,9 @@ func (b *Builder) Take(name string, t *tensor.Dense) *gorgonia.Node {
 	return b.Apply(op.TakeWeights(), table, b.rows)
 }
 
+// Rows is the node of the row numbers that this step works on (B).
+func (b *Builder) Rows() *gorgonia.Node { return b.rows }
+
 // Apply adds an operation to the graph.
 func (b *Builder) Apply(o gorgonia.Op, inputs ...*gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {

@@ -44,6 +44,9 @@ func (o *Original) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 		}
 	}
 	o.sizes = Sizes{Classes: cal.Classes(), Counts: classCounts(cal)}
+	if cal.Features != nil {
+		_, o.sizes.Features = cal.Features.Dims()
+	}
 	return nil
 }
 
@@ -58,7 +61,7 @@ func (o *Original) View(x *data.Set) (*View, error) {
 	return &View{LogProbs: LogSoftmax(x.Logits)}, nil
 }
 
-// Sizes has C and the class counts.
+// Sizes has C, the class counts and, of rows with features, M.
 func (o *Original) Sizes() Sizes { return o.sizes }
 
 // State is the sizes; there are no weights.

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -52,12 +53,8 @@ type ZeroStart struct{}
 func (ZeroStart) Count() float64 { return 0 }
 
 func (c Codebook) withDefaults() Codebook {
-	if c.Codewords == 0 {
-		c.Codewords = 64
-	}
-	if c.Decay == 0 {
-		c.Decay = 0.99
-	}
+	c.Codewords = cmp.Or(c.Codewords, 64)
+	c.Decay = cmp.Or(c.Decay, 0.99)
 	if c.Start == nil {
 		c.Start = WarmStart{}
 	}
@@ -69,9 +66,7 @@ func (c Codebook) withDefaults() Codebook {
 // codebook, fewer rows than codewords and a single class are a [*SettingError].
 func (c Codebook) Over(cal *data.Set, slots int) (Codebook, Sizes, error) {
 	c = c.withDefaults()
-	if slots == 0 {
-		slots = 64
-	}
+	slots = cmp.Or(slots, 64)
 	if cal.Features == nil || cal.Labels == nil {
 		return c, Sizes{}, errors.New("layers: dividing the latent space needs features and labels of the calibration rows")
 	}

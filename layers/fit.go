@@ -1,15 +1,11 @@
 package layers
 
 import (
-	"context"
 	"maps"
-	"math/rand/v2"
-	"time"
 
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/op"
-	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
@@ -70,6 +66,7 @@ func (t *Trained) rowsFor(x *data.Set, w *graph.Weights, labelled bool) (*Rows, 
 	if err != nil {
 		return nil, err
 	}
+	view.Set = x
 	rows, err := view.RowsFor(t.Map, w, sizes)
 	if err != nil {
 		return nil, err
@@ -89,32 +86,6 @@ func (v *View) RowsFor(m Map, w *graph.Weights, s Sizes) (*Rows, error) {
 		maps.Copy(with.Inputs, v.Inputs)
 	}
 	return with.Rows(w.Dtype(), s), nil
-}
-
-// FitAll fits the base and then the map by minimize, which sees all rows at once, in
-// float64, from the weights start, or the map's own where that is nil. An interrupted fit
-// keeps what it learned, one that fails for another reason nothing.
-func (t *Trained) FitAll(ctx context.Context, cal *data.Set, start *graph.Weights, minimize func(context.Context, optim.Problem) (optim.Result, error), rng *rand.Rand) (result optim.Result, err error) {
-	began := time.Now()
-	t.weights, t.stages = nil, nil // the base is about to change
-	if err := t.Base.Fit(ctx, cal, nil, rng); err != nil {
-		return result, err
-	}
-	if start == nil {
-		if start, err = t.Map.Init(t.Base.Sizes(), rng); err != nil {
-			return result, err
-		}
-	}
-	rows, err := t.rowsFor(cal, start, true)
-	if err != nil {
-		return result, err
-	}
-	result, err = minimize(ctx, optim.Problem{Loss: Objective(t.Map, start, rows), Rows: cal.Len()})
-	if err != nil && ctx.Err() == nil {
-		return result, err
-	}
-	t.weights, t.stages = start, []Stage{{"minimize", result, time.Since(began)}}
-	return result, err
 }
 
 // Weights are those of the map, nil before Fit.

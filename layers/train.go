@@ -1,10 +1,12 @@
 package layers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"calibra/data"
@@ -16,12 +18,22 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Trained is a [Map] on a [Base], fitted by minibatches on the mean negative
-// log-likelihood: the paper's stage 2.
+// Trained is a [Map] on a [Base], fitted on the mean negative log-likelihood or on the
+// map's own loss: the paper's stage 2, and every baseline that learns by gradient.
 type Trained struct {
 	Base  Base
 	Map   Map
 	Optim optim.Settings // nil Rule: Adam with weight decay 1e-3
+
+	Name  string         // of the map's stage; "": "calibrate"
+	Start *graph.Weights // of the map; nil: as it draws them itself
+	// Minimize fits the map to all rows at once, in float64, and looks at no validation
+	// rows; nil: minibatches by Optim, in float32.
+	Minimize func(context.Context, optim.Problem) (optim.Result, error)
+	// Judge is the validation loss; nil: the map's own on the validation rows.
+	Judge func() (float64, error)
+
+	Result optim.Result // of the map's stage in the last Fit
 
 	stages  []Stage        // of the last Fit
 	weights *graph.Weights // of the Map
@@ -40,21 +52,23 @@ func Fitted(base Base, m Map, weights *graph.Weights) *Trained {
 	return &Trained{Base: base, Map: m, weights: weights}
 }
 
-// Fit fits the base, freezes it, and fits the map on what it says of cal.
+// Fit fits the base, freezes it, and fits the map on what it says of cal. An interrupted
+// fit keeps what it learned, one that fails for another reason nothing.
 func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (err error) {
-	t.stages, t.weights = nil, nil // the base is about to change
+	t.stages, t.weights, t.Result = nil, nil, optim.Result{} // the base is about to change
 	defer func() {
 		if err != nil && ctx.Err() == nil {
-			t.weights = nil // of a fit that failed, unlike one interrupted, nothing is kept
+			t.weights = nil
 		}
 	}()
-	start := time.Now()
-	if d, ok := t.Base.(*Divide); ok {
-		defer d.stay(cal, val)()
+	began := time.Now()
+	divide, _ := t.Base.(*Divide)
+	if divide != nil {
+		defer divide.stay(cal, val)()
 	}
 	baseErr := t.Base.Fit(ctx, cal, val, rng)
-	if d, ok := t.Base.(*Divide); ok {
-		t.stages = append(t.stages, Stage{"divide", d.Result, time.Since(start)})
+	if divide != nil {
+		t.stages = append(t.stages, Stage{"divide", divide.Result, time.Since(began)})
 	}
 	sizes := t.Base.Sizes()
 	// An interrupted base keeps what it learned, if that is anything; the map then stays
@@ -62,11 +76,17 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 	if baseErr != nil && (ctx.Err() == nil || sizes.Classes == 0) {
 		return baseErr
 	}
-	w, err := t.Map.Init(sizes, rng)
-	if err != nil {
-		return err
+	w := t.Start
+	if w == nil {
+		if w, err = t.Map.Init(sizes, rng); err != nil {
+			return err
+		}
 	}
-	t.weights = w.As(tensor.Float32)
+	dt := tensor.Float32
+	if t.Minimize != nil {
+		dt = tensor.Float64
+	}
+	t.weights = w.As(dt)
 	if baseErr != nil || len(t.weights.Learned()) == 0 {
 		return baseErr
 	}
@@ -75,32 +95,55 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 	if err != nil {
 		return err
 	}
-	problem := optim.Problem{Loss: Objective(t.Map, t.weights, rows), Rows: cal.Len()}
-	if val != nil {
-		held, err := t.rowsFor(val, t.weights, true)
-		if err != nil {
+	problem := optim.Problem{Loss: noisyObjective(t.Map, t.weights, rows, rng), Rows: cal.Len()}
+	minimize := t.Minimize
+	if minimize == nil {
+		if problem.Validation, err = t.validation(val); err != nil {
 			return err
 		}
-		f := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes {
-			return gorgonia.Nodes{lossOf(b, t.Map, held.Batch(b), held.n)}
-		})
-		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(f, val.Len(), EvaluationBatch) }
+		settings := decayed(t.Optim)
+		if divide != nil {
+			settings.Executor = divide.executor(settings.Executor)
+		}
+		minimize = func(ctx context.Context, p optim.Problem) (optim.Result, error) {
+			return optim.Minimize(ctx, p, settings, rng)
+		}
 	}
-	start = time.Now()
-	settings := decayed(t.Optim)
-	if d, ok := t.Base.(*Divide); ok {
-		settings.Executor = d.executor(settings.Executor)
-	}
-	result, err := optim.Minimize(ctx, problem, settings, rng)
-	t.stages = append(t.stages, Stage{"calibrate", result, time.Since(start)})
+	began = time.Now()
+	t.Result, err = minimize(ctx, problem)
+	name := cmp.Or(t.Name, "calibrate")
+	t.stages = append(t.stages, Stage{name, t.Result, time.Since(began)})
 	if err != nil {
-		return fmt.Errorf("calibrate: %w", err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-// Stages tells how the last Fit went: "divide", if the base divides, and
-// "calibrate", if the map has anything to learn.
+// validation is the loss by which a fit stops early, nil without val.
+func (t *Trained) validation(val *data.Set) (func(graph.Session) (float64, error), error) {
+	if val == nil {
+		return nil, nil
+	}
+	held, err := t.rowsFor(val, t.weights, true)
+	if err != nil {
+		return nil, err
+	}
+	if t.Judge != nil {
+		return func(s graph.Session) (float64, error) {
+			if err := s.Fetch(); err != nil {
+				return 0, err
+			}
+			return t.Judge()
+		}, nil
+	}
+	loss := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes {
+		return gorgonia.Nodes{lossOf(b, t.Map, held.Batch(b), held.n)}
+	})
+	return func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }, nil
+}
+
+// Stages tells how the last Fit went: "divide", if the base divides, and Name, if the map
+// has anything to learn.
 func (t *Trained) Stages() []Stage { return t.stages }
 
 // Usage counts how often the slots of x are assigned to each codeword (K), or is
@@ -114,10 +157,7 @@ func (t *Trained) Usage(x *data.Set) ([]int, error) {
 
 // Predict gives the map's posterior for each row of x.
 func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
-	if t.weights == nil {
-		return nil, ErrUnfitted
-	}
-	rows, err := t.rowsFor(x, t.weights, false)
+	rows, err := t.rows(x)
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +166,22 @@ func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 		return nil, err
 	}
 	return data.NewPredictions(logProbs, x.Labels)
+}
+
+// Of is what describe says of each row of x (N×D), such as a layer inside the map.
+func (t *Trained) Of(x *data.Set, describe func(b *graph.Builder, in Batch) *gorgonia.Node) (*tensor.Dense, error) {
+	rows, err := t.rows(x)
+	if err != nil {
+		return nil, err
+	}
+	return rows.of(t.weights, describe)
+}
+
+func (t *Trained) rows(x *data.Set) (*Rows, error) {
+	if t.weights == nil {
+		return nil, ErrUnfitted
+	}
+	return t.rowsFor(x, t.weights, false)
 }
 
 // MeanNLL is the mean negative log-likelihood of labelled rows, in nats a row.
@@ -211,7 +267,10 @@ func RestoreWeights(m Map, s Sizes, saved *graph.Weights) (*graph.Weights, error
 		for i := range sizes {
 			at := s
 			at.Classes = fewClasses + i
-			at.Counts = s.Counts[:at.Classes]
+			at.Counts = slices.Clone(s.Counts[:at.Classes])
+			for _, n := range s.Counts[at.Classes:] { // as many rows in all, of which a map may have a weight each
+				at.Counts[0] += n
+			}
 			w, err := startOf(m, at)
 			if err != nil {
 				return nil, err

@@ -55,6 +55,7 @@ type Batch struct {
 
 	named  func(name string) *gorgonia.Node // nil where there is none
 	labels *tensor.Dense
+	rows   *Rows // nil in a batch that was made by hand
 }
 
 // Labels are those of the batch (B). A batch without fails the builder.
@@ -74,6 +75,16 @@ func (in Batch) Input(b *graph.Builder, name string) *gorgonia.Node {
 		}
 	}
 	return b.Fail(fmt.Errorf("layers: the map needs a base that gives %q", name))
+}
+
+// Whole is the input of that name of all rows rather than of those of the batch.
+func (in Batch) Whole(b *graph.Builder, name string) *gorgonia.Node {
+	if in.rows != nil {
+		if x, ok := in.rows.inputs[name]; ok {
+			return b.Table("view/"+name, x)
+		}
+	}
+	return b.Fail(fmt.Errorf("layers: the map needs all rows of %q", name))
 }
 
 // With is the batch with one more input, as a test or a study makes one by hand.
@@ -145,7 +156,7 @@ func codewordMass(dt tensor.Dtype, s []int32, sizes Sizes) *tensor.Dense {
 
 // Batch describes the rows that a step works on.
 func (r *Rows) Batch(b *graph.Builder) Batch {
-	in := Batch{LogProbs: b.Take("view/log_probs", r.logProbs), labels: r.labels}
+	in := Batch{LogProbs: b.Take("view/log_probs", r.logProbs), labels: r.labels, rows: r}
 	if r.codes != nil {
 		in.Codes, in.Mass = b.Take("view/codes", r.codes), b.Take("view/mass", r.mass)
 	}
@@ -161,16 +172,23 @@ func (r *Rows) Batch(b *graph.Builder) Batch {
 	return in
 }
 
-// Posterior is what a map with weights says of the rows (N×C), in log-probabilities.
-func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {
-	f := graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{m.LogProbs(b, r.Batch(b))}
-	})
+// of is what describe says of the rows (N×D).
+func (r *Rows) of(weights *graph.Weights, describe func(*graph.Builder, Batch) *gorgonia.Node) (*tensor.Dense, error) {
+	f := graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{describe(b, r.Batch(b))} })
 	tables, err := f.Tables(r.n, EvaluationBatch)
 	if err != nil {
 		return nil, err
 	}
-	logProbs := mat.NewDense(r.n, r.logProbs.Shape()[1], graph.Float64s(tables[0]))
+	return tables[0], nil
+}
+
+// Posterior is what a map with weights says of the rows (N×C), in log-probabilities.
+func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {
+	table, err := r.of(weights, m.LogProbs)
+	if err != nil {
+		return nil, err
+	}
+	logProbs := mat.NewDense(r.n, r.logProbs.Shape()[1], graph.Float64s(table))
 	if weights.Dtype() == tensor.Float64 {
 		return logProbs, nil
 	}

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"math"
 
 	"calibra/graph/simd"
@@ -26,7 +27,7 @@ type Adam struct {
 
 // Parts are Decay, Moments and Rate.
 func (a Adam) Parts() []Part {
-	return []Part{Decay{Strength: a.WeightDecay}, Moments{a.Beta1, a.Beta2, a.Epsilon}, Rate{orDefault(a.Rate, 1e-3)}}
+	return []Part{Decay{Strength: a.WeightDecay}, Moments{a.Beta1, a.Beta2, a.Epsilon}, Rate{cmp.Or(a.Rate, 1e-3)}}
 }
 
 // AdamW is Adam with decoupled weight decay (Loshchilov and Hutter 2019): θ is
@@ -43,7 +44,7 @@ type AdamW struct {
 
 // Parts are Moments, Decay and Rate.
 func (a AdamW) Parts() []Part {
-	return []Part{Moments{a.Beta1, a.Beta2, a.Epsilon}, Decay{a.WeightDecay, a.Mask}, Rate{orDefault(a.Rate, 1e-3)}}
+	return []Part{Moments{a.Beta1, a.Beta2, a.Epsilon}, Decay{a.WeightDecay, a.Mask}, Rate{cmp.Or(a.Rate, 1e-3)}}
 }
 
 // Moments divides the mean of the updates by the root of the mean of their squares, both
@@ -61,7 +62,7 @@ func (m Moments) Parts() []Part { return []Part{m} }
 func (Moments) State() []string { return []string{"mean", "square"} }
 
 func (m Moments) withDefaults() Moments {
-	return Moments{orDefault(m.Beta1, 0.9), orDefault(m.Beta2, 0.999), orDefault(m.Epsilon, 1e-8)}
+	return Moments{cmp.Or(m.Beta1, 0.9), cmp.Or(m.Beta2, 0.999), cmp.Or(m.Epsilon, 1e-8)}
 }
 
 // Apply gives (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + ε).

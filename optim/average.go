@@ -1,6 +1,10 @@
 package optim
 
-import "math"
+import (
+	"cmp"
+
+	"math"
+)
 
 // Average says how much the weights after a step count in their average ā, which is what a fit
 // validates and keeps:
@@ -18,7 +22,7 @@ type EMA struct {
 
 // Share is s_t.
 func (e EMA) Share(t Time) float64 {
-	gamma := orDefault(e.Decay, 0.999)
+	gamma := cmp.Or(e.Decay, 0.999)
 	return (1 - gamma) / (1 - math.Pow(gamma, float64(t.Step)))
 }
 
@@ -29,5 +33,5 @@ type Polyak struct {
 
 // Share is 1 before those steps and 1/i at the i-th.
 func (p Polyak) Share(t Time) float64 {
-	return 1 / float64(max(1, t.Step-int((1-orDefault(p.Last, 0.5))*float64(t.Steps))))
+	return 1 / float64(max(1, t.Step-int((1-cmp.Or(p.Last, 0.5))*float64(t.Steps))))
 }

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"math"
 
 	"calibra/graph"
@@ -22,7 +23,7 @@ func (Clip) State() []string { return nil }
 
 // Apply shrinks the updates.
 func (c Clip) Apply(_ Time, w []Weight) {
-	most, norm := orDefault(c.Norm, 1), 0.0
+	most, norm := cmp.Or(c.Norm, 1), 0.0
 	for _, w := range w {
 		norm = math.Hypot(norm, floats.Norm(graph.Float64s(w.Update), 2))
 	}

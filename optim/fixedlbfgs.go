@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -36,13 +37,9 @@ func (s FixedLBFGS) Minimize(ctx context.Context, p Problem) (Result, error) {
 	if s.Rate < 0 || s.Iterations < 0 || s.Rows < 0 {
 		return Result{}, fmt.Errorf("optim: rate %g, iterations %d and rows %d must be positive", s.Rate, s.Iterations, s.Rows)
 	}
-	s.Rate = orDefault(s.Rate, 1e-3)
-	if s.Iterations == 0 {
-		s.Iterations = 1000
-	}
-	if s.Rows == 0 {
-		s.Rows = 4096
-	}
+	s.Rate = cmp.Or(s.Rate, 1e-3)
+	s.Iterations = cmp.Or(s.Iterations, 1000)
+	s.Rows = cmp.Or(s.Rows, 4096)
 	f, err := newFullBatch(p, s.Rows, s.Executor)
 	if err != nil {
 		return Result{}, err

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,15 +31,10 @@ func (s LBFGSSettings) withDefaults() (LBFGSSettings, error) {
 	if s.Gradient < 0 || s.Decrease < 0 || s.Iterations < 0 || s.Rows < 0 || s.Store < 0 {
 		return s, fmt.Errorf("optim: gradient %g, decrease %g, iterations %d, rows %d and store %d must be positive", s.Gradient, s.Decrease, s.Iterations, s.Rows, s.Store)
 	}
-	s.Gradient = orDefault(s.Gradient, 1e-6)
-	for _, d := range []struct {
-		v    *int
-		zero int
-	}{{&s.Iterations, 2000}, {&s.Rows, 4096}, {&s.Store, 20}} {
-		if *d.v == 0 {
-			*d.v = d.zero
-		}
-	}
+	s.Gradient = cmp.Or(s.Gradient, 1e-6)
+	s.Iterations = cmp.Or(s.Iterations, 2000)
+	s.Rows = cmp.Or(s.Rows, 4096)
+	s.Store = cmp.Or(s.Store, 20)
 	return s, nil
 }
 

@@ -22,7 +22,7 @@ func (Lion) State() []string { return []string{"mean"} }
 
 // Apply is the step.
 func (l Lion) Apply(_ Time, w []Weight) {
-	rate, beta1, beta2 := orDefault(l.Rate, 1e-4), orDefault(l.Beta1, 0.9), orDefault(l.Beta2, 0.99)
+	rate, beta1, beta2 := cmp.Or(l.Rate, 1e-4), cmp.Or(l.Beta1, 0.9), cmp.Or(l.Beta2, 0.99)
 	Each(w, func(theta, g float64, m []float64) float64 {
 		u := cmp.Compare(beta1*m[0]+(1-beta1)*g, 0)
 		m[0] = beta2*m[0] + (1-beta2)*g

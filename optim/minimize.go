@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,14 +46,9 @@ func (s Settings) withDefaults() Settings {
 	if s.Rule == nil {
 		s.Rule = Adam{}
 	}
-	for _, d := range []struct {
-		v    *int
-		zero int
-	}{{&s.Batch, 128}, {&s.Epochs, 100}, {&s.Patience, 10}} {
-		if *d.v == 0 {
-			*d.v = d.zero
-		}
-	}
+	s.Batch = cmp.Or(s.Batch, 128)
+	s.Epochs = cmp.Or(s.Epochs, 100)
+	s.Patience = cmp.Or(s.Patience, 10)
 	return s
 }
 

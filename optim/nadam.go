@@ -1,6 +1,10 @@
 package optim
 
-import "math"
+import (
+	"cmp"
+
+	"math"
+)
 
 // Nadam is Adam with Nesterov momentum (Dozat 2016), as torch.optim.NAdam has it:
 //
@@ -22,8 +26,8 @@ func (Nadam) State() []string { return []string{"mean", "square", "weight"} }
 
 // Apply is the step.
 func (n Nadam) Apply(t Time, w []Weight) {
-	rate, epsilon := orDefault(n.Rate, 2e-3), orDefault(n.Epsilon, 1e-8)
-	beta1, beta2 := orDefault(n.Beta1, 0.9), orDefault(n.Beta2, 0.999)
+	rate, epsilon := cmp.Or(n.Rate, 2e-3), cmp.Or(n.Epsilon, 1e-8)
+	beta1, beta2 := cmp.Or(n.Beta1, 0.9), cmp.Or(n.Beta2, 0.999)
 	mu := func(t int) float64 { return beta1 * (1 - 0.5*math.Pow(0.96, 0.004*float64(t))) }
 	now, next := mu(t.Step), mu(t.Step+1)
 	bias := 1 - math.Pow(beta2, float64(t.Step))

@@ -96,11 +96,3 @@ func (n *numbers[F]) Block(block int) {
 		}
 	}
 }
-
-// orDefault is v, or def where v is the zero of a Settings field.
-func orDefault(v, def float64) float64 {
-	if v == 0 {
-		return def
-	}
-	return v
-}

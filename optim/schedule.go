@@ -1,6 +1,10 @@
 package optim
 
-import "math"
+import (
+	"cmp"
+
+	"math"
+)
 
 // Schedule is a factor on the length of steps, in the course of a fit.
 type Schedule interface {
@@ -80,9 +84,9 @@ type OneCycle struct {
 
 // Factor is that of the cosine in progress.
 func (s OneCycle) Factor(t Time) float64 {
-	start := orDefault(s.Start, 1./25)
-	end := orDefault(s.End, 1e-4*start)
-	top := 1 + int(orDefault(s.Rise, 0.3)*float64(t.Steps-1)) // the step of factor 1
+	start := cmp.Or(s.Start, 1./25)
+	end := cmp.Or(s.End, 1e-4*start)
+	top := 1 + int(cmp.Or(s.Rise, 0.3)*float64(t.Steps-1)) // the step of factor 1
 	if t.Step < top {
 		return Cosine{start}.Factor(Time{top - t.Step + 1, top}) // the cosine back to front
 	}

@@ -1,6 +1,10 @@
 package optim
 
-import "gorgonia.org/tensor"
+import (
+	"cmp"
+
+	"gorgonia.org/tensor"
+)
 
 // SGD is stochastic gradient descent with heavy-ball momentum and coupled L2
 // weight decay, as torch.optim.SGD:
@@ -18,7 +22,7 @@ type SGD struct {
 
 // Parts are Decay, Momentum and Rate.
 func (s SGD) Parts() []Part {
-	return []Part{Decay{Strength: s.WeightDecay}, Momentum{s.Momentum}, Rate{orDefault(s.Rate, 1e-2)}}
+	return []Part{Decay{Strength: s.WeightDecay}, Momentum{s.Momentum}, Rate{cmp.Or(s.Rate, 1e-2)}}
 }
 
 // Momentum sums the updates, each weighed less by a factor with every step.

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/graph/op"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -46,7 +48,7 @@ func Full() Design {
 }
 
 // softplusFloor is ε of α = softplus(A) + ε.
-const softplusFloor = 1e-8
+const softplusFloor = op.AlphaFloor
 
 // Check reports the first impossible size as one sentence.
 func (d Design) Check() error {

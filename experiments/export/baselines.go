@@ -5,25 +5,19 @@ import (
 
 	"calibra/graph"
 	"calibra/layers"
+	"calibra/layers/baselines"
 
 	"gonum.org/v1/gonum/mat"
 )
 
-// The floors of package baselines: of ℓ = log p̂, and what is added to p̂ before its
-// logarithm.
-var (
-	logFloor         = math.Log(1e-38)
-	probabilityFloor = 1e-12
-)
-
-// logProbs is ℓ, the log-softmax of the logits, at least logFloor.
+// logProbs is ℓ, the log-softmax of the logits, at least baselines.LogFloor.
 func (g *network) logProbs(s layers.Sizes) string {
-	return g.larger(g.logSoftmax(g.logits(s.Classes)), g.scalar(logFloor))
+	return g.larger(g.logSoftmax(g.logits(s.Classes)), g.scalar(baselines.LogFloor))
 }
 
 // floored is log(e^ℓ + 1e-12).
 func (g *network) floored(l string) string {
-	return g.log(g.add(g.exp(l), g.scalar(probabilityFloor)))
+	return g.log(g.add(g.exp(l), g.scalar(baselines.ProbabilityFloor)))
 }
 
 // linear is x·W + b of the weights name/weight and name/bias.
@@ -66,7 +60,7 @@ func (g *network) platt(w *graph.Weights, s layers.Sizes) string {
 
 func (g *network) beta(w *graph.Weights, s layers.Sizes) string {
 	l := g.logProbs(s)
-	failure := g.negative(g.log(g.add(g.subtract(g.scalar(1), g.exp(l)), g.scalar(probabilityFloor))))
+	failure := g.negative(g.log(g.add(g.subtract(g.scalar(1), g.exp(l)), g.scalar(baselines.ProbabilityFloor))))
 	scores := g.times(g.floored(l), g.exp(g.vector(w, "beta/success")))
 	scores = g.add(scores, g.times(failure, g.exp(g.vector(w, "beta/failure"))))
 	return g.oneVsRest(g.add(scores, g.vector(w, "beta/bias")))
@@ -116,7 +110,7 @@ func (g *network) localNets(w *graph.Weights, s layers.Sizes) string {
 	logits := g.logits(s.Classes)
 	first := g.node("ArgMax", []string{logits}, integer("axis", 1), integer("keepdims", 1))
 	top := g.node("GatherElements", []string{logits, first}, integer("axis", 1))
-	logits = g.larger(logits, g.add(top, g.scalar(logFloor)))
+	logits = g.larger(logits, g.add(top, g.scalar(baselines.LogFloor)))
 	own := g.add(g.times(logits, g.vector(w, "scores/scale")), g.vector(w, "scores/shift"))
 	return g.logSoftmax(g.add(g.linear(w, "scores", a), own))
 }

@@ -92,11 +92,6 @@ func (g *network) calibrate(method string, c layers.Stateful) error {
 	case *baselines.EnsembleTemperature:
 		logs = g.ensemble(w, s)
 	case *baselines.LocalNets:
-		var net struct{ Sizes layers.Sizes }
-		if err := json.Unmarshal(state.Config, &net); err != nil {
-			return fmt.Errorf("export: %w", err)
-		}
-		s = net.Sizes
 		logs = g.localNets(w, s)
 	case *baselines.Isotonic:
 		probabilities = g.classwise(w, s, "isotonic", g.line)

@@ -15,6 +15,7 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -240,7 +241,7 @@ func (t *Truth) draw(ctx context.Context, c TruthCell) (*drawn, error) {
 				d.truth = q
 				d.said = append(d.said, named{"exact", logOf(q)})
 			}
-			d.said = append(d.said, named{fmt.Sprintf("strength %g", s), logSoftmaxOf(set.Logits)})
+			d.said = append(d.said, named{fmt.Sprintf("strength %g", s), layers.LogSoftmax(set.Logits)})
 		}
 	} else {
 		rng := rand.New(rand.NewPCG(c.Seed, 11))
@@ -282,23 +283,6 @@ func (t *Truth) draw(ctx context.Context, c TruthCell) (*drawn, error) {
 func logOf(q *mat.Dense) *mat.Dense {
 	l := mat.DenseCopyOf(q)
 	l.Apply(func(_, _ int, v float64) float64 { return math.Log(v) }, l)
-	return l
-}
-
-func logSoftmaxOf(logits *mat.Dense) *mat.Dense {
-	l := mat.DenseCopyOf(logits)
-	n, _ := l.Dims()
-	for i := range n {
-		row := l.RawRowView(i)
-		most := slices.Max(row)
-		var sum float64
-		for _, v := range row {
-			sum += math.Exp(v - most)
-		}
-		for c := range row {
-			row[c] -= most + math.Log(sum)
-		}
-	}
 	return l
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/experiments/metrics"
+	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -105,7 +106,7 @@ func (s DiagnosisRate) draw(rng *rand.Rand) (logProbs *mat.Dense, labels []int, 
 	}
 	w.Scale(2/math.Sqrt(diagnosisSpace), w)
 	logits.Mul(z, w)
-	logProbs = logSoftmaxOf(logits)
+	logProbs = layers.LogSoftmax(logits)
 	planted, labels = make([]bool, n), make([]int, n)
 	radius := make([]float64, n)
 	for i := range n {

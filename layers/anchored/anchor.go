@@ -2,6 +2,7 @@ package anchored
 
 import (
 	"calibra/layers"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -82,10 +83,7 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 
 // learn moves the codebook toward the slots of cal.
 func (a *Anchor) learn(ctx context.Context, book layers.Codebook, cal *data.Set, rng *rand.Rand) error {
-	passes := a.Passes
-	if passes == 0 {
-		passes = 10
-	}
+	passes := cmp.Or(a.Passes, 10)
 	n := cal.Len()
 	size := min(codebookBatch, n)
 	b := graph.NewBuilder(a.weights, size)

@@ -2,6 +2,7 @@ package anchored
 
 import (
 	"calibra/layers"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,10 +53,7 @@ var _ layers.Stateful = (*Auto)(nil)
 // Fit draws the folds, stratified, from rng. Before a map is chosen there is nothing that
 // an interrupted fit could keep.
 func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	folds := a.Folds
-	if folds == 0 {
-		folds = 3
-	}
+	folds := cmp.Or(a.Folds, 3)
 	start := time.Now()
 	a.name, a.Ranking, a.fitted = "", nil, nil // the base is about to change
 	c, err := compete(ctx, a.Base, a.Candidates, folds, a.Optim, a.Spreads, cal, rng)

@@ -39,7 +39,7 @@ func (betaMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 func (betaMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
 	var failure mat.Dense
 	failure.Apply(func(_, _ int, l float64) float64 {
-		return -math.Log(-math.Expm1(min(l, 0)) + probabilityFloor)
+		return -math.Log(-math.Expm1(min(l, 0)) + ProbabilityFloor)
 	}, v.LogProbs)
 	return map[string]*mat.Dense{"success": floored(v.LogProbs), "failure": &failure}, nil
 }

@@ -45,8 +45,8 @@ func (m *Dirichlet) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (er
 // fitWhitened fits a map of whitened inputs and keeps it as the map of ℓ.
 func (f *Fitted) fitWhitened(ctx context.Context, m layers.Map, white whitening, cal *data.Set, start *graph.Weights, minimize minimizer) error {
 	err := f.fit(ctx, m, cal, start, minimize)
-	if f.Weights() == start { // fitted, to the end or not
-		white.undo(start)
+	if w := f.Weights(); w != nil { // fitted, to the end or not
+		white.undo(w)
 		f.Map = dirichletMap{}
 	}
 	return err

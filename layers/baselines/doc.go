@@ -21,16 +21,16 @@
 // # What the maps see
 //
 // ℓ is log p̂, the log-softmax of the logits, in float64. A probability below 1e-38,
-// the least that a float32 softmax can print, counts as that much (logFloor), so
+// the least that a float32 softmax can print, counts as that much (LogFloor), so
 // logits of −∞ are finite to every method; the maps of p̂ itself see 0 as 0.
 //
 // # How they are fitted
 //
 // The maps with a closed form or a direct algorithm (Isotonic, Histogram, ProCal)
-// are computed. The others are Gorgonia graphs minimized by package optim: the
-// smooth ones over all rows at once by L-BFGS in float64, to a gradient that Result
-// states; the networks by Adam over minibatches in float32. A fit that stopped short
-// says so in its Result.
+// are computed. The others are Maps in the frame of package layers ([layers.Trained]), some
+// with a penalty or inputs of their own: the smooth ones are fitted over all rows at once by
+// L-BFGS in float64, to a gradient that Result states; the networks by Adam over minibatches
+// in float32. A fit that stopped short says so in its Result.
 //
 // # Shapes and errors
 //

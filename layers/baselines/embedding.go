@@ -20,6 +20,16 @@ func fitEmbedding(cal *data.Set) (*data.Embedding, error) {
 	return data.FitEmbedding(cal.Features, 0)
 }
 
+// toEmbed are the sizes of calibration rows and the embedding of their features.
+func toEmbed(cal *data.Set) (layers.Sizes, *data.Embedding, error) {
+	sizes, err := sizesOf(cal)
+	if err != nil {
+		return sizes, nil, err
+	}
+	e, err := fitEmbedding(cal)
+	return sizes, e, err
+}
+
 // components is how many dimensions fitEmbedding has.
 func components(s layers.Sizes) int {
 	return min(50, s.Features, total(s.Counts))

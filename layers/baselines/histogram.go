@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -25,10 +26,7 @@ var _ layers.Stateful = (*Histogram)(nil)
 
 // Fit counts, class by class; there is nothing to stop early.
 func (m *Histogram) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	bins := m.Bins
-	if bins == 0 {
-		bins = 15
-	}
+	bins := cmp.Or(m.Bins, 15)
 	if bins < 0 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d bins make no histogram; choose at least 1", bins)}
 	}

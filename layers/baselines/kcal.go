@@ -44,12 +44,8 @@ type KCal struct {
 	Folds      int            // of the cross-validation that chooses h; 0: 20
 	Optim      optim.Settings // nil Rule: Adam{}; Batch 0: 64
 
-	Result optim.Result // of the last Fit
-	time   time.Duration
-
-	sizes  layers.Sizes
-	w      *graph.Weights
-	memory *memory
+	remembering
+	took time.Duration
 }
 
 var (
@@ -69,96 +65,123 @@ const (
 // Fit trains Π, chooses h, and remembers cal.
 func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
 	start := time.Now()
-	defer func() { m.time = time.Since(start) }()
+	defer func() { m.took = time.Since(start) }()
 	sizes, err := sizesOf(cal)
-	if err != nil {
-		return err
+	if err == nil {
+		err = requireFeatures(cal, sizes.Features)
 	}
-	if cal.Features == nil {
-		return fmt.Errorf("baselines: fit KCal: the calibration rows have no features")
-	}
-	d := m.Dimensions
-	if d == 0 {
-		d = 32
-	}
-	if d < 1 {
-		return &layers.SettingError{Reason: fmt.Sprintf("%d dimensions make no kernel; choose at least 1", d)}
-	}
-	w := projection(data.FitStandardizer(cal.Features), d, rng).As(tensor.Float32)
-	problem, err := m.problem(w, cal, val, sizes, d, rng)
 	if err != nil {
 		return wrap("KCal", err)
 	}
-	s := m.Optim
-	if s.Batch == 0 {
-		s.Batch = 64
+	of := projectionMap{cmp.Or(m.Dimensions, 32), cmp.Or(m.Bandwidth, kcalBandwidth), newBackground(cal.Labels, sizes.Classes)}
+	if of.d < 1 {
+		return &layers.SettingError{Reason: fmt.Sprintf("%d dimensions make no kernel; choose at least 1", of.d)}
 	}
-	result, fitErr := optim.Minimize(ctx, problem, s, rng)
-	if fitErr != nil && ctx.Err() == nil {
+	m.Judge = func() (float64, error) {
+		points, err := m.Of(cal, of.project)
+		if err != nil {
+			return 0, err
+		}
+		queries, err := m.Of(val, of.project)
+		if err != nil {
+			return 0, err
+		}
+		memory := newMemory(points.Float32s(), of.d, cal.Labels, sizes.Classes)
+		return logLoss(memory.estimate(queries.Float32s(), of.constant(), nil), val.Labels), nil
+	}
+	fitErr := m.train(ctx, of, cal, val, of.weights(data.FitStandardizer(cal.Features), rng), 64, m.Optim, rng)
+	if m.Weights() == nil {
 		return wrap("KCal", fitErr)
 	}
-	points, err := project(w, cal)
-	if err != nil {
+	if err := m.remember(cal, of.project); err != nil {
 		return wrap("KCal", err)
 	}
-	memory := newMemory(points, d, cal.Labels, sizes.Classes)
-	h := m.h0()
+	h := of.h
 	if fitErr == nil {
-		h = memory.bandwidth(ctx, float64(d), h, cmp.Or(m.Folds, kcalFolds), rng)
+		h = m.memory.bandwidth(ctx, float64(of.d), h, cmp.Or(m.Folds, kcalFolds), rng)
 		fitErr = ctx.Err()
 	}
-	addMemory(w, "memory", memory)
-	w.AddState("kernel/bandwidth", []float64{h}, 1)
-	m.sizes, m.w, m.memory, m.Result = sizes, w, memory, result
+	m.Weights().AddState("kernel/bandwidth", []float64{h}, 1)
 	return wrap("KCal", fitErr)
 }
 
-// h0 is h₀.
-func (m *KCal) h0() float64 { return cmp.Or(m.Bandwidth, kcalBandwidth) }
-
-// problem is the training loss and, with val, the validation loss.
-func (m *KCal) problem(w *graph.Weights, cal, val *data.Set, sizes layers.Sizes, d int, rng *rand.Rand) (optim.Problem, error) {
-	features, err := standardized(w, cal)
-	if err != nil {
-		return optim.Problem{}, err
-	}
-	order, begins, classes, weighed := backgroundTables(cal.Labels, sizes.Classes)
-	labels, number := graph.Labels(cal.Labels), graph.Labels(upTo(cal.Len()))
-	seed := rng.Uint64()
-	p := optim.Problem{Rows: cal.Len(), Loss: graph.NewObjective(withClock(w), func(b *graph.Builder) *gorgonia.Node {
-		background := b.Apply(op.Background(seed), b.Table("order", order), b.Table("begins", begins), b.Table("classes", classes), tick(b))
-		queries := describeProjection(b, b.Take("features", features))
-		points := describeProjection(b, b.Apply(op.Take(), b.Table("features", features), background))
-		kernel := b.Apply(op.OmitSelf(), b.Apply(op.Gaussian(1/(float64(d)*m.h0())), queries, points), b.Take("number", number), background)
-		sums := b.MatMul(kernel, b.Table("weighed", weighed)) // B×C
-		return b.NLL(b.LogSoftmax(b.Apply(op.FlooredLog(2, kcalFloor), sums)), b.Take("labels", labels))
-	})}
-	if val != nil {
-		if err := judges(val, sizes); err != nil {
-			return optim.Problem{}, err
-		}
-		p.Validation = func(s graph.Session) (float64, error) {
-			if err := s.Fetch(); err != nil {
-				return 0, err
-			}
-			points, err := project(w, cal)
-			if err != nil {
-				return 0, err
-			}
-			queries, err := project(w, val)
-			if err != nil {
-				return 0, err
-			}
-			memory := newMemory(points, d, cal.Labels, sizes.Classes)
-			return logLoss(memory.estimate(queries, 1/(float64(d)*m.h0()), nil), val.Labels), nil
-		}
-	}
-	return p, nil
+// projectionMap is Π. As a map it says the kernel estimate among the rows of a batch; its
+// fit has that of a batch against the background.
+type projectionMap struct {
+	d          int
+	h          float64
+	background background
 }
 
-// backgroundTables are what op.Background draws from, and the J×C weights of what it
-// draws: n_k / (rows drawn of class k) in column k.
-func backgroundTables(labels []int, classes int) (order, begins, of, weighed *tensor.Dense) {
+// constant is c in exp(−c‖·‖²).
+func (m projectionMap) constant() float64 { return 1 / (float64(m.d) * m.h) }
+
+func (m projectionMap) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
+	return m.weights(&data.Standardizer{Mean: make([]float64, s.Features), SD: ones(s.Features)}, rng), nil
+}
+
+// weights are projection/in (M×d), projection/bias (d) and projection/out (d×d), started
+// as torch.nn.Linear does, and the moments of BN.
+func (m projectionMap) weights(scale *data.Standardizer, rng *rand.Rand) *graph.Weights {
+	features, d := len(scale.Mean), m.d
+	w := graph.NewWeights(tensor.Float64)
+	in, out := 1/math.Sqrt(float64(features)), 1/math.Sqrt(float64(d))
+	w.Add("projection/in/weight", graph.Uniforms(features*d, in, rng), features, d)
+	w.Add("projection/in/bias", graph.Uniforms(d, in, rng), d)
+	w.Add("projection/out", graph.Uniforms(d*d, out, rng), d, d)
+	w.AddState("norm/mean", scale.Mean, features)
+	w.AddState("norm/sd", scale.SD, features)
+	return w
+}
+
+func (projectionMap) featureMean() string { return "norm/mean" }
+
+// Inputs are BN(z) and, of labelled rows, 1[y = k].
+func (projectionMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+	scale := data.Standardizer{Mean: w.Float64s("norm/mean"), SD: w.Float64s("norm/sd")}
+	if err := requireFeatures(v.Set, len(scale.Mean)); err != nil {
+		return nil, err
+	}
+	return addOnehot(map[string]*mat.Dense{"features": scale.Apply(v.Set.Features)}, v), nil
+}
+
+// project describes Π of the batch (B×d).
+func (m projectionMap) project(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return m.of(b, in.Input(b, "features"))
+}
+
+// of describes Π of standardized features (B×d).
+func (projectionMap) of(b *graph.Builder, z *gorgonia.Node) *gorgonia.Node {
+	v := b.Linear("projection/in", z)
+	return b.Plus(v, b.MatMul(b.Apply(op.ELU(2), v), b.Weight("projection/out")))
+}
+
+// estimate describes log p of queries by points that have numbers of rows and weights of
+// classes.
+func (m projectionMap) estimate(b *graph.Builder, queries, points, numbers, classes *gorgonia.Node) *gorgonia.Node {
+	kernel := b.Apply(op.OmitSelf(), b.Apply(op.Gaussian(m.constant()), queries, points), b.Rows(), numbers)
+	return b.LogSoftmax(b.Apply(op.FlooredLog(2, kcalFloor), b.MatMul(kernel, classes)))
+}
+
+func (m projectionMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	points := m.project(b, in)
+	return m.estimate(b, points, points, b.Rows(), in.Input(b, "onehot"))
+}
+
+// NoisyLoss is the log loss of the batch against a background drawn for it.
+func (m projectionMap) NoisyLoss(b *graph.Builder, in layers.Batch, _ int, noise layers.Noise) *gorgonia.Node {
+	g := m.background
+	rows := b.Apply(op.Background(noise.Seed), b.Table("order", g.order), b.Table("begins", g.begins), b.Table("classes", g.classes), noise.Step)
+	queries := m.project(b, in)
+	points := m.of(b, b.Apply(op.Take(), in.Whole(b, "features"), rows))
+	return b.NLL(m.estimate(b, queries, points, rows, b.Table("weighed", g.weighed)), in.Labels(b))
+}
+
+// background is what op.Background draws from, and the J×C weights of what it draws:
+// n_k / (rows drawn of class k) in column k.
+type background struct{ order, begins, classes, weighed *tensor.Dense }
+
+func newBackground(labels []int, classes int) background {
 	rows := upTo(len(labels))
 	slices.SortStableFunc(rows, func(i, j int) int { return labels[i] - labels[j] })
 	starts, drawn, at := make([]int, classes+1), []int(nil), 0
@@ -179,53 +202,7 @@ func backgroundTables(labels []int, classes int) (order, begins, of, weighed *te
 	for j, k := range drawn {
 		y[j*classes+k] = weights[j]
 	}
-	return graph.Labels(rows), graph.Labels(starts), graph.Labels(drawn), graph.Tensor(tensor.Float32, y, len(drawn), classes)
-}
-
-// projection is Π's weights: projection/in (M×d), projection/bias (d) and
-// projection/out (d×d), started as torch.nn.Linear does, and the moments of BN.
-func projection(scale *data.Standardizer, d int, rng *rand.Rand) *graph.Weights {
-	features := len(scale.Mean)
-	w := graph.NewWeights(tensor.Float64)
-	in, out := 1/math.Sqrt(float64(features)), 1/math.Sqrt(float64(d))
-	w.Add("projection/in/weight", graph.Uniforms(features*d, in, rng), features, d)
-	w.Add("projection/in/bias", graph.Uniforms(d, in, rng), d)
-	w.Add("projection/out", graph.Uniforms(d*d, out, rng), d, d)
-	w.AddState("norm/mean", scale.Mean, features)
-	w.AddState("norm/sd", scale.SD, features)
-	return w
-}
-
-// describeProjection describes Π of standardized features (B×d).
-func describeProjection(b *graph.Builder, z *gorgonia.Node) *gorgonia.Node {
-	v := b.Linear("projection/in", z)
-	return b.Plus(v, b.MatMul(b.Apply(op.ELU(2), v), b.Weight("projection/out")))
-}
-
-// standardized is BN(z) of x's rows.
-func standardized(w *graph.Weights, x *data.Set) (*tensor.Dense, error) {
-	scale := data.Standardizer{Mean: w.Float64s("norm/mean"), SD: w.Float64s("norm/sd")}
-	if err := requireFeatures(x, len(scale.Mean)); err != nil {
-		return nil, err
-	}
-	return graph.Matrix(tensor.Float32, scale.Apply(x.Features)), nil
-}
-
-// project is Π of x's rows, row by row.
-func project(w *graph.Weights, x *data.Set) ([]float32, error) {
-	z, err := standardized(w, x)
-	if err != nil {
-		return nil, err
-	}
-	var points []float32
-	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{describeProjection(b, b.Take("features", z))}
-	})
-	err = f.Each(x.Len(), layers.EvaluationBatch, func(_ int, out []gorgonia.Value) error {
-		points = append(points, out[0].(*tensor.Dense).Float32s()...)
-		return nil
-	})
-	return points, err
+	return background{graph.Labels(rows), graph.Labels(starts), graph.Labels(drawn), graph.Tensor(tensor.Float32, y, len(drawn), classes)}
 }
 
 // bandwidth is h, to h₀/100, by golden section for the cross-validated log loss of
@@ -268,61 +245,23 @@ func logLoss(p *mat.Dense, labels []int) float64 {
 
 // Predict is the kernel estimate over the remembered rows.
 func (m *KCal) Predict(x *data.Set) (*data.Predictions, error) {
-	if m.w == nil {
-		return nil, layers.ErrUnfitted
-	}
-	points, err := project(m.w, x)
-	if err != nil {
-		return nil, err
-	}
-	h := m.w.Float64s("kernel/bandwidth")[0]
-	return predictions(m.memory.estimate(points, 1/(float64(m.memory.d)*h), nil), x.Labels)
+	return m.predict(x, projectionMap{}.project, func(w *graph.Weights) float64 {
+		return projectionMap{d: m.memory.d, h: w.Float64s("kernel/bandwidth")[0]}.constant()
+	})
 }
 
 // Similarity is Π of each row of x (N×d).
 func (m *KCal) Similarity(x *data.Set) (*mat.Dense, error) {
-	if m.w == nil {
-		return nil, layers.ErrUnfitted
-	}
-	points, err := project(m.w, x)
-	if err != nil {
-		return nil, err
-	}
-	return mat.NewDense(x.Len(), m.memory.d, float64s(points)), nil
+	return m.matrix(x, projectionMap{}.project)
 }
 
-// Stages tells how the fit ended.
+// Stages tells how the fit ended, with the time of all of it.
 func (m *KCal) Stages() []layers.Stage {
-	return []layers.Stage{{Name: "train", Result: m.Result, Time: m.time}}
+	return []layers.Stage{{Name: "train", Result: m.Result, Time: m.took}}
 }
 
-// State is Π, h and the remembered rows.
-func (m *KCal) State() (layers.State, error) { return stateOf(m.sizes, m.w) }
-
-// Restore sets them.
+// Restore sets Π, h and the remembered rows.
 func (m *KCal) Restore(s layers.State) error {
-	sizes, err := readSizes(s.Config)
-	if err != nil {
-		return err
-	}
-	if !s.Weights.Has("projection/out") || s.Weights.Tensor("projection/out").Dims() != 2 || sizes.Features < 1 {
-		return fmt.Errorf("baselines: the model has no projection of features")
-	}
-	if err := requireLength(s.Weights, "norm/mean", sizes.Features); err != nil {
-		return err
-	}
-	d := s.Weights.Tensor("projection/out").Shape()[0]
-	blank := &data.Standardizer{Mean: make([]float64, sizes.Features), SD: make([]float64, sizes.Features)}
-	want := projection(blank, d, rand.New(rand.NewPCG(0, 0))).Shapes()
-	rows := total(sizes.Counts)
-	want["memory/points"], want["memory/labels"], want["kernel/bandwidth"] = tensor.Shape{rows, d}, tensor.Shape{rows}, tensor.Shape{1}
-	if err := s.Weights.Require(want); err != nil {
-		return err
-	}
-	memory, err := readMemory(s.Weights, "memory", sizes.Classes)
-	if err != nil {
-		return err
-	}
-	m.sizes, m.w, m.memory = sizes, s.Weights, memory
-	return nil
+	d := firstAxis(s.Weights, "projection/out")
+	return m.restoreMemory(projectionMap{d: d}, s, d, "kernel/bandwidth")
 }

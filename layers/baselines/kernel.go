@@ -3,7 +3,7 @@ package baselines
 import (
 	"context"
 	"math/rand/v2"
-	"time"
+	"strings"
 
 	"calibra/data"
 	"calibra/graph"
@@ -20,19 +20,14 @@ import (
 // by that kernel over all calibration rows. The published run predicted over the
 // validation rows. The method of Lin et al. is [KCal].
 //
-// It needs features and labels; of the logits it takes only their number.
+// It needs features, logits and labels, and learns nothing of the logits.
 type Kernel struct {
 	Hidden  int            // width of the hidden layer; 0: 64 for C ≤ 10, else 128
 	Dropout *float64       // nil: 0.3 for C ≤ 10, else 0.5
 	Sigma   float64        // σ of the kernel; 0: 10
 	Optim   optim.Settings // nil Rule: Adam{}; Batch 0: 1024
 
-	Result optim.Result // of the last Fit
-	time   time.Duration
-
-	net    similarityNet
-	w      *graph.Weights // with the state memory/… and kernel/sigma (1)
-	memory *memory
+	remembering // kernel/constant is σ
 }
 
 var (
@@ -42,66 +37,90 @@ var (
 
 // Fit trains on cal, stops early on val, and remembers cal.
 func (m *Kernel) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
-	start := time.Now()
-	defer func() { m.time = time.Since(start) }()
-	sigma := orDefault(m.Sigma, publishedSigma)
-	t := netTrainer{hidden: m.Hidden, dropout: m.Dropout, settings: m.Optim,
-		loss: func(b *graph.Builder, n similarityNet, a *gorgonia.Node, t *netTables) *gorgonia.Node {
-			p1 := neighbourhood(b, n.similarity(b, a, t), b.Take("onehot", t.onehot), b.Take("number", t.number), sigma)
-			return kernelCrossEntropy(b, p1, b.Take("labels", t.labels))
-		}}
-	net, w, result, fitErr := t.fit(ctx, cal, val, rng)
-	if w == nil {
-		return wrap("the kernel", fitErr)
-	}
-	s, p, err := net.embed(cal, w)
+	sizes, e, err := toEmbed(cal)
 	if err != nil {
 		return wrap("the kernel", err)
 	}
-	m.memory = newMemory(s, p, cal.Labels, net.Sizes.Classes)
-	addMemory(w, "memory", m.memory)
-	w.AddState("kernel/sigma", []float64{sigma}, 1)
-	m.net, m.w, m.Result = net, w, result
+	net, err := newSimilarity(m.Hidden, m.Dropout, m.Sigma, sizes.Classes)
+	if err != nil {
+		return err
+	}
+	fitErr := m.train(ctx, net, cal, val, net.weights(e, sizes, rng), 1024, m.Optim, rng)
+	if m.Weights() == nil {
+		return wrap("the kernel", fitErr)
+	}
+	if err := m.remember(cal, net.similarities); err != nil {
+		return wrap("the kernel", err)
+	}
+	m.Weights().AddState("kernel/sigma", []float64{net.sigma}, 1)
 	return wrap("the kernel", fitErr)
 }
 
 // Predict is the kernel estimate over the remembered rows.
 func (m *Kernel) Predict(x *data.Set) (*data.Predictions, error) {
-	if m.w == nil {
-		return nil, layers.ErrUnfitted
-	}
-	s, _, err := m.net.embed(x, m.w)
-	if err != nil {
-		return nil, err
-	}
-	sigma := m.w.Float64s("kernel/sigma")[0]
-	return predictions(m.memory.estimate(s, kernelConstant(sigma), nil), x.Labels)
+	return m.predict(x, similarityMap{}.similarities, func(w *graph.Weights) float64 { return kernelConstant(w.Float64s("kernel/sigma")[0]) })
 }
 
 // Similarity is the similarity s of each row of x (N×P).
-func (m *Kernel) Similarity(x *data.Set) (*mat.Dense, error) { return embedding(m.net, m.w, x) }
-
-// Stages tells how the fit ended.
-func (m *Kernel) Stages() []layers.Stage {
-	return []layers.Stage{{Name: "train", Result: m.Result, Time: m.time}}
+func (m *Kernel) Similarity(x *data.Set) (*mat.Dense, error) {
+	return m.matrix(x, similarityMap{}.similarities)
 }
 
-// State is the network, its sizes and the remembered rows.
-func (m *Kernel) State() (layers.State, error) { return netState(m.net, m.w) }
-
-// Restore sets them.
+// Restore sets the network and the remembered rows.
 func (m *Kernel) Restore(s layers.State) error {
-	net, err := restoreNet(s, false, func(n similarityNet) map[string]tensor.Shape {
-		rows := total(n.Sizes.Counts)
-		return map[string]tensor.Shape{"memory/points": {rows, components(n.Sizes)}, "memory/labels": {rows}, "kernel/sigma": {1}}
-	})
+	return m.restoreMemory(similarityMap{width: firstAxis(s.Weights, "hidden/bias")}, s, firstAxis(s.Weights, "embedding/variances"), "kernel/sigma")
+}
+
+// remembering is a map of rows to points, and a kernel estimate from those of the
+// calibration rows.
+type remembering struct {
+	Fitted
+	memory *memory
+}
+
+// remember keeps the points of cal, also among the weights.
+func (r *remembering) remember(cal *data.Set, points describe) error {
+	t, err := r.Of(cal, points)
+	if err != nil {
+		*r = remembering{}
+		return err
+	}
+	r.memory = newMemory(t.Float32s(), t.Shape()[1], cal.Labels, cal.Classes())
+	addMemory(r.Weights(), "memory", r.memory)
+	return nil
+}
+
+// describe describes the points of a batch (B×d).
+type describe = func(*graph.Builder, layers.Batch) *gorgonia.Node
+
+// predict is the estimate by the kernel exp(−c‖·‖²) with c of the weights.
+func (r *remembering) predict(x *data.Set, points describe, c func(*graph.Weights) float64) (*data.Predictions, error) {
+	t, err := r.Of(x, points)
+	if err != nil {
+		return nil, err
+	}
+	return predictions(r.memory.estimate(float32s(t), c(r.Weights()), nil), x.Labels)
+}
+
+// restoreMemory reads weights of m, the memory of points in d dimensions and one number.
+func (r *remembering) restoreMemory(m layers.Map, s layers.State, d int, number string) error {
+	sizes, err := readSizes(s.Config)
 	if err != nil {
 		return err
 	}
-	memory, err := readMemory(s.Weights, "memory", net.Sizes.Classes)
+	kept, rest := s.Weights.Split(func(name string) bool { return strings.HasPrefix(name, "memory/") || name == number })
+	rows := total(sizes.Counts)
+	if err := kept.Require(map[string]tensor.Shape{"memory/points": {rows, d}, "memory/labels": {rows}, number: {1}}); err != nil {
+		return err
+	}
+	memory, err := readMemory(kept, "memory", sizes.Classes)
 	if err != nil {
 		return err
 	}
-	m.net, m.w, m.memory = net, s.Weights, memory
+	if err := r.restore(m, layers.State{Config: s.Config, Weights: rest}); err != nil {
+		return err
+	}
+	r.Weights().Join(kept)
+	r.memory = memory
 	return nil
 }

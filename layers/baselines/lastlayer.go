@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 
@@ -41,7 +42,7 @@ func (m *LastLayer) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) err
 	}
 	scale := data.FitStandardizer(cal.Features)
 	w := lastLayerWeights(sizes.Classes, scale)
-	return wrap("the last layer", m.fit(ctx, lastLayerMap{strength: orDefault(m.Strength, 10)}, cal, w, lbfgs(m.Optim)))
+	return wrap("the last layer", m.fit(ctx, lastLayerMap{strength: cmp.Or(m.Strength, 10)}, cal, w, lbfgs(m.Optim)))
 }
 
 // Restore sets them.
@@ -65,6 +66,8 @@ func lastLayerWeights(classes int, scale *data.Standardizer) *graph.Weights {
 func (lastLayerMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	return lastLayerWeights(s.Classes, &data.Standardizer{Mean: make([]float64, s.Features), SD: ones(s.Features)}), nil
 }
+
+func (lastLayerMap) featureMean() string { return "norm/mean" }
 
 func (lastLayerMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
 	scale := data.Standardizer{Mean: w.Float64s("norm/mean"), SD: w.Float64s("norm/sd")}

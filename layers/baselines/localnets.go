@@ -1,12 +1,9 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"calibra/data"
 	"calibra/graph"
@@ -14,9 +11,9 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // LocalNets (Barbera et al. 2025) trains a new head u together with a similarity s,
@@ -39,11 +36,7 @@ type LocalNets struct {
 	Lambda  float64        // λ; 0: 1
 	Optim   optim.Settings // nil Rule: Adam{}; Batch 0: 1024
 
-	Result optim.Result // of the last Fit
-	time   time.Duration
-
-	net similarityNet
-	w   *graph.Weights
+	Fitted
 }
 
 var (
@@ -52,42 +45,26 @@ var (
 )
 
 // Fit trains on cal and stops early on val.
-func (m *LocalNets) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (err error) {
-	start := time.Now()
-	defer func() { m.time = time.Since(start) }()
-	sigma, lambda := orDefault(m.Sigma, publishedSigma), orDefault(m.Lambda, 1)
-	t := netTrainer{hidden: m.Hidden, dropout: m.Dropout, settings: m.Optim, scores: true,
-		loss: func(b *graph.Builder, n similarityNet, a *gorgonia.Node, t *netTables) *gorgonia.Node {
-			p1 := neighbourhood(b, n.similarity(b, a, t), b.Take("onehot", t.onehot), b.Take("number", t.number), sigma)
-			p2 := b.Apply(op.Exp(2), b.LogSoftmax(n.scores(b, a, t)))
-			js := b.Apply(op.Scale(0, lambda), b.Apply(op.JensenShannon(), p1, p2))
-			return b.Plus(js, kernelCrossEntropy(b, p1, b.Take("labels", t.labels)))
-		}}
-	m.net, m.w, m.Result, err = t.fit(ctx, cal, val, rng)
-	return wrap("Local Nets", err)
+func (m *LocalNets) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
+	sizes, e, err := toEmbed(cal)
+	if err != nil {
+		return wrap("Local Nets", err)
+	}
+	net, err := newSimilarity(m.Hidden, m.Dropout, m.Sigma, sizes.Classes)
+	if err != nil {
+		return err
+	}
+	of := localNetsMap{net, cmp.Or(m.Lambda, 1)}
+	return wrap("Local Nets", m.train(ctx, of, cal, val, of.weights(e, sizes, rng), 1024, m.Optim, rng))
 }
 
-// Predict is log softmax(u).
+// Predict is log softmax(u), normalized in float64.
 func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
-	if m.w == nil {
-		return nil, layers.ErrUnfitted
-	}
-	t, err := m.net.tables(x, m.w)
+	u, err := m.Of(x, localNetsMap{}.scores)
 	if err != nil {
 		return nil, err
 	}
-	c := m.net.Sizes.Classes
-	out := mat.NewDense(x.Len(), c, nil)
-	f := graph.NewFunction(m.w, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{m.net.scores(b, m.net.hidden(b, t), t)}
-	})
-	err = f.Each(x.Len(), layers.EvaluationBatch, func(lo int, outputs []gorgonia.Value) error {
-		copy(out.RawMatrix().Data[lo*c:], graph.Float64s(outputs[0]))
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	out := mat.NewDense(x.Len(), u.Shape()[1], graph.Float64s(u))
 	if err := normalize(out); err != nil {
 		return nil, err
 	}
@@ -95,139 +72,102 @@ func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
 }
 
 // Similarity is the similarity s of each row of x (N×P).
-func (m *LocalNets) Similarity(x *data.Set) (*mat.Dense, error) { return embedding(m.net, m.w, x) }
-
-// Stages tells how the fit ended.
-func (m *LocalNets) Stages() []layers.Stage {
-	return []layers.Stage{{Name: "train", Result: m.Result, Time: m.time}}
+func (m *LocalNets) Similarity(x *data.Set) (*mat.Dense, error) {
+	return m.matrix(x, similarityMap{}.similarities)
 }
 
-// State is the network and its sizes.
-func (m *LocalNets) State() (layers.State, error) { return netState(m.net, m.w) }
-
-// Restore sets them.
+// Restore sets the network.
 func (m *LocalNets) Restore(s layers.State) error {
-	net, err := restoreNet(s, true, nil)
-	if err != nil {
-		return err
-	}
-	m.net, m.w = net, s.Weights
-	return nil
+	return m.restore(localNetsMap{similarityMap: similarityMap{width: firstAxis(s.Weights, "hidden/bias")}}, s)
 }
 
-// netTrainer fits a similarityNet by minibatches.
-type netTrainer struct {
-	hidden   int
-	dropout  *float64
-	settings optim.Settings
-	scores   bool
-	loss     func(b *graph.Builder, n similarityNet, a *gorgonia.Node, t *netTables) *gorgonia.Node
+// localNetsMap is similarityMap with the head u.
+type localNetsMap struct {
+	similarityMap
+	lambda float64
 }
 
-func (r netTrainer) fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (similarityNet, *graph.Weights, optim.Result, error) {
-	fail := func(err error) (similarityNet, *graph.Weights, optim.Result, error) {
-		return similarityNet{}, nil, optim.Result{}, err
+func (m localNetsMap) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
+	return m.weights(blankEmbedding(s), s, rng), nil
+}
+
+func (m localNetsMap) weights(e *data.Embedding, s layers.Sizes, rng *rand.Rand) *graph.Weights {
+	w := m.similarityMap.weights(e, s, rng)
+	addLinear(w, "scores", m.width, s.Classes, rng)
+	addBlend(w, "scores", s.Classes, s.Classes, rng)
+	return w
+}
+
+// Inputs are those of the similarity and the logits.
+func (m localNetsMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+	in, err := m.similarityMap.Inputs(v, w)
+	if err == nil {
+		in["logits"] = finite(v.Set.Logits)
 	}
-	sizes, err := sizesOf(cal)
-	if err != nil {
-		return fail(err)
-	}
-	width, rate := defaultNet(r.hidden, r.dropout, sizes.Classes)
-	if width < 1 || !(rate >= 0 && rate < 1) {
-		return fail(&layers.SettingError{Reason: fmt.Sprintf("a hidden layer of %d units with dropout %v cannot be trained; choose at least 1 unit and a dropout in [0, 1)", width, rate)})
-	}
-	e, err := fitEmbedding(cal)
-	if err != nil {
-		return fail(err)
-	}
-	net := similarityNet{Sizes: sizes, Hidden: width, Scores: r.scores}
-	w := net.weights(e, rng).As(tensor.Float32)
-	train, err := net.tables(cal, w)
-	if err != nil {
-		return fail(err)
-	}
-	seed, clocked := rng.Uint64(), withClock(w)
-	problem := optim.Problem{Rows: cal.Len(), Loss: graph.NewObjective(clocked, func(b *graph.Builder) *gorgonia.Node {
-		a := b.Apply(op.Dropout(rate, seed), net.hidden(b, train), tick(b))
-		return r.loss(b, net, a, train)
-	})}
-	if val != nil {
-		if err := judges(val, sizes); err != nil {
-			return fail(err)
+	return in, err
+}
+
+// finite is logits with none further below its row's maximum than LogFloor.
+func finite(logits *mat.Dense) *mat.Dense {
+	out := mat.DenseCopyOf(logits)
+	for _, row := range rowsOf(out) {
+		least := floats.Max(row) + LogFloor
+		for k, v := range row {
+			row[k] = max(v, least)
 		}
-		held, err := net.tables(val, w)
-		if err != nil {
-			return fail(err)
-		}
-		loss := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
-			return gorgonia.Nodes{r.loss(b, net, net.hidden(b, held), held)}
-		})
-		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), layers.EvaluationBatch) }
 	}
-	s := r.settings
-	if s.Batch == 0 {
-		s.Batch = 1024
-	}
-	result, err := optim.Minimize(ctx, problem, s, rng)
-	if err != nil && ctx.Err() == nil {
-		return fail(err)
-	}
-	return net, w, result, err
+	return out
 }
 
-// embedding is s of each row of x as a matrix.
-func embedding(net similarityNet, w *graph.Weights, x *data.Set) (*mat.Dense, error) {
-	if w == nil {
-		return nil, layers.ErrUnfitted
+// scores describes u (B×C).
+func (m localNetsMap) scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return blend(b, "scores", m.hidden(b, in), in.Input(b, "logits"))
+}
+
+func (m localNetsMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return b.LogSoftmax(m.scores(b, in))
+}
+
+// Loss is λ·JS(P₁, P₂) + CE(P₁, y).
+func (m localNetsMap) Loss(b *graph.Builder, in layers.Batch, _ int) *gorgonia.Node {
+	return m.loss(b, in, m.hidden(b, in))
+}
+
+// NoisyLoss is that with dropout.
+func (m localNetsMap) NoisyLoss(b *graph.Builder, in layers.Batch, _ int, noise layers.Noise) *gorgonia.Node {
+	return m.loss(b, in, m.noisy(b, in, noise))
+}
+
+func (m localNetsMap) loss(b *graph.Builder, in layers.Batch, a *gorgonia.Node) *gorgonia.Node {
+	p1 := m.estimate(b, in, a)
+	p2 := b.Apply(op.Exp(2), b.LogSoftmax(blend(b, "scores", a, in.Input(b, "logits"))))
+	js := b.Apply(op.Scale(0, m.lambda), b.Apply(op.JensenShannon(), p1, p2))
+	return b.Plus(js, b.NLL(clipped(b, p1), in.Labels(b)))
+}
+
+// train fits m by minibatches from start; a nil rule is Adam{}.
+func (f *Fitted) train(ctx context.Context, m layers.Map, cal, val *data.Set, start *graph.Weights, batch int, s optim.Settings, rng *rand.Rand) error {
+	if s.Rule == nil {
+		s.Rule = optim.Adam{}
 	}
-	s, p, err := net.embed(x, w)
+	s.Batch = cmp.Or(s.Batch, batch)
+	f.Trained = layers.Trained{Name: "train", Base: &original{}, Map: m, Start: start, Optim: s, Judge: f.Judge}
+	return f.Trained.Fit(ctx, cal, val, rng)
+}
+
+// matrix is what describe says of each row of x.
+func (f *Fitted) matrix(x *data.Set, describe func(*graph.Builder, layers.Batch) *gorgonia.Node) (*mat.Dense, error) {
+	t, err := f.Of(x, describe)
 	if err != nil {
 		return nil, err
 	}
-	return mat.NewDense(x.Len(), p, float64s(s)), nil
+	return mat.NewDense(x.Len(), t.Shape()[1], graph.Float64s(t)), nil
 }
 
-func netState(net similarityNet, w *graph.Weights) (layers.State, error) {
-	if w == nil {
-		return layers.State{}, layers.ErrUnfitted
+// firstAxis is the length of a weight's first axis, 0 where there is none.
+func firstAxis(w *graph.Weights, name string) int {
+	if !w.Has(name) || w.Tensor(name).Dims() == 0 {
+		return 0
 	}
-	config, err := json.Marshal(net)
-	return layers.State{Config: config, Weights: w}, err
-}
-
-// restoreNet checks a state against the shapes of its network and of more.
-func restoreNet(s layers.State, scores bool, more func(similarityNet) map[string]tensor.Shape) (similarityNet, error) {
-	var net similarityNet
-	if err := json.Unmarshal(s.Config, &net); err != nil {
-		return net, fmt.Errorf("baselines: the network's sizes cannot be read: %w", err)
-	}
-	if err := checkSizes(net.Sizes); err != nil {
-		return net, err
-	}
-	if net.Hidden < 1 || net.Sizes.Features < 1 || net.Scores != scores {
-		return net, fmt.Errorf("baselines: %d hidden units on %d features make no such network", net.Hidden, net.Sizes.Features)
-	}
-	if err := errors.Join(requireLength(s.Weights, "hidden/bias", net.Hidden), requireLength(s.Weights, "embedding/mean", net.Sizes.Features)); err != nil {
-		return net, err
-	}
-	if net.Scores {
-		if err := requireLength(s.Weights, "scores/bias", net.Sizes.Classes); err != nil {
-			return net, err
-		}
-	}
-	want := net.weights(blankEmbedding(net.Sizes), rand.New(rand.NewPCG(0, 0))).Shapes()
-	if more != nil {
-		for name, shape := range more(net) {
-			want[name] = shape
-		}
-	}
-	return net, s.Weights.Require(want)
-}
-
-// orDefault is v, or def where v is the zero of a field.
-func orDefault(v, def float64) float64 {
-	if v == 0 {
-		return def
-	}
-	return v
+	return w.Tensor(name).Shape()[0]
 }

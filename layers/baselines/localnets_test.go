@@ -34,13 +34,17 @@ func TestLocalNetsAgainstReference(t *testing.T) {
 	_, c := u.Dims()
 	w.Add("s", s.RawMatrix().Data, n, d)
 	w.Add("u", u.RawMatrix().Data, n, c)
+	hot := make([]float64, n*c)
+	for i, y := range r.Labels {
+		hot[i*c+y] = 1
+	}
 	var pieces gorgonia.Nodes
 	loss := func(b *graph.Builder) *gorgonia.Node {
 		labels := graph.Labels(r.Labels)
 		rows := b.Table("numbers", graph.Labels(upTo(n)))
-		p1 := neighbourhood(b, b.Weight("s"), b.Table("onehot", onehot(tensor.Float64, r.Labels, c)), rows, math.Sqrt(r.Variance))
+		p1 := neighbourhood(b, b.Weight("s"), b.Table("onehot", graph.Tensor(tensor.Float64, hot, n, c)), rows, math.Sqrt(r.Variance))
 		js := b.Apply(op.JensenShannon(), p1, b.Apply(op.Exp(2), b.LogSoftmax(b.Weight("u"))))
-		ce := kernelCrossEntropy(b, p1, b.Table("labels", labels))
+		ce := b.NLL(clipped(b, p1), b.Table("labels", labels))
 		pieces = gorgonia.Nodes{p1, js, ce}
 		return b.Plus(js, ce)
 	}

@@ -63,6 +63,8 @@ func (localTemperatureMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, e
 	return temperatures(blankEmbedding(s)), nil
 }
 
+func (localTemperatureMap) featureMean() string { return "embedding/mean" }
+
 func (localTemperatureMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
 	z, err := embed(w, v.Set)
 	if err != nil {

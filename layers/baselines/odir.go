@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -42,9 +43,7 @@ func (m *DirichletODIR) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Ran
 	if grid == nil {
 		grid = []float64{10, 1, 1e-1, 1e-2, 1e-3}
 	}
-	if folds == 0 {
-		folds = 3
-	}
+	folds = cmp.Or(folds, 3)
 	white, w, err := whitenedStart(cal)
 	if err != nil {
 		return wrap("Dirichlet calibration", err)
@@ -97,6 +96,7 @@ func (m *DirichletODIR) path(ctx context.Context, train, test *data.Set, grid, l
 			if err := f.fit(ctx, odirMap{whitenedMap{whitening: white}, lambda, mu}, train, w, lbfgs(settings)); err != nil {
 				return err
 			}
+			w = f.Weights()
 			p, err := f.Predict(test)
 			if err != nil {
 				return err

@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// logFloor is the smallest log p̂ that a map sees; see the package documentation.
-var logFloor = math.Log(1e-38)
+// LogFloor is the smallest log p̂ that a map sees; see the package documentation.
+var LogFloor = math.Log(1e-38)
 
 // sizesOf checks that cal can be calibrated on and gives its sizes. M is 0 without
 // features.
@@ -43,14 +42,6 @@ func sizesOf(cal *data.Set) (layers.Sizes, error) {
 	return s, nil
 }
 
-// judges refuses validation rows that cannot tell when a fit is to stop.
-func judges(val *data.Set, s layers.Sizes) error {
-	if val.Labels == nil {
-		return errors.New("the validation rows have no labels, by which the fit is to stop")
-	}
-	return checkLabels(val.Labels, s.Classes)
-}
-
 // checkLabels refuses labels outside 0…C−1.
 func checkLabels(labels []int, classes int) error {
 	if i := data.Stray(labels, classes); i >= 0 {
@@ -59,7 +50,7 @@ func checkLabels(labels []int, classes int) error {
 	return nil
 }
 
-// logProbsOf is ℓ of each row of x (N×C), at least logFloor.
+// logProbsOf is ℓ of each row of x (N×C), at least LogFloor.
 func logProbsOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
 	switch {
 	case s.Classes == 0:
@@ -75,7 +66,7 @@ func logProbsOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
 	}
 	for _, row := range rowsOf(l) {
 		for k, v := range row {
-			row[k] = max(v, logFloor)
+			row[k] = max(v, LogFloor)
 		}
 	}
 	return l, nil

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,10 +57,7 @@ func (HistogramMap) value(s steps, confidence float64) float64 {
 // Fit cuts the calibration rows and fits the maps; there is nothing to stop early, and
 // interrupted it keeps nothing.
 func (m *ProCalBins) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	parts := m.Parts
-	if parts == 0 {
-		parts = 5
-	}
+	parts := cmp.Or(m.Parts, 5)
 	if parts < 0 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d parts of proximity; choose at least 1", parts)}
 	}

@@ -1,6 +1,8 @@
 package baselines
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -9,129 +11,131 @@ import (
 	"calibra/graph/op"
 	"calibra/layers"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-// similarityNet is the network that Local Nets and the published kernel baseline
-// share:
+// similarityMap is the network that Local Nets and the published kernel baseline share:
 //
 //	a = Dropout(ReLU(W₁ z + b₁))
 //	s = W_s a + b_s + α_s ⊙ pca(z) + β_s
-//	u = W_c a + b_c + α_c ⊙ logits + β_c
 //
-// with the similarity s in as many dimensions as pca(z) has, 50 as a rule, and
-// scores u that Local Nets alone has. α and β are single numbers for C ≤ 10 and
-// vectors beyond. α starts at 1; β and all matrices start at N(0, 0.01²), the biases
-// b at U(−1/√in, 1/√in) as torch.nn.Linear does.
-type similarityNet struct {
-	Sizes  layers.Sizes `json:"sizes"`
-	Hidden int          `json:"hidden"` // width of a
-	Scores bool         `json:"scores"` // whether there is u
+// with the similarity s in as many dimensions as pca(z) has, 50 as a rule. α and β are
+// single numbers for C ≤ 10 and vectors beyond. α starts at 1; β and all matrices start
+// at N(0, 0.01²), the biases b at U(−1/√in, 1/√in) as torch.nn.Linear does.
+//
+// As a map it says the kernel estimate P₁ among the rows of a batch, which its fit is
+// judged by; whoever predicts by it has an estimate over all calibration rows.
+type similarityMap struct {
+	width   int     // of a
+	dropout float64 // rate
+	sigma   float64 // σ of the kernel
 }
 
-// Widths and dropout rates of the published nets, by the number of classes: those of
-// CIFAR-10 up to 10, those of CIFAR-100 beyond.
-func defaultNet(hidden int, dropout *float64, classes int) (int, float64) {
-	width, rate := 64, 0.3
+// newSimilarity has the width and the dropout of the published nets where none is given:
+// those of CIFAR-10 up to 10 classes, those of CIFAR-100 beyond.
+func newSimilarity(hidden int, dropout *float64, sigma float64, classes int) (similarityMap, error) {
+	m := similarityMap{cmp.Or(hidden, 64), 0.3, cmp.Or(sigma, publishedSigma)}
 	if classes > 10 {
-		width, rate = 128, 0.5
-	}
-	if hidden != 0 {
-		width = hidden
+		m.width, m.dropout = cmp.Or(hidden, 128), 0.5
 	}
 	if dropout != nil {
-		rate = *dropout
+		m.dropout = *dropout
 	}
-	return width, rate
+	if m.width < 1 || !(m.dropout >= 0 && m.dropout < 1) {
+		return m, &layers.SettingError{Reason: fmt.Sprintf("a hidden layer of %d units with dropout %v cannot be trained; choose at least 1 unit and a dropout in [0, 1)", m.width, m.dropout)}
+	}
+	return m, nil
 }
 
-func (n similarityNet) weights(e *data.Embedding, rng *rand.Rand) *graph.Weights {
-	w := graph.NewWeights(tensor.Float64)
-	p, c := len(e.Variances), n.Sizes.Classes
-	linear := func(name string, in, out int) {
-		bound := 1 / math.Sqrt(float64(in))
-		w.Add(name+"/weight", graph.Normals(in*out, 0, 0.01, rng), in, out)
-		w.Add(name+"/bias", graph.Uniforms(out, bound, rng), out)
-	}
-	blend := func(name string, dims int) {
-		if c <= 10 {
-			dims = 1
-		}
-		w.Add(name+"/scale", ones(dims), dims)
-		w.Add(name+"/shift", graph.Normals(dims, 0, 0.01, rng), dims)
-	}
-	linear("hidden", n.Sizes.Features, n.Hidden)
-	linear("similarity", n.Hidden, p)
-	blend("similarity", p)
-	if n.Scores {
-		linear("scores", n.Hidden, c)
-		blend("scores", c)
-	}
+// Init has the shapes of what a fit starts from; the embedding is that of no rows.
+func (m similarityMap) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
+	return m.weights(blankEmbedding(s), s, rng), nil
+}
+
+func (m similarityMap) weights(e *data.Embedding, s layers.Sizes, rng *rand.Rand) *graph.Weights {
+	w, p := graph.NewWeights(tensor.Float64), len(e.Variances)
+	addLinear(w, "hidden", s.Features, m.width, rng)
+	addLinear(w, "similarity", m.width, p, rng)
+	addBlend(w, "similarity", p, s.Classes, rng)
 	addEmbedding(w, e)
 	return w
 }
 
-// netTables are a set in the memory that the network's graphs read.
-type netTables struct {
-	features, pca, logits  *tensor.Dense // N×M, N×P, N×C
-	labels, onehot, number *tensor.Dense // N, N×C, N
+func addLinear(w *graph.Weights, name string, in, out int, rng *rand.Rand) {
+	w.Add(name+"/weight", graph.Normals(in*out, 0, 0.01, rng), in, out)
+	w.Add(name+"/bias", graph.Uniforms(out, 1/math.Sqrt(float64(in)), rng), out)
 }
 
-func (n similarityNet) tables(x *data.Set, w *graph.Weights) (*netTables, error) {
-	if n.Scores {
-		if _, err := logProbsOf(x, n.Sizes); err != nil {
-			return nil, err
-		}
+func addBlend(w *graph.Weights, name string, dims, classes int, rng *rand.Rand) {
+	if classes <= 10 {
+		dims = 1
 	}
-	z, err := embed(w, x)
+	w.Add(name+"/scale", ones(dims), dims)
+	w.Add(name+"/shift", graph.Normals(dims, 0, 0.01, rng), dims)
+}
+
+func (similarityMap) featureMean() string { return "embedding/mean" }
+
+// Inputs are z, pca(z) and, of labelled rows, 1[y = k].
+func (similarityMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+	pca, err := embed(w, v.Set)
 	if err != nil {
 		return nil, err
 	}
-	t := &netTables{
-		features: graph.Matrix(tensor.Float32, x.Features), pca: graph.Matrix(tensor.Float32, z),
-		number: graph.Labels(upTo(x.Len())),
-	}
-	if n.Scores {
-		t.logits = graph.Matrix(tensor.Float32, finite(x.Logits))
-	}
-	if x.Labels != nil {
-		t.labels, t.onehot = graph.Labels(x.Labels), onehot(tensor.Float32, x.Labels, n.Sizes.Classes)
-	}
-	return t, nil
+	return addOnehot(map[string]*mat.Dense{"features": v.Set.Features, "pca": pca}, v), nil
 }
 
-// finite is logits with none further below its row's maximum than logFloor.
-func finite(logits *mat.Dense) *mat.Dense {
-	out := mat.DenseCopyOf(logits)
-	for _, row := range rowsOf(out) {
-		least := floats.Max(row) + logFloor
-		for k, v := range row {
-			row[k] = max(v, least)
+// addOnehot adds onehot, 1[y = k] of each row (N×C), to the inputs of labelled rows.
+func addOnehot(in map[string]*mat.Dense, v *layers.View) map[string]*mat.Dense {
+	if v.Set.Labels != nil {
+		y := mat.NewDense(v.Set.Len(), v.LogProbs.RawMatrix().Cols, nil)
+		for i, k := range v.Set.Labels {
+			y.Set(i, k, 1)
 		}
+		in["onehot"] = y
 	}
-	return out
+	return in
 }
 
 // hidden describes a before dropout (B×H).
-func (similarityNet) hidden(b *graph.Builder, t *netTables) *gorgonia.Node {
-	return b.Apply(op.ReLU(2), b.Linear("hidden", b.Take("features", t.features)))
+func (similarityMap) hidden(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return b.Apply(op.ReLU(2), b.Linear("hidden", in.Input(b, "features")))
 }
 
-// similarity describes s (B×P).
-func (n similarityNet) similarity(b *graph.Builder, a *gorgonia.Node, t *netTables) *gorgonia.Node {
-	return n.blend(b, "similarity", a, b.Take("pca", t.pca))
+// noisy describes a (B×H).
+func (m similarityMap) noisy(b *graph.Builder, in layers.Batch, noise layers.Noise) *gorgonia.Node {
+	return b.Apply(op.Dropout(m.dropout, noise.Seed), m.hidden(b, in), noise.Step)
 }
 
-// scores describes u (B×C).
-func (n similarityNet) scores(b *graph.Builder, a *gorgonia.Node, t *netTables) *gorgonia.Node {
-	return n.blend(b, "scores", a, b.Take("logits", t.logits))
+// similarity describes s (B×P) of a.
+func (similarityMap) similarity(b *graph.Builder, in layers.Batch, a *gorgonia.Node) *gorgonia.Node {
+	return blend(b, "similarity", a, in.Input(b, "pca"))
+}
+
+// similarities describes s (B×P) as it is predicted.
+func (m similarityMap) similarities(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return m.similarity(b, in, m.hidden(b, in))
+}
+
+// estimate describes P₁ (B×C) of a.
+func (m similarityMap) estimate(b *graph.Builder, in layers.Batch, a *gorgonia.Node) *gorgonia.Node {
+	return neighbourhood(b, m.similarity(b, in, a), in.Input(b, "onehot"), b.Rows(), m.sigma)
+}
+
+// LogProbs is log P₁, P₁ clipped at 1e-8.
+func (m similarityMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
+	return clipped(b, m.estimate(b, in, m.hidden(b, in)))
+}
+
+// NoisyLoss is the cross-entropy of P₁.
+func (m similarityMap) NoisyLoss(b *graph.Builder, in layers.Batch, _ int, noise layers.Noise) *gorgonia.Node {
+	return b.NLL(clipped(b, m.estimate(b, in, m.noisy(b, in, noise))), in.Labels(b))
 }
 
 // blend describes W a + b + α ⊙ x + β.
-func (n similarityNet) blend(b *graph.Builder, name string, a, x *gorgonia.Node) *gorgonia.Node {
+func blend(b *graph.Builder, name string, a, x *gorgonia.Node) *gorgonia.Node {
 	scale, shift := b.Weight(name+"/scale"), b.Weight(name+"/shift")
 	if b.Err() != nil {
 		return nil
@@ -140,25 +144,6 @@ func (n similarityNet) blend(b *graph.Builder, name string, a, x *gorgonia.Node)
 		scale, shift = b.Apply(op.Spread(width), scale), b.Apply(op.Spread(width), shift)
 	}
 	return b.AddRow(b.Plus(b.Linear(name, a), b.Apply(op.TimesRow(), x, scale)), shift)
-}
-
-// embed is s of each row of x, row by row, with the number of its columns.
-func (n similarityNet) embed(x *data.Set, w *graph.Weights) ([]float32, int, error) {
-	n.Scores = false
-	t, err := n.tables(x, w)
-	if err != nil {
-		return nil, 0, err
-	}
-	_, p := w.Tensor("embedding/axes").Shape()[0], w.Tensor("embedding/axes").Shape()[1]
-	s := make([]float32, 0, x.Len()*p)
-	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{n.similarity(b, n.hidden(b, t), t)}
-	})
-	err = f.Each(x.Len(), layers.EvaluationBatch, func(_ int, out []gorgonia.Value) error {
-		s = append(s, out[0].(*tensor.Dense).Float32s()...)
-		return nil
-	})
-	return s, p, err
 }
 
 // neighbourhood describes the kernel estimate P₁ = wY (B×C) of the similarities s
@@ -179,18 +164,9 @@ func kernelConstant(sigma float64) float64 { return 1 / (2*sigma*sigma + 1e-6) }
 // publishedSigma is σ of the published nets.
 const publishedSigma = 10
 
-// kernelCrossEntropy describes −mean log P₁[y], P₁ clipped at 1e-8.
-func kernelCrossEntropy(b *graph.Builder, p1, labels *gorgonia.Node) *gorgonia.Node {
-	return b.NLL(b.Apply(op.FlooredLog(2, 1e-8), p1), labels)
-}
-
-// onehot is 1[y = k] of each row (N×C).
-func onehot(dt tensor.Dtype, labels []int, c int) *tensor.Dense {
-	y := make([]float64, len(labels)*c)
-	for i, k := range labels {
-		y[i*c+k] = 1
-	}
-	return graph.Tensor(dt, y, len(labels), c)
+// clipped describes log P₁, P₁ clipped at 1e-8.
+func clipped(b *graph.Builder, p1 *gorgonia.Node) *gorgonia.Node {
+	return b.Apply(op.FlooredLog(2, 1e-8), p1)
 }
 
 // upTo is 0…n−1.

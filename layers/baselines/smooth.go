@@ -14,75 +14,46 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
-// original is the classifier's own prediction ℓ, the base of every smooth map here. Unlike
-// layers.Original it clamps no probability above logFloor, and its views keep their set.
-type original struct{ sizes layers.Sizes }
-
-var _ layers.Base = (*original)(nil)
+// original is the classifier's own prediction ℓ, the base of every map here. Unlike layers.Original it clamps no probability above LogFloor.
+type original struct{ layers.Original }
 
 // Fit checks that cal can be calibrated on; there is nothing to learn.
-func (o *original) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
-	o.sizes, err = sizesOf(cal)
-	return err
+func (o *original) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
+	if _, err := sizesOf(cal); err != nil {
+		return err
+	}
+	return o.Original.Fit(ctx, cal, val, rng)
 }
 
 // View is ℓ of each row.
 func (o *original) View(x *data.Set) (*layers.View, error) {
-	l, err := logProbsOf(x, o.sizes)
-	return &layers.View{LogProbs: l, Set: x}, err
+	l, err := logProbsOf(x, o.Sizes())
+	return &layers.View{LogProbs: l}, err
 }
 
-// Sizes are C, the class counts and, with features, M.
-func (o *original) Sizes() layers.Sizes { return o.sizes }
-
-// State is the sizes.
-func (o *original) State() (layers.State, error) {
-	if o.sizes.Classes == 0 {
-		return layers.State{}, layers.ErrUnfitted
-	}
-	return stateOf(o.sizes, graph.NewWeights(tensor.Float64))
-}
-
-// Restore sets them.
-func (o *original) Restore(s layers.State) (err error) {
-	if err := s.Weights.Require(nil); err != nil {
-		return err
-	}
-	o.sizes, err = readSizes(s.Config)
-	return err
-}
-
-// Fitted is what a smooth map learned, a layers.Trained on the classifier's own prediction.
-type Fitted struct {
-	Result optim.Result // of the last Fit
-
-	layers.Trained
-}
+// Fitted is what a map learned on the classifier's own prediction. Result, of the last fit,
+// is among what it embeds.
+type Fitted struct{ layers.Trained }
 
 // fit minimizes m's loss over cal from the weights start, or m's own where that is nil.
-// An interrupted fit keeps what it learned.
-func (f *Fitted) fit(ctx context.Context, m layers.Map, cal *data.Set, start *graph.Weights, minimize minimizer) (err error) {
-	f.Trained = layers.Trained{Base: &original{}, Map: m}
-	f.Result, err = f.FitAll(ctx, cal, start, minimize, nil)
-	return err
+func (f *Fitted) fit(ctx context.Context, m layers.Map, cal *data.Set, start *graph.Weights, minimize minimizer) error {
+	f.Trained = layers.Trained{Name: "minimize", Base: &original{}, Map: m, Start: start, Minimize: minimize}
+	return f.Trained.Fit(ctx, cal, nil, nil)
 }
 
+// restore reads weights of m. Those that have as many entries as the configuration claims
+// features are looked at before anything of that size is made.
 func (f *Fitted) restore(m layers.Map, s layers.State) error {
 	sizes, err := readSizes(s.Config)
 	if err != nil {
 		return err
 	}
-	switch m.(type) {
-	case localTemperatureMap:
-		err = requireLength(s.Weights, "embedding/mean", sizes.Features)
-	case lastLayerMap:
-		err = requireLength(s.Weights, "norm/mean", sizes.Features)
-	}
-	if err != nil {
-		return err
+	if of, ok := m.(featured); ok {
+		if err := requireLength(s.Weights, of.featureMean(), sizes.Features); err != nil {
+			return err
+		}
 	}
 	t := layers.Trained{Base: &original{}, Map: m}
 	if err := t.Restore(s); err != nil {
@@ -91,6 +62,9 @@ func (f *Fitted) restore(m layers.Map, s layers.State) error {
 	f.Trained = t
 	return nil
 }
+
+// featured is a map of features, of which it keeps the mean as a weight of this name.
+type featured interface{ featureMean() string }
 
 // minimizer is an algorithm of package optim with its settings.
 type minimizer = func(context.Context, optim.Problem) (optim.Result, error)
@@ -163,15 +137,15 @@ func oneVsRestLoss(b *graph.Builder, scores *gorgonia.Node, in layers.Batch) *go
 	return b.Plus(all, b.NLL(scores, in.Labels(b))) // NLL picks −s_y of each row
 }
 
-// probabilityFloor is what the maps of log p̂ add to p̂ before the logarithm. With this
+// ProbabilityFloor is what the maps of log p̂ add to p̂ before the logarithm. With this
 // number the reference values of Dirichlet calibration are met to 1e-9, and to no
 // better than 1e-4 with a clamp or another one.
-const probabilityFloor = 1e-12
+const ProbabilityFloor = 1e-12
 
 // floored is log(p̂ + 1e-12) of ℓ.
 func floored(l *mat.Dense) *mat.Dense {
 	var out mat.Dense
-	out.Apply(func(_, _ int, v float64) float64 { return math.Log(math.Exp(v) + probabilityFloor) }, l)
+	out.Apply(func(_, _ int, v float64) float64 { return math.Log(math.Exp(v) + ProbabilityFloor) }, l)
 	return &out
 }
 

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -36,10 +37,7 @@ var _ layers.Stateful = (*Spline)(nil)
 // Fit fits a spline for each class; there is nothing to stop early, and
 // interrupted it keeps nothing.
 func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	knots := m.Knots
-	if knots == 0 {
-		knots = 6
-	}
+	knots := cmp.Or(m.Knots, 6)
 	if knots < 3 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d knots make no natural spline; choose at least 3", knots)}
 	}

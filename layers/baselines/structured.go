@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -133,7 +134,7 @@ func (m structuredMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.
 	if b.Err() != nil {
 		return nil
 	}
-	c, strength := bias.Shape()[0], orDefault(m.strength, 1)
+	c, strength := bias.Shape()[0], cmp.Or(m.strength, 1)
 	// One coefficient for each entry of Δ: C on the diagonal, C(C−1) off it.
 	each := make([]float64, c*c)
 	for i := range each {

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -27,10 +28,7 @@ var _ layers.Stateful = (*TopLabel)(nil)
 // Fit counts, top class by top class; there is nothing to stop early, and
 // interrupted it keeps nothing.
 func (m *TopLabel) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	size := m.Rows
-	if size == 0 {
-		size = 50
-	}
+	size := cmp.Or(m.Rows, 50)
 	if size < 1 {
 		return &layers.SettingError{Reason: fmt.Sprintf("bins of %d rows hold nothing; choose at least 1", size)}
 	}

@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -46,8 +47,8 @@ type Category struct {
 func (*FTTransformer) Name() string { return "ftt" }
 
 func (f *FTTransformer) sizes() (d, blocks, heads, hidden int) {
-	d = orDefault(f.Token, 64)
-	return d, orDefault(f.Blocks, 2), orDefault(f.Heads, 8), orDefault(f.Hidden, 4*d/3)
+	d = cmp.Or(f.Token, 64)
+	return d, cmp.Or(f.Blocks, 2), cmp.Or(f.Heads, 8), cmp.Or(f.Hidden, 4*d/3)
 }
 
 func (f *FTTransformer) rates() (attention, hidden float64) {
@@ -55,7 +56,7 @@ func (f *FTTransformer) rates() (attention, hidden float64) {
 }
 
 // Width is that of a token.
-func (f *FTTransformer) Width() int { return orDefault(f.Token, 64) }
+func (f *FTTransformer) Width() int { return cmp.Or(f.Token, 64) }
 
 func (f *FTTransformer) categories() []Category { return f.Categorical }
 

@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -32,8 +33,8 @@ var _ Network = (*ResMLP)(nil)
 func (*ResMLP) Name() string { return "resmlp" }
 
 func (r *ResMLP) sizes() (block, hidden, blocks int) {
-	block = orDefault(r.Block, 128)
-	return block, orDefault(r.Hidden, 2*block), orDefault(r.Blocks, 2)
+	block = cmp.Or(r.Block, 128)
+	return block, cmp.Or(r.Hidden, 2*block), cmp.Or(r.Blocks, 2)
 }
 
 func (r *ResMLP) rates() (hidden, residual float64) {
@@ -41,7 +42,7 @@ func (r *ResMLP) rates() (hidden, residual float64) {
 }
 
 // Width is that of a block.
-func (r *ResMLP) Width() int { return orDefault(r.Block, 128) }
+func (r *ResMLP) Width() int { return cmp.Or(r.Block, 128) }
 
 // Init begins as PyTorch does.
 func (r *ResMLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, error) {
@@ -81,13 +82,6 @@ func (r *ResMLP) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.
 	}
 	features = p.ReLU(p.BatchNorm("output.normalization", h))
 	return features, p.Linear("output.linear", features)
-}
-
-func orDefault(v, zero int) int {
-	if v == 0 {
-		return zero
-	}
-	return v
 }
 
 // orRate is the rate v, zero if v is not set, 0 if it is negative.

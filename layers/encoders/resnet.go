@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -58,7 +59,7 @@ func (r *ResNet) blocks() []basicBlock {
 	var blocks []basicBlock
 	in := r.widths()[0]
 	for s, out := range r.widths() {
-		for l := range orDefault(r.Blocks, 3) {
+		for l := range cmp.Or(r.Blocks, 3) {
 			b := basicBlock{fmt.Sprintf("layer%d.%d.", s+1, l), in, out, 1}
 			if s > 0 && l == 0 {
 				b.stride = 2
@@ -89,7 +90,7 @@ func (r *ResNet) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 	if least := 1 << (len(r.widths()) - 1); min(shape[1], shape[2]) < max(least, r.shift()+1) {
 		return nil, data.Inputf("", "images of %d×%d pixels are too small for %d stages and shifts of %d pixels", shape[1], shape[2], len(r.widths()), r.shift())
 	}
-	if err := checkSizes(max(len(r.widths()), orDefault(r.Blocks, 3)), r.widths()...); err != nil {
+	if err := checkSizes(max(len(r.widths()), cmp.Or(r.Blocks, 3)), r.widths()...); err != nil {
 		return nil, err
 	}
 	w := newInitial(rng)
@@ -109,7 +110,7 @@ func (r *ResNet) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 	return w.done()
 }
 
-func (r *ResNet) shift() int { return max(orDefault(r.Shift, 4), 0) }
+func (r *ResNet) shift() int { return max(cmp.Or(r.Shift, 4), 0) }
 
 func (r *ResNet) mirror() float64 { return orRate(r.Mirror, 0.5) }
 
