@@ -165,6 +165,11 @@ func (m *bilinear) Scores(outer *mat.SymDense, theta, weights []float64) error {
 	return err
 }
 
+// Score is the gradient of a loss that has this entry alone.
+func (m *bilinear) Score(grad, theta []float64, entry int) error {
+	return scoreByGradient(m, grad, theta, entry, m.table.Rows()*m.table.Classes)
+}
+
 // derivatives computes L, ∇L and, where not nil, ∇²L and J.
 func (m *bilinear) derivatives(theta, weights, grad []float64, hess, outer *mat.SymDense) (float64, error) {
 	C, R, K := m.table.Classes, m.table.Atoms, m.table.Codewords

@@ -80,6 +80,10 @@ func (m free) Scores(outer *mat.SymDense, theta, weights []float64) error {
 	return fill(outer, m.cellOuter)
 }
 
+func (m free) Score(grad, theta []float64, entry int) error {
+	return scoreByGradient(m, grad, theta, entry, m.table.Atoms*m.table.Classes)
+}
+
 func (m free) accumulate(theta, weights []float64, hess, outer bool) float64 {
 	C := m.table.Classes
 	copy(m.link, theta)

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"errors"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -107,12 +108,43 @@ func spectrum(h *mat.SymDense) (values []float64, vectors *mat.Dense) {
 // A direction is null when its curvature is below this part of the largest.
 const (
 	// nullRatio is for Hessians of a graph, whose differences leave about 1e-13. True
-	// curvatures are above 1e-6 as a rule; a cell of its own with few atoms was seen
-	// at 6e-10.
+	// curvatures are above 1e-6 as a rule.
 	nullRatio = 3e-11
-	// nullByFormula is for Hessians by hand: rounding leaves 1e-16.
-	nullByFormula = 1e-13
+	// nullScore is for singular values of scores: rounding leaves 1e-15, and the square root of a
+	// curvature of 1e-20 would still be seen.
+	nullScore = 1e-11
 )
+
+// nullityAtTruth counts the directions that move no posterior of a model that is the law of
+// the labels. There ∇²L = Σ W ∇ℓ ∇ℓᵀ (Fisher), so that they are the null space of the matrix
+// whose rows are √W ∇ℓᵀ. Its singular values are good to rounding; a Hessian's eigenvalues,
+// their squares, would not tell a poor design from a free direction. zeroAt is the largest
+// that counts as zero, gapAt the smallest that does not, both relative to the largest.
+func nullityAtTruth(model Model, theta, weights []float64) (nullity int, zeroAt, gapAt float64, err error) {
+	scores := mat.NewDense(len(weights), len(theta), nil)
+	for entry, w := range weights {
+		row := scores.RawRowView(entry)
+		if err := model.Score(row, theta, entry); err != nil {
+			return 0, 0, 0, err
+		}
+		floats.Scale(math.Sqrt(w), row)
+	}
+	var svd mat.SVD
+	if !svd.Factorize(scores, mat.SVDNone) {
+		return 0, 0, 0, errors.New("theory: the singular values of the scores did not converge")
+	}
+	values := svd.Values(nil)
+	nullity, gapAt = len(theta)-len(values), math.Inf(1)
+	for _, value := range values {
+		if relative := value / values[0]; relative < nullScore {
+			nullity++
+			zeroAt = math.Max(zeroAt, relative)
+		} else {
+			gapAt = math.Min(gapAt, relative)
+		}
+	}
+	return nullity, zeroAt, gapAt, nil
+}
 
 // findNullSpace returns the directions of h at point that are null by ratio, the largest |eigenvalue|
 // counted as zero and the smallest that was not, both relative to the largest.

@@ -219,27 +219,29 @@ func (m *layered) Hessian(hess *mat.SymDense, theta, weights []float64) error {
 // Scores sums W ∇ℓ ∇ℓᵀ over single rows, each differentiated by the graph.
 func (m *layered) Scores(outer *mat.SymDense, theta, weights []float64) error {
 	outer.Zero()
-	C, R := m.sizes.Classes, m.table.Atoms
 	grad := make([]float64, len(theta))
 	g := mat.NewVecDense(len(grad), grad)
-	for v := range m.table.Cells {
-		for r := range R {
-			m.describe(m.one, 0, v, r)
-			for j := range C {
-				w := weights[(v*R+r)*C+j]
-				if w == 0 {
-					continue
-				}
-				clear(m.one.negative)
-				m.one.negative[j] = -1
-				if _, err := m.run(m.one, grad, theta); err != nil {
-					return err
-				}
-				outer.SymRankOne(outer, w, g)
-			}
+	for entry, w := range weights {
+		if w == 0 {
+			continue
 		}
+		if err := m.Score(grad, theta, entry); err != nil {
+			return err
+		}
+		outer.SymRankOne(outer, w, g)
 	}
 	return nil
+}
+
+// Score differentiates a single row.
+func (m *layered) Score(grad, theta []float64, entry int) error {
+	C, R := m.sizes.Classes, m.table.Atoms
+	row := entry / C
+	m.describe(m.one, 0, row/R, row%R)
+	clear(m.one.negative)
+	m.one.negative[entry%C] = -1
+	_, err := m.run(m.one, grad, theta)
+	return err
 }
 
 func (m *layered) newton(hess *mat.SymDense, theta, weights []float64) error {

@@ -21,12 +21,22 @@ type Model interface {
 	Hessian(hess *mat.SymDense, theta, weights []float64) error
 	// Scores fills outer with J = Σ W ∇ℓ ∇ℓᵀ, the second moment of the score.
 	Scores(outer *mat.SymDense, theta, weights []float64) error
+	// Score fills grad with ∇ℓ of one entry, a (cell, atom, label) in the order of weights.
+	Score(grad, theta []float64, entry int) error
 
 	// newton fills hess with the matrix of a Newton step at theta: the Hessian, or one near it.
 	newton(hess *mat.SymDense, theta, weights []float64) error
 	// companion is a cheaper Model of the same loss, to start a descent with; nil if there is none.
 	companion() Model
 	fork() (Model, error)
+}
+
+// scoreByGradient is Score where a gradient skips what has no weight.
+func scoreByGradient(m Model, grad, theta []float64, entry, entries int) error {
+	only := make([]float64, entries)
+	only[entry] = 1
+	_, err := m.Gradient(grad, theta, only)
+	return err
 }
 
 // finite returns an error naming what is not finite, at the place where it appears.

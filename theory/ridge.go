@@ -74,6 +74,15 @@ func (m *ridged) Scores(outer *mat.SymDense, theta, weights []float64) error {
 	return nil
 }
 
+// Score is that of the loss, plus λθ.
+func (m *ridged) Score(grad, theta []float64, entry int) error {
+	if err := m.Model.Score(grad, theta, entry); err != nil {
+		return err
+	}
+	floats.AddScaled(grad, m.lambda, theta)
+	return nil
+}
+
 // pull returns ‖∂L/∂M_k‖₂, the spectral norm. A ridge acts on M_k as λ|a_k||b_k|, so
 // M_k = 0 is a local minimum where pull ≤ λ.
 func (m *bilinear) pull(k int, theta, weights []float64) float64 {

@@ -47,12 +47,19 @@ func runGauge(ctx context.Context, s Settings, r *Report) error {
 		if err != nil {
 			return err
 		}
-		hess, err := hessianOf(s, truth, truth.Weights(truth.Table.Multinomial(d.Frequencies(0))))
+		weights := truth.Weights(truth.Table.Multinomial(d.Frequencies(0)))
+		model, err := s.model(truth.Table, d.Identity)
 		if err != nil {
 			return err
 		}
-		null, zeroAt, gapAt := findNullSpace(hess, truth.Theta, nullRatio)
-		f := finding{nullity: len(null.Basis), zeroAt: zeroAt, gapAt: gapAt}
+		var f finding
+		if f.nullity, f.zeroAt, f.gapAt, err = nullityAtTruth(model, truth.Theta, weights); err != nil {
+			return err
+		}
+		hess := mat.NewSymDense(model.Dim(), nil)
+		if err := model.Hessian(hess, truth.Theta, weights); err != nil {
+			return err
+		}
 		for _, v := range (Rescaling{d.Classes, d.Codewords}).Directions(truth.Theta) {
 			var hv mat.VecDense
 			hv.MulVec(hess, mat.NewVecDense(len(v), v))
@@ -75,8 +82,8 @@ func runGauge(ctx context.Context, s Settings, r *Report) error {
 	}
 	r.equal("nullity", "designs of 32 with nullity exactly K", float64(exactly), 32, "32: one rescaling per codeword")
 	r.rounding("null-directions", "‖H v_k‖/‖H‖, v_k = (a_k, −b_k), largest", off, 1e-10, "0: they span the null space")
-	r.tell("zero-at", "largest eigenvalue counted as zero, relative", exact(zeroAt), "rounding")
-	r.tell("gap-at", "smallest eigenvalue not zero, relative", exact(gapAt), "far from rounding")
+	r.tell("zero-at", "largest singular value of the scores counted as zero, relative", exact(zeroAt), "rounding")
+	r.tell("gap-at", "smallest not zero, relative", exact(gapAt), "far from rounding")
 
 	if err := learnedNullity(s, r); err != nil {
 		return err
@@ -84,26 +91,17 @@ func runGauge(ctx context.Context, s Settings, r *Report) error {
 	if err := togetherNullity(s, r); err != nil {
 		return err
 	}
-	freeRanks(s, r)
+	if err := freeRanks(s, r); err != nil {
+		return err
+	}
 	if err := balanceSlopes(ctx, s, r); err != nil {
 		return err
 	}
 	return ridgeRows(ctx, s, r)
 }
 
-// hessianOf is the layer's ∇²L at the truth.
-func hessianOf(s Settings, truth *Truth, weights []float64) (*mat.SymDense, error) {
-	model, err := s.model(truth.Table, truth.Design.Identity)
-	if err != nil {
-		return nil, err
-	}
-	hess := mat.NewSymDense(model.Dim(), nil)
-	return hess, model.Hessian(hess, truth.Theta, weights)
-}
-
 // learnedNullity counts the null directions that a learned prior and learned slot
-// scales add. Slots then differ, so a cell is a sequence; the population's Hessian
-// at the truth is the covariance of the score, which the layer's graph gives.
+// scales add. Slots then differ, so a cell is a sequence.
 func learnedNullity(s Settings, r *Report) error {
 	const C, w, K = 3, 3, 4
 	var cells []Cell
@@ -134,12 +132,8 @@ func learnedNullity(s Settings, r *Report) error {
 		if s.wrong.loss != nil {
 			of = s.wrong.loss(m)
 		}
-		outer := mat.NewSymDense(m.Dim(), nil)
-		if err := of.Scores(outer, theta, weights); err != nil {
-			return 0, err
-		}
-		null, _, _ := findNullSpace(outer, theta, nullRatio)
-		return float64(len(null.Basis) - K), nil
+		nullity, _, _, err := nullityAtTruth(of, theta, weights)
+		return float64(nullity - K), err
 	}
 	prior, err := added(layers.Bilinear{Prior: layers.LearnedPrior{}}, "bilinear/prior")
 	if err != nil {
@@ -175,18 +169,20 @@ func togetherNullity(s Settings, r *Report) error {
 	for v := range uniform {
 		uniform[v] = 1 / float64(len(cells))
 	}
-	hess, err := hessianOf(s, truth, truth.Weights(uniform))
+	model, err := s.model(truth.Table, d.Identity)
 	if err != nil {
 		return err
 	}
-	found, _, _ := findNullSpace(hess, truth.Theta, nullRatio)
-	added := float64(len(found.Basis) - d.Codewords)
-	r.equal("nullity-together", "null directions added by two codewords that always co-occur", added, 2, "2: GL(2) instead of two rescalings")
+	nullity, _, _, err := nullityAtTruth(model, truth.Theta, truth.Weights(uniform))
+	if err != nil {
+		return err
+	}
+	r.equal("nullity-together", "null directions added by two codewords that always co-occur", float64(nullity-d.Codewords), 2, "2: GL(2) instead of two rescalings")
 	return nil
 }
 
 // freeRanks counts what one cell can identify of a C×C map of its own.
-func freeRanks(s Settings, r *Report) {
+func freeRanks(s Settings, r *Report) error {
 	const C = 3
 	for _, atoms := range []int{8, 1} {
 		d := Design{Classes: C, Slots: 1, Codewords: 2, Atoms: atoms, Identity: 1}
@@ -195,18 +191,18 @@ func freeRanks(s Settings, r *Report) {
 		if s.wrong.loss != nil {
 			model = s.wrong.loss(model)
 		}
-		hess := mat.NewSymDense(C*C, nil)
-		if err := model.Hessian(hess, truth.logits(0), truth.Weights([]float64{1})); err != nil {
-			panic(err.Error()) // the truth is always in range
+		nullity, _, _, err := nullityAtTruth(model, truth.logits(0), truth.Weights([]float64{1}))
+		if err != nil {
+			return err
 		}
-		found, _, _ := findNullSpace(hess, truth.logits(0), nullByFormula)
-		rank := float64(C*C - len(found.Basis))
+		rank := float64(C*C - nullity)
 		if atoms == 1 {
 			r.equal("rank-one-atom", "rank of a free C×C map with one atom, C = 3", rank, C-1, "C − 1")
 		} else {
 			r.equal("rank-cell", "rank of a free C×C map in one cell, C = 3", rank, C*C-1, "C² − 1")
 		}
 	}
+	return nil
 }
 
 // unbalanced never brings θ back to a representative.
