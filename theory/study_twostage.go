@@ -119,25 +119,35 @@ func (p *pipeline) balanceHead() error {
 	model := newBilinear(p.table(logp), 1)
 	p.law = make([]float64, len(p.cells)*p.classes)
 	m := p.slots*p.width + 1
-	conditions := func(theta []float64) ([]float64, error) {
-		if err := model.LogProbs(p.law, theta); err != nil {
-			return nil, err
+	// E[z (q − p̂)_j] and its derivative in θ, as ∂q/∂θ = −q ∇ℓ.
+	c, score := make([]float64, m*(p.classes-1)), make([]float64, len(p.theta))
+	jacobian := mat.NewDense(len(c), len(p.theta), nil)
+	conditions := func() error {
+		if err := model.LogProbs(p.law, p.theta); err != nil {
+			return err
 		}
-		c := make([]float64, m*(p.classes-1))
+		clear(c)
+		jacobian.Zero()
 		for v := range p.cells {
 			for j := range p.classes - 1 {
-				gap := p.prob[v] * (math.Exp(p.law[v*p.classes+j]) - math.Exp(logp.At(v, j)))
-				for i := range m - 1 {
-					c[j*m+i] += gap * z.At(v, i)
+				q := math.Exp(p.law[v*p.classes+j])
+				if err := model.Score(score, p.theta, v*p.classes+j); err != nil {
+					return err
 				}
-				c[j*m+m-1] += gap
+				for i := range m {
+					weight := p.prob[v]
+					if i < m-1 {
+						weight *= z.At(v, i)
+					}
+					c[j*m+i] += weight * (q - math.Exp(logp.At(v, j)))
+					floats.AddScaled(jacobian.RawRowView(j*m+i), -weight*q, score)
+				}
 			}
 		}
-		return c, nil
+		return nil
 	}
 	for range 50 {
-		c, err := conditions(p.theta)
-		if err != nil {
+		if err := conditions(); err != nil {
 			return err
 		}
 		if floats.Norm(c, 2) < 1e-14 {
@@ -146,24 +156,6 @@ func (p *pipeline) balanceHead() error {
 			}
 			Rescaling{p.classes, p.codewords}.Fix(p.theta, nil)
 			return nil
-		}
-		jacobian := mat.NewDense(len(c), len(p.theta), nil)
-		const h = 1e-6 // central differences of a smooth map, good to 1e-10: Newton's steps need less
-		for i := range p.theta {
-			at := append([]float64(nil), p.theta...)
-			at[i] += h
-			ahead, err := conditions(at)
-			if err != nil {
-				return err
-			}
-			at[i] -= 2 * h
-			behind, err := conditions(at)
-			if err != nil {
-				return err
-			}
-			floats.Sub(ahead, behind)
-			floats.Scale(1/(2*h), ahead)
-			jacobian.SetCol(i, ahead)
 		}
 		var gram mat.Dense
 		gram.Mul(jacobian, jacobian.T())
