@@ -77,6 +77,14 @@ func (m *bent) newton(hess *mat.SymDense, theta, weights []float64) error {
 	return err
 }
 
+func (m *bent) Score(grad, theta []float64, entry int) error {
+	err := m.Model.Score(grad, theta, entry)
+	if m.gradient != nil {
+		m.gradient(grad, theta, nil)
+	}
+	return err
+}
+
 // bend bends a loss.
 func bend(m bent) func(Model) Model { return func(inner Model) Model { return m.around(inner) } }
 
@@ -257,7 +265,11 @@ type mutation struct {
 }
 
 var mutations = []mutation{
-	{name: "a ridge of 1e-3 in the loss", study: "gauge", wrong: ridge(1e-3), notices: []string{"nullity", "null-directions", "nullity-prior", "nullity-scale", "nullity-together", "rank-cell", "rank-one-atom"}},
+	{name: "scores that are not the loss's", study: "gauge", wrong: wrong{loss: bend(bent{gradient: func(grad, _, _ []float64) float64 {
+		grad[0] += 1e-3
+		return 0
+	}})}, run: func(s Settings, r *Report) error { return nullityRows(context.Background(), s, r) }, notices: []string{"nullity"}},
+	{name: "a ridge of 1e-3 in the loss", study: "gauge", wrong: ridge(1e-3), notices: []string{"null-directions", "nullity-prior", "nullity-scale", "nullity-together", "rank-cell", "rank-one-atom"}},
 	{name: "a ridge of 1 in the loss", study: "gauge", wrong: ridge(1), notices: []string{"radius-worst-paper", "radius-worst-weak"}},
 	{name: "a loss a thousand times too steep", study: "gauge", wrong: wrong{loss: func(m Model) Model { return &scaled{m, 1000} }}, notices: []string{"collapsed-strong"}},
 	{name: "collapses compared with half the ridge", study: "gauge", wrong: wrong{ridge: 0.5}, notices: []string{"unpredicted-strong"}},

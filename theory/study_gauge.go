@@ -35,6 +35,18 @@ func gaugeDesigns() []Design {
 }
 
 func runGauge(ctx context.Context, s Settings, r *Report) error {
+	if err := nullityRows(ctx, s, r); err != nil {
+		return err
+	}
+	if err := balanceSlopes(ctx, s, r); err != nil {
+		return err
+	}
+	return ridgeRows(ctx, s, r)
+}
+
+// nullityRows counts the free directions of the factors, of what is learned beside them, and
+// of a map of one cell's own.
+func nullityRows(ctx context.Context, s Settings, r *Report) error {
 	type finding struct {
 		nullity            int
 		zeroAt, gapAt, off float64
@@ -91,13 +103,7 @@ func runGauge(ctx context.Context, s Settings, r *Report) error {
 	if err := togetherNullity(s, r); err != nil {
 		return err
 	}
-	if err := freeRanks(s, r); err != nil {
-		return err
-	}
-	if err := balanceSlopes(ctx, s, r); err != nil {
-		return err
-	}
-	return ridgeRows(ctx, s, r)
+	return freeRanks(s, r)
 }
 
 // learnedNullity counts the null directions that a learned prior and learned slot
