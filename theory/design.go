@@ -122,8 +122,8 @@ type Table struct {
 	Classes, Codewords, Atoms int
 	Cells                     []Cell
 	LogP                      []float64 // cells × R × C, log p̂
-	// drawn is the log-density that Cells were drawn from where they are not all; nil where
-	// they are.
+	// drawn is the logarithm of the density that Cells were drawn from, over how often each was,
+	// where they are not all; nil where they are.
 	drawn []float64
 }
 
@@ -157,8 +157,8 @@ const (
 )
 
 // support is the table of a design: all its cells, or some that are drawn from the mixture of
-// the given shifts of its law. Each cell's probability is then divided by that mixture's,
-// so that codewords keep their frequencies.
+// the given shifts of its law. Each cell's probability is then divided by that mixture's and
+// multiplied by how often it was drawn, so that codewords keep their frequencies on average.
 func support(d Design, shifts []int, rng *rand.Rand) *Table {
 	limit := d.Cells
 	if limit == 0 {
@@ -178,8 +178,9 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 	for _, shift := range shifts {
 		laws = append(laws, distuv.NewCategorical(d.Frequencies(shift), rng))
 	}
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	var cells []Cell
+	var times []float64 // how often each was drawn
 	// A law of few likely cells may not have that many: draws end after a hundred for each.
 	for try := 0; try < 100*limit && len(cells) < limit; try++ {
 		codes := make([]int, d.Slots)
@@ -187,16 +188,21 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 			codes[i] = int(laws[try%len(laws)].Rand())
 		}
 		slices.Sort(codes)
-		if name := fmt.Sprint(codes); !seen[name] {
-			seen[name] = true
-			cells = append(cells, newCell(codes))
+		name := fmt.Sprint(codes)
+		at, found := seen[name]
+		if !found {
+			at = len(cells)
+			seen[name] = at
+			cells, times = append(cells, newCell(codes)), append(times, 0)
 		}
+		times[at]++
 	}
 	t := newTable(d, cells, rng)
 	mixture := make([]float64, len(cells))
 	for _, shift := range shifts {
 		floats.Add(mixture, t.Multinomial(d.Frequencies(shift)))
 	}
+	floats.Div(mixture, times)
 	t.drawn = logs(mixture)
 	return t
 }

@@ -255,6 +255,19 @@ func (m *layered) newton(hess *mat.SymDense, theta, weights []float64) error {
 	return m.Hessian(hess, theta, weights)
 }
 
+// renew takes the Hessian at theta for Newton matrix.
+func (m *layered) renew(theta, weights []float64) error {
+	if m.reference == nil {
+		return nil // newton computes it at every step
+	}
+	hess := mat.NewSymDense(len(theta), nil)
+	if err := m.Hessian(hess, theta, weights); err != nil {
+		return err
+	}
+	m.reference = hess
+	return nil
+}
+
 func (m *layered) companion() Model {
 	if m.analytic == nil {
 		return nil

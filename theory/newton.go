@@ -15,6 +15,7 @@ const (
 	longestStep       = 1.0   // ‖step‖ is at most this
 	sufficientDescent = 1e-4  // Armijo's constant
 	newtonIterations  = 150
+	renewedAfter      = 10   // iterations with one matrix where a Hessian takes 4·Dim gradients
 	lastStep          = 1e-5 // after a shorter step the gradient is expected to vanish
 )
 
@@ -78,6 +79,8 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 	trial, step := make([]float64, n), make([]float64, n)
 	hess, trialHess := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	curved, isEager := model.(eager)
+	graph, isDear := model.(*layered)
+	isDear = isDear && graph.analytic == nil
 	// known tells whether the matrix that evaluate was given now holds Newton's.
 	evaluate := func(g []float64, h *mat.SymDense, at []float64, full bool) (loss float64, known bool, err error) {
 		if isEager && full {
@@ -100,10 +103,23 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 		if norm <= gradientTolerance {
 			return nil
 		}
+		if isDear && iteration > 0 && iteration%renewedAfter == 0 {
+			if err := graph.renew(theta, weights); err != nil {
+				return err
+			}
+		}
 		if !known {
 			if err := model.newton(hess, theta, weights); err != nil {
 				return err
 			}
+		}
+		if isDear { // the matrix is of another point, where other directions are free
+			across := mat.NewDense(n, n, nil)
+			for i := range n {
+				across.Set(i, i, 1)
+				projectOff(across.RawRowView(i), directions)
+			}
+			hess.CopySym(congruence(hess, across))
 		}
 		addProjector(hess, directions)
 		newtonStep(step, hess, grad)

@@ -163,6 +163,8 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 			e.sizes = append(e.sizes, int(factor*least))
 		}
 	}
+	r.tell("reach", "deviation of θ̂ in its least certain direction at the smallest N", exact(e.reach()/math.Sqrt(float64(e.sizes[0]))),
+		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
 	r.tell("n", "smallest N", exact(float64(e.sizes[0])), fmt.Sprintf("largest %.3g", float64(e.sizes[len(e.sizes)-1])))
 	return r, e.report(ctx, r)
 }
