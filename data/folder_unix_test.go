@@ -121,7 +121,19 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held, err := os.OpenFile(filepath.Join(dir, ".x.999999998.0"), os.O_CREATE|os.O_RDWR, 0o666) // of another machine or container
+	for _, days := range []int{0, 2} { // of a dead process here, and of other machines
+		then := time.Now().AddDate(0, 0, -days)
+		for _, name := range []string{fmt.Sprintf(".x.999999997@%s.%d", thisHost(), days), fmt.Sprintf(".x.999999997@elsewhere.%d", days)} {
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(path, then, then); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	held, err := os.OpenFile(filepath.Join(dir, ".x.999999998.0"), os.O_CREATE|os.O_RDWR, 0o666) // of a container
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,16 +142,16 @@ func TestLeftovers(t *testing.T) {
 	if err := WriteBytes(filepath.Join(dir, "x"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if os.Getpid() > 999999997 {
+	if os.Getpid() > 999999996 {
 		t.Skip("the numbers of processes are larger than the test expects")
 	}
 	for _, name := range names(t, dir) {
-		if name == ".x.999999999.0" {
+		if name == ".x.999999999.0" || strings.Contains(name, "@"+thisHost()) || name == ".x.999999997@elsewhere.2" {
 			t.Error("what a dead process left is still there")
 		}
 	}
-	if n := len(names(t, dir)); n != 7 { // x, the one held, and five that are nobody's or alive
-		t.Errorf("%d files are there, not 7: %s", n, names(t, dir))
+	if n := len(names(t, dir)); n != 8 { // x, the one held, another machine's of today, and five that are nobody's or alive
+		t.Errorf("%d files are there, not 8: %s", n, names(t, dir))
 	}
 }
 

@@ -7,27 +7,44 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
-// What is being written has the name .NAME.PID.N until it is whole, and its writer holds
-// its lock. A process that is killed leaves it behind; the next that writes there clears it.
+// What is being written has the name .NAME.PID@HOST.N until it is whole, and its writer
+// holds its lock. A process that is killed leaves it behind; the next that writes there
+// clears it. The directory may be shared by many machines, of which one knows only its own
+// processes.
 
 // temporary is such a name.
 func temporary(dir, base string, n int) string {
-	return filepath.Join(dir, fmt.Sprintf(".%s.%d.%d", base, os.Getpid(), n))
+	return filepath.Join(dir, fmt.Sprintf(".%s.%d@%s.%d", base, os.Getpid(), thisHost(), n))
 }
 
-// ofTemporary is NAME and PID of such a name.
-func ofTemporary(name string) (base string, pid int, ok bool) {
+// thisHost is the machine in such a name.
+var thisHost = sync.OnceValue(func() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return strings.NewReplacer(".", "-", "@", "-", string(filepath.Separator), "-").Replace(name)
+})
+
+// ofTemporary is NAME, PID and HOST of such a name. One without a host, as older versions
+// wrote it, is of this one.
+func ofTemporary(name string) (base string, pid int, host string, ok bool) {
 	rest, dot := strings.CutPrefix(name, ".")
 	rest, n, _ := cutLast(rest)
-	base, number, two := cutLast(rest)
+	base, writer, two := cutLast(rest)
+	number, host, named := strings.Cut(writer, "@")
+	if !named {
+		host = thisHost()
+	}
 	pid, err := strconv.Atoi(number)
 	if _, bad := strconv.Atoi(n); !dot || !two || base == "" || err != nil || bad != nil {
-		return "", 0, false
+		return "", 0, "", false
 	}
-	return base, pid, true
+	return base, pid, host, true
 }
 
 func cutLast(s string) (before, after string, found bool) {
@@ -40,7 +57,8 @@ func cutLast(s string) (before, after string, found bool) {
 
 // leftovers are the paths of what processes that have ended left in dir under the bases
 // that ours accepts. A lock that can be had has no holder. It is taken a moment after the
-// file is made, so that of one younger than a minute the process must be gone, too.
+// file is made, so that of one younger than a minute the process must be gone, too. What
+// another machine began, whose locks a shared directory may not tell, is left for a day.
 func leftovers(dir string, ours func(base string) bool) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -48,7 +66,7 @@ func leftovers(dir string, ours func(base string) bool) []string {
 	}
 	var dead []string
 	for _, e := range entries {
-		base, pid, ok := ofTemporary(e.Name())
+		base, pid, host, ok := ofTemporary(e.Name())
 		if !ok || !ours(base) {
 			continue
 		}
@@ -63,7 +81,12 @@ func leftovers(dir string, ours func(base string) bool) []string {
 		}
 		free, locks := tryLock(f, true)
 		f.Close()
-		if free && (!alive(pid) || locks && time.Since(info.ModTime()) > time.Minute) {
+		age := time.Since(info.ModTime())
+		ended := !alive(pid) || locks && age > time.Minute
+		if host != thisHost() {
+			ended = age > 24*time.Hour
+		}
+		if free && ended {
 			dead = append(dead, path)
 		}
 	}

@@ -24,7 +24,7 @@ type studyCmd struct {
 	Methods   []string          `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
 	Split     data.Protocol     `default:"tables" placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (${default})."`
 	Jobs      int               `help:"Cells to compute side by side (one a core)."`
-	DryRun    bool              `help:"List the cells and the estimated time; compute nothing."`
+	DryRun    bool              `xor:"grid" help:"List the cells and the estimated time; compute nothing."`
 	Out       string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
 	Cells     string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
 	Rows      []int             `default:"500,2000" placeholder:"N,…" help:"Rows of the sources of study truth, ascending: the last of each source; with more than one, rows, features and classes are varied on one of them (${default})."`
@@ -33,6 +33,7 @@ type studyCmd struct {
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
 
+	gridFlags
 	settingFlags
 	deviceFlag
 }
@@ -79,16 +80,26 @@ func (studyCmd) Help() string {
   calibra study ood --data letter --shift noise --out runs/noise
   calibra study ablate-slots --data features.npz --out runs/slots --dry-run
   calibra study truth --seeds 42,43 --out runs/truth
+  calibra study main --data letter --out runs/main --list
+  calibra study main --data letter --out runs/main --shard 1/8      # … 8/8, side by side
+  calibra study main --data letter --out runs/main --collect        # when they are done
 
 A study that was interrupted goes on where it stopped when the same command is
 given again; cells that were computed, by this study or by another that shares
 --cells, are not computed again. A cell that another program computed, be it an
-earlier build, is stale and is computed again; --keep-stale keeps it.`
+earlier build, is stale and is computed again; --keep-stale keeps it.
+
+Any number of processes, on any machines, may compute shares or single cells of one
+directory at once; none waits for another, and one that is killed loses the cell
+it was at. experiments/study/CLUSTER.md has files for Slurm, Snakemake and shells.`
 }
 
 func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	if c.Name == "" {
 		return c.list(t)
+	}
+	if err := c.settle(t); err != nil {
+		return err
 	}
 	if c.Name == study.TruthName {
 		return c.truth(ctx, t, methods)
@@ -100,14 +111,11 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if len(c.Data) == 0 {
 		return data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity, proximity100, rare, calibrated or a file")
 	}
-	if c.Out == "" && !c.DryRun {
-		return data.Inputf("", "a study needs --out; name the directory for its report")
+	if err := c.places(); err != nil {
+		return err
 	}
 	if info, err := os.Stat(c.Out); c.Out != "" && err == nil && !info.IsDir() {
 		return data.Inputf(c.Out, "is a file; name a directory for the report")
-	}
-	if c.Cells == "" {
-		c.Cells = filepath.Join(c.Out, "cells")
 	}
 	var origins []*experiments.Origin
 	for _, arg := range c.Data {
@@ -145,25 +153,53 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		return err
 	}
 	store.KeepStale = c.KeepStale
-	done, stale, err := store.Load(cells)
-	if err != nil {
-		return err
-	}
-	tellStale(t, stale, c.KeepStale)
+	done, stale, damaged := store.Load(cells)
 	jobs := experiments.Jobs(c.Jobs)
+	tasks := study.Tasks(cells, done)
+	if c.List {
+		return printTasks(t, tasks)
+	}
+	c.tellStale(t, stale)
 	if c.DryRun {
 		return listCells(t, cells, done, jobs)
+	}
+	if c.part() {
+		return c.runPart(ctx, t, tasks, c.Cells, c.JSON, func(ctx context.Context, places []int) ([]error, error) {
+			var chosen []study.Cell
+			var there []*study.Result
+			for _, at := range places {
+				chosen, there = append(chosen, cells[at]), append(there, done[at])
+			}
+			bar, observe := t.cells(chosen, there)
+			_, failures, err := study.Run(ctx, store, chosen, jobs, observe)
+			bar.clear()
+			return withCells(failures), err
+		})
+	}
+	if c.Collect {
+		missing := len(cells) - len(damaged)
+		for _, r := range done {
+			if r != nil {
+				missing--
+			}
+		}
+		if err := tellMissing(t, missing, len(cells), c.Cells); err != nil {
+			return err
+		}
 	}
 	undo, err := experiments.PrepareDir(c.Out, study.Group, study.Files...)
 	if err != nil {
 		return err
 	}
-	bar, observe := t.cells(cells, done)
-	results, failures, err := study.Run(ctx, store, cells, jobs, observe)
-	bar.clear()
-	if err != nil {
-		undo()
-		return err
+	results, failures := done, damaged
+	if !c.Collect {
+		bar, observe := t.cells(cells, done)
+		results, failures, err = study.Run(ctx, store, cells, jobs, observe)
+		bar.clear()
+		if err != nil {
+			undo()
+			return err
+		}
 	}
 	var named []report.Fact
 	for _, o := range origins {
@@ -181,15 +217,28 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := c.report(ctx, t, findings); err != nil {
 		return err
 	}
-	var causes []error
-	for _, f := range failures {
-		causes = append(causes, f.Err)
-		t.warn("failed: %s: %s", f.Cell, strings.TrimSpace(f.Err.Error()))
-	}
-	if len(causes) > 0 {
-		return failed(fmt.Sprintf("%d of %d cells failed; the same command tries them again", len(causes), len(cells)), causes)
+	return tellFailures(t, withCells(failures), len(cells))
+}
+
+// places checks and fills in the directories of report and cells.
+func (c *studyCmd) places() error {
+	switch {
+	case c.Out == "" && c.Cells == "" && c.part():
+		return data.Inputf("", "name the directory of the cells by --cells, or that of the report by --out, beside which they are")
+	case c.Out == "" && !c.DryRun && !c.List && !c.part():
+		return data.Inputf("", "a study needs --out; name the directory for its report")
+	case c.Cells == "":
+		c.Cells = filepath.Join(c.Out, "cells")
 	}
 	return nil
+}
+
+// withCells are failures with the names of their cells.
+func withCells(failures []study.Failure) (all []error) {
+	for _, f := range failures {
+		all = append(all, fmt.Errorf("%s: %w", f.Cell, f.Err))
+	}
+	return all
 }
 
 // report prints the table of results, and in one line what was found and where it is.
@@ -200,7 +249,12 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings) e
 	}
 	results := section.Tables[0]
 	list := reported(results, resultDrops)
-	there := len(f.Cells) - len(f.Failures)
+	there := 0
+	for _, r := range f.Results {
+		if r != nil {
+			there++
+		}
+	}
 	if c.JSON {
 		return t.json(map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out})
 	}
@@ -226,14 +280,16 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings) e
 }
 
 // tellStale names the cells that another program computed.
-func tellStale(t *terminal, stale []study.Cell, kept bool) {
+func (c *studyCmd) tellStale(t *terminal, stale []study.Cell) {
 	switch {
 	case len(stale) == 0:
-	case kept:
+	case c.KeepStale:
 		t.warn("kept %d stale cells, whose numbers another program computed and this one may not repeat:", len(stale))
 		for _, c := range stale {
 			fmt.Fprintf(t.err, "  %s  %s\n", c.Key, c)
 		}
+	case c.Collect:
+		t.warn("%d cells are stale, computed by another program, and are left out; --keep-stale takes them", len(stale))
 	default:
 		t.warn("%d cells are stale, computed by another program, and are computed again; --keep-stale keeps them", len(stale))
 	}

@@ -18,8 +18,6 @@ var truthMethods = []string{"ts", "vector", "sm", "ir", "histogram"}
 // truth runs study truth, whose sources are its own.
 func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experiments.Catalog) error {
 	switch {
-	case c.Out == "":
-		return data.Inputf("", "a study needs --out; name the directory for its report")
 	case c.Alarms < 0:
 		return data.Inputf("", "--alarms is %d; it must be 0 or more", c.Alarms)
 	}
@@ -28,14 +26,14 @@ func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experimen
 			return data.Inputf("", "study truth knows no source %q, as its posterior must be known; choose of %s", source, strings.Join(study.TruthSources, ", "))
 		}
 	}
+	if err := c.places(); err != nil {
+		return err
+	}
 	t := &study.Truth{Sources: c.Data, Seeds: c.Seeds, Rows: c.Rows, Alarms: c.Alarms, Dir: c.Cells}
 	for k, rows := range t.Rows {
 		if rows < 200 || k > 0 && rows <= t.Rows[k-1] {
 			return data.Inputf("", "--rows is %v; give ascending numbers of 200 or more", t.Rows)
 		}
-	}
-	if t.Dir == "" {
-		t.Dir = filepath.Join(c.Out, "cells")
 	}
 	names := c.Methods
 	if names == nil {
@@ -48,26 +46,53 @@ func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experimen
 		}
 		t.Methods = append(t.Methods, m)
 	}
-	if c.DryRun {
-		for _, cell := range t.Cells() {
-			if err := term.printf("%s\n", cell); err != nil {
+	tasks := t.Tasks()
+	switch {
+	case c.List:
+		return printTasks(term, tasks)
+	case c.DryRun:
+		for _, task := range tasks {
+			if err := term.printf("%s\n", task.Cell); err != nil {
 				return err
 			}
 		}
 		return nil
+	case c.part():
+		return c.runPart(ctx, term, tasks, t.Dir, c.JSON, func(ctx context.Context, places []int) (failures []error, err error) {
+			bar := term.progress()
+			defer bar.clear()
+			for k, at := range places {
+				if err := t.Compute(ctx, tasks[at].ID); ctx.Err() != nil {
+					return nil, fmt.Errorf("the cells that ended are kept, the same command goes on with the others: %w", ctx.Err())
+				} else if err != nil {
+					failures = append(failures, fmt.Errorf("%s: %w", tasks[at].Cell, err))
+				}
+				bar.at(float64(k+1), float64(len(places)), fmt.Sprintf("%d of %d cells", k+1, len(places)))
+			}
+			return failures, nil
+		})
 	}
 	undo, err := experiments.PrepareDir(c.Out, study.Group, study.TruthFiles...)
 	if err != nil {
 		return err
 	}
-	bar := term.progress()
-	f, err := t.Run(ctx, func(done, total int) {
-		bar.at(float64(done), float64(total), fmt.Sprintf("%d of %d cells", done, total))
-	})
-	bar.clear()
-	if err != nil {
-		undo()
-		return err
+	if !c.Collect {
+		bar := term.progress()
+		err := t.Run(ctx, func(done, total int) {
+			bar.at(float64(done), float64(total), fmt.Sprintf("%d of %d cells", done, total))
+		})
+		bar.clear()
+		if err != nil {
+			undo()
+			return err
+		}
+	}
+	f, damaged := t.Collect()
+	if c.Collect {
+		if err := tellMissing(term, len(tasks)-len(damaged)-f.Len(), len(tasks), t.Dir); err != nil {
+			undo()
+			return err
+		}
 	}
 	if f.Head, err = provenance(); err != nil {
 		return err
@@ -75,5 +100,8 @@ func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experimen
 	if err := f.Write(c.Out); err != nil {
 		return err
 	}
-	return term.printf("wrote %s\n", filepath.Join(c.Out, "report.html"))
+	if err := term.printf("wrote %s\n", filepath.Join(c.Out, "report.html")); err != nil {
+		return err
+	}
+	return tellFailures(term, damaged, len(tasks))
 }

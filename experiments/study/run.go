@@ -21,8 +21,10 @@ type Failure struct {
 }
 
 // Run computes the cells that the store lacks, jobs at a time (0 means one a core), and
-// returns all results in the order of the cells. A cell that fails leaves a nil
-// there and does not stop the others. observe is told of each cell that ends.
+// returns all results in the order of the cells. A cell that fails, or whose file is
+// damaged, leaves a nil there and does not stop the others. observe is told of each cell
+// that ends. Other processes may compute cells of the same store meanwhile; what they have
+// done is taken from there.
 //
 // If ctx is cancelled, the cells that ended stay in the store and the error wraps
 // ctx.Err().
@@ -33,20 +35,21 @@ func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cel
 	data.Sweep(st.Dir, func(name string) bool { // what killed studies left of their files
 		return slices.Contains([]string{".json", ".safetensors", ".npz"}, filepath.Ext(name))
 	})
-	results, _, err := st.Load(cells)
-	if err != nil {
-		return nil, nil, err
+	results, _, failed := st.Load(cells)
+	damaged := map[string]bool{}
+	for _, f := range failed {
+		damaged[f.Cell.Key] = true
 	}
 	shop := newWorkshop()
 	var todo []int
 	for i, c := range cells {
-		if results[i] == nil {
+		if results[i] == nil && !damaged[c.Key] {
 			todo = append(todo, i)
 			shop.expect(c)
 		}
 	}
 	errs := make([]error, len(cells))
-	err = experiments.SideBySide(ctx, len(todo), jobs, func(k int) {
+	err := experiments.SideBySide(ctx, len(todo), jobs, func(k int) {
 		i := todo[k]
 		results[i], errs[i] = shop.compute(ctx, st, cells[i])
 	}, func(k int) {
@@ -54,7 +57,6 @@ func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cel
 			observe(cells[todo[k]])
 		}
 	})
-	var failed []Failure
 	for i, err := range errs {
 		if err != nil && !errors.Is(err, ctx.Err()) {
 			failed = append(failed, Failure{cells[i], err})
@@ -119,13 +121,16 @@ func take[T any](w *workshop, all map[string]*shared[T], key string, make func()
 		s.err = fmt.Errorf("what it shares with other cells could not be made") // should make panic
 		s.value, s.err = make()
 	})
-	return s.value, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if s.users--; s.users == 0 {
-			delete(all, key)
-		}
-	}, s.err
+	return s.value, func() { drop(w, all, key) }, s.err
+}
+
+// drop says that one who announced it needs the value no more.
+func drop[T any](w *workshop, all map[string]*shared[T], key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if all[key].users--; all[key].users == 0 {
+		delete(all, key)
+	}
 }
 
 // compute runs one cell and keeps its result. A panic is that cell's failure.
@@ -135,6 +140,11 @@ func (w *workshop) compute(ctx context.Context, st Store, c Cell) (r *Result, er
 			r, err = nil, experiments.Caught(p)
 		}
 	}()
+	if r, _, err = st.find(c); r != nil || err != nil { // by another process
+		drop(w, w.problems, problemKey(c))
+		drop(w, w.prepared, preparedKey(c))
+		return r, err
+	}
 	prepared, err := w.prepare(ctx, st, c)
 	if err != nil {
 		return nil, err
@@ -176,7 +186,7 @@ func (c Cell) run(ctx context.Context, st Store, p *experiments.Prepared) (run *
 		of := c
 		of.Shift = ""
 		of.Key = key(of.Spec, c.Origin.Digest)
-		if twin, err = st.find(of); err != nil {
+		if twin, _, err = st.find(of); err != nil {
 			return nil, nil, err
 		}
 		if twin != nil {

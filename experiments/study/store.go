@@ -13,9 +13,10 @@ import (
 	"calibra/layers"
 )
 
-// Store is a directory of computed cells, which studies may share. A file is named by the
-// cell's key and says inside which program made it. What another program made is stale:
-// it is computed again, unless KeepStale asks for it as it is.
+// Store is a directory of computed cells, which studies may share, and processes on many
+// machines: every file takes its place whole, so that there is nothing to lock. A file is
+// named by the cell's key and says inside which program made it. What another program made
+// is stale: it is computed again, unless KeepStale asks for it as it is.
 type Store struct {
 	Dir       string
 	Program   experiments.Program // that computes, and whose results are not stale
@@ -29,33 +30,33 @@ func OpenStore(dir string) (Store, error) {
 }
 
 // Load reads the results that the store has of the cells, nil for those it has not, and
-// tells which cells it has from another program. Their results are nil too, unless
-// KeepStale.
-func (st Store) Load(cells []Cell) (results []*Result, stale []Cell, err error) {
+// tells which cells it has from another program, and which files are damaged. Their results
+// are nil too, of the former unless KeepStale.
+func (st Store) Load(cells []Cell) (results []*Result, stale []Cell, damaged []Failure) {
 	results = make([]*Result, len(cells))
 	for i, c := range cells {
-		r, err := st.read(c)
+		r, old, err := st.find(c)
 		if err != nil {
-			return nil, nil, err
+			damaged = append(damaged, Failure{c, err})
 		}
-		if r != nil && !r.Program.Same(st.Program) {
+		if old {
 			stale = append(stale, c)
-			if !st.KeepStale {
-				continue
-			}
 		}
 		results[i] = r
 	}
-	return results, stale, nil
+	return results, stale, damaged
 }
 
-// find is the result of one cell that may be used, nil if it is still to be computed.
-func (st Store) find(c Cell) (*Result, error) {
-	results, _, err := st.Load([]Cell{c})
-	if err != nil {
-		return nil, err
+// find is the result of one cell that may be used, nil if it is still to be computed, and
+// whether another program's is there.
+func (st Store) find(c Cell) (r *Result, stale bool, err error) {
+	if r, err = st.read(c); err != nil || r == nil {
+		return nil, false, err
 	}
-	return results[0], nil
+	if stale = !r.Program.Same(st.Program); stale && !st.KeepStale {
+		return nil, true, nil
+	}
+	return r, stale, nil
 }
 
 // modelPath is the file of a cell's model.
@@ -77,8 +78,11 @@ func (st Store) read(c Cell) (*Result, error) {
 }
 
 // write keeps the result, its model before it, so that a cell that is there is
-// there in full.
+// there in full. One that another process has kept meanwhile is the same and stays.
 func (st Store) write(c Cell, r *Result, model layers.Stateful) error {
+	if there, _, err := st.find(c); err != nil || there != nil {
+		return err
+	}
 	if err := os.Remove(st.path(c)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("study: remove a stale result: %w", err)
 	}

@@ -270,9 +270,9 @@ func TestInterrupted(t *testing.T) {
 	if err == nil || ctx.Err() == nil || ended != 1 {
 		t.Fatalf("%d cells ended, error %v", ended, err)
 	}
-	there, _, err := store(t, dir).Load(cells)
-	if err != nil || there[0] == nil || there[len(there)-1] != nil {
-		t.Errorf("the first cell is not there or the last is: %v", err)
+	there, _, damaged := store(t, dir).Load(cells)
+	if damaged != nil || there[0] == nil || there[len(there)-1] != nil {
+		t.Errorf("the first cell is not there or the last is: %v", damaged)
 	}
 }
 

@@ -133,32 +133,6 @@ func (t *Truth) sources() []string {
 	return t.Sources
 }
 
-// Run computes the cells that Dir lacks and returns all in their order. observe is told of each that
-// ends. If ctx is cancelled, those that ended stay in Dir and the error wraps ctx.Err().
-func (t *Truth) Run(ctx context.Context, observe func(done, total int)) (*TruthFindings, error) {
-	cells := t.Cells()
-	f := &TruthFindings{Truth: t}
-	if err := os.MkdirAll(t.Dir, 0o777); err != nil {
-		return nil, data.Inputf("", "the directory %s of the cells cannot be made: %w", t.Dir, err)
-	}
-	for k, c := range cells {
-		r, err := t.cell(ctx, c)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, fmt.Errorf("the cells that ended are kept, the same command goes on with the others: %w", err)
-			}
-			return nil, fmt.Errorf("study truth: %v: %w", c, err)
-		}
-		f.Results = append(f.Results, r)
-		if observe != nil {
-			observe(k+1, len(cells))
-		}
-	}
-	var err error
-	f.Diagnosis, err = t.diagnoses(ctx)
-	return f, err
-}
-
 // kept reads what Dir has under a name into v, or computes and keeps it.
 func kept[T any](dir, name string, compute func() (T, error)) (v T, err error) {
 	path := filepath.Join(dir, name+".json")

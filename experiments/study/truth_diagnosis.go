@@ -37,23 +37,19 @@ var (
 // without leaves the recoverable loss out of a diagnosis: it decides nothing there.
 var without = metrics.Recovery{Folds: 2, Global: metrics.Unchanged{}, Local: metrics.Unchanged{}}
 
-// diagnoses counts alarms on calibrated predictions and on ones that are wrong in a region.
-func (t *Truth) diagnoses(ctx context.Context) (rates []DiagnosisRate, err error) {
+// diagnoses are what is asked: alarms on calibrated predictions, and on ones that are wrong
+// in a region.
+func diagnoses() []DiagnosisRate {
 	settings := []DiagnosisRate{{Runs: diagnosisRuns}}
 	for _, shift := range powerShifts {
 		for _, share := range powerShares {
 			settings = append(settings, DiagnosisRate{Share: share, Shift: shift, Runs: powerRuns})
 		}
 	}
-	for _, s := range settings {
-		r, err := kept(t.Dir, fmt.Sprintf("diagnose-%g-%g", s.Share, s.Shift), func() (DiagnosisRate, error) { return s.run(ctx) })
-		if err != nil {
-			return nil, err
-		}
-		rates = append(rates, r)
-	}
-	return rates, nil
+	return settings
 }
+
+func (s DiagnosisRate) String() string { return fmt.Sprintf("diagnose-%g-%g", s.Share, s.Shift) }
 
 func (s DiagnosisRate) run(ctx context.Context) (DiagnosisRate, error) {
 	for run := range s.Runs {

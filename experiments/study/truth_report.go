@@ -146,7 +146,20 @@ func quantileOf(x []float64, share float64) float64 {
 
 func (f *TruthFindings) document() (*report.Document, error) {
 	d := &report.Document{Title: "Study truth", Intro: "Which metric ranks predictors as their true error does, and which raises false alarms.", Head: f.Head}
-	settings := f.settings()
+	if settings := f.settings(); len(settings) > 0 {
+		ranks, err := f.ranks(settings)
+		if err != nil {
+			return nil, err
+		}
+		d.Sections = append(d.Sections, ranks, f.units(settings))
+	}
+	d.Sections = append(d.Sections, f.alarms(), f.diagnosis())
+	d.Facts = []report.Fact{{Name: "Draws", Value: fmt.Sprint(f.Seeds)}, {Name: "Rows", Value: fmt.Sprint(f.Rows)}, {Name: "Methods", Value: fmt.Sprint(len(f.Methods))}}
+	return d, nil
+}
+
+// ranks are the rank correlations of the metrics with the true errors.
+func (f *TruthFindings) ranks(settings []setting) (*report.Section, error) {
 	ranks := &report.Section{Title: "Rank correlation with the true error", Note: "Spearman's ρ over the predictors of a source, the mean over its draws. " +
 		"Predictors are the true posterior, classifiers with planted errors of graded size, and fitted methods. A metric to trust is near 1 in every row."}
 	for _, truth := range truths {
@@ -176,9 +189,7 @@ func (f *TruthFindings) document() (*report.Document, error) {
 		}
 		ranks.Figures = append(ranks.Figures, &report.Drawing{Name: "ranks-" + truth.key, Caption: "Rank correlation with the true " + truth.key + " error; red is right, blue is backwards.", Figure: heat})
 	}
-	d.Sections = append(d.Sections, ranks, f.units(settings), f.alarms(), f.diagnosis())
-	d.Facts = []report.Fact{{Name: "Draws", Value: fmt.Sprint(f.Seeds)}, {Name: "Rows", Value: fmt.Sprint(f.Rows)}, {Name: "Methods", Value: fmt.Sprint(len(f.Methods))}}
-	return d, nil
+	return ranks, nil
 }
 
 func decimal(x float64) string {

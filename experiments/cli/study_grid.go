@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"calibra/data"
+	"calibra/experiments/study"
+)
+
+// gridFlags deal the cells of a study out to many processes, which share one directory of
+// cells.
+type gridFlags struct {
+	List    bool   `xor:"grid" help:"Print the cells as JSON lines: id, method, data, seed, done."`
+	Cell    string `xor:"grid" placeholder:"ID" help:"Compute this cell of --list alone, and no report."`
+	Shard   string `xor:"grid" placeholder:"i/n" help:"Compute the i-th of n shares of the cells, i from 1, and no report (within a job array of Slurm its SLURM_ARRAY_TASK_ID/SLURM_ARRAY_TASK_COUNT)."`
+	Collect bool   `xor:"grid" help:"Compute nothing: write the report of the cells that are there."`
+}
+
+// settle reads the share of a Slurm job array, where nothing else is asked for.
+func (g *gridFlags) settle(t *terminal) error {
+	id, count := os.Getenv("SLURM_ARRAY_TASK_ID"), os.Getenv("SLURM_ARRAY_TASK_COUNT")
+	if g.List || g.Cell != "" || g.Shard != "" || g.Collect || id == "" || count == "" {
+		return nil
+	}
+	i, err := strconv.Atoi(id)
+	if err != nil {
+		return data.Inputf("", "SLURM_ARRAY_TASK_ID is %q and no number; name the share by --shard i/n", id)
+	}
+	if first, err := strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_MIN")); err == nil { // of --array=0-7, say
+		step, err := strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_STEP"))
+		if err != nil || step < 1 {
+			step = 1
+		}
+		i = (i-first)/step + 1
+	}
+	g.Shard = fmt.Sprintf("%d/%s", i, count)
+	t.note("share %s, of Slurm's job array", g.Shard)
+	return nil
+}
+
+// part says whether only some cells are to be computed, and no report is to be written.
+func (g *gridFlags) part() bool { return g.Cell != "" || g.Shard != "" }
+
+// mostShares bounds n of --shard i/n.
+const mostShares = 1_000_000
+
+// chosen are the places of the tasks that --cell or --shard name.
+func (g *gridFlags) chosen(tasks []study.Task) ([]int, error) {
+	if g.Cell != "" {
+		for at, task := range tasks {
+			if task.ID == g.Cell {
+				return []int{at}, nil
+			}
+		}
+		return nil, data.Inputf("", "the study has no cell %q for these data, methods and seeds; the same command with --list prints them", g.Cell)
+	}
+	first, second, _ := strings.Cut(g.Shard, "/")
+	i, errI := strconv.Atoi(first)
+	n, errN := strconv.Atoi(second)
+	if errI != nil || errN != nil || i < 1 || i > n || n > mostShares {
+		return nil, data.Inputf("", "the share is %q; write i/n, such as 1/8 for the first of eight", g.Shard)
+	}
+	return study.Share(tasks, i, n), nil
+}
+
+// print prints the tasks as JSON lines.
+func printTasks(t *terminal, tasks []study.Task) error {
+	for _, task := range tasks {
+		line, err := json.Marshal(task)
+		if err != nil {
+			return err
+		}
+		if err := t.printf("%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runPart computes the tasks that --cell or --shard name, by compute, which gives an error
+// for each that failed, and says what was done. Cells that were done before are
+// computed by nobody.
+func (g *gridFlags) runPart(ctx context.Context, t *terminal, tasks []study.Task, dir string, asJSON bool, compute func(ctx context.Context, places []int) (failures []error, err error)) error {
+	places, err := g.chosen(tasks)
+	if err != nil {
+		return err
+	}
+	before := 0
+	for _, at := range places {
+		if tasks[at].Done {
+			before++
+		}
+	}
+	failures, err := compute(ctx, places)
+	if err != nil {
+		return err
+	}
+	computed := len(places) - before - len(failures)
+	if asJSON {
+		err = t.json(map[string]any{"cells": len(places), "done_before": before, "computed": computed, "failed": len(failures), "dir": dir})
+	} else {
+		err = t.closing("%d of %d cells are computed, %d were there already; they lie in %s", computed, len(places), before, dir)
+	}
+	if err != nil {
+		return err
+	}
+	return tellFailures(t, failures, len(places))
+}
+
+// tellFailures names the cells that failed; the error says how many.
+func tellFailures(t *terminal, failures []error, of int) error {
+	for _, err := range failures {
+		t.warn("failed: %s", strings.TrimSpace(err.Error()))
+	}
+	if len(failures) > 0 {
+		return failed(fmt.Sprintf("%d of %d cells failed; the same command tries them again", len(failures), of), failures)
+	}
+	return nil
+}
+
+// tellMissing says how many cells a report lacks.
+func tellMissing(t *terminal, missing, of int, dir string) error {
+	if missing == of {
+		return data.Inputf("", "none of the %d cells is in %s; compute them first, by --shard or without --collect", of, dir)
+	}
+	if missing > 0 {
+		t.warn("%d of %d cells are not in %s; the report is of the others", missing, of, dir)
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"calibra/experiments/study"
+)
+
+// listed are the tasks that study --list prints.
+func listed(t *testing.T, args ...string) []study.Task {
+	t.Helper()
+	code, stdout, stderr := calibra(t, append(slices.Clone(args), "--list")...)
+	if code != 0 {
+		t.Fatalf("--list exits %d: %s", code, stderr)
+	}
+	var tasks []study.Task
+	for _, line := range strings.Split(strings.TrimSpace(stdout), "\n") {
+		var task study.Task
+		if err := json.Unmarshal([]byte(line), &task); err != nil || task.ID == "" {
+			t.Fatalf("%q is no cell: %v", line, err)
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks
+}
+
+// sameReports holds what two studies wrote to each other, byte for byte; figures too.
+func sameReports(t *testing.T, a, b string) {
+	t.Helper()
+	figures, err := filepath.Glob(filepath.Join(a, "figures", "*"))
+	if err != nil || len(figures) == 0 {
+		t.Fatalf("%s has no figures: %v", a, err)
+	}
+	names := []string{"results.csv", "tables.md", "tables.tex"}
+	for _, path := range figures {
+		if filepath.Ext(path) != ".pdf" { // which tells its date
+			names = append(names, filepath.Join("figures", filepath.Base(path)))
+		}
+	}
+	for _, name := range names {
+		want, err := os.ReadFile(filepath.Join(a, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(b, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s differs (%v)", name, err)
+		}
+	}
+}
+
+// TestStudyOfEightProcesses: eight processes compute a share each, three of them are killed
+// with SIGKILL and started again; what --collect writes then is what one process writes.
+func TestStudyOfEightProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("twelve runs of a study take some seconds")
+	}
+	args := []string{"study", "main", "--data", write(t, features(300)), "--methods", "vq,ts,nc,dc", "--seeds", "1-6", "--codewords", "16", "--slots", "4"}
+	alone := filepath.Join(t.TempDir(), "alone")
+	if code, _, stderr := calibra(t, append(args, "--out", alone)...); code != 0 {
+		t.Fatalf("study exits %d: %s", code, stderr)
+	}
+	dir := filepath.Join(t.TempDir(), "grid")
+	args = append(args, "--out", dir)
+	start := func(i int) *exec.Cmd {
+		child := exec.Command(os.Args[0], append(slices.Clone(args), "--jobs", "1")...)
+		child.Env = append(os.Environ(), asCommand+"=1", fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", i), "SLURM_ARRAY_TASK_COUNT=8")
+		child.Stderr = &bytes.Buffer{}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return child
+	}
+	var children []*exec.Cmd
+	for i := range 8 {
+		children = append(children, start(i+1))
+	}
+	there := func() int {
+		files, _ := filepath.Glob(filepath.Join(dir, "cells", "*.json"))
+		return len(files)
+	}
+	killed := 0
+	for deadline := time.Now().Add(2 * time.Minute); killed < 3; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no cells were computed in two minutes")
+		}
+		if there() > 2*killed { // at different times
+			child := children[2*killed]
+			child.Process.Kill()
+			child.Wait()
+			if child.ProcessState.ExitCode() != -1 {
+				t.Fatalf("share %d ended before it was killed", 2*killed+1)
+			}
+			killed++
+		}
+	}
+	for i, child := range children {
+		if i == 0 || i == 2 || i == 4 {
+			continue
+		}
+		if err := child.Wait(); err != nil {
+			t.Fatalf("share %d: %v: %s", i+1, err, child.Stderr)
+		}
+	}
+	left := 0
+	for _, task := range listed(t, args...) {
+		if !task.Done {
+			left++
+		}
+	}
+	if left == 0 {
+		t.Fatal("the killed processes had computed all; the test shows nothing")
+	}
+	for _, i := range []int{1, 3, 5} {
+		if child := start(i); child.Wait() != nil {
+			t.Fatalf("share %d, started again: %s", i, child.Stderr)
+		}
+	}
+	if code, _, stderr := calibra(t, append(args, "--collect")...); code != 0 {
+		t.Fatalf("--collect exits %d: %s", code, stderr)
+	}
+	sameReports(t, alone, dir)
+	t.Logf("%d cells were left when three processes had been killed", left)
+}
+
+// TestStudyCell: single cells are computed by their ids; a report is of what is there; a
+// cell that fails and one whose file is damaged are named and stop no other.
+func TestStudyCell(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cells")
+	args := []string{"study", "main", "--data", write(t, features(60)), "--methods", "nc,ts,histogram", "--seeds", "1", "--cells", dir}
+	out := append(slices.Clone(args), "--out", filepath.Join(t.TempDir(), "out"))
+	tasks := listed(t, args...)
+	if len(tasks) != 3 || tasks[0].Method == "" || tasks[0].Data == "" || tasks[0].Seed != 1 || tasks[0].Done {
+		t.Fatalf("the cells are %+v", tasks)
+	}
+	if code, _, stderr := calibra(t, append(slices.Clone(out), "--collect")...); code != exitUsage || !strings.Contains(stderr, "none of the 3 cells is in") {
+		t.Errorf("--collect of nothing exits %d: %s", code, stderr)
+	}
+	for range 2 { // the second time it is there
+		if code, stdout, stderr := calibra(t, append(slices.Clone(args), "--cell", tasks[1].ID)...); code != 0 {
+			t.Fatalf("--cell exits %d: %s%s", code, stdout, stderr)
+		}
+	}
+	if now := listed(t, args...); now[0].Done || !now[1].Done {
+		t.Errorf("after one cell: %+v", now)
+	}
+	if code, stdout, stderr := calibra(t, append(slices.Clone(out), "--collect")...); code != 0 || !strings.Contains(stderr, "2 of 3 cells are not in") || !strings.Contains(stdout, "1 of 3 cells are computed") {
+		t.Errorf("--collect of one cell exits %d: %s%s", code, stdout, stderr)
+	}
+	path := filepath.Join(dir, tasks[1].ID+".json")
+	if err := os.WriteFile(path, []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range [][]string{{"--shard", "1/1"}, {"--collect"}, nil} {
+		code, _, stderr := calibra(t, append(slices.Clone(out), how...)...)
+		if code != exitFailure || !strings.Contains(stderr, path) || !strings.Contains(stderr, "1 of 3 cells failed") {
+			t.Errorf("%v with a damaged cell exits %d: %s", how, code, stderr)
+		}
+		if now := listed(t, args...); !now[0].Done || now[1].Done || !now[2].Done {
+			t.Errorf("%v with a damaged cell: %+v", how, now)
+		}
+	}
+	// More codewords than rows: that cell fails, the others are computed.
+	args = []string{"study", "main", "--data", write(t, features(60)), "--methods", "nc,vq", "--seeds", "1", "--codewords", "5000", "--slots", "4", "--cells", t.TempDir()}
+	if code, _, stderr := calibra(t, append(slices.Clone(args), "--shard", "1/1")...); code != exitFailure || !strings.Contains(stderr, "1 of 2 cells failed") {
+		t.Errorf("a cell that fails makes the code %d: %s", code, stderr)
+	}
+	for _, task := range listed(t, args...) {
+		if task.Done != (task.Method == "nc") {
+			t.Errorf("after a failure: %+v", task)
+		}
+	}
+}
+
+// TestStudyTruthCells: study truth has cells of its own kind, dealt out alike.
+func TestStudyTruthCells(t *testing.T) {
+	args := []string{"study", "truth", "--data", "global", "--seeds", "1", "--rows", "200", "--alarms", "0", "--methods", "ts", "--out", filepath.Join(t.TempDir(), "out")}
+	tasks := listed(t, args...)
+	if code, _, stderr := calibra(t, append(slices.Clone(args), "--cell", tasks[0].ID)...); code != 0 {
+		t.Fatalf("--cell exits %d: %s", code, stderr)
+	}
+	if now := listed(t, args...); !now[0].Done || now[1].Done || now[0].Data != "global" || now[0].Method != "ts" {
+		t.Errorf("after one cell: %+v", now[:2])
+	}
+	if code, _, stderr := calibra(t, append(slices.Clone(args), "--collect")...); code != 0 || !strings.Contains(stderr, "cells are not in") {
+		t.Errorf("--collect exits %d: %s", code, stderr)
+	}
+}
+
+func TestStudyRefusesShares(t *testing.T) {
+	args := []string{"study", "main", "--data", "letter", "--methods", "nc", "--seeds", "1"}
+	for want, more := range map[string][]string{
+		`"0/8"`:                  {"--shard", "0/8", "--cells", t.TempDir()},
+		`"9/8"`:                  {"--shard", "9/8", "--cells", t.TempDir()},
+		`"two"`:                  {"--shard", "two", "--cells", t.TempDir()},
+		`no cell "nosuch"`:       {"--cell", "nosuch", "--cells", t.TempDir()},
+		"a study needs --out":    {"--collect"},
+		"--cells":                {"--shard", "1/2"},
+		"can't be used together": {"--shard", "1/2", "--list"},
+	} {
+		if code, _, stderr := calibra(t, append(slices.Clone(args), more...)...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v exits %d without %q: %s", more, code, want, stderr)
+		}
+	}
+	for _, c := range []struct{ id, min, step, want string }{{"3", "", "", "3/4"}, {"0", "0", "1", "1/4"}, {"7", "1", "2", "4/4"}} {
+		t.Setenv("SLURM_ARRAY_TASK_ID", c.id)
+		t.Setenv("SLURM_ARRAY_TASK_COUNT", "4")
+		t.Setenv("SLURM_ARRAY_TASK_MIN", c.min)
+		t.Setenv("SLURM_ARRAY_TASK_STEP", c.step)
+		g := gridFlags{}
+		if err := g.settle(&terminal{out: os.Stdout, err: os.Stderr, quiet: true}); err != nil || g.Shard != c.want {
+			t.Errorf("task %v is share %q, want %q (%v)", c, g.Shard, c.want, err)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package study
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Task is one cell as it is dealt out to many processes, whatever the study's kind. Its
+// JSON is a line of calibra study --list.
+type Task struct {
+	ID      string  `json:"id"`
+	Method  string  `json:"method"` // several, with commas, where one cell judges several
+	Data    string  `json:"data"`
+	Seed    uint64  `json:"seed"`
+	Done    bool    `json:"done"`
+	Cell    string  `json:"cell"`              // in words
+	Seconds float64 `json:"seconds,omitempty"` // it is expected to take on one core; 0: unknown
+}
+
+// Tasks are the cells of a grid; results are those of the store, nil where it lacks one.
+func Tasks(cells []Cell, results []*Result) []Task {
+	tasks := make([]Task, len(cells))
+	for i, c := range cells {
+		tasks[i] = Task{ID: c.Key, Method: c.Method, Data: c.Data, Seed: c.Seed, Done: results[i] != nil, Cell: c.String(), Seconds: c.Cost}
+	}
+	return tasks
+}
+
+// Share are the places in tasks of the i-th of n shares, i from 1, ascending. Every place is
+// in one share, whoever asks and whatever is done, so that n processes that know nothing of
+// each other compute all. Shares take about the same time: the longest task goes first, each
+// to the share that has the least.
+func Share(tasks []Task, i, n int) (places []int) {
+	cost := func(at int) int64 { return 1 + int64(1000*tasks[at].Seconds) } // whole milliseconds add up alike on every machine
+	order := make([]int, len(tasks))
+	for at := range order {
+		order[at] = at
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cost(b), cost(a)) })
+	load := make([]int64, n)
+	for _, at := range order {
+		least := 0
+		for s := range load {
+			if load[s] < load[least] {
+				least = s
+			}
+		}
+		load[least] += cost(at)
+		if least == i-1 {
+			places = append(places, at)
+		}
+	}
+	slices.Sort(places)
+	return places
+}

@@ -1,0 +1,99 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"calibra/data"
+)
+
+// Tasks are the cells of the study, its diagnoses last, and whether Dir has them.
+func (t *Truth) Tasks() (tasks []Task) {
+	var methods []string
+	for _, m := range t.Methods {
+		methods = append(methods, m.Name)
+	}
+	add := func(id, data string, seed uint64) {
+		_, err := os.Stat(filepath.Join(t.Dir, id+".json"))
+		tasks = append(tasks, Task{ID: id, Method: strings.Join(methods, ","), Data: data, Seed: seed, Done: err == nil, Cell: id})
+	}
+	for _, c := range t.Cells() {
+		add(c.String(), c.Source, c.Seed)
+	}
+	methods = nil // of which a diagnosis fits none
+	for _, d := range diagnoses() {
+		add(d.String(), "planted", 0)
+	}
+	return tasks
+}
+
+// Compute computes the cell of that id of Tasks, if Dir lacks it, and keeps it there.
+func (t *Truth) Compute(ctx context.Context, id string) error {
+	if err := os.MkdirAll(t.Dir, 0o777); err != nil {
+		return data.Inputf("", "the directory %s of the cells cannot be made: %w", t.Dir, err)
+	}
+	for _, c := range t.Cells() {
+		if c.String() == id {
+			_, err := t.cell(ctx, c)
+			return err
+		}
+	}
+	for _, d := range diagnoses() {
+		if d.String() == id {
+			_, err := kept(t.Dir, id, func() (DiagnosisRate, error) { return d.run(ctx) })
+			return err
+		}
+	}
+	return fmt.Errorf("study truth has no cell %q", id)
+}
+
+// Run computes the cells that Dir lacks. observe is told of each that ends. If ctx is
+// cancelled, those that ended stay in Dir and the error wraps ctx.Err().
+func (t *Truth) Run(ctx context.Context, observe func(done, total int)) error {
+	tasks := t.Tasks()
+	for k, task := range tasks {
+		if err := t.Compute(ctx, task.ID); ctx.Err() != nil {
+			return fmt.Errorf("the cells that ended are kept, the same command goes on with the others: %w", ctx.Err())
+		} else if err != nil {
+			return fmt.Errorf("study truth: %s: %w", task.Cell, err)
+		}
+		if observe != nil {
+			observe(k+1, len(tasks))
+		}
+	}
+	return nil
+}
+
+// Collect reads what Dir has of the cells, in their order, and names the files that are
+// damaged.
+func (t *Truth) Collect() (f *TruthFindings, damaged []error) {
+	f = &TruthFindings{Truth: t}
+	for _, c := range t.Cells() {
+		if r, err := there[TruthResult](t.Dir, c.String()); err == nil {
+			f.Results = append(f.Results, r)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			damaged = append(damaged, err)
+		}
+	}
+	for _, d := range diagnoses() {
+		if r, err := there[DiagnosisRate](t.Dir, d.String()); err == nil {
+			f.Diagnosis = append(f.Diagnosis, r)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			damaged = append(damaged, err)
+		}
+	}
+	return f, damaged
+}
+
+// there reads what Dir has under a name; without it the error wraps fs.ErrNotExist.
+func there[T any](dir, name string) (v T, err error) {
+	return kept(dir, name, func() (T, error) { return v, fs.ErrNotExist })
+}
+
+// Len is how many cells the findings hold.
+func (f *TruthFindings) Len() int { return len(f.Results) + len(f.Diagnosis) }
