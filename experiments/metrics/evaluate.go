@@ -64,7 +64,8 @@ type Report struct {
 	Checks  Checks
 	// Recovered is what Recover says of the same predictions, in the embedding; nil where nobody asked.
 	Recovered *Recovered
-	Sets      *SetCoverage // of prediction sets that came with the predictions; nil without them
+	Anchors   *AnchorSample // where LCE was measured at a sample of the rows; nil where at all
+	Sets      *SetCoverage  // of prediction sets that came with the predictions; nil without them
 }
 
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
@@ -316,6 +317,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Metrics    json.RawMessage `json:"metrics"`
 		Checks     checks          `json:"checks"`
 		Recovered  *Recovered      `json:"recoverable,omitempty"`
+		Anchors    *AnchorSample   `json:"anchors,omitempty"`
 		Sets       *SetCoverage    `json:"sets,omitempty"`
 		ESSProfile *profile        `json:"ess_profile,omitempty"`
 		Missing    string          `json:"missing,omitempty"`
@@ -328,6 +330,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Metrics:   metrics,
 		Checks:    checks{ECE: r.Checks.ECEDebiased, TopECE: r.Checks.TopECEDebiased, Squared: r.Checks.SquaredDebiased},
 		Recovered: r.Recovered,
+		Anchors:   r.Anchors,
 		Sets:      r.Sets,
 		Missing:   r.Missing(),
 	}
@@ -358,6 +361,8 @@ func (m *Measurement) Missing() string {
 		return "LCE, MLCE and the ESS profile need an embedding of the rows"
 	case math.IsNaN(m.Values[LCE]):
 		return "LCE, MLCE and the ESS profile need a bin that is not skipped as too small"
+	case math.IsNaN(m.Values[MLCE]):
+		return "MLCE, the largest of all rows, is not known from a sample of them"
 	}
 	return ""
 }

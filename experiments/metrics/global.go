@@ -139,14 +139,23 @@ func (b *binned) global(as variant) Values {
 
 // classWeights are C weights w_c that sum to 1.
 func (b *binned) classWeights(as variant) []float64 {
-	weights := make([]float64, b.classes)
-	switch s := b.settings; {
+	rows := make([]float64, b.classes)
+	if b.settings.Weighting == Frequency {
+		for i, y := range as.label {
+			rows[y] += as.weight[i]
+		}
+	}
+	return b.settings.classWeights(rows)
+}
+
+// classWeights are weights w_c that sum to 1, where rows is how many bear each label.
+func (s Settings) classWeights(rows []float64) []float64 {
+	weights := make([]float64, len(rows))
+	switch {
 	case s.ClassWeights != nil:
 		copy(weights, s.ClassWeights)
 	case s.Weighting == Frequency:
-		for i, y := range as.label {
-			weights[y] += as.weight[i]
-		}
+		copy(weights, rows)
 	default:
 		for c := range weights {
 			weights[c] = 1

@@ -1,0 +1,345 @@
+package metrics
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Totals are the sums over rows that the global metrics, their intervals, noise floors and
+// debiased checks are made of. Totals of different rows add up to those of all: the parts
+// may be counted on many machines, in any order, and give the same bytes.
+//
+// Evaluate has the same values, to the rounding of its own sums (1e-12). The bootstrap gives
+// each row a weight that is Poisson of mean 1 in each replicate, where that of Evaluate draws
+// exactly as many rows as there are; with many rows these are the same (Chamandy, Muralidharan,
+// Najmi and Naidu 2012). Weights and redrawn labels depend on the seed and on the row's number.
+type Totals struct{ t totals }
+
+// totals has the fields that travel between machines.
+type totals struct {
+	Classes     int
+	Settings    Settings
+	Uncertainty Uncertainty
+	Seed        uint64
+	Rows        weighed
+	Labels      labelled
+	// Replicates of the bootstrap and redraws of the labels.
+	ReplicateRows          []weighed
+	ReplicateLabels, Drawn []labelled
+}
+
+// weighed is what the bins of weighed rows hold, whatever the labels.
+type weighed struct {
+	Rows          int64
+	Weight        []int64 // C×bins: Σ w
+	Prob          []exact // C×bins: Σ w p_ic
+	TopWeight     []int64 // bins of the top class's confidence
+	TopConfidence []exact
+}
+
+// labelled is what labels add.
+type labelled struct {
+	Hits    []int64 // C×bins: Σ w 1[y_i = c]
+	TopHits []int64 // bins
+	Labels  []int64 // C: Σ w 1[y_i = c]
+	NLL     exact
+	Brier   exact
+}
+
+// NewTotals are those of no rows. Bins must be of equal width, as quantiles of all rows are
+// known only when all have been seen. The numbers of u mean what they do in Evaluate.
+func NewTotals(classes int, s Settings, u Uncertainty, seed uint64) (*Totals, error) {
+	s.Progress, s.Executor, s.Strata = nil, nil, nil
+	s, err := s.filled(classes)
+	if err != nil {
+		return nil, err
+	}
+	if u, err = u.filled(); err != nil {
+		return nil, err
+	}
+	switch {
+	case classes < 2:
+		return nil, fmt.Errorf("metrics: predictions have %d class: want two or more", classes)
+	case s.Binning != EqualWidth:
+		return nil, fmt.Errorf("metrics: totals need bins of equal width, as quantiles of all rows are not known part by part")
+	}
+	t := totals{Classes: classes, Settings: s, Uncertainty: u, Seed: seed, Rows: newWeighed(classes, s.Bins), Labels: newLabelled(classes, s.Bins)}
+	for range u.Replicates {
+		t.ReplicateRows = append(t.ReplicateRows, newWeighed(classes, s.Bins))
+		t.ReplicateLabels = append(t.ReplicateLabels, newLabelled(classes, s.Bins))
+	}
+	for range u.Redraws {
+		t.Drawn = append(t.Drawn, newLabelled(classes, s.Bins))
+	}
+	return &Totals{t}, nil
+}
+
+func newWeighed(classes, bins int) weighed {
+	return weighed{Weight: make([]int64, classes*bins), Prob: make([]exact, classes*bins), TopWeight: make([]int64, bins), TopConfidence: make([]exact, bins)}
+}
+
+func newLabelled(classes, bins int) labelled {
+	return labelled{Hits: make([]int64, classes*bins), TopHits: make([]int64, bins), Labels: make([]int64, classes)}
+}
+
+// Rows is how many rows were counted.
+func (t *Totals) Rows() int { return int(t.t.Rows.Rows) }
+
+// batchRows are counted at a time, so that the sums of a replicate stay in the cache.
+const batchRows = 512
+
+// Add counts rows, whose numbers are first, first + 1, …; the arguments before are those of
+// Measure. No two rows may have the same number.
+func (t *Totals) Add(logProbs *mat.Dense, labels []int, first uint64) error {
+	s, err := newSample(logProbs, labels)
+	if err != nil {
+		return err
+	}
+	if s.classes != t.t.Classes {
+		return fmt.Errorf("metrics: predictions have %d classes, those before had %d", s.classes, t.t.Classes)
+	}
+	b := bin(s, t.t.Settings)
+	prob := make([]int64, len(s.prob))
+	for at, p := range s.prob {
+		prob[at] = units(p)
+	}
+	for from := 0; from < s.rows; from += batchRows {
+		t.t.addBatch(b, prob, from, min(from+batchRows, s.rows), first)
+	}
+	return nil
+}
+
+func (t *totals) addBatch(b *binned, prob []int64, from, to int, first uint64) {
+	n := to - from
+	weights := make([]uint8, len(t.ReplicateRows)*n)
+	drawn := make([]int, len(t.Drawn)*n)
+	cumulative := make([]float64, b.classes)
+	for i := from; i < to; i++ {
+		rng := rowRNG(t.Seed, first+uint64(i))
+		for k := range t.ReplicateRows {
+			weights[k*n+i-from] = poisson(rng)
+		}
+		var sum float64
+		for c := range cumulative {
+			sum += b.prob[i*b.classes+c]
+			cumulative[c] = sum
+		}
+		for k := range t.Drawn {
+			u, c := rng.Float64()*sum, 0
+			for c < b.classes-1 && u >= cumulative[c] {
+				c++
+			}
+			drawn[k*n+i-from] = c
+		}
+	}
+	squares := make([]float64, n) // Σ_c p_ic²
+	for i := range squares {
+		for _, p := range b.prob[(from+i)*b.classes : (from+i+1)*b.classes] {
+			squares[i] += p * p
+		}
+	}
+	for i := from; i < to; i++ {
+		t.Rows.add(b, prob, i, 1)
+		t.Labels.add(b, i, b.label[i], squares[i-from], 1)
+	}
+	for k := range t.ReplicateRows {
+		for i := from; i < to; i++ {
+			if w := int64(weights[k*n+i-from]); w > 0 {
+				t.ReplicateRows[k].add(b, prob, i, w)
+				t.ReplicateLabels[k].add(b, i, b.label[i], squares[i-from], w)
+			}
+		}
+	}
+	for k := range t.Drawn {
+		for i := from; i < to; i++ {
+			t.Drawn[k].add(b, i, drawn[k*n+i-from], squares[i-from], 1)
+		}
+	}
+}
+
+func (w *weighed) add(b *binned, prob []int64, i int, times int64) {
+	w.Rows += times
+	bins := b.settings.Bins
+	for c, k := range b.class[i*b.classes : (i+1)*b.classes] {
+		w.Weight[c*bins+int(k)] += times
+		w.Prob[c*bins+int(k)].add(times * prob[i*b.classes+c])
+	}
+	w.TopWeight[b.topLabel[i]] += times
+	w.TopConfidence[b.topLabel[i]].add(times * prob[i*b.classes+b.top[i]])
+}
+
+// add counts row i with the label y; squares is Σ_c p_ic², so that its Brier score is
+// Σ_c (p_ic − 1[y = c])² = squares − 2 p_iy + 1.
+func (l *labelled) add(b *binned, i, y int, squares float64, times int64) {
+	l.Hits[y*b.settings.Bins+int(b.class[i*b.classes+y])] += times
+	l.Labels[y] += times
+	if b.top[i] == y {
+		l.TopHits[b.topLabel[i]] += times
+	}
+	l.NLL.add(times * units(-b.logProb(i, y)))
+	l.Brier.add(times * units(squares-2*b.prob[i*b.classes+y]+1))
+}
+
+// rowRNG is the generator of one row, wherever it is counted.
+func rowRNG(seed, row uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, scattered(row))) }
+
+// scattered is a bijection of the 64-bit numbers that takes neighbours far apart (splitmix64,
+// Steele, Lea and Flood 2014).
+func scattered(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// poisson draws from the Poisson distribution of mean 1 by inversion.
+func poisson(rng *rand.Rand) uint8 {
+	u, k, p := rng.Float64(), uint8(0), 1/math.E
+	for u >= p && k < 20 { // 1e-19 are above
+		u -= p
+		k++
+		p /= float64(k)
+	}
+	return k
+}
+
+// Merge adds the totals of other rows, of the same settings and seed.
+func (t *Totals) Merge(other *Totals) error {
+	a, b := &t.t, &other.t
+	if a.Classes != b.Classes || a.Seed != b.Seed || a.Uncertainty != b.Uncertainty || a.Settings.Bins != b.Settings.Bins {
+		return fmt.Errorf("metrics: totals of %d and of %d classes, or of different settings, do not add up", a.Classes, b.Classes)
+	}
+	a.Rows.merge(&b.Rows)
+	a.Labels.merge(&b.Labels)
+	for k := range a.ReplicateRows {
+		a.ReplicateRows[k].merge(&b.ReplicateRows[k])
+		a.ReplicateLabels[k].merge(&b.ReplicateLabels[k])
+	}
+	for k := range a.Drawn {
+		a.Drawn[k].merge(&b.Drawn[k])
+	}
+	return nil
+}
+
+func (w *weighed) merge(other *weighed) {
+	w.Rows += other.Rows
+	mergeCounts(w.Weight, other.Weight)
+	mergeExact(w.Prob, other.Prob)
+	mergeCounts(w.TopWeight, other.TopWeight)
+	mergeExact(w.TopConfidence, other.TopConfidence)
+}
+
+func (l *labelled) merge(other *labelled) {
+	mergeCounts(l.Hits, other.Hits)
+	mergeCounts(l.TopHits, other.TopHits)
+	mergeCounts(l.Labels, other.Labels)
+	l.NLL.merge(other.NLL)
+	l.Brier.merge(other.Brier)
+}
+
+// MarshalBinary writes the totals for another machine.
+func (t *Totals) MarshalBinary() ([]byte, error) { return marshal(t.t) }
+
+// UnmarshalBinary reads what MarshalBinary wrote.
+func (t *Totals) UnmarshalBinary(text []byte) error { return unmarshal(text, &t.t) }
+
+func marshal(v any) ([]byte, error) {
+	var out bytes.Buffer
+	if err := gob.NewEncoder(&out).Encode(v); err != nil {
+		return nil, fmt.Errorf("metrics: write totals: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func unmarshal(text []byte, into any) error {
+	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(into); err != nil {
+		return fmt.Errorf("metrics: read totals: %w", err)
+	}
+	return nil
+}
+
+// Report is what the totals say: the metrics that need no neighbours, and the debiased
+// checks. [Report.AddLocal] adds the local ones.
+func (t *Totals) Report() (*Report, error) {
+	if t.Rows() == 0 {
+		return nil, fmt.Errorf("metrics: there are no predictions to measure: give at least one row")
+	}
+	v := &t.t
+	r := &Report{
+		Measurement: Measurement{Protocol: v.Settings.Protocol, Rows: t.Rows(), Classes: v.Classes, Values: v.values(&v.Rows, &v.Labels)},
+		Settings:    v.Settings, Uncertainty: v.Uncertainty,
+	}
+	var replicates, redraws []Values
+	for k := range v.ReplicateRows {
+		replicates = append(replicates, v.values(&v.ReplicateRows[k], &v.ReplicateLabels[k]))
+	}
+	for k := range v.Drawn {
+		redraws = append(redraws, v.values(&v.Rows, &v.Drawn[k]))
+	}
+	for m := range Metrics {
+		r.Intervals[m] = Interval{math.NaN(), math.NaN()}
+		if m.Local() {
+			continue
+		}
+		if len(replicates) > 0 {
+			r.Replicates[m] = column(replicates, m)
+			r.Intervals[m] = around(r.Values[m], r.Replicates[m]).of(m, r.Values[m])
+		}
+		if len(redraws) > 0 {
+			r.Noise[m] = newNoise(m, r.Values[m], column(redraws, m))
+		}
+	}
+	bins := v.Settings.Bins
+	size, confidence, hits := make([]float64, bins), make([]float64, bins), make([]float64, bins)
+	fill := func(weight []int64, prob []exact, right []int64) {
+		for k := range bins {
+			size[k], confidence[k], hits[k] = float64(weight[k]), prob[k].float(), float64(right[k])
+		}
+	}
+	for c, w := range v.classWeights(&v.Labels) {
+		from, to := c*bins, (c+1)*bins
+		fill(v.Rows.Weight[from:to], v.Rows.Prob[from:to], v.Labels.Hits[from:to])
+		r.Checks.ECEDebiased += w * debiasedECE(size, confidence, hits)
+		r.Checks.SquaredDebiased += w * debiasedSquare(size, confidence, hits)
+	}
+	fill(v.Rows.TopWeight, v.Rows.TopConfidence, v.Labels.TopHits)
+	r.Checks.TopECEDebiased, r.Checks.SKCE = debiasedECE(size, confidence, hits), math.NaN()
+	return r, nil
+}
+
+func (t *totals) classWeights(l *labelled) []float64 {
+	counts := make([]float64, t.Classes)
+	for c, n := range l.Labels {
+		counts[c] = float64(n)
+	}
+	return t.Settings.classWeights(counts)
+}
+
+// values are the global metrics; see [binned.global].
+func (t *totals) values(w *weighed, l *labelled) Values {
+	v, bins, n := unmeasured(), t.Settings.Bins, float64(w.Rows)
+	top := newGaps(bins)
+	var hits int64
+	for k := range bins {
+		hits += l.TopHits[k]
+		top.weight[k], top.residual[k] = float64(w.TopWeight[k]), w.TopConfidence[k].less(l.TopHits[k]).float()
+	}
+	v[Accuracy], v[NLL], v[Brier], v[TopECE] = float64(hits)/n, l.NLL.float()/n, l.Brier.float()/n, top.ece(n)
+	v[ECE], v[MCE], v[ECCE] = 0, 0, 0
+	for c, share := range t.classWeights(l) {
+		g := newGaps(bins)
+		for k := range bins {
+			at := c*bins + k
+			g.weight[k], g.residual[k] = float64(w.Weight[at]), w.Prob[at].less(l.Hits[at]).float()
+		}
+		v[ECE] += share * g.ece(n)
+		v[MCE] += share * g.mce()
+		v[ECCE] += share * g.ecce(n, t.Settings.Protocol)
+	}
+	return v
+}

@@ -1,0 +1,213 @@
+package metrics
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Anchors are a simple random sample of rows at which the local metrics are measured, where
+// measuring at all would compare each row with every other. Anchors of different rows add up:
+// those of the smallest hashes of all stay, so that each row is as likely as any other.
+type Anchors struct{ t anchors }
+
+type anchors struct {
+	Most int // of rows
+	Seed uint64
+	Rows []anchor // ascending by hash
+}
+
+type anchor struct {
+	Hash uint64
+	Top  uint16   // bin of its confidence
+	Bins []uint16 // C
+	Z    []float64
+}
+
+// NewAnchors is a sample of at most so many rows.
+func NewAnchors(most int, seed uint64) *Anchors { return &Anchors{anchors{Most: most, Seed: seed}} }
+
+// Len is the number of rows in the sample.
+func (a *Anchors) Len() int { return len(a.t.Rows) }
+
+// Add offers rows to the sample; the arguments are those of [Totals.Add], and their embedding.
+func (a *Anchors) Add(logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings, first uint64) error {
+	b, _, err := prepare(logProbs, labels, embedding, s)
+	if err != nil {
+		return err
+	}
+	limit := uint64(math.MaxUint64)
+	for i := range b.rows {
+		hash := scattered(scattered(first+uint64(i)) ^ a.t.Seed)
+		if hash > limit {
+			continue
+		}
+		a.t.Rows = append(a.t.Rows, anchor{hash, b.topLabel[i], slices.Clone(b.class[i*b.classes : (i+1)*b.classes]), slices.Clone(embedding.RawRowView(i))})
+		if len(a.t.Rows) > 2*a.t.Most {
+			a.t.cut()
+			limit = a.t.Rows[a.t.Most-1].Hash
+		}
+	}
+	a.t.cut()
+	return nil
+}
+
+// cut keeps the smallest hashes.
+func (a *anchors) cut() {
+	slices.SortFunc(a.Rows, func(x, y anchor) int { return cmp.Compare(x.Hash, y.Hash) })
+	a.Rows = a.Rows[:min(len(a.Rows), a.Most)]
+}
+
+// Merge adds the sample of other rows.
+func (a *Anchors) Merge(other *Anchors) {
+	a.t.Rows = append(a.t.Rows, other.t.Rows...)
+	a.t.cut()
+}
+
+// MarshalBinary writes the sample for another machine.
+func (a *Anchors) MarshalBinary() ([]byte, error) { return marshal(a.t) }
+
+// UnmarshalBinary reads what MarshalBinary wrote.
+func (a *Anchors) UnmarshalBinary(text []byte) error { return unmarshal(text, &a.t) }
+
+// LocalTotals are the kernel sums of the anchors over rows, which add up like [Totals].
+type LocalTotals struct{ t localTotals }
+
+type localTotals struct {
+	Anchors, Classes int
+	R, S, Q          []exact // A×C: Σ_j K_ij e_jc, Σ_j K_ij, Σ_j K_ij² over the rows j in the anchor's bin
+}
+
+// NewLocalTotals are those of no rows.
+func NewLocalTotals(a *Anchors, classes int) *LocalTotals {
+	size := a.Len() * classes
+	return &LocalTotals{localTotals{a.Len(), classes, make([]exact, size), make([]exact, size), make([]exact, size)}}
+}
+
+// Add sums the kernel between the anchors and rows. The numbers of rows play no part, but
+// rows that are added together are summed in float64 before, so that the same parts give the
+// same bytes.
+func (t *LocalTotals) Add(a *Anchors, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings) error {
+	b, _, err := prepare(logProbs, labels, embedding, s)
+	if err != nil {
+		return err
+	}
+	if b.classes != t.t.Classes || a.Len() != t.t.Anchors {
+		return fmt.Errorf("metrics: rows of %d classes do not belong to sums of %d", b.classes, t.t.Classes)
+	}
+	residual := make([]float64, len(b.prob)) // e_jc
+	for j := range b.rows {
+		for c := range b.classes {
+			residual[j*b.classes+c] = b.residual(j, c)
+		}
+	}
+	_, dim := embedding.Dims()
+	classes, scale := b.classes, -1/(2*b.settings.Bandwidth*b.settings.Bandwidth)
+	rs, ss, qs := make([]float64, classes), make([]float64, classes), make([]float64, classes)
+	for i, at := range a.t.Rows {
+		if len(at.Z) != dim {
+			return fmt.Errorf("metrics: the embedding has %d dimensions, that of other rows has %d", dim, len(at.Z))
+		}
+		for from := 0; from < b.rows; from += batchRows {
+			clear(rs)
+			clear(ss)
+			clear(qs)
+			for j := from; j < min(from+batchRows, b.rows); j++ {
+				if b.settings.Protocol == Formula && b.topLabel[j] != at.Top {
+					continue
+				}
+				z := embedding.RawRowView(j)[:len(at.Z)]
+				var d2 float64
+				for m, x := range at.Z {
+					d2 += (x - z[m]) * (x - z[m])
+				}
+				k := math.Exp(scale * d2)
+				bins, e := b.class[j*classes:(j+1)*classes], residual[j*classes:(j+1)*classes]
+				for c, own := range at.Bins {
+					if own == bins[c] || b.settings.Protocol == Formula {
+						rs[c] += k * e[c]
+						ss[c] += k
+						qs[c] += k * k
+					}
+				}
+			}
+			for c := range rs { // of 512 terms of at most 1 each
+				t.t.R[i*classes+c].add(units(rs[c]))
+				t.t.S[i*classes+c].add(units(ss[c]))
+				t.t.Q[i*classes+c].add(units(qs[c]))
+			}
+		}
+	}
+	return nil
+}
+
+// Merge adds the sums over other rows, of the same anchors.
+func (t *LocalTotals) Merge(other *LocalTotals) error {
+	if t.t.Anchors != other.t.Anchors || t.t.Classes != other.t.Classes {
+		return fmt.Errorf("metrics: kernel sums of %d and of %d anchors do not add up", t.t.Anchors, other.t.Anchors)
+	}
+	mergeExact(t.t.R, other.t.R)
+	mergeExact(t.t.S, other.t.S)
+	mergeExact(t.t.Q, other.t.Q)
+	return nil
+}
+
+// MarshalBinary writes the sums for another machine.
+func (t *LocalTotals) MarshalBinary() ([]byte, error) { return marshal(t.t) }
+
+// UnmarshalBinary reads what MarshalBinary wrote.
+func (t *LocalTotals) UnmarshalBinary(text []byte) error { return unmarshal(text, &t.t) }
+
+// AnchorSample says at how many rows LCE was measured, and its standard error over them.
+type AnchorSample struct {
+	Rows int     `json:"rows"`
+	SE   float64 `json:"se"` // of LCE; 0 where every row was an anchor
+}
+
+// AddLocal fills in LCE with its interval over the anchors and the ESS profile of a report of
+// the same rows' totals. MLCE, the largest of all rows, is known only where every row was an
+// anchor.
+func (r *Report) AddLocal(a *Anchors, l *LocalTotals, t *Totals) error {
+	classes, v := l.t.Classes, &t.t
+	if l.t.Anchors == 0 || l.t.Anchors != a.Len() || classes != v.Classes {
+		return fmt.Errorf("metrics: the kernel sums are not of these %d anchors", a.Len())
+	}
+	local := &Local{Residual: mat.NewDense(a.Len(), classes, nil), ESS: mat.NewDense(a.Len(), classes, nil)}
+	for i, at := range a.t.Rows {
+		for c := range classes {
+			k := i*classes + c
+			if v.Settings.Protocol == Tables && v.Rows.Weight[c*v.Settings.Bins+int(at.Bins[c])] <= int64(v.Settings.SmallBin) {
+				local.Residual.Set(i, c, math.NaN())
+				local.ESS.Set(i, c, math.NaN())
+				continue
+			}
+			local.Residual.Set(i, c, l.t.R[k].float()/l.t.S[k].float())
+			if s, q := l.t.S[k].less(1).float(), l.t.Q[k].less(1).float(); q > 0 { // without the anchor
+				local.ESS.Set(i, c, s*s/q)
+			}
+		}
+	}
+	s := v.Settings
+	s.ClassWeights, s.Weighting = v.classWeights(&v.Labels), Uniform // of all rows
+	b := &binned{sample: &sample{rows: a.Len(), classes: classes}, settings: s}
+	local.LCE = b.shares(local.Residual)
+	r.Local = local
+	b.summarize(&r.Values, local)
+	r.Anchors = &AnchorSample{Rows: a.Len()}
+	if a.Len() == t.Rows() || math.IsNaN(r.Values[LCE]) {
+		return nil
+	}
+	r.Values[MLCE] = math.NaN()
+	var squares float64
+	for _, x := range local.LCE {
+		squares += (x - r.Values[LCE]) * (x - r.Values[LCE])
+	}
+	n := float64(a.Len())
+	r.Anchors.SE = math.Sqrt(squares / (n - 1) / n * (1 - n/float64(t.Rows())))
+	const normal = 1.959964 // the 97.5 % quantile
+	r.Intervals[LCE] = Interval{r.Values[LCE] - normal*r.Anchors.SE, r.Values[LCE] + normal*r.Anchors.SE}.of(LCE, r.Values[LCE])
+	return nil
+}

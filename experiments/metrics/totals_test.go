@@ -1,0 +1,242 @@
+package metrics
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// parts are rows 0…N−1 of a sample in pieces, each with its first row.
+type part struct {
+	logProbs, embedding *mat.Dense
+	labels              []int
+	first               int
+}
+
+func cut(logProbs *mat.Dense, labels []int, z *mat.Dense, at ...int) (parts []part) {
+	n, classes := logProbs.Dims()
+	_, dim := z.Dims()
+	from := 0
+	for _, to := range append(at, n) {
+		parts = append(parts, part{logProbs.Slice(from, to, 0, classes).(*mat.Dense), z.Slice(from, to, 0, dim).(*mat.Dense), labels[from:to], from})
+		from = to
+	}
+	return parts
+}
+
+// miscalibrated are predictions of C classes that are too sharp, in two dimensions.
+func miscalibrated(n, classes int, rng *rand.Rand) (logProbs *mat.Dense, labels []int, z *mat.Dense) {
+	logProbs, labels, z = mat.NewDense(n, classes, nil), make([]int, n), mat.NewDense(n, 2, nil)
+	for i := range n {
+		z.SetRow(i, []float64{9 * rng.NormFloat64(), 9 * rng.NormFloat64()})
+		truth, said := make([]float64, classes), logProbs.RawRowView(i)
+		for c := range said {
+			truth[c] = rng.NormFloat64()
+			said[c] = 2 * truth[c]
+		}
+		draw, most := math.Inf(-1), 0
+		for c, l := range truth { // the largest of l + Gumbel
+			if g := l - math.Log(rng.ExpFloat64()); g > draw {
+				draw, most = g, c
+			}
+		}
+		labels[i] = most
+		var sum float64
+		for _, l := range said {
+			sum += math.Exp(l)
+		}
+		for c := range said {
+			said[c] -= math.Log(sum)
+		}
+	}
+	return logProbs, labels, z
+}
+
+// TestTotals: whatever the parts, their order and the machines between, totals have the same
+// bytes and the values of Evaluate, and where every row is an anchor, so do the local metrics.
+func TestTotals(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	logProbs, labels, z := miscalibrated(1700, 5, rng)
+	for _, s := range []Settings{{}, {Protocol: Formula, Bins: 10}, {Weighting: Frequency, SmallBin: NoSmallBin, Bandwidth: 3}} {
+		want, err := Evaluate(t.Context(), logProbs, labels, z, s, Uncertainty{Replicates: 400, Redraws: 200}, rand.New(rand.NewPCG(1, 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first []byte
+		for _, parts := range [][]part{cut(logProbs, labels, z), cut(logProbs, labels, z, 1, 513, 1600)} {
+			slices.Reverse(parts)
+			all := totalsOf(t, parts, s)
+			got := all.report(t, parts, 5000, s)
+			for m := range Metrics {
+				tolerance := 1e-12 // the rounding of sums over 1,700 rows
+				if m.Local() {
+					tolerance = 2e-6 // Evaluate's kernel is float32
+				}
+				if !(math.Abs(got.Values[m]-want.Values[m]) <= tolerance) {
+					t.Errorf("%v is %v, Evaluate has %v", m, got.Values[m], want.Values[m])
+				}
+				if m.Local() {
+					continue
+				}
+				// Either bootstrap's width is off by 5 % of itself (1/√(2·400) for a normal
+				// one), and so is that of the noise floor by 200 redraws.
+				a, b := got.Intervals[m].High-got.Intervals[m].Low, want.Intervals[m].High-want.Intervals[m].Low
+				if math.Abs(a-b) > .25*b {
+					t.Errorf("the interval of %v is %v wide, Evaluate's %v", m, a, b)
+				}
+				if n, o := got.Noise[m], want.Noise[m]; math.Abs(n.Mean-o.Mean) > 5*math.Sqrt(2./200)*o.SD || math.Abs(n.SD-o.SD) > .3*o.SD {
+					t.Errorf("the noise of %v is %+v, Evaluate's %+v", m, n, o)
+				}
+			}
+			for name, pair := range map[string][2]float64{
+				"ece": {got.Checks.ECEDebiased, want.Checks.ECEDebiased}, "top": {got.Checks.TopECEDebiased, want.Checks.TopECEDebiased},
+				"squared": {got.Checks.SquaredDebiased, want.Checks.SquaredDebiased},
+			} {
+				if math.Abs(pair[0]-pair[1]) > 1e-12 {
+					t.Errorf("debiased %s is %v, Evaluate has %v", name, pair[0], pair[1])
+				}
+			}
+			got.Local = nil // whose sums within a part are of float64
+			got.Values[LCE], got.Values[MLCE] = math.NaN(), math.NaN()
+			text, err := json.Marshal(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = text
+			}
+			if !bytes.Equal(text, first) {
+				t.Errorf("in parts:\n%s\nin one:\n%s", text, first)
+			}
+		}
+	}
+}
+
+// summed are the totals and the anchors of rows.
+type summed struct {
+	*Totals
+	anchors *Anchors
+}
+
+func totalsOf(t *testing.T, parts []part, s Settings) (all summed) {
+	t.Helper()
+	for _, p := range parts {
+		totals, err := NewTotals(5, s, Uncertainty{Replicates: 400, Redraws: 200}, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := totals.Add(p.logProbs, p.labels, uint64(p.first)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := totals.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := &Totals{}
+		if err := back.UnmarshalBinary(text); err != nil {
+			t.Fatal(err)
+		}
+		if all.Totals == nil {
+			all.Totals = back
+		} else if err := all.Merge(back); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// report measures locally at so many anchors too.
+func (all *summed) report(t *testing.T, parts []part, most int, s Settings) *Report {
+	t.Helper()
+	all.anchors = NewAnchors(most, 7)
+	for _, p := range parts {
+		some := NewAnchors(most, 7)
+		if err := some.Add(p.logProbs, p.labels, p.embedding, s, uint64(p.first)); err != nil {
+			t.Fatal(err)
+		}
+		all.anchors.Merge(some)
+	}
+	sums := NewLocalTotals(all.anchors, 5)
+	for _, p := range parts {
+		some := NewLocalTotals(all.anchors, 5)
+		if err := some.Add(all.anchors, p.logProbs, p.labels, p.embedding, s); err != nil {
+			t.Fatal(err)
+		}
+		if err := sums.Merge(some); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := all.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AddLocal(all.anchors, sums, all.Totals); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestAnchors: the standard error of a sample tells how far it is off, and the sample is the
+// same however the rows are cut.
+func TestAnchors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 1))
+	logProbs, labels, z := miscalibrated(3000, 5, rng)
+	exact, err := Measure(t.Context(), logProbs, labels, z, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, three := cut(logProbs, labels, z), cut(logProbs, labels, z, 700, 701)
+	all := totalsOf(t, one, Settings{})
+	a, b := all.report(t, one, 300, Settings{}), all.report(t, three, 300, Settings{})
+	if x, y := a.Values[LCE], b.Values[LCE]; math.Abs(x-y) > 1e-14 { // sums of 512 rows in float64
+		t.Errorf("LCE is %v of one part, %v of three", x, y)
+	}
+	if off := math.Abs(a.Values[LCE] - exact.Values[LCE]); off > 4*a.Anchors.SE || !(a.Anchors.SE < .1*a.Values[LCE]) || a.Anchors.Rows != 300 {
+		t.Errorf("LCE is %v ± %v at %d rows, %v at all", a.Values[LCE], a.Anchors.SE, a.Anchors.Rows, exact.Values[LCE])
+	}
+	if !math.IsNaN(a.Values[MLCE]) || a.Missing() == "" {
+		t.Errorf("MLCE is %v of a sample, and nothing is missing: %q", a.Values[MLCE], a.Missing())
+	}
+}
+
+func TestExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var s exact
+	want := 0.0
+	for range 1000 {
+		x := 40 * rng.NormFloat64()
+		s.add(units(x))
+		want += x
+	}
+	if got := s.float(); math.Abs(got-want) > 1e-10 { // of want's own rounding
+		t.Errorf("the sum is %v, want %v", got, want)
+	}
+	for _, n := range []int64{0, 3, 1 << 40} {
+		if got := s.less(n).float(); math.Abs(got-(want-float64(n))) > 1e-10+1e-4*float64(n>>40) {
+			t.Errorf("less %d it is %v, want %v", n, got, want-float64(n))
+		}
+	}
+}
+
+// TestTotalsRefuse: what does not add up is an error, never a number.
+func TestTotalsRefuse(t *testing.T) {
+	if _, err := NewTotals(3, Settings{Binning: Quantile}, Uncertainty{}, 0); err == nil {
+		t.Error("quantile bins were accepted")
+	}
+	a, _ := NewTotals(3, Settings{}, Uncertainty{}, 0)
+	b, _ := NewTotals(4, Settings{}, Uncertainty{}, 0)
+	if a.Merge(b) == nil {
+		t.Error("totals of 3 and of 4 classes were added")
+	}
+	if _, err := a.Report(); err == nil {
+		t.Error("no rows have a report")
+	}
+	if a.Add(mat.NewDense(1, 3, []float64{0, 0, math.NaN()}), []int{0}, 0) == nil || a.Rows() != 0 {
+		t.Error("a row that is no number was counted")
+	}
+}
