@@ -43,7 +43,10 @@ type Recovered struct {
 	NLL, Brier Gains
 	// GlobalNLL and LocalNLL are N: the terms of which the gains of NLL are the means.
 	GlobalNLL, LocalNLL []float64
-	Families            [2]string // of the global and of the local recalibrator
+	// ReachedNLL and ReachedBrier are N: the losses of the corrected predictions, by which
+	// other predictions of the same rows may be measured too; see [Recoverable].
+	ReachedNLL, ReachedBrier []float64
+	Families                 [2]string // of the global and of the local recalibrator
 }
 
 // Recover is recoverable loss by K-fold cross-fitting within the rows measured. On the
@@ -130,6 +133,7 @@ func (s *sample) recover(ctx context.Context, features *mat.Dense, r Recovery, r
 		nll[m], brier[m] = s.losses(p)
 	}
 	out.GlobalNLL, out.LocalNLL = difference(nll[0], nll[1]), difference(nll[1], nll[2])
+	out.ReachedNLL, out.ReachedBrier = nll[2], brier[2]
 	out.NLL = Gains{newGain(out.GlobalNLL), newGain(out.LocalNLL), newGain(difference(nll[0], nll[2]))}
 	out.Brier = Gains{
 		newGain(difference(brier[0], brier[1])), newGain(difference(brier[1], brier[2])), newGain(difference(brier[0], brier[2])),
@@ -195,6 +199,18 @@ func (s *sample) losses(l *mat.Dense) (nll, brier []float64) {
 	}
 	return nll, brier
 }
+
+// Recoverable is the loss that one reference r shows to be recoverable from any predictions p
+// of its rows: the mean over rows of how far their losses (N, NLL or Brier) lie above those
+// that r reaches, such as [Recovered.ReachedNLL] of the classifier that p was made from:
+//
+//	R = mean[ℓ(p) − ℓ(r)]
+//
+// Whatever r is, as long as it was not fitted to the row it is asked about, R is on average
+// at most the divergence of p from the truth. Predictions that are held against one r rank as
+// ℓ ranks them, while the gains of corrections that are fitted to each of them differ by
+// the noise of their fits too. Where p is better than r, R is negative.
+func Recoverable(losses, reached []float64) Gain { return newGain(difference(losses, reached)) }
 
 func difference(a, b []float64) []float64 {
 	out := make([]float64, len(a))

@@ -25,7 +25,7 @@ var Benchmark = Study{
 		return append(specs, experiments.Spec{Method: "vq"})
 	},
 	Vary:  []Field{ByMethod, ByTuning},
-	Views: []View{BenchmarkNote, Scores, NamedPairs, MeanRanks, NoiseFloor, Sparsest, Results, TuningTable, TimeTable},
+	Views: []View{BenchmarkNote, Scores, LeftOnTheTable, NamedPairs, MeanRanks, NoiseFloor, Sparsest, Results, TuningTable, TimeTable},
 }
 
 // notBenchmarked are methods under an optimizer that stops short, parts of stacked, and

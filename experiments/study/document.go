@@ -212,6 +212,7 @@ func (f *Findings) writeResults(w io.Writer) error {
 	for _, q := range resultColumns(true)[len(resultColumns(false)):] {
 		add(strings.ReplaceAll(strings.ToLower(q.title), " ", "_"), q.of)
 	}
+	add("nll_recoverable", recoverable.of)
 	for third, name := range thirds {
 		for _, view := range []struct {
 			suffix string

@@ -35,7 +35,10 @@ type Result struct {
 	// sparse one first, in either embedding; nil where no noise floor was measured.
 	Strata    []Stratum `json:"strata,omitempty"`
 	OwnStrata []Stratum `json:"own_strata,omitempty"`
-	Losses    []float32 `json:"losses,omitempty"` // −log p of each test row's label, on which methods are compared in pairs
+	// Recoverable is the NLL that corrections of the classifier, cross-fitted on the test rows,
+	// show to be left on the table; nil where that was not measured.
+	Recoverable *metrics.Gain `json:"recoverable_nll,omitempty"`
+	Losses      []float32     `json:"losses,omitempty"` // −log p of each test row's label, on which methods are compared in pairs
 	// Rows are the numbers of the test rows in the data that all seeds split; nil where
 	// each seed draws rows of its own.
 	Rows    []int              `json:"rows,omitempty"`

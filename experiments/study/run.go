@@ -157,6 +157,11 @@ func (w *workshop) compute(ctx context.Context, st Store, c Cell) (r *Result, er
 	if r, err = newResult(ctx, run); err != nil {
 		return nil, err
 	}
+	if c.Shift == "" { // the rows that prepared knows
+		if r.Recoverable, err = prepared.Recoverable(ctx, run.Outcome.Metrics.NLL); err != nil {
+			return nil, err
+		}
+	}
 	r.Rows = rowNumbers(run.Source.Test, c.Origin)
 	r.Time, r.Program = time.Since(start).Seconds(), st.Program
 	if twin != nil {

@@ -186,6 +186,7 @@ type drawn struct {
 	embedding *mat.Dense
 	truth     *mat.Dense
 	said      []named
+	reached   *metrics.Recovered // by corrections of the source's own classifier
 }
 
 type named struct {
@@ -235,6 +236,9 @@ func (t *Truth) draw(ctx context.Context, c TruthCell) (*drawn, error) {
 		return nil, err
 	}
 	d.embedding = embed.Apply(set.Features)
+	if d.reached, err = metrics.Recover(ctx, layers.LogSoftmax(set.Logits), d.labels, d.embedding, metrics.Recovery{}, rand.New(rand.NewPCG(c.Seed, 14))); err != nil {
+		return nil, err
+	}
 	if c.Alarm {
 		return d, nil
 	}
@@ -325,7 +329,7 @@ func (c TruthCell) measure(ctx context.Context, d *drawn, l *mat.Dense) (Predict
 		return p, err
 	}
 	for name, gain := range map[string]metrics.Gain{
-		"recoverable_nll": g.NLL.Total, "recoverable_global": g.NLL.Global, "recoverable_local": g.NLL.Local, "recoverable_brier": g.Brier.Total,
+		"recoverable_shared": metrics.Recoverable(r.NLL, d.reached.ReachedNLL), "recoverable_nll": g.NLL.Total, "recoverable_global": g.NLL.Global, "recoverable_local": g.NLL.Local, "recoverable_brier": g.Brier.Total,
 	} {
 		p.set(name, gain.Value)
 		if c.Alarm {

@@ -30,7 +30,7 @@ var TruthFiles = append([]string{"results.csv", "ranks.csv", "diagnosis.csv"}, r
 
 // truthMetrics are the metrics in the order of the tables, with their titles.
 var truthMetrics = []struct{ key, title string }{
-	{"nll", "NLL"}, {"brier", "Brier"}, {"recoverable_nll", "recoverable NLL"}, {"recoverable_brier", "recoverable Brier"},
+	{"nll", "NLL"}, {"brier", "Brier"}, {"recoverable_shared", "recoverable NLL, one reference"}, {"recoverable_nll", "recoverable NLL"}, {"recoverable_brier", "recoverable Brier"},
 	{"recoverable_global", "— global part"}, {"recoverable_local", "— local part"},
 	{"ece", "ECE"}, {"ece_top", "ECE (top)"}, {"ece_debiased", "ECE, debiased"}, {"ecce", "ECCE"}, {"skce", "SKCE"},
 	{"lce", "LCE, γ = 10"}, {"mlce", "MLCE, γ = 10"}, {"lce_1", "LCE, γ = 1"}, {"lce_3", "LCE, γ = 3"}, {"lce_30", "LCE, γ = 30"}, {"lce_15nn", "LCE, γ of 15 neighbours"},
@@ -205,7 +205,7 @@ func (f *TruthFindings) units(settings []setting) *report.Section {
 		key, title string
 		of         func(Predictor) float64
 	}{
-		{"recoverable_nll", "recoverable NLL − KL", truths[2].of}, {"recoverable_brier", "recoverable Brier − squared", truths[0].of},
+		{"recoverable_shared", "recoverable NLL, one reference − KL", truths[2].of}, {"recoverable_nll", "recoverable NLL − KL", truths[2].of}, {"recoverable_brier", "recoverable Brier − squared", truths[0].of},
 		{"lce", "LCE, γ = 10 − absolute", truths[1].of}, {"lce_3", "LCE, γ = 3 − absolute", truths[1].of}, {"lce_15nn", "LCE, γ of 15 neighbours − absolute", truths[1].of},
 		{"squared_15nn", "U-statistic, 15 − squared", truths[0].of}, {"squared_50nn", "U-statistic, 50 − squared", truths[0].of},
 	}
