@@ -65,12 +65,6 @@ func (e *Embedding) Apply(x *mat.Dense) *mat.Dense {
 	return &out
 }
 
-// Restandardized is e with a standardizer fitted on x instead, N×M, and the axes
-// as they were: what the published tables apply to the test rows.
-func (e *Embedding) Restandardized(x *mat.Dense) *Embedding {
-	return &Embedding{Scale: FitStandardizer(x), Axes: e.Axes, Variances: e.Variances}
-}
-
 // leadingByEigen is the p largest eigenvalues of the covariance XᵀX/N, descending
 // and not below 0, with their vectors as columns, from all M of them.
 func leadingByEigen(x *mat.Dense, p int) (*mat.Dense, []float64, error) {

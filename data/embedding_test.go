@@ -208,24 +208,6 @@ func TestEmbeddingSizes(t *testing.T) {
 	}
 }
 
-// Restandardized undoes any shift and scale of the columns of the new rows.
-func TestRestandardized(t *testing.T) {
-	e, err := FitEmbedding(correlated(200, 12, 6), 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := correlated(50, 12, 7)
-	var moved mat.Dense
-	moved.Apply(func(_, j int, v float64) float64 { return float64(j+2)*v - 5 }, x)
-	a, b := e.Restandardized(x).Apply(x), e.Restandardized(&moved).Apply(&moved)
-	if !mat.EqualApprox(a, b, 1e-11) {
-		t.Error("the refitted standardizer sees shift or scale")
-	}
-	if mat.EqualApprox(e.Apply(x), e.Apply(&moved), 1e-3) {
-		t.Error("the calibration rows' standardizer does not")
-	}
-}
-
 func BenchmarkFitEmbedding(b *testing.B) {
 	b.Run("cifar10", func(b *testing.B) {
 		s, err := Open(shared(b, "data", "cifar10-resnet.npz"))

@@ -2,9 +2,6 @@ package data
 
 import "gonum.org/v1/gonum/mat"
 
-// WriteFile saves the embedding's [Embedding.Arrays] as an npz file.
-func (e *Embedding) WriteFile(path string) error { return WriteNPZ(path, e.Arrays()...) }
-
 // Arrays are scale (2×M, the means of the features over their standard deviations), axes
 // (M×P) and variances (1×P).
 func (e *Embedding) Arrays() []Array {
@@ -12,7 +9,7 @@ func (e *Embedding) Arrays() []Array {
 	return []Array{{"scale", scale}, {"axes", e.Axes}, {"variances", mat.NewDense(1, len(e.Variances), e.Variances)}}
 }
 
-// ReadEmbedding reads what WriteFile saved; whatever is wrong with it is an *InputError.
+// ReadEmbedding reads a file of [Embedding.Arrays]; whatever is wrong with it is an *InputError.
 func ReadEmbedding(path string) (*Embedding, error) {
 	a, err := openArchive(path)
 	if err != nil {

@@ -3,8 +3,6 @@ package data
 import (
 	"fmt"
 	"os"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // Images is a labelled sample of images of one size, a byte a pixel and channel.
@@ -31,23 +29,6 @@ func (im *Images) Size() int { return im.Channels * im.Height * im.Width }
 
 // Image is the pixels of image i, Channels×Height×Width; not a copy.
 func (im *Images) Image(i int) []byte { return im.Pixels[i*im.Size() : (i+1)*im.Size()] }
-
-// Table is the images at the given indices as rows of numbers in [0, 1].
-func (im *Images) Table(index []int) *Table {
-	t := &Table{Name: im.Name, Classes: im.Classes, Labels: make([]int, len(index))}
-	if len(index) == 0 {
-		return t
-	}
-	t.Features = mat.NewDense(len(index), im.Size(), nil)
-	for i, r := range index {
-		row := t.Features.RawRowView(i)
-		for j, b := range im.Image(r) {
-			row[j] = float64(b) / 255
-		}
-		t.Labels[i] = im.Labels[r]
-	}
-	return t
-}
 
 // openOr opens path; where nothing is there, the error says what to do.
 func openOr(path, remedy string, args ...any) (*os.File, error) {

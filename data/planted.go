@@ -50,8 +50,8 @@ type PlantedSettings struct {
 // plantedFields is how many coordinates of z the local errors depend on.
 const plantedFields = 6
 
-// PlantedNames lists the problems that NewPlanted knows.
-var PlantedNames = []string{"global", "local", "mixed", "rare", "many", "heavy"}
+// plantedNames lists the problems that NewPlanted knows.
+var plantedNames = []string{"global", "local", "mixed", "rare", "many", "heavy"}
 
 // NewPlanted makes the problem of that name. With u = W z, W of entries from N(0, 4/informative), and
 // fields s_k(z), |s_k| ≤ 1 of mean 0, tanh(2 z_k) for even k and ±1 by |z_k| ≷ 0.674 for odd ones:

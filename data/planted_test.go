@@ -9,7 +9,7 @@ import (
 )
 
 func TestPlantedLaws(t *testing.T) {
-	for _, name := range PlantedNames {
+	for _, name := range plantedNames {
 		rng := newRand(3)
 		g := NewPlanted(name, PlantedSettings{}, rng)
 		set, q, said := g.Draw(500, rng)

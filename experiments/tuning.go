@@ -36,8 +36,9 @@ var candidates = map[string][]Values{
 	"top-label":   listed("top_label.rows", "50", "10", "20", "30", "100", "200", "300", "500"),
 }
 
-// Candidates is how many settings the method chooses among, 0 for none.
-func Candidates(method string) int { return len(candidates[method]) }
+// Candidates are the settings that the method chooses among; none where it has nothing to
+// choose.
+func Candidates(method string) []Values { return candidates[method] }
 
 var (
 	codebooks = []Values{
@@ -159,14 +160,4 @@ func (s Spec) heldOut(ctx context.Context, method Method, cal, val, held *data.S
 		sum -= max(p.LogProbs.At(i, y), metrics.LeastLogProb)
 	}
 	return sum / float64(held.Len()), nil
-}
-
-// CheckCandidates returns an error if the method lacks a setting that it would be tuned by.
-func CheckCandidates(m Method) error {
-	for _, candidate := range candidates[m.Name] {
-		if _, _, err := m.Build(Options{Values: candidate}); err != nil {
-			return fmt.Errorf("its candidate %v: %w", candidate, err)
-		}
-	}
-	return nil
 }

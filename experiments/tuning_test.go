@@ -12,11 +12,14 @@ import (
 // budget.
 func TestCandidates(t *testing.T) {
 	for _, m := range experiments.Methods {
-		if n := experiments.Candidates(m.Name); n > experiments.Budget {
-			t.Errorf("%s has %d candidates, more than the budget of %d", m.Name, n, experiments.Budget)
+		all := experiments.Candidates(m.Name)
+		if len(all) > experiments.Budget {
+			t.Errorf("%s has %d candidates, more than the budget of %d", m.Name, len(all), experiments.Budget)
 		}
-		if err := experiments.CheckCandidates(m); err != nil {
-			t.Errorf("%s: %v", m.Name, err)
+		for _, values := range all {
+			if _, _, err := m.Build(experiments.Options{Values: values}); err != nil {
+				t.Errorf("%s with %v: %v", m.Name, values, err)
+			}
 		}
 	}
 }

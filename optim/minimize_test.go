@@ -170,15 +170,3 @@ func TestBisect(t *testing.T) {
 		t.Errorf("a minimum beyond the bound ends with %+v %v", r, err)
 	}
 }
-
-func TestProgressIsQuietAtFirst(t *testing.T) {
-	var out strings.Builder
-	observe := optim.Progress(&out, "fit")
-	observe(optim.Epoch{Number: 1, Of: 10, Loss: 1, Validation: math.NaN()})
-	if out.Len() > 0 {
-		t.Errorf("a fit of no time prints %q", out.String())
-	}
-	if got := (optim.Epoch{Number: 1, Loss: 0.5, Validation: math.NaN()}).String(); got != "loss 0.5000" {
-		t.Errorf("an epoch without validation prints as %q", got)
-	}
-}

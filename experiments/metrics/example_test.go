@@ -146,7 +146,7 @@ func ExampleFriedman() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("mean ranks %.1f, p = %.3f; apart from %.2f on, alike %v\n", r.Ranks, r.PValue, r.CriticalDifference, r.Alike())
+	fmt.Printf("mean ranks %.1f, p = %.3f; apart from %.2f on\n", r.Ranks, r.PValue, r.CriticalDifference)
 	// Output:
-	// mean ranks [1.0 2.2 2.8], p = 0.008; apart from 1.48 on, alike [[0 1] [1 2]]
+	// mean ranks [1.0 2.2 2.8], p = 0.008; apart from 1.48 on
 }

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -219,23 +218,4 @@ func studentizedRange(k int, alpha float64) float64 {
 		}
 	}
 	return lo
-}
-
-// Alike lists, for methods sorted by rank, the longest runs whose ranks differ by less
-// than the critical difference, as indices of Ranks, two or more each.
-func (r *Ranking) Alike() [][]int {
-	order := firstToLast(len(r.Ranks))
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.Ranks[i], r.Ranks[j]) })
-	var runs [][]int
-	end := 0
-	for i := range order {
-		j := i
-		for j+1 < len(order) && r.Ranks[order[j+1]]-r.Ranks[order[i]] < r.CriticalDifference {
-			j++
-		}
-		if j > i && j+1 > end {
-			runs, end = append(runs, order[i:j+1]), j+1
-		}
-	}
-	return runs
 }

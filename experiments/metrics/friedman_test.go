@@ -36,8 +36,8 @@ func TestFriedman(t *testing.T) {
 	if all, err := Friedman([][]float64{{1, 1, 1}, {2, 2, 2}}); err != nil || all.PValue != 1 {
 		t.Errorf("methods that are equal everywhere have p = %v (%v)", all.PValue, err)
 	}
-	if runs := r.Alike(); len(runs) != 2 || len(runs[0]) != 3 || len(runs[1]) != 3 { // CD = 2.569 √(20/18) = 2.71
-		t.Errorf("runs %v under a critical difference of %v", runs, r.CriticalDifference)
+	if want := 2.569 * math.Sqrt(20./18); !scalar.EqualWithinAbs(r.CriticalDifference, want, 1e-3) { // Demšar 2006, table 5
+		t.Errorf("a critical difference of %v, not %v", r.CriticalDifference, want)
 	}
 	for _, bad := range [][][]float64{{{1, 2}}, {{1}, {2}}, {{1, 2}, {1}}, {{1, math.NaN()}, {1, 2}}} {
 		if _, err := Friedman(bad); err == nil {

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -20,21 +19,6 @@ type Profile struct {
 // neighbourhood (section 4, figure "local calibration in density-based sub-bins").
 func (l *Local) ESSProfile(bins int) Profile {
 	return l.profile(bins, func(i, c int) float64 { return l.ESS.At(i, c) })
-}
-
-// ProfileBy is the local error along a value of each row, such as its distance to
-// the codeword it was assigned to. by holds N finite values.
-func (l *Local) ProfileBy(by []float64, bins int) (Profile, error) {
-	rows, _ := l.Residual.Dims()
-	if len(by) != rows {
-		return Profile{}, fmt.Errorf("metrics: profile: %d values for %d rows: give one value per row", len(by), rows)
-	}
-	for i, x := range by {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return Profile{}, fmt.Errorf("metrics: profile: the value of row %d is %v: want a finite number", i, x)
-		}
-	}
-	return l.profile(bins, func(i, _ int) float64 { return by[i] }), nil
 }
 
 func (l *Local) profile(bins int, at func(i, c int) float64) Profile {

@@ -81,7 +81,6 @@ func GrowTree(embedding, residuals *mat.Dense, s TreeSettings, rng *rand.Rand) (
 }
 
 // Regions is how many regions there are, the root included.
-func (t *Tree) Regions() int { return len(t.nodes) }
 
 // Leaves is how many codewords there are: regions 0 to Leaves − 1.
 func (t *Tree) Leaves() int { k, _ := t.codewords.Dims(); return k }

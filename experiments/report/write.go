@@ -11,18 +11,7 @@ import (
 // Files are the names of a document's files besides its figures.
 var Files = []string{"report.html", "tables.md", "tables.tex"}
 
-// Write puts report.html, tables.md, tables.tex and figures/NAME.svg, .png and .pdf
-// into dir, all or none of them.
-func (d *Document) Write(dir string) error {
-	f := data.NewFolder(dir, "report")
-	defer f.Discard()
-	if err := d.Add(f); err != nil {
-		return err
-	}
-	return f.Commit()
-}
-
-// Add adds the document's files to a folder.
+// Add adds report.html, tables.md, tables.tex and figures/NAME.svg, .png and .pdf to a folder.
 func (d *Document) Add(to *data.Folder) error {
 	for _, s := range d.Sections {
 		for _, f := range s.Figures {

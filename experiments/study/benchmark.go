@@ -38,7 +38,7 @@ var notBenchmarked = []string{"ts-published", "dc-published",
 // and from one that has nothing to choose.
 var ByTuning = Field{"Settings", func(s experiments.Spec) string {
 	switch {
-	case experiments.Candidates(s.Method) == 0:
+	case len(experiments.Candidates(s.Method)) == 0:
 		return "–"
 	case s.Tune:
 		return "chosen"

@@ -36,7 +36,7 @@ func cost(spec experiments.Spec, size experiments.Size) float64 {
 		share = 1
 	}
 	if spec.Tune { // each candidate is fitted to four fifths of the rows
-		fit.seconds *= 1 + .8*float64(experiments.Candidates(spec.Method))
+		fit.seconds *= 1 + .8*float64(len(experiments.Candidates(spec.Method)))
 	}
 	return .5 + metrics + fit.seconds*math.Pow(classes, fit.classPower)*rows*share*(1+float64(size.Features)/512)/2
 }

@@ -120,15 +120,15 @@ func (f *fusion) ready(i, k int) bool {
 
 // crossEntropy is log-softmax with the gradient by its scores of the loss that is taken of it.
 type crossEntropy struct {
-	logp, dx, x, row, labels, weights, g Operand // row and weights may be none
+	logp, dx, x, row, labels, g Operand // row may be none
 }
 
 func (e crossEntropy) enqueue(d *Device) {
-	d.CrossEntropy(e.logp.Memory, e.dx.Memory, e.x.Memory, e.row.Memory, e.labels.Memory, e.weights.Memory, e.g.Memory, e.x.Shape[0], e.x.columns())
+	d.CrossEntropy(e.logp.Memory, e.dx.Memory, e.x.Memory, e.row.Memory, e.labels.Memory, e.g.Memory, e.x.Shape[0], e.x.columns())
 }
 
 // crossEntropy puts one in the place of a log-softmax, after AddRow or not, if step i is the
-// gradient of it by way of NLL or WeightedNLL alone.
+// gradient of it by way of NLL alone.
 func (f *fusion) crossEntropy(i int) {
 	if _, is := f.steps[i].kernel().(op.LogSoftmaxGradOp); !is {
 		return
@@ -138,17 +138,12 @@ func (f *fusion) crossEntropy(i int) {
 	if forward < 0 || slope < 0 || !f.only(i, by[1]) {
 		return
 	}
-	loss := f.steps[slope].In
-	e := crossEntropy{logp: by[0], dx: f.steps[i].Out, x: f.steps[forward].In[0], g: loss[len(loss)-1]}
-	switch f.steps[slope].kernel().(type) {
-	case op.NLLGradOp:
-		e.labels = loss[1]
-	case op.WeightedNLLGradOp:
-		e.labels, e.weights = loss[1], loss[2]
-	default:
+	if _, is := f.steps[slope].kernel().(op.NLLGradOp); !is {
 		return
 	}
-	if _, is := f.steps[forward].kernel().(op.LogSoftmaxOp); !is || max(f.maker(e.labels), f.maker(e.weights), f.maker(e.g)) > forward {
+	loss := f.steps[slope].In
+	e := crossEntropy{logp: by[0], dx: f.steps[i].Out, x: f.steps[forward].In[0], labels: loss[1], g: loss[2]}
+	if _, is := f.steps[forward].kernel().(op.LogSoftmaxOp); !is || max(f.maker(e.labels), f.maker(e.g)) > forward {
 		return
 	}
 	if k := f.maker(e.x); k >= 0 && f.only(forward, e.x) {

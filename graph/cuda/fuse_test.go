@@ -40,9 +40,6 @@ var fused = map[string]together{
 	"crossEntropy after AddRow that is read": {scored, []stepOf{
 		{op.AddRow(), []int{0, 3}}, {op.LogSoftmax(), []int{4}}, {op.NLL(), []int{5, 1}}, {op.New(op.NLLGradOp{}), []int{5, 1, 2}}, {op.New(op.LogSoftmaxGradOp{Of: op.Matrix}), []int{5, 7}},
 	}, []int{0, 2, 4}, 3},
-	"crossEntropy of weights": {weighed, []stepOf{
-		{op.LogSoftmax(), []int{0}}, {op.WeightedNLL(), []int{5, 1, 4}}, {op.New(op.WeightedNLLGradOp{}), []int{5, 1, 4, 2}}, {op.New(op.LogSoftmaxGradOp{Of: op.Matrix}), []int{5, 7}},
-	}, []int{0, 1, 3}, 2},
 	"no crossEntropy of a slope that comes later": {scored, []stepOf{
 		{op.LogSoftmax(), []int{0}}, {op.NLL(), []int{4, 1}}, {op.Scale(0, 2), []int{5}}, {op.New(op.NLLGradOp{}), []int{4, 1, 6}}, {op.New(op.LogSoftmaxGradOp{Of: op.Matrix}), []int{4, 7}},
 	}, []int{0, 1, 4}, 5},
@@ -79,11 +76,6 @@ var fused = map[string]together{
 func scored(rng *rand.Rand) []*tensor.Dense {
 	b, c := 1+rng.IntN(90), 1+rng.IntN(140)
 	return []*tensor.Dense{normalTensor(rng, 0, b, c), integers(rng, c, b), normalTensor(rng, 0), normalTensor(rng, 0, c)}
-}
-
-func weighed(rng *rand.Rand) []*tensor.Dense {
-	in := scored(rng)
-	return append(in, normalTensor(rng, 0, in[1].Shape()[0]))
 }
 
 // averaged are codes, features, and the counts and sums of 7 codewords.

@@ -207,19 +207,19 @@ func (d *Device) LogSoftmaxGrad(out, logp, g Memory, b, c int) {
 	d.launch("log_softmax_grad", warps(b), out, logp, g, b, c)
 }
 
-// NLL is the mean, or with weights (B) the weighted sum, of −log p_b[y_b].
-func (d *Device) NLL(loss, logp, labels, weights Memory, b, c int) {
-	d.launch("nll", Grid{1, 1, 1, threads, 1}, loss, logp, labels, weights, b, c)
+// NLL is the mean of −log p_b[y_b]. The kernels can weigh the rows, which nothing asks for.
+func (d *Device) NLL(loss, logp, labels Memory, b, c int) {
+	d.launch("nll", Grid{1, 1, 1, threads, 1}, loss, logp, labels, Memory{}, b, c)
 }
 
 // NLLGrad is its gradient by log p.
-func (d *Device) NLLGrad(out, labels, weights, g Memory, b, c int) {
-	d.launch("nll_grad", each(b*c), out, labels, weights, g, b, c, b*c)
+func (d *Device) NLLGrad(out, labels, g Memory, b, c int) {
+	d.launch("nll_grad", each(b*c), out, labels, Memory{}, g, b, c, b*c)
 }
 
 // CrossEntropy is LogSoftmax of x + row, unless row is none, and dx the gradient of NLL by x.
-func (d *Device) CrossEntropy(logp, dx, x, row, labels, weights, g Memory, b, c int) {
-	d.launch("cross_entropy", warps(b), logp, dx, x, row, labels, weights, g, b, c)
+func (d *Device) CrossEntropy(logp, dx, x, row, labels, g Memory, b, c int) {
+	d.launch("cross_entropy", warps(b), logp, dx, x, row, labels, Memory{}, g, b, c)
 }
 
 // Map is a function of single elements, in the order that the kernel knows.

@@ -166,16 +166,10 @@ var rows = []row{
 		d.LogSoftmaxGrad(out.Memory, in[0].Memory, in[1].Memory, out.Size()/out.columns(), out.columns())
 	}),
 	on(func(d *Device, _ op.NLLOp, out Operand, in []Operand) {
-		d.NLL(out.Memory, in[0].Memory, in[1].Memory, Memory{}, in[0].Shape[0], in[0].columns())
+		d.NLL(out.Memory, in[0].Memory, in[1].Memory, in[0].Shape[0], in[0].columns())
 	}),
 	on(func(d *Device, _ op.NLLGradOp, out Operand, in []Operand) {
-		d.NLLGrad(out.Memory, in[1].Memory, Memory{}, in[2].Memory, out.Shape[0], out.columns())
-	}),
-	on(func(d *Device, _ op.WeightedNLLOp, out Operand, in []Operand) {
-		d.NLL(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[0].Shape[0], in[0].columns())
-	}),
-	on(func(d *Device, _ op.WeightedNLLGradOp, out Operand, in []Operand) {
-		d.NLLGrad(out.Memory, in[1].Memory, in[2].Memory, in[3].Memory, out.Shape[0], out.columns())
+		d.NLLGrad(out.Memory, in[1].Memory, in[2].Memory, out.Shape[0], out.columns())
 	}),
 	on(func(d *Device, o op.ElementwiseOp, out Operand, in []Operand) {
 		d.Map(maps[o.F], out.Memory, in[0].Memory, out.Size(), 0)

@@ -155,14 +155,6 @@ var onDevice = map[string]checked{
 		b, c := 1+rng.IntN(90), 1+rng.IntN(12)
 		return []*tensor.Dense{logs(rng, b, c), integers(rng, c, b), normalTensor(rng, 0)}
 	}},
-	"WeightedNLLOp": {always(op.WeightedNLL()), func(rng *rand.Rand) []*tensor.Dense {
-		b, c := 1+rng.IntN(600), 1+rng.IntN(12)
-		return []*tensor.Dense{logs(rng, b, c), integers(rng, c, b), normalTensor(rng, 0, b)}
-	}},
-	"WeightedNLLGradOp": {always(op.New(op.WeightedNLLGradOp{})), func(rng *rand.Rand) []*tensor.Dense {
-		b, c := 1+rng.IntN(90), 1+rng.IntN(12)
-		return []*tensor.Dense{logs(rng, b, c), integers(rng, c, b), normalTensor(rng, 0, b), normalTensor(rng, 0)}
-	}},
 	"ElementwiseOp": {always(op.Softplus(2), op.Sigmoid(2), op.Exp(2), op.New(op.ElementwiseOp{Of: op.Matrix, F: "y(1-y)"})), one}, // ln Γ and its derivatives: gammaFunctions
 	"ReLUOp":        {always(op.ReLU(2)), one},
 	"ReLUGradOp": {always(op.New(op.ReLUGradOp{Of: op.Matrix})), func(rng *rand.Rand) []*tensor.Dense { // y is not negative

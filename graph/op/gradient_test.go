@@ -96,10 +96,6 @@ var samples = map[string][]sample{
 	"NLLOp": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.NLL(x["x"], b.Table("labels", fixedLabels))
 	}}},
-	"WeightedNLLOp": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
-		weights := graph.Tensor(tensor.Float64, []float64{.1, .2, .3, .4}, 4)
-		return b.Apply(op.WeightedNLL(), x["x"], b.Table("labels", fixedLabels), b.Table("weights", weights))
-	}}},
 	"ElementwiseOp": {unary(op.Softplus(2), 0), unary(op.Sigmoid(2), 0), unary(op.Exp(2), 0), unary(op.Lgamma(2), 4), unary(op.Digamma(2), 4)},
 	"PlusOp":        {binary(op.Plus(2), []int{4, 3}, []int{4, 3})},
 	"TimesOp":       {binary(op.Times(2), []int{4, 3}, []int{4, 3})},

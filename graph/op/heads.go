@@ -70,7 +70,7 @@ func (HeadScoresOp) WRT() []bool { return []bool{true, true} }
 
 func (o HeadScoresOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
 	var c Grads
-	return gorgonia.Nodes{c.Apply(Op{HeadMixOp(o)}, g, in[1]), c.Apply(Op{HeadMixBackOp(o)}, g, in[0])}, c.Err
+	return gorgonia.Nodes{c.Apply(Op{HeadMixOp(o)}, g, in[1]), c.Apply(HeadMixBack(o.Heads, o.B), g, in[0])}, c.Err
 }
 
 // HeadMixOp is the op of [HeadMix].
@@ -108,7 +108,7 @@ func (HeadMixOp) WRT() []bool { return []bool{true, true} }
 
 func (o HeadMixOp) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
 	var c Grads
-	return gorgonia.Nodes{c.Apply(Op{HeadScoresOp(o)}, g, in[1]), c.Apply(Op{HeadMixBackOp(o)}, in[0], g)}, c.Err
+	return gorgonia.Nodes{c.Apply(Op{HeadScoresOp(o)}, g, in[1]), c.Apply(HeadMixBack(o.Heads, o.B), in[0], g)}, c.Err
 }
 
 // HeadMixBackOp is the op of [HeadMixBack].

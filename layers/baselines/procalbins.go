@@ -23,7 +23,7 @@ import (
 type ProCalBins struct {
 	Neighbours int           // K; 0: 50
 	Parts      int           // of proximity; 0: 5
-	Map        ConfidenceMap // nil: IsotonicMap{}
+	Map        confidenceMap // IsotonicMap{}, as nil, or HistogramMap{}
 
 	proximal
 	cuts []float64 // the upper ends of the parts but the last
@@ -32,8 +32,8 @@ type ProCalBins struct {
 
 var _ layers.Stateful = (*ProCalBins)(nil)
 
-// ConfidenceMap is the map of a part: [IsotonicMap] or [HistogramMap].
-type ConfidenceMap interface {
+// confidenceMap is the map of a part: [IsotonicMap] or [HistogramMap], which model files name.
+type confidenceMap interface {
 	fit(confidence, right []float64) steps
 	value(s steps, confidence float64) float64
 }
@@ -80,13 +80,13 @@ func (m *ProCalBins) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 	}
 	m.maps = make([]steps, len(in))
 	for part := range in {
-		m.maps[part] = m.confidenceMap().fit(in[part], hits[part])
+		m.maps[part] = m.of().fit(in[part], hits[part])
 	}
 	m.addProximity()
 	return nil
 }
 
-func (m *ProCalBins) confidenceMap() ConfidenceMap {
+func (m *ProCalBins) of() confidenceMap {
 	if m.Map == nil {
 		return IsotonicMap{}
 	}
@@ -98,7 +98,7 @@ func (m *ProCalBins) Predict(x *data.Set) (*data.Predictions, error) {
 	return m.predict(x, func(confidence, proximity []float64) []float64 {
 		out := make([]float64, len(confidence))
 		for i, v := range confidence {
-			out[i] = m.confidenceMap().value(m.maps[sort.SearchFloat64s(m.cuts, proximity[i])], v)
+			out[i] = m.of().value(m.maps[sort.SearchFloat64s(m.cuts, proximity[i])], v)
 		}
 		return out
 	})
@@ -111,7 +111,7 @@ type partsConfig struct {
 	Map  string    `json:"map"`
 }
 
-func mapName(m ConfidenceMap) string {
+func mapName(m confidenceMap) string {
 	if _, ok := m.(HistogramMap); ok {
 		return "histogram"
 	}
@@ -125,7 +125,7 @@ func (m *ProCalBins) State() (layers.State, error) {
 	}
 	w := graph.NewWeights(tensor.Float64)
 	addSteps(w, "procal", m.maps)
-	config, err := json.Marshal(partsConfig{m.sizes, m.cuts, mapName(m.confidenceMap())})
+	config, err := json.Marshal(partsConfig{m.sizes, m.cuts, mapName(m.of())})
 	return layers.State{Config: config, Weights: graph.NewWeights(tensor.Float64).Join(m.w, w)}, err
 }
 
@@ -151,7 +151,7 @@ func (m *ProCalBins) Restore(s layers.State) error {
 	if err != nil {
 		return err
 	}
-	var of ConfidenceMap
+	var of confidenceMap
 	switch config.Map {
 	case "isotonic":
 		of = IsotonicMap{}

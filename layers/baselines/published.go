@@ -38,9 +38,6 @@ func (m *PublishedTemperature) Fit(ctx context.Context, cal, val *data.Set, rng 
 // Restore sets T.
 func (m *PublishedTemperature) Restore(s layers.State) error { return m.restore(temperatureMap{}, s) }
 
-// T is the temperature reached.
-func (m *PublishedTemperature) T() float64 { return m.Weights().Float64s("temperature")[0] }
-
 // temperatureMap has the one weight temperature (1). Its input is ℓ.
 type temperatureMap struct{}
 
