@@ -18,7 +18,7 @@ import (
 
 // header describes the array that follows it.
 type header struct {
-	kind    byte // 'f', 'i' or 'u'; 'U' or 'S' of text
+	kind    byte // 'f', 'i' or 'u', of truth values too; 'U' or 'S' of text; 0 of anything else
 	size    int  // bytes of one element
 	order   binary.ByteOrder
 	fortran bool
@@ -87,18 +87,20 @@ func (h *header) parse(text string) error {
 	if d == nil {
 		d = textDescr.FindStringSubmatch(descr[1])
 	}
-	if d == nil || d[2]+d[3] == "f1" {
-		return fmt.Errorf("has dtype %.20q; save it as float16, float32, float64 or an integer type", descr[1])
-	}
-	h.kind = d[2][0]
-	h.size, _ = strconv.Atoi(d[3]) // digits
-	if h.kind == 'U' {
-		h.size *= 4 // UTF-32
-	}
 	h.dtype = descr[1]
 	h.order = binary.LittleEndian
-	if d[1] == ">" {
-		h.order = binary.BigEndian
+	switch {
+	case h.dtype == "|b1": // 0 and 1
+		h.kind, h.size = 'u', 1
+	case d != nil && d[2]+d[3] != "f1":
+		h.kind = d[2][0]
+		h.size, _ = strconv.Atoi(d[3]) // digits
+		if h.kind == 'U' {
+			h.size *= 4 // UTF-32
+		}
+		if d[1] == ">" {
+			h.order = binary.BigEndian
+		}
 	}
 	h.fortran = fortran[1] == "True"
 	for _, field := range strings.Split(shape[1], ",") {

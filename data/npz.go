@@ -114,9 +114,18 @@ func (a *archive) readAny(key string, decode func(h *header, r io.Reader) error)
 func (a *archive) header(key string) (*header, error) {
 	h, err := a.anyHeader(key)
 	if err == nil && h.text() {
-		return nil, Inputf(a.path, "%s has dtype %.20q; save it as float16, float32, float64 or an integer type", key, h.dtype)
+		return nil, a.unfit(key, h)
 	}
 	return h, err
+}
+
+// unfit is the error of an array that does not hold what it should.
+func (a *archive) unfit(key string, h *header) error {
+	want := "float16, float32, float64 or an integer type"
+	if strings.HasSuffix(key, "labels") {
+		want = "integers 0…C−1 that number the classes (numpy.unique with return_inverse=True numbers names)"
+	}
+	return Inputf(a.path, "%s has dtype %.20q; save it as %s", key, h.dtype, want)
 }
 
 // anyHeader is header of numbers or text.
@@ -133,6 +142,9 @@ func (a *archive) anyHeader(key string) (*header, error) {
 	h, err := readHeader(r)
 	if err != nil {
 		return nil, Inputf(a.path, "%s %w", key, err)
+	}
+	if h.kind == 0 {
+		return nil, a.unfit(key, h)
 	}
 	want, err := h.bytes()
 	if err != nil {
@@ -265,7 +277,7 @@ func (a *archive) count(key string) (rows int, err error) {
 		return 0, Inputf(a.path, "%s has shape %s; labels have one axis, one integer a row", key, shapeString(h.shape))
 	}
 	if h.kind == 'f' {
-		return 0, Inputf(a.path, "%s is of dtype float%d; labels must be integers 0…C−1", key, 8*h.size)
+		return 0, Inputf(a.path, "%s has dtype float%d; save it as integers 0…C−1, for instance labels.astype(numpy.int64)", key, 8*h.size)
 	}
 	if h.shape[0] == 0 {
 		return 0, Inputf(a.path, "%s has no rows; it must have at least one", key)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -262,7 +263,9 @@ func TestBadInput(t *testing.T) {
 		"label low":    {zipped(t, 0, with(g, array(t, "test_labels", "<i2", "(2,)", 0, -1))...), "test_labels holds -1 at row 1"},
 		"label huge":   {zipped(t, 0, g[0], g[1], member{"cal_labels", rawNPY("<u8", false, "(3,)", bytes.Repeat([]byte{255}, 24))}), "labels must lie in 0…2"},
 		"huge alone":   {zipped(t, 0, g[0], array(t, "cal_labels", "<i8", "(3,)", 0, 1e15, 1)), "cal_labels holds 1000000000000000 at row 1; without logits there can be no more classes than rows, so labels must lie in 0…999"},
-		"float label":  {zipped(t, 0, with(g, array(t, "cal_labels", "<f4", "(3,)", 0, 1, 2))...), "cal_labels is of dtype float32; labels must be integers"},
+		"float label":  {zipped(t, 0, with(g, array(t, "cal_labels", "<f4", "(3,)", 0, 1, 2))...), "cal_labels has dtype float32; save it as integers"},
+		"text label":   {zipped(t, 0, g[0], g[1], member{"cal_labels", rawNPY("<U1", false, "(3,)", make([]byte, 12))}), `cal_labels has dtype "<U1"; save it as integers 0…C−1`},
+		"object label": {zipped(t, 0, g[0], g[1], member{"cal_labels", rawNPY("|O", false, "(3,)", make([]byte, 24))}), `cal_labels has dtype "|O"; save it as integers 0…C−1`},
 		"rank":         {zipped(t, 0, with(g, array(t, "cal_features", "<f4", "(3, 2, 1)", 1, 2, 3, 4, 5, 6))...), "cal_features has shape (3, 2, 1); it must have two axes"},
 		"label rank":   {zipped(t, 0, with(g, array(t, "cal_labels", "|u1", "(3, 3)", 1, 0, 0, 0, 1, 0, 0, 0, 1))...), "cal_labels has shape (3, 3); labels have one axis"},
 		"rows":         {zipped(t, 0, with(g, array(t, "cal_labels", "|u1", "(2,)", 0, 1))...), "cal_logits has 3 rows and cal_labels has 2"},
@@ -399,5 +402,18 @@ func TestWriteNPZRefusesUnknownValues(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
 		t.Errorf("left behind %v", left)
+	}
+}
+
+// TestTruthValuesAreNumbers: numpy's bool labels are those of two classes.
+func TestTruthValuesAreNumbers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.npz")
+	file := zipped(t, 0, array(t, "cal_logits", "<f4", "(3, 2)", 1, 2, 3, 4, 5, 6), member{"cal_labels", rawNPY("|b1", false, "(3,)", []byte{0, 1, 1})})
+	if err := os.WriteFile(path, file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path)
+	if err != nil || !slices.Equal(s.Cal.Labels, []int{0, 1, 1}) {
+		t.Errorf("%v, %v", s, err)
 	}
 }

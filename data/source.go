@@ -22,7 +22,7 @@ type Source struct {
 //
 //	P_features  N×M  float16, float32, float64 or integers
 //	P_logits    N×C  the same
-//	P_labels    N    integers in 0…C−1
+//	P_labels    N    integers in 0…C−1, or truth values
 //
 // Parts and arrays may be missing (see [Source.Require]); those that are there
 // must agree in N, M and C. Without logits C is one more than the largest
