@@ -62,7 +62,7 @@ func (f *Folder) WriteFile(name string, write func(io.Writer) error) error {
 	buf := bufio.NewWriterSize(io.MultiWriter(out, h), 1<<18)
 	for _, step := range []func() error{func() error { return write(buf) }, buf.Flush, out.Sync, out.Close} {
 		if err := step(); err != nil {
-			return fmt.Errorf("data: write %s: %w", path, cause(err))
+			return notWritten(path, made, err)
 		}
 	}
 	f.files[filepath.ToSlash(name)] = hex.EncodeToString(h.Sum(nil))

@@ -43,7 +43,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	buf := bufio.NewWriterSize(f, 1<<18)
 	for _, step := range []func() error{func() error { return write(buf) }, buf.Flush, f.Sync, f.Close} {
 		if err := step(); err != nil {
-			return fmt.Errorf("data: write %s: %w", path, cause(err))
+			return notWritten(path, f.Name(), err)
 		}
 	}
 	if err := os.Rename(f.Name(), place); err != nil {
@@ -60,6 +60,14 @@ func cannotWrite(path string, err error) error {
 		return fmt.Errorf("data: write %s: %w", path, cause(err))
 	}
 	return Inputf(path, "cannot be written: %w", err)
+}
+
+// notWritten is the error of the file at path, which is made under another name.
+func notWritten(path, made string, err error) error {
+	if of := (*fs.PathError)(nil); errors.As(err, &of) && of.Path == made {
+		err = of.Err
+	}
+	return fmt.Errorf("data: write %s: %w", path, err)
 }
 
 // full tells an error of a disk that takes no more.

@@ -50,8 +50,8 @@ const RunGroup = "fit"
 var RunFiles = []string{"config.json", "embedding.npz", "metrics.json", "model.safetensors", "predictions.npz"}
 
 // PrepareDir makes sure that the named files of a group can be written to dir as one
-// data.Folder, before any work is done for them (see data.PrepareFolder). Undo removes the
-// directories that were made.
+// data.Folder, before any work is done for them (see data.PrepareFolder). Undo, to be
+// deferred, removes the directories that were made and that nothing was written to.
 func PrepareDir(dir, group string, names ...string) (undo func(), err error) {
 	var made []string // dir and those of its parents that were not there, the deepest first
 	for at := dir; ; at = filepath.Dir(at) {

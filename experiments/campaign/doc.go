@@ -7,6 +7,7 @@
 //	models     model files of every method, changed likewise
 //	extremes   every method on problems that lie at the edge of what it can fit
 //	at once    several commands that write to one place
+//	full disk  commands whose results do not fit where they are to go
 //	fuzz       every fuzz test of the repository
 //
 // It is run in the repository's root, for some minutes or for hours:

@@ -52,6 +52,18 @@ var victims = []victim{
 	{"pretrain", func(dir string, v int) []string {
 		return []string{"pretrain", "--data", filepath.Join(dir, "table.csv"), "--encoder", "mlp", "--network", fmt.Sprintf(`{"hidden":[%d]}`, 4+v%3), "--epochs", "12", "--out", filepath.Join(dir, "trained")}
 	}, func(dir string) error { return held(filepath.Join(dir, "trained", "config.json")) }},
+	{"html", func(dir string, v int) []string {
+		return []string{"evaluate", "--in", filepath.Join(dir, model, "predictions.npz"), "--redraws", "0", "--replicates", "0", "--html", filepath.Join(dir, "page.html")}
+	}, func(dir string) error { return page(filepath.Join(dir, "page.html")) }},
+	{"diagnose", func(dir string, v int) []string {
+		return []string{"diagnose", "--in", filepath.Join(dir, model, "predictions.npz"), "--features", filepath.Join(dir, features), "--redraws", "20", "--out", filepath.Join(dir, "diagnosis")}
+	}, func(dir string) error { return held(filepath.Join(dir, "diagnosis", "diagnosis.json")) }},
+	{"theory", func(dir string, v int) []string {
+		return []string{"theory", "propositions", "--out", filepath.Join(dir, "theory")}
+	}, func(dir string) error { return held(filepath.Join(dir, "theory", "report.html")) }},
+	{"export", func(dir string, v int) []string {
+		return []string{"export", "--model", filepath.Join(dir, model), "--onnx", filepath.Join(dir, "model.onnx")}
+	}, func(string) error { return nil }},
 	{"encode", func(dir string, v int) []string {
 		return []string{"encode", "--model", filepath.Join(dir, encoder), "--batch", "4", "--out", filepath.Join(dir, "encoded.npz")}
 	}, func(dir string) error { return opens(filepath.Join(dir, "encoded.npz")) }},
@@ -104,6 +116,15 @@ func whole(path string) error {
 	}
 	_, err := data.ReadPredictions(path)
 	return err
+}
+
+// page returns an error if path is there and no whole page.
+func page(path string) error {
+	text, err := os.ReadFile(path)
+	if err == nil && !strings.HasSuffix(strings.TrimSpace(string(text)), "</html>") {
+		return fmt.Errorf("%s ends early", path)
+	}
+	return nil
 }
 
 func opens(path string) error {

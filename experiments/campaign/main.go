@@ -37,6 +37,7 @@ var parts = []part{
 	{"models", 2000, 0.15, models},
 	{"extremes", 0, 0.2, extremes}, // methods × problems
 	{"at once", 200, 0.1, atOnce},
+	{"full disk", 500, 0.05, full},
 	{"fuzz", 0, 0.1, fuzzers}, // all of them
 }
 

@@ -103,11 +103,11 @@ func (c *benchCmd) scaling(ctx context.Context, t *terminal, executor experiment
 	if err != nil {
 		return err
 	}
+	defer undo()
 	bar := t.progress()
 	figure, measured, err := bench.Scaling(ctx, executor, c.Reps, func(done, of int, next string) { bar.at(float64(done), float64(of), next) })
 	bar.clear()
 	if err != nil {
-		undo()
 		return err
 	}
 	out := data.NewFolder(c.Scaling, "bench")

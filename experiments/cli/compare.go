@@ -73,6 +73,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if err != nil {
 		return err
 	}
+	defer undo()
 	bar := t.progress()
 	var done, spent, all float64
 	fits := s.Fits()
@@ -86,16 +87,13 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	fits, err = compare.Run(ctx, src, s)
 	bar.clear()
 	if err != nil {
-		undo()
 		return err
 	}
 	r := &compare.Result{Data: strings.TrimSuffix(filepath.Base(c.In), ".npz"), Split: cmp.Or(c.Split, "as each method needs"), Seeds: s.Seeds, Fits: fits, TestRows: src.Test.Len()}
 	if r.Rows, err = compare.Rows(ctx, fits, s.Methods, c.Split != data.PaperTables); err != nil {
-		undo()
 		return err
 	}
 	if len(r.Rows) == 0 {
-		undo()
 		return fmt.Errorf("no method could be fitted; %s, seed %d: %w", fits[0].Method, fits[0].Seed, fits[0].Err)
 	}
 	digest, err := data.Digest(c.In)
@@ -107,7 +105,6 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	if err := r.Write(c.Out, head); err != nil {
-		undo()
 		return err
 	}
 	if c.notice != "" {

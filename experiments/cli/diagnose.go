@@ -69,26 +69,23 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	defer undo()
 	bar := t.progress()
 	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), "diagnosing") }
 	d, err := metrics.Diagnose(ctx, p.LogProbs, p.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 0)))
 	bar.clear()
 	if err != nil {
-		undo()
 		return asUsage(err)
 	}
 	m, err := d.Map(embedding)
 	if err != nil {
-		undo()
 		return err
 	}
 	text, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
-		undo()
 		return fmt.Errorf("write the diagnosis: %w", err)
 	}
 	if err := c.write(text, d, m); err != nil {
-		undo()
 		return err
 	}
 	if c.JSON {

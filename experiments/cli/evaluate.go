@@ -68,16 +68,17 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	undo := func() {}
 	if c.HTML != "" {
 		if err := data.CheckFile(c.page()); err != nil {
 			return err
 		}
 	}
 	if c.Plots != "" {
-		if undo, err = experiments.PrepareDir(c.Plots, plotsGroup, pictures(plots...)...); err != nil {
+		undo, err := experiments.PrepareDir(c.Plots, plotsGroup, pictures(plots...)...)
+		if err != nil {
 			return err
 		}
+		defer undo()
 	}
 	bar := t.progress()
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
@@ -88,7 +89,6 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	bar.clear()
 	if err != nil {
-		undo()
 		return asUsage(err)
 	}
 	r.Sets = covered

@@ -59,13 +59,13 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if err != nil {
 		return err
 	}
+	defer undo()
 	spec := experiments.Spec{Catalog: methods, Executor: executor, Method: c.Method, Data: filepath.Base(c.In), Split: c.Split, Seed: c.Seed}
 	if c.Split == "" {
 		method, _ := methods.Find(c.Method)
 		spec.Split = method.Split()
 	}
 	if err := spec.Use(settings[c.Method]); err != nil {
-		undo()
 		return err
 	}
 	run, err := spec.Fit(ctx, src, t.stage)
@@ -74,17 +74,14 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 			return fmt.Errorf("%w; the model that was in %s before is kept", err, c.Out)
 		}
 		if writeErr := run.Write(c.Out); writeErr != nil {
-			undo()
 			return fmt.Errorf("%s was not fitted yet and nothing was written: %w", c.Method, ctx.Err())
 		}
 		return fmt.Errorf("%w; the model as far as it was learned is in %s", err, c.Out)
 	}
 	if err != nil {
-		undo()
 		return err
 	}
 	if err := run.Write(c.Out); err != nil {
-		undo()
 		return err
 	}
 	if c.notice != "" {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -107,11 +106,11 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 			return err
 		}
 	}
-	_, there := os.Stat(c.Out)
 	undo, err := experiments.PrepareDir(c.Out, encoders.Group, encoders.Files...)
 	if err != nil {
 		return err
 	}
+	defer undo()
 	start := time.Now()
 	save := func(m *encoders.Model, r optim.Result) error {
 		m.Config.Origin = origin
@@ -121,12 +120,15 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 		}
 		return m.Save(c.Out)
 	}
+	kept := 0 // the epoch whose weights are saved
 	var unsaved error
 	settings.Checkpoint = func(m *encoders.Model, e optim.Epoch) {
 		if m.Optimizer, unsaved = e.State(); unsaved != nil {
 			return
 		}
-		unsaved = save(m, optim.Result{Ended: "training goes on", Epochs: e.Number, Best: e.Best, Validation: e.Validation})
+		if unsaved = save(m, optim.Result{Ended: "training goes on", Epochs: e.Number, Best: e.Best, Validation: e.Validation}); unsaved == nil {
+			kept = e.Number
+		}
 	}
 	rng := rand.New(rand.NewPCG(c.Seed, 2))
 	var (
@@ -139,34 +141,20 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 		model, result, err = encoders.Train(ctx, network, raw.Train, raw.Val, settings, rng)
 	}
 	if err != nil && model == nil {
-		undo()
 		return err
 	}
 	if interrupted := err; interrupted != nil {
 		if err := save(model, result); err != nil {
-			return errors.Join(interrupted, err)
+			return fmt.Errorf("%w, but they cannot be written: %w", interrupted, err)
 		}
 		return fmt.Errorf("%w; %s holds them, and --weights %s goes on from there", interrupted, c.Out, filepath.Join(c.Out, "weights.safetensors"))
 	}
-	if unsaved != nil {
-		return unsaved
+	if err = unsaved; err == nil {
+		model.Optimizer = nil // it is done
+		err = c.report(t, model, raw, result, save)
 	}
-	model.Optimizer = nil // it is done
-	err = c.report(t, model, raw, result, save)
-	var input *data.InputError
-	if errors.As(err, &input) && errors.Is(there, fs.ErrNotExist) { // rows that the network cannot compute with
-		for _, name := range append([]string{"manifest.json"}, encoders.Files...) {
-			err = errors.Join(err, ignoring(fs.ErrNotExist, os.Remove(filepath.Join(c.Out, name))))
-		}
-		undo()
-	}
-	return err
-}
-
-// ignoring is err unless it is the one expected.
-func ignoring(expected, err error) error {
-	if errors.Is(err, expected) {
-		return nil
+	if err != nil && kept > 0 {
+		err = fmt.Errorf("%w; %s holds the weights of epoch %d", err, c.Out, kept)
 	}
 	return err
 }

@@ -46,8 +46,8 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	defer undo()
 	fail := func(err error) error {
-		undo()
 		if ctx.Err() != nil { // err tells of weights that are kept, in memory
 			return fmt.Errorf("the quickstart was not finished and nothing was written: %w", ctx.Err())
 		}

@@ -191,13 +191,13 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
+	defer undo()
 	results, failures := done, damaged
 	if !c.Collect {
 		bar, observe := t.cells(cells, done)
 		results, failures, err = study.Run(ctx, store, cells, jobs, observe)
 		bar.clear()
 		if err != nil {
-			undo()
 			return err
 		}
 	}
@@ -211,7 +211,9 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	}
 	findings := &study.Findings{Head: head, Study: s, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Store: store}
 	if err := findings.Write(ctx, c.Out); err != nil {
-		undo()
+		if len(failures) < len(cells) {
+			return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
+		}
 		return err
 	}
 	if err := c.report(ctx, t, findings); err != nil {

@@ -76,6 +76,7 @@ func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experimen
 	if err != nil {
 		return err
 	}
+	defer undo()
 	if !c.Collect {
 		bar := term.progress()
 		err := t.Run(ctx, func(done, total int) {
@@ -83,14 +84,12 @@ func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experimen
 		})
 		bar.clear()
 		if err != nil {
-			undo()
 			return err
 		}
 	}
 	f, damaged := t.Collect()
 	if c.Collect {
 		if err := tellMissing(term, len(tasks)-len(damaged)-f.Len(), len(tasks), t.Dir); err != nil {
-			undo()
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 		if err != nil {
 			return err
 		}
-		defer undo() // which leaves a directory that holds something
+		defer undo()
 	}
 	reports, err := c.run(ctx, t, studies, settings)
 	if c.Out != "" && len(reports) > 0 { // those that are whole, also after Ctrl-C

@@ -77,6 +77,7 @@ func begin(f *os.File, h header, line []byte) (*partial, error) {
 			return nil, p.fail(err)
 		}
 		if _, err := f.WriteAt(line, 0); err != nil {
+			os.Remove(f.Name()) // which holds nothing
 			return nil, p.fail(err)
 		}
 	}

@@ -62,6 +62,9 @@ func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cel
 			failed = append(failed, Failure{cells[i], err})
 		}
 	}
+	if len(failed) == len(cells) {
+		os.Remove(st.Dir) // unless something is in it
+	}
 	if err != nil {
 		return results, failed, fmt.Errorf("the cells that ended are kept, the same command goes on with the others: %w", err)
 	}

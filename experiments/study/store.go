@@ -89,7 +89,13 @@ func (st Store) write(c Cell, r *Result, model layers.Stateful) error {
 	if err := c.WriteModel(st.modelPath(c), model, nil); err != nil {
 		return err
 	}
-	return writeJSON(st.path(c), r)
+	if err := writeJSON(st.path(c), r); err != nil {
+		if there, _ := st.read(c); there == nil {
+			os.Remove(st.modelPath(c)) // of a cell that is not there
+		}
+		return err
+	}
+	return nil
 }
 
 func readJSON(path string, into any) error {
