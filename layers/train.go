@@ -155,13 +155,19 @@ func (t *Trained) Usage(x *data.Set) ([]int, error) {
 	return nil, nil
 }
 
-// Predict gives the map's posterior for each row of x.
+// Predict gives the map's posterior for each row of x, computed in float64: a Dirichlet score
+// is a small difference of large numbers, of which float32 leaves probabilities within
+// 1e-5 only. What the base says of the rows is in its own precision.
 func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
-	rows, err := t.rows(x)
+	if t.weights == nil {
+		return nil, ErrUnfitted
+	}
+	weights := t.weights.As(tensor.Float64)
+	rows, err := t.rowsFor(x, weights, false)
 	if err != nil {
 		return nil, err
 	}
-	logProbs, err := rows.Posterior(t.Map, t.weights)
+	logProbs, err := rows.Posterior(t.Map, weights)
 	if err != nil {
 		return nil, err
 	}

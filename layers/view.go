@@ -175,7 +175,11 @@ func (r *Rows) Batch(b *graph.Builder) Batch {
 // of is what describe says of the rows (N×D).
 func (r *Rows) of(weights *graph.Weights, describe func(*graph.Builder, Batch) *gorgonia.Node) (*tensor.Dense, error) {
 	f := graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{describe(b, r.Batch(b))} })
-	tables, err := f.Tables(r.n, EvaluationBatch)
+	size := EvaluationBatch
+	if weights.Dtype() == tensor.Float64 {
+		size /= 2 // takes as much memory as a batch of float32
+	}
+	tables, err := f.Tables(r.n, size)
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ In Python:
   session = onnxruntime.InferenceSession("stacked.onnx")
   p, = session.run(["probabilities"], {"features": features, "logits": logits})
 
-Features and logits are float32. Methods that read their calibration rows to predict
-(kc, kc-original, pc, pc-bins) cannot be exported.`
+Features and logits are float32. Methods that predict a row with the help of other rows
+(kc, kc-original, pc, pc-bins, stacked-shuffled) cannot be exported.`
 }
 
 func (c *exportCmd) Run(methods *experiments.Catalog) error {

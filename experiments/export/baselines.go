@@ -115,6 +115,15 @@ func (g *network) localNets(w *graph.Weights, s layers.Sizes) string {
 	return g.logSoftmax(g.add(g.linear(w, "scores", a), own))
 }
 
+// lastLayer is softmax(ℓ + Δᵀℓ + Vᵀz + b) of the standardized features z.
+func (g *network) lastLayer(w *graph.Weights, s layers.Sizes) string {
+	l := g.floored(g.logProbs(s))
+	z := g.subtract(g.cast(g.input("features", s.Features), double), g.vector(w, "norm/mean"))
+	z = g.over(z, g.vector(w, "norm/sd"))
+	seen := g.matMul(z, table(g, w.Float64s("last/features"), s.Features, s.Classes))
+	return g.logSoftmax(g.add(g.add(l, g.linear(w, "last/logits", l)), seen))
+}
+
 // ensemble is the logarithm of w₁ softmax(ℓ/T) + w₂ softmax(ℓ) + w₃/C.
 func (g *network) ensemble(w *graph.Weights, s layers.Sizes) string {
 	l, share := g.logProbs(s), w.Float64s("ensemble/weight")

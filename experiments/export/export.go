@@ -89,6 +89,8 @@ func (g *network) calibrate(method string, c layers.Stateful) error {
 		logs = g.beta(w, s)
 	case *baselines.LocalTemperature:
 		logs = g.localTemperature(w, s)
+	case *baselines.LastLayer:
+		logs = g.lastLayer(w, s)
 	case *baselines.EnsembleTemperature:
 		logs = g.ensemble(w, s)
 	case *baselines.LocalNets:
@@ -104,7 +106,7 @@ func (g *network) calibrate(method string, c layers.Stateful) error {
 	case *baselines.TopLabel:
 		probabilities = g.topLabel(w, s)
 	default:
-		return data.Inputf("", "%s cannot be written as ONNX: it reads its calibration rows to predict, or is not known to the exporter; use calibra apply, or fit another method", method)
+		return data.Inputf("", "%s cannot be written as ONNX: it predicts a row with the help of other rows, or the exporter does not know it; use calibra apply, or fit another method", method)
 	}
 	if err != nil {
 		return fmt.Errorf("export %s: %w", method, err)

@@ -43,8 +43,23 @@ func (o DirichletOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	if IsFloat32(out) {
 		runBatch(dirichletBatch{of: scoresOnly, score: Values[float32](out), a: Values[float32](in[0]), logp: Values[float32](in[1]), c: c, delta: float32(o.Delta)})
 	} else {
-		dirichletScores(Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), c, o.Delta)
+		rows := &dirichletRows{Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), c, o.Delta}
+		simd.Run((len(rows.logp)/c+blockRows(c)-1)/blockRows(c), rows)
 	}
+}
+
+// dirichletRows is work on a float64 batch, cut into blocks of rows for the cores.
+type dirichletRows struct {
+	score, a, logp []float64
+	c              int
+	delta          float64
+}
+
+func (d *dirichletRows) Block(i int) {
+	c := d.c
+	lo := i * blockRows(c)
+	hi := min(lo+blockRows(c), len(d.logp)/c)
+	dirichletScores(d.score[lo*c:hi*c], d.a[lo*c*c:hi*c*c], d.logp[lo*c:hi*c], c, d.delta)
 }
 
 // dirichletScores is the readable form, which float64 runs and package simd
@@ -53,8 +68,11 @@ func dirichletScores[F Float](score, a, logp []F, c int, delta float64) {
 	terms := newDirichletTerms(c)
 	for at := range score {
 		b, j := at/c, at%c
-		if j == 0 {
-			setTerms(terms, a[b*c*c:][:c*c])
+		if j == 0 && setForm(terms, a[b*c*c:][:c*c]) {
+			for i, v := range terms.a {
+				terms.alpha[i] = simd.Softplus64(v) + AlphaFloor
+				terms.logGamma[i] = lgamma(terms.alpha[i])
+			}
 		}
 		var sum, logB, linear float64
 		for i := range c {
@@ -81,15 +99,14 @@ func newDirichletTerms(c int) *dirichletTerms {
 	return &dirichletTerms{part(0), part(1), part(2), part(3), part(4)}
 }
 
-func setTerms[F Float](t *dirichletTerms, a []F) {
+// setForm takes a for A, and tells whether it is another than before.
+func setForm[F Float](t *dirichletTerms, a []F) bool {
 	same := true
 	for i, v := range a {
 		same = same && t.a[i] == float64(v)
 		t.a[i] = float64(v)
 	}
-	if !same {
-		simd.DirichletTerms64(t.alpha, t.sigma, t.logGamma, t.psi, t.a, AlphaFloor)
-	}
+	return !same
 }
 
 func (DirichletOp) WRT() []bool { return []bool{true, true} }
@@ -121,8 +138,8 @@ func dirichletSlopes[F Float](da, a, logp, g []F, c int) {
 	terms := newDirichletTerms(c)
 	for at := range g {
 		b, j := at/c, at%c
-		if j == 0 {
-			setTerms(terms, a[b*c*c:][:c*c])
+		if j == 0 && setForm(terms, a[b*c*c:][:c*c]) {
+			simd.DirichletTerms64(terms.alpha, terms.sigma, terms.logGamma, terms.psi, terms.a, AlphaFloor)
 		}
 		var sum float64
 		for i := range c {
@@ -185,13 +202,13 @@ func slopesOnly(d *dirichletBatch, rows, matrices span) {
 	simd.DirichletSlopes(matrices.of(d.da), matrices.of(d.a), rows.of(d.logp), rows.of(d.g), d.c, AlphaFloor)
 }
 
-// rowsPerBlock makes a block of some 8,192 elements of A worth handing to a core.
-func (d *dirichletBatch) rowsPerBlock() int { return 1 + 8192/(d.c*d.c) }
+// blockRows makes a block of some 8,192 elements of A worth handing to a core.
+func blockRows(c int) int { return 1 + 8192/(c*c) }
 
 func (d *dirichletBatch) Block(i int) {
 	c := d.c
-	lo := i * d.rowsPerBlock()
-	hi := min(lo+d.rowsPerBlock(), len(d.logp)/c)
+	lo := i * blockRows(c)
+	hi := min(lo+blockRows(c), len(d.logp)/c)
 	d.of(d, span{lo * c, hi * c}, span{lo * c * c, hi * c * c})
 }
 
@@ -200,7 +217,7 @@ func runBatch(d dirichletBatch) {
 	b := dirichletBatches.Get().(*dirichletBatch)
 	*b = d
 	rows := len(d.logp) / d.c
-	simd.Run((rows+d.rowsPerBlock()-1)/d.rowsPerBlock(), b)
+	simd.Run((rows+blockRows(d.c)-1)/blockRows(d.c), b)
 	*b = dirichletBatch{}
 	dirichletBatches.Put(b)
 }

@@ -41,4 +41,5 @@ for file in sorted(os.listdir(folder)):
         "sum": float(np.abs(p.sum(1, dtype=np.float64) - 1).max()),
         "bytes": os.path.getsize(path),
         "rows_per_second": round(n / seconds),
+        "versions": f"onnx {onnx.__version__}, onnxruntime {onnxruntime.__version__}",
     }))
