@@ -77,7 +77,7 @@ func ReadModel(path string) (*Model, error) {
 		return nil, data.Inputf(path, "this safetensors file is not a Calibra model; write one with calibra fit")
 	}
 	if meta["version"] != modelVersion {
-		return nil, data.Inputf(path, "the model has version %q, this program reads version %s; fit it again", meta["version"], modelVersion)
+		return nil, data.Inputf(path, "the model has version %q and this program reads version %s: it is newer than this program or damaged; use the calibra that wrote it, or fit it again", meta["version"], modelVersion)
 	}
 	if !json.Valid([]byte(meta["config"])) {
 		return nil, data.Inputf(path, "the model's configuration is no JSON")
