@@ -22,7 +22,8 @@ type archive struct {
 	close   func() error
 }
 
-// openArchive opens the npz file at path; the caller closes it.
+// openArchive opens the npz file at path, or a table file as the npz that it stands for; the
+// caller closes it.
 func openArchive(path string) (*archive, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -33,8 +34,12 @@ func openArchive(path string) (*archive, error) {
 		f.Close()
 		return nil, Inputf(path, "is not a file; name an npz file")
 	}
-	a, err := newArchive(path, f, info.Size())
-	if err != nil {
+	a, err := openTable(path, f, info.Size())
+	if a != nil || err != nil {
+		f.Close()
+		return a, err
+	}
+	if a, err = newArchive(path, f, info.Size()); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -46,7 +51,7 @@ func openArchive(path string) (*archive, error) {
 func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, Inputf(path, "is not an npz file, or a truncated one (%w); write it with numpy.savez", err)
+		return nil, Inputf(path, "is not an npz file, or a truncated one (%w); write it with numpy.savez, or as Parquet or Arrow", err)
 	}
 	a := &archive{path: path, members: make(map[string]*zip.File), close: func() error { return nil }}
 	for _, m := range z.File {
@@ -294,6 +299,16 @@ func (a *archive) checkLabels(key string, labels []int, classes int) error {
 	return Inputf(a.path, "%s holds %d at row %d; labels must lie in 0…%d", key, labels[i], i, classes-1)
 }
 
+// HasArray says whether the npz or table file at path holds key.
+func HasArray(path, key string) (bool, error) {
+	a, err := openArchive(path)
+	if err != nil {
+		return false, err
+	}
+	defer a.close()
+	return a.has(key), nil
+}
+
 // ReadMatrix reads the real N×M array key of the npz file at path. Half, single
 // and double precision and integers are read, in either byte order and either
 // memory order; a value that is not finite is an *InputError.
@@ -322,24 +337,31 @@ func NPZ(arrays ...Array) func(io.Writer) error {
 	return func(w io.Writer) error {
 		z := zip.NewWriter(w)
 		for _, a := range arrays {
-			m, err := z.CreateHeader(&zip.FileHeader{
-				Name:     a.Name + ".npy",
-				Method:   zip.Store,
-				Modified: time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC),
-			})
-			if err != nil {
+			if err := writeArray(z, a); err != nil {
 				return err
-			}
-			value := a.Value
-			if ints, ok := value.([]int); ok {
-				value = int64s(ints)
-			}
-			if err := npy.Write(m, value); err != nil {
-				return fmt.Errorf("array %s: %w", a.Name, err)
 			}
 		}
 		return z.Close()
 	}
+}
+
+func writeArray(z *zip.Writer, a Array) error {
+	m, err := z.CreateHeader(&zip.FileHeader{
+		Name:     a.Name + ".npy",
+		Method:   zip.Store,
+		Modified: time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC),
+	})
+	if err != nil {
+		return err
+	}
+	value := a.Value
+	if ints, ok := value.([]int); ok {
+		value = int64s(ints)
+	}
+	if err := npy.Write(m, value); err != nil {
+		return fmt.Errorf("array %s: %w", a.Name, err)
+	}
+	return nil
 }
 
 func int64s(v []int) []int64 {

@@ -4,17 +4,17 @@ module calibra/notebooks
 
 go 1.25.0
 
-require (
-	github.com/janpfeifer/gonb v0.11.3
-	golang.org/x/tools v0.34.0
-)
+require github.com/janpfeifer/gonb v0.11.3
 
 require (
 	github.com/fatih/color v1.18.0 // indirect
 	github.com/fsnotify/fsnotify v1.8.0 // indirect
 	github.com/go-logr/logr v1.4.2 // indirect
+	github.com/go-zeromq/goczmq/v4 v4.2.2 // indirect
 	github.com/go-zeromq/zmq4 v0.17.0 // indirect
 	github.com/gofrs/uuid v4.4.0+incompatible // indirect
+	github.com/gx-org/backend v0.3.0 // indirect
+	github.com/gx-org/gx v0.6.1 // indirect
 	github.com/janpfeifer/must v0.2.0 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
@@ -32,6 +32,7 @@ require (
 	golang.org/x/sync v0.15.0 // indirect
 	golang.org/x/sys v0.33.0 // indirect
 	golang.org/x/text v0.21.0 // indirect
+	golang.org/x/tools v0.34.0 // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect
 )
 

@@ -14,7 +14,7 @@ import (
 type applyCmd struct {
 	Model string `required:"" type:"path" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
 	In    string `required:"" type:"path" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them."`
-	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, labels if test_labels is there, and the embedding of the fit if test_features is."`
+	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, labels if test_labels is there, and the embedding of the fit if test_features is. A name that ends in .parquet, .arrow or .feather gets a table."`
 
 	Intervals *float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method; the features file must hold the calibration rows that the model was fitted to."`
 	Sets      *float64 `placeholder:"0.9" help:"Write also prediction sets that hold the label with this probability: sets (N×C, 1 where a class is in) within each region of the latent space, sets_marginal over all rows, and sets_region (N). Their scores come from val_features, val_logits and val_labels of the features file, or else from its calibration rows."`
@@ -25,6 +25,7 @@ func (applyCmd) Help() string {
 	return `Example:
 
   calibra apply --model runs/vq --in features.npz --out calibrated.npz
+  calibra apply --model runs/vq --in features.parquet --out calibrated.parquet
   calibra apply --model runs/vq --in features.npz --intervals 0.9 --out calibrated.npz
   calibra apply --model runs/vq --in features.npz --sets 0.9 --out calibrated.npz
   calibra apply --model runs/vq --in features.npz --intervals 0.9 --two-stage --out calibrated.npz`
@@ -96,7 +97,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := data.WriteNPZ(c.Out, arrays...); err != nil {
+	if err := data.WriteArrays(c.Out, arrays...); err != nil {
 		return err
 	}
 	return t.printf("wrote %s: %d rows by %s%s\n", c.Out, src.Test.Len(), method.Name, notice)

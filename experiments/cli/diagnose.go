@@ -116,7 +116,7 @@ func (c *diagnoseCmd) write(text []byte, d *metrics.Diagnosis, m *metrics.Map) e
 // features that describe them.
 func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination) (*mat.Dense, error) {
 	if c.Features == "" {
-		has, err := hasArray(c.In, "embedding")
+		has, err := data.HasArray(c.In, "embedding")
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination) (*mat.Dense, e
 	}
 	key := ""
 	for _, name := range []string{"features", "test_features", "embedding"} {
-		has, err := hasArray(c.Features, name)
+		has, err := data.HasArray(c.Features, name)
 		if err != nil {
 			return nil, err
 		}

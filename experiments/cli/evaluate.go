@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"calibra/data"
@@ -179,22 +177,12 @@ func (c *evaluateCmd) embedding() (*mat.Dense, error) {
 	key := c.Embedding
 	if key == "" {
 		key = "embedding"
-		has, err := hasArray(c.In, key)
+		has, err := data.HasArray(c.In, key)
 		if err != nil || !has {
 			return nil, err
 		}
 	}
 	return data.ReadMatrix(c.In, key)
-}
-
-// hasArray says whether the npz file at path, a zip archive, holds key.
-func hasArray(path, key string) (bool, error) {
-	archive, err := zip.OpenReader(path)
-	if err != nil {
-		return false, data.Inputf(path, "cannot be read: %w", err)
-	}
-	defer archive.Close()
-	return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == key+".npy" }), nil
 }
 
 // asUsage marks an error of what sees only input and flags as the user's to mend, but not

@@ -54,7 +54,7 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 
 // readCoverage measures the sets in the predictions at path; nil if there are none.
 func readCoverage(path string, labels []int) (*metrics.SetCoverage, error) {
-	has, err := hasArray(path, "sets")
+	has, err := data.HasArray(path, "sets")
 	if err != nil || !has {
 		return nil, err
 	}

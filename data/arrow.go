@@ -1,0 +1,216 @@
+package data
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	arrays "github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// boundedMemory panics where a file of size bytes asks for more than it can hold when
+// compressed as well as deflate can.
+type boundedMemory struct {
+	memory.Allocator
+	size int64
+}
+
+func (b boundedMemory) check(n int) {
+	if int64(n) > min(1032*b.size+1<<16, Room()) {
+		panic(fmt.Sprintf("it claims %s", size(float64(n))))
+	}
+}
+
+func (b boundedMemory) Allocate(n int) []byte {
+	b.check(n)
+	return b.Allocator.Allocate(n)
+}
+
+func (b boundedMemory) Reallocate(n int, old []byte) []byte {
+	b.check(n)
+	return b.Allocator.Reallocate(n, old)
+}
+
+// readArrow reads the columns of numbers and of lists of numbers, and the column set.
+func readArrow(path string, r *io.SectionReader) ([]*column, error) {
+	f, err := ipc.NewFileReader(r, ipc.WithAllocator(boundedMemory{memory.NewGoAllocator(), r.Size()}))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	columns := make([]*column, f.Schema().NumFields())
+	for i := range f.NumRecords() {
+		batch, err := f.RecordBatch(i)
+		if err != nil {
+			return nil, err
+		}
+		for k, field := range f.Schema().Fields() {
+			if columns[k] == nil {
+				columns[k] = &column{name: field.Name}
+			}
+			columns[k].append(batch.Column(k))
+			if err := columns[k].room(path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var read []*column
+	for _, c := range columns {
+		if c != nil {
+			read = append(read, c)
+		}
+	}
+	return read, nil
+}
+
+// append appends the rows of an array. One that is neither of numbers nor of lists of
+// numbers is a fault of the column.
+func (c *column) append(a arrow.Array) {
+	if c.name == "set" {
+		if text := textOf(a); text != nil {
+			for i := range a.Len() {
+				if a.IsNull(i) {
+					c.addNone()
+					c.text = append(c.text, "")
+				} else {
+					c.text, c.rows = append(c.text, text(i)), c.rows+1
+				}
+			}
+			return
+		}
+	}
+	lists, isList := a.(arrays.ListLike)
+	values := a
+	if isList {
+		c.list, values = true, lists.ListValues()
+	}
+	number, whole := numberOf(values)
+	if number == nil {
+		if c.fault == nil {
+			c.fault = fmt.Errorf("is of type %s; it must hold numbers", a.DataType())
+		}
+		c.rows += a.Len()
+		return
+	}
+	c.whole = whole
+	var row []float64
+	for i := range a.Len() {
+		switch {
+		case a.IsNull(i):
+			c.addNone()
+		case isList:
+			from, to := lists.ValueOffsets(i)
+			row = row[:0]
+			for j := from; j < to; j++ {
+				if values.IsNull(int(j)) && c.fault == nil {
+					c.fault = fmt.Errorf("has a list with a hole at row %d", c.rows)
+				}
+				row = append(row, number(int(j)))
+			}
+			c.add(row...)
+		default:
+			c.add(number(i))
+		}
+	}
+}
+
+// textOf gives the strings of an array; nil if it holds none.
+func textOf(a arrow.Array) func(i int) string {
+	switch a := a.(type) {
+	case *arrays.String:
+		return a.Value
+	case *arrays.LargeString:
+		return a.Value
+	case *arrays.StringView:
+		return a.Value
+	case *arrays.Dictionary:
+		if of := textOf(a.Dictionary()); of != nil {
+			return func(i int) string { return of(a.GetValueIndex(i)) }
+		}
+	}
+	return nil
+}
+
+// numberOf gives the numbers of an array, and whether they are whole; nil if it holds none.
+func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
+	switch a := a.(type) {
+	case *arrays.Float16:
+		return func(i int) float64 { return float64(a.Value(i).Float32()) }, false
+	case *arrays.Float32:
+		return func(i int) float64 { return float64(a.Value(i)) }, false
+	case *arrays.Float64:
+		return a.Value, false
+	case *arrays.Int8:
+		return func(i int) float64 { return float64(a.Value(i)) }, true
+	case *arrays.Int16:
+		return func(i int) float64 { return float64(a.Value(i)) }, true
+	case *arrays.Int32:
+		return func(i int) float64 { return float64(a.Value(i)) }, true
+	case *arrays.Int64:
+		return func(i int) float64 { return float64(a.Value(i)) }, true
+	case *arrays.Uint8:
+		return func(i int) float64 { return float64(a.Value(i)) }, true
+	case *arrays.Uint16:
+		return func(i int) float64 { return float64(a.Value(i)) }, true
+	case *arrays.Uint32:
+		return func(i int) float64 { return float64(a.Value(i)) }, true
+	case *arrays.Uint64:
+		return func(i int) float64 { return float64(a.Value(i)) }, true
+	}
+	return nil, false
+}
+
+// writeArrow writes the columns in batches of arrowRows rows.
+func writeArrow(out io.Writer, columns []*column) error {
+	var fields []arrow.Field
+	for _, c := range columns {
+		kind := arrow.DataType(arrow.PrimitiveTypes.Float64)
+		if c.whole {
+			kind = arrow.PrimitiveTypes.Int64
+		}
+		if c.list {
+			kind = arrow.FixedSizeListOf(int32(c.width), kind)
+		}
+		fields = append(fields, arrow.Field{Name: c.name, Type: kind})
+	}
+	schema := arrow.NewSchema(fields, nil)
+	w, err := ipc.NewFileWriter(out, ipc.WithSchema(schema))
+	if err != nil {
+		return err
+	}
+	const arrowRows = 8192
+	for lo := 0; lo < columns[0].rows; lo += arrowRows {
+		hi := min(lo+arrowRows, columns[0].rows)
+		b := arrays.NewRecordBuilder(memory.DefaultAllocator, schema)
+		for k, c := range columns {
+			c.build(b.Field(k), lo, hi)
+		}
+		batch := b.NewRecordBatch()
+		if err := w.Write(batch); err != nil {
+			return err
+		}
+		batch.Release()
+		b.Release()
+	}
+	return w.Close()
+}
+
+// build appends the rows lo … hi−1.
+func (c *column) build(to arrays.Builder, lo, hi int) {
+	if lists, ok := to.(*arrays.FixedSizeListBuilder); ok {
+		for range hi - lo {
+			lists.Append(true)
+		}
+		lists.ValueBuilder().(*arrays.Float64Builder).AppendValues(c.values[lo*c.width:hi*c.width], nil)
+		return
+	}
+	for _, v := range c.values[lo:hi] {
+		if whole, ok := to.(*arrays.Int64Builder); ok {
+			whole.Append(int64(v))
+		} else {
+			to.(*arrays.Float64Builder).Append(v)
+		}
+	}
+}

@@ -1,0 +1,330 @@
+package data
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// A table file is Parquet or Arrow (Feather), as pyarrow and pandas write it, with one row
+// for each example. Wherever an npz file is read, a table file may stand in its place, and
+// its columns are the arrays:
+//
+//	features, logits, probs, log_probs, embedding   a list of numbers in each row, the same
+//	                          number in all, or one column of numbers for each: logits_0, logits_1, …
+//	label                     a whole number, the array labels
+//	set                       cal, val or test: the array cal_features has the rows of features
+//	                          whose set is cal, and so on; without it all rows are test rows
+//
+// Other columns of numbers are arrays by their own names, and others still are left alone.
+
+// column is one column of a table file, row by row.
+type column struct {
+	name   string
+	width  int // numbers of each row; 0 of a scalar
+	rows   int
+	list   bool
+	whole  bool      // of an integer type
+	values []float64 // rows×max(width, 1)
+	text   []string  // of each row in place of values
+	fault  error     // what makes it no array
+}
+
+// add appends a row.
+func (c *column) add(values ...float64) {
+	switch {
+	case c.fault != nil:
+	case c.list && len(values) == 0:
+		c.fault = fmt.Errorf("has no numbers at row %d; every row needs its own", c.rows)
+	case c.list && c.rows == 0:
+		c.width = len(values)
+	case c.list && len(values) != c.width:
+		c.fault = fmt.Errorf("has %d numbers at row %d and %d before; every row must have the same number", len(values), c.rows, c.width)
+	}
+	c.rows++
+	if c.fault == nil {
+		c.values = append(c.values, values...)
+	}
+}
+
+// addNone appends a row without a value.
+func (c *column) addNone() {
+	if c.fault == nil {
+		c.fault = fmt.Errorf("has no value at row %d; fill it in or leave the row out", c.rows)
+	}
+	c.rows++
+}
+
+// room returns an *InputError if what c holds and its two copies outgrow the memory. It is
+// asked as the rows come.
+func (c *column) room(path string) error {
+	return CheckRoom(path, c.name, max(c.rows, 1), 24*float64(max(c.width, 1)), "rows")
+}
+
+// tableKinds are the table files by the bytes that they begin with.
+var tableKinds = []struct {
+	magic string
+	name  string
+	ends  []string // of their names
+	read  func(path string, r *io.SectionReader) ([]*column, error)
+	write func(w io.Writer, columns []*column) error
+}{
+	{"PAR1", "Parquet", []string{".parquet"}, readParquet, writeParquet},
+	{"ARROW1", "Arrow", []string{".arrow", ".feather"}, readArrow, writeArrow},
+}
+
+// openTable reads a table file as the npz that it stands for; nil if it is none.
+func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
+	var start [6]byte
+	if n, _ := r.ReadAt(start[:], 0); n < len(start) {
+		return nil, nil
+	}
+	for _, kind := range tableKinds {
+		if !strings.HasPrefix(string(start[:]), kind.magic) {
+			continue
+		}
+		defer func() { // the readers of others panic on some damaged files
+			if p := recover(); p != nil {
+				a, err = nil, Inputf(path, "is damaged or no %s file: %.200v", kind.name, p)
+			}
+		}()
+		columns, err := kind.read(path, io.NewSectionReader(r, 0, size))
+		if err == nil {
+			return (&columnar{path, columns}).archive()
+		}
+		if input := (*InputError)(nil); errors.As(err, &input) {
+			return nil, err
+		}
+		return nil, Inputf(path, "is damaged or no %s file (%.200v); write it again", kind.name, err)
+	}
+	return nil, nil
+}
+
+// columnar is a table file in memory.
+type columnar struct {
+	path    string
+	columns []*column
+}
+
+// archive is the arrays that the columns stand for.
+func (t *columnar) archive() (*archive, error) {
+	if err := t.gather(); err != nil {
+		return nil, err
+	}
+	parts, err := t.parts()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, c := range t.columns {
+		if c.text != nil {
+			continue
+		}
+		name := c.name
+		if name == "label" {
+			name = "labels"
+		}
+		if c.fault != nil {
+			if slices.Contains(arrayNames, name) {
+				return nil, Inputf(t.path, "column %s %w", printable(c.name), c.fault)
+			}
+			continue
+		}
+		for _, p := range parts {
+			if err := writeArray(z, Array{p.prefix + name, c.array(p.rows)}); err != nil {
+				return nil, Inputf(t.path, "column %s: %w", printable(c.name), err)
+			}
+		}
+		c.values = nil
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	a, err := newArchive(t.path, bytes.NewReader(out.Bytes()), int64(out.Len()))
+	if err != nil {
+		return nil, err
+	}
+	if parts[0].prefix == "" { // all rows are test rows
+		for _, key := range []string{"features", "logits", "labels"} {
+			if m := a.members[key]; m != nil {
+				a.members["test_"+key] = m
+			}
+		}
+	}
+	return a, nil
+}
+
+// arrayNames are the arrays that readers ask for.
+var arrayNames = []string{"features", "logits", "probs", "log_probs", "embedding", "labels"}
+
+var numberedName = regexp.MustCompile(`^(.+)_(0|[1-9][0-9]{0,6})$`)
+
+// gather puts columns such as logits_0, logits_1, … together to one.
+func (t *columnar) gather() error {
+	groups := map[string]map[int]*column{}
+	var rest []*column
+	for _, c := range t.columns {
+		if m := numberedName.FindStringSubmatch(c.name); m != nil && !c.list && c.text == nil && slices.Contains(arrayNames, m[1]) {
+			if groups[m[1]] == nil {
+				groups[m[1]] = map[int]*column{}
+			}
+			i, _ := strconv.Atoi(m[2]) // digits
+			groups[m[1]][i] = c
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		group := groups[name]
+		whole := &column{name: name, list: true, width: len(group)}
+		for i := range len(group) {
+			c := group[i]
+			switch {
+			case c == nil:
+				return Inputf(t.path, "has %d columns %s_0, %s_1, … but no %s_%d", len(group), name, name, name, i)
+			case c.fault != nil:
+				return Inputf(t.path, "column %s %w", c.name, c.fault)
+			case i > 0 && c.rows != whole.rows:
+				return Inputf(t.path, "column %s has %d rows and %s_0 has %d", c.name, c.rows, name, whole.rows)
+			case i == 0:
+				whole.rows = c.rows
+				if err := whole.room(t.path); err != nil {
+					return err
+				}
+				whole.values = make([]float64, c.rows*len(group))
+			}
+			for row, v := range c.values {
+				whole.values[row*len(group)+i] = v
+			}
+			c.values = nil
+		}
+		rest = append(rest, whole)
+	}
+	t.columns = rest
+	return nil
+}
+
+// tablePart is the rows of one set with the prefix of its arrays; nil rows are all.
+type tablePart struct {
+	prefix string
+	rows   []int
+}
+
+// parts are the sets that the column set tells.
+func (t *columnar) parts() ([]tablePart, error) {
+	i := slices.IndexFunc(t.columns, func(c *column) bool { return c.name == "set" })
+	if i < 0 {
+		return []tablePart{{}}, nil
+	}
+	set := t.columns[i]
+	if set.text == nil || set.fault != nil {
+		return nil, Inputf(t.path, "column set must say cal, val or test in every row")
+	}
+	parts := []tablePart{{prefix: "cal_"}, {prefix: "val_"}, {prefix: "test_"}}
+	for row, s := range set.text {
+		k := slices.IndexFunc(parts, func(p tablePart) bool { return p.prefix == s+"_" })
+		if k < 0 {
+			return nil, Inputf(t.path, "column set says %s at row %d; it must say cal, val or test", printable(s), row)
+		}
+		parts[k].rows = append(parts[k].rows, row)
+	}
+	for _, c := range t.columns {
+		if c.rows != set.rows {
+			return nil, Inputf(t.path, "column %s has %d rows and set has %d", printable(c.name), c.rows, set.rows)
+		}
+	}
+	return slices.DeleteFunc(parts, func(p tablePart) bool { return len(p.rows) == 0 }), nil
+}
+
+// array is the value of the rows, or of all, as an npz file holds it.
+func (c *column) array(rows []int) any {
+	each := max(c.width, 1)
+	values, n := c.values, c.rows
+	if rows != nil {
+		n, values = len(rows), make([]float64, 0, len(rows)*each)
+		for _, i := range rows {
+			values = append(values, c.values[i*each:(i+1)*each]...)
+		}
+	}
+	if c.list {
+		return mat.NewDense(n, c.width, values)
+	}
+	if !c.whole {
+		return values
+	}
+	ints := make([]int, n)
+	for i, v := range values {
+		ints[i] = int(v)
+	}
+	return ints
+}
+
+// WriteArrays writes arrays of N rows as the ending of path asks: a Parquet (.parquet) or
+// Arrow (.arrow, .feather) table of one row for each of theirs, or else an npz file. In a
+// table the array labels is the column label, and one of a single number stands in every
+// row.
+func WriteArrays(path string, arrays ...Array) error {
+	end := strings.ToLower(filepath.Ext(path))
+	for _, kind := range tableKinds {
+		if slices.Contains(kind.ends, end) {
+			columns, err := columnsOf(arrays)
+			if err != nil {
+				return err
+			}
+			return WriteFile(path, func(w io.Writer) error { return kind.write(w, columns) })
+		}
+	}
+	return WriteNPZ(path, arrays...)
+}
+
+// columnsOf are the columns of a table that holds the arrays.
+func columnsOf(arrays []Array) ([]*column, error) {
+	var columns []*column
+	rows := 0
+	for _, a := range arrays {
+		c := &column{name: a.Name}
+		if a.Name == "labels" {
+			c.name = "label"
+		}
+		switch v := a.Value.(type) {
+		case *mat.Dense:
+			c.list = true
+			c.rows, c.width = v.Dims()
+			for i := range c.rows {
+				c.values = append(c.values, v.RawRowView(i)...)
+			}
+		case []float64:
+			c.rows, c.values = len(v), v
+		case []int:
+			c.rows, c.whole = len(v), true
+			for _, x := range v {
+				c.values = append(c.values, float64(x))
+			}
+		default:
+			return nil, fmt.Errorf("data: a table has no column of %T, which %s is", v, a.Name)
+		}
+		rows = max(rows, c.rows)
+		columns = append(columns, c)
+	}
+	for _, c := range columns {
+		switch {
+		case c.rows == 1 && !c.list:
+			c.rows, c.values = rows, slices.Repeat(c.values, rows)
+		case c.rows != rows:
+			return nil, fmt.Errorf("data: %s has %d rows of the table's %d", c.name, c.rows, rows)
+		}
+	}
+	slices.SortFunc(columns, func(a, b *column) int { return strings.Compare(a.name, b.name) })
+	return columns, nil
+}
