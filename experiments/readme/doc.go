@@ -12,9 +12,9 @@
 //
 //	quickstart.csv   results.csv of calibra quickstart
 //	main.csv         results.csv of calibra study main
-//	tables-zero.csv  that of vq, vq-nc and vq-dc with --ema zero, held to the published code by a test
 //	calsize.csv      results.csv of calibra study calsize
 //	beyond.csv       results.csv of calibra study beyond
+//	variants.csv     results.csv of calibra study variants
 //	compare.csv      results.csv of calibra compare --methods all
 //	reference.csv    results.csv of calibra compare --methods vq, on the seeds of published.csv
 //	published.csv    the published implementation on the same rows

@@ -28,6 +28,8 @@ var regions = []region{
 	{"calsize", calibrationSize},
 	{"answers", answers},
 	{"beyond", beyond},
+	{"lost", lost},
+	{"variants", variants},
 	{"truth", truth},
 	{"bench", benchmarks},
 }

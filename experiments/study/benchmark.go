@@ -110,8 +110,13 @@ func (s *subject) tuned(method string) (found *row) {
 	return found
 }
 
-// NamedPairs tests the pairs of the protocol on each source and over all of them.
+// NamedPairs tests the pairs of the protocol.
 func NamedPairs(ctx context.Context, f *Findings) (*report.Section, error) {
+	return f.pairs(ctx, namedPairs, "The pairs that the protocol names, and no others.")
+}
+
+// pairs tests each pair of methods on each source and over all of them.
+func (f *Findings) pairs(ctx context.Context, named [][2]string, note string) (*report.Section, error) {
 	t := &report.Table{
 		Caption: "Difference of NLL, first method less second: mean over the seeds with its 95 % interval over the data's rows, p after Holm's correction over the sources of a pair, and the standard deviation of the difference over the seeds.",
 		Labels:  []string{"Data"}, Values: []report.Head{{Text: "difference", Arrow: "↓"}, {Text: "95 % interval"}, {Text: "p"}, {Text: "SD over seeds"}},
@@ -121,7 +126,7 @@ func NamedPairs(ctx context.Context, f *Findings) (*report.Section, error) {
 		Labels:  []string{"Pair"}, Values: []report.Head{{Text: "better on"}, {Text: "of"}, {Text: "p"}},
 	}
 	var pairs report.Block
-	for _, pair := range namedPairs {
+	for _, pair := range named {
 		name := MethodTitle(pair[0]) + " − " + MethodTitle(pair[1])
 		block := report.Block{Name: name}
 		var ps, differences []float64
@@ -163,7 +168,7 @@ func NamedPairs(ctx context.Context, f *Findings) (*report.Section, error) {
 	over.Blocks = []report.Block{pairs}
 	return &report.Section{
 		Title:  "Named pairs",
-		Note:   "The pairs that the protocol names, and no others. An interval and its p are of the rows for the models of these seeds; the standard deviation says how much another seed's models would differ.",
+		Note:   note + " An interval and its p are of the rows for the models of these seeds; the standard deviation says how much another seed's models would differ.",
 		Tables: []*report.Table{over, t},
 	}, nil
 }

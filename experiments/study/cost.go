@@ -13,7 +13,7 @@ type effort struct{ seconds, classPower float64 }
 // efforts of the methods that are not fitted in a moment, as times.csv of studies on
 // CIFAR-10 features, letters and proximity100 has them.
 var efforts = map[string]effort{
-	"vq": {5, .5}, "vq-nc": {4, 0}, "vq-dc": {5, .5},
+	"vq": {5, .5}, "vq-nc": {4, 0}, "vq-dc": {5, .5}, "vq-start": {5, .5}, "vq-centred": {5, .5}, "vq-tuned": {75, .5},
 	"kc": {50, 0}, "kc-original": {40, 0}, "ln": {60, 0},
 	"sm": {2, 1}, "dc": {3, 2}, "dc-odir": {65, 1.5}, "dc-published": {15, .5}, "ts-published": {15, 0},
 	"auto": {60, 1}, "stacked": {60, 1}, "stacked-random": {60, 1}, "stacked-one": {60, 1}, "stacked-shuffled": {60, 1},

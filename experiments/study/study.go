@@ -24,7 +24,7 @@ type Study struct {
 }
 
 // Studies lists all studies, in the paper's order.
-var Studies = []*Study{&Main, &ESS, &Parts, &Slots, &Codebook, &CalibrationSize, &Shifted, &Backbones, &Usage, &Time, &Beyond, &Benchmark}
+var Studies = []*Study{&Main, &ESS, &Parts, &Slots, &Codebook, &CalibrationSize, &Shifted, &Backbones, &Usage, &Time, &Beyond, &Variants, &Benchmark}
 
 // ByName finds a study; an unknown name is a *data.InputError that lists the known
 // ones.
