@@ -6,6 +6,8 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,29 +43,41 @@ func TestSideBySidePanics(t *testing.T) {
 }
 
 // TestGoroutinesAreConcs: a panic in a bare goroutine ends the program with a trace; one of
-// conc's goes to whoever waits.
+// conc's goes to whoever waits. The packages that start some are tested for races.
 func TestGoroutinesAreConcs(t *testing.T) {
 	bare := []string{"graph/simd/parallel.go"} // whose workers outlive the one that waits
+	ci, err := os.ReadFile("../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raced := func(dir string) bool {
+		return slices.ContainsFunc(strings.Split(string(ci), "\n"), func(line string) bool {
+			return strings.HasPrefix(line, "go test -race") && slices.Contains(strings.Fields(line), "./"+dir)
+		})
+	}
 	var found []string
-	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir("..", func(at string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if e.IsDir() && path != ".." && (strings.HasPrefix(e.Name(), ".") || e.Name() == "notebooks") {
+		if e.IsDir() && at != ".." && (strings.HasPrefix(e.Name(), ".") || e.Name() == "notebooks") {
 			return filepath.SkipDir
 		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		if !strings.HasSuffix(at, ".go") || strings.HasSuffix(at, "_test.go") {
 			return nil
 		}
 		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(fset, at, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
-		name := filepath.ToSlash(strings.TrimPrefix(path, ".."+string(filepath.Separator)))
+		name := filepath.ToSlash(strings.TrimPrefix(at, ".."+string(filepath.Separator)))
 		for _, i := range file.Imports {
 			if strings.HasPrefix(i.Path.Value, `"golang.org/x/sync/errgroup`) {
 				found = append(found, name)
+			}
+			if dir := path.Dir(name); strings.HasPrefix(i.Path.Value, `"github.com/sourcegraph/conc`) && dir != "experiments/campaign" && !raced(dir) {
+				t.Errorf("%s starts goroutines; add ./%s to the step races of .ci/run", name, dir)
 			}
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
