@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -19,31 +20,41 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// smoothMaps has every map of this package.
-func smoothMaps(cal *data.Set) map[string]layers.Map {
+// maps are those that the methods fit, and those that a method fits on the way or with
+// another setting, by their types.
+func maps(t *testing.T, cal *data.Set) map[string]layers.Map {
 	white, _, err := whitenedStart(cal)
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
-	return map[string]layers.Map{
-		"plattMap": plattMap{}, "dirichletMap": dirichletMap{}, "vectorMap": vectorMap{strength: 2}, "betaMap": betaMap{},
-		"structuredMap": structuredMap{}, "localTemperatureMap": localTemperatureMap{}, "temperatureMap": temperatureMap{},
-		"lastLayerMap":  lastLayerMap{strength: 3},
-		"odirMap":       odirMap{whitenedMap{whitening: white}, 0.3, 0.2},
-		"similarityMap": similarityMap{width: 7, sigma: 1}, "localNetsMap": localNetsMap{similarityMap{width: 7, sigma: 1}, 0.7},
-		"projectionMap": projectionMap{d: 4, h: 1},
+	out := map[string]layers.Map{}
+	for _, m := range methods() {
+		if of, ok := m.new().(interface{ fitted() *Fitted }); ok {
+			c := m.new()
+			fit(t, c, cal, nil)
+			of = c.(interface{ fitted() *Fitted })
+			out[reflect.TypeOf(of.fitted().Map).Name()] = of.fitted().Map
+		}
 	}
+	for _, m := range []layers.Map{
+		vectorMap{strength: 2}, odirMap{whitenedMap{whitening: white}, 0.3, 0.2},
+		similarityMap{width: 7, sigma: 1}, localNetsMap{similarityMap{width: 7, sigma: 1}, 0.7}, // a kernel that few rows are near in
+	} {
+		out[reflect.TypeOf(m).Name()] = m
+	}
+	return out
 }
 
-// TestSmoothMapGradients checks each map's loss at a random point against central
-// differences.
-func TestSmoothMapGradients(t *testing.T) {
+func (f *Fitted) fitted() *Fitted { return f }
+
+// TestMapGradients checks each map's loss at a random point against central differences.
+func TestMapGradients(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(12, 9)
 	base := &original{}
 	if err := base.Fit(t.Context(), cal, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	for name, m := range smoothMaps(cal) {
+	for name, m := range maps(t, cal) {
 		t.Run(name, func(t *testing.T) {
 			view, err := base.View(cal)
 			if err != nil {
@@ -106,11 +117,11 @@ func (m embedded) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.No
 	return b.NLL(m.LogProbs(b, in), in.Labels(b))
 }
 
-// TestEverySmoothMapIsChecked reads the package's source: each type with a posterior or a
-// loss of its own must be in smoothMaps.
-func TestEverySmoothMapIsChecked(t *testing.T) {
+// TestEveryMapIsChecked reads the package's source: each type with a posterior or a loss of
+// its own must be among the maps.
+func TestEveryMapIsChecked(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(12, 9)
-	checked := smoothMaps(cal)
+	checked := maps(t, cal)
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

@@ -288,8 +288,9 @@ func TestManyClasses(t *testing.T) {
 	test, _ := p.draw(20, 2)
 	for name, m := range short() {
 		t.Run(name, func(t *testing.T) {
-			fit(t, m, cal, nil)
-			checkRows(t, predict(t, m, test))
+			c := m.new()
+			fit(t, c, cal, nil)
+			checkRows(t, predict(t, c, test))
 		})
 	}
 }

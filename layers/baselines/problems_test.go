@@ -30,36 +30,51 @@ type method struct {
 // 1e-6 over a curvature of order 1e-3, an ℓ of order 10.
 const converged = 1e-2
 
+// effort is how long the iterative methods of a table may take.
+type effort struct {
+	smooth    optim.LBFGSSettings
+	published optim.FixedLBFGS
+	epochs    int
+	strengths []float64 // that dc-odir chooses among
+}
+
+// methods has a row for each method; see within.
 func methods() map[string]method {
+	return within(effort{published: optim.FixedLBFGS{Iterations: 50}, epochs: 3, strengths: []float64{1, 1e-2}})
+}
+
+// short are the methods with their iterations cut, for problems too large to converge on in
+// a test.
+func short() map[string]method {
+	return within(effort{optim.LBFGSSettings{Iterations: 1}, optim.FixedLBFGS{Iterations: 1}, 1, []float64{1}})
+}
+
+func within(e effort) map[string]method {
 	return map[string]method{
-		"nc":          {new: func() layers.Stateful { return layers.Train(&layers.Original{}, layers.Identity{}, optim.Settings{}) }, commutes: 1e-5},
-		"ts":          {new: func() layers.Stateful { return &layers.Temperature{} }, parameters: func(int, int) int { return 1 }, commutes: 1e-6},
-		"ir":          {new: func() layers.Stateful { return &Isotonic{} }, commutes: 1e-9},
-		"ps":          {new: func() layers.Stateful { return &Platt{} }, commutes: converged},
-		"dc":          {new: func() layers.Stateful { return &Dirichlet{} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
-		"dc-odir":     {new: func() layers.Stateful { return &DirichletODIR{Folds: 2, Grid: []float64{1, 1e-2}} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
-		"sm":          {new: func() layers.Stateful { return &Structured{} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
-		"vector":      {new: func() layers.Stateful { return &Vector{} }, parameters: func(c, _ int) int { return 2*c - 1 }, commutes: converged},
-		"histogram":   {new: func() layers.Stateful { return &Histogram{} }, commutes: 1e-9},
-		"beta":        {new: func() layers.Stateful { return &Beta{} }, parameters: func(c, _ int) int { return 3 * c }, commutes: converged},
-		"ets":         {new: func() layers.Stateful { return &EnsembleTemperature{} }, commutes: 1e-6},
-		"spline":      {new: func() layers.Stateful { return &Spline{} }, commutes: 1e-6},
-		"venn-abers":  {new: func() layers.Stateful { return &VennAbers{} }, commutes: 1e-9},
-		"top-label":   {new: func() layers.Stateful { return &TopLabel{} }, commutes: 1e-9},
-		"local-ts":    {new: func() layers.Stateful { return &LocalTemperature{} }, parameters: func(_, p int) int { return 1 + p }, commutes: converged},
-		"new-head":    {new: func() layers.Stateful { return &LastLayer{} }, commutes: converged},
-		"procal":      {new: func() layers.Stateful { return &ProCal{} }, commutes: 1e-6},
-		"procal-bins": {new: func() layers.Stateful { return &ProCalBins{} }, commutes: 1e-9},
-		"procal-hist": {new: func() layers.Stateful { return &ProCalBins{Map: HistogramMap{}} }, commutes: 1e-9},
-		"ln":          {new: func() layers.Stateful { return &LocalNets{Hidden: 8, Optim: optim.Settings{Epochs: 3}} }},
-		"kc":          {new: func() layers.Stateful { return &Kernel{Hidden: 8, Optim: optim.Settings{Epochs: 3}} }, commutes: 1e-3},
-		"kc-original": {new: func() layers.Stateful { return &KCal{Dimensions: 4, Optim: optim.Settings{Epochs: 2}} }},
-		"ts-published": {new: func() layers.Stateful {
-			return &PublishedTemperature{Optim: optim.FixedLBFGS{Iterations: 50}}
-		}, commutes: 1e-6},
-		"dc-published": {new: func() layers.Stateful {
-			return &PublishedDirichlet{Optim: optim.FixedLBFGS{Iterations: 50}}
-		}, commutes: 1e-6},
+		"nc":           {new: func() layers.Stateful { return layers.Train(&layers.Original{}, layers.Identity{}, optim.Settings{}) }, commutes: 1e-5},
+		"ts":           {new: func() layers.Stateful { return &layers.Temperature{} }, parameters: func(int, int) int { return 1 }, commutes: 1e-6},
+		"ir":           {new: func() layers.Stateful { return &Isotonic{} }, commutes: 1e-9},
+		"ps":           {new: func() layers.Stateful { return &Platt{Optim: e.smooth} }, commutes: converged},
+		"dc":           {new: func() layers.Stateful { return &Dirichlet{Optim: e.smooth} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
+		"dc-odir":      {new: func() layers.Stateful { return &DirichletODIR{Folds: 2, Grid: e.strengths, Optim: e.smooth} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
+		"sm":           {new: func() layers.Stateful { return &Structured{Optim: e.smooth} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
+		"vector":       {new: func() layers.Stateful { return &Vector{Optim: e.smooth} }, parameters: func(c, _ int) int { return 2*c - 1 }, commutes: converged},
+		"histogram":    {new: func() layers.Stateful { return &Histogram{} }, commutes: 1e-9},
+		"beta":         {new: func() layers.Stateful { return &Beta{Optim: e.smooth} }, parameters: func(c, _ int) int { return 3 * c }, commutes: converged},
+		"ets":          {new: func() layers.Stateful { return &EnsembleTemperature{} }, commutes: 1e-6},
+		"spline":       {new: func() layers.Stateful { return &Spline{} }, commutes: 1e-6},
+		"venn-abers":   {new: func() layers.Stateful { return &VennAbers{} }, commutes: 1e-9},
+		"top-label":    {new: func() layers.Stateful { return &TopLabel{} }, commutes: 1e-9},
+		"local-ts":     {new: func() layers.Stateful { return &LocalTemperature{Optim: e.smooth} }, parameters: func(_, p int) int { return 1 + p }, commutes: converged},
+		"new-head":     {new: func() layers.Stateful { return &LastLayer{Optim: e.smooth} }, commutes: converged},
+		"procal":       {new: func() layers.Stateful { return &ProCal{} }, commutes: 1e-6},
+		"procal-bins":  {new: func() layers.Stateful { return &ProCalBins{} }, commutes: 1e-9},
+		"procal-hist":  {new: func() layers.Stateful { return &ProCalBins{Map: HistogramMap{}} }, commutes: 1e-9},
+		"ln":           {new: func() layers.Stateful { return &LocalNets{Hidden: 8, Optim: optim.Settings{Epochs: e.epochs}} }},
+		"kc":           {new: func() layers.Stateful { return &Kernel{Hidden: 8, Optim: optim.Settings{Epochs: e.epochs}} }, commutes: 1e-3},
+		"kc-original":  {new: func() layers.Stateful { return &KCal{Dimensions: 4, Optim: optim.Settings{Epochs: e.epochs}} }},
+		"ts-published": {new: func() layers.Stateful { return &PublishedTemperature{Optim: e.published} }, commutes: 1e-6},
+		"dc-published": {new: func() layers.Stateful { return &PublishedDirichlet{Optim: e.published} }, commutes: 1e-6},
 	}
 }
 
@@ -139,20 +154,4 @@ func (p problem) draw(n int, seed uint64) (*data.Set, *mat.Dense) {
 		p.distort(logits, x)
 	}
 	return s, truth
-}
-
-// short are the methods with their iterations cut, for problems too large to
-// converge on in a test.
-func short() map[string]layers.Stateful {
-	few := optim.LBFGSSettings{Iterations: 1}
-	epoch := optim.Settings{Epochs: 1}
-	return map[string]layers.Stateful{
-		"ir": &Isotonic{}, "ps": &Platt{Optim: few}, "dc": &Dirichlet{Optim: few}, "sm": &Structured{Optim: few},
-		"dc-odir": &DirichletODIR{Folds: 2, Grid: []float64{1}, Optim: few},
-		"vector":  &Vector{Optim: few}, "histogram": &Histogram{}, "beta": &Beta{Optim: few}, "local-ts": &LocalTemperature{Optim: few}, "new-head": &LastLayer{Optim: few},
-		"ets": &EnsembleTemperature{}, "spline": &Spline{}, "venn-abers": &VennAbers{}, "top-label": &TopLabel{},
-		"procal": &ProCal{}, "procal-bins": &ProCalBins{}, "ln": &LocalNets{Optim: epoch}, "kc": &Kernel{Optim: epoch},
-		"kc-original": &KCal{Optim: epoch}, "ts-published": &PublishedTemperature{Optim: optim.FixedLBFGS{Iterations: 1}},
-		"dc-published": &PublishedDirichlet{Optim: optim.FixedLBFGS{Iterations: 1}},
-	}
 }

@@ -37,6 +37,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 	fmt.Println("ELU: the gradient agrees with central differences")
+	if err := layers.CheckMap(Rank{R: 2, Prior: Bounded{}}, rand.New(rand.NewPCG(1, 0))); err != nil {
+		return err
+	}
+	fmt.Println("the Map: so does that of its loss")
 
 	letters, err := letters(ctx)
 	if err != nil {
