@@ -12,6 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 	"gorgonia.org/tensor"
 )
 
@@ -241,9 +242,17 @@ func (s stages) String() string {
 	return [...]string{"map alone", "head and map", "codebook, head and map"}[s]
 }
 
-// refit fits what is to be fitted to counts of rows and says for each posterior whether
-// the intervals hold the truth: those of the map alone, and those of both stages.
-func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rng *rand.Rand) (held [2]float64, err error) {
+// coverages are parts of the posteriors whose interval holds the truth.
+type coverages struct {
+	alone, both float64 // of the map's intervals, of those of both stages
+	// expected is what the map's intervals should hold by the variances v alone and of both
+	// stages: 2Φ(z √(v_alone/v_both)) − 1. Both fall as 1/N, so that it does not depend on N.
+	expected float64
+}
+
+// refit fits what is to be fitted to counts of rows and says how many posteriors the intervals
+// hold.
+func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rng *rand.Rand) (held coverages, err error) {
 	centres, head := p.centres, p.head
 	C := p.classes
 	if which == allOfThem {
@@ -293,24 +302,35 @@ func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rn
 	if err != nil {
 		return held, err
 	}
-	for n, intervals := range []func() (lower, upper *mat.Dense, err error){
-		func() (lower, upper *mat.Dense, err error) { return alone.Intervals(ctx, view, intervalLevel) },
-		func() (lower, upper *mat.Dense, err error) { return both.Intervals(ctx, view, z, intervalLevel) },
-	} {
-		lower, upper, err := intervals()
-		if err != nil {
-			return held, err
-		}
-		for v := range p.cells {
-			for j := range C {
-				if q := p.law[v*C+j]; lower.At(v, j) <= q && q <= upper.At(v, j) {
-					held[n] += p.prob[v] / float64(C)
-				}
+	lower, upper, err := alone.Intervals(ctx, view, intervalLevel)
+	if err != nil {
+		return held, err
+	}
+	lower2, upper2, err := both.Intervals(ctx, view, z, intervalLevel)
+	if err != nil {
+		return held, err
+	}
+	reach := distuv.UnitNormal.Quantile(0.5 + intervalLevel/2)
+	for v := range p.cells {
+		for j := range C {
+			weight, q := p.prob[v]/float64(C), p.law[v*C+j]
+			if lower.At(v, j) <= q && q <= upper.At(v, j) {
+				held.alone += weight
 			}
+			if lower2.At(v, j) <= q && q <= upper2.At(v, j) {
+				held.both += weight
+			}
+			part := (logit(upper.At(v, j)) - logit(lower.At(v, j))) / (logit(upper2.At(v, j)) - logit(lower2.At(v, j)))
+			if math.IsNaN(part) { // both reach 0 or 1 within rounding
+				part = 1
+			}
+			held.expected += weight * (2*distuv.UnitNormal.CDF(reach*part) - 1)
 		}
 	}
 	return held, nil
 }
+
+func logit(q float64) float64 { return math.Log(q) - math.Log1p(-q) }
 
 // refitCodebook is the mean of the slots that found each centre, in a sample with these
 // counts of cells: by the law of means of uniform clouds of many slots.
@@ -358,11 +378,12 @@ func runTwoStage(ctx context.Context, s Settings, r *Report) error {
 			return last
 		}
 	}
+	r.tell("replicates", "samples of each coverage", exact(float64(draws*perProblem)), fmt.Sprintf("%d problems", draws))
 	curves := map[string]*Curve{}
 	for which := range stageChoices {
 		for size, N := range sizes {
 			total := draws * perProblem
-			held := [2][]float64{make([]float64, total), make([]float64, total)}
+			held := make([]coverages, total)
 			lost := make([]string, total)
 			err := forEach(ctx, total, func() (struct{}, error) { return struct{}{}, nil }, func(_ struct{}, i int) error {
 				p := pipelines[i/perProblem]
@@ -383,20 +404,22 @@ func runTwoStage(ctx context.Context, s Settings, r *Report) error {
 				if err != nil {
 					lost[i] = fmt.Sprintf("seed %d, %s, N = %d, replicate %d: %v", s.Seed, which, N, i, err)
 				}
-				held[0][i], held[1][i] = found[0], found[1]
+				held[i] = found
 				return nil
 			})
 			if err != nil {
 				return err
 			}
 			var kept [2][]float64
+			var expected []float64
 			var missing []string
 			for i, where := range lost {
 				if where != "" {
 					missing = append(missing, where)
 					continue
 				}
-				kept[0], kept[1] = append(kept[0], held[0][i]), append(kept[1], held[1][i])
+				kept[0], kept[1] = append(kept[0], held[i].alone), append(kept[1], held[i].both)
+				expected = append(expected, held[i].expected)
 			}
 			key := fmt.Sprintf("%d-%d", which, N)
 			r.rare("unsettled-"+key, fmt.Sprintf("%s, N = %d: samples of %d without a fit", which, N, total), len(missing), total, smallSamplesLost, "few", missing)
@@ -422,9 +445,12 @@ func runTwoStage(ctx context.Context, s Settings, r *Report) error {
 				}
 				curves[label].add(float64(N), e)
 			}
+			if which == headAndMap {
+				r.tell("expected-"+key, fmt.Sprintf("what the variances of one and of both stages let expect of the map's intervals, N = %d", N), meanEstimate(expected), "the same for every N: both variances fall as 1/N")
+			}
 		}
 	}
-	f := Figure{Name: "coverage", Title: "Coverage of 90 % intervals when stage 1 is fitted too", XLabel: "N, calibration rows", YLabel: "part of the posteriors that the intervals hold", LogX: true}
+	f := Figure{Name: "coverage", Title: "Coverage of 90 % intervals when stage 1 is fitted too", XLabel: "N, calibration rows", YLabel: "coverage of the posteriors", LogX: true}
 	for _, label := range []string{
 		"map alone fitted, intervals of the map", "head and map fitted, intervals of the map", "head and map fitted, intervals of both stages",
 		"codebook, head and map fitted, intervals of the map", "codebook, head and map fitted, intervals of both stages",

@@ -20,7 +20,7 @@ type theoryCmd struct {
 	Seeds   seeds    `placeholder:"LIST" help:"Run the studies under each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md); seeds that --out holds are not run again."`
 	Own     ownRate  `embed:"" group:"A design and a map of your own (study rate alone):"`
 	JSON    bool     `help:"Print the rows of all studies as one JSON list."`
-	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, and the figures as CSV, SVG, PNG and PDF; they replace those of an earlier run."`
+	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, the figures as CSV, SVG, PNG and PDF, and, of all studies, findings.md; they replace those of an earlier run."`
 }
 
 func (theoryCmd) Help() string {
@@ -152,15 +152,17 @@ func (c *theoryCmd) write(reports []*theory.Report) error {
 			return err
 		}
 	}
-	err := out.WriteFile("results.csv", func(w io.Writer) error {
-		var rows []theory.Row
-		for _, r := range reports {
-			rows = append(rows, r.Rows...)
-		}
-		return theory.WriteCSV(w, rows)
-	})
-	if err != nil {
+	var rows []theory.Row
+	for _, r := range reports {
+		rows = append(rows, r.Rows...)
+	}
+	if err := out.WriteFile("results.csv", func(w io.Writer) error { return theory.WriteCSV(w, rows) }); err != nil {
 		return err
+	}
+	if len(reports) == len(theory.Studies()) {
+		if err := out.WriteFile("findings.md", func(w io.Writer) error { return theory.Findings(w, rows) }); err != nil {
+			return err
+		}
 	}
 	d, err := report.Theory(reports)
 	if err != nil {
@@ -172,6 +174,9 @@ func (c *theoryCmd) write(reports []*theory.Report) error {
 	}
 	for _, r := range reports {
 		d.Files = append(d.Files, r.Study+".csv")
+	}
+	if len(reports) == len(theory.Studies()) {
+		d.Files = append(d.Files, "findings.md")
 	}
 	d.Files = append(d.Files, "tables.tex", "tables.md")
 	if err := d.Add(out); err != nil {
