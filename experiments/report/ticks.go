@@ -14,7 +14,7 @@ import (
 
 // logTicks names 1, 2, 5, 10, 20, … of a logarithmic axis, of a long one 1, 5, 10, 50, …
 // or 1, 10, 100, …; where that leaves fewer than three ticks, even steps as far as there is
-// room to name them.
+// room to name them. A multiple of a power of ten whose name would touch another has none.
 type logTicks struct{}
 
 var _ plot.Ticker = logTicks{}
@@ -42,6 +42,9 @@ func (logTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 			ticks = append(ticks, tick)
 		}
 	}
+	if fewer := uncrowd(ticks, (high-low)/axisCharacters); countNamed(fewer) >= 3 {
+		return fewer
+	}
 	if countNamed(ticks) >= 3 {
 		return ticks
 	}
@@ -51,6 +54,36 @@ func (logTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	}
 	unname(ticks, 0.13*(high-low))
 	return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Label == "" })
+}
+
+// axisCharacters is how many characters of a tick's name an axis holds side by side.
+const axisCharacters = 36
+
+// uncrowd is ticks, in ascending order, without the names of multiples of powers of ten that
+// would touch another name; a character is wide on the axis.
+func uncrowd(ticks []plot.Tick, wide float64) []plot.Tick {
+	ticks = slices.Clone(ticks)
+	last := -1 // named
+	touches := func(i, j int) bool {
+		return ticks[j].Value-ticks[i].Value < wide*float64(len(ticks[i].Label)+len(ticks[j].Label)+2)/2
+	}
+	for i, t := range ticks {
+		if t.Label == "" {
+			continue
+		}
+		power := math.Abs(t.Value-math.Round(t.Value)) < 1e-9
+		if last >= 0 && touches(last, i) {
+			if !power {
+				ticks[i].Label = ""
+				continue
+			}
+			if ofLast := ticks[last].Value; math.Abs(ofLast-math.Round(ofLast)) > 1e-9 {
+				ticks[last].Label = ""
+			}
+		}
+		last = i
+	}
+	return ticks
 }
 
 func countNamed(ticks []plot.Tick) (n int) {

@@ -20,6 +20,24 @@ func TestAxesAreTicked(t *testing.T) {
 	}
 }
 
+// TestNamesOfTicksDoNotTouch where powers of ten alone leave three of them.
+func TestNamesOfTicksDoNotTouch(t *testing.T) {
+	for _, span := range [][2]float64{{1e-6, 3e-4}, {1e-3, 1}, {1e7, 1e9}, {800, 1.2e5}, {0.005, 2}} {
+		low, high := math.Log10(span[0]), math.Log10(span[1])
+		end := math.Inf(-1)
+		for _, tick := range (logTicks{}).Ticks(low, high) {
+			if tick.Label == "" {
+				continue
+			}
+			half := float64(len(tick.Label)) / 2 * (high - low) / axisCharacters
+			if tick.Value-half < end {
+				t.Errorf("on %g … %g the name %s touches the one before", span[0], span[1], tick.Label)
+			}
+			end = tick.Value + half
+		}
+	}
+}
+
 func checkTicks(t *testing.T, ticks []plot.Tick, low, high float64, value func(float64) float64) {
 	t.Helper()
 	last := math.Inf(-1)
