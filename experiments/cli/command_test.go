@@ -194,6 +194,21 @@ func TestPanicOfAnotherGoroutine(t *testing.T) {
 	}
 }
 
+// TestReadmeHasTheExitCodes that --help has.
+func TestReadmeHasTheExitCodes(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows strings.Builder
+	for _, c := range exitCodes {
+		fmt.Fprintf(&rows, "| %d | %s |\n", c.code, c.what)
+	}
+	if !strings.Contains(string(text), "|--:|---|\n"+rows.String()+"\n") {
+		t.Errorf("README.md has no table of the exit codes as they are:\n%s", &rows)
+	}
+}
+
 // TestExitCodeOfErrors: a full disk is no mistake of the user's, whatever file it was about.
 func TestExitCodeOfErrors(t *testing.T) {
 	for want, err := range map[int]error{
