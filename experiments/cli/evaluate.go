@@ -231,6 +231,12 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report) error {
 			checks += fmt.Sprintf(" (p %.3f)", n.PValue)
 		}
 	}
+	if !math.IsNaN(r.Checks.SmoothECE) {
+		checks += fmt.Sprintf("; smooth ECE (top) %.5f", r.Checks.SmoothECE)
+		if n := r.Checks.SmoothNoise; n != nil {
+			checks += fmt.Sprintf(", floor %.5f (p %.3f)", n.Mean, n.PValue)
+		}
+	}
 	lines := broken(checks, width(t.out))
 	if g := r.Recovered; g != nil {
 		lines = append(lines, broken(fmt.Sprintf("recoverable NLL: %+.5f nats a row by the predictions alone (at least %+.5f), %+.5f more by the embedding (at least %+.5f)",

@@ -31,6 +31,11 @@ type Checks struct {
 	// 500 evenly spaced predictions. NaN for a single row.
 	SKCE      float64
 	SKCENoise *Noise // nil without redraws
+	// SmoothECE is the smooth calibration error of the top class (Błasiok and Nakkiran
+	// 2023), without bins and with a bandwidth that it chooses itself. NaN where rows are
+	// measured in parts.
+	SmoothECE   float64
+	SmoothNoise *Noise // nil without redraws
 }
 
 // debiased fills the estimates after Kumar et al.

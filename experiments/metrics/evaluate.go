@@ -82,6 +82,9 @@ func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 		return nil, err
 	}
 	b.debiased(&r.Checks)
+	if err := b.smooth(ctx, redrawn, &r.Checks); err != nil {
+		return r, err
+	}
 	return r, b.skce(ctx, redrawn, p, &r.Checks)
 }
 
@@ -308,6 +311,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		TopECE  float64 `json:"ece_top_debiased"`
 		Squared float64 `json:"squared_ce_debiased"`
 		SKCE    *noisy  `json:"skce,omitempty"`
+		Smooth  *noisy  `json:"smece_top,omitempty"`
 	}
 	out := struct {
 		Protocol   Protocol        `json:"protocol"`
@@ -336,6 +340,9 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	}
 	if !math.IsNaN(r.Checks.SKCE) {
 		out.Checks.SKCE = &noisy{Value: r.Checks.SKCE, Noise: r.Checks.SKCENoise}
+	}
+	if !math.IsNaN(r.Checks.SmoothECE) {
+		out.Checks.Smooth = &noisy{Value: r.Checks.SmoothECE, Noise: r.Checks.SmoothNoise}
 	}
 	if !math.IsNaN(r.Values[LCE]) {
 		p := r.Local.ESSProfile(defaultBins)

@@ -308,7 +308,8 @@ func (t *Totals) Report() (*Report, error) {
 		r.Checks.SquaredDebiased += w * debiasedSquare(size, confidence, hits)
 	}
 	fill(v.Rows.TopWeight, v.Rows.TopConfidence, v.Labels.TopHits)
-	r.Checks.TopECEDebiased, r.Checks.SKCE = debiasedECE(size, confidence, hits), math.NaN()
+	r.Checks.TopECEDebiased = debiasedECE(size, confidence, hits)
+	r.Checks.SKCE, r.Checks.SmoothECE = math.NaN(), math.NaN() // of pairs of rows, and of all at once
 	return r, nil
 }
 

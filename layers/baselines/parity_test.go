@@ -2,8 +2,10 @@ package baselines
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"calibra/data"
@@ -64,6 +66,10 @@ func parities() []parity {
 // TestParityWithPeers holds each method to another library's, on the rows of peers.json.
 func TestParityWithPeers(t *testing.T) {
 	p := readPeers(t)
+	table, err := os.ReadFile("PARITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cal := &data.Set{Logits: matrix(p.CalLogits), Labels: p.CalLabels}
 	test := &data.Set{Logits: matrix(p.TestLogits)}
 	for _, c := range parities() {
@@ -90,6 +96,14 @@ func TestParityWithPeers(t *testing.T) {
 		t.Logf("%-28s %.1e %s", c.key, apart, c.why)
 		if !(apart <= c.within) {
 			t.Errorf("%s: probabilities are %.2g apart, more than %.2g", c.key, apart, c.within)
+		}
+		library, name, _ := strings.Cut(c.key, "/")
+		if library == "sklearn" {
+			library = "scikit-learn"
+		}
+		line := fmt.Sprintf("| %s %s | %s | %.0e | %s |", library, p.Versions[library], name, c.within, c.why)
+		if !strings.Contains(string(table), line+"\n") {
+			t.Errorf("PARITY.md lacks the line\n%s", line)
 		}
 	}
 }

@@ -219,7 +219,24 @@ def metric(name):
     return m.compute_all_from_labels_probs(torch.tensor(t), torch.tensor(q))[name]
 
 
+def netcal_classwise():
+    from netcal.metrics import ECE
+    return np.mean([ECE(15).measure(q[:, k], (t == k).astype(int)) for k in range(C)])
+
+
+def torch_uncertainty(kind):
+    import torch
+    import torch_uncertainty.metrics as metrics
+    m = {"ece": lambda: metrics.CalibrationError(task="multiclass", num_classes=C, num_bins=15),
+         "brier": lambda: metrics.BrierScore(num_classes=C), "nll": metrics.CategoricalNLL}[kind]()
+    m.update(torch.tensor(q), torch.tensor(t))
+    return m.compute()
+
+
 value("netcal/ece", "netcal", netcal_ece)
+value("netcal/classwise-ece", "netcal", netcal_classwise)
+for name in ("ece", "brier", "nll"):
+    value("torch-uncertainty/" + name, "torch-uncertainty", lambda: torch_uncertainty(name))
 value("torchmetrics/ece", "torchmetrics", torchmetrics_ece)
 value("relplot/smece", "relplot", smece)
 value("sklearn/brier", "scikit-learn", brier)

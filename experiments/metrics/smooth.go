@@ -1,0 +1,148 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// smoothed measures the smooth calibration error of the top class (Błasiok and Nakkiran
+// 2023), discretized as relplot 1.0 does. With confidences f_i, residuals
+// r_i = f_i − 1[the top class of row i is its label] and the Gaussian kernel K_σ on [0, 1]
+// reflected at both ends,
+//
+//	smECE_σ = ∫ |Σ_i K_σ(t, f_i) r_i| dt / ∫ Σ_i K_σ(t, f_i) dt
+//
+// at the σ where it is σ, found by ten halvings, but no smaller than 1e-3.
+type smoothed struct {
+	confidence []float64
+	kernels    map[float64]*smoothingKernel // by σ, as labels redrawn ask for few
+}
+
+// smoothingKernel is K_σ on a grid, and what does not depend on the labels.
+type smoothingKernel struct {
+	weight []float64 // at the distances −half … half
+	half   int
+	grid   int       // points of the grid
+	at     []float64 // where the integrals are summed
+	mass   float64   // ∫ Σ_i K_σ(t, f_i) dt but for a constant
+}
+
+const (
+	smoothHalvings = 10
+	smoothLeast    = 1e-3 // of σ
+	smoothFloor    = 1e-4 // what relplot adds to a density
+)
+
+func newSmoothed(confidence []float64) *smoothed {
+	return &smoothed{confidence, map[float64]*smoothingKernel{}}
+}
+
+// error is smECE of the rows, hit telling whether the top class is the label.
+func (s *smoothed) error(hit func(i int) bool) float64 {
+	residual := make([]float64, len(s.confidence))
+	for i, f := range s.confidence {
+		if residual[i] = f; hit(i) {
+			residual[i]--
+		}
+	}
+	low, high := 1.0, 0.0
+	for range smoothHalvings {
+		if middle := (low + high) / 2; middle < smoothLeast || middle < s.at(middle, residual) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return s.at(low, residual)
+}
+
+// at is smECE_σ.
+func (s *smoothed) at(sigma float64, residual []float64) float64 {
+	k := s.kernels[sigma]
+	if k == nil {
+		k = newSmoothingKernel(sigma)
+		for _, density := range k.smooth(s.confidence, nil) {
+			k.mass += density + smoothFloor
+		}
+		s.kernels[sigma] = k
+	}
+	sum := 0.0
+	for _, r := range k.smooth(s.confidence, residual) {
+		sum += math.Abs(r)
+	}
+	return sum / k.mass
+}
+
+func newSmoothingKernel(sigma float64) *smoothingKernel {
+	k := &smoothingKernel{grid: max(2000, int(math.RoundToEven(20/sigma)))/2 + 1}
+	k.half = min(k.grid/2, int(math.Ceil(9*sigma*float64(k.grid)))) // beyond 9σ the kernel is below 1e-17
+	for d := -k.half; d <= k.half; d++ {
+		t := float64(d+k.grid/2)/float64(k.grid-1) - 0.5
+		k.weight = append(k.weight, math.Exp(-t*t/(2*sigma*sigma))/(math.Sqrt(2*math.Pi)*sigma))
+	}
+	points := max(200, int(math.RoundToEven(10/sigma)))
+	for i := range points {
+		k.at = append(k.at, float64(i)/float64(points-1))
+	}
+	return k
+}
+
+// smooth is Σ_i K_σ(t, f_i) y_i at the points t, each f_i shared by the two points of the
+// grid beside it; y of nil is 1.
+func (k *smoothingKernel) smooth(f, y []float64) []float64 {
+	last := k.grid - 1
+	mass := make([]float64, k.grid+2*k.half) // reflected at both ends
+	inner := mass[k.half : k.half+k.grid]
+	for i, x := range f {
+		v := 1.0
+		if y != nil {
+			v = y[i]
+		}
+		at := x * float64(last)
+		j := min(max(int(at), 0), last-1)
+		inner[j] += (1 - (at - float64(j))) * v
+		inner[j+1] += (at - float64(j)) * v
+	}
+	for d := 1; d <= k.half; d++ {
+		mass[k.half-d] = inner[d]
+		mass[k.half+last+d] = inner[last-d]
+	}
+	on := make([]float64, k.grid)
+	for i := range on {
+		sum := 0.0
+		for d, m := range mass[i : i+len(k.weight)] {
+			sum += m * k.weight[len(k.weight)-1-d]
+		}
+		on[i] = sum
+	}
+	out := make([]float64, len(k.at))
+	for i, t := range k.at {
+		at := t * float64(last)
+		j := min(int(at), last-1)
+		out[i] = on[j] + (at-float64(j))*(on[j+1]-on[j])
+	}
+	return out
+}
+
+// smooth fills SmoothECE, and its noise under the redrawn labels (T × N).
+func (b *binned) smooth(ctx context.Context, redrawn [][]int, out *Checks) error {
+	confidence := make([]float64, b.rows)
+	for i := range confidence {
+		confidence[i] = b.confidence(i)
+	}
+	s := newSmoothed(confidence)
+	of := func(labels []int) float64 { return s.error(func(i int) bool { return labels[i] == b.top[i] }) }
+	out.SmoothECE = of(b.label)
+	var redraws []float64
+	for _, labels := range redrawn {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("metrics: smooth calibration error: %w", err)
+		}
+		redraws = append(redraws, of(labels))
+	}
+	if len(redraws) > 0 {
+		out.SmoothNoise = upperNoise(out.SmoothECE, redraws)
+	}
+	return nil
+}
