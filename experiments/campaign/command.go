@@ -19,8 +19,9 @@ import (
 	"github.com/sourcegraph/conc"
 )
 
-// longest is how long a command may take on problems as small as these.
-const longest = 3 * time.Minute
+// longest is how long a command may take on problems as small as these, on a machine that
+// may be busy with much else.
+const longest = 10 * time.Minute
 
 // ended is a command that ended.
 type ended struct {
