@@ -1,6 +1,8 @@
 package experiments
 
 import (
+	"slices"
+
 	"calibra/layers"
 	"calibra/layers/anchored"
 	"calibra/layers/baselines"
@@ -17,7 +19,13 @@ func corrected(name string, m layers.Map) func(*Options) layers.Stateful {
 const searchFolds = "folds of the cross-validation"
 
 // Methods lists all methods, the paper's first.
-var Methods = append([]Method{
+var Methods = slices.Concat(papers, beyond, Controls)
+
+// Beyond names the methods that no paper has published. "All" methods leave them out.
+var Beyond = (&Catalog{slices.Concat(beyond, Controls)}).Names()
+
+// papers are the methods that papers have published.
+var papers = []Method{
 	{"vq", "the paper's calibrator: quantized head, then a bilinear Dirichlet map for each region", func(o *Options) layers.Stateful {
 		return layers.Train(o.Divide(), o.bilinear(), o.Stage("calibrate", published))
 	}, []string{"features"}, true, true},
@@ -108,7 +116,11 @@ var Methods = append([]Method{
 	{"dc-published", "Dirichlet calibration by the published optimizer, which stops short", func(o *Options) layers.Stateful {
 		return &baselines.PublishedDirichlet{Optim: o.fixedLBFGS()}
 	}, []string{"logits"}, false, false},
+}
 
+// beyond are those that none has: maps on the original logits, which choose their priors by
+// cross-validation, and variants of vq.
+var beyond = []Method{
 	{"order-preserving", "one increasing function of every logit", corrected("order-preserving", anchored.OrderPreserving{}), anchorNeeds, true, false},
 	{"anchored", "the original logits at one temperature, corrected by codewords", corrected("anchored", anchored.Corrected{}), anchorNeeds, true, false},
 	{"anchored-dirichlet", "a shrunk global Dirichlet map of the original logits, corrected by codewords", corrected("anchored-dirichlet", anchored.Corrected{On: anchored.ShrunkDirichlet{}}), anchorNeeds, true, false},
@@ -142,16 +154,7 @@ var Methods = append([]Method{
 	OnCodewords("vq-tied", "vq with receivers and senders alike", layers.Tied{}),
 	OnCodewords("vq-squareplus", "vq with an algebraic softplus", layers.Squareplus{}),
 	OnCodewords("vq-regional-prior", "vq with a prior for each region", layers.Bilinear{Prior: layers.RegionalPrior{}}),
-}, Controls...)
+}
 
 // anchorNeeds are the arrays that methods on a anchored.Anchor read.
 var anchorNeeds = []string{"logits", "features"}
-
-// Beyond names the methods that no paper has published: maps on the original logits, which
-// choose their priors by cross-validation, variants of vq, and controls. "All" methods leave
-// them out.
-var Beyond = []string{
-	"auto", "stacked", "order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated",
-	"vq-start", "vq-centred", "vq-tuned", "vq-rank", "vq-diagonal", "vq-tied", "vq-squareplus", "vq-regional-prior",
-	"new-head", "vq-random", "vq-one", "stacked-random", "stacked-one", "stacked-shuffled",
-}
