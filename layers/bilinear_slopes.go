@@ -105,10 +105,7 @@ func (s *slopes) center() {
 //
 // sums without the cancellation of 1 − q_j where q_j is near 1.
 func (s *slopes) logit(gradient []float64, j int) float64 {
-	own := s.logq[j]
-	s.logq[j] = math.Inf(-1)
-	rest := floats.LogSumExp(s.logq)
-	s.logq[j] = own
+	own, rest := s.logq[j], s.rest(j)
 	copy(gradient, s.rows.RawRowView(j))
 	for l, logq := range s.logq {
 		if l != j {
@@ -116,4 +113,24 @@ func (s *slopes) logit(gradient []float64, j int) float64 {
 		}
 	}
 	return own - rest
+}
+
+// parts returns logit q_j and fills w (C) with the coordinates of its gradient in those of the
+// scores: 1 at j, −q_l/(1 − q_j) at l.
+func (s *slopes) parts(w []float64, j int) float64 {
+	own, rest := s.logq[j], s.rest(j)
+	for l, logq := range s.logq {
+		w[l] = -math.Exp(logq - rest)
+	}
+	w[j] = 1
+	return own - rest
+}
+
+// rest is log Σ_{l≠j} q_l.
+func (s *slopes) rest(j int) float64 {
+	own := s.logq[j]
+	s.logq[j] = math.Inf(-1)
+	rest := floats.LogSumExp(s.logq)
+	s.logq[j] = own
+	return rest
 }

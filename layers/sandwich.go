@@ -39,6 +39,7 @@ type Sandwich struct {
 	theta      []float64 // K·C receivers, K·C senders, balanced, C prior logits
 	learned    int       // how many of theta are learned: the prior may be fixed
 	covariance *mat.SymDense
+	bread      *mat.Dense // F⁻¹, with a curvature along the gauge
 	// Occurrences is N_k, how often each codeword occurs in the calibration rows (K).
 	Occurrences []float64
 }
@@ -55,6 +56,14 @@ func (o Observed) count(row int) float64 {
 		return 1
 	}
 	return o.Counts[row]
+}
+
+// total is how many rows were seen.
+func (o Observed) total() (total float64) {
+	for row := range o.Labels {
+		total += o.count(row)
+	}
+	return total
 }
 
 // largestLeverage keeps the correction of a row that a factor hangs on finite.
@@ -166,6 +175,7 @@ func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed,
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
 			}
+			tell(ctx, "the map's information", row, len(rows.Labels))
 			if rows.count(row) == 0 {
 				continue
 			}
@@ -175,11 +185,10 @@ func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed,
 		}
 		return nil
 	}
-	var total float64
+	total := rows.total()
 	squares := newOuterSum(F)
 	err := each(func(row int) {
 		count := rows.count(row)
-		total += count
 		for _, k := range rows.View.Codes[row*s.Slots : (row+1)*s.Slots] {
 			x.Occurrences[k] += count
 		}
@@ -213,6 +222,7 @@ func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed,
 		return nil, fmt.Errorf("layers: intervals: %w", err)
 	}
 	bread := mat.DenseCopyOf(&inverse)
+	x.bread = bread
 	squares = newOuterSum(J)
 	own := newForms(bread, func(row int, v []float64, leverage float64) {
 		squares.add(math.Sqrt(rows.count(row))/(1-math.Min(leverage, largestLeverage)), v)
@@ -333,6 +343,7 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
+		tell(ctx, "intervals of rows", row, n)
 		slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], v.LogProbs.RawRowView(row))
 		for j := range C {
 			at := row*C + j

@@ -2,12 +2,14 @@ package layers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
 	"calibra/data"
 	"calibra/graph/simd"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -73,33 +75,28 @@ func (s *slopes) byInput(c []float64, j int, logp []float64) {
 // of quantized features z (N×M), with the ridges of both trainings. Beyond what Sandwich
 // refuses, more than 7000 numbers of head and map together are an error.
 func (m Bilinear) TwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.Dense, s Sizes, ridge, headRidge float64) (*TwoStage, error) {
+	C := s.Classes
+	n, M := z.Dims()
+	if n != len(rows.Labels) {
+		return nil, fmt.Errorf("layers: intervals of two stages need the quantized features of all %d rows, not of %d", len(rows.Labels), n)
+	}
+	if dim := (M+1)*C + 2*s.Codewords*C + C; dim > largestTwoStage {
+		return nil, fmt.Errorf("layers: intervals of two stages take matrices of the square of %d parameters, of which the head has %d; %d is the most, reduce the features (pretrain) or use fewer codewords", dim, (M+1)*C, largestTwoStage)
+	}
 	alone, err := m.Sandwich(ctx, w, rows, s, ridge)
 	if err != nil {
 		return nil, err
 	}
-	C := s.Classes
-	n, M := z.Dims()
 	x := &TwoStage{Sandwich: alone, first: (M + 1) * C}
 	d1, d2 := x.first, alone.learned
-	if n != len(rows.Labels) {
-		return nil, fmt.Errorf("layers: intervals of two stages need the quantized features of all %d rows, not of %d", len(rows.Labels), n)
-	}
-	if d1+d2 > largestTwoStage {
-		return nil, fmt.Errorf("layers: intervals of two stages take matrices of the square of %d parameters; %d is the most, use fewer features or codewords", d1+d2, largestTwoStage)
-	}
-	F1, F2 := mat.NewSymDense(d1, nil), mat.NewSymDense(d2, nil)
-	F21 := mat.NewDense(d2, d1, nil)
 	slope := newSlopes(alone)
-	one := make([]float64, d1)
-	c, center, t := make([]float64, C), make([]float64, C), make([]float64, C)
-	inputs, across := mat.NewDense(C, C, nil), mat.NewDense(C, d2, nil)
-	withOne := make([]float64, M+1)
-	withOne[M] = 1
-	each := func(visit func(row int, logp []float64)) error {
+	// each visits the rows that were seen, with slope set to s_j.
+	each := func(what string, visit func(row int, logp []float64)) error {
 		for row := range rows.Labels {
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("layers: intervals of two stages, interrupted at calibration row %d: %w", row, err)
 			}
+			tell(ctx, what, row, n)
 			if rows.count(row) > 0 {
 				logp := rows.View.LogProbs.RawRowView(row)
 				slope.set(rows.View.Codes[row*s.Slots:(row+1)*s.Slots], logp)
@@ -109,61 +106,14 @@ func (m Bilinear) TwoStage(ctx context.Context, w *graph.Weights, rows Observed,
 		}
 		return nil
 	}
-	var total float64
-	squares1, squares2 := newOuterSum(F1), newOuterSum(F2)
-	err = each(func(row int, logp []float64) {
-		count := rows.count(row)
-		total += count
-		clear(center)
-		for j, logq := range slope.logq {
-			slope.byInput(inputs.RawRowView(j), j, logp)
-			floats.AddScaled(center, math.Exp(logq), inputs.RawRowView(j))
-		}
-		for j, logq := range slope.logq {
-			q := count * math.Exp(logq)
-			squares2.add(math.Sqrt(q), slope.rows.RawRowView(j))
-			floats.SubTo(c, inputs.RawRowView(j), center)
-			throughHead(t, c, logp)
-			for i, ti := range t {
-				floats.AddScaled(across.RawRowView(i), q*ti, slope.rows.RawRowView(j))
-			}
-
-			p := math.Exp(logp[j]) // Σ_j p̂_j (e_j − p̂)(e_j − p̂)ᵀ = diag p̂ − p̂p̂ᵀ
-			score(t, j, logp)
-			headSlope(one, t, z.RawRowView(row))
-			squares1.add(math.Sqrt(count*p), one)
-		}
-		// Σ_j q_j s²_j (t_j ⊗ z)ᵀ, class by class of the head.
-		copy(withOne, z.RawRowView(row))
-		for i := range C {
-			block := F21.Slice(0, d2, i*(M+1), (i+1)*(M+1)).(*mat.Dense)
-			blas64.Ger(1, blas64.Vector{N: d2, Inc: 1, Data: across.RawRowView(i)}, blas64.Vector{N: M + 1, Inc: 1, Data: withOne}, block.RawMatrix())
-		}
-		across.Zero()
-	})
+	bread1, err := invertHead(ctx, rows, z, headRidge)
 	if err != nil {
 		return nil, err
 	}
-	squares1.flush()
-	squares2.flush()
-	// A shift of all logits moves no p̂: a curvature of its own keeps F₁ invertible.
-	for i := range d1 {
-		F1.SetSym(i, i, F1.At(i, i)+math.Max(headRidge, 1e-9)*total)
-	}
-	for i := range d2 {
-		F2.SetSym(i, i, F2.At(i, i)+ridge*total)
-	}
-	gauge := alone.gauge()
-	for _, v := range gauge {
-		F2.SymRankOne(F2, total, mat.NewVecDense(len(v), v))
-	}
-	bread1, err := invert(F1)
+	bread2 := alone.bread
+	F21, err := x.mapByHead(slope, z, each, rows)
 	if err != nil {
-		return nil, fmt.Errorf("layers: the calibration rows do not identify the head; fit it with weight decay: %w", err)
-	}
-	bread2, err := invert(F2)
-	if err != nil {
-		return nil, fmt.Errorf("layers: the calibration rows do not identify every factor; fit with weight decay: %w", err)
+		return nil, err
 	}
 	// B⁻¹ = (F₁⁻¹ 0; −F₂⁻¹F₂₁F₁⁻¹ F₂⁻¹).
 	bread := mat.NewDense(d1+d2, d1+d2, nil)
@@ -175,7 +125,23 @@ func (m Bilinear) TwoStage(ctx context.Context, w *graph.Weights, rows Observed,
 	corner.Scale(-1, &corner)
 	bread.Slice(d1, d1+d2, 0, d1).(*mat.Dense).Copy(&corner)
 
+	h1, h2 := make([]float64, n), make([]float64, n) // leverages
+	ofHead := newForms(bread1, func(row int, _ []float64, h float64) { h1[row] = math.Min(h, largestLeverage) })
+	ofMap := newForms(bread2, func(row int, _ []float64, h float64) { h2[row] = math.Min(h, largestLeverage) })
+	t := make([]float64, C)
+	err = each("leverages", func(row int, logp []float64) {
+		y := rows.Labels[row]
+		score(t, y, logp)
+		headSlope(ofHead.next(row), t, z.RawRowView(row))
+		copy(ofMap.next(row), slope.rows.RawRowView(y))
+	})
+	if err != nil {
+		return nil, err
+	}
+	ofHead.flush()
+	ofMap.flush()
 	J := mat.NewSymDense(d1+d2, nil)
+	total := rows.total()
 	for i := range d1 {
 		J.SetSym(i, i, headRidge*total)
 	}
@@ -184,18 +150,12 @@ func (m Bilinear) TwoStage(ctx context.Context, w *graph.Weights, rows Observed,
 	}
 	squares := newOuterSum(J)
 	both := make([]float64, d1+d2)
-	var v1, v2 mat.VecDense
-	err = each(func(row int, logp []float64) {
+	err = each("scores", func(row int, logp []float64) {
 		y := rows.Labels[row]
 		score(t, y, logp)
 		headSlope(both[:d1], t, z.RawRowView(row))
-		copy(both[d1:], slope.rows.RawRowView(y))
-		s1, s2 := mat.NewVecDense(d1, both[:d1]), mat.NewVecDense(d2, both[d1:])
-		v1.MulVec(bread1, s1)
-		v2.MulVec(bread2, s2)
-		h1, h2 := math.Min(mat.Dot(&v1, s1), largestLeverage), math.Min(mat.Dot(&v2, s2), largestLeverage)
-		s1.ScaleVec(1/(1-h1), s1)
-		s2.ScaleVec(1/(1-h2), s2)
+		floats.Scale(1/(1-h1[row]), both[:d1])
+		floats.ScaleTo(both[d1:], 1/(1-h2[row]), slope.rows.RawRowView(y))
 		squares.add(math.Sqrt(rows.count(row)), both)
 	})
 	if err != nil {
@@ -204,9 +164,108 @@ func (m Bilinear) TwoStage(ctx context.Context, w *graph.Weights, rows Observed,
 	squares.flush()
 	var left mat.Dense
 	left.Mul(bread, mat.DenseCopyOf(J))
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	x.joint = new(mat.Dense)
 	x.joint.Mul(&left, bread.T())
 	return x, nil
+}
+
+// together is how many rows go into one product of matrices: enough for the rate of package
+// simd's kernels, few enough for memory.
+const together = 64
+
+// invertHead is F₁⁻¹. Block (i, l) of F₁ is Zᵀ diag(p̂_i (1[i=l] − p̂_l)) Z, Z with a column of ones.
+func invertHead(ctx context.Context, rows Observed, z *mat.Dense, ridge float64) (*mat.Dense, error) {
+	n, M := z.Dims()
+	_, C := rows.View.LogProbs.Dims()
+	withOne := mat.NewDense(n, M+1, nil)
+	for row := range n {
+		copy(withOne.RawRowView(row), z.RawRowView(row))
+		withOne.Set(row, M, 1)
+	}
+	F := mat.NewSymDense((M+1)*C, nil)
+	to := F.RawSymmetric()
+	scaled := mat.NewDense(n, M+1, nil)
+	for i := range C {
+		for l := i; l < C; l++ {
+			if err := ctx.Err(); err != nil {
+				return nil, fmt.Errorf("layers: intervals of two stages, interrupted at the head's information: %w", err)
+			}
+			tell(ctx, "the head's information", i*C+l, C*C)
+			for row := range n {
+				weight := -math.Exp(rows.View.LogProbs.At(row, l))
+				if i == l {
+					weight++
+				}
+				weight *= rows.count(row) * math.Exp(rows.View.LogProbs.At(row, i))
+				floats.ScaleTo(scaled.RawRowView(row), weight, withOne.RawRowView(row))
+			}
+			block := blas64.General{Rows: M + 1, Cols: M + 1, Stride: to.Stride, Data: to.Data[i*(M+1)*to.Stride+l*(M+1):]}
+			blas64.Gemm(blas.Trans, blas.NoTrans, 1, withOne.RawMatrix(), scaled.RawMatrix(), 0, block)
+		}
+	}
+	// A shift of all logits moves no p̂: a curvature of its own keeps F₁ invertible.
+	total := rows.total()
+	for i := range (M + 1) * C {
+		F.SetSym(i, i, F.At(i, i)+math.Max(ridge, 1e-9)*total)
+	}
+	var cholesky mat.Cholesky
+	var inverse mat.SymDense
+	if !cholesky.Factorize(F) {
+		return nil, errors.New("layers: the calibration rows do not identify the head; fit it with weight decay")
+	}
+	if err := cholesky.InverseTo(&inverse); err != nil {
+		return nil, fmt.Errorf("layers: intervals of the head: %w", err)
+	}
+	return mat.DenseCopyOf(&inverse), nil
+}
+
+// mapByHead is F₂₁ = Σ_rows Σ_j q_j s²_j (t_j ⊗ z)ᵀ, class by class of the head; each visits
+// the rows.
+func (x *TwoStage) mapByHead(slope *slopes, z *mat.Dense, each func(string, func(int, []float64)) error, rows Observed) (*mat.Dense, error) {
+	C, d2 := x.sizes.Classes, x.learned
+	_, M := z.Dims()
+	F := mat.NewDense(d2, x.first, nil)
+	across := make([]*mat.Dense, C) // of each class of the head: Σ_j q_j t_ji s²_j of each row
+	for i := range across {
+		across[i] = mat.NewDense(together, d2, nil)
+	}
+	withOne := mat.NewDense(together, M+1, nil)
+	count := 0
+	flush := func() {
+		for i := range C {
+			block := F.Slice(0, d2, i*(M+1), (i+1)*(M+1)).(*mat.Dense)
+			blas64.Gemm(blas.Trans, blas.NoTrans, 1, across[i].RawMatrix(), withOne.RawMatrix(), 1, block.RawMatrix())
+			across[i].Zero()
+		}
+		withOne.Zero()
+		count = 0
+	}
+	c, center, t := make([]float64, C), make([]float64, C), make([]float64, C)
+	inputs := mat.NewDense(C, C, nil)
+	err := each("what the head means for the map", func(row int, logp []float64) {
+		clear(center)
+		for j, logq := range slope.logq {
+			slope.byInput(inputs.RawRowView(j), j, logp)
+			floats.AddScaled(center, math.Exp(logq), inputs.RawRowView(j))
+		}
+		for j, logq := range slope.logq {
+			floats.SubTo(c, inputs.RawRowView(j), center)
+			throughHead(t, c, logp)
+			for i, ti := range t {
+				floats.AddScaled(across[i].RawRowView(count), rows.count(row)*math.Exp(logq)*ti, slope.rows.RawRowView(j))
+			}
+		}
+		copy(withOne.RawRowView(count), z.RawRowView(row))
+		withOne.Set(count, M, 1)
+		if count++; count == together {
+			flush()
+		}
+	})
+	flush()
+	return F, err
 }
 
 // score fills t (C) with e_y − p̂.
@@ -215,18 +274,6 @@ func score(t []float64, y int, logp []float64) {
 		t[i] = -math.Exp(l)
 	}
 	t[y]++
-}
-
-func invert(f *mat.SymDense) (*mat.Dense, error) {
-	var cholesky mat.Cholesky
-	var inverse mat.SymDense
-	if !cholesky.Factorize(f) {
-		return nil, fmt.Errorf("their information is singular")
-	}
-	if err := cholesky.InverseTo(&inverse); err != nil {
-		return nil, err
-	}
-	return mat.DenseCopyOf(&inverse), nil
 }
 
 // Intervals is [Sandwich.Intervals] with the head's error in it; z are the quantized features
@@ -238,40 +285,91 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 	}
 	reach := distuv.UnitNormal.Quantile(0.5 + level/2)
 	n, C := v.LogProbs.Dims()
+	_, M := z.Dims()
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
+	d1, d2 := x.first, x.learned
+	ofMap := x.joint.Slice(d1, d1+d2, d1, d1+d2)
 	slope := newSlopes(x.Sandwich)
-	logit := make([]float64, n*C)
-	spread := newForms(x.joint, func(at int, _ []float64, variance float64) {
-		half := reach * math.Sqrt(math.Max(variance, 0))
-		lower.Set(at/C, at%C, simd.Sigmoid64(logit[at]-half))
-		upper.Set(at/C, at%C, simd.Sigmoid64(logit[at]+half))
-	})
-	c, own, t := make([]float64, C), make([]float64, C), make([]float64, C)
-	for row := range n {
+	r := newSpreads(C, d2)
+	for begin := 0; begin < n; begin += r.rows {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		logp := v.LogProbs.RawRowView(row)
-		slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], logp)
-		for j := range C {
-			at := row*C + j
-			both := spread.next(at)
-			logit[at] = slope.logit(both[x.first:], j)
-			// ∂logit q_j/∂log p̂ = ∂score_j − Σ_{l≠j} q_l/(1 − q_j) ∂score_l.
-			q := math.Exp(slope.logq[j])
-			slope.byInput(c, j, logp)
-			for l := range C {
-				if l != j {
-					slope.byInput(own, l, logp)
-					floats.AddScaled(c, -math.Exp(slope.logq[l])/math.Max(1-q, math.SmallestNonzeroFloat64), own)
+		tell(ctx, "intervals of rows", begin, n)
+		end := min(begin+r.rows, n)
+		withOne := mat.NewDense(end-begin, M+1, nil)
+		slopes := r.slopes.Slice(0, (end-begin)*C, 0, d2).(*mat.Dense)
+		for row := begin; row < end; row++ {
+			copy(withOne.RawRowView(row-begin), z.RawRowView(row))
+			withOne.Set(row-begin, M, 1)
+			slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], v.LogProbs.RawRowView(row))
+			slopes.Slice((row-begin)*C, (row-begin+1)*C, 0, d2).(*mat.Dense).Copy(slope.rows)
+		}
+		r.ofMap.Reset()
+		r.ofMap.Mul(slopes, ofMap)
+		for i := range C {
+			r.ofHead[i].Reset()
+			r.ofHead[i].Mul(withOne, x.joint.Slice(i*(M+1), (i+1)*(M+1), 0, d1+d2))
+		}
+		for row := begin; row < end; row++ {
+			logp := v.LogProbs.RawRowView(row)
+			at := row - begin
+			for i := range C {
+				product := r.ofHead[i].RawRowView(at)
+				for l := range C {
+					own := slopes.RawRowView(at*C + l)
+					r.head.Set(i, l, floats.Dot(product[l*(M+1):(l+1)*(M+1)], withOne.RawRowView(at)))
+					r.cross.Set(i, l, floats.Dot(product[d1:], own))
+					r.own.Set(i, l, floats.Dot(r.ofMap.RawRowView(at*C+i), own))
 				}
 			}
-			throughHead(t, c, logp)
-			headSlope(both[:x.first], t, z.RawRowView(row))
+			slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], logp)
+			for j := range C {
+				logit := slope.parts(r.parts, j)
+				clear(r.inputs)
+				for l, part := range r.parts {
+					slope.byInput(r.input, l, logp)
+					floats.AddScaled(r.inputs, part, r.input)
+				}
+				throughHead(r.through, r.inputs, logp)
+				half := reach * math.Sqrt(math.Max(r.variance(), 0))
+				lower.Set(row, j, simd.Sigmoid64(logit-half))
+				upper.Set(row, j, simd.Sigmoid64(logit+half))
+			}
 		}
 	}
-	spread.flush()
 	return lower, upper, nil
+}
+
+// spreads computes variances of logits of a few rows at a time. The C gradients of a row
+// lie in the span of e_i ⊗ z, i < C, for the head and of the C slopes of the scores for the
+// map: with t and w their coordinates,
+//
+//	Var logit q_j = tᵀ head t + 2 tᵀ cross w + wᵀ own w.
+type spreads struct {
+	rows             int
+	slopes           *mat.Dense   // rows·C × d₂
+	ofMap            mat.Dense    // the slopes times the map's covariance
+	ofHead           []*mat.Dense // of each class i: (e_i ⊗ z) times the covariance, rows × (d₁+d₂)
+	head, cross, own *mat.Dense   // C×C of the current row
+	parts, through   []float64    // w and t
+	inputs, input    []float64
+}
+
+func newSpreads(C, d2 int) *spreads {
+	r := &spreads{rows: max(1, sandwichRows/C), head: mat.NewDense(C, C, nil), cross: mat.NewDense(C, C, nil), own: mat.NewDense(C, C, nil)}
+	r.slopes = mat.NewDense(r.rows*C, d2, nil)
+	for range C {
+		r.ofHead = append(r.ofHead, new(mat.Dense))
+	}
+	r.parts, r.through = make([]float64, C), make([]float64, C)
+	r.inputs, r.input = make([]float64, C), make([]float64, C)
+	return r
+}
+
+func (r *spreads) variance() float64 {
+	t, w := mat.NewVecDense(len(r.through), r.through), mat.NewVecDense(len(r.parts), r.parts)
+	return mat.Inner(t, r.head, t) + 2*mat.Inner(t, r.cross, w) + mat.Inner(w, r.own, w)
 }
 
 // TwoStage is the covariance of a fitted bilinear map and the head of its divided base,

@@ -61,5 +61,9 @@
 // test breaks each judged row on purpose.
 //
 // FINDINGS.md, generated from testdata/results.csv by [Findings], tells what holds, what does
-// not hold as the paper prints it, and what it means for those who fit.
+// not hold as the paper prints it, and what it means for those who fit. After a change of a
+// study:
+//
+//	calibra theory fast --out DIR && cp DIR/results.csv theory/testdata/
+//	go test ./theory -run Findings -update
 package theory

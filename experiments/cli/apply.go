@@ -81,7 +81,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	arrays = append(arrays, embedded...)
 	release()
 	if c.Intervals != nil {
-		bounds, err := intervals(ctx, model, src, *c.Intervals, c.TwoStage)
+		bounds, err := intervals(ctx, t, model, src, *c.Intervals, c.TwoStage)
 		if err != nil {
 			return err
 		}

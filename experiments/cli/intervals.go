@@ -17,7 +17,7 @@ const publishedRidge = 1e-3
 // intervals are the bounds of each posterior of the test rows at a level (arrays
 // lower and upper, N×C), from the calibration rows in the same file; with the head's error
 // too if twoStage.
-func intervals(ctx context.Context, model layers.Stateful, src *data.Source, level float64, twoStage bool) ([]data.Array, error) {
+func intervals(ctx context.Context, t *terminal, model layers.Stateful, src *data.Source, level float64, twoStage bool) ([]data.Array, error) {
 	trained, ok := model.(*layers.Trained)
 	if !ok {
 		return nil, usageError{fmt.Errorf("--intervals is known for the bilinear map only (method vq)")}
@@ -25,6 +25,16 @@ func intervals(ctx context.Context, model layers.Stateful, src *data.Source, lev
 	if err := src.Require("cal_features", "cal_labels"); err != nil {
 		return nil, err
 	}
+	// Each part of the work has a bar of its own: what they take is in no fixed proportion.
+	bar, part := t.progress(), ""
+	ctx = layers.WithProgress(ctx, func(what string, done, total int) {
+		if what != part {
+			bar.clear()
+			bar, part = t.progress(), what
+		}
+		bar.at(float64(done), float64(total), what+bar.left(float64(done), float64(total)))
+	})
+	defer func() { bar.clear() }()
 	bounds := bothStages
 	if !twoStage {
 		bounds = mapAlone

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"calibra/data"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 func TestApplyIntervals(t *testing.T) {
@@ -23,6 +25,28 @@ func TestApplyIntervals(t *testing.T) {
 	}
 	if code, stderr := apply("--intervals", "0.9"); code != 0 {
 		t.Fatal(stderr)
+	}
+	width := func() (sum float64) {
+		lower, err := data.ReadMatrix(out, "lower")
+		if err != nil {
+			t.Fatal(err)
+		}
+		upper, err := data.ReadMatrix(out, "upper")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lower.Sub(upper, lower)
+		return mat.Sum(lower)
+	}
+	alone := width()
+	if code, stderr := apply("--intervals", "0.9", "--two-stage"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if both := width(); !(both > alone) {
+		t.Errorf("with the head's error the intervals are %g wide together, without it %g", both, alone)
+	}
+	if code, stderr := apply("--two-stage"); code != exitUsage || !strings.Contains(stderr, "--intervals") {
+		t.Errorf("two stages of no intervals: code %d, %q", code, stderr)
 	}
 	for _, level := range []string{"1.5", "0"} {
 		if code, stderr := apply("--intervals", level); code != exitUsage || strings.Count(stderr, "\n") != 1 {

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A researcher's own design and map from the command: any law of the codewords, any map of the
+// list, a law that the map cannot represent.
+func TestTheoryOfOnesOwn(t *testing.T) {
+	small := []string{"theory", "rate", "--codewords", "4", "--slots", "2", "--replicates", "4", "--shifts", "1", "--json"}
+	for name, extra := range map[string][]string{
+		"zipf":        {"--zipf", "1.2"},
+		"frequencies": {"--frequencies", "4,2,1,1"},
+		"disturbance": {"--disturbance", "0.1"},
+		"vq-dc":       {"--map", "vq-dc"},
+		"sizes":       {"--sizes", "1000000,10000000", "--spread", "0.3", "--decades", "0.5", "--atoms", "8"},
+		"two classes": {"--classes", "2"},
+	} {
+		code, stdout, stderr := calibra(t, append(small, extra...)...)
+		var rows []struct{ Study, Key, Verdict string }
+		if err := json.Unmarshal([]byte(stdout), &rows); err != nil || code != 0 {
+			t.Errorf("%s: exits %d: %v %s", name, code, err, stderr)
+			continue
+		}
+		judged := 0
+		for _, row := range rows {
+			if row.Verdict == "pass" {
+				judged++
+			}
+		}
+		if judged < 5 {
+			t.Errorf("%s: %d rows are judged", name, judged)
+		}
+	}
+	for want, args := range map[string][]string{
+		"4 positive numbers":   {"theory", "rate", "--codewords", "4", "--frequencies", "1,2"},
+		"for the study rate":   {"theory", "gauge", "--zipf", "1"},
+		"did you mean vq-dc?":  {"theory", "rate", "--map", "vqdc"},
+		"at least 2 codewords": {"theory", "rate", "--codewords", "1"},
+		"is no single map":     {"theory", "rate", "--map", "kc"},
+		"give --out DIR":       {"theory", "fast", "--seeds", "0-1"},
+	} {
+		if code, _, stderr := calibra(t, args...); code != exitUsage || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
+		}
+	}
+}
+
+// Runs under many seeds go on where they were, and their table counts each row.
+func TestTheoryUnderSeeds(t *testing.T) {
+	out := t.TempDir()
+	if code, stdout, stderr := calibra(t, "theory", "fast", "propositions", "--seeds", "0-1", "--out", out); code != 0 || !strings.Contains(stdout, "2 runs (seeds 0–1)") {
+		t.Fatalf("exits %d: %s%s", code, stdout, stderr)
+	}
+	first := filepath.Join(out, "seed-0.csv")
+	before, err := os.Stat(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := calibra(t, "theory", "fast", "propositions", "--seeds", "0-2", "--out", out)
+	if code != 0 || !strings.Contains(stdout, "3 runs (seeds 0–2)") || !strings.Contains(stdout, "| propositions | proposition-1 | 0 | 3 | 0 |") {
+		t.Fatalf("exits %d: %s%s", code, stdout, stderr)
+	}
+	if after, err := os.Stat(first); err != nil || after.ModTime() != before.ModTime() {
+		t.Error("a seed that the directory holds is run again")
+	}
+}
