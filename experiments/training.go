@@ -294,6 +294,12 @@ func (o *Options) odir() *baselines.DirichletODIR {
 	return &baselines.DirichletODIR{
 		Grid:  o.Floats("odir.strengths", []float64{10, 1, 1e-1, 1e-2, 1e-3}, NonNegative, "", "penalties λ and μ to choose from"),
 		Folds: o.Int("odir.folds", 3, 2, "", "folds of the cross-validation that chooses them"),
-		Optim: o.LBFGS(),
+		Optim: o.newton(),
 	}
+}
+
+// newton asks for the settings optim.… of a method that is minimized by Newton's.
+func (o *Options) newton() optim.NewtonSettings {
+	s := o.BFGS()
+	return optim.NewtonSettings{Gradient: s.Gradient, Iterations: s.Iterations}
 }

@@ -29,7 +29,8 @@
 // The maps with a closed form or a direct algorithm (Isotonic, Histogram, ProCal)
 // are computed. The others are Maps in the frame of package layers ([layers.Trained]), some
 // with a penalty or inputs of their own: the smooth ones are fitted over all rows at once by
-// L-BFGS in float64, to a gradient that Result states; the networks by Adam over minibatches
+// L-BFGS in float64, or Newton's method (DirichletODIR), to a gradient that Result states; the
+// networks by Adam over minibatches
 // in float32. A fit that stopped short says so in its Result.
 //
 // # Shapes and errors

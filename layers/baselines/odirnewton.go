@@ -1,0 +1,369 @@
+package baselines
+
+import (
+	"fmt"
+	"math"
+
+	"calibra/graph/blas"
+	"calibra/graph/simd"
+
+	gonum "gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// penalized is the loss of [odirMap] with its curvature, in closed form, as a function of
+// W̃ and b̃ laid end to end (C²+C):
+//
+//	f   = −1/N Σ_n log p_n,y(n) + λ/(C(C−1)) ‖Ω∘W‖² + μ/C ‖b‖² ,  W = RW̃, b = b̃ − mW
+//	∇f  = X̃ᵀ(P−Y)/N + …,   ∇²f·V = X̃ᵀ T/N + …,  T_n = p_n∘(U_n − ⟨p_n, U_n⟩), U = X̃V
+//
+// X̃ are the whitened inputs, P the softmax of X̃W̃ + b̃, Ω is 1 off the diagonal. The graph
+// of odirMap.Loss is its specification.
+type penalized struct {
+	whitening
+	x          *mat.Dense // X̃, N×C
+	labels     []int
+	lambda, mu float64
+
+	p, u   *mat.Dense // P and what products need, N×C each
+	blocks curvature
+}
+
+func newPenalized(white whitening, x *mat.Dense, labels []int) *penalized {
+	n, c := x.Dims()
+	f := &penalized{whitening: white, x: x, labels: labels, p: mat.NewDense(n, c, nil), u: mat.NewDense(n, c, nil)}
+	if c <= mostBlocks {
+		f.blocks = &classBlocks{}
+	} else {
+		f.blocks = &diagonal{}
+	}
+	return f
+}
+
+// parts are the W̃ (C×C) and b̃ (C) of a vector, over its own memory.
+func (f *penalized) parts(v []float64) (*mat.Dense, []float64) {
+	c := len(f.mean)
+	return mat.NewDense(c, c, v[:c*c]), v[c*c:]
+}
+
+// scores is X̃W + b, N×C.
+func (f *penalized) scores(out *mat.Dense, v []float64) {
+	w, b := f.parts(v)
+	product(out, f.x, w, gonum.NoTrans)
+	f.each(func(n int) { floats.Add(out.RawRowView(n), b) })
+}
+
+// each calls do for each row, on all cores.
+func (f *penalized) each(do func(n int)) {
+	simd.Run((len(f.labels)+rowsAtOnce-1)/rowsAtOnce, rowBlocks{len(f.labels), do})
+}
+
+const rowsAtOnce = 256
+
+type rowBlocks struct {
+	n  int
+	do func(n int)
+}
+
+func (b rowBlocks) Block(i int) {
+	for n := i * rowsAtOnce; n < min((i+1)*rowsAtOnce, b.n); n++ {
+		b.do(n)
+	}
+}
+
+// Gradient is f and ∇f.
+func (f *penalized) Gradient(grad, x []float64) float64 {
+	f.scores(f.p, x)
+	losses, share := make([]float64, len(f.labels)), 1/float64(len(f.labels))
+	f.each(func(n int) {
+		row, g := f.p.RawRowView(n), f.u.RawRowView(n)
+		y := f.labels[n]
+		said := row[y]
+		largest, sum := floats.Max(row), 0.0
+		for k, s := range row {
+			row[k] = math.Exp(s - largest)
+			sum += row[k]
+		}
+		losses[n] = math.Log(sum) + largest - said
+		for k := range row {
+			row[k] /= sum
+			g[k] = share * row[k]
+		}
+		g[y] -= share
+	})
+	f.back(grad, f.u)
+	return share*floats.Sum(losses) + f.penalize(grad, x)
+}
+
+// Product is ∇²f·v.
+func (f *penalized) Product(dst, v []float64) {
+	f.scores(f.u, v)
+	share := 1 / float64(len(f.labels))
+	f.each(func(n int) {
+		p, u := f.p.RawRowView(n), f.u.RawRowView(n)
+		mean := floats.Dot(p, u)
+		for k := range u {
+			u[k] = share * p[k] * (u[k] - mean)
+		}
+	})
+	f.back(dst, f.u)
+	f.penalize(dst, v)
+}
+
+// back writes X̃ᵀG and the sums of G's columns to the parts of dst.
+func (f *penalized) back(dst []float64, g *mat.Dense) {
+	w, b := f.parts(dst)
+	product(w, f.x, g, gonum.Trans)
+	clear(b)
+	for n := range f.labels {
+		floats.Add(b, g.RawRowView(n))
+	}
+}
+
+// penalize adds the gradient of the penalties at v, which are quadratic, to dst and
+// returns their value.
+func (f *penalized) penalize(dst, v []float64) float64 {
+	c := len(f.mean)
+	off, intercept := f.strengths()
+	vw, vb := f.parts(v)
+	dw, db := f.parts(dst)
+	var w mat.Dense
+	product(&w, f.forward, vw, gonum.NoTrans) // W = RW̃
+	b := make([]float64, c)                   // b̃ − mW
+	copy(b, vb)
+	for k, m := range f.mean {
+		floats.AddScaled(b, -m, w.RawRowView(k))
+	}
+	value := 0.0
+	for k := range c {
+		row := w.RawRowView(k)
+		row[k] = 0
+		value += off * floats.Dot(row, row)
+		floats.Scale(2*off, row)
+	}
+	value += intercept * floats.Dot(b, b)
+	for j, v := range b {
+		b[j] = 2 * intercept * v
+		db[j] += b[j]
+	}
+	for k, m := range f.mean { // ∂b/∂W = −m
+		floats.AddScaled(w.RawRowView(k), -m, b)
+	}
+	var slope mat.Dense
+	product(&slope, f.forward, &w, gonum.Trans)
+	dw.Add(dw, &slope)
+	return value
+}
+
+// strengths are λ/(C(C−1)) and μ/C.
+func (f *penalized) strengths() (off, intercept float64) {
+	c := float64(len(f.mean))
+	return f.lambda / (c * (c - 1)), f.mu / c
+}
+
+// temper scales x = (W̃, b̃) by that of 1, ½, ¼, … from which on the likelihood falls no
+// more, a rough temperature, and leaves P there: of probabilities that are all 0 or 1
+// there is no curvature to step by.
+func (f *penalized) temper(x []float64) {
+	lambda, mu := f.lambda, f.mu
+	f.lambda, f.mu = 0, 0
+	slope := make([]float64, len(x))
+	loss := f.Gradient(slope, x)
+	for range 20 {
+		floats.Scale(0.5, x)
+		next := f.Gradient(slope, x)
+		if !(next < loss) {
+			floats.Scale(2, x)
+			f.Gradient(slope, x)
+			break
+		}
+		loss = next
+	}
+	f.lambda, f.mu = lambda, mu
+}
+
+// Precondition solves with the curvature of each class by itself.
+func (f *penalized) Precondition(dst, r []float64) { f.blocks.solve(dst, r) }
+
+// measure takes the curvature of the likelihood from P as it is now.
+func (f *penalized) measure() { f.blocks.measure(f) }
+
+// penalty sets λ and μ.
+func (f *penalized) penalty(lambda, mu float64) error {
+	f.lambda, f.mu = lambda, mu
+	return f.blocks.penalize(f)
+}
+
+// product is out = XY or XᵀY, by whom package blas chose.
+func product(out, x, y *mat.Dense, t gonum.Transpose) {
+	a, b := x.RawMatrix(), y.RawMatrix()
+	m, k := a.Rows, a.Cols
+	if t == gonum.Trans {
+		m, k = k, m
+	}
+	if out.IsEmpty() {
+		out.ReuseAs(m, b.Cols)
+	}
+	c := out.RawMatrix()
+	blas.Current().Dgemm(t, gonum.NoTrans, m, b.Cols, k, 1, a.Data, a.Stride, b.Data, b.Stride, 0, c.Data, c.Stride)
+}
+
+// curvature is a guess of ∇²f that can be solved with: what couples the classes through
+// P is left out.
+type curvature interface {
+	measure(f *penalized)        // the likelihood's part
+	penalize(f *penalized) error // with the penalties' part, which changes more often
+	solve(dst, r []float64)
+}
+
+// mostBlocks is up to how many classes each has a block of its own, C(C+1)² numbers in
+// all: 108 MB at 236.
+const mostBlocks = 236
+
+// classBlocks are the diagonal blocks of ∇²f, one for each true class j:
+//
+//	H_j = 1/N Σ_n p_nj(1−p_nj) x̃x̃ᵀ + 2λ/(C(C−1)) RᵀΩ_jR + 2μ/C qqᵀ
+//
+// with x̃ = (X̃_n, 1), q = (−Rᵀm, 1) and Ω_j the identity without entry j.
+type classBlocks struct {
+	likelihood []*mat.Dense // C of (C+1)×(C+1)
+	inverse    []*mat.Dense
+}
+
+func (b *classBlocks) measure(f *penalized) {
+	n, c := f.x.Dims()
+	b.likelihood = make([]*mat.Dense, c)
+	weighted, x := mat.NewDense(n, c+1, nil), mat.NewDense(n, c+1, nil)
+	for i := range n {
+		copy(x.RawRowView(i), f.x.RawRowView(i))
+		x.RawRowView(i)[c] = 1
+	}
+	for j := range c {
+		f.each(func(i int) {
+			p := f.p.At(i, j)
+			floats.ScaleTo(weighted.RawRowView(i), p*(1-p)/float64(n), x.RawRowView(i))
+		})
+		b.likelihood[j] = new(mat.Dense)
+		product(b.likelihood[j], x, weighted, gonum.Trans)
+	}
+}
+
+func (b *classBlocks) penalize(f *penalized) error {
+	c := len(f.mean)
+	off, intercept := f.strengths()
+	var gram mat.Dense // RᵀR
+	product(&gram, f.forward, f.forward, gonum.Trans)
+	q := make([]float64, c+1)
+	for k, m := range f.mean {
+		floats.AddScaled(q[:c], -m, f.forward.RawRowView(k))
+	}
+	q[c] = 1
+	b.inverse = make([]*mat.Dense, c)
+	failed := make([]bool, c)
+	simd.Run(c, blocksOf(func(j int) {
+		h := mat.NewSymDense(c+1, nil)
+		r := f.forward.RawRowView(j) // of W_jj, which is free
+		for k := range c + 1 {
+			for l := k; l <= c; l++ {
+				v := b.likelihood[j].At(k, l) + 2*intercept*q[k]*q[l]
+				if l < c {
+					v += 2 * off * (gram.At(k, l) - r[k]*r[l])
+				}
+				h.SetSym(k, l, v)
+			}
+		}
+		inverse, ok := inverted(h)
+		b.inverse[j], failed[j] = inverse, !ok
+	}))
+	for j, bad := range failed {
+		if bad {
+			return fmt.Errorf("the curvature of class %d cannot be inverted", j)
+		}
+	}
+	return nil
+}
+
+// blocksOf is a function of a block's number.
+type blocksOf func(i int)
+
+func (f blocksOf) Block(i int) { f(i) }
+
+// inverted is h⁻¹, of h with as much of the identity as makes it positive definite.
+func inverted(h *mat.SymDense) (*mat.Dense, bool) {
+	n := h.SymmetricDim()
+	largest := 0.0
+	for k := range n {
+		largest = max(largest, h.At(k, k))
+	}
+	for ridge := max(1e-10*largest, 1e-14); ridge <= max(largest, 1); ridge *= 100 {
+		for k := range n {
+			h.SetSym(k, k, h.At(k, k)+ridge)
+		}
+		var factor mat.Cholesky
+		if !factor.Factorize(h) {
+			continue
+		}
+		var inverse mat.SymDense
+		if factor.InverseTo(&inverse) == nil {
+			return mat.DenseCopyOf(&inverse), true
+		}
+	}
+	return nil, false
+}
+
+func (b *classBlocks) solve(dst, r []float64) {
+	c := len(b.inverse)
+	simd.Run(c, blocksOf(func(j int) {
+		column, out := make([]float64, c+1), make([]float64, c+1)
+		for k := range column {
+			column[k] = r[k*c+j]
+		}
+		for k := range out {
+			out[k] = floats.Dot(b.inverse[j].RawRowView(k), column)
+		}
+		for k, v := range out {
+			dst[k*c+j] = v
+		}
+	}))
+}
+
+// diagonal takes less memory and no cubic time: the entries of the diagonal alone. As the
+// inputs are white, the likelihood's part of class j is about d_j = mean p_nj(1−p_nj).
+type diagonal struct {
+	spread   []float64 // d_j
+	penalty  []float64 // 2λ/(C(C−1)) Σ_l R_lk², of row k of W̃
+	constant float64   // 2μ/C
+}
+
+func (b *diagonal) measure(f *penalized) {
+	n, c := f.x.Dims()
+	b.spread = make([]float64, c)
+	for i := range n {
+		for j, p := range f.p.RawRowView(i) {
+			b.spread[j] += p * (1 - p) / float64(n)
+		}
+	}
+}
+
+func (b *diagonal) penalize(f *penalized) error {
+	off, intercept := f.strengths()
+	b.penalty, b.constant = make([]float64, len(f.mean)), 2*intercept
+	for _, row := range rowsOf(f.forward) {
+		for k, r := range row {
+			b.penalty[k] += 2 * off * r * r
+		}
+	}
+	return nil
+}
+
+func (b *diagonal) solve(dst, r []float64) {
+	c := len(b.spread)
+	for at, v := range r {
+		added := b.constant
+		if k := at / c; k < c {
+			added = b.penalty[k]
+		}
+		dst[at] = v / (b.spread[at%c] + added + 1e-12)
+	}
+}

@@ -1,0 +1,117 @@
+package baselines
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// odirProblem is a problem of ODIR in both forms: by the graph of its map, and in closed
+// form.
+func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64) (*graph.Objective, *penalized) {
+	t.Helper()
+	white, w, err := whitenedStart(cal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := odirMap{whitenedMap{whitening: white}, lambda, mu}
+	base := &original{}
+	if err := base.Fit(t.Context(), cal, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	view, err := base.View(cal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := view.RowsFor(m, w, base.Sizes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := floored(view.LogProbs)
+	white.apply(x)
+	f := newPenalized(white, x, cal.Labels)
+	f.lambda, f.mu = lambda, mu
+	return layers.Objective(m, w, rows.Labelled(graph.Labels(cal.Labels))), f
+}
+
+// TestPenalizedIsTheGraphs: loss, gradient and curvature in closed form against the graph
+// of the same map, the curvature by central differences of its gradient.
+func TestPenalizedIsTheGraphs(t *testing.T) {
+	cal, _ := problems()["dirichlet"].draw(300, 9)
+	objective, f := odirProblem(t, cal, 0.3, 0.2)
+	w, rng := objective.Weights(), rand.New(rand.NewPCG(3, 4))
+	at := func(x []float64) (float64, []float64) {
+		c := len(f.mean)
+		w.SetValues("dirichlet/weight", x[:c*c])
+		w.SetValues("dirichlet/bias", x[c*c:])
+		loss, grads, err := objective.Gradient(graph.Rows(0, cal.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return loss, slices.Concat(grads[0].Float64s(), grads[1].Float64s())
+	}
+	x, v := startOf(w), make([]float64, len(startOf(w)))
+	for i := range x {
+		x[i] += 0.3 * rng.NormFloat64()
+		v[i] = rng.NormFloat64()
+	}
+	grad := make([]float64, len(x))
+	loss := f.Gradient(grad, x)
+	wantLoss, want := at(x)
+	if math.Abs(loss-wantLoss) > 1e-12 {
+		t.Errorf("the loss is %v, the graph's %v", loss, wantLoss)
+	}
+	if d := floats.Distance(grad, want, math.Inf(1)); d > 1e-12 {
+		t.Errorf("the gradient is %g from the graph's", d)
+	}
+	curved := make([]float64, len(x))
+	f.Product(curved, v)
+	const h = 1e-5
+	ahead, behind := slices.Clone(x), slices.Clone(x)
+	floats.AddScaled(ahead, h, v)
+	floats.AddScaled(behind, -h, v)
+	_, up := at(ahead)
+	_, down := at(behind)
+	floats.Sub(up, down)
+	floats.Scale(1/(2*h), up)
+	// Central differences of numbers of size 1 are exact to about h² and 1e-16/h.
+	if d := floats.Distance(curved, up, math.Inf(1)); d > 1e-8 {
+		t.Errorf("the product with the curvature is %g from the graph's", d)
+	}
+}
+
+// TestNewtonFindsTheOptimumOfLBFGS by both preconditioners, which only the way there
+// depends on.
+func TestNewtonFindsTheOptimumOfLBFGS(t *testing.T) {
+	for name, p := range map[string]problem{"dirichlet": problems()["dirichlet"], "temperature": problems()["temperature"], "zeros": problems()["zeros"]} {
+		cal, _ := p.draw(600, 9)
+		for _, strengths := range [][2]float64{{10, 1e-3}, {1e-2, 1}, {1e-3, 1e-3}} {
+			objective, f := odirProblem(t, cal, strengths[0], strengths[1])
+			start := startOf(objective.Weights())
+			want, err := optim.LBFGS(t.Context(), optim.Problem{Loss: objective, Rows: cal.Len()}, optim.LBFGSSettings{Gradient: 1e-8})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for kind, blocks := range map[string]curvature{"class blocks": &classBlocks{}, "diagonal": &diagonal{}} {
+				f.blocks = blocks
+				x := slices.Clone(start)
+				got, err := f.minimize(t.Context(), x, strengths[0], strengths[1], optim.NewtonSettings{Gradient: 1e-8})
+				if err != nil || !got.Converged {
+					t.Errorf("%s, λ = %g, μ = %g, %s: %+v, %v", name, strengths[0], strengths[1], kind, got, err)
+				}
+				// A convex loss differs from its least by about |gradient|² over a curvature of 1e-4.
+				if math.Abs(got.Loss-want.Loss) > 1e-10 {
+					t.Errorf("%s, λ = %g, μ = %g, %s: the loss is %.12f, that of L-BFGS %.12f", name, strengths[0], strengths[1], kind, got.Loss, want.Loss)
+				}
+			}
+		}
+	}
+}
