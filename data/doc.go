@@ -27,6 +27,7 @@
 //
 // # Forms
 //
-// Matrices are row-major float64 here; training converts once to float32.
+// Matrices are row-major float64 here. Features that a file holds in single precision stay
+// so ([Singles]): parts of a split share them, and training reads them where they are.
 // Between packages travel log-probabilities, never probabilities.
 package data

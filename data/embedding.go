@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
@@ -22,7 +23,7 @@ type Embedding struct {
 // what it makes of cal: P = min(components, N, M) of them. Each axis points where
 // its entry of largest magnitude is positive. 0 components mean 50, as published. Values
 // whose variance overflows are an *InputError.
-func FitEmbedding(cal *mat.Dense, components int) (*Embedding, error) {
+func FitEmbedding(cal mat.Matrix, components int) (*Embedding, error) {
 	n, m := cal.Dims()
 	if components < 0 {
 		panic(fmt.Sprintf("data: FitEmbedding: %d components", components))
@@ -36,17 +37,16 @@ func FitEmbedding(cal *mat.Dense, components int) (*Embedding, error) {
 			return nil, Inputf("", "the values of column %d, counted from 0, are so large that their variance overflows; scale them down", j)
 		}
 	}
-	z := e.Scale.Apply(cal)
 	p := min(components, n, m)
 	var axes *mat.Dense
 	var variances []float64
 	found := false
 	if m > 6*p { // below that a full decomposition is as quick
-		axes, variances, found = leadingByLanczos(m, p, gramProduct(z))
+		axes, variances, found = leadingByLanczos(m, p, gramProduct(cal, e.Scale))
 	}
 	if !found {
 		var err error
-		if axes, variances, err = leadingByEigen(z, p); err != nil {
+		if axes, variances, err = leadingByEigen(cal, e.Scale, p); err != nil {
 			return nil, fmt.Errorf("data: fit embedding: %w", err)
 		}
 	}
@@ -59,21 +59,34 @@ func FitEmbedding(cal *mat.Dense, components int) (*Embedding, error) {
 
 // Apply is the embedding of x, N×P, standardized as the calibration rows are. It
 // panics unless x has the M columns the embedding was fitted on.
-func (e *Embedding) Apply(x *mat.Dense) *mat.Dense {
-	var out mat.Dense
-	out.Mul(e.Scale.Apply(x), e.Axes)
-	return &out
+func (e *Embedding) Apply(x mat.Matrix) *mat.Dense {
+	n, m := x.Dims()
+	e.Scale.check(m)
+	_, p := e.Axes.Dims()
+	out := mat.NewDense(n, p, nil)
+	blocks(x, embeddedAtOnce, e.Scale.row, func(lo int, z *mat.Dense) {
+		rows, _ := z.Dims()
+		out.Slice(lo, lo+rows, 0, p).(*mat.Dense).Mul(z, e.Axes)
+	})
+	return out
 }
 
-// leadingByEigen is the p largest eigenvalues of the covariance XᵀX/N, descending
-// and not below 0, with their vectors as columns, from all M of them.
-func leadingByEigen(x *mat.Dense, p int) (*mat.Dense, []float64, error) {
+// embeddedAtOnce is how many rows are standardized and multiplied at a time: a multiple of
+// the 256 terms after which package simd rounds a sum, so that the bits are those of one
+// product of all rows.
+const embeddedAtOnce = 1024
+
+// leadingByEigen is the p largest eigenvalues of the covariance ZᵀZ/N of x standardized,
+// descending and not below 0, with their vectors as columns, from all M of them.
+func leadingByEigen(x mat.Matrix, scale *Standardizer, p int) (*mat.Dense, []float64, error) {
 	n, m := x.Dims()
-	var gram mat.Dense
-	gram.Mul(x.T(), x)
-	gram.Scale(1/float64(n), &gram)
+	gram := blas64.General{Rows: m, Cols: m, Stride: m, Data: make([]float64, m*m)}
+	blocks(x, embeddedAtOnce, scale.row, func(_ int, z *mat.Dense) {
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, z.RawMatrix(), z.RawMatrix(), 1, gram)
+	})
+	blas64.Scal(1/float64(n), blas64.Vector{N: m * m, Inc: 1, Data: gram.Data})
 	var eigen mat.EigenSym
-	if !eigen.Factorize(mat.NewSymDense(m, gram.RawMatrix().Data), true) {
+	if !eigen.Factorize(mat.NewSymDense(m, gram.Data), true) {
 		return nil, nil, fmt.Errorf("the eigenvalues of the %d×%d covariance did not converge", m, m)
 	}
 	var all mat.Dense

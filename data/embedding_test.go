@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,11 +135,12 @@ func TestLanczosAgainstEigen(t *testing.T) {
 	rng := newRand(9)
 	white.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, white)
 	for name, x := range map[string]*mat.Dense{"falling": correlated(300, 200, 8), "low rank": lowRank, "white": white, "zero": mat.NewDense(300, 200, nil)} {
-		_, want, err := leadingByEigen(x, 12)
+		asIs := &Standardizer{Mean: make([]float64, 200), SD: slices.Repeat([]float64{1}, 200)}
+		_, want, err := leadingByEigen(x, asIs, 12)
 		if err != nil {
 			t.Fatal(err)
 		}
-		apply := gramProduct(x)
+		apply := gramProduct(x, asIs)
 		axes, got, ok := leadingByLanczos(200, 12, apply)
 		if !ok {
 			t.Errorf("%s: Lanczos gave up", name)

@@ -55,7 +55,7 @@ func FuzzOpenRawResults(f *testing.F) {
 			}
 			return
 		}
-		if n, c := s.Logits.Dims(); n != len(s.Labels) || Stray(s.Labels, c) >= 0 || s.Features != nil && s.Features.RawMatrix().Rows != n {
+		if n, c := s.Logits.Dims(); n != len(s.Labels) || Stray(s.Labels, c) >= 0 || s.Features != nil && Dense(s.Features).RawMatrix().Rows != n {
 			t.Fatalf("%d×%d logits, labels %v", n, c, s.Labels)
 		}
 	})

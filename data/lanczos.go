@@ -155,14 +155,14 @@ func leadingByLanczos(m, p int, apply func(dst, v []float64)) (vectors *mat.Dens
 	return vectors, values, ok && theta[len(theta)-1] <= values[p-1]+1e-9*values[0]
 }
 
-// gramProduct is dst = XᵀX v / N. The rows of x are summed in blocks whose bounds
+// gramProduct is dst = ZᵀZ v / N of x standardized. The rows are summed in blocks whose bounds
 // and order do not depend on the number of processors.
-func gramProduct(x *mat.Dense) func(dst, v []float64) {
+func gramProduct(x mat.Matrix, scale *Standardizer) func(dst, v []float64) {
 	n, m := x.Dims()
 	const tasks, block = 8, 32 // a block of 32 rows stays in the cache for its second use
-	partial := make([][]float64, tasks)
+	partial, buffers := make([][]float64, tasks), make([][]float64, tasks)
 	for t := range partial {
-		partial[t] = make([]float64, m)
+		partial[t], buffers[t] = make([]float64, m), make([]float64, block*m)
 	}
 	return func(dst, v []float64) {
 		var wait conc.WaitGroup
@@ -173,7 +173,12 @@ func gramProduct(x *mat.Dense) func(dst, v []float64) {
 				y := blas64.Vector{Inc: 1, Data: make([]float64, block)}
 				for i, end := t*n/tasks, (t+1)*n/tasks; i < end; i += block {
 					y.N = min(block, end-i)
-					rows := x.Slice(i, i+y.N, 0, m).(*mat.Dense).RawMatrix()
+					rows := blas64.General{Rows: y.N, Cols: m, Stride: m, Data: buffers[t]}
+					for r := range y.N {
+						row := rows.Data[r*m : (r+1)*m]
+						copy(row, Row(x, i+r, row))
+						scale.row(row)
+					}
 					blas64.Gemv(blas.NoTrans, 1, rows, blas64.Vector{N: m, Inc: 1, Data: v}, 0, y)
 					blas64.Gemv(blas.Trans, 1, rows, y, 1, sum)
 				}

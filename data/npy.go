@@ -158,6 +158,28 @@ func (h *header) floats(r io.Reader, dst []float64) error {
 	})
 }
 
+// singles reads len(dst) elements of a type that float32 holds.
+func (h *header) singles(r io.Reader, dst []float32) error {
+	return h.chunks(r, len(dst), func(at int, b []byte) {
+		dst := dst[at : at+len(b)/h.size]
+		switch {
+		case h.kind == 'f' && h.size == 2:
+			table := halves()
+			for i := range dst {
+				dst[i] = table[h.order.Uint16(b[2*i:])]
+			}
+		case h.kind == 'f':
+			for i := range dst {
+				dst[i] = math.Float32frombits(h.order.Uint32(b[4*i:]))
+			}
+		default:
+			for i := range dst {
+				dst[i] = float32(h.integer(b[i*h.size:]))
+			}
+		}
+	})
+}
+
 // ints reads len(dst) integer elements. A u8 beyond the range of int becomes
 // math.MaxInt64, which no caller takes for a label.
 func (h *header) ints(r io.Reader, dst []int) error {

@@ -212,7 +212,7 @@ func printable(name string) string {
 // matrix reads a real N×M array, N and M at least 1. A NaN always, and an
 // infinity unless allowed(value), is an error with its row and column.
 func (a *archive) matrix(key string, allowed func(v float64) bool) (*mat.Dense, error) {
-	rows, cols, err := a.size(key)
+	rows, cols, err := a.size(key, 8)
 	if err != nil {
 		return nil, err
 	}
@@ -236,8 +236,54 @@ func (a *archive) matrix(key string, allowed func(v float64) bool) (*mat.Dense, 
 	return m, err
 }
 
-// size is N and M of a real N×M array, by its header, if memory has room for it.
-func (a *archive) size(key string) (rows, cols int, err error) {
+// single tells whether float32 holds every value of the header's type.
+func (h *header) single() bool {
+	return h.kind == 'f' && h.size <= 4 || (h.kind == 'i' || h.kind == 'u') && h.size <= 2
+}
+
+// width is the bytes that a value of the features key takes in memory.
+func (a *archive) width(key string) int {
+	if h, err := a.header(key); err == nil && h.single() {
+		return 4
+	}
+	return 8
+}
+
+// features reads a real N×M array of finite values as [archive.matrix] does, but leaves
+// those that single precision holds in it.
+func (a *archive) features(key string) (mat.Matrix, error) {
+	h, err := a.header(key)
+	if err != nil {
+		return nil, err
+	}
+	if !h.single() || h.fortran {
+		return a.matrix(key, onlyFinite)
+	}
+	rows, cols, err := a.size(key, 4)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]float32, rows*cols)
+	err = a.read(key, func(h *header, r io.Reader) error {
+		if err := h.singles(r, values); err != nil {
+			return err
+		}
+		for i, v := range values {
+			if v-v != 0 {
+				return fmt.Errorf("holds %v at row %d, column %d; every value must be finite", v, i/cols, i%cols)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return NewSingles(values, cols), nil
+}
+
+// size is N and M of a real N×M array, by its header, if memory has room for it at so many
+// bytes a value.
+func (a *archive) size(key string, value int) (rows, cols int, err error) {
 	h, err := a.header(key)
 	if err != nil {
 		return 0, 0, err
@@ -249,7 +295,7 @@ func (a *archive) size(key string) (rows, cols int, err error) {
 	if rows == 0 || cols == 0 {
 		return 0, 0, Inputf(a.path, "%s has shape %s; it must have at least one row and one column", key, shapeString(h.shape))
 	}
-	each := 8 * float64(cols)
+	each := float64(value) * float64(cols)
 	if h.fortran {
 		each *= 2
 	}
@@ -324,7 +370,7 @@ func ReadMatrix(path, key string) (*mat.Dense, error) {
 // Array is one array of an npz file.
 type Array struct {
 	Name  string // the key
-	Value any    // *mat.Dense (written as float64), []float64, []float32, []int (as int64)
+	Value any    // *mat.Dense or *Singles (written as float64), []float64, []float32, []int (as int64)
 }
 
 // WriteNPZ writes the arrays, in the order given, to the npz file at path,
@@ -355,8 +401,11 @@ func writeArray(z *zip.Writer, a Array) error {
 		return err
 	}
 	value := a.Value
-	if ints, ok := value.([]int); ok {
-		value = int64s(ints)
+	switch v := value.(type) {
+	case []int:
+		value = int64s(v)
+	case *Singles:
+		value = Dense(v)
 	}
 	if err := npy.Write(m, value); err != nil {
 		return fmt.Errorf("array %s: %w", a.Name, err)

@@ -205,8 +205,9 @@ func (g *Planted) Draw(n int, rng *rand.Rand) (set *Set, posterior *mat.Dense, s
 		floats.Scale(g.signal, row[:g.informative])
 		floats.Scale(g.rest, row[g.informative:])
 	}
-	set.Features = new(mat.Dense)
-	set.Features.Mul(latent, g.rotation)
+	var features mat.Dense
+	features.Mul(latent, g.rotation)
+	set.Features = &features
 	return set, posterior, said
 }
 

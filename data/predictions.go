@@ -104,7 +104,7 @@ func (a *archive) predicted() string {
 // agree holds the headers of predictions and labels against each other.
 func (a *archive) agree() error {
 	key := a.predicted()
-	n, c, err := a.size(key)
+	n, c, err := a.size(key, 8)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ func TestOpenRawResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(set.Labels, set.Features.RawMatrix().Data, set.Logits.RawMatrix().Data); got != "[2 0] [-1 0.5 8 7] [0.001 2 3 9 10 11]" {
+	if got := fmt.Sprint(set.Labels, Dense(set.Features).RawMatrix().Data, set.Logits.RawMatrix().Data); got != "[2 0] [-1 0.5 8 7] [0.001 2 3 9 10 11]" {
 		t.Errorf("got %s", got)
 	}
 	set, err = OpenRawResults(tempFile(t, "r.csv", []byte("true,preds,logits_0,logits_1\n1,0,2,3\n")))

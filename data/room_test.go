@@ -147,9 +147,9 @@ func TestRoom(t *testing.T) {
 	if Room() != 48<<20 {
 		t.Errorf("%d bytes of room under a limit of 64 MB", Room())
 	}
-	path := tempFile(t, "f.npz", zipped(t, zip.Deflate, zeros("cal_features", "|u1", "(10000, 1000)", 1e7)))
+	path := tempFile(t, "f.npz", zipped(t, zip.Deflate, zeros("cal_features", "|u1", "(20000, 1000)", 2e7)))
 	_, err := Open(path)
-	if want := "cal_features takes 80 MB of memory for 10000 rows; at most 6291 rows fit into the 50.3 MB there are"; !isInput(err) || !strings.Contains(err.Error(), want) {
+	if want := "cal_features takes 80 MB of memory for 20000 rows; at most 12582 rows fit into the 50.3 MB there are"; !isInput(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	large := tempFile(t, "model.safetensors", nil)

@@ -12,7 +12,7 @@ import (
 // Features and Logits may be nil where a source has only one of them, Labels
 // where the truth is not known.
 type Set struct {
-	Features *mat.Dense // N×M
+	Features mat.Matrix // N×M: a *mat.Dense, or *Singles as a file of single precision has them
 	Logits   *mat.Dense // N×C
 	Labels   []int      // N values in 0…C−1
 	// Numbers tell which rows of a larger set these are (N), so that the parts of
@@ -24,7 +24,8 @@ type Set struct {
 func (s *Set) Len() int {
 	switch {
 	case s.Features != nil:
-		return s.Features.RawMatrix().Rows
+		n, _ := s.Features.Dims()
+		return n
 	case s.Logits != nil:
 		return s.Logits.RawMatrix().Rows
 	}
@@ -47,7 +48,7 @@ func Stray(labels []int, classes int) int {
 // Rows is a new set of the rows at the given indices, in that order; an index may
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
-	out := &Set{Features: RowsOf(s.Features, index), Logits: RowsOf(s.Logits, index), Numbers: slices.Clone(index)}
+	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), Numbers: slices.Clone(index)}
 	if s.Numbers != nil {
 		for i, r := range index {
 			out.Numbers[i] = s.Numbers[r]

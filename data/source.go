@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/sourcegraph/conc"
-	"gonum.org/v1/gonum/mat"
 )
 
 // Source is one problem: what a classifier said of the rows a calibrator is
@@ -73,14 +72,13 @@ func readPart(a *archive, name string) (*Set, error) {
 		set Set
 		err error
 	)
-	for _, m := range []struct {
-		key string
-		dst **mat.Dense
-	}{{name + "_features", &set.Features}, {name + "_logits", &set.Logits}} {
-		if !a.has(m.key) {
-			continue
+	if key := name + "_features"; a.has(key) {
+		if set.Features, err = a.features(key); err != nil {
+			return nil, err
 		}
-		if *m.dst, err = a.matrix(m.key, onlyFinite); err != nil {
+	}
+	if key := name + "_logits"; a.has(key) {
+		if set.Logits, err = a.matrix(key, onlyFinite); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +129,11 @@ func (s *Source) agree(a *archive) error {
 				}
 				continue
 			}
-			n, columns, err := a.size(key)
+			each := 8
+			if array.columns == &width {
+				each = a.width(key)
+			}
+			n, columns, err := a.size(key, each)
 			if err != nil {
 				return err
 			}
@@ -144,7 +146,7 @@ func (s *Source) agree(a *archive) error {
 			if err := agree(&rows, key, n, "rows"); err != nil {
 				return err
 			}
-			bytes += 8 * float64(n) * float64(columns)
+			bytes += float64(each) * float64(n) * float64(columns)
 		}
 		most += rows.n
 	}

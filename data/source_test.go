@@ -78,7 +78,7 @@ func TestSetRows(t *testing.T) {
 	if r.Len() != 3 || r.Features.At(0, 0) != 7 || r.Labels[1] != 2 || r.Classes() != 10 {
 		t.Errorf("got %+v", r)
 	}
-	r.Features.Set(0, 0, -1)
+	Dense(r.Features).Set(0, 0, -1)
 	if s.Features.At(7, 0) != 7 {
 		t.Error("Rows shares memory with its set")
 	}
@@ -119,7 +119,7 @@ func FuzzOpen(f *testing.F) {
 					t.Fatalf("%s: label %d at %d of %d classes", p.name, y, i, s.Classes)
 				}
 			}
-			for _, m := range []*mat.Dense{set.Features, set.Logits} {
+			for _, m := range []*mat.Dense{Dense(set.Features), set.Logits} {
 				if m == nil {
 					continue
 				}

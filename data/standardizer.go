@@ -16,11 +16,12 @@ type Standardizer struct {
 }
 
 // FitStandardizer measures the columns of x, N×M.
-func FitStandardizer(x *mat.Dense) *Standardizer {
+func FitStandardizer(x mat.Matrix) *Standardizer {
 	n, m := x.Dims()
 	s := &Standardizer{Mean: make([]float64, m), SD: make([]float64, m)}
+	buffer := make([]float64, m)
 	for i := range n {
-		for j, v := range x.RawRowView(i) {
+		for j, v := range Row(x, i, buffer) {
 			s.Mean[j] += v
 		}
 	}
@@ -28,7 +29,7 @@ func FitStandardizer(x *mat.Dense) *Standardizer {
 		s.Mean[j] /= float64(n)
 	}
 	for i := range n {
-		for j, v := range x.RawRowView(i) {
+		for j, v := range Row(x, i, buffer) {
 			d := v - s.Mean[j]
 			s.SD[j] += d * d
 		}
@@ -47,17 +48,27 @@ func FitStandardizer(x *mat.Dense) *Standardizer {
 
 // Apply is (x − Mean) / SD, N×M, for x with the M columns the standardizer was
 // fitted on; it panics for any other number.
-func (s *Standardizer) Apply(x *mat.Dense) *mat.Dense {
+func (s *Standardizer) Apply(x mat.Matrix) *mat.Dense {
 	n, m := x.Dims()
-	if m != len(s.Mean) {
-		panic(fmt.Sprintf("data: Standardizer of %d columns applied to %d", len(s.Mean), m))
-	}
+	s.check(m)
 	out := mat.NewDense(n, m, nil)
 	for i := range n {
 		row := out.RawRowView(i)
-		for j, v := range x.RawRowView(i) {
-			row[j] = (v - s.Mean[j]) / s.SD[j]
-		}
+		copy(row, Row(x, i, row))
+		s.row(row)
 	}
 	return out
+}
+
+func (s *Standardizer) check(m int) {
+	if m != len(s.Mean) {
+		panic(fmt.Sprintf("data: Standardizer of %d columns applied to %d", len(s.Mean), m))
+	}
+}
+
+// row standardizes a row in place.
+func (s *Standardizer) row(row []float64) {
+	for j, v := range row {
+		row[j] = (v - s.Mean[j]) / s.SD[j]
+	}
 }

@@ -125,14 +125,15 @@ func newSynthetic(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 // Draw is n new rows, labels drawn from the true posterior, and that posterior,
 // n×C.
 func (g *Synthetic) Draw(n int, rng *rand.Rand) (set *Set, posterior *mat.Dense) {
+	features := mat.NewDense(n, g.Features, nil)
 	set = &Set{
-		Features: mat.NewDense(n, g.Features, nil),
+		Features: features,
 		Logits:   mat.NewDense(n, g.Classes, nil),
 		Labels:   make([]int, n),
 	}
 	posterior = mat.NewDense(n, g.Classes, nil)
 	for i := range n {
-		z, u, p := set.Features.RawRowView(i), set.Logits.RawRowView(i), posterior.RawRowView(i)
+		z, u, p := features.RawRowView(i), set.Logits.RawRowView(i), posterior.RawRowView(i)
 		region := g.draw(z, rng)
 		for k := range u {
 			u[k] = floats.Dot(g.weights.RawRowView(k), z)

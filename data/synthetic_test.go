@@ -110,7 +110,7 @@ func TestProximityGrowsWhereSparse(t *testing.T) {
 	for i := range distance {
 		d := make([]float64, set.Len())
 		for j := range d {
-			d[j] = floats.Distance(set.Features.RawRowView(i), set.Features.RawRowView(j), 2)
+			d[j] = floats.Distance(Dense(set.Features).RawRowView(i), Dense(set.Features).RawRowView(j), 2)
 		}
 		sort.Float64s(d)
 		distance[i] = d[20]

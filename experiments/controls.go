@@ -77,6 +77,6 @@ func (s *shuffled) Predict(x *data.Set) (*data.Predictions, error) {
 
 func otherFeatures(x *data.Set, rng *rand.Rand) *data.Set {
 	out := *x
-	out.Features = data.RowsOf(x.Features, rng.Perm(x.Len()))
+	out.Features = data.Select(x.Features, rng.Perm(x.Len()))
 	return &out
 }

@@ -23,7 +23,7 @@ func TestAlikeByEveryBLAS(t *testing.T) {
 	letters := data.Letter()
 	rows := data.Stratify(letters.Labels, []float64{1. / 16, 15. / 16}, rand.New(rand.NewPCG(0, 0)))[0]
 	some := letters.Set().Rows(rows)
-	letters.Features, letters.Labels = some.Features, some.Labels
+	letters.Features, letters.Labels = data.Dense(some.Features), some.Labels
 	spec := experiments.Spec{Method: "vq", Data: "letter", Split: data.PaperText, Slots: 32, Codewords: 64}
 	measured := func(by string) metrics.Values {
 		if err := blas.Select(by); err != nil {

@@ -28,7 +28,7 @@ func smallProblem(n int, seed uint64) *data.Set {
 			if j%3 == y {
 				x += 1.5
 			}
-			s.Features.Set(i, j, x)
+			data.Dense(s.Features).Set(i, j, x)
 			s.Logits.Set(i, j%3, s.Logits.At(i, j%3)+x)
 		}
 	}
@@ -75,9 +75,9 @@ func TestPredictionsAreDistributionsOrErrors(t *testing.T) {
 		return func(_, _ int, v float64) float64 { return by * v }
 	}
 	inputs := map[string]func(x *data.Set){
-		"features 255 times larger": func(x *data.Set) { x.Features.Apply(times(255), x.Features) },
-		"features of ±1e30":         func(x *data.Set) { x.Features.Apply(signs(1e30), x.Features) },
-		"features of ±1e300":        func(x *data.Set) { x.Features.Apply(signs(1e300), x.Features) },
+		"features 255 times larger": func(x *data.Set) { data.Dense(x.Features).Apply(times(255), x.Features) },
+		"features of ±1e30":         func(x *data.Set) { data.Dense(x.Features).Apply(signs(1e30), x.Features) },
+		"features of ±1e300":        func(x *data.Set) { data.Dense(x.Features).Apply(signs(1e300), x.Features) },
 		"logits of ±1e4":            func(x *data.Set) { x.Logits.Apply(signs(1e4), x.Logits) },
 		"logits of ±3e38":           func(x *data.Set) { x.Logits.Apply(signs(3e38), x.Logits) },
 		"logits of ±1e300":          func(x *data.Set) { x.Logits.Apply(signs(1e300), x.Logits) },

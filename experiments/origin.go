@@ -245,7 +245,8 @@ func alike(path string, rows *data.Set, other string, with *data.Set) error {
 		if s.Features == nil {
 			return 0
 		}
-		return s.Features.RawMatrix().Cols
+		_, m := s.Features.Dims()
+		return m
 	}
 	if a, b := width(rows), width(with); a != b {
 		return data.Inputf(path, "has %d features a row, %s has %d; they must have the same", a, filepath.Base(other), b)

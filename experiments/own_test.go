@@ -39,7 +39,7 @@ func TestOwnSpace(t *testing.T) {
 		case *baselines.KCal:
 			want, err = m.Similarity(src.Test)
 		case layers.Embedder:
-			var cal, test *mat.Dense
+			var cal, test mat.Matrix
 			if cal, err = m.Embed(run.Source.Cal); err != nil {
 				t.Fatal(err)
 			}

@@ -117,8 +117,10 @@ func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (Spec, err
 		if err != nil {
 			return s, err
 		}
-		if cal.Features != nil && method.Divides && tried.Slots > 0 && cal.Features.RawMatrix().Cols%tried.Slots != 0 {
-			continue
+		if cal.Features != nil && method.Divides && tried.Slots > 0 {
+			if _, m := cal.Features.Dims(); m%tried.Slots != 0 {
+				continue
+			}
 		}
 		nll, err := tried.heldOut(ctx, method, fitted, stop, held, rand.New(rand.NewPCG(s.Seed, uint64(100+k))))
 		if ctx.Err() != nil {

@@ -32,7 +32,7 @@ type Calibrator interface {
 // local calibration in the principal components of these, standardized.
 type Embedder interface {
 	// Embed gives x's rows as those features (N×M), or nil if they are the raw ones.
-	Embed(x *data.Set) (*mat.Dense, error)
+	Embed(x *data.Set) (mat.Matrix, error)
 }
 
 // Similar is a calibrator that learns which rows are alike. The published tables measure

@@ -92,14 +92,14 @@ const seedRows = 50 * 128
 
 // Init draws K slots of up to seedRows rows of x (N×M), without replacement, as
 // the initial codewords of width d.
-func (c Codebook) Init(w *graph.Weights, x *mat.Dense, d int, rng *rand.Rand) {
+func (c Codebook) Init(w *graph.Weights, x mat.Matrix, d int, rng *rand.Rand) {
 	n, m := x.Dims()
 	rows := rng.Perm(n)[:min(n, seedRows)]
 	slots := m / d
-	codewords := make([]float64, 0, c.Codewords*d)
+	codewords, buffer := make([]float64, 0, c.Codewords*d), make([]float64, m)
 	for _, at := range rng.Perm(len(rows) * slots)[:c.Codewords] {
 		i := at % slots
-		codewords = append(codewords, x.RawRowView(rows[at/slots])[i*d:(i+1)*d]...)
+		codewords = append(codewords, data.Row(x, rows[at/slots], buffer)[i*d:(i+1)*d]...)
 	}
 	c.add(w, codewords, d)
 }

@@ -29,7 +29,7 @@ func deviceProblem(n int) *data.Set {
 		y := rng.IntN(c)
 		s.Labels[i] = y
 		for j := range m {
-			s.Features.Set(i, j, max(0, rng.NormFloat64()+float64((j+y)%c)))
+			data.Dense(s.Features).Set(i, j, max(0, rng.NormFloat64()+float64((j+y)%c)))
 		}
 		for j := range c {
 			s.Logits.Set(i, j, rng.NormFloat64())

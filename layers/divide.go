@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -34,7 +35,7 @@ type Divide struct {
 	weights *graph.Weights
 
 	// Of a fit in stages: the features of its sets, and where they stay.
-	tables map[*data.Set]*tensor.Dense
+	tables map[*data.Set]*Features
 	place  graph.Residence
 }
 
@@ -43,10 +44,10 @@ var _ Base = (*Divide)(nil)
 // stay makes the features of the sets of a fit in stages tables once, and keeps them where the
 // fit runs, with codebook, head and codes, until leave is called.
 func (d *Divide) stay(sets ...*data.Set) (leave func()) {
-	d.tables = map[*data.Set]*tensor.Dense{}
+	d.tables = map[*data.Set]*Features{}
 	for _, x := range sets {
 		if x != nil && x.Features != nil {
-			d.tables[x] = graph.Matrix(tensor.Float32, x.Features)
+			d.tables[x] = NewFeatures(x.Features)
 		}
 	}
 	d.place = graph.On(d.Optim.Executor).Stay()
@@ -65,11 +66,11 @@ func (d *Divide) executor(e graph.Executor) graph.Executor {
 }
 
 // table is the features of x as graphs read them.
-func (d *Divide) table(x *data.Set) *tensor.Dense {
+func (d *Divide) table(x *data.Set) *Features {
 	if t, ok := d.tables[x]; ok {
 		return t
 	}
-	return graph.Matrix(tensor.Float32, x.Features)
+	return NewFeatures(x.Features)
 }
 
 // EvaluationBatch is the batch size of predictions and validation.
@@ -104,7 +105,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	if val != nil {
 		features := d.table(val)
 		loss := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
-			codes := book.Assign(b, b.Take("features", features))
+			codes := book.Assign(b, features.Take(b, "features"))
 			return gorgonia.Nodes{meanNLL(b, d.head(b, book.Quantize(b, codes)), heldLabels)}
 		})
 		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }
@@ -122,7 +123,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 func (d *Divide) objective(book Codebook, x *data.Set) *graph.Objective {
 	features, labels := d.table(x), graph.Labels(x.Labels)
 	return graph.NewObjective(d.weights, func(b *graph.Builder) *gorgonia.Node {
-		z := b.Take("features", features)
+		z := features.Take(b, "features")
 		codes := book.Assign(b, z)
 		book.Update(b, z, codes)
 		return meanNLL(b, d.head(b, book.Quantize(b, codes)), labels)
@@ -141,7 +142,7 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 		return nil, err
 	}
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
-		codes := d.Codebook.Assign(b, b.Take("features", features))
+		codes := d.Codebook.Assign(b, features.Take(b, "features"))
 		return gorgonia.Nodes{codes, d.head(b, d.Codebook.Quantize(b, codes))}
 	})
 	tables, err := graph.On(d.executor(d.Optim.Executor)).Tables(f, x.Len(), EvaluationBatch)
@@ -155,24 +156,26 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 	}, nil
 }
 
-// Embed is the quantized features q of each row of x (N×M).
-func (d *Divide) Embed(x *data.Set) (*mat.Dense, error) {
+// Embed is the quantized features q of each row of x (N×M), as [Quantized].
+func (d *Divide) Embed(x *data.Set) (mat.Matrix, error) {
 	features, err := d.features(x)
 	if err != nil {
 		return nil, err
 	}
-	q := mat.NewDense(x.Len(), d.sizes.Features, nil)
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{d.Codebook.Quantize(b, d.Codebook.Assign(b, b.Take("features", features)))}
+		return gorgonia.Nodes{d.Codebook.Assign(b, features.Take(b, "features"))}
 	})
-	err = f.Each(x.Len(), EvaluationBatch, func(lo int, out []gorgonia.Value) error {
-		copy(q.RawMatrix().Data[lo*d.sizes.Features:], graph.Float64s(out[0]))
-		return nil
-	})
-	return q, err
+	tables, err := f.Tables(x.Len(), EvaluationBatch)
+	if err != nil {
+		return nil, err
+	}
+	return &Quantized{
+		Codes: tables[0].Int32s(), Codewords: slices.Clone(d.weights.Tensor("codebook/codewords").Float32s()),
+		Slots: d.sizes.Slots, Width: d.sizes.Features / d.sizes.Slots,
+	}, nil
 }
 
-func (d *Divide) features(x *data.Set) (*tensor.Dense, error) {
+func (d *Divide) features(x *data.Set) (*Features, error) {
 	switch {
 	case d.weights == nil:
 		return nil, ErrUnfitted

@@ -37,12 +37,12 @@ func InputsOf(x *data.Set) *Inputs {
 	return in
 }
 
-func momentsOf(x *mat.Dense) *Moments {
+func momentsOf(x mat.Matrix) *Moments {
 	n, m := x.Dims()
 	out := &Moments{make([]float64, m), make([]float64, m)}
 	column := make([]float64, n)
 	for j := range m {
-		mean, sd := stat.PopMeanStdDev(mat.Col(column, j, x), nil)
+		mean, sd := stat.PopMeanStdDev(data.Column(column, j, x), nil)
 		out.Mean[j], out.SD[j] = single(mean), single(sd)
 	}
 	return out
@@ -88,23 +88,23 @@ func (in *Inputs) Far(x *data.Set) string {
 	for _, part := range []struct {
 		name string
 		of   *Moments
-		x    *mat.Dense
-	}{{"features", in.Features, x.Features}, {"logits", in.Logits, x.Logits}} {
-		if part.of == nil || part.x == nil {
+		has  bool
+		x    func() mat.Matrix
+	}{
+		{"features", in.Features, x.Features != nil, func() mat.Matrix { return x.Features }},
+		{"logits", in.Logits, x.Logits != nil, func() mat.Matrix { return belowTop(x.Logits) }},
+	} {
+		if part.of == nil || !part.has {
 			continue
 		}
-		rows := part.x
-		if part.name == "logits" {
-			rows = belowTop(rows)
-		}
-		if line := part.of.far(part.name, rows); line != "" {
+		if line := part.of.far(part.name, part.x()); line != "" {
 			said = append(said, line)
 		}
 	}
 	return strings.Join(said, " ")
 }
 
-func (m *Moments) far(what string, x *mat.Dense) string {
+func (m *Moments) far(what string, x mat.Matrix) string {
 	n, columns := x.Dims()
 	if columns != len(m.Mean) {
 		return "" // whoever predicts says so
@@ -112,9 +112,10 @@ func (m *Moments) far(what string, x *mat.Dense) string {
 	// A column that hardly varied among the rows of the fit must not decide alone.
 	least := math.Max(0.1*floats.Norm(m.SD, 2)/math.Sqrt(float64(columns)), 1e-12)
 	count, farthest, at := 0, 0.0, 0
+	buffer := make([]float64, columns)
 	for i := range n {
 		var sum float64
-		for j, v := range x.RawRowView(i) {
+		for j, v := range data.Row(x, i, buffer) {
 			z := (v - m.Mean[j]) / math.Max(m.SD[j], least)
 			sum += z * z
 		}

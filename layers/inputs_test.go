@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -36,7 +38,7 @@ func TestRowsFarOutsideAreCounted(t *testing.T) {
 	if far := read.Inputs.Far(test); far != "" {
 		t.Errorf("rows like those of the fit: %s", far)
 	}
-	test.Features.Scale(255, test.Features)
+	data.Dense(test.Features).Scale(255, test.Features)
 	test.Logits.Set(7, 1, 1e5)
 	far := read.Inputs.Far(test)
 	if !strings.Contains(far, "features of 50 of 50 rows") || !strings.Contains(far, "logits of 1 of 50 rows") || !strings.Contains(far, "row 7 the farthest") {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"calibra/data"
 	"calibra/optim"
 )
 
@@ -33,7 +34,7 @@ func TestPredictorEqualsTheGraph(t *testing.T) {
 			t.Fatal(err)
 		}
 		features := make([]float32, x.Len()*8)
-		for i, v := range x.Features.RawMatrix().Data {
+		for i, v := range data.Dense(x.Features).RawMatrix().Data {
 			features[i] = float32(v)
 		}
 		check := func(got []float32) {

@@ -207,7 +207,7 @@ func (t *Trained) MeanNLL(x *data.Set) (float64, error) {
 }
 
 // Embed is the quantized features if the base divides, else nil.
-func (t *Trained) Embed(x *data.Set) (*mat.Dense, error) {
+func (t *Trained) Embed(x *data.Set) (mat.Matrix, error) {
 	if e, ok := t.Base.(Embedder); ok {
 		return e.Embed(x)
 	}

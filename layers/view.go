@@ -147,11 +147,19 @@ func (r *Rows) Dtype() tensor.Dtype { return r.logProbs.Dtype() }
 
 // codewordMass counts the codewords of each row: n_k = |{i: s(i) = k}|, N×K.
 func codewordMass(dt tensor.Dtype, s []int32, sizes Sizes) *tensor.Dense {
-	n := make([]float64, len(s)/sizes.Slots*sizes.Codewords)
+	n := tensor.New(tensor.Of(dt), tensor.WithShape(len(s)/sizes.Slots, sizes.Codewords))
+	if dt == tensor.Float32 {
+		count(n.Float32s(), s, sizes)
+	} else {
+		count(n.Float64s(), s, sizes)
+	}
+	return n
+}
+
+func count[T float32 | float64](n []T, s []int32, sizes Sizes) {
 	for i, k := range s {
 		n[i/sizes.Slots*sizes.Codewords+int(k)]++
 	}
-	return graph.Tensor(dt, n, len(s)/sizes.Slots, sizes.Codewords)
 }
 
 // Batch describes the rows that a step works on.

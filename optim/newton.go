@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -31,13 +32,7 @@ func (s NewtonSettings) withDefaults() (NewtonSettings, error) {
 	if s.Gradient < 0 || s.Iterations < 0 || s.Products < 0 {
 		return s, fmt.Errorf("optim: gradient %g, iterations %d and products %d must be positive", s.Gradient, s.Iterations, s.Products)
 	}
-	s.Gradient = orDefault(s.Gradient, 1e-6)
-	if s.Iterations == 0 {
-		s.Iterations = 2000
-	}
-	if s.Products == 0 {
-		s.Products = 200
-	}
+	s.Gradient, s.Iterations, s.Products = cmp.Or(s.Gradient, 1e-6), cmp.Or(s.Iterations, 2000), cmp.Or(s.Products, 200)
 	return s, nil
 }
 

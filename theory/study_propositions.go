@@ -233,11 +233,12 @@ func calibrationChi2(s Settings, identity float64) (float64, error) {
 func degenerate(ctx context.Context, s Settings, r *Report) error {
 	const rows, features, slots = 400, 4, 2
 	rng := newRand(s.Seed, 49)
-	x := &data.Set{Features: mat.NewDense(rows, features, nil), Labels: make([]int, rows)}
+	z := mat.NewDense(rows, features, nil)
+	x := &data.Set{Features: z, Labels: make([]int, rows)}
 	for n := range x.Labels {
 		x.Labels[n] = rng.IntN(3)
 		for i := range features {
-			x.Features.Set(n, i, float64(x.Labels[n])+rng.NormFloat64())
+			z.Set(n, i, float64(x.Labels[n])+rng.NormFloat64())
 		}
 	}
 	stage := &layers.Divide{Slots: slots, Codebook: layers.Codebook{Codewords: 3}, Optim: optim.Settings{Epochs: 2}}

@@ -84,8 +84,9 @@ func newRand() *rand.Rand { return rand.New(rand.NewPCG(0, 0)) }
 
 // activations are N×M features as a ReLU leaves them, with random labels.
 func activations(rng *rand.Rand, n, m, classes int) *data.Set {
-	s := &data.Set{Features: mat.NewDense(n, m, nil), Labels: make([]int, n)}
-	x := s.Features.RawMatrix().Data
+	features := mat.NewDense(n, m, nil)
+	s := &data.Set{Features: features, Labels: make([]int, n)}
+	x := features.RawMatrix().Data
 	for i := range x {
 		x[i] = max(rng.NormFloat64(), 0)
 	}

@@ -24,7 +24,7 @@ func rows(n, m, classes int) *data.Set {
 		y := rng.IntN(classes)
 		s.Labels[i] = y
 		for j := range m {
-			s.Features.Set(i, j, max(0, rng.NormFloat64()+float64((j+y)%classes)))
+			data.Dense(s.Features).Set(i, j, max(0, rng.NormFloat64()+float64((j+y)%classes)))
 		}
 		for j := range classes {
 			s.Logits.Set(i, j, rng.NormFloat64())
@@ -67,7 +67,7 @@ func encoded(n encoders.Network, shape ...int) func(*testing.T, optim.Settings) 
 	}
 	inputs := func(n int) *data.Inputs {
 		s := rows(n, width, 4)
-		in := (&data.Table{Features: s.Features, Labels: s.Labels}).Inputs()
+		in := (&data.Table{Features: data.Dense(s.Features), Labels: s.Labels}).Inputs()
 		in.Shape = shape
 		return in
 	}

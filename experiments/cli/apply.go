@@ -126,7 +126,8 @@ func embedding(dir string, src *data.Source) (arrays []data.Array, notice string
 		if e, err = data.ReadEmbedding(path); err != nil {
 			return nil, "", err
 		}
-		if n, _ := e.Axes.Dims(); n != src.Test.Features.RawMatrix().Cols {
+		n, _ := e.Axes.Dims()
+		if _, m := src.Test.Features.Dims(); n != m {
 			return nil, fmt.Sprintf("; no embedding, since the model was fitted on %d features", n), nil
 		}
 	case src.Cal != nil && src.Cal.Features != nil:

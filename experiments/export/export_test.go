@@ -48,7 +48,7 @@ func problem(n int, seed uint64) *data.Set {
 			if j%4 == s.Labels[i] {
 				x++
 			}
-			s.Features.Set(i, j, float64(float32(x)))
+			data.Dense(s.Features).Set(i, j, float64(float32(x)))
 			s.Logits.Set(i, j%4, float64(float32(s.Logits.At(i, j%4)+x)))
 		}
 	}
@@ -66,7 +66,7 @@ func fits(t *testing.T) (fit func(experiments.Method) layers.Stateful, test *dat
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range []*mat.Dense{src.Test.Features, src.Test.Logits} { // as a network reads them
+	for _, x := range []*mat.Dense{data.Dense(src.Test.Features), src.Test.Logits} { // as a network reads them
 		x.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, x)
 	}
 	return func(m experiments.Method) layers.Stateful {

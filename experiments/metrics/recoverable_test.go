@@ -49,7 +49,7 @@ func TestRecoverTellsGlobalFromLocal(t *testing.T) {
 			if grade.Name != "global 0.5" && grade.Name != "local 0.75" && grade.Name != "exact" {
 				continue
 			}
-			r := recovered(t, said[k], set.Labels, set.Features)
+			r := recovered(t, said[k], set.Labels, data.Dense(set.Features))
 			kl, total := divergence(said[k], q), r.NLL.Total
 			t.Logf("%s, %s: KL %.4f, gains %+.4f global, %+.4f local, SE %.4f", name, grade.Name, kl, r.NLL.Global.Value, r.NLL.Local.Value, total.SE)
 			// A lower bound of the divergence on average: four deviations of the rows' noise.
@@ -81,7 +81,7 @@ func TestRecoverLaws(t *testing.T) {
 	g := data.NewPlanted("mixed", data.PlantedSettings{Features: 8, Classes: 3}, rng)
 	set, _, said := g.Draw(400, rng)
 	p := said[len(said)-1]
-	a, b := recovered(t, p, set.Labels, set.Features), recovered(t, p, set.Labels, set.Features)
+	a, b := recovered(t, p, set.Labels, data.Dense(set.Features)), recovered(t, p, set.Labels, data.Dense(set.Features))
 	if a.NLL != b.NLL || a.Brier != b.Brier {
 		t.Errorf("the same seed gives %+v and %+v", a.NLL, b.NLL)
 	}
@@ -102,11 +102,11 @@ func TestRecoverLaws(t *testing.T) {
 		}
 		labels[i] = (set.Labels[i] + 1) % 3
 	}
-	if r := recovered(t, turned, labels, set.Features); math.Abs(r.NLL.Total.Value-a.NLL.Total.Value) > 1e-3 {
+	if r := recovered(t, turned, labels, data.Dense(set.Features)); math.Abs(r.NLL.Total.Value-a.NLL.Total.Value) > 1e-3 {
 		t.Errorf("relabelled classes: %v became %v", a.NLL.Total, r.NLL.Total)
 	}
 	// an identity gains nothing
-	r, err := metrics.Recover(context.Background(), p, set.Labels, set.Features, metrics.Recovery{Global: metrics.Unchanged{}, Local: metrics.Unchanged{}}, newRand(1))
+	r, err := metrics.Recover(context.Background(), p, set.Labels, data.Dense(set.Features), metrics.Recovery{Global: metrics.Unchanged{}, Local: metrics.Unchanged{}}, newRand(1))
 	if err != nil || math.Abs(r.NLL.Total.Value) > 1e-12 {
 		t.Errorf("no correction gains %+v, %v", r, err)
 	}
@@ -122,7 +122,7 @@ func TestRecoverableHasOneYardstick(t *testing.T) {
 	rng := newRand(4)
 	g := data.NewPlanted("mixed", data.PlantedSettings{Features: 8, Classes: 3}, rng)
 	set, q, said := g.Draw(600, rng)
-	reached := recovered(t, said[len(said)-1], set.Labels, set.Features).ReachedNLL
+	reached := recovered(t, said[len(said)-1], set.Labels, data.Dense(set.Features)).ReachedNLL
 	var first, nll float64
 	for k, p := range said {
 		m, err := metrics.Measure(context.Background(), p, set.Labels, nil, metrics.Settings{})

@@ -157,14 +157,15 @@ func (f frame) plane(ctx context.Context, p *experiments.Prepared, model layers.
 	const chunk = 16 * pixels
 	var codes []int32
 	top, sure := make([]int, 0, pixels*pixels), make([]float64, 0, pixels*pixels)
-	x := &data.Set{Features: mat.NewDense(chunk, m, nil)}
+	places := mat.NewDense(chunk, m, nil)
+	x := &data.Set{Features: places}
 	for lo := 0; lo < pixels*pixels; lo += chunk {
 		if err := ctx.Err(); err != nil {
 			return report.Plane{}, fmt.Errorf("study: draw the divided space: %w", err)
 		}
 		for i := range chunk {
 			u, v := f.at(lo + i)
-			row := x.Features.RawRowView(i)
+			row := places.RawRowView(i)
 			for j := range row {
 				row[j] = scale.Mean[j] + scale.SD[j]*(u*axes.At(j, 0)+v*axes.At(j, 1))
 			}

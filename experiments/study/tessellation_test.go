@@ -14,8 +14,8 @@ func TestPictureShowsRowsOfAllTheFile(t *testing.T) {
 	const n, classes = 5 * shownRows, 3
 	x := &data.Set{Features: mat.NewDense(n, 2, nil), Labels: make([]int, n)}
 	for i := range n {
-		x.Features.Set(i, 0, float64(i))
-		x.Features.Set(i, 1, float64(i*i%7))
+		data.Dense(x.Features).Set(i, 0, float64(i))
+		data.Dense(x.Features).Set(i, 1, float64(i*i%7))
 		x.Labels[i] = i * classes / n
 	}
 	embed, err := data.FitEmbedding(x.Features, 0)

@@ -87,7 +87,7 @@ func (a *Anchor) learn(ctx context.Context, book layers.Codebook, cal *data.Set,
 	n := cal.Len()
 	size := min(codebookBatch, n)
 	b := graph.NewBuilder(a.weights, size)
-	z := b.Take("features", graph.Matrix(tensor.Float32, cal.Features))
+	z := layers.NewFeatures(cal.Features).Take(b, "features")
 	book.Update(b, z, book.Assign(b, z))
 	step, err := b.Compile()
 	if err != nil {
@@ -120,9 +120,9 @@ func (a *Anchor) codes(x *data.Set) ([]int32, error) {
 	if _, m := x.Features.Dims(); m != a.sizes.Features {
 		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, a.sizes.Features)
 	}
-	features := graph.Matrix(tensor.Float32, x.Features)
+	features := layers.NewFeatures(x.Features)
 	f := graph.NewFunction(a.weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{a.Codebook.Assign(b, b.Take("features", features))}
+		return gorgonia.Nodes{a.Codebook.Assign(b, features.Take(b, "features"))}
 	})
 	tables, err := f.Tables(x.Len(), layers.EvaluationBatch)
 	if err != nil {

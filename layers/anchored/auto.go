@@ -95,7 +95,7 @@ func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) {
 }
 
 // Embed is that of the base, if it has one.
-func (a *Auto) Embed(x *data.Set) (*mat.Dense, error) {
+func (a *Auto) Embed(x *data.Set) (mat.Matrix, error) {
 	return layers.Fitted(a.Base, nil, nil).Embed(x)
 }
 

@@ -25,7 +25,7 @@ func blobs(n int, seed uint64) *data.Set {
 			if j%3 == y {
 				x += 1.5
 			}
-			s.Features.Set(i, j, x)
+			data.Dense(s.Features).Set(i, j, x)
 			s.Logits.Set(i, j%3, s.Logits.At(i, j%3)+3*x)
 		}
 	}

@@ -249,7 +249,7 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 }
 
 // Embed is that of the base, if it has one.
-func (s *Stack) Embed(x *data.Set) (*mat.Dense, error) {
+func (s *Stack) Embed(x *data.Set) (mat.Matrix, error) {
 	return layers.Fitted(s.Base, nil, nil).Embed(x)
 }
 

@@ -43,7 +43,7 @@ func deviceProblem(n int) *data.Set {
 		y := rng.IntN(3)
 		s.Labels[i] = y
 		for j := range 11 {
-			s.Features.Set(i, j, rng.NormFloat64()+float64((j+y)%3))
+			data.Dense(s.Features).Set(i, j, rng.NormFloat64()+float64((j+y)%3))
 		}
 		for j := range 3 {
 			s.Logits.Set(i, j, rng.NormFloat64())

@@ -165,7 +165,7 @@ func TestProCalAgainstReference(t *testing.T) {
 	var r reference
 	golden(t, "baselines", &r)
 	cal, test := r.sets()
-	near, err := newProximity(cal.Features, r.Expect.ProCal.Neighbours)
+	near, err := newProximity(data.Dense(cal.Features), r.Expect.ProCal.Neighbours)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestProCalAgainstReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := replaceTops(test, sizes, near.of(test.Features), newDensityRatio(rows).of)
+	p, err := replaceTops(test, sizes, near.of(data.Dense(test.Features)), newDensityRatio(rows).of)
 	if err != nil {
 		t.Fatal(err)
 	}

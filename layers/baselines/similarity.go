@@ -84,7 +84,7 @@ func (similarityMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.D
 	if err != nil {
 		return nil, err
 	}
-	return addOnehot(map[string]*mat.Dense{"features": v.Set.Features, "pca": pca}, v), nil
+	return addOnehot(map[string]*mat.Dense{"features": data.Dense(v.Set.Features), "pca": pca}, v), nil
 }
 
 // addOnehot adds onehot, 1[y = k] of each row (N×C), to the inputs of labelled rows.

@@ -110,7 +110,7 @@ func inputs(s *data.Set) *data.Inputs {
 	if labels == nil {
 		labels = make([]int, s.Len())
 	}
-	return (&data.Table{Features: s.Features, Labels: labels}).Inputs()
+	return (&data.Table{Features: data.Dense(s.Features), Labels: labels}).Inputs()
 }
 
 // Encode gives the penultimate features and logits of each row of x, with x's

@@ -122,7 +122,8 @@ func EncodeInputs(e Encoder, in *data.Inputs) (*data.Set, error) {
 		return nil, err
 	}
 	m, c, batch := e.Features(), e.Classes(), batchOf(e.Shape())
-	out := &data.Set{Features: mat.NewDense(in.Len(), m, nil), Logits: mat.NewDense(in.Len(), c, nil), Labels: in.Labels}
+	made := mat.NewDense(in.Len(), m, nil)
+	out := &data.Set{Features: made, Logits: mat.NewDense(in.Len(), c, nil), Labels: in.Labels}
 	x := make([]float32, batch*in.Width())
 	for lo := 0; lo < in.Len(); lo += batch {
 		hi := min(lo+batch, in.Len())
@@ -131,7 +132,7 @@ func EncodeInputs(e Encoder, in *data.Inputs) (*data.Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encode rows %d to %d of %s: %w", lo, hi-1, in.Name, err)
 		}
-		widen(out.Features.RawMatrix().Data[lo*m:], features)
+		widen(made.RawMatrix().Data[lo*m:], features)
 		widen(out.Logits.RawMatrix().Data[lo*c:], logits)
 	}
 	return out, nil
