@@ -51,12 +51,14 @@ func short() map[string]method {
 
 func within(e effort) map[string]method {
 	return map[string]method{
-		"nc":           {new: func() layers.Stateful { return layers.Train(&layers.Original{}, layers.Identity{}, optim.Settings{}) }, commutes: 1e-5},
-		"ts":           {new: func() layers.Stateful { return &layers.Temperature{} }, parameters: func(int, int) int { return 1 }, commutes: 1e-6},
-		"ir":           {new: func() layers.Stateful { return &Isotonic{} }, commutes: 1e-9},
-		"ps":           {new: func() layers.Stateful { return &Platt{Optim: e.smooth} }, commutes: converged},
-		"dc":           {new: func() layers.Stateful { return &Dirichlet{Optim: e.smooth} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
-		"dc-odir":      {new: func() layers.Stateful { return &DirichletODIR{Folds: 2, Grid: e.strengths, Optim: optim.NewtonSettings{Iterations: e.smooth.Iterations, Products: 5 * e.smooth.Iterations}} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
+		"nc": {new: func() layers.Stateful { return layers.Train(&layers.Original{}, layers.Identity{}, optim.Settings{}) }, commutes: 1e-5},
+		"ts": {new: func() layers.Stateful { return &layers.Temperature{} }, parameters: func(int, int) int { return 1 }, commutes: 1e-6},
+		"ir": {new: func() layers.Stateful { return &Isotonic{} }, commutes: 1e-9},
+		"ps": {new: func() layers.Stateful { return &Platt{Optim: e.smooth} }, commutes: converged},
+		"dc": {new: func() layers.Stateful { return &Dirichlet{Optim: e.smooth} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
+		"dc-odir": {new: func() layers.Stateful {
+			return &DirichletODIR{Folds: 2, Grid: e.strengths, Optim: optim.NewtonSettings{Iterations: e.smooth.Iterations, Products: 5 * e.smooth.Iterations}}
+		}, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
 		"sm":           {new: func() layers.Stateful { return &Structured{Optim: e.smooth} }, parameters: func(c, _ int) int { return (c - 1) * (c + 1) }, commutes: converged},
 		"vector":       {new: func() layers.Stateful { return &Vector{Optim: e.smooth} }, parameters: func(c, _ int) int { return 2*c - 1 }, commutes: converged},
 		"histogram":    {new: func() layers.Stateful { return &Histogram{} }, commutes: 1e-9},
@@ -130,7 +132,7 @@ func (p problem) draw(n int, seed uint64) (*data.Set, *mat.Dense) {
 	s := &data.Set{Features: mat.NewDense(n, problemFeatures, nil), Logits: mat.NewDense(n, p.classes, nil), Labels: make([]int, n)}
 	truth := mat.NewDense(n, p.classes, nil)
 	for i := range n {
-		x, l := s.Features.RawRowView(i), truth.RawRowView(i)
+		x, l := data.Dense(s.Features).RawRowView(i), truth.RawRowView(i)
 		for j := range x {
 			x[j] = rng.NormFloat64()
 		}
