@@ -27,11 +27,11 @@
 // effective sample size of the neighbourhood is ESS_i = (Σ_j K_ij)² / Σ_j K_ij² over j ≠ i.
 //
 // With γ = 10 in an embedding of total variance 50 two typical rows, at squared distance
-// 100, weigh exp(−½) ≈ .61: LCE is nearly a global error. Over 13 to 18 predictors of known
+// 100, weigh exp(−½) ≈ .61: LCE is nearly a global error. Over 13 to 20 predictors of known
 // truth (calibra study truth, 2,000 rows, one draw) its rank correlation with the true
-// squared error is .99 where the error is global, and .44 and .56 where it is local or
-// mixed (NLL .93, .98, .94; recoverable NLL .96, .26, .90): errors of a few hundredths of a nat
-// are below what it can recover from so few rows. NLL and Brier score stay what to rank by.
+// squared error is .99 where the error is global, .44 where it is local and .56 where it
+// is both. That of NLL is .93, .98 and .94; so is that of recoverable NLL by one
+// reference. NLL and Brier score are what to rank by.
 //
 // # Two protocols
 //
@@ -63,7 +63,9 @@
 // [Recover] fits corrections of the predictions on part of the rows and measures on the
 // others what they save: nats left on the table by the predictions alone, a lower bound of
 // the calibration error, and by the latent space beyond that, one of the grouping loss.
-// Unlike LCE it is near 0 without an error, and no bandwidth decides what it sees.
+// Unlike LCE it is near 0 without an error, and no bandwidth decides what it sees. To
+// compare predictors, hold all against one correction ([Recoverable]): those fitted to each
+// predictor err by more than a few hundredths of a nat that lie between them.
 //
 // # Diagnosis
 //

@@ -8,7 +8,7 @@ import (
 
 // truthColumns are the metrics that the README shows of study truth.
 var truthColumns = [][2]string{
-	{"nll", "NLL"}, {"brier", "Brier"}, {"recoverable_nll", "recoverable NLL"}, {"squared_50nn", "U-statistic"}, {"skce", "SKCE"}, {"ece", "ECE"}, {"ecce", "ECCE"}, {"lce", "LCE, γ = 10"}, {"mlce", "MLCE"}, {"lce_3", "LCE, γ = 3"},
+	{"nll", "NLL"}, {"brier", "Brier"}, {"recoverable_shared", "recoverable NLL, one reference"}, {"recoverable_nll", "recoverable NLL, each its own"}, {"squared_50nn", "U-statistic"}, {"skce", "SKCE"}, {"ece", "ECE"}, {"ecce", "ECCE"}, {"lce", "LCE, γ = 10"}, {"mlce", "MLCE"}, {"lce_3", "LCE, γ = 3"},
 }
 
 // truth is how the metrics of study truth rank predictors by the true squared error, and

@@ -1,0 +1,43 @@
+package readme
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDocOfMetrics holds the rank correlations in the package comment of metrics to the
+// results that README is made from.
+func TestDocOfMetrics(t *testing.T) {
+	lines, err := readCSV("results", "truth-ranks.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rho := func(setting, metric string) string {
+		i := slices.IndexFunc(lines, func(r record) bool { return r["setting"] == setting && r["metric"] == metric })
+		if i < 0 {
+			t.Fatalf("truth-ranks.csv has no %s of %s", metric, setting)
+		}
+		x, err := lines[i].number("squared")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimPrefix(fmt.Sprintf("%.2f", x), "0")
+	}
+	source, err := os.ReadFile("../metrics/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(strings.ReplaceAll(string(source), "\n//", " ")), " ")
+	for _, want := range []string{
+		fmt.Sprintf("is %s where the error is global, %s where it is local and %s where it is both", rho("global", "lce"), rho("local", "lce"), rho("mixed", "lce")),
+		fmt.Sprintf("That of NLL is %s, %s and %s", rho("global", "nll"), rho("local", "nll"), rho("mixed", "nll")),
+		fmt.Sprintf("%s, %s and %s; so is that of recoverable NLL by one reference", rho("global", "recoverable_shared"), rho("local", "recoverable_shared"), rho("mixed", "recoverable_shared")),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("metrics/doc.go does not say %q", want)
+		}
+	}
+}
