@@ -45,14 +45,16 @@ jupyter:
 	@command -v jupyter-nbconvert >/dev/null || { \
 		echo "make: the notebooks need Jupyter's nbconvert; install it with: apt-get install -y jupyter-nbconvert (or pip install nbconvert)" >&2; exit 1; }
 
-# release builds static binaries for six platforms into runs/release, with a list of what
-# they are made of and checksums. calibra --version tells the commit they were built from.
+# release builds binaries for six platforms into runs/release without cgo, with a list of what
+# they are made of, its licences and checksums. calibra --version tells the commit they were
+# built from. Those for linux need the loader of the C library (glibc), by which they open CUDA,
+# ONNX Runtime and OpenBLAS where these are.
 release:
 	@rm -rf "$(RELEASE)" && mkdir -p "$(RELEASE)"
 	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
 		os=$${p%/*}; arch=$${p#*/}; name=calibra-$$os-$$arch; [ $$os != windows ] || name=$$name.exe; \
 		echo "$$name"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -ldflags "-s -w" -o "$(RELEASE)/$$name" ./experiments/cmd/calibra || exit 1; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=true -ldflags "-s -w" -o "$(RELEASE)/$$name" ./experiments/cmd/calibra || exit 1; \
 	done
-	@go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0 mod -json -licenses -output "$(RELEASE)/sbom.json" .
-	@cp LICENSE "$(RELEASE)/" && cd "$(RELEASE)" && sha256sum * >SHA256SUMS && ls -l
+	@go run ./experiments/release -sbom "$(RELEASE)/sbom.json"
+	@cp LICENSE experiments/release/LICENSES.md "$(RELEASE)/" && cd "$(RELEASE)" && sha256sum * >SHA256SUMS && ls -l

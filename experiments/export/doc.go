@@ -26,6 +26,7 @@
 // TABLE.md has for each method how far ONNX Runtime is from calibra apply, the file's size
 // and the rows a second:
 //
-//	calibra encode --model DIR --out letter.npz     (or any features file)
-//	go test ./experiments/export -run Networks -timeout 1h -in $PWD/letter.npz
+//	go test ./experiments/export -run Networks -timeout 1h -in $PWD/features.npz
+//
+// It was made with the first 1,500 calibration rows of a letter.npz of calibra encode.
 package export

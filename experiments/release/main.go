@@ -1,0 +1,158 @@
+// Command release lists what the binaries of a release are made of: every module that
+// the command links on any platform, its version and its licence.
+//
+//	go run ./experiments/release                     # write LICENSES.md beside this file
+//	go run ./experiments/release -sbom sbom.json     # write a bill of materials in CycloneDX 1.5
+//
+// make release runs the second. A test holds LICENSES.md, and with it the versions, to what
+// is linked.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"calibra/data"
+
+	"github.com/google/licensecheck"
+)
+
+// module is one that the command links.
+type module struct {
+	Path, Version, Dir, Licence string
+}
+
+// platforms are those of the releases, but for the architecture.
+var platforms = []string{"linux", "darwin", "windows"}
+
+const program = "calibra/experiments/cmd/calibra"
+
+// chosen are the licences of modules that offer a choice.
+var chosen = map[string]string{
+	"github.com/golang/freetype": "FTL", // or GPL-2.0-or-later
+}
+
+// linked lists the modules that the command links on any platform, by their paths.
+func linked() ([]module, error) {
+	found := map[string]module{}
+	for _, system := range platforms {
+		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", program)
+		list.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
+		out, err := list.Output()
+		if err != nil {
+			return nil, fmt.Errorf("go list for %s: %w", system, err)
+		}
+		for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+			if f := strings.Split(lines.Text(), "\t"); len(f) == 3 {
+				found[f[0]] = module{f[0], f[1], f[2], ""}
+			}
+		}
+	}
+	var all []module
+	for _, m := range found {
+		var err error
+		if m.Licence = chosen[m.Path]; m.Licence == "" {
+			if m.Licence, err = licence(m.Dir); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b module) int { return strings.Compare(a.Path, b.Path) })
+	return all, nil
+}
+
+// licence is the SPDX identifier of the licence in a folder, or several joined by AND.
+func licence(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, e := range entries {
+		name := strings.ToUpper(e.Name())
+		if e.IsDir() || !strings.HasPrefix(name, "LICEN") && !strings.HasPrefix(name, "COPYING") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return "", err
+		}
+		for _, m := range licensecheck.Scan(text).Match {
+			if !m.IsURL && !slices.Contains(ids, m.ID) {
+				ids = append(ids, m.ID)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return "", fmt.Errorf("%s has no licence that is known", dir)
+	}
+	return strings.Join(ids, " AND "), nil
+}
+
+// table is LICENSES.md.
+func table(modules []module) string {
+	var out strings.Builder
+	out.WriteString("What `calibra` links, with the versions that go.mod pins. `go run ./experiments/release` writes this file.\n\n| module | version | licence |\n|---|---|---|\n")
+	for _, m := range modules {
+		fmt.Fprintf(&out, "| %s | %s | %s |\n", m.Path, m.Version, m.Licence)
+	}
+	return out.String()
+}
+
+// bill is a bill of materials in CycloneDX 1.5.
+func bill(modules []module) any {
+	type licences struct {
+		Expression string `json:"expression"`
+	}
+	type component struct {
+		Type     string     `json:"type"`
+		Name     string     `json:"name"`
+		Version  string     `json:"version,omitempty"`
+		PURL     string     `json:"purl,omitempty"`
+		Licences []licences `json:"licenses"`
+	}
+	var all []component
+	for _, m := range modules {
+		all = append(all, component{"library", m.Path, m.Version, "pkg:golang/" + m.Path + "@" + m.Version, []licences{{m.Licence}}})
+	}
+	all = append(all, component{"library", "std", strings.TrimPrefix(runtime.Version(), "go"), "pkg:golang/std@" + strings.TrimPrefix(runtime.Version(), "go"), []licences{{"BSD-3-Clause"}}})
+	return map[string]any{
+		"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+		"metadata":   map[string]any{"component": component{"application", "calibra", "", "", []licences{{"Apache-2.0"}}}},
+		"components": all,
+	}
+}
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("release: ")
+	sbom := flag.String("sbom", "", "write a bill of materials here in place of LICENSES.md")
+	flag.Parse()
+	modules, err := linked()
+	if err != nil {
+		log.Fatal(err)
+	}
+	path, text := filepath.Join("experiments", "release", "LICENSES.md"), table(modules)
+	if *sbom != "" {
+		b, err := json.MarshalIndent(bill(modules), "", "  ")
+		if err != nil {
+			log.Fatal(err)
+		}
+		path, text = *sbom, string(b)+"\n"
+	}
+	if err := data.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		log.Fatal(err)
+	}
+}
