@@ -390,6 +390,38 @@ func TestPublishedTables(t *testing.T) {
 	}
 }
 
+// TestCommittedResults: the runs that README's main.csv shares with the committed ones are
+// the same, so that what holds for these holds for that table.
+func TestCommittedResults(t *testing.T) {
+	f, err := os.Open(filepath.Join("readme", "results", "main.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, shared := readRuns(t), 0
+	for _, line := range lines[1:] {
+		column := func(name string) string { return line[slices.Index(lines[0], name)] }
+		c := cell{"cifar10", "calibra", data.Protocol(column("split")), column("method"), column("ema"), uint64(must(t, column("seed")))}
+		v, ok := runs[c]
+		if !ok {
+			continue
+		}
+		shared++
+		for i, h := range held {
+			if x := must(t, column(h.metric.String())); math.Abs(x-v[i]) > 1e-6 { // the digits that are written
+				t.Errorf("%+v: %v is %.6f in main.csv, %.6f in %s", c, h.metric, x, v[i], publishedRuns)
+			}
+		}
+	}
+	if shared == 0 {
+		t.Error("main.csv shares no run with the committed ones")
+	}
+}
+
 // TestPublishedRows: the published runs' validation rows are numpyPermutation's and their
 // standard deviations the population's, since what is not fitted, the uncalibrated
 // model on the rows that remain, has the golden mean and deviation to the last digit.
