@@ -1,0 +1,46 @@
+// Calibra-beam applies models, evaluates predictions and runs studies on more rows than one
+// machine holds, on Apache Beam:
+//
+//	go build -o calibra-beam .            # in experiments/beam
+//	calibra-beam evaluate --in 'predictions/part-*.npz' --json
+//	calibra-beam apply    --model runs/vq --in 'gs://bucket/part-*.npz' --out gs://bucket/calibrated
+//	calibra-beam study    main --data letter --out runs/main
+//	calibra-beam generate --rows 10000000 --shards 100 --out 'rows/part-*.npz'
+//
+// Rows come in shards, files of as many rows as one worker holds at a time (10⁵ are a good
+// number). A shard is an element of the pipeline, read by one worker; what leaves it are a few
+// hundred kilobytes of sums, or its output file. In a study a cell is the element.
+//
+// # What evaluate says
+//
+// The JSON is that of calibra evaluate, with the same values of the global metrics: the sums
+// behind them are exact, so that neither shards nor their order nor the runner change a bit.
+// Intervals are of a bootstrap with Poisson weights, noise floors of redrawn labels, both
+// drawn from the seed, the shard's place among the sorted names and the row's in it. LCE is
+// measured at a random sample of rows (--anchors) against all rows, with its standard error
+// ("anchors"). Metrics that need all pairs of rows (MLCE, SKCE, the recoverable loss) are left
+// out; with as many anchors as rows MLCE is there.
+//
+// # What fails
+//
+// A shard that cannot be read is named, counts nothing, and stops no other; the exit code is
+// then 1, and "failed" in the JSON names it. What a runner delivers twice, after a worker was
+// lost, is counted once: sums are told apart by their shard.
+//
+// # Runners
+//
+// Without flags the pipeline runs in this process, on Beam's Prism runner. Others take Beam's
+// own flags:
+//
+//	--runner flink --endpoint localhost:8099 --environment_type LOOPBACK
+//
+// runs on a Flink job server with the workers in this process, which flink_test.sh tries.
+// On a cluster the workers run in containers, and files, --temp and --cells must be where all
+// of them see them, a shared directory or gs:// (not tried here):
+//
+//	--runner flink --endpoint JOBSERVER:8099 --environment_type DOCKER \
+//	  --environment_config apache/beam_go_sdk:2.77.0 --temp gs://bucket/temp
+//	--runner dataflow --project P --region R --staging_location gs://bucket/staging --temp gs://bucket/temp
+//
+// Parquet works where calibra itself reads it.
+package main

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"calibra/data"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Generation says which predictions are drawn: classifiers that say softmax(l·(1 + s)) where
+// softmax(l) is true, l ~ N(0, 2²) in each class, s = the sigmoid of the first of the
+// embedding z ~ N(0, 10²)^d over 10: overconfident on one side.
+type Generation struct {
+	Rows, Shards, Classes, Dimensions int
+	Seed                              uint64
+	Out                               string // * stands for the shard's number; without one all rows go there
+}
+
+// generate writes predictions for evaluate.
+func generate(ctx context.Context, args []string, out io.Writer) error {
+	var g Generation
+	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
+	flags.IntVar(&g.Rows, "rows", 100_000, "rows in all")
+	flags.IntVar(&g.Shards, "shards", 10, "files, of rows that are alike whether they lie in one or in many")
+	flags.IntVar(&g.Classes, "classes", 10, "classes")
+	flags.IntVar(&g.Dimensions, "dimensions", 4, "dimensions of the embedding")
+	flags.Uint64Var(&g.Seed, "seed", 0, "seed")
+	flags.StringVar(&g.Out, "out", "", "`files` to write, * for the shard's number: 'rows/part-*.npz'; one file without *")
+	temp := flags.String("temp", "", "`directory` that workers and this program see; needed where workers run elsewhere")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if g.Out == "" || g.Rows < 1 || g.Shards < 1 || g.Shards > g.Rows || g.Classes < 2 || g.Dimensions < 1 {
+		return errUsage{fmt.Errorf("name the files by --out, and ask for a row in each shard, two classes and one dimension at least")}
+	}
+	shards := []Shard{{0, g.Out}}
+	if strings.Contains(g.Out, "*") {
+		shards = nil
+		for i := range g.Shards {
+			shards = append(shards, Shard{int64(i), strings.Replace(g.Out, "*", fmt.Sprintf("%05d", i), 1)})
+		}
+	}
+	p, s := beam.NewPipelineWithRoot()
+	failed, of, err := gather(ctx, p, s, beam.ParDo(s, &generateFn{g}, beam.Reshuffle(s, beam.CreateList(s, shards))), *temp)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "wrote %d rows to %s\n", g.Rows, g.Out)
+	return failures(failed, of, "files")
+}
+
+// generateFn writes one file.
+type generateFn struct{ G Generation }
+
+func (f *generateFn) ProcessElement(ctx context.Context, shard Shard) (Outcome, error) {
+	return outcome(shard.Number, shard.Path, f.write(ctx, shard))
+}
+
+func (f *generateFn) write(ctx context.Context, shard Shard) error {
+	g := f.G
+	first, last := int(shard.Number), int(shard.Number)
+	if !strings.Contains(g.Out, "*") {
+		last = g.Shards - 1
+	}
+	from, to := first*g.Rows/g.Shards, (last+1)*g.Rows/g.Shards
+	logProbs, z := mat.NewDense(to-from, g.Classes, nil), mat.NewDense(to-from, g.Dimensions, nil)
+	labels := make([]int, to-from)
+	for k := first; k <= last; k++ {
+		rng := rand.New(rand.NewPCG(g.Seed, uint64(k)))
+		for i := k * g.Rows / g.Shards; i < (k+1)*g.Rows/g.Shards; i++ {
+			labels[i-from] = g.draw(logProbs.RawRowView(i-from), z.RawRowView(i-from), rng)
+		}
+	}
+	var content strings.Builder
+	if err := data.NPZ(data.Array{Name: "log_probs", Value: logProbs}, data.Array{Name: "labels", Value: labels}, data.Array{Name: "embedding", Value: z})(&content); err != nil {
+		return err
+	}
+	return store(ctx, shard.Path, []byte(content.String()))
+}
+
+// draw draws a row: what is said of it (C), where it lies (d), and its label.
+func (g *Generation) draw(said, z []float64, rng *rand.Rand) (label int) {
+	for k := range z {
+		z[k] = 10 * rng.NormFloat64()
+	}
+	sharper := 1 + 1/(1+math.Exp(-z[0]/10))
+	most, sum := math.Inf(-1), 0.0
+	for c := range said {
+		l := 2 * rng.NormFloat64()
+		if gumbel := l - math.Log(rng.ExpFloat64()); gumbel > most {
+			most, label = gumbel, c
+		}
+		said[c] = sharper * l
+		sum += math.Exp(said[c])
+	}
+	for c := range said {
+		said[c] -= math.Log(sum)
+	}
+	return label
+}
+
+func init() {
+	register.DoFn2x2[context.Context, Shard, Outcome, error](&generateFn{})
+}

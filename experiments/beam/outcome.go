@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+
+	"calibra/data"
+	"calibra/layers"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
+)
+
+// Outcome is what became of one element: its name, and why it failed or "".
+type Outcome struct {
+	Number int64  `json:"number"`
+	Name   string `json:"name"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Outcomes are those of many elements, by their numbers.
+type Outcomes struct{ All []Outcome }
+
+// outcome is that of an element: a mistake in its file is its failure; anything else may be
+// the machine's and goes to the runner, which tries the element again where it can.
+func outcome(number int64, name string, err error) (Outcome, error) {
+	var input *data.InputError
+	var setting *layers.SettingError
+	switch {
+	case err == nil:
+		return Outcome{Number: number, Name: name}, nil
+	case errors.As(err, &input), errors.As(err, &setting):
+		return Outcome{Number: number, Name: name, Error: err.Error()}, nil
+	}
+	return Outcome{}, fmt.Errorf("%s: %w", name, err)
+}
+
+// collectFn gathers outcomes, each element's once however often it was delivered.
+type collectFn struct{}
+
+func (collectFn) AddInput(all Outcomes, one Outcome) Outcomes {
+	return collectFn{}.MergeAccumulators(all, Outcomes{[]Outcome{one}})
+}
+
+func (collectFn) MergeAccumulators(a, b Outcomes) Outcomes {
+	all := slices.Concat(a.All, b.All)
+	slices.SortStableFunc(all, func(x, y Outcome) int { return cmp.Compare(x.Number, y.Number) })
+	return Outcomes{slices.CompactFunc(all, func(x, y Outcome) bool { return x.Number == y.Number })}
+}
+
+// writeOutcomesFn writes outcomes as JSON to a file that the program which runs the pipeline
+// reads.
+type writeOutcomesFn struct{ Path string }
+
+func (f *writeOutcomesFn) ProcessElement(ctx context.Context, all Outcomes) error {
+	text, err := json.Marshal(all.All)
+	if err != nil {
+		return err
+	}
+	return store(ctx, f.Path, text)
+}
+
+// Lists travel as gob, whose bytes runners in other languages leave alone: Java and Go do not
+// agree on rows that hold lists.
+func encodeOutcomes(all Outcomes) ([]byte, error)  { return encoded(all) }
+func decodeOutcomes(text []byte) (Outcomes, error) { return decoded[Outcomes](text) }
+
+func encoded(v any) ([]byte, error) {
+	var out bytes.Buffer
+	err := gob.NewEncoder(&out).Encode(v)
+	return out.Bytes(), err
+}
+
+func decoded[T any](text []byte) (v T, err error) {
+	err = gob.NewDecoder(bytes.NewReader(text)).Decode(&v)
+	return v, err
+}
+
+func init() {
+	beam.RegisterCoder(reflect.TypeFor[Outcomes](), encodeOutcomes, decodeOutcomes)
+	register.Combiner2[Outcomes, Outcome](&collectFn{})
+	register.DoFn2x1[context.Context, Outcomes, error](&writeOutcomesFn{})
+}
+
+// gather ends a pipeline of outcomes: it is run, and gives those that failed and how many
+// there are.
+func gather(ctx context.Context, p *beam.Pipeline, s beam.Scope, outcomes beam.PCollection, temp string) (failed []Outcome, of int, err error) {
+	text, err := result(ctx, temp, func(path string) *beam.Pipeline {
+		beam.ParDo0(s, &writeOutcomesFn{path}, beam.Combine(s, &collectFn{}, outcomes))
+		return p
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	var all []Outcome
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, 0, err
+	}
+	for _, o := range all {
+		if o.Error != "" {
+			failed = append(failed, o)
+		}
+	}
+	return failed, len(all), nil
+}
+
+// result runs the pipeline that build makes, and reads the file that it writes below temp; ""
+// is a directory of this machine, where the pipeline runs too.
+func result(ctx context.Context, temp string, build func(path string) *beam.Pipeline) ([]byte, error) {
+	local, err := os.MkdirTemp("", "calibra-beam-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(local)
+	if temp == "" {
+		temp = local
+	}
+	path := join(temp, base(local)+".json") // a name of its own
+	log.LogLevel = "warn"                   // what Beam says of itself besides is of no use to who reads results
+	beam.Init()
+	if err := beamx.Run(ctx, build(path)); err != nil {
+		return nil, fmt.Errorf("the pipeline failed: %w", err)
+	}
+	read, err := fetched(ctx, path, local)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(read)
+}
+
+// failures is the error of elements that failed, nil without one; each is named on stderr.
+func failures(failed []Outcome, of int, what string) error {
+	for _, o := range failed {
+		fmt.Fprintf(os.Stderr, "calibra-beam: failed: %s: %s\n", o.Name, o.Error)
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%d of %d %s failed; the others are done", len(failed), of, what)
+	}
+	return nil
+}

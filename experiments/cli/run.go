@@ -1,0 +1,20 @@
+package cli
+
+import (
+	"context"
+	"os"
+
+	"calibra/experiments"
+	"calibra/graph/blas"
+)
+
+// Run runs the command that args name, for programs that use commands as parts, such as
+// experiments/beam: results go to out, notes and progress to notes. Methods are those of
+// [Main].
+func Run(ctx context.Context, args []string, out, notes *os.File, methods ...experiments.Method) error {
+	blas.Install()
+	return command(ctx, args, &terminal{out: out, err: notes}, experiments.NewCatalog(methods...))
+}
+
+// ExitCode is what calibra exits with after err, 0 after none.
+func ExitCode(err error) int { return exitCode(err) }
