@@ -42,5 +42,5 @@
 //	  --environment_config apache/beam_go_sdk:2.77.0 --temp gs://bucket/temp
 //	--runner dataflow --project P --region R --staging_location gs://bucket/staging --temp gs://bucket/temp
 //
-// Parquet works where calibra itself reads it.
+// Shards are npz, Parquet or Arrow files, as calibra reads them.
 package main
