@@ -74,6 +74,7 @@ func (s *Seeds) Markdown(w io.Writer) error {
 	fmt.Fprintf(&b, "%d runs (seeds %s), none aborted. %d judged rows a run, %d of them with chance in them.\n\n", len(s.Runs), ranges(s.Runs), len(s.rows), byChance)
 	fmt.Fprintf(&b, "A run with any row out of band: %d of %d; its level is at most %.2g %%, so that %.2g are expected at most.\n", len(s.out), len(s.Runs), 100*s.familyLevel(), s.familyLevel()*float64(len(s.Runs)))
 	fmt.Fprintf(&b, "Rows out of band: %d of %d.\n\n", out, judged)
+	fmt.Fprintf(&b, "`calibra theory fast --seeds LIST --out DIR` writes this table, and runs no seed again that DIR holds.\n\n")
 	fmt.Fprintln(&b, "| study | row | level | runs | out of band | mean | standard deviation |\n| --- | --- | --- | --- | --- | --- | --- |")
 	for _, key := range s.keys {
 		at := s.rows[key]
