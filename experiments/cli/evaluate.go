@@ -28,6 +28,7 @@ type evaluateCmd struct {
 	Replicates int              `default:"200" help:"Bootstrap replicates for the intervals; 0 for none (${default})."`
 	Folds      int              `default:"5" help:"Folds of the recoverable loss, where there is an embedding; 0 for none (${default})."`
 	Seed       uint64           `default:"0" help:"Seed of redraws, bootstrap and folds (${default})."`
+	Anchors    int              `default:"0" placeholder:"N" help:"Where there are more rows than this, measure the local metrics at so many of them, a sample stratified by confidence, each against all rows: LCE then comes with its standard error, and MLCE is the largest of those. 0 measures at all rows, whose time grows with their square (${default})."`
 	JSON       bool             `name:"json" help:"Print the report as JSON."`
 	Plots      string           `type:"path" placeholder:"DIR" help:"Draw reliability diagrams, in bins of equal width, and the ESS profile into this directory, as SVG, PNG and PDF."`
 	HTML       string           `name:"html" type:"path" placeholder:"F.html" help:"Write the report with its figures as one HTML page."`
@@ -42,6 +43,7 @@ func (evaluateCmd) Help() string {
   calibra evaluate --in predictions.npz --protocol formula --json > report.json
   calibra evaluate --in predictions.npz --embedding embedding_own --plots figures
   calibra evaluate --in predictions.npz --html report.html
+  calibra evaluate --in million.npz --anchors 2000 --folds 0
 
 Every metric comes with its 95 % bootstrap interval and with its noise floor: what
 the same metric shows when labels are redrawn from the predictions, so that they
@@ -124,6 +126,8 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 		return s, u, usageError{fmt.Errorf("--bandwidth is %v; it must be positive", c.Bandwidth)}
 	case c.Bins < 1:
 		return s, u, usageError{fmt.Errorf("--bins is %d; there must be at least one", c.Bins)}
+	case c.Anchors < 0 || c.Anchors == 1:
+		return s, u, usageError{fmt.Errorf("--anchors is %d; it must be 0, for all rows, or at least 2", c.Anchors)}
 	case c.Redraws < 0:
 		return s, u, usageError{fmt.Errorf("--redraws is %d; it must be 0 or more", c.Redraws)}
 	case c.Folds < 0 || c.Folds == 1:
@@ -133,7 +137,7 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 	case c.SmallBin != nil && *c.SmallBin < 0:
 		return s, u, usageError{fmt.Errorf("--small-bin is %d; it must be 0 or more", *c.SmallBin)}
 	}
-	s = metrics.Settings{Protocol: c.Protocol, Bins: c.Bins, Bandwidth: c.Bandwidth}
+	s = metrics.Settings{Protocol: c.Protocol, Bins: c.Bins, Bandwidth: c.Bandwidth, Anchors: c.Anchors, AnchorSeed: c.Seed}
 	if c.SmallBin != nil {
 		if s.SmallBin = *c.SmallBin; s.SmallBin == 0 {
 			s.SmallBin = metrics.NoSmallBin
@@ -246,6 +250,9 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report) error {
 		var text strings.Builder
 		printCoverage(&text, r.Sets)
 		lines = append(lines, text.String())
+	}
+	if a := r.Anchors; a != nil {
+		lines = append(lines, broken(fmt.Sprintf("LCE is measured at %d of %d rows, with a standard error of %.2g; its interval is of that error alone, and MLCE is the largest of these rows", a.Rows, r.Rows, a.SE), width(t.out))...)
 	}
 	if missing := r.Missing(); missing != "" {
 		lines = append(lines, broken(missing, width(t.out))...)

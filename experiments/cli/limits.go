@@ -16,7 +16,7 @@ var limits = map[string]int{
 	"compare --jobs": 1024, "compare --slots": 65_536, "compare --codewords": 65_536,
 	"diagnose --rows": 1_000_000_000, "diagnose --codewords": 65_536, "diagnose --redraws": 1_000_000,
 	"encode --batch": 65_536, "encode --severity": 5,
-	"evaluate --small-bin": 1_000_000_000, "evaluate --folds": 10_000, "study --alarms": 1_000_000,
+	"evaluate --small-bin": 1_000_000_000, "evaluate --anchors": 1_000_000_000, "evaluate --folds": 10_000, "study --alarms": 1_000_000,
 	"evaluate --bins": 100_000, "evaluate --redraws": 100_000, "evaluate --replicates": 100_000,
 	"fit --slots": 65_536, "fit --codewords": 65_536,
 	"pretrain --epochs": 1_000_000, "pretrain --batch": 1_000_000, "pretrain --patience": 1_000_000,

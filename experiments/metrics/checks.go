@@ -115,12 +115,12 @@ func (b *binned) skce(ctx context.Context, redrawn [][]int, p *progress, out *Ch
 	if b.rows < 2 {
 		return nil
 	}
-	order := firstToLast(b.rows)
-	n := newNeighbours(b.sample, b.predictionSpace(), order, evenBlocks(b.rows), oneBin)
+	n := newNeighbours(b.sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.rows), oneBin)
+	n.receivers = b.receivers()
 	labels := append([][]int{b.label}, redrawn...)
 	places := n.redrawPlaces(labels)
 	// Σ_i e_iᵀR_i of each stripe, added up in their order
-	partial := make([][]float64, (b.rows+lanes-1)/lanes)
+	partial := make([][]float64, (n.receivers+lanes-1)/lanes)
 	err := n.each(ctx, p, func() []observer {
 		o := n.newRedrawer(places, labels)
 		sum := make([]float64, len(labels))
@@ -144,7 +144,7 @@ func (b *binned) skce(ctx context.Context, redrawn [][]int, p *progress, out *Ch
 	estimates := make([]float64, len(labels))
 	for _, sums := range partial {
 		for k, x := range sums {
-			estimates[k] += x / float64(b.rows) / float64(b.rows-1)
+			estimates[k] += x / float64(n.receivers) / float64(b.rows-1)
 		}
 	}
 	out.SKCE = estimates[0]

@@ -64,8 +64,7 @@ type Report struct {
 	Checks  Checks
 	// Recovered is what Recover says of the same predictions, in the embedding; nil where nobody asked.
 	Recovered *Recovered
-	Anchors   *AnchorSample // where LCE was measured at a sample of the rows; nil where at all
-	Sets      *SetCoverage  // of prediction sets that came with the predictions; nil without them
+	Sets      *SetCoverage // of prediction sets that came with the predictions; nil without them
 }
 
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
@@ -76,7 +75,7 @@ func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	if err != nil {
 		return nil, err
 	}
-	p := &progress{total: (1 + b.uncertainPasses(z)) * b.rows, report: s.Progress}
+	p := &progress{total: (1 + b.uncertainPasses(z)) * b.receivers(), report: s.Progress}
 	r, redrawn, err := b.uncertain(ctx, z, u, p, rng)
 	if err != nil {
 		return nil, err
@@ -96,7 +95,7 @@ func MeasureNoise(ctx context.Context, logProbs *mat.Dense, labels []int, embedd
 	if err != nil {
 		return nil, err
 	}
-	p := &progress{total: b.uncertainPasses(z) * b.rows, report: s.Progress}
+	p := &progress{total: b.uncertainPasses(z) * b.receivers(), report: s.Progress}
 	r, _, err := b.uncertain(ctx, z, Uncertainty{Replicates: None, Redraws: redraws}, p, rng)
 	return r, err
 }
@@ -130,7 +129,12 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 		return nil, nil, err
 	}
 	if z != nil {
-		without, err := b.localUncertainty(ctx, z, r.Local, replicates, redraws, redrawn, p, rng)
+		var without []Values
+		if b.anchors != nil {
+			err = b.anchoredNoise(ctx, z, r.Local, redraws, redrawn, p)
+		} else {
+			without, err = b.localUncertainty(ctx, z, r.Local, replicates, redraws, redrawn, p, rng)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -143,7 +147,12 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 	}
 	for m := range Metrics {
 		r.Intervals[m] = Interval{math.NaN(), math.NaN()}
-		if len(replicates) > 0 {
+		switch {
+		case b.anchors != nil && m == LCE && r.Anchors != nil: // of the rows drawn; all of them stay the same
+			half := 1.96 * r.Anchors.SE
+			r.Intervals[m] = Interval{max(r.Values[m]-half, 0), r.Values[m] + half}
+		case b.anchors != nil && (m == LCE || m == MLCE):
+		case len(replicates) > 0:
 			r.Replicates[m] = column(replicates, m)
 			r.Intervals[m] = around(r.Values[m], r.Replicates[m]).of(m, r.Values[m])
 		}

@@ -7,8 +7,9 @@ import "math"
 type binned struct {
 	*sample
 	settings Settings
-	class    []uint16 // N×C, bin of p_ic
-	topLabel []uint16 // N, bin of the confidence
+	class    []uint16    // N×C, bin of p_ic
+	topLabel []uint16    // N, bin of the confidence
+	anchors  *anchorRows // nil: all rows are measured at
 }
 
 func bin(s *sample, settings Settings) *binned {
@@ -27,6 +28,7 @@ func bin(s *sample, settings Settings) *binned {
 		column[i] = s.confidence(i)
 	}
 	b.topLabel = assign(column, settings.Bins, settings.Binning)
+	b.anchors = b.drawAnchors()
 	return b
 }
 

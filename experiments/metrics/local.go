@@ -11,7 +11,7 @@ import (
 // Local holds what local metrics say of each row.
 type Local struct {
 	// Residual is N×C: the kernel mean of p_jc − 1[y_j = c] over the rows j in the
-	// bin of row i (i included), NaN where the bin was skipped.
+	// bin of row i (i included), NaN where the bin was skipped or i is no anchor.
 	Residual *mat.Dense
 	// ESS is N×C: the effective sample size (Σ_j K_ij)² / Σ_j K_ij² over the same
 	// rows without i, 0 for a row with no neighbour within reach of the kernel, NaN
@@ -35,12 +35,16 @@ func (b *binned) checkEmbedding(z *mat.Dense) (*scaled, error) {
 // local measures the kernel residuals.
 func (b *binned) local(ctx context.Context, z *scaled, p *progress) (*Local, error) {
 	out := &Local{
-		Residual: mat.NewDense(b.rows, b.classes, nil),
-		ESS:      mat.NewDense(b.rows, b.classes, nil),
+		Residual: b.unmeasured(),
+		ESS:      b.unmeasured(),
 	}
 	writers := func() []observer { return []observer{writer{out}} }
-	for _, n := range b.parts(z, firstToLast(b.rows), func(order []int) []int { return evenBlocks(len(order)) }) {
-		done, err := n.elsewhere(ctx, b.settings.Executor, p, out)
+	for _, n := range b.parts(z, b.firstOrder(), func(order []int) []int { return evenBlocks(len(order)) }) {
+		var done bool
+		var err error
+		if b.anchors == nil {
+			done, err = n.elsewhere(ctx, b.settings.Executor, p, out)
+		}
 		if err == nil && !done {
 			err = n.each(ctx, p, writers)
 		}
@@ -61,7 +65,9 @@ func (b *binned) parts(z *scaled, order []int, blocks func([]int) []int) []*neig
 			bins: b.settings.Bins, small: b.settings.SmallBin,
 			of: func(i, c int) uint16 { return b.class[i*b.classes+c] },
 		}
-		return []*neighbours{newNeighbours(b.sample, z, order, blocks(order), perClass)}
+		n := newNeighbours(b.sample, z, order, blocks(order), perClass)
+		n.receivers = b.receiversOf(order)
+		return []*neighbours{n}
 	}
 	members := make([][]int, b.settings.Bins)
 	for _, i := range order {
@@ -71,7 +77,9 @@ func (b *binned) parts(z *scaled, order []int, blocks func([]int) []int) []*neig
 	var parts []*neighbours
 	for _, rows := range members {
 		if len(rows) > 0 {
-			parts = append(parts, newNeighbours(b.sample, z, rows, blocks(rows), oneBin))
+			n := newNeighbours(b.sample, z, rows, blocks(rows), oneBin)
+			n.receivers = b.receiversOf(rows)
+			parts = append(parts, n)
 		}
 	}
 	return parts

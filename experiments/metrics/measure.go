@@ -11,8 +11,9 @@ type Measurement struct {
 	Protocol      Protocol
 	Rows, Classes int
 	Values        Values
-	NLL           []float64 // N: negative log-probability of each row's label; its mean is NLL
-	Local         *Local    // nil without an embedding
+	NLL           []float64     // N: negative log-probability of each row's label; its mean is NLL
+	Local         *Local        // nil without an embedding
+	Anchors       *AnchorSample // where LCE was measured at a sample of the rows; nil where at all
 }
 
 // Measure computes every metric once, without its uncertainty.
@@ -25,7 +26,7 @@ func Measure(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *
 	if err != nil {
 		return nil, err
 	}
-	return b.measure(ctx, z, &progress{total: b.rows, report: s.Progress})
+	return b.measure(ctx, z, &progress{total: b.receivers(), report: s.Progress})
 }
 
 // prepare checks the input; z is nil without an embedding.
@@ -62,6 +63,9 @@ func (b *binned) measure(ctx context.Context, z *scaled, p *progress) (*Measurem
 			return nil, err
 		}
 		b.summarize(&m.Values, m.Local)
+		if b.anchors != nil {
+			m.Anchors = &AnchorSample{Rows: b.anchors.count, SE: b.anchors.error(m.Local.LCE)}
+		}
 	}
 	return m, nil
 }

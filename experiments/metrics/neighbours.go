@@ -24,6 +24,7 @@ const (
 // one or two classes as a rule, and adds itself to those bins alone.
 type neighbours struct {
 	rows, classes int
+	receivers     int   // of the rows, the first: where the kernel is summed
 	order         []int // the sample's row at each position; positions are what i and j count
 	blocks        []int // the positions where a block of rows begins, and lastly rows
 
@@ -59,7 +60,7 @@ var oneBin = binning{bins: 1, of: func(int, int) uint16 { return 0 }}
 // newNeighbours prepares the rows of order, which begin new blocks as blocks says.
 func newNeighbours(s *sample, z *scaled, order, blocks []int, b binning) *neighbours {
 	n := &neighbours{
-		rows: len(order), classes: s.classes, order: order, blocks: blocks,
+		rows: len(order), receivers: len(order), classes: s.classes, order: order, blocks: blocks,
 		dim:      z.dim,
 		position: make([]float32, len(order)*z.dim),
 		residual: make([]float64, len(order)*s.classes),

@@ -97,6 +97,11 @@ type Settings struct {
 	// calibration error each; nil for none.
 	Strata []int
 
+	// Anchors, where there are more rows, is at how many of them the local metrics are
+	// measured (see [AnchorSample]), drawn by AnchorSeed; 0 means all.
+	Anchors    int
+	AnchorSeed uint64
+
 	// Progress, when set, is called now and then from one goroutine at a time with
 	// the kernel work done so far.
 	Progress func(done, total int)
@@ -127,6 +132,8 @@ func (s Settings) filled(classes int) (Settings, error) {
 		return s, fmt.Errorf("metrics: settings: %d bins: want 1 to %d", s.Bins, math.MaxUint16)
 	case s.Bandwidth < 0 || math.IsNaN(s.Bandwidth):
 		return s, fmt.Errorf("metrics: settings: bandwidth %v: want a positive number", s.Bandwidth)
+	case s.Anchors < 0:
+		return s, fmt.Errorf("metrics: settings: %d anchors: want a positive number, or 0 for all rows", s.Anchors)
 	case s.SmallBin < NoSmallBin:
 		return s, fmt.Errorf("metrics: settings: small bin of %d rows: want a count, or NoSmallBin", s.SmallBin)
 	case s.Protocol == Formula && s.SmallBin > 0:

@@ -70,7 +70,7 @@ func (n *neighbours) newStripe(observers []observer) *stripe {
 
 // run takes the stripe of positions from first on through all blocks.
 func (t *stripe) run(first int) {
-	t.first, t.count = first, min(lanes, t.rows-first)
+	t.first, t.count = first, min(lanes, t.receivers-first)
 	clear(t.turned)
 	for l := range t.count {
 		for k, x := range t.position[(first+l)*t.dim:][:t.dim] {
@@ -160,12 +160,12 @@ func (t *stripe) collect() {
 func (n *neighbours) each(ctx context.Context, progress *progress, newObservers func() []observer) error {
 	var next atomic.Int64
 	var wait conc.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n.rows+lanes-1)/lanes) {
+	for range min(runtime.GOMAXPROCS(0), (n.receivers+lanes-1)/lanes) {
 		t := n.newStripe(newObservers())
 		wait.Go(func() {
 			for {
 				first := int(next.Add(lanes)) - lanes
-				if first >= n.rows || ctx.Err() != nil {
+				if first >= n.receivers || ctx.Err() != nil {
 					return
 				}
 				t.run(first)

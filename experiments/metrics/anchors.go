@@ -1,0 +1,139 @@
+package metrics
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// anchorRows are the rows at which the local metrics are measured, each against all rows: N·A
+// kernels in place of N². They are a stratified sample: every N/A-th row in the order of the
+// bins of the top confidence, shuffled within each bin.
+type anchorRows struct {
+	order []int  // all rows, the anchors first, in the order of their bins
+	is    []bool // N
+	count int    // A
+}
+
+// drawAnchors is nil where all rows are measured at.
+func (b *binned) drawAnchors() *anchorRows {
+	count := b.settings.Anchors
+	if count <= 0 || count >= b.rows {
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(b.settings.AnchorSeed, 7))
+	sorted := rng.Perm(b.rows)
+	slices.SortStableFunc(sorted, func(i, j int) int { return cmp.Compare(b.topLabel[i], b.topLabel[j]) })
+	a := &anchorRows{is: make([]bool, b.rows), count: count}
+	for k := range count {
+		i := sorted[(2*k+1)*b.rows/(2*count)]
+		a.order, a.is[i] = append(a.order, i), true
+	}
+	for i, is := range a.is {
+		if !is {
+			a.order = append(a.order, i)
+		}
+	}
+	return a
+}
+
+// receivers is at how many rows the kernel is summed.
+func (b *binned) receivers() int {
+	if b.anchors != nil {
+		return b.anchors.count
+	}
+	return b.rows
+}
+
+// receiversOf is how many of the rows of order, which begins with them, are anchors.
+func (b *binned) receiversOf(order []int) int {
+	if b.anchors == nil {
+		return len(order)
+	}
+	n := 0
+	for n < len(order) && b.anchors.is[order[n]] {
+		n++
+	}
+	return n
+}
+
+// firstOrder is all rows in the order in which they meet each other.
+func (b *binned) firstOrder() []int {
+	if b.anchors != nil {
+		return b.anchors.order
+	}
+	return firstToLast(b.rows)
+}
+
+// unmeasured is N×C of NaN where only anchors will be measured, else of 0.
+func (b *binned) unmeasured() *mat.Dense {
+	out := mat.NewDense(b.rows, b.classes, nil)
+	if b.anchors != nil {
+		out.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, out)
+	}
+	return out
+}
+
+// anchorStratum is how many anchors, neighbours in their order, make a stratum.
+const anchorStratum = 16
+
+// error is the standard error of the mean of shares (N, 0 but at the anchors), by the
+// variance within strata h of neighbouring anchors:
+//
+//	(1 − A/N)/A² Σ_h n_h s_h²
+func (a *anchorRows) error(shares []float64) float64 {
+	n := float64(len(shares))
+	variance := 0.0
+	for lo := 0; lo < a.count; lo += anchorStratum {
+		hi := min(lo+anchorStratum, a.count)
+		if hi-lo < 2 {
+			lo = max(hi-2, 0)
+		}
+		var sum, squares float64
+		for _, i := range a.order[lo:hi] {
+			x := shares[i] * float64(a.count) / n
+			sum += x
+			squares += x * x
+		}
+		size := float64(hi - lo)
+		if size > 1 {
+			variance += size * max(squares-sum*sum/size, 0) / (size - 1)
+		}
+	}
+	return math.Sqrt((1-float64(a.count)/n)*variance) / float64(a.count)
+}
+
+// anchoredNoise fills in LCE and MLCE of redraws at the anchors, and the floor of local.
+func (b *binned) anchoredNoise(ctx context.Context, z *scaled, local *Local, redraws []Values, redrawn [][]int, p *progress) error {
+	if len(redraws) == 0 {
+		return nil
+	}
+	local.Floor = mat.NewDense(b.rows, b.classes, nil)
+	labels := append([][]int{b.label}, redrawn...)
+	relabelled := newTally(len(redraws), b.classes)
+	for _, n := range b.parts(z, b.firstOrder(), func(order []int) []int { return evenBlocks(len(order)) }) {
+		places := n.redrawPlaces(labels)
+		var tallies []*tally
+		err := n.each(ctx, p, func() []observer {
+			o := n.newRedrawer(places, labels)
+			tallies = append(tallies, o.tallied(b.classes, local.Floor))
+			return []observer{o}
+		})
+		if err != nil {
+			return fmt.Errorf("metrics: measure the local uncertainty: %w", err)
+		}
+		for _, counts := range tallies {
+			relabelled.merge(counts)
+		}
+	}
+	for k := range redraws {
+		w := b.classWeights(variant{ones(b.rows), redrawn[k]})
+		redraws[k][LCE], redraws[k][MLCE] = relabelled.values(k, w, b.settings.Protocol)
+	}
+	return nil
+}
