@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"sync"
 	"time"
 
 	"codeberg.org/go-pdf/fpdf"
@@ -46,11 +47,12 @@ var Formats = []string{"svg", "png", "pdf"}
 // undated stands in PDF files, for equal figures give equal bytes.
 var undated = time.Unix(0, 0).UTC()
 
-func init() {
+// repeatable makes PDF files of equal figures equal.
+var repeatable = sync.OnceFunc(func() {
 	fpdf.SetDefaultCreationDate(undated)
 	fpdf.SetDefaultModificationDate(undated)
 	fpdf.SetDefaultCatalogSort(true) // of fonts, which lie in a map
-}
+})
 
 // Render draws the figure in one of Formats, a PNG at 200 dots an inch. Equal figures
 // give equal bytes.
@@ -61,6 +63,7 @@ func (f *Figure) Render(format string) ([]byte, error) {
 	case "png":
 		return f.render(vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))})
 	case "pdf":
+		repeatable()
 		return f.render(vgpdf.New(f.width, f.height))
 	}
 	return nil, fmt.Errorf("report: draw a figure: there is no format %q", format)
