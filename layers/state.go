@@ -18,9 +18,16 @@ var ErrUnfitted = errors.New("layers: the calibrator is used before it is fitted
 
 // ReadSizes reads a base's configuration and refuses sizes that no fit produces.
 func ReadSizes(config json.RawMessage) (Sizes, error) {
-	var s Sizes
-	if err := json.Unmarshal(config, &s); err != nil {
-		return s, fmt.Errorf("layers: the sizes cannot be read: %w", err)
+	var of struct {
+		Sizes
+		Earlier Sizes `json:"sizes"` // of Local Nets and kernel calibrations up to commit b9b6e2c
+	}
+	if err := json.Unmarshal(config, &of); err != nil {
+		return of.Sizes, fmt.Errorf("layers: the sizes cannot be read: %w", err)
+	}
+	s := of.Sizes
+	if s.Classes == 0 {
+		s = of.Earlier
 	}
 	if s.Classes < 2 || len(s.Counts) != s.Classes || slices.ContainsFunc(s.Counts, func(n int) bool { return n < 0 }) {
 		return s, fmt.Errorf("layers: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))

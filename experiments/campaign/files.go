@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"calibra/data"
 	"calibra/experiments"
 )
 
@@ -65,17 +66,23 @@ var answers = []int{0, 2}
 func files(c *campaign, n *count, rng *rand.Rand) {
 	dir := c.scene(n, "files", rng)
 	good := map[string][]byte{"f.npz": read(filepath.Join(dir, features)), "p.npz": read(filepath.Join(dir, model, "predictions.npz")), "t.csv": read(filepath.Join(dir, "table.csv"))}
+	p, err := data.ReadPredictions(filepath.Join(dir, model, "predictions.npz"))
+	must(err)
+	for _, name := range []string{"p.parquet", "p.arrow"} {
+		must(data.WriteArrays(filepath.Join(dir, name), p.Arrays()...))
+		good[name] = read(filepath.Join(dir, name))
+	}
 	seed := rng.Uint64()
 	side(func(worker int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(worker)))
 		for i := 0; n.more(c); i++ {
-			name := []string{"f.npz", "f.npz", "p.npz", "t.csv"}[rng.IntN(4)]
+			name := []string{"f.npz", "f.npz", "p.npz", "p.parquet", "p.arrow", "t.csv"}[rng.IntN(6)]
 			path := filepath.Join(dir, fmt.Sprintf("%d-%d-%s", worker, i, name))
 			must(os.WriteFile(path, spoil(good[name], rng), 0o666))
 			out := filepath.Join(dir, fmt.Sprintf("out-%d", worker))
 			var e ended
 			switch {
-			case name == "p.npz":
+			case name[:2] == "p.":
 				e = c.run(n, answers, "evaluate", "--in", path, "--redraws", "0", "--replicates", "0")
 			case name == "t.csv":
 				e = c.run(n, answers, "pretrain", "--data", path, "--encoder", "mlp", "--network", `{"hidden":[4]}`, "--epochs", "1", "--out", out)
