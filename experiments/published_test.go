@@ -310,6 +310,7 @@ var apart = map[string]string{
 	"cifar10 tables published vq-dc warm nll": whyDirichlet, "cifar10 tables published vq-dc warm lce": whyDirichlet,
 	"cifar10 tables published vq-dc zero nll": whyDirichlet, "cifar10 tables published vq-dc zero lce": whyDirichlet,
 	"cifar10 tables published vq-dc zero acc": whyDirichlet,
+	"cifar10 paper published vq-dc zero acc":  "not known; three seeds a side, and warm averages are within two",
 	"cifar10 tables calibra vq-dc zero nll":   whyDirichlet, "cifar10 tables calibra vq-dc zero lce": whyDirichlet,
 	"cifar10 tables published vq-nc warm nll": whyHead, "cifar10 tables published vq-nc zero nll": whyHead,
 	"cifar10 tables calibra vq-nc zero nll": whyHead, "cifar10 tables calibra ps lce": whyRows,
