@@ -300,6 +300,12 @@ func (o *Options) odir() *baselines.DirichletODIR {
 
 // newton asks for the settings optim.… of a method that is minimized by Newton's.
 func (o *Options) newton() optim.NewtonSettings {
-	s := o.BFGS()
-	return optim.NewtonSettings{Gradient: s.Gradient, Iterations: s.Iterations}
+	s := optim.NewtonSettings{
+		Gradient:   o.Float("optim.gradient", 1e-6, Positive, "", "largest entry of the gradient to stop at"),
+		Iterations: o.Int("optim.iterations", 100, 1, "", "steps at most"),
+	}
+	if _, chosen := o.Values["optim.gradient"]; !chosen {
+		s.Gradient = 0 // a cross-validation stops its fits earlier where nobody says
+	}
+	return s
 }

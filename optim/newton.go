@@ -18,12 +18,14 @@ type Curved interface {
 	Product(dst, v []float64)
 	// Precondition writes P·r to dst, P a positive definite guess of the inverse of ∇²f.
 	Precondition(dst, r []float64)
+	// Renew takes P anew at this x. It is asked after a step of many products.
+	Renew() error
 }
 
 // NewtonSettings of [Newton].
 type NewtonSettings struct {
 	Gradient   float64     // the ∞-norm of the gradient to reach; 0: 1e-6
-	Iterations int         // steps at most; 0: 2000
+	Iterations int         // steps at most; 0: 100
 	Products   int         // products with the Hessian for a step at most; 0: 200
 	Observe    func(Epoch) // called after each step; may be nil
 }
@@ -32,7 +34,7 @@ func (s NewtonSettings) withDefaults() (NewtonSettings, error) {
 	if s.Gradient < 0 || s.Iterations < 0 || s.Products < 0 {
 		return s, fmt.Errorf("optim: gradient %g, iterations %d and products %d must be positive", s.Gradient, s.Iterations, s.Products)
 	}
-	s.Gradient, s.Iterations, s.Products = cmp.Or(s.Gradient, 1e-6), cmp.Or(s.Iterations, 2000), cmp.Or(s.Products, 200)
+	s.Gradient, s.Iterations, s.Products = cmp.Or(s.Gradient, 1e-6), cmp.Or(s.Iterations, 100), cmp.Or(s.Products, 200)
 	return s, nil
 }
 
@@ -72,7 +74,8 @@ func Newton(ctx context.Context, f Curved, x []float64, s NewtonSettings) (Resul
 			r.Ended = fmt.Sprintf("all %d iterations were run; the gradient is %.1e, not below %.1e", s.Iterations, r.GradientNorm, s.Gradient)
 			return r, nil
 		}
-		if err := solve.step(ctx, f, step, grad, s.Products); err != nil {
+		products, err := solve.step(ctx, f, step, grad, s.Products)
+		if err != nil {
 			r.Ended = "interrupted"
 			return r, fmt.Errorf("interrupted in iteration %d; the best weights so far are kept: %w", r.Epochs, err)
 		}
@@ -93,6 +96,11 @@ func Newton(ctx context.Context, f Curved, x []float64, s NewtonSettings) (Resul
 		}
 		copy(x, next)
 		copy(grad, solve.scratch)
+		if products > renewal {
+			if err := f.Renew(); err != nil {
+				return r, fmt.Errorf("optim: iteration %d: %w", r.Epochs, err)
+			}
+		}
 		r.Epochs++
 		r.Best, r.Loss = r.Epochs, loss
 		if s.Observe != nil {
@@ -112,9 +120,13 @@ func newConjugate(n int) *conjugate {
 // a step is good enough: exact steps far from the optimum are wasted.
 const forcing = 0.1
 
+// renewal is after how many products in a step its preconditioner is taken anew: by then
+// that guess of the curvature is of another place.
+const renewal = 20
+
 // step writes to d what up to so many products make of ∇²f·d = −g. Where the curvature
-// along a direction is lost in rounding, it ends with what it has.
-func (c *conjugate) step(ctx context.Context, f Curved, d, g []float64, products int) error {
+// along a direction is lost in rounding, it ends with what it has. It returns how many products it took.
+func (c *conjugate) step(ctx context.Context, f Curved, d, g []float64, products int) (int, error) {
 	for i := range d {
 		d[i], c.residual[i] = 0, -g[i]
 	}
@@ -123,7 +135,7 @@ func (c *conjugate) step(ctx context.Context, f Curved, d, g []float64, products
 	rz := first
 	for k := range products {
 		if err := ctx.Err(); err != nil {
-			return err
+			return k, err
 		}
 		f.Product(c.product, c.direction)
 		curvature := floats.Dot(c.direction, c.product)
@@ -131,17 +143,17 @@ func (c *conjugate) step(ctx context.Context, f Curved, d, g []float64, products
 			if k == 0 {
 				copy(d, c.direction)
 			}
-			return nil
+			return k, nil
 		}
 		floats.AddScaled(d, rz/curvature, c.direction)
 		floats.AddScaled(c.residual, -rz/curvature, c.product)
 		f.Precondition(c.scratch, c.residual)
 		after := floats.Dot(c.residual, c.scratch)
 		if !(after > forcing*forcing*first) {
-			return nil
+			return k + 1, nil
 		}
 		floats.AddScaledTo(c.direction, c.scratch, after/rz, c.direction)
 		rz = after
 	}
-	return nil
+	return products, nil
 }

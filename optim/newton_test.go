@@ -44,6 +44,9 @@ func (f *logCosh) Product(dst, v []float64) {
 	mat.NewVecDense(len(dst), dst).MulVec(f.a.T(), &u)
 }
 
+// Renew has nothing to renew: A is the same everywhere.
+func (f *logCosh) Renew() error { return nil }
+
 // Precondition divides by the diagonal of AᵀA.
 func (f *logCosh) Precondition(dst, r []float64) {
 	for j := range dst {

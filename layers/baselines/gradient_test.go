@@ -29,10 +29,9 @@ func maps(t *testing.T, cal *data.Set) map[string]layers.Map {
 	}
 	out := map[string]layers.Map{}
 	for _, m := range methods() {
-		if of, ok := m.new().(interface{ fitted() *Fitted }); ok {
-			c := m.new()
+		c := m.new()
+		if of, ok := c.(interface{ fitted() *Fitted }); ok {
 			fit(t, c, cal, nil)
-			of = c.(interface{ fitted() *Fitted })
 			out[reflect.TypeOf(of.fitted().Map).Name()] = of.fitted().Map
 		}
 	}

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -113,12 +114,16 @@ func startOf(w *graph.Weights) []float64 {
 // minimize finds the least loss under λ and μ from x, in place.
 func (f *penalized) minimize(ctx context.Context, x []float64, lambda, mu float64, s optim.NewtonSettings) (optim.Result, error) {
 	f.temper(x)
-	f.measure()
-	if err := f.penalty(lambda, mu); err != nil {
+	f.lambda, f.mu = lambda, mu
+	if err := f.Renew(); err != nil {
 		return optim.Result{}, err
 	}
 	return optim.Newton(ctx, f, x, s)
 }
+
+// pathSteps are those of one fit of a cross-validation at most. Where classes can be told
+// apart with certainty a loss goes on falling by next to nothing.
+const pathSteps = 20
 
 // path adds to losses the summed loss on the test rows of each fit to the train rows of
 // l = ℓ, N×C. Each fit starts from the one before it, a neighbour on the grid.
@@ -141,6 +146,7 @@ func (m *DirichletODIR) path(ctx context.Context, l *mat.Dense, labels, train, t
 	if settings.Gradient == 0 {
 		settings.Gradient = 1e-4 // enough to choose by
 	}
+	settings.Iterations = min(cmp.Or(settings.Iterations, pathSteps), pathSteps)
 	f.temper(at)
 	for i, lambda := range grid {
 		f.Gradient(slope, at)

@@ -195,6 +195,12 @@ func (f *penalized) penalty(lambda, mu float64) error {
 	return f.blocks.penalize(f)
 }
 
+// Renew takes the curvature from P as it is now, with the penalties' part.
+func (f *penalized) Renew() error {
+	f.measure()
+	return f.blocks.penalize(f)
+}
+
 // product is out = XY or XᵀY, by whom package blas chose.
 func product(out, x, y *mat.Dense, t gonum.Transpose) {
 	a, b := x.RawMatrix(), y.RawMatrix()
