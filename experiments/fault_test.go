@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"calibra/experiments"
 )
@@ -28,6 +29,9 @@ func TestSideBySidePanics(t *testing.T) {
 				if i == 7 {
 					var none []int
 					none[i]++
+				}
+				if i > 7 {
+					time.Sleep(time.Millisecond) // or all is done before the panic is told
 				}
 				done[i] = true
 			}, nil)
