@@ -1,6 +1,7 @@
 package data
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -8,6 +9,7 @@ import (
 	arrays "github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	flatbuffers "github.com/google/flatbuffers/go"
 )
 
 // boundedMemory panics where a file of size bytes asks for more than it can hold when
@@ -33,8 +35,84 @@ func (b boundedMemory) Reallocate(n int, old []byte) []byte {
 	return b.Allocator.Reallocate(n, old)
 }
 
+// checkFooter returns an error if the footer of an Arrow file claims more fields, children,
+// metadata or batches than its bytes can hold: the reader makes room for them before it
+// looks. A footer that is damaged otherwise may panic.
+func checkFooter(r *io.SectionReader) error {
+	var tail [10]byte // its length, then the magic
+	if _, err := r.ReadAt(tail[:], r.Size()-int64(len(tail))); err != nil {
+		return err
+	}
+	length, end := int64(binary.LittleEndian.Uint32(tail[:])), r.Size()-int64(len(tail))
+	if length > end {
+		return fmt.Errorf("its footer claims %d bytes", length)
+	}
+	c := claims{footer: make([]byte, length)}
+	if _, err := r.ReadAt(c.footer, end-length); err != nil {
+		return err
+	}
+	root := flatbuffers.Table{Bytes: c.footer, Pos: flatbuffers.GetUOffsetT(c.footer)}
+	for _, slot := range []flatbuffers.VOffsetT{8, 10, 12} { // dictionaries, batches, metadata
+		c.vector(root, slot)
+	}
+	if schema, ok := tableAt(root, 6); ok {
+		c.vector(schema, 8)
+		c.fields(schema, 6)
+	}
+	return c.err
+}
+
+// claims are the lengths in a footer, whose layout is Schema.fbs and File.fbs of Arrow's format.
+type claims struct {
+	footer []byte
+	seen   int // fields
+	err    error
+}
+
+// vector is where the vector in a slot of the table begins, and its length.
+func (c *claims) vector(t flatbuffers.Table, slot flatbuffers.VOffsetT) (start flatbuffers.UOffsetT, length int) {
+	at := flatbuffers.UOffsetT(t.Offset(slot))
+	if at == 0 || c.err != nil {
+		return 0, 0
+	}
+	length = t.VectorLen(at)
+	if length < 0 || length > len(c.footer)/flatbuffers.SizeUOffsetT {
+		c.err = fmt.Errorf("its footer of %d bytes claims %d parts", len(c.footer), length)
+		return 0, 0
+	}
+	return t.Vector(at), length
+}
+
+// fields goes through the fields in a slot, and theirs.
+func (c *claims) fields(t flatbuffers.Table, slot flatbuffers.VOffsetT) {
+	start, length := c.vector(t, slot)
+	for i := range length {
+		if c.seen++; c.seen > len(c.footer) && c.err == nil {
+			c.err = fmt.Errorf("its footer of %d bytes claims more fields", len(c.footer))
+		}
+		if c.err != nil {
+			return
+		}
+		field := flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(start + flatbuffers.UOffsetT(i*flatbuffers.SizeUOffsetT))}
+		c.vector(field, 16) // metadata
+		c.fields(field, 14) // children
+	}
+}
+
+// tableAt is the table in a slot of another.
+func tableAt(t flatbuffers.Table, slot flatbuffers.VOffsetT) (flatbuffers.Table, bool) {
+	at := flatbuffers.UOffsetT(t.Offset(slot))
+	if at == 0 {
+		return t, false
+	}
+	return flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + t.Pos)}, true
+}
+
 // readArrow reads the columns of numbers and of lists of numbers, and the column set.
 func readArrow(path string, r *io.SectionReader) ([]*column, error) {
+	if err := checkFooter(r); err != nil {
+		return nil, err
+	}
 	f, err := ipc.NewFileReader(r, ipc.WithAllocator(boundedMemory{memory.NewGoAllocator(), r.Size()}))
 	if err != nil {
 		return nil, err

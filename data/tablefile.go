@@ -95,7 +95,7 @@ func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
 		}
 		defer func() { // the readers of others panic on some damaged files
 			if p := recover(); p != nil {
-				a, err = nil, Inputf(path, "is damaged or no %s file: %.200v", kind.name, p)
+				a, err = nil, damaged(path, kind.name, p)
 			}
 		}()
 		columns, err := kind.read(path, io.NewSectionReader(r, 0, size))
@@ -105,9 +105,19 @@ func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
 		if input := (*InputError)(nil); errors.As(err, &input) {
 			return nil, err
 		}
-		return nil, Inputf(path, "is damaged or no %s file (%.200v); write it again", kind.name, err)
+		return nil, damaged(path, kind.name, err)
 	}
 	return nil, nil
+}
+
+// damaged says that a file is no table file, and what its reader found, unless that is the
+// Go runtime's complaint of the reader.
+func damaged(path, kind string, found any) error {
+	text := fmt.Sprintf("%.200v", found)
+	if strings.Contains(text, "runtime error") {
+		return Inputf(path, "is damaged or no %s file; write it again", kind)
+	}
+	return Inputf(path, "is damaged or no %s file (%s); write it again", kind, text)
 }
 
 // columnar is a table file in memory.

@@ -46,8 +46,6 @@ func openPartial(ctx context.Context, path string, h header) (p *partial, done b
 		if err != nil {
 			return nil, false, data.Inputf(path, "cannot be written: %w", err)
 		}
-		have := make([]byte, len(line))
-		f.ReadAt(have, 0) // whatever somebody else is writing there
 		if err := data.Lock(ctx, f); err != nil {
 			f.Close()
 			return nil, false, fmt.Errorf("encode: another command encodes into %s: %w", path, err)
@@ -61,8 +59,12 @@ func openPartial(ctx context.Context, path string, h header) (p *partial, done b
 			p, err = begin(f, h, line)
 			return p, false, err
 		}
-		f.Close() // removed since, by whoever had the lock
-		if string(have) == string(line) {
+		// Removed since, by whoever had the lock: with rows in it when all were written to
+		// the file that they are for, without any after an error.
+		have := make([]byte, len(line))
+		_, err = f.ReadAt(have, 0)
+		f.Close()
+		if err == nil && string(have) == string(line) && mine.Size() > int64(len(line)) {
 			return nil, true, nil
 		}
 	}
