@@ -21,13 +21,17 @@ import (
 
 var nan = math.NaN()
 
-// benchmarks sets the medians of calibra bench beside those of peer_torch.py.
+// peers are the programs beside which calibra bench runs, in the order of the table, by what
+// peers.jsonl calls them.
+var peers = []struct{ key, name string }{{"eager", "PyTorch %s"}, {"compile", "torch.compile"}, {"jax", "JAX %s jit"}}
+
+// benchmarks sets the medians of calibra bench beside those of peers.py.
 func benchmarks(dir string) (string, error) {
 	ours, err := readRuns(dir, "bench.jsonl")
 	if err != nil {
 		return "", err
 	}
-	theirs, err := readRuns(dir, "torch.jsonl")
+	theirs, err := readRuns(dir, "peers.jsonl")
 	if err != nil {
 		return "", err
 	}
@@ -35,28 +39,53 @@ func benchmarks(dir string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("bench.jsonl does not say of how many rows its sets are")
 	}
-	t := table{head: []string{"workload", "Calibra", "PyTorch", "ratio", "of the roof"}}
+	t := table{head: []string{"workload", "Calibra"}}
+	of := map[string][]map[string]any{} // runs of each peer
+	for _, peer := range peers {
+		of[peer.key] = slices.DeleteFunc(slices.Clone(theirs), func(run map[string]any) bool { return run["peer"] != peer.key })
+		if len(of[peer.key]) == 0 {
+			return "", fmt.Errorf("peers.jsonl has no run of %s", peer.key)
+		}
+		name := peer.name
+		if strings.Contains(name, "%s") {
+			version, _, _ := strings.Cut(fmt.Sprint(of[peer.key][0]["version"]), "+")
+			name = fmt.Sprintf(name, version)
+		}
+		t.head = append(t.head, name)
+	}
+	t.head = append(t.head, "against the fastest", "of the roof")
 	var counts []int
 	for _, w := range bench.Workloads(int(rows), nil) {
-		a, na := median(ours, w.Key)
-		b, nb := median(theirs, w.Key)
-		if na == 0 || nb == 0 {
-			return "", fmt.Errorf("bench.jsonl has %d and torch.jsonl %d figures of %s; each must have one", na, nb, w.Key)
+		a, n := median(ours, w.Key)
+		if n == 0 {
+			return "", fmt.Errorf("bench.jsonl has no figure of %s", w.Key)
 		}
-		counts = append(counts, na, nb)
+		counts = append(counts, n)
+		cells, least := []string{w.What, figure(a, w.PerSecond)}, math.Inf(1)
+		for _, peer := range peers {
+			b, n := median(of[peer.key], w.Key)
+			if n == 0 {
+				return "", fmt.Errorf("peers.jsonl has no figure of %s by %s", w.Key, peer.key)
+			}
+			counts = append(counts, n)
+			ratio := b / a
+			if w.PerSecond {
+				ratio = a / b
+			}
+			cells, least = append(cells, fmt.Sprintf("%s, %s", figure(b, w.PerSecond), times(ratio))), min(least, ratio)
+		}
 		share, n := median(sharesOf(ours), w.Key)
 		if n == 0 {
 			return "", fmt.Errorf("bench.jsonl does not say how near the roof %s is", w.Key)
 		}
-		ratio := b / a
-		if w.PerSecond {
-			ratio = a / b
-		}
-		t.rows = append(t.rows, []string{w.What, figure(a, w.PerSecond), figure(b, w.PerSecond), fmt.Sprintf("%.3g×", ratio), fmt.Sprintf("%.0f %%", 100*share)})
+		t.rows = append(t.rows, append(cells, "**"+times(least)+"**", fmt.Sprintf("%.0f %%", 100*share)))
 	}
-	note := fmt.Sprintf("%s, %.0f threads each, the median of at least %d runs by turns:\n", machine(ours[0], theirs[0]), ours[0]["threads"], slices.Min(counts))
+	note := fmt.Sprintf("Calibra's %v kernels and its peers on the same CPU, %.0f threads each, the median of at least %d runs by turns:\n", ours[0]["vector_units"], ours[0]["threads"], slices.Min(counts))
 	return note + "\n" + t.String(), nil
 }
+
+// times is a ratio as 11.1×.
+func times(ratio float64) string { return fmt.Sprintf("%.3g×", ratio) }
 
 // sharesOf are the runs' objects of the share of the roof.
 func sharesOf(runs []map[string]any) (shares []map[string]any) {
@@ -66,11 +95,6 @@ func sharesOf(runs []map[string]any) (shares []map[string]any) {
 		}
 	}
 	return shares
-}
-
-func machine(ours, theirs map[string]any) string {
-	version, _, _ := strings.Cut(fmt.Sprint(theirs["torch"]), "a")
-	return fmt.Sprintf("Calibra's %v kernels and PyTorch %s on the same CPU", ours["vector_units"], version)
 }
 
 // readRuns reads the objects of a file, one a run, at least one.

@@ -23,7 +23,7 @@
 //	rate-error.svg   the picture of calibra theory rate --out, shown as it is
 //	q2-cubic-known.svg  the picture of calibra study ess, shown as it is
 //	bench.jsonl      the object that calibra bench --json prints, a line a run
-//	torch.jsonl      the object that experiments/bench/peer_torch.py prints, a line a run
+//	peers.jsonl      the object that experiments/bench/peers.py prints, a line a run
 //
 // New results are copied over the old ones; calibra readme does the rest.
 package readme
