@@ -1,6 +1,10 @@
 package op
 
 import (
+	"sync"
+
+	"calibra/graph/simd"
+
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -31,11 +35,33 @@ func (GatherOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 func (GatherOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	s, d := Values[int32](in[1]), columns(in[0])
 	if IsFloat32(out) {
-		gatherRows(Values[float32](out), Values[float32](in[0]), s, d)
+		job := gathers.Get().(*gather)
+		*job = gather{Values[float32](out), Values[float32](in[0]), s, d}
+		simd.Run((len(s)+gatherSlots-1)/gatherSlots, job)
+		*job = gather{}
+		gathers.Put(job)
 	} else {
 		gatherRows(Values[float64](out), Values[float64](in[0]), s, d)
 	}
 }
+
+// gather is one float32 gather in flight, cut by slots.
+type gather struct {
+	q, table []float32
+	codes    []int32
+	d        int
+}
+
+// gatherSlots is how many slots a block copies, some 10 µs of work.
+const gatherSlots = 1024
+
+func (j *gather) Block(i int) {
+	lo := i * gatherSlots
+	hi := min(lo+gatherSlots, len(j.codes))
+	gatherRows(j.q[lo*j.d:hi*j.d], j.table, j.codes[lo:hi], j.d)
+}
+
+var gathers = sync.Pool{New: func() any { return new(gather) }}
 
 func gatherRows[F Float](q, table []F, s []int32, d int) {
 	for i, k := range s {

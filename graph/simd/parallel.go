@@ -2,8 +2,10 @@ package simd
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sourcegraph/conc/panics"
 )
@@ -32,7 +34,7 @@ func Run(n int, b Blocks) {
 	r.next.Store(0)
 	r.offer(helpers)
 	r.failed.Try(r.work)
-	r.busy.Wait()
+	r.wait()
 	r.failed.Repanic()
 	r.blocks = nil
 	runs.Put(r)
@@ -55,12 +57,13 @@ var threads atomic.Int64
 
 // run is one call of Run in flight.
 type run struct {
-	blocks Blocks
-	n      int64
-	next   atomic.Int64 // the first block that nobody has taken
-	busy   sync.WaitGroup
-	failed panics.Catcher
-	work   func() // takes blocks until there are no more
+	blocks  Blocks
+	n       int64
+	next    atomic.Int64 // the first block that nobody has taken
+	helping atomic.Int64 // workers that have not ended
+	busy    sync.WaitGroup
+	failed  panics.Catcher
+	work    func() // takes blocks until there are no more
 }
 
 var runs = sync.Pool{New: func() any {
@@ -79,29 +82,106 @@ func (r *run) takeBlocks() {
 	}
 }
 
-// Workers live as long as the process and wait on offers, which only an idle one
-// receives: a busy machine leaves the work to the caller.
-var (
-	offers  = make(chan *run)
-	workers atomic.Int64
-)
-
+// offer asks that many workers to help. A busy machine leaves the work to the caller.
 func (r *run) offer(helpers int) {
-	for workers.Load() < int64(helpers) {
-		workers.Add(1)
-		go func() {
-			for r := range offers {
-				r.failed.Try(r.work)
-				r.busy.Done()
-			}
-		}()
-	}
+	hire(helpers)
 	for range helpers {
 		r.busy.Add(1)
-		select {
-		case offers <- r:
-		default:
+		r.helping.Add(1)
+		if !r.handed() {
+			r.helping.Add(-1)
 			r.busy.Done()
+			return
+		}
+	}
+}
+
+// handed tells whether a worker took the run: one that looks for work, or else one that sleeps.
+func (r *run) handed() bool {
+	for _, w := range *team.Load() {
+		if w.mail.Load() == nothing && w.mail.CompareAndSwap(nothing, r) {
+			return true
+		}
+	}
+	select {
+	case asleep <- r:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait returns when all helpers have ended.
+func (r *run) wait() {
+	watch(func() bool { return r.helping.Load() == 0 })
+	r.busy.Wait()
+}
+
+// worker helps with runs. One without work looks out for some before it sleeps: to wake a sleeping
+// thread takes some 50 µs, as long as many a block.
+type worker struct {
+	mail atomic.Pointer[run] // nothing while it looks out for work
+}
+
+// nothing marks the mail of a worker that looks out for work.
+var nothing = new(run)
+
+// Workers live as long as the process.
+var (
+	team   atomic.Pointer[[]*worker]
+	hiring sync.Mutex
+	asleep = make(chan *run) // received by sleeping workers alone
+)
+
+// hire makes sure that there are n workers.
+func hire(n int) {
+	if at := team.Load(); at != nil && len(*at) >= n {
+		return
+	}
+	hiring.Lock()
+	defer hiring.Unlock()
+	var all []*worker
+	if at := team.Load(); at != nil {
+		all = slices.Clone(*at)
+	}
+	for len(all) < n {
+		w := new(worker)
+		all = append(all, w)
+		go w.serve()
+	}
+	team.Store(&all)
+}
+
+func (w *worker) serve() {
+	for {
+		r := w.next()
+		r.failed.Try(r.work)
+		r.helping.Add(-1)
+		r.busy.Done()
+	}
+}
+
+func (w *worker) next() *run {
+	w.mail.Store(nothing)
+	watch(func() bool { return w.mail.Load() != nothing })
+	if w.mail.CompareAndSwap(nothing, nil) {
+		return <-asleep
+	}
+	return w.mail.Load()
+}
+
+// patience is how long watch watches.
+const patience = 100 * time.Microsecond
+
+// watch returns when done says so, or when patience is over.
+func watch(done func() bool) {
+	for start := time.Now(); ; {
+		for range 50 {
+			if done() {
+				return
+			}
+		}
+		if time.Since(start) > patience {
 			return
 		}
 	}
