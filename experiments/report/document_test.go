@@ -149,6 +149,28 @@ func kinds(t *testing.T) map[string]*Figure {
 	return out
 }
 
+// TestLegendNamesTheSeriesOfEveryPanel: once each, whichever panels have them.
+func TestLegendNamesTheSeriesOfEveryPanel(t *testing.T) {
+	at := []float64{1, 2}
+	measured := Series{Name: "measured", X: at, Mean: at}
+	f, err := Lines([]LinePanel{
+		{Title: "error", X: "m", Y: "NLL", Series: []Series{measured}},
+		{Title: "time", X: "m", Y: "seconds", Series: []Series{measured, {Name: "expected", Kind: Prediction, X: at, Mean: at}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := f.Render("svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"measured", "expected"} {
+		if n := bytes.Count(svg, []byte(">"+name+"</text>")); n != 1 {
+			t.Errorf("the legend has %q %d times", name, n)
+		}
+	}
+}
+
 // TestFigures: every kind is drawn in every format, and twice the same.
 func TestFigures(t *testing.T) {
 	again := kinds(t)

@@ -54,12 +54,12 @@ const (
 // fewSeeds is the most values of one mean that are drawn one by one.
 const fewSeeds = 10
 
-// Lines draws the panels side by side with one legend. Panels with the same Y show the
-// same quantity and get one scale.
+// Lines draws the panels side by side with one legend, of each name once. Panels with the
+// same Y show the same quantity and get one scale.
 func Lines(panels []LinePanel) (*Figure, error) {
 	var plots []*plot.Plot
 	legend := newLegend()
-	entries := 0
+	named := map[string]bool{}
 	asides := map[*plot.Plot]aside{}
 	for _, panel := range panels {
 		drawn, err := panel.draw()
@@ -67,17 +67,18 @@ func Lines(panels []LinePanel) (*Figure, error) {
 			return nil, fmt.Errorf("report: lines of %s: %w", panel.Title, err)
 		}
 		plots = append(plots, drawn.plot)
-		switch {
-		case panel.Named:
+		if panel.Named {
 			asides[drawn.plot] = drawn.names
-		case entries == 0: // the other panels have the same series
-			for _, e := range drawn.entries {
+			continue
+		}
+		for _, e := range drawn.entries {
+			if !named[e.name] {
 				legend.Add(e.name, e.thumbnails...)
 			}
-			entries = len(drawn.entries)
+			named[e.name] = true
 		}
 	}
-	if entries == 0 {
+	if len(named) == 0 {
 		legend = nil
 	}
 	for i, a := range panels {

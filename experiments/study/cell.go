@@ -103,6 +103,12 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 							return nil, nil, data.Inputf("", "%s cannot be shifted by %q; choose one of %s", o.Name, string(set.Shift), shiftNames(o.Shifts))
 						}
 					}
+					if m := apart(spec); m >= size.Classes {
+						if at == 0 {
+							skipped = append(skipped, Skipped{o.Name, fmt.Sprintf("m ≥ %d looks at all of its classes, as the exact map does", size.Classes)})
+						}
+						continue
+					}
 					method, err := set.Catalog.Find(spec.Method)
 					if err != nil {
 						return nil, nil, err

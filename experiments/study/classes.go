@@ -11,7 +11,8 @@ import (
 	"calibra/experiments/report"
 )
 
-// Classes varies m, the classes of a row that a bilinear map looks at apart.
+// Classes varies m, the classes of a row that a bilinear map looks at apart. Data of up to m
+// classes leave the cell out: it is the last but one, the exact map.
 var Classes = Study{
 	Name: "ablate-classes", Line: "m ∈ {2, 4, 8, … 256, all} classes that the map of a row looks at apart: error and time",
 	Grid: func(*experiments.Origin) []experiments.Spec {
@@ -60,14 +61,14 @@ var klToTruth = quantity{metric: metrics.LCE, title: "KL to truth", value: func(
 func ClassCurves(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Along the classes that a row looks at apart",
-		Note:  "The map of a row sees the m classes that p̂ ranks first, and the others as one with their mass; the last point is the exact map. The dashed line of the times is that of the exact map times (m/C)², the price of its C² concentrations; the dotted line of the errors is the quantized head before the map.",
+		Note:  "The map of a row sees the m classes that p̂ ranks first, and the others as one with their mass; the last point is the exact map. The dashed line of the times is the exact map's times (m/C)², the price of its C² concentrations; the dotted line of the errors is the quantized head before the map.",
 	}
 	epoch := quantity{metric: metrics.NLL, title: "seconds per epoch", value: stageOf("calibrate", func(s Stage) float64 { return s.Seconds / float64(s.Epochs) })}
 	for _, s := range f.subjects() {
 		places, classes := map[float64]string{}, 0.
 		place := func(r *row) float64 {
 			m := float64(apart(r.spec))
-			if m == 0 || m > classes {
+			if m == 0 {
 				m = classes
 			}
 			return m
@@ -116,7 +117,7 @@ func ClassCurves(_ context.Context, f *Findings) (*report.Section, error) {
 
 // quadratic is the exact map's value times (m/C)² at every m, nothing without that map.
 func quadratic(rows []*row, q quantity, place func(*row) float64, classes float64) []report.Series {
-	line := report.Series{Name: "C²", Style: Style("nc"), Kind: report.Prediction}
+	line := report.Series{Name: "exact map × (m/C)²", Style: Style("nc"), Kind: report.Prediction}
 	exact := nan
 	for _, r := range rows {
 		if place(r) == classes {

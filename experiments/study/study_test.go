@@ -81,6 +81,11 @@ func TestKeys(t *testing.T) {
 		if s == &Slots && (len(skipped) != 1 || !strings.Contains(skipped[0].Why, "256 slots do not divide its 128 features")) {
 			t.Errorf("256 slots of 128 features: %v", skipped)
 		}
+		if s == &Classes { // m = 2, 4, 8, 16 of letter's 26, the exact map and the head
+			if len(cells) != 6*len(settings.Seeds) || len(skipped) != 1 || !strings.Contains(skipped[0].Why, "m ≥ 26") {
+				t.Errorf("%d cells along m, left out: %v", len(cells), skipped)
+			}
+		}
 	}
 	byKey := map[experiments.Spec]string{}
 	for key, spec := range specs {
