@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"calibra/graph/op"
 
@@ -22,7 +23,8 @@ type Program struct {
 	Updates []Update
 	Rows    *tensor.Dense // the row numbers of a run, a leaf
 
-	nodes []*gorgonia.Node // what Values[i] is the value of
+	nodes     []*gorgonia.Node         // what Values[i] is the value of
+	elsewhere func() (*Program, error) // nil: this one
 }
 
 // Step is an operation on values of a program.
@@ -43,6 +45,31 @@ type Update struct {
 // Compile turns what b describes into a program for the given outputs and for
 // b's updates.
 func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
+	alone := false // whether a step is one that only this process has code for
+	p, err := b.compile(outputs, func(o gorgonia.Op, inputs []*gorgonia.Node) (gorgonia.Op, []*gorgonia.Node) {
+		if o, inputs, ok := op.FuseHere(o, inputs); ok {
+			alone = true
+			return o, inputs
+		}
+		return op.Fuse(o, inputs)
+	})
+	if alone && err == nil {
+		p.elsewhere = sync.OnceValues(func() (*Program, error) { return b.compile(outputs, op.Fuse) })
+	}
+	return p, err
+}
+
+// Elsewhere is the program for an [Executor] that is not this process: p itself, unless p has
+// steps that only this process has code for. Its outputs and updates are p's, in p's order, and
+// so is Rows.
+func (p *Program) Elsewhere() (*Program, error) {
+	if p.elsewhere == nil {
+		return p, nil
+	}
+	return p.elsewhere()
+}
+
+func (b *Builder) compile(outputs []*gorgonia.Node, fuse func(gorgonia.Op, []*gorgonia.Node) (gorgonia.Op, []*gorgonia.Node)) (*Program, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -53,7 +80,7 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
 		if i, done := place[n.ID()]; done {
 			return i, nil
 		}
-		o, children := op.Fuse(n.Op(), b.children(n))
+		o, children := fuse(n.Op(), b.children(n))
 		var inputs []int
 		for _, child := range children {
 			i, err := visit(child)

@@ -80,6 +80,9 @@ func (e *Executor) takes(o *graph.Objective, rows int) (bool, error) {
 		return false, nil
 	}
 	p, err := o.Program(rows)
+	if err == nil {
+		p, err = p.Elsewhere()
+	}
 	if err != nil || !e.pays(workOf(p), float64(len(p.Steps))) {
 		return false, err
 	}

@@ -27,6 +27,10 @@ type program struct {
 
 // load lays p out on the device. Tables and weights are uploaded once.
 func (a *arrays) load(p *graph.Program) (*program, error) {
+	p, err := p.Elsewhere()
+	if err != nil {
+		return nil, err
+	}
 	d, l := a.device, &program{}
 	var numbers Operand // of the rows, as steps read them
 	operands := make([]Operand, len(p.Values))

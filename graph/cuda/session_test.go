@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"calibra/graph"
+	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
 	"calibra/graph/op"
 	"calibra/optim"
@@ -136,6 +137,37 @@ func TestHostSlopesWithoutAKernel(t *testing.T) {
 		if !floats.EqualApprox(graph.Float64s(grads[i]), graph.Float64s(slopes[i]), 1e-5) {
 			t.Errorf("slope %d is %v, on the CPU %v", i, grads[i], slopes[i])
 		}
+	}
+}
+
+// The scores and slopes of a product that this process makes without the product, as that is
+// large, are left to the device's kernels: no step of such a fit comes back to the CPU. The
+// product is too large to be emulated, and for this device: the fit ends at its memory.
+func TestHostLargeFormIsTheDevices(t *testing.T) {
+	const rows, k, c = 9, 1, 1940 // above 2²⁵ entries
+	rng := rand.New(rand.NewPCG(5, 6))
+	w, logp := graph.NewWeights(tensor.Float32), graph.Tensor(tensor.Float32, normals(rng, rows*c), rows, c)
+	w.Add("mass", normals(rng, rows*k), rows, k)
+	w.Add("a", normals(rng, k*c), k, c)
+	o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
+		form := b.MatMul(b.Weight("mass"), b.Apply(op.Outer(), b.Weight("a"), b.Weight("a")))
+		return b.Apply(op.Sum(2), b.Apply(op.DirichletScores(1), form, b.Take("logp", logp)))
+	})
+	here, err := o.Program(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(here.Steps, func(s graph.Step) bool { return !cuda.Has(s.Op) }) {
+		t.Error("no step of this process is its alone")
+	}
+	driver := cudatest.Driver(t, 1)
+	driver.Capacity = 64 << 20
+	e, told := cudatest.Told(cudatest.Open(t, driver))
+	if _, err := e.Slopes(o, rows); !cudatest.OutOfMemory(err) {
+		t.Errorf("%d bytes are enough: %v", driver.Capacity, err)
+	}
+	if len(*told) != 1 || !strings.Contains((*told)[0], "working on") {
+		t.Errorf("the notices are %q", *told)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // The form A = N·F of a batch, N the codeword masses (B×K) and F the table of outer products
 // (K×C²), has B·C² entries: half a gigabyte for 128 rows of a thousand classes. Beyond
-// largestForm entries [Fuse] has scores and slopes made of N and F directly, some rows of all
+// largestForm entries [FuseHere] has scores and slopes made of N and F directly, some rows of all
 // B matrices at a time. Each entry is the same sum as before, and so are the scores in
 // float32, to the bit.
 
@@ -19,7 +19,7 @@ const (
 	formPart    = 1 << 20
 )
 
-// fuseProduct is [Fuse] for the scores and slopes of a product; nil where there is nothing to
+// fuseProduct is [FuseHere] for the scores and slopes of a product; nil where there is nothing to
 // fuse.
 func fuseProduct(k Kernel, inputs []*gorgonia.Node) (Kernel, []*gorgonia.Node) {
 	switch k := k.(type) {

@@ -11,10 +11,9 @@ import (
 
 // Fuse replaces an op whose input is [Take] of a matrix by one that reads the rows
 // where they are, if there is one: [Nearest] and [ScatterAdd] have. Descriptions
-// stay as they read best, and the copy of the rows is never made; nor is the form of
-// [DirichletScores] where it is large. Gorgonia's own sum,
+// stay as they read best, and the copy of the rows is never made. Gorgonia's own sum,
 // by which it accumulates the gradients of a node that is used twice, becomes [Plus],
-// which allocates nothing.
+// which allocates nothing. Every executor has code for what Fuse makes; see [FuseHere].
 func Fuse(o gorgonia.Op, inputs []*gorgonia.Node) (gorgonia.Op, []*gorgonia.Node) {
 	ours, ok := o.(Op)
 	if !ok {
@@ -22,9 +21,6 @@ func Fuse(o gorgonia.Op, inputs []*gorgonia.Node) (gorgonia.Op, []*gorgonia.Node
 			return Plus(x[0].Dims()), inputs
 		}
 		return o, inputs
-	}
-	if k, in := fuseProduct(ours.Kernel, inputs); k != nil {
-		return Op{k}, in
 	}
 	switch k := ours.Kernel.(type) {
 	case NearestOp:
@@ -37,6 +33,17 @@ func Fuse(o gorgonia.Op, inputs []*gorgonia.Node) (gorgonia.Op, []*gorgonia.Node
 		}
 	}
 	return o, inputs
+}
+
+// FuseHere replaces an op by one that this process alone has code for, if there is one: scores
+// and slopes of a product that is too large to be made (dirichletproduct.go).
+func FuseHere(o gorgonia.Op, inputs []*gorgonia.Node) (gorgonia.Op, []*gorgonia.Node, bool) {
+	if ours, ok := o.(Op); ok {
+		if k, in := fuseProduct(ours.Kernel, inputs); k != nil {
+			return Op{k}, in, true
+		}
+	}
+	return o, inputs, false
 }
 
 // IsSum tells Gorgonia's own addition.
