@@ -2,9 +2,7 @@ package baselines
 
 import (
 	"fmt"
-	"math"
 
-	"calibra/graph/blas"
 	"calibra/graph/simd"
 
 	gonum "gonum.org/v1/gonum/blas"
@@ -16,24 +14,20 @@ import (
 // W̃ and b̃ laid end to end (C²+C):
 //
 //	f   = −1/N Σ_n log p_n,y(n) + λ/(C(C−1)) ‖Ω∘W‖² + μ/C ‖b‖² ,  W = RW̃, b = b̃ − mW
-//	∇f  = X̃ᵀ(P−Y)/N + …,   ∇²f·V = X̃ᵀ T/N + …,  T_n = p_n∘(U_n − ⟨p_n, U_n⟩), U = X̃V
 //
-// X̃ are the whitened inputs, P the softmax of X̃W̃ + b̃, Ω is 1 off the diagonal. The graph
-// of odirMap.Loss is its specification.
+// The first term is [multinomial] of the whitened inputs X̃ (N×C), Ω is 1 off the diagonal.
+// The graph of odirMap.Loss is its specification.
 type penalized struct {
 	whitening
-	x          *mat.Dense // X̃, N×C
-	labels     []int
+	*multinomial
 	lambda, mu float64
 
-	p, u   *mat.Dense // P and what products need, N×C each
 	blocks curvature
 }
 
 func newPenalized(white whitening, x *mat.Dense, labels []int) *penalized {
-	n, c := x.Dims()
-	f := &penalized{whitening: white, x: x, labels: labels, p: mat.NewDense(n, c, nil), u: mat.NewDense(n, c, nil)}
-	if c <= mostBlocks {
+	f := &penalized{whitening: white, multinomial: newMultinomial(x, labels)}
+	if len(white.mean) <= mostBlocks {
 		f.blocks = &classBlocks{}
 	} else {
 		f.blocks = &diagonal{}
@@ -41,84 +35,15 @@ func newPenalized(white whitening, x *mat.Dense, labels []int) *penalized {
 	return f
 }
 
-// parts are the W̃ (C×C) and b̃ (C) of a vector, over its own memory.
-func (f *penalized) parts(v []float64) (*mat.Dense, []float64) {
-	c := len(f.mean)
-	return mat.NewDense(c, c, v[:c*c]), v[c*c:]
-}
-
-// scores is X̃W + b, N×C.
-func (f *penalized) scores(out *mat.Dense, v []float64) {
-	w, b := f.parts(v)
-	product(out, f.x, w, gonum.NoTrans)
-	f.each(func(n int) { floats.Add(out.RawRowView(n), b) })
-}
-
-// each calls do for each row, on all cores.
-func (f *penalized) each(do func(n int)) {
-	simd.Run((len(f.labels)+rowsAtOnce-1)/rowsAtOnce, rowBlocks{len(f.labels), do})
-}
-
-const rowsAtOnce = 256
-
-type rowBlocks struct {
-	n  int
-	do func(n int)
-}
-
-func (b rowBlocks) Block(i int) {
-	for n := i * rowsAtOnce; n < min((i+1)*rowsAtOnce, b.n); n++ {
-		b.do(n)
-	}
-}
-
 // Gradient is f and ∇f.
 func (f *penalized) Gradient(grad, x []float64) float64 {
-	f.scores(f.p, x)
-	losses, share := make([]float64, len(f.labels)), 1/float64(len(f.labels))
-	f.each(func(n int) {
-		row, g := f.p.RawRowView(n), f.u.RawRowView(n)
-		y := f.labels[n]
-		said := row[y]
-		largest, sum := floats.Max(row), 0.0
-		for k, s := range row {
-			row[k] = math.Exp(s - largest)
-			sum += row[k]
-		}
-		losses[n] = math.Log(sum) + largest - said
-		for k := range row {
-			row[k] /= sum
-			g[k] = share * row[k]
-		}
-		g[y] -= share
-	})
-	f.back(grad, f.u)
-	return share*floats.Sum(losses) + f.penalize(grad, x)
+	return f.gradient(grad, x) + f.penalize(grad, x)
 }
 
 // Product is ∇²f·v.
 func (f *penalized) Product(dst, v []float64) {
-	f.scores(f.u, v)
-	share := 1 / float64(len(f.labels))
-	f.each(func(n int) {
-		p, u := f.p.RawRowView(n), f.u.RawRowView(n)
-		mean := floats.Dot(p, u)
-		for k := range u {
-			u[k] = share * p[k] * (u[k] - mean)
-		}
-	})
-	f.back(dst, f.u)
+	f.product(dst, v)
 	f.penalize(dst, v)
-}
-
-// back writes X̃ᵀG and the sums of G's columns to the parts of dst.
-func (f *penalized) back(dst []float64, g *mat.Dense) {
-	w, b := f.parts(dst)
-	product(w, f.x, g, gonum.Trans)
-	clear(b)
-	for n := range f.labels {
-		floats.Add(b, g.RawRowView(n))
-	}
 }
 
 // penalize adds the gradient of the penalties at v, which are quadratic, to dst and
@@ -199,20 +124,6 @@ func (f *penalized) penalty(lambda, mu float64) error {
 func (f *penalized) Renew() error {
 	f.measure()
 	return f.blocks.penalize(f)
-}
-
-// product is out = XY or XᵀY, by whom package blas chose.
-func product(out, x, y *mat.Dense, t gonum.Transpose) {
-	a, b := x.RawMatrix(), y.RawMatrix()
-	m, k := a.Rows, a.Cols
-	if t == gonum.Trans {
-		m, k = k, m
-	}
-	if out.IsEmpty() {
-		out.ReuseAs(m, b.Cols)
-	}
-	c := out.RawMatrix()
-	blas.Current().Dgemm(t, gonum.NoTrans, m, b.Cols, k, 1, a.Data, a.Stride, b.Data, b.Stride, 0, c.Data, c.Stride)
 }
 
 // curvature is a guess of ∇²f that can be solved with: what couples the classes through

@@ -43,22 +43,39 @@ func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64) (*graph.Object
 }
 
 // TestPenalizedIsTheGraphs: loss, gradient and curvature in closed form against the graph
-// of the same map, the curvature by central differences of its gradient.
+// of the same map.
 func TestPenalizedIsTheGraphs(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(300, 9)
 	objective, f := odirProblem(t, cal, 0.3, 0.2)
+	compareWithGraph(t, f, objective, cal.Len())
+}
+
+// compareWithGraph compares f with the objective, the curvature by central differences of the
+// objective's gradient, somewhere near the objective's weights.
+func compareWithGraph(t *testing.T, f optim.Curved, objective *graph.Objective, rows int) {
+	t.Helper()
 	w, rng := objective.Weights(), rand.New(rand.NewPCG(3, 4))
+	var start []float64
+	for _, name := range w.Learned() {
+		start = append(start, w.Float64s(name)...)
+	}
 	at := func(x []float64) (float64, []float64) {
-		c := len(f.mean)
-		w.SetValues("dirichlet/weight", x[:c*c])
-		w.SetValues("dirichlet/bias", x[c*c:])
-		loss, grads, err := objective.Gradient(graph.Rows(0, cal.Len()))
+		for _, name := range w.Learned() {
+			n := len(w.Float64s(name))
+			w.SetValues(name, x[:n])
+			x = x[n:]
+		}
+		loss, grads, err := objective.Gradient(graph.Rows(0, rows))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return loss, slices.Concat(grads[0].Float64s(), grads[1].Float64s())
+		var all []float64
+		for _, g := range grads {
+			all = append(all, g.Float64s()...)
+		}
+		return loss, all
 	}
-	x, v := startOf(w), make([]float64, len(startOf(w)))
+	x, v := slices.Clone(start), make([]float64, len(start))
 	for i := range x {
 		x[i] += 0.3 * rng.NormFloat64()
 		v[i] = rng.NormFloat64()

@@ -28,11 +28,11 @@ import (
 //     mean NLL + (C/n)‖b‖² + (C/n) Σ_k Δ_kk² + (C(C−1)/n) Σ_{k≠l} Δ_kl²
 //
 // The last is strictly convex in Δ and b; its optimum is found by BFGS for
-// C(C+1) ≤ 1000 and by L-BFGS beyond, to an ∞-norm of the gradient of 1e-6: at the 1e-5
+// C(C+1) ≤ 1000 and by optim.Newton beyond, to an ∞-norm of the gradient of 1e-6: at the 1e-5
 // of its authors probabilities are up to 1e-4 from the optimum's.
 type Structured struct {
-	Strength float64 // multiplies the three penalties; 0: 1, as published
-	Optim    optim.LBFGSSettings
+	Strength float64             // multiplies the three penalties; 0: 1, as published
+	Optim    optim.LBFGSSettings // of BFGS; Newton takes Gradient, Iterations and Observe alone
 
 	Fitted
 }
@@ -54,9 +54,18 @@ func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 		return err
 	}
 	w.Tensor("structured/log_inverse_temperature").Float64s()[0] = bisectInverse(l, cal.Labels)
-	minimize := lbfgs(m.Optim)
-	if sizes.Classes*(sizes.Classes+1) <= 1000 {
-		minimize = func(ctx context.Context, p optim.Problem) (optim.Result, error) { return optim.BFGS(ctx, p, m.Optim) }
+	minimize := func(ctx context.Context, p optim.Problem) (optim.Result, error) { return optim.BFGS(ctx, p, m.Optim) }
+	if sizes.Classes*(sizes.Classes+1) > 1000 {
+		smooth(l, w)
+		minimize = func(ctx context.Context, p optim.Problem) (optim.Result, error) {
+			f := newStructuredLoss(l, cal.Labels, cmp.Or(m.Strength, 1))
+			x := make([]float64, len(f.strengths))
+			r, err := optim.Newton(ctx, f, x, optim.NewtonSettings{Gradient: m.Optim.Gradient, Iterations: m.Optim.Iterations, Observe: m.Optim.Observe})
+			weights := p.Loss.Weights()
+			weights.SetValues("structured/weight", x[:len(x)-sizes.Classes])
+			weights.SetValues("structured/bias", x[len(x)-sizes.Classes:])
+			return r, err
+		}
 	}
 	return wrap("structured matrix scaling", m.fit(ctx, structuredMap{strength: m.Strength}, cal, w, minimize))
 }
@@ -67,15 +76,21 @@ func (m *Structured) Restore(s layers.State) error { return m.restore(structured
 // bisectInverse is step 1: u.
 func bisectInverse(l *mat.Dense, labels []int) float64 {
 	lo, hi := -16.0, 16.0
-	p := make([]float64, l.RawMatrix().Cols)
+	slopes := make([]float64, len(labels))
 	for range 30 {
 		u := (lo + hi) / 2
-		var g float64
-		for i, row := range rowsOf(l) {
-			softmaxTo(p, row, math.Exp(u))
-			g += floats.Dot(row, p) - row[labels[i]]
-		}
-		if g > 0 {
+		beta := math.Exp(u)
+		eachRow(len(labels), func(i int) {
+			row := l.RawRowView(i)
+			top, sum, dot := floats.Max(row), 0.0, 0.0
+			for _, v := range row {
+				e := math.Exp(beta * (v - top))
+				sum += e
+				dot += v * e
+			}
+			slopes[i] = dot/sum - row[labels[i]]
+		})
+		if floats.Sum(slopes) > 0 {
 			hi = u
 		} else {
 			lo = u
@@ -112,15 +127,21 @@ func (structuredMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) 
 // Inputs is step 2.
 func (structuredMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
 	l := mat.DenseCopyOf(v.LogProbs)
+	smooth(l, w)
+	return map[string]*mat.Dense{"smoothed": l}, nil
+}
+
+// smooth replaces ℓ (N×C) by x.
+func smooth(l *mat.Dense, w *graph.Weights) {
 	beta := math.Exp(w.Float64s("structured/log_inverse_temperature")[0])
 	n := w.Float64s("structured/rows")[0]
-	for _, row := range rowsOf(l) {
+	eachRow(l.RawMatrix().Rows, func(i int) {
+		row := l.RawRowView(i)
 		softmaxTo(row, row, beta)
 		for k, p := range row {
 			row[k] = math.Log((1-1/(n+1))*p + 1/((n+1)*float64(len(row))))
 		}
-	}
-	return map[string]*mat.Dense{"smoothed": l}, nil
+	})
 }
 
 func (structuredMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
@@ -135,14 +156,7 @@ func (m structuredMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.
 		return nil
 	}
 	c, strength := bias.Shape()[0], cmp.Or(m.strength, 1)
-	// One coefficient for each entry of Δ: C on the diagonal, C(C−1) off it.
-	each := make([]float64, c*c)
-	for i := range each {
-		each[i] = strength * float64(c) * float64(c-1) / float64(n)
-	}
-	for k := range c {
-		each[k*c+k] = strength * float64(c) / float64(n)
-	}
+	each := structuredStrengths(c, n, strength)[:c*c]
 	delta := b.Weight("structured/weight")
 	weighted := b.Times(b.Times(delta, delta), b.Table("structured/penalty", graph.Tensor(tensor.Float64, each, c, c)))
 	loss := b.Plus(nll, b.Apply(op.Sum(2), weighted))

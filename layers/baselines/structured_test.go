@@ -2,8 +2,11 @@ package baselines
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"calibra/graph"
+	"calibra/layers"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
@@ -126,6 +129,42 @@ func TestStructuredAgainstNewton(t *testing.T) {
 		if got := theta(&m); !floats.EqualApprox(got, newton, 1e-7) {
 			t.Errorf("the optimum is\n%v, Newton's\n%v", got, newton)
 		}
+	}
+}
+
+// TestStructuredLossIsTheGraphs: loss, gradient and curvature in closed form against the graph
+// of the same map, and the optimum of Newton's method, which many classes are fitted by, against
+// that of BFGS, which few are.
+func TestStructuredLossIsTheGraphs(t *testing.T) {
+	for _, strength := range []float64{1, 0.01} {
+		cal, _ := problems()["dirichlet"].draw(300, 7)
+		m := Structured{Strength: strength, Optim: optim.LBFGSSettings{Gradient: 1e-9}}
+		fit(t, &m, cal, nil)
+		view, err := m.Base.View(cal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		described := structuredMap{strength: strength}
+		in, err := described.Inputs(view, m.Weights())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := view.RowsFor(described, m.Weights(), m.Base.Sizes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newStructuredLoss(in["smoothed"], cal.Labels, strength)
+		x := make([]float64, len(f.strengths))
+		r, err := optim.Newton(t.Context(), f, x, optim.NewtonSettings{Gradient: 1e-9})
+		if err != nil || !r.Converged {
+			t.Errorf("strength %g: %+v, %v", strength, r, err)
+		}
+		want := append(slices.Clone(m.Weights().Float64s("structured/weight")), m.Weights().Float64s("structured/bias")...)
+		// A gradient of 1e-9 over the least curvature, 2C/n = 0.02 times the strength.
+		if d := floats.Distance(x, want, math.Inf(1)); !(d < 1e-7/strength) {
+			t.Errorf("strength %g: the optimum is %g from that of BFGS", strength, d)
+		}
+		compareWithGraph(t, f, layers.Objective(described, m.Weights(), rows.Labelled(graph.Labels(cal.Labels))), cal.Len())
 	}
 }
 

@@ -1,0 +1,152 @@
+package baselines
+
+import (
+	"math"
+
+	"calibra/graph/blas"
+	"calibra/graph/simd"
+
+	gonum "gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// multinomial is the mean loss of a linear map of rows with its curvature, in closed form, as
+// a function of W (C×C) and b (C) laid end to end:
+//
+//	f  = −1/N Σ_n log p_n,y(n) ,  p_n = softmax(x_n W + b)
+//	∇f = Xᵀ(P−Y)/N ,  ∇²f·V = XᵀT/N ,  T_n = p_n∘(U_n − ⟨p_n, U_n⟩) ,  U = XV
+type multinomial struct {
+	x      *mat.Dense // X, N×C
+	labels []int
+
+	p, u *mat.Dense // P where the gradient was taken last, and what products need, N×C each
+}
+
+func newMultinomial(x *mat.Dense, labels []int) *multinomial {
+	n, c := x.Dims()
+	return &multinomial{x: x, labels: labels, p: mat.NewDense(n, c, nil), u: mat.NewDense(n, c, nil)}
+}
+
+// parts are the W (C×C) and b (C) of a vector, over its own memory.
+func (f *multinomial) parts(v []float64) (*mat.Dense, []float64) {
+	c := f.x.RawMatrix().Cols
+	return mat.NewDense(c, c, v[:c*c]), v[c*c:]
+}
+
+// scores is XW + b, N×C.
+func (f *multinomial) scores(out *mat.Dense, v []float64) {
+	w, b := f.parts(v)
+	product(out, f.x, w, gonum.NoTrans)
+	f.each(func(n int) { floats.Add(out.RawRowView(n), b) })
+}
+
+// each calls do for each row, on all cores.
+func (f *multinomial) each(do func(n int)) { eachRow(len(f.labels), do) }
+
+func eachRow(n int, do func(n int)) {
+	simd.Run((n+rowsAtOnce-1)/rowsAtOnce, rowBlocks{n, do})
+}
+
+const rowsAtOnce = 256
+
+type rowBlocks struct {
+	n  int
+	do func(n int)
+}
+
+func (b rowBlocks) Block(i int) {
+	for n := i * rowsAtOnce; n < min((i+1)*rowsAtOnce, b.n); n++ {
+		b.do(n)
+	}
+}
+
+// gradient is f and ∇f.
+func (f *multinomial) gradient(grad, x []float64) float64 {
+	f.scores(f.p, x)
+	losses, share := make([]float64, len(f.labels)), 1/float64(len(f.labels))
+	f.each(func(n int) {
+		row, g := f.p.RawRowView(n), f.u.RawRowView(n)
+		y := f.labels[n]
+		said := row[y]
+		largest, sum := floats.Max(row), 0.0
+		for k, s := range row {
+			row[k] = math.Exp(s - largest)
+			sum += row[k]
+		}
+		losses[n] = math.Log(sum) + largest - said
+		for k := range row {
+			row[k] /= sum
+			g[k] = share * row[k]
+		}
+		g[y] -= share
+	})
+	f.back(grad, f.u)
+	return share * floats.Sum(losses)
+}
+
+// product is ∇²f·v.
+func (f *multinomial) product(dst, v []float64) {
+	f.scores(f.u, v)
+	share := 1 / float64(len(f.labels))
+	f.each(func(n int) {
+		p, u := f.p.RawRowView(n), f.u.RawRowView(n)
+		mean := floats.Dot(p, u)
+		for k := range u {
+			u[k] = share * p[k] * (u[k] - mean)
+		}
+	})
+	f.back(dst, f.u)
+}
+
+// back writes XᵀG and the sums of G's columns to the parts of dst.
+func (f *multinomial) back(dst []float64, g *mat.Dense) {
+	w, b := f.parts(dst)
+	product(w, f.x, g, gonum.Trans)
+	clear(b)
+	for n := range f.labels {
+		floats.Add(b, g.RawRowView(n))
+	}
+}
+
+// diagonal writes the diagonal of ∇²f: of W_kj it is 1/N Σ_n p_nj(1−p_nj) x_nk², of b_j the
+// same without x.
+func (f *multinomial) diagonal(dst []float64) {
+	share := 1 / float64(len(f.labels))
+	f.each(func(n int) {
+		u := f.u.RawRowView(n)
+		for j, p := range f.p.RawRowView(n) {
+			u[j] = share * p * (1 - p)
+		}
+	})
+	w, b := f.parts(dst)
+	w.Zero()
+	clear(b)
+	squares := mat.NewDense(min(rowsAtOnce, len(f.labels)), len(b), nil)
+	for lo := 0; lo < len(f.labels); lo += rowsAtOnce {
+		hi := min(lo+rowsAtOnce, len(f.labels))
+		for n := lo; n < hi; n++ {
+			x := f.x.RawRowView(n)
+			floats.MulTo(squares.RawRowView(n-lo), x, x)
+			floats.Add(b, f.u.RawRowView(n))
+		}
+		addProduct(w, squares.Slice(0, hi-lo, 0, len(b)).(*mat.Dense), f.u.Slice(lo, hi, 0, len(b)).(*mat.Dense), gonum.Trans, 1)
+	}
+}
+
+// product is out = XY or XᵀY, by whom package blas chose.
+func product(out, x, y *mat.Dense, t gonum.Transpose) { addProduct(out, x, y, t, 0) }
+
+// addProduct is out ← XY + beta·out, or with Xᵀ.
+func addProduct(out, x, y *mat.Dense, t gonum.Transpose, beta float64) {
+	a, b := x.RawMatrix(), y.RawMatrix()
+	m, k := a.Rows, a.Cols
+	if t == gonum.Trans {
+		m, k = k, m
+	}
+	if out.IsEmpty() {
+		out.ReuseAs(m, b.Cols)
+	}
+	c := out.RawMatrix()
+	blas.Current().Dgemm(t, gonum.NoTrans, m, b.Cols, k, 1, a.Data, a.Stride, b.Data, b.Stride, beta, c.Data, c.Stride)
+}
