@@ -64,6 +64,7 @@ type run struct {
 	busy    sync.WaitGroup
 	failed  panics.Catcher
 	work    func() // takes blocks until there are no more
+	patient bool   // the last wait for helpers was short
 }
 
 var runs = sync.Pool{New: func() any {
@@ -96,10 +97,11 @@ func (r *run) offer(helpers int) {
 	}
 }
 
-// handed tells whether a worker took the run: one that looks for work, or else one that sleeps.
+// handed tells whether a worker took the run: one that looks out for work, or else one that sleeps.
 func (r *run) handed() bool {
+	now := time.Since(began)
 	for _, w := range *team.Load() {
-		if w.mail.Load() == nothing && w.mail.CompareAndSwap(nothing, r) {
+		if w.awake(now) && w.mail.CompareAndSwap(nothing, r) {
 			return true
 		}
 	}
@@ -113,15 +115,33 @@ func (r *run) handed() bool {
 
 // wait returns when all helpers have ended.
 func (r *run) wait() {
-	watch(func() bool { return r.helping.Load() == 0 })
+	start := time.Now()
+	for r.patient && r.helping.Load() > 0 && time.Since(start) < patience {
+	}
 	r.busy.Wait()
+	r.patient = time.Since(start) < patience
 }
 
-// worker helps with runs. One without work looks out for some before it sleeps: to wake a sleeping
-// thread takes some 50 µs, as long as many a block.
+// worker helps with runs. To wake a sleeping thread takes some 50 µs, as long as many a block.
+// So a worker looks out for work before it sleeps, if it had not long to wait the last time: not
+// where runs are rare, and not on a busy machine.
 type worker struct {
-	mail atomic.Pointer[run] // nothing while it looks out for work
+	mail    atomic.Pointer[run] // nothing while it looks out for work
+	seen    atomic.Int64        // when it last did so, in nanoseconds after began
+	patient bool                // the last wait for work was short
 }
+
+// awake tells whether w looks out for work, and was not put off its core meanwhile.
+func (w *worker) awake(now time.Duration) bool {
+	return w.mail.Load() == nothing && now-time.Duration(w.seen.Load()) < fresh
+}
+
+const (
+	patience = 50 * time.Microsecond // the longest wait that is short
+	fresh    = 5 * time.Microsecond
+)
+
+var began = time.Now()
 
 // nothing marks the mail of a worker that looks out for work.
 var nothing = new(run)
@@ -162,27 +182,19 @@ func (w *worker) serve() {
 }
 
 func (w *worker) next() *run {
-	w.mail.Store(nothing)
-	watch(func() bool { return w.mail.Load() != nothing })
-	if w.mail.CompareAndSwap(nothing, nil) {
-		return <-asleep
-	}
-	return w.mail.Load()
-}
-
-// patience is how long watch watches.
-const patience = 100 * time.Microsecond
-
-// watch returns when done says so, or when patience is over.
-func watch(done func() bool) {
-	for start := time.Now(); ; {
-		for range 50 {
-			if done() {
-				return
-			}
+	start := time.Since(began)
+	now := start
+	if w.patient {
+		w.mail.Store(nothing)
+		for now-start < patience && w.mail.Load() == nothing {
+			now = time.Since(began)
+			w.seen.Store(int64(now))
 		}
-		if time.Since(start) > patience {
-			return
+		if !w.mail.CompareAndSwap(nothing, nil) {
+			return w.mail.Load()
 		}
 	}
+	r := <-asleep
+	w.patient = time.Since(began)-start < patience
+	return r
 }
