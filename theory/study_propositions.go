@@ -15,7 +15,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -166,33 +165,27 @@ func posteriorGap(s Settings) (float64, error) {
 }
 
 // calibrationChi2 draws labels uniformly and p̂ | y = j from Dir(α_{·j}), and tests the
-// layer's posterior at the true α: 20 bins of equal count for each class, χ² of the
-// label count against Σ q with variance Σ q(1 − q).
+// layer's posterior at the true α: for each class up to 20 bins along q of equal variance
+// Σ q(1 − q), 5 at least, and χ² of their label counts against Σ q.
 func calibrationChi2(s Settings, identity float64) (float64, error) {
-	const C, draws, bins = 3, 50_000, 20
+	const C, draws, bins, least = 3, 50_000, 20, 5
 	rng := newRand(s.Seed, 36)
 	d := Design{Classes: C, Slots: 3, Codewords: 4, Atoms: draws}
 	cell := newCell([]int{0, 1, 1})
 	theta := drawFactors(d, rng)
 	truth := &Truth{Design: d, Table: &Table{Classes: C, Codewords: d.Codewords, Atoms: draws, Cells: []Cell{cell}}, Theta: theta}
-	law := make([]*distmv.Dirichlet, C)
-	A, alpha := truth.logits(0), make([]float64, C)
-	for j := range law {
-		for i := range alpha {
-			alpha[i] = simd.Softplus64(A[i*C+j]) + softplusFloor
+	A := truth.logits(0)
+	var alpha [C][C]float64 // the columns of α
+	for j := range alpha {
+		for i := range alpha[j] {
+			alpha[j][i] = simd.Softplus64(A[i*C+j]) + softplusFloor
 		}
-		law[j] = distmv.NewDirichlet(alpha, rng)
 	}
 	labels := make([]int, draws)
-	phat := make([]float64, C)
 	truth.Table.LogP = make([]float64, draws*C)
 	for n := range labels {
 		labels[n] = rng.IntN(C)
-		law[labels[n]].Rand(phat)
-		for i, p := range phat {
-			// A draw may be 0 in float64, whose smallest number has this logarithm.
-			truth.Table.LogP[n*C+i] = math.Max(math.Log(p), -745)
-		}
+		drawLogDirichlet(truth.Table.LogP[n*C:(n+1)*C], alpha[labels[n]][:], rng)
 	}
 	model, err := s.model(truth.Table, identity)
 	if err != nil {
@@ -202,31 +195,47 @@ func calibrationChi2(s Settings, identity float64) (float64, error) {
 	if err := model.LogProbs(logq, theta); err != nil {
 		return 0, err
 	}
-	type prediction struct {
-		q   float64
-		hit bool
-	}
-	var chi2 float64
+	var chi2, df float64
 	for j := range C {
-		class := make([]prediction, draws)
+		class, total := make([]prediction, draws), 0.
 		for n, y := range labels {
-			class[n] = prediction{math.Exp(logq[n*C+j]), y == j}
-		}
-		slices.SortStableFunc(class, func(a, b prediction) int { return cmp.Compare(a.q, b.q) })
-		for bin := range slices.Chunk(class, draws/bins) {
-			var expected, variance, hits float64
-			for _, p := range bin {
-				expected += p.q
-				variance += p.q * (1 - p.q)
-				if p.hit {
-					hits++
+			class[n] = prediction{q: math.Exp(logq[n*C+j]), hit: y == j}
+			for i := range C {
+				if i != j {
+					class[n].rest += math.Exp(logq[n*C+i])
 				}
 			}
-			chi2 += (hits - expected) * (hits - expected) / variance
+			total += class[n].variance()
 		}
+		slices.SortStableFunc(class, func(a, b prediction) int { return cmp.Compare(a.q, b.q) })
+		n := min(max(1, math.Floor(total/least)), bins)
+		var expected, variance, hits [bins]float64
+		var before float64
+		for _, p := range class {
+			b := min(int(before/total*n), int(n)-1)
+			expected[b] += p.q
+			variance[b] += p.variance()
+			if p.hit {
+				hits[b]++
+			}
+			before += p.variance()
+		}
+		for b := range int(n) {
+			chi2 += (hits[b] - expected[b]) * (hits[b] - expected[b]) / variance[b]
+		}
+		df += n
 	}
-	return chi2 / (C * bins), nil
+	return chi2 / df, nil
 }
+
+// prediction is q of one class in one row.
+type prediction struct {
+	q, rest float64 // rest is 1 − q, of which float64 keeps nothing beside a q near 1
+	hit     bool
+}
+
+// variance is that of the label.
+func (p prediction) variance() float64 { return p.q * p.rest }
 
 // degenerate shows finding 5 on the trained pipeline: p̂ = f(q) does not vary within a
 // cell, so the Dirichlet law of p̂ in a cell that Proposition 2 speaks of is a point.

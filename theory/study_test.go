@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // The same seed gives the same bytes on any number of cores.
@@ -145,6 +147,31 @@ func TestRescalingIsFree(t *testing.T) {
 	gauge.Fix(moved, theta)
 	if !floats.EqualApprox(theta, moved, 1e-12) { // as above
 		t.Error("Fix does not undo a rescaling")
+	}
+}
+
+// TestLogDirichlet draws where the draw itself is 0/0 in float64, and has the mean of the law
+// where it is not: E log p_i = ψ(α_i) − ψ(Σ α).
+func TestLogDirichlet(t *testing.T) {
+	rng, logp := newRand(53), make([]float64, 3)
+	for range 1000 {
+		drawLogDirichlet(logp, []float64{1e-6, 1e-6, 1e-6}, rng)
+		if sum := floats.LogSumExp(logp); math.Abs(sum) > 1e-12 {
+			t.Fatalf("log p is %v, whose sum is e^%g", logp, sum)
+		}
+	}
+	alpha, mean := []float64{.02, .7, 4}, make([]float64, 3)
+	const draws = 200_000
+	for range draws {
+		drawLogDirichlet(logp, alpha, rng)
+		floats.AddScaled(mean, 1./draws, logp)
+	}
+	for i, a := range alpha {
+		want := mathext.Digamma(a) - mathext.Digamma(floats.Sum(alpha))
+		se := math.Sqrt(mathext.Zeta(2, a) / draws) // the variance of log p_i is ψ'(α_i) − ψ'(Σ α)
+		if math.Abs(mean[i]-want) > 5*se {
+			t.Errorf("mean log p of α = %g is %g, want %g ± %g", a, mean[i], want, se)
+		}
 	}
 }
 
