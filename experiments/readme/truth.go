@@ -75,7 +75,7 @@ func truthAlarms(dir string) (string, error) {
 	for _, predictor := range distinct(lines, "predictor") {
 		name := "wrong: " + predictor + " ↑"
 		if predictor == "exact" {
-			name = "calibrated: at most 5 % would be right"
+			name = "calibrated (5 % is right)"
 		}
 		row := []string{name}
 		for _, c := range truthColumns {
