@@ -3,6 +3,7 @@ package readme
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // truthColumns are the metrics that the README shows of study truth.
@@ -24,12 +25,40 @@ func truth(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rates, err := readCSV(dir, "truth-diagnosis.csv")
+	power, err := diagnosisPower(dir)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("`%s`:\n\n%v\n%vOf %s diagnoses of calibrated predictions, %s called a region wrong, and %s anything.\n",
-		truthCommand, ranks, alarms, rates[0]["runs"], rates[0]["named"], rates[0]["any"]), nil
+	return fmt.Sprintf("`%s`:\n\n%v\n%v%v", truthCommand, ranks, alarms, power), nil
+}
+
+// diagnosisPower is how often diagnoses call a region wrong, a row a size of the error and a column
+// a size of the region.
+func diagnosisPower(dir string) (string, error) {
+	lines, err := readCSV(dir, "truth-diagnosis.csv")
+	if err != nil {
+		return "", err
+	}
+	calibrated, wrong := lines[0], lines[1:]
+	t := &table{head: []string{"top class right less often by"}}
+	for _, share := range distinct(wrong, "share") {
+		s, err := strconv.ParseFloat(share, 64)
+		if err != nil {
+			return "", err
+		}
+		t.head = append(t.head, fmt.Sprintf("in %.0f %% of the rows", 100*s))
+	}
+	for _, shift := range distinct(wrong, "shift") {
+		row := []string{shift}
+		for _, r := range wrong {
+			if r["shift"] == shift {
+				row = append(row, r["named"]+" of "+r["runs"])
+			}
+		}
+		t.rows = append(t.rows, row)
+	}
+	return fmt.Sprintf("Of %s diagnoses of calibrated predictions, %s called a region wrong, and %s anything. Of predictions of 2,000 rows that are wrong in one region, so many did:\n\n%v",
+		calibrated["runs"], calibrated["named"], calibrated["any"], t), nil
 }
 
 func truthHead(what string) *table {
