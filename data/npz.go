@@ -371,6 +371,17 @@ func ReadMatrix(path, key string) (*mat.Dense, error) {
 	return a.matrix(key, onlyFinite)
 }
 
+// ReadFeatures is [ReadMatrix] of an array that stays in single precision if the file has it
+// so: a *mat.Dense or [*Singles].
+func ReadFeatures(path, key string) (mat.Matrix, error) {
+	a, err := openArchive(path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	return a.features(key)
+}
+
 // Array is one array of an npz file.
 type Array struct {
 	Name  string // the key

@@ -159,7 +159,7 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 }
 
 // read reads the predictions and the embedding of one and the same file.
-func (c *evaluateCmd) read() (*data.Predictions, *mat.Dense, error) {
+func (c *evaluateCmd) read() (*data.Predictions, mat.Matrix, error) {
 	release, err := data.Hold(c.In)
 	if err != nil {
 		return nil, nil, err
@@ -177,7 +177,7 @@ func (c *evaluateCmd) read() (*data.Predictions, *mat.Dense, error) {
 }
 
 // embedding reads the array named, or the one of the default name if the file has it.
-func (c *evaluateCmd) embedding() (*mat.Dense, error) {
+func (c *evaluateCmd) embedding() (mat.Matrix, error) {
 	key := c.Embedding
 	if key == "" {
 		key = "embedding"
@@ -186,7 +186,7 @@ func (c *evaluateCmd) embedding() (*mat.Dense, error) {
 			return nil, err
 		}
 	}
-	return data.ReadMatrix(c.In, key)
+	return data.ReadFeatures(c.In, key)
 }
 
 // asUsage marks an error of what sees only input and flags as the user's to mend, but not

@@ -110,18 +110,17 @@ func (a *anchorRows) error(shares []float64) float64 {
 }
 
 // anchoredNoise fills in LCE and MLCE of redraws at the anchors, and the floor of local.
-func (b *binned) anchoredNoise(ctx context.Context, z *scaled, local *Local, redraws []Values, redrawn [][]int, p *progress) error {
+func (b *binned) anchoredNoise(ctx context.Context, z *scaled, local *Local, redraws []Values, redrawn [][]int32, p *progress) error {
 	if len(redraws) == 0 {
 		return nil
 	}
 	local.Floor = mat.NewDense(b.rows, b.classes, nil)
-	labels := append([][]int{b.label}, redrawn...)
+	labels := append([][]int32{b.label}, redrawn...)
 	relabelled := newTally(len(redraws), b.classes)
 	for _, n := range b.parts(z, b.firstOrder(), func(order []int) []int { return evenBlocks(len(order)) }) {
-		places := n.redrawPlaces(labels)
 		var tallies []*tally
 		err := n.each(ctx, p, func() []observer {
-			o := n.newRedrawer(places, labels)
+			o := n.newRedrawer(labels)
 			tallies = append(tallies, o.tallied(b.classes, local.Floor))
 			return []observer{o}
 		})

@@ -10,21 +10,38 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// functions says which functions ψ a correction has besides the constant. A new kind makes
-// them from the rows that a basis is made of.
-type functions func(l, features *mat.Dense, rng *rand.Rand) (values func(l, features *mat.Dense) *mat.Dense)
+// functions says which functions ψ a correction has besides the constant. A new kind learns
+// what it needs from the rows that a basis is made of; features are nil where nobody has any.
+type functions func(l *mat.Dense, features mat.Matrix, rng *rand.Rand) family
+
+// family is functions of a row.
+type family struct {
+	count int
+	// write sets dst, zeros, to the functions of a row's log-probabilities and features.
+	write func(dst, l, x []float64)
+	// seen is what write looks at in place of the features, made of them once; nil: themselves.
+	seen func(features mat.Matrix) mat.Matrix
+}
+
+// of is what write looks at.
+func (f family) of(features mat.Matrix) mat.Matrix {
+	if f.seen == nil || features == nil {
+		return features
+	}
+	return f.seen(features)
+}
 
 // basis is functions, standardized on the rows it was made from.
 type basis struct {
-	values func(l, features *mat.Dense) *mat.Dense
+	family
 	scale  float64   // root mean square of the centred log-probabilities
 	centre []float64 // D, of the functions before they are standardized; the first is the constant
 	unit   []float64 // D
 }
 
-func newBasis(f functions, l, features *mat.Dense, rng *rand.Rand) *basis {
+func newBasis(f functions, l *mat.Dense, features mat.Matrix, rng *rand.Rand) *basis {
 	n, c := l.Dims()
-	b := &basis{values: f(l, features, rng)}
+	b := &basis{family: f(l, features, rng)}
 	row := make([]float64, c)
 	var square float64
 	for i := range n {
@@ -32,7 +49,17 @@ func newBasis(f functions, l, features *mat.Dense, rng *rand.Rand) *basis {
 		square += floats.Dot(row, row)
 	}
 	b.scale = max(math.Sqrt(square/float64(n*c)), 1e-9)
-	mean, sd := moments(b.values(l, features))
+	seen, values := b.of(features), make([]float64, b.count)
+	buffer := bufferOf(seen)
+	mean, sd := momentsOf(n, b.count, func(i int) []float64 {
+		var x []float64
+		if seen != nil {
+			x = rowOf(seen, i, buffer)
+		}
+		clear(values)
+		b.write(values, l.RawRowView(i), x)
+		return values
+	})
 	total := floats.Norm(sd, 2)
 	if total == 0 { // constants say nothing
 		total = math.Inf(1)
@@ -44,59 +71,58 @@ func newBasis(f functions, l, features *mat.Dense, rng *rand.Rand) *basis {
 	return b
 }
 
+// bufferOf has room for a row of x.
+func bufferOf(x mat.Matrix) []float64 {
+	if x == nil {
+		return nil
+	}
+	_, d := x.Dims()
+	return make([]float64, d)
+}
+
 // ofPrediction are ℓ̃ and a piecewise linear function of the log-odds of the top class, with
 // knots at their sextiles.
-func ofPrediction(l, _ *mat.Dense, _ *rand.Rand) func(l, features *mat.Dense) *mat.Dense {
-	n, _ := l.Dims()
+func ofPrediction(l *mat.Dense, _ mat.Matrix, _ *rand.Rand) family {
+	n, c := l.Dims()
 	u := make([]float64, n)
 	for i := range u {
 		u[i] = surety(l.RawRowView(i))
 	}
 	knots := slices.Compact(quantileEdges(u, 6)[1:6])
-	return func(l, _ *mat.Dense) *mat.Dense {
-		n, c := l.Dims()
-		out := mat.NewDense(n, c+1+len(knots), nil)
-		for i := range n {
-			row := out.RawRowView(i)
-			centred(row[:c], l.RawRowView(i))
-			u := surety(l.RawRowView(i))
-			row[c] = u
-			for k, knot := range knots {
-				row[c+1+k] = max(u-knot, 0)
-			}
+	return family{count: c + 1 + len(knots), write: func(dst, l, _ []float64) {
+		centred(dst[:c], l)
+		u := surety(l)
+		dst[c] = u
+		for k, knot := range knots {
+			dst[c+1+k] = max(u-knot, 0)
 		}
-		return out
-	}
+	}}
 }
 
 // linear are the features.
-func linear(_, _ *mat.Dense, _ *rand.Rand) func(l, features *mat.Dense) *mat.Dense {
-	return func(_, features *mat.Dense) *mat.Dense { return mat.DenseCopyOf(features) }
+func linear(_ *mat.Dense, features mat.Matrix, _ *rand.Rand) family {
+	_, d := features.Dims()
+	return family{count: d, write: func(dst, _, x []float64) { copy(dst, x) }}
 }
 
 // leadingFeatures are multiplied with each other.
 const leadingFeatures = 8
 
 // products are x_j x_k of the leading features, less their means.
-func products(_, features *mat.Dense, _ *rand.Rand) func(l, features *mat.Dense) *mat.Dense {
+func products(_ *mat.Dense, features mat.Matrix, _ *rand.Rand) family {
 	mean, sd := moments(features)
 	leading := firstToLast(len(sd))
 	slices.SortStableFunc(leading, func(i, j int) int { return cmp.Compare(sd[j], sd[i]) })
 	leading = leading[:min(leadingFeatures, len(leading))]
-	return func(_, features *mat.Dense) *mat.Dense {
-		n, _ := features.Dims()
-		out := mat.NewDense(n, len(leading)*(len(leading)+1)/2, nil)
-		for i := range n {
-			x, at := features.RawRowView(i), 0
-			for k, j := range leading {
-				for _, j2 := range leading[:k+1] {
-					out.Set(i, at, (x[j]-mean[j])*(x[j2]-mean[j2]))
-					at++
-				}
+	return family{count: len(leading) * (len(leading) + 1) / 2, write: func(dst, _, x []float64) {
+		at := 0
+		for k, j := range leading {
+			for _, j2 := range leading[:k+1] {
+				dst[at] = (x[j] - mean[j]) * (x[j2] - mean[j2])
+				at++
 			}
 		}
-		return out
-	}
+	}}
 }
 
 // rowsPerCodeword is how many rows a codeword must have on average.
@@ -104,43 +130,30 @@ const rowsPerCodeword = 20
 
 // codewords are the indicators of at most k codewords.
 func codewords(k int) functions {
-	return func(_, features *mat.Dense, rng *rand.Rand) func(l, features *mat.Dense) *mat.Dense {
+	return func(_ *mat.Dense, features mat.Matrix, rng *rand.Rand) family {
 		n, _ := features.Dims()
 		k := max(1, min(k, n/rowsPerCodeword))
 		words := lloyd(features, k, rng)
-		return func(_, features *mat.Dense) *mat.Dense {
-			n, _ := features.Dims()
-			out := mat.NewDense(n, k, nil)
-			for i, w := range nearest(features, words) {
-				out.Set(i, w, 1)
-			}
-			return out
+		return family{
+			count: k,
+			write: func(dst, _, x []float64) { dst[int(x[0])] = 1 },
+			seen: func(features mat.Matrix) mat.Matrix { // the codeword of each row
+				n, _ := features.Dims()
+				codes := mat.NewDense(n, 1, nil)
+				for i, w := range nearest(features, words) {
+					codes.Set(i, 0, float64(w))
+				}
+				return codes
+			},
 		}
 	}
 }
 
 // design is the rows with their functions.
-func (b *basis) design(l, features *mat.Dense, labels []int) *design {
+func (b *basis) design(l *mat.Dense, features mat.Matrix, labels []int) *design {
 	n, c := l.Dims()
-	width := len(b.unit)
-	values, f := b.values(l, features), mat.NewDense(n, width, nil)
-	for i := range n {
-		row := f.RawRowView(i)
-		copy(row[1:], values.RawRowView(i))
-		row[0] = 1
-		for j := range row {
-			row[j] = (row[j] - b.centre[j]) / b.unit[j]
-		}
-	}
-	d := &design{rows: n, classes: c, width: width, psi: f.RawMatrix().Data, labels: labels,
-		offset: make([]float64, n*c), tilt: make([]float64, n*c)}
-	for i := range n {
-		copy(d.offset[i*c:], l.RawRowView(i))
-		tilt := d.tilt[i*c : (i+1)*c]
-		centred(tilt, l.RawRowView(i))
-		floats.Scale(1/b.scale, tilt)
-	}
-	return d
+	seen := b.of(features)
+	return &design{basis: b, rows: n, classes: c, width: len(b.unit), l: l, seen: seen, labels: labels, x: bufferOf(seen)}
 }
 
 // centred writes l less its mean.

@@ -51,7 +51,7 @@ func (b *binned) debiased(out *Checks) {
 			k := b.class[i*b.classes+c]
 			size[k]++
 			confidence[k] += b.prob[i*b.classes+c]
-			if y == c {
+			if int(y) == c {
 				hits[k]++
 			}
 		}
@@ -110,19 +110,18 @@ func debiasedSquare(size, confidence, hits []float64) float64 {
 }
 
 // skce fills SKCE, and its noise under the redrawn labels (T × N).
-func (b *binned) skce(ctx context.Context, redrawn [][]int, p *progress, out *Checks) error {
+func (b *binned) skce(ctx context.Context, redrawn [][]int32, p *progress, out *Checks) error {
 	out.SKCE = math.NaN()
 	if b.rows < 2 {
 		return nil
 	}
 	n := newNeighbours(b.sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.rows), oneBin)
 	n.receivers = b.receivers()
-	labels := append([][]int{b.label}, redrawn...)
-	places := n.redrawPlaces(labels)
+	labels := append([][]int32{b.label}, redrawn...)
 	// Σ_i e_iᵀR_i of each stripe, added up in their order
 	partial := make([][]float64, (n.receivers+lanes-1)/lanes)
 	err := n.each(ctx, p, func() []observer {
-		o := n.newRedrawer(places, labels)
+		o := n.newRedrawer(labels)
 		sum := make([]float64, len(labels))
 		o.residuals = func(t *stripe, k, c, l int, r float64) {
 			sum[k+1] += o.residualOf(t, k, t.first+l, c) * r
@@ -177,9 +176,9 @@ func (b *binned) predictionSpace() *scaled {
 	if median == 0 {
 		median = 1
 	}
-	z := &scaled{dim: b.classes, data: make([]float32, len(b.prob))}
-	for at, x := range b.prob {
-		z.data[at] = float32(x / median)
-	}
-	return z
+	return &scaled{b.classes, func(dst []float32, i int) {
+		for c, x := range b.prob[i*b.classes : (i+1)*b.classes] {
+			dst[c] = float32(x / median)
+		}
+	}}
 }

@@ -32,6 +32,11 @@ func TestSKCEAgainstTheDefinition(t *testing.T) {
 	}
 	z := b.predictionSpace()
 	var sum float64
+	place := make([][]float32, 150)
+	for i := range place {
+		place[i] = make([]float32, z.dim)
+		z.write(place[i], i)
+	}
 	for i := range 150 {
 		for j := range 150 {
 			if i == j {
@@ -39,7 +44,7 @@ func TestSKCEAgainstTheDefinition(t *testing.T) {
 			}
 			var d2, product float64
 			for c := range 3 {
-				d := float64(z.row(i)[c]) - float64(z.row(j)[c])
+				d := float64(place[i][c]) - float64(place[j][c])
 				d2 += d * d
 				product += b.residual(i, c) * b.residual(j, c)
 			}

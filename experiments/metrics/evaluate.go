@@ -71,7 +71,7 @@ type Report struct {
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
 // the noise floor of labels redrawn from the predictions, and the checks. The
 // arguments before u are those of Measure, and so are the values.
-func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
+func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
 	b, z, err := prepare(logProbs, labels, embedding, s)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func Evaluate(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 
 // MeasureWith is Measure with the uncertainty of every metric, and the noise floor of every
 // stratum: Evaluate without the checks.
-func MeasureWith(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
+func MeasureWith(ctx context.Context, logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings, u Uncertainty, rng *rand.Rand) (*Report, error) {
 	b, z, err := prepare(logProbs, labels, embedding, s)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (b *binned) uncertainPasses(z *scaled) int {
 }
 
 // uncertain measures with the uncertainty, and gives the redrawn labels too.
-func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *progress, rng *rand.Rand) (*Report, [][]int, error) {
+func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *progress, rng *rand.Rand) (*Report, [][]int32, error) {
 	u, err := u.filled()
 	if err != nil {
 		return nil, nil, err
@@ -183,7 +183,7 @@ func (b *binned) bootstrap(ctx context.Context, times int, rng *rand.Rand) ([]Va
 }
 
 // relabelled measures the global metrics under other labels, T×N.
-func (b *binned) relabelled(ctx context.Context, labels [][]int) ([]Values, error) {
+func (b *binned) relabelled(ctx context.Context, labels [][]int32) ([]Values, error) {
 	weight := ones(b.rows)
 	return inParallel(ctx, len(labels), func(k int) Values { return b.global(variant{weight, labels[k]}) })
 }
@@ -216,9 +216,9 @@ func inParallelWith(ctx context.Context, times int, newWorker func() func(k int)
 // localUncertainty fills in the local metrics of replicates and redraws and the floor of
 // local, and gives the metrics without each part of the rows, all in one pass over the
 // kernel.
-func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, replicates, redraws []Values, redrawn [][]int, p *progress, rng *rand.Rand) (without []Values, err error) {
+func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, replicates, redraws []Values, redrawn [][]int32, p *progress, rng *rand.Rand) (without []Values, err error) {
 	groups := newGrouped(b.rows, b.classes, len(replicates), rng)
-	labels := append([][]int{b.label}, redrawn...)
+	labels := append([][]int32{b.label}, redrawn...)
 	if len(redraws) > 0 {
 		local.Floor = mat.NewDense(b.rows, b.classes, nil)
 	}
@@ -240,7 +240,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 			p.add(n.rows)
 			continue
 		}
-		places, floor := n.redrawPlaces(labels), local.Floor
+		floor := local.Floor
 		var tallies []func()
 		err = n.each(ctx, p, func() (observers []observer) {
 			if !drawn {
@@ -249,7 +249,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 				tallies = append(tallies, func() { resampled.merge(o.tally) })
 			}
 			if !counted {
-				o := n.newRedrawer(places, labels)
+				o := n.newRedrawer(labels)
 				counts := o.tallied(b.classes, floor)
 				observers = append(observers, o)
 				tallies = append(tallies, func() { relabelled.merge(counts) })

@@ -24,18 +24,30 @@ func (p problem) evaluate(t testing.TB, s Settings, u Uncertainty, seed uint64) 
 }
 
 // localVariants runs the one pass for given replicates and redraws, as Evaluate does.
-func (p problem) localVariants(t *testing.T, s Settings, times int) (*Local, *grouped, []Values, [][]int, []Values) {
+func (p problem) localVariants(t *testing.T, s Settings, times int) (local *Local, g *grouped, replicates []Values, labels [][]int, redraws []Values) {
 	t.Helper()
 	b, z, err := prepare(p.logProbs, p.labels, p.embedding, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	labels := b.redraw(times, rand.New(rand.NewPCG(7, 7)))
-	replicates, redraws, local := make([]Values, times), make([]Values, times), &Local{}
-	if _, err := b.localUncertainty(context.Background(), z, local, replicates, redraws, labels, &progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
+	redrawn := b.redraw(times, rand.New(rand.NewPCG(7, 7)))
+	for _, drawn := range redrawn {
+		labels = append(labels, whole(drawn))
+	}
+	replicates, redraws, local = make([]Values, times), make([]Values, times), &Local{}
+	if _, err := b.localUncertainty(context.Background(), z, local, replicates, redraws, redrawn, &progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {
 		t.Fatal(err)
 	}
 	return local, newGrouped(b.rows, b.classes, times, rand.New(rand.NewPCG(8, 8))), replicates, labels, redraws
+}
+
+// whole are labels as callers have them.
+func whole(labels []int32) []int {
+	out := make([]int, len(labels))
+	for i, y := range labels {
+		out[i] = int(y)
+	}
+	return out
 }
 
 // One pass over the kernel gives what measuring anew with the redrawn labels gives.

@@ -58,14 +58,14 @@ func (n *neighbours) elsewhere(ctx context.Context, x Executor, p *progress, out
 
 // redrawnElsewhere counts the local residuals under redrawn labels there; labels are T+1
 // vectors by row of the sample, first the observed.
-func (n *neighbours) redrawnElsewhere(ctx context.Context, x Executor, labels [][]int, counts *tally) (done bool, err error) {
+func (n *neighbours) redrawnElsewhere(ctx context.Context, x Executor, labels [][]int32, counts *tally) (done bool, err error) {
 	if x == nil {
 		return false, nil
 	}
 	ordered := make([]int32, 0, len(labels)*n.rows)
 	for _, label := range labels {
 		for _, i := range n.order {
-			ordered = append(ordered, int32(label[i]))
+			ordered = append(ordered, label[i])
 		}
 	}
 	t := newTally(len(labels)-1, n.classes)

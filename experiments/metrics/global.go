@@ -92,7 +92,7 @@ func (g gaps) ecce(n float64, p Protocol) float64 {
 // variant is a sample's rows with other weights or other labels than its own.
 type variant struct {
 	weight []float64 // N, the multiplicity of each row
-	label  []int     // N
+	label  []int32   // N
 }
 
 // observed is the sample as it is.
@@ -108,7 +108,7 @@ func (b *binned) global(as variant) Values {
 		if w == 0 {
 			continue
 		}
-		y := as.label[i]
+		y := int(as.label[i])
 		p, k := b.prob[i*b.classes:(i+1)*b.classes], b.class[i*b.classes:(i+1)*b.classes]
 		var squares float64
 		for c, e := range p {
@@ -119,7 +119,7 @@ func (b *binned) global(as variant) Values {
 			squares += e * e
 		}
 		confidence := p[b.top[i]]
-		if b.top[i] == y {
+		if int(b.top[i]) == y {
 			hits += w
 			confidence--
 		}

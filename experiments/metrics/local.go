@@ -25,7 +25,7 @@ type Local struct {
 }
 
 // checkEmbedding returns z, N×d, in units of the bandwidth.
-func (b *binned) checkEmbedding(z *mat.Dense) (*scaled, error) {
+func (b *binned) checkEmbedding(z mat.Matrix) (*scaled, error) {
 	if rows, dim := z.Dims(); rows != b.rows || dim == 0 {
 		return nil, fmt.Errorf("metrics: the embedding is %d×%d: want one row for each of the %d predictions", rows, dim, b.rows)
 	}

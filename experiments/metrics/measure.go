@@ -21,7 +21,7 @@ type Measurement struct {
 // logProbs is N×C, rows whose exponentials sum to 1 ± 1e-3 (−Inf is a probability
 // of 0); labels are N classes in 0…C−1; embedding is N×d, the space the kernel
 // lives in, or nil for the global metrics alone.
-func Measure(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings) (*Measurement, error) {
+func Measure(ctx context.Context, logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings) (*Measurement, error) {
 	b, z, err := prepare(logProbs, labels, embedding, s)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func Measure(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *
 }
 
 // prepare checks the input; z is nil without an embedding.
-func prepare(logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings) (b *binned, z *scaled, err error) {
+func prepare(logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings) (b *binned, z *scaled, err error) {
 	sample, err := newSample(logProbs, labels)
 	if err != nil {
 		return nil, nil, err
@@ -42,7 +42,7 @@ func prepare(logProbs *mat.Dense, labels []int, embedding *mat.Dense, s Settings
 		return nil, nil, err
 	}
 	b = bin(sample, s)
-	if embedding != nil {
+	if given(embedding) {
 		z, err = b.checkEmbedding(embedding)
 	}
 	return b, z, err
@@ -55,7 +55,7 @@ func (b *binned) measure(ctx context.Context, z *scaled, p *progress) (*Measurem
 		NLL:    make([]float64, b.rows),
 	}
 	for i, y := range b.label {
-		m.NLL[i] = -b.logProb(i, y)
+		m.NLL[i] = -b.logProb(i, int(y))
 	}
 	if z != nil {
 		var err error

@@ -68,7 +68,7 @@ func newNeighbours(s *sample, z *scaled, order, blocks []int, b binning) *neighb
 		own:      make([]int32, s.classes*len(order)),
 	}
 	for j, i := range order {
-		copy(n.position[j*n.dim:], z.row(i))
+		z.write(n.position[j*n.dim:(j+1)*n.dim], i)
 		for c := range s.classes {
 			n.residual[j*s.classes+c] = s.residual(i, c)
 		}
@@ -142,28 +142,24 @@ func (n *neighbours) fill() {
 // scaled is an embedding in units of the bandwidth, centred: only differences
 // matter, and a far origin would cost float32 digits.
 type scaled struct {
-	dim  int
-	data []float32 // N×d
+	dim   int
+	write func(dst []float32, i int) // writes row i to dst, of dim numbers
 }
 
-func newScaled(z *mat.Dense, bandwidth float64) (*scaled, error) {
+func newScaled(z mat.Matrix, bandwidth float64) (*scaled, error) {
 	rows, dim := z.Dims()
-	centre := make([]float64, dim)
+	centre, buffer := make([]float64, dim), make([]float64, dim)
 	for i := range rows {
-		for k, x := range z.RawRowView(i) {
+		for k, x := range rowOf(z, i, buffer) {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return nil, fmt.Errorf("metrics: row %d: dimension %d of the embedding is %v: an embedding must be finite", i, k, x)
 			}
 			centre[k] += x / float64(rows)
 		}
 	}
-	s := &scaled{dim: dim, data: make([]float32, rows*dim)}
-	for i := range rows {
-		for k, x := range z.RawRowView(i) {
-			s.data[i*dim+k] = float32((x - centre[k]) / bandwidth)
+	return &scaled{dim, func(dst []float32, i int) {
+		for k, x := range rowOf(z, i, buffer) {
+			dst[k] = float32((x - centre[k]) / bandwidth)
 		}
-	}
-	return s, nil
+	}}, nil
 }
-
-func (s *scaled) row(i int) []float32 { return s.data[i*s.dim : (i+1)*s.dim] }

@@ -23,13 +23,13 @@ type Recalibrator interface {
 	// Fit learns from rows: log-probabilities (N×C, finite), features (N×d, nil where the
 	// recalibrator is asked for the global part) and labels (N). A good one shrinks what it
 	// learns by held-out loss, down to no correction at all.
-	Fit(ctx context.Context, logProbs, features *mat.Dense, labels []int, rng *rand.Rand) (Correction, error)
+	Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, labels []int, rng *rand.Rand) (Correction, error)
 }
 
 // Correction is what a Recalibrator learned.
 type Correction interface {
 	// Apply returns corrected log-probabilities (N×C) of rows as Fit has them.
-	Apply(logProbs, features *mat.Dense) (*mat.Dense, error)
+	Apply(logProbs *mat.Dense, features mat.Matrix) (*mat.Dense, error)
 }
 
 // Shrunk is a penalized multinomial correction,
@@ -75,9 +75,9 @@ const (
 )
 
 // Fit learns one stage after the other, each from what those before made of the rows.
-func (m Shrunk) Fit(ctx context.Context, logProbs, features *mat.Dense, labels []int, rng *rand.Rand) (Correction, error) {
+func (m Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matrix, labels []int, rng *rand.Rand) (Correction, error) {
 	stages := []functions{ofPrediction}
-	if features != nil {
+	if given(features) {
 		stages = []functions{linear, products, m.codewords()}
 	}
 	var all sequence
@@ -97,7 +97,7 @@ func (m Shrunk) Fit(ctx context.Context, logProbs, features *mat.Dense, labels [
 // fitStage learns W and a on the rows outside each inner fold in turn, along growing σ, until
 // the loss on the folds falls no longer. The correction is the mean of those at the best σ, nil for
 // the identity; each row comes corrected by the one that did not see it.
-func fitStage(ctx context.Context, f functions, l, features *mat.Dense, labels []int, rng *rand.Rand) (best mixture, corrected *mat.Dense, err error) {
+func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matrix, labels []int, rng *rand.Rand) (best mixture, corrected *mat.Dense, err error) {
 	n, c := l.Dims()
 	fold := folds(n, innerFolds, rng)
 	var paths []*path
@@ -108,9 +108,10 @@ func fitStage(ctx context.Context, f functions, l, features *mat.Dense, labels [
 		if len(in) == 0 || len(out) == 0 {
 			continue
 		}
-		b := newBasis(f, rowsOf(l, in), rowsOf(features, in), rng)
-		paths = append(paths, &path{design: b.design(rowsOf(l, in), rowsOf(features, in), pick(labels, in)), basis: b})
-		held = append(held, b.design(rowsOf(l, out), rowsOf(features, out), pick(labels, out)))
+		inL, inF := rowsOf(l, in), partOf(features, in)
+		b := newBasis(f, inL, inF, rng)
+		paths = append(paths, &path{design: b.design(inL, inF, pick(labels, in))})
+		held = append(held, b.design(rowsOf(l, out), partOf(features, out), pick(labels, out)))
 		outside = append(outside, out)
 	}
 	var bestLoss float64
@@ -153,7 +154,7 @@ func fitStage(ctx context.Context, f functions, l, features *mat.Dense, labels [
 // sequence is corrections one after the other.
 type sequence []mixture
 
-func (s sequence) Apply(l, features *mat.Dense) (*mat.Dense, error) {
+func (s sequence) Apply(l *mat.Dense, features mat.Matrix) (*mat.Dense, error) {
 	for _, m := range s {
 		l = m.apply(l, features)
 	}
@@ -169,7 +170,7 @@ type weighted struct {
 	theta []float64
 }
 
-func (m mixture) apply(l, features *mat.Dense) *mat.Dense {
+func (m mixture) apply(l *mat.Dense, features mat.Matrix) *mat.Dense {
 	n, c := l.Dims()
 	out := mat.NewDense(n, c, nil)
 	for _, each := range m {
@@ -183,45 +184,80 @@ func (m mixture) apply(l, features *mat.Dense) *mat.Dense {
 	return out
 }
 
-// design is rows as the correction sees them.
+// design is rows as the correction sees them. Their functions are computed a block of rows at a
+// time, whenever they are asked for, so that none of them stands in memory for all rows.
 type design struct {
+	*basis
 	rows, classes, width int
-	psi                  []float64 // N×D
-	offset               []float64 // N×C, log p
-	tilt                 []float64 // N×C, ℓ̃
+	l                    *mat.Dense // N×C, log p
+	seen                 mat.Matrix // what the functions look at besides; nil: nothing
 	labels               []int
-	scores, slopes       []float64 // N×(C+1), scratch
+
+	// of a block
+	x, psi, tilt, scores, slopes []float64 // a row of seen; ψ (D), ℓ̃ (C), and twice C+1 numbers for each row
 }
 
-// multiply sets scores to ΨΘ, Θ = (W a).
-func (d *design) multiply(theta []float64) {
-	if d.scores == nil {
-		d.scores = make([]float64, d.rows*(d.classes+1))
+// designRows are those of a block.
+const designRows = 1024
+
+// block sets psi and tilt of rows lo … hi−1, and scores to ΨΘ, Θ = (W a).
+func (d *design) block(theta []float64, lo, hi int) {
+	c, k := d.classes, d.classes+1
+	if d.psi == nil {
+		n := min(designRows, d.rows)
+		d.psi, d.tilt, d.scores = make([]float64, n*d.width), make([]float64, n*c), make([]float64, n*k)
 	}
-	k := d.classes + 1
-	simd.Dgemm(blas.NoTrans, blas.NoTrans, d.rows, k, d.width, 1, d.psi, d.width, theta, k, 0, d.scores, k)
+	clear(d.psi)
+	for i := lo; i < hi; i++ {
+		row, l := d.psi[(i-lo)*d.width:(i-lo+1)*d.width], d.l.RawRowView(i)
+		var x []float64
+		if d.seen != nil {
+			x = rowOf(d.seen, i, d.x)
+		}
+		row[0] = 1
+		d.write(row[1:], l, x)
+		for j := range row {
+			row[j] = (row[j] - d.centre[j]) / d.unit[j]
+		}
+		tilt := d.tilt[(i-lo)*c : (i-lo+1)*c]
+		centred(tilt, l)
+		floats.Scale(1/d.scale, tilt)
+	}
+	simd.Dgemm(blas.NoTrans, blas.NoTrans, hi-lo, k, d.width, 1, d.psi, d.width, theta, k, 0, d.scores, k)
 }
 
-// row writes the corrected log-probabilities of row i under the scores of multiply.
-func (d *design) row(dst []float64, i int) {
+// each calls do for each row, at its place in the block.
+func (d *design) each(theta []float64, do func(i, at int), done func(rows int)) {
+	for lo := 0; lo < d.rows; lo += designRows {
+		hi := min(lo+designRows, d.rows)
+		d.block(theta, lo, hi)
+		for i := lo; i < hi; i++ {
+			do(i, i-lo)
+		}
+		done(hi - lo)
+	}
+}
+
+// shift writes the corrected scores of row i, which is at that place in the block.
+func (d *design) shift(dst []float64, i, at int) {
 	c := d.classes
-	s, tilt := d.scores[i*(c+1):(i+1)*(c+1)], d.tilt[i*c:(i+1)*c]
-	for k, l := range d.offset[i*c : (i+1)*c] {
+	s, tilt := d.scores[at*(c+1):(at+1)*(c+1)], d.tilt[at*c:(at+1)*c]
+	for k, l := range d.l.RawRowView(i) {
 		dst[k] = l + s[k] + s[c]*tilt[k]
 	}
+}
+
+// row writes the corrected log-probabilities of row i.
+func (d *design) row(dst []float64, i, at int) {
+	d.shift(dst, i, at)
 	floats.AddConst(-floats.LogSumExp(dst), dst)
 }
 
 // softmax writes the corrected probabilities of row i, and returns the logarithm of that of y.
-func (d *design) softmax(dst []float64, i, y int) float64 {
-	c := d.classes
-	s, tilt := d.scores[i*(c+1):(i+1)*(c+1)], d.tilt[i*c:(i+1)*c]
-	most := math.Inf(-1)
-	for k, l := range d.offset[i*c : (i+1)*c] {
-		dst[k] = l + s[k] + s[c]*tilt[k]
-		most = max(most, dst[k])
-	}
-	score, sum := dst[y]-most, 0.
+func (d *design) softmax(dst []float64, i, at, y int) float64 {
+	d.shift(dst, i, at)
+	most, sum := floats.Max(dst), 0.
+	score := dst[y] - most
 	for k, v := range dst {
 		dst[k] = math.Exp(v - most)
 		sum += dst[k]
@@ -235,48 +271,45 @@ func (d *design) loss(theta []float64) float64 {
 	if theta == nil {
 		theta = make([]float64, d.width*(d.classes+1))
 	}
-	d.multiply(theta)
 	p := make([]float64, d.classes)
 	var sum float64
-	for i, y := range d.labels {
-		d.row(p, i)
-		sum -= max(p[y], LeastLogProb)
-	}
+	d.each(theta, func(i, at int) {
+		d.row(p, i, at)
+		sum -= max(p[d.labels[i]], LeastLogProb)
+	}, func(int) {})
 	return sum / float64(d.rows)
 }
 
 func (d *design) logProbs(theta []float64) *mat.Dense {
-	d.multiply(theta)
 	out := mat.NewDense(d.rows, d.classes, nil)
-	for i := range d.rows {
-		d.row(out.RawRowView(i), i)
-	}
+	d.each(theta, func(i, at int) { d.row(out.RawRowView(i), i, at) }, func(int) {})
 	return out
 }
 
 // gradient is the mean NLL and, in grad (D×(C+1)), its slopes ΨᵀG/n, where row i of G is
 // p_ic − 1[y_i = c] for W and Σ_c ℓ̃_ic (p_ic − 1[y_i = c]) for a.
 func (d *design) gradient(theta, grad []float64) float64 {
-	d.multiply(theta)
 	if d.slopes == nil {
-		d.slopes = make([]float64, len(d.scores))
+		d.slopes = make([]float64, min(designRows, d.rows)*(d.classes+1))
 	}
 	c := d.classes
+	clear(grad)
 	var sum float64
-	for i, y := range d.labels {
-		g := d.slopes[i*(c+1) : (i+1)*(c+1)]
-		sum -= d.softmax(g[:c], i, y)
+	d.each(theta, func(i, at int) {
+		y := d.labels[i]
+		g := d.slopes[at*(c+1) : (at+1)*(c+1)]
+		sum -= d.softmax(g[:c], i, at, y)
 		g[y]--
-		g[c] = floats.Dot(g[:c], d.tilt[i*c:(i+1)*c])
-	}
-	simd.Dgemm(blas.Trans, blas.NoTrans, d.width, c+1, d.rows, 1/float64(d.rows), d.psi, d.width, d.slopes, c+1, 0, grad, c+1)
+		g[c] = floats.Dot(g[:c], d.tilt[at*c:(at+1)*c])
+	}, func(rows int) {
+		simd.Dgemm(blas.Trans, blas.NoTrans, d.width, c+1, rows, 1/float64(d.rows), d.psi, d.width, d.slopes, c+1, 1, grad, c+1)
+	})
 	return sum / float64(d.rows)
 }
 
 // path is the optimum along growing σ, each found from the one before.
 type path struct {
 	*design
-	basis *basis
 	theta []float64
 }
 
@@ -340,19 +373,6 @@ func pick(x []int, rows []int) []int {
 	return out
 }
 
-// rowsOf is the rows of m in that order; nil of nil.
-func rowsOf(m *mat.Dense, rows []int) *mat.Dense {
-	if m == nil || len(rows) == 0 {
-		return nil
-	}
-	_, c := m.Dims()
-	out := mat.NewDense(len(rows), c, nil)
-	for k, i := range rows {
-		out.SetRow(k, m.RawRowView(i))
-	}
-	return out
-}
-
 // Unchanged is the Recalibrator that corrects nothing, where only one part is asked for.
 type Unchanged struct{}
 
@@ -362,6 +382,6 @@ var _ Recalibrator = Unchanged{}
 func (Unchanged) Name() string { return "unchanged" }
 
 // Fit learns nothing.
-func (Unchanged) Fit(context.Context, *mat.Dense, *mat.Dense, []int, *rand.Rand) (Correction, error) {
+func (Unchanged) Fit(context.Context, *mat.Dense, mat.Matrix, []int, *rand.Rand) (Correction, error) {
 	return sequence{}, nil
 }

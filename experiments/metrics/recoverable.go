@@ -63,7 +63,7 @@ type Recovered struct {
 // those of [Shrunk] leave predictions without an error as they are.
 //
 // logProbs is N×C, features N×d, labels N, as for [Measure]; there must be two rows for each fold.
-func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features *mat.Dense, r Recovery, rng *rand.Rand) (*Recovered, error) {
+func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features mat.Matrix, r Recovery, rng *rand.Rand) (*Recovered, error) {
 	s, err := newSample(logProbs, labels)
 	if err != nil {
 		return nil, err
@@ -87,16 +87,17 @@ func Recover(ctx context.Context, logProbs *mat.Dense, labels []int, features *m
 }
 
 // checkFeatures returns an error unless there is one finite row for each prediction.
-func (s *sample) checkFeatures(features *mat.Dense) error {
-	if features == nil {
+func (s *sample) checkFeatures(features mat.Matrix) error {
+	if !given(features) {
 		return fmt.Errorf("metrics: there are no features: give one row for each of the %d predictions", s.rows)
 	}
 	n, d := features.Dims()
 	if n != s.rows || d == 0 {
 		return fmt.Errorf("metrics: the features are %d×%d: want one row for each of the %d predictions", n, d, s.rows)
 	}
+	buffer := make([]float64, d)
 	for i := range n {
-		for j, x := range features.RawRowView(i) {
+		for j, x := range rowOf(features, i, buffer) {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return fmt.Errorf("metrics: row %d: feature %d is %v: features must be finite", i, j, x)
 			}
@@ -105,7 +106,7 @@ func (s *sample) checkFeatures(features *mat.Dense) error {
 	return nil
 }
 
-func (s *sample) recover(ctx context.Context, features *mat.Dense, r Recovery, rng *rand.Rand) (*Recovered, error) {
+func (s *sample) recover(ctx context.Context, features mat.Matrix, r Recovery, rng *rand.Rand) (*Recovered, error) {
 	l := s.bounded()
 	fold := folds(s.rows, r.Folds, rng)
 	seed := rng.Uint64()
@@ -142,10 +143,10 @@ func (s *sample) recover(ctx context.Context, features *mat.Dense, r Recovery, r
 }
 
 // crossFit writes the corrected rows of fold k.
-func (s *sample) crossFit(ctx context.Context, l, features *mat.Dense, r Recovery, fold []int, k int, g0, g1 *mat.Dense, rng *rand.Rand) error {
+func (s *sample) crossFit(ctx context.Context, l *mat.Dense, features mat.Matrix, r Recovery, fold []int, k int, g0, g1 *mat.Dense, rng *rand.Rand) error {
 	in, out := apart(fold, k)
-	inL, inF, inY := rowsOf(l, in), rowsOf(features, in), pick(s.label, in)
-	outL, outF := rowsOf(l, out), rowsOf(features, out)
+	inL, inF, inY := rowsOf(l, in), partOf(features, in), s.labels(in)
+	outL, outF := rowsOf(l, out), partOf(features, out)
 	global, err := r.Global.Fit(ctx, inL, nil, inY, rng)
 	if err != nil {
 		return err
@@ -188,10 +189,10 @@ func (s *sample) bounded() *mat.Dense {
 func (s *sample) losses(l *mat.Dense) (nll, brier []float64) {
 	nll, brier = make([]float64, s.rows), make([]float64, s.rows)
 	for i, y := range s.label {
-		nll[i] = -max(l.At(i, y), LeastLogProb)
+		nll[i] = -max(l.At(i, int(y)), LeastLogProb)
 		for c, v := range l.RawRowView(i) {
 			e := math.Exp(v)
-			if c == y {
+			if c == int(y) {
 				e--
 			}
 			brier[i] += e * e

@@ -78,7 +78,7 @@ func (b *binned) hits(weight []float64) hits {
 		h.top.add(b.topLabel[i], w, b.confidence(i), b.top[i] == b.label[i])
 		for c := range b.classes {
 			at := i*b.classes + c
-			h.classes.add(b.class[at], w, b.prob[at], c == b.label[i])
+			h.classes.add(b.class[at], w, b.prob[at], c == int(b.label[i]))
 		}
 	}
 	return h

@@ -20,8 +20,8 @@ type sample struct {
 	rows, classes int
 	prob          []float64  // N×C, p_ic
 	log           *mat.Dense // N×C, log p_ic
-	label         []int      // N
-	top           []int      // N, the class of the largest probability, the first among equals
+	label         []int32    // N
+	top           []int32    // N, the class of the largest probability, the first among equals
 }
 
 func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
@@ -39,8 +39,8 @@ func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
 		rows: n, classes: classes,
 		prob:  make([]float64, n*classes),
 		log:   logProbs,
-		label: labels,
-		top:   make([]int, n),
+		label: make([]int32, n),
+		top:   make([]int32, n),
 	}
 	for i := range n {
 		row := logProbs.RawRowView(i)
@@ -53,7 +53,7 @@ func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
 			p[c] = math.Exp(lp)
 			sum += p[c]
 			if p[c] > p[s.top[i]] {
-				s.top[i] = c
+				s.top[i] = int32(c)
 			}
 		}
 		if !(math.Abs(sum-1) <= sumTolerance) {
@@ -62,6 +62,7 @@ func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
 		if y := labels[i]; y < 0 || y >= classes {
 			return nil, fmt.Errorf("metrics: row %d: label %d: want 0 to %d", i, y, classes-1)
 		}
+		s.label[i] = int32(labels[i])
 	}
 	return s, nil
 }
@@ -72,14 +73,23 @@ func (s *sample) logProb(i, c int) float64 { return max(s.log.At(i, c), LeastLog
 // residual is e_ic = p_ic − 1[y_i = c].
 func (s *sample) residual(i, c int) float64 {
 	e := s.prob[i*s.classes+c]
-	if s.label[i] == c {
+	if int(s.label[i]) == c {
 		e--
 	}
 	return e
 }
 
 // confidence is max_c p_ic.
-func (s *sample) confidence(i int) float64 { return s.prob[i*s.classes+s.top[i]] }
+func (s *sample) confidence(i int) float64 { return s.prob[i*s.classes+int(s.top[i])] }
+
+// labels are those of the rows.
+func (s *sample) labels(rows []int) []int {
+	out := make([]int, len(rows))
+	for k, i := range rows {
+		out[k] = int(s.label[i])
+	}
+	return out
+}
 
 // column copies p_·c into dst, N values.
 func (s *sample) column(dst []float64, c int) {

@@ -125,7 +125,7 @@ func (s *sample) largest(ctx context.Context, partitions []*partition, counted [
 					if cell := p.cell[i]; cell >= 0 {
 						at := cell * (s.classes + 1)
 						hits[k][at+y]++
-						if y == s.top[i] {
+						if int32(y) == s.top[i] {
 							hits[k][at+s.classes]++
 						}
 					}

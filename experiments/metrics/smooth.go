@@ -124,13 +124,13 @@ func (k *smoothingKernel) smooth(f, y []float64) []float64 {
 }
 
 // smooth fills SmoothECE, and its noise under the redrawn labels (T × N).
-func (b *binned) smooth(ctx context.Context, redrawn [][]int, out *Checks) error {
+func (b *binned) smooth(ctx context.Context, redrawn [][]int32, out *Checks) error {
 	confidence := make([]float64, b.rows)
 	for i := range confidence {
 		confidence[i] = b.confidence(i)
 	}
 	s := newSmoothed(confidence)
-	errorUnder := func(labels []int) float64 { return s.error(func(i int) bool { return labels[i] == b.top[i] }) }
+	errorUnder := func(labels []int32) float64 { return s.error(func(i int) bool { return labels[i] == b.top[i] }) }
 	out.SmoothECE = errorUnder(b.label)
 	var redraws []float64
 	for _, labels := range redrawn {

@@ -39,8 +39,8 @@ func TestStrata(t *testing.T) {
 			}
 			var mean float64
 			for _, drawn := range labels {
-				again := problem{p.logProbs, p.embedding, drawn}
-				b := bin(must(newSample(p.logProbs, drawn)), must(s.filled(3)))
+				again := problem{p.logProbs, p.embedding, whole(drawn)}
+				b := bin(must(newSample(p.logProbs, again.labels)), must(s.filled(3)))
 				mean += ofRows(b, measure(again, s, None).Local, s.Strata, k) / redraws
 			}
 			if floor := got.Strata[k].Floor; !near(floor, mean, 1e-5) { // float32 sums of another order

@@ -145,13 +145,13 @@ func (t *totals) addBatch(b *binned, prob []int64, from, to int, first uint64) {
 	}
 	for i := from; i < to; i++ {
 		t.Rows.add(b, prob, i, 1)
-		t.Labels.add(b, i, b.label[i], squares[i-from], 1)
+		t.Labels.add(b, i, int(b.label[i]), squares[i-from], 1)
 	}
 	for k := range t.ReplicateRows {
 		for i := from; i < to; i++ {
 			if w := int64(weights[k*n+i-from]); w > 0 {
 				t.ReplicateRows[k].add(b, prob, i, w)
-				t.ReplicateLabels[k].add(b, i, b.label[i], squares[i-from], w)
+				t.ReplicateLabels[k].add(b, i, int(b.label[i]), squares[i-from], w)
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func (w *weighed) add(b *binned, prob []int64, i int, times int64) {
 		w.Prob[c*bins+int(k)].add(times * prob[i*b.classes+c])
 	}
 	w.TopWeight[b.topLabel[i]] += times
-	w.TopConfidence[b.topLabel[i]].add(times * prob[i*b.classes+b.top[i]])
+	w.TopConfidence[b.topLabel[i]].add(times * prob[i*b.classes+int(b.top[i])])
 }
 
 // add counts row i with the label y; squares is Σ_c p_ic², so that its Brier score is
@@ -178,7 +178,7 @@ func (w *weighed) add(b *binned, prob []int64, i int, times int64) {
 func (l *labelled) add(b *binned, i, y int, squares float64, times int64) {
 	l.Hits[y*b.settings.Bins+int(b.class[i*b.classes+y])] += times
 	l.Labels[y] += times
-	if b.top[i] == y {
+	if int(b.top[i]) == y {
 		l.TopHits[b.topLabel[i]] += times
 	}
 	l.NLL.add(times * units(-b.logProb(i, y)))

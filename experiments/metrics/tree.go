@@ -170,15 +170,14 @@ func (s *space) place(z *mat.Dense) *mat.Dense {
 	return out
 }
 
-// moments are the means and standard deviations of the columns.
-func moments(x *mat.Dense) (mean, sd []float64) {
-	n, d := x.Dims()
+// momentsOf are the mean and the standard deviation of each of d columns of n rows.
+func momentsOf(n, d int, row func(i int) []float64) (mean, sd []float64) {
 	mean, sd = make([]float64, d), make([]float64, d)
 	for i := range n {
-		floats.AddScaled(mean, 1/float64(n), x.RawRowView(i))
+		floats.AddScaled(mean, 1/float64(n), row(i))
 	}
 	for i := range n {
-		for j, v := range x.RawRowView(i) {
+		for j, v := range row(i) {
 			sd[j] += (v - mean[j]) * (v - mean[j]) / float64(n)
 		}
 	}
@@ -191,10 +190,14 @@ func moments(x *mat.Dense) (mean, sd []float64) {
 }
 
 // lloyd is k-means from k-means++ seeds (Arthur and Vassilvitskii 2007).
-func lloyd(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
-	n, d := x.Dims()
-	if n > lloydRows {
-		x, n = rowsOf(x, rng.Perm(n)[:lloydRows]), lloydRows
+func lloyd(of mat.Matrix, k int, rng *rand.Rand) *mat.Dense {
+	n, d := of.Dims()
+	x, dense := of.(*mat.Dense)
+	switch {
+	case n > lloydRows:
+		x, n = rowsOf(of, rng.Perm(n)[:lloydRows]), lloydRows
+	case !dense:
+		x = rowsOf(of, firstToLast(n))
 	}
 	words := mat.NewDense(k, d, nil)
 	distance := make([]float64, n) // squared, to the nearest word so far
@@ -244,7 +247,7 @@ func squared(a, b []float64) (sum float64) {
 
 // nearest is the row of words nearest to each row of x, the first among equals:
 // argmin ‖w‖² − 2 wᵀx.
-func nearest(x, words *mat.Dense) []int {
+func nearest(x mat.Matrix, words *mat.Dense) []int {
 	n, d := x.Dims()
 	k, _ := words.Dims()
 	norm := make([]float64, k)
@@ -252,11 +255,15 @@ func nearest(x, words *mat.Dense) []int {
 		norm[w] = floats.Dot(words.RawRowView(w), words.RawRowView(w))
 	}
 	word := make([]int, n)
-	product := make([]float64, min(n, nearestBlock)*k)
+	product, block := make([]float64, min(n, nearestBlock)*k), make([]float64, min(n, nearestBlock)*d)
 	for first := 0; first < n; first += nearestBlock {
 		rows := min(nearestBlock, n-first)
 		product := product[:rows*k]
-		simd.Dgemm(blas.NoTrans, blas.Trans, rows, k, d, 1, x.RawMatrix().Data[first*d:(first+rows)*d], d, words.RawMatrix().Data, d, 0, product, k)
+		for i := range rows {
+			row := block[i*d : (i+1)*d]
+			copy(row, rowOf(x, first+i, row))
+		}
+		simd.Dgemm(blas.NoTrans, blas.Trans, rows, k, d, 1, block, d, words.RawMatrix().Data, d, 0, product, k)
 		for i := range rows {
 			best := math.Inf(1)
 			for w, dot := range product[i*k : (i+1)*k] {
