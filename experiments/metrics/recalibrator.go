@@ -184,8 +184,8 @@ func (m mixture) apply(l *mat.Dense, features mat.Matrix) *mat.Dense {
 	return out
 }
 
-// design is rows as the correction sees them. Their functions are computed a block of rows at a
-// time, whenever they are asked for, so that none of them stands in memory for all rows.
+// design is rows as the correction sees them. The functions of many rows are computed a block of
+// rows at a time, whenever they are asked for, and stand in memory for none but these.
 type design struct {
 	*basis
 	rows, classes, width int
@@ -193,20 +193,45 @@ type design struct {
 	seen                 mat.Matrix // what the functions look at besides; nil: nothing
 	labels               []int
 
-	// of a block
-	x, psi, tilt, scores, slopes []float64 // a row of seen; ψ (D), ℓ̃ (C), and twice C+1 numbers for each row
+	x                         []float64 // a row of seen
+	functions, tilts          []float64 // ψ (D) and ℓ̃ (C) of a block's rows, or of all
+	made                      int       // of how many rows, where they are kept of all
+	psi, tilt, scores, slopes []float64 // of a block: ψ, ℓ̃, and twice C+1 numbers for each row
 }
 
-// designRows are those of a block.
-const designRows = 1024
+// designRows are those of a block, and keptFunctions up to how many numbers the functions of all
+// rows are kept: 8 MB.
+const (
+	designRows    = 1024
+	keptFunctions = 1 << 20
+)
 
 // block sets psi and tilt of rows lo … hi−1, and scores to ΨΘ, Θ = (W a).
 func (d *design) block(theta []float64, lo, hi int) {
-	c, k := d.classes, d.classes+1
-	if d.psi == nil {
+	c, k, keep := d.classes, d.classes+1, d.rows*d.width <= keptFunctions
+	if d.functions == nil {
 		n := min(designRows, d.rows)
-		d.psi, d.tilt, d.scores = make([]float64, n*d.width), make([]float64, n*c), make([]float64, n*k)
+		d.scores = make([]float64, n*k)
+		if keep {
+			n = d.rows
+		}
+		d.functions, d.tilts = make([]float64, n*d.width), make([]float64, n*c)
 	}
+	at := 0
+	if keep {
+		at = lo
+	}
+	d.psi, d.tilt = d.functions[at*d.width:(at+hi-lo)*d.width], d.tilts[at*c:(at+hi-lo)*c]
+	if !keep || hi > d.made {
+		d.fill(lo, hi)
+		d.made = hi
+	}
+	simd.Dgemm(blas.NoTrans, blas.NoTrans, hi-lo, k, d.width, 1, d.psi, d.width, theta, k, 0, d.scores, k)
+}
+
+// fill makes psi and tilt of rows lo … hi−1.
+func (d *design) fill(lo, hi int) {
+	c := d.classes
 	clear(d.psi)
 	for i := lo; i < hi; i++ {
 		row, l := d.psi[(i-lo)*d.width:(i-lo+1)*d.width], d.l.RawRowView(i)
@@ -223,7 +248,6 @@ func (d *design) block(theta []float64, lo, hi int) {
 		centred(tilt, l)
 		floats.Scale(1/d.scale, tilt)
 	}
-	simd.Dgemm(blas.NoTrans, blas.NoTrans, hi-lo, k, d.width, 1, d.psi, d.width, theta, k, 0, d.scores, k)
 }
 
 // each calls do for each row, at its place in the block.
