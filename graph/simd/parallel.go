@@ -64,7 +64,6 @@ type run struct {
 	busy    sync.WaitGroup
 	failed  panics.Catcher
 	work    func() // takes blocks until there are no more
-	patient bool   // the last wait for helpers was short
 }
 
 var runs = sync.Pool{New: func() any {
@@ -115,29 +114,26 @@ func (r *run) handed() bool {
 
 // wait returns when all helpers have ended.
 func (r *run) wait() {
-	start := time.Now()
-	for r.patient && r.helping.Load() > 0 && time.Since(start) < patience {
+	for start := time.Now(); r.helping.Load() > 0 && time.Since(start) < patience; {
 	}
 	r.busy.Wait()
-	r.patient = time.Since(start) < patience
 }
 
-// worker helps with runs. To wake a sleeping thread takes some 50 µs, as long as many a block.
-// So a worker looks out for work before it sleeps, if it had not long to wait the last time: not
-// where runs are rare, and not on a busy machine.
+// worker helps with runs. To wake a sleeping thread takes some 50 µs, as long as many a block, so
+// a worker looks out for more work before it sleeps.
 type worker struct {
-	mail    atomic.Pointer[run] // nothing while it looks out for work
-	seen    atomic.Int64        // when it last did so, in nanoseconds after began
-	patient bool                // the last wait for work was short
+	mail atomic.Pointer[run] // nothing while it looks out for work
+	seen atomic.Int64        // when it last did so, in nanoseconds after began
 }
 
-// awake tells whether w looks out for work, and was not put off its core meanwhile.
+// awake tells whether w looks out for work, and was not put off its core meanwhile, as it is on a
+// busy machine.
 func (w *worker) awake(now time.Duration) bool {
 	return w.mail.Load() == nothing && now-time.Duration(w.seen.Load()) < fresh
 }
 
 const (
-	patience = 50 * time.Microsecond // the longest wait that is short
+	patience = 100 * time.Microsecond // how long to look out before going to sleep
 	fresh    = 5 * time.Microsecond
 )
 
@@ -183,18 +179,13 @@ func (w *worker) serve() {
 
 func (w *worker) next() *run {
 	start := time.Since(began)
-	now := start
-	if w.patient {
-		w.mail.Store(nothing)
-		for now-start < patience && w.mail.Load() == nothing {
-			now = time.Since(began)
-			w.seen.Store(int64(now))
-		}
-		if !w.mail.CompareAndSwap(nothing, nil) {
-			return w.mail.Load()
-		}
+	w.mail.Store(nothing)
+	for now := start; now-start < patience && w.mail.Load() == nothing; {
+		now = time.Since(began)
+		w.seen.Store(int64(now))
 	}
-	r := <-asleep
-	w.patient = time.Since(began)-start < patience
-	return r
+	if w.mail.CompareAndSwap(nothing, nil) {
+		return <-asleep
+	}
+	return w.mail.Load()
 }
