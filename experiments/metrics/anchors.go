@@ -118,9 +118,10 @@ func (b *binned) anchoredNoise(ctx context.Context, z *scaled, local *Local, red
 	labels := append([][]int32{b.label}, redrawn...)
 	relabelled := newTally(len(redraws), b.classes)
 	for _, n := range b.parts(z, b.firstOrder(), func(order []int) []int { return evenBlocks(len(order)) }) {
+		places := n.redrawPlaces(labels)
 		var tallies []*tally
 		err := n.each(ctx, p, func() []observer {
-			o := n.newRedrawer(labels)
+			o := n.newRedrawer(places, labels)
 			tallies = append(tallies, o.tallied(b.classes, local.Floor))
 			return []observer{o}
 		})

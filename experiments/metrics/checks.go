@@ -118,10 +118,11 @@ func (b *binned) skce(ctx context.Context, redrawn [][]int32, p *progress, out *
 	n := newNeighbours(b.sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.rows), oneBin)
 	n.receivers = b.receivers()
 	labels := append([][]int32{b.label}, redrawn...)
+	places := n.redrawPlaces(labels)
 	// Σ_i e_iᵀR_i of each stripe, added up in their order
 	partial := make([][]float64, (n.receivers+lanes-1)/lanes)
 	err := n.each(ctx, p, func() []observer {
-		o := n.newRedrawer(labels)
+		o := n.newRedrawer(places, labels)
 		sum := make([]float64, len(labels))
 		o.residuals = func(t *stripe, k, c, l int, r float64) {
 			sum[k+1] += o.residualOf(t, k, t.first+l, c) * r

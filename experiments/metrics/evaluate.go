@@ -240,7 +240,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 			p.add(n.rows)
 			continue
 		}
-		floor := local.Floor
+		places, floor := n.redrawPlaces(labels), local.Floor
 		var tallies []func()
 		err = n.each(ctx, p, func() (observers []observer) {
 			if !drawn {
@@ -249,7 +249,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 				tallies = append(tallies, func() { resampled.merge(o.tally) })
 			}
 			if !counted {
-				o := n.newRedrawer(labels)
+				o := n.newRedrawer(places, labels)
 				counts := o.tallied(b.classes, floor)
 				observers = append(observers, o)
 				tallies = append(tallies, func() { relabelled.merge(counts) })

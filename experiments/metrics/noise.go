@@ -89,9 +89,8 @@ func (s *sample) redraw(times int, rng *rand.Rand) [][]int32 {
 // redrawn R is R + Y(observed) − Y(redrawn). A row is in one class per redraw, so a
 // pair costs one addition per redraw, whatever C.
 type redrawer struct {
-	*neighbours
-	labels [][]int32 // T+1 × N: first the observed
-	places []int32   // of the rows of a block
+	places [][]int32 // T+1 × rows: where row j adds itself; first the observed labels
+	labels [][]int32 // T+1 × N
 	height int       // C + slots + 1: a row of sums for each dominant bin, each slot, and what is skipped
 	y      []float32 // (T+1)×height×lanes
 
@@ -102,35 +101,37 @@ type redrawer struct {
 
 var _ observer = (*redrawer)(nil)
 
-func (n *neighbours) newRedrawer(labels [][]int32) *redrawer {
-	height := n.classes + n.slots + 1
-	return &redrawer{neighbours: n, labels: labels, height: height, y: make([]float32, len(labels)*height*lanes)}
-}
-
-// placesOf says where the rows at positions j0 … j1−1 add themselves under labels.
-func (o *redrawer) placesOf(labels []int32, j0, j1 int) []int32 {
-	o.places = slices.Grow(o.places[:0], j1-j0)[:j1-j0]
-	for at := range o.places {
-		j := j0 + at
-		c := labels[o.order[j]]
-		switch place := o.own[int(c)*o.rows+j]; place {
-		case dominant:
-			o.places[at] = c
-		case skipped:
-			o.places[at] = int32(o.classes + o.slots)
-		default:
-			o.places[at] = int32(o.classes) + place
+// redrawPlaces says where each row of n adds itself under each of the labels.
+func (n *neighbours) redrawPlaces(labels [][]int32) [][]int32 {
+	places := make([][]int32, len(labels))
+	for t, label := range labels {
+		places[t] = make([]int32, n.rows)
+		for j, i := range n.order {
+			c := label[i]
+			switch place := n.own[int(c)*n.rows+j]; place {
+			case dominant:
+				places[t][j] = c
+			case skipped:
+				places[t][j] = int32(n.classes + n.slots)
+			default:
+				places[t][j] = int32(n.classes) + place
+			}
 		}
 	}
-	return o.places
+	return places
+}
+
+func (n *neighbours) newRedrawer(places, labels [][]int32) *redrawer {
+	height := n.classes + n.slots + 1
+	return &redrawer{places: places, labels: labels, height: height, y: make([]float32, len(labels)*height*lanes)}
 }
 
 func (o *redrawer) begin(*stripe) { clear(o.y) }
 
 func (o *redrawer) met(t *stripe, _, j0, j1 int) {
 	size := o.height * lanes
-	for k, labels := range o.labels {
-		tile.AddRows(o.y[k*size:(k+1)*size], o.placesOf(labels, j0, j1), t.kernel)
+	for k, place := range o.places {
+		tile.AddRows(o.y[k*size:(k+1)*size], place[j0:j1], t.kernel)
 	}
 }
 
