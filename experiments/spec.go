@@ -58,6 +58,9 @@ type Judging struct {
 	// Redraws is the number of label redraws behind noise floors, of strata by density too; 0
 	// for none.
 	Redraws int `json:"redraws,omitempty"`
+	// Anchors is at how many of the test rows the local metrics are measured, where there are
+	// more; 0 means at all.
+	Anchors int `json:"anchors,omitempty"`
 	// Recoverable asks for the NLL that corrections of the classifier show to be left.
 	Recoverable bool `json:"recoverable,omitempty"`
 }
@@ -146,6 +149,9 @@ func (s Spec) Measuring() (metrics.Settings, error) {
 	o := Options{Values: v}
 	m := o.measuring()
 	m.Executor = s.Executor
+	if s.Judging.Anchors > 0 {
+		m.Anchors = s.Judging.Anchors
+	}
 	return m, errors.Join(err, o.err)
 }
 

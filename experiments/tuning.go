@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,38 +16,44 @@ import (
 
 // Budget is how many candidates a tuned method chooses among at most, its defaults, the
 // first of them, included. It is the same for every method.
-const Budget = 8
+const Budget = 4
 
 // candidates are the settings that each method chooses among where it is tuned. A method
 // that is not listed has nothing to choose.
 var candidates = map[string][]Values{
-	"vq":    append(codebooks[:6:6], Values{"calibrate.rate": "1e-4"}, Values{"codebook.slots": "128", "calibrate.rate": "1e-4"}),
+	"vq":    {{}, {"calibrate.rate": "1e-4"}, {"codebook.slots": "16"}, {"codebook.slots": "256", "calibrate.rate": "1e-4"}},
 	"vq-nc": codebooks, "vq-dc": codebooks, "vq-start": codebooks, "vq-centred": codebooks, "vq-random": codebooks, "vq-one": slotsOnly,
 	"stacked": codebooks, "auto": codebooks, "stacked-random": codebooks, "stacked-shuffled": codebooks, "stacked-one": slotsOnly,
 	"ln": nets, "kc": nets,
-	"kc-original": product("kcal.dimensions", []string{"32", "8", "16", "64"}, "optim.rate", []string{"1e-3", "3e-4"}),
+	"kc-original": product("kcal.dimensions", []string{"32", "8"}, "optim.rate", []string{"1e-3", "3e-4"}),
 	"dc-odir":     listed("odir.strengths", "10,1,1e-1,1e-2,1e-3", "100,10,1", "1,1e-2,1e-4", "1e-3,1e-5,1e-7"),
-	"vector":      listed("vector.strength", "0", "1e-2", "1e-1", "1", "10", "100", "1e3", "1e4"),
-	"sm":          listed("sm.strength", "1", "1e-2", "3e-2", "1e-1", "3e-1", "3", "10", "30"),
-	"new-head":    listed("head.strength", "10", "1e-1", "1", "30", "100", "300", "1e3", "1e4"),
-	"pc":          listed("procal.neighbours", "50", "5", "10", "20", "100", "200", "300", "500"),
-	"pc-bins":     listed("procal.neighbours", "50", "5", "10", "20", "100", "200", "300", "500"),
-	"histogram":   listed("histogram.bins", "15", "2", "3", "5", "8", "10", "20", "30"),
-	"spline":      listed("spline.knots", "6", "3", "4", "5", "8", "10", "14", "20"),
-	"top-label":   listed("top_label.rows", "50", "10", "20", "30", "100", "200", "300", "500"),
+	"vector":      listed("vector.strength", "0", "1", "100", "1e4"),
+	"sm":          listed("sm.strength", "1", "1e-2", "1e-1", "10"),
+	"new-head":    listed("head.strength", "10", "1", "100", "1e3"),
+	"pc":          listed("procal.neighbours", "50", "10", "200", "500"),
+	"pc-bins":     listed("procal.neighbours", "50", "10", "200", "500"),
+	"histogram":   listed("histogram.bins", "15", "5", "10", "30"),
+	"spline":      listed("spline.knots", "6", "4", "10", "20"),
+	"top-label":   listed("top_label.rows", "50", "20", "100", "300"),
+}
+
+// triedOn is the method that tries the candidates of another which is many fits itself: its
+// quantized part, since w and K are all that they differ in.
+var triedOn = map[string]string{
+	"stacked": "vq-nc", "auto": "vq-nc", "stacked-shuffled": "vq-nc", "stacked-random": "vq-random", "stacked-one": "vq-one",
 }
 
 // Candidates are the settings that the method chooses among; none where it has nothing to
 // choose.
 func Candidates(method string) []Values { return candidates[method] }
 
+// TriedOn is the method that tries the candidates of method, most often itself.
+func TriedOn(method string) string { return cmp.Or(triedOn[method], method) }
+
 var (
-	codebooks = []Values{
-		{}, {"codebook.slots": "16"}, {"codebook.slots": "32"}, {"codebook.slots": "128"}, {"codebook.slots": "256"},
-		{"codebook.codewords": "32"}, {"codebook.codewords": "16"}, {"codebook.codewords": "128"},
-	}
-	slotsOnly = []Values{{}, {"codebook.slots": "16"}, {"codebook.slots": "32"}, {"codebook.slots": "128"}, {"codebook.slots": "256"}}
-	nets      = append([]Values{{}}, product("net.hidden", []string{"32", "64", "128", "256"}, "net.dropout", []string{"0.3", "0.5"})[:Budget-1]...)
+	codebooks = []Values{{}, {"codebook.slots": "16"}, {"codebook.slots": "256"}, {"codebook.codewords": "16"}}
+	slotsOnly = []Values{{}, {"codebook.slots": "16"}, {"codebook.slots": "32"}, {"codebook.slots": "256"}}
+	nets      = []Values{{}, {"net.hidden": "64", "net.dropout": "0.3"}, {"net.hidden": "256", "net.dropout": "0.3"}, {"net.hidden": "32", "net.dropout": "0.5"}}
 )
 
 // listed is a candidate for each value of a key.
@@ -92,14 +99,22 @@ func (s Spec) with(candidate Values) (Spec, error) {
 }
 
 // tune is the Spec with the settings that have the lowest NLL on a stratified fifth of the
-// calibration rows after a fit to the others; of these a method that stops early holds out
-// a tenth. Candidates whose slots do not divide the features, and those that cannot be
+// calibration rows after a fit of the method, or of that which it is [TriedOn], to the others;
+// of these a method that stops early holds out a tenth. Candidates whose slots do not divide the features, and those that cannot be
 // fitted, are left out; the first wins a tie.
 func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (Spec, error) {
 	s.Tune = false
 	all := candidates[method.Name]
 	if len(all) < 2 {
 		return s, nil
+	}
+	tryer := s
+	if tryer.Method = TriedOn(method.Name); tryer.Method != method.Name {
+		var err error
+		if method, err = s.Catalog.Find(tryer.Method); err != nil {
+			return s, err
+		}
+		tryer.Set = ""
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 6))
 	parts := data.Stratify(cal.Labels, []float64{0.72, 0.08, 0.2}, rng)
@@ -113,7 +128,7 @@ func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (Spec, err
 	best, least := s, math.Inf(1)
 	var failed error
 	for k, candidate := range all {
-		tried, err := s.with(candidate)
+		tried, err := tryer.with(candidate)
 		if err != nil {
 			return s, err
 		}
@@ -131,7 +146,10 @@ func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (Spec, err
 			continue
 		}
 		if nll < least {
-			best, least = tried, nll
+			least = nll
+			if best, err = s.with(candidate); err != nil {
+				return s, err
+			}
 		}
 	}
 	if math.IsInf(least, 1) {

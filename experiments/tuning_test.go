@@ -54,7 +54,7 @@ func TestTune(t *testing.T) {
 			t.Errorf("%s chose %q, with other test rows %q", method, tuned.Spec.Set, again.Spec.Set)
 		}
 	}
-	// Fifteen bins on 1,000 rows of 3 classes are not the best of the eight.
+	// Fifteen bins on 1,000 rows of 3 classes are not the best of the four.
 	if set := fit(experiments.Spec{Method: "histogram", Tune: true}, src).Spec.Set; set == "" {
 		t.Error("histogram binning chose nothing")
 	}

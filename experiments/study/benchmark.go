@@ -24,8 +24,9 @@ var Benchmark = Study{
 		}
 		return append(specs, experiments.Spec{Method: "vq"})
 	},
-	Vary:  []Field{ByMethod, ByTuning},
-	Views: []View{BenchmarkNote, Scores, LeftOnTheTable, NamedPairs, MeanRanks, NoiseFloor, Sparsest, Results, TuningTable, TimeTable},
+	Vary:    []Field{ByMethod, ByTuning},
+	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
+	Views:   []View{BenchmarkNote, Scores, NamedPairs, MeanRanks, NoiseFloor, Sparsest, Results, TuningTable, TimeTable},
 }
 
 // notBenchmarked are methods under an optimizer that stops short, parts of stacked, and

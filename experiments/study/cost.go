@@ -35,8 +35,10 @@ func cost(spec experiments.Spec, size experiments.Size) float64 {
 	if share == 0 {
 		share = 1
 	}
+	seconds := fit.seconds * math.Pow(classes, fit.classPower)
 	if spec.Tune { // each candidate is fitted to four fifths of the rows
-		fit.seconds *= 1 + .8*float64(len(experiments.Candidates(spec.Method)))
+		tried := efforts[experiments.TriedOn(spec.Method)]
+		seconds += .8 * float64(len(experiments.Candidates(spec.Method))) * tried.seconds * math.Pow(classes, tried.classPower)
 	}
-	return .5 + metrics + fit.seconds*math.Pow(classes, fit.classPower)*rows*share*(1+float64(size.Features)/512)/2
+	return .5 + metrics + seconds*rows*share*(1+float64(size.Features)/512)/2
 }
