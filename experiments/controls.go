@@ -52,7 +52,7 @@ func (o *Options) stack(base *anchored.Anchor) *anchored.Stack {
 	return &anchored.Stack{
 		Spreads: o.spreads(),
 		Base:    base, Candidates: anchored.Maps(), Optim: o.LBFGS(),
-		Folds: o.IntOr("search.folds", "5 up to 4,096 rows, else 3", 2, "", searchFolds),
+		Folds: o.IntOr("search.folds", "5 up to 4,096 rows, else 3", 2, "", searchFolds), Rows: o.searchRows(),
 	}
 }
 

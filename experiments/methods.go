@@ -12,11 +12,16 @@ import (
 // corrected fits m, its prior cross-validated.
 func corrected(name string, m layers.Map) func(*Options) layers.Stateful {
 	return func(o *Options) layers.Stateful {
-		return &anchored.Auto{Base: o.anchor(), Candidates: []anchored.Candidate{{Name: name, Map: m}}, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Spreads: o.spreads(), Optim: o.LBFGS()}
+		return &anchored.Auto{Base: o.anchor(), Candidates: []anchored.Candidate{{Name: name, Map: m}}, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(), Optim: o.LBFGS()}
 	}
 }
 
 const searchFolds = "folds of the cross-validation"
+
+// searchRows are the calibration rows by which maps are judged.
+func (o *Options) searchRows() int {
+	return o.IntOr("search.rows", "all, or those of 2²² logits", 2, "", "calibration rows that the folds divide; the maps are then fitted to all")
+}
 
 // Methods lists all methods, the paper's first.
 var Methods = slices.Concat(papers, beyond, Controls)
@@ -131,7 +136,7 @@ var beyond = []Method{
 	{"local-temperature", "a temperature for each region, from its codewords", corrected("local-temperature", anchored.LocalTemperature{}), anchorNeeds, true, false},
 	{"gated", "one temperature, mixed with the anchored map by the support of the region", corrected("gated", anchored.Gated{}), anchorNeeds, true, false},
 	{"auto", "the best of the anchored maps by cross-validation, the simplest within one standard error", func(o *Options) layers.Stateful {
-		return &anchored.Auto{Base: o.anchor(), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Spreads: o.spreads(), Optim: o.LBFGS()}
+		return &anchored.Auto{Base: o.anchor(), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(), Optim: o.LBFGS()}
 	}, anchorNeeds, true, false},
 	{"stacked", "the anchored maps mixed, each by what it adds to the others in cross-validation", func(o *Options) layers.Stateful {
 		return o.stack(o.anchor())

@@ -93,20 +93,5 @@ func (g *network) anchor(weights *graph.Weights, s layers.Sizes, v *view) {
 		logs[i] = math.Log1p(n) / float64(s.Slots)
 	}
 	v.inputs["support"] = g.tableSum(table(g, logs, len(logs), 1), v.codes, s.Slots, s.Codewords)
-	v.inputs["ramps"] = g.ramps(scaled, s.Classes, anchored.Knots())
-}
-
-// ramps divides each logit z among the pieces between knots, N×(C·P), such that the parts
-// add up to it: the part of the piece from l to h is the length of [min(z,0), max(z,0)] ∩
-// [l, h], with the sign of z.
-func (g *network) ramps(z string, classes int, knots []float64) string {
-	pieces := len(knots) + 1
-	lo := append([]float64{-math.MaxFloat64}, knots...)
-	hi := append(append([]float64(nil), knots...), math.MaxFloat64)
-	each := g.node("Unsqueeze", []string{z, g.indices(2)}) // N×C×1
-	zero := g.scalar(0)
-	from := g.larger(g.smaller(each, zero), table(g, lo, 1, 1, pieces))
-	to := g.smaller(g.larger(each, zero), table(g, hi, 1, 1, pieces))
-	part := g.times(g.larger(g.subtract(to, from), zero), g.node("Sign", []string{each}))
-	return g.reshape(part, -1, int64(classes*pieces))
+	v.inputs["logits"] = scaled
 }

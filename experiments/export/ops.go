@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 
 	"calibra/data"
@@ -77,6 +78,9 @@ var ops = func() map[reflect.Type]row {
 			w := in[1].columns()
 			return g.tableSum(in[0].string, in[1].string, int(w), in[0].shape[0]/int(w))
 		}),
+		as(func(g *network, o op.RampsOp, in []value) string {
+			return g.ramps(in[0].string, in[0].columns(), in[1].string, o.Knots)
+		}),
 		as(func(g *network, _ op.OuterOp, in []value) string { // B×C, B×D → B×(C·D)
 			c, d := in[0].columns(), in[1].columns()
 			product := g.times(g.reshape(in[0].string, -1, c, 1), g.reshape(in[1].string, -1, 1, d))
@@ -130,6 +134,20 @@ func (g *network) tableSum(rows, codes string, w, k int) string {
 		first[i] = int64(i * k)
 	}
 	return g.sum(g.gather(rows, g.add(codes, table(g, first, 1, w))), 1, 0) // B×w×C, B×C
+}
+
+// ramps is Σ_m v_m r_m(z) of z (N×C) and v (P×1): the ramp of the piece from l to h is the
+// length of [min(z,0), max(z,0)] ∩ [l, h], with the sign of z.
+func (g *network) ramps(z string, classes int64, v string, knots []float64) string {
+	pieces := len(knots) + 1
+	lo := append([]float64{-math.MaxFloat64}, knots...)
+	hi := append(append([]float64(nil), knots...), math.MaxFloat64)
+	each := g.node("Unsqueeze", []string{z, g.indices(2)}) // N×C×1
+	zero := g.scalar(0)
+	from := g.larger(g.smaller(each, zero), table(g, lo, 1, 1, pieces))
+	to := g.smaller(g.larger(each, zero), table(g, hi, 1, 1, pieces))
+	part := g.times(g.larger(g.subtract(to, from), zero), g.node("Sign", []string{each})) // N×C×P
+	return g.reshape(g.matMul(g.reshape(part, -1, int64(pieces)), v), -1, classes)
 }
 
 // lgamma is log Γ(x).

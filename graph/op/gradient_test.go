@@ -61,6 +61,18 @@ func layerNormOf(b, m int) sample {
 	}}
 }
 
+var fixedKnots = []float64{-2, -0.5, 0.3, 1, 2.5}
+
+// rampLogits lie in every piece.
+func rampLogits(b *graph.Builder) *gorgonia.Node {
+	return b.Table("z", graph.Tensor(tensor.Float64, []float64{-5, -2.5, -2, -1.5, -0.7, -0.5, -0.1, 0, 0.1, 0.3, 0.4, 0.9, 1, 1.7, 2.4, 2.5, 2.6, 9, 0.2, -0.2}, 4, 5))
+}
+
+// ramps is an op of given z and of x, of the given shape.
+func ramps(of func(b *graph.Builder, x *gorgonia.Node) *gorgonia.Node, shape ...int) []sample {
+	return []sample{{inputs: map[string][]int{"x": shape}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node { return of(b, x["x"]) }}}
+}
+
 // samples has a row for every kernel type with a derivative.
 var samples = map[string][]sample{
 	"GatherOp": {{inputs: map[string][]int{"x": {4, 2}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
@@ -155,6 +167,12 @@ var samples = map[string][]sample{
 			return b.Apply(op.PooledScores(0.5), mass, x["x"], x["x"], x["z"], b.Table("top", fixedTop))
 		}},
 	},
+	"RampsOp": ramps(func(b *graph.Builder, x *gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.Ramps(fixedKnots), rampLogits(b), x)
+	}, 6, 1),
+	"RampSumsOp": ramps(func(b *graph.Builder, x *gorgonia.Node) *gorgonia.Node {
+		return b.Apply(op.New(op.RampSumsOp{Knots: fixedKnots}), rampLogits(b), x)
+	}, 4, 5),
 	"DirichletOp": {binary(op.DirichletScores(1), []int{4, 9}, []int{4, 3}), binary(op.DirichletScores(0), []int{4, 9}, []int{4, 3})},
 }
 

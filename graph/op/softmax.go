@@ -47,7 +47,9 @@ func LogSoftmaxRows(out, x []float32, c int) {
 		row, dst := x[b:b+c], out[b:b+c]
 		top := row[0]
 		for _, v := range row[1:] {
-			top = max(top, v)
+			if v > top { // a NaN stays in the row, and makes all of it NaN
+				top = v
+			}
 		}
 		for j, v := range row {
 			dst[j] = v - top

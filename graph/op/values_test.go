@@ -266,3 +266,39 @@ func TestAugment(t *testing.T) {
 		t.Errorf("%d of %d images are mirrored", mirrored, n)
 	}
 }
+
+// TestRampsAreTheirFormula, and their transpose theirs, of knots on either side of 0, on one
+// and at it.
+func TestRampsAreTheirFormula(t *testing.T) {
+	ramp := func(z, lo, hi float64) float64 { // ∫_0^z 1[lo < t ≤ hi] dt
+		if z < 0 {
+			return -max(min(hi, 0)-max(lo, z), 0)
+		}
+		return max(min(hi, z)-max(lo, 0), 0)
+	}
+	for _, knots := range [][]float64{{-2, -0.5, 0.3, 1}, {-1, 0, 2}, {0}, {1, 2}, {-3, -1}, nil} {
+		rng := rand.New(rand.NewPCG(uint64(len(knots)), 0))
+		p := len(knots) + 1
+		z, v, g := normals(rng, 40, 0), normals(rng, p, 0), normals(rng, 40, 0)
+		for i := range z {
+			z[i] *= 2
+		}
+		copy(z, knots)
+		y, h := make([]float64, len(z)), make([]float64, p)
+		for i, x := range z {
+			for m := range p {
+				lo, hi := math.Inf(-1), math.Inf(1)
+				if m > 0 {
+					lo = knots[m-1]
+				}
+				if m < len(knots) {
+					hi = knots[m]
+				}
+				y[i] += v[m] * ramp(x, lo, hi)
+				h[m] += g[i] * ramp(x, lo, hi)
+			}
+		}
+		isValue(t, "ramps", op.Ramps(knots), y, dense(z, 8, 5), dense(v, p, 1))
+		isValue(t, "their sums", op.New(op.RampSumsOp{Knots: knots}), h, dense(z, 8, 5), dense(g, 8, 5))
+	}
+}

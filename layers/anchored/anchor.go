@@ -136,9 +136,9 @@ const (
 	// supportInput is mean_i log(1 + N_i), N_i being the calibration rows whose i-th slot
 	// has this row's codeword (B×1).
 	supportInput = "support"
-	// rampsInput are the logits at temperature T, less their mean over the calibration
-	// rows, in parts; see OrderPreserving (B×(C·P)).
-	rampsInput = "ramps"
+	// logitsInput are the logits at temperature T, less their mean over the calibration
+	// rows (B×C).
+	logitsInput = "logits"
 	// wordsInput are the codewords as each slot sees them, standardized by its features
 	// ((w·K)×d), the same for all rows.
 	wordsInput = "words"
@@ -168,7 +168,7 @@ func (a *Anchor) View(x *data.Set) (*layers.View, error) {
 	}
 	return &layers.View{
 		LogProbs: layers.LogSoftmax(logits), Codes: codes,
-		Inputs: map[string]*mat.Dense{supportInput: mat.NewDense(x.Len(), 1, support), rampsInput: ramps(logits)},
+		Inputs: map[string]*mat.Dense{supportInput: mat.NewDense(x.Len(), 1, support), logitsInput: logits},
 		Tables: map[string]*mat.Dense{wordsInput: a.words()},
 	}, nil
 }

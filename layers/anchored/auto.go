@@ -37,6 +37,7 @@ type Auto struct {
 	Base       layers.Base
 	Candidates []Candidate // the simpler first
 	Folds      int         // 0: 3
+	Rows       int         // that the folds divide; 0: all, or those of 2²² logits, as in [Stack]
 	Optim      optim.LBFGSSettings
 	Spreads    SpreadGrid
 
@@ -56,7 +57,7 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	folds := cmp.Or(a.Folds, 3)
 	start := time.Now()
 	a.name, a.Ranking, a.fitted = "", nil, nil // the base is about to change
-	c, err := compete(ctx, a.Base, a.Candidates, folds, a.Optim, a.Spreads, cal, rng)
+	c, err := compete(ctx, a.Base, a.Candidates, judging{a.Rows, folds, a.Optim, a.Spreads}, cal, rng)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
@@ -66,23 +65,6 @@ func TestTemperedAnchorIsTemperatureScaling(t *testing.T) {
 	}
 }
 
-// TestRampsAddUpToTheLogit, each between its knots, on the side of 0 that it is on.
-func TestRampsAddUpToTheLogit(t *testing.T) {
-	logits := mat.NewDense(1, 6, []float64{-20, -0.7, 0, 0.2, 3, 11})
-	parts := ramps(logits).RawRowView(0)
-	for j, z := range logits.RawRowView(0) {
-		of := parts[j*(len(knots)+1):][:len(knots)+1]
-		if sum := floats.Sum(of); !scalar.EqualWithinAbs(sum, z, 1e-15) {
-			t.Errorf("the parts of %v add up to %v", z, sum)
-		}
-		for m, part := range of {
-			if part*z < 0 || m > 0 && m < len(knots) && !(math.Abs(part) <= knots[m]-knots[m-1]) {
-				t.Errorf("part %d of %v is %v", m, z, part)
-			}
-		}
-	}
-}
-
 // TestOrderPreservingKeepsTheOrder at slopes drawn at random.
 func TestOrderPreservingKeepsTheOrder(t *testing.T) {
 	view, _, sizes := region(11)
@@ -102,12 +84,10 @@ func TestOrderPreservingKeepsTheOrder(t *testing.T) {
 	}
 	scores := mat.NewDense(tab.Len(), sizes.Classes, graph.Float64s(out[0]))
 	for i := range tab.Len() {
-		logit := func(j int) float64 { // the sum of its parts
-			return floats.Sum(view.Inputs[rampsInput].RawRowView(i)[j*(len(knots)+1):][:len(knots)+1])
-		}
+		logit := view.Inputs[logitsInput].RawRowView(i)
 		for j := range sizes.Classes {
 			for k := range sizes.Classes {
-				z, y := logit(j), logit(k)
+				z, y := logit[j], logit[k]
 				if z < y && !(scores.At(i, j) < scores.At(i, k)) {
 					t.Errorf("row %d: logits %v < %v have scores %v, %v", i, z, y, scores.At(i, j), scores.At(i, k))
 				}

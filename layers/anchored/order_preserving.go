@@ -2,13 +2,11 @@ package anchored
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/layers"
 
-	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -34,9 +32,6 @@ var (
 // two classes and more of which only say how surely.
 var knots = []float64{-8, -4, -2, -1, -0.5, 0, 0.5, 1, 2, 4, 8}
 
-// Knots are where the slope of f may change.
-func Knots() []float64 { return slices.Clone(knots) }
-
 // Init starts at f(z) = z.
 func (OrderPreserving) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
@@ -61,41 +56,7 @@ func (m OrderPreserving) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.N
 
 // Scores describes f(z).
 func (OrderPreserving) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
-	parts := in.Input(b, rampsInput)
 	d := b.Apply(op.Stretch(), b.Weight("order_preserving/slope"), b.Weight("order_preserving/spread"))
 	slopes := b.Apply(op.Exp(2), b.AddRow(d, b.Weight("order_preserving/log_slope"))) // P×1
-	if b.Err() != nil {
-		return nil
-	}
-	pieces := len(knots) + 1
-	ramps := b.Apply(op.Reshape(2, -1, pieces), parts) // B·C×P
-	return b.Apply(op.Reshape(2, -1, in.LogProbs.Shape()[1]), b.MatMul(ramps, slopes))
-}
-
-// ramps divides each logit among the pieces between the knots, N×(C·P), such that
-// the pieces' parts add up to the logit.
-func ramps(logits *mat.Dense) *mat.Dense {
-	n, c := logits.Dims()
-	pieces := len(knots) + 1
-	out := mat.NewDense(n, c*pieces, nil)
-	for i := range n {
-		row := out.RawRowView(i)
-		for j, z := range logits.RawRowView(i) {
-			for m := range pieces {
-				lo, hi := min(z, 0), max(z, 0) // f is the integral of f′ from 0 to z
-				if m > 0 {
-					lo = max(lo, knots[m-1])
-				}
-				if m < len(knots) {
-					hi = min(hi, knots[m])
-				}
-				part := max(hi-lo, 0)
-				if z < 0 {
-					part = -part
-				}
-				row[j*pieces+m] = part
-			}
-		}
-	}
-	return out
+	return b.Apply(op.Ramps(knots), in.Input(b, logitsInput), slopes)
 }

@@ -59,21 +59,49 @@ type Ranked struct {
 // contest is what cross-validation over the calibration rows says of candidates.
 type contest struct {
 	view    *layers.View // of the calibration rows
+	labels  []int        // of those that the folds divide
 	cv      *crossValidation
 	judged  []*judgement // in the candidates' order, as is the ranking
 	ranking []Ranked
 }
 
+// judging is by what candidates are judged.
+type judging struct {
+	rows    int // calibration rows that the folds divide; 0: all, or as many as have judgedLogits
+	folds   int
+	optim   optim.LBFGSSettings
+	spreads SpreadGrid
+}
+
+// judgedLogits is up to how many logits are judged by. Of 100 classes they are those of 41,943
+// rows, of 1,000 classes of 4,194.
+const judgedLogits = 1 << 22
+
+// divided are the rows that the folds divide, stratified, or all of them: nil.
+func (j judging) divided(labels []int, classes int, rng *rand.Rand) []int {
+	n := j.rows
+	if n == 0 {
+		n = max(judgedLogits/classes, fewRows)
+	}
+	if n >= len(labels) {
+		return nil
+	}
+	share := float64(n) / float64(len(labels))
+	return data.Stratify(labels, []float64{share, 1 - share}, rng)[0]
+}
+
 // compete fits the base to the rows and judges the candidates on it, with folds drawn
 // from rng.
-func compete(ctx context.Context, base layers.Base, candidates []Candidate, folds int, settings optim.LBFGSSettings, spreads SpreadGrid, cal *data.Set, rng *rand.Rand) (*contest, error) {
+func compete(ctx context.Context, base layers.Base, candidates []Candidate, by judging, cal *data.Set, rng *rand.Rand) (*contest, error) {
 	switch {
 	case len(candidates) == 0:
 		return nil, fmt.Errorf("layers: there is no candidate to choose")
 	case cal.Labels == nil:
 		return nil, fmt.Errorf("layers: the calibration rows have no labels")
-	case folds < 2 || folds > cal.Len():
-		return nil, &layers.SettingError{Reason: fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, cal.Len())}
+	case by.folds < 2 || by.folds > cal.Len():
+		return nil, &layers.SettingError{Reason: fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", by.folds, cal.Len())}
+	case by.rows > 0 && by.rows < by.folds:
+		return nil, &layers.SettingError{Reason: fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", by.folds, by.rows)}
 	}
 	if err := base.Fit(ctx, cal, nil, rng); err != nil {
 		return nil, err
@@ -82,7 +110,11 @@ func compete(ctx context.Context, base layers.Base, candidates []Candidate, fold
 	if err != nil {
 		return nil, err
 	}
-	c := &contest{view: view, cv: newCrossValidation(base.Sizes(), view, cal.Labels, folds, settings, spreads, rng)}
+	c := &contest{view: view, labels: cal.Labels}
+	if rows := by.divided(cal.Labels, base.Sizes().Classes, rng); rows != nil {
+		view, c.labels = view.Of(rows), pick(cal.Labels, rows)
+	}
+	c.cv = newCrossValidation(base.Sizes(), view, c.labels, by.folds, by.optim, by.spreads, rng)
 	for _, candidate := range candidates {
 		j, err := c.cv.judge(ctx, candidate.Map)
 		if err != nil {
@@ -90,7 +122,7 @@ func compete(ctx context.Context, base layers.Base, candidates []Candidate, fold
 		}
 		c.judged = append(c.judged, j)
 	}
-	c.ranking = rank(candidates, c.judged, rightRows(view.LogProbs, cal.Labels))
+	c.ranking = rank(candidates, c.judged, rightRows(view.LogProbs, c.labels))
 	return c, nil
 }
 

@@ -64,16 +64,16 @@ func (m ShrunkDirichlet) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Nod
 		return nil
 	}
 	c := weight.Shape()[0]
-	shape, centring := make([]float64, c*c), make([]float64, c*c) // Δ = ρ D ⊙ shape, clr = log p̂ · centring
+	shape := make([]float64, c*c) // Δ = ρ D ⊙ shape
 	for at := range shape {
-		shape[at], centring[at] = 1/math.Sqrt(float64(c-1)), -1/float64(c)
+		shape[at] = 1 / math.Sqrt(float64(c-1))
 	}
 	for k := range c {
 		shape[k*c+k] = 1
-		centring[k*c+k] += 1
 	}
 	delta := b.Times(weight, b.Table("shrunk_dirichlet/shape", graph.Tensor(b.Dtype(), shape, c, c)))
-	centred := b.MatMul(b.Table("shrunk_dirichlet/centring", graph.Tensor(b.Dtype(), centring, c, c)), delta)
+	mean := b.Apply(op.Scale(1, -1/float64(c)), b.Apply(op.SumRows(), delta))
+	centred := b.AddRow(delta, mean) // clr(p̂) Δ is log p̂ times Δ less the mean of its rows
 	shift := b.AddRow(b.MatMul(in.LogProbs, centred), b.Weight("shrunk_dirichlet/bias"))
 	return b.Plus(orTempered(m.On).Scores(b, in), b.Apply(op.Stretch(), shift, b.Weight("shrunk_dirichlet/spread")))
 }

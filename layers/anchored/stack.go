@@ -41,8 +41,12 @@ type Stack struct {
 	Base       layers.Base
 	Candidates []Candidate // with names that differ, the simpler first
 	Folds      int         // 0: 5, or 3 of more than 4096 rows, which need no more
-	Optim      optim.LBFGSSettings
-	Spreads    SpreadGrid
+	// Rows are those of the calibration rows that the folds divide, stratified; 0: all, or
+	// where they have more than 2²² logits as many as have so many, and 4096 at least. The
+	// others are fitted to in the end alone: w, T and the σ are of the data, not of N.
+	Rows    int
+	Optim   optim.LBFGSSettings
+	Spreads SpreadGrid
 
 	Ranking []Ranked // of the last Fit: what Auto goes by, in the candidates' order
 	// NLL is the mean loss of the held-out rows under the posterior that mixes the folds'
@@ -78,7 +82,7 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	case folds == 0:
 		folds = 3
 	}
-	c, err := compete(ctx, s.Base, s.Candidates, folds, s.Optim, s.Spreads, cal, rng)
+	c, err := compete(ctx, s.Base, s.Candidates, judging{s.Rows, folds, s.Optim, s.Spreads}, cal, rng)
 	if err != nil {
 		return err
 	}
@@ -88,11 +92,12 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 		losses[m] = j.losses
 	}
 	shares := mixture(losses)
-	if err := s.temper(ctx, c, shares, cal.Labels); err != nil {
+	if err := s.temper(ctx, c, shares); err != nil {
 		return err
 	}
 	sizes, labels := s.Base.Sizes(), graph.Labels(cal.Labels)
 	tab := c.view.Rows(tensor.Float32, sizes)
+	c.view = nil // of many classes a large part of the memory
 	var parts []part
 	for m, share := range shares {
 		if share == 0 {
@@ -116,19 +121,19 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 }
 
 // temper finds T, and what the posterior loses on the held-out rows.
-func (s *Stack) temper(ctx context.Context, c *contest, shares []float64, labels []int) error {
+func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) error {
 	var said []*mat.Dense
 	for _, j := range c.judged {
 		said = append(said, j.logProbs)
 	}
-	held := &data.Set{Logits: mix(said, shares), Labels: labels}
+	held := &data.Set{Logits: mix(said, shares), Labels: c.labels}
 	var t layers.Temperature
 	if err := t.Fit(ctx, held, nil, nil); err != nil {
 		return err
 	}
 	s.t = t.T()
 	p := s.posterior(said, shares)
-	s.NLL, s.Error = meanError(rowwise(len(labels), func(row int) float64 { return -p.At(row, labels[row]) }))
+	s.NLL, s.Error = meanError(rowwise(len(c.labels), func(row int) float64 { return -p.At(row, c.labels[row]) }))
 	return nil
 }
 
