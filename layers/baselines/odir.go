@@ -14,6 +14,7 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -24,10 +25,12 @@ import (
 //
 //	mean NLL + λ/(C(C−1)) Σ_{k≠l} W_kl² + μ/C Σ_k b_k²
 //
-// λ and μ have the least cross-validated loss on a grid, ties going to the larger.
-// The fits are in the whitened terms of [Dirichlet], with the penalties on W and b, by
-// optim.Newton with the curvature of each class by itself as its preconditioner: L-BFGS
-// takes hundreds of iterations where C² weights are penalized little.
+// λ and μ have the least cross-validated loss on a grid, ties going to the larger. Where
+// N·C² > 2³², as of 4,295 rows of 1,000 classes, a stratified part of the rows chooses them, in
+// its first fold alone, under λN/n and μN/n of its n rows. The fits are in the whitened terms of [Dirichlet], with the penalties on W and b, by
+// optim.Newton with the curvature of each class by itself as its preconditioner, of more than
+// 236 classes with a diagonal and three vectors of each: L-BFGS takes hundreds of iterations
+// where C² weights are penalized little.
 type DirichletODIR struct {
 	Grid  []float64 // values of λ and of μ; nil: 10, 1, …, 1e-3
 	Folds int       // of the cross-validation; 0: 3
@@ -65,45 +68,101 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 	if folds < 2 || folds > cal.Len() {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, cal.Len())}
 	}
-	fractions := make([]float64, folds)
-	for i := range fractions {
-		fractions[i] = 1 / float64(folds)
-	}
 	l = floored(l)
-	parts := data.Stratify(cal.Labels, fractions, rng)
-	losses := make([]float64, len(grid)*len(grid))
-	for held, test := range parts {
-		var rest []int
-		for p, rows := range parts {
-			if p != held {
-				rest = append(rest, rows...)
-			}
-		}
-		if err := m.path(ctx, l, cal.Labels, rest, test, grid, losses); err != nil {
-			return err
-		}
-	}
-	best := 0
-	for i, l := range losses {
-		if l < losses[best] {
-			best = i
-		}
-	}
-	m.Lambda, m.Mu = grid[best/len(grid)], grid[best%len(grid)]
-	white, w, err := whitenedStart(cal)
+	white, err := m.whiten(l)
 	if err != nil {
 		return err
 	}
-	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, white, cal, w, func(ctx context.Context, p optim.Problem) (optim.Result, error) {
+	near, err := m.choose(ctx, l, cal.Labels, white, grid, folds, rng)
+	if err != nil {
+		return err
+	}
+	if white == nil {
+		own, err := whiten(l)
+		if err != nil {
+			return err
+		}
+		white = &own
+	}
+	w, err := dirichletMap{}.Init(sizes, nil)
+	if err != nil {
+		return err
+	}
+	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: *white}, m.Lambda, m.Mu}, *white, cal, white.start(w), func(ctx context.Context, p optim.Problem) (optim.Result, error) {
 		white.apply(l)
-		f := newPenalized(white, l, cal.Labels)
+		f := newPenalized(*white, l, cal.Labels)
 		weights := p.Loss.Weights()
 		x := startOf(weights)
+		if near != nil {
+			copy(x, near)
+		}
 		r, err := f.minimize(ctx, x, m.Lambda, m.Mu, m.Optim)
 		weights.SetValues("dirichlet/weight", x[:len(x)-sizes.Classes])
 		weights.SetValues("dirichlet/bias", x[len(x)-sizes.Classes:])
 		return r, err
 	})
+}
+
+// whiten is one whitening for all fits where there are too many classes for blocks: spiked
+// needs its axes. With fewer each fold has its own.
+func (m *DirichletODIR) whiten(l *mat.Dense) (*whitening, error) {
+	if l.RawMatrix().Cols <= mostBlocks {
+		return nil, nil
+	}
+	white, err := whiten(l)
+	if err == nil {
+		white, err = white.principal()
+	}
+	return &white, err
+}
+
+// chosenBy is up to what N·C² all rows choose λ and μ, in all folds: of 1,000 classes 4,294 rows
+// choose, of 100 classes 429,496.
+const chosenBy = 1 << 32
+
+// choose finds λ and μ by cross-validation over the rows of l. Of too many rows those of a
+// stratified part choose, n of N, and in its first fold alone. It is fitted under λN/n and
+// μN/n, by which the penalties weigh as much against a row as they will against all rows; near
+// is then the best of its fits, which the fit to all rows starts from.
+func (m *DirichletODIR) choose(ctx context.Context, l *mat.Dense, labels []int, white *whitening, grid []float64, folds int, rng *rand.Rand) (near []float64, err error) {
+	n, c := l.Dims()
+	strengths := slices.Clone(grid)
+	most := max(chosenBy/(c*c), folds*c)
+	if most < n {
+		share := float64(most) / float64(n)
+		rows := data.Stratify(labels, []float64{share, 1 - share}, rng)[0]
+		l, labels = data.RowsOf(l, rows), pick(labels, rows)
+		floats.Scale(float64(n)/float64(len(rows)), strengths)
+	}
+	fractions := make([]float64, folds)
+	for i := range fractions {
+		fractions[i] = 1 / float64(folds)
+	}
+	parts := data.Stratify(labels, fractions, rng)
+	p := &path{l: l, labels: labels, white: white, strengths: strengths, settings: m.Optim, losses: make([]float64, len(grid)*len(grid))}
+	for held, test := range parts {
+		var rest []int
+		for k, rows := range parts {
+			if k != held {
+				rest = append(rest, rows...)
+			}
+		}
+		if err := p.follow(ctx, rest, test); err != nil {
+			return nil, err
+		}
+		if most < n {
+			near = p.near
+			break
+		}
+	}
+	best := 0
+	for i, l := range p.losses {
+		if l < p.losses[best] {
+			best = i
+		}
+	}
+	m.Lambda, m.Mu = grid[best/len(grid)], grid[best%len(grid)]
+	return near, nil
 }
 
 // startOf is W̃ and b̃, laid end to end.
@@ -125,46 +184,67 @@ func (f *penalized) minimize(ctx context.Context, x []float64, lambda, mu float6
 // apart with certainty a loss goes on falling by next to nothing.
 const pathSteps = 20
 
-// path adds to losses the summed loss on the test rows of each fit to the train rows of
-// l = ℓ, N×C. Each fit starts from the one before it, a neighbour on the grid.
-func (m *DirichletODIR) path(ctx context.Context, l *mat.Dense, labels, train, test []int, grid, losses []float64) error {
-	x := data.RowsOf(l, train)
-	white, err := whiten(x)
-	if err != nil {
-		return err
+// path is a cross-validation of all pairs of strengths.
+type path struct {
+	l         *mat.Dense // ℓ, N×C
+	labels    []int
+	white     *whitening // in whose terms the fits are; nil: in those of the rows' own whitening
+	strengths []float64  // of λ and of μ
+	settings  optim.NewtonSettings
+
+	losses []float64 // summed over the test rows, of each λ in turn with each μ
+	near   []float64 // the fit of the least of them
+}
+
+// follow adds to losses what each fit to the train rows loses on the test rows. Each fit
+// starts from the one before it, a neighbour on the grid.
+func (p *path) follow(ctx context.Context, train, test []int) error {
+	x := data.RowsOf(p.l, train)
+	white := p.white
+	if white == nil {
+		own, err := whiten(x)
+		if err != nil {
+			return err
+		}
+		white = &own
 	}
 	white.apply(x)
-	held := data.RowsOf(l, test)
+	held := data.RowsOf(p.l, test)
 	white.apply(held)
-	f, on := newPenalized(white, x, pick(labels, train)), newPenalized(white, held, pick(labels, test))
+	f, on := newPenalized(*white, x, pick(p.labels, train)), newPenalized(*white, held, pick(p.labels, test))
 	c := len(white.mean)
 	start := graph.NewWeights(tensor.Float64)
 	start.Add("dirichlet/weight", identity(c), c, c)
 	start.Add("dirichlet/bias", make([]float64, c), c)
 	at, slope := startOf(white.start(start)), make([]float64, c*c+c)
-	settings := m.Optim
+	settings := p.settings
 	if settings.Gradient == 0 {
 		settings.Gradient = 1e-4 // enough to choose by
 	}
 	settings.Iterations = min(cmp.Or(settings.Iterations, pathSteps), pathSteps)
 	f.temper(at)
-	for i, lambda := range grid {
+	least := math.Inf(1)
+	for i, lambda := range p.strengths {
 		f.Gradient(slope, at)
 		f.measure()
-		for step := range grid {
+		for step := range p.strengths {
 			j := step // there and back, so that each fit is next to the last
 			if i%2 == 1 {
-				j = len(grid) - 1 - step
+				j = len(p.strengths) - 1 - step
 			}
-			if err := f.penalty(lambda, grid[j]); err != nil {
+			if err := f.penalty(lambda, p.strengths[j]); err != nil {
 				return err
 			}
 			if _, err := optim.Newton(ctx, f, at, settings); err != nil {
 				return err
 			}
 			loss := float64(len(test)) * on.Gradient(slope, at)
-			if losses[i*len(grid)+j] += loss; math.IsNaN(loss) {
-				return fmt.Errorf("the cross-validated loss at λ = %g, μ = %g is not finite", lambda, grid[j])
+			total := &p.losses[i*len(p.strengths)+j]
+			if *total += loss; math.IsNaN(loss) {
+				return fmt.Errorf("the cross-validated loss at λ = %g, μ = %g is not finite", lambda, p.strengths[j])
+			}
+			if *total < least {
+				least, p.near = *total, append(p.near[:0], at...)
 			}
 		}
 	}

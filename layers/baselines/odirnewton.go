@@ -30,7 +30,7 @@ func newPenalized(white whitening, x *mat.Dense, labels []int) *penalized {
 	if len(white.mean) <= mostBlocks {
 		f.blocks = &classBlocks{}
 	} else {
-		f.blocks = &diagonal{}
+		f.blocks = &spiked{}
 	}
 	return f
 }
@@ -243,44 +243,4 @@ func (b *classBlocks) solve(dst, r []float64) {
 			dst[k*c+j] = v
 		}
 	}))
-}
-
-// diagonal takes less memory and no cubic time: the entries of the diagonal alone. As the
-// inputs are white, the likelihood's part of class j is about d_j = mean p_nj(1−p_nj).
-type diagonal struct {
-	spread   []float64 // d_j
-	penalty  []float64 // 2λ/(C(C−1)) Σ_l R_lk², of row k of W̃
-	constant float64   // 2μ/C
-}
-
-func (b *diagonal) measure(f *penalized) {
-	n, c := f.x.Dims()
-	b.spread = make([]float64, c)
-	for i := range n {
-		for j, p := range f.p.RawRowView(i) {
-			b.spread[j] += p * (1 - p) / float64(n)
-		}
-	}
-}
-
-func (b *diagonal) penalize(f *penalized) error {
-	off, intercept := f.strengths()
-	b.penalty, b.constant = make([]float64, len(f.mean)), 2*intercept
-	for _, row := range rowsOf(f.forward) {
-		for k, r := range row {
-			b.penalty[k] += 2 * off * r * r
-		}
-	}
-	return nil
-}
-
-func (b *diagonal) solve(dst, r []float64) {
-	c := len(b.spread)
-	for at, v := range r {
-		added := b.constant
-		if k := at / c; k < c {
-			added = b.penalty[k]
-		}
-		dst[at] = v / (b.spread[at%c] + added + 1e-12)
-	}
 }

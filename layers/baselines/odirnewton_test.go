@@ -16,12 +16,28 @@ import (
 
 // odirProblem is a problem of ODIR in both forms: by the graph of its map, and in closed
 // form.
-func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64) (*graph.Objective, *penalized) {
+func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64, turn func(whitening) (whitening, error)) (*graph.Objective, *penalized) {
 	t.Helper()
-	white, w, err := whitenedStart(cal)
+	sizes, err := sizesOf(cal)
 	if err != nil {
 		t.Fatal(err)
 	}
+	l, err := logProbsOf(cal, sizes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	white, err := whiten(floored(l))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if white, err = turn(white); err != nil {
+		t.Fatal(err)
+	}
+	w, err := dirichletMap{}.Init(sizes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = white.start(w)
 	m := odirMap{whitenedMap{whitening: white}, lambda, mu}
 	base := &original{}
 	if err := base.Fit(t.Context(), cal, nil, nil); err != nil {
@@ -46,7 +62,7 @@ func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64) (*graph.Object
 // of the same map.
 func TestPenalizedIsTheGraphs(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(300, 9)
-	objective, f := odirProblem(t, cal, 0.3, 0.2)
+	objective, f := odirProblem(t, cal, 0.3, 0.2, whitening.principal)
 	compareWithGraph(t, f, objective, cal.Len())
 }
 
@@ -111,23 +127,70 @@ func TestNewtonFindsTheOptimumOfLBFGS(t *testing.T) {
 	for name, p := range map[string]problem{"dirichlet": problems()["dirichlet"], "temperature": problems()["temperature"], "zeros": problems()["zeros"]} {
 		cal, _ := p.draw(600, 9)
 		for _, strengths := range [][2]float64{{10, 1e-3}, {1e-2, 1}, {1e-3, 1e-3}} {
-			objective, f := odirProblem(t, cal, strengths[0], strengths[1])
-			start := startOf(objective.Weights())
+			objective, _ := odirProblem(t, cal, strengths[0], strengths[1], unturned)
 			want, err := optim.LBFGS(t.Context(), optim.Problem{Loss: objective, Rows: cal.Len()}, optim.LBFGSSettings{Gradient: 1e-8})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for kind, blocks := range map[string]curvature{"class blocks": &classBlocks{}, "diagonal": &diagonal{}} {
-				f.blocks = blocks
-				x := slices.Clone(start)
-				got, err := f.minimize(t.Context(), x, strengths[0], strengths[1], optim.NewtonSettings{Gradient: 1e-8})
+			for _, by := range []struct {
+				blocks curvature
+				turn   func(whitening) (whitening, error)
+			}{{&classBlocks{}, unturned}, {&spiked{}, whitening.principal}} {
+				again, f := odirProblem(t, cal, strengths[0], strengths[1], by.turn)
+				f.blocks = by.blocks
+				got, err := f.minimize(t.Context(), startOf(again.Weights()), strengths[0], strengths[1], optim.NewtonSettings{Gradient: 1e-8})
 				if err != nil || !got.Converged {
-					t.Errorf("%s, λ = %g, μ = %g, %s: %+v, %v", name, strengths[0], strengths[1], kind, got, err)
+					t.Errorf("%s, λ = %g, μ = %g, %T: %+v, %v", name, strengths[0], strengths[1], by.blocks, got, err)
 				}
 				// A convex loss differs from its least by about |gradient|² over a curvature of 1e-4.
 				if math.Abs(got.Loss-want.Loss) > 1e-10 {
-					t.Errorf("%s, λ = %g, μ = %g, %s: the loss is %.12f, that of L-BFGS %.12f", name, strengths[0], strengths[1], kind, got.Loss, want.Loss)
+					t.Errorf("%s, λ = %g, μ = %g, %T: the loss is %.12f, that of L-BFGS %.12f", name, strengths[0], strengths[1], by.blocks, got.Loss, want.Loss)
 				}
+			}
+		}
+	}
+}
+
+func unturned(w whitening) (whitening, error) { return w, nil }
+
+// TestSpikedIsTheInverseOfItsBlocks: what solve gives, less what all classes share, is of each
+// class the inverse of the matrix that spiked says, and the shared part that of its own.
+func TestSpikedIsTheInverseOfItsBlocks(t *testing.T) {
+	cal, _ := problems()["dirichlet"].draw(300, 9)
+	_, f := odirProblem(t, cal, 0.3, 0.2, whitening.principal)
+	f.blocks = &spiked{}
+	c := len(f.mean)
+	x, grad := make([]float64, c*c+c), make([]float64, c*c+c)
+	f.Gradient(grad, x)
+	if err := f.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	b := f.blocks.(*spiked)
+	off, intercept := f.strengths()
+	rng := rand.New(rand.NewPCG(5, 6))
+	for j := range c {
+		// a residual of class j and its opposite in another leave the shared vector alone
+		r, dst := make([]float64, len(x)), make([]float64, len(x))
+		other := (j + 1) % c
+		for k := range c + 1 {
+			r[k*c+j] = rng.NormFloat64()
+			r[k*c+other] = -r[k*c+j]
+		}
+		b.solve(dst, r)
+		for k := range c + 1 {
+			back, size := 0.0, 0.0
+			add := func(v float64) { back, size = back+v, size+math.Abs(v) }
+			add(b.v.At(k, j) * dst[k*c+j])
+			if k < c {
+				add(2 * off * b.s[k] * dst[k*c+j])
+			}
+			for l := range c + 1 {
+				add(b.a.At(k, j) * b.a.At(l, j) * dst[l*c+j])
+				add(2 * intercept * b.q[k] * b.q[l] * dst[l*c+j])
+				add(-2 * off * b.r.At(k, j) * b.r.At(l, j) * dst[l*c+j])
+			}
+			if !(math.Abs(back-r[k*c+j]) <= 1e-6*size) { // terms that cancel; the inverse variances differ by a factor of 1e8, which costs as many of 16 digits
+				t.Fatalf("class %d: the block times its solution is %v in row %d, not %v", j, back, k, r[k*c+j])
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package baselines
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"calibra/data"
 	"calibra/graph"
@@ -51,6 +52,31 @@ func whiten(x *mat.Dense) (whitening, error) {
 	}
 	w.forward, w.inverse = mat.DenseCopyOf(&inverse), mat.DenseCopyOf(&upper)
 	return w, nil
+}
+
+// principal has the principal axes of x for axes, in which RᵀR, the inverse of the variances
+// along them, is diagonal.
+func (w whitening) principal() (whitening, error) {
+	c := len(w.mean)
+	var covariance mat.SymDense
+	covariance.SymOuterK(1, w.inverse.T()) // LLᵀ
+	var eigen mat.EigenSym
+	if !eigen.Factorize(&covariance, true) {
+		return w, errors.New("the covariance of the log-probabilities has no eigenvectors")
+	}
+	var axes mat.Dense // Q
+	eigen.VectorsTo(&axes)
+	out := whitening{w.mean, mat.NewDense(c, c, nil), mat.NewDense(c, c, nil)}
+	variances := eigen.Values(nil)
+	least := 1e-9 * variances[c-1] // below what whiten added
+	for k, v := range variances {
+		sd := math.Sqrt(max(v, least))
+		for i := range c {
+			out.forward.Set(i, k, axes.At(i, k)/sd)
+			out.inverse.Set(k, i, axes.At(i, k)*sd)
+		}
+	}
+	return out, nil
 }
 
 // apply whitens x in place.
