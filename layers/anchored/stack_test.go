@@ -240,6 +240,32 @@ func TestStackAgainstOneMap(t *testing.T) {
 	}
 }
 
+// TestSomeRowsJudge: of a third of the rows a held-out loss has √3 times the standard error,
+// and the map that is kept is fitted to all rows nevertheless.
+func TestSomeRowsJudge(t *testing.T) {
+	cal := localized(600, 31)
+	all, some := stack(Candidate{"ts", Tempered{}}), stack(Candidate{"ts", Tempered{}})
+	some.Rows = 200
+	for _, s := range []*Stack{all, some} {
+		if err := s.Fit(t.Context(), cal, nil, newRand(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A standard deviation of 200 losses has an error of about 5 %, more with their tails.
+	if ratio := some.Ranking[0].Error / all.Ranking[0].Error; !(math.Abs(ratio-math.Sqrt(3)) <= 0.4) {
+		t.Errorf("the standard error of a third of the rows is %.2f times that of all", ratio)
+	}
+	a, b := all.parts[0].weights.Float64s("tempered/inverse_temperature")[0], some.parts[0].weights.Float64s("tempered/inverse_temperature")[0]
+	if !(math.Abs(a-b) <= 1e-4) { // both to a gradient of 2e-5
+		t.Errorf("fitted to the same rows the temperature is %v and %v", a, b)
+	}
+	some.Rows, some.Folds = 4, 5
+	var setting *layers.SettingError
+	if err := some.Fit(t.Context(), cal, nil, newRand(1)); !errors.As(err, &setting) {
+		t.Errorf("more folds than judging rows give %v", err)
+	}
+}
+
 func TestStackRefuses(t *testing.T) {
 	cal := blobs(60, 1)
 	var setting *layers.SettingError

@@ -12,6 +12,7 @@ import (
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // odirProblem is a problem of ODIR in both forms: by the graph of its map, and in closed
@@ -177,20 +178,26 @@ func TestSpikedIsTheInverseOfItsBlocks(t *testing.T) {
 			r[k*c+other] = -r[k*c+j]
 		}
 		b.solve(dst, r)
+		block, right := mat.NewDense(c+1, c+1, nil), mat.NewVecDense(c+1, nil)
 		for k := range c + 1 {
-			back, size := 0.0, 0.0
-			add := func(v float64) { back, size = back+v, size+math.Abs(v) }
-			add(b.v.At(k, j) * dst[k*c+j])
-			if k < c {
-				add(2 * off * b.s[k] * dst[k*c+j])
-			}
+			right.SetVec(k, r[k*c+j])
 			for l := range c + 1 {
-				add(b.a.At(k, j) * b.a.At(l, j) * dst[l*c+j])
-				add(2 * intercept * b.q[k] * b.q[l] * dst[l*c+j])
-				add(-2 * off * b.r.At(k, j) * b.r.At(l, j) * dst[l*c+j])
+				block.Set(k, l, b.a.At(k, j)*b.a.At(l, j)+2*intercept*b.q[k]*b.q[l]-2*off*b.r.At(k, j)*b.r.At(l, j))
 			}
-			if !(math.Abs(back-r[k*c+j]) <= 1e-6*size) { // terms that cancel; the inverse variances differ by a factor of 1e8, which costs as many of 16 digits
-				t.Fatalf("class %d: the block times its solution is %v in row %d, not %v", j, back, k, r[k*c+j])
+			block.Set(k, k, block.At(k, k)+b.v.At(k, j))
+			if k < c {
+				block.Set(k, k, block.At(k, k)+2*off*b.s[k])
+			}
+		}
+		var want mat.VecDense
+		if err := want.SolveVec(block, right); err != nil {
+			t.Fatal(err)
+		}
+		size := mat.Norm(&want, math.Inf(1))
+		for k := range c + 1 {
+			// Its axes' inverse variances differ by a factor of 1e8, which costs half of 16 digits.
+			if got := dst[k*c+j]; !(math.Abs(got-want.AtVec(k)) <= 1e-6*size) {
+				t.Errorf("class %d, row %d: %v, the block's solution is %v", j, k, got, want.AtVec(k))
 			}
 		}
 	}

@@ -38,7 +38,10 @@ type spiked struct {
 }
 
 // varianceFloor is the least variance, in parts of the class's weight.
-const varianceFloor = 1e-6
+const varianceFloor = 1e-3
+
+// sharedFloor is the least curvature along what all classes share, in parts of the likelihood's.
+const sharedFloor = 1e-6
 
 func (b *spiked) measure(f *penalized) {
 	c := len(f.mean)
@@ -99,7 +102,7 @@ func (b *spiked) penalize(f *penalized) error {
 	for _, d := range b.d {
 		total += d
 	}
-	least := varianceFloor * total
+	least := sharedFloor * total
 	for k, s := range b.s {
 		b.shared[k] = 1 / max(2*off*float64(c-1)*s, least)
 	}
