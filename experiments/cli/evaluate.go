@@ -83,15 +83,19 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	bar := t.progress()
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
 	settings.Executor = executor
-	r, err := metrics.Evaluate(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, c.rng())
-	if err == nil && embedding != nil && c.Folds > 0 {
-		r.Recovered, err = metrics.Recover(ctx, p.LogProbs, p.Labels, embedding, metrics.Recovery{Folds: c.Folds}, c.rng())
+	var recovered *metrics.Recovered
+	if embedding != nil && c.Folds > 0 {
+		if recovered, err = metrics.Recover(ctx, p.LogProbs, p.Labels, embedding, metrics.Recovery{Folds: c.Folds}, c.rng()); err != nil {
+			bar.clear()
+			return asUsage(err)
+		}
 	}
+	r, err := metrics.Evaluate(ctx, p.LogProbs, p.Labels, spent(embedding), settings, uncertainty, c.rng())
 	bar.clear()
 	if err != nil {
 		return asUsage(err)
 	}
-	r.Sets = covered
+	r.Recovered, r.Sets = recovered, covered
 	if c.Plots != "" || c.HTML != "" {
 		drawn, err := c.drawings(p, r)
 		if err != nil {
@@ -187,6 +191,18 @@ func (c *evaluateCmd) embedding() (mat.Matrix, error) {
 		}
 	}
 	return data.ReadFeatures(c.In, key)
+}
+
+// spent is the embedding where it is needed no more: of a file in single precision its memory
+// is worked in, so that it stands there once.
+func spent(embedding mat.Matrix) mat.Matrix {
+	if s, ok := embedding.(*data.Singles); ok {
+		if values, index := s.Memory(); index == nil {
+			_, dim := s.Dims()
+			return metrics.NewSpent(values, dim)
+		}
+	}
+	return embedding
 }
 
 // asUsage marks an error of what sees only input and flags as the user's to mend, but not

@@ -71,15 +71,6 @@ func (b *binned) firstOrder() []int {
 	return firstToLast(b.rows)
 }
 
-// unmeasured is N×C of NaN where only anchors will be measured, else of 0.
-func (b *binned) unmeasured() *mat.Dense {
-	out := mat.NewDense(b.rows, b.classes, nil)
-	if b.anchors != nil {
-		out.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, out)
-	}
-	return out
-}
-
 // anchorStratum is how many anchors, neighbours in their order, make a stratum.
 const anchorStratum = 16
 
@@ -110,19 +101,19 @@ func (a *anchorRows) error(shares []float64) float64 {
 }
 
 // anchoredNoise fills in LCE and MLCE of redraws at the anchors, and the floor of local.
-func (b *binned) anchoredNoise(ctx context.Context, z *scaled, local *Local, redraws []Values, redrawn [][]int32, p *progress) error {
+func (b *binned) anchoredNoise(ctx context.Context, z *scaled, local *Local, redraws []Values, redrawn []ids, p *progress) error {
 	if len(redraws) == 0 {
 		return nil
 	}
-	local.Floor = mat.NewDense(b.rows, b.classes, nil)
-	labels := append([][]int32{b.label}, redrawn...)
+	local.Floor = mat.NewDense(b.anchors.count, b.classes, nil)
+	labels := append([]ids{idsOf(b.label, b.classes)}, redrawn...)
 	relabelled := newTally(len(redraws), b.classes)
 	for _, n := range b.parts(z, b.firstOrder(), func(order []int) []int { return evenBlocks(len(order)) }) {
 		places := n.redrawPlaces(labels)
 		var tallies []*tally
 		err := n.each(ctx, p, func() []observer {
 			o := n.newRedrawer(places, labels)
-			tallies = append(tallies, o.tallied(b.classes, local.Floor))
+			tallies = append(tallies, o.tallied(b.classes, local))
 			return []observer{o}
 		})
 		if err != nil {
@@ -133,7 +124,7 @@ func (b *binned) anchoredNoise(ctx context.Context, z *scaled, local *Local, red
 		}
 	}
 	for k := range redraws {
-		w := b.classWeights(variant{ones(b.rows), redrawn[k]})
+		w := b.classWeights(variant{ones(b.rows), redrawn[k].all(b.rows)})
 		redraws[k][LCE], redraws[k][MLCE] = relabelled.values(k, w, b.settings.Protocol)
 	}
 	return nil

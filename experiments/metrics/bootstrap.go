@@ -167,7 +167,7 @@ func (o *resampler) end(t *stripe) {
 			if t.own[c*t.rows+j] == skipped {
 				continue
 			}
-			e, group := t.residual[j*t.classes+c], o.group[t.order[j]]
+			e, group := t.residual(j, c), o.group[t.order[j]]
 			for b := range o.replicates {
 				w := float64(o.draws[b*o.count+group])
 				if w == 0 {

@@ -110,14 +110,14 @@ func debiasedSquare(size, confidence, hits []float64) float64 {
 }
 
 // skce fills SKCE, and its noise under the redrawn labels (T × N).
-func (b *binned) skce(ctx context.Context, redrawn [][]int32, p *progress, out *Checks) error {
+func (b *binned) skce(ctx context.Context, redrawn []ids, p *progress, out *Checks) error {
 	out.SKCE = math.NaN()
 	if b.rows < 2 {
 		return nil
 	}
 	n := newNeighbours(b.sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.rows), oneBin)
 	n.receivers = b.receivers()
-	labels := append([][]int32{b.label}, redrawn...)
+	labels := append([]ids{idsOf(b.label, b.classes)}, redrawn...)
 	places := n.redrawPlaces(labels)
 	// Σ_i e_iᵀR_i of each stripe, added up in their order
 	partial := make([][]float64, (n.receivers+lanes-1)/lanes)
@@ -130,7 +130,7 @@ func (b *binned) skce(ctx context.Context, redrawn [][]int32, p *progress, out *
 		o.done = func(t *stripe) {
 			for c := range t.classes {
 				for l := range t.count {
-					sum[0] += t.residual[(t.first+l)*t.classes+c] * t.total.r[c*lanes+l]
+					sum[0] += t.residual(t.first+l, c) * t.total.r[c*lanes+l]
 				}
 			}
 			partial[t.first/lanes] = slices.Clone(sum)
@@ -177,7 +177,7 @@ func (b *binned) predictionSpace() *scaled {
 	if median == 0 {
 		median = 1
 	}
-	return &scaled{b.classes, func(dst []float32, i int) {
+	return &scaled{dim: b.classes, write: func(dst []float32, i int) {
 		for c, x := range b.prob[i*b.classes : (i+1)*b.classes] {
 			dst[c] = float32(x / median)
 		}

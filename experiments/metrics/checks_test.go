@@ -102,7 +102,7 @@ func TestDebiasedSquareOfAWideBin(t *testing.T) {
 	var sum, squares float64
 	for _, labels := range b.redraw(redraws, rand.New(rand.NewPCG(4, 4))) {
 		var c Checks
-		b.label = labels
+		b.label = labels.all(b.rows)
 		b.debiased(&c)
 		sum += c.SquaredDebiased / redraws
 		squares += c.SquaredDebiased * c.SquaredDebiased / redraws

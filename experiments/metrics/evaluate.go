@@ -109,7 +109,7 @@ func (b *binned) uncertainPasses(z *scaled) int {
 }
 
 // uncertain measures with the uncertainty, and gives the redrawn labels too.
-func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *progress, rng *rand.Rand) (*Report, [][]int32, error) {
+func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *progress, rng *rand.Rand) (*Report, []ids, error) {
 	u, err := u.filled()
 	if err != nil {
 		return nil, nil, err
@@ -183,9 +183,9 @@ func (b *binned) bootstrap(ctx context.Context, times int, rng *rand.Rand) ([]Va
 }
 
 // relabelled measures the global metrics under other labels, T×N.
-func (b *binned) relabelled(ctx context.Context, labels [][]int32) ([]Values, error) {
+func (b *binned) relabelled(ctx context.Context, labels []ids) ([]Values, error) {
 	weight := ones(b.rows)
-	return inParallel(ctx, len(labels), func(k int) Values { return b.global(variant{weight, labels[k]}) })
+	return inParallel(ctx, len(labels), func(k int) Values { return b.global(variant{weight, labels[k].all(b.rows)}) })
 }
 
 func inParallel(ctx context.Context, times int, measure func(k int) Values) ([]Values, error) {
@@ -216,9 +216,9 @@ func inParallelWith(ctx context.Context, times int, newWorker func() func(k int)
 // localUncertainty fills in the local metrics of replicates and redraws and the floor of
 // local, and gives the metrics without each part of the rows, all in one pass over the
 // kernel.
-func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, replicates, redraws []Values, redrawn [][]int32, p *progress, rng *rand.Rand) (without []Values, err error) {
+func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, replicates, redraws []Values, redrawn []ids, p *progress, rng *rand.Rand) (without []Values, err error) {
 	groups := newGrouped(b.rows, b.classes, len(replicates), rng)
-	labels := append([][]int32{b.label}, redrawn...)
+	labels := append([]ids{idsOf(b.label, b.classes)}, redrawn...)
 	if len(redraws) > 0 {
 		local.Floor = mat.NewDense(b.rows, b.classes, nil)
 	}
@@ -240,7 +240,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 			p.add(n.rows)
 			continue
 		}
-		places, floor := n.redrawPlaces(labels), local.Floor
+		places := n.redrawPlaces(labels)
 		var tallies []func()
 		err = n.each(ctx, p, func() (observers []observer) {
 			if !drawn {
@@ -250,7 +250,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 			}
 			if !counted {
 				o := n.newRedrawer(places, labels)
-				counts := o.tallied(b.classes, floor)
+				counts := o.tallied(b.classes, local)
 				observers = append(observers, o)
 				tallies = append(tallies, func() { relabelled.merge(counts) })
 			}
@@ -275,7 +275,7 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 		measure(&without[part], resampled, k, variant{groups.weights(k), b.label})
 	}
 	for k := range redraws {
-		measure(&redraws[k], relabelled, k, variant{ones(b.rows), redrawn[k]})
+		measure(&redraws[k], relabelled, k, variant{ones(b.rows), redrawn[k].all(b.rows)})
 	}
 	return without, nil
 }

@@ -32,7 +32,7 @@ func (p problem) localVariants(t *testing.T, s Settings, times int) (local *Loca
 	}
 	redrawn := b.redraw(times, rand.New(rand.NewPCG(7, 7)))
 	for _, drawn := range redrawn {
-		labels = append(labels, whole(drawn))
+		labels = append(labels, whole(drawn.all(b.rows)))
 	}
 	replicates, redraws, local = make([]Values, times), make([]Values, times), &Local{}
 	if _, err := b.localUncertainty(context.Background(), z, local, replicates, redraws, redrawn, &progress{}, rand.New(rand.NewPCG(8, 8))); err != nil {

@@ -58,14 +58,14 @@ func (n *neighbours) elsewhere(ctx context.Context, x Executor, p *progress, out
 
 // redrawnElsewhere counts the local residuals under redrawn labels there; labels are T+1
 // vectors by row of the sample, first the observed.
-func (n *neighbours) redrawnElsewhere(ctx context.Context, x Executor, labels [][]int32, counts *tally) (done bool, err error) {
+func (n *neighbours) redrawnElsewhere(ctx context.Context, x Executor, labels []ids, counts *tally) (done bool, err error) {
 	if x == nil {
 		return false, nil
 	}
 	ordered := make([]int32, 0, len(labels)*n.rows)
 	for _, label := range labels {
 		for _, i := range n.order {
-			ordered = append(ordered, label[i])
+			ordered = append(ordered, label.at(i))
 		}
 	}
 	t := newTally(len(labels)-1, n.classes)
@@ -98,7 +98,7 @@ func (n *neighbours) byClass() []float32 {
 	e := make([]float32, n.rows*n.classes)
 	for j := range n.rows {
 		for c := range n.classes {
-			e[c*n.rows+j] = float32(n.residual[j*n.classes+c])
+			e[c*n.rows+j] = float32(n.residual(j, c))
 		}
 	}
 	return e

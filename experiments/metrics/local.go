@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
 
 // Local holds what local metrics say of each row.
 type Local struct {
-	// Residual is N×C: the kernel mean of p_jc − 1[y_j = c] over the rows j in the
-	// bin of row i (i included), NaN where the bin was skipped or i is no anchor.
+	// Rows are those that are measured, ascending: the rows of the matrices. nil: all.
+	Rows []int
+	// Residual is N×C, or of as many rows as Rows: the kernel mean of p_jc − 1[y_j = c] over the rows j in the
+	// bin of row i (i included), NaN where the bin was skipped.
 	Residual *mat.Dense
 	// ESS is N×C: the effective sample size (Σ_j K_ij)² / Σ_j K_ij² over the same
 	// rows without i, 0 for a row with no neighbour within reach of the kernel, NaN
@@ -24,6 +27,17 @@ type Local struct {
 	LCE []float64
 }
 
+// place is where the matrices have row i, −1 where they do not.
+func (l *Local) place(i int) int {
+	if l.Rows == nil {
+		return i
+	}
+	if k, measured := slices.BinarySearch(l.Rows, i); measured {
+		return k
+	}
+	return -1
+}
+
 // checkEmbedding returns z, N×d, in units of the bandwidth.
 func (b *binned) checkEmbedding(z mat.Matrix) (*scaled, error) {
 	if rows, dim := z.Dims(); rows != b.rows || dim == 0 {
@@ -34,10 +48,11 @@ func (b *binned) checkEmbedding(z mat.Matrix) (*scaled, error) {
 
 // local measures the kernel residuals.
 func (b *binned) local(ctx context.Context, z *scaled, p *progress) (*Local, error) {
-	out := &Local{
-		Residual: b.unmeasured(),
-		ESS:      b.unmeasured(),
+	out := &Local{}
+	if b.anchors != nil {
+		out.Rows = slices.Sorted(slices.Values(b.anchors.order[:b.anchors.count]))
 	}
+	out.Residual, out.ESS = mat.NewDense(b.receivers(), b.classes, nil), mat.NewDense(b.receivers(), b.classes, nil)
 	writers := func() []observer { return []observer{writer{out}} }
 	for _, n := range b.parts(z, b.firstOrder(), func(order []int) []int { return evenBlocks(len(order)) }) {
 		var done bool
@@ -52,7 +67,7 @@ func (b *binned) local(ctx context.Context, z *scaled, p *progress) (*Local, err
 			return nil, fmt.Errorf("metrics: measure locally: %w", err)
 		}
 	}
-	out.LCE = b.shares(out.Residual)
+	out.LCE = b.shares(out)
 	return out, nil
 }
 
@@ -97,7 +112,8 @@ func (writer) met(*stripe, int, int, int) {}
 func (out writer) end(t *stripe) {
 	for l := range t.count {
 		j := t.first + l
-		residual, ess := out.Residual.RawRowView(t.order[j]), out.ESS.RawRowView(t.order[j])
+		place := out.place(t.order[j])
+		residual, ess := out.Residual.RawRowView(place), out.ESS.RawRowView(place)
 		for c := range t.classes {
 			if t.own[c*t.rows+j] == skipped {
 				residual[c], ess[c] = math.NaN(), math.NaN()
@@ -105,7 +121,7 @@ func (out writer) end(t *stripe) {
 			}
 			at := c*lanes + l
 			r, s, q := t.total.r[at], t.total.s[at], t.total.q[at]
-			residual[c] = (r + t.residual[j*t.classes+c]) / (s + 1)
+			residual[c] = (r + t.residual(j, c)) / (s + 1)
 			ess[c] = 0
 			if q > 0 {
 				ess[c] = s * s / q
@@ -117,8 +133,8 @@ func (out writer) end(t *stripe) {
 // shares are the N terms of which LCE is the mean, NaN when no bin was measured.
 // In the Tables protocol a class without a bin large enough leaves the average to
 // the others.
-func (b *binned) shares(residual *mat.Dense) []float64 {
-	scale, measured := b.classScale(residual)
+func (b *binned) shares(local *Local) []float64 {
+	scale, measured := b.classScale(local.Residual)
 	share := make([]float64, b.rows)
 	if measured == 0 {
 		for i := range share {
@@ -127,7 +143,11 @@ func (b *binned) shares(residual *mat.Dense) []float64 {
 		return share
 	}
 	for i := range share {
-		for c, r := range residual.RawRowView(i) {
+		place := local.place(i)
+		if place < 0 {
+			continue
+		}
+		for c, r := range local.Residual.RawRowView(place) {
 			if !math.IsNaN(r) {
 				share[i] += scale[c] * math.Abs(r)
 			}
@@ -168,8 +188,13 @@ func keptRows(residual *mat.Dense, c int) (kept int) {
 func (b *binned) summarize(v *Values, local *Local) {
 	v[LCE] = mean(local.LCE)
 	v[MLCE] = 0
-	if b.settings.Protocol == Formula {
-		for i := range b.rows {
+	rows, _ := local.Residual.Dims()
+	switch {
+	case b.settings.Protocol == Formula && local.Rows != nil:
+		v[MLCE] = math.NaN() // the largest of all is not known
+		return
+	case b.settings.Protocol == Formula:
+		for i := range rows {
 			var norm float64
 			for _, r := range local.Residual.RawRowView(i) {
 				norm += math.Abs(r)
@@ -185,7 +210,7 @@ func (b *binned) summarize(v *Values, local *Local) {
 			continue
 		}
 		measured += weights[c]
-		for i := range b.rows {
+		for i := range rows {
 			if r := math.Abs(local.Residual.At(i, c)); r > most[c] {
 				most[c] = r
 			}

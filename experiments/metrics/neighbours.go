@@ -1,12 +1,5 @@
 package metrics
 
-import (
-	"fmt"
-	"math"
-
-	"gonum.org/v1/gonum/mat"
-)
-
 // Where the bin of a row and class has its sums.
 const (
 	skipped  = -2 // the bin is too small to be measured
@@ -30,7 +23,7 @@ type neighbours struct {
 
 	dim      int
 	position []float32 // rows×d: z/γ
-	residual []float64 // rows×C: e_ic
+	sample   *sample
 
 	dense     []float32 // (C+masks)×rows: e_jc·1[j∈D_c], then the distinct 1[j∈D_c]
 	masks     int
@@ -62,20 +55,26 @@ func newNeighbours(s *sample, z *scaled, order, blocks []int, b binning) *neighb
 	n := &neighbours{
 		rows: len(order), receivers: len(order), classes: s.classes, order: order, blocks: blocks,
 		dim:      z.dim,
-		position: make([]float32, len(order)*z.dim),
-		residual: make([]float64, len(order)*s.classes),
+		position: z.positions(order),
+		sample:   s,
 		maskOf:   make([]int, s.classes),
 		own:      make([]int32, s.classes*len(order)),
-	}
-	for j, i := range order {
-		z.write(n.position[j*n.dim:(j+1)*n.dim], i)
-		for c := range s.classes {
-			n.residual[j*s.classes+c] = s.residual(i, c)
-		}
 	}
 	n.place(b)
 	n.fill()
 	return n
+}
+
+// residual is e_jc of the row at position j.
+func (n *neighbours) residual(j, c int) float64 { return n.sample.residual(n.order[j], c) }
+
+// longestBlock is how many rows the largest block has.
+func (n *neighbours) longestBlock() int {
+	longest := 0
+	for k, j0 := range n.blocks[:len(n.blocks)-1] {
+		longest = max(longest, n.blocks[k+1]-j0)
+	}
+	return longest
 }
 
 // place gives each bin its place: own, masks and slots.
@@ -124,9 +123,16 @@ func (n *neighbours) place(b binning) {
 func (n *neighbours) fill() {
 	n.dense = make([]float32, (n.classes+n.masks)*n.rows)
 	n.outsideAt = make([]int32, n.rows+1)
+	outside := 0
+	for _, place := range n.own {
+		if place >= 0 {
+			outside++
+		}
+	}
+	n.outside = make([]outsider, 0, outside)
 	for j := range n.rows {
 		for c := range n.classes {
-			e := float32(n.residual[j*n.classes+c])
+			e := float32(n.residual(j, c))
 			switch place := n.own[c*n.rows+j]; {
 			case place == dominant:
 				n.dense[c*n.rows+j] = e
@@ -137,29 +143,4 @@ func (n *neighbours) fill() {
 		}
 		n.outsideAt[j+1] = int32(len(n.outside))
 	}
-}
-
-// scaled is an embedding in units of the bandwidth, centred: only differences
-// matter, and a far origin would cost float32 digits.
-type scaled struct {
-	dim   int
-	write func(dst []float32, i int) // writes row i to dst, of dim numbers
-}
-
-func newScaled(z mat.Matrix, bandwidth float64) (*scaled, error) {
-	rows, dim := z.Dims()
-	centre, buffer := make([]float64, dim), make([]float64, dim)
-	for i := range rows {
-		for k, x := range rowOf(z, i, buffer) {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return nil, fmt.Errorf("metrics: row %d: dimension %d of the embedding is %v: an embedding must be finite", i, k, x)
-			}
-			centre[k] += x / float64(rows)
-		}
-	}
-	return &scaled{dim, func(dst []float32, i int) {
-		for k, x := range rowOf(z, i, buffer) {
-			dst[k] = float32((x - centre[k]) / bandwidth)
-		}
-	}}, nil
 }

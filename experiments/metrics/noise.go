@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"calibra/experiments/metrics/internal/tile"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // Noise is what a metric shows of a perfectly calibrated model with these
@@ -60,10 +58,10 @@ func tail(value float64, redraws []float64, of func(float64) float64) float64 {
 }
 
 // redraw draws labels from the predictions, T times N.
-func (s *sample) redraw(times int, rng *rand.Rand) [][]int32 {
-	labels := make([][]int32, times)
+func (s *sample) redraw(times int, rng *rand.Rand) []ids {
+	labels := make([]ids, times)
 	for t := range labels {
-		labels[t] = make([]int32, s.rows)
+		labels[t] = newIDs(s.rows, s.classes)
 	}
 	cumulative := make([]float64, s.classes)
 	for i := range s.rows {
@@ -78,7 +76,7 @@ func (s *sample) redraw(times int, rng *rand.Rand) [][]int32 {
 			for c < s.classes-1 && u >= cumulative[c] {
 				c++
 			}
-			labels[t][i] = int32(c)
+			labels[t].set(i, int32(c))
 		}
 	}
 	return labels
@@ -89,8 +87,9 @@ func (s *sample) redraw(times int, rng *rand.Rand) [][]int32 {
 // redrawn R is R + Y(observed) − Y(redrawn). A row is in one class per redraw, so a
 // pair costs one addition per redraw, whatever C.
 type redrawer struct {
-	places [][]int32 // T+1 × rows: where row j adds itself; first the observed labels
-	labels [][]int32 // T+1 × N
+	places []ids     // T+1 of rows: where row j adds itself; first the observed labels
+	labels []ids     // T+1 of N
+	block  []int32   // the places of a block
 	height int       // C + slots + 1: a row of sums for each dominant bin, each slot, and what is skipped
 	y      []float32 // (T+1)×height×lanes
 
@@ -102,28 +101,28 @@ type redrawer struct {
 var _ observer = (*redrawer)(nil)
 
 // redrawPlaces says where each row of n adds itself under each of the labels.
-func (n *neighbours) redrawPlaces(labels [][]int32) [][]int32 {
-	places := make([][]int32, len(labels))
+func (n *neighbours) redrawPlaces(labels []ids) []ids {
+	places := make([]ids, len(labels))
 	for t, label := range labels {
-		places[t] = make([]int32, n.rows)
+		places[t] = newIDs(n.rows, n.classes+n.slots+1)
 		for j, i := range n.order {
-			c := label[i]
+			c := label.at(i)
 			switch place := n.own[int(c)*n.rows+j]; place {
 			case dominant:
-				places[t][j] = c
+				places[t].set(j, c)
 			case skipped:
-				places[t][j] = int32(n.classes + n.slots)
+				places[t].set(j, int32(n.classes+n.slots))
 			default:
-				places[t][j] = int32(n.classes) + place
+				places[t].set(j, int32(n.classes)+place)
 			}
 		}
 	}
 	return places
 }
 
-func (n *neighbours) newRedrawer(places, labels [][]int32) *redrawer {
+func (n *neighbours) newRedrawer(places, labels []ids) *redrawer {
 	height := n.classes + n.slots + 1
-	return &redrawer{places: places, labels: labels, height: height, y: make([]float32, len(labels)*height*lanes)}
+	return &redrawer{places: places, labels: labels, block: make([]int32, n.longestBlock()), height: height, y: make([]float32, len(labels)*height*lanes)}
 }
 
 func (o *redrawer) begin(*stripe) { clear(o.y) }
@@ -131,7 +130,7 @@ func (o *redrawer) begin(*stripe) { clear(o.y) }
 func (o *redrawer) met(t *stripe, _, j0, j1 int) {
 	size := o.height * lanes
 	for k, place := range o.places {
-		tile.AddRows(o.y[k*size:(k+1)*size], place[j0:j1], t.kernel)
+		tile.AddRows(o.y[k*size:(k+1)*size], place.slice(o.block[:j1-j0], j0), t.kernel)
 	}
 }
 
@@ -160,26 +159,27 @@ func (o *redrawer) end(t *stripe) {
 
 // residualOf is e_ic of position j under redraw k.
 func (o *redrawer) residualOf(t *stripe, k, j, c int) float64 {
-	i, e := t.order[j], t.residual[j*t.classes+c]
-	if int(o.labels[0][i]) == c {
+	i := t.order[j]
+	e := t.residual(j, c)
+	if int(o.labels[0].at(i)) == c {
 		e++
 	}
-	if int(o.labels[k+1][i]) == c {
+	if int(o.labels[k+1].at(i)) == c {
 		e--
 	}
 	return e
 }
 
 // tallied makes the redrawer count local residuals: |(R + e_i)/(S + 1)|. It adds their
-// means over the redraws to floor, N×C.
-func (o *redrawer) tallied(classes int, floor *mat.Dense) *tally {
+// means over the redraws to the floor of local.
+func (o *redrawer) tallied(classes int, local *Local) *tally {
 	counts := newTally(len(o.labels)-1, classes)
 	norm := make([]float64, counts.variants*lanes)
 	o.residuals = func(t *stripe, k, c, l int, r float64) {
 		e := o.residualOf(t, k, t.first+l, c)
 		x := math.Abs(r+e) / (t.total.s[c*lanes+l] + 1)
 		counts.add(k, c, x, 1)
-		floor.RawRowView(t.order[t.first+l])[c] += x / float64(counts.variants)
+		local.Floor.RawRowView(local.place(t.order[t.first+l]))[c] += x / float64(counts.variants)
 		norm[k*lanes+l] += x
 	}
 	o.done = func(*stripe) {

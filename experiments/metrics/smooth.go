@@ -124,7 +124,7 @@ func (k *smoothingKernel) smooth(f, y []float64) []float64 {
 }
 
 // smooth fills SmoothECE, and its noise under the redrawn labels (T × N).
-func (b *binned) smooth(ctx context.Context, redrawn [][]int32, out *Checks) error {
+func (b *binned) smooth(ctx context.Context, redrawn []ids, out *Checks) error {
 	confidence := make([]float64, b.rows)
 	for i := range confidence {
 		confidence[i] = b.confidence(i)
@@ -137,7 +137,7 @@ func (b *binned) smooth(ctx context.Context, redrawn [][]int32, out *Checks) err
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("metrics: smooth calibration error: %w", err)
 		}
-		redraws = append(redraws, errorUnder(labels))
+		redraws = append(redraws, errorUnder(labels.all(b.rows)))
 	}
 	if len(redraws) > 0 {
 		out.SmoothNoise = upperNoise(out.SmoothECE, redraws)

@@ -62,9 +62,13 @@ func (b *binned) byStratum(local *Local, x *mat.Dense) []float64 {
 	parts := b.settings.parts()
 	sums := newTally(parts, b.classes)
 	for i, s := range b.settings.Strata {
-		for c, r := range local.Residual.RawRowView(i) {
+		place := local.place(i)
+		if place < 0 {
+			continue
+		}
+		for c, r := range local.Residual.RawRowView(place) {
 			if !math.IsNaN(r) {
-				sums.add(s, c, math.Abs(x.At(i, c)), 1)
+				sums.add(s, c, math.Abs(x.At(place, c)), 1)
 			}
 		}
 	}

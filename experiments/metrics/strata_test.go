@@ -39,7 +39,7 @@ func TestStrata(t *testing.T) {
 			}
 			var mean float64
 			for _, drawn := range labels {
-				again := problem{p.logProbs, p.embedding, whole(drawn)}
+				again := problem{p.logProbs, p.embedding, whole(drawn.all(b.rows))}
 				b := bin(must(newSample(p.logProbs, again.labels)), must(s.filled(3)))
 				mean += ofRows(b, measure(again, s, None).Local, s.Strata, k) / redraws
 			}

@@ -48,10 +48,7 @@ type observer interface {
 }
 
 func (n *neighbours) newStripe(observers []observer) *stripe {
-	longest := 0
-	for k, j0 := range n.blocks[:len(n.blocks)-1] {
-		longest = max(longest, n.blocks[k+1]-j0)
-	}
+	longest := n.longestBlock()
 	t := &stripe{
 		neighbours:  n,
 		observers:   observers,

@@ -195,7 +195,7 @@ func (r *Report) AddLocal(a *Anchors, l *LocalTotals, t *Totals) error {
 	s := v.Settings
 	s.ClassWeights, s.Weighting = v.classWeights(&v.Labels), Uniform // of all rows
 	b := &binned{sample: &sample{rows: a.Len(), classes: classes}, settings: s}
-	local.LCE = b.shares(local.Residual)
+	local.LCE = b.shares(local)
 	r.Local = local
 	b.summarize(&r.Values, local)
 	r.Anchors = &AnchorSample{Rows: a.Len()}
