@@ -26,7 +26,7 @@ type evaluateCmd struct {
 	Weights    string           `default:"uniform" enum:"uniform,frequency" help:"Weights of the classes: equal, or as frequent as the labels (${default})."`
 	Redraws    int              `default:"50" help:"Redraws of the labels from the predictions for the noise floor; 0 for none (${default})."`
 	Replicates int              `default:"200" help:"Bootstrap replicates for the intervals; 0 for none (${default})."`
-	Folds      int              `default:"5" help:"Folds of the recoverable loss, where there is an embedding; 0 for none (${default})."`
+	Folds      *int             `help:"Folds of the recoverable loss, where there is an embedding; 0 for none (5, or none of more than 256 classes)."`
 	Seed       uint64           `default:"0" help:"Seed of redraws, bootstrap and folds (${default})."`
 	Anchors    int              `default:"0" placeholder:"N" help:"Where there are more rows than this, measure the local metrics at so many of them, a sample stratified by confidence, each against all rows: LCE then comes with its standard error, and MLCE is the largest of those. 0 measures at all rows, whose time grows with their square (${default})."`
 	JSON       bool             `name:"json" help:"Print the report as JSON."`
@@ -84,8 +84,8 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
 	settings.Executor = executor
 	var recovered *metrics.Recovered
-	if embedding != nil && c.Folds > 0 {
-		if recovered, err = metrics.Recover(ctx, p.LogProbs, p.Labels, embedding, metrics.Recovery{Folds: c.Folds}, c.rng()); err != nil {
+	if folds := c.folds(t, p, embedding); folds > 0 {
+		if recovered, err = metrics.Recover(ctx, p.LogProbs, p.Labels, embedding, metrics.Recovery{Folds: folds}, c.rng()); err != nil {
 			bar.clear()
 			return asUsage(err)
 		}
@@ -123,6 +123,25 @@ const fewestReplicates = 40
 
 func (c *evaluateCmd) rng() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 0)) }
 
+// recoverableClasses is up to how many classes the recoverable loss is measured unless the user
+// asks for it: its corrections have C² numbers, which few rows teach nothing.
+const recoverableClasses = 256
+
+// folds are those of the recoverable loss, 0 where it is not measured.
+func (c *evaluateCmd) folds(t *terminal, p *data.Predictions, embedding mat.Matrix) int {
+	_, classes := p.LogProbs.Dims()
+	switch {
+	case embedding == nil:
+		return 0
+	case c.Folds != nil:
+		return *c.Folds
+	case classes > recoverableClasses:
+		t.note("The recoverable loss is left out: of %d classes its corrections have %d numbers. --folds 5 measures it nevertheless.", classes, classes*classes)
+		return 0
+	}
+	return 5
+}
+
 // settings turns the flags into settings, in which 0 means the default.
 func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err error) {
 	switch {
@@ -134,8 +153,8 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 		return s, u, usageError{fmt.Errorf("--anchors is %d; it must be 0, for all rows, or at least 2", c.Anchors)}
 	case c.Redraws < 0:
 		return s, u, usageError{fmt.Errorf("--redraws is %d; it must be 0 or more", c.Redraws)}
-	case c.Folds < 0 || c.Folds == 1:
-		return s, u, usageError{fmt.Errorf("--folds is %d; there must be two or more, or 0 for none", c.Folds)}
+	case c.Folds != nil && (*c.Folds < 0 || *c.Folds == 1):
+		return s, u, usageError{fmt.Errorf("--folds is %d; there must be two or more, or 0 for none", *c.Folds)}
 	case c.Replicates < 0 || c.Replicates > 0 && c.Replicates < fewestReplicates:
 		return s, u, usageError{fmt.Errorf("--replicates is %d; it must be 0, for no intervals, or at least %d", c.Replicates, fewestReplicates)}
 	case c.SmallBin != nil && *c.SmallBin < 0:

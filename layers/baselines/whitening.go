@@ -9,6 +9,7 @@ import (
 	"calibra/graph"
 	"calibra/layers"
 
+	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -33,7 +34,11 @@ func whiten(x *mat.Dense) (whitening, error) {
 		floats.Sub(row, w.mean)
 	}
 	var covariance mat.SymDense
-	covariance.SymOuterK(1/float64(n), centred.T())
+	if c <= mostBlocks {
+		covariance.SymOuterK(1/float64(n), centred.T())
+	} else {
+		covariance = *gram(centred, 1/float64(n))
+	}
 	largest := 0.0
 	for k := range c {
 		largest = max(largest, covariance.At(k, k))
@@ -54,14 +59,27 @@ func whiten(x *mat.Dense) (whitening, error) {
 	return w, nil
 }
 
+// gram is factor·XᵀX, by whom package blas chose: SymOuterK takes minutes of many rows of a
+// thousand columns.
+func gram(x *mat.Dense, factor float64) *mat.SymDense {
+	var square mat.Dense
+	product(&square, x, x, gonum.Trans)
+	c := square.RawMatrix().Cols
+	out := mat.NewSymDense(c, nil)
+	for k := range c {
+		for l := k; l < c; l++ {
+			out.SetSym(k, l, factor*square.At(k, l))
+		}
+	}
+	return out
+}
+
 // principal has the principal axes of x for axes, in which RᵀR, the inverse of the variances
 // along them, is diagonal.
 func (w whitening) principal() (whitening, error) {
 	c := len(w.mean)
-	var covariance mat.SymDense
-	covariance.SymOuterK(1, w.inverse.T()) // LLᵀ
 	var eigen mat.EigenSym
-	if !eigen.Factorize(&covariance, true) {
+	if !eigen.Factorize(gram(w.inverse, 1), true) { // of LLᵀ
 		return w, errors.New("the covariance of the log-probabilities has no eigenvectors")
 	}
 	var axes mat.Dense // Q
