@@ -26,7 +26,13 @@ var Benchmark = Study{
 	},
 	Vary:    []Field{ByMethod, ByTuning},
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
-	Views:   []View{BenchmarkNote, Scores, NamedPairs, MeanRanks, NoiseFloor, Sparsest, Results, TuningTable, TimeTable},
+	Pairs: []Pair{
+		{"vq", "nc"}, {"vq", "vq-nc"}, {"vq", "vq-dc"}, {"vq", "ts"}, {"vq", "sm"}, {"vq", "vq-random"},
+		{"stacked", "nc"}, {"stacked", "ts"}, {"stacked", "sm"}, {"stacked", "new-head"},
+		{"stacked", "stacked-random"}, {"stacked", "stacked-one"}, {"stacked", "stacked-shuffled"},
+		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"},
+	},
+	Views: []View{BenchmarkNote, Scores, AgainstUncalibrated, NamedPairs, MeanRanks, NoiseFloor, Sparsest, Results, TuningTable, TimeTable},
 }
 
 // notBenchmarked are methods under an optimizer that stops short, parts of stacked, and
@@ -46,14 +52,6 @@ var ByTuning = Field{"Settings", func(s experiments.Spec) string {
 	}
 	return "default"
 }}
-
-// namedPairs are those that the protocol tests.
-var namedPairs = [][2]string{
-	{"vq", "nc"}, {"vq", "vq-nc"}, {"vq", "vq-dc"}, {"vq", "ts"}, {"vq", "sm"}, {"vq", "vq-random"},
-	{"stacked", "nc"}, {"stacked", "ts"}, {"stacked", "sm"}, {"stacked", "new-head"},
-	{"stacked", "stacked-random"}, {"stacked", "stacked-one"}, {"stacked", "stacked-shuffled"},
-	{"vq-centred", "vq-nc"}, {"vq-centred", "vq"},
-}
 
 // BenchmarkNote says what was fixed beforehand.
 func BenchmarkNote(context.Context, *Findings) (*report.Section, error) {
@@ -98,80 +96,6 @@ func (f *Findings) gain(m metrics.Metric) quantity {
 		}
 		return nc - at(r.Shared, m)
 	}}
-}
-
-// tuned is the row of the method that chose its settings, else any of it; nil if it has no
-// results.
-func (s *subject) tuned(method string) (found *row) {
-	for _, r := range s.rows {
-		if r.spec.Method == method && len(r.results) > 0 && (found == nil || r.spec.Tune) {
-			found = r
-		}
-	}
-	return found
-}
-
-// NamedPairs tests the pairs of the protocol.
-func NamedPairs(ctx context.Context, f *Findings) (*report.Section, error) {
-	return f.pairs(ctx, namedPairs, "The pairs that the protocol names, and no others.")
-}
-
-// pairs tests each pair of methods on each source and over all of them.
-func (f *Findings) pairs(ctx context.Context, named [][2]string, note string) (*report.Section, error) {
-	t := &report.Table{
-		Caption: "Difference of NLL, first method less second: mean over the seeds with its 95 % interval over the data's rows, p after Holm's correction over the sources of a pair, and the standard deviation of the difference over the seeds.",
-		Labels:  []string{"Data"}, Values: []report.Head{{Text: "difference", Arrow: "↓"}, {Text: "95 % interval"}, {Text: "p"}, {Text: "SD over seeds"}},
-	}
-	sources := &report.Table{
-		Caption: "Over the sources: how many the first method is better on, and the exact two-sided signed-rank test of the differences.",
-		Labels:  []string{"Pair"}, Values: []report.Head{{Text: "better on"}, {Text: "of"}, {Text: "p"}},
-	}
-	var pairs report.Block
-	for _, pair := range named {
-		name := MethodTitle(pair[0]) + " − " + MethodTitle(pair[1])
-		block := report.Block{Name: name}
-		var ps, differences []float64
-		for _, s := range f.subjects() {
-			a, b := s.tuned(pair[0]), s.tuned(pair[1])
-			if a == nil || b == nil {
-				continue
-			}
-			c, err := pairedLosses(ctx, a, b)
-			if err != nil {
-				return nil, err
-			}
-			if c == nil {
-				continue
-			}
-			ps, differences = append(ps, c.PValue), append(differences, c.Difference)
-			block.Rows = append(block.Rows, report.Row{Labels: []string{s.Title()}, Cells: []report.Cell{
-				{Text: fmt.Sprintf("%+.4f", c.Difference)}, {Text: fmt.Sprintf("%+.4f … %+.4f", c.Interval.Low, c.Interval.High)}, {}, {Text: c.overSeeds()},
-			}})
-		}
-		if block.Rows == nil {
-			continue
-		}
-		better := 0
-		for i, p := range metrics.Holm(ps) {
-			block.Rows[i].Cells[2].Text = pValue(p)
-			if differences[i] < 0 {
-				better++
-			}
-		}
-		t.Blocks = append(t.Blocks, block)
-		pairs.Rows = append(pairs.Rows, report.Row{Labels: []string{name}, Cells: []report.Cell{
-			{Text: fmt.Sprint(better)}, {Text: fmt.Sprint(len(differences))}, {Text: pValue(metrics.SignedRank(differences))},
-		}})
-	}
-	if t.Blocks == nil {
-		return nil, nil
-	}
-	sources.Blocks = []report.Block{pairs}
-	return &report.Section{
-		Title:  "Named pairs",
-		Note:   note + " An interval and its p are of the rows for the models of these seeds; the standard deviation says how much another seed's models would differ.",
-		Tables: []*report.Table{sources, t},
-	}, nil
 }
 
 // TuningTable counts what was chosen, seed by seed.

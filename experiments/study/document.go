@@ -23,15 +23,19 @@ type File struct {
 
 // files are those of the study: of most, results.csv (a line a cell, the same whenever and
 // however often the study was interrupted) and times.csv (seconds, which are not, and the
-// program's digest).
+// program's digest), and tests.csv where methods are tested in pairs.
 func (s *Study) files() []File {
 	if s.Files != nil {
 		return s.Files
 	}
-	return []File{
+	files := []File{
 		{"results.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeResults(w) }},
 		{"times.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeTimes(w) }},
 	}
+	if s.Pairs != nil {
+		files = append(files, File{"tests.csv", func(ctx context.Context, f *Findings, w io.Writer) error { return f.writeTests(ctx, w) }})
+	}
+	return files
 }
 
 // Group is the data.Folder group of its report. Studies write over each other, and not over

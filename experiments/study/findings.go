@@ -28,6 +28,7 @@ type Findings struct {
 	Store    Store         // of the cells
 
 	answers map[question][]*paired // to what was asked before
+	tested  *tests                 // nil until asked for
 }
 
 // source is what a subject's rows are features of.

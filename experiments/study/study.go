@@ -19,11 +19,14 @@ type Study struct {
 	// Vary names the fields of Spec that tell the rows of its tables apart: of
 	// method, slots, codewords, fraction, encoder.
 	Vary []Field
+	// Pairs are methods that were named before the study to be tested against each other.
+	Pairs []Pair
 	// Views are the parts of its report, in order.
 	Views []View
 	// Judging is what its cells are judged by; the zero value stands for usual.
 	Judging experiments.Judging
-	// Files are the numbers that it writes beside its report; nil means results.csv and times.csv.
+	// Files are the numbers that it writes beside its report; nil means results.csv, times.csv
+	// and, of a study with Pairs, tests.csv.
 	Files []File
 }
 

@@ -1,11 +1,6 @@
 package study
 
-import (
-	"context"
-
-	"calibra/experiments"
-	"calibra/experiments/report"
-)
+import "calibra/experiments"
 
 // Variants holds what is to mend the paper's calibrator where its published recipe makes
 // its own head worse, as it does with many classes: its start as a candidate of early
@@ -16,19 +11,11 @@ var Variants = Study{
 	Grid: func(*experiments.Origin) []experiments.Spec {
 		return each(known("nc", "ts", "sm", "vq-nc", "vq", "vq-start", "vq-centred", "vq-tuned"))
 	},
-	Vary:  []Field{ByMethod},
-	Views: []View{Scores, VariantPairs, MeanRanks, NoiseFloor, Results},
-}
-
-// variantPairs ask whether the paper's claim holds, stage 2 against the head that it
-// calibrates and against the classifier as it is, and what each variant changes.
-var variantPairs = [][2]string{
-	{"vq", "vq-nc"}, {"vq", "nc"}, {"vq-start", "vq-nc"}, {"vq-start", "vq"},
-	{"vq-centred", "vq-nc"}, {"vq-centred", "vq"}, {"vq-centred", "nc"},
-	{"vq-tuned", "vq"}, {"vq-tuned", "nc"}, {"vq-tuned", "ts"}, {"vq-tuned", "sm"},
-}
-
-// VariantPairs tests them.
-func VariantPairs(ctx context.Context, f *Findings) (*report.Section, error) {
-	return f.pairs(ctx, variantPairs, "VQ-NC is the quantized head that VQ, VQ-START and VQ-CENTRED calibrate, NC the classifier as it is.")
+	Vary: []Field{ByMethod},
+	Pairs: []Pair{ // whether the paper's claim holds, and what each variant changes
+		{"vq", "vq-nc"}, {"vq", "nc"}, {"vq-start", "vq-nc"}, {"vq-start", "vq"},
+		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"}, {"vq-centred", "nc"},
+		{"vq-tuned", "vq"}, {"vq-tuned", "nc"}, {"vq-tuned", "ts"}, {"vq-tuned", "sm"},
+	},
+	Views: []View{Scores, NamedPairs, MeanRanks, NoiseFloor, Results},
 }

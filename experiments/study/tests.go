@@ -1,0 +1,214 @@
+package study
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+)
+
+// Pair is a method and another that it is tested against.
+type Pair struct{ Method, Against string }
+
+// test is the difference in NLL of two rows of a subject, a less b.
+type test struct {
+	subject *subject
+	a, b    *row
+	*paired // its corrected p is that of the family
+}
+
+// tests are those of a study, in two families.
+type tests struct {
+	pairs   map[Pair][]*test // a source each; Holm's correction is over the sources of a pair
+	against []*test          // every row against the classifier as it is; over all of them
+}
+
+// tuned is the row of the method that chose its settings, else any of it; nil if it has no
+// results.
+func (s *subject) tuned(method string) (found *row) {
+	for _, r := range s.rows {
+		if r.spec.Method == method && len(r.results) > 0 && (found == nil || r.spec.Tune) {
+			found = r
+		}
+	}
+	return found
+}
+
+// tests makes the tests of the study, once.
+func (f *Findings) tests(ctx context.Context) (*tests, error) {
+	if f.tested != nil {
+		return f.tested, nil
+	}
+	out := &tests{pairs: map[Pair][]*test{}}
+	var all []*test
+	add := func(family *[]*test, s *subject, a, b *row) {
+		if a != nil && b != nil && a != b && len(a.results) > 0 {
+			t := &test{subject: s, a: a, b: b}
+			*family, all = append(*family, t), append(all, t)
+		}
+	}
+	for _, s := range f.subjects() {
+		nc := s.tuned("nc")
+		for _, r := range s.rows {
+			add(&out.against, s, r, nc)
+		}
+		for _, p := range f.Study.Pairs {
+			family := out.pairs[p]
+			add(&family, s, s.tuned(p.Method), s.tuned(p.Against))
+			out.pairs[p] = family
+		}
+	}
+	errs := make([]error, len(all))
+	if err := experiments.SideBySide(ctx, len(all), 0, func(i int) {
+		all[i].paired, errs[i] = pairedLosses(ctx, all[i].a, all[i].b)
+	}, nil); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	out.against = corrected(out.against)
+	for p, family := range out.pairs {
+		out.pairs[p] = corrected(family)
+	}
+	f.tested = out
+	return out, nil
+}
+
+// corrected gives the tests of a family their corrected p and leaves out those of rows
+// without a common seed.
+func corrected(family []*test) []*test {
+	family = slices.DeleteFunc(family, func(t *test) bool { return t.paired == nil })
+	var ps []float64
+	for _, t := range family {
+		ps = append(ps, t.PValue)
+	}
+	for i, p := range metrics.Holm(ps) {
+		family[i].corrected = p
+	}
+	return family
+}
+
+// differences are those of the tests.
+func differences(family []*test) (out []float64) {
+	for _, t := range family {
+		out = append(out, t.Difference)
+	}
+	return out
+}
+
+// testHeads are of the cells of a test.
+var testHeads = []report.Head{{Text: "difference", Arrow: "↓"}, {Text: "95 % interval"}, {Text: "p"}, {Text: "SD over seeds"}}
+
+func (t *test) cells() []report.Cell {
+	return []report.Cell{
+		{Text: fmt.Sprintf("%+.4f", t.Difference)}, {Text: fmt.Sprintf("%+.4f … %+.4f", t.Interval.Low, t.Interval.High)}, {Text: pValue(t.corrected)}, {Text: t.overSeeds()},
+	}
+}
+
+// testNote is how intervals are to be read.
+const testNote = "An interval and its p are of the rows for the models of these seeds; the standard deviation says how much another seed's models would differ."
+
+// NamedPairs tests each of the study's pairs on each source and over all of them.
+func NamedPairs(ctx context.Context, f *Findings) (*report.Section, error) {
+	all, err := f.tests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	each := &report.Table{
+		Caption: "Difference of NLL, first method less second: mean over the seeds with its 95 % interval over the data's rows, p after Holm's correction over the sources of a pair, and the standard deviation of the difference over the seeds.",
+		Labels:  []string{"Data"}, Values: testHeads,
+	}
+	over := &report.Table{
+		Caption: "Over the sources: on how many the interval says that the first method is better, and on how many that it is worse, and the exact two-sided signed-rank test of the differences.",
+		Labels:  []string{"Pair"}, Values: []report.Head{{Text: "better"}, {Text: "worse"}, {Text: "of"}, {Text: "p"}},
+	}
+	var sums report.Block
+	for _, pair := range f.Study.Pairs {
+		family := all.pairs[pair]
+		if len(family) == 0 {
+			continue
+		}
+		block := report.Block{Name: MethodTitle(pair.Method) + " − " + MethodTitle(pair.Against)}
+		better, worse := 0, 0
+		for _, t := range family {
+			block.Rows = append(block.Rows, report.Row{Labels: []string{t.subject.Title()}, Cells: t.cells()})
+			if t.Interval.High < 0 {
+				better++
+			}
+			if t.Interval.Low > 0 {
+				worse++
+			}
+		}
+		each.Blocks = append(each.Blocks, block)
+		sums.Rows = append(sums.Rows, report.Row{Labels: []string{block.Name}, Cells: []report.Cell{
+			{Text: fmt.Sprint(better)}, {Text: fmt.Sprint(worse)}, {Text: fmt.Sprint(len(family))}, {Text: pValue(metrics.SignedRank(differences(family)))},
+		}})
+	}
+	if each.Blocks == nil {
+		return nil, nil
+	}
+	over.Blocks = []report.Block{sums}
+	return &report.Section{Title: "Named pairs", Note: "The pairs that were named beforehand, and no others. " + testNote, Tables: []*report.Table{over, each}}, nil
+}
+
+// AgainstUncalibrated tests every method against the classifier as it is.
+func AgainstUncalibrated(ctx context.Context, f *Findings) (*report.Section, error) {
+	all, err := f.tests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &report.Table{
+		Caption: "NLL less that of the classifier as it is (NC): mean over the seeds with its 95 % interval over the data's rows, p after Holm's correction over all of the table, and the standard deviation over the seeds.",
+		Values:  testHeads,
+	}
+	for _, field := range f.Study.Vary {
+		t.Labels = append(t.Labels, field.Head)
+	}
+	var last *subject
+	for _, one := range all.against {
+		if one.subject != last {
+			t.Blocks, last = append(t.Blocks, report.Block{Name: one.subject.Title()}), one.subject
+		}
+		block := &t.Blocks[len(t.Blocks)-1]
+		block.Rows = append(block.Rows, report.Row{Labels: one.a.labels, Cells: one.cells(), Ours: f.isOurs(one.a)})
+	}
+	if t.Blocks == nil {
+		return nil, nil
+	}
+	return &report.Section{Title: "Against the classifier as it is", Note: "Below 0 the method helps, above 0 it harms. " + testNote, Tables: []*report.Table{t}}, nil
+}
+
+// writeTests writes a line a test, first those of the pairs, then those against the
+// classifier as it is.
+func (f *Findings) writeTests(ctx context.Context, w io.Writer) error {
+	all, err := f.tests(ctx)
+	if err != nil {
+		return err
+	}
+	lines := [][]string{{"family", "data", "encoder", "method", "tuned", "against", "seeds", "difference", "low", "high", "p", "p_holm", "sd_over_seeds"}}
+	add := func(family string, tests []*test) {
+		for _, t := range tests {
+			sd := ""
+			if len(t.seeds) > 1 {
+				sd = number(metrics.NewSpread(t.seeds).SD)
+			}
+			lines = append(lines, []string{
+				family, t.subject.origin.Name, t.subject.encoder, t.a.spec.Method, strconv.FormatBool(t.a.spec.Tune), t.b.spec.Method,
+				strconv.Itoa(len(t.seeds)), number(t.Difference), number(t.Interval.Low), number(t.Interval.High), number(t.PValue), number(t.corrected), sd,
+			})
+		}
+	}
+	for _, p := range f.Study.Pairs {
+		add("pair", all.pairs[p])
+	}
+	add("uncalibrated", all.against)
+	return csv.NewWriter(w).WriteAll(lines)
+}
