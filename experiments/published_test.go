@@ -23,8 +23,9 @@ import (
 // The runs that stand beside the published code are in testdata/published.csv. They were
 // made, and are completed where some are missing, by
 //
-//	go test -run PublishedRuns -timeout 4h ./experiments -args -rerun
-var rerun = flag.Bool("rerun", false, "compute the runs that testdata/published.csv lacks")
+//	go test -run PublishedRuns -timeout 4h ./experiments -args -rerun cifar10
+//	go test -run PublishedRuns -timeout 4h ./experiments -args -rerun cifar100
+var rerun = flag.String("rerun", "", "compute the runs of this source that testdata/published.csv lacks")
 
 // cell is one of our runs beside the published ones.
 type cell struct {
@@ -234,14 +235,14 @@ func (c cell) run(ctx context.Context, t *testing.T, p *experiments.Prepared) (v
 }
 
 // TestPublishedRuns computes some of the committed runs anew: the same numbers, to what
-// another BLAS rounds. With -rerun it computes all that are missing instead.
+// another BLAS rounds. With -rerun it computes those that a source lacks instead.
 func TestPublishedRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a fit of 10,000 rows takes ten seconds")
 	}
 	runs := readRuns(t)
-	if *rerun {
-		computeMissing(t, runs)
+	if *rerun != "" {
+		computeMissing(t, runs, *rerun)
 		return
 	}
 	src := cifarFeatures(t, "cifar10")
@@ -264,11 +265,11 @@ func TestPublishedRuns(t *testing.T) {
 	}
 }
 
-// computeMissing completes the committed runs and writes them after each.
-func computeMissing(t *testing.T, runs map[cell]values) {
+// computeMissing completes the committed runs of a source and writes them after each.
+func computeMissing(t *testing.T, runs map[cell]values, source string) {
 	sources, prepared := map[string]*data.Source{}, map[cell]*experiments.Prepared{}
 	for _, c := range allCells() {
-		if _, done := runs[c]; done {
+		if _, done := runs[c]; done || c.Data != source {
 			continue
 		}
 		if sources[c.Data] == nil {
