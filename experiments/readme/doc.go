@@ -15,6 +15,8 @@
 //	calsize.csv      results.csv of calibra study calsize
 //	beyond.csv       results.csv of calibra study beyond
 //	variants.csv     results.csv of calibra study variants
+//	benchmark.csv, benchmark-tests.csv
+//	                 results.csv and tests.csv of calibra study benchmark
 //	compare.csv      results.csv of calibra compare --methods all
 //	reference.csv    results.csv of calibra compare --methods vq, on the seeds of published.csv
 //	published.csv    the published implementation on the same rows

@@ -30,6 +30,7 @@ var regions = []region{
 	{"beyond", beyond},
 	{"lost", lost},
 	{"variants", variants},
+	{"benchmark", benchmark},
 	{"truth", truth},
 	{"bench", benchmarks},
 }
