@@ -101,8 +101,31 @@ func benchmark(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("`./calibra study benchmark --data %s --split paper --seeds %s --out runs/benchmark`:\n\n%v\n%v\n%s",
-		strings.Join(arguments(b.lines, b.sets), ","), strings.Join(distinct(b.lines, "seed"), ","), t, pairs, sentences), nil
+	return fmt.Sprintf("%s:\n\n%v\n%v\n%s", b.commands(), t, pairs, sentences), nil
+}
+
+// commands are those that give the results, one for all sources of the same seeds, and how
+// their cells come into one report.
+func (b *registered) commands() string {
+	var order []string
+	sources := map[string][]string{} // by their seeds
+	for _, set := range b.sets {
+		seeds := strings.Join(distinct(slices.DeleteFunc(slices.Clone(b.lines), func(r record) bool { return r["data"] != set }), "seed"), ",")
+		if sources[seeds] == nil {
+			order = append(order, seeds)
+		}
+		sources[seeds] = append(sources[seeds], set)
+	}
+	var commands []string
+	for _, seeds := range order {
+		commands = append(commands, fmt.Sprintf("`./calibra study benchmark --data %s --split paper --seeds %s --cells runs/cells --out runs/benchmark-%d`",
+			strings.Join(arguments(b.lines, sources[seeds]), ","), seeds, len(commands)+1))
+	}
+	text := strings.Join(commands, " and ")
+	if len(commands) > 1 {
+		text += ", one report of all sources and seeds with `--collect`"
+	}
+	return text
 }
 
 // pairTable has a named pair a row.
