@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -21,12 +22,33 @@ type paired struct {
 	seeds     []float64 // the difference of each seed
 }
 
-// overSeeds is the standard deviation of the difference over the seeds.
-func (p *paired) overSeeds() string {
+// sd is the standard deviation of the difference over the seeds, NaN of fewer than two.
+func (p *paired) sd() float64 {
 	if len(p.seeds) < 2 {
-		return "–"
+		return math.NaN()
 	}
-	return fmt.Sprintf("%.4f", metrics.NewSpread(p.seeds).SD)
+	return metrics.NewSpread(p.seeds).SD
+}
+
+// overSeeds is sd in words.
+func (p *paired) overSeeds() string {
+	if sd := p.sd(); !math.IsNaN(sd) {
+		return fmt.Sprintf("%.4f", sd)
+	}
+	return "–"
+}
+
+// correct gives the differences of a family their corrected p; nil stands for one that
+// could not be computed.
+func correct(family []*paired) {
+	family = slices.DeleteFunc(slices.Clone(family), func(p *paired) bool { return p == nil })
+	ps := make([]float64, len(family))
+	for i, p := range family {
+		ps[i] = p.PValue
+	}
+	for i, p := range metrics.Holm(ps) {
+		family[i].corrected = p
+	}
 }
 
 // question is which differences are asked for.
@@ -56,16 +78,7 @@ func (f *Findings) differences(ctx context.Context, s *subject, reference *row, 
 	if err = cmp.Or(err, errors.Join(errs...)); err != nil {
 		return nil, err
 	}
-	var there []*paired
-	var ps []float64
-	for _, p := range out {
-		if p != nil {
-			there, ps = append(there, p), append(ps, p.PValue)
-		}
-	}
-	for i, p := range metrics.Holm(ps) {
-		there[i].corrected = p
-	}
+	correct(out)
 	if f.answers == nil {
 		f.answers = map[question][]*paired{}
 	}

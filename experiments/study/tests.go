@@ -86,13 +86,11 @@ func (f *Findings) tests(ctx context.Context) (*tests, error) {
 // without a common seed.
 func corrected(family []*test) []*test {
 	family = slices.DeleteFunc(family, func(t *test) bool { return t.paired == nil })
-	var ps []float64
-	for _, t := range family {
-		ps = append(ps, t.PValue)
+	all := make([]*paired, len(family))
+	for i, t := range family {
+		all[i] = t.paired
 	}
-	for i, p := range metrics.Holm(ps) {
-		family[i].corrected = p
-	}
+	correct(all)
 	return family
 }
 
@@ -196,13 +194,9 @@ func (f *Findings) writeTests(ctx context.Context, w io.Writer) error {
 	lines := [][]string{{"family", "data", "encoder", "method", "tuned", "against", "seeds", "difference", "low", "high", "p", "p_holm", "sd_over_seeds"}}
 	add := func(family string, tests []*test) {
 		for _, t := range tests {
-			sd := ""
-			if len(t.seeds) > 1 {
-				sd = number(metrics.NewSpread(t.seeds).SD)
-			}
 			lines = append(lines, []string{
 				family, t.subject.origin.Name, t.subject.encoder, t.a.spec.Method, strconv.FormatBool(t.a.spec.Tune), t.b.spec.Method,
-				strconv.Itoa(len(t.seeds)), number(t.Difference), number(t.Interval.Low), number(t.Interval.High), number(t.PValue), number(t.corrected), sd,
+				strconv.Itoa(len(t.seeds)), number(t.Difference), number(t.Interval.Low), number(t.Interval.High), number(t.PValue), number(t.corrected), number(t.sd()),
 			})
 		}
 	}
