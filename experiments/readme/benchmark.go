@@ -248,15 +248,8 @@ func (b *registered) sentences() (string, error) {
 func (b *registered) local() (string, error) {
 	var words []string
 	for _, q := range []quantity{
-		aboveNoise("LCE", metrics.LCE),
-		{title: "LCE in the sparse third", metric: metrics.LCE, value: func(r record) (float64, error) {
-			x, err := r.number("lce_sparse")
-			if err != nil {
-				return 0, err
-			}
-			floor, err := r.number("lce_sparse_noise")
-			return x - floor, err
-		}},
+		aboveNoise("LCE", metrics.LCE, "lce"),
+		aboveNoise("LCE in the sparse third", metrics.LCE, "lce_sparse"),
 		value("NLL", metrics.NLL, "nll"),
 	} {
 		names, ranks, err := b.ranks(q)

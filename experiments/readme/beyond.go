@@ -61,7 +61,7 @@ func beyond(dir string) (string, error) {
 		t.rows = append(t.rows, append([]string{set}, column(metrics.NLL, spreads, meanOnly(metrics.NLL))...))
 	})
 	if err == nil {
-		err = ranks("mean rank, LCE − noise", aboveNoise("LCE − noise ↓", metrics.LCE), nil)
+		err = ranks("mean rank, LCE − noise", aboveNoise("LCE − noise ↓", metrics.LCE, "lce"), nil)
 	}
 	if err != nil {
 		return "", err

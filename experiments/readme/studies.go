@@ -33,14 +33,14 @@ func noise(title string, m metrics.Metric, column string) quantity {
 	return q
 }
 
-// aboveNoise is the metric less what a perfectly calibrated model would show.
-func aboveNoise(title string, m metrics.Metric) quantity {
+// aboveNoise is a column less what a perfectly calibrated model would show in it.
+func aboveNoise(title string, m metrics.Metric, column string) quantity {
 	return quantity{title: title, metric: m, value: func(r record) (float64, error) {
-		x, err := r.number(m.String())
+		x, err := r.number(column)
 		if err != nil {
 			return 0, err
 		}
-		noise, err := r.number(m.String() + "_noise")
+		noise, err := r.number(column + "_noise")
 		return x - noise, err
 	}}
 }
