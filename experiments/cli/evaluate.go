@@ -85,7 +85,8 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	settings.Executor = executor
 	var recovered *metrics.Recovered
 	if folds := c.folds(t, p, embedding); folds > 0 {
-		if recovered, err = metrics.Recover(ctx, p.LogProbs, p.Labels, embedding, metrics.Recovery{Folds: folds}, c.rng()); err != nil {
+		recovery := metrics.Recovery{Folds: folds, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
+		if recovered, err = metrics.Recover(ctx, p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
 			bar.clear()
 			return asUsage(err)
 		}

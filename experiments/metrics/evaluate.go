@@ -240,7 +240,10 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 			p.add(n.rows)
 			continue
 		}
-		places := n.redrawPlaces(labels)
+		var places []ids
+		if !counted {
+			places = n.redrawPlaces(labels)
+		}
 		var tallies []func()
 		err = n.each(ctx, p, func() (observers []observer) {
 			if !drawn {

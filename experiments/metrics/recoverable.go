@@ -17,6 +17,9 @@ import (
 type Recovery struct {
 	Folds         int          // K, of the outer cross-fitting; 0 means 5
 	Global, Local Recalibrator // nil: Shrunk{}
+
+	// Progress, when set, is called from one goroutine at a time as each fold is done.
+	Progress func(done, total int)
 }
 
 const defaultFolds = 5
@@ -114,11 +117,13 @@ func (s *sample) recover(ctx context.Context, features mat.Matrix, r Recovery, r
 	errs := make([]error, r.Folds)
 	var wait conc.WaitGroup
 	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
+	p := &progress{total: r.Folds, report: r.Progress}
 	for k := range r.Folds {
 		wait.Go(func() {
 			busy <- struct{}{}
 			defer func() { <-busy }()
 			errs[k] = s.crossFit(ctx, l, features, r, fold, k, g0, g1, rand.New(rand.NewPCG(seed, uint64(k))))
+			p.add(1)
 		})
 	}
 	wait.Wait()
