@@ -84,6 +84,16 @@ var bits = []struct {
 		AddSlots(sums, x, codes, 37, 3, 36)
 		return digest(sums)
 	}, 0x77a44c143bcbe012},
+	{"SumRows", func() uint64 {
+		y, table := make([]float32, 137), uniforms[float32](40*5*137, 1)
+		codes := make([]int32, 40)
+		for i := range codes {
+			codes[i] = int32(i * i % 5)
+		}
+		SumRows(y, table, codes, 5)
+		AddToRows(table, y, codes, 5)
+		return digest(y, table)
+	}, 0x67390820da3c911f},
 	{"Adam", func() uint64 {
 		theta, grad, m, v := uniforms[float32](1003, 1), uniforms[float32](1003, 2), uniforms[float32](1003, 3), uniforms[float32](1003, 4)
 		for i, x := range v {

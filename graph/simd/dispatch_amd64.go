@@ -139,14 +139,25 @@ func axpyKernel(y []float32, a float32, x []float32) {
 	}
 }
 
-func addSlotsKernel(sums, x []float32, codes []int32, d, lo, hi int) {
+func addSlotsKernel(sums, x []float32, codes []int32, d, next, step, n int) {
 	switch isa {
 	case avx512:
-		addSlotsAVX512(&sums[lo], &x[lo], &codes[0], len(codes), 4*d, hi-lo)
+		addSlotsAVX512(&sums[0], &x[0], &codes[0], len(codes), 4*d, 4*next, 4*step, n)
 	case avx2:
-		addSlotsAVX2(&sums[lo], &x[lo], &codes[0], len(codes), 4*d, hi-lo)
+		addSlotsAVX2(&sums[0], &x[0], &codes[0], len(codes), 4*d, 4*next, 4*step, n)
 	default:
-		addSlotsPortable(sums, x, codes, d, lo, hi)
+		addSlotsPortable(sums, x, codes, d, next, step, n)
+	}
+}
+
+func sumRowsKernel(y, table []float32, codes []int32, k int) {
+	switch isa {
+	case avx512:
+		sumRowsAVX512(&y[0], &table[0], &codes[0], len(codes), 4*len(y), 4*k*len(y), len(y))
+	case avx2:
+		sumRowsAVX2(&y[0], &table[0], &codes[0], len(codes), 4*len(y), 4*k*len(y), len(y))
+	default:
+		sumRowsPortable(y, table, codes, k)
 	}
 }
 

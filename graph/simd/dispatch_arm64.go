@@ -107,11 +107,19 @@ func axpyKernel(y []float32, a float32, x []float32) {
 	}
 }
 
-func addSlotsKernel(sums, x []float32, codes []int32, d, lo, hi int) {
+func addSlotsKernel(sums, x []float32, codes []int32, d, next, step, n int) {
 	if isa == neon {
-		addSlotsNEON(&sums[lo], &x[lo], &codes[0], len(codes), 4*d, hi-lo)
+		addSlotsNEON(&sums[0], &x[0], &codes[0], len(codes), 4*d, 4*next, 4*step, n)
 	} else {
-		addSlotsPortable(sums, x, codes, d, lo, hi)
+		addSlotsPortable(sums, x, codes, d, next, step, n)
+	}
+}
+
+func sumRowsKernel(y, table []float32, codes []int32, k int) {
+	if isa == neon {
+		sumRowsNEON(&y[0], &table[0], &codes[0], len(codes), 4*len(y), 4*k*len(y), len(y))
+	} else {
+		sumRowsPortable(y, table, codes, k)
 	}
 }
 

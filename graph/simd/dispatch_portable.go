@@ -24,9 +24,11 @@ func gaussianRowKernel(row, sq []float32, si, scale float32) {
 func dotKernel(x, y []float32) float32               { return dotPortable(x, y) }
 func axpyKernel(y []float32, a float32, x []float32) { axpyPortable(y, a, x) }
 
-func addSlotsKernel(sums, x []float32, codes []int32, d, lo, hi int) {
-	addSlotsPortable(sums, x, codes, d, lo, hi)
+func addSlotsKernel(sums, x []float32, codes []int32, d, next, step, n int) {
+	addSlotsPortable(sums, x, codes, d, next, step, n)
 }
+
+func sumRowsKernel(y, table []float32, codes []int32, k int) { sumRowsPortable(y, table, codes, k) }
 
 func adamKernel(a Adam, theta, grad, m, v []float32) { adamPortable(a, theta, grad, m, v) }
 

@@ -28,6 +28,10 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				Adam{Beta1: 0.9}.Step(x, y, z, w)
 				codes := simdtest.Guarded(t, make([]int32, 3))
 				AddSlots(simdtest.Guarded(t, make([]float32, 2*n)), simdtest.Guarded(t, make([]float32, 3*n)), codes, n, 0, n)
+				table := simdtest.Guarded(t, make([]float32, 3*2*n))
+				codes[2] = 1
+				SumRows(x, table, codes, 2)
+				AddToRows(table, x, codes, 2)
 				var c Codebook
 				c.Set(simdtest.Guarded(t, uniforms[float32](5*n, 6)), 5, n)
 				NearestRows(codes, simdtest.Guarded(t, uniforms[float32](3*n, 7)), &c)

@@ -1,5 +1,7 @@
 package simd
 
+import "fmt"
+
 // Dot returns Σ x_i·y_i in float32, in an order that depends on the length alone.
 // It panics if the lengths differ.
 func Dot(x, y []float32) float32 {
@@ -40,15 +42,56 @@ func AddSlots(sums, x []float32, codes []int32, d, lo, hi int) {
 		_ = sums[int(k)*d : (int(k)+1)*d]
 	}
 	if lo < hi && len(codes) > 0 {
-		addSlotsKernel(sums, x, codes, d, lo, hi)
+		addSlotsKernel(sums[lo:], x[lo:], codes, d, 0, d, hi-lo)
 	}
 }
 
-func addSlotsPortable(sums, x []float32, codes []int32, d, lo, hi int) {
+// AddToRows adds x (C) to one row for each of the w codes, in a table of w·k rows, k for
+// each slot: to row i·k + codes[i]. It panics if the table has another size, or a code is
+// none of the k rows.
+func AddToRows(table, x []float32, codes []int32, k int) {
+	checkRows("AddToRows", table, x, codes, k)
+	if len(x) > 0 && len(codes) > 0 {
+		addSlotsKernel(table, x, codes, len(x), k*len(x), 0, len(x))
+	}
+}
+
+// SumRows sets y (C) to the sum of the rows to which [AddToRows] adds, in the order of the slots.
+func SumRows(y, table []float32, codes []int32, k int) {
+	checkRows("SumRows", table, y, codes, k)
+	switch {
+	case len(codes) == 0:
+		clear(y)
+	case len(y) > 0:
+		sumRowsKernel(y, table, codes, k)
+	}
+}
+
+func checkRows(name string, table, x []float32, codes []int32, k int) {
+	sameLength(name, len(table), len(codes)*k*len(x))
+	for _, code := range codes {
+		if code < 0 || int(code) >= k {
+			panic(fmt.Sprintf("simd: %s: code %d of %d rows", name, code, k))
+		}
+	}
+}
+
+// addSlotsPortable adds n columns of slot i, from x[i·step] on, to those of row codes[i], d
+// long, in the sums from i·next on.
+func addSlotsPortable(sums, x []float32, codes []int32, d, next, step, n int) {
 	for i, k := range codes {
-		sum := sums[int(k)*d+lo : int(k)*d+hi]
-		for l, v := range x[i*d+lo : i*d+hi] {
+		sum := sums[i*next+int(k)*d:][:n]
+		for l, v := range x[i*step:][:n] {
 			sum[l] += v
+		}
+	}
+}
+
+func sumRowsPortable(y, table []float32, codes []int32, k int) {
+	clear(y)
+	for i, code := range codes {
+		for l, v := range table[(i*k+int(code))*len(y):][:len(y)] {
+			y[l] += v
 		}
 	}
 }

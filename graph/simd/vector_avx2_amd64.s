@@ -237,61 +237,165 @@ DATA c7fffffff<>+24(SB)/4, $0x7fffffff
 DATA c7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
 
-// func addSlotsAVX2(sums *float32, x *float32, codes *int32, slots int, stride int, n int)
+// func addSlotsAVX2(sums *float32, x *float32, codes *int32, slots int, stride int, next int, step int, n int)
 // Requires: AVX
-TEXT ·addSlotsAVX2(SB), NOSPLIT, $0-48
-	MOVQ sums+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ codes+16(FP), DX
-	MOVQ slots+24(FP), BX
-	MOVQ stride+32(FP), SI
-	MOVQ n+40(FP), DI
+TEXT ·addSlotsAVX2(SB), NOSPLIT, $0-64
+	MOVQ x+8(FP), AX
+	MOVQ step+48(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ sums+0(FP), BX
+	MOVQ codes+16(FP), SI
+	MOVQ slots+24(FP), DI
+	MOVQ stride+32(FP), R8
+	MOVQ next+40(FP), R9
 
 slot:
-	MOVLQSX (DX), R8
-	IMULQ   SI, R8
-	ADDQ    AX, R8
-	MOVQ    CX, R9
-	MOVQ    DI, R10
-	TESTQ   R10, R10
+	MOVLQSX (SI), R10
+	IMULQ   R8, R10
+	ADDQ    BX, R10
+	MOVQ    AX, R11
+	MOVQ    DX, R12
+	TESTQ   R12, R12
 	JLE     done
 
 loop:
-	CMPQ       R10, $0x08
+	CMPQ       R12, $0x08
 	JGE        fullLoad
-	LEAQ       tail<>+32(SB), R11
-	MOVQ       R10, R12
-	NEGQ       R12
-	VMOVUPS    (R11)(R12*4), Y1
-	VMASKMOVPS (R8), Y1, Y0
-	VMASKMOVPS (R9), Y1, Y1
+	LEAQ       tail<>+32(SB), R13
+	MOVQ       R12, R14
+	NEGQ       R14
+	VMOVUPS    (R13)(R14*4), Y1
+	VMASKMOVPS (R10), Y1, Y0
+	VMASKMOVPS (R11), Y1, Y1
 	JMP        compute
 
 fullLoad:
-	VMOVUPS (R8), Y0
-	VMOVUPS (R9), Y1
+	VMOVUPS (R10), Y0
+	VMOVUPS (R11), Y1
 
 compute:
 	VADDPS     Y1, Y0, Y0
-	CMPQ       R10, $0x08
+	CMPQ       R12, $0x08
 	JGE        fullStore
-	LEAQ       tail<>+32(SB), R9
-	NEGQ       R10
-	VMOVUPS    (R9)(R10*4), Y1
-	VMASKMOVPS Y0, Y1, (R8)
+	LEAQ       tail<>+32(SB), R11
+	NEGQ       R12
+	VMOVUPS    (R11)(R12*4), Y1
+	VMASKMOVPS Y0, Y1, (R10)
 	JMP        done
 
 fullStore:
-	VMOVUPS Y0, (R8)
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	SUBQ    $0x08, R10
+	VMOVUPS Y0, (R10)
+	ADDQ    $+32, R10
+	ADDQ    $+32, R11
+	SUBQ    $0x08, R12
 	JG      loop
 
 done:
-	ADDQ $0x04, DX
-	ADDQ SI, CX
-	DECQ BX
+	ADDQ CX, AX
+	ADDQ $0x04, SI
+	ADDQ R9, BX
+	DECQ DI
 	JNZ  slot
+	VZEROUPPER
+	RET
+
+// func sumRowsAVX2(y *float32, table *float32, codes *int32, slots int, stride int, next int, n int)
+// Requires: AVX, AVX2
+TEXT ·sumRowsAVX2(SB), NOSPLIT, $0-56
+	MOVQ y+0(FP), AX
+	MOVQ table+8(FP), CX
+	MOVQ codes+16(FP), DX
+	MOVQ n+48(FP), BX
+
+by4:
+	CMPQ  BX, $0x20
+	JL    below4
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	MOVQ  CX, SI
+	MOVQ  DX, DI
+	MOVQ  slots+24(FP), R8
+	MOVQ  stride+32(FP), R9
+	MOVQ  next+40(FP), R10
+
+by4slot:
+	MOVLQSX (DI), R11
+	IMULQ   R9, R11
+	ADDQ    SI, R11
+	VMOVUPS (R11), Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS 32(R11), Y4
+	VADDPS  Y4, Y1, Y1
+	VMOVUPS 64(R11), Y4
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 96(R11), Y4
+	VADDPS  Y4, Y3, Y3
+	ADDQ    $0x04, DI
+	ADDQ    R10, SI
+	DECQ    R8
+	JNZ     by4slot
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $0x20, BX
+	JMP     by4
+
+below4:
+by1:
+	CMPQ  BX, $0x08
+	JL    below1
+	VPXOR Y0, Y0, Y0
+	MOVQ  CX, SI
+	MOVQ  DX, DI
+	MOVQ  slots+24(FP), R8
+	MOVQ  stride+32(FP), R9
+	MOVQ  next+40(FP), R10
+
+by1slot:
+	MOVLQSX (DI), R11
+	IMULQ   R9, R11
+	ADDQ    SI, R11
+	VMOVUPS (R11), Y1
+	VADDPS  Y1, Y0, Y0
+	ADDQ    $0x04, DI
+	ADDQ    R10, SI
+	DECQ    R8
+	JNZ     by1slot
+	VMOVUPS Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	SUBQ    $0x08, BX
+	JMP     by1
+
+below1:
+	TESTQ   BX, BX
+	JLE     done
+	LEAQ    tail<>+32(SB), SI
+	NEGQ    BX
+	VMOVUPS (SI)(BX*4), Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    DX, DX
+	MOVQ    slots+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    next+40(FP), DI
+
+partslot:
+	MOVLQSX    (DX), R8
+	IMULQ      SI, R8
+	ADDQ       CX, R8
+	VMASKMOVPS (R8), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       $0x04, DX
+	ADDQ       DI, CX
+	DECQ       BX
+	JNZ        partslot
+	VMASKMOVPS Y1, Y0, (AX)
+
+done:
 	VZEROUPPER
 	RET

@@ -215,64 +215,170 @@ GLOBL c7f800000<>(SB), RODATA|NOPTR, $4
 DATA c7fffffff<>+0(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $4
 
-// func addSlotsAVX512(sums *float32, x *float32, codes *int32, slots int, stride int, n int)
+// func addSlotsAVX512(sums *float32, x *float32, codes *int32, slots int, stride int, next int, step int, n int)
 // Requires: AVX, AVX512F
-TEXT ·addSlotsAVX512(SB), NOSPLIT, $0-48
-	MOVQ sums+0(FP), AX
-	MOVQ x+8(FP), DX
-	MOVQ codes+16(FP), BX
-	MOVQ slots+24(FP), SI
-	MOVQ stride+32(FP), DI
-	MOVQ n+40(FP), R8
+TEXT ·addSlotsAVX512(SB), NOSPLIT, $0-64
+	MOVQ x+8(FP), AX
+	MOVQ step+48(FP), DX
+	MOVQ n+56(FP), BX
+	MOVQ sums+0(FP), SI
+	MOVQ codes+16(FP), DI
+	MOVQ slots+24(FP), R8
+	MOVQ stride+32(FP), R9
+	MOVQ next+40(FP), R10
 
 slot:
-	MOVLQSX (BX), R9
-	IMULQ   DI, R9
-	ADDQ    AX, R9
-	MOVQ    DX, R10
-	MOVQ    R8, R11
-	TESTQ   R11, R11
+	MOVLQSX (DI), R11
+	IMULQ   R9, R11
+	ADDQ    SI, R11
+	MOVQ    AX, R12
+	MOVQ    BX, R13
+	TESTQ   R13, R13
 	JLE     done
 
 loop:
-	CMPQ      R11, $0x10
+	CMPQ      R13, $0x10
 	JGE       fullLoad
-	MOVQ      R11, CX
-	MOVQ      $+1, R12
-	SHLQ      CL, R12
-	DECQ      R12
-	KMOVW     R12, K1
-	VMOVUPS.Z (R9), K1, Z0
-	VMOVUPS.Z (R10), K1, Z1
+	MOVQ      R13, CX
+	MOVQ      $+1, R14
+	SHLQ      CL, R14
+	DECQ      R14
+	KMOVW     R14, K1
+	VMOVUPS.Z (R11), K1, Z0
+	VMOVUPS.Z (R12), K1, Z1
 	JMP       compute
 
 fullLoad:
-	VMOVUPS (R9), Z0
-	VMOVUPS (R10), Z1
+	VMOVUPS (R11), Z0
+	VMOVUPS (R12), Z1
 
 compute:
 	VADDPS  Z1, Z0, Z0
-	CMPQ    R11, $0x10
+	CMPQ    R13, $0x10
 	JGE     fullStore
-	MOVQ    R11, CX
-	MOVQ    $+1, R10
-	SHLQ    CL, R10
-	DECQ    R10
-	KMOVW   R10, K1
-	VMOVUPS Z0, K1, (R9)
+	MOVQ    R13, CX
+	MOVQ    $+1, R12
+	SHLQ    CL, R12
+	DECQ    R12
+	KMOVW   R12, K1
+	VMOVUPS Z0, K1, (R11)
 	JMP     done
 
 fullStore:
-	VMOVUPS Z0, (R9)
-	ADDQ    $+64, R9
-	ADDQ    $+64, R10
-	SUBQ    $0x10, R11
+	VMOVUPS Z0, (R11)
+	ADDQ    $+64, R11
+	ADDQ    $+64, R12
+	SUBQ    $0x10, R13
 	JG      loop
 
 done:
-	ADDQ $0x04, BX
-	ADDQ DI, DX
-	DECQ SI
+	ADDQ DX, AX
+	ADDQ $0x04, DI
+	ADDQ R10, SI
+	DECQ R8
 	JNZ  slot
+	VZEROUPPER
+	RET
+
+// func sumRowsAVX512(y *float32, table *float32, codes *int32, slots int, stride int, next int, n int)
+// Requires: AVX, AVX512F
+TEXT ·sumRowsAVX512(SB), NOSPLIT, $0-56
+	MOVQ y+0(FP), AX
+	MOVQ table+8(FP), DX
+	MOVQ codes+16(FP), BX
+	MOVQ n+48(FP), CX
+
+by4:
+	CMPQ   CX, $0x40
+	JL     below4
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   DX, SI
+	MOVQ   BX, DI
+	MOVQ   slots+24(FP), R8
+	MOVQ   stride+32(FP), R9
+	MOVQ   next+40(FP), R10
+
+by4slot:
+	MOVLQSX (DI), R11
+	IMULQ   R9, R11
+	ADDQ    SI, R11
+	VMOVUPS (R11), Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS 64(R11), Z4
+	VADDPS  Z4, Z1, Z1
+	VMOVUPS 128(R11), Z4
+	VADDPS  Z4, Z2, Z2
+	VMOVUPS 192(R11), Z4
+	VADDPS  Z4, Z3, Z3
+	ADDQ    $0x04, DI
+	ADDQ    R10, SI
+	DECQ    R8
+	JNZ     by4slot
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $+256, AX
+	ADDQ    $+256, DX
+	SUBQ    $0x40, CX
+	JMP     by4
+
+below4:
+by1:
+	CMPQ   CX, $0x10
+	JL     below1
+	VPXORD Z0, Z0, Z0
+	MOVQ   DX, SI
+	MOVQ   BX, DI
+	MOVQ   slots+24(FP), R8
+	MOVQ   stride+32(FP), R9
+	MOVQ   next+40(FP), R10
+
+by1slot:
+	MOVLQSX (DI), R11
+	IMULQ   R9, R11
+	ADDQ    SI, R11
+	VMOVUPS (R11), Z1
+	VADDPS  Z1, Z0, Z0
+	ADDQ    $0x04, DI
+	ADDQ    R10, SI
+	DECQ    R8
+	JNZ     by1slot
+	VMOVUPS Z0, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, DX
+	SUBQ    $0x10, CX
+	JMP     by1
+
+below1:
+	TESTQ  CX, CX
+	JLE    done
+	MOVQ   $+1, SI
+	SHLQ   CL, SI
+	DECQ   SI
+	KMOVW  SI, K1
+	VPXORD Z0, Z0, Z0
+	MOVQ   DX, CX
+	MOVQ   BX, DX
+	MOVQ   slots+24(FP), BX
+	MOVQ   stride+32(FP), SI
+	MOVQ   next+40(FP), DI
+
+partslot:
+	MOVLQSX   (DX), R8
+	IMULQ     SI, R8
+	ADDQ      CX, R8
+	VMOVUPS.Z (R8), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	ADDQ      $0x04, DX
+	ADDQ      DI, CX
+	DECQ      BX
+	JNZ       partslot
+	VMOVUPS   Z0, K1, (AX)
+
+done:
 	VZEROUPPER
 	RET

@@ -255,105 +255,235 @@ DATA ramp<>+8(SB)/4, $0x00000002
 DATA ramp<>+12(SB)/4, $0x00000003
 GLOBL ramp<>(SB), RODATA|NOPTR, $16
 
-// func addSlotsNEON(sums *float32, x *float32, codes *int32, slots int, stride int, n int)
-TEXT ·addSlotsNEON(SB), NOSPLIT, $0-48
-	MOVD sums+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD codes+16(FP), R2
-	MOVD slots+24(FP), R3
-	MOVD stride+32(FP), R6
-	MOVD n+40(FP), R7
+// func addSlotsNEON(sums *float32, x *float32, codes *int32, slots int, stride int, next int, step int, n int)
+TEXT ·addSlotsNEON(SB), NOSPLIT, $0-64
+	MOVD x+8(FP), R0
+	MOVD step+48(FP), R1
+	MOVD n+56(FP), R2
+	MOVD sums+0(FP), R3
+	MOVD codes+16(FP), R6
+	MOVD slots+24(FP), R7
+	MOVD stride+32(FP), R8
+	MOVD next+40(FP), R9
 
 slot:
-	MOVW (R2), R8
-	MUL  R6, R8, R8
-	ADD  R0, R8, R8
-	MOVD R1, R9
-	MOVD R7, R10
-	CMP  $0x00, R10
+	MOVW (R6), R10
+	MUL  R8, R10, R10
+	ADD  R3, R10, R10
+	MOVD R0, R11
+	MOVD R2, R12
+	CMP  $0x00, R12
 	BLE  done
 
 loop:
-	CMP   $0x04, R10
+	CMP   $0x04, R12
 	BGE   fullLoad
-	TBZ   $0x02, R10, part1
-	FMOVQ (R8), F0
+	TBZ   $0x02, R12, part1
+	FMOVQ (R10), F0
 
 part1Done:
-	TBZ   $0x02, R10, part2
-	FMOVQ (R9), F1
+	TBZ   $0x02, R12, part2
+	FMOVQ (R11), F1
 
 part2Done:
 	JMP compute
 
 fullLoad:
-	FMOVQ (R8), F0
-	FMOVQ (R9), F1
+	FMOVQ (R10), F0
+	FMOVQ (R11), F1
 
 compute:
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	CMP   $0x04, R10
+	CMP   $0x04, R12
 	BGE   fullStore
-	TBZ   $0x02, R10, part3
-	FMOVQ F0, (R8)
+	TBZ   $0x02, R12, part3
+	FMOVQ F0, (R10)
 
 part3Done:
 	JMP done
 
 fullStore:
-	FMOVQ F0, (R8)
-	ADD   $+16, R8, R8
-	ADD   $+16, R9, R9
-	SUBS  $0x04, R10, R10
+	FMOVQ F0, (R10)
+	ADD   $+16, R10, R10
+	ADD   $+16, R11, R11
+	SUBS  $0x04, R12, R12
 	BGT   loop
 
 done:
-	ADD  $0x04, R2, R2
-	ADD  R6, R1, R1
-	SUBS $0x01, R3, R3
+	ADD  R1, R0, R0
+	ADD  $0x04, R6, R6
+	ADD  R9, R3, R3
+	SUBS $0x01, R7, R7
 	BNE  slot
 	RET
 
 part1:
 	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R10, part1One
-	FMOVD (R8), F0
-	TBZ   $0x00, R10, part1Done
-	ADD   $0x08, R8, R11
-	VLD1  (R11), V0.S[2]
+	TBZ   $0x01, R12, part1One
+	FMOVD (R10), F0
+	TBZ   $0x00, R12, part1Done
+	ADD   $0x08, R10, R13
+	VLD1  (R13), V0.S[2]
 	JMP   part1Done
 
 part1One:
-	TBZ   $0x00, R10, part1Done
-	FMOVS (R8), F0
+	TBZ   $0x00, R12, part1Done
+	FMOVS (R10), F0
 	JMP   part1Done
 
 part2:
 	VMOVI $0x00, V1.B16
-	TBZ   $0x01, R10, part2One
-	FMOVD (R9), F1
-	TBZ   $0x00, R10, part2Done
-	ADD   $0x08, R9, R11
-	VLD1  (R11), V1.S[2]
+	TBZ   $0x01, R12, part2One
+	FMOVD (R11), F1
+	TBZ   $0x00, R12, part2Done
+	ADD   $0x08, R11, R13
+	VLD1  (R13), V1.S[2]
 	JMP   part2Done
 
 part2One:
-	TBZ   $0x00, R10, part2Done
-	FMOVS (R9), F1
+	TBZ   $0x00, R12, part2Done
+	FMOVS (R11), F1
 	JMP   part2Done
 
 part3:
-	TBZ   $0x01, R10, part3One
-	FMOVD F0, (R8)
-	TBZ   $0x00, R10, part3Done
-	ADD   $0x08, R8, R8
-	VST1  V0.S[2], (R8)
+	TBZ   $0x01, R12, part3One
+	FMOVD F0, (R10)
+	TBZ   $0x00, R12, part3Done
+	ADD   $0x08, R10, R10
+	VST1  V0.S[2], (R10)
 	JMP   part3Done
 
 part3One:
-	TBZ   $0x00, R10, part3Done
-	FMOVS F0, (R8)
+	TBZ   $0x00, R12, part3Done
+	FMOVS F0, (R10)
 	JMP   part3Done
+
+// func sumRowsNEON(y *float32, table *float32, codes *int32, slots int, stride int, next int, n int)
+TEXT ·sumRowsNEON(SB), NOSPLIT, $0-56
+	MOVD y+0(FP), R0
+	MOVD table+8(FP), R1
+	MOVD codes+16(FP), R2
+	MOVD n+48(FP), R3
+
+by4:
+	CMP   $0x10, R3
+	BLT   below4
+	VMOVI $0x00, V0.B16
+	VMOVI $0x00, V1.B16
+	VMOVI $0x00, V2.B16
+	VMOVI $0x00, V3.B16
+	MOVD  R1, R6
+	MOVD  R2, R7
+	MOVD  slots+24(FP), R8
+	MOVD  stride+32(FP), R9
+	MOVD  next+40(FP), R10
+
+by4slot:
+	MOVW  (R7), R11
+	MUL   R9, R11, R11
+	ADD   R6, R11, R11
+	FMOVQ (R11), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R11), F4
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	FMOVQ 32(R11), F4
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	FMOVQ 48(R11), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	ADD   $0x04, R7, R7
+	ADD   R10, R6, R6
+	SUBS  $0x01, R8, R8
+	BNE   by4slot
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD   $+64, R0, R0
+	ADD   $+64, R1, R1
+	SUB   $0x10, R3, R3
+	JMP   by4
+
+below4:
+by1:
+	CMP   $0x04, R3
+	BLT   below1
+	VMOVI $0x00, V0.B16
+	MOVD  R1, R6
+	MOVD  R2, R7
+	MOVD  slots+24(FP), R8
+	MOVD  stride+32(FP), R9
+	MOVD  next+40(FP), R10
+
+by1slot:
+	MOVW  (R7), R11
+	MUL   R9, R11, R11
+	ADD   R6, R11, R11
+	FMOVQ (R11), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	ADD   $0x04, R7, R7
+	ADD   R10, R6, R6
+	SUBS  $0x01, R8, R8
+	BNE   by1slot
+	FMOVQ F0, (R0)
+	ADD   $+16, R0, R0
+	ADD   $+16, R1, R1
+	SUB   $0x04, R3, R3
+	JMP   by1
+
+below1:
+	CMP   $0x00, R3
+	BLE   done
+	VMOVI $0x00, V0.B16
+	MOVD  slots+24(FP), R6
+	MOVD  stride+32(FP), R7
+	MOVD  next+40(FP), R8
+
+partslot:
+	MOVW  (R2), R9
+	MUL   R7, R9, R9
+	ADD   R1, R9, R9
+	TBZ   $0x02, R3, part1
+	FMOVQ (R9), F1
+
+part1Done:
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	ADD   $0x04, R2, R2
+	ADD   R8, R1, R1
+	SUBS  $0x01, R6, R6
+	BNE   partslot
+	TBZ   $0x02, R3, part2
+	FMOVQ F0, (R0)
+
+part2Done:
+done:
+	RET
+
+part1:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R3, part1One
+	FMOVD (R9), F1
+	TBZ   $0x00, R3, part1Done
+	ADD   $0x08, R9, R9
+	VLD1  (R9), V1.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R3, part1Done
+	FMOVS (R9), F1
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R3, part2One
+	FMOVD F0, (R0)
+	TBZ   $0x00, R3, part2Done
+	ADD   $0x08, R0, R0
+	VST1  V0.S[2], (R0)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R3, part2Done
+	FMOVS F0, (R0)
+	JMP   part2Done
 
 DATA constants<>+0(SB)/4, $0x00000004
 DATA constants<>+4(SB)/4, $0x00000004

@@ -89,6 +89,44 @@ func TestAddSlots(t *testing.T) {
 	})
 }
 
+// TestSumRows holds the sum of rows, and its transpose, to the definition.
+func TestSumRows(t *testing.T) {
+	const k = 5
+	codes := []int32{3, 0, 3, 3, 4, 1, 0}
+	eachInstructionSet(t, func(t *testing.T) {
+		for _, c := range []int{0, 1, 3, 8, 16, 31, 32, 64, 67, 128, 150} {
+			table, x := normals(len(codes)*k*c, 1), normals(c, 2)
+			sum, added := make([]float32, c), slices.Clone(table)
+			for i, code := range codes {
+				for l := range c {
+					at := (i*k+int(code))*c + l
+					sum[l] += table[at]
+					added[at] += x[l]
+				}
+			}
+			y := normals(c, 3)
+			SumRows(y, table, codes, k)
+			if !slices.Equal(y, sum) {
+				t.Errorf("%d columns: the sum is %v, want %v", c, y, sum)
+			}
+			AddToRows(table, x, codes, k)
+			if !slices.Equal(table, added) {
+				t.Errorf("%d columns: the table is %v, want %v", c, table, added)
+			}
+		}
+		for _, f := range []func(x, table []float32, codes []int32, k int){SumRows, func(x, table []float32, codes []int32, k int) { AddToRows(table, x, codes, k) }} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("a code past the last row was taken")
+					}
+				}()
+				f(make([]float32, 4), make([]float32, 8), []int32{2}, 2)
+			}()
+		}
+	})
+}
+
 func TestVectorsAllocateNothing(t *testing.T) {
 	x, y := normals(1000, 1), normals(1000, 2)
 	if n := testing.AllocsPerRun(10, func() {
@@ -114,6 +152,39 @@ func BenchmarkVector(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/elem")
 	})
+}
+
+// BenchmarkRows adds 256 rows of 100 numbers out of a table of 25 for each, one call a row and
+// all at once.
+func BenchmarkRows(b *testing.B) {
+	const w, k, c, batch = 256, 25, 100, 64
+	table, x := normals(w*k*c, 1), make([]float32, c)
+	codes := make([]int32, batch*w)
+	for i := range codes {
+		codes[i] = int32(i * i % k)
+	}
+	for _, bench := range []struct {
+		name string
+		add  func(codes []int32)
+	}{
+		{"Axpy", func(codes []int32) {
+			for i, code := range codes {
+				Axpy(x, 1, table[(i*k+int(code))*c:][:c])
+			}
+		}},
+		{"SumRows", func(codes []int32) { SumRows(x, table, codes, k) }},
+		{"AddToRows", func(codes []int32) { AddToRows(table, x, codes, k) }},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			clear(x)
+			for b.Loop() {
+				for r := range batch {
+					bench.add(codes[r*w:][:w])
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batch*w), "ns/row")
+		})
+	}
 }
 
 func ExampleAxpy() {

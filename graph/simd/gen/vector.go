@@ -3,10 +3,12 @@
 package main
 
 import (
+	"fmt"
 	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 
 	"calibra/graph/simd/gen/isa"
 )
@@ -16,6 +18,7 @@ func vectorUnit() {
 	axpy()
 	argmin()
 	addSlots()
+	sumRows()
 }
 
 // dot returns Σ x·y: four running sums over whole groups of four vectors, then
@@ -67,32 +70,96 @@ func axpy() {
 	isa.Leave()
 }
 
-// addSlots adds n columns of each slot of x to the row of sums that its code names;
-// rows and slots are stride bytes long.
+// addSlots adds n columns of each slot of x to the row of the slot's sums that its code
+// names. Rows are stride bytes long; the sums of a slot begin next bytes after those of the
+// slot before, its columns of x step bytes after.
 func addSlots() {
-	isa.Kernel("addSlots", "(sums, x *float32, codes *int32, slots, stride, n int)")
-	sums := Load(Param("sums"), GP64())
+	isa.Kernel("addSlots", "(sums, x *float32, codes *int32, slots, stride, next, step, n int)")
 	x := Load(Param("x"), GP64())
-	codes := Load(Param("codes"), GP64())
-	slots := Load(Param("slots"), GP64())
-	stride := Load(Param("stride"), GP64())
+	step := Load(Param("step"), GP64())
 	n := Load(Param("n"), GP64())
-	Label("slot")
-	sum, from, left := GP64(), GP64(), GP64()
-	MOVLQSX(operand.Mem{Base: codes}, sum)
-	IMULQ(stride, sum)
-	ADDQ(sums, sum)
-	MOVQ(x, from)
-	MOVQ(n, left)
-	vectors(left, []array{{sum}, {from}}, []array{{sum}}, func(v []vec) []vec {
-		add(v[1], v[0], v[0])
-		return v[:1]
+	eachSlot("slot", Load(Param("sums"), GP64()), Load(Param("codes"), GP64()), func(sum reg.Register) {
+		from, left := GP64(), GP64()
+		MOVQ(x, from)
+		MOVQ(n, left)
+		vectors(left, []array{{sum}, {from}}, []array{{sum}}, func(v []vec) []vec {
+			add(v[1], v[0], v[0])
+			return v[:1]
+		})
+		ADDQ(step, x)
 	})
-	ADDQ(operand.Imm(4), codes)
-	ADDQ(stride, x)
-	DECQ(slots)
-	JNZ(operand.LabelRef("slot"))
 	isa.Leave()
+}
+
+// sumRows sets n columns of y to the sum, over the slots, of the row of the slot's table
+// that its code names; rows are stride bytes long, the table of a slot begins next bytes
+// after that of the slot before. Four vectors of sums stay in registers.
+func sumRows() {
+	isa.Kernel("sumRows", "(y, table *float32, codes *int32, slots, stride, next, n int)")
+	y, table := param("y"), param("table")
+	codes := Load(Param("codes"), GP64())
+	n := Load(Param("n"), GP64())
+	width := isa.Lanes()
+	tail := tailMask(width)
+	sums := func(label string, count int, load func(i int, row reg.Register) vec) (s []vec) {
+		for range count {
+			s = append(s, zero())
+		}
+		first, code := GP64(), GP64()
+		MOVQ(table.ptr, first)
+		MOVQ(codes, code)
+		eachSlot(label, first, code, func(row reg.Register) {
+			for i := range s {
+				add(load(i, row), s[i], s[i])
+			}
+		})
+		return s
+	}
+	whole := func(i int, row reg.Register) vec {
+		v := isa.NewVec()
+		VMOVUPS(operand.Mem{Base: row, Disp: 4 * width * i}, v)
+		return v
+	}
+	for _, count := range []int{4, 1} {
+		label, next := fmt.Sprint("by", count), fmt.Sprint("below", count)
+		Label(label)
+		CMPQ(n, operand.Imm(uint64(count*width)))
+		JL(operand.LabelRef(next))
+		for i, s := range sums(label+"slot", count, whole) {
+			VMOVUPS(s, operand.Mem{Base: y.ptr, Disp: 4 * width * i})
+		}
+		advance(4*width*count, []array{y, table})
+		SUBQ(operand.Imm(uint64(count*width)), n)
+		JMP(operand.LabelRef(label))
+		Label(next)
+	}
+	TESTQ(n, n)
+	JLE(operand.LabelRef("done"))
+	m := tail(n)
+	s := sums("partslot", 1, func(_ int, row reg.Register) vec {
+		v := isa.NewVec()
+		maskedLoad(m, operand.Mem{Base: row}, v)
+		return v
+	})
+	maskedStore(m, s[0], operand.Mem{Base: y.ptr})
+	Label("done")
+	isa.Leave()
+}
+
+// eachSlot emits a loop over the slots: body gets the row that the slot's code names in the
+// table that stands there, and both move on.
+func eachSlot(label string, table, codes reg.Register, body func(row reg.Register)) {
+	slots, stride, next := Load(Param("slots"), GP64()), Load(Param("stride"), GP64()), Load(Param("next"), GP64())
+	Label(label)
+	row := GP64()
+	MOVLQSX(operand.Mem{Base: codes}, row)
+	IMULQ(stride, row)
+	ADDQ(table, row)
+	body(row)
+	ADDQ(operand.Imm(4), codes)
+	ADDQ(next, table)
+	DECQ(slots)
+	JNZ(operand.LabelRef(label))
 }
 
 // argmin writes for each of rows rows of scores (stride bytes apart, n of them,
