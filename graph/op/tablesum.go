@@ -37,9 +37,9 @@ func (TableSumOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	s, w := Values[int32](in[1]), columns(in[1])
 	k, c := in[0].Shape()[0]/w, columns(in[0])
 	if IsFloat32(out) {
-		sumTable(Values[float32](out), Values[float32](in[0]), s, w, k, c, accumulate)
+		sumTable(Values[float32](out), Values[float32](in[0]), s, w, k, c, simd.SumRows)
 	} else {
-		sumTable(Values[float64](out), Values[float64](in[0]), s, w, k, c, floats.Add)
+		sumTable(Values[float64](out), Values[float64](in[0]), s, w, k, c, sumRows)
 	}
 }
 
@@ -47,29 +47,41 @@ func (TableSumOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 // about as long as to add so many numbers one by one.
 const wideRow = 16
 
-// accumulate is dst += x.
-func accumulate(dst, x []float32) { simd.Axpy(dst, 1, x) }
-
-// sumTable adds four short rows at a time, which reads and writes the sum once for all.
-func sumTable[F Float](y, table []F, s []int32, w, k, c int, add func(dst, x []F)) {
+// sumRows is [simd.SumRows] in double precision.
+func sumRows(y, table []float64, codes []int32, k int) {
 	clear(y)
-	at := func(i int, code int32) []F { return table[(i*k+int(code))*c:][:c] }
-	for b := 0; b < len(s); b += w {
-		row, codes := y[b/w*c:][:c], s[b:b+w]
-		i := 0
-		for ; c >= wideRow && i < w; i++ {
-			add(row, at(i, codes[i]))
-		}
-		for ; i+4 <= w; i += 4 {
-			t0, t1, t2, t3 := at(i, codes[i]), at(i+1, codes[i+1]), at(i+2, codes[i+2]), at(i+3, codes[i+3])
-			for j := range row {
-				row[j] += t0[j] + t1[j] + (t2[j] + t3[j])
+	for i, code := range codes {
+		floats.Add(y, table[(i*k+int(code))*len(y):][:len(y)])
+	}
+}
+
+func sumTable[F Float](y, table []F, s []int32, w, k, c int, wide func(y, table []F, codes []int32, k int)) {
+	rowwise(len(s)/w, func(lo, hi int) {
+		for b := lo; b < hi; b++ {
+			row, codes := y[b*c:][:c], s[b*w:][:w]
+			if c >= wideRow {
+				wide(row, table, codes, k)
+			} else {
+				sumShort(row, table, codes, k)
 			}
 		}
-		for ; i < w; i++ {
-			for j, v := range at(i, codes[i]) {
-				row[j] += v
-			}
+	})
+}
+
+// sumShort adds four short rows at a time, which reads and writes the sum once for all.
+func sumShort[F Float](y, table []F, codes []int32, k int) {
+	clear(y)
+	at := func(i int) []F { return table[(i*k+int(codes[i]))*len(y):][:len(y)] }
+	i := 0
+	for ; i+4 <= len(codes); i += 4 {
+		t0, t1, t2, t3 := at(i), at(i+1), at(i+2), at(i+3)
+		for j := range y {
+			y[j] += t0[j] + t1[j] + (t2[j] + t3[j])
+		}
+	}
+	for ; i < len(codes); i++ {
+		for j, v := range at(i) {
+			y[j] += v
 		}
 	}
 }
@@ -97,27 +109,37 @@ func (o TableScatterOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
 func (o TableScatterOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	s, w, c := Values[int32](in[0]), columns(in[0]), columns(out)
 	if IsFloat32(out) {
-		scatterTable(Values[float32](out), Values[float32](in[1]), s, w, o.K, c, accumulate)
+		scatterTable(Values[float32](out), Values[float32](in[1]), s, w, o.K, c, simd.AddToRows)
 	} else {
-		scatterTable(Values[float64](out), Values[float64](in[1]), s, w, o.K, c, floats.Add)
+		scatterTable(Values[float64](out), Values[float64](in[1]), s, w, o.K, c, addToTable)
 	}
 }
 
-func scatterTable[F Float](table, x []F, s []int32, w, k, c int, add func(dst, x []F)) {
-	clear(table)
-	for b := 0; b < len(s); b += w {
-		from := x[b/w*c:][:c]
-		for i, code := range s[b : b+w] {
-			to := table[(i*k+int(code))*c:][:len(from)]
-			if c >= wideRow {
-				add(to, from)
-				continue
-			}
-			for j, v := range from {
-				to[j] += v
-			}
+// addToTable is [simd.AddToRows] of any length and precision.
+func addToTable[F Float](table, x []F, codes []int32, k int) {
+	for i, code := range codes {
+		to := table[(i*k+int(code))*len(x):][:len(x)]
+		for j, v := range x {
+			to[j] += v
 		}
 	}
+}
+
+// slotBlock is how many slots, each with a table of its own, one thread adds to.
+const slotBlock = 16
+
+func scatterTable[F Float](table, x []F, s []int32, w, k, c int, wide func(table, x []F, codes []int32, k int)) {
+	clear(table)
+	if c < wideRow {
+		wide = addToTable[F]
+	}
+	parallel((w+slotBlock-1)/slotBlock, func(block int) {
+		lo, hi := block*slotBlock, min((block+1)*slotBlock, w)
+		part := table[lo*k*c : hi*k*c]
+		for b := range len(s) / w {
+			wide(part, x[b*c:][:c], s[b*w+lo:b*w+hi], k)
+		}
+	})
 }
 
 func (TableScatterOp) WRT() []bool { return []bool{false, true} }
