@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"calibra/data"
+	"calibra/experiments/bench"
 
 	"github.com/sourcegraph/conc"
 )
@@ -51,7 +52,7 @@ func (c *campaign) run(n *count, codes []int, args ...string) ended {
 		return e
 	}
 	e.code = cmd.ProcessState.ExitCode()
-	n.ate(peak(cmd.ProcessState))
+	n.ate(bench.Peak(cmd.ProcessState))
 	switch {
 	case ctx.Err() != nil:
 		n.failed("hangs", "%s", e.line)
