@@ -37,24 +37,42 @@ func FitEmbedding(cal mat.Matrix, components int) (*Embedding, error) {
 			return nil, Inputf("", "the values of column %d, counted from 0, are so large that their variance overflows; scale them down", j)
 		}
 	}
-	p := min(components, n, m)
-	var axes *mat.Dense
-	var variances []float64
-	found := false
-	if m > 6*p { // below that a full decomposition is as quick
-		axes, variances, found = leadingByLanczos(m, p, gramProduct(cal, e.Scale))
-	}
-	if !found {
-		var err error
-		if axes, variances, err = leadingByEigen(cal, e.Scale, p); err != nil {
-			return nil, fmt.Errorf("data: fit embedding: %w", err)
-		}
+	axes, variances, err := leading(cal, e.Scale, min(components, n, m))
+	if err != nil {
+		return nil, fmt.Errorf("data: fit embedding: %w", err)
 	}
 	for j := range variances {
 		point(axes, j)
 	}
 	e.Axes, e.Variances = axes, variances
 	return e, nil
+}
+
+// mostCovariance is up to how many columns the covariance is formed to find few of its vectors:
+// to form it takes 2NM² operations of a matrix product, a step of Lanczos on the rows 4NM of
+// what memory brings, and there are some hundreds of steps.
+const mostCovariance = 4096
+
+// leading is the p largest eigenvalues of the covariance ZᵀZ/N of x standardized, descending
+// and not below 0, with their vectors as columns.
+func leading(x mat.Matrix, scale *Standardizer, p int) (*mat.Dense, []float64, error) {
+	n, m := x.Dims()
+	if m <= 6*p { // a full decomposition is as quick
+		return leadingByEigen(covariance(x, scale), p)
+	}
+	var formed *mat.SymDense
+	product := gramProduct(x, scale)
+	if m <= min(n, mostCovariance) {
+		formed = covariance(x, scale)
+		product = symmetricProduct(formed)
+	}
+	if axes, variances, found := leadingByLanczos(m, p, product); found {
+		return axes, variances, nil
+	}
+	if formed == nil {
+		formed = covariance(x, scale)
+	}
+	return leadingByEigen(formed, p)
 }
 
 // Apply is the embedding of x, N×P, standardized as the calibration rows are. It
@@ -76,17 +94,31 @@ func (e *Embedding) Apply(x mat.Matrix) *mat.Dense {
 // product of all rows.
 const embeddedAtOnce = 1024
 
-// leadingByEigen is the p largest eigenvalues of the covariance ZᵀZ/N of x standardized,
-// descending and not below 0, with their vectors as columns, from all M of them.
-func leadingByEigen(x mat.Matrix, scale *Standardizer, p int) (*mat.Dense, []float64, error) {
+// covariance is ZᵀZ/N of x standardized, M×M.
+func covariance(x mat.Matrix, scale *Standardizer) *mat.SymDense {
 	n, m := x.Dims()
 	gram := blas64.General{Rows: m, Cols: m, Stride: m, Data: make([]float64, m*m)}
 	blocks(x, embeddedAtOnce, scale.row, func(_ int, z *mat.Dense) {
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, z.RawMatrix(), z.RawMatrix(), 1, gram)
 	})
 	blas64.Scal(1/float64(n), blas64.Vector{N: m * m, Inc: 1, Data: gram.Data})
+	return mat.NewSymDense(m, gram.Data)
+}
+
+// symmetricProduct is dst = A v.
+func symmetricProduct(a *mat.SymDense) func(dst, v []float64) {
+	return func(dst, v []float64) {
+		m := len(v)
+		mat.NewVecDense(m, dst).MulVec(a, mat.NewVecDense(m, v))
+	}
+}
+
+// leadingByEigen is the p largest eigenvalues of a, descending and not below 0, with their
+// vectors as columns, from all M of them.
+func leadingByEigen(a *mat.SymDense, p int) (*mat.Dense, []float64, error) {
+	m := a.SymmetricDim()
 	var eigen mat.EigenSym
-	if !eigen.Factorize(mat.NewSymDense(m, gram.Data), true) {
+	if !eigen.Factorize(a, true) {
 		return nil, nil, fmt.Errorf("the eigenvalues of the %d×%d covariance did not converge", m, m)
 	}
 	var all mat.Dense

@@ -109,7 +109,7 @@ func TestEmbeddingLaws(t *testing.T) {
 			t.Errorf("axis %d points the wrong way", j)
 		}
 	}
-	wide := correlated(400, 90, 3) // by Lanczos, on several goroutines
+	wide := correlated(80, 90, 3) // by Lanczos on the rows, on several goroutines
 	two, err := FitEmbedding(wide, 8)
 	if err != nil {
 		t.Fatal(err)
@@ -136,21 +136,26 @@ func TestLanczosAgainstEigen(t *testing.T) {
 	white.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, white)
 	for name, x := range map[string]*mat.Dense{"falling": correlated(300, 200, 8), "low rank": lowRank, "white": white, "zero": mat.NewDense(300, 200, nil)} {
 		asIs := &Standardizer{Mean: make([]float64, 200), SD: slices.Repeat([]float64{1}, 200)}
-		_, want, err := leadingByEigen(x, asIs, 12)
-		if err != nil {
-			t.Fatal(err)
-		}
+		formed := covariance(x, asIs)
 		apply := gramProduct(x, asIs)
 		axes, got, ok := leadingByLanczos(200, 12, apply)
-		if !ok {
+		_, short, also := leadingByLanczos(200, 12, symmetricProduct(formed))
+		if !ok || !also {
 			t.Errorf("%s: Lanczos gave up", name)
 			continue
+		}
+		_, want, err := leadingByEigen(formed, 12)
+		if err != nil {
+			t.Fatal(err)
 		}
 		var gramian mat.Dense
 		gramian.Mul(axes.T(), axes)
 		for j := range 12 {
 			if !scalar.EqualWithinAbs(got[j], want[j], 1e-11*want[0]) {
 				t.Errorf("%s: variance %d = %v, want %v", name, j, got[j], want[j])
+			}
+			if !scalar.EqualWithinAbs(short[j], want[j], 1e-11*want[0]) {
+				t.Errorf("%s: of the covariance variance %d = %v, want %v", name, j, short[j], want[j])
 			}
 			a := mat.Col(nil, j, axes)
 			sa := make([]float64, 200)
