@@ -43,46 +43,19 @@ func (TableSumOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	}
 }
 
-// wideRow is the length from which rows are added by a vector kernel: to call it takes
-// about as long as to add so many numbers one by one.
-const wideRow = 16
+func sumTable[F Float](y, table []F, s []int32, w, k, c int, sum func(y, table []F, codes []int32, k int)) {
+	rowwise(len(s)/w, func(lo, hi int) {
+		for b := lo; b < hi; b++ {
+			sum(y[b*c:][:c], table, s[b*w:][:w], k)
+		}
+	})
+}
 
 // sumRows is [simd.SumRows] in double precision.
 func sumRows(y, table []float64, codes []int32, k int) {
 	clear(y)
 	for i, code := range codes {
 		floats.Add(y, table[(i*k+int(code))*len(y):][:len(y)])
-	}
-}
-
-func sumTable[F Float](y, table []F, s []int32, w, k, c int, wide func(y, table []F, codes []int32, k int)) {
-	rowwise(len(s)/w, func(lo, hi int) {
-		for b := lo; b < hi; b++ {
-			row, codes := y[b*c:][:c], s[b*w:][:w]
-			if c >= wideRow {
-				wide(row, table, codes, k)
-			} else {
-				sumShort(row, table, codes, k)
-			}
-		}
-	})
-}
-
-// sumShort adds four short rows at a time, which reads and writes the sum once for all.
-func sumShort[F Float](y, table []F, codes []int32, k int) {
-	clear(y)
-	at := func(i int) []F { return table[(i*k+int(codes[i]))*len(y):][:len(y)] }
-	i := 0
-	for ; i+4 <= len(codes); i += 4 {
-		t0, t1, t2, t3 := at(i), at(i+1), at(i+2), at(i+3)
-		for j := range y {
-			y[j] += t0[j] + t1[j] + (t2[j] + t3[j])
-		}
-	}
-	for ; i < len(codes); i++ {
-		for j, v := range at(i) {
-			y[j] += v
-		}
 	}
 }
 
@@ -115,31 +88,25 @@ func (o TableScatterOp) Run(out gorgonia.Value, in []gorgonia.Value) {
 	}
 }
 
-// addToTable is [simd.AddToRows] of any length and precision.
-func addToTable[F Float](table, x []F, codes []int32, k int) {
-	for i, code := range codes {
-		to := table[(i*k+int(code))*len(x):][:len(x)]
-		for j, v := range x {
-			to[j] += v
-		}
-	}
-}
-
 // slotBlock is how many slots, each with a table of its own, one thread adds to.
 const slotBlock = 16
 
-func scatterTable[F Float](table, x []F, s []int32, w, k, c int, wide func(table, x []F, codes []int32, k int)) {
+func scatterTable[F Float](table, x []F, s []int32, w, k, c int, add func(table, x []F, codes []int32, k int)) {
 	clear(table)
-	if c < wideRow {
-		wide = addToTable[F]
-	}
 	parallel((w+slotBlock-1)/slotBlock, func(block int) {
 		lo, hi := block*slotBlock, min((block+1)*slotBlock, w)
 		part := table[lo*k*c : hi*k*c]
 		for b := range len(s) / w {
-			wide(part, x[b*c:][:c], s[b*w+lo:b*w+hi], k)
+			add(part, x[b*c:][:c], s[b*w+lo:b*w+hi], k)
 		}
 	})
+}
+
+// addToTable is [simd.AddToRows] in double precision.
+func addToTable(table, x []float64, codes []int32, k int) {
+	for i, code := range codes {
+		floats.Add(table[(i*k+int(code))*len(x):][:len(x)], x)
+	}
 }
 
 func (TableScatterOp) WRT() []bool { return []bool{false, true} }

@@ -154,36 +154,39 @@ func BenchmarkVector(b *testing.B) {
 	})
 }
 
-// BenchmarkRows adds 256 rows of 100 numbers out of a table of 25 for each, one call a row and
-// all at once.
+// BenchmarkRows adds 256 rows out of a table of 25 for each, of 10 numbers and of 100: in plain
+// Go, one call a row, and all at once.
 func BenchmarkRows(b *testing.B) {
-	const w, k, c, batch = 256, 25, 100, 64
-	table, x := normals(w*k*c, 1), make([]float32, c)
+	const w, k, batch = 256, 25, 64
 	codes := make([]int32, batch*w)
 	for i := range codes {
 		codes[i] = int32(i * i % k)
 	}
-	for _, bench := range []struct {
-		name string
-		add  func(codes []int32)
-	}{
-		{"Axpy", func(codes []int32) {
-			for i, code := range codes {
-				Axpy(x, 1, table[(i*k+int(code))*c:][:c])
-			}
-		}},
-		{"SumRows", func(codes []int32) { SumRows(x, table, codes, k) }},
-		{"AddToRows", func(codes []int32) { AddToRows(table, x, codes, k) }},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			clear(x)
-			for b.Loop() {
-				for r := range batch {
-					bench.add(codes[r*w:][:w])
+	for _, c := range []int{10, 100} {
+		table, x := normals(w*k*c, 1), make([]float32, c)
+		for _, bench := range []struct {
+			name string
+			add  func(codes []int32)
+		}{
+			{"Go", func(codes []int32) { sumRowsPortable(x, table, codes, k) }},
+			{"Axpy", func(codes []int32) {
+				for i, code := range codes {
+					Axpy(x, 1, table[(i*k+int(code))*c:][:c])
 				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batch*w), "ns/row")
-		})
+			}},
+			{"SumRows", func(codes []int32) { SumRows(x, table, codes, k) }},
+			{"AddToRows", func(codes []int32) { AddToRows(table, x, codes, k) }},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", bench.name, c), func(b *testing.B) {
+				clear(x)
+				for b.Loop() {
+					for r := range batch {
+						bench.add(codes[r*w:][:w])
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batch*w), "ns/row")
+			})
+		}
 	}
 }
 
