@@ -1,45 +1,161 @@
 package optim
 
-import "gonum.org/v1/gonum/floats"
+import (
+	"math"
 
-// mixtureSteps bounds the steps toward them, which grow small where parts are nearly
-// alike and their weights do not matter.
-const mixtureSteps = 20_000
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
 
-// MixtureWeights moves w, the weights of a mixture of M densities, toward those that
-// minimize the mean loss of N rows, of which part m gives row i the probability p_im (p is
-// N×M, row by row; each row may be scaled by a factor of its own):
+// MixtureWeights finds w, the weights of a mixture of M densities, that minimize the mean loss
+// of N rows, of which part m gives row i the probability p_im (p is N×M, row by row; each row
+// may be scaled by a factor of its own):
 //
 //	−(1/N) Σ_i log Σ_m w_m p_im ,  w ≥ 0 ,  Σ_m w_m = 1
 //
-// by expectation and maximization, from the w that is given:
+// A weight of w that is 0 stays 0. A row for which all other parts give 0 has no part in it.
 //
-//	w_m ← w_m g_m ,  g_m = (1/N) Σ_i p_im / Σ_l w_l p_il
-//
-// The loss is convex, falls with each step and is at most max_m g_m − 1 above the least
-// (Lindsay 1983); the steps end when that is below gap, in nats a row. A weight of 0 stays. A row for
-// which all parts of positive weight give 0 has no part in it.
+// Without the last condition, and with Σ_m w_m added to the loss, the least is the same. Newton's
+// method finds it with a barrier −μ Σ_m log w_m, for ever smaller μ. At the least of one,
+// g_m = (1/N) Σ_i p_im / Σ_l w_l p_il is 1 − μ/w_m, so that Σ_m w_m = 1 + Mμ; the loss, which is
+// convex, is then at most max_m g_m Σ_m w_m − 1 ≤ Mμ above the least (Lindsay 1983). That ends
+// below gap, in nats a row.
 func MixtureWeights(w, p []float64, gap float64) {
-	n := len(p) / len(w)
-	g := make([]float64, len(w))
-	for range mixtureSteps {
-		clear(g)
-		for i := range n {
-			row := p[i*len(w) : (i+1)*len(w)]
-			if said := floats.Dot(w, row); said > 0 {
-				floats.AddScaled(g, 1/(float64(n)*said), row)
-			}
-		}
-		above := 0.0
-		for m := range w {
-			if w[m] > 0 {
-				above = max(above, g[m]-1)
-			}
-			w[m] *= g[m]
-		}
-		floats.Scale(1/floats.Sum(w), w) // 1 but for rounding
-		if above < gap {
-			return
+	var parts []int
+	for m, x := range w {
+		if x > 0 {
+			parts = append(parts, m)
 		}
 	}
+	b := newMixture(parts, len(w), p)
+	if b.n == 0 {
+		return
+	}
+	x := make([]float64, len(parts))
+	for k := range x {
+		x[k] = 1 / float64(len(x))
+	}
+	last := gap / float64(2*len(x)) // half of it is for what Newton's method leaves
+	for mu := max(0.1, last); ; mu = max(mu/10, last) {
+		b.mu = mu
+		b.centre(x)
+		if mu == last {
+			break
+		}
+	}
+	sum := floats.Sum(x)
+	for k, m := range parts {
+		w[m] = x[k] / sum
+	}
+}
+
+// mixture is the loss of a mixture with its barrier.
+type mixture struct {
+	n  int       // rows that a part explains
+	p  []float64 // n×M
+	mu float64
+
+	gradient []float64
+	hessian  *mat.SymDense
+}
+
+// newMixture takes the given parts of the rows of p, of the given width.
+func newMixture(parts []int, width int, p []float64) *mixture {
+	b := &mixture{gradient: make([]float64, len(parts)), hessian: mat.NewSymDense(max(1, len(parts)), nil)}
+	for i := 0; i < len(p); i += width {
+		row := p[i : i+width]
+		sum := 0.0
+		for _, m := range parts {
+			sum += row[m]
+		}
+		if !(sum > 0) {
+			continue
+		}
+		b.n++
+		for _, m := range parts {
+			b.p = append(b.p, row[m]/sum)
+		}
+	}
+	return b
+}
+
+// mixtureSteps bounds the steps for one barrier; Newton's method takes some five.
+const mixtureSteps = 100
+
+// exact is the gain of a step, in nats a row, below which Newton's method needs no line search,
+// in which the gain would drown in the loss's rounding.
+const exact = 1e-10
+
+// centre moves x to the least of the loss with the barrier, until what a step can still gain is
+// 1e-8 of what the barrier hides.
+func (b *mixture) centre(x []float64) {
+	step := mat.NewVecDense(len(x), nil)
+	at := b.measure(x)
+	var factor mat.Cholesky
+	for range mixtureSteps {
+		if !factor.Factorize(b.hessian) || factor.SolveVecTo(step, mat.NewVecDense(len(x), b.gradient)) != nil {
+			return // parts alike to rounding: x is as near as it gets
+		}
+		d := step.RawVector().Data
+		gain := floats.Dot(b.gradient, d)
+		if !(gain > 1e-8*b.mu*float64(len(x))) {
+			return
+		}
+		share := 1.0
+		for k, v := range d {
+			if v > 0 {
+				share = min(share, 0.95*x[k]/v)
+			}
+		}
+		next := make([]float64, len(x))
+		for ; ; share /= 2 {
+			floats.AddScaledTo(next, x, -share, d)
+			if gain < exact || b.loss(next) <= at-1e-4*share*gain {
+				break
+			}
+			if share < 1e-10 {
+				return
+			}
+		}
+		copy(x, next)
+		at = b.measure(x)
+	}
+}
+
+// loss is −(1/N) Σ_i log Σ_m x_m p_im + Σ_m x_m − μ Σ_m log x_m.
+func (b *mixture) loss(x []float64) float64 {
+	loss := floats.Sum(x)
+	for _, v := range x {
+		loss -= b.mu * math.Log(v)
+	}
+	sum := 0.0
+	for i := 0; i < len(b.p); i += len(x) {
+		sum += math.Log(floats.Dot(x, b.p[i:i+len(x)]))
+	}
+	return loss - sum/float64(b.n)
+}
+
+// measure is the loss, with its gradient and its Hessian.
+func (b *mixture) measure(x []float64) float64 {
+	clear(b.gradient)
+	b.hessian.Zero()
+	h := b.hessian.RawSymmetric()
+	per := 1 / float64(b.n)
+	for i := 0; i < len(b.p); i += len(x) {
+		row := b.p[i : i+len(x)]
+		s := 1 / floats.Dot(x, row)
+		for k, v := range row {
+			v *= s
+			b.gradient[k] -= per * v
+			to := h.Data[k*h.Stride : k*h.Stride+len(x)]
+			for l := k; l < len(x); l++ {
+				to[l] += per * v * s * row[l]
+			}
+		}
+	}
+	for k, v := range x {
+		b.gradient[k] += 1 - b.mu/v
+		h.Data[k*h.Stride+k] += b.mu / (v * v)
+	}
+	return b.loss(x)
 }

@@ -169,16 +169,11 @@ func mix(logProbs []*mat.Dense, shares []float64) *mat.Dense {
 }
 
 // mixtureGap is how far, in nats a row, the weights of a mixture may be from the best.
-const mixtureGap = 1e-6
+const mixtureGap = 1e-10
 
-// mixture is w that minimizes −(1/N) Σ_i log Σ_m w_m p_im , p_im = exp(−losses[m][i]),
-// by expectation and maximization from equal weights:
-//
-//	w_m ← w_m g_m ,  g_m = (1/N) Σ_i p_im / Σ_l w_l p_il
-//
-// The loss falls with each step and is at most max_m g_m − 1 above the least (Lindsay
-// 1983). Weights below 1/N and below the largest become 0, and the others are found once
-// more without them.
+// mixture is w that minimizes −(1/N) Σ_i log Σ_m w_m p_im , p_im = exp(−losses[m][i])
+// ([optim.MixtureWeights]). Weights below 1/N and below the largest become 0, and the others
+// are found once more without them.
 func mixture(losses [][]float64) []float64 {
 	n := len(losses[0])
 	p := make([]float64, n*len(losses)) // of each row, up to a factor that its shares do not see
@@ -196,8 +191,8 @@ func mixture(losses [][]float64) []float64 {
 		w[m] = 1 / float64(len(w))
 	}
 	optim.MixtureWeights(w, p, mixtureGap)
-	const rounding = 1e-9 // a part that alone explains one row has 1/N but for that
-	least := min((1-rounding)/float64(n), floats.Max(w))
+	const rounding = 1e-9 // a part that alone explains one row has 1/N but for that, parts alike the same
+	least := (1 - rounding) * min(1/float64(n), floats.Max(w))
 	for m := range w {
 		if w[m] < least {
 			w[m] = 0

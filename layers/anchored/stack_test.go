@@ -96,7 +96,7 @@ func TestMixtureKeepsTheOnlyGoodPart(t *testing.T) {
 		t.Errorf("weights %v", w)
 	}
 	same := []float64{1, 2, 3, 4}
-	if w := mixture([][]float64{same, same}); w[0] != w[1] {
+	if w := mixture([][]float64{same, same}); !scalar.EqualWithinAbs(w[0], w[1], 1e-12) { // but for rounding
 		t.Errorf("weights %v of two that are alike", w)
 	}
 	if w := mixture([][]float64{{1e4, 1}, {1, 1e4}}); !scalar.EqualWithinAbs(w[0], 0.5, 1e-12) { // e^−10000 is 0
