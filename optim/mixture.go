@@ -82,9 +82,9 @@ func newMixture(parts []int, width int, p []float64) *mixture {
 // mixtureSteps bounds the steps for one barrier; Newton's method takes some five.
 const mixtureSteps = 100
 
-// exact is the gain of a step, in nats a row, below which Newton's method needs no line search,
+// quadratic is the gain of a step, in nats a row, below which Newton's method needs no line search,
 // in which the gain would drown in the loss's rounding.
-const exact = 1e-10
+const quadratic = 1e-10
 
 // centre moves x to the least of the loss with the barrier, until what a step can still gain is
 // 1e-8 of what the barrier hides.
@@ -110,7 +110,7 @@ func (b *mixture) centre(x []float64) {
 		next := make([]float64, len(x))
 		for ; ; share /= 2 {
 			floats.AddScaledTo(next, x, -share, d)
-			if gain < exact || b.loss(next) <= at-1e-4*share*gain {
+			if gain < quadratic || b.loss(next) <= at-1e-4*share*gain {
 				break
 			}
 			if share < 1e-10 {
