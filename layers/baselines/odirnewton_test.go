@@ -202,3 +202,51 @@ func TestSpikedIsTheInverseOfItsBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestPathEndsWhereItNoLongerPays: a path over a part of the rows gives the losses of the whole
+// one down to the first λ that loses more than the λ before, and nothing below it. Sixty rows of
+// four classes bear no weak penalty.
+func TestPathEndsWhereItNoLongerPays(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	const n, c = 90, 4
+	l, labels := mat.NewDense(n, c, nil), make([]int, n)
+	for i := range n {
+		labels[i] = rng.IntN(c)
+		row := l.RawRowView(i)
+		for k := range row {
+			row[k] = rng.NormFloat64()
+		}
+		row[labels[i]]++
+		floats.AddConst(-floats.LogSumExp(row), row)
+	}
+	train, test := make([]int, 60), make([]int, 30)
+	for i := range n {
+		if i < 60 {
+			train[i] = i
+		} else {
+			test[i-60] = i
+		}
+	}
+	strengths := []float64{100, 10, 1, .1, .01}
+	k := len(strengths)
+	follow := func(part bool) *path {
+		p := &path{l: l, labels: labels, strengths: strengths, part: part, losses: make([]float64, k*k)}
+		if err := p.follow(t.Context(), train, test); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	whole, part := follow(false), follow(true)
+	ends := 1
+	for ends < k && whole.best(ends) <= whole.best(ends-1) {
+		ends++
+	}
+	if ends+1 >= k {
+		t.Fatalf("the losses fall to the end: %v", whole.losses)
+	}
+	for i, loss := range part.losses {
+		if i < (ends+1)*k && loss != whole.losses[i] || i >= (ends+1)*k && !math.IsInf(loss, 1) {
+			t.Errorf("pair %d loses %v, on the whole path %v; the path should end after λ = %g", i, loss, whole.losses[i], strengths[ends])
+		}
+	}
+}
