@@ -60,17 +60,15 @@ func leading(x mat.Matrix, scale *Standardizer, p int) (*mat.Dense, []float64, e
 	if m <= 6*p { // a full decomposition is as quick
 		return leadingByEigen(covariance(x, scale), p)
 	}
-	var formed *mat.SymDense
-	product := gramProduct(x, scale)
-	if m <= min(n, mostCovariance) {
-		formed = covariance(x, scale)
-		product = symmetricProduct(formed)
+	if m > min(n, mostCovariance) {
+		if axes, variances, found := leadingByLanczos(m, p, gramProduct(x, scale)); found {
+			return axes, variances, nil
+		}
+		return leadingByEigen(covariance(x, scale), p)
 	}
-	if axes, variances, found := leadingByLanczos(m, p, product); found {
+	formed := covariance(x, scale)
+	if axes, variances, found := leadingByLanczos(m, p, symmetricProduct(formed)); found {
 		return axes, variances, nil
-	}
-	if formed == nil {
-		formed = covariance(x, scale)
 	}
 	return leadingByEigen(formed, p)
 }
