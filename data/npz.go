@@ -2,9 +2,11 @@ package data
 
 import (
 	"archive/zip"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -385,7 +387,34 @@ func ReadFeatures(path, key string) (mat.Matrix, error) {
 // Array is one array of an npz file.
 type Array struct {
 	Name  string // the key
-	Value any    // *mat.Dense, *Singles or, but for tables, *Streamed (written as float64), []float64, []float32, []int (as int64)
+	Value any    // *mat.Dense, *Singles or, but for tables, *Streamed (written as float64), Written, []float64, []float32, []int (as int64)
+}
+
+// Written is an array of an npz file that is not in memory, of values of 4 or 8 bytes in little
+// endian, row by row: format 1.0 of
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
+type Written struct {
+	Type  string // "<f4", "<f8" or "<i8"
+	Shape []int
+	Write func(io.Writer) error // of the values
+}
+
+func (v Written) write(w io.Writer) error {
+	shape := make([]string, len(v.Shape))
+	for i, n := range v.Shape {
+		shape[i] = strconv.Itoa(n)
+	}
+	if len(shape) == 1 {
+		shape = append(shape, "")
+	}
+	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", v.Type, strings.Join(shape, ", "))
+	const before = 10 // magic, version and length
+	head += strings.Repeat(" ", 63-(before+len(head))%64) + "\n"
+	start := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(head)))
+	if _, err := w.Write(append(start, head...)); err != nil {
+		return err
+	}
+	return v.Write(w)
 }
 
 // WriteNPZ writes the arrays, in the order given, to the npz file at path,
@@ -423,6 +452,11 @@ func writeArray(z *zip.Writer, a Array) error {
 		value = Dense(v)
 	case *Streamed:
 		if err := writeStreamed(m, v); err != nil {
+			return fmt.Errorf("array %s: %w", a.Name, err)
+		}
+		return nil
+	case Written:
+		if err := v.write(m); err != nil {
 			return fmt.Errorf("array %s: %w", a.Name, err)
 		}
 		return nil

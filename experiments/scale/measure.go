@@ -56,7 +56,7 @@ func (s *scale) measure(ctx context.Context, command string) (*measured, error) 
 	out := filepath.Join(s.dir, "out")
 	switch args[0] {
 	case "fit":
-		in, err = s.file("fit", part{[3]string{"cal_features", "cal_logits", "cal_labels"}, s.rows}, part{[3]string{"test_features", "test_logits", "test_labels"}, s.test})
+		in, err = s.file(fmt.Sprintf("fit-%d", s.test), part{[3]string{"cal_features", "cal_logits", "cal_labels"}, s.rows}, part{[3]string{"test_features", "test_logits", "test_labels"}, s.test})
 		s.method = "vq"
 		if i := slices.Index(args, "--method"); i >= 0 && i+1 < len(args) {
 			s.method = args[i+1]
@@ -119,5 +119,5 @@ func (s *scale) file(name string, parts ...part) (string, error) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
-	return path, data.WriteFile(path, newRows(s.features, s.classes).writer(parts))
+	return path, data.WriteNPZ(path, newRows(s.features, s.classes).arrays(parts)...)
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"archive/zip"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
-	"strings"
 
+	"calibra/data"
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
@@ -67,30 +65,21 @@ type part struct {
 	rows  int
 }
 
-// writer writes the parts as an npz file.
-func (r *rows) writer(parts []part) func(io.Writer) error {
-	return func(to io.Writer) error {
-		z := zip.NewWriter(to)
-		for number, p := range parts {
-			for k, name := range p.names {
-				w, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
-				if err != nil {
-					return err
-				}
-				if err := r.array(w, uint64(number), p.rows, k); err != nil {
-					return err
-				}
-			}
+// arrays are those of the parts.
+func (r *rows) arrays(parts []part) (out []data.Array) {
+	for number, p := range parts {
+		types, shapes := [...]string{"<f4", "<f4", "<i8"}, [...][]int{{p.rows, r.features}, {p.rows, r.classes}, {p.rows}}
+		for k, name := range p.names {
+			out = append(out, data.Array{Name: name, Value: data.Written{Type: types[k], Shape: shapes[k], Write: func(w io.Writer) error {
+				return r.write(w, uint64(number), p.rows, k)
+			}}})
 		}
-		return z.Close()
 	}
+	return out
 }
 
-// array writes one array of a part: its features, logits or labels.
-func (r *rows) array(w io.Writer, part uint64, rows, which int) error {
-	if _, err := w.Write(npyHeader(rows, []int{r.features, r.classes, 0}[which])); err != nil {
-		return err
-	}
+// write writes the values of one array of a part: its features, logits or labels.
+func (r *rows) write(w io.Writer, part uint64, rows, which int) error {
 	for at := 0; at < rows; at += blockRows {
 		b := r.block(part, at, min(blockRows, rows-at))
 		if err := binary.Write(w, binary.LittleEndian, []any{b.features, b.logits, b.labels}[which]); err != nil {
@@ -98,16 +87,4 @@ func (r *rows) array(w io.Writer, part uint64, rows, which int) error {
 		}
 	}
 	return nil
-}
-
-// npyHeader is that of n rows of width float32, or of n int64 where width is 0.
-func npyHeader(n, width int) []byte {
-	kind, shape := "<f4", fmt.Sprintf("(%d, %d)", n, width)
-	if width == 0 {
-		kind, shape = "<i8", fmt.Sprintf("(%d,)", n)
-	}
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", kind, shape)
-	const before, align = 10, 64 // the magic, the version and the length come first
-	text += strings.Repeat(" ", align-(before+len(text)+1)%align) + "\n"
-	return append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(text))), text...)
 }
