@@ -78,24 +78,17 @@ func (st Store) read(c Cell) (*Result, error) {
 }
 
 // write keeps the result, its model before it, so that a cell that is there is
-// there in full. One that another process has kept meanwhile is the same and stays.
+// there in full. One that another process has kept meanwhile is the same and stays. Files
+// are replaced and never removed: that process may write between any two steps of this one.
+// A kill before the last step leaves a stale result as it was, beside the new model.
 func (st Store) write(c Cell, r *Result, model layers.Stateful) error {
 	if there, _, err := st.find(c); err != nil || there != nil {
 		return err
 	}
-	if err := os.Remove(st.path(c)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("study: remove a stale result: %w", err)
-	}
 	if err := c.Spec.WriteModel(st.modelPath(c), model, nil); err != nil {
 		return err
 	}
-	if err := writeJSON(st.path(c), r); err != nil {
-		if there, _ := st.read(c); there == nil {
-			os.Remove(st.modelPath(c)) // of a cell that is not there
-		}
-		return err
-	}
-	return nil
+	return writeJSON(st.path(c), r)
 }
 
 func readJSON(path string, into any) error {

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"calibra/experiments"
+	"calibra/layers"
 )
 
 // TestStale: a cell of another program is computed again, or kept where that is asked
@@ -67,6 +69,65 @@ func TestStale(t *testing.T) {
 	other.Program.Products = "another library"
 	if _, computed := run(other); computed != len(cells) {
 		t.Errorf("with products of another library %d cells are computed, not %d", computed, len(cells))
+	}
+}
+
+// TestRunLeavesTheDirectory: a process whose cells are none or all failed leaves the directory
+// to others, who may be at their first cells.
+func TestRunLeavesTheDirectory(t *testing.T) {
+	s := Study{Name: "shared", Line: "a test", Grid: func(*experiments.Origin) []experiments.Spec { return each([]string{"nc"}) }, Vary: []Field{ByMethod}}
+	one := settings
+	one.Seeds = one.Seeds[:1]
+	cells, _, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, features(t, 60, 4))}, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := store(t, filepath.Join(t.TempDir(), "cells"))
+	failing := cells[0]
+	failing.Spec.Method, failing.Key = "nosuch", "failing"
+	for _, mine := range [][]Cell{{}, {failing}} {
+		if _, failures, err := Run(t.Context(), st, mine, 1, nil); err != nil || len(failures) != len(mine) {
+			t.Fatal(failures, err)
+		}
+		if err := writeJSON(st.path(cells[0]), &Result{}); err != nil { // of another process
+			t.Errorf("after %d cells, all failed: %v", len(mine), err)
+		}
+		os.Remove(st.path(cells[0]))
+	}
+}
+
+// meddling is a model that does something else before it tells its state.
+type meddling struct {
+	layers.Stateful
+	before func()
+}
+
+func (m meddling) State() (layers.State, error) {
+	m.before()
+	return layers.State{}, errors.New("no state")
+}
+
+// TestWriteNeverRemoves: between the steps of a write a stale cell is still there, and a fresh
+// one that another process writes meanwhile stays.
+func TestWriteNeverRemoves(t *testing.T) {
+	st := store(t, t.TempDir())
+	c := Cell{Key: "key", Spec: experiments.Spec{Method: "nc"}}
+	if err := writeJSON(st.path(c), &Result{}); err != nil { // by no program
+		t.Fatal(err)
+	}
+	model := meddling{before: func() {
+		if r, err := st.read(c); r == nil || err != nil {
+			t.Errorf("the stale cell is gone: %v", err)
+		}
+		if err := writeJSON(st.path(c), &Result{Program: st.Program}); err != nil {
+			t.Error(err)
+		}
+	}}
+	if err := st.write(c, &Result{Program: st.Program}, model); err == nil {
+		t.Fatal("a model without a state was written")
+	}
+	if r, _, err := st.find(c); r == nil || err != nil {
+		t.Errorf("the fresh cell is gone: %v", err)
 	}
 }
 
