@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -22,13 +23,13 @@ type studyCmd struct {
 	Shift     experiments.Shift `placeholder:"region|noise|thin|given" help:"What the study ood judges on: a region of a raw table that classifier and calibrator never saw, noise on its columns, the test rows where calibration rows are thin, or the shifted rows that the data bring (the first that the data offer, in the order given, region, noise, thin)."`
 	Seeds     seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Methods   []string          `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
-	Split     data.Holdout      `default:"tables" placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (${default})."`
+	Split     data.Holdout      `placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (tables)."`
 	Jobs      int               `help:"Cells to compute side by side (one a core)."`
 	DryRun    bool              `xor:"grid" help:"List the cells and the estimated time; compute nothing."`
 	Out       string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
 	Cells     string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
-	Rows      []int             `default:"2000,500" placeholder:"N,…" help:"Rows of the sources of study truth: the first of each source; with more than one, rows, features and classes are varied on one of them (${default})."`
-	Alarms    int               `default:"40" help:"Draws behind the alarm rates of study truth (${default})."`
+	Rows      []int             `placeholder:"N,…" help:"Rows of the sources of study truth: the first of each source; with more than one, rows, features and classes are varied on one of them (2000,500)."`
+	Alarms    *int              `placeholder:"N" help:"Draws behind the alarm rates of study truth (40)."`
 	KeepStale bool              `help:"Keep cells that another program computed, such as an earlier build, and name them."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
@@ -108,6 +109,9 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
+	if c.Rows != nil || c.Alarms != nil {
+		return data.Inputf("", "--rows and --alarms are of study truth alone; leave them out of study %s", s.Name)
+	}
 	if len(c.Data) == 0 {
 		return data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity, proximity100, longtail1000, rare, calibrated or a file")
 	}
@@ -134,7 +138,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	settings := study.Settings{Catalog: methods, Executor: executor, Methods: c.Methods, Seeds: c.Seeds, Split: c.Split, Shift: c.Shift}
+	settings := study.Settings{Catalog: methods, Executor: executor, Methods: c.Methods, Seeds: c.Seeds, Split: cmp.Or(c.Split, data.PaperTables), Shift: c.Shift}
 	if settings.Set, err = c.values(methods, s.MethodNames(origins, settings)); err != nil {
 		return err
 	}
@@ -159,7 +163,8 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if c.List {
 		return printTasks(t, tasks)
 	}
-	c.tellStale(t, stale)
+	staleTasks := study.Tasks(stale, make([]*study.Result, len(stale)))
+	c.tellStale(t, staleTasks)
 	if c.DryRun {
 		return listCells(t, cells, done, jobs)
 	}
@@ -177,13 +182,11 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		})
 	}
 	if c.Collect {
-		missing := len(cells) - len(damaged)
-		for _, r := range done {
-			if r != nil {
-				missing--
-			}
+		var broken []study.Cell
+		for _, f := range damaged {
+			broken = append(broken, f.Cell)
 		}
-		if err := tellMissing(t, missing, len(cells), c.Cells); err != nil {
+		if err := tellMissing(t, tasks, staleTasks, study.Tasks(broken, make([]*study.Result, len(broken))), c.Cells); err != nil {
 			return err
 		}
 	}
@@ -215,6 +218,9 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 			return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
 		}
 		return err
+	}
+	if c.notice != "" {
+		t.note("%s", c.notice)
 	}
 	if err := c.report(ctx, t, findings); err != nil {
 		return err
@@ -279,22 +285,6 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings) e
 	}
 	found = append(found, fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)))
 	return t.closing("%s; wrote %s", strings.Join(found, "; "), filepath.Join(c.Out, "report.html"))
-}
-
-// tellStale names the cells that another program computed.
-func (c *studyCmd) tellStale(t *terminal, stale []study.Cell) {
-	switch {
-	case len(stale) == 0:
-	case c.KeepStale:
-		t.warn("kept %d stale cells, whose numbers another program computed and this one may not repeat:", len(stale))
-		for _, c := range stale {
-			fmt.Fprintf(t.err, "  %s  %s\n", c.Key, c)
-		}
-	case c.Collect:
-		t.warn("%d cells are stale, computed by another program, and are left out; --keep-stale takes them", len(stale))
-	default:
-		t.warn("%d cells are stale, computed by another program, and are computed again; --keep-stale keeps them", len(stale))
-	}
 }
 
 // listCells prints the grid and how long what is left of it should take.

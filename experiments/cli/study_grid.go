@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,23 +24,28 @@ type gridFlags struct {
 
 // settle reads the share of a Slurm job array, where nothing else is asked for.
 func (g *gridFlags) settle(t *terminal) error {
-	id, count := os.Getenv("SLURM_ARRAY_TASK_ID"), os.Getenv("SLURM_ARRAY_TASK_COUNT")
-	if g.List || g.Cell != "" || g.Shard != "" || g.Collect || id == "" || count == "" {
+	if g.List || g.Cell != "" || g.Shard != "" || g.Collect || os.Getenv("SLURM_ARRAY_TASK_ID") == "" || os.Getenv("SLURM_ARRAY_TASK_COUNT") == "" {
 		return nil
 	}
-	i, err := strconv.Atoi(id)
-	if err != nil {
-		return data.Inputf("", "SLURM_ARRAY_TASK_ID is %q and no number; name the share by --shard i/n", id)
-	}
-	if first, err := strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_MIN")); err == nil { // of --array=0-7, say
-		step, err := strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_STEP"))
-		if err != nil || step < 1 {
-			step = 1
+	number := map[string]int{"MIN": 1, "STEP": 1}
+	for _, name := range []string{"ID", "COUNT", "MIN", "MAX", "STEP"} {
+		text := os.Getenv("SLURM_ARRAY_TASK_" + name)
+		if text == "" {
+			continue
 		}
-		i = (i-first)/step + 1
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return data.Inputf("", "SLURM_ARRAY_TASK_%s is %q and no number; name the share by --shard i/n", name, text)
+		}
+		number[name] = n
 	}
-	g.Shard = fmt.Sprintf("%d/%s", i, count)
-	t.note("share %s, of Slurm's job array", g.Shard)
+	step, count := max(number["STEP"], 1), number["COUNT"]
+	from := number["ID"] - number["MIN"] // 0 and so on, of --array=0-7, 1-8 and 2-16:2 alike
+	if last, told := number["MAX"]; told && last != number["MIN"]+(count-1)*step || from < 0 || from%step != 0 || from/step >= count {
+		return data.Inputf("", "the numbers of Slurm's job array have gaps, so that they name no shares; submit --array=1-%d, or give --shard i/n, such as --shard $SLURM_ARRAY_TASK_ID/8 for some shares of eight", count)
+	}
+	g.Shard = fmt.Sprintf("%d/%d", from/step+1, count)
+	t.note("share %s, of Slurm's job array; --shard 1/1 computes all cells in one job", g.Shard)
 	return nil
 }
 
@@ -123,13 +129,52 @@ func tellFailures(t *terminal, failures []error, of int) error {
 	return nil
 }
 
-// tellMissing says how many cells a report lacks.
-func tellMissing(t *terminal, missing, of int, dir string) error {
-	if missing == of {
-		return data.Inputf("", "none of the %d cells is in %s; compute them first, by --shard or without --collect", of, dir)
+// tellMissing says which cells a report lacks besides the stale and the damaged ones.
+func tellMissing(t *terminal, tasks, stale, damaged []study.Task, dir string) error {
+	known := map[string]bool{}
+	for _, task := range slices.Concat(stale, damaged) {
+		known[task.ID] = true
 	}
-	if missing > 0 {
-		t.warn("%d of %d cells are not in %s; the report is of the others", missing, of, dir)
+	var missing []string
+	none := len(damaged) == 0
+	for _, task := range tasks {
+		if !task.Done && !known[task.ID] {
+			missing = append(missing, task.Cell)
+		}
+		none = none && !task.Done
+	}
+	switch {
+	case none && len(missing) == len(tasks):
+		return data.Inputf("", "none of the %d cells is in %s; compute them first, by --shard or without --collect", len(tasks), dir)
+	case none:
+		return data.Inputf("", "the cells in %s are of another program; compute them again, or take them by --keep-stale", dir)
+	case len(missing) > 0:
+		t.warn("%d of %d cells are not in %s: %s; the report is of the others", len(missing), len(tasks), dir, someOf(missing))
 	}
 	return nil
+}
+
+// someOf names the first of many cells.
+func someOf(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more, which --list names", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// tellStale names the cells that another program computed.
+func (c *studyCmd) tellStale(t *terminal, stale []study.Task) {
+	switch {
+	case len(stale) == 0:
+	case c.KeepStale:
+		t.warn("kept %d stale cells, whose numbers another program computed and this one may not repeat:", len(stale))
+		for _, task := range stale {
+			fmt.Fprintf(t.err, "  %s  %s\n", task.ID, task.Cell)
+		}
+	case c.Collect:
+		t.warn("%d cells are stale, computed by another program, and are left out; --keep-stale takes them", len(stale))
+	default:
+		t.warn("%d cells are stale, computed by another program, and are computed again; --keep-stale keeps them", len(stale))
+	}
 }

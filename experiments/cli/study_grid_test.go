@@ -180,18 +180,78 @@ func TestStudyCell(t *testing.T) {
 	}
 }
 
-// TestStudyTruthCells: study truth has cells of its own kind, dealt out alike.
+// TestStudyTruthCells: study truth has cells of its own kind, dealt out alike, which tell
+// methods apart; a damaged one is named.
 func TestStudyTruthCells(t *testing.T) {
-	args := []string{"study", "truth", "--data", "global", "--seeds", "1", "--rows", "200", "--alarms", "0", "--methods", "ts", "--out", filepath.Join(t.TempDir(), "out")}
+	out := filepath.Join(t.TempDir(), "out")
+	args := []string{"study", "truth", "--data", "global", "--seeds", "1", "--rows", "200", "--alarms", "0", "--methods", "ts", "--out", out}
+	vector := append(slices.Clone(args), "--methods", "vector", "--set", "vector.strength=.1")
 	tasks := listed(t, args...)
-	if code, _, stderr := calibra(t, append(slices.Clone(args), "--cell", tasks[0].ID)...); code != 0 {
-		t.Fatalf("--cell exits %d: %s", code, stderr)
+	id := tasks[0].ID
+	if code, stdout, stderr := calibra(t, append(slices.Clone(args), "--cell", id)...); code != 0 || !strings.Contains(stdout, "1 of 1 cells are computed, 0 were there") {
+		t.Fatalf("--cell exits %d: %s%s", code, stdout, stderr)
 	}
 	if now := listed(t, args...); !now[0].Done || now[1].Done || now[0].Data != "global" || now[0].Method != "ts" {
 		t.Errorf("after one cell: %+v", now[:2])
 	}
-	if code, _, stderr := calibra(t, append(slices.Clone(args), "--collect")...); code != 0 || !strings.Contains(stderr, "cells are not in") {
-		t.Errorf("--collect exits %d: %s", code, stderr)
+	if now := listed(t, vector...); now[0].Done || now[0].Method != "ts,vector" {
+		t.Errorf("of other methods: %+v", now[0])
+	}
+	if code, _, stderr := calibra(t, append(slices.Clone(vector), "--collect")...); code != exitUsage || !strings.Contains(stderr, "none of the 10 cells") {
+		t.Errorf("--collect of other methods exits %d: %s", code, stderr)
+	}
+	code, stdout, stderr := calibra(t, append(slices.Clone(args), "--collect")...)
+	line := strings.Join(strings.Fields(stdout), " ")
+	if code != 0 || !strings.Contains(stderr, "9 of 10 cells are not in") || !strings.Contains(stderr, ": diagnose-0-0, ") || !strings.Contains(line, "1 of 10 cells are computed; wrote "+out) {
+		t.Errorf("--collect exits %d: %s%s", code, stdout, stderr)
+	}
+	if code, stdout, _ := calibra(t, append(slices.Clone(args), "--collect", "--json")...); code != 0 || !json.Valid([]byte(stdout)) || !strings.Contains(stdout, `"computed": 1`) {
+		t.Errorf("--collect --json exits %d: %s", code, stdout)
+	}
+	path := filepath.Join(out, "cells", id+".json")
+	if err := os.WriteFile(path, []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr = calibra(t, append(slices.Clone(args), "--cell", id)...)
+	if code != exitFailure || !strings.Contains(stdout, "0 of 1 cells are computed, 0 were there") || !strings.Contains(stderr, path) || !strings.Contains(stderr, "delete it") {
+		t.Errorf("--cell of a damaged cell exits %d: %s%s", code, stdout, stderr)
+	}
+	if now := listed(t, args...); now[0].Done {
+		t.Errorf("a damaged cell is done: %+v", now[0])
+	}
+}
+
+// TestStudyTruthFlags: what study truth has no use for it refuses, and the others refuse
+// what is its own.
+func TestStudyTruthFlags(t *testing.T) {
+	for want, args := range map[string][]string{
+		"leave out --split":                {"truth", "--split", "paper"},
+		"leave out --shift":                {"truth", "--shift", "noise"},
+		"leave out --shifted":              {"truth", "--shifted", "x.npz"},
+		"leave out metrics.bins":           {"truth", "--set", "metrics.bins=10"},
+		"setting vector.strngth":           {"truth", "--set", "vector.strngth=1"},
+		"is not YAML of settings":          {"truth", "--config", write(t, features(60))},
+		"given by --slots and as a sett":   {"truth", "--methods", "vq", "--slots", "8", "--set", "codebook.slots=8"},
+		"--rows and --alarms are of study": {"main", "--data", "letter", "--alarms", "3"},
+	} {
+		code, _, stderr := calibra(t, append(append([]string{"study"}, args...), "--list", "--cells", t.TempDir())...)
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
+		}
+	}
+	args := []string{"study", "truth", "--cells", t.TempDir(), "--methods", "vq"}
+	if a, b := listed(t, args...), listed(t, append(slices.Clone(args), "--slots", "8", "--codewords", "16", "--ema", "zero")...); a[0].ID == b[0].ID {
+		t.Errorf("with other settings the cell is %s, too", a[0].ID)
+	}
+	var flag deviceFlag
+	if err := flag.Device.UnmarshalText([]byte("cuda")); err != nil {
+		t.Fatal(err)
+	}
+	if e, _ := flag.executor(); e != nil {
+		t.Skip("this machine has a CUDA device")
+	}
+	if code, _, stderr := calibra(t, append(args, "--device", "cuda", "--shard", "1/1")...); code != exitNoDevice {
+		t.Errorf("--device cuda exits %d: %s", code, stderr)
 	}
 }
 
@@ -210,14 +270,30 @@ func TestStudyRefusesShares(t *testing.T) {
 			t.Errorf("%v exits %d without %q: %s", more, code, want, stderr)
 		}
 	}
-	for _, c := range []struct{ id, min, step, want string }{{"3", "", "", "3/4"}, {"0", "0", "1", "1/4"}, {"7", "1", "2", "4/4"}} {
-		t.Setenv("SLURM_ARRAY_TASK_ID", c.id)
-		t.Setenv("SLURM_ARRAY_TASK_COUNT", "4")
-		t.Setenv("SLURM_ARRAY_TASK_MIN", c.min)
-		t.Setenv("SLURM_ARRAY_TASK_STEP", c.step)
+}
+
+// TestStudyInSlurmArray: an array's numbers name shares unless they have gaps, and --shard
+// wins over them.
+func TestStudyInSlurmArray(t *testing.T) {
+	for _, c := range []struct{ id, count, min, max, step, want string }{
+		{"3", "4", "", "", "", "3/4"}, {"0", "4", "0", "3", "1", "1/4"}, {"7", "4", "1", "7", "2", "4/4"}, {"2", "1", "2", "2", "1", "1/1"},
+		{"6", "3", "3", "6", "1", ""}, {"3", "3", "3", "6", "1", ""}, {"5", "4", "", "", "", ""}, {"x", "4", "", "", "", ""},
+	} {
+		for name, value := range map[string]string{"ID": c.id, "COUNT": c.count, "MIN": c.min, "MAX": c.max, "STEP": c.step} {
+			t.Setenv("SLURM_ARRAY_TASK_"+name, value)
+		}
+		quiet := &terminal{out: os.Stdout, err: os.Stderr, quiet: true}
 		g := gridFlags{}
-		if err := g.settle(&terminal{out: os.Stdout, err: os.Stderr, quiet: true}); err != nil || g.Shard != c.want {
+		err := g.settle(quiet)
+		if g.Shard != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("task %v is share %q, want %q (%v)", c, g.Shard, c.want, err)
+		}
+		if err != nil && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--shard i/n")) {
+			t.Errorf("task %v: %v", c, err)
+		}
+		g = gridFlags{Shard: "1/1"}
+		if err := g.settle(quiet); err != nil || g.Shard != "1/1" {
+			t.Errorf("task %v overrules --shard 1/1 by %q (%v)", c, g.Shard, err)
 		}
 	}
 }

@@ -2,14 +2,9 @@ package study
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"calibra/data"
@@ -31,7 +26,14 @@ type Truth struct {
 	Rows    []int                // of each source the first; with more than one, rows, features and classes are varied on one source
 	Methods []experiments.Method // fitted to 2,000 rows of each source, beside the planted predictors
 	Alarms  int                  // draws behind the rates of alarms
-	Dir     string               // of the cells that were computed
+	// Set holds settings of each method, by its name.
+	Set map[string]experiments.Values
+	// Executor is where fits and kernel sums run; nil: in this process.
+	Executor experiments.Executor
+
+	Dir       string              // of the cells that were computed
+	Program   experiments.Program // that computes; a cell of another one is stale
+	KeepStale bool                // and is taken as it is
 }
 
 // TruthName and TruthLine are what the command calls it.
@@ -74,10 +76,18 @@ type Predictor struct {
 	Alarms   map[string]bool    `json:"alarms,omitempty"` // p ≤ .05
 }
 
-// TruthResult is a cell with its predictors.
+// Fitted is a method that a cell fits.
+type Fitted struct {
+	Method string `json:"method"`
+	Set    string `json:"set,omitempty"` // its settings, as in a Spec
+}
+
+// TruthResult is a cell with its predictors, and what it was computed with.
 type TruthResult struct {
 	TruthCell
-	Predictors []Predictor `json:"predictors"`
+	Methods    []Fitted            `json:"methods,omitempty"`
+	Program    experiments.Program `json:"program"`
+	Predictors []Predictor         `json:"predictors"`
 }
 
 // synthetic sources of package data, with the strengths of their error.
@@ -133,31 +143,10 @@ func (t *Truth) sources() []string {
 	return t.Sources
 }
 
-// kept reads what Dir has under a name into v, or computes and keeps it.
-func kept[T any](dir, name string, compute func() (T, error)) (v T, err error) {
-	path := filepath.Join(dir, name+".json")
-	text, err := os.ReadFile(path)
-	if err == nil {
-		if err := json.Unmarshal(text, &v); err != nil {
-			return v, data.Inputf(path, "is no cell of this study: %w; delete it", err)
-		}
-		return v, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return v, err
-	}
-	if v, err = compute(); err != nil {
-		return v, err
-	}
-	if text, err = json.MarshalIndent(v, "", " "); err != nil {
-		return v, err
-	}
-	return v, data.WriteBytes(path, append(text, '\n'))
-}
-
 func (t *Truth) cell(ctx context.Context, c TruthCell) (TruthResult, error) {
-	return kept(t.Dir, c.String(), func() (TruthResult, error) {
-		r := TruthResult{TruthCell: c}
+	fitted := t.fitted(c)
+	return kept(t, truthID(c, fitted), func() (TruthResult, error) {
+		r := TruthResult{TruthCell: c, Methods: fitted, Program: t.Program}
 		drawn, err := t.draw(ctx, c)
 		if err != nil {
 			return r, err
@@ -166,7 +155,7 @@ func (t *Truth) cell(ctx context.Context, c TruthCell) (TruthResult, error) {
 			if c.Alarm && p.name != "exact" && p.name != alarmGrade {
 				continue
 			}
-			measured, err := c.measure(ctx, drawn, p.logProbs)
+			measured, err := t.measure(ctx, c, drawn, p.logProbs)
 			if err != nil {
 				return r, err
 			}
@@ -244,7 +233,11 @@ func (t *Truth) draw(ctx context.Context, c TruthCell) (*drawn, error) {
 	}
 	_, features := set.Features.Dims()
 	for _, m := range t.Methods {
-		model, rng := m.New(&experiments.Options{Features: features}), rand.New(rand.NewPCG(c.Seed, 12))
+		model, _, err := m.Build(experiments.Options{Features: features, Values: t.Set[m.Name], Executor: t.Executor})
+		if err != nil {
+			return nil, err
+		}
+		rng := rand.New(rand.NewPCG(c.Seed, 12))
 		parts := data.Stratify(cal.Labels, []float64{.9, .1}, rng)
 		if err := model.Fit(ctx, cal.Rows(parts[0]), cal.Rows(parts[1]), rng); err != nil {
 			return nil, fmt.Errorf("fit %s: %w", m.Name, err)
@@ -271,7 +264,7 @@ var (
 )
 
 // measure takes all metrics of one predictor.
-func (c TruthCell) measure(ctx context.Context, d *drawn, l *mat.Dense) (Predictor, error) {
+func (t *Truth) measure(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense) (Predictor, error) {
 	p := Predictor{Values: map[string]float64{}}
 	truth := experiments.NewTruth(l, d.truth)
 	p.Absolute, p.KL = truth.LCE, truth.KL
@@ -287,7 +280,7 @@ func (c TruthCell) measure(ctx context.Context, d *drawn, l *mat.Dense) (Predict
 	if c.Alarm {
 		redraws, p.Alarms = alarmRedraws, map[string]bool{}
 	}
-	r, err := metrics.Evaluate(ctx, l, d.labels, d.embedding, metrics.Settings{}, metrics.Uncertainty{Replicates: metrics.None, Redraws: redraws}, rng())
+	r, err := metrics.Evaluate(ctx, l, d.labels, d.embedding, metrics.Settings{Executor: t.Executor}, metrics.Uncertainty{Replicates: metrics.None, Redraws: redraws}, rng())
 	if err != nil {
 		return p, err
 	}
@@ -309,7 +302,7 @@ func (c TruthCell) measure(ctx context.Context, d *drawn, l *mat.Dense) (Predict
 	}
 	if !c.Alarm {
 		for name, gamma := range widths {
-			m, err := metrics.Measure(ctx, l, d.labels, d.embedding, metrics.Settings{Bandwidth: gamma})
+			m, err := metrics.Measure(ctx, l, d.labels, d.embedding, metrics.Settings{Bandwidth: gamma, Executor: t.Executor})
 			if err != nil {
 				return p, err
 			}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/layers"
 
@@ -20,6 +21,8 @@ type DiagnosisRate struct {
 	Named int     `json:"named"` // runs that call a region wrong
 	Any   int     `json:"any"`   // or a class, a confidence
 	Found int     `json:"found"` // runs whose wrong regions hold half of the rows planted, or more
+
+	Program experiments.Program `json:"program"` // that computed it
 }
 
 const (

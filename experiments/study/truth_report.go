@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments/report"
@@ -31,7 +32,7 @@ var TruthFiles = append([]string{"results.csv", "ranks.csv", "alarms.csv", "diag
 // truthMetrics are the metrics in the order of the tables, with their titles.
 var truthMetrics = []struct{ key, title string }{
 	{"nll", "NLL"}, {"brier", "Brier"}, {"recoverable_shared", "recoverable NLL, one reference"}, {"recoverable_nll", "recoverable NLL"}, {"recoverable_brier", "recoverable Brier"},
-	{"recoverable_global", "— global part"}, {"recoverable_local", "— local part"},
+	{"recoverable_global", "recoverable NLL, global part"}, {"recoverable_local", "recoverable NLL, local part"},
 	{"ece", "ECE"}, {"ece_top", "ECE (top)"}, {"ece_debiased", "ECE, debiased"}, {"ecce", "ECCE"}, {"skce", "SKCE"},
 	{"lce", "LCE, γ = 10"}, {"mlce", "MLCE, γ = 10"}, {"lce_1", "LCE, γ = 1"}, {"lce_3", "LCE, γ = 3"}, {"lce_30", "LCE, γ = 30"}, {"lce_15nn", "LCE, γ of 15 neighbours"},
 	{"squared_5nn", "U-statistic, 5 neighbours"}, {"squared_15nn", "U-statistic, 15"}, {"squared_50nn", "U-statistic, 50"}, {"squared_150nn", "U-statistic, 150"},
@@ -155,8 +156,47 @@ func (f *TruthFindings) document() (*report.Document, error) {
 		d.Sections = append(d.Sections, ranks, f.units(settings))
 	}
 	d.Sections = append(d.Sections, f.alarms(), f.diagnosis())
-	d.Facts = []report.Fact{{Name: "Draws", Value: fmt.Sprint(f.Seeds)}, {Name: "Rows", Value: fmt.Sprint(f.Rows)}, {Name: "Methods", Value: fmt.Sprint(len(f.Methods))}}
+	d.Facts = []report.Fact{{Name: "Draws", Value: fmt.Sprint(f.Seeds)}, {Name: "Rows", Value: fmt.Sprint(f.Rows)}, {Name: "Methods", Value: f.methodNames()}}
 	return d, nil
+}
+
+// methodNames are the methods that are fitted, each with its settings.
+func (f *TruthFindings) methodNames() string {
+	var names []string
+	for _, m := range f.fitted(TruthCell{}) {
+		names = append(names, strings.TrimSpace(m.Method+" "+m.Set))
+	}
+	return strings.Join(names, ", ")
+}
+
+// MetricRank is what the study says of a metric.
+type MetricRank struct {
+	Title string
+	// Rho is the mean over the sources of its rank correlation with the true squared, the
+	// true absolute and the true KL error; NaN where a source lacks the metric.
+	Rho [3]float64
+	// Draws are those that were asked for an alarm, of which it alarms on so many where the
+	// predictor is calibrated and where it is wrong.
+	Draws, FalseAlarms, Alarms int
+}
+
+// Metrics are the metrics in the order of the tables.
+func (f *TruthFindings) Metrics() (all []MetricRank) {
+	settings := f.settings()
+	for _, m := range truthMetrics {
+		r := MetricRank{Title: m.title}
+		for k, truth := range truths {
+			var rho []float64
+			for _, s := range settings {
+				rho = append(rho, s.rho(m.key, truth.value))
+			}
+			r.Rho[k] = stat.Mean(rho, nil) // of none NaN
+		}
+		r.Draws, r.FalseAlarms = f.alarmRate(m.key, alarmPredictors[0])
+		_, r.Alarms = f.alarmRate(m.key, alarmPredictors[1])
+		all = append(all, r)
+	}
+	return all
 }
 
 // ranks are the rank correlations of the metrics with the true errors.

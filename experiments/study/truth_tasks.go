@@ -2,6 +2,9 @@ package study
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,37 +17,140 @@ import (
 	"calibra/experiments"
 )
 
-// Tasks are the cells of the study, its diagnoses last, and whether Dir has them.
-func (t *Truth) Tasks() (tasks []Task) {
-	var methods []string
+// A cell of study truth is one file in Dir, ID.json, which says what it was computed with.
+
+// fitted are the methods that a cell fits.
+func (t *Truth) fitted(c TruthCell) (all []Fitted) {
+	if c.Alarm {
+		return nil
+	}
 	for _, m := range t.Methods {
-		methods = append(methods, m.Name)
+		all = append(all, Fitted{m.Name, t.Set[m.Name].String()})
 	}
-	add := func(id, data string, seed uint64) {
-		_, err := os.Stat(filepath.Join(t.Dir, id+".json"))
-		tasks = append(tasks, Task{ID: id, Method: strings.Join(methods, ","), Data: data, Seed: seed, Done: err == nil, Cell: id})
-	}
-	for _, c := range t.Cells() {
-		add(c.String(), c.Source, c.Seed)
-	}
-	methods = nil // of which a diagnosis fits none
-	for _, d := range diagnoses() {
-		add(d.String(), "planted", 0)
-	}
-	return tasks
+	return all
 }
 
-// compute computes the cell of that id of Tasks, if Dir lacks it, and keeps it there.
-func (t *Truth) compute(ctx context.Context, id string) error {
+// truthID is the id of a cell: its draw and, where it fits methods, a digest of these and
+// of their settings.
+func truthID(c TruthCell, fitted []Fitted) string {
+	if len(fitted) == 0 {
+		return c.String()
+	}
+	text, err := json.Marshal(fitted)
+	if err != nil {
+		panic("study: methods that are no JSON: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return c.String() + "-" + hex.EncodeToString(sum[:5])
+}
+
+// truthFile is what a file of the study holds.
+type truthFile interface {
+	id() string
+	program() experiments.Program
+}
+
+func (r TruthResult) id() string                     { return truthID(r.TruthCell, r.Methods) }
+func (r TruthResult) program() experiments.Program   { return r.Program }
+func (s DiagnosisRate) id() string                   { return s.String() }
+func (s DiagnosisRate) program() experiments.Program { return s.Program }
+
+func (t *Truth) path(id string) string { return filepath.Join(t.Dir, id+".json") }
+
+// find reads the cell of that id. Without one that may be used the error wraps
+// fs.ErrNotExist. Stale says that another program's is there, which may be used only with
+// KeepStale.
+func find[T truthFile](t *Truth, id string) (v T, stale bool, err error) {
+	var there T
+	if err := readJSON(t.path(id), &there); err != nil {
+		return v, false, err
+	}
+	if there.id() != id {
+		return v, false, data.Inputf(t.path(id), "does not hold the cell %s; delete it", id)
+	}
+	if stale = !there.program().Same(t.Program); stale && !t.KeepStale {
+		return v, true, fs.ErrNotExist
+	}
+	return there, stale, nil
+}
+
+// kept is the cell of that id, from Dir or computed and kept there.
+func kept[T truthFile](t *Truth, id string, compute func() (T, error)) (T, error) {
+	v, _, err := find[T](t, id)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return v, err
+	}
+	if v, err = compute(); err != nil {
+		return v, err
+	}
+	return v, writeJSON(t.path(id), v)
+}
+
+// TruthThere is what Dir has of the study's cells.
+type TruthThere struct {
+	*TruthFindings
+	Tasks   []Task  // all cells, the diagnoses last
+	Stale   []Task  // of another program, used only with KeepStale
+	Damaged []Task  // whose files cannot be read
+	Errors  []error // that say why
+}
+
+// Load reads what Dir has of the cells.
+func (t *Truth) Load() *TruthThere {
+	l := &TruthThere{TruthFindings: &TruthFindings{Truth: t}}
 	for _, c := range t.Cells() {
-		if c.String() == id {
+		fitted := t.fitted(c)
+		var names []string
+		for _, f := range fitted {
+			names = append(names, f.Method)
+		}
+		task := Task{ID: truthID(c, fitted), Method: strings.Join(names, ","), Data: c.Source, Seed: c.Seed, Cell: c.String()}
+		if r, there := load[TruthResult](l, task); there {
+			l.Results = append(l.Results, r)
+		}
+	}
+	for _, d := range diagnoses() {
+		if r, there := load[DiagnosisRate](l, Task{ID: d.id(), Data: "planted", Cell: d.String()}); there {
+			l.Diagnosis = append(l.Diagnosis, r)
+		}
+	}
+	return l
+}
+
+// load reads the cell of a task and adds the task to what it belongs to.
+func load[T truthFile](l *TruthThere, task Task) (v T, there bool) {
+	v, stale, err := find[T](l.Truth, task.ID)
+	task.Done = err == nil
+	l.Tasks = append(l.Tasks, task)
+	if stale {
+		l.Stale = append(l.Stale, task)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.Damaged, l.Errors = append(l.Damaged, task), append(l.Errors, fmt.Errorf("%s: %w", task.Cell, err))
+	}
+	return v, task.Done
+}
+
+// compute computes the cell of that id of Tasks, if Dir lacks it, and keeps it there. A
+// panic is that cell's failure.
+func (t *Truth) compute(ctx context.Context, id string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = experiments.Caught(p)
+		}
+	}()
+	for _, c := range t.Cells() {
+		if truthID(c, t.fitted(c)) == id {
 			_, err := t.cell(ctx, c)
 			return err
 		}
 	}
 	for _, d := range diagnoses() {
-		if d.String() == id {
-			_, err := kept(t.Dir, id, func() (DiagnosisRate, error) { return d.run(ctx) })
+		if d.id() == id {
+			_, err := kept(t, id, func() (DiagnosisRate, error) {
+				d.Program = t.Program
+				return d.run(ctx)
+			})
 			return err
 		}
 	}
@@ -52,9 +158,9 @@ func (t *Truth) compute(ctx context.Context, id string) error {
 }
 
 // Run computes those of the tasks that Dir lacks, jobs at a time (0 means one a core). A cell
-// that fails is among the failures and does not stop the others; observe is told of each that
-// ends, and may be nil. If ctx is cancelled, those that ended stay in Dir and the error wraps
-// ctx.Err().
+// that fails, or whose file is damaged, is among the failures and does not stop the others;
+// observe is told of each that ends, and may be nil. If ctx is cancelled, those that ended
+// stay in Dir and the error wraps ctx.Err().
 func (t *Truth) Run(ctx context.Context, tasks []Task, jobs int, observe func(Task)) (failures []error, err error) {
 	if err := os.MkdirAll(t.Dir, 0o777); err != nil {
 		return nil, data.Inputf("", "the directory %s of the cells cannot be made: %w", t.Dir, err)
@@ -73,32 +179,6 @@ func (t *Truth) Run(ctx context.Context, tasks []Task, jobs int, observe func(Ta
 		return nil, fmt.Errorf("the cells that ended are kept, the same command goes on with the others: %w", err)
 	}
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil }), nil
-}
-
-// Collect reads what Dir has of the cells, in their order, and names the files that are
-// damaged.
-func (t *Truth) Collect() (f *TruthFindings, damaged []error) {
-	f = &TruthFindings{Truth: t}
-	for _, c := range t.Cells() {
-		if r, err := there[TruthResult](t.Dir, c.String()); err == nil {
-			f.Results = append(f.Results, r)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			damaged = append(damaged, err)
-		}
-	}
-	for _, d := range diagnoses() {
-		if r, err := there[DiagnosisRate](t.Dir, d.String()); err == nil {
-			f.Diagnosis = append(f.Diagnosis, r)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			damaged = append(damaged, err)
-		}
-	}
-	return f, damaged
-}
-
-// there reads what Dir has under a name; without it the error wraps fs.ErrNotExist.
-func there[T any](dir, name string) (v T, err error) {
-	return kept(dir, name, func() (T, error) { return v, fs.ErrNotExist })
 }
 
 // Len is how many cells the findings hold.

@@ -2,12 +2,17 @@ package study
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"calibra/experiments"
+	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -68,6 +73,74 @@ func TestTruthKeepsItsCells(t *testing.T) {
 	}
 	if err := f.Write(t.TempDir()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTruthTellsCellsApart: by methods, by their settings and by program; a stale cell is
+// computed again unless KeepStale asks for it, and a damaged one is named and is not done.
+func TestTruthTellsCellsApart(t *testing.T) {
+	method := func(name string) []experiments.Method {
+		m, err := (*experiments.Catalog)(nil).Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []experiments.Method{m}
+	}
+	dir := t.TempDir()
+	with := func(name string, set experiments.Values) *Truth {
+		return &Truth{Sources: []string{"global"}, Seeds: []uint64{1}, Rows: []int{200}, Dir: dir, Methods: method(name), Set: map[string]experiments.Values{name: set}}
+	}
+	computed := 0
+	keep := func(s *Truth) {
+		t.Helper()
+		c := s.Cells()[0]
+		r, err := kept(s, truthID(c, s.fitted(c)), func() (TruthResult, error) {
+			computed++
+			return TruthResult{TruthCell: c, Methods: s.fitted(c), Program: s.Program}, nil
+		})
+		if err != nil || r.Methods[0] != s.fitted(c)[0] {
+			t.Errorf("the cell of %v is %+v, %v", s.fitted(c), r, err)
+		}
+	}
+	other, kept := with("ts", nil), with("ts", nil)
+	other.Program.Digest, kept.Program.Digest, kept.KeepStale = "another build", "a third", true
+	for i, c := range []struct {
+		study        *Truth
+		computed     int
+		stale, there int // before
+	}{
+		{with("ts", nil), 1, 0, 0}, {with("vector", nil), 2, 0, 0}, {with("vector", experiments.Values{"vector.strength": "1"}), 3, 0, 0},
+		{with("ts", nil), 3, 0, 1}, {other, 4, 1, 0}, {other, 4, 0, 1}, {kept, 4, 1, 1},
+	} {
+		if l := c.study.Load(); len(l.Stale) != c.stale || len(l.Results) != c.there || l.Tasks[0].Done != (c.there == 1) {
+			t.Errorf("%d: %d stale, %d there", i, len(l.Stale), len(l.Results))
+		}
+		if keep(c.study); computed != c.computed {
+			t.Errorf("%d: %d were computed, want %d", i, computed, c.computed)
+		}
+	}
+	s := with("ts", nil)
+	id := s.Load().Tasks[0].ID
+	for _, content := range []string{"{", "{}"} {
+		if err := os.WriteFile(s.path(id), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if l := s.Load(); len(l.Damaged) != 1 || l.Damaged[0].ID != id || l.Tasks[0].Done || !strings.Contains(l.Errors[0].Error(), s.path(id)) {
+			t.Errorf("of %q: %+v, %v", content, l.Damaged, l.Errors)
+		}
+		if failures, err := s.Run(t.Context(), s.Load().Tasks[:1], 1, nil); err != nil || len(failures) != 1 {
+			t.Errorf("of %q: %v, %v", content, failures, err)
+		}
+	}
+}
+
+// TestTruthSurvivesPanic: a method that panics is the failure of its cells.
+func TestTruthSurvivesPanic(t *testing.T) {
+	broken := experiments.Method{Name: "broken", New: func(*experiments.Options) layers.Stateful { panic("a bug") }}
+	s := &Truth{Sources: []string{"global"}, Seeds: []uint64{1}, Rows: []int{200}, Dir: t.TempDir(), Methods: []experiments.Method{broken}}
+	failures, err := s.Run(t.Context(), s.Load().Tasks[:1], 1, nil)
+	if fault := (*experiments.Fault)(nil); err != nil || len(failures) != 1 || !errors.As(failures[0], &fault) {
+		t.Errorf("%v, %v", failures, err)
 	}
 }
 
