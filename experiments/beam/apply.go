@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -10,27 +9,36 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/experiments/cli"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
+// applyFlags are those of calibra-beam apply.
+type applyFlags struct {
+	Model string `required:"" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
+	In    string `required:"" placeholder:"PATTERN" help:"Features files, as calibra apply reads them: a file or a pattern of shards."`
+	Out   string `required:"" placeholder:"DIR" help:"Directory to write the predictions to, each under the name of its shard."`
+	cli.ApplyFlags
+	tempFlag
+}
+
+const applyHelp = `Calibrate features files with a fitted model, each as calibra apply does.
+
+  calibra-beam apply --model runs/vq --in 'features/part-*.npz' --out calibrated
+  calibra-beam apply --model gs://bucket/vq --in 'gs://bucket/part-*.npz' --out gs://bucket/calibrated`
+
 // apply calibrates features files: each as calibra apply does.
 func apply(ctx context.Context, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("apply", flag.ContinueOnError)
-	model := flags.String("model", "", "`directory` that calibra fit wrote, or a model.safetensors")
-	in := flags.String("in", "", "features files, as calibra apply reads them: a file or a `pattern` of shards")
-	to := flags.String("out", "", "`directory` to write the predictions to, each under the name of its shard")
-	temp := flags.String("temp", "", "`directory` that workers and this program see; needed where workers run elsewhere")
-	intervals := flags.String("intervals", "", "write also lower and upper, intervals of this `level`")
-	sets := flags.String("sets", "", "write also prediction sets of this `level`")
-	if err := parse(flags, args); err != nil {
+	var flags applyFlags
+	if err := parse("apply", applyHelp, &flags, args, out); err != nil {
 		return err
 	}
-	if *model == "" || *to == "" {
-		return errUsage{fmt.Errorf("name the model by --model and the directory of the predictions by --out")}
+	if err := flags.check(ctx); err != nil {
+		return err
 	}
-	shards, err := list(ctx, *in)
+	shards, err := list(ctx, flags.In)
 	if err != nil {
 		return err
 	}
@@ -40,30 +48,53 @@ func apply(ctx context.Context, args []string, out io.Writer) error {
 			return data.Inputf(shard.Path, "has the name of %s, and the predictions of both would be one file; apply them one after the other", other)
 		}
 		names[base(shard.Path)] = shard.Path
-		if join(*to, base(shard.Path)) == shard.Path {
+		if join(flags.Out, base(shard.Path)) == shard.Path {
 			return data.Inputf(shard.Path, "is read and would be written; name another directory by --out")
-		}
-	}
-	var more []string
-	for name, value := range map[string]string{"--intervals": *intervals, "--sets": *sets} {
-		if value != "" {
-			more = append(more, name, value)
 		}
 	}
 	p, s := beam.NewPipelineWithRoot()
 	rows := beam.Reshuffle(s, beam.CreateList(s, shards))
-	failed, total, err := gather(ctx, p, s, beam.ParDo(s, &applyFn{Model: *model, Out: *to, More: more}, rows), *temp)
+	failed, total, err := gather(ctx, p, s, beam.ParDo(s, &applyFn{flags.Model, flags.Out, flags.ApplyFlags}, rows), flags.Temp)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "wrote the predictions of %d of %d shards to %s\n", total-len(failed), total, *to)
+	fmt.Fprintf(out, "wrote the predictions of %d of %d shards to %s\n", total-len(failed), total, flags.Out)
 	return failures(failed, total, "shards")
+}
+
+// check refuses a model and flags that would fail on every shard.
+func (f *applyFlags) check(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "calibra-beam-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	model, err := fetchedModel(ctx, f.Model, dir)
+	if err != nil {
+		return err
+	}
+	return f.Check(model)
 }
 
 // applyFn applies a model to one file.
 type applyFn struct {
 	Model, Out string
-	More       []string // flags of calibra apply
+	Flags      cli.ApplyFlags
+}
+
+// args are those of calibra apply.
+func (f *applyFn) args(model, in, out string) []string {
+	args := []string{"apply", "--model", model, "--in", in, "--out", out}
+	if level := f.Flags.Intervals; level != nil {
+		args = append(args, "--intervals", fmt.Sprint(*level))
+	}
+	if level := f.Flags.Sets; level != nil {
+		args = append(args, "--sets", fmt.Sprint(*level))
+	}
+	if f.Flags.TwoStage {
+		args = append(args, "--two-stage")
+	}
+	return args
 }
 
 func (f *applyFn) ProcessElement(ctx context.Context, shard Shard) (Outcome, error) {
@@ -76,11 +107,9 @@ func (f *applyFn) apply(ctx context.Context, shard Shard) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	model := f.Model
-	if remote(model) {
-		if model, err = fetchedModel(ctx, f.Model, dir); err != nil {
-			return err
-		}
+	model, err := fetchedModel(ctx, f.Model, dir)
+	if err != nil {
+		return err
 	}
 	path, err := fetched(ctx, shard.Path, dir)
 	if err != nil {
@@ -90,11 +119,11 @@ func (f *applyFn) apply(ctx context.Context, shard Shard) error {
 		if err := os.MkdirAll(f.Out, 0o777); err != nil {
 			return data.Inputf("", "the directory %s cannot be made: %w", f.Out, err)
 		}
-		_, err = part(ctx, append([]string{"apply", "--model", model, "--in", path, "--out", join(f.Out, base(shard.Path))}, f.More...))
+		_, err = part(ctx, f.args(model, path, join(f.Out, base(shard.Path))))
 		return err
 	}
 	made := filepath.Join(dir, "calibrated-"+base(shard.Path))
-	if _, err = part(ctx, append([]string{"apply", "--model", model, "--in", path, "--out", made}, f.More...)); err != nil {
+	if _, err = part(ctx, f.args(model, path, made)); err != nil {
 		return err
 	}
 	content, err := os.ReadFile(made)
@@ -104,8 +133,11 @@ func (f *applyFn) apply(ctx context.Context, shard Shard) error {
 	return store(ctx, join(f.Out, base(shard.Path)), content)
 }
 
-// fetchedModel copies a model's files to this machine.
+// fetchedModel is a model on this machine: a copy in dir, or the model itself if it is here.
 func fetchedModel(ctx context.Context, from, dir string) (string, error) {
+	if !remote(from) {
+		return from, nil
+	}
 	if strings.HasSuffix(from, ".safetensors") {
 		return fetched(ctx, from, dir)
 	}

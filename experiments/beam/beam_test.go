@@ -12,9 +12,12 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/experiments/cli"
 	"calibra/experiments/metrics"
+	"calibra/experiments/study"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/memfs"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/passert"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
 	"gonum.org/v1/gonum/mat"
@@ -123,8 +126,8 @@ func TestEvaluate(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err = try(t, "evaluate", "--in", pattern, "--json")
-	if exitCode(err) != 1 || !strings.Contains(err.Error(), "1 of 3 shards failed") {
-		t.Errorf("a corrupt shard makes the code %d: %v", exitCode(err), err)
+	if cli.ExitCode(err) != 1 || !strings.Contains(err.Error(), "1 of 3 shards failed") {
+		t.Errorf("a corrupt shard makes the code %d: %v", cli.ExitCode(err), err)
 	}
 	if got := reported(t, text); got.Rows != 2000 || len(got.Failed) != 1 || got.Failed[0].Name != corrupt || got.Failed[0].Error == "" {
 		t.Errorf("with a corrupt shard: %d rows, failed %+v", got.Rows, got.Failed)
@@ -139,7 +142,7 @@ func TestDeliveredTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := Evaluation{Protocol: "tables", Weights: "uniform", SmallBin: -1, Replicates: 40, Redraws: 5, Most: 50, Classes: 3, Embedding: "embedding"}
+	e := Evaluation{MetricFlags: cli.MetricFlags{Bandwidth: 10, Bins: 15, Replicates: 40, Redraws: 5}, Anchors: 50, Like: Shape{Path: shards[0].Path, Classes: 3, Dimensions: 4}}
 	measured := func(name string, shards []Shard) string {
 		path := filepath.Join(dir, name)
 		if err := ptest.Run(e.pipeline(shards, path)); err != nil {
@@ -200,8 +203,8 @@ func TestApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := try(t, "apply", "--model", at("model"), "--in", at("part-*.npz"), "--out", at("out"))
-	if exitCode(err) != 1 || !strings.Contains(err.Error(), "1 of 3 shards failed") {
-		t.Errorf("a corrupt shard makes the code %d: %v", exitCode(err), err)
+	if cli.ExitCode(err) != 1 || !strings.Contains(err.Error(), "1 of 3 shards failed") {
+		t.Errorf("a corrupt shard makes the code %d: %v", cli.ExitCode(err), err)
 	}
 	calibra(t, "apply", "--model", at("model"), "--in", at("part-2.npz"), "--out", at("alone.npz"))
 	for _, key := range []string{"probs", "embedding"} {
@@ -215,6 +218,22 @@ func TestApply(t *testing.T) {
 	}
 	if made, _ := filepath.Glob(at("out/*")); len(made) != 2 {
 		t.Errorf("there are %v", made)
+	}
+}
+
+// TestApplySets: a shard with too few rows for prediction sets is named and stops no other.
+func TestApplySets(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	features(t, at("part-0.npz"), 60, 0)
+	features(t, at("part-1.npz"), 900, 1)
+	calibra(t, "fit", "--in", at("part-1.npz"), "--method", "dc", "--out", at("model"))
+	_, err := try(t, "apply", "--model", at("model"), "--in", at("part-*.npz"), "--out", at("out"), "--sets", "0.9")
+	if cli.ExitCode(err) != 1 || !strings.Contains(err.Error(), "1 of 2 shards failed") {
+		t.Errorf("too few rows make the code %d: %v", cli.ExitCode(err), err)
+	}
+	if has, err := data.HasArray(at("out/part-1.npz"), "sets"); err != nil || !has {
+		t.Errorf("the other shard has sets: %v (%v)", has, err)
 	}
 }
 
@@ -236,31 +255,94 @@ func TestStudy(t *testing.T) {
 			t.Errorf("%s differs (%v)", name, err)
 		}
 	}
-	args = []string{"study", "main", "--data", in, "--methods", "nc,vq", "--seeds", "1", "--codewords", "5000", "--slots", "2", "--out", filepath.Join(dir, "failing")}
-	if _, err := try(t, args...); exitCode(err) != 1 || !strings.Contains(err.Error(), "1 of 2 cells failed") {
-		t.Errorf("a cell that fails makes the code %d: %v", exitCode(err), err)
+	cells := "memfs://" + dir + "/cells" // not of this machine
+	args = []string{"study", "main", "--data", in, "--methods", "nc,vq", "--seeds", "1", "--codewords", "5000", "--slots", "2", "--cells", cells}
+	for _, out := range []string{"failing", "again"} { // where the cell that is left fails
+		out = filepath.Join(dir, out)
+		if _, err := try(t, append(slices.Clone(args), "--out", out)...); cli.ExitCode(err) != 1 || !strings.Contains(err.Error(), "1 of 2 cells failed") {
+			t.Errorf("a cell that fails makes the code %d: %v", cli.ExitCode(err), err)
+		}
+		if text, err := os.ReadFile(filepath.Join(out, "results.csv")); err != nil || !strings.Contains(string(text), "nc") {
+			t.Errorf("%s has the results %s (%v)", out, text, err)
+		}
 	}
 }
 
-// TestRefused: what the user got wrong exits with 2.
+// TestTruthElsewhere: a cell without a model goes where the cells are, too.
+func TestTruthElsewhere(t *testing.T) {
+	cells := "memfs://" + t.TempDir()
+	args := []string{"study", "truth", "--data", "cubic", "--rows", "200", "--seeds", "1", "--alarms", "0", "--methods", "ts"}
+	var cell study.Task
+	first, _, _ := strings.Cut(calibra(t, append(slices.Clone(args), "--list", "--out", t.TempDir())...), "\n")
+	if err := json.Unmarshal([]byte(first), &cell); err != nil {
+		t.Fatal(err)
+	}
+	one, err := (&cellFn{args, cells}).ProcessElement(t.Context(), Shard{0, cell.ID})
+	if err != nil || one.Error != "" {
+		t.Fatalf("the cell fails: %+v (%v)", one, err)
+	}
+	local := t.TempDir()
+	if err := download(t.Context(), cells, local); err != nil {
+		t.Fatal(err)
+	}
+	if there := calibra(t, append(slices.Clone(args), "--list", "--cells", local, "--out", t.TempDir())...); strings.Count(there, `"done":true`) != 1 {
+		t.Errorf("of the cells are there:\n%s", there)
+	}
+}
+
+// TestRefused: what the user got wrong exits with 2, before anything runs.
 func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	features(t, at("part-0.npz"), 60, 0)
+	calibra(t, "fit", "--in", at("part-0.npz"), "--method", "dc", "--out", at("model"))
+	apply := func(more ...string) []string {
+		return append([]string{"apply", "--in", at("part-*.npz"), "--out", at("out")}, more...)
+	}
+	evaluate := func(more ...string) []string { return append([]string{"evaluate", "--in", "x.npz"}, more...) }
 	for want, args := range map[string][]string{
-		"does not exist": {"evaluate", "--in", "nowhere/*.npz"},
-		"name the files": {"evaluate"},
-		"--weights":      {"evaluate", "--in", "x.npz", "--weights", "none"},
-		"belongs to no":  {"evaluate", "--in", "x.npz", "y.npz"},
-		"nosuch":         {"nosuch"},
-		"needs --out":    {"study", "main", "--data", "letter"},
-		"name the model": {"apply", "--in", "x.npz"},
-		"scheme":         {"evaluate", "--in", "nosuch://x/*.npz"},
-		"not defined":    {"evaluate", "--nosuch"},
+		"does not exist":           {"evaluate", "--in", "nowhere/*.npz"},
+		"missing flags: --in":      {"evaluate"},
+		"pattern of the files":     {"evaluate", "--in", ""},
+		"--weights":                evaluate("--weights", "none"),
+		"y.npz":                    evaluate("y.npz"),
+		"--anchors is 1":           evaluate("--anchors", "1"),
+		"--bins is 0":              evaluate("--bins", "0"),
+		"--bandwidth is 0":         evaluate("--bandwidth", "0"),
+		"--small-bin is -5":        evaluate("--small-bin=-5"),
+		"--replicates is -1":       evaluate("--replicates=-1"),
+		"--redraws is -1":          evaluate("--redraws=-1"),
+		"unknown flag --nosuch":    evaluate("--nosuch"),
+		"-parallelism":             evaluate("--parallelism", "many"),
+		"scheme":                   {"evaluate", "--in", "nosuch://x/*.npz"},
+		"nosuch":                   {"nosuch"},
+		"needs --out":              {"study", "main", "--data", "letter"},
+		"name a study":             {"study", "--data", "letter", "--out", at("study")},
+		"--model":                  {"apply", "--in", "x.npz"},
+		"mistyped":                 apply("--model", at("mistyped")),
+		"abc":                      apply("--model", at("model"), "--intervals", "abc"),
+		"bilinear map only":        apply("--model", at("model"), "--intervals", "0.9"),
+		"--two-stage widens":       apply("--model", at("model"), "--two-stage"),
+		"--sets has the level 1.2": apply("--model", at("model"), "--sets", "1.2"),
 	} {
-		if _, err := try(t, args...); exitCode(err) != 2 || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v exits %d without %q: %v", args, exitCode(err), want, err)
+		if _, err := try(t, args...); cli.ExitCode(err) != 2 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v exits %d without %q: %v", args, cli.ExitCode(err), want, err)
 		}
+	}
+	if made, err := os.ReadDir(dir); err != nil || len(made) != 2 {
+		t.Errorf("there are %v (%v)", made, err)
 	}
 	ours, beams := split([]string{"--in", "x", "--runner", "flink", "--endpoint=localhost:8099", "--json", "--async", "main"})
 	if !slices.Equal(ours, []string{"--in", "x", "--json", "main"}) || !slices.Equal(beams, []string{"--runner", "flink", "--endpoint=localhost:8099", "--async"}) {
 		t.Errorf("parted into %v and %v", ours, beams)
+	}
+}
+
+// TestHelp: every command explains itself and runs nothing.
+func TestHelp(t *testing.T) {
+	for command, want := range map[string]string{"evaluate": "--anchors=N", "apply": "--two-stage", "generate": "--shards=10", "study": "--temp=DIR"} {
+		if text := must(t, command, "--help"); !strings.Contains(text, want) || !strings.Contains(text, "calibra-beam "+command) {
+			t.Errorf("%s --help has no %s:\n%s", command, want, text)
+		}
 	}
 }

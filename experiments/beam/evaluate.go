@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 
 	"calibra/data"
+	"calibra/experiments/cli"
 	"calibra/experiments/metrics"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -18,84 +17,59 @@ import (
 
 // Evaluation is what is measured; its fields travel to the workers.
 type Evaluation struct {
-	Protocol                  string
-	Bins, SmallBin            int
-	Weights                   string
-	Bandwidth                 float64
-	Redraws, Replicates, Most int // Most anchors
-	Seed                      uint64
-	Classes                   int
-	Embedding                 string // array of the shards, "" without local metrics
+	cli.MetricFlags
+	Embedding string `placeholder:"KEY" help:"Array of the shards to measure locally in; embedding, if it is there, when none is named."`
+	Anchors   int    `default:"200" placeholder:"N" help:"Rows at which LCE is measured, a random sample, each against all rows; 0 for none (${default})."`
+
+	Like Shape `kong:"-"` // that all shards have
 }
 
-// settings turns the flags into settings, in which 0 means the default.
-func (e *Evaluation) settings() (s metrics.Settings, u metrics.Uncertainty, err error) {
-	if err := s.Protocol.UnmarshalText([]byte(e.Protocol)); err != nil {
-		return s, u, errUsage{err}
-	}
-	switch e.Weights {
-	case "uniform":
-	case "frequency":
-		s.Weighting = metrics.Frequency
-	default:
-		return s, u, errUsage{fmt.Errorf("--weights is %q; choose uniform or frequency", e.Weights)}
-	}
-	s.Bins, s.Bandwidth, s.SmallBin = e.Bins, e.Bandwidth, e.SmallBin
-	switch {
-	case s.Protocol == metrics.Formula && e.SmallBin < 0:
-		s.SmallBin = 0
-	case e.SmallBin == 0:
-		s.SmallBin = metrics.NoSmallBin
-	case e.SmallBin < 0:
-		s.SmallBin = 0
-	}
-	orNone := func(n int) int {
-		if n == 0 {
-			return metrics.None
-		}
-		return n
-	}
-	return s, metrics.Uncertainty{Replicates: orNone(e.Replicates), Redraws: orNone(e.Redraws)}, nil
+// Shape is what the shards of one evaluation have in common, and the first that has it, "" as
+// long as none is known.
+type Shape struct {
+	Path       string
+	Classes    int
+	Dimensions int // of the embedding, 0 without one
 }
+
+// evaluateFlags are those of calibra-beam evaluate.
+type evaluateFlags struct {
+	In string `required:"" placeholder:"PATTERN" help:"Predictions, as calibra evaluate reads them: a file or a pattern of shards."`
+	Evaluation
+	JSON bool `name:"json" help:"Print the report as JSON."`
+	tempFlag
+}
+
+const evaluateHelp = `Measure predictions, shard by shard.
+
+  calibra-beam evaluate --in 'predictions/part-*.npz'
+  calibra-beam evaluate --in 'gs://bucket/part-*.parquet' --anchors 1000 --json`
 
 // evaluate measures predictions.
 func evaluate(ctx context.Context, args []string, out io.Writer) error {
-	var e Evaluation
-	flags := flag.NewFlagSet("evaluate", flag.ContinueOnError)
-	in := flags.String("in", "", "predictions, as calibra evaluate reads them: a file or a `pattern` of shards")
-	asJSON := flags.Bool("json", false, "print the report as JSON")
-	temp := flags.String("temp", "", "`directory` that workers and this program see; needed where workers run elsewhere")
-	flags.StringVar(&e.Embedding, "embedding", "", "`array` of the shards to measure locally in; embedding, if it is there, when none is named")
-	flags.StringVar(&e.Protocol, "protocol", "tables", "tables or formula")
-	flags.StringVar(&e.Weights, "weights", "uniform", "weights of the classes: uniform or frequency")
-	flags.IntVar(&e.Bins, "bins", 15, "bins of the unit interval")
-	flags.IntVar(&e.SmallBin, "small-bin", -1, "local bins of so many rows or fewer are skipped, under the protocol tables; 0 skips none (20)")
-	flags.Float64Var(&e.Bandwidth, "bandwidth", 10, "bandwidth of the kernel")
-	flags.IntVar(&e.Replicates, "replicates", 200, "bootstrap replicates for the intervals; 0 for none")
-	flags.IntVar(&e.Redraws, "redraws", 50, "redraws of the labels for the noise floor; 0 for none")
-	flags.IntVar(&e.Most, "anchors", 200, "rows at which LCE is measured; 0 for none")
-	flags.Uint64Var(&e.Seed, "seed", 0, "seed of bootstrap, redraws and anchors")
-	if err := parse(flags, args); err != nil {
+	var flags evaluateFlags
+	if err := parse("evaluate", evaluateHelp, &flags, args, out); err != nil {
 		return err
 	}
-	if e.Most < 0 {
-		return errUsage{fmt.Errorf("--anchors is %d; it must be 0 or more", e.Most)}
+	e := flags.Evaluation
+	if e.Anchors < 0 || e.Anchors == 1 {
+		return data.Inputf("", "--anchors is %d; it must be 0, for none, or at least 2", e.Anchors)
 	}
-	s, u, err := e.settings()
+	s, u, err := e.Settings()
 	if err != nil {
 		return err
 	}
-	shards, err := list(ctx, *in)
+	shards, err := list(ctx, flags.In)
 	if err != nil {
 		return err
 	}
 	if err := e.look(ctx, shards); err != nil {
 		return err
 	}
-	if _, err := metrics.NewTotals(e.Classes, s, u, e.Seed); err != nil {
-		return errUsage{err}
+	if _, err := metrics.NewTotals(e.Like.Classes, s, u, e.Seed); err != nil {
+		return data.Inputf("", "%w", err)
 	}
-	text, err := result(ctx, *temp, func(path string) *beam.Pipeline { return e.pipeline(shards, path) })
+	text, err := result(ctx, flags.Temp, func(path string) *beam.Pipeline { return e.pipeline(shards, path) })
 	if err != nil {
 		return err
 	}
@@ -109,45 +83,27 @@ func evaluate(ctx context.Context, args []string, out io.Writer) error {
 	if judged.Report == nil {
 		return failures(judged.Failed, len(shards), "shards")
 	}
-	if err := print(out, judged.Report, judged.Failed, *asJSON); err != nil {
+	if err := print(out, judged.Report, judged.Failed, flags.JSON); err != nil {
 		return err
 	}
 	return failures(judged.Failed, len(shards), "shards")
 }
 
-// look finds classes and embedding by the first shard that can be read.
+// look finds what the shards have in common by the first that can be read.
 func (e *Evaluation) look(ctx context.Context, shards []Shard) error {
-	dir, err := os.MkdirTemp("", "calibra-beam-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	asked := e.Embedding != ""
-	if !asked {
-		e.Embedding = "embedding"
-	}
 	var first error
 	for _, shard := range shards {
-		path, err := fetched(ctx, shard.Path, dir)
-		var p *data.Predictions
+		r, err := e.read(ctx, shard)
 		if err == nil {
-			p, err = data.ReadPredictions(path)
+			e.Like = r.shape
+			return nil
 		}
-		if err != nil {
-			if first == nil {
-				first = err
-			}
-			continue
-		}
-		_, e.Classes = p.LogProbs.Dims()
-		_, err = data.ReadMatrix(path, e.Embedding)
-		if err != nil && asked {
+		if ctx.Err() != nil {
 			return err
 		}
-		if err != nil || e.Most == 0 {
-			e.Embedding = ""
+		if first == nil {
+			first = err
 		}
-		return nil
 	}
 	return fmt.Errorf("none of %d shards can be read; the first: %w", len(shards), first)
 }

@@ -27,12 +27,14 @@ type rows struct {
 	*data.Predictions
 	embedding *mat.Dense // nil without one
 	first     uint64     // the number of the first
+	shape     Shape
 }
 
 // mostRows bounds the rows of a shard, so that no two rows have one number.
 const mostRows = 1 << 40
 
-// read reads a shard; a *data.InputError says what is wrong with it.
+// read reads a shard; a *data.InputError says what is wrong with it, such as another shape
+// than that of the other shards.
 func (e *Evaluation) read(ctx context.Context, shard Shard) (*rows, error) {
 	dir, err := os.MkdirTemp("", "calibra-beam-")
 	if err != nil {
@@ -47,23 +49,52 @@ func (e *Evaluation) read(ctx context.Context, shard Shard) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rows{Predictions: p, first: uint64(shard.Number) * mostRows}
+	r := &rows{Predictions: p, first: uint64(shard.Number) * mostRows, shape: Shape{Path: shard.Path}}
 	if p.Labels == nil {
 		return nil, data.Inputf(path, "has no labels to judge the predictions by")
 	}
-	n, classes := p.LogProbs.Dims()
-	if classes != e.Classes {
-		return nil, data.Inputf(path, "has %d classes, other shards have %d", classes, e.Classes)
+	var n int
+	n, r.shape.Classes = p.LogProbs.Dims()
+	if r.embedding, err = e.embedding(path); err != nil {
+		return nil, err
 	}
-	if e.Embedding != "" {
-		if r.embedding, err = data.ReadMatrix(path, e.Embedding); err != nil {
-			return nil, err
+	if r.embedding != nil {
+		var m int
+		if m, r.shape.Dimensions = r.embedding.Dims(); m != n {
+			return nil, data.Inputf(path, "has %d predictions and an embedding of %d rows; they must have the same", n, m)
 		}
-		if m, _ := r.embedding.Dims(); m != n {
-			return nil, data.Inputf(path, "has %d predictions and %s of %d rows; they must have the same", n, e.Embedding, m)
-		}
+	}
+	switch other := e.Like; {
+	case other.Path == "":
+	case r.shape.Classes != other.Classes:
+		return nil, data.Inputf(path, "has %d classes and %s has %d; shards of one evaluation must have the same", r.shape.Classes, other.Path, other.Classes)
+	case r.shape.Dimensions != other.Dimensions:
+		return nil, data.Inputf(path, "has %s and %s has %s; shards of one evaluation must have the same", r.shape.embedding(), other.Path, other.embedding())
 	}
 	return r, nil
+}
+
+// embedding is the array to measure locally in, nil without one.
+func (e *Evaluation) embedding(path string) (*mat.Dense, error) {
+	key := e.Embedding
+	if e.Anchors == 0 {
+		return nil, nil
+	}
+	if key == "" {
+		key = "embedding"
+		if has, err := data.HasArray(path, key); err != nil || !has {
+			return nil, err
+		}
+	}
+	return data.ReadMatrix(path, key)
+}
+
+// embedding says it in words.
+func (s Shape) embedding() string {
+	if s.Dimensions == 0 {
+		return "no embedding"
+	}
+	return fmt.Sprintf("an embedding of %d dimensions", s.Dimensions)
 }
 
 // countFn counts the rows of a shard and samples anchors.
@@ -83,7 +114,7 @@ func (f *countFn) ProcessElement(ctx context.Context, shard Shard, emit func(int
 }
 
 func (f *countFn) count(ctx context.Context, shard Shard) (sums Sums, err error) {
-	s, u, err := f.E.settings()
+	s, u, err := f.E.Settings()
 	if err != nil {
 		return sums, err
 	}
@@ -91,7 +122,7 @@ func (f *countFn) count(ctx context.Context, shard Shard) (sums Sums, err error)
 	if err != nil {
 		return sums, err
 	}
-	totals, err := metrics.NewTotals(f.E.Classes, s, u, f.E.Seed)
+	totals, err := metrics.NewTotals(f.E.Like.Classes, s, u, f.E.Seed)
 	if err != nil {
 		return sums, err
 	}
@@ -101,7 +132,7 @@ func (f *countFn) count(ctx context.Context, shard Shard) (sums Sums, err error)
 	if sums.Totals, err = totals.MarshalBinary(); err != nil || r.embedding == nil {
 		return sums, err
 	}
-	anchors := metrics.NewAnchors(f.E.Most, f.E.Seed)
+	anchors := metrics.NewAnchors(f.E.Anchors, f.E.Seed)
 	if err := anchors.Add(r.LogProbs, r.Labels, r.embedding, s, r.first); err != nil {
 		return sums, data.Inputf(shard.Path, "%w", err)
 	}
@@ -125,7 +156,7 @@ func (f *kernelFn) ProcessElement(ctx context.Context, shard Shard, all Sums, em
 	if err := anchors.UnmarshalBinary(all.Anchors); err != nil {
 		return err
 	}
-	s, _, err := f.E.settings()
+	s, _, err := f.E.Settings()
 	if err != nil {
 		return err
 	}
@@ -133,7 +164,7 @@ func (f *kernelFn) ProcessElement(ctx context.Context, shard Shard, all Sums, em
 	if err != nil { // it could be read before
 		return fmt.Errorf("%s has changed: %w", shard.Path, err)
 	}
-	kernel := metrics.NewLocalTotals(&anchors, f.E.Classes)
+	kernel := metrics.NewLocalTotals(&anchors, f.E.Like.Classes)
 	if err := kernel.Add(&anchors, r.LogProbs, r.Labels, r.embedding, s); err != nil {
 		return fmt.Errorf("%s: %w", shard.Path, err)
 	}

@@ -24,11 +24,11 @@ type Shard struct {
 // list finds the files of a pattern.
 func list(ctx context.Context, pattern string) ([]Shard, error) {
 	if pattern == "" {
-		return nil, errUsage{fmt.Errorf("name the files by --in, such as --in 'rows/part-*.npz'")}
+		return nil, data.Inputf("", "the pattern of the files is empty; write --in 'rows/part-*.npz', say")
 	}
 	fs, err := filesystem.New(ctx, pattern)
 	if err != nil {
-		return nil, errUsage{err}
+		return nil, data.Inputf("", "%w", err)
 	}
 	defer fs.Close()
 	paths, err := fs.List(ctx, pattern)
@@ -109,4 +109,16 @@ func store(ctx context.Context, to string, content []byte) error {
 		return fmt.Errorf("write %s: %w", to, err)
 	}
 	return out.Close()
+}
+
+// remove removes a file if it is there.
+func remove(ctx context.Context, path string) {
+	fs, err := filesystem.New(ctx, path)
+	if err != nil {
+		return
+	}
+	defer fs.Close()
+	if remover, can := fs.(filesystem.Remover); can {
+		remover.Remove(ctx, path) // what stays there harms nobody
+	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -20,27 +19,30 @@ import (
 // softmax(l) is true, l ~ N(0, 2²) in each class, s = the sigmoid of the first of the
 // embedding z ~ N(0, 10²)^d over 10: overconfident on one side.
 type Generation struct {
-	Rows, Shards, Classes, Dimensions int
-	Seed                              uint64
-	Out                               string // * stands for the shard's number; without one all rows go there
+	Rows       int    `default:"100000" help:"Rows in all (${default})."`
+	Shards     int    `default:"10" help:"Files to write, of about as many rows each (${default})."`
+	Classes    int    `default:"10" help:"Classes (${default})."`
+	Dimensions int    `default:"4" help:"Dimensions of the embedding (${default})."`
+	Seed       uint64 `default:"0" help:"Seed (${default})."`
+	Out        string `required:"" placeholder:"FILES" help:"Files to write, * for the shard's number: 'rows/part-*.npz'. Without * all rows go to one file; they are the same."`
 }
+
+const generateHelp = `Write predictions to try evaluate on.
+
+  calibra-beam generate --rows 10000000 --shards 100 --out 'rows/part-*.npz'`
 
 // generate writes predictions for evaluate.
 func generate(ctx context.Context, args []string, out io.Writer) error {
-	var g Generation
-	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
-	flags.IntVar(&g.Rows, "rows", 100_000, "rows in all")
-	flags.IntVar(&g.Shards, "shards", 10, "files, of rows that are alike whether they lie in one or in many")
-	flags.IntVar(&g.Classes, "classes", 10, "classes")
-	flags.IntVar(&g.Dimensions, "dimensions", 4, "dimensions of the embedding")
-	flags.Uint64Var(&g.Seed, "seed", 0, "seed")
-	flags.StringVar(&g.Out, "out", "", "`files` to write, * for the shard's number: 'rows/part-*.npz'; one file without *")
-	temp := flags.String("temp", "", "`directory` that workers and this program see; needed where workers run elsewhere")
-	if err := parse(flags, args); err != nil {
+	var flags struct {
+		Generation
+		tempFlag
+	}
+	if err := parse("generate", generateHelp, &flags, args, out); err != nil {
 		return err
 	}
+	g := flags.Generation
 	if g.Out == "" || g.Rows < 1 || g.Shards < 1 || g.Shards > g.Rows || g.Classes < 2 || g.Dimensions < 1 {
-		return errUsage{fmt.Errorf("name the files by --out, and ask for a row in each shard, two classes and one dimension at least")}
+		return data.Inputf("", "name the files by --out, and ask for a row in each shard, two classes and one dimension at least")
 	}
 	shards := []Shard{{0, g.Out}}
 	if strings.Contains(g.Out, "*") {
@@ -50,12 +52,15 @@ func generate(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	p, s := beam.NewPipelineWithRoot()
-	failed, total, err := gather(ctx, p, s, beam.ParDo(s, &generateFn{g}, beam.Reshuffle(s, beam.CreateList(s, shards))), *temp)
+	failed, total, err := gather(ctx, p, s, beam.ParDo(s, &generateFn{g}, beam.Reshuffle(s, beam.CreateList(s, shards))), flags.Temp)
 	if err != nil {
 		return err
 	}
+	if err := failures(failed, total, "files"); err != nil {
+		return err
+	}
 	fmt.Fprintf(out, "wrote %d rows to %s\n", g.Rows, g.Out)
-	return failures(failed, total, "files")
+	return nil
 }
 
 // generateFn writes one file.

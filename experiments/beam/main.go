@@ -14,6 +14,7 @@ import (
 	"calibra/data"
 	"calibra/experiments/cli"
 
+	"github.com/alecthomas/kong"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 )
 
@@ -30,6 +31,7 @@ const usage = `Calibra on Apache Beam.
 
 All take Beam's flags, such as --runner flink --endpoint HOST:8099 --environment_type LOOPBACK;
 without them the pipeline runs in this process. calibra-beam COMMAND --help lists the others.
+The exit code is 0 if all is done, 1 if some of it failed, and 2 if input or flags are wrong.
 `
 
 // A command reads its arguments, without Beam's flags, and runs.
@@ -39,24 +41,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "calibra-beam: "+err.Error())
 	}
-	os.Exit(exitCode(err))
-}
-
-// errUsage is of flags that make no sense.
-type errUsage struct{ error }
-
-func exitCode(err error) int {
-	var wrong errUsage
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.As(err, &wrong):
-		return 2
-	}
-	return cli.ExitCode(err)
+	os.Exit(cli.ExitCode(err))
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -75,10 +63,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return data.Unknown("command", args[0], []string{"evaluate", "apply", "study", "generate"})
 	}
 	ours, beams := split(args[1:])
+	flag.CommandLine.Init("calibra-beam", flag.ContinueOnError) // with one sentence, not with all flags
+	flag.CommandLine.SetOutput(io.Discard)
 	if err := flag.CommandLine.Parse(beams); err != nil {
-		return errUsage{err}
+		return data.Inputf("", "%w", err)
 	}
-	return work(ctx, ours, out)
+	if err := work(ctx, ours, out); !errors.Is(err, errHelp) {
+		return err
+	}
+	return nil
 }
 
 // split parts the arguments of a command from Beam's flags, which are those that Beam
@@ -101,17 +94,22 @@ func split(args []string) (ours, beams []string) {
 	return ours, beams
 }
 
-// parse reads a command's own flags.
-func parse(flags *flag.FlagSet, args []string) error {
-	flags.SetOutput(os.Stdout)
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return errUsage{err}
+// errHelp ends a command that was asked for help and has printed it.
+var errHelp = errors.New("help is printed")
+
+// parse reads a command's own flags, which are the fields of into.
+func parse(command, what string, into any, args []string, out io.Writer) error {
+	helped := false
+	parser, err := kong.New(into, kong.Name("calibra-beam "+command), kong.Description(what), kong.Writers(out, out), kong.Exit(func(int) { helped = true }))
+	if err != nil {
+		return err
 	}
-	if flags.NArg() > 0 {
-		return errUsage{fmt.Errorf("%q belongs to no flag", flags.Arg(0))}
+	_, err = parser.Parse(args)
+	switch {
+	case helped:
+		return errHelp
+	case err != nil:
+		return data.Inputf("", "%w", err)
 	}
 	return nil
 }

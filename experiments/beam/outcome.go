@@ -6,18 +6,19 @@ import (
 	"context"
 	"encoding/gob"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"reflect"
 	"slices"
 
 	"calibra/data"
-	"calibra/layers"
+	"calibra/experiments/cli"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 )
 
@@ -31,16 +32,20 @@ type Outcome struct {
 // Outcomes are those of many elements, by their numbers.
 type Outcomes struct{ All []Outcome }
 
-// outcome is that of an element: a mistake in its file is its failure; anything else may be
-// the machine's and goes to the runner, which tries the element again where it can.
+// outcome is that of an element: what would exit with the code of wrong input is its failure;
+// anything else may be the machine's and goes to the runner, which tries the element again
+// where it can.
 func outcome(number int64, name string, err error) (Outcome, error) {
-	var input *data.InputError
-	var setting *layers.SettingError
-	switch {
-	case err == nil:
-		return Outcome{Number: number, Name: name}, nil
-	case errors.As(err, &input), errors.As(err, &setting):
-		return Outcome{Number: number, Name: name, Error: err.Error()}, nil
+	one := Outcome{Number: number, Name: name}
+	switch cli.ExitCode(err) {
+	case 0:
+		return one, nil
+	case 2:
+		one.Error = err.Error()
+		if wrong, ok := err.(*data.InputError); ok && base(wrong.Path) == base(name) { // the name is told already
+			one.Error = wrong.Err.Error()
+		}
+		return one, nil
 	}
 	return Outcome{}, fmt.Errorf("%s: %w", name, err)
 }
@@ -114,9 +119,33 @@ func gather(ctx context.Context, p *beam.Pipeline, s beam.Scope, outcomes beam.P
 	return failed, len(all), nil
 }
 
-// result runs the pipeline that build makes, and reads the file that it writes below temp; ""
-// is a directory of this machine, where the pipeline runs too.
+// tempFlag is of all commands, as all pipelines end in a file.
+type tempFlag struct {
+	Temp string `placeholder:"DIR" help:"Directory that workers and this program see, such as gs://bucket/temp; needed where workers run elsewhere."`
+}
+
+// elsewhere says whether Beam's flags have the workers run outside of this process.
+func elsewhere() bool {
+	switch *runners.Runner {
+	case "direct":
+		return false
+	case "", "prism":
+		return *jobopts.EnvironmentType+*jobopts.Endpoint != "" && !jobopts.IsLoopback()
+	case "dataflow":
+		return true
+	}
+	return !jobopts.IsLoopback()
+}
+
+// result runs the pipeline that build makes, and reads the file that it writes below temp,
+// which is removed then; "" is a directory of this machine, where the pipeline runs too.
 func result(ctx context.Context, temp string, build func(path string) *beam.Pipeline) ([]byte, error) {
+	switch {
+	case *jobopts.Async:
+		return nil, data.Inputf("", "--async waits for no result; leave it out")
+	case temp == "" && elsewhere():
+		return nil, data.Inputf("", "the workers run elsewhere and cannot give their results to this program; name a directory that both see by --temp, or run the workers in this process by --environment_type LOOPBACK")
+	}
 	local, err := os.MkdirTemp("", "calibra-beam-")
 	if err != nil {
 		return nil, err
@@ -126,7 +155,8 @@ func result(ctx context.Context, temp string, build func(path string) *beam.Pipe
 		temp = local
 	}
 	path := join(temp, base(local)+".json") // a name of its own
-	log.LogLevel = "warn"                   // what Beam says of itself besides is of no use to who reads results
+	defer remove(context.WithoutCancel(ctx), path)
+	log.LogLevel = "warn" // what Beam says of itself besides is of no use to who reads results
 	beam.Init()
 	if err := beamx.Run(ctx, build(path)); err != nil {
 		return nil, fmt.Errorf("the pipeline failed: %w", err)
@@ -144,7 +174,7 @@ func failures(failed []Outcome, of int, what string) error {
 		fmt.Fprintf(os.Stderr, "calibra-beam: failed: %s: %s\n", o.Name, o.Error)
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%d of %d %s failed; the others are done", len(failed), of, what)
+		return fmt.Errorf("%d of %d %s failed, named above; mend what is said of them and run the same command again", len(failed), of, what)
 	}
 	return nil
 }

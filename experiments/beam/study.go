@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,11 +11,18 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/study"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
+
+const studyHelp = `calibra-beam study runs a study, a cell an element. Its arguments are those of calibra study,
+printed below, and --temp=DIR, a directory that workers and this program see, needed where
+workers run elsewhere. --cells may be elsewhere too, such as gs://bucket/cells.
+
+`
 
 // runStudy runs a study: the arguments are those of calibra study, and --temp. Data named by
 // --data must be where every worker finds them under that name.
@@ -22,13 +30,13 @@ func runStudy(ctx context.Context, args []string, out io.Writer) error {
 	temp, args := take(args, "temp")
 	dir, args := take(args, "cells")
 	report, args := take(args, "out")
-	if len(args) == 0 || slices.Contains(args, "--help") {
+	if len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 		printed, err := part(ctx, []string{"study", "--help"})
-		fmt.Fprint(out, printed)
+		fmt.Fprint(out, studyHelp, printed)
 		return err
 	}
 	if report == "" {
-		return errUsage{fmt.Errorf("a study needs --out; name the directory for its report")}
+		return data.Inputf("", "a study needs --out; name the directory for its report")
 	}
 	if dir == "" {
 		dir = filepath.Join(report, "cells")
@@ -49,20 +57,22 @@ func runStudy(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var cells []study.Task
+	var left []study.Task
+	all := 0
 	for line := range strings.Lines(printed) {
 		var cell study.Task
 		if err := json.Unmarshal([]byte(line), &cell); err != nil {
-			return fmt.Errorf("%q is no cell: %w", line, err)
+			return data.Inputf("", "name a study, such as main; calibra study lists them")
 		}
+		all++
 		if !cell.Done {
-			cells = append(cells, cell)
+			left = append(left, cell)
 		}
 	}
 	var failed []Outcome
-	if len(cells) > 0 {
+	if len(left) > 0 {
 		var elements []Shard
-		for i, cell := range cells {
+		for i, cell := range left {
 			elements = append(elements, Shard{int64(i), cell.ID})
 		}
 		p, s := beam.NewPipelineWithRoot()
@@ -71,7 +81,7 @@ func runStudy(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		for i := range failed {
-			failed[i].Name = cells[failed[i].Number].Cell
+			failed[i].Name = left[failed[i].Number].Cell
 		}
 		if remote(dir) {
 			if err := download(ctx, dir, local); err != nil {
@@ -79,26 +89,28 @@ func runStudy(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 	}
-	if len(failed) < len(cells) || len(cells) == 0 {
+	ended := failures(failed, all, "cells")
+	if len(failed) < all {
 		if printed, err = part(ctx, append(slices.Clone(args), "--cells", local, "--out", report, "--collect")); err != nil {
 			return err
 		}
 		fmt.Fprint(out, printed)
 	}
-	return failures(failed, len(cells), "cells")
+	return ended
 }
 
-// take takes the flag of that name and its value from args, "" without it.
+// take takes the flag of that name and its value from args, "" without it. A flag without a
+// value stays there.
 func take(args []string, name string) (value string, others []string) {
 	for i := 0; i < len(args); i++ {
 		switch flag, after, whole := strings.Cut(args[i], "="); {
-		case flag != "--"+name:
-			others = append(others, args[i])
-		case whole:
+		case flag == "--"+name && whole:
 			value = after
-		case i+1 < len(args):
+		case flag == "--"+name && i+1 < len(args):
 			i++
 			value = args[i]
+		default:
+			others = append(others, args[i])
 		}
 	}
 	return value, others
@@ -107,8 +119,11 @@ func take(args []string, name string) (value string, others []string) {
 // download copies the cells of a directory elsewhere.
 func download(ctx context.Context, from, to string) error {
 	files, err := list(ctx, join(from, "*"))
+	if none := (*data.InputError)(nil); errors.As(err, &none) {
+		return nil // yet
+	}
 	if err != nil {
-		return nil // none yet
+		return err
 	}
 	for _, file := range files {
 		if _, err := fetched(ctx, file.Path, to); err != nil {
@@ -144,12 +159,20 @@ func (f *cellFn) compute(ctx context.Context, id string) error {
 	if _, err := part(ctx, append(slices.Clone(f.Args), "--cells", dir, "--jobs", "1", "--cell", id)); err != nil || !remote(f.Dir) {
 		return err
 	}
-	for _, name := range []string{id + ".safetensors", id + ".json"} { // a cell that is there is there in full
-		content, err := os.ReadFile(filepath.Join(dir, name))
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return err
+	}
+	result := filepath.Join(dir, id+".json") // goes last: a cell that is there is there in full
+	for _, file := range append(slices.DeleteFunc(files, func(file string) bool { return file == result }), result) {
+		if !strings.HasPrefix(base(file), id+".") {
+			continue
+		}
+		content, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		if err := store(ctx, join(f.Dir, name), content); err != nil {
+		if err := store(ctx, join(f.Dir, base(file)), content); err != nil {
 			return err
 		}
 	}

@@ -16,9 +16,7 @@ type applyCmd struct {
 	In    string `required:"" type:"path" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them."`
 	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, labels if test_labels is there, and the embedding of the fit if test_features is. A name that ends in .parquet, .arrow or .feather gets a table."`
 
-	Intervals *float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method; the features file must hold the calibration rows that the model was fitted to."`
-	Sets      *float64 `placeholder:"0.9" help:"Write also prediction sets that hold the label with this probability: sets (N×C, 1 where a class is in) within each region of the latent space, sets_marginal over all rows, and sets_region (N). Their scores come from val_features, val_logits and val_labels of the features file, or else from its calibration rows."`
-	TwoStage  bool     `help:"Let the intervals count the quantized head's error too: it was fitted to the same rows as the map. Takes --intervals; its matrices have (M+1)·C + 2KC + C rows for M features, K codewords and C classes, 7000 at most."`
+	ApplyFlags
 }
 
 func (applyCmd) Help() string {
@@ -32,9 +30,6 @@ func (applyCmd) Help() string {
 }
 
 func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
-	if c.TwoStage && c.Intervals == nil {
-		return usageError{fmt.Errorf("--two-stage widens intervals: give --intervals 0.9 too")}
-	}
 	path := modelFile(c.Model)
 	release, err := data.Hold(path) // the model and its embedding are read one after the other
 	if err != nil {
@@ -43,6 +38,9 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	defer release()
 	model, method, err := methods.Load(path)
 	if err != nil {
+		return err
+	}
+	if err := c.check(model); err != nil {
 		return err
 	}
 	file, err := layers.ReadModel(path)
@@ -84,7 +82,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	arrays = append(arrays, embedded...)
 	release()
 	if c.Intervals != nil {
-		bounds, err := intervals(ctx, t, model, src, *c.Intervals, c.TwoStage)
+		bounds, err := intervals(ctx, t, model.(*layers.Trained), src, *c.Intervals, c.TwoStage)
 		if err != nil {
 			return err
 		}

@@ -16,22 +16,17 @@ import (
 )
 
 type evaluateCmd struct {
-	In         string           `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N) and, for the local metrics, an embedding (N×d)."`
-	Protocol   metrics.Protocol `default:"tables" placeholder:"tables|formula" help:"What the metrics mean: as behind the paper's tables, or as its appendix prints them (${default})."`
-	Embedding  string           `placeholder:"KEY" help:"Array of the file to measure locally in; embedding, if it is there, when none is named."`
-	Bandwidth  float64          `default:"10" help:"Bandwidth γ of the Gaussian kernel, in the embedding's units (${default})."`
-	Bins       int              `default:"15" help:"Bins of the unit interval (${default})."`
-	Binning    string           `default:"width" enum:"width,quantile" help:"Bins of one width, or of about as many rows (${default})."`
-	SmallBin   *int             `placeholder:"20" help:"Local bins of so many rows or fewer are skipped, under the protocol tables; 0 skips none (20; the paper has 10 for ConvNeXt and ViT)."`
-	Weights    string           `default:"uniform" enum:"uniform,frequency" help:"Weights of the classes: equal, or as frequent as the labels (${default})."`
-	Redraws    int              `default:"50" help:"Redraws of the labels from the predictions for the noise floor; 0 for none (${default})."`
-	Replicates int              `default:"200" help:"Bootstrap replicates for the intervals; 0 for none (${default})."`
-	Folds      *int             `help:"Folds of the recoverable loss, where there is an embedding; 0 for none (5, or none of more than 256 classes)."`
-	Seed       uint64           `default:"0" help:"Seed of redraws, bootstrap and folds (${default})."`
-	Anchors    int              `default:"0" placeholder:"N" help:"Where there are more rows than this, measure the local metrics at so many of them, a sample stratified by confidence, each against all rows: LCE then comes with its standard error, and MLCE is the largest of those. 0 measures at all rows, whose time grows with their square (${default})."`
-	JSON       bool             `name:"json" help:"Print the report as JSON."`
-	Plots      string           `type:"path" placeholder:"DIR" help:"Draw reliability diagrams, in bins of equal width, and the ESS profile into this directory, as SVG, PNG and PDF."`
-	HTML       string           `name:"html" type:"path" placeholder:"F.html" help:"Write the report with its figures as one HTML page."`
+	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N) and, for the local metrics, an embedding (N×d)."`
+	Embedding string `placeholder:"KEY" help:"Array of the file to measure locally in; embedding, if it is there, when none is named."`
+
+	MetricFlags
+
+	Binning string `default:"width" enum:"width,quantile" help:"Bins of one width, or of about as many rows (${default})."`
+	Folds   *int   `help:"Folds of the recoverable loss, where there is an embedding; 0 for none (5, or none of more than 256 classes)."`
+	Anchors int    `default:"0" placeholder:"N" help:"Where there are more rows than this, measure the local metrics at so many of them, a sample stratified by confidence, each against all rows: LCE then comes with its standard error, and MLCE is the largest of those. 0 measures at all rows, whose time grows with their square (${default})."`
+	JSON    bool   `name:"json" help:"Print the report as JSON."`
+	Plots   string `type:"path" placeholder:"DIR" help:"Draw reliability diagrams, in bins of equal width, and the ESS profile into this directory, as SVG, PNG and PDF."`
+	HTML    string `name:"html" type:"path" placeholder:"F.html" help:"Write the report with its figures as one HTML page."`
 
 	deviceFlag
 }
@@ -119,9 +114,6 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	return c.report(t, r)
 }
 
-// fewestReplicates is of package metrics: fewer have no 2.5 % quantile.
-const fewestReplicates = 40
-
 func (c *evaluateCmd) rng() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 0)) }
 
 // recoverableClasses is up to how many classes the recoverable loss is measured unless the user
@@ -146,40 +138,19 @@ func (c *evaluateCmd) folds(t *terminal, p *data.Predictions, embedding mat.Matr
 // settings turns the flags into settings, in which 0 means the default.
 func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err error) {
 	switch {
-	case !(c.Bandwidth > 0):
-		return s, u, usageError{fmt.Errorf("--bandwidth is %v; it must be positive", c.Bandwidth)}
-	case c.Bins < 1:
-		return s, u, usageError{fmt.Errorf("--bins is %d; there must be at least one", c.Bins)}
 	case c.Anchors < 0 || c.Anchors == 1:
 		return s, u, usageError{fmt.Errorf("--anchors is %d; it must be 0, for all rows, or at least 2", c.Anchors)}
-	case c.Redraws < 0:
-		return s, u, usageError{fmt.Errorf("--redraws is %d; it must be 0 or more", c.Redraws)}
 	case c.Folds != nil && (*c.Folds < 0 || *c.Folds == 1):
 		return s, u, usageError{fmt.Errorf("--folds is %d; there must be two or more, or 0 for none", *c.Folds)}
-	case c.Replicates < 0 || c.Replicates > 0 && c.Replicates < fewestReplicates:
-		return s, u, usageError{fmt.Errorf("--replicates is %d; it must be 0, for no intervals, or at least %d", c.Replicates, fewestReplicates)}
-	case c.SmallBin != nil && *c.SmallBin < 0:
-		return s, u, usageError{fmt.Errorf("--small-bin is %d; it must be 0 or more", *c.SmallBin)}
 	}
-	s = metrics.Settings{Protocol: c.Protocol, Bins: c.Bins, Bandwidth: c.Bandwidth, Anchors: c.Anchors, AnchorSeed: c.Seed}
-	if c.SmallBin != nil {
-		if s.SmallBin = *c.SmallBin; s.SmallBin == 0 {
-			s.SmallBin = metrics.NoSmallBin
-		}
+	if s, u, err = c.Settings(); err != nil {
+		return s, u, err
 	}
+	s.Anchors, s.AnchorSeed = c.Anchors, c.Seed
 	if c.Binning == metrics.Quantile.String() {
 		s.Binning = metrics.Quantile
 	}
-	if c.Weights == "frequency" {
-		s.Weighting = metrics.Frequency
-	}
-	orNone := func(n int) int {
-		if n == 0 {
-			return metrics.None
-		}
-		return n
-	}
-	return s, metrics.Uncertainty{Replicates: orNone(c.Replicates), Redraws: orNone(c.Redraws)}, nil
+	return s, u, nil
 }
 
 // read reads the predictions and the embedding of one and the same file.

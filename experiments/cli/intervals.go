@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"calibra/data"
 	"calibra/layers"
@@ -17,11 +16,7 @@ const publishedRidge = 1e-3
 // intervals are the bounds of each posterior of the test rows at a level (arrays
 // lower and upper, N×C), from the calibration rows in the same file; with the head's error
 // too if twoStage.
-func intervals(ctx context.Context, t *terminal, model layers.Stateful, src *data.Source, level float64, twoStage bool) ([]data.Array, error) {
-	trained, ok := model.(*layers.Trained)
-	if !ok {
-		return nil, usageError{fmt.Errorf("--intervals is known for the bilinear map only (method vq)")}
-	}
+func intervals(ctx context.Context, t *terminal, model *layers.Trained, src *data.Source, level float64, twoStage bool) ([]data.Array, error) {
 	if err := src.Require("cal_features", "cal_labels"); err != nil {
 		return nil, err
 	}
@@ -39,7 +34,7 @@ func intervals(ctx context.Context, t *terminal, model layers.Stateful, src *dat
 	if !twoStage {
 		bounds = mapAlone
 	}
-	lower, upper, err := bounds(ctx, trained, src, level)
+	lower, upper, err := bounds(ctx, model, src, level)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"fmt"
+
+	"calibra/experiments"
+	"calibra/layers"
+)
+
+// ApplyFlags say what calibra apply and calibra-beam apply write besides the predictions.
+type ApplyFlags struct {
+	Intervals *float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method; the features file must hold the calibration rows that the model was fitted to."`
+	Sets      *float64 `placeholder:"0.9" help:"Write also prediction sets that hold the label with this probability: sets (N×C, 1 where a class is in) within each region of the latent space, sets_marginal over all rows, and sets_region (N). Their scores come from val_features, val_logits and val_labels of the features file, or else from its calibration rows."`
+	TwoStage  bool     `help:"Let the intervals count the quantized head's error too: it was fitted to the same rows as the map. Takes --intervals; its matrices have (M+1)·C + 2KC + C rows for M features, K codewords and C classes, 7000 at most."`
+}
+
+// Check loads the model that arg names, a directory that calibra fit wrote or the file itself,
+// and refuses what no features file can mend.
+func (f *ApplyFlags) Check(arg string) error {
+	model, _, err := experiments.LoadModel(modelFile(arg))
+	if err != nil {
+		return err
+	}
+	return f.check(model)
+}
+
+// check refuses flags that make no sense, or not for this model.
+func (f *ApplyFlags) check(model layers.Stateful) error {
+	_, trained := model.(*layers.Trained)
+	outside := func(level *float64) bool { return level != nil && !(*level > 0 && *level < 1) }
+	switch {
+	case f.TwoStage && f.Intervals == nil:
+		return usageError{fmt.Errorf("--two-stage widens intervals: give --intervals 0.9 too")}
+	case f.Intervals != nil && !trained:
+		return usageError{fmt.Errorf("--intervals is known for the bilinear map only (method vq)")}
+	case outside(f.Intervals):
+		return usageError{fmt.Errorf("--intervals has the level %g; it must lie between 0 and 1", *f.Intervals)}
+	case outside(f.Sets):
+		return usageError{fmt.Errorf("--sets has the level %g; it must lie between 0 and 1", *f.Sets)}
+	}
+	return nil
+}
