@@ -202,6 +202,9 @@ func (r *Report) AddLocal(a *Anchors, l *LocalTotals, t *Totals) error {
 	if a.Len() == t.Rows() || math.IsNaN(r.Values[LCE]) {
 		return nil
 	}
+	if a.Len() == 1 {
+		return fmt.Errorf("metrics: LCE at one anchor has no standard error: take two or more")
+	}
 	r.Values[MLCE] = math.NaN()
 	n := float64(a.Len())
 	r.Anchors.SE = math.Sqrt(stat.Variance(local.LCE, nil) / n * (1 - n/float64(t.Rows())))
