@@ -102,16 +102,21 @@ func (b *Builder) Table(name string, t *tensor.Dense) *gorgonia.Node {
 // Take is the rows of a table that this step works on: a B×M matrix of features,
 // B×w codes, B labels or B numbers, by the table's type and dimensions.
 func (b *Builder) Take(name string, t *tensor.Dense) *gorgonia.Node {
+	return b.TakeAt(name, t, b.rows)
+}
+
+// TakeAt is [Builder.Take] of the rows that a node names (B whole numbers).
+func (b *Builder) TakeAt(name string, t *tensor.Dense, rows *gorgonia.Node) *gorgonia.Node {
 	table := b.Table(name, t)
 	switch whole := t.Dtype() == tensor.Int32; {
 	case whole && t.Dims() == 2:
-		return b.Apply(op.TakeCodes(), table, b.rows)
+		return b.Apply(op.TakeCodes(), table, rows)
 	case whole:
-		return b.Apply(op.TakeLabels(), table, b.rows)
+		return b.Apply(op.TakeLabels(), table, rows)
 	case t.Dims() == 2:
-		return b.Apply(op.Take(), table, b.rows)
+		return b.Apply(op.Take(), table, rows)
 	}
-	return b.Apply(op.TakeWeights(), table, b.rows)
+	return b.Apply(op.TakeWeights(), table, rows)
 }
 
 // Rows is the node of the row numbers that this step works on (B).

@@ -31,39 +31,22 @@ type View struct {
 	Tables map[string]*mat.Dense // the same for all rows
 }
 
-// Of is the part of v that index names.
-func (v *View) Of(index []int) *View {
-	part := &View{LogProbs: data.RowsOf(v.LogProbs, index), Inputs: map[string]*mat.Dense{}, Tables: v.Tables}
-	if v.Codes != nil {
-		n, _ := v.LogProbs.Dims()
-		w := len(v.Codes) / n
-		for _, from := range index {
-			part.Codes = append(part.Codes, v.Codes[from*w:(from+1)*w]...)
-		}
-	}
-	for name, x := range v.Inputs {
-		part.Inputs[name] = data.RowsOf(x, index)
-	}
-	return part
-}
-
 // Batch is what a [Map] sees of a batch: symbolic inputs of B rows.
 type Batch struct {
 	LogProbs *gorgonia.Node // B×C, log p̂ clamped at LogFloor
 	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
 	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
 
-	named  func(name string) *gorgonia.Node // nil where there is none
-	labels *tensor.Dense
-	rows   *Rows // nil in a batch that was made by hand
+	named func(name string) *gorgonia.Node // nil where there is none
+	rows  *Rows                            // nil in a batch that was made by hand
 }
 
 // Labels are those of the batch (B). A batch without fails the builder.
 func (in Batch) Labels(b *graph.Builder) *gorgonia.Node {
-	if in.labels == nil {
+	if in.rows == nil || in.rows.labels == nil {
 		return b.Fail(errors.New("layers: the rows of the loss have no labels"))
 	}
-	return b.Take("labels", in.labels)
+	return in.rows.take(b, "labels", in.rows.labels)
 }
 
 // Input is the input of that name, B rows of a View's Inputs or one of its Tables. A
@@ -77,9 +60,10 @@ func (in Batch) Input(b *graph.Builder, name string) *gorgonia.Node {
 	return b.Fail(fmt.Errorf("layers: the map needs a base that gives %q", name))
 }
 
-// Whole is the input of that name of all rows rather than of those of the batch.
+// Whole is the input of that name of all rows rather than of those of the batch. A part
+// ([Rows.Of]) has none.
 func (in Batch) Whole(b *graph.Builder, name string) *gorgonia.Node {
-	if in.rows != nil {
+	if in.rows != nil && in.rows.index == nil {
 		if x, ok := in.rows.inputs[name]; ok {
 			return b.Table("view/"+name, x)
 		}
@@ -102,7 +86,7 @@ func (in Batch) With(name string, node *gorgonia.Node) Batch {
 	return in
 }
 
-// Rows are a View in the memory that graphs read.
+// Rows are a View, or a part of one, in the memory that graphs read.
 type Rows struct {
 	n              int
 	logProbs       *tensor.Dense // N×C
@@ -110,6 +94,7 @@ type Rows struct {
 	mass           *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
 	inputs, tables map[string]*tensor.Dense
 	labels         *tensor.Dense // N, where they are known
+	index          *tensor.Dense // n numbers of the N rows, nil: all
 }
 
 // Labelled are the rows with labels, as [graph.Labels] makes them, for a loss.
@@ -117,6 +102,26 @@ func (r *Rows) Labelled(labels *tensor.Dense) *Rows {
 	with := *r
 	with.labels = labels
 	return &with
+}
+
+// Of is the part that index names, in the same memory.
+func (r *Rows) Of(index []int) *Rows {
+	part := *r
+	part.n, part.index = len(index), graph.Labels(index)
+	if r.index != nil {
+		for at, i := range index {
+			part.index.Int32s()[at] = r.index.Int32s()[i]
+		}
+	}
+	return &part
+}
+
+// take describes the rows of a table of all rows that a step works on.
+func (r *Rows) take(b *graph.Builder, name string, table *tensor.Dense) *gorgonia.Node {
+	if r.index == nil {
+		return b.Take(name, table)
+	}
+	return b.TakeAt(name, table, b.Take("view/index", r.index))
 }
 
 // Rows puts the view into memory of type dt.
@@ -174,13 +179,13 @@ func count[T float32 | float64](n []T, s []int32, sizes Sizes) {
 
 // Batch describes the rows that a step works on.
 func (r *Rows) Batch(b *graph.Builder) Batch {
-	in := Batch{LogProbs: b.Take("view/log_probs", r.logProbs), labels: r.labels, rows: r}
+	in := Batch{LogProbs: r.take(b, "view/log_probs", r.logProbs), rows: r}
 	if r.codes != nil {
-		in.Codes, in.Mass = b.Take("view/codes", r.codes), b.Take("view/mass", r.mass)
+		in.Codes, in.Mass = r.take(b, "view/codes", r.codes), r.take(b, "view/mass", r.mass)
 	}
 	in.named = func(name string) *gorgonia.Node {
 		if x, ok := r.inputs[name]; ok {
-			return b.Take("view/"+name, x)
+			return r.take(b, "view/"+name, x)
 		}
 		if x, ok := r.tables[name]; ok {
 			return b.Table("view/"+name, x)

@@ -64,7 +64,11 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	a.Ranking = c.ranking
 	chosen := slices.IndexFunc(a.Ranking, func(r Ranked) bool { return r.Chosen })
 	m, sizes := a.Candidates[chosen].Map, a.Base.Sizes()
-	p, err := newPosterior(m, sizes, c.view.Rows(tensor.Float64, sizes), graph.Labels(cal.Labels), rng)
+	view, err := a.Base.View(cal)
+	if err != nil {
+		return err
+	}
+	p, err := newPosterior(m, sizes, view.Rows(tensor.Float64, sizes).Labelled(graph.Labels(cal.Labels)), rng)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,6 @@ import (
 	"calibra/optim"
 
 	"github.com/sourcegraph/conc"
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -54,14 +52,13 @@ type crossValidation struct {
 // fold is the rows that a map is fitted to, and those held out.
 type fold struct {
 	fit, held   *layers.Rows
-	labels      *tensor.Dense // of the rows to fit to
-	rows        []int         // numbers of those held out
-	heldCorrect []int         // of those, the labels
+	rows        []int // numbers of those held out
+	heldCorrect []int // of those, the labels
 }
 
 // judgement is what the folds say of a map.
 type judgement struct {
-	logProbs *mat.Dense       // N×C, of each row by the fold that held it out
+	logProbs *tensor.Dense    // N×C, float32 as the fits are, of each row by the fold that held it out
 	losses   []float64        // N, −log p of its label
 	right    []bool           // N, whether that label was the most probable class
 	mean     float64          // of the losses
@@ -69,9 +66,8 @@ type judgement struct {
 	weights  []*graph.Weights // of the map in each fold
 }
 
-// newCrossValidation cuts the rows into folds, stratified. The view of a fold's rows
-// is made once for all maps.
-func newCrossValidation(s layers.Sizes, v *layers.View, labels []int, folds int, settings optim.LBFGSSettings, spreads SpreadGrid, rng *rand.Rand) *crossValidation {
+// newCrossValidation cuts labelled rows into folds, stratified.
+func newCrossValidation(s layers.Sizes, rows *layers.Rows, labels []int, folds int, settings optim.LBFGSSettings, spreads SpreadGrid, rng *rand.Rand) *crossValidation {
 	fractions := make([]float64, folds)
 	for k := range fractions {
 		fractions[k] = 1 / float64(folds)
@@ -81,15 +77,12 @@ func newCrossValidation(s layers.Sizes, v *layers.View, labels []int, folds int,
 	cv := &crossValidation{sizes: s, labels: labels, settings: settings, spreads: spreads.filled(), rng: rng, done: map[layers.Map]*judgement{}}
 	for k, held := range parts {
 		var rest []int
-		for other, rows := range parts {
+		for other, part := range parts {
 			if other != k {
-				rest = append(rest, rows...)
+				rest = append(rest, part...)
 			}
 		}
-		cv.folds = append(cv.folds, &fold{
-			fit: v.Of(rest).Rows(tensor.Float32, s), labels: graph.Labels(pick(labels, rest)),
-			held: v.Of(held).Rows(tensor.Float32, s), rows: held, heldCorrect: pick(labels, held),
-		})
+		cv.folds = append(cv.folds, &fold{fit: rows.Of(rest), held: rows.Of(held), rows: held, heldCorrect: pick(labels, held)})
 	}
 	return cv
 }
@@ -111,7 +104,7 @@ func (cv *crossValidation) judge(ctx context.Context, m layers.Map) (*judgement,
 	}
 	fits := make([]*posterior, len(cv.folds))
 	for k, f := range cv.folds {
-		p, err := newPosterior(m, cv.sizes, f.fit, f.labels, cv.rng)
+		p, err := newPosterior(m, cv.sizes, f.fit, cv.rng)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +173,7 @@ func (cv *crossValidation) along(ctx context.Context, m layers.Map, fits []*post
 
 // fit goes on with the fits and judges them.
 func (cv *crossValidation) fit(ctx context.Context, fits []*posterior) (*judgement, error) {
-	j := &judgement{logProbs: mat.NewDense(len(cv.labels), cv.sizes.Classes, nil), losses: make([]float64, len(cv.labels)), right: make([]bool, len(cv.labels)), weights: make([]*graph.Weights, len(fits))}
+	j := &judgement{logProbs: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(len(cv.labels), cv.sizes.Classes)), losses: make([]float64, len(cv.labels)), right: make([]bool, len(cv.labels)), weights: make([]*graph.Weights, len(fits))}
 	errs := make([]error, len(fits))
 	var wait conc.WaitGroup
 	running := make(chan struct{}, simd.Threads())
@@ -210,13 +203,11 @@ func (f *fold) judge(p *posterior, j *judgement) error {
 		return gorgonia.Nodes{p.m.LogProbs(b, f.held.Batch(b))}
 	})
 	return scores.Each(len(f.rows), layers.EvaluationBatch, func(lo int, out []gorgonia.Value) error {
-		logProbs := graph.Float64s(out[0])
-		n := min(layers.EvaluationBatch, len(f.rows)-lo)
-		c := len(logProbs) / n
-		for i, row := range f.rows[lo : lo+n] {
-			of, y := logProbs[i*c:(i+1)*c], f.heldCorrect[lo+i]
-			j.logProbs.SetRow(row, of)
-			j.losses[row], j.right[row] = -of[y], floats.MaxIdx(of) == y
+		logProbs, c := out[0].(*tensor.Dense).Float32s(), j.logProbs.Shape()[1]
+		for i := range len(logProbs) / c {
+			of, row, y := logProbs[i*c:(i+1)*c], f.rows[lo+i], f.heldCorrect[lo+i]
+			copy(j.logProbs.Float32s()[row*c:], of)
+			j.losses[row], j.right[row] = -float64(of[y]), largest(of) == y
 			if l := j.losses[row]; l-l != 0 {
 				return fmt.Errorf("layers: the held-out loss of calibration row %d is not finite", row)
 			}
@@ -225,8 +216,19 @@ func (f *fold) judge(p *posterior, j *judgement) error {
 	})
 }
 
-func pick(x []int, index []int) []int {
-	out := make([]int, len(index))
+// largest is the place of the largest value, the first of those alike.
+func largest(x []float32) int {
+	at := 0
+	for i, v := range x {
+		if v > x[at] {
+			at = i
+		}
+	}
+	return at
+}
+
+func pick[T any](x []T, index []int) []T {
+	out := make([]T, len(index))
 	for to, from := range index {
 		out[to] = x[from]
 	}

@@ -9,7 +9,6 @@ import (
 	"calibra/optim"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Hierarchical is a Map that corrects a coarser map under a prior. A correction is
@@ -40,24 +39,20 @@ func spreadsOf(m layers.Map) []Spread {
 	return append(spreadsOf(h.Coarser()), h.Spread())
 }
 
-// posterior is a map on the rows it is fitted to.
+// posterior is a map on the labelled rows it is fitted to.
 type posterior struct {
 	m       layers.Map
 	weights *graph.Weights
-	rows    int
-	loss    *graph.Objective // mean NLL + 1/(2N) Σ u²
+	rows    *layers.Rows
 }
 
 // newPosterior starts a map on rows.
-func newPosterior(m layers.Map, s layers.Sizes, rows *layers.Rows, labels *tensor.Dense, rng *rand.Rand) (*posterior, error) {
+func newPosterior(m layers.Map, s layers.Sizes, rows *layers.Rows, rng *rand.Rand) (*posterior, error) {
 	w, err := m.Init(s, rng)
 	if err != nil {
 		return nil, err
 	}
-	w = w.As(rows.Dtype())
-	p := &posterior{m: m, weights: w, rows: rows.Len()}
-	p.loss = layers.Objective(penalized{m}, w, rows.Labelled(labels))
-	return p, nil
+	return &posterior{m, w.As(rows.Dtype()), rows}, nil
 }
 
 // penalized is a map with the loss of its prior.
@@ -101,10 +96,12 @@ func (p *posterior) spread(s Spread, to float64) {
 	p.weights.SetValues(s.Name, []float64{to})
 }
 
-// fit minimizes over all rows at once. A map without weights is fitted already.
+// fit minimizes mean NLL + 1/(2N) Σ u² over all rows at once. A map without weights is fitted
+// already. The graph, of many classes larger than the rows, is there as long as the fit.
 func (p *posterior) fit(ctx context.Context, s optim.LBFGSSettings) (optim.Result, error) {
 	if len(p.weights.Learned()) == 0 {
 		return optim.Result{Ended: "there is nothing to learn", Converged: true}, nil
 	}
-	return optim.LBFGS(ctx, optim.Problem{Loss: p.loss, Rows: p.rows}, s)
+	loss := layers.Objective(penalized{p.m}, p.weights, p.rows)
+	return optim.LBFGS(ctx, optim.Problem{Loss: loss, Rows: p.rows.Len()}, s)
 }

@@ -8,12 +8,14 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/graph"
 	"calibra/layers"
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+	"gorgonia.org/tensor"
 )
 
 // Candidate is a Map that [Auto] may choose.
@@ -58,7 +60,7 @@ type Ranked struct {
 
 // contest is what cross-validation over the calibration rows says of candidates.
 type contest struct {
-	view    *layers.View // of the calibration rows
+	rows    *layers.Rows // of the calibration set, in float32, labelled
 	labels  []int        // of those that the folds divide
 	cv      *crossValidation
 	judged  []*judgement // in the candidates' order, as is the ranking
@@ -110,11 +112,13 @@ func compete(ctx context.Context, base layers.Base, candidates []Candidate, by j
 	if err != nil {
 		return nil, err
 	}
-	c := &contest{view: view, labels: cal.Labels}
-	if rows := by.divided(cal.Labels, base.Sizes().Classes, rng); rows != nil {
-		view, c.labels = view.Of(rows), pick(cal.Labels, rows)
+	sizes := base.Sizes()
+	c := &contest{rows: view.Rows(tensor.Float32, sizes).Labelled(graph.Labels(cal.Labels)), labels: cal.Labels}
+	part, right := c.rows, rightRows(view.LogProbs, cal.Labels)
+	if divided := by.divided(cal.Labels, sizes.Classes, rng); divided != nil {
+		part, c.labels, right = c.rows.Of(divided), pick(cal.Labels, divided), pick(right, divided)
 	}
-	c.cv = newCrossValidation(base.Sizes(), view, c.labels, by.folds, by.optim, by.spreads, rng)
+	c.cv = newCrossValidation(sizes, part, c.labels, by.folds, by.optim, by.spreads, rng)
 	for _, candidate := range candidates {
 		j, err := c.cv.judge(ctx, candidate.Map)
 		if err != nil {
@@ -122,7 +126,7 @@ func compete(ctx context.Context, base layers.Base, candidates []Candidate, by j
 		}
 		c.judged = append(c.judged, j)
 	}
-	c.ranking = rank(candidates, c.judged, rightRows(view.LogProbs, c.labels))
+	c.ranking = rank(candidates, c.judged, right)
 	return c, nil
 }
 

@@ -95,16 +95,13 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	if err := s.temper(ctx, c, shares); err != nil {
 		return err
 	}
-	sizes, labels := s.Base.Sizes(), graph.Labels(cal.Labels)
-	tab := c.view.Rows(tensor.Float32, sizes)
-	c.view = nil // of many classes a large part of the memory
 	var parts []part
 	for m, share := range shares {
 		if share == 0 {
 			continue
 		}
 		start := time.Now()
-		p, err := newPosterior(s.Candidates[m].Map, sizes, tab, labels, rng)
+		p, err := newPosterior(s.Candidates[m].Map, s.Base.Sizes(), c.rows, rng)
 		if err != nil {
 			return err
 		}
@@ -122,24 +119,23 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 
 // temper finds T, and what the posterior loses on the held-out rows.
 func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) error {
-	var said []*mat.Dense
+	var said [][]float32
 	for _, j := range c.judged {
-		said = append(said, j.logProbs)
+		said = append(said, j.logProbs.Float32s())
 	}
-	held := &data.Set{Logits: mix(said, shares), Labels: c.labels}
+	q := mix(said, shares, s.Base.Sizes().Classes)
 	var t layers.Temperature
-	if err := t.Fit(ctx, held, nil, nil); err != nil {
+	if err := t.Fit(ctx, &data.Set{Logits: q, Labels: c.labels}, nil, nil); err != nil {
 		return err
 	}
 	s.t = t.T()
-	p := s.posterior(said, shares)
+	p := s.posterior(q)
 	s.NLL, s.Error = meanError(rowwise(len(c.labels), func(row int) float64 { return -p.At(row, c.labels[row]) }))
 	return nil
 }
 
-// posterior is that of the mixture, of what its parts say (N×C each).
-func (s *Stack) posterior(said []*mat.Dense, shares []float64) *mat.Dense {
-	q := mix(said, shares)
+// posterior is that of the mixture, of what its parts say mixed (N×C), which it overwrites.
+func (s *Stack) posterior(q *mat.Dense) *mat.Dense {
 	q.Scale(1/s.t, q)
 	p := layers.Renormalize(q)
 	sizes, n := s.Base.Sizes(), 0
@@ -151,21 +147,20 @@ func (s *Stack) posterior(said []*mat.Dense, shares []float64) *mat.Dense {
 	return p
 }
 
-// mix is log Σ_m w_m p_m of log-probabilities (N×C each).
-func mix(logProbs []*mat.Dense, shares []float64) *mat.Dense {
-	out := mat.DenseCopyOf(logProbs[0])
-	values := out.RawMatrix().Data
+// mix is log Σ_m w_m p_m of log-probabilities, row by row of C each (N×C).
+func mix[T float32 | float64](logProbs [][]T, shares []float64, classes int) *mat.Dense {
+	values := make([]float64, len(logProbs[0]))
 	terms := make([]float64, len(shares))
 	for at := range values {
 		for m, w := range shares {
 			terms[m] = math.Inf(-1)
 			if w > 0 {
-				terms[m] = math.Log(w) + logProbs[m].RawMatrix().Data[at]
+				terms[m] = math.Log(w) + float64(logProbs[m][at])
 			}
 		}
 		values[at] = floats.LogSumExp(terms)
 	}
-	return out
+	return mat.NewDense(len(values)/classes, classes, values)
 }
 
 // mixtureGap is how far, in nats a row, the weights of a mixture may be from the best.
@@ -236,16 +231,16 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 	}
 	sizes := s.Base.Sizes()
 	tab := view.Rows(tensor.Float32, sizes)
-	var said []*mat.Dense
+	var said [][]float64
 	var shares []float64
 	for _, p := range s.parts {
 		logProbs, err := tab.Posterior(p.Map, p.weights)
 		if err != nil {
 			return nil, err
 		}
-		said, shares = append(said, logProbs), append(shares, p.share)
+		said, shares = append(said, logProbs.RawMatrix().Data), append(shares, p.share)
 	}
-	return data.NewPredictions(s.posterior(said, shares), x.Labels)
+	return data.NewPredictions(s.posterior(mix(said, shares, sizes.Classes)), x.Labels)
 }
 
 // Embed is that of the base, if it has one.

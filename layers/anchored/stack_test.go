@@ -128,8 +128,9 @@ func TestMixtureOfARowOnItsOwn(t *testing.T) {
 func TestMixIsTheMeanOfProbabilities(t *testing.T) {
 	view, _, _ := region(1)
 	other, _, _ := region(2)
-	out := mix([]*mat.Dense{view.LogProbs, other.LogProbs, view.LogProbs}, []float64{0.25, 0.75, 0})
-	n, c := out.Dims()
+	n, c := view.LogProbs.Dims()
+	p, q := view.LogProbs.RawMatrix().Data, other.LogProbs.RawMatrix().Data
+	out := mix([][]float64{p, q, p}, []float64{0.25, 0.75, 0}, c)
 	for i := range n {
 		for j := range c {
 			want := 0.25*math.Exp(view.LogProbs.At(i, j)) + 0.75*math.Exp(other.LogProbs.At(i, j))
