@@ -21,6 +21,9 @@ type multinomial struct {
 	labels []int
 
 	p, u *mat.Dense // P where the gradient was taken last, and what products need, N×C each
+
+	single *singleProducts // of more than mostBlocks classes, from the first product on
+	moved  bool            // since single took P
 }
 
 func newMultinomial(x *mat.Dense, labels []int) *multinomial {
@@ -64,6 +67,7 @@ func (b rowBlocks) Block(i int) {
 // gradient is f and ∇f.
 func (f *multinomial) gradient(grad, x []float64) float64 {
 	f.scores(f.p, x)
+	f.moved = true
 	losses, share := make([]float64, len(f.labels)), 1/float64(len(f.labels))
 	f.each(func(n int) {
 		row, g := f.p.RawRowView(n), f.u.RawRowView(n)
@@ -85,8 +89,23 @@ func (f *multinomial) gradient(grad, x []float64) float64 {
 	return share * floats.Sum(losses)
 }
 
-// product is ∇²f·v.
+// product is ∇²f·v, of many classes to single precision.
 func (f *multinomial) product(dst, v []float64) {
+	if f.x.RawMatrix().Cols > mostBlocks {
+		if f.single == nil {
+			f.single, f.moved = newSingleProducts(f), true
+		}
+		if f.moved {
+			f.single.renew(f)
+			f.moved = false
+		}
+		f.single.product(f, dst, v)
+		return
+	}
+	f.productInDouble(dst, v)
+}
+
+func (f *multinomial) productInDouble(dst, v []float64) {
 	f.scores(f.u, v)
 	share := 1 / float64(len(f.labels))
 	f.each(func(n int) {
