@@ -23,6 +23,7 @@ type penalized struct {
 	lambda, mu float64
 
 	blocks curvature
+	axes   *principalAxes // of R; nil where RᵀR is not diagonal
 }
 
 func newPenalized(white whitening, x *mat.Dense, labels []int) *penalized {
@@ -30,9 +31,15 @@ func newPenalized(white whitening, x *mat.Dense, labels []int) *penalized {
 	if len(white.mean) <= mostBlocks {
 		f.blocks = &classBlocks{}
 	} else {
-		f.blocks = &spiked{}
+		f.useAxes()
 	}
 	return f
+}
+
+// useAxes lets f work along the principal axes that its whitening has.
+func (f *penalized) useAxes() {
+	f.axes = newPrincipalAxes(f.whitening)
+	f.blocks = newSpiked(f.axes)
 }
 
 // Gradient is f and ∇f.
@@ -51,6 +58,9 @@ func (f *penalized) Product(dst, v []float64) {
 func (f *penalized) penalize(dst, v []float64) float64 {
 	c := len(f.mean)
 	off, intercept := f.strengths()
+	if f.axes != nil {
+		return f.axes.penalize(dst, v, off, intercept)
+	}
 	vw, vb := f.parts(v)
 	dw, db := f.parts(dst)
 	var w mat.Dense

@@ -65,6 +65,9 @@ func TestPenalizedIsTheGraphs(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(300, 9)
 	objective, f := odirProblem(t, cal, 0.3, 0.2, whitening.principal)
 	compareWithGraph(t, f, objective, cal.Len())
+	objective, f = odirProblem(t, cal, 0.3, 0.2, whitening.principal)
+	f.useAxes()
+	compareWithGraph(t, f, objective, cal.Len())
 }
 
 // compareWithGraph compares f with the objective, the curvature by central differences of the
@@ -134,18 +137,19 @@ func TestNewtonFindsTheOptimumOfLBFGS(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, by := range []struct {
-				blocks curvature
-				turn   func(whitening) (whitening, error)
-			}{{&classBlocks{}, unturned}, {&spiked{}, whitening.principal}} {
+				name string
+				turn func(whitening) (whitening, error)
+				use  func(*penalized)
+			}{{"blocks", unturned, func(*penalized) {}}, {"spiked", whitening.principal, (*penalized).useAxes}} {
 				again, f := odirProblem(t, cal, strengths[0], strengths[1], by.turn)
-				f.blocks = by.blocks
+				by.use(f)
 				got, err := f.minimize(t.Context(), startOf(again.Weights()), strengths[0], strengths[1], optim.NewtonSettings{Gradient: 1e-8})
 				if err != nil || !got.Converged {
-					t.Errorf("%s, λ = %g, μ = %g, %T: %+v, %v", name, strengths[0], strengths[1], by.blocks, got, err)
+					t.Errorf("%s, λ = %g, μ = %g, %s: %+v, %v", name, strengths[0], strengths[1], by.name, got, err)
 				}
 				// A convex loss differs from its least by about |gradient|² over a curvature of 1e-4.
 				if math.Abs(got.Loss-want.Loss) > 1e-10 {
-					t.Errorf("%s, λ = %g, μ = %g, %T: the loss is %.12f, that of L-BFGS %.12f", name, strengths[0], strengths[1], by.blocks, got.Loss, want.Loss)
+					t.Errorf("%s, λ = %g, μ = %g, %s: the loss is %.12f, that of L-BFGS %.12f", name, strengths[0], strengths[1], by.name, got.Loss, want.Loss)
 				}
 			}
 		}
@@ -159,7 +163,7 @@ func unturned(w whitening) (whitening, error) { return w, nil }
 func TestSpikedIsTheInverseOfItsBlocks(t *testing.T) {
 	cal, _ := problems()["dirichlet"].draw(300, 9)
 	_, f := odirProblem(t, cal, 0.3, 0.2, whitening.principal)
-	f.blocks = &spiked{}
+	f.useAxes()
 	c := len(f.mean)
 	x, grad := make([]float64, c*c+c), make([]float64, c*c+c)
 	f.Gradient(grad, x)
@@ -182,11 +186,11 @@ func TestSpikedIsTheInverseOfItsBlocks(t *testing.T) {
 		for k := range c + 1 {
 			right.SetVec(k, r[k*c+j])
 			for l := range c + 1 {
-				block.Set(k, l, b.a.At(k, j)*b.a.At(l, j)+2*intercept*b.q[k]*b.q[l]-2*off*b.r.At(k, j)*b.r.At(l, j))
+				block.Set(k, l, b.a.At(k, j)*b.a.At(l, j)+2*intercept*b.axes.q[k]*b.axes.q[l]-2*off*b.axes.r.At(k, j)*b.axes.r.At(l, j))
 			}
 			block.Set(k, k, block.At(k, k)+b.v.At(k, j))
 			if k < c {
-				block.Set(k, k, block.At(k, k)+2*off*b.s[k])
+				block.Set(k, k, block.At(k, k)+2*off*b.axes.s[k])
 			}
 		}
 		var want mat.VecDense

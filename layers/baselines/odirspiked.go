@@ -28,8 +28,7 @@ type spiked struct {
 	v, a *mat.Dense // (C+1)×C, class j in column j
 	d    []float64  // C
 
-	s, q    []float64    // C and C+1
-	r       *mat.Dense   // (C+1)×C, the last row 0
+	axes    *principalAxes
 	inverse *mat.Dense   // of the diagonal, (C+1)×C
 	mixed   [][9]float64 // C: the inverse is D⁻¹ − D⁻¹UMUᵀD⁻¹ with U = (r, a, q)
 
@@ -42,6 +41,11 @@ const varianceFloor = 1e-3
 
 // sharedFloor is the least curvature along what all classes share, in parts of the likelihood's.
 const sharedFloor = 1e-6
+
+func newSpiked(axes *principalAxes) *spiked {
+	c := len(axes.s)
+	return &spiked{axes: axes, inverse: mat.NewDense(c+1, c, nil), mixed: make([][9]float64, c), shared: make([]float64, c)}
+}
 
 func (b *spiked) measure(f *penalized) {
 	c := len(f.mean)
@@ -64,30 +68,18 @@ const tiny = 1e-14
 
 func (b *spiked) penalize(f *penalized) error {
 	c := len(f.mean)
-	if b.s == nil {
-		b.s, b.q, b.r = make([]float64, c), make([]float64, c+1), mat.NewDense(c+1, c, nil)
-		b.inverse, b.mixed, b.shared = mat.NewDense(c+1, c, nil), make([][9]float64, c), make([]float64, c)
-		b.q[c] = 1
-		for i, row := range rowsOf(f.forward) {
-			for k, r := range row {
-				b.s[k] += r * r
-				b.q[k] -= f.mean[i] * r
-				b.r.Set(k, i, r)
-			}
-		}
-	}
 	off, intercept := f.strengths()
 	strengths := [3]float64{-2 * off, 1, 2 * intercept}
 	grams := make([][9]float64, c) // UᵀD⁻¹U
 	for k := range c + 1 {
-		inverse, v, a, r := b.inverse.RawRowView(k), b.v.RawRowView(k), b.a.RawRowView(k), b.r.RawRowView(k)
+		inverse, v, a, r := b.inverse.RawRowView(k), b.v.RawRowView(k), b.a.RawRowView(k), b.axes.r.RawRowView(k)
 		added := 0.0
 		if k < c {
-			added = 2 * off * b.s[k]
+			added = 2 * off * b.axes.s[k]
 		}
 		for j := range inverse {
 			inverse[j] = 1 / (v[j] + added)
-			u := [3]float64{r[j], a[j], b.q[k]}
+			u := [3]float64{r[j], a[j], b.axes.q[k]}
 			for l, x := range u {
 				for m, y := range u {
 					grams[j][3*l+m] += x * y * inverse[j]
@@ -103,7 +95,7 @@ func (b *spiked) penalize(f *penalized) error {
 		total += d
 	}
 	least := sharedFloor * total
-	for k, s := range b.s {
+	for k, s := range b.axes.s {
 		b.shared[k] = 1 / max(2*off*float64(c-1)*s, least)
 	}
 	b.intercept = 1 / max(2*intercept*float64(c), least)
@@ -153,19 +145,19 @@ func (b *spiked) solve(dst, r []float64) {
 	along := sums[c] * b.intercept // qᵀ times it
 	common[c] = along
 	for k := range c {
-		common[k] = b.shared[k] * (sums[k] - b.q[k]*sums[c])
-		common[c] -= b.q[k] * common[k]
+		common[k] = b.shared[k] * (sums[k] - b.axes.q[k]*sums[c])
+		common[c] -= b.axes.q[k] * common[k]
 	}
 	simd.Run((c+columnsAtOnce-1)/columnsAtOnce, blocksOf(func(block int) {
 		lo, hi := block*columnsAtOnce, min((block+1)*columnsAtOnce, c)
 		var sums, t [columnsAtOnce][3]float64
 		for k := range c + 1 {
-			inverse, a, own := b.inverse.RawRowView(k)[lo:hi], b.a.RawRowView(k)[lo:hi], b.r.RawRowView(k)[lo:hi]
+			inverse, a, own := b.inverse.RawRowView(k)[lo:hi], b.a.RawRowView(k)[lo:hi], b.axes.r.RawRowView(k)[lo:hi]
 			for j, v := range r[k*c+lo : k*c+hi] {
 				v *= inverse[j]
 				sums[j][0] += own[j] * v
 				sums[j][1] += a[j] * v
-				sums[j][2] += b.q[k] * v
+				sums[j][2] += b.axes.q[k] * v
 			}
 		}
 		for j := range hi - lo {
@@ -176,9 +168,9 @@ func (b *spiked) solve(dst, r []float64) {
 			}
 		}
 		for k := range c + 1 {
-			inverse, a, own := b.inverse.RawRowView(k)[lo:hi], b.a.RawRowView(k)[lo:hi], b.r.RawRowView(k)[lo:hi]
+			inverse, a, own := b.inverse.RawRowView(k)[lo:hi], b.a.RawRowView(k)[lo:hi], b.axes.r.RawRowView(k)[lo:hi]
 			for j, v := range r[k*c+lo : k*c+hi] {
-				dst[k*c+lo+j] = inverse[j]*(v-own[j]*t[j][0]-a[j]*t[j][1]-b.q[k]*t[j][2]) + common[k]
+				dst[k*c+lo+j] = inverse[j]*(v-own[j]*t[j][0]-a[j]*t[j][1]-b.axes.q[k]*t[j][2]) + common[k]
 			}
 		}
 	}))
