@@ -24,7 +24,7 @@ type Candidate struct {
 	Map  layers.Map
 }
 
-// AnchoredMaps are the candidates on an [Anchor], the simpler first. All but the first
+// Maps are the candidates on an [Anchor], the simpler first. All but the first
 // and [LocalTemperature] correct an [OrderPreserving] map, which is one temperature
 // where nothing is gained by more. [Gated] is none of them: under a prior that is
 // fitted already its gate opens for every region (on the letter data its held-out loss

@@ -41,9 +41,8 @@ type Stack struct {
 	Base       layers.Base
 	Candidates []Candidate // with names that differ, the simpler first
 	Folds      int         // 0: 5, or 3 of more than 4096 rows, which need no more
-	// Rows are those of the calibration rows that the folds divide, stratified; 0: all, or
-	// where they have more than 2²² logits as many as have so many, and 4096 at least. The
-	// others are fitted to in the end alone: w, T and the σ are of the data, not of N.
+	// Rows is how many calibration rows the folds divide, stratified. 0 means all, or, beyond
+	// 2²² logits, 2²²/C rows and at least 4096. The parts are fitted to all rows in the end.
 	Rows    int
 	Optim   optim.LBFGSSettings
 	Spreads SpreadGrid
