@@ -122,6 +122,13 @@ func TestDivideSettings(t *testing.T) {
 	}
 }
 
+// TestStoreIsBoundedByMemory: nobody's choice leaves the bound to optim.LBFGS.
+func TestStoreIsBoundedByMemory(t *testing.T) {
+	if got := (&Options{}).LBFGS().Store; got != 0 {
+		t.Errorf("%d steps are remembered where nobody chose", got)
+	}
+}
+
 func TestDefaultSlots(t *testing.T) {
 	for features, want := range map[int]int{512: 64, 16: 16, 128: 64, 768: 64, 2048: 64, 96: 48, 17: 17, 67: 1, 1: 1} {
 		if got := DefaultSlots(features); got != want {

@@ -147,7 +147,7 @@ func (o *Options) training(stage string, t Training, prefixes ...string) optim.S
 // LBFGS asks for the settings optim.… of a method that is minimized over all rows at once.
 func (o *Options) LBFGS() optim.LBFGSSettings {
 	s := o.BFGS()
-	s.Store = o.Int("optim.store", 20, 1, "", "steps that L-BFGS remembers")
+	s.Store = o.Int("optim.store", 0, 0, "", "steps that L-BFGS remembers; 0: 20, or as many of 5 and more as take 512 MB")
 	return s
 }
 

@@ -22,7 +22,7 @@ type LBFGSSettings struct {
 	Decrease   float64        // ends the fit once ten iterations lower the loss by less; 0: never
 	Iterations int            // line searches at most; 0: 2000
 	Rows       int            // rows evaluated at once, which bounds memory; 0: 4096
-	Store      int            // pairs of differences kept, LBFGS only; 0: 20, or as many as make 2²⁷ numbers, and 5 at least
+	Store      int            // pairs of differences kept, LBFGS only; 0: 20, or as many as make 2²⁶ numbers, and 5 at least
 	Observe    func(Epoch)    // called after each iteration; may be nil
 	Executor   graph.Executor // where loss and gradient are computed; nil: in this process
 }
@@ -47,8 +47,11 @@ func (s LBFGSSettings) converger() optimize.Converger {
 	return &optimize.FunctionConverge{Absolute: s.Decrease, Iterations: decreaseIterations}
 }
 
-// storedNumbers are 1 GB of differences.
-const storedNumbers = 1 << 27
+// storedNumbers are 512 MB of differences.
+const storedNumbers = 1 << 26
+
+// storeOf is how many pairs of differences of n numbers are kept.
+func storeOf(n int) int { return min(20, max(5, storedNumbers/(2*max(n, 1)))) }
 
 // LBFGS minimizes p's loss over all its rows by the limited-memory BFGS method
 // (Nocedal 1980) with the strong-Wolfe line search of Moré and Thuente (1994), both
@@ -64,7 +67,7 @@ func LBFGS(ctx context.Context, p Problem, s LBFGSSettings) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	store := cmp.Or(s.Store, min(20, max(5, storedNumbers/(2*max(p.Loss.Weights().Size(), 1)))))
+	store := cmp.Or(s.Store, storeOf(p.Loss.Weights().Size()))
 	return quasiNewton(ctx, p, s, func(search optimize.Linesearcher) optimize.Method {
 		return &optimize.LBFGS{Linesearcher: search, Store: store, GradStopThreshold: math.NaN()}
 	})
