@@ -211,7 +211,8 @@ func textOf(a arrow.Array) func(i int) string {
 	return nil
 }
 
-// numberOf gives the numbers of an array, and whether they are whole; nil if it holds none.
+// numberOf gives the numbers of an array, truth values as 0 and 1, and whether they are whole;
+// nil if it holds none.
 func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
 	switch a := a.(type) {
 	case *arrays.Float16:
@@ -220,6 +221,13 @@ func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
 		return numbers(a.Value), false
 	case *arrays.Float64:
 		return a.Value, false
+	case *arrays.Boolean:
+		return func(i int) float64 {
+			if a.Value(i) {
+				return 1
+			}
+			return 0
+		}, true
 	case *arrays.Int8:
 		return numbers(a.Value), true
 	case *arrays.Int16:

@@ -136,10 +136,15 @@ func parquetNumber(leaf *parquet.Column) func(parquet.Value) float64 {
 	return func(v parquet.Value) float64 { return float64(v.Int64()) }
 }
 
-// wholeParquet says that the leaf holds whole numbers, and no dates or decimals.
+// wholeParquet says that the leaf holds whole numbers, and no dates or decimals, or truth
+// values.
 func wholeParquet(leaf *parquet.Column) bool {
 	t := leaf.Type()
-	if k := t.Kind(); k != parquet.Int32 && k != parquet.Int64 {
+	switch t.Kind() {
+	case parquet.Boolean:
+		return true
+	case parquet.Int32, parquet.Int64:
+	default:
 		return false
 	}
 	logical := t.LogicalType()

@@ -15,6 +15,9 @@ type Set struct {
 	Features mat.Matrix // N×M: a *mat.Dense, or *Singles as a file of single precision has them
 	Logits   *mat.Dense // N×C
 	Labels   []int      // N values in 0…C−1
+	// LabelClasses is C where no logits tell it but other rows do, as the test rows of the
+	// same file; 0: the labels are all there is.
+	LabelClasses int
 	// Numbers tell which rows of a larger set these are (N), so that the parts of
 	// several splits can be matched row by row; nil where they are no such part.
 	Numbers []int
@@ -48,7 +51,7 @@ func Stray(labels []int, classes int) int {
 // Rows is a new set of the rows at the given indices, in that order; an index may
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
-	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), Numbers: slices.Clone(index)}
+	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses, Numbers: slices.Clone(index)}
 	if s.Numbers != nil {
 		for i, r := range index {
 			out.Numbers[i] = s.Numbers[r]

@@ -192,13 +192,18 @@ func (s *Source) checkLabels(a *archive) error {
 				rows, largest = rows+len(set.Labels), max(largest, slices.Max(set.Labels))
 			}
 		}
-		s.Classes = largest + 1
 		most := max(rows, fewClasses)
 		for _, p := range s.parts() {
-			if set := *p.set; set != nil && s.Classes > most {
-				if i := Stray(set.Labels, most); i >= 0 {
-					return Inputf(s.Path, "%s_labels holds %d at row %d; without logits there can be no more classes than rows, so labels must lie in 0…%d", p.name, set.Labels[i], i, most-1)
+			if set := *p.set; set != nil && largest >= most {
+				if i := slices.Index(set.Labels, largest); i >= 0 {
+					return Inputf(s.Path, "%s_labels holds %d at row %d; without logits there can be no more classes than rows, so labels must lie in 0…%d", p.name, largest, i, most-1)
 				}
+			}
+		}
+		s.Classes = largest + 1
+		for _, p := range s.parts() {
+			if set := *p.set; set != nil {
+				set.LabelClasses = s.Classes
 			}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 //
 //	features, logits, probs, log_probs, embedding   a list of numbers in each row, the same
 //	                          number in all, or one column of numbers for each: logits_0, logits_1, …
-//	label                     a whole number, the array labels
+//	label                     a whole number or a truth value, the array labels
 //	set                       cal, val or test: the array cal_features has the rows of features
 //	                          whose set is cal, and so on; without it all rows are test rows
 //
@@ -34,7 +34,7 @@ type column struct {
 	width  int // numbers of each row; 0 of a scalar
 	rows   int
 	list   bool
-	whole  bool      // of an integer type
+	whole  bool      // of an integer type or of truth values
 	values []float64 // rows×max(width, 1)
 	text   []string  // of each row in place of values
 	fault  error     // what makes it no array

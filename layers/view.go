@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -232,9 +233,9 @@ type Sizes struct {
 }
 
 // classCounts counts the rows of each class. C is the number of logits or, without
-// logits, one more than the largest label.
+// logits, what the set says or one more than the largest label.
 func classCounts(s *data.Set) []int {
-	counts := make([]int, s.Classes())
+	counts := make([]int, cmp.Or(s.Classes(), s.LabelClasses))
 	for _, y := range s.Labels {
 		for y >= len(counts) {
 			counts = append(counts, 0)
