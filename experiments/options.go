@@ -28,8 +28,8 @@ type Options struct {
 	Observe func(stage string) func(optim.Epoch)
 	// Executor is where fits run; nil means in this process.
 	Executor graph.Executor
-	// Epochs fixes how long a stage trains, whatever Values say: a fit without validation
-	// rows finds it beforehand.
+	// Epochs fixes how long the stages that it names train, whatever Values say: a fit without
+	// validation rows finds it beforehand. A stage of 0 epochs keeps its start.
 	Epochs map[string]int
 
 	keys []Key

@@ -135,11 +135,21 @@ func (o *Options) training(stage string, t Training, prefixes ...string) optim.S
 	if average > 0 {
 		s.Average = optim.EMA{Decay: average}
 	}
-	if found := o.Epochs[stage]; found > 0 {
-		s.Epochs = found
-	}
+	s = lasting(s, o.Epochs, stage)
 	if o.Observe != nil {
 		s.Observe = o.Observe(stage)
+	}
+	return s
+}
+
+// lasting trains the stage for as many epochs as were found for it, if it is among them; 0
+// keeps its start.
+func lasting(s optim.Settings, found map[string]int, stage string) optim.Settings {
+	if n, ok := found[stage]; ok {
+		s.Epochs = n
+		if n == 0 {
+			s.Epochs = optim.NoEpochs
+		}
 	}
 	return s
 }
@@ -219,13 +229,7 @@ func (o *Options) tuned() *layers.Tuned {
 		Slots:     o.IntsOr("tuned.slots", "divisors of M from 16 to 256", "64", "slots w to choose from; those that divide M are tried"),
 		Codewords: o.IntsOr("tuned.codewords", "16, 64 and 256", "64", "codewords K to choose from"),
 		New: func(slots, codewords int, epochs map[string]int) *layers.Trained {
-			one, two, b := divide, calibrate, book
-			if n := epochs["divide"]; n > 0 {
-				one.Epochs = n
-			}
-			if n := epochs["calibrate"]; n > 0 {
-				two.Epochs = n
-			}
+			one, two, b := lasting(divide, epochs, "divide"), lasting(calibrate, epochs, "calibrate"), book
 			b.Codewords = codewords
 			return layers.Train(&layers.Divide{Slots: slots, Codebook: b, Optim: one}, centred, two)
 		},

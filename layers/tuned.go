@@ -22,7 +22,8 @@ import (
 // place, and the choice is fitted once more to all rows for as many epochs as it took.
 type Tuned struct {
 	// New makes the calibrator of w slots and K codewords. Epochs, by the name of a stage,
-	// are how long it is to train; nil: as long as its validation rows ask for.
+	// are how long it is to train, 0 where it keeps its start; nil: as long as its validation
+	// rows ask for.
 	New       func(slots, codewords int, epochs map[string]int) *Trained
 	Slots     []int // that divide M, others are left out; nil: the divisors of M from 16 to 256
 	Codewords []int // nil: 16, 64, 256; more than rows are left out
@@ -82,7 +83,7 @@ func (t *Tuned) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) err
 	if val == nil {
 		epochs := map[string]int{}
 		for _, stage := range t.Stages() {
-			epochs[stage.Name] = max(stage.Result.Best, 1)
+			epochs[stage.Name] = stage.Result.Best
 		}
 		t.Trained = t.New(t.Tried[chosen].Slots, t.Tried[chosen].Codewords, epochs)
 		if err := t.Trained.Fit(ctx, cal, nil, rand.New(rand.NewPCG(seed, 0))); err != nil {

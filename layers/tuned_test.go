@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -15,11 +16,8 @@ import (
 func tuned() *Tuned {
 	return &Tuned{Slots: []int{1, 2, 3, 4}, Codewords: []int{2, 16, 1000}, New: func(slots, codewords int, epochs map[string]int) *Trained {
 		divide, calibrate := optim.Settings{Epochs: 6}, optim.Settings{Epochs: 3, KeepStart: true}
-		if n := epochs["divide"]; n > 0 {
-			divide.Epochs = n
-		}
-		if n := epochs["calibrate"]; n > 0 {
-			calibrate.Epochs = n
+		if epochs != nil {
+			divide.Epochs, calibrate.Epochs = epochs["divide"], cmp.Or(epochs["calibrate"], optim.NoEpochs)
 		}
 		return Train(&Divide{Slots: slots, Codebook: Codebook{Codewords: codewords}, Optim: divide}, Centred{}, calibrate)
 	}}

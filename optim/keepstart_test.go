@@ -33,3 +33,20 @@ func TestStartIsACandidate(t *testing.T) {
 		}
 	}
 }
+
+// TestNoEpochsKeepTheStart: nothing is trained and nothing drawn.
+func TestNoEpochsKeepTheStart(t *testing.T) {
+	w := graph.NewWeights(tensor.Float64)
+	w.Add("x", []float64{3}, 1)
+	loss := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
+		return b.Apply(op.Sum(1), b.Times(b.Weight("x"), b.Weight("x")))
+	})
+	rng := rand.New(rand.NewPCG(1, 0))
+	r, err := optim.Minimize(t.Context(), optim.Problem{Loss: loss, Rows: 1}, optim.Settings{Epochs: optim.NoEpochs}, rng)
+	if err != nil || r.Epochs != 0 || r.Best != 0 || !r.Converged || w.Float64s("x")[0] != 3 {
+		t.Errorf("%+v, x = %v, %v", r, w.Float64s("x"), err)
+	}
+	if rng.Uint64() != rand.New(rand.NewPCG(1, 0)).Uint64() {
+		t.Error("the generator was drawn from")
+	}
+}

@@ -27,7 +27,7 @@ type Problem struct {
 type Settings struct {
 	Rule     Rule           // nil: Adam{} with its defaults
 	Batch    int            // rows per step; 0: 128
-	Epochs   int            // at most; 0: 100
+	Epochs   int            // at most; 0: 100, NoEpochs: none, and the start is kept
 	Patience int            // epochs without a better validation loss before stopping; 0: 10
 	Observe  func(Epoch)    // called after each epoch; may be nil
 	Executor graph.Executor // where the fit runs; nil: in this process
@@ -41,6 +41,9 @@ type Settings struct {
 	// Start is what the rule remembers from a fit before, by [Epoch.State]; nil: nothing.
 	Start *graph.Weights
 }
+
+// NoEpochs is how many epochs a fit runs that is to keep its start.
+const NoEpochs = -1
 
 func (s Settings) withDefaults() Settings {
 	if s.Rule == nil {
@@ -93,6 +96,8 @@ type Result struct {
 // the last batch of an epoch is as short as it falls. The best weights by
 // validation loss, updated state included, are restored at the end.
 //
+// Of [NoEpochs] nothing is run, and rng is left as it is.
+//
 // A loss or gradient that is not finite ends the fit with an error naming epoch,
 // batch and weight. If ctx is cancelled the best weights so far are restored and
 // the error wraps ctx.Err().
@@ -100,6 +105,9 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 	s = s.withDefaults()
 	if p.Rows <= 0 {
 		return Result{}, fmt.Errorf("optim: there are no rows to fit")
+	}
+	if s.Epochs == NoEpochs {
+		return Result{Loss: math.NaN(), Validation: math.NaN(), GradientNorm: math.NaN(), Ended: "the start is kept", Converged: true}, nil
 	}
 	if s.Batch < 0 || s.Epochs < 0 || s.Patience < 0 {
 		return Result{}, fmt.Errorf("optim: batch %d, epochs %d and patience %d must be positive", s.Batch, s.Epochs, s.Patience)
