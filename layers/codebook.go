@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"calibra/data"
@@ -63,7 +64,8 @@ func (c Codebook) withDefaults() Codebook {
 
 // Over is the codebook, its defaults set, that cal's features can be divided by into w
 // slots (0: 64), and the sizes of the problem. Slots that do not divide M, an empty
-// codebook, fewer rows than codewords and a single class are a [*SettingError].
+// codebook, fewer rows than codewords, a single class and features that are out of reach
+// (see [Codebook.Reach]) are a [*SettingError].
 func (c Codebook) Over(cal *data.Set, slots int) (Codebook, Sizes, error) {
 	c = c.withDefaults()
 	slots = cmp.Or(slots, 64)
@@ -83,7 +85,44 @@ func (c Codebook) Over(cal *data.Set, slots int) (Codebook, Sizes, error) {
 	if len(counts) < 2 {
 		return c, Sizes{}, &SettingError{"calibration needs at least two classes"}
 	}
-	return c, Sizes{Classes: len(counts), Features: m, Slots: slots, Codewords: c.Codewords, Counts: counts}, nil
+	sizes := Sizes{Classes: len(counts), Features: m, Slots: slots, Codewords: c.Codewords, Counts: counts}
+	most := largest(cal.Features)
+	return c, sizes, reach(most, most, sizes)
+}
+
+// Reach returns a [*SettingError] if features x (N×M) are so large that single precision, in
+// which their slots are compared with the codewords among w, cannot hold the products.
+func (Codebook) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error {
+	word := 0.0
+	for _, v := range w.Tensor("codebook/codewords").Float32s() {
+		word = max(word, math.Abs(float64(v)))
+	}
+	return reach(largest(x), word, s)
+}
+
+// reach bounds what the comparison computes of slots and codewords of width d, whose largest
+// entries are z and c: |z·c_k| + |c_k|² ≤ d z c + d c². Codewords are means of slots, so those
+// of a fit are no larger than its features.
+func reach(z, c float64, s Sizes) error {
+	d := float64(s.Features / s.Slots)
+	if max(z, d*z*c+d*c*c) <= math.MaxFloat32 {
+		return nil
+	}
+	return &SettingError{fmt.Sprintf("features as large as %.0e are too large for single precision, in which slots are compared with codewords; scale the features down, those of the fit and of all other rows alike", z)}
+}
+
+// largest is the largest magnitude among the numbers of x.
+func largest(x mat.Matrix) float64 {
+	n, m := x.Dims()
+	most, buffer := 0.0, make([]float64, m)
+	for i := range n {
+		for _, v := range data.Row(x, i, buffer) {
+			if v = math.Abs(v); v > most {
+				most = v
+			}
+		}
+	}
+	return most
 }
 
 // seedRows is how many rows the initial codewords are drawn from, 50 batches of

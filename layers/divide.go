@@ -88,6 +88,9 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 		if val.Features == nil {
 			return fmt.Errorf("layers: the validation rows have no features to divide")
 		}
+		if err := reach(largest(val.Features), largest(cal.Features), d.sizes); err != nil {
+			return err
+		}
 		if heldLabels, err = labelsOf(val, d.sizes.Classes); err != nil {
 			return err
 		}
@@ -189,6 +192,11 @@ func (d *Divide) features(x *data.Set) (*Features, error) {
 	}
 	if _, m := x.Features.Dims(); m != d.sizes.Features {
 		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, d.sizes.Features)
+	}
+	if _, seen := d.tables[x]; !seen { // those of a fit were looked at before it
+		if err := d.Codebook.Reach(x.Features, d.weights, d.sizes); err != nil {
+			return nil, err
+		}
 	}
 	return d.table(x), nil
 }

@@ -84,8 +84,8 @@ func (t *Trained) Compile() (*Predictor, error) {
 
 // Predict writes the calibrated log-probabilities (N×C) of features (N×M), both row
 // by row, to dst. One row is a batch like any other. It panics if the lengths
-// disagree. Features must be finite, which is not checked: a slot that holds a NaN is
-// taken for codeword 0.
+// disagree. Features must be finite and within [Codebook.Reach], which is not checked: a
+// slot that holds a NaN is taken for codeword 0.
 func (p *Predictor) Predict(dst, features []float32) {
 	m, c := p.sizes.Features, p.sizes.Classes
 	n := len(features) / m

@@ -120,6 +120,9 @@ func (a *Anchor) codes(x *data.Set) ([]int32, error) {
 	if _, m := x.Features.Dims(); m != a.sizes.Features {
 		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, a.sizes.Features)
 	}
+	if err := a.Codebook.Reach(x.Features, a.weights, a.sizes); err != nil {
+		return nil, err
+	}
 	features := layers.NewFeatures(x.Features)
 	f := graph.NewFunction(a.weights, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{a.Codebook.Assign(b, features.Take(b, "features"))}
