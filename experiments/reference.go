@@ -29,7 +29,7 @@ type reference struct {
 // logits or labels, or are too few to cross-fit. The first call pays for the corrections.
 func (p *Prepared) Recoverable(ctx context.Context, losses []float64) (*metrics.Gain, error) {
 	r := p.reference
-	if r == nil || r.rows.Len() < fewestReferenceRows {
+	if r == nil || r.rows.Len() < metrics.FewestRecoverableRows {
 		return nil, nil
 	}
 	r.mu.Lock()
@@ -44,6 +44,3 @@ func (p *Prepared) Recoverable(ctx context.Context, losses []float64) (*metrics.
 	gain := metrics.Recoverable(losses, r.nll)
 	return &gain, nil
 }
-
-// fewestReferenceRows leave each of three inner folds of five outer ones some rows.
-const fewestReferenceRows = 50

@@ -22,7 +22,7 @@ type evaluateCmd struct {
 	MetricFlags
 
 	Binning string `default:"width" enum:"width,quantile" help:"Bins of one width, or of about as many rows (${default})."`
-	Folds   *int   `help:"Folds of the recoverable loss, where there is an embedding; 0 for none (5, or none of more than 256 classes)."`
+	Folds   *int   `help:"Folds of the recoverable loss, where there is an embedding; 0 for none (5, or none of more than 256 classes or fewer than 50 rows)."`
 	Anchors int    `default:"0" placeholder:"N" help:"Where there are more rows than this, measure the local metrics at so many of them, a sample stratified by confidence, each against all rows: LCE then comes with its standard error, and MLCE is the largest of those. 0 measures at all rows, whose time grows with their square (${default})."`
 	JSON    bool   `name:"json" help:"Print the report as JSON."`
 	Plots   string `type:"path" placeholder:"DIR" help:"Draw reliability diagrams, in bins of equal width, and the ESS profile into this directory, as SVG, PNG and PDF."`
@@ -75,6 +75,11 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 		}
 		defer undo()
 	}
+	if embedding == nil {
+		if err := c.needless(); err != nil {
+			return err
+		}
+	}
 	bar := t.progress()
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
 	settings.Executor = executor
@@ -122,17 +127,34 @@ const recoverableClasses = 256
 
 // folds are those of the recoverable loss, 0 where it is not measured.
 func (c *evaluateCmd) folds(t *terminal, p *data.Predictions, embedding mat.Matrix) int {
-	_, classes := p.LogProbs.Dims()
+	rows, classes := p.LogProbs.Dims()
 	switch {
 	case embedding == nil:
 		return 0
 	case c.Folds != nil:
 		return *c.Folds
+	case rows < metrics.FewestRecoverableRows:
+		t.note("The recoverable loss is left out: %d rows are too few to learn corrections from and judge them on, and it takes %d. --folds 2 measures it nevertheless.", rows, metrics.FewestRecoverableRows)
+		return 0
 	case classes > recoverableClasses:
 		t.note("The recoverable loss is left out: of %d classes its corrections have %d numbers. --folds 5 measures it nevertheless.", classes, classes*classes)
 		return 0
 	}
 	return 5
+}
+
+// needless is the error of a flag that only works with an embedding, nil if none was given.
+func (c *evaluateCmd) needless() error {
+	flag := ""
+	switch {
+	case c.Anchors > 0:
+		flag = "--anchors"
+	case c.Folds != nil && *c.Folds > 0:
+		flag = "--folds"
+	default:
+		return nil
+	}
+	return usageError{fmt.Errorf("%s has no array embedding, which %s needs; name another array by --embedding, or leave %s out", c.In, flag, flag)}
 }
 
 // settings turns the flags into settings, in which 0 means the default.

@@ -232,3 +232,38 @@ func TestEvaluateSaysWhatWasNotPrinted(t *testing.T) {
 		}
 	}
 }
+
+// TestEvaluateFewRows: the recoverable loss is left out with a note, unless it is asked for.
+func TestEvaluateFewRows(t *testing.T) {
+	probs, embedding, labels := mat.NewDense(9, 2, nil), mat.NewDense(9, 2, nil), make([]int, 9)
+	for i := range labels {
+		labels[i] = i % 2
+		probs.SetRow(i, []float64{.6, .4})
+		embedding.Set(i, 0, float64(i))
+	}
+	in := filepath.Join(t.TempDir(), "few.npz")
+	if err := data.WriteNPZ(in, data.Array{Name: "probs", Value: probs}, data.Array{Name: "labels", Value: labels}, data.Array{Name: "embedding", Value: embedding}); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := calibra(t, "evaluate", "--in", in, "--redraws", "0")
+	if code != 0 || !strings.Contains(stdout, "NLL") || !strings.Contains(stderr, "9 rows are too few") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr = calibra(t, "evaluate", "--in", in, "--redraws", "0", "--folds", "5"); code != exitUsage {
+		t.Errorf("--folds 5: exit code %d: %s", code, stderr)
+	}
+}
+
+// TestEvaluateNeedsAnEmbedding for what is asked for by these flags.
+func TestEvaluateNeedsAnEmbedding(t *testing.T) {
+	in := predictions(t, data.Array{Name: "labels", Value: make([]int, 300)})
+	for _, args := range [][]string{{"--folds", "3"}, {"--anchors", "5"}, {"--folds", "0", "--anchors", "5"}} {
+		code, stdout, stderr := calibra(t, append([]string{"evaluate", "--in", in, "--redraws", "0", "--replicates", "0"}, args...)...)
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "has no array embedding, which "+args[len(args)-2]+" needs") {
+			t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := calibra(t, "evaluate", "--in", in, "--redraws", "0", "--replicates", "0", "--folds", "0"); code != 0 {
+		t.Errorf("--folds 0: exit code %d: %s", code, stderr)
+	}
+}

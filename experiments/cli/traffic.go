@@ -99,6 +99,17 @@ func pictures(names ...string) (files []string) {
 	return files
 }
 
+// alone tells whether the command writes the file at path by itself, not as one of a folder.
+func alone(command any, path string) bool {
+	switch c := command.(type) {
+	case *applyCmd, *encodeCmd, *exportCmd:
+		return true
+	case *evaluateCmd:
+		return path == c.page()
+	}
+	return false
+}
+
 // apart returns an *InputError if the command would write over a file that it reads, under
 // whatever name; or over one that belongs to a folder, if it writes single files; or if
 // what it reads is of two runs (see [data.Hold]).
@@ -118,8 +129,7 @@ func apart(command any) error {
 				return data.Inputf(out, "is the file that is read; name another place to be written")
 			}
 		}
-		switch command.(type) {
-		case *applyCmd, *encodeCmd, *exportCmd:
+		if alone(command, out) {
 			if err := data.CheckAlone(out); err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"calibra/data"
 
 	"github.com/alecthomas/kong"
 )
@@ -133,8 +136,13 @@ func TestInputsAreKept(t *testing.T) {
 	}
 	model, predictions := filepath.Join(run, "model.safetensors"), filepath.Join(run, "predictions.npz")
 	own := linked("predictions.npz", "results.csv", "reliability-top.png", "x.npz")
+	report := filepath.Join(t.TempDir(), "report.html")
+	compared := data.NewFolder(filepath.Dir(report), "compare")
+	if err := errors.Join(compared.WriteBytes("report.html", []byte("a report")), compared.Commit()); err != nil {
+		t.Fatal(err)
+	}
 	before := map[string][]byte{}
-	for _, path := range []string{in, model, predictions, filepath.Join(run, "config.json")} {
+	for _, path := range []string{in, model, predictions, filepath.Join(run, "config.json"), report} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -150,6 +158,8 @@ func TestInputsAreKept(t *testing.T) {
 		{"study", "main", "--data", in, "--out", own},
 		{"study", "main", "--data", in, "--shifted", filepath.Join(own, "x.npz"), "--out", own},
 		{"evaluate", "--in", in, "--plots", own},
+		{"evaluate", "--in", predictions, "--html", filepath.Dir(report)},
+		{"evaluate", "--in", predictions, "--html", report},
 		{"apply", "--model", run, "--in", in, "--out", model},
 		{"apply", "--model", model, "--in", in, "--out", model},
 		{"apply", "--model", run, "--in", in, "--out", in},

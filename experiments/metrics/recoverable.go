@@ -24,6 +24,9 @@ type Recovery struct {
 
 const defaultFolds = 5
 
+// FewestRecoverableRows leave each of three inner folds of five outer ones some rows.
+const FewestRecoverableRows = 50
+
 // Gain is a mean over rows of the loss that a correction saves on rows it was not fitted
 // to, in the units of the loss. It may be negative.
 type Gain struct {
