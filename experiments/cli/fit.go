@@ -11,6 +11,7 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/layers"
 	"calibra/layers/anchored"
 )
 
@@ -73,10 +74,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		if _, statErr := os.Stat(filepath.Join(c.Out, "model.safetensors")); statErr == nil {
 			return fmt.Errorf("%w; the model that was in %s before is kept", err, c.Out)
 		}
-		if writeErr := run.Write(c.Out); writeErr != nil {
-			return fmt.Errorf("%s was not fitted yet and nothing was written: %w", c.Method, ctx.Err())
-		}
-		return fmt.Errorf("%w; the model as far as it was learned is in %s", err, c.Out)
+		return c.interrupted(run, err)
 	}
 	if err != nil {
 		return err
@@ -88,9 +86,25 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		t.note("%s", c.notice)
 	}
 	for _, s := range run.Stages {
+		if s.Result.Epochs == 0 {
+			t.note("%s: %s, %.1f s", s.Name, s.Result.Ended, s.Time.Seconds())
+			continue
+		}
 		t.note("%s: %s after %d epochs, weights of epoch %d kept, %.1f s", s.Name, s.Result.Ended, s.Result.Epochs, s.Result.Best, s.Time.Seconds())
 	}
 	return c.report(t, run)
+}
+
+// interrupted keeps what the fit had learned when it was interrupted, and is the error that
+// says so, or why not.
+func (c *fitCmd) interrupted(run interface{ Write(dir string) error }, interruption error) error {
+	switch err := run.Write(c.Out); {
+	case errors.Is(err, layers.ErrUnfitted):
+		return fmt.Errorf("%s was not fitted yet and nothing was written: %w", c.Method, context.Canceled)
+	case err != nil:
+		return fmt.Errorf("%w; the model as far as it was learned is lost: %w", interruption, err)
+	}
+	return fmt.Errorf("%w; the model as far as it was learned is in %s", interruption, c.Out)
 }
 
 // report prints what the fit found and where it is.
