@@ -3,13 +3,17 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
 )
 
 // TestCompare runs every method on a small problem: all are in the tables, the files
@@ -96,6 +100,50 @@ func TestEveryMethodFitsAndApplies(t *testing.T) {
 		if code, _, stderr := calibra(t, "apply", "--model", out, "--in", in, "--out", filepath.Join(out, "p.npz")); code != 0 {
 			t.Errorf("apply %s: %s", m.Name, stderr)
 		}
+	}
+}
+
+// TestCompareJSON has numbers, of several seeds with their standard deviation, and nothing where
+// nothing was measured.
+func TestCompareJSON(t *testing.T) {
+	in := write(t, features(160))
+	for seeds, several := range map[string]bool{"1": false, "1-2": true} {
+		code, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", "nc,ts", "--seeds", seeds, "--out", filepath.Join(t.TempDir(), "compared"), "--json")
+		var printed struct{ Methods []map[string]any }
+		if err := json.Unmarshal([]byte(stdout), &printed); code != 0 || err != nil || len(printed.Methods) != 2 {
+			t.Fatalf("exits %d, %v: %s%s", code, err, stdout, stderr)
+		}
+		for _, m := range printed.Methods {
+			for key, value := range m {
+				if _, number := value.(float64); number == (key == "method") {
+					t.Errorf("%s is %v", key, value)
+				}
+			}
+			for _, key := range []string{"nll", "accuracy", "lce_shared"} {
+				if _, there := m[key+"_sd"]; there != several || m[key] == nil {
+					t.Errorf("seeds %s: %s is missing, or %s_sd is there: %v", seeds, key, key, m)
+				}
+			}
+		}
+	}
+}
+
+// TestReportedValues: numbers as they are, words as words, and nothing of what was not measured.
+func TestReportedValues(t *testing.T) {
+	r := &report.Table{Labels: []string{"Method"}, Blocks: []report.Block{{Rows: []report.Row{{Labels: []string{"ts"}}}}}}
+	for head, c := range map[string]report.Cell{
+		"one":     {Text: ".123†", Spread: metrics.NewSpread([]float64{.1234})},
+		"several": {Text: ".2±.1", Spread: metrics.NewSpread([]float64{.125, .375})},
+		"none":    {Text: "–", Spread: metrics.NewSpread(nil)},
+		"unknown": {Text: "–", Spread: metrics.NewSpread([]float64{math.NaN(), 1})},
+		"words":   {Text: "better"},
+	} {
+		r.Values = append(r.Values, report.Head{Text: head})
+		r.Blocks[0].Rows[0].Cells = append(r.Blocks[0].Rows[0].Cells, c)
+	}
+	want := map[string]any{"method": "ts", "one": .1234, "several": .25, "several_sd": math.Sqrt(.03125), "words": "better"}
+	if got := reported(r, nil).objects()[0]; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"math"
 	"strings"
 
 	"calibra/experiments/metrics"
@@ -36,12 +37,30 @@ func reported(r *report.Table, drops map[string]int) *table {
 				cells = append(cells, words(label))
 			}
 			for _, v := range row.Cells {
-				cells = append(cells, cell{text: v.Text, value: v.Text, look: map[metrics.Mark]look{metrics.Best: best, metrics.Second: second}[v.Mark]})
+				shown := spreadOf(v)
+				shown.look = map[metrics.Mark]look{metrics.Best: best, metrics.Second: second}[v.Mark]
+				cells = append(cells, shown)
 			}
 			t.add(cells...)
 		}
 	}
 	return t
+}
+
+// spreadOf is the cell with its mean and, of several seeds, their standard deviation, as they
+// are; it has no value where that could not be measured.
+func spreadOf(v report.Cell) cell {
+	c := cell{text: v.Text}
+	switch s := v.Spread; {
+	case math.IsNaN(s.Mean) || math.IsInf(s.Mean, 0):
+	case s.Runs == 0:
+		c.value = v.Text
+	case s.Runs == 1:
+		c.value = s.Mean
+	default:
+		c.value, c.sd = s.Mean, s.SD
+	}
+	return c
 }
 
 // resultDrops are what the tables of results lose first.

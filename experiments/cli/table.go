@@ -30,6 +30,7 @@ type column struct {
 type cell struct {
 	text  string
 	value any
+	sd    any // of the value over seeds, in JSON beside it as KEY_sd; nil where there is none
 	look  look
 }
 
@@ -220,6 +221,9 @@ func (t *table) objects() []map[string]any {
 			}
 			if row[j].value != nil {
 				o[key] = row[j].value
+			}
+			if row[j].sd != nil {
+				o[key+"_sd"] = row[j].sd
 			}
 		}
 		objects = append(objects, o)

@@ -20,8 +20,8 @@ var document = Document{
 		{Title: "Results", Tables: []*Table{{
 			Caption: "Means of 5 % & more", Labels: []string{"w", "|C|"}, Values: []Head{{"LCE", "↓"}, {"ACC", "↑"}},
 			Blocks: []Block{{"cifar10 · resnet", []Row{
-				{[]string{"64", "32"}, []Cell{{".0059±.0002", metrics.Best}, {".889±.001", metrics.Second}}, true},
-				{[]string{"16", "32"}, []Cell{{"–", metrics.Unmarked}, {"−.0014", metrics.Unmarked}}, false},
+				{[]string{"64", "32"}, []Cell{{Text: ".0059±.0002", Mark: metrics.Best}, {Text: ".889±.001", Mark: metrics.Second}}, true},
+				{[]string{"16", "32"}, []Cell{{Text: "–"}, {Text: "−.0014"}}, false},
 			}}},
 		}}},
 		{Title: "A note", Note: "alone"},
@@ -90,7 +90,7 @@ func TestHTML(t *testing.T) {
 func TestTableWithoutBlockNames(t *testing.T) {
 	d := Document{Sections: []*Section{{Tables: []*Table{{
 		Labels: []string{"Method"}, Values: []Head{{"NLL", "↓"}},
-		Blocks: []Block{{"", []Row{{[]string{"VQ"}, []Cell{{".449", metrics.Unmarked}}, false}}}},
+		Blocks: []Block{{"", []Row{{[]string{"VQ"}, []Cell{{Text: ".449"}}, false}}}},
 	}}}}}
 	for format, c := range map[string]struct {
 		write func(io.Writer) error

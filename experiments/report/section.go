@@ -72,6 +72,7 @@ type Row struct {
 
 // Cell is a number as it is printed, ".0053±.0007", with its place in the column.
 type Cell struct {
-	Text string
-	Mark metrics.Mark
+	Text   string
+	Mark   metrics.Mark
+	Spread metrics.Spread // that Text prints; the zero value where it prints none
 }

@@ -90,7 +90,7 @@ func (f *Findings) table(caption string, columns []quantity) *report.Table {
 				if q.unranked {
 					mark = metrics.Unmarked
 				}
-				block.Rows[i].Cells[j] = report.Cell{Text: column[i].Format(q.metric), Mark: mark}
+				block.Rows[i].Cells[j] = report.Cell{Text: column[i].Format(q.metric), Mark: mark, Spread: column[i]}
 			}
 		}
 		t.Blocks = append(t.Blocks, block)
