@@ -144,7 +144,7 @@ func result(ctx context.Context, temp string, build func(path string) *beam.Pipe
 	case *jobopts.Async:
 		return nil, data.Inputf("", "--async waits for no result; leave it out")
 	case temp == "" && elsewhere():
-		return nil, data.Inputf("", "the workers run elsewhere and cannot give their results to this program; name a directory that both see by --temp, or run the workers in this process by --environment_type LOOPBACK")
+		return nil, data.Inputf("", "the workers run elsewhere and cannot give their results to this program; name a directory that both see by --temp")
 	}
 	local, err := os.MkdirTemp("", "calibra-beam-")
 	if err != nil {
