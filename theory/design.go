@@ -61,11 +61,11 @@ func (d Design) Check() error {
 		return fmt.Errorf("theory: a design needs at least 2 codewords to compare their rates, got %d", d.Codewords)
 	case d.Atoms < 1:
 		return fmt.Errorf("theory: a design needs at least 1 atom per cell, got %d", d.Atoms)
-	case d.Law != nil && (len(d.Law) != d.Codewords || floats.Min(d.Law) <= 0):
+	case d.Law != nil && (len(d.Law) != d.Codewords || slices.ContainsFunc(d.Law, func(p float64) bool { return !(p > 0) || math.IsInf(p, 1) })):
 		return fmt.Errorf("theory: a law of codewords needs %d positive numbers, one for each codeword, got %v", d.Codewords, d.Law)
 	case d.Cells < 0:
 		return fmt.Errorf("theory: a design cannot have %d cells; give at least 1, or 0 for the default", d.Cells)
-	case d.Decades < 0 || d.Zipf < 0:
+	case !(d.Decades >= 0 && d.Zipf >= 0) || math.IsInf(d.Decades+d.Zipf, 1):
 		return fmt.Errorf("theory: codeword frequencies must not rise with k: give Decades and Zipf ≥ 0, got %g and %g", d.Decades, d.Zipf)
 	}
 	return nil

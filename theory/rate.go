@@ -56,15 +56,20 @@ func (s RateSettings) withDefaults() RateSettings {
 	return s
 }
 
-// check reports the first impossible setting as one sentence.
-func (s RateSettings) check() error {
+// Check reports the first impossible setting as one sentence; 0 is a default, which is possible.
+func (s RateSettings) Check() error {
+	s = s.withDefaults()
 	switch {
 	case s.Sizes != nil && len(s.Sizes) < 2:
 		return fmt.Errorf("theory: a rate needs at least two sample sizes, got %d", len(s.Sizes))
 	case s.Replicates < 2:
 		return fmt.Errorf("theory: an error bar needs at least 2 replicates, got %d", s.Replicates)
-	case s.Shifts < 1 || s.Spread < 0 || s.Disturbance < 0:
-		return fmt.Errorf("theory: shifts must be at least 1, spread and disturbance at least 0, got %d, %g and %g", s.Shifts, s.Spread, s.Disturbance)
+	case s.Shifts < 1:
+		return fmt.Errorf("theory: a rate needs at least 1 shift of the codeword frequencies, got %d", s.Shifts)
+	case !(s.Spread >= 0) || math.IsInf(s.Spread, 1):
+		return fmt.Errorf("theory: the spread of the truth must be a number of at least 0, got %g", s.Spread)
+	case !(s.Disturbance >= 0) || math.IsInf(s.Disturbance, 1):
+		return fmt.Errorf("theory: the disturbance of the law must be a number of at least 0, got %g", s.Disturbance)
 	}
 	for i, n := range s.Sizes {
 		if n < 1 || i > 0 && n <= s.Sizes[i-1] {
@@ -83,13 +88,13 @@ func (s RateSettings) check() error {
 // A design whose population Hessian is not positive definite off a declared gauge, K
 // below 2, or N too small for first-order theory is an error.
 func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report, error) {
-	s = s.withDefaults()
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
+	s = s.withDefaults()
 	shifts := evenShifts(d, s.Shifts)
 	table := support(d, shifts, newRand(s.Seed, 1))
 	model, err := newLayered(m, table)

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -57,6 +58,28 @@ func (s *Seeds) Add(seed uint64, rows []Row) {
 	}
 }
 
+// seedLine is a line of the table.
+type seedLine struct {
+	Study string   `json:"study"`
+	Key   string   `json:"key"`
+	Level float64  `json:"level"`
+	Runs  int      `json:"runs"`
+	Out   []uint64 `json:"out_of_band"` // the seeds
+	Mean  *float64 `json:"mean"`        // null when not a number
+	SD    *float64 `json:"standard_deviation"`
+}
+
+// MarshalJSON gives the lines of the table as a list.
+func (s *Seeds) MarshalJSON() ([]byte, error) {
+	lines := []seedLine{}
+	for _, key := range s.keys {
+		at := s.rows[key]
+		mean, sd := stat.MeanStdDev(at.values, nil)
+		lines = append(lines, seedLine{at.row.Study, at.row.Key, at.row.Level, len(at.values), append([]uint64{}, at.out...), number(mean), number(sd)})
+	}
+	return json.Marshal(lines)
+}
+
 // familyLevel is the probability that a run has any row out of band where all claims
 // hold, by Bonferroni: the sum of the levels of its rows.
 func (s *Seeds) familyLevel() (level float64) {
@@ -81,7 +104,7 @@ func (s *Seeds) Markdown(w io.Writer) error {
 	fmt.Fprintf(&b, "%d runs (seeds %s), %s. %d judged rows a run, %d of them with chance in them.\n\n", len(s.Runs), ranges(s.Runs), s.aborted(), len(s.rows), byChance)
 	fmt.Fprintf(&b, "A run with any row out of band: %d of %d; its level is at most %.2g %%, so that %.2g are expected at most.\n", len(s.out), len(s.Runs), 100*s.familyLevel(), s.familyLevel()*float64(len(s.Runs)))
 	fmt.Fprintf(&b, "Rows out of band: %d of %d.\n\n", out, judged)
-	fmt.Fprintf(&b, "`calibra theory fast --seeds LIST --out DIR` writes this table, and runs no seed again that DIR holds.\n\n")
+	fmt.Fprintf(&b, "`calibra theory fast --seeds LIST --out DIR` writes this table, and runs no seed again that DIR holds from the same program.\n\n")
 	fmt.Fprintln(&b, "| study | row | level | runs | out of band | mean | standard deviation |\n| --- | --- | --- | --- | --- | --- | --- |")
 	for _, key := range s.keys {
 		at := s.rows[key]

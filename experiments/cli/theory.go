@@ -16,10 +16,10 @@ import (
 
 type theoryCmd struct {
 	Studies []string `arg:"" optional:"" name:"study" help:"Studies to run, or all (the default). The word fast takes smaller designs and fewer replicates."`
-	Seed    uint64   `default:"0" help:"Seed of designs and samples (${default}). The bands hold for any."`
-	Seeds   seeds    `placeholder:"LIST" help:"Run the studies under each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md); seeds that --out holds are not run again."`
+	Seed    *uint64  `placeholder:"N" help:"Seed of designs and samples (0). The bands hold for any."`
+	Seeds   seeds    `placeholder:"LIST" help:"Run the studies under each of these seeds, such as 0-99, and write to --out how often each row falls outside its band (seeds.md). Seeds that --out holds of the same studies, design and program are not run again."`
 	Own     ownRate  `embed:"" group:"A design and a map of your own (study rate alone):"`
-	JSON    bool     `help:"Print the rows of all studies as one JSON list."`
+	JSON    bool     `help:"Print the rows of all studies as one JSON list; with --seeds, the lines of seeds.md."`
 	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, the figures as CSV, SVG, PNG and PDF, and, of all studies, findings.md; they replace those of an earlier run."`
 }
 
@@ -39,7 +39,13 @@ Studies: ` + strings.Join(names, ", ") + `. A quantity outside its band makes th
 }
 
 func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
-	settings := theory.Settings{Seed: c.Seed}
+	var settings theory.Settings
+	if c.Seed != nil {
+		if len(c.Seeds) > 0 {
+			return usageError{fmt.Errorf("--seed and --seeds are both given; give one or the other")}
+		}
+		settings.Seed = *c.Seed
+	}
 	studies, err := c.chosen(&settings)
 	if err != nil {
 		return err

@@ -78,7 +78,11 @@ func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.S
 	if err := d.Check(); err != nil {
 		return theory.Study{}, usageError{err}
 	}
-	return theory.OwnRate(name, m, d, theory.RateSettings{
+	settings := theory.RateSettings{
 		Spread: o.Spread, Disturbance: o.Disturbance, Sizes: o.Sizes, Shifts: o.Shifts, Replicates: o.Replicates,
-	}), nil
+	}
+	if err := settings.Check(); err != nil {
+		return theory.Study{}, usageError{err}
+	}
+	return theory.OwnRate(name, m, d, settings), nil
 }

@@ -2,12 +2,18 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/theory"
 )
 
@@ -17,6 +23,30 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 	if c.Out == "" {
 		return usageError{fmt.Errorf("many seeds write a file each: give --out DIR")}
 	}
+	run := seedRun{Effort: "complete", Own: c.Own}
+	if settings.Effort == theory.Quick {
+		run.Effort = "fast"
+	}
+	for _, study := range studies {
+		run.Studies = append(run.Studies, study.Name)
+	}
+	var err error
+	if run.Program, err = experiments.ThisProgram(); err != nil {
+		return err
+	}
+	kept, stale := make([][]theory.Row, len(c.Seeds)), 0
+	for i, seed := range c.Seeds { // before the first hour of work
+		old := false
+		if kept[i], old, err = run.kept(c.Out, seed); err != nil {
+			return err
+		}
+		if old {
+			stale++
+		}
+	}
+	if stale > 0 {
+		t.note("the rows of %d of %d seeds in %s are of another program; they are computed again", stale, len(c.Seeds), c.Out)
+	}
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return err
 	}
@@ -25,11 +55,7 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 	for i, seed := range c.Seeds {
 		bar.at(float64(i), float64(len(c.Seeds)), fmt.Sprintf("%d of %d seeds%s", i, len(c.Seeds), bar.left(float64(i), float64(len(c.Seeds)))))
 		settings.Seed = seed
-		path := filepath.Join(c.Out, fmt.Sprintf("seed-%d.csv", settings.Seed))
-		rows, err := readRows(path)
-		if err != nil {
-			return err
-		}
+		rows := kept[i]
 		if rows == nil {
 			rows, err = runAll(ctx, studies, settings)
 			if ctx.Err() != nil {
@@ -37,7 +63,7 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 			}
 			if err != nil {
 				all.Aborted = append(all.Aborted, theory.Abort{Seed: seed, Why: err})
-			} else if err := data.WriteFile(path, func(w io.Writer) error { return theory.WriteCSV(w, rows) }); err != nil {
+			} else if err := run.keep(c.Out, seed, rows); err != nil {
 				return err
 			}
 		}
@@ -49,7 +75,12 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 		}
 	}
 	bar.clear()
-	if err := all.Markdown(t.out); err != nil {
+	if c.JSON {
+		err = t.json(&all)
+	} else {
+		err = all.Markdown(t.out)
+	}
+	if err != nil {
 		return err
 	}
 	if n := len(all.Aborted); n > 0 {
@@ -70,19 +101,75 @@ func runAll(ctx context.Context, studies []theory.Study, settings theory.Setting
 	return rows, nil
 }
 
-// readRows reads the rows that a run wrote; nil if there is no such file.
-func readRows(path string) ([]theory.Row, error) {
+// seedRun is what the rows of a seed were computed with, beside the seed. It stands in
+// seed-N.json, the rows in seed-N.csv.
+type seedRun struct {
+	Studies []string            `json:"studies"`
+	Effort  string              `json:"effort"`       // "fast" or "complete"
+	Own     ownRate             `json:"own,omitzero"` // of study rate alone
+	Program experiments.Program `json:"program"`
+}
+
+func (r seedRun) String() string {
+	words := strings.Join(r.Studies, " ") + ", " + r.Effort
+	if r.Own.given() {
+		words += ", with a design or map of its own"
+	}
+	return words
+}
+
+// files of a seed's rows and of what they were computed with.
+func (seedRun) files(dir string, seed uint64) (rows, run string) {
+	name := filepath.Join(dir, fmt.Sprintf("seed-%d", seed))
+	return name + ".csv", name + ".json"
+}
+
+// kept reads the rows that dir holds of a seed; nil if there are none, or if they are stale,
+// those of another program. Rows of another run are an *InputError.
+func (r seedRun) kept(dir string, seed uint64) (rows []theory.Row, stale bool, err error) {
+	path, beside := r.files(dir, seed)
 	file, err := os.Open(path)
-	if os.IsNotExist(err) {
-		return nil, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer file.Close()
-	rows, err := theory.ReadCSV(file)
-	if err != nil {
-		return nil, data.Inputf(path, "%w", err)
+	var made seedRun
+	text, err := os.ReadFile(beside)
+	if err == nil {
+		err = json.Unmarshal(text, &made)
 	}
-	return rows, nil
+	if err != nil {
+		return nil, false, data.Inputf(path, "does not tell what it was computed with (%w); delete it, or give another --out", err)
+	}
+	stale, made.Program = !made.Program.Same(r.Program), r.Program
+	if !reflect.DeepEqual(made, r) {
+		return nil, false, data.Inputf(path, "holds rows of another run (%v); give another --out for this one (%v), or delete the file", made, r)
+	}
+	if stale {
+		return nil, true, nil
+	}
+	if rows, err = theory.ReadCSV(file); err != nil {
+		return nil, false, data.Inputf(path, "%w", err)
+	}
+	return rows, false, nil
+}
+
+// keep writes the rows of a seed. Stale ones go first and the rows come last: wherever it is
+// interrupted, rows stand beside what they were computed with.
+func (r seedRun) keep(dir string, seed uint64, rows []theory.Row) error {
+	path, beside := r.files(dir, seed)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := data.WriteBytes(beside, append(text, '\n')); err != nil {
+		return err
+	}
+	return data.WriteFile(path, func(w io.Writer) error { return theory.WriteCSV(w, rows) })
 }

@@ -37,12 +37,20 @@ func TestTheoryOfOnesOwn(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"4 positive numbers":   {"theory", "rate", "--codewords", "4", "--frequencies", "1,2"},
-		"for the study rate":   {"theory", "gauge", "--zipf", "1"},
-		"did you mean vq-dc?":  {"theory", "rate", "--map", "vqdc"},
-		"at least 2 codewords": {"theory", "rate", "--codewords", "1"},
-		"is no single map":     {"theory", "rate", "--map", "kc"},
-		"give --out DIR":       {"theory", "fast", "--seeds", "0-1"},
+		"4 positive numbers":            {"theory", "rate", "--codewords", "4", "--frequencies", "1,2"},
+		"for the study rate":            {"theory", "gauge", "--zipf", "1"},
+		"did you mean vq-dc?":           {"theory", "rate", "--map", "vqdc"},
+		"at least 2 codewords":          {"theory", "rate", "--codewords", "1"},
+		"is no single map":              {"theory", "rate", "--map", "kc"},
+		"give --out DIR":                {"theory", "fast", "--seeds", "0-1"},
+		"one or the other":              {"theory", "fast", "--seeds", "0-1", "--seed", "0", "--out", "none"},
+		"at least 2 replicates":         {"theory", "rate", "--replicates", "1"},
+		"two sample sizes":              {"theory", "rate", "--sizes", "100"},
+		"must be positive and increase": {"theory", "rate", "--sizes", "100,100"},
+		"at least 1 shift":              {"theory", "rate", "--shifts=-1"},
+		"the spread of the truth":       {"theory", "rate", "--spread=-1"},
+		"the disturbance of the law":    {"theory", "rate", "--disturbance=NaN"},
+		"must not rise with k":          {"theory", "rate", "--zipf=NaN"},
 	} {
 		if code, _, stderr := calibra(t, args...); code != exitUsage || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
@@ -50,7 +58,9 @@ func TestTheoryOfOnesOwn(t *testing.T) {
 	}
 }
 
-// Runs under many seeds go on where they were, and their table counts each row.
+// Runs under many seeds go on where they were, and their table counts each row. Rows of other
+// studies, of another effort or design, and of an unknown run are never taken for them; those of
+// another program are computed again.
 func TestTheoryUnderSeeds(t *testing.T) {
 	out := t.TempDir()
 	if code, stdout, stderr := calibra(t, "theory", "fast", "propositions", "--seeds", "0-1", "--out", out); code != 0 || !strings.Contains(stdout, "2 runs (seeds 0–1)") {
@@ -67,5 +77,52 @@ func TestTheoryUnderSeeds(t *testing.T) {
 	}
 	if after, err := os.Stat(first); err != nil || after.ModTime() != before.ModTime() {
 		t.Error("a seed that the directory holds is run again")
+	}
+	for _, args := range [][]string{
+		{"theory", "fast", "triangular"}, {"theory", "propositions"}, {"theory", "fast"},
+		{"theory", "rate", "--slots", "2"}, {"theory", "rate", "--map", "vq-dc"},
+	} {
+		code, stdout, stderr := calibra(t, append(args, "--seeds", "0-2", "--out", out)...)
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "propositions") || !strings.Contains(stderr, "another --out") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v on rows of propositions exits %d: %s%s", args, code, stdout, stderr)
+		}
+	}
+
+	code, stdout, stderr = calibra(t, "theory", "propositions", "fast", "--json", "--seeds", "0-2", "--out", out)
+	var lines []struct {
+		Study, Key string
+		Runs       int
+		Mean       *float64
+	}
+	if err := json.Unmarshal([]byte(stdout), &lines); err != nil || code != 0 || len(lines) == 0 {
+		t.Fatalf("--json exits %d: %v %s%s", code, err, stdout, stderr)
+	}
+	for _, line := range lines {
+		if line.Study != "propositions" || line.Key == "" || line.Runs != 3 || line.Mean == nil {
+			t.Errorf("--json holds %+v", line)
+		}
+	}
+
+	beside := filepath.Join(out, "seed-0.json")
+	text, err := os.ReadFile(beside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(string(text), `"digest": "`, `"digest": "0`, 1)
+	if err := os.WriteFile(beside, []byte(other), 0o644); err != nil || other == string(text) {
+		t.Fatal(err, other)
+	}
+	code, _, stderr = calibra(t, "theory", "fast", "propositions", "--seeds", "0-2", "--out", out)
+	if after, err := os.Stat(first); err != nil || code != 0 || after.ModTime() == before.ModTime() || !strings.Contains(stderr, "1 of 3 seeds") {
+		t.Errorf("the rows of another program are not computed again: exits %d, %s", code, stderr)
+	}
+	if now, err := os.ReadFile(beside); err != nil || string(now) != string(text) {
+		t.Errorf("the rows computed again are of %s", now)
+	}
+	if err := os.Remove(beside); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := calibra(t, "theory", "fast", "propositions", "--seeds", "0-2", "--out", out); code != exitUsage || !strings.Contains(stderr, "seed-0.csv") {
+		t.Errorf("rows of an unknown run: exits %d, %s", code, stderr)
 	}
 }
