@@ -71,6 +71,20 @@ func (s Spec) Prepare(p *Problem) (*Prepared, error) {
 	return out, nil
 }
 
+// Calibration is the rows of a source that a fit of the Spec is given.
+func (s Spec) Calibration(src *data.Source) (*data.Set, error) {
+	s.Shift = "" // no matter of theirs
+	split, err := src.Split(s.Judged(), rand.New(rand.NewPCG(s.Seed, 0)))
+	if err != nil {
+		return nil, err
+	}
+	p, err := (&Prepared{Source: split, whole: src.Cal}).partFor(s)
+	if err != nil {
+		return nil, err
+	}
+	return p.Source.Cal, nil
+}
+
 // partFor is the part of p that the Spec is fitted on and judged on.
 func (p *Prepared) partFor(s Spec) (*Prepared, error) {
 	if s.Shift != "" && p.shifted == nil {

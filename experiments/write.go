@@ -72,6 +72,20 @@ func PrepareDir(dir, group string, names ...string) (undo func(), err error) {
 	return undo, nil
 }
 
+// ReadSpec reads the Spec of the run that dir holds. It is an fs.ErrNotExist where dir has no
+// config.json.
+func ReadSpec(dir string) (s Spec, err error) {
+	path := filepath.Join(dir, "config.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, data.Inputf(path, "is no configuration of a run: %w", err)
+	}
+	return s, nil
+}
+
 // WriteModel saves a model of the Spec's method, with the settings that it was built with
 // and, where the rows it was fitted on are given, where those lay.
 func (s Spec) WriteModel(path string, m layers.Stateful, cal *data.Set) error {

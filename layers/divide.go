@@ -236,6 +236,16 @@ func (d *Divide) Restore(s State) error {
 	return nil
 }
 
+// Ridge is λ of the penalty ½λ‖θ‖² that the head was fitted with; an error where its weight
+// decay is none.
+func (d *Divide) Ridge() (float64, error) {
+	ridge, err := optim.Ridge(decayed(d.Optim).Rule)
+	if err != nil {
+		return 0, fmt.Errorf("layers: the penalty of the head: %w", err)
+	}
+	return ridge, nil
+}
+
 // decayed is s with the paper's rule, Adam with coupled weight decay 1e-3, unless
 // another is asked for.
 func decayed(s optim.Settings) optim.Settings {

@@ -74,6 +74,33 @@ func belowTop(logits *mat.Dense) *mat.Dense {
 	return out
 }
 
+// Of tells whether x can be the rows that were measured: whether all moments that both have
+// agree within the rounding of a float32 file. Without moments any rows can be.
+func (in *Inputs) Of(x *data.Set) bool {
+	if in == nil {
+		return true
+	}
+	now := InputsOf(x)
+	return in.Features.is(now.Features) && in.Logits.is(now.Logits)
+}
+
+// is tells whether two of both are the same; it cannot tell where one is missing.
+func (m *Moments) is(other *Moments) bool {
+	if m == nil || other == nil {
+		return true
+	}
+	if len(m.Mean) != len(other.Mean) {
+		return false
+	}
+	for j, mean := range m.Mean {
+		rounding := 1e-6 * (math.Abs(mean) + m.SD[j])
+		if math.Abs(mean-other.Mean[j]) > rounding || math.Abs(m.SD[j]-other.SD[j]) > rounding {
+			return false
+		}
+	}
+	return true
+}
+
 // FarSD is how many standard deviations from the mean, as the root mean square over the
 // columns, make a row lie far outside. Rows like those of the fit have about 1.
 const FarSD = 10

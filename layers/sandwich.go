@@ -155,6 +155,9 @@ func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed,
 		return nil, fmt.Errorf("layers: intervals are known for one prior of all regions only; fit the map with LearnedPrior")
 	case rows.View.Codes == nil || rows.Labels == nil:
 		return nil, fmt.Errorf("layers: intervals need the codes and labels of the calibration rows")
+	case data.Stray(rows.Labels, s.Classes) >= 0:
+		i := data.Stray(rows.Labels, s.Classes)
+		return nil, fmt.Errorf("layers: calibration row %d is of class %d, the map has %d classes", i, rows.Labels[i], s.Classes)
 	case dim > largestSandwich:
 		return nil, fmt.Errorf("layers: intervals of %d parameters need matrices of their square; %d is the most, use fewer codewords", dim, largestSandwich)
 	}
@@ -355,7 +358,8 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 }
 
 // Sandwich is the covariance of a fitted bilinear map on a divided base, from the
-// calibration rows it was fitted to; ridge as in [Bilinear.Sandwich].
+// calibration rows it was fitted to, or from others of their law: these count together as
+// many as were fitted. For the ridge see [Bilinear.Sandwich]; [Trained.Ridge] is that of the fit.
 func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*Sandwich, error) {
 	m, ok := t.Map.(Bilinear)
 	switch {
@@ -368,7 +372,19 @@ func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*
 	if err != nil {
 		return nil, err
 	}
-	return m.Sandwich(ctx, t.weights, Observed{View: view, Labels: cal.Labels}, t.Base.Sizes(), ridge)
+	return m.Sandwich(ctx, t.weights, t.observed(view, cal.Labels), t.Base.Sizes(), ridge)
+}
+
+// observed are rows that count together as many as were fitted.
+func (t *Trained) observed(view *View, labels []int) Observed {
+	rows, fitted := Observed{View: view, Labels: labels}, 0
+	for _, n := range t.Base.Sizes().Counts {
+		fitted += n
+	}
+	if fitted != len(labels) && fitted > 0 {
+		rows.Counts = slices.Repeat([]float64{float64(fitted) / float64(len(labels))}, len(labels))
+	}
+	return rows
 }
 
 // Intervals returns the interval of each posterior of x (N×C each) at a level.

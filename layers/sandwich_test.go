@@ -195,11 +195,58 @@ func BenchmarkIntervals(b *testing.B) {
 	}
 }
 
+// Rows that are not those of the fit stand for as many as were fitted: all of them listed twice
+// say what the fitted ones say, where taken as new rows they would promise half the variance.
+func TestSandwichCountsTheFittedRows(t *testing.T) {
+	c, rows := fittedBilinear(t)
+	cal := blobs(600, 1)
+	twice := cal.Rows(slices.Concat(sequence(600), sequence(600)))
+	once, err := c.Sandwich(t.Context(), cal, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := c.Sandwich(t.Context(), twice, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.EqualApprox(once.covariance, other.covariance, 1e-8*mat.Max(once.covariance)) { // sums in another order
+		t.Error("rows that are listed twice change the covariance of a map that was fitted to them once")
+	}
+	both, err := c.TwoStage(t.Context(), twice, 1e-3, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := c.TwoStage(t.Context(), cal, 1e-3, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.EqualApprox(both.joint, alone.joint, 1e-8*mat.Max(alone.joint)) {
+		t.Error("rows that are listed twice change the covariance of both stages")
+	}
+	if floats.Sum(other.Occurrences) != float64(len(rows.View.Codes)) {
+		t.Errorf("codewords occur %g times in %d slots", floats.Sum(other.Occurrences), len(rows.View.Codes))
+	}
+}
+
+// sequence is 0…n−1.
+func sequence(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
 func TestSandwichRefuses(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	sizes := c.Base.Sizes()
 	if _, err := (Bilinear{}).Sandwich(t.Context(), c.weights, Observed{View: rows.View}, sizes, 0); err == nil {
 		t.Error("rows without labels pass")
+	}
+	stray := slices.Clone(rows.Labels)
+	stray[3] = sizes.Classes
+	if _, err := (Bilinear{}).Sandwich(t.Context(), c.weights, Observed{View: rows.View, Labels: stray}, sizes, 0); err == nil {
+		t.Error("a row of a class that the map has not passes")
 	}
 	huge := sizes
 	huge.Codewords = largestSandwich

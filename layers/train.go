@@ -142,6 +142,19 @@ func (t *Trained) validation(val *data.Set) (func(graph.Session) (float64, error
 	return func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }, nil
 }
 
+// Ridge is λ of the penalty ½λ‖θ‖² that the map was fitted with; an error where its weight
+// decay is none.
+func (t *Trained) Ridge() (float64, error) {
+	if t.Minimize != nil {
+		return 0, nil
+	}
+	ridge, err := optim.Ridge(decayed(t.Optim).Rule)
+	if err != nil {
+		return 0, fmt.Errorf("layers: the penalty of the map: %w", err)
+	}
+	return ridge, nil
+}
+
 // Stages tells how the last Fit went: "divide", if the base divides, and Name, if the map
 // has anything to learn.
 func (t *Trained) Stages() []Stage { return t.stages }

@@ -372,7 +372,8 @@ func (r *spreads) variance() float64 {
 }
 
 // TwoStage is the covariance of a fitted bilinear map and the head of its divided base,
-// from the calibration rows that both were fitted to; the ridges as in [Bilinear.TwoStage].
+// from the calibration rows that both were fitted to, or others as in [Trained.Sandwich]. For
+// the ridges see [Bilinear.TwoStage]; those of the fit are [Trained.Ridge] and [Divide.Ridge].
 func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge float64) (*TwoStage, error) {
 	m, ok := t.Map.(Bilinear)
 	divide, divided := t.Base.(*Divide)
@@ -387,7 +388,7 @@ func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge 
 		return nil, err
 	}
 	z := data.Dense(divide.quantized(view.Codes))
-	return m.TwoStage(ctx, t.weights, Observed{View: view, Labels: cal.Labels}, z, divide.Sizes(), ridge, headRidge)
+	return m.TwoStage(ctx, t.weights, t.observed(view, cal.Labels), z, divide.Sizes(), ridge, headRidge)
 }
 
 // TwoStageIntervals returns the interval of each posterior of x (N×C each) at a level, with

@@ -1,5 +1,7 @@
 package optim
 
+import "errors"
+
 // Decay adds λθ to the update (weight decay). Before the moments of a gradient it is the
 // derivative of ½λ‖θ‖², as in Adam; after them it is decoupled, as in AdamW (Loshchilov and
 // Hutter 2019).
@@ -29,4 +31,37 @@ func (d Decay) of(name string) float64 {
 		return 0
 	}
 	return d.Strength
+}
+
+// ErrDecoupled is what [Ridge] says of decay that is no penalty on the loss.
+var ErrDecoupled = errors.New("optim: weight decay that is decoupled from the gradient, as AdamW's and Lion's, is no penalty on the loss")
+
+// Ridge is λ of the penalty ½λ‖θ‖² on the loss that a rule's weight decay amounts to, 0 for
+// a rule without decay. Decay that meets the gradient itself is its derivative: where such a
+// rule rests, ∇L + λθ = 0. Decay after the moments is another: AdamW rests where
+//
+//	g_i + λ(√v_i + ε) θ_i = 0,
+//
+// a penalty of each weight by the gradients it has met, which is in no model file; that is
+// [ErrDecoupled], as is a Mask. A Clip is taken to be idle where the rule rests.
+func Ridge(r Rule) (float64, error) {
+	ridge, coupled := 0.0, true
+	for _, p := range r.Parts() {
+		switch p := p.(type) {
+		case Clip:
+		case Decay:
+			if p.Strength != 0 && (!coupled || p.Mask != nil) {
+				return 0, ErrDecoupled
+			}
+			ridge += p.Strength
+		case Lion:
+			if p.WeightDecay != 0 {
+				return 0, ErrDecoupled
+			}
+			coupled = false
+		default:
+			coupled = false
+		}
+	}
+	return ridge, nil
 }

@@ -82,7 +82,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	arrays = append(arrays, embedded...)
 	release()
 	if c.Intervals != nil {
-		bounds, err := intervals(ctx, t, model.(*layers.Trained), src, *c.Intervals, c.TwoStage)
+		bounds, err := intervals(ctx, t, model.(*layers.Trained), file.Inputs, filepath.Dir(path), src, *c.Intervals, c.TwoStage)
 		if err != nil {
 			return err
 		}
