@@ -165,6 +165,9 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	}
 	staleTasks := study.Tasks(stale, make([]*study.Result, len(stale)))
 	c.tellStale(t, staleTasks)
+	if c.notice != "" {
+		t.note("%s", c.notice)
+	}
 	if c.DryRun {
 		return listCells(t, cells, done, jobs)
 	}
@@ -218,9 +221,6 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 			return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
 		}
 		return err
-	}
-	if c.notice != "" {
-		t.note("%s", c.notice)
 	}
 	if err := c.report(ctx, t, findings); err != nil {
 		return err

@@ -18,8 +18,8 @@ import (
 type gridFlags struct {
 	List    bool   `xor:"grid" help:"Print the cells as JSON lines: id, method, data, seed, done."`
 	Cell    string `xor:"grid" placeholder:"ID" help:"Compute this cell of --list alone, and no report."`
-	Shard   string `xor:"grid" placeholder:"i/n" help:"Compute the i-th of n shares of the cells, i from 1, and no report (within a job array of Slurm its SLURM_ARRAY_TASK_ID/SLURM_ARRAY_TASK_COUNT)."`
-	Collect bool   `xor:"grid" help:"Compute nothing: write the report of the cells that are there."`
+	Shard   string `xor:"grid" placeholder:"i/n" help:"Compute the i-th of n shares of the cells, i from 1, and no report (within a job array of Slurm its SLURM_ARRAY_TASK_ID/SLURM_ARRAY_TASK_COUNT; 1/1 is all of them)."`
+	Collect bool   `xor:"grid" help:"Compute nothing: write the report of the cells that are there, and name those that are missing."`
 }
 
 // settle reads the share of a Slurm job array, where nothing else is asked for.

@@ -239,6 +239,11 @@ func TestStudyTruthFlags(t *testing.T) {
 			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
 		}
 	}
+	for _, args := range [][]string{{"truth"}, {"main", "--data", write(t, features(60))}} {
+		if code, _, stderr := calibra(t, append(append([]string{"study"}, args...), "--methods", "ts", "--slots", "8", "--dry-run", "--cells", t.TempDir())...); code != 0 || !strings.Contains(stderr, "--slots changed nothing") {
+			t.Errorf("study %v --slots of ts exits %d: %s", args, code, stderr)
+		}
+	}
 	args := []string{"study", "truth", "--cells", t.TempDir(), "--methods", "vq"}
 	if a, b := listed(t, args...), listed(t, append(slices.Clone(args), "--slots", "8", "--codewords", "16", "--ema", "zero")...); a[0].ID == b[0].ID {
 		t.Errorf("with other settings the cell is %s, too", a[0].ID)

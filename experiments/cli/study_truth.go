@@ -32,6 +32,9 @@ func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experimen
 		return printTasks(term, there.Tasks)
 	}
 	c.tellStale(term, there.Stale)
+	if c.notice != "" {
+		term.note("%s", c.notice)
+	}
 	var left []study.Task
 	for _, task := range there.Tasks {
 		if !task.Done {
@@ -95,9 +98,6 @@ func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experimen
 	}
 	if err := there.Write(c.Out); err != nil {
 		return err
-	}
-	if c.notice != "" {
-		term.note("%s", c.notice)
 	}
 	if err := c.reportTruth(term, there); err != nil {
 		return err
