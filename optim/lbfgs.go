@@ -346,8 +346,20 @@ func (f *fullBatch) evaluate(x []float64) {
 		at := 0
 		for _, g := range grads {
 			n := g.DataSize()
-			floats.AddScaled(f.slope[at:at+n], share, graph.Float64s(g))
+			addShare(f.slope[at:at+n], share, g)
 			at += n
 		}
+	}
+}
+
+// addShare adds share times a piece's gradient.
+func addShare(slope []float64, share float64, grad *tensor.Dense) {
+	single, ok := grad.Data().([]float32)
+	if !ok {
+		floats.AddScaled(slope, share, graph.Float64s(grad))
+		return
+	}
+	for i, g := range single { // of many classes a copy in float64 would be larger than the rows
+		slope[i] += share * float64(g)
 	}
 }
