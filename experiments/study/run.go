@@ -28,8 +28,8 @@ type Failure struct {
 // done is taken from there.
 //
 // If ctx is cancelled, the cells that ended stay in the store and the error wraps
-// ctx.Err(). The directory stays even if it is empty: other processes may be at their first
-// cells.
+// ctx.Err(). Where all cells failed, a directory that is empty is removed; a process that has
+// something to keep makes it again.
 func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cell)) ([]*Result, []Failure, error) {
 	if err := os.MkdirAll(st.Dir, 0o777); err != nil {
 		return nil, nil, data.Inputf("", "the directory %s of the cells cannot be made: %w", st.Dir, err)
@@ -64,6 +64,9 @@ func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cel
 		if err != nil && !errors.Is(err, ctx.Err()) {
 			failed = append(failed, Failure{cells[i], err})
 		}
+	}
+	if len(cells) > 0 && len(failed) == len(cells) {
+		os.Remove(st.Dir) // unless something is in it
 	}
 	if err != nil {
 		return results, failed, fmt.Errorf("the cells that ended are kept, the same command goes on with the others: %w", err)

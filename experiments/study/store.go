@@ -79,16 +79,40 @@ func (st Store) read(c Cell) (*Result, error) {
 
 // write keeps the result, its model before it, so that a cell that is there is
 // there in full. One that another process has kept meanwhile is the same and stays. Files
-// are replaced and never removed: that process may write between any two steps of this one.
-// A kill before the last step leaves a stale result as it was, beside the new model.
+// are replaced: that process may write between any two steps of this one. A kill before the
+// last step leaves a stale result as it was, beside the new model; a failure of it leaves no
+// model of a cell that is not there.
 func (st Store) write(c Cell, r *Result, model layers.Stateful) error {
 	if there, _, err := st.find(c); err != nil || there != nil {
 		return err
 	}
-	if err := c.Spec.WriteModel(st.modelPath(c), model, nil); err != nil {
+	if err := st.place(func() error { return c.Spec.WriteModel(st.modelPath(c), model, nil) }); err != nil {
 		return err
 	}
-	return writeJSON(st.path(c), r)
+	err := st.place(func() error { return writeJSON(st.path(c), r) })
+	if err != nil {
+		if there, _ := st.read(c); there == nil {
+			os.Remove(st.modelPath(c))
+		}
+	}
+	return err
+}
+
+// place writes a file of the store. A process that has nothing to keep removes the directory
+// while it is empty, so that it may have to be made anew.
+func (st Store) place(write func() error) error {
+	for {
+		err := write()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if _, there := os.Stat(st.Dir); there == nil {
+			return err
+		}
+		if err := os.MkdirAll(st.Dir, 0o777); err != nil {
+			return data.Inputf("", "the directory %s of the cells cannot be made: %w", st.Dir, err)
+		}
+	}
 }
 
 func readJSON(path string, into any) error {

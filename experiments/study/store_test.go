@@ -72,9 +72,9 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestRunLeavesTheDirectory: a process whose cells are none or all failed leaves the directory
-// to others, who may be at their first cells.
-func TestRunLeavesTheDirectory(t *testing.T) {
+// TestOthersKeepTheirFirstCells: a process whose cells are none or all failed stands in the way
+// of no other that is at its first cells.
+func TestOthersKeepTheirFirstCells(t *testing.T) {
 	s := Study{Name: "shared", Line: "a test", Grid: func(*experiments.Origin) []experiments.Spec { return each([]string{"nc"}) }, Vary: []Field{ByMethod}}
 	one := settings
 	one.Seeds = one.Seeds[:1]
@@ -89,7 +89,8 @@ func TestRunLeavesTheDirectory(t *testing.T) {
 		if _, failures, err := Run(t.Context(), st, mine, 1, nil); err != nil || len(failures) != len(mine) {
 			t.Fatal(failures, err)
 		}
-		if err := writeJSON(st.path(cells[0]), &Result{}); err != nil { // of another process
+		err := st.place(func() error { return writeJSON(st.path(cells[0]), &Result{}) }) // of another process
+		if err != nil {
 			t.Errorf("after %d cells, all failed: %v", len(mine), err)
 		}
 		os.Remove(st.path(cells[0]))
