@@ -40,10 +40,7 @@ type CountPrior struct{}
 
 // Init adds log π as state.
 func (CountPrior) Init(w *graph.Weights, name string, s Sizes, _ *rand.Rand) {
-	total := float64(len(s.Counts))
-	for _, n := range s.Counts {
-		total += float64(n)
-	}
+	total := float64(len(s.Counts) + s.Rows())
 	logPrior := make([]float64, len(s.Counts))
 	for j, n := range s.Counts {
 		logPrior[j] = math.Log(float64(n+1) / total)

@@ -377,10 +377,7 @@ func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*
 
 // observed are rows that count together as many as were fitted.
 func (t *Trained) observed(view *View, labels []int) Observed {
-	rows, fitted := Observed{View: view, Labels: labels}, 0
-	for _, n := range t.Base.Sizes().Counts {
-		fitted += n
-	}
+	rows, fitted := Observed{View: view, Labels: labels}, t.Base.Sizes().Rows()
 	if fitted != len(labels) && fitted > 0 {
 		rows.Counts = slices.Repeat([]float64{float64(fitted) / float64(len(labels))}, len(labels))
 	}

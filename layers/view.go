@@ -232,6 +232,14 @@ type Sizes struct {
 	Counts    []int `json:"counts"`              // calibration rows of each class
 }
 
+// Rows is how many calibration rows there are.
+func (s Sizes) Rows() (n int) {
+	for _, rows := range s.Counts {
+		n += rows
+	}
+	return n
+}
+
 // classCounts counts the rows of each class. C is the number of logits or, without
 // logits, what the set says or one more than the largest label.
 func classCounts(s *data.Set) []int {

@@ -52,7 +52,8 @@ func intervals(ctx context.Context, t *terminal, model *layers.Trained, inputs *
 // those that the run's split left. Where it is neither, a warning says so; all of them then
 // stand for as many as were fitted.
 func fittedRows(t *terminal, trained *layers.Trained, inputs *layers.Inputs, dir string, src *data.Source) (*data.Set, error) {
-	counts := trained.Base.Sizes().Counts
+	sizes := trained.Base.Sizes()
+	counts := sizes.Counts
 	if n := len(counts); src.Cal.Logits != nil && src.Cal.Classes() != n {
 		return nil, data.Inputf(src.Path, "cal_logits has %d columns and the model was fitted on %d classes; the intervals need the calibration rows of the fit", src.Cal.Classes(), n)
 	} else if i := data.Stray(src.Cal.Labels, n); i >= 0 {
@@ -78,10 +79,7 @@ func fittedRows(t *terminal, trained *layers.Trained, inputs *layers.Inputs, dir
 			return rows, nil
 		}
 	}
-	total := 0
-	for _, n := range counts {
-		total += n
-	}
+	total := sizes.Rows()
 	t.warn("warning: the %d calibration rows of %s are not the %d that the model was fitted to; the intervals are right if they come from the same law, and count them as %d", src.Cal.Len(), src.Path, total, total)
 	return src.Cal, nil
 }

@@ -156,10 +156,7 @@ func (g *network) stack(m *anchored.Stack, w *graph.Weights) (logs, codes string
 			mixed = g.add(mixed, term)
 		}
 	}
-	n := 0
-	for _, rows := range v.sizes.Counts {
-		n += rows
-	}
+	n := v.sizes.Rows()
 	q := g.exp(g.logSoftmax(g.over(g.log(mixed), g.scalar(m.T()))))
 	keep, floor := float64(n)/float64(n+1), 1/float64((n+1)*v.sizes.Classes)
 	return g.log(g.add(g.times(q, g.scalar(keep)), g.scalar(floor))), v.codes, nil

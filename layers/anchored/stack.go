@@ -137,10 +137,8 @@ func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) error 
 func (s *Stack) posterior(q *mat.Dense) *mat.Dense {
 	q.Scale(1/s.t, q)
 	p := layers.Renormalize(q)
-	sizes, n := s.Base.Sizes(), 0
-	for _, rows := range sizes.Counts {
-		n += rows
-	}
+	sizes := s.Base.Sizes()
+	n := sizes.Rows()
 	keep, floor := float64(n)/float64(n+1), 1/float64((n+1)*sizes.Classes)
 	p.Apply(func(_, _ int, l float64) float64 { return math.Log(keep*math.Exp(l) + floor) }, p)
 	return p
