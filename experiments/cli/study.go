@@ -163,7 +163,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if c.List {
 		return printTasks(t, tasks)
 	}
-	staleTasks := study.Tasks(stale, make([]*study.Result, len(stale)))
+	staleTasks := study.Tasks(stale, nil)
 	c.tellStale(t, staleTasks)
 	if c.notice != "" {
 		t.note("%s", c.notice)
@@ -189,7 +189,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		for _, f := range damaged {
 			broken = append(broken, f.Cell)
 		}
-		if err := tellMissing(t, tasks, staleTasks, study.Tasks(broken, make([]*study.Result, len(broken))), c.Cells); err != nil {
+		if err := tellMissing(t, tasks, staleTasks, study.Tasks(broken, nil), c.Cells); err != nil {
 			return err
 		}
 	}

@@ -136,14 +136,16 @@ func tellMissing(t *terminal, tasks, stale, damaged []study.Task, dir string) er
 		known[task.ID] = true
 	}
 	var missing []string
-	none := len(damaged) == 0
+	done := 0
 	for _, task := range tasks {
-		if !task.Done && !known[task.ID] {
+		switch {
+		case task.Done:
+			done++
+		case !known[task.ID]:
 			missing = append(missing, task.Cell)
 		}
-		none = none && !task.Done
 	}
-	switch {
+	switch none := done+len(damaged) == 0; {
 	case none && len(missing) == len(tasks):
 		return data.Inputf("", "none of the %d cells is in %s; compute them first, by --shard or without --collect", len(tasks), dir)
 	case none:

@@ -31,8 +31,8 @@ type Failure struct {
 // ctx.Err(). Where all cells failed, a directory that is empty is removed; a process that has
 // something to keep makes it again.
 func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cell)) ([]*Result, []Failure, error) {
-	if err := os.MkdirAll(st.Dir, 0o777); err != nil {
-		return nil, nil, data.Inputf("", "the directory %s of the cells cannot be made: %w", st.Dir, err)
+	if err := makeDir(st.Dir); err != nil {
+		return nil, nil, err
 	}
 	data.Sweep(st.Dir, func(name string) bool { // what killed studies left of their files
 		return slices.Contains([]string{".json", ".safetensors", ".npz"}, filepath.Ext(name))

@@ -109,10 +109,18 @@ func (st Store) place(write func() error) error {
 		if _, there := os.Stat(st.Dir); there == nil {
 			return err
 		}
-		if err := os.MkdirAll(st.Dir, 0o777); err != nil {
-			return data.Inputf("", "the directory %s of the cells cannot be made: %w", st.Dir, err)
+		if err := makeDir(st.Dir); err != nil {
+			return err
 		}
 	}
+}
+
+// makeDir makes a directory of cells, unless it is there.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return data.Inputf("", "the directory %s of the cells cannot be made: %w", dir, err)
+	}
+	return nil
 }
 
 func readJSON(path string, into any) error {

@@ -17,11 +17,12 @@ type Task struct {
 	Seconds float64 `json:"seconds,omitempty"` // it is expected to take on one core; 0: unknown
 }
 
-// Tasks are the cells of a grid; results are those of the store, nil where it lacks one.
+// Tasks are the cells of a grid; results are those of the store, nil where it lacks one, or
+// nil where it has none of them.
 func Tasks(cells []Cell, results []*Result) []Task {
 	tasks := make([]Task, len(cells))
 	for i, c := range cells {
-		tasks[i] = Task{ID: c.Key, Method: c.Spec.Method, Data: c.Spec.Data, Seed: c.Spec.Seed, Done: results[i] != nil, Cell: c.String(), Seconds: c.Cost}
+		tasks[i] = Task{ID: c.Key, Method: c.Spec.Method, Data: c.Spec.Data, Seed: c.Spec.Seed, Done: results != nil && results[i] != nil, Cell: c.String(), Seconds: c.Cost}
 	}
 	return tasks
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -162,8 +161,8 @@ func (t *Truth) compute(ctx context.Context, id string) (err error) {
 // observe is told of each that ends, and may be nil. If ctx is cancelled, those that ended
 // stay in Dir and the error wraps ctx.Err().
 func (t *Truth) Run(ctx context.Context, tasks []Task, jobs int, observe func(Task)) (failures []error, err error) {
-	if err := os.MkdirAll(t.Dir, 0o777); err != nil {
-		return nil, data.Inputf("", "the directory %s of the cells cannot be made: %w", t.Dir, err)
+	if err := makeDir(t.Dir); err != nil {
+		return nil, err
 	}
 	errs := make([]error, len(tasks))
 	err = experiments.SideBySide(ctx, len(tasks), jobs, func(k int) {
