@@ -64,16 +64,7 @@ func apply(ctx context.Context, args []string, out io.Writer) error {
 
 // check refuses a model and flags that would fail on every shard.
 func (f *applyFlags) check(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "calibra-beam-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	model, err := fetchedModel(ctx, f.Model, dir)
-	if err != nil {
-		return err
-	}
-	return f.Check(model)
+	return withModel(ctx, f.Model, func(_, model string) error { return f.Check(model) })
 }
 
 // applyFn applies a model to one file.
@@ -98,19 +89,12 @@ func (f *applyFn) args(model, in, out string) []string {
 }
 
 func (f *applyFn) ProcessElement(ctx context.Context, shard Shard) (Outcome, error) {
-	return outcome(shard.Number, shard.Path, f.apply(ctx, shard))
+	err := withModel(ctx, f.Model, func(dir, model string) error { return f.apply(ctx, shard, dir, model) })
+	return outcome(shard.Number, shard.Path, err)
 }
 
-func (f *applyFn) apply(ctx context.Context, shard Shard) error {
-	dir, err := os.MkdirTemp("", "calibra-beam-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	model, err := fetchedModel(ctx, f.Model, dir)
-	if err != nil {
-		return err
-	}
+// apply applies a model on this machine; dir is for what is made on the way.
+func (f *applyFn) apply(ctx context.Context, shard Shard, dir, model string) error {
 	path, err := fetched(ctx, shard.Path, dir)
 	if err != nil {
 		return err
@@ -131,6 +115,20 @@ func (f *applyFn) apply(ctx context.Context, shard Shard) error {
 		return err
 	}
 	return store(ctx, join(f.Out, base(shard.Path)), content)
+}
+
+// withModel calls do with a directory that is removed afterwards, and the model on this machine.
+func withModel(ctx context.Context, from string, do func(dir, model string) error) error {
+	dir, err := os.MkdirTemp("", "calibra-beam-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	model, err := fetchedModel(ctx, from, dir)
+	if err != nil {
+		return err
+	}
+	return do(dir, model)
 }
 
 // fetchedModel is a model on this machine: a copy in dir, or the model itself if it is here.
