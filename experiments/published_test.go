@@ -399,10 +399,10 @@ func TestPublishedTables(t *testing.T) {
 	}
 }
 
-// TestCommittedResults: the runs that README's main.csv shares with the committed ones are
+// TestCommittedResults: the runs that results/main.csv shares with the committed ones are
 // the same, so that what holds for these holds for that table.
 func TestCommittedResults(t *testing.T) {
-	lines := readCSV(t, filepath.Join("readme", "results", "main.csv"))
+	lines := readCSV(t, filepath.Join("results", "main.csv"))
 	runs, shared := readRuns(t), 0
 	for _, line := range lines[1:] {
 		column := func(name string) string { return line[slices.Index(lines[0], name)] }

@@ -194,9 +194,9 @@ func TestPanicOfAnotherGoroutine(t *testing.T) {
 	}
 }
 
-// TestReadmeHasTheExitCodes that --help has.
-func TestReadmeHasTheExitCodes(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+// TestGuideHasTheExitCodes that --help has.
+func TestGuideHasTheExitCodes(t *testing.T) {
+	text, err := os.ReadFile("../results/guide.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestReadmeHasTheExitCodes(t *testing.T) {
 		fmt.Fprintf(&rows, "| %d | %s |\n", c.code, c.what)
 	}
 	if !strings.Contains(string(text), "|--:|---|\n"+rows.String()+"\n") {
-		t.Errorf("README.md has no table of the exit codes as they are:\n%s", &rows)
+		t.Errorf("results/guide.md has no table of the exit codes as they are:\n%s", &rows)
 	}
 }
 

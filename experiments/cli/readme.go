@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments/readme"
+	"calibra/experiments/results"
 )
 
 type readmeCmd struct {
@@ -19,12 +19,12 @@ func (readmeCmd) Help() string {
   calibra readme
   calibra readme --check
 
-The result files are in experiments/readme/results; go doc ./experiments/readme says
-which command writes each. Copy new ones there, then run calibra readme.`
+The result files stand beside the pages in experiments/results, and each page names the
+command that writes its own. Copy new ones there, then run calibra readme.`
 }
 
 func (c *readmeCmd) Run(t *terminal) error {
-	files, err := readme.Generate(c.Root)
+	files, err := results.Generate(c.Root)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package readme
+package results
 
 import (
 	"bytes"
@@ -12,12 +12,12 @@ import (
 	"calibra/data"
 )
 
-// quickstart is the table that calibra quickstart prints.
-func quickstart(dir string) (string, error) {
-	path := filepath.Join(dir, "quickstart.csv")
+// linesOf fills the mark lines: a csv file as the terminal prints it.
+func linesOf(dir string, a arguments) (string, error) {
+	path := filepath.Join(dir, a["file"])
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", data.Inputf(path, "cannot be read: %w; copy results.csv of calibra quickstart there", err)
+		return "", data.Inputf(path, "cannot be read: %w; the page that shows it names the command that writes it", err)
 	}
 	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {

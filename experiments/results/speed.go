@@ -1,4 +1,4 @@
-package readme
+package results
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/bench"
+	"calibra/experiments/report"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
@@ -25,63 +26,60 @@ var nan = math.NaN()
 // peers.jsonl calls them.
 var peers = []struct{ key, name string }{{"eager", "PyTorch %s"}, {"compile", "torch.compile"}, {"jax", "JAX %s jit"}}
 
-// benchmarks sets the medians of calibra bench beside those of peers.py.
-func benchmarks(dir string) (string, error) {
-	ours, err := readRuns(dir, "bench.jsonl")
+// speed fills the mark speed: the medians of calibra bench in file beside those of
+// experiments/bench/peers.py in peers.
+func speed(dir string, a arguments) (string, error) {
+	ours, err := readRuns(dir, a["file"])
 	if err != nil {
 		return "", err
 	}
-	theirs, err := readRuns(dir, "peers.jsonl")
+	theirs, err := readRuns(dir, a["peers"])
 	if err != nil {
 		return "", err
 	}
 	rows, ok := ours[0]["rows"].(float64)
 	if !ok {
-		return "", fmt.Errorf("bench.jsonl does not say of how many rows its sets are")
+		return "", fmt.Errorf("%s does not say of how many rows its sets are", a["file"])
 	}
-	t := table{head: []string{"workload", "Calibra"}}
+	t := &report.Table{Labels: []string{"workload"}, Values: []report.Head{{Text: "Calibra"}}, Blocks: make([]report.Block, 1)}
 	of := map[string][]map[string]any{} // runs of each peer
 	for _, peer := range peers {
 		of[peer.key] = slices.DeleteFunc(slices.Clone(theirs), func(run map[string]any) bool { return run["peer"] != peer.key })
 		if len(of[peer.key]) == 0 {
-			return "", fmt.Errorf("peers.jsonl has no run of %s", peer.key)
+			return "", fmt.Errorf("%s has no run of %s", a["peers"], peer.key)
 		}
-		name := peer.name
-		if strings.Contains(name, "%s") {
-			version, _, _ := strings.Cut(fmt.Sprint(of[peer.key][0]["version"]), "+")
-			name = fmt.Sprintf(name, version)
-		}
-		t.head = append(t.head, name)
+		version, _, _ := strings.Cut(fmt.Sprint(of[peer.key][0]["version"]), "+")
+		t.Values = append(t.Values, report.Head{Text: strings.Replace(peer.name, "%s", version, 1)})
 	}
-	t.head = append(t.head, "against the fastest", "of the roof")
-	var counts []int
+	t.Values = append(t.Values, report.Head{Text: "against the fastest"}, report.Head{Text: "of the roof"})
+	runs := len(ours)
 	for _, w := range bench.Workloads(int(rows), nil) {
-		a, n := median(ours, w.Key)
-		if n == 0 {
-			return "", fmt.Errorf("bench.jsonl has no figure of %s", w.Key)
+		own, n := median(ours, w.Key)
+		share, m := median(sharesOf(ours), w.Key)
+		if n == 0 || m == 0 {
+			return "", fmt.Errorf("%s has no figure of %s, or no share of the roof", a["file"], w.Key)
 		}
-		counts = append(counts, n)
-		cells, least := []string{w.What, figure(a, w.PerSecond)}, math.Inf(1)
+		runs = min(runs, n)
+		cells, least := []string{figure(own, w.PerSecond)}, math.Inf(1)
 		for _, peer := range peers {
-			b, n := median(of[peer.key], w.Key)
+			theirs, n := median(of[peer.key], w.Key)
 			if n == 0 {
-				return "", fmt.Errorf("peers.jsonl has no figure of %s by %s", w.Key, peer.key)
+				return "", fmt.Errorf("%s has no figure of %s by %s", a["peers"], w.Key, peer.key)
 			}
-			counts = append(counts, n)
-			ratio := b / a
+			runs = min(runs, n)
+			ratio := theirs / own
 			if w.PerSecond {
-				ratio = a / b
+				ratio = own / theirs
 			}
-			cells, least = append(cells, fmt.Sprintf("%s, %s", figure(b, w.PerSecond), times(ratio))), min(least, ratio)
+			cells, least = append(cells, fmt.Sprintf("%s, %s", figure(theirs, w.PerSecond), times(ratio))), min(least, ratio)
 		}
-		share, n := median(sharesOf(ours), w.Key)
-		if n == 0 {
-			return "", fmt.Errorf("bench.jsonl does not say how near the roof %s is", w.Key)
+		row := report.Row{Labels: []string{w.What}}
+		for _, text := range append(cells, "**"+times(least)+"**", fmt.Sprintf("%.0f %%", 100*share)) {
+			row.Cells = append(row.Cells, report.Cell{Text: text})
 		}
-		t.rows = append(t.rows, append(cells, "**"+times(least)+"**", fmt.Sprintf("%.0f %%", 100*share)))
+		t.Blocks[0].Rows = append(t.Blocks[0].Rows, row)
 	}
-	note := fmt.Sprintf("Calibra's %v kernels and its peers on the same CPU, %.0f threads each, the median of at least %d runs by turns:\n", ours[0]["vector_units"], ours[0]["threads"], slices.Min(counts))
-	return note + "\n" + t.String(), nil
+	return fmt.Sprintf("Calibra's %v kernels and its peers on the same CPU, %.0f threads each, the median of at least %d runs by turns:\n\n", ours[0]["vector_units"], ours[0]["threads"], runs) + t.Markdown(), nil
 }
 
 // times is a ratio as 11.1×.
@@ -102,7 +100,7 @@ func readRuns(dir, name string) ([]map[string]any, error) {
 	path := filepath.Join(dir, name)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, data.Inputf(path, "cannot be read: %w; go doc ./experiments/readme says which command writes it", err)
+		return nil, data.Inputf(path, "cannot be read: %w; the page that shows it names the command that writes it", err)
 	}
 	var runs []map[string]any
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {

@@ -1,4 +1,4 @@
-package readme
+package results
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 )
 
 // TestDocOfMetrics holds the rank correlations in the package comment of metrics to the
-// results that README is made from.
+// results beside this file.
 func TestDocOfMetrics(t *testing.T) {
-	lines, err := readCSV("results", "truth-ranks.csv")
+	lines, err := readCSV(".", "truth-ranks.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
