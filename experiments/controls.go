@@ -10,37 +10,73 @@ import (
 	"calibra/layers/baselines"
 )
 
-// Controls are methods that take something away from another one, to tell where its gain
+// controls are methods that take something away from another one, to tell where its gain
 // comes from. They are at the end of Methods.
-var Controls = []Method{
-	{"new-head", "control: a new last layer on the unquantized features with the logits, penalized", func(o *Options) layers.Stateful {
-		return &baselines.LastLayer{
-			Strength: o.Float("head.strength", 10, Positive, "", "penalty λ of the new layer's weights"), Optim: o.LBFGS(),
-		}
-	}, anchorNeeds, false, false},
-	{"vq-random", "control: vq on codewords drawn from the slots and never moved", func(o *Options) layers.Stateful {
-		divide := o.Divide()
-		divide.Codebook.Decay = unmoved
-		return layers.Train(divide, o.bilinear(), o.Stage("calibrate", published))
-	}, []string{"features"}, true, true},
-	{"vq-one", "control: vq on a single codeword", func(o *Options) layers.Stateful {
-		divide := o.Divide()
-		divide.Codebook.Codewords = 1
-		return layers.Train(divide, o.bilinear(), o.Stage("calibrate", published))
-	}, []string{"features"}, true, true},
-	{"stacked-random", "control: stacked on codewords drawn from the slots and never moved", func(o *Options) layers.Stateful {
-		base := o.anchor()
-		base.Codebook.Decay = unmoved
-		return o.stack(base)
-	}, anchorNeeds, true, false},
-	{"stacked-one", "control: stacked on a single codeword", func(o *Options) layers.Stateful {
-		base := o.anchor()
-		base.Codebook.Codewords = 1
-		return o.stack(base)
-	}, anchorNeeds, true, false},
-	{"stacked-shuffled", "control: stacked, each row with the codewords of another row", func(o *Options) layers.Stateful {
-		return &shuffled{o.stack(o.anchor())}
-	}, anchorNeeds, true, false},
+var controls = []Method{
+	{
+		Name: "new-head", Title: "New head", Group: Control,
+		Line:  "control: a new last layer on the unquantized features with the logits, penalized",
+		Needs: onBoth, Cost: Cost{10, 1},
+		Candidates: listed("head.strength", "10", "1", "100", "1e3"),
+		New: func(o *Options) layers.Stateful {
+			return &baselines.LastLayer{
+				Strength: o.Float("head.strength", 10, Positive, "", "penalty λ of the new layer's weights"), Optim: o.LBFGS(),
+			}
+		},
+	},
+	{
+		Name: "vq-random", Group: Control,
+		Line:  "control: vq on codewords drawn from the slots and never moved",
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Candidates: codebooks,
+		New: func(o *Options) layers.Stateful {
+			divide := o.Divide()
+			divide.Codebook.Decay = unmoved
+			return layers.Train(divide, o.bilinear(), o.Stage("calibrate", published))
+		},
+	},
+	{
+		Name: "vq-one", Group: Control,
+		Line:  "control: vq on a single codeword",
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Candidates: slotsOnly,
+		New: func(o *Options) layers.Stateful {
+			divide := o.Divide()
+			divide.Codebook.Codewords = 1
+			return layers.Train(divide, o.bilinear(), o.Stage("calibrate", published))
+		},
+	},
+	{
+		Name: "stacked-random", Title: "Stacked random", Group: Control,
+		Line:  "control: stacked on codewords drawn from the slots and never moved",
+		Needs: onBoth, Cost: Cost{60, 1},
+		Candidates: codebooks, TriedOn: "vq-random",
+		New: func(o *Options) layers.Stateful {
+			base := o.anchor()
+			base.Codebook.Decay = unmoved
+			return o.stack(base)
+		},
+	},
+	{
+		Name: "stacked-one", Title: "Stacked one", Group: Control,
+		Line:  "control: stacked on a single codeword",
+		Needs: onBoth, Cost: Cost{60, 1},
+		Candidates: slotsOnly, TriedOn: "vq-one",
+		New: func(o *Options) layers.Stateful {
+			base := o.anchor()
+			base.Codebook.Codewords = 1
+			return o.stack(base)
+		},
+	},
+	{
+		Name: "stacked-shuffled", Title: "Stacked shuffled", Group: Control,
+		Line:  "control: stacked, each row with the codewords of another row",
+		Needs: onBoth, Cost: Cost{60, 1},
+		Candidates: codebooks, TriedOn: "vq-nc",
+		New: func(o *Options) layers.Stateful {
+			return &shuffled{o.stack(o.anchor())}
+		},
+	},
 }
 
 // unmoved is a decay of the codebook's averages at which no codeword leaves its start

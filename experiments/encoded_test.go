@@ -24,7 +24,7 @@ func TestAlikeByEveryBLAS(t *testing.T) {
 	rows := data.Stratify(letters.Labels, []float64{1. / 16, 15. / 16}, rand.New(rand.NewPCG(0, 0)))[0]
 	some := letters.Set().Rows(rows)
 	letters.Features, letters.Labels = data.Dense(some.Features), some.Labels
-	spec := experiments.Spec{Method: "vq", Data: "letter", Split: data.PaperText, Slots: 32, Codewords: 64}
+	spec := experiments.Spec{Method: "vq", Data: "letter", Split: data.PaperText, Set: "codebook.slots=32 codebook.codewords=64"}
 	measured := func(by string) metrics.Values {
 		if err := blas.Select(by); err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ func TestNoneKeepsAStart(t *testing.T) {
 		if method == "vq-tuned" {
 			spec.Set += " tuned.slots=4 tuned.codewords=4"
 		} else {
-			spec.Slots, spec.Codewords = 4, 4
+			spec.Set += " codebook.slots=4 codebook.codewords=4"
 		}
 		run, err := spec.Fit(t.Context(), src, nil)
 		if err != nil {

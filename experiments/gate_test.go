@@ -39,7 +39,7 @@ func smallProblem(n int, seed uint64) *data.Set {
 func small(t *testing.T, m Method) layers.Stateful {
 	t.Helper()
 	o := Options{Epochs: map[string]int{"divide": 2, "calibrate": 2, "train": 2}}
-	if m.Divides {
+	if m.Divides() {
 		o.Values = Values{"codebook.slots": "4", "codebook.codewords": "8"}
 	}
 	if m.Name == "vq-tuned" {

@@ -25,7 +25,7 @@ func TestOwnSpace(t *testing.T) {
 	for _, method := range []string{"ln", "kc", "kc-original", "vq", "ts"} {
 		spec := experiments.Spec{Method: method, Data: "cubic", Split: data.PaperText, Seed: 1}
 		if method == "vq" {
-			spec.Slots, spec.Codewords = 4, 8
+			spec.Set = "codebook.slots=4 codebook.codewords=8"
 		}
 		run, err := spec.Fit(t.Context(), src, nil)
 		if err != nil {

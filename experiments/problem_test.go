@@ -17,7 +17,7 @@ func TestNoRunChangesAPreparedProblem(t *testing.T) {
 	p := &experiments.Problem{Source: &data.Source{Path: "cubic", Classes: 3}}
 	p.Source.Cal, _ = world.Draw(300, rng)
 	p.Source.Test, _ = world.Draw(200, rng)
-	vq := experiments.Spec{Method: "vq", Slots: 4, Codewords: 8, Set: "divide.epochs=3 calibrate.epochs=3"}
+	vq := experiments.Spec{Method: "vq", Set: "codebook.slots=4 codebook.codewords=8 divide.epochs=3 calibrate.epochs=3"}
 	half, all, thin := vq, vq, vq
 	half.Fraction, all.Split, thin.Shift = .5, data.NoValidation, experiments.ThinShift
 	specs := []experiments.Spec{vq, half, all, thin, {Method: "ts", Split: data.NoValidation}, vq}

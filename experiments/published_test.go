@@ -218,7 +218,11 @@ func (c cell) prepare(t *testing.T, src *data.Source) *experiments.Prepared {
 }
 
 func (c cell) spec() experiments.Spec {
-	return experiments.Spec{Method: c.Method, EMA: c.EMA, Split: c.Split, Seed: c.Seed}
+	set := ""
+	if c.EMA != "" {
+		set = "codebook.start=" + c.EMA
+	}
+	return experiments.Spec{Method: c.Method, Set: set, Split: c.Split, Seed: c.Seed}
 }
 
 // run fits and measures the cell.

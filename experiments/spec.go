@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"calibra/data"
@@ -19,31 +18,28 @@ import (
 // Spec describes one run completely: the same Spec on the same data gives the same
 // bytes.
 type Spec struct {
-	Method    string       `json:"method"`
-	Data      string       `json:"data"` // where the features came from
-	Split     data.Holdout `json:"split"`
-	Seed      uint64       `json:"seed"`
-	Slots     int          `json:"slots,omitempty"`
-	Codewords int          `json:"codewords,omitempty"`
-	EMA       string       `json:"ema,omitempty"`
-	Encoder   string       `json:"encoder,omitempty"` // of the Encoders, where the data are raw
+	Method  string
+	Data    string // where the features came from
+	Split   data.Holdout
+	Seed    uint64
+	Encoder string // of the Encoders, where the data are raw
 	// Fraction of the calibration rows that is fitted on, stratified; 0 means all.
-	Fraction float64 `json:"calibration_fraction,omitempty"`
+	Fraction float64
 	// Shift judges on shifted rows in place of the test rows; fit and validation rows
 	// stay in distribution. "" is no shift.
-	Shift Shift `json:"shift,omitempty"`
-	// Tune chooses among the method's candidates, Budget of them at most, on held-out
-	// calibration rows before the fit; Slots, Codewords and Set are then the first.
-	Tune bool `json:"tune,omitempty"`
-	// Set holds settings of the method besides those above, "optim.rate=3e-4
-	// divide.epochs=200"; what it does not name has its default.
-	Set string `json:"set,omitempty"`
+	Shift Shift
+	// Tune chooses among the method's candidates on held-out calibration rows before the fit;
+	// Set is then the first.
+	Tune bool
+	// Set holds the settings of the method, "codebook.slots=32 optim.rate=3e-4"; what it does
+	// not name has its default.
+	Set string
 	// Judging is what the run is judged by besides the values of the metrics.
-	Judging Judging `json:"judging,omitzero"`
+	Judging Judging
 	// Catalog is where Method is looked up; nil means Methods.
-	Catalog *Catalog `json:"-"`
+	Catalog *Catalog
 	// Executor is where fits and kernel sums run; nil means in this process.
-	Executor Executor `json:"-"`
+	Executor Executor
 }
 
 // Judging says what runs are judged by besides the values of the metrics, and on which rows.
@@ -95,57 +91,35 @@ func DefaultSlots(features int) int {
 	return slots
 }
 
-// Use sets the settings v of the method, some of which are fields of the Spec, beside those
-// of Set, over which they win. A field that is set already is a *data.InputError.
+// Use adds the settings v of the method to those of Set. One that Set has with another value
+// is a *data.InputError.
 func (s *Spec) Use(v Values) error {
-	rest, err := ParseValues(s.Set)
+	set, err := ParseValues(s.Set)
 	if err != nil {
 		return err
 	}
-	for key, text := range v {
-		var err error
-		switch {
-		case key == "codebook.slots" && s.Slots == 0:
-			s.Slots, err = strconv.Atoi(text)
-		case key == "codebook.codewords" && s.Codewords == 0:
-			s.Codewords, err = strconv.Atoi(text)
-		case key == "codebook.start" && s.EMA == "":
-			s.EMA = text
-		default:
-			rest[key] = text
-		}
-		if err != nil {
-			return data.Inputf("", "%s is %q; it must be a whole number", key, text)
+	for _, key := range v.Names() {
+		if text, there := set[key]; there && text != v[key] {
+			return data.Inputf("", "%s is set to %s and to %s; set it once", key, v[key], text)
 		}
 	}
-	s.Set = rest.String()
-	_, err = s.values()
-	return err
+	s.Set = set.With(v).String()
+	return nil
 }
 
-// values are the settings of the method, those that are fields of the Spec included.
-func (s Spec) values() (Values, error) {
-	all, err := ParseValues(s.Set)
+// With is the Spec with settings in place of its own.
+func (s Spec) With(v Values) (Spec, error) {
+	set, err := ParseValues(s.Set)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	for key, text := range map[string]string{
-		"codebook.slots": number(s.Slots), "codebook.codewords": number(s.Codewords), "codebook.start": s.EMA,
-	} {
-		if text == "" {
-			continue
-		}
-		if set, twice := all[key]; twice && set != text {
-			return nil, data.Inputf("", "%s is set to %s and to %s; set it once", key, set, text)
-		}
-		all[key] = text
-	}
-	return all, nil
+	s.Set = set.With(v).String()
+	return s, nil
 }
 
 // Measuring is what the run is measured with.
 func (s Spec) Measuring() (metrics.Settings, error) {
-	v, err := s.values()
+	v, err := ParseValues(s.Set)
 	o := Options{Values: v}
 	m := o.measuring()
 	m.Executor = s.Executor
@@ -155,31 +129,19 @@ func (s Spec) Measuring() (metrics.Settings, error) {
 	return m, errors.Join(err, o.err)
 }
 
-// resolve writes down the sizes that the Spec left open.
-func (s *Spec) resolve(keys []Key) {
+// Resolve writes down the sizes of the codebook that the Spec leaves open, of the settings
+// that its method was built with.
+func (s Spec) Resolve(keys []Key) (Spec, error) {
+	sizes := Values{}
 	for _, k := range keys {
-		switch v := k.Value.(type) {
-		case int:
-			switch k.Name {
-			case "codebook.slots":
-				s.Slots = v
-			case "codebook.codewords":
-				s.Codewords = v
-			}
-		case string:
-			if k.Name == "codebook.start" {
-				s.EMA = v
-			}
+		if _, words := k.Value.(string); words && k.Name != startKey {
+			continue // depends on data that are not there
+		}
+		if k.Name == slotsKey || k.Name == codewordsKey || k.Name == startKey {
+			sizes[k.Name] = fmt.Sprint(k.Value)
 		}
 	}
-}
-
-// number is n in digits, or "" for 0.
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
+	return s.With(sizes)
 }
 
 // options are what the method is built with for these rows.
@@ -189,7 +151,7 @@ func (s Spec) options(cal *data.Set, observe func(stage string) func(optim.Epoch
 		_, o.Features = cal.Features.Dims()
 	}
 	var err error
-	o.Values, err = s.values()
+	o.Values, err = ParseValues(s.Set)
 	return o, err
 }
 
@@ -255,7 +217,9 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 	if r.Model, r.Keys, err = method.Build(options); err != nil {
 		return nil, err
 	}
-	r.Spec.resolve(r.Keys)
+	if r.Spec, err = r.Spec.Resolve(r.Keys); err != nil {
+		return nil, err
+	}
 	err = r.Model.Fit(ctx, r.Source.Cal, r.Source.Val, rng)
 	r.Fit = time.Since(start)
 	if err != nil {

@@ -186,14 +186,14 @@ func (o *Options) fixedLBFGS() optim.FixedLBFGS {
 // Slots asks for w; the default is the largest divisor of M up to 64.
 func (o *Options) slots() int {
 	if o.Features > 0 {
-		return o.Int("codebook.slots", DefaultSlots(o.Features), 1, "64", "slots w that the features are cut into; must divide their number M")
+		return o.Int(slotsKey, DefaultSlots(o.Features), 1, "64", "slots w that the features are cut into; must divide their number M")
 	}
-	return o.IntOr("codebook.slots", "largest divisor of M up to 64", 1, "64", "slots w that the features are cut into; must divide their number M")
+	return o.IntOr(slotsKey, "largest divisor of M up to 64", 1, "64", "slots w that the features are cut into; must divide their number M")
 }
 
 // codebook asks for the settings codebook.… of every method that divides.
 func (o *Options) codebook() layers.Codebook {
-	words := o.Int("codebook.codewords", 64, 1, "64", "codewords K that all slots share")
+	words := o.Int(codewordsKey, 64, 1, "64", "codewords K that all slots share")
 	c := o.averages()
 	c.Codewords = words
 	return c
@@ -204,7 +204,7 @@ func (o *Options) averages() layers.Codebook {
 	c := layers.Codebook{
 		Decay: o.Float("codebook.decay", 0.99, inside, "0.99", "decay γ of the codebook's moving averages"),
 	}
-	if o.Choice("codebook.start", "warm", []string{"warm", "zero"}, "zero", "what the averages start from: the initial codewords or zero") == "zero" {
+	if o.Choice(startKey, "warm", []string{"warm", "zero"}, "zero", "what the averages start from: the initial codewords or zero") == "zero" {
 		c.Start = layers.ZeroStart{}
 	}
 	return c

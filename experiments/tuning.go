@@ -1,14 +1,12 @@
 package experiments
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
@@ -18,41 +16,18 @@ import (
 // first of them, included. It is the same for every method.
 const Budget = 4
 
-// candidates are the settings that each method chooses among where it is tuned. A method
-// that is not listed has nothing to choose.
-var candidates = map[string][]Values{
-	"vq":    {{}, {"calibrate.rate": "1e-4"}, {"codebook.slots": "16"}, {"codebook.slots": "256", "calibrate.rate": "1e-4"}},
-	"vq-nc": codebooks, "vq-dc": codebooks, "vq-start": codebooks, "vq-centred": codebooks, "vq-random": codebooks, "vq-one": slotsOnly,
-	"stacked": codebooks, "auto": codebooks, "stacked-random": codebooks, "stacked-shuffled": codebooks, "stacked-one": slotsOnly,
-	"ln": nets, "kc": nets,
-	"kc-original": product("kcal.dimensions", []string{"32", "8"}, "optim.rate", []string{"1e-3", "3e-4"}),
-	"dc-odir":     listed("odir.strengths", "10,1,1e-1,1e-2,1e-3", "100,10,1", "1,1e-2,1e-4", "1e-3,1e-5,1e-7"),
-	"vector":      listed("vector.strength", "0", "1", "100", "1e4"),
-	"sm":          listed("sm.strength", "1", "1e-2", "1e-1", "10"),
-	"new-head":    listed("head.strength", "10", "1", "100", "1e3"),
-	"pc":          listed("procal.neighbours", "50", "10", "200", "500"),
-	"pc-bins":     listed("procal.neighbours", "50", "10", "200", "500"),
-	"histogram":   listed("histogram.bins", "15", "5", "10", "30"),
-	"spline":      listed("spline.knots", "6", "4", "10", "20"),
-	"top-label":   listed("top_label.rows", "50", "20", "100", "300"),
+// Tried is the method that tries the candidates of m, most often itself.
+func (c *Catalog) Tried(m Method) (Method, error) {
+	if m.TriedOn == "" {
+		return m, nil
+	}
+	return c.Find(m.TriedOn)
 }
 
-// triedOn is the method that tries the candidates of another which is many fits itself: its
-// quantized part, since w and K are all that they differ in.
-var triedOn = map[string]string{
-	"stacked": "vq-nc", "auto": "vq-nc", "stacked-shuffled": "vq-nc", "stacked-random": "vq-random", "stacked-one": "vq-one",
-}
-
-// Candidates are the settings that the method chooses among; none where it has nothing to
-// choose.
-func Candidates(method string) []Values { return candidates[method] }
-
-// TriedOn is the method that tries the candidates of method, most often itself.
-func TriedOn(method string) string { return cmp.Or(triedOn[method], method) }
-
+// Candidates that several methods have.
 var (
-	codebooks = []Values{{}, {"codebook.slots": "16"}, {"codebook.slots": "256"}, {"codebook.codewords": "16"}}
-	slotsOnly = []Values{{}, {"codebook.slots": "16"}, {"codebook.slots": "32"}, {"codebook.slots": "256"}}
+	codebooks = []Values{{}, {slotsKey: "16"}, {slotsKey: "256"}, {codewordsKey: "16"}}
+	slotsOnly = []Values{{}, {slotsKey: "16"}, {slotsKey: "32"}, {slotsKey: "256"}}
 	nets      = []Values{{}, {"net.hidden": "64", "net.dropout": "0.3"}, {"net.hidden": "256", "net.dropout": "0.3"}, {"net.hidden": "32", "net.dropout": "0.5"}}
 )
 
@@ -74,47 +49,27 @@ func product(key string, values []string, other string, others []string) (out []
 	return out
 }
 
-// with is the Spec under the candidate's settings, in place of its own.
-func (s Spec) with(candidate Values) (Spec, error) {
-	set, err := ParseValues(s.Set)
-	if err != nil {
-		return s, err
-	}
-	rest := Values{}
-	for key, text := range candidate {
-		switch key {
-		case "codebook.slots":
-			s.Slots, err = strconv.Atoi(text)
-		case "codebook.codewords":
-			s.Codewords, err = strconv.Atoi(text)
-		default:
-			rest[key] = text
-		}
-		if err != nil {
-			return s, err
-		}
-	}
-	s.Set = set.With(rest).String()
-	return s, nil
-}
-
 // tune is the Spec with the settings that have the lowest NLL on a stratified fifth of the
-// calibration rows after a fit of the method, or of that which it is [TriedOn], to the others;
-// of these a method that stops early holds out a tenth. Candidates whose slots do not divide the features, and those that cannot be
-// fitted, are left out; the first wins a tie.
+// calibration rows after a fit of the method, or of that which it is tried on, to the others;
+// of these a method that stops early holds out a tenth. Candidates whose slots do not divide
+// the features, and those that cannot be fitted, are left out; the first wins a tie.
 func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (Spec, error) {
 	s.Tune = false
-	all := candidates[method.Name]
+	all := method.Candidates
 	if len(all) < 2 {
 		return s, nil
 	}
 	tryer := s
-	if tryer.Method = TriedOn(method.Name); tryer.Method != method.Name {
-		var err error
-		if method, err = s.Catalog.Find(tryer.Method); err != nil {
+	if method.TriedOn != "" {
+		set, err := ParseValues(s.Set)
+		if err != nil {
 			return s, err
 		}
-		tryer.Set = ""
+		if method, err = s.Catalog.Tried(method); err != nil {
+			return s, err
+		}
+		set, _ = method.own(set)
+		tryer.Method, tryer.Set = method.Name, set.String()
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 6))
 	parts := data.Stratify(cal.Labels, []float64{0.72, 0.08, 0.2}, rng)
@@ -128,12 +83,12 @@ func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (Spec, err
 	best, least := s, math.Inf(1)
 	var failed error
 	for k, candidate := range all {
-		tried, err := tryer.with(candidate)
+		tried, err := tryer.With(candidate)
 		if err != nil {
 			return s, err
 		}
-		if cal.Features != nil && method.Divides && tried.Slots > 0 {
-			if _, m := cal.Features.Dims(); m%tried.Slots != 0 {
+		if w := tried.Slots(); w > 0 && cal.Features != nil {
+			if _, m := cal.Features.Dims(); m%w != 0 {
 				continue
 			}
 		}
@@ -147,7 +102,7 @@ func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (Spec, err
 		}
 		if nll < least {
 			least = nll
-			if best, err = s.with(candidate); err != nil {
+			if best, err = s.With(candidate); err != nil {
 				return s, err
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // budget.
 func TestCandidates(t *testing.T) {
 	for _, m := range experiments.Methods {
-		all := experiments.Candidates(m.Name)
+		all := m.Candidates
 		if len(all) > experiments.Budget {
 			t.Errorf("%s has %d candidates, more than the budget of %d", m.Name, len(all), experiments.Budget)
 		}
@@ -69,10 +69,13 @@ func TestControls(t *testing.T) {
 	src.Cal, _ = world.Draw(1500, rng)
 	src.Val, _ = world.Draw(300, rng)
 	src.Test, _ = world.Draw(1500, rng)
-	for _, m := range experiments.Controls {
+	for _, m := range experiments.Methods {
+		if m.Group != experiments.Control {
+			continue
+		}
 		spec := experiments.Spec{Method: m.Name, Data: "rare", Split: data.PaperText, Seed: 1}
-		if m.Divides {
-			spec.Slots, spec.Codewords = 4, 8
+		if m.Divides() {
+			spec.Set = "codebook.slots=4 codebook.codewords=8"
 		}
 		run, err := spec.Fit(t.Context(), src, nil)
 		if err != nil {

@@ -113,18 +113,10 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 				own[rest] = text
 			}
 		}
-		asked := Options{Values: v.With(own)}
-		m.New(&asked)
-		asked.measuring()
-		mine := Values{}
-		for _, k := range asked.keys {
+		mine, keys := m.own(v.With(own))
+		for _, k := range keys {
 			known = append(known, k.Name)
-			if text, ok := own[k.Name]; ok {
-				mine[k.Name], used[name+"."+k.Name] = text, true
-			} else if text, ok := v[k.Name]; ok {
-				mine[k.Name] = text
-			}
-			used[k.Name] = true
+			used[k.Name], used[name+"."+k.Name] = true, true
 		}
 		if len(mine) > 0 {
 			out[name] = mine

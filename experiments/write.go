@@ -31,7 +31,7 @@ type local struct {
 
 // configuration is config.json.
 type configuration struct {
-	Spec
+	file
 	Classes         int `json:"classes"`
 	Features        int `json:"features"`
 	CalibrationRows int `json:"calibration_rows"`
@@ -101,7 +101,7 @@ func (s Spec) model(m layers.Stateful, cal *data.Set) (*layers.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if model.Settings, err = ParseValues(s.Set); err != nil {
+	if model.Settings, err = ParseValues(s.Others()); err != nil {
 		return nil, err
 	}
 	if cal != nil {
@@ -193,7 +193,7 @@ func (r *Run) configuration() configuration {
 		return s.Len()
 	}
 	c := configuration{
-		Spec: r.Spec, Classes: r.Source.Classes, CalibrationRows: rows(r.Source.Cal),
+		file: r.Spec.file(), Classes: r.Source.Classes, CalibrationRows: rows(r.Source.Cal),
 		ValidationRows: rows(r.Source.Val), TestRows: rows(r.Source.Test), Settings: map[string]any{},
 	}
 	for _, k := range r.Keys {

@@ -166,7 +166,7 @@ func (c *compareCmd) names(methods *experiments.Catalog) ([]string, error) {
 			continue
 		}
 		for _, m := range methods.List() {
-			wanted[m.Name] = wanted[m.Name] || !slices.Contains(experiments.Beyond, m.Name)
+			wanted[m.Name] = wanted[m.Name] || m.Group.Published()
 		}
 	}
 	return slices.DeleteFunc(methods.Names(), func(name string) bool { return !wanted[name] }), nil

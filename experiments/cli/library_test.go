@@ -130,7 +130,7 @@ func TestSettingsReachTheModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := experiments.Spec{Method: "vq", Split: "paper", Codewords: 8, Set: "bilinear.scale=learned calibrate.epochs=3 divide.epochs=2"}
+	spec := experiments.Spec{Method: "vq", Split: "paper", Set: "codebook.codewords=8 bilinear.scale=learned calibrate.epochs=3 divide.epochs=2"}
 	fit, err := spec.Fit(t.Context(), src, nil)
 	if err != nil {
 		t.Fatal(err)

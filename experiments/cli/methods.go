@@ -61,5 +61,9 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if err := t.tables(list); err != nil {
 		return err
 	}
-	return t.closing("%s: %s. Set a key with --set KEY=VALUE, or in a file with --config", m.Name, m.Line)
+	line := m.Line
+	if m.Reference != "" {
+		line += " (" + m.Reference + ")"
+	}
+	return t.closing("%s: %s. Set a key with --set KEY=VALUE, or in a file with --config", m.Name, line)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -66,7 +68,7 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 		}
 		spec := experiments.Spec{Method: method.name, Data: "letter", Split: m.Split(), Seed: c.Seed}
 		if method.name == "vq" {
-			if spec.Slots, err = c.chooseSlots(ctx, t, spec, src); err != nil {
+			if spec, err = c.chooseSlots(ctx, t, spec, src); err != nil {
 				return fail(err)
 			}
 		}
@@ -105,27 +107,30 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	return t.printf("\n%s;\nwrote that run to %s\n", found, c.Out)
 }
 
-// chooseSlots is the w with the least NLL on the validation rows.
-func (c *quickstartCmd) chooseSlots(ctx context.Context, t *terminal, spec experiments.Spec, src *data.Source) (best int, err error) {
+// chooseSlots is spec with the w of the least NLL on the validation rows.
+func (c *quickstartCmd) chooseSlots(ctx context.Context, t *terminal, spec experiments.Spec, src *data.Source) (best experiments.Spec, err error) {
 	unjudged := *src
 	unjudged.Test = nil
 	least := 0.
 	for _, w := range quickSlots {
-		spec.Slots = w
-		run, err := spec.Fit(ctx, &unjudged, t.stage)
+		tried, err := spec.With(experiments.Values{"codebook.slots": strconv.Itoa(w)})
 		if err != nil {
-			return 0, err
+			return spec, err
+		}
+		run, err := tried.Fit(ctx, &unjudged, t.stage)
+		if err != nil {
+			return spec, err
 		}
 		p, err := run.Model.Predict(run.Source.Val)
 		if err != nil {
-			return 0, err
+			return spec, err
 		}
 		m, err := metrics.Measure(ctx, p.LogProbs, p.Labels, nil, metrics.Settings{})
 		if err != nil {
-			return 0, err
+			return spec, err
 		}
-		if nll := m.Values[metrics.NLL]; best == 0 || nll < least {
-			best, least = w, nll
+		if nll := m.Values[metrics.NLL]; best.Method == "" || nll < least {
+			best, least = tried, nll
 		}
 	}
 	return best, nil
@@ -139,8 +144,8 @@ func quickTable(runs []*experiments.Run) *table {
 	}}
 	for i, r := range runs {
 		line := quickMethods[i].line
-		if r.Spec.Slots > 0 && r.Spec.Method == "vq" {
-			line = fmt.Sprintf(line, r.Spec.Slots)
+		if strings.Contains(line, "%d") {
+			line = fmt.Sprintf(line, r.Spec.Slots())
 		}
 		v := r.Outcome.Metrics.Values
 		t.add(words(r.Spec.Method), words(line), decimals(v[metrics.NLL], 4), decimals(v[metrics.Accuracy], 4),

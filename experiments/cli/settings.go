@@ -33,7 +33,7 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 		if err != nil {
 			return nil, err
 		}
-		divides = divides || m.Divides
+		divides = divides || m.Divides()
 	}
 	var ignored []string
 	for _, flag := range []struct{ name, key, text string }{

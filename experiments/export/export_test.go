@@ -84,7 +84,7 @@ func fits(t *testing.T) (fit func(experiments.Method) layers.Stateful, test *dat
 func fitted(t *testing.T, m experiments.Method) layers.Stateful {
 	t.Helper()
 	o := experiments.Options{Epochs: map[string]int{"divide": 3, "calibrate": 3, "train": 3}}
-	if m.Divides {
+	if m.Divides() {
 		o.Values = experiments.Values{"codebook.slots": "4", "codebook.codewords": "12"}
 	}
 	if m.Name == "vq-tuned" {

@@ -25,6 +25,9 @@ var others = []color.NRGBA{
 	{0x11, 0x77, 0x33, 0xff}, {0xdd, 0xaa, 0x33, 0xff}, {0xaa, 0xaa, 0xaa, 0xff}, {0xe6, 0x9f, 0x00, 0xff},
 }
 
+// Colours is how many colours there are beside ours; a style of one more has the next mark too.
+var Colours = len(others)
+
 // glyphs are the marks beside the circle of ours.
 var glyphs = []draw.GlyphDrawer{
 	draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},

@@ -90,7 +90,7 @@ func (r *row) name() string {
 	if len(r.labels) == 1 {
 		return r.labels[0]
 	}
-	return MethodTitle(r.spec.Method)
+	return title(r.spec)
 }
 
 // NoiseFloor is the table of what is left of each metric above its noise floor.

@@ -45,13 +45,19 @@ var notBenchmarked = []string{"ts-published", "dc-published",
 // and from one that has nothing to choose.
 var ByTuning = Field{"Settings", func(s experiments.Spec) string {
 	switch {
-	case len(experiments.Candidates(s.Method)) == 0:
+	case !tunable(s):
 		return "–"
 	case s.Tune:
 		return "chosen"
 	}
 	return "default"
 }}
+
+// tunable tells whether the Spec's method has settings to choose among.
+func tunable(s experiments.Spec) bool {
+	m, err := s.Catalog.Find(s.Method)
+	return err == nil && len(m.Candidates) > 0
+}
 
 // BenchmarkNote says what was fixed beforehand.
 func BenchmarkNote(context.Context, *Findings) (*report.Section, error) {
@@ -112,7 +118,7 @@ func TuningTable(_ context.Context, f *Findings) (*report.Section, error) {
 				seeds[chosen(res.Spec)]++
 			}
 			if words := counted(seeds); words != "" {
-				block.Rows = append(block.Rows, report.Row{Labels: []string{MethodTitle(r.spec.Method)}, Cells: []report.Cell{{Text: words}}})
+				block.Rows = append(block.Rows, report.Row{Labels: []string{title(r.spec)}, Cells: []report.Cell{{Text: words}}})
 			}
 		}
 		if block.Rows != nil {
@@ -127,9 +133,9 @@ func TuningTable(_ context.Context, f *Findings) (*report.Section, error) {
 
 // chosen is the settings of a fitted Spec in words.
 func chosen(s experiments.Spec) string {
-	text := s.Set
-	if s.Slots > 0 {
-		text = fmt.Sprintf("w=%d K=%d %s", s.Slots, s.Codewords, text)
+	text := s.Others()
+	if w := s.Slots(); w > 0 {
+		text = fmt.Sprintf("w=%d K=%d %s", w, s.Codewords(), text)
 	}
 	if text == "" {
 		return "defaults"

@@ -63,11 +63,11 @@ func MeanRanks(_ context.Context, f *Findings) (*report.Section, error) {
 			Ranks: r.Ranks, Critical: r.CriticalDifference,
 		}
 		for i, name := range names {
-			panel.Names = append(panel.Names, MethodTitle(name))
-			panel.Ours = append(panel.Ours, slices.Contains(experiments.Beyond, name))
+			panel.Names = append(panel.Names, f.Settings.Catalog.Title(name))
+			panel.Ours = append(panel.Ours, !published(f.Settings.Catalog, name))
 			if _, seen := at[name]; !seen {
 				at[name] = len(block.Rows)
-				block.Rows = append(block.Rows, report.Row{Labels: []string{MethodTitle(name)}, Ours: name == "vq"})
+				block.Rows = append(block.Rows, report.Row{Labels: []string{f.Settings.Catalog.Title(name)}, Ours: name == "vq"})
 			}
 			cells := &block.Rows[at[name]].Cells
 			*cells = append(padded(*cells, len(table.Values)), report.Cell{Text: fmt.Sprintf("%.2f", r.Ranks[i])})

@@ -20,16 +20,12 @@ type Settings struct {
 	Executor experiments.Executor
 	Seeds    []uint64     // in any order; cells, sums and tests take them ascending
 	Split    data.Holdout // "" is each method's own
-	EMA      string       // "warm" or "zero"
 	// Shift is that of the cells that are judged on shifted rows; "" means the first that
 	// the data offer.
 	Shift experiments.Shift
 	// Methods restricts the study to some of its methods; nil means all.
 	Methods []string
-	// Slots and Codewords of the cells whose study leaves them open; 0 means
-	// experiments.DefaultSlots and 64.
-	Slots, Codewords int
-	// Set holds settings of each method, which win over those above.
+	// Set holds settings of each method.
 	Set map[string]experiments.Values
 }
 
@@ -48,8 +44,8 @@ func (c Cell) String() string {
 		text += "/" + c.Spec.Encoder
 	}
 	text += " " + c.Spec.Method
-	if c.Spec.Slots > 0 {
-		text += fmt.Sprintf(" w=%d |C|=%d", c.Spec.Slots, c.Spec.Codewords)
+	if w := c.Spec.Slots(); w > 0 {
+		text += fmt.Sprintf(" w=%d |C|=%d", w, c.Spec.Codewords())
 	}
 	if c.Spec.Fraction > 0 {
 		text += fmt.Sprintf(" on %g %%", 100*c.Spec.Fraction)
@@ -123,16 +119,18 @@ func (s *Study) Cells(ctx context.Context, origins []*experiments.Origin, set Se
 					if err := spec.Use(set.Set[spec.Method]); err != nil {
 						return nil, nil, err
 					}
-					if method.Divides {
-						set.divide(&spec, size.Features)
-						if size.Features%spec.Slots != 0 {
+					if method.Divides() {
+						if spec, err = sized(spec, method, size.Features); err != nil {
+							return nil, nil, err
+						}
+						if w := spec.Slots(); size.Features%w != 0 {
 							if at == 0 {
-								skipped = append(skipped, Skipped{o.Name, fmt.Sprintf("%d slots do not divide its %d features", spec.Slots, size.Features)})
+								skipped = append(skipped, Skipped{o.Name, fmt.Sprintf("%d slots do not divide its %d features", w, size.Features)})
 							}
 							continue
 						}
 					}
-					cells = append(cells, Cell{spec, key(spec, o.Digest), o, cost(spec, size)})
+					cells = append(cells, Cell{spec, key(spec, o.Digest), o, cost(spec, method, size)})
 				}
 			}
 		}
@@ -194,26 +192,17 @@ func (set Settings) together(grid []experiments.Spec) data.Holdout {
 	return data.NoValidation
 }
 
-// divide fills in the sizes that the study leaves open.
-func (set Settings) divide(spec *experiments.Spec, features int) {
-	if spec.EMA == "" {
-		spec.EMA = set.EMA
+// sized is the Spec with the sizes that the study leaves open filled in for features.
+func sized(spec experiments.Spec, method experiments.Method, features int) (experiments.Spec, error) {
+	values, err := experiments.ParseValues(spec.Set)
+	if err != nil {
+		return spec, err
 	}
-	if spec.EMA == "" {
-		spec.EMA = "warm"
+	_, keys, err := method.Build(experiments.Options{Values: values, Features: features})
+	if err != nil {
+		return spec, err
 	}
-	if spec.Codewords == 0 {
-		spec.Codewords = set.Codewords
-	}
-	if spec.Codewords == 0 {
-		spec.Codewords = 64
-	}
-	if spec.Slots == 0 {
-		spec.Slots = set.Slots
-	}
-	if spec.Slots == 0 {
-		spec.Slots = experiments.DefaultSlots(features)
-	}
+	return spec.Resolve(keys)
 }
 
 func encodersOf(grid []experiments.Spec) []string {

@@ -41,11 +41,7 @@ var ByClasses = Field{"m", func(s experiments.Spec) string {
 
 // apart is the m of the spec's settings, 0 for all.
 func apart(s experiments.Spec) int {
-	values, err := experiments.ParseValues(s.Set)
-	if err != nil {
-		return 0
-	}
-	m, _ := strconv.Atoi(values[classesKey])
+	m, _ := strconv.Atoi(s.Value(classesKey))
 	return m
 }
 
@@ -94,14 +90,14 @@ func ClassCurves(_ context.Context, f *Findings) (*report.Section, error) {
 		var panels []report.LinePanel
 		for _, q := range []quantity{sharedMetric(metrics.NLL), klToTruth, epoch} {
 			panel := report.LinePanel{Title: q.title + ": " + s.Title(), X: "classes m of a row", Y: q.title, Log: true, Places: places}
-			panel.Series = only.lines(q, func(r *row) (string, float64) { return MethodTitle(r.spec.Method), place(r) })
+			panel.Series = only.lines(q, func(r *row) (string, float64) { return title(r.spec), place(r) })
 			if q.title == epoch.title {
 				panel.LogY = true
 				panel.Series = append(panel.Series, quadratic(maps, q, place, classes)...)
 			}
 			for _, r := range heads {
 				if v := r.spread(q).Mean; !math.IsNaN(v) && q.title != epoch.title {
-					panel.Series = append(panel.Series, report.Series{Name: MethodTitle(r.spec.Method), Style: Style(r.spec.Method), Kind: report.Floor, X: []float64{place(maps[0]), classes}, Mean: []float64{v, v}})
+					panel.Series = append(panel.Series, report.Series{Name: title(r.spec), Style: style(r.spec.Catalog, r.spec.Method), Kind: report.Floor, X: []float64{place(maps[0]), classes}, Mean: []float64{v, v}})
 				}
 			}
 			panels = append(panels, panel)

@@ -34,8 +34,8 @@ func CodewordMaps(_ context.Context, f *Findings) (*report.Section, error) {
 		if err != nil {
 			return nil, err
 		}
-		start := math.Sqrt(math.Log(math.E-1) / float64(c.Spec.Slots))
-		order := make([]int, c.Spec.Codewords)
+		start := math.Sqrt(math.Log(math.E-1) / float64(c.Spec.Slots()))
+		order := make([]int, c.Spec.Codewords())
 		for k := range order {
 			order[k] = k
 		}
@@ -47,7 +47,7 @@ func CodewordMaps(_ context.Context, f *Findings) (*report.Section, error) {
 			{"receiver a (predicted class)", "bilinear/receiver"}, {"sender b (true class)", "bilinear/sender"},
 		} {
 			weight := model.State.Weights.Tensor(part.weight).Float32s()
-			values := mat.NewDense(c.Spec.Codewords, res.Classes, nil)
+			values := mat.NewDense(c.Spec.Codewords(), res.Classes, nil)
 			var rows []string
 			for to, k := range order {
 				for j := range res.Classes {
@@ -58,7 +58,7 @@ func CodewordMaps(_ context.Context, f *Findings) (*report.Section, error) {
 			reach = append(reach, fmt.Sprintf("%.2g", math.Max(mat.Max(values), -mat.Min(values))))
 			panels = append(panels, report.HeatPanel{
 				Title: part.title, X: "class", Y: "codeword, most used on top", Values: values, Rows: rows, Columns: names, Diverging: true,
-				SparseRowNames: max(1, c.Spec.Codewords/16), Width: 9 * vg.Centimeter, Height: 12 * vg.Centimeter,
+				SparseRowNames: max(1, c.Spec.Codewords()/16), Width: 9 * vg.Centimeter, Height: 12 * vg.Centimeter,
 			})
 		}
 		figure, err := report.Heat(panels, 2)

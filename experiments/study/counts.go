@@ -120,8 +120,8 @@ func UsageCurve(_ context.Context, f *Findings) (*report.Section, error) {
 	for _, s := range f.subjects() {
 		var series []report.Series
 		for _, r := range s.rows {
-			line := report.Series{Name: MethodTitle(r.spec.Method), Ours: true, Style: Style(r.spec.Method)}
-			for rank := range r.spec.Codewords {
+			line := report.Series{Name: title(r.spec), Ours: true, Style: style(r.spec.Catalog, r.spec.Method)}
+			for rank := range r.spec.Codewords() {
 				var share []float64
 				for _, res := range r.results {
 					n := slices.Clone(res.Usage)

@@ -31,7 +31,7 @@ func SizeCurves(_ context.Context, f *Findings) (*report.Section, error) {
 			q     quantity
 		}{{"LCE, own embedding", ownMetric(metrics.LCE)}, {"LCE, shared embedding", sharedMetric(metrics.LCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
 			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "calibration rows fitted on, %", Y: view.q.title, Log: true, Places: places}
-			panel.Series = s.lines(view.q, func(r *row) (string, float64) { return MethodTitle(r.spec.Method), 100 * fraction(r.spec) })
+			panel.Series = s.lines(view.q, func(r *row) (string, float64) { return title(r.spec), 100 * fraction(r.spec) })
 			panels = append(panels, panel)
 		}
 		drawn, err := measured("calsize-"+s.slug(), fmt.Sprintf("LCE in either embedding and NLL of %s for various sizes of the calibration set.", s.Title()), panels)
@@ -69,7 +69,7 @@ func (s *subject) lines(q quantity, value func(*row) (name string, x float64)) [
 		k := slices.IndexFunc(out, func(line report.Series) bool { return line.Name == name })
 		if k < 0 {
 			k = len(out)
-			out = append(out, report.Series{Name: name, Ours: r.spec.Method == "vq", Style: Style(r.spec.Method)})
+			out = append(out, report.Series{Name: name, Ours: r.spec.Method == "vq", Style: style(r.spec.Catalog, r.spec.Method)})
 		}
 		out[k].X, out[k].Mean, out[k].SD = append(out[k].X, x), append(out[k].Mean, v.Mean), append(out[k].SD, v.SD)
 		out[k].Seeds = append(out[k].Seeds, r.values(q))
@@ -83,7 +83,7 @@ func CodebookCurves(_ context.Context, f *Findings) (*report.Section, error) {
 	for _, s := range f.subjects() {
 		places := map[float64]string{}
 		for _, r := range s.rows {
-			places[float64(r.spec.Codewords)] = strconv.Itoa(r.spec.Codewords)
+			places[float64(r.spec.Codewords())] = strconv.Itoa(r.spec.Codewords())
 		}
 		var panels []report.LinePanel
 		for _, view := range []struct {
@@ -92,7 +92,7 @@ func CodebookCurves(_ context.Context, f *Findings) (*report.Section, error) {
 		}{{"LCE, own embedding", ownMetric(metrics.LCE)}, {"LCE, shared embedding", sharedMetric(metrics.LCE)}, {"ECCE", sharedMetric(metrics.ECCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
 			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "codewords |C|", Y: view.q.title, Log: true, Places: places}
 			panel.Series = s.lines(view.q, func(r *row) (string, float64) {
-				return fmt.Sprintf("VQ, w = %d", r.spec.Slots), float64(r.spec.Codewords)
+				return fmt.Sprintf("VQ, w = %d", r.spec.Slots()), float64(r.spec.Codewords())
 			})
 			panels = append(panels, panel)
 		}
@@ -111,7 +111,7 @@ func SizeMaps(_ context.Context, f *Findings) (*report.Section, error) {
 	for _, s := range f.subjects() {
 		var slots, codewords []int
 		for _, r := range s.rows {
-			slots, codewords = append(slots, r.spec.Slots), append(codewords, r.spec.Codewords)
+			slots, codewords = append(slots, r.spec.Slots()), append(codewords, r.spec.Codewords())
 		}
 		slots, codewords = sortedSet(slots), sortedSet(codewords)
 		var panels []report.HeatPanel
@@ -122,7 +122,7 @@ func SizeMaps(_ context.Context, f *Findings) (*report.Section, error) {
 			values := mat.NewDense(len(codewords), len(slots), nil)
 			values.Apply(func(_, _ int, _ float64) float64 { return nan }, values)
 			for _, r := range s.rows {
-				values.Set(slices.Index(codewords, r.spec.Codewords), slices.Index(slots, r.spec.Slots), r.spread(view.q).Mean)
+				values.Set(slices.Index(codewords, r.spec.Codewords()), slices.Index(slots, r.spec.Slots()), r.spread(view.q).Mean)
 			}
 			if !slices.ContainsFunc(values.RawMatrix().Data, func(v float64) bool { return !math.IsNaN(v) }) {
 				continue

@@ -28,7 +28,7 @@ func ReliabilityDiagrams(_ context.Context, f *Findings) (*report.Section, error
 				curves = append(curves, c)
 			}
 			if curves != nil {
-				diagrams = append(diagrams, report.Diagram{Name: MethodTitle(r.spec.Method), Curve: metrics.PoolCurves(curves)})
+				diagrams = append(diagrams, report.Diagram{Name: title(r.spec), Curve: metrics.PoolCurves(curves)})
 			}
 		}
 		if diagrams == nil {

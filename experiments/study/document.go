@@ -119,7 +119,7 @@ func (f *Findings) facts() []report.Fact {
 	}[f.Settings.Split]
 	var starts []string
 	for _, c := range f.Cells {
-		if start := map[string]string{"warm": "the initial codebook (warm)", "zero": "zero, as published"}[c.Spec.EMA]; start != "" && !slices.Contains(starts, start) {
+		if start := map[string]string{"warm": "the initial codebook (warm)", "zero": "zero, as published"}[c.Spec.Start()]; start != "" && !slices.Contains(starts, start) {
 			starts = append(starts, start)
 		}
 	}
@@ -198,9 +198,9 @@ var specColumns = []struct {
 	{"data", func(c Cell) string { return c.Spec.Data }},
 	{"encoder", func(c Cell) string { return c.Spec.Encoder }},
 	{"method", func(c Cell) string { return c.Spec.Method }},
-	{"slots", func(c Cell) string { return strconv.Itoa(c.Spec.Slots) }},
-	{"codewords", func(c Cell) string { return strconv.Itoa(c.Spec.Codewords) }},
-	{"ema", func(c Cell) string { return c.Spec.EMA }},
+	{"slots", func(c Cell) string { return strconv.Itoa(c.Spec.Slots()) }},
+	{"codewords", func(c Cell) string { return strconv.Itoa(c.Spec.Codewords()) }},
+	{"ema", func(c Cell) string { return c.Spec.Start() }},
 	{"calibration_fraction", func(c Cell) string { return number(fraction(c.Spec)) }},
 	{"shift", func(c Cell) string { return string(c.Spec.Shift) }},
 	{"tuned", func(c Cell) string { return strconv.FormatBool(c.Spec.Tune) }},

@@ -2,9 +2,7 @@ package study
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	"calibra/experiments"
 )
@@ -17,26 +15,23 @@ type Field struct {
 
 // The fields.
 var (
-	ByMethod    = Field{"Method", func(s experiments.Spec) string { return MethodTitle(s.Method) }}
-	BySlots     = Field{"w", func(s experiments.Spec) string { return strconv.Itoa(s.Slots) }}
-	ByCodewords = Field{"|C|", func(s experiments.Spec) string { return strconv.Itoa(s.Codewords) }}
+	ByMethod    = Field{"Method", func(s experiments.Spec) string { return title(s) }}
+	BySlots     = Field{"w", func(s experiments.Spec) string { return strconv.Itoa(s.Slots()) }}
+	ByCodewords = Field{"|C|", func(s experiments.Spec) string { return strconv.Itoa(s.Codewords()) }}
 	ByFraction  = Field{"calibration rows", func(s experiments.Spec) string { return fmt.Sprintf("%g %%", 100*fraction(s)) }}
 )
 
-// MethodTitle is a method as tables write it: the paper's abbreviation, "VQ-DC", or
-// for the methods beyond it their name, "Anchored Dirichlet".
-func MethodTitle(name string) string {
-	if !slices.Contains(experiments.Beyond, name) || strings.HasPrefix(name, "vq-") {
-		return strings.ToUpper(name)
-	}
-	if title, ok := beyondTitles[name]; ok {
-		return title
-	}
-	return strings.ToUpper(name[:1]) + strings.ReplaceAll(name[1:], "-", " ")
-}
+// MethodTitle is a method of experiments.Methods as tables write it.
+func MethodTitle(name string) string { return (*experiments.Catalog)(nil).Title(name) }
 
-// beyondTitles are those that are not the name with a capital.
-var beyondTitles = map[string]string{"anchored-dirichlet": "Anchored Dirichlet"}
+// title is the Spec's method as tables write it.
+func title(s experiments.Spec) string { return s.Catalog.Title(s.Method) }
+
+// published tells whether the method of that name is, or comes from outside.
+func published(c *experiments.Catalog, name string) bool {
+	m, err := c.Find(name)
+	return err != nil || m.Group.Published()
+}
 
 // fraction is that of the calibration rows that are fitted on, 1 for all.
 func fraction(s experiments.Spec) float64 {

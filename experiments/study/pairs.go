@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
@@ -158,7 +157,7 @@ func Acceptance(ctx context.Context, f *Findings) (*report.Section, error) {
 		}
 		best := vq
 		for i, c := range all {
-			if !slices.Contains(experiments.Beyond, c.row.spec.Method) && c.row.spread(nll).Mean < best.row.spread(nll).Mean {
+			if published(f.Settings.Catalog, c.row.spec.Method) && c.row.spread(nll).Mean < best.row.spread(nll).Mean {
 				best = &all[i]
 			}
 		}
@@ -169,7 +168,7 @@ func Acceptance(ctx context.Context, f *Findings) (*report.Section, error) {
 		return nil, nil
 	}
 	named, others = metrics.Holm(named), metrics.Holm(others)
-	name := MethodTitle(lines[0].subject.judged().spec.Method)
+	name := title(lines[0].subject.judged().spec)
 	t := &report.Table{
 		Caption: fmt.Sprintf("NLL of %s relative to VQ, to TS and to the best baseline, with p after Holm's correction; its accuracy less that of the uncalibrated model.", name),
 		Labels:  []string{"Data"},
@@ -182,7 +181,7 @@ func Acceptance(ctx context.Context, f *Findings) (*report.Section, error) {
 		p := func(p float64) report.Cell { return report.Cell{Text: pValue(p)} }
 		block.Rows = append(block.Rows, report.Row{Labels: []string{l.subject.Title()}, Cells: []report.Cell{
 			{Text: percent(l.vq.relative)}, p(named[2*i]), {Text: percent(l.ts.relative)}, p(named[2*i+1]),
-			{Text: MethodTitle(l.best.row.spec.Method)}, {Text: percent(l.best.relative)}, p(others[i]),
+			{Text: title(l.best.row.spec)}, {Text: percent(l.best.relative)}, p(others[i]),
 			{Text: fmt.Sprintf("%+.4f", l.subject.judged().spread(accuracy).Mean-base)},
 			{Text: fmt.Sprintf("%.4f", math.Sqrt(base*(1-base)/float64(l.nc.results[0].TestRows)))},
 		}})

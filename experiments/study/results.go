@@ -104,7 +104,7 @@ func (f *Findings) isOurs(r *row) bool {
 		return false
 	}
 	if slices.ContainsFunc(f.Study.Vary, func(v Field) bool { return v.Head == BySlots.Head }) {
-		return r.spec.Slots == 64 && r.spec.Codewords == 64
+		return r.spec.Slots() == 64 && r.spec.Codewords() == 64
 	}
 	return true
 }
@@ -156,7 +156,7 @@ func (f *Findings) besidePaper() *report.Table {
 func (f *Findings) inPaper(s *subject, r *row, metric string) (paper.Number, bool) {
 	return paper.Find(f.Study.Paper, paper.Number{
 		Dataset: s.origin.Dataset, Backbone: s.Backbone(), Method: r.spec.Method,
-		Slots: r.spec.Slots, Codewords: r.spec.Codewords, Metric: metric,
+		Slots: r.spec.Slots(), Codewords: r.spec.Codewords(), Metric: metric,
 	})
 }
 

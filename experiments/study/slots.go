@@ -1,6 +1,10 @@
 package study
 
-import "calibra/experiments"
+import (
+	"fmt"
+
+	"calibra/experiments"
+)
 
 // Slots varies w and |C| together.
 var Slots = Study{
@@ -18,7 +22,7 @@ func sizes(slots, codewords []int) []experiments.Spec {
 	var specs []experiments.Spec
 	for _, w := range slots {
 		for _, k := range codewords {
-			specs = append(specs, experiments.Spec{Method: "vq", Slots: w, Codewords: k})
+			specs = append(specs, experiments.Spec{Method: "vq", Set: fmt.Sprintf("codebook.codewords=%d codebook.slots=%d", k, w)})
 		}
 	}
 	return specs

@@ -5,6 +5,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/report"
 )
 
 // Study is one experiment of the paper: a grid of Specs and how it is shown.
@@ -66,22 +67,39 @@ var ablations = []string{"vq-dc", "vq-nc"}
 func allMethods() []string {
 	names := known(tableOrder...)
 	for _, m := range experiments.Methods {
-		if !slices.Contains(names, m.Name) && !slices.Contains(ablations, m.Name) && !slices.Contains(experiments.Beyond, m.Name) {
+		if !slices.Contains(names, m.Name) && !slices.Contains(ablations, m.Name) && m.Group.Published() {
 			names = append(names, m.Name)
 		}
 	}
 	return names
 }
 
-// Style is the look of the method's line in every figure.
-func Style(method string) int {
+// Style is the look of the line of one of experiments.Methods in every figure.
+func Style(method string) int { return style(nil, method) }
+
+// style is that of a method of the catalog. Each has its own; those from outside share no
+// colour with the paper's tables.
+func style(c *experiments.Catalog, method string) int {
 	names := slices.Clone(tableOrder[1:]) // the paper's calibrator has a look of its own
 	for _, m := range experiments.Methods {
 		if !slices.Contains(tableOrder, m.Name) {
 			names = append(names, m.Name)
 		}
 	}
-	return max(0, slices.Index(names, method))
+	if at := slices.Index(names, method); at >= 0 || method == tableOrder[0] {
+		return max(0, at)
+	}
+	at := len(names)
+	for _, m := range c.List()[len(experiments.Methods):] {
+		for at%report.Colours < len(tableOrder)-1 {
+			at++
+		}
+		if m.Name == method {
+			break
+		}
+		at++
+	}
+	return at
 }
 
 // known keeps the names of methods that this build has.

@@ -13,6 +13,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/report"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -61,7 +62,7 @@ func store(t *testing.T, dir string) Store {
 	return st
 }
 
-var settings = Settings{Seeds: []uint64{1, 2}, Split: data.PaperTables, EMA: "warm", Codewords: 8}
+var settings = Settings{Seeds: []uint64{1, 2}, Split: data.PaperTables}
 
 // TestKeys: a cell's key tells it from every other, and is the same in every study.
 func TestKeys(t *testing.T) {
@@ -95,7 +96,7 @@ func TestKeys(t *testing.T) {
 		byKey[spec] = key
 	}
 	zero := settings
-	zero.EMA = "zero"
+	zero.Set = map[string]experiments.Values{"vq": {"codebook.start": "zero"}}
 	a, _, _ := Usage.Cells(t.Context(), letter, settings)
 	b, _, _ := Usage.Cells(t.Context(), letter, zero)
 	c, _, _ := Usage.Cells(t.Context(), []*experiments.Origin{origin(t, "digits")}, settings)
@@ -109,7 +110,10 @@ var small = Study{
 	Name: "small", Line: "a test",
 	Grid: func(*experiments.Origin) []experiments.Spec {
 		specs := each([]string{"vq", "nc", "ts"})
-		return append(specs, experiments.Spec{Method: "vq", Codewords: 5000}, experiments.Spec{Method: "vq", Shift: experiments.ThinShift}, experiments.Spec{Method: "ts", Fraction: 0.5})
+		specs[0].Set = "codebook.codewords=8"
+		shifted := specs[0]
+		shifted.Shift = experiments.ThinShift
+		return append(specs, experiments.Spec{Method: "vq", Set: "codebook.codewords=5000"}, shifted, experiments.Spec{Method: "ts", Fraction: 0.5})
 	},
 	Vary:  []Field{ByMethod, BySlots, ByCodewords, ByFraction},
 	Views: []View{Results, LocalBars, GlobalBars, NoiseFloor, ReliabilityDiagrams, Tessellation, CodewordMaps, Profiles, Sparsest, ShiftNote, UsageTable, TimeTable},
@@ -150,7 +154,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("want two cells that fail for their codewords, have %v", alone.Failures)
 	}
 	for i, r := range alone.Results {
-		if (r == nil) != (alone.Cells[i].Spec.Codewords == 5000) {
+		if (r == nil) != (alone.Cells[i].Spec.Codewords() == 5000) {
 			t.Errorf("%s has result %v", alone.Cells[i], r)
 		}
 	}
@@ -306,7 +310,7 @@ func ExampleStudy_Cells() {
 		fmt.Println(err)
 		return
 	}
-	cells, skipped, err := Slots.Cells(context.Background(), []*experiments.Origin{o}, Settings{Seeds: []uint64{42}, Split: data.PaperTables, EMA: "warm"})
+	cells, skipped, err := Slots.Cells(context.Background(), []*experiments.Origin{o}, Settings{Seeds: []uint64{42}, Split: data.PaperTables})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -407,5 +411,25 @@ func TestShiftsByName(t *testing.T) {
 	var input *data.InputError
 	if _, _, err := Shifted.Cells(t.Context(), o, wrong); !errors.As(err, &input) || !strings.Contains(err.Error(), "choose one of region, noise, thin") {
 		t.Errorf("a shift that a table has not: %v", err)
+	}
+}
+
+// TestStyles: every method has a look of its own, and one from outside no colour of the paper's tables.
+func TestStyles(t *testing.T) {
+	var mine []experiments.Method
+	for i := range 9 {
+		mine = append(mine, experiments.OnLogits(fmt.Sprintf("mine-%d", i), "a map", nil))
+	}
+	catalog := experiments.NewCatalog(mine...)
+	seen := map[int]string{}
+	for _, name := range catalog.Names()[1:] {
+		at := style(catalog, name)
+		if other := seen[at]; other != "" {
+			t.Errorf("%s and %s look alike", name, other)
+		}
+		seen[at] = name
+		if strings.HasPrefix(name, "mine-") && at%report.Colours < len(tableOrder)-1 {
+			t.Errorf("%s has the colour of %s", name, tableOrder[at%report.Colours+1])
+		}
 	}
 }

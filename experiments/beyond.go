@@ -1,0 +1,134 @@
+package experiments
+
+import (
+	"calibra/layers"
+	"calibra/layers/anchored"
+)
+
+// beyond are those that none has: maps on the original logits, which choose their priors by
+// cross-validation, and variants of vq.
+var beyond = []Method{
+	{
+		Name: "order-preserving", Title: "Order preserving", Group: Beyond,
+		Line:  "one increasing function of every logit",
+		Needs: onBoth, Cost: Cost{5, 0},
+		New: corrected("order-preserving", anchored.OrderPreserving{}),
+	},
+	{
+		Name: "anchored", Title: "Anchored", Group: Beyond,
+		Line:  "the original logits at one temperature, corrected by codewords",
+		Needs: onBoth, Cost: Cost{15, 1},
+		New: corrected("anchored", anchored.Corrected{}),
+	},
+	{
+		Name: "anchored-dirichlet", Title: "Anchored Dirichlet", Group: Beyond,
+		Line:  "a shrunk global Dirichlet map of the original logits, corrected by codewords",
+		Needs: onBoth, Cost: Cost{20, 1},
+		New: corrected("anchored-dirichlet", anchored.Corrected{On: anchored.ShrunkDirichlet{}}),
+	},
+	{
+		Name: "anchored-head", Title: "Anchored head", Group: Beyond,
+		Line:  "the same, codewords near each other corrected alike",
+		Needs: onBoth, Cost: Cost{20, 1},
+		New: corrected("anchored-head", anchored.Corrected{On: anchored.SlotHead{On: anchored.ShrunkDirichlet{}}}),
+	},
+	{
+		Name: "anchored-bilinear", Title: "Anchored bilinear", Group: Beyond,
+		Line:  "the paper's bilinear map on the original head at one temperature",
+		Needs: onBoth, StopsEarly: true, Cost: Cost{20, 1},
+		New: func(o *Options) layers.Stateful {
+			return layers.Train(o.anchor(), o.bilinear(), o.Stage("calibrate", published))
+		},
+	},
+	{
+		Name: "local-temperature", Title: "Local temperature", Group: Beyond,
+		Line:  "a temperature for each region, from its codewords",
+		Needs: onBoth, Cost: Cost{5, 0},
+		New: corrected("local-temperature", anchored.LocalTemperature{}),
+	},
+	{
+		Name: "gated", Title: "Gated", Group: Beyond,
+		Line:  "one temperature, mixed with the anchored map by the support of the region",
+		Needs: onBoth, Cost: Cost{15, 1},
+		New: corrected("gated", anchored.Gated{}),
+	},
+	{
+		Name: "auto", Title: "Auto", Group: Beyond,
+		Line:  "the best of the anchored maps by cross-validation, the simplest within one standard error",
+		Needs: onBoth, Cost: Cost{60, 1},
+		Candidates: codebooks, TriedOn: "vq-nc",
+		New: func(o *Options) layers.Stateful {
+			return &anchored.Auto{Base: o.anchor(), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(), Optim: o.LBFGS()}
+		},
+	},
+	{
+		Name: "stacked", Title: "Stacked", Group: Beyond,
+		Line:  "the anchored maps mixed, each by what it adds to the others in cross-validation",
+		Needs: onBoth, Cost: Cost{60, 1},
+		Candidates: codebooks, TriedOn: "vq-nc",
+		New: func(o *Options) layers.Stateful {
+			return o.stack(o.anchor())
+		},
+	},
+
+	{
+		Name: "vq-start", Group: Variant,
+		Line:  "vq, with its start, the quantized head, as a candidate of early stopping",
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Candidates: codebooks,
+		New: func(o *Options) layers.Stateful {
+			return layers.Train(o.Divide(), o.bilinear(), fromStart(o.Stage("calibrate", published)))
+		},
+	},
+	{
+		Name: "vq-centred", Group: Variant,
+		Line:  "vq with steps of one size for any number of classes and slots, its start a candidate",
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Candidates: codebooks,
+		New: func(o *Options) layers.Stateful {
+			return layers.Train(o.Divide(), layers.Centred{Classes: o.classes()}, fromStart(o.Stage("calibrate", published)))
+		},
+	},
+	{
+		Name: "vq-tuned", Group: Variant,
+		Line:  "vq-centred with slots and codewords chosen on validation rows",
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{75, 0.5},
+		New: func(o *Options) layers.Stateful {
+			return o.tuned()
+		},
+	},
+	{
+		Name: "vq-rank", Group: Variant,
+		Line:  "vq with several receivers and senders for each codeword",
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		New: func(o *Options) layers.Stateful {
+			m := layers.Rank{Rank: o.Int("rank.rank", 2, 1, "1", "factors r of each codeword")}
+			return layers.Train(o.Divide(), m, o.Stage("calibrate", published))
+		},
+	},
+	variant("vq-diagonal", "vq with a diagonal of its own for each codeword", layers.Diagonal{}),
+	variant("vq-tied", "vq with receivers and senders alike", layers.Tied{}),
+	variant("vq-squareplus", "vq with an algebraic softplus", layers.Squareplus{}),
+	variant("vq-regional-prior", "vq with a prior for each region", layers.Bilinear{Prior: layers.RegionalPrior{}}),
+}
+
+// corrected fits m, its prior cross-validated.
+func corrected(name string, m layers.Map) func(*Options) layers.Stateful {
+	return func(o *Options) layers.Stateful {
+		return &anchored.Auto{Base: o.anchor(), Candidates: []anchored.Candidate{{Name: name, Map: m}}, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(), Optim: o.LBFGS()}
+	}
+}
+
+const searchFolds = "folds of the cross-validation"
+
+// searchRows are the calibration rows by which maps are judged.
+func (o *Options) searchRows() int {
+	return o.IntOr("search.rows", "all, or those of 2²² logits", 2, "", "calibration rows that the folds divide; the maps are then fitted to all")
+}
+
+// variant is vq with another map.
+func variant(name, line string, of layers.Map) Method {
+	m := OnCodewords(name, line, of)
+	m.Group, m.Cost = Variant, Cost{5, 0.5}
+	return m
+}

@@ -1,0 +1,147 @@
+package experiments
+
+import (
+	"cmp"
+	"math"
+	"strings"
+
+	"calibra/data"
+	"calibra/layers"
+)
+
+// Method is one way to calibrate, with all that is said of it. A field that is left out has
+// the meaning that is told with it.
+type Method struct {
+	Name string // by which commands, files and tables know it: "vq"
+	Line string // what it is, in one line
+	// Title is how tables write it; "": its name in capitals.
+	Title string
+	Group Group // whose it is; "": a method of a module from outside
+	// Reference is where it was published: "Guo et al. 2017".
+	Reference string
+	// Needs are the arrays of every part that it reads, besides labels.
+	Needs []string
+	// StopsEarly tells whether it needs validation rows to know when to stop.
+	StopsEarly bool
+	// New makes the calibrator, not fitted. It asks o for each of its settings, w and K among
+	// them, which is how the command knows them.
+	New func(o *Options) layers.Stateful
+	// Candidates are the settings that it chooses among where it is tuned, Budget of them at
+	// most; none where it has nothing to choose.
+	Candidates []Values
+	// TriedOn is the method that tries the candidates of one which is many fits itself: a part
+	// of it, which they differ in; "": itself.
+	TriedOn string
+	// Cost is what a fit takes; the zero Cost is of a method that nobody has timed.
+	Cost Cost
+}
+
+// Group is whose a method is.
+type Group string
+
+// The groups.
+const (
+	Paper    Group = "paper"    // the paper's calibrator and its parts
+	Baseline Group = "baseline" // published by others
+	Beyond   Group = "beyond"   // maps on the original logits, published by nobody
+	Variant  Group = "variant"  // the paper's calibrator, changed
+	Control  Group = "control"  // another method without what is to be judged
+)
+
+// Published tells whether comparisons of all methods hold it: the paper's, those of others,
+// and those that a module from outside brings.
+func (g Group) Published() bool { return g != Beyond && g != Variant && g != Control }
+
+// Cost is about what a fit takes on one core: Seconds for 10,000 rows of 10 classes and 512
+// features, and the power of the classes by which that grows. Times are those of times.csv in
+// studies on CIFAR-10 features, letters and proximity100.
+type Cost struct{ Seconds, ClassPower float64 }
+
+// Moment is the cost of a method that is fitted at once.
+var Moment = Cost{Seconds: 0.1}
+
+// untimed stands for the cost of a method that nobody has timed: it is run among the long
+// ones, so that a study that runs cells side by side does not end with it alone.
+var untimed = Cost{Seconds: 30, ClassPower: 1}
+
+// Timed tells whether somebody has timed it.
+func (c Cost) Timed() bool { return c != Cost{} }
+
+// Of is the seconds of a fit to rows of some features and classes; half of them are spent on
+// the features.
+func (c Cost) Of(rows float64, features, classes int) float64 {
+	if !c.Timed() {
+		c = untimed
+	}
+	return c.Seconds * math.Pow(float64(classes)/10, c.ClassPower) * rows / 1e4 * (1 + float64(features)/512) / 2
+}
+
+// Arrays that methods need.
+var (
+	onFeatures = []string{"features"}
+	onLogits   = []string{"logits"}
+	onBoth     = []string{"logits", "features"}
+)
+
+// Written is how tables write the method.
+func (m Method) Written() string { return cmp.Or(m.Title, strings.ToUpper(m.Name)) }
+
+// Divides tells whether it cuts the features into as many slots as it is told: whether it has
+// the setting.
+func (m Method) Divides() bool {
+	var o Options
+	m.New(&o)
+	return o.has(slotsKey)
+}
+
+// Split is where the method's validation rows come from if nobody says: a tenth of the
+// calibration rows, or nowhere if it needs none.
+func (m Method) Split() data.Holdout {
+	if m.StopsEarly {
+		return data.PaperText
+	}
+	return data.NoValidation
+}
+
+// OnCodewords is the method that fits m to the quantized head, as "vq" fits the paper's
+// bilinear map: stage 1 divides the features, stage 2 fits m on the codes.
+func OnCodewords(name, line string, m layers.Map) Method {
+	return Method{
+		Name: name, Line: line, Needs: onFeatures, StopsEarly: true,
+		New: func(o *Options) layers.Stateful {
+			return layers.Train(o.Divide(), m, o.Stage("calibrate", published))
+		},
+	}
+}
+
+// OnLogits is the method that fits m to the classifier's own probabilities.
+func OnLogits(name, line string, m layers.Map) Method {
+	return Method{
+		Name: name, Line: line, Needs: onLogits, StopsEarly: true,
+		New: func(o *Options) layers.Stateful {
+			return layers.Train(&layers.Original{}, m, o.Stage("calibrate", published))
+		},
+	}
+}
+
+// Build makes the calibrator with the settings of o and lists what it asked for. A
+// setting that it did not ask for, or a value out of range, is a *data.InputError.
+func (m Method) Build(o Options) (layers.Stateful, []Key, error) {
+	c := m.New(&o)
+	o.measuring()
+	return c, o.keys, o.finish(m.Name)
+}
+
+// own are those of the settings v that the method has, given v, and the keys of all that it has.
+func (m Method) own(v Values) (own Values, keys []Key) {
+	o := Options{Values: v}
+	m.New(&o)
+	o.measuring()
+	own = Values{}
+	for _, k := range o.keys {
+		if text, ok := v[k.Name]; ok {
+			own[k.Name] = text
+		}
+	}
+	return own, o.keys
+}
