@@ -8,23 +8,27 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 )
 
 // Folder writes files that belong together into one directory, all or none of them: they
 // are made in a directory of their own inside it, and take their places when all are
 // whole. manifest.json, beside them, tells their digests, so that a reader that takes
-// [Hold] first never takes files of two runs for one. A process that is killed while
-// they take their places leaves that to the next that reads or writes there.
+// [Hold] never takes files of two runs for one. Of a process that is killed while they
+// take their places, a reader finds the rest where it was made, and the next that writes
+// there finishes it. Nothing outside the directory is changed, whatever links it holds.
 //
 // Two that write into one directory at once leave the files of the later one.
 type Folder struct {
 	dir    string
 	group  string
-	stage  *os.File // the directory that they are made in, locked; nil before the first
+	root   *os.Root // dir, nil before the first file
+	disk   Disk
+	stage  string   // the directory that they are made in, below dir
+	lock   *os.File // of the stage
 	files  map[string]string
 	absent []string
 }
@@ -49,11 +53,16 @@ func (f *Folder) WriteFile(name string, write func(io.Writer) error) error {
 	if err := f.open(); err != nil {
 		return err
 	}
-	made := filepath.Join(f.stage.Name(), name)
-	if err := os.MkdirAll(filepath.Dir(made), 0o777); err != nil {
+	made := filepath.Join(f.stage, name)
+	if below := filepath.Dir(name); below != "." {
+		if err := f.disk.MkdirAll(filepath.Dir(made)); err != nil {
+			return cannotWrite(path, err)
+		}
+	}
+	if err := f.disk.Remove(made); err != nil && !errors.Is(err, fs.ErrNotExist) { // an earlier one of that name
 		return cannotWrite(path, err)
 	}
-	out, err := os.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	out, err := f.disk.Create(made)
 	if err != nil {
 		return cannotWrite(path, err)
 	}
@@ -77,36 +86,67 @@ func (f *Folder) WriteBytes(name string, content []byte) error {
 	})
 }
 
-// open makes the directory of the unfinished files.
+// open makes the directory of the unfinished files, after it has finished what killed
+// processes left.
 func (f *Folder) open() error {
-	if f.stage != nil {
+	if f.root != nil {
 		return nil
 	}
-	if err := os.MkdirAll(f.dir, 0o777); err != nil && full(err) {
+	if err := MkdirAll(f.dir); err != nil && full(err) {
 		return cannotWrite(f.dir, err)
 	} else if err != nil {
 		return Inputf("", "the output directory %s cannot be made: %w", f.dir, cause(err))
 	}
-	Clear(f.dir)
-	var err error
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return Inputf("", "the output directory %s cannot be opened: %w", f.dir, cause(err))
+	}
+	f.root, f.disk = root, changed(f.dir, rooted{root})
+	if err := f.finish(); err != nil {
+		return f.unopened(err)
+	}
 	for n := range 1000 {
-		path := temporary(f.dir, stageBase, n)
-		if err = os.Mkdir(path, 0o777); errors.Is(err, fs.ErrExist) {
-			continue
+		f.stage = temporary(stageBase, n)
+		if err = f.disk.Mkdir(f.stage); !errors.Is(err, fs.ErrExist) {
+			break
 		}
-		if err == nil {
-			if f.stage, err = os.Open(path); err == nil {
-				tryLock(f.stage, true)
-				return nil
-			}
-			os.Remove(path)
+	}
+	if err == nil {
+		if f.lock, err = root.Open(f.stage); err == nil {
+			tryLock(f.lock, true)
+			return nil
 		}
-		break
+		f.disk.Remove(f.stage)
 	}
 	if full(err) {
-		return cannotWrite(f.dir, err)
+		return f.unopened(cannotWrite(f.dir, err))
 	}
-	return Inputf("", "the output directory %s cannot be written to: %w", f.dir, cause(err))
+	return f.unopened(Inputf("", "the output directory %s cannot be written to: %w", f.dir, cause(err)))
+}
+
+// unopened is err of a directory that cannot be used.
+func (f *Folder) unopened(err error) error {
+	f.root.Close()
+	f.root, f.stage = nil, ""
+	return err
+}
+
+// finish finishes and removes what killed processes left. What cannot be removed stays.
+func (f *Folder) finish() error {
+	if len(leftovers(f.root, isStage)) == 0 {
+		return nil
+	}
+	lock, err := lockFolder(f.dir, f.root, true)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	m, err := readManifest(f.dir, f.root)
+	if err != nil {
+		return err
+	}
+	m.settle(f.root, f.disk, leftovers(f.root, isStage))
+	return nil
 }
 
 // PrepareFolder makes sure that the named files of a group can be written into dir, which
@@ -118,25 +158,13 @@ func PrepareFolder(dir, group string, names ...string) error {
 	if err := f.open(); err != nil {
 		return err
 	}
-	below := map[string]bool{}
 	for _, name := range names {
 		if err := CheckFile(filepath.Join(dir, name)); err != nil {
 			return err
 		}
-		below[filepath.Dir(name)] = true
 	}
-	for at := range below {
-		Sweep(filepath.Join(dir, at), func(base string) bool {
-			return base == manifestName || slices.Contains(names, filepath.Join(at, base))
-		})
-	}
-	probes, _ := filepath.Glob(filepath.Join(dir, ".probe-[0-9]*")) // of version 0.1
-	for _, probe := range probes {
-		if info, err := os.Lstat(probe); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
-			os.Remove(probe)
-		}
-	}
-	m, err := readManifest(dir)
+	sweep(f.root, f.disk, func(base string) bool { return base == manifestName || slices.Contains(names, base) })
+	m, err := readManifest(dir, f.root)
 	if err != nil {
 		return err
 	}
@@ -151,25 +179,28 @@ func PrepareFolder(dir, group string, names ...string) error {
 func (f *Folder) Absent(names ...string) { f.absent = append(f.absent, names...) }
 
 // Commit puts the files in their places. A file that is another group's is an *InputError,
-// and nothing has been changed.
+// and nothing has been changed. Where one cannot be put there, readers find it where it was
+// made, until the next that writes there finishes.
 func (f *Folder) Commit() error {
 	defer f.Discard()
 	if err := f.open(); err != nil {
 		return err
 	}
-	lock, err := lockFolder(f.dir, true)
+	lock, err := lockFolder(f.dir, f.root, true)
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	m, err := readManifest(f.dir)
+	m, err := readManifest(f.dir, f.root)
 	if err != nil {
 		return err
 	}
-	m.settle(f.dir, leftovers(f.dir, isStage))
+	m.settle(f.root, f.disk, leftovers(f.root, isStage))
 	group := map[string]string{}
 	for name := range m.Groups[f.group] {
-		group[name] = ""
+		if unlinked(f.root, filepath.Dir(filepath.FromSlash(name))) {
+			group[name] = ""
+		}
 	}
 	for _, name := range f.absent {
 		group[name] = ""
@@ -180,42 +211,54 @@ func (f *Folder) Commit() error {
 	if err := m.foreign(f.dir, f.group, group); err != nil {
 		return err
 	}
+	for name := range f.files {
+		if below := filepath.Dir(filepath.FromSlash(name)); !unlinked(f.root, below) {
+			return Inputf(filepath.Join(f.dir, below), "is a link or a file; move it away, or name another directory")
+		}
+	}
 	for _, other := range m.Groups {
 		for name := range f.files {
 			delete(other, name) // was not to be there, or is gone
 		}
 	}
 	m.Groups[f.group] = group
-	if err := m.write(f.dir); err != nil { // from here on the new files are the folder's
-		return err
+	made := map[string]bool{".": true, f.stage: true}
+	for name := range f.files {
+		made[filepath.Join(f.stage, filepath.Dir(name))] = true
 	}
-	for name, digest := range group {
-		if err := place(f.dir, f.stage.Name(), name, digest); err != nil {
-			return fmt.Errorf("data: write %s: %w", filepath.Join(f.dir, name), cause(err))
+	for _, dir := range slices.Sorted(maps.Keys(made)) {
+		if err := f.disk.Sync(dir); err != nil {
+			return fmt.Errorf("data: write %s: %w", f.dir, cause(err))
 		}
 	}
-	return syncDir(f.dir)
+	if err := m.write(f.dir, f.root, f.disk); err != nil {
+		return err
+	}
+	stage := f.stage // from here on the new files are the folder's
+	f.leave()
+	if err := place(f.disk, stage, group); err != nil {
+		return fmt.Errorf("data: write %s: %w", f.dir, cause(err))
+	}
+	_ = f.disk.RemoveAll(stage)
+	return f.disk.Sync(".")
 }
 
 // Discard removes what was made and not committed. A second time it does nothing.
 func (f *Folder) Discard() {
-	if f.stage != nil {
-		os.RemoveAll(f.stage.Name())
-		f.stage.Close()
-		f.stage = nil
+	if f.stage != "" {
+		_ = f.disk.RemoveAll(f.stage)
+	}
+	f.leave()
+	if f.root != nil {
+		f.root.Close()
+		f.root = nil
 	}
 }
 
-// move is os.Rename that copies where the two are on different disks.
-func move(from, to string) error {
-	err := os.Rename(from, to)
-	if !errors.Is(err, syscall.EXDEV) {
-		return err
+// leave gives the directory of the unfinished files up, as it is.
+func (f *Folder) leave() {
+	if f.stage != "" {
+		f.lock.Close()
+		f.stage = ""
 	}
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return WriteFile(to, func(w io.Writer) error { _, err := io.Copy(w, in); return err })
 }

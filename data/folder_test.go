@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,14 +27,14 @@ func run(dir, content string) error {
 
 // holds returns the content of the folder in dir, an error if its files differ in it.
 func holds(dir string) (string, error) {
-	release, err := Hold(filepath.Join(dir, "a"))
+	h, err := Hold(filepath.Join(dir, "a"))
 	if err != nil {
 		return "", err
 	}
-	defer release()
+	defer h.Release()
 	all := ""
 	for _, name := range []string{"a", "b", "below/c"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
+		text, err := os.ReadFile(h.Path(filepath.Join(dir, name)))
 		if err != nil {
 			return "", err
 		}
@@ -124,21 +125,21 @@ func TestFolderMixed(t *testing.T) {
 	}
 	for _, name := range []string{"b", "manifest.json"} {
 		os.Remove(filepath.Join(dir, name))
-		release, err := Hold(filepath.Join(dir, "a"), filepath.Join(dir, "notes"))
+		h, err := Hold(filepath.Join(dir, "a"), filepath.Join(dir, "notes"))
 		if err != nil {
 			t.Fatalf("without %s: %v", name, err)
 		}
-		release()
+		h.Release()
 	}
 	manifest := filepath.Join(dir, "manifest.json")
 	if err := os.WriteFile(manifest, []byte(`{"name":"a web page"}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	release, err := Hold(filepath.Join(dir, "a"))
+	h, err := Hold(filepath.Join(dir, "a"))
 	if err != nil {
 		t.Fatalf("somebody else's manifest: %v", err)
 	}
-	release()
+	h.Release()
 	if err := run(dir, "second"); !isInput(err) {
 		t.Errorf("over somebody else's manifest: %v", err)
 	}
@@ -208,4 +209,32 @@ func TestFolderFails(t *testing.T) {
 	if err := NewFolder(filepath.Join(dir, "a"), "test").WriteBytes("x", nil); !isInput(err) {
 		t.Errorf("a file instead of the directory: %v", err)
 	}
+}
+
+// tree is all that is below dir: of files what they hold, of links where they point.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		switch e.Type() {
+		case 0:
+			text, err := os.ReadFile(path)
+			all[name] = "file " + string(text)
+			return err
+		case fs.ModeSymlink:
+			to, err := os.Readlink(path)
+			all[name] = "link " + to
+			return err
+		}
+		all[name] = e.Type().String()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

@@ -4,6 +4,7 @@ package data
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +73,8 @@ func TestFolderSurvivesKills(t *testing.T) {
 }
 
 // TestFolderBetweenMoves: a process that is killed after the manifest and before the last
-// file is in its place has written its run: a reader finishes it.
+// file is in its place has written its run: a reader finds it and changes nothing, and the
+// next that writes there finishes it.
 func TestFolderBetweenMoves(t *testing.T) {
 	for _, moved := range [][]string{nil, {"a"}, {"a", "b"}} {
 		dir := t.TempDir()
@@ -86,25 +88,35 @@ func TestFolderBetweenMoves(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := os.Rename(f.stage.Name(), stage); err != nil {
+		if err := os.Rename(filepath.Join(dir, f.stage), stage); err != nil {
 			t.Fatal(err)
 		}
-		m, err := readManifest(dir)
+		m, err := readManifest(dir, f.root)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.Groups["test"] = f.files
-		if err := m.write(dir); err != nil {
+		if err := m.write(dir, f.root, f.disk); err != nil {
 			t.Fatal(err)
 		}
-		f.stage.Close()
+		f.Discard()
 		for _, name := range moved {
 			if err := os.Rename(filepath.Join(stage, name), filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
 		}
+		before := tree(t, dir)
 		if got, err := holds(dir); err != nil || got != "new" {
 			t.Errorf("after %v: holds %q, %v", moved, got, err)
+		}
+		if after := tree(t, dir); !maps.Equal(before, after) {
+			t.Errorf("after %v: a reader made %v of %v", moved, after, before)
+		}
+		if err := PrepareFolder(dir, "other"); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(text) != "a new" {
+			t.Errorf("after %v: a holds %q, %v", moved, text, err)
 		}
 		if _, err := os.Stat(stage); err == nil {
 			t.Errorf("after %v: %s is still there", moved, stage)

@@ -120,8 +120,8 @@ func FuzzManifest(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, manifestName), text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if release, err := Hold(filepath.Join(dir, "a")); err == nil {
-			release()
+		if h, err := Hold(filepath.Join(dir, "a")); err == nil {
+			h.Release()
 		} else if !isInput(err) {
 			t.Fatalf("%v is no input error", err)
 		}

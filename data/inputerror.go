@@ -16,13 +16,16 @@ type InputError struct {
 }
 
 // Inputf returns an *InputError about the file at path; format and args are
-// those of fmt.Errorf, %w included. Of an error of package os about a file only the
-// cause is told, since the path stands before the sentence.
+// those of fmt.Errorf, %w included. Of an error about a file only the cause is told, since
+// the path stands before the sentence.
 func Inputf(path, format string, args ...any) error {
 	if path != "" {
 		args = slices.Clone(args)
 		for i, arg := range args {
-			if err, ok := arg.(error); ok {
+			err, ok := arg.(error)
+			if input, same := err.(*InputError); same && input.Path == path {
+				args[i] = input.Err
+			} else if ok {
 				args[i] = cause(err)
 			}
 		}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -17,8 +19,8 @@ import (
 // processes.
 
 // temporary is such a name.
-func temporary(dir, base string, n int) string {
-	return filepath.Join(dir, fmt.Sprintf(".%s.%d@%s.%d", base, os.Getpid(), thisHost(), n))
+func temporary(base string, n int) string {
+	return fmt.Sprintf(".%s.%d@%s.%d", base, os.Getpid(), thisHost(), n)
 }
 
 // thisHost is the machine in such a name.
@@ -55,39 +57,52 @@ func cutLast(s string) (before, after string, found bool) {
 	return s[:i], s[i+1:], true
 }
 
-// leftovers are the paths of what processes that have ended left in dir under the bases
-// that ours accepts. A lock that can be had has no holder. It is taken a moment after the
-// file is made, so that of one younger than a minute the process must be gone, too. What
-// another machine began, whose locks a shared directory may not tell, is left for a day.
-func leftovers(dir string, ours func(base string) bool) []string {
-	entries, err := os.ReadDir(dir)
+// temporaries are such names in root, of files and directories under the bases that ours
+// accepts.
+func temporaries(root *os.Root, ours func(base string) bool) (names []string) {
+	dir, err := root.Open(".")
 	if err != nil {
 		return nil
 	}
-	var dead []string
-	for _, e := range entries {
-		base, pid, host, ok := ofTemporary(e.Name())
+	defer dir.Close()
+	all, _ := dir.Readdirnames(-1)
+	for _, name := range all {
+		base, _, _, ok := ofTemporary(name)
 		if !ok || !ours(base) {
 			continue
 		}
-		info, err := e.Info()
-		if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
-			continue
+		if info, err := root.Lstat(name); err == nil && (info.IsDir() || info.Mode().IsRegular()) {
+			names = append(names, name)
 		}
-		path := filepath.Join(dir, e.Name())
-		f, err := os.Open(path)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// leftovers are those of processes that have ended. A lock that can be had has no holder.
+// It is taken a moment after the file is made, so that of one younger than a minute the
+// process must be gone, too. What another machine began, whose locks a shared directory may
+// not tell, is left for a day.
+func leftovers(root *os.Root, ours func(base string) bool) (dead []string) {
+	for _, name := range temporaries(root, ours) {
+		f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			continue
 		}
 		free, locks := tryLock(f, true)
+		info, err := f.Stat()
 		f.Close()
+		if err != nil {
+			continue
+		}
+		_, pid, host, _ := ofTemporary(name)
 		age := time.Since(info.ModTime())
 		ended := !alive(pid) || locks && age > time.Minute
 		if host != thisHost() {
 			ended = age > 24*time.Hour
 		}
 		if free && ended {
-			dead = append(dead, path)
+			dead = append(dead, name)
 		}
 	}
 	return dead
@@ -96,8 +111,17 @@ func leftovers(dir string, ours func(base string) bool) []string {
 // Sweep removes from dir what killed processes left of files that [WriteFile] wrote there,
 // of those whose names ours accepts. What cannot be removed stays.
 func Sweep(dir string, ours func(name string) bool) {
-	for _, path := range leftovers(dir, ours) {
-		os.Remove(path)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	sweep(root, changed(dir, rooted{root}), ours)
+}
+
+func sweep(root *os.Root, disk Disk, ours func(name string) bool) {
+	for _, name := range leftovers(root, ours) {
+		_ = disk.Remove(name)
 	}
 }
 

@@ -1,13 +1,18 @@
 package data
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"time"
+	"slices"
 )
 
 // manifestName is the file that tells which files of a directory belong together.
@@ -26,14 +31,27 @@ const manifestFormat = "calibra folder 1"
 // errForeign is of a file of that name which is somebody else's.
 var errForeign = errors.New("is no manifest that this program wrote")
 
-func readManifest(dir string) (*manifest, error) {
+// readManifest reads that of the directory dir, which is open as root.
+func readManifest(dir string, root *os.Root) (*manifest, error) {
 	path := filepath.Join(dir, manifestName)
-	text, err := os.ReadFile(path)
+	info, err := root.Lstat(manifestName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &manifest{manifestFormat, map[string]map[string]string{}}, nil
 	}
+	if err == nil {
+		err = noFile(info)
+	}
 	if err != nil {
 		return nil, Inputf(path, "cannot be read: %w", err)
+	}
+	f, err := openIn(root, manifestName)
+	if err != nil {
+		return nil, Inputf(path, "cannot be read: %w", err)
+	}
+	defer f.Close()
+	text, err := readAll(path, f, mostConfiguration)
+	if err != nil {
+		return nil, err
 	}
 	m := &manifest{}
 	if err := json.Unmarshal(text, m); err != nil || m.Format != manifestFormat || m.Groups == nil {
@@ -41,7 +59,7 @@ func readManifest(dir string) (*manifest, error) {
 	}
 	for _, group := range m.Groups {
 		for name := range group {
-			if !filepath.IsLocal(name) {
+			if !fs.ValidPath(name) || !filepath.IsLocal(name) || name == "." || name == manifestName {
 				return nil, Inputf(path, "tells of %.40q, which is no file beside it; move it away", name)
 			}
 		}
@@ -49,12 +67,16 @@ func readManifest(dir string) (*manifest, error) {
 	return m, nil
 }
 
-func (m *manifest) write(dir string) error {
+func (m *manifest) write(dir string, root *os.Root, disk Disk) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return fmt.Errorf("data: write %s: %w", manifestName, err)
 	}
-	return WriteBytes(filepath.Join(dir, manifestName), append(text, '\n'))
+	sweep(root, disk, func(base string) bool { return base == manifestName })
+	return replace(disk, filepath.Join(dir, manifestName), manifestName, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 }
 
 // foreign returns an *InputError if a file of the new group is there as another group's.
@@ -68,160 +90,110 @@ func (m *manifest) foreign(dir, group string, files map[string]string) error {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-				return Inputf(dir, "holds %s of calibra %s; name another directory", name, other)
+				return Inputf(dir, "holds %s of calibra %s; name another directory", printable(name), printable(other))
 			}
 		}
 	}
 	return nil
 }
 
+// digestIn is the digest of a file below root that no link leads to, "" if there is none.
+func digestIn(root *os.Root, name string) string {
+	if !plain(root, name) {
+		return ""
+	}
+	f, err := openIn(root, name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// unplaced tells whether stage holds a file of the group that is to take its place still;
+// have are the digests of those that are there.
+func unplaced(root *os.Root, stage string, group, have map[string]string) bool {
+	for name, digest := range group {
+		if digest != "" && have[name] != digest && digestIn(root, filepath.Join(stage, name)) == digest {
+			return true
+		}
+	}
+	return false
+}
+
 // settle finishes what killed processes began, whose directories of unfinished files are
 // the given ones, and removes those. What cannot be finished, a reader will find.
-func (m *manifest) settle(dir string, stages []string) {
+func (m *manifest) settle(root *os.Root, disk Disk, stages []string) {
 	for _, stage := range stages {
 		for _, group := range m.Groups {
+			have := map[string]string{}
+			for name := range group {
+				have[name] = digestIn(root, name)
+			}
+			if !unplaced(root, stage, group, have) {
+				continue
+			}
+			left := map[string]string{}
 			for name, digest := range group {
-				if have, err := Digest(filepath.Join(stage, name)); digest == "" || err == nil && have == digest {
-					_ = place(dir, stage, name, digest)
+				if plain(root, name) && (digest == "" || have[name] != digest && digestIn(root, filepath.Join(stage, name)) == digest) {
+					left[name] = digest
 				}
 			}
+			_ = place(disk, stage, left)
 		}
-		os.RemoveAll(stage)
+		_ = disk.RemoveAll(stage)
 	}
 }
 
-// place moves the file name of that digest from stage to dir, or removes it from dir.
-func place(dir, stage, name, digest string) error {
-	to := filepath.Join(dir, name)
-	if digest == "" {
-		err := os.Remove(to)
-		if _, gone := os.Lstat(to); gone != nil {
-			return nil
-		}
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return err
-	}
-	return move(filepath.Join(stage, name), to)
-}
-
-// differs is the first file of the group that is another than the manifest tells, "" if
-// none is. One that is missing is no mixture, and one that is there since is nobody's.
-func (m *manifest) differs(dir, group string) string {
-	for name, digest := range m.Groups[group] {
-		if digest == "" {
+// place puts the files of a group from stage into their places. It begins with those that
+// are not to be there: as long as one is, no new file is in its place (see [Held.Path]).
+func place(disk Disk, stage string, group map[string]string) error {
+	names := slices.SortedFunc(maps.Keys(group), func(a, b string) int {
+		return cmp.Or(cmp.Compare(min(1, len(group[a])), min(1, len(group[b]))), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		if group[name] == "" {
+			if err := disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 			continue
 		}
-		if have, err := Digest(filepath.Join(dir, name)); err == nil && have != digest {
-			return name
+		if below := filepath.Dir(name); below != "." {
+			if err := disk.MkdirAll(below); err != nil {
+				return err
+			}
+		}
+		if err := disk.Rename(filepath.Join(stage, name), name); err != nil {
+			return err
 		}
 	}
-	return ""
+	return nil
 }
 
 // isStage tells the name of a directory of unfinished files.
 func isStage(base string) bool { return base == stageBase }
 
-// Clear finishes and removes what killed processes left of folders that they wrote into
-// dir; see [Folder]. What cannot be removed stays.
-func Clear(dir string) {
-	if len(leftovers(dir, isStage)) == 0 {
-		return
-	}
-	lock, err := lockFolder(dir, true)
-	if err != nil {
-		return
-	}
-	defer lock.Close()
-	if m, err := readManifest(dir); err == nil {
-		m.settle(dir, leftovers(dir, isStage))
-	}
-}
-
 // CheckAlone returns an *InputError if the file at path was written as one of a [Folder],
 // whose other files would be another run's if it were written over.
 func CheckAlone(path string) error {
-	m, err := readManifest(filepath.Dir(path))
+	dir := filepath.Dir(path)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	m, err := readManifest(dir, root)
 	if err != nil {
 		return nil // somebody else's
 	}
 	for group, files := range m.Groups {
 		if files[filepath.Base(path)] != "" {
-			return Inputf(path, "belongs to what calibra %s wrote there; name another file", group)
+			return Inputf(path, "belongs to what calibra %s wrote there; name another file", printable(group))
 		}
 	}
 	return nil
-}
-
-// Hold keeps the files beside each of the paths as they are, where they were written as a
-// [Folder], until release is called; who reads several of them holds them meanwhile. It
-// returns an *InputError if they are not of one run. Files that were not written as a
-// folder are nobody's to hold.
-func Hold(paths ...string) (release func(), err error) {
-	var locks []*os.File
-	release = func() {
-		for _, lock := range locks {
-			lock.Close()
-		}
-	}
-	seen := map[string]bool{}
-	for _, path := range paths {
-		dir := filepath.Dir(path)
-		if _, err := os.Stat(filepath.Join(dir, manifestName)); err != nil || seen[dir] {
-			continue
-		}
-		Clear(dir)
-		lock, err := lockFolder(dir, false)
-		if err != nil {
-			release()
-			return nil, err
-		}
-		locks, seen[dir] = append(locks, lock), true
-		m, err := readManifest(dir)
-		if errors.Is(err, errForeign) {
-			continue // and no folder of ours
-		}
-		if err != nil {
-			release()
-			return nil, err
-		}
-		for group, files := range m.Groups {
-			if _, ours := files[filepath.Base(path)]; !ours {
-				continue
-			}
-			if name := m.differs(dir, group); name != "" {
-				release()
-				return nil, Inputf(dir, "holds files of different runs: %s is not the one that calibra %s wrote with the others; run it again", name, group)
-			}
-		}
-	}
-	return release, nil
-}
-
-// A folder is written in a moment and may be read for minutes.
-const (
-	writeWait = time.Minute
-	readWait  = 10 * time.Minute
-)
-
-// lockFolder takes the lock of dir, which the closing of the file gives back.
-func lockFolder(dir string, alone bool) (*os.File, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, Inputf(dir, "cannot be opened: %w", err)
-	}
-	wait := writeWait
-	if alone {
-		wait = readWait
-	}
-	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
-		if ok, _ := tryLock(f, alone); ok {
-			return f, nil
-		}
-		if time.Since(began) > wait {
-			f.Close()
-			return nil, fmt.Errorf("data: another command has been reading or writing %s for %v; try again when it is done", dir, wait)
-		}
-	}
 }

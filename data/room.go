@@ -74,23 +74,3 @@ func size(bytes float64) string {
 	}
 	return fmt.Sprintf("%.3g MB", bytes/1e6)
 }
-
-// ReadFile is os.ReadFile of a regular file that has room in memory; anything else is an
-// *InputError.
-func ReadFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, Inputf(path, "cannot be read: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, Inputf(path, "cannot be read: it is no file")
-	}
-	if err := CheckRoom(path, "the file", int(info.Size()), 1, "bytes"); err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, Inputf(path, "cannot be read: %w", err)
-	}
-	return text, nil
-}

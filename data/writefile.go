@@ -27,8 +27,24 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		place = target
 	}
-	dir := filepath.Dir(place)
-	f, err := createTemp(dir, filepath.Base(place))
+	dir, base := filepath.Dir(place), filepath.Base(place)
+	Sweep(dir, func(name string) bool { return name == base }) // what killed processes left of it
+	return replace(diskAt(dir), path, base, write)
+}
+
+// replace is WriteFile of the file name of the disk, which is told as path.
+func replace(disk Disk, path, name string, write func(io.Writer) error) error {
+	var (
+		f    File
+		made string
+		err  error
+	)
+	for n := range 1000 {
+		made = temporary(name, n)
+		if f, err = disk.Create(made); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
 	if err != nil {
 		return cannotWrite(path, err)
 	}
@@ -36,21 +52,20 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	defer func() {
 		if !done { // also when write panics
 			f.Close()
-			os.Remove(f.Name())
+			_ = disk.Remove(made)
 		}
 	}()
-
 	buf := bufio.NewWriterSize(f, 1<<18)
 	for _, step := range []func() error{func() error { return write(buf) }, buf.Flush, f.Sync, f.Close} {
 		if err := step(); err != nil {
-			return notWritten(path, f.Name(), err)
+			return notWritten(path, made, err)
 		}
 	}
-	if err := os.Rename(f.Name(), place); err != nil {
+	if err := disk.Rename(made, name); err != nil {
 		return cannotWrite(path, err)
 	}
 	done = true
-	return syncDir(dir)
+	return disk.Sync(".")
 }
 
 // cannotWrite is the error of a file that cannot be made: the user's to mend, an
@@ -64,7 +79,7 @@ func cannotWrite(path string, err error) error {
 
 // notWritten is the error of the file at path, which is made under another name.
 func notWritten(path, made string, err error) error {
-	if failure := (*fs.PathError)(nil); errors.As(err, &failure) && failure.Path == made {
+	if failure := (*fs.PathError)(nil); errors.As(err, &failure) && filepath.Base(failure.Path) == filepath.Base(made) {
 		err = failure.Err
 	}
 	return fmt.Errorf("data: write %s: %w", path, err)
@@ -88,36 +103,10 @@ func CheckFile(path string) error {
 	return Inputf(path, "cannot be written: it is a device or a pipe; name a file")
 }
 
-// createTemp is os.CreateTemp with the permissions of a file that will stay, locked. It
-// removes what killed processes left of the same file.
-func createTemp(dir, base string) (f *os.File, err error) {
-	Sweep(dir, func(name string) bool { return name == base })
-	for n := range 1000 {
-		if f, err = os.OpenFile(temporary(dir, base, n), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err, fs.ErrExist) {
-			break
-		}
-	}
-	if err == nil {
-		tryLock(f, true)
-	}
-	return f, err
-}
-
 // WriteBytes is [WriteFile] of content.
 func WriteBytes(path string, content []byte) error {
 	return WriteFile(path, func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	})
-}
-
-// syncDir makes a rename in dir outlast a power failure, where the system can.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil // a directory one may write to but not read
-	}
-	defer d.Close()
-	_ = d.Sync() // not every file system syncs directories
-	return nil
 }

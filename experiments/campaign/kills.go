@@ -71,9 +71,9 @@ var victims = []victim{
 
 // held returns an error if the folder that path belongs to is of two runs.
 func held(path string) error {
-	release, err := data.Hold(path)
+	h, err := data.Hold(path)
 	if err == nil {
-		release()
+		h.Release()
 	}
 	return err
 }

@@ -31,11 +31,13 @@ func (applyCmd) Help() string {
 
 func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	path := modelFile(c.Model)
-	release, err := data.Hold(path) // the model and its embedding are read one after the other
+	held, err := data.Hold(path) // the model and its embedding are read one after the other
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer held.Release()
+	beside := held.Path(filepath.Join(filepath.Dir(path), "embedding.npz"))
+	path = held.Path(path)
 	model, method, err := methods.Load(path)
 	if err != nil {
 		return err
@@ -47,7 +49,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	if done, err := c.streamed(ctx, t, model, method, file.Inputs, filepath.Dir(path)); done || err != nil {
+	if done, err := c.streamed(ctx, t, model, method, file.Inputs, beside); done || err != nil {
 		return err
 	}
 	src, err := data.Open(c.In)
@@ -75,14 +77,14 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		return err
 	}
 	arrays := p.Arrays()
-	embedded, notice, err := embedding(filepath.Dir(path), src)
+	embedded, notice, err := embedding(beside, src)
 	if err != nil {
 		return err
 	}
 	arrays = append(arrays, embedded...)
-	release()
+	held.Release()
 	if c.Intervals != nil {
-		bounds, err := intervals(ctx, t, model.(*layers.Trained), file.Inputs, filepath.Dir(path), src, *c.Intervals, c.TwoStage)
+		bounds, err := intervals(ctx, t, model.(*layers.Trained), file.Inputs, filepath.Dir(modelFile(c.Model)), src, *c.Intervals, c.TwoStage)
 		if err != nil {
 			return err
 		}
@@ -114,13 +116,12 @@ func modelFile(arg string) string {
 }
 
 // embedding is the array embedding (N×P) of the test rows, in which evaluate measures
-// locally: that of the fit, kept beside its model, or else one fitted to the calibration
+// locally: that of the fit, kept in the file at path, or else one fitted to the calibration
 // rows of the same file. Without either there is none, and notice says so.
-func embedding(dir string, src *data.Source) (arrays []data.Array, notice string, err error) {
+func embedding(path string, src *data.Source) (arrays []data.Array, notice string, err error) {
 	if src.Test.Features == nil {
 		return nil, "", nil
 	}
-	path := filepath.Join(dir, "embedding.npz")
 	var e *data.Embedding
 	switch _, missing := os.Stat(path); {
 	case missing == nil:

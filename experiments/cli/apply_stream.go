@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -20,12 +19,11 @@ import (
 // where the output or the input is a table, where it takes the calibration rows of the same
 // file, and where the predictions of a row depend on the others. The bytes are those of all
 // rows at once.
-func (c *applyCmd) streamed(ctx context.Context, t *terminal, model layers.Calibrator, method experiments.Method, inputs *layers.Inputs, dir string) (bool, error) {
+func (c *applyCmd) streamed(ctx context.Context, t *terminal, model layers.Calibrator, method experiments.Method, inputs *layers.Inputs, embedding string) (bool, error) {
 	_, together := model.(experiments.Together)
 	if c.Intervals != nil || c.Sets != nil || together || data.IsTable(c.Out) {
 		return false, nil
 	}
-	embedding := filepath.Join(dir, "embedding.npz")
 	if _, err := os.Stat(embedding); err != nil {
 		return false, nil
 	}

@@ -177,11 +177,11 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 
 // read reads the predictions and the embedding of one and the same file.
 func (c *evaluateCmd) read() (*data.Predictions, mat.Matrix, error) {
-	release, err := data.Hold(c.In)
+	held, err := data.Hold(c.In)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer release()
+	defer held.Release()
 	p, err := data.ReadPredictions(c.In)
 	if err != nil {
 		return nil, nil, err

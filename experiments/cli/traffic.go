@@ -135,10 +135,10 @@ func apart(command any) error {
 			}
 		}
 	}
-	release, err := data.Hold(reads...)
+	held, err := data.Hold(reads...)
 	if err != nil {
 		return err
 	}
-	release()
+	held.Release()
 	return nil
 }

@@ -2,8 +2,10 @@ package encoders
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -154,14 +156,17 @@ func ReadOptimizer(path string) (*graph.Weights, error) {
 // *data.InputError.
 func Load(dir string) (*Model, error) {
 	path := filepath.Join(dir, configFile)
-	release, err := data.Hold(path) // weights and configuration are read one after the other
+	held, err := data.Hold(path) // weights and configuration are read one after the other
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	text, err := os.ReadFile(path)
-	if err != nil {
+	defer held.Release()
+	text, err := data.ReadConfiguration(held.Path(path))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, data.Inputf(path, "cannot be read; write an encoder with calibra pretrain --out %s (%w)", dir, err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	m := &Model{}
 	if err := json.Unmarshal(text, &m.Config); err != nil {
@@ -182,7 +187,7 @@ func Load(dir string) (*Model, error) {
 		return nil, data.Inputf(path, "%w", err)
 	}
 	m.weights = w.As(tensor.Float32)
-	path = filepath.Join(dir, weightsFile)
+	path = held.Path(filepath.Join(dir, weightsFile))
 	start, err := ReadStateDict(path)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,132 @@
+package data
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// What a file may hold that is read at once.
+const (
+	MostSettings      = 64 << 10 // written by hand
+	mostConfiguration = 16 << 20 // written by this program: a configuration, a manifest, a cell
+)
+
+// OpenFile opens the file at path to be read, the one that it points to if it is a link.
+// What is no file is an *InputError that says what it is, and nothing waits for a pipe.
+func OpenFile(path string) (*os.File, error) {
+	f, err := openRegular(func() (fs.FileInfo, error) { return os.Stat(path) }, func(flag int) (*os.File, error) { return os.OpenFile(path, flag, 0) })
+	if err != nil {
+		return nil, Inputf(path, "cannot be opened: %w", err)
+	}
+	return f, nil
+}
+
+// openIn is OpenFile of a file below root; a link that leads out of it is refused.
+func openIn(root *os.Root, name string) (*os.File, error) {
+	return openRegular(func() (fs.FileInfo, error) { return root.Stat(name) }, func(flag int) (*os.File, error) { return root.OpenFile(name, flag, 0) })
+}
+
+// openRegular opens what stat tells of if it is a file. It is asked before, since some
+// devices act when they are opened, and after, since it may be another by then.
+func openRegular(stat func() (fs.FileInfo, error), open func(flag int) (*os.File, error)) (*os.File, error) {
+	info, err := stat()
+	if err == nil {
+		err = noFile(info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := open(os.O_RDONLY | syscall.O_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = noFile(info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// noFile is the error of what is not a file, nil of one.
+func noFile(info fs.FileInfo) error {
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		return errors.New("it is a directory; name a file")
+	case mode&fs.ModeNamedPipe != 0:
+		return errors.New("it is a pipe; write what it gives to a file and name that")
+	case mode&fs.ModeSocket != 0:
+		return errors.New("it is a socket; name a file")
+	case mode&fs.ModeSymlink != 0:
+		return errors.New("it is a link; name the file that it points to")
+	}
+	return errors.New("it is a device; name a file")
+}
+
+// ReadFile reads the file at path, which must have room in memory; see [OpenFile].
+func ReadFile(path string) ([]byte, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(path, f, Room())
+}
+
+// ReadSmall is ReadFile of a file of at most so many bytes.
+func ReadSmall(path string, most int64) ([]byte, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(path, f, most)
+}
+
+// ReadConfiguration is ReadFile of a file of settings or results that this program wrote.
+func ReadConfiguration(path string) ([]byte, error) { return ReadSmall(path, mostConfiguration) }
+
+// readAll reads f, of at most so many bytes, however many it says it has.
+func readAll(path string, f *os.File, most int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, Inputf(path, "cannot be read: %w", err)
+	}
+	if info.Size() > most {
+		return nil, Inputf(path, "has %s; at most %s are read of such a file", size(float64(info.Size())), size(float64(most)))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, Inputf(path, "cannot be read: %w", err)
+	case int64(len(text)) > most:
+		return nil, Inputf(path, "has more than %s, the most that is read of such a file", size(float64(most)))
+	}
+	return text, nil
+}
+
+// plain tells whether name lies below root with no link on its way: in directories, as a
+// file or not at all.
+func plain(root *os.Root, name string) bool {
+	info, err := root.Lstat(filepath.FromSlash(name))
+	return (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular()) && unlinked(root, filepath.Dir(filepath.FromSlash(name)))
+}
+
+// unlinked tells whether dir and those above it, up to root, are directories and no links,
+// as far as they are there.
+func unlinked(root *os.Root, dir string) bool {
+	for ; dir != "."; dir = filepath.Dir(dir) {
+		if info, err := root.Lstat(dir); !errors.Is(err, fs.ErrNotExist) && (err != nil || !info.IsDir()) {
+			return false
+		}
+	}
+	return true
+}
