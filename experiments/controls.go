@@ -31,7 +31,7 @@ var controls = []Method{
 		Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
-			divide.Codebook.Decay = unmoved
+			divide.Codebook = divide.Codebook.Twin()
 			return layers.Train(divide, o.bilinear(), o.Stage("calibrate", published))
 		},
 	},
@@ -42,7 +42,7 @@ var controls = []Method{
 		Candidates: slotsOnly,
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
-			divide.Codebook.Codewords = 1
+			divide.Codebook = o.one()
 			return layers.Train(divide, o.bilinear(), o.Stage("calibrate", published))
 		},
 	},
@@ -53,7 +53,7 @@ var controls = []Method{
 		Candidates: codebooks, TriedOn: "vq-random",
 		New: func(o *Options) layers.Stateful {
 			base := o.anchor()
-			base.Codebook.Decay = unmoved
+			base.Codebook = base.Codebook.Twin()
 			return o.stack(base)
 		},
 	},
@@ -64,7 +64,7 @@ var controls = []Method{
 		Candidates: slotsOnly, TriedOn: "vq-one",
 		New: func(o *Options) layers.Stateful {
 			base := o.anchor()
-			base.Codebook.Codewords = 1
+			base.Codebook = o.one()
 			return o.stack(base)
 		},
 	},
@@ -78,10 +78,6 @@ var controls = []Method{
 		},
 	},
 }
-
-// unmoved is a decay of the codebook's averages at which no codeword leaves its start
-// within any number of batches that fits: 1e6 of them move it by 1e-6 of the way.
-const unmoved = 1 - 1e-12
 
 // stack mixes the anchored maps on a base.
 func (o *Options) stack(base *anchored.Anchor) *anchored.Stack {

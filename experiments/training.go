@@ -191,12 +191,45 @@ func (o *Options) slots() int {
 	return o.IntOr(slotsKey, "largest divisor of M up to 64", 1, "64", "slots w that the features are cut into; must divide their number M")
 }
 
+// CodeKinds are the codes that codebook.kind may name, the paper's first.
+var CodeKinds = []string{"ema", "random", "kmeans", "product", "residual", "one"}
+
 // codebook asks for the settings codebook.… of every method that divides.
-func (o *Options) codebook() layers.Codebook {
-	words := o.Int(codewordsKey, 64, 1, "64", "codewords K that all slots share")
-	c := o.averages()
-	c.Codewords = words
+func (o *Options) codebook() layers.Codes {
+	k := o.Int(codewordsKey, 64, 1, "64", "codewords K that all slots share, or of each slot or stage")
+	kind := o.Choice("codebook.kind", CodeKinds[0], CodeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; k-means for each slot; of what a stage leaves; a single codeword")
+	var c layers.Codes
+	switch kind {
+	case "random":
+		c = layers.Fixed{Codewords: k}
+	case "kmeans":
+		c = layers.Fixed{Codewords: k, Place: layers.KMeans{}}
+	case "product":
+		c = layers.Product{Codewords: k}
+	case "residual":
+		c = layers.Residual{Codewords: k, Stages: o.Int("codebook.stages", 2, 1, "", "stages of residual codes")}
+	default:
+		book := o.averages()
+		if book.Codewords = k; kind == "one" {
+			book.Codewords = 1
+		}
+		c = book
+	}
+	if softness := o.Float("codebook.softness", 0, NonNegative, "0", "how far a slot is shared out: its temperature, in mean distances from the nearest codeword to the second; 0: not; else codebook.nearest holds"); softness > 0 {
+		c = layers.Soft{Of: c, Softness: softness, Nearest: o.Int("codebook.nearest", 8, 1, "", "codewords that a slot is shared out among")}
+	}
+	if o.Choice("codebook.twin", "none", []string{"none", "random"}, "none", "random: the same codes with codewords drawn from the slots, which never move") == "random" {
+		c = c.Twin()
+	}
 	return c
+}
+
+// one asks for the settings of a codebook, of which it leaves a single codeword.
+func (o *Options) one() layers.Codes {
+	o.codebook()
+	book := o.averages()
+	book.Codewords = 1
+	return book
 }
 
 // averages asks for how the codewords move.

@@ -22,7 +22,7 @@ func TestTrainingStepsDoNotAllocate(t *testing.T) {
 	}
 	rows := graph.Rows(100, 228)
 	for name, o := range map[string]*graph.Objective{
-		"divide":    d.objective(d.Codebook.withDefaults(), x),
+		"divide":    d.objective(x),
 		"calibrate": Objective(c.Map, c.weights, seen),
 	} {
 		if n := testing.AllocsPerRun(100, func() {

@@ -35,25 +35,25 @@ func newSlopes(x *Sandwich) *slopes {
 	return s
 }
 
-// set takes a row's codes and log p̂. With α = softplus(A) + ε,
+// set takes a row of a view with its log p̂. With α = softplus(A) + ε,
 //
 //	∂score_j/∂A_ij = sigmoid(A_ij) (log p̂_i + ψ(α_0j) − ψ(α_ij)) = u_ij,
 //	∂score_j/∂a_ki = n_k u_ij b_kj,  ∂score_j/∂b_kj = n_k Σ_i u_ij a_ki
 //
 // fill rows, and [slopes.center] makes of them s_j = ∂score_j − Σ_l q_l ∂score_l.
-func (s *slopes) set(codes []int32, logp []float64) {
+func (s *slopes) set(v *View, row int, logp []float64) {
 	x := s.of
 	C, K := x.sizes.Classes, x.sizes.Codewords
 	for _, k := range s.present {
 		s.mass[k] = 0
 	}
 	s.present = s.present[:0]
-	for _, k := range codes {
+	v.eachCode(row, x.sizes, func(k int32, share float64) {
 		if s.mass[k] == 0 {
 			s.present = append(s.present, k)
 		}
-		s.mass[k]++
-	}
+		s.mass[k] += share
+	})
 	clear(s.form)
 	for _, k := range s.present {
 		a, b := x.factors(int(k))
@@ -72,17 +72,17 @@ func (s *slopes) set(codes []int32, logp []float64) {
 		}
 		logGamma, digamma := simd.LgammaDigamma64(total)
 		s.logq[j] = score + logGamma
-		row := s.rows.RawRowView(j)
+		slope := s.rows.RawRowView(j)
 		for i := range C {
 			u := s.sigma[i*C+j] * (math.Max(logp[i], LogFloor) + digamma - s.digamma[i*C+j])
 			for _, k := range s.present {
 				a, b := x.factors(int(k))
-				row[int(k)*C+i] += s.mass[k] * u * b[j]
-				row[(K+int(k))*C+j] += s.mass[k] * u * a[i]
+				slope[int(k)*C+i] += s.mass[k] * u * b[j]
+				slope[(K+int(k))*C+j] += s.mass[k] * u * a[i]
 			}
 		}
 		if x.learned == len(x.theta) {
-			row[2*K*C+j] = 1 // the softmax of the prior's own logits cancels in log q
+			slope[2*K*C+j] = 1 // the softmax of the prior's own logits cancels in log q
 		}
 	}
 	floats.AddConst(-floats.LogSumExp(s.logq), s.logq)

@@ -44,7 +44,7 @@ func (m Centred) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	if err := requireRegions("centred", s); err != nil {
 		return nil, err
 	}
-	w, n, spread := graph.NewWeights(tensor.Float64), s.Codewords*s.Classes, 1e-5/stepScale(s.Classes, s.Slots)
+	w, n, spread := graph.NewWeights(tensor.Float64), s.Codewords*s.Classes, 1e-5/stepScale(s.Classes, s.Total())
 	w.Add("centred/receiver", graph.Normals(n, 0, spread, rng), s.Codewords, s.Classes)
 	w.Add("centred/sender", graph.Normals(n, 0, spread, rng), s.Codewords, s.Classes)
 	m.prior().Init(w, "centred", s, rng)
@@ -61,7 +61,7 @@ func (m Centred) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	c, slots := in.LogProbs.Shape()[1], in.Codes.Shape()[1]
+	c, slots := in.LogProbs.Shape()[1], in.Total()
 	start := make([]float64, c)
 	for j := range start {
 		start[j] = factorStart(Sizes{Slots: slots})

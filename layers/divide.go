@@ -17,15 +17,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Divide is the paper's stage 1: a [Codebook] over the w slots of the frozen
+// Divide is the paper's stage 1: [Codes] over the w slots of the frozen
 // features, and a linear head (head/weight M×C, head/bias C) on the quantized
 // vector, trained together. The encoder is frozen, so no gradient passes the
 // quantizer.
 //
 // It needs features and labels; logits are not looked at.
 type Divide struct {
-	Slots    int // w, a divisor of M; 0: 64
-	Codebook Codebook
+	Slots    int            // w, a divisor of M; 0: 64
+	Codebook Codes          // nil: Codebook{}
 	Optim    optim.Settings // nil Rule: Adam with weight decay 1e-3
 
 	// Result of the last Fit.
@@ -78,7 +78,7 @@ const EvaluationBatch = 1024
 
 // Fit draws the codebook from cal's slots and trains it with the head.
 func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
-	book, sizes, err := d.Codebook.Over(cal, d.Slots)
+	sizes, err := d.codes().Over(cal, d.Slots)
 	if err != nil {
 		return err
 	}
@@ -95,21 +95,21 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 			return err
 		}
 	}
-	width := d.sizes.Features / d.sizes.Slots
 	w := graph.NewWeights(tensor.Float64)
-	book.Init(w, cal.Features, width, rng)
+	if err := d.codes().Init(w, cal, d.sizes, rng); err != nil {
+		return err
+	}
 	// As torch.nn.Linear: U(−1/√M, 1/√M).
 	bound := 1 / math.Sqrt(float64(d.sizes.Features))
 	w.Add("head/weight", graph.Uniforms(d.sizes.Features*d.sizes.Classes, bound, rng), d.sizes.Features, d.sizes.Classes)
 	w.Add("head/bias", graph.Uniforms(d.sizes.Classes, bound, rng), d.sizes.Classes)
 	d.weights = w.As(tensor.Float32)
 
-	problem := optim.Problem{Rows: cal.Len(), Loss: d.objective(book, cal)}
+	problem := optim.Problem{Rows: cal.Len(), Loss: d.objective(cal)}
 	if val != nil {
 		features := d.table(val)
 		loss := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
-			codes := book.Assign(b, features.Take(b, "features"))
-			return gorgonia.Nodes{meanNLL(b, d.head(b, book.Quantize(b, codes)), heldLabels)}
+			return gorgonia.Nodes{meanNLL(b, d.head(b, d.assign(b, features)), heldLabels)}
 		})
 		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }
 	}
@@ -121,16 +121,30 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	return nil
 }
 
+// codes are how the space is divided.
+func (d *Divide) codes() Codes {
+	if d.Codebook == nil {
+		return Codebook{}
+	}
+	return d.Codebook
+}
+
 // objective is the head's loss on quantized rows of x; committing a step moves the
-// codebook toward them.
-func (d *Divide) objective(book Codebook, x *data.Set) *graph.Objective {
+// codewords toward them.
+func (d *Divide) objective(x *data.Set) *graph.Objective {
 	features, labels := d.table(x), graph.Labels(x.Labels)
 	return graph.NewObjective(d.weights, func(b *graph.Builder) *gorgonia.Node {
 		z := features.Take(b, "features")
-		codes := book.Assign(b, z)
-		book.Update(b, z, codes)
-		return meanNLL(b, d.head(b, book.Quantize(b, codes)), labels)
+		codes := d.codes().Assign(b, z, d.sizes)
+		d.codes().Update(b, z, codes, d.sizes)
+		return meanNLL(b, d.head(b, d.codes().Quantize(b, codes, d.sizes)), labels)
 	})
+}
+
+// assign describes the quantized features (B×M).
+func (d *Divide) assign(b *graph.Builder, features *Features) *gorgonia.Node {
+	codes := d.codes().Assign(b, features.Take(b, "features"), d.sizes)
+	return d.codes().Quantize(b, codes, d.sizes)
 }
 
 // head describes log p̂ (B×C) of quantized features q (B×M).
@@ -145,18 +159,26 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 		return nil, err
 	}
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
-		codes := d.Codebook.Assign(b, features.Take(b, "features"))
-		return gorgonia.Nodes{codes, d.head(b, d.Codebook.Quantize(b, codes))}
+		a := d.codes().Assign(b, features.Take(b, "features"), d.sizes)
+		out := gorgonia.Nodes{a.Codes, d.head(b, d.codes().Quantize(b, a, d.sizes))}
+		if a.Shares != nil {
+			out = append(out, a.Shares)
+		}
+		return out
 	})
 	tables, err := graph.On(d.executor(d.Optim.Executor)).Tables(f, x.Len(), EvaluationBatch)
 	if err != nil {
 		return nil, err
 	}
-	return &View{
+	v := &View{
 		LogProbs: mat.NewDense(x.Len(), d.sizes.Classes, graph.Float64s(tables[1])),
 		Codes:    tables[0].Int32s(),
 		codes:    tables[0],
-	}, nil
+	}
+	if len(tables) > 2 {
+		v.Shares = tables[2].Float32s()
+	}
+	return v, nil
 }
 
 // Embed is the quantized features q of each row of x (N×M), as [Quantized].
@@ -165,21 +187,37 @@ func (d *Divide) Embed(x *data.Set) (mat.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{d.Codebook.Assign(b, features.Take(b, "features"))}
-	})
-	tables, err := f.Tables(x.Len(), EvaluationBatch)
+	codes, shares, err := AssignAll(d.codes(), d.weights, features, x.Len(), d.sizes)
 	if err != nil {
 		return nil, err
 	}
-	return d.quantized(tables[0].Int32s()), nil
+	return d.quantized(&View{Codes: codes, Shares: shares}), nil
 }
 
-// quantized are the features of rows with these codes (N×w).
-func (d *Divide) quantized(codes []int32) *Quantized {
+// AssignAll is the codes of n rows of features, with their shares if they have any.
+func AssignAll(c Codes, w *graph.Weights, features *Features, n int, s Sizes) (codes []int32, shares []float32, err error) {
+	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
+		a := c.Assign(b, features.Take(b, "features"), s)
+		if a.Shares == nil {
+			return gorgonia.Nodes{a.Codes}
+		}
+		return gorgonia.Nodes{a.Codes, a.Shares}
+	})
+	tables, err := f.Tables(n, EvaluationBatch)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(tables) > 1 {
+		shares = tables[1].Float32s()
+	}
+	return tables[0].Int32s(), shares, nil
+}
+
+// quantized are the features of rows with a view's codes.
+func (d *Divide) quantized(v *View) *Quantized {
 	return &Quantized{
-		Codes: codes, Codewords: slices.Clone(d.weights.Tensor("codebook/codewords").Float32s()),
-		Slots: d.sizes.Slots, Width: d.sizes.Features / d.sizes.Slots,
+		Codes: v.Codes, Shares: v.Shares, Codewords: slices.Clone(d.weights.Tensor("codebook/codewords").Float32s()),
+		Slots: d.sizes.Slots, Width: d.sizes.Features / d.sizes.Slots, CodesOf: d.sizes.CodesOf(), Nearest: d.sizes.Nearest,
 	}
 }
 
@@ -194,7 +232,7 @@ func (d *Divide) features(x *data.Set) (*Features, error) {
 		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, d.sizes.Features)
 	}
 	if _, seen := d.tables[x]; !seen { // those of a fit were looked at before it
-		if err := d.Codebook.Reach(x.Features, d.weights, d.sizes); err != nil {
+		if err := d.codes().Reach(x.Features, d.weights, d.sizes); err != nil {
 			return nil, err
 		}
 	}
@@ -219,20 +257,12 @@ func (d *Divide) Restore(s State) error {
 	if err != nil {
 		return err
 	}
-	width, err := sizes.SlotWidth()
+	m, c := sizes.Features, sizes.Classes
+	weights, err := RestoreCodes(d.codes(), s.Weights, sizes, map[string]tensor.Shape{"head/weight": {m, c}, "head/bias": {c}})
 	if err != nil {
 		return err
 	}
-	m, c, k := sizes.Features, sizes.Classes, sizes.Codewords
-	err = s.Weights.Require(map[string]tensor.Shape{
-		"codebook/codewords": {k, width}, "codebook/counts": {k}, "codebook/sums": {k, width},
-		"head/weight": {m, c}, "head/bias": {c},
-	})
-	if err != nil {
-		return err
-	}
-	d.sizes, d.weights = sizes, s.Weights
-	d.Slots, d.Codebook.Codewords = sizes.Slots, k
+	d.sizes, d.weights, d.Slots = sizes, weights, sizes.Slots
 	return nil
 }
 

@@ -41,33 +41,50 @@ func (f *Features) Take(b *graph.Builder, name string) *gorgonia.Node {
 	return b.Apply(op.Take(), b.Table(name, f.table), at)
 }
 
-// Quantized are the quantized features q = [c_s(1), …, c_s(w)] of N rows (N×M), kept as
-// their codes.
+// Quantized are the quantized features of N rows (N×M), kept as their codes: of one codeword
+// for each slot q = [c_s(1), …, c_s(w)], of several their sums by shares.
 type Quantized struct {
-	Codes     []int32   // N×w, row by row
+	Codes     []int32   // N×p, row by row
+	Shares    []float32 // N×p; nil: 1 each
 	Codewords []float32 // K×d, row by row
 	Slots     int       // w
 	Width     int       // d
+	CodesOf   int       // of each slot, p/w
+	Nearest   int       // as in Sizes
 }
 
 var _ data.Rows = (*Quantized)(nil)
 
 // Dims is N and M.
-func (q *Quantized) Dims() (n, m int) { return len(q.Codes) / q.Slots, q.Slots * q.Width }
+func (q *Quantized) Dims() (n, m int) {
+	return len(q.Codes) / (q.Slots * q.CodesOf), q.Slots * q.Width
+}
 
 // At is the number at row i, column j.
 func (q *Quantized) At(i, j int) float64 {
 	if j < 0 || j >= q.Slots*q.Width {
 		panic(mat.ErrColAccess)
 	}
-	return float64(q.Codewords[int(q.Codes[i*q.Slots+j/q.Width])*q.Width+j%q.Width])
+	var sum float64
+	from := (i*q.Slots + j/q.Width) * q.CodesOf
+	for at := from; at < from+q.CodesOf; at++ {
+		sum += q.share(at) * float64(q.Codewords[int(q.Codes[at])*q.Width+j%q.Width])
+	}
+	return sum
 }
 
-// Usage counts how often a slot is assigned to each codeword (K).
+func (q *Quantized) share(at int) float64 {
+	if q.Shares == nil {
+		return 1
+	}
+	return float64(q.Shares[at])
+}
+
+// Usage counts how often a slot is assigned to each codeword (K), the nearest of each book.
 func (q *Quantized) Usage() []int {
 	usage := make([]int, len(q.Codewords)/q.Width)
-	for _, k := range q.Codes {
-		usage[k]++
+	for at := 0; at < len(q.Codes); at += max(1, q.Nearest) {
+		usage[q.Codes[at]]++
 	}
 	return usage
 }
@@ -77,9 +94,12 @@ func (q *Quantized) T() mat.Matrix { return mat.Transpose{Matrix: q} }
 
 // Row writes row i to dst.
 func (q *Quantized) Row(dst []float64, i int) {
-	for slot, k := range q.Codes[i*q.Slots : (i+1)*q.Slots] {
-		for j, v := range q.Codewords[int(k)*q.Width : (int(k)+1)*q.Width] {
-			dst[slot*q.Width+j] = float64(v)
+	clear(dst[:q.Slots*q.Width])
+	p := q.Slots * q.CodesOf
+	for at := i * p; at < (i+1)*p; at++ {
+		slot, k, e := at%p/q.CodesOf, int(q.Codes[at]), q.share(at)
+		for j, v := range q.Codewords[k*q.Width : (k+1)*q.Width] {
+			dst[slot*q.Width+j] += e * float64(v)
 		}
 	}
 }

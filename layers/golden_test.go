@@ -108,7 +108,8 @@ func (c *calibratorCase) problem() (m Bilinear, w *graph.Weights, view *Rows, la
 		n:        len(c.Probs),
 		logProbs: graph.Tensor(tensor.Float64, logp, len(c.Probs), c.Classes),
 		codes:    graph.Codes(codes, c.Slots),
-		mass:     codewordMass(tensor.Float64, codes, sizes),
+		sizes:    sizes,
+		mass:     codewordMass(tensor.Float64, codes, nil, sizes),
 	}
 	return m, w, view, graph.Labels(c.Labels)
 }
@@ -200,9 +201,10 @@ func TestCodebookAgainstReference(t *testing.T) {
 		var codes, quantized *gorgonia.Node
 		b := graph.NewBuilder(w, c.Batch)
 		features := b.Take("features", z)
-		codes = book.Assign(b, features)
-		quantized = book.Quantize(b, codes)
-		book.Update(b, features, codes)
+		sizes := Sizes{Slots: c.Slots, Codewords: c.Codewords}
+		assigned := book.Assign(b, features, sizes)
+		codes, quantized = assigned.Codes, book.Quantize(b, assigned, sizes)
+		book.Update(b, features, assigned, sizes)
 		copy(b.RowNumbers(), graph.Rows(0, c.Batch))
 		p, err := b.Compile(codes, quantized)
 		if err != nil {

@@ -310,10 +310,11 @@ func TestWarmStartKeepsUnusedCodewords(t *testing.T) {
 		book := Codebook{Codewords: 2, Start: c.start}.withDefaults()
 		w := graph.NewWeights(tensor.Float64)
 		book.add(w, []float64{0, 100}, 1)
+		one := Sizes{Slots: 1, Codewords: 2}
 		z := graph.Tensor(tensor.Float64, []float64{1, 2, 3}, 3, 1)
 		b := graph.NewBuilder(w, 3)
 		features := b.Take("features", z)
-		book.Update(b, features, book.Assign(b, features))
+		book.Update(b, features, book.Assign(b, features, one), one)
 		copy(b.RowNumbers(), graph.Rows(0, 3))
 		p, err := b.Compile()
 		if err != nil {

@@ -47,6 +47,8 @@ func (t *Trained) Compile() (*Predictor, error) {
 		return nil, fmt.Errorf("layers: only a bilinear map on a divided space compiles, not %T on %T", t.Map, t.Base)
 	case t.weights == nil:
 		return nil, ErrUnfitted
+	case !looksUp(d.codes()) || !d.sizes.single():
+		return nil, fmt.Errorf("layers: only a space whose slots have one codeword of a shared codebook compiles, not one divided by %T", d.codes())
 	case t.weights.Has("bilinear/regional"):
 		return nil, fmt.Errorf("layers: a bilinear map with a prior for each region does not compile")
 	}
@@ -82,9 +84,18 @@ func (t *Trained) Compile() (*Predictor, error) {
 	return p, nil
 }
 
+// looksUp tells whether codes are the nearest of the codewords.
+func looksUp(c Codes) bool {
+	switch c.(type) {
+	case Codebook, Fixed:
+		return true
+	}
+	return false
+}
+
 // Predict writes the calibrated log-probabilities (N×C) of features (N×M), both row
 // by row, to dst. One row is a batch like any other. It panics if the lengths
-// disagree. Features must be finite and within [Codebook.Reach], which is not checked: a
+// disagree. Features must be finite and within [Codes.Reach], which is not checked: a
 // slot that holds a NaN is taken for codeword 0.
 func (p *Predictor) Predict(dst, features []float32) {
 	m, c := p.sizes.Features, p.sizes.Classes

@@ -90,7 +90,7 @@ func (RegionalPrior) Add(b *graph.Builder, name string, scores *gorgonia.Node, i
 	if b.Err() != nil {
 		return nil
 	}
-	share := b.Apply(op.Scale(2, 1/float64(in.Codes.Shape()[1])), in.Mass) // n_k/w
+	share := b.Apply(op.Scale(2, 1/float64(in.Total())), in.Mass) // n_k/w
 	votes := b.AddRow(b.MatMul(share, b.Weight(name+"/regional")), b.Weight(name+"/prior"))
 	return b.Plus(scores, b.LogSoftmax(votes))
 }

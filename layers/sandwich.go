@@ -40,7 +40,8 @@ type Sandwich struct {
 	learned    int       // how many of theta are learned: the prior may be fixed
 	covariance *mat.SymDense
 	bread      *mat.Dense // F⁻¹, with a curvature along the gauge
-	// Occurrences is N_k, how often each codeword occurs in the calibration rows (K).
+	// Occurrences is N_k, how often each codeword occurs in the calibration rows, or the sum of
+	// its shares (K).
 	Occurrences []float64
 }
 
@@ -182,7 +183,7 @@ func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed,
 			if rows.count(row) == 0 {
 				continue
 			}
-			slope.set(rows.View.Codes[row*s.Slots:(row+1)*s.Slots], rows.View.LogProbs.RawRowView(row))
+			slope.set(rows.View, row, rows.View.LogProbs.RawRowView(row))
 			slope.center()
 			visit(row)
 		}
@@ -192,9 +193,7 @@ func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed,
 	squares := newOuterSum(F)
 	err := each(func(row int) {
 		count := rows.count(row)
-		for _, k := range rows.View.Codes[row*s.Slots : (row+1)*s.Slots] {
-			x.Occurrences[k] += count
-		}
+		rows.View.eachCode(row, s, func(k int32, share float64) { x.Occurrences[k] += count * share })
 		for j, logq := range slope.logq {
 			squares.add(math.Sqrt(count*math.Exp(logq)), slope.rows.RawRowView(j))
 		}
@@ -347,7 +346,7 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 			return nil, nil, err
 		}
 		tell(ctx, "intervals of rows", row, n)
-		slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], v.LogProbs.RawRowView(row))
+		slope.set(v, row, v.LogProbs.RawRowView(row))
 		for j := range C {
 			at := row*C + j
 			logit[at] = slope.logit(spread.next(at), j)

@@ -47,7 +47,7 @@ func TestSlopesAreTheGraphsGradients(t *testing.T) {
 	tab := rows.View.Rows(tensor.Float64, sizes)
 	slope := newSlopes(s)
 	for row := range 20 {
-		slope.set(rows.View.Codes[row*sizes.Slots:(row+1)*sizes.Slots], rows.View.LogProbs.RawRowView(row))
+		slope.set(rows.View, row, rows.View.LogProbs.RawRowView(row))
 		slope.center()
 		for j := range C {
 			class := graph.Labels([]int{j})

@@ -41,5 +41,8 @@ func (LearnedScale) Init(w *graph.Weights, name string, s Sizes) {
 
 // Mass sums σ² by codeword.
 func (LearnedScale) Mass(b *graph.Builder, name string, in Batch, codewords int) *gorgonia.Node {
+	if in.Shares != nil {
+		return b.Apply(op.ShareMass(codewords), in.Codes, in.Shares, b.Weight(name+"/scale"))
+	}
 	return b.Apply(op.Mass(codewords), in.Codes, b.Weight(name+"/scale"))
 }

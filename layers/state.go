@@ -39,7 +39,7 @@ func ReadSizes(config json.RawMessage) (Sizes, error) {
 func (s Sizes) least() Sizes {
 	out := Sizes{Classes: 2, Counts: []int{1, 1}, Features: min(s.Features, 1)}
 	if s.Slots != 0 {
-		out.Features, out.Slots, out.Codewords = 1, 1, 1
+		out.Features, out.Slots, out.Codewords = 1, 1, 1 // names need no shares
 	}
 	return out
 }
@@ -49,6 +49,9 @@ func (s Sizes) SlotWidth() (int, error) {
 	m, w, k := s.Features, s.Slots, s.Codewords
 	if w < 1 || k < 1 || m < 1 || m%w != 0 {
 		return 0, fmt.Errorf("layers: %d features, %d slots and %d codewords do not make a divided space", m, w, k)
+	}
+	if s.Stages < 0 || s.Nearest < 0 || s.Apart && (s.Stages > 1 || k%w != 0) || k%max(1, s.Stages) != 0 || s.Nearest > s.perBook() {
+		return 0, fmt.Errorf("layers: %d codewords in %d stages do not give each of %d slots %d", k, s.Stages, w, s.Nearest)
 	}
 	return m / w, nil
 }

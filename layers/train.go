@@ -188,7 +188,7 @@ func (t *Trained) Read(x *data.Set) (*data.Predictions, *Quantized, error) {
 	}
 	p, err := data.NewPredictions(logProbs, x.Labels)
 	if d, ok := t.Base.(*Divide); ok {
-		return p, d.quantized(view.Codes), err
+		return p, d.quantized(view), err
 	}
 	return p, nil, err
 }
@@ -204,7 +204,7 @@ func (t *Trained) Usage(x *data.Set) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.quantized(v.Codes).Usage(), nil
+	return d.quantized(v).Usage(), nil
 }
 
 // Of is what describe says of each row of x (N×D), such as a layer inside the map.

@@ -98,7 +98,7 @@ func (m Bilinear) TwoStage(ctx context.Context, w *graph.Weights, rows Observed,
 			tell(ctx, what, row, n)
 			if rows.count(row) > 0 {
 				logp := rows.View.LogProbs.RawRowView(row)
-				slope.set(rows.View.Codes[row*s.Slots:(row+1)*s.Slots], logp)
+				slope.set(rows.View, row, logp)
 				slope.center()
 				visit(row, logp)
 			}
@@ -301,7 +301,7 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 		for row := begin; row < end; row++ {
 			copy(withOne.RawRowView(row-begin), z.RawRowView(row))
 			withOne.Set(row-begin, M, 1)
-			slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], v.LogProbs.RawRowView(row))
+			slope.set(v, row, v.LogProbs.RawRowView(row))
 			slopes.Slice((row-begin)*C, (row-begin+1)*C, 0, d2).(*mat.Dense).Copy(slope.rows)
 		}
 		r.ofMap.Reset()
@@ -322,7 +322,7 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 					r.own.Set(i, l, floats.Dot(r.ofMap.RawRowView(at*C+i), own))
 				}
 			}
-			slope.set(v.Codes[row*x.sizes.Slots:(row+1)*x.sizes.Slots], logp)
+			slope.set(v, row, logp)
 			for j := range C {
 				logit := slope.parts(r.parts, j)
 				clear(r.inputs)
@@ -387,7 +387,7 @@ func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge 
 	if err != nil {
 		return nil, err
 	}
-	z := data.Dense(divide.quantized(view.Codes))
+	z := data.Dense(divide.quantized(view))
 	return m.TwoStage(ctx, t.weights, t.observed(view, cal.Labels), z, divide.Sizes(), ridge, headRidge)
 }
 
@@ -398,5 +398,5 @@ func (t *Trained) TwoStageIntervals(ctx context.Context, s *TwoStage, x *data.Se
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.Intervals(ctx, view, data.Dense(t.Base.(*Divide).quantized(view.Codes)), level)
+	return s.Intervals(ctx, view, data.Dense(t.Base.(*Divide).quantized(view)), level)
 }

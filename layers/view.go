@@ -25,6 +25,7 @@ var LogFloor = math.Log(1e-8)
 type View struct {
 	LogProbs *mat.Dense    // N×C, log p̂
 	Codes    []int32       // N×w codeword indices, row by row; nil if the Base does not divide
+	Shares   []float32     // of the codes; nil: 1 each (see Assignment)
 	codes    *tensor.Dense // Codes where a graph computed them, perhaps on a device; or nil
 
 	Set    *data.Set             // the rows, for Maps with inputs of their own; may be nil
@@ -37,9 +38,30 @@ type Batch struct {
 	LogProbs *gorgonia.Node // B×C, log p̂ clamped at LogFloor
 	Codes    *gorgonia.Node // B×w, nil if the Base does not divide
 	Mass     *gorgonia.Node // B×K, codeword mass n_k with σ² = 1, nil like Codes
+	// Shares and Places (B×p each) go with the codes where a slot has not one codeword of those
+	// that all slots share; they are nil where it has. Places are rows of a table with one for
+	// each codeword of each slot (Sizes.Places).
+	Shares, Places *gorgonia.Node
 
 	named func(name string) *gorgonia.Node // nil where there is none
 	rows  *Rows                            // nil in a batch that was made by hand
+}
+
+// Total is the mass of all codewords in a row, as [Sizes.Total].
+func (in Batch) Total() int {
+	if in.rows == nil {
+		return in.Codes.Shape()[1]
+	}
+	return in.rows.sizes.Total()
+}
+
+// TableSum describes Σ_i Σ_k e_ik T_ik (B×C) of a table T (Sizes.Places×C): what each slot
+// reads at its codewords, by their shares.
+func (in Batch) TableSum(b *graph.Builder, table *gorgonia.Node) *gorgonia.Node {
+	if in.Shares == nil {
+		return b.Apply(op.TableSum(), table, in.Codes)
+	}
+	return b.Apply(op.ShareSum(in.rows.sizes.Slots), table, in.Places, in.Shares)
 }
 
 // Labels are those of the batch (B). A batch without fails the builder.
@@ -91,7 +113,9 @@ func (in Batch) With(name string, node *gorgonia.Node) Batch {
 type Rows struct {
 	n              int
 	logProbs       *tensor.Dense // N×C
+	sizes          Sizes
 	codes          *tensor.Dense // N×w
+	shares, places *tensor.Dense // N×p, of codes that are not one of each slot; else nil
 	mass           *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
 	inputs, tables map[string]*tensor.Dense
 	labels         *tensor.Dense // N, where they are known
@@ -127,7 +151,7 @@ func (r *Rows) take(b *graph.Builder, name string, table *tensor.Dense) *gorgoni
 
 // Rows puts the view into memory of type dt.
 func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
-	r := &Rows{n: v.LogProbs.RawMatrix().Rows, logProbs: graph.Matrix(dt, v.LogProbs), inputs: map[string]*tensor.Dense{}, tables: map[string]*tensor.Dense{}}
+	r := &Rows{n: v.LogProbs.RawMatrix().Rows, logProbs: graph.Matrix(dt, v.LogProbs), sizes: s, inputs: map[string]*tensor.Dense{}, tables: map[string]*tensor.Dense{}}
 	if dt == tensor.Float32 {
 		clamp(r.logProbs.Float32s())
 	} else {
@@ -135,9 +159,12 @@ func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
 	}
 	if v.Codes != nil {
 		if r.codes = v.codes; r.codes == nil {
-			r.codes = graph.Codes(v.Codes, s.Slots)
+			r.codes = graph.Codes(v.Codes, s.Slots*s.CodesOf())
 		}
-		r.mass = codewordMass(dt, v.Codes, s)
+		r.mass = codewordMass(dt, v.Codes, v.Shares, s)
+		if !s.single() {
+			r.shares, r.places = v.sharesOf(dt, s), graph.Codes(places(v.Codes, s), s.Slots*s.CodesOf())
+		}
 	}
 	for name, x := range v.Inputs {
 		r.inputs[name] = graph.Matrix(dt, x)
@@ -161,20 +188,61 @@ func (r *Rows) Len() int { return r.n }
 // Dtype is the type of their memory.
 func (r *Rows) Dtype() tensor.Dtype { return r.logProbs.Dtype() }
 
-// codewordMass counts the codewords of each row: n_k = |{i: s(i) = k}|, N×K.
-func codewordMass(dt tensor.Dtype, s []int32, sizes Sizes) *tensor.Dense {
-	n := tensor.New(tensor.Of(dt), tensor.WithShape(len(s)/sizes.Slots, sizes.Codewords))
+// sharesOf are the shares of the codes, N×p.
+func (v *View) sharesOf(dt tensor.Dtype, s Sizes) *tensor.Dense {
+	p := s.Slots * s.CodesOf()
+	if v.Shares == nil {
+		return ones(dt, len(v.Codes)/p, p)
+	}
+	values := make([]float64, len(v.Shares))
+	for i, e := range v.Shares {
+		values[i] = float64(e)
+	}
+	return graph.Tensor(dt, values, len(values)/p, p)
+}
+
+// eachCode visits the codes of a row with their shares, but those of none.
+func (v *View) eachCode(row int, s Sizes, visit func(k int32, share float64)) {
+	p := s.Slots * s.CodesOf()
+	for at := row * p; at < (row+1)*p; at++ {
+		share := 1.0
+		if v.Shares != nil {
+			share = float64(v.Shares[at])
+		}
+		if share > 0 {
+			visit(v.Codes[at], share)
+		}
+	}
+}
+
+// places are the table rows of codes.
+func places(codes []int32, s Sizes) []int32 {
+	out := make([]int32, len(codes))
+	for at, k := range codes {
+		out[at] = int32(s.Place(at, k))
+	}
+	return out
+}
+
+// codewordMass is the mass of each codeword in each row: n_k = Σ_i e_ik, N×K.
+func codewordMass(dt tensor.Dtype, codes []int32, shares []float32, s Sizes) *tensor.Dense {
+	n := tensor.New(tensor.Of(dt), tensor.WithShape(len(codes)/(s.Slots*s.CodesOf()), s.Codewords))
 	if dt == tensor.Float32 {
-		count(n.Float32s(), s, sizes)
+		count(n.Float32s(), codes, shares, s)
 	} else {
-		count(n.Float64s(), s, sizes)
+		count(n.Float64s(), codes, shares, s)
 	}
 	return n
 }
 
-func count[T float32 | float64](n []T, s []int32, sizes Sizes) {
-	for i, k := range s {
-		n[i/sizes.Slots*sizes.Codewords+int(k)]++
+func count[T float32 | float64](n []T, codes []int32, shares []float32, s Sizes) {
+	p := s.Slots * s.CodesOf()
+	for i, k := range codes {
+		e := T(1)
+		if shares != nil {
+			e = T(shares[i])
+		}
+		n[i/p*s.Codewords+int(k)] += e
 	}
 }
 
@@ -183,6 +251,9 @@ func (r *Rows) Batch(b *graph.Builder) Batch {
 	in := Batch{LogProbs: r.take(b, "view/log_probs", r.logProbs), rows: r}
 	if r.codes != nil {
 		in.Codes, in.Mass = r.take(b, "view/codes", r.codes), r.take(b, "view/mass", r.mass)
+	}
+	if r.shares != nil {
+		in.Shares, in.Places = r.take(b, "view/shares", r.shares), r.take(b, "view/places", r.places)
 	}
 	in.named = func(name string) *gorgonia.Node {
 		if x, ok := r.inputs[name]; ok {
@@ -228,8 +299,53 @@ type Sizes struct {
 	Classes   int   `json:"classes"`             // C
 	Features  int   `json:"features,omitempty"`  // M, 0 if they are not looked at
 	Slots     int   `json:"slots,omitempty"`     // w, 0 if the space is not divided
-	Codewords int   `json:"codewords,omitempty"` // K
+	Codewords int   `json:"codewords,omitempty"` // K, all of them
 	Counts    []int `json:"counts"`              // calibration rows of each class
+
+	// How the codewords serve the slots. The zero values are the paper's: one of K that all
+	// slots share.
+	Stages  int  `json:"stages,omitempty"`  // books one behind the other, K/Stages codewords each; 0: 1
+	Nearest int  `json:"nearest,omitempty"` // codewords of each book that a slot has; 0: 1
+	Apart   bool `json:"apart,omitempty"`   // whether each slot has K/w codewords of its own
+}
+
+// CodesOf is how many codewords a slot has.
+func (s Sizes) CodesOf() int { return max(1, s.Stages) * max(1, s.Nearest) }
+
+// Total is the mass of all codewords in a row: w, or that of each stage.
+func (s Sizes) Total() int { return s.Slots * max(1, s.Stages) }
+
+// Places is how many pairs of a slot and a codeword there are: the rows of a table with one for
+// each.
+func (s Sizes) Places() int {
+	if s.Apart {
+		return s.Codewords
+	}
+	return s.Slots * s.Codewords
+}
+
+// Place is the row in that table of codeword k, the code at this index of all codes.
+func (s Sizes) Place(at int, k int32) int {
+	if s.Apart {
+		return int(k)
+	}
+	return at/s.CodesOf()%s.Slots*s.Codewords + int(k)
+}
+
+// single tells whether each slot has one codeword, of those that all share.
+func (s Sizes) single() bool { return s.CodesOf() == 1 && !s.Apart }
+
+// books are the sizes as ops read them.
+func (s Sizes) books() op.Books {
+	return op.Books{Stages: max(1, s.Stages), Nearest: max(1, s.Nearest), Apart: s.Apart}
+}
+
+// perBook is how many codewords a slot has to choose from in a stage.
+func (s Sizes) perBook() int {
+	if s.Apart {
+		return s.Codewords / s.Slots
+	}
+	return s.Codewords / max(1, s.Stages)
 }
 
 // Rows is how many calibration rows there are.

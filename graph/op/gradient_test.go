@@ -29,6 +29,23 @@ var (
 	fixedLabels = graph.Labels([]int{1, 0, 2, 1})
 )
 
+// fixedShares are of 4 rows of 2 slots with 3 codewords each of a table of 8, 4 of each slot.
+var (
+	fixedPlaces = graph.Codes([]int32{0, 1, 3, 4, 6, 5, 2, 1, 0, 7, 4, 5, 3, 2, 1, 6, 5, 7, 0, 2, 3, 4, 5, 6}, 6)
+	fixedShares = []float64{.5, .5, 0, .7, .2, .1, 1, 0, 0, .3, .3, .4, .9, .1, 0, .6, .4, 0, .2, .3, .5, 1, 0, 0}
+)
+
+// shared is an op of x and the fixed shares.
+func shared(o op.Op, x ...int) []sample {
+	return []sample{{inputs: map[string][]int{"x": x}, of: func(b *graph.Builder, n map[string]*gorgonia.Node) *gorgonia.Node {
+		places, e := b.Table("places", fixedPlaces), b.Table("shares", graph.Tensor(tensor.Float64, fixedShares, 4, 6))
+		if _, sum := o.Kernel.(op.ShareSumOp); sum {
+			return b.Apply(o, n["x"], places, e)
+		}
+		return b.Apply(o, places, e, n["x"])
+	}}}
+}
+
 func unary(o op.Op, shift float64) sample {
 	return sample{map[string][]int{"x": {4, 3}}, func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(o, x["x"])
@@ -93,13 +110,17 @@ var samples = map[string][]sample{
 	"SlotSumOp": {{inputs: map[string][]int{"x": {4, 4}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.SlotSum(), b.Table("codes", fixedCodes), x["x"])
 	}}},
-	"OuterOp":       {binary(op.Outer(), []int{4, 3}, []int{4, 2})},
-	"OuterLeftOp":   {binary(op.OuterLeft(), []int{4, 6}, []int{4, 2})},
-	"OuterRightOp":  {binary(op.OuterRight(), []int{4, 6}, []int{4, 3})},
-	"MatMulOp":      {binary(op.MatMul(), []int{4, 3}, []int{3, 5}), binary(op.MatMulNT(), []int{4, 3}, []int{5, 3}), binary(op.MatMulTN(), []int{3, 4}, []int{3, 5})},
-	"BlockMatMulOp": {binary(op.BlockMatMul(2), []int{8, 3}, []int{6, 5})},
-	"AddRowOp":      {binary(op.AddRow(), []int{4, 3}, []int{3})},
-	"SumRowsOp":     {unary(op.SumRows(), 0)},
+	"ShareSumOp":     shared(op.ShareSum(2), 8, 3),
+	"ShareScatterOp": shared(op.ShareScatter(2, 8), 4, 3),
+	"ShareMassOp":    shared(op.ShareMass(8), 2),
+	"ShareSlotSumOp": shared(op.New(op.ShareSlotSumOp{Slots: 2}), 4, 8),
+	"OuterOp":        {binary(op.Outer(), []int{4, 3}, []int{4, 2})},
+	"OuterLeftOp":    {binary(op.OuterLeft(), []int{4, 6}, []int{4, 2})},
+	"OuterRightOp":   {binary(op.OuterRight(), []int{4, 6}, []int{4, 3})},
+	"MatMulOp":       {binary(op.MatMul(), []int{4, 3}, []int{3, 5}), binary(op.MatMulNT(), []int{4, 3}, []int{5, 3}), binary(op.MatMulTN(), []int{3, 4}, []int{3, 5})},
+	"BlockMatMulOp":  {binary(op.BlockMatMul(2), []int{8, 3}, []int{6, 5})},
+	"AddRowOp":       {binary(op.AddRow(), []int{4, 3}, []int{3})},
+	"SumRowsOp":      {unary(op.SumRows(), 0)},
 	"RepeatedRowOp": {{inputs: map[string][]int{"x": {3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
 		return b.Apply(op.RepeatRow(4), x["x"])
 	}}},

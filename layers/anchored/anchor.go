@@ -13,12 +13,11 @@ import (
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
-	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
 // Anchor is the classifier's own head at its best temperature T, p̂ = softmax(logits/T),
-// on a latent space that a [layers.Codebook] divides. Where [layers.Divide] replaces the head by one
+// on a latent space that [layers.Codes] divide. Where [layers.Divide] replaces the head by one
 // that sees codewords alone, an anchored map starts from what the original head knows,
 // and the codes only say where to correct it. A map that corrects nothing is
 // temperature scaling.
@@ -26,13 +25,13 @@ import (
 // No gradient passes the quantizer, so the codebook is learned without a head and
 // without labels: passes of its moving averages over batches of 128 rows.
 type Anchor struct {
-	Slots    int // w, a divisor of M; 0: 64
-	Codebook layers.Codebook
-	Passes   int // over the calibration rows; 0: 10
+	Slots    int          // w, a divisor of M; 0: 64
+	Codebook layers.Codes // nil: layers.Codebook{}
+	Passes   int          // over the calibration rows, of codes that move; 0: 10
 
 	sizes layers.Sizes
 	// the codebook's, anchor/temperature (1), anchor/centre (1, the mean of the logits),
-	// anchor/support (w·K), and the mean and standard deviation of the features,
+	// anchor/support (of each place), and the mean and standard deviation of the features,
 	// anchor/mean and anchor/sd (M)
 	weights *graph.Weights
 }
@@ -49,7 +48,7 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 	if err := t.Fit(ctx, cal, nil, rng); err != nil {
 		return err
 	}
-	book, sizes, err := a.Codebook.Over(cal, a.Slots)
+	sizes, err := a.book().Over(cal, a.Slots)
 	if err != nil {
 		return err
 	}
@@ -58,37 +57,56 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 		return fmt.Errorf("layers: the calibration rows have labels of %d classes and logits of %d", a.sizes.Classes, cal.Classes())
 	}
 	w := graph.NewWeights(tensor.Float64)
-	book.Init(w, cal.Features, a.sizes.Features/a.sizes.Slots, rng)
+	if err := a.book().Init(w, cal, a.sizes, rng); err != nil {
+		return err
+	}
 	w.AddState("anchor/temperature", []float64{t.T()}, 1)
 	n, c := cal.Logits.Dims()
 	w.AddState("anchor/centre", []float64{mat.Sum(cal.Logits) / float64(n*c)}, 1)
-	w.AddState("anchor/support", make([]float64, a.sizes.Slots*a.sizes.Codewords), a.sizes.Slots*a.sizes.Codewords)
+	w.AddState("anchor/support", make([]float64, a.sizes.Places()), a.sizes.Places())
 	scale := data.FitStandardizer(cal.Features)
 	w.AddState("anchor/mean", scale.Mean, a.sizes.Features)
 	w.AddState("anchor/sd", scale.SD, a.sizes.Features)
 	a.weights = w.As(tensor.Float32)
-	if err := a.learn(ctx, book, cal, rng); err != nil {
+	if err := a.learn(ctx, cal, rng); err != nil {
 		return err
 	}
-	codes, err := a.codes(cal)
+	codes, shares, err := a.codes(cal)
 	if err != nil {
 		return err
 	}
 	support := a.weights.Tensor("anchor/support").Float32s()
 	for at, k := range codes {
-		support[at%a.sizes.Slots*a.sizes.Codewords+int(k)]++
+		support[a.sizes.Place(at, k)] += shareAt(shares, at)
 	}
 	return nil
 }
 
-// learn moves the codebook toward the slots of cal.
-func (a *Anchor) learn(ctx context.Context, book layers.Codebook, cal *data.Set, rng *rand.Rand) error {
+// book is how the space is divided.
+func (a *Anchor) book() layers.Codes {
+	if a.Codebook == nil {
+		return layers.Codebook{}
+	}
+	return a.Codebook
+}
+
+// shareAt is the share of a code, 1 where there are none.
+func shareAt(shares []float32, at int) float32 {
+	if shares == nil {
+		return 1
+	}
+	return shares[at]
+}
+
+// learn moves the codes toward the slots of cal, if they move. The order of the rows is drawn
+// either way, so that what follows is drawn alike for all codes.
+func (a *Anchor) learn(ctx context.Context, cal *data.Set, rng *rand.Rand) error {
 	passes := cmp.Or(a.Passes, 10)
 	n := cal.Len()
 	size := min(codebookBatch, n)
 	b := graph.NewBuilder(a.weights, size)
 	z := layers.NewFeatures(cal.Features).Take(b, "features")
-	book.Update(b, z, book.Assign(b, z))
+	a.book().Update(b, z, a.book().Assign(b, z, a.sizes), a.sizes)
 	step, err := b.Compile()
 	if err != nil {
 		return err
@@ -96,6 +114,9 @@ func (a *Anchor) learn(ctx context.Context, book layers.Codebook, cal *data.Set,
 	order := graph.Rows(0, n)
 	for range passes {
 		rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+		if len(step.Updates) == 0 {
+			continue
+		}
 		for lo := 0; lo+size <= n; lo += size { // the rest has its turn in another pass
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("interrupted while the codebook was learned: %w", err)
@@ -112,26 +133,18 @@ func (a *Anchor) learn(ctx context.Context, book layers.Codebook, cal *data.Set,
 	return nil
 }
 
-// codes are those of each row of x (N×w).
-func (a *Anchor) codes(x *data.Set) ([]int32, error) {
+// codes are those of each row of x, with their shares if they have any.
+func (a *Anchor) codes(x *data.Set) (codes []int32, shares []float32, err error) {
 	if x.Features == nil {
-		return nil, fmt.Errorf("layers: the rows have no features to divide")
+		return nil, nil, fmt.Errorf("layers: the rows have no features to divide")
 	}
 	if _, m := x.Features.Dims(); m != a.sizes.Features {
-		return nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, a.sizes.Features)
+		return nil, nil, fmt.Errorf("layers: the rows have %d features, the model was fitted on %d", m, a.sizes.Features)
 	}
-	if err := a.Codebook.Reach(x.Features, a.weights, a.sizes); err != nil {
-		return nil, err
+	if err := a.book().Reach(x.Features, a.weights, a.sizes); err != nil {
+		return nil, nil, err
 	}
-	features := layers.NewFeatures(x.Features)
-	f := graph.NewFunction(a.weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{a.Codebook.Assign(b, features.Take(b, "features"))}
-	})
-	tables, err := f.Tables(x.Len(), layers.EvaluationBatch)
-	if err != nil {
-		return nil, err
-	}
-	return tables[0].Int32s(), nil
+	return layers.AssignAll(a.book(), a.weights, layers.NewFeatures(x.Features), x.Len(), a.sizes)
 }
 
 // What maps on an Anchor see besides log p̂ and codes.
@@ -143,7 +156,8 @@ const (
 	// rows (B×C).
 	logitsInput = "logits"
 	// wordsInput are the codewords as each slot sees them, standardized by its features
-	// ((w·K)×d), the same for all rows.
+	// (places×d), the same for all rows. Codewords of later stages say what is left of a
+	// slot, so they are scaled alone; of codes without codewords they are 0.
 	wordsInput = "words"
 )
 
@@ -157,35 +171,44 @@ func (a *Anchor) View(x *data.Set) (*layers.View, error) {
 	case x.Classes() != a.sizes.Classes:
 		return nil, fmt.Errorf("layers: the rows have logits of %d classes, the model was fitted on %d", x.Classes(), a.sizes.Classes)
 	}
-	codes, err := a.codes(x)
+	codes, shares, err := a.codes(x)
 	if err != nil {
 		return nil, err
 	}
 	t, centre := a.weights.Float64s("anchor/temperature")[0], a.weights.Float64s("anchor/centre")[0]
 	logits := mat.DenseCopyOf(x.Logits)
 	logits.Apply(func(_, _ int, l float64) float64 { return (l - centre) / t }, logits)
-	counts, slots := a.weights.Float64s("anchor/support"), a.sizes.Slots
-	support := make([]float64, x.Len())
+	counts, total := a.weights.Float64s("anchor/support"), a.sizes.Total()
+	support, each := make([]float64, x.Len()), len(codes)/x.Len()
 	for at, k := range codes {
-		support[at/slots] += math.Log1p(counts[at%slots*a.sizes.Codewords+int(k)]) / float64(slots)
+		support[at/each] += float64(shareAt(shares, at)) * math.Log1p(counts[a.sizes.Place(at, k)]) / float64(total)
 	}
 	return &layers.View{
-		LogProbs: layers.LogSoftmax(logits), Codes: codes,
+		LogProbs: layers.LogSoftmax(logits), Codes: codes, Shares: shares,
 		Inputs: map[string]*mat.Dense{supportInput: mat.NewDense(x.Len(), 1, support), logitsInput: logits},
 		Tables: map[string]*mat.Dense{wordsInput: a.words()},
 	}, nil
 }
 
-// words are the codewords standardized by the features of each slot ((w·K)×d).
+// words are the codewords standardized by the features of each slot (places×d).
 func (a *Anchor) words() *mat.Dense {
-	k, d := a.sizes.Codewords, a.sizes.Features/a.sizes.Slots
-	words := mat.NewDense(a.sizes.Slots*k, d, nil)
+	places, s := a.sizes.Places(), a.sizes
+	d := s.Features / s.Slots
+	words := mat.NewDense(places, d, nil)
+	if !a.weights.Has("codebook/codewords") {
+		return words
+	}
 	c, mean, sd := a.weights.Float64s("codebook/codewords"), a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")
-	for at := range a.sizes.Slots * k {
-		slot := at / k * d
+	for at := range places {
+		slot, word := at/(places/s.Slots)*d, at%s.Codewords
+		first := s.Apart || word < s.Codewords/max(1, s.Stages)
 		for j := range d {
+			from := 0.0
+			if first {
+				from = mean[slot+j]
+			}
 			if sd[slot+j] > 0 {
-				words.Set(at, j, (c[at%k*d+j]-mean[slot+j])/sd[slot+j])
+				words.Set(at, j, (c[word*d+j]-from)/sd[slot+j])
 			}
 		}
 	}
@@ -210,20 +233,14 @@ func (a *Anchor) Restore(s layers.State) error {
 	if err != nil {
 		return err
 	}
-	width, err := sizes.SlotWidth()
-	if err != nil {
-		return err
-	}
-	m, w, k := sizes.Features, sizes.Slots, sizes.Codewords
-	err = s.Weights.Require(map[string]tensor.Shape{
-		"codebook/codewords": {k, width}, "codebook/counts": {k}, "codebook/sums": {k, width},
-		"anchor/temperature": {1}, "anchor/centre": {1}, "anchor/support": {w * k},
+	m := sizes.Features
+	weights, err := layers.RestoreCodes(a.book(), s.Weights, sizes, map[string]tensor.Shape{
+		"anchor/temperature": {1}, "anchor/centre": {1}, "anchor/support": {sizes.Places()},
 		"anchor/mean": {m}, "anchor/sd": {m},
 	})
 	if err != nil {
 		return err
 	}
-	a.sizes, a.weights = sizes, s.Weights
-	a.Slots, a.Codebook.Codewords = w, k
+	a.sizes, a.weights, a.Slots = sizes, weights, sizes.Slots
 	return nil
 }

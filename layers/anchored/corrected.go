@@ -80,7 +80,7 @@ func slotScores(b *graph.Builder, in layers.Batch, m slotwise) *gorgonia.Node {
 	for {
 		next, ok := on.(slotwise)
 		if !ok {
-			return b.Plus(on.Scores(b, in), b.Apply(op.TableSum(), table, in.Codes))
+			return b.Plus(on.Scores(b, in), in.TableSum(b, table))
 		}
 		table, on = b.Plus(table, next.table(b, in)), next.on()
 	}
@@ -99,7 +99,7 @@ func addCorrection(w *graph.Weights, name string, s layers.Sizes, width int) err
 	if s.Slots == 0 {
 		return fmt.Errorf("layers: the %s map needs a base that divides the latent space", name)
 	}
-	rows := s.Slots * s.Codewords
+	rows := s.Places()
 	w.Add(name+"/correction", make([]float64, rows*width), rows, width)
 	w.AddState(name+"/spread", []float64{1}, 1)
 	return nil
@@ -115,7 +115,7 @@ func correctionTable(b *graph.Builder, in layers.Batch, name string) *gorgonia.N
 	if b.Err() != nil {
 		return nil
 	}
-	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(in.Codes.Shape()[1]))), b.Weight(name+"/correction"))
+	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(in.Total()))), b.Weight(name+"/correction"))
 	return b.Apply(op.Stretch(), scaled, b.Weight(name+"/spread"))
 }
 
@@ -124,5 +124,5 @@ func correction(b *graph.Builder, in layers.Batch, name string) *gorgonia.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	return b.Apply(op.TableSum(), correctionTable(b, in, name), in.Codes)
+	return in.TableSum(b, correctionTable(b, in, name))
 }

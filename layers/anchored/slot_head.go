@@ -67,7 +67,8 @@ func (SlotHead) table(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	g := b.Apply(op.BlockMatMul(in.Codes.Shape()[1]), words, v)
+	slots := v.Shape()[0] / words.Shape()[1] // M/d
+	g := b.Apply(op.BlockMatMul(slots), words, v)
 	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(v.Shape()[0]))), g)
 	return b.Apply(op.Stretch(), scaled, b.Weight("slot_head/spread"))
 }

@@ -1,0 +1,208 @@
+package op
+
+import (
+	"fmt"
+	"math"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Books is how a table of R codewords of width d serves the w slots of a row.
+type Books struct {
+	// Stages are books one behind the other, R/Stages codewords each: a slot is coded by the
+	// first, what its nearest codeword leaves of it by the second, and so on.
+	Stages int
+	// Nearest is how many codewords of each book a slot is given, the nearest first.
+	Nearest int
+	// Apart gives each slot R/w codewords of its own, of one stage.
+	Apart bool
+}
+
+// Codes is how many codewords a slot is given.
+func (b Books) Codes() int { return b.Stages * b.Nearest }
+
+// Nearby assigns to each slot its nearest codewords in each book, the first index on ties:
+// from features z (B×M) and codewords c (R×d) to codes (B×w·Codes), slot by slot, stage by
+// stage, which are rows of c. Of one book and one codeword it is [Nearest]. Codes have no
+// derivative.
+func Nearby(b Books) Op { return Op{NearbyOp{b}} }
+
+// NearShares weighs the codewords that [Nearby] found,
+//
+//	e_k ∝ exp(−(D_k − min D)/τ) ,  D_k = ‖r − c_k‖² ,  Σ e_k = 1 in each book,
+//
+// r being what the stages before left of the slot. Shares below 0.02 become 0 and the others
+// sum to one again; the nearest is kept. τ = 0 leaves the nearest alone. From z (B×M), c (R×d),
+// the codes (B×w·Codes) and τ of each stage to B×w·Codes. It has no derivative.
+func NearShares(b Books) Op { return Op{NearSharesOp{b}} }
+
+// leastShare is the share below which a codeword is left out.
+const leastShare = 0.02
+
+// NearbyOp is the op of [Nearby].
+type NearbyOp struct{ Books }
+
+func (NearbyOp) Signature() []Kind { return []Kind{Matrix, Matrix, Codes} }
+
+func (o NearbyOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
+	w, each, err := o.fit(in[0], in[1])
+	if err != nil {
+		return nil, err
+	}
+	if o.Nearest > each {
+		return nil, fmt.Errorf("a book has %d codewords, not %d to be near", each, o.Nearest)
+	}
+	return tensor.Shape{in[0][0], w * o.Codes()}, nil
+}
+
+// fit is how many slots z has, and how many codewords a book.
+func (b Books) fit(z, c tensor.Shape) (slots, each int, err error) {
+	if z[1]%c[1] != 0 {
+		return 0, 0, errSlots
+	}
+	slots, books := z[1]/c[1], b.Stages
+	if b.Apart {
+		books = slots
+	}
+	if b.Stages < 1 || b.Nearest < 1 || b.Apart && b.Stages > 1 || c[0]%books != 0 {
+		return 0, 0, errShapes
+	}
+	return slots, c[0] / books, nil
+}
+
+func (o NearbyOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	w, each, _ := o.fit(in[0].Shape(), in[1].Shape())
+	d := columns(in[1])
+	if IsFloat32(in[0]) {
+		nearby(o.Books, Values[int32](out), Values[float32](in[0]), Values[float32](in[1]), w, each, d)
+	} else {
+		nearby(o.Books, Values[int32](out), Values[float64](in[0]), Values[float64](in[1]), w, each, d)
+	}
+}
+
+func nearby[F Float](o Books, codes []int32, z, c []F, w, each, d int) {
+	half := make([]F, len(c)/d) // ½‖c_k‖², as [Nearest] compares
+	for k := range half {
+		half[k] = dot(c[k*d:(k+1)*d], c[k*d:(k+1)*d]) / 2
+	}
+	rowwise(len(z)/(w*d), func(lo, hi int) {
+		best, r := make([]F, o.Nearest), make([]F, d)
+		for at := lo * w; at < hi*w; at++ {
+			copy(r, z[at*d:(at+1)*d])
+			for stage := range o.Stages {
+				to := codes[at*o.Codes()+stage*o.Nearest:][:o.Nearest]
+				first := o.first(stage, at%w, each)
+				nearest(to, best, r, c, half, first, each)
+				leave(r, c[int(to[0])*d:][:d])
+			}
+		}
+	})
+}
+
+// first is where the book of a stage and slot begins among the codewords.
+func (b Books) first(stage, slot, each int) int {
+	if b.Apart {
+		return slot * each
+	}
+	return stage * each
+}
+
+// nearest fills to with the codewords from first on that are nearest to r, in order; best
+// holds their distances.
+func nearest[F Float](to []int32, best, r, c, half []F, first, each int) {
+	d, found := len(r), 0
+	for k := first; k < first+each; k++ {
+		dist := half[k] - dot(r, c[k*d:(k+1)*d])
+		if found == len(to) && !(dist < best[found-1]) {
+			continue
+		}
+		if found < len(to) {
+			found++
+		}
+		at := found - 1
+		for ; at > 0 && dist < best[at-1]; at-- {
+			best[at], to[at] = best[at-1], to[at-1]
+		}
+		best[at], to[at] = dist, int32(k)
+	}
+}
+
+// leave takes a codeword from r.
+func leave[F Float](r, c []F) {
+	for j, v := range c {
+		r[j] -= v
+	}
+}
+
+// NearSharesOp is the op of [NearShares].
+type NearSharesOp struct{ Books }
+
+func (NearSharesOp) Signature() []Kind { return []Kind{Matrix, Matrix, Codes, Vector, Matrix} }
+
+func (o NearSharesOp) Shape(in []tensor.Shape) (tensor.Shape, error) {
+	w, _, err := o.fit(in[0], in[1])
+	if err != nil {
+		return nil, err
+	}
+	if in[2][0] != in[0][0] || in[2][1] != w*o.Codes() || in[3][0] != o.Stages {
+		return nil, errShapes
+	}
+	return in[2].Clone(), nil
+}
+
+func (o NearSharesOp) Run(out gorgonia.Value, in []gorgonia.Value) {
+	codes, d := Values[int32](in[2]), columns(in[1])
+	if IsFloat32(out) {
+		nearShares(o.Books, Values[float32](out), Values[float32](in[0]), Values[float32](in[1]), codes, Values[float32](in[3]), d)
+	} else {
+		nearShares(o.Books, Values[float64](out), Values[float64](in[0]), Values[float64](in[1]), codes, Values[float64](in[3]), d)
+	}
+}
+
+func nearShares[F Float](o Books, shares, z, c []F, codes []int32, tau []F, d int) {
+	rowwise(len(z)/d, func(lo, hi int) { // slot by slot
+		r := make([]F, d)
+		for at := lo; at < hi; at++ {
+			copy(r, z[at*d:(at+1)*d])
+			for stage := range o.Stages {
+				from := at*o.Codes() + stage*o.Nearest
+				share(shares[from:][:o.Nearest], r, c, codes[from:][:o.Nearest], tau[stage])
+				leave(r, c[int(codes[from])*d:][:d])
+			}
+		}
+	})
+}
+
+func share[F Float](e, r, c []F, codes []int32, tau F) {
+	d := len(r)
+	var least, total F
+	for j, k := range codes {
+		var dist F
+		for i, v := range c[int(k)*d:][:d] {
+			dist += (r[i] - v) * (r[i] - v)
+		}
+		if j == 0 {
+			least = dist
+		}
+		switch {
+		case j == 0:
+			e[j] = 1
+		case tau > 0:
+			e[j] = F(math.Exp(-float64(max(dist-least, 0) / tau)))
+		default:
+			e[j] = 0
+		}
+		total += e[j]
+	}
+	var kept F
+	for j := range e {
+		if j > 0 && e[j] < leastShare*total {
+			e[j] = 0
+		}
+		kept += e[j]
+	}
+	for j := range e {
+		e[j] /= kept
+	}
+}

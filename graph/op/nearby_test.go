@@ -1,0 +1,164 @@
+package op_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// TestNearbyIsItsFormula: codes are the codewords in order of their distance from what the stages
+// before left, in both float types; shares are the softmax of it, and at temperature 0 all of the
+// nearest.
+func TestNearbyIsItsFormula(t *testing.T) {
+	const rows, w, d = 300, 4, 3
+	rng := rand.New(rand.NewPCG(1, 2))
+	z, c := normals(rng, rows*w*d, 0), normals(rng, 12*d, 0)
+	for _, books := range []op.Books{{Stages: 1, Nearest: 1}, {Stages: 1, Nearest: 5}, {Stages: 1, Nearest: 3, Apart: true}, {Stages: 3, Nearest: 2}} {
+		each := 12 / books.Stages
+		if books.Apart {
+			each = 12 / w
+		}
+		tau := []float64{0.5, 1, 2}[:books.Stages]
+		var want []int32
+		var shares []float64
+		for at := range rows * w {
+			r := slices.Clone(z[at*d : (at+1)*d])
+			for stage := range books.Stages {
+				var codes []int32
+				dist := map[int32]float64{}
+				for k := range each {
+					word := int32(stage*each + k)
+					if books.Apart {
+						word = int32(at%w*each + k)
+					}
+					codes = append(codes, word)
+					for j := range d {
+						dist[word] += math.Pow(r[j]-c[int(word)*d+j], 2)
+					}
+				}
+				slices.SortFunc(codes, func(x, y int32) int { return int(math.Copysign(1, dist[x]-dist[y])) })
+				codes = codes[:books.Nearest]
+				want = append(want, codes...)
+				shares = append(shares, softened(codes, dist, tau[stage])...)
+				for j := range d {
+					r[j] -= c[int(codes[0])*d+j]
+				}
+			}
+		}
+		features, words := dense(z, rows, w*d), dense(c, 12, d)
+		isCode(t, op.Nearby(books), want, features, words)
+		codes := graph.Codes(want, w*books.Codes())
+		isShare(t, op.NearShares(books), shares, features, words, codes, tau)
+		nearest := make([]float64, len(want))
+		for i := range nearest {
+			if i%books.Nearest == 0 {
+				nearest[i] = 1
+			}
+		}
+		isShare(t, op.NearShares(books), nearest, features, words, codes, make([]float64, books.Stages))
+	}
+}
+
+// softened are the shares, of which those below 0.02 are left out.
+func softened(codes []int32, dist map[int32]float64, tau float64) []float64 {
+	e := make([]float64, len(codes))
+	for pass := range 2 {
+		total := 0.0
+		for i, k := range codes {
+			if pass == 0 {
+				e[i] = math.Exp(-(dist[k] - dist[codes[0]]) / tau)
+			} else if e[i] < 0.02 {
+				e[i] = 0
+			}
+			total += e[i]
+		}
+		for i := range e {
+			e[i] /= total
+		}
+	}
+	return e
+}
+
+func isCode(t *testing.T, o op.Op, want []int32, in ...*tensor.Dense) {
+	t.Helper()
+	for _, convert := range []func(*tensor.Dense) *tensor.Dense{func(x *tensor.Dense) *tensor.Dense { return x }, single} {
+		got, err := o.Do(convert(in[0]), convert(in[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.(*tensor.Dense).Int32s(), want) {
+			t.Errorf("%v gives other codes than its formula", o)
+		}
+	}
+}
+
+func isShare(t *testing.T, o op.Op, want []float64, z, c, codes *tensor.Dense, tau []float64) {
+	t.Helper()
+	for _, convert := range []func(*tensor.Dense) *tensor.Dense{func(x *tensor.Dense) *tensor.Dense { return x }, single} {
+		got, err := o.Do(convert(z), convert(c), codes, convert(dense(tau, len(tau))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range graph.Float64s(got) {
+			// In float32 distances near 1 err by 1e-7, a share by the same part of its exponent.
+			if !(math.Abs(e-want[i]) <= 1e-5) {
+				t.Fatalf("%v: share %d is %v, the formula says %v", o, i, e, want[i])
+			}
+		}
+	}
+}
+
+// run is o of in, when it is called.
+func run(o op.Op, in ...*tensor.Dense) func() (*tensor.Dense, error) {
+	return func() (*tensor.Dense, error) {
+		var values []gorgonia.Value
+		for _, x := range in {
+			values = append(values, x)
+		}
+		out, err := o.Do(values...)
+		if err != nil {
+			return nil, err
+		}
+		return out.(*tensor.Dense), nil
+	}
+}
+
+// TestSharesOfOneAreCodes: with one place for each slot and shares of 1, sums by shares are those
+// by codes.
+func TestSharesOfOneAreCodes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	table, scale, words := dense(normals(rng, 24, 0), 12, 2), dense(normals(rng, 3, 0), 3), dense(normals(rng, 8, 0), 4, 2)
+	x := dense(normals(rng, 8, 0), 4, 2)
+	places := slices.Clone(fixedCodes.Int32s())
+	for i := range places {
+		places[i] += int32(i % 3 * 4)
+	}
+	ones := dense(slices.Repeat([]float64{1}, 12), 4, 3)
+	for _, c := range []struct{ of, shared func() (*tensor.Dense, error) }{
+		{run(op.TableSum(), table, fixedCodes), run(op.ShareSum(3), table, graph.Codes(places, 3), ones)},
+		{run(op.TableScatter(4), fixedCodes, x), run(op.ShareScatter(3, 12), graph.Codes(places, 3), ones, x)},
+		{run(op.Mass(4), fixedCodes, scale), run(op.ShareMass(4), fixedCodes, ones, scale)},
+		{run(op.Gather(), words, fixedCodes), run(op.WordSum(3), words, fixedCodes, ones)},
+	} {
+		want, err := c.of()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.shared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range want.Float64s() {
+			if !(math.Abs(got.Float64s()[i]-v) <= 1e-12) {
+				t.Errorf("value %d is %v by shares, %v by codes", i, got.Float64s()[i], v)
+			}
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package layers
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Codes divide the latent space: they give each of the w slots of a row one codeword, or shares
+// of several. [Codebook] is the paper's kind, [Fixed], [Product], [Residual] and [Soft] are
+// others; [Divide] and the anchored maps take any.
+//
+// What codes learn is state among the weights, named codebook/…. A kind that has codewords
+// keeps them as codebook/codewords (K×d), by which rows are embedded and reported; one that has
+// none may give no Quantize, and then serves bases that see codes alone.
+type Codes interface {
+	// Over is the sizes of the problem that cal's features make when they are cut into w slots
+	// (0: 64). What the rows do not allow is a [*SettingError].
+	Over(cal *data.Set, slots int) (Sizes, error)
+	// Init adds the state that the codes start with, made of rows and labels of cal.
+	Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error
+	// State is the names and shapes of what Init adds.
+	State(s Sizes) map[string]tensor.Shape
+	// Assign describes the codes of features z (B×M).
+	Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment
+	// Quantize describes what the codes say of the features (B×M).
+	Quantize(b *graph.Builder, a Assignment, s Sizes) *gorgonia.Node
+	// Update describes how a step over features z with their codes moves the state, if it does.
+	Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes)
+	// Reach returns a [*SettingError] if features x (N×M) are too large to be compared in
+	// single precision with what is among the weights.
+	Reach(x mat.Matrix, w *graph.Weights, s Sizes) error
+	// Twin is codes of the same shape that learn nothing: their codewords are drawn from the
+	// slots and never move. What a kind's learning adds is what it gains over its twin.
+	Twin() Codes
+}
+
+// Assignment is the codes of a batch, slot by slot: B×w codewords or, where a slot has several
+// (Sizes.CodesOf), so many times as many, with a share of each in Shares. Without Shares each
+// codeword of a slot has the share 1.
+type Assignment struct{ Codes, Shares *gorgonia.Node }
+
+// words are codes by a table of codewords, codebook/codewords, that a slot's nearest are looked
+// up in as the sizes say. Kinds embed it.
+type words struct{}
+
+// Assign describes the codes of features z (B×M).
+func (words) Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment {
+	c := b.Weight("codebook/codewords")
+	if s.single() {
+		return Assignment{Codes: b.Apply(op.Nearest(), z, c)}
+	}
+	a := Assignment{Codes: b.Apply(op.Nearby(s.books()), z, c)}
+	if s.Nearest > 1 {
+		a.Shares = b.Apply(op.NearShares(s.books()), z, c, a.Codes, b.Weight("codebook/temperature"))
+	}
+	return a
+}
+
+// Quantize describes q = [c_s(1), …, c_s(w)] (B×M) of codes, or sums of codewords by shares.
+func (words) Quantize(b *graph.Builder, a Assignment, s Sizes) *gorgonia.Node {
+	c := b.Weight("codebook/codewords")
+	if s.single() || b.Err() != nil {
+		return b.Apply(op.Gather(), c, a.Codes)
+	}
+	if a.Shares == nil {
+		rows, p := a.Codes.Shape()[0], a.Codes.Shape()[1]
+		a.Shares = b.Table("codebook/shares", ones(b.Dtype(), rows, p))
+	}
+	return b.Apply(op.WordSum(s.Slots), c, a.Codes, a.Shares)
+}
+
+// Update describes nothing: the codewords stay.
+func (words) Update(*graph.Builder, *gorgonia.Node, Assignment, Sizes) {}
+
+// State is the codewords.
+func (words) State(s Sizes) map[string]tensor.Shape {
+	return map[string]tensor.Shape{"codebook/codewords": {s.Codewords, s.Features / max(s.Slots, 1)}}
+}
+
+// Reach returns a [*SettingError] if features x (N×M) are so large that single precision, in
+// which their slots are compared with the codewords among w, cannot hold the products.
+func (words) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error {
+	word := 0.0
+	for _, v := range w.Tensor("codebook/codewords").Float32s() {
+		word = max(word, math.Abs(float64(v)))
+	}
+	return reach(largest(x), word, s)
+}
+
+func ones(dt tensor.Dtype, shape ...int) *tensor.Dense {
+	x := make([]float64, tensor.Shape(shape).TotalSize())
+	for i := range x {
+		x[i] = 1
+	}
+	return graph.Tensor(dt, x, shape...)
+}
+
+// sizesOver are the sizes of w slots (0: 64) of cal's features with K codewords in a book.
+// Slots that do not divide M, an empty codebook, fewer rows than codewords, a single class
+// and features that are out of reach are a [*SettingError].
+func sizesOver(cal *data.Set, slots, codewords int) (Sizes, error) {
+	slots = cmp.Or(slots, 64)
+	if cal.Features == nil || cal.Labels == nil {
+		return Sizes{}, errors.New("layers: dividing the latent space needs features and labels of the calibration rows")
+	}
+	n, m := cal.Features.Dims()
+	switch {
+	case slots < 1 || m%slots != 0:
+		return Sizes{}, &SettingError{fmt.Sprintf("%d slots do not divide %d features; choose a divisor of %d", slots, m, m)}
+	case codewords < 1:
+		return Sizes{}, &SettingError{fmt.Sprintf("a codebook of %d codewords is empty; choose at least 1", codewords)}
+	case n < codewords:
+		return Sizes{}, &SettingError{fmt.Sprintf("%d calibration rows are fewer than %d codewords; choose fewer codewords or bring more rows", n, codewords)}
+	}
+	counts := classCounts(cal)
+	if len(counts) < 2 {
+		return Sizes{}, &SettingError{"calibration needs at least two classes"}
+	}
+	sizes := Sizes{Classes: len(counts), Features: m, Slots: slots, Codewords: codewords, Counts: counts}
+	most := largest(cal.Features)
+	return sizes, reach(most, most, sizes)
+}
+
+// reach bounds what the comparison computes of slots and codewords of width d, whose largest
+// entries are z and c: |z·c_k| + |c_k|² ≤ d z c + d c². Codewords are means of slots, so those
+// of a fit are no larger than its features.
+func reach(z, c float64, s Sizes) error {
+	d := float64(s.Features / s.Slots)
+	if max(z, d*z*c+d*c*c) <= math.MaxFloat32 {
+		return nil
+	}
+	return &SettingError{fmt.Sprintf("features as large as %.0e are too large for single precision, in which slots are compared with codewords; scale the features down, those of the fit and of all other rows alike", z)}
+}
+
+// largest is the largest magnitude among the numbers of x.
+func largest(x mat.Matrix) float64 {
+	n, m := x.Dims()
+	most, buffer := 0.0, make([]float64, m)
+	for i := range n {
+		for _, v := range data.Row(x, i, buffer) {
+			if v = math.Abs(v); v > most {
+				most = v
+			}
+		}
+	}
+	return most
+}
+
+// RestoreCodes is saved weights of these sizes, the state of codes c and others of those shapes.
+// It refuses what does not fit.
+func RestoreCodes(c Codes, saved *graph.Weights, s Sizes, others map[string]tensor.Shape) (*graph.Weights, error) {
+	if _, err := s.SlotWidth(); err != nil {
+		return nil, err
+	}
+	shapes := c.State(s)
+	maps.Copy(shapes, others)
+	// Codewords that stayed where they were drawn were once saved with their averages.
+	_, saved = saved.Split(func(name string) bool {
+		return (name == "codebook/counts" || name == "codebook/sums") && shapes[name] == nil
+	})
+	return saved, saved.Require(shapes)
+}

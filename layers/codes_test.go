@@ -1,0 +1,278 @@
+package layers
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// allCodes has every kind of codes of this package, with 6 codewords.
+var allCodes = map[string][]Codes{
+	"Codebook": {Codebook{Codewords: 6}, Codebook{Codewords: 1}, Codebook{Codewords: 6, Start: ZeroStart{}}},
+	"Fixed":    {Fixed{Codewords: 6}, Fixed{Codewords: 6, Place: KMeans{}}},
+	"Product":  {Product{Codewords: 6}, Product{Codewords: 6, Place: Draw{}}},
+	"Residual": {Residual{Codewords: 6}, Residual{Codewords: 6, Stages: 3, Place: Draw{}}},
+	"Soft":     {Soft{Of: Codebook{Codewords: 6}}, Soft{Of: Fixed{Codewords: 6}, Nearest: 3, Softness: 2}, Soft{Of: Product{Codewords: 6}, Nearest: 3}, Soft{Of: Residual{Codewords: 6}, Nearest: 2}},
+}
+
+// dividers are a calibrator on each kind of codes, named.
+func dividers(visit func(name string, c Codes, d *Divide, of *Trained)) {
+	short := optim.Settings{Epochs: 3}
+	for name, variants := range allCodes {
+		for _, c := range variants {
+			d := &Divide{Slots: 4, Codebook: c, Optim: short}
+			visit(name, c, d, Train(d, Bilinear{Scale: LearnedScale{}, Prior: RegionalPrior{}}, short))
+		}
+	}
+}
+
+// TestCodesLaws: a fit repeats, its rows sum to one, a saved model predicts the same and a state
+// that does not fit is refused; shares of each slot and book sum to one, codes are among those of
+// the slot, masses to Total; the twin keeps the shape.
+func TestCodesLaws(t *testing.T) {
+	cal, val, test := blobs(300, 1), blobs(80, 2), blobs(100, 3)
+	dividers(func(name string, c Codes, d *Divide, of *Trained) {
+		t.Run(name, func(t *testing.T) {
+			if err := of.Fit(t.Context(), cal, val, newRand(4)); err != nil {
+				t.Fatal(err)
+			}
+			p, err := of.Predict(test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := Train(&Divide{Slots: 4, Codebook: c, Optim: optim.Settings{Epochs: 3}}, of.Map, of.Optim)
+			if err := again.Fit(t.Context(), cal, val, newRand(4)); err != nil {
+				t.Fatal(err)
+			}
+			saved := Train(&Divide{Slots: 4, Codebook: c}, of.Map, of.Optim)
+			file := reread(t, name, of, saved)
+			for _, other := range []*Trained{again, saved} {
+				if q, err := other.Predict(test); err != nil || !mat.Equal(p.LogProbs, q.LogProbs) {
+					t.Errorf("%+v: fitted again or restored it predicts something else (%v)", c, err)
+				}
+			}
+			if err := saved.Restore(State{file.State.Config, graph.NewWeights(tensor.Float32)}); err == nil {
+				t.Error("a state without weights is accepted")
+			}
+			holdsView(t, d, test)
+			twin, err := c.Twin().Over(cal, 4)
+			if s := d.Sizes(); err != nil || !slices.Equal(twin.Counts, s.Counts) || twin.Places() != s.Places() || twin.CodesOf() != s.CodesOf() {
+				t.Errorf("the twin has sizes %+v, not %+v (%v)", twin, s, err)
+			}
+		})
+	})
+}
+
+// holdsView checks codes, shares, masses and quantized features of a fitted base.
+func holdsView(t *testing.T, d *Divide, x *data.Set) {
+	t.Helper()
+	v, err := d.View(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := d.Sizes()
+	p := s.Slots * s.CodesOf()
+	if len(v.Codes) != x.Len()*p || v.Shares != nil && len(v.Shares) != len(v.Codes) {
+		t.Fatalf("%d codes and %d shares of %d rows of %d", len(v.Codes), len(v.Shares), x.Len(), p)
+	}
+	mass := codewordMass(tensor.Float64, v.Codes, v.Shares, s).Float64s()
+	for row := range x.Len() {
+		var total float64
+		for _, n := range mass[row*s.Codewords:][:s.Codewords] {
+			total += n
+		}
+		if !(math.Abs(total-float64(s.Total())) <= 1e-5) { // shares are float32
+			t.Fatalf("row %d has mass %v, not %d", row, total, s.Total())
+		}
+	}
+	for at, k := range v.Codes {
+		place, slot := s.Place(at, k), at/s.CodesOf()%s.Slots
+		if each := s.Places() / s.Slots; place/each != slot {
+			t.Fatalf("codeword %d of slot %d is at place %d of %d", k, slot, place, s.Places())
+		}
+	}
+	// The graph's quantized features are those of the report.
+	features, err := d.features(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{d.assign(b, features)} })
+	tables, err := f.Tables(x.Len(), EvaluationBatch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedded, err := d.Embed(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, q := range graph.Float64s(tables[0]) {
+		_, m := embedded.Dims()
+		if got := embedded.At(i/m, i%m); !(math.Abs(got-q) <= 1e-5*(1+math.Abs(q))) { // float32 sums of few terms
+			t.Fatalf("quantized feature %d is %v, in the graph %v", i, got, q)
+		}
+	}
+	usage := d.quantized(v).Usage()
+	n := 0
+	for _, u := range usage {
+		n += u
+	}
+	if n != x.Len()*s.Total() {
+		t.Errorf("%d slots are counted, not %d", n, x.Len()*s.Total())
+	}
+}
+
+// TestSoftCodesHarden: at a temperature near 0 soft codes are those of the kind they soften.
+func TestSoftCodesHarden(t *testing.T) {
+	cal, test := blobs(300, 1), blobs(100, 3)
+	for _, c := range []Codes{Codebook{Codewords: 6}, Fixed{Codewords: 6}, Product{Codewords: 6}, Residual{Codewords: 6}} {
+		var said []*data.Predictions
+		for _, codes := range []Codes{c, Soft{Of: c, Nearest: 3, Softness: 1e-9}} {
+			m := Train(&Divide{Slots: 4, Codebook: codes, Optim: optim.Settings{Epochs: 3}}, Bilinear{}, optim.Settings{Epochs: 3})
+			if err := m.Fit(t.Context(), cal, nil, newRand(4)); err != nil {
+				t.Fatal(err)
+			}
+			p, err := m.Predict(test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, p)
+		}
+		var diff mat.Dense
+		diff.Sub(said[0].LogProbs, said[1].LogProbs)
+		if d := mat.Norm(&diff, math.Inf(1)); !(d <= 1e-4) { // the sums of quantized features run in another order, in float32, for 6 epochs
+			t.Errorf("%T: hardened soft codes move a log-probability by %v", c, d)
+		}
+	}
+}
+
+// TestTwinsNeverMove: the codewords of a twin are slots of the calibration rows, for one book of
+// all slots, and no step moves those of any kind but Codebook.
+func TestTwinsNeverMove(t *testing.T) {
+	cal := blobs(300, 1)
+	slots := map[[2]float32]bool{}
+	for i := range cal.Len() {
+		for s := range 4 {
+			slots[[2]float32{float32(cal.Features.At(i, 2*s)), float32(cal.Features.At(i, 2*s+1))}] = true
+		}
+	}
+	for _, c := range []Codes{Codebook{Codewords: 6}, Fixed{Codewords: 6, Place: KMeans{}}, Soft{Of: Codebook{Codewords: 6}}, Product{Codewords: 6}} {
+		d := &Divide{Slots: 4, Codebook: c.Twin(), Optim: optim.Settings{Epochs: 3}}
+		if err := d.Fit(t.Context(), cal, nil, newRand(4)); err != nil {
+			t.Fatal(err)
+		}
+		words := d.weights.Tensor("codebook/codewords").Float32s()
+		for k := 0; k < len(words); k += 2 {
+			if !slots[[2]float32{words[k], words[k+1]}] {
+				t.Errorf("the twin of %T has a codeword that is no slot", c)
+			}
+		}
+	}
+}
+
+// TestKMeansIsNearer: k-means leaves less of the slots than drawn codewords, and has none without
+// a slot.
+func TestKMeansIsNearer(t *testing.T) {
+	cal := blobs(400, 5)
+	left := map[string]float64{}
+	for name, c := range map[string]Codes{"drawn": Fixed{Codewords: 24}, "k-means": Fixed{Codewords: 24, Place: KMeans{}}, "residual": Residual{Codewords: 24}} {
+		d := &Divide{Slots: 4, Codebook: c, Optim: optim.Settings{Epochs: 1}}
+		if err := d.Fit(t.Context(), cal, nil, newRand(6)); err != nil {
+			t.Fatal(err)
+		}
+		q, err := d.Embed(cal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var diff mat.Dense
+		diff.Sub(cal.Features, q)
+		left[name] = mat.Norm(&diff, 2)
+		usage, err := Train(d, Identity{}, optim.Settings{}).Usage(cal)
+		if err != nil || name == "k-means" && slices.Contains(usage, 0) {
+			t.Errorf("%s: usage %v (%v)", name, usage, err)
+		}
+	}
+	if !(left["residual"] < left["k-means"] && left["k-means"] < left["drawn"]) {
+		t.Errorf("distortions %v", left)
+	}
+}
+
+// TestFixedCodesReadModelsWithAverages: codewords that stayed where they were drawn were once
+// saved with counts and sums.
+func TestFixedCodesReadModelsWithAverages(t *testing.T) {
+	cal := blobs(300, 1)
+	d := &Divide{Slots: 4, Codebook: Codebook{Codewords: 6, Decay: 1 - 1e-12}, Optim: optim.Settings{Epochs: 2}}
+	if err := d.Fit(t.Context(), cal, nil, newRand(4)); err != nil {
+		t.Fatal(err)
+	}
+	state, err := d.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixed := &Divide{Codebook: Fixed{Codewords: 6}}
+	if err := fixed.Restore(state); err != nil {
+		t.Fatal(err)
+	}
+	before, err := d.View(cal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := fixed.View(cal)
+	if err != nil || !mat.Equal(before.LogProbs, after.LogProbs) {
+		t.Errorf("the restored model says something else (%v)", err)
+	}
+	if err := (&Divide{Codebook: Product{}}).Restore(State{Config: []byte(`{"classes":2,"features":8,"slots":4,"codewords":6,"counts":[1,1],"nearest":9}`), Weights: state.Weights}); err == nil {
+		t.Error("more near codewords than there are are accepted")
+	}
+}
+
+// TestCodesRefuseRows that do not allow them.
+func TestCodesRefuseRows(t *testing.T) {
+	var setting *SettingError
+	for name, variants := range allCodes {
+		if _, err := variants[0].Over(blobs(5, 1), 4); !errors.As(err, &setting) {
+			t.Errorf("%s of 6 codewords on 5 rows: %v", name, err)
+		}
+		if _, err := variants[0].Over(blobs(50, 1), 3); !errors.As(err, &setting) {
+			t.Errorf("%s in 3 slots of 8 features: %v", name, err)
+		}
+	}
+}
+
+// TestEveryKindOfCodesIsChecked reads the package's source: each type with a Twin is in allCodes.
+func TestEveryKindOfCodesIsChecked(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Name.Name == "Twin" && f.Recv != nil {
+				found++
+				if kind := f.Recv.List[0].Type.(*ast.Ident).Name; len(allCodes[kind]) == 0 {
+					t.Errorf("codes %s have no row in allCodes", kind)
+				}
+			}
+		}
+	}
+	if found != len(allCodes) {
+		t.Errorf("%d kinds of codes have a twin, allCodes has %d rows", found, len(allCodes))
+	}
+}

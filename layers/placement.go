@@ -1,0 +1,166 @@
+package layers
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph/simd"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Placement is where the codewords of a book begin, or stay. [Draw] is the random twin of all
+// others.
+type Placement interface {
+	// Place gives k codewords (k×d). Draw gives n slots, or as many as there are, drawn without
+	// replacement.
+	Place(draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.Dense
+}
+
+// Draw takes k slots as they are.
+type Draw struct{}
+
+// Place is k drawn slots.
+func (Draw) Place(draw func(n int) *mat.Dense, k int, _ *rand.Rand) *mat.Dense { return draw(k) }
+
+// KMeans places codewords by k-means++ (Arthur and Vassilvitskii 2007) and Lloyd's iterations on
+// 20,000 slots. A codeword that no slot is nearest to starts anew at the slot that is farthest
+// from its own.
+type KMeans struct{ Iterations int } // 0: 15
+
+// kmeansSlots is how many slots codewords are placed by.
+const kmeansSlots = 20000
+
+// Place is the centres.
+func (m KMeans) Place(draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
+	x := draw(kmeansSlots)
+	n, d := x.Dims()
+	centres := plusPlus(x, k, rng)
+	single := make([]float32, n*d)
+	for i, v := range x.RawMatrix().Data {
+		single[i] = float32(v)
+	}
+	for range cmp.Or(m.Iterations, 15) {
+		codes, apart := nearestTo(single, centres)
+		sums, counts := mat.NewDense(k, d, nil), make([]int, k)
+		for i, c := range codes {
+			counts[c]++
+			for j, v := range x.RawRowView(i) {
+				sums.RawRowView(int(c))[j] += v
+			}
+		}
+		for c, count := range counts {
+			if count == 0 {
+				far := 0
+				for i, v := range apart {
+					if v > apart[far] {
+						far = i
+					}
+				}
+				apart[far] = 0
+				sums.SetRow(c, x.RawRowView(far))
+				counts[c] = 1
+			}
+			for j := range d {
+				centres.Set(c, j, sums.At(c, j)/float64(counts[c]))
+			}
+		}
+	}
+	return centres
+}
+
+// plusPlus draws each centre in proportion to the squared distance from those before.
+func plusPlus(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
+	n, d := x.Dims()
+	centres, apart := mat.NewDense(k, d, nil), make([]float64, n)
+	for i := range apart {
+		apart[i] = math.Inf(1)
+	}
+	at := rng.IntN(n)
+	for c := range k {
+		centre := x.RawRowView(at)
+		centres.SetRow(c, centre)
+		total := 0.0
+		for i := range n {
+			var dist float64
+			for j, v := range x.RawRowView(i) {
+				dist += (v - centre[j]) * (v - centre[j])
+			}
+			apart[i] = min(apart[i], dist)
+			total += apart[i]
+		}
+		if total == 0 {
+			at = rng.IntN(n) // all slots are alike
+			continue
+		}
+		left := rng.Float64() * total
+		for i, v := range apart {
+			if left -= v; v > 0 {
+				at = i
+				if left <= 0 {
+					break
+				}
+			}
+		}
+	}
+	return centres
+}
+
+// nearestTo is the centre nearest to each slot of x, row by row, and their squared distance.
+func nearestTo(x []float32, centres *mat.Dense) (codes []int32, apart []float64) {
+	k, d := centres.Dims()
+	single := make([]float32, k*d)
+	for i, v := range centres.RawMatrix().Data {
+		single[i] = float32(v)
+	}
+	var book simd.Codebook
+	book.Set(single, k, d)
+	codes, apart = make([]int32, len(x)/d), make([]float64, len(x)/d)
+	simd.NearestRows(codes, x, &book)
+	for i, c := range codes {
+		for j, v := range single[int(c)*d:][:d] {
+			diff := float64(x[i*d+j] - v)
+			apart[i] += diff * diff
+		}
+	}
+	return codes, apart
+}
+
+// left takes from each slot of x (n×d) the nearest of some codewords.
+func left(x, codewords *mat.Dense) {
+	single := make([]float32, 0, len(x.RawMatrix().Data))
+	for _, v := range x.RawMatrix().Data {
+		single = append(single, float32(v))
+	}
+	codes, _ := nearestTo(single, codewords)
+	for i, c := range codes {
+		for j, v := range codewords.RawRowView(int(c)) {
+			x.Set(i, j, x.At(i, j)-v)
+		}
+	}
+}
+
+// placed is k codewords by p, or drawn where that is nil.
+func placed(p Placement, draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
+	return cmp.Or[Placement](p, Draw{}).Place(draw, k, rng)
+}
+
+// seedRows is how many rows codewords are drawn from, 50 batches of 128 as published.
+const seedRows = 50 * 128
+
+// drawSlots draws k of the w slots of up to seedRows rows of x (N×M), without replacement, or
+// all of them where they are fewer (k×d).
+func drawSlots(x mat.Matrix, w, k int, rng *rand.Rand) *mat.Dense {
+	n, m := x.Dims()
+	d := m / w
+	rows := rng.Perm(n)[:min(n, max(seedRows, k/w))]
+	k = min(k, len(rows)*w)
+	slots, buffer := mat.NewDense(k, d, nil), make([]float64, m)
+	for to, at := range rng.Perm(len(rows) * w)[:k] {
+		i := at % w
+		slots.SetRow(to, data.Row(x, rows[at/w], buffer)[i*d:(i+1)*d])
+	}
+	return slots
+}
