@@ -298,7 +298,7 @@ func (o *Options) bilinear() layers.Map {
 		m.Prior = layers.UniformPrior{}
 	}
 	if classes := o.classes(); classes > 0 {
-		return layers.Pooled{Bilinear: m, Classes: classes}
+		return layers.Pooled{Scale: m.Scale, Prior: m.Prior, Classes: classes}
 	}
 	return m
 }

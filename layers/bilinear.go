@@ -49,11 +49,11 @@ func (m Bilinear) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 
 // LogProbs describes the calibrated posterior of a batch.
 func (m Bilinear) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
-	return b.LogSoftmax(m.Scores(b, in))
+	return b.LogSoftmax(m.scores(b, in))
 }
 
-// Scores describes log π_j − log B(α_·j) + Σ_i (α_ij − 1 + δ_ij) log p̂_i (B×C).
-func (m Bilinear) Scores(b *graph.Builder, in Batch) *gorgonia.Node {
+// scores describes log π_j − log B(α_·j) + Σ_i (α_ij − 1 + δ_ij) log p̂_i (B×C).
+func (m Bilinear) scores(b *graph.Builder, in Batch) *gorgonia.Node {
 	m = m.withDefaults()
 	scores := b.Apply(op.DirichletScores(1), m.Form(b, in), in.LogProbs)
 	return m.Prior.Add(b, "bilinear", scores, in)

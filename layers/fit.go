@@ -16,8 +16,9 @@ import (
 // such as that with a penalty.
 type Costed interface {
 	Map
-	// Loss describes the mean loss of a batch, in.Labels its labels; rows are all that are
-	// fitted, for penalties that weigh as a share of them.
+	// Loss describes the mean loss of a batch, in.Labels its labels; rows are all that the map is
+	// fitted to, in a step and on validation rows alike, for penalties that weigh as a share of
+	// them.
 	Loss(b *graph.Builder, in Batch, rows int) *gorgonia.Node
 }
 

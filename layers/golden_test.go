@@ -122,7 +122,7 @@ func TestBilinearAgainstReference(t *testing.T) {
 		f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
 			in := view.Batch(b)
 			alpha := b.Apply(op.Softplus(2), m.Form(b, in))
-			return gorgonia.Nodes{m.Scores(b, in), b.Apply(op.Exp(2), m.LogProbs(b, in)), alpha}
+			return gorgonia.Nodes{m.scores(b, in), b.Apply(op.Exp(2), m.LogProbs(b, in)), alpha}
 		})
 		rows := graph.Rows(0, view.Len())
 		out, err := f.Of(rows)

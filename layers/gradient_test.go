@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,13 +29,13 @@ var allMaps = map[string][]Map{
 	},
 	"Pooled": {
 		Pooled{Classes: 2},
-		Pooled{Bilinear{Scale: LearnedScale{}, Prior: RegionalPrior{}}, 1},
+		Pooled{Scale: LearnedScale{}, Prior: RegionalPrior{}, Classes: 1},
 		Pooled{Classes: 3},
 	},
 	"Rank":       {Rank{}, Rank{Rank: 1}, Rank{Rank: 3}},
 	"Diagonal":   {Diagonal{}},
 	"Tied":       {Tied{}},
-	"Squareplus": {Squareplus{}, Squareplus{Bilinear{Scale: LearnedScale{}, Prior: RegionalPrior{}}}},
+	"Squareplus": {Squareplus{}, Squareplus{Scale: LearnedScale{}, Prior: RegionalPrior{}}},
 	"Centred":    {Centred{}, Centred{Prior: RegionalPrior{}}, Centred{Classes: 1}},
 	"Dirichlet":  {Dirichlet{}},
 	"Identity":   {Identity{}},
@@ -73,6 +75,52 @@ func TestMapGradients(t *testing.T) {
 					t.Error(err)
 				}
 			})
+		}
+	}
+}
+
+// TestScoresAreThoseOfThePosterior: softmax(scores) = exp(LogProbs) for each map with scores. A map
+// that embeds another has none of the other's methods whose answer its own LogProbs would change.
+func TestScoresAreThoseOfThePosterior(t *testing.T) {
+	view, _, sizes := region(1)
+	found := 0
+	for name, variants := range allMaps {
+		for _, m := range variants {
+			scored, ok := m.(interface {
+				scores(*graph.Builder, Batch) *gorgonia.Node
+			})
+			if !ok {
+				continue
+			}
+			found++
+			w, err := m.Init(sizes, newRand(3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, of := range w.Learned() {
+				for i := range w.Tensor(of).Float64s() {
+					w.Tensor(of).Float64s()[i] += 0.3 * newRand(uint64(i)).NormFloat64()
+				}
+			}
+			rows := view.Rows(tensor.Float64, sizes)
+			got, err := rows.of(w, func(b *graph.Builder, in Batch) *gorgonia.Node { return b.LogSoftmax(scored.scores(b, in)) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := rows.of(w, m.LogProbs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, name, graph.Float64s(got), graph.Float64s(want), 1e-12) // one sum and one logarithm
+		}
+	}
+	if found < 8 {
+		t.Errorf("%d maps have scores, of Bilinear's and Pooled's eight", found)
+	}
+	type own struct{ Bilinear }
+	for i := range reflect.TypeFor[own]().NumMethod() {
+		if name := reflect.TypeFor[own]().Method(i).Name; !slices.Contains([]string{"Init", "Form", "LogProbs"}, name) {
+			t.Errorf("a map that embeds Bilinear has its %s, which knows nothing of its LogProbs", name)
 		}
 	}
 }
@@ -166,7 +214,7 @@ func TestFusedScoresEqualTheSpecification(t *testing.T) {
 	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
 		in := tab.Batch(b)
 		alpha := b.Apply(op.Softplus(2), m.Form(b, in))
-		return gorgonia.Nodes{m.Scores(b, in), alpha, b.Apply(op.Lgamma(2), alpha), in.LogProbs}
+		return gorgonia.Nodes{m.scores(b, in), alpha, b.Apply(op.Lgamma(2), alpha), in.LogProbs}
 	})
 	out, err := f.Of(graph.Rows(0, tab.Len()))
 	if err != nil {

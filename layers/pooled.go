@@ -1,6 +1,8 @@
 package layers
 
 import (
+	"math/rand/v2"
+
 	"calibra/graph"
 	"calibra/graph/op"
 
@@ -21,27 +23,35 @@ import (
 // A row costs K·m² + C in place of K·C². With m ≥ C it is Bilinear, with m = C − 1 the same
 // but for rounding. Weights are those of Bilinear.
 type Pooled struct {
-	Bilinear
-	Classes int // m; 0: C
+	Scale   SlotScale // σ²; nil: UnitScale{}
+	Prior   Prior     // log π; nil: LearnedPrior{}
+	Classes int       // m; 0: C
 }
 
 var _ Map = Pooled{}
 
-// LogProbs describes the calibrated posterior of a batch.
-func (m Pooled) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
-	return b.LogSoftmax(m.Scores(b, in))
+func (m Pooled) bilinear() Bilinear { return Bilinear{m.Scale, m.Prior}.withDefaults() }
+
+// Init starts as Bilinear does.
+func (m Pooled) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
+	return m.bilinear().Init(s, rng)
 }
 
-// Scores describes log π_j + log p̂_j + log Dir(p̃; α_·G(j)), but for terms that all classes
+// LogProbs describes the calibrated posterior of a batch.
+func (m Pooled) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
+	return b.LogSoftmax(m.scores(b, in))
+}
+
+// scores describes log π_j + log p̂_j + log Dir(p̃; α_·G(j)), but for terms that all classes
 // of a row share (B×C).
-func (m Pooled) Scores(b *graph.Builder, in Batch) *gorgonia.Node {
+func (m Pooled) scores(b *graph.Builder, in Batch) *gorgonia.Node {
 	receiver, sender := b.Weight("bilinear/receiver"), b.Weight("bilinear/sender") // K×C, K×C
 	if b.Err() != nil {
 		return nil
 	}
-	of := m.withDefaults()
+	of := m.bilinear()
 	if takesAll(m.Classes, receiver) {
-		return of.Scores(b, in)
+		return of.scores(b, in)
 	}
 	mass := of.Scale.Mass(b, "bilinear", in, receiver.Shape()[0]) // B×K
 	return of.Prior.Add(b, "bilinear", pooledScores(b, in, mass, receiver, sender, m.Classes), in)

@@ -143,11 +143,11 @@ func (f *forms) flush() {
 // largestSandwich bounds 2KC + C: its matrices then take 300 MB each.
 const largestSandwich = 6000
 
-// Sandwich computes the covariance of weights w fitted to the rows, with the ridge
+// NewSandwich computes the covariance of weights w of a [Bilinear] fitted to the rows, with the ridge
 // λ of λ/2·‖θ‖² that training added to the mean loss. Learned slot scales, a view
 // that is not divided, and more than 6000 parameters are errors. If ctx is cancelled, the
 // error wraps ctx.Err().
-func (m Bilinear) Sandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
+func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
 	dim := 2*s.Codewords*s.Classes + s.Classes
 	switch {
 	case w.Has("bilinear/scale"):
@@ -358,9 +358,9 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 
 // Sandwich is the covariance of a fitted bilinear map on a divided base, from the
 // calibration rows it was fitted to, or from others of their law: these count together as
-// many as were fitted. For the ridge see [Bilinear.Sandwich]; [Trained.Ridge] is that of the fit.
+// many as were fitted. For the ridge see [NewSandwich]; [Trained.Ridge] is that of the fit.
 func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*Sandwich, error) {
-	m, ok := t.Map.(Bilinear)
+	_, ok := t.Map.(Bilinear)
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("layers: intervals are known for the bilinear map only, not for %T", t.Map)
@@ -371,7 +371,7 @@ func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*
 	if err != nil {
 		return nil, err
 	}
-	return m.Sandwich(ctx, t.weights, t.observed(view, cal.Labels), t.Base.Sizes(), ridge)
+	return NewSandwich(ctx, t.weights, t.observed(view, cal.Labels), t.Base.Sizes(), ridge)
 }
 
 // observed are rows that count together as many as were fitted.

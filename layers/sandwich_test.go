@@ -36,7 +36,7 @@ func fittedBilinear(t *testing.T) (*Trained, Observed) {
 func TestSlopesAreTheGraphsGradients(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	sizes := c.Base.Sizes()
-	s, err := Bilinear{}.Sandwich(t.Context(), c.weights, rows, sizes, 1e-3)
+	s, err := NewSandwich(t.Context(), c.weights, rows, sizes, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +110,12 @@ func TestIntervalLaws(t *testing.T) {
 		Codes: append(slices.Clone(rows.View.Codes), rows.View.Codes...), LogProbs: new(mat.Dense),
 	}}
 	twice.View.LogProbs.Stack(rows.View.LogProbs, rows.View.LogProbs)
-	listed, err := Bilinear{}.Sandwich(t.Context(), c.weights, twice, sizes, 1e-3)
+	listed, err := NewSandwich(t.Context(), c.weights, twice, sizes, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows.Counts = slices.Repeat([]float64{2}, len(rows.Labels))
-	counted, err := Bilinear{}.Sandwich(t.Context(), c.weights, rows, sizes, 1e-3)
+	counted, err := NewSandwich(t.Context(), c.weights, rows, sizes, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func BenchmarkIntervals(b *testing.B) {
 		floats.AddConst(-floats.LogSumExp(p), p)
 	}
 	for b.Loop() {
-		s, err := Bilinear{}.Sandwich(b.Context(), w, Observed{View: v, Labels: labels}, sizes, 1e-3)
+		s, err := NewSandwich(b.Context(), w, Observed{View: v, Labels: labels}, sizes, 1e-3)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -228,29 +228,20 @@ func TestSandwichCountsTheFittedRows(t *testing.T) {
 	}
 }
 
-// sequence is 0…n−1.
-func sequence(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
-}
-
 func TestSandwichRefuses(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	sizes := c.Base.Sizes()
-	if _, err := (Bilinear{}).Sandwich(t.Context(), c.weights, Observed{View: rows.View}, sizes, 0); err == nil {
+	if _, err := NewSandwich(t.Context(), c.weights, Observed{View: rows.View}, sizes, 0); err == nil {
 		t.Error("rows without labels pass")
 	}
 	stray := slices.Clone(rows.Labels)
 	stray[3] = sizes.Classes
-	if _, err := (Bilinear{}).Sandwich(t.Context(), c.weights, Observed{View: rows.View, Labels: stray}, sizes, 0); err == nil {
+	if _, err := NewSandwich(t.Context(), c.weights, Observed{View: rows.View, Labels: stray}, sizes, 0); err == nil {
 		t.Error("a row of a class that the map has not passes")
 	}
 	huge := sizes
 	huge.Codewords = largestSandwich
-	if _, err := (Bilinear{}).Sandwich(t.Context(), c.weights, rows, huge, 0); err == nil {
+	if _, err := NewSandwich(t.Context(), c.weights, rows, huge, 0); err == nil {
 		t.Error("a covariance that fits no memory passes")
 	}
 	s, err := c.Sandwich(t.Context(), blobs(600, 1), 1e-3)

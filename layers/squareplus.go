@@ -2,6 +2,7 @@ package layers
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -18,14 +19,24 @@ import (
 // exponentially, so a concentration that has become small still has a slope to grow by.
 // β makes it 1 where softplus is, so the map starts as Bilinear does. Weights are those of
 // Bilinear.
-type Squareplus struct{ Bilinear }
+type Squareplus struct {
+	Scale SlotScale // σ²; nil: UnitScale{}
+	Prior Prior     // log π; nil: LearnedPrior{}
+}
 
 var _ Map = Squareplus{}
 
+func (m Squareplus) bilinear() Bilinear { return Bilinear{m.Scale, m.Prior}.withDefaults() }
+
+// Init starts as Bilinear does.
+func (m Squareplus) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
+	return m.bilinear().Init(s, rng)
+}
+
 // LogProbs describes the calibrated posterior of a batch.
 func (m Squareplus) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
-	of := m.withDefaults()
-	scores := DirichletScores(b, squareplus(b, m.Form(b, in)), in.LogProbs)
+	of := m.bilinear()
+	scores := DirichletScores(b, squareplus(b, of.Form(b, in)), in.LogProbs)
 	return b.LogSoftmax(of.Prior.Add(b, "bilinear", scores, in))
 }
 

@@ -95,10 +95,17 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 	if err != nil {
 		return err
 	}
+	// A loss of what is no distribution has no least value. Maps that read all rows cannot be asked
+	// for a few; their posterior is asked for after the fit.
+	if few, err := rows.Of(sequence(min(rows.n, 64))).of(t.weights, t.Map.LogProbs); err == nil {
+		if err := normalized(t.Map, few); err != nil {
+			return err
+		}
+	}
 	problem := optim.Problem{Loss: noisyObjective(t.Map, t.weights, rows, rng), Rows: cal.Len()}
 	minimize := t.Minimize
 	if minimize == nil {
-		if problem.Validation, err = t.validation(val); err != nil {
+		if problem.Validation, err = t.validation(val, cal.Len()); err != nil {
 			return err
 		}
 		settings := decayed(t.Optim)
@@ -119,8 +126,8 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 	return nil
 }
 
-// validation is the loss by which a fit stops early, nil without val.
-func (t *Trained) validation(val *data.Set) (func(graph.Session) (float64, error), error) {
+// validation is the loss by which a fit to so many rows stops early, nil without val.
+func (t *Trained) validation(val *data.Set, fitted int) (func(graph.Session) (float64, error), error) {
 	if val == nil {
 		return nil, nil
 	}
@@ -137,7 +144,7 @@ func (t *Trained) validation(val *data.Set) (func(graph.Session) (float64, error
 		}, nil
 	}
 	loss := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{lossOf(b, t.Map, held.Batch(b), held.n)}
+		return gorgonia.Nodes{lossOf(b, t.Map, held.Batch(b), fitted)}
 	})
 	return func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }, nil
 }
@@ -297,29 +304,23 @@ const fewClasses = 64
 
 // RestoreWeights is the weights that a map starts with, of the saved values: a model file
 // does not tell learned weights from state, such as a prior that is fixed. M, w and K of s
-// must be those of weights that are there, a base's. C may be only what a file claims: how
-// many values the map has at C classes, a polynomial of degree 2, is first found from
-// three small C, and nothing is made for a C that the saved values do not go with.
+// must be those of weights that are there, a base's. C may be only what a file claims: the map
+// is first started with few classes and then with twice as many each time, and a claim is refused
+// as soon as the map has more values than are saved. More classes must not make fewer values.
 func RestoreWeights(m Map, s Sizes, saved *graph.Weights) (*graph.Weights, error) {
-	if s.Classes > fewClasses {
-		var sizes [3]int
-		for i := range sizes {
-			at := s
-			at.Classes = fewClasses + i
-			at.Counts = slices.Clone(s.Counts[:at.Classes])
-			for _, n := range s.Counts[at.Classes:] { // as many rows in all, of which a map may have a weight each
-				at.Counts[0] += n
-			}
-			w, err := startOf(m, at)
-			if err != nil {
-				return nil, err
-			}
-			sizes[i] = values(w)
+	have := values(saved)
+	for c := fewClasses; c < s.Classes; c *= 2 {
+		at := s
+		at.Classes, at.Counts = c, slices.Clone(s.Counts[:c])
+		for _, n := range s.Counts[c:] { // as many rows in all, of which a map may have a weight each
+			at.Counts[0] += n
 		}
-		x := float64(s.Classes - fewClasses)
-		first, second := float64(sizes[1]-sizes[0]), float64(sizes[2]-2*sizes[1]+sizes[0])
-		if want := float64(sizes[0]) + x*first + x*(x-1)/2*second; want != float64(values(saved)) {
-			return nil, fmt.Errorf("layers: a map of %d classes has %.0f values, the model has %d", s.Classes, want, values(saved))
+		w, err := startOf(m, at)
+		if err != nil {
+			return nil, err
+		}
+		if values(w) > have {
+			return nil, fmt.Errorf("layers: %T of %d classes has more than %d values, the model has %d", m, s.Classes, have, have)
 		}
 	}
 	start, err := startOf(m, s)

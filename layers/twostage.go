@@ -70,10 +70,10 @@ func (s *slopes) byInput(c []float64, j int, logp []float64) {
 	}
 }
 
-// TwoStage computes the covariance of weights w and of the head that made the rows' log p̂
+// NewTwoStage computes the covariance of weights w of a [Bilinear] and of the head that made the rows' log p̂
 // of quantized features z (N×M), with the ridges of both trainings. Beyond what Sandwich
 // refuses, more than 7000 numbers of head and map together are an error.
-func (m Bilinear) TwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.Dense, s Sizes, ridge, headRidge float64) (*TwoStage, error) {
+func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.Dense, s Sizes, ridge, headRidge float64) (*TwoStage, error) {
 	C := s.Classes
 	n, M := z.Dims()
 	if n != len(rows.Labels) {
@@ -82,7 +82,7 @@ func (m Bilinear) TwoStage(ctx context.Context, w *graph.Weights, rows Observed,
 	if dim := (M+1)*C + 2*s.Codewords*C + C; dim > largestTwoStage {
 		return nil, fmt.Errorf("layers: intervals of two stages take matrices of the square of %d parameters, of which the head has %d; %d is the most, reduce the features (pretrain) or use fewer codewords", dim, (M+1)*C, largestTwoStage)
 	}
-	alone, err := m.Sandwich(ctx, w, rows, s, ridge)
+	alone, err := NewSandwich(ctx, w, rows, s, ridge)
 	if err != nil {
 		return nil, err
 	}
@@ -373,9 +373,9 @@ func (r *spreads) variance() float64 {
 
 // TwoStage is the covariance of a fitted bilinear map and the head of its divided base,
 // from the calibration rows that both were fitted to, or others as in [Trained.Sandwich]. For
-// the ridges see [Bilinear.TwoStage]; those of the fit are [Trained.Ridge] and [Divide.Ridge].
+// the ridges see [NewTwoStage]; those of the fit are [Trained.Ridge] and [Divide.Ridge].
 func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge float64) (*TwoStage, error) {
-	m, ok := t.Map.(Bilinear)
+	_, ok := t.Map.(Bilinear)
 	divide, divided := t.Base.(*Divide)
 	switch {
 	case !ok || !divided:
@@ -388,7 +388,7 @@ func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge 
 		return nil, err
 	}
 	z := data.Dense(divide.quantized(view))
-	return m.TwoStage(ctx, t.weights, t.observed(view, cal.Labels), z, divide.Sizes(), ridge, headRidge)
+	return NewTwoStage(ctx, t.weights, t.observed(view, cal.Labels), z, divide.Sizes(), ridge, headRidge)
 }
 
 // TwoStageIntervals returns the interval of each posterior of x (N×C each) at a level, with

@@ -281,17 +281,42 @@ func (r *Rows) of(weights *graph.Weights, describe func(*graph.Builder, Batch) *
 	return tables[0], nil
 }
 
-// Posterior is what a map with weights says of the rows (N×C), in log-probabilities.
+// sequence is 0…n−1.
+func sequence(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// Posterior is what a map with weights says of the rows (N×C), in log-probabilities; an error
+// where they are those of no distribution.
 func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {
 	table, err := r.of(weights, m.LogProbs)
 	if err != nil {
 		return nil, err
 	}
 	logProbs := mat.NewDense(r.n, r.logProbs.Shape()[1], graph.Float64s(table))
+	if err := normalized(m, table); err != nil {
+		return nil, err
+	}
 	if weights.Dtype() == tensor.Float64 {
 		return logProbs, nil
 	}
 	return Renormalize(logProbs), nil // float32 rows sum to 1 within 1e-6, what leaves the package does in float64
+}
+
+// normalized refuses log-probabilities of a map whose exponentials do not sum to 1. Float32
+// leaves sums of a thousand classes within 1e-5. A NaN is told by who knows the rows.
+func normalized(m Map, logProbs *tensor.Dense) error {
+	values, c := graph.Float64s(logProbs), logProbs.Shape()[1]
+	for i := range len(values) / c {
+		if sum := math.Exp(floats.LogSumExp(values[i*c:][:c])); math.Abs(sum-1) > 1e-3 {
+			return fmt.Errorf("layers: %T gives row %d probabilities that sum to %.4g, not 1: end its LogProbs with Builder.LogSoftmax, which makes scores a distribution", m, i, sum)
+		}
+	}
+	return nil
 }
 
 // Sizes of a calibration problem.

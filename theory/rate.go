@@ -85,6 +85,7 @@ func (s RateSettings) Check() error {
 // derivatives are those of the layer's graph; the layer needs no more than its Map.
 // Bands widen with few replicates.
 //
+// A map with a loss or inputs of its own is an error: what fit makes of it is another estimator.
 // A design whose population Hessian is not positive definite off a declared gauge, K
 // below 2, or N too small for first-order theory is an error.
 func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report, error) {
@@ -92,6 +93,9 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 		return nil, err
 	}
 	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if err := studied(m); err != nil {
 		return nil, err
 	}
 	s = s.withDefaults()
@@ -172,6 +176,23 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
 	r.tell("n", "smallest N", exact(float64(e.sizes[0])), fmt.Sprintf("largest %.3g", float64(e.sizes[len(e.sizes)-1])))
 	return r, e.report(ctx, r)
+}
+
+// studied refuses a map whose fit minimizes another loss than the mean negative log-likelihood, or
+// reads more of a row than log p̂ and its region: the study would be of another estimator.
+func studied(m layers.Map) error {
+	var has string
+	switch m.(type) {
+	case layers.Costed:
+		has = "a loss of its own (Costed), such as a penalty"
+	case layers.Noisy:
+		has = "a loss with noise of its own (Noisy)"
+	case layers.Informed:
+		has = "inputs of its own (Informed)"
+	default:
+		return nil
+	}
+	return fmt.Errorf("theory: %T has %s, and Rate studies the mean negative log-likelihood alone; study the map without it", m, has)
 }
 
 // OwnRate is Rate as a study, whose seed is that of its run.

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"calibra/graph"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
+	"gorgonia.org/gorgonia"
 )
 
 // The defaults of Rate suit any design: sample sizes follow from what the design identifies.
@@ -63,7 +65,7 @@ func TestRateOfAnyMap(t *testing.T) {
 		"bilinear, own prior":  {layers.Bilinear{}, 4},
 		"rank 2":               {layers.Rank{Rank: 2}, -1},
 		"diagonal":             {layers.Diagonal{}, -1},
-		"squareplus":           {layers.Squareplus{Bilinear: layers.Bilinear{Prior: layers.UniformPrior{}}}, 3},
+		"squareplus":           {layers.Squareplus{Prior: layers.UniformPrior{}}, 3},
 		"Dirichlet, one block": {layers.Dirichlet{}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,5 +133,20 @@ func TestDesignsTakeAnyLaw(t *testing.T) {
 		if err := d.Check(); err == nil || !strings.Contains(err.Error(), "5 positive numbers") {
 			t.Errorf("law %v: %v", law, err)
 		}
+	}
+}
+
+// penalized is the paper's map with a penalty, which makes another estimator of it.
+type penalized struct{ layers.Bilinear }
+
+func (m penalized) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.Node {
+	return b.Plus(b.NLL(m.LogProbs(b, in), in.Labels(b)), layers.Penalty(b, "bilinear/receiver", 1e6/float64(rows)))
+}
+
+// A penalty that the study would leave out is refused, not left out.
+func TestRateRefusesOtherEstimators(t *testing.T) {
+	_, err := Rate(context.Background(), penalized{layers.Bilinear{Prior: layers.UniformPrior{}}}, Fast(), RateSettings{})
+	if err == nil || !strings.Contains(err.Error(), "theory.penalized has a loss of its own") {
+		t.Errorf("the study of a map with a penalty ends with %v", err)
 	}
 }

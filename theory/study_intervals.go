@@ -68,7 +68,6 @@ func runIntervals(ctx context.Context, s Settings, r *Report) error {
 	factors := make([]coverage, len(sizes)*replicates)
 	unfitted := make([]string, len(sizes)*replicates)
 	rows := observedTable(truth.Table)
-	layer := layers.Bilinear{Prior: layers.UniformPrior{}}
 	err = forEach(ctx, len(predictions), model.fork, func(model Model, i int) error {
 		predictions[i], factors[i] = newCoverage(), newCoverage()
 		N := sizes[i/replicates]
@@ -85,7 +84,7 @@ func runIntervals(ctx context.Context, s Settings, r *Report) error {
 		seen := rows
 		seen.Counts = make([]float64, len(sample))
 		floats.AddScaled(seen.Counts, float64(N), sample)
-		sandwich, err := layer.Sandwich(ctx, fitted.weights, seen, fitted.sizes, 0)
+		sandwich, err := layers.NewSandwich(ctx, fitted.weights, seen, fitted.sizes, 0)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -294,11 +294,11 @@ func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rn
 			view.Codes = append(view.Codes, int32(k))
 		}
 	}
-	alone, err := layer.Sandwich(ctx, fitted, rows, sizes, 0)
+	alone, err := layers.NewSandwich(ctx, fitted, rows, sizes, 0)
 	if err != nil {
 		return held, err
 	}
-	both, err := layer.TwoStage(ctx, fitted, rows, zRows, sizes, 0, 0)
+	both, err := layers.NewTwoStage(ctx, fitted, rows, zRows, sizes, 0, 0)
 	if err != nil {
 		return held, err
 	}

@@ -114,6 +114,7 @@ func run(args []string, methods ...experiments.Method) (code int) {
 	err := command(ctx, args, t, experiments.NewCatalog(methods...))
 	if err != nil {
 		fmt.Fprintln(t.err, sentence(err))
+		fmt.Fprint(t.err, traced(err))
 	}
 	return exitCode(err)
 }

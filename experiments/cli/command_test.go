@@ -158,6 +158,13 @@ func TestPanicIsOneSentence(t *testing.T) {
 	if code != exitInternal || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "command_test.go:") || !strings.Contains(stderr, "report") {
 		t.Errorf("exits %d: %s", code, stderr)
 	}
+	t.Setenv("CALIBRA_TRACE", "1")
+	stderr = captured(t, &os.Stderr, func() {
+		run([]string{"fit", "--in", write(t, features(60)), "--method", "broken", "--out", filepath.Join(t.TempDir(), "run")}, broken)
+	})
+	if !strings.Contains(stderr, "\ncalibra/experiments/cli.run\n") {
+		t.Errorf("CALIBRA_TRACE=1 prints no stack: %s", stderr)
+	}
 }
 
 // faulty panics while it is fitted, in whatever goroutine takes the block.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"syscall"
 
 	"calibra/data"
@@ -51,7 +52,7 @@ func (e usageError) Unwrap() error { return e.error }
 func failed(sentence string, causes []error) error {
 	for _, cause := range causes {
 		if fault := (*experiments.Fault)(nil); errors.As(cause, &fault) {
-			return fmt.Errorf("%s; one by an %w", sentence, fault)
+			return fmt.Errorf("%s; one by a panic: %w", sentence, fault)
 		}
 	}
 	return errors.New(sentence)
@@ -68,7 +69,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &fault):
+	case errors.As(err, &fault) && fault.Whose == "":
 		return exitInternal
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -80,6 +81,14 @@ func exitCode(err error) int {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// traced is the stack of a fault, where CALIBRA_TRACE=1 asks for it.
+func traced(err error) string {
+	if fault := (*experiments.Fault)(nil); os.Getenv("CALIBRA_TRACE") == "1" && errors.As(err, &fault) {
+		return fault.Stack
+	}
+	return ""
 }
 
 // sentence is err as it is told on stderr.

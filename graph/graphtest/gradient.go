@@ -85,19 +85,43 @@ func Gradient(w *graph.Weights, rows int, loss func(*graph.Builder) *gorgonia.No
 	return errors.Join(wrong...)
 }
 
-// Op checks the gradient of an op by its inputs at these values.
+// Op checks an op at these values: its gradient by every input of float type, as [Gradient]
+// does, and both of its types against each other, as [Types] does. An input of int32 stays as it
+// is. An op without a derivative has its values checked alone.
 func Op(o op.Op, inputs ...*tensor.Dense) error {
-	w := graph.NewWeights(tensor.Float64)
-	for i, x := range inputs {
-		w.Add(fmt.Sprintf("input %d", i), graph.Float64s(x), x.Shape()...)
+	if len(inputs) != o.Arity() {
+		return fmt.Errorf("graphtest: %v takes %d inputs, got %d", o, o.Arity(), len(inputs))
 	}
-	return Gradient(w, 1, func(b *graph.Builder) *gorgonia.Node {
-		var of []*gorgonia.Node
-		for _, name := range w.Names() {
-			of = append(of, b.Weight(name))
+	w := graph.NewWeights(tensor.Float64)
+	name := func(i int) string { return fmt.Sprintf("input %d", i) }
+	for i, x := range inputs {
+		switch {
+		case x.Dtype() == tensor.Int32:
+		case o.DiffWRT(len(inputs))[i]:
+			w.Add(name(i), graph.Float64s(x), x.Shape()...)
+		default:
+			w.AddState(name(i), graph.Float64s(x), x.Shape()...)
 		}
-		return Contract(b, b.Apply(o, of...))
-	})
+	}
+	describe := func(b *graph.Builder) *gorgonia.Node {
+		of := make([]*gorgonia.Node, len(inputs))
+		for i, x := range inputs {
+			if x.Dtype() == tensor.Int32 {
+				of[i] = b.Table(name(i), x)
+			} else {
+				of[i] = b.Weight(name(i))
+			}
+		}
+		return b.Apply(o, of...)
+	}
+	if err := values(w, 1, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{describe(b)} }); err != nil || len(w.Learned()) == 0 {
+		return err
+	}
+	loss := func(b *graph.Builder) *gorgonia.Node { return Contract(b, describe(b)) }
+	if err := Types(w, 1, loss); err != nil {
+		return err
+	}
+	return Gradient(w, 1, loss)
 }
 
 // Contract is Σ_k c_k y_k², or y itself if that is one number. The c_k are fixed, of both signs
@@ -110,6 +134,6 @@ func Contract(b *graph.Builder, y *gorgonia.Node) *gorgonia.Node {
 	for k := range c {
 		c[k] = math.Sin(float64(3*k + 1))
 	}
-	table := b.Table("contraction", graph.Tensor(tensor.Float64, c, y.Shape()...))
+	table := b.Table("contraction", graph.Tensor(b.Dtype(), c, y.Shape()...))
 	return b.Apply(op.Sum(y.Dims()), b.Times(table, b.Times(y, y)))
 }

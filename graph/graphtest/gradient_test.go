@@ -51,3 +51,75 @@ func weights(dt tensor.Dtype) *graph.Weights {
 	w.Add("x", []float64{1, 2}, 2)
 	return w
 }
+
+// cube is x³ and its derivative, with a fault to be found.
+type cube struct{ Fault string }
+
+func (cube) Signature() []op.Kind { return []op.Kind{op.Vector, op.Vector} }
+
+func (cube) Shape(in []tensor.Shape) (tensor.Shape, error) { return op.SameShape(in) }
+
+func (c cube) Run(out gorgonia.Value, in []gorgonia.Value) {
+	switch {
+	case c.Fault == "float64 alone" || !op.IsFloat32(out):
+		for i, x := range op.Values[float64](in[0]) {
+			op.Values[float64](out)[i] = x * x * x
+		}
+	default:
+		sign := float32(1)
+		if c.Fault == "sign of float32" {
+			sign = -1
+		}
+		to := op.Values[float32](out)
+		if c.Fault == "an element unwritten" {
+			to = to[1:]
+		}
+		for i := range to {
+			x := op.Values[float32](in[0])[len(op.Values[float32](in[0]))-len(to)+i]
+			to[i] = sign * x * x * x
+		}
+	}
+}
+
+func (cube) WRT() []bool { return []bool{true} }
+
+func (c cube) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	if c.Fault == "no gradient node" {
+		return nil, nil
+	}
+	var of op.Grads
+	three := of.Apply(op.Scale(1, 3), of.Apply(op.Times(1), in[0], of.Apply(op.Times(1), in[0], g)))
+	return gorgonia.Nodes{three}, of.Err
+}
+
+// Each fault that float64's derivatives do not show is found, and told with the op's name.
+func TestFaultsOfAnOp(t *testing.T) {
+	x := graph.Tensor(tensor.Float64, []float64{1, 2, -0.5}, 3)
+	if err := graphtest.Op(op.New(cube{}), x); err != nil {
+		t.Error(err)
+	}
+	for fault, says := range map[string]string{
+		"sign of float32":      "in float32",
+		"an element unwritten": "element 0 of its float32 result unwritten",
+		"no gradient node":     "Grad gives 0 nodes for 1 inputs",
+		"float64 alone":        "takes a float32 value for float64",
+	} {
+		if err := graphtest.Op(op.New(cube{fault}), x); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "cube{Fault:") {
+			t.Errorf("%s is told as %v", fault, err)
+		}
+	}
+}
+
+// An op of row numbers has them as they are, and one without a derivative its values checked.
+func TestOpsOfIndices(t *testing.T) {
+	table := graph.Tensor(tensor.Float64, []float64{1, 2, 3, 4, 5, 6}, 3, 2)
+	if err := graphtest.Op(op.Gather(), table, graph.Codes([]int32{2, 0, 1, 1}, 2)); err != nil {
+		t.Error(err)
+	}
+	if err := graphtest.Op(op.Nearest(), table, graph.Tensor(tensor.Float64, []float64{1, 4}, 2, 1)); err != nil {
+		t.Error(err)
+	}
+	if err := graphtest.Op(op.Gather(), table); err == nil {
+		t.Error("one input of two is accepted")
+	}
+}

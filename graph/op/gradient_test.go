@@ -82,7 +82,7 @@ var fixedKnots = []float64{-2, -0.5, 0.3, 1, 2.5}
 
 // rampLogits lie in every piece.
 func rampLogits(b *graph.Builder) *gorgonia.Node {
-	return b.Table("z", graph.Tensor(tensor.Float64, []float64{-5, -2.5, -2, -1.5, -0.7, -0.5, -0.1, 0, 0.1, 0.3, 0.4, 0.9, 1, 1.7, 2.4, 2.5, 2.6, 9, 0.2, -0.2}, 4, 5))
+	return b.Table("z", graph.Tensor(b.Dtype(), []float64{-5, -2.5, -2, -1.5, -0.7, -0.5, -0.1, 0, 0.1, 0.3, 0.4, 0.9, 1, 1.7, 2.4, 2.5, 2.6, 9, 0.2, -0.2}, 4, 5))
 }
 
 // ramps is an op of given z and of x, of the given shape.
@@ -148,7 +148,7 @@ var samples = map[string][]sample{
 	"ReLUOp":       {unary(op.ReLU(2), 0)},
 	"ELUOp":        {unary(op.ELU(2), 0)},
 	"DropoutOp": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
-		return b.Apply(op.Dropout(0.3, 7), x["x"], b.Table("t", graph.Tensor(tensor.Float64, []float64{5}, 1)))
+		return b.Apply(op.Dropout(0.3, 7), x["x"], b.Table("t", graph.Tensor(b.Dtype(), []float64{5}, 1)))
 	}}},
 	"GaussianOp": {binary(op.Gaussian(0.2), []int{4, 3}, []int{5, 3})},
 	"OmitSelfOp": {{inputs: map[string][]int{"x": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
@@ -180,11 +180,11 @@ var samples = map[string][]sample{
 	"ReGLUOp":       {{inputs: map[string][]int{"x": {4, 6}}, of: apply(op.ReGLU())}},
 	"PooledOp": {
 		{inputs: map[string][]int{"x": {3, 5}, "y": {3, 5}, "z": {4, 3}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
-			said := b.Table("said", graph.Tensor(tensor.Float64, normals(rand.New(rand.NewPCG(2, 0)), 20, -3), 4, 5))
+			said := b.Table("said", graph.Tensor(b.Dtype(), normals(rand.New(rand.NewPCG(2, 0)), 20, -3), 4, 5))
 			return b.Apply(op.PooledScores(1), x["z"], x["x"], x["y"], said, b.Table("top", fixedTop))
 		}},
 		{inputs: map[string][]int{"x": {3, 5}, "z": {4, 5}}, of: func(b *graph.Builder, x map[string]*gorgonia.Node) *gorgonia.Node {
-			mass := b.Table("mass", graph.Tensor(tensor.Float64, normals(rand.New(rand.NewPCG(3, 0)), 12, 1), 4, 3))
+			mass := b.Table("mass", graph.Tensor(b.Dtype(), normals(rand.New(rand.NewPCG(3, 0)), 12, 1), 4, 3))
 			return b.Apply(op.PooledScores(0.5), mass, x["x"], x["x"], x["z"], b.Table("top", fixedTop))
 		}},
 	},
@@ -197,7 +197,7 @@ var samples = map[string][]sample{
 	"DirichletOp": {binary(op.DirichletScores(1), []int{4, 9}, []int{4, 3}), binary(op.DirichletScores(0), []int{4, 9}, []int{4, 3})},
 }
 
-// TestGradients checks each op in all its variants.
+// TestGradients checks each op in all its variants, and its two types against each other.
 func TestGradients(t *testing.T) {
 	for name, variants := range samples {
 		for i, s := range variants {
@@ -209,13 +209,17 @@ func TestGradients(t *testing.T) {
 						w.Add(input, normals(rng, tensor.Shape(shape).TotalSize(), s.shift), shape...)
 					}
 				}
-				if err := graphtest.Gradient(w, 4, func(b *graph.Builder) *gorgonia.Node {
+				loss := func(b *graph.Builder) *gorgonia.Node {
 					x := map[string]*gorgonia.Node{}
 					for _, input := range w.Names() {
 						x[input] = b.Weight(input)
 					}
 					return graphtest.Contract(b, s.of(b, x))
-				}); err != nil {
+				}
+				if err := graphtest.Gradient(w, 4, loss); err != nil {
+					t.Error(err)
+				}
+				if err := graphtest.Types(w, 4, loss); err != nil {
 					t.Error(err)
 				}
 			})

@@ -112,8 +112,18 @@ func (o Op) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	return o.UsePreallocDo(Zero(o.dtype(in), shape), in...)
 }
 
-// UsePreallocDo computes the op into out, a value of the inferred shape.
-func (o Op) UsePreallocDo(out gorgonia.Value, in ...gorgonia.Value) (gorgonia.Value, error) {
+// UsePreallocDo computes the op into out, a value of the inferred shape. A Run that reads a value
+// as another type than it has is an error.
+func (o Op) UsePreallocDo(out gorgonia.Value, in ...gorgonia.Value) (result gorgonia.Value, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			wrong, ok := p.(wrongType)
+			if !ok {
+				panic(p)
+			}
+			err = fmt.Errorf("op: %v: Run takes a %v value for %v: write it for both float types, see IsFloat32", o, wrong.is, wrong.asked)
+		}
+	}()
 	o.Run(out, in)
 	return out, nil
 }
@@ -158,7 +168,19 @@ func (o Op) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes
 	if !ok {
 		return nil, fmt.Errorf("op: %v has no derivative", o)
 	}
-	return s.Grad(in, out, grad)
+	grads, err := s.Grad(in, out, grad)
+	if err != nil {
+		return nil, err
+	}
+	if len(grads) != len(in) {
+		return nil, fmt.Errorf("op: %v: Grad gives %d nodes for %d inputs: it must give one for each, nil where WRT is false", o, len(grads), len(in))
+	}
+	for i, asked := range s.WRT() {
+		if asked && grads[i] == nil {
+			return nil, fmt.Errorf("op: %v: Grad gives no node for input %d, of which WRT says that it has a derivative", o, i)
+		}
+	}
+	return grads, nil
 }
 
 // ReturnsPtr tells Gorgonia that values are passed by reference.
@@ -203,8 +225,12 @@ type Float interface{ float32 | float64 }
 // IsFloat32 tells which of the two instances of a generic kernel to run.
 func IsFloat32(v gorgonia.Value) bool { return v.Dtype() == tensor.Float32 }
 
-// Values is the memory behind v. Unlike v.Data() it allocates nothing.
+// Values is the memory behind v, whose elements must be of type T. Unlike v.Data() it allocates
+// nothing.
 func Values[T Float | int32](v gorgonia.Value) []T {
+	if asked := dtypeOf[T](); v.Dtype() != asked {
+		panic(wrongType{v.Dtype(), asked})
+	}
 	switch v := v.(type) {
 	case *tensor.Dense:
 		return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Uint8s()))), v.DataSize())
@@ -214,6 +240,23 @@ func Values[T Float | int32](v gorgonia.Value) []T {
 		return unsafe.Slice((*T)(unsafe.Pointer(v)), 1)
 	}
 	panic(fmt.Sprintf("op: a value of type %T is neither a dense tensor nor a float", v))
+}
+
+// wrongType is the panic of [Values] for a value of another type.
+type wrongType struct{ is, asked tensor.Dtype }
+
+func (w wrongType) String() string {
+	return fmt.Sprintf("op: a %v value is taken for %v", w.is, w.asked)
+}
+
+func dtypeOf[T Float | int32]() tensor.Dtype {
+	switch any(*new(T)).(type) {
+	case float32:
+		return tensor.Float32
+	case float64:
+		return tensor.Float64
+	}
+	return tensor.Int32
 }
 
 // columns is the last dimension of v.

@@ -8,7 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"calibra/graph"
 	"calibra/layers"
+
+	"gonum.org/v1/gonum/floats"
+	"gorgonia.org/gorgonia"
 )
 
 // maps has every Map of this package, in each of its variants.
@@ -32,6 +36,45 @@ func TestMapGradients(t *testing.T) {
 					t.Error(err)
 				}
 			})
+		}
+	}
+}
+
+// TestScoresAreThoseOfThePosterior: softmax(Scores) = exp(LogProbs) for each map with Scores.
+func TestScoresAreThoseOfThePosterior(t *testing.T) {
+	view, _, sizes := region(1)
+	for name, variants := range maps {
+		for _, m := range variants {
+			scored, ok := m.(Scored)
+			if !ok {
+				continue
+			}
+			w, err := m.Init(sizes, newRand(3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := view.RowsFor(m, w, sizes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, of := range w.Learned() {
+				for i := range w.Tensor(of).Float64s() {
+					w.Tensor(of).Float64s()[i] += 0.3 * newRand(uint64(i)).NormFloat64()
+				}
+			}
+			of := func(describe func(*graph.Builder, layers.Batch) *gorgonia.Node) []float64 {
+				out, err := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
+					return gorgonia.Nodes{describe(b, rows.Batch(b))}
+				}).Of(graph.Rows(0, rows.Len()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return graph.Float64s(out[0])
+			}
+			got := of(func(b *graph.Builder, in layers.Batch) *gorgonia.Node { return b.LogSoftmax(scored.Scores(b, in)) })
+			if want := of(m.LogProbs); !floats.EqualApprox(got, want, 1e-12) { // one sum and one logarithm
+				t.Errorf("%s: the softmax of the scores is %v, the posterior %v", name, got, want)
+			}
 		}
 	}
 }
