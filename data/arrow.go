@@ -20,7 +20,7 @@ type boundedMemory struct {
 }
 
 func (b boundedMemory) check(n int) {
-	if int64(n) > min(1032*b.size+1<<16, Room()) {
+	if int64(n) > mostOf(b.size) {
 		panic(fmt.Sprintf("it claims %s", size(float64(n))))
 	}
 }
@@ -128,7 +128,9 @@ func readArrow(path string, r *io.SectionReader) ([]*column, error) {
 			if columns[k] == nil {
 				columns[k] = &column{name: field.Name}
 			}
+			rows := columns[k].rows + batch.Column(k).Len()
 			columns[k].append(batch.Column(k))
+			columns[k].rows = rows // of a column with a fault too
 			if err := columns[k].room(path); err != nil {
 				return nil, err
 			}
@@ -146,18 +148,16 @@ func readArrow(path string, r *io.SectionReader) ([]*column, error) {
 // append appends the rows of an array. One that is neither of numbers nor of lists of
 // numbers is a fault of the column.
 func (c *column) append(a arrow.Array) {
-	if c.name == "set" {
-		if text := textOf(a); text != nil {
-			for i := range a.Len() {
-				if a.IsNull(i) {
-					c.addNone()
-					c.text = append(c.text, "")
-				} else {
-					c.text, c.rows = append(c.text, text(i)), c.rows+1
-				}
+	if text := textOf(a); text != nil {
+		c.begin(true)
+		for i := 0; i < a.Len() && c.fault == nil; i++ {
+			if a.IsNull(i) {
+				c.addNone()
+			} else {
+				c.addText(text(i))
 			}
-			return
 		}
+		return
 	}
 	lists, isList := a.(arrays.ListLike)
 	values := a

@@ -36,20 +36,30 @@ type column struct {
 	list   bool
 	whole  bool      // of an integer type or of truth values
 	values []float64 // rows×max(width, 1)
-	text   []string  // of each row in place of values
-	fault  error     // what makes it no array
+	isText bool
+	text   []string // of each row in place of values
+	fault  error    // what makes it no array
+}
+
+// errFault ends the reading of a column that has a fault.
+var errFault = errors.New("a fault")
+
+// fail makes the column no array. The first fault is the one that is told.
+func (c *column) fail(format string, args ...any) {
+	if c.fault == nil {
+		c.fault = fmt.Errorf(format, args...)
+	}
 }
 
 // add appends a row.
 func (c *column) add(values ...float64) {
 	switch {
-	case c.fault != nil:
 	case c.list && len(values) == 0:
-		c.fault = fmt.Errorf("has no numbers at row %d; every row needs its own", c.rows)
+		c.fail("has no numbers at row %d; every row needs its own", c.rows)
 	case c.list && c.rows == 0:
 		c.width = len(values)
 	case c.list && len(values) != c.width:
-		c.fault = fmt.Errorf("has %d numbers at row %d and %d before; every row must have the same number", len(values), c.rows, c.width)
+		c.fail("has %d numbers at row %d and %d before; every row must have the same number", len(values), c.rows, c.width)
 	}
 	c.rows++
 	if c.fault == nil {
@@ -57,11 +67,33 @@ func (c *column) add(values ...float64) {
 	}
 }
 
+// longestText is how many bytes a name may have.
+const longestText = 1000
+
+// addText appends a row of text.
+func (c *column) addText(s string) {
+	if len(s) > longestText {
+		c.fail("has a text of %d bytes at row %d; names have at most %d", len(s), c.rows, longestText)
+	}
+	c.rows++
+	if c.fault == nil {
+		c.text = append(c.text, strings.Clone(s))
+	}
+}
+
+// textColumns are the columns whose text is read.
+var textColumns = []string{"set"}
+
+// begin tells what kind of column it is.
+func (c *column) begin(isText bool) {
+	if c.isText = isText; isText && !slices.Contains(textColumns, c.name) {
+		c.fail("is text; it must hold numbers")
+	}
+}
+
 // addNone appends a row without a value.
 func (c *column) addNone() {
-	if c.fault == nil {
-		c.fault = fmt.Errorf("has no value at row %d; fill it in or leave the row out", c.rows)
-	}
+	c.fail("has no value at row %d; fill it in or leave the row out", c.rows)
 	c.rows++
 }
 
@@ -82,6 +114,10 @@ var tableKinds = []struct {
 	{"PAR1", "Parquet", []string{".parquet"}, readParquet, writeParquet},
 	{"ARROW1", "Arrow", []string{".arrow", ".feather"}, readArrow, writeArrow},
 }
+
+// mostOf is how many bytes a part of a file of so many may have when it is decompressed: as many
+// as deflate can make of the file, but at least 128 MiB, which pages of one number repeated take.
+func mostOf(size int64) int64 { return min(max(1032*size, 128<<20), Room()/2) }
 
 // openTable reads a table file as the npz that it stands for; nil if it is none.
 func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
@@ -138,7 +174,7 @@ func (t *columnar) archive() (*archive, error) {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	for _, c := range t.columns {
-		if c.text != nil {
+		if c.isText {
 			continue
 		}
 		name := c.name
@@ -185,7 +221,7 @@ func (t *columnar) gather() error {
 	groups := map[string]map[int]*column{}
 	var rest []*column
 	for _, c := range t.columns {
-		if m := numberedName.FindStringSubmatch(c.name); m != nil && !c.list && c.text == nil && slices.Contains(arrayNames, m[1]) {
+		if m := numberedName.FindStringSubmatch(c.name); m != nil && !c.list && !c.isText && slices.Contains(arrayNames, m[1]) {
 			if groups[m[1]] == nil {
 				groups[m[1]] = map[int]*column{}
 			}
@@ -238,7 +274,7 @@ func (t *columnar) parts() ([]tablePart, error) {
 		return []tablePart{{}}, nil
 	}
 	set := t.columns[i]
-	if set.text == nil || set.fault != nil {
+	if !set.isText || set.fault != nil {
 		return nil, Inputf(t.path, "column set must say cal, val or test in every row")
 	}
 	parts := []tablePart{{prefix: "cal_"}, {prefix: "val_"}, {prefix: "test_"}}

@@ -2,7 +2,6 @@ package data
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"math"
 	"os"
@@ -11,11 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	arrays "github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/parquet-go/parquet-go"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -187,35 +181,8 @@ func FuzzTableFile(f *testing.F) {
 
 // TestTruthValuesAreLabels of two classes, in both kinds of table as in npz files.
 func TestTruthValuesAreLabels(t *testing.T) {
-	type row struct {
-		Label  bool    `parquet:"label"`
-		First  float64 `parquet:"logits_0"`
-		Second float64 `parquet:"logits_1"`
-	}
-	rows := []row{{true, 1, 2}, {false, 2, 1}, {true, 0, 3}}
-	var parquetFile, arrowFile bytes.Buffer
-	if err := parquet.Write(&parquetFile, rows); err != nil {
-		t.Fatal(err)
-	}
-	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "label", Type: arrow.FixedWidthTypes.Boolean},
-		{Name: "logits_0", Type: arrow.PrimitiveTypes.Float64}, {Name: "logits_1", Type: arrow.PrimitiveTypes.Float64},
-	}, nil)
-	b := arrays.NewRecordBuilder(memory.DefaultAllocator, schema)
-	for _, r := range rows {
-		b.Field(0).(*arrays.BooleanBuilder).Append(r.Label)
-		b.Field(1).(*arrays.Float64Builder).Append(r.First)
-		b.Field(2).(*arrays.Float64Builder).Append(r.Second)
-	}
-	w, err := ipc.NewFileWriter(&arrowFile, ipc.WithSchema(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Write(b.NewRecordBatch()), w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	for name, file := range map[string][]byte{"x.parquet": parquetFile.Bytes(), "x.arrow": arrowFile.Bytes()} {
-		s, err := Open(tempFile(t, name, file))
+	for _, name := range []string{"truth.parquet", "truth.feather"} {
+		s, err := Open("testdata/tables/" + name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

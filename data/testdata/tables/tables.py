@@ -46,3 +46,7 @@ frame.to_parquet("pandas.parquet")
 frame.to_feather("pandas.feather")
 lists = pd.DataFrame({"set": sets, "features": list(features), "logits": list(logits), "label": label}, index=list("abcde"))
 lists.to_parquet("pandas-lists.parquet")
+
+truth = pa.table({"label": [True, False, True], "logits_0": [1.0, 2.0, 0.0], "logits_1": [2.0, 1.0, 3.0]})
+pq.write_table(truth, "truth.parquet")
+feather.write_feather(truth, "truth.feather", compression="uncompressed")

@@ -1,0 +1,89 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// codecs decompress src to dst, which they fill, by the number of the codec.
+var codecs = map[int64]func(dst, src []byte) error{
+	0: func(dst, src []byte) error {
+		if len(src) != len(dst) {
+			return errors.New("a page has another length than it claims")
+		}
+		copy(dst, src)
+		return nil
+	},
+	1: func(dst, src []byte) error {
+		if n, err := snappy.DecodedLen(src); err != nil || n != len(dst) {
+			return errors.Join(err, errors.New("a page has another length than it claims"))
+		}
+		_, err := snappy.Decode(dst, src)
+		return err
+	},
+	2: func(dst, src []byte) error {
+		r, err := gzip.NewReader(bytes.NewReader(src))
+		if err != nil {
+			return err
+		}
+		return fill(dst, r)
+	},
+	4: func(dst, src []byte) error { return fill(dst, brotli.NewReader(bytes.NewReader(src))) },
+	6: func(dst, src []byte) error {
+		r, err := zstd.NewReader(bytes.NewReader(src), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(max(zstd.MinWindowSize, min(1<<27, 2*uint64(len(dst))+1<<20))))
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return fill(dst, r)
+	},
+	7: func(dst, src []byte) error {
+		n, err := lz4.UncompressBlock(src, dst)
+		if err == nil && n != len(dst) {
+			err = errors.New("a page has another length than it claims")
+		}
+		return err
+	},
+}
+
+// refused are the codecs that are not read.
+var refused = map[int64]string{3: "LZO", 5: "the LZ4 of Hadoop"}
+
+func codecError(codec int64) error {
+	if name := refused[codec]; name != "" {
+		return fmt.Errorf("it is compressed with %s, which is not read; write it with zstd or snappy", name)
+	}
+	return fmt.Errorf("it is compressed with codec %d, which the format does not have", codec)
+}
+
+// fill reads dst from r, which has no more.
+func fill(dst []byte, r io.Reader) error {
+	if _, err := io.ReadFull(r, dst); err != nil {
+		return errEarlyOf(err)
+	}
+	var more [1]byte
+	n, err := io.ReadFull(r, more[:])
+	if n != 0 {
+		return errors.New("a page has another length than it claims")
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+func errEarlyOf(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errEarly
+	}
+	return err
+}
