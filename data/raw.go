@@ -27,10 +27,46 @@ type RawSettings struct {
 	HeldOut float64
 	// Label is the name of a csv file's label column; "" is the last.
 	Label string
+	// Sources are those that a module from outside knows how to read, by name.
+	Sources []RawSource
 	// Corrupt is the name of a corruption of images (see [Corruptions]) that makes
 	// shifted rows of the test rows; "" is none. Severity is its degree, 1 to 5.
 	Corrupt  string
 	Severity int
+}
+
+// RawSource is raw data that this package does not know how to read: arg NAME:REST of [OpenRaw]
+// is read by the source of that name.
+type RawSource struct {
+	Name string // without a colon
+	Line string // what it is, in one line
+	// Open reads the rows that rest names and divides them, those of a table by [Table.Divide].
+	// The same rest and rng give the same rows.
+	Open func(rest string, s RawSettings, rng *rand.Rand) (*Raw, error)
+}
+
+// source is that of the name that arg begins with; rest is what follows its colon.
+func (s RawSettings) source(arg string) (source *RawSource, rest string) {
+	name, rest, ok := strings.Cut(arg, ":")
+	for i := range s.Sources {
+		if ok && s.Sources[i].Name == name {
+			return &s.Sources[i], rest
+		}
+	}
+	return nil, arg
+}
+
+// AbsoluteRaw is arg with its path made absolute, where it names a file or a directory.
+func AbsoluteRaw(arg string, sources []RawSource) (string, error) {
+	source, path := RawSettings{Sources: sources}.source(arg)
+	if _, err := os.Stat(path); err != nil {
+		return arg, nil
+	}
+	path, err := filepath.Abs(path)
+	if err != nil || source == nil {
+		return path, err
+	}
+	return source.Name + ":" + path, nil
 }
 
 // TableFractions divides a raw table, by [Stratify], into rows that train, that
@@ -47,6 +83,7 @@ const heldBack = 0.2
 //	cifar-10-binary.tar.gz    CIFAR images (cifar-100-binary.tar.gz too)
 //	F.npz                     a MedMNIST file
 //	DIR                       the Shifts weather data
+//	NAME:REST                 what the source of that name among s.Sources reads
 //
 // and is divided into rows that
 //
@@ -84,6 +121,9 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	base := filepath.Base(arg)
 	if !(s.HeldOut >= 0 && s.HeldOut <= 0.5) {
 		return nil, Inputf("", "the share of rows held out as shifted must lie in 0…0.5, not %v", s.HeldOut)
+	}
+	if source, rest := s.source(arg); source != nil {
+		return source.Open(rest, s, rng)
 	}
 	switch info, err := os.Stat(arg); {
 	case EmbeddedTables[arg] != nil && s.Label == "":

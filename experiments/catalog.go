@@ -3,25 +3,105 @@ package experiments
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"calibra/data"
+	"calibra/experiments/metrics"
 	"calibra/layers"
 )
 
-// Catalog is a list of methods that are looked up by name. Whoever does so is handed one:
-// there is no other place where methods are registered. Nil stands for [Methods].
-type Catalog struct{ methods []Method }
+// Catalog is all that commands look up by name: methods, the rules that optim.rule chooses
+// from, metrics and raw sources. Whoever does so is handed one: there is no other place where
+// these are registered. Nil stands for [Methods] and what this package has besides.
+type Catalog struct {
+	methods []Method
+	rules   []Rule
+	metrics []metrics.Own
+	sources []data.RawSource
+}
 
-// NewCatalog is Methods with more at its end. It panics if a name is there twice.
-func NewCatalog(more ...Method) *Catalog {
-	c := &Catalog{slices.Clone(Methods)}
-	for _, m := range more {
-		if slices.Contains(c.Names(), m.Name) {
-			panic(fmt.Sprintf("experiments: there are two methods named %q", m.Name))
-		}
-		c.methods = append(c.methods, m)
+// Part is what a catalog holds: a [Method], a [Rule], a [Metric] or a [RawSource].
+type Part interface{ join(*Catalog) }
+
+// Metric is a metric of a module from outside.
+type Metric metrics.Own
+
+// RawSource is raw data that a module from outside knows how to read: --data NAME:REST.
+type RawSource data.RawSource
+
+func (m Method) join(c *Catalog) {
+	if slices.Contains(c.Names(), m.Name) {
+		panic(fmt.Sprintf("experiments: there are two methods named %q", m.Name))
+	}
+	c.methods = append(c.methods, m)
+}
+
+func (r Rule) join(c *Catalog) {
+	if slices.Contains(c.ruleNames(), r.Name) {
+		panic(fmt.Sprintf("experiments: there are two rules named %q", r.Name))
+	}
+	c.rules = append(c.rules, r)
+}
+
+func (m Metric) join(c *Catalog) {
+	if err := metrics.CheckOwn(append(slices.Clone(c.metrics), metrics.Own(m))); err != nil {
+		panic("experiments: " + err.Error())
+	}
+	c.metrics = append(c.metrics, metrics.Own(m))
+}
+
+func (s RawSource) join(c *Catalog) {
+	if s.Name == "" || strings.Contains(s.Name, ":") || slices.ContainsFunc(c.sources, func(other data.RawSource) bool { return other.Name == s.Name }) {
+		panic(fmt.Sprintf("experiments: a raw source cannot be named %q: it is there twice, or empty, or has a colon", s.Name))
+	}
+	c.sources = append(c.sources, data.RawSource(s))
+}
+
+// NewCatalog is Methods, and the other parts that this package has, with more at their ends.
+// It panics if a name is there twice.
+func NewCatalog(more ...Part) *Catalog {
+	c := &Catalog{methods: slices.Clone(Methods), rules: slices.Clone(rules)}
+	for _, part := range more {
+		part.join(c)
 	}
 	return c
+}
+
+// Metrics are those from outside.
+func (c *Catalog) Metrics() []metrics.Own {
+	if c == nil {
+		return nil
+	}
+	return c.metrics
+}
+
+// RawSources are those from outside.
+func (c *Catalog) RawSources() []data.RawSource {
+	if c == nil {
+		return nil
+	}
+	return c.sources
+}
+
+// readsRaw tells whether arg names one of RawSources.
+func (c *Catalog) readsRaw(arg string) bool {
+	name, _, ok := strings.Cut(arg, ":")
+	return ok && slices.ContainsFunc(c.RawSources(), func(s data.RawSource) bool { return s.Name == name })
+}
+
+func (c *Catalog) ruleList() []Rule {
+	if c == nil {
+		return rules
+	}
+	return c.rules
+}
+
+func (c *Catalog) ruleNames() []string {
+	var names []string
+	for _, r := range c.ruleList() {
+		names = append(names, r.Name)
+	}
+	return names
 }
 
 // List is the methods in order.
@@ -71,7 +151,7 @@ func (c *Catalog) Load(path string) (layers.Stateful, Method, error) {
 	if err != nil {
 		return nil, Method{}, data.Inputf(path, "%w", err)
 	}
-	model, _, err := method.Build(Options{Values: file.Settings})
+	model, _, err := method.Build(Options{Catalog: c, Values: file.Settings})
 	if err != nil {
 		return nil, Method{}, data.Inputf(path, "%w", err)
 	}

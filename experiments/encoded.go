@@ -84,17 +84,20 @@ func noisy(x *data.Set, rng *rand.Rand) *data.Set {
 }
 
 // rawOrigin is the origin of raw rows, which an encoder is trained on first; files are
-// those of arg, none of an embedded table.
-func rawOrigin(arg string, files ...string) (*Origin, error) {
-	raw, err := data.OpenRaw(arg, data.RawSettings{}, rand.New(rand.NewPCG(0, 1)))
+// those of arg, none of an embedded table and of a source from outside.
+func rawOrigin(arg string, sources []data.RawSource, files ...string) (*Origin, error) {
+	raw, err := data.OpenRaw(arg, data.RawSettings{Sources: sources}, rand.New(rand.NewPCG(0, 1)))
 	if err != nil {
 		return nil, err
 	}
 	digest := "embedded"
-	if files != nil {
+	switch {
+	case files != nil:
 		if digest, err = fileDigest(files...); err != nil {
 			return nil, err
 		}
+	case data.EmbeddedTables[arg] == nil: // nobody knows its files, but its rows are here
+		digest = raw.Train.Digest() + raw.Cal.Digest() + raw.Test.Digest()
 	}
 	o := &Origin{
 		Name: raw.Name, Dataset: raw.Name,
@@ -109,6 +112,7 @@ func rawOrigin(arg string, files ...string) (*Origin, error) {
 	load := func(s data.RawSettings, shift Shift) loader {
 		return func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 			rng := rand.New(rand.NewPCG(seed, 1))
+			s.Sources = sources
 			raw, err := data.OpenRaw(arg, s, rng)
 			if err != nil {
 				return nil, err
@@ -139,7 +143,7 @@ func weatherOrigin(dir string) (*Origin, error) {
 	for _, part := range data.WeatherParts {
 		files = append(files, data.WeatherFile(dir, part))
 	}
-	return rawOrigin(dir, files...)
+	return rawOrigin(dir, nil, files...)
 }
 
 // synthetics are the problems of known posterior by name.

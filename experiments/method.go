@@ -133,8 +133,8 @@ func (m Method) Build(o Options) (layers.Stateful, []Key, error) {
 }
 
 // own are those of the settings v that the method has, given v, and the keys of all that it has.
-func (m Method) own(v Values) (own Values, keys []Key) {
-	o := Options{Values: v}
+func (m Method) own(c *Catalog, v Values) (own Values, keys []Key) {
+	o := Options{Catalog: c, Values: v}
 	m.New(&o)
 	o.measuring()
 	own = Values{}

@@ -24,7 +24,7 @@ func TestMethodsAreWhole(t *testing.T) {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 		for _, candidate := range m.Candidates {
-			if own, _ := tried.own(candidate); len(own) != len(candidate) {
+			if own, _ := tried.own(nil, candidate); len(own) != len(candidate) {
 				t.Errorf("%s is tried on %s, which has not all of %v", m.Name, tried.Name, candidate)
 			}
 		}

@@ -21,6 +21,8 @@ import (
 type Options struct {
 	// Values are the settings that the user chose.
 	Values Values
+	// Catalog is where the rules that optim.rule names are looked up; nil means those of this package.
+	Catalog *Catalog
 	// Features is M where it is known, else 0: the default of w depends on it.
 	Features int
 	// Observe gives an observer for each stage of a fit that runs in epochs; nil

@@ -59,32 +59,36 @@ type Size struct {
 //	F.csv F.csv.gz              a labelled table, label last, encoded
 //	DIR                         the Shifts weather data, or the raw results
 //	                            *cal*.csv and *test*.csv of one classifier
+//	NAME:REST                   rows of a RawSource of the catalog, encoded
 //
 // shifted, unless "", is an npz features file whose test rows are the shifted ones
 // of a features file. Whatever is wrong with a file is a *data.InputError that says
 // where to get it.
-func OpenOrigin(arg, shifted string) (*Origin, error) {
+func (c *Catalog) OpenOrigin(arg, shifted string) (*Origin, error) {
 	base := filepath.Base(arg)
 	var (
 		o   *Origin
 		err error
 	)
 	switch {
-	case data.EmbeddedTables[arg] != nil:
-		o, err = rawOrigin(arg)
+	case data.EmbeddedTables[arg] != nil, c.readsRaw(arg):
+		o, err = rawOrigin(arg, c.RawSources())
 	case synthetics[arg].problem != nil:
 		o = syntheticOrigin(arg, synthetics[arg])
 	case isDir(arg):
 		o, err = directoryOrigin(arg)
 	case strings.HasSuffix(base, ".tar.gz"), strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"),
 		holdsImages(arg), strings.HasSuffix(base, "mnist.npz") && isMissing(arg): // which says where to get it
-		o, err = rawOrigin(arg, arg)
+		o, err = rawOrigin(arg, nil, arg)
 	case strings.HasSuffix(base, ".npz"):
 		o, err = featuresOrigin(arg, shifted)
 	case strings.Contains(base, "weather") && isMissing(arg): // likewise
 		o, err = weatherOrigin(arg)
 	default:
 		names := []string{"letter", "satellite", "digits", "cubic", "proximity", "proximity100", "longtail1000", "rare", "calibrated"}
+		for _, s := range c.RawSources() {
+			names = append(names, s.Name+":…")
+		}
 		hint := ""
 		if near := data.Nearest(arg, names); near != "" {
 			hint = "did you mean " + near + "? "
@@ -98,6 +102,11 @@ func OpenOrigin(arg, shifted string) (*Origin, error) {
 		return nil, data.Inputf(shifted, "cannot be the shifted rows of %s; only a features file takes one", arg)
 	}
 	return o, nil
+}
+
+// OpenOrigin is that of a catalog without sources of its own.
+func OpenOrigin(arg, shifted string) (*Origin, error) {
+	return (*Catalog)(nil).OpenOrigin(arg, shifted)
 }
 
 // Load makes the problem of a seed. The encoder is looked at only where the origin

@@ -122,7 +122,7 @@ func (s Spec) Measuring() (metrics.Settings, error) {
 	v, err := ParseValues(s.Set)
 	o := Options{Values: v}
 	m := o.measuring()
-	m.Executor = s.Executor
+	m.Executor, m.Own = s.Executor, s.Catalog.Metrics()
 	if s.Judging.Anchors > 0 {
 		m.Anchors = s.Judging.Anchors
 	}
@@ -146,7 +146,7 @@ func (s Spec) Resolve(keys []Key) (Spec, error) {
 
 // options are what the method is built with for these rows.
 func (s Spec) options(cal *data.Set, observe func(stage string) func(optim.Epoch)) (Options, error) {
-	o := Options{Observe: observe, Executor: s.Executor}
+	o := Options{Catalog: s.Catalog, Observe: observe, Executor: s.Executor}
 	if cal != nil && cal.Features != nil {
 		_, o.Features = cal.Features.Dims()
 	}

@@ -12,42 +12,6 @@ import (
 	"calibra/optim"
 )
 
-// rules are the optimizers that optim.rule chooses from, each with the settings that it
-// alone has. ask reads a setting of the stage.
-var rules = []struct {
-	name string
-	make func(rate, decay float64, ask func(name string, def float64, in Range, line string) float64) optim.Rule
-}{
-	{"adam", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
-		beta1, beta2, epsilon := moments(ask)
-		return optim.Adam{Rate: rate, WeightDecay: decay, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}
-	}},
-	{"adamw", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
-		beta1, beta2, epsilon := moments(ask)
-		return optim.AdamW{Rate: rate, WeightDecay: decay, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}
-	}},
-	{"nadam", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
-		beta1, beta2, epsilon := moments(ask)
-		return optim.Chain{optim.Decay{Strength: decay}, optim.Nadam{Rate: rate, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}}
-	}},
-	{"lion", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
-		return optim.Lion{
-			Rate: rate, WeightDecay: decay,
-			Beta1: ask("beta1", 0.9, inside, "share of the mean of the gradient in a step"),
-			Beta2: ask("beta2", 0.99, inside, "decay of the mean of the gradient"),
-		}
-	}},
-	{"sgd", func(rate, decay float64, ask func(string, float64, Range, string) float64) optim.Rule {
-		return optim.SGD{Rate: rate, WeightDecay: decay, Momentum: ask("momentum", 0, Share, "heavy-ball momentum")}
-	}},
-}
-
-func moments(ask func(string, float64, Range, string) float64) (beta1, beta2, epsilon float64) {
-	return ask("beta1", 0.9, inside, "decay of the mean of the gradient"),
-		ask("beta2", 0.999, inside, "decay of the mean of its square"),
-		ask("epsilon", 1e-8, Positive, "what is added to the root of that mean")
-}
-
 // inside excludes 0, which package optim takes for its default.
 var inside = Range{"number between 0 and 1", func(x float64) bool { return x > 0 && x < 1 }}
 
@@ -65,6 +29,8 @@ type Training struct {
 	Batch int     // rows of a step
 	// Paper tells that the paper, or the code behind its tables, trains the method so.
 	Paper bool
+	// Rule is the stage's own; the zero Rule lets the user choose one by optim.rule.
+	Rule Rule
 }
 
 // The paper's own method, and the network behind Local Nets and its kernel calibration.
@@ -98,33 +64,30 @@ func (o *Options) training(stage string, t Training, prefixes ...string) optim.S
 		}
 		return " in stage " + stage
 	}
-	var names []string
-	for _, r := range rules {
-		names = append(names, r.name)
-	}
 	s := optim.Settings{Batch: t.Batch, Epochs: 100, Patience: 10, Executor: o.Executor}
-	rule, rate, decay := "adam", 1e-3, t.Decay
 	schedule, clip, average := "constant", 0.0, 0.0
+	known := RuleSettings{decay: t.Decay, paper: paper, float: func(name string, def float64, in Range, paper, line string) float64 {
+		for i, prefix := range prefixes {
+			def = o.Float(prefix+name, def, in, paper, line+where(i))
+		}
+		return def
+	}}
+	rule := t.Rule
+	if rule.New == nil {
+		name := rules[0].Name
+		for i, prefix := range prefixes {
+			name = o.Choice(prefix+"rule", name, o.Catalog.ruleNames(), paper(rules[0].Name), "optimizer"+where(i))
+		}
+		rule = o.Catalog.rule(name)
+	}
+	s.Rule = rule.New(&known)
 	for i, prefix := range prefixes {
-		rule = o.Choice(prefix+"rule", rule, names, paper("adam"), "optimizer"+where(i))
-		rate = o.Float(prefix+"rate", rate, Positive, paper(1e-3), "learning rate"+where(i))
-		decay = o.Float(prefix+"decay", decay, NonNegative, paper(t.Decay), "weight decay"+where(i))
 		s.Batch = o.Int(prefix+"batch", s.Batch, 1, paper(t.Batch), "rows of a step"+where(i))
 		s.Epochs = o.Int(prefix+"epochs", s.Epochs, 1, paper(100), "epochs at most"+where(i))
 		s.Patience = o.Int(prefix+"patience", s.Patience, 1, paper(10), "epochs without a better validation loss before it stops"+where(i))
 		schedule = o.Choice(prefix+"schedule", schedule, scheduleNames, paper("constant"), "course of the learning rate"+where(i))
 		clip = o.Float(prefix+"clip", clip, NonNegative, paper(0), "norm that gradients are clipped to"+where(i)+"; 0: none")
 		average = o.Float(prefix+"average", average, Share, paper(0), "decay of the mean of the weights that is validated and kept"+where(i)+"; 0: none")
-	}
-	for _, r := range rules {
-		if r.name == rule {
-			s.Rule = r.make(rate, decay, func(name string, def float64, in Range, line string) float64 {
-				for i, prefix := range prefixes {
-					def = o.Float(prefix+name, def, in, "", line+where(i))
-				}
-				return def
-			})
-		}
 	}
 	if by := schedules[schedule]; by != nil {
 		s.Rule = optim.Chain{s.Rule, optim.Scheduled{By: by}}

@@ -68,7 +68,7 @@ func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (Spec, err
 		if method, err = s.Catalog.Tried(method); err != nil {
 			return s, err
 		}
-		set, _ = method.own(set)
+		set, _ = method.own(s.Catalog, set)
 		tryer.Method, tryer.Set = method.Name, set.String()
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 6))

@@ -113,7 +113,7 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 				own[rest] = text
 			}
 		}
-		mine, keys := m.own(v.With(own))
+		mine, keys := m.own(c, v.With(own))
 		for _, k := range keys {
 			known = append(known, k.Name)
 			used[k.Name], used[name+"."+k.Name] = true, true
@@ -121,7 +121,7 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 		if len(mine) > 0 {
 			out[name] = mine
 		}
-		if _, _, err := m.Build(Options{Values: mine}); err != nil {
+		if _, _, err := m.Build(Options{Catalog: c, Values: mine}); err != nil {
 			return nil, err
 		}
 	}

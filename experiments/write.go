@@ -20,7 +20,7 @@ type summary struct {
 	Method    string           `json:"method"`
 	Seed      uint64           `json:"seed"`
 	Embedding string           `json:"embedding"` // that of metrics.lce and metrics.mlce
-	Metrics   metrics.Values   `json:"metrics"`
+	Metrics   json.RawMessage  `json:"metrics"`
 	Own       *local           `json:"own_embedding,omitempty"`
 }
 
@@ -151,7 +151,7 @@ func (r *Run) Add(f *data.Folder) error {
 		if err := f.WriteFile("predictions.npz", data.NPZ(arrays...)); err != nil {
 			return err
 		}
-		if err := addJSON(f, "metrics.json", r.summary()); err != nil {
+		if err := r.addSummary(f); err != nil {
 			return err
 		}
 	}
@@ -170,11 +170,15 @@ func addJSON(f *data.Folder, name string, v any) error {
 	return f.WriteBytes(name, append(text, '\n'))
 }
 
-func (r *Run) summary() summary {
+func (r *Run) addSummary(f *data.Folder) error {
 	o := r.Outcome
+	values, err := metrics.Object(o.Metrics.Values, o.Metrics.Own)
+	if err != nil {
+		return err
+	}
 	s := summary{
 		Protocol: o.Metrics.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed,
-		Embedding: "none", Metrics: o.Metrics.Values,
+		Embedding: "none", Metrics: values,
 	}
 	if o.Shared != nil {
 		s.Embedding = "shared"
@@ -182,7 +186,7 @@ func (r *Run) summary() summary {
 	if o.OwnMetrics != nil && !math.IsNaN(o.OwnMetrics.Values[metrics.LCE]) {
 		s.Own = &local{o.OwnMetrics.Values[metrics.LCE], o.OwnMetrics.Values[metrics.MLCE]}
 	}
-	return s
+	return addJSON(f, "metrics.json", s)
 }
 
 func (r *Run) configuration() configuration {

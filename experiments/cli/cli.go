@@ -89,13 +89,13 @@ calibra help lists all commands, calibra help fit explains one.
 `
 
 // Main runs the command that the program's arguments name and returns its exit code. The
-// command knows experiments.Methods and the methods given, which are looked up by name
-// like the others, in saved models too.
-func Main(methods ...experiments.Method) int {
+// command knows experiments.Methods and the parts given, methods, rules, metrics and raw
+// sources, which are looked up by name like the others, in saved models too.
+func Main(parts ...experiments.Part) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collect)
 	}
-	return run(os.Args[1:], methods...)
+	return run(os.Args[1:], parts...)
 }
 
 // collect is how much garbage, in % of what is in use, may gather before it is collected.
@@ -104,14 +104,14 @@ func Main(methods ...experiments.Method) int {
 const collect = 25
 
 // run is Main with the arguments args.
-func run(args []string, methods ...experiments.Method) (code int) {
+func run(args []string, parts ...experiments.Part) (code int) {
 	blas.Install()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
 
 	t := &terminal{out: os.Stdout, err: os.Stderr}
-	err := command(ctx, args, t, experiments.NewCatalog(methods...))
+	err := command(ctx, args, t, experiments.NewCatalog(parts...))
 	if err != nil {
 		fmt.Fprintln(t.err, sentence(err))
 		fmt.Fprint(t.err, traced(err))

@@ -139,7 +139,7 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings,
 	}
 	found, worse := "", 0
 	for _, l := range lines {
-		against := l.Against[metrics.NLL]
+		against := l.Against[metrics.NLL.String()]
 		if found == "" && against == nil && !math.IsNaN(l.NLL.Mean) {
 			found = fmt.Sprintf("%s has the least NLL, %.4f", l.Method, l.NLL.Mean)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/experiments/encode"
 	"calibra/layers/encoders"
 	"calibra/layers/encoders/onnx"
@@ -27,6 +28,8 @@ type encodeCmd struct {
 	ONNXRuntime    string  `name:"onnxruntime" type:"path" placeholder:"LIB" help:"ONNX Runtime's shared library ($CALIBRA_ONNXRUNTIME, or where the loader finds it)."`
 	Batch          int     `default:"64" help:"Rows at a time (${default})."`
 	Out            string  `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
+
+	sources []data.RawSource // of the catalog
 }
 
 func (encodeCmd) Help() string {
@@ -47,7 +50,8 @@ Example:
   calibra study ood --data letter-ftt.npz --shifted letter-ftt-shifted.npz --out runs/ood`
 }
 
-func (c *encodeCmd) Run(ctx context.Context, t *terminal) error {
+func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
+	c.sources = catalog.RawSources()
 	if !strings.HasSuffix(c.Out, ".npz") {
 		return data.Inputf(c.Out, "must end in .npz")
 	}
@@ -99,7 +103,7 @@ func (c *encodeCmd) open() (job *encode.Job, closed func(), err error) {
 			return nil, nil, err
 		}
 	}
-	raw, err := c.origin().Open()
+	raw, err := c.origin().Open(c.sources...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,7 +141,7 @@ func (c *encodeCmd) origin() encoders.Origin {
 func (c *encodeCmd) beside(trained encoders.Origin) (encoders.Origin, error) {
 	o := c.origin()
 	if c.Data != "" && c.Data != trained.Data {
-		if path, err := filepath.Abs(c.Data); err != nil || path != trained.Data {
+		if path, err := data.AbsoluteRaw(c.Data, c.sources); err != nil || path != trained.Data {
 			return o, nil // rows of another origin
 		}
 	}
@@ -160,7 +164,7 @@ func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := origin.Open()
+	raw, err := origin.Open(c.sources...)
 	if err != nil {
 		return nil, nil, err
 	}

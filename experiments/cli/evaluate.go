@@ -46,7 +46,7 @@ are perfectly calibrated. Recoverable NLL is what corrections save on rows they 
 fitted to: of the predictions alone (global), and what the embedding adds to that (local).`
 }
 
-func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
+func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
 	settings, uncertainty, err := c.settings()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	bar := t.progress()
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
-	settings.Executor = executor
+	settings.Executor, settings.Own = executor, catalog.Metrics()
 	var recovered *metrics.Recovered
 	if folds := c.folds(t, p, embedding); folds > 0 {
 		recovery := metrics.Recovery{Folds: folds, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
@@ -237,15 +237,12 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report) error {
 	for _, head := range []string{"noise floor", "95th pct", "excess", "p calibrated"} {
 		hidden[head] = r.Uncertainty.Redraws <= 0
 	}
-	for m := range metrics.Metrics {
-		if math.IsNaN(r.Values[m]) {
-			continue
-		}
-		row := []cell{words(m.Title()), decimals(r.Values[m], 5), {}, {}, {}, {}, {}}
-		if i := r.Intervals[m]; r.Uncertainty.Replicates > 0 {
+	for _, m := range r.Measured() {
+		row := []cell{words(m.Title), decimals(m.Value, 5), {}, {}, {}, {}, {}}
+		if i := m.Interval; r.Uncertainty.Replicates > 0 {
 			row[2].text = fmt.Sprintf("%.5f – %.5f", i.Low, i.High)
 		}
-		if n := r.Noise[m]; n != nil {
+		if n := m.Noise; n != nil {
 			row[3].text, row[4].text, row[5].text, row[6].text = fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), fmt.Sprintf("%+.5f", n.Excess), fmt.Sprintf("%.3f", n.PValue)
 		}
 		list.add(row...)

@@ -119,20 +119,17 @@ func metricsTable(r *metrics.Report) *report.Table {
 		return report.Cell{Text: fmt.Sprintf(format, values...)}
 	}
 	var block report.Block
-	for m := range metrics.Metrics {
-		if math.IsNaN(r.Values[m]) {
-			continue
-		}
-		cells := []report.Cell{cell("%.5f", r.Values[m])}
+	for _, m := range r.Measured() {
+		cells := []report.Cell{cell("%.5f", m.Value)}
 		if r.Uncertainty.Replicates > 0 {
-			cells = append(cells, cell("%.5f – %.5f", r.Intervals[m].Low, r.Intervals[m].High))
+			cells = append(cells, cell("%.5f – %.5f", m.Interval.Low, m.Interval.High))
 		}
-		if n := r.Noise[m]; n != nil {
+		if n := m.Noise; n != nil {
 			cells = append(cells, cell("%.5f ± %.5f", n.Mean, n.SD), cell("%.5f", n.P95), cell("%+.5f", n.Excess), cell("%.3f", n.PValue))
 		} else if r.Uncertainty.Redraws > 0 {
 			cells = append(cells, cell("–"), cell("–"), cell("–"), cell("–"))
 		}
-		block.Rows = append(block.Rows, report.Row{Labels: []string{m.Title()}, Cells: cells})
+		block.Rows = append(block.Rows, report.Row{Labels: []string{m.Title}, Cells: cells})
 	}
 	t.Blocks = []report.Block{block}
 	return t

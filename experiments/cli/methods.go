@@ -44,7 +44,7 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	_, keys, err := m.Build(experiments.Options{})
+	_, keys, err := m.Build(experiments.Options{Catalog: methods})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -56,7 +55,7 @@ Example:
   calibra pretrain --data cifar-10-binary.tar.gz --encoder resnet --weights torch.safetensors --epochs 0 --out encoders/torch`
 }
 
-func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
+func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
 	network, err := encoders.New(c.Encoder)
 	if err != nil {
 		return err
@@ -73,13 +72,11 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal) error {
 	if c.Rate-c.Rate != 0 || c.Decay-c.Decay != 0 { // NaN or ±Inf
 		return data.Inputf("", "--rate and --decay must be finite numbers")
 	}
-	if _, err := os.Stat(c.Data); err == nil { // encode may be called from elsewhere
-		if c.Data, err = filepath.Abs(c.Data); err != nil {
-			return err
-		}
+	if c.Data, err = data.AbsoluteRaw(c.Data, catalog.RawSources()); err != nil { // encode may be called from elsewhere
+		return err
 	}
 	origin := encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Seed: c.Seed}
-	raw, err := origin.Open()
+	raw, err := origin.Open(catalog.RawSources()...)
 	if err != nil {
 		return err
 	}

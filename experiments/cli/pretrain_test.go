@@ -65,7 +65,7 @@ func TestPretrainInterrupted(t *testing.T) {
 	cancel()
 	out := filepath.Join(t.TempDir(), "encoder")
 	c := pretrainCmd{Data: "digits", Encoder: "resmlp", Epochs: -1, Decay: -1, Out: out}
-	if err := c.Run(ctx, testTerminal()); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "--weights") {
+	if err := c.Run(ctx, testTerminal(), nil); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "--weights") {
 		t.Fatalf("the error is %v", err)
 	}
 	if _, err := encoders.Load(out); err != nil {

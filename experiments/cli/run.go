@@ -9,11 +9,11 @@ import (
 )
 
 // Run runs the command that args name, for programs that use commands as parts, such as
-// experiments/beam: results go to out, notes and progress to notes. Methods are those of
+// experiments/beam: results go to out, notes and progress to notes. Parts are those of
 // [Main].
-func Run(ctx context.Context, args []string, out, notes *os.File, methods ...experiments.Method) error {
+func Run(ctx context.Context, args []string, out, notes *os.File, parts ...experiments.Part) error {
 	blas.Install()
-	return command(ctx, args, &terminal{out: out, err: notes}, experiments.NewCatalog(methods...))
+	return command(ctx, args, &terminal{out: out, err: notes}, experiments.NewCatalog(parts...))
 }
 
 // ExitCode is what calibra exits with after err, 0 after none.

@@ -123,7 +123,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	}
 	var origins []*experiments.Origin
 	for _, arg := range c.Data {
-		o, err := experiments.OpenOrigin(arg, c.Shifted)
+		o, err := methods.OpenOrigin(arg, c.Shifted)
 		if err != nil {
 			return err
 		}

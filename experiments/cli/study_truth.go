@@ -120,7 +120,7 @@ func (c *studyCmd) truthStudy(methods *experiments.Catalog) (*study.Truth, error
 	if err := c.places(); err != nil {
 		return nil, err
 	}
-	t := &study.Truth{Sources: c.Data, Seeds: c.Seeds, Rows: c.Rows, Alarms: truthAlarms, Dir: c.Cells, KeepStale: c.KeepStale}
+	t := &study.Truth{Catalog: methods, Sources: c.Data, Seeds: c.Seeds, Rows: c.Rows, Alarms: truthAlarms, Dir: c.Cells, KeepStale: c.KeepStale}
 	if c.Alarms != nil {
 		t.Alarms = *c.Alarms
 	}

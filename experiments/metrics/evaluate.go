@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/sourcegraph/conc"
@@ -68,6 +69,25 @@ type Report struct {
 	Sets      *SetCoverage // of prediction sets that came with the predictions; nil without them
 }
 
+// Measured is a metric as it was measured.
+type Measured struct {
+	Key, Title string
+	Value      float64
+	Interval   Interval // NaN where there is none
+	Noise      *Noise   // nil likewise
+}
+
+// Measured are the metrics that could be measured, those from outside last.
+func (r *Report) Measured() (all []Measured) {
+	for m := range Metrics {
+		all = append(all, Measured{Key: m.String(), Title: m.Title(), Value: r.Values[m], Interval: r.Intervals[m], Noise: r.Noise[m]})
+	}
+	for _, o := range r.Own {
+		all = append(all, Measured{Key: o.Key, Title: o.Head(), Value: o.Value, Interval: o.Interval, Noise: o.Noise})
+	}
+	return slices.DeleteFunc(all, func(m Measured) bool { return math.IsNaN(m.Value) })
+}
+
 // Evaluate computes every metric with a 95 % bootstrap interval over the rows and
 // the noise floor of labels redrawn from the predictions, and the checks. The
 // arguments before u are those of Measure, and so are the values.
@@ -119,11 +139,18 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 		return nil, nil, err
 	}
 	r := &Report{Measurement: *m, Settings: b.settings, Uncertainty: u}
-	replicates, err := b.bootstrap(ctx, u.Replicates, rng)
+	seeds := make([]uint64, u.Replicates)
+	for k := range seeds {
+		seeds[k] = rng.Uint64()
+	}
+	replicates, err := b.bootstrap(ctx, seeds)
 	if err != nil {
 		return nil, nil, err
 	}
 	redrawn := b.redraw(u.Redraws, rng)
+	if err := b.ownUncertainty(ctx, r.Own, seeds, redrawn); err != nil {
+		return nil, nil, err
+	}
 	redraws, err := b.relabelled(ctx, redrawn)
 	if err != nil {
 		return nil, nil, err
@@ -171,13 +198,9 @@ func column(v []Values, m Metric) []float64 {
 	return x
 }
 
-// bootstrap measures the global metrics of resampled rows.
-func (b *binned) bootstrap(ctx context.Context, times int, rng *rand.Rand) ([]Values, error) {
-	seeds := make([]uint64, times)
-	for k := range seeds {
-		seeds[k] = rng.Uint64()
-	}
-	return inParallel(ctx, times, func(k int) Values {
+// bootstrap measures the global metrics of rows resampled by each seed.
+func (b *binned) bootstrap(ctx context.Context, seeds []uint64) ([]Values, error) {
+	return inParallel(ctx, len(seeds), func(k int) Values {
 		return b.global(variant{multiplicities(b.rows, rand.New(rand.NewPCG(seeds[k], 0))), b.label})
 	})
 }
@@ -298,11 +321,13 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		}
 		return []float64{i.Low, i.High}
 	}
-	metrics, err := marshalByMetric(func(m Metric) (any, bool) {
-		return noisy{r.Values[m], interval(r.Intervals[m]), r.Noise[m]}, !math.IsNaN(r.Values[m])
-	})
-	if err != nil {
-		return nil, err
+	metrics := []byte("{}")
+	for _, m := range r.Measured() {
+		text, err := json.Marshal(noisy{m.Value, interval(m.Interval), m.Noise})
+		if err != nil {
+			return nil, fmt.Errorf("metrics: write %s: %w", m.Key, err)
+		}
+		metrics = withMember(metrics, m.Key, text)
 	}
 	type profile struct {
 		LCE   []float64 `json:"lce"`

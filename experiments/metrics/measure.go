@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"fmt"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -11,6 +12,7 @@ type Measurement struct {
 	Protocol      Protocol
 	Rows, Classes int
 	Values        Values
+	Own           []OwnValue    // of [Settings.Own]
 	NLL           []float64     // N: negative log-probability of each row's label; its mean is NLL
 	Local         *Local        // nil without an embedding
 	Anchors       *AnchorSample // where LCE was measured at a sample of the rows; nil where at all
@@ -38,6 +40,9 @@ func prepare(logProbs *mat.Dense, labels []int, embedding mat.Matrix, s Settings
 	if s, err = s.filled(sample.classes); err != nil {
 		return nil, nil, err
 	}
+	if err := CheckOwn(s.Own); err != nil {
+		return nil, nil, fmt.Errorf("metrics: %w", err)
+	}
 	if err := s.checkStrata(sample.rows); err != nil {
 		return nil, nil, err
 	}
@@ -52,6 +57,7 @@ func (b *binned) measure(ctx context.Context, z *scaled, p *progress) (*Measurem
 	m := &Measurement{
 		Protocol: b.settings.Protocol, Rows: b.rows, Classes: b.classes,
 		Values: b.global(b.observed()),
+		Own:    b.ownValues(),
 		NLL:    make([]float64, b.rows),
 	}
 	for i, y := range b.label {

@@ -102,6 +102,9 @@ type Settings struct {
 	Anchors    int
 	AnchorSeed uint64
 
+	// Own are metrics of modules from outside, measured besides (see [CheckOwn]).
+	Own []Own
+
 	// Progress, when set, is called now and then from one goroutine at a time with
 	// the kernel work done so far.
 	Progress func(done, total int)

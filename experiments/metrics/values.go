@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -59,30 +58,29 @@ func unmeasured() (v Values) {
 }
 
 // MarshalJSON writes an object with the metrics' keys, leaving out what could not be measured.
-func (v Values) MarshalJSON() ([]byte, error) {
-	return marshalByMetric(func(m Metric) (any, bool) { return v[m], !math.IsNaN(v[m]) })
+func (v Values) MarshalJSON() ([]byte, error) { return Object(v, nil) }
+
+// withMember is a JSON object with a member more at its end.
+func withMember(object []byte, key string, value []byte) []byte {
+	comma := ","
+	if len(object) == len("{}") {
+		comma = ""
+	}
+	return fmt.Appendf(nil, "%s%s%q:%s}", object[:len(object)-1], comma, key, value)
 }
 
-// marshalByMetric writes an object of the metrics for which value says true, in their order.
-func marshalByMetric(value func(Metric) (any, bool)) ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	for m := range Metrics {
-		x, ok := value(m)
-		if !ok {
-			continue
-		}
-		if out.Len() > 1 {
-			out.WriteByte(',')
-		}
-		text, err := json.Marshal(x)
+// Object is the values with those of own metrics behind them, as result files hold them.
+func Object(v Values, own []OwnValue) (json.RawMessage, error) {
+	text := []byte("{}")
+	r := Report{Measurement: Measurement{Values: v, Own: own}}
+	for _, m := range r.Measured() {
+		value, err := json.Marshal(m.Value)
 		if err != nil {
-			return nil, fmt.Errorf("metrics: write %v: %w", m, err)
+			return nil, fmt.Errorf("metrics: write %s: %w", m.Key, err)
 		}
-		fmt.Fprintf(&out, "%q:%s", m.String(), text)
+		text = withMember(text, m.Key, value)
 	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
+	return text, nil
 }
 
 // mean adds in order, and not as gonum's kernels do, which differ from machine to machine in

@@ -105,6 +105,10 @@ func NoiseFloor(_ context.Context, f *Findings) (*report.Section, error) {
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE} {
 		columns = append(columns, noiseOf(m), excess(m))
 	}
+	for _, q := range f.others() {
+		floor := quantity{metric: q.metric, title: q.title + " noise", unranked: true, value: func(r *Result) float64 { return at(r.Noise, q.key) }}
+		columns = append(columns, floor, above(q, floor))
+	}
 	return &report.Section{
 		Title: "Noise floor",
 		Note:  "A finite sample makes even a perfectly calibrated model look wrong. Noise is what each metric shows of labels redrawn from the model's own predictions, local ones in its own embedding and in the shared one; what exceeds it is miscalibration. A sharper model has a lower floor, so raw values of different models do not compare their calibration alone.",

@@ -89,7 +89,7 @@ func (f *Findings) gain(m metrics.Metric) quantity {
 	base := map[place]float64{}
 	for _, r := range f.Results {
 		if r != nil && r.Spec.Method == "nc" {
-			base[place{r.Spec.Data, r.Spec.Encoder, r.Spec.Seed}] = at(r.Shared, m)
+			base[place{r.Spec.Data, r.Spec.Encoder, r.Spec.Seed}] = at(r.Shared, m.String())
 		}
 	}
 	return quantity{metric: m, title: "gain in " + m.Title(), unranked: true, value: func(r *Result) float64 {
@@ -98,9 +98,9 @@ func (f *Findings) gain(m metrics.Metric) quantity {
 			return math.NaN()
 		}
 		if m.HigherIsBetter() {
-			return at(r.Shared, m) - nc
+			return at(r.Shared, m.String()) - nc
 		}
-		return nc - at(r.Shared, m)
+		return nc - at(r.Shared, m.String())
 	}}
 }
 

@@ -198,7 +198,7 @@ func sized(spec experiments.Spec, method experiments.Method, features int) (expe
 	if err != nil {
 		return spec, err
 	}
-	_, keys, err := method.Build(experiments.Options{Values: values, Features: features})
+	_, keys, err := method.Build(experiments.Options{Catalog: spec.Catalog, Values: values, Features: features})
 	if err != nil {
 		return spec, err
 	}

@@ -28,8 +28,10 @@ var Compare = Study{
 	Files:   []File{{"results.csv", writeValues}, {"metrics.json", writeSummary}},
 }
 
-// tested are the metrics whose differences to the best method are tested.
-var tested = []metrics.Metric{metrics.LCE, metrics.NLL}
+// testedBy are the metrics whose differences to the best method are tested.
+func (f *Findings) testedBy() []quantity {
+	return append([]quantity{sharedMetric(metrics.LCE), sharedMetric(metrics.NLL)}, f.others()...)
+}
 
 // Against is the difference of a method to the best one on the same test rows.
 type Against struct {
@@ -45,8 +47,8 @@ func (a *Against) Significant() bool { return a != nil && a.Corrected < 0.05 }
 type Line struct {
 	Method  string
 	NLL     metrics.Spread
-	Seconds metrics.Spread              // of its cells
-	Against map[metrics.Metric]*Against // LCE and NLL; nil for the best itself
+	Seconds metrics.Spread      // of its cells
+	Against map[string]*Against // by the key of LCE, NLL and metrics from outside; nil for the best itself
 	row     *row
 }
 
@@ -57,21 +59,21 @@ func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 		s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return r.results == nil })
 		first := len(lines)
 		for _, r := range s.rows {
-			lines = append(lines, Line{Method: r.spec.Method, NLL: r.spread(sharedMetric(metrics.NLL)), Against: map[metrics.Metric]*Against{}, row: r,
+			lines = append(lines, Line{Method: r.spec.Method, NLL: r.spread(sharedMetric(metrics.NLL)), Against: map[string]*Against{}, row: r,
 				Seconds: r.spread(quantity{value: func(r *Result) float64 { return r.Time }})})
 		}
-		for _, m := range tested {
-			best := s.best(m)
+		for _, q := range f.testedBy() {
+			best := s.best(q)
 			if best == nil {
 				continue
 			}
-			all, err := f.differences(ctx, s, best, m)
+			all, err := f.differences(ctx, s, best, q)
 			if err != nil {
 				return nil, err
 			}
 			for i, p := range all {
 				if p != nil {
-					lines[first+i].Against[m] = &Against{best.spec.Method, p.Comparison, p.corrected}
+					lines[first+i].Against[q.key] = &Against{best.spec.Method, p.Comparison, p.corrected}
 				}
 			}
 		}
@@ -86,7 +88,7 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns := resultColumns(false)
+	columns := append(resultColumns(false), f.others()...)
 	t := f.table("Mean ± standard deviation over the seeds. Best in bold, second underlined. † worse than the best by more than chance (test rows resampled for both alike, Holm-corrected, 5 %).", columns)
 	rows := t.Blocks[0].Rows[:0]
 	for _, row := range t.Blocks[0].Rows { // of a method that failed there is nothing to show
@@ -96,9 +98,9 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 	}
 	t.Blocks[0].Rows = rows
 	for i, l := range lines {
-		for _, m := range tested {
-			if l.Against[m].Significant() {
-				j := slices.IndexFunc(columns, func(q quantity) bool { return q.title == sharedTitle(m) })
+		for _, of := range f.testedBy() {
+			if l.Against[of.key].Significant() {
+				j := slices.IndexFunc(columns, func(q quantity) bool { return q.key == of.key && !q.own })
 				rows[i].Cells[j].Text += "†"
 			}
 		}
@@ -123,10 +125,10 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 }
 
 // interval is the mean over the row's seeds of their bounds, NaN where there are none.
-func (r *row) interval(m metrics.Metric) metrics.Interval {
+func (r *row) interval(key string) metrics.Interval {
 	bound := func(end func(metrics.Interval) float64) float64 {
 		return r.spread(quantity{value: func(r *Result) float64 {
-			if i, ok := r.Intervals[m.String()]; ok {
+			if i, ok := r.Intervals[key]; ok {
 				return end(i)
 			}
 			return nan
@@ -137,15 +139,19 @@ func (r *row) interval(m metrics.Metric) metrics.Interval {
 
 // Intervals is the table of 95 % intervals, local metrics in the shared embedding.
 func Intervals(ctx context.Context, f *Findings) (*report.Section, error) {
-	shown := []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE, metrics.Accuracy, metrics.NLL, metrics.Brier}
+	var shown []quantity
+	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE, metrics.Accuracy, metrics.NLL, metrics.Brier} {
+		shown = append(shown, sharedMetric(m))
+	}
+	shown = append(shown, f.others()...)
 	var heads []report.Head
-	for _, m := range shown {
-		heads = append(heads, report.Head{Text: m.Title()})
+	for _, q := range shown {
+		heads = append(heads, report.Head{Text: q.title})
 	}
 	return f.lineTable(ctx, "Intervals", "95 % bootstrap intervals over the test rows, the mean of the seeds' intervals; local metrics in the shared embedding.", heads, func(l Line) (cells []report.Cell) {
-		for _, m := range shown {
+		for _, q := range shown {
 			text := "–"
-			if i := l.row.interval(m); !math.IsNaN(i.Low) {
+			if i := l.row.interval(q.key); !math.IsNaN(i.Low) {
 				text = fmt.Sprintf("%.4f – %.4f", i.Low, i.High)
 			}
 			cells = append(cells, report.Cell{Text: text})
@@ -157,13 +163,13 @@ func Intervals(ctx context.Context, f *Findings) (*report.Section, error) {
 // Differences is the table of the paired comparisons with the best method.
 func Differences(ctx context.Context, f *Findings) (*report.Section, error) {
 	var heads []report.Head
-	for _, m := range tested {
-		heads = append(heads, report.Head{Text: m.Title() + " difference"}, report.Head{Text: "interval"}, report.Head{Text: "p"})
+	for _, q := range f.testedBy() {
+		heads = append(heads, report.Head{Text: q.title + " difference"}, report.Head{Text: "interval"}, report.Head{Text: "p"})
 	}
 	return f.lineTable(ctx, "Differences", "Difference to the best method on the same test rows, its 95 % interval, and the p-value of no difference, Holm-corrected.", heads, func(l Line) (cells []report.Cell) {
-		for _, m := range tested {
+		for _, q := range f.testedBy() {
 			texts := []string{"–", "–", "–"}
-			if a := l.Against[m]; a != nil {
+			if a := l.Against[q.key]; a != nil {
 				texts = []string{fmt.Sprintf("%+.5f", a.Difference), fmt.Sprintf("%+.5f – %+.5f", a.Interval.Low, a.Interval.High), fmt.Sprintf("%.4f", a.Corrected)}
 			}
 			for _, text := range texts {
@@ -196,20 +202,20 @@ func writeValues(_ context.Context, f *Findings, out io.Writer) error {
 		if r == nil {
 			continue
 		}
-		add := func(embedding string, values map[string]float64, intervals map[string]metrics.Interval, m metrics.Metric) {
-			v, ok := values[m.String()]
+		add := func(embedding string, values map[string]float64, intervals map[string]metrics.Interval, key string) {
+			v, ok := values[key]
 			if !ok {
 				return
 			}
-			interval, ok := intervals[m.String()]
+			interval, ok := intervals[key]
 			if !ok {
 				interval = metrics.Interval{Low: nan, High: nan}
 			}
-			lines = append(lines, []string{c.Spec.Method, strconv.FormatUint(c.Spec.Seed, 10), embedding, m.String(), digits(v), digits(interval.Low), digits(interval.High)})
+			lines = append(lines, []string{c.Spec.Method, strconv.FormatUint(c.Spec.Seed, 10), embedding, key, digits(v), digits(interval.Low), digits(interval.High)})
 		}
-		for m := range metrics.Metrics {
-			add("shared", r.Shared, r.Intervals, m)
-			add("own", r.Own, r.OwnIntervals, m)
+		for _, q := range f.measured() {
+			add("shared", r.Shared, r.Intervals, q.key)
+			add("own", r.Own, r.OwnIntervals, q.key)
 		}
 	}
 	return csv.NewWriter(out).WriteAll(lines)
@@ -233,21 +239,21 @@ func writeSummary(ctx context.Context, f *Findings, out io.Writer) error {
 	methods, failures := map[string]method{}, map[string]string{}
 	for _, l := range lines {
 		one := method{Metrics: map[string]value{}, Own: map[string]value{}, Against: map[string]*Against{}}
-		for m := range metrics.Metrics {
-			v := value{Spread: l.row.spread(sharedMetric(m))}
+		for _, q := range f.measured() {
+			v := value{Spread: l.row.spread(q)}
 			if math.IsNaN(v.Mean) {
 				continue
 			}
-			if i := l.row.interval(m); !math.IsNaN(i.Low) {
+			if i := l.row.interval(q.key); !math.IsNaN(i.Low) {
 				v.CI = &[2]float64{i.Low, i.High}
 			}
-			one.Metrics[m.String()] = v
-			if l.row.results[0].Own != nil && m.Local() {
-				one.Own[m.String()] = value{Spread: l.row.spread(ownMetric(m))}
+			one.Metrics[q.key] = v
+			if l.row.results[0].Own != nil && q.metric.Local() {
+				one.Own[q.key] = value{Spread: l.row.spread(ownMetric(q.metric))}
 			}
 		}
-		for m, a := range l.Against {
-			one.Against[m.String()] = a
+		for key, a := range l.Against {
+			one.Against[key] = a
 		}
 		methods[l.Method] = one
 	}

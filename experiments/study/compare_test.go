@@ -53,10 +53,10 @@ func TestLinesCompareTheSeedsOfBoth(t *testing.T) {
 		fitted("ts", 2, []float32{6, 2, 6, 2}, nan), // its first seed failed
 		fitted("nc", 3, []float32{9, 9, 9, 9}, nan), // none in common
 	)
-	if lines[0].Against[metrics.NLL] != nil || lines[2].Against[metrics.NLL] != nil {
+	if lines[0].Against["nll"] != nil || lines[2].Against["nll"] != nil {
 		t.Errorf("the best, or a method without a seed of the best's, is compared")
 	}
-	a := lines[1].Against[metrics.NLL]
+	a := lines[1].Against["nll"]
 	// every row loses 1 more: the difference is certain
 	if a == nil || a.Best != "vq" || a.Difference != 1 || a.Interval != (metrics.Interval{Low: 1, High: 1}) {
 		t.Errorf("TS differs from VQ by %+v, not by 1", a)
@@ -70,7 +70,7 @@ func TestLinesAverageOverSeeds(t *testing.T) {
 		fitted("vq", 1, even, nan), fitted("vq", 2, even, nan),
 		fitted("ts", 1, []float32{2, 4, 2, 4, 2, 4}, nan), fitted("ts", 2, []float32{4, 2, 4, 2, 4, 2}, nan),
 	)
-	if a := lines[1].Against[metrics.NLL]; a.Difference != 2 || a.Interval != (metrics.Interval{Low: 2, High: 2}) || !a.Significant() {
+	if a := lines[1].Against["nll"]; a.Difference != 2 || a.Interval != (metrics.Interval{Low: 2, High: 2}) || !a.Significant() {
 		t.Errorf("averaged over the seeds each row loses 2 more, not %+v", a)
 	}
 }
@@ -94,7 +94,7 @@ func TestLinesCompareLCEByReplicates(t *testing.T) {
 			}
 		}
 		lines := compared(t, results...)
-		against := func(i int) *Against { return lines[i].Against[metrics.LCE] }
+		against := func(i int) *Against { return lines[i].Against["lce"] }
 		if against(0) != nil || against(3) != nil {
 			t.Error("the best, or what was not measured, is compared")
 		}
@@ -197,7 +197,7 @@ func Example_compare() {
 		return
 	}
 	for _, l := range lines {
-		if a := l.Against[metrics.NLL]; a != nil {
+		if a := l.Against["nll"]; a != nil {
 			fmt.Printf("%s is worse than %s in NLL: significant %t\n", l.Method, a.Best, a.Significant())
 		}
 	}

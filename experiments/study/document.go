@@ -264,6 +264,10 @@ func (f *Findings) writeResults(w io.Writer) error {
 	for m := range metrics.Metrics {
 		add(m.String()+"_noise", noiseOf(m).value)
 	}
+	for _, q := range f.others() {
+		add(q.key, q.value)
+		add(q.key+"_noise", func(r *Result) float64 { return at(r.Noise, q.key) })
+	}
 	for _, q := range resultColumns(true)[len(resultColumns(false)):] {
 		add(strings.ReplaceAll(strings.ToLower(q.title), " ", "_"), q.value)
 	}

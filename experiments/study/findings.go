@@ -111,24 +111,42 @@ func (f *Findings) subjects() []*subject {
 // quantity is one number of a result; it is NaN where the result has none.
 type quantity struct {
 	metric   metrics.Metric // how it is written, and its key in package paper
+	key      string         // of a metric in result files, "" of other numbers
 	title    string
 	value    func(*Result) float64
 	unranked bool // neither small nor large is better
+	own      bool // measured in the method's own embedding
 }
 
 // sharedMetric is the metric, local ones in the embedding shared by all methods.
 func sharedMetric(m metrics.Metric) quantity {
-	return quantity{metric: m, title: m.Title(), value: func(r *Result) float64 { return at(r.Shared, m) }}
+	return quantity{metric: m, key: m.String(), title: m.Title(), value: func(r *Result) float64 { return at(r.Shared, m.String()) }}
+}
+
+// others are the metrics from outside.
+func (f *Findings) others() (all []quantity) {
+	for _, o := range f.Settings.Catalog.Metrics() {
+		all = append(all, quantity{metric: o.Like(), key: o.Key, title: o.Head(), value: func(r *Result) float64 { return at(r.Shared, o.Key) }})
+	}
+	return all
+}
+
+// measured are all metrics, in the shared embedding.
+func (f *Findings) measured() (all []quantity) {
+	for m := range metrics.Metrics {
+		all = append(all, sharedMetric(m))
+	}
+	return append(all, f.others()...)
 }
 
 // ownMetric is the local metric in the method's own embedding, which is the shared one
 // for methods without one, as published.
 func ownMetric(m metrics.Metric) quantity {
-	return quantity{metric: m, title: m.Title(), value: func(r *Result) float64 {
+	return quantity{metric: m, key: m.String(), own: true, title: m.Title(), value: func(r *Result) float64 {
 		if r.Own == nil {
-			return at(r.Shared, m)
+			return at(r.Shared, m.String())
 		}
-		return at(r.Own, m)
+		return at(r.Own, m.String())
 	}}
 }
 
@@ -143,16 +161,16 @@ func publishedMetric(m metrics.Metric) quantity {
 // noiseOf is what the metric would be of a perfectly calibrated model, local ones in the
 // shared embedding.
 func noiseOf(m metrics.Metric) quantity {
-	return quantity{metric: m, title: m.Title() + " noise", unranked: true, value: func(r *Result) float64 { return at(r.Noise, m) }}
+	return quantity{metric: m, title: m.Title() + " noise", unranked: true, value: func(r *Result) float64 { return at(r.Noise, m.String()) }}
 }
 
 // ownNoiseOf is that of ownMetric.
 func ownNoiseOf(m metrics.Metric) quantity {
 	return quantity{metric: m, title: m.Title() + " noise", unranked: true, value: func(r *Result) float64 {
 		if r.Own == nil {
-			return at(r.Noise, m)
+			return at(r.Noise, m.String())
 		}
-		return at(r.OwnNoise, m)
+		return at(r.OwnNoise, m.String())
 	}}
 }
 
@@ -205,8 +223,8 @@ var trueLCE = quantity{metric: metrics.LCE, title: "true LCE", value: func(r *Re
 	return r.Truth.LCE
 }}
 
-func at(values map[string]float64, m metrics.Metric) float64 {
-	if v, ok := values[m.String()]; ok {
+func at(values map[string]float64, key string) float64 {
+	if v, ok := values[key]; ok {
 		return v
 	}
 	return math.NaN()

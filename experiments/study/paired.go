@@ -55,13 +55,30 @@ func correct(family []*paired) {
 type question struct {
 	source    source
 	reference experiments.Spec
-	metric    metrics.Metric
+	key       string // of the metric
 }
 
-// differences tells each row of s from the reference in the NLL or the LCE, row less
-// reference: nil for the reference and where nothing can be compared. They are computed once.
-func (f *Findings) differences(ctx context.Context, s *subject, reference *row, m metrics.Metric) ([]*paired, error) {
-	asked := question{s.source, reference.spec, m}
+// losses are those of the test rows in the metric of that key, nil where it has none.
+func (r *Result) losses(key string) []float32 {
+	if key == metrics.NLL.String() {
+		return r.Losses
+	}
+	return r.Others[key].Losses
+}
+
+// replicates are those of the metric of that key, with its values without parts of the rows.
+func (r *Result) replicates(key string) (replicates, without []float64) {
+	if key == metrics.LCE.String() {
+		return r.Replicates, r.Without
+	}
+	return r.Others[key].Replicates, r.Others[key].Without
+}
+
+// differences tells each row of s from the reference in a metric that has losses or
+// replicates, row less reference: nil for the reference and where nothing can be compared.
+// They are computed once.
+func (f *Findings) differences(ctx context.Context, s *subject, reference *row, q quantity) ([]*paired, error) {
+	asked := question{s.source, reference.spec, q.key}
 	if known, ok := f.answers[asked]; ok {
 		return known, nil
 	}
@@ -69,10 +86,10 @@ func (f *Findings) differences(ctx context.Context, s *subject, reference *row, 
 	err := experiments.SideBySide(ctx, len(s.rows), 0, func(i int) {
 		switch {
 		case s.rows[i] == reference:
-		case m == metrics.LCE:
-			out[i] = pairedLCE(s.rows[i], reference)
+		case slices.ContainsFunc(reference.results, func(r *Result) bool { return r.losses(q.key) != nil }):
+			out[i], errs[i] = pairedLosses(ctx, s.rows[i], reference, q)
 		default:
-			out[i], errs[i] = pairedLosses(ctx, s.rows[i], reference)
+			out[i] = pairedReplicates(s.rows[i], reference, q)
 		}
 	}, nil)
 	if err = cmp.Or(err, errors.Join(errs...)); err != nil {
@@ -98,28 +115,28 @@ func common(a, b *row) (x, y []*Result) {
 	return x, y
 }
 
-// pairedLosses compares two methods in NLL on the test rows of the seeds that both have, nil
+// pairedLosses compares two methods in a metric of single rows on the test rows of the seeds that both have, nil
 // if there are none. A row that several seeds test is one observation, the sum of its losses
 // over these seeds: the models differ from seed to seed, the row does not.
-func pairedLosses(ctx context.Context, a, b *row) (*paired, error) {
+func pairedLosses(ctx context.Context, a, b *row, q quantity) (*paired, error) {
 	type place struct{ number, seed int } // seed is that of a row which no other seed tests
 	at := map[place]int{}
 	var lossesA, lossesB []float64
 	var first uint64
 	var seeds []float64
-	nll := sharedMetric(metrics.NLL).value
 	tests := 0
 	resultsA, resultsB := common(a, b)
 	for k, x := range resultsA {
 		y := resultsB[k]
-		if len(x.Losses) == 0 || len(x.Losses) != len(y.Losses) {
+		lossesOfA, lossesOfB := x.losses(q.key), y.losses(q.key)
+		if len(lossesOfA) == 0 || len(lossesOfA) != len(lossesOfB) {
 			continue
 		}
 		numbers := x.Rows
 		if numbers == nil {
 			numbers = y.Rows
 		}
-		for i, loss := range x.Losses {
+		for i, loss := range lossesOfA {
 			where := place{i, len(seeds) + 1}
 			if numbers != nil {
 				where = place{number: numbers[i]}
@@ -130,9 +147,9 @@ func pairedLosses(ctx context.Context, a, b *row) (*paired, error) {
 				lossesA, lossesB = append(lossesA, 0), append(lossesB, 0)
 			}
 			lossesA[k] += float64(loss)
-			lossesB[k] += float64(y.Losses[i])
+			lossesB[k] += float64(lossesOfB[i])
 		}
-		if seeds, tests = append(seeds, nll(x)-nll(y)), tests+len(x.Losses); len(seeds) == 1 {
+		if seeds, tests = append(seeds, q.value(x)-q.value(y)), tests+len(lossesOfA); len(seeds) == 1 {
 			first = x.Spec.Seed
 		}
 	}
@@ -149,10 +166,10 @@ func pairedLosses(ctx context.Context, a, b *row) (*paired, error) {
 	return &paired{Comparison: *c, seeds: seeds}, nil
 }
 
-// pairedLCE compares two methods in LCE by its replicates ([metrics.CompareReplicates]), nil
+// pairedReplicates compares two methods in a metric by its replicates ([metrics.CompareReplicates]), nil
 // if there are none. Values and replicates are averaged over the seeds that both have and
 // that test the rows of the first of them: of other rows the resamples are others.
-func pairedLCE(a, b *row) *paired {
+func pairedReplicates(a, b *row, q quantity) *paired {
 	var x, y []*Result
 	resultsA, resultsB := common(a, b)
 	for k, r := range resultsA {
@@ -160,13 +177,12 @@ func pairedLCE(a, b *row) *paired {
 			x, y = append(x, r), append(y, resultsB[k])
 		}
 	}
-	if len(x) == 0 || x[0].Replicates == nil || y[0].Replicates == nil {
+	replicates := func(r *Result) []float64 { all, _ := r.replicates(q.key); return all }
+	without := func(r *Result) []float64 { _, all := r.replicates(q.key); return all }
+	if len(x) == 0 || replicates(x[0]) == nil || replicates(y[0]) == nil {
 		return nil
 	}
-	lce := sharedMetric(metrics.LCE).value
-	value := func(r *Result) []float64 { return []float64{lce(r)} }
-	replicates := func(r *Result) []float64 { return r.Replicates }
-	without := func(r *Result) []float64 { return r.Without }
+	value := func(r *Result) []float64 { return []float64{q.value(r)} }
 	c := metrics.CompareReplicates(average(x, value)[0]-average(y, value)[0],
 		average(x, replicates), average(y, replicates), average(x, without), average(y, without))
 	if c == nil {

@@ -36,14 +36,17 @@ func (s *subject) reference() *row {
 	if judged := s.judged(); judged != nil {
 		return judged
 	}
-	return s.best(metrics.NLL)
+	return s.best(sharedMetric(metrics.NLL))
 }
 
-// best is the row of the lowest mean of an error in the shared embedding, nil if none has one.
-func (s *subject) best(m metrics.Metric) (best *row) {
-	q := sharedMetric(m)
+// best is the row of the best mean of a metric, nil if none has one.
+func (s *subject) best(q quantity) (best *row) {
 	for _, r := range s.rows {
-		if mean := r.spread(q).Mean; !math.IsNaN(mean) && (best == nil || mean < best.spread(q).Mean) {
+		mean := r.spread(q).Mean
+		if math.IsNaN(mean) {
+			continue
+		}
+		if best == nil || mean < best.spread(q).Mean != q.metric.HigherIsBetter() && mean != best.spread(q).Mean {
 			best = r
 		}
 	}
@@ -63,7 +66,7 @@ func (f *Findings) compared(ctx context.Context, s *subject) ([]comparison, erro
 	if reference == nil {
 		return nil, nil
 	}
-	all, err := f.differences(ctx, s, reference, metrics.NLL)
+	all, err := f.differences(ctx, s, reference, sharedMetric(metrics.NLL))
 	var out []comparison
 	for i, p := range all {
 		if p != nil {

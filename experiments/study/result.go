@@ -44,6 +44,9 @@ type Result struct {
 	// compared in pairs (see [metrics.Report]); nil likewise.
 	Replicates gapped `json:"replicates,omitempty"`
 	Without    gapped `json:"without,omitempty"`
+	// Others are metrics from outside by key: their values, intervals and noise floors stand in
+	// Shared, Intervals and Noise.
+	Others map[string]Other `json:"others,omitempty"`
 	// Recoverable is the NLL that corrections of the classifier, cross-fitted on the test rows,
 	// show to be left on the table; nil where that was not measured.
 	Recoverable *metrics.Gain `json:"recoverable_nll,omitempty"`
@@ -101,6 +104,40 @@ func (g *gapped) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Other is what two methods are compared by in a metric from outside.
+type Other struct {
+	Losses     []float32 `json:"losses,omitempty"` // of each test row; nil of a metric of all rows together
+	Replicates gapped    `json:"replicates,omitempty"`
+	Without    gapped    `json:"without,omitempty"`
+}
+
+// addOthers adds the metrics from outside.
+func (r *Result) addOthers(own []metrics.OwnValue) {
+	for _, o := range own {
+		if math.IsNaN(o.Value) {
+			continue
+		}
+		r.Shared[o.Key] = o.Value
+		if !math.IsNaN(o.Interval.Low) {
+			r.Intervals[o.Key] = o.Interval
+		}
+		if o.Noise != nil {
+			r.Noise[o.Key] = o.Noise.Mean
+		}
+		var other Other
+		if o.Rows == nil {
+			other.Replicates, other.Without = o.Replicates, o.Without
+		}
+		for _, l := range o.Rows {
+			other.Losses = append(other.Losses, float32(l))
+		}
+		if r.Others == nil {
+			r.Others = map[string]Other{}
+		}
+		r.Others[o.Key] = other
+	}
+}
+
 // Stratum is the local error of some of the rows with what it would be of a calibrated
 // model, each nil where it was not measured.
 type Stratum struct {
@@ -149,6 +186,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	if r.Intervals = intervals(o.Metrics); o.Metrics.Local != nil {
 		r.Replicates, r.Without = o.Metrics.Replicates[metrics.LCE], o.Metrics.Without[metrics.LCE]
 	}
+	r.addOthers(o.Metrics.Own)
 	for _, s := range run.Stages {
 		stage := Stage{Name: s.Name, Epochs: s.Result.Epochs, Best: s.Result.Best, Seconds: s.Time.Seconds()}
 		if !s.Result.Converged {

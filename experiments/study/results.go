@@ -48,7 +48,7 @@ func Results(_ context.Context, f *Findings) (*report.Section, error) {
 		Title: "Results",
 		Note:  resultsNote,
 		Tables: []*report.Table{
-			f.table("Results. Best in bold, second underlined.", resultColumns(known)),
+			f.table("Results. Best in bold, second underlined.", append(resultColumns(known), f.others()...)),
 		},
 	}
 	if known {

@@ -416,7 +416,7 @@ func TestShiftsByName(t *testing.T) {
 
 // TestStyles: every method has a look of its own, and one from outside no colour of the paper's tables.
 func TestStyles(t *testing.T) {
-	var mine []experiments.Method
+	var mine []experiments.Part
 	for i := range 9 {
 		mine = append(mine, experiments.OnLogits(fmt.Sprintf("mine-%d", i), "a map", nil))
 	}

@@ -67,7 +67,7 @@ func (f *Findings) tests(ctx context.Context) (*tests, error) {
 	}
 	errs := make([]error, len(all))
 	if err := experiments.SideBySide(ctx, len(all), 0, func(i int) {
-		all[i].paired, errs[i] = pairedLosses(ctx, all[i].a, all[i].b)
+		all[i].paired, errs[i] = pairedLosses(ctx, all[i].a, all[i].b, sharedMetric(metrics.NLL))
 	}, nil); err != nil {
 		return nil, err
 	}

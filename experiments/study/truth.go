@@ -24,6 +24,7 @@ type Truth struct {
 	Sources []string             // of TruthSources; nil means all
 	Seeds   []uint64             // draws of each source
 	Rows    []int                // of each source the first; with more than one, rows, features and classes are varied on one source
+	Catalog *experiments.Catalog // where rules are looked up
 	Methods []experiments.Method // fitted to 2,000 rows of each source, beside the planted predictors
 	Alarms  int                  // draws behind the rates of alarms
 	// Set holds settings of each method, by its name.
@@ -233,7 +234,7 @@ func (t *Truth) draw(ctx context.Context, c TruthCell) (*drawn, error) {
 	}
 	_, features := set.Features.Dims()
 	for _, m := range t.Methods {
-		model, _, err := m.Build(experiments.Options{Features: features, Values: t.Set[m.Name], Executor: t.Executor})
+		model, _, err := m.Build(experiments.Options{Catalog: t.Catalog, Features: features, Values: t.Set[m.Name], Executor: t.Executor})
 		if err != nil {
 			return nil, err
 		}

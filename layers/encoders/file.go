@@ -51,10 +51,11 @@ type Origin struct {
 	Severity int    `json:"-"`
 }
 
-// Open reads the rows and divides them as for training.
-func (o Origin) Open() (*data.Raw, error) {
+// Open reads the rows and divides them as for training; [data.OpenRaw] is to know sources
+// besides its own.
+func (o Origin) Open(sources ...data.RawSource) (*data.Raw, error) {
 	rng := rand.New(rand.NewPCG(o.Seed, 1))
-	raw, err := data.OpenRaw(o.Data, data.RawSettings{Label: o.Label, HeldOut: o.HeldOut, Corrupt: o.Corrupt, Severity: o.Severity}, rng)
+	raw, err := data.OpenRaw(o.Data, data.RawSettings{Sources: sources, Label: o.Label, HeldOut: o.HeldOut, Corrupt: o.Corrupt, Severity: o.Severity}, rng)
 	if err != nil {
 		return nil, err
 	}

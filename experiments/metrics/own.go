@@ -1,0 +1,170 @@
+package metrics
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Own is a metric that a module from outside brings. It has an interval, a noise floor and a
+// paired test as those of this package have. One of Row and All is set.
+type Own struct {
+	Key   string // in result files: lower-case letters, digits and underscores
+	Title string // in tables; "": Key
+	// HigherIsBetter tells that it is no error.
+	HigherIsBetter bool
+	// Row is the metric of one row, of its C log-probabilities (−Inf is a probability of 0) and
+	// its label; that of all rows is their mean.
+	Row func(logProbs []float64, label int) float64
+	// All is the metric of all rows together (logProbs N×C), of which row i counts weight[i]
+	// times: 0, 1, 2, … The arguments are to be left as they are; calls may be at the same time.
+	All func(logProbs *mat.Dense, labels []int, weight []float64) float64
+}
+
+// OwnValue is an Own as it was measured.
+type OwnValue struct {
+	Own
+	Value      float64   // NaN where it could not be measured
+	Rows       []float64 // N: Row of each row, on which two methods are compared by [Compare]; nil without Row
+	Interval   Interval  // 95 %, of the bootstrap; NaN without it
+	Replicates []float64 // as [Report.Replicates]
+	// Without are the values without each of up to 40 parts of the rows in turn, which depend on
+	// nothing but their number: see [CompareReplicates]. Nil without Replicates.
+	Without []float64
+	Noise   *Noise // nil where there is none
+}
+
+// Head is how tables write it.
+func (o Own) Head() string { return cmp.Or(o.Title, o.Key) }
+
+// Like is a metric of this package that is written with as many digits and is better on the
+// same side.
+func (o Own) Like() Metric {
+	if o.HigherIsBetter {
+		return Accuracy
+	}
+	return NLL
+}
+
+var ownKey = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// CheckOwn returns an error where metrics lack something, or two have one key.
+func CheckOwn(all []Own) error {
+	seen := map[string]bool{}
+	for m := range Metrics {
+		seen[m.String()] = true
+	}
+	for _, o := range all {
+		switch {
+		case !ownKey.MatchString(o.Key):
+			return fmt.Errorf("the key of a metric is %q; it must be lower-case letters, digits and underscores", o.Key)
+		case seen[o.Key]:
+			return fmt.Errorf("there are two metrics with the key %q", o.Key)
+		case (o.Row == nil) == (o.All == nil):
+			return fmt.Errorf("the metric %s must have one of Row and All", o.Key)
+		}
+		seen[o.Key] = true
+	}
+	return nil
+}
+
+// own measures o of a variant of the rows.
+func (s *sample) own(o Own, as variant) float64 {
+	if o.All != nil {
+		labels := make([]int, s.rows)
+		for i, y := range as.label {
+			labels[i] = int(y)
+		}
+		return o.All(s.log, labels, as.weight)
+	}
+	var sum, n float64
+	for i, w := range as.weight {
+		if w > 0 {
+			sum += w * o.Row(s.log.RawRowView(i), int(as.label[i]))
+			n += w
+		}
+	}
+	return sum / n
+}
+
+// ownValues are Settings.Own of the rows as they are.
+func (b *binned) ownValues() []OwnValue {
+	var all []OwnValue
+	for _, o := range b.settings.Own {
+		v := OwnValue{Own: o, Interval: Interval{math.NaN(), math.NaN()}}
+		if o.Row != nil {
+			v.Rows = make([]float64, b.rows)
+			for i, y := range b.label {
+				v.Rows[i] = o.Row(b.log.RawRowView(i), int(y))
+			}
+			v.Value = mean(v.Rows)
+		} else {
+			v.Value = b.own(o, b.observed())
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// mostOwnParts is how many parts the rows are cut into for [OwnValue.Without].
+const mostOwnParts = 40
+
+// ownUncertainty fills in the uncertainty of values: of the resamples that seeds draw, as
+// [binned.bootstrap] does, and of redrawn labels.
+func (b *binned) ownUncertainty(ctx context.Context, values []OwnValue, seeds []uint64, redrawn []ids) error {
+	if values == nil {
+		return nil
+	}
+	parts := min(mostOwnParts, b.rows)
+	place := rand.New(rand.NewPCG(0, 8)).Perm(b.rows)
+	if len(seeds) == 0 {
+		parts = 0
+	}
+	measured := make([][]float64, len(seeds)+parts+len(redrawn)) // of each variant, the metrics
+	err := inParallelWith(ctx, len(measured), func() func(int) {
+		return func(k int) {
+			as := b.observed()
+			switch part := k - len(seeds); {
+			case part < 0:
+				as.weight = multiplicities(b.rows, rand.New(rand.NewPCG(seeds[k], 0)))
+			case part < parts:
+				for i, at := range place {
+					if at%parts == part {
+						as.weight[i] = 0
+					}
+				}
+			default:
+				as.label = redrawn[part-parts].all(b.rows)
+			}
+			for _, v := range values {
+				measured[k] = append(measured[k], b.own(v.Own, as))
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("metrics: measure the uncertainty: %w", err)
+	}
+	for j := range values {
+		v := &values[j]
+		of := func(variants [][]float64) []float64 {
+			x := make([]float64, len(variants))
+			for k := range x {
+				x[k] = variants[k][j]
+			}
+			return x
+		}
+		if len(seeds) > 0 {
+			v.Replicates, v.Without = of(measured[:len(seeds)]), of(measured[len(seeds):len(seeds)+parts])
+			v.Interval = around(v.Value, v.Replicates)
+		}
+		if len(redrawn) > 0 {
+			v.Noise = newNoise(v.Like(), v.Value, of(measured[len(seeds)+parts:]))
+		}
+	}
+	return nil
+}

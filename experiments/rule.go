@@ -1,0 +1,80 @@
+package experiments
+
+import (
+	"slices"
+
+	"calibra/optim"
+)
+
+// Rule is an optimizer that optim.rule names, with the settings that it has.
+type Rule struct {
+	Name string // "adam"
+	// New makes the rule. It asks s for each of its settings, rate and weight decay among them:
+	// what it does not ask for is no setting of a stage that it trains.
+	New func(s *RuleSettings) optim.Rule
+}
+
+// RuleSettings are what a rule is made with.
+type RuleSettings struct {
+	decay float64 // of the stage where nobody says
+	paper func(any) string
+	float func(name string, def float64, in Range, paper, line string) float64
+}
+
+// Rate asks for the learning rate.
+func (s *RuleSettings) Rate() float64 {
+	return s.float("rate", 1e-3, Positive, s.paper(1e-3), "learning rate")
+}
+
+// Decay asks for the weight decay.
+func (s *RuleSettings) Decay() float64 {
+	return s.float("decay", s.decay, NonNegative, s.paper(s.decay), "weight decay")
+}
+
+// Float asks for a number that this rule alone has, optim.NAME.
+func (s *RuleSettings) Float(name string, def float64, in Range, line string) float64 {
+	return s.float(name, def, in, "", line)
+}
+
+// moments asks for those of Adam and its kin.
+func (s *RuleSettings) moments() (beta1, beta2, epsilon float64) {
+	return s.Float("beta1", 0.9, inside, "decay of the mean of the gradient"),
+		s.Float("beta2", 0.999, inside, "decay of the mean of its square"),
+		s.Float("epsilon", 1e-8, Positive, "what is added to the root of that mean")
+}
+
+// rules are those of this package, the default first.
+var rules = []Rule{
+	{"adam", func(s *RuleSettings) optim.Rule {
+		rate, decay := s.Rate(), s.Decay()
+		beta1, beta2, epsilon := s.moments()
+		return optim.Adam{Rate: rate, WeightDecay: decay, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}
+	}},
+	{"adamw", func(s *RuleSettings) optim.Rule {
+		rate, decay := s.Rate(), s.Decay()
+		beta1, beta2, epsilon := s.moments()
+		return optim.AdamW{Rate: rate, WeightDecay: decay, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}
+	}},
+	{"nadam", func(s *RuleSettings) optim.Rule {
+		rate, decay := s.Rate(), s.Decay()
+		beta1, beta2, epsilon := s.moments()
+		return optim.Chain{optim.Decay{Strength: decay}, optim.Nadam{Rate: rate, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}}
+	}},
+	{"lion", func(s *RuleSettings) optim.Rule {
+		return optim.Lion{
+			Rate: s.Rate(), WeightDecay: s.Decay(),
+			Beta1: s.Float("beta1", 0.9, inside, "share of the mean of the gradient in a step"),
+			Beta2: s.Float("beta2", 0.99, inside, "decay of the mean of the gradient"),
+		}
+	}},
+	{"sgd", func(s *RuleSettings) optim.Rule {
+		return optim.SGD{Rate: s.Rate(), WeightDecay: s.Decay(), Momentum: s.Float("momentum", 0, Share, "heavy-ball momentum")}
+	}},
+}
+
+// rule is the one of that name; the first where nobody knows it, of which the setting that
+// names it tells.
+func (c *Catalog) rule(name string) Rule {
+	known := c.ruleList()
+	return known[max(0, slices.IndexFunc(known, func(r Rule) bool { return r.Name == name }))]
+}
