@@ -11,7 +11,7 @@ export PATH := $(KERNEL)/bin:$(PATH)
 
 RELEASE := $(CURDIR)/runs/release
 
-.PHONY: campaign notebooks notebooks-update lab kernel jupyter release
+.PHONY: campaign notebooks notebooks-update lab kernel jupyter release wheels
 
 # campaign attacks the command for an hour and writes its figures; MINUTES=600 for a night,
 # SEED=7 for other attacks.
@@ -58,3 +58,11 @@ release:
 	done
 	@go run ./experiments/release -sbom "$(RELEASE)/sbom.json"
 	@cp LICENSE experiments/release/LICENSES.md "$(RELEASE)/" && cd "$(RELEASE)" && sha256sum * >SHA256SUMS && ls -l
+
+# wheels packs each of these binaries for pip into dist. Its version is the binary's. It needs
+# Python with pip, which fetches hatchling: make wheels PYTHON=venv/bin/python.
+PYTHON ?= python3
+wheels: release
+	@rm -rf dist && for binary in "$(RELEASE)"/calibra-*; do \
+		CALIBRA_BINARY="$$binary" "$(PYTHON)" -m pip wheel -q --no-deps -w dist ./experiments/python || exit 1; \
+	done && ls -l dist

@@ -132,11 +132,19 @@ func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination) (*mat.Dense, e
 		}
 		return z, nil
 	}
+	x, z, err := principal(c.Features, rows, c.In)
+	e.Features = x
+	return z, err
+}
+
+// principal is the features at path (N×M), of the rows of the predictions in the file named
+// beside, and their principal components (N×P).
+func principal(path string, rows int, predictions string) (x, z *mat.Dense, err error) {
 	key := ""
 	for _, name := range []string{"features", "test_features", "embedding"} {
-		has, err := data.HasArray(c.Features, name)
+		has, err := data.HasArray(path, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if has {
 			key = name
@@ -144,21 +152,19 @@ func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination) (*mat.Dense, e
 		}
 	}
 	if key == "" {
-		return nil, data.Inputf(c.Features, "has no features, test_features or embedding")
+		return nil, nil, data.Inputf(path, "has no features, test_features or embedding")
 	}
-	x, err := data.ReadMatrix(c.Features, key)
-	if err != nil {
-		return nil, err
+	if x, err = data.ReadMatrix(path, key); err != nil {
+		return nil, nil, err
 	}
 	if n, _ := x.Dims(); n != rows {
-		return nil, data.Inputf(c.Features, "%s has %d rows and the predictions in %s have %d; they must be of the same rows", key, n, filepath.Base(c.In), rows)
+		return nil, nil, data.Inputf(path, "%s has %d rows and the predictions in %s have %d; they must be of the same rows", key, n, filepath.Base(predictions), rows)
 	}
 	embed, err := data.FitEmbedding(x, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	e.Features = x
-	return embed.Apply(x), nil
+	return x, embed.Apply(x), nil
 }
 
 // printedRegions is how many regions are printed at most; all are in the files.

@@ -18,6 +18,7 @@ import (
 type evaluateCmd struct {
 	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N) and, for the local metrics, an embedding (N×d)."`
 	Embedding string `placeholder:"KEY" help:"Array of the file to measure locally in; embedding, if it is there, when none is named."`
+	Features  string `type:"path" placeholder:"F.npz" help:"Measure locally in the principal components of the features of the same rows (N×M): features, test_features or embedding of this file."`
 
 	MetricFlags
 
@@ -37,7 +38,7 @@ func (evaluateCmd) Help() string {
   calibra evaluate --in predictions.npz
   calibra evaluate --in predictions.npz --protocol formula --json > report.json
   calibra evaluate --in predictions.npz --embedding embedding_own --plots figures
-  calibra evaluate --in predictions.npz --html report.html
+  calibra evaluate --in predictions.npz --features features.npz --html report.html
   calibra evaluate --in million.npz --anchors 2000 --folds 0
 
 Every metric comes with its 95 % bootstrap interval and with its noise floor: what
@@ -162,6 +163,8 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 	switch {
 	case c.Anchors < 0 || c.Anchors == 1:
 		return s, u, usageError{fmt.Errorf("--anchors is %d; it must be 0, for all rows, or at least 2", c.Anchors)}
+	case c.Embedding != "" && c.Features != "":
+		return s, u, usageError{errors.New("--embedding and --features both name where to measure locally; give one of them")}
 	case c.Folds != nil && (*c.Folds < 0 || *c.Folds == 1):
 		return s, u, usageError{fmt.Errorf("--folds is %d; there must be two or more, or 0 for none", *c.Folds)}
 	}
@@ -189,8 +192,16 @@ func (c *evaluateCmd) read() (*data.Predictions, mat.Matrix, error) {
 	if p.Labels == nil {
 		return nil, nil, data.Inputf(c.In, "has no labels to judge the predictions by")
 	}
-	embedding, err := c.embedding()
-	return p, embedding, err
+	if c.Features == "" {
+		embedding, err := c.embedding()
+		return p, embedding, err
+	}
+	rows, _ := p.LogProbs.Dims()
+	_, embedding, err := principal(c.Features, rows, c.In)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, embedding, nil
 }
 
 // embedding reads the array named, or the one of the default name if the file has it.

@@ -267,3 +267,38 @@ func TestEvaluateNeedsAnEmbedding(t *testing.T) {
 		t.Errorf("--folds 0: exit code %d: %s", code, stderr)
 	}
 }
+
+// TestEvaluateFeatures holds metrics in the components of features to those in the same
+// embedding given as an array, and has the sentences of what cannot be.
+func TestEvaluateFeatures(t *testing.T) {
+	path := predictions(t)
+	z, err := data.ReadMatrix(path, "embedding")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := data.FitEmbedding(z, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, given := filepath.Join(t.TempDir(), "features.npz"), predictions(t)
+	p, err := data.ReadPredictions(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := data.WriteNPZ(features, data.Array{Name: "test_features", Value: z}); err != nil {
+		t.Fatal(err)
+	}
+	if err := data.WriteNPZ(given, append(p.Arrays(), data.Array{Name: "embedding", Value: e.Apply(z)})...); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"evaluate", "--json", "--replicates", "0", "--redraws", "0", "--in"}
+	_, want := output(t, append(args, given)...)
+	code, got := output(t, append(args, path, "--features", features)...)
+	if code != 0 || got != want {
+		t.Errorf("exit code %d; --features gives %s and the same embedding %s", code, got, want)
+	}
+	code, _, errors := calibra(t, "evaluate", "--in", path, "--features", features, "--embedding", "embedding")
+	if want := "--embedding and --features both name where to measure locally; give one of them"; code != exitUsage || !strings.Contains(errors, want) {
+		t.Errorf("exit code %d, %s; want %s", code, errors, want)
+	}
+}

@@ -52,7 +52,8 @@ func (p *progress) at(done, total float64, text string) {
 	}
 	if now.After(p.next) {
 		p.next = now.Add(5 * time.Second)
-		fmt.Fprintln(p.err, clipped(text, narrow))
+		share := fmt.Sprintf(" (%.0f %%)", 100*done/total)
+		fmt.Fprintln(p.err, clipped(text, narrow-len(share))+share)
 	}
 }
 

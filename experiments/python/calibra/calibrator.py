@@ -1,0 +1,158 @@
+"""The calibrator as an estimator."""
+import json
+import pathlib
+
+import numpy as np
+
+from calibra import judging
+from calibra.classes import classes_of, columns, numbered
+from calibra.command import InputError, plain, run, scratch, write
+
+
+class Calibrator:
+    """Calibrates a classifier's probabilities by a method of calibra.
+
+    method    what to fit: "stacked", "vq", "ts", or another that `calibra methods` lists
+    split     where validation rows come from: "paper", "none"; None is the method's own
+    seed      of split, initial weights and batches
+    settings  of the method, as `calibra methods NAME` lists them, "__" in the place of the
+              dot: codebook__slots=16, optim__rate=3e-4
+
+    Fitted on rows that the classifier was not trained on. classes_ are those of y, run_ is
+    what calibra fit wrote: the bytes of its files by their names.
+    """
+
+    def __init__(self, method="stacked", *, split=None, seed=0, **settings):
+        self.method, self.split, self.seed = method, split, seed
+        for name, value in settings.items():
+            setattr(self, name.replace(".", "__"), value)
+
+    def get_params(self, deep=True):
+        return {name: value for name, value in vars(self).items() if not name.endswith("_")}
+
+    def set_params(self, **params):
+        for name, value in params.items():
+            name = name.replace(".", "__")
+            if name not in ("method", "split", "seed") and "__" not in name:
+                raise ValueError(f"{name} is no parameter of a Calibrator: there are method, split, seed, and settings such as codebook__slots")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self):
+        given = [f"{name}={value!r}" for name, value in self.get_params().items() if (name, value) not in (("split", None), ("seed", 0))]
+        return f"Calibrator({', '.join(given)})"
+
+    def fit(self, logits, y, features=None):
+        """Fits the method to logits (N×C), labels y (N) and, where it needs them, features (N×M)."""
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None")
+        logits = columns(logits)
+        classes = classes_of(y, logits.shape[1])
+        words = ["fit", "--method", self.method, "--seed", plain(self.seed), "--json"]
+        if self.split is not None:
+            words += ["--split", self.split]
+        for name, value in self.get_params().items():
+            if "__" in name:
+                words += ["--set", f"{name.replace('__', '.')}={plain(value)}"]
+        with scratch() as folder:
+            write(folder / "rows.npz", cal_logits=logits, cal_labels=numbered(y, classes), cal_features=features)
+            self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", within=folder))
+            self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
+        self.result_.pop("out")
+        self.classes_, self.n_features_in_ = classes, logits.shape[1]
+        return self
+
+    def predict_proba(self, logits, features=None):
+        """Calibrated probabilities (N×C)."""
+        return self._applied(logits, features)["probs"]
+
+    def predict(self, logits, features=None):
+        """The most probable class of each row."""
+        p = self.predict_proba(logits, features)
+        return self.classes_[np.argmax(p, axis=1)]
+
+    def predict_sets(self, logits, features, *, held_out, level=0.9):
+        """Sets of classes (N×C truth values) that hold the label with this probability, in each region.
+
+        held_out is (logits, y, features) of rows that the model was not fitted to.
+        """
+        other, y, those = held_out
+        rows = {"val_logits": columns(other), "val_labels": numbered(y, self._fitted().classes_), "val_features": those}
+        return self._applied(logits, features, f"--sets={level}", **rows)["sets"].astype(bool)
+
+    def diagnose(self, logits, y, features, **options):
+        """Where the calibrated probabilities are wrong: see calibra.diagnose."""
+        return judging.diagnose(self.predict_proba(logits, features), y, features, classes=self.classes_, **options)
+
+    def evaluate(self, logits, y, features=None, **options):
+        """How good the calibrated probabilities are: see calibra.evaluate."""
+        return judging.evaluate(self.predict_proba(logits, features), y, features, classes=self.classes_, **options)
+
+    def score(self, logits, y, features=None):
+        """The share of rows whose most probable class is right."""
+        return float(np.mean(self.predict(logits, features) == np.asarray(y)))
+
+    def save(self, folder):
+        """Writes the model into a folder, which calibra apply and Calibrator.load read."""
+        folder = pathlib.Path(folder)
+        self._fitted()._unpack(folder)
+        (folder / "calibrator.json").write_text(json.dumps({"params": self.get_params(), "classes": self.classes_.tolist()}, default=plain))
+
+    @classmethod
+    def load(cls, folder):
+        """The model that save or calibra fit wrote into a folder."""
+        folder = pathlib.Path(folder)
+        if not (folder / "model.safetensors").is_file():
+            raise InputError(f"{folder}: holds no model.safetensors; name a folder that save or calibra fit wrote")
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        kept = {"params": {"method": config["method"], "seed": config["seed"]}, "classes": list(range(config["classes"]))}
+        if (folder / "calibrator.json").is_file():
+            kept = json.loads((folder / "calibrator.json").read_text(encoding="utf-8"))
+        self = cls(**kept["params"])
+        names = ("config.json", "embedding.npz", "manifest.json", "metrics.json", "model.safetensors", "predictions.npz")
+        self.run_ = {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
+        self.classes_ = np.array(kept["classes"])
+        self.n_features_in_ = len(self.classes_)
+        return self
+
+    def _applied(self, logits, features, *words, **more):
+        """The arrays that calibra apply writes of these rows."""
+        self._fitted()
+        if np.asarray(logits).ndim == 1 and self.n_features_in_ != 2:
+            raise InputError(f"logits has one dimension, which is one score for each row of two classes, and the model has {self.n_features_in_}. Reshape your data to N×{self.n_features_in_}")
+        logits = columns(logits)
+        if logits.shape[1] != self.n_features_in_:
+            raise InputError(f"X has {logits.shape[1]} features, but Calibrator is expecting {self.n_features_in_} features as input: a column of logits for each class")
+        with scratch() as folder:
+            self._unpack(folder / "run")
+            write(folder / "rows.npz", test_logits=logits, test_features=features, **more)
+            run("apply", "--model", folder / "run", "--in", folder / "rows.npz", "--out", folder / "said.npz", *words, within=folder)
+            with np.load(folder / "said.npz") as said:
+                return {key: said[key] for key in said.files}
+
+    def _unpack(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in self.run_.items():
+            (folder / name).write_bytes(content)
+
+    def _fitted(self):
+        if not hasattr(self, "run_"):
+            raise _unfitted()("this Calibrator is not fitted yet; call fit first")
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "run_")
+
+    def __sklearn_tags__(self):
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(), input_tags=InputTags())
+
+
+def _unfitted():
+    """scikit-learn's error where that is there, which tells by it that an estimator is not fitted."""
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return ValueError
+    return NotFittedError

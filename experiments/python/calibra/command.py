@@ -1,0 +1,133 @@
+"""Runs the binary: its progress, its warnings, its errors, and Ctrl-C."""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+import warnings
+
+import numpy as np
+
+
+class InputError(ValueError):
+    """What the command refuses, in its sentence: wrong rows, settings or flags."""
+
+
+class CalibraWarning(UserWarning):
+    """What the command warns of."""
+
+
+def binary():
+    """The command that came with this package; the environment variable CALIBRA names another."""
+    if named := os.environ.get("CALIBRA"):
+        return named
+    name = "calibra" + (sysconfig.get_config_var("EXE") or "")
+    beside = pathlib.Path(__file__).resolve().parent.parent  # pip install --target
+    folders = [sysconfig.get_path("scripts"), beside / "bin", pathlib.Path(sys.executable).parent]
+    with contextlib.suppress(KeyError):
+        folders.append(sysconfig.get_path("scripts", scheme=sysconfig.get_preferred_scheme("user")))
+    for folder in folders:
+        if (path := pathlib.Path(folder) / name).is_file():
+            return str(path)
+    if found := shutil.which("calibra"):
+        return found
+    raise FileNotFoundError("the command calibra is not there; install the wheel of this platform, or name the binary in the environment variable CALIBRA")
+
+
+def run(*args, within=None):
+    """What the command prints when it is run with these arguments.
+
+    Ctrl-C ends it. within is a folder whose name its sentences leave out.
+    """
+    alone = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if os.name == "nt" else {"start_new_session": True}
+    child = subprocess.Popen([binary(), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", **alone)
+    told = []
+    reader = threading.Thread(target=_follow, args=(child.stderr, told), daemon=True)
+    reader.start()
+    try:
+        printed = child.stdout.read()
+        code = child.wait()
+    except BaseException:
+        _end(child)
+        raise
+    finally:
+        reader.join(5)
+        child.stdout.close()
+    if within is not None:
+        told = [line.replace(str(within) + os.sep, "") for line in told]
+    if code == 0:
+        for line in told:
+            if line.startswith("calibra: "):
+                warnings.warn(line.removeprefix("calibra: ").removeprefix("warning: "), CalibraWarning, stacklevel=3)
+        return printed
+    sentence = "\n".join(told[-1:]).removeprefix("calibra: ")
+    if code == 2:
+        raise InputError(sentence)
+    if code == 130:
+        raise KeyboardInterrupt
+    raise RuntimeError(f"calibra ended with exit code {code}: {sentence}")
+
+
+def _end(child):
+    """Asks the command to end, which removes what it had begun to write."""
+    child.send_signal(signal.CTRL_BREAK_EVENT if os.name == "nt" else signal.SIGINT)
+    try:
+        child.wait(10)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def _follow(lines, told):
+    """Shows lines of progress as a bar, where tqdm is there, and keeps the others."""
+    bar = None
+    with lines:
+        for line in lines:
+            line = line.rstrip()
+            progress = re.fullmatch(r"(.*) \((\d+) %\)", line)
+            if not progress:
+                if line:
+                    told.append(line)
+                continue
+            if bar is None:
+                try:
+                    from tqdm.auto import tqdm
+                except ImportError:
+                    continue
+                bar = tqdm(total=100, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}", leave=False)
+            bar.set_description_str(progress[1], refresh=False)
+            bar.n = int(progress[2])
+            bar.refresh()
+    if bar is not None:
+        bar.close()
+
+
+@contextlib.contextmanager
+def scratch():
+    """A folder for the files that go to the command and come from it."""
+    with tempfile.TemporaryDirectory(prefix="calibra-") as folder:
+        yield pathlib.Path(folder)
+
+
+def write(path, **arrays):
+    """Writes the arrays that are not None as an npz file; numpy copies none of them."""
+    np.savez(path, **{key: np.asarray(array) for key, array in arrays.items() if array is not None})
+
+
+def flags(values):
+    """Keyword arguments as flags of the command: small_bin=20 is --small-bin 20."""
+    words = []
+    for key, value in values.items():
+        words += [f"--{key.replace('_', '-')}={plain(value)}"]
+    return words
+
+
+def plain(value):
+    """A value as the command takes it."""
+    return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)

@@ -1,0 +1,116 @@
+"""What is said of probabilities: how good they are, and where they are wrong."""
+import dataclasses
+import html
+import json
+import typing
+
+import numpy as np
+
+from calibra.classes import classes_of, columns, numbered
+from calibra.command import flags, run, scratch, write
+
+
+@dataclasses.dataclass(frozen=True)
+class Floor:
+    """What a metric shows where labels are redrawn from the predictions: calibrated ones."""
+
+    mean: float
+    sd: float
+    p95: float
+    excess: float
+    p_value: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """A metric with its 95 % bootstrap interval and its noise floor, None where there is none."""
+
+    value: float
+    interval: typing.Optional[tuple]
+    floor: typing.Optional[Floor]
+
+
+class Page:
+    """A report that a notebook shows as the command's own page."""
+
+    def _repr_html_(self):
+        return f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:640px;border:0"></iframe>'
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Evaluation(Page):
+    """The metrics of probabilities: evaluation["nll"].value, .interval, .floor."""
+
+    rows: int
+    classes: int
+    metrics: typing.Dict[str, Metric]
+    report: dict  # all that calibra evaluate --json prints
+    html: str
+
+    def __getitem__(self, metric):
+        return self.metrics[metric]
+
+    def __repr__(self):
+        lines = [f"{self.rows} rows, {self.classes} classes"]
+        for name, m in self.metrics.items():
+            interval = "" if m.interval is None else f"  {m.interval[0]:.5f} to {m.interval[1]:.5f}"
+            floor = "" if m.floor is None else f"  floor {m.floor.mean:.5f}, p {m.floor.p_value:.3f}"
+            lines.append(f"{name:<9}{m.value:9.5f}{interval}{floor}")
+        return "\n".join(lines)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Diagnosis(Page):
+    """Where probabilities are wrong."""
+
+    verdict: str
+    regions: typing.List[dict]
+    report: dict  # all that calibra diagnose --json prints
+    html: str
+
+    def __repr__(self):
+        return self.verdict
+
+
+def evaluate(p, y, features=None, *, classes=None, **options):
+    """Measures probabilities p (N×C) of rows labelled y (N).
+
+    The local metrics are measured in the principal components of the features (N×M). The
+    options are flags of calibra evaluate: protocol="formula", replicates=1000, seed=1.
+    """
+    with scratch() as folder:
+        where = _written(folder, p, y, features, classes)
+        printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
+        page = (folder / "report.html").read_text(encoding="utf-8")
+    report = json.loads(printed)
+    metrics = {}
+    for name, m in report["metrics"].items():
+        interval = m.get("ci") and tuple(m["ci"])
+        metrics[name] = Metric(m["value"], interval, Floor(**m["noise"]) if m.get("noise") else None)
+    return Evaluation(report["rows"], report["classes"], metrics, report, page)
+
+
+def diagnose(p, y, features, *, classes=None, groups=None, **options):
+    """Says where probabilities p (N×C) of rows labelled y (N) are wrong.
+
+    Regions lie in the principal components of the features (N×M). groups (N) are audited
+    too. The options are flags of calibra diagnose: rows=100, seed=1.
+    """
+    with scratch() as folder:
+        where = _written(folder, p, y, features, classes, groups=groups)
+        printed = run("diagnose", *where, "--json", "--out", folder / "diagnosis", *flags(options), within=folder)
+        page = (folder / "diagnosis" / "diagnosis.html").read_text(encoding="utf-8")
+    report = json.loads(printed)
+    return Diagnosis(report["verdict"], report["regions"], report, page)
+
+
+def _written(folder, p, y, features, classes, **more):
+    p = np.asarray(p)
+    p = columns(p) if p.ndim != 1 else np.column_stack([1 - p, p])
+    classes = classes_of(y, p.shape[1]) if classes is None else np.asarray(classes)
+    write(folder / "predictions.npz", probs=p, labels=numbered(y, classes), **more)
+    where = ["--in", folder / "predictions.npz"]
+    if features is not None:
+        write(folder / "features.npz", features=features)
+        where += ["--features", folder / "features.npz"]
+    return where

@@ -1,0 +1,203 @@
+"""What the package promises, each against the command itself."""
+import os
+import pathlib
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import calibra
+from calibra import command
+
+
+def rows(seed, n=600, classes=4):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    features = rng.normal(size=(n, 8))
+    features[:, :classes] += 2 * np.eye(classes)[y]
+    return 3 * features[:, :classes] + rng.normal(size=(n, classes)), y, features
+
+
+CAL, TEST = rows(0), rows(1)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(tmp_path, monkeypatch):
+    """No call leaves a file in the folder for temporary files."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield
+    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def stacked():
+    return calibra.Calibrator("stacked").fit(CAL[0], CAL[1], features=CAL[2])
+
+
+def nll(p, y):
+    return -np.log(p[np.arange(len(y)), y]).mean()
+
+
+def test_same_bytes_as_the_command(tmp_path, stacked):
+    np.savez(tmp_path / "f.npz", cal_logits=CAL[0], cal_labels=CAL[1], cal_features=CAL[2], test_logits=TEST[0], test_features=TEST[2])
+    subprocess.run([command.binary(), "fit", "--in", tmp_path / "f.npz", "--method", "stacked", "--out", tmp_path / "run"], check=True, capture_output=True)
+    subprocess.run([command.binary(), "apply", "--model", tmp_path / "run", "--in", tmp_path / "f.npz", "--out", tmp_path / "p.npz"], check=True, capture_output=True)
+    p = stacked.predict_proba(TEST[0], TEST[2])
+    assert np.array_equal(p, np.load(tmp_path / "p.npz")["probs"])
+    raw = np.exp(TEST[0]) / np.exp(TEST[0]).sum(1, keepdims=True)
+    assert nll(p, TEST[1]) < nll(raw, TEST[1])
+
+
+def test_saved_and_pickled_models_predict_the_same(tmp_path, stacked):
+    p = stacked.predict_proba(TEST[0], TEST[2])
+    stacked.save(tmp_path / "run")
+    loaded = calibra.Calibrator.load(tmp_path / "run")
+    assert loaded.get_params() == stacked.get_params()
+    assert np.array_equal(loaded.predict_proba(TEST[0], TEST[2]), p)
+    assert np.array_equal(pickle.loads(pickle.dumps(stacked)).predict_proba(TEST[0], TEST[2]), p)
+    with pytest.raises(calibra.InputError, match="holds no model.safetensors"):
+        calibra.Calibrator.load(tmp_path)
+
+
+def test_names_of_classes():
+    names = np.array(["ant", "bee", "cat", "dog"])
+    model = calibra.Calibrator("ts").fit(CAL[0], names[CAL[1]])
+    assert list(model.classes_) == list(names)
+    assert np.array_equal(model.predict_proba(TEST[0]), calibra.Calibrator("ts").fit(*CAL[:2]).predict_proba(TEST[0]))
+    assert set(model.predict(TEST[0])) <= set(names)
+    assert model.score(TEST[0], names[TEST[1]]) > 0.7
+    assert model.evaluate(TEST[0], names[TEST[1]])["accuracy"].value == model.score(TEST[0], names[TEST[1]])
+    with pytest.raises(calibra.InputError, match="3 classes and there are 4 columns"):
+        calibra.Calibrator("ts").fit(CAL[0], names[np.minimum(CAL[1], 2)])
+
+
+def test_one_score_is_two_classes():
+    score, y = CAL[0][:, 0] - CAL[0][:, 1], (CAL[1] == 0).astype(int)
+    p = calibra.Calibrator("ts").fit(score, y).predict_proba(score)
+    both = np.column_stack([np.zeros_like(score), score])
+    assert np.array_equal(p, calibra.Calibrator("ts").fit(both, y).predict_proba(both))
+
+
+def test_settings_reach_the_method():
+    model = calibra.Calibrator("vq", codebook__slots=2, codebook__codewords=8, optim__epochs=3).fit(*CAL[:2], features=CAL[2])
+    assert b'"codebook.slots": 2' in model.run_["config.json"] and b'"codebook.codewords": 8' in model.run_["config.json"]
+    assert model.set_params(codebook__slots=4).get_params()["codebook__slots"] == 4
+    assert repr(calibra.Calibrator("ts", seed=3)) == "Calibrator(method='ts', seed=3)"
+    with pytest.raises(ValueError, match="slots is no parameter"):
+        model.set_params(slots=4)
+
+
+def test_the_commands_sentences_are_input_errors():
+    with pytest.raises(calibra.InputError, match=r'^rows.npz: has no cal_features; it holds cal_logits, cal_labels$'):
+        calibra.Calibrator("vq").fit(*CAL[:2])
+    with pytest.raises(calibra.InputError, match="nosuch"):
+        calibra.Calibrator("nosuch").fit(*CAL[:2])
+    with pytest.raises(calibra.InputError, match="nosuch.key"):
+        calibra.Calibrator("ts", nosuch__key=1).fit(*CAL[:2])
+    with pytest.raises(calibra.InputError, match="cal_labels holds 4 at row .* 0…3"):
+        calibra.Calibrator("ts").fit(CAL[0], np.minimum(CAL[1], 2) + 2)
+    with pytest.raises(calibra.InputError, match="y is continuous: it holds 1.5"):
+        calibra.Calibrator("ts").fit(CAL[0], CAL[1] + 1.5)
+    with pytest.raises(calibra.InputError, match="every value must be finite"):
+        calibra.Calibrator("ts").fit(np.where(CAL[0] > 5, np.nan, CAL[0]), CAL[1])
+    with pytest.raises(calibra.InputError, match="expecting 4"):
+        calibra.Calibrator("ts").fit(*CAL[:2]).predict_proba(TEST[0][:, :3])
+    with pytest.raises(calibra.InputError, match="no-such-flag"):
+        calibra.evaluate(np.full((3, 3), 1 / 3), [0, 1, 2], no_such_flag=1)
+
+
+def test_warnings_of_the_command():
+    with pytest.warns(calibra.CalibraWarning, match="no calibration row is of class"):
+        calibra.Calibrator("ts").fit(CAL[0], np.minimum(CAL[1], 2))
+
+
+def test_evaluation():
+    p = np.exp(TEST[0]) / np.exp(TEST[0]).sum(1, keepdims=True)
+    said = calibra.evaluate(p, TEST[1], TEST[2], replicates=100, redraws=20)
+    assert abs(said["nll"].value - nll(p, TEST[1])) < 1e-9
+    low, high = said["nll"].interval
+    assert low < said["nll"].value < high
+    assert said["ece"].floor.mean < said["ece"].value and said["ece"].floor.p_value < 0.1
+    assert np.isfinite(said["lce"].value) and "lce" not in calibra.evaluate(p, TEST[1]).metrics
+    assert said.rows == 600 and said.classes == 4 and "nll" in repr(said)
+    assert said._repr_html_().startswith("<iframe") and "Reliability" in said.html
+
+
+def test_diagnosis(stacked):
+    broken = np.exp(3 * TEST[0]) / np.exp(3 * TEST[0]).sum(1, keepdims=True)
+    said = calibra.diagnose(broken, TEST[1], TEST[2], redraws=99)
+    assert said.regions and "calibrated as far as" not in said.verdict
+    assert said._repr_html_().startswith("<iframe") and "<html" in said.html
+    assert "rows" in repr(stacked.diagnose(TEST[0], TEST[1], TEST[2], redraws=99, groups=TEST[1] % 2))
+
+
+def test_prediction_sets_hold_the_label(stacked):
+    held_out, others = rows(2), rows(3)
+    sets = stacked.predict_sets(others[0], others[2], held_out=held_out, level=0.9)
+    assert sets.shape == (600, 4) and sets.dtype == bool
+    held = sets[np.arange(600), others[1]].mean()
+    assert 0.9 - 4 * np.sqrt(0.09 / 600) < held  # four standard errors of 600 rows
+
+
+def test_progress_is_a_bar(monkeypatch, tmp_path):
+    shown = []
+
+    class Bar:
+        def __init__(self, total, **_):
+            self.n = 0
+
+        def set_description_str(self, text, refresh):
+            shown.append(text)
+
+        def refresh(self):
+            shown.append(self.n)
+
+        def close(self):
+            shown.append("closed")
+
+    tqdm = pytest.importorskip("tqdm.auto")
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    told = []
+    lines = tmp_path / "lines"
+    lines.write_text("a note\nmeasuring (40 %)\ncalibra: warning: w\nmeasuring (80 %)\n")
+    command._follow(lines.open(), told)
+    assert shown == ["measuring", 40, "measuring", 80, "closed"] and told == ["a note", "calibra: warning: w"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a console's Ctrl-C is no signal there")
+def test_ctrl_c_ends_the_command(tmp_path):
+    logits, y, features = rows(0, n=8000)
+    np.savez(tmp_path / "p.npz", probs=np.full((8000, 4), 0.25), labels=y, embedding=features)
+    program = f"import calibra\ncalibra.run('evaluate', '--in', {str(tmp_path / 'p.npz')!r}, '--replicates', '100000')"
+    child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (grandchildren := children(child.pid)):
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in child.communicate(timeout=60)[1]
+    assert not any(pathlib.Path(f"/proc/{pid}").exists() for pid in grandchildren)
+
+
+def children(pid):
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,comm="], capture_output=True, text=True, check=True).stdout
+    return [line.split()[0] for line in listed.splitlines() if line.split()[1] == str(pid) and "calibra" in line.split()[2]]
+
+
+def test_version_follows_the_binary():
+    from importlib.metadata import version
+
+    try:
+        installed = version("calibra")
+    except Exception:
+        pytest.skip("the package is not installed, but found by its path")
+    said = calibra.run("--version")
+    assert "(devel)" in said if installed.startswith("0.0.0.dev0") else installed.split(".dev")[0].split("+")[0] in said
