@@ -60,7 +60,11 @@ func (b *binned) local(ctx context.Context, z *scaled, p *progress) (*Local, err
 		if b.anchors == nil {
 			done, err = n.elsewhere(ctx, b.settings.Executor, p, out)
 		}
-		if err == nil && !done {
+		switch {
+		case err != nil || done:
+		case n.mutual():
+			err = n.eachPair(ctx, p, writer{out})
+		default:
 			err = n.each(ctx, p, writers)
 		}
 		if err != nil {

@@ -32,10 +32,18 @@ type stripe struct {
 	secondOrder []float32 // masks×lanes: the block's Q of each mask
 	slot        []float32 // slots×3×lanes: the block's R, S, Q of the bins that have slots
 
-	block struct{ r, s []float32 }    // C×lanes: own-bin sums of the block
-	total struct{ r, s, q []float64 } // C×lanes: own-bin sums of all blocks
+	block struct{ r, s []float32 } // C×lanes: own-bin sums of the block
+	total sums                     // own-bin sums of all blocks
 
 	observers []observer
+}
+
+// sums are Σ K e, Σ K and Σ K², C×lanes each.
+type sums struct{ r, s, q []float64 }
+
+func newSums(classes int) sums {
+	size := classes * lanes
+	return sums{make([]float64, size), make([]float64, size), make([]float64, size)}
 }
 
 // observer sees the kernel on its way through the stripes of one goroutine.
@@ -61,19 +69,27 @@ func (n *neighbours) newStripe(observers []observer) *stripe {
 	}
 	size := n.classes * lanes
 	t.block.r, t.block.s = make([]float32, size), make([]float32, size)
-	t.total.r, t.total.s, t.total.q = make([]float64, size), make([]float64, size), make([]float64, size)
+	t.total = newSums(n.classes)
 	return t
+}
+
+// moveTo moves the stripe to the positions from first on.
+func (t *stripe) moveTo(first int) { t.first, t.count = first, min(lanes, t.receivers-first) }
+
+// turn writes the stripe's positions by column.
+func (t *stripe) turn() {
+	clear(t.turned)
+	for l := range t.count {
+		for k, x := range t.position[(t.first+l)*t.dim:][:t.dim] {
+			t.turned[k*lanes+l] = x
+		}
+	}
 }
 
 // run takes the stripe of positions from first on through all blocks.
 func (t *stripe) run(first int) {
-	t.first, t.count = first, min(lanes, t.receivers-first)
-	clear(t.turned)
-	for l := range t.count {
-		for k, x := range t.position[(first+l)*t.dim:][:t.dim] {
-			t.turned[k*lanes+l] = x
-		}
-	}
+	t.moveTo(first)
+	t.turn()
 	clear(t.total.r)
 	clear(t.total.s)
 	clear(t.total.q)
@@ -95,12 +111,17 @@ func (t *stripe) run(first int) {
 // meet adds the rows j0…j1−1.
 func (t *stripe) meet(j0, j1 int) {
 	t.fillKernel(j0, j1)
+	t.sum(j0, j1, t.kernel)
+}
+
+// sum adds the rows j0…j1−1, whose kernel values are given and whose squares are there.
+func (t *stripe) sum(j0, j1 int, kernel []float32) {
 	clear(t.firstOrder)
-	tile.Multiply(t.firstOrder, t.dense[j0:], t.rows, t.classes+t.masks, j1-j0, t.kernel)
+	tile.Multiply(t.firstOrder, t.dense[j0:], t.rows, t.classes+t.masks, j1-j0, kernel)
 	clear(t.secondOrder)
 	tile.Multiply(t.secondOrder, t.dense[t.classes*t.rows+j0:], t.rows, t.masks, j1-j0, t.squares)
 	for j := j0; j < j1; j++ {
-		k, squares := t.kernel[(j-j0)*lanes:], t.squares[(j-j0)*lanes:]
+		k, squares := kernel[(j-j0)*lanes:], t.squares[(j-j0)*lanes:]
 		for _, o := range t.outside[t.outsideAt[j]:t.outsideAt[j+1]] {
 			tile.AddMoments(t.slot[3*o.slot*lanes:], o.e, k, squares)
 		}

@@ -42,6 +42,10 @@ func dgemmBlocked(transA, transB bool, m, n, k int, alpha float64, a []float64, 
 	panic(noProducts)
 }
 
+func transposeKernel(dst []float32, width int, src []float32, stride, n, k int) {
+	transposePortable(dst, width, src, stride, n, k)
+}
+
 func productTile(scores []float32, stride int, x []float32, m int, c *Codebook) {
 	productTilePortable(scores, stride, x, m, c)
 }

@@ -154,6 +154,16 @@ func (g *gemm[T]) panel(buffer []T, l, terms, j, n, rows int) ([]T, int) {
 // packTranspose writes n rows of k entries as the columns of k rows of width, zeros
 // behind them.
 func (s *gemmKernels[T]) packTranspose(dst []T, width int, src []T, lds, k, n int) {
+	s.transpose(dst, width, src, lds, n, k)
+	for j := n; j < width; j++ {
+		for l := range k {
+			dst[l*width+j] = 0
+		}
+	}
+}
+
+// transpose writes n rows of k entries as the columns of k rows.
+func (s *gemmKernels[T]) transpose(dst []T, width int, src []T, lds, n, k int) {
 	whole := k &^ (s.lanes - 1)
 	j := 0
 	for ; j+s.lanes <= n && whole > 0; j += s.lanes {
@@ -169,11 +179,14 @@ func (s *gemmKernels[T]) packTranspose(dst []T, width int, src []T, lds, k, n in
 			dst[l*width+j] = v
 		}
 	}
-	for ; j < width; j++ {
-		for l := range k {
-			dst[l*width+j] = 0
-		}
+}
+
+func transposeKernel(dst []float32, width int, src []float32, stride, n, k int) {
+	if isa == portable {
+		transposePortable(dst, width, src, stride, n, k)
+		return
 	}
+	singles().transpose(dst, width, src, stride, n, k)
 }
 
 // productTile writes the products of m rows of x with the codewords of c.

@@ -55,6 +55,17 @@ func gaussianKernel(x, squares []float32) {
 	}
 }
 
+func squareKernel(dst, x []float32) {
+	switch {
+	case isa == portable || len(x) == 0:
+		squarePortable(dst, x)
+	case isa == avx512:
+		squareAVX512(&dst[0], &x[0], len(x))
+	default:
+		squareAVX2(&dst[0], &x[0], len(x))
+	}
+}
+
 func addRowsKernel(dst []float32, index []int32, b []float32) {
 	switch {
 	case isa == portable || len(index) == 0:

@@ -33,6 +33,14 @@ func gaussianKernel(x, squares []float32) {
 	}
 }
 
+func squareKernel(dst, x []float32) {
+	if isa == portable || len(x) == 0 {
+		squarePortable(dst, x)
+	} else {
+		squareNEON(&dst[0], &x[0], len(x))
+	}
+}
+
 func addRowsKernel(dst []float32, index []int32, b []float32) {
 	if isa == portable || len(index) == 0 {
 		addRowsPortable(dst, index, b)

@@ -22,6 +22,7 @@ func TestNothingBehindTheEnd(t *testing.T) {
 					Distances(dst, a, stride, n, k, b)
 				}
 				Gaussian(some(n*Lanes, 4), some(n*Lanes, 5))
+				Square(some(n*Lanes, 4), some(n*Lanes, 5))
 				AddRows(some(Lanes, 6), simdtest.Guarded(t, make([]int32, n)), some(n*Lanes, 7))
 			})
 		}

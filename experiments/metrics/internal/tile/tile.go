@@ -51,6 +51,15 @@ func Gaussian(x, squares []float32) {
 	gaussianKernel(x, squares[:len(x)])
 }
 
+// Square sets dst to the squares of x. The length is a multiple of 64.
+func Square(dst, x []float32) {
+	need(len(dst), len(x))
+	if len(x)%Lanes != 0 {
+		panic("tile: Square: the length is no multiple of 64")
+	}
+	squareKernel(dst[:len(x)], x)
+}
+
 // AddRows adds row j of b to row index[j] of dst, for all j in turn. Each index must lie in dst.
 func AddRows(dst []float32, index []int32, b []float32) {
 	need(len(b), len(index)*Lanes)
@@ -113,6 +122,12 @@ func gaussianPortable(x, squares []float32) {
 			x[i] = float32(math.Exp(float64(v)))
 		}
 		squares[i] = x[i] * x[i]
+	}
+}
+
+func squarePortable(dst, x []float32) {
+	for i, v := range x {
+		dst[i] = v * v
 	}
 }
 

@@ -44,6 +44,9 @@ func distances6AVX2(dst *float32, a *float32, stride int, k int, b *float32)
 func gaussianAVX2(x *float32, squares *float32, n int)
 
 //go:noescape
+func squareAVX2(dst *float32, x *float32, n int)
+
+//go:noescape
 func addRowsAVX2(dst *float32, index *int32, n int, b *float32)
 
 //go:noescape

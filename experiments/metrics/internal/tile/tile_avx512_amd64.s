@@ -1228,6 +1228,33 @@ GLOBL c3ab60b61<>(SB), RODATA|NOPTR, $4
 DATA c39500d01<>+0(SB)/4, $0x39500d01
 GLOBL c39500d01<>(SB), RODATA|NOPTR, $4
 
+// func squareAVX512(dst *float32, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·squareAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop:
+	VMOVUPS (CX), Z0
+	VMULPS  Z0, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z0, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VMOVUPS 128(CX), Z0
+	VMULPS  Z0, Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VMOVUPS 192(CX), Z0
+	VMULPS  Z0, Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, DX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func addRowsAVX512(dst *float32, index *int32, n int, b *float32)
 // Requires: AVX, AVX512F
 TEXT ·addRowsAVX512(SB), NOSPLIT, $0-32

@@ -44,6 +44,9 @@ func distances6NEON(dst *float32, a *float32, stride int, k int, b *float32)
 func gaussianNEON(x *float32, squares *float32, n int)
 
 //go:noescape
+func squareNEON(dst *float32, x *float32, n int)
+
+//go:noescape
 func addRowsNEON(dst *float32, index *int32, n int, b *float32)
 
 //go:noescape

@@ -1204,6 +1204,67 @@ loop:
 	BNE   loop
 	RET
 
+// func squareNEON(dst *float32, x *float32, n int)
+TEXT ·squareNEON(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+
+loop:
+	FMOVQ (R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 48(R0)
+	FMOVQ 64(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 64(R0)
+	FMOVQ 80(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 80(R0)
+	FMOVQ 96(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 96(R0)
+	FMOVQ 112(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 112(R0)
+	FMOVQ 128(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 128(R0)
+	FMOVQ 144(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 144(R0)
+	FMOVQ 160(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 160(R0)
+	FMOVQ 176(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 176(R0)
+	FMOVQ 192(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 192(R0)
+	FMOVQ 208(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 208(R0)
+	FMOVQ 224(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 224(R0)
+	FMOVQ 240(R1), F0
+	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	FMOVQ F0, 240(R0)
+	ADD   $0x00000100, R1, R1
+	ADD   $0x00000100, R0, R0
+	SUBS  $0x00000040, R2, R2
+	BNE   loop
+	RET
+
 // func addRowsNEON(dst *float32, index *int32, n int, b *float32)
 TEXT ·addRowsNEON(SB), NOSPLIT, $0-32
 	MOVD dst+0(FP), R0

@@ -94,6 +94,9 @@ func testGaussian(t *testing.T) {
 			worst = max(worst, math.Abs(float64(x[i])/want-1))
 		}
 	}
+	again := make([]float32, len(x))
+	Square(again, x)
+	same(t, "Square", again, squares, 0)
 	if x[0] != 1 {
 		t.Errorf("exp(0) = %v", x[0])
 	}
@@ -109,6 +112,7 @@ func testShortSlices(t *testing.T) {
 		"Multiply":   func() { Multiply(make([]float32, 2*Lanes-1), make([]float32, 4), 2, 2, 2, make([]float32, 2*Lanes)) },
 		"Distances":  func() { Distances(make([]float32, 2*Lanes), make([]float32, 3), 2, 2, 2, make([]float32, 2*Lanes)) },
 		"Gaussian":   func() { Gaussian(make([]float32, 65), make([]float32, 65)) },
+		"Square":     func() { Square(make([]float32, 65), make([]float32, 65)) },
 		"AddRows":    func() { AddRows(make([]float32, 2*Lanes), []int32{2}, make([]float32, Lanes)) },
 		"AddMoments": func() { AddMoments(make([]float32, 2*Lanes), 1, make([]float32, Lanes), make([]float32, Lanes)) },
 	} {

@@ -40,6 +40,7 @@ func main() {
 			distances(rows)
 		}
 		gaussian()
+		square()
 		addRows()
 		addMoments()
 	})
@@ -225,6 +226,26 @@ func gaussian() {
 	ADDQ(U32(4*isa.Lanes()), x)
 	ADDQ(U32(4*isa.Lanes()), squares)
 	SUBQ(U32(isa.Lanes()), n)
+	JNZ(LabelRef("loop"))
+	isa.Leave()
+}
+
+// square: dst[i] = x[i]².
+func square() {
+	isa.Kernel("square", "(dst *float32, x *float32, n int)")
+	dst := Load(Param("dst"), GP64())
+	x := Load(Param("x"), GP64())
+	n := Load(Param("n"), GP64())
+	Label("loop")
+	for v := 0; v < columns; v += isa.Lanes() {
+		p := isa.NewVec()
+		VMOVUPS(Mem{Base: x, Disp: 4 * v}, p)
+		VMULPS(p, p, p)
+		VMOVUPS(p, Mem{Base: dst, Disp: 4 * v})
+	}
+	ADDQ(U32(4*columns), x)
+	ADDQ(U32(4*columns), dst)
+	SUBQ(U32(columns), n)
 	JNZ(LabelRef("loop"))
 	isa.Leave()
 }
