@@ -4,20 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
 )
 
 type compareCmd struct {
 	In      string       `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*."`
-	Methods []string     `default:"all" placeholder:"NAME,…" help:"What to fit, by the names that calibra methods lists; all are the published ones (${default})."`
+	Methods []string     `placeholder:"NAME,…" help:"What to fit, by the names that calibra methods lists; all are the published ones (nc, ts, sm, vq, stacked)."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Split   data.Holdout `placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
 	Jobs    int          `help:"Fits side by side (one a core)."`
@@ -34,6 +33,11 @@ func (compareCmd) Help() string {
 
   calibra compare --in features.npz --out runs/compare
   calibra compare --in features.npz --methods vq,ts,dc,sm --seeds 42-44 --out runs/four
+
+Without --methods it fits those that answer whether to calibrate, and how: the classifier
+as it is, temperature scaling, structured matrix scaling, the paper's calibrator, and the
+mixture of anchored maps. The verdict says which is best, what is not told apart from it,
+and what harms.
 
 Local metrics are measured in each method's own embedding and in one shared by all.
 LCE and NLL of every method are compared with the best one's on the same test rows.
@@ -85,6 +89,9 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	}
 	defer undo()
 	done, _, _ := store.Load(cells)
+	if c.Methods == nil {
+		t.note("fitting %s; calibra methods lists %d more, and --methods names them", strings.Join(names, ", "), len(methods.List())-len(names))
+	}
 	bar, observe := t.cells(cells, done)
 	results, failures, err := study.Run(ctx, store, cells, experiments.Jobs(c.Jobs), observe)
 	bar.clear()
@@ -103,7 +110,8 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if err != nil {
 		return err
 	}
-	findings := &study.Findings{Head: head, Study: &study.Compare, Settings: set, Cells: cells, Results: results, Failures: failures, Store: store}
+	findings := &study.Findings{Head: head, Study: &study.Compare, Settings: set, Cells: cells, Results: results, Failures: failures, Store: store,
+		Inputs: map[*experiments.Origin]string{origin: quoted([]string{relative(c.In)})}}
 	if err := findings.Write(ctx, c.Out); err != nil {
 		return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
 	}
@@ -131,33 +139,36 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings,
 	for i := range list.rows {
 		list.rows[i] = append(list.rows[i], decimals(lines[i].Seconds.Mean, 1))
 	}
+	verdicts, err := f.Verdicts(ctx)
+	if err != nil {
+		return err
+	}
 	if c.JSON {
-		return t.json(map[string]any{"methods": list.objects(), "seeds": c.Seeds, "test_rows": testRows, "out": c.Out})
+		return t.json(map[string]any{"methods": list.objects(), "seeds": c.Seeds, "test_rows": testRows, "out": c.Out, "verdict": verdicts[0]})
 	}
 	if err := t.tables(list); err != nil {
 		return err
 	}
-	found, worse := "", 0
-	for _, l := range lines {
-		against := l.Against[metrics.NLL.String()]
-		if found == "" && against == nil && !math.IsNaN(l.NLL.Mean) {
-			found = fmt.Sprintf("%s has the least NLL, %.4f", l.Method, l.NLL.Mean)
-		}
-		if against.Significant() {
-			worse++
-		}
-	}
 	if err := t.printf("† worse than the best by more than chance (5 %%, corrected for all methods)\n"); err != nil {
 		return err
 	}
-	return t.closing("%s, and %d of %d other methods are worse by more than chance; %d of %d fits; wrote %s",
-		found, worse, len(lines)-1, len(f.Cells)-len(f.Failures), len(f.Cells), filepath.Join(c.Out, "report.html"))
+	if err := t.verdicts(verdicts); err != nil {
+		return err
+	}
+	return t.closing("%d of %d fits; wrote %s", len(f.Cells)-len(f.Failures), len(f.Cells), filepath.Join(c.Out, "report.html"))
 }
+
+// recommended are the methods that compare fits where the user names none.
+var recommended = []string{report.Classifier, "ts", "sm", "vq", "stacked"}
 
 // names are the methods asked for, each once, in the catalog's order.
 func (c *compareCmd) names(methods *experiments.Catalog) ([]string, error) {
 	wanted := map[string]bool{}
-	for _, name := range c.Methods {
+	asked := c.Methods
+	if asked == nil {
+		asked = recommended
+	}
+	for _, name := range asked {
 		if name != "all" {
 			if _, err := methods.Find(name); err != nil {
 				return nil, err

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/study"
 )
@@ -122,12 +120,13 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		return data.Inputf(c.Out, "is a file; name a directory for the report")
 	}
 	var origins []*experiments.Origin
+	inputs := map[*experiments.Origin]string{}
 	for _, arg := range c.Data {
 		o, err := methods.OpenOrigin(arg, c.Shifted)
 		if err != nil {
 			return err
 		}
-		origins = append(origins, o)
+		origins, inputs[o] = append(origins, o), quoted([]string{arg})
 	}
 	for _, name := range c.Methods {
 		if _, err := methods.Find(name); err != nil {
@@ -215,7 +214,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	findings := &study.Findings{Head: head, Study: s, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Store: store}
+	findings := &study.Findings{Head: head, Study: s, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Store: store, Inputs: inputs}
 	if err := findings.Write(ctx, c.Out); err != nil {
 		if len(failures) < len(cells) {
 			return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
@@ -257,6 +256,10 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings) e
 	}
 	results := section.Tables[0]
 	list := reported(results, resultDrops)
+	verdicts, err := f.Verdicts(ctx)
+	if err != nil {
+		return err
+	}
 	there := 0
 	for _, r := range f.Results {
 		if r != nil {
@@ -264,27 +267,15 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings) e
 		}
 	}
 	if c.JSON {
-		return t.json(map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out})
+		return t.json(map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "verdicts": verdicts})
 	}
 	if err := t.tables(list); err != nil {
 		return err
 	}
-	var found []string
-	for _, b := range results.Blocks {
-		for _, row := range b.Rows {
-			for j, v := range row.Cells {
-				if results.Values[j].Text == metrics.NLL.Title() && v.Mark == metrics.Best {
-					found = append(found, fmt.Sprintf("%s has the least NLL on %s, %s", strings.Join(row.Labels, " "), b.Name, v.Text))
-				}
-			}
-		}
+	if err := t.verdicts(verdicts); err != nil {
+		return err
 	}
-	const most = 3
-	if len(found) > most {
-		found = append(found[:most], fmt.Sprintf("and so on for %d data sets more", len(found)-most))
-	}
-	found = append(found, fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)))
-	return t.closing("%s; wrote %s", strings.Join(found, "; "), filepath.Join(c.Out, "report.html"))
+	return t.closing("%d of %d cells are computed; wrote %s", there, len(f.Cells), filepath.Join(c.Out, "report.html"))
 }
 
 // listCells prints the grid and how long what is left of it should take.

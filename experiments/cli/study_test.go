@@ -278,7 +278,7 @@ const useReport = `<script>
 
   const point = one('g[data-series="VQ"] .point');
   point.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
-  check(!one("#tip").hidden && /^VQ: \d/.test(one("#tip").textContent), "hover says " + one("#tip").textContent);
+  check(!one("#tip").hidden && /^VQ: [+−]?[.\d]/.test(one("#tip").textContent), "hover says " + one("#tip").textContent);
   for (const th of all("th")) check(th.scope !== "", "a head has no scope: " + th.textContent);
   const said = document.createElement("pre");
   said.id = "said";

@@ -87,8 +87,10 @@ func (b *binned) hits(weight []float64) hits {
 func (r reliabilityBins) curve() *Curve {
 	bins := len(r.weight)
 	c := &Curve{make([]float64, bins), make([]float64, bins), make([]float64, bins), make([]float64, bins), make([]int, bins)}
+	var below float64
 	for k, n := range r.weight {
-		c.Count[k] = int(math.Round(n))
+		c.Count[k] = int(math.Round(below+n) - math.Round(below)) // parts of rows too add up to the rows
+		below += n
 		c.Confidence[k], c.Frequency[k] = r.confidence[k]/n, r.hits[k]/n
 		c.Low[k], c.High[k] = math.NaN(), math.NaN()
 		if n > 0 {

@@ -36,7 +36,7 @@ func (m Metric) decimals() int {
 }
 
 // Format writes the spread in the style of the paper's tables, ".0053±.0007",
-// and that of a single run without a deviation.
+// and that of a single run, or of runs that are all alike, without a deviation.
 func (s Spread) Format(m Metric) string {
 	if math.IsNaN(s.Mean) {
 		return "–"
@@ -48,7 +48,7 @@ func (s Spread) Format(m Metric) string {
 		}
 		return text
 	}
-	if s.Runs == 1 {
+	if s.Runs == 1 || s.SD <= 1e-12*math.Abs(s.Mean) { // one value, however many runs of a method that draws nothing
 		return number(s.Mean)
 	}
 	return number(s.Mean) + "±" + number(s.SD)

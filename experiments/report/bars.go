@@ -16,15 +16,24 @@ import (
 type BarPanel struct {
 	Title string
 	Bars  []Bar
+	Marks BarMarks
 	// Top is how far the axis goes at least: give panels to be compared the same. 0 is no
 	// bound.
 	Top float64
 }
 
+// BarMarks is how a panel shows its values.
+type BarMarks int
+
+const (
+	BarsFromZero  BarMarks = iota // for errors that are 0 at best
+	DotsFromLeast                 // on an axis about the values, for those that 0 says nothing of
+)
+
 // Bar is one method's mean over the seeds.
 type Bar struct {
 	Name     string
-	Ours     bool
+	Winner   bool    // drawn in the colour of the best
 	Mean, SD float64 // NaN mean: no bar
 	// Seeds are the values that Mean is of, drawn as dots in place of SD as long as they
 	// are few.
@@ -82,14 +91,14 @@ func (panel BarPanel) plot() (*plot.Plot, error) {
 	grid.Vertical.Width = 0
 	p.Add(grid)
 	var names []string
-	top := panel.Top
+	top, bottom := panel.Top, math.Inf(1)
 	for at, bar := range panel.Bars {
 		names = append(names, bar.Name)
 		if math.IsNaN(bar.Mean) {
 			continue
 		}
-		top = max(top, bar.Reach())
-		m, err := bar.at(float64(at))
+		top, bottom = max(top, bar.Reach()), min(bottom, slices.Min(append([]float64{bar.Mean - bar.SD}, bar.Seeds...)))
+		m, err := bar.at(float64(at), panel.Marks)
 		if err != nil {
 			return nil, err
 		}
@@ -104,24 +113,30 @@ func (panel BarPanel) plot() (*plot.Plot, error) {
 		p.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
 	}
 	p.Y.Min, p.Y.Max = 0, max(top*1.06, 1e-9)
+	if panel.Marks == DotsFromLeast && bottom <= top {
+		edge := max(0.08*(top-bottom), 1e-9)
+		p.Y.Min, p.Y.Max = bottom-edge, top+edge
+	}
 	return p, nil
 }
 
 // at draws the bar around x.
-func (b Bar) at(x float64) (*marked, error) {
+func (b Bar) at(x float64, marks BarMarks) (*marked, error) {
 	m := &marked{name: b.Name}
-	body, err := plotter.NewPolygon(plotter.XYs{{X: x - half, Y: 0}, {X: x + half, Y: 0}, {X: x + half, Y: b.Mean}, {X: x - half, Y: b.Mean}})
-	if err != nil {
-		return nil, err
+	colour := muted
+	if b.Winner {
+		colour = ours
 	}
-	body.Color, body.LineStyle.Width = muted, 0
-	if b.Ours {
-		body.Color = ours
-	}
-	m.add(body)
-	says := fmt.Sprintf("%s: %.4g", b.Name, b.Mean)
-	if b.SD > 0 {
-		says += fmt.Sprintf(" ± %.2g", b.SD)
+	if marks == DotsFromLeast {
+		m.add(&plotter.Scatter{XYs: plotter.XYs{{X: x, Y: b.Mean}}, GlyphStyle: draw.GlyphStyle{Color: colour, Radius: vg.Points(5), Shape: draw.CircleGlyph{}}})
+	} else {
+		body, err := plotter.NewPolygon(plotter.XYs{{X: x - half, Y: 0}, {X: x + half, Y: 0}, {X: x + half, Y: b.Mean}, {X: x - half, Y: b.Mean}})
+		if err != nil {
+			return nil, err
+		}
+		body.Color, body.LineStyle.Width = colour, 0
+		m.add(body)
+		m.say(x, b.Mean/2, b.says())
 	}
 	switch {
 	case b.few():
@@ -141,11 +156,21 @@ func (b Bar) at(x float64) (*marked, error) {
 	}
 	if !math.IsNaN(b.Floor) {
 		m.add(floorTick{x, b.Floor})
-		says += fmt.Sprintf(", noise floor %.4g", b.Floor)
 	}
-	m.say(x, b.Mean/2, says)
-	m.say(x, b.Mean, says)
+	m.say(x, b.Mean, b.says())
 	return m, nil
+}
+
+// says is the bar in words.
+func (b Bar) says() string {
+	text := fmt.Sprintf("%s: %.4g", b.Name, b.Mean)
+	if b.SD > 0 {
+		text += fmt.Sprintf(" ± %.2g", b.SD)
+	}
+	if !math.IsNaN(b.Floor) {
+		text += fmt.Sprintf(", noise floor %.4g", b.Floor)
+	}
+	return text
 }
 
 // ringed are dark dots with a white edge, seen on any ground.

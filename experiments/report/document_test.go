@@ -132,7 +132,7 @@ func kinds(t *testing.T) map[string]*Figure {
 		}
 		out[name] = f
 	}
-	f, err := Bars([]BarPanel{{Title: "LCE", Bars: []Bar{{Name: "VQ", Ours: true, Mean: .1, SD: .01, Floor: .05}, {Name: "NC", Mean: nan, SD: nan, Floor: nan}, {Name: "TS", Mean: .2, SD: .1, Seeds: []float64{.1, .3}, Floor: nan}}}})
+	f, err := Bars([]BarPanel{{Title: "LCE", Bars: []Bar{{Name: "VQ", Winner: true, Mean: .1, SD: .01, Floor: .05}, {Name: "NC", Mean: nan, SD: nan, Floor: nan}, {Name: "TS", Mean: .2, SD: .1, Seeds: []float64{.1, .3}, Floor: nan}}}})
 	add("bars", f, err)
 	f, err = Lines([]LinePanel{{Title: "Q2", X: "ESS", Y: "LCE", Log: true, Series: series}, {Title: "size", X: "%", Y: "NLL", Log: true, Places: map[float64]string{1: "1", 100: "all"}, Series: series, LogY: true}})
 	add("lines", f, err)

@@ -15,7 +15,7 @@ func ExampleDocument_WriteMarkdown() {
 		Tables: []*report.Table{{
 			Labels: []string{"Method"}, Values: []report.Head{{Text: "LCE", Arrow: "↓"}},
 			Blocks: []report.Block{{Name: "letter", Rows: []report.Row{
-				{Labels: []string{"VQ"}, Cells: []report.Cell{{Text: ".0046", Mark: metrics.Best}}, Ours: true},
+				{Labels: []string{"VQ"}, Cells: []report.Cell{{Text: ".0046", Mark: metrics.Best}}, Winner: true},
 				{Labels: []string{"TS"}, Cells: []report.Cell{{Text: ".0101", Mark: metrics.Second}}},
 			}}},
 		}},

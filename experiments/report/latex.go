@@ -43,7 +43,7 @@ func (t *Table) latex(b *strings.Builder) {
 		}
 		for _, r := range block.Rows {
 			shade := ""
-			if r.Ours {
+			if r.Winner {
 				shade = `\cellcolor{blue!10}`
 			}
 			var cells []string

@@ -13,6 +13,13 @@ import (
 func (d *Document) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n", d.Title, d.Intro)
+	for _, v := range d.Verdict {
+		b.WriteString("\n")
+		if v.Title != "" {
+			fmt.Fprintf(&b, "**%s.** ", v.Title)
+		}
+		fmt.Fprintf(&b, "%s\n", strings.Join(v.Lines, " "))
+	}
 	for _, s := range d.Sections {
 		if len(s.Tables) == 0 {
 			continue

@@ -6,9 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // RankPanel is the mean rank of each method over data sets, and the difference
@@ -42,40 +40,27 @@ func Ranks(panels []RankPanel) (*Figure, error) {
 }
 
 func (panel RankPanel) plot() (*plot.Plot, error) {
-	p := newPlot()
-	p.Title.Text, p.X.Label.Text = panel.Title, "mean rank"
 	order := make([]int, len(panel.Names))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(panel.Ranks[i], panel.Ranks[j]) })
-	p.Add(newGridLines())
-	var ticks plot.ConstantTicks
-	for at, i := range order {
-		y := float64(len(order) - at)
-		ticks = append(ticks, plot.Tick{Value: y, Label: panel.Names[i]})
-		colour := others[0]
-		if panel.Ours[i] {
-			colour = ours
-		}
+	worst := float64(len(order)) // no rank lies outside 1 … worst
+	var lines []dotLine
+	for _, i := range order {
 		half := panel.Critical / 2
-		worst := float64(len(order)) // no rank lies outside 1 … worst
-		bar, err := plotter.NewLine(plotter.XYs{{X: max(1, panel.Ranks[i]-half), Y: y}, {X: min(worst, panel.Ranks[i]+half), Y: y}})
-		if err != nil {
-			return nil, err
+		line := dotLine{name: panel.Names[i], at: panel.Ranks[i], low: max(1, panel.Ranks[i]-half), high: min(worst, panel.Ranks[i]+half), colour: others[0]}
+		if panel.Ours[i] {
+			line.colour = ours
 		}
-		bar.Color, bar.Width = faint(colour), vg.Points(6)
-		dot, err := plotter.NewScatter(plotter.XYs{{X: panel.Ranks[i], Y: y}})
-		if err != nil {
-			return nil, err
-		}
-		dot.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: vg.Points(3.5), Shape: draw.CircleGlyph{}}
-		m := &marked{name: panel.Names[i], parts: []plot.Plotter{bar, dot}}
-		m.say(panel.Ranks[i], y, fmt.Sprintf("%s: mean rank %.2f", panel.Names[i], panel.Ranks[i]))
-		p.Add(m)
+		line.says = fmt.Sprintf("%s: mean rank %.2f", line.name, line.at)
+		lines = append(lines, line)
 	}
-	p.X.Min, p.X.Max = 0.8, float64(len(order))+0.2
-	p.Y.Tick.Marker = ticks
-	p.Y.Min, p.Y.Max = 0.5, float64(len(order))+0.5
+	p, err := dotLines(lines)
+	if err != nil {
+		return nil, err
+	}
+	p.Title.Text, p.X.Label.Text = panel.Title, "mean rank"
+	p.X.Min, p.X.Max = 0.8, worst+0.2
 	return p, nil
 }

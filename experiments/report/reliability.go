@@ -36,7 +36,7 @@ func Reliability(title string, c *metrics.Curve) (*Figure, error) {
 	curve.Legend.Add("perfect calibration", diagonal)
 	curve.Legend.Add("bins, 95 % Wilson intervals", marks)
 	rows, ece := calibrationError(c)
-	curve.Legend.Add(fmt.Sprintf("ECE %.4f of %d predictions", ece, rows))
+	curve.Legend.Add(fmt.Sprintf("mean gap of the bins %.4f, %d predictions", ece, rows))
 	curve.Legend.Top, curve.Legend.Left = true, true
 	curve.Legend.XOffs, curve.Legend.YOffs = vg.Points(8), vg.Points(-6)
 

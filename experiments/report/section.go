@@ -10,14 +10,24 @@ import (
 type Document struct {
 	Title string
 	Intro string
-	// Head says where the page comes from: command, program, data, machine, date. As these
-	// differ from run to run, no other format than HTML has them.
+	// Verdict is what to do with what was found, a statement for each data set: the first that
+	// every format shows.
+	Verdict []Statement
+	// Head says where the page comes from: command, program, data, machine, date; it stands at
+	// the foot. As these differ from run to run, no other format than HTML has them.
 	Head     []Fact
 	Files    []string // beside the page, which links to them
 	Sections []*Section
 	Failures []string // what could not be computed, a line each
 	Folder   string   // of the figures, in the document's directory; "" means figures
 	Facts    []Fact   // how the numbers were made, the footer
+}
+
+// Statement is what was found of one thing, and the commands that follow from it.
+type Statement struct {
+	Title    string // what it is about; "" where there is but one
+	Lines    []string
+	Commands []string
 }
 
 // Section is a part of a Document; any of its parts may be missing.
@@ -67,7 +77,7 @@ type Block struct {
 type Row struct {
 	Labels []string
 	Cells  []Cell
-	Ours   bool // the paper's method, shaded
+	Winner bool // the best of its block, shaded
 }
 
 // Cell is a number as it is printed, ".0053±.0007", with its place in the column.

@@ -22,5 +22,5 @@ var Backbones = Study{
 		return specs
 	},
 	Vary:  []Field{ByMethod},
-	Views: []View{Results, PairedNLL, LocalBars, Profiles},
+	Views: []View{Results, Forests, PairedNLL, LocalBars, Profiles},
 }

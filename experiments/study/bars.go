@@ -15,7 +15,7 @@ func LocalBars(_ context.Context, f *Findings) (*report.Section, error) {
 		Title: "Local calibration (Q1)",
 		Note:  "Lower is better. Dots are the seeds, error bars one standard deviation where they are many. The black ticks are the noise floor: what the metric shows, in the same embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
 	}
-	for _, s := range f.subjects() {
+	for _, s := range f.shown() {
 		own, shared := s.localBars()
 		inOwn, err := bars("q1-own-"+s.slug(), fmt.Sprintf("LCE and MLCE of %s in each method's own embedding.", s.Title()), own)
 		if err != nil {
@@ -55,7 +55,7 @@ func (s *subject) globalBars() (panels []report.BarPanel) {
 // GlobalBars are the figures of Q3.
 func GlobalBars(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{Title: "Global calibration (Q3)", Note: "Lower is better; dots are the seeds, black ticks the noise floor."}
-	for _, s := range f.subjects() {
+	for _, s := range f.shown() {
 		d, err := bars("q3-"+s.slug(), fmt.Sprintf("ECCE and NLL of %s.", s.Title()), s.globalBars())
 		if err != nil {
 			return nil, err
@@ -72,10 +72,13 @@ func bars(name, caption string, panels []report.BarPanel) (*report.Drawing, erro
 
 // bars is a panel of the subject's rows, a tick at the floor of errors that are never 0.
 func (s *subject) bars(title string, q, floor quantity) report.BarPanel {
-	panel := report.BarPanel{Title: title}
+	panel, best := report.BarPanel{Title: title}, s.best(sharedMetric(metrics.NLL))
+	if q.metric == metrics.NLL { // no value of which is 0: bars from there would look alike
+		panel.Marks = report.DotsFromLeast
+	}
 	for _, r := range s.rows {
 		v := r.spread(q)
-		bar := report.Bar{Name: r.name(), Ours: r.spec.Method == "vq", Mean: v.Mean, SD: v.SD, Seeds: r.values(q), Floor: nan}
+		bar := report.Bar{Name: r.name(), Winner: r == best, Mean: v.Mean, SD: v.SD, Seeds: r.values(q), Floor: nan}
 		if q.metric != metrics.NLL { // whose floor is the entropy of the predictions, and no error
 			bar.Floor = r.spread(floor).Mean
 		}

@@ -32,7 +32,7 @@ var Benchmark = Study{
 		{"stacked", "stacked-random"}, {"stacked", "stacked-one"}, {"stacked", "stacked-shuffled"},
 		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"},
 	},
-	Views: []View{BenchmarkNote, Scores, AgainstUncalibrated, NamedPairs, MeanRanks, NoiseFloor, Sparsest, Results, TuningTable, TimeTable},
+	Views: []View{BenchmarkNote, Scores, Forests, AgainstUncalibrated, NamedPairs, MeanRanks, NoiseFloor, Sparsest, Results, TuningTable, TimeTable},
 }
 
 // notBenchmarked are methods under an optimizer that stops short, parts of stacked, and

@@ -22,7 +22,7 @@ var Beyond = Study{
 			"vq", "sm", "dc", "ir", "ts", "nc"))
 	},
 	Vary:  []Field{ByMethod},
-	Views: []View{MeanRanks, Acceptance, PairedNLL, BeyondTable, Choices, NoiseFloor, Profiles},
+	Views: []View{MeanRanks, Acceptance, Forests, PairedNLL, BeyondTable, Choices, NoiseFloor, Profiles},
 }
 
 // sparseExcess is the local error above noise where calibration rows are sparse.
@@ -67,7 +67,7 @@ func MeanRanks(_ context.Context, f *Findings) (*report.Section, error) {
 			panel.Ours = append(panel.Ours, !published(f.Settings.Catalog, name))
 			if _, seen := at[name]; !seen {
 				at[name] = len(block.Rows)
-				block.Rows = append(block.Rows, report.Row{Labels: []string{f.Settings.Catalog.Title(name)}, Ours: name == "vq"})
+				block.Rows = append(block.Rows, report.Row{Labels: []string{f.Settings.Catalog.Title(name)}})
 			}
 			cells := &block.Rows[at[name]].Cells
 			*cells = append(padded(*cells, len(table.Values)), report.Cell{Text: fmt.Sprintf("%.2f", r.Ranks[i])})

@@ -22,9 +22,9 @@ import (
 var Compare = Study{
 	Name: "compare", Line: "methods side by side, and which of them differ by more than chance",
 	Grid:    func(*experiments.Origin) []experiments.Spec { return each((*experiments.Catalog)(nil).Names()) },
-	Vary:    []Field{{"Method", func(s experiments.Spec) string { return s.Method }}},
-	Views:   []View{Compared, Intervals, Differences},
-	Judging: experiments.Judging{Replicates: 200},
+	Vary:    []Field{{ByMethod.Head, func(s experiments.Spec) string { return s.Method }}},
+	Views:   []View{Compared, Forests, ReliabilityDiagrams, Intervals, Differences},
+	Judging: experiments.Judging{Replicates: 200, Redraws: 20},
 	Files:   []File{{"results.csv", writeValues}, {"metrics.json", writeSummary}},
 }
 
@@ -52,10 +52,10 @@ type Line struct {
 	row     *row
 }
 
-// Lines are the methods of a comparison that have a result, in the order of the grid.
+// Lines are the methods of a comparison that have a result, the least NLL first.
 func (f *Findings) Lines(ctx context.Context) ([]Line, error) {
 	var lines []Line
-	for _, s := range f.subjects() {
+	for _, s := range f.shown() {
 		s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return r.results == nil })
 		first := len(lines)
 		for _, r := range s.rows {
@@ -89,7 +89,7 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 		return nil, err
 	}
 	columns := append(resultColumns(false), f.others()...)
-	t := f.table("Mean ± standard deviation over the seeds. Best in bold, second underlined. † worse than the best by more than chance (test rows resampled for both alike, Holm-corrected, 5 %).", columns)
+	t := f.table("Mean ± standard deviation over the seeds. The best method above; best of a column in bold, second underlined. † worse than the best by more than chance (test rows resampled for both alike, Holm-corrected, 5 %).", columns)
 	rows := t.Blocks[0].Rows[:0]
 	for _, row := range t.Blocks[0].Rows { // of a method that failed there is nothing to show
 		if slices.ContainsFunc(lines, func(l Line) bool { return l.Method == row.Labels[0] }) {
@@ -106,14 +106,14 @@ func Compared(ctx context.Context, f *Findings) (*report.Section, error) {
 		}
 	}
 	section := &report.Section{Title: "Results", Note: resultsNote, Tables: []*report.Table{t}}
-	s := f.subjects()[0]
+	s := f.shown()[0]
 	own, shared := s.localBars()
 	for _, drawn := range []struct {
 		name, caption string
 		panels        []report.BarPanel
 	}{
-		{"local", "LCE and MLCE in each method's own embedding and in the one shared by all, on one scale.", []report.BarPanel{own[0], shared[0], own[1], shared[1]}},
-		{"global", "ECCE and NLL.", s.globalBars()},
+		{"local", "LCE and MLCE in each method's own embedding and in the one shared by all, on one scale; black ticks are the noise floor, what a perfectly calibrated model would show.", []report.BarPanel{own[0], shared[0], own[1], shared[1]}},
+		{"global", "ECCE, and NLL on an axis that does not begin at 0; black ticks are the noise floor.", s.globalBars()},
 	} {
 		d, err := bars(drawn.name, drawn.caption, drawn.panels)
 		if err != nil {
@@ -166,11 +166,11 @@ func Differences(ctx context.Context, f *Findings) (*report.Section, error) {
 	for _, q := range f.testedBy() {
 		heads = append(heads, report.Head{Text: q.title + " difference"}, report.Head{Text: "interval"}, report.Head{Text: "p"})
 	}
-	return f.lineTable(ctx, "Differences", "Difference to the best method on the same test rows, its 95 % interval, and the p-value of no difference, Holm-corrected.", heads, func(l Line) (cells []report.Cell) {
+	return f.lineTable(ctx, "Differences", "Difference to the best method on the same test rows (below 0 is better), its 95 % interval, and the p-value of no difference, Holm-corrected.", heads, func(l Line) (cells []report.Cell) {
 		for _, q := range f.testedBy() {
 			texts := []string{"–", "–", "–"}
 			if a := l.Against[q.key]; a != nil {
-				texts = []string{fmt.Sprintf("%+.5f", a.Difference), fmt.Sprintf("%+.5f – %+.5f", a.Interval.Low, a.Interval.High), fmt.Sprintf("%.4f", a.Corrected)}
+				texts = []string{fmt.Sprintf("%+.5f", a.Difference), fmt.Sprintf("%+.5f – %+.5f", a.Interval.Low, a.Interval.High), report.P(a.Corrected)}
 			}
 			for _, text := range texts {
 				cells = append(cells, report.Cell{Text: text})

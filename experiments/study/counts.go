@@ -34,7 +34,7 @@ func (f *Findings) counts(caption string, columns []countColumn) *report.Table {
 	for _, s := range f.subjects() {
 		block := report.Block{Name: s.Title()}
 		for _, r := range s.rows {
-			out := report.Row{Labels: r.labels, Ours: f.isOurs(r)}
+			out := report.Row{Labels: r.labels, Winner: r == s.best(sharedMetric(metrics.NLL))}
 			for _, c := range columns {
 				out.Cells = append(out.Cells, report.Cell{Text: count(r.spread(quantity{value: c.value}), c.decimals)})
 				if c.key == "" {

@@ -14,7 +14,7 @@ import (
 func ReliabilityDiagrams(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Reliability",
-		Note:  "Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Wilson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE is the mean gap of these bins.",
+		Note:  "Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Wilson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE (top) is the mean gap of these bins.",
 	}
 	for _, s := range f.subjects() {
 		var diagrams []report.Diagram

@@ -93,6 +93,13 @@ func (f *Findings) Write(ctx context.Context, dir string) error {
 func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 	d := &report.Document{Title: "Study " + f.Study.Name, Intro: strings.ToUpper(f.Study.Line[:1]) + f.Study.Line[1:] + ".", Head: f.Head, Facts: f.facts()}
 	if slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil }) {
+		verdicts, err := f.Verdicts(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range verdicts {
+			d.Verdict = append(d.Verdict, v.Statement())
+		}
 		for _, view := range f.Study.Views {
 			section, err := view(ctx, f)
 			if err != nil {

@@ -9,5 +9,5 @@ var ESS = Study{
 	Paper: []string{"main", "weather"},
 	Grid:  func(*experiments.Origin) []experiments.Spec { return each(known(tableOrder...)) },
 	Vary:  []Field{ByMethod},
-	Views: []View{Profiles, Sparsest, Results, PairedNLL},
+	Views: []View{Profiles, Sparsest, Results, Forests, PairedNLL},
 }

@@ -26,9 +26,11 @@ type Findings struct {
 	Skipped  []Skipped
 	Head     []report.Fact // of the report: where it comes from
 	Store    Store         // of the cells
+	// Inputs are what the user named the data by, for the commands of a verdict; nil for none.
+	Inputs map[*experiments.Origin]string
 
-	answers map[question][]*paired // to what was asked before
-	tested  *tests                 // nil until asked for
+	answers map[question]map[experiments.Spec]*paired // to what was asked before
+	tested  *tests                                    // nil until asked for
 }
 
 // source is what a subject's rows are features of.

@@ -9,5 +9,5 @@ var Main = Study{
 	Paper: []string{"main", "weather"},
 	Grid:  func(*experiments.Origin) []experiments.Spec { return each(allMethods()) },
 	Vary:  []Field{ByMethod},
-	Views: []View{Results, PairedNLL, LeftOnTheTable, LocalBars, GlobalBars, NoiseFloor, ReliabilityDiagrams, Tessellation, CodewordMaps},
+	Views: []View{Results, Forests, PairedNLL, LeftOnTheTable, LocalBars, GlobalBars, NoiseFloor, ReliabilityDiagrams, Tessellation, CodewordMaps},
 }

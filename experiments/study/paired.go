@@ -63,6 +63,9 @@ func (r *Result) losses(key string) []float32 {
 	if key == metrics.NLL.String() {
 		return r.Losses
 	}
+	if key == errorRate.key {
+		return r.wrong()
+	}
 	return r.Others[key].Losses
 }
 
@@ -79,13 +82,16 @@ func (r *Result) replicates(key string) (replicates, without []float64) {
 // They are computed once.
 func (f *Findings) differences(ctx context.Context, s *subject, reference *row, q quantity) ([]*paired, error) {
 	asked := question{s.source, reference.spec, q.key}
-	if known, ok := f.answers[asked]; ok {
-		return known, nil
-	}
 	out, errs := make([]*paired, len(s.rows)), make([]error, len(s.rows))
+	if known, ok := f.answers[asked]; ok {
+		for i, r := range s.rows {
+			out[i] = known[r.spec]
+		}
+		return out, nil
+	}
 	err := experiments.SideBySide(ctx, len(s.rows), 0, func(i int) {
 		switch {
-		case s.rows[i] == reference:
+		case s.rows[i].spec == reference.spec:
 		case slices.ContainsFunc(reference.results, func(r *Result) bool { return r.losses(q.key) != nil }):
 			out[i], errs[i] = pairedLosses(ctx, s.rows[i], reference, q)
 		default:
@@ -97,9 +103,12 @@ func (f *Findings) differences(ctx context.Context, s *subject, reference *row, 
 	}
 	correct(out)
 	if f.answers == nil {
-		f.answers = map[question][]*paired{}
+		f.answers = map[question]map[experiments.Spec]*paired{}
 	}
-	f.answers[asked] = out
+	f.answers[asked] = map[experiments.Spec]*paired{}
+	for i, r := range s.rows {
+		f.answers[asked][r.spec] = out[i]
+	}
 	return out, nil
 }
 

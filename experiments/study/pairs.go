@@ -13,7 +13,7 @@ import (
 // comparison is the reference against another row on one data set.
 type comparison struct {
 	row                  *row
-	difference, relative float64 // NLL of the reference less the other's, mean over the seeds
+	difference, relative float64 // NLL of the row less the reference's, mean over the seeds
 	p                    float64 // of no difference, not corrected
 }
 
@@ -70,7 +70,7 @@ func (f *Findings) compared(ctx context.Context, s *subject) ([]comparison, erro
 	var out []comparison
 	for i, p := range all {
 		if p != nil {
-			out = append(out, comparison{s.rows[i], -p.Difference, -p.Difference / s.rows[i].spread(sharedMetric(metrics.NLL)).Mean, p.PValue})
+			out = append(out, comparison{s.rows[i], p.Difference, p.Difference / reference.spread(sharedMetric(metrics.NLL)).Mean, p.PValue})
 		}
 	}
 	return out, err
@@ -79,7 +79,7 @@ func (f *Findings) compared(ctx context.Context, s *subject) ([]comparison, erro
 // PairedNLL tells each row from the reference, the first of the table, on the same test rows.
 func PairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 	t := &report.Table{
-		Caption: "NLL of the first row's setting less that of each other: mean over the seeds, and p-value after Holm's correction over the settings of a data set.",
+		Caption: "NLL less that of the first row: below 0 is better; mean over the seeds, and p-value after Holm's correction over the settings of a data set.",
 		Values:  []report.Head{{Text: "difference"}, {Text: "relative"}, {Text: "p"}},
 	}
 	for _, field := range f.Study.Vary {
@@ -100,10 +100,10 @@ func PairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 		ps = metrics.Holm(ps)
 		judged := s.reference()
 		none := report.Cell{Text: "–"}
-		block := report.Block{Name: s.Title(), Rows: []report.Row{{Labels: judged.labels, Ours: f.isOurs(judged), Cells: []report.Cell{none, none, none}}}}
+		block := report.Block{Name: s.Title(), Rows: []report.Row{{Labels: judged.labels, Winner: judged == s.best(sharedMetric(metrics.NLL)), Cells: []report.Cell{none, none, none}}}}
 		for i, c := range all {
-			block.Rows = append(block.Rows, report.Row{Labels: c.row.labels, Ours: f.isOurs(c.row), Cells: []report.Cell{
-				{Text: fmt.Sprintf("%+.4f", c.difference)}, {Text: percent(c.relative)}, {Text: pValue(ps[i])},
+			block.Rows = append(block.Rows, report.Row{Labels: c.row.labels, Winner: c.row == s.best(sharedMetric(metrics.NLL)), Cells: []report.Cell{
+				{Text: fmt.Sprintf("%+.4f", c.difference)}, {Text: percent(c.relative)}, {Text: report.P(ps[i])},
 			}})
 		}
 		t.Blocks = append(t.Blocks, block)
@@ -119,14 +119,6 @@ func PairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 }
 
 func percent(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
-
-// pValue writes p, below a millionth as a bound: the data are no better known than that.
-func pValue(p float64) string {
-	if p < 1e-6 {
-		return "≤ 1e-6"
-	}
-	return fmt.Sprintf("%.2g", p)
-}
 
 // Acceptance holds the judged method to what a map beyond the paper must show on every
 // data set: an NLL below VQ's and TS's, none worse than the best baseline's, and no
@@ -173,19 +165,20 @@ func Acceptance(ctx context.Context, f *Findings) (*report.Section, error) {
 	named, others = metrics.Holm(named), metrics.Holm(others)
 	name := title(lines[0].subject.judged().spec)
 	t := &report.Table{
-		Caption: fmt.Sprintf("NLL of %s relative to VQ, to TS and to the best baseline, with p after Holm's correction; its accuracy less that of the uncalibrated model.", name),
+		Caption: fmt.Sprintf("NLL of %s relative to VQ, to TS and to the best baseline, with p after Holm's correction; its share of wrong rows less that of the uncalibrated model. Below 0 it is the better one.", name),
 		Labels:  []string{"Data"},
 		Values: []report.Head{{Text: "against VQ"}, {Text: "p"}, {Text: "against TS"}, {Text: "p"}, {Text: "best baseline"}, {Text: "against it"}, {Text: "p"},
-			{Text: "accuracy − NC"}, {Text: "s.e."}},
+			{Text: "errors − NC"}, {Text: "s.e."}},
 	}
+	relative := func(c comparison) string { return percent(-c.difference / c.row.spread(nll).Mean) } // the judged less the other
 	block := report.Block{}
 	for i, l := range lines {
 		base := l.nc.spread(accuracy).Mean
-		p := func(p float64) report.Cell { return report.Cell{Text: pValue(p)} }
+		p := func(p float64) report.Cell { return report.Cell{Text: report.P(p)} }
 		block.Rows = append(block.Rows, report.Row{Labels: []string{l.subject.Title()}, Cells: []report.Cell{
-			{Text: percent(l.vq.relative)}, p(named[2*i]), {Text: percent(l.ts.relative)}, p(named[2*i+1]),
-			{Text: title(l.best.row.spec)}, {Text: percent(l.best.relative)}, p(others[i]),
-			{Text: fmt.Sprintf("%+.4f", l.subject.judged().spread(accuracy).Mean-base)},
+			{Text: relative(l.vq)}, p(named[2*i]), {Text: relative(l.ts)}, p(named[2*i+1]),
+			{Text: title(l.best.row.spec)}, {Text: relative(l.best)}, p(others[i]),
+			{Text: fmt.Sprintf("%+.4f", base-l.subject.judged().spread(accuracy).Mean)},
 			{Text: fmt.Sprintf("%.4f", math.Sqrt(base*(1-base)/float64(l.nc.results[0].TestRows)))},
 		}})
 	}

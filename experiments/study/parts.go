@@ -10,5 +10,5 @@ var Parts = Study{
 		return each(known("vq", "vq-dc", "vq-nc", "dc", "nc"))
 	},
 	Vary:  []Field{ByMethod},
-	Views: []View{Results, PairedNLL, LocalBars, GlobalBars, NoiseFloor},
+	Views: []View{Results, Forests, PairedNLL, LocalBars, GlobalBars, NoiseFloor},
 }

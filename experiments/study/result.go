@@ -10,6 +10,8 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Result is what a study keeps of a cell.
@@ -51,6 +53,9 @@ type Result struct {
 	// show to be left on the table; nil where that was not measured.
 	Recoverable *metrics.Gain `json:"recoverable_nll,omitempty"`
 	Losses      []float32     `json:"losses,omitempty"` // −log p of each test row's label, on which methods are compared in pairs
+	// Misses are the places of the test rows whose top class is not their label; nil where that
+	// was not kept.
+	Misses []int `json:"misses"`
 	// Rows are the numbers of the test rows in the data that all seeds split; nil where
 	// each seed draws rows of its own.
 	Rows    []int              `json:"rows,omitempty"`
@@ -169,6 +174,7 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 	for _, l := range o.Metrics.NLL {
 		r.Losses = append(r.Losses, float32(l))
 	}
+	r.Misses = misses(run)
 	if src.Val != nil {
 		r.ValidationRows = src.Val.Len()
 	}
@@ -199,6 +205,30 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// misses are the places of the test rows whose top class is not their label.
+func misses(run *experiments.Run) []int {
+	out := []int{}
+	for i, y := range run.Source.Test.Labels {
+		if floats.MaxIdx(run.Outcome.Predictions.LogProbs.RawRowView(i)) != y {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// wrong is 1 for each test row whose top class is not its label, else 0; nil where that was not
+// kept.
+func (r *Result) wrong() []float32 {
+	if r.Misses == nil {
+		return nil
+	}
+	out := make([]float32, len(r.Losses))
+	for _, i := range r.Misses {
+		out[i] = 1
+	}
+	return out
 }
 
 func noise(r *metrics.Report) map[string]float64 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"calibra/experiments/metrics"
 	"calibra/experiments/paper"
@@ -76,10 +75,11 @@ func (f *Findings) table(caption string, columns []quantity) *report.Table {
 		}
 		t.Values = append(t.Values, report.Head{Text: q.title, Arrow: arrow})
 	}
-	for _, s := range f.subjects() {
+	for _, s := range f.shown() {
 		block := report.Block{Name: s.Title()}
+		best := s.best(sharedMetric(metrics.NLL))
 		for _, r := range s.rows {
-			block.Rows = append(block.Rows, report.Row{Labels: r.labels, Cells: make([]report.Cell, len(columns)), Ours: f.isOurs(r)})
+			block.Rows = append(block.Rows, report.Row{Labels: r.labels, Cells: make([]report.Cell, len(columns)), Winner: r == best})
 		}
 		for j, q := range columns {
 			column := make([]metrics.Spread, len(s.rows))
@@ -98,17 +98,6 @@ func (f *Findings) table(caption string, columns []quantity) *report.Table {
 	return t
 }
 
-// isOurs tells whether the row is the paper's calibrator at its defaults.
-func (f *Findings) isOurs(r *row) bool {
-	if r.spec.Method != "vq" {
-		return false
-	}
-	if slices.ContainsFunc(f.Study.Vary, func(v Field) bool { return v.Head == BySlots.Head }) {
-		return r.spec.Slots() == 64 && r.spec.Codewords() == 64
-	}
-	return true
-}
-
 // paperMetrics are the columns of the paper's tables.
 var paperMetrics = []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE, metrics.Accuracy, metrics.NLL}
 
@@ -121,13 +110,13 @@ func (f *Findings) besidePaper() *report.Table {
 	for _, m := range paperMetrics {
 		t.Values = append(t.Values, report.Head{Text: m.Title()}, report.Head{Text: "paper"}, report.Head{Text: "difference"})
 	}
-	for _, s := range f.subjects() {
+	for _, s := range f.shown() {
 		block := report.Block{Name: s.Title()}
 		for _, r := range s.rows {
 			if r.spec.Fraction > 0 {
 				continue
 			}
-			out, any := report.Row{Labels: r.labels, Ours: f.isOurs(r)}, false
+			out, any := report.Row{Labels: r.labels, Winner: r == s.best(sharedMetric(metrics.NLL))}, false
 			for _, m := range paperMetrics {
 				here := r.spread(publishedMetric(m))
 				n, ok := f.inPaper(s, r, m.String())

@@ -14,5 +14,5 @@ var Shifted = Study{
 		return specs
 	},
 	Vary:  []Field{ByMethod},
-	Views: []View{ShiftNote, Results, PairedNLL, LocalBars, GlobalBars, Profiles},
+	Views: []View{ShiftNote, Results, Forests, PairedNLL, LocalBars, GlobalBars, Profiles},
 }

@@ -107,7 +107,7 @@ var testHeads = []report.Head{{Text: "difference", Arrow: "↓"}, {Text: "95 % i
 
 func (t *test) cells() []report.Cell {
 	return []report.Cell{
-		{Text: fmt.Sprintf("%+.4f", t.Difference)}, {Text: fmt.Sprintf("%+.4f … %+.4f", t.Interval.Low, t.Interval.High)}, {Text: pValue(t.corrected)}, {Text: t.overSeeds()},
+		{Text: fmt.Sprintf("%+.4f", t.Difference)}, {Text: fmt.Sprintf("%+.4f … %+.4f", t.Interval.Low, t.Interval.High)}, {Text: report.P(t.corrected)}, {Text: t.overSeeds()},
 	}
 }
 
@@ -147,7 +147,7 @@ func NamedPairs(ctx context.Context, f *Findings) (*report.Section, error) {
 		}
 		each.Blocks = append(each.Blocks, block)
 		sums.Rows = append(sums.Rows, report.Row{Labels: []string{block.Name}, Cells: []report.Cell{
-			{Text: fmt.Sprint(better)}, {Text: fmt.Sprint(worse)}, {Text: fmt.Sprint(len(family))}, {Text: pValue(metrics.SignedRank(differences(family)))},
+			{Text: fmt.Sprint(better)}, {Text: fmt.Sprint(worse)}, {Text: fmt.Sprint(len(family))}, {Text: report.P(metrics.SignedRank(differences(family)))},
 		}})
 	}
 	if each.Blocks == nil {
@@ -176,7 +176,7 @@ func AgainstUncalibrated(ctx context.Context, f *Findings) (*report.Section, err
 			t.Blocks, last = append(t.Blocks, report.Block{Name: one.subject.Title()}), one.subject
 		}
 		block := &t.Blocks[len(t.Blocks)-1]
-		block.Rows = append(block.Rows, report.Row{Labels: one.a.labels, Cells: one.cells(), Ours: f.isOurs(one.a)})
+		block.Rows = append(block.Rows, report.Row{Labels: one.a.labels, Cells: one.cells(), Winner: one.a == one.subject.best(sharedMetric(metrics.NLL))})
 	}
 	if t.Blocks == nil {
 		return nil, nil

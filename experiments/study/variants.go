@@ -17,5 +17,5 @@ var Variants = Study{
 		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"}, {"vq-centred", "nc"},
 		{"vq-tuned", "vq"}, {"vq-tuned", "nc"}, {"vq-tuned", "ts"}, {"vq-tuned", "sm"},
 	},
-	Views: []View{Scores, NamedPairs, MeanRanks, NoiseFloor, Results},
+	Views: []View{Scores, Forests, NamedPairs, MeanRanks, NoiseFloor, Results},
 }

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Forest draws what the verdict weighs, the best method above: the difference of each method to
+// it in NLL, and in the share of wrong rows where that is known, with 95 % intervals. On the
+// left of the line at 0 a method is better, on its right worse.
+func (v *Verdict) Forest(title string) (*Figure, error) {
+	var plots []*plot.Plot
+	for _, panel := range []struct {
+		x  string
+		of func(*Judged) *Difference
+	}{
+		{"NLL less that of " + v.Methods[0].Title, func(j *Judged) *Difference { return j.ToBest }},
+		{"share of wrong rows less that of " + v.Methods[0].Title, func(j *Judged) *Difference { return j.ErrorsToBest }},
+	} {
+		var lines []dotLine
+		known := false
+		for i, j := range v.Methods {
+			line := dotLine{name: j.Title, colour: others[0]}
+			if d := panel.of(j); d != nil {
+				known = true
+				line.at, line.low, line.high = d.Value, d.Low, d.High
+				line.says = fmt.Sprintf("%s: %s%v", j.Title, map[bool]string{true: "+"}[d.Value > 0], d)
+			} else if i > 0 {
+				line.at = math.NaN()
+			} else {
+				line.says = j.Title + ", the best"
+			}
+			if i == 0 {
+				line.colour = ours
+			}
+			lines = append(lines, line)
+		}
+		if !known {
+			continue
+		}
+		p, err := dotLines(lines)
+		if err != nil {
+			return nil, fmt.Errorf("report: forest of %s: %w", title, err)
+		}
+		p.Title.Text, p.X.Label.Text = title, panel.x
+		zero, err := plotter.NewLine(plotter.XYs{{X: 0, Y: .5}, {X: 0, Y: float64(len(lines)) + .5}})
+		if err != nil {
+			return nil, err
+		}
+		zero.Color, zero.Dashes = grey, dashes
+		p.Add(zero)
+		low, high := 0., 0.
+		for _, l := range lines {
+			if !math.IsNaN(l.at) {
+				low, high = min(low, l.low), max(high, l.high)
+			}
+		}
+		edge := max(0.05*(high-low), 1e-9)
+		p.X.Min, p.X.Max = low-edge, high+edge
+		plots = append(plots, p)
+	}
+	if plots == nil {
+		return nil, nil
+	}
+	return newGrid(plots, 2, 9*vg.Centimeter, vg.Length(len(v.Methods)+4)*0.55*vg.Centimeter, nil, nil), nil
+}
+
+// dotLine is a dot with its interval on a line of its own; a NaN at leaves the line empty.
+type dotLine struct {
+	name          string
+	at, low, high float64
+	colour        color.NRGBA
+	says          string
+}
+
+// dotLines is a plot of the lines, the first above.
+func dotLines(lines []dotLine) (*plot.Plot, error) {
+	p := newPlot()
+	p.Add(newGridLines())
+	var ticks plot.ConstantTicks
+	for i, l := range lines {
+		y := float64(len(lines) - i)
+		ticks = append(ticks, plot.Tick{Value: y, Label: l.name})
+		if math.IsNaN(l.at) {
+			continue
+		}
+		bar, err := plotter.NewLine(plotter.XYs{{X: l.low, Y: y}, {X: l.high, Y: y}})
+		if err != nil {
+			return nil, err
+		}
+		bar.Color, bar.Width = faint(l.colour), vg.Points(6)
+		dot, err := plotter.NewScatter(plotter.XYs{{X: l.at, Y: y}})
+		if err != nil {
+			return nil, err
+		}
+		dot.GlyphStyle = draw.GlyphStyle{Color: l.colour, Radius: vg.Points(3.5), Shape: draw.CircleGlyph{}}
+		m := &marked{name: l.name, parts: []plot.Plotter{bar, dot}}
+		m.say(l.at, y, l.says)
+		p.Add(m)
+	}
+	p.Y.Tick.Marker = ticks
+	p.Y.Min, p.Y.Max = 0.5, float64(len(lines))+0.5
+	return p, nil
+}

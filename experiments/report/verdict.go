@@ -1,0 +1,294 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"calibra/experiments/metrics"
+)
+
+// Candidate is a method that a verdict weighs: what it shows on the test rows of one data set.
+type Candidate struct {
+	Name     string  `json:"method"`
+	Title    string  `json:"-"` // as the tables write its row
+	NLL      float64 `json:"nll"`
+	Accuracy float64 `json:"accuracy"`
+	Effort   int     `json:"-"` // how simple it is: of methods that are not told apart the least is enough
+}
+
+// Difference is how far a method lies from another in an error on the same test rows. Below 0
+// the method is the better one.
+type Difference struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"` // of the 95 % interval
+	High  float64 `json:"high"`
+	P     float64 `json:"p"` // of no difference, corrected for all methods (Holm 1979)
+}
+
+// NewDifference is the comparison with its corrected p.
+func NewDifference(c metrics.Comparison, corrected float64) *Difference {
+	return &Difference{c.Difference, c.Interval.Low, c.Interval.High, corrected}
+}
+
+// told says whether the difference is more than chance at 5 %.
+func (d *Difference) told() bool { return d != nil && d.P < 0.05 }
+
+// String is "−.0718 (95 % −.0781 to −.0660, p ≤ 1e-6)".
+func (d *Difference) String() string {
+	return fmt.Sprintf("%s (95 %% %s to %s, %s)", nats(d.Value), nats(d.Low), nats(d.High), PEquals(d.P))
+}
+
+// Verdict says which of some methods to use on one data set, and how sure that is.
+type Verdict struct {
+	Data    string   `json:"data,omitempty"`
+	Rows    int      `json:"test_rows"`
+	Best    string   `json:"best"`    // the method of the least NLL
+	Use     string   `json:"use"`     // the simplest that is not told apart from it
+	Tied    []string `json:"tied"`    // those that are not told apart from it, the simplest first
+	Harmful []string `json:"harmful"` // those that are worse than the classifier as it is
+	// Methods are all of them, from the least NLL on.
+	Methods  []*Judged `json:"methods"`
+	Commands []string  `json:"commands,omitempty"` // that fit what to use, and apply it
+	text     []string
+}
+
+// Judged is a method in a verdict. Its differences are in NLL, and in the share of rows whose
+// top class is wrong; nil for the method itself and where they are not known.
+type Judged struct {
+	Candidate
+	ToClassifier *Difference `json:"nll_to_classifier,omitempty"`
+	ErrorsTo     *Difference `json:"errors_to_classifier,omitempty"`
+	ToBest       *Difference `json:"nll_to_best,omitempty"`
+	ErrorsToBest *Difference `json:"errors_to_best,omitempty"`
+	Harms        bool        `json:"harms"`
+}
+
+// Classifier is the name of the method that leaves the classifier as it is.
+const Classifier = "nc"
+
+// Judge weighs the candidates; classifier is the place of the one that is the classifier as it
+// is, −1 if there is none. differences gives those of all candidates to one of them in NLL
+// or in accuracy, of which it is the share of wrong rows; nil where they are not known. Without
+// a candidate that has an NLL the verdict is nil.
+func Judge(candidates []Candidate, classifier int, differences func(m metrics.Metric, reference int) ([]*Difference, error)) (*Verdict, error) {
+	best := -1
+	for i, c := range candidates {
+		if !math.IsNaN(c.NLL) && (best < 0 || c.NLL < candidates[best].NLL) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil, nil
+	}
+	v := &Verdict{Best: candidates[best].Name, Tied: []string{}, Harmful: []string{}}
+	judged := make([]*Judged, len(candidates))
+	for i, c := range candidates {
+		judged[i] = &Judged{Candidate: c}
+	}
+	set := func(m metrics.Metric, reference int, to func(*Judged) **Difference) error {
+		if reference < 0 {
+			return nil
+		}
+		all, err := differences(m, reference)
+		for i, d := range all {
+			*to(judged[i]) = d
+		}
+		return err
+	}
+	for _, err := range []error{
+		set(metrics.NLL, best, func(j *Judged) **Difference { return &j.ToBest }),
+		set(metrics.Accuracy, best, func(j *Judged) **Difference { return &j.ErrorsToBest }),
+		set(metrics.NLL, classifier, func(j *Judged) **Difference { return &j.ToClassifier }),
+		set(metrics.Accuracy, classifier, func(j *Judged) **Difference { return &j.ErrorsTo }),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	first := judged[best]
+	var tied []*Judged
+	for _, j := range judged {
+		j.Harms = j.ToClassifier.told() && j.ToClassifier.Value > 0 || j.ErrorsTo.told() && j.ErrorsTo.Value > 0
+		if j.ToBest != nil && !j.ToBest.told() && !j.Harms {
+			tied = append(tied, j)
+		}
+	}
+	v.Methods = slices.DeleteFunc(slices.Clone(judged), func(j *Judged) bool { return math.IsNaN(j.NLL) })
+	slices.SortStableFunc(v.Methods, func(a, b *Judged) int { return cmp.Compare(a.NLL, b.NLL) })
+	slices.SortStableFunc(tied, func(a, b *Judged) int { return cmp.Compare(a.Effort, b.Effort) })
+	use := first
+	if first.Harms { // in accuracy
+		if i := slices.IndexFunc(v.Methods, func(j *Judged) bool { return !j.Harms }); i >= 0 {
+			use = v.Methods[i]
+		}
+	}
+	if len(tied) > 0 && (first.Harms || tied[0].Effort < use.Effort) {
+		use = tied[0]
+	}
+	v.Use = use.Name
+	for _, j := range tied {
+		v.Tied = append(v.Tied, j.Name)
+	}
+	var harmful []*Judged
+	for _, j := range v.Methods {
+		if j.Harms {
+			v.Harmful, harmful = append(v.Harmful, j.Name), append(harmful, j)
+		}
+	}
+	v.text = v.sentences(first, use, tied, harmful, judged, classifier)
+	return v, nil
+}
+
+// sentences are the verdict in words: what is best, what is enough, what harms.
+func (v *Verdict) sentences(first, use *Judged, tied, harmful, all []*Judged, classifier int) (text []string) {
+	titles := func(of []*Judged) string {
+		const most = 6
+		var out []string
+		for _, j := range of {
+			out = append(out, j.Title)
+		}
+		if len(out) > most {
+			out = append(out[:most], fmt.Sprintf("%d more", len(out)-most))
+		}
+		return listed(out)
+	}
+	switch {
+	case len(all) == 1:
+		text = append(text, fmt.Sprintf("%s is the only one: NLL %s, accuracy %s.", first.Title, nats(first.NLL), share(first.Accuracy)))
+	case classifier < 0:
+		text = append(text, fmt.Sprintf("%s is best: NLL %s, accuracy %s. The classifier as it is (nc) was not compared, so what calibration gains is not known.", first.Title, nats(first.NLL), share(first.Accuracy)))
+	case all[classifier] == first:
+		text = append(text, fmt.Sprintf("Nothing improves the classifier as it is: NLL %s, accuracy %s.", nats(first.NLL), share(first.Accuracy)))
+	default:
+		line := fmt.Sprintf("%s is best: NLL %s → %s, accuracy %s → %s", first.Title, nats(all[classifier].NLL), nats(first.NLL), share(all[classifier].Accuracy), share(first.Accuracy))
+		if d := first.ToClassifier; d != nil {
+			line += fmt.Sprintf("; difference to the classifier as it is: NLL %v", d)
+		}
+		if d := first.ErrorsTo; d != nil && d.Value != 0 {
+			line += fmt.Sprintf(", share of wrong rows %v", d)
+		}
+		text = append(text, line+".")
+	}
+	switch {
+	case len(all) == 1:
+	case len(tied) == 0 && len(all) > 1:
+		text = append(text, "Every other method is told apart from it at 5 %.")
+	default:
+		line := fmt.Sprintf("%s %s not told apart from it", titles(tied), isAre(len(tied)))
+		if use != first && slices.Contains(tied, use) {
+			line += fmt.Sprintf("; %s is enough: within %s nats at 95 %%", use.Title, nats(max(use.ToBest.High, 0)))
+		}
+		text = append(text, line+".")
+	}
+	if len(harmful) > 0 {
+		var out []string
+		for _, j := range harmful[:min(3, len(harmful))] {
+			line := j.Title + ": "
+			if d := j.ToClassifier; d != nil {
+				line += "NLL " + signed(d.Value)
+			}
+			if d := j.ErrorsTo; d.told() && d.Value > 0 {
+				line += fmt.Sprintf(", accuracy %s → %s", share(all[classifier].Accuracy), share(j.Accuracy))
+			}
+			out = append(out, line)
+		}
+		if n := len(harmful) - len(out); n > 0 {
+			out = append(out, fmt.Sprintf("and %d more", n))
+		}
+		text = append(text, "Harm: "+strings.Join(out, "; ")+". Worse than the classifier as it is by more than chance.")
+	}
+	if first.Harms && !use.Harms {
+		text = append(text, fmt.Sprintf("%s harms nothing: NLL %s, accuracy %s.", use.Title, nats(use.NLL), share(use.Accuracy)))
+	}
+	return text
+}
+
+// Text is the verdict in sentences.
+func (v *Verdict) Text() []string { return v.text }
+
+// Statement is the verdict as a page shows it.
+func (v *Verdict) Statement() Statement {
+	return Statement{Title: v.Data, Lines: v.text, Commands: v.Commands}
+}
+
+// Place is where the row of that title stands in the verdict's order, the last place if it has
+// none.
+func (v *Verdict) Place(title string) int {
+	if i := slices.IndexFunc(v.Methods, func(j *Judged) bool { return j.Title == title }); i >= 0 {
+		return i
+	}
+	return len(v.Methods)
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// listed is "a", "a and b", "a, b and c".
+func listed(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+// share is a share of rows, ".9477".
+func share(x float64) string {
+	if math.IsNaN(x) {
+		return "unknown"
+	}
+	return nats(x)
+}
+
+// nats is a number of four decimals without its leading 0, with a minus sign of its own.
+func nats(x float64) string {
+	text := strings.Replace(fmt.Sprintf("%.4f", math.Abs(x)), "0.", ".", 1)
+	if math.Abs(x) >= 1 {
+		text = fmt.Sprintf("%.4f", math.Abs(x))
+	}
+	if x < 0 && text != ".0000" {
+		return "−" + text
+	}
+	return text
+}
+
+// signed is nats with its sign always.
+func signed(x float64) string {
+	if text := nats(x); strings.HasPrefix(text, "−") || text == ".0000" {
+		return text
+	}
+	return "+" + nats(x)
+}
+
+// leastP is below what a p-value is written as a bound: no test of so many rows knows it better.
+const leastP = 1e-6
+
+// P writes a p-value, below a millionth as a bound.
+func P(p float64) string {
+	if p < leastP {
+		return "≤ 1e-6"
+	}
+	return fmt.Sprintf("%.2g", p)
+}
+
+// PEquals is P with its letter: "p = .03", "p ≤ 1e-6".
+func PEquals(p float64) string {
+	if text := P(p); strings.HasPrefix(text, "≤") {
+		return "p " + text
+	}
+	return "p = " + P(p)
+}
+
+// PAmong is the p-value of a test by so many redraws, the least it can show as a bound: "≤ 1/51".
+func PAmong(p float64, redraws int) string {
+	if least := 1 / float64(redraws+1); p <= least*(1+1e-9) {
+		return fmt.Sprintf("≤ 1/%d", redraws+1)
+	}
+	return fmt.Sprintf("%.3f", p)
+}

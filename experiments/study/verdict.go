@@ -1,0 +1,229 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+)
+
+// simple are methods in the order of how simple they are, by their numbers: none, one, three, a
+// few for each class. All others come after them, those that read logits alone first and of these
+// the quick ones.
+var simple = []string{report.Classifier, "ts", "ets", "order-preserving", "beta", "ps", "vector", "histogram", "ir", "spline", "top-label", "sm", "dc"}
+
+// effort is how simple the method is; less is simpler.
+func effort(c *experiments.Catalog, name string) int {
+	if at := slices.Index(simple, name); at >= 0 {
+		return at
+	}
+	m, err := c.Find(name)
+	if err != nil {
+		return math.MaxInt
+	}
+	const beyondSimple = 1000
+	return len(simple) + beyondSimple*len(m.Needs) + int(m.Cost.Seconds)
+}
+
+// errorRate is the share of test rows whose top class is not their label.
+var errorRate = quantity{metric: metrics.Accuracy, key: "errors", title: "errors", value: func(r *Result) float64 { return 1 - at(r.Shared, metrics.Accuracy.String()) }}
+
+// Verdicts say of each data set which method to use. They are of the rows that are fitted to all
+// calibration rows, and of a method that was run tuned and not, of the tuned.
+func (f *Findings) Verdicts(ctx context.Context) (all []*report.Verdict, err error) {
+	subjects := f.subjects()
+	for _, s := range subjects {
+		v, err := f.verdict(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			continue
+		}
+		if len(subjects) > 1 {
+			v.Data = s.Title()
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// verdict is nil where no row has a result.
+func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, error) {
+	var rows []int
+	var candidates []report.Candidate
+	classifier := -1
+	for i, r := range s.rows {
+		if len(r.results) == 0 || r.spec.Fraction > 0 || f.ranked() && s.tuned(r.spec.Method) != r {
+			continue
+		}
+		c := report.Candidate{
+			Name: r.spec.Method, Title: strings.Join(r.labels, " "), NLL: r.spread(sharedMetric(metrics.NLL)).Mean,
+			Accuracy: r.spread(sharedMetric(metrics.Accuracy)).Mean, Effort: effort(r.spec.Catalog, r.spec.Method),
+		}
+		if f.ranked() {
+			c.Title = r.labels[0]
+		} else {
+			c.Name = f.named(r)
+			c.Effort += i
+		}
+		if r.spec.Method == report.Classifier {
+			classifier = len(candidates)
+		}
+		rows, candidates = append(rows, i), append(candidates, c)
+	}
+	v, err := report.Judge(candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
+		q := sharedMetric(m)
+		if m == metrics.Accuracy {
+			q = errorRate
+		}
+		all, err := f.differences(ctx, s, s.rows[rows[reference]], q)
+		out := make([]*report.Difference, len(rows))
+		for k, i := range rows {
+			if err == nil && all[i] != nil {
+				out[k] = report.NewDifference(all[i].Comparison, all[i].corrected)
+			}
+		}
+		return out, err
+	})
+	if v == nil || err != nil {
+		return nil, err
+	}
+	v.Rows = s.largest().TestRows
+	if in := f.Inputs[s.origin]; in != "" {
+		spec := s.rows[rows[slices.IndexFunc(candidates, func(c report.Candidate) bool { return c.Name == v.Use })]].spec
+		v.Commands = Commands(in, spec)
+	}
+	return v, nil
+}
+
+// named is the row's method with what else tells it apart: "vq w=16 |C|=64".
+func (f *Findings) named(r *row) string {
+	name := r.spec.Method
+	for i, field := range f.Study.Vary {
+		if field.Head != ByMethod.Head {
+			name += fmt.Sprintf(" %s=%s", field.Head, r.labels[i])
+		}
+	}
+	return name
+}
+
+// ranked says whether the study's rows are methods, which tables show the best first; those of
+// a grid of sizes keep its order.
+func (f *Findings) ranked() bool {
+	return !slices.ContainsFunc(f.Study.Vary, func(v Field) bool { return v.Head != ByMethod.Head && v.Head != ByTuning.Head })
+}
+
+// shown are the subjects with their rows as tables and bars show them: the least NLL first where
+// the rows are methods, those without a result last.
+func (f *Findings) shown() []*subject {
+	subjects := f.subjects()
+	if f.ranked() {
+		for _, s := range subjects {
+			q := sharedMetric(metrics.NLL)
+			slices.SortStableFunc(s.rows, func(a, b *row) int {
+				x, y := a.spread(q).Mean, b.spread(q).Mean
+				if math.IsNaN(x) != math.IsNaN(y) {
+					return cmp.Compare(fmt.Sprint(math.IsNaN(x)), fmt.Sprint(math.IsNaN(y)))
+				}
+				return cmp.Compare(x, y)
+			})
+		}
+	}
+	return subjects
+}
+
+// Commands fit the Spec's method on what the user named by in, and apply it.
+func Commands(in string, spec experiments.Spec) []string {
+	if spec.Method == report.Classifier {
+		return nil
+	}
+	fit := "calibra fit --in " + in + " --method " + spec.Method
+	for _, set := range strings.Fields(spec.Set) {
+		fit += " --set " + set
+	}
+	out := "runs/" + spec.Method
+	return []string{fit + " --out " + out, fmt.Sprintf("calibra apply --model %s --in %s --out calibrated.npz", out, in)}
+}
+
+// Weigh is the verdict on runs that were judged on the same test rows. The first of them that
+// leaves the classifier as it is counts as that.
+func Weigh(ctx context.Context, runs []*experiments.Run, rng *rand.Rand) (*report.Verdict, error) {
+	var candidates []report.Candidate
+	wrong := make([][]float64, len(runs))
+	for i, r := range runs {
+		m := r.Outcome.Metrics
+		candidates = append(candidates, report.Candidate{
+			Name: r.Spec.Method, Title: r.Spec.Method, NLL: m.Values[metrics.NLL], Accuracy: m.Values[metrics.Accuracy], Effort: effort(r.Spec.Catalog, r.Spec.Method),
+		})
+		wrong[i] = make([]float64, len(m.NLL))
+		for _, row := range misses(r) {
+			wrong[i][row] = 1
+		}
+	}
+	classifier := slices.IndexFunc(candidates, func(c report.Candidate) bool { return c.Name == report.Classifier })
+	v, err := report.Judge(candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
+		family := make([]*paired, len(runs))
+		for i := range runs {
+			if i == reference {
+				continue
+			}
+			a, b := runs[i].Outcome.Metrics.NLL, runs[reference].Outcome.Metrics.NLL
+			if m == metrics.Accuracy {
+				a, b = wrong[i], wrong[reference]
+			}
+			c, err := metrics.Compare(ctx, a, b, rng)
+			if err != nil {
+				return nil, err
+			}
+			family[i] = &paired{Comparison: *c}
+		}
+		correct(family)
+		out := make([]*report.Difference, len(runs))
+		for i, p := range family {
+			if p != nil {
+				out[i] = report.NewDifference(p.Comparison, p.corrected)
+			}
+		}
+		return out, nil
+	})
+	if v != nil {
+		v.Rows = len(wrong[0])
+	}
+	return v, err
+}
+
+// Forests are the verdicts as figures.
+func Forests(ctx context.Context, f *Findings) (*report.Section, error) {
+	section := &report.Section{
+		Title: "Differences to the best",
+		Note:  "A dot is the difference of a method to the best one on the same test rows, its bar the 95 % interval of a paired bootstrap over the rows. Below 0 a method would be better, above 0 it is worse; a bar that reaches 0 is not told apart. " + testNote,
+	}
+	for _, s := range f.subjects() {
+		v, err := f.verdict(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil || len(v.Methods) < 2 {
+			continue
+		}
+		figure, err := v.Forest(s.Title())
+		if err != nil {
+			return nil, err
+		}
+		if figure != nil {
+			section.Figures = append(section.Figures, &report.Drawing{Name: "differences-" + s.slug(), Caption: fmt.Sprintf("Differences to the best method on %s, with 95 %% intervals.", s.Title()), Figure: figure})
+		}
+	}
+	if section.Figures == nil {
+		return nil, nil
+	}
+	return section, nil
+}
