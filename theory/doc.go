@@ -58,7 +58,9 @@
 // second order), plus the estimate's standard error times Student's quantile; with few
 // replicates it widens. A fit that reaches no minimum near θ* ([UnsettledError]) is counted,
 // and a row judges how many there are. testdata/seeds.md has the rows under many seeds; a
-// test breaks each judged row on purpose.
+// test breaks each judged row on purpose. Replicates are as many as let rate, misspecified and
+// intervals notice a covariance that is a tenth wrong with probability .9 (their rows power);
+// testdata/mutations.md has which rows notice which fault.
 //
 // FINDINGS.md, generated from testdata/results.csv by [Findings], tells what holds, what does
 // not hold as the paper prints it, and what it means for those who fit. After a change of a

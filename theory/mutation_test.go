@@ -299,7 +299,7 @@ var mutations = []mutation{
 	{name: "every eighth sample of 30 rows", study: "rate", wrong: wrong{rows: scarce()}, notices: []string{"unsettled"}},
 	{name: "a ridge of 1e-3 in the loss", study: "rate", wrong: ridge(1e-3), notices: []string{"hessian-by-hand", "scores-by-hand", "population-gradient", "gauge-curvature"}},
 
-	{name: "samples of a quarter of the rows", study: "misspecified", wrong: wrong{rows: func(n int) int { return n / 4 }}, notices: []string{"ratio", "ratio-farthest", "outliers"}},
+	{name: "samples of a quarter of the rows", study: "misspecified", wrong: wrong{rows: func(n int) int { return n / 4 }}, notices: []string{"ratio", "ratio-farthest", "wald", "outliers"}},
 	{name: "samples that grow as √N", study: "misspecified", wrong: wrong{rows: func(n int) int { return int(10 * math.Sqrt(float64(n)*1e5)) }}, notices: []string{"beta-n"}},
 	{name: "a loss that falls without end", study: "misspecified", wrong: wrong{loss: bend(bent{gradient: func(grad, theta, _ []float64) float64 {
 		grad[0] -= 100
@@ -383,6 +383,12 @@ var mutations = []mutation{
 	{name: "a ridge of 1 in the loss", study: "initialisation", wrong: ridge(1), notices: []string{"origin-curvature"}},
 
 	{name: "samples of a quarter of the rows", study: "intervals", wrong: wrong{rows: func(n int) int { return n / 4 }}, notices: []string{"posteriors-300", "posteriors-1000", "posteriors-3000", "posteriors-10000"}},
+	{name: "variances a tenth too large", study: "intervals", run: func(s Settings, r *Report) error {
+		x, err := drawIntervals(context.Background(), s)
+		floats.Scale(1.1, x.variances)
+		x.report(s, r)
+		return err
+	}, notices: []string{"variance"}},
 	{name: "samples of 20 rows", study: "intervals", wrong: wrong{rows: func(int) int { return 20 }}, notices: []string{"unsettled"}},
 
 	{name: "samples of one row in thirty", study: "two-stage", wrong: wrong{rows: func(n int) int { return n / 30 }}, notices: []string{"before-0-10000", "before-0-100000", "after-1-10000", "after-1-100000"}},

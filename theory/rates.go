@@ -34,6 +34,9 @@ type rateStatistics struct {
 // order, and a hundredth for what the medians of few replicates hide.
 func (x *rateStatistics) leftOut() float64 { return 0.01 + x.Second }
 
+// leftOutOfWald is the same of the mean of Wald/df, a square.
+func (x *rateStatistics) leftOutOfWald() float64 { return 0.01 + 2*x.Second }
+
 // leftOutOfSlope is the same of a slope over the sizes.
 func (x *rateStatistics) leftOutOfSlope() float64 { return 0.005 + x.SecondFirst/x.LogRange }
 

@@ -304,9 +304,14 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 	}
 	shifts := evenShifts(d, choose(s, 4, 6))
 	for _, ridge := range []struct {
-		key    string
-		lambda float64
-	}{{"strong", 1e-2}, {"paper", 1e-3}, {"weak", ridgeStudied}} {
+		key              string
+		lambda           float64
+		radius, radiusSD float64 // of other seeds, see Report.usual
+	}{
+		{key: "strong", lambda: 1e-2},
+		{key: "paper", lambda: 1e-3, radius: 4.203, radiusSD: 2.251},
+		{key: "weak", lambda: ridgeStudied, radius: 3.584, radiusSD: 1.383},
+	} {
 		lambda := ridge.lambda
 		model := &ridged{layer, lambda}
 		e := &experiment{
@@ -367,10 +372,10 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 		if collapsed > 0 {
 			r.equal("unpredicted-"+ridge.key, name+"… of which ‖∂L/∂M_k‖ > λ", float64(unpredicted), 0, "none: it acts as λ|a_k||b_k|")
 		}
-		if ridge.key == "strong" { // the search ends at farRadius there
+		if ridge.key == "strong" { // the search ends there
 			r.tell("radius-worst-"+ridge.key, name+"radius of positive definiteness / λ, worst direction", exact(radius), "small: it convexifies only nearby")
 		} else {
-			r.below("radius-worst-"+ridge.key, name+"radius of positive definiteness / λ, worst direction", exact(radius), farRadius, "small: it convexifies only nearby")
+			r.usual("radius-worst-"+ridge.key, name+"radius of positive definiteness / λ, worst direction", radius, ridge.radius, ridge.radiusSD, "small: it convexifies only nearby")
 		}
 		r.tell("radius-random-"+ridge.key, name+"radius of positive definiteness / λ, random direction", exact(median(typical)), "finite: it convexifies only nearby")
 		if lambda != ridgeStudied {
@@ -386,10 +391,6 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 	}
 	return nil
 }
-
-// farRadius is the radius of positive definiteness, in λ, below which a ridge counts as
-// convexifying nearby only: a tenth of where the search ends at λ = 1e-3.
-const farRadius = 100
 
 // ridgeSeen is the ridge that a collapse is compared with.
 func (s Settings) ridgeSeen(lambda float64) float64 {

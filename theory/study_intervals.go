@@ -49,33 +49,46 @@ const coverageLeft = 0.015
 // smallest N leaves the rarest codeword a few dozen rows.
 const smallSamplesLost = 0.1
 
-func runIntervals(ctx context.Context, s Settings, r *Report) error {
+// intervalSamples are what the samples of the study gave.
+type intervalSamples struct {
+	predictions, factors []coverage
+	variances            []float64 // at the largest N, see varianceRatio
+	largest              int       // N
+	lost                 []string  // those without a fit
+}
+
+// drawIntervals fits samples of growing N and asks their intervals.
+func drawIntervals(ctx context.Context, s Settings) (*intervalSamples, error) {
 	d := s.fast()
 	truth, err := NewTruth(d, newRand(s.Seed, 41))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	Rescaling{d.Classes, d.Codewords}.Fix(truth.Theta, nil)
 	gauge := s.rescaling(d)
 	model, err := s.model(truth.Table, d.Identity)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	population := truth.Weights(truth.Table.Multinomial(d.Frequencies(0)))
-	sizes := choose(s, []int{1e4, 3e4, 1e5}, []int{3e3, 1e4, 3e4, 1e5})
+	at, err := newAsymptotics(cheapest(model), Rescaling{d.Classes, d.Codewords}, truth.Theta, population)
+	if err != nil {
+		return nil, err
+	}
+	sizes := choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6})
 	replicates := s.replicates(40, 200)
-	predictions := make([]coverage, len(sizes)*replicates)
-	factors := make([]coverage, len(sizes)*replicates)
-	unfitted := make([]string, len(sizes)*replicates)
+	n := len(sizes) * replicates
+	x := &intervalSamples{predictions: make([]coverage, n), factors: make([]coverage, n), largest: sizes[len(sizes)-1]}
+	lost, variances := make([]string, n), make([]float64, n)
 	rows := observedTable(truth.Table)
-	err = forEach(ctx, len(predictions), model.fork, func(model Model, i int) error {
-		predictions[i], factors[i] = newCoverage(), newCoverage()
+	err = forEach(ctx, n, model.fork, func(model Model, i int) error {
+		x.predictions[i], x.factors[i] = newCoverage(), newCoverage()
 		N := sizes[i/replicates]
+		where := fmt.Sprintf("seed %d, N = %d, replicate %d", s.Seed, N, i%replicates)
 		sample := s.sample(population, N, newRand(s.Seed, 42, uint64(i)))
 		theta := slices.Clone(truth.Theta)
 		if minimize(model, gauge, theta, sample) != nil {
-			// With a codeword seen a few dozen times the likelihood may have no maximum.
-			unfitted[i] = fmt.Sprintf("seed %d, N = %d, replicate %d", s.Seed, N, i%replicates)
+			lost[i] = where // with a codeword seen a few dozen times the likelihood may have no maximum
 			return nil
 		}
 		gauge.Fix(theta, truth.Theta)
@@ -89,25 +102,40 @@ func runIntervals(ctx context.Context, s Settings, r *Report) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			unfitted[i] = fmt.Sprintf("seed %d, N = %d, replicate %d: %v", s.Seed, N, i%replicates, err)
+			lost[i] = fmt.Sprintf("%s: %v", where, err)
 			return nil
 		}
-		if err := countPredictions(ctx, predictions[i], sandwich, truth); err != nil {
-			return err
-		}
-		countFactors(factors[i], sandwich, truth, theta)
-		return nil
+		countFactors(x.factors[i], sandwich, truth, theta)
+		variances[i] = varianceRatio(sandwich, at, N)
+		return countPredictions(ctx, x.predictions[i], sandwich, truth)
 	})
+	for i, where := range lost {
+		switch {
+		case where != "":
+			x.lost = append(x.lost, where)
+		case i >= n-replicates:
+			x.variances = append(x.variances, variances[i])
+		}
+	}
+	return x, err
+}
+
+func runIntervals(ctx context.Context, s Settings, r *Report) error {
+	x, err := drawIntervals(ctx, s)
 	if err != nil {
 		return err
 	}
-	var lost []string
-	for _, where := range unfitted {
-		if where != "" {
-			lost = append(lost, where)
-		}
-	}
-	r.rare("unsettled", fmt.Sprintf("samples of %d without a maximum of the likelihood", len(unfitted)), len(lost), len(unfitted), smallSamplesLost, "some, at N_k of a few dozen", lost)
+	x.report(s, r)
+	return nil
+}
+
+// report adds the rows of the samples.
+func (x *intervalSamples) report(s Settings, r *Report) {
+	n := len(x.predictions)
+	r.rare("unsettled", fmt.Sprintf("samples of %d without a maximum of the likelihood", n), len(x.lost), n, smallSamplesLost, "some, at N_k of a few dozen", x.lost)
+	variance := meanEstimate(x.variances)
+	r.near("variance", fmt.Sprintf("variance of the factors that a sample estimates over that of the population, N = %d", x.largest), variance, 1, varianceLeft, "1")
+	r.power("variance-power", "probability that this notices a covariance a tenth too large", variance, 1, 1.1, varianceLeft)
 	ofPosteriors := Curve{Label: "posteriors", Style: Joined}
 	ofFactors := Curve{Label: "factors", Style: Joined}
 	for class := range len(occurrenceEdges) - 1 {
@@ -126,7 +154,7 @@ func runIntervals(ctx context.Context, s Settings, r *Report) error {
 			})
 			return e[0]
 		}
-		posterior, factor := part(predictions), part(factors)
+		posterior, factor := part(x.predictions), part(x.factors)
 		if math.IsNaN(posterior.Value) { // no codeword was that rare
 			continue
 		}
@@ -144,7 +172,22 @@ func runIntervals(ctx context.Context, s Settings, r *Report) error {
 		XLabel: "N_k of the (rarest) codeword, at least", YLabel: "part that holds the truth", LogX: true,
 		Curves: []Curve{ofPosteriors, ofFactors, powerLaw("nominal", intervalLevel, 0, ofPosteriors.X)},
 	})
-	return nil
+}
+
+// varianceLeft is what the leverage correction and terms of order 1/N_k leave open of an estimated
+// variance at N = 1e6.
+const varianceLeft = 0.015
+
+// varianceRatio is the variance that a sample of N rows estimates for a factor over that of the
+// population's sandwich, the mean over all. Unlike a coverage it hardly varies between samples.
+func varianceRatio(s *layers.Sandwich, at *asymptotics, N int) float64 {
+	receiver, sender := s.FactorErrors()
+	errors := slices.Concat(receiver.RawMatrix().Data, sender.RawMatrix().Data)
+	var sum float64
+	for i, v := range errors {
+		sum += v * v / (at.covariance.At(i, i) / float64(N))
+	}
+	return sum / float64(len(errors))
 }
 
 // layeredOf is the layer in a model that may be made wrong on purpose.

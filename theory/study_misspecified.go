@@ -155,78 +155,113 @@ func newMisspecified(ctx context.Context, s Settings, d Design, n, replicates in
 	return m, nil
 }
 
-func runMisspecified(ctx context.Context, s Settings, r *Report) error {
-	problems := choose(s, 3, 12)
-	var ratios, betas, walds, widest []float64
-	var ratioError, betaError, second, slopeSecond, greatestNaive, worst, gradient float64
-	low, high, naiveLow := math.Inf(1), math.Inf(-1), math.Inf(1)
-	var outliers, unbounded []string
-	total, drawn, competing := 0, 0, 0
-	measured := Curve{Label: "sandwich, one problem each"}
-	naive := Curve{Label: "naive prediction, H in place of the sandwich"}
-	replicates := s.replicates(24, 40)
-	for problem := range problems {
-		e, err := newMisspecified(ctx, s, s.fast(), problem, replicates)
+// misspecifiedProblems sums up what the problems gave.
+type misspecifiedProblems struct {
+	replicates int
+
+	ratios, betas, walds, widest []float64
+	// Sums of variances, and of what first-order theory leaves open.
+	ratioError, betaError, waldError, second, slopeSecond, waldLeft float64
+	// The least and the greatest of all problems.
+	low, high, naiveLow, naiveHigh, farthest, gradient float64
+
+	outliers, unbounded     []string
+	total, drawn, competing int
+	measured, naive         Curve
+}
+
+func newMisspecifiedProblems(replicates int) *misspecifiedProblems {
+	return &misspecifiedProblems{
+		replicates: replicates, low: math.Inf(1), high: math.Inf(-1), naiveLow: math.Inf(1),
+		measured: Curve{Label: "sandwich, one problem each"},
+		naive:    Curve{Label: "naive prediction, H in place of the sandwich"},
+	}
+}
+
+// add takes what the replicates of a problem gave; its outliers are left out.
+func (x *misspecifiedProblems) add(problem int, o *outcome) {
+	x.outliers = append(x.outliers, o.keepNeighbourhood()...)
+	x.total += o.total()
+	x.widest = append(x.widest, float64(o.sizes[1]))
+	all := o.statistics(0)
+	x.ratios, x.betas, x.walds = append(x.ratios, all.Ratio.Value), append(x.betas, all.BetaN.Value), append(x.walds, all.Wald.Value)
+	x.ratioError, x.betaError, x.waldError = x.ratioError+square(all.Ratio.Error), x.betaError+square(all.BetaN.Error), x.waldError+square(all.Wald.Error)
+	x.second, x.slopeSecond, x.waldLeft = x.second+all.leftOut(), x.slopeSecond+all.leftOutOfSlope(), x.waldLeft+all.leftOutOfWald()
+	x.low, x.high = math.Min(x.low, all.Ratio.Value), math.Max(x.high, all.Ratio.Value)
+	x.farthest = math.Max(x.farthest, math.Abs(all.Ratio.Value-1)/(0.02+all.leftOut()+all.Ratio.chance()))
+	x.naiveLow, x.naiveHigh = math.Min(x.naiveLow, all.NaiveRatio), math.Max(x.naiveHigh, all.NaiveRatio)
+	x.measured.add(float64(problem+1), all.Ratio)
+	x.naive.add(float64(problem+1), all.Ratio.over(all.NaiveRatio))
+}
+
+// report adds the rows of all problems.
+func (x *misspecifiedProblems) report(r *Report) error {
+	r.rare("unbounded", fmt.Sprintf("populations of %d left out: no minimum near the factors that the law was disturbed from", x.drawn),
+		len(x.unbounded), x.drawn, outlierPart, fmt.Sprintf("at most %g of them; A4 fails there: the loss falls without end", outlierPart), x.unbounded)
+	if len(x.ratios) == 0 {
+		return errors.New("theory: every misspecified population has competing minima, or none: take another seed")
+	}
+	n := float64(len(x.ratios))
+	each := fmt.Sprintf(" of %d problems", len(x.ratios))
+	meanOf := func(values []float64, variance float64) Estimate {
+		return withError(mean(values), math.Sqrt(variance)/n, x.replicates-1)
+	}
+	r.tell("competing", fmt.Sprintf("populations of %d left out: a second minimum within df/N of θ*", x.drawn), exact(float64(x.competing)), "A4 fails there: θ* is not unique")
+	r.tell("largest-n", "largest N that a problem needs: N = 1e6, or more where the law has little curvature", exact(slices.Max(x.widest)), "1e6")
+	r.rounding("population-gradient", "‖∇L(θ*)‖ of the populations, by the graph", x.gradient, 1e-10, "0: θ* is stationary")
+	r.ratio("ratio", "observed/sandwich RMSE, mean"+each, meanOf(x.ratios, x.ratioError), 1, x.second/n, "1")
+	r.tell("ratio-least", "observed/sandwich RMSE, least"+each, exact(x.low), "1")
+	r.tell("ratio-greatest", "observed/sandwich RMSE, greatest"+each, exact(x.high), "1")
+	r.judge(Row{
+		Key: "ratio-farthest", Quantity: "farthest problem from 1, in parts of what chance and second order explain",
+		Estimate: exact(x.farthest), Target: math.NaN(), Theory: "≤ 1", Level: rowLevel * n,
+	}, Band{0, 1})
+	wald := meanOf(x.walds, x.waldError)
+	r.ratio("wald", "Wald/df, mean"+each, wald, 1, x.waldLeft/n, "1")
+	r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", wald, 1, 1/1.1, x.waldLeft/n)
+	r.tell("naive-least", "naive H⁻¹ prediction / sandwich, least", exact(x.naiveLow), "below 1: H⁻¹ is not the variance here")
+	r.below("naive-greatest", "naive H⁻¹ prediction / sandwich, greatest", exact(x.naiveHigh), 0.95, "below 1: the sandwich is needed")
+	r.rare("outliers", fmt.Sprintf("replicates of %d that left the neighbourhood of θ*: Wald/df > %g, or no minimum", x.total, waldOutlier),
+		len(x.outliers), x.total, outlierPart, fmt.Sprintf("at most %g of them; they do not enter the ratio", outlierPart), x.outliers)
+	r.near("beta-n", "β_N, mean"+each, meanOf(x.betas, x.betaError), -0.5, x.slopeSecond/n, "-1/2")
+	r.Figures = append(r.Figures, Figure{
+		Name: "ratio", Title: "Misspecified: observed error over prediction",
+		XLabel: "problem", YLabel: "RMSE / prediction at the largest N",
+		Curves: []Curve{x.measured, x.naive, powerLaw("theory: 1", 1, 0, x.measured.X)},
+	})
+	return nil
+}
+
+// eachMisspecified fits the samples of each problem and hands on what they gave.
+func eachMisspecified(ctx context.Context, s Settings, x *misspecifiedProblems, visit func(problem int, o *outcome)) error {
+	for problem := range choose(s, 3, 12) {
+		e, err := newMisspecified(ctx, s, s.fast(), problem, x.replicates)
 		if err != nil {
 			return err
 		}
-		drawn, competing = drawn+len(e.populations)+e.competing+len(e.unbounded), competing+e.competing
-		unbounded = append(unbounded, e.unbounded...)
+		x.drawn, x.competing = x.drawn+len(e.populations)+e.competing+len(e.unbounded), x.competing+e.competing
+		x.unbounded = append(x.unbounded, e.unbounded...)
 		if len(e.populations) == 0 {
 			continue
 		}
-		widest = append(widest, float64(e.sizes[1]))
 		g, err := e.populationGradient()
 		if err != nil {
 			return err
 		}
-		gradient = math.Max(gradient, g)
+		x.gradient = math.Max(x.gradient, g)
 		o, err := e.run(ctx)
 		if err != nil {
 			return err
 		}
-		outliers = append(outliers, o.keepNeighbourhood()...)
-		total += e.total()
-		all := o.statistics(0)
-		ratios, betas, walds = append(ratios, all.Ratio.Value), append(betas, all.BetaN.Value), append(walds, all.Wald.Value)
-		ratioError, betaError = ratioError+square(all.Ratio.Error), betaError+square(all.BetaN.Error)
-		second, slopeSecond = second+all.leftOut(), slopeSecond+all.leftOutOfSlope()
-		low, high = math.Min(low, all.Ratio.Value), math.Max(high, all.Ratio.Value)
-		worst = math.Max(worst, math.Abs(all.Ratio.Value-1)/(0.02+all.leftOut()+all.Ratio.chance()))
-		naiveLow, greatestNaive = math.Min(naiveLow, all.NaiveRatio), math.Max(greatestNaive, all.NaiveRatio)
-		measured.add(float64(problem+1), all.Ratio)
-		naive.add(float64(problem+1), all.Ratio.over(all.NaiveRatio))
+		visit(problem, o)
 	}
-	r.rare("unbounded", fmt.Sprintf("populations of %d left out: no minimum near the factors that the law was disturbed from", drawn),
-		len(unbounded), drawn, outlierPart, fmt.Sprintf("at most %g of them; A4 fails there: the loss falls without end", outlierPart), unbounded)
-	if len(ratios) == 0 {
-		return errors.New("theory: every misspecified population has competing minima, or none: take another seed")
-	}
-	n := float64(len(ratios))
-	each := fmt.Sprintf(" of %d problems", len(ratios))
-	meanOf := func(values []float64, variance float64) Estimate {
-		return withError(mean(values), math.Sqrt(variance)/n, replicates-1)
-	}
-	r.tell("competing", fmt.Sprintf("populations of %d left out: a second minimum within df/N of θ*", drawn), exact(float64(competing)), "A4 fails there: θ* is not unique")
-	r.tell("largest-n", "largest N that a problem needs: N = 1e6, or more where the law has little curvature", exact(slices.Max(widest)), "1e6")
-	r.rounding("population-gradient", "‖∇L(θ*)‖ of the populations, by the graph", gradient, 1e-10, "0: θ* is stationary")
-	r.ratio("ratio", "observed/sandwich RMSE, mean"+each, meanOf(ratios, ratioError), 1, second/n, "1")
-	r.tell("ratio-least", "observed/sandwich RMSE, least"+each, exact(low), "1")
-	r.tell("ratio-greatest", "observed/sandwich RMSE, greatest"+each, exact(high), "1")
-	r.judge(Row{
-		Key: "ratio-farthest", Quantity: "farthest problem from 1, in parts of what chance and second order explain",
-		Estimate: exact(worst), Target: math.NaN(), Theory: "≤ 1", Level: rowLevel * n,
-	}, Band{0, 1})
-	r.tell("wald", "Wald/df, mean"+each, exact(mean(walds)), "1")
-	r.tell("naive-least", "naive H⁻¹ prediction / sandwich, least", exact(naiveLow), "below 1: H⁻¹ is not the variance here")
-	r.below("naive-greatest", "naive H⁻¹ prediction / sandwich, greatest", exact(greatestNaive), 0.95, "below 1: the sandwich is needed")
-	r.rare("outliers", fmt.Sprintf("replicates of %d that left the neighbourhood of θ*: Wald/df > %g, or no minimum", total, waldOutlier),
-		len(outliers), total, outlierPart, fmt.Sprintf("at most %g of them; they do not enter the ratio", outlierPart), outliers)
-	r.near("beta-n", "β_N, mean"+each, meanOf(betas, betaError), -0.5, slopeSecond/n, "-1/2")
-	r.Figures = append(r.Figures, Figure{
-		Name: "ratio", Title: "Misspecified: observed error over prediction",
-		XLabel: "problem", YLabel: "RMSE / prediction at the largest N",
-		Curves: []Curve{measured, naive, powerLaw("theory: 1", 1, 0, measured.X)},
-	})
 	return nil
+}
+
+func runMisspecified(ctx context.Context, s Settings, r *Report) error {
+	x := newMisspecifiedProblems(s.replicates(32, 40))
+	if err := eachMisspecified(ctx, s, x, x.add); err != nil {
+		return err
+	}
+	return x.report(r)
 }

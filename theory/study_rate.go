@@ -66,21 +66,28 @@ const vanishing = 1e-12
 // lostPart is how many of the fits of a well-specified problem may reach no minimum near θ*.
 const lostPart = 0.005
 
-func runRate(ctx context.Context, s Settings, r *Report) error {
+// newRate is the experiment of study rate.
+func newRate(ctx context.Context, s Settings) (*experiment, *Truth, error) {
 	truth, err := NewTruth(s.design(), newRand(s.Seed, 1))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	model, err := s.model(truth.Table, truth.Design.Identity)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	shifts := evenShifts(truth.Design, choose(s, 4, 12))
-	e, err := newExperiment(ctx, s, truth, model, shifts, rateSizes, s.replicates(30, 40))
+	e, err := newExperiment(ctx, s, truth, model, shifts, rateSizes, s.replicates(64, 64))
+	return e, truth, err
+}
+
+func runRate(ctx context.Context, s Settings, r *Report) error {
+	e, truth, err := newRate(ctx, s)
 	if err != nil {
 		return err
 	}
 	// The graph's derivatives against those worked out by hand, at θ*.
+	model := e.model
 	p, byHand := e.populations[0], newBilinear(truth.Table, truth.Design.Identity)
 	for _, of := range []struct {
 		key, quantity string
@@ -120,7 +127,13 @@ func (e *experiment) report(ctx context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
-	part := lostPart
+	o.report(r)
+	return nil
+}
+
+// report adds the rows of what the replicates gave.
+func (o *outcome) report(r *Report) {
+	e, part := o.experiment, lostPart
 	if e.disturbed {
 		part = outlierPart
 	}
@@ -137,7 +150,8 @@ func (e *experiment) report(ctx context.Context, r *Report) error {
 	extreme("ratio-greatest", "… largest block", all.Worst)
 	extreme("ratio-least", "… smallest block", all.Best)
 	if e.populations[0].asymptotic.precision != nil {
-		r.ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, 0.01+2*all.Second, "1")
+		r.ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.leftOutOfWald(), "1")
+		r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", all.Wald, 1, 1/1.1, all.leftOutOfWald())
 	}
 	r.near("beta-n", "β_N, mean of blocks", all.BetaN, -0.5, all.leftOutOfSlope(), "-1/2")
 	if len(e.populations) > 1 && !math.IsNaN(all.BetaP.Value) {
@@ -156,7 +170,6 @@ func (e *experiment) report(ctx context.Context, r *Report) error {
 		r.near("pair-beta-n", "Theorem 2 for π_k: β_N, mean of blocks", pairs.BetaN, -0.5, pairs.leftOutOfSlope(), "-1/2")
 	}
 	r.Figures = append(r.Figures, o.errorFigure(), o.ratioFigure())
-	return nil
 }
 
 // singleDesignBetaP is the range over populations of the slope across codewords

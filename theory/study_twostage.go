@@ -272,9 +272,15 @@ func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rn
 	if err := minimize(newBilinear(table, 1), Rescaling{C, p.codewords}, theta, weights); err != nil {
 		return held, err
 	}
-	layer := layers.Bilinear{Prior: layers.UniformPrior{}}
+	return p.held(ctx, theta, counts, logp, z)
+}
+
+// held says how many posteriors hold the truth, of a map theta that was fitted to counts of rows on
+// the head's log p̂ of quantized features z.
+func (p *pipeline) held(ctx context.Context, theta, counts []float64, logp, z *mat.Dense) (held coverages, err error) {
+	C, table := p.classes, p.table(logp)
 	sizes := layers.Sizes{Classes: C, Features: p.slots * p.width, Slots: p.slots, Codewords: p.codewords, Counts: []int{1, 1, 1}}
-	fitted, err := layer.Init(sizes, rng)
+	fitted, err := layers.Bilinear{Prior: layers.UniformPrior{}}.Init(sizes, newRand(0))
 	if err != nil {
 		return held, err
 	}
@@ -353,16 +359,21 @@ func (p *pipeline) refitCodebook(counts []float64, rng *rand.Rand) *mat.Dense {
 	return centres
 }
 
-func runTwoStage(ctx context.Context, s Settings, r *Report) error {
-	sizes := []int{1000, 10_000, 100_000}
-	replicates := s.replicates(15, 400)
-	draws := choose(s, 4, 8) // problems
+// twoStage is the design of the study: samples of a few problems at growing N.
+type twoStage struct {
+	pipelines  []*pipeline
+	sizes      []int
+	replicates int // of each problem
+}
+
+func newTwoStage(s Settings) (*twoStage, error) {
+	t := &twoStage{sizes: []int{1000, 10_000, 100_000}, replicates: s.replicates(15, 400)}
+	problems := choose(s, 4, 8)
 	if s.Effort == tiny {
-		replicates, draws = 8, 1
+		t.replicates, problems = 8, 1
 	}
-	perProblem := replicates
-	pipelines := make([]*pipeline, draws)
-	for i := range pipelines {
+	for i := range problems {
+		var best *pipeline
 		var last error
 		for try, found := uint64(0), 0; found < pipelineDraws && try < 100*pipelineDraws; try++ {
 			p, err := newPipeline(newRand(s.Seed, 50, uint64(i), try))
@@ -370,84 +381,123 @@ func runTwoStage(ctx context.Context, s Settings, r *Report) error {
 				last = err
 				continue
 			}
-			if found++; pipelines[i] == nil || p.reach < pipelines[i].reach {
-				pipelines[i] = p
+			if found++; best == nil || p.reach < best.reach {
+				best = p
 			}
 		}
-		if pipelines[i] == nil {
-			return last
+		if best == nil {
+			return nil, last
+		}
+		t.pipelines = append(t.pipelines, best)
+	}
+	return t, nil
+}
+
+// total is how many samples a coverage is of.
+func (t *twoStage) total() int { return len(t.pipelines) * t.replicates }
+
+// stageSamples are what refits of some stages to samples of N rows gave.
+type stageSamples struct {
+	which stages
+	N     int
+	held  []coverages
+	lost  []string // the samples without a fit
+}
+
+// draw refits the stages to all samples of a size.
+func (t *twoStage) draw(ctx context.Context, s Settings, which stages, size int) (*stageSamples, error) {
+	out := &stageSamples{which: which, N: t.sizes[size]}
+	held, lost := make([]coverages, t.total()), make([]string, t.total())
+	none := func() (struct{}, error) { return struct{}{}, nil }
+	err := forEach(ctx, t.total(), none, func(_ struct{}, i int) (err error) {
+		p := t.pipelines[i/t.replicates]
+		rng := newRand(s.Seed, 51, uint64(which), uint64(size), uint64(i))
+		population := make([]float64, len(p.law))
+		for j := range population {
+			population[j] = p.prob[j/p.classes] * p.law[j]
+		}
+		counts := s.sample(population, out.N, rng)
+		floats.Scale(float64(out.N), counts)
+		for j := range counts {
+			counts[j] = math.Round(counts[j])
+		}
+		if held[i], err = p.refit(ctx, which, counts, rng); err != nil {
+			lost[i] = fmt.Sprintf("seed %d, %s, N = %d, replicate %d: %v", s.Seed, which, out.N, i, err)
+		}
+		return ctx.Err()
+	})
+	for i, where := range lost {
+		if where == "" {
+			out.held = append(out.held, held[i])
+		} else {
+			out.lost = append(out.lost, where)
 		}
 	}
-	r.tell("replicates", "samples of each coverage", exact(float64(draws*perProblem)), fmt.Sprintf("%d problems", draws))
+	return out, err
+}
+
+// coverage is the estimate of one of the parts.
+func (x *stageSamples) coverage(of func(coverages) float64) Estimate {
+	values := make([]float64, len(x.held))
+	for i, held := range x.held {
+		values[i] = of(held)
+	}
+	return meanEstimate(values)
+}
+
+// report adds the rows of the samples, and their points to the curves by label.
+func (x *stageSamples) report(r *Report, curve func(label string) *Curve) {
+	key, total := fmt.Sprintf("%d-%d", x.which, x.N), len(x.held)+len(x.lost)
+	r.rare("unsettled-"+key, fmt.Sprintf("%s, N = %d: samples of %d without a fit", x.which, x.N, total), len(x.lost), total, smallSamplesLost, "few", x.lost)
+	if len(x.held) < 2 {
+		return
+	}
+	for _, of := range []struct {
+		key, name string
+		right     stages // what is fitted where the intervals should hold
+		part      func(coverages) float64
+	}{
+		{"before", "intervals of the map", mapAlone, func(c coverages) float64 { return c.alone }},
+		{"after", "intervals of both stages", headAndMap, func(c coverages) float64 { return c.both }},
+	} {
+		e := x.coverage(of.part)
+		quantity := fmt.Sprintf("coverage when %s are fitted, %s, N = %d", x.which, of.name, x.N)
+		if x.which == mapAlone {
+			quantity = fmt.Sprintf("coverage when the map alone is fitted, %s, N = %d", of.name, x.N)
+		}
+		if x.which == of.right && x.N > 1000 {
+			r.near(of.key+"-"+key, quantity, e, intervalLevel, coverageLeft, short(intervalLevel))
+		} else {
+			r.tell(of.key+"-"+key, quantity, e, short(intervalLevel))
+		}
+		curve(fmt.Sprintf("%s fitted, %s", x.which, of.name)).add(float64(x.N), e)
+	}
+	if x.which == headAndMap {
+		r.tell("expected-"+key, fmt.Sprintf("what the variances of one and of both stages let expect of the map's intervals, N = %d", x.N),
+			x.coverage(func(c coverages) float64 { return c.expected }), "the same for every N: both variances fall as 1/N")
+	}
+}
+
+func runTwoStage(ctx context.Context, s Settings, r *Report) error {
+	t, err := newTwoStage(s)
+	if err != nil {
+		return err
+	}
+	r.tell("replicates", "samples of each coverage", exact(float64(t.total())), fmt.Sprintf("%d problems", len(t.pipelines)))
 	curves := map[string]*Curve{}
+	curve := func(label string) *Curve {
+		if curves[label] == nil {
+			curves[label] = &Curve{Label: label, Style: Joined}
+		}
+		return curves[label]
+	}
 	for which := range stageChoices {
-		for size, N := range sizes {
-			total := draws * perProblem
-			held := make([]coverages, total)
-			lost := make([]string, total)
-			err := forEach(ctx, total, func() (struct{}, error) { return struct{}{}, nil }, func(_ struct{}, i int) error {
-				p := pipelines[i/perProblem]
-				rng := newRand(s.Seed, 51, uint64(which), uint64(size), uint64(i))
-				population := make([]float64, len(p.law))
-				for j := range population {
-					population[j] = p.prob[j/p.classes] * p.law[j]
-				}
-				counts := s.sample(population, N, rng)
-				floats.Scale(float64(N), counts)
-				for j := range counts {
-					counts[j] = math.Round(counts[j])
-				}
-				found, err := p.refit(ctx, which, counts, rng)
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				if err != nil {
-					lost[i] = fmt.Sprintf("seed %d, %s, N = %d, replicate %d: %v", s.Seed, which, N, i, err)
-				}
-				held[i] = found
-				return nil
-			})
+		for size := range t.sizes {
+			samples, err := t.draw(ctx, s, which, size)
 			if err != nil {
 				return err
 			}
-			var kept [2][]float64
-			var expected []float64
-			var missing []string
-			for i, where := range lost {
-				if where != "" {
-					missing = append(missing, where)
-					continue
-				}
-				kept[0], kept[1] = append(kept[0], held[i].alone), append(kept[1], held[i].both)
-				expected = append(expected, held[i].expected)
-			}
-			key := fmt.Sprintf("%d-%d", which, N)
-			r.rare("unsettled-"+key, fmt.Sprintf("%s, N = %d: samples of %d without a fit", which, N, total), len(missing), total, smallSamplesLost, "few", missing)
-			if len(kept[0]) < 2 {
-				continue
-			}
-			for n, name := range []string{"intervals of the map", "intervals of both stages"} {
-				e := meanEstimate(kept[n])
-				quantity := fmt.Sprintf("coverage when %s are fitted, %s, N = %d", which, name, N)
-				if which == mapAlone {
-					quantity = fmt.Sprintf("coverage when the map alone is fitted, %s, N = %d", name, N)
-				}
-				full := []string{"before", "after"}[n] + "-" + key
-				switch {
-				case n == 0 && which == mapAlone && N > 1000, n == 1 && which == headAndMap && N > 1000:
-					r.near(full, quantity, e, intervalLevel, coverageLeft, short(intervalLevel))
-				default:
-					r.tell(full, quantity, e, short(intervalLevel))
-				}
-				label := fmt.Sprintf("%s fitted, %s", which, name)
-				if curves[label] == nil {
-					curves[label] = &Curve{Label: label, Style: Joined}
-				}
-				curves[label].add(float64(N), e)
-			}
-			if which == headAndMap {
-				r.tell("expected-"+key, fmt.Sprintf("what the variances of one and of both stages let expect of the map's intervals, N = %d", N), meanEstimate(expected), "the same for every N: both variances fall as 1/N")
-			}
+			samples.report(r, curve)
 		}
 	}
 	f := Figure{Name: "coverage", Title: "Coverage of 90 % intervals when stage 1 is fitted too", XLabel: "N, calibration rows", YLabel: "coverage of the posteriors", LogX: true}
@@ -459,7 +509,7 @@ func runTwoStage(ctx context.Context, s Settings, r *Report) error {
 			f.Curves = append(f.Curves, *c)
 		}
 	}
-	f.Curves = append(f.Curves, powerLaw("nominal", intervalLevel, 0, []float64{float64(sizes[0]), float64(sizes[2])}))
+	f.Curves = append(f.Curves, powerLaw("nominal", intervalLevel, 0, []float64{float64(t.sizes[0]), float64(t.sizes[2])}))
 	r.Figures = append(r.Figures, f)
 	return nil
 }
