@@ -216,7 +216,7 @@ func textOf(a arrow.Array) func(i int) string {
 func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
 	switch a := a.(type) {
 	case *arrays.Float16:
-		return func(i int) float64 { return float64(a.Value(i).Float32()) }, false
+		return func(i int) float64 { return float64(Half(a.Value(i).Uint16())) }, false // Float32 is wrong near 0
 	case *arrays.Float32:
 		return numbers(a.Value), false
 	case *arrays.Float64:

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"unicode/utf8"
 )
 
 // ReadGroups reads groups (N) of the npz file at path, a group for each of so many rows, and
@@ -51,14 +49,7 @@ func ReadGroups(path string, rows int) (groups []int, names []string, err error)
 		return groups, names, nil
 	}
 	if a.has("group_names") {
-		err = a.readAny("group_names", func(h *header, r io.Reader) (err error) {
-			if len(h.shape) != 1 || !h.text() {
-				return fmt.Errorf("has shape %s and dtype %.20q; it has one axis, one name a group", shapeString(h.shape), h.dtype)
-			}
-			names, err = h.texts(r)
-			return err
-		})
-		if err != nil {
+		if names, err = a.textArray("group_names"); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -70,36 +61,6 @@ func ReadGroups(path string, rows int) (groups []int, names []string, err error)
 		return nil, nil, Inputf(path, "groups holds %d at row %d; groups must lie in 0…%d", groups[i], i, most-1)
 	}
 	return groups, names, nil
-}
-
-// texts reads all elements of kind 'U' (UTF-32) or 'S' (bytes) without the zeros that fill them.
-func (h *header) texts(r io.Reader) ([]string, error) {
-	out := make([]string, h.shape[0])
-	if h.size == 0 { // every text is empty
-		return out, nil
-	}
-	err := h.chunks(r, len(out), func(at int, b []byte) {
-		for i := range len(b) / h.size {
-			element := b[i*h.size : (i+1)*h.size]
-			if h.kind == 'S' {
-				out[at+i] = strings.ToValidUTF8(strings.TrimRight(string(element), "\x00"), "?")
-				continue
-			}
-			var text strings.Builder
-			for k := 0; k < len(element); k += 4 {
-				c := rune(h.order.Uint32(element[k:]))
-				if c == 0 {
-					break
-				}
-				if !utf8.ValidRune(c) {
-					c = utf8.RuneError
-				}
-				text.WriteRune(c)
-			}
-			out[at+i] = text.String()
-		}
-	})
-	return out, err
 }
 
 // ReadLabels reads the N integers of the array key of the npz file at path.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"calibra/data/parquet"
 )
 
 // The npy format, as NEP 1 and numpy.lib.format define it. Writing is npyio's;
@@ -150,6 +152,10 @@ func decode[T float32 | float64](h *header, r io.Reader, dst []T) error {
 			for i := range dst {
 				dst[i] = T(math.Float64frombits(h.order.Uint64(b[8*i:])))
 			}
+		case h.kind == 'u' && h.size == 8:
+			for i := range dst {
+				dst[i] = T(h.order.Uint64(b[8*i:]))
+			}
 		default:
 			for i := range dst {
 				dst[i] = T(h.integer(b[i*h.size:]))
@@ -197,7 +203,7 @@ func (h *header) integer(b []byte) int64 {
 // chunks reads n elements in pieces and hands each piece, with the index of its
 // first element, to decode.
 func (h *header) chunks(r io.Reader, n int, decode func(at int, b []byte)) error {
-	buf := make([]byte, min(n*h.size, 1<<16))
+	buf := make([]byte, min(n, max(1<<16/h.size, 1))*h.size) // whole elements
 	for at := 0; at < n; {
 		b := buf[:min((n-at)*h.size, len(buf))]
 		if _, err := io.ReadFull(r, b); err != nil {
@@ -212,27 +218,11 @@ func (h *header) chunks(r io.Reader, n int, decode func(at int, b []byte)) error
 // Half is the value of a half-precision number.
 func Half(bits uint16) float32 { return halves()[bits] }
 
-// halves is the value of each of the 65,536 half-precision numbers (IEEE 754
-// binary16: sign, 5 bits of exponent with bias 15, 10 bits of fraction).
+// halves is the value of each of the 65,536 half-precision numbers.
 var halves = sync.OnceValue(func() *[1 << 16]float32 {
 	var table [1 << 16]float32
 	for bits := range table {
-		exponent, fraction := bits>>10&0x1f, float64(bits&0x3ff)
-		var v float64
-		switch exponent {
-		case 0: // subnormal
-			v = math.Ldexp(fraction, -24)
-		case 0x1f:
-			if v = math.Inf(1); fraction != 0 {
-				v = math.NaN()
-			}
-		default:
-			v = math.Ldexp(fraction+1024, exponent-25)
-		}
-		if bits>>15 == 1 {
-			v = -v
-		}
-		table[bits] = float32(v)
+		table[bits] = float32(parquet.Half(uint16(bits)))
 	}
 	return &table
 })

@@ -22,6 +22,7 @@ type archive struct {
 	members map[string]*zip.File
 	keys    []string // in file order
 	table   bool     // it stands for a table
+	classes []string // names, see nameClasses
 	close   func() error
 }
 
@@ -134,7 +135,7 @@ func (a *archive) header(key string) (*header, error) {
 func (a *archive) unfit(key string, h *header) error {
 	want := "float16, float32, float64 or an integer type"
 	if strings.HasSuffix(key, "labels") {
-		want = "integers 0…C−1 that number the classes (numpy.unique with return_inverse=True numbers names)"
+		want = "integers 0…C−1 that number the classes, or as text that names them (labels.astype(str))"
 	}
 	return Inputf(a.path, "%s has dtype %.20q; save it as %s", key, h.dtype, want)
 }
@@ -310,11 +311,18 @@ func (a *archive) size(key string, value int) (rows, cols int, err error) {
 
 func onlyFinite(float64) bool { return false }
 
-// labels reads N integers; (N, 1) is taken for (N,).
+// labels reads N integers, or texts that name classes (see nameClasses); (N, 1) is taken for (N,).
 func (a *archive) labels(key string) ([]int, error) {
 	rows, err := a.count(key)
 	if err != nil {
 		return nil, err
+	}
+	if h, err := a.anyHeader(key); err == nil && h.text() {
+		text, err := a.textArray(key)
+		if err != nil {
+			return nil, err
+		}
+		return a.numbered(key, text)
 	}
 	var labels []int
 	err = a.read(key, func(h *header, r io.Reader) error {
@@ -326,7 +334,7 @@ func (a *archive) labels(key string) ([]int, error) {
 
 // count is N of N labels, by their header.
 func (a *archive) count(key string) (rows int, err error) {
-	h, err := a.header(key)
+	h, err := a.anyHeader(key)
 	if err != nil {
 		return 0, err
 	}
@@ -387,14 +395,13 @@ func ReadFeatures(path, key string) (mat.Matrix, error) {
 // Array is one array of an npz file.
 type Array struct {
 	Name  string // the key
-	Value any    // *mat.Dense, *Singles or, but for tables, *Streamed (written as float64), Written, []float64, []float32, []int (as int64)
+	Value any    // *mat.Dense, *Singles or, but for tables, *Streamed (written as float64), Written, []float64, []float32, []int (as int64), []string
 }
 
-// Written is an array of an npz file that is not in memory, of values of 4 or 8 bytes in little
-// endian, row by row: format 1.0 of
+// Written is an array of an npz file that is not in memory, of values in little endian, row by row: format 1.0 of
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
 type Written struct {
-	Type  string // "<f4", "<f8" or "<i8"
+	Type  string // "<f4", "<f8", "<i8", or "<U7" of texts
 	Shape []int
 	Write func(io.Writer) error // of the values
 }
@@ -445,6 +452,9 @@ func writeArray(z *zip.Writer, a Array) error {
 		return err
 	}
 	value := a.Value
+	if text, ok := value.([]string); ok {
+		value = textValue(text)
+	}
 	switch v := value.(type) {
 	case []int:
 		value = int64s(v)
@@ -473,4 +483,24 @@ func int64s(v []int) []int64 {
 		out[i] = int64(x)
 	}
 	return out
+}
+
+// textValue is texts as numpy has them, of as many code points as the longest.
+func textValue(text []string) Written {
+	longest := 1
+	for _, s := range text {
+		longest = max(longest, len([]rune(s)))
+	}
+	return Written{Type: fmt.Sprintf("<U%d", longest), Shape: []int{len(text)}, Write: func(w io.Writer) error {
+		for _, s := range text {
+			b := make([]byte, 0, 4*longest)
+			for _, c := range s {
+				b = binary.LittleEndian.AppendUint32(b, uint32(c))
+			}
+			if _, err := w.Write(b[:4*longest]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
 }

@@ -13,6 +13,8 @@ import (
 type Predictions struct {
 	LogProbs *mat.Dense // N×C, rows whose exponentials sum to 1; −∞ where a probability is 0
 	Labels   []int      // N values in 0…C−1, nil where the truth is not known
+
+	ClassNames []string // C, nil if none are known
 }
 
 // SumTolerance is how far from 1 the probabilities of a row may sum.
@@ -62,13 +64,16 @@ func At(err error, lo int) error {
 }
 
 // Arrays is p as it is written to a file by [WriteNPZ]: probs (N×C, float64) and,
-// where known, labels (N, int64).
+// where known, labels (N, int64) and class_names (C).
 func (p *Predictions) Arrays() []Array {
 	var probs mat.Dense
 	probs.Apply(func(_, _ int, v float64) float64 { return math.Exp(v) }, p.LogProbs)
 	arrays := []Array{{Name: "probs", Value: &probs}}
 	if p.Labels != nil {
 		arrays = append(arrays, Array{Name: "labels", Value: p.Labels})
+	}
+	if p.ClassNames != nil {
+		arrays = append(arrays, Array{Name: "class_names", Value: p.ClassNames})
 	}
 	return arrays
 }
@@ -92,6 +97,9 @@ func ReadPredictions(path string) (*Predictions, error) {
 }
 
 func readPredictions(a *archive) (*Predictions, error) {
+	if err := a.nameClasses(nil); err != nil {
+		return nil, err
+	}
 	if err := a.agree(); err != nil { // of the headers, before the first row takes memory
 		return nil, err
 	}
@@ -99,14 +107,17 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Predictions{LogProbs: logProbs}
+	_, c := logProbs.Dims()
+	if err := a.checkNames(c); err != nil {
+		return nil, err
+	}
+	p := &Predictions{LogProbs: logProbs, ClassNames: a.classes}
 	if !a.has("labels") {
 		return p, nil
 	}
 	if p.Labels, err = a.labels("labels"); err != nil {
 		return nil, err
 	}
-	_, c := logProbs.Dims()
 	if err := a.checkLabels("labels", p.Labels, c); err != nil {
 		return nil, err
 	}

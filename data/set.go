@@ -21,6 +21,9 @@ type Set struct {
 	// Numbers tell which rows of a larger set these are (N), so that the parts of
 	// several splits can be matched row by row; nil where they are no such part.
 	Numbers []int
+
+	ClassNames   []string // C, nil if the file names none
+	FeatureNames []string // M, likewise
 }
 
 // Len is N, the number of rows.
@@ -51,7 +54,8 @@ func Stray(labels []int, classes int) int {
 // Rows is a new set of the rows at the given indices, in that order; an index may
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
-	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses, Numbers: slices.Clone(index)}
+	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses,
+		Numbers: slices.Clone(index), ClassNames: s.ClassNames, FeatureNames: s.FeatureNames}
 	if s.Numbers != nil {
 		for i, r := range index {
 			out.Numbers[i] = s.Numbers[r]

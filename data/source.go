@@ -21,22 +21,27 @@ type Source struct {
 //
 //	P_features  N×M  float16, float32, float64 or integers
 //	P_logits    N×C  the same
-//	P_labels    N    integers in 0…C−1, or truth values
+//	P_labels    N    integers in 0…C−1, truth values, or text that names classes
 //
+// and class_names and feature_names, see [Set]. Labels of text are numbered by the names of
+// classes that are given, as a model has them, or else by class_names or in ascending order.
 // Parts and arrays may be missing (see [Source.Require]); those that are there
 // must agree in N, M and C. Without logits C is one more than the largest
 // label. Whatever is wrong with the file is an *InputError.
-func Open(path string) (*Source, error) {
+func Open(path string, classes ...string) (*Source, error) {
 	a, err := openArchive(path)
 	if err != nil {
 		return nil, err
 	}
 	defer a.close()
-	return readSource(a)
+	return readSource(a, classes)
 }
 
-func readSource(a *archive) (*Source, error) {
+func readSource(a *archive, classes []string) (*Source, error) {
 	s := &Source{Path: a.path}
+	if err := a.nameClasses(classes); err != nil {
+		return nil, err
+	}
 	if err := s.agree(a); err != nil { // of the headers, before the first row takes memory
 		return nil, err
 	}
@@ -53,7 +58,34 @@ func readSource(a *archive) (*Source, error) {
 			return nil, err
 		}
 	}
-	return s, s.checkLabels(a)
+	if err := s.checkLabels(a); err != nil {
+		return nil, err
+	}
+	return s, s.name(a)
+}
+
+// name gives the parts the names of classes and features.
+func (s *Source) name(a *archive) (err error) {
+	var features []string
+	if a.has("feature_names") {
+		if features, err = a.textArray("feature_names"); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.parts() {
+		set := *p.set
+		if set == nil {
+			continue
+		}
+		if set.ClassNames = a.classes; set.Features == nil || features == nil {
+			continue
+		}
+		if _, m := set.Features.Dims(); m != len(features) {
+			return Inputf(s.Path, "feature_names has %d names and %s_features has %d columns; they must have the same", len(features), p.name, m)
+		}
+		set.FeatureNames = features
+	}
+	return nil
 }
 
 // part is one of the three sets with the prefix of its keys.
@@ -172,6 +204,9 @@ func (s *Source) headers(a *archive) (rows int, bytes float64, err error) {
 		rows += part.n
 	}
 	s.Classes = classes.n
+	if err := a.checkNames(s.Classes); err != nil {
+		return 0, 0, err
+	}
 	if rows == 0 {
 		return 0, 0, a.missing("cal_features")
 	}
@@ -200,7 +235,7 @@ func (s *Source) checkLabels(a *archive) error {
 				}
 			}
 		}
-		s.Classes = largest + 1
+		s.Classes = max(largest+1, len(a.classes))
 		for _, p := range s.parts() {
 			if set := *p.set; set != nil {
 				set.LabelClasses = s.Classes

@@ -31,9 +31,13 @@ type Stream struct {
 // OpenStream opens a part (test) of the file at path and reads its labels. It is nil for a
 // file that cannot be read in order: a table, and arrays by columns; [Open] reads these. The
 // caller closes it.
-func OpenStream(path, part string) (*Stream, error) {
+func OpenStream(path, part string, classes ...string) (*Stream, error) {
 	a, err := openArchive(path)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.nameClasses(classes); err != nil {
+		a.close()
 		return nil, err
 	}
 	s, err := newStream(a, part)

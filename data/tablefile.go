@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,7 +23,7 @@ import (
 //
 //	features, logits, probs, log_probs, embedding   a list of numbers in each row, the same
 //	                          number in all, or one column of numbers for each: logits_0, logits_1, …
-//	label                     a whole number or a truth value, the array labels
+//	label                     a whole number, a truth value or a class's name, the array labels
 //	set                       cal, val or test: the array cal_features has the rows of features
 //	                          whose set is cal, and so on; without it all rows are test rows
 //
@@ -68,7 +69,7 @@ func (c *column) add(values ...float64) {
 }
 
 // longestText is how many bytes a name may have.
-const longestText = 1000
+const longestText = 200
 
 // addText appends a row of text.
 func (c *column) addText(s string) {
@@ -82,7 +83,7 @@ func (c *column) addText(s string) {
 }
 
 // textColumns are the columns whose text is read.
-var textColumns = []string{"set"}
+var textColumns = []string{"set", "label", "labels", "groups"}
 
 // begin tells what kind of column it is.
 func (c *column) begin(isText bool) {
@@ -115,6 +116,13 @@ var tableKinds = []struct {
 	{"ARROW1", "Arrow", []string{".arrow", ".feather"}, readArrow, writeArrow},
 }
 
+// otherKinds are files that are taken for these, by what they begin with, and what to do about them.
+var otherKinds = []struct{ magic, says string }{
+	{"\xff\xff\xff\xff", "is an Arrow stream; write it as an Arrow file, with pyarrow.ipc.new_file"},
+	{"FEA1", "is Feather of version 1; write it as version 2, with pyarrow.feather.write_feather(table, path)"},
+	{"\x89HDF\r\n", "is an HDF5 file; make it an npz file in Python: import h5py, numpy\nwith h5py.File('F.h5') as f: numpy.savez('F.npz', **{k: f[k][:] for k in f})"},
+}
+
 // mostOf is how many bytes a part of a file of so many may have when it is decompressed: as many
 // as deflate can make of the file, but at least 128 MiB, which pages of one number repeated take.
 func mostOf(size int64) int64 { return min(max(1032*size, 128<<20), Room()/2) }
@@ -124,6 +132,11 @@ func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
 	var start [6]byte
 	if n, _ := r.ReadAt(start[:], 0); n < len(start) {
 		return nil, nil
+	}
+	for _, kind := range otherKinds {
+		if strings.HasPrefix(string(start[:]), kind.magic) {
+			return nil, Inputf(path, "%s", kind.says)
+		}
 	}
 	for _, kind := range tableKinds {
 		if !strings.HasPrefix(string(start[:]), kind.magic) {
@@ -174,7 +187,7 @@ func (t *columnar) archive() (*archive, error) {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	for _, c := range t.columns {
-		if c.isText {
+		if c.name == "set" {
 			continue
 		}
 		name := c.name
@@ -295,6 +308,16 @@ func (t *columnar) parts() ([]tablePart, error) {
 
 // array is the value of the rows, or of all, as an npz file holds it.
 func (c *column) array(rows []int) any {
+	if c.isText {
+		text := c.text
+		if rows != nil {
+			text = make([]string, len(rows))
+			for i, k := range rows {
+				text[i] = c.text[k]
+			}
+		}
+		return text
+	}
 	each := max(c.width, 1)
 	values, n := c.values, c.rows
 	if rows != nil {
@@ -311,7 +334,9 @@ func (c *column) array(rows []int) any {
 	}
 	ints := make([]int, n)
 	for i, v := range values {
-		ints[i] = int(v)
+		if ints[i] = math.MaxInt64; v < math.MaxInt64 { // else no label, as in an npz file
+			ints[i] = int(v)
+		}
 	}
 	return ints
 }
@@ -355,6 +380,8 @@ func columnsOf(arrays []Array) ([]*column, error) {
 			c.name = "label"
 		}
 		switch v := a.Value.(type) {
+		case []string: // names, of which a table has no rows
+			continue
 		case *mat.Dense:
 			c.list = true
 			c.rows, c.width = v.Dims()

@@ -67,7 +67,7 @@ func (p *pager) values(v *Values, encoding int64, b []byte, n int) error {
 func (c *Column) number(b uint64) float64 {
 	switch {
 	case c.half:
-		return halfPrecision(uint16(b))
+		return Half(uint16(b))
 	case c.physical == typeFloat:
 		return float64(math.Float32frombits(uint32(b)))
 	case c.physical == typeDouble:
@@ -82,8 +82,9 @@ func (c *Column) number(b uint64) float64 {
 	return float64(int64(b))
 }
 
-// halfPrecision is a number of IEEE 754's binary16.
-func halfPrecision(b uint16) float64 {
+// Half is the value of a half-precision number (IEEE 754 binary16: sign, 5 bits of exponent with
+// bias 15, 10 bits of fraction).
+func Half(b uint16) float64 {
 	exponent, fraction := int(b>>10&31), float64(b&1023)
 	v := math.Ldexp(fraction+1024, exponent-25)
 	switch {
