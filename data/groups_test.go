@@ -84,7 +84,7 @@ func TestReadGroups(t *testing.T) {
 		"has 2 rows and the predictions have 3":    {"groups": []int64{0, 1}},
 		"holds -1 at row 1":                        {"groups": []int64{0, -1, 0}},
 		"holds 2 at row 2; groups must lie in 0…1": {"groups": []int64{0, 1, 2}, "group_names": []string{"a", "b"}},
-		"a text in each place":                         {"groups": []int64{0, 1, 1}, "group_names": []int64{4, 5}},
+		"a text in each place":                     {"groups": []int64{0, 1, 1}, "group_names": []int64{4, 5}},
 	} {
 		_, _, err := ReadGroups(writeTexts(t, arrays), 3)
 		var input *InputError
