@@ -5,16 +5,15 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// Names of classes and features come with a file, beside its rows:
-//
-//	class_names     C     text; the columns of logits and the labels 0…C−1 are in this order
-//	feature_names   M     text
-//
-// Labels may be text themselves: names of class_names or, without it, the classes in ascending
-// order (numbers ascend as numbers).
+// Names are what a file calls classes and features, nil where it does not. It holds them as text
+// beside its rows: class_names (C), in the order of the columns of logits and of the labels
+// 0…C−1, and feature_names (M). Labels may be text themselves: names of class_names or, without
+// it, the classes in ascending order (numbers ascend as numbers).
+type Names struct{ Classes, Features []string }
 
 // textArray reads the N texts of the array key.
 func (a *archive) textArray(key string) (text []string, err error) {
@@ -28,25 +27,33 @@ func (a *archive) textArray(key string) (text []string, err error) {
 	return text, err
 }
 
-// nameClasses finds the names of the classes, which labels of text are numbered by: given ones,
-// which those of the file must be, those of the file, or those that its labels of text give.
-func (a *archive) nameClasses(given []string) error {
-	a.classes = given
+// name finds the names: given ones, as a model was fitted with, which those of the file must be,
+// those of the file, or the classes that its labels of text name.
+func (a *archive) name(given Names) (err error) {
+	a.names = given
+	if a.has("feature_names") {
+		if a.names.Features, err = a.textArray("feature_names"); err != nil {
+			return err
+		}
+		if err := differ(a.path, "feature", a.names.Features, given.Features); err != nil {
+			return err
+		}
+	}
 	if a.has("class_names") {
 		names, err := a.textArray("class_names")
 		if err != nil {
 			return err
 		}
-		if err := differ(a.path, "class", names, given); err != nil {
+		if err := differ(a.path, "class", names, given.Classes); err != nil {
 			return err
 		}
 		sorted := slices.Sorted(slices.Values(names))
 		if len(slices.Compact(sorted)) != len(names) {
 			return Inputf(a.path, "class_names holds a name twice; every class has its own")
 		}
-		a.classes = names
+		a.names.Classes = names
 	}
-	if a.classes != nil {
+	if a.names.Classes != nil {
 		return nil
 	}
 	var all []string
@@ -68,9 +75,22 @@ func (a *archive) nameClasses(given []string) error {
 		all = append(all, text...)
 	}
 	if all != nil {
-		a.classes, _ = encode(all)
+		a.names.Classes, _ = encode(all)
 	}
 	return nil
+}
+
+// ReadFeatureNames reads feature_names (M) of the npz file at path, nil if it has none.
+func ReadFeatureNames(path string) ([]string, error) {
+	a, err := openArchive(path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	if !a.has("feature_names") {
+		return nil, nil
+	}
+	return a.textArray("feature_names")
 }
 
 // differ returns an *InputError unless the names that a file gives are those that are known, if any
@@ -91,8 +111,8 @@ func differ(path, of string, names, known []string) error {
 
 // numbered is the numbers of the classes that labels of text name.
 func (a *archive) numbered(key string, text []string) ([]int, error) {
-	number := make(map[string]int, len(a.classes))
-	for k, name := range a.classes {
+	number := make(map[string]int, len(a.names.Classes))
+	for k, name := range a.names.Classes {
 		number[name] = k
 	}
 	labels := make([]int, len(text))
@@ -100,11 +120,11 @@ func (a *archive) numbered(key string, text []string) ([]int, error) {
 		k, known := number[name]
 		if !known {
 			const most = 8
-			shown := make([]string, min(most, len(a.classes)))
+			shown := make([]string, min(most, len(a.names.Classes)))
 			for j := range shown {
-				shown[j] = printable(a.classes[j])
+				shown[j] = printable(a.names.Classes[j])
 			}
-			return nil, Inputf(a.path, "%s says %s at row %d, which is none of the %d classes %s", key, printable(name), i, len(a.classes), strings.Join(shown, ", "))
+			return nil, Inputf(a.path, "%s says %s at row %d, which is none of the %d classes %s", key, printable(name), i, len(a.names.Classes), strings.Join(shown, ", "))
 		}
 		labels[i] = k
 	}
@@ -113,13 +133,21 @@ func (a *archive) numbered(key string, text []string) ([]int, error) {
 
 // checkNames holds the number of names against the columns of logits.
 func (a *archive) checkNames(columns int) error {
-	if columns == 0 || a.classes == nil || len(a.classes) == columns {
+	if columns == 0 || a.names.Classes == nil || len(a.names.Classes) == columns {
 		return nil
 	}
 	if a.has("class_names") {
-		return Inputf(a.path, "class_names has %d names and logits have %d columns; they must have the same", len(a.classes), columns)
+		return Inputf(a.path, "class_names has %d names and logits have %d columns; they must have the same", len(a.names.Classes), columns)
 	}
-	return Inputf(a.path, "labels name %d classes and logits have %d columns; add class_names, the names in the order of the columns", len(a.classes), columns)
+	return Inputf(a.path, "labels name %d classes and logits have %d columns; add class_names, the names in the order of the columns", len(a.names.Classes), columns)
+}
+
+// harmless is the character, but for one that a terminal or a browser would obey.
+func harmless(c rune) rune {
+	if unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) {
+		return utf8.RuneError
+	}
+	return c
 }
 
 // texts reads all elements of kind 'U' (UTF-32) or 'S' (bytes) without the zeros that fill them.
@@ -147,6 +175,9 @@ func (h *header) texts(r io.Reader) ([]string, error) {
 				text.WriteRune(c)
 			}
 			out[at+i] = text.String()
+		}
+		for i := range len(b) / h.size {
+			out[at+i] = strings.Map(harmless, out[at+i])
 		}
 	})
 	return out, err

@@ -22,7 +22,7 @@ type archive struct {
 	members map[string]*zip.File
 	keys    []string // in file order
 	table   bool     // it stands for a table
-	classes []string // names, see nameClasses
+	names   Names
 	close   func() error
 }
 
@@ -311,7 +311,7 @@ func (a *archive) size(key string, value int) (rows, cols int, err error) {
 
 func onlyFinite(float64) bool { return false }
 
-// labels reads N integers, or texts that name classes (see nameClasses); (N, 1) is taken for (N,).
+// labels reads N integers, or texts that name classes (see [Names]); (N, 1) is taken for (N,).
 func (a *archive) labels(key string) ([]int, error) {
 	rows, err := a.count(key)
 	if err != nil {

@@ -111,8 +111,8 @@ func (r *reference) differs(s *Source, text bool) error {
 		if set == nil || set.Len() != len(rows) {
 			return fmt.Errorf("%s has not %d rows", p.name, len(rows))
 		}
-		if text && !slices.Equal(set.ClassNames, r.Names) {
-			return fmt.Errorf("the classes are %q", set.ClassNames)
+		if text && !slices.Equal(set.Names.Classes, r.Names) {
+			return fmt.Errorf("the classes are %q", set.Names.Classes)
 		}
 		for k, i := range rows {
 			if set.Labels[k] != r.Labels[i] {
@@ -173,7 +173,7 @@ func TestDamagedFiles(t *testing.T) {
 				a, err = newArchive(f.File, bytes.NewReader(b), int64(len(b)))
 			}
 			if err == nil {
-				_, err = readSource(a, nil)
+				_, err = readSource(a, Names{})
 			}
 			if err == nil {
 				read++

@@ -97,7 +97,7 @@ func ReadPredictions(path string) (*Predictions, error) {
 }
 
 func readPredictions(a *archive) (*Predictions, error) {
-	if err := a.nameClasses(nil); err != nil {
+	if err := a.name(Names{}); err != nil {
 		return nil, err
 	}
 	if err := a.agree(); err != nil { // of the headers, before the first row takes memory
@@ -111,7 +111,7 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if err := a.checkNames(c); err != nil {
 		return nil, err
 	}
-	p := &Predictions{LogProbs: logProbs, ClassNames: a.classes}
+	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes}
 	if !a.has("labels") {
 		return p, nil
 	}

@@ -21,9 +21,7 @@ type Set struct {
 	// Numbers tell which rows of a larger set these are (N), so that the parts of
 	// several splits can be matched row by row; nil where they are no such part.
 	Numbers []int
-
-	ClassNames   []string // C, nil if the file names none
-	FeatureNames []string // M, likewise
+	Names   Names
 }
 
 // Len is N, the number of rows.
@@ -55,7 +53,7 @@ func Stray(labels []int, classes int) int {
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
 	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses,
-		Numbers: slices.Clone(index), ClassNames: s.ClassNames, FeatureNames: s.FeatureNames}
+		Numbers: slices.Clone(index), Names: s.Names}
 	if s.Numbers != nil {
 		for i, r := range index {
 			out.Numbers[i] = s.Numbers[r]

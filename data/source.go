@@ -15,6 +15,7 @@ type Source struct {
 	Cal     *Set   // calibration rows
 	Val     *Set   // rows for early stopping
 	Test    *Set   // rows to judge or to apply to
+	Unread  string // arrays of the file that nothing reads, in words; "" if there are none
 }
 
 // Open reads an npz file of features. Its keys, for each part P of cal, val, test:
@@ -23,23 +24,27 @@ type Source struct {
 //	P_logits    N×C  the same
 //	P_labels    N    integers in 0…C−1, truth values, or text that names classes
 //
-// and class_names and feature_names, see [Set]. Labels of text are numbered by the names of
-// classes that are given, as a model has them, or else by class_names or in ascending order.
+// and class_names (C) and feature_names (M) of text. Labels of text are numbered by class_names
+// or, without it, in ascending order.
 // Parts and arrays may be missing (see [Source.Require]); those that are there
 // must agree in N, M and C. Without logits C is one more than the largest
 // label. Whatever is wrong with the file is an *InputError.
-func Open(path string, classes ...string) (*Source, error) {
+func Open(path string) (*Source, error) { return OpenAs(path, Names{}) }
+
+// OpenAs is [Open] of a file whose classes and features have the names that a model was fitted
+// with: they number labels of text, and those of the file must be the same.
+func OpenAs(path string, names Names) (*Source, error) {
 	a, err := openArchive(path)
 	if err != nil {
 		return nil, err
 	}
 	defer a.close()
-	return readSource(a, classes)
+	return readSource(a, names)
 }
 
-func readSource(a *archive, classes []string) (*Source, error) {
-	s := &Source{Path: a.path}
-	if err := a.nameClasses(classes); err != nil {
+func readSource(a *archive, names Names) (*Source, error) {
+	s := &Source{Path: a.path, Unread: a.unread()}
+	if err := a.name(names); err != nil {
 		return nil, err
 	}
 	if err := s.agree(a); err != nil { // of the headers, before the first row takes memory
@@ -65,25 +70,19 @@ func readSource(a *archive, classes []string) (*Source, error) {
 }
 
 // name gives the parts the names of classes and features.
-func (s *Source) name(a *archive) (err error) {
-	var features []string
-	if a.has("feature_names") {
-		if features, err = a.textArray("feature_names"); err != nil {
-			return err
-		}
-	}
+func (s *Source) name(a *archive) error {
 	for _, p := range s.parts() {
 		set := *p.set
 		if set == nil {
 			continue
 		}
-		if set.ClassNames = a.classes; set.Features == nil || features == nil {
+		set.Names = a.names
+		if set.Features == nil || a.names.Features == nil {
 			continue
 		}
-		if _, m := set.Features.Dims(); m != len(features) {
-			return Inputf(s.Path, "feature_names has %d names and %s_features has %d columns; they must have the same", len(features), p.name, m)
+		if _, m := set.Features.Dims(); m != len(a.names.Features) {
+			return Inputf(s.Path, "feature_names has %d names and %s_features has %d columns; they must have the same", len(a.names.Features), p.name, m)
 		}
-		set.FeatureNames = features
 	}
 	return nil
 }
@@ -235,7 +234,7 @@ func (s *Source) checkLabels(a *archive) error {
 				}
 			}
 		}
-		s.Classes = max(largest+1, len(a.classes))
+		s.Classes = max(largest+1, len(a.names.Classes))
 		for _, p := range s.parts() {
 			if set := *p.set; set != nil {
 				set.LabelClasses = s.Classes

@@ -105,7 +105,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s, err := readSource(a, nil)
+		s, err := readSource(a, Names{})
 		if err != nil {
 			return
 		}

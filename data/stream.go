@@ -15,10 +15,11 @@ import (
 // Stream is one part of an npz file of features, as [Open] describes it, of which a batch of
 // rows is in memory at a time, and the labels.
 type Stream struct {
-	Labels  []int // N; nil if the file has none
-	Rows    int   // N
-	Width   int   // M, 0 without features
-	Classes int   // C of the logits, 0 without
+	Labels  []int  // N; nil if the file has none
+	Rows    int    // N
+	Width   int    // M, 0 without features
+	Classes int    // C of the logits, 0 without
+	Unread  string // see [Source]
 
 	a              *archive
 	part           string
@@ -28,15 +29,15 @@ type Stream struct {
 	singleFeatures bool
 }
 
-// OpenStream opens a part (test) of the file at path and reads its labels. It is nil for a
+// OpenStream opens a part (test) of the file at path and reads its labels, with the names of [OpenAs]. It is nil for a
 // file that cannot be read in order: a table, and arrays by columns; [Open] reads these. The
 // caller closes it.
-func OpenStream(path, part string, classes ...string) (*Stream, error) {
+func OpenStream(path, part string, names Names) (*Stream, error) {
 	a, err := openArchive(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.nameClasses(classes); err != nil {
+	if err := a.name(names); err != nil {
 		a.close()
 		return nil, err
 	}
@@ -55,10 +56,10 @@ func newStream(a *archive, part string) (*Stream, error) {
 	if _, _, err := src.headers(a); err != nil {
 		return nil, err
 	}
-	s := &Stream{a: a, part: part, Classes: src.Classes}
+	s := &Stream{a: a, part: part, Classes: src.Classes, Unread: a.unread()}
 	for _, p := range src.parts() {
-		for _, suffix := range []string{"_features", "_logits", "_labels"} {
-			if key := p.name + suffix; a.has(key) {
+		for _, suffix := range partArrays {
+			if key := p.name + "_" + suffix; a.has(key) {
 				s.have = append(s.have, key)
 			}
 		}

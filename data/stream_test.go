@@ -56,7 +56,7 @@ func TestStreamReadsWhatOpenReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := OpenStream(path, "test")
+	s, err := OpenStream(path, "test", Names{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func seq(lo, n int) []int {
 func TestStreamRefusesDamage(t *testing.T) {
 	dir := t.TempDir()
 	each := func(path string) error {
-		s, err := OpenStream(path, "test")
+		s, err := OpenStream(path, "test", Names{})
 		if err != nil || s == nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func TestStreamRefusesDamage(t *testing.T) {
 	if err := WriteArrays(path, Array{"probs", mat.NewDense(2, 2, []float64{.5, .5, 1, 0})}); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := OpenStream(path, "test"); s != nil || err != nil {
+	if s, err := OpenStream(path, "test", Names{}); s != nil || err != nil {
 		t.Errorf("a table is a stream (%v)", err)
 	}
 }

@@ -173,7 +173,7 @@ func FuzzTableFile(f *testing.F) {
 		if a == nil {
 			return
 		}
-		if _, err := readSource(a, nil); err != nil && !isInput(err) {
+		if _, err := readSource(a, Names{}); err != nil && !isInput(err) {
 			t.Fatalf("%v is no input error", err)
 		}
 	})

@@ -105,7 +105,7 @@ func (s Spec) model(m layers.Stateful, cal *data.Set) (*layers.Model, error) {
 		return nil, err
 	}
 	if cal != nil {
-		model.Inputs = layers.InputsOf(cal)
+		model.Inputs, model.Names = layers.InputsOf(cal), cal.Names
 	}
 	return model, nil
 }
@@ -141,6 +141,7 @@ func (r *Run) Add(f *data.Folder) error {
 		if _, err := data.NewPredictions(o.Predictions.LogProbs, o.Predictions.Labels); err != nil {
 			return err
 		}
+		o.Predictions.ClassNames = r.Source.Cal.Names.Classes
 		arrays := o.Predictions.Arrays()
 		if o.Shared != nil {
 			arrays = append(arrays, data.Array{Name: "embedding", Value: o.Shared})

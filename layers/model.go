@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"calibra/data"
@@ -23,6 +24,7 @@ type Model struct {
 	Settings map[string]string
 	State    State
 	Inputs   *Inputs // of the rows it was fitted on; nil where the file does not say
+	Names    data.Names
 }
 
 // NewModel is a fitted calibrator as a file holds it. Settings and Inputs are left to be
@@ -43,19 +45,22 @@ func WriteModel(path, method string, c Stateful) error {
 
 // Write saves the model as one safetensors file, readable from Python's safetensors: the
 // weights as tensors, the moments of Inputs under inputs/, and in the metadata the
-// strings format, version, method, config (JSON) and, where there are any, settings
-// (JSON). The file appears whole or not at all.
+// strings format, version, method, config (JSON) and, where there are any, settings,
+// class_names and feature_names (JSON). The file appears whole or not at all.
 func (m *Model) Write(path string) error { return data.WriteFile(path, m.Encode) }
 
 // Encode writes the bytes of that file.
 func (m *Model) Encode(out io.Writer) error {
 	metadata := map[string]string{"format": modelFormat, "version": modelVersion, "method": m.Method, "config": string(m.State.Config)}
-	if len(m.Settings) > 0 {
-		text, err := json.Marshal(m.Settings)
-		if err != nil {
-			return fmt.Errorf("layers: the settings of %s: %w", m.Method, err)
+	for key, value := range m.told() {
+		if reflect.ValueOf(value).Elem().Len() == 0 {
+			continue
 		}
-		metadata["settings"] = string(text)
+		text, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("layers: the %s of %s: %w", key, m.Method, err)
+		}
+		metadata[key] = string(text)
 	}
 	dt := m.State.Weights.Dtype()
 	all := graph.NewWeights(dt).Join(m.State.Weights, m.Inputs.weights(dt))
@@ -82,14 +87,22 @@ func ReadModel(path string) (*Model, error) {
 	if !json.Valid([]byte(meta["config"])) {
 		return nil, data.Inputf(path, "the model's configuration is no JSON")
 	}
-	var settings map[string]string
-	if text := meta["settings"]; text != "" {
-		if err := json.Unmarshal([]byte(text), &settings); err != nil {
-			return nil, data.Inputf(path, "the model's settings cannot be read: %w", err)
+	m := &Model{Method: meta["method"]}
+	for key, value := range m.told() {
+		if text := meta[key]; text != "" {
+			if err := json.Unmarshal([]byte(text), value); err != nil {
+				return nil, data.Inputf(path, "the model's %s cannot be read: %w", key, err)
+			}
 		}
 	}
 	inputs, weights := w.Split(func(name string) bool { return strings.HasPrefix(name, inputsPrefix) })
-	return &Model{Method: meta["method"], Settings: settings, State: State{json.RawMessage(meta["config"]), weights}, Inputs: readInputs(inputs)}, nil
+	m.State, m.Inputs = State{json.RawMessage(meta["config"]), weights}, readInputs(inputs)
+	return m, nil
+}
+
+// told are the parts that the metadata have as JSON where they are not empty.
+func (m *Model) told() map[string]any {
+	return map[string]any{"settings": &m.Settings, "class_names": &m.Names.Classes, "feature_names": &m.Names.Features}
 }
 
 // Restore puts the model's state into a calibrator of its method.

@@ -49,13 +49,14 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	if done, err := c.streamed(ctx, t, model, method, file.Inputs, beside); done || err != nil {
+	if done, err := c.streamed(ctx, t, model, method, file, beside); done || err != nil {
 		return err
 	}
-	src, err := data.Open(c.In)
+	src, err := data.OpenAs(c.In, file.Names)
 	if err != nil {
 		return err
 	}
+	warnUnread(t, c.In, src.Unread)
 	var needs []string
 	for _, key := range method.Needs {
 		needs = append(needs, "test_"+key)
@@ -76,6 +77,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := sameClasses(src, p); err != nil {
 		return err
 	}
+	p.ClassNames = file.Names.Classes
 	arrays := p.Arrays()
 	embedded, notice, err := embedding(beside, src)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // where the output or the input is a table, where it takes the calibration rows of the same
 // file, and where the predictions of a row depend on the others. The bytes are those of all
 // rows at once.
-func (c *applyCmd) streamed(ctx context.Context, t *terminal, model layers.Calibrator, method experiments.Method, inputs *layers.Inputs, embedding string) (bool, error) {
+func (c *applyCmd) streamed(ctx context.Context, t *terminal, model layers.Calibrator, method experiments.Method, file *layers.Model, embedding string) (bool, error) {
 	_, together := model.(experiments.Together)
 	if c.Intervals != nil || c.Sets != nil || together || data.IsTable(c.Out) {
 		return false, nil
@@ -27,11 +27,12 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, model layers.Calib
 	if _, err := os.Stat(embedding); err != nil {
 		return false, nil
 	}
-	s, err := data.OpenStream(c.In, "test")
+	s, err := data.OpenStream(c.In, "test", file.Names)
 	if s == nil || err != nil {
 		return false, err
 	}
 	defer s.Close()
+	warnUnread(t, c.In, s.Unread)
 	var needs []string
 	for _, key := range method.Needs {
 		needs = append(needs, "test_"+key)
@@ -39,7 +40,7 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, model layers.Calib
 	if err := s.Require(needs...); err != nil {
 		return true, err
 	}
-	j := &applied{stream: s, path: c.In, model: model, far: inputs.Watch(), progress: t.progress(), room: atOnce}
+	j := &applied{stream: s, path: c.In, model: model, far: file.Inputs.Watch(), progress: t.progress(), room: atOnce}
 	defer j.progress.clear()
 	classes, err := j.classes(ctx)
 	if err != nil {
@@ -50,6 +51,9 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, model layers.Calib
 	}}}}
 	if s.Labels != nil {
 		arrays = append(arrays, data.Array{Name: "labels", Value: s.Labels})
+	}
+	if file.Names.Classes != nil {
+		arrays = append(arrays, data.Array{Name: "class_names", Value: file.Names.Classes})
 	}
 	notice := ""
 	if s.Width > 0 {

@@ -84,7 +84,7 @@ func TestBatchesNameTheRowOfTheFile(t *testing.T) {
 	if err := data.WriteNPZ(path, data.Array{Name: "test_features", Value: x}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := data.OpenStream(path, "test")
+	s, err := data.OpenStream(path, "test", data.Names{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,7 +58,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 		return data.Inputf(c.In, "has no labels to judge the predictions by")
 	}
 	rows, _ := p.LogProbs.Dims()
-	e := metrics.Examination{Tree: metrics.TreeSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
+	e := metrics.Examination{ClassNames: p.ClassNames, Tree: metrics.TreeSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
 	embedding, err := c.embedding(rows, &e)
 	if err != nil {
 		return err
@@ -133,7 +134,11 @@ func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination) (*mat.Dense, e
 		return z, nil
 	}
 	x, z, err := principal(c.Features, rows, c.In)
+	if err != nil {
+		return nil, err
+	}
 	e.Features = x
+	e.Names, err = data.ReadFeatureNames(c.Features)
 	return z, err
 }
 
@@ -186,7 +191,7 @@ func (c *diagnoseCmd) report(t *terminal, d *metrics.Diagnosis) error {
 	line := func(r metrics.Region) {
 		class := "top"
 		if r.Class != nil {
-			class = fmt.Sprint(*r.Class)
+			class = cmp.Or(r.ClassName, fmt.Sprint(*r.Class))
 		}
 		list.add(words(fmt.Sprint(r.Size)), words(class), decimals(r.Confidence, 3), decimals(r.Frequency, 3), words(fmt.Sprintf("%+.3f", r.Gap)),
 			words(fmt.Sprintf("%+.3f to %+.3f", r.Low, r.High)), decimals(r.P, 3), decimals(r.Detectable, 3), words(fmt.Sprintf("%+.4f", r.RecoverableNLL)), words(r.Describe))

@@ -55,6 +55,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if err != nil {
 		return err
 	}
+	warnUnread(t, c.In, src.Unread)
 	warnEmptyClasses(t, src)
 	undo, err := experiments.PrepareDir(c.Out, experiments.RunGroup, experiments.RunFiles...)
 	if err != nil {
@@ -175,6 +176,13 @@ func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
 		t.columns[len(t.columns)-1].head = ""
 	}
 	return t
+}
+
+// warnUnread says which arrays of a file nothing reads.
+func warnUnread(t *terminal, path, unread string) {
+	if unread != "" {
+		t.warn("warning: of %s %s", filepath.Base(path), unread)
+	}
 }
 
 // warnEmptyClasses says which classes no calibration row has.

@@ -21,8 +21,9 @@ type Examination struct {
 	Level float64
 	// Features (N×M) and their names describe the regions, in place of the embedding; nil
 	// for none. No names are "feature 0", "feature 1", ….
-	Features *mat.Dense
-	Names    []string
+	Features   *mat.Dense
+	Names      []string
+	ClassNames []string // C, nil for none
 	// Groups are N groups of the rows to be audited, 0…G−1, and their G names; nil for none.
 	Groups     []int
 	GroupNames []string
@@ -109,6 +110,7 @@ type Region struct {
 	// count, those that are certain do not.
 	EffectiveSize float64 `json:"effective_size"`
 	Class         *int    `json:"class"` // nil: the top class of each row
+	ClassName     string  `json:"class_name,omitempty"`
 	Confidence    float64 `json:"confidence"`
 	Frequency     float64 `json:"frequency"`
 	Gap           float64 `json:"gap"`
@@ -309,7 +311,9 @@ func (x *exam) diagnosis(most []float64) *Diagnosis {
 		region := report(allRows, 0, c)
 		region.Describe = "all rows, the top class"
 		if c < x.classes {
-			region.Describe = fmt.Sprintf("all rows, class %d", c)
+			if region.Describe = fmt.Sprintf("all rows, class %d", c); c < len(x.ClassNames) {
+				region.Describe = "all rows, class " + x.ClassNames[c]
+			}
 		}
 		region.PerClass = nil
 		d.Classes = append(d.Classes, region)
@@ -331,6 +335,13 @@ func (x *exam) diagnosis(most []float64) *Diagnosis {
 				region := report(byGroup, r, -1)
 				region.Describe = name
 				d.Groups = append(d.Groups, region)
+			}
+		}
+	}
+	for _, regions := range [][]Region{d.Regions, d.Classes, d.Confidence, d.Groups} {
+		for i := range regions {
+			if c := regions[i].Class; c != nil && *c < len(x.ClassNames) {
+				regions[i].ClassName = x.ClassNames[*c]
 			}
 		}
 	}
@@ -485,7 +496,9 @@ func (d *Diagnosis) verdict() string {
 // sentence says what is wrong with a region.
 func (r *Region) sentence() string {
 	class := "the top class"
-	if r.Class != nil {
+	if r.ClassName != "" {
+		class = "class " + r.ClassName
+	} else if r.Class != nil {
 		class = fmt.Sprintf("class %d", *r.Class)
 	}
 	return fmt.Sprintf("%d rows (%s), %s said %.3f and was %.3f", r.Size, r.Describe, class, r.Confidence, r.Frequency)
