@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -29,12 +30,12 @@ func Glue(out io.Writer, b Backbone, method string, c layers.Stateful) error {
 		return data.Inputf(b.Path, "is no network in ONNX: %w", err)
 	}
 	var graph []field
-	var model message
-	version, ir := int64(0), uint64(8)
+	var rest []byte
+	version, ir := int64(0), int64(8)
 	for _, f := range fields {
 		switch f.number {
 		case 1: // ir_version
-			ir = max(ir, f.varint)
+			ir = max(ir, int64(f.varint))
 		case 2: // producer_name
 		case 7:
 			if graph, err = fieldsOf(f.bytes); err != nil {
@@ -48,44 +49,35 @@ func Glue(out io.Writer, b Backbone, method string, c layers.Stateful) error {
 			if name == "" || name == "ai.onnx" {
 				version = v
 			}
-			model = append(model, f.raw...)
+			rest = append(rest, f.raw...)
 		default:
-			model = append(model, f.raw...)
+			rest = append(rest, f.raw...)
 		}
 	}
 	switch {
 	case graph == nil:
 		return data.Inputf(b.Path, "is no network in ONNX: it has no graph")
-	case version < leastOperators:
-		return data.Inputf(b.Path, "uses version %d of ONNX's operators; export it with opset_version=%d or later", version, leastOperators)
+	case version < onnx.LeastVersion:
+		return data.Inputf(b.Path, "uses version %d of ONNX's operators; export it with opset_version=%d or later", version, onnx.LeastVersion)
 	}
-	g := newNetwork(version)
-	if g.bound, err = b.outputs(graph); err != nil {
+	bound, err := b.outputs(graph)
+	if err != nil {
 		return err
 	}
-	if err := g.calibrate(method, c); err != nil {
+	g := onnx.New(version, bound)
+	if err := calibrate(g, method, c); err != nil {
 		return err
 	}
-	if len(g.inputs) > 0 { // an output that the method needs and the backbone lacks
-		return data.Inputf(b.Path, "has no output that could be the %s that %s reads; name it with --features-output or --logits-output", missing(g.bound), method)
+	if g.Lacks() { // an output that the method needs and the backbone lacks
+		return data.Inputf(b.Path, "has no output that could be the %s that %s reads; name it with --features-output or --logits-output", missing(bound), method)
 	}
-	var whole message
+	var whole []byte
 	for _, f := range graph {
 		if f.number != 12 { // its outputs
 			whole = append(whole, f.raw...)
 		}
 	}
-	for _, n := range g.nodes {
-		whole = whole.bytes(1, n)
-	}
-	for _, t := range g.constants {
-		whole = whole.bytes(5, t)
-	}
-	for _, o := range g.outputs {
-		whole = whole.bytes(12, o)
-	}
-	head := message{}.number(1, int64(ir)).text(2, domain).bytes(7, whole)
-	_, err = out.Write(g.finish(append(head, model...), method))
+	_, err = out.Write(g.Finish(append(g.Behind(whole, ir), rest...), method))
 	return err
 }
 

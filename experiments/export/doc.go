@@ -13,15 +13,10 @@
 //
 // # Where a network comes from
 //
-// A [layers.Map] is a graph of Gorgonia's, and each of its operations has a row in the
-// table of ops.go that says it in ONNX. A Map that uses these operations can be exported
-// whoever wrote it. What stands before a Map, the division of the latent space and the
-// temperature of the original head, is in bases.go; the methods that are tables are in
-// tables.go.
-//
-// Lgamma is no operator of ONNX. It is the function calibra.Lgamma of the file (see
-// lgamma.go): eight shifts and Stirling's series, within 2e-14 of the larger of 1 and
-// |log Γ(x)| for x ≥ 1e-8.
+// A calibrator that has a method ONNX says itself (see package graph/onnx). [layers.Trained] has
+// it for every [layers.Map] whose operations can be said in ONNX, whoever wrote it: on a base
+// with ViewONNX, of inputs with InputsONNX. Methods that are tables say them by hand. A refusal
+// names what lacks the method and what to write.
 //
 // Methods that predict a row with the help of other rows are refused: kc and pc read their
 // calibration rows, stacked-shuffled another row's features.

@@ -12,12 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -80,6 +82,30 @@ func fits(t *testing.T) (fit func(experiments.Method) layers.Stateful, test *dat
 	}, src.Test
 }
 
+// onCodes are the quantized head and a mixture on every kind of codes.
+func onCodes(t *testing.T) (all []experiments.Method) {
+	t.Helper()
+	for _, name := range []string{"vq-nc", "vq", "stacked"} {
+		m, err := experiments.MethodByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range []experiments.Values{
+			{"codebook.kind": "random"}, {"codebook.kind": "kmeans"}, {"codebook.kind": "product"}, {"codebook.kind": "residual"},
+			{"codebook.softness": "1", "codebook.nearest": "3"}, {"codebook.kind": "residual", "codebook.softness": "1"}, {"codebook.kind": "product", "codebook.softness": "0.5"},
+		} {
+			on, plain := m, m.New
+			on.Name += "-" + strings.ReplaceAll(strings.ReplaceAll(set.String(), " ", "-"), "=", "-")
+			on.New = func(o *experiments.Options) layers.Stateful {
+				o.Values = o.Values.With(set)
+				return plain(o)
+			}
+			all = append(all, on)
+		}
+	}
+	return all
+}
+
 // fitted is each method fitted to a problem.
 func fitted(t *testing.T, m experiments.Method) layers.Stateful {
 	t.Helper()
@@ -117,7 +143,11 @@ func TestExportedNetworksSayWhatApplySays(t *testing.T) {
 	path, dir := python(t), t.TempDir()
 	fit, test := fits(t)
 	written := 0
-	for _, m := range experiments.Methods {
+	methods := slices.Clone(experiments.Methods)
+	if *in == "" {
+		methods = append(methods, onCodes(t)...)
+	}
+	for _, m := range methods {
 		if refused[m.Name] {
 			continue
 		}
@@ -230,11 +260,14 @@ func glue(t *testing.T, dir string, test *data.Set) {
 		}
 		return picks
 	}
-	b := newNetwork(leastOperators)
-	x := b.input("raw", 20)
-	b.output("embedding", b.matMul(x, table(b, take(0, 16), 20, 16)), single, 16)
-	b.output("logits", b.matMul(x, table(b, take(16, 4), 20, 4)), single, 4)
-	file := message{}.number(1, 7).bytes(7, b.graph()).bytes(8, opset("", leastOperators))
+	backbone := func(version int64) []byte {
+		b := onnx.New(version, nil)
+		x := b.Cast(b.Input("raw", 20), onnx.Single)
+		b.Output("embedding", b.MatMul(x, onnx.Table(b, take(0, 16), 20, 16)), onnx.Single, 16)
+		b.Output("logits", b.MatMul(x, onnx.Table(b, take(16, 4), 20, 4)), onnx.Single, 4)
+		return b.File("")
+	}
+	file := backbone(onnx.LeastVersion)
 
 	method, err := experiments.NewCatalog().Find("stacked")
 	if err != nil {
@@ -262,7 +295,7 @@ func glue(t *testing.T, dir string, test *data.Set) {
 		"no network":        {File: []byte("abc")},
 		"no such output":    {File: file, Features: "penultimate"},
 		"features unnamed":  {File: file},
-		"too old operators": {File: message{}.number(1, 7).bytes(7, b.graph()).bytes(8, opset("", 11)), Features: "embedding"},
+		"too old operators": {File: backbone(11), Features: "embedding"},
 	} {
 		var input *data.InputError
 		if err := Glue(&bytes.Buffer{}, b, "stacked", c); !errors.As(err, &input) {

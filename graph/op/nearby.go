@@ -37,8 +37,8 @@ func Nearby(b Books) Op { return Op{NearbyOp{b}} }
 // the codes (B×w·Codes) and τ of each stage to B×w·Codes. It has no derivative.
 func NearShares(b Books) Op { return Op{NearSharesOp{b}} }
 
-// leastShare is the share below which a codeword is left out.
-const leastShare = 0.02
+// LeastShare is the share below which a codeword is left out.
+const LeastShare = 0.02
 
 // NearbyOp is the op of [Nearby].
 type NearbyOp struct{ Books }
@@ -197,7 +197,7 @@ func share[F Float](e, r, c []F, codes []int32, tau F) {
 	}
 	var kept F
 	for j := range e {
-		if j > 0 && e[j] < leastShare*total {
+		if j > 0 && e[j] < LeastShare*total {
 			e[j] = 0
 		}
 		kept += e[j]

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
 
@@ -42,6 +43,12 @@ func (betaMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, 
 		return -math.Log(-math.Expm1(min(l, 0)) + ProbabilityFloor)
 	}, v.LogProbs)
 	return map[string]*mat.Dense{"success": floored(v.LogProbs), "failure": &failure}, nil
+}
+
+// InputsONNX are those of Inputs.
+func (betaMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
+	failure := g.Neg(g.Log(g.Add(g.Sub(g.Scalar(1), g.Exp(v.LogProbs)), g.Scalar(ProbabilityFloor))))
+	return map[string]onnx.Value{"success": flooredONNX(g, v.LogProbs), "failure": failure}, nil
 }
 
 func (betaMap) scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {

@@ -3,6 +3,7 @@ package baselines
 import (
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"gorgonia.org/tensor"
@@ -27,6 +28,15 @@ func (m *classwise) predict(x *data.Set, of func(s steps, p float64) float64) (*
 		}
 	}
 	return predictions(p, x.Labels)
+}
+
+// onnx is predict in a network.
+func (m *classwise) onnx(g *onnx.Network, of func(stepsONNX, onnx.Value) onnx.Value) (onnx.Outputs, error) {
+	if m.classes == nil {
+		return onnx.Outputs{}, layers.ErrUnfitted
+	}
+	p := of(newStepsONNX(g, m.classes, 1), g.Exp(logProbsONNX(g, m.sizes)))
+	return onnx.Outputs{Probabilities: sharesONNX(g, p, m.sizes.Classes), Classes: m.sizes.Classes}, nil
 }
 
 func (m *classwise) state(name string) (layers.State, error) {

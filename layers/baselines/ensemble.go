@@ -9,6 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -94,6 +95,17 @@ func (m *EnsembleTemperature) Predict(x *data.Set) (*data.Predictions, error) {
 		floats.AddScaled(p.RawMatrix().Data, w, parts[i].RawMatrix().Data)
 	}
 	return predictions(p, x.Labels)
+}
+
+// ONNX is the logarithm of the mixture.
+func (m *EnsembleTemperature) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+	if m.w == nil {
+		return onnx.Outputs{}, layers.ErrUnfitted
+	}
+	l, share := logProbsONNX(g, m.sizes), m.w.Float64s("ensemble/weight")
+	scaled := g.Exp(g.LogSoftmax(g.Div(l, g.Scalar(m.w.Float64s("ensemble/temperature")[0]))))
+	p := g.Add(g.Mul(scaled, g.Scalar(share[0])), g.Mul(g.Exp(l), g.Scalar(share[1])))
+	return onnx.Outputs{LogProbs: g.Log(g.Add(p, g.Scalar(share[2]/float64(m.sizes.Classes)))), Classes: m.sizes.Classes}, nil
 }
 
 // State is T and w.

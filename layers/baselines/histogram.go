@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -43,6 +44,9 @@ func (m *Histogram) Fit(_ context.Context, cal, _ *data.Set, _ *rand.Rand) error
 
 // Predict gives the normalized frequencies.
 func (m *Histogram) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.bin) }
+
+// ONNX is what Predict says.
+func (m *Histogram) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.bin) }
 
 // State is the ends and frequencies of all bins.
 func (m *Histogram) State() (layers.State, error) { return m.state("histogram") }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -40,6 +41,9 @@ func (m *Isotonic) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) erro
 
 // Predict gives the normalized one-vs-rest values.
 func (m *Isotonic) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.at) }
+
+// ONNX is what Predict says.
+func (m *Isotonic) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.line) }
 
 // State is the thresholds of all classes, laid end to end.
 func (m *Isotonic) State() (layers.State, error) { return m.state("isotonic") }

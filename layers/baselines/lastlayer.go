@@ -7,6 +7,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -75,6 +76,13 @@ func (lastLayerMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.De
 		return nil, err
 	}
 	return map[string]*mat.Dense{"floored": floored(v.LogProbs), "features": scale.Apply(v.Set.Features)}, nil
+}
+
+// InputsONNX are ℓ and z.
+func (lastLayerMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.Weights) (map[string]onnx.Value, error) {
+	mean, sd := w.Float64s("norm/mean"), w.Float64s("norm/sd")
+	z := g.Sub(g.Features(v.Sizes.Features), onnx.Table(g, mean, len(mean)))
+	return map[string]onnx.Value{"floored": flooredONNX(g, v.LogProbs), "features": g.Div(z, onnx.Table(g, sd, len(sd)))}, nil
 }
 
 func (lastLayerMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {

@@ -7,6 +7,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
 	"calibra/optim"
@@ -14,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // LocalNets (Barbera et al. 2025) trains a new head u together with a similarity s,
@@ -69,6 +71,28 @@ func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
 		return nil, err
 	}
 	return data.NewPredictions(out, x.Labels)
+}
+
+// ONNX is the head u alone: W_c a + b_c + α ⊙ logits + β of the hidden layer a.
+func (m *LocalNets) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+	w := m.Weights()
+	if w == nil {
+		return onnx.Outputs{}, layers.ErrUnfitted
+	}
+	w = w.As(tensor.Float64)
+	s := m.Base.Sizes()
+	linear := func(name string, x onnx.Value) onnx.Value {
+		weight, bias := w.Float64s(name+"/weight"), w.Float64s(name+"/bias")
+		return g.Add(g.MatMul(x, onnx.Table(g, weight, w.Tensor(name+"/weight").Shape()...)), onnx.Table(g, bias, len(bias)))
+	}
+	a := g.Node("Relu", []onnx.Value{linear("hidden", g.Features(s.Features))})
+	logits := g.Logits(s.Classes)
+	first := g.Node("ArgMax", []onnx.Value{logits}, onnx.Int("axis", 1), onnx.Int("keepdims", 1))
+	top := g.Node("GatherElements", []onnx.Value{logits, first}, onnx.Int("axis", 1))
+	logits = g.Max(logits, g.Add(top, g.Scalar(LogFloor)))
+	scale, shift := w.Float64s("scores/scale"), w.Float64s("scores/shift")
+	own := g.Add(g.Mul(logits, onnx.Table(g, scale, len(scale))), onnx.Table(g, shift, len(shift)))
+	return onnx.Outputs{LogProbs: g.Add(linear("scores", a), own), Classes: s.Classes}, nil
 }
 
 // Similarity is the similarity s of each row of x (N×P).

@@ -4,9 +4,11 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
 	"calibra/optim"
@@ -73,6 +75,16 @@ func (localTemperatureMap) Inputs(v *layers.View, w *graph.Weights) (map[string]
 	variances := w.Float64s("embedding/variances")
 	z.Apply(func(_, j int, v float64) float64 { return v / math.Sqrt(max(variances[j], 1e-12)) }, z)
 	return map[string]*mat.Dense{"unclamped": v.LogProbs, "components": z}, nil
+}
+
+// InputsONNX are ℓ and z.
+func (localTemperatureMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.Weights) (map[string]onnx.Value, error) {
+	sd := slices.Clone(w.Float64s("embedding/variances"))
+	for j, v := range sd {
+		sd[j] = math.Sqrt(max(v, 1e-12))
+	}
+	z := g.Div(embedONNX(g, v.Sizes, w), onnx.Table(g, sd, len(sd)))
+	return map[string]onnx.Value{"unclamped": v.LogProbs, "components": z}, nil
 }
 
 func (localTemperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {

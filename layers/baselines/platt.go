@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -34,6 +35,11 @@ func (plattMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 
 func (plattMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
 	return map[string]*mat.Dense{"probabilities": exponentials(v.LogProbs)}, nil
+}
+
+// InputsONNX is p̂.
+func (plattMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
+	return map[string]onnx.Value{"probabilities": g.Exp(v.LogProbs)}, nil
 }
 
 func (plattMap) scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {

@@ -7,6 +7,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
 	"calibra/optim"
@@ -51,6 +52,11 @@ func (temperatureMap) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {
 
 func (temperatureMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
 	return map[string]*mat.Dense{"unclamped": v.LogProbs}, nil
+}
+
+// InputsONNX is ℓ.
+func (temperatureMap) InputsONNX(_ *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
+	return map[string]onnx.Value{"unclamped": v.LogProbs}, nil
 }
 
 func (temperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {

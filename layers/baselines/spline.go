@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -64,6 +65,9 @@ func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 
 // Predict gives the normalized one-vs-rest values.
 func (m *Spline) Predict(x *data.Set) (*data.Predictions, error) { return m.predict(x, steps.at) }
+
+// ONNX is what Predict says.
+func (m *Spline) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.line) }
 
 // State is the values at the calibration rows.
 func (m *Spline) State() (layers.State, error) { return m.state("spline") }

@@ -8,6 +8,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
 	"calibra/optim"
@@ -129,6 +130,14 @@ func (structuredMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.D
 	l := mat.DenseCopyOf(v.LogProbs)
 	smooth(l, w)
 	return map[string]*mat.Dense{"smoothed": l}, nil
+}
+
+// InputsONNX is step 2.
+func (structuredMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.Weights) (map[string]onnx.Value, error) {
+	beta, n := math.Exp(w.Float64s("structured/log_inverse_temperature")[0]), w.Float64s("structured/rows")[0]
+	q := g.Exp(g.LogSoftmax(g.Mul(v.LogProbs, g.Scalar(beta))))
+	uniform := g.Scalar(1 / ((n + 1) * float64(v.Sizes.Classes)))
+	return map[string]onnx.Value{"smoothed": g.Log(g.Add(g.Mul(q, g.Scalar(1-1/(n+1))), uniform))}, nil
 }
 
 // smooth replaces ℓ (N×C) by x.

@@ -6,6 +6,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
 	"calibra/optim"
@@ -52,6 +53,11 @@ func (vectorMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 
 func (vectorMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
 	return map[string]*mat.Dense{"floored": floored(v.LogProbs)}, nil
+}
+
+// InputsONNX is ℓ with its floor.
+func (vectorMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
+	return map[string]onnx.Value{"floored": flooredONNX(g, v.LogProbs)}, nil
 }
 
 func (vectorMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {

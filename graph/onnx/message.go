@@ -1,4 +1,4 @@
-package export
+package onnx
 
 import (
 	"encoding/binary"
@@ -21,14 +21,15 @@ func (m message) bytes(field protowire.Number, b []byte) message {
 
 func (m message) text(field protowire.Number, s string) message { return m.bytes(field, []byte(s)) }
 
-// element is a TensorProto.DataType.
-type element int64
+// Element is a TensorProto.DataType.
+type Element int64
 
+// The types of elements.
 const (
-	single element = 1  // FLOAT
-	whole  element = 7  // INT64
-	truth  element = 9  // BOOL
-	double element = 11 // DOUBLE
+	Single Element = 1  // FLOAT
+	Whole  Element = 7  // INT64
+	Truth  Element = 9  // BOOL
+	Double Element = 11 // DOUBLE
 )
 
 // tensorOf is a TensorProto. Without axes it is a scalar.
@@ -37,21 +38,21 @@ func tensorOf[T float32 | float64 | int64](name string, values []T, axes ...int)
 	for _, d := range axes {
 		m = m.number(1, int64(d)) // dims
 	}
-	var kind element
+	var kind Element
 	var raw []byte
 	switch values := any(values).(type) {
 	case []float32:
-		kind = single
+		kind = Single
 		for _, v := range values {
 			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
 		}
 	case []float64:
-		kind = double
+		kind = Double
 		for _, v := range values {
 			raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
 		}
 	case []int64:
-		kind = whole
+		kind = Whole
 		for _, v := range values {
 			raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
 		}
@@ -60,7 +61,7 @@ func tensorOf[T float32 | float64 | int64](name string, values []T, axes ...int)
 }
 
 // valueInfo is a ValueInfoProto of rows: N×columns.
-func valueInfo(name string, kind element, columns int) message {
+func valueInfo(name string, kind Element, columns int) message {
 	var shape message
 	shape = shape.bytes(1, message{}.text(2, "N")) // dim.dim_param
 	shape = shape.bytes(1, message{}.number(1, int64(columns)))
@@ -68,28 +69,30 @@ func valueInfo(name string, kind element, columns int) message {
 	return message{}.text(1, name).bytes(2, message{}.bytes(1, tensor))
 }
 
-// attribute is an AttributeProto.
-type attribute message
+// Attribute is an AttributeProto.
+type Attribute message
 
-func integer(name string, v int) attribute {
-	return attribute(message{}.text(1, name).number(3, int64(v)).number(20, 2)) // i, INT
+// Int is an attribute of a whole number.
+func Int(name string, v int) Attribute {
+	return Attribute(message{}.text(1, name).number(3, int64(v)).number(20, 2)) // i, INT
 }
 
-func integers(name string, values ...int) attribute {
+// Ints is one of several.
+func Ints(name string, values ...int) Attribute {
 	m := message{}.text(1, name)
 	for _, v := range values {
 		m = m.number(8, int64(v))
 	}
-	return attribute(m.number(20, 7)) // ints, INTS
+	return Attribute(m.number(20, 7)) // ints, INTS
 }
 
 // constant is the attribute value of the operator Constant.
-func constant(t message) attribute {
-	return attribute(message{}.text(1, "value").bytes(5, t).number(20, 4)) // t, TENSOR
+func constant(t message) Attribute {
+	return Attribute(message{}.text(1, "value").bytes(5, t).number(20, 4)) // t, TENSOR
 }
 
 // nodeOf is a NodeProto.
-func nodeOf(domain, op string, inputs, outputs []string, attributes []attribute) message {
+func nodeOf(domain, op string, inputs, outputs []string, attributes []Attribute) message {
 	var m message
 	for _, in := range inputs {
 		m = m.text(1, in)

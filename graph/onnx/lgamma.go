@@ -1,4 +1,4 @@
-package export
+package onnx
 
 // lgamma is the function calibra.Lgamma(x) = log Γ(x) for x > 0, by eight shifts and
 // Stirling's series (Abramowitz and Stegun 1964, 6.1.15 and 6.1.41):
@@ -9,9 +9,9 @@ package export
 // What the series leaves out at z = 8 is below 2e-14. The product of eight factors is
 // taken as two of four, so that it is finite up to x = 1e77.
 func lgamma(version int64) message {
-	g := newNetwork(version)
+	g := New(version, nil)
 	number := func(v float64) string { // a function has no initializers
-		return g.node("Constant", nil, constant(tensorOf("", []float64{v})))
+		return g.Node("Constant", nil, constant(tensorOf("", []float64{v})))
 	}
 	logs := ""
 	for half := range 2 {
@@ -19,30 +19,30 @@ func lgamma(version int64) message {
 		for i := range 4 {
 			factor := "x"
 			if shift := 4*half + i; shift > 0 {
-				factor = g.add("x", number(float64(shift)))
+				factor = g.Add("x", number(float64(shift)))
 			}
 			if product == "" {
 				product = factor
 			} else {
-				product = g.times(product, factor)
+				product = g.Mul(product, factor)
 			}
 		}
 		if logs == "" {
-			logs = g.log(product)
+			logs = g.Log(product)
 		} else {
-			logs = g.add(logs, g.log(product))
+			logs = g.Add(logs, g.Log(product))
 		}
 	}
-	z := g.add("x", number(8))
-	inverse := g.over(number(1), z)
-	square := g.times(inverse, inverse)
+	z := g.Add("x", number(8))
+	inverse := g.Div(number(1), z)
+	square := g.Mul(inverse, inverse)
 	series := number(stirling[len(stirling)-1])
 	for n := len(stirling) - 2; n >= 0; n-- {
-		series = g.add(g.times(series, square), number(stirling[n]))
+		series = g.Add(g.Mul(series, square), number(stirling[n]))
 	}
-	series = g.times(series, inverse)
-	s := g.subtract(g.times(g.subtract(z, number(.5)), g.log(z)), z)
-	s = g.add(g.add(s, number(halfLog2Pi)), series)
+	series = g.Mul(series, inverse)
+	s := g.Sub(g.Mul(g.Sub(z, number(.5)), g.Log(z)), z)
+	s = g.Add(g.Add(s, number(halfLog2Pi)), series)
 	g.nodes = append(g.nodes, nodeOf("", "Sub", []string{s, logs}, []string{"y"}, nil))
 
 	body := message{}.text(1, "Lgamma").text(4, "x").text(5, "y") // name, input, output

@@ -1,0 +1,307 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+
+	"calibra/graph"
+	"calibra/graph/op"
+
+	"gonum.org/v1/gonum/blas"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// row says the ops of one kind in ONNX.
+type row struct {
+	kind  reflect.Type
+	write func(g *Network, o op.Kernel, in []Operand) (Value, error)
+}
+
+// Kernel is an operation that says itself in ONNX. One of another module does so, as it has no
+// row in the table of this package.
+type Kernel interface {
+	op.Kernel
+	// ONNX adds the operation on in to g and gives its value.
+	ONNX(g *Network, in []Operand) (Value, error)
+}
+
+// Operand is an input of an op: its value in the network, and its shape for a batch of one
+// size, whose first axis is that of the rows where it has one.
+type Operand struct {
+	Value Value
+	Shape tensor.Shape
+	// Constant is its value where that depends on no row, else nil. Of an operand with a row for
+	// each of the batch it has [Probe] rows, of which [Network.Each] makes one that all have.
+	Constant gorgonia.Value
+}
+
+// Each is an operand with a row for each of the batch (B×D), whatever its size.
+func (g *Network) Each(v Operand) Value {
+	if v.Constant == nil {
+		return v.Value
+	}
+	d := v.Shape[1]
+	return Table(g, graph.Float64s(v.Constant)[:d], 1, d)
+}
+
+// Columns is the length of its last axis.
+func (v Operand) Columns() int64 { return int64(v.Shape[len(v.Shape)-1]) }
+
+func as[K op.Kernel](write func(g *Network, o K, in []Operand) string) row {
+	return row{reflect.TypeFor[K](), func(g *Network, o op.Kernel, in []Operand) (string, error) { return write(g, o.(K), in), nil }}
+}
+
+// plain is an op that is an operator of ONNX's.
+func plain[K op.Kernel](operator string) row {
+	return as(func(g *Network, _ K, in []Operand) string {
+		var names []string
+		for _, v := range in {
+			names = append(names, v.Value)
+		}
+		return g.Node(operator, names)
+	})
+}
+
+// ops has a row for each kind of op that can be exported.
+var ops = func() map[reflect.Type]row {
+	all := map[reflect.Type]row{}
+	for _, r := range []row{
+		plain[op.PlusOp]("Add"),
+		plain[op.TimesOp]("Mul"),
+		plain[op.AddRowOp]("Add"),
+		plain[op.TimesRowOp]("Mul"),
+		plain[op.StretchOp]("Mul"),
+		plain[op.ReLUOp]("Relu"),
+		as(func(g *Network, o op.ScaleOp, in []Operand) string { return g.Mul(in[0].Value, g.Scalar(o.C)) }),
+		as(func(g *Network, _ op.LogSoftmaxOp, in []Operand) string { return g.LogSoftmax(in[0].Value) }),
+		as(func(g *Network, _ op.SoftmaxOp, in []Operand) string { return g.Exp(g.LogSoftmax(in[0].Value)) }),
+		as(func(g *Network, o op.FlooredLogOp, in []Operand) string {
+			return g.Log(g.Max(in[0].Value, g.Scalar(o.Floor)))
+		}),
+		as(func(g *Network, o op.ReshapeOp, in []Operand) string {
+			var shape []int64
+			for _, d := range o.Target() {
+				shape = append(shape, int64(d))
+			}
+			return g.Reshape(in[0].Value, shape...)
+		}),
+		as(func(g *Network, o op.MatMulOp, in []Operand) string {
+			return g.MatMul(g.turned(in[0].Value, o.X), g.turned(in[1].Value, o.Y))
+		}),
+		as(func(g *Network, _ op.NearestOp, in []Operand) string {
+			return g.nearby(op.Books{Stages: 1, Nearest: 1}, in[0], in[1])
+		}),
+		as(func(g *Network, o op.NearbyOp, in []Operand) string { return g.nearby(o.Books, in[0], in[1]) }),
+		as(func(g *Network, o op.NearSharesOp, in []Operand) string { return g.nearShares(o.Books, in) }),
+		as(func(g *Network, _ op.GatherOp, in []Operand) string {
+			return g.Reshape(g.Gather(in[0].Value, in[1].Value), -1, in[1].Columns()*in[0].Columns())
+		}),
+		as(func(g *Network, o op.WordSumOp, in []Operand) string { // Σ e c of the codewords of each slot
+			w, d := int64(o.Slots), in[0].Columns()
+			words := g.Mul(g.Gather(in[0].Value, in[1].Value), g.Reshape(g.Each(in[2]), -1, in[2].Columns(), 1)) // B×p×d
+			return g.Reshape(g.Sum(g.Reshape(words, -1, w, in[1].Columns()/w, d), 2, 0), -1, w*d)
+		}),
+		as(func(g *Network, _ op.ShareSumOp, in []Operand) string {
+			return g.Sum(g.Mul(g.Gather(in[0].Value, in[1].Value), g.Reshape(g.Each(in[2]), -1, in[2].Columns(), 1)), 1, 0)
+		}),
+		as(func(g *Network, o op.ShareMassOp, in []Operand) string { // n_k = Σ_at σ²_slot e_at 1[s(at)=k]
+			p, w := int(in[0].Columns()), int(in[2].Columns())
+			slots := make([]int64, p)
+			for at := range slots {
+				slots[at] = int64(at / (p / w))
+			}
+			weight := g.Mul(g.Each(in[1]), g.Reshape(g.Gather(in[2].Value, Table(g, slots, p)), 1, int64(p)))
+			return g.Sum(g.Mul(g.Hits(in[0].Value, o.K), g.Reshape(weight, -1, int64(p), 1)), 1, 0)
+		}),
+		{reflect.TypeFor[op.TopOp](), func(*Network, op.Kernel, []Operand) (string, error) {
+			return "", errors.New("a map that looks at some classes of a row (bilinear.classes) has no network; fit it without that setting")
+		}},
+		as(func(g *Network, o op.MassOp, in []Operand) string { // n_k = Σ_i σ_i² 1[s(i)=k]
+			weight := g.Reshape(in[1].Value, 1, -1, 1)
+			return g.Sum(g.Mul(g.Hits(in[0].Value, o.K), weight), 1, 0)
+		}),
+		as(func(g *Network, _ op.TableSumOp, in []Operand) string {
+			w := in[1].Columns()
+			return g.TableSum(in[0].Value, in[1].Value, int(w), in[0].Shape[0]/int(w))
+		}),
+		as(func(g *Network, o op.RampsOp, in []Operand) string {
+			return g.ramps(in[0].Value, in[0].Columns(), in[1].Value, o.Knots)
+		}),
+		as(func(g *Network, _ op.OuterOp, in []Operand) string { // B×C, B×D → B×(C·D)
+			c, d := in[0].Columns(), in[1].Columns()
+			product := g.Mul(g.Reshape(in[0].Value, -1, c, 1), g.Reshape(in[1].Value, -1, 1, d))
+			return g.Reshape(product, -1, c*d)
+		}),
+		as(func(g *Network, o op.DirichletOp, in []Operand) string { // see graph/op/dirichlet.go
+			return g.dirichlet(in[0].Value, in[1].Value, in[1].Columns(), o.Delta)
+		}),
+		{reflect.TypeFor[op.ElementwiseOp](), func(g *Network, o op.Kernel, in []Operand) (string, error) {
+			x := in[0].Value
+			switch f := o.(op.ElementwiseOp).F; f {
+			case "exp":
+				return g.Exp(x), nil
+			case "softplus":
+				return g.Softplus(x), nil
+			case "sigmoid":
+				return g.Node("Sigmoid", []string{x}), nil
+			case "lgamma":
+				return g.lgamma(x), nil
+			default:
+				return "", fmt.Errorf("%s cannot be said in ONNX", f)
+			}
+		}},
+	} {
+		all[r.kind] = r
+	}
+	return all
+}()
+
+// turned is x, transposed if t says so.
+func (g *Network) turned(x string, t blas.Transpose) string {
+	if t == blas.NoTrans {
+		return x
+	}
+	return g.Node("Transpose", []string{x}, Ints("perm", 1, 0))
+}
+
+// Hits is 1[s(i)=k] of codes (B×w), B×w×K in float64.
+func (g *Network) Hits(codes string, k int) string {
+	all := make([]int64, k)
+	for i := range all {
+		all[i] = int64(i)
+	}
+	return g.Cast(g.Node("Equal", []string{g.Node("Unsqueeze", []string{codes, g.Indices(2)}), Table(g, all, 1, 1, k)}), Double)
+}
+
+// TableSum is Σ_i table[i·K + s(i)], of a table of w·K rows and codes B×w.
+func (g *Network) TableSum(rows, codes string, w, k int) string {
+	first := make([]int64, w)
+	for i := range first {
+		first[i] = int64(i * k)
+	}
+	return g.Sum(g.Gather(rows, g.Add(codes, Table(g, first, 1, w))), 1, 0) // B×w×C, B×C
+}
+
+// ramps is Σ_m v_m r_m(z) of z (N×C) and v (P×1): the ramp of the piece from l to h is the
+// length of [min(z,0), max(z,0)] ∩ [l, h], with the sign of z.
+func (g *Network) ramps(z string, classes int64, v string, knots []float64) string {
+	pieces := len(knots) + 1
+	lo := append([]float64{-math.MaxFloat64}, knots...)
+	hi := append(append([]float64(nil), knots...), math.MaxFloat64)
+	each := g.Node("Unsqueeze", []string{z, g.Indices(2)}) // N×C×1
+	zero := g.Scalar(0)
+	from := g.Max(g.Min(each, zero), Table(g, lo, 1, 1, pieces))
+	to := g.Min(g.Max(each, zero), Table(g, hi, 1, 1, pieces))
+	part := g.Mul(g.Max(g.Sub(to, from), zero), g.Node("Sign", []string{each})) // N×C×P
+	return g.Reshape(g.MatMul(g.Reshape(part, -1, int64(pieces)), v), -1, classes)
+}
+
+// lgamma is log Γ(x).
+func (g *Network) lgamma(x string) string { return g.call("Lgamma", lgamma(g.version), x) }
+
+// dirichlet is log of B and the linear term, of A (B×C²) and log p̂ (B×C):
+//
+//	α = softplus(A) + ε
+//	score_j = −log B(α_·j) + Σ_i (α_ij − 1 + δ 1[i=j]) log p̂_i
+func (g *Network) dirichlet(form, logp string, c int64, delta float64) string {
+	alpha := g.Add(g.Softplus(g.Reshape(form, -1, c, c)), g.Scalar(op.AlphaFloor)) // B×C×C, row i, column j
+	logB := g.Sub(g.Sum(g.lgamma(alpha), 1, 0), g.lgamma(g.Sum(alpha, 1, 0)))      // B×C
+	linear := g.Sum(g.Mul(g.Sub(alpha, g.Scalar(1)), g.Reshape(logp, -1, c, 1)), 1, 0)
+	return g.Sub(g.Add(linear, g.Mul(g.Scalar(delta), logp)), logB)
+}
+
+// Graph adds the graph that build describes of weights, and gives the values of its nodes. The
+// tensors of given are what it takes its rows from, [Probe] each, under the values that they
+// have in the network. What depends on no row is computed here and written as a constant.
+func (g *Network) Graph(weights *graph.Weights, given map[*tensor.Dense]Value, build func(*graph.Builder) gorgonia.Nodes) ([]Value, error) {
+	b := graph.NewBuilder(weights, Probe)
+	out := build(b)
+	p, err := b.Compile(out...)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Run(); err != nil {
+		return nil, err
+	}
+	named := map[int]Value{} // values that depend on rows
+	for i, v := range p.Values {
+		if t, ok := v.(*tensor.Dense); ok && given[t] != "" {
+			named[i] = given[t]
+		}
+	}
+	name := func(i int) Value {
+		if n, ok := named[i]; ok {
+			return n
+		}
+		return g.folded(p.Values[i])
+	}
+	for _, s := range p.Steps {
+		moves := false
+		var in []Operand
+		for _, i := range s.Inputs {
+			_, depends := named[i]
+			moves = moves || depends
+		}
+		if !moves {
+			continue
+		}
+		ours, ok := s.Op.(op.Op)
+		if ok {
+			if _, takes := ours.Kernel.(op.TakeOp); takes { // the rows of a batch are all rows here
+				named[s.Output] = named[s.Inputs[0]]
+				continue
+			}
+		}
+		for _, i := range s.Inputs {
+			v := Operand{Value: name(i), Shape: p.Values[i].Shape()}
+			if _, depends := named[i]; !depends {
+				v.Constant = p.Values[i]
+			}
+			in = append(in, v)
+		}
+		switch {
+		case !ok && op.IsSum(s.Op):
+			named[s.Output] = g.Add(in[0].Value, in[1].Value)
+		case !ok:
+			return nil, fmt.Errorf("onnx: the operation %v of Gorgonia's cannot be said in ONNX; use one of graph/op", s.Op)
+		default:
+			if named[s.Output], err = g.kernel(ours.Kernel, in); err != nil {
+				return nil, fmt.Errorf("onnx: %w", err)
+			}
+		}
+	}
+	var values []Value
+	for _, i := range p.Outputs {
+		values = append(values, name(i))
+	}
+	return values, nil
+}
+
+// kernel adds an operation: as it says itself, or by its row.
+func (g *Network) kernel(k op.Kernel, in []Operand) (Value, error) {
+	if says, ok := k.(Kernel); ok {
+		return says.ONNX(g, in)
+	}
+	if r, ok := ops[reflect.TypeOf(k)]; ok {
+		return r.write(g, k, in)
+	}
+	return "", fmt.Errorf("the operation %T cannot be said in ONNX; give it a method ONNX(*onnx.Network, []onnx.Operand) (onnx.Value, error)", k)
+}
+
+// Probe is how many rows a graph is built for. It is no width that a map has.
+const Probe = 3
+
+// folded is a value that depends on no row, as a constant.
+func (g *Network) folded(v gorgonia.Value) string {
+	if v.Dtype() == tensor.Int32 {
+		var numbers []int64
+		for _, x := range v.(*tensor.Dense).Int32s() {
+			numbers = append(numbers, int64(x))
+		}
+		return Table(g, numbers, v.Shape()...)
+	}
+	return Table(g, graph.Float64s(v), v.Shape()...)
+}

@@ -1,0 +1,219 @@
+package layers
+
+import (
+	"fmt"
+	"maps"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/graph/onnx"
+
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ONNXBase is a [Base] that says itself in ONNX, so that every [Map] on it does.
+type ONNXBase interface {
+	// ViewONNX adds what the base makes of all rows to g.
+	ViewONNX(g *onnx.Network) (*ONNXView, error)
+}
+
+// ONNXInformed is an [Informed] map whose inputs say themselves in ONNX.
+type ONNXInformed interface {
+	// InputsONNX adds to g what Inputs gives of a view, by the same names.
+	InputsONNX(g *onnx.Network, v *ONNXView, w *graph.Weights) (map[string]onnx.Value, error)
+}
+
+// ONNXView is a [View] of all rows in a network, in float64.
+type ONNXView struct {
+	LogProbs      onnx.Value            // N×C
+	Codes, Shares onnx.Value            // N×p, "" as in a View
+	Inputs        map[string]onnx.Value // of N rows each
+	Sizes         Sizes                 // of the base
+
+	mass onnx.Value // N×K, "" before a map asked for it
+}
+
+// ONNX says the map on its base.
+func (t *Trained) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+	if t.weights == nil {
+		return onnx.Outputs{}, ErrUnfitted
+	}
+	v, err := BaseONNX(g, t.Base)
+	if err != nil {
+		return onnx.Outputs{}, err
+	}
+	logs, err := v.Posterior(g, t.Base, t.Map, t.weights)
+	if err != nil {
+		return onnx.Outputs{}, err
+	}
+	return v.Outputs(logs), nil
+}
+
+// BaseONNX is what a fitted base makes of all rows.
+func BaseONNX(g *onnx.Network, base Base) (*ONNXView, error) {
+	says, ok := base.(ONNXBase)
+	if !ok {
+		return nil, fmt.Errorf("the base %T cannot be said in ONNX; give it a method ViewONNX(*onnx.Network) (*layers.ONNXView, error)", base)
+	}
+	v, err := says.ViewONNX(g)
+	if err != nil {
+		return nil, err
+	}
+	v.Sizes = base.Sizes()
+	return v, nil
+}
+
+// Outputs are log-probabilities with the codes of the view.
+func (v *ONNXView) Outputs(logProbs onnx.Value) onnx.Outputs {
+	return onnx.Outputs{LogProbs: logProbs, Codes: v.Codes, Width: v.Sizes.Slots * v.Sizes.CodesOf(), Classes: v.Sizes.Classes}
+}
+
+// Posterior adds the log-posterior (N×C) of a fitted map on the view of its base, from the graph
+// that the map describes.
+func (v *ONNXView) Posterior(g *onnx.Network, base Base, m Map, w *graph.Weights) (onnx.Value, error) {
+	w = w.As(tensor.Float64)
+	blank := &data.Set{Logits: mat.NewDense(onnx.Probe, v.Sizes.Classes, nil)}
+	if v.Sizes.Features > 0 {
+		blank.Features = mat.NewDense(onnx.Probe, v.Sizes.Features, nil)
+	}
+	probe, err := base.View(blank)
+	if err != nil {
+		return "", err
+	}
+	probe.Set = blank
+	rows, err := probe.RowsFor(m, w, v.Sizes)
+	if err != nil {
+		return "", err
+	}
+	inputs := maps.Clone(v.Inputs)
+	if _, informed := m.(Informed); informed {
+		says, ok := m.(ONNXInformed)
+		if !ok {
+			return "", fmt.Errorf("the inputs of the map %T cannot be said in ONNX; give it a method InputsONNX(*onnx.Network, *layers.ONNXView, *graph.Weights) (map[string]onnx.Value, error)", m)
+		}
+		own, err := says.InputsONNX(g, v, w)
+		if err != nil {
+			return "", err
+		}
+		if inputs == nil {
+			inputs = map[string]onnx.Value{}
+		}
+		maps.Copy(inputs, own)
+	}
+	given := map[*tensor.Dense]onnx.Value{rows.logProbs: g.Max(v.LogProbs, g.Scalar(LogFloor))}
+	if v.Codes != "" {
+		v.giveCodes(g, rows, given)
+	}
+	for name, x := range rows.inputs {
+		value, ok := inputs[name]
+		if !ok {
+			return "", fmt.Errorf("the input %q of the map %T cannot be said in ONNX; the ViewONNX of %T must give it", name, m, base)
+		}
+		given[x] = value
+	}
+	out, err := g.Graph(w, given, func(b *graph.Builder) gorgonia.Nodes {
+		return gorgonia.Nodes{m.LogProbs(b, rows.Batch(b))}
+	})
+	if err != nil {
+		return "", err
+	}
+	return g.LogSoftmax(out[0]), nil // in float64, as calibra apply normalizes once more
+}
+
+// giveCodes gives the tables of rows that are made of codes.
+func (v *ONNXView) giveCodes(g *onnx.Network, rows *Rows, given map[*tensor.Dense]onnx.Value) {
+	s := v.Sizes
+	p := s.Slots * s.CodesOf()
+	if v.mass == "" {
+		hits := g.Hits(v.Codes, s.Codewords) // N×p×K
+		if v.Shares != "" {
+			hits = g.Mul(hits, g.Reshape(v.Shares, -1, int64(p), 1))
+		}
+		v.mass = g.Sum(hits, 1, 0)
+	}
+	given[rows.codes], given[rows.mass] = v.Codes, v.mass
+	if s.single() {
+		return
+	}
+	first := make([]int64, p)
+	for at := range first {
+		first[at] = int64(s.Place(at, 0))
+	}
+	given[rows.places] = g.Add(v.Codes, onnx.Table(g, first, 1, p))
+	given[rows.shares] = v.Shares
+	if v.Shares == "" { // 1 each
+		given[rows.shares] = g.Add(g.Cast(g.Mul(v.Codes, g.Indices(0)), onnx.Double), g.Scalar(1))
+	}
+}
+
+// CodesONNX is the codes of all rows, and what describe makes of them besides.
+func CodesONNX(g *onnx.Network, c Codes, w *graph.Weights, s Sizes, describe func(*graph.Builder, Assignment) gorgonia.Nodes) (*ONNXView, []onnx.Value, error) {
+	w = w.As(tensor.Float64)
+	features := graph.Matrix(tensor.Float64, mat.NewDense(onnx.Probe, s.Features, nil))
+	shared := false
+	out, err := g.Graph(w, map[*tensor.Dense]onnx.Value{features: g.Features(s.Features)}, func(b *graph.Builder) gorgonia.Nodes {
+		a := c.Assign(b, b.Table("features", features), s)
+		nodes := gorgonia.Nodes{a.Codes}
+		if shared = a.Shares != nil; shared {
+			nodes = append(nodes, a.Shares)
+		}
+		return append(nodes, describe(b, a)...)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &ONNXView{Codes: out[0]}
+	if out = out[1:]; shared {
+		v.Shares, out = out[0], out[1:]
+	}
+	return v, out, nil
+}
+
+// ViewONNX is the log-softmax of the logits.
+func (o *Original) ViewONNX(g *onnx.Network) (*ONNXView, error) {
+	return &ONNXView{LogProbs: g.LogSoftmax(g.Logits(o.sizes.Classes))}, nil
+}
+
+// ONNX is log softmax(logits / T).
+func (m *Temperature) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+	if m.weights == nil {
+		return onnx.Outputs{}, ErrUnfitted
+	}
+	c := m.sizes.Classes
+	return onnx.Outputs{LogProbs: g.Div(g.Logits(c), g.Scalar(m.T())), Classes: c}, nil
+}
+
+// ViewONNX is the codes and the head. Where slots share one book a slot says one of K things,
+// so the head is a table of w·K rows:
+//
+//	log-odds_c = bias_c + Σ_i T[i·K + s(i), c] ,  T[i·K + k, c] = Σ_j c_kj W[i·d + j, c]
+func (d *Divide) ViewONNX(g *onnx.Network) (*ONNXView, error) {
+	s := d.sizes
+	if !s.single() || !d.weights.Has("codebook/codewords") {
+		v, head, err := CodesONNX(g, d.codes(), d.weights, s, func(b *graph.Builder, a Assignment) gorgonia.Nodes {
+			return gorgonia.Nodes{d.head(b, d.codes().Quantize(b, a, s))}
+		})
+		if err != nil {
+			return nil, err
+		}
+		v.LogProbs = head[0]
+		return v, nil
+	}
+	v, _, err := CodesONNX(g, d.codes(), d.weights, s, func(*graph.Builder, Assignment) gorgonia.Nodes { return nil })
+	if err != nil {
+		return nil, err
+	}
+	w, k, width, c := s.Slots, s.Codewords, s.Features/s.Slots, s.Classes
+	words := mat.NewDense(k, width, d.weights.Float64s("codebook/codewords"))
+	head := mat.NewDense(s.Features, c, d.weights.Float64s("head/weight"))
+	says := make([]float64, w*k*c)
+	for i := range w {
+		part := mat.NewDense(k, c, says[i*k*c:(i+1)*k*c])
+		part.Mul(words, head.Slice(i*width, (i+1)*width, 0, c))
+	}
+	odds := g.TableSum(onnx.Table(g, says, w*k, c), v.Codes, w, k)
+	v.LogProbs = g.LogSoftmax(g.Add(odds, onnx.Table(g, d.weights.Float64s("head/bias"), c)))
+	return v, nil
+}
