@@ -69,8 +69,11 @@ func CheckRoom(path, what string, n int, each float64, units string) error {
 
 // size is so many bytes in words.
 func size(bytes float64) string {
-	if bytes >= 1e9 {
+	switch {
+	case bytes >= 1e9:
 		return fmt.Sprintf("%.3g GB", bytes/1e9)
+	case bytes < 1e5:
+		return fmt.Sprintf("%.3g kB", bytes/1e3)
 	}
 	return fmt.Sprintf("%.3g MB", bytes/1e6)
 }

@@ -3,13 +3,10 @@ package experiments
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"calibra/data"
-
-	"github.com/goccy/go-yaml"
 )
 
 // ReadValues reads settings as a command gets them: a YAML file of keys and values, whose
@@ -17,13 +14,9 @@ import (
 func ReadValues(path string, set []string) (Values, error) {
 	v := Values{}
 	if path != "" {
-		text, err := os.ReadFile(path)
+		tree, err := readSettings(path)
 		if err != nil {
-			return nil, data.Inputf(path, "cannot be read: %w", err)
-		}
-		tree := map[string]any{}
-		if err := yaml.Unmarshal(text, &tree); err != nil {
-			return nil, data.Inputf(path, "is not YAML of settings: %s", yaml.FormatError(err, false, false))
+			return nil, err
 		}
 		if err := v.flatten(path, "", tree); err != nil {
 			return nil, err
