@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,9 +19,9 @@ import (
 // in which some feature is not a number is the header. Whatever is wrong with the
 // file, a row without a label included, is an *InputError.
 func OpenCSV(path, label string) (*Table, error) {
-	f, err := os.Open(path)
+	f, err := OpenFile(path)
 	if err != nil {
-		return nil, Inputf(path, "cannot be opened: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	return readCSV(path, f, strings.HasSuffix(path, ".gz"), label)

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"os"
 )
 
 // Digest is the SHA-256 of the files one after the other, in hexadecimal digits. A file
@@ -12,9 +11,9 @@ import (
 func Digest(paths ...string) (string, error) {
 	h := sha256.New()
 	for _, path := range paths {
-		f, err := os.Open(path)
+		f, err := OpenFile(path)
 		if err != nil {
-			return "", Inputf(path, "cannot be opened: %w", err)
+			return "", err
 		}
 		_, err = io.Copy(h, f)
 		f.Close()

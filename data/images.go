@@ -1,7 +1,9 @@
 package data
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
@@ -32,12 +34,9 @@ func (im *Images) Image(i int) []byte { return im.Pixels[i*im.Size() : (i+1)*im.
 
 // openOr opens path; where nothing is there, the error says what to do.
 func openOr(path, remedy string, args ...any) (*os.File, error) {
-	f, err := os.Open(path)
-	if os.IsNotExist(err) {
+	f, err := OpenFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Inputf(path, "does not exist; %s (%w)", fmt.Sprintf(remedy, args...), os.ErrNotExist)
 	}
-	if err != nil {
-		return nil, Inputf(path, "cannot be opened: %w", err)
-	}
-	return f, nil
+	return f, err
 }

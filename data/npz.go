@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -29,14 +28,14 @@ type archive struct {
 // openArchive opens the npz file at path, or a table file as the npz that it stands for; the
 // caller closes it.
 func openArchive(path string) (*archive, error) {
-	f, err := os.Open(path)
+	f, err := OpenFile(path)
 	if err != nil {
-		return nil, Inputf(path, "cannot be opened: %w", err)
+		return nil, err
 	}
 	info, err := f.Stat()
-	if err != nil || info.IsDir() {
+	if err != nil {
 		f.Close()
-		return nil, Inputf(path, "is not a file; name an npz file")
+		return nil, Inputf(path, "cannot be opened: %w", err)
 	}
 	a, err := openTable(path, f, info.Size())
 	if a != nil || err != nil {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"math"
-	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -28,7 +27,7 @@ var machine = sync.OnceValue(func() int64 {
 	}
 	bound(memTotal())
 	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		if text, err := os.ReadFile(path); err == nil {
+		if text, err := ReadSmall(path, 1<<10); err == nil {
 			n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" is none
 			bound(n)
 		}
@@ -42,7 +41,7 @@ var machine = sync.OnceValue(func() int64 {
 
 // memTotal is the machine's memory as Linux tells it, or 0.
 func memTotal() int64 {
-	f, err := os.Open("/proc/meminfo")
+	f, err := OpenFile("/proc/meminfo")
 	if err != nil {
 		return 0
 	}

@@ -284,12 +284,17 @@ func checkWidths(path string, rows *data.Set, other string, with *data.Set) erro
 
 // holdsImages tells whether path is an npz file of MedMNIST's layout.
 func holdsImages(path string) bool {
-	z, err := zip.OpenReader(path)
+	file, err := data.OpenFile(path)
 	if err != nil {
 		return false
 	}
-	defer z.Close()
-	return slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "train_images.npy" })
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	z, err := zip.NewReader(file, info.Size())
+	return err == nil && slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "train_images.npy" })
 }
 
 func isMissing(path string) bool {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"calibra/data"
 	"calibra/graph/blas"
 )
 
@@ -44,11 +45,11 @@ func (p Program) String() string {
 // executableDigest reads the file that was started, once. Linux opens it under the first
 // name even where another build has taken its place.
 var executableDigest = sync.OnceValues(func() (string, error) {
-	f, err := os.Open("/proc/self/exe")
+	f, err := data.OpenFile("/proc/self/exe")
 	if err != nil {
 		var path string
 		if path, err = os.Executable(); err == nil {
-			f, err = os.Open(path)
+			f, err = data.OpenFile(path)
 		}
 	}
 	if err != nil {

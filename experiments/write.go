@@ -62,7 +62,7 @@ func PrepareDir(dir, group string, names ...string) (undo func(), err error) {
 	}
 	undo = func() {
 		for _, at := range made {
-			os.Remove(at) // fails, as it should, if something else is in it
+			_ = data.Remove(at) // fails, as it should, if something else is in it
 		}
 	}
 	if err := data.PrepareFolder(dir, group, names...); err != nil {
@@ -76,7 +76,7 @@ func PrepareDir(dir, group string, names ...string) (undo func(), err error) {
 // config.json.
 func ReadSpec(dir string) (s Spec, err error) {
 	path := filepath.Join(dir, "config.json")
-	text, err := os.ReadFile(path)
+	text, err := data.ReadConfiguration(path)
 	if err != nil {
 		return s, err
 	}

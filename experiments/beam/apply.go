@@ -110,7 +110,7 @@ func (f *applyFn) apply(ctx context.Context, shard Shard, dir, model string) err
 	if _, err = part(ctx, f.args(model, path, made)); err != nil {
 		return err
 	}
-	content, err := os.ReadFile(made)
+	content, err := data.ReadFile(made)
 	if err != nil {
 		return err
 	}

@@ -165,7 +165,7 @@ func result(ctx context.Context, temp string, build func(path string) *beam.Pipe
 	if err != nil {
 		return nil, err
 	}
-	return os.ReadFile(read)
+	return data.ReadFile(read)
 }
 
 // failures is the error of elements that failed, nil without one; each is named on stderr.

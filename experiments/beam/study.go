@@ -168,7 +168,7 @@ func (f *cellFn) compute(ctx context.Context, id string) error {
 		if !strings.HasPrefix(base(file), id+".") {
 			continue
 		}
-		content, err := os.ReadFile(file)
+		content, err := data.ReadFile(file)
 		if err != nil {
 			return err
 		}

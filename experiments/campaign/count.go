@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -104,7 +103,7 @@ func table(rows [][]string) string {
 func keep(dir string, rows [][]string) error {
 	path := filepath.Join(dir, "results.csv")
 	kept := map[string][]string{}
-	if f, err := os.Open(path); err == nil {
+	if f, err := data.OpenFile(path); err == nil {
 		defer f.Close()
 		old, err := csv.NewReader(f).ReadAll()
 		if err != nil {

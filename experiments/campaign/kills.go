@@ -91,7 +91,7 @@ func oneRun(dir string) error {
 		return err
 	}
 	for _, name := range []string{"metrics.json", "config.json"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
+		text, err := data.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			continue
 		}
@@ -120,7 +120,7 @@ func whole[T any](path string, read func(path string) (T, error)) error {
 
 // page returns an error if path is there and no whole page.
 func page(path string) error {
-	text, err := os.ReadFile(path)
+	text, err := data.ReadFile(path)
 	if err == nil && !strings.HasSuffix(strings.TrimSpace(string(text)), "</html>") {
 		return fmt.Errorf("%s ends early", path)
 	}

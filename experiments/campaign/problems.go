@@ -3,7 +3,6 @@ package main
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 
 	"calibra/data"
 
@@ -112,7 +111,7 @@ func must(err error) {
 }
 
 func read(path string) []byte {
-	text, err := os.ReadFile(path)
+	text, err := data.ReadFile(path)
 	must(err)
 	return text
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -44,9 +43,9 @@ func (c *exportCmd) Run(methods *experiments.Catalog) error {
 	var backbone *export.Backbone
 	switch {
 	case c.Backbone != "":
-		file, err := os.ReadFile(c.Backbone)
+		file, err := data.ReadFile(c.Backbone)
 		if err != nil {
-			return data.Inputf(c.Backbone, "cannot be read: %w", err)
+			return err
 		}
 		backbone = &export.Backbone{Path: c.Backbone, File: file, Features: c.FeaturesOutput, Logits: c.LogitsOutput}
 	case c.FeaturesOutput != "" || c.LogitsOutput != "":

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -47,7 +46,7 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 	if stale > 0 {
 		t.note("the rows of %d of %d seeds in %s are of another program; they are computed again", stale, len(c.Seeds), c.Out)
 	}
-	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+	if err := data.MkdirAll(c.Out); err != nil {
 		return err
 	}
 	var all theory.Seeds
@@ -128,7 +127,7 @@ func (seedRun) files(dir string, seed uint64) (rows, run string) {
 // those of another program. Rows of another run are an *InputError.
 func (r seedRun) kept(dir string, seed uint64) (rows []theory.Row, stale bool, err error) {
 	path, beside := r.files(dir, seed)
-	file, err := os.Open(path)
+	file, err := data.OpenFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
@@ -137,7 +136,7 @@ func (r seedRun) kept(dir string, seed uint64) (rows []theory.Row, stale bool, e
 	}
 	defer file.Close()
 	var made seedRun
-	text, err := os.ReadFile(beside)
+	text, err := data.ReadConfiguration(beside)
 	if err == nil {
 		err = json.Unmarshal(text, &made)
 	}
@@ -161,7 +160,7 @@ func (r seedRun) kept(dir string, seed uint64) (rows []theory.Row, stale bool, e
 // interrupted, rows stand beside what they were computed with.
 func (r seedRun) keep(dir string, seed uint64, rows []theory.Row) error {
 	path, beside := r.files(dir, seed)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := data.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	text, err := json.MarshalIndent(r, "", "  ")

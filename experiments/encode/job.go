@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"strings"
 
 	"calibra/data"
@@ -81,11 +80,11 @@ func (j *Job) Run(ctx context.Context, out string) error {
 	if err := j.write(kept, out); err != nil {
 		return j.stopped(ctx, kept, out, err)
 	}
-	if os.Remove(out+".partial") == nil { // while it is locked: who waits for it sees that it is gone
+	if data.Remove(out+".partial") == nil { // while it is locked: who waits for it sees that it is gone
 		return nil
 	}
 	kept.close() // some systems remove no open file
-	if err := os.Remove(out + ".partial"); err != nil {
+	if err := data.Remove(out + ".partial"); err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
 	return nil
@@ -98,7 +97,7 @@ func (j *Job) stopped(ctx context.Context, kept *partial, out string, err error)
 		err = ctx.Err()
 	}
 	if kept.rows == 0 {
-		os.Remove(out + ".partial")
+		_ = data.Remove(out + ".partial")
 		return err
 	}
 	return fmt.Errorf("%d of %d rows are kept in %s.partial, the same command goes on with the others: %w", kept.rows, j.Rows(), out, err)

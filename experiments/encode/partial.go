@@ -42,6 +42,9 @@ func openPartial(ctx context.Context, path string, h header) (p *partial, done b
 	}
 	line = append(line, '\n')
 	for {
+		if err := data.CheckFile(path); err != nil {
+			return nil, false, err
+		}
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
 			return nil, false, data.Inputf(path, "cannot be written: %w", err)
@@ -79,7 +82,7 @@ func begin(f *os.File, h header, line []byte) (*partial, error) {
 			return nil, p.fail(err)
 		}
 		if _, err := f.WriteAt(line, 0); err != nil {
-			os.Remove(f.Name()) // which holds nothing
+			_ = data.Remove(f.Name()) // which holds nothing
 			return nil, p.fail(err)
 		}
 	}

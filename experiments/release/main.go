@@ -85,7 +85,7 @@ func licence(dir string) (string, error) {
 		if e.IsDir() || !strings.HasPrefix(name, "LICEN") && !strings.HasPrefix(name, "COPYING") {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		text, err := data.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return "", err
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -15,7 +14,7 @@ import (
 // linesOf fills the mark lines: a csv file as the terminal prints it.
 func linesOf(dir string, a arguments) (string, error) {
 	path := filepath.Join(dir, a["file"])
-	text, err := os.ReadFile(path)
+	text, err := data.ReadFile(path)
 	if err != nil {
 		return "", data.Inputf(path, "cannot be read: %w; the page that shows it names the command that writes it", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ func Generate(root string) ([]File, error) {
 	}
 	var files []File
 	for _, path := range append([]string{filepath.Join(root, "README.md")}, pages...) {
-		old, err := os.ReadFile(path)
+		old, err := data.ReadFile(path)
 		if err != nil {
 			return nil, data.Inputf(path, "cannot be read: %w; run this in the repository, or name its --root", err)
 		}
@@ -64,7 +63,7 @@ func Generate(root string) ([]File, error) {
 		if picture.Content, err = pictures[name](dir); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if old, err := os.ReadFile(picture.Path); err != nil || !bytes.Equal(old, picture.Content) {
+		if old, err := data.ReadFile(picture.Path); err != nil || !bytes.Equal(old, picture.Content) {
 			picture.Stale = []string{"the picture"}
 		}
 		files = append(files, picture)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -98,7 +97,7 @@ func sharesOf(runs []map[string]any) (shares []map[string]any) {
 // readRuns reads the objects of a file, one a run, at least one.
 func readRuns(dir, name string) ([]map[string]any, error) {
 	path := filepath.Join(dir, name)
-	text, err := os.ReadFile(path)
+	text, err := data.ReadFile(path)
 	if err != nil {
 		return nil, data.Inputf(path, "cannot be read: %w; the page that shows it names the command that writes it", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,7 +21,7 @@ type record map[string]string
 // readCSV reads a csv file with a head, of at least one line.
 func readCSV(dir, name string) ([]record, error) {
 	path := filepath.Join(dir, name)
-	f, err := os.Open(path)
+	f, err := data.OpenFile(path)
 	if err != nil {
 		return nil, data.Inputf(path, "cannot be opened: %w; the page that shows it names the command that writes it", err)
 	}

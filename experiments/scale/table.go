@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -37,7 +36,7 @@ const keys = 4
 func keep(dir string, m *measured) error {
 	path := filepath.Join(dir, "results.csv")
 	var rows [][]string
-	text, err := os.ReadFile(path)
+	text, err := data.ReadFile(path)
 	if err == nil {
 		rows, err = csv.NewReader(bytes.NewReader(text)).ReadAll()
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -66,7 +65,7 @@ func Run(ctx context.Context, st Store, cells []Cell, jobs int, observe func(Cel
 		}
 	}
 	if len(cells) > 0 && len(failed) == len(cells) {
-		os.Remove(st.Dir) // unless something is in it
+		_ = data.Remove(st.Dir) // unless something is in it
 	}
 	if err != nil {
 		return results, failed, fmt.Errorf("the cells that ended are kept, the same command goes on with the others: %w", err)

@@ -92,7 +92,7 @@ func (st Store) write(c Cell, r *Result, model layers.Stateful) error {
 	err := st.place(func() error { return writeJSON(st.path(c), r) })
 	if err != nil {
 		if there, _ := st.read(c); there == nil {
-			os.Remove(st.modelPath(c))
+			_ = data.Remove(st.modelPath(c))
 		}
 	}
 	return err
@@ -117,14 +117,14 @@ func (st Store) place(write func() error) error {
 
 // makeDir makes a directory of cells, unless it is there.
 func makeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := data.MkdirAll(dir); err != nil {
 		return data.Inputf("", "the directory %s of the cells cannot be made: %w", dir, err)
 	}
 	return nil
 }
 
 func readJSON(path string, into any) error {
-	text, err := os.ReadFile(path)
+	text, err := data.ReadConfiguration(path)
 	if err != nil {
 		return err
 	}

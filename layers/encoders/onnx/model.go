@@ -4,7 +4,6 @@ package onnx
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"unsafe"
@@ -39,9 +38,11 @@ var _ encoders.Encoder = (*Model)(nil)
 // used, or a library that is not there, is a *data.InputError that says what to do.
 // Close frees it.
 func Open(path string, s Settings) (*Model, error) {
-	if _, err := os.Stat(path); err != nil {
-		return nil, data.Inputf(path, "cannot be opened: %w", err)
+	file, err := data.OpenFile(path) // as the library will
+	if err != nil {
+		return nil, err
 	}
+	file.Close()
 	shape, err := s.Preset.Shape(s.Shape)
 	if err != nil {
 		return nil, err

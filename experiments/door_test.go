@@ -1,0 +1,88 @@
+package experiments_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// doors are the functions that open, make or change a file by its path, of which data has one
+// for each: what is read is a file and no pipe, and what is written is there whole or not at
+// all.
+var doors = map[string]string{
+	"os.Open": "data.OpenFile", "os.OpenFile": "data.OpenFile or data.WriteFile", "os.ReadFile": "data.ReadFile or data.ReadSmall",
+	"os.Create": "data.WriteFile", "os.WriteFile": "data.WriteBytes", "os.Rename": "data.WriteFile", "os.DirFS": "data.OpenFile",
+	"os.Mkdir": "data.MkdirAll", "os.MkdirAll": "data.MkdirAll", "os.Remove": "data.Remove", "os.RemoveAll": "data.Folder",
+	"os.CreateTemp": "data.WriteFile", "os.MkdirTemp": "data.Folder", "os.TempDir": "the output's directory", "os.Truncate": "data.WriteFile",
+	"os.Symlink": "data.WriteFile", "os.Link": "data.WriteFile", "zip.OpenReader": "data.OpenFile", "syscall.Open": "data.OpenFile", "unix.Open": "data.OpenFile", "ioutil.ReadFile": "data.ReadFile", "ioutil.WriteFile": "data.WriteBytes",
+}
+
+// pastDoors are the files and folders that may use them, with the reason.
+var pastDoors = map[string]string{
+	"data/disk.go":                  "is the door",
+	"data/open.go":                  "is the door",
+	"experiments/encode/partial.go": "adds rows to a file, and asks data.CheckFile before",
+	"experiments/campaign/":         "makes what calibra is attacked with, in a directory of its own",
+	"experiments/scale/":            "makes what calibra is measured with, in a directory of its own",
+	"experiments/beam/":             "copies between file systems, in temporary directories of Beam's workers",
+	"graph/cuda/gen/":               "writes the kernels of this repository from their sources",
+	"graph/cuda/cudatest/":          "builds kernels of this repository for tests",
+	"notebooks/check/main.go":       "reads the notebooks of this repository",
+	"notebooks/outside/main.go":     "is an example, in a temporary directory",
+}
+
+// TestDoors: nothing but the doors opens or changes files.
+func TestDoors(t *testing.T) {
+	used, files := map[string]bool{}, 0
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && strings.HasPrefix(e.Name(), ".") && e.Name() != ".." {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		files++
+		name := filepath.ToSlash(strings.TrimPrefix(path, ".."+string(filepath.Separator)))
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := s.X.(*ast.Ident)
+			if !ok || pkg.Obj != nil || doors[pkg.Name+"."+s.Sel.Name] == "" {
+				return true
+			}
+			for past := range pastDoors {
+				if name == past || strings.HasSuffix(past, "/") && strings.HasPrefix(name, past) {
+					used[past] = true
+					return true
+				}
+			}
+			t.Errorf("%s uses %s.%s; use %s", name, pkg.Name, s.Sel.Name, doors[pkg.Name+"."+s.Sel.Name])
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 300 {
+		t.Errorf("only %d files are looked at", files)
+	}
+	for past, why := range pastDoors {
+		if !used[past] {
+			t.Errorf("%s need not be let past, though it %s", past, why)
+		}
+	}
+}
