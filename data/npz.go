@@ -206,15 +206,6 @@ func (a *archive) missing(key string) error {
 	return Inputf(a.path, "has no %s; it holds %s", key, strings.Join(shown, ", "))
 }
 
-// printable is a name that a file gives, as a sentence may show it: cut off where it is
-// long, and quoted where a terminal would obey it.
-func printable(name string) string {
-	if quoted := fmt.Sprintf("%.40q", name); quoted != `"`+name+`"` || name == "" {
-		return quoted
-	}
-	return name
-}
-
 // matrix reads a real N×M array, N and M at least 1. A NaN always, and an
 // infinity unless allowed(value), is an error with its row and column.
 func (a *archive) matrix(key string, allowed func(v float64) bool) (*mat.Dense, error) {

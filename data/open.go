@@ -60,15 +60,15 @@ func noFile(info fs.FileInfo) error {
 	case mode.IsRegular():
 		return nil
 	case mode.IsDir():
-		return errors.New("it is a directory; name a file")
+		return errors.New("it is not a file but a directory; name a file")
 	case mode&fs.ModeNamedPipe != 0:
-		return errors.New("it is a pipe; write what it gives to a file and name that")
+		return errors.New("it is not a file but a pipe; write what it gives to a file and name that")
 	case mode&fs.ModeSocket != 0:
-		return errors.New("it is a socket; name a file")
+		return errors.New("it is not a file but a socket; name a file")
 	case mode&fs.ModeSymlink != 0:
-		return errors.New("it is a link; name the file that it points to")
+		return errors.New("it is not a file but a link; name the file that it points to")
 	}
-	return errors.New("it is a device; name a file")
+	return errors.New("it is not a file but a device; name a file")
 }
 
 // ReadFile reads the file at path, which must have room in memory; see [OpenFile].

@@ -38,7 +38,7 @@ func readSettings(path string) (map[string]any, error) {
 // deeper than mostDepth and named by no anchors.
 func checkSettings(text []byte) error {
 	if !utf8.Valid(text) {
-		return errors.New("is not text in UTF-8; save it so")
+		return errors.New("is not YAML of settings: it is no text in UTF-8; save it so")
 	}
 	flow := 0         // brackets that are open
 	var columns []int // of the block groups that are open

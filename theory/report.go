@@ -164,7 +164,7 @@ func WriteCSV(w io.Writer, rows []Row) error {
 	for _, row := range rows {
 		table = append(table, row.record())
 	}
-	return csv.NewWriter(w).WriteAll(table)
+	return data.NewCSVWriter(w).WriteAll(table)
 }
 
 // Save writes the table as <study>.csv and every figure's points as <study>-<figure>.csv
@@ -212,7 +212,7 @@ func open(x float64) string {
 }
 
 func writeCSV(to *data.Folder, name string, records [][]string) error {
-	return to.WriteFile(name, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(records) })
+	return to.WriteFile(name, func(w io.Writer) error { return data.NewCSVWriter(w).WriteAll(records) })
 }
 
 // ReadCSV reads what [WriteCSV] wrote. Verdicts follow from values and bands.

@@ -123,7 +123,7 @@ func keep(dir string, rows [][]string) error {
 		}
 	}
 	var text bytes.Buffer
-	if err := csv.NewWriter(&text).WriteAll(append([][]string{head}, all...)); err != nil {
+	if err := data.NewCSVWriter(&text).WriteAll(append([][]string{head}, all...)); err != nil {
 		return err
 	}
 	if err := data.WriteBytes(path, text.Bytes()); err != nil {

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"syscall"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/graph/blas"
 	"calibra/graph/simd"
@@ -113,8 +114,8 @@ func run(args []string, parts ...experiments.Part) (code int) {
 	t := &terminal{out: os.Stdout, err: os.Stderr}
 	err := command(ctx, args, t, experiments.NewCatalog(parts...))
 	if err != nil {
-		fmt.Fprintln(t.err, sentence(err))
-		fmt.Fprint(t.err, traced(err))
+		fmt.Fprintln(t.err, data.Lines(sentence(err)))
+		fmt.Fprint(t.err, data.Lines(traced(err)))
 	}
 	return exitCode(err)
 }

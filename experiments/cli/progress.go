@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"calibra/data"
 	"calibra/optim"
 
 	"github.com/schollz/progressbar/v3"
@@ -37,7 +38,7 @@ func (t *terminal) progress() *progress {
 
 // at shows that done of total is done; text says what that is.
 func (p *progress) at(done, total float64, text string) {
-	now := time.Now()
+	now, text := time.Now(), data.Line(text)
 	if p.quiet || p.bar == nil && now.Sub(p.began) < silence || !(total > 0) {
 		return
 	}

@@ -46,7 +46,7 @@ func TestSpecialFiles(t *testing.T) {
 		{"export", "--model", run, "--backbone", "SPECIAL", "--onnx", out},
 		{"pretrain", "--data", "SPECIAL", "--out", out},
 	}
-	for special, what := range map[string]string{pipe: "it is a pipe", link: "it is a pipe", socket: "it is a socket", "/dev/zero": "it is a device", dir: "it is a directory"} {
+	for special, what := range map[string]string{pipe: "not a file but a pipe", link: "not a file but a pipe", socket: "not a file but a socket", "/dev/zero": "not a file but a device", dir: "not a file but a directory"} {
 		for _, args := range commands {
 			args = slices.Clone(args)
 			args[slices.Index(args, "SPECIAL")] = special
@@ -68,7 +68,7 @@ func TestSpecialFiles(t *testing.T) {
 		if err := syscall.Mkfifo(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, _, stderr := calibra(t, "apply", "--model", run, "--in", in, "--out", out); code != 2 || !strings.Contains(stderr, "it is a pipe") {
+		if code, _, stderr := calibra(t, "apply", "--model", run, "--in", in, "--out", out); code != 2 || !strings.Contains(stderr, "not a file but a pipe") {
 			t.Errorf("%s: apply exits %d: %s", name, code, stderr)
 		}
 		if err := os.Rename(path+".kept", path); err != nil {

@@ -172,7 +172,7 @@ func (c *studyCmd) tellStale(t *terminal, stale []study.Task) {
 	case c.KeepStale:
 		t.warn("kept %d stale cells, whose numbers another program computed and this one may not repeat:", len(stale))
 		for _, task := range stale {
-			fmt.Fprintf(t.err, "  %s  %s\n", task.ID, task.Cell)
+			fmt.Fprintf(t.err, "  %s  %s\n", task.ID, data.Line(fmt.Sprint(task.Cell)))
 		}
 	case c.Collect:
 		t.warn("%d cells are stale, computed by another program, and are left out; --keep-stale takes them", len(stale))

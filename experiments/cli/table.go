@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"encoding/csv"
+	"calibra/data"
 	"fmt"
 	"io"
 	"math"
@@ -50,7 +50,7 @@ var codes = map[look]string{best: "\x1b[1m", second: "\x1b[4m", aside: "\x1b[2m"
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
 // words is a cell of text.
-func words(text string) cell { return cell{text: text, value: text} }
+func words(text string) cell { return cell{text: data.Line(text), value: text} }
 
 // decimals is a number with so many of them, or a dash where it could not be measured.
 func decimals(value float64, n int) cell {
@@ -233,7 +233,7 @@ func (t *table) objects() []map[string]any {
 
 // csv writes the table as it is printed, all columns.
 func (t *table) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
+	w := data.NewCSVWriter(out)
 	lines := [][]string{t.heads()}
 	for _, row := range t.rows {
 		var line []string

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"calibra/data"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -38,7 +40,7 @@ func styled(f *os.File) bool {
 
 // note prints a line that is no result, on a terminal as wide as that.
 func (t *terminal) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := data.Lines(fmt.Sprintf(format, args...))
 	if interactive(t.err) {
 		text = folded(text, width(t.err))
 	}
@@ -49,15 +51,34 @@ func (t *terminal) note(format string, args ...any) {
 
 // warn prints a line that the user must see, even with --quiet.
 func (t *terminal) warn(format string, args ...any) {
-	fmt.Fprintf(t.err, "calibra: "+format+"\n", args...)
+	fmt.Fprintln(t.err, data.Lines(fmt.Sprintf("calibra: "+format, args...)))
 }
 
 // print writes a result in one piece: one that a full disk cuts short is an error.
 func (t *terminal) print(text []byte) error {
-	if _, err := t.out.Write(text); err != nil {
+	if _, err := io.WriteString(t.out, harmless(string(text))); err != nil {
 		return fmt.Errorf("the results could not be printed: %w", err)
 	}
 	return nil
+}
+
+// harmless is text in which a terminal finds nothing to obey but the looks of cells.
+func harmless(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "\x1b[")
+		b.WriteString(data.Lines(before))
+		if !found {
+			return b.String()
+		}
+		if len(rest) > 1 && strings.ContainsRune("0124", rune(rest[0])) && rest[1] == 'm' {
+			b.WriteString("\x1b[" + rest[:2])
+			rest = rest[2:]
+		} else {
+			b.WriteString(data.Lines("\x1b["))
+		}
+		text = rest
+	}
 }
 
 // printf is print of a formatted text.

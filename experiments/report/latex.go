@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 )
 
@@ -13,7 +14,7 @@ import (
 // packages booktabs, multirow, graphicx and xcolor with the option table.
 func (d *Document) WriteLaTeX(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%% %s\n%% \\usepackage{booktabs,multirow,graphicx} \\usepackage[table]{xcolor}\n", d.Title)
+	fmt.Fprintf(&b, "%% %s\n%% \\usepackage{booktabs,multirow,graphicx} \\usepackage[table]{xcolor}\n", data.Line(d.Title))
 	for _, s := range d.Sections {
 		for _, t := range s.Tables {
 			t.latex(&b)
@@ -66,7 +67,7 @@ func (c Cell) latex() string {
 	if c.Text == "" || c.Text == "–" {
 		return "--"
 	}
-	if strings.ContainsFunc(c.Text, unicode.IsLetter) { // words, "1e-05" among them
+	if strings.ContainsFunc(c.Text, unicode.IsLetter) || strings.ContainsAny(c.Text, `\&$#_{}~^`) { // words, "1e-05" among them
 		return escapeTeX(c.Text)
 	}
 	number := strings.NewReplacer("±", `\pm `, "−", "-", "%", `\%`).Replace(c.Text)
@@ -81,7 +82,8 @@ func (c Cell) latex() string {
 
 var texEscapes = strings.NewReplacer(
 	`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
+	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
 	"|C|", `$|\mathcal{C}|$`, "±", `$\pm$`, "·", `$\cdot$`, "×", `$\times$`, "−", `$-$`, "…", `\dots{}`, "≤", `$\leq$`, "∈", `$\in$`,
 )
 
-func escapeTeX(s string) string { return texEscapes.Replace(s) }
+func escapeTeX(s string) string { return texEscapes.Replace(data.Line(s)) }

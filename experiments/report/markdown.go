@@ -3,8 +3,10 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 )
 
@@ -12,13 +14,13 @@ import (
 // second underlined.
 func (d *Document) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n", d.Title, d.Intro)
+	fmt.Fprintf(&b, "# %s\n\n%s\n", inMarkdown(d.Title), inMarkdown(d.Intro))
 	for _, v := range d.Verdict {
 		b.WriteString("\n")
 		if v.Title != "" {
-			fmt.Fprintf(&b, "**%s.** ", v.Title)
+			fmt.Fprintf(&b, "**%s.** ", inMarkdown(v.Title))
 		}
-		fmt.Fprintf(&b, "%s\n", strings.Join(v.Lines, " "))
+		fmt.Fprintf(&b, "%s\n", inMarkdown(strings.Join(v.Lines, " ")))
 	}
 	for _, s := range d.Sections {
 		if len(s.Tables) == 0 {
@@ -29,18 +31,18 @@ func (d *Document) WriteMarkdown(w io.Writer) error {
 			fmt.Fprintf(&b, "\n%s\n", s.Note)
 		}
 		for _, t := range s.Tables {
-			fmt.Fprintf(&b, "\n%s\n\n%s", t.Caption, t.Markdown())
+			fmt.Fprintf(&b, "\n%s\n\n%s", inMarkdown(t.Caption), t.Markdown())
 		}
 	}
 	if len(d.Failures) > 0 {
 		b.WriteString("\n## Failed cells\n\n")
 		for _, f := range d.Failures {
-			fmt.Fprintf(&b, "- %s\n", f)
+			fmt.Fprintf(&b, "- %s\n", inMarkdown(f))
 		}
 	}
 	b.WriteString("\n## How\n\n")
 	for _, f := range d.Facts {
-		fmt.Fprintf(&b, "- %s: %s\n", f.Name, f.Value)
+		fmt.Fprintf(&b, "- %s: %s\n", inMarkdown(f.Name), inMarkdown(f.Value))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -72,7 +74,7 @@ func (t *Table) Markdown() string {
 			}
 			b.WriteByte('|')
 			if t.named() {
-				fmt.Fprintf(b, " %s |", name)
+				fmt.Fprintf(b, " %s |", escapeBars(name))
 			}
 			for _, l := range r.Labels {
 				fmt.Fprintf(b, " %s |", escapeBars(l))
@@ -93,4 +95,9 @@ func (t *Table) Markdown() string {
 	return b.String()
 }
 
-func escapeBars(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+func escapeBars(s string) string { return strings.ReplaceAll(inMarkdown(data.Line(s)), "|", `\|`) }
+
+// inMarkdown is text with no element of HTML in it.
+func inMarkdown(s string) string { return elements.ReplaceAllString(data.Lines(s), "&lt;$1") }
+
+var elements = regexp.MustCompile(`<([a-zA-Z/!?])`)

@@ -56,7 +56,7 @@ func keep(dir string, m *measured) error {
 		return strings.Compare(a[0], b[0])
 	})
 	var out bytes.Buffer
-	if err := csv.NewWriter(&out).WriteAll(append([][]string{head}, rows...)); err != nil {
+	if err := data.NewCSVWriter(&out).WriteAll(append([][]string{head}, rows...)); err != nil {
 		return err
 	}
 	if err := data.WriteBytes(path, out.Bytes()); err != nil {

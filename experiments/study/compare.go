@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -218,7 +217,7 @@ func writeValues(_ context.Context, f *Findings, out io.Writer) error {
 			add("own", r.Own, r.OwnIntervals, q.key)
 		}
 	}
-	return csv.NewWriter(out).WriteAll(lines)
+	return data.NewCSVWriter(out).WriteAll(lines)
 }
 
 // writeSummary writes the means, intervals and differences of all methods.

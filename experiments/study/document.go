@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -230,7 +229,7 @@ type column struct {
 }
 
 func (f *Findings) writeCSV(w io.Writer, columns []column) error {
-	out := csv.NewWriter(w)
+	out := data.NewCSVWriter(w)
 	var head []string
 	for _, c := range specColumns {
 		head = append(head, c.name)

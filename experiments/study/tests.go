@@ -2,13 +2,13 @@ package study
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -204,5 +204,5 @@ func (f *Findings) writeTests(ctx context.Context, w io.Writer) error {
 		add("pair", all.pairs[p])
 	}
 	add("uncalibrated", all.against)
-	return csv.NewWriter(w).WriteAll(lines)
+	return data.NewCSVWriter(w).WriteAll(lines)
 }

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -373,7 +372,7 @@ func (f *TruthFindings) diagnosis() *report.Section {
 }
 
 func (f *TruthFindings) writeResults(w io.Writer) error {
-	out := csv.NewWriter(w)
+	out := data.NewCSVWriter(w)
 	head := []string{"source", "rows", "features", "classes", "seed", "alarm", "predictor", "true_squared", "true_absolute", "true_kl"}
 	for _, m := range truthMetrics {
 		head = append(head, m.key)
@@ -398,7 +397,7 @@ func (f *TruthFindings) writeResults(w io.Writer) error {
 
 // writeRanks writes a line a setting and metric: its ρ with each true error.
 func (f *TruthFindings) writeRanks(w io.Writer) error {
-	out := csv.NewWriter(w)
+	out := data.NewCSVWriter(w)
 	lines := [][]string{{"setting", "draws", "metric", "squared", "absolute", "kl"}}
 	for _, s := range f.settings() {
 		for _, m := range truthMetrics {
@@ -422,11 +421,11 @@ func (f *TruthFindings) writeAlarms(w io.Writer) error {
 			}
 		}
 	}
-	return csv.NewWriter(w).WriteAll(lines)
+	return data.NewCSVWriter(w).WriteAll(lines)
 }
 
 func (f *TruthFindings) writeDiagnosis(w io.Writer) error {
-	out := csv.NewWriter(w)
+	out := data.NewCSVWriter(w)
 	lines := [][]string{{"share", "shift", "runs", "named", "any", "found"}}
 	for _, r := range f.Diagnosis {
 		lines = append(lines, []string{fmt.Sprint(r.Share), fmt.Sprint(r.Shift), strconv.Itoa(r.Runs), strconv.Itoa(r.Named), strconv.Itoa(r.Any), strconv.Itoa(r.Found)})

@@ -1,0 +1,94 @@
+package data
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Text that a file brings (names of columns, groups, classes, files) is shown through here:
+// a terminal, a spreadsheet and a reader get to see it, and none obeys it.
+
+// Line is text as one line that a terminal may show. What it would obey, or what changes the
+// order of letters, is written as \u001b is in JSON, so that JSON stays what it is.
+func Line(text string) string { return shown(text, "") }
+
+// Lines is Line of each line.
+func Lines(text string) string { return shown(text, "\n\t") }
+
+func shown(text, kept string) string {
+	hidden := func(r rune) bool {
+		return r == utf8.RuneError || !unicode.IsGraphic(r) && !strings.ContainsRune(kept, r)
+	}
+	if strings.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case r == utf8.RuneError || !hidden(r):
+			b.WriteString(text[:n])
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
+// printable is a name that a file gives, as a sentence may show it: cut off where it is
+// long, and quoted where a terminal would obey it.
+func printable(name string) string {
+	if quoted := fmt.Sprintf("%.40q", name); quoted != `"`+name+`"` || name == "" {
+		return quoted
+	}
+	return name
+}
+
+// CSVWriter writes csv files that a spreadsheet shows and does not run.
+type CSVWriter struct{ csv *csv.Writer }
+
+// NewCSVWriter writes to w.
+func NewCSVWriter(w io.Writer) *CSVWriter { return &CSVWriter{csv.NewWriter(w)} }
+
+// Write writes a record. A field that a spreadsheet would take for a formula gets a ' before
+// it; a number stays one.
+func (w *CSVWriter) Write(record []string) error {
+	safe := make([]string, len(record))
+	for i, field := range record {
+		safe[i] = field
+		if field != "" && strings.ContainsRune("=+-@\t\r", rune(field[0])) {
+			if _, err := strconv.ParseFloat(field, 64); err != nil {
+				safe[i] = "'" + field
+			}
+		}
+	}
+	return w.csv.Write(safe)
+}
+
+// WriteAll writes records and flushes.
+func (w *CSVWriter) WriteAll(records [][]string) error {
+	for _, record := range records {
+		if err := w.Write(record); err != nil {
+			return err
+		}
+	}
+	w.csv.Flush()
+	return w.csv.Error()
+}
+
+// Flush writes what is still in memory, and Error tells whether all could be written.
+func (w *CSVWriter) Flush() { w.csv.Flush() }
+
+// Error is that of an earlier Write or Flush.
+func (w *CSVWriter) Error() error { return w.csv.Error() }
