@@ -26,6 +26,7 @@ var pastDoors = map[string]string{
 	"data/disk.go":                  "is the door",
 	"data/open.go":                  "is the door",
 	"experiments/encode/partial.go": "adds rows to a file, and asks data.CheckFile before",
+	"experiments/report/figure.go":  "asks for the directory that another package will use",
 	"experiments/campaign/":         "makes what calibra is attacked with, in a directory of its own",
 	"experiments/scale/":            "makes what calibra is measured with, in a directory of its own",
 	"experiments/beam/":             "copies between file systems, in temporary directories of Beam's workers",

@@ -20,6 +20,7 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	_ "calibra/experiments/cli/floor" // before any package opens a file
 	"calibra/graph/blas"
 	"calibra/graph/simd"
 

@@ -99,6 +99,21 @@ func pictures(names ...string) (files []string) {
 	return files
 }
 
+// draws tells whether the command writes pictures in PDF.
+func draws(command any) bool {
+	switch c := command.(type) {
+	case *evaluateCmd:
+		return c.Plots != ""
+	case *studyCmd, *compareCmd:
+		return true
+	case *theoryCmd:
+		return c.Out != ""
+	case *benchCmd:
+		return c.Scaling != ""
+	}
+	return false
+}
+
 // alone tells whether the command writes the file at path by itself, not as one of a folder.
 func alone(command any, path string) bool {
 	switch c := command.(type) {
@@ -114,6 +129,11 @@ func alone(command any, path string) bool {
 // whatever name; or over one that belongs to a folder, if it writes single files; or if
 // what it reads is of two runs (see [data.Hold]).
 func apart(command any) error {
+	if draws(command) {
+		if err := report.CheckTemporary(); err != nil {
+			return err
+		}
+	}
 	reads, writes := traffic(command)
 	reads = slices.DeleteFunc(reads, func(path string) bool { return path == "" })
 	for _, out := range writes {

@@ -2,9 +2,12 @@ package report
 
 import (
 	"bytes"
+	"calibra/data"
+	"errors"
 	"fmt"
 	"image/color"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -63,10 +66,23 @@ func (f *Figure) Render(format string) ([]byte, error) {
 	case "png":
 		return f.render(vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))})
 	case "pdf":
+		if err := CheckTemporary(); err != nil {
+			return nil, err
+		}
 		repeatable()
 		return f.render(vgpdf.New(f.width, f.height))
 	}
 	return nil, fmt.Errorf("report: draw a figure: there is no format %q", format)
+}
+
+// CheckTemporary returns an *InputError where there is no directory for temporary files, in
+// which package vgpdf makes the fonts of a PDF.
+func CheckTemporary() error {
+	dir, err := os.MkdirTemp("", "calibra-")
+	if err != nil {
+		return data.Inputf("", "pictures in PDF need a directory for temporary files, and %s cannot be used (%w); set TMPDIR to one that can", os.TempDir(), errors.Unwrap(err))
+	}
+	return os.Remove(dir)
 }
 
 // canvas is what a figure is drawn on and written from.

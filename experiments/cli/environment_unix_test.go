@@ -1,0 +1,41 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLittleIsTold: a shell that allows too little for any work is told so in a sentence.
+func TestLittleIsTold(t *testing.T) {
+	in, out := write(t, features(60)), filepath.Join(t.TempDir(), "run")
+	for limit, want := range map[string]string{"-n 6": "ulimit -n 16", "-n 10": "ulimit -n 16", "-v 1500000": "ulimit -v 4194304"} {
+		c := exec.Command("sh", "-c", "ulimit "+limit+" && exec "+os.Args[0]+" fit --in "+in+" --method ts --out "+out)
+		c.Env = append(os.Environ(), asCommand+"=1")
+		text, err := c.CombinedOutput()
+		if err == nil || c.ProcessState.ExitCode() != 1 || !strings.Contains(string(text), want) || strings.Count(string(text), "\n") != 1 {
+			t.Errorf("ulimit %s: %v: %s", limit, err, text)
+		}
+	}
+	if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", out); code != 0 {
+		t.Error(stderr)
+	}
+}
+
+// TestNoTemporaryDirectory: a command that draws says so before it works, and one that does
+// not needs none.
+func TestNoTemporaryDirectory(t *testing.T) {
+	in, dir := write(t, features(60)), t.TempDir()
+	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
+	code, _, stderr := calibra(t, "compare", "--in", in, "--methods", "ts", "--out", filepath.Join(dir, "compared"))
+	if code != 2 || !strings.Contains(stderr, "set TMPDIR to one that can") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("compare exits %d: %s", code, stderr)
+	}
+	if code, _, stderr := calibra(t, "fit", "--in", in, "--method", "ts", "--out", filepath.Join(dir, "run")); code != 0 {
+		t.Errorf("fit exits %d: %s", code, stderr)
+	}
+}
