@@ -21,6 +21,9 @@ type Program struct {
 	// Digest is the SHA-256 of the executable, in hexadecimal digits: a change of any
 	// line of code, of a module or of the compiler is another digest.
 	Digest string `json:"digest"`
+	// Sources is the digest of the source files that a number was made of (see [Spec.Sources]): a
+	// program that was built anew without a change of them makes the same. "" where nobody knows them.
+	Sources string `json:"sources,omitempty"`
 	// Products names the library that multiplies matrices, which decides the last digits. The vector
 	// kernels round alike on AVX2 and AVX-512 and so are one.
 	Products string `json:"matrix_products"`
@@ -34,7 +37,8 @@ func ThisProgram() (Program, error) {
 
 // Same tells whether both make the same numbers, whatever they call themselves.
 func (p Program) Same(other Program) bool {
-	return p.Digest == other.Digest && p.Products == other.Products
+	same := p.Digest == other.Digest || p.Sources != "" && p.Sources == other.Sources
+	return same && p.Products == other.Products
 }
 
 // String is the version with the first digits of the digest.

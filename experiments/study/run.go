@@ -187,7 +187,7 @@ func (w *workshop) compute(ctx context.Context, st Store, c Cell) (r *Result, er
 		}
 	}
 	r.Rows = rowNumbers(run.Source.Test, c.Origin)
-	r.Time, r.Program = time.Since(start).Seconds(), st.Program
+	r.Time, r.Program = time.Since(start).Seconds(), st.made(c)
 	if twin != nil {
 		r.Fit, r.Stages = twin.Fit, twin.Stages
 	}

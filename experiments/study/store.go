@@ -15,8 +15,8 @@ import (
 
 // Store is a directory of computed cells, which studies may share, and processes on many
 // machines: every file takes its place whole, so that there is nothing to lock. A file is
-// named by the cell's key and says inside which program made it. What another program made
-// is stale: it is computed again, unless KeepStale asks for it as it is.
+// named by the cell's key and says inside which program made it, and of which source files. What
+// another program made of others is stale: it is computed again, unless KeepStale asks for it as it is.
 type Store struct {
 	Dir       string
 	Program   experiments.Program // that computes, and whose results are not stale
@@ -53,10 +53,17 @@ func (st Store) find(c Cell) (r *Result, stale bool, err error) {
 	if r, err = st.read(c); err != nil || r == nil {
 		return nil, false, err
 	}
-	if stale = !r.Program.Same(st.Program); stale && !st.KeepStale {
+	if stale = !r.Program.Same(st.made(c)); stale && !st.KeepStale {
 		return nil, true, nil
 	}
 	return r, stale, nil
+}
+
+// made is the program with the source files that it makes a cell of.
+func (st Store) made(c Cell) experiments.Program {
+	p := st.Program
+	p.Sources = c.Spec.Sources("calibra/experiments/study")
+	return p
 }
 
 // modelPath is the file of a cell's model.

@@ -46,7 +46,10 @@ func TestStale(t *testing.T) {
 		if err != nil || r == nil {
 			t.Fatal(r, err)
 		}
-		r.Shared["nll"] = wrong
+		if r.Program.Sources == "" || !r.Program.Same(st.made(c)) {
+			t.Errorf("%s is stale by another executable of the same sources %q", c, r.Program.Sources)
+		}
+		r.Shared["nll"], r.Program.Sources = wrong, "others"
 		if err := writeJSON(earlier.path(c), r); err != nil {
 			t.Fatal(err)
 		}
