@@ -16,6 +16,7 @@ type Source struct {
 	Val     *Set   // rows for early stopping
 	Test    *Set   // rows to judge or to apply to
 	Unread  string // arrays of the file that nothing reads, in words; "" if there are none
+	Scores  Scores // what the logits were read as; "" where nobody asked
 }
 
 // Open reads an npz file of features. Its keys, for each part P of cal, val, test:

@@ -20,6 +20,8 @@ type Stream struct {
 	Width   int    // M, 0 without features
 	Classes int    // C of the logits, 0 without
 	Unread  string // see [Source]
+	// Scores are what the logits hold: of Probabilities the logarithms are handed over.
+	Scores Scores
 
 	a              *archive
 	part           string
@@ -184,6 +186,11 @@ func (s *Stream) Each(ctx context.Context, rows int, featuresAlone bool, do func
 				return err
 			}
 			x.Logits = mat.NewDense(n, s.Classes, scores[:n*s.Classes])
+			if s.Scores == Probabilities {
+				if err := TakeLogs(s.a.path, s.logits, x.Logits, lo); err != nil {
+					return err
+				}
+			}
 		}
 		if s.Labels != nil {
 			x.Labels = s.Labels[lo : lo+n]

@@ -209,7 +209,10 @@ func openLabelled(path string) (*data.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return src, src.Require("cal_labels", "test_labels")
+	if err := src.Require("cal_labels", "test_labels"); err != nil {
+		return nil, err
+	}
+	return src, src.Settle("")
 }
 
 // named is the origin of one problem, whatever the seed.

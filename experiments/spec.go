@@ -167,6 +167,10 @@ type Run struct {
 	Stages  []layers.Stage  // how each stage of the fit ended
 	Usage   []int           // codeword assignments of the test slots, nil if undivided
 	Embed   *data.Embedding // the shared embedding, nil without features
+	// Drift and Training are what whoever fitted found of the test rows beside the calibration
+	// rows; nil where that is nothing.
+	Drift    []layers.Drift
+	Training *SeenRows
 }
 
 // Fit splits the source, fits the method and measures it on the test rows. Split

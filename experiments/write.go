@@ -22,6 +22,8 @@ type summary struct {
 	Embedding string           `json:"embedding"` // that of metrics.lce and metrics.mlce
 	Metrics   json.RawMessage  `json:"metrics"`
 	Own       *local           `json:"own_embedding,omitempty"`
+	Drift     []layers.Drift   `json:"drift,omitempty"`
+	Training  *SeenRows        `json:"training_rows,omitempty"`
 }
 
 type local struct {
@@ -127,6 +129,7 @@ func (r *Run) Add(f *data.Folder) error {
 	if err != nil {
 		return err
 	}
+	model.Scores = r.Source.Scores
 	if err := f.WriteFile("model.safetensors", model.Encode); err != nil {
 		return err
 	}
@@ -179,6 +182,7 @@ func (r *Run) addSummary(f *data.Folder) error {
 	}
 	s := summary{
 		Protocol: o.Metrics.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed,
+		Drift: r.Drift, Training: r.Training,
 		Embedding: "none", Metrics: values,
 	}
 	if o.Shared != nil {

@@ -19,7 +19,8 @@ import (
 // largest. A model file keeps them, so that whoever applies the model can be told that
 // rows lie elsewhere.
 type Inputs struct {
-	Features, Logits *Moments // nil where the rows had none
+	Features, Logits *Moments     // nil where the rows had none
+	Fingerprint      *Fingerprint // nil in files of before there was one
 }
 
 // Moments are mean and standard deviation of each column.
@@ -27,6 +28,13 @@ type Moments struct{ Mean, SD []float64 }
 
 // InputsOf measures the rows of a set.
 func InputsOf(x *data.Set) *Inputs {
+	in := measured(x)
+	in.Fingerprint = fingerprintOf(x)
+	return in
+}
+
+// measured is without the fingerprint.
+func measured(x *data.Set) *Inputs {
 	in := &Inputs{}
 	if x.Features != nil {
 		in.Features = momentsOf(x.Features)
@@ -80,7 +88,7 @@ func (in *Inputs) Of(x *data.Set) bool {
 	if in == nil {
 		return true
 	}
-	now := InputsOf(x)
+	now := measured(x)
 	return in.Features.is(now.Features) && in.Logits.is(now.Logits)
 }
 
@@ -194,6 +202,7 @@ func (in *Inputs) weights(dt tensor.Dtype) *graph.Weights {
 	if in != nil {
 		add("features", in.Features)
 		add("logits", in.Logits)
+		in.Fingerprint.add(w)
 	}
 	return w
 }
@@ -207,7 +216,7 @@ func readInputs(w *graph.Weights) *Inputs {
 		}
 		return &Moments{w.Float64s(mean), w.Float64s(sd)}
 	}
-	in := &Inputs{read("features"), read("logits")}
+	in := &Inputs{Features: read("features"), Logits: read("logits"), Fingerprint: readFingerprint(w)}
 	if in.Features == nil && in.Logits == nil {
 		return nil
 	}

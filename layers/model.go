@@ -25,6 +25,7 @@ type Model struct {
 	State    State
 	Inputs   *Inputs // of the rows it was fitted on; nil where the file does not say
 	Names    data.Names
+	Scores   data.Scores // what their logits were; "" where the file does not say
 }
 
 // NewModel is a fitted calibrator as a file holds it. Settings and Inputs are left to be
@@ -62,6 +63,9 @@ func (m *Model) Encode(out io.Writer) error {
 		}
 		metadata[key] = string(text)
 	}
+	if m.Scores != "" {
+		metadata["scores"] = string(m.Scores)
+	}
 	dt := m.State.Weights.Dtype()
 	all := graph.NewWeights(dt).Join(m.State.Weights, m.Inputs.weights(dt))
 	return graph.WriteSafetensors(out, all, metadata)
@@ -96,7 +100,7 @@ func ReadModel(path string) (*Model, error) {
 		}
 	}
 	inputs, weights := w.Split(func(name string) bool { return strings.HasPrefix(name, inputsPrefix) })
-	m.State, m.Inputs = State{json.RawMessage(meta["config"]), weights}, readInputs(inputs)
+	m.State, m.Inputs, m.Scores = State{json.RawMessage(meta["config"]), weights}, readInputs(inputs), data.Scores(meta["scores"])
 	return m, nil
 }
 

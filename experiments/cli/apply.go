@@ -17,6 +17,7 @@ type applyCmd struct {
 	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, labels if test_labels is there, and the embedding of the fit if test_features is. A name that ends in .parquet, .arrow or .feather gets a table."`
 
 	ApplyFlags
+	inputFlags
 }
 
 func (applyCmd) Help() string {
@@ -62,6 +63,18 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 		needs = append(needs, "test_"+key)
 	}
 	if err := src.Require(needs...); err != nil {
+		return err
+	}
+	as, err := c.fitted(c.In, file.Scores, data.ScoresOf(src.Test.Logits))
+	if err != nil {
+		return err
+	}
+	if err := src.Settle(as); err != nil {
+		return err
+	}
+	sample := layers.NewSample(src.Test.Len())
+	sample.Add(src.Test)
+	if err := c.differ(t, c.In, file.Inputs.Compare(sample)); err != nil {
 		return err
 	}
 	if far := file.Inputs.Far(src.Test); far != "" {

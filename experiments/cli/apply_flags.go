@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/layers"
 )
@@ -17,9 +18,17 @@ type ApplyFlags struct {
 // Check loads the model that arg names, a directory that calibra fit wrote or the file itself,
 // and refuses what no features file can mend.
 func (f *ApplyFlags) Check(arg string) error {
-	model, _, err := experiments.LoadModel(modelFile(arg))
+	path := modelFile(arg)
+	model, _, err := experiments.LoadModel(path)
 	if err != nil {
 		return err
+	}
+	file, err := layers.ReadModel(path)
+	if err != nil {
+		return err
+	}
+	if file.Scores == data.Probabilities {
+		return data.Inputf(path, "was fitted on probabilities, which only calibra apply takes; fit it on their logarithms")
 	}
 	return f.check(model)
 }

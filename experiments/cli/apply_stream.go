@@ -40,14 +40,24 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, model layers.Calib
 	if err := s.Require(needs...); err != nil {
 		return true, err
 	}
-	j := &applied{stream: s, path: c.In, model: model, far: file.Inputs.Watch(), progress: t.progress(), room: atOnce}
+	j := &applied{stream: s, path: c.In, model: model, far: file.Inputs.Watch(), sample: layers.NewSample(s.Rows), progress: t.progress(), room: atOnce}
 	defer j.progress.clear()
+	looks, err := j.looks(ctx)
+	if err != nil {
+		return true, err
+	}
+	if s.Scores, err = c.fitted(c.In, file.Scores, looks); err != nil {
+		return true, err
+	}
 	classes, err := j.classes(ctx)
 	if err != nil {
 		return true, err
 	}
 	arrays := []data.Array{{Name: "probs", Value: &data.Streamed{Rows: s.Rows, Columns: classes, Each: func(write func([]float64) error) error {
-		return j.note(j.predict(ctx, write))
+		if err := j.predict(ctx, write); err != nil {
+			return j.note(err)
+		}
+		return j.note(c.differ(t, c.In, file.Inputs.Compare(j.sample)))
 	}}}}
 	if s.Labels != nil {
 		arrays = append(arrays, data.Array{Name: "labels", Value: s.Labels})
@@ -91,6 +101,7 @@ type applied struct {
 	path     string
 	model    layers.Calibrator
 	far      *layers.Far
+	sample   *layers.Sample
 	progress *progress
 	room     int               // for rows, in bytes
 	first    *data.Predictions // of the first batch
@@ -127,6 +138,18 @@ func (j *applied) say(lo int, x *data.Set) (*data.Predictions, error) {
 // errEnough ends a pass.
 var errEnough = errors.New("enough")
 
+// looks is what the logits of the first batch look like.
+func (j *applied) looks(ctx context.Context) (looks data.Scores, err error) {
+	err = j.stream.Each(ctx, j.batch(), false, func(_ int, x *data.Set) error {
+		looks = data.ScoresOf(x.Logits)
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return looks, err
+}
+
 // classes predicts the first batch, which tells C, and holds logits and labels against it.
 func (j *applied) classes(ctx context.Context) (int, error) {
 	s := j.stream
@@ -153,6 +176,7 @@ func (j *applied) classes(ctx context.Context) (int, error) {
 func (j *applied) predict(ctx context.Context, write func([]float64) error) error {
 	return j.stream.Each(ctx, j.batch(), false, func(lo int, x *data.Set) (err error) {
 		j.far.Add(x)
+		j.sample.Add(x)
 		p := j.first
 		if lo > 0 {
 			if p, err = j.say(lo, x); err != nil {

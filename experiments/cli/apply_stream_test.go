@@ -89,7 +89,7 @@ func TestBatchesNameTheRowOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	j := &applied{stream: s, path: path, model: overflow{}, far: (*layers.Inputs)(nil).Watch(), progress: &progress{quiet: true}, room: 1}
+	j := &applied{stream: s, path: path, model: overflow{}, far: (*layers.Inputs)(nil).Watch(), sample: layers.NewSample(0), progress: &progress{quiet: true}, room: 1}
 	if _, err := j.classes(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -71,6 +71,9 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 			}
 		}
 	}
+	if src.Scores == data.Probabilities {
+		t.note("%s holds probabilities, not logits: their logarithms are taken", src.Path)
+	}
 	warnEmptyClasses(t, src)
 	cells, skipped, err := study.Compare.Cells(ctx, []*experiments.Origin{origin}, set)
 	if err != nil {

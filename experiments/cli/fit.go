@@ -24,6 +24,7 @@ type fitCmd struct {
 
 	JSON bool `help:"Print the results as JSON."`
 
+	inputFlags
 	settingFlags
 	deviceFlag
 }
@@ -56,7 +57,14 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		return err
 	}
 	warnUnread(t, c.In, src.Unread)
+	if err := c.settle(t, src); err != nil {
+		return err
+	}
 	warnEmptyClasses(t, src)
+	drift, training, err := c.held(t, src)
+	if err != nil {
+		return err
+	}
 	undo, err := experiments.PrepareDir(c.Out, experiments.RunGroup, experiments.RunFiles...)
 	if err != nil {
 		return err
@@ -80,6 +88,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if err != nil {
 		return err
 	}
+	run.Drift, run.Training = drift, training
 	if err := run.Write(c.Out); err != nil {
 		return err
 	}
@@ -126,6 +135,15 @@ func (c *fitCmd) report(t *terminal, run *experiments.Run) error {
 		if run.Outcome != nil {
 			out["results"] = runTable([]*experiments.Run{run}).objects()[0]
 		}
+		if run.Source.Scores == data.Probabilities {
+			out["logits"] = data.Probabilities
+		}
+		if run.Drift != nil {
+			out["drift"] = run.Drift
+		}
+		if run.Training != nil {
+			out["training_rows"] = run.Training
+		}
 		if ranking != nil {
 			out["candidates"] = ranking.objects()
 		}
@@ -144,6 +162,11 @@ func (c *fitCmd) report(t *terminal, run *experiments.Run) error {
 	}
 	if err := t.tables(runTable([]*experiments.Run{run})); err != nil {
 		return err
+	}
+	if run.Training != nil {
+		if err := t.printf("\n%s\n", folded(run.Training.String(), width(t.out))); err != nil {
+			return err
+		}
 	}
 	v := run.Outcome.Metrics.Values
 	return t.closing("%s: NLL %.4f, accuracy %.4f on %d test rows; wrote model, metrics and predictions to %s",

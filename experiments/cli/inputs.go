@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"strings"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/layers"
+)
+
+// inputFlags say what the rows are, where a command would otherwise judge by their looks.
+type inputFlags struct {
+	Logits        bool `xor:"scores" help:"The arrays of logits hold logits, whatever they look like."`
+	Probabilities bool `xor:"scores" help:"The arrays of logits hold probabilities: their logarithms are taken. Without either flag, rows in 0…1 that all sum to 1 are probabilities."`
+	AcceptShift   bool `help:"Go on where the test rows look like other columns than the fit's: exchanged, or scaled otherwise."`
+}
+
+// scores is what the flags say, "" if nothing.
+func (f *inputFlags) scores() data.Scores {
+	switch {
+	case f.Logits:
+		return data.Logits
+	case f.Probabilities:
+		return data.Probabilities
+	}
+	return ""
+}
+
+// settle reads the logits of a fit's rows as what they are, and says so of probabilities.
+func (f *inputFlags) settle(t *terminal, src *data.Source) error {
+	if err := src.Settle(f.scores()); err != nil {
+		return err
+	}
+	if src.Scores == data.Probabilities {
+		t.note("%s holds probabilities, not logits: their logarithms are taken (--logits if they are logits)", src.Path)
+	}
+	return nil
+}
+
+// fitted is what the test rows' logits, which look like that, are read as by a model that was
+// fitted on scores; an *InputError if they are something else.
+func (f *inputFlags) fitted(path string, scores, looks data.Scores) (data.Scores, error) {
+	as := f.scores()
+	if as == "" {
+		as = looks
+	}
+	switch {
+	case scores == "" && as != data.Probabilities || looks == "":
+		return data.Logits, nil
+	case scores == "" && !f.Probabilities: // an old model does not say
+		return data.Logits, nil
+	case scores == data.Probabilities && as == data.Logits:
+		return "", data.Inputf(path, "test_logits holds logits and the model was fitted on probabilities; hand over probabilities, or fit on logits")
+	case scores != data.Probabilities && as == data.Probabilities:
+		return "", data.Inputf(path, "test_logits holds probabilities and the model was fitted on logits; hand over logits, or fit on probabilities (--logits if these are logits)")
+	}
+	return as, nil
+}
+
+// differ is an *InputError where the rows do not look like those of the fit, unless that is
+// accepted; drift and what is accepted are warnings.
+func (f *inputFlags) differ(t *terminal, path string, c *layers.Comparison) error {
+	if len(c.Wrong) > 0 && !f.AcceptShift {
+		return data.Inputf(path, "%s (--accept-shift if they are right)", strings.Join(c.Wrong, "; or "))
+	}
+	for _, wrong := range c.Wrong {
+		t.warn("warning: %s: %s", path, wrong)
+	}
+	for _, d := range c.Drift {
+		t.warn("warning: %s: %s", path, d)
+	}
+	return nil
+}
+
+// held holds the test rows of a fit to its calibration rows.
+func (f *inputFlags) held(t *terminal, src *data.Source) ([]layers.Drift, *experiments.SeenRows, error) {
+	if src.Cal == nil || src.Test == nil {
+		return nil, nil, nil
+	}
+	sample := layers.NewSample(src.Test.Len())
+	sample.Add(src.Test)
+	c := layers.InputsOf(src.Cal).Compare(sample)
+	if exchanged := layers.ExchangedClasses(src.Cal, src.Test); exchanged != "" && len(c.Wrong) == 0 {
+		c.Wrong = append(c.Wrong, exchanged)
+	}
+	if err := f.differ(t, src.Path, c); err != nil {
+		return nil, nil, err
+	}
+	training := experiments.TrainingRows(src.Cal, src.Test)
+	if training != nil {
+		t.warn("warning: %s: %s", src.Path, training)
+	}
+	return c.Drift, training, nil
+}

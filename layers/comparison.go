@@ -1,0 +1,332 @@
+package layers
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"calibra/data"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Comparison says how rows differ from those that a model was fitted on.
+type Comparison struct {
+	// Wrong has a sentence for each array whose columns stand in another order or are scaled
+	// otherwise.
+	Wrong []string
+	Drift []Drift // of the arrays that drifted
+}
+
+// Drift is how the columns of an array lie otherwise than in the rows of the fit.
+type Drift struct {
+	Array   string  `json:"array"` // features or logits
+	Columns int     `json:"columns"`
+	Drifted int     `json:"drifted"` // columns of which that is certain
+	Column  int     `json:"column"`  // that drifted most
+	Was     float64 `json:"was"`     // share of the fit's rows below a threshold of that column,
+	Is      float64 `json:"is"`      // and of these rows
+}
+
+// String is a sentence of a warning.
+func (d Drift) String() string {
+	return fmt.Sprintf("the %s lie otherwise than those of the fit in %d of %d columns, most in column %d: %.0f %% of the rows are below what %.0f %% were below",
+		d.Array, d.Drifted, d.Columns, d.Column, 100*d.Is, 100*d.Was)
+}
+
+const (
+	// falseAlarms is the chance of any alarm, of each kind and array, on rows of the same law.
+	falseAlarms = 5e-5
+	// drifting is from how large a share of rows on a drift is told, however certain.
+	drifting = .1
+	// scaling is how many times wider or narrower the middle column must be to be scaled
+	// otherwise, and scalingRows of how many rows.
+	scaling, scalingRows = 3.0, 100
+	// fewestOfClass are the rows of a class whose mean is compared.
+	fewestOfClass = 10
+)
+
+// Compare holds a sample to the fingerprint. It says nothing where the model has none or the
+// rows are of another width.
+func (in *Inputs) Compare(s *Sample) *Comparison {
+	c := &Comparison{}
+	if in == nil || in.Fingerprint == nil || s.at == 0 {
+		return c
+	}
+	f := in.Fingerprint
+	means, counts := s.means()
+	related := means != nil && f.Means != nil && sameDims(means, f.Means)
+	for _, a := range []*compared{
+		{what: "feature", array: "features", marks: f.Features, sd: in.Features.deviations(), rows: s.features},
+		{what: "logit", array: "logits", marks: f.Logits, sd: in.Logits.deviations(), rows: s.logits},
+	} {
+		if a.marks == nil || a.rows == nil || a.marks.At.RawMatrix().Cols != a.rows.RawMatrix().Cols || len(a.sd) != len(a.marks.At.RawRowView(0)) {
+			continue
+		}
+		a.columns = sorted(a.rows)
+		a.unit = 2 / math.Sqrt(1/float64(f.Rows)+1/float64(s.at))
+		if related {
+			a.relate(f, means, counts, s.features, in.Features.SD)
+		}
+		switch moved, scaled := a.moved(), a.scaled(); {
+		case moved != "":
+			c.Wrong = append(c.Wrong, moved)
+		case scaled != "":
+			c.Wrong = append(c.Wrong, scaled)
+		default:
+			c.Drift = append(c.Drift, a.drift()...)
+		}
+	}
+	return c
+}
+
+func sameDims(a, b *mat.Dense) bool {
+	n, m := a.Dims()
+	p, q := b.Dims()
+	return n == p && m == q
+}
+
+// compared is an array beside the marks of its columns.
+type compared struct {
+	what, array string
+	marks       *Marks
+	sd          []float64 // of the columns of the fit
+	rows        *mat.Dense
+	columns     [][]float64 // sorted
+	unit        float64     // of a difference of angles, by its standard error
+	// means adds what the class means say against column i being column j of the fit, of so
+	// many terms; nil where there are none.
+	means func(i, j int) float64
+	terms int
+}
+
+// z is the difference at a threshold of column j, in standard errors.
+func (a *compared) z(i, j, q int) float64 {
+	return a.unit * (math.Asin(math.Sqrt(below(a.columns[i], a.marks.At.At(q, j)))) - math.Asin(math.Sqrt(a.marks.Below.At(q, j))))
+}
+
+// relate lets the class means speak: those of a feature over the classes, and those of a
+// class over the features, which do not vary independently.
+func (a *compared) relate(f *Fingerprint, means *mat.Dense, counts []float64, features *mat.Dense, sds []float64) {
+	sd, least := slices.Clone(sds), 0.0
+	for _, v := range sd {
+		least += v * v
+	}
+	least = math.Max(.01*math.Sqrt(least/float64(len(sd))), 1e-12)
+	for j := range sd {
+		sd[j] = math.Max(sd[j], least)
+	}
+	classes, width := means.Dims()
+	square := func(c, of, i, j int) float64 {
+		d := (means.At(c, i) - f.Means.At(of, j)) / sd[j]
+		return d * d / (1/counts[c] + 1/f.Counts[of])
+	}
+	enough := func(c, of int) bool { return counts[c] >= fewestOfClass && f.Counts[of] >= fewestOfClass }
+	if a.array == "features" {
+		a.terms = classes
+		a.means = func(i, j int) (sum float64) {
+			for c := range classes {
+				if enough(c, c) {
+					sum += square(c, c, i, j)
+				}
+			}
+			return sum
+		}
+		return
+	}
+	share := 1 / spread(features, sd)
+	a.terms = width
+	a.means = func(c, of int) (sum float64) {
+		if enough(c, of) {
+			for j := range width {
+				sum += square(c, of, j, j)
+			}
+		}
+		return sum * share
+	}
+}
+
+// misfit is what speaks against column i being column j of the fit: about as large as its
+// number of terms if it is. The differences of a column go together, hence the third.
+func (a *compared) misfit(i, j int) float64 {
+	sum := 0.0
+	for q := range markQuantiles {
+		z := a.z(i, j, q)
+		sum += z * z / 3
+	}
+	if a.means != nil {
+		sum += a.means(i, j)
+	}
+	return sum
+}
+
+// moved is a sentence about columns each of which does not look like itself but like another
+// that does not either; "" if there are none.
+func (a *compared) moved() string {
+	n := len(a.columns)
+	margin := 2 * math.Log(float64(n*n)/falseAlarms)
+	dof := float64(len(markQuantiles) + a.terms)
+	fits := dof + 4*math.Sqrt(2*dof) + margin
+	own := make([]float64, n)
+	var strange []int // columns that do not look like themselves
+	for i := range n {
+		if own[i] = a.misfit(i, i); own[i] > margin {
+			strange = append(strange, i)
+		}
+	}
+	type pair struct {
+		i, j   int
+		misfit float64
+	}
+	var pairs []pair
+	for _, i := range strange {
+		for _, j := range strange {
+			if i == j {
+				continue
+			}
+			if m := a.misfit(i, j); m < own[i]-margin && m < own[i]/4 && m <= math.Max(fits, own[i]/20) {
+				pairs = append(pairs, pair{i, j, m})
+			}
+		}
+	}
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.misfit, b.misfit) })
+	to, taken := map[int]int{}, map[int]bool{}
+	for _, p := range pairs {
+		if _, done := to[p.i]; !done && !taken[p.j] {
+			to[p.i], taken[p.j] = p.j, true
+		}
+	}
+	return reordered(a.what, a.array, to)
+}
+
+// reordered is a sentence about columns of which each looks like another of them; "" where they
+// are fewer than two.
+func reordered(what, array string, to map[int]int) string {
+	var pairs, others []string
+	targets := map[int]bool{}
+	for _, i := range slices.Sorted(maps.Keys(to)) {
+		j := to[i]
+		if _, moved := to[j]; !moved || targets[j] {
+			delete(to, i)
+			continue
+		}
+		targets[j] = true
+		switch {
+		case to[j] == i && i < j:
+			pairs = append(pairs, fmt.Sprintf("%s %d and %d look exchanged", array, i, j))
+		case to[j] != i:
+			others = append(others, fmt.Sprintf("%s %d looks like %d of the fit", what, i, j))
+		}
+	}
+	if len(to) < 2 {
+		return ""
+	}
+	said, most := append(pairs, others...), 4
+	if more := len(said) - most; more > 0 {
+		said = append(said[:most], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%s; put the columns of %s into the order that the model was fitted on", strings.Join(said, ", "), array)
+}
+
+// ExchangedClasses is the same sentence about logits, from labels: rows of a class whose
+// largest logit is mostly another's in test, and was not in cal. It is "" where there is none.
+func ExchangedClasses(cal, test *data.Set) string {
+	if cal == nil || test == nil || cal.Logits == nil || test.Logits == nil || cal.Labels == nil || test.Labels == nil {
+		return ""
+	}
+	classes := max(cal.Classes(), test.Classes())
+	was, is := confusion(cal, classes), confusion(test, classes)
+	to := map[int]int{}
+	for y := range classes {
+		n, m := floats.Sum(was.RawRowView(y)), floats.Sum(is.RawRowView(y))
+		k := floats.MaxIdx(is.RawRowView(y))
+		if n < fewestOfClass || m < fewestOfClass || k == y {
+			continue
+		}
+		z := 2 * (math.Asin(math.Sqrt(is.At(y, k)/m)) - math.Asin(math.Sqrt(was.At(y, k)/n))) / math.Sqrt(1/n+1/m)
+		if z > distuv.UnitNormal.Quantile(1-falseAlarms/float64(classes)) && 2*is.At(y, k) > m {
+			to[k] = y // column k holds what column y held
+		}
+	}
+	return reordered("logit", "logits", to)
+}
+
+// confusion counts the rows of each label by the class of their largest logit.
+func confusion(x *data.Set, classes int) *mat.Dense {
+	out := mat.NewDense(classes, classes, nil)
+	for i, y := range x.Labels {
+		k := floats.MaxIdx(x.Logits.RawRowView(i))
+		out.Set(y, k, out.At(y, k)+1)
+	}
+	return out
+}
+
+// scaled is a sentence about a middle column that is wider or narrower by far; "" otherwise.
+func (a *compared) scaled() string {
+	var ratios []float64
+	for j, column := range a.columns {
+		was := a.marks.At.At(3, j) - a.marks.At.At(1, j)
+		n := float64(len(column) - 1)
+		is := column[int(.75*n)] - column[int(.25*n)]
+		if sd := a.sd[j]; was > 0 && is > 0 && sd > 0 && len(column) >= scalingRows {
+			// Of quartiles and of the standard deviation what says less: a quartile can jump where
+			// many rows have one value, the other hangs on few rows.
+			near := math.Inf(1)
+			for _, ratio := range []float64{is / was, stat.PopStdDev(column, nil) / sd} {
+				if math.Abs(math.Log(ratio)) < math.Abs(math.Log(near)) {
+					near = ratio
+				}
+			}
+			ratios = append(ratios, near)
+		}
+	}
+	if 2*len(ratios) < len(a.columns) || len(ratios) == 0 {
+		return "" // most columns are constant
+	}
+	slices.Sort(ratios)
+	middle := ratios[len(ratios)/2]
+	if middle < scaling && middle > 1/scaling {
+		return ""
+	}
+	return fmt.Sprintf("the %s look scaled otherwise: the spread of the middle column is %.3g times that of the fit; scale them as they were", a.array, middle)
+}
+
+// drift is the drift of the array, where it is certain and large enough to be told.
+func (a *compared) drift() []Drift {
+	certain := distuv.UnitNormal.Quantile(1 - falseAlarms/2/float64(len(markQuantiles)*len(a.columns)))
+	d, largest := Drift{Array: a.array, Columns: len(a.columns)}, 0.0
+	for j, column := range a.columns {
+		drifted := false
+		for q := range markQuantiles {
+			was, is := a.marks.Below.At(q, j), below(column, a.marks.At.At(q, j))
+			size := math.Abs(is - was)
+			if math.Abs(a.z(j, j, q)) < certain || size < drifting {
+				continue
+			}
+			drifted = true
+			if size > largest {
+				largest, d.Column, d.Was, d.Is = size, j, was, is
+			}
+		}
+		if drifted {
+			d.Drifted++
+		}
+	}
+	if d.Drifted == 0 {
+		return nil
+	}
+	return []Drift{d}
+}
+
+func (m *Moments) deviations() []float64 {
+	if m == nil {
+		return nil
+	}
+	return m.SD
+}

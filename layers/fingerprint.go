@@ -1,0 +1,263 @@
+package layers
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"calibra/data"
+	"calibra/graph"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Fingerprint tells the columns of the rows that a model was fitted on from one another: of
+// each feature and logit how many rows lie below a few of its quantiles, and of each feature
+// the mean of the rows whose largest logit is of a class. It is taken of up to
+// fingerprintRows rows, drawn at random.
+type Fingerprint struct {
+	Rows             int
+	Features, Logits *Marks     // nil where the rows had none
+	Means            *mat.Dense // C×M; nil without both, and where there are more than fingerprintMeans
+	Counts           []float64  // C, rows behind the means
+}
+
+// Marks are thresholds of each column and the shares of rows at or below them.
+type Marks struct{ At, Below *mat.Dense } // Q×M
+
+// markQuantiles are where the thresholds lie; the second and the fourth make the spread.
+var markQuantiles = []float64{.1, .25, .5, .75, .9}
+
+const (
+	fingerprintRows  = 4096
+	fingerprintMeans = 1 << 20
+)
+
+// Sample gathers the rows that a fingerprint is taken of, from sets that follow one another.
+type Sample struct {
+	rows     []int // that are wanted, ascending
+	seen     int
+	features *mat.Dense
+	logits   *mat.Dense
+	at       int // rows gathered
+}
+
+// NewSample is of n rows.
+func NewSample(n int) *Sample {
+	s := &Sample{}
+	rng := rand.New(rand.NewPCG(uint64(n), 17)) // the same rows of the same file; a stride could meet one class alone
+	for i := range n {
+		if left := fingerprintRows - len(s.rows); float64(left) > float64(n-i)*rng.Float64() {
+			s.rows = append(s.rows, i)
+		}
+	}
+	return s
+}
+
+// Add takes the rows of x that are wanted.
+func (s *Sample) Add(x *data.Set) {
+	n := x.Len()
+	for ; s.at < len(s.rows) && s.rows[s.at] < s.seen+n; s.at++ {
+		i := s.rows[s.at] - s.seen
+		if x.Features != nil {
+			_, m := x.Features.Dims()
+			if s.features == nil {
+				s.features = mat.NewDense(len(s.rows), m, nil)
+			}
+			copy(s.features.RawRowView(s.at), data.Row(x.Features, i, make([]float64, m)))
+		}
+		if x.Logits != nil {
+			if s.logits == nil {
+				s.logits = mat.NewDense(len(s.rows), x.Classes(), nil)
+			}
+			row := s.logits.RawRowView(s.at)
+			copy(row, x.Logits.RawRowView(i))
+			floats.AddConst(-floats.Max(row), row)
+			for j, v := range row {
+				row[j] = math.Max(v, lowestLogit)
+			}
+		}
+	}
+	s.seen += n
+}
+
+// fingerprintOf is that of all rows of x.
+func fingerprintOf(x *data.Set) *Fingerprint {
+	s := NewSample(x.Len())
+	s.Add(x)
+	f := &Fingerprint{Rows: s.at, Features: marksOf(s.features), Logits: marksOf(s.logits)}
+	f.Means, f.Counts = s.means()
+	return f
+}
+
+func marksOf(x *mat.Dense) *Marks {
+	if x == nil {
+		return nil
+	}
+	_, m := x.Dims()
+	out := &Marks{mat.NewDense(len(markQuantiles), m, nil), mat.NewDense(len(markQuantiles), m, nil)}
+	for j, column := range sorted(x) {
+		for q, share := range markQuantiles {
+			at := float64(float32(single(column[int(share*float64(len(column)-1))]))) // as a file holds it
+			out.At.Set(q, j, at)
+			out.Below.Set(q, j, float64(float32(below(column, at))))
+		}
+	}
+	return out
+}
+
+// sorted are the columns of x, each in ascending order.
+func sorted(x *mat.Dense) [][]float64 {
+	n, m := x.Dims()
+	columns := make([][]float64, m)
+	for j := range columns {
+		columns[j] = mat.Col(make([]float64, n), j, x)
+		slices.Sort(columns[j])
+	}
+	return columns
+}
+
+// below is the share of a sorted column at or below v.
+func below(column []float64, v float64) float64 {
+	k := sort.Search(len(column), func(i int) bool { return column[i] > v })
+	return float64(k) / float64(len(column))
+}
+
+// means are those of the features by the class of the largest logit.
+func (s *Sample) means() (*mat.Dense, []float64) {
+	if s.features == nil || s.logits == nil {
+		return nil, nil
+	}
+	n, m := s.features.Dims()
+	_, classes := s.logits.Dims()
+	if classes*m > fingerprintMeans {
+		return nil, nil
+	}
+	means, counts := mat.NewDense(classes, m, nil), make([]float64, classes)
+	for i := range n {
+		c := floats.MaxIdx(s.logits.RawRowView(i))
+		counts[c]++
+		floats.Add(means.RawRowView(c), s.features.RawRowView(i))
+	}
+	for c, count := range counts {
+		if row := means.RawRowView(c); count > 0 {
+			floats.Scale(1/count, row)
+			for j, v := range row {
+				row[j] = single(v)
+			}
+		}
+	}
+	return means, counts
+}
+
+// spread is the largest eigenvalue of the correlations of the columns of x: how much more the
+// sum of their squares varies than that of independent ones.
+func spread(x *mat.Dense, sd []float64) float64 {
+	n, m := x.Dims()
+	z := mat.NewDense(min(n, 512), m, nil)
+	n, _ = z.Dims()
+	for j := range m {
+		mean := floats.Sum(mat.Col(nil, j, x.Slice(0, n, 0, m))) / float64(n)
+		for i := range n {
+			z.Set(i, j, (x.At(i, j)-mean)/sd[j])
+		}
+	}
+	v, u := mat.NewVecDense(m, nil), mat.NewVecDense(n, nil)
+	for j := range m {
+		v.SetVec(j, 1+.1*float64(j%7))
+	}
+	value := 1.0
+	for range 30 {
+		u.MulVec(z, v)
+		v.MulVec(z.T(), u)
+		norm := mat.Norm(v, 2)
+		if !(norm > 0) || math.IsInf(norm, 0) {
+			return float64(m)
+		}
+		value = norm / float64(n)
+		v.ScaleVec(1/norm, v)
+	}
+	return max(1, value)
+}
+
+// The names of its tensors, behind inputsPrefix.
+const (
+	fingerprintOfRows = inputsPrefix + "fingerprint/rows"
+	fingerprintAt     = inputsPrefix + "fingerprint/%s/at"
+	fingerprintBelow  = inputsPrefix + "fingerprint/%s/below"
+	fingerprintByMean = inputsPrefix + "fingerprint/means"
+	fingerprintCounts = inputsPrefix + "fingerprint/counts"
+)
+
+func (f *Fingerprint) add(w *graph.Weights) {
+	if f == nil {
+		return
+	}
+	state := func(name string, m *mat.Dense) {
+		rows, columns := m.Dims()
+		w.AddState(name, m.RawMatrix().Data, rows, columns)
+	}
+	w.AddState(fingerprintOfRows, []float64{float64(f.Rows)}, 1)
+	for name, m := range f.arrays() {
+		if *m != nil {
+			state(fmt.Sprintf(fingerprintAt, name), (*m).At)
+			state(fmt.Sprintf(fingerprintBelow, name), (*m).Below)
+		}
+	}
+	if f.Means != nil {
+		state(fingerprintByMean, f.Means)
+		w.AddState(fingerprintCounts, f.Counts, len(f.Counts))
+	}
+}
+
+// arrays are the marks by the names of their arrays, in order.
+func (f *Fingerprint) arrays() iter.Seq2[string, **Marks] {
+	return func(yield func(string, **Marks) bool) {
+		_ = yield("features", &f.Features) && yield("logits", &f.Logits)
+	}
+}
+
+// readFingerprint is what add wrote, nil where there is none or it is damaged: a model
+// predicts without.
+func readFingerprint(w *graph.Weights) *Fingerprint {
+	read := func(name string, columns int) *mat.Dense {
+		if !w.Has(name) || w.Tensor(name).Dims() != 2 {
+			return nil
+		}
+		shape := w.Tensor(name).Shape()
+		if columns > 0 && shape[1] != columns {
+			return nil
+		}
+		return mat.NewDense(shape[0], shape[1], w.Float64s(name))
+	}
+	if !w.Has(fingerprintOfRows) {
+		return nil
+	}
+	f := &Fingerprint{Rows: int(w.Float64s(fingerprintOfRows)[0])}
+	for name, m := range f.arrays() {
+		at := read(fmt.Sprintf(fingerprintAt, name), 0)
+		if at == nil {
+			continue
+		}
+		rows, columns := at.Dims()
+		below := read(fmt.Sprintf(fingerprintBelow, name), columns)
+		if below == nil || rows != len(markQuantiles) || below.RawMatrix().Rows != rows {
+			return nil
+		}
+		*m = &Marks{at, below}
+	}
+	if means := read(fingerprintByMean, 0); means != nil && w.Has(fingerprintCounts) && f.Features != nil {
+		counts := w.Float64s(fingerprintCounts)
+		if classes, width := means.Dims(); classes == len(counts) && width == f.Features.At.RawMatrix().Cols {
+			f.Means, f.Counts = means, counts
+		}
+	}
+	if f.Rows < 1 {
+		return nil
+	}
+	return f
+}
