@@ -24,7 +24,7 @@ type Disk interface {
 	RemoveAll(name string) error
 	// Sync makes what was made and renamed in a directory outlast a power failure, where
 	// the system can.
-	Sync(name string) error
+	Sync(name string)
 }
 
 // File is a file that is being written.
@@ -69,13 +69,7 @@ func (d named) Rename(from, to string) error { return os.Rename(d.at(from), d.at
 func (d named) Remove(name string) error     { return os.Remove(d.at(name)) }
 func (d named) RemoveAll(name string) error  { return os.RemoveAll(d.at(name)) }
 
-func (d named) Sync(name string) error {
-	f, err := os.Open(d.at(name))
-	if err != nil {
-		return nil // a directory one may write to but not read
-	}
-	return synced(f)
-}
+func (d named) Sync(name string) { synced(os.Open(d.at(name))) }
 
 // rooted changes files of a directory and none outside of it, whatever links it holds.
 type rooted struct{ root *os.Root }
@@ -91,13 +85,7 @@ func (d rooted) Rename(from, to string) error { return d.root.Rename(from, to) }
 func (d rooted) Remove(name string) error     { return d.root.Remove(name) }
 func (d rooted) RemoveAll(name string) error  { return d.root.RemoveAll(name) }
 
-func (d rooted) Sync(name string) error {
-	f, err := d.root.Open(name)
-	if err != nil {
-		return nil
-	}
-	return synced(f)
-}
+func (d rooted) Sync(name string) { synced(d.root.Open(name)) }
 
 func locked(f *os.File, err error) (File, error) {
 	if err != nil {
@@ -107,10 +95,13 @@ func locked(f *os.File, err error) (File, error) {
 	return f, nil
 }
 
-func synced(dir *os.File) error {
-	defer dir.Close()
-	_ = dir.Sync() // not every file system syncs directories
-	return nil
+// synced syncs a directory, unless one may write to it but not read, or the file system syncs
+// none.
+func synced(dir *os.File, err error) {
+	if err == nil {
+		_ = dir.Sync()
+		dir.Close()
+	}
 }
 
 // MkdirAll makes the directory at path, and those above it, unless they are there.

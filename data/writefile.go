@@ -65,7 +65,8 @@ func replace(disk Disk, path, name string, write func(io.Writer) error) error {
 		return cannotWrite(path, err)
 	}
 	done = true
-	return disk.Sync(".")
+	disk.Sync(".")
+	return nil
 }
 
 // cannotWrite is the error of a file that cannot be made: the user's to mend, an
