@@ -58,7 +58,7 @@ var beyond = []Method{
 		Needs: onBoth, Cost: Cost{60, 1},
 		Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful {
-			return &anchored.Auto{Base: o.anchor(), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(), Optim: o.LBFGS()}
+			return &anchored.Auto{Base: o.anchor(), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS()}
 		},
 	},
 	{
@@ -68,6 +68,15 @@ var beyond = []Method{
 		Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful {
 			return o.stack(o.anchor())
+		},
+	},
+
+	{
+		Name: "corrected", Title: "Corrected", Group: Beyond,
+		Line:  "one joint correction of the classifier's scores: a linear map of the features and tables that soft codes read",
+		Needs: onBoth, Cost: Cost{20, 1},
+		New: func(o *Options) layers.Stateful {
+			return o.joint(func(c layers.Codes) layers.Codes { return c })
 		},
 	},
 
@@ -115,7 +124,7 @@ var beyond = []Method{
 // corrected fits m, its prior cross-validated.
 func corrected(name string, m layers.Map) func(*Options) layers.Stateful {
 	return func(o *Options) layers.Stateful {
-		return &anchored.Auto{Base: o.anchor(), Candidates: []anchored.Candidate{{Name: name, Map: m}}, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(), Optim: o.LBFGS()}
+		return &anchored.Auto{Base: o.anchor(), Candidates: []anchored.Candidate{{Name: name, Map: m}}, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS()}
 	}
 }
 

@@ -69,6 +69,14 @@ var controls = []Method{
 		},
 	},
 	{
+		Name: "corrected-random", Title: "Corrected random", Group: Control,
+		Line:  "control: corrected on codewords drawn from the slots and never moved",
+		Needs: onBoth, Cost: Cost{20, 1},
+		New: func(o *Options) layers.Stateful {
+			return o.joint(layers.Codes.Twin)
+		},
+	},
+	{
 		Name: "stacked-shuffled", Title: "Stacked shuffled", Group: Control,
 		Line:  "control: stacked, each row with the codewords of another row",
 		Needs: onBoth, Cost: Cost{60, 1},
@@ -82,7 +90,7 @@ var controls = []Method{
 // stack mixes the anchored maps on a base.
 func (o *Options) stack(base *anchored.Anchor) *anchored.Stack {
 	return &anchored.Stack{
-		Spreads: o.spreads(),
+		Spreads: o.spreads(1./8, 1./2, 16),
 		Base:    base, Candidates: anchored.Maps(), Optim: o.LBFGS(),
 		Folds: o.IntOr("search.folds", "5 up to 4,096 rows, else 3", 2, "", searchFolds), Rows: o.searchRows(),
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/layers"
 	"calibra/layers/anchored"
@@ -160,7 +161,12 @@ var CodeKinds = []string{"ema", "random", "kmeans", "product", "residual", "one"
 // codebook asks for the settings codebook.… of every method that divides.
 func (o *Options) codebook() layers.Codes {
 	k := o.Int(codewordsKey, 64, 1, "64", "codewords K that all slots share, or of each slot or stage")
-	kind := o.Choice("codebook.kind", CodeKinds[0], CodeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; k-means for each slot; of what a stage leaves; a single codeword")
+	return o.codes(k, CodeKinds[0], 0, 8)
+}
+
+// codes asks for the kind of K codewords, with the defaults of a method.
+func (o *Options) codes(k int, kind string, softness float64, nearest int) layers.Codes {
+	kind = o.Choice("codebook.kind", kind, CodeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; k-means for each slot; of what a stage leaves; a single codeword")
 	var c layers.Codes
 	switch kind {
 	case "random":
@@ -178,8 +184,8 @@ func (o *Options) codebook() layers.Codes {
 		}
 		c = book
 	}
-	if softness := o.Float("codebook.softness", 0, NonNegative, "0", "how far a slot is shared out: its temperature, in mean distances from the nearest codeword to the second; 0: not; else codebook.nearest holds"); softness > 0 {
-		c = layers.Soft{Of: c, Softness: softness, Nearest: o.Int("codebook.nearest", 8, 1, "", "codewords that a slot is shared out among")}
+	if softness = o.Float("codebook.softness", softness, NonNegative, "0", "how far a slot is shared out: its temperature, in mean distances from the nearest codeword to the second; 0: not; else codebook.nearest holds"); softness > 0 {
+		c = layers.Soft{Of: c, Softness: softness, Nearest: o.Int("codebook.nearest", nearest, 1, "", "codewords that a slot is shared out among")}
 	}
 	if o.Choice("codebook.twin", "none", []string{"none", "random"}, "none", "random: the same codes with codewords drawn from the slots, which never move") == "random" {
 		c = c.Twin()
@@ -239,12 +245,40 @@ func (o *Options) anchor() *anchored.Anchor {
 	return &anchored.Anchor{Slots: o.slots(), Codebook: o.codebook(), Passes: o.Int("codebook.passes", 10, 1, "", "passes of the codebook over the calibration rows")}
 }
 
+// joint is the joint correction; twin makes of its codes what is to be used.
+func (o *Options) joint(twin func(layers.Codes) layers.Codes) *anchored.Joint {
+	slots := o.IntsOr("joint.slots", "largest divisors of M up to 64 and up to 32", "", "slots w to choose from, each with its number of codewords")
+	codewords := o.IntsOr("joint.codewords", "64 and 256", "", "codewords K to choose from, as many numbers as joint.slots has")
+	if slots == nil && o.Features > 0 {
+		slots = []int{largestDivisor(o.Features, 64), largestDivisor(o.Features, 32)}
+	}
+	if codewords == nil {
+		codewords = []int{64, 256}
+	}
+	if slots != nil && len(slots) != len(codewords) && o.err == nil {
+		o.err = data.Inputf("", "joint.slots has %d numbers and joint.codewords %d; give as many of both", len(slots), len(codewords))
+	}
+	of := func(k int) layers.Codes { return layers.Scaled{Of: twin(o.codes(k, "kmeans", 1, 16))} }
+	of(64)
+	s := anchored.JointSettings{
+		Base: func(d anchored.Division) layers.Base {
+			return &anchored.Anchor{Slots: d.Slots, Codebook: of(d.Codewords)}
+		},
+		Folds: o.Int("search.folds", 4, 2, "", searchFolds), Rows: o.searchRows(), Optim: o.LBFGS(),
+		Spreads: o.spreads(1./32, 1./2, 64),
+	}
+	for i, w := range slots[:min(len(slots), len(codewords))] {
+		s.Divisions = append(s.Divisions, anchored.Division{Slots: w, Codewords: codewords[i]})
+	}
+	return anchored.NewJoint(s)
+}
+
 // spreads are the priors that the anchored maps try.
-func (o *Options) spreads() anchored.SpreadGrid {
+func (o *Options) spreads(smallest, first, largest float64) anchored.SpreadGrid {
 	return anchored.SpreadGrid{
-		Smallest: o.Float("search.smallest", 1./8, Positive, "", "smallest standard deviation of a correction's prior to try, in nats"),
-		First:    o.Float("search.first", 1./2, Positive, "", "the one to begin with; each next is twice or half as large"),
-		Largest:  o.Float("search.largest", 16, Positive, "", "the largest to try"),
+		Smallest: o.Float("search.smallest", smallest, Positive, "", "smallest standard deviation of a correction's prior to try, in nats"),
+		First:    o.Float("search.first", first, Positive, "", "the one to begin with; each next is twice or half as large"),
+		Largest:  o.Float("search.largest", largest, Positive, "", "the largest to try"),
 	}
 }
 

@@ -25,6 +25,7 @@ var allCodes = map[string][]Codes{
 	"Fixed":    {Fixed{Codewords: 6}, Fixed{Codewords: 6, Place: KMeans{}}},
 	"Product":  {Product{Codewords: 6}, Product{Codewords: 6, Place: Draw{}}},
 	"Residual": {Residual{Codewords: 6}, Residual{Codewords: 6, Stages: 3, Place: Draw{}}},
+	"Scaled":   {Scaled{Codebook{Codewords: 6}}, Scaled{Soft{Of: Residual{Codewords: 6}, Nearest: 2}}},
 	"Soft":     {Soft{Of: Codebook{Codewords: 6}}, Soft{Of: Fixed{Codewords: 6}, Nearest: 3, Softness: 2}, Soft{Of: Product{Codewords: 6}, Nearest: 3}, Soft{Of: Residual{Codewords: 6}, Nearest: 2}},
 }
 

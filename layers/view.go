@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"calibra/data"
 	"calibra/graph"
@@ -31,6 +32,7 @@ type View struct {
 	Set    *data.Set             // the rows, for Maps with inputs of their own; may be nil
 	Inputs map[string]*mat.Dense // of N rows each
 	Tables map[string]*mat.Dense // the same for all rows
+	Wide   map[string]mat.Matrix // of N rows each, brought into memory once a Map reads them
 }
 
 // Batch is what a [Map] sees of a batch: symbolic inputs of B rows.
@@ -118,8 +120,9 @@ type Rows struct {
 	shares, places *tensor.Dense // N×p, of codes that are not one of each slot; else nil
 	mass           *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
 	inputs, tables map[string]*tensor.Dense
-	labels         *tensor.Dense // N, where they are known
-	index          *tensor.Dense // n numbers of the N rows, nil: all
+	wide           map[string]func() *tensor.Dense // inputs, made once
+	labels         *tensor.Dense                   // N, where they are known
+	index          *tensor.Dense                   // n numbers of the N rows, nil: all
 }
 
 // Labelled are the rows with labels, as [graph.Labels] makes them, for a loss.
@@ -151,7 +154,7 @@ func (r *Rows) take(b *graph.Builder, name string, table *tensor.Dense) *gorgoni
 
 // Rows puts the view into memory of type dt.
 func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
-	r := &Rows{n: v.LogProbs.RawMatrix().Rows, logProbs: graph.Matrix(dt, v.LogProbs), sizes: s, inputs: map[string]*tensor.Dense{}, tables: map[string]*tensor.Dense{}}
+	r := &Rows{n: v.LogProbs.RawMatrix().Rows, logProbs: graph.Matrix(dt, v.LogProbs), sizes: s, inputs: map[string]*tensor.Dense{}, tables: map[string]*tensor.Dense{}, wide: map[string]func() *tensor.Dense{}}
 	if dt == tensor.Float32 {
 		clamp(r.logProbs.Float32s())
 	} else {
@@ -171,6 +174,9 @@ func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
 	}
 	for name, x := range v.Tables {
 		r.tables[name] = graph.Matrix(dt, x)
+	}
+	for name, x := range v.Wide {
+		r.wide[name] = sync.OnceValue(func() *tensor.Dense { return graph.Matrix(dt, data.Dense(x)) })
 	}
 	return r
 }
@@ -258,6 +264,9 @@ func (r *Rows) Batch(b *graph.Builder) Batch {
 	in.named = func(name string) *gorgonia.Node {
 		if x, ok := r.inputs[name]; ok {
 			return r.take(b, "view/"+name, x)
+		}
+		if x, ok := r.wide[name]; ok {
+			return r.take(b, "view/"+name, x())
 		}
 		if x, ok := r.tables[name]; ok {
 			return b.Table("view/"+name, x)

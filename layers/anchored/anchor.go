@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -155,6 +156,8 @@ const (
 	// logitsInput are the logits at temperature T, less their mean over the calibration
 	// rows (B×C).
 	logitsInput = "logits"
+	// featuresInput are the features, standardized (B×M).
+	featuresInput = "features"
 	// wordsInput are the codewords as each slot sees them, standardized by its features
 	// (places×d), the same for all rows. Codewords of later stages say what is left of a
 	// slot, so they are scaled alone; of codes without codewords they are 0.
@@ -187,7 +190,29 @@ func (a *Anchor) View(x *data.Set) (*layers.View, error) {
 		LogProbs: layers.LogSoftmax(logits), Codes: codes, Shares: shares,
 		Inputs: map[string]*mat.Dense{supportInput: mat.NewDense(x.Len(), 1, support), logitsInput: logits},
 		Tables: map[string]*mat.Dense{wordsInput: a.words()},
+		Wide:   map[string]mat.Matrix{featuresInput: &standardized{x.Features, a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")}},
 	}, nil
+}
+
+// standardized are the rows of x by mean and standard deviation of each column.
+type standardized struct {
+	mat.Matrix
+	mean, sd []float64
+}
+
+var _ data.Rows = (*standardized)(nil)
+
+// At is the number at row i, column j.
+func (s *standardized) At(i, j int) float64 { return (s.Matrix.At(i, j) - s.mean[j]) / s.sd[j] }
+
+// T is the transpose.
+func (s *standardized) T() mat.Matrix { return mat.Transpose{Matrix: s} }
+
+// Row writes row i to dst.
+func (s *standardized) Row(dst []float64, i int) {
+	for j, v := range data.Row(s.Matrix, i, dst) {
+		dst[j] = (v - s.mean[j]) / s.sd[j]
+	}
 }
 
 // words are the codewords standardized by the features of each slot (places×d).
@@ -199,6 +224,9 @@ func (a *Anchor) words() *mat.Dense {
 		return words
 	}
 	c, mean, sd := a.weights.Float64s("codebook/codewords"), a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")
+	if a.weights.Has("codebook/scale") { // they are those of standardized features
+		mean, sd = make([]float64, len(mean)), slices.Repeat([]float64{1}, len(sd))
+	}
 	for at := range places {
 		slot, word := at/(places/s.Slots)*d, at%s.Codewords
 		first := s.Apart || word < s.Codewords/max(1, s.Stages)

@@ -45,6 +45,7 @@ type crossValidation struct {
 	folds    []*fold
 	settings optim.LBFGSSettings
 	spreads  SpreadGrid
+	walked   int // folds that spreads are chosen on; 0: all
 	rng      *rand.Rand
 	done     map[layers.Map]*judgement // a map is judged once, whatever corrections build on it
 }
@@ -136,11 +137,13 @@ func (cv *crossValidation) along(ctx context.Context, m layers.Map, fits []*post
 	for _, p := range fits {
 		best.weights = append(best.weights, p.weights.Clone())
 	}
+	walked, rest := fits[:cmp.Or(cv.walked, len(fits))], fits[cmp.Or(cv.walked, len(fits)):]
+	best.mean = cv.mean(best.losses, len(walked))
 	try := func(to float64) (mean float64, err error) {
-		for _, p := range fits {
+		for _, p := range walked {
 			p.spread(m.(Hierarchical).Spread(), to)
 		}
-		j, err := cv.fit(ctx, fits)
+		j, err := cv.fit(ctx, walked)
 		if err != nil {
 			return 0, err
 		}
@@ -168,12 +171,44 @@ func (cv *crossValidation) along(ctx context.Context, m layers.Map, fits []*post
 	if err == nil && !up {
 		_, err = walk(1./2, first)
 	}
+	if to := best.spreads[len(best.spreads)-1]; err == nil && to > 0 && len(rest) > 0 {
+		for _, p := range rest {
+			p.spread(m.(Hierarchical).Spread(), to)
+		}
+		err = cv.add(ctx, &best, rest, len(walked))
+	}
+	best.mean = cv.mean(best.losses, len(fits))
 	return &best, err
 }
 
-// fit goes on with the fits and judges them.
+// mean is the mean of what the rows held out by the first folds lose.
+func (cv *crossValidation) mean(losses []float64, folds int) float64 {
+	if folds == len(cv.folds) {
+		return stat.Mean(losses, nil)
+	}
+	var sum float64
+	rows := 0
+	for _, f := range cv.folds[:folds] {
+		for _, row := range f.rows {
+			sum += losses[row]
+		}
+		rows += len(f.rows)
+	}
+	return sum / float64(rows)
+}
+
+// fit goes on with the fits of the first folds and judges them.
 func (cv *crossValidation) fit(ctx context.Context, fits []*posterior) (*judgement, error) {
-	j := &judgement{logProbs: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(len(cv.labels), cv.sizes.Classes)), losses: make([]float64, len(cv.labels)), right: make([]bool, len(cv.labels)), weights: make([]*graph.Weights, len(fits))}
+	j := &judgement{logProbs: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(len(cv.labels), cv.sizes.Classes)), losses: make([]float64, len(cv.labels)), right: make([]bool, len(cv.labels)), weights: make([]*graph.Weights, len(cv.folds))}
+	if err := cv.add(ctx, j, fits, 0); err != nil {
+		return nil, err
+	}
+	j.mean = cv.mean(j.losses, len(fits))
+	return j, nil
+}
+
+// add goes on with the fits of folds from the first on and adds to j what they say.
+func (cv *crossValidation) add(ctx context.Context, j *judgement, fits []*posterior, first int) error {
 	errs := make([]error, len(fits))
 	var wait conc.WaitGroup
 	running := make(chan struct{}, simd.Threads())
@@ -182,19 +217,18 @@ func (cv *crossValidation) fit(ctx context.Context, fits []*posterior) (*judgeme
 		wait.Go(func() {
 			defer func() { <-running }()
 			if _, errs[k] = p.fit(ctx, cv.settings); errs[k] == nil {
-				errs[k] = cv.folds[k].judge(p, j)
-				j.weights[k] = p.weights.Clone()
+				errs[k] = cv.folds[first+k].judge(p, j)
+				j.weights[first+k] = p.weights.Clone()
 			}
 		})
 	}
 	wait.Wait()
 	for _, err := range errs {
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	j.mean = stat.Mean(j.losses, nil)
-	return j, nil
+	return nil
 }
 
 // judge writes what p says of each held row.

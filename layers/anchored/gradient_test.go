@@ -22,6 +22,7 @@ var maps = map[string][]layers.Map{
 	"ShrunkDirichlet":  {ShrunkDirichlet{}},
 	"SlotHead":         {SlotHead{}, SlotHead{On: ShrunkDirichlet{}}},
 	"Corrected":        {Corrected{}, Corrected{On: OrderPreserving{}}, Corrected{On: SlotHead{On: ShrunkDirichlet{}}}},
+	"Linear":           {Linear{}, Linear{On: ShrunkDirichlet{}}, Corrected{On: Linear{}}},
 	"LocalTemperature": {LocalTemperature{}},
 	"Gated":            {Gated{}},
 }

@@ -46,6 +46,7 @@ func region(seed uint64) (*layers.View, []int, layers.Sizes) {
 	}
 	v.Inputs = map[string]*mat.Dense{logitsInput: mat.NewDense(6, 3, graph.Normals(18, 0, 3, rng)), supportInput: mat.NewDense(6, 1, nil)}
 	v.Tables = map[string]*mat.Dense{wordsInput: mat.NewDense(20, 2, graph.Normals(40, 0, 1, rng))}
+	v.Wide = map[string]mat.Matrix{featuresInput: mat.NewDense(6, 8, graph.Normals(48, 0, 1, rng))}
 	for i := range 6 {
 		v.Inputs[supportInput].Set(i, 0, 5*rng.Float64())
 	}

@@ -60,11 +60,13 @@ type Ranked struct {
 
 // contest is what cross-validation over the calibration rows says of candidates.
 type contest struct {
-	rows    *layers.Rows // of the calibration set, in float32, labelled
-	labels  []int        // of those that the folds divide
-	cv      *crossValidation
-	judged  []*judgement // in the candidates' order, as is the ranking
-	ranking []Ranked
+	rows       *layers.Rows // of the calibration set, in float32, labelled
+	labels     []int        // of those that the folds divide
+	right      []bool       // which of those the base has right
+	cv         *crossValidation
+	candidates []Candidate
+	judged     []*judgement // in the candidates' order, as is the ranking
+	ranking    []Ranked
 }
 
 // judging is by what candidates are judged.
@@ -95,9 +97,23 @@ func (j judging) divided(labels []int, classes int, rng *rand.Rand) []int {
 // compete fits the base to the rows and judges the candidates on it, with folds drawn
 // from rng.
 func compete(ctx context.Context, base layers.Base, candidates []Candidate, by judging, cal *data.Set, rng *rand.Rand) (*contest, error) {
-	switch {
-	case len(candidates) == 0:
+	if len(candidates) == 0 {
 		return nil, fmt.Errorf("layers: there is no candidate to choose")
+	}
+	c, err := newContest(ctx, base, by, cal, rng, rng)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.judge(ctx, candidates); err != nil {
+		return nil, err
+	}
+	c.ranking = rank(c.candidates, c.judged, c.right)
+	return c, nil
+}
+
+// newContest fits the base to the rows and draws folds.
+func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set, rng, folds *rand.Rand) (*contest, error) {
+	switch {
 	case cal.Labels == nil:
 		return nil, fmt.Errorf("layers: the calibration rows have no labels")
 	case by.folds < 2 || by.folds > cal.Len():
@@ -114,20 +130,25 @@ func compete(ctx context.Context, base layers.Base, candidates []Candidate, by j
 	}
 	sizes := base.Sizes()
 	c := &contest{rows: view.Rows(tensor.Float32, sizes).Labelled(graph.Labels(cal.Labels)), labels: cal.Labels}
-	part, right := c.rows, rightRows(view.LogProbs, cal.Labels)
-	if divided := by.divided(cal.Labels, sizes.Classes, rng); divided != nil {
-		part, c.labels, right = c.rows.Of(divided), pick(cal.Labels, divided), pick(right, divided)
+	part := c.rows
+	c.right = rightRows(view.LogProbs, cal.Labels)
+	if divided := by.divided(cal.Labels, sizes.Classes, folds); divided != nil {
+		part, c.labels, c.right = c.rows.Of(divided), pick(cal.Labels, divided), pick(c.right, divided)
 	}
-	c.cv = newCrossValidation(sizes, part, c.labels, by.folds, by.optim, by.spreads, rng)
+	c.cv = newCrossValidation(sizes, part, c.labels, by.folds, by.optim, by.spreads, folds)
+	return c, nil
+}
+
+// judge adds candidates with what the folds say of them.
+func (c *contest) judge(ctx context.Context, candidates []Candidate) error {
 	for _, candidate := range candidates {
 		j, err := c.cv.judge(ctx, candidate.Map)
 		if err != nil {
-			return nil, fmt.Errorf("cross-validate %s: %w", candidate.Name, err)
+			return fmt.Errorf("cross-validate %s: %w", candidate.Name, err)
 		}
-		c.judged = append(c.judged, j)
+		c.candidates, c.judged = append(c.candidates, candidate), append(c.judged, j)
 	}
-	c.ranking = rank(candidates, c.judged, right)
-	return c, nil
+	return nil
 }
 
 // rank applies the rules; base tells of each row whether the base has it right.

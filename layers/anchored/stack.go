@@ -85,6 +85,12 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	if err != nil {
 		return err
 	}
+	return s.mix(ctx, c, rng)
+}
+
+// mix finds T and the weights of a contest's candidates, which are those of s, and fits the parts
+// to all rows.
+func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 	s.Ranking = c.ranking
 	losses := make([][]float64, len(c.judged))
 	for m, j := range c.judged {

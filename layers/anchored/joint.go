@@ -1,0 +1,151 @@
+package anchored
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/layers"
+	"calibra/optim"
+)
+
+// Joint is one joint correction of the classifier's scores, by a linear map of the features and
+// a table that soft codes read:
+//
+//	scores = base + φ z V/√M + Σ_i Σ_k e_ik(z) h_ik ,  h_ik = σ u_ik/√w
+//
+// base is an [OrderPreserving] map with a [ShrunkDirichlet] one, fitted with the rest: all weights
+// are one fit, convex but for the few slopes of the base. Where [Stack] mixes eight maps on hard
+// codes, Joint grows one map by a part at a time ([JointMaps]), each part's strength
+// chosen on the same folds while the parts before it go on to move. The codes are those of
+// whichever division, w and K, has the least held-out loss; the maps before the codes are judged
+// once for all divisions.
+//
+// Last the maps of that chain are mixed as [Stack] mixes them, by what they say of held-out rows.
+// So where the codes, or the features, add nothing, what is left is the map without them.
+type Joint struct {
+	*Stack // the mixture; its Base is that of the chosen division
+
+	// Tried are the divisions with their mean held-out losses, of the last Fit.
+	Tried []layers.Tried
+
+	settings JointSettings
+}
+
+// JointSettings of [NewJoint].
+type JointSettings struct {
+	Divisions []Division // to choose among; those that the rows do not allow are left out
+	// Base makes a base that is divided so, or, of no division, one that is to be restored.
+	Base    func(Division) layers.Base
+	Folds   int // 0: 4
+	Rows    int // that the folds divide, as in Stack
+	Optim   optim.LBFGSSettings
+	Spreads SpreadGrid // of the features' and the codes' parts; 0: from 1/32 to 64, first 1/2
+}
+
+// Division is w and K.
+type Division struct{ Slots, Codewords int }
+
+// NewJoint is a Joint that is not fitted.
+func NewJoint(s JointSettings) *Joint {
+	s.Folds = cmp.Or(s.Folds, 4)
+	s.Spreads = SpreadGrid{cmp.Or(s.Spreads.Smallest, 1./32), cmp.Or(s.Spreads.First, 1./2), cmp.Or(s.Spreads.Largest, 64)}
+	s.Optim.Decrease = cmp.Or(s.Optim.Decrease, 2e-4)
+	m := &Joint{settings: s}
+	m.Stack = m.stack(Division{})
+	return m
+}
+
+var _ layers.Stateful = (*Joint)(nil)
+
+// JointMaps are the maps of a [Joint], each the one before it and a part more, the last with the
+// codes.
+func JointMaps() []Candidate {
+	linear := Linear{On: ShrunkDirichlet{On: OrderPreserving{}}}
+	return []Candidate{
+		{"ts", Tempered{}},
+		{"order-preserving", OrderPreserving{}},
+		{"ordered-dirichlet", linear.On},
+		{"ordered-linear", linear},
+		{"joint", Corrected{On: linear}},
+	}
+}
+
+// walkedRows is how many held-out rows tell spreads apart: of more, not all folds are asked.
+const walkedRows = 2048
+
+// Fit draws the folds, stratified and the same for all divisions, from rng. It is whole or not
+// there: an interrupted fit keeps nothing.
+func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
+	m.Tried, m.Stack = nil, m.stack(Division{})
+	of := m.settings
+	by := judging{of.Rows, of.Folds, of.Optim, SpreadGrid{}}
+	last := len(m.Candidates) - 1 // the map that reads the codes
+	var best *contest
+	var shared map[layers.Map]*judgement
+	var refused error
+	seed := rng.Uint64()
+	for _, d := range of.Divisions {
+		base := of.Base(d)
+		c, err := newContest(ctx, base, by, cal, rng, rand.New(rand.NewPCG(seed, 0)))
+		if setting := new(layers.SettingError); errors.As(err, &setting) {
+			refused = err
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("with %d slots and %d codewords: %w", d.Slots, d.Codewords, err)
+		}
+		for of, j := range shared { // the folds are the same, and these maps read no codes
+			c.cv.done[of] = j
+		}
+		if err := c.judge(ctx, m.Candidates[:last-1]); err != nil { // the base
+			return err
+		}
+		c.cv.spreads, c.cv.walked = of.Spreads, min(of.Folds, 1+walkedRows*of.Folds/len(c.labels))
+		if err := c.judge(ctx, m.Candidates[last-1:last]); err != nil {
+			return err
+		}
+		if shared == nil {
+			shared = map[layers.Map]*judgement{}
+			for of, j := range c.cv.done {
+				shared[of] = j
+			}
+		}
+		if err := c.judge(ctx, m.Candidates[last:]); err != nil {
+			return err
+		}
+		m.Tried = append(m.Tried, layers.Tried{Slots: d.Slots, Codewords: d.Codewords, Loss: c.judged[last].mean})
+		if best == nil || c.judged[last].mean < best.judged[last].mean {
+			best, m.Stack.Base = c, base
+			for i := range m.Tried {
+				m.Tried[i].Chosen = i == len(m.Tried)-1
+			}
+		}
+	}
+	switch {
+	case best == nil && refused != nil:
+		return refused
+	case best == nil:
+		return &layers.SettingError{Reason: "there is no division of the features to choose"}
+	}
+	best.ranking = rank(best.candidates, best.judged, best.right)
+	return m.mix(ctx, best, rng)
+}
+
+// stack is an empty mixture on a division.
+func (m *Joint) stack(d Division) *Stack {
+	return &Stack{Folds: m.settings.Folds, Base: m.settings.Base(d), Candidates: JointMaps()}
+}
+
+// Restore sets the mixture and its base, of whichever division.
+func (m *Joint) Restore(s layers.State) error {
+	stack := m.stack(Division{})
+	if err := stack.Restore(s); err != nil {
+		return err
+	}
+	m.Stack = stack
+	return nil
+}
