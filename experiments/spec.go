@@ -83,14 +83,12 @@ type Executor interface {
 
 // DefaultSlots is the w that M features are cut into where nobody says: the largest
 // divisor of M up to 64, the paper's w.
-func DefaultSlots(features int) int { return largestDivisor(features, 64) }
-
-// largestDivisor of n that is at most so large.
-func largestDivisor(n, most int) int {
-	for n%most != 0 {
-		most--
+func DefaultSlots(features int) int {
+	slots := 64
+	for features%slots != 0 {
+		slots--
 	}
-	return most
+	return slots
 }
 
 // Use adds the settings v of the method to those of Set. One that Set has with another value

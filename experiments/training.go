@@ -249,16 +249,10 @@ func (o *Options) anchor() *anchored.Anchor {
 func (o *Options) joint(twin func(layers.Codes) layers.Codes) *anchored.Joint {
 	slots := o.IntsOr("joint.slots", "largest divisors of M up to 64 and up to 32", "", "slots w to choose from, each with its number of codewords")
 	codewords := o.IntsOr("joint.codewords", "64 and 256", "", "codewords K to choose from, as many numbers as joint.slots has")
-	if slots == nil && o.Features > 0 {
-		slots = []int{largestDivisor(o.Features, 64), largestDivisor(o.Features, 32)}
-	}
-	if codewords == nil {
-		codewords = []int{64, 256}
-	}
-	if slots != nil && len(slots) != len(codewords) && o.err == nil {
+	if len(slots) != len(codewords) && o.err == nil {
 		o.err = data.Inputf("", "joint.slots has %d numbers and joint.codewords %d; give as many of both", len(slots), len(codewords))
 	}
-	of := func(k int) layers.Codes { return layers.Scaled{Of: twin(o.codes(k, "kmeans", 1, 16))} }
+	of := func(k int) layers.Codes { return layers.Scaled{Of: twin(o.codes(k, "kmeans", 1, 8))} }
 	of(64)
 	s := anchored.JointSettings{
 		Base: func(d anchored.Division) layers.Base {

@@ -113,6 +113,11 @@ func (v *ONNXView) Posterior(g *onnx.Network, base Base, m Map, w *graph.Weights
 		}
 		given[x] = value
 	}
+	for name, x := range rows.wide {
+		if value, ok := inputs[name]; ok {
+			given[x()] = value
+		}
+	}
 	out, err := g.Graph(w, given, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{m.LogProbs(b, rows.Batch(b))}
 	})

@@ -37,7 +37,9 @@ type Joint struct {
 
 // JointSettings of [NewJoint].
 type JointSettings struct {
-	Divisions []Division // to choose among; those that the rows do not allow are left out
+	// Divisions are to choose among; those that the rows do not allow are left out. nil: as many
+	// slots as divide the features, up to 64 with 64 codewords and up to 32 with 256.
+	Divisions []Division
 	// Base makes a base that is divided so, or, of no division, one that is to be restored.
 	Base    func(Division) layers.Base
 	Folds   int // 0: 4
@@ -48,6 +50,20 @@ type JointSettings struct {
 
 // Division is w and K.
 type Division struct{ Slots, Codewords int }
+
+// divisions are those for m features.
+func (s JointSettings) divisions(m int) []Division {
+	if s.Divisions != nil {
+		return s.Divisions
+	}
+	all := []Division{{64, 64}, {32, 256}}
+	for i := range all {
+		for m%all[i].Slots != 0 {
+			all[i].Slots--
+		}
+	}
+	return all
+}
 
 // NewJoint is a Joint that is not fitted.
 func NewJoint(s JointSettings) *Joint {
@@ -82,13 +98,17 @@ const walkedRows = 2048
 func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	m.Tried, m.Stack = nil, m.stack(Division{})
 	of := m.settings
+	if cal.Features == nil {
+		return fmt.Errorf("layers: the calibration rows have no features to divide")
+	}
+	_, features := cal.Features.Dims()
 	by := judging{of.Rows, of.Folds, of.Optim, SpreadGrid{}}
 	last := len(m.Candidates) - 1 // the map that reads the codes
 	var best *contest
 	var shared map[layers.Map]*judgement
 	var refused error
 	seed := rng.Uint64()
-	for _, d := range of.Divisions {
+	for _, d := range of.divisions(features) {
 		base := of.Base(d)
 		c, err := newContest(ctx, base, by, cal, rng, rand.New(rand.NewPCG(seed, 0)))
 		if setting := new(layers.SettingError); errors.As(err, &setting) {

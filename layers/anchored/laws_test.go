@@ -24,6 +24,7 @@ func calibrators() map[string]layers.Stateful {
 	return map[string]layers.Stateful{
 		"auto":              auto(Maps()...),
 		"stacked":           stack(Maps()...),
+		"corrected":         joint(),
 		"gated":             auto(Candidate{"gated", Gated{}}),
 		"anchored-head":     auto(Candidate{"anchored-head", Corrected{On: SlotHead{On: ShrunkDirichlet{}}}}),
 		"anchored-bilinear": layers.Train(anchor(), layers.Bilinear{}, optim.Settings{Epochs: 4}),

@@ -39,6 +39,11 @@ func (a *Anchor) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
 		each = g.Mul(each, g.Reshape(v.Shares, -1, int64(p), 1))
 	}
 	v.Inputs = map[string]onnx.Value{supportInput: g.Sum(each, 1, 0), logitsInput: scaled}
+	mean, over := a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")
+	for j, sd := range over {
+		over[j] = 1 / sd
+	}
+	v.Inputs[featuresInput] = g.Mul(g.Sub(g.Features(s.Features), onnx.Table(g, mean, 1, s.Features)), onnx.Table(g, over, 1, s.Features))
 	return v, nil
 }
 

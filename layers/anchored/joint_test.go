@@ -1,0 +1,96 @@
+package anchored
+
+import (
+	"errors"
+	"testing"
+
+	"calibra/data"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// joint is a small Joint with two divisions of 8 features.
+func joint() *Joint {
+	return NewJoint(JointSettings{
+		Divisions: []Division{{4, 8}, {2, 12}, {4, 100000}}, // the last has more codewords than rows
+		Base: func(d Division) layers.Base {
+			codes := layers.Soft{Of: layers.Fixed{Codewords: d.Codewords, Place: layers.KMeans{}}, Nearest: 4}
+			return &Anchor{Slots: d.Slots, Codebook: layers.Scaled{Of: codes}}
+		},
+	})
+}
+
+// crossed are rows of two classes that the signs of the first two of 8 features tell apart when
+// they are looked at together, share of them; the logits say nothing.
+func crossed(n int, share float64, seed uint64) *data.Set {
+	rng := newRand(seed)
+	s := &data.Set{Features: mat.NewDense(n, 8, nil), Logits: mat.NewDense(n, 2, nil), Labels: make([]int, n)}
+	for i := range n {
+		z := data.Dense(s.Features).RawRowView(i)
+		for j := range z {
+			z[j] = rng.NormFloat64()
+		}
+		if s.Labels[i] = rng.IntN(2); rng.Float64() < share {
+			s.Labels[i] = 0
+			if z[0]*z[1] > 0 {
+				s.Labels[i] = 1
+			}
+		}
+		s.Logits.Set(i, 0, 0.3*rng.NormFloat64())
+	}
+	return s
+}
+
+func nll(t *testing.T, c layers.Calibrator, x *data.Set) float64 {
+	t.Helper()
+	p, err := c.Predict(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	for i, y := range x.Labels {
+		sum -= p.LogProbs.At(i, y) / float64(x.Len())
+	}
+	return sum
+}
+
+// TestJointFindsWhatCodesSay where neither the logits nor a linear map of the features say
+// anything: log 2 = 0.69 is what both leave; a division that the rows do not allow is left out.
+func TestJointFindsWhatCodesSay(t *testing.T) {
+	m := joint()
+	if err := m.Fit(t.Context(), crossed(1500, 0.9, 1), nil, newRand(2)); err != nil {
+		t.Fatal(err)
+	}
+	if got := nll(t, m, crossed(2000, 0.9, 3)); !(got < 0.55) { // 8 codewords cut the plane coarsely; the labels' entropy is 0.2
+		t.Errorf("NLL %v", got)
+	}
+	if len(m.Tried) != 2 {
+		t.Errorf("tried %+v of the two divisions that fit", m.Tried)
+	}
+}
+
+// TestJointIsTheBaseWhereFeaturesSayNothing: the loss is that of a coin, within what 1,500 rows
+// lose to strengths that are chosen by them.
+func TestJointIsTheBaseWhereFeaturesSayNothing(t *testing.T) {
+	m := joint()
+	if err := m.Fit(t.Context(), crossed(1500, 0, 1), nil, newRand(2)); err != nil {
+		t.Fatal(err)
+	}
+	if got := nll(t, m, crossed(4000, 0, 3)); !(got < 0.6931+0.01) {
+		t.Errorf("NLL %v where log 2 = 0.6931 is to be had; shares %v", got, m.Shares())
+	}
+}
+
+// TestJointRefusesRows of which no division fits.
+func TestJointRefusesRows(t *testing.T) {
+	m := joint()
+	m.settings.Divisions = m.settings.Divisions[2:]
+	var setting *layers.SettingError
+	if err := m.Fit(t.Context(), crossed(100, 0, 1), nil, newRand(2)); !errors.As(err, &setting) {
+		t.Errorf("codewords that outnumber the rows: %v", err)
+	}
+	if _, err := m.Predict(crossed(10, 0, 1)); !errors.Is(err, layers.ErrUnfitted) {
+		t.Errorf("a prediction before the fit: %v", err)
+	}
+}
