@@ -3,8 +3,10 @@ package experiments_test
 import (
 	"bufio"
 	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +36,28 @@ var rooms = []struct {
 const device, command = "calibra/graph/cuda", "calibra/experiments/cli"
 
 func within(pkg, room string) bool { return pkg == room || strings.HasPrefix(pkg, room+"/") }
+
+// TestFilesThatKnowDevices: outside their own room at most eight files do, one in each package whose
+// tests take an executor, and the command's.
+func TestFilesThatKnowDevices(t *testing.T) {
+	var files []string
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "../graph/cuda") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte("\t\""+device)) {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) > 8 || len(files) == 0 {
+		t.Errorf("%d files import %s: %q", len(files), device, files)
+	}
+}
 
 // TestImportRules holds the import rules of the architecture with go list.
 func TestImportRules(t *testing.T) {

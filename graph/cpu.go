@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"gorgonia.org/tensor"
 )
@@ -13,24 +12,17 @@ var CPU Executor = cpu{}
 
 type cpu struct{}
 
-func (cpu) Fit(o *Objective, m Mover, _, batch int) (Session, error) {
-	s := &local{loss: o, mover: m, batch: batch, best: o.weights.Clone()}
+func (cpu) Fit(o *Objective, m Optimizer, _, batch int) (Session, error) {
+	s := &local{loss: o, optimizer: m, batch: batch, best: o.weights.Clone()}
 	for _, name := range o.weights.Learned() {
 		s.learned = append(s.learned, o.weights.Tensor(name))
 	}
 	return s, nil
 }
 
-func (cpu) Slopes(o *Objective, _ int) (Slopes, error) { return inPlace{o}, nil }
+func (cpu) Gradients(o *Objective, _ int) (Gradients, error) { return inPlace{o}, nil }
 
 func (cpu) Tables(f *Function, n, size int) ([]*tensor.Dense, error) { return f.Tables(n, size) }
-
-func (cpu) Stay() Residence { return home{} }
-
-// home is this process, where everything stays anyway.
-type home struct{ cpu }
-
-func (home) Close() {}
 
 // inPlace computes the gradients of an objective where it is.
 type inPlace struct{ *Objective }
@@ -39,11 +31,11 @@ func (inPlace) Close() {}
 
 // local is a fit in this process.
 type local struct {
-	loss    *Objective
-	mover   Mover
-	batch   int
-	learned []*tensor.Dense
-	best    *Weights
+	loss      *Objective
+	optimizer Optimizer
+	batch     int
+	learned   []*tensor.Dense
+	best      *Weights
 }
 
 func (s *local) Epoch(ctx context.Context, order []int32) (float64, error) {
@@ -60,7 +52,7 @@ func (s *local) Epoch(ctx context.Context, order []int32) (float64, error) {
 		if name := s.loss.Trouble(loss, grads); name != "" {
 			return 0, fmt.Errorf("batch %d: %s is not finite (it starts at %s)", batch, name, s.loss.NonFinite(len(rows)))
 		}
-		s.mover.Move(s.learned, grads)
+		s.optimizer.Step(s.learned, grads)
 		if err := s.loss.Commit(len(rows)); err != nil {
 			return 0, fmt.Errorf("batch %d: %w", batch, err)
 		}
@@ -81,7 +73,4 @@ func (s *local) Restore() error {
 	return nil
 }
 
-func (*local) Fetch() error           { return nil }
-func (*local) Send() error            { return nil }
-func (*local) Elapsed() time.Duration { return 0 }
-func (*local) Close()                 {}
+func (*local) Close() {}

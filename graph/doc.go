@@ -9,11 +9,11 @@
 //	Function   outputs without a gradient, compiled once per batch size
 //	Executor   where these run: this process (CPU), or elsewhere
 //	Session    a fit that runs, one epoch a call
-//	Residence  what stays where it is from one stage of a fit to the next
+//	Staged, Remote, Planned  what executors, sessions and optimizers may do beyond that
 //
 // # The house
 //
-//	optim ── a Mover ──►  graph  ◄── implements Executor ── graph/cuda
+//	optim ─ an Optimizer ►  graph  ◄── implements Executor ── graph/cuda
 //	                        │                                   │
 //	                        ▼                                   │
 //	                     graph/op  ◄──── a row for an op ───────┘

@@ -5,20 +5,15 @@ import (
 	"testing"
 
 	"calibra/graph"
-	"calibra/graph/cuda/cudatest"
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-// Each map's loss and gradient on a device are the CPU's, in float32, at a random point.
-func TestHostDeviceMaps(t *testing.T) { mapsAgree(t, cudatest.Device(t, 1)) }
-
-// The same on a card.
-func TestCardMaps(t *testing.T) { mapsAgree(t, cudatest.Card(t)) }
-
-func mapsAgree(t *testing.T, d *cudatest.GPU) {
+// MapsAgree tells whether each map's loss and gradient by an executor are the CPU's, in float32, at a
+// random point.
+func MapsAgree(t *testing.T, e graph.Executor) {
 	view, labels, sizes := region(3)
 	rows := graph.Rows(0, len(labels))
 	for name, variants := range allMaps {
@@ -42,7 +37,7 @@ func mapsAgree(t *testing.T, d *cudatest.GPU) {
 						values[i] += float32(away(m, sizes) * rng.NormFloat64())
 					}
 				}
-				s, err := cudatest.On(d).Slopes(loss, len(rows))
+				s, err := e.Gradients(loss, len(rows))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -125,6 +125,12 @@ func fitsAgree(t *testing.T, one, two *cudatest.GPU) {
 	}
 }
 
+// Each map computes on a device what it does on the CPU.
+func TestHostDeviceMaps(t *testing.T) { layers.MapsAgree(t, cudatest.On(cudatest.Device(t, 1))) }
+
+// The same on a card.
+func TestCardMaps(t *testing.T) { layers.MapsAgree(t, cudatest.On(cudatest.Card(t))) }
+
 // The host waits for the device once for each number that an epoch brings back, never in
 // between steps, and tables travel once.
 func TestHostDeviceStepsWithoutWaiting(t *testing.T) {

@@ -36,7 +36,7 @@ type Divide struct {
 
 	// Of a fit in stages: the features of its sets, and where they stay.
 	tables map[*data.Set]*Features
-	place  graph.Residence
+	stages graph.Executor
 }
 
 var _ Base = (*Divide)(nil)
@@ -50,17 +50,18 @@ func (d *Divide) keep(sets ...*data.Set) (leave func()) {
 			d.tables[x] = NewFeatures(x.Features)
 		}
 	}
-	d.place = graph.On(d.Optim.Executor).Stay()
+	stages, end := graph.Stages(d.Optim.Executor)
+	d.stages = stages
 	return func() {
-		d.place.Close()
-		d.tables, d.place = nil, nil
+		end()
+		d.tables, d.stages = nil, nil
 	}
 }
 
 // executor is where e says, or where a fit in stages stays there.
 func (d *Divide) executor(e graph.Executor) graph.Executor {
-	if d.place != nil && e == d.Optim.Executor {
-		return d.place
+	if d.stages != nil && e == d.Optim.Executor {
+		return d.stages
 	}
 	return e
 }

@@ -137,7 +137,7 @@ func (t *Trained) validation(val *data.Set, fitted int) (func(graph.Session) (fl
 	}
 	if t.Judge != nil {
 		return func(s graph.Session) (float64, error) {
-			if err := s.Fetch(); err != nil {
+			if err := graph.Fetch(s); err != nil {
 				return 0, err
 			}
 			return t.Judge()

@@ -82,17 +82,17 @@ func (f *fused) step(t Time, w Weight) {
 
 // pass is the n steps after t as executors may have kernels for, or nil: these have one decay
 // for all weights, and one rate where it is not Adam's.
-func (f *fused) pass(t Time, n int, state func(k int) []*tensor.Dense) any {
+func (f *fused) pass(t Time, n int, state func(k int) []*tensor.Dense) graph.Plan {
 	scheduled := len(f.schedules) > 0
 	switch {
 	case f.coupled.Mask != nil || f.decoupled.Mask != nil:
 		return nil
 	case f.momentum != nil && !scheduled:
-		return &graph.MomentumPass{Rate: f.rate, Momentum: f.momentum.Factor, Decay: f.coupled.Strength, Velocity: state(0), Begun: t.Step > 0}
+		return &graph.MomentumPlan{Rate: f.rate, Momentum: f.momentum.Factor, Decay: f.coupled.Strength, Velocity: state(0), Begun: t.Step > 0}
 	case f.momentum != nil, scheduled && f.decoupled.Strength != 0:
 		return nil
 	}
-	p := &graph.AdamPass{
+	p := &graph.AdamPlan{
 		Beta1: f.moments.Beta1, Beta2: f.moments.Beta2, Epsilon: f.moments.Epsilon,
 		Decay: f.coupled.Strength, Shrink: 1 - f.rate*f.decoupled.Strength,
 		Mean: state(0), Square: state(1), Begun: t.Step > 0,

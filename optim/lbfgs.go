@@ -247,7 +247,7 @@ func (r *recorder) status() (optimize.Status, error) {
 // order.
 type fullBatch struct {
 	problem Problem
-	slopes  graph.Slopes
+	slopes  graph.Gradients
 	pieces  [][]int32
 	weights []*tensor.Dense // the learned ones
 	at      []float64       // where value and slope were computed
@@ -272,7 +272,7 @@ func newFullBatch(p Problem, rows int, e graph.Executor) (*fullBatch, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("optim: there is no learned weight to fit")
 	}
-	slopes, err := graph.On(e).Slopes(p.Loss, len(f.pieces[0]))
+	slopes, err := graph.On(e).Gradients(p.Loss, len(f.pieces[0]))
 	if err != nil {
 		return nil, fmt.Errorf("optim: %w", err)
 	}

@@ -66,19 +66,19 @@ type Epoch struct {
 	// Device is how long the epoch's steps took a device by its own clock; 0 in this process.
 	Device time.Duration
 
-	session graph.Session
-	mover   *mover
+	session   graph.Session
+	optimizer *optimizer
 }
 
 // Fetch brings the weights of the fit into memory, where they are not always.
-func (e Epoch) Fetch() error { return e.session.Fetch() }
+func (e Epoch) Fetch() error { return graph.Fetch(e.session) }
 
 // State is what the rule remembers, for a fit that goes on from here: see [Settings.Start].
 func (e Epoch) State() (*graph.Weights, error) {
-	if err := e.session.Fetch(); err != nil {
+	if err := e.Fetch(); err != nil {
 		return nil, err
 	}
-	return e.mover.state(), nil
+	return e.optimizer.state(), nil
 }
 
 // Result tells how a fit ended.
@@ -116,13 +116,13 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 	shuffle := func() { rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] }) }
 	shuffle() // first, wherever the steps run: to describe the loss may draw from rng too
 	steps := s.Epochs * ((p.Rows + s.Batch - 1) / s.Batch)
-	mover := newMover(s.Rule, s.Average, p.Loss.Weights(), steps)
+	state := newOptimizer(s.Rule, s.Average, p.Loss.Weights(), steps)
 	if s.Start != nil {
-		if err := mover.resume(s.Start); err != nil {
+		if err := state.resume(s.Start); err != nil {
 			return Result{}, err
 		}
 	}
-	session, err := graph.On(s.Executor).Fit(p.Loss, mover, p.Rows, s.Batch)
+	session, err := graph.On(s.Executor).Fit(p.Loss, state, p.Rows, s.Batch)
 	if err != nil {
 		return Result{}, fmt.Errorf("optim: %w", err)
 	}
@@ -155,7 +155,7 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 		if err != nil {
 			return r, fmt.Errorf("optim: epoch %d, %w", epoch, err)
 		}
-		if err := exchangeAverage(session, mover); err != nil {
+		if err := exchangeAverage(session, state); err != nil {
 			return r, err
 		}
 		validation := math.NaN()
@@ -175,9 +175,16 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 		}
 		stalled := epoch-r.Best >= s.Patience
 		if s.Observe != nil {
-			s.Observe(Epoch{epoch, s.Epochs, loss, validation, r.Best, stalled || epoch == s.Epochs, session.Elapsed(), session, mover})
+			e := Epoch{
+				Number: epoch, Of: s.Epochs, Loss: loss, Validation: validation, Best: r.Best,
+				Last: stalled || epoch == s.Epochs, session: session, optimizer: state,
+			}
+			if timed, ok := session.(interface{ Elapsed() time.Duration }); ok {
+				e.Device = timed.Elapsed()
+			}
+			s.Observe(e)
 		}
-		if err := exchangeAverage(session, mover); err != nil {
+		if err := exchangeAverage(session, state); err != nil {
 			return r, err
 		}
 		if stalled {
@@ -193,13 +200,13 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 }
 
 // exchangeAverage puts the average in place of the weights, and back.
-func exchangeAverage(s graph.Session, m *mover) error {
+func exchangeAverage(s graph.Session, m *optimizer) error {
 	if m.average == nil {
 		return nil
 	}
-	if err := s.Fetch(); err != nil {
+	if err := graph.Fetch(s); err != nil {
 		return err
 	}
 	m.swap()
-	return s.Send()
+	return graph.Send(s)
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"calibra/experiments"
-	"calibra/graph/cuda/cudatest"
 )
 
 // BenchmarkWorkloads reports each workload's figure in its own unit:
@@ -13,7 +12,7 @@ import (
 func BenchmarkWorkloads(b *testing.B) { benchmark(b, nil) }
 
 // BenchmarkOnDeviceWorkloads does so on a card.
-func BenchmarkOnDeviceWorkloads(b *testing.B) { benchmark(b, cudatest.On(cudatest.Card(b))) }
+func BenchmarkOnDeviceWorkloads(b *testing.B) { benchmark(b, OnCard(b)) }
 
 func benchmark(b *testing.B, e experiments.Executor) {
 	for _, w := range Workloads(10000, e) {

@@ -20,6 +20,10 @@ import (
 //
 //	go test -run xxx -bench Card -benchtime 20x ./experiments/bench
 
+// OnCard is the executor of this machine's card; without one the test is skipped. It is from
+// here that the tests of this package have one.
+func OnCard(t testing.TB) experiments.Executor { return cudatest.On(cudatest.Card(t)) }
+
 func BenchmarkCardQuantizer(b *testing.B) {
 	for _, classes := range []int{10, 100} {
 		b.Run(name(10000, classes), func(b *testing.B) {

@@ -8,14 +8,14 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/bench"
 	"calibra/experiments/metrics"
-	"calibra/graph/cuda/cudatest"
 )
 
 // TestCardOnCIFAR fits and measures the paper's calibrator on shared/data, or in the folder
 // that CALIBRA_SHARED names, on the CPU and on a card: all metrics within 1e-4.
 func TestCardOnCIFAR(t *testing.T) {
-	d := cudatest.Card(t)
+	card := bench.OnCard(t)
 	shared := os.Getenv("CALIBRA_SHARED")
 	if shared == "" {
 		shared = filepath.Join("..", "..", "..", "shared")
@@ -31,7 +31,7 @@ func TestCardOnCIFAR(t *testing.T) {
 		}
 		return run.Outcome.Metrics.Values
 	}
-	want, got := fit(nil), fit(cudatest.On(d))
+	want, got := fit(nil), fit(card)
 	for m, v := range want {
 		t.Logf("%v: %.6f on the CPU, %.6f on the card", metrics.Metric(m), v, got[m])
 		if m := metrics.Metric(m); (m == metrics.NLL || m == metrics.LCE) && !(math.Abs(v-got[m]) <= 1e-4) {

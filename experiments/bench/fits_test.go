@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"calibra/data"
+	"calibra/experiments/bench"
 	"calibra/graph"
-	"calibra/graph/cuda/cudatest"
 	"calibra/layers"
 	"calibra/layers/baselines"
 	"calibra/layers/encoders"
@@ -93,7 +93,7 @@ func encoded(n encoders.Network, shape ...int) func(*testing.T, optim.Settings) 
 // TestCardFits: each kind of fit, of default sizes, predicts after two epochs on a card what
 // it does on the CPU, within 1e-3 of the largest logit after 16 steps in float32.
 func TestCardFits(t *testing.T) {
-	d := cudatest.Card(t)
+	card := bench.OnCard(t)
 	for name, fit := range cardFits {
 		t.Run(name, func(t *testing.T) {
 			on := func(x graph.Executor) (*mat.Dense, time.Duration) {
@@ -104,8 +104,8 @@ func TestCardFits(t *testing.T) {
 				return out, clock
 			}
 			want, _ := on(nil)
-			got, clock := on(cudatest.On(d))
-			if again, _ := on(cudatest.On(d)); !mat.Equal(got, again) {
+			got, clock := on(card)
+			if again, _ := on(card); !mat.Equal(got, again) {
 				t.Error("a second fit gives other bytes")
 			}
 			if clock == 0 {

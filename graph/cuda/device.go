@@ -70,8 +70,8 @@ func (d *Device) fail(err error) {
 // Alloc is an array of n elements of 4 bytes, holding anything.
 func (d *Device) Alloc(n int) Memory { return d.allocBytes(4 * n) }
 
-// Alloc64 is an array of n elements of 8 bytes, holding anything.
-func (d *Device) Alloc64(n int) Memory { return d.allocBytes(8 * n) }
+// alloc64 is an array of n elements of 8 bytes, holding anything.
+func (d *Device) alloc64(n int) Memory { return d.allocBytes(8 * n) }
 
 func (d *Device) allocBytes(bytes int) Memory {
 	if d.err != nil {
@@ -177,9 +177,7 @@ func (d *Device) UseTF32() error {
 	return d.preload(ampereImage)
 }
 
-// Preload finds all kernels, so that none is loaded while launches are recorded.
-func (d *Device) Preload() error { return d.preload(kernelImage) }
-
+// preload finds all kernels of an image, so that none is loaded while launches are recorded.
 func (d *Device) preload(image []byte) error {
 	for _, name := range entries.FindAllSubmatch(image, -1) {
 		d.function(string(name[1]))

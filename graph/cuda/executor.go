@@ -140,7 +140,7 @@ func OpenCard() (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Preload(); err != nil {
+	if err := d.preload(kernelImage); err != nil {
 		return nil, err
 	}
 	return d, d.prepare(os.Getenv(TF32Variable))

@@ -124,7 +124,7 @@ type crossEntropy struct {
 }
 
 func (e crossEntropy) enqueue(d *Device) {
-	d.CrossEntropy(e.logp.Memory, e.dx.Memory, e.x.Memory, e.row.Memory, e.labels.Memory, e.g.Memory, e.x.Shape[0], e.x.columns())
+	d.crossEntropy(e.logp.Memory, e.dx.Memory, e.x.Memory, e.row.Memory, e.labels.Memory, e.g.Memory, e.x.Shape[0], e.x.columns())
 }
 
 // crossEntropy puts one in the place of a log-softmax, after AddRow or not, if step i is the
@@ -166,7 +166,7 @@ type movingAverages struct {
 
 func (a movingAverages) enqueue(d *Device) {
 	s, keep := a.codes.Shape, a.blend.Decay
-	d.MovingAverages(a.out, a.old, a.codes.Memory, a.x.Memory, a.rows.Memory,
+	d.movingAverages(a.out, a.old, a.codes.Memory, a.x.Memory, a.rows.Memory,
 		float32(keep), float32(1-keep), float32(a.normalize.Eps), s[0], s[1], a.words.Shape[1], a.words.Shape[0])
 }
 
@@ -246,7 +246,7 @@ type outerSlopes struct{ left, right step }
 
 func (s outerSlopes) enqueue(d *Device) {
 	a, b := s.right.In[1], s.left.In[1]
-	d.OuterSides(s.left.Out.Memory, s.right.Out.Memory, s.left.In[0].Memory, a.Memory, b.Memory, a.Shape[0], a.columns(), b.columns())
+	d.outerSides(s.left.Out.Memory, s.right.Out.Memory, s.left.In[0].Memory, a.Memory, b.Memory, a.Shape[0], a.columns(), b.columns())
 }
 
 // batchNormSlopes are the gradients of batch normalization by γ and β.

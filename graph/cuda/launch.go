@@ -67,8 +67,8 @@ func (d *Device) Product(o Orientation, z, x, y Memory, m, n, k int) {
 	d.Free(pieces)
 }
 
-// Products are the m×n matrices Z = op(X)·op(Y) of depth k of many pairs.
-func (d *Device) Products(o Orientation, z, x, y Memory, m, n, k int, p Pairs) {
+// productsOf are the m×n matrices Z = op(X)·op(Y) of depth k of many pairs.
+func (d *Device) productsOf(o Orientation, z, x, y Memory, m, n, k int, p Pairs) {
 	d.products(o, z, x, y, m, n, k, k, p)
 }
 
@@ -119,9 +119,9 @@ func (d *Device) scatter(sums, counts, codes, x, rows Memory, b, w, wide, k int)
 // Averages are the counts m (K), sums T (K×d) and codewords c (K×d) of a codebook.
 type Averages struct{ Counts, Sums, Words Memory }
 
-// MovingAverages are m ← γm + (1−γ)·Count, T ← γT + (1−γ)·ScatterAdd and c = T/(m + ε), of
+// movingAverages are m ← γm + (1−γ)·Count, T ← γT + (1−γ)·ScatterAdd and c = T/(m + ε), of
 // averages whose codewords are not read.
-func (d *Device) MovingAverages(out, old Averages, codes, x, rows Memory, gamma, rest, epsilon float32, b, w, wide, k int) {
+func (d *Device) movingAverages(out, old Averages, codes, x, rows Memory, gamma, rest, epsilon float32, b, w, wide, k int) {
 	cut := scatterCut(b * w)
 	sums, counts := d.Alloc(cut*k*wide), d.Alloc(cut*k)
 	d.scatter(sums, counts, codes, x, rows, b, w, wide, k)
@@ -169,9 +169,9 @@ func (d *Device) Outer(out, a, b Memory, k, c, e int) {
 	d.launch("outer", warps(k*c), out, a, b, c, e, k*c)
 }
 
-// OuterSides are y_ki = Σ_j G_k[i,j] b_kj (da, K×C) and y_kj = Σ_i G_k[i,j] a_ki (db, K×D),
+// outerSides are y_ki = Σ_j G_k[i,j] b_kj (da, K×C) and y_kj = Σ_i G_k[i,j] a_ki (db, K×D),
 // each unless it is none.
-func (d *Device) OuterSides(da, db, g, a, b Memory, k, c, e int) {
+func (d *Device) outerSides(da, db, g, a, b Memory, k, c, e int) {
 	var left, right int // blocks
 	if da != (Memory{}) {
 		left = warps(k * c).X
@@ -187,13 +187,13 @@ func (d *Device) DirichletScores(score, a, logp Memory, b, c int, delta float32)
 	d.launch("dirichlet_scores", columns(b*c), score, a, logp, c, delta, b*c)
 }
 
-// DirichletByForm is their gradient by A.
-func (d *Device) DirichletByForm(da, a, logp, g Memory, b, c int) {
+// dirichletByForm is their gradient by A.
+func (d *Device) dirichletByForm(da, a, logp, g Memory, b, c int) {
 	d.launch("dirichlet_by_form", columns(b*c), da, a, logp, g, c, b*c)
 }
 
-// DirichletByInput is their gradient by log p̂.
-func (d *Device) DirichletByInput(dlogp, a, g Memory, b, c int, delta float32) {
+// dirichletByInput is their gradient by log p̂.
+func (d *Device) dirichletByInput(dlogp, a, g Memory, b, c int, delta float32) {
 	d.launch("dirichlet_by_input", warps(b*c), dlogp, a, g, c, delta, b*c)
 }
 
@@ -202,8 +202,8 @@ func (d *Device) LogSoftmax(out, x Memory, b, c int) {
 	d.launch("log_softmax", warps(b), out, x, b, c)
 }
 
-// LogSoftmaxGrad is its gradient from log p and the gradient of the output.
-func (d *Device) LogSoftmaxGrad(out, logp, g Memory, b, c int) {
+// logSoftmaxGrad is its gradient from log p and the gradient of the output.
+func (d *Device) logSoftmaxGrad(out, logp, g Memory, b, c int) {
 	d.launch("log_softmax_grad", warps(b), out, logp, g, b, c)
 }
 
@@ -212,13 +212,13 @@ func (d *Device) NLL(loss, logp, labels Memory, b, c int) {
 	d.launch("nll", Grid{1, 1, 1, threads, 1}, loss, logp, labels, Memory{}, b, c)
 }
 
-// NLLGrad is its gradient by log p.
-func (d *Device) NLLGrad(out, labels, g Memory, b, c int) {
+// nllGrad is its gradient by log p.
+func (d *Device) nllGrad(out, labels, g Memory, b, c int) {
 	d.launch("nll_grad", each(b*c), out, labels, Memory{}, g, b, c, b*c)
 }
 
-// CrossEntropy is LogSoftmax of x + row, unless row is none, and dx the gradient of NLL by x.
-func (d *Device) CrossEntropy(logp, dx, x, row, labels, g Memory, b, c int) {
+// crossEntropy is LogSoftmax of x + row, unless row is none, and dx the gradient of NLL by x.
+func (d *Device) crossEntropy(logp, dx, x, row, labels, g Memory, b, c int) {
 	d.launch("cross_entropy", warps(b), logp, dx, x, row, labels, Memory{}, g, b, c)
 }
 
@@ -275,8 +275,8 @@ func (d *Device) SumRows(out, x Memory, b, c int) {
 	d.launch("sum_rows", columns(c), out, x, b, c)
 }
 
-// SumColumns adds the columns of b rows of c.
-func (d *Device) SumColumns(out, x Memory, b, c int) {
+// sumColumns adds the columns of b rows of c.
+func (d *Device) sumColumns(out, x Memory, b, c int) {
 	d.launch("sum_columns", warps(b), out, x, b, c)
 }
 

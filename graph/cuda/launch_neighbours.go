@@ -7,15 +7,15 @@ func (d *Device) Gaussian(k, x, y Memory, m, n, dim int, c float32) {
 	d.launch("gaussian", tiles(m, n, 1), k, x, y, m, n, dim, c)
 }
 
-// Pull is c Σ_j E_ij (y_j − x_i) for m rows x and n rows y, E being m×n or, transposed, n×m.
-func (d *Device) Pull(out, e, x, y Memory, transposed bool, m, n, dim int, c float32) {
+// pull is c Σ_j E_ij (y_j − x_i) for m rows x and n rows y, E being m×n or, transposed, n×m.
+func (d *Device) pull(out, e, x, y Memory, transposed bool, m, n, dim int, c float32) {
 	moved, sums := d.Alloc(m*dim), d.Alloc(m)
 	if transposed {
 		d.Product(XtY, moved, e, y, m, dim, n)
 		d.SumRows(sums, e, n, m)
 	} else {
 		d.Product(XY, moved, e, y, m, dim, n)
-		d.SumColumns(sums, e, m, n)
+		d.sumColumns(sums, e, m, n)
 	}
 	d.launch("pull", each(m*dim), out, moved, x, sums, c, dim, m*dim)
 	d.Free(moved, sums)
@@ -29,16 +29,16 @@ func (d *Device) OmitSelf(out, k, rows, columns Memory, b, j int) {
 // Shares divides b rows of c by their sums, clamped.
 func (d *Device) Shares(w, k Memory, b, c int) { d.launch("shares", warps(b), w, k, b, c) }
 
-// SharesGrad is its gradient.
-func (d *Device) SharesGrad(out, k, g Memory, b, c int) {
+// sharesGrad is its gradient.
+func (d *Device) sharesGrad(out, k, g Memory, b, c int) {
 	d.launch("shares_grad", warps(b), out, k, g, b, c)
 }
 
 // Softmax is exp x_j/Σ_l exp x_l along b rows of c.
 func (d *Device) Softmax(out, x Memory, b, c int) { d.launch("softmax", warps(b), out, x, b, c) }
 
-// SoftmaxGrad is its gradient from y = Softmax(x).
-func (d *Device) SoftmaxGrad(out, y, g Memory, b, c int) {
+// softmaxGrad is its gradient from y = Softmax(x).
+func (d *Device) softmaxGrad(out, y, g Memory, b, c int) {
 	d.launch("softmax_grad", warps(b), out, y, g, b, c)
 }
 
@@ -47,8 +47,8 @@ func (d *Device) JensenShannon(out, p, q Memory, n int) {
 	d.launch("jensen_shannon", Grid{1, 1, 1, threads, 1}, out, p, q, n)
 }
 
-// JensenShannonGrad is its gradient by p.
-func (d *Device) JensenShannonGrad(out, p, q, g Memory, n int) {
+// jensenShannonGrad is its gradient by p.
+func (d *Device) jensenShannonGrad(out, p, q, g Memory, n int) {
 	d.launch("jensen_shannon_grad", each(n), out, p, q, g, n)
 }
 

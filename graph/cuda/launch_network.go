@@ -15,18 +15,18 @@ func tiles(m, n, layers int) Grid {
 	return Grid{(n + tile - 1) / tile, (m + tile - 1) / tile, layers, threads, 1}
 }
 
-// Convolve is y from images x and kernels w.
-func (d *Device) Convolve(g Convolution, y, x, w Memory) {
+// convolve is y from images x and kernels w.
+func (d *Device) convolve(g Convolution, y, x, w Memory) {
 	g.launch(d, "convolve", tiles(g.O, g.N*g.High*g.Wide, 1), [3]Memory{y, x, w})
 }
 
-// ConvolveInput is its gradient by x, from that by y and w.
-func (d *Device) ConvolveInput(g Convolution, dx, dy, w Memory) {
+// convolveInput is its gradient by x, from that by y and w.
+func (d *Device) convolveInput(g Convolution, dx, dy, w Memory) {
 	g.launch(d, "convolve_input", tiles(g.C, g.N*g.H*g.W, 1), [3]Memory{dx, dy, w})
 }
 
-// ConvolveKernels is its gradient by w, from x and that by y.
-func (d *Device) ConvolveKernels(g Convolution, dw, x, dy Memory) {
+// convolveKernels is its gradient by w, from x and that by y.
+func (d *Device) convolveKernels(g Convolution, dw, x, dy Memory) {
 	m, n, k := g.O, g.C*g.KH*g.KW, g.N*g.High*g.Wide
 	cut := parts(m, n, k)
 	depth := ((k+cut-1)/cut + 15) / 16 * 16
@@ -58,15 +58,15 @@ func (d *Device) channel(f int, out, sum, x, mean, g, variance Memory, epsilon, 
 	if sum != (Memory{}) {
 		layers = 2
 	}
-	sums, finish := d.Alloc64(layers*cut*c.Channels), each(c.Channels)
+	sums, finish := d.alloc64(layers*cut*c.Channels), each(c.Channels)
 	finish.Z = layers
 	d.launch("channel_parts", Grid{c.Channels, cut, layers, threads, 1}, sums, x, mean, g, f, c.N, c.Channels, c.Area, channelPart)
 	d.launch("channel_finish", finish, out, sum, sums, variance, epsilon, count, cut, c.Channels)
 	d.Free(sums)
 }
 
-// ChannelSum is Σ x of each channel.
-func (d *Device) ChannelSum(out, x Memory, c Channels) {
+// channelSum is Σ x of each channel.
+func (d *Device) channelSum(out, x Memory, c Channels) {
 	d.channel(0, out, Memory{}, x, Memory{}, Memory{}, Memory{}, 0, 1, c)
 }
 
@@ -85,26 +85,26 @@ func (d *Device) BatchNorm(y, x, mean, variance, gamma, beta Memory, epsilon, fl
 	d.launch("batch_norm", each(c.size()), y, x, mean, variance, gamma, beta, epsilon, floor, c.Channels, c.Area, c.size())
 }
 
-// BatchNormScale is Σ g x̂ of each channel and, unless sum is none, Σ g.
-func (d *Device) BatchNormScale(out, sum, x, mean, variance, g Memory, epsilon float32, c Channels) {
+// batchNormScale is Σ g x̂ of each channel and, unless sum is none, Σ g.
+func (d *Device) batchNormScale(out, sum, x, mean, variance, g Memory, epsilon float32, c Channels) {
 	d.channel(2, out, sum, x, mean, g, variance, epsilon, 1, c)
 }
 
-// BatchNormInput is the gradient by x, from Σ g x̂ and Σ g of each channel.
-func (d *Device) BatchNormInput(dx, x, mean, variance, gamma, g, sumGX, sumG Memory, epsilon float32, c Channels) {
+// batchNormInput is the gradient by x, from Σ g x̂ and Σ g of each channel.
+func (d *Device) batchNormInput(dx, x, mean, variance, gamma, g, sumGX, sumG Memory, epsilon float32, c Channels) {
 	d.launch("batch_norm_input", each(c.size()), dx, x, mean, variance, gamma, g, sumGX, sumG, epsilon, float32(c.N*c.Area), c.Channels, c.Area, c.size())
 }
 
 // PlaneMean is the mean of each of n planes.
 func (d *Device) PlaneMean(out, x Memory, n, area int) {
 	sums := d.Alloc(n)
-	d.SumColumns(sums, x, n, area)
+	d.sumColumns(sums, x, n, area)
 	d.Map(Scaled, out, sums, n, 1/float32(area))
 	d.Free(sums)
 }
 
-// PlaneSpread gives each place of n planes an equal part of g (n).
-func (d *Device) PlaneSpread(out, g Memory, n, area int) {
+// planeSpread gives each place of n planes an equal part of g (n).
+func (d *Device) planeSpread(out, g Memory, n, area int) {
 	d.launch("plane_spread", each(n*area), out, g, area, n*area)
 }
 
@@ -113,13 +113,13 @@ func (d *Device) LayerNorm(y, x, gamma, beta Memory, epsilon float32, b, m int) 
 	d.launch("layer_norm", warps(b), y, x, gamma, beta, epsilon, b, m)
 }
 
-// LayerNormInput is the gradient by x.
-func (d *Device) LayerNormInput(dx, x, gamma, g Memory, epsilon float32, b, m int) {
+// layerNormInput is the gradient by x.
+func (d *Device) layerNormInput(dx, x, gamma, g Memory, epsilon float32, b, m int) {
 	d.launch("layer_norm_input", warps(b), dx, x, gamma, g, epsilon, b, m)
 }
 
-// LayerNormScale is the gradient by γ.
-func (d *Device) LayerNormScale(dgamma, x, g Memory, epsilon float32, b, m int) {
+// layerNormScale is the gradient by γ.
+func (d *Device) layerNormScale(dgamma, x, g Memory, epsilon float32, b, m int) {
 	moments := d.Alloc(2 * b)
 	d.launch("layer_moments", warps(b), moments, x, epsilon, b, m)
 	d.launch("layer_norm_scale", columns(m), dgamma, x, g, moments, b, m)
@@ -131,27 +131,27 @@ func (d *Device) Tokens(out, x, w Memory, b, features, wide int) {
 	d.launch("tokens", each(b*features*wide), out, x, w, features, wide, b*features*wide)
 }
 
-// TokenInputs is Σ_k w_fk g_bfk.
-func (d *Device) TokenInputs(dx, w, g Memory, b, features, wide int) {
+// tokenInputs is Σ_k w_fk g_bfk.
+func (d *Device) tokenInputs(dx, w, g Memory, b, features, wide int) {
 	d.launch("token_inputs", warps(b*features), dx, w, g, features, wide, b*features)
 }
 
-// TokenWeights is Σ_b x_bf g_bfk.
-func (d *Device) TokenWeights(dw, x, g Memory, b, features, wide int) {
+// tokenWeights is Σ_b x_bf g_bfk.
+func (d *Device) tokenWeights(dw, x, g Memory, b, features, wide int) {
 	d.launch("token_weights", columns(features*wide), dw, x, g, b, features, wide)
 }
 
 // ReGLU is a ⊙ ReLU(b) of the halves of b rows of 2h.
 func (d *Device) ReGLU(out, x Memory, b, h int) { d.launch("reglu", each(b*h), out, x, h, b*h) }
 
-// ReGLUGrad is its gradient by x.
-func (d *Device) ReGLUGrad(out, x, g Memory, b, h int) {
+// reGLUGrad is its gradient by x.
+func (d *Device) reGLUGrad(out, x, g Memory, b, h int) {
 	d.launch("reglu_grad", each(b*h), out, x, g, h, b*h)
 }
 
-// CopyColumns copies count columns from column from of x (b×wide) to column to of out
+// copyColumns copies count columns from column from of x (b×wide) to column to of out
 // (b×width).
-func (d *Device) CopyColumns(out Memory, to, width int, x Memory, from, wide, b, count int) {
+func (d *Device) copyColumns(out Memory, to, width int, x Memory, from, wide, b, count int) {
 	d.launch("copy_columns", each(b*count), out, x, to, width, from, wide, count, b*count)
 }
 

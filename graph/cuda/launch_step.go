@@ -16,7 +16,7 @@ type Cursor struct {
 }
 
 // NewCursor allocates a cursor.
-func (d *Device) NewCursor() Cursor { return Cursor{d.Alloc(1), d.Alloc(1), d.Alloc64(1)} }
+func (d *Device) NewCursor() Cursor { return Cursor{d.Alloc(1), d.Alloc(1), d.alloc64(1)} }
 
 // Free gives its memory back.
 func (c Cursor) Free(d *Device) { d.Free(c.Step, c.Trouble, c.Total) }
@@ -108,8 +108,8 @@ type Parameters struct {
 	count  int
 }
 
-// NewParameters are theta, moved by grad.
-func (d *Device) NewParameters(theta, grad []Memory) Parameters {
+// newParameters are theta, moved by grad.
+func (d *Device) newParameters(theta, grad []Memory) Parameters {
 	var pieces []int64
 	from := 0
 	for i, m := range theta {
@@ -134,20 +134,20 @@ type AdamRule struct {
 	Decay, Shrink, Epsilon   float32
 }
 
-// Adam moves parameters, whose moments lie one after the other. corrections holds
+// adam moves parameters, whose moments lie one after the other. corrections holds
 // η/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) of each step.
-func (d *Device) Adam(r AdamRule, p Parameters, mean, square, corrections Memory, at Cursor) {
+func (d *Device) adam(r AdamRule, p Parameters, mean, square, corrections Memory, at Cursor) {
 	d.launch("adam", p.grid(), p.pieces, mean, square, corrections, at.Step, at.Trouble, r.Beta1, r.Beta2, r.Add1, r.Add2, r.Decay, r.Shrink, r.Epsilon)
 }
 
 // SGD moves parameters by u ← μu + g + λθ and θ ← θ − ηu.
-func (d *Device) SGD(rate, momentum, decay float32, p Parameters, velocity Memory, at Cursor) {
+func (d *Device) sgd(rate, momentum, decay float32, p Parameters, velocity Memory, at Cursor) {
 	d.launch("sgd", p.grid(), p.pieces, velocity, at.Step, at.Trouble, rate, momentum, decay)
 }
 
-// EndStep replaces each θ of states by its g, adds the loss of n rows to the epoch's and moves
+// endStep replaces each θ of states by its g, adds the loss of n rows to the epoch's and moves
 // the cursor.
-func (d *Device) EndStep(at Cursor, states Parameters, loss Memory, n int) {
+func (d *Device) endStep(at Cursor, states Parameters, loss Memory, n int) {
 	g := states.grid()
 	g.X++
 	d.launch("end_step", g, states.pieces, at.Total, loss, at.Step, at.Trouble, n)

@@ -32,14 +32,14 @@ const launchPairs = 1 << 12
 func (l *Local) Sum(ctx context.Context, d *Device, progress func(done float64)) error {
 	l.upload(d)
 	cells, tiles := l.cells(), l.tiles()
-	l.sums = d.Alloc64(3 * cells)
+	l.sums = d.alloc64(3 * cells)
 	all := tiles/2 + 1
 	waves := max(1, min(launchPairs/tiles, all))
-	lanes := d.Alloc64(2 * waves * 3 * cells)
+	lanes := d.alloc64(2 * waves * 3 * cells)
 	for OutOfMemory(d.err) && waves > 1 && l.sums.at != 0 {
 		d.ClearError()
 		waves /= 2
-		lanes = d.Alloc64(2 * waves * 3 * cells)
+		lanes = d.alloc64(2 * waves * 3 * cells)
 	}
 	defer func() { d.Free(lanes) }()
 	if OutOfMemory(d.err) {
@@ -93,7 +93,7 @@ func (l *Local) toTiles(out, x Memory, columns, wide, rowApart, columnApart, fil
 // (R + e)/(S + 1), K_ii being 1, and the effective sample sizes S²/Q.
 func (l *Local) Residuals(residual, ess []float64) error {
 	d, cells := l.device, l.cells()
-	r, q := d.Alloc64(l.Rows*l.Classes), d.Alloc64(l.Rows*l.Classes)
+	r, q := d.alloc64(l.Rows*l.Classes), d.alloc64(l.Rows*l.Classes)
 	defer d.Free(r, q)
 	d.launch("local_finish", each(cells), r, q, l.sums, l.e, l.bin, l.Rows, l.Classes, cells)
 	Download(d, residual, r)
@@ -127,7 +127,7 @@ func (l *Local) Redraw(ctx context.Context, label, redrawn []int32, out *Tally) 
 		count := min(chunk, times-lo)
 		y := d.Alloc(count * plane)
 		drawn := Uploaded(d, redrawn[lo*n:(lo+count)*n])
-		sum, weight, most, norm := d.Alloc64(count*classes), d.Alloc64(count*classes), d.Alloc64(count*classes), d.Alloc64(count)
+		sum, weight, most, norm := d.alloc64(count*classes), d.alloc64(count*classes), d.alloc64(count*classes), d.alloc64(count)
 		if OutOfMemory(d.err) && chunk > 1 {
 			d.ClearError()
 			d.Free(y, drawn, sum, weight, most, norm)

@@ -11,7 +11,7 @@ type pass interface {
 	// start allocates what n numbers need, for epochs of so many steps.
 	start(d *Device, n, steps int)
 	// epoch uploads what the next epoch's steps need.
-	epoch(d *Device, next any)
+	epoch(d *Device, next graph.Plan)
 	// step enqueues a step, the same each time.
 	step(d *Device, p Parameters, at Cursor)
 	// fetch brings what is remembered into memory.
@@ -19,20 +19,24 @@ type pass interface {
 	free(d *Device)
 }
 
-// passOf is the pass of p, or nil where there is no kernel.
-func passOf(p any) pass {
-	switch p := p.(type) {
-	case *graph.AdamPass:
+// passOf is the pass of an optimizer's steps, or nil where there is no kernel.
+func passOf(o graph.Optimizer) pass {
+	planned, ok := o.(graph.Planned)
+	if !ok {
+		return nil
+	}
+	switch p := planned.Plan(0).(type) {
+	case *graph.AdamPlan:
 		return &adam{of: p}
-	case *graph.MomentumPass:
+	case *graph.MomentumPlan:
 		return &momentum{of: p}
 	}
 	return nil
 }
 
-// adam is [graph.AdamPass].
+// adam is [graph.AdamPlan].
 type adam struct {
-	of           *graph.AdamPass
+	of           *graph.AdamPlan
 	mean, square Memory // m, v of all weights, one after the other
 	corrections  Memory // r_t and c_t of each step of an epoch
 }
@@ -43,8 +47,8 @@ func (a *adam) start(d *Device, n, steps int) {
 	remember(d, a.square, a.of.Square, a.of.Begun)
 }
 
-func (a *adam) epoch(d *Device, next any) {
-	p := next.(*graph.AdamPass)
+func (a *adam) epoch(d *Device, next graph.Plan) {
+	p := next.(*graph.AdamPlan)
 	var c []float32
 	for t, rate := range p.Rates {
 		c = append(c, float32(rate), float32(p.Scales[t]))
@@ -54,7 +58,7 @@ func (a *adam) epoch(d *Device, next any) {
 
 func (a *adam) step(d *Device, p Parameters, at Cursor) {
 	beta1, beta2 := float32(a.of.Beta1), float32(a.of.Beta2)
-	d.Adam(AdamRule{
+	d.adam(AdamRule{
 		Beta1: beta1, Beta2: beta2, Add1: 1 - beta1, Add2: 1 - beta2,
 		Decay: float32(a.of.Decay), Shrink: float32(a.of.Shrink), Epsilon: float32(a.of.Epsilon),
 	}, p, a.mean, a.square, a.corrections, at)
@@ -67,9 +71,9 @@ func (a *adam) fetch(d *Device) {
 
 func (a *adam) free(d *Device) { d.Free(a.mean, a.square, a.corrections) }
 
-// momentum is [graph.MomentumPass].
+// momentum is [graph.MomentumPlan].
 type momentum struct {
-	of       *graph.MomentumPass
+	of       *graph.MomentumPlan
 	velocity Memory // u of all weights, one after the other
 }
 
@@ -78,10 +82,10 @@ func (m *momentum) start(d *Device, n, _ int) {
 	remember(d, m.velocity, m.of.Velocity, m.of.Begun)
 }
 
-func (*momentum) epoch(*Device, any) {} // the steps are all alike
+func (*momentum) epoch(*Device, graph.Plan) {} // the steps are all alike
 
 func (m *momentum) step(d *Device, p Parameters, at Cursor) {
-	d.SGD(float32(m.of.Rate), float32(m.of.Momentum), float32(m.of.Decay), p, m.velocity, at)
+	d.sgd(float32(m.of.Rate), float32(m.of.Momentum), float32(m.of.Decay), p, m.velocity, at)
 }
 
 func (m *momentum) fetch(d *Device) { recall(d, m.of.Velocity, m.velocity) }

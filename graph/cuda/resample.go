@@ -16,7 +16,7 @@ func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []
 	l.upload(d)
 	replicates, classes := len(draws)/count, l.Classes
 	groups, drawn := Uploaded(d, group), Uploaded(d, draws)
-	sum, weight, most, norm := d.Alloc64(replicates*classes), d.Alloc64(replicates*classes), d.Alloc64(replicates*classes), d.Alloc64(replicates)
+	sum, weight, most, norm := d.alloc64(replicates*classes), d.alloc64(replicates*classes), d.alloc64(replicates*classes), d.alloc64(replicates)
 	defer func() { d.Free(groups, drawn, sum, weight, most, norm) }()
 	for _, m := range []Memory{sum, weight, most, norm} {
 		d.Clear(m)
@@ -47,8 +47,8 @@ func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []
 		d.Clear(r)
 		d.launch("group_sums", Grid{n, 1, 1, threads, 1}, s, r, l.z, l.e, l.bin, groups, lo, l.Rows, wide(l.Dim), classes, count)
 		p := Pairs{pairs, 1, Apart{Row: count}, Apart{Row: tile, Outer: count * tile}, Apart{Row: tile, Outer: replicates * tile}}
-		d.Products(XY, sb, drawn, s, replicates, tile, count, p)
-		d.Products(XY, rb, drawn, r, replicates, tile, count, p)
+		d.productsOf(XY, sb, drawn, s, replicates, tile, count, p)
+		d.productsOf(XY, rb, drawn, r, replicates, tile, count, p)
 		d.launch("resample_tally", Grid{replicates, classes, 1, threads, 1}, sum, weight, most, sb, rb, l.e, l.bin, groups, drawn, lo, n, l.Rows, classes, replicates, count)
 		d.launch("resample_norm", Grid{replicates, 1, 1, threads, 1}, norm, sb, rb, l.e, l.bin, groups, drawn, lo, n, l.Rows, classes, replicates, count)
 		d.Free(s, r, sb, rb)

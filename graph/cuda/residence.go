@@ -15,13 +15,13 @@ type residence struct {
 	closed bool
 }
 
-// Stay is an executor of the same device for a fit in stages.
-func (e *Executor) Stay() graph.Residence {
+// Stages is an executor of the same device for a fit in stages.
+func (e *Executor) Stages() (stages graph.Executor, end func()) {
 	r := &residence{Executor: e, kept: map[*tensor.Dense]Memory{}}
 	e.device.Lock()
 	defer e.device.Unlock()
 	e.device.residences[r] = true
-	return r
+	return r, r.close
 }
 
 // Tables is [graph.Function.Tables]: without a residence there is nothing on the device to
@@ -31,12 +31,12 @@ func (*Executor) Tables(f *graph.Function, n, size int) ([]*tensor.Dense, error)
 }
 
 // Fit is [Executor.Fit] with what work before it left.
-func (r *residence) Fit(o *graph.Objective, m graph.Mover, rows, batch int) (graph.Session, error) {
+func (r *residence) Fit(o *graph.Objective, m graph.Optimizer, rows, batch int) (graph.Session, error) {
 	return r.fit(r, o, m, rows, batch)
 }
 
-// Slopes is [Executor.Slopes] with what work before it left.
-func (r *residence) Slopes(o *graph.Objective, rows int) (graph.Slopes, error) {
+// Gradients is [Executor.Gradients] with what work before it left.
+func (r *residence) Gradients(o *graph.Objective, rows int) (graph.Gradients, error) {
 	return r.slopes(r, o, rows)
 }
 
@@ -132,8 +132,8 @@ func (r *residence) empty() bool {
 	return some
 }
 
-// Close frees what is kept.
-func (r *residence) Close() {
+// close frees what is kept.
+func (r *residence) close() {
 	r.device.Lock()
 	defer r.device.Unlock()
 	r.empty()

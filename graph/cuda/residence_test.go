@@ -32,14 +32,14 @@ func TestHostResidenceOutlivesAFailure(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
 	d := cudatest.Open(t, driver)
 	e, _ := cudatest.Lent(d)
-	residence := e.Stay()
-	small, err := residence.Slopes(objective(3), rows)
+	residence, end := e.Stages()
+	small, err := residence.Gradients(objective(3), rows)
 	if err != nil || driver.Launches == 0 {
 		t.Fatalf("a small objective is not on the device (%v)", err)
 	}
 	small.Close()
 	driver.Capacity = driver.InUse() + wide // too little for the hidden layer, which comes before the labels
-	large, err := residence.Slopes(objective(wide), rows)
+	large, err := residence.Gradients(objective(wide), rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestHostResidenceOutlivesAFailure(t *testing.T) {
 		t.Fatalf("an objective that is too large is on the device (%v)", err)
 	}
 	large.Close()
-	residence.Close()
+	end()
 	if err := d.Trim(); err != nil || driver.InUse() != 0 {
 		t.Errorf("%d bytes stay allocated (%v)", driver.InUse(), err)
 	}

@@ -18,17 +18,17 @@ import (
 type session struct {
 	*Executor
 	*arrays
-	loss    *graph.Objective
-	mover   graph.Mover
-	pass    pass // nil: the mover moves the weights in memory
-	batch   int
-	best    []Memory // a copy of each weight
-	moved   bool     // the weights are no longer those in memory
-	cursor  Cursor
-	order   Memory
-	steps   map[int]*sessionStep
-	results map[*graph.Function]map[int]*program
-	elapsed time.Duration // of the last epoch
+	loss      *graph.Objective
+	optimizer graph.Optimizer
+	pass      pass // nil: the mover moves the weights in memory
+	batch     int
+	best      []Memory // a copy of each weight
+	moved     bool     // the weights are no longer those in memory
+	cursor    Cursor
+	order     Memory
+	steps     map[int]*sessionStep
+	results   map[*graph.Function]map[int]*program
+	elapsed   time.Duration // of the last epoch
 }
 
 type sessionStep struct {
@@ -40,11 +40,11 @@ type sessionStep struct {
 
 // Fit moves a fit to the device, or leaves it to the CPU where the work is too little to pay or
 // the memory too small. The first step is computed on both, and must agree.
-func (e *Executor) Fit(o *graph.Objective, m graph.Mover, rows, batch int) (graph.Session, error) {
+func (e *Executor) Fit(o *graph.Objective, m graph.Optimizer, rows, batch int) (graph.Session, error) {
 	return e.fit(nil, o, m, rows, batch)
 }
 
-func (e *Executor) fit(r *residence, o *graph.Objective, m graph.Mover, rows, batch int) (graph.Session, error) {
+func (e *Executor) fit(r *residence, o *graph.Objective, m graph.Optimizer, rows, batch int) (graph.Session, error) {
 	batch = min(batch, rows)
 	here, err := e.takes(o, batch)
 	if err != nil {
@@ -64,7 +64,7 @@ func (e *Executor) fit(r *residence, o *graph.Objective, m graph.Mover, rows, ba
 	var s *session
 	err = e.withRoom(func() error {
 		try := &session{
-			Executor: e, arrays: newArrays(e.device, r), loss: o, mover: m, pass: passOf(m.Pass(0)), batch: batch,
+			Executor: e, arrays: newArrays(e.device, r), loss: o, optimizer: m, pass: passOf(m), batch: batch,
 			steps: map[int]*sessionStep{}, results: map[*graph.Function]map[int]*program{},
 		}
 		if err := try.start(rows, sizes, loss, grads); err != nil {
@@ -199,7 +199,7 @@ func (s *session) prepare(n int, p *graph.Program) error {
 		weights, grads = append(weights, s.resident(t)), append(grads, l.outputs[i+1].Memory)
 		st.grads = append(st.grads, tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(t.Shape()...)))
 	}
-	st.learned, st.updated = d.NewParameters(weights, grads), d.NewParameters(l.states, l.updates)
+	st.learned, st.updated = d.newParameters(weights, grads), d.newParameters(l.states, l.updates)
 	if s.pass != nil && !l.waits {
 		r := d.Record(func() { s.enqueue(st, n) })
 		st.recording = &r
@@ -212,7 +212,7 @@ func (s *session) enqueue(st *sessionStep, n int) {
 	d := s.arrays.device
 	st.runStep(d, s.order, s.cursor, s.batch)
 	s.pass.step(d, st.learned, s.cursor)
-	d.EndStep(s.cursor, st.updated, st.outputs[0].Memory, n)
+	d.endStep(s.cursor, st.updated, st.outputs[0].Memory, n)
 }
 
 // move is a step over n rows by the mover, in memory.
@@ -230,11 +230,11 @@ func (s *session) move(st *sessionStep, n int) error {
 	if name := s.loss.Trouble(float64(loss[0]), st.grads); name != "" {
 		return fmt.Errorf("%s is not finite; --device cpu says where it starts", name)
 	}
-	s.mover.Move(s.learned(), st.grads)
+	s.optimizer.Step(s.learned(), st.grads)
 	for _, t := range s.learned() {
 		upload(d, s.resident(t), t)
 	}
-	d.EndStep(s.cursor, st.updated, st.outputs[0].Memory, n)
+	d.endStep(s.cursor, st.updated, st.outputs[0].Memory, n)
 	return d.Err()
 }
 
@@ -252,7 +252,7 @@ func (s *session) epoch(ctx context.Context, order []int32) (float64, error) {
 	watch.Start(d)
 	Upload(d, s.order, order)
 	if s.pass != nil {
-		s.pass.epoch(d, s.mover.Pass((len(order)+s.batch-1)/s.batch))
+		s.pass.epoch(d, s.optimizer.(graph.Planned).Plan((len(order)+s.batch-1)/s.batch))
 	}
 	s.cursor.Begin(d)
 	s.moved = true

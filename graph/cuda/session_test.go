@@ -120,7 +120,7 @@ func TestHostOpWithoutAKernel(t *testing.T) {
 // Its slopes are the CPU's too.
 func TestHostSlopesWithoutAKernel(t *testing.T) {
 	p, _, _ := network()
-	s, err := cudatest.On(cudatest.Device(t, 1)).Slopes(p.Loss, p.Rows)
+	s, err := cudatest.On(cudatest.Device(t, 1)).Gradients(p.Loss, p.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestHostLargeFormIsTheDevices(t *testing.T) {
 	driver := cudatest.Driver(t, 1)
 	driver.Capacity = 64 << 20
 	e, told := cudatest.Told(cudatest.Open(t, driver))
-	if _, err := e.Slopes(o, rows); !cudatest.OutOfMemory(err) {
+	if _, err := e.Gradients(o, rows); !cudatest.OutOfMemory(err) {
 		t.Errorf("%d bytes are enough: %v", driver.Capacity, err)
 	}
 	if len(*told) != 1 || !strings.Contains((*told)[0], "working on") {

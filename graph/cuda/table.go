@@ -145,31 +145,31 @@ var rows = []row{
 		d.Outer(out.Memory, in[0].Memory, in[1].Memory, in[0].Shape[0], in[0].columns(), in[1].columns())
 	}),
 	on(func(d *Device, _ op.OuterLeftOp, out Operand, in []Operand) {
-		d.OuterSides(out.Memory, Memory{}, in[0].Memory, Memory{}, in[1].Memory, out.Shape[0], out.columns(), in[1].columns())
+		d.outerSides(out.Memory, Memory{}, in[0].Memory, Memory{}, in[1].Memory, out.Shape[0], out.columns(), in[1].columns())
 	}),
 	on(func(d *Device, _ op.OuterRightOp, out Operand, in []Operand) {
-		d.OuterSides(Memory{}, out.Memory, in[0].Memory, in[1].Memory, Memory{}, out.Shape[0], in[1].columns(), out.columns())
+		d.outerSides(Memory{}, out.Memory, in[0].Memory, in[1].Memory, Memory{}, out.Shape[0], in[1].columns(), out.columns())
 	}),
 	on(func(d *Device, o op.DirichletOp, out Operand, in []Operand) {
 		d.DirichletScores(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns(), float32(o.Delta))
 	}),
 	on(func(d *Device, _ op.DirichletByFormOp, out Operand, in []Operand) {
-		d.DirichletByForm(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[1].Shape[0], in[1].columns())
+		d.dirichletByForm(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[1].Shape[0], in[1].columns())
 	}),
 	on(func(d *Device, o op.DirichletByInputOp, out Operand, in []Operand) {
-		d.DirichletByInput(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns(), float32(o.Delta))
+		d.dirichletByInput(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns(), float32(o.Delta))
 	}),
 	on(func(d *Device, _ op.LogSoftmaxOp, out Operand, in []Operand) {
 		d.LogSoftmax(out.Memory, in[0].Memory, out.Size()/out.columns(), out.columns())
 	}),
 	on(func(d *Device, _ op.LogSoftmaxGradOp, out Operand, in []Operand) {
-		d.LogSoftmaxGrad(out.Memory, in[0].Memory, in[1].Memory, out.Size()/out.columns(), out.columns())
+		d.logSoftmaxGrad(out.Memory, in[0].Memory, in[1].Memory, out.Size()/out.columns(), out.columns())
 	}),
 	on(func(d *Device, _ op.NLLOp, out Operand, in []Operand) {
 		d.NLL(out.Memory, in[0].Memory, in[1].Memory, in[0].Shape[0], in[0].columns())
 	}),
 	on(func(d *Device, _ op.NLLGradOp, out Operand, in []Operand) {
-		d.NLLGrad(out.Memory, in[1].Memory, in[2].Memory, out.Shape[0], out.columns())
+		d.nllGrad(out.Memory, in[1].Memory, in[2].Memory, out.Shape[0], out.columns())
 	}),
 	on(func(d *Device, o op.ElementwiseOp, out Operand, in []Operand) {
 		d.Map(maps[o.F], out.Memory, in[0].Memory, out.Size(), 0)
@@ -229,6 +229,6 @@ var rows = []row{
 		d.DirichletScores(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns(), float32(o.Delta))
 	}),
 	on(func(d *Device, _ op.DirichletTimesGOp, out Operand, in []Operand) {
-		d.DirichletByForm(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[1].Shape[0], in[1].columns())
+		d.dirichletByForm(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[1].Shape[0], in[1].columns())
 	}),
 }

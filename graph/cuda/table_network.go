@@ -11,13 +11,13 @@ import (
 
 var networkRows = []row{
 	on(func(d *Device, o op.ConvOp, out Operand, in []Operand) {
-		d.Convolve(convolution(o, in[0].Shape, in[1].Shape), out.Memory, in[0].Memory, in[1].Memory)
+		d.convolve(convolution(o, in[0].Shape, in[1].Shape), out.Memory, in[0].Memory, in[1].Memory)
 	}),
 	on(func(d *Device, o op.ConvInputOp, out Operand, in []Operand) {
-		d.ConvolveInput(convolution(o.Of, out.Shape, in[1].Shape), out.Memory, in[0].Memory, in[1].Memory)
+		d.convolveInput(convolution(o.Of, out.Shape, in[1].Shape), out.Memory, in[0].Memory, in[1].Memory)
 	}),
 	on(func(d *Device, o op.ConvKernelOp, out Operand, in []Operand) {
-		d.ConvolveKernels(convolution(o.Of, in[0].Shape, out.Shape), out.Memory, in[0].Memory, in[1].Memory)
+		d.convolveKernels(convolution(o.Of, in[0].Shape, out.Shape), out.Memory, in[0].Memory, in[1].Memory)
 	}),
 	on(func(d *Device, _ op.ChannelMeanOp, out Operand, in []Operand) {
 		d.ChannelMean(out.Memory, in[0].Memory, channels(in[0]))
@@ -26,7 +26,7 @@ var networkRows = []row{
 		d.ChannelVariance(out.Memory, in[0].Memory, in[1].Memory, channels(in[0]))
 	}),
 	on(func(d *Device, _ op.ChannelSumOp, out Operand, in []Operand) {
-		d.ChannelSum(out.Memory, in[0].Memory, channels(in[0]))
+		d.channelSum(out.Memory, in[0].Memory, channels(in[0]))
 	}),
 	on(func(d *Device, o op.BatchNormOp, out Operand, in []Operand) {
 		above(d, o, float32(math.Inf(-1)), out, in)
@@ -35,58 +35,58 @@ var networkRows = []row{
 		beside(d, o, out, Operand{}, in)
 	}),
 	on(func(d *Device, o op.BatchNormInputOp, out Operand, in []Operand) {
-		d.BatchNormInput(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, in[4].Memory, in[5].Memory, in[6].Memory, float32(o.Eps), channels(in[0]))
+		d.batchNormInput(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, in[4].Memory, in[5].Memory, in[6].Memory, float32(o.Eps), channels(in[0]))
 	}),
 	on(func(d *Device, _ op.PlaneMeanOp, out Operand, in []Operand) {
 		d.PlaneMean(out.Memory, in[0].Memory, out.Size(), in[0].Size()/out.Size())
 	}),
 	on(func(d *Device, _ op.PlaneSpreadOp, out Operand, in []Operand) {
-		d.PlaneSpread(out.Memory, in[0].Memory, in[0].Size(), out.Size()/in[0].Size())
+		d.planeSpread(out.Memory, in[0].Memory, in[0].Size(), out.Size()/in[0].Size())
 	}),
 	on(func(d *Device, o op.LayerNormOp, out Operand, in []Operand) {
 		d.LayerNorm(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, float32(o.Eps), out.Shape[0], out.columns())
 	}),
 	on(func(d *Device, o op.LayerNormInputOp, out Operand, in []Operand) {
-		d.LayerNormInput(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, float32(o.Eps), out.Shape[0], out.columns())
+		d.layerNormInput(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, float32(o.Eps), out.Shape[0], out.columns())
 	}),
 	on(func(d *Device, o op.LayerNormScaleOp, out Operand, in []Operand) {
-		d.LayerNormScale(out.Memory, in[0].Memory, in[1].Memory, float32(o.Eps), in[0].Shape[0], in[0].columns())
+		d.layerNormScale(out.Memory, in[0].Memory, in[1].Memory, float32(o.Eps), in[0].Shape[0], in[0].columns())
 	}),
 	on(func(d *Device, o op.BlockMatMulOp, out Operand, in []Operand) {
 		x, y := block(o, in[0].Shape), block(o, in[1].Shape)
 		m, k := oriented(x, o.X)
 		n := out.columns()
-		d.Products(orientation(o.X, o.Y), out.Memory, in[0].Memory, in[1].Memory, m, n, k, Pairs{
+		d.productsOf(orientation(o.X, o.Y), out.Memory, in[0].Memory, in[1].Memory, m, n, k, Pairs{
 			Count: o.N, Inner: 1,
 			X: Apart{Row: x[1], Outer: x[0] * x[1]}, Y: Apart{Row: y[1], Outer: y[0] * y[1]}, Z: Apart{Row: n, Outer: m * n},
 		})
 	}),
 	on(func(d *Device, o op.HeadScoresOp, out Operand, in []Operand) {
 		h, s, t, wide := headed(o), in[0].Shape[0]/o.B, in[1].Shape[0]/o.B, in[0].columns()
-		d.Products(XYt, out.Memory, in[0].Memory, in[1].Memory, s, t, wide/o.Heads, h.pairs(h.tokensApart(s, wide), h.tokensApart(t, wide), h.scoresApart(s, t)))
+		d.productsOf(XYt, out.Memory, in[0].Memory, in[1].Memory, s, t, wide/o.Heads, h.pairs(h.tokensApart(s, wide), h.tokensApart(t, wide), h.scoresApart(s, t)))
 	}),
 	on(func(d *Device, o op.HeadMixOp, out Operand, in []Operand) {
 		h, s, t, wide := headed(o), out.Shape[0]/o.B, in[0].columns(), out.columns()
-		d.Products(XY, out.Memory, in[0].Memory, in[1].Memory, s, wide/o.Heads, t, h.pairs(h.scoresApart(s, t), h.tokensApart(t, wide), h.tokensApart(s, wide)))
+		d.productsOf(XY, out.Memory, in[0].Memory, in[1].Memory, s, wide/o.Heads, t, h.pairs(h.scoresApart(s, t), h.tokensApart(t, wide), h.tokensApart(s, wide)))
 	}),
 	on(func(d *Device, o op.HeadMixBackOp, out Operand, in []Operand) {
 		h, s, t, wide := headed(o), in[1].Shape[0]/o.B, in[0].columns(), out.columns()
-		d.Products(XtY, out.Memory, in[0].Memory, in[1].Memory, t, wide/o.Heads, s, h.pairs(h.scoresApart(s, t), h.tokensApart(s, wide), h.tokensApart(t, wide)))
+		d.productsOf(XtY, out.Memory, in[0].Memory, in[1].Memory, t, wide/o.Heads, s, h.pairs(h.scoresApart(s, t), h.tokensApart(s, wide), h.tokensApart(t, wide)))
 	}),
 	on(func(d *Device, _ op.TokensOp, out Operand, in []Operand) {
 		d.Tokens(out.Memory, in[0].Memory, in[1].Memory, in[0].Shape[0], in[0].columns(), in[1].columns())
 	}),
 	on(func(d *Device, _ op.TokenInputsOp, out Operand, in []Operand) {
-		d.TokenInputs(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns(), in[0].columns())
+		d.tokenInputs(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns(), in[0].columns())
 	}),
 	on(func(d *Device, _ op.TokenWeightsOp, out Operand, in []Operand) {
-		d.TokenWeights(out.Memory, in[0].Memory, in[1].Memory, in[0].Shape[0], out.Shape[0], out.columns())
+		d.tokenWeights(out.Memory, in[0].Memory, in[1].Memory, in[0].Shape[0], out.Shape[0], out.columns())
 	}),
 	on(func(d *Device, _ op.ReGLUOp, out Operand, in []Operand) {
 		d.ReGLU(out.Memory, in[0].Memory, out.Shape[0], out.columns())
 	}),
 	on(func(d *Device, _ op.ReGLUGradOp, out Operand, in []Operand) {
-		d.ReGLUGrad(out.Memory, in[0].Memory, in[1].Memory, in[1].Shape[0], in[1].columns())
+		d.reGLUGrad(out.Memory, in[0].Memory, in[1].Memory, in[1].Shape[0], in[1].columns())
 	}),
 	on(func(d *Device, _ op.ELUOp, out Operand, in []Operand) {
 		d.Map(ELU, out.Memory, in[0].Memory, out.Size(), 0)
@@ -99,19 +99,19 @@ var networkRows = []row{
 	}),
 	on(func(d *Device, o op.PickColumnsOp, out Operand, in []Operand) {
 		runs(o.Index, func(place, column, count int) {
-			d.CopyColumns(out.Memory, place, len(o.Index), in[0].Memory, column, in[0].columns(), out.Shape[0], count)
+			d.copyColumns(out.Memory, place, len(o.Index), in[0].Memory, column, in[0].columns(), out.Shape[0], count)
 		})
 	}),
 	on(func(d *Device, o op.PlaceColumnsOp, out Operand, in []Operand) {
 		d.Clear(out.Memory)
 		runs(o.Index, func(place, column, count int) {
-			d.CopyColumns(out.Memory, column, o.M, in[0].Memory, place, len(o.Index), out.Shape[0], count)
+			d.copyColumns(out.Memory, column, o.M, in[0].Memory, place, len(o.Index), out.Shape[0], count)
 		})
 	}),
 	on(func(d *Device, _ op.JoinColumnsOp, out Operand, in []Operand) {
 		b, m, l := out.Shape[0], in[0].columns(), in[1].columns()
-		d.CopyColumns(out.Memory, 0, m+l, in[0].Memory, 0, m, b, m)
-		d.CopyColumns(out.Memory, m, m+l, in[1].Memory, 0, l, b, l)
+		d.copyColumns(out.Memory, 0, m+l, in[0].Memory, 0, m, b, m)
+		d.copyColumns(out.Memory, m, m+l, in[1].Memory, 0, l, b, l)
 	}),
 	on(func(d *Device, o op.CategoryOp, out Operand, in []Operand) {
 		d.Category(out.Memory, in[0].Memory, o.Column, in[0].Shape[0], in[0].columns())
@@ -132,7 +132,7 @@ var neighbourRows = []row{
 	}),
 	on(func(d *Device, o op.PullOp, out Operand, in []Operand) {
 		rows, others := oriented(in[0].Shape, o.E)
-		d.Pull(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, o.E == blas.Trans, rows, others, out.columns(), float32(2*o.C))
+		d.pull(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, o.E == blas.Trans, rows, others, out.columns(), float32(2*o.C))
 	}),
 	on(func(d *Device, _ op.OmitSelfOp, out Operand, in []Operand) {
 		d.OmitSelf(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, out.Shape[0], out.columns())
@@ -141,19 +141,19 @@ var neighbourRows = []row{
 		d.Shares(out.Memory, in[0].Memory, out.Shape[0], out.columns())
 	}),
 	on(func(d *Device, _ op.SharesGradOp, out Operand, in []Operand) {
-		d.SharesGrad(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns())
+		d.sharesGrad(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns())
 	}),
 	on(func(d *Device, _ op.SoftmaxOp, out Operand, in []Operand) {
 		d.Softmax(out.Memory, in[0].Memory, out.Shape[0], out.columns())
 	}),
 	on(func(d *Device, _ op.SoftmaxGradOp, out Operand, in []Operand) {
-		d.SoftmaxGrad(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns())
+		d.softmaxGrad(out.Memory, in[0].Memory, in[1].Memory, out.Shape[0], out.columns())
 	}),
 	on(func(d *Device, _ op.JensenShannonOp, out Operand, in []Operand) {
 		d.JensenShannon(out.Memory, in[0].Memory, in[1].Memory, in[0].Size())
 	}),
 	on(func(d *Device, _ op.JensenShannonGradOp, out Operand, in []Operand) {
-		d.JensenShannonGrad(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[0].Size())
+		d.jensenShannonGrad(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[0].Size())
 	}),
 	on(func(d *Device, o op.BackgroundOp, out Operand, in []Operand) {
 		d.Background(out.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, o.Seed, out.Size(), in[1].Size()-1)
@@ -179,7 +179,7 @@ func above(d *Device, o op.BatchNormOp, floor float32, out Operand, in []Operand
 
 // beside is the gradient by γ that makes Σ g too, unless sum is none.
 func beside(d *Device, o op.BatchNormScaleOp, out, sum Operand, in []Operand) {
-	d.BatchNormScale(out.Memory, sum.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, float32(o.Eps), channels(in[0]))
+	d.batchNormScale(out.Memory, sum.Memory, in[0].Memory, in[1].Memory, in[2].Memory, in[3].Memory, float32(o.Eps), channels(in[0]))
 }
 
 // block is one of o's matrices, which lie below each other.

@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// mover is a rule at work on the weights of a fit, with what it remembers.
-type mover struct {
+// optimizer is a rule at work on the weights of a fit, with its state.
+type optimizer struct {
 	all     []Part
 	parts   []Part          // those before fused
 	fused   *fused          // the last parts, taken in one pass, or nil
@@ -23,11 +23,11 @@ type mover struct {
 	time    Time
 }
 
-var _ graph.Mover = (*mover)(nil)
+var _ graph.Planned = (*optimizer)(nil)
 
-// newMover begins, all remembered being zero, a fit of so many steps.
-func newMover(r Rule, average Average, w *graph.Weights, steps int) *mover {
-	m := &mover{all: r.Parts(), average: average, time: Time{Steps: steps}}
+// newOptimizer begins, all remembered being zero, a fit of so many steps.
+func newOptimizer(r Rule, average Average, w *graph.Weights, steps int) *optimizer {
+	m := &optimizer{all: r.Parts(), average: average, time: Time{Steps: steps}}
 	m.parts = m.all
 	var begins []int
 	for _, p := range m.parts {
@@ -64,7 +64,7 @@ func newMover(r Rule, average Average, w *graph.Weights, steps int) *mover {
 }
 
 // String names the parts.
-func (m *mover) String() string {
+func (m *optimizer) String() string {
 	var names []string
 	for _, p := range m.all {
 		names = append(names, fmt.Sprintf("%T", p))
@@ -72,8 +72,8 @@ func (m *mover) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Move takes a step.
-func (m *mover) Move(_, grads []*tensor.Dense) {
+// Step takes a step.
+func (m *optimizer) Step(_, grads []*tensor.Dense) {
 	m.time.Step++
 	for _, own := range m.of {
 		for i := range own {
@@ -95,8 +95,8 @@ func (m *mover) Move(_, grads []*tensor.Dense) {
 	}
 }
 
-// Pass is the next n steps where a fused pass is all there is to them.
-func (m *mover) Pass(n int) any {
+// Plan is the next n steps where a fused pass is all there is to them.
+func (m *optimizer) Plan(n int) graph.Plan {
 	if m.fused == nil || len(m.parts) > 0 || m.average != nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (m *mover) Pass(n int) any {
 }
 
 // swap exchanges the weights and their average.
-func (m *mover) swap() {
+func (m *optimizer) swap() {
 	for i, w := range m.weights {
 		if w.Value.Dtype() == tensor.Float32 {
 			exchange(w.Value.Float32s(), m.mean[i].Float32s())
@@ -132,7 +132,7 @@ func exchange[F float32 | float64](x, y []F) {
 
 // state is what the rule remembers after the steps taken: "steps", and for each weight, such
 // as "head/weight", "mean/head/weight" and the like.
-func (m *mover) state() *graph.Weights {
+func (m *optimizer) state() *graph.Weights {
 	dt := tensor.Float64
 	if len(m.weights) > 0 {
 		dt = m.weights[0].Value.Dtype()
@@ -144,7 +144,7 @@ func (m *mover) state() *graph.Weights {
 }
 
 // resume goes on from such a state, of a fit of these weights.
-func (m *mover) resume(from *graph.Weights) error {
+func (m *optimizer) resume(from *graph.Weights) error {
 	if err := from.Require(m.state().Shapes()); err != nil {
 		return fmt.Errorf("optim: this is not the state of the rule: %w", err)
 	}
@@ -160,7 +160,7 @@ func (m *mover) resume(from *graph.Weights) error {
 }
 
 // named lists all that is remembered; of two states of one name the second has a number.
-func (m *mover) named(f func(name string, t *tensor.Dense)) {
+func (m *optimizer) named(f func(name string, t *tensor.Dense)) {
 	seen := map[string]int{}
 	for k, state := range m.states {
 		seen[state]++

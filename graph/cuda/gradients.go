@@ -16,19 +16,19 @@ type slopes struct {
 	grads  []*tensor.Dense
 }
 
-// Slopes moves values and gradients of o, of up to rows rows each, to the device, or leaves
+// Gradients moves values and gradients of o, of up to rows rows each, to the device, or leaves
 // them to the CPU. The first value is computed on both, and must agree.
-func (e *Executor) Slopes(o *graph.Objective, rows int) (graph.Slopes, error) {
+func (e *Executor) Gradients(o *graph.Objective, rows int) (graph.Gradients, error) {
 	return e.slopes(nil, o, rows)
 }
 
-func (e *Executor) slopes(r *residence, o *graph.Objective, rows int) (graph.Slopes, error) {
+func (e *Executor) slopes(r *residence, o *graph.Objective, rows int) (graph.Gradients, error) {
 	here, err := e.takes(o, rows)
 	if err != nil {
 		return nil, err
 	}
 	if !here {
-		return graph.CPU.Slopes(o, rows)
+		return graph.CPU.Gradients(o, rows)
 	}
 	s := &slopes{Executor: e, arrays: newArrays(e.device, r), loss: o, bySize: map[int]*program{}}
 	for _, name := range o.Weights().Learned() {
@@ -43,7 +43,7 @@ func (e *Executor) slopes(r *residence, o *graph.Objective, rows int) (graph.Slo
 		if err = e.Instead("a fit runs", err); err != nil {
 			return nil, err
 		}
-		return graph.CPU.Slopes(o, rows)
+		return graph.CPU.Gradients(o, rows)
 	}
 	return s, nil
 }
