@@ -13,7 +13,7 @@
 //
 // # Where rows come from
 //
-//	features of any backbone   Open (npz), OpenRawResults (csv of the paper's authors)
+//	features of any backbone   Open (npz, Parquet, Arrow, csv), OpenRawResults (csv of the paper's authors)
 //	raw tables                 Letter, Satellite, Digits (embedded), OpenCSV, OpenWeather
 //	raw images                 OpenCIFAR, OpenMedMNIST
 //	known posteriors           NewCubic, NewProximity

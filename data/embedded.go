@@ -34,7 +34,11 @@ func Satellite() *Table { return embedded("satellite", satelliteCSV, "classes") 
 func Digits() *Table { return embedded("digits", digitsCSV, "") }
 
 func embedded(name string, gz []byte, label string) *Table {
-	t, err := readCSV(name, bytes.NewReader(gz), true, label)
+	r, err := uncompressed(name+".gz", bytes.NewReader(gz))
+	var t *Table
+	if err == nil {
+		t, err = CSV{Label: label}.read(name, r)
+	}
 	if err != nil {
 		panic("data: embedded table: " + err.Error())
 	}

@@ -57,7 +57,7 @@ func openArchive(path string) (*archive, error) {
 func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, Inputf(path, "is not an npz file, or a truncated one (%w); write it with numpy.savez, or as Parquet or Arrow", err)
+		return nil, Inputf(path, "is not an npz file, or a truncated one (%w); write it with numpy.savez, or as Parquet, Arrow or csv", err)
 	}
 	a := &archive{path: path, members: make(map[string]*zip.File), close: func() error { return nil }}
 	for _, m := range z.File {

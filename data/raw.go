@@ -18,6 +18,7 @@ type Raw struct {
 	Cal     *Inputs
 	Test    *Inputs
 	Shifted *Inputs // rows of another distribution; nil if the data bring none
+	Notice  string  // what is odd about the rows, "" if nothing is
 }
 
 // RawSettings chooses how raw data are divided. The zero value holds nothing out.
@@ -27,6 +28,8 @@ type RawSettings struct {
 	HeldOut float64
 	// Label is the name of a csv file's label column; "" is the last.
 	Label string
+	// Header says whether a csv file has one.
+	Header Header
 	// Sources are those that a module from outside knows how to read, by name.
 	Sources []RawSource
 	// Corrupt is the name of a corruption of images (see [Corruptions]) that makes
@@ -126,10 +129,10 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 		return source.Open(rest, s, rng)
 	}
 	switch info, err := os.Stat(arg); {
-	case EmbeddedTables[arg] != nil && s.Label == "":
+	case EmbeddedTables[arg] != nil && s.Label == "" && s.Header == "":
 		return EmbeddedTables[arg]().divide(s, rng)
 	case strings.HasSuffix(base, ".csv"), strings.HasSuffix(base, ".csv.gz"):
-		t, err := OpenCSV(arg, s.Label)
+		t, err := CSV{s.Label, s.Header}.Open(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -137,6 +140,8 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 		return t.divide(s, rng)
 	case s.Label != "":
 		return nil, Inputf(arg, "is not a csv file; --label names a column of a csv file")
+	case s.Header != "":
+		return nil, Inputf(arg, "is not a csv file; --header is of one")
 	case s.HeldOut != 0:
 		return nil, Inputf(arg, "is not a table; --held-out sets aside a region of a table")
 	case strings.HasSuffix(base, ".tar.gz"):
@@ -194,7 +199,7 @@ func (t *Table) Divide(s RawSettings, rng *rand.Rand) (*Raw, error) {
 }
 
 func (t *Table) divide(s RawSettings, rng *rand.Rand) (*Raw, error) {
-	r := &Raw{Name: t.Name, Classes: t.Classes}
+	r := &Raw{Name: t.Name, Classes: t.Classes, Notice: t.Notice}
 	in := t.Inputs()
 	if s.HeldOut > 0 {
 		inside, region, err := t.HoldOut(s.HeldOut)

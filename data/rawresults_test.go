@@ -23,18 +23,44 @@ func TestOpenRawResults(t *testing.T) {
 
 func TestOpenRawResultsBad(t *testing.T) {
 	for want, text := range map[string]string{
-		"has no column true; it has a, b":                       "a,b\n1,2\n",
-		"has 1 columns logits_i":                                "true,logits_0\n0,1\n",
-		"has 2 columns logits_i and none of them is logits_1":   "true,logits_0,logits_2\n0,1,2\n",
-		"has 1 columns features_i and none of them is features": "true,logits_0,logits_1,features_5\n0,1,2,3\n",
-		`row 3 has "NaN" in column logits_1`:                    "true,logits_0,logits_1\n0,1,2\n0,1,NaN\n",
-		`row 2 has the label "2"; labels must lie in 0…1`:       "true,logits_0,logits_1\n2,1,2\n",
-		`row 2 has the label "0.5"`:                             "true,logits_0,logits_1\n0.5,1,2\n",
-		`row 2 has the label "NaN"`:                             "true,logits_0,logits_1\nNaN,1,2\n",
-		"has no rows":                                           "true,logits_0,logits_1\n",
-		"cannot be read":                                        "",
+		"has no columns feature_0":                            "a,b\n1,2\n",
+		"has no test_labels":                                  "logits_0,logits_1\n1,2\n",
+		"there must be one for each of at least two classes":  "true,logits_0\n0,1\n",
+		"has 2 columns logits_0, logits_1, … but no logits_1": "true,logits_0,logits_2\n0,1,2\n",
+		"but no features_0":                                   "true,logits_0,logits_1,features_5\n0,1,2,3\n",
+		`holds NaN at row 1, column 1`:                        "true,logits_0,logits_1\n0,1,2\n0,1,NaN\n",
+		`holds 2 at row 0; labels must lie in 0…1`:            "true,logits_0,logits_1\n2,1,2\n",
+		`label holds "0.5" at row 0`:                          "true,logits_0,logits_1\n0.5,1,2\n",
+		`label holds "NaN" at row 0`:                          "true,logits_0,logits_1\nNaN,1,2\n",
+		"has no rows":                                         "true,logits_0,logits_1\n",
+		"cannot be read":                                      "",
 	} {
 		if _, err := OpenRawResults(tempFile(t, "r.csv", []byte(text))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// TestFeaturesCSV: a csv of features stands where an npz file does, with the names of its columns.
+func TestFeaturesCSV(t *testing.T) {
+	s, err := Open(tempFile(t, "f.csv", []byte("set,feature_age,logit_cat,logit_dog,feature_size,label,note\n"+
+		"cal,1,0.5,2,3,dog,x\ncal,2,1,0,5,cat,y\ntest,4,0,0,6,dog,\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(s.Cal.Labels, s.Test.Labels, Dense(s.Cal.Features).RawMatrix().Data, s.Cal.Logits.RawMatrix().Data, s.Test.Names); got != "[1 0] [1] [1 3 2 5] [0.5 2 1 0] {[cat dog] [age size]}" {
+		t.Errorf("got %s", got)
+	}
+	for want, text := range map[string]string{
+		"label has no value at row 1":                       "logit_0,logit_1,label\n1,2,0\n1,2,\n",
+		"set says train at row 0":                           "logit_0,logit_1,set\n1,2,train\n",
+		`logits_1 has "x" at row 0, where a number`:         "logit_0,logit_1\n1,x\n",
+		"labels says cow at row 0, which is none of the":    "logit_a,logit_b,label\n1,2,cow\n",
+		"labels name 1 classes and logits have 2":           "logit_0,logit_1,label\n1,2,cow\n",
+		"cannot be read":                                    "logit_0,logit_1\n1\n",
+		"class_names has 3 names and logits have 2 columns": "logit_0,logit_1,prob_a,prob_b,prob_c\n1,2,0,0,1\n",
+	} {
+		if _, err := Open(tempFile(t, "f.csv", []byte(text))); err == nil || !isInput(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

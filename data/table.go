@@ -13,6 +13,9 @@ type Table struct {
 	Classes  []string   // C names in ascending order; numbers ascend as numbers
 	Features *mat.Dense // N×M
 	Labels   []int      // N values in 0…C−1
+	Notice   string     // what is odd about the rows, "" if nothing is
+
+	label string // name of the label column, "" if it has none
 }
 
 // Len is N, the number of rows.

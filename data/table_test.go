@@ -103,6 +103,42 @@ func TestReadCSVBad(t *testing.T) {
 	}
 }
 
+// TestDoubtfulCSV: a header that may be a row, labels that are a quantity and an index are noticed.
+func TestDoubtfulCSV(t *testing.T) {
+	rows := func(header string, row func(i int) string) string {
+		for i := range 40 {
+			header += row(i) + "\n"
+		}
+		return header
+	}
+	classified := func(i int) string { return fmt.Sprintf("%g,%d,%s", 0.5*float64(i*i%17), i%7, "ab"[i%2:i%2+1]) }
+	first := func(i int) string { return fmt.Sprintf("%d,%g,%g", i%3, 0.5*float64(i*i%17), 0.37*float64(i)) }
+	for want, c := range map[string]struct {
+		text string
+		how  CSV
+	}{
+		`begins with "0,1,label", which may be a header or a row; say --header yes or --header no`: {rows("0,1,label\n", classified), CSV{}},
+		`begins with "1,2,3", which may be`:                            {rows("1,2,3\n", func(i int) string { return fmt.Sprintf("%d,%d,%d", i%5, i%7, i%4) }), CSV{}},
+		"column c holds decimals, as 0.37, so it is no label; a (3 va": {rows("a,b,c\n", func(i int) string { return first(i % 5) }), CSV{}},
+		"column c has 40 values in 40 rows, so it is no label":         {rows("a,b,c\n", first), CSV{}},
+		"column b has 40 values in 40 rows, so it is no label; 1 (2 v": {rows("b,1,c\n", func(i int) string { return fmt.Sprintf("%d,%d,1.5", i, i%2) }), CSV{Label: "b"}},
+		"column the last has 40 values in 40 rows":                     {rows("", first), CSV{}},
+		"--header no says that there is none":                          {rows("a,b,c\n", classified), CSV{Label: "c", Header: NoHeader}},
+		`has "a" in row 1`:                                             {rows("a,b,c\n", classified), CSV{Header: NoHeader}},
+		"":                                                             {rows("0,1,label\n", classified), CSV{Header: NamedHeader}},
+		" ":                                                            {rows("0.5,1,c\n", classified), CSV{Header: NoHeader}},
+		"column row counts the rows and looks like an index":           {rows("row,b,c,d\n", func(i int) string { return fmt.Sprintf("%d,", i) + classified(i) }), CSV{}},
+	} {
+		table, err := c.how.Open(tempFile(t, "x.csv", []byte(c.text)))
+		if want = strings.TrimSpace(want); err == nil && strings.Contains(table.Notice, want) && (want == "") == (table.Notice == "") {
+			continue
+		}
+		if want == "" || !isInput(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
+
 // TestByteOrderMark: the mark that spreadsheets write before UTF-8 belongs to no field, so
 // it makes no header of a first row of numbers and no other name of a first column.
 func TestByteOrderMark(t *testing.T) {
@@ -132,7 +168,7 @@ func FuzzReadCSV(f *testing.F) {
 		f.Add([]byte(text), "c")
 	}
 	f.Fuzz(func(t *testing.T, text []byte, label string) {
-		table, err := readCSV("fuzz", bytes.NewReader(text), false, label)
+		table, err := CSV{Label: label}.read("fuzz", bytes.NewReader(text))
 		if err != nil {
 			if !isInput(err) {
 				t.Fatalf("%v is no input error", err)

@@ -129,6 +129,13 @@ func mostOf(size int64) int64 { return min(max(1032*size, 128<<20), Room()/2) }
 
 // openTable reads a table file as the npz that it stands for; nil if it is none.
 func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
+	if isCSV(path) {
+		t, err := readFeaturesCSV(path, io.NewSectionReader(r, 0, size))
+		if err != nil {
+			return nil, err
+		}
+		return t.archive()
+	}
 	var start [6]byte
 	if n, _ := r.ReadAt(start[:], 0); n < len(start) {
 		return nil, nil
@@ -149,7 +156,7 @@ func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
 		}()
 		columns, err := kind.read(path, io.NewSectionReader(r, 0, size))
 		if err == nil {
-			return (&columnar{path, columns}).archive()
+			return (&columnar{path: path, columns: columns}).archive()
 		}
 		if input := (*InputError)(nil); errors.As(err, &input) {
 			return nil, err
@@ -173,6 +180,7 @@ func damaged(path, kind string, found any) error {
 type columnar struct {
 	path    string
 	columns []*column
+	names   Names
 }
 
 // archive is the arrays that the columns stand for.
@@ -206,6 +214,14 @@ func (t *columnar) archive() (*archive, error) {
 			}
 		}
 		c.values = nil
+	}
+	for name, text := range map[string][]string{"class_names": t.names.Classes, "feature_names": t.names.Features} {
+		if text == nil {
+			continue
+		}
+		if err := writeArray(z, Array{name, text}); err != nil {
+			return nil, Inputf(t.path, "%s: %w", name, err)
+		}
 	}
 	if err := z.Close(); err != nil {
 		return nil, err

@@ -15,19 +15,20 @@ import (
 )
 
 type encodeCmd struct {
-	Model          string  `required:"" type:"path" placeholder:"F.onnx|DIR" help:"The network: an ONNX file, or the directory that calibra pretrain wrote."`
-	Data           string  `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data; of a pretrained network, those it was trained beside unless others are named."`
-	Label          string  `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
-	HeldOut        float64 `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
-	Corrupt        string  `placeholder:"NAME" help:"Corruption of the test images that makes shifted rows of them: gaussian_noise, shot_noise, defocus_blur, brightness, contrast, pixelate (none)."`
-	Severity       int     `default:"3" help:"Degree of the corruption, 1 to 5 (${default})."`
-	Seed           *uint64 `placeholder:"0" help:"Seed of the division of the rows (0; of a pretrained network's own data, the one it was trained with)."`
-	Preset         string  `placeholder:"NAME" help:"What is done to images before an ONNX network: resnet, convnext, vit (224 pixels, the weights' normalization), cifar10, none (none)."`
-	FeaturesOutput string  `placeholder:"NAME" help:"Output of an ONNX network that has the features (features, or the other of two)."`
-	LogitsOutput   string  `placeholder:"NAME" help:"Output that has the logits (logits, or the one as wide as there are classes)."`
-	ONNXRuntime    string  `name:"onnxruntime" type:"path" placeholder:"LIB" help:"ONNX Runtime's shared library ($CALIBRA_ONNXRUNTIME, or where the loader finds it)."`
-	Batch          int     `default:"64" help:"Rows at a time (${default})."`
-	Out            string  `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
+	Model          string      `required:"" type:"path" placeholder:"F.onnx|DIR" help:"The network: an ONNX file, or the directory that calibra pretrain wrote."`
+	Data           string      `placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data; of a pretrained network, those it was trained beside unless others are named."`
+	Label          string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
+	Header         data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
+	HeldOut        float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
+	Corrupt        string      `placeholder:"NAME" help:"Corruption of the test images that makes shifted rows of them: gaussian_noise, shot_noise, defocus_blur, brightness, contrast, pixelate (none)."`
+	Severity       int         `default:"3" help:"Degree of the corruption, 1 to 5 (${default})."`
+	Seed           *uint64     `placeholder:"0" help:"Seed of the division of the rows (0; of a pretrained network's own data, the one it was trained with)."`
+	Preset         string      `placeholder:"NAME" help:"What is done to images before an ONNX network: resnet, convnext, vit (224 pixels, the weights' normalization), cifar10, none (none)."`
+	FeaturesOutput string      `placeholder:"NAME" help:"Output of an ONNX network that has the features (features, or the other of two)."`
+	LogitsOutput   string      `placeholder:"NAME" help:"Output that has the logits (logits, or the one as wide as there are classes)."`
+	ONNXRuntime    string      `name:"onnxruntime" type:"path" placeholder:"LIB" help:"ONNX Runtime's shared library ($CALIBRA_ONNXRUNTIME, or where the loader finds it)."`
+	Batch          int         `default:"64" help:"Rows at a time (${default})."`
+	Out            string      `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
 
 	sources []data.RawSource // of the catalog
 }
@@ -129,7 +130,7 @@ func (c *encodeCmd) open() (job *encode.Job, closed func(), err error) {
 
 // origin is the rows that the flags name.
 func (c *encodeCmd) origin() encoders.Origin {
-	o := encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Corrupt: c.Corrupt, Severity: c.Severity}
+	o := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, Corrupt: c.Corrupt, Severity: c.Severity}
 	if c.Seed != nil {
 		o.Seed = *c.Seed
 	}
@@ -145,7 +146,7 @@ func (c *encodeCmd) beside(trained encoders.Origin) (encoders.Origin, error) {
 			return o, nil // rows of another origin
 		}
 	}
-	if c.Seed != nil && o.Seed != trained.Seed || o.Label != "" && o.Label != trained.Label || o.HeldOut != 0 && o.HeldOut != trained.HeldOut {
+	if c.Seed != nil && o.Seed != trained.Seed || o.Label != "" && o.Label != trained.Label || o.Header != "" && o.Header != trained.Header || o.HeldOut != 0 && o.HeldOut != trained.HeldOut {
 		return o, data.Inputf(c.Model, "was trained on rows of %s divided otherwise, some of which would now calibrate it; leave --seed, --label and --held-out out", trained.Data)
 	}
 	trained.Corrupt, trained.Severity = c.Corrupt, c.Severity

@@ -37,6 +37,12 @@ func (fitCmd) Help() string {
   calibra fit --in features.npz --method auto --out runs/auto
   calibra fit --in features.npz --method stacked --out runs/stacked
 
+F.npz may as well be Parquet (.parquet), Arrow or Feather, with a row for each example: lists of
+numbers features and logits or columns features_0, …, label, and set, which says cal, val or
+test; or csv (.csv, .csv.gz) with the columns feature_0, …, logit_0, …, label and set. Labels are
+integers 0…C−1, truth values or names of classes; class_names and feature_names are kept with the
+model. HDF5 becomes npz in Python, in two lines that the error shows.
+
 A file with val_* rows is validated on them under paper and tables. With --split none
 all calibration rows are fitted; a method that stops early first finds its number of
 epochs on nine tenths of them, validated on the last. Ctrl-C keeps what was learned

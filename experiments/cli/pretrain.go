@@ -20,23 +20,24 @@ import (
 )
 
 type pretrainCmd struct {
-	Data        string    `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
-	Encoder     string    `default:"resmlp" placeholder:"NAME" help:"mlp, resmlp (residual MLP), ftt (FT-Transformer) or resnet (${default})."`
-	Network     string    `placeholder:"JSON" help:"Settings of the network, as config.json holds them; unnamed ones keep their defaults."`
-	Categorical []string  `placeholder:"COLUMN,…" help:"Columns of whole numbers that ftt reads as categories, by name or by number from 1."`
-	Label       string    `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
-	HeldOut     float64   `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
-	Epochs      int       `default:"-1" help:"Epochs at most; 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
-	Batch       int       `help:"Rows per step (128)."`
-	Rate        float64   `help:"Learning rate (0.001)."`
-	Decay       float64   `default:"-1" help:"AdamW's weight decay (0.01; mlp none)."`
-	Patience    int       `help:"Epochs without a better validation NLL before stopping (10)."`
-	Seed        uint64    `default:"0" help:"Seed of the division of the rows, of weights and batches (${default})."`
-	Weights     string    `type:"path" placeholder:"F.safetensors" help:"Begin from these weights: a state dict of the same architecture, or those of an interrupted run."`
-	Mean        []float64 `placeholder:"X,…" help:"What --weights were trained to subtract from columns or channels (the training rows' means)."`
-	SD          []float64 `name:"sd" placeholder:"X,…" help:"What they were trained to divide by (the training rows' standard deviations)."`
-	JSON        bool      `help:"Print the results as JSON."`
-	Out         string    `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
+	Data        string      `required:"" placeholder:"DATA" help:"letter, satellite, digits (embedded), a labelled csv, a CIFAR archive, a MedMNIST npz or a directory of weather data."`
+	Encoder     string      `default:"resmlp" placeholder:"NAME" help:"mlp, resmlp (residual MLP), ftt (FT-Transformer) or resnet (${default})."`
+	Network     string      `placeholder:"JSON" help:"Settings of the network, as config.json holds them; unnamed ones keep their defaults."`
+	Categorical []string    `placeholder:"COLUMN,…" help:"Columns of whole numbers that ftt reads as categories, by name or by number from 1."`
+	Label       string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
+	Header      data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
+	HeldOut     float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
+	Epochs      int         `default:"-1" help:"Epochs at most; 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
+	Batch       int         `help:"Rows per step (128)."`
+	Rate        float64     `help:"Learning rate (0.001)."`
+	Decay       float64     `default:"-1" help:"AdamW's weight decay (0.01; mlp none)."`
+	Patience    int         `help:"Epochs without a better validation NLL before stopping (10)."`
+	Seed        uint64      `default:"0" help:"Seed of the division of the rows, of weights and batches (${default})."`
+	Weights     string      `type:"path" placeholder:"F.safetensors" help:"Begin from these weights: a state dict of the same architecture, or those of an interrupted run."`
+	Mean        []float64   `placeholder:"X,…" help:"What --weights were trained to subtract from columns or channels (the training rows' means)."`
+	SD          []float64   `name:"sd" placeholder:"X,…" help:"What they were trained to divide by (the training rows' standard deviations)."`
+	JSON        bool        `help:"Print the results as JSON."`
+	Out         string      `required:"" type:"path" placeholder:"DIR" help:"Directory for weights.safetensors and config.json."`
 	deviceFlag
 }
 
@@ -75,7 +76,7 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if c.Data, err = data.AbsoluteRaw(c.Data, catalog.RawSources()); err != nil { // encode may be called from elsewhere
 		return err
 	}
-	origin := encoders.Origin{Data: c.Data, Label: c.Label, HeldOut: c.HeldOut, Seed: c.Seed}
+	origin := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, Seed: c.Seed}
 	raw, err := origin.Open(catalog.RawSources()...)
 	if err != nil {
 		return err
@@ -158,6 +159,9 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 
 // report judges the model on all rows, saves it and tells of it.
 func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r optim.Result, save func(*encoders.Model, optim.Result) error) error {
+	if raw.Notice != "" {
+		t.warn("warning: of %s %s", raw.Name, raw.Notice)
+	}
 	list := &table{columns: []column{{head: "rows", left: true}, {head: "N", key: "n"}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"}}}
 	var test string
 	for _, part := range []struct {

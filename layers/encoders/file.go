@@ -38,10 +38,11 @@ type Config struct {
 // Origin says which rows a model was trained on, so that those it is calibrated on
 // are others: the arguments of [data.OpenRaw].
 type Origin struct {
-	Data    string  `json:"data"`
-	Label   string  `json:"label,omitempty"`
-	HeldOut float64 `json:"held_out,omitempty"`
-	Seed    uint64  `json:"seed"`
+	Data    string      `json:"data"`
+	Label   string      `json:"label,omitempty"`
+	Header  data.Header `json:"header,omitempty"`
+	HeldOut float64     `json:"held_out,omitempty"`
+	Seed    uint64      `json:"seed"`
 	// Rows is the digest of the training rows (see [data.Inputs.Digest]), "" where it was
 	// not recorded: files change, and a division by seed then gives other rows.
 	Rows string `json:"training_rows,omitempty"`
@@ -55,7 +56,7 @@ type Origin struct {
 // besides its own.
 func (o Origin) Open(sources ...data.RawSource) (*data.Raw, error) {
 	rng := rand.New(rand.NewPCG(o.Seed, 1))
-	raw, err := data.OpenRaw(o.Data, data.RawSettings{Sources: sources, Label: o.Label, HeldOut: o.HeldOut, Corrupt: o.Corrupt, Severity: o.Severity}, rng)
+	raw, err := data.OpenRaw(o.Data, data.RawSettings{Sources: sources, Label: o.Label, Header: o.Header, HeldOut: o.HeldOut, Corrupt: o.Corrupt, Severity: o.Severity}, rng)
 	if err != nil {
 		return nil, err
 	}
