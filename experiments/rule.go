@@ -58,7 +58,7 @@ var rules = []Rule{
 	{"nadam", func(s *RuleSettings) optim.Rule {
 		rate, decay := s.Rate(), s.Decay()
 		beta1, beta2, epsilon := s.moments()
-		return optim.Chain{optim.Decay{Strength: decay}, optim.Nadam{Rate: rate, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}}
+		return optim.Nadam{Rate: rate, WeightDecay: decay, Beta1: beta1, Beta2: beta2, Epsilon: epsilon}
 	}},
 	{"lion", func(s *RuleSettings) optim.Rule {
 		return optim.Lion{

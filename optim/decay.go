@@ -54,11 +54,6 @@ func Ridge(r Rule) (float64, error) {
 				return 0, ErrDecoupled
 			}
 			ridge += p.Strength
-		case Lion:
-			if p.WeightDecay != 0 {
-				return 0, ErrDecoupled
-			}
-			coupled = false
 		default:
 			coupled = false
 		}

@@ -14,7 +14,8 @@
 //	             ‖g‖ ≤ c  g + λθ    m̂/(√v̂+ε)   u + λθ    η u      u f(t)
 //
 //	Adam     Decay, Moments, Rate          AdamW  Moments, Decay, Rate
-//	SGD      Decay, Momentum, Rate         Lion, Nadam  one part each
+//	SGD      Decay, Momentum, Rate         Lion   Sign, Decay, Rate
+//	Nadam    Decay, NesterovMoments, Rate
 //
 //	optim.Chain{
 //		optim.Clip{Norm: 1},
@@ -29,7 +30,7 @@
 //
 // # Adding a rule, here or in a package of your own
 //
-// lion.go is the template, one file: the settings, Parts, which for a single part is itself,
+// lion.go is the template, one file: the settings, Parts, and of a part of its own,
 // State, which names what it remembers of each weight, and Apply, which turns gradients into
 // updates, most often number by number by [Each]. Then a row in rules of rule_test.go, which
 // holds it to two problems in both float types. It runs by every executor, in this process where

@@ -105,3 +105,49 @@ func ExampleSGD() {
 	// optim.SGD: log-odds 0.693
 	// optim.AdamW: log-odds 0.693
 }
+
+// odds fits the two logits of [ExampleMinimize] by a rule and prints by how much they differ in the
+// end: log 2 = 0.693.
+func odds(rule optim.Rule) {
+	w, problem := frequencies()
+	settings := optim.Settings{Rule: rule, Batch: 300, Epochs: 500}
+	if _, err := optim.Minimize(context.Background(), problem, settings, rand.New(rand.NewPCG(1, 0))); err != nil {
+		fmt.Println(err)
+		return
+	}
+	logits := w.Float64s("logits")
+	fmt.Printf("%.3f\n", logits[0]-logits[1])
+}
+
+func ExampleAdam() {
+	odds(optim.Adam{Rate: 1e-2})
+	// Output: 0.693
+}
+
+// Decay that is no part of the gradient draws the logits together.
+func ExampleAdamW() {
+	odds(optim.AdamW{Rate: 1e-2, WeightDecay: 0.1})
+	// Output: 0.690
+}
+
+func ExampleNadam() {
+	odds(optim.Nadam{Rate: 1e-2})
+	// Output: 0.693
+}
+
+// Lion's steps are of one length until its rate falls.
+func ExampleLion() {
+	odds(optim.Chain{optim.Lion{Rate: 1e-2}, optim.Scheduled{By: optim.Cosine{}}})
+	// Output: 0.693
+}
+
+// The parts of Adam behind a clip, before a warm-up.
+func ExampleChain() {
+	odds(optim.Chain{
+		optim.Clip{Norm: 0.1},
+		optim.Moments{},
+		optim.Rate{Rate: 1e-2},
+		optim.Scheduled{By: optim.WarmUp{Steps: 20}},
+	})
+	// Output: 0.693
+}

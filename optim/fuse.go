@@ -22,45 +22,40 @@ type fused struct {
 
 // fuse finds it at the end of the parts, or gives nil.
 func fuse(parts []Part) *fused {
-	f, at := &fused{}, len(parts)-1
-	for ; at >= 0; at-- {
-		s, is := parts[at].(Scheduled)
-		if !is {
-			break
-		}
-		f.schedules = append(f.schedules, s.By)
+	f := &fused{}
+	rest, schedule, is := last[Scheduled](parts)
+	for ; is; rest, schedule, is = last[Scheduled](rest) {
+		f.schedules = append(f.schedules, schedule.By)
 	}
-	take := func(accept func(Part) bool) bool {
-		if at < 0 || !accept(parts[at]) {
-			return false
-		}
-		at--
-		return true
-	}
-	decay := func(to *Decay) func(Part) bool {
-		return func(p Part) bool {
-			d, is := p.(Decay)
-			if is {
-				*to = d
-			}
-			return is
-		}
-	}
-	if !take(func(p Part) bool { r, is := p.(Rate); f.rate = r.Rate; return is }) {
+	rest, rate, is := last[Rate](rest)
+	if !is {
 		return nil
 	}
-	switch {
-	case take(func(p Part) bool { m, is := p.(Momentum); f.momentum = &m; return is }):
-	default:
-		f.momentum = nil
-		take(decay(&f.decoupled))
-		if !take(func(p Part) bool { m, is := p.(Moments); m = m.withDefaults(); f.moments = &m; return is }) {
+	f.rate = rate.Rate
+	if before, momentum, is := last[Momentum](rest); is {
+		rest, f.momentum = before, &momentum
+	} else {
+		before, decay, _ := last[Decay](rest)
+		before, moments, is := last[Moments](before)
+		if !is {
 			return nil
 		}
+		moments = moments.withDefaults()
+		rest, f.decoupled, f.moments = before, decay, &moments
 	}
-	take(decay(&f.coupled))
-	f.from = at + 1
+	rest, f.coupled, _ = last[Decay](rest)
+	f.from = len(rest)
 	return f
+}
+
+// last splits off the last part, if it is a P; else all are the rest.
+func last[P Part](parts []Part) (rest []Part, p P, is bool) {
+	if n := len(parts); n > 0 {
+		if p, is = parts[n-1].(P); is {
+			return parts[:n-1], p, true
+		}
+	}
+	return parts, p, false
 }
 
 // rateAt is η times the schedules.

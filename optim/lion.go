@@ -2,7 +2,7 @@ package optim
 
 import "cmp"
 
-// Lion moves every weight by the same length (Chen et al. 2023):
+// Lion moves every weight by the same length (Chen et al. 2023), with decoupled weight decay:
 //
 //	u ← sign(β₁ m + (1−β₁) g)
 //	m ← β₂ m + (1−β₂) g
@@ -11,21 +11,32 @@ type Lion struct {
 	Rate        float64 // η; 0: 1e-4
 	Beta1       float64 // 0: 0.9
 	Beta2       float64 // 0: 0.99
-	WeightDecay float64 // λ, decoupled
+	WeightDecay float64 // λ
+}
+
+// Parts are Sign, Decay and Rate.
+func (l Lion) Parts() []Part {
+	return []Part{Sign{l.Beta1, l.Beta2}, Decay{Strength: l.WeightDecay}, Rate{cmp.Or(l.Rate, 1e-4)}}
+}
+
+// Sign is the sign of a mean of the updates and the present one: Lion without decay and rate.
+type Sign struct {
+	Beta1 float64 // share of the mean in the sign; 0: 0.9
+	Beta2 float64 // decay of the mean; 0: 0.99
 }
 
 // Parts is itself.
-func (l Lion) Parts() []Part { return []Part{l} }
+func (s Sign) Parts() []Part { return []Part{s} }
 
 // State is m.
-func (Lion) State() []string { return []string{"mean"} }
+func (Sign) State() []string { return []string{"mean"} }
 
-// Apply is the step.
-func (l Lion) Apply(_ Time, w []Weight) {
-	rate, beta1, beta2 := cmp.Or(l.Rate, 1e-4), cmp.Or(l.Beta1, 0.9), cmp.Or(l.Beta2, 0.99)
-	Each(w, func(theta, g float64, m []float64) float64 {
+// Apply gives the sign.
+func (s Sign) Apply(_ Time, w []Weight) {
+	beta1, beta2 := cmp.Or(s.Beta1, 0.9), cmp.Or(s.Beta2, 0.99)
+	Each(w, func(_, g float64, m []float64) float64 {
 		u := cmp.Compare(beta1*m[0]+(1-beta1)*g, 0)
 		m[0] = beta2*m[0] + (1-beta2)*g
-		return rate * (float64(u) + l.WeightDecay*theta)
+		return float64(u)
 	})
 }

@@ -7,26 +7,39 @@ import (
 
 // Nadam is Adam with Nesterov momentum (Dozat 2016), as torch.optim.NAdam has it:
 //
+//	g ← g + λ θ
 //	μ_t = β₁ (1 − ½·0.96^(t ψ)),  ψ = 0.004
 //	m ← β₁ m + (1−β₁) g,  v ← β₂ v + (1−β₂) g²
 //	θ ← θ − η [μ_{t+1} m/(1−Π_{i≤t+1} μ_i) + (1−μ_t) g/(1−Π_{i≤t} μ_i)] / (√(v/(1−β₂ᵗ)) + ε)
 type Nadam struct {
-	Rate    float64 // η; 0: 2e-3
+	Rate        float64 // η; 0: 2e-3
+	Beta1       float64 // 0: 0.9
+	Beta2       float64 // 0: 0.999
+	Epsilon     float64 // 0: 1e-8
+	WeightDecay float64 // λ, added to the gradient
+}
+
+// Parts are Decay, NesterovMoments and Rate.
+func (n Nadam) Parts() []Part {
+	return []Part{Decay{Strength: n.WeightDecay}, NesterovMoments{n.Beta1, n.Beta2, n.Epsilon}, Rate{cmp.Or(n.Rate, 2e-3)}}
+}
+
+// NesterovMoments is [Moments] with the mean taken one step ahead: Nadam without decay and rate.
+type NesterovMoments struct {
 	Beta1   float64 // 0: 0.9
 	Beta2   float64 // 0: 0.999
 	Epsilon float64 // 0: 1e-8
 }
 
 // Parts is itself.
-func (n Nadam) Parts() []Part { return []Part{n} }
+func (n NesterovMoments) Parts() []Part { return []Part{n} }
 
 // State is m, v and 1 − Π μ_i.
-func (Nadam) State() []string { return []string{"mean", "square", "weight"} }
+func (NesterovMoments) State() []string { return []string{"mean", "square", "weight"} }
 
-// Apply is the step.
-func (n Nadam) Apply(t Time, w []Weight) {
-	rate, epsilon := cmp.Or(n.Rate, 2e-3), cmp.Or(n.Epsilon, 1e-8)
-	beta1, beta2 := cmp.Or(n.Beta1, 0.9), cmp.Or(n.Beta2, 0.999)
+// Apply gives the bracket over the root.
+func (n NesterovMoments) Apply(t Time, w []Weight) {
+	beta1, beta2, epsilon := cmp.Or(n.Beta1, 0.9), cmp.Or(n.Beta2, 0.999), cmp.Or(n.Epsilon, 1e-8)
 	mu := func(t int) float64 { return beta1 * (1 - 0.5*math.Pow(0.96, 0.004*float64(t))) }
 	now, next := mu(t.Step), mu(t.Step+1)
 	bias := 1 - math.Pow(beta2, float64(t.Step))
@@ -34,6 +47,6 @@ func (n Nadam) Apply(t Time, w []Weight) {
 		s[0] = beta1*s[0] + (1-beta1)*g
 		s[1] = beta2*s[1] + (1-beta2)*g*g
 		s[2] = 1 - (1-s[2])*now
-		return rate * (next*s[0]/(1-(1-s[2])*next) + (1-now)*g/s[2]) / (math.Sqrt(s[1]/bias) + epsilon)
+		return (next*s[0]/(1-(1-s[2])*next) + (1-now)*g/s[2]) / (math.Sqrt(s[1]/bias) + epsilon)
 	})
 }

@@ -17,7 +17,7 @@ func TestRidge(t *testing.T) {
 		"Adam":             {rule: optim.Adam{WeightDecay: 1e-3}, want: 1e-3},
 		"Adam, none":       {rule: optim.Adam{}},
 		"SGD":              {rule: optim.SGD{WeightDecay: 10, Momentum: 0.9}, want: 10},
-		"Nadam":            {rule: optim.Chain{optim.Decay{Strength: 2}, optim.Nadam{}}, want: 2},
+		"Nadam":            {rule: optim.Nadam{WeightDecay: 2}, want: 2},
 		"clipped Adam":     {rule: optim.Chain{optim.Clip{}, optim.Adam{WeightDecay: 3}, optim.Scheduled{By: optim.Cosine{}}}, want: 3},
 		"AdamW":            {rule: optim.AdamW{WeightDecay: 1e-3}, err: optim.ErrDecoupled},
 		"AdamW, none":      {rule: optim.AdamW{}},
