@@ -314,6 +314,9 @@ func (a *archive) labels(key string) ([]int, error) {
 		}
 		return a.numbered(key, text)
 	}
+	if h, err := a.header(key); err == nil && len(h.shape) == 2 && h.shape[1] > 1 {
+		return a.oneHot(key)
+	}
 	var labels []int
 	err = a.read(key, func(h *header, r io.Reader) error {
 		labels = make([]int, rows)
@@ -327,6 +330,9 @@ func (a *archive) count(key string) (rows int, err error) {
 	h, err := a.anyHeader(key)
 	if err != nil {
 		return 0, err
+	}
+	if len(h.shape) == 2 && h.shape[1] > 1 && h.shape[0] > 0 && !h.text() { // a column for each class
+		return h.shape[0], CheckRoom(a.path, key, h.shape[0], 8*float64(h.shape[1]), "rows")
 	}
 	if len(h.shape) != 1 && !(len(h.shape) == 2 && h.shape[1] == 1) {
 		return 0, Inputf(a.path, "%s has shape %s; labels have one axis, one integer a row", key, shapeString(h.shape))

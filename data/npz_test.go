@@ -268,7 +268,7 @@ func TestBadInput(t *testing.T) {
 		"text label":    {zipped(t, 0, g[0], g[1], member{"cal_labels", rawNPY("<U1", false, "(3,)", make([]byte, 12))}), "cal_labels has no name at row 0"},
 		"object label":  {zipped(t, 0, g[0], g[1], member{"cal_labels", rawNPY("|O", false, "(3,)", make([]byte, 24))}), `cal_labels has dtype "|O"; save it as integers 0…C−1`},
 		"rank":          {zipped(t, 0, with(g, array(t, "cal_features", "<f4", "(3, 2, 1)", 1, 2, 3, 4, 5, 6))...), "cal_features has shape (3, 2, 1); it must have two axes"},
-		"label rank":    {zipped(t, 0, with(g, array(t, "cal_labels", "|u1", "(3, 3)", 1, 0, 0, 0, 1, 0, 0, 0, 1))...), "cal_labels has shape (3, 3); labels have one axis"},
+		"label rank":    {zipped(t, 0, with(g, array(t, "cal_labels", "|u1", "(3, 1, 3)", 1, 0, 0, 0, 1, 0, 0, 0, 1))...), "cal_labels has shape (3, 1, 3); labels have one axis"},
 		"rows":          {zipped(t, 0, with(g, array(t, "cal_labels", "|u1", "(2,)", 0, 1))...), "cal_logits has 3 rows and cal_labels has 2"},
 		"columns":       {zipped(t, 0, with(g, array(t, "test_features", "<f4", "(2, 1)", 0, 1))...), "cal_features has 2 columns and test_features has 1"},
 		"classes":       {zipped(t, 0, with(g, array(t, "test_logits", "<f4", "(2, 2)", 0, 1, 2, 3))...), "cal_logits has 3 columns and test_logits has 2"},

@@ -22,6 +22,7 @@ type Set struct {
 	// several splits can be matched row by row; nil where they are no such part.
 	Numbers []int
 	Names   Names
+	Copies  []int // N; how many rows each stands for, until [Source.Repeat]; nil: one
 }
 
 // Len is N, the number of rows.

@@ -122,7 +122,8 @@ func readPart(a *archive, name string) (*Set, error) {
 	if set.Len() == 0 {
 		return nil, nil
 	}
-	return &set, nil
+	set.Copies, err = a.weights(name+"_weights", set.Len())
+	return &set, err
 }
 
 // agree holds the headers of all arrays against each other, and their size against the

@@ -9,7 +9,7 @@ import (
 )
 
 // partArrays are the arrays of a part, behind its prefix.
-var partArrays = []string{"features", "logits", "labels"}
+var partArrays = []string{"features", "logits", "labels", "weights"}
 
 // unread says which arrays of a features file nothing reads, and what they may have been meant
 // to be; "" if there are none.

@@ -212,6 +212,9 @@ func openLabelled(path string) (*data.Source, error) {
 	if err := src.Require("cal_labels", "test_labels"); err != nil {
 		return nil, err
 	}
+	if err := src.Repeat("cal", "val", "test"); err != nil {
+		return nil, err
+	}
 	return src, src.Settle("")
 }
 

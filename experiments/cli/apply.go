@@ -72,6 +72,9 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := src.Settle(as); err != nil {
 		return err
 	}
+	if err := src.Repeat("cal", "val"); err != nil { // predictions of the test rows have no weights
+		return err
+	}
 	sample := layers.NewSample(src.Test.Len())
 	sample.Add(src.Test)
 	if err := c.differ(t, c.In, file.Inputs.Compare(sample)); err != nil {

@@ -59,12 +59,19 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	rows, _ := p.LogProbs.Dims()
 	e := metrics.Examination{ClassNames: p.ClassNames, Tree: metrics.TreeSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
-	embedding, err := c.embedding(rows, &e)
+	copies, err := data.ReadCopies(c.In, rows)
+	if err != nil {
+		return err
+	}
+	embedding, err := c.embedding(rows, &e, copies)
 	if err != nil {
 		return err
 	}
 	if e.Groups, e.GroupNames, err = data.ReadGroups(c.In, rows); err != nil {
 		return err
+	}
+	if copies != nil {
+		p.LogProbs, p.Labels, e.Groups = data.RowsOf(p.LogProbs, copies), picked(p.Labels, copies), picked(e.Groups, copies)
 	}
 	undo, err := experiments.PrepareDir(c.Out, diagnosisGroup, diagnosisFiles...)
 	if err != nil {
@@ -115,7 +122,7 @@ func (c *diagnoseCmd) write(text []byte, d *metrics.Diagnosis, m *metrics.Map) e
 
 // embedding is where regions lie: the file's own, or the principal components of the
 // features that describe them.
-func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination) (*mat.Dense, error) {
+func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination, copies []int) (*mat.Dense, error) {
 	if c.Features == "" {
 		has, err := data.HasArray(c.In, "embedding")
 		if err != nil {
@@ -131,9 +138,12 @@ func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination) (*mat.Dense, e
 		if n, _ := z.Dims(); n != rows {
 			return nil, data.Inputf(c.In, "embedding has %d rows and the predictions have %d; they must have the same", n, rows)
 		}
+		if copies != nil {
+			z = data.RowsOf(z, copies)
+		}
 		return z, nil
 	}
-	x, z, err := principal(c.Features, rows, c.In)
+	x, z, err := principal(c.Features, rows, c.In, copies)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +154,7 @@ func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination) (*mat.Dense, e
 
 // principal is the features at path (N×M), of the rows of the predictions in the file named
 // beside, and their principal components (N×P).
-func principal(path string, rows int, predictions string) (x, z *mat.Dense, err error) {
+func principal(path string, rows int, predictions string, copies []int) (x, z *mat.Dense, err error) {
 	key := ""
 	for _, name := range []string{"features", "test_features", "embedding"} {
 		has, err := data.HasArray(path, name)
@@ -164,6 +174,9 @@ func principal(path string, rows int, predictions string) (x, z *mat.Dense, err 
 	}
 	if n, _ := x.Dims(); n != rows {
 		return nil, nil, data.Inputf(path, "%s has %d rows and the predictions in %s have %d; they must be of the same rows", key, n, filepath.Base(predictions), rows)
+	}
+	if copies != nil {
+		x = data.RowsOf(x, copies)
 	}
 	embed, err := data.FitEmbedding(x, 0)
 	if err != nil {
@@ -208,4 +221,16 @@ func (c *diagnoseCmd) report(t *terminal, d *metrics.Diagnosis) error {
 		return err
 	}
 	return t.printf("\nwrote %s\n", filepath.Join(c.Out, "diagnosis.html"))
+}
+
+// picked are the values of these rows; nil of nil.
+func picked(values, rows []int) []int {
+	if values == nil {
+		return nil
+	}
+	out := make([]int, len(rows))
+	for i, r := range rows {
+		out[i] = values[r]
+	}
+	return out
 }

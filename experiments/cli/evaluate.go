@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 )
 
 type evaluateCmd struct {
-	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N) and, for the local metrics, an embedding (N×d)."`
+	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N) and, for the local metrics, an embedding (N×d), and weights (N whole numbers, copies of each row)."`
 	Embedding string `placeholder:"KEY" help:"Array of the file to measure locally in; embedding, if it is there, when none is named."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Measure locally in the principal components of the features of the same rows (N×M): features, test_features or embedding of this file."`
 
@@ -192,15 +193,32 @@ func (c *evaluateCmd) read() (*data.Predictions, mat.Matrix, error) {
 	if p.Labels == nil {
 		return nil, nil, data.Inputf(c.In, "has no labels to judge the predictions by")
 	}
-	if c.Features == "" {
-		embedding, err := c.embedding()
-		return p, embedding, err
-	}
 	rows, _ := p.LogProbs.Dims()
-	_, embedding, err := principal(c.Features, rows, c.In)
+	copies, err := data.ReadCopies(c.In, rows)
 	if err != nil {
 		return nil, nil, err
 	}
+	var embedding mat.Matrix
+	if c.Features != "" {
+		if _, embedding, err = principal(c.Features, rows, c.In, copies); err != nil {
+			return nil, nil, err
+		}
+	} else if embedding, err = c.embedding(); err != nil {
+		return nil, nil, err
+	}
+	if copies == nil {
+		return p, embedding, nil
+	}
+	if has, err := data.HasArray(c.In, "sets"); has || err != nil {
+		return nil, nil, cmp.Or(err, data.Inputf(c.In, "has weights and prediction sets, whose coverage takes none; leave one of them out"))
+	}
+	if embedding != nil && c.Features == "" {
+		if n, _ := embedding.Dims(); n != rows {
+			return nil, nil, data.Inputf(c.In, "the embedding has %d rows and the predictions have %d; they must have the same", n, rows)
+		}
+		embedding = data.Select(embedding, copies)
+	}
+	p.LogProbs, p.Labels = data.RowsOf(p.LogProbs, copies), picked(p.Labels, copies)
 	return p, embedding, nil
 }
 

@@ -26,9 +26,13 @@ func (f *inputFlags) scores() data.Scores {
 	return ""
 }
 
-// settle reads the logits of a fit's rows as what they are, and says so of probabilities.
+// settle reads the logits of a fit's rows as what they are, and says so of probabilities, and
+// takes each row as often as its weight says.
 func (f *inputFlags) settle(t *terminal, src *data.Source) error {
 	if err := src.Settle(f.scores()); err != nil {
+		return err
+	}
+	if err := src.Repeat("cal", "val", "test"); err != nil {
 		return err
 	}
 	if src.Scores == data.Probabilities {

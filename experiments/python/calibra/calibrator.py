@@ -42,8 +42,11 @@ class Calibrator:
         given = [f"{name}={value!r}" for name, value in self.get_params().items() if (name, value) not in (("split", None), ("seed", 0))]
         return f"Calibrator({', '.join(given)})"
 
-    def fit(self, logits, y, features=None):
-        """Fits the method to logits (N×C), labels y (N) and, where it needs them, features (N×M)."""
+    def fit(self, logits, y, features=None, sample_weight=None):
+        """Fits the method to logits (N×C), labels y (N) and, where it needs them, features (N×M).
+
+        sample_weight (N) are whole numbers: how many copies of each row there are.
+        """
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
         logits = columns(logits)
@@ -55,7 +58,7 @@ class Calibrator:
             if "__" in name:
                 words += ["--set", f"{name.replace('__', '.')}={plain(value)}"]
         with scratch() as folder:
-            write(folder / "rows.npz", cal_logits=logits, cal_labels=numbered(y, classes), cal_features=features)
+            write(folder / "rows.npz", cal_logits=logits, cal_labels=numbered(y, classes), cal_features=features, cal_weights=sample_weight)
             self.result_ = json.loads(run(*words, "--in", folder / "rows.npz", "--out", folder / "run", within=folder))
             self.run_ = {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
         self.result_.pop("out")

@@ -72,14 +72,14 @@ class Diagnosis(Page):
         return self.verdict
 
 
-def evaluate(p, y, features=None, *, classes=None, **options):
+def evaluate(p, y, features=None, *, sample_weight=None, classes=None, **options):
     """Measures probabilities p (N×C) of rows labelled y (N).
 
-    The local metrics are measured in the principal components of the features (N×M). The
-    options are flags of calibra evaluate: protocol="formula", replicates=1000, seed=1.
+    The local metrics are measured in the principal components of the features (N×M).
+    sample_weight (N) are whole numbers, copies of each row. The options are flags of calibra evaluate: protocol="formula", replicates=1000, seed=1.
     """
     with scratch() as folder:
-        where = _written(folder, p, y, features, classes)
+        where = _written(folder, p, y, features, classes, weights=sample_weight)
         printed = run("evaluate", *where, "--json", "--html", folder / "report.html", *flags(options), within=folder)
         page = (folder / "report.html").read_text(encoding="utf-8")
     report = json.loads(printed)
@@ -90,14 +90,14 @@ def evaluate(p, y, features=None, *, classes=None, **options):
     return Evaluation(report["rows"], report["classes"], metrics, report, page)
 
 
-def diagnose(p, y, features, *, classes=None, groups=None, **options):
+def diagnose(p, y, features, *, sample_weight=None, classes=None, groups=None, **options):
     """Says where probabilities p (N×C) of rows labelled y (N) are wrong.
 
     Regions lie in the principal components of the features (N×M). groups (N) are audited
     too. The options are flags of calibra diagnose: rows=100, seed=1.
     """
     with scratch() as folder:
-        where = _written(folder, p, y, features, classes, groups=groups)
+        where = _written(folder, p, y, features, classes, weights=sample_weight, groups=groups)
         printed = run("diagnose", *where, "--json", "--out", folder / "diagnosis", *flags(options), within=folder)
         page = (folder / "diagnosis" / "diagnosis.html").read_text(encoding="utf-8")
     report = json.loads(printed)

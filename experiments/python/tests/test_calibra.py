@@ -114,6 +114,28 @@ def test_the_commands_sentences_are_input_errors():
         calibra.evaluate(np.full((3, 3), 1 / 3), [0, 1, 2], no_such_flag=1)
 
 
+def test_a_weight_is_that_many_copies():
+    weight = np.arange(600) % 3
+    copies = np.repeat(np.arange(600), weight)
+    weighted = calibra.Calibrator("vector").fit(*CAL[:2], sample_weight=weight).predict_proba(TEST[0])
+    assert np.array_equal(weighted, calibra.Calibrator("vector").fit(CAL[0][copies], CAL[1][copies]).predict_proba(TEST[0]))
+    p = np.full((600, 4), 0.25)
+    said = calibra.evaluate(p, TEST[1], TEST[2], sample_weight=weight, replicates=40, redraws=20)
+    assert said.report == calibra.evaluate(p[copies], TEST[1][copies], TEST[2][copies], replicates=40, redraws=20).report
+    with pytest.raises(calibra.InputError, match="cal_weights holds 0.5 at row 0; a weight is a whole number"):
+        calibra.Calibrator("ts").fit(*CAL[:2], sample_weight=np.full(600, 0.5))
+
+
+def test_wrong_inputs_are_noticed():
+    p = np.exp(CAL[0]) / np.exp(CAL[0]).sum(1, keepdims=True)
+    model = calibra.Calibrator("ts").fit(p, CAL[1])
+    with pytest.raises(calibra.InputError, match="holds logits and the model was fitted on probabilities"):
+        model.predict_proba(TEST[0])
+    model = calibra.Calibrator("ts").fit(*CAL[:2], features=CAL[2])
+    with pytest.raises(calibra.InputError, match="the features look scaled otherwise"):
+        model.predict_proba(TEST[0], TEST[2] * 40)
+
+
 def test_warnings_of_the_command():
     with pytest.warns(calibra.CalibraWarning, match="no calibration row is of class"):
         calibra.Calibrator("ts").fit(CAL[0], np.minimum(CAL[1], 2))
