@@ -3,18 +3,19 @@ package main
 import (
 	"math"
 
+	"calibra/graph/onnx"
 	"calibra/graph/op"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-// ELU is x for x > 0 and eˣ − 1 below, of a vector.
-func ELU() op.Op { return op.New(elu{}) }
+// ELU is x for x > 0 and eˣ − 1 below, of a vector or a matrix.
+func ELU(of op.Kind) op.Op { return op.New(elu{of}) }
 
-type elu struct{}
+type elu struct{ of op.Kind }
 
-func (elu) Signature() []op.Kind { return []op.Kind{op.Vector, op.Vector} }
+func (e elu) Signature() []op.Kind { return []op.Kind{e.of, e.of} }
 
 func (elu) Shape(in []tensor.Shape) (tensor.Shape, error) { return op.SameShape(in) }
 
@@ -24,15 +25,21 @@ func (elu) Run(out gorgonia.Value, in []gorgonia.Value) {
 
 func (elu) WRT() []bool { return []bool{true} }
 
-func (elu) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	dx, err := gorgonia.ApplyOp(op.New(slope{}), in[0], g)
+func (e elu) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	dx, err := gorgonia.ApplyOp(op.New(slope{e.of}), in[0], g)
 	return gorgonia.Nodes{dx}, err
 }
 
-// slope is g·min(1, eˣ).
-type slope struct{}
+// ONNX is max(x, e^min(x, 0) − 1).
+func (elu) ONNX(g *onnx.Network, in []onnx.Operand) (onnx.Value, error) {
+	x := in[0].Value
+	return g.Max(x, g.Sub(g.Exp(g.Min(x, g.Scalar(0))), g.Scalar(1))), nil
+}
 
-func (slope) Signature() []op.Kind { return []op.Kind{op.Vector, op.Vector, op.Vector} }
+// slope is g·min(1, eˣ).
+type slope struct{ of op.Kind }
+
+func (s slope) Signature() []op.Kind { return []op.Kind{s.of, s.of, s.of} }
 
 func (slope) Shape(in []tensor.Shape) (tensor.Shape, error) { return op.SameShape(in) }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 
+	"calibra/experiments"
 	"calibra/optim"
 )
 
@@ -28,6 +29,14 @@ func (l Lion) Apply(_ optim.Time, w []optim.Weight) {
 		return math.Copysign(l.Rate, c)
 	})
 }
+
+// lion is the rule as optim.rule names it, with the settings that it has and no others.
+var lion = experiments.Rule{Name: "mylion", New: func(s *experiments.RuleSettings) optim.Rule {
+	return Lion{
+		Rate: s.Rate(), Beta1: s.Float("beta1", 0.9, experiments.Share, "share of the mean in a step"),
+		Beta2: s.Float("beta2", 0.99, experiments.Share, "decay of the mean"),
+	}
+}}
 
 // warmed is Lion on clipped gradients, its rate rising over the first steps and then
 // falling by a cosine.

@@ -1,8 +1,16 @@
-// Command outside does with Calibra what a researcher does: it checks the gradient of an
-// op of its own, fits a Map of its own and Local Nets on the embedded letters with an
-// optimizer of its own, saves and loads the model, and studies how fast the Map converges.
+// Command outside does with Calibra what a researcher does. Without arguments it uses the
+// library: it checks the gradient of an op of its own, fits a Map of its own and Local Nets on
+// the embedded letters with an optimizer of its own, saves and loads the model, and studies how
+// fast the Map converges. With arguments it is calibra, which knows the parts of this module as
+// its own.
 //
 //	go run .
+//	go run . fit --in features.npz --method rank --set codebook.kind=kmeans --out runs/rank
+//	sh commands.sh
+//
+// Each part has a file: a Map (rank.go), an op and a Map that uses it (elu.go, squash.go), a rule
+// (lion.go), codes (classmeans.go), a baseline (bias.go), a metric (spherical.go), a raw source
+// (svmlight.go).
 package main
 
 import (
@@ -15,8 +23,10 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/cli"
 	"calibra/graph"
 	"calibra/graph/graphtest"
+	"calibra/graph/op"
 	"calibra/layers"
 	"calibra/layers/baselines"
 	"calibra/optim"
@@ -25,7 +35,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// parts are what calibra is to know.
+func parts() []experiments.Part {
+	return []experiments.Part{rank, squash, bias, lion, spherical, svmlight}
+}
+
 func main() {
+	if len(os.Args) > 1 {
+		os.Exit(cli.Main(parts()...))
+	}
 	if err := run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "outside:", err)
 		os.Exit(1)
@@ -33,7 +51,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	if err := graphtest.Op(ELU(), graph.Tensor(tensor.Float64, []float64{-2, -0.5, 0.3, 2}, 4)); err != nil {
+	if err := graphtest.Op(ELU(op.Vector), graph.Tensor(tensor.Float64, []float64{-2, -0.5, 0.3, 2}, 4)); err != nil {
 		return err
 	}
 	fmt.Println("ELU: the gradient agrees with central differences")

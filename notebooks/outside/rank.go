@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"calibra/experiments"
 	"calibra/graph"
 	"calibra/graph/op"
 	"calibra/layers"
@@ -46,6 +47,21 @@ func (m Rank) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	return b.LogSoftmax(layers.RegionScores(b, in, table, m.Prior, "own"))
 }
 
+// rank is the method of the Map, on codes of this module, with its rule for the Map alone.
+var rank = experiments.Method{
+	Name: "rank", Title: "Rank", Line: "several receivers and senders for each codeword, which begin at the means of classes",
+	Needs: []string{"features"}, StopsEarly: true, Cost: experiments.Cost{Seconds: 5, ClassPower: 0.5},
+	Candidates: []experiments.Values{{}, {"rank.factors": "1"}, {"codebook.slots": "16"}},
+	New: func(o *experiments.Options) layers.Stateful {
+		divide := o.Divide()
+		if o.Choice("rank.codes", "means", []string{"means", "kind"}, "", "codes: means of classes, or those of codebook.kind") == "means" {
+			divide.Codebook = ClassMeans{Fixed: layers.Fixed{Codewords: o.Int("codebook.codewords", 64, 1, "", "codewords")}}
+		}
+		m := Rank{R: o.Int("rank.factors", 2, 1, "", "receivers and senders of each codeword"), Prior: Bounded{}}
+		return layers.Train(divide, m, o.Stage("calibrate", experiments.Training{Batch: 128, Rule: lion}))
+	},
+}
+
 func name(rho int, of string) string { return fmt.Sprintf("own/%d/%s", rho, of) }
 
 // Bounded is a prior no class of which falls far below the others: log π is the
@@ -59,5 +75,5 @@ func (Bounded) Init(w *graph.Weights, name string, s layers.Sizes, rng *rand.Ran
 
 // Add adds log π to the scores.
 func (Bounded) Add(b *graph.Builder, name string, scores *gorgonia.Node, _ layers.Batch) *gorgonia.Node {
-	return b.AddRow(scores, b.Apply(op.LogSoftmaxVector(), b.Apply(ELU(), b.Weight(name+"/prior"))))
+	return b.AddRow(scores, b.Apply(op.LogSoftmaxVector(), b.Apply(ELU(op.Vector), b.Weight(name+"/prior"))))
 }

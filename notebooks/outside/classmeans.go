@@ -1,0 +1,44 @@
+package main
+
+import (
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/layers"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// ClassMeans are codes whose codewords are means of slots: codeword k is the mean of a slot over
+// the rows of a class, slot and class those of k, counted through all slots of one class after
+// the other. Slots then have codes of classes that they are like. They never move; all but their
+// start is that of layers.Fixed.
+type ClassMeans struct{ layers.Fixed }
+
+var _ layers.Codes = ClassMeans{}
+
+// Init places the codewords. Where there are more than slots and classes, or a class has no
+// rows, the rest is drawn as that of the twin.
+func (c ClassMeans) Init(w *graph.Weights, cal *data.Set, s layers.Sizes, rng *rand.Rand) error {
+	if err := c.Fixed.Init(w, cal, s, rng); err != nil {
+		return err
+	}
+	d := s.Features / s.Slots
+	sums := mat.NewDense(s.Classes, s.Features, nil)
+	row := make([]float64, s.Features)
+	for i, y := range cal.Labels {
+		floats.Add(sums.RawRowView(y), data.Row(cal.Features, i, row))
+	}
+	codewords := w.Float64s("codebook/codewords")
+	for k := range s.Codewords {
+		class, slot := k/s.Slots, k%s.Slots
+		if class >= s.Classes || s.Counts[class] == 0 {
+			continue
+		}
+		floats.ScaleTo(codewords[k*d:(k+1)*d], 1/float64(s.Counts[class]), sums.RawRowView(class)[slot*d:(slot+1)*d])
+	}
+	w.SetValues("codebook/codewords", codewords)
+	return nil
+}
