@@ -75,7 +75,7 @@ func CodewordMaps(_ context.Context, f *Findings) (*report.Section, error) {
 // firstVQ is the subject's first cell of the paper's calibrator that is there.
 func (f *Findings) firstVQ(s *subject) (Cell, *Result) {
 	for _, r := range s.rows {
-		if r.spec.Method != "vq" {
+		if r.spec.Method != tableOrder[0] {
 			continue
 		}
 		for i, c := range f.Cells {

@@ -69,7 +69,7 @@ func (s *subject) lines(q quantity, value func(*row) (name string, x float64)) [
 		k := slices.IndexFunc(out, func(line report.Series) bool { return line.Name == name })
 		if k < 0 {
 			k = len(out)
-			out = append(out, report.Series{Name: name, Ours: r.spec.Method == "vq", Style: style(r.spec.Catalog, r.spec.Method)})
+			out = append(out, report.Series{Name: name, Ours: r.spec.Method == tableOrder[0], Style: style(r.spec.Catalog, r.spec.Method)})
 		}
 		out[k].X, out[k].Mean, out[k].SD = append(out[k].X, x), append(out[k].Mean, v.Mean), append(out[k].SD, v.SD)
 		out[k].Seeds = append(out[k].Seeds, r.values(q))

@@ -25,7 +25,7 @@ func Profiles(_ context.Context, f *Findings) (*report.Section, error) {
 		}{{"own embedding", ownProfile}, {"shared embedding", func(r *Result) *metrics.Profile { return r.ESS }}} {
 			panel := report.ProfilePanel{Title: view.title + ": " + s.Title()}
 			for _, r := range s.rows {
-				line := report.ProfileLine{Name: title(r.spec), Ours: r.spec.Method == "vq", Style: style(r.spec.Catalog, r.spec.Method)}
+				line := report.ProfileLine{Name: title(r.spec), Ours: r.spec.Method == tableOrder[0], Style: style(r.spec.Catalog, r.spec.Method)}
 				for _, res := range r.results {
 					if p := view.value(res); p != nil {
 						line.Seeds = append(line.Seeds, *p)

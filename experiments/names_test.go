@@ -1,0 +1,116 @@
+package experiments
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// mayName are the files that have a method's name in them, with the reason.
+var mayName = map[string]string{
+	"experiments/methods.go": rows, "experiments/beyond.go": rows, "experiments/controls.go": rows,
+
+	"experiments/cli/quickstart.go":  chosen, // what a newcomer sees
+	"experiments/cli/study_truth.go": chosen, // few that are fitted at once
+	"experiments/cli/compare.go":     chosen, // what compare fits where nobody says
+	"experiments/cli/theory_own.go":  chosen, // the map whose theory is the paper's
+	"experiments/results/figures.go": chosen, // a page of its own
+	"experiments/scale/measure.go":   chosen, // the workload
+	"experiments/campaign/files.go":  chosen, // attacks fit what is quick
+	"experiments/campaign/kills.go":  chosen,
+	"experiments/study/study.go":     chosen, // the order of the paper's tables
+	"experiments/study/benchmark.go": chosen, // the protocol, fixed beforehand
+	"experiments/study/beyond.go":    chosen,
+	"experiments/study/calsize.go":   chosen,
+	"experiments/study/classes.go":   chosen,
+	"experiments/study/parts.go":     chosen,
+	"experiments/study/slots.go":     chosen,
+	"experiments/study/time.go":      chosen,
+	"experiments/study/usage.go":     chosen,
+	"experiments/study/variants.go":  chosen,
+	"experiments/study/verdict.go":   chosen, // which of two methods that are alike is simpler
+	"experiments/study/pairs.go":     yardstick,
+	"experiments/study/tests.go":     yardstick,
+	"experiments/report/verdict.go":  yardstick,
+	"experiments/cli/completion.go":  another, // a choice of device
+	"graph/cuda/choose.go":           another, // likewise
+	"graph/simd/gen/main.go":         another, // a unit of the processor
+	"layers/anchored/corrected.go":   another, // weights of a model file
+	"layers/anchored/gated.go":       another, // likewise
+	"layers/anchored/ranking.go":     another, // candidates of a mixture, as its stages are called
+	"layers/anchored/joint.go":       another, // likewise
+	"layers/baselines/histogram.go":  another, // weights of a model file
+	"layers/baselines/spline.go":     another, // likewise
+	"layers/baselines/procalbins.go": another, // a map in each range
+	"layers/squareplus.go":           another, // a constant of the formula
+}
+
+// The reasons.
+const (
+	rows      = "methods are defined there"
+	chosen    = "a person chose these"
+	yardstick = "what methods are held to: the classifier as it is, and temperature scaling"
+	another   = "the word means something else"
+)
+
+// TestMethodsAreNamedWhereTheyAreDefined: what is said of a method stands in its row. Other files
+// name one where a person chose it, or mean something else by the word.
+func TestMethodsAreNamedWhereTheyAreDefined(t *testing.T) {
+	names, used := map[string]bool{}, map[string]bool{}
+	for _, m := range Methods {
+		names[m.Name] = true
+	}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rest, _ := filepath.Rel("..", path)
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != ".." || d.Name() == "testdata" || rest == "notebooks") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, text, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if tag, ok := n.(*ast.Field); ok && tag.Tag != nil {
+				return true
+			}
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			word, _ := strconv.Unquote(lit.Value)
+			if names[word] {
+				used[rest] = true
+				if mayName[rest] == "" {
+					t.Errorf("%s names the method %q; say what it says of it in the method's row", files.Position(lit.Pos()), word)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range mayName {
+		if !used[path] {
+			t.Errorf("%s names no method; it needs no reason", path)
+		}
+	}
+}
