@@ -17,18 +17,18 @@ import (
 // https://www.cs.toronto.edu/~kriz/cifar.html): a record is one label byte, or a
 // coarse and a fine one, and 3×32×32 bytes of red, green and blue planes.
 
-// OpenCIFAR is OpenCIFAR100 of a file with 100 in its name, else OpenCIFAR10.
-func OpenCIFAR(path string) (train, test *Images, err error) {
+// openAnyCIFAR is openCIFAR100 of a file with 100 in its name, else openCIFAR10.
+func openAnyCIFAR(path string) (train, test *Images, err error) {
 	if strings.Contains(filepath.Base(path), "100") {
-		return OpenCIFAR100(path)
+		return openCIFAR100(path)
 	}
-	return OpenCIFAR10(path)
+	return openCIFAR10(path)
 }
 
-// OpenCIFAR10 reads cifar-10-binary.tar.gz at path as it was downloaded: 50,000
+// openCIFAR10 reads cifar-10-binary.tar.gz at path as it was downloaded: 50,000
 // training and 10,000 test images, in file order, 10 classes. Whatever is wrong
 // with the file is an *InputError.
-func OpenCIFAR10(path string) (train, test *Images, err error) {
+func openCIFAR10(path string) (train, test *Images, err error) {
 	return openCIFAR(path, cifar{
 		name: "cifar10", archive: "cifar-10-binary.tar.gz", labelBytes: 1, classes: 10,
 		train: []string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
@@ -36,8 +36,8 @@ func OpenCIFAR10(path string) (train, test *Images, err error) {
 	})
 }
 
-// OpenCIFAR100 reads cifar-100-binary.tar.gz likewise, with its 100 fine labels.
-func OpenCIFAR100(path string) (train, test *Images, err error) {
+// openCIFAR100 reads cifar-100-binary.tar.gz likewise, with its 100 fine labels.
+func openCIFAR100(path string) (train, test *Images, err error) {
 	return openCIFAR(path, cifar{
 		name: "cifar100", archive: "cifar-100-binary.tar.gz", labelBytes: 2, classes: 100,
 		train: []string{"train.bin"}, test: "test.bin", names: "fine_label_names.txt",

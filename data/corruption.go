@@ -37,14 +37,14 @@ func CorruptionByName(name string) (Corruption, error) {
 	return Corruption{}, Unknown("corruption", name, names)
 }
 
-// Severities is the number of degrees of a corruption, the first the mildest.
-const Severities = 5
+// severities is the number of degrees of a corruption, the first the mildest.
+const severities = 5
 
 // Apply is the images corrupted to a severity of 1 to 5. The same rng gives the same
 // images, the draws of one image following those of the image before it. It panics
 // at another severity.
 func (c Corruption) Apply(im *Images, severity int, rng *rand.Rand) *Images {
-	if severity < 1 || severity > Severities {
+	if severity < 1 || severity > severities {
 		panic("data: Corruption: the severity must lie in 1…5")
 	}
 	out := *im
@@ -67,8 +67,8 @@ func (c Corruption) Apply(im *Images, severity int, rng *rand.Rand) *Images {
 // Corrupt is the rows of in corrupted, if they are images: an *InputError if they
 // are not or the severity is none.
 func (c Corruption) Corrupt(in *Inputs, severity int, rng *rand.Rand) (*Inputs, error) {
-	if severity < 1 || severity > Severities {
-		return nil, Inputf("", "a severity is 1…%d, not %d", Severities, severity)
+	if severity < 1 || severity > severities {
+		return nil, Inputf("", "a severity is 1…%d, not %d", severities, severity)
 	}
 	im, err := in.Images()
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *picture) plane(x []float64, c int) []float64 {
 
 // gaussianNoise adds N(0, c²) to each value.
 func gaussianNoise(p *picture, severity int, rng *rand.Rand) {
-	c := [Severities]float64{.04, .06, .08, .09, .10}[severity]
+	c := [severities]float64{.04, .06, .08, .09, .10}[severity]
 	for j := range p.x {
 		p.x[j] += c * rng.NormFloat64()
 	}
@@ -106,7 +106,7 @@ func gaussianNoise(p *picture, severity int, rng *rand.Rand) {
 
 // shotNoise counts Poisson(c·x) photons of 1/c each.
 func shotNoise(p *picture, severity int, rng *rand.Rand) {
-	c := [Severities]float64{500, 250, 100, 75, 50}[severity]
+	c := [severities]float64{500, 250, 100, 75, 50}[severity]
 	for j, v := range p.x {
 		p.x[j] = float64(poisson(c*v, rng)) / c
 	}
@@ -114,7 +114,7 @@ func shotNoise(p *picture, severity int, rng *rand.Rand) {
 
 // contrast moves each value to its channel's mean.
 func contrast(p *picture, severity int, _ *rand.Rand) {
-	c := [Severities]float64{.75, .5, .4, .3, .15}[severity]
+	c := [severities]float64{.75, .5, .4, .3, .15}[severity]
 	for channel := range p.channels {
 		plane := p.plane(p.x, channel)
 		mean := 0.0
@@ -131,7 +131,7 @@ func contrast(p *picture, severity int, _ *rand.Rand) {
 // saturation keep the ratios of the channels, so all grow by the same factor; black
 // becomes grey. Grey images are their own V.
 func brightness(p *picture, severity int, _ *rand.Rand) {
-	c := [Severities]float64{.05, .1, .15, .2, .3}[severity]
+	c := [severities]float64{.05, .1, .15, .2, .3}[severity]
 	area := p.height * p.width
 	for j := range area {
 		value := 0.0
@@ -152,7 +152,7 @@ func brightness(p *picture, severity int, _ *rand.Rand) {
 // defocusBlur averages over a disk of pixels, its edge softened by a Gaussian of 3×3
 // pixels.
 func defocusBlur(p *picture, severity int, _ *rand.Rand) {
-	c := [Severities]struct{ radius, soft float64 }{{.3, .4}, {.4, .5}, {.5, .6}, {1, .2}, {1.5, .1}}[severity]
+	c := [severities]struct{ radius, soft float64 }{{.3, .4}, {.4, .5}, {.5, .6}, {1, .2}, {1.5, .1}}[severity]
 	p.filter(disk(c.radius, c.soft))
 }
 
@@ -232,7 +232,7 @@ func mirrored(i, n int) int {
 // pixelate makes the image smaller by c, and as large as before, by averages over
 // boxes (Pillow's BOX): what one small pixel covers becomes alike.
 func pixelate(p *picture, severity int, _ *rand.Rand) {
-	c := [Severities]float64{.95, .9, .85, .75, .65}[severity]
+	c := [severities]float64{.95, .9, .85, .75, .65}[severity]
 	high, wide := max(int(float64(p.height)*c), 1), max(int(float64(p.width)*c), 1)
 	for channel := range p.channels {
 		plane := p.plane(p.x, channel)

@@ -42,7 +42,7 @@ func TestCorruptionsGrowWithSeverity(t *testing.T) {
 		before := bytes.Clone(im.Pixels)
 		for _, c := range Corruptions {
 			last := 0.0
-			for severity := 1; severity <= Severities; severity++ {
+			for severity := 1; severity <= severities; severity++ {
 				out := c.Apply(im, severity, newRand(1))
 				d := change(im, out)
 				if !(d > last) && c.Name != "pixelate" || d == 0 {

@@ -14,10 +14,10 @@
 // # Where rows come from
 //
 //	features of any backbone   Open (npz, Parquet, Arrow, csv), OpenRawResults (csv of the paper's authors)
-//	raw tables                 Letter, Satellite, Digits (embedded), OpenCSV, OpenWeather
-//	raw images                 OpenCIFAR, OpenMedMNIST
+//	raw tables                 Letter, Satellite, Digits (embedded), OpenCSV, OpenRaw (weather data)
+//	raw images                 OpenRaw (CIFAR, MedMNIST)
 //	known posteriors           NewCubic, NewProximity
-//	shifted rows               Corruption (images), Table.HoldOut, eval_out of OpenWeather
+//	shifted rows               Corruption (images), RawSettings.HeldOut, eval_out of the weather data
 //
 // A [Source] is a calibration problem, a [Table] and [Images] are what an encoder
 // is trained on before there is one. [OpenRaw] divides them into the rows that train

@@ -69,7 +69,7 @@ func FuzzOpenMedMNIST(f *testing.F) {
 	}
 	f.Add(zipped(f, zip.Store, members...))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		train, val, test, err := OpenMedMNIST(tempFile(t, "mnist.npz", b))
+		train, val, test, err := openMedMNIST(tempFile(t, "mnist.npz", b))
 		if err != nil {
 			if !isInput(err) {
 				t.Fatalf("%v is no input error", err)

@@ -16,12 +16,12 @@ type Images struct {
 	Labels                  []int  // N values in 0…C−1
 }
 
-// TrainingFractions divides the official training split of an image data set, by
+// trainingFractions divides the official training split of an image data set, by
 // [Stratify], into the rows that train the classifier, that validate it, and that
 // are held out to judge calibrators on; the official test split is the
 // calibration set. Both the paper's text and the code behind its tables do this
 // to CIFAR; of TissueMNIST, whose validation split is official, half is held out.
-var TrainingFractions = []float64{0.45, 0.10, 0.45}
+var trainingFractions = []float64{0.45, 0.10, 0.45}
 
 // Len is N, the number of images.
 func (im *Images) Len() int { return len(im.Labels) }

@@ -50,7 +50,7 @@ func cifar10(t testing.TB, last string) []byte {
 }
 
 func TestOpenCIFAR10(t *testing.T) {
-	train, test, err := OpenCIFAR10(tempFile(t, "cifar-10-binary.tar.gz", cifar10(t, string(record(7)))))
+	train, test, err := openCIFAR10(tempFile(t, "cifar-10-binary.tar.gz", cifar10(t, string(record(7)))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestOpenCIFAR10(t *testing.T) {
 
 func TestOpenCIFAR100(t *testing.T) {
 	file := tarball(t, "cifar-100-binary/train.bin", string(record(3, 99)), "cifar-100-binary/test.bin", string(record(1, 0))+string(record(2, 42)))
-	train, test, err := OpenCIFAR100(tempFile(t, "cifar-100-binary.tar.gz", file))
+	train, test, err := openCIFAR100(tempFile(t, "cifar-100-binary.tar.gz", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestOpenCIFARBad(t *testing.T) {
 		"has no data_batch_1.bin; download":     tarball(t, "test_batch.bin", string(record(1))),
 		"cannot be read (unexpected EOF); down": cifar10(t, string(record(7)))[:100],
 	} {
-		_, _, err := OpenCIFAR10(tempFile(t, "c.tar.gz", file))
+		_, _, err := openCIFAR10(tempFile(t, "c.tar.gz", file))
 		var input *InputError
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -108,10 +108,10 @@ func checksumBroken(file []byte) []byte {
 func TestMissingSources(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tissuemnist.npz")
-	_, _, cifar := OpenCIFAR10(path)
-	_, _, cifar100 := OpenCIFAR100(path)
-	_, _, _, medmnist := OpenMedMNIST(path)
-	_, weather := OpenWeather(dir, []string{"train"}, WeatherSettings{}, newRand(1))
+	_, _, cifar := openCIFAR10(path)
+	_, _, cifar100 := openCIFAR100(path)
+	_, _, _, medmnist := openMedMNIST(path)
+	_, weather := openWeather(dir, []string{"train"}, weatherSettings{}, newRand(1))
 	for want, err := range map[string]error{
 		"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz and put it there":     cifar,
 		"https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz":                     cifar100,
@@ -134,7 +134,7 @@ func medmnist(t testing.TB, shape string, values []float64) []byte {
 }
 
 func TestOpenMedMNIST(t *testing.T) {
-	grey, _, _, err := OpenMedMNIST(tempFile(t, "tissuemnist.npz", medmnist(t, "(2, 2, 3)", []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 255})))
+	grey, _, _, err := openMedMNIST(tempFile(t, "tissuemnist.npz", medmnist(t, "(2, 2, 3)", []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 255})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestOpenMedMNIST(t *testing.T) {
 	if fmt.Sprint(grey.Labels, grey.Image(1)) != "[1 7] [6 7 8 9 10 255]" {
 		t.Errorf("labels %v, image %v", grey.Labels, grey.Image(1))
 	}
-	_, val, test, err := OpenMedMNIST(tempFile(t, "pathmnist.npz", medmnist(t, "(2, 1, 2, 3)", []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})))
+	_, val, test, err := openMedMNIST(tempFile(t, "pathmnist.npz", medmnist(t, "(2, 1, 2, 3)", []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestMedMNISTSizes(t *testing.T) {
 	small, large := array(t, "train_images", "|u1", "(1, 1, 2)", 1, 2), array(t, "val_images", "|u1", "(1, 1, 3)", 1, 2, 3)
 	label := array(t, "train_labels", "|u1", "(1, 1)", 1)
 	file := zipped(t, 0, small, large, rename(small, "test_images"), label, rename(label, "val_labels"), rename(label, "test_labels"))
-	_, _, _, err := OpenMedMNIST(tempFile(t, "m.npz", file))
+	_, _, _, err := openMedMNIST(tempFile(t, "m.npz", file))
 	if want := "train_images has images of 1×2×1 and val_images of 1×3×1"; !isInput(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -173,7 +173,7 @@ func TestOpenMedMNISTBad(t *testing.T) {
 		"train_images has shape (2, 0, 3); an ima": medmnist(t, "(2, 0, 3)", nil),
 		"train_images must be an array of bytes":   zipped(t, 0, array(t, "train_images", "<f4", "(1, 1, 1)", 0)),
 	} {
-		if _, _, _, err := OpenMedMNIST(tempFile(t, "m.npz", file)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, _, err := openMedMNIST(tempFile(t, "m.npz", file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// OpenMedMNIST reads a data set of the MedMNIST collection (Yang et al. 2023), such
+// openMedMNIST reads a data set of the MedMNIST collection (Yang et al. 2023), such
 // as tissuemnist.npz, with its official splits. Grey images of N×H×W and colour
 // images of N×H×W×3 are read; data sets with several labels an image are
 // refused. Whatever is wrong with the file is an *InputError.
-func OpenMedMNIST(path string) (train, val, test *Images, err error) {
+func openMedMNIST(path string) (train, val, test *Images, err error) {
 	f, err := openOr(path, "download %s from https://zenodo.org/records/10519652 and put it there, or name the place where it is", filepath.Base(path))
 	if err != nil {
 		return nil, nil, nil, err

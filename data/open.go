@@ -78,7 +78,7 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readAll(path, f, Room())
+	return readAll(path, f, room())
 }
 
 // ReadSmall is ReadFile of a file of at most so many bytes.

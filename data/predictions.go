@@ -17,11 +17,11 @@ type Predictions struct {
 	ClassNames []string // C, nil if none are known
 }
 
-// SumTolerance is how far from 1 the probabilities of a row may sum.
-const SumTolerance = 1e-6
+// predictedTolerance is how far from 1 the probabilities of a row may sum.
+const predictedTolerance = 1e-6
 
 // NewPredictions are predictions whose every row is a distribution: log-probabilities
-// that are finite, or −∞ where a probability is 0, and sum to 1 within [SumTolerance].
+// that are finite, or −∞ where a probability is 0, and sum to 1 within 1e-6.
 // Otherwise it is an error that names the first row that is none. Every method's Predict
 // ends here.
 func NewPredictions(logProbs *mat.Dense, labels []int) (*Predictions, error) {
@@ -36,7 +36,7 @@ func NewPredictions(logProbs *mat.Dense, labels []int) (*Predictions, error) {
 			}
 			sum += math.Exp(l)
 		}
-		if !(math.Abs(sum-1) <= SumTolerance) {
+		if !(math.Abs(sum-1) <= predictedTolerance) {
 			return nil, &rowError{i, func(row int) string {
 				return fmt.Sprintf("the predicted probabilities of row %d sum to %v, not 1: its features or logits, or the model's weights, are too large to compute with", row, sum)
 			}}

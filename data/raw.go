@@ -24,7 +24,7 @@ type Raw struct {
 // RawSettings chooses how raw data are divided. The zero value holds nothing out.
 type RawSettings struct {
 	// HeldOut is the share of a table's rows, those of one region of its columns
-	// (see [Table.HoldOut]), that are kept from everything else as shifted rows.
+	// that lie together, that are kept from everything else as shifted rows.
 	HeldOut float64
 	// Label is the name of a csv file's label column; "" is the last.
 	Label string
@@ -72,9 +72,9 @@ func AbsoluteRaw(arg string, sources []RawSource) (string, error) {
 	return source.Name + ":" + path, nil
 }
 
-// TableFractions divides a raw table, by [Stratify], into rows that train, that
+// tableFractions divides a raw table, by [Stratify], into rows that train, that
 // calibrate and that test.
-var TableFractions = []float64{0.4, 0.3, 0.3}
+var tableFractions = []float64{0.4, 0.3, 0.3}
 
 // heldBack is the share of the training rows that [Raw.HoldBack] takes.
 const heldBack = 0.2
@@ -96,7 +96,7 @@ const heldBack = 0.2
 //	MedMNIST     50 % of training     validation   test images  50 % of training     –
 //	weather      train                –            dev_in       eval_in              eval_out
 //
-// by [TableFractions] and [TrainingFractions]. The same rng gives the same rows: pretrain
+// The same rng gives the same rows: pretrain
 // and encode make with a seed the calibration and test rows that a study has with it.
 // Whatever is wrong with a file is an *InputError.
 func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
@@ -202,14 +202,14 @@ func (t *Table) divide(s RawSettings, rng *rand.Rand) (*Raw, error) {
 	r := &Raw{Name: t.Name, Classes: t.Classes, Notice: t.Notice}
 	in := t.Inputs()
 	if s.HeldOut > 0 {
-		inside, region, err := t.HoldOut(s.HeldOut)
+		inside, region, err := t.holdOut(s.HeldOut)
 		if err != nil {
 			return nil, err
 		}
 		r.Shifted = in.Rows(region)
 		in = in.Rows(inside)
 	}
-	parts := Stratify(in.Labels, TableFractions, rng)
+	parts := Stratify(in.Labels, tableFractions, rng)
 	for i, dst := range []**Inputs{&r.Train, &r.Cal, &r.Test} {
 		*dst = in.Rows(parts[i])
 	}
@@ -217,17 +217,17 @@ func (t *Table) divide(s RawSettings, rng *rand.Rand) (*Raw, error) {
 }
 
 func rawCIFAR(path string, rng *rand.Rand) (*Raw, error) {
-	train, test, err := OpenCIFAR(path)
+	train, test, err := openAnyCIFAR(path)
 	if err != nil {
 		return nil, err
 	}
-	in, parts := train.Inputs(), Stratify(train.Labels, TrainingFractions, rng)
+	in, parts := train.Inputs(), Stratify(train.Labels, trainingFractions, rng)
 	return &Raw{Name: train.Name, Classes: train.Classes,
 		Train: in.Rows(parts[0]), Val: in.Rows(parts[1]), Cal: test.Inputs(), Test: in.Rows(parts[2])}, nil
 }
 
 func rawMedMNIST(path string, rng *rand.Rand) (*Raw, error) {
-	train, val, test, err := OpenMedMNIST(path)
+	train, val, test, err := openMedMNIST(path)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func rawMedMNIST(path string, rng *rand.Rand) (*Raw, error) {
 
 // rawWeather draws the same rows of each part whatever the seed.
 func rawWeather(dir string) (*Raw, error) {
-	t, err := OpenWeather(dir, WeatherParts, WeatherSettings{Rows: WeatherRows}, rand.New(rand.NewPCG(0, 1)))
+	t, err := openWeather(dir, WeatherParts, weatherSettings{Rows: weatherRows}, rand.New(rand.NewPCG(0, 1)))
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func TestHoldOutIsARegion(t *testing.T) {
 	for i := range 10 {
 		x.SetRow(i, []float64{float64(i*7%10) + 3, 2 * float64(i*7%10)})
 	}
-	inside, region, err := (&Table{Features: x, Labels: make([]int, 10)}).HoldOut(0.3)
+	inside, region, err := (&Table{Features: x, Labels: make([]int, 10)}).holdOut(0.3)
 	if err != nil {
 		t.Fatal(err)
 	}

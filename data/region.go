@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// HoldOut divides the table's rows by a region of its columns: region is the share
+// holdOut divides the table's rows by a region of its columns: region is the share
 // of the rows that lie farthest along the first principal component of the
 // standardized columns, inside all others; both ascend. A classifier and a
 // calibrator that see the inside alone are judged out of distribution on the
@@ -13,9 +13,9 @@ import (
 // positive, so the same table always gives the same rows. They are other rows, not
 // always harder ones: classes lie apart at the bright end of satellite. It panics
 // unless 0 < share < 1.
-func (t *Table) HoldOut(share float64) (inside, region []int, err error) {
+func (t *Table) holdOut(share float64) (inside, region []int, err error) {
 	if !(share > 0 && share < 1) {
-		panic("data: HoldOut: the share must lie between 0 and 1")
+		panic("data: holdOut: the share must lie between 0 and 1")
 	}
 	embed, err := FitEmbedding(t.Features, 1)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// Room is how many bytes of memory the process may fill: three quarters of the least of
+// room is how many bytes of memory the process may fill: three quarters of the least of
 // what the machine has, what its control group allows (Linux), what the shell allows
 // (ulimit -v) and GOMEMLIMIT. Where nothing tells, 16 GiB are taken for what is there.
-func Room() int64 {
+func room() int64 {
 	return min(machine(), debug.SetMemoryLimit(-1)) / 4 * 3
 }
 
@@ -59,7 +59,7 @@ func memTotal() int64 {
 // says how many would: "cal_features takes 80 GB for 1000000 rows; at most 200000 rows fit
 // into the 16 GB there are".
 func CheckRoom(path, what string, n int, each float64, units string) error {
-	room := float64(Room())
+	room := float64(room())
 	if float64(n)*each <= room {
 		return nil
 	}

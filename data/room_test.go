@@ -144,8 +144,8 @@ func TestStrayLabel(t *testing.T) {
 // TestRoom: what has no room is refused, and the sentence tells how much has.
 func TestRoom(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
-	if Room() != 48<<20 {
-		t.Errorf("%d bytes of room under a limit of 64 MB", Room())
+	if room() != 48<<20 {
+		t.Errorf("%d bytes of room under a limit of 64 MB", room())
 	}
 	path := tempFile(t, "f.npz", zipped(t, zip.Deflate, zeros("cal_features", "|u1", "(20000, 1000)", 2e7)))
 	_, err := Open(path)

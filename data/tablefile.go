@@ -125,7 +125,7 @@ var otherKinds = []struct{ magic, says string }{
 
 // mostOf is how many bytes a part of a file of so many may have when it is decompressed: as many
 // as deflate can make of the file, but at least 128 MiB, which pages of one number repeated take.
-func mostOf(size int64) int64 { return min(max(1032*size, 128<<20), Room()/2) }
+func mostOf(size int64) int64 { return min(max(1032*size, 128<<20), room()/2) }
 
 // openTable reads a table file as the npz that it stands for; nil if it is none.
 func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {

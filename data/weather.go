@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// WeatherSettings chooses rows of the Shifts weather data.
-type WeatherSettings struct {
+// weatherSettings chooses rows of the Shifts weather data.
+type weatherSettings struct {
 	// Classes are the values of fact_cwsm_class to keep. nil means the five most
 	// frequent of the training part: the paper keeps five and does not say which.
 	Classes []string
@@ -23,11 +23,11 @@ type WeatherSettings struct {
 	Rows int
 }
 
-// WeatherRows bounds the parts as the paper does: it has about 100,000 training,
+// weatherRows bounds the parts as the paper does: it has about 100,000 training,
 // 40,000 dev_in and 100,000 evaluation rows.
-const WeatherRows = 100_000
+const weatherRows = 100_000
 
-// OpenWeather reads parts of the canonical partition of the Shifts weather data
+// openWeather reads parts of the canonical partition of the Shifts weather data
 // (Malinin et al. 2021): the named ones of train, dev_in, dev_out, eval_in and
 // eval_out, from dir/shifts_canonical_PART.csv. The label is fact_cwsm_class; the
 // first six columns are not features. Calibration is fitted on dev_in and
@@ -36,7 +36,7 @@ const WeatherRows = 100_000
 // Rows that lack a value are left out, among them the averaged rows that the
 // partition adds to the training part. Files are streamed: only rows kept are
 // held in memory. Whatever is wrong with a file is an *InputError.
-func OpenWeather(dir string, parts []string, s WeatherSettings, rng *rand.Rand) ([]*Table, error) {
+func openWeather(dir string, parts []string, s weatherSettings, rng *rand.Rand) ([]*Table, error) {
 	classes := slices.Clone(s.Classes)
 	if classes == nil {
 		var err error
