@@ -41,13 +41,26 @@ func (c *campaign) command(ctx context.Context, args ...string) *exec.Cmd {
 // run runs calibra to its end and holds it against what every command must do: end, with
 // one of the codes, with no trace, and with a short answer where it refuses.
 func (c *campaign) run(n *count, codes []int, args ...string) ended {
+	return c.shell(n, codes, "", args...)
+}
+
+// shell is run after what a shell does first.
+func (c *campaign) shell(n *count, codes []int, first string, args ...string) ended {
 	ctx, cancel := context.WithTimeout(c.ctx, longest)
 	defer cancel()
 	cmd := c.command(ctx, args...)
+	if first != "" {
+		if !strings.HasSuffix(strings.TrimSpace(first), ";") {
+			first = "export " + first + ";"
+		}
+		env := cmd.Env
+		cmd = exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", first + ` exec "$0" "$@"`, c.program}, args...)...)
+		cmd.Env = env
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	_ = cmd.Run() // its code tells
-	e := ended{"calibra " + strings.Join(args, " "), -1, stderr.String()}
+	e := ended{strings.TrimSpace(first+" calibra ") + " " + strings.Join(args, " "), -1, stderr.String()}
 	if cmd.ProcessState == nil || c.ctx.Err() != nil {
 		return e
 	}
@@ -57,16 +70,16 @@ func (c *campaign) run(n *count, codes []int, args ...string) ended {
 	case ctx.Err() != nil:
 		n.failed("hangs", "%s", e.line)
 	case strings.Contains(e.stderr, "goroutine ") || strings.Contains(e.stderr, "panic:") || strings.Contains(e.stderr, "runtime error"):
-		n.failed("traces", "%s: %s", e.line, first(e.stderr))
+		n.failed("traces", "%s: %s", e.line, opening(e.stderr))
 	case !slices.Contains(codes, e.code):
-		n.failed("wrong exits", "%s: %d: %s", e.line, e.code, first(e.stderr))
+		n.failed("wrong exits", "%s: %d: %s", e.line, e.code, opening(e.stderr))
 	case e.code != 0 && len(e.stderr) > 4000:
 		n.failed("long answers", "%s: %d bytes", e.line, len(e.stderr))
 	}
 	return e
 }
 
-func first(text string) string {
+func opening(text string) string {
 	text = strings.TrimSpace(text)
 	return text[:min(len(text), 300)]
 }
@@ -81,7 +94,7 @@ func side(work func(worker int)) {
 }
 
 // unfinished matches names that are only there while a command writes, or is to go on.
-var unfinished = regexp.MustCompile(`^\..+\.\d+\.\d+$|^\.probe-|\.partial$`)
+var unfinished = regexp.MustCompile(`^\..+\.\d+(@[^.]*)?\.\d+$|^\.probe-|\.partial$`)
 
 // tidy counts what unfinished work left below dir.
 func (c *campaign) tidy(n *count, dir, after string) {

@@ -1,6 +1,12 @@
 // Command campaign attacks the command calibra as users, disks and other programs do, and
 // counts what it does wrong:
 //
+//	folders    folders that others made, whose links and manifests ask for files elsewhere
+//	settings   files of settings that a decoder of YAML does not survive
+//	special files
+//	           pipes, devices and directories by the names of files
+//	surroundings
+//	           shells that allow little, or set what nobody expects
 //	kills      commands killed at any moment, mostly while they write: is what is
 //	           there of one run, are inputs as they were, does the next run clear up?
 //	files      features, predictions and tables with changed bytes, headers and values

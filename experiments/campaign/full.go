@@ -53,10 +53,10 @@ func full(c *campaign, n *count, rng *rand.Rand) {
 			after := fmt.Sprintf("%s with room for %d kB and %d files", e.line, kilobytes, files)
 			if e.code == 1 {
 				if !strings.Contains(e.stderr, "no space left") {
-					n.failed("wrong exits", "%s: %s", after, first(e.stderr))
+					n.failed("wrong exits", "%s: %s", after, opening(e.stderr))
 				}
 				if said := sentences(e.stderr); said != 1 {
-					n.failed("long answers", "%s: %d sentences: %s", after, said, first(e.stderr))
+					n.failed("long answers", "%s: %d sentences: %s", after, said, opening(e.stderr))
 				}
 			}
 			if err := v.check(d.dir); err != nil {

@@ -169,9 +169,12 @@ func kills(c *campaign, n *count, rng *rand.Rand) {
 		rng := rand.New(rand.NewPCG(seeds[worker%len(seeds)], uint64(worker)))
 		dir := c.scene(n, fmt.Sprintf("kills-%d", worker), rng)
 		before := inputs(dir)
-		takes := map[string]time.Duration{}
+		takes, variants := map[string]time.Duration{}, map[string]int{}
 		for i := 0; n.more(c); i++ {
-			v := victims[rng.IntN(len(victims))]
+			v := victims[(i+worker)%len(victims)]
+			if i%3 > 0 { // so that some go on with what a kill left, and others begin anew
+				variants[v.name] = i
+			}
 			if takes[v.name] == 0 { // how long it takes to its end
 				began := time.Now()
 				c.run(n, []int{0}, v.args(dir, i)...)
@@ -181,7 +184,7 @@ func kills(c *campaign, n *count, rng *rand.Rand) {
 			if rng.IntN(2) == 0 {
 				moment = 0.7 + 0.35*rng.Float64()
 			}
-			args := v.args(dir, i)
+			args := v.args(dir, variants[v.name])
 			cmd := c.command(c.ctx, args...)
 			must(cmd.Start())
 			time.Sleep(time.Duration(moment * float64(takes[v.name])))
@@ -192,9 +195,9 @@ func kills(c *campaign, n *count, rng *rand.Rand) {
 				n.failed("mixed folders", "%v, after %s", err, after)
 			}
 			c.kept(n, dir, before, after)
-			if i%40 == 39 { // the next runs clear up
+			if i%60 == 59 { // the next runs go on, and clear up
 				for _, v := range victims {
-					c.run(n, []int{0}, v.args(dir, i)...)
+					c.run(n, []int{0}, v.args(dir, variants[v.name])...)
 					if err := v.check(dir); err != nil {
 						n.failed("mixed folders", "%v, after a whole %s", err, v.name)
 					}

@@ -32,13 +32,17 @@ type part struct {
 }
 
 var parts = []part{
-	{"kills", 2000, 0.25, kills},
-	{"files", 6000, 0.2, files},
-	{"models", 2000, 0.15, models},
-	{"extremes", 0, 0.2, extremes}, // methods × problems
-	{"at once", 200, 0.1, atOnce},
-	{"full disk", 500, 0.05, full},
-	{"fuzz", 0, 0.1, fuzzers}, // all of them
+	{"folders", 0, 0.05, meets(linked)}, // goal 0: all there are
+	{"settings", 0, 0.02, meets(bombs)},
+	{"special files", 0, 0.05, meets(specials)},
+	{"surroundings", 0, 0.05, meets(surroundings)},
+	{"files", 6000, 0.1, files},
+	{"models", 2000, 0.08, models},
+	{"extremes", 0, 0.15, extremes}, // methods × problems
+	{"at once", 200, 0.06, atOnce},
+	{"full disk", 500, 0.04, full},
+	{"kills", 2000, 0.35, kills},
+	{"fuzz", 0, 0.05, fuzzers}, // all of them
 }
 
 func main() {
