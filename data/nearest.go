@@ -1,23 +1,29 @@
 package data
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
 )
 
 // Unknown is the *[InputError] for a name that is not among the known ones: "there is no
-// method "vqq"; did you mean vq? Choose one of …". Kind is what the name is of.
+// method "vqq"; did you mean vq? Choose one of …". Kind is what the name is of. Of many known
+// names it tells the nearest.
 func Unknown(kind, name string, known []string) error {
-	hint := ""
-	if near := Nearest(name, known); near != "" {
-		hint = "did you mean " + near + "? "
+	const many, near = 20, 5
+	hint, choose := "", "choose one of "
+	if nearest := Nearest(name, known); nearest != "" {
+		hint, choose = "did you mean "+nearest+"? ", "Choose one of "
 	}
-	choose := "choose one of "
-	if hint != "" {
-		choose = "Choose one of "
+	rest := ""
+	if len(known) > many {
+		rest = fmt.Sprintf(" and %d more", len(known)-near)
+		known = slices.SortedStableFunc(slices.Values(known), func(a, b string) int { return cmp.Compare(edits(name, a), edits(name, b)) })[:near]
 	}
-	return Inputf("", "there is no %s %q; %s%s%s", kind, name, hint, choose, strings.Join(known, ", "))
+	return Inputf("", "there is no %s %q; %s%s%s%s", kind, name, hint, choose, strings.Join(known, ", "), rest)
 }
 
 // Nearest is the known name that differs from name by the fewest edits, "" if that is
@@ -25,8 +31,7 @@ func Unknown(kind, name string, known []string) error {
 func Nearest(name string, known []string) string {
 	best, least := "", 0
 	for _, k := range known {
-		d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(k))
-		if best == "" || d < least {
+		if d := edits(name, k); best == "" || d < least {
 			best, least = k, d
 		}
 	}
@@ -34,4 +39,18 @@ func Nearest(name string, known []string) string {
 		return ""
 	}
 	return best
+}
+
+// edits are the letters to be changed, added, left out, or swapped with the next one, of which
+// it tries one swap.
+func edits(from, to string) int {
+	from, to = strings.ToLower(from), strings.ToLower(to)
+	least := levenshtein.ComputeDistance(from, to)
+	letters := []rune(from)
+	for i := range len(letters) - 1 {
+		swapped := slices.Clone(letters)
+		swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
+		least = min(least, 1+levenshtein.ComputeDistance(string(swapped), to))
+	}
+	return least
 }

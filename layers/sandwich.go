@@ -179,7 +179,7 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
 			}
-			tell(ctx, "the map's information", row, len(rows.Labels))
+			Tell(ctx, "the map's information", row, len(rows.Labels))
 			if rows.count(row) == 0 {
 				continue
 			}
@@ -345,7 +345,7 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		tell(ctx, "intervals of rows", row, n)
+		Tell(ctx, "intervals of rows", row, n)
 		slope.set(v, row, v.LogProbs.RawRowView(row))
 		for j := range C {
 			at := row*C + j

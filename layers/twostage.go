@@ -95,7 +95,7 @@ func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.De
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("layers: intervals of two stages, interrupted at calibration row %d: %w", row, err)
 			}
-			tell(ctx, what, row, n)
+			Tell(ctx, what, row, n)
 			if rows.count(row) > 0 {
 				logp := rows.View.LogProbs.RawRowView(row)
 				slope.set(rows.View, row, logp)
@@ -192,7 +192,7 @@ func invertHead(ctx context.Context, rows Observed, z *mat.Dense, ridge float64)
 			if err := ctx.Err(); err != nil {
 				return nil, fmt.Errorf("layers: intervals of two stages, interrupted at the head's information: %w", err)
 			}
-			tell(ctx, "the head's information", i*C+l, C*C)
+			Tell(ctx, "the head's information", i*C+l, C*C)
 			for row := range n {
 				weight := -math.Exp(rows.View.LogProbs.At(row, l))
 				if i == l {
@@ -294,7 +294,7 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		tell(ctx, "intervals of rows", begin, n)
+		Tell(ctx, "intervals of rows", begin, n)
 		end := min(begin+r.rows, n)
 		withOne := mat.NewDense(end-begin, M+1, nil)
 		slopes := r.slopes.Slice(0, (end-begin)*C, 0, d2).(*mat.Dense)

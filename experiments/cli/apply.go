@@ -13,7 +13,7 @@ import (
 
 type applyCmd struct {
 	Model string `required:"" type:"path" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
-	In    string `required:"" type:"path" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them."`
+	In    string `required:"" type:"input" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them; or the name of data that the program brings, as for fit."`
 	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, labels if test_labels is there, and the embedding of the fit if test_features is. A name that ends in .parquet, .arrow or .feather gets a table."`
 
 	ApplyFlags
@@ -50,10 +50,16 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	if done, err := c.streamed(ctx, t, model, method, file, beside); done || err != nil {
+	if !brought(c.In) {
+		if done, err := c.streamed(ctx, t, model, method, file, beside); done || err != nil {
+			return err
+		}
+	}
+	seed, err := seedOf(c.Model)
+	if err != nil {
 		return err
 	}
-	src, err := data.OpenAs(c.In, file.Names)
+	src, err := openInput(ctx, t, methods, c.In, seed, file.Names)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -37,8 +38,9 @@ type completed struct {
 
 type completedFlag struct {
 	Name, Help string
-	Words      []string // of its value
-	Value      bool     // whether it takes one; a file where there are no words
+	Words      []string          // of its value
+	Lines      map[string]string // what the words are, as far as that is said
+	Value      bool              // whether it takes one; a file where there are no words
 }
 
 func (c *completionCmd) Run(k *kong.Context, t *terminal, methods *experiments.Catalog) error {
@@ -53,11 +55,16 @@ func (c *completionCmd) Run(k *kong.Context, t *terminal, methods *experiments.C
 	for _, s := range theory.Studies() {
 		claims = append(claims, s.Name)
 	}
+	studies = append(studies, study.TruthName)
+	lines, keys, err := describe(methods)
+	if err != nil {
+		return err
+	}
 	words := map[string][]string{
 		"--method": methods.Names(), "--methods": methods.Names(), "--split": {"paper", "tables", "none"}, "--ema": {"warm", "zero"},
-		"--device": {"cpu", "auto", "cuda"}, "--protocol": {"tables", "formula"}, "--data": {"letter", "satellite", "digits", "cubic", "proximity", "proximity100", "longtail1000"},
+		"--device": {"cpu", "auto", "cuda"}, "--protocol": {"tables", "formula"}, "--data": named,
 		"--encoder": {"mlp", "resmlp", "ftt", "resnet"}, "--binning": {"width", "quantile"}, "--weights": {"uniform", "frequency"},
-		"study": studies, "theory": append(claims, "fast", "all"), "methods": methods.Names(), "completion": {"bash", "zsh", "fish"},
+		"--set": keys, "study": studies, "theory": append(claims, "fast", "all"), "methods": methods.Names(), "completion": {"bash", "zsh", "fish"},
 	}
 	var commands []completed
 	for _, node := range k.Model.Children {
@@ -69,6 +76,9 @@ func (c *completionCmd) Run(k *kong.Context, t *terminal, methods *experiments.C
 			for _, f := range group {
 				name := "--" + f.Name
 				flag := completedFlag{Name: name, Help: plainQuotes(f.Help), Words: words[name], Value: !f.IsBool()}
+				if strings.HasPrefix(name, "--method") {
+					flag.Lines = lines
+				}
 				if node.Name == "evaluate" || !strings.HasPrefix(name, "--weights") {
 					command.Flags = append(command.Flags, flag)
 					continue
@@ -87,10 +97,40 @@ func (c *completionCmd) Run(k *kong.Context, t *terminal, methods *experiments.C
 		}
 	}
 	var text bytes.Buffer
-	if err := template.Must(template.New("").Funcs(template.FuncMap{"join": func(words []string) string { return strings.Join(words, " ") }}).Parse(script)).Execute(&text, commands); err != nil {
+	if err := template.Must(template.New("").Funcs(template.FuncMap{"join": func(words []string) string { return strings.Join(words, " ") }, "fishes": fishes}).Parse(script)).Execute(&text, commands); err != nil {
 		return fmt.Errorf("write the completion for %s: %w", c.Shell, err)
 	}
 	return t.print(text.Bytes())
+}
+
+// describe are what the methods are, and the keys of their settings, each once, with the = that
+// follows.
+func describe(methods *experiments.Catalog) (lines map[string]string, keys []string, err error) {
+	lines = map[string]string{}
+	for _, m := range methods.List() {
+		lines[m.Name] = plainQuotes(m.Line)
+		_, asked, err := m.Build(experiments.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, k := range asked {
+			keys = append(keys, k.Name+"=")
+		}
+	}
+	slices.Sort(keys)
+	return lines, slices.Compact(keys), nil
+}
+
+// fishes are the words of a flag for fish, each with what it is where that is said.
+func fishes(f completedFlag) string {
+	if f.Lines == nil {
+		return "'" + strings.Join(f.Words, " ") + "'"
+	}
+	text := `"(printf '%s\t%s\n'`
+	for _, w := range f.Words {
+		text += fmt.Sprintf(" '%s' '%s'", w, f.Lines[w])
+	}
+	return text + `)"`
 }
 
 // plainQuotes is help without what the shells' quotes would end at.
@@ -110,7 +150,7 @@ _calibra() {
   fi
   case "${COMP_WORDS[1]} $before" in
 {{- range $c := .}}{{range .Flags}}{{if .Words}}
-    "{{$c.Name}} {{.Name}}") COMPREPLY=($(compgen -W "{{join .Words}}" -- "$current")); return ;;
+    "{{$c.Name}} {{.Name}}") {{if eq .Name "--set"}}compopt -o nospace 2>/dev/null; {{end}}COMPREPLY=($(compgen -W "{{join .Words}}" -- "$current")); return ;;
 {{- else if .Value}}
     "{{$c.Name}} {{.Name}}") compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$current")); return ;;
 {{- end}}{{end}}{{end}}
@@ -155,7 +195,7 @@ complete -c calibra -n __fish_use_subcommand -a {{.Name}} -d '{{.Help}}'
 complete -c calibra -n '__fish_seen_subcommand_from {{.Name}}' -a '{{join .Words}}'
 {{- end}}
 {{- range .Flags}}
-complete -c calibra -n '__fish_seen_subcommand_from {{$c.Name}}' -l {{slice .Name 2}} -d '{{.Help}}'{{if .Words}} -x -a '{{join .Words}}'{{else if .Value}} -r -F{{end}}
+complete -c calibra -n '__fish_seen_subcommand_from {{$c.Name}}' -l {{slice .Name 2}} -d '{{.Help}}'{{if .Words}} -x -a {{fishes .}}{{else if .Value}} -r -F{{end}}
 {{- end}}
 {{- end}}
 `,

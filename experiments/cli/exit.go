@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 
 	"calibra/data"
@@ -94,7 +95,8 @@ func traced(err error) string {
 // sentence is err as it is told on stderr.
 func sentence(err error) string {
 	if errors.Is(err, context.Canceled) {
-		return "calibra: interrupted: " + err.Error()
+		text := strings.TrimSuffix(strings.ReplaceAll(": "+err.Error(), ": "+context.Canceled.Error(), ""), ": ")
+		return "calibra: interrupted" + text
 	}
 	return "calibra: " + err.Error()
 }

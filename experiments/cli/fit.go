@@ -11,12 +11,14 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+	"calibra/experiments/study"
 	"calibra/layers"
 	"calibra/layers/anchored"
 )
 
 type fitCmd struct {
-	In     string       `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and, to be judged on, test_*; cal_weights and test_weights are whole numbers, copies of each row."`
+	In     string       `required:"" type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and, to be judged on, test_*; cal_weights and test_weights are whole numbers, copies of each row. Or letter, satellite, digits and the other data that study --data names."`
 	Method string       `default:"vq" placeholder:"NAME" help:"What to fit (${default}); calibra methods lists all."`
 	Split  data.Holdout `placeholder:"paper|tables|none" help:"Where validation rows come from: 10 % of the calibration rows (paper), 10 % of the test rows (tables), or nowhere (none). Without it, paper for methods that stop early and none for the others."`
 	Seed   uint64       `default:"0" help:"Seed of split, initial weights and batches (${default})."`
@@ -36,6 +38,10 @@ func (fitCmd) Help() string {
   calibra fit --in features.npz --method ts --split none --out runs/ts
   calibra fit --in features.npz --method auto --out runs/auto
   calibra fit --in features.npz --method stacked --out runs/stacked
+  calibra fit --in letter --method ts --out runs/letter
+
+Prints the test rows' errors before and after, with their noise floors, says so if the fit
+does harm, and then names a method that does not.
 
 F.npz may as well be Parquet (.parquet), Arrow or Feather, with a row for each example: lists of
 numbers features and logits or columns features_0, …, label, and set, which says cal, val or
@@ -58,7 +64,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if err != nil {
 		return err
 	}
-	src, err := data.Open(c.In)
+	src, err := openInput(ctx, t, methods, c.In, c.Seed, data.Names{})
 	if err != nil {
 		return err
 	}
@@ -84,7 +90,10 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	if err := spec.Use(settings[c.Method]); err != nil {
 		return err
 	}
-	run, err := spec.Fit(ctx, src, t.stage)
+	steps := t.steps(1)
+	steps.next("fit " + c.Method)
+	run, err := spec.Fit(steps.told(ctx), src, steps.stage)
+	steps.clear()
 	if errors.Is(err, context.Canceled) && run != nil {
 		if _, statErr := os.Stat(filepath.Join(c.Out, "model.safetensors")); statErr == nil {
 			return fmt.Errorf("%w; the model that was in %s before is kept", err, c.Out)
@@ -108,7 +117,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		}
 		t.note("%s: %s after %d epochs, weights of epoch %d kept, %.1f s", s.Name, s.Result.Ended, s.Result.Epochs, s.Result.Best, s.Time.Seconds())
 	}
-	return c.report(t, run)
+	return c.report(ctx, t, run)
 }
 
 // interrupted keeps what the fit had learned when it was interrupted, and is the error that
@@ -124,7 +133,7 @@ func (c *fitCmd) interrupted(run interface{ Write(dir string) error }, interrupt
 }
 
 // report prints what the fit found and where it is.
-func (c *fitCmd) report(t *terminal, run *experiments.Run) error {
+func (c *fitCmd) report(ctx context.Context, t *terminal, run *experiments.Run) error {
 	var ranking *table
 	mixture := ""
 	switch m := run.Model.(type) {
@@ -135,6 +144,16 @@ func (c *fitCmd) report(t *terminal, run *experiments.Run) error {
 	case *anchored.Stack:
 		ranking = rankingTable(m.Ranking, m.Shares())
 		mixture = fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f\n\n", m.NLL, m.Error, m.T())
+	}
+	var beside *weighed
+	if run.Outcome != nil {
+		var err error
+		if beside, err = weigh(ctx, run); err != nil {
+			return err
+		}
+		if beside != nil {
+			beside.verdict.Commands = c.next(beside.verdict.Use)
+		}
 	}
 	if c.JSON {
 		out := map[string]any{"method": c.Method, "out": c.Out}
@@ -149,6 +168,9 @@ func (c *fitCmd) report(t *terminal, run *experiments.Run) error {
 		}
 		if run.Training != nil {
 			out["training_rows"] = run.Training
+		}
+		if beside != nil {
+			out["before_and_after"], out["verdict"] = beside.table().objects(), beside.verdict
 		}
 		if ranking != nil {
 			out["candidates"] = ranking.objects()
@@ -174,9 +196,30 @@ func (c *fitCmd) report(t *terminal, run *experiments.Run) error {
 			return err
 		}
 	}
+	if beside != nil {
+		if err := t.printf("\n"); err != nil {
+			return err
+		}
+		if err := t.tables(beside.table()); err != nil {
+			return err
+		}
+		if err := t.verdicts([]*report.Verdict{beside.verdict}); err != nil {
+			return err
+		}
+	}
 	v := run.Outcome.Metrics.Values
 	return t.closing("%s: NLL %.4f, accuracy %.4f on %d test rows; wrote model, metrics and predictions to %s",
 		c.Method, v[metrics.NLL], v[metrics.Accuracy], run.Source.Test.Len(), c.Out)
+}
+
+// next are the commands that follow from a fit whose verdict is to use a method: those that fit
+// and apply it, or the last alone where it is this one.
+func (c *fitCmd) next(use string) []string {
+	in := quoted([]string{relative(c.In)})
+	if use == c.Method && use != report.Classifier {
+		return []string{study.Apply(in, quoted([]string{relative(c.Out)}))}
+	}
+	return study.Commands(in, experiments.Spec{Method: use})
 }
 
 // rankingTable shows what cross-validation says of the candidates: the one that auto

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -143,5 +144,43 @@ func TestInterruptedFitSaysWhatBecameOfTheModel(t *testing.T) {
 		if !strings.Contains(got.Error(), want) || exitCode(got) != exitInterrupted {
 			t.Errorf("%v does not say %q", got, want)
 		}
+	}
+}
+
+// TestFitSaysHarm: of a method that is worse than the classifier the verdict names what is not,
+// and the commands that fit and apply that.
+func TestFitSaysHarm(t *testing.T) {
+	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
+	code, stdout, stderr := calibra(t, "fit", "--in", in, "--method", "vq", "--slots", "4", "--codewords", "2", "--set", "optim.epochs=1", "--out", out, "--json")
+	var printed struct {
+		Before  []map[string]any `json:"before_and_after"`
+		Verdict struct {
+			Use      string
+			Harmful  []string
+			Commands []string
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &printed); code != 0 || err != nil {
+		t.Fatalf("exits %d, %v: %s%s", code, err, stdout, stderr)
+	}
+	if v := printed.Verdict; v.Use != "ts" || !slices.Equal(v.Harmful, []string{"vq"}) || len(printed.Before) != 3 || printed.Before[0]["ece_floor"] == nil {
+		t.Fatalf("one epoch of vq: %+v", printed)
+	}
+	for _, command := range printed.Verdict.Commands {
+		args := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(command, " runs/ts", " "+filepath.Join(out, "ts")), " calibrated.npz", " "+filepath.Join(out, "c.npz")))
+		if code, _, stderr := calibra(t, args[1:]...); args[0] != "calibra" || code != 0 {
+			t.Errorf("%s exits %d: %s", command, code, stderr)
+		}
+	}
+}
+
+// TestFitBroughtData: data of the program are fitted and applied by their names.
+func TestFitBroughtData(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run")
+	if code, _, stderr := calibra(t, "fit", "--in", "cubic", "--method", "ts", "--out", out); code != 0 {
+		t.Fatal(stderr)
+	}
+	if code, stdout, stderr := calibra(t, "apply", "--in", "cubic", "--model", out, "--out", filepath.Join(out, "c.npz")); code != 0 || !strings.Contains(stdout, "rows by ts") {
+		t.Errorf("%s%s", stdout, stderr)
 	}
 }

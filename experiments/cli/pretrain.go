@@ -90,7 +90,9 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 		return err
 	}
 	settings := encoders.Settings{Optim: c.settings(), Mean: c.Mean, SD: c.SD}
-	settings.Optim.Observe, settings.Optim.Executor = t.stage("pretrain"), executor
+	steps := t.steps(1)
+	defer steps.clear()
+	settings.Optim.Observe, settings.Optim.Executor = steps.next("pretrain"), executor
 	for _, rows := range []*data.Inputs{raw.Val, raw.Cal, raw.Test, raw.Shifted} {
 		if rows != nil {
 			settings.Others = append(settings.Others, rows)

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"calibra/data"
+	"calibra/layers"
 	"calibra/optim"
 
 	"github.com/schollz/progressbar/v3"
@@ -42,7 +45,7 @@ func (p *progress) at(done, total float64, text string) {
 	if p.quiet || p.bar == nil && now.Sub(p.began) < silence || !(total > 0) {
 		return
 	}
-	if interactive(p.err) {
+	if interactive(p.err) && os.Getenv("TERM") != "dumb" {
 		if p.bar == nil {
 			p.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(p.err), progressbar.OptionSetWidth(barWidth),
 				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(100*time.Millisecond))
@@ -74,19 +77,92 @@ func (p *progress) left(done, total float64) string {
 	return fmt.Sprintf(", about %v left", time.Duration(float64(time.Since(p.began))*(total-done)/done).Round(time.Second))
 }
 
-// stage observes a stage of a fit.
-func (t *terminal) stage(name string) func(optim.Epoch) {
-	p := t.progress()
+// steps shows where a work of several steps is, be it told of what goes on inside or not.
+type steps struct {
+	*progress
+	n      int
+	mu     sync.Mutex
+	at     int    // of n, from 1 on
+	what   string // the step
+	detail string // what goes on in it
+	part   float64
+	ended  chan struct{}
+}
+
+// steps begins a work of n steps, to be cleared at its end.
+func (t *terminal) steps(n int) *steps {
+	s := &steps{progress: t.progress(), n: n, ended: make(chan struct{})}
+	go func() {
+		beat := time.NewTicker(time.Second / 2)
+		defer beat.Stop()
+		for {
+			select {
+			case <-beat.C:
+				s.mu.Lock()
+				s.show()
+				s.mu.Unlock()
+			case <-s.ended:
+				return
+			}
+		}
+	}()
+	return s
+}
+
+// next begins the next step, whose epochs are to be observed.
+func (s *steps) next(what string) func(optim.Epoch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at, s.what, s.detail, s.part = s.at+1, what, "", 0
+	return s.stage("")
+}
+
+// stage observes a stage of the step.
+func (s *steps) stage(name string) func(optim.Epoch) {
 	return func(e optim.Epoch) {
 		text := fmt.Sprintf("%s: epoch %d of at most %d, loss %.4f", name, e.Number, e.Of, e.Loss)
 		if e.Validation == e.Validation {
 			text += fmt.Sprintf(", validation %.4f", e.Validation)
 		}
-		p.at(float64(e.Number), float64(e.Of), text)
-		if e.Last {
-			p.clear()
+		s.tell(strings.TrimPrefix(text, ": "), float64(e.Number)/float64(e.Of))
+	}
+}
+
+// told is ctx with what long computations tell of themselves.
+func (s *steps) told(ctx context.Context) context.Context {
+	return layers.WithProgress(ctx, func(what string, done, total int) {
+		s.tell(fmt.Sprintf("%s %d of %d", what, done+1, total), float64(done)/float64(total))
+	})
+}
+
+func (s *steps) tell(detail string, part float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.detail, s.part = detail, part
+}
+
+// show shows the step, what goes on in it and for how long the work runs.
+func (s *steps) show() {
+	var parts []string
+	if s.n > 1 {
+		parts = append(parts, fmt.Sprintf("step %d of %d", s.at, s.n))
+	}
+	for _, part := range []string{s.what, s.detail} {
+		if part != "" {
+			parts = append(parts, part)
 		}
 	}
+	if s.at > 0 {
+		s.progress.at(float64(s.at-1)+s.part+1e-3, float64(s.n), fmt.Sprintf("%v, %s", time.Since(s.began).Round(time.Second), strings.Join(parts, ": ")))
+	}
+}
+
+// clear ends the work.
+func (s *steps) clear() {
+	close(s.ended)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress.clear()
 }
 
 // clipped is text in at most width places.

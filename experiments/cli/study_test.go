@@ -160,7 +160,7 @@ func TestStudyRefuses(t *testing.T) {
 
 // browse opens a page in headless Chromium and returns what becomes of it and what is
 // said on its console.
-func browse(t *testing.T, page string) (dom string, console []string) {
+func browse(t *testing.T, page string, flags ...string) (dom string, console []string) {
 	t.Helper()
 	var browser string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -172,8 +172,9 @@ func browse(t *testing.T, page string) (dom string, console []string) {
 	if browser == "" {
 		t.Skip("there is no Chromium; apt-get install chromium")
 	}
-	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+	flags = append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
 		"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom", "file://"+page)
+	cmd := exec.CommandContext(t.Context(), browser, flags...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

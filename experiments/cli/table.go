@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -176,6 +177,17 @@ func (t *table) write(out io.Writer, width int, styled bool) {
 	for _, row := range t.rows {
 		line(row)
 	}
+}
+
+// dropped are the heads of the columns that a width has no room for.
+func (t *table) dropped(width int) (heads []string) {
+	shown, _ := t.fit(width)
+	for j, c := range t.columns {
+		if !slices.Contains(shown, j) {
+			heads = append(heads, c.head)
+		}
+	}
+	return heads
 }
 
 // broken is text in lines of at most width, broken between words where it can be.

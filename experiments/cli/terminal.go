@@ -114,7 +114,17 @@ func (t *terminal) tables(tables ...*table) error {
 		}
 		tab.write(&text, width(t.out), styled(t.out))
 	}
-	return t.print(text.Bytes())
+	if err := t.print(text.Bytes()); err != nil {
+		return err
+	}
+	var dropped []string
+	for _, tab := range tables {
+		dropped = append(dropped, tab.dropped(width(t.out))...)
+	}
+	if dropped != nil {
+		t.note("the terminal is too narrow for %s; --json has all columns", strings.Join(dropped, ", "))
+	}
+	return nil
 }
 
 // json prints v as indented JSON.

@@ -104,7 +104,7 @@ func dotLines(lines []dotLine) (*plot.Plot, error) {
 		m.say(l.at, y, l.says)
 		p.Add(m)
 	}
-	p.Y.Tick.Marker = ticks
+	p.Y.Tick.Marker, p.X.Tick.Marker = ticks, spacedTicks{}
 	p.Y.Min, p.Y.Max = 0.5, float64(len(lines))+0.5
 	return p, nil
 }

@@ -70,7 +70,7 @@ func (c Cell) latex() string {
 	if strings.ContainsFunc(c.Text, unicode.IsLetter) || strings.ContainsAny(c.Text, `\&$#_{}~^`) { // words, "1e-05" among them
 		return escapeTeX(c.Text)
 	}
-	number := strings.NewReplacer("±", `\pm `, "−", "-", "%", `\%`).Replace(c.Text)
+	number := strings.NewReplacer("±", `\pm `, "−", "-", "%", `\%`, "†", `^{\dagger}`, "≤", `\leq `, "≥", `\geq `, " – ", `$--$`, " … ", `$\dots{}$`, "→", `\to `).Replace(c.Text)
 	switch c.Mark {
 	case metrics.Best:
 		return `$\mathbf{` + number + `}$`
@@ -83,7 +83,7 @@ func (c Cell) latex() string {
 var texEscapes = strings.NewReplacer(
 	`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
 	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
-	"|C|", `$|\mathcal{C}|$`, "±", `$\pm$`, "·", `$\cdot$`, "×", `$\times$`, "−", `$-$`, "…", `\dots{}`, "≤", `$\leq$`, "∈", `$\in$`,
+	"|C|", `$|\mathcal{C}|$`, "±", `$\pm$`, "·", `$\cdot$`, "×", `$\times$`, "−", `$-$`, "…", `\dots{}`, "≤", `$\leq$`, "∈", `$\in$`, "†", `$^{\dagger}$`, "→", `$\to$`, "≥", `$\geq$`, "–", "--", "²", `$^2$`, "α", `$\alpha$`, "γ", `$\gamma$`, "λ", `$\lambda$`, "σ", `$\sigma$`, "|", `$|$`, "<", `$<$`, ">", `$>$`,
 )
 
 func escapeTeX(s string) string { return texEscapes.Replace(data.Line(s)) }

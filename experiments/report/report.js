@@ -48,12 +48,25 @@
   }
   bar.hidden = names.length < 2;
 
-  const csv = table => all("tr", table).filter(row => !row.classList.contains("off") && !row.classList.contains("block"))
-    .map(row => {
-      const block = row.parentNode.querySelector(".block"), cells = [...row.cells].map(text);
+  // One number a cell: "mean±sd" and "low – high" are two columns, daggers and stars are left out.
+  const split = [[/±/, ["", " sd"]], [/ [–…] /, [" low", " high"]]];
+  const csv = table => {
+    const rows = all("tr", table).filter(row => !row.classList.contains("off") && !row.classList.contains("block"));
+    const kinds = [...table.tHead.rows[0].cells].map((_, k) => split.find(([mark]) => rows.some(r => r.parentNode !== table.tHead && mark.test(text(r.cells[k])))));
+    const plain = s => /^[−+]?[.\d]/.test(s) ? s.replace("−", "-").replace(/^\+/, "").replace("†", "") : s;
+    return rows.map(row => {
+      const head = row.parentNode === table.tHead;
+      const block = row.parentNode.querySelector(".block"), cells = [...row.cells].flatMap((cell, k) => {
+        const s = text(cell), kind = kinds[k];
+        if (!kind) return [head ? s : plain(s)];
+        if (head) return kind[1].map(suffix => s + suffix);
+        const parts = s.split(kind[0]).map(plain);
+        return [parts[0], parts[1] ?? ""];
+      });
       if (table.querySelector(".block")) cells.unshift(row.parentNode === table.tHead ? "data" : block ? text(block) : "");
       return cells.map(c => /[",\n]/.test(c) ? `"${c.replaceAll('"', '""')}"` : c).join(",") + "\n";
     }).join("");
+  };
   const copy = async s => {
     try { await navigator.clipboard.writeText(s); } catch { // a page that may not: by way of a selection
       const area = document.body.appendChild(document.createElement("textarea"));

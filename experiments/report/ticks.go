@@ -141,6 +141,30 @@ func (evenTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
+// spacedTicks are evenTicks of an axis along which names stand side by side: where they would
+// touch, every second or every fifth has one.
+type spacedTicks struct{}
+
+func (spacedTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := evenTicks{}.Ticks(low, high)
+	longest := 0
+	for _, t := range ticks {
+		longest = max(longest, len(t.Label)+2)
+	}
+	for _, every := range []int{1, 2, 5} {
+		if longest*(len(ticks)/every) > axisCharacters && every < 5 {
+			continue
+		}
+		for i := range ticks {
+			if i%every != 0 {
+				ticks[i].Label = ""
+			}
+		}
+		break
+	}
+	return ticks
+}
+
 // placedTicks ticks an axis at given places, and names those that leave the name to
 // their right some room.
 type placedTicks struct {

@@ -174,7 +174,8 @@ func (v *Verdict) sentences(first, use *Judged, tied, harmful, all []*Judged, cl
 	}
 	switch {
 	case len(all) == 1:
-	case len(tied) == 0 && len(all) > 1:
+	case len(tied) == 0 && len(all) == 2 && classifier >= 0:
+	case len(tied) == 0:
 		text = append(text, "Every other method is told apart from it at 5 %.")
 	default:
 		line := fmt.Sprintf("%s %s not told apart from it", titles(tied), isAre(len(tied)))

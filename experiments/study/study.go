@@ -53,7 +53,7 @@ func ByName(name string) (*Study, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return nil, data.Unknown("study", name, names)
+	return nil, data.Unknown("study", name, append(names, TruthName))
 }
 
 // tableOrder is the order of the paper's tables; methods beyond them follow in

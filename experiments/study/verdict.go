@@ -150,7 +150,12 @@ func Commands(in string, spec experiments.Spec) []string {
 		fit += " --set " + set
 	}
 	out := "runs/" + spec.Method
-	return []string{fit + " --out " + out, fmt.Sprintf("calibra apply --model %s --in %s --out calibrated.npz", out, in)}
+	return []string{fit + " --out " + out, Apply(in, out)}
+}
+
+// Apply is the command that applies the model in a directory.
+func Apply(in, model string) string {
+	return fmt.Sprintf("calibra apply --model %s --in %s --out calibrated.npz", model, in)
 }
 
 // Weigh is the verdict on runs that were judged on the same test rows. The first of them that

@@ -141,7 +141,8 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 
 // judge adds candidates with what the folds say of them.
 func (c *contest) judge(ctx context.Context, candidates []Candidate) error {
-	for _, candidate := range candidates {
+	for i, candidate := range candidates {
+		layers.Tell(ctx, "cross-validating map", i, len(candidates))
 		j, err := c.cv.judge(ctx, candidate.Map)
 		if err != nil {
 			return fmt.Errorf("cross-validate %s: %w", candidate.Name, err)

@@ -105,6 +105,7 @@ func (s *Stack) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 		if share == 0 {
 			continue
 		}
+		layers.Tell(ctx, "fitting to all rows map", m, len(shares))
 		start := time.Now()
 		p, err := newPosterior(s.Candidates[m].Map, s.Base.Sizes(), c.rows, rng)
 		if err != nil {

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"calibra/data"
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+	"calibra/experiments/study"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// floorRedraws are those behind the noise floors of a fit.
+const floorRedraws = 20
+
+// localRows is up to how many test rows a fit measures the local errors of the classifier before
+// it, and their noise floor: their time grows with the square of the rows.
+const localRows = 8000
+
+// weighed are runs on the same test rows and what is to be said of them.
+type weighed struct {
+	runs    []*experiments.Run
+	floors  []*metrics.Report // of each run
+	verdict *report.Verdict
+}
+
+// weigh sets the run beside the classifier as it is and, where that says that the run does harm,
+// beside temperature scaling. It is nil where the test rows have no logits.
+func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
+	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
+		return nil, nil
+	}
+	w := &weighed{}
+	add := func(method string) error {
+		r := run
+		if method != run.Spec.Method {
+			var err error
+			if r, err = onLogits(ctx, method, run); err != nil {
+				return err
+			}
+		}
+		floor, err := floors(ctx, r, run)
+		if err != nil {
+			return err
+		}
+		w.runs, w.floors = append(w.runs, r), append(w.floors, floor)
+		w.verdict, err = study.Weigh(ctx, w.runs, rand.New(rand.NewPCG(run.Spec.Seed, 6)))
+		return err
+	}
+	const remedy = "ts"
+	err := add(report.Classifier)
+	if err == nil && run.Spec.Method != report.Classifier {
+		err = add(run.Spec.Method)
+	}
+	if err == nil && len(w.verdict.Harmful) > 0 && run.Spec.Method != remedy {
+		err = add(remedy)
+	}
+	return w, err
+}
+
+// onLogits fits a method that reads logits alone to the rows of another run, and judges it on
+// those of that run.
+func onLogits(ctx context.Context, method string, run *experiments.Run) (*experiments.Run, error) {
+	logits := func(x *data.Set) *data.Set { return &data.Set{Logits: x.Logits, Labels: x.Labels} }
+	source := *run.Source
+	source.Cal, source.Val, source.Test = logits(source.Cal), nil, logits(source.Test)
+	return experiments.Spec{Catalog: run.Spec.Catalog, Method: method, Data: run.Spec.Data, Split: data.NoValidation, Seed: run.Spec.Seed}.Fit(ctx, &source, nil)
+}
+
+// floors measures what a run says of the test rows with its noise floors, the local errors in
+// the embedding of the fit where the rows are few.
+func floors(ctx context.Context, r, fit *experiments.Run) (*metrics.Report, error) {
+	settings, err := fit.Spec.Measuring()
+	if err != nil {
+		return nil, err
+	}
+	p := r.Outcome.Predictions
+	var embedding mat.Matrix
+	if shared := fit.Outcome.Shared; shared != nil && len(p.Labels) <= localRows {
+		embedding = shared
+	}
+	return metrics.MeasureWith(ctx, p.LogProbs, p.Labels, embedding, settings, metrics.Uncertainty{Replicates: metrics.None, Redraws: floorRedraws}, rand.New(rand.NewPCG(fit.Spec.Seed, 4)))
+}
+
+// table is one line for each run: before, after, and the remedy.
+func (w *weighed) table() *table {
+	t := &table{columns: []column{
+		{head: "method", left: true}, {head: "NLL", key: "nll"}, {head: "ACC", key: "accuracy"},
+		{head: "ECE", key: "ece"}, {head: "floor", key: "ece_floor"}, {head: "LCE", key: "lce"}, {head: "floor", key: "lce_floor"},
+	}}
+	for i, r := range w.runs {
+		t.add(append([]cell{words(r.Spec.Method)}, floored(w.floors[i])...)...)
+	}
+	return t
+}
+
+// floored are NLL and accuracy, and ECE and LCE with their noise floors.
+func floored(r *metrics.Report) []cell {
+	cells := []cell{decimals(r.Values[metrics.NLL], 4), decimals(r.Values[metrics.Accuracy], 4)}
+	for _, m := range []metrics.Metric{metrics.ECE, metrics.LCE} {
+		floor := math.NaN()
+		if n := r.Noise[m]; n != nil {
+			floor = n.Mean
+		}
+		cells = append(cells, decimals(r.Values[m], 5), decimals(floor, 5))
+	}
+	return cells
+}
+
+// sections are the runs as a page shows them: their errors with noise floors, the differences to
+// the best, and the reliability of each.
+func (w *weighed) sections() ([]*report.Section, error) {
+	t := &report.Table{Caption: "Errors on the test rows, the best above. The floor is what a perfectly calibrated model with these predictions would show.", Labels: []string{"Method"},
+		Values: []report.Head{{Text: "NLL", Arrow: "↓"}, {Text: "ACC", Arrow: "↑"}, {Text: "ECE", Arrow: "↓"}, {Text: "floor"}, {Text: "LCE", Arrow: "↓"}, {Text: "floor"}}}
+	var block report.Block
+	var diagrams []report.Diagram
+	for at, judged := range w.verdict.Methods {
+		i := slices.IndexFunc(w.runs, func(r *experiments.Run) bool { return r.Spec.Method == judged.Name })
+		row := report.Row{Labels: []string{judged.Title}, Winner: at == 0}
+		for _, c := range floored(w.floors[i]) {
+			row.Cells = append(row.Cells, report.Cell{Text: c.text})
+		}
+		block.Rows = append(block.Rows, row)
+		p := w.runs[i].Outcome.Predictions
+		top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{})
+		if err != nil {
+			return nil, err
+		}
+		diagrams = append(diagrams, report.Diagram{Name: judged.Title, Curve: top})
+	}
+	t.Blocks = []report.Block{block}
+	sections := []*report.Section{{Title: "Before and after", Tables: []*report.Table{t}}}
+	forest, err := w.verdict.Forest("")
+	if err != nil {
+		return nil, err
+	}
+	if forest != nil {
+		sections[0].Figures = append(sections[0].Figures, &report.Drawing{Name: "differences", Caption: "Differences to the best method on the same test rows, with 95 % intervals; below 0 is better.", Figure: forest})
+	}
+	figure, err := report.Diagrams(diagrams)
+	if err != nil {
+		return nil, err
+	}
+	return append(sections, &report.Section{Title: "Reliability", Figures: []*report.Drawing{{Name: "reliability", Caption: "How often the top class is right, against its probability.", Figure: figure}}}), nil
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"calibra/data"
+	"calibra/experiments"
+
+	"github.com/alecthomas/kong"
+)
+
+// named are the data that the program brings, by the names that --data and --in take.
+var named = []string{"letter", "satellite", "digits", "cubic", "proximity", "proximity100", "longtail1000", "rare", "calibrated"}
+
+// brought says whether arg names one of them. A file of that name comes first.
+func brought(arg string) bool {
+	for _, name := range named {
+		if _, err := os.Stat(arg); arg == name && errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+// decodeInput is decodePath for what may name data that the program brings.
+func decodeInput(ctx *kong.DecodeContext, target reflect.Value) error {
+	if token := ctx.Scan.Peek(); brought(token.String()) {
+		target.SetString(ctx.Scan.Pop().String())
+		return nil
+	}
+	return decodePath(ctx, target)
+}
+
+// openInput reads a features file, or makes the rows of data that the program brings: features
+// and logits of the first encoder where they are raw, trained with the seed.
+func openInput(ctx context.Context, t *terminal, methods *experiments.Catalog, arg string, seed uint64, names data.Names) (*data.Source, error) {
+	if !brought(arg) {
+		return data.OpenAs(arg, names)
+	}
+	o, err := methods.OpenOrigin(arg, "")
+	if err != nil {
+		return nil, err
+	}
+	if o.Encoders != nil {
+		t.note("training the encoder of %s", arg)
+	}
+	p, err := o.Load(ctx, seed, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return p.Source, nil
+}
+
+// seedOf is the seed that the model was fitted with, whose encoder brought data are read by; 0
+// where the folder does not say.
+func seedOf(model string) (uint64, error) {
+	spec, err := experiments.ReadSpec(filepath.Dir(modelFile(model)))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return spec.Seed, err
+}
