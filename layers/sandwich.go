@@ -148,30 +148,17 @@ const largestSandwich = 6000
 // that is not divided, and more than 6000 parameters are errors. If ctx is cancelled, the
 // error wraps ctx.Err().
 func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, ridge float64) (*Sandwich, error) {
-	dim := 2*s.Codewords*s.Classes + s.Classes
-	switch {
-	case w.Has("bilinear/scale"):
-		return nil, fmt.Errorf("layers: intervals are known for slot scales fixed at 1 only; fit the map with UnitScale")
-	case w.Has("bilinear/regional"):
-		return nil, fmt.Errorf("layers: intervals are known for one prior of all regions only; fit the map with LearnedPrior")
-	case rows.View.Codes == nil || rows.Labels == nil:
-		return nil, fmt.Errorf("layers: intervals need the codes and labels of the calibration rows")
-	case data.Stray(rows.Labels, s.Classes) >= 0:
-		i := data.Stray(rows.Labels, s.Classes)
-		return nil, fmt.Errorf("layers: calibration row %d is of class %d, the map has %d classes", i, rows.Labels[i], s.Classes)
-	case dim > largestSandwich:
-		return nil, fmt.Errorf("layers: intervals of %d parameters need matrices of their square; %d is the most, use fewer codewords", dim, largestSandwich)
+	if err := sandwiched(w, rows, s); err != nil {
+		return nil, err
 	}
 	x := &Sandwich{sizes: s, Occurrences: make([]float64, s.Codewords)}
 	x.theta = slices.Concat(w.Float64s("bilinear/receiver"), w.Float64s("bilinear/sender"), w.Float64s("bilinear/prior"))
-	x.learned = dim - s.Classes
+	x.learned = 2 * s.Codewords * s.Classes
 	if slices.Contains(w.Learned(), "bilinear/prior") {
-		x.learned = dim
+		x.learned += s.Classes
 	}
 	x.balance()
 
-	F := mat.NewSymDense(x.learned, nil)
-	J := mat.NewSymDense(x.learned, nil)
 	slope := newSlopes(x)
 	// each visits the rows that were seen, with slope set to s_j.
 	each := func(visit func(row int)) error {
@@ -189,47 +176,19 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 		}
 		return nil
 	}
-	total := rows.total()
-	squares := newOuterSum(F)
-	err := each(func(row int) {
-		count := rows.count(row)
-		rows.View.eachCode(row, s, func(k int32, share float64) { x.Occurrences[k] += count * share })
-		for j, logq := range slope.logq {
-			squares.add(math.Sqrt(count*math.Exp(logq)), slope.rows.RawRowView(j))
-		}
-	})
-	if err != nil {
+	gauge := x.gauge()
+	if err := x.invert(rows, slope, each, gauge, ridge); err != nil {
 		return nil, err
 	}
-	squares.flush()
-	if total == 0 {
-		return nil, fmt.Errorf("layers: intervals need at least one calibration row")
-	}
+	J := mat.NewSymDense(x.learned, nil)
 	for i := range x.learned {
-		F.SetSym(i, i, F.At(i, i)+ridge*total)
-		J.SetSym(i, i, ridge*total)
+		J.SetSym(i, i, ridge*rows.total())
 	}
-	// Off the gauge: a curvature of total along it, taken out again after inversion.
-	gauge := x.gauge()
-	for _, v := range gauge {
-		F.SymRankOne(F, total, mat.NewVecDense(len(v), v))
-	}
-	var cholesky mat.Cholesky
-	if !cholesky.Factorize(F) {
-		least := floats.MinIdx(x.Occurrences)
-		return nil, fmt.Errorf("layers: the calibration rows do not identify every factor (codeword %d occurs %g times); fit with weight decay or bring more rows", least, x.Occurrences[least])
-	}
-	var inverse mat.SymDense
-	if err := cholesky.InverseTo(&inverse); err != nil {
-		return nil, fmt.Errorf("layers: intervals: %w", err)
-	}
-	bread := mat.DenseCopyOf(&inverse)
-	x.bread = bread
-	squares = newOuterSum(J)
-	own := newForms(bread, func(row int, v []float64, leverage float64) {
+	squares := newOuterSum(J)
+	own := newForms(x.bread, func(row int, v []float64, leverage float64) {
 		squares.add(math.Sqrt(rows.count(row))/(1-math.Min(leverage, largestLeverage)), v)
 	})
-	err = each(func(row int) {
+	err := each(func(row int) {
 		copy(own.next(row), slope.rows.RawRowView(rows.Labels[row]))
 	})
 	if err != nil {
@@ -238,8 +197,8 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 	own.flush()
 	squares.flush()
 	var half, full mat.Dense
-	half.Mul(bread, mat.DenseCopyOf(J))
-	full.Mul(&half, bread)
+	half.Mul(x.bread, mat.DenseCopyOf(J))
+	full.Mul(&half, x.bread)
 	x.covariance = mat.NewSymDense(x.learned, nil)
 	for i := range x.learned {
 		for j := i; j < x.learned; j++ {
@@ -248,6 +207,64 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 	}
 	x.projectOff(gauge)
 	return x, nil
+}
+
+// sandwiched refuses weights and rows of which no covariance is known.
+func sandwiched(w *graph.Weights, rows Observed, s Sizes) error {
+	dim := 2*s.Codewords*s.Classes + s.Classes
+	switch {
+	case w.Has("bilinear/scale"):
+		return fmt.Errorf("layers: intervals are known for slot scales fixed at 1 only; fit the map with UnitScale")
+	case w.Has("bilinear/regional"):
+		return fmt.Errorf("layers: intervals are known for one prior of all regions only; fit the map with LearnedPrior")
+	case rows.View.Codes == nil || rows.Labels == nil:
+		return fmt.Errorf("layers: intervals need the codes and labels of the calibration rows")
+	case data.Stray(rows.Labels, s.Classes) >= 0:
+		i := data.Stray(rows.Labels, s.Classes)
+		return fmt.Errorf("layers: calibration row %d is of class %d, the map has %d classes", i, rows.Labels[i], s.Classes)
+	case dim > largestSandwich:
+		return fmt.Errorf("layers: intervals of %d parameters need matrices of their square; %d is the most, use fewer codewords", dim, largestSandwich)
+	}
+	return nil
+}
+
+// invert sets the bread F⁻¹ from the rows that each visits, and counts the codewords.
+func (x *Sandwich) invert(rows Observed, slope *slopes, each func(visit func(row int)) error, gauge [][]float64, ridge float64) error {
+	F := mat.NewSymDense(x.learned, nil)
+	total := rows.total()
+	squares := newOuterSum(F)
+	err := each(func(row int) {
+		count := rows.count(row)
+		rows.View.eachCode(row, x.sizes, func(k int32, share float64) { x.Occurrences[k] += count * share })
+		for j, logq := range slope.logq {
+			squares.add(math.Sqrt(count*math.Exp(logq)), slope.rows.RawRowView(j))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	squares.flush()
+	if total == 0 {
+		return fmt.Errorf("layers: intervals need at least one calibration row")
+	}
+	for i := range x.learned {
+		F.SetSym(i, i, F.At(i, i)+ridge*total)
+	}
+	// Off the gauge: a curvature of total along it, taken out again after inversion.
+	for _, v := range gauge {
+		F.SymRankOne(F, total, mat.NewVecDense(len(v), v))
+	}
+	var cholesky mat.Cholesky
+	if !cholesky.Factorize(F) {
+		least := floats.MinIdx(x.Occurrences)
+		return fmt.Errorf("layers: the calibration rows do not identify every factor (codeword %d occurs %g times); fit with weight decay or bring more rows", least, x.Occurrences[least])
+	}
+	var inverse mat.SymDense
+	if err := cholesky.InverseTo(&inverse); err != nil {
+		return fmt.Errorf("layers: intervals: %w", err)
+	}
+	x.bread = mat.DenseCopyOf(&inverse)
+	return nil
 }
 
 // balance rescales every pair of factors to |a_k| = |b_k|.

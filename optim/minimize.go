@@ -128,75 +128,100 @@ func Minimize(ctx context.Context, p Problem, s Settings, rng *rand.Rand) (Resul
 	}
 	defer session.Close()
 
-	r := Result{Validation: math.Inf(1), GradientNorm: math.NaN()}
-	keep := func(epoch int, loss, validation float64) error {
-		r.Best, r.Loss, r.Validation = epoch, loss, validation
-		return session.Keep()
-	}
+	f := &fit{problem: p, settings: s, session: session, state: state, result: Result{Validation: math.Inf(1), GradientNorm: math.NaN()}}
 	if s.KeepStart && p.Validation != nil {
-		validation, err := p.Validation(session)
-		if err != nil {
-			return r, fmt.Errorf("optim: validation before the first epoch: %w", err)
-		}
-		if !math.IsNaN(validation) && !math.IsInf(validation, 0) {
-			if err := keep(0, math.NaN(), validation); err != nil {
-				return r, err
-			}
+		if err := f.keepStart(); err != nil {
+			return f.result, err
 		}
 	}
-	for epoch := 1; epoch <= s.Epochs; epoch++ {
+	for epoch := 1; epoch <= s.Epochs && !f.result.Converged; epoch++ {
 		if epoch > 1 {
 			shuffle()
 		}
-		loss, err := session.Epoch(ctx, order)
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return r, errors.Join(fmt.Errorf("interrupted in epoch %d; the weights of epoch %d are kept: %w", epoch, r.Best, err), session.Restore())
-		}
-		if err != nil {
-			return r, fmt.Errorf("optim: epoch %d, %w", epoch, err)
-		}
-		if err := exchangeAverage(session, state); err != nil {
-			return r, err
-		}
-		validation := math.NaN()
-		r.Epochs = epoch
-		if p.Validation != nil {
-			if validation, err = p.Validation(session); err != nil {
-				return r, fmt.Errorf("optim: validation after epoch %d: %w", epoch, err)
-			}
-			if math.IsNaN(validation) || math.IsInf(validation, 0) {
-				return r, fmt.Errorf("optim: the validation loss after epoch %d is not finite", epoch)
-			}
-		}
-		if p.Validation == nil || validation < r.Validation {
-			if err := keep(epoch, loss, validation); err != nil {
-				return r, err
-			}
-		}
-		stalled := epoch-r.Best >= s.Patience
-		if s.Observe != nil {
-			e := Epoch{
-				Number: epoch, Of: s.Epochs, Loss: loss, Validation: validation, Best: r.Best,
-				Last: stalled || epoch == s.Epochs, session: session, optimizer: state,
-			}
-			if timed, ok := session.(interface{ Elapsed() time.Duration }); ok {
-				e.Device = timed.Elapsed()
-			}
-			s.Observe(e)
-		}
-		if err := exchangeAverage(session, state); err != nil {
-			return r, err
-		}
-		if stalled {
-			r.Converged = true
-			r.Ended = fmt.Sprintf("no better validation loss in %d epochs", s.Patience)
-			break
+		if err := f.epoch(ctx, epoch, order); err != nil {
+			return f.result, err
 		}
 	}
-	if !r.Converged {
-		r.Ended = fmt.Sprintf("all %d epochs were run", s.Epochs)
+	if !f.result.Converged {
+		f.result.Ended = fmt.Sprintf("all %d epochs were run", s.Epochs)
 	}
-	return r, session.Restore()
+	return f.result, session.Restore()
+}
+
+// fit is a fit that runs.
+type fit struct {
+	problem  Problem
+	settings Settings
+	session  graph.Session
+	state    *optimizer
+	result   Result
+}
+
+// keep makes the weights as they are the best so far.
+func (f *fit) keep(epoch int, loss, validation float64) error {
+	f.result.Best, f.result.Loss, f.result.Validation = epoch, loss, validation
+	return f.session.Keep()
+}
+
+// keepStart keeps the weights before the first epoch, if their validation loss is finite.
+func (f *fit) keepStart() error {
+	validation, err := f.problem.Validation(f.session)
+	if err != nil {
+		return fmt.Errorf("optim: validation before the first epoch: %w", err)
+	}
+	if math.IsNaN(validation) || math.IsInf(validation, 0) {
+		return nil
+	}
+	return f.keep(0, math.NaN(), validation)
+}
+
+// epoch takes the steps of an epoch, in the order of rows given, and judges what they made.
+func (f *fit) epoch(ctx context.Context, epoch int, order []int32) error {
+	r := &f.result
+	loss, err := f.session.Epoch(ctx, order)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return errors.Join(fmt.Errorf("interrupted in epoch %d; the weights of epoch %d are kept: %w", epoch, r.Best, err), f.session.Restore())
+	}
+	if err != nil {
+		return fmt.Errorf("optim: epoch %d, %w", epoch, err)
+	}
+	if err := exchangeAverage(f.session, f.state); err != nil {
+		return err
+	}
+	validation := math.NaN()
+	r.Epochs = epoch
+	if f.problem.Validation != nil {
+		if validation, err = f.problem.Validation(f.session); err != nil {
+			return fmt.Errorf("optim: validation after epoch %d: %w", epoch, err)
+		}
+		if math.IsNaN(validation) || math.IsInf(validation, 0) {
+			return fmt.Errorf("optim: the validation loss after epoch %d is not finite", epoch)
+		}
+	}
+	if f.problem.Validation == nil || validation < r.Validation {
+		if err := f.keep(epoch, loss, validation); err != nil {
+			return err
+		}
+	}
+	stalled := epoch-r.Best >= f.settings.Patience
+	if f.settings.Observe != nil {
+		e := Epoch{
+			Number: epoch, Of: f.settings.Epochs, Loss: loss, Validation: validation, Best: r.Best,
+			Last: stalled || epoch == f.settings.Epochs, session: f.session, optimizer: f.state,
+		}
+		if timed, ok := f.session.(interface{ Elapsed() time.Duration }); ok {
+			e.Device = timed.Elapsed()
+		}
+		f.settings.Observe(e)
+	}
+	if err := exchangeAverage(f.session, f.state); err != nil {
+		return err
+	}
+	if stalled {
+		r.Converged = true
+		r.Ended = fmt.Sprintf("no better validation loss in %d epochs", f.settings.Patience)
+	}
+	return nil
 }
 
 // exchangeAverage puts the average in place of the weights, and back.

@@ -288,6 +288,40 @@ const collapsedBelow = 1e-6
 // 1e-3, blocks are missing.
 const ridgeStudied = 1e-4
 
+// ridgeFinding is what a ridge makes of one shift of the frequencies.
+type ridgeFinding struct {
+	collapsed, unpredicted int     // blocks at M_k = 0, and those that the ridge seen should not have collapsed
+	worst, random          float64 // radius of positive definiteness, in the worst direction and in a random one
+	population             population
+}
+
+// findUnderRidge fits a population of the truth under a ridge of λ.
+func findUnderRidge(s Settings, model Model, truth *Truth, shift int, lambda float64) (f ridgeFinding, err error) {
+	d := truth.Design
+	cellProb := truth.Table.Multinomial(d.Frequencies(shift))
+	weights := truth.Weights(cellProb)
+	theta := append([]float64(nil), truth.Theta...)
+	if err := minimize(model, NullSpace{}, theta, weights); err != nil {
+		return f, err
+	}
+	byHand, target := newBilinear(truth.Table, d.Identity), Products{Rescaling{d.Classes, d.Codewords}}
+	for k := range d.Codewords {
+		if target.Size(k, theta) < collapsedBelow {
+			f.collapsed++
+			if byHand.pull(k, theta, weights) > s.ridgeSeen(lambda)*(1+1e-6) {
+				f.unpredicted++
+			}
+		}
+	}
+	f.worst, f.random, err = definiteRadius(cheapest(model), theta, weights, d.Codewords, newRand(s.Seed, 6, uint64(shift)))
+	if err != nil || lambda != ridgeStudied {
+		return f, err
+	}
+	f.population = population{weights: weights, occupancy: truth.Table.Occupancy(cellProb)}
+	f.population.asymptotic, err = newAsymptotics(cheapest(model), NullSpace{}, theta, weights)
+	return f, err
+}
+
 // ridgeRows shows what a ridge does instead of fixing the gauge.
 func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 	d := s.design()
@@ -318,36 +352,9 @@ func ridgeRows(ctx context.Context, s Settings, r *Report) error {
 			model: model, gauge: NullSpace{}, target: target, settings: s, salt: 6 << 32,
 			sizes: []int{3e5, 1e6, 3e6}, replicates: s.replicates(14, 40),
 		}
-		type finding struct {
-			collapsed, unpredicted int
-			worst, random          float64
-			population             population
-		}
-		findings := make([]finding, len(shifts))
-		err := forEach(ctx, len(shifts), model.fork, func(model Model, i int) error {
-			f := &findings[i]
-			cellProb := truth.Table.Multinomial(d.Frequencies(shifts[i]))
-			weights := truth.Weights(cellProb)
-			theta := append([]float64(nil), truth.Theta...)
-			if err := minimize(model, NullSpace{}, theta, weights); err != nil {
-				return err
-			}
-			byHand := newBilinear(truth.Table, d.Identity)
-			for k := range d.Codewords {
-				if target.Size(k, theta) < collapsedBelow {
-					f.collapsed++
-					if byHand.pull(k, theta, weights) > s.ridgeSeen(lambda)*(1+1e-6) {
-						f.unpredicted++
-					}
-				}
-			}
-			var err error
-			f.worst, f.random, err = definiteRadius(cheapest(model), theta, weights, d.Codewords, newRand(s.Seed, 6, uint64(shifts[i])))
-			if err != nil || lambda != ridgeStudied {
-				return err
-			}
-			f.population = population{weights: weights, occupancy: truth.Table.Occupancy(cellProb)}
-			f.population.asymptotic, err = newAsymptotics(cheapest(model), NullSpace{}, theta, weights)
+		findings := make([]ridgeFinding, len(shifts))
+		err := forEach(ctx, len(shifts), model.fork, func(model Model, i int) (err error) {
+			findings[i], err = findUnderRidge(s, model, truth, shifts[i], lambda)
 			return err
 		})
 		if err != nil {
