@@ -159,6 +159,31 @@ func TestSoftCodesHarden(t *testing.T) {
 	}
 }
 
+// TestSoftnessIsTheMeanGap between the nearest codeword and the second, in double precision from
+// the features and codewords alone.
+func TestSoftnessIsTheMeanGap(t *testing.T) {
+	cal := blobs(300, 1)
+	d := &Divide{Slots: 4, Codebook: Soft{Of: Fixed{Codewords: 6}, Softness: 2}, Optim: optim.Settings{Epochs: 1}}
+	if err := d.Fit(t.Context(), cal, nil, newRand(4)); err != nil {
+		t.Fatal(err)
+	}
+	words, want := d.weights.Float64s("codebook/codewords"), 0.0
+	for i := range cal.Len() {
+		for slot := range 4 {
+			var apart []float64
+			for k := range 6 {
+				x, y := cal.Features.At(i, 2*slot)-words[2*k], cal.Features.At(i, 2*slot+1)-words[2*k+1]
+				apart = append(apart, x*x+y*y)
+			}
+			slices.Sort(apart)
+			want += 2 * (apart[1] - apart[0]) / float64(4*cal.Len())
+		}
+	}
+	if got := d.weights.Float64s("codebook/temperature")[0]; !(math.Abs(got-want) <= 1e-5*want) { // kept in float32
+		t.Errorf("the temperature is %v, not %v", got, want)
+	}
+}
+
 // TestTwinsNeverMove: the codewords of a twin are slots of the calibration rows, for one book of
 // all slots, and no step moves those of any kind but Codebook.
 func TestTwinsNeverMove(t *testing.T) {

@@ -63,7 +63,8 @@ func sample(x mat.Matrix) *mat.Dense {
 	n, m := x.Dims()
 	out := mat.NewDense(min(n, gapRows), m, nil)
 	for i := range min(n, gapRows) {
-		data.Row(x, i*n/min(n, gapRows), out.RawRowView(i))
+		row := out.RawRowView(i)
+		copy(row, data.Row(x, i*n/min(n, gapRows), row))
 	}
 	return out
 }

@@ -1,0 +1,263 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"calibra/experiments"
+	"calibra/experiments/metrics"
+	"calibra/experiments/report"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Codes asks of every kind of codes whether what it learns is worth more than its random twin,
+// the same codes with codewords drawn from the slots, in the paper's calibrator, in the mixture
+// of anchored maps and in the joint correction.
+var Codes = Study{
+	Name: "codes", Line: "every kind of codes beside its random twin, where codes have anything to find",
+	Grid: func(*experiments.Origin) []experiments.Spec {
+		specs := each(known("nc"))
+		for _, m := range known("vq", "stacked", "corrected") {
+			for _, c := range codeKinds {
+				for _, v := range []experiments.Values{c.learned, c.twin} {
+					if spec := (experiments.Spec{Method: m, Set: v.String()}); v != nil && !slices.Contains(specs, spec) {
+						specs = append(specs, spec)
+					}
+				}
+			}
+		}
+		return specs
+	},
+	Vary:    []Field{ByMethod, ByCodes},
+	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
+	Views:   []View{Twins, Scores, NoiseFloor, TimeTable},
+}
+
+// codeKind is a kind of codes and its random twin; the first has no codes to speak of.
+type codeKind struct {
+	name          string
+	learned, twin experiments.Values
+}
+
+var codeKinds = []codeKind{
+	{withoutCodes, kindOf("one", "0", ""), nil},
+	{"EMA", kindOf("ema", "0", ""), kindOf("random", "0", "")},
+	{"k-means", kindOf("kmeans", "0", ""), kindOf("random", "0", "")},
+	{"product", kindOf("product", "0", ""), kindOf("product", "0", "random")},
+	{"residual", kindOf("residual", "0", ""), kindOf("residual", "0", "random")},
+	{"soft k-means", kindOf("kmeans", "1", ""), kindOf("random", "1", "")},
+}
+
+const withoutCodes = "one codeword"
+
+func kindOf(kind, softness, twin string) experiments.Values {
+	v := experiments.Values{"codebook.kind": kind, "codebook.softness": softness}
+	if twin != "" {
+		v["codebook.twin"] = twin
+	}
+	return v
+}
+
+// ByCodes is the kind of codes that a Spec names.
+var ByCodes = Field{"Codes", func(s experiments.Spec) string {
+	for _, c := range codeKinds {
+		switch {
+		case has(s, c.learned):
+			return c.name
+		case has(s, c.twin):
+			return "random, as " + c.name
+		}
+	}
+	return "–"
+}}
+
+// has tells whether the Spec has these settings of its codes, and no others of them.
+func has(s experiments.Spec, v experiments.Values) bool {
+	if v == nil {
+		return false
+	}
+	for _, key := range []string{"codebook.kind", "codebook.softness", "codebook.twin"} {
+		if s.Value(key) != v[key] {
+			return false
+		}
+	}
+	return true
+}
+
+// coded is the row of a method with codes of these settings, nil without results.
+func (s *subject) coded(method string, v experiments.Values) *row {
+	for _, r := range s.rows {
+		if r.spec.Method == method && len(r.results) > 0 && has(r.spec, v) {
+			return r
+		}
+	}
+	return nil
+}
+
+// twinTest is the NLL of a method on a kind of codes less that on the twin.
+type twinTest struct {
+	subject      *subject
+	method, kind string
+	a, b         *row
+	seeds        int
+	difference   float64
+	low, high    float64
+	p, corrected float64
+}
+
+// overSeedsAndRows is the difference a − b in NLL with an interval that holds for other rows and
+// for another seed: its variance is that over the rows, by the paired bootstrap, and that of the
+// seeds' differences over their number, and its distribution Student's with the degrees of
+// freedom of that sum (Satterthwaite 1946). Seeds that test other rows differ by these too, so
+// that the interval is rather too wide. Of one seed it is of the rows alone; nil without a
+// common seed.
+func overSeedsAndRows(ctx context.Context, a, b *row) (*twinTest, error) {
+	p, err := pairedLosses(ctx, a, b, sharedMetric(metrics.NLL))
+	if err != nil || p == nil {
+		return nil, err
+	}
+	ofRows := math.Pow((p.Interval.High-p.Interval.Low)/(2*distuv.UnitNormal.Quantile(0.975)), 2)
+	ofSeeds, seeds, rows := 0.0, float64(len(p.seeds)), float64(a.results[0].TestRows)
+	if sd := p.sd(); !math.IsNaN(sd) {
+		ofSeeds = sd * sd / seeds
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: rows - 1}
+	if ofSeeds > 0 {
+		t.Nu = math.Pow(ofRows+ofSeeds, 2) / (ofRows*ofRows/(rows-1) + ofSeeds*ofSeeds/(seeds-1))
+	}
+	out := &twinTest{a: a, b: b, seeds: len(p.seeds), difference: p.Difference, p: 1}
+	spread := math.Sqrt(ofRows + ofSeeds)
+	out.low, out.high = p.Difference-spread*t.Quantile(0.975), p.Difference+spread*t.Quantile(0.975)
+	if spread > 0 {
+		out.p = 2 * t.CDF(-math.Abs(p.Difference)/spread)
+	}
+	return out, nil
+}
+
+// headroom tells whether random codes find anything that the same method without codes does not,
+// on any of the methods that were run both ways: at 5 %, not corrected, so that a source is
+// rather asked than left out.
+func (s *subject) headroom(ctx context.Context) (found, asked bool, err error) {
+	for _, method := range known("vq", "stacked", "corrected") {
+		without := s.coded(method, codeKinds[0].learned)
+		for _, c := range codeKinds[1:] {
+			random := s.coded(method, c.twin)
+			if without == nil || random == nil {
+				continue
+			}
+			t, err := overSeedsAndRows(ctx, random, without)
+			if err != nil {
+				return false, false, err
+			}
+			if t != nil {
+				asked = true
+				found = found || t.high < 0
+			}
+		}
+	}
+	return found || !asked, asked, nil
+}
+
+// Twins holds each kind of codes against its random twin, on the sources with something to find.
+func Twins(ctx context.Context, f *Findings) (*report.Section, error) {
+	var tests []*twinTest
+	var left []string
+	for _, s := range f.subjects() {
+		room, _, err := s.headroom(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !room {
+			left = append(left, s.Title())
+			continue
+		}
+		for _, method := range known("vq", "stacked", "corrected") {
+			for _, c := range codeKinds[1:] {
+				a, b := s.coded(method, c.learned), s.coded(method, c.twin)
+				if a == nil || b == nil {
+					continue
+				}
+				t, err := overSeedsAndRows(ctx, a, b)
+				if err != nil {
+					return nil, err
+				}
+				if t != nil {
+					t.subject, t.method, t.kind = s, method, c.name
+					tests = append(tests, t)
+				}
+			}
+		}
+	}
+	note := "Below 0 the learned codewords are better than those drawn from the slots. Intervals are over seeds and rows; Holm's correction is over the table."
+	if len(left) > 0 {
+		note += fmt.Sprintf(" Left out, since random codes find nothing there that the method without codes does not: %v.", left)
+	}
+	section := &report.Section{Title: "Codes against their random twins", Note: note}
+	if tests == nil {
+		if left == nil {
+			return nil, nil
+		}
+		return section, nil
+	}
+	ps := make([]float64, len(tests))
+	for i, t := range tests {
+		ps[i] = t.p
+	}
+	for i, p := range metrics.Holm(ps) {
+		tests[i].corrected = p
+	}
+	section.Tables = []*report.Table{countTwins(tests), listTwins(tests)}
+	return section, nil
+}
+
+// listTwins is a row for each test.
+func listTwins(tests []*twinTest) *report.Table {
+	table := &report.Table{
+		Caption: "NLL on each kind of codes and on its random twin.", Labels: []string{ByMethod.Head, ByCodes.Head},
+		Values: []report.Head{{Text: "NLL", Arrow: "↓"}, {Text: "twin's", Arrow: "↓"}, {Text: "difference", Arrow: "↓"}, {Text: "95 % interval"}, {Text: "p"}, {Text: "seeds"}},
+	}
+	nll := sharedMetric(metrics.NLL)
+	var last *subject
+	for _, t := range tests {
+		if t.subject != last {
+			table.Blocks, last = append(table.Blocks, report.Block{Name: t.subject.Title()}), t.subject
+		}
+		block := &table.Blocks[len(table.Blocks)-1]
+		block.Rows = append(block.Rows, report.Row{Labels: []string{MethodTitle(t.method), t.kind}, Cells: []report.Cell{
+			{Text: fmt.Sprintf("%.4f", t.a.spread(nll).Mean)}, {Text: fmt.Sprintf("%.4f", t.b.spread(nll).Mean)},
+			{Text: fmt.Sprintf("%+.4f", t.difference)}, {Text: fmt.Sprintf("%+.4f … %+.4f", t.low, t.high)},
+			{Text: report.P(t.corrected)}, {Text: fmt.Sprint(t.seeds)},
+		}})
+	}
+	return table
+}
+
+// countTwins is on how many sources each kind is told from its twin.
+func countTwins(tests []*twinTest) *report.Table {
+	table := &report.Table{
+		Caption: "On how many sources a kind of codes is better and worse than its twin at 5 %, after Holm's correction.",
+		Labels:  []string{ByMethod.Head, ByCodes.Head}, Values: []report.Head{{Text: "better"}, {Text: "worse"}, {Text: "of"}},
+	}
+	sorted := slices.Clone(tests)
+	slices.SortStableFunc(sorted, func(x, y *twinTest) int { return cmp.Or(cmp.Compare(x.method, y.method), cmp.Compare(x.kind, y.kind)) })
+	var block report.Block
+	for i := 0; i < len(sorted); {
+		better, worse, of, first := 0, 0, 0, sorted[i]
+		for ; i < len(sorted) && sorted[i].method == first.method && sorted[i].kind == first.kind; i++ {
+			of++
+			switch {
+			case sorted[i].corrected < 0.05 && sorted[i].difference < 0:
+				better++
+			case sorted[i].corrected < 0.05:
+				worse++
+			}
+		}
+		block.Rows = append(block.Rows, report.Row{Labels: []string{MethodTitle(first.method), first.kind}, Cells: []report.Cell{{Text: fmt.Sprint(better)}, {Text: fmt.Sprint(worse)}, {Text: fmt.Sprint(of)}}})
+	}
+	table.Blocks = []report.Block{block}
+	return table
+}
