@@ -232,7 +232,7 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 		}
 		return nil, fmt.Errorf("fit %s: %w", s.Method, err)
 	}
-	if t, ok := r.Model.(interface{ Stages() []layers.Stage }); ok {
+	if t, ok := r.Model.(layers.Staged); ok {
 		r.Stages = t.Stages()
 	}
 	if test := r.Source.Test; test != nil && test.Labels != nil {
@@ -280,19 +280,13 @@ func (s Spec) method(src *data.Source) (Method, error) {
 // epochs finds how long each stage should train when all calibration rows are to be
 // fitted: a first fit on nine tenths of them stops early on the last.
 func (s Spec) epochs(ctx context.Context, method Method, options Options, cal *data.Set, rng *rand.Rand) (map[string]int, error) {
-	parts := data.Stratify(cal.Labels, []float64{0.9, 0.1}, rng)
+	fit, judge := layers.Probe(cal, rng)
 	probe, _, err := method.Build(options)
 	if err != nil {
 		return nil, err
 	}
-	if err := probe.Fit(ctx, cal.Rows(parts[0]), cal.Rows(parts[1]), rng); err != nil {
+	if err := probe.Fit(ctx, fit, judge, rng); err != nil {
 		return nil, fmt.Errorf("find the number of epochs of %s: %w", s.Method, err)
 	}
-	epochs := map[string]int{}
-	if p, ok := probe.(interface{ Stages() []layers.Stage }); ok {
-		for _, stage := range p.Stages() {
-			epochs[stage.Name] = stage.Result.Best
-		}
-	}
-	return epochs, nil
+	return layers.BestEpochs(probe), nil
 }

@@ -52,8 +52,7 @@ func (t *Tuned) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) err
 	}
 	fit, judge := cal, val
 	if val == nil {
-		parts := data.Stratify(cal.Labels, []float64{0.9, 0.1}, rng)
-		fit, judge = cal.Rows(parts[0]), cal.Rows(parts[1])
+		fit, judge = Probe(cal, rng)
 	}
 	seed := rng.Uint64()
 	best, chosen := math.Inf(1), -1
@@ -81,11 +80,7 @@ func (t *Tuned) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) err
 	}
 	t.Tried[chosen].Chosen = true
 	if val == nil {
-		epochs := map[string]int{}
-		for _, stage := range t.Stages() {
-			epochs[stage.Name] = stage.Result.Best
-		}
-		t.Trained = t.New(t.Tried[chosen].Slots, t.Tried[chosen].Codewords, epochs)
+		t.Trained = t.New(t.Tried[chosen].Slots, t.Tried[chosen].Codewords, BestEpochs(t.Trained))
 		if err := t.Trained.Fit(ctx, cal, nil, rand.New(rand.NewPCG(seed, 0))); err != nil {
 			return err
 		}
