@@ -24,7 +24,7 @@
 //	Spec.Prepare                 validation rows set aside; the shared embedding, from the calibration rows
 //	layers.NewFeatures           the same memory as graphs read it, under the row numbers of a part
 //	Spec.FitPrepared             the method, fitted
-//	Run.judge                    predictions and codes of the test rows in one pass, the method's own
+//	Run.judge                    predictions and codes of the test rows, the method's own
 //	                             embedding from these codes, the metrics in both embeddings
 //	study.Run, Store.write       what a study keeps of it, one file a cell; calibra compare is a study
 //	study.Findings.Document      tables and figures

@@ -29,11 +29,16 @@ type Outcome struct {
 func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 	cal, test := r.Source.Cal, r.Source.Test
 	o, start := &Outcome{Shared: p.Shared}, time.Now()
-	var coded *layers.Quantized // the test rows, of a method that divides
-	if o.Predictions, coded, err = read(r.Model, test); err != nil {
+	if o.Predictions, err = r.Model.Predict(test); err != nil {
 		return fmt.Errorf("predict the test rows: %w", err)
 	}
 	r.Predict = time.Since(start)
+	var embedded mat.Matrix // the test rows in features of the method's own; nil without
+	if e, ok := r.Model.(layers.Embedder); ok {
+		if embedded, err = e.Embed(test); err != nil {
+			return err
+		}
+	}
 	settings, err := r.Spec.Measuring()
 	if err != nil {
 		return err
@@ -55,11 +60,11 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 	if p.Truth != nil {
 		o.Truth = NewTruth(o.Predictions.LogProbs, p.Truth)
 	}
-	if coded != nil {
+	if coded, ok := embedded.(interface{ Usage() []int }); ok {
 		r.Usage = coded.Usage()
 	}
 	if o.Shared != nil {
-		if o.Own, err = ownSpace(r.Model, cal, test, coded); err != nil {
+		if o.Own, err = ownSpace(r.Model, cal, test, embedded); err != nil {
 			return err
 		}
 	}
@@ -72,43 +77,25 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 	return nil
 }
 
-// read is what the model says of x and, of a method that divides, the codes of the rows: both
-// from one pass.
-func read(model layers.Calibrator, x *data.Set) (*data.Predictions, *layers.Quantized, error) {
-	switch m := model.(type) { // not whatever embeds one, which may predict otherwise
-	case *layers.Trained:
-		return m.Read(x)
-	case *layers.Tuned:
-		return m.Read(x)
-	}
-	p, err := model.Predict(x)
-	return p, nil, err
-}
-
-// ownSpace gives the test rows (N×P), coded if the method divides, in the space where the
-// published tables measure the method: a learned similarity as it is, or the principal
-// components of features of its own, fitted on the calibration rows. It is nil for a method
+// ownSpace gives the test rows (N×P), embedded if the method has features of its own, in the
+// space where the published tables measure the method: a learned similarity as it is, or the
+// principal components of these features, fitted on the calibration rows. It is nil for a method
 // that has neither and is measured in the embedding shared by all.
-func ownSpace(model layers.Calibrator, cal, test *data.Set, coded *layers.Quantized) (*mat.Dense, error) {
-	switch m := model.(type) {
-	case layers.Similar:
+func ownSpace(model layers.Calibrator, cal, test *data.Set, embedded mat.Matrix) (*mat.Dense, error) {
+	if m, ok := model.(layers.Similar); ok {
 		return m.Similarity(test)
-	case layers.Embedder:
-		calOwn, err := m.Embed(cal)
-		if err != nil || calOwn == nil {
-			return nil, err
-		}
-		var testOwn mat.Matrix = coded
-		if coded == nil {
-			if testOwn, err = m.Embed(test); err != nil {
-				return nil, err
-			}
-		}
-		own, err := data.FitEmbedding(calOwn, 0)
-		if err != nil {
-			return nil, err
-		}
-		return own.Apply(testOwn), nil
 	}
-	return nil, nil
+	m, ok := model.(layers.Embedder)
+	if !ok || embedded == nil {
+		return nil, nil
+	}
+	calOwn, err := m.Embed(cal)
+	if err != nil || calOwn == nil {
+		return nil, err
+	}
+	own, err := data.FitEmbedding(calOwn, 0)
+	if err != nil {
+		return nil, err
+	}
+	return own.Apply(embedded), nil
 }
