@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -74,6 +75,43 @@ func TestFitStackedShowsShares(t *testing.T) {
 	code, _, stderr = calibra(t, "apply", "--in", in, "--model", filepath.Join(out, "model.safetensors"), "--out", filepath.Join(out, "applied.npz"))
 	if code != 0 {
 		t.Errorf("the model cannot be applied: %s", stderr)
+	}
+}
+
+// TestNamesOfClassesReachThePredictions: of labels that are names in a csv, by the model, to rows
+// of another file that have not all of them.
+func TestNamesOfClassesReachThePredictions(t *testing.T) {
+	dir := t.TempDir()
+	in, more := filepath.Join(dir, "f.csv"), filepath.Join(dir, "more.csv")
+	header := "set,feature_age,feature_size,logit_0,logit_1,logit_2,label\n"
+	var all, few strings.Builder
+	all.WriteString(header)
+	few.WriteString(header)
+	for i := range 120 {
+		name, part := []string{"ant", "bee", "wasp"}[i%3], []string{"cal", "test"}[i/80]
+		line := fmt.Sprintf("%s,%d,%d,%d,%d,%d,%s\n", part, i%7, i%5, i%3*2, i%4, i%6, name)
+		all.WriteString(line)
+		if part == "test" && name != "ant" {
+			few.WriteString(line)
+		}
+	}
+	for path, text := range map[string]string{in: all.String(), more: few.String()} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, out := filepath.Join(dir, "run"), filepath.Join(dir, "p.npz")
+	for _, args := range [][]string{{"fit", "--in", in, "--method", "ts", "--out", run}, {"apply", "--in", more, "--model", run, "--out", out, "--accept-shift"}} {
+		if code, _, stderr := calibra(t, args...); code != 0 {
+			t.Fatalf("%s exits %d: %s", args[0], code, stderr)
+		}
+	}
+	p, err := data.ReadPredictions(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(p.ClassNames, []string{"ant", "bee", "wasp"}) || slices.Min(p.Labels) != 1 || slices.Max(p.Labels) != 2 {
+		t.Errorf("classes %q, labels %v", p.ClassNames, p.Labels)
 	}
 }
 
