@@ -12,6 +12,7 @@ import (
 	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
+	"calibra/experiments/report"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -272,7 +273,7 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report) error {
 			row[2].text = fmt.Sprintf("%.5f – %.5f", i.Low, i.High)
 		}
 		if n := m.Noise; n != nil {
-			row[3].text, row[4].text, row[5].text, row[6].text = fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), fmt.Sprintf("%+.5f", n.Excess), fmt.Sprintf("%.3f", n.PValue)
+			row[3].text, row[4].text, row[5].text, row[6].text = fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), fmt.Sprintf("%+.5f", n.Excess), report.PAmong(n.PValue, r.Uncertainty.Redraws)
 		}
 		list.add(row...)
 	}
@@ -287,13 +288,13 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report) error {
 	if !math.IsNaN(r.Checks.SKCE) {
 		checks += fmt.Sprintf("; kernel calibration error %.3g", r.Checks.SKCE)
 		if n := r.Checks.SKCENoise; n != nil {
-			checks += fmt.Sprintf(" (p %.3f)", n.PValue)
+			checks += fmt.Sprintf(" (p %s)", report.PAmong(n.PValue, r.Uncertainty.Redraws))
 		}
 	}
 	if !math.IsNaN(r.Checks.SmoothECE) {
 		checks += fmt.Sprintf("; smooth ECE (top) %.5f", r.Checks.SmoothECE)
 		if n := r.Checks.SmoothNoise; n != nil {
-			checks += fmt.Sprintf(", floor %.5f (p %.3f)", n.Mean, n.PValue)
+			checks += fmt.Sprintf(", floor %.5f (p %s)", n.Mean, report.PAmong(n.PValue, r.Uncertainty.Redraws))
 		}
 	}
 	lines := broken(checks, width(t.out))
