@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"calibra/data"
@@ -19,13 +19,14 @@ import (
 )
 
 type diagnoseCmd struct {
-	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, and groups (N integers, named by group_names, or N names) where subgroups are to be audited."`
-	Features  string `type:"path" placeholder:"F.npz" help:"Features of the same rows (N×M): features, test_features or embedding of this file; regions are found in their principal components and described by them."`
+	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, groups (N integers, named by group_names, or N names) where subgroups are to be audited, and class_names (C)."`
+	Features  string `type:"path" placeholder:"F.npz" help:"Features of the same rows (N×M): features, test_features or embedding of this file; regions are found in their principal components and described by them, by their feature_names (M) where the file has them."`
 	Rows      int    `default:"50" help:"Rows that a region must have, both where it is found and where it is tested (${default})."`
-	Codewords int    `default:"32" help:"Codewords, at most, that each half of the rows is divided by (${default})."`
+	Codewords int    `default:"32" help:"Codewords, at most, around which regions are looked for on each half of the rows (${default})."`
 	Redraws   int    `default:"999" help:"Redraws of the labels behind the p-values (${default})."`
 	Seed      uint64 `default:"0" help:"Seed of the halves, the codewords and the redraws (${default})."`
 	Out       string `required:"" type:"path" placeholder:"DIR" help:"Directory for diagnosis.html and diagnosis.json."`
+	AllRows   bool   `help:"List the rows of all regions in diagnosis.json, however many they are."`
 	JSON      bool   `name:"json" help:"Print the diagnosis as JSON."`
 }
 
@@ -35,10 +36,13 @@ func (diagnoseCmd) Help() string {
   calibra diagnose --in runs/vq/predictions.npz --out runs/vq/diagnosis
   calibra diagnose --in predictions.npz --features features.npz --out where --json
 
-It tells where a classifier is miscalibrated: regions of the latent space are found on one
-half of the rows and tested on the other, then the halves change places. Of calibrated
-predictions, at most one diagnosis in twenty calls anything wrong. diagnosis.html has a map
-of the latent space and a table of all regions; open it in a browser.`
+It tells where a classifier is miscalibrated, and what to do: what a correction of the
+predictions alone would save, what one that looks at the latent space too, and the command.
+Regions of the latent space are found on one half of the rows and tested on the other, then
+the halves change places. Of calibrated predictions, at most one diagnosis in twenty calls
+anything wrong. diagnosis.html has a map of the latent space and a table of all regions; open
+it in a browser. diagnosis.json lists the rows of the regions, up to 100,000 of them, or all
+with --all-rows.`
 }
 
 func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
@@ -58,7 +62,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 		return data.Inputf(c.In, "has no labels to judge the predictions by")
 	}
 	rows, _ := p.LogProbs.Dims()
-	e := metrics.Examination{ClassNames: p.ClassNames, Tree: metrics.TreeSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
+	e := metrics.Examination{ClassNames: p.ClassNames, Search: metrics.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
 	copies, err := data.ReadCopies(c.In, rows)
 	if err != nil {
 		return err
@@ -85,11 +89,14 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return asUsage(err)
 	}
-	m, err := d.Map(embedding)
-	if err != nil {
-		return err
+	for k := range d.Advice {
+		d.Advice[k].Command = c.command(d.Advice[k].Correction)
 	}
-	text, err := json.MarshalIndent(d, "", "  ")
+	m, err := d.Map(p.LogProbs, p.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 1)))
+	if err != nil {
+		return asUsage(err)
+	}
+	text, err := json.Marshal(c.listed(d))
 	if err != nil {
 		return fmt.Errorf("write the diagnosis: %w", err)
 	}
@@ -100,6 +107,46 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 		return t.print(append(text, '\n'))
 	}
 	return c.report(t, d)
+}
+
+// command is how a correction of that kind is fitted.
+func (c *diagnoseCmd) command(kind metrics.Kind) string {
+	in := "FEATURES.npz"
+	if c.Features != "" {
+		in = filepath.Base(c.Features)
+	}
+	switch kind {
+	case metrics.GlobalError:
+		return "calibra fit --in " + in + " --method sm --out runs/sm"
+	case metrics.BothErrors:
+		return "calibra fit --in " + in + " --method stacked --out runs/stacked"
+	}
+	return ""
+}
+
+// listedRows are written of all regions together, unless all are asked for.
+const listedRows = 100_000
+
+// listed is the diagnosis as it is written: without the rows of its regions where they are too many.
+func (c *diagnoseCmd) listed(d *metrics.Diagnosis) *metrics.Diagnosis {
+	rows := 0
+	for _, r := range append(append([]metrics.Region{}, d.Regions...), d.Groups...) {
+		rows += r.Size
+	}
+	if c.AllRows || rows <= listedRows {
+		return d
+	}
+	short := *d
+	short.Regions, short.Groups = withoutRows(d.Regions), withoutRows(d.Groups)
+	return &short
+}
+
+func withoutRows(regions []metrics.Region) []metrics.Region {
+	regions = slices.Clone(regions)
+	for k := range regions {
+		regions[k].Rows = nil
+	}
+	return regions
 }
 
 // diagnosisGroup is the data.Folder group of a diagnosis, and diagnosisFiles are its files.
@@ -113,8 +160,12 @@ func (c *diagnoseCmd) write(text []byte, d *metrics.Diagnosis, m *metrics.Map) e
 	if err := to.WriteBytes("diagnosis.json", append(text, '\n')); err != nil {
 		return err
 	}
+	head, err := provenance(figures.Fact{Name: "Data", Value: filepath.Base(c.In)})
+	if err != nil {
+		return err
+	}
 	title := "Where is it wrong? " + filepath.Base(c.In)
-	if err := to.WriteFile("diagnosis.html", func(w io.Writer) error { return figures.WriteDiagnosis(w, title, d, m) }); err != nil {
+	if err := to.WriteFile("diagnosis.html", func(w io.Writer) error { return figures.WriteDiagnosis(w, title, head, d, m) }); err != nil {
 		return err
 	}
 	return to.Commit()
@@ -185,40 +236,54 @@ func principal(path string, rows int, predictions string, copies []int) (x, z *m
 	return x, embed.Apply(x), nil
 }
 
-// printedRegions is how many regions are printed at most; all are in the files.
-const printedRegions = 12
-
-// report prints the verdict, what could be saved, and the regions.
+// report prints the verdict, what could be saved, and what is wrong.
 func (c *diagnoseCmd) report(t *terminal, d *metrics.Diagnosis) error {
-	g := d.Recoverable.NLL
-	recoverable := fmt.Sprintf("recoverable: %.4f nats a row by the predictions alone (at least %.4f), %.4f more by the latent space (at least %.4f)",
-		g.Global.Value, g.Global.Low, g.Local.Value, g.Local.Low)
 	wide := width(t.out)
-	if err := t.printf("%s\n\n%s\n\n", strings.Join(broken(d.Verdict, wide), "\n"), strings.Join(broken(recoverable, wide), "\n")); err != nil {
+	lines := append(broken(d.Verdict, wide), "")
+	for _, a := range d.Advice {
+		lines = append(lines, broken("- "+a.Text, wide)...)
+		if a.Command != "" {
+			lines = append(lines, "  "+a.Command)
+		}
+	}
+	if err := t.printf("%s\n\n", strings.Join(lines, "\n")); err != nil {
 		return err
 	}
 	list := &table{columns: []column{
-		{head: "rows"}, {head: "class"}, {head: "confidence", drop: 2}, {head: "frequency", drop: 3}, {head: "gap"},
-		{head: "simultaneous", drop: 5}, {head: "p"}, {head: "detectable", drop: 4}, {head: "nats"}, {head: "where", left: true, wrap: true},
+		{head: "called"}, {head: "rows"}, {head: "class"}, {head: "said", drop: 2}, {head: "was", drop: 3}, {head: "gap"},
+		{head: "interval", drop: 5}, {head: "p"}, {head: "detectable", drop: 4}, {head: "saves"}, {head: "where", left: true, wrap: true},
 	}}
 	line := func(r metrics.Region) {
-		class := "top"
-		if r.Class != nil {
-			class = cmp.Or(r.ClassName, fmt.Sprint(*r.Class))
+		class, called := "top", "–"
+		switch {
+		case r.Class != nil && d.ClassNames != nil:
+			class = d.ClassNames[*r.Class]
+		case r.Class != nil:
+			class = fmt.Sprint(*r.Class)
 		}
-		list.add(words(fmt.Sprint(r.Size)), words(class), decimals(r.Confidence, 3), decimals(r.Frequency, 3), words(fmt.Sprintf("%+.3f", r.Gap)),
-			words(fmt.Sprintf("%+.3f to %+.3f", r.Low, r.High)), decimals(r.P, 3), decimals(r.Detectable, 3), words(fmt.Sprintf("%+.4f", r.RecoverableNLL)), words(r.Describe))
+		if r.Wrong {
+			called = "wrong"
+		}
+		list.add(words(called), words(fmt.Sprint(r.Size)), words(class), decimals(r.Confidence, 3), decimals(r.Frequency, 3), words(fmt.Sprintf("%+.3f", r.Gap)),
+			words(fmt.Sprintf("%+.3f to %+.3f", r.Low, r.High)), decimals(r.P, 3), decimals(r.Detectable, 3), words(metrics.Nats(r.Saved)), words(r.Describe))
 	}
-	for _, r := range d.Regions[:min(printedRegions, len(d.Regions))] {
-		line(r)
+	// where regions explain the error, what it makes of all rows says no more; where it is global, what they say does not
+	shown := append([]metrics.Region{}, d.Groups...)
+	if d.Kind != metrics.LocalError {
+		shown = append(append(append([]metrics.Region{}, d.Classes...), d.Confidence...), shown...)
 	}
-	for _, r := range append(append(append([]metrics.Region{}, d.Classes...), d.Confidence...), d.Groups...) {
+	if d.Kind != metrics.GlobalError {
+		shown = append(append([]metrics.Region{}, d.Regions...), shown...)
+	}
+	for _, r := range shown {
 		if r.Wrong {
 			line(r)
 		}
 	}
-	if err := t.tables(list); err != nil {
-		return err
+	if len(list.rows) > 0 {
+		if err := t.tables(list); err != nil {
+			return err
+		}
 	}
 	return t.printf("\nwrote %s\n", filepath.Join(c.Out, "diagnosis.html"))
 }

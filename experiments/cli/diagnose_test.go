@@ -119,3 +119,81 @@ func TestDiagnoseBadInput(t *testing.T) {
 		}
 	}
 }
+
+// TestDiagnosisSaysWhatToDo: the verdict comes first, regions go by the names of features and classes.
+func TestDiagnosisSaysWhatToDo(t *testing.T) {
+	in, features, _ := writeDiagnosable(t, 1500, data.Array{Name: "class_names", Value: []string{"cat", "dog"}})
+	x, err := data.ReadMatrix(features, "features")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := data.WriteNPZ(features, data.Array{Name: "features", Value: x}, data.Array{Name: "feature_names", Value: []string{"age", "height", "weight"}}); err != nil {
+		t.Fatal(err)
+	}
+	code, text, _ := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", t.TempDir())
+	if code != 0 || !strings.HasPrefix(text, "wrong in 1 region; first: ") {
+		t.Fatalf("exit code %d, %q", code, text)
+	}
+	for _, want := range []string{"(age > ", "nats a row, at least", "calibra fit --in f.npz --method stacked", "age > "} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+}
+
+// TestDiagnosisInBrowser: no script fails, every picture has words, all text has a contrast of 4.5, and a place of the map is
+// shown by a click and by a key.
+func TestDiagnosisInBrowser(t *testing.T) {
+	in, features, _ := writeDiagnosable(t, 1500)
+	out := filepath.Join(t.TempDir(), "d")
+	if code, _, said := calibra(t, "diagnose", "--in", in, "--features", features, "--redraws", "199", "--out", out); code != 0 {
+		t.Fatal(said)
+	}
+	page, err := os.ReadFile(filepath.Join(out, "diagnosis.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := filepath.Join(out, "used.html")
+	if err := os.WriteFile(used, append(page, useDiagnosis...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	dom, console := browse(t, used)
+	if len(console) > 0 {
+		t.Errorf("on the console: %s", strings.Join(console, "\n"))
+	}
+	if !strings.Contains(dom, `<pre id="said"></pre>`) {
+		_, said, _ := strings.Cut(dom, `<pre id="said">`)
+		t.Errorf("in use: %.600s", said)
+	}
+}
+
+// useDiagnosis is what a reader does with a diagnosis, and what must come of it.
+const useDiagnosis = `<script>
+(() => {
+  const wrong = [], check = (ok, what) => { if (!ok) wrong.push(what); };
+  const all = s => [...document.querySelectorAll(s)], told = () => document.querySelector("#place h3").textContent;
+  const places = all("[data-place]"), regions = all(".wrong[data-place]");
+  check(places.length > 10 && regions.length > 0, "the map has " + places.length + " places, " + regions.length + " regions");
+  check(told().startsWith("Region 1:"), "first: " + told());
+  places[0].dispatchEvent(new MouseEvent("click"));
+  check(told() === places[0].getAttribute("aria-label"), "clicked: " + told());
+  places[1].dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}));
+  check(told() === places[1].getAttribute("aria-label"), "entered: " + told());
+  check(/centre, counted from 0: \d/.test(document.getElementById("place").textContent), "no nearest rows");
+  for (const s of all("svg")) check(s.closest("[aria-label], [aria-hidden]"), "a picture without words: " + s.outerHTML.slice(0, 80));
+  check(document.querySelector(".verdict").getBoundingClientRect().bottom < 700, "the verdict is not on top");
+  const light = c => { const v = c.map(x => x / 255).map(x => x <= .03928 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4); return .2126 * v[0] + .7152 * v[1] + .0722 * v[2]; };
+  const parts = c => (c.match(/[\d.]+/g) || []).map(Number);
+  const ground = e => { for (; e; e = e.parentElement) { const c = parts(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] === 1) return c; } return [255, 255, 255]; };
+  for (const e of all("body *")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.getClientRects().length) continue;
+    const style = getComputedStyle(e), inSVG = e instanceof SVGElement, a = light(parts(inSVG ? style.fill : style.color).slice(0, 3)), b = light(ground(e).slice(0, 3));
+    const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    check(contrast >= 4.5, "contrast " + contrast.toFixed(1) + " of " + e.textContent.slice(0, 40));
+  }
+  const said = document.createElement("pre");
+  said.id = "said";
+  said.textContent = wrong.join("; ");
+  document.body.append(said);
+})();
+</script>`

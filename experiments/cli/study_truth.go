@@ -169,7 +169,7 @@ func (c *studyCmd) truthStudy(methods *experiments.Catalog) (*study.Truth, error
 // reportTruth prints what was found of each metric, and in one line which ranks best.
 func (c *studyCmd) reportTruth(term *terminal, f *study.TruthThere) error {
 	list := &table{columns: []column{{head: "metric", left: true}, {head: "ρ squared ↑", key: "rho_squared"}, {head: "ρ absolute ↑", key: "rho_absolute", drop: 2},
-		{head: "ρ KL ↑", key: "rho_kl", drop: 1}, {head: "false alarms", key: "false_alarms"}, {head: "alarms ↑", key: "alarms"}}}
+		{head: "ρ KL ↑", key: "rho_kl", drop: 1}, {head: "ρ calibration ↑", key: "rho_calibration"}, {head: "ρ by region ↑", key: "rho_regional", drop: 3}, {head: "false alarms", key: "false_alarms"}, {head: "alarms ↑", key: "alarms"}}}
 	all := f.Metrics()
 	for _, m := range all {
 		row := []cell{words(m.Title)}
@@ -185,7 +185,7 @@ func (c *studyCmd) reportTruth(term *terminal, f *study.TruthThere) error {
 	if c.JSON {
 		return term.json(map[string]any{"study": study.TruthName, "results": list.objects(), "cells": len(f.Tasks), "computed": computed, "out": c.Out})
 	}
-	if err := term.tables(list); err != nil {
+	if err := term.tables(list, diagnosed(f.Diagnosis)); err != nil {
 		return err
 	}
 	found := ""
@@ -195,4 +195,18 @@ func (c *studyCmd) reportTruth(term *terminal, f *study.TruthThere) error {
 		found = fmt.Sprintf("%s ranks predictors most nearly as their true squared error does, ρ = %.2f; ", best.Title, best.Rho[0])
 	}
 	return term.closing("%s%d of %d cells are computed; wrote %s", found, computed, len(f.Tasks), page)
+}
+
+// diagnosed is what diagnoses say of predictions whose error is known.
+func diagnosed(rates []study.DiagnosisRate) *table {
+	list := &table{columns: []column{{head: "diagnosis", left: true}, {head: "runs"}, {head: "anything wrong", drop: 1}, {head: "named"}, {head: "found"}, {head: "gap missed"},
+		{head: "global", drop: 2}, {head: "as many regions", drop: 3}, {head: "Jaccard", drop: 4}}}
+	for _, r := range rates {
+		row := []cell{words(strings.TrimPrefix(r.String(), "diagnose-"))}
+		for _, n := range []int{r.Runs, r.Any, r.Named, r.Found, r.Missed, r.Global, r.Counted} {
+			row = append(row, words(fmt.Sprint(n)))
+		}
+		list.add(append(row, decimals(r.Jaccard, 2))...)
+	}
+	return list
 }

@@ -5,49 +5,162 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
 
-// describer puts regions into words, by the features in which they differ most from all rows.
+// describer puts regions into words: by the cuts of features that come nearest to them, or, where none come
+// near, by the features in which they differ most from all rows.
 type describer struct {
 	*exam
 	features *mat.Dense
-	name     func(j int) string
 	mean, sd []float64
+	cuts     *coordinates // of the features
+	share    []float64    // of the rows, that are predicted to be of each class
 }
 
 func (x *exam) describer() *describer {
-	d := &describer{exam: x, features: x.embedding, name: func(j int) string { return fmt.Sprintf("direction %d", j) }}
+	d := &describer{exam: x, features: x.embedding, share: make([]float64, x.classes)}
 	if x.Features != nil {
 		d.features = x.Features
-		d.name = func(j int) string {
-			if x.Names != nil {
-				return x.Names[j]
-			}
-			return fmt.Sprintf("feature %d", j)
-		}
 	}
 	d.mean, d.sd = moments(d.features)
+	d.cuts = newCoordinates(x.rows, firstToLast(x.rows))
+	d.cuts.addColumns(d.features)
+	for i := range x.rows {
+		d.share[x.top[i]] += 1 / float64(x.rows)
+	}
 	return d
+}
+
+// name is how a feature is called.
+func (d *describer) name(j int) string {
+	switch {
+	case d.Features == nil:
+		return fmt.Sprintf("direction %d", j)
+	case d.Names != nil:
+		return d.Names[j]
+	}
+	return fmt.Sprintf("feature %d", j)
 }
 
 const (
 	namedFeatures = 3
 	leastShift    = .5 // standard deviations that are worth a word
+	// likeness (Jaccard's) of a region and its cuts that lets these stand for it, and what a further cut must add
+	likeness, moreLikeness = .6, .03
+	worthShare             = .5 // of a region, that is predicted to be of one class
 )
 
-// region is such as "feature 3 +1.9 sd, feature 7 −1.2 sd; predicted 2 (64 %), 5 (20 %)".
-func (d *describer) region(r Region) string {
+// region is such as "feature 3 > 0.8, feature 7 < 1.2" or "feature 3 +1.9 sd, feature 7 −1.2 sd", with the class
+// that its rows are predicted to be of more often than all.
+func (d *describer) region(rows []int) string {
+	text := d.cut(rows)
+	if text == "" {
+		text = d.shifted(rows)
+	}
+	predicted := make([]float64, d.classes)
+	for _, i := range rows {
+		predicted[d.top[i]] += 1 / float64(len(rows))
+	}
+	for c, share := range predicted {
+		if share >= worthShare && share >= 1.5*d.share[c] {
+			name := strconv.Itoa(c)
+			if d.ClassNames != nil {
+				name = d.ClassNames[c]
+			}
+			text += fmt.Sprintf("; predicted %s (%.0f %%)", name, 100*share)
+		}
+	}
+	return text
+}
+
+// cut is the cuts of features that are most like the rows, "" where nothing comes near.
+func (d *describer) cut(rows []int) string {
+	inside := make([]bool, d.rows)
+	for _, i := range rows {
+		inside[i] = true
+	}
+	var chosen []condition
+	within, like := firstToLast(d.rows), 0.
+	for range namedFeatures {
+		k, l := d.cuts.likest(within, inside, len(rows))
+		if l < like+moreLikeness {
+			break
+		}
+		chosen, like = append(chosen, k), l
+		within = slices.DeleteFunc(slices.Clone(within), func(i int) bool { return !d.cuts.holds(k, i) })
+	}
+	if like < likeness {
+		return ""
+	}
+	low, high := map[int]float64{}, map[int]float64{}
+	var order []int
+	for _, k := range chosen {
+		if !slices.Contains(order, k.coordinate) {
+			order = append(order, k.coordinate)
+		}
+		if at := d.cuts.cuts[k.coordinate][k.cut]; k.above {
+			low[k.coordinate] = at
+		} else {
+			high[k.coordinate] = at
+		}
+	}
+	var words []string
+	for _, j := range order {
+		below, hasHigh := high[j]
+		above, hasLow := low[j]
+		name := d.name(d.cuts.column[j])
+		switch {
+		case hasLow && hasHigh:
+			words = append(words, fmt.Sprintf("%s < %s < %s", short(above), name, short(below)))
+		case hasLow:
+			words = append(words, fmt.Sprintf("%s > %s", name, short(above)))
+		default:
+			words = append(words, fmt.Sprintf("%s < %s", name, short(below)))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// likest is the cut whose side is most like the rows inside, of which there are so many, and how much: |A∩B|/|A∪B|.
+func (c *coordinates) likest(rows []int, inside []bool, many int) (best condition, like float64) {
+	for j := range c.cuts {
+		var hits, count [searchCuts]float64
+		var allHits, all float64
+		for _, i := range rows {
+			b := c.bin[j][i]
+			count[b]++
+			all++
+			if inside[i] {
+				hits[b]++
+				allHits++
+			}
+		}
+		var h, n float64
+		for b := range c.cuts[j] {
+			h, n = h+hits[b], n+count[b]
+			if l := h / (float64(many) + n - h); l > like {
+				best, like = condition{j, b, false}, l
+			}
+			if l := (allHits - h) / (float64(many) + all - n - allHits + h); l > like {
+				best, like = condition{j, b, true}, l
+			}
+		}
+	}
+	return best, like
+}
+
+// shifted are the features in which rows differ most from all.
+func (d *describer) shifted(rows []int) string {
 	_, m := d.features.Dims()
 	shift := make([]float64, m)
-	predicted := make([]int, d.classes)
-	for _, i := range r.Rows {
-		predicted[d.top[i]]++
+	for _, i := range rows {
 		for j, v := range d.features.RawRowView(i) {
 			if d.sd[j] > 0 {
-				shift[j] += (v - d.mean[j]) / d.sd[j] / float64(len(r.Rows))
+				shift[j] += (v - d.mean[j]) / d.sd[j] / float64(len(rows))
 			}
 		}
 	}
@@ -60,17 +173,33 @@ func (d *describer) region(r Region) string {
 		}
 		words = append(words, strings.ReplaceAll(fmt.Sprintf("%s %+.1f sd", d.name(j), shift[j]), "-", "−"))
 	}
-	classes := firstToLast(d.classes)
-	slices.SortStableFunc(classes, func(a, b int) int { return predicted[b] - predicted[a] })
-	var shares []string
-	for _, c := range classes[:min(2, d.classes)] {
-		if share := float64(predicted[c]) / float64(len(r.Rows)); share >= .1 {
-			shares = append(shares, fmt.Sprintf("%d (%.0f %%)", c, 100*share))
+	return strings.Join(words, ", ")
+}
+
+// short is a number in two digits that count.
+func short(x float64) string {
+	return strings.Replace(strconv.FormatFloat(rounded(x, 2), 'g', -1, 64), "-", "−", 1)
+}
+
+// rounded is x to so many digits that count.
+func rounded(x float64, digits int) float64 {
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	return y
+}
+
+// span is such as "0.2 to 0.4", with as many digits as tell the two apart, or "above 0.99999".
+func span(low, high float64) string {
+	for digits := 3; digits <= 9; digits++ {
+		a, b := strconv.FormatFloat(rounded(low, digits), 'f', -1, 64), strconv.FormatFloat(rounded(high, digits), 'f', -1, 64)
+		if a != b && b == "1" && rounded(low, digits) > .9 {
+			return "above " + a
+		}
+		if a != b {
+			return a + " to " + b
 		}
 	}
-	text := strings.Join(words, ", ")
-	if shares != nil {
-		text += "; predicted " + strings.Join(shares, ", ")
+	if high > .999999999 {
+		return "of 1, but for less than 1e-9"
 	}
-	return text
+	return "of " + strconv.FormatFloat(rounded(low, 9), 'f', -1, 64)
 }

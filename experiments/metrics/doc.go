@@ -31,7 +31,8 @@
 // truth (calibra study truth, 2,000 rows, two draws) its rank correlation with the true
 // squared error is .96 where the error is global, .62 where it is local and .67 where it
 // is both. That of NLL is .95, .98 and .95; so is that of recoverable NLL by one
-// reference. NLL and Brier score are what to rank by.
+// reference. So it must be: their expectation is the true error and a constant, and that error holds
+// grouping loss too. Calibration error proper, the distance to E[y | p], study truth ranks by as well.
 //
 // # Two protocols
 //
@@ -69,9 +70,10 @@
 //
 // # Diagnosis
 //
-// [Diagnose] says where predictions are wrong. It finds regions on one half of the rows
-// and tests them on the other, with p-values and intervals that hold for all of them at
-// once: of calibrated predictions, at most one diagnosis in twenty calls anything wrong.
+// [Diagnose] says where predictions are wrong and which correction is worth while. It finds regions on one
+// half of the rows and tests them on the other, with p-values and intervals that hold for all of them at
+// once: of calibrated predictions, at most one diagnosis in twenty calls anything wrong, and of any predictions at most
+// one in twenty has a gap outside its interval.
 //
 // # Kernel sums
 //

@@ -2,91 +2,202 @@ package metrics
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
-// Map is the rows of an embedding in two planes (N×2 each), every axis with standard deviation 1.
+// Map is the rows of an embedding in planes, and the places that they lie in: the rows of a codeword each, and
+// the regions of the diagnosis.
 type Map struct {
-	Principal  *mat.Dense // the two directions of largest variance
-	Separating *mat.Dense // those that best separate rows of wrong regions from the others; nil if none is wrong
+	// Planes are that of the two directions of largest variance and, where a region is wrong, that in
+	// which it and the next one lie farthest from the others.
+	Planes []Plane
+	Places []Place
+	// Regions are the regions of the diagnosis, in its order.
+	Regions []Place
 }
 
-// Map projects the embedding (N×d) that the diagnosis was made in. The separating
-// directions are Fisher's, (Σ + λI)⁻¹(μ_k − μ) for the rows claimed too much of and those
-// claimed too little of, λ a hundredth of Σ's mean variance; where one kind is absent, the second direction is
-// the largest of the variance that the first leaves.
-func (d *Diagnosis) Map(embedding *mat.Dense) (*Map, error) {
+// Plane is two axes and the rows (N×2), each axis with mean 0 and standard deviation 1.
+type Plane struct {
+	Name string
+	Axes [2]string
+	At   *mat.Dense
+}
+
+// Place is rows near each other.
+type Place struct {
+	Rows []int
+	Near []int   // the rows nearest their mean, the nearest first
+	Gap  float64 // mean confidence less accuracy
+	Top  *Curve  // reliability of the top class
+}
+
+const (
+	mapPlaces = 40 // codewords, at most
+	mapBins   = 10 // of a place's reliability
+	// sameLine is the share of its variance that an axis must have apart from the first.
+	sameLine = .1
+	// namingCorrelation is |r| of an axis with a feature that names it.
+	namingCorrelation = .7
+)
+
+// Map draws the embedding (N×d) that the diagnosis was made in, by the examination that it was made by.
+//
+// The separating directions are Fisher's, (Σ + λI)⁻¹(μ_k − μ) for the first two wrong regions, λ a hundredth of Σ's
+// mean variance. The second is taken less what it shares with the first; where little is left, as of two regions that lie on
+// one line through the mean, or of one region alone, it is the direction of largest variance that has enough apart from the first.
+func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination, rng *rand.Rand) (*Map, error) {
+	s, err := newSample(logProbs, labels)
+	if err != nil {
+		return nil, err
+	}
 	n, dim := embedding.Dims()
-	if n != d.Rows {
-		return nil, fmt.Errorf("metrics: map: the embedding has %d rows, the diagnosis %d", n, d.Rows)
+	if n != d.Rows || s.rows != n {
+		return nil, fmt.Errorf("metrics: map: the embedding has %d rows, the predictions %d, the diagnosis %d", n, s.rows, d.Rows)
 	}
-	centred := mat.DenseCopyOf(embedding)
-	mean, _ := moments(centred)
+	a := &atlas{exam: &exam{sample: s, Examination: e, embedding: embedding}, centred: mat.DenseCopyOf(embedding)}
+	a.words = a.describer()
+	mean, _ := moments(a.centred)
 	for i := range n {
-		floats.Sub(centred.RawRowView(i), mean)
+		floats.Sub(a.centred.RawRowView(i), mean)
 	}
-	var cov mat.SymDense
-	cov.SymOuterK(1/float64(n), centred.T())
+	a.cov.SymOuterK(1/float64(n), a.centred.T())
 	var eigen mat.EigenSym
-	if !eigen.Factorize(&cov, true) {
+	if !eigen.Factorize(&a.cov, true) {
 		return nil, fmt.Errorf("metrics: map: the eigenvalues of the covariance did not converge")
 	}
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
-	axis := func(k int) []float64 { return mat.Col(nil, max(0, dim-1-k), &vectors) }
-	m := &Map{Principal: project(centred, axis(0), axis(1))}
-
-	kind := make([]int, n)  // 1: claimed too much of, 2: too little
-	least := make([]int, n) // rows of the innermost wrong region
+	var principal [][]float64
+	for k := range min(dim, 3) {
+		principal = append(principal, mat.Col(nil, dim-1-k, &vectors))
+	}
+	m := &Map{}
+	first, second := principal[0], a.next(principal[0], principal)
+	m.Planes = append(m.Planes, Plane{
+		Name: "The two directions of largest variance", At: project(a.centred, first, second),
+		Axes: [2]string{a.axis("main direction", first), a.axis("second direction", second)},
+	})
+	var towards [][]float64
+	for _, r := range d.Regions[:min(2, len(d.Regions))] {
+		if w := a.towards(r); r.Wrong && w != nil {
+			towards = append(towards, w)
+		}
+	}
+	if len(towards) > 0 {
+		second = a.next(towards[0], append(towards[1:], principal...))
+		name := "direction of largest variance besides"
+		if len(towards) > 1 && a.apart(towards[0], towards[1]) != nil {
+			name = "towards region 2"
+		}
+		m.Planes = append(m.Planes, Plane{
+			Name: "The two directions in which wrong regions lie farthest from the other rows", At: project(a.centred, towards[0], second),
+			Axes: [2]string{a.axis("towards region 1", towards[0]), a.axis(name, second)},
+		})
+	}
+	words := lloyd(embedding, min(mapPlaces, max(1, n/defaultRegion)), rng)
+	k, _ := words.Dims()
+	for _, rows := range parted(nearest(embedding, words), k) {
+		if rows != nil {
+			m.Places = append(m.Places, a.place(rows))
+		}
+	}
 	for _, r := range d.Regions {
-		for _, i := range r.Rows {
-			if !r.Wrong || least[i] > 0 && least[i] <= r.Size {
-				continue
-			}
-			least[i], kind[i] = r.Size, 1
-			if r.Gap < 0 {
-				kind[i] = 2
-			}
-		}
+		m.Regions = append(m.Regions, a.place(r.Rows))
 	}
-	var directions [][]float64
-	for k := 1; k <= 2; k++ {
-		mu, rows := make([]float64, dim), 0
-		for i := range n {
-			if kind[i] == k {
-				floats.Add(mu, centred.RawRowView(i))
-				rows++
-			}
-		}
-		if rows == 0 || rows == n {
-			continue
-		}
-		floats.Scale(1/float64(rows), mu)
-		ridged := mat.NewSymDense(dim, nil)
-		ridged.CopySym(&cov)
-		for j := range dim {
-			ridged.SetSym(j, j, cov.At(j, j)+mat.Trace(&cov)/float64(dim)/100)
-		}
-		var cholesky mat.Cholesky
-		var w mat.VecDense
-		if !cholesky.Factorize(ridged) || cholesky.SolveVecTo(&w, mat.NewVecDense(dim, mu)) != nil || floats.Norm(w.RawVector().Data, 2) == 0 {
-			continue
-		}
-		directions = append(directions, w.RawVector().Data)
-	}
-	if len(directions) == 0 {
-		return m, nil
-	}
-	if len(directions) == 1 {
-		// the first principal direction less what it shares with the other
-		w, second := directions[0], axis(0)
-		floats.AddScaled(second, -floats.Dot(w, second)/floats.Dot(w, w), w)
-		directions = append(directions, second)
-	}
-	m.Separating = project(centred, directions[0], directions[1])
 	return m, nil
+}
+
+// atlas is a Map in the making.
+type atlas struct {
+	*exam
+	centred *mat.Dense
+	cov     mat.SymDense
+}
+
+// towards is Fisher's direction of a region; nil where there is none.
+func (a *atlas) towards(r Region) []float64 {
+	dim := a.cov.SymmetricDim()
+	mu := make([]float64, dim)
+	for _, i := range r.Rows {
+		floats.AddScaled(mu, 1/float64(len(r.Rows)), a.centred.RawRowView(i))
+	}
+	ridged := mat.NewSymDense(dim, nil)
+	ridged.CopySym(&a.cov)
+	for j := range dim {
+		ridged.SetSym(j, j, a.cov.At(j, j)+mat.Trace(&a.cov)/float64(dim)/100)
+	}
+	var cholesky mat.Cholesky
+	var w mat.VecDense
+	if !cholesky.Factorize(ridged) || cholesky.SolveVecTo(&w, mat.NewVecDense(dim, mu)) != nil || floats.Norm(w.RawVector().Data, 2) == 0 {
+		return nil
+	}
+	return w.RawVector().Data
+}
+
+// next is the first of the directions that has enough variance apart from one, less what it shares with it; without any, 0.
+func (a *atlas) next(from []float64, directions [][]float64) []float64 {
+	for _, w := range directions {
+		if rest := a.apart(from, w); rest != nil {
+			return rest
+		}
+	}
+	return make([]float64, len(from))
+}
+
+// apart is w less what it shares with the direction from; nil where that leaves little.
+func (a *atlas) apart(from, w []float64) []float64 {
+	inner := func(x, y []float64) float64 {
+		return mat.Inner(mat.NewVecDense(len(x), x), &a.cov, mat.NewVecDense(len(y), y))
+	}
+	rest := make([]float64, len(w))
+	floats.AddScaledTo(rest, w, -inner(from, w)/inner(from, from), from)
+	if left := inner(rest, rest); !(left > sameLine*inner(w, w)) {
+		return nil
+	}
+	return rest
+}
+
+// axis is what a direction is called, with its share of the variance, and the feature that it is most like.
+func (a *atlas) axis(name string, w []float64) string {
+	n, _ := a.centred.Dims()
+	along, v := make([]float64, n), make([]float64, n)
+	for i := range along {
+		along[i] = floats.Dot(a.centred.RawRowView(i), w)
+	}
+	size := floats.Dot(w, w)
+	if size == 0 {
+		return "there is no other direction"
+	}
+	name += fmt.Sprintf(", %.0f %% of the variance", 100*stat.PopVariance(along, nil)/size/mat.Trace(&a.cov))
+	best, like := -1, namingCorrelation
+	for _, j := range a.words.cuts.column {
+		mat.Col(v, j, a.words.features)
+		if r := math.Abs(stat.Correlation(along, v, nil)); r > like {
+			best, like = j, r
+		}
+	}
+	if best >= 0 {
+		name += fmt.Sprintf("; like %s (|r| %.2f)", a.words.name(best), like)
+	}
+	return name
+}
+
+// place is rows with their reliability.
+func (a *atlas) place(rows []int) Place {
+	p := Place{Rows: rows, Near: a.prototype(rows)}
+	bins := newReliabilityBins(mapBins)
+	for _, i := range rows {
+		confidence := a.confidence(i)
+		p.Gap += a.miss(i, a.classes) / float64(len(rows))
+		bins.add(uint16(min(mapBins-1, int(confidence*mapBins))), 1, confidence, a.top[i] == a.label[i])
+	}
+	p.Top = bins.curve()
+	return p
 }
 
 // project is the rows along two directions, each scaled to standard deviation 1.

@@ -53,6 +53,8 @@ type Recovered struct {
 	// other predictions of the same rows may be measured too; see [Recoverable].
 	ReachedNLL, ReachedBrier []float64
 	Families                 [2]string // of the global and of the local recalibrator
+
+	global *mat.Dense // N×C, g₀(p)
 }
 
 // Recover is recoverable loss by K-fold cross-fitting within the rows measured. On the
@@ -135,7 +137,7 @@ func (s *sample) recover(ctx context.Context, features mat.Matrix, r Recovery, r
 			return nil, fmt.Errorf("metrics: recoverable loss: %w", err)
 		}
 	}
-	out := &Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}}
+	out := &Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}, global: g0}
 	nll := [3][]float64{}
 	brier := [3][]float64{}
 	for m, p := range []*mat.Dense{s.log, g0, g1} {

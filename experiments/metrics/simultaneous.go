@@ -6,27 +6,23 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"calibra/graph/simd"
+
+	"gonum.org/v1/gonum/blas"
 )
 
-// partition divides some of the rows into cells, of which regions are unions.
-type partition struct {
-	cell  []int // N: the cell of each row, −1 for none
-	cells int
-	// left and right are, for region cells + k, the two regions it unites.
-	left, right []int
-}
-
-func (p *partition) regions() int { return p.cells + len(p.left) }
-
-// tested are the sums of a region for class c < C and, at C, for the top class.
+// tested is a set of rows with its sums for class c < C and, at C, for the top class.
 type tested struct {
-	rows      int
-	predicted []float64 // C+1: Σ p_ic, and Σ max_c p_ic
-	variance  []float64 // C+1: Σ p_ic (1 − p_ic), and of the top class
-	hits      []float64 // C+1: rows of label c, and rows whose top class is the label
+	rows      []int // ascending
+	from      int   // the classes tested are from this one on
+	predicted []float64
+	variance  []float64 // Σ p (1 − p): that of Σ e if the predictions are right
+	hits      []float64 // rows of label c, and rows whose top class is the label
+	spread    []float64 // Σ (e − ē)²: that of Σ e whatever the predictions, or more
 }
 
-// steady is added to the variance, so that a region where next to nothing is expected
+// steady is added to a variance, so that a region where next to nothing is expected
 // to happen does not rule the maximum as soon as something does: with 4 the tails of
 // Poisson and normal counts cross where the maximum of a few hundred regions lies.
 const steady = 4
@@ -37,48 +33,50 @@ func (g *tested) statistic(c int) float64 {
 }
 
 // gap is confidence less frequency.
-func (g *tested) gap(c int) float64 { return (g.predicted[c] - g.hits[c]) / float64(g.rows) }
+func (g *tested) gap(c int) float64 { return (g.predicted[c] - g.hits[c]) / float64(len(g.rows)) }
 
-// count sums each region of a partition.
-func (s *sample) count(p *partition) []tested {
-	out := make([]tested, p.regions())
-	for k := range out {
-		out[k] = tested{0, make([]float64, s.classes+1), make([]float64, s.classes+1), make([]float64, s.classes+1)}
+// probability is p_ic, that of the top class for c = C.
+func (s *sample) probability(i, c int) float64 {
+	if c == s.classes {
+		c = int(s.top[i])
 	}
-	for i, cell := range p.cell {
-		if cell < 0 {
-			continue
+	return s.prob[i*s.classes+c]
+}
+
+// miss is e_ic = p_ic − 1[y_i = c], that of the top class for c = C.
+func (s *sample) miss(i, c int) float64 {
+	if c == s.classes {
+		c = int(s.top[i])
+	}
+	return s.residual(i, c)
+}
+
+// count sums some rows, which are tested for the classes from one on.
+func (s *sample) count(rows []int, from int) tested {
+	sums := func() []float64 { return make([]float64, s.classes+1) }
+	g := tested{rows, from, sums(), sums(), sums(), sums()}
+	for _, i := range rows {
+		for c := range s.classes + 1 {
+			p, e := s.probability(i, c), s.miss(i, c)
+			g.predicted[c] += p
+			g.variance[c] += p * (1 - p)
+			g.spread[c] += e * e
 		}
-		g := &out[cell]
-		g.rows++
-		for c := range s.classes {
-			x := s.prob[i*s.classes+c]
-			g.predicted[c] += x
-			g.variance[c] += x * (1 - x)
-		}
-		x := s.confidence(i)
-		g.predicted[s.classes] += x
-		g.variance[s.classes] += x * (1 - x)
 		g.hits[s.label[i]]++
 		if s.label[i] == s.top[i] {
 			g.hits[s.classes]++
 		}
 	}
-	for k := range p.left {
-		u, a, b := &out[p.cells+k], &out[p.left[k]], &out[p.right[k]]
-		u.rows = a.rows + b.rows
-		for c := range u.hits {
-			u.predicted[c] = a.predicted[c] + b.predicted[c]
-			u.variance[c] = a.variance[c] + b.variance[c]
-			u.hits[c] = a.hits[c] + b.hits[c]
-		}
+	for c := range g.spread {
+		e := g.predicted[c] - g.hits[c]
+		g.spread[c] = max(0, g.spread[c]-e*e/float64(max(1, len(rows))))
 	}
-	return out
+	return g
 }
 
-// largest are, in ascending order, the largest |T| over all shown regions of all
-// partitions and over all classes, under labels redrawn from the predictions.
-func (s *sample) largest(ctx context.Context, partitions []*partition, counted [][]tested, shown [][]bool, redraws int, rng *rand.Rand) ([]float64, error) {
+// largest are, in ascending order, the largest |T| over all sets and all classes they are
+// tested for, under labels redrawn from the predictions.
+func (s *sample) largest(ctx context.Context, sets []tested, redraws int, rng *rand.Rand) ([]float64, error) {
 	seeds := make([]uint64, redraws)
 	for t := range seeds {
 		seeds[t] = rng.Uint64()
@@ -91,59 +89,30 @@ func (s *sample) largest(ctx context.Context, partitions []*partition, counted [
 			cumulative[i*s.classes+c] = float32(sum)
 		}
 	}
-	scale := make([][]float64, len(partitions)) // 1/√(V + 4), 0 where not tested
-	for k, regions := range counted {
-		for r, g := range regions {
-			for _, v := range g.variance {
-				x := 0.
-				if shown[k][r] {
-					x = 1 / math.Sqrt(v+steady)
-				}
-				scale[k] = append(scale[k], x)
-			}
-		}
-	}
 	most := make([]float64, redraws)
 	err := inParallelWith(ctx, redraws, func() func(t int) {
-		hits := make([][]int32, len(partitions))
-		for k, p := range partitions {
-			hits[k] = make([]int32, p.regions()*(s.classes+1))
-		}
+		label, hits := make([]int32, s.rows), make([]float64, s.classes+1)
 		return func(t int) {
-			for k := range hits {
-				clear(hits[k])
-			}
 			source := rand.NewPCG(seeds[t], 0)
-			for i := range s.rows {
+			for i := range label {
 				row := cumulative[i*s.classes : (i+1)*s.classes]
 				u := float32(source.Uint64()>>40) * 0x1p-24 * row[s.classes-1]
 				y := 0
 				for y < s.classes-1 && u >= row[y] {
 					y++
 				}
-				for k, p := range partitions {
-					if cell := p.cell[i]; cell >= 0 {
-						at := cell * (s.classes + 1)
-						hits[k][at+y]++
-						if int32(y) == s.top[i] {
-							hits[k][at+s.classes]++
-						}
-					}
-				}
+				label[i] = int32(y)
 			}
-			for k, p := range partitions {
-				h, wide := hits[k], s.classes+1
-				for u := range p.left {
-					a, b := h[p.left[u]*wide:(p.left[u]+1)*wide], h[p.right[u]*wide:(p.right[u]+1)*wide]
-					for c := range wide {
-						h[(p.cells+u)*wide+c] = a[c] + b[c]
+			for _, g := range sets {
+				clear(hits)
+				for _, i := range g.rows {
+					hits[label[i]]++
+					if label[i] == s.top[i] {
+						hits[s.classes]++
 					}
 				}
-				for r := range counted[k] {
-					for c, expected := range counted[k][r].predicted {
-						at := r*wide + c
-						most[t] = max(most[t], math.Abs(expected-float64(h[at]))*scale[k][at])
-					}
+				for c := g.from; c <= s.classes; c++ {
+					most[t] = max(most[t], math.Abs(g.predicted[c]-hits[c])/math.Sqrt(g.variance[c]+steady))
 				}
 			}
 		}
@@ -155,14 +124,67 @@ func (s *sample) largest(ctx context.Context, partitions []*partition, counted [
 	return most, nil
 }
 
-// interval is the simultaneous interval of a gap, the set of those that its statistic does
-// not reject. Of the truths with a given gap it takes the one whose log-odds differ from
-// the predicted by one number t, log q/(1 − q) = log p/(1 − p) + t:
+// swings are, in ascending order, the largest |Σ w (e − ē)| / √(Σ (e − ē)² + 4) over all
+// sets and classes, with one random sign w for each row (the wild bootstrap of Wu 1986 with the signs of Liu 1988). They
+// look at no prediction's own idea of its variance, so they hold for wrong predictions too.
+func (s *sample) swings(ctx context.Context, sets []tested, replicates int, rng *rand.Rand) ([]float64, error) {
+	words := (s.rows + 63) / 64
+	sign := make([]uint64, replicates*words)
+	for k := range sign {
+		sign[k] = rng.Uint64()
+	}
+	most := make([]float64, replicates)
+	blocks := (replicates + swingBlock - 1) / swingBlock
+	err := inParallelWith(ctx, blocks, func() func(b int) {
+		var w, e, sum []float64
+		return func(b int) {
+			first := b * swingBlock
+			n := min(swingBlock, replicates-first)
+			for _, g := range sets {
+				wide := s.classes + 1 - g.from
+				sum = append(sum[:0], make([]float64, n*wide)...)
+				for lo := 0; lo < len(g.rows); lo += swingBlock {
+					rows := g.rows[lo:min(lo+swingBlock, len(g.rows))]
+					w, e = w[:0], e[:0]
+					for t := range n {
+						for _, i := range rows {
+							w = append(w, 1-2*float64(sign[(first+t)*words+i/64]>>(i%64)&1))
+						}
+					}
+					for _, i := range rows {
+						for c := g.from; c <= s.classes; c++ {
+							e = append(e, s.miss(i, c)-g.gap(c))
+						}
+					}
+					simd.Dgemm(blas.NoTrans, blas.NoTrans, n, wide, len(rows), 1, w, len(rows), e, wide, 1, sum, wide)
+				}
+				for t := range n {
+					for c := range wide {
+						most[first+t] = max(most[first+t], math.Abs(sum[t*wide+c])/math.Sqrt(g.spread[g.from+c]+steady))
+					}
+				}
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("metrics: bootstrap: %w", err)
+	}
+	slices.Sort(most)
+	return most, nil
+}
+
+// swingBlock is how many replicates, and rows, are multiplied at once.
+const swingBlock = 256
+
+// interval is the simultaneous interval of a gap,
 //
-//	{ g(t) : |Σ (p − 1[y]) − n g(t)| ≤ c √(Σ q(1 − q) + 4) } ,  g(t) = mean (p − q)
+//	{ g : |Σ (p − 1[y]) − n g| ≤ c √(max(S, V(g)) + 4) }
 //
-// p are the probabilities of the class in the region's rows, n(g) the observed sum.
-func interval(p []float64, sum, critical float64) (low, high float64) {
+// where S = Σ (e − ē)² is what the rows show of the variance, whatever the predictions say of it, and V(g) is
+// what it would be if the truth lay g from the predictions by one shift of all log-odds,
+// log q/(1 − q) = log p/(1 − p) + t: a bound for classes that hardly occur, of which rows show none.
+// p are the probabilities of the class in the region's rows, sum is Σ (p − 1[y]).
+func interval(p []float64, sum, spread, critical float64) (low, high float64) {
 	at := func(t float64) (gap, variance float64) {
 		for _, x := range p {
 			q := x
@@ -174,7 +196,10 @@ func interval(p []float64, sum, critical float64) (low, high float64) {
 		}
 		return gap, variance
 	}
-	solve := func(c float64) float64 { // t with (sum − n g(t))/√(V(t) + 4) = c
+	n := float64(len(p))
+	solve := func(c float64) float64 { // n g with (sum − n g)/√(max(S, V(g)) + 4) = c
+		// where S alone decides, g is known; elsewhere V does, and t is sought
+		reach := sum - c*math.Sqrt(spread+steady)
 		lo, hi := -40., 40. // beyond, q is 0 or 1
 		for range 44 {      // 80/2⁴⁴ is 5e-12
 			t := (lo + hi) / 2
@@ -186,7 +211,15 @@ func interval(p []float64, sum, critical float64) (low, high float64) {
 			}
 		}
 		gap, _ := at((lo + hi) / 2)
-		return gap / float64(len(p))
+		if c > 0 {
+			return min(gap, reach)
+		}
+		return max(gap, reach)
 	}
-	return solve(critical), solve(-critical)
+	var sumP float64
+	for _, x := range p {
+		sumP += x
+	}
+	// no gap is beyond probabilities of 0 and 1
+	return max(solve(critical), sumP-n) / n, min(solve(-critical), sumP) / n
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"html/template"
 	"slices"
 
 	"calibra/experiments/metrics"
@@ -36,6 +37,7 @@ type Section struct {
 	Note    string
 	Tables  []*Table
 	Figures []*Drawing
+	Panel   template.HTML // after the note, in the page alone
 }
 
 // Drawing is a figure in a Document. Its files are figures/NAME.svg, .png and .pdf.

@@ -69,12 +69,15 @@ func (c TruthCell) String() string {
 
 // Predictor is what one classifier is truly, and what each metric makes of it.
 type Predictor struct {
-	Name     string             `json:"name"`
-	Absolute float64            `json:"true_absolute"` // mean_i 1/C Σ_c |p − q|
-	Squared  float64            `json:"true_squared"`  // mean_i Σ_c (p − q)²
-	KL       float64            `json:"true_kl"`
-	Values   map[string]float64 `json:"values"`
-	Alarms   map[string]bool    `json:"alarms,omitempty"` // p ≤ .05
+	Name     string  `json:"name"`
+	Absolute float64 `json:"true_absolute"` // mean_i 1/C Σ_c |p − q|
+	Squared  float64 `json:"true_squared"`  // mean_i Σ_c (p − q)²
+	KL       float64 `json:"true_kl"`
+	// Calibration and Regional are mean ‖E[p − q | p]‖² and mean ‖E[p − q | p, region]‖²: without grouping loss.
+	Calibration float64            `json:"true_calibration"`
+	Regional    float64            `json:"true_regional"`
+	Values      map[string]float64 `json:"values"`
+	Alarms      map[string]bool    `json:"alarms,omitempty"` // p ≤ .05
 }
 
 // Fitted is a method that a cell fits.
@@ -175,6 +178,7 @@ type drawn struct {
 	labels    []int
 	embedding *mat.Dense
 	truth     *mat.Dense
+	region    []int // of each row, by the embedding alone
 	said      []named
 	reached   *metrics.Recovered // by corrections of the source's own classifier
 }
@@ -226,6 +230,11 @@ func (t *Truth) draw(ctx context.Context, c TruthCell) (*drawn, error) {
 		return nil, err
 	}
 	d.embedding = embed.Apply(set.Features)
+	tree, err := metrics.GrowTree(d.embedding, nil, metrics.TreeSettings{Codewords: targetRegions}, rand.New(rand.NewPCG(c.Seed, 15)))
+	if err != nil {
+		return nil, err
+	}
+	d.region = tree.Leaf(d.embedding)
 	if d.reached, err = metrics.Recover(ctx, layers.LogSoftmax(set.Logits), d.labels, d.embedding, metrics.Recovery{}, rand.New(rand.NewPCG(c.Seed, 14))); err != nil {
 		return nil, err
 	}
@@ -276,6 +285,7 @@ func (t *Truth) measure(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense
 			p.Squared += e * e / float64(n)
 		}
 	}
+	p.Calibration, p.Regional = calibrationError(l, d.truth, nil), calibrationError(l, d.truth, d.region)
 	rng := func() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 13)) }
 	redraws := metrics.None
 	if c.Alarm {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -54,6 +55,53 @@ func (h *neighbourhoods) bandwidth(k int) float64 {
 	slices.Sort(d)
 	return d[len(d)/2]
 }
+
+// calibrationError is mean ‖E[p − q | p]‖² for the true posterior q, the calibration error proper, without the grouping loss that
+// ‖p − q‖² holds too; with regions (N, nil for none) mean ‖E[p − q | p, region]‖². As the local error below it is a U-statistic, over pairs
+// of rows of one region that are near in √p, so that what q varies among rows of one p does not count.
+func calibrationError(logProbs, truth *mat.Dense, region []int) (value float64) {
+	n, c := logProbs.Dims()
+	rows := map[int][]int{}
+	for i := range n {
+		k := 0
+		if region != nil {
+			k = region[i]
+		}
+		rows[k] = append(rows[k], i)
+	}
+	off := func(i int) []float64 {
+		e := make([]float64, c)
+		for k, l := range logProbs.RawRowView(i) {
+			e[k] = math.Exp(l) - truth.At(i, k)
+		}
+		return e
+	}
+	for _, k := range slices.Sorted(maps.Keys(rows)) {
+		in := rows[k]
+		if len(in) < 2 {
+			continue
+		}
+		said := mat.NewDense(len(in), c, nil)
+		for at, i := range in {
+			for k, l := range logProbs.RawRowView(i) {
+				said.Set(at, k, math.Exp(l/2)) // Hellinger's distance
+			}
+		}
+		for at, i := range in {
+			near, _ := nearest(said, at, min(targetNeighbours, len(in)-1))
+			for _, j := range near {
+				value += floats.Dot(off(i), off(in[j])) / float64(len(near)*n)
+			}
+		}
+	}
+	return value
+}
+
+// targetNeighbours are the rows whose mean is E[· | p], and targetRegions the codewords of E[· | p, region].
+const (
+	targetNeighbours = 15
+	targetRegions    = 8
+)
 
 // squaredError is a U-statistic of the squared local error ‖E[e | z]‖², with its standard error:
 //

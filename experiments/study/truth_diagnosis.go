@@ -8,138 +8,173 @@ import (
 
 	"calibra/experiments"
 	"calibra/experiments/metrics"
-	"calibra/layers"
-
-	"gonum.org/v1/gonum/mat"
 )
 
-// DiagnosisRate is how often diagnoses call something wrong.
+// DiagnosisRate is what diagnoses say of predictions whose error is known, over many draws.
 type DiagnosisRate struct {
-	Share float64 `json:"share"` // of the rows in the wrong region; 0: calibrated predictions
-	Shift float64 `json:"shift"` // of the probability there
+	Law   string  `json:"law,omitempty"` // what is wrong with the predictions; "": one ball of the rows
+	Share float64 `json:"share"`         // of the rows in the wrong region; 0: calibrated predictions
+	Shift float64 `json:"shift"`         // of the probability there
 	Runs  int     `json:"runs"`
 	Named int     `json:"named"` // runs that call a region wrong
 	Any   int     `json:"any"`   // or a class, a confidence
 	Found int     `json:"found"` // runs whose wrong regions hold half of the rows planted, or more
+	// Missed are runs in which some gap lies outside its simultaneous interval.
+	Missed int `json:"missed"`
+	Global int `json:"global"` // runs that call the error global
+
+	Planted int     `json:"planted,omitempty"` // regions
+	Counted int     `json:"counted"`           // runs that call as many regions wrong as were planted
+	Jaccard float64 `json:"jaccard"`           // mean over runs and planted regions, of each with the wrong region most like it
 
 	Program experiments.Program `json:"program"` // that computed it
 }
 
 const (
-	diagnosisRuns  = 200
-	powerRuns      = 40
+	falseAlarmRuns = 200
+	powerRuns      = 100
+	coverageRuns   = 300
+	plantedRuns    = 10
 	diagnosisRows  = 2000
 	diagnosisSpace = 6
+	plantedShift   = .3
 )
 
 var (
 	powerShares = []float64{.05, .1, .2, .4}
-	powerShifts = []float64{.15, .3}
+	powerShifts = []float64{.15, .2, .3}
 )
 
 // without leaves the recoverable loss out of a diagnosis: it decides nothing there.
 var without = metrics.Recovery{Folds: 2, Global: metrics.Unchanged{}, Local: metrics.Unchanged{}}
 
-// diagnoses are what is asked: alarms on calibrated predictions, and on ones that are wrong
-// in a region.
-func diagnoses() []DiagnosisRate {
-	settings := []DiagnosisRate{{Runs: diagnosisRuns}}
-	for _, shift := range powerShifts {
+// diagnoses are what is asked: alarms on calibrated predictions, and power where one region is wrong; with draws behind
+// the alarms also power at the middle shift, intervals where all is wrong, and how many regions come back of those planted.
+func (t *Truth) diagnoses() []DiagnosisRate {
+	settings := []DiagnosisRate{{Runs: falseAlarmRuns}}
+	power := func(shift float64) {
 		for _, share := range powerShares {
-			settings = append(settings, DiagnosisRate{Share: share, Shift: shift, Runs: powerRuns})
+			settings = append(settings, DiagnosisRate{Share: share, Shift: shift, Runs: powerRuns, Planted: 1})
 		}
 	}
-	return settings
+	power(powerShifts[0])
+	power(powerShifts[2])
+	if t.Alarms == 0 {
+		return settings
+	}
+	power(powerShifts[1])
+	for _, l := range wrongLaws {
+		settings = append(settings, DiagnosisRate{Law: l.name, Runs: coverageRuns})
+	}
+	for _, shape := range plantedShapes {
+		for k := 1; k <= 3; k++ {
+			settings = append(settings, DiagnosisRate{Law: shape, Shift: plantedShift, Runs: plantedRuns, Planted: k})
+		}
+	}
+	return append(settings, DiagnosisRate{Law: globalLaw, Runs: plantedRuns})
 }
 
-func (s DiagnosisRate) String() string { return fmt.Sprintf("diagnose-%g-%g", s.Share, s.Shift) }
+func (s DiagnosisRate) String() string {
+	switch {
+	case s.Law == "":
+		return fmt.Sprintf("diagnose-%g-%g", s.Share, s.Shift)
+	case s.Planted > 0:
+		return fmt.Sprintf("diagnose-%s-%d", s.Law, s.Planted)
+	}
+	return "diagnose-" + s.Law
+}
+
+// examination is how a law is diagnosed: as users do where corrections decide, and else without them.
+func (s DiagnosisRate) examination() metrics.Examination {
+	e := metrics.Examination{Redraws: 199, Recovery: without}
+	if s.Law == globalLaw || s.Law != "" && s.Planted > 0 {
+		e.Recovery = metrics.Recovery{}
+	}
+	return e
+}
 
 func (s DiagnosisRate) run(ctx context.Context) (DiagnosisRate, error) {
 	for run := range s.Runs {
 		rng := rand.New(rand.NewPCG(uint64(run), 21))
-		logProbs, labels, z, planted := s.draw(rng)
-		d, err := metrics.Diagnose(ctx, logProbs, labels, z, metrics.Examination{Redraws: 199, Recovery: without}, rng)
+		w := s.draw(rng)
+		d, err := metrics.Diagnose(ctx, w.logProbs, w.labels, w.z, s.examination(), rng)
 		if err != nil {
 			return s, err
 		}
-		if len(d.Wrong()) > 0 {
-			s.Any++
-		}
-		named, in, all := false, map[int]bool{}, 0
-		for _, r := range d.Regions {
-			if r.Wrong {
-				named = true
-				for _, i := range r.Rows {
-					in[i] = true
-				}
-			}
-		}
-		hit := 0
-		for i, p := range planted {
-			if p {
-				all++
-				if in[i] {
-					hit++
-				}
-			}
-		}
-		if named {
-			s.Named++
-		}
-		if all > 0 && 2*hit >= all {
-			s.Found++
-		}
+		s.count(d, w)
 	}
 	return s, nil
 }
 
-// draw is 2,000 rows of 4 classes, z ~ N(0, I) in six dimensions, softmax predictions of z that are right but
-// in the ball of Share of the rows around a point at distance 1 from the mean, where the top class has
-// Shift less than it is said to, which goes to the others alike.
-func (s DiagnosisRate) draw(rng *rand.Rand) (logProbs *mat.Dense, labels []int, z *mat.Dense, planted []bool) {
-	const classes = 4
-	n := diagnosisRows
-	z, logits, w := mat.NewDense(n, diagnosisSpace, nil), mat.NewDense(n, classes, nil), mat.NewDense(diagnosisSpace, classes, nil)
-	for _, m := range []*mat.Dense{z, w} {
-		m.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, m)
+// count adds what a diagnosis says of a draw.
+func (s *DiagnosisRate) count(d *metrics.Diagnosis, w *wrongRows) {
+	if len(d.Wrong()) > 0 {
+		s.Any++
 	}
-	w.Scale(2/math.Sqrt(diagnosisSpace), w)
-	logits.Mul(z, w)
-	logProbs = layers.LogSoftmax(logits)
-	planted, labels = make([]bool, n), make([]int, n)
-	radius := make([]float64, n)
-	for i := range n {
-		x := z.RawRowView(i)
-		radius[i] = (x[0] - 1) * (x[0] - 1)
-		for _, v := range x[1:] {
-			radius[i] += v * v
+	if d.Kind == metrics.GlobalError {
+		s.Global++
+	}
+	if w.missed(d) {
+		s.Missed++
+	}
+	in, wrong := make([]bool, len(w.labels)), 0
+	like := make([]float64, s.Planted)
+	for _, r := range d.Regions {
+		if !r.Wrong {
+			continue
 		}
-	}
-	within := quantileOf(radius, s.Share)
-	for i := range n {
-		q := make([]float64, classes)
-		top := 0
-		for k, l := range logProbs.RawRowView(i) {
-			q[k] = math.Exp(l)
-			if q[k] > q[top] {
-				top = k
+		wrong++
+		both := make([]int, s.Planted)
+		for _, i := range r.Rows {
+			in[i] = true
+			if k := w.region[i]; k > 0 {
+				both[k-1]++
 			}
 		}
-		if s.Share > 0 && radius[i] <= within {
-			planted[i] = true
-			off := min(s.Shift, q[top])
-			for k := range q {
-				q[k] += off / (classes - 1)
-			}
-			q[top] -= off + off/(classes-1)
+		for k, n := range both {
+			like[k] = max(like[k], float64(n)/float64(len(r.Rows)+w.size(k+1)-n))
 		}
-		u := rng.Float64()
-		for k, p := range q {
-			labels[i] = k
-			if u -= p; u < 0 {
-				break
+	}
+	hit, all := 0, 0
+	for i, k := range w.region {
+		if k > 0 {
+			all++
+			if in[i] {
+				hit++
 			}
 		}
 	}
-	return logProbs, labels, z, planted
+	if wrong > 0 {
+		s.Named++
+	}
+	if wrong == s.Planted {
+		s.Counted++
+	}
+	if all > 0 && 2*hit >= all {
+		s.Found++
+	}
+	for _, j := range like {
+		s.Jaccard += j / float64(s.Runs*s.Planted)
+	}
+}
+
+// missed tells whether the true gap of some region, class or confidence lies outside its interval.
+func (w *wrongRows) missed(d *metrics.Diagnosis) bool {
+	for _, regions := range [][]metrics.Region{d.Regions, d.Classes, d.Confidence} {
+		for _, r := range regions {
+			var truth float64
+			for _, i := range r.Rows {
+				p := w.logProbs.RawRowView(i)
+				c := topOf(p)
+				if r.Class != nil {
+					c = *r.Class
+				}
+				truth += (math.Exp(p[c]) - w.truth.At(i, c)) / float64(r.Size)
+			}
+			if truth < r.Low-1e-9 || truth > r.High+1e-9 {
+				return true
+			}
+		}
+	}
+	return false
 }

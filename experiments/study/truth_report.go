@@ -45,6 +45,8 @@ var truths = []struct {
 	{"squared", func(p Predictor) float64 { return p.Squared }},
 	{"absolute", func(p Predictor) float64 { return p.Absolute }},
 	{"kl", func(p Predictor) float64 { return p.KL }},
+	{"calibration", func(p Predictor) float64 { return p.Calibration }},
+	{"regional", func(p Predictor) float64 { return p.Regional }},
 }
 
 // Write puts the report into dir: report.html, tables.md, tables.tex, figures/, results.csv (a line
@@ -172,8 +174,9 @@ func (f *TruthFindings) methodNames() string {
 type MetricRank struct {
 	Title string
 	// Rho is the mean over the sources of its rank correlation with the true squared, the
-	// true absolute and the true KL error; NaN where a source lacks the metric.
-	Rho [3]float64
+	// true absolute and the true KL error, and with the calibration error proper and that by
+	// region; NaN where a source lacks the metric.
+	Rho [5]float64
 	// Draws are those that were asked for an alarm, of which it alarms on so many where the
 	// predictor is calibrated and where it is wrong.
 	Draws, FalseAlarms, Alarms int
@@ -201,7 +204,9 @@ func (f *TruthFindings) Metrics() (all []MetricRank) {
 // ranks are the rank correlations of the metrics with the true errors.
 func (f *TruthFindings) ranks(settings []setting) (*report.Section, error) {
 	ranks := &report.Section{Title: "Rank correlation with the true error", Note: "Spearman's ρ over the predictors of a source, the mean over its draws. " +
-		"Predictors are the true posterior, classifiers with planted errors of graded size, and fitted methods. A metric to trust is near 1 in every row."}
+		"Predictors are the true posterior, classifiers with planted errors of graded size, and fitted methods. A metric to trust is near 1 in every row. " +
+		"The expected Brier score is the true squared error and a constant, the expected NLL the true KL and a constant, so they rank by these errors by construction; " +
+		"these hold the grouping loss too. The calibration error proper, ‖E[p − q | p]‖², and that by region, ‖E[p − q | p, region]‖², do not."}
 	for _, truth := range truths {
 		t := &report.Table{Caption: "ρ with the true " + truth.key + " error", Labels: []string{"metric"}}
 		values := mat.NewDense(len(truthMetrics), len(settings), nil)
@@ -333,28 +338,51 @@ func (f *TruthFindings) alarmRate(metric, predictor string) (draws, alarms int) 
 	return draws, alarms
 }
 
-// diagnosis are the rates of calibra diagnose.
+// diagnosis is what calibra diagnose says of predictions whose error is known.
 func (f *TruthFindings) diagnosis() *report.Section {
-	t := &report.Table{Caption: fmt.Sprintf("Diagnoses of %d rows", diagnosisRows), Labels: []string{"wrong region", "shift of the top class"},
-		Values: []report.Head{{Text: "runs"}, {Text: "call a region wrong"}, {Text: "call anything wrong"}, {Text: "hold half of the planted rows"}}}
-	var block report.Block
+	table := func(caption string, labels, values []string) *report.Table {
+		t := &report.Table{Caption: fmt.Sprintf("%s, %d rows each", caption, diagnosisRows), Labels: labels, Blocks: []report.Block{{}}}
+		for _, v := range values {
+			t.Values = append(t.Values, report.Head{Text: v})
+		}
+		return t
+	}
+	power := table("Calibrated predictions, and one region that is wrong", []string{"wrong region", "shift of the top class"},
+		[]string{"runs", "call a region wrong", "call anything wrong", "hold half of the planted rows", "miss a gap"})
+	coverage := table("Predictions that are wrong in many ways: intervals that miss", []string{"law"}, []string{"runs", "with a gap outside its interval", "call anything wrong"})
+	planted := table("Regions planted side by side, and an error of all rows alike", []string{"shape", "planted"},
+		[]string{"runs", "report as many", "say the error is global", "likeness (Jaccard)"})
+	add := func(t *report.Table, labels []string, values ...any) {
+		row := report.Row{Labels: labels}
+		for _, v := range values {
+			row.Cells = append(row.Cells, report.Cell{Text: fmt.Sprint(v)})
+		}
+		t.Blocks[0].Rows = append(t.Blocks[0].Rows, row)
+	}
 	lines := map[float64]*report.Series{}
 	for _, r := range f.Diagnosis {
-		region, shift := "none", "–"
-		if r.Share > 0 {
-			region, shift = fmt.Sprintf("%.0f %% of the rows", 100*r.Share), fmt.Sprintf("%g", r.Shift)
+		switch {
+		case r.Law == globalLaw:
+			add(planted, []string{r.Law, "–"}, r.Runs, "–", r.Global, "–")
+		case r.Law != "" && r.Planted > 0:
+			add(planted, []string{r.Law, fmt.Sprint(r.Planted)}, r.Runs, r.Counted, r.Global, decimal(r.Jaccard))
+		case r.Law != "":
+			add(coverage, []string{r.Law}, r.Runs, r.Missed, r.Any)
+		case r.Share == 0:
+			add(power, []string{"none", "–"}, r.Runs, r.Named, r.Any, "–", r.Missed)
+		default:
+			shift := fmt.Sprintf("%g", r.Shift)
+			add(power, []string{fmt.Sprintf("%.0f %% of the rows", 100*r.Share), shift}, r.Runs, r.Named, r.Any, r.Found, r.Missed)
 			if lines[r.Shift] == nil {
 				lines[r.Shift] = &report.Series{Name: "shift " + shift, Style: len(lines)}
 			}
-			l, p := lines[r.Shift], float64(r.Named)/float64(r.Runs)
+			l, p := lines[r.Shift], float64(r.Found)/float64(r.Runs)
 			l.X, l.Mean, l.SD = append(l.X, 100*r.Share), append(l.Mean, p), append(l.SD, math.Sqrt(p*(1-p)/float64(r.Runs)))
 		}
-		block.Rows = append(block.Rows, report.Row{Labels: []string{region, shift}, Cells: []report.Cell{
-			{Text: fmt.Sprint(r.Runs)}, {Text: fmt.Sprint(r.Named)}, {Text: fmt.Sprint(r.Any)}, {Text: fmt.Sprint(r.Found)}}})
 	}
-	t.Blocks = []report.Block{block}
-	s := &report.Section{Title: "Diagnosis", Note: "Of calibrated predictions, at most 5 % of diagnoses should call anything wrong. In the others, the top class is right less often than it says, by the shift, in a ball of the rows.", Tables: []*report.Table{t}}
-	panel := report.LinePanel{Title: "power of diagnose", X: "wrong region, % of the rows", Y: "share of runs that call a region wrong", Log: true, Places: map[float64]string{}}
+	s := &report.Section{Title: "Diagnosis", Note: "Of calibrated predictions, at most 5 % of diagnoses should call anything wrong, and of any predictions at most 5 % should have a gap outside its interval. " +
+		"Where a region is planted, the top class is right less often than it says, by the shift.", Tables: []*report.Table{power, coverage, planted}}
+	panel := report.LinePanel{Title: "localization by diagnose", X: "wrong region, % of the rows", Y: "share of runs that find half of it", Log: true, Places: map[float64]string{}}
 	for _, shift := range powerShifts {
 		if l := lines[shift]; l != nil {
 			panel.Series = append(panel.Series, *l)
@@ -365,7 +393,7 @@ func (f *TruthFindings) diagnosis() *report.Section {
 	}
 	if len(panel.Series) > 0 {
 		if figure, err := report.Lines([]report.LinePanel{panel}); err == nil {
-			s.Figures = []*report.Drawing{{Name: "power", Caption: "Power against the size of the wrong region, with one standard deviation over the runs.", Figure: figure}}
+			s.Figures = []*report.Drawing{{Name: "power", Caption: "Runs whose wrong regions hold half of the planted rows, with one standard deviation over the runs.", Figure: figure}}
 		}
 	}
 	return s
@@ -373,7 +401,7 @@ func (f *TruthFindings) diagnosis() *report.Section {
 
 func (f *TruthFindings) writeResults(w io.Writer) error {
 	out := data.NewCSVWriter(w)
-	head := []string{"source", "rows", "features", "classes", "seed", "alarm", "predictor", "true_squared", "true_absolute", "true_kl"}
+	head := []string{"source", "rows", "features", "classes", "seed", "alarm", "predictor", "true_squared", "true_absolute", "true_kl", "true_calibration", "true_regional"}
 	for _, m := range truthMetrics {
 		head = append(head, m.key)
 	}
@@ -381,7 +409,7 @@ func (f *TruthFindings) writeResults(w io.Writer) error {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	for _, r := range f.Results {
 		for _, p := range r.Predictors {
-			line := []string{r.Source, strconv.Itoa(r.Rows), strconv.Itoa(r.Features), strconv.Itoa(r.Classes), strconv.FormatUint(r.Seed, 10), strconv.FormatBool(r.Alarm), p.Name, number(p.Squared), number(p.Absolute), number(p.KL)}
+			line := []string{r.Source, strconv.Itoa(r.Rows), strconv.Itoa(r.Features), strconv.Itoa(r.Classes), strconv.FormatUint(r.Seed, 10), strconv.FormatBool(r.Alarm), p.Name, number(p.Squared), number(p.Absolute), number(p.KL), number(p.Calibration), number(p.Regional)}
 			for _, m := range truthMetrics {
 				text := ""
 				if v, ok := p.Values[m.key]; ok {
@@ -398,7 +426,7 @@ func (f *TruthFindings) writeResults(w io.Writer) error {
 // writeRanks writes a line a setting and metric: its ρ with each true error.
 func (f *TruthFindings) writeRanks(w io.Writer) error {
 	out := data.NewCSVWriter(w)
-	lines := [][]string{{"setting", "draws", "metric", "squared", "absolute", "kl"}}
+	lines := [][]string{{"setting", "draws", "metric", "squared", "absolute", "kl", "calibration", "regional"}}
 	for _, s := range f.settings() {
 		for _, m := range truthMetrics {
 			line := []string{s.name, strconv.Itoa(len(s.cells)), m.key}
@@ -426,9 +454,10 @@ func (f *TruthFindings) writeAlarms(w io.Writer) error {
 
 func (f *TruthFindings) writeDiagnosis(w io.Writer) error {
 	out := data.NewCSVWriter(w)
-	lines := [][]string{{"share", "shift", "runs", "named", "any", "found"}}
+	lines := [][]string{{"share", "shift", "runs", "named", "any", "found", "law", "missed", "global", "planted", "counted", "jaccard"}}
 	for _, r := range f.Diagnosis {
-		lines = append(lines, []string{fmt.Sprint(r.Share), fmt.Sprint(r.Shift), strconv.Itoa(r.Runs), strconv.Itoa(r.Named), strconv.Itoa(r.Any), strconv.Itoa(r.Found)})
+		lines = append(lines, []string{fmt.Sprint(r.Share), fmt.Sprint(r.Shift), strconv.Itoa(r.Runs), strconv.Itoa(r.Named), strconv.Itoa(r.Any), strconv.Itoa(r.Found),
+			r.Law, strconv.Itoa(r.Missed), strconv.Itoa(r.Global), strconv.Itoa(r.Planted), strconv.Itoa(r.Counted), strconv.FormatFloat(r.Jaccard, 'f', 3, 64)})
 	}
 	return out.WriteAll(lines)
 }

@@ -108,7 +108,7 @@ func (t *Truth) Load() *TruthThere {
 			l.Results = append(l.Results, r)
 		}
 	}
-	for _, d := range diagnoses() {
+	for _, d := range t.diagnoses() {
 		if r, there := load[DiagnosisRate](l, Task{ID: d.id(), Data: "planted", Cell: d.String()}); there {
 			l.Diagnosis = append(l.Diagnosis, r)
 		}
@@ -144,7 +144,7 @@ func (t *Truth) compute(ctx context.Context, id string) (err error) {
 			return err
 		}
 	}
-	for _, d := range diagnoses() {
+	for _, d := range t.diagnoses() {
 		if d.id() == id {
 			_, err := kept(t, id, func() (DiagnosisRate, error) {
 				d.Program = t.Program

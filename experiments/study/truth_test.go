@@ -168,3 +168,31 @@ func TestAxesKeepTheFirstRows(t *testing.T) {
 		t.Errorf("cells %q", got)
 	}
 }
+
+// TestIntervalsHoldForWrongPredictions is the short form of the table that study truth prints of 300 diagnoses a law.
+func TestIntervalsHoldForWrongPredictions(t *testing.T) {
+	for _, name := range []string{"overconfident-10-5", "unbalanced-10", "local-2"} {
+		r, err := DiagnosisRate{Law: name, Runs: 12}.run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// at 5 %, four of 12 or more miss once in 450 times
+		if r.Missed > 3 {
+			t.Errorf("%s: an interval of %d of %d diagnoses misses", name, r.Missed, r.Runs)
+		}
+		t.Logf("%s: %d of %d miss, %d call something wrong", name, r.Missed, r.Runs, r.Any)
+	}
+}
+
+// TestPlantedRegionsComeBack is the short form of what study truth prints of ten draws each.
+func TestPlantedRegionsComeBack(t *testing.T) {
+	for _, s := range []DiagnosisRate{{Law: "boxes", Shift: plantedShift, Runs: 1, Planted: 1}, {Law: "boxes", Shift: plantedShift, Runs: 1, Planted: 2}, {Law: globalLaw, Runs: 1}} {
+		r, err := s.run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Planted > 0 && (r.Counted != r.Runs || r.Jaccard < .6) || s.Planted == 0 && r.Global != r.Runs {
+			t.Errorf("%s: %+v", s, r)
+		}
+	}
+}
