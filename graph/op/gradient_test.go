@@ -38,7 +38,7 @@ var (
 // shared is an op of x and the fixed shares.
 func shared(o op.Op, x ...int) []sample {
 	return []sample{{inputs: map[string][]int{"x": x}, of: func(b *graph.Builder, n map[string]*gorgonia.Node) *gorgonia.Node {
-		places, e := b.Table("places", fixedPlaces), b.Table("shares", graph.Tensor(tensor.Float64, fixedShares, 4, 6))
+		places, e := b.Table("places", fixedPlaces), b.Table("shares", graph.Tensor(b.Dtype(), fixedShares, 4, 6))
 		if _, sum := o.Kernel.(op.ShareSumOp); sum {
 			return b.Apply(o, n["x"], places, e)
 		}
