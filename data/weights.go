@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Weights are whole: a weight of 3 is three copies of the row, and 0 none. So every method,
+// Weights are whole numbers: a weight of 3 is three copies of the row, and 0 none. So every method,
 // metric and interval takes them, and means by them what it means by rows.
 
 // weights reads the array key of n weights as the number of copies of each row; nil where the
