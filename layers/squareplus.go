@@ -26,7 +26,7 @@ type Squareplus struct {
 
 var _ Map = Squareplus{}
 
-func (m Squareplus) bilinear() Bilinear { return Bilinear{m.Scale, m.Prior}.withDefaults() }
+func (m Squareplus) bilinear() Bilinear { return Bilinear(m).withDefaults() }
 
 // Init starts as Bilinear does.
 func (m Squareplus) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
