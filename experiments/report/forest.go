@@ -49,26 +49,73 @@ func (v *Verdict) Forest(title string) (*Figure, error) {
 			return nil, fmt.Errorf("report: forest of %s: %w", title, err)
 		}
 		p.Title.Text, p.X.Label.Text = title, panel.x
-		zero, err := plotter.NewLine(plotter.XYs{{X: 0, Y: .5}, {X: 0, Y: float64(len(lines)) + .5}})
-		if err != nil {
+		if err := aroundZero(p, lines); err != nil {
 			return nil, err
 		}
-		zero.Color, zero.Dashes = grey, dashes
-		p.Add(zero)
-		low, high := 0., 0.
-		for _, l := range lines {
-			if !math.IsNaN(l.at) {
-				low, high = min(low, l.low), max(high, l.high)
-			}
-		}
-		edge := max(0.05*(high-low), 1e-9)
-		p.X.Min, p.X.Max = low-edge, high+edge
 		plots = append(plots, p)
 	}
 	if plots == nil {
 		return nil, nil
 	}
 	return newGrid(plots, 2, 9*vg.Centimeter, vg.Length(len(v.Methods)+4)*0.55*vg.Centimeter, nil, nil), nil
+}
+
+// aroundZero draws the line at 0 and gives the x axis room for it and for the lines.
+func aroundZero(p *plot.Plot, lines []dotLine) error {
+	zero, err := plotter.NewLine(plotter.XYs{{X: 0, Y: p.Y.Min}, {X: 0, Y: p.Y.Max}})
+	if err != nil {
+		return err
+	}
+	zero.Color, zero.Dashes = grey, dashes
+	p.Add(zero)
+	low, high := 0., 0.
+	for _, l := range lines {
+		if !math.IsNaN(l.at) {
+			low, high = min(low, l.low), max(high, l.high)
+		}
+	}
+	edge := max(0.05*(high-low), 1e-9)
+	p.X.Min, p.X.Max = low-edge, high+edge
+	return nil
+}
+
+// Changes is what one method changes on some subjects.
+type Changes struct {
+	Title     string
+	Ours      bool // in the colour of the method that the figure is about
+	Subjects  []string
+	At        []float64 // one for each subject
+	Low, High []float64 // the ends of its interval
+}
+
+// Compare draws methods side by side on one axis x: a line for each subject, a dot at what
+// the method changes and a bar for its interval, on either side of 0.
+func Compare(methods []Changes, x string) (*Figure, error) {
+	var plots []*plot.Plot
+	var all []dotLine
+	for _, m := range methods {
+		var lines []dotLine
+		for i, name := range m.Subjects {
+			line := dotLine{name: name, at: m.At[i], low: m.Low[i], high: m.High[i], colour: others[0]}
+			line.says = fmt.Sprintf("%s, %s: %.3g (%.3g to %.3g)", m.Title, name, line.at, line.low, line.high)
+			if m.Ours {
+				line.colour = ours
+			}
+			lines = append(lines, line)
+		}
+		p, err := dotLines(lines)
+		if err != nil {
+			return nil, fmt.Errorf("report: changes by %s: %w", m.Title, err)
+		}
+		p.Title.Text, p.X.Label.Text = m.Title, x
+		plots, all = append(plots, p), append(all, lines...)
+	}
+	for _, p := range plots {
+		if err := aroundZero(p, all); err != nil {
+			return nil, err
+		}
+	}
+	return newGrid(plots, len(plots), 9*vg.Centimeter, vg.Length(len(methods[0].Subjects)+4)*0.55*vg.Centimeter, nil, nil), nil
 }
 
 // dotLine is a dot with its interval on a line of its own; a NaN at leaves the line empty.

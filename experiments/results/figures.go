@@ -2,7 +2,6 @@ package results
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"calibra/experiments/metrics"
@@ -42,7 +41,11 @@ func calibrationSize(dir string) ([]byte, error) {
 		}
 		panels = append(panels, panel)
 	}
-	return drawn(panels)
+	figure, err := report.Lines(panels)
+	if err != nil {
+		return nil, err
+	}
+	return figure.Render("svg")
 }
 
 // shown are the sources of the picture of gains, real ones first, and their labels.
@@ -59,11 +62,10 @@ func gain(dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	panel := report.LinePanel{Y: "NLL, change in %", Places: map[float64]string{}}
-	nothing := report.Series{Name: "as it is", Kind: report.Floor}
-	for _, method := range []string{"vq", "stacked"} {
-		series := report.Series{Name: study.MethodTitle(method), Ours: method == "stacked", Style: study.Style(method), Kind: report.Marks}
-		for i, source := range shown {
+	var methods []report.Changes
+	for _, method := range []string{"stacked", "vq"} {
+		m := report.Changes{Title: study.MethodTitle(method), Ours: method == "stacked", Subjects: shown}
+		for _, source := range shown {
 			runs := where(tests, "family:pair,against:nc,method:"+method+",data:"+source)
 			if len(runs) != 1 {
 				return nil, fmt.Errorf("benchmark-tests.csv has %d tests of %s against nc on %s, not 1", len(runs), method, source)
@@ -72,13 +74,10 @@ func gain(dir string) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			x := float64(i) + map[string]float64{"vq": 0.12, "stacked": -0.12}[method]
-			panel.Places[float64(i)] = source
-			series.X = append(series.X, x)
 			for _, end := range []struct {
 				to     *[]float64
 				column string
-			}{{&series.Mean, "difference"}, {&series.Low, "low"}, {&series.High, "high"}} {
+			}{{&m.At, "difference"}, {&m.Low, "low"}, {&m.High, "high"}} {
 				d, err := runs[0].number(end.column)
 				if err != nil {
 					return nil, err
@@ -86,16 +85,9 @@ func gain(dir string) ([]byte, error) {
 				*end.to = append(*end.to, 100*d/base.Mean)
 			}
 		}
-		panel.Series = append(panel.Series, series)
+		methods = append(methods, m)
 	}
-	nothing.X, nothing.Mean = []float64{-0.4, float64(len(shown)) - 0.6}, make([]float64, 2)
-	panel.Series = append(panel.Series, nothing)
-	slices.Reverse(panel.Series)
-	return drawn([]report.LinePanel{panel})
-}
-
-func drawn(panels []report.LinePanel) ([]byte, error) {
-	figure, err := report.Lines(panels)
+	figure, err := report.Compare(methods, "change of NLL, %")
 	if err != nil {
 		return nil, err
 	}
