@@ -21,6 +21,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"calibra/data"
 )
 
 // errUnknown is that nobody can say which source files something was made of.
@@ -295,7 +297,7 @@ func readPackage(dir string) (sources, error) {
 			if info.ModTime().After(built) {
 				return errUnknown // of another build
 			}
-			text, err := os.ReadFile(path)
+			text, err := data.ReadFile(path)
 			if err != nil {
 				return err
 			}
@@ -342,7 +344,7 @@ var replacement = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(\S+)(?:\s+v\S+)?\s
 // moduleOf is the module that a directory belongs to.
 func moduleOf(dir string) (module, error) {
 	for root := dir; ; root = filepath.Dir(root) {
-		text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+		text, err := data.ReadFile(filepath.Join(root, "go.mod"))
 		if err != nil {
 			if root == filepath.Dir(root) {
 				return module{}, errUnknown
@@ -358,7 +360,7 @@ func moduleOf(dir string) (module, error) {
 		for _, found := range replacement.FindAllStringSubmatch(m.text, -1) {
 			m.replaced = append(m.replaced, found[1])
 		}
-		sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+		sums, err := data.ReadFile(filepath.Join(root, "go.sum"))
 		if m.text += string(sums); m.path == "" || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return m, errUnknown
 		}

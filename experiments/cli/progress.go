@@ -13,6 +13,7 @@ import (
 	"calibra/optim"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/sourcegraph/conc"
 )
 
 // progress shows how far a work is that takes more than two seconds: a bar on a terminal,
@@ -87,12 +88,13 @@ type steps struct {
 	detail string // what goes on in it
 	part   float64
 	ended  chan struct{}
+	beats  conc.WaitGroup
 }
 
 // steps begins a work of n steps, to be cleared at its end.
 func (t *terminal) steps(n int) *steps {
 	s := &steps{progress: t.progress(), n: n, ended: make(chan struct{})}
-	go func() {
+	s.beats.Go(func() {
 		beat := time.NewTicker(time.Second / 2)
 		defer beat.Stop()
 		for {
@@ -105,7 +107,7 @@ func (t *terminal) steps(n int) *steps {
 				return
 			}
 		}
-	}()
+	})
 	return s
 }
 
@@ -160,6 +162,7 @@ func (s *steps) show() {
 // clear ends the work.
 func (s *steps) clear() {
 	close(s.ended)
+	s.beats.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progress.clear()

@@ -327,7 +327,7 @@ func TestStudyStale(t *testing.T) {
 	}
 	study()
 	paths, _ := filepath.Glob(filepath.Join(out, "cells", "*.json"))
-	digest := regexp.MustCompile(`"digest": "([0-9a-f]{64})"`)
+	digest, sources := regexp.MustCompile(`"digest": "([0-9a-f]{64})"`), regexp.MustCompile(`"sources": "[0-9a-f]{64}"`)
 	var program string
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
@@ -335,7 +335,8 @@ func TestStudyStale(t *testing.T) {
 			t.Fatalf("%s names no program: %v", path, err)
 		}
 		program = string(digest.FindSubmatch(text)[1])
-		if err := os.WriteFile(path, digest.ReplaceAll(text, []byte(`"digest": "earlier"`)), 0o666); err != nil {
+		text = sources.ReplaceAll(digest.ReplaceAll(text, []byte(`"digest": "earlier"`)), []byte(`"sources": "earlier"`))
+		if err := os.WriteFile(path, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}

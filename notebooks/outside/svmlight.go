@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,9 +20,9 @@ import (
 var svmlight = experiments.RawSource{
 	Name: "svmlight", Line: "a table in the format of SVMlight",
 	Open: func(path string, s data.RawSettings, rng *rand.Rand) (*data.Raw, error) {
-		f, err := os.Open(path)
+		f, err := data.OpenFile(path)
 		if err != nil {
-			return nil, data.Inputf(path, "cannot be opened: %w", err)
+			return nil, err
 		}
 		defer f.Close()
 		var rows []map[int]float64
