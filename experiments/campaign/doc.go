@@ -14,6 +14,7 @@
 //	extremes   every method on problems that lie at the edge of what it can fit
 //	at once    several commands that write to one place
 //	full disk  commands whose results do not fit where they are to go
+//	ops        ops of somebody else's that compute in one type alone, called on another
 //	fuzz       every fuzz test of the repository
 //
 // It is run in the repository's root, for some minutes or for hours:

@@ -42,6 +42,7 @@ var parts = []part{
 	{"at once", 200, 0.06, atOnce},
 	{"full disk", 500, 0.04, full},
 	{"kills", 2000, 0.35, kills},
+	{"ops", 0, 0.01, ops},
 	{"fuzz", 0, 0.05, fuzzers}, // all of them
 }
 
