@@ -4,7 +4,9 @@
 //	go run ./experiments/release                     # write LICENSES.md beside this file
 //	go run ./experiments/release -sbom sbom.json     # write a bill of materials in CycloneDX 1.5
 //
-// make release runs the second. A test holds LICENSES.md, and with it the versions, to what
+// The bill has the vulnerabilities that are known, where -vulnerabilities names what
+// govulncheck -format json -mode=binary printed of a binary with symbols, and else says that
+// they were not looked up. make release runs the second. A test holds LICENSES.md, and with it the versions, to what
 // is linked.
 package main
 
@@ -112,33 +114,46 @@ func table(modules []module) string {
 }
 
 // bill is a bill of materials in CycloneDX 1.5.
-func bill(modules []module) any {
+func bill(modules []module, vulnerable found) any {
 	type licences struct {
 		Expression string `json:"expression"`
 	}
 	type component struct {
 		Type     string     `json:"type"`
+		Ref      string     `json:"bom-ref"`
 		Name     string     `json:"name"`
 		Version  string     `json:"version,omitempty"`
 		PURL     string     `json:"purl,omitempty"`
 		Licences []licences `json:"licenses"`
 	}
-	var all []component
-	for _, m := range modules {
-		all = append(all, component{"library", m.Path, m.Version, "pkg:golang/" + m.Path + "@" + m.Version, []licences{{m.Licence}}})
+	type property struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
 	}
-	all = append(all, component{"library", "std", strings.TrimPrefix(runtime.Version(), "go"), "pkg:golang/std@" + strings.TrimPrefix(runtime.Version(), "go"), []licences{{"BSD-3-Clause"}}})
-	return map[string]any{
+	var all []component
+	for _, m := range append(slices.Clone(modules), module{Path: "std", Version: strings.TrimPrefix(runtime.Version(), "go"), Licence: "BSD-3-Clause"}) {
+		at := purl(m.Path, m.Version)
+		all = append(all, component{Type: "library", Ref: at, Name: m.Path, Version: m.Version, PURL: at, Licences: []licences{{m.Licence}}})
+	}
+	b := map[string]any{
 		"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
-		"metadata":   map[string]any{"component": component{"application", "calibra", "", "", []licences{{"Apache-2.0"}}}},
+		"metadata": map[string]any{
+			"component":  component{Type: "application", Ref: "calibra", Name: "calibra", Licences: []licences{{"Apache-2.0"}}},
+			"properties": []property{{"calibra:vulnerabilities", vulnerable.Searched}},
+		},
 		"components": all,
 	}
+	if vulnerable.Vulnerabilities != nil {
+		b["vulnerabilities"] = vulnerable.Vulnerabilities
+	}
+	return b
 }
 
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("release: ")
 	sbom := flag.String("sbom", "", "write a bill of materials here in place of LICENSES.md")
+	vulnerabilities := flag.String("vulnerabilities", "", "what govulncheck -format json -mode=binary printed, for the bill of materials")
 	flag.Parse()
 	modules, err := linked()
 	if err != nil {
@@ -146,7 +161,17 @@ func main() {
 	}
 	path, text := filepath.Join("experiments", "release", "LICENSES.md"), table(modules)
 	if *sbom != "" {
-		b, err := json.MarshalIndent(bill(modules), "", "  ")
+		vulnerable := unsearched
+		if *vulnerabilities != "" {
+			printed, err := data.ReadFile(*vulnerabilities)
+			if err == nil {
+				vulnerable, err = readVulnerabilities(bytes.NewReader(printed))
+			}
+			if err != nil {
+				log.Fatal(err)
+			}
+		}
+		b, err := json.MarshalIndent(bill(modules, vulnerable), "", "  ")
 		if err != nil {
 			log.Fatal(err)
 		}
