@@ -25,6 +25,27 @@ type Base interface {
 	Restore(State) error
 }
 
+// Quantizing is a Base with a finite description of each row: it divides the latent space.
+type Quantizing interface {
+	Base
+	// Quantized are the features of the rows of a view that it made.
+	Quantized(v *View) *Quantized
+}
+
+// Headed is a Quantizing base whose p̂ is a linear head with a bias on these features, fitted to
+// the calibration rows with the penalty ½λ‖θ‖²: what [TwoStage] counts the error of.
+type Headed interface {
+	Quantizing
+	// Ridge is λ, an error where what the head was fitted with is no such penalty.
+	Ridge() (float64, error)
+}
+
+// staying is a Base that keeps what its own fit and that of its map share where both run.
+type staying interface {
+	keep(sets ...*data.Set) (leave func())
+	executor(graph.Executor) graph.Executor
+}
+
 // Original is the classifier's own head on the undivided space: log p̂ is the
 // log-softmax of the logits.
 type Original struct {

@@ -43,6 +43,19 @@ type Similar interface {
 	Similarity(x *data.Set) (*mat.Dense, error)
 }
 
+// Parametric is a calibrator that is one [Map].
+type Parametric interface {
+	// Parameterization is that map, nil of a method that has none before Fit.
+	Parameterization() Map
+}
+
+// Divided is a calibrator on a divided latent space.
+type Divided interface {
+	// Read gives Predict's posteriors and the codes of the same rows; these are nil if the space
+	// is not divided after all.
+	Read(x *data.Set) (*data.Predictions, *Quantized, error)
+}
+
 // State is all that a fitted calibrator consists of.
 type State struct {
 	Config  json.RawMessage // sizes and settings, as the calibrator marshals them

@@ -125,7 +125,7 @@ func holdsView(t *testing.T, d *Divide, x *data.Set) {
 			t.Fatalf("quantized feature %d is %v, in the graph %v", i, got, q)
 		}
 	}
-	usage := d.quantized(v).Usage()
+	usage := d.Quantized(v).Usage()
 	n := 0
 	for _, u := range usage {
 		n += u

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"calibra/data"
 	"calibra/graph"
@@ -31,6 +32,7 @@ type Divide struct {
 	// Result of the last Fit.
 	Result optim.Result
 
+	took    time.Duration
 	sizes   Sizes
 	weights *graph.Weights
 
@@ -39,7 +41,11 @@ type Divide struct {
 	stages graph.Executor
 }
 
-var _ Base = (*Divide)(nil)
+var (
+	_ Headed  = (*Divide)(nil)
+	_ Staged  = (*Divide)(nil)
+	_ staying = (*Divide)(nil)
+)
 
 // keep makes the features of the sets of a fit in stages tables once, and keeps them where the
 // fit runs, with codebook, head and codes, until leave is called.
@@ -79,6 +85,8 @@ const EvaluationBatch = 1024
 
 // Fit draws the codebook from cal's slots and trains it with the head.
 func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
+	began := time.Now()
+	defer func() { d.took = time.Since(began) }()
 	sizes, err := d.codes().Over(cal, d.Slots)
 	if err != nil {
 		return err
@@ -121,6 +129,9 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	}
 	return nil
 }
+
+// Stages is one, "divide".
+func (d *Divide) Stages() []Stage { return []Stage{{"divide", d.Result, d.took}} }
 
 // codes are how the space is divided.
 func (d *Divide) codes() Codes {
@@ -192,7 +203,7 @@ func (d *Divide) Embed(x *data.Set) (mat.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.quantized(&View{Codes: codes, Shares: shares}), nil
+	return d.Quantized(&View{Codes: codes, Shares: shares}), nil
 }
 
 // AssignAll is the codes of n rows of features, with their shares if they have any.
@@ -214,8 +225,8 @@ func AssignAll(c Codes, w *graph.Weights, features *Features, n int, s Sizes) (c
 	return tables[0].Int32s(), shares, nil
 }
 
-// quantized are the features of rows with a view's codes.
-func (d *Divide) quantized(v *View) *Quantized {
+// Quantized are the features of rows with a view's codes.
+func (d *Divide) Quantized(v *View) *Quantized {
 	return &Quantized{
 		Codes: v.Codes, Shares: v.Shares, Codewords: slices.Clone(d.weights.Tensor("codebook/codewords").Float32s()),
 		Slots: d.sizes.Slots, Width: d.sizes.Features / d.sizes.Slots, CodesOf: d.sizes.CodesOf(), Nearest: d.sizes.Nearest,

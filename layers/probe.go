@@ -6,7 +6,7 @@ import (
 	"calibra/data"
 )
 
-// Staged is a calibrator that is fitted in stages.
+// Staged is a calibrator that is fitted in stages, or a [Base] whose own are shown before its map's.
 type Staged interface {
 	// Stages tells how the last Fit went.
 	Stages() []Stage

@@ -377,12 +377,8 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 // calibration rows it was fitted to, or from others of their law: these count together as
 // many as were fitted. For the ridge see [NewSandwich]; [Trained.Ridge] is that of the fit.
 func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*Sandwich, error) {
-	_, ok := t.Map.(Bilinear)
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("layers: intervals are known for the bilinear map only, not for %T", t.Map)
-	case t.weights == nil:
-		return nil, ErrUnfitted
+	if err := t.Unbounded(); err != nil {
+		return nil, err
 	}
 	view, err := t.Base.View(cal)
 	if err != nil {

@@ -61,14 +61,13 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 			t.weights = nil
 		}
 	}()
-	began := time.Now()
-	divide, _ := t.Base.(*Divide)
-	if divide != nil {
-		defer divide.keep(cal, val)()
+	stays, _ := t.Base.(staying)
+	if stays != nil {
+		defer stays.keep(cal, val)()
 	}
 	baseErr := t.Base.Fit(ctx, cal, val, rng)
-	if divide != nil {
-		t.stages = append(t.stages, Stage{"divide", divide.Result, time.Since(began)})
+	if s, ok := t.Base.(Staged); ok {
+		t.stages = append(t.stages, s.Stages()...)
 	}
 	sizes := t.Base.Sizes()
 	// An interrupted base keeps what it learned, if that is anything; the map then stays
@@ -109,14 +108,14 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 			return err
 		}
 		settings := decayed(t.Optim)
-		if divide != nil {
-			settings.Executor = divide.executor(settings.Executor)
+		if stays != nil {
+			settings.Executor = stays.executor(settings.Executor)
 		}
 		minimize = func(ctx context.Context, p optim.Problem) (optim.Result, error) {
 			return optim.Minimize(ctx, p, settings, rng)
 		}
 	}
-	began = time.Now()
+	began := time.Now()
 	t.Result, err = minimize(ctx, problem)
 	name := cmp.Or(t.Name, "calibrate")
 	t.stages = append(t.stages, Stage{name, t.Result, time.Since(began)})
@@ -149,6 +148,9 @@ func (t *Trained) validation(val *data.Set, fitted int) (func(graph.Session) (fl
 	return func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }, nil
 }
 
+// Parameterization is the map, of which there is no more than one; nil if there is none yet.
+func (t *Trained) Parameterization() Map { return t.Map }
+
 // Ridge is λ of the penalty ½λ‖θ‖² that the map was fitted with; an error where its weight
 // decay is none.
 func (t *Trained) Ridge() (float64, error) {
@@ -162,7 +164,7 @@ func (t *Trained) Ridge() (float64, error) {
 	return ridge, nil
 }
 
-// Stages tells how the last Fit went: "divide", if the base divides, and Name, if the map
+// Stages tells how the last Fit went: those of the base, if it is [Staged], and Name, if the map
 // has anything to learn.
 func (t *Trained) Stages() []Stage { return t.stages }
 
@@ -194,8 +196,8 @@ func (t *Trained) Read(x *data.Set) (*data.Predictions, *Quantized, error) {
 		return nil, nil, err
 	}
 	p, err := data.NewPredictions(logProbs, x.Labels)
-	if d, ok := t.Base.(*Divide); ok {
-		return p, d.quantized(view), err
+	if d, ok := t.Base.(Quantizing); ok {
+		return p, d.Quantized(view), err
 	}
 	return p, nil, err
 }
@@ -203,7 +205,7 @@ func (t *Trained) Read(x *data.Set) (*data.Predictions, *Quantized, error) {
 // Usage counts how often the slots of x are assigned to each codeword (K), or is
 // nil if the base does not divide.
 func (t *Trained) Usage(x *data.Set) ([]int, error) {
-	d, ok := t.Base.(*Divide)
+	d, ok := t.Base.(Quantizing)
 	if !ok {
 		return nil, nil
 	}
@@ -211,7 +213,7 @@ func (t *Trained) Usage(x *data.Set) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.quantized(v).Usage(), nil
+	return d.Quantized(v).Usage(), nil
 }
 
 // Of is what describe says of each row of x (N×D), such as a layer inside the map.

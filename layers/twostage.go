@@ -373,22 +373,22 @@ func (r *spreads) variance() float64 {
 
 // TwoStage is the covariance of a fitted bilinear map and the head of its divided base,
 // from the calibration rows that both were fitted to, or others as in [Trained.Sandwich]. For
-// the ridges see [NewTwoStage]; those of the fit are [Trained.Ridge] and [Divide.Ridge].
+// the ridges see [NewTwoStage]; those of the fit are [Trained.Ridge] and [Headed]'s.
 func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge float64) (*TwoStage, error) {
 	_, ok := t.Map.(Bilinear)
-	divide, divided := t.Base.(*Divide)
+	base, headed := t.Base.(Headed)
 	switch {
-	case !ok || !divided:
-		return nil, fmt.Errorf("layers: intervals of two stages are known for the bilinear map on a divided base only, not for %T on %T", t.Map, t.Base)
+	case !ok || !headed:
+		return nil, fmt.Errorf("layers: intervals of two stages are known for the bilinear map on a divided base with a head only, not for %T on %T", t.Map, t.Base)
 	case t.weights == nil:
 		return nil, ErrUnfitted
 	}
-	view, err := divide.View(cal)
+	view, err := base.View(cal)
 	if err != nil {
 		return nil, err
 	}
-	z := data.Dense(divide.quantized(view))
-	return NewTwoStage(ctx, t.weights, t.observed(view, cal.Labels), z, divide.Sizes(), ridge, headRidge)
+	z := data.Dense(base.Quantized(view))
+	return NewTwoStage(ctx, t.weights, t.observed(view, cal.Labels), z, base.Sizes(), ridge, headRidge)
 }
 
 // TwoStageIntervals returns the interval of each posterior of x (N×C each) at a level, with
@@ -398,5 +398,5 @@ func (t *Trained) TwoStageIntervals(ctx context.Context, s *TwoStage, x *data.Se
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.Intervals(ctx, view, data.Dense(t.Base.(*Divide).quantized(view)), level)
+	return s.Intervals(ctx, view, data.Dense(t.Base.(Headed).Quantized(view)), level)
 }

@@ -108,7 +108,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	arrays = append(arrays, embedded...)
 	held.Release()
 	if c.Intervals != nil {
-		bounds, err := intervals(ctx, t, model.(*layers.Trained), file.Inputs, filepath.Dir(modelFile(c.Model)), src, *c.Intervals, c.TwoStage)
+		bounds, err := intervals(ctx, t, model.(layers.Bounded), file.Inputs, filepath.Dir(modelFile(c.Model)), src, *c.Intervals, c.TwoStage)
 		if err != nil {
 			return err
 		}

@@ -35,13 +35,18 @@ func (f *ApplyFlags) Check(arg string) error {
 
 // check refuses flags that make no sense, or not for this model.
 func (f *ApplyFlags) check(model layers.Stateful) error {
-	_, trained := model.(*layers.Trained)
+	bounded, one := model.(layers.Bounded)
+	_, both := model.(layers.BoundedInStages)
 	outside := func(level *float64) bool { return level != nil && !(*level > 0 && *level < 1) }
 	switch {
 	case f.TwoStage && f.Intervals == nil:
 		return usageError{fmt.Errorf("--two-stage widens intervals: give --intervals 0.9 too")}
-	case f.Intervals != nil && !trained:
+	case f.Intervals != nil && !one:
 		return usageError{fmt.Errorf("--intervals is known for the bilinear map only (method vq)")}
+	case f.Intervals != nil && bounded.Unbounded() != nil:
+		return usageError{fmt.Errorf("--intervals: %w", bounded.Unbounded())}
+	case f.TwoStage && !both:
+		return usageError{fmt.Errorf("--two-stage is not known for this model; give --intervals alone")}
 	case outside(f.Intervals):
 		return usageError{fmt.Errorf("--intervals has the level %g; it must lie between 0 and 1", *f.Intervals)}
 	case outside(f.Sets):

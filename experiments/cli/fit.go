@@ -136,14 +136,12 @@ func (c *fitCmd) interrupted(run interface{ Write(dir string) error }, interrupt
 func (c *fitCmd) report(ctx context.Context, t *terminal, run *experiments.Run) error {
 	var ranking *table
 	mixture := ""
-	switch m := run.Model.(type) {
-	case *anchored.Auto:
-		if len(m.Ranking) > 1 {
-			ranking = rankingTable(m.Ranking, nil)
-		}
-	case *anchored.Stack:
-		ranking = rankingTable(m.Ranking, m.Shares())
-		mixture = fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f\n\n", m.NLL, m.Error, m.T())
+	if m, ok := run.Model.(anchored.Mixer); ok {
+		ranking = rankingTable(m.Ranks(), m.Shares())
+		nll, standardError := m.HeldOut()
+		mixture = fmt.Sprintf("the mixture's held-out NLL is %.4f ± %.4f, at temperature %.3f\n\n", nll, standardError, m.T())
+	} else if m, ok := run.Model.(anchored.Ranker); ok && len(m.Ranks()) > 1 {
+		ranking = rankingTable(m.Ranks(), nil)
 	}
 	var beside *weighed
 	if run.Outcome != nil {

@@ -45,10 +45,15 @@ func TestFitAutoRanks(t *testing.T) {
 	}
 }
 
-// TestFitStackedShowsShares of the same candidates, which add up to 1.
-func TestFitStackedShowsShares(t *testing.T) {
+// TestFitMixtureShowsShares of the candidates, which add up to 1.
+func TestFitMixtureShowsShares(t *testing.T) {
+	t.Run("stacked", func(t *testing.T) { showsShares(t, "stacked", len(anchored.Maps()), small...) })
+	t.Run("corrected", func(t *testing.T) { showsShares(t, "corrected", len(anchored.JointMaps())) })
+}
+
+func showsShares(t *testing.T, method string, candidates int, settings ...string) {
 	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
-	code, stdout, stderr := calibra(t, append([]string{"fit", "--in", in, "--method", "stacked", "--out", out}, small...)...)
+	code, stdout, stderr := calibra(t, append([]string{"fit", "--in", in, "--method", method, "--out", out}, settings...)...)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
@@ -57,7 +62,6 @@ func TestFitStackedShowsShares(t *testing.T) {
 		t.Fatalf("no shares are shown in\n%s", stdout)
 	}
 	var sum float64
-	candidates := len(anchored.Maps())
 	for _, line := range lines[1 : 1+candidates] {
 		words := strings.Fields(line)
 		share, err := strconv.ParseFloat(words[len(words)-1], 64)

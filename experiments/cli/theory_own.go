@@ -54,11 +54,13 @@ func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.S
 		if err != nil {
 			return theory.Study{}, err
 		}
-		trained, ok := model.(*layers.Trained)
-		if !ok {
+		one, ok := model.(layers.Parametric)
+		if ok {
+			m = one.Parameterization()
+		}
+		if m == nil {
 			return theory.Study{}, usageError{fmt.Errorf("method %s is no single map; choose one such as vq or vq-dc", name)}
 		}
-		m = trained.Map
 	}
 	d := theory.Design{Classes: 3, Slots: 3, Codewords: 8, Atoms: 6, Decades: 2, Zipf: o.Zipf, Law: o.Frequencies}
 	for _, set := range []struct {

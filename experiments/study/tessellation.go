@@ -147,14 +147,14 @@ func (f frame) toy(ctx context.Context, p *experiments.Prepared) (report.Plane, 
 
 // plane is what the model makes of the features mean + sd·(x e₁ + y e₂).
 func (f frame) plane(ctx context.Context, p *experiments.Prepared, model layers.Stateful) (report.Plane, error) {
-	trained, ok := model.(*layers.Trained)
+	divided, ok := model.(layers.Divided)
 	if !ok {
 		return report.Plane{}, fmt.Errorf("study: the model of vq divides no space")
 	}
 	scale, axes := p.Embed.Scale, p.Embed.Axes
 	m, _ := axes.Dims()
-	slots := trained.Base.Sizes().Slots
 	const chunk = 16 * pixels
+	var slots, codewords int
 	var codes []int32
 	top, sure := make([]int, 0, pixels*pixels), make([]float64, 0, pixels*pixels)
 	places := mat.NewDense(chunk, m, nil)
@@ -170,15 +170,15 @@ func (f frame) plane(ctx context.Context, p *experiments.Prepared, model layers.
 				row[j] = scale.Mean[j] + scale.SD[j]*(u*axes.At(j, 0)+v*axes.At(j, 1))
 			}
 		}
-		view, err := trained.Base.View(x)
+		said, regions, err := divided.Read(x)
 		if err != nil {
 			return report.Plane{}, err
 		}
-		codes = append(codes, view.Codes...)
-		said, err := trained.Predict(x)
-		if err != nil {
-			return report.Plane{}, err
+		if regions == nil {
+			return report.Plane{}, fmt.Errorf("study: the model of vq divides no space")
 		}
+		codes = append(codes, regions.Codes...)
+		slots, codewords = regions.Slots, len(regions.Codewords)/regions.Width
 		for i := range chunk {
 			best := 0
 			row := said.LogProbs.RawRowView(i)
@@ -195,7 +195,7 @@ func (f frame) plane(ctx context.Context, p *experiments.Prepared, model layers.
 		fill := paler(report.ClassColour(top[i]), 0.1+0.45*sure[i])
 		img.SetNRGBA(i%pixels, i/pixels, darker(fill, min(0.6, 4*f.walls(codes, slots, i))))
 	}
-	return f.picture(fmt.Sprintf("w = %d, |C| = %d", slots, trained.Base.Sizes().Codewords), img), nil
+	return f.picture(fmt.Sprintf("w = %d, |C| = %d", slots, codewords), img), nil
 }
 
 // walls is the share of slots whose codeword differs between pixel i and its

@@ -49,7 +49,10 @@ type Auto struct {
 	took   time.Duration
 }
 
-var _ layers.Stateful = (*Auto)(nil)
+var (
+	_ layers.Stateful = (*Auto)(nil)
+	_ Ranker          = (*Auto)(nil)
+)
 
 // Fit draws the folds, stratified, from rng. Before a map is chosen there is nothing that
 // an interrupted fit could keep.
@@ -84,6 +87,9 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 
 // Choice is the name of the candidate in use, "" before Fit.
 func (a *Auto) Choice() string { return a.name }
+
+// Ranks is the field Ranking.
+func (a *Auto) Ranks() []Ranked { return a.Ranking }
 
 // Stages is one stage by the name of the choice, with the time of the whole choice and
 // the result of the fit to all rows.

@@ -75,7 +75,10 @@ func NewJoint(s JointSettings) *Joint {
 	return m
 }
 
-var _ layers.Stateful = (*Joint)(nil)
+var (
+	_ layers.Stateful = (*Joint)(nil)
+	_ Mixer           = (*Joint)(nil)
+)
 
 // JointMaps are the maps of a [Joint], each the one before it and a part more, the last with the
 // codes.

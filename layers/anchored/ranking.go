@@ -58,6 +58,23 @@ type Ranked struct {
 	Chosen          bool
 }
 
+// Ranker is a calibrator that judged candidates by rows held out.
+type Ranker interface {
+	// Ranks are what the last Fit found, in the candidates' order; nil before.
+	Ranks() []Ranked
+}
+
+// Mixer is a Ranker that mixes its candidates.
+type Mixer interface {
+	Ranker
+	// Shares are the weights of the candidates, nil before Fit.
+	Shares() []float64
+	// T is the temperature of the mixture.
+	T() float64
+	// HeldOut is the mean loss of the held-out rows under the mixture, and its standard error.
+	HeldOut() (nll, standardError float64)
+}
+
 // contest is what cross-validation over the calibration rows says of candidates.
 type contest struct {
 	rows       *layers.Rows // of the calibration set, in float32, labelled

@@ -64,7 +64,10 @@ type part struct {
 	weights *graph.Weights
 }
 
-var _ layers.Stateful = (*Stack)(nil)
+var (
+	_ layers.Stateful = (*Stack)(nil)
+	_ Mixer           = (*Stack)(nil)
+)
 
 // fewRows is up to how many rows two more folds are worth their time: what a fold's fits
 // lose to those of all rows falls as 1/N, the time grows with N.
@@ -217,6 +220,12 @@ func (s *Stack) Shares() []float64 {
 	}
 	return shares
 }
+
+// Ranks is the field Ranking.
+func (s *Stack) Ranks() []Ranked { return s.Ranking }
+
+// HeldOut is the fields NLL and Error.
+func (s *Stack) HeldOut() (nll, standardError float64) { return s.NLL, s.Error }
 
 // T is the temperature of the mixture.
 func (s *Stack) T() float64 { return s.t }

@@ -1,0 +1,77 @@
+package layers
+
+import (
+	"context"
+	"fmt"
+
+	"calibra/data"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Bounded is a fitted calibrator that knows how far its posteriors would move on other
+// calibration rows.
+type Bounded interface {
+	Calibrator
+	// Unbounded says why there are no bounds, nil where there are. It is asked before any row is read.
+	Unbounded() error
+	// Sizes have the class counts of the rows of the fit.
+	Sizes() Sizes
+	// Bounds are those of each posterior of x at a level (N×C each), from the rows of the fit
+	// or from others of their law, which count together as many.
+	Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error)
+}
+
+// BoundedInStages is Bounded, and can count the error of its base too.
+type BoundedInStages interface {
+	Bounded
+	BoundsOfStages(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error)
+}
+
+var _ BoundedInStages = (*Trained)(nil)
+
+// Unbounded refuses all maps but [Bilinear].
+func (t *Trained) Unbounded() error {
+	if _, ok := t.Map.(Bilinear); !ok {
+		return fmt.Errorf("layers: intervals are known for the bilinear map only, not for %T", t.Map)
+	}
+	if t.weights == nil {
+		return ErrUnfitted
+	}
+	return nil
+}
+
+// Sizes are those of the base.
+func (t *Trained) Sizes() Sizes { return t.Base.Sizes() }
+
+// Bounds are by [Sandwich] with the penalty of the fit; the base is taken as given.
+func (t *Trained) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
+	ridge, err := t.Ridge()
+	if err != nil {
+		return nil, nil, err
+	}
+	spread, err := t.Sandwich(ctx, cal, ridge)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.Intervals(ctx, spread, x, level)
+}
+
+// BoundsOfStages are by [TwoStage] with the penalties of both fits. The base must be [Headed].
+func (t *Trained) BoundsOfStages(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
+	ridge, err := t.Ridge()
+	if err != nil {
+		return nil, nil, err
+	}
+	headRidge := 0.0
+	if base, ok := t.Base.(Headed); ok { // TwoStage refuses the others
+		if headRidge, err = base.Ridge(); err != nil {
+			return nil, nil, err
+		}
+	}
+	spread, err := t.TwoStage(ctx, cal, ridge, headRidge)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.TwoStageIntervals(ctx, spread, x, level)
+}
