@@ -371,6 +371,9 @@ func WriteArrays(path string, arrays ...Array) error {
 			return WriteFile(path, func(w io.Writer) error { return kind.write(w, columns) })
 		}
 	}
+	if ending(path) == ".csv" {
+		return Inputf(path, "would be a csv, and predictions are not written so; name a file that ends in .npz, .parquet or .arrow")
+	}
 	return WriteNPZ(path, arrays...)
 }
 

@@ -61,9 +61,10 @@ func (in *Inputs) Compare(s *Sample) *Comparison {
 	}
 	f := in.Fingerprint
 	means, counts := s.means()
-	related := means != nil && f.Means != nil && sameDims(means, f.Means)
+	spread := in.Features.deviations()
+	related := means != nil && f.Means != nil && sameDims(means, f.Means) && len(spread) == f.Means.RawMatrix().Cols
 	for _, a := range []*compared{
-		{what: "feature", array: "features", marks: f.Features, sd: in.Features.deviations(), rows: s.features},
+		{what: "feature", array: "features", marks: f.Features, sd: spread, rows: s.features},
 		{what: "logit", array: "logits", marks: f.Logits, sd: in.Logits.deviations(), rows: s.logits},
 	} {
 		if a.marks == nil || a.rows == nil || a.marks.At.RawMatrix().Cols != a.rows.RawMatrix().Cols || len(a.sd) != len(a.marks.At.RawRowView(0)) {
@@ -72,7 +73,7 @@ func (in *Inputs) Compare(s *Sample) *Comparison {
 		a.columns = sorted(a.rows)
 		a.unit = 2 / math.Sqrt(1/float64(f.Rows)+1/float64(s.at))
 		if related {
-			a.relate(f, means, counts, s.features, in.Features.SD)
+			a.relate(f, means, counts, s.features, spread)
 		}
 		switch moved, scaled := a.moved(), a.scaled(); {
 		case moved != "":

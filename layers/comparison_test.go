@@ -192,3 +192,21 @@ func rowsBetween(lo, hi int) (out []int) {
 	}
 	return out
 }
+
+// TestFingerprintWithoutMoments: class means of a damaged file, whose columns have lost their
+// spreads, compare nothing and stop nothing.
+func TestFingerprintWithoutMoments(t *testing.T) {
+	x := drawn(600, 8, 3, 0, rand.New(rand.NewPCG(7, 1)))
+	in := InputsOf(x)
+	if in.Fingerprint.Means == nil {
+		t.Fatal("the fingerprint has no class means")
+	}
+	for _, features := range []*Moments{nil, {Mean: []float64{0}, SD: []float64{1}}} {
+		in.Features = features
+		s := NewSample(x.Len())
+		s.Add(x)
+		if c := in.Compare(s); len(c.Wrong) > 0 {
+			t.Errorf("%v", c.Wrong)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -82,6 +83,9 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	defer undo()
+	if c.Features == "" {
+		t.note("regions are told by directions of the embedding; --features FILE tells them by the columns of a features file")
+	}
 	bar := t.progress()
 	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), "diagnosing") }
 	d, err := metrics.Diagnose(ctx, p.LogProbs, p.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 0)))
@@ -111,17 +115,15 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 
 // command is how a correction of that kind is fitted.
 func (c *diagnoseCmd) command(kind metrics.Kind) string {
-	in := "FEATURES.npz"
-	if c.Features != "" {
-		in = filepath.Base(c.Features)
+	method := map[metrics.Kind]string{metrics.GlobalError: "sm", metrics.BothErrors: "stacked"}[kind]
+	if method == "" {
+		return ""
 	}
-	switch kind {
-	case metrics.GlobalError:
-		return "calibra fit --in " + in + " --method sm --out runs/sm"
-	case metrics.BothErrors:
-		return "calibra fit --in " + in + " --method stacked --out runs/stacked"
+	in := quoted([]string{cmp.Or(relative(c.Features), "FEATURES.npz")})
+	if spec, err := experiments.ReadSpec(filepath.Dir(c.In)); err == nil && spec.Method == method { // it left that
+		return "calibra compare --in " + in + " --methods nc,ts,stacked,local-ts,corrected --out runs/compare"
 	}
-	return ""
+	return "calibra fit --in " + in + " --method " + method + " --out runs/" + method
 }
 
 // listedRows are written of all regions together, unless all are asked for.
@@ -243,7 +245,7 @@ func (c *diagnoseCmd) report(t *terminal, d *metrics.Diagnosis) error {
 	for _, a := range d.Advice {
 		lines = append(lines, broken("- "+a.Text, wide)...)
 		if a.Command != "" {
-			lines = append(lines, "  "+a.Command)
+			lines = append(lines, "  "+called(a.Command))
 		}
 	}
 	if err := t.printf("%s\n\n", strings.Join(lines, "\n")); err != nil {

@@ -134,7 +134,7 @@ func TestDiagnosisSaysWhatToDo(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(text, "wrong in 1 region; first: ") {
 		t.Fatalf("exit code %d, %q", code, text)
 	}
-	for _, want := range []string{"(age > ", "nats a row, at least", "calibra fit --in f.npz --method stacked", "age > "} {
+	for _, want := range []string{"(age > ", "nats a row, at least", "fit --in " + features + " --method stacked", "age > "} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in %s", want, text)
 		}

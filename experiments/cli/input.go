@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,6 +51,9 @@ func openInput(ctx context.Context, t *terminal, methods *experiments.Catalog, a
 		t.note("training the encoder of %s", arg)
 	}
 	p, err := o.Load(ctx, seed, "", "")
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("the encoder of %s was not trained to its end, and nothing was written: %w", arg, context.Canceled)
+	}
 	if err != nil {
 		return nil, err
 	}

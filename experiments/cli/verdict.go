@@ -20,7 +20,7 @@ func (t *terminal) verdicts(all []*report.Verdict) error {
 			text.WriteString(folded(line, width(t.out)) + "\n")
 		}
 		for _, command := range v.Commands {
-			text.WriteString("  " + command + "\n")
+			text.WriteString("  " + called(command) + "\n")
 		}
 		if err := t.print([]byte(text.String())); err != nil {
 			return err

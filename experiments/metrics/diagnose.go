@@ -467,8 +467,8 @@ func advice(g Gains) []Advice {
 		return fmt.Sprintf("%s would save %s nats a row, %s at 95 %%", what, Nats(gain.Value), atLeast(gain.Low))
 	}
 	global := Advice{Correction: GlobalError, Saves: g.Global, Text: says("a correction of the predictions alone", g.Global)}
-	both := Advice{Correction: BothErrors, Saves: g.Total, Text: says("one that looks at the latent space too", g.Total) +
-		", of which the latent space is " + Nats(g.Local.Value) + " (" + atLeast(g.Local.Low) + ")"}
+	both := Advice{Correction: BothErrors, Saves: g.Total, Text: says("a correction that looks at the latent space too", g.Total) +
+		", where the latent space adds " + Nats(g.Local.Value) + " (" + atLeast(g.Local.Low) + ")"}
 	switch {
 	case g.Local.Low > 0:
 		return []Advice{both, global}

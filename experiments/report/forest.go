@@ -74,7 +74,10 @@ func aroundZero(p *plot.Plot, lines []dotLine) error {
 			low, high = min(low, l.low), max(high, l.high)
 		}
 	}
-	edge := max(0.05*(high-low), 1e-9)
+	edge := 0.05 * (high - low)
+	if edge == 0 {
+		edge = 1e-3
+	}
 	p.X.Min, p.X.Max = low-edge, high+edge
 	return nil
 }

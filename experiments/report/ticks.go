@@ -155,8 +155,14 @@ func (spacedTicks) Ticks(low, high float64) []plot.Tick {
 		if longest*(len(ticks)/every) > axisCharacters && every < 5 {
 			continue
 		}
+		zero := 0 // the tick nearest to 0 keeps its label
 		for i := range ticks {
-			if i%every != 0 {
+			if math.Abs(ticks[i].Value) < math.Abs(ticks[zero].Value) {
+				zero = i
+			}
+		}
+		for i := range ticks {
+			if (i-zero)%every != 0 {
 				ticks[i].Label = ""
 			}
 		}
