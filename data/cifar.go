@@ -58,6 +58,9 @@ const cifarPixels = 3 * 32 * 32
 // mostCIFAR is the number of images of the largest part.
 const mostCIFAR = 50_000
 
+// mostUnpacked is how many bytes are unpacked of an archive; either has 184 MB of images.
+const mostUnpacked = 256 << 20
+
 func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 	f, err := openOr(file, "download https://www.cs.toronto.edu/~kriz/%s and put it there, or name the place where it is", c.archive)
 	if err != nil {
@@ -68,9 +71,10 @@ func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 	if err != nil {
 		return nil, nil, Inputf(file, "is not %s as it was downloaded: %w", c.archive, err)
 	}
+	unpacked := &io.LimitedReader{R: z, N: mostUnpacked}
 	parts := make(map[string]*Images)
 	var names []string
-	for t := tar.NewReader(z); ; {
+	for t := tar.NewReader(unpacked); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -94,8 +98,11 @@ func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 		}
 	}
 	// Behind the archive's end is gzip's checksum, which no part of the archive asked for.
-	if _, err := io.Copy(io.Discard, z); err != nil {
+	if _, err := io.Copy(io.Discard, unpacked); err != nil {
 		return nil, nil, Inputf(file, "is damaged (%w); download it again", err)
+	}
+	if unpacked.N == 0 {
+		return nil, nil, Inputf(file, "holds more than %s, and %s does not; download it again", size(mostUnpacked), c.archive)
 	}
 	if len(names) != c.classes {
 		names = numbered(c.classes)

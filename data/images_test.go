@@ -89,6 +89,7 @@ func TestOpenCIFARBad(t *testing.T) {
 		"is damaged (gzip: invalid checksum)":   checksumBroken(cifar10(t, string(record(7)))),
 		"has no data_batch_1.bin; download":     tarball(t, "test_batch.bin", string(record(1))),
 		"cannot be read (unexpected EOF); down": cifar10(t, string(record(7)))[:100],
+		"holds more than 268 MB":                append(cifar10(t, string(record(7))), bytes.Repeat(gzipped(t, make([]byte, 1<<20)), 1<<12)...), // 4 GB
 	} {
 		_, _, err := openCIFAR10(tempFile(t, "c.tar.gz", file))
 		var input *InputError
@@ -96,6 +97,18 @@ func TestOpenCIFARBad(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
+}
+
+// gzipped is a .gz, which may follow another.
+func gzipped(t *testing.T, content []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write(content)
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // checksumBroken is the gzip file with another checksum at its end.

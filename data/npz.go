@@ -184,7 +184,8 @@ func (a *archive) holds(key string) error {
 		return Inputf(a.path, "%s cannot be read: %w", key, err)
 	}
 	defer r.Close()
-	if _, err := io.Copy(io.Discard, r); err != nil {
+	claimed := int64(m.UncompressedSize64) + 1 // to read the end too, with its checksum
+	if _, err := io.Copy(io.Discard, io.LimitReader(r, claimed)); err != nil {
 		return Inputf(a.path, "%s is damaged (%w); copy or write the file again", key, truncated(err))
 	}
 	return nil
