@@ -2,6 +2,7 @@ package data
 
 import (
 	"archive/zip"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -27,7 +28,10 @@ type archive struct {
 
 // openArchive opens the npz file at path, or a table file as the npz that it stands for; the
 // caller closes it.
-func openArchive(path string) (*archive, error) {
+func openArchive(path string) (*archive, error) { return openWanted(context.Background(), path) }
+
+// openWanted is openArchive of a file that is read until ctx is cancelled.
+func openWanted(ctx context.Context, path string) (*archive, error) {
 	f, err := OpenFile(path)
 	if err != nil {
 		return nil, err
@@ -37,7 +41,8 @@ func openArchive(path string) (*archive, error) {
 		f.Close()
 		return nil, Inputf(path, "cannot be opened: %w", err)
 	}
-	a, err := openTable(path, f, info.Size())
+	r := whileWanted{ctx, f}
+	a, err := openTable(path, r, info.Size())
 	if a != nil || err != nil {
 		f.Close()
 		if a != nil {
@@ -45,7 +50,7 @@ func openArchive(path string) (*archive, error) {
 		}
 		return a, err
 	}
-	if a, err = newArchive(path, f, info.Size()); err != nil {
+	if a, err = newArchive(path, r, info.Size()); err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -28,6 +29,26 @@ func OpenFile(path string) (*os.File, error) {
 // openIn is OpenFile of a file below root; a link that leads out of it is refused.
 func openIn(root *os.Root, name string) (*os.File, error) {
 	return openRegular(func() (fs.FileInfo, error) { return root.Stat(name) }, func(flag int) (*os.File, error) { return root.OpenFile(name, flag, 0) })
+}
+
+// whileWanted reads what it is of until ctx is cancelled, whose error it gives from then on.
+type whileWanted struct {
+	ctx context.Context
+	of  io.ReaderAt
+}
+
+// ReadAt reads a megabyte at a time, so that the end of a large read need not be waited for.
+func (r whileWanted) ReadAt(b []byte, at int64) (n int, err error) {
+	const most = 1 << 20
+	for n < len(b) && err == nil {
+		if err = r.ctx.Err(); err != nil {
+			return n, err
+		}
+		var got int
+		got, err = r.of.ReadAt(b[n:min(n+most, len(b))], at+int64(n))
+		n += got
+	}
+	return n, err
 }
 
 // openRegular opens what stat tells of if it is a file. It is asked before, since some

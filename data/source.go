@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -35,7 +36,20 @@ func Open(path string) (*Source, error) { return OpenAs(path, Names{}) }
 // OpenAs is [Open] of a file whose classes and features have the names that a model was fitted
 // with: they number labels of text, and those of the file must be the same.
 func OpenAs(path string, names Names) (*Source, error) {
-	a, err := openArchive(path)
+	return OpenContext(context.Background(), path, names)
+}
+
+// OpenContext is [OpenAs] that ends when ctx is cancelled, with an error that wraps its error.
+func OpenContext(ctx context.Context, path string, names Names) (*Source, error) {
+	s, err := openSource(ctx, path, names)
+	if cancelled := ctx.Err(); cancelled != nil { // whatever the reader made of it
+		return nil, Inputf(path, "was not read to its end: %w", cancelled)
+	}
+	return s, err
+}
+
+func openSource(ctx context.Context, path string, names Names) (*Source, error) {
+	a, err := openWanted(ctx, path)
 	if err != nil {
 		return nil, err
 	}

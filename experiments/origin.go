@@ -164,7 +164,7 @@ func featuresOrigin(path, shifted string) (*Origin, error) {
 		return nil, err
 	}
 	load := sync.OnceValues(func() (*Problem, error) {
-		src, err := openLabelled(path)
+		src, err := openLabelled(context.Background(), path)
 		if err != nil {
 			return nil, err
 		}
@@ -192,8 +192,8 @@ func featuresOrigin(path, shifted string) (*Origin, error) {
 }
 
 // FeaturesOrigin is the origin of a features file of any format, and what it holds.
-func FeaturesOrigin(path string) (*Origin, *data.Source, error) {
-	src, err := openLabelled(path)
+func FeaturesOrigin(ctx context.Context, path string) (*Origin, *data.Source, error) {
+	src, err := openLabelled(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -204,8 +204,8 @@ func FeaturesOrigin(path string) (*Origin, *data.Source, error) {
 	return named(strings.TrimSuffix(filepath.Base(path), ".npz"), digest, func() (*Problem, error) { return &Problem{Source: src}, nil }), src, nil
 }
 
-func openLabelled(path string) (*data.Source, error) {
-	src, err := data.Open(path)
+func openLabelled(ctx context.Context, path string) (*data.Source, error) {
+	src, err := data.OpenContext(ctx, path, data.Names{})
 	if err != nil {
 		return nil, err
 	}

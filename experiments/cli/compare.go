@@ -59,7 +59,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if set.Set, err = c.values(methods, names); err != nil {
 		return err
 	}
-	origin, src, err := experiments.FeaturesOrigin(c.In)
+	origin, src, err := experiments.FeaturesOrigin(ctx, c.In)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func decodeInput(ctx *kong.DecodeContext, target reflect.Value) error {
 // and logits of the first encoder where they are raw, trained with the seed.
 func openInput(ctx context.Context, t *terminal, methods *experiments.Catalog, arg string, seed uint64, names data.Names) (*data.Source, error) {
 	if !brought(arg) {
-		return data.OpenAs(arg, names)
+		return data.OpenContext(ctx, arg, names)
 	}
 	o, err := methods.OpenOrigin(arg, "")
 	if err != nil {
