@@ -198,7 +198,8 @@ def test_progress_is_a_bar(monkeypatch, tmp_path):
 def test_ctrl_c_ends_the_command(tmp_path):
     logits, y, features = rows(0, n=8000)
     np.savez(tmp_path / "p.npz", probs=np.full((8000, 4), 0.25), labels=y, embedding=features)
-    program = f"import calibra\ncalibra.run('evaluate', '--in', {str(tmp_path / 'p.npz')!r}, '--replicates', '100000')"
+    # a shell's background job ignores SIGINT, and hands that down
+    program = f"import signal, calibra\nsignal.signal(signal.SIGINT, signal.default_int_handler)\ncalibra.run('evaluate', '--in', {str(tmp_path / 'p.npz')!r}, '--replicates', '100000')"
     child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (grandchildren := children(child.pid)):
