@@ -58,6 +58,19 @@ func openWanted(ctx context.Context, path string) (*archive, error) {
 	return a, nil
 }
 
+// wanted reads the archive at path until ctx is cancelled, which is then the error.
+func wanted[T any](ctx context.Context, path string, read func(*archive) (*T, error)) (v *T, err error) {
+	a, err := openWanted(ctx, path)
+	if err == nil {
+		defer a.close()
+		v, err = read(a)
+	}
+	if cancelled := ctx.Err(); cancelled != nil { // whatever the reader made of it
+		return nil, Inputf(path, "was not read to its end: %w", cancelled)
+	}
+	return v, err
+}
+
 // newArchive reads the directory of the npz of size bytes in r.
 func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 	z, err := zip.NewReader(r, size)

@@ -26,6 +26,29 @@ func (p *patience) Err() error {
 	return nil
 }
 
+// Predictions whose reading is cancelled are none, and those that are read to the end are whole.
+func TestReadPredictionsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.npz")
+	x := mat.NewDense(20000, 3, nil)
+	if err := WriteNPZ(path, Array{"logits", x}, Array{"labels", make([]int, 20000)}); err != nil {
+		t.Fatal(err)
+	}
+	for asked := int64(0); ; asked++ {
+		ctx := &patience{Context: t.Context()}
+		ctx.left.Store(asked)
+		p, err := ReadPredictionsContext(ctx, path)
+		if err == nil {
+			if rows, _ := p.LogProbs.Dims(); rows != 20000 || asked < 3 {
+				t.Errorf("%d rows after %d looks at the context", rows, asked)
+			}
+			return
+		}
+		if p != nil || !errors.Is(err, context.Canceled) {
+			t.Fatalf("cancelled when asked %d times: %v, %v", asked, p, err)
+		}
+	}
+}
+
 // A file whose reading is cancelled, wherever that is, gives the context's error and nothing
 // else; and one that is read to its end is what [Open] reads.
 func TestOpenContext(t *testing.T) {

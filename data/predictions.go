@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -88,12 +89,13 @@ const sumTolerance = 1e-3
 // and, where known, labels (N). Rows of probabilities are divided by their sum, which must be
 // within 1e-3 of 1. Whatever is wrong with the file is an *InputError.
 func ReadPredictions(path string) (*Predictions, error) {
-	a, err := openArchive(path)
-	if err != nil {
-		return nil, err
-	}
-	defer a.close()
-	return readPredictions(a)
+	return ReadPredictionsContext(context.Background(), path)
+}
+
+// ReadPredictionsContext is [ReadPredictions] that ends when ctx is cancelled, with an error
+// that wraps its error.
+func ReadPredictionsContext(ctx context.Context, path string) (*Predictions, error) {
+	return wanted(ctx, path, readPredictions)
 }
 
 func readPredictions(a *archive) (*Predictions, error) {

@@ -41,20 +41,7 @@ func OpenAs(path string, names Names) (*Source, error) {
 
 // OpenContext is [OpenAs] that ends when ctx is cancelled, with an error that wraps its error.
 func OpenContext(ctx context.Context, path string, names Names) (*Source, error) {
-	s, err := openSource(ctx, path, names)
-	if cancelled := ctx.Err(); cancelled != nil { // whatever the reader made of it
-		return nil, Inputf(path, "was not read to its end: %w", cancelled)
-	}
-	return s, err
-}
-
-func openSource(ctx context.Context, path string, names Names) (*Source, error) {
-	a, err := openWanted(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer a.close()
-	return readSource(a, names)
+	return wanted(ctx, path, func(a *archive) (*Source, error) { return readSource(a, names) })
 }
 
 func readSource(a *archive, names Names) (*Source, error) {

@@ -55,7 +55,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	case c.Redraws < 19:
 		return usageError{fmt.Errorf("--redraws is %d; there must be 19 or more to show a p-value of .05", c.Redraws)}
 	}
-	p, err := data.ReadPredictions(c.In)
+	p, err := data.ReadPredictionsContext(ctx, c.In)
 	if err != nil {
 		return err
 	}

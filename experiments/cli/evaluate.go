@@ -58,7 +58,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if err != nil {
 		return err
 	}
-	p, embedding, err := c.read()
+	p, embedding, err := c.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,13 +181,13 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 }
 
 // read reads the predictions and the embedding of one and the same file.
-func (c *evaluateCmd) read() (*data.Predictions, mat.Matrix, error) {
+func (c *evaluateCmd) read(ctx context.Context) (*data.Predictions, mat.Matrix, error) {
 	held, err := data.Hold(c.In)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer held.Release()
-	p, err := data.ReadPredictions(c.In)
+	p, err := data.ReadPredictionsContext(ctx, c.In)
 	if err != nil {
 		return nil, nil, err
 	}
