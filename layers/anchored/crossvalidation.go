@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 
-	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/simd"
 	"calibra/layers"
@@ -69,21 +68,11 @@ type judgement struct {
 
 // newCrossValidation cuts labelled rows into folds, stratified.
 func newCrossValidation(s layers.Sizes, rows *layers.Rows, labels []int, folds int, settings optim.LBFGSSettings, spreads SpreadGrid, rng *rand.Rand) *crossValidation {
-	fractions := make([]float64, folds)
-	for k := range fractions {
-		fractions[k] = 1 / float64(folds)
-	}
-	parts := data.Stratify(labels, fractions, rng)
+	divided := layers.Folds(labels, folds, rng)
 	settings.Gradient, settings.Decrease = max(settings.Gradient, judgeGradient), max(settings.Decrease, judgeDecrease)
 	cv := &crossValidation{sizes: s, labels: labels, settings: settings, spreads: spreads.filled(), rng: rng, done: map[layers.Map]*judgement{}}
-	for k, held := range parts {
-		var rest []int
-		for other, part := range parts {
-			if other != k {
-				rest = append(rest, part...)
-			}
-		}
-		cv.folds = append(cv.folds, &fold{fit: rows.Of(rest), held: rows.Of(held), rows: held, heldCorrect: pick(labels, held)})
+	for _, f := range divided {
+		cv.folds = append(cv.folds, &fold{fit: rows.Of(f.Fit), held: rows.Of(f.Held), rows: f.Held, heldCorrect: pick(labels, f.Held)})
 	}
 	return cv
 }

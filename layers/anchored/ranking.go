@@ -107,8 +107,7 @@ func (j judging) divided(labels []int, classes int, rng *rand.Rand) []int {
 	if n >= len(labels) {
 		return nil
 	}
-	share := float64(n) / float64(len(labels))
-	return data.Stratify(labels, []float64{share, 1 - share}, rng)[0]
+	return layers.FewRows(labels, n, rng)
 }
 
 // compete fits the base to the rows and judges the candidates on it, with folds drawn
@@ -130,13 +129,16 @@ func compete(ctx context.Context, base layers.Base, candidates []Candidate, by j
 
 // newContest fits the base to the rows and draws folds.
 func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set, rng, folds *rand.Rand) (*contest, error) {
-	switch {
-	case cal.Labels == nil:
+	if cal.Labels == nil {
 		return nil, fmt.Errorf("layers: the calibration rows have no labels")
-	case by.folds < 2 || by.folds > cal.Len():
-		return nil, &layers.SettingError{Reason: fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", by.folds, cal.Len())}
-	case by.rows > 0 && by.rows < by.folds:
-		return nil, &layers.SettingError{Reason: fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", by.folds, by.rows)}
+	}
+	if err := layers.CheckFolds(by.folds, cal.Len()); err != nil {
+		return nil, err
+	}
+	if by.rows > 0 {
+		if err := layers.CheckFolds(by.folds, by.rows); err != nil {
+			return nil, err
+		}
 	}
 	if err := base.Fit(ctx, cal, nil, rng); err != nil {
 		return nil, err

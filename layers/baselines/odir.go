@@ -66,8 +66,8 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 	if err != nil {
 		return err
 	}
-	if folds < 2 || folds > cal.Len() {
-		return &layers.SettingError{Reason: fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, cal.Len())}
+	if err := layers.CheckFolds(folds, cal.Len()); err != nil {
+		return err
 	}
 	l = floored(l)
 	white, err := m.whiten(l)
@@ -131,25 +131,13 @@ func (m *DirichletODIR) choose(ctx context.Context, l *mat.Dense, labels []int, 
 	strengths := slices.Clone(grid)
 	most := max(chosenBy/(c*c), folds*c)
 	if most < n {
-		share := float64(most) / float64(n)
-		rows := data.Stratify(labels, []float64{share, 1 - share}, rng)[0]
+		rows := layers.FewRows(labels, most, rng)
 		l, labels = data.RowsOf(l, rows), pick(labels, rows)
 		floats.Scale(float64(n)/float64(len(rows)), strengths)
 	}
-	fractions := make([]float64, folds)
-	for i := range fractions {
-		fractions[i] = 1 / float64(folds)
-	}
-	parts := data.Stratify(labels, fractions, rng)
 	p := &path{l: l, labels: labels, white: white, strengths: strengths, settings: m.Optim, part: most < n, losses: make([]float64, len(grid)*len(grid))}
-	for held, test := range parts {
-		var rest []int
-		for k, rows := range parts {
-			if k != held {
-				rest = append(rest, rows...)
-			}
-		}
-		if err := p.follow(ctx, rest, test); err != nil {
+	for _, fold := range layers.Folds(labels, folds, rng) {
+		if err := p.follow(ctx, fold.Fit, fold.Held); err != nil {
 			return nil, err
 		}
 		if p.part {
@@ -157,12 +145,7 @@ func (m *DirichletODIR) choose(ctx context.Context, l *mat.Dense, labels []int, 
 			break
 		}
 	}
-	best := 0
-	for i, l := range p.losses {
-		if l < p.losses[best] {
-			best = i
-		}
-	}
+	best := floats.MinIdx(p.losses)
 	m.Lambda, m.Mu = grid[best/len(grid)], grid[best%len(grid)]
 	return near, nil
 }

@@ -1,0 +1,42 @@
+package layers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"calibra/data"
+)
+
+// Fold is one division of rows for cross-validation, by their numbers: a fit is to Fit and
+// judged by Held.
+type Fold struct{ Fit, Held []int }
+
+// CheckFolds refuses a number of folds that so many rows do not allow.
+func CheckFolds(folds, rows int) error {
+	if folds < 2 || folds > rows {
+		return &SettingError{Reason: fmt.Sprintf("%d folds of %d rows; choose from 2 to the number of rows", folds, rows)}
+	}
+	return nil
+}
+
+// Folds divides rows with these labels into folds, stratified: each row is held out by one.
+func Folds(labels []int, folds int, rng *rand.Rand) []Fold {
+	parts := data.Stratify(labels, slices.Repeat([]float64{1 / float64(folds)}, folds), rng)
+	all := make([]Fold, folds)
+	for k, held := range parts {
+		all[k].Held = held
+		for other, part := range parts {
+			if other != k {
+				all[k].Fit = append(all[k].Fit, part...)
+			}
+		}
+	}
+	return all
+}
+
+// FewRows are n of the rows with these labels, stratified, for a choice that needs no more.
+func FewRows(labels []int, n int, rng *rand.Rand) []int {
+	share := float64(n) / float64(len(labels))
+	return data.Stratify(labels, []float64{share, 1 - share}, rng)[0]
+}
