@@ -205,6 +205,7 @@ def test_ctrl_c_ends_the_command(tmp_path):
     while not (grandchildren := children(child.pid)):
         assert time.monotonic() < deadline and child.poll() is None
         time.sleep(0.05)
+    time.sleep(1)  # Popen has returned: before that Python knows of no child that it could end
     child.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt" in child.communicate(timeout=60)[1]
     assert not any(pathlib.Path(f"/proc/{pid}").exists() for pid in grandchildren)
