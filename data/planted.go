@@ -77,55 +77,7 @@ func NewPlanted(name string, s PlantedSettings, rng *rand.Rand) *Planted {
 		}
 	}
 	g := &Planted{Name: name, Features: s.Features, Classes: s.Classes, informative: plantedFields, signal: 1, rest: 0.25}
-	sizes := []float64{0, .25, .5, .75, 1, 1.5}
-	named := func(kind string, size float64, g Grade) Grade {
-		g.Name = fmt.Sprintf("%s %.2g", kind, size)
-		if size == 0 {
-			g.Name = "exact"
-		}
-		return g
-	}
-	local := func(l float64) Grade { return named("local", l, Grade{Local: l}) }
-	global := func(x float64) Grade { return named("global", x, Grade{Global: x}) }
-	both := func() {
-		for _, x := range sizes {
-			g.Grades = append(g.Grades, local(x/2))
-		}
-		for _, x := range sizes[1:] {
-			g.Grades = append(g.Grades, global(x/3))
-		}
-		g.Grades = append(g.Grades, Grade{"both 0.5", .2, .3}, Grade{"both 1", .4, .6})
-	}
-	switch name {
-	case "global":
-		g.Line = "wrong alike everywhere"
-		for _, x := range []float64{0, .05, .1, .2, .3, .4, .5, .6, .8, 1} {
-			g.Grades = append(g.Grades, global(x))
-		}
-	case "local":
-		g.Line = "wrong by region alone, calibrated as a whole"
-		g.informative, g.hidden = 2*len(fieldSizes), true
-		for known := range 1 << len(fieldSizes) {
-			g.Grades = append(g.Grades, local(float64(known)))
-		}
-	case "mixed":
-		g.Line = "wrong alike everywhere, by region, and both"
-		both()
-	case "rare":
-		g.Line = "wrong in four regions of 3 % of the rows"
-		for _, x := range []float64{0, .25, .5, .75, 1, 1.5, 2, 3} {
-			g.Grades = append(g.Grades, local(x))
-		}
-	case "many":
-		g.Line = "many classes, wrong alike everywhere, by region, and both"
-		both()
-	case "heavy":
-		g.Line = "three of many features matter, wrong alike everywhere, by region, and both"
-		g.informative, g.rest = 3, 1
-		both()
-	default:
-		panic("data: NewPlanted: there is no problem " + name)
-	}
+	g.grade()
 	if s.Features < g.informative || s.Classes < 2 {
 		panic(fmt.Sprintf("data: planted problem of %d features, %d classes: want %d and 2 or more", s.Features, s.Classes, g.informative))
 	}
@@ -153,6 +105,63 @@ func NewPlanted(name string, s PlantedSettings, rng *rand.Rand) *Planted {
 		}
 	}
 	return g
+}
+
+// grade gives the problem what its name says of it: its line, its grades and where it differs
+// from the others.
+func (g *Planted) grade() {
+	switch g.Name {
+	case "global":
+		g.Line = "wrong alike everywhere"
+		for _, x := range []float64{0, .05, .1, .2, .3, .4, .5, .6, .8, 1} {
+			g.Grades = append(g.Grades, globalGrade(x))
+		}
+	case "local":
+		g.Line = "wrong by region alone, calibrated as a whole"
+		g.informative, g.hidden = 2*len(fieldSizes), true
+		for known := range 1 << len(fieldSizes) {
+			g.Grades = append(g.Grades, localGrade(float64(known)))
+		}
+	case "mixed":
+		g.Line = "wrong alike everywhere, by region, and both"
+		g.Grades = mixedGrades()
+	case "rare":
+		g.Line = "wrong in four regions of 3 % of the rows"
+		for _, x := range []float64{0, .25, .5, .75, 1, 1.5, 2, 3} {
+			g.Grades = append(g.Grades, localGrade(x))
+		}
+	case "many":
+		g.Line = "many classes, wrong alike everywhere, by region, and both"
+		g.Grades = mixedGrades()
+	case "heavy":
+		g.Line = "three of many features matter, wrong alike everywhere, by region, and both"
+		g.informative, g.rest = 3, 1
+		g.Grades = mixedGrades()
+	default:
+		panic("data: NewPlanted: there is no problem " + g.Name)
+	}
+}
+
+// mixedGrades are wrong by region, alike everywhere, and both.
+func mixedGrades() (grades []Grade) {
+	sizes := []float64{0, .25, .5, .75, 1, 1.5}
+	for _, x := range sizes {
+		grades = append(grades, localGrade(x/2))
+	}
+	for _, x := range sizes[1:] {
+		grades = append(grades, globalGrade(x/3))
+	}
+	return append(grades, Grade{"both 0.5", .2, .3}, Grade{"both 1", .4, .6})
+}
+
+func localGrade(size float64) Grade  { return Grade{Name: gradeName("local", size), Local: size} }
+func globalGrade(size float64) Grade { return Grade{Name: gradeName("global", size), Global: size} }
+
+func gradeName(kind string, size float64) string {
+	if size == 0 {
+		return "exact"
+	}
+	return fmt.Sprintf("%s %.2g", kind, size)
 }
 
 // field is s_k(z).

@@ -88,37 +88,83 @@ func WriteSafetensors(out io.Writer, w *Weights, metadata map[string]string) err
 // the bytes without gap or overlap, and every value must be finite. Nothing tells
 // learned weights from state: all are read as learned.
 func ReadSafetensors(file []byte) (*Weights, map[string]string, error) {
-	fail := func(format string, args ...any) (*Weights, map[string]string, error) {
-		return nil, nil, fmt.Errorf("not a usable safetensors file: "+format, args...)
+	w, metadata, err := readSafetensors(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("not a usable safetensors file: %w", err)
 	}
+	return w, metadata, nil
+}
+
+func readSafetensors(file []byte) (*Weights, map[string]string, error) {
+	entries, metadata, body, err := readHeader(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	dt, dtype, size := tensor.Float32, "F32", uint64(4)
+	if len(entries) > 0 && entries[0].Dtype == "F64" {
+		dt, dtype, size = tensor.Float64, "F64", 8
+	}
+	w := NewWeights(dt)
+	var at uint64
+	for _, e := range entries {
+		if e.Dtype != dtype {
+			return nil, nil, fmt.Errorf("tensor %q is %s, not %s like the first", e.name, e.Dtype, dtype)
+		}
+		count, ok := e.count(len(body))
+		if !ok {
+			return nil, nil, fmt.Errorf("tensor %q has the shape %v in a file of %d bytes", e.name, e.Shape, len(file))
+		}
+		if len(e.Shape) == 0 {
+			return nil, nil, fmt.Errorf("tensor %q has no dimension", e.name)
+		}
+		end := at + count*size
+		if e.Offsets[0] != at || e.Offsets[1] != end || end > uint64(len(body)) {
+			return nil, nil, fmt.Errorf("tensor %q of shape %v lies at bytes %v, expected from %d on; %d bytes are there", e.name, e.Shape, e.Offsets, at, len(body))
+		}
+		values, err := e.values(body[at:end], count)
+		if err != nil {
+			return nil, nil, err
+		}
+		w.Add(e.name, values, e.Shape...)
+		at = end
+	}
+	if at != uint64(len(body)) {
+		return nil, nil, fmt.Errorf("%d bytes follow the last tensor", uint64(len(body))-at)
+	}
+	return w, metadata, nil
+}
+
+// namedEntry is a tensor of the header with its name.
+type namedEntry struct {
+	name string
+	tensorEntry
+}
+
+// readHeader returns what the header of a file says, its tensors in the order of their bytes,
+// and the bytes behind it.
+func readHeader(file []byte) (entries []namedEntry, metadata map[string]string, body []byte, err error) {
 	if len(file) < 8 {
-		return fail("it has %d bytes and no header", len(file))
+		return nil, nil, nil, fmt.Errorf("it has %d bytes and no header", len(file))
 	}
 	n := binary.LittleEndian.Uint64(file)
 	if n > maxHeader || n > uint64(len(file)-8) {
-		return fail("its header of %d bytes is cut off", n)
+		return nil, nil, nil, fmt.Errorf("its header of %d bytes is cut off", n)
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(file[8:8+n], &fields); err != nil {
-		return fail("its header is no JSON object: %v", err)
+		return nil, nil, nil, fmt.Errorf("its header is no JSON object: %v", err)
 	}
-	body := file[8+n:]
-	metadata := map[string]string{}
-	type named struct {
-		name string
-		tensorEntry
-	}
-	var entries []named
+	metadata = map[string]string{}
 	for name, raw := range fields {
 		if name == "__metadata__" {
 			if err := json.Unmarshal(raw, &metadata); err != nil {
-				return fail("its metadata are not strings: %v", err)
+				return nil, nil, nil, fmt.Errorf("its metadata are not strings: %v", err)
 			}
 			continue
 		}
-		e := named{name: name}
+		e := namedEntry{name: name}
 		if err := json.Unmarshal(raw, &e.tensorEntry); err != nil {
-			return fail("tensor %q: %v", name, err)
+			return nil, nil, nil, fmt.Errorf("tensor %q: %v", name, err)
 		}
 		entries = append(entries, e)
 	}
@@ -129,45 +175,33 @@ func ReadSafetensors(file []byte) (*Weights, map[string]string, error) {
 		}
 		return a.name < b.name
 	})
-	dt, size := tensor.Float32, uint64(4)
-	if len(entries) > 0 && entries[0].Dtype == "F64" {
-		dt, size = tensor.Float64, 8
+	return entries, metadata, file[8+n:], nil
+}
+
+// count is how many numbers the tensor has, false where so many bytes cannot hold them.
+func (e namedEntry) count(bytes int) (uint64, bool) {
+	count, most := uint64(1), uint64(bytes)
+	for _, d := range e.Shape {
+		if d < 1 || uint64(d) > most || count*uint64(d) > most {
+			return 0, false
+		}
+		count *= uint64(d)
 	}
-	w := NewWeights(dt)
-	var at uint64
-	for _, e := range entries {
-		if want := map[uint64]string{4: "F32", 8: "F64"}[size]; e.Dtype != want {
-			return fail("tensor %q is %s, not %s like the first", e.name, e.Dtype, want)
+	return count, true
+}
+
+// values are so many numbers of the tensor's bytes.
+func (e namedEntry) values(body []byte, count uint64) ([]float64, error) {
+	values := make([]float64, count)
+	for i := range values {
+		if e.Dtype == "F64" {
+			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(body[8*i:]))
+		} else {
+			values[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:])))
 		}
-		count := uint64(1)
-		for _, d := range e.Shape {
-			if d < 1 || uint64(d) > uint64(len(body)) || count*uint64(d) > uint64(len(body)) {
-				return fail("tensor %q has the shape %v in a file of %d bytes", e.name, e.Shape, len(file))
-			}
-			count *= uint64(d)
+		if v := values[i]; v-v != 0 {
+			return nil, fmt.Errorf("tensor %q holds %v at position %d", e.name, v, i)
 		}
-		if len(e.Shape) == 0 {
-			return fail("tensor %q has no dimension", e.name)
-		}
-		if e.Offsets[0] != at || e.Offsets[1] != at+count*size || e.Offsets[1] > uint64(len(body)) {
-			return fail("tensor %q of shape %v lies at bytes %v, expected from %d on; %d bytes are there", e.name, e.Shape, e.Offsets, at, len(body))
-		}
-		values := make([]float64, count)
-		for i := range values {
-			if size == 8 {
-				values[i] = math.Float64frombits(binary.LittleEndian.Uint64(body[at:]))
-			} else {
-				values[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(body[at:])))
-			}
-			if v := values[i]; v-v != 0 {
-				return fail("tensor %q holds %v at position %d", e.name, v, i)
-			}
-			at += size
-		}
-		w.Add(e.name, values, e.Shape...)
 	}
-	if at != uint64(len(body)) {
-		return fail("%d bytes follow the last tensor", uint64(len(body))-at)
-	}
-	return w, metadata, nil
+	return values, nil
 }
