@@ -72,89 +72,121 @@ func curvedOf(model Model, grad []float64, hess *mat.SymDense, theta, weights []
 	return model.Gradient(grad, theta, weights)
 }
 
-func descend(model Model, gauge Gauge, theta, weights []float64) error {
-	n := model.Dim()
-	start := append([]float64(nil), theta...)
-	grad, trialGrad := make([]float64, n), make([]float64, n)
-	trial, step := make([]float64, n), make([]float64, n)
-	hess, trialHess := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
-	curved, isEager := model.(eager)
-	graph, isDear := model.(*layered)
-	isDear = isDear && graph.analytic == nil
-	// known tells whether the matrix that evaluate was given now holds Newton's.
-	evaluate := func(g []float64, h *mat.SymDense, at []float64, full bool) (loss float64, known bool, err error) {
-		if isEager && full {
-			loss, err = curved.curved(g, h, at, weights)
-			return loss, true, err
-		}
-		loss, err = model.Gradient(g, at, weights)
-		return loss, false, err
-	}
+// descent is damped Newton at its current point.
+type descent struct {
+	model   Model
+	gauge   Gauge
+	weights []float64
+	dear    *layered // whose Newton matrix is dear and serves several steps; nil: the model's is not
 
+	loss             float64
+	theta, grad      []float64
+	hess             *mat.SymDense
+	known            bool // hess holds Newton's matrix at theta
+	trial, trialGrad []float64
+	trialHess        *mat.SymDense
+	step             []float64
+}
+
+func descend(model Model, gauge Gauge, theta, weights []float64) error {
+	start := append([]float64(nil), theta...)
+	n := model.Dim()
+	d := &descent{
+		model: model, gauge: gauge, weights: weights, theta: theta,
+		grad: make([]float64, n), hess: mat.NewSymDense(n, nil),
+		trial: make([]float64, n), trialGrad: make([]float64, n), trialHess: mat.NewSymDense(n, nil),
+		step: make([]float64, n),
+	}
+	if graph, ok := model.(*layered); ok && graph.analytic == nil {
+		d.dear = graph
+	}
 	gauge.Fix(theta, nil)
-	loss, known, err := evaluate(grad, hess, theta, true)
-	if err != nil {
+	var err error
+	if d.loss, d.known, err = d.evaluate(d.grad, d.hess, theta, true); err != nil {
 		return err
 	}
 	for iteration := range newtonIterations {
 		directions := gauge.Directions(theta)
-		projectOff(grad, directions)
-		norm := floats.Norm(grad, 2)
+		projectOff(d.grad, directions)
+		norm := floats.Norm(d.grad, 2)
 		if norm <= gradientTolerance {
 			return nil
 		}
-		if isDear && iteration > 0 && iteration%renewedAfter == 0 {
-			if err := graph.renew(theta, weights); err != nil {
+		if d.dear != nil && iteration > 0 && iteration%renewedAfter == 0 {
+			if err := d.dear.renew(theta, weights); err != nil {
 				return err
 			}
 		}
-		if !known {
-			if err := model.newton(hess, theta, weights); err != nil {
-				return err
-			}
+		if err := d.direct(directions); err != nil {
+			return err
 		}
-		if isDear { // the matrix is of another point, where other directions are free
-			across := mat.NewDense(n, n, nil)
-			for i := range n {
-				across.Set(i, i, 1)
-				projectOff(across.RawRowView(i), directions)
-			}
-			hess.CopySym(congruence(hess, across))
-		}
-		addProjector(hess, directions)
-		newtonStep(step, hess, grad)
-		length := floats.Norm(step, 2)
-		if length > longestStep {
-			floats.Scale(longestStep/length, step)
-		}
-		slope := floats.Dot(step, grad)
-
-		accepted := false
-		for t := 1.0; t > 1e-12; t /= 2 {
-			floats.AddScaledTo(trial, theta, t, step)
-			gauge.Fix(trial, nil)
-			trialLoss, trialKnown, err := evaluate(trialGrad, trialHess, trial, t == 1 && length > lastStep)
-			if err != nil {
-				continue // too far: a shorter step stays in range
-			}
-			projectOff(trialGrad, gauge.Directions(trial))
-			descends := trialLoss <= loss+sufficientDescent*t*slope
-			// Near the optimum the loss cannot resolve the descent, the gradient can.
-			flat := math.Abs(trialLoss-loss) <= 1e-12*(1+math.Abs(loss)) && floats.Norm(trialGrad, 2) < norm
-			if descends && trialLoss < loss || flat {
-				copy(theta, trial)
-				copy(grad, trialGrad)
-				hess, trialHess = trialHess, hess
-				loss, known = trialLoss, trialKnown
-				accepted = true
-				break
-			}
-		}
-		if !accepted {
-			return &UnsettledError{iteration, norm, floats.Distance(theta, start, 2), true}
+		if !d.advance(norm) {
+			return &UnsettledError{Iterations: iteration, Gradient: norm, Distance: floats.Distance(theta, start, 2), Stalled: true}
 		}
 	}
-	return &UnsettledError{newtonIterations, floats.Norm(grad, 2), floats.Distance(theta, start, 2), false}
+	return &UnsettledError{Iterations: newtonIterations, Gradient: floats.Norm(d.grad, 2), Distance: floats.Distance(theta, start, 2)}
+}
+
+// evaluate fills g with the gradient at a point, and h with Newton's matrix where it is wanted
+// and costs little more: known tells whether it does.
+func (d *descent) evaluate(g []float64, h *mat.SymDense, at []float64, wanted bool) (loss float64, known bool, err error) {
+	if m, ok := d.model.(eager); ok && wanted {
+		loss, err = m.curved(g, h, at, d.weights)
+		return loss, true, err
+	}
+	loss, err = d.model.Gradient(g, at, d.weights)
+	return loss, false, err
+}
+
+// direct makes the step that Newton's matrix asks for across the gauge's directions, of length
+// longestStep at most.
+func (d *descent) direct(directions [][]float64) error {
+	if !d.known {
+		if err := d.model.newton(d.hess, d.theta, d.weights); err != nil {
+			return err
+		}
+	}
+	if d.dear != nil { // the matrix is of another point, where other directions are free
+		n := len(d.theta)
+		across := mat.NewDense(n, n, nil)
+		for i := range n {
+			across.Set(i, i, 1)
+			projectOff(across.RawRowView(i), directions)
+		}
+		d.hess.CopySym(congruence(d.hess, across))
+	}
+	addProjector(d.hess, directions)
+	newtonStep(d.step, d.hess, d.grad)
+	if length := floats.Norm(d.step, 2); length > longestStep {
+		floats.Scale(longestStep/length, d.step)
+	}
+	return nil
+}
+
+// advance goes to the first point along the step, halved again and again, that lowers the loss;
+// norm is that of the gradient. False: there is none.
+func (d *descent) advance(norm float64) bool {
+	length, slope := floats.Norm(d.step, 2), floats.Dot(d.step, d.grad)
+	for t := 1.0; t > 1e-12; t /= 2 {
+		floats.AddScaledTo(d.trial, d.theta, t, d.step)
+		d.gauge.Fix(d.trial, nil)
+		loss, known, err := d.evaluate(d.trialGrad, d.trialHess, d.trial, t == 1 && length > lastStep)
+		if err != nil {
+			continue // too far: a shorter step stays in range
+		}
+		projectOff(d.trialGrad, d.gauge.Directions(d.trial))
+		descends := loss <= d.loss+sufficientDescent*t*slope
+		// Near the optimum the loss cannot resolve the descent, the gradient can.
+		flat := math.Abs(loss-d.loss) <= 1e-12*(1+math.Abs(d.loss)) && floats.Norm(d.trialGrad, 2) < norm
+		if descends && loss < d.loss || flat {
+			copy(d.theta, d.trial)
+			copy(d.grad, d.trialGrad)
+			d.hess, d.trialHess = d.trialHess, d.hess
+			d.loss, d.known = loss, known
+			return true
+		}
+	}
+	return false
 }
 
 // newtonStep solves |hess| step = −grad, |·| taken on the eigenvalues where hess is

@@ -98,84 +98,125 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 	if err := studied(m); err != nil {
 		return nil, err
 	}
-	s = s.withDefaults()
-	shifts := evenShifts(d, s.Shifts)
-	table := support(d, shifts, newRand(s.Seed, 1))
-	model, err := newLayered(m, table)
+	p, err := newLayerProblem(m, d, s.withDefaults())
 	if err != nil {
 		return nil, err
 	}
-	truth := &Truth{Design: d, Table: table, Label: make([]float64, table.Rows()*d.Classes)}
-	if truth.Theta, err = model.draw(s.Spread, newRand(s.Seed, 2)); err != nil {
-		return nil, err
-	}
-	if err := model.LogProbs(truth.Label, truth.Theta); err != nil {
-		return nil, err
-	}
-	for i, l := range truth.Label {
-		truth.Label[i] = math.Exp(l)
-	}
-	if s.Disturbance > 0 {
-		truth.misspecify(s.Disturbance, newRand(s.Seed, 3))
-		if truth.Theta, err = model.settle(truth, truth.Weights(table.Multinomial(d.Frequencies(shifts[0])))); err != nil {
-			return nil, err
-		}
-	}
-
 	r := &Report{Study: "rate", Claim: fmt.Sprintf("Theorems 1 and 2 for %T", m), Seed: s.Seed}
-	if s.Gauge == nil {
-		hess := mat.NewSymDense(model.Dim(), nil)
-		if err := model.Hessian(hess, truth.Theta, truth.Weights(table.Multinomial(d.Frequencies(shifts[0])))); err != nil {
+	if p.Gauge == nil {
+		if err := p.findGauge(r); err != nil {
 			return nil, err
 		}
-		found, zeroAt, gapAt := findNullSpace(hess, truth.Theta, nullRatio)
-		s.Gauge = found
-		r.tell("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", zeroAt, gapAt))
 	}
-	s.Gauge.Fix(truth.Theta, nil)
-	if s.Target == nil {
-		s.Target = model.rows()
+	p.Gauge.Fix(p.truth.Theta, nil)
+	if p.Target == nil {
+		p.Target = p.model.rows()
 	}
 	e := &experiment{
-		model: model, gauge: s.Gauge, target: s.Target, sizes: s.Sizes, replicates: s.Replicates,
-		settings: Settings{Seed: s.Seed}, disturbed: s.Disturbance > 0,
+		model: p.model, gauge: p.Gauge, target: p.Target, sizes: p.Sizes, replicates: p.Replicates,
+		settings: Settings{Seed: p.Seed}, disturbed: p.Disturbance > 0,
 	}
-	e.populations = make([]population, len(shifts))
-	err = forEach(ctx, len(shifts), model.fork, func(model Model, i int) error {
-		cellProb := table.Multinomial(d.Frequencies(shifts[i]))
-		weights := truth.Weights(cellProb)
-		theta := truth.Theta
-		if s.Disturbance > 0 && i > 0 {
-			var err error
-			if theta, err = model.(*layered).settle(truth, weights); err != nil {
-				return err
-			}
-			s.Gauge.Fix(theta, truth.Theta)
-		}
-		at, err := newAsymptotics(model, s.Gauge, theta, weights)
-		occupancy := table.Occupancy(cellProb)
-		for len(occupancy) < s.Target.Blocks() {
-			occupancy = append(occupancy, 1) // what is shared occurs in every row
-		}
-		e.populations[i] = population{weights, occupancy, at}
+	e.populations = make([]population, len(p.shifts))
+	err = forEach(ctx, len(p.shifts), p.model.fork, func(model Model, i int) (err error) {
+		e.populations[i], err = p.population(model.(*layered), i)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if e.sizes == nil {
-		least := math.Max(1e5, square(e.reach()/certainRate))
-		if least > mostRows {
-			return nil, fmt.Errorf("theory: N = %.1g would be needed for errors small enough for first-order theory: this θ* is almost not identified; take another seed, a larger Spread (1), more atoms or fewer codewords", least)
-		}
-		for _, factor := range []float64{1, 3, 10, 30} {
-			e.sizes = append(e.sizes, int(factor*least))
+		if e.sizes, err = certainSizes(e.reach()); err != nil {
+			return nil, err
 		}
 	}
 	r.tell("reach", "deviation of θ̂ in its least certain direction at the smallest N", exact(e.reach()/math.Sqrt(float64(e.sizes[0]))),
 		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
 	r.tell("n", "smallest N", exact(float64(e.sizes[0])), fmt.Sprintf("largest %.3g", float64(e.sizes[len(e.sizes)-1])))
 	return r, e.report(ctx, r)
+}
+
+// layerProblem is a layer at θ*, or near it, as the law of labels.
+type layerProblem struct {
+	RateSettings
+	shifts []int // of the codeword frequencies, one a population
+	model  *layered
+	truth  *Truth
+}
+
+func newLayerProblem(m layers.Map, d Design, s RateSettings) (*layerProblem, error) {
+	p := &layerProblem{RateSettings: s, shifts: evenShifts(d, s.Shifts)}
+	table := support(d, p.shifts, newRand(s.Seed, 1))
+	var err error
+	if p.model, err = newLayered(m, table); err != nil {
+		return nil, err
+	}
+	p.truth = &Truth{Design: d, Table: table, Label: make([]float64, table.Rows()*d.Classes)}
+	if p.truth.Theta, err = p.model.draw(s.Spread, newRand(s.Seed, 2)); err != nil {
+		return nil, err
+	}
+	if err := p.model.LogProbs(p.truth.Label, p.truth.Theta); err != nil {
+		return nil, err
+	}
+	for i, l := range p.truth.Label {
+		p.truth.Label[i] = math.Exp(l)
+	}
+	if s.Disturbance > 0 {
+		p.truth.misspecify(s.Disturbance, newRand(s.Seed, 3))
+		if p.truth.Theta, err = p.model.settle(p.truth, p.truth.Weights(p.cellProb(0))); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// cellProb is the law of the cells under the i-th shift.
+func (p *layerProblem) cellProb(i int) []float64 {
+	return p.truth.Table.Multinomial(p.truth.Design.Frequencies(p.shifts[i]))
+}
+
+// findGauge takes the null space of the population Hessian at θ* as the gauge, and reports it.
+func (p *layerProblem) findGauge(r *Report) error {
+	hess := mat.NewSymDense(p.model.Dim(), nil)
+	if err := p.model.Hessian(hess, p.truth.Theta, p.truth.Weights(p.cellProb(0))); err != nil {
+		return err
+	}
+	found, zeroAt, gapAt := findNullSpace(hess, p.truth.Theta, nullRatio)
+	p.Gauge = found
+	r.tell("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", zeroAt, gapAt))
+	return nil
+}
+
+// population is that of the i-th shift, with a θ* of its own where the layer at θ* is not the law.
+func (p *layerProblem) population(model *layered, i int) (population, error) {
+	cellProb := p.cellProb(i)
+	weights := p.truth.Weights(cellProb)
+	theta := p.truth.Theta
+	if p.Disturbance > 0 && i > 0 {
+		var err error
+		if theta, err = model.settle(p.truth, weights); err != nil {
+			return population{}, err
+		}
+		p.Gauge.Fix(theta, p.truth.Theta)
+	}
+	at, err := newAsymptotics(model, p.Gauge, theta, weights)
+	occupancy := p.truth.Table.Occupancy(cellProb)
+	for len(occupancy) < p.Target.Blocks() {
+		occupancy = append(occupancy, 1) // what is shared occurs in every row
+	}
+	return population{weights, occupancy, at}, err
+}
+
+// certainSizes are four N over a factor of 30, large enough for first-order theory where θ̂·√N
+// reaches so far from θ*.
+func certainSizes(reach float64) (sizes []int, err error) {
+	least := math.Max(1e5, square(reach/certainRate))
+	if least > mostRows {
+		return nil, fmt.Errorf("theory: N = %.1g would be needed for errors small enough for first-order theory: this θ* is almost not identified; take another seed, a larger Spread (1), more atoms or fewer codewords", least)
+	}
+	for _, factor := range []float64{1, 3, 10, 30} {
+		sizes = append(sizes, int(factor*least))
+	}
+	return sizes, nil
 }
 
 // studied refuses a map whose fit minimizes another loss than the mean negative log-likelihood, or

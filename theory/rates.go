@@ -42,89 +42,118 @@ func (x *rateStatistics) leftOutOfSlope() float64 { return 0.005 + x.SecondFirst
 
 // statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
 func (o *outcome) statistics(firstSize int) *rateStatistics {
-	S, n, K := len(o.populations), len(o.sizes), o.target.Blocks()
-	last := n - 1
+	x := &rateEvidence{outcome: o, firstSize: firstSize, last: len(o.sizes) - 1}
 	pred, naive := o.predicted()
-	usable := o.usable(pred)
-	result := &rateStatistics{LogRange: math.Log(float64(o.sizes[last]) / float64(o.sizes[firstSize]))}
-	var naiveSum, early float64
-	for s := range S {
-		for k := range K {
-			if usable(s, last, k) {
-				result.Blocks++
-				naiveSum += naive[s][k] / pred[s][k]
-				result.Second += square(o.relative(pred, s, last, k))
-			}
-			if usable(s, firstSize, k) {
-				early++
-				result.SecondFirst += square(o.relative(pred, s, firstSize, k))
-			}
-		}
-		at := o.populations[s].asymptotic
-		result.Null = math.Max(result.Null, at.null)
-		result.Freedom = at.freedom()
-	}
-	result.NaiveRatio = naiveSum / float64(result.Blocks)
-	result.Second /= float64(result.Blocks)
-	result.SecondFirst /= math.Max(early, 1)
+	x.pred, x.usable = pred, o.usable(pred)
+	result := x.theory(naive)
 	result.Extremes = o.extremes(pred, result.Blocks)
-
-	statistic := func(pick [][]int) []float64 {
-		at := func(s, size int) []int { return pick[s*n+size] }
-		var ratio, betaN, slopes float64
-		var walds []float64
-		var logNk, logError, logPred []float64
-		var codeword []int
-		for s := range S {
-			for k := range K {
-				var x, y []float64
-				for size := range n {
-					if size >= firstSize && usable(s, size, k) {
-						x = append(x, math.Log(float64(o.sizes[size])))
-						y = append(y, math.Log(rms(o.blockError[s][size][k], at(s, size))))
-					}
-				}
-				if len(x) > 1 {
-					betaN += slope(x, y, make([]int, len(x)))
-					slopes++
-				}
-				if !usable(s, last, k) {
-					continue
-				}
-				N := float64(o.sizes[last])
-				observed := rms(o.blockError[s][last][k], at(s, last))
-				ratio += observed * math.Sqrt(N) / pred[s][k]
-				logNk = append(logNk, math.Log(N*o.populations[s].occupancy[k]))
-				logError = append(logError, math.Log(observed))
-				logPred = append(logPred, math.Log(pred[s][k]))
-				codeword = append(codeword, k)
-			}
-			for _, r := range at(s, last) {
-				if wald := o.waldStat[s][last][r]; !math.IsNaN(wald) {
-					walds = append(walds, wald)
-				}
-			}
-		}
-		betaP := slope(logNk, logError, codeword)
-		return []float64{
-			ratio / float64(result.Blocks), mean(walds) / float64(result.Freedom),
-			betaN / slopes, betaP, betaP - slope(logNk, logPred, codeword),
-			o.pooledSlope(o.thetaError, firstSize, at), o.pooledSlope(o.gradNorm, firstSize, at),
-		}
-	}
-	e := bootstrap(S*n, o.replicates, newRand(o.settings.Seed, o.salt, 1<<32), statistic)
+	e := bootstrap(len(o.populations)*len(o.sizes), o.replicates, newRand(o.settings.Seed, o.salt, 1<<32), func(pick [][]int) []float64 {
+		return x.observed(result, func(s, size int) []int { return pick[s*len(o.sizes)+size] })
+	})
 	result.Ratio, result.Wald, result.BetaN, result.BetaP, result.BetaPExcess = e[0], e[1], e[2], e[3], e[4]
 	result.ThetaSlope, result.GradientSlope = e[5], e[6]
 	result.Worst, result.Best = math.Inf(-1), math.Inf(1)
-	for s := range S {
-		for k := range K {
-			if usable(s, last, k) {
-				ratio := rms(o.blockError[s][last][k], everyone(o.replicates)) * math.Sqrt(float64(o.sizes[last])) / pred[s][k]
+	for s := range o.populations {
+		for k := range o.target.Blocks() {
+			if x.usable(s, x.last, k) {
+				ratio := x.error(s, k, everyone(o.replicates)) * math.Sqrt(float64(o.sizes[x.last])) / pred[s][k]
 				result.Worst, result.Best = math.Max(result.Worst, ratio), math.Min(result.Best, ratio)
 			}
 		}
 	}
 	return result
+}
+
+// rateEvidence is an outcome beside what the sandwich predicts of its blocks.
+type rateEvidence struct {
+	*outcome
+	pred            [][]float64 // of each population and block
+	usable          func(s, size, k int) bool
+	firstSize, last int // sizes that a slope in N begins and ends with
+}
+
+// error is the RMSE of a block at the largest N over these replicates.
+func (x *rateEvidence) error(s, k int, replicates []int) float64 {
+	return rms(x.blockError[s][x.last][k], replicates)
+}
+
+// theory is what holds of the usable blocks whatever the replicates; naive are the predictions
+// of H⁺ alone.
+func (x *rateEvidence) theory(naive [][]float64) *rateStatistics {
+	result := &rateStatistics{LogRange: math.Log(float64(x.sizes[x.last]) / float64(x.sizes[x.firstSize]))}
+	var naiveSum, early float64
+	for s, p := range x.populations {
+		for k := range x.target.Blocks() {
+			if x.usable(s, x.last, k) {
+				result.Blocks++
+				naiveSum += naive[s][k] / x.pred[s][k]
+				result.Second += square(x.relative(x.pred, s, x.last, k))
+			}
+			if x.usable(s, x.firstSize, k) {
+				early++
+				result.SecondFirst += square(x.relative(x.pred, s, x.firstSize, k))
+			}
+		}
+		result.Null = math.Max(result.Null, p.asymptotic.null)
+		result.Freedom = p.asymptotic.freedom()
+	}
+	result.NaiveRatio = naiveSum / float64(result.Blocks)
+	result.Second /= float64(result.Blocks)
+	result.SecondFirst /= math.Max(early, 1)
+	return result
+}
+
+// observed are the statistics of the replicates that at names, of each population and size, in
+// the order of rateStatistics: Ratio, Wald, the slopes of blocks, those of θ̂ and of the gradient.
+func (x *rateEvidence) observed(of *rateStatistics, at func(s, size int) []int) []float64 {
+	var ratio, betaN, slopes float64
+	var walds []float64
+	var logNk, logError, logPred []float64
+	var codeword []int
+	N := float64(x.sizes[x.last])
+	for s, p := range x.populations {
+		for k := range x.target.Blocks() {
+			if beta, ok := x.slopeOnN(s, k, at); ok {
+				betaN += beta
+				slopes++
+			}
+			if !x.usable(s, x.last, k) {
+				continue
+			}
+			observed := x.error(s, k, at(s, x.last))
+			ratio += observed * math.Sqrt(N) / x.pred[s][k]
+			logNk = append(logNk, math.Log(N*p.occupancy[k]))
+			logError = append(logError, math.Log(observed))
+			logPred = append(logPred, math.Log(x.pred[s][k]))
+			codeword = append(codeword, k)
+		}
+		for _, r := range at(s, x.last) {
+			if wald := x.waldStat[s][x.last][r]; !math.IsNaN(wald) {
+				walds = append(walds, wald)
+			}
+		}
+	}
+	betaP := slope(logNk, logError, codeword)
+	return []float64{
+		ratio / float64(of.Blocks), mean(walds) / float64(of.Freedom),
+		betaN / slopes, betaP, betaP - slope(logNk, logPred, codeword),
+		x.pooledSlope(x.thetaError, x.firstSize, at), x.pooledSlope(x.gradNorm, x.firstSize, at),
+	}
+}
+
+// slopeOnN is the slope of a block's log RMSE on log N, false where fewer than two sizes are usable.
+func (x *rateEvidence) slopeOnN(s, k int, at func(s, size int) []int) (float64, bool) {
+	var logN, logError []float64
+	for size := x.firstSize; size <= x.last; size++ {
+		if x.usable(s, size, k) {
+			logN = append(logN, math.Log(float64(x.sizes[size])))
+			logError = append(logError, math.Log(rms(x.blockError[s][size][k], at(s, size))))
+		}
+	}
+	if len(logN) < 2 {
+		return 0, false
+	}
+	return slope(logN, logError, make([]int, len(logN))), true
 }
 
 // extremes returns between which ratios RMSE/pred all blocks lie but with probability

@@ -154,90 +154,110 @@ func overlapping(t *Table, share float64) []float64 {
 	return prob
 }
 
+// overlaps are the shares of the rows of codewords 0 and 1 that hold both.
+var overlaps = []float64{0, 0.5, 0.9, 0.99, 0.999}
+
 func runCooccurrence(ctx context.Context, s Settings, r *Report) error {
-	d := s.fast()
-	truth, err := NewTruth(d, newRand(s.Seed, 20))
+	e, gauge, err := newCooccurrence(ctx, s)
 	if err != nil {
 		return err
-	}
-	model, err := s.model(truth.Table, d.Identity)
-	if err != nil {
-		return err
-	}
-	gauge := Rescaling{d.Classes, d.Codewords}
-	gauge.Fix(truth.Theta, nil)
-	e := &experiment{
-		model: model, gauge: s.rescaling(d), target: Products{gauge}, sizes: []int{1e7},
-		replicates: s.replicates(30, 100), settings: s, salt: 21 << 32,
-	}
-	shares := []float64{0, 0.5, 0.9, 0.99, 0.999}
-	constants := Curve{Label: "Schur constant c_0", Style: Joined}
-	e.populations = make([]population, len(shares))
-	err = forEach(ctx, len(shares), model.fork, func(model Model, i int) (err error) {
-		e.populations[i], err = newPopulation(truth, model, overlapping(truth.Table, shares[i]))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for n, p := range e.populations {
-		at := p.asymptotic
-		constants.X = append(constants.X, 1-shares[n])
-		constants.Y = append(constants.Y, schurConstant(at.hessian, gauge.coordinates(0), at.directions, at.directions))
 	}
 	// Codewords that almost always meet are told apart by few rows: more rows are drawn
 	// until the first-order theory describes them.
 	pred, _ := e.predicted()
-	for e.relative(pred, len(shares)-1, 0, 0) > 0.1 {
+	for e.relative(pred, len(overlaps)-1, 0, 0) > 0.1 {
 		e.sizes[0] *= 10
 	}
-	N := float64(e.sizes[0])
 	o, err := e.run(ctx)
 	if err != nil {
 		return err
 	}
-	r.tell("n", "N of every overlap", exact(N), "")
+	r.tell("n", "N of every overlap", exact(float64(e.sizes[0])), "")
 	r.rare("unsettled", fmt.Sprintf("fits of %d that reach no minimum near θ*", e.total()), len(o.unsettled), e.total(), lostPart, fmt.Sprintf("at most %g of them", lostPart), o.unsettled)
-	measured := Curve{Label: "RMSE·√N_0 of codeword 0", Style: Joined}
-	predicted := Curve{Label: "sandwich", Style: Prediction}
-	otherCurve := Curve{Label: "the other codewords, mean", Style: Joined}
-	var atFirst float64
-	for n, share := range shares {
-		root := math.Sqrt(N * e.populations[n].occupancy[0])
-		sandwich := pred[n][0] * math.Sqrt(e.populations[n].occupancy[0])
-		error0 := rmsEstimate(o.blockError[n][0][0]).over(1 / root)
-		others := bootstrap(1, o.replicates, newRand(s.Seed, 21, uint64(n)), func(pick [][]int) []float64 {
-			var sum float64
-			for k := 2; k < d.Codewords; k++ {
-				sum += rms(o.blockError[n][0][k], pick[0]) * math.Sqrt(N*e.populations[n].occupancy[k]) / float64(d.Codewords-2)
-			}
-			return []float64{sum}
-		})[0]
-		if n == 0 {
-			atFirst = others.Value
-		}
-		name, key := fmt.Sprintf("overlap %g: ", share), fmt.Sprintf("-%g", share)
-		r.tell("schur"+key, name+"Schur constant c_0", exact(constants.Y[n]), "→ 0 as codewords 0 and 1 merge")
-		r.ratio("error"+key, name+"RMSE·√N_0", error0, sandwich, sandwich*(0.02+square(e.relative(pred, n, 0, 0))), "the sandwich's")
-		r.tell("others"+key, name+"RMSE·√N_k of the others, mean", others, "unmoved")
-		measured.add(1-share, error0)
-		predicted.X, predicted.Y = append(predicted.X, 1-share), append(predicted.Y, sandwich)
-		otherCurve.add(1-share, others)
-		if n == len(shares)-1 {
-			r.tell("others-moved", "the others' RMSE·√N_k at overlap 0.999 over that at 0", others.over(atFirst), "1: they do not mind")
-		}
+	constants := Curve{Label: "Schur constant c_0", Style: Joined}
+	for n, p := range e.populations {
+		at := p.asymptotic
+		constants.X = append(constants.X, 1-overlaps[n])
+		constants.Y = append(constants.Y, schurConstant(at.hessian, gauge.coordinates(0), at.directions, at.directions))
 	}
-	last := len(shares) - 1
+	errors := o.tellOverlaps(r, pred, constants.Y)
+	last := len(overlaps) - 1
 	r.below("schur-falls", "c_0 at overlap 0.999 over that at 0", exact(constants.Y[last]/constants.Y[0]), 0.05, "→ 0, at fixed N_0 and N_1")
 	r.Figures = append(r.Figures,
 		Figure{
 			Name: "error", Title: "Two codewords at fixed N_0, N_1 that co-occur more and more",
 			XLabel: "1 − overlap", YLabel: "RMSE of M_k · √N_k", LogX: true, LogY: true,
-			Curves: []Curve{measured, otherCurve, predicted},
+			Curves: errors,
 		},
 		Figure{
 			Name: "schur", Title: "A6: the Schur constant of a codeword that loses its own rows",
 			XLabel: "1 − overlap", YLabel: "c_0", LogX: true, LogY: true, Curves: []Curve{constants},
 		})
 	return nil
+}
+
+// newCooccurrence is an experiment with a population for each overlap, and the gauge of its factors.
+func newCooccurrence(ctx context.Context, s Settings) (*experiment, Rescaling, error) {
+	d := s.fast()
+	gauge := Rescaling{d.Classes, d.Codewords}
+	truth, err := NewTruth(d, newRand(s.Seed, 20))
+	if err != nil {
+		return nil, gauge, err
+	}
+	model, err := s.model(truth.Table, d.Identity)
+	if err != nil {
+		return nil, gauge, err
+	}
+	gauge.Fix(truth.Theta, nil)
+	e := &experiment{
+		model: model, gauge: s.rescaling(d), target: Products{gauge}, sizes: []int{1e7},
+		replicates: s.replicates(30, 100), settings: s, salt: 21 << 32,
+	}
+	e.populations = make([]population, len(overlaps))
+	err = forEach(ctx, len(overlaps), model.fork, func(model Model, i int) (err error) {
+		e.populations[i], err = newPopulation(truth, model, overlapping(truth.Table, overlaps[i]))
+		return err
+	})
+	return e, gauge, err
+}
+
+// tellOverlaps reports the error of codeword 0 beside the sandwich's, and that of the codewords
+// that do not overlap, at each overlap. It returns the curves of the three.
+func (o *outcome) tellOverlaps(r *Report, pred [][]float64, constants []float64) []Curve {
+	measured := Curve{Label: "RMSE·√N_0 of codeword 0", Style: Joined}
+	others := Curve{Label: "the other codewords, mean", Style: Joined}
+	predicted := Curve{Label: "sandwich", Style: Prediction}
+	var atFirst float64
+	for n, overlap := range overlaps {
+		occupancy := o.populations[n].occupancy[0]
+		sandwich := pred[n][0] * math.Sqrt(occupancy)
+		error0 := rmsEstimate(o.blockError[n][0][0]).over(1 / math.Sqrt(float64(o.sizes[0])*occupancy))
+		rest := o.errorOfOthers(n)
+		if n == 0 {
+			atFirst = rest.Value
+		}
+		name, key := fmt.Sprintf("overlap %g: ", overlap), fmt.Sprintf("-%g", overlap)
+		r.tell("schur"+key, name+"Schur constant c_0", exact(constants[n]), "→ 0 as codewords 0 and 1 merge")
+		r.ratio("error"+key, name+"RMSE·√N_0", error0, sandwich, sandwich*(0.02+square(o.relative(pred, n, 0, 0))), "the sandwich's")
+		r.tell("others"+key, name+"RMSE·√N_k of the others, mean", rest, "unmoved")
+		measured.add(1-overlap, error0)
+		predicted.X, predicted.Y = append(predicted.X, 1-overlap), append(predicted.Y, sandwich)
+		others.add(1-overlap, rest)
+		if n == len(overlaps)-1 {
+			r.tell("others-moved", "the others' RMSE·√N_k at overlap 0.999 over that at 0", rest.over(atFirst), "1: they do not mind")
+		}
+	}
+	return []Curve{measured, others, predicted}
+}
+
+// errorOfOthers is the mean RMSE·√N_k of the codewords that do not overlap, at the n-th overlap.
+func (o *outcome) errorOfOthers(n int) Estimate {
+	N, codewords := float64(o.sizes[0]), o.target.Blocks()
+	return bootstrap(1, o.replicates, newRand(o.settings.Seed, 21, uint64(n)), func(pick [][]int) []float64 {
+		var sum float64
+		for k := 2; k < codewords; k++ {
+			sum += rms(o.blockError[n][0][k], pick[0]) * math.Sqrt(N*o.populations[n].occupancy[k]) / float64(codewords-2)
+		}
+		return []float64{sum}
+	})[0]
 }
