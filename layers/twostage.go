@@ -87,80 +87,31 @@ func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.De
 		return nil, err
 	}
 	x := &TwoStage{Sandwich: alone, first: (M + 1) * C}
-	d1, d2 := x.first, alone.learned
-	slope := newSlopes(alone)
-	// each visits the rows that were seen, with slope set to s_j.
-	each := func(what string, visit func(row int, logp []float64)) error {
-		for row := range rows.Labels {
-			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("layers: intervals of two stages, interrupted at calibration row %d: %w", row, err)
-			}
-			Tell(ctx, what, row, n)
-			if rows.count(row) > 0 {
-				logp := rows.View.LogProbs.RawRowView(row)
-				slope.set(rows.View, row, logp)
-				slope.center()
-				visit(row, logp)
-			}
-		}
-		return nil
-	}
+	f := &stackedScores{Sandwich: alone, rows: rows, z: z, slope: newSlopes(alone), ofHead: make([]float64, C)}
 	bread1, err := invertHead(ctx, rows, z, headRidge)
 	if err != nil {
 		return nil, err
 	}
-	bread2 := alone.bread
-	F21, err := x.mapByHead(slope, z, each, rows)
+	F21, err := f.mapByHead(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// B⁻¹ = (F₁⁻¹ 0; −F₂⁻¹F₂₁F₁⁻¹ F₂⁻¹).
-	bread := mat.NewDense(d1+d2, d1+d2, nil)
-	bread.Slice(0, d1, 0, d1).(*mat.Dense).Copy(bread1)
-	bread.Slice(d1, d1+d2, d1, d1+d2).(*mat.Dense).Copy(bread2)
-	var half, corner mat.Dense
-	half.Mul(bread2, F21)
-	corner.Mul(&half, bread1)
-	corner.Scale(-1, &corner)
-	bread.Slice(d1, d1+d2, 0, d1).(*mat.Dense).Copy(&corner)
-
-	h1, h2 := make([]float64, n), make([]float64, n) // leverages
-	ofHead := newForms(bread1, func(row int, _ []float64, h float64) { h1[row] = math.Min(h, largestLeverage) })
-	ofMap := newForms(bread2, func(row int, _ []float64, h float64) { h2[row] = math.Min(h, largestLeverage) })
-	t := make([]float64, C)
-	err = each("leverages", func(row int, logp []float64) {
-		y := rows.Labels[row]
-		score(t, y, logp)
-		headSlope(ofHead.next(row), t, z.RawRowView(row))
-		copy(ofMap.next(row), slope.rows.RawRowView(y))
-	})
+	bread := stackedBread(bread1, alone.bread, F21)
+	h, err := f.leverages(ctx, bread1)
 	if err != nil {
 		return nil, err
 	}
-	ofHead.flush()
-	ofMap.flush()
-	J := mat.NewSymDense(d1+d2, nil)
+	J := mat.NewSymDense(x.first+alone.learned, nil)
 	total := rows.total()
-	for i := range d1 {
+	for i := range x.first {
 		J.SetSym(i, i, headRidge*total)
 	}
-	for i := range d2 {
-		J.SetSym(d1+i, d1+i, ridge*total)
+	for i := range alone.learned {
+		J.SetSym(x.first+i, x.first+i, ridge*total)
 	}
-	squares := newOuterSum(J)
-	both := make([]float64, d1+d2)
-	err = each("scores", func(row int, logp []float64) {
-		y := rows.Labels[row]
-		score(t, y, logp)
-		headSlope(both[:d1], t, z.RawRowView(row))
-		floats.Scale(1/(1-h1[row]), both[:d1])
-		floats.ScaleTo(both[d1:], 1/(1-h2[row]), slope.rows.RawRowView(y))
-		squares.add(math.Sqrt(rows.count(row)), both)
-	})
-	if err != nil {
+	if err := f.addSquares(ctx, J, h); err != nil {
 		return nil, err
 	}
-	squares.flush()
 	var left mat.Dense
 	left.Mul(bread, mat.DenseCopyOf(J))
 	if err := ctx.Err(); err != nil {
@@ -169,6 +120,84 @@ func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.De
 	x.joint = new(mat.Dense)
 	x.joint.Mul(&left, bread.T())
 	return x, nil
+}
+
+// stackedBread is B⁻¹ = (F₁⁻¹ 0; −F₂⁻¹F₂₁F₁⁻¹ F₂⁻¹) of F₁⁻¹, F₂⁻¹ and F₂₁.
+func stackedBread(inverse1, inverse2, F21 *mat.Dense) *mat.Dense {
+	d2, d1 := F21.Dims()
+	bread := mat.NewDense(d1+d2, d1+d2, nil)
+	bread.Slice(0, d1, 0, d1).(*mat.Dense).Copy(inverse1)
+	bread.Slice(d1, d1+d2, d1, d1+d2).(*mat.Dense).Copy(inverse2)
+	var half, corner mat.Dense
+	half.Mul(inverse2, F21)
+	corner.Mul(&half, inverse1)
+	corner.Scale(-1, &corner)
+	bread.Slice(d1, d1+d2, 0, d1).(*mat.Dense).Copy(&corner)
+	return bread
+}
+
+// stackedScores are the scores of head and map at each row.
+type stackedScores struct {
+	*Sandwich // of the map
+	rows      Observed
+	z         *mat.Dense // N×M
+	slope     *slopes    // s² of the current row, for each class
+	ofHead    []float64  // C, e_y − p̂ of the current row
+}
+
+// each visits the rows that were seen, with slope and ofHead set to them. what names the work.
+func (f *stackedScores) each(ctx context.Context, what string, visit func(row int, logp []float64)) error {
+	for row, y := range f.rows.Labels {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("layers: intervals of two stages, interrupted at calibration row %d: %w", row, err)
+		}
+		Tell(ctx, what, row, len(f.rows.Labels))
+		if f.rows.count(row) > 0 {
+			logp := f.rows.View.LogProbs.RawRowView(row)
+			f.slope.set(f.rows.View, row, logp)
+			f.slope.center()
+			score(f.ofHead, y, logp)
+			visit(row, logp)
+		}
+	}
+	return nil
+}
+
+// leverages are those of each row, of the head (0), whose F₁⁻¹ is given, and of the map (1).
+func (f *stackedScores) leverages(ctx context.Context, inverse1 *mat.Dense) (h [2][]float64, err error) {
+	var stages [2]*forms
+	for stage, inverse := range []*mat.Dense{inverse1, f.bread} {
+		h[stage] = make([]float64, len(f.rows.Labels))
+		stages[stage] = newForms(inverse, func(row int, _ []float64, own float64) { h[stage][row] = math.Min(own, largestLeverage) })
+	}
+	err = f.each(ctx, "leverages", func(row int, _ []float64) {
+		headSlope(stages[0].next(row), f.ofHead, f.z.RawRowView(row))
+		copy(stages[1].next(row), f.slope.rows.RawRowView(f.rows.Labels[row]))
+	})
+	if err != nil {
+		return h, err
+	}
+	stages[0].flush()
+	stages[1].flush()
+	return h, nil
+}
+
+// addSquares adds Σ ssᵀ to J, each score over 1 − its leverage.
+func (f *stackedScores) addSquares(ctx context.Context, J *mat.SymDense, h [2][]float64) error {
+	squares := newOuterSum(J)
+	both := make([]float64, J.SymmetricDim())
+	d1 := len(both) - f.learned
+	err := f.each(ctx, "scores", func(row int, _ []float64) {
+		headSlope(both[:d1], f.ofHead, f.z.RawRowView(row))
+		floats.Scale(1/(1-h[0][row]), both[:d1])
+		floats.ScaleTo(both[d1:], 1/(1-h[1][row]), f.slope.rows.RawRowView(f.rows.Labels[row]))
+		squares.add(math.Sqrt(f.rows.count(row)), both)
+	})
+	if err != nil {
+		return err
+	}
+	squares.flush()
+	return nil
 }
 
 // together is how many rows go into one product of matrices: enough for the rate of package
@@ -221,12 +250,11 @@ func invertHead(ctx context.Context, rows Observed, z *mat.Dense, ridge float64)
 	return mat.DenseCopyOf(&inverse), nil
 }
 
-// mapByHead is F₂₁ = Σ_rows Σ_j q_j s²_j (t_j ⊗ z)ᵀ, class by class of the head; each visits
-// the rows.
-func (x *TwoStage) mapByHead(slope *slopes, z *mat.Dense, each func(string, func(int, []float64)) error, rows Observed) (*mat.Dense, error) {
-	C, d2 := x.sizes.Classes, x.learned
-	_, M := z.Dims()
-	F := mat.NewDense(d2, x.first, nil)
+// mapByHead is F₂₁ = Σ_rows Σ_j q_j s²_j (t_j ⊗ z)ᵀ, class by class of the head.
+func (f *stackedScores) mapByHead(ctx context.Context) (*mat.Dense, error) {
+	C, d2 := f.sizes.Classes, f.learned
+	_, M := f.z.Dims()
+	F := mat.NewDense(d2, (M+1)*C, nil)
 	across := make([]*mat.Dense, C) // of each class of the head: Σ_j q_j t_ji s²_j of each row
 	for i := range across {
 		across[i] = mat.NewDense(together, d2, nil)
@@ -244,20 +272,20 @@ func (x *TwoStage) mapByHead(slope *slopes, z *mat.Dense, each func(string, func
 	}
 	c, center, t := make([]float64, C), make([]float64, C), make([]float64, C)
 	inputs := mat.NewDense(C, C, nil)
-	err := each("what the head means for the map", func(row int, logp []float64) {
+	err := f.each(ctx, "what the head means for the map", func(row int, logp []float64) {
 		clear(center)
-		for j, logq := range slope.logq {
-			slope.byInput(inputs.RawRowView(j), j, logp)
+		for j, logq := range f.slope.logq {
+			f.slope.byInput(inputs.RawRowView(j), j, logp)
 			floats.AddScaled(center, math.Exp(logq), inputs.RawRowView(j))
 		}
-		for j, logq := range slope.logq {
+		for j, logq := range f.slope.logq {
 			floats.SubTo(c, inputs.RawRowView(j), center)
 			throughHead(t, c, logp)
 			for i, ti := range t {
-				floats.AddScaled(across[i].RawRowView(count), rows.count(row)*math.Exp(logq)*ti, slope.rows.RawRowView(j))
+				floats.AddScaled(across[i].RawRowView(count), f.rows.count(row)*math.Exp(logq)*ti, f.slope.rows.RawRowView(j))
 			}
 		}
-		copy(withOne.RawRowView(count), z.RawRowView(row))
+		copy(withOne.RawRowView(count), f.z.RawRowView(row))
 		withOne.Set(count, M, 1)
 		if count++; count == together {
 			flush()

@@ -183,11 +183,80 @@ func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
 
 // series is nil where s has no point.
 func (panel LinePanel) series(s Series, reach *reach) (*marked, *entry, error) {
-	m := &marked{name: s.Name}
+	placed := panel.place(s, reach)
+	if len(placed.points) == 0 {
+		return nil, nil, nil
+	}
+	m := placed.marked
+	colour, _ := s.look()
+	if len(placed.low) > 1 {
+		slices.Reverse(placed.high)
+		band, err := plotter.NewPolygon(append(placed.low, placed.high...))
+		if err != nil {
+			return nil, nil, err
+		}
+		band.Color, band.LineStyle.Width = faint(colour), 0
+		m.add(band)
+	}
+	line, marks, err := s.lineOf(placed.points)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(placed.bars.XYs) > 0 {
+		drawn, err := placed.bars.plotter(colour)
+		if err != nil {
+			return nil, nil, err
+		}
+		m.add(drawn)
+	}
+	if len(placed.seeds) > 0 {
+		m.add(&plotter.Scatter{XYs: placed.seeds, GlyphStyle: draw.GlyphStyle{Color: faded(colour), Radius: vg.Points(1.3), Shape: draw.CircleGlyph{}}})
+	}
+	var shown []plot.Thumbnailer
+	if s.Kind != Marks {
+		m.add(line)
+		shown = append(shown, line)
+	}
+	if s.Kind == Marks || s.Kind == Joined {
+		m.add(marks)
+		shown = append(shown, marks)
+	}
+	return m, &entry{s.Name, shown}, nil
+}
+
+// lineOf is the line through the points, as the kind of the series has it, and its marks.
+func (s Series) lineOf(points plotter.XYs) (*plotter.Line, *plotter.Scatter, error) {
+	line, marks, err := plotter.NewLinePoints(points)
+	if err != nil {
+		return nil, nil, err
+	}
 	colour, shape := s.look()
-	var points, seeds plotter.XYs
-	var bars interval
-	var low, high plotter.XYs
+	line.Color, line.Width = colour, vg.Points(1.2)
+	marks.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: vg.Points(2.2), Shape: shape}
+	if s.Ours {
+		line.Width = vg.Points(2.2)
+	}
+	switch s.Kind {
+	case Prediction:
+		line.Dashes = dashes
+	case Floor:
+		line.Dashes, line.Width = []vg.Length{vg.Points(1), vg.Points(2)}, vg.Points(1.6)
+	}
+	return line, marks, nil
+}
+
+// placedSeries is a series on the scales of its panel.
+type placedSeries struct {
+	marked    *marked     // with what each point says
+	points    plotter.XYs // the means
+	seeds     plotter.XYs // the values that they are of
+	low, high plotter.XYs // the edges of the band
+	bars      interval
+}
+
+// place puts the series on the panel's scales, and extends reach by it.
+func (panel LinePanel) place(s Series, reach *reach) *placedSeries {
+	placed := &placedSeries{marked: &marked{name: s.Name}}
 	for i, x := range s.X {
 		mean := s.Mean[i]
 		x, ok := panel.at(x, mean)
@@ -196,26 +265,19 @@ func (panel LinePanel) series(s Series, reach *reach) (*marked, *entry, error) {
 		}
 		y := panel.height(mean)
 		reach.add(x, y)
-		points = append(points, plotter.XY{X: x, Y: y})
+		placed.points = append(placed.points, plotter.XY{X: x, Y: y})
 		says := fmt.Sprintf("%s: %s %.4g, %s %.4g", s.Name, panel.X, s.X[i], panel.Y, mean)
-		var values []float64
-		if s.Seeds != nil && len(s.Seeds[i]) > 1 && len(s.Seeds[i]) <= fewSeeds {
-			values = s.Seeds[i]
-		}
+		values := s.fewSeeds(i)
 		for _, v := range values {
 			if panel.LogY && v <= 0 {
 				continue
 			}
-			seeds = append(seeds, plotter.XY{X: x, Y: panel.height(v)})
+			placed.seeds = append(placed.seeds, plotter.XY{X: x, Y: panel.height(v)})
 			reach.add(x, panel.height(v))
 		}
 		if s.SD != nil && values == nil {
-			below, above := mean-s.SD[i], mean+s.SD[i]
-			if panel.LogY { // log₁₀ y ± sd/(y ln 10), by the delta method
-				spread := s.SD[i] / mean / math.Ln10
-				below, above = y-spread, y+spread
-			}
-			low, high = append(low, plotter.XY{X: x, Y: below}), append(high, plotter.XY{X: x, Y: above})
+			below, above := panel.around(mean, s.SD[i])
+			placed.low, placed.high = append(placed.low, plotter.XY{X: x, Y: below}), append(placed.high, plotter.XY{X: x, Y: above})
 			reach.add(x, below, above)
 		}
 		if s.SD != nil && s.SD[i] > 0 {
@@ -227,56 +289,29 @@ func (panel LinePanel) series(s Series, reach *reach) (*marked, *entry, error) {
 			if !panel.LogY || s.Low[i] > 0 {
 				below = panel.height(s.Low[i])
 			}
-			bars.add(x, y, below, panel.height(s.High[i]))
+			placed.bars.add(x, y, below, panel.height(s.High[i]))
 			reach.add(x, below, panel.height(s.High[i]))
 		}
-		m.say(x, y, says)
+		placed.marked.say(x, y, says)
 	}
-	if len(points) == 0 {
-		return nil, nil, nil
+	return placed
+}
+
+// fewSeeds are the values behind the i-th mean where they are few enough to be drawn, else nil.
+func (s Series) fewSeeds(i int) []float64 {
+	if s.Seeds == nil || len(s.Seeds[i]) < 2 || len(s.Seeds[i]) > fewSeeds {
+		return nil
 	}
-	if len(low) > 1 {
-		slices.Reverse(high)
-		band, err := plotter.NewPolygon(append(low, high...))
-		if err != nil {
-			return nil, nil, err
-		}
-		band.Color, band.LineStyle.Width = faint(colour), 0
-		m.add(band)
+	return s.Seeds[i]
+}
+
+// around are the heights of y ± sd.
+func (panel LinePanel) around(y, sd float64) (below, above float64) {
+	if panel.LogY { // log₁₀ y ± sd/(y ln 10), by the delta method
+		spread := sd / y / math.Ln10
+		return math.Log10(y) - spread, math.Log10(y) + spread
 	}
-	line, marks, err := plotter.NewLinePoints(points)
-	if err != nil {
-		return nil, nil, err
-	}
-	line.Color, line.Width = colour, vg.Points(1.2)
-	marks.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: vg.Points(2.2), Shape: shape}
-	if s.Ours {
-		line.Width = vg.Points(2.2)
-	}
-	if len(bars.XYs) > 0 {
-		drawn, err := bars.plotter(colour)
-		if err != nil {
-			return nil, nil, err
-		}
-		m.add(drawn)
-	}
-	if len(seeds) > 0 {
-		m.add(&plotter.Scatter{XYs: seeds, GlyphStyle: draw.GlyphStyle{Color: faded(colour), Radius: vg.Points(1.3), Shape: draw.CircleGlyph{}}})
-	}
-	switch s.Kind {
-	case Marks:
-		m.add(marks)
-		return m, &entry{s.Name, []plot.Thumbnailer{marks}}, nil
-	case Prediction:
-		line.Dashes = dashes
-	case Floor:
-		line.Dashes, line.Width = []vg.Length{vg.Points(1), vg.Points(2)}, vg.Points(1.6)
-	default:
-		m.add(line, marks)
-		return m, &entry{s.Name, []plot.Thumbnailer{line, marks}}, nil
-	}
-	m.add(line)
-	return m, &entry{s.Name, []plot.Thumbnailer{line}}, nil
+	return y - sd, y + sd
 }
 
 // at is the place of x on its axis, false where x or y has none.
