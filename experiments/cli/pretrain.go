@@ -57,79 +57,31 @@ Example:
 }
 
 func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
-	network, err := encoders.New(c.Encoder)
+	network, err := c.network()
 	if err != nil {
 		return err
 	}
-	if err := readSettings(c.Network, network); err != nil {
-		return err
-	}
-	if c.Epochs == 0 && c.Weights == "" {
-		return data.Inputf("", "no epochs and no --weights leave nothing to keep; give one of the two")
-	}
-	if c.Epochs < -1 || c.Batch < 0 || c.Patience < 0 || c.Rate < 0 {
-		return data.Inputf("", "--epochs, --batch, --patience and --rate must not be negative")
-	}
-	if c.Rate-c.Rate != 0 || c.Decay-c.Decay != 0 { // NaN or ±Inf
-		return data.Inputf("", "--rate and --decay must be finite numbers")
-	}
-	if c.Data, err = data.AbsoluteRaw(c.Data, catalog.RawSources()); err != nil { // encode may be called from elsewhere
-		return err
-	}
-	origin := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, Seed: c.Seed}
-	raw, err := origin.Open(catalog.RawSources()...)
+	origin, raw, err := c.rows(catalog)
 	if err != nil {
 		return err
 	}
-	origin.Rows = raw.Train.Digest()
 	if err := c.categories(network, raw); err != nil {
 		return err
 	}
-	executor, err := c.executor()
+	settings, err := c.training(raw)
 	if err != nil {
 		return err
 	}
-	settings := encoders.Settings{Optim: c.settings(), Mean: c.Mean, SD: c.SD}
 	steps := t.steps(1)
 	defer steps.clear()
-	settings.Optim.Observe, settings.Optim.Executor = steps.next("pretrain"), executor
-	for _, rows := range []*data.Inputs{raw.Val, raw.Cal, raw.Test, raw.Shifted} {
-		if rows != nil {
-			settings.Others = append(settings.Others, rows)
-		}
-	}
-	if c.Weights != "" {
-		if settings.Start, err = encoders.ReadStateDict(c.Weights); err != nil {
-			return err
-		}
-		if settings.Optim.Start, err = encoders.ReadOptimizer(c.Weights); err != nil {
-			return err
-		}
-	}
+	settings.Optim.Observe = steps.next("pretrain")
 	undo, err := experiments.PrepareDir(c.Out, encoders.Group, encoders.Files...)
 	if err != nil {
 		return err
 	}
 	defer undo()
-	start := time.Now()
-	save := func(m *encoders.Model, r optim.Result) error {
-		m.Config.Origin = origin
-		m.Config.Result = encoders.Result{Ended: r.Ended, Epochs: r.Epochs, Best: r.Best, Seconds: time.Since(start).Seconds()}
-		if v := r.Validation; v-v == 0 {
-			m.Config.Result.Validation = v
-		}
-		return m.Save(c.Out)
-	}
-	kept := 0 // the epoch whose weights are saved
-	var unsaved error
-	settings.Checkpoint = func(m *encoders.Model, e optim.Epoch) {
-		if m.Optimizer, unsaved = e.State(); unsaved != nil {
-			return
-		}
-		if unsaved = save(m, optim.Result{Ended: "training goes on", Epochs: e.Number, Best: e.Best, Validation: e.Validation}); unsaved == nil {
-			kept = e.Number
-		}
-	}
+	kept := &keptEncoder{dir: c.Out, origin: origin, start: time.Now()}
+	settings.Checkpoint = kept.checkpoint
 	rng := rand.New(rand.NewPCG(c.Seed, 2))
 	var (
 		model  *encoders.Model
@@ -144,19 +96,101 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 		return err
 	}
 	if interrupted := err; interrupted != nil {
-		if err := save(model, result); err != nil {
+		if err := kept.save(model, result); err != nil {
 			return fmt.Errorf("%w, but they cannot be written: %w", interrupted, err)
 		}
 		return fmt.Errorf("%w; %s holds them, and --weights %s goes on from there", interrupted, c.Out, filepath.Join(c.Out, "weights.safetensors"))
 	}
-	if err = unsaved; err == nil {
+	if err = kept.unsaved; err == nil {
 		model.Optimizer = nil // it is done
-		err = c.report(t, model, raw, result, save)
+		err = c.report(t, model, raw, result, kept.save)
 	}
-	if err != nil && kept > 0 {
-		err = fmt.Errorf("%w; %s holds the weights of epoch %d", err, c.Out, kept)
+	if err != nil && kept.epoch > 0 {
+		err = fmt.Errorf("%w; %s holds the weights of epoch %d", err, c.Out, kept.epoch)
 	}
 	return err
+}
+
+// network is that of the flags. Flags out of their range, or that leave nothing to do, are refused.
+func (c *pretrainCmd) network() (encoders.Network, error) {
+	network, err := encoders.New(c.Encoder)
+	if err != nil {
+		return nil, err
+	}
+	if err := readSettings(c.Network, network); err != nil {
+		return nil, err
+	}
+	if c.Epochs == 0 && c.Weights == "" {
+		return nil, data.Inputf("", "no epochs and no --weights leave nothing to keep; give one of the two")
+	}
+	if c.Epochs < -1 || c.Batch < 0 || c.Patience < 0 || c.Rate < 0 {
+		return nil, data.Inputf("", "--epochs, --batch, --patience and --rate must not be negative")
+	}
+	if c.Rate-c.Rate != 0 || c.Decay-c.Decay != 0 { // NaN or ±Inf
+		return nil, data.Inputf("", "--rate and --decay must be finite numbers")
+	}
+	return network, nil
+}
+
+// rows opens the rows that the flags name, and says where encode finds them again.
+func (c *pretrainCmd) rows(catalog *experiments.Catalog) (origin encoders.Origin, raw *data.Raw, err error) {
+	if c.Data, err = data.AbsoluteRaw(c.Data, catalog.RawSources()); err != nil { // encode may be called from elsewhere
+		return origin, nil, err
+	}
+	origin = encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, Seed: c.Seed}
+	if raw, err = origin.Open(catalog.RawSources()...); err != nil {
+		return origin, nil, err
+	}
+	origin.Rows = raw.Train.Digest()
+	return origin, raw, nil
+}
+
+// training are the settings of the flags for these rows, with the weights to begin from.
+func (c *pretrainCmd) training(raw *data.Raw) (settings encoders.Settings, err error) {
+	settings = encoders.Settings{Optim: c.settings(), Mean: c.Mean, SD: c.SD}
+	if settings.Optim.Executor, err = c.executor(); err != nil {
+		return settings, err
+	}
+	for _, rows := range []*data.Inputs{raw.Val, raw.Cal, raw.Test, raw.Shifted} {
+		if rows != nil {
+			settings.Others = append(settings.Others, rows)
+		}
+	}
+	if c.Weights == "" {
+		return settings, nil
+	}
+	if settings.Start, err = encoders.ReadStateDict(c.Weights); err != nil {
+		return settings, err
+	}
+	settings.Optim.Start, err = encoders.ReadOptimizer(c.Weights)
+	return settings, err
+}
+
+// keptEncoder keeps the best weights so far in a directory.
+type keptEncoder struct {
+	dir     string
+	origin  encoders.Origin
+	start   time.Time // of the training
+	epoch   int       // whose weights are saved; 0: none are
+	unsaved error     // why those of the last checkpoint are not
+}
+
+func (k *keptEncoder) save(m *encoders.Model, r optim.Result) error {
+	m.Config.Origin = k.origin
+	m.Config.Result = encoders.Result{Ended: r.Ended, Epochs: r.Epochs, Best: r.Best, Seconds: time.Since(k.start).Seconds()}
+	if v := r.Validation; v-v == 0 {
+		m.Config.Result.Validation = v
+	}
+	return m.Save(k.dir)
+}
+
+func (k *keptEncoder) checkpoint(m *encoders.Model, e optim.Epoch) {
+	if m.Optimizer, k.unsaved = e.State(); k.unsaved != nil {
+		return
+	}
+	if k.unsaved = k.save(m, optim.Result{Ended: "training goes on", Epochs: e.Number, Best: e.Best, Validation: e.Validation}); k.unsaved == nil {
+		k.epoch = e.Number
+	}
 }
 
 // report judges the model on all rows, saves it and tells of it.

@@ -103,120 +103,160 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if c.Name == study.TruthName {
 		return c.truth(ctx, t, methods)
 	}
-	s, err := study.ByName(c.Name)
+	g, err := c.grid(ctx, t, methods)
 	if err != nil {
 		return err
 	}
-	if c.Rows != nil || c.Alarms != nil {
-		return data.Inputf("", "--rows and --alarms are of study truth alone; leave them out of study %s", s.Name)
-	}
-	if len(c.Data) == 0 {
-		return data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity, proximity100, longtail1000, rare, calibrated or a file")
-	}
-	if err := c.places(); err != nil {
-		return err
-	}
-	if info, err := os.Stat(c.Out); c.Out != "" && err == nil && !info.IsDir() {
-		return data.Inputf(c.Out, "is a file; name a directory for the report")
-	}
-	var origins []*experiments.Origin
-	inputs := map[*experiments.Origin]string{}
-	for _, arg := range c.Data {
-		o, err := methods.OpenOrigin(arg, c.Shifted)
-		if err != nil {
-			return err
-		}
-		origins, inputs[o] = append(origins, o), quoted([]string{arg})
-	}
-	for _, name := range c.Methods {
-		if _, err := methods.Find(name); err != nil {
-			return err
-		}
-	}
-	executor, err := c.executor()
-	if err != nil {
-		return err
-	}
-	settings := study.Settings{Catalog: methods, Executor: executor, Methods: c.Methods, Seeds: c.Seeds, Split: cmp.Or(c.Split, data.PaperTables), Shift: c.Shift}
-	if settings.Set, err = c.values(methods, s.MethodNames(origins, settings)); err != nil {
-		return err
-	}
-	cells, skipped, err := s.Cells(ctx, origins, settings)
-	if err != nil {
-		return err
-	}
-	for _, skip := range skipped {
-		t.warn("%s: left out of the grid: %s", skip.Data, skip.Why)
-	}
-	if len(cells) == 0 {
-		return data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
-	}
-	store, err := study.OpenStore(c.Cells)
-	if err != nil {
-		return err
-	}
-	store.KeepStale = c.KeepStale
-	done, stale, damaged := store.Load(cells)
-	jobs := experiments.Jobs(c.Jobs)
-	tasks := study.Tasks(cells, done)
+	tasks := study.Tasks(g.cells, g.done)
 	if c.List {
 		return printTasks(t, tasks)
 	}
-	staleTasks := study.Tasks(stale, nil)
-	c.tellStale(t, staleTasks)
+	c.tellStale(t, g.stale)
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
 	if c.DryRun {
-		return listCells(t, cells, done, jobs)
+		return listCells(t, g.cells, g.done, g.jobs)
 	}
 	if c.part() {
 		return c.runPart(ctx, t, tasks, c.Cells, c.JSON, func(ctx context.Context, places []int) ([]error, error) {
-			var chosen []study.Cell
-			var there []*study.Result
-			for _, at := range places {
-				chosen, there = append(chosen, cells[at]), append(there, done[at])
-			}
-			bar, observe := t.cells(chosen, there)
-			_, failures, err := study.Run(ctx, store, chosen, jobs, observe)
-			bar.clear()
+			_, failures, err := g.part(places).run(ctx, t)
 			return withCells(failures), err
 		})
 	}
 	if c.Collect {
-		var broken []study.Cell
-		for _, f := range damaged {
-			broken = append(broken, f.Cell)
-		}
-		if err := tellMissing(t, tasks, staleTasks, study.Tasks(broken, nil), c.Cells); err != nil {
+		if err := tellMissing(t, tasks, g.stale, study.Tasks(failedCells(g.damaged), nil), c.Cells); err != nil {
 			return err
 		}
 	}
-	undo, err := experiments.PrepareDir(c.Out, s.Group(), s.FileNames()...)
+	return c.judge(ctx, t, g)
+}
+
+// studyGrid is a study's cells with what its store holds of them.
+type studyGrid struct {
+	study    *study.Study
+	settings study.Settings
+	origins  []*experiments.Origin
+	inputs   map[*experiments.Origin]string // how the command line names them
+	cells    []study.Cell
+	skipped  []study.Skipped
+	store    study.Store
+	done     []*study.Result // of each cell; nil: it is to be computed
+	stale    []study.Task
+	damaged  []study.Failure
+	jobs     int
+}
+
+// grid is that of the flags. A flag that the study has no use for is refused.
+func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.Catalog) (*studyGrid, error) {
+	s, err := study.ByName(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	if c.Rows != nil || c.Alarms != nil {
+		return nil, data.Inputf("", "--rows and --alarms are of study truth alone; leave them out of study %s", s.Name)
+	}
+	if len(c.Data) == 0 {
+		return nil, data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity, proximity100, longtail1000, rare, calibrated or a file")
+	}
+	if err := c.places(); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(c.Out); c.Out != "" && err == nil && !info.IsDir() {
+		return nil, data.Inputf(c.Out, "is a file; name a directory for the report")
+	}
+	g := &studyGrid{study: s, inputs: map[*experiments.Origin]string{}}
+	for _, arg := range c.Data {
+		o, err := methods.OpenOrigin(arg, c.Shifted)
+		if err != nil {
+			return nil, err
+		}
+		g.origins, g.inputs[o] = append(g.origins, o), quoted([]string{arg})
+	}
+	if g.settings, err = c.settings(methods, s, g.origins); err != nil {
+		return nil, err
+	}
+	if g.cells, g.skipped, err = s.Cells(ctx, g.origins, g.settings); err != nil {
+		return nil, err
+	}
+	for _, skip := range g.skipped {
+		t.warn("%s: left out of the grid: %s", skip.Data, skip.Why)
+	}
+	if len(g.cells) == 0 {
+		return nil, data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
+	}
+	if g.store, err = study.OpenStore(c.Cells); err != nil {
+		return nil, err
+	}
+	g.store.KeepStale = c.KeepStale
+	var stale []study.Cell
+	g.done, stale, g.damaged = g.store.Load(g.cells)
+	g.stale, g.jobs = study.Tasks(stale, nil), experiments.Jobs(c.Jobs)
+	return g, nil
+}
+
+// settings are those of the flags for the study of these data.
+func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origins []*experiments.Origin) (study.Settings, error) {
+	var none study.Settings
+	for _, name := range c.Methods {
+		if _, err := methods.Find(name); err != nil {
+			return none, err
+		}
+	}
+	executor, err := c.executor()
+	if err != nil {
+		return none, err
+	}
+	settings := study.Settings{Catalog: methods, Executor: executor, Methods: c.Methods, Seeds: c.Seeds, Split: cmp.Or(c.Split, data.PaperTables), Shift: c.Shift}
+	settings.Set, err = c.values(methods, s.MethodNames(origins, settings))
+	return settings, err
+}
+
+// part is the grid of the cells at these places alone.
+func (g *studyGrid) part(places []int) *studyGrid {
+	part := *g
+	part.cells, part.done = nil, nil
+	for _, at := range places {
+		part.cells, part.done = append(part.cells, g.cells[at]), append(part.done, g.done[at])
+	}
+	return &part
+}
+
+// run computes the cells that the store lacks.
+func (g *studyGrid) run(ctx context.Context, t *terminal) ([]*study.Result, []study.Failure, error) {
+	bar, observe := t.cells(g.cells, g.done)
+	defer bar.clear()
+	return study.Run(ctx, g.store, g.cells, g.jobs, observe)
+}
+
+// judge computes what is left of the grid, unless it is to be collected as it is, and writes and
+// prints the report.
+func (c *studyCmd) judge(ctx context.Context, t *terminal, g *studyGrid) error {
+	undo, err := experiments.PrepareDir(c.Out, g.study.Group(), g.study.FileNames()...)
 	if err != nil {
 		return err
 	}
 	defer undo()
-	results, failures := done, damaged
+	results, failures := g.done, g.damaged
 	if !c.Collect {
-		bar, observe := t.cells(cells, done)
-		results, failures, err = study.Run(ctx, store, cells, jobs, observe)
-		bar.clear()
-		if err != nil {
+		if results, failures, err = g.run(ctx, t); err != nil {
 			return err
 		}
 	}
 	var named []report.Fact
-	for _, o := range origins {
+	for _, o := range g.origins {
 		named = append(named, report.Fact{Name: "Data", Value: o.Name + ", " + o.Digest})
 	}
 	head, err := provenance(named...)
 	if err != nil {
 		return err
 	}
-	findings := &study.Findings{Head: head, Study: s, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Store: store, Inputs: inputs}
+	findings := &study.Findings{
+		Head: head, Study: g.study, Settings: g.settings, Cells: g.cells, Results: results,
+		Failures: failures, Skipped: g.skipped, Store: g.store, Inputs: g.inputs,
+	}
 	if err := findings.Write(ctx, c.Out); err != nil {
-		if len(failures) < len(cells) {
+		if len(failures) < len(g.cells) {
 			return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
 		}
 		return err
@@ -224,7 +264,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := c.report(ctx, t, findings); err != nil {
 		return err
 	}
-	return tellFailures(t, withCells(failures), len(cells))
+	return tellFailures(t, withCells(failures), len(g.cells))
 }
 
 // places checks and fills in the directories of report and cells.
@@ -238,6 +278,14 @@ func (c *studyCmd) places() error {
 		c.Cells = filepath.Join(c.Out, "cells")
 	}
 	return nil
+}
+
+// failedCells are the cells of failures.
+func failedCells(failures []study.Failure) (cells []study.Cell) {
+	for _, f := range failures {
+		cells = append(cells, f.Cell)
+	}
+	return cells
 }
 
 // withCells are failures with the names of their cells.

@@ -35,39 +35,16 @@ func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experimen
 	if c.notice != "" {
 		term.note("%s", c.notice)
 	}
-	var left []study.Task
-	for _, task := range there.Tasks {
-		if !task.Done {
-			left = append(left, task)
-		}
-	}
 	if c.DryRun {
-		list := &table{columns: []column{{head: "id", left: true, drop: 1}, {head: "cell", left: true}, {head: "done", left: true}}}
-		for _, task := range there.Tasks {
-			list.add(words(task.ID), words(task.Cell), words(map[bool]string{true: "done"}[task.Done]))
-		}
-		if err := term.tables(list); err != nil {
-			return err
-		}
-		return term.printf("%d cells, %d to compute\n", len(there.Tasks), len(left))
-	}
-	compute := func(ctx context.Context, left []study.Task) ([]error, error) {
-		bar, ended := term.progress(), 0
-		defer bar.clear()
-		return t.Run(ctx, left, experiments.Jobs(c.Jobs), func(task study.Task) {
-			ended++
-			bar.at(float64(ended), float64(len(left)), fmt.Sprintf("%d of %d cells; last %s", ended, len(left), task.Cell))
-		})
+		return listTruth(term, there.Tasks)
 	}
 	if c.part() {
 		return c.runPart(ctx, term, there.Tasks, t.Dir, c.JSON, func(ctx context.Context, places []int) ([]error, error) {
 			var chosen []study.Task
 			for _, at := range places {
-				if !there.Tasks[at].Done {
-					chosen = append(chosen, there.Tasks[at])
-				}
+				chosen = append(chosen, there.Tasks[at])
 			}
-			return compute(ctx, chosen)
+			return c.runTruth(ctx, term, t, undone(chosen))
 		})
 	}
 	if c.Collect {
@@ -75,6 +52,44 @@ func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experimen
 			return err
 		}
 	}
+	return c.judgeTruth(ctx, term, t, there)
+}
+
+// undone are the tasks that are left to compute.
+func undone(tasks []study.Task) (left []study.Task) {
+	for _, task := range tasks {
+		if !task.Done {
+			left = append(left, task)
+		}
+	}
+	return left
+}
+
+// listTruth prints the cells.
+func listTruth(term *terminal, tasks []study.Task) error {
+	list := &table{columns: []column{{head: "id", left: true, drop: 1}, {head: "cell", left: true}, {head: "done", left: true}}}
+	for _, task := range tasks {
+		list.add(words(task.ID), words(task.Cell), words(map[bool]string{true: "done"}[task.Done]))
+	}
+	if err := term.tables(list); err != nil {
+		return err
+	}
+	return term.printf("%d cells, %d to compute\n", len(tasks), len(undone(tasks)))
+}
+
+// runTruth computes the cells of these tasks.
+func (c *studyCmd) runTruth(ctx context.Context, term *terminal, t *study.Truth, tasks []study.Task) ([]error, error) {
+	bar, ended := term.progress(), 0
+	defer bar.clear()
+	return t.Run(ctx, tasks, experiments.Jobs(c.Jobs), func(task study.Task) {
+		ended++
+		bar.at(float64(ended), float64(len(tasks)), fmt.Sprintf("%d of %d cells; last %s", ended, len(tasks), task.Cell))
+	})
+}
+
+// judgeTruth computes what is left, unless it is to be collected as it is, and writes and prints
+// the report.
+func (c *studyCmd) judgeTruth(ctx context.Context, term *terminal, t *study.Truth, there *study.TruthThere) error {
 	undo, err := experiments.PrepareDir(c.Out, study.Group, study.TruthFiles...)
 	if err != nil {
 		return err
@@ -82,10 +97,11 @@ func (c *studyCmd) truth(ctx context.Context, term *terminal, methods *experimen
 	defer undo()
 	failures := there.Errors
 	if !c.Collect {
+		left := undone(there.Tasks)
 		if done := len(there.Tasks) - len(left); done > 0 {
 			term.note("%d of %d cells are there already", done, len(there.Tasks))
 		}
-		if failures, err = compute(ctx, left); err != nil {
+		if failures, err = c.runTruth(ctx, term, t, left); err != nil {
 			return err
 		}
 		there = t.Load()
