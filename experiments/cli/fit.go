@@ -66,7 +66,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	}
 	src, err := openInput(ctx, t, methods, c.In, c.Seed, data.Names{})
 	if err != nil {
-		return err
+		return c.kept(err)
 	}
 	warnUnread(t, c.In, src.Unread)
 	if err := c.settle(t, src); err != nil {
@@ -95,8 +95,8 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	run, err := spec.Fit(steps.told(ctx), src, steps.stage)
 	steps.clear()
 	if errors.Is(err, context.Canceled) && run != nil {
-		if _, statErr := os.Stat(filepath.Join(c.Out, "model.safetensors")); statErr == nil {
-			return fmt.Errorf("%w; the model that was in %s before is kept", err, c.Out)
+		if told := c.kept(err); told != err {
+			return told
 		}
 		return c.interrupted(run, err)
 	}
@@ -118,6 +118,14 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		t.note("%s: %s after %d epochs, weights of epoch %d kept, %.1f s", s.Name, s.Result.Ended, s.Result.Epochs, s.Result.Best, s.Time.Seconds())
 	}
 	return c.report(ctx, t, run)
+}
+
+// kept is the error, and says of an interruption that an earlier model is as it was.
+func (c *fitCmd) kept(err error) error {
+	if _, statErr := os.Stat(filepath.Join(c.Out, "model.safetensors")); !errors.Is(err, context.Canceled) || statErr != nil {
+		return err
+	}
+	return fmt.Errorf("%w; the model that was in %s before is kept", err, c.Out)
 }
 
 // interrupted keeps what the fit had learned when it was interrupted, and is the error that
