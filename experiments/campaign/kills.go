@@ -79,19 +79,23 @@ func held(path string) error {
 }
 
 // oneRun returns an error unless the model, the metrics and the configuration in dir, as
-// far as they are there, are of one method.
+// far as they are there, are of one method. What a killed process did not put into its place
+// is read where it is, as commands read it.
 func oneRun(dir string) error {
-	if err := held(filepath.Join(dir, "config.json")); err != nil {
+	h, err := data.Hold(filepath.Join(dir, "config.json"))
+	if err != nil {
 		return err
 	}
+	defer h.Release()
+	at := func(name string) string { return h.Path(filepath.Join(dir, name)) }
 	methods := map[string]string{}
-	if m, err := layers.ReadModel(filepath.Join(dir, "model.safetensors")); err == nil {
+	if m, err := layers.ReadModel(at("model.safetensors")); err == nil {
 		methods["model.safetensors"] = m.Method
-	} else if _, gone := os.Stat(filepath.Join(dir, "model.safetensors")); gone == nil {
+	} else if _, gone := os.Stat(at("model.safetensors")); gone == nil {
 		return err
 	}
 	for _, name := range []string{"metrics.json", "config.json"} {
-		text, err := data.ReadFile(filepath.Join(dir, name))
+		text, err := data.ReadFile(at(name))
 		if err != nil {
 			continue
 		}
