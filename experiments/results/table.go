@@ -18,8 +18,8 @@ import (
 // record is a line of a csv file by the names of its columns.
 type record map[string]string
 
-// readCSV reads a csv file with a head, of at least one line.
-func readCSV(dir, name string) ([]record, error) {
+// readLines reads a csv file, its head among the lines.
+func readLines(dir, name string) ([][]string, error) {
 	path := filepath.Join(dir, name)
 	f, err := data.OpenFile(path)
 	if err != nil {
@@ -30,8 +30,17 @@ func readCSV(dir, name string) ([]record, error) {
 	if err != nil {
 		return nil, data.Inputf(path, "is no csv file: %w", err)
 	}
+	return lines, nil
+}
+
+// readCSV reads a csv file with a head, of at least one line.
+func readCSV(dir, name string) ([]record, error) {
+	lines, err := readLines(dir, name)
+	if err != nil {
+		return nil, err
+	}
 	if len(lines) < 2 {
-		return nil, data.Inputf(path, "holds no results")
+		return nil, data.Inputf(filepath.Join(dir, name), "holds no results")
 	}
 	var out []record
 	for _, line := range lines[1:] {
