@@ -136,17 +136,26 @@ func (f *Folder) finish() error {
 	if len(leftovers(f.root, isStage)) == 0 {
 		return nil
 	}
-	lock, err := lockFolder(f.dir, f.root, true)
+	_, lock, err := f.settle()
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
-	m, err := readManifest(f.dir, f.root)
-	if err != nil {
-		return err
+	lock.Close()
+	return nil
+}
+
+// settle locks the folder, which the caller closes, and finishes what killed processes left;
+// the manifest is as that leaves it.
+func (f *Folder) settle() (m *manifest, lock *os.File, err error) {
+	if lock, err = lockFolder(f.dir, f.root, true); err != nil {
+		return nil, nil, err
+	}
+	if m, err = readManifest(f.dir, f.root); err != nil {
+		lock.Close()
+		return nil, nil, err
 	}
 	m.settle(f.root, f.disk, leftovers(f.root, isStage))
-	return nil
+	return m, lock, nil
 }
 
 // PrepareFolder makes sure that the named files of a group can be written into dir, which
@@ -186,16 +195,11 @@ func (f *Folder) Commit() error {
 	if err := f.open(); err != nil {
 		return err
 	}
-	lock, err := lockFolder(f.dir, f.root, true)
+	m, lock, err := f.settle()
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	m, err := readManifest(f.dir, f.root)
-	if err != nil {
-		return err
-	}
-	m.settle(f.root, f.disk, leftovers(f.root, isStage))
 	group := map[string]string{}
 	for name := range m.Groups[f.group] {
 		if unlinked(f.root, filepath.Dir(filepath.FromSlash(name))) {
