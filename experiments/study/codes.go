@@ -109,27 +109,13 @@ func (s *subject) coded(method string, v experiments.Values) *row {
 	return nil
 }
 
-// twinTest is the NLL of a method on a kind of codes less that on the twin.
-type twinTest struct {
-	subject      *subject
-	method, kind string
-	a, b         *row
-	seeds        int
-	difference   float64
-	low, high    float64
-	p, corrected float64
-	variance     float64 // of the difference
-	between      float64 // variance of one seed's difference
-	nu           float64 // degrees of freedom of the variance
-}
-
 // overSeedsAndRows is the difference a − b in NLL with an interval that holds for other rows and
 // for another seed: its variance is that over the rows, by the paired bootstrap, and that of the
 // seeds' differences over their number, and its distribution Student's with the degrees of
 // freedom of that sum (Satterthwaite 1946). Seeds that test other rows differ by these too, so
 // that the interval is rather too wide. Of one seed it is of the rows alone; nil without a
 // common seed.
-func overSeedsAndRows(ctx context.Context, a, b *row) (*twinTest, error) {
+func overSeedsAndRows(ctx context.Context, a, b *row) (*overSeeds, error) {
 	p, err := pairedLosses(ctx, a, b, sharedMetric(metrics.NLL))
 	if err != nil || p == nil {
 		return nil, err
@@ -143,16 +129,22 @@ func overSeedsAndRows(ctx context.Context, a, b *row) (*twinTest, error) {
 	if ofSeeds > 0 {
 		t.Nu = math.Pow(ofRows+ofSeeds, 2) / (ofRows*ofRows/(rows-1) + ofSeeds*ofSeeds/(seeds-1))
 	}
-	out := &twinTest{
-		a: a, b: b, seeds: len(p.seeds), difference: p.Difference, p: 1,
-		variance: ofRows + ofSeeds, between: ofSeeds * seeds, nu: t.Nu,
-	}
-	spread := math.Sqrt(out.variance)
-	out.low, out.high = p.Difference-spread*t.Quantile(0.975), p.Difference+spread*t.Quantile(0.975)
-	if spread > 0 {
-		out.p = 2 * t.CDF(-math.Abs(p.Difference)/spread)
+	out := &overSeeds{paired: p, variance: ofRows + ofSeeds, between: ofSeeds * seeds, nu: t.Nu}
+	deviation := math.Sqrt(out.variance)
+	p.Interval = metrics.Interval{Low: p.Difference - deviation*t.Quantile(0.975), High: p.Difference + deviation*t.Quantile(0.975)}
+	p.PValue = 1
+	if deviation > 0 {
+		p.PValue = 2 * t.CDF(-math.Abs(p.Difference)/deviation)
 	}
 	return out, nil
+}
+
+// overSeeds is a difference over rows and seeds, with what its interval is made of.
+type overSeeds struct {
+	*paired
+	variance float64 // of the difference
+	between  float64 // variance of one seed's difference
+	nu       float64 // degrees of freedom of the variance
 }
 
 // headroom tells whether random codes, or boosted residuals, find anything that a method without
@@ -178,7 +170,7 @@ func (s *subject) headroom(ctx context.Context) (found, asked bool, err error) {
 			}
 			if t != nil {
 				asked = true
-				found = found || t.high < 0
+				found = found || t.Interval.High < 0
 			}
 		}
 	}
@@ -187,7 +179,7 @@ func (s *subject) headroom(ctx context.Context) (found, asked bool, err error) {
 
 // twins holds each kind of codes against its random twin, on the sources with something to find.
 func twins(ctx context.Context, f *Findings) (*report.Section, error) {
-	var tests []*twinTest
+	var tests []*test
 	var left []string
 	for _, s := range f.subjects() {
 		room, _, err := s.headroom(ctx)
@@ -209,8 +201,7 @@ func twins(ctx context.Context, f *Findings) (*report.Section, error) {
 					return nil, err
 				}
 				if t != nil {
-					t.subject, t.method, t.kind = s, method, c.name
-					tests = append(tests, t)
+					tests = append(tests, &test{s, c.name, a, b, t.paired})
 				}
 			}
 		}
@@ -226,7 +217,7 @@ func twins(ctx context.Context, f *Findings) (*report.Section, error) {
 		}
 		return section, nil
 	}
-	correctTests(tests)
+	corrected(tests)
 	say := wording{
 		list: "NLL on each kind of codes and on its random twin.", other: "twin's", head: byCodes.Head,
 		count: "On how many sources a kind of codes is better and worse than its twin at 5 %, after Holm's correction.",
@@ -238,52 +229,43 @@ func twins(ctx context.Context, f *Findings) (*report.Section, error) {
 // wording is what tables of tests say of them.
 type wording struct{ list, count, head, other string }
 
-// correctTests corrects the p-values of a family by Holm.
-func correctTests(tests []*twinTest) {
-	ps := make([]float64, len(tests))
-	for i, t := range tests {
-		ps[i] = t.p
-	}
-	for i, p := range metrics.Holm(ps) {
-		tests[i].corrected = p
-	}
-}
-
 // listTwins is a row for each test.
-func listTwins(tests []*twinTest, say wording) *report.Table {
+func listTwins(tests []*test, say wording) *report.Table {
 	table := &report.Table{
 		Caption: say.list, Labels: []string{byMethod.Head, say.head},
 		Values: report.Heads("NLL ↓", say.other+" ↓", "difference ↓", "95 % interval", "p", "seeds"),
 	}
 	nll := sharedMetric(metrics.NLL)
 	for _, t := range tests {
-		table.Add(t.subject.Title(), report.Row{Labels: []string{MethodTitle(t.method), t.kind}, Cells: report.Texts(
+		table.Add(t.subject.Title(), report.Row{Labels: []string{MethodTitle(t.a.spec.Method), t.kind}, Cells: report.Texts(
 			fmt.Sprintf("%.4f", t.a.spread(nll).Mean), fmt.Sprintf("%.4f", t.b.spread(nll).Mean),
-			metrics.Signed(t.difference, 4), metrics.Signed(t.low, 4)+" … "+metrics.Signed(t.high, 4), report.P(t.corrected), t.seeds)})
+			metrics.Signed(t.Difference, 4), metrics.Signed(t.Interval.Low, 4)+" … "+metrics.Signed(t.Interval.High, 4), report.P(t.corrected), len(t.seeds))})
 	}
 	return table
 }
 
 // countTwins is on how many sources each kind is told from its twin.
-func countTwins(tests []*twinTest, say wording) *report.Table {
+func countTwins(tests []*test, say wording) *report.Table {
 	table := &report.Table{
 		Caption: say.count,
 		Labels:  []string{byMethod.Head, say.head}, Values: report.Heads("better", "worse", "of"),
 	}
 	sorted := slices.Clone(tests)
-	slices.SortStableFunc(sorted, func(x, y *twinTest) int { return cmp.Or(cmp.Compare(x.method, y.method), cmp.Compare(x.kind, y.kind)) })
+	slices.SortStableFunc(sorted, func(x, y *test) int {
+		return cmp.Or(cmp.Compare(x.a.spec.Method, y.a.spec.Method), cmp.Compare(x.kind, y.kind))
+	})
 	for i := 0; i < len(sorted); {
-		better, worse, of, first := 0, 0, 0, sorted[i]
-		for ; i < len(sorted) && sorted[i].method == first.method && sorted[i].kind == first.kind; i++ {
+		better, worse, of, method, kind := 0, 0, 0, sorted[i].a.spec.Method, sorted[i].kind
+		for ; i < len(sorted) && sorted[i].a.spec.Method == method && sorted[i].kind == kind; i++ {
 			of++
 			switch {
-			case sorted[i].corrected < 0.05 && sorted[i].difference < 0:
+			case sorted[i].corrected < 0.05 && sorted[i].Difference < 0:
 				better++
 			case sorted[i].corrected < 0.05:
 				worse++
 			}
 		}
-		table.Add("", report.Row{Labels: []string{MethodTitle(first.method), first.kind}, Cells: report.Texts(better, worse, of)})
+		table.Add("", report.Row{Labels: []string{MethodTitle(method), kind}, Cells: report.Texts(better, worse, of)})
 	}
 	return table
 }

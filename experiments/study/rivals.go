@@ -24,6 +24,7 @@ var Rivals = Study{
 	Vary:    []Field{byMethod},
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000, Recoverable: true},
 	Pairs:   []Pair{{"corrected", "stacked"}, {"corrected", "corrected-random"}, {"corrected", "rival"}},
+	Named:   namedOverSeeds,
 	Views:   []View{rivalsNote, primary, leftOutSeeds, scores, againstUncalibrated, leftOnTheTable, noiseFloor, Results, tuningTable, timeTable},
 }
 
@@ -35,9 +36,9 @@ func rivalsNote(context.Context, *Findings) (*report.Section, error) {
 	}, nil
 }
 
-// primary tests the named pairs on every source.
-func primary(ctx context.Context, f *Findings) (*report.Section, error) {
-	var tests []*twinTest
+// namedOverSeeds tests the named pairs on every source, over seeds and rows, and corrects over all of them.
+func namedOverSeeds(ctx context.Context, f *Findings) ([]*test, error) {
+	var tests []*test
 	for _, s := range f.subjects() {
 		for _, pair := range f.Study.Pairs {
 			a, b := s.row(pair.Method), s.row(pair.Against)
@@ -49,15 +50,19 @@ func primary(ctx context.Context, f *Findings) (*report.Section, error) {
 				return nil, err
 			}
 			if t != nil {
-				t.subject, t.method, t.kind = s, pair.Method, MethodTitle(pair.Against)
-				tests = append(tests, t)
+				tests = append(tests, &test{s, MethodTitle(pair.Against), a, b, t.paired})
 			}
 		}
 	}
-	if tests == nil {
-		return nil, nil
+	return corrected(tests), nil
+}
+
+// primary is the section of the named pairs.
+func primary(ctx context.Context, f *Findings) (*report.Section, error) {
+	tests, err := namedOverSeeds(ctx, f)
+	if err != nil || tests == nil {
+		return nil, err
 	}
-	correctTests(tests)
 	say := wording{
 		list: "NLL of both methods of each named pair.", other: "the other's", head: "against",
 		count: "On how many sources the first of a pair is better and worse than the other at 5 %, after Holm's correction.",
@@ -96,7 +101,7 @@ func leftOut(ctx context.Context, a, b *row) (inside, of int, err error) {
 			return 0, 0, err
 		}
 		reach := distuv.StudentsT{Sigma: 1, Nu: rest.nu}.Quantile(0.975) * math.Sqrt(rest.variance+rest.between+one.variance)
-		if of++; math.Abs(one.difference-rest.difference) <= reach {
+		if of++; math.Abs(one.Difference-rest.Difference) <= reach {
 			inside++
 		}
 	}

@@ -59,10 +59,10 @@ func TestVarianceOfADifference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(d.difference+0.2) > 0.002 || math.Abs(d.between-0.01) > 0.001 { // the noise of 400 rows is 0.0005
-		t.Errorf("difference %v, variance between seeds %v, want −0.2 and 0.01", d.difference, d.between)
+	if math.Abs(d.Difference+0.2) > 0.002 || math.Abs(d.between-0.01) > 0.001 { // the noise of 400 rows is 0.0005
+		t.Errorf("difference %v, variance between seeds %v, want −0.2 and 0.01", d.Difference, d.between)
 	}
-	if !(d.low < -0.4 && d.high > 0) { // 4.3 standard errors of 0.058, of two degrees of freedom
-		t.Errorf("interval %v … %v of three seeds that differ so", d.low, d.high)
+	if !(d.Interval.Low < -0.4 && d.Interval.High > 0) { // 4.3 standard errors of 0.058, of two degrees of freedom
+		t.Errorf("interval %v … %v of three seeds that differ so", d.Interval.Low, d.Interval.High)
 	}
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"slices"
 
 	"calibra/data"
@@ -22,6 +23,9 @@ type Study struct {
 	Vary []Field
 	// Pairs are methods that were named before the study to be tested against each other.
 	Pairs []Pair
+	// Named makes the tests of Pairs; nil means over each source's rows alone, corrected over the
+	// sources of a pair.
+	Named func(context.Context, *Findings) ([]*test, error)
 	// Views are the parts of its report, in order.
 	Views []View
 	// Judging is what its cells are judged by; the zero value stands for usual.

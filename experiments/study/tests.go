@@ -19,6 +19,7 @@ type Pair struct{ Method, Against string }
 // test is the difference in NLL of two rows of a subject, a less b.
 type test struct {
 	subject *subject
+	kind    string // what tables of the tests call b
 	a, b    *row
 	*paired // its corrected p is that of the family
 }
@@ -49,7 +50,7 @@ func (f *Findings) tests(ctx context.Context) (*tests, error) {
 	var all []*test
 	add := func(family *[]*test, s *subject, a, b *row) {
 		if a != nil && b != nil && a != b && len(a.results) > 0 {
-			t := &test{subject: s, a: a, b: b}
+			t := &test{subject: s, kind: MethodTitle(b.spec.Method), a: a, b: b}
 			*family, all = append(*family, t), append(all, t)
 		}
 	}
@@ -91,6 +92,21 @@ func corrected(family []*test) []*test {
 	}
 	correct(all)
 	return family
+}
+
+// named are the tests of the study's pairs.
+func (s *Study) named(ctx context.Context, f *Findings) (out []*test, err error) {
+	if s.Named != nil {
+		return s.Named(ctx, f)
+	}
+	all, err := f.tests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range s.Pairs {
+		out = append(out, all.pairs[p]...)
+	}
+	return out, nil
 }
 
 // differences are those of the tests.
@@ -185,9 +201,11 @@ func (f *Findings) writeTests(ctx context.Context, w io.Writer) error {
 			})
 		}
 	}
-	for _, p := range f.Study.Pairs {
-		add("pair", all.pairs[p])
+	named, err := f.Study.named(ctx, f)
+	if err != nil {
+		return err
 	}
+	add("pair", named)
 	add("uncalibrated", all.against)
 	return data.NewCSVWriter(w).WriteAll(lines)
 }
