@@ -15,6 +15,7 @@ import (
 // countColumn is a number that no metric is, with the key of package paper.
 type countColumn struct {
 	head, key string
+	name      string // of a column of results.csv
 	decimals  int
 	value     func(*Result) float64
 }
@@ -54,30 +55,35 @@ func decimals(v float64) int {
 	return len(after)
 }
 
+// usageColumns tell how often the slots of the test rows are assigned to each codeword.
+var usageColumns = []countColumn{
+	{head: "fewest", key: "usage_min", name: "fewest", value: used(func(n []int) float64 { return float64(slices.Min(n)) })},
+	{head: "most", key: "usage_max", name: "most", value: used(func(n []int) float64 { return float64(slices.Max(n)) })},
+	{head: "sd", key: "usage_sd", name: "sd", value: used(usageSD)},
+	{head: "assignments, millions", key: "assignments_millions", name: "millions", decimals: 3, value: used(func(n []int) float64 { return float64(sum(n)) / 1e6 })},
+	{head: "dead", name: "dead", decimals: 1, value: used(func(n []int) float64 {
+		return float64(len(slices.DeleteFunc(slices.Clone(n), func(v int) bool { return v > 0 })))
+	})},
+	{head: "effective number", name: "effective", decimals: 1, value: used(perplexity)},
+}
+
+// used is a number of a result's assignments, NaN of a method without codes.
+func used(value func([]int) float64) func(*Result) float64 {
+	return func(r *Result) float64 {
+		if r.Usage == nil {
+			return nan
+		}
+		return value(r.Usage)
+	}
+}
+
 // usageTable is the paper's table of codeword usage, with dead codewords and the
 // effective number of codewords.
 func usageTable(_ context.Context, f *Findings) (*report.Section, error) {
-	used := func(value func([]int) float64) func(*Result) float64 {
-		return func(r *Result) float64 {
-			if r.Usage == nil {
-				return nan
-			}
-			return value(r.Usage)
-		}
-	}
 	return &report.Section{
-		Title: "Codeword usage",
-		Note:  "How often the slots of the test rows are assigned to each codeword. The effective number is the exponential of the assignments' entropy: |C| if all codewords are used alike.",
-		Tables: []*report.Table{f.counts("Assignments of the test slots to codewords.", []countColumn{
-			{head: "fewest", key: "usage_min", value: used(func(n []int) float64 { return float64(slices.Min(n)) })},
-			{head: "most", key: "usage_max", value: used(func(n []int) float64 { return float64(slices.Max(n)) })},
-			{head: "sd", key: "usage_sd", value: used(usageSD)},
-			{head: "assignments, millions", key: "assignments_millions", decimals: 3, value: used(func(n []int) float64 { return float64(sum(n)) / 1e6 })},
-			{head: "dead", decimals: 1, value: used(func(n []int) float64 {
-				return float64(len(slices.DeleteFunc(slices.Clone(n), func(v int) bool { return v > 0 })))
-			})},
-			{head: "effective number", decimals: 1, value: used(perplexity)},
-		})},
+		Title:  "Codeword usage",
+		Note:   "How often the slots of the test rows are assigned to each codeword. The effective number is the exponential of the assignments' entropy: |C| if all codewords are used alike.",
+		Tables: []*report.Table{f.counts("Assignments of the test slots to codewords.", usageColumns)},
 	}, nil
 }
 

@@ -286,18 +286,9 @@ func (f *Findings) writeResults(w io.Writer) error {
 			add("lce_"+name+view.suffix+"_noise", floor.value)
 		}
 	}
-	add("codewords_dead", func(r *Result) float64 {
-		if r.Usage == nil {
-			return nan
-		}
-		dead := 0
-		for _, n := range r.Usage {
-			if n == 0 {
-				dead++
-			}
-		}
-		return float64(dead)
-	})
+	for _, c := range usageColumns {
+		add("codewords_"+c.name, c.value)
+	}
 	columns = append(columns, column{"code", func(r *Result) string { return r.Program.Code }})
 	return f.writeCSV(w, columns)
 }
