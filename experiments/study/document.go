@@ -289,9 +289,11 @@ func (f *Findings) writeResults(w io.Writer) error {
 	for _, c := range usageColumns {
 		add("codewords_"+c.name, c.value)
 	}
-	columns = append(columns, column{"code", func(r *Result) string { return r.Program.Code }})
-	return f.writeCSV(w, columns)
+	return f.writeCSV(w, append(columns, codeColumn))
 }
+
+// codeColumn is the digest of the sources that a result was made of.
+var codeColumn = column{"code", func(r *Result) string { return r.Program.Code }}
 
 // code is the digest of the sources that the results were made of, or those of several in a row.
 func (f *Findings) code() string {
@@ -320,7 +322,7 @@ func (f *Findings) writeTimes(w io.Writer) error {
 				return number(stageOf(stage, func(s Stage) float64 { return s.Seconds })(r))
 			}})
 	}
-	return f.writeCSV(w, columns)
+	return f.writeCSV(w, append(columns, codeColumn))
 }
 
 // calibrationRows is how many rows its methods were fitted on: "10000", "500 to 10000".
