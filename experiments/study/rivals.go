@@ -24,8 +24,14 @@ var Rivals = Study{
 	Vary:    []Field{byMethod},
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000, Recoverable: true},
 	Pairs:   []Pair{{"corrected", "stacked"}, {"corrected", "corrected-random"}, {"corrected", "rival"}},
-	Named:   namedOverSeeds,
-	Views:   []View{rivalsNote, primary, leftOutSeeds, scores, againstUncalibrated, leftOnTheTable, noiseFloor, Results, tuningTable, timeTable},
+	Compare: func(ctx context.Context, a, b *row) (*paired, error) {
+		d, err := overSeedsAndRows(ctx, a, b)
+		if d == nil {
+			return nil, err
+		}
+		return d.paired, err
+	},
+	Views: []View{rivalsNote, primary, leftOutSeeds, scores, againstUncalibrated, leftOnTheTable, noiseFloor, Results, tuningTable, timeTable},
 }
 
 // rivalsNote says what was fixed beforehand.
@@ -36,32 +42,15 @@ func rivalsNote(context.Context, *Findings) (*report.Section, error) {
 	}, nil
 }
 
-// namedOverSeeds tests the named pairs on every source, over seeds and rows, and corrects over all of them.
-func namedOverSeeds(ctx context.Context, f *Findings) ([]*test, error) {
-	var tests []*test
-	for _, s := range f.subjects() {
-		for _, pair := range f.Study.Pairs {
-			a, b := s.row(pair.Method), s.row(pair.Against)
-			if a == nil || b == nil {
-				continue
-			}
-			t, err := overSeedsAndRows(ctx, a, b)
-			if err != nil {
-				return nil, err
-			}
-			if t != nil {
-				tests = append(tests, &test{s, MethodTitle(pair.Against), a, b, t.paired})
-			}
-		}
-	}
-	return corrected(tests), nil
-}
-
 // primary is the section of the named pairs.
 func primary(ctx context.Context, f *Findings) (*report.Section, error) {
-	tests, err := namedOverSeeds(ctx, f)
-	if err != nil || tests == nil {
+	all, err := f.tests(ctx)
+	if err != nil {
 		return nil, err
+	}
+	tests := all.named(f.Study.Pairs)
+	if tests == nil {
+		return nil, nil
 	}
 	say := wording{
 		list: "NLL of both methods of each named pair.", other: "the other's", head: "against",

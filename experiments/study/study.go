@@ -23,9 +23,9 @@ type Study struct {
 	Vary []Field
 	// Pairs are methods that were named before the study to be tested against each other.
 	Pairs []Pair
-	// Named makes the tests of Pairs; nil means over each source's rows alone, corrected over the
-	// sources of a pair.
-	Named func(context.Context, *Findings) ([]*test, error)
+	// Compare makes the difference in NLL of two rows for the study's tests, whose p are then corrected
+	// over all pairs together; nil means over the test rows alone, corrected pair by pair.
+	Compare func(ctx context.Context, a, b *row) (*paired, error)
 	// Views are the parts of its report, in order.
 	Views []View
 	// Judging is what its cells are judged by; the zero value stands for usual.

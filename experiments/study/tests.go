@@ -26,7 +26,7 @@ type test struct {
 
 // tests are those of a study, in two families.
 type tests struct {
-	pairs   map[Pair][]*test // a source each; Holm's correction is over the sources of a pair
+	pairs   map[Pair][]*test // a source each; for Holm's correction see Study.Compare
 	against []*test          // every row against the classifier as it is; over all of them
 }
 
@@ -65,9 +65,15 @@ func (f *Findings) tests(ctx context.Context) (*tests, error) {
 			out.pairs[p] = family
 		}
 	}
+	compare := f.Study.Compare
+	if compare == nil {
+		compare = func(ctx context.Context, a, b *row) (*paired, error) {
+			return pairedLosses(ctx, a, b, sharedMetric(metrics.NLL))
+		}
+	}
 	errs := make([]error, len(all))
 	if err := experiments.SideBySide(ctx, len(all), 0, func(i int) {
-		all[i].paired, errs[i] = pairedLosses(ctx, all[i].a, all[i].b, sharedMetric(metrics.NLL))
+		all[i].paired, errs[i] = compare(ctx, all[i].a, all[i].b)
 	}, nil); err != nil {
 		return nil, err
 	}
@@ -77,6 +83,9 @@ func (f *Findings) tests(ctx context.Context) (*tests, error) {
 	out.against = corrected(out.against)
 	for p, family := range out.pairs {
 		out.pairs[p] = corrected(family)
+	}
+	if f.Study.Compare != nil {
+		corrected(out.named(f.Study.Pairs))
 	}
 	f.tested = out
 	return out, nil
@@ -94,19 +103,12 @@ func corrected(family []*test) []*test {
 	return family
 }
 
-// named are the tests of the study's pairs.
-func (s *Study) named(ctx context.Context, f *Findings) (out []*test, err error) {
-	if s.Named != nil {
-		return s.Named(ctx, f)
+// named are the tests of the pairs, pair by pair.
+func (t *tests) named(pairs []Pair) (out []*test) {
+	for _, p := range pairs {
+		out = append(out, t.pairs[p]...)
 	}
-	all, err := f.tests(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range s.Pairs {
-		out = append(out, all.pairs[p]...)
-	}
-	return out, nil
+	return out
 }
 
 // differences are those of the tests.
@@ -201,11 +203,7 @@ func (f *Findings) writeTests(ctx context.Context, w io.Writer) error {
 			})
 		}
 	}
-	named, err := f.Study.named(ctx, f)
-	if err != nil {
-		return err
-	}
-	add("pair", named)
+	add("pair", all.named(f.Study.Pairs))
 	add("uncalibrated", all.against)
 	return data.NewCSVWriter(w).WriteAll(lines)
 }
