@@ -159,7 +159,7 @@ func (o *Options) slots() int {
 }
 
 // CodeKinds are the codes that codebook.kind may name, the paper's first.
-var CodeKinds = []string{"ema", "random", "kmeans", "product", "residual", "leaf", "learned", "supervised", "boosting", "one"}
+var CodeKinds = []string{"ema", "random", "kmeans", "product", "residual", "leaf", "learned", "supervised", "boosting", "inducing", "one"}
 
 // codebook asks for the settings codebook.… of every method that divides.
 func (o *Options) codebook() layers.Codes {
@@ -177,7 +177,7 @@ func CodesOf(v Values, k int) (layers.Codes, error) {
 
 // codes asks for the kind of K codewords, with the defaults of a method.
 func (o *Options) codes(k int, kind string, softness float64, nearest int) layers.Codes {
-	kind = o.Choice("codebook.kind", kind, CodeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; k-means for each slot; of what a stage leaves; leaves of a tree for each slot, grown on what the base leaves; soft k-means that the loss moves; k-means in the metric of what the base leaves; drawn where the base, then each stage, leaves most; a single codeword")
+	kind = o.Choice("codebook.kind", kind, CodeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; k-means for each slot; of what a stage leaves; leaves of a tree for each slot, grown on what the base leaves; soft k-means that the loss moves; k-means in the metric of what the base leaves; drawn where the base, then each stage, leaves most; inducing points of a kernel, placed by k-means; a single codeword")
 	c := o.soft(kind, k, softness, nearest)
 	if kind == "supervised" {
 		c = layers.Metric{Of: c}
@@ -196,7 +196,7 @@ func (o *Options) kind(kind string, k int) layers.Codes {
 	switch kind {
 	case "random":
 		return layers.Fixed{Codewords: k}
-	case "kmeans", "supervised", "learned":
+	case "kmeans", "supervised", "learned", "inducing":
 		return layers.Fixed{Codewords: k, Place: layers.KMeans{}}
 	case "product":
 		return layers.Product{Codewords: k}
@@ -218,7 +218,7 @@ func (o *Options) kind(kind string, k int) layers.Codes {
 func (o *Options) soft(kind string, k int, softness float64, nearest int) layers.Codes {
 	c := o.kind(kind, k)
 	switch kind {
-	case "learned":
+	case "learned", "inducing":
 		softness = cmp.Or(softness, 1)
 	case "leaf":
 		softness = 0
@@ -231,6 +231,13 @@ func (o *Options) soft(kind string, k int, softness float64, nearest int) layers
 	switch {
 	case softness > 0 && kind == "learned":
 		return layers.Learned{Codewords: k, Softness: softness, Nearest: nearest}
+	case softness > 0 && kind == "inducing":
+		return layers.Inducing{
+			Codewords: k, Place: layers.KMeans{}, Nearest: nearest, Softness: softness,
+			Outside: o.Float("codebook.outside", 1, Positive, "", "weight κ of the share of a slot that no inducing point has, where the nearest is as far off as in the mean: the larger, the less codes say far from calibration rows"),
+		}
+	case kind == "inducing":
+		refuse("the bandwidth of inducing points is their softness; set codebook.softness above 0, or leave it out")
 	case kind == "learned":
 		refuse("learned codes are soft; set codebook.softness above 0, from where it is learned, or leave it out")
 	case softness > 0 && kind == "leaf":

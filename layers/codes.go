@@ -20,8 +20,8 @@ import (
 )
 
 // Codes divide the latent space: they give each of the w slots of a row one codeword, or shares
-// of several. [Codebook] is the paper's kind, [Fixed], [Product], [Residual] and [Soft] are
-// others; [Leaf], [Learned], [Metric] and [Boosted] look at labels ([Supervised]). [Divide] and the
+// of several. [Codebook] is the paper's kind, [Fixed], [Product], [Residual], [Soft] and
+// [Inducing] are others; [Leaf], [Learned], [Metric] and [Boosted] look at labels ([Supervised]). [Divide] and the
 // anchored maps take any.
 //
 // What codes learn is state among the weights, named codebook/…. A kind that has codewords
@@ -65,8 +65,9 @@ func begin(ctx context.Context, c Codes, w *graph.Weights, cal *data.Set, s Size
 }
 
 // Assignment is the codes of a batch, slot by slot: B×w codewords or, where a slot has several
-// (Sizes.CodesOf), so many times as many, with a share of each in Shares. Without Shares each
-// codeword of a slot has the share 1.
+// (Sizes.CodesOf), so many times as many, with a share of each in Shares, 1 in all of each
+// stage or, where codes leave some of a slot to no codeword, less. Without Shares each codeword of
+// a slot has the share 1.
 type Assignment struct {
 	Codes, Shares *gorgonia.Node
 	Weights       *gorgonia.Node // of the rows, of mean 1 among all (B×1), for Update; nil: 1 each

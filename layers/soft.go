@@ -56,7 +56,7 @@ func (c Soft) Start(ctx context.Context, w *graph.Weights, cal *data.Set, s Size
 	if err := begin(ctx, c.of(), w, cal, s, rng); err != nil || s.Nearest < 2 {
 		return err
 	}
-	tau := gaps(sample(cal.Features), w.Float64s("codebook/codewords"), s)
+	tau, _ := gaps(sample(cal.Features), w.Float64s("codebook/codewords"), s)
 	for i := range tau {
 		tau[i] *= cmp.Or(c.Softness, 1)
 	}
@@ -79,8 +79,8 @@ func sample(x mat.Matrix) *mat.Dense {
 }
 
 // gaps is the mean over the slots of x (N×M), in each stage, of what the second nearest codeword
-// is farther off, squared, than the nearest.
-func gaps(x *mat.Dense, codewords []float64, s Sizes) []float64 {
+// is farther off, squared, than the nearest, and of how far off, squared, the nearest is.
+func gaps(x *mat.Dense, codewords []float64, s Sizes) (tau, nearest []float64) {
 	d, books := s.Features/s.Slots, s.books()
 	books.Nearest = 2
 	z := graph.Matrix(tensor.Float64, x)
@@ -90,7 +90,8 @@ func gaps(x *mat.Dense, codewords []float64, s Sizes) []float64 {
 		panic(err) // the sizes are those of a fit
 	}
 	codes := found.(*tensor.Dense).Int32s()
-	tau, r := make([]float64, books.Stages), make([]float64, d)
+	r := make([]float64, d)
+	tau, nearest = make([]float64, books.Stages), make([]float64, books.Stages)
 	slots := len(codes) / books.Codes()
 	for at := range slots {
 		copy(r, x.RawMatrix().Data[at*d:(at+1)*d])
@@ -99,13 +100,14 @@ func gaps(x *mat.Dense, codewords []float64, s Sizes) []float64 {
 			next := codewords[int(codes[at*books.Codes()+2*stage+1])*d:][:d]
 			for j := range r {
 				tau[stage] += ((r[j]-next[j])*(r[j]-next[j]) - (r[j]-near[j])*(r[j]-near[j])) / float64(slots)
+				nearest[stage] += (r[j] - near[j]) * (r[j] - near[j]) / float64(slots)
 			}
 			for j := range r {
 				r[j] -= near[j]
 			}
 		}
 	}
-	return tau
+	return tau, nearest
 }
 
 // Twin is as soft over the twin of Of.

@@ -170,9 +170,9 @@ func TestLastingCodesStopWhenToldTo(t *testing.T) {
 	}
 }
 
-// TestFewRowsStartCodes that look at labels, down to one row of each class.
+// TestFewRowsStartCodes that look at labels or take a bandwidth, down to one row of each class.
 func TestFewRowsStartCodes(t *testing.T) {
-	for _, c := range []Codes{Leaf{Codewords: 2}, Learned{Codewords: 2, Nearest: 2}, Metric{Of: Fixed{Codewords: 2}}, Boosted{Codewords: 2}} {
+	for _, c := range []Codes{Leaf{Codewords: 2}, Learned{Codewords: 2, Nearest: 2}, Metric{Of: Fixed{Codewords: 2}}, Boosted{Codewords: 2}, Inducing{Codewords: 2}} {
 		for n := 2; n < 8; n++ {
 			cal := lopsided(n, func(int) float64 { return 0.5 })
 			cal.Soft = nil

@@ -365,7 +365,8 @@ type Sizes struct {
 // CodesOf is how many codewords a slot has.
 func (s Sizes) CodesOf() int { return max(1, s.Stages) * max(1, s.Nearest) }
 
-// Total is the mass of all codewords in a row: w, or that of each stage.
+// Total is the mass of all codewords in a row: w, or that of each stage. Where codes leave some of
+// a slot to no codeword, it is at most that.
 func (s Sizes) Total() int { return s.Slots * max(1, s.Stages) }
 
 // Places is how many pairs of a slot and a codeword there are: the rows of a table with one for

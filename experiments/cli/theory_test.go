@@ -68,10 +68,10 @@ func TestTheoryOfAnyCodes(t *testing.T) {
 	small := []string{"--json", "--classes", "2", "--codewords", "3", "--slots", "2", "--replicates", "2", "--shifts", "1"}
 	for _, kind := range experiments.CodeKinds {
 		for _, softness := range []string{"0", "1"} {
-			if softness == "1" && kind != "product" && kind != "one" && kind != "learned" {
+			if softness == "1" && kind != "product" && kind != "one" && kind != "learned" && kind != "inducing" {
 				continue // the softness of all is the same
 			}
-			if softness == "0" && kind == "learned" {
+			if softness == "0" && (kind == "learned" || kind == "inducing") {
 				continue // they are soft
 			}
 			codes := []string{"--set", "codebook.kind=" + kind, "--set", "codebook.softness=" + softness}

@@ -89,16 +89,17 @@ func fits(t *testing.T) (fit func(experiments.Method) layers.Stateful, test *dat
 }
 
 // onCodes are the quantized head and a mixture on every kind of codes, and the joint correction on
-// those that look at labels.
+// inducing points and those that look at labels.
 func onCodes(t *testing.T) (all []experiments.Method) {
 	t.Helper()
 	taught := []experiments.Values{{"codebook.kind": "leaf"}, {"codebook.kind": "learned"}, {"codebook.kind": "supervised"}, {"codebook.kind": "boosting"}}
 	kinds := slices.Concat(taught, []experiments.Values{
 		{"codebook.kind": "random"}, {"codebook.kind": "kmeans"}, {"codebook.kind": "product"}, {"codebook.kind": "residual"}, {"codebook.kind": "supervised", "codebook.softness": "1"},
 		{"codebook.softness": "1", "codebook.nearest": "3"}, {"codebook.kind": "residual", "codebook.softness": "1"}, {"codebook.kind": "product", "codebook.softness": "0.5"},
+		{"codebook.kind": "inducing"}, {"codebook.kind": "inducing", "codebook.twin": "random", "codebook.outside": "0.1"},
 	})
 	var small []experiments.Values
-	for _, v := range taught {
+	for _, v := range append([]experiments.Values{{"codebook.kind": "inducing"}}, taught...) {
 		small = append(small, v.With(experiments.Values{"joint.slots": "4", "joint.codewords": "12"}))
 	}
 	for name, sets := range map[string][]experiments.Values{"vq-nc": kinds, "vq": kinds, "stacked": kinds, "corrected": small} {

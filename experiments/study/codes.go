@@ -58,6 +58,7 @@ var codeKinds = []codeKind{
 	{"boosting", kindOf("boosting", "0", ""), kindOf("random", "0", "")},
 	{"soft k-means", kindOf("kmeans", "1", ""), kindOf("random", "1", "")},
 	{"soft, learned", kindOf("learned", "1", ""), kindOf("random", "1", "")},
+	{"inducing points", kindOf("inducing", "1", ""), kindOf("inducing", "1", "random")},
 }
 
 const withoutCodes = "one codeword"

@@ -106,6 +106,8 @@ func TestSettingsThatKindsOfCodesLack(t *testing.T) {
 	for want, v := range map[string]experiments.Values{
 		"leave codebook.softness out":              {"codebook.kind": "leaf", "codebook.softness": "1"},
 		"set codebook.softness above 0":            {"codebook.kind": "learned", "codebook.softness": "0"},
+		"bandwidth of inducing points is":          {"codebook.kind": "inducing", "codebook.softness": "0"},
+		"codes have no setting codebook.outside":   {"codebook.kind": "kmeans", "codebook.softness": "1", "codebook.outside": "2"},
 		"codebook.nearest is of soft codes alone":  {"codebook.kind": "boosting", "codebook.nearest": "3"},
 		"codes have no setting codebook.stages":    {"codebook.kind": "leaf", "codebook.stages": "3"},
 		"it must be a word of ema, random, kmeans": {"codebook.kind": "leaves"},
