@@ -7,6 +7,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/optim"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -150,6 +151,38 @@ func TestInducingNeedsTwoCodewords(t *testing.T) {
 	for _, c := range []Inducing{{Codewords: 1}, {Codewords: 6, Nearest: 1}} {
 		if _, err := c.Over(blobs(50, 1), 4); !errors.As(err, &setting) {
 			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestIntervalsWidenFarFromInducingPoints: far from all codewords the paper's map reads its prior
+// alone, so that all rows have one interval there, wider than those near calibration rows.
+func TestIntervalsWidenFarFromInducingPoints(t *testing.T) {
+	for _, c := range []Codes{Inducing{Codewords: 6}, Inducing{Codewords: 6}.Twin()} {
+		cal, near := blobs(600, 1), blobs(100, 2)
+		m := Train(&Divide{Slots: 4, Codebook: c, Optim: optim.Settings{Epochs: 20}}, Bilinear{}, optim.Settings{Epochs: 20})
+		if err := m.Fit(t.Context(), cal, nil, newRand(4)); err != nil {
+			t.Fatal(err)
+		}
+		widths := func(x *data.Set) []float64 {
+			lower, upper, err := m.Bounds(t.Context(), cal, x, 0.9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			upper.Sub(upper, lower)
+			return upper.RawMatrix().Data
+		}
+		wide := widths(near)
+		mean := floats.Sum(wide) / float64(len(wide))
+		data.Dense(near.Features).Apply(func(_, _ int, v float64) float64 { return v + 100 }, data.Dense(near.Features))
+		wide = widths(near)
+		if far := floats.Sum(wide) / float64(len(wide)); !(far > mean) { // by 40 % at least in five draws of rows
+			t.Errorf("%#v: intervals of far rows are %v wide, of near ones %v", c, far, mean)
+		}
+		for at, width := range wide {
+			if classes := m.Sizes().Classes; !(math.Abs(width-wide[at%classes]) <= 1e-9) { // rounding of double precision
+				t.Fatalf("%#v: far row %d has an interval %v wide, the first %v", c, at/classes, width, wide[at%classes])
+			}
 		}
 	}
 }
