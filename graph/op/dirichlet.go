@@ -38,27 +38,37 @@ func scores64(o DirichletOp, v Args[float64]) {
 	})
 }
 
-// dirichletScores is the readable form, which float64 runs and package simd
-// is tested against.
+// dirichletScores is the form in float64, which package simd is tested against. Sums are over i in turn.
 func dirichletScores[F Float](score, a, logp []F, c int, delta float64) {
 	terms := newDirichletTerms(c)
-	for at := range score {
-		b, j := at/c, at%c
-		if j == 0 && setForm(terms, a[b*c*c:][:c*c]) {
-			for i, v := range terms.a {
-				terms.alpha[i] = simd.Softplus64(v) + AlphaFloor
-				terms.logGamma[i] = lgamma(terms.alpha[i])
+	sum, linear := make([]float64, c), make([]float64, c)
+	for b := 0; b < len(score); b += c {
+		if setForm(terms, a[b*c:][:c*c]) {
+			simd.SoftplusPlus64(terms.alpha, terms.a, AlphaFloor)
+			simd.Lgamma64(terms.logGamma, terms.alpha)
+			clear(terms.sum)
+			clear(terms.logB)
+			for i := 0; i < c*c; i += c {
+				logGamma := terms.logGamma[i:][:c]
+				for j, alpha := range terms.alpha[i:][:c] {
+					terms.sum[j] += alpha
+					terms.logB[j] += logGamma[j]
+				}
+			}
+			simd.Lgamma64(sum, terms.sum)
+			for j, v := range sum {
+				terms.logB[j] -= v
 			}
 		}
-		var sum, logB, linear float64
-		for i := range c {
-			alpha := terms.alpha[i*c+j]
-			sum += alpha
-			logB += terms.logGamma[i*c+j]
-			linear += (alpha - 1) * float64(logp[b*c+i])
+		clear(linear)
+		for i, l := range logp[b:][:c] {
+			for j, alpha := range terms.alpha[i*c:][:c] {
+				linear[j] += (alpha - 1) * float64(l)
+			}
 		}
-		logB -= lgamma(sum)
-		score[at] = F(linear + delta*float64(logp[at]) - logB)
+		for j, v := range linear {
+			score[b+j] = F(v + delta*float64(logp[b+j]) - terms.logB[j])
+		}
 	}
 }
 
@@ -66,13 +76,14 @@ func dirichletScores[F Float](score, a, logp []F, c int, delta float64) {
 // region have the same A and often follow one another: it is worked out once for them.
 type dirichletTerms struct {
 	a, alpha, sigma, logGamma, psi []float64
+	sum, logB                      []float64 // C, of the columns of α
 }
 
 func newDirichletTerms(c int) *dirichletTerms {
 	x := make([]float64, 5*c*c)
 	part := func(i int) []float64 { return x[i*c*c:][:c*c] }
 	x[0] = math.NaN() // no A yet
-	return &dirichletTerms{part(0), part(1), part(2), part(3), part(4)}
+	return &dirichletTerms{a: part(0), alpha: part(1), sigma: part(2), logGamma: part(3), psi: part(4), sum: make([]float64, c), logB: make([]float64, c)}
 }
 
 // setForm takes a for A, and is true if it is another than before.

@@ -45,6 +45,22 @@ var bits = []struct {
 	{"Sigmoid", elementwise(Sigmoid, -huge, huge), 0x6d551d29e2b85b5f},
 	{"Lgamma", elementwise(Lgamma, -1, huge), 0x436da5d7876d0d8e},
 	{"Digamma", elementwise(Digamma, -1, huge), 0xd458b2be65500b63},
+	{"Lgamma64", func() uint64 {
+		x := uniforms[float64](20_000, 5)
+		for i, v := range x { // of [1/16, 16), in powers that no processor rounds
+			x[i] = math.Ldexp(1+math.Abs(v)/2, i%8-4)
+		}
+		Lgamma64(x, x)
+		return digest(x)
+	}, 0x5bef7d3be5265a30},
+	{"SoftplusPlus64", func() uint64 {
+		x := uniforms[float64](20_000, 6)
+		for i, v := range x {
+			x[i] = math.Ldexp(v, i%60-50)
+		}
+		SoftplusPlus64(x, x, 1e-8)
+		return digest(x)
+	}, 0x8618216018df5eb8},
 	{"DirichletScores", func() uint64 {
 		a, logp, score := uniforms[float32](5*33*33, 1), uniforms[float32](5*33, 2), make([]float32, 5*33)
 		DirichletScores(score, a, logp, 33, 0.3, 1e-8)

@@ -3,10 +3,37 @@ package simd
 import "math"
 
 // The float64 functions are the reference that the float32 kernels are checked
-// against, and the precision of gradient checks. They are plain Go.
+// against, and the precision of gradient checks and of predictions. Those of single
+// numbers are plain Go.
 
 // Softplus64 returns ln(1+eˣ).
 func Softplus64(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+
+// SoftplusPlus64 sets dst = ln(1+eˣ) + ε for ε ≥ 1e-100, the bits of Softplus64(x) + ε on amd64.
+// It panics if the lengths differ; dst may be x.
+func SoftplusPlus64(dst, x []float64, epsilon float64) {
+	sameLength("SoftplusPlus64", len(dst), len(x))
+	softplus64Kernel(dst, x, epsilon)
+}
+
+// Lgamma64 sets dst = ln Γ(x) for normal x > 0, +∞ and NaN, the bits of [math.Lgamma] on amd64. It
+// panics if the lengths differ; dst may be x.
+func Lgamma64(dst, x []float64) {
+	sameLength("Lgamma64", len(dst), len(x))
+	lgamma64Kernel(dst, x)
+}
+
+func softplus64Portable(dst, x []float64, epsilon float64) {
+	for i, v := range x {
+		dst[i] = Softplus64(v) + epsilon
+	}
+}
+
+func lgamma64Portable(dst, x []float64) {
+	for i, v := range x {
+		dst[i], _ = math.Lgamma(v)
+	}
+}
 
 // Sigmoid64 returns 1/(1+e^−x), the slope of softplus.
 func Sigmoid64(x float64) float64 { return sigmoid(x, math.Exp(-math.Abs(x))) }

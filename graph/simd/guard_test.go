@@ -23,6 +23,9 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				}
 				softplusSigmoidKernel(y, z, x, 1e-8)
 				lgammaDigammaKernel(y, z, x)
+				doubles := simdtest.Guarded(t, make([]float64, n))
+				SoftplusPlus64(doubles, simdtest.Guarded(t, uniforms[float64](n, 5)), 1e-8)
+				Lgamma64(doubles, doubles)
 				GaussianRow(x, y, 1, 1)
 				Axpy(y, Dot(x, y), x)
 				Adam{Beta1: 0.9}.Step(x, y, z, w)

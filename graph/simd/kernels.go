@@ -6,6 +6,8 @@ type kernels struct {
 	softplus                      func(dst, x *float32, n int, epsilon float32)
 	softplusSigmoid               func(alpha, sigma, a *float32, n int, epsilon float32)
 	lgammaDigamma                 func(lg, psi, x *float32, n int)
+	softplus64                    func(dst, x *float64, n int, epsilon float64)
+	lgamma64                      func(dst, x *float64, n int)
 	gaussianRow                   func(row, sq *float32, n int, si, scale float32)
 
 	dot       func(x, y *float32, n int) float32
@@ -64,6 +66,22 @@ func lgammaDigammaKernel(lg, psi, x []float32) {
 		k(&lg[0], &psi[0], &x[0], len(x))
 	} else {
 		lgammaDigammaPortable(lg, psi, x)
+	}
+}
+
+func softplus64Kernel(dst, x []float64, epsilon float64) {
+	if k := sets[isa].softplus64; k != nil && len(x) > 0 {
+		k(&dst[0], &x[0], len(x), epsilon)
+	} else {
+		softplus64Portable(dst, x, epsilon)
+	}
+}
+
+func lgamma64Kernel(dst, x []float64) {
+	if k := sets[isa].lgamma64; k != nil && len(x) > 0 {
+		k(&dst[0], &x[0], len(x))
+	} else {
+		lgamma64Portable(dst, x)
 	}
 }
 

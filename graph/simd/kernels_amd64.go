@@ -22,6 +22,7 @@ var sets = [neon + 1]kernels{
 	avx512: {
 		exp: expAVX512, sigmoid: sigmoidAVX512, lgamma: lgammaAVX512, digamma: digammaAVX512,
 		softplus: softplusAVX512, softplusSigmoid: softplusSigmoidAVX512, lgammaDigamma: lgammaDigammaAVX512, gaussianRow: gaussianRowAVX512,
+		softplus64: softplus64AVX512, lgamma64: lgamma64AVX512,
 		dot: dotAVX512, axpy: axpyAVX512, outer: outerAVX512, argmin: argminAVX512,
 		addSlots: addSlotsAVX512, sumRows: sumRowsAVX512, sumShares: sumSharesAVX512, addShares: addSharesAVX512,
 		adam:      adamAVX512,
@@ -44,6 +45,7 @@ var sets = [neon + 1]kernels{
 	avx2: {
 		exp: expAVX2, sigmoid: sigmoidAVX2, lgamma: lgammaAVX2, digamma: digammaAVX2,
 		softplus: softplusAVX2, softplusSigmoid: softplusSigmoidAVX2, lgammaDigamma: lgammaDigammaAVX2, gaussianRow: gaussianRowAVX2,
+		softplus64: softplus64AVX2, lgamma64: lgamma64AVX2,
 		dot: dotAVX2, axpy: axpyAVX2, outer: outerAVX2, argmin: argminAVX2,
 		addSlots: addSlotsAVX2, sumRows: sumRowsAVX2, sumShares: sumSharesAVX2, addShares: addSharesAVX2,
 		adam:      adamAVX2,

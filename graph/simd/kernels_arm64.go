@@ -10,6 +10,7 @@ var sets = [neon + 1]kernels{
 	neon: {
 		exp: expNEON, sigmoid: sigmoidNEON, lgamma: lgammaNEON, digamma: digammaNEON,
 		softplus: softplusNEON, softplusSigmoid: softplusSigmoidNEON, lgammaDigamma: lgammaDigammaNEON, gaussianRow: gaussianRowNEON,
+		softplus64: softplus64NEON, lgamma64: lgamma64NEON,
 		dot: dotNEON, axpy: axpyNEON, outer: outerNEON, argmin: argminNEON,
 		addSlots: addSlotsNEON, sumRows: sumRowsNEON, sumShares: sumSharesNEON, addShares: addSharesNEON,
 		adam:      adamNEON,

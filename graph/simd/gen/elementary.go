@@ -59,22 +59,11 @@ func exp(x vec) vec {
 // only need 1+t, not below e⁻⁴⁰: arithmetic on subnormal numbers is slow.
 func expMinusAbs(x vec) vec {
 	r := isa.NewVec()
-	orSign(x, r)
+	or(bits(1<<31), x, r)
 	lowest, nothing := load(minimax.ExpLowest), zero()
 	choose(compare(isa.IsLess, x, nothing), k(-40), lowest)
 	greater(r, lowest, r)
 	return expReduced(r)
-}
-
-func orSign(x, dst vec) {
-	sign := bits(1 << 31)
-	emit(func() {
-		if isa.Target == isa.AVX512 {
-			VPORD_BCST(sign.at(), x, dst)
-		} else {
-			VORPS(sign.at(), x, dst)
-		}
-	})
 }
 
 // expReduced is exp for arguments inside [ExpLowest, ExpHighest] or NaN. It

@@ -104,10 +104,10 @@ func kept(predicate uint8, c k, x vec) func() mask {
 func fraction(x vec) vec {
 	y := isa.NewVec()
 	if isa.Target == isa.AVX512 {
-		emit(func() { VREDUCEPS(operand.U8(1), x, y) })
+		emit(func() { of(VREDUCEPS, VREDUCEPD)(operand.U8(1), x, y) })
 		return y
 	}
-	emit(func() { VROUNDPS(operand.U8(9), x, y) })
+	emit(func() { of(variadic(VROUNDPS), variadic(VROUNDPD))(operand.U8(9), x, y) })
 	sub(y, x, y)
 	return y
 }

@@ -23,7 +23,7 @@ func gaussianUnit() {
 
 func broadcastParam(name string) vec {
 	v := isa.NewVec()
-	VBROADCASTSS(isa.ParamAddr(name), v)
+	broadcastFrom(isa.ParamAddr(name), v)
 	return v
 }
 

@@ -314,12 +314,7 @@ func multiplyByLane(lane int, x vec, row, acc []vec) {
 
 // store writes the accumulators to C, masked to n columns, and moves c down.
 func (p *panelState) store(acc [][]vec, label func(string) string) {
-	alpha := isa.NewVec()
-	if double && isa.Target == isa.NEON {
-		VMOVDDUP(isa.ParamAddr("alpha"), alpha)
-	} else {
-		of(VBROADCASTSS, VBROADCASTSD)(isa.ParamAddr("alpha"), alpha)
-	}
+	alpha := broadcastParam("alpha")
 	ldc := Load(Param("ldc"), GP64())
 	accumulate := Load(Param("accumulate"), GP64())
 	m := p.mask

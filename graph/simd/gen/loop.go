@@ -19,7 +19,7 @@ func param(name string) array { return array{Load(Param(name), GP64())} }
 // has registers enough for that, 32; body must consist of emitted instructions.
 func pairs(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 	if isa.Target != isa.AVX2 {
-		width := isa.Lanes()
+		width, bytes := width(), 4*isa.Lanes()
 		Label("pair")
 		CMPQ(n, operand.Imm(uint64(2*width)))
 		JL(operand.LabelRef("single"))
@@ -28,7 +28,7 @@ func pairs(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 		for half := range x {
 			for _, s := range src {
 				v := isa.NewVec()
-				VMOVUPS(operand.Mem{Base: s.ptr, Disp: 4 * width * half}, v)
+				VMOVUPS(operand.Mem{Base: s.ptr, Disp: bytes * half}, v)
 				x[half] = append(x[half], v)
 			}
 			bodies = append(bodies, func() { y[half] = body(x[half]) })
@@ -36,10 +36,10 @@ func pairs(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 		interleave(bodies...)
 		for half := range y {
 			for i, d := range dst {
-				VMOVUPS(y[half][i], operand.Mem{Base: d.ptr, Disp: 4 * width * half})
+				VMOVUPS(y[half][i], operand.Mem{Base: d.ptr, Disp: bytes * half})
 			}
 		}
-		advance(8*width, src, dst)
+		advance(2*bytes, src, dst)
 		SUBQ(operand.Imm(uint64(2*width)), n)
 		JMP(operand.LabelRef("pair"))
 		Label("single")
@@ -64,7 +64,7 @@ func advance(bytes int, arrays ...[]array) {
 // body gets the loaded vectors of src and returns those to be stored to dst.
 // Lanes past the end hold zero.
 func vectors(n reg.Register, src, dst []array, body func(x []vec) []vec) {
-	width := isa.Lanes()
+	width := width()
 	label := "loop"
 	tail := tailMask(width)
 
@@ -101,7 +101,7 @@ func vectors(n reg.Register, src, dst []array, body func(x []vec) []vec) {
 	for i, d := range dst {
 		VMOVUPS(y[i], operand.Mem{Base: d.ptr})
 	}
-	advance(4*width, src, dst)
+	advance(4*isa.Lanes(), src, dst)
 	SUBQ(operand.Imm(uint64(width)), n)
 	JG(operand.LabelRef(label))
 	Label("done")

@@ -13,6 +13,7 @@ import (
 var units = map[string]func(){
 	"elementary": elementaryUnit,
 	"gamma":      gammaUnit,
+	"gamma64":    gamma64Unit,
 	"dirichlet":  dirichletUnit,
 	"gaussian":   gaussianUnit,
 	"sgemm":      sgemmUnit,

@@ -58,26 +58,30 @@ type vec = isa.Vec
 // mask holds one truth value a lane: a K register, or a vector of 0 and −1.
 type mask = reg.Register
 
-// k is a constant operand, the same in all lanes.
-type k float32
+// k is a constant operand, the same in all lanes, rounded to the entry type.
+type k float64
 
-func bits(u uint32) k { return k(math.Float32frombits(u)) }
+func bits(u uint32) k   { return k(math.Float32frombits(u)) }
+func bits64(u uint64) k { return k(math.Float64frombits(u)) }
 
-var constants = map[uint32]operand.Mem{}
+var constants = map[uint64]operand.Mem{}
 
 // at returns the memory operand of a constant: one word to be broadcast by
 // AVX-512 instructions, a whole vector for AVX2, one in a table of them for NEON.
 func (c k) at() operand.Mem {
-	u := math.Float32bits(float32(c))
+	u := uint64(math.Float32bits(float32(c)))
+	if double {
+		u = math.Float64bits(float64(c))
+	}
 	if isa.Target == isa.NEON {
-		return isa.Constant(u)
+		return isa.Constant(u, size())
 	}
 	if m, ok := constants[u]; ok {
 		return m
 	}
-	m := GLOBL(fmt.Sprintf("c%08x", u), isa.ReadOnly)
-	for i := range 8 {
-		DATA(4*i, operand.U32(u))
+	m := GLOBL(fmt.Sprintf("c%0*x", 2*size(), u), isa.ReadOnly)
+	for i := range 32 / size() {
+		DATA(size()*i, isa.Word(u, size()))
 		if isa.Target == isa.AVX512 {
 			break
 		}
@@ -88,8 +92,17 @@ func (c k) at() operand.Mem {
 
 func load(c k) vec {
 	v := isa.NewVec()
-	emit(func() { VBROADCASTSS(c.at(), v) })
+	emit(func() { broadcastFrom(c.at(), v) })
 	return v
+}
+
+// broadcastFrom writes the entry at m into all lanes of v.
+func broadcastFrom(m operand.Mem, v vec) {
+	if double && isa.Target == isa.NEON {
+		VMOVDDUP(m, v)
+	} else {
+		of(VBROADCASTSS, VBROADCASTSD)(m, v)
+	}
 }
 
 func copyOf(x vec) vec {
@@ -124,22 +137,26 @@ func variadic(f func(a, b, c operand.Op)) func(...operand.Op) {
 	return func(ops ...operand.Op) { f(ops[0], ops[1], ops[2]) }
 }
 
-func add(x any, y, dst vec) { apply(VADDPS, VADDPS_BCST, x, y, dst) } // dst = y + x
-func sub(x any, y, dst vec) { apply(VSUBPS, VSUBPS_BCST, x, y, dst) } // dst = y − x
-func mul(x any, y, dst vec) { apply(VMULPS, VMULPS_BCST, x, y, dst) } // dst = y·x
-func div(x any, y, dst vec) { apply(VDIVPS, VDIVPS_BCST, x, y, dst) } // dst = y/x
+func add(x any, y, dst vec) { apply(of(VADDPS, VADDPD), of(VADDPS_BCST, VADDPD_BCST), x, y, dst) } // dst = y + x
+func sub(x any, y, dst vec) { apply(of(VSUBPS, VSUBPD), of(VSUBPS_BCST, VSUBPD_BCST), x, y, dst) } // dst = y − x
+func mul(x any, y, dst vec) { apply(of(VMULPS, VMULPD), of(VMULPS_BCST, VMULPD_BCST), x, y, dst) } // dst = y·x
+func div(x any, y, dst vec) { apply(of(VDIVPS, VDIVPD), of(VDIVPS_BCST, VDIVPD_BCST), x, y, dst) } // dst = y/x
 
 // lesser and greater return x where a lane is not a number, so that NaN passes.
-func lesser(x any, y, dst vec)  { apply(VMINPS, VMINPS_BCST, x, y, dst) }
-func greater(x any, y, dst vec) { apply(VMAXPS, VMAXPS_BCST, x, y, dst) }
+func lesser(x any, y, dst vec)  { apply(of(VMINPS, VMINPD), of(VMINPS_BCST, VMINPD_BCST), x, y, dst) }
+func greater(x any, y, dst vec) { apply(of(VMAXPS, VMAXPD), of(VMAXPS_BCST, VMAXPD_BCST), x, y, dst) }
 
-func mulAdd(x any, y, dst vec) { apply(VFMADD231PS, VFMADD231PS_BCST, x, y, dst) }   // dst += y·x
-func mulSub(x any, y, dst vec) { apply(VFNMADD231PS, VFNMADD231PS_BCST, x, y, dst) } // dst −= y·x
+func mulAdd(x any, y, dst vec) {
+	apply(of(VFMADD231PS, VFMADD231PD), of(VFMADD231PS_BCST, VFMADD231PD_BCST), x, y, dst)
+} // dst += y·x
+func mulSub(x any, y, dst vec) {
+	apply(of(VFNMADD231PS, VFNMADD231PD), of(VFNMADD231PS_BCST, VFNMADD231PD_BCST), x, y, dst)
+} // dst −= y·x
 
 // timesPlus returns p·y + x, in the register of p if the instruction set has it so.
 func timesPlus(x any, y, p vec) vec {
 	if isa.Target != isa.NEON {
-		apply(VFMADD213PS, VFMADD213PS_BCST, x, y, p)
+		apply(of(VFMADD213PS, VFMADD213PD), of(VFMADD213PS_BCST, VFMADD213PD_BCST), x, y, p)
 		return p
 	}
 	var sum vec
@@ -154,9 +171,17 @@ func timesPlus(x any, y, p vec) vec {
 
 func and(x any, y, dst vec) {
 	if isa.Target == isa.AVX512 {
-		apply(VPANDD, VPANDD_BCST, x, y, dst)
+		apply(of(VPANDD, VPANDQ), of(VPANDD_BCST, VPANDQ_BCST), x, y, dst)
 	} else {
 		apply(variadic(VPAND), nil, x, y, dst)
+	}
+}
+
+func or(x any, y, dst vec) {
+	if isa.Target == isa.AVX512 {
+		apply(of(VPORD, VPORQ), of(VPORD_BCST, VPORQ_BCST), x, y, dst)
+	} else {
+		apply(VORPS, nil, x, y, dst)
 	}
 }
 
@@ -164,7 +189,7 @@ func addInt(x any, y, dst vec) { apply(VPADDD, VPADDD_BCST, x, y, dst) }
 func subInt(x any, y, dst vec) { apply(VPSUBD, VPSUBD_BCST, x, y, dst) } // dst = y − x
 
 // horner returns c[0] + c[1]·x + c[2]·x² + …
-func horner(c []float32, x vec) vec {
+func horner[F float32 | float64](c []F, x vec) vec {
 	p := load(k(c[len(c)-1]))
 	for i := len(c) - 2; i >= 0; i-- {
 		p = timesPlus(k(c[i]), x, p)
@@ -172,7 +197,7 @@ func horner(c []float32, x vec) vec {
 	return p
 }
 
-func roundEven(x, dst vec) { emit(func() { isa.RoundEven(x, dst) }) }
+func roundEven(x, dst vec) { emit(func() { isa.RoundEven(size(), x, dst) }) }
 
 // compare returns the mask of y (predicate) x.
 func compare(predicate uint8, x any, y vec) mask {
@@ -185,11 +210,11 @@ func compare(predicate uint8, x any, y vec) mask {
 		c, constant := x.(k)
 		switch {
 		case constant && isa.Target == isa.AVX512:
-			VCMPPS_BCST(imm, c.at(), y, m)
+			of(VCMPPS_BCST, VCMPPD_BCST)(imm, c.at(), y, m)
 		case constant:
-			VCMPPS(imm, c.at(), y, m)
+			of(VCMPPS, VCMPPD)(imm, c.at(), y, m)
 		default:
-			VCMPPS(imm, x.(operand.Op), y, m)
+			of(VCMPPS, VCMPPD)(imm, x.(operand.Op), y, m)
 		}
 	})
 	return m
@@ -201,9 +226,9 @@ func choose(m mask, x any, dst vec) {
 		c, constant := x.(k)
 		switch {
 		case isa.Target == isa.AVX512 && constant:
-			VBROADCASTSS(c.at(), m, dst)
+			of(VBROADCASTSS, VBROADCASTSD)(c.at(), m, dst)
 		case isa.Target == isa.AVX512:
-			VMOVAPS(x.(operand.Op), m, dst)
+			of(VMOVAPS, VMOVAPD)(x.(operand.Op), m, dst)
 		case constant:
 			VBLENDVPS(m, c.at(), dst, dst)
 		default:
@@ -213,8 +238,12 @@ func choose(m mask, x any, dst vec) {
 }
 
 // addWhere and subWhere add x to, or take it from, the lanes of dst where m holds.
-func addWhere(m mask, x any, dst vec) { where(VADDPS, VADDPS_BCST, m, x, dst) }
-func subWhere(m mask, x any, dst vec) { where(VSUBPS, VSUBPS_BCST, m, x, dst) }
+func addWhere(m mask, x any, dst vec) {
+	where(of(VADDPS, VADDPD), of(VADDPS_BCST, VADDPD_BCST), m, x, dst)
+}
+func subWhere(m mask, x any, dst vec) {
+	where(of(VSUBPS, VSUBPD), of(VSUBPS_BCST, VSUBPD_BCST), m, x, dst)
+}
 
 func where(plain, broadcast func(...operand.Op), m mask, x any, dst vec) {
 	if isa.Target == isa.AVX512 {
@@ -230,6 +259,17 @@ func where(plain, broadcast func(...operand.Op), m mask, x any, dst vec) {
 		}
 		plain(masked, dst, dst)
 	})
+}
+
+// mulWhere multiplies by x the lanes of dst where m holds.
+func mulWhere(m mask, x, dst vec) {
+	if isa.Target == isa.AVX512 {
+		apply(of(VMULPS, VMULPD), nil, x, dst, m, dst)
+		return
+	}
+	product := isa.NewVec()
+	mul(x, dst, product)
+	choose(m, product, dst)
 }
 
 // sumLanes adds the lanes of v, halves first, into lane 0 of the returned register.

@@ -120,16 +120,29 @@ func Clear(v Vec) {
 	build.Instruction(i)
 }
 
-// RoundEven rounds x to integers, halves to the even one.
-func RoundEven(x, dst Vec) {
-	if Target == AVX512 {
+// RoundEven rounds x, entries of 4 or 8 bytes, to integers, halves to the even one.
+func RoundEven(size int, x, dst Vec) {
+	switch {
+	case Target == AVX512 && size == 8:
+		build.VRNDSCALEPD(operand.U8(8), x, dst)
+	case Target == AVX512:
 		build.VRNDSCALEPS(operand.U8(8), x, dst)
-	} else {
+	case size == 8:
+		build.VROUNDPD(operand.U8(8), x, dst)
+	default:
 		build.VROUNDPS(operand.U8(8), x, dst)
 	}
 }
 
-// Predicates of VCMPPS, ordered but where said otherwise: false for NaN. All are quiet
+// Word is u as data of 4 or 8 bytes.
+func Word(u uint64, size int) operand.Constant {
+	if size == 8 {
+		return operand.U64(u)
+	}
+	return operand.U32(uint32(u))
+}
+
+// Predicates of VCMPPS and VCMPPD, ordered but where said otherwise: false for NaN. All are quiet
 // but the one that raises the invalid flag for it, which nothing here reads.
 const (
 	IsEqual            = 0x00

@@ -265,21 +265,17 @@ var lowered map[string]rule
 func init() {
 	lowered = map[string]rule{
 		"VADDPS": plain("fadd.4s"), "VSUBPS": plain("fsub.4s"), "VMULPS": plain("fmul.4s"), "VDIVPS": plain("fdiv.4s"),
-		"VMULPD": plain("fmul.2d"),
+		"VADDPD": plain("fadd.2d"), "VSUBPD": plain("fsub.2d"), "VMULPD": plain("fmul.2d"), "VDIVPD": plain("fdiv.2d"), "VMAXPD": plain("fmax.2d"),
 		"VMINPS": plain("fmin.4s"), "VMAXPS": plain("fmax.4s"), "VPMINSD": plain("smin.4s"), "VSQRTPS": plain("fsqrt.4s"),
 		"VPADDD": plain("VADD.S4"), "VPSUBD": plain("VSUB.S4"),
 		"VPAND": plain("VAND.B16"), "VANDPS": plain("VAND.B16"), "VORPS": plain("VORR.B16"),
-		"VPSRAD": plain("sshr.4s"), "VPSLLD": plain("VSHL.S4"),
+		"VPSRAD": plain("sshr.4s"), "VPSLLD": plain("VSHL.S4"), "VPSRLQ": plain("VUSHR.D2"), "VPSLLQ": plain("VSHL.D2"),
 		"VCVTPS2DQ": plain("fcvtns.4s"), "VCVTDQ2PS": plain("scvtf.4s"),
-		"VFMADD231PS": accumulated("VFMLA.S4"), "VFMADD231PD": accumulated("VFMLA.D2"), "VFNMADD231PS": accumulated("VFMLS.S4"),
+		"VFMADD231PS": accumulated("VFMLA.S4"), "VFMADD231PD": accumulated("VFMLA.D2"), "VFNMADD231PS": accumulated("VFMLS.S4"), "VFNMADD231PD": accumulated("VFMLS.D2"),
 		"VUNPCKLPS": plain("VZIP1.S4"), "VUNPCKHPS": plain("VZIP2.S4"), "VUNPCKLPD": plain("VZIP1.D2"), "VUNPCKHPD": plain("VZIP2.D2"),
 		"VADDSS":  plain("FADDS"),
 		"VMOVAPS": plain("VMOV.B16"), "VMOVUPS": moved("FMOVQ"), "VMOVSD": moved("FMOVD"), "VMOVSS": moved("FMOVS"), "MOVSS": moved("FMOVS"), "VMOVD": moved("FMOVS"),
-		"VROUNDPS": func(l *lowering, i *ir.Instruction) error {
-			const toEven, down = 8, 9
-			name := map[operand.U8]string{toEven: "frintn.4s", down: "frintm.4s"}[i.Operands[0].(operand.U8)]
-			return l.write(name, i.Operands[1], i.Operands[2])
-		},
+		"VROUNDPS": rounded("4s"), "VROUNDPD": rounded("2d"),
 		"VPXOR": ofItself(func(l *lowering, i *ir.Instruction) error {
 			return l.write("VMOVI.B16", operand.Imm(0), i.Operands[2])
 		}),
@@ -304,7 +300,7 @@ func init() {
 			}
 			return l.update("VBIT.B16", i.Operands[0], l.vector(i.Operands[1]), i.Operands[3])
 		},
-		"VCMPPS": lowerCompare, "VBROADCASTSS": lowerBroadcast, "VMOVDDUP": lowerBroadcast,
+		"VCMPPS": compared("4s"), "VCMPPD": compared("2d"), "VBROADCASTSS": lowerBroadcast, "VMOVDDUP": lowerBroadcast,
 		multiplyLane: func(l *lowering, i *ir.Instruction) error {
 			return l.update("fmla."+map[string]string{"S": "4s", "D": "2d"}[i.Suffixes[0]], i.Operands...)
 		},
@@ -333,20 +329,32 @@ func init() {
 	}
 }
 
-func lowerCompare(l *lowering, i *ir.Instruction) error {
-	x, y, m := l.vector(i.Operands[1]), i.Operands[2], i.Operands[3]
-	switch i.Operands[0].(operand.U8) { // y (predicate) x
-	case IsEqual:
-		return l.write("fcmeq.4s", x, y, m)
-	case IsLess:
-		return l.write("fcmgt.4s", y, x, m)
-	case IsAtLeast, IsAtLeastSignaling:
-		return l.write("fcmge.4s", x, y, m)
-	case IsNotBelow:
-		l.write("fcmgt.4s", y, x, m)
-		return l.write("not.16b", m, m)
+// rounded lowers a rounding to integers.
+func rounded(lanes string) rule {
+	return func(l *lowering, i *ir.Instruction) error {
+		const toEven, down = 8, 9
+		name := map[operand.U8]string{toEven: "frintn.", down: "frintm."}[i.Operands[0].(operand.U8)]
+		return l.write(name+lanes, i.Operands[1], i.Operands[2])
 	}
-	return fmt.Errorf("no comparison %s", i.Operands[0].Asm())
+}
+
+// compared lowers a comparison.
+func compared(lanes string) rule {
+	return func(l *lowering, i *ir.Instruction) error {
+		x, y, m := l.vector(i.Operands[1]), i.Operands[2], i.Operands[3]
+		switch i.Operands[0].(operand.U8) { // y (predicate) x
+		case IsEqual:
+			return l.write("fcmeq."+lanes, x, y, m)
+		case IsLess:
+			return l.write("fcmgt."+lanes, y, x, m)
+		case IsAtLeast, IsAtLeastSignaling:
+			return l.write("fcmge."+lanes, x, y, m)
+		case IsNotBelow:
+			l.write("fcmgt."+lanes, y, x, m)
+			return l.write("not.16b", m, m)
+		}
+		return fmt.Errorf("no comparison %s", i.Operands[0].Asm())
+	}
 }
 
 func lowerBroadcast(l *lowering, i *ir.Instruction) error {

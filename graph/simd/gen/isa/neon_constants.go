@@ -7,21 +7,28 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
+// constant is the bits of an entry of so many bytes.
+type constant struct {
+	bits uint64
+	size int
+}
+
 var (
-	constants = map[uint32]operand.Mem{}
-	table     []uint32 // the constants in the order of their first use
+	constants = map[constant]operand.Mem{}
+	table     []constant // in the order of their first use
 )
 
 const constantsName = "constants"
 
-// Constant returns the address of a vector that holds the float32 of these bits in each
-// lane: an entry of the table that all kernels of a NEON unit share.
-func Constant(bits uint32) operand.Mem {
-	m, ok := constants[bits]
+// Constant returns the address of a vector that holds the float of these bits, 4 or 8 bytes, in
+// each lane: an entry of the table that all kernels of a NEON unit share.
+func Constant(bits uint64, size int) operand.Mem {
+	c := constant{bits, size}
+	m, ok := constants[c]
 	if !ok {
 		m = operand.NewDataAddr(operand.NewStaticSymbol(constantsName), 4*Lanes()*len(table))
-		constants[bits] = m
-		table = append(table, bits)
+		constants[c] = m
+		table = append(table, c)
 	}
 	return m
 }
@@ -32,7 +39,9 @@ func writeTable() {
 		return
 	}
 	build.GLOBL(constantsName, ReadOnly)
-	for at := range len(table) * Lanes() {
-		build.DATA(4*at, operand.U32(table[at/Lanes()]))
+	for i, c := range table {
+		for at := 0; at < 4*Lanes(); at += c.size {
+			build.DATA(4*Lanes()*i+at, Word(c.bits, c.size))
+		}
 	}
 }

@@ -16,9 +16,10 @@ import (
 // for the first source and 16 for the second.
 var words = map[string]uint32{
 	"fadd.4s": 0x4e20d400, "fsub.4s": 0x4ea0d400, "fmul.4s": 0x6e20dc00, "fdiv.4s": 0x6e20fc00,
-	"fmul.2d": 0x6e60dc00,
+	"fadd.2d": 0x4e60d400, "fsub.2d": 0x4ee0d400, "fmul.2d": 0x6e60dc00, "fdiv.2d": 0x6e60fc00, "fmax.2d": 0x4e60f400,
 	"fmin.4s": 0x4ea0f400, "fmax.4s": 0x4e20f400, "smin.4s": 0x4ea06c00, "fsqrt.4s": 0x6ea1f800,
 	"fcmeq.4s": 0x4e20e400, "fcmge.4s": 0x6e20e400, "fcmgt.4s": 0x6ea0e400, "not.16b": 0x6e205800,
+	"fcmeq.2d": 0x4e60e400, "fcmge.2d": 0x6e60e400, "fcmgt.2d": 0x6ee0e400, "frintn.2d": 0x4e618800, "frintm.2d": 0x4e619800,
 	"frintn.4s": 0x4e218800, "frintm.4s": 0x4e219800, "fcvtns.4s": 0x4e21a800, "scvtf.4s": 0x4e21d800,
 	"sshr.4s": 0x4f000400,
 	"fmla.4s": 0x4f801000, "fmla.2d": 0x4fc01000, // by a lane

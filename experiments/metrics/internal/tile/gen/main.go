@@ -154,7 +154,7 @@ var constants = map[uint32]Mem{}
 func broadcastConstant(c float32, to isa.Vec) {
 	u := math.Float32bits(c)
 	if isa.Target == isa.NEON {
-		VBROADCASTSS(isa.Constant(u), to)
+		VBROADCASTSS(isa.Constant(uint64(u), 4), to)
 		return
 	}
 	m, ok := constants[u]
@@ -199,7 +199,7 @@ func gaussian() {
 	v, whole, p := isa.NewVec(), isa.NewVec(), isa.NewVec()
 	VMOVUPS(Mem{Base: x}, v)
 	VMULPS(log2e, v, whole)
-	isa.RoundEven(whole, whole)
+	isa.RoundEven(4, whole, whole)
 	r := isa.NewVec()
 	VMOVAPS(v, r)
 	VFNMADD231PS(high, whole, r)

@@ -1,0 +1,105 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+)
+
+// The float64 kernels repeat Go's operations of amd64, so there the bits are those of package
+// math. Elsewhere Go multiplies and adds with one rounding where it can: a few ulp, or of the terms
+// that ln Γ is a difference of.
+const roundings = 4 * 0x1p-52
+
+// numbers64 are doubles over many binades, the neighbours of the marks, and what is special.
+func numbers64(lo, hi float64, marks ...float64) []float64 {
+	perKind, neighbours := 2_000_000, 3000
+	if testing.Short() {
+		perKind, neighbours = perKind/20, neighbours/10
+	}
+	rng := rand.New(rand.NewPCG(7, 8))
+	var x []float64
+	for range perKind {
+		x = append(x, math.Exp(math.Log(lo)+rng.Float64()*math.Log(hi/lo)), 16*rng.Float64())
+	}
+	for _, m := range marks {
+		below, above := m, m
+		for range neighbours {
+			x = append(x, below, above)
+			below, above = math.Nextafter(below, math.Inf(-1)), math.Nextafter(above, math.Inf(1))
+		}
+	}
+	return append(x, math.Inf(1), math.NaN())
+}
+
+func mustAgree(t *testing.T, name string, x, got, want []float64) {
+	t.Helper()
+	wrong := 0
+	for i, w := range want {
+		same := math.Float64bits(got[i]) == math.Float64bits(w) || w != w && got[i] != got[i]
+		if runtime.GOARCH != "amd64" && !same {
+			same = math.Abs(got[i]-w) <= roundings*math.Max(1, math.Abs(w))
+		}
+		if !same {
+			if wrong++; wrong <= 10 {
+				t.Errorf("%s(%.17g) = %.17g, want %.17g", name, x[i], got[i], w)
+			}
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%s: %d of %d differ", name, wrong, len(x))
+	}
+}
+
+// The marks of ln Γ are where its formula changes.
+func TestLgamma64(t *testing.T) {
+	x := numbers64(1e-300, 1e305, 1, 2, 3, 4, 5, 6, 7, 8, 0.9, 0.46163214496836226-0.23, 0.46163214496836226, 0.46163214496836226+0.27,
+		1.4616321449683623-0.27, 1.4616321449683623-0.23, 1.4616321449683623, 1.4616321449683623+0.27, 0x1p58, 0x1p-70, 0.5, math.Sqrt2, math.Sqrt2/2)
+	want, got := make([]float64, len(x)), make([]float64, len(x))
+	lgamma64Portable(want, x)
+	eachInstructionSet(t, func(t *testing.T) {
+		Lgamma64(got, x)
+		mustAgree(t, "Lgamma64", x, got, want)
+	})
+}
+
+// The marks of softplus are where e^−|x| crosses a bound of log1p, both ways.
+func TestSoftplusPlus64(t *testing.T) {
+	x := numbers64(1e-18, 1e4, 0x1p-53, math.Log1p(math.Sqrt2-1)*2, -math.Log(math.Sqrt2-1), 29*math.Ln2, 54*math.Ln2, 300, 700, 745)
+	for _, v := range x {
+		x = append(x, -v)
+	}
+	x = append(x, 0, math.Copysign(0, -1))
+	want, got := make([]float64, len(x)), make([]float64, len(x))
+	for _, epsilon := range []float64{1e-8, 1e-100, 0.5} {
+		softplus64Portable(want, x, epsilon)
+		eachInstructionSet(t, func(t *testing.T) {
+			SoftplusPlus64(got, x, epsilon)
+			mustAgree(t, "SoftplusPlus64", x, got, want)
+		})
+	}
+}
+
+func BenchmarkFloat64(b *testing.B) {
+	x, y := make([]float64, 676), make([]float64, 676) // a matrix of 26 classes
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range x {
+		x[i] = math.Exp(rng.NormFloat64())
+	}
+	best := isa
+	defer func() { isa = best }()
+	for _, isa = range instructionSets() {
+		for name, of := range map[string]func(dst, x []float64){
+			"Lgamma64": Lgamma64, "SoftplusPlus64": func(dst, x []float64) { SoftplusPlus64(dst, x, 1e-8) },
+		} {
+			b.Run(fmt.Sprintf("%s/%s", name, InstructionSet()), func(b *testing.B) {
+				for b.Loop() {
+					of(y, x)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/elem")
+			})
+		}
+	}
+}
