@@ -27,7 +27,7 @@
 //	Spec.FitPrepared             the method, fitted
 //	Run.judge                    predictions and codes of the test rows, the method's own
 //	                             embedding from these codes, the metrics in both embeddings
-//	study.Run, Store.write       what a study keeps of it, one file a cell; calibra compare is a study
+//	study.Plan.Run, Store.write  what a study keeps of it, one file a cell; calibra compare is a study
 //	study.Findings.Document      tables and figures
 //	report.Document.Add          report.html, tables.md, tables.tex and the figures' files
 package experiments

@@ -80,32 +80,26 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	defer undo()
-	done, _, _ := store.Load(cells)
+	plan := study.NewPlan(store, cells)
 	if c.Methods == nil {
 		t.note("fitting %s; calibra methods lists %d more, and --methods names them", strings.Join(names, ", "), len(methods.List())-len(names))
 	}
-	bar, observe := t.cells(cells, done)
-	results, failures, err := study.Run(ctx, store, cells, experiments.Jobs(c.Jobs), observe)
-	bar.clear()
-	if err != nil {
+	if err := t.run(ctx, plan, c.Jobs); err != nil {
 		return err
 	}
+	failures := plan.Failures()
 	for _, f := range failures {
-		if input := (*data.InputError)(nil); errors.As(f.Err, &input) {
+		if input := (*data.InputError)(nil); errors.As(f, &input) {
 			return f.Err // wrong for all seeds and, as a rule, all methods
 		}
 	}
 	if len(failures) == len(cells) {
-		return fmt.Errorf("no method could be fitted; %s: %w", failures[0].Cell, failures[0].Err)
+		return fmt.Errorf("no method could be fitted; %w", failures[0])
 	}
-	head, err := provenance(report.Fact{Name: "Data", Value: origin.Name + ", " + origin.Digest})
-	if err != nil {
+	findings := study.Compare.Findings(set, plan)
+	findings.Inputs = map[*experiments.Origin]string{origin: quoted([]string{relative(c.In)})}
+	if err := writeFindings(ctx, findings, c.Out, origin); err != nil {
 		return err
-	}
-	findings := &study.Findings{Head: head, Study: &study.Compare, Settings: set, Cells: cells, Results: results, Failures: failures, Store: store,
-		Inputs: map[*experiments.Origin]string{origin: quoted([]string{relative(c.In)})}}
-	if err := findings.Write(ctx, c.Out); err != nil {
-		return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
 	}
 	if c.notice != "" {
 		t.note("%s", c.notice)
@@ -113,7 +107,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if err := c.report(ctx, t, findings, src.Test.Counted()); err != nil {
 		return err
 	}
-	return tellFailures(t, withCells(failures), len(cells))
+	return tellFailures(t, plan)
 }
 
 // open reads the rows, which must have what each method needs.

@@ -50,7 +50,7 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 // failed is the error of work of which parts failed, for these causes: a fault if one is.
-func failed(sentence string, causes []error) error {
+func failed[E error](sentence string, causes []E) error {
 	for _, cause := range causes {
 		if fault := (*experiments.Fault)(nil); errors.As(cause, &fault) {
 			return fmt.Errorf("%s; one by a panic: %w", sentence, fault)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -51,27 +50,6 @@ func (c *studyCmd) list(t *terminal) error {
 	return t.tables(list)
 }
 
-// cells observes the cells of a study. Cells count by their cost; those that are there
-// already count as nothing.
-func (t *terminal) cells(cells []study.Cell, done []*study.Result) (*progress, func(study.Cell)) {
-	var total, spent float64
-	left, ended := 0, 0
-	for i, c := range cells {
-		if done[i] == nil {
-			total += c.Cost
-			left++
-		}
-	}
-	if left < len(cells) {
-		t.note("%d of %d cells are there already", len(cells)-left, len(cells))
-	}
-	bar := t.progress()
-	return bar, func(c study.Cell) {
-		spent, ended = spent+c.Cost, ended+1
-		bar.at(spent, total, fmt.Sprintf("%d of %d cells%s; last %s", ended, left, bar.left(spent, total), c))
-	}
-}
-
 func (studyCmd) Help() string {
 	return `Example:
 
@@ -94,6 +72,15 @@ directory at once; none waits for another, and one that is killed loses the cell
 it was at. experiments/study/CLUSTER.md has files for Slurm, Snakemake and shells.`
 }
 
+// asked is a study as the flags ask for it: its cells, and how their report is made.
+type asked struct {
+	plan  *study.Plan
+	group string   // of the report's folder
+	files []string // of the report besides its figures
+	// report writes and prints what the plan has.
+	report func(context.Context, *terminal) error
+}
+
 func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	if c.Name == "" {
 		return c.list(t)
@@ -101,55 +88,50 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err := c.gridFlags.settle(t); err != nil {
 		return err
 	}
+	ask := c.grid
 	if c.Name == study.TruthName {
-		return c.truth(ctx, t, methods)
+		ask = c.truth
 	}
-	g, err := c.grid(ctx, t, methods)
+	a, err := ask(ctx, t, methods)
 	if err != nil {
 		return err
 	}
-	tasks := study.Tasks(g.cells, g.done)
 	if c.List {
-		return printTasks(t, tasks)
+		return printTasks(t, a.plan.Tasks)
 	}
-	c.tellStale(t, g.stale)
+	c.tellStale(t, a.plan.Stale)
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
 	if c.DryRun {
-		return listCells(t, g.cells, g.done, g.jobs)
+		return listCells(t, a.plan, experiments.Jobs(c.Jobs))
 	}
 	if c.part() {
-		return c.runPart(ctx, t, tasks, c.Cells, c.JSON, func(ctx context.Context, places []int) ([]error, error) {
-			_, failures, err := g.part(places).run(ctx, t)
-			return withCells(failures), err
-		})
+		return c.runPart(ctx, t, a.plan, c.Jobs, c.JSON)
 	}
 	if c.Collect {
-		if err := tellMissing(t, tasks, g.stale, study.Tasks(failedCells(g.damaged), nil), c.Cells); err != nil {
+		if err := tellMissing(t, a.plan); err != nil {
 			return err
 		}
 	}
-	return c.judge(ctx, t, g)
+	undo, err := experiments.PrepareDir(c.Out, a.group, a.files...)
+	if err != nil {
+		return err
+	}
+	defer undo()
+	if !c.Collect {
+		if err := t.run(ctx, a.plan, c.Jobs); err != nil {
+			return err
+		}
+	}
+	if err := a.report(ctx, t); err != nil {
+		return err
+	}
+	return tellFailures(t, a.plan)
 }
 
-// studyGrid is a study's cells with what its store holds of them.
-type studyGrid struct {
-	study    *study.Study
-	settings study.Settings
-	origins  []*experiments.Origin
-	inputs   map[*experiments.Origin]string // how the command line names them
-	cells    []study.Cell
-	skipped  []study.Skipped
-	store    study.Store
-	done     []*study.Result // of each cell; nil: it is to be computed
-	stale    []study.Task
-	damaged  []study.Failure
-	jobs     int
-}
-
-// grid is that of the flags. A flag that the study has no use for is refused.
-func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.Catalog) (*studyGrid, error) {
+// grid is a study of Specs. A flag that it has no use for is refused.
+func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.Catalog) (*asked, error) {
 	s, err := study.ByName(c.Name)
 	if err != nil {
 		return nil, err
@@ -166,7 +148,8 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 	if info, err := os.Stat(c.Out); c.Out != "" && err == nil && !info.IsDir() {
 		return nil, data.Inputf(c.Out, "is a file; name a directory for the report")
 	}
-	g := &studyGrid{study: s, inputs: map[*experiments.Origin]string{}}
+	var origins []*experiments.Origin
+	inputs := map[*experiments.Origin]string{} // how the command line names them
 	for _, arg := range c.Data {
 		o, err := methods.OpenOrigin(arg, c.Shifted, c.scores())
 		if err != nil {
@@ -180,28 +163,36 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 				return nil, err
 			}
 		}
-		g.origins, g.inputs[o] = append(g.origins, o), quoted([]string{arg})
+		origins, inputs[o] = append(origins, o), quoted([]string{arg})
 	}
-	if g.settings, err = c.settings(methods, s, g.origins); err != nil {
+	settings, err := c.settings(methods, s, origins)
+	if err != nil {
 		return nil, err
 	}
-	if g.cells, g.skipped, err = s.Cells(ctx, g.origins, g.settings); err != nil {
+	cells, skipped, err := s.Cells(ctx, origins, settings)
+	if err != nil {
 		return nil, err
 	}
-	for _, skip := range g.skipped {
+	for _, skip := range skipped {
 		t.warn("%s: left out of the grid: %s", skip.Data, skip.Why)
 	}
-	if len(g.cells) == 0 {
+	if len(cells) == 0 {
 		return nil, data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
 	}
-	if g.store, err = study.OpenStore(c.Cells); err != nil {
+	store, err := study.OpenStore(c.Cells)
+	if err != nil {
 		return nil, err
 	}
-	g.store.KeepStale = c.KeepStale
-	var stale []study.Cell
-	g.done, stale, g.damaged = g.store.Load(g.cells)
-	g.stale, g.jobs = study.Tasks(stale, nil), experiments.Jobs(c.Jobs)
-	return g, nil
+	store.KeepStale = c.KeepStale
+	plan := study.NewPlan(store, cells)
+	return &asked{plan, s.Group(), s.FileNames(), func(ctx context.Context, t *terminal) error {
+		f := s.Findings(settings, plan)
+		f.Skipped, f.Inputs = skipped, inputs
+		if err := writeFindings(ctx, f, c.Out, origins...); err != nil {
+			return err
+		}
+		return c.report(ctx, t, f, plan.Computed())
+	}}, nil
 }
 
 // settings are those of the flags for the study of these data.
@@ -221,61 +212,6 @@ func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origin
 	return settings, err
 }
 
-// part is the grid of the cells at these places alone.
-func (g *studyGrid) part(places []int) *studyGrid {
-	part := *g
-	part.cells, part.done = nil, nil
-	for _, at := range places {
-		part.cells, part.done = append(part.cells, g.cells[at]), append(part.done, g.done[at])
-	}
-	return &part
-}
-
-// run computes the cells that the store lacks.
-func (g *studyGrid) run(ctx context.Context, t *terminal) ([]*study.Result, []study.Failure, error) {
-	bar, observe := t.cells(g.cells, g.done)
-	defer bar.clear()
-	return study.Run(ctx, g.store, g.cells, g.jobs, observe)
-}
-
-// judge computes what is left of the grid, unless it is to be collected as it is, and writes and
-// prints the report.
-func (c *studyCmd) judge(ctx context.Context, t *terminal, g *studyGrid) error {
-	undo, err := experiments.PrepareDir(c.Out, g.study.Group(), g.study.FileNames()...)
-	if err != nil {
-		return err
-	}
-	defer undo()
-	results, failures := g.done, g.damaged
-	if !c.Collect {
-		if results, failures, err = g.run(ctx, t); err != nil {
-			return err
-		}
-	}
-	var named []report.Fact
-	for _, o := range g.origins {
-		named = append(named, report.Fact{Name: "Data", Value: o.Name + ", " + o.Digest})
-	}
-	head, err := provenance(named...)
-	if err != nil {
-		return err
-	}
-	findings := &study.Findings{
-		Head: head, Study: g.study, Settings: g.settings, Cells: g.cells, Results: results,
-		Failures: failures, Skipped: g.skipped, Store: g.store, Inputs: g.inputs,
-	}
-	if err := findings.Write(ctx, c.Out); err != nil {
-		if len(failures) < len(g.cells) {
-			return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
-		}
-		return err
-	}
-	if err := c.report(ctx, t, findings); err != nil {
-		return err
-	}
-	return tellFailures(t, withCells(failures), len(g.cells))
-}
-
 // places checks and fills in the directories of report and cells.
 func (c *studyCmd) places() error {
 	switch {
@@ -289,39 +225,31 @@ func (c *studyCmd) places() error {
 	return nil
 }
 
-// failedCells are the cells of failures.
-func failedCells(failures []study.Failure) (cells []study.Cell) {
-	for _, f := range failures {
-		cells = append(cells, f.Cell)
+// writeFindings writes the report of findings on these data.
+func writeFindings(ctx context.Context, f *study.Findings, dir string, origins ...*experiments.Origin) (err error) {
+	var named []report.Fact
+	for _, o := range origins {
+		named = append(named, report.Fact{Name: "Data", Value: o.Name + ", " + o.Digest})
 	}
-	return cells
-}
-
-// withCells are failures with the names of their cells.
-func withCells(failures []study.Failure) (all []error) {
-	for _, f := range failures {
-		all = append(all, fmt.Errorf("%s: %w", f.Cell, f.Err))
+	if f.Head, err = provenance(named...); err != nil {
+		return err
 	}
-	return all
+	if err = f.Write(ctx, dir); err != nil && len(f.Failures) < len(f.Cells) {
+		return fmt.Errorf("%w; the cells are kept, the same command goes on with them", err)
+	}
+	return err
 }
 
 // report prints the table of results, and in one line what was found and where it is.
-func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings) error {
+func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings, there int) error {
 	section, err := study.Results(ctx, f)
 	if err != nil {
 		return err
 	}
-	results := section.Tables[0]
-	list := reported(results, resultDrops)
+	list := reported(section.Tables[0], resultDrops)
 	verdicts, err := f.Verdicts(ctx)
 	if err != nil {
 		return err
-	}
-	there := 0
-	for _, r := range f.Results {
-		if r != nil {
-			there++
-		}
 	}
 	if c.JSON {
 		return t.json(map[string]any{"study": f.Study.Name, "results": list.objects(), "cells": len(f.Cells), "computed": there, "out": c.Out, "verdicts": verdicts})
@@ -329,23 +257,4 @@ func (c *studyCmd) report(ctx context.Context, t *terminal, f *study.Findings) e
 	t.tables(list)
 	t.verdicts(verdicts)
 	return t.closing("%d of %d cells are computed; wrote %s", there, len(f.Cells), filepath.Join(c.Out, "report.html"))
-}
-
-// listCells prints the grid and how long what is left of it should take.
-func listCells(t *terminal, cells []study.Cell, done []*study.Result, jobs int) error {
-	seconds, left := 0.0, 0
-	list := &table{columns: []column{{head: "key", left: true, drop: 1}, {head: "cell", left: true, wrap: true}, {head: "time", left: true}}}
-	for i, c := range cells {
-		state := fmt.Sprintf("about %.0f s", c.Cost)
-		if done[i] != nil {
-			state = "done"
-		} else {
-			seconds += c.Cost
-			left++
-		}
-		list.add(words(c.Key), words(c.String()), words(state))
-	}
-	t.tables(list)
-	return t.printf("%d cells, %d to compute, about %s on %d at a time\n", len(cells), left,
-		(time.Duration(seconds/float64(jobs)) * time.Second).Round(time.Second), jobs)
 }

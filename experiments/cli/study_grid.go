@@ -1,15 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"calibra/data"
+	"calibra/experiments"
 	"calibra/experiments/study"
 )
 
@@ -86,70 +88,120 @@ func printTasks(t *terminal, tasks []study.Task) error {
 	return t.failed
 }
 
-// runPart computes the tasks that --cell or --shard name, by compute, which gives an error
-// for each that failed, and says what was done. Cells that were done before are
-// computed by nobody.
-func (g *gridFlags) runPart(ctx context.Context, t *terminal, tasks []study.Task, dir string, asJSON bool, compute func(ctx context.Context, places []int) (failures []error, err error)) error {
-	places, err := g.chosen(tasks)
-	if err != nil {
-		return err
-	}
-	before := 0
-	for _, at := range places {
-		if tasks[at].Done {
-			before++
+// run computes what the plan lacks, and shows how far that is: by the seconds that cells are
+// expected to take, or by their number where nobody knows.
+func (t *terminal) run(ctx context.Context, p *study.Plan, jobs int) error {
+	var total, spent float64
+	left, ended := p.Left(), 0
+	for _, task := range p.Tasks {
+		if !task.Done {
+			total += cmp.Or(task.Seconds, 1)
 		}
 	}
-	failures, err := compute(ctx, places)
+	if done := p.Computed(); done > 0 {
+		t.note("%d of %d cells are there already", done, len(p.Tasks))
+	}
+	bar := t.progress()
+	defer bar.clear()
+	return p.Run(ctx, experiments.Jobs(jobs), func(task study.Task) {
+		spent, ended = spent+cmp.Or(task.Seconds, 1), ended+1
+		rest := ""
+		if task.Seconds > 0 {
+			rest = bar.left(spent, total)
+		}
+		bar.at(spent, total, fmt.Sprintf("%d of %d cells%s; last %s", ended, left, rest, task.Cell))
+	})
+}
+
+// listCells prints the cells and, where that is known, how long what is left should take.
+func listCells(t *terminal, p *study.Plan, jobs int) error {
+	timed := p.Tasks[0].Seconds > 0
+	key, state := "id", "done"
+	if timed {
+		key, state = "key", "time"
+	}
+	list := &table{columns: []column{{head: key, left: true, drop: 1}, {head: "cell", left: true, wrap: true}, {head: state, left: true}}}
+	seconds := 0.0
+	for _, task := range p.Tasks {
+		state := ""
+		switch {
+		case task.Done:
+			state = "done"
+		case timed:
+			state = fmt.Sprintf("about %.0f s", task.Seconds)
+			seconds += task.Seconds
+		}
+		list.add(words(task.ID), words(task.Cell), words(state))
+	}
+	t.tables(list)
+	t.printf("%d cells, %d to compute", len(p.Tasks), p.Left())
+	if timed {
+		t.printf(", about %s on %d at a time", (time.Duration(seconds/float64(jobs)) * time.Second).Round(time.Second), jobs)
+	}
+	return t.printf("\n")
+}
+
+// runPart computes the cells that --cell or --shard name and says what was done. Cells that were done before are
+// computed by nobody.
+func (g *gridFlags) runPart(ctx context.Context, t *terminal, p *study.Plan, jobs int, asJSON bool) error {
+	places, err := g.chosen(p.Tasks)
 	if err != nil {
 		return err
 	}
-	computed := len(places) - before - len(failures)
+	part, dir := p.Part(places), p.Store.Dir
+	all, before := len(places), part.Computed()
+	if err := t.run(ctx, part, jobs); err != nil {
+		return err
+	}
+	failures := len(part.Failures())
+	computed := all - before - failures
 	if asJSON {
-		err = t.json(map[string]any{"cells": len(places), "done_before": before, "computed": computed, "failed": len(failures), "dir": dir})
+		err = t.json(map[string]any{"cells": all, "done_before": before, "computed": computed, "failed": failures, "dir": dir})
 	} else {
-		err = t.closing("%d of %d cells are computed, %d were there already; they lie in %s", computed, len(places), before, dir)
+		err = t.closing("%d of %d cells are computed, %d were there already; they lie in %s", computed, all, before, dir)
 	}
 	if err != nil {
 		return err
 	}
-	return tellFailures(t, failures, len(places))
+	return tellFailures(t, part)
 }
 
 // tellFailures names the cells that failed; the error says how many.
-func tellFailures(t *terminal, failures []error, of int) error {
-	for _, err := range failures {
-		t.warn("failed: %s", strings.TrimSpace(err.Error()))
+func tellFailures(t *terminal, p *study.Plan) error {
+	failures := p.Failures()
+	for _, f := range failures {
+		t.warn("failed: %s", strings.TrimSpace(f.Error()))
 	}
 	if len(failures) > 0 {
-		return failed(fmt.Sprintf("%d of %d cells failed; the same command tries them again", len(failures), of), failures)
+		return failed(fmt.Sprintf("%d of %d cells failed; the same command tries them again", len(failures), len(p.Tasks)), failures)
 	}
 	return nil
 }
 
 // tellMissing says which cells a report lacks besides the stale and the damaged ones.
-func tellMissing(t *terminal, tasks, stale, damaged []study.Task, dir string) error {
+func tellMissing(t *terminal, p *study.Plan) error {
 	known := map[string]bool{}
-	for _, task := range slices.Concat(stale, damaged) {
+	for _, task := range p.Stale {
 		known[task.ID] = true
 	}
+	damaged := p.Failures()
+	for _, f := range damaged {
+		known[f.ID] = true
+	}
 	var missing []string
-	done := 0
-	for _, task := range tasks {
-		switch {
-		case task.Done:
-			done++
-		case !known[task.ID]:
+	for _, task := range p.Tasks {
+		if !task.Done && !known[task.ID] {
 			missing = append(missing, task.Cell)
 		}
 	}
-	switch none := done+len(damaged) == 0; {
-	case none && len(missing) == len(tasks):
-		return data.Inputf("", "none of the %d cells is in %s; compute them first, by --shard or without --collect", len(tasks), dir)
+	all, dir := len(p.Tasks), p.Store.Dir
+	switch none := p.Computed()+len(damaged) == 0; {
+	case none && len(missing) == all:
+		return data.Inputf("", "none of the %d cells is in %s; compute them first, by --shard or without --collect", all, dir)
 	case none:
 		return data.Inputf("", "the cells in %s are of another program; compute them again, or take them by --keep-stale", dir)
 	case len(missing) > 0:
-		t.warn("%d of %d cells are not in %s: %s; the report is of the others", len(missing), len(tasks), dir, someOf(missing))
+		t.warn("%d of %d cells are not in %s: %s; the report is of the others", len(missing), all, dir, someOf(missing))
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func TestMeanRanksOfWhatIsThere(t *testing.T) {
 			if m.name == "vq" && set == "b" {
 				delete(r.Shared, "lce")
 			}
-			f.Cells = append(f.Cells, Cell{Spec: experiments.Spec{Method: m.name, Seed: 42}, Origin: o})
+			f.Cells = append(f.Cells, SpecCell{Spec: experiments.Spec{Method: m.name, Seed: 42}, Origin: o})
 			f.Results = append(f.Results, r)
 		}
 	}

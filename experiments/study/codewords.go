@@ -69,7 +69,7 @@ func codewordMaps(_ context.Context, f *Findings) (*report.Section, error) {
 }
 
 // firstVQ is the subject's first cell of the paper's calibrator that is there.
-func (f *Findings) firstVQ(s *subject) (Cell, *Result) {
+func (f *Findings) firstVQ(s *subject) (SpecCell, *Result) {
 	for _, r := range s.rows {
 		if r.spec.Method != tableOrder[0] {
 			continue
@@ -80,7 +80,7 @@ func (f *Findings) firstVQ(s *subject) (Cell, *Result) {
 			}
 		}
 	}
-	return Cell{}, nil
+	return SpecCell{}, nil
 }
 
 // classNames are the subject's classes, or numbers; empty if there are too many.

@@ -248,7 +248,7 @@ func writeSummary(ctx context.Context, f *Findings, out io.Writer) error {
 		methods[l.Method] = one
 	}
 	for _, fail := range f.Failures {
-		failures[fmt.Sprintf("%s/%d", fail.Cell.Spec.Method, fail.Cell.Spec.Seed)] = fail.Err.Error()
+		failures[fmt.Sprintf("%s/%d", fail.Method, fail.Seed)] = fail.Err.Error()
 	}
 	split := f.Settings.Split
 	if split == "" {

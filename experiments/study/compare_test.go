@@ -36,7 +36,7 @@ func compared(t *testing.T, results ...*Result) []Line {
 	f := &Findings{Study: &Compare, Results: results}
 	o := &experiments.Origin{}
 	for _, r := range results {
-		f.Cells = append(f.Cells, Cell{Spec: r.Spec, Origin: o})
+		f.Cells = append(f.Cells, SpecCell{Spec: r.Spec, Origin: o})
 	}
 	lines, err := f.Lines(t.Context())
 	if err != nil {
@@ -123,19 +123,19 @@ func TestGapped(t *testing.T) {
 // calibration rows, and yet measured in the embedding of the others.
 func TestCompareMeasuresAlike(t *testing.T) {
 	o := []*experiments.Origin{origin(t, features(t, 400, 16))}
-	run := func(methods ...string) []*Result {
+	compared := func(methods ...string) []*Result {
 		cells, _, err := Compare.Cells(t.Context(), o, Settings{Methods: methods, Seeds: []uint64{1}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, failures, err := Run(t.Context(), store(t, t.TempDir()), cells, 2, nil)
+		results, failures, err := run(t.Context(), store(t, t.TempDir()), cells, 2, nil)
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}
 		slices.SortStableFunc(results, func(a, b *Result) int { return a.CalibrationRows - b.CalibrationRows })
 		return results
 	}
-	both, alone := run("ts", "ln"), run("ts")
+	both, alone := compared("ts", "ln"), compared("ts")
 	stops, ts := both[0], both[1]
 	if stops.CalibrationRows != 360 || stops.ValidationRows != 40 || ts.CalibrationRows != 400 || ts.ValidationRows != 0 {
 		t.Fatalf("of 400 rows %d and %d are fitted to, %d and %d set aside", stops.CalibrationRows, ts.CalibrationRows, stops.ValidationRows, ts.ValidationRows)
@@ -186,12 +186,12 @@ func Example_compare() {
 		fmt.Println(err)
 		return
 	}
-	results, failures, err := Run(ctx, store, cells, 0, nil)
-	if err != nil || failures != nil {
-		fmt.Println(err, failures)
+	plan := NewPlan(store, cells)
+	if err := plan.Run(ctx, 0, nil); err != nil || plan.Failures() != nil {
+		fmt.Println(err, plan.Failures())
 		return
 	}
-	lines, err := (&Findings{Study: &Compare, Settings: set, Cells: cells, Results: results}).Lines(ctx)
+	lines, err := Compare.Findings(set, plan).Lines(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,17 +1,19 @@
 // Package study runs the paper's experiments as grids of [experiments.Spec].
 //
 // A [Study] is data: which Specs to run on an origin, and which tables and figures
-// show them. [Study.Cells] lists its grid for given origins and seeds, [Run]
-// computes the cells that are not there yet, [Findings.Report] shows them. To add
+// show them. [Study.Cells] lists its grid for given origins and seeds, [Plan.Run]
+// computes the cells that are not there yet, [Findings.Write] shows them. [Truth], whose sources
+// are its own, is no grid of Specs, and has cells all the same. To add
 // a study, add a file with a Study and its name to [Studies]. [Compare] is the one behind
 // calibra compare.
 //
 // # Cells
 //
-// A cell is one Spec on one origin. Its result is kept as one file, written whole
-// or not at all, under a hash of the Spec and of the data's contents:
+// A [Cell] is what is computed at once: one Spec on one origin, or one draw of study truth. Its
+// result is kept as one file, written whole or not at all, under the cell's id: of a Spec a hash
+// of it and of the data's contents:
 //
-//	DIR/KEY.json           the Result
+//	DIR/KEY.json           the result
 //	DIR/KEY.safetensors    the fitted model
 //	DIR/encoded-KEY.npz    what an encoder made of raw rows
 //	DIR/HASH.grid          the cells that a process wants, written before it begins (see [Grid])

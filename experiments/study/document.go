@@ -107,7 +107,7 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 		}
 	}
 	for _, fail := range f.Failures {
-		d.Failures = append(d.Failures, fmt.Sprintf("%s: %v", fail.Cell, fail.Err))
+		d.Failures = append(d.Failures, fail.Error())
 	}
 	return d, nil
 }
@@ -196,20 +196,20 @@ func priorWords(names []string, priors []float64) string {
 // specColumns are the parts of a Spec that csv files hold.
 var specColumns = []struct {
 	name  string
-	value func(Cell) string
+	value func(SpecCell) string
 }{
-	{"data", func(c Cell) string { return c.Spec.Data }},
-	{"encoder", func(c Cell) string { return c.Spec.Encoder }},
-	{"method", func(c Cell) string { return c.Spec.Method }},
-	{"slots", func(c Cell) string { return strconv.Itoa(c.Spec.Slots()) }},
-	{"codewords", func(c Cell) string { return strconv.Itoa(c.Spec.Codewords()) }},
-	{"ema", func(c Cell) string { return c.Spec.Start() }},
-	{"calibration_fraction", func(c Cell) string { return number(fraction(c.Spec)) }},
-	{"shift", func(c Cell) string { return string(c.Spec.Shift) }},
-	{"tuned", func(c Cell) string { return strconv.FormatBool(c.Spec.Tune) }},
-	{"split", func(c Cell) string { return string(c.Spec.Split) }},
-	{"seed", func(c Cell) string { return strconv.FormatUint(c.Spec.Seed, 10) }},
-	{"settings", func(c Cell) string { return c.Spec.Set }}, // among them the kind of codes
+	{"data", func(c SpecCell) string { return c.Spec.Data }},
+	{"encoder", func(c SpecCell) string { return c.Spec.Encoder }},
+	{"method", func(c SpecCell) string { return c.Spec.Method }},
+	{"slots", func(c SpecCell) string { return strconv.Itoa(c.Spec.Slots()) }},
+	{"codewords", func(c SpecCell) string { return strconv.Itoa(c.Spec.Codewords()) }},
+	{"ema", func(c SpecCell) string { return c.Spec.Start() }},
+	{"calibration_fraction", func(c SpecCell) string { return number(fraction(c.Spec)) }},
+	{"shift", func(c SpecCell) string { return string(c.Spec.Shift) }},
+	{"tuned", func(c SpecCell) string { return strconv.FormatBool(c.Spec.Tune) }},
+	{"split", func(c SpecCell) string { return string(c.Spec.Split) }},
+	{"seed", func(c SpecCell) string { return strconv.FormatUint(c.Spec.Seed, 10) }},
+	{"settings", func(c SpecCell) string { return c.Spec.Set }}, // among them the kind of codes
 }
 
 // number writes all digits of x, nothing for NaN.

@@ -20,7 +20,7 @@ type View func(context.Context, *Findings) (*report.Section, error)
 type Findings struct {
 	Study    *Study
 	Settings Settings
-	Cells    []Cell
+	Cells    []SpecCell
 	Results  []*Result // of each cell, nil where it failed
 	Failures []Failure
 	Skipped  []Skipped
@@ -31,6 +31,16 @@ type Findings struct {
 
 	answers map[question]map[experiments.Spec]*paired // to what was asked before
 	tested  *tests                                    // nil until asked for
+}
+
+// Findings are those of the plan of the study's cells.
+func (s *Study) Findings(set Settings, p *Plan) *Findings {
+	f := &Findings{Study: s, Settings: set, Results: make([]*Result, len(p.cells)), Failures: p.Failures(), Store: p.Store}
+	for i, c := range p.cells {
+		f.Cells = append(f.Cells, c.(SpecCell))
+		f.Results[i], _ = p.results[i].(*Result)
+	}
+	return f
 }
 
 // source is what a subject's rows are features of.
@@ -49,7 +59,7 @@ type subject struct {
 type row struct {
 	spec    experiments.Spec // of the first seed
 	labels  []string         // one a field that the study varies
-	cells   []Cell
+	cells   []SpecCell
 	results []*Result // those that are there
 }
 

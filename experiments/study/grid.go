@@ -44,7 +44,7 @@ func (g *Grid) path(dir string) string {
 func gridOf(tasks []Task) *Grid {
 	g := &Grid{Cells: make([]Wanted, len(tasks))}
 	for i, t := range tasks {
-		g.Cells[i] = Wanted{Key: t.ID, Data: t.Data, Name: t.Cell, Cost: cmp.Or(t.Seconds, 1), Done: t.Done}
+		g.Cells[i] = Wanted{Key: t.ID, Data: t.Data, Name: cmp.Or(t.title, t.Cell), Cost: cmp.Or(t.Seconds, 1), Done: t.Done}
 	}
 	return g
 }

@@ -125,6 +125,9 @@ type Other struct {
 }
 
 // addOthers adds the metrics from outside.
+func (r *Result) program() *experiments.Program { return &r.Program }
+func (r *Result) id() string                    { return "" } // its key is of the data, too
+
 func (r *Result) addOthers(own []metrics.OwnValue) {
 	for _, o := range own {
 		if math.IsNaN(o.Value) {

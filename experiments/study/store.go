@@ -10,7 +10,6 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/layers"
 )
 
 // Store is a directory of computed cells, which studies may share, and processes on many
@@ -29,31 +28,13 @@ func OpenStore(dir string) (Store, error) {
 	return Store{Dir: dir, Program: program}, err
 }
 
-// Load reads the results that the store has of the cells, nil for those it has not, and
-// tells which cells it has from another program, and which files are damaged. Their results
-// are nil too, of the former unless KeepStale.
-func (st Store) Load(cells []Cell) (results []*Result, stale []Cell, damaged []Failure) {
-	results = make([]*Result, len(cells))
-	for i, c := range cells {
-		r, old, err := st.find(c)
-		if err != nil {
-			damaged = append(damaged, Failure{c, err})
-		}
-		if old {
-			stale = append(stale, c)
-		}
-		results[i] = r
-	}
-	return results, stale, damaged
-}
-
-// find is the result of one cell that may be used, nil if it is still to be computed, and
+// find is the result of a cell that may be used, nil if it is still to be computed, and
 // whether another program's is there.
-func (st Store) find(c Cell) (r *Result, stale bool, err error) {
+func (st Store) find(c Cell) (r kept, stale bool, err error) {
 	if r, err = st.read(c); err != nil || r == nil {
 		return nil, false, err
 	}
-	if stale = !r.Program.Same(st.made(c)); stale && !st.KeepStale {
+	if stale = !r.program().Same(st.made(c)); stale && !st.KeepStale {
 		return nil, true, nil
 	}
 	return r, stale, nil
@@ -62,21 +43,28 @@ func (st Store) find(c Cell) (r *Result, stale bool, err error) {
 // made is the program with the source files that it makes a cell of.
 func (st Store) made(c Cell) experiments.Program {
 	p := st.Program
-	p.Sources, p.Code = c.Spec.Sources("calibra/experiments/study"), experiments.Code()
+	p.Sources, p.Code = c.sources(), experiments.Code()
 	return p
 }
 
-// modelPath is the file of a cell's model.
-func (st Store) modelPath(c Cell) string { return filepath.Join(st.Dir, c.Key+".safetensors") }
+const modelEnding = ".safetensors"
 
-func (st Store) path(c Cell) string { return filepath.Join(st.Dir, c.Key+".json") }
+// base is the path of a cell's files but for their endings.
+func (st Store) base(c Cell) string { return filepath.Join(st.Dir, c.task().ID) }
+
+func (st Store) modelPath(c Cell) string { return st.base(c) + modelEnding }
+
+func (st Store) path(c Cell) string { return st.base(c) + ".json" }
 
 // read is the cell's result, stale or not; nil if there is none.
-func (st Store) read(c Cell) (*Result, error) {
-	r := &Result{}
+func (st Store) read(c Cell) (kept, error) {
+	r := c.blank()
 	err := readJSON(st.path(c), r)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if id := c.task().ID; err == nil && r.id() != "" && r.id() != id {
+		err = data.Inputf(st.path(c), "does not hold the cell %s; delete it", id)
 	}
 	if err != nil {
 		return nil, err
@@ -84,17 +72,19 @@ func (st Store) read(c Cell) (*Result, error) {
 	return r, nil
 }
 
-// write keeps the result, its model before it, so that a cell that is there is
+// write keeps the result, what lies beside it before it, so that a cell that is there is
 // there in full. One that another process has kept meanwhile is the same and stays. Files
 // are replaced: that process may write between any two steps of this one. A kill before the
 // last step leaves a stale result as it was, beside the new model; a failure of it leaves no
 // model of a cell that is not there.
-func (st Store) write(c Cell, r *Result, model layers.Stateful) error {
+func (st Store) write(c Cell, r kept, beside func(path string) error) error {
 	if there, _, err := st.find(c); err != nil || there != nil {
 		return err
 	}
-	if err := st.place(func() error { return c.Spec.WriteModel(st.modelPath(c), model, nil) }); err != nil {
-		return err
+	if beside != nil {
+		if err := st.place(func() error { return beside(st.base(c)) }); err != nil {
+			return err
+		}
 	}
 	err := st.place(func() error { return writeJSON(st.path(c), r) })
 	if err != nil {

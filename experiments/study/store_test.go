@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"calibra/experiments"
-	"calibra/layers"
 )
 
 // TestStale: a cell of another program is computed again, or kept where that is asked
@@ -29,9 +28,9 @@ func TestStale(t *testing.T) {
 	st := store(t, t.TempDir())
 	earlier := st
 	earlier.Program.Digest = "earlier"
-	run := func(st Store) (nll []float64, computed int) {
+	computeAll := func(st Store) (nll []float64, computed int) {
 		t.Helper()
-		results, failures, err := Run(t.Context(), st, cells, 1, func(Cell) { computed++ })
+		results, failures, err := run(t.Context(), st, cells, 1, func(Task) { computed++ })
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}
@@ -40,12 +39,13 @@ func TestStale(t *testing.T) {
 		}
 		return nll, computed
 	}
-	run(earlier)
+	computeAll(earlier)
 	for _, c := range cells {
-		r, err := earlier.read(c)
-		if err != nil || r == nil {
-			t.Fatal(r, err)
+		there, err := earlier.read(c)
+		if err != nil || there == nil {
+			t.Fatal(there, err)
 		}
+		r := there.(*Result)
 		if r.Program.Sources == "" || !r.Program.Same(st.made(c)) {
 			t.Errorf("%s is stale by another executable of the same sources %q", c, r.Program.Sources)
 		}
@@ -56,21 +56,21 @@ func TestStale(t *testing.T) {
 	}
 	kept := st
 	kept.KeepStale = true
-	if nll, computed := run(kept); computed != 0 || slices.ContainsFunc(nll, func(x float64) bool { return x != wrong }) {
+	if nll, computed := computeAll(kept); computed != 0 || slices.ContainsFunc(nll, func(x float64) bool { return x != wrong }) {
 		t.Errorf("kept: %d computed, NLL %v", computed, nll)
 	}
-	if _, stale, err := kept.Load(cells); err != nil || len(stale) != len(cells) {
-		t.Errorf("of %d stale cells %v are named, %v", len(cells), stale, err)
+	if p := NewPlan(kept, cells); p.Failures() != nil || len(p.Stale) != len(cells) {
+		t.Errorf("of %d stale cells %v are named, %v", len(cells), p.Stale, p.Failures())
 	}
 	for _, want := range []int{len(cells), 0} { // the second time they are there
-		nll, computed := run(st)
+		nll, computed := computeAll(st)
 		if computed != want || slices.Contains(nll, wrong) {
 			t.Errorf("%d computed, want %d; NLL %v", computed, want, nll)
 		}
 	}
 	other := st
 	other.Program.Products = "another library"
-	if _, computed := run(other); computed != len(cells) {
+	if _, computed := computeAll(other); computed != len(cells) {
 		t.Errorf("with products of another library %d cells are computed, not %d", computed, len(cells))
 	}
 }
@@ -88,8 +88,8 @@ func TestOthersKeepTheirFirstCells(t *testing.T) {
 	st := store(t, filepath.Join(t.TempDir(), "cells"))
 	failing := cells[0]
 	failing.Spec.Method, failing.Key = "nosuch", "failing"
-	for _, mine := range [][]Cell{{}, {failing}} {
-		if _, failures, err := Run(t.Context(), st, mine, 1, nil); err != nil || len(failures) != len(mine) {
+	for _, mine := range [][]SpecCell{{}, {failing}} {
+		if _, failures, err := run(t.Context(), st, mine, 1, nil); err != nil || len(failures) != len(mine) {
 			t.Fatal(failures, err)
 		}
 		err := st.place(func() error { return writeJSON(st.path(cells[0]), &Result{}) }) // of another process
@@ -100,35 +100,25 @@ func TestOthersKeepTheirFirstCells(t *testing.T) {
 	}
 }
 
-// meddling is a model that does something else before it tells its state.
-type meddling struct {
-	layers.Stateful
-	before func()
-}
-
-func (m meddling) State() (layers.State, error) {
-	m.before()
-	return layers.State{}, errors.New("no state")
-}
-
 // TestWriteNeverRemoves: between the steps of a write a stale cell is still there, and a fresh
 // one that another process writes meanwhile stays.
 func TestWriteNeverRemoves(t *testing.T) {
 	st := store(t, t.TempDir())
-	c := Cell{Key: "key", Spec: experiments.Spec{Method: "nc"}}
+	c := SpecCell{Key: "key", Spec: experiments.Spec{Method: "nc"}}
 	if err := writeJSON(st.path(c), &Result{}); err != nil { // by no program
 		t.Fatal(err)
 	}
-	model := meddling{before: func() {
+	model := func(string) error {
 		if r, err := st.read(c); r == nil || err != nil {
 			t.Errorf("the stale cell is gone: %v", err)
 		}
 		if err := writeJSON(st.path(c), &Result{Program: st.Program}); err != nil {
 			t.Error(err)
 		}
-	}}
+		return errors.New("no model")
+	}
 	if err := st.write(c, &Result{Program: st.Program}, model); err == nil {
-		t.Fatal("a model without a state was written")
+		t.Fatal("a cell without its model was written")
 	}
 	if r, _, err := st.find(c); r == nil || err != nil {
 		t.Errorf("the fresh cell is gone: %v", err)
@@ -163,7 +153,7 @@ func TestEveryHistoryAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		st := store(t, dir)
-		results, failures, err := Run(t.Context(), st, cells, 2, nil)
+		results, failures, err := run(t.Context(), st, cells, 2, nil)
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}
@@ -197,7 +187,7 @@ func TestEveryHistoryAlike(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := 0
-	if _, _, err := Run(ctx, store(t, stopped), cells, 1, func(Cell) {
+	if _, _, err := run(ctx, store(t, stopped), cells, 1, func(Task) {
 		if ended++; ended == 4 { // with the other two methods of the second seed to come
 			stop()
 		}

@@ -66,6 +66,13 @@ func store(t *testing.T, dir string) Store {
 
 var settings = Settings{Seeds: []uint64{1, 2}, Split: data.PaperTables}
 
+// run computes what the store lacks of the cells.
+func run(ctx context.Context, st Store, cells []SpecCell, jobs int, observe func(Task)) ([]*Result, []Failure, error) {
+	p := NewPlan(st, cells)
+	err := p.Run(ctx, jobs, observe)
+	return (&Study{}).Findings(settings, p).Results, p.Failures(), err
+}
+
 // TestKeys: a cell's key tells it from every other, and is the same in every study.
 func TestKeys(t *testing.T) {
 	letter := []*experiments.Origin{origin(t, "letter")}
@@ -129,11 +136,13 @@ func findings(t *testing.T, path, dir string, jobs int) *Findings {
 		t.Fatal(err)
 	}
 	st := store(t, dir)
-	results, failures, err := Run(t.Context(), st, cells, jobs, nil)
-	if err != nil {
+	p := NewPlan(st, cells)
+	if err := p.Run(t.Context(), jobs, nil); err != nil {
 		t.Fatal(err)
 	}
-	return &Findings{Study: &small, Settings: settings, Cells: cells, Results: results, Failures: failures, Skipped: skipped, Store: st}
+	f := small.Findings(settings, p)
+	f.Skipped = skipped
+	return f
 }
 
 func csvOf(t *testing.T, f *Findings) string {
@@ -215,7 +224,7 @@ func TestShifted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, failures, err := Run(t.Context(), store(t, dir), cells, 1, nil)
+		results, failures, err := run(t.Context(), store(t, dir), cells, 1, nil)
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}
@@ -279,7 +288,7 @@ func TestTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, failures, err := Run(t.Context(), store(t, t.TempDir()), cells, 1, nil)
+	results, failures, err := run(t.Context(), store(t, t.TempDir()), cells, 1, nil)
 	if err != nil || failures != nil {
 		t.Fatal(err, failures)
 	}
@@ -305,12 +314,12 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := 0
 	dir := t.TempDir()
-	_, _, err = Run(ctx, store(t, dir), cells, 1, func(Cell) { ended++; cancel() })
+	_, _, err = run(ctx, store(t, dir), cells, 1, func(Task) { ended++; cancel() })
 	if err == nil || ctx.Err() == nil || ended != 1 {
 		t.Fatalf("%d cells ended, error %v", ended, err)
 	}
-	there, _, damaged := store(t, dir).Load(cells)
-	if damaged != nil || there[0] == nil || there[len(there)-1] != nil {
+	p := NewPlan(store(t, dir), cells)
+	if damaged := p.Failures(); damaged != nil || !p.Tasks[0].Done || p.Tasks[len(cells)-1].Done {
 		t.Errorf("the first cell is not there or the last is: %v", damaged)
 	}
 }
@@ -359,7 +368,7 @@ func ExampleStudy_Cells() {
 // TestEncodedOnce: what an encoder made is the same from its file as from training.
 func TestEncodedOnce(t *testing.T) {
 	o := origin(t, "digits")
-	c := Cell{Spec: experiments.Spec{Data: "digits", Encoder: "mlp-shallow", Seed: 1}, Origin: o}
+	c := SpecCell{Spec: experiments.Spec{Data: "digits", Encoder: "mlp-shallow", Seed: 1}, Origin: o}
 	st := store(t, t.TempDir())
 	trained, err := st.problem(t.Context(), c)
 	if err != nil {
@@ -402,7 +411,7 @@ func TestShiftsByName(t *testing.T) {
 	one.Seeds, one.Methods = []uint64{1}, []string{"nc", "ts"}
 	if inside, _, err := Main.Cells(t.Context(), o, one); err != nil {
 		t.Fatal(err)
-	} else if _, failures, err := Run(t.Context(), store(t, dir), inside, 1, nil); err != nil || failures != nil {
+	} else if _, failures, err := run(t.Context(), store(t, dir), inside, 1, nil); err != nil || failures != nil {
 		t.Fatal(err, failures)
 	}
 	nll := map[float64]bool{}
@@ -416,7 +425,7 @@ func TestShiftsByName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, failures, err := Run(t.Context(), store(t, dir), cells, 1, nil)
+		results, failures, err := run(t.Context(), store(t, dir), cells, 1, nil)
 		if err != nil || failures != nil {
 			t.Fatal(err, failures)
 		}

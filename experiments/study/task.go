@@ -3,6 +3,8 @@ package study
 import (
 	"cmp"
 	"slices"
+
+	"calibra/experiments"
 )
 
 // Task is one cell as it is dealt out to many processes, whatever the study's kind. Its
@@ -15,16 +17,9 @@ type Task struct {
 	Done    bool    `json:"done"`
 	Cell    string  `json:"cell"`              // in words
 	Seconds float64 `json:"seconds,omitempty"` // it is expected to take on one core; 0: unknown
-}
 
-// Tasks are the cells of a grid; results are those of the store, nil where it lacks one, or
-// nil where it has none of them.
-func Tasks(cells []Cell, results []*Result) []Task {
-	tasks := make([]Task, len(cells))
-	for i, c := range cells {
-		tasks[i] = Task{ID: c.Key, Method: c.Spec.Method, Data: c.Spec.Data, Seed: c.Spec.Seed, Done: results != nil && results[i] != nil, Cell: c.String(), Seconds: c.Cost}
-	}
-	return tasks
+	shift experiments.Shift // of the rows it is judged on
+	title string            // in grids; "": Cell
 }
 
 // Share are the places in tasks of the i-th of n shares, i from 1, ascending. Every place is

@@ -37,9 +37,9 @@ func tessellation(ctx context.Context, f *Findings) (*report.Section, error) {
 		if res == nil {
 			continue
 		}
-		shop := newWorkshop()
+		shop := newWorkshop(f.Store)
 		shop.expect(c)
-		p, err := shop.prepare(ctx, f.Store, c)
+		p, err := shop.prepare(ctx, c)
 		if err != nil {
 			return nil, err
 		}

@@ -2,10 +2,14 @@ package study
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -31,10 +35,6 @@ type Truth struct {
 	Set map[string]experiments.Values
 	// Executor is where fits and kernel sums run; nil: in this process.
 	Executor experiments.Executor
-
-	Dir       string              // of the cells that were computed
-	Program   experiments.Program // that computes; a cell of another one is stale
-	KeepStale bool                // and is taken as it is
 }
 
 // TruthName and TruthLine are what the command calls it.
@@ -51,6 +51,8 @@ type TruthCell struct {
 	Classes  int    `json:"classes,omitempty"`  // 0: the source's own
 	Seed     uint64 `json:"seed"`
 	Alarm    bool   `json:"alarm,omitempty"` // only the exact and a middle predictor, with p-values
+
+	of *Truth // what it is computed by
 }
 
 func (c TruthCell) String() string {
@@ -80,18 +82,18 @@ type Predictor struct {
 	Alarms      map[string]bool    `json:"alarms,omitempty"` // p ≤ .05
 }
 
-// Fitted is a method that a cell fits.
-type Fitted struct {
-	Method string `json:"method"`
-	Set    string `json:"set,omitempty"` // its settings, as in a Spec
-}
-
 // TruthResult is a cell with its predictors, and what it was computed with.
 type TruthResult struct {
 	TruthCell
 	Methods    []Fitted            `json:"methods,omitempty"`
 	Program    experiments.Program `json:"program"`
 	Predictors []Predictor         `json:"predictors"`
+}
+
+// Fitted is a method that a cell fits.
+type Fitted struct {
+	Method string `json:"method"`
+	Set    string `json:"set,omitempty"` // its settings, as in a Spec
 }
 
 // synthetic sources of package data, with the strengths of their error.
@@ -113,61 +115,107 @@ var (
 
 const alarmRows = 500
 
-// Cells are the study's cells: the sources by rows and seeds, the axes, the alarms.
-func (t *Truth) Cells() (cells []TruthCell) {
+// Cells are the study's cells: the sources by rows and seeds, the axes, the alarms, the diagnoses.
+func (t *Truth) Cells() (cells []Cell) {
+	sources := t.Sources
+	if sources == nil {
+		sources = TruthSources
+	}
 	for _, seed := range t.Seeds {
-		for _, source := range t.sources() {
-			cells = append(cells, TruthCell{Source: source, Rows: t.Rows[0], Seed: seed})
+		for _, source := range sources {
+			cells = append(cells, TruthCell{of: t, Source: source, Rows: t.Rows[0], Seed: seed})
 		}
 	}
 	for _, seed := range t.Seeds {
 		if len(t.Rows) == 1 {
 			break
 		}
+		axis := TruthCell{of: t, Source: axisSource, Rows: t.Rows[0], Seed: seed}
 		for _, rows := range t.Rows[1:] {
-			cells = append(cells, TruthCell{Source: axisSource, Rows: rows, Seed: seed})
+			c := axis
+			c.Rows = rows
+			cells = append(cells, c)
 		}
 		for _, features := range axisFeatures {
-			cells = append(cells, TruthCell{Source: axisSource, Rows: t.Rows[0], Features: features, Seed: seed})
+			c := axis
+			c.Features = features
+			cells = append(cells, c)
 		}
 		for _, classes := range axisClasses {
-			cells = append(cells, TruthCell{Source: axisSource, Rows: t.Rows[0], Classes: classes, Seed: seed})
+			c := axis
+			c.Classes = classes
+			cells = append(cells, c)
 		}
 	}
 	for k := range t.Alarms {
-		cells = append(cells, TruthCell{Source: axisSource, Rows: alarmRows, Seed: uint64(1000 + k), Alarm: true})
+		cells = append(cells, TruthCell{of: t, Source: axisSource, Rows: alarmRows, Seed: uint64(1000 + k), Alarm: true})
+	}
+	for _, d := range t.diagnoses() {
+		cells = append(cells, d)
 	}
 	return cells
 }
 
-func (t *Truth) sources() []string {
-	if t.Sources == nil {
-		return TruthSources
+// fitted are the methods that the cell fits.
+func (c TruthCell) fitted() (all []Fitted) {
+	if c.Alarm {
+		return nil
 	}
-	return t.Sources
+	for _, m := range c.of.Methods {
+		all = append(all, Fitted{m.Name, c.of.Set[m.Name].String()})
+	}
+	return all
 }
 
-func (t *Truth) cell(ctx context.Context, c TruthCell) (TruthResult, error) {
-	fitted := t.fitted(c)
-	return kept(t, truthID(c, fitted), func() (TruthResult, error) {
-		r := TruthResult{TruthCell: c, Methods: fitted, Program: t.Program}
-		drawn, err := t.draw(ctx, c)
+func (c TruthCell) task() Task {
+	var names []string
+	fitted := c.fitted()
+	for _, f := range fitted {
+		names = append(names, f.Method)
+	}
+	return Task{ID: truthID(c, fitted), Method: strings.Join(names, ","), Data: c.Source, Seed: c.Seed, Cell: c.String(), title: strings.ReplaceAll(c.String(), "-", " ")}
+}
+
+// truthID is the id of a cell: its draw and, where it fits methods, a digest of these and
+// of their settings.
+func truthID(c TruthCell, fitted []Fitted) string {
+	if len(fitted) == 0 {
+		return c.String()
+	}
+	text, err := json.Marshal(fitted)
+	if err != nil {
+		panic("study: methods that are no JSON: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return c.String() + "-" + hex.EncodeToString(sum[:5])
+}
+
+func (TruthCell) shares() []string { return nil }
+func (TruthCell) sources() string  { return "" }
+func (TruthCell) blank() kept      { return &TruthResult{} }
+
+func (r *TruthResult) program() *experiments.Program { return &r.Program }
+func (r *TruthResult) id() string                    { return truthID(r.TruthCell, r.Methods) }
+
+// compute measures all that is said of the cell's rows.
+func (c TruthCell) compute(ctx context.Context, _ *workshop) (kept, func(path string) error, error) {
+	r := &TruthResult{TruthCell: c, Methods: c.fitted()}
+	drawn, err := c.of.draw(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range drawn.said {
+		if c.Alarm && p.name != "exact" && p.name != alarmGrade {
+			continue
+		}
+		measured, err := c.of.measure(ctx, c, drawn, p.logProbs)
 		if err != nil {
-			return r, err
+			return nil, nil, err
 		}
-		for _, p := range drawn.said {
-			if c.Alarm && p.name != "exact" && p.name != alarmGrade {
-				continue
-			}
-			measured, err := t.measure(ctx, c, drawn, p.logProbs)
-			if err != nil {
-				return r, err
-			}
-			measured.Name = p.name
-			r.Predictors = append(r.Predictors, measured)
-		}
-		return r, nil
-	})
+		measured.Name = p.name
+		r.Predictors = append(r.Predictors, measured)
+	}
+	return r, nil, nil
 }
 
 // alarmGrade is the wrong predictor of the alarms.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"calibra/experiments"
 	"calibra/experiments/metrics"
@@ -91,6 +92,22 @@ func (s DiagnosisRate) examination() metrics.Examination {
 		e.Recovery = metrics.Recovery{}
 	}
 	return e
+}
+
+func (s DiagnosisRate) task() Task {
+	return Task{ID: s.String(), Data: "planted", Cell: s.String(), title: strings.ReplaceAll(s.String(), "-", " ")}
+}
+
+func (DiagnosisRate) shares() []string { return nil }
+func (DiagnosisRate) sources() string  { return "" }
+func (DiagnosisRate) blank() kept      { return &DiagnosisRate{} }
+
+func (s *DiagnosisRate) program() *experiments.Program { return &s.Program }
+func (s *DiagnosisRate) id() string                    { return s.String() }
+
+func (s DiagnosisRate) compute(ctx context.Context, _ *workshop) (kept, func(path string) error, error) {
+	r, err := s.run(ctx)
+	return &r, nil, err
 }
 
 func (s DiagnosisRate) run(ctx context.Context) (DiagnosisRate, error) {

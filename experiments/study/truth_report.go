@@ -23,8 +23,22 @@ import (
 type TruthFindings struct {
 	*Truth
 	Head      []report.Fact
-	Results   []TruthResult
-	Diagnosis []DiagnosisRate
+	Results   []*TruthResult
+	Diagnosis []*DiagnosisRate
+}
+
+// Findings are the results that the plan of its cells has.
+func (t *Truth) Findings(p *Plan) *TruthFindings {
+	f := &TruthFindings{Truth: t}
+	for _, r := range p.results {
+		switch r := r.(type) {
+		case *TruthResult:
+			f.Results = append(f.Results, r)
+		case *DiagnosisRate:
+			f.Diagnosis = append(f.Diagnosis, r)
+		}
+	}
+	return f
 }
 
 // TruthFiles are the files of the report besides the figures.
@@ -69,7 +83,7 @@ func (f *TruthFindings) Write(dir string) error {
 // setting is cells that differ in their seed alone.
 type setting struct {
 	name  string
-	cells []TruthResult
+	cells []*TruthResult
 }
 
 // settings are those without alarms, in their order.
@@ -155,7 +169,7 @@ func (f *TruthFindings) document() *report.Document {
 // methodNames are the methods that are fitted, each with its settings.
 func (f *TruthFindings) methodNames() string {
 	var names []string
-	for _, m := range f.fitted(TruthCell{}) {
+	for _, m := range (TruthCell{of: f.Truth}).fitted() {
 		names = append(names, strings.TrimSpace(m.Method+" "+m.Set))
 	}
 	return strings.Join(names, ", ")

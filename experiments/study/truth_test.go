@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -46,90 +45,83 @@ func TestSquaredErrorIsUnbiased(t *testing.T) {
 
 // TestTruthKeepsItsCells runs a small study twice; the second reads what the first kept.
 func TestTruthKeepsItsCells(t *testing.T) {
-	study := &Truth{Sources: []string{"global"}, Seeds: []uint64{1}, Rows: []int{200}, Dir: t.TempDir()}
-	first, err := study.cell(context.Background(), study.Cells()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := first.Predictors[0]; p.Name != "exact" || p.KL > 1e-12 || p.Squared > 1e-12 {
-		t.Errorf("the first predictor is %+v", p)
-	}
-	path := filepath.Join(study.Dir, "global-200-rows-seed-1.json")
-	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := study.cell(context.Background(), study.Cells()[0])
-	if err != nil || second.Predictors[3].KL != first.Predictors[3].KL {
-		t.Errorf("read again: %v, %v", second.Predictors[3], err)
-	}
-	if after, err := os.Stat(path); err != nil || after.ModTime() != before.ModTime() {
-		t.Errorf("the cell was computed again: %v", err)
-	}
-	f := &TruthFindings{Truth: study, Results: []TruthResult{first}}
-	rho := f.settings()[0].rho("nll", truths[2].value)
-	if !(rho > .9) { // NLL of the same rows differs by the divergence and little noise
-		t.Errorf("NLL ranks by ρ = %v", rho)
-	}
-	if err := f.Write(t.TempDir()); err != nil {
-		t.Error(err)
+	study := &Truth{Sources: []string{"global"}, Seeds: []uint64{1}, Rows: []int{200}}
+	st := store(t, t.TempDir())
+	path := filepath.Join(st.Dir, "global-200-rows-seed-1.json")
+	var before os.FileInfo
+	var first *TruthResult
+	for again := range 2 {
+		p := NewPlan(st, study.Cells()[:1])
+		if err := p.Run(t.Context(), 1, nil); err != nil || p.Failures() != nil || p.Tasks[0].Done != (again == 1) {
+			t.Fatal(err, p.Failures(), p.Tasks)
+		}
+		f := study.Findings(p)
+		r := f.Results[0]
+		if p := r.Predictors[0]; p.Name != "exact" || p.KL > 1e-12 || p.Squared > 1e-12 {
+			t.Errorf("the first predictor is %+v", p)
+		}
+		there, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again == 0 {
+			first, before = r, there
+		} else if r.Predictors[3].KL != first.Predictors[3].KL || there.ModTime() != before.ModTime() {
+			t.Errorf("the cell was computed again: %+v", r.Predictors[3])
+		}
+		rho := f.settings()[0].rho("nll", truths[2].value)
+		if !(rho > .9) { // NLL of the same rows differs by the divergence and little noise
+			t.Errorf("NLL ranks by ρ = %v", rho)
+		}
+		if err := f.Write(t.TempDir()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
 // TestTruthTellsCellsApart: by methods, by their settings and by program; a stale cell is
 // computed again unless KeepStale asks for it, and a damaged one is named and is not done.
 func TestTruthTellsCellsApart(t *testing.T) {
-	method := func(name string) []experiments.Method {
+	st := store(t, t.TempDir())
+	with := func(name string, set experiments.Values) []Cell {
 		m, err := (*experiments.Catalog)(nil).Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []experiments.Method{m}
+		study := &Truth{Sources: []string{"global"}, Seeds: []uint64{1}, Rows: []int{200}, Methods: []experiments.Method{m}, Set: map[string]experiments.Values{name: set}}
+		return study.Cells()[:1]
 	}
-	dir := t.TempDir()
-	with := func(name string, set experiments.Values) *Truth {
-		return &Truth{Sources: []string{"global"}, Seeds: []uint64{1}, Rows: []int{200}, Dir: dir, Methods: method(name), Set: map[string]experiments.Values{name: set}}
-	}
-	computed := 0
-	keep := func(s *Truth) {
-		t.Helper()
-		c := s.Cells()[0]
-		r, err := kept(s, truthID(c, s.fitted(c)), func() (TruthResult, error) {
-			computed++
-			return TruthResult{TruthCell: c, Methods: s.fitted(c), Program: s.Program}, nil
-		})
-		if err != nil || r.Methods[0] != s.fitted(c)[0] {
-			t.Errorf("the cell of %v is %+v, %v", s.fitted(c), r, err)
-		}
-	}
-	other, kept := with("ts", nil), with("ts", nil)
-	other.Program.Digest, kept.Program.Digest, kept.KeepStale = "another build", "a third", true
+	other, keeps := st, st
+	other.Program.Digest, keeps.Program.Digest, keeps.KeepStale = "another build", "a third", true
+	ts, vector := with("ts", nil), with("vector", nil)
 	for i, c := range []struct {
-		study        *Truth
-		computed     int
+		store        Store
+		cells        []Cell
 		stale, there int // before
 	}{
-		{with("ts", nil), 1, 0, 0}, {with("vector", nil), 2, 0, 0}, {with("vector", experiments.Values{"vector.strength": "1"}), 3, 0, 0},
-		{with("ts", nil), 3, 0, 1}, {other, 4, 1, 0}, {other, 4, 0, 1}, {kept, 4, 1, 1},
+		{st, ts, 0, 0}, {st, vector, 0, 0}, {st, with("vector", experiments.Values{"vector.strength": "1"}), 0, 0},
+		{st, ts, 0, 1}, {other, ts, 1, 0}, {other, ts, 0, 1}, {keeps, ts, 1, 1},
 	} {
-		if l := c.study.Load(); len(l.Stale) != c.stale || len(l.Results) != c.there || l.Tasks[0].Done != (c.there == 1) {
-			t.Errorf("%d: %d stale, %d there", i, len(l.Stale), len(l.Results))
+		p := NewPlan(c.store, c.cells)
+		if len(p.Stale) != c.stale || p.Computed() != c.there || p.Tasks[0].Done != (c.there == 1) {
+			t.Errorf("%d: %d stale, %d there", i, len(p.Stale), p.Computed())
 		}
-		if keep(c.study); computed != c.computed {
-			t.Errorf("%d: %d were computed, want %d", i, computed, c.computed)
+		computed := 0
+		if err := p.Run(t.Context(), 1, func(Task) { computed++ }); err != nil || p.Failures() != nil || computed != 1-c.there {
+			t.Errorf("%d: %d were computed, %v, %v", i, computed, p.Failures(), err)
+		}
+		if fitted := p.results[0].(*TruthResult).Methods; len(fitted) != 1 || fitted[0] != c.cells[0].(TruthCell).fitted()[0] {
+			t.Errorf("%d: the cell is of %v", i, fitted)
 		}
 	}
-	s := with("ts", nil)
-	id := s.Load().Tasks[0].ID
 	for _, content := range []string{"{", "{}"} {
-		if err := os.WriteFile(s.path(id), []byte(content), 0o666); err != nil {
+		path := st.path(ts[0])
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if l := s.Load(); len(l.Damaged) != 1 || l.Damaged[0].ID != id || l.Tasks[0].Done || !strings.Contains(l.Errors[0].Error(), s.path(id)) {
-			t.Errorf("of %q: %+v, %v", content, l.Damaged, l.Errors)
-		}
-		if failures, err := s.Run(t.Context(), s.Load().Tasks[:1], 1, nil); err != nil || len(failures) != 1 {
-			t.Errorf("of %q: %v, %v", content, failures, err)
+		p := NewPlan(st, ts)
+		if err := p.Run(t.Context(), 1, nil); err != nil || p.Tasks[0].Done || len(p.Failures()) != 1 || !strings.Contains(p.Failures()[0].Error(), path) {
+			t.Errorf("of %q: %v, %v", content, p.Failures(), err)
 		}
 	}
 }
@@ -137,10 +129,11 @@ func TestTruthTellsCellsApart(t *testing.T) {
 // TestTruthSurvivesPanic: a method that panics is the failure of its cells.
 func TestTruthSurvivesPanic(t *testing.T) {
 	broken := experiments.Method{Name: "broken", New: func(*experiments.Options) layers.Stateful { panic("a bug") }}
-	s := &Truth{Sources: []string{"global"}, Seeds: []uint64{1}, Rows: []int{200}, Dir: t.TempDir(), Methods: []experiments.Method{broken}}
-	failures, err := s.Run(t.Context(), s.Load().Tasks[:1], 1, nil)
-	if fault := (*experiments.Fault)(nil); err != nil || len(failures) != 1 || !errors.As(failures[0], &fault) {
-		t.Errorf("%v, %v", failures, err)
+	s := &Truth{Sources: []string{"global"}, Seeds: []uint64{1}, Rows: []int{200}, Methods: []experiments.Method{broken}}
+	p := NewPlan(store(t, t.TempDir()), s.Cells()[:1])
+	err := p.Run(t.Context(), 1, nil)
+	if fault := (*experiments.Fault)(nil); err != nil || len(p.Failures()) != 1 || !errors.As(p.Failures()[0], &fault) {
+		t.Errorf("%v, %v", p.Failures(), err)
 	}
 }
 
@@ -160,7 +153,9 @@ func TestAxesKeepTheFirstRows(t *testing.T) {
 	study := &Truth{Sources: []string{"global", "rare"}, Seeds: []uint64{1}, Rows: []int{2000, 500, 8000}}
 	var got []string
 	for _, c := range study.Cells() {
-		got = append(got, c.String())
+		if c, ok := c.(TruthCell); ok {
+			got = append(got, c.String())
+		}
 	}
 	want := []string{"global-2000-rows-seed-1", "rare-2000-rows-seed-1", "mixed-500-rows-seed-1", "mixed-8000-rows-seed-1",
 		"mixed-2000-rows-12-features-seed-1", "mixed-2000-rows-200-features-seed-1", "mixed-2000-rows-2-classes-seed-1", "mixed-2000-rows-10-classes-seed-1"}
