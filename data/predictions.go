@@ -73,7 +73,11 @@ func At(err error, lo int) error {
 func (p *Predictions) Arrays() []Array {
 	var probs mat.Dense
 	probs.Apply(func(_, _ int, v float64) float64 { return math.Exp(v) }, p.LogProbs)
-	arrays := []Array{{Name: "probs", Value: &probs}}
+	return append([]Array{{Name: "probs", Value: &probs}}, p.Beside()...)
+}
+
+// Beside are the arrays that files of predictions hold beside the probabilities.
+func (p *Predictions) Beside() (arrays []Array) {
 	if p.soft != nil {
 		arrays = append(arrays, Array{Name: "labels", Value: p.soft})
 	} else if p.Labels != nil {

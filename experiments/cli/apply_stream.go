@@ -55,17 +55,9 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, er
 		}
 		return j.note(c.differ(t, c.In, m.file.Inputs.Compare(j.sample)))
 	}}}}
-	if s.Soft != nil {
-		arrays = append(arrays, data.Array{Name: "labels", Value: s.Soft})
-	} else if s.Labels != nil {
-		arrays = append(arrays, data.Array{Name: "labels", Value: s.Labels})
-	}
-	if s.Weights != nil {
-		arrays = append(arrays, data.Array{Name: "weights", Value: s.Weights})
-	}
-	if m.file.Names.Classes != nil {
-		arrays = append(arrays, data.Array{Name: "class_names", Value: m.file.Names.Classes})
-	}
+	p := &data.Predictions{Labels: s.Labels, ClassNames: m.file.Names.Classes}
+	p.Take(&data.Set{Weights: s.Weights, Soft: s.Soft})
+	arrays = append(arrays, p.Beside()...)
 	notice := ""
 	if s.Width > 0 {
 		e, err := data.ReadEmbedding(m.embedding)

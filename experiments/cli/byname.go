@@ -40,32 +40,32 @@ func byName(path string, rows int, p *data.Predictions, pieces []int) (classes, 
 // mostParts is how many classes or groups a table shows.
 const mostParts = 50
 
-// partsTable is a row for each class or group; nil of none.
-func partsTable(head string, all []metrics.Part) *table {
+// partsTable is a row for each class or group, named below head; nil of none.
+func partsTable(head string, all []metrics.Part) *report.Table {
 	if all == nil {
 		return nil
 	}
-	t := &table{columns: []column{
-		{head: head, key: head, left: true}, {head: "rows", key: "rows"}, {head: "accuracy", key: "accuracy"}, {head: "confidence", key: "confidence"}, {head: "NLL", key: "nll"},
-		{head: "share", key: "share", drop: 1}, {head: "predicted", key: "predicted", drop: 1},
-	}}
+	t := &report.Table{Labels: []string{head}, Values: report.Heads("rows", "accuracy", "confidence", "NLL", "share", "predicted")}
 	for _, p := range all[:min(len(all), mostParts)] {
-		t.add(words(p.Name), decimals(p.Rows, 0), decimals(p.Accuracy, 4), decimals(p.Confidence, 4), decimals(p.NLL, 4), decimals(p.Share, 4), decimals(p.Predicted, 4))
-	}
-	if head == "group" {
-		return t.without(map[string]bool{"share": true, "predicted": true})
+		cells := report.Texts(metrics.Fixed(p.Rows, 0))
+		for _, x := range []float64{p.Accuracy, p.Confidence, p.NLL, p.Share, p.Predicted} {
+			cells = append(cells, report.Texts(metrics.Fixed(x, 4))...)
+		}
+		if p.Share == 0 { // of groups
+			t.Values, cells = t.Values[:4], cells[:4]
+		}
+		t.Add("", report.Row{Labels: []string{p.Name}, Cells: cells})
 	}
 	return t
 }
 
 // byName prints the tables of classes and groups, if there are any.
 func (t *terminal) byName(r *metrics.Report) error {
-	for _, of := range []*table{partsTable("class", r.ByClass), partsTable("group", r.ByGroup)} {
-		if of == nil {
-			continue
+	for _, of := range []*report.Table{partsTable("class", r.ByClass), partsTable("group", r.ByGroup)} {
+		if of != nil {
+			t.printf("\n")
+			t.tables(reported(of, map[string]int{"share": 1, "predicted": 1}))
 		}
-		t.printf("\n")
-		t.tables(of)
 	}
 	return t.failed
 }
@@ -75,20 +75,8 @@ func partsSection(title, note string, all []metrics.Part) *report.Section {
 	if all == nil {
 		return nil
 	}
-	groups := title == "Groups"
-	t := &report.Table{Labels: []string{title}, Values: report.Heads("rows", "accuracy", "confidence", "NLL")}
-	if !groups {
-		t.Values = append(t.Values, report.Heads("share", "predicted")...)
-	}
-	for _, p := range all[:min(len(all), mostParts)] {
-		values := []any{fmt.Sprintf("%.0f", p.Rows), fmt.Sprintf("%.4f", p.Accuracy), fmt.Sprintf("%.4f", p.Confidence), fmt.Sprintf("%.4f", p.NLL)}
-		if !groups {
-			values = append(values, fmt.Sprintf("%.4f", p.Share), fmt.Sprintf("%.4f", p.Predicted))
-		}
-		t.Add("", report.Row{Labels: []string{p.Name}, Cells: report.Texts(values...)})
-	}
 	if more := len(all) - mostParts; more > 0 {
 		note += fmt.Sprintf(" %d more are in the JSON.", more)
 	}
-	return &report.Section{Title: title, Note: note, Tables: []*report.Table{t}}
+	return &report.Section{Title: title, Note: note, Tables: []*report.Table{partsTable(title, all)}}
 }

@@ -32,7 +32,10 @@ var Benchmark = Study{
 		{"stacked", "stacked-random"}, {"stacked", "stacked-one"}, {"stacked", "stacked-shuffled"},
 		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"},
 	},
-	Views: []View{benchmarkNote, scores, forests, againstUncalibrated, namedPairs, meanRanks, noiseFloor, sparsest, Results, tuningTable, timeTable},
+	Views: []View{
+		protocol("experiments/benchmark/PROTOCOL.md, committed before the first cell of seeds 100 to 109, fixes sources, methods, budgets, outcomes and tests."),
+		scores, forests, againstUncalibrated, namedPairs, meanRanks, noiseFloor, sparsest, Results, tuningTable, timeTable,
+	},
 }
 
 // notBenchmarked are methods under an optimizer that stops short, parts of stacked, variants of
@@ -60,12 +63,11 @@ func tunable(s experiments.Spec) bool {
 	return err == nil && len(m.Candidates) > 0
 }
 
-// benchmarkNote says what was fixed beforehand.
-func benchmarkNote(context.Context, *Findings) (*report.Section, error) {
-	return &report.Section{
-		Title: "The protocol",
-		Note:  "experiments/benchmark/PROTOCOL.md, committed before the first cell of seeds 100 to 109, fixes sources, methods, budgets, outcomes and tests. A report of other seeds or sources is a rehearsal of it and no result.",
-	}, nil
+// protocol says what was fixed beforehand.
+func protocol(note string) View {
+	return func(context.Context, *Findings) (*report.Section, error) {
+		return &report.Section{Title: "The protocol", Note: note + " A report of other seeds or sources is a rehearsal of it and no result."}, nil
+	}
 }
 
 // scores are the primary outcomes: what each method gains on the classifier as it is.

@@ -25,15 +25,8 @@ func sizeCurves(_ context.Context, f *Findings) (*report.Section, error) {
 		places[100*fraction(c.Spec)] = strconv.FormatFloat(100*fraction(c.Spec), 'g', 3, 64)
 	}
 	for _, s := range f.subjects() {
-		var panels []report.LinePanel
-		for _, view := range []struct {
-			title string
-			q     quantity
-		}{{"LCE, own embedding", ownMetric(metrics.LCE)}, {"LCE, shared embedding", sharedMetric(metrics.LCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
-			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "calibration rows fitted on, %", Y: view.q.title, Log: true, Places: places}
-			panel.Series = s.lines(view.q, func(r *row) (string, float64) { return title(r.spec), 100 * fraction(r.spec) })
-			panels = append(panels, panel)
-		}
+		panels := s.along("calibration rows fitted on, %", places, func(r *row) (string, float64) { return title(r.spec), 100 * fraction(r.spec) },
+			ownMetric(metrics.LCE), sharedMetric(metrics.LCE), sharedMetric(metrics.NLL))
 		section.Figures = append(section.Figures, measured("calsize-"+s.slug(), fmt.Sprintf("LCE in either embedding and NLL of %s for various sizes of the calibration set.", s.Title()), panels)...)
 	}
 	return section, nil
@@ -50,6 +43,21 @@ func measured(name, caption string, panels []report.LinePanel) []*report.Drawing
 		return nil
 	}
 	return []*report.Drawing{{Name: name, Caption: caption, Figure: report.Lines(panels)}}
+}
+
+// along are panels of quantities along x, which has these places.
+func (s *subject) along(x string, places map[float64]string, value func(*row) (name string, x float64), quantities ...quantity) (panels []report.LinePanel) {
+	for _, q := range quantities {
+		title := q.title
+		switch {
+		case q.own:
+			title += ", own embedding"
+		case q.metric.Local():
+			title += ", shared embedding"
+		}
+		panels = append(panels, report.LinePanel{Title: title + ": " + s.Title(), X: x, Y: q.title, Log: true, Places: places, Series: s.lines(q, value)})
+	}
+	return panels
 }
 
 // lines joins the rows of one name, by their place.
@@ -77,17 +85,9 @@ func codebookCurves(_ context.Context, f *Findings) (*report.Section, error) {
 		for _, r := range s.rows {
 			places[float64(r.spec.Codewords())] = strconv.Itoa(r.spec.Codewords())
 		}
-		var panels []report.LinePanel
-		for _, view := range []struct {
-			title string
-			q     quantity
-		}{{"LCE, own embedding", ownMetric(metrics.LCE)}, {"LCE, shared embedding", sharedMetric(metrics.LCE)}, {"ECCE", sharedMetric(metrics.ECCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
-			panel := report.LinePanel{Title: view.title + ": " + s.Title(), X: "codewords |C|", Y: view.q.title, Log: true, Places: places}
-			panel.Series = s.lines(view.q, func(r *row) (string, float64) {
-				return fmt.Sprintf("VQ, w = %d", r.spec.Slots()), float64(r.spec.Codewords())
-			})
-			panels = append(panels, panel)
-		}
+		panels := s.along("codewords |C|", places, func(r *row) (string, float64) {
+			return fmt.Sprintf("VQ, w = %d", r.spec.Slots()), float64(r.spec.Codewords())
+		}, ownMetric(metrics.LCE), sharedMetric(metrics.LCE), sharedMetric(metrics.ECCE), sharedMetric(metrics.NLL))
 		section.Figures = append(section.Figures, measured("codebook-"+s.slug(), fmt.Sprintf("VQ on %s along the number of codewords.", s.Title()), panels)...)
 	}
 	return section, nil

@@ -295,12 +295,16 @@ func (f *Findings) writeResults(w io.Writer) error {
 // codeColumn is the digest of the sources that a result was made of.
 var codeColumn = column{"code", func(r *Result) string { return r.Program.Code }}
 
-// code is the digest of the sources that the results were made of, or those of several in a row.
-func (f *Findings) code() string {
+// codeOf is the digest of the sources that results were made of, or those of several in a row.
+func codeOf[R interface {
+	comparable
+	kept
+}](results []R) string {
+	var none R
 	codes := map[string]bool{}
-	for _, r := range f.Results {
-		if r != nil {
-			codes[r.Program.Code] = true
+	for _, r := range results {
+		if r != none {
+			codes[r.program().Code] = true
 		}
 	}
 	return strings.Join(slices.Sorted(maps.Keys(codes)), " ")

@@ -3,27 +3,24 @@ package study
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
 
 // recoverable is the NLL that is left on the table.
-var recoverable = quantity{metric: metrics.NLL, title: "recoverable NLL", value: func(r *Result) float64 {
-	if r.Recoverable == nil {
-		return math.NaN()
-	}
-	return r.Recoverable.Value
-}}
+var recoverable = quantity{metric: metrics.NLL, title: "recoverable NLL", value: func(r *Result) float64 { return r.gain().Value }}
 
 // leastRecoverable is the one-sided 95 % bound of that, over the rows of one seed.
-var leastRecoverable = quantity{metric: metrics.NLL, title: "at least", unranked: true, value: func(r *Result) float64 {
+var leastRecoverable = quantity{metric: metrics.NLL, title: "at least", unranked: true, value: func(r *Result) float64 { return r.gain().Low }}
+
+// gain is what is recoverable, NaN where that was not measured.
+func (r *Result) gain() metrics.Gain {
 	if r.Recoverable == nil {
-		return math.NaN()
+		return metrics.Gain{Value: nan, Low: nan}
 	}
-	return r.Recoverable.Low
-}}
+	return *r.Recoverable
+}
 
 // leftOnTheTable is the NLL that corrections of the classifier, cross-fitted on the test
 // rows, show to be recoverable from each method's predictions.

@@ -31,15 +31,10 @@ var Rivals = Study{
 		}
 		return d.paired, err
 	},
-	Views: []View{rivalsNote, primary, leftOutSeeds, scores, againstUncalibrated, leftOnTheTable, noiseFloor, Results, tuningTable, timeTable},
-}
-
-// rivalsNote says what was fixed beforehand.
-func rivalsNote(context.Context, *Findings) (*report.Section, error) {
-	return &report.Section{
-		Title: "The protocol",
-		Note:  "experiments/benchmark/PROTOCOL-3.md, committed before the first cell of seeds 300 to 302, fixes sources, methods, outcomes and tests. The three pairs of the next section are its questions; everything else is exploratory. A report of other seeds or sources is a rehearsal of it and no result.",
-	}, nil
+	Views: []View{
+		protocol("experiments/benchmark/PROTOCOL-3.md, committed before the first cell of seeds 300 to 302, fixes sources, methods, outcomes and tests. The three pairs of the next section are its questions; everything else is exploratory."),
+		primary, leftOutSeeds, scores, againstUncalibrated, leftOnTheTable, noiseFloor, Results, tuningTable, timeTable,
+	},
 }
 
 // primary is the section of the named pairs.

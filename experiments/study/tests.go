@@ -194,7 +194,7 @@ func (f *Findings) writeTests(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	lines := [][]string{{"family", "data", "encoder", "method", "tuned", "against", "seeds", "difference", "low", "high", "p", "p_holm", "sd_over_seeds", "code"}}
-	code := f.code()
+	code := codeOf(f.Results)
 	add := func(family string, tests []*test) {
 		for _, t := range tests {
 			lines = append(lines, []string{

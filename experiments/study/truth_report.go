@@ -3,7 +3,6 @@ package study
 import (
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -386,15 +385,6 @@ func (f *TruthFindings) diagnosis() *report.Section {
 	return s
 }
 
-// code is the digest of the sources that the cells were made of, or those of several in a row.
-func (f *TruthFindings) code() string {
-	codes := map[string]bool{}
-	for _, r := range f.Results {
-		codes[r.Program.Code] = true
-	}
-	return strings.Join(slices.Sorted(maps.Keys(codes)), " ")
-}
-
 func (f *TruthFindings) writeResults(w io.Writer) error {
 	out := data.NewCSVWriter(w)
 	head := []string{"source", "rows", "features", "classes", "seed", "alarm", "predictor", "true_squared", "true_absolute", "true_kl", "true_calibration", "true_regional"}
@@ -423,7 +413,7 @@ func (f *TruthFindings) writeResults(w io.Writer) error {
 func (f *TruthFindings) writeRanks(w io.Writer) error {
 	out := data.NewCSVWriter(w)
 	lines := [][]string{{"setting", "draws", "metric", "squared", "absolute", "kl", "calibration", "regional", "code"}}
-	code := f.code()
+	code := codeOf(f.Results)
 	for _, s := range f.settings() {
 		for _, m := range truthMetrics {
 			line := []string{s.name, strconv.Itoa(len(s.cells)), m.key}
@@ -439,7 +429,7 @@ func (f *TruthFindings) writeRanks(w io.Writer) error {
 // writeAlarms writes a line a metric and predictor: on how many of the draws the metric raises an alarm.
 func (f *TruthFindings) writeAlarms(w io.Writer) error {
 	lines := [][]string{{"metric", "predictor", "rows", "draws", "alarms", "code"}}
-	code := f.code()
+	code := codeOf(f.Results)
 	for _, m := range truthMetrics {
 		for _, name := range alarmPredictors {
 			if n, alarms := f.alarmRate(m.key, name); n > 0 {
