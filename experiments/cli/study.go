@@ -185,7 +185,7 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 	}
 	store.KeepStale = c.KeepStale
 	plan := study.NewPlan(store, cells)
-	return &asked{plan, s.Group(), s.FileNames(), func(ctx context.Context, t *terminal) error {
+	return &asked{plan: plan, group: s.Group(), files: s.FileNames(), report: func(ctx context.Context, t *terminal) error {
 		f := s.Findings(settings, plan)
 		f.Skipped, f.Inputs = skipped, inputs
 		if err := writeFindings(ctx, f, c.Out, origins...); err != nil {

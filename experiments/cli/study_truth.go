@@ -33,7 +33,7 @@ func (c *studyCmd) truth(_ context.Context, _ *terminal, methods *experiments.Ca
 	}
 	store.KeepStale = c.KeepStale
 	plan := study.NewPlan(store, t.Cells())
-	return &asked{plan, study.Group, study.TruthFiles, func(_ context.Context, term *terminal) error {
+	return &asked{plan: plan, group: study.Group, files: study.TruthFiles, report: func(_ context.Context, term *terminal) error {
 		if failures := plan.Failures(); plan.Computed() == 0 && failures != nil {
 			return failures[0]
 		}

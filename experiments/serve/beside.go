@@ -1,10 +1,10 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html/template"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -171,7 +171,7 @@ func (s *Server) table(runs []run) (*report.Section, error) {
 	for m := range metrics.Metrics {
 		t.Values = append(t.Values, metricHead(m))
 	}
-	least := slices.MinFunc(runs, func(a, b run) int { return cmpNLL(a, b) })
+	least := slices.MinFunc(runs, func(a, b run) int { return lower(a.value(metrics.NLL), b.value(metrics.NLL)) })
 	var files []filesOf
 	for _, r := range runs {
 		row := report.Row{Labels: []string{r.title(), data.Line(r.Method), data.Line(r.Settings)}, Winner: len(runs) > 1 && r.Name == least.Name && alike(runs),
@@ -203,14 +203,7 @@ type filesOf struct {
 
 var filesTemplate = template.Must(template.New("files").Parse(string(back) + `{{range .}}{{if .Files}}<p>{{.Run}}:{{range .Files}} <a href="{{.Link}}">{{.Name}}</a>{{end}}</p>{{end}}{{end}}`))
 
-// cmpNLL orders by NLL, those without one last.
-func cmpNLL(a, b run) int {
-	x, y := a.value(metrics.NLL), b.value(metrics.NLL)
-	switch {
-	case x < y || !math.IsNaN(x) && math.IsNaN(y):
-		return -1
-	case y < x || !math.IsNaN(y) && math.IsNaN(x):
-		return 1
-	}
-	return 0
+// lower orders numbers, NaN last.
+func lower(x, y float64) int {
+	return cmp.Compare(-y, -x) // NaN is the least
 }

@@ -318,10 +318,7 @@ func (st *state) results() ([]*report.Table, []*report.Drawing, error) {
 			lines = append(lines, l)
 		}
 		slices.SortFunc(lines, func(a, b line) int {
-			if math.IsNaN(a.nll) != math.IsNaN(b.nll) {
-				return cmp.Compare(fmt.Sprint(math.IsNaN(a.nll)), fmt.Sprint(math.IsNaN(b.nll)))
-			}
-			return cmp.Or(cmp.Compare(a.nll, b.nll), cmp.Compare(a.row.Labels[0], b.row.Labels[0]))
+			return cmp.Or(lower(a.nll, b.nll), cmp.Compare(a.row.Labels[0], b.row.Labels[0]))
 		})
 		for k, l := range lines {
 			l.row.Winner, l.bar.Winner = k == 0 && !math.IsNaN(l.nll), k == 0
