@@ -53,7 +53,8 @@ type Observed struct {
 	Counts []float64 // N, how often each row was seen; nil: once
 }
 
-func (o Observed) count(row int) float64 {
+// Count is how often a row was seen.
+func (o Observed) Count(row int) float64 {
 	if o.Counts == nil {
 		return 1
 	}
@@ -63,13 +64,13 @@ func (o Observed) count(row int) float64 {
 // total is how many rows were seen.
 func (o Observed) total() (total float64) {
 	for row := range o.Labels {
-		total += o.count(row)
+		total += o.Count(row)
 	}
 	return total
 }
 
-// largestLeverage keeps the correction of a row that a factor hangs on finite.
-const largestLeverage = 0.5
+// LargestLeverage keeps the correction of a row that a factor hangs on finite.
+const LargestLeverage = 0.5
 
 // sandwichRows is how many vectors go into one product: enough to leave its rate to
 // the kernels of package simd, which have no symmetric ones.
@@ -168,7 +169,7 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 				return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
 			}
 			optim.ReportProgress(ctx, "the map's information", float64(row)/float64(len(rows.Labels)))
-			if rows.count(row) == 0 {
+			if rows.Count(row) == 0 {
 				continue
 			}
 			slope.set(rows.View, row, rows.View.LogProbs.RawRowView(row))
@@ -187,7 +188,7 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 	}
 	squares := newOuterSum(J)
 	own := newForms(x.bread, func(row int, v []float64, leverage float64) {
-		squares.add(math.Sqrt(rows.count(row))/(1-math.Min(leverage, largestLeverage)), v)
+		squares.add(math.Sqrt(rows.Count(row))/(1-math.Min(leverage, LargestLeverage)), v)
 	})
 	err := each(func(row int) {
 		copy(own.next(row), slope.rows.RawRowView(rows.Labels[row]))
@@ -235,7 +236,7 @@ func (x *Sandwich) invert(rows Observed, slope *slopes, each func(visit func(row
 	total := rows.total()
 	squares := newOuterSum(F)
 	err := each(func(row int) {
-		count := rows.count(row)
+		count := rows.Count(row)
 		rows.View.eachCode(row, x.sizes, func(k int32, share float64) { x.Occurrences[k] += count * share })
 		for j, logq := range slope.logq {
 			squares.add(math.Sqrt(count*math.Exp(logq)), slope.rows.RawRowView(j))
@@ -385,12 +386,13 @@ func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*
 	if err != nil {
 		return nil, err
 	}
-	return NewSandwich(ctx, t.weights, t.observed(view, cal), t.Base.Sizes(), ridge)
+	return NewSandwich(ctx, t.weights, Observe(view, cal, t.Base.Sizes()), t.Base.Sizes(), ridge)
 }
 
-// observed are rows that count together as many as were fitted, each by its weight.
-func (t *Trained) observed(view *View, cal *data.Set) Observed {
-	rows, fitted, total := Observed{View: view, Labels: cal.Labels}, float64(t.Base.Sizes().Rows()), cal.Total()
+// Observe are rows as a base of these sizes sees them, which count together as many as were fitted,
+// each by its weight.
+func Observe(view *View, cal *data.Set, s Sizes) Observed {
+	rows, fitted, total := Observed{View: view, Labels: cal.Labels}, float64(s.Rows()), cal.Total()
 	if cal.Weights == nil && (fitted == total || fitted == 0) {
 		return rows
 	}

@@ -153,7 +153,7 @@ func (f *stackedScores) each(ctx context.Context, what string, visit func(row in
 			return fmt.Errorf("layers: intervals of two stages, interrupted at calibration row %d: %w", row, err)
 		}
 		optim.ReportProgress(ctx, what, float64(row)/float64(len(f.rows.Labels)))
-		if f.rows.count(row) > 0 {
+		if f.rows.Count(row) > 0 {
 			logp := f.rows.View.LogProbs.RawRowView(row)
 			f.slope.set(f.rows.View, row, logp)
 			f.slope.center()
@@ -169,7 +169,7 @@ func (f *stackedScores) leverages(ctx context.Context, inverse1 *mat.Dense) (h [
 	var stages [2]*forms
 	for stage, inverse := range []*mat.Dense{inverse1, f.bread} {
 		h[stage] = make([]float64, len(f.rows.Labels))
-		stages[stage] = newForms(inverse, func(row int, _ []float64, own float64) { h[stage][row] = math.Min(own, largestLeverage) })
+		stages[stage] = newForms(inverse, func(row int, _ []float64, own float64) { h[stage][row] = math.Min(own, LargestLeverage) })
 	}
 	err = f.each(ctx, "leverages", func(row int, _ []float64) {
 		headSlope(stages[0].next(row), f.ofHead, f.z.RawRowView(row))
@@ -192,7 +192,7 @@ func (f *stackedScores) addSquares(ctx context.Context, J *mat.SymDense, h [2][]
 		headSlope(both[:d1], f.ofHead, f.z.RawRowView(row))
 		floats.Scale(1/(1-h[0][row]), both[:d1])
 		floats.ScaleTo(both[d1:], 1/(1-h[1][row]), f.slope.rows.RawRowView(f.rows.Labels[row]))
-		squares.add(math.Sqrt(f.rows.count(row)), both)
+		squares.add(math.Sqrt(f.rows.Count(row)), both)
 	})
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func invertHead(ctx context.Context, rows Observed, z *mat.Dense, ridge float64)
 				if i == l {
 					weight++
 				}
-				weight *= rows.count(row) * math.Exp(rows.View.LogProbs.At(row, i))
+				weight *= rows.Count(row) * math.Exp(rows.View.LogProbs.At(row, i))
 				floats.ScaleTo(scaled.RawRowView(row), weight, withOne.RawRowView(row))
 			}
 			block := blas64.General{Rows: M + 1, Cols: M + 1, Stride: to.Stride, Data: to.Data[i*(M+1)*to.Stride+l*(M+1):]}
@@ -283,7 +283,7 @@ func (f *stackedScores) mapByHead(ctx context.Context) (*mat.Dense, error) {
 			floats.SubTo(c, inputs.RawRowView(j), center)
 			throughHead(t, c, logp)
 			for i, ti := range t {
-				floats.AddScaled(across[i].RawRowView(count), f.rows.count(row)*math.Exp(logq)*ti, f.slope.rows.RawRowView(j))
+				floats.AddScaled(across[i].RawRowView(count), f.rows.Count(row)*math.Exp(logq)*ti, f.slope.rows.RawRowView(j))
 			}
 		}
 		copy(withOne.RawRowView(count), f.z.RawRowView(row))
@@ -416,7 +416,7 @@ func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge 
 		return nil, err
 	}
 	z := data.Dense(base.Quantized(view))
-	return NewTwoStage(ctx, t.weights, t.observed(view, cal), z, base.Sizes(), ridge, headRidge)
+	return NewTwoStage(ctx, t.weights, Observe(view, cal, t.Base.Sizes()), z, base.Sizes(), ridge, headRidge)
 }
 
 // TwoStageIntervals returns the interval of each posterior of x (N×C each) at a level, with

@@ -224,3 +224,46 @@ func TestIntervalsRefuseOtherClasses(t *testing.T) {
 		}
 	}
 }
+
+// Mixtures of maps have intervals too, which hold their probabilities; methods without say which have
+// them.
+func TestIntervalsOfMixtures(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "f.npz"), filepath.Join(dir, "p.npz")
+	if err := data.WriteNPZ(in, features(300)...); err != nil {
+		t.Fatal(err)
+	}
+	fit := func(method string, extra ...string) string {
+		model := filepath.Join(dir, method)
+		if code, _, stderr := calibra(t, append([]string{"fit", "--in", in, "--method", method, "--out", model}, extra...)...); code != 0 {
+			t.Fatal(stderr)
+		}
+		return model
+	}
+	model := fit("corrected", "--set", "joint.slots=4", "--set", "joint.codewords=6")
+	if code, _, stderr := calibra(t, "apply", "--model", model, "--in", in, "--intervals", "0.9", "--out", out); code != 0 || strings.Contains(stderr, "warning") {
+		t.Fatal(code, stderr)
+	}
+	var read [3]*mat.Dense
+	for i, name := range []string{"lower", "probs", "upper"} {
+		var err error
+		if read[i], err = data.ReadMatrix(out, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, c := read[1].Dims()
+	for i := range n {
+		for j := range c {
+			const rounding = 1e-5 // the probabilities are of float32
+			if lower, p, upper := read[0].At(i, j), read[1].At(i, j), read[2].At(i, j); !(0 <= lower && lower <= p+rounding && p <= upper+rounding && upper <= 1 && lower < upper) {
+				t.Fatalf("row %d, class %d: %g in %g … %g", i, j, p, lower, upper)
+			}
+		}
+	}
+	if code, _, stderr := calibra(t, "apply", "--model", model, "--in", in, "--intervals", "0.9", "--two-stage", "--out", out); code != exitUsage || !strings.Contains(stderr, "give --intervals alone") {
+		t.Errorf("two stages of a mixture: code %d, %q", code, stderr)
+	}
+	if code, _, stderr := calibra(t, "apply", "--model", fit("ts"), "--in", in, "--intervals", "0.9", "--out", out); code != exitUsage || !strings.Contains(stderr, "corrected") {
+		t.Errorf("intervals of one temperature: code %d, %q", code, stderr)
+	}
+}

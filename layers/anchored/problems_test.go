@@ -33,21 +33,24 @@ func blobs(n int, seed uint64) *data.Set {
 }
 
 // region is a small random view of an Anchor: 6 rows, 3 classes, 4 slots, 5 codewords.
-func region(seed uint64) (*layers.View, []int, layers.Sizes) {
+func region(seed uint64) (*layers.View, []int, layers.Sizes) { return regions(6, seed) }
+
+// regions is such a view of n rows.
+func regions(n int, seed uint64) (*layers.View, []int, layers.Sizes) {
 	rng := newRand(seed)
-	s := layers.Sizes{Classes: 3, Features: 8, Slots: 4, Codewords: 5, Counts: []int{3, 2, 1}}
-	v := &layers.View{LogProbs: layers.LogSoftmax(mat.NewDense(6, 3, graph.Normals(18, 0, 2, rng)))}
-	labels := make([]int, 6)
+	s := layers.Sizes{Classes: 3, Features: 8, Slots: 4, Codewords: 5, Counts: []int{n - n/2, n/2 - n/6, n / 6}}
+	v := &layers.View{LogProbs: layers.LogSoftmax(mat.NewDense(n, 3, graph.Normals(3*n, 0, 2, rng)))}
+	labels := make([]int, n)
 	for i := range labels {
 		labels[i] = rng.IntN(3)
 	}
-	for range 6 * s.Slots {
+	for range n * s.Slots {
 		v.Codes = append(v.Codes, int32(rng.IntN(s.Codewords)))
 	}
-	v.Inputs = map[string]*mat.Dense{logitsInput: mat.NewDense(6, 3, graph.Normals(18, 0, 3, rng)), supportInput: mat.NewDense(6, 1, nil)}
+	v.Inputs = map[string]*mat.Dense{logitsInput: mat.NewDense(n, 3, graph.Normals(3*n, 0, 3, rng)), supportInput: mat.NewDense(n, 1, nil)}
 	v.Tables = map[string]*mat.Dense{wordsInput: mat.NewDense(20, 2, graph.Normals(40, 0, 1, rng))}
-	v.Wide = map[string]mat.Matrix{featuresInput: mat.NewDense(6, 8, graph.Normals(48, 0, 1, rng))}
-	for i := range 6 {
+	v.Wide = map[string]mat.Matrix{featuresInput: mat.NewDense(n, 8, graph.Normals(8*n, 0, 1, rng))}
+	for i := range n {
 		v.Inputs[supportInput].Set(i, 0, 5*rng.Float64())
 	}
 	return v, labels, s

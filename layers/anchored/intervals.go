@@ -1,0 +1,191 @@
+package anchored
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"calibra/data"
+	"calibra/graph"
+	"calibra/layers"
+	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+	"gorgonia.org/tensor"
+)
+
+var _ layers.Bounded = (*Stack)(nil)
+
+// Unbounded is nil of a fitted mixture.
+func (s *Stack) Unbounded() error {
+	if s.parts == nil {
+		return layers.ErrUnfitted
+	}
+	return nil
+}
+
+// Sizes are those of the base.
+func (s *Stack) Sizes() layers.Sizes { return s.Base.Sizes() }
+
+// Bounds are by the delta method on the logit of each posterior, with the covariance of
+// [layers.Sandwich] for the learned weights θ of all parts together, their priors in place of its
+// ridge:
+//
+//	F = Σ_rows Σ_j q_j s_j s_jᵀ + Λ ,  J = Σ_rows s_y s_yᵀ/(1 − h)² + Λ ,  Cov(θ̂) = F⁻¹ J F⁻¹
+//
+// A joint correction has some 100,000 weights, so that neither F nor Cov is ever there. Instead
+// [intervalDraws] vectors δ ~ N(0, Cov) are drawn, F δ = Σ_rows ε s_y/(1 − h) + Λ^½ ε′ with
+// standard normal ε and ε′, by conjugate gradients (Papandreou and Yuille 2010; Kline and Santos
+// 2012). One ε serves all parts, since they were fitted to the same rows, and one ε′ the weights of
+// one name. The variance of a logit is the mean square of what δ moves it by; quantiles of Student's t
+// make up for the mean being one of draws, which leave a half-width an error of an eighth. The leverages h
+// are of as many draws. The draws are the same each time.
+//
+// The error of a map that another leaves as it is ([Settled]) counts: its δ, of the same ε, moves the
+// residuals that the correction is fitted to. What is taken as given: the strengths, which were
+// chosen on the same rows, the weights and the temperature of the mixture, and the base, which is
+// the codes, the scale of the features and one temperature. The bias of a prior is not told of.
+func (s *Stack) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
+	if !(level > 0 && level < 1) {
+		return nil, nil, &layers.SettingError{Reason: fmt.Sprintf("the level of an interval lies between 0 and 1, not %g", level)}
+	}
+	logits, variances, err := s.spread(ctx, cal, x, drawing{count: intervalDraws, gradient: solvedTo, noise: normals})
+	if err != nil {
+		return nil, nil, fmt.Errorf("layers: intervals: %w", err)
+	}
+	reach := distuv.StudentsT{Sigma: 1, Nu: intervalDraws}.Quantile(0.5 + level/2)
+	lower, upper = mat.DenseCopyOf(logits), mat.DenseCopyOf(logits)
+	bound := func(sign float64) func(i, j int, logit float64) float64 {
+		return func(i, j int, logit float64) float64 {
+			return 1 / (1 + math.Exp(-logit-sign*reach*math.Sqrt(variances.At(i, j))))
+		}
+	}
+	lower.Apply(bound(-1), lower)
+	upper.Apply(bound(1), upper)
+	return lower, upper, nil
+}
+
+// intervalDraws are those of a variance, and of the leverages.
+const intervalDraws = 32
+
+// solvedTo is what a solution leaves of each equation, whose right-hand side has a standard deviation
+// of about 1: less than the draws leave open.
+const solvedTo = 1e-2
+
+// drawing is how a covariance is drawn from.
+type drawing struct {
+	count    int
+	gradient float64 // the ∞-norm to solve to, of a system whose right-hand side is of order 1
+	noise    func(stream, draw int) noise
+}
+
+// noise is n numbers of a name, the same when asked again.
+type noise func(name string, n int) []float64
+
+// normals are standard normal numbers of a stream and a draw.
+func normals(stream, draw int) noise {
+	rng, drawn := rand.New(rand.NewPCG(uint64(stream), uint64(draw))), map[string][]float64{}
+	return func(name string, n int) []float64 {
+		if drawn[name] == nil {
+			drawn[name] = graph.Normals(n, 0, 1, rng)
+		}
+		return drawn[name]
+	}
+}
+
+// spread is the logit of each posterior of x and its variance (N×C each).
+func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logits, variances *mat.Dense, err error) {
+	sizes := s.Base.Sizes()
+	if cal.Soft != nil {
+		return nil, nil, errors.New("the calibration rows have probabilities of the classes; hand over one class of each row")
+	}
+	seen, err := s.Base.View(cal)
+	if err != nil {
+		return nil, nil, err
+	}
+	view, err := s.Base.View(x)
+	if err != nil {
+		return nil, nil, err
+	}
+	observed, rows, tests := layers.Observe(seen, cal, sizes), seen.Rows(tensor.Float64, sizes), view.Rows(tensor.Float64, sizes)
+	if i := data.InvalidLabel(observed.Labels, sizes.Classes); observed.Labels == nil || i >= 0 {
+		return nil, nil, fmt.Errorf("each calibration row needs a label of the %d classes", sizes.Classes)
+	}
+	moving := make([]*estimate, len(s.parts))
+	said := make([]*graph.Function, len(s.parts))
+	for m, p := range s.parts {
+		if moving[m], err = newEstimate(p.Map, sizes, p.weights, observed, rows); err != nil {
+			return nil, nil, err
+		}
+		each := 1 / float64(len(s.parts))
+		if err := moving[m].weigh(optim.Span(ctx, "the maps' information", float64(m)*each, float64(m+1)*each), by, 1+m); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", p.Name, err)
+		}
+		said[m] = described(p.Map.LogProbs, moving[m].weights, tests)
+	}
+	n, c := view.LogProbs.Dims()
+	logits, variances = mat.NewDense(n, c, nil), mat.NewDense(n, c, nil)
+	if err := s.logits(logits, said); err != nil {
+		return nil, nil, err
+	}
+	ahead, behind := mat.NewDense(n, c, nil), mat.NewDense(n, c, nil)
+	for k := range by.count {
+		optim.ReportProgress(ctx, "intervals of rows", float64(k)/float64(by.count))
+		ways, err := together(ctx, moving, by, k)
+		if err != nil {
+			return nil, nil, err
+		}
+		step := stepOf(ways...)
+		if err := s.moved(ahead, said, moving, ways, step); err != nil {
+			return nil, nil, err
+		}
+		if err := s.moved(behind, said, moving, ways, -step); err != nil {
+			return nil, nil, err
+		}
+		ahead.Sub(ahead, behind)
+		ahead.MulElem(ahead, ahead)
+		ahead.Scale(1/(4*step*step*float64(by.count)), ahead)
+		variances.Add(variances, ahead)
+	}
+	return logits, variances, nil
+}
+
+// together draws a way for each of several estimates by the same noise.
+func together(ctx context.Context, of []*estimate, by drawing, draw int) ([]way, error) {
+	from, ways := by.noise(0, draw), make([]way, len(of))
+	for m, e := range of {
+		var err error
+		if ways[m], err = e.draw(ctx, by, from); err != nil {
+			return nil, err
+		}
+	}
+	return ways, nil
+}
+
+// moved writes the logits where the weights have gone a step of their ways, and takes the weights back.
+func (s *Stack) moved(dst *mat.Dense, said []*graph.Function, of []*estimate, ways []way, step float64) error {
+	for m, e := range of {
+		e.move(ways[m], step)
+		defer e.move(ways[m], 0)
+	}
+	return s.logits(dst, said)
+}
+
+// logits writes those of the mixture's posteriors, of what its parts say.
+func (s *Stack) logits(dst *mat.Dense, said []*graph.Function) error {
+	n, c := dst.Dims()
+	var parts [][]float64
+	var shares []float64
+	for m, f := range said {
+		out, err := f.Tables(n, layers.EvaluationBatch)
+		if err != nil {
+			return err
+		}
+		parts, shares = append(parts, out[0].Float64s()), append(shares, s.parts[m].share)
+	}
+	dst.Apply(func(_, _ int, l float64) float64 { return l - math.Log(-math.Expm1(l)) }, s.posterior(mix(parts, shares, c)))
+	return nil
+}
