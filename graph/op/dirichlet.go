@@ -80,10 +80,10 @@ type dirichletTerms struct {
 }
 
 func newDirichletTerms(c int) *dirichletTerms {
-	x := make([]float64, 5*c*c)
+	x := make([]float64, 3*c*c)
 	part := func(i int) []float64 { return x[i*c*c:][:c*c] }
 	x[0] = math.NaN() // no A yet
-	return &dirichletTerms{a: part(0), alpha: part(1), sigma: part(2), logGamma: part(3), psi: part(4), sum: make([]float64, c), logB: make([]float64, c)}
+	return &dirichletTerms{a: part(0), alpha: part(1), logGamma: part(2), sum: make([]float64, c), logB: make([]float64, c)}
 }
 
 // setForm takes a for A, and is true if it is another than before.
@@ -116,6 +116,7 @@ func slopes64(_ DirichletByFormOp, v Args[float64]) {
 
 func dirichletSlopes[F Float](da, a, logp, g []F, c int) {
 	terms := newDirichletTerms(c)
+	terms.sigma, terms.psi = make([]float64, c*c), make([]float64, c*c)
 	for at := range g {
 		b, j := at/c, at%c
 		if j == 0 && setForm(terms, a[b*c*c:][:c*c]) {

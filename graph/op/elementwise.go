@@ -35,18 +35,19 @@ func lgamma(x float64) float64 {
 	return l
 }
 
-// functions gives f, its vectorized form if there is one and, where it exists, f′ as an op of
+// functions gives f, its vectorized forms if there are any and, where it exists, f′ as an op of
 // x and y = f(x).
 var functions = map[string]struct {
-	f     func(float64) float64
-	fast  func(dst, x []float32)
-	slope func(dims int, x, y *Node) *Node
+	f      func(float64) float64
+	fast   func(dst, x []float32)
+	fast64 func(dst, x []float64)
+	slope  func(dims int, x, y *Node) *Node
 }{
-	"softplus": {simd.Softplus64, simd.Softplus, func(dims int, x, _ *Node) *Node { return Sigmoid(dims).Of(x) }},
-	"sigmoid":  {simd.Sigmoid64, simd.Sigmoid, func(dims int, _, y *Node) *Node { return logisticSlope(dims).Of(y) }},
-	"exp":      {math.Exp, simd.Exp, func(_ int, _, y *Node) *Node { return y }},
-	"lgamma":   {lgamma, simd.Lgamma, func(dims int, x, _ *Node) *Node { return Digamma(dims).Of(x) }},
-	"digamma":  {mathext.Digamma, simd.Digamma, func(dims int, x, _ *Node) *Node { return Trigamma(dims).Of(x) }},
+	"softplus": {f: simd.Softplus64, fast: simd.Softplus, slope: func(dims int, x, _ *Node) *Node { return Sigmoid(dims).Of(x) }},
+	"sigmoid":  {f: simd.Sigmoid64, fast: simd.Sigmoid, slope: func(dims int, _, y *Node) *Node { return logisticSlope(dims).Of(y) }},
+	"exp":      {f: math.Exp, fast: simd.Exp, slope: func(_ int, _, y *Node) *Node { return y }},
+	"lgamma":   {f: lgamma, fast: simd.Lgamma, fast64: simd.Lgamma64, slope: func(dims int, x, _ *Node) *Node { return Digamma(dims).Of(x) }},
+	"digamma":  {f: mathext.Digamma, fast: simd.Digamma, slope: func(dims int, x, _ *Node) *Node { return Trigamma(dims).Of(x) }},
 	"trigamma": {f: func(x float64) float64 { return mathext.Zeta(2, x) }},
 	"y(1-y)":   {f: func(y float64) float64 { return y * (1 - y) }},
 }
@@ -67,8 +68,8 @@ func (o ElementwiseOp) Run(out Value, in []Value) {
 
 func elementwise[F Float](o ElementwiseOp, v Args[F]) {
 	f := functions[o.F]
-	if out, single := any(v.Out()).([]float32); single && f.fast != nil {
-		f.fast(out, any(v.In(0)).([]float32))
+	if fast := pick[func(dst, x []F)](f.fast, f.fast64); fast != nil {
+		fast(v.Out(), v.In(0))
 		return
 	}
 	out := v.Out()

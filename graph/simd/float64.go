@@ -9,17 +9,27 @@ import "math"
 // Softplus64 returns ln(1+eˣ).
 func Softplus64(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
-// SoftplusPlus64 sets dst = ln(1+eˣ) + ε for ε ≥ 1e-100, the bits of Softplus64(x) + ε on amd64.
-// It panics if the lengths differ; dst may be x.
+// SoftplusPlus64 sets dst = ln(1+eˣ) + ε, the bits of Softplus64(x) + ε on amd64. It panics if the
+// lengths differ; dst may be x.
 func SoftplusPlus64(dst, x []float64, epsilon float64) {
 	sameLength("SoftplusPlus64", len(dst), len(x))
+	if epsilon < 1e-100 { // the kernel takes e⁻³⁰⁰ for what is less
+		softplus64Portable(dst, x, epsilon)
+		return
+	}
 	softplus64Kernel(dst, x, epsilon)
 }
 
-// Lgamma64 sets dst = ln Γ(x) for normal x > 0, +∞ and NaN, the bits of [math.Lgamma] on amd64. It
-// panics if the lengths differ; dst may be x.
+// Lgamma64 sets dst = ln |Γ(x)|, the bits of [math.Lgamma] on amd64; its kernels are for normal x > 0.
+// It panics if the lengths differ; dst may be x.
 func Lgamma64(dst, x []float64) {
 	sameLength("Lgamma64", len(dst), len(x))
+	for _, v := range x {
+		if v < 0x1p-1022 {
+			lgamma64Portable(dst, x)
+			return
+		}
+	}
 	lgamma64Kernel(dst, x)
 }
 
@@ -86,6 +96,7 @@ func DirichletTerms64(alpha, sigma, lg, psi, a []float64, epsilon float64) {
 	for i, v := range a {
 		alpha[i], sigma[i] = SoftplusSigmoid64(v)
 		alpha[i] += epsilon
-		lg[i], psi[i] = LgammaDigamma64(alpha[i])
+		psi[i] = Digamma64(alpha[i])
 	}
+	Lgamma64(lg, alpha)
 }
