@@ -288,7 +288,8 @@ func (e *estimate) solve(ctx context.Context, to []float64, by drawing) (way, er
 	x, rest := make([]float64, len(to)), make([]float64, len(to))
 	floats.DivTo(rest, to, e.scale)
 	ahead, square := slices.Clone(rest), floats.Dot(rest, rest)
-	for k := 0; floats.Norm(rest, math.Inf(1)) > by.gradient; k++ {
+	enough := by.left * by.left * square
+	for k := 0; square > enough; k++ {
 		switch {
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("interrupted: %w", ctx.Err())

@@ -47,12 +47,15 @@ func (s *Stack) Sizes() layers.Sizes { return s.Base.Sizes() }
 // The error of a map that another leaves as it is ([Settled]) counts: its δ, of the same ε, moves the
 // residuals that the correction is fitted to. What is taken as given: the strengths, which were
 // chosen on the same rows, the weights and the temperature of the mixture, and the base, which is
-// the codes, the scale of the features and one temperature. The bias of a prior is not told of.
+// the codes, the scale of the features and one temperature. Nor do they tell of the bias that priors
+// and the mixture make: where map, prior and strengths are those of the law, 90 % of true posteriors
+// lie within intervals of 90 %; after a fit of three Gaussian classes that chooses them on 1,000 rows,
+// 66 to 80 %.
 func (s *Stack) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
 	if !(level > 0 && level < 1) {
 		return nil, nil, &layers.SettingError{Reason: fmt.Sprintf("the level of an interval lies between 0 and 1, not %g", level)}
 	}
-	logits, variances, err := s.spread(ctx, cal, x, drawing{count: intervalDraws, gradient: solvedTo, noise: normals})
+	logits, variances, err := s.spread(ctx, cal, x, drawing{count: intervalDraws, left: solvedTo, noise: normals})
 	if err != nil {
 		return nil, nil, fmt.Errorf("layers: intervals: %w", err)
 	}
@@ -71,15 +74,15 @@ func (s *Stack) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lo
 // intervalDraws are those of a variance, and of the leverages.
 const intervalDraws = 32
 
-// solvedTo is what a solution leaves of each equation, whose right-hand side has a standard deviation
-// of about 1: less than the draws leave open.
+// solvedTo is which share of its right-hand side a solution leaves. On the letter data, of 217,000
+// weights, that takes 26 products, and the squares of what a draw moves are right within 0.3 %.
 const solvedTo = 1e-2
 
 // drawing is how a covariance is drawn from.
 type drawing struct {
-	count    int
-	gradient float64 // the ∞-norm to solve to, of a system whose right-hand side is of order 1
-	noise    func(stream, draw int) noise
+	count int
+	left  float64 // of a right-hand side, the share of its norm
+	noise func(stream, draw int) noise
 }
 
 // noise is n numbers of a name, the same when asked again.

@@ -164,7 +164,7 @@ func TestDrawsAreTheSandwich(t *testing.T) {
 			return values
 		}
 	}
-	logits, variances, err := s.spread(t.Context(), cal, x, drawing{count: count, gradient: 1e-9, noise: unit})
+	logits, variances, err := s.spread(t.Context(), cal, x, drawing{count: count, left: 1e-9, noise: unit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,11 +329,11 @@ func TestIntervalLaws(t *testing.T) {
 		t.Error("the restored model has other intervals")
 	}
 
-	_, rough, err := s.spread(t.Context(), cal, x, drawing{count: intervalDraws, gradient: solvedTo, noise: normals})
+	_, rough, err := s.spread(t.Context(), cal, x, drawing{count: intervalDraws, left: solvedTo, noise: normals})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, exact, err := s.spread(t.Context(), cal, x, drawing{count: intervalDraws, gradient: 1e-4 * solvedTo, noise: normals})
+	_, exact, err := s.spread(t.Context(), cal, x, drawing{count: intervalDraws, left: 1e-4 * solvedTo, noise: normals})
 	if err != nil {
 		t.Fatal(err)
 	}
