@@ -50,7 +50,9 @@ func (s *Stack) Sizes() layers.Sizes { return s.Base.Sizes() }
 // the codes, the scale of the features and one temperature. Nor do they tell of the bias that priors
 // and the mixture make: where map, prior and strengths are those of the law, 90 % of true posteriors
 // lie within intervals of 90 %; after a fit of three Gaussian classes that chooses them on 1,000 rows,
-// 66 to 80 %.
+// 66 to 80 %. Where cross-validation leaves a correction nearly free, as on letter, Λ outweighs what
+// the fitted rows still say, and intervals say little: half of the likeliest classes there have one
+// wider than .76.
 func (s *Stack) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
 	if !(level > 0 && level < 1) {
 		return nil, nil, &layers.SettingError{Reason: fmt.Sprintf("the level of an interval lies between 0 and 1, not %g", level)}
