@@ -47,7 +47,7 @@ func pairs(dir string, a arguments) (string, error) {
 			return "", fmt.Errorf("%s: %w", a["file"], err)
 		}
 		name := study.MethodTitle(p.method) + " against " + study.MethodTitle(p.against)
-		if p.tuned == "false" {
+		if p.tuned == "false" && slices.Contains(order, pair{p.method, "true", p.against}) {
 			name = study.MethodTitle(p.method) + " as it is against " + study.MethodTitle(p.against)
 		}
 		row := report.Row{Labels: []string{name}}

@@ -287,7 +287,7 @@ func metricOf(column string) metrics.Metric {
 func valueTitle(expression string) string {
 	m := metricOf(expression)
 	if m == metrics.Metrics {
-		return expression
+		return strings.ReplaceAll(expression, "_", " ")
 	}
 	column, less, _ := strings.Cut(expression, "-")
 	text := strings.ReplaceAll(m.Title()+strings.TrimPrefix(column, m.String()), "_", ", ")
