@@ -3,6 +3,7 @@ package study
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"calibra/experiments"
@@ -64,5 +65,68 @@ func TestVarianceOfADifference(t *testing.T) {
 	}
 	if !(d.Interval.Low < -0.4 && d.Interval.High > 0) { // 4.3 standard errors of 0.058, of two degrees of freedom
 		t.Errorf("interval %v … %v of three seeds that differ so", d.Interval.Low, d.Interval.High)
+	}
+}
+
+// drawnFindings are two sources with three seeds of the methods of Rivals' pairs. The losses of
+// corrected are lower than those of the others by gain, give or take the seed.
+func drawnFindings(gain float64) *Findings {
+	f := &Findings{Study: &Rivals}
+	rng := rand.New(rand.NewPCG(2, 0))
+	for _, name := range []string{"one", "two"} {
+		origin := &experiments.Origin{Name: name}
+		for seed := range uint64(3) {
+			off := 0.001 * float64(seed)
+			for _, method := range []string{"nc", "stacked", "corrected-random", "rival", "corrected"} {
+				r := &Result{TestRows: 300, Spec: experiments.Spec{Method: method, Seed: seed}, Shared: map[string]float64{}}
+				for i := range 300 {
+					loss := 1 + 0.1*rng.NormFloat64()
+					if method == "corrected" {
+						loss -= gain + off
+					}
+					r.Losses, r.Rows = append(r.Losses, float32(loss)), append(r.Rows, int(seed)*300+i)
+					r.Shared[metrics.NLL.String()] += loss / 300
+				}
+				f.Cells, f.Results = append(f.Cells, SpecCell{Origin: origin, Spec: r.Spec}), append(f.Results, r)
+			}
+		}
+	}
+	return f
+}
+
+// TestRivalsAreTestedTogether: the file's tests of pairs are those over seeds and rows, wider than
+// over the rows alone, and their p is corrected over the pairs of all sources.
+func TestRivalsAreTestedTogether(t *testing.T) {
+	f := drawnFindings(0.05)
+	all, err := f.tests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := all.named(Rivals.Pairs)
+	if len(named) != 6 {
+		t.Fatalf("%d tests of three pairs on two sources", len(named))
+	}
+	var p []float64
+	for _, n := range named {
+		rows, err := pairedLosses(t.Context(), n.a, n.b, sharedMetric(metrics.NLL))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(n.Interval.High-n.Interval.Low > rows.Interval.High-rows.Interval.Low) {
+			t.Errorf("%s against %s: the interval %v is not wider than %v of the rows alone", n.a.spec.Method, n.kind, n.Interval, rows.Interval)
+		}
+		p = append(p, n.PValue)
+	}
+	for i, want := range metrics.Holm(p) {
+		if named[i].corrected != want {
+			t.Errorf("test %d: p is %v after correction over all, want %v", i, named[i].corrected, want)
+		}
+	}
+	var file strings.Builder
+	if err := f.writeTests(t.Context(), &file); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(file.String(), "\npair,"); got != 6 {
+		t.Errorf("tests.csv has %d named pairs, want 6:\n%s", got, file.String())
 	}
 }
