@@ -15,6 +15,7 @@ func calibrationSize(dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	lines = where(lines, "data:cifar10-resnet")
 	var panels []report.LinePanel
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.NLL} {
 		panel := report.LinePanel{Title: lines[0]["data"], X: "calibration rows fitted on, %", Y: m.Title(), Log: true, Places: map[float64]string{}}
