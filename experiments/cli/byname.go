@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
@@ -45,16 +46,17 @@ func partsTable(head string, all []metrics.Part) *report.Table {
 	if all == nil {
 		return nil
 	}
-	t := &report.Table{Labels: []string{head}, Values: report.Heads("rows", "accuracy", "confidence", "NLL", "share", "predicted")}
+	heads := report.Heads("rows", "accuracy", "confidence", "NLL", "share", "predicted")
+	if !slices.ContainsFunc(all, func(p metrics.Part) bool { return p.Share > 0 }) {
+		heads = heads[:4] // groups have no share
+	}
+	t := &report.Table{Labels: []string{head}, Values: heads}
 	for _, p := range all[:min(len(all), mostParts)] {
 		cells := report.Texts(metrics.Fixed(p.Rows, 0))
 		for _, x := range []float64{p.Accuracy, p.Confidence, p.NLL, p.Share, p.Predicted} {
 			cells = append(cells, report.Texts(metrics.Fixed(x, 4))...)
 		}
-		if p.Share == 0 { // of groups
-			t.Values, cells = t.Values[:4], cells[:4]
-		}
-		t.Add("", report.Row{Labels: []string{p.Name}, Cells: cells})
+		t.Add("", report.Row{Labels: []string{p.Name}, Cells: cells[:len(heads)]})
 	}
 	return t
 }
