@@ -159,38 +159,49 @@ func (c *column) append(a arrow.Array) {
 		}
 		return
 	}
-	lists, isList := a.(arrays.ListLike)
 	values := a
+	lists, isList := a.(arrays.ListLike)
 	if isList {
 		c.list, values = true, lists.ListValues()
 	}
 	number, whole := numberOf(values)
 	if number == nil {
-		if c.fault == nil {
-			c.fault = fmt.Errorf("is of type %s; it must hold numbers", a.DataType())
-		}
+		c.fail("is of type %s; it must hold numbers", a.DataType())
 		c.rows += a.Len()
 		return
 	}
 	c.whole = whole
-	var row []float64
+	one := make([]float64, 1)
+	row := func(i int) []float64 {
+		one[0] = number(i)
+		return one
+	}
+	if isList {
+		row = c.listed(lists, number)
+	}
 	for i := range a.Len() {
-		switch {
-		case a.IsNull(i):
+		if a.IsNull(i) {
 			c.addNone()
-		case isList:
-			from, to := lists.ValueOffsets(i)
-			row = row[:0]
-			for j := from; j < to; j++ {
-				if values.IsNull(int(j)) && c.fault == nil {
-					c.fault = fmt.Errorf("has a list with a hole at row %d", c.rows)
-				}
-				row = append(row, number(int(j)))
-			}
-			c.add(row...)
-		default:
-			c.add(number(i))
+		} else {
+			c.add(row(i)...)
 		}
+	}
+}
+
+// listed gives the numbers of each list, in memory that is used again for the next.
+func (c *column) listed(lists arrays.ListLike, number func(i int) float64) func(i int) []float64 {
+	values := lists.ListValues()
+	var row []float64
+	return func(i int) []float64 {
+		row = row[:0]
+		from, to := lists.ValueOffsets(i)
+		for j := int(from); j < int(to); j++ {
+			if values.IsNull(j) {
+				c.fail("has a list with a hole at row %d", c.rows)
+			}
+			row = append(row, number(j))
+		}
+		return row
 	}
 }
 

@@ -67,13 +67,36 @@ func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
+	parts, names, err := c.unpack(file, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range append(slices.Clone(c.train), c.test) {
+		if parts[name] == nil {
+			return nil, nil, Inputf(file, "has no %s; download https://www.cs.toronto.edu/~kriz/%s again", name, c.archive)
+		}
+	}
+	if len(names) != c.classes {
+		names = numbered(c.classes)
+	}
+	train = c.images(names)
+	for _, name := range c.train {
+		train.Pixels = append(train.Pixels, parts[name].Pixels...)
+		train.Labels = append(train.Labels, parts[name].Labels...)
+	}
+	test = parts[c.test]
+	test.Classes = names
+	return train, test, nil
+}
+
+// unpack reads the parts by the names of their files, and the names of the classes if they are there.
+func (c cifar) unpack(file string, f io.Reader) (parts map[string]*Images, names []string, err error) {
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		return nil, nil, Inputf(file, "is not %s as it was downloaded: %w", c.archive, err)
 	}
 	unpacked := &io.LimitedReader{R: z, N: mostUnpacked}
-	parts := make(map[string]*Images)
-	var names []string
+	parts = make(map[string]*Images)
 	for t := tar.NewReader(unpacked); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
@@ -90,11 +113,9 @@ func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 			}
 			names = strings.Fields(string(text))
 		case base == c.test || slices.Contains(c.train, base):
-			images, err := c.read(t)
-			if err != nil {
+			if parts[base], err = c.read(t); err != nil {
 				return nil, nil, Inputf(file, "%s %w", base, err)
 			}
-			parts[base] = images
 		}
 	}
 	// Behind the archive's end is gzip's checksum, which no part of the archive asked for.
@@ -104,23 +125,7 @@ func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 	if unpacked.N == 0 {
 		return nil, nil, Inputf(file, "holds more than %s, and %s does not; download it again", size(mostUnpacked), c.archive)
 	}
-	if len(names) != c.classes {
-		names = numbered(c.classes)
-	}
-	train = c.images(names)
-	for _, name := range append(slices.Clone(c.train), c.test) {
-		if parts[name] == nil {
-			return nil, nil, Inputf(file, "has no %s; download https://www.cs.toronto.edu/~kriz/%s again", name, c.archive)
-		}
-		if name == c.test {
-			test = parts[name]
-			test.Classes = names
-			break
-		}
-		train.Pixels = append(train.Pixels, parts[name].Pixels...)
-		train.Labels = append(train.Labels, parts[name].Labels...)
-	}
-	return train, test, nil
+	return parts, names, nil
 }
 
 func (c cifar) images(names []string) *Images {

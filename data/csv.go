@@ -74,72 +74,98 @@ func (c CSV) read(path string, r io.Reader) (*Table, error) {
 	records := newCSV(r)
 	records.ReuseRecord = true
 	records.TrimLeadingSpace = true
-
-	t := &Table{Name: path}
-	labelColumn := -1
-	var values []float64
-	var names, first []string // labels, and a first row that is taken for one of them
-	for row := 1; ; row++ {
+	rows := rawRows{CSV: c, path: path}
+	for n := 1; ; n++ {
 		record, err := records.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
+		switch {
+		case errors.Is(err, io.EOF):
+			return rows.table()
+		case errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, Inputf(path, "%w", truncated(err))
-		}
-		if err != nil {
+		case err != nil:
 			return nil, Inputf(path, "cannot be read: %w", err)
 		}
-		if row == 1 {
-			if len(record) < 2 {
-				return nil, Inputf(path, "has one column; it needs features and a label")
-			}
-			var header bool
-			if labelColumn, header, err = c.columns(path, record); err != nil {
+		if n == 1 {
+			header, err := rows.begin(record)
+			if err != nil {
 				return nil, err
 			}
 			if header {
-				t.label = record[labelColumn]
-				t.Columns = without(slices.Clone(record), labelColumn)
 				continue
 			}
-			if c.Header == "" {
-				first = slices.Clone(record)
-			}
 		}
-		for j, field := range record {
-			if j == labelColumn {
-				name := strings.TrimSpace(field)
-				if name == "" {
-					return nil, Inputf(path, "has no label in row %d, column %d; give it one or leave the row out", row, j+1)
-				}
-				names = append(names, strings.Clone(name))
-				continue
-			}
-			v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
-			if err != nil || v-v != 0 {
-				return nil, Inputf(path, "has %.40q in row %d, column %d, where a finite number should be; if that column is the label, move it to the end or, where the command has the flag, name it by --label", field, row, j+1)
-			}
-			values = append(values, v)
-		}
-		if row%(1<<16) == 0 {
-			if err := CheckRoom(path, "the table", row, 8*float64(len(record)), "rows"); err != nil {
-				return nil, err
-			}
+		if err := rows.add(n, record); err != nil {
+			return nil, err
 		}
 	}
-	if len(names) == 0 {
-		return nil, Inputf(path, "has no rows")
+}
+
+// rawRows are the rows of a csv file that have been read.
+type rawRows struct {
+	CSV
+	path          string
+	labelColumn   int
+	labelName     string   // "" without a header
+	columns       []string // names of the others, nil without
+	values        []float64
+	labels, first []string // and a first row that is taken for one of them
+}
+
+// begin looks at the first row for the label column, and tells whether it is the header.
+func (t *rawRows) begin(record []string) (header bool, err error) {
+	if len(record) < 2 {
+		return false, Inputf(t.path, "has one column; it needs features and a label")
 	}
-	t.Features = mat.NewDense(len(names), len(values)/len(names), values)
-	t.Classes, t.Labels = encode(names)
-	if err := t.checkLabels(path, c.Label != ""); err != nil {
+	if t.labelColumn, header, err = t.CSV.columns(t.path, record); err != nil {
+		return false, err
+	}
+	if header {
+		t.labelName = record[t.labelColumn]
+		t.columns = slices.Delete(slices.Clone(record), t.labelColumn, t.labelColumn+1)
+	} else if t.Header == "" {
+		t.first = slices.Clone(record)
+	}
+	return header, nil
+}
+
+// add appends row n of the file.
+func (t *rawRows) add(n int, record []string) error {
+	for j, field := range record {
+		if j == t.labelColumn {
+			label := strings.TrimSpace(field)
+			if label == "" {
+				return Inputf(t.path, "has no label in row %d, column %d; give it one or leave the row out", n, j+1)
+			}
+			t.labels = append(t.labels, strings.Clone(label))
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+		if err != nil || v-v != 0 {
+			return Inputf(t.path, "has %.40q in row %d, column %d, where a finite number should be; if that column is the label, move it to the end or, where the command has the flag, name it by --label", field, n, j+1)
+		}
+		t.values = append(t.values, v)
+	}
+	if n%(1<<16) == 0 {
+		return CheckRoom(t.path, "the table", n, 8*float64(len(record)), "rows")
+	}
+	return nil
+}
+
+// table is the table of all rows.
+func (t *rawRows) table() (*Table, error) {
+	n := len(t.labels)
+	if n == 0 {
+		return nil, Inputf(t.path, "has no rows")
+	}
+	out := &Table{Name: t.path, label: t.labelName, Columns: t.columns, Features: mat.NewDense(n, len(t.values)/n, t.values)}
+	out.Classes, out.Labels = encode(t.labels)
+	if err := out.checkLabels(t.path, t.Label != ""); err != nil {
 		return nil, err
 	}
-	if first != nil && t.doubtful(first) {
-		return nil, Inputf(path, "begins with %.60q, which may be a header or a row; say --header yes or --header no, or give the columns names that are no numbers", strings.Join(first, ","))
+	if t.first != nil && out.doubtful(t.first) {
+		return nil, Inputf(t.path, "begins with %.60q, which may be a header or a row; say --header yes or --header no, or give the columns names that are no numbers", strings.Join(t.first, ","))
 	}
-	return t, nil
+	return out, nil
 }
 
 // columns finds the label column in the first row, and whether that is a header.
@@ -164,8 +190,6 @@ func numeric(fields []string) bool {
 	}
 	return true
 }
-
-func without(s []string, i int) []string { return slices.Delete(s, i, i+1) }
 
 // encode numbers the distinct names in ascending order, as numbers if all are.
 func encode(names []string) (classes []string, labels []int) {

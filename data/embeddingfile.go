@@ -11,11 +11,10 @@ func (e *Embedding) Arrays() []Array {
 
 // ReadEmbedding reads a file of [Embedding.Arrays]; whatever is wrong with it is an *InputError.
 func ReadEmbedding(path string) (*Embedding, error) {
-	a, err := openArchive(path)
-	if err != nil {
-		return nil, err
-	}
-	defer a.close()
+	return within(path, (*archive).embedding)
+}
+
+func (a *archive) embedding() (_ *Embedding, err error) {
 	read := map[string]*mat.Dense{}
 	for _, key := range []string{"axes", "scale", "variances"} {
 		if read[key], err = a.matrix(key, onlyFinite); err != nil {
@@ -25,7 +24,7 @@ func ReadEmbedding(path string) (*Embedding, error) {
 	m, p := read["axes"].Dims()
 	for key, want := range map[string][2]int{"scale": {2, m}, "variances": {1, p}} {
 		if rows, columns := read[key].Dims(); rows != want[0] || columns != want[1] {
-			return nil, Inputf(path, "%s is %d×%d, expected %d×%d", key, rows, columns, want[0], want[1])
+			return nil, Inputf(a.path, "%s is %d×%d, expected %d×%d", key, rows, columns, want[0], want[1])
 		}
 	}
 	return &Embedding{

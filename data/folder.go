@@ -216,32 +216,10 @@ func (f *Folder) Commit() error {
 		return err
 	}
 	defer lock.Close()
-	group := map[string]string{}
-	for name := range m.Groups[f.group] {
-		if unlinked(f.root, filepath.Dir(filepath.FromSlash(name))) {
-			group[name] = ""
-		}
-	}
-	for _, name := range f.absent {
-		group[name] = ""
-	}
-	for name, digest := range f.files {
-		group[name] = digest
-	}
-	if err := m.foreign(f.dir, f.group, group); err != nil {
+	group, err := f.claim(m)
+	if err != nil {
 		return err
 	}
-	for name := range f.files {
-		if below := filepath.Dir(filepath.FromSlash(name)); !unlinked(f.root, below) {
-			return Inputf(filepath.Join(f.dir, below), "is a link or a file; move it away, or name another directory")
-		}
-	}
-	for _, other := range m.Groups {
-		for name := range f.files {
-			delete(other, name) // was not to be there, or is gone
-		}
-	}
-	m.Groups[f.group] = group
 	made := map[string]bool{".": true, f.stage: true}
 	for name := range f.files {
 		made[filepath.Join(f.stage, filepath.Dir(name))] = true
@@ -260,6 +238,36 @@ func (f *Folder) Commit() error {
 	_ = f.disk.RemoveAll(stage)
 	f.disk.Sync(".")
 	return nil
+}
+
+// claim makes the files the group's in the manifest: their digests, and "" of those that are to
+// be there no more. It returns an *InputError where one is another group's or cannot be placed.
+func (f *Folder) claim(m *manifest) (group map[string]string, err error) {
+	group = map[string]string{}
+	for name := range m.Groups[f.group] {
+		if unlinked(f.root, filepath.Dir(filepath.FromSlash(name))) {
+			group[name] = ""
+		}
+	}
+	for _, name := range f.absent {
+		group[name] = ""
+	}
+	maps.Copy(group, f.files)
+	if err := m.foreign(f.dir, f.group, group); err != nil {
+		return nil, err
+	}
+	for name := range f.files {
+		if below := filepath.Dir(filepath.FromSlash(name)); !unlinked(f.root, below) {
+			return nil, Inputf(filepath.Join(f.dir, below), "is a link or a file; move it away, or name another directory")
+		}
+	}
+	for _, other := range m.Groups {
+		for name := range f.files {
+			delete(other, name) // was not to be there, or is gone
+		}
+	}
+	m.Groups[f.group] = group
+	return group, nil
 }
 
 // Discard removes what was made and not committed. A second time it does nothing.

@@ -19,24 +19,7 @@ func ReadGroups(path string, rows int) (groups []int, names []string, err error)
 	if !a.has("groups") {
 		return nil, nil, nil
 	}
-	var each []string
-	err = a.readAny("groups", func(h *header, r io.Reader) (err error) {
-		if len(h.shape) != 1 {
-			return fmt.Errorf("has shape %s; it has one axis, one group a row", shapeString(h.shape))
-		}
-		if h.shape[0] != rows {
-			return fmt.Errorf("has %d rows and the predictions have %d; they must have the same", h.shape[0], rows)
-		}
-		switch {
-		case h.text():
-			each, err = h.texts(r)
-			return err
-		case h.kind == 'f':
-			return fmt.Errorf("is of dtype float%d; groups must be integers 0…G−1 or names", 8*h.size)
-		}
-		groups = make([]int, rows)
-		return h.ints(r, groups)
-	})
+	groups, each, err := a.groups(rows)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,12 +46,27 @@ func ReadGroups(path string, rows int) (groups []int, names []string, err error)
 	return groups, names, nil
 }
 
+// groups reads the group of each of so many rows, its number or its name.
+func (a *archive) groups(rows int) (numbers []int, names []string, err error) {
+	err = a.readAny("groups", func(h *header, r io.Reader) (err error) {
+		switch {
+		case len(h.shape) != 1:
+			return fmt.Errorf("has shape %s; it has one axis, one group a row", shapeString(h.shape))
+		case h.shape[0] != rows:
+			return fmt.Errorf("has %d rows and the predictions have %d; they must have the same", h.shape[0], rows)
+		case h.text():
+			names, err = h.texts(r)
+			return err
+		case h.kind == 'f':
+			return fmt.Errorf("is of dtype float%d; groups must be integers 0…G−1 or names", 8*h.size)
+		}
+		numbers = make([]int, rows)
+		return h.ints(r, numbers)
+	})
+	return numbers, names, err
+}
+
 // ReadLabels reads the N integers of the array key of the npz file at path.
 func ReadLabels(path, key string) ([]int, error) {
-	a, err := openArchive(path)
-	if err != nil {
-		return nil, err
-	}
-	defer a.close()
-	return a.labels(key)
+	return within(path, func(a *archive) ([]int, error) { return a.labels(key) })
 }

@@ -54,9 +54,14 @@ func (a *archive) name(given Names) (err error) {
 		}
 		a.names.Classes = names
 	}
-	if a.names.Classes != nil {
-		return nil
+	if a.names.Classes == nil {
+		a.names.Classes, err = a.labelNames()
 	}
+	return err
+}
+
+// labelNames are the classes that labels of text name, in ascending order; nil if there are none.
+func (a *archive) labelNames() (classes []string, err error) {
 	var all []string
 	for _, key := range a.keys {
 		if key != "labels" && !strings.HasSuffix(key, "_labels") {
@@ -68,17 +73,17 @@ func (a *archive) name(given Names) (err error) {
 		}
 		text, err := a.textArray(key)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if i := slices.Index(text, ""); i >= 0 {
-			return Inputf(a.path, "%s has no name at row %d; give it one or leave the row out", key, i)
+			return nil, Inputf(a.path, "%s has no name at row %d; give it one or leave the row out", key, i)
 		}
 		all = append(all, text...)
 	}
 	if all != nil {
-		a.names.Classes, _ = encode(all)
+		classes, _ = encode(all)
 	}
-	return nil
+	return classes, nil
 }
 
 // Numbered tells whether the names are the numbers 0…C−1, in order.
@@ -93,15 +98,12 @@ func Numbered(names []string) bool {
 
 // ReadFeatureNames reads feature_names (M) of the npz file at path, nil if it has none.
 func ReadFeatureNames(path string) ([]string, error) {
-	a, err := openArchive(path)
-	if err != nil {
-		return nil, err
-	}
-	defer a.close()
-	if !a.has("feature_names") {
-		return nil, nil
-	}
-	return a.textArray("feature_names")
+	return within(path, func(a *archive) ([]string, error) {
+		if !a.has("feature_names") {
+			return nil, nil
+		}
+		return a.textArray("feature_names")
+	})
 }
 
 // differ returns an *InputError unless the names that a file gives are those that are known, if any

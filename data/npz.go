@@ -59,16 +59,22 @@ func openWanted(ctx context.Context, path string) (*archive, error) {
 }
 
 // wanted reads the archive at path until ctx is cancelled, which is then the error.
-func wanted[T any](ctx context.Context, path string, read func(*archive) (*T, error)) (v *T, err error) {
+func wanted[T any](ctx context.Context, path string, read func(*archive) (T, error)) (v T, err error) {
 	a, err := openWanted(ctx, path)
 	if err == nil {
 		defer a.close()
 		v, err = read(a)
 	}
 	if cancelled := ctx.Err(); cancelled != nil { // whatever the reader made of it
-		return nil, Inputf(path, "was not read to its end: %w", cancelled)
+		var none T
+		return none, Inputf(path, "was not read to its end: %w", cancelled)
 	}
 	return v, err
+}
+
+// within reads the archive at path.
+func within[T any](path string, read func(*archive) (T, error)) (T, error) {
+	return wanted(context.Background(), path, read)
 }
 
 // newArchive reads the directory of the npz of size bytes in r.
@@ -395,35 +401,20 @@ func (a *archive) checkLabels(key string, labels []int, classes int) error {
 
 // HasArray says whether the npz or table file at path holds key.
 func HasArray(path, key string) (bool, error) {
-	a, err := openArchive(path)
-	if err != nil {
-		return false, err
-	}
-	defer a.close()
-	return a.has(key), nil
+	return within(path, func(a *archive) (bool, error) { return a.has(key), nil })
 }
 
 // ReadMatrix reads the real N×M array key of the npz file at path. Half, single
 // and double precision and integers are read, in either byte order and either
 // memory order; a value that is not finite is an *InputError.
 func ReadMatrix(path, key string) (*mat.Dense, error) {
-	a, err := openArchive(path)
-	if err != nil {
-		return nil, err
-	}
-	defer a.close()
-	return a.matrix(key, onlyFinite)
+	return within(path, func(a *archive) (*mat.Dense, error) { return a.matrix(key, onlyFinite) })
 }
 
 // ReadFeatures is [ReadMatrix] of an array that stays in single precision if the file has it
 // so: a *mat.Dense or [*Singles].
 func ReadFeatures(path, key string) (mat.Matrix, error) {
-	a, err := openArchive(path)
-	if err != nil {
-		return nil, err
-	}
-	defer a.close()
-	return a.features(key)
+	return within(path, func(a *archive) (mat.Matrix, error) { return a.features(key) })
 }
 
 // Array is one array of an npz file.

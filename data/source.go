@@ -155,56 +155,33 @@ func (s *Source) agree(a *archive) error {
 // headers holds the headers of all arrays against each other, and sets Classes to the columns
 // of the logits, 0 without logits. It counts the rows and the bytes that they take in memory.
 func (s *Source) headers(a *archive) (rows int, bytes float64, err error) {
-	type first struct { // array to say how many
-		n   int
-		key string
+	width, classes := first{what: "columns"}, first{what: "columns"}
+	arrays := []struct {
+		suffix string
+		read   func(key string) (rows int, bytes float64, err error)
+	}{
+		{"_features", func(key string) (int, float64, error) { return a.extent(key, &width, 1, a.width(key)) }},
+		{"_logits", func(key string) (int, float64, error) { return a.extent(key, &classes, 2, 8) }},
+		{"_labels", func(key string) (rows int, bytes float64, err error) {
+			rows, err = a.count(key)
+			return rows, 0, err
+		}},
 	}
-	var width, classes first
 	for _, p := range s.parts() {
-		var part first
-		agree := func(with *first, key string, n int, what string) error {
-			if with.n != 0 && with.n != n {
-				return Inputf(s.Path, "%s has %d %s and %s has %d; they must have the same", with.key, with.n, what, key, n)
-			}
-			with.n, with.key = n, key
-			return nil
-		}
-		for _, array := range []struct {
-			suffix  string
-			columns *first
-		}{{"_features", &width}, {"_logits", &classes}, {"_labels", nil}} {
+		part := first{what: "rows"}
+		for _, array := range arrays {
 			key := p.name + array.suffix
 			if !a.has(key) {
 				continue
 			}
-			if array.columns == nil {
-				n, err := a.count(key)
-				if err != nil {
-					return 0, 0, err
-				}
-				if err := agree(&part, key, n, "rows"); err != nil {
-					return 0, 0, err
-				}
-				continue
-			}
-			each := 8
-			if array.columns == &width {
-				each = a.width(key)
-			}
-			n, columns, err := a.size(key, 0) // whether there is room is agree's question
+			n, taken, err := array.read(key)
 			if err != nil {
 				return 0, 0, err
 			}
-			if columns < 2 && array.columns == &classes {
-				return 0, 0, Inputf(s.Path, "%s has 1 column; there must be one for each of at least two classes", key)
-			}
-			if err := agree(array.columns, key, columns, "columns"); err != nil {
+			if err := part.agree(a.path, key, n); err != nil {
 				return 0, 0, err
 			}
-			if err := agree(&part, key, n, "rows"); err != nil {
-				return 0, 0, err
-			}
-			bytes += float64(each) * float64(n) * float64(columns)
+			bytes += taken
 		}
 		rows += part.n
 	}
@@ -216,6 +193,33 @@ func (s *Source) headers(a *archive) (rows int, bytes float64, err error) {
 		return 0, 0, a.missing("cal_features")
 	}
 	return rows, bytes, nil
+}
+
+// first is an array that has n rows or columns; the next must have as many.
+type first struct {
+	what, key string
+	n         int
+}
+
+func (f *first) agree(path, key string, n int) error {
+	if f.n != 0 && f.n != n {
+		return Inputf(path, "%s has %d %s and %s has %d; they must have the same", f.key, f.n, f.what, key, n)
+	}
+	f.n, f.key = n, key
+	return nil
+}
+
+// extent is the rows of the array key by its header, and the bytes that they take in memory at so
+// many each value. Its columns, at least so many, must be as many as those of the arrays before.
+func (a *archive) extent(key string, columns *first, least, each int) (rows int, bytes float64, err error) {
+	rows, n, err := a.size(key, 0) // whether there is room is asked of all arrays at once
+	if err != nil {
+		return 0, 0, err
+	}
+	if n < least {
+		return 0, 0, Inputf(a.path, "%s has 1 column; there must be one for each of at least two classes", key)
+	}
+	return rows, float64(each) * float64(rows) * float64(n), columns.agree(a.path, key, n)
 }
 
 // fewClasses are no burden, however few the rows.

@@ -61,57 +61,60 @@ func newStream(a *archive, part string) (*Stream, error) {
 		return nil, err
 	}
 	s := &Stream{a: a, part: part, Classes: src.Classes, Unread: a.unread()}
-	for _, p := range src.parts() {
+	for _, prefix := range partPrefixes {
 		for _, suffix := range partArrays {
-			if key := p.name + "_" + suffix; a.has(key) {
+			if key := prefix + suffix; a.has(key) {
 				s.have = append(s.have, key)
 			}
 		}
 	}
-	for _, array := range []struct {
-		suffix string
-		key    *string
-		width  *int
-	}{{"_features", &s.features, &s.Width}, {"_logits", &s.logits, new(int)}} {
-		key := part + array.suffix
-		if !a.has(key) {
-			continue
-		}
-		h, err := a.header(key)
-		if err != nil {
-			return nil, err
-		}
-		if h.fortran {
-			return nil, nil
-		}
-		*array.key, s.Rows, *array.width = key, h.shape[0], h.shape[1]
-		if array.key == &s.features {
-			s.singleFeatures = h.single()
-		}
+	features, inOrder, err := s.rowsOf("_features")
+	if err != nil || !inOrder {
+		return nil, err
 	}
-	if s.logits == "" {
-		s.Classes = 0
+	if features != nil {
+		s.features, s.Width, s.singleFeatures = part+"_features", features.shape[1], features.single()
+	}
+	logits, inOrder, err := s.rowsOf("_logits")
+	if err != nil || !inOrder {
+		return nil, err
+	}
+	if s.Classes = 0; logits != nil {
+		s.logits, s.Classes = part+"_logits", logits.shape[1]
 	}
 	if s.Rows == 0 { // nothing to predict, which Open says better
 		return nil, nil
 	}
+	return s, s.readLabels()
+}
+
+// rowsOf is the header of an array of the part, nil without one; it is not inOrder by columns.
+func (s *Stream) rowsOf(suffix string) (h *header, inOrder bool, err error) {
+	if !s.a.has(s.part + suffix) {
+		return nil, true, nil
+	}
+	if h, err = s.a.header(s.part + suffix); err != nil {
+		return nil, false, err
+	}
+	s.Rows = h.shape[0]
+	return h, !h.fortran, nil
+}
+
+// readLabels reads the labels, and how much each row counts.
+func (s *Stream) readLabels() (err error) {
 	var rows Set
-	var err error
-	if rows.Copies, rows.Weights, err = a.weights(part+"_weights", s.Rows); err != nil {
-		return nil, err
+	if rows.Copies, rows.Weights, err = s.a.weights(s.part+"_weights", s.Rows); err != nil {
+		return err
 	}
 	s.Weights = rows.Written()
-	if key := part + "_labels"; a.has(key) {
-		if s.Labels, s.Soft, err = a.shares(key); err != nil {
-			return nil, err
-		}
-		if s.Classes > 0 {
-			if err := a.checkLabels(key, s.Labels, s.Classes); err != nil {
-				return nil, err
-			}
-		}
+	key := s.part + "_labels"
+	if !s.a.has(key) {
+		return nil
 	}
-	return s, nil
+	if s.Labels, s.Soft, err = s.a.shares(key); err != nil || s.Classes == 0 {
+		return err
+	}
+	return s.a.checkLabels(key, s.Labels, s.Classes)
 }
 
 // Close closes the file.
@@ -133,85 +136,98 @@ func (s *Stream) Require(keys ...string) error {
 // byte, is an *InputError; so Each may find only behind the last batch that the file is
 // damaged.
 func (s *Stream) Each(ctx context.Context, rows int, featuresAlone bool, do func(lo int, x *Set) error) error {
-	var arrays []*inOrder
-	open := func(key string) (*inOrder, error) {
-		if key == "" {
-			return nil, nil
-		}
-		m, err := s.a.open(key)
-		if m != nil {
-			arrays = append(arrays, m)
-		}
-		return m, err
-	}
-	defer func() {
-		for _, m := range arrays {
-			m.body.Close()
-		}
-	}()
-	features, err := open(s.features)
-	if err != nil {
+	b := batches{Stream: s}
+	defer b.close()
+	var err error
+	if b.features, err = b.open(s.features); err != nil {
 		return err
 	}
-	var logits *inOrder
 	if !featuresAlone {
-		if logits, err = open(s.logits); err != nil {
+		if b.logits, err = b.open(s.logits); err != nil {
 			return err
 		}
 	}
-	rows = min(rows, s.Rows)
-	var singles []float32
-	var doubles, scores []float64
 	for lo := 0; lo < s.Rows; lo += rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(rows, s.Rows-lo)
-		x := &Set{}
-		if features != nil && s.singleFeatures {
-			if singles == nil {
-				singles = make([]float32, rows*s.Width)
-			}
-			if err := nextRows(s.a, features, lo, singles[:n*s.Width]); err != nil {
-				return err
-			}
-			x.Features = NewSingles(singles[:n*s.Width], s.Width)
-		} else if features != nil {
-			if doubles == nil {
-				doubles = make([]float64, rows*s.Width)
-			}
-			if err := nextRows(s.a, features, lo, doubles[:n*s.Width]); err != nil {
-				return err
-			}
-			x.Features = mat.NewDense(n, s.Width, doubles[:n*s.Width])
-		}
-		if logits != nil {
-			if scores == nil {
-				scores = make([]float64, rows*s.Classes)
-			}
-			if err := nextRows(s.a, logits, lo, scores[:n*s.Classes]); err != nil {
-				return err
-			}
-			x.Logits = mat.NewDense(n, s.Classes, scores[:n*s.Classes])
-			if s.Scores == Probabilities {
-				if err := TakeLogs(s.a.path, s.logits, x.Logits, lo); err != nil {
-					return err
-				}
-			}
-		}
-		if s.Labels != nil {
-			x.Labels = s.Labels[lo : lo+n]
+		x, err := b.next(lo, min(rows, s.Rows-lo))
+		if err != nil {
+			return err
 		}
 		if err := do(lo, x); err != nil {
 			return err
 		}
 	}
-	for _, m := range arrays { // the zip reader compares the checksum when it meets the end
+	return b.end()
+}
+
+// batches reads the arrays of a stream side by side.
+type batches struct {
+	*Stream
+	opened           []*inOrder
+	features, logits *inOrder // nil: not there, or not asked for
+	singles          []float32
+	doubles, scores  []float64
+}
+
+// open opens the array key, nil without a key.
+func (b *batches) open(key string) (*inOrder, error) {
+	if key == "" {
+		return nil, nil
+	}
+	m, err := b.a.open(key)
+	if m != nil {
+		b.opened = append(b.opened, m)
+	}
+	return m, err
+}
+
+// next reads n rows, lo being the number of the first.
+func (b *batches) next(lo, n int) (x *Set, err error) {
+	x = &Set{}
+	if b.features != nil && b.singleFeatures {
+		if b.singles, err = nextRows(b.a, b.features, lo, n, b.singles); err != nil {
+			return nil, err
+		}
+		x.Features = NewSingles(b.singles, b.Width)
+	} else if b.features != nil {
+		if b.doubles, err = nextRows(b.a, b.features, lo, n, b.doubles); err != nil {
+			return nil, err
+		}
+		x.Features = mat.NewDense(n, b.Width, b.doubles)
+	}
+	if b.logits != nil {
+		if b.scores, err = nextRows(b.a, b.logits, lo, n, b.scores); err != nil {
+			return nil, err
+		}
+		x.Logits = mat.NewDense(n, b.Classes, b.scores)
+		if b.Scores == Probabilities {
+			if err := TakeLogs(b.a.path, b.Stream.logits, x.Logits, lo); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if b.Labels != nil {
+		x.Labels = b.Labels[lo : lo+n]
+	}
+	return x, nil
+}
+
+// end meets the end of every array, where the zip reader compares the checksum.
+func (b *batches) end() error {
+	for _, m := range b.opened {
 		if _, err := io.Copy(io.Discard, m.body); err != nil {
-			return Inputf(s.a.path, "%s is damaged (%w); copy or write the file again", m.key, err)
+			return Inputf(b.a.path, "%s is damaged (%w); copy or write the file again", m.key, err)
 		}
 	}
 	return nil
+}
+
+func (b *batches) close() {
+	for _, m := range b.opened {
+		m.body.Close()
+	}
 }
 
 // inOrder is an array of an npz file that is read in order.
@@ -238,18 +254,20 @@ func (a *archive) open(key string) (*inOrder, error) {
 	return &inOrder{h, key, r}, nil
 }
 
-// nextRows reads the next rows of an array, lo being the number of the first.
-func nextRows[T float32 | float64](a *archive, m *inOrder, lo int, values []T) error {
-	if err := decode(m.header, m.body, values); err != nil {
-		return Inputf(a.path, "%s %w", m.key, err)
-	}
+// nextRows reads the next n rows of an array, lo being the number of the first, into values, or
+// into a slice of its own where that is too short.
+func nextRows[T float32 | float64](a *archive, m *inOrder, lo, n int, values []T) ([]T, error) {
 	columns := m.shape[1]
+	values = slices.Grow(values[:0], n*columns)[:n*columns]
+	if err := decode(m.header, m.body, values); err != nil {
+		return nil, Inputf(a.path, "%s %w", m.key, err)
+	}
 	for i, v := range values {
 		if v-v != 0 {
-			return Inputf(a.path, "%s holds %v at row %d, column %d; every value must be finite", m.key, v, lo+i/columns, i%columns)
+			return nil, Inputf(a.path, "%s holds %v at row %d, column %d; every value must be finite", m.key, v, lo+i/columns, i%columns)
 		}
 	}
-	return nil
+	return values, nil
 }
 
 // Streamed is an array of an npz file (N×C, float64) whose rows are made while it is written.

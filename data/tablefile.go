@@ -208,25 +208,9 @@ func (t *columnar) archive() (*archive, error) {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	for _, c := range t.columns {
-		if c.name == "set" {
-			continue
+		if err := t.write(z, c, parts); err != nil {
+			return nil, err
 		}
-		name := c.name
-		if name == "label" {
-			name = "labels"
-		}
-		if c.fault != nil {
-			if slices.Contains(arrayNames, name) {
-				return nil, Inputf(t.path, "column %s %w", printable(c.name), c.fault)
-			}
-			continue
-		}
-		for _, p := range parts {
-			if err := writeArray(z, Array{p.prefix + name, c.array(p.rows)}); err != nil {
-				return nil, Inputf(t.path, "column %s: %w", printable(c.name), err)
-			}
-		}
-		c.values = nil
 	}
 	for name, text := range map[string][]string{"class_names": t.names.Classes, "feature_names": t.names.Features} {
 		if text == nil {
@@ -251,6 +235,30 @@ func (t *columnar) archive() (*archive, error) {
 		}
 	}
 	return a, nil
+}
+
+// write writes the arrays that a column is of the parts, and leaves its numbers alone from then on.
+func (t *columnar) write(z *zip.Writer, c *column, parts []tablePart) error {
+	if c.name == "set" {
+		return nil
+	}
+	name := c.name
+	if name == "label" {
+		name = "labels"
+	}
+	if c.fault != nil {
+		if slices.Contains(arrayNames, name) {
+			return Inputf(t.path, "column %s %w", printable(c.name), c.fault)
+		}
+		return nil
+	}
+	for _, p := range parts {
+		if err := writeArray(z, Array{p.prefix + name, c.array(p.rows)}); err != nil {
+			return Inputf(t.path, "column %s: %w", printable(c.name), err)
+		}
+	}
+	c.values = nil
+	return nil
 }
 
 // arrayNames are the arrays that readers ask for.

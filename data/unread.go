@@ -42,17 +42,7 @@ func (a *archive) unread() string {
 		if slices.Contains(known, name) {
 			continue
 		}
-		text := printable(name)
-		if name == "" || name == "__index_level_0__" {
-			text = "the index that pandas wrote (index=False leaves it out)"
-		}
-		const near = 2 // letters
-		for _, want := range known {
-			if levenshtein.ComputeDistance(strings.ToLower(name), want) <= near {
-				text += fmt.Sprintf(" (did you mean %s?)", want)
-				break
-			}
-		}
+		text := meant(name, known)
 		if !slices.Contains(shown, text) {
 			shown = append(shown, text)
 		}
@@ -65,4 +55,19 @@ func (a *archive) unread() string {
 		return ""
 	}
 	return "nothing reads " + strings.Join(shown, ", ")
+}
+
+// meant is the name of an array that nothing reads, and which of the known ones it may have been meant to be.
+func meant(name string, known []string) string {
+	text := printable(name)
+	if name == "" || name == "__index_level_0__" {
+		text = "the index that pandas wrote (index=False leaves it out)"
+	}
+	const near = 2 // letters
+	for _, want := range known {
+		if levenshtein.ComputeDistance(strings.ToLower(name), want) <= near {
+			return text + fmt.Sprintf(" (did you mean %s?)", want)
+		}
+	}
+	return text
 }

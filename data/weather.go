@@ -2,6 +2,7 @@ package data
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -90,60 +91,71 @@ func frequentWeather(dir string, n int) ([]string, error) {
 	return classes, nil
 }
 
-// readWeather reads one part, a reservoir sample of it if rows > 0 (Vitter 1985,
-// Algorithm R), kept in file order.
+// readWeather reads one part, a sample of so many rows of it if rows > 0, kept in file order.
 func readWeather(dir, part string, classes []string, rows int, rng *rand.Rand) (*Table, error) {
-	label := make(map[float64]int)
+	sample := weatherSample{label: make(map[float64]int), most: rows, rng: rng}
 	for k, c := range classes {
-		label[weatherCode(c)] = k
+		sample.label[weatherCode(c)] = k
 	}
-	type row struct {
-		at, label int
-		features  []float64
-	}
-	var kept []row
-	seen := 0
-	columns, err := eachWeatherRow(dir, part, func(record []string) error {
-		y, ok := label[weatherCode(record[weatherLabel])]
-		if !ok {
-			return nil
-		}
-		slot := seen
-		seen++
-		if rows > 0 && slot >= rows {
-			if slot = rng.IntN(seen); slot >= rows {
-				return nil
-			}
-		}
-		r := row{at: seen, label: y, features: make([]float64, len(record)-len(weatherMeta))}
-		for j, field := range record[len(weatherMeta):] {
-			v, err := strconv.ParseFloat(field, 64)
-			if err != nil || v-v != 0 {
-				return errors.New("has " + strconv.Quote(field) + " in column " + strconv.Itoa(j+len(weatherMeta)+1) + ", where a finite number should be")
-			}
-			r.features[j] = v
-		}
-		if slot == len(kept) {
-			kept = append(kept, r)
-		} else {
-			kept[slot] = r
-		}
-		return nil
-	})
+	columns, err := eachWeatherRow(dir, part, sample.add)
 	if err != nil {
 		return nil, err
 	}
 	t := &Table{Name: "weather/" + part, Columns: columns, Classes: classes}
+	kept := sample.kept
 	if len(kept) == 0 {
 		return nil, Inputf(weatherPath(dir, part), "has no complete row of the classes %s", strings.Join(classes, ", "))
 	}
-	slices.SortFunc(kept, func(a, b row) int { return a.at - b.at })
+	slices.SortFunc(kept, func(a, b weatherRow) int { return a.at - b.at })
 	t.Features = mat.NewDense(len(kept), len(columns), nil)
 	for i, r := range kept {
 		t.Features.SetRow(i, r.features)
 		t.Labels = append(t.Labels, r.label)
 	}
 	return t, nil
+}
+
+type weatherRow struct {
+	at, label int
+	features  []float64
+}
+
+// weatherSample is a reservoir sample of the rows of some classes (Vitter 1985, Algorithm R).
+type weatherSample struct {
+	label map[float64]int // by code
+	most  int             // rows; 0: all
+	rng   *rand.Rand
+	seen  int
+	kept  []weatherRow
+}
+
+// add takes a row, or leaves it.
+func (s *weatherSample) add(record []string) error {
+	y, ok := s.label[weatherCode(record[weatherLabel])]
+	if !ok {
+		return nil
+	}
+	slot := s.seen
+	s.seen++
+	if s.most > 0 && slot >= s.most {
+		if slot = s.rng.IntN(s.seen); slot >= s.most {
+			return nil
+		}
+	}
+	r := weatherRow{at: s.seen, label: y, features: make([]float64, len(record)-len(weatherMeta))}
+	for j, field := range record[len(weatherMeta):] {
+		v, err := strconv.ParseFloat(field, 64)
+		if err != nil || v-v != 0 {
+			return fmt.Errorf("has %q in column %d, where a finite number should be", field, j+len(weatherMeta)+1)
+		}
+		r.features[j] = v
+	}
+	if slot == len(s.kept) {
+		s.kept = append(s.kept, r)
+	} else {
+		s.kept[slot] = r
+	}
+	return nil
 }
 
 func weatherPath(dir, part string) string {

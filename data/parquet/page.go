@@ -137,30 +137,12 @@ func (f *File) Read(c *Column, do func(p *Page) error) error {
 const longestHeader = 1 << 20
 
 func (f *File) readChunk(c *Column, g rowGroup, do func(p *Page) error) error {
+	chunk, err := f.chunk(c, g)
+	if err != nil {
+		return err
+	}
 	at := g.chunks[c.chunk]
-	unpack := codecs[at.codec]
-	switch {
-	case at.encrypted:
-		return errors.New("it is encrypted; write it without encryption")
-	case at.elsewhere:
-		return errors.New("its values are in another file")
-	case unpack == nil:
-		return codecError(at.codec)
-	case !c.List && at.values != g.rows:
-		return fmt.Errorf("it has %d values in a row group of %d rows", at.values, g.rows)
-	}
-	start := at.data
-	if at.dictionary > 0 && at.dictionary < start {
-		start = at.dictionary
-	}
-	if start < 0 || at.bytes < 0 || start > f.size || at.bytes > f.size-start {
-		return errors.New("its pages lie outside the file")
-	}
-	chunk := make([]byte, at.bytes)
-	if _, err := f.r.ReadAt(chunk, start); err != nil {
-		return errEarlyOf(err)
-	}
-	p := pager{column: c, most: f.most, unpack: unpack, left: at.values}
+	p := pager{column: c, most: f.most, unpack: codecs[at.codec], left: at.values}
 	for p.left > 0 {
 		header := decoder{b: chunk[:min(len(chunk), longestHeader)]}
 		h := readPageHeader(&header)
@@ -187,6 +169,33 @@ func (f *File) readChunk(c *Column, g rowGroup, do func(p *Page) error) error {
 		}
 	}
 	return nil
+}
+
+// chunk reads the pages of a column in a row group.
+func (f *File) chunk(c *Column, g rowGroup) ([]byte, error) {
+	at := g.chunks[c.chunk]
+	switch {
+	case at.encrypted:
+		return nil, errors.New("it is encrypted; write it without encryption")
+	case at.elsewhere:
+		return nil, errors.New("its values are in another file")
+	case codecs[at.codec] == nil:
+		return nil, codecError(at.codec)
+	case !c.List && at.values != g.rows:
+		return nil, fmt.Errorf("it has %d values in a row group of %d rows", at.values, g.rows)
+	}
+	start := at.data
+	if at.dictionary > 0 && at.dictionary < start {
+		start = at.dictionary
+	}
+	if start < 0 || at.bytes < 0 || start > f.size || at.bytes > f.size-start {
+		return nil, errors.New("its pages lie outside the file")
+	}
+	chunk := make([]byte, at.bytes)
+	if _, err := f.r.ReadAt(chunk, start); err != nil {
+		return nil, errEarlyOf(err)
+	}
+	return chunk, nil
 }
 
 // pager decodes the pages of a chunk.
