@@ -21,59 +21,49 @@ func (s Bisect) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, 
 	if err := p.rows(); err != nil {
 		return Result{}, err
 	}
-	lo, hi := s.Low, s.High
-	w := p.Loss.Weights()
-	if w.Size() != 1 {
-		return Result{}, fmt.Errorf("optim: bisection needs one learned number, not %d", w.Size())
+	if n := p.Loss.Weights().Size(); n != 1 {
+		return Result{}, fmt.Errorf("optim: bisection needs one learned number, not %d", n)
 	}
-	x := w.Tensor(w.Learned()[0]).Float64s()
-	rows := graph.Rows(0, p.Rows)
 	r := Result{Validation: math.NaN()}
-	slope := func(at float64) (float64, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, fmt.Errorf("interrupted in iteration %d: %w", r.Epochs, err)
-		}
-		x[0] = at
-		loss, grads, err := p.Loss.Gradient(rows)
-		if err != nil {
-			return 0, err
-		}
-		r.Epochs++
-		r.Best, r.Loss, r.GradientNorm = r.Epochs, loss, math.Abs(grads[0].Float64s()[0])
-		if name := p.Loss.Trouble(loss, grads); name != "" {
-			return 0, fmt.Errorf("optim: %s is not finite at %g", name, at)
-		}
-		return grads[0].Float64s()[0], nil
-	}
-	for _, bound := range []struct{ at, outward float64 }{{lo, 1}, {hi, -1}} {
-		switch g, err := slope(bound.at); {
+	for _, bound := range []struct{ at, outward float64 }{{s.Low, 1}, {s.High, -1}} {
+		switch g, err := r.slope(ctx, p, bound.at); {
 		case err != nil:
 			return r, err
 		case g*bound.outward >= 0:
-			if r.Status = OnBound; r.GradientNorm <= s.Tolerance {
-				r.Status = Stationary
-			}
-			r.Ended = fmt.Sprintf("the minimum lies on or beyond the bound %g", bound.at)
-			return r, nil
+			return r.ended(r.stationaryWithin(s.Tolerance, OnBound), "the minimum lies on or beyond the bound %g", bound.at)
 		}
 	}
-	for {
+	for lo, hi := s.Low, s.High; ; {
 		mid := lo + (hi-lo)/2
-		g, err := slope(mid)
-		if err != nil {
+		g, err := r.slope(ctx, p, mid)
+		switch {
+		case err != nil:
 			return r, err
-		}
-		if math.Abs(g) <= s.Tolerance || mid <= lo || mid >= hi {
-			if r.Status = Stalled; math.Abs(g) <= s.Tolerance {
-				r.Status = Stationary
-			}
-			r.Ended = fmt.Sprintf("the derivative is %.1e", g)
-			return r, nil
-		}
-		if g > 0 {
+		case math.Abs(g) <= s.Tolerance || mid <= lo || mid >= hi:
+			return r.ended(r.stationaryWithin(s.Tolerance, Stalled), "the derivative is %.1e", g)
+		case g > 0:
 			hi = mid
-		} else {
+		default:
 			lo = mid
 		}
 	}
+}
+
+// slope is the derivative of p's loss in its one number, at a value that is then its own, as the next iteration of r.
+func (r *Result) slope(ctx context.Context, p Problem, at float64) (float64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("interrupted in iteration %d: %w", r.Epochs, err)
+	}
+	w := p.Loss.Weights()
+	w.Tensor(w.Learned()[0]).Float64s()[0] = at
+	loss, grads, err := p.Loss.Gradient(graph.Rows(0, p.Rows))
+	if err != nil {
+		return 0, err
+	}
+	r.Epochs++
+	r.Best, r.Loss, r.GradientNorm = r.Epochs, loss, math.Abs(grads[0].Float64s()[0])
+	if name := p.Loss.Trouble(loss, grads); name != "" {
+		return 0, fmt.Errorf("optim: %s is not finite at %g", name, at)
+	}
+	return grads[0].Float64s()[0], nil
 }

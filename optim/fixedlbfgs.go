@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 
@@ -33,77 +34,83 @@ const (
 	torchSmallestProduct = 1e-10
 )
 
+func (s FixedLBFGS) withDefaults() (FixedLBFGS, error) {
+	if s.Rate < 0 || s.Iterations < 0 || s.Rows < 0 {
+		return s, fmt.Errorf("optim: rate %g, iterations %d and rows %d must be positive", s.Rate, s.Iterations, s.Rows)
+	}
+	s.Rate, s.Iterations, s.Rows = cmp.Or(s.Rate, 1e-3), cmp.Or(s.Iterations, 1000), cmp.Or(s.Rows, 4096)
+	return s, nil
+}
+
 // Minimize runs over all rows at once. The result has converged only if the gradient
 // is below 1e-7; torch's other conditions (a step, or a change of the loss, below
 // 1e-9) end the run too.
 func (s FixedLBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
-	if s.Rate < 0 || s.Iterations < 0 || s.Rows < 0 {
-		return Result{}, fmt.Errorf("optim: rate %g, iterations %d and rows %d must be positive", s.Rate, s.Iterations, s.Rows)
+	s, err := s.withDefaults()
+	if err != nil {
+		return Result{}, err
 	}
-	s.Rate = cmp.Or(s.Rate, 1e-3)
-	s.Iterations = cmp.Or(s.Iterations, 1000)
-	s.Rows = cmp.Or(s.Rows, 4096)
 	f, err := newFullBatch(p, s.Rows, s.Executor)
 	if err != nil {
 		return Result{}, err
 	}
 	defer f.gradients.Close()
-	x := f.start()
-	loss, grad := f.loss(x), append([]float64(nil), f.grad...)
+	at := &fixedSteps{f: f, x: f.start()}
+	at.step, at.change = make([]float64, len(at.x)), make([]float64, len(at.x))
+	at.loss, at.grad = f.loss(at.x), slices.Clone(f.grad)
 	r := Result{Validation: math.NaN()}
-	var (
-		history   pairs
-		direction = make([]float64, len(x))
-		step      = make([]float64, len(x))
-		change    = make([]float64, len(x))
-	)
-	for f.err == nil {
-		r.Best, r.Loss, r.GradientNorm = r.Epochs, loss, floats.Norm(grad, math.Inf(1))
+	for level := false; f.err == nil; {
+		r.Best, r.Loss, r.GradientNorm = r.Epochs, at.loss, floats.Norm(at.grad, math.Inf(1))
 		switch {
+		case level:
+			return r.ended(r.stationaryWithin(torchGradient, Stalled), "the loss changed by less than %.0e in iteration %d; the gradient is %.1e", torchChange, r.Epochs, r.GradientNorm)
 		case r.GradientNorm <= torchGradient:
-			r.Status = Stationary
-			r.Ended = fmt.Sprintf("the gradient is %.1e", r.GradientNorm)
-			return r, nil
+			return r.ended(Stationary, smallGradient, r.GradientNorm)
 		case r.Epochs == s.Iterations:
-			r.Status = Limit
-			r.Ended = fmt.Sprintf("all %d iterations were run; the gradient is %.1e", s.Iterations, r.GradientNorm)
-			return r, nil
+			return r.ended(Limit, "all %d iterations were run; the gradient is %.1e", s.Iterations, r.GradientNorm)
 		case ctx.Err() != nil:
 			return r, fmt.Errorf("interrupted in iteration %d: %w", r.Epochs, ctx.Err())
 		}
-		history.direction(direction, grad)
 		rate := s.Rate
 		if r.Epochs == 0 {
-			rate *= min(1, 1/floats.Norm(grad, 1))
+			rate *= min(1, 1/floats.Norm(at.grad, 1))
 		}
-		if floats.Dot(grad, direction) > -torchChange {
-			r.Status = Stalled
-			r.Ended = fmt.Sprintf("the loss no longer falls; the gradient is %.1e", r.GradientNorm)
-			return r, nil
+		before := at.loss
+		if !at.advance(rate) {
+			return r.ended(Stalled, "the loss no longer falls; the gradient is %.1e", r.GradientNorm)
 		}
-		floats.ScaleTo(step, rate, direction)
-		floats.Add(x, step)
-		before := loss
-		loss = f.loss(x)
-		floats.SubTo(change, f.grad, grad)
-		copy(grad, f.grad)
+		level = floats.Norm(at.step, math.Inf(1)) <= torchChange || math.Abs(at.loss-before) < torchChange
 		r.Epochs++
-		if f.err == nil && math.IsInf(loss, 1) {
+		if f.err == nil && math.IsInf(at.loss, 1) {
 			return r, fmt.Errorf("optim: the loss is not finite in iteration %d; choose a smaller rate than %g", r.Epochs, s.Rate)
 		}
-		r.Curve = append(r.Curve, Point{r.Epochs, loss, math.NaN()})
-		Epoch{Number: r.Epochs, Of: s.Iterations, Loss: loss, Validation: math.NaN()}.report(ctx, "iteration", float64(r.Epochs)/float64(s.Iterations))
-		history.add(step, change)
-		if floats.Norm(step, math.Inf(1)) <= torchChange || math.Abs(loss-before) < torchChange {
-			r.Best, r.Loss, r.GradientNorm = r.Epochs, loss, floats.Norm(grad, math.Inf(1))
-			if r.Status = Stalled; r.GradientNorm <= torchGradient {
-				r.Status = Stationary
-			}
-			r.Ended = fmt.Sprintf("the loss changed by less than %.0e in iteration %d; the gradient is %.1e", torchChange, r.Epochs, r.GradientNorm)
-			return r, nil
-		}
+		r.Curve = append(r.Curve, Point{r.Epochs, at.loss, math.NaN()})
+		Epoch{Number: r.Epochs, Of: s.Iterations, Loss: at.loss, Validation: math.NaN()}.report(ctx, "iteration", float64(r.Epochs)/float64(s.Iterations))
 	}
 	return r, f.err
+}
+
+// fixedSteps is where such a fit is, with loss and gradient there, and the last step and how it changed the gradient.
+type fixedSteps struct {
+	f                     *fullBatch
+	loss                  float64
+	x, grad, step, change []float64
+	history               pairs
+}
+
+// advance takes a step of rate times the direction; false where that does not lead down.
+func (a *fixedSteps) advance(rate float64) bool {
+	a.history.direction(a.step, a.grad)
+	if floats.Dot(a.grad, a.step) > -torchChange {
+		return false
+	}
+	floats.Scale(rate, a.step)
+	floats.Add(a.x, a.step)
+	a.loss = a.f.loss(a.x)
+	floats.SubTo(a.change, a.f.grad, a.grad)
+	copy(a.grad, a.f.grad)
+	a.history.add(a.step, a.change)
+	return true
 }
 
 // pairs is the history of L-BFGS: steps s, changes of the gradient y, 1/(s·y), and

@@ -47,11 +47,17 @@ func (s LBFGS) withDefaults() (LBFGS, error) {
 // decreaseIterations are those that Decrease is measured over.
 const decreaseIterations = 10
 
-func (s LBFGS) converger() optimize.Converger {
-	if s.Decrease == 0 {
-		return optimize.NeverTerminate{}
+// settings are gonum's for the iterations that are left.
+func (s LBFGS) settings(steps *recorder) *optimize.Settings {
+	out := &optimize.Settings{
+		GradientThreshold: s.Gradient, MajorIterations: s.Iterations - steps.result.Epochs + 1, // gonum counts the start
+		FuncEvaluations: 20 * s.Iterations, // a search among infinite losses need not end by itself
+		Converger:       optimize.NeverTerminate{}, Recorder: steps,
 	}
-	return &optimize.FunctionConverge{Absolute: s.Decrease, Iterations: decreaseIterations}
+	if s.Decrease > 0 {
+		out.Converger = &optimize.FunctionConverge{Absolute: s.Decrease, Iterations: decreaseIterations}
+	}
+	return out
 }
 
 // storedNumbers are 512 MB of differences.
@@ -146,24 +152,15 @@ func (s LBFGS) quasiNewton(ctx context.Context, p Problem, method func(optimize.
 	}
 	defer f.gradients.Close()
 	r := Result{Validation: math.NaN(), GradientNorm: math.NaN()}
-	if s.Observe != nil {
-		defer func() {
-			last := epochOf(r.Epochs, r.Loss, s)
-			last.Last = true
-			s.Observe(last)
-		}()
-	}
+	watched := iterations{s.Iterations, s.Observe}
+	defer watched.end(&r)
 	x := f.start()
 	for {
 		before := r.Epochs
-		steps := &recorder{ctx: ctx, f: f, result: &r, settings: s}
+		steps := &recorder{ctx: ctx, f: f, result: &r, iterations: watched}
 		out, err := optimize.Minimize(
 			optimize.Problem{Func: f.loss, Grad: f.gradient, Status: steps.status}, x,
-			&optimize.Settings{
-				GradientThreshold: s.Gradient, MajorIterations: s.Iterations - r.Epochs + 1, // gonum counts the start
-				FuncEvaluations: 20 * s.Iterations, // a search among infinite losses need not end by itself
-				Converger:       s.converger(), Recorder: steps,
-			}, method(search(p.Loss.Weights().Dtype())))
+			s.settings(steps), method(search(p.Loss.Weights().Dtype())))
 		if out != nil && out.Location.Gradient != nil {
 			x = out.X
 			r.Epochs = before + max(out.Stats.MajorIterations-1, 0) // the last one is not recorded
@@ -175,34 +172,21 @@ func (s LBFGS) quasiNewton(ctx context.Context, p Problem, method func(optimize.
 		case f.err != nil:
 			return r, f.err
 		case ctx.Err() != nil:
-			r.Ended = "interrupted"
-			return r, fmt.Errorf("interrupted in iteration %d; the best weights so far are kept: %w", r.Epochs, ctx.Err())
+			return r.interrupted(ctx.Err())
 		case out == nil:
 			return r, fmt.Errorf("optim: %w", err)
 		case r.GradientNorm < s.Gradient:
-			r.Status = Stationary
-			r.Ended = fmt.Sprintf("the gradient is %.1e", r.GradientNorm)
-			return r, nil
+			return r.ended(Stationary, smallGradient, r.GradientNorm)
 		case out.Status == optimize.FunctionConvergence:
-			r.Status = Level
-			r.Ended = fmt.Sprintf("%d iterations lowered the loss by less than %.0e", decreaseIterations, s.Decrease)
-			return r, nil
+			return r.ended(Level, "%d iterations lowered the loss by less than %.0e", decreaseIterations, s.Decrease)
 		case r.Epochs >= s.Iterations:
-			r.Status = Limit
-			r.Ended = fmt.Sprintf("all %d iterations were run; the gradient is %.1e, not below %.1e", s.Iterations, r.GradientNorm, s.Gradient)
-			return r, nil
+			return r.ended(Limit, allWereRun, s.Iterations, r.GradientNorm, s.Gradient)
 		case r.Epochs == before:
-			r.Status = Stalled
-			r.Ended = fmt.Sprintf("no lower loss was found; the gradient is %.1e, not below %.1e", r.GradientNorm, s.Gradient)
-			return r, nil
+			return r.ended(Stalled, noLowerLoss, r.GradientNorm, s.Gradient)
 		case err != nil && !slices.ContainsFunc(searchFailures, func(e error) bool { return errors.Is(err, e) }):
 			return r, fmt.Errorf("optim: %w", err)
 		}
 	}
-}
-
-func epochOf(iteration int, loss float64, s LBFGS) Epoch {
-	return Epoch{Number: iteration, Of: s.Iterations, Loss: loss, Validation: math.NaN(), Best: iteration}
 }
 
 var searchFailures = []error{
@@ -215,12 +199,12 @@ const longestSearch = 40
 
 // recorder counts gonum's iterations, watches the context, and reports.
 type recorder struct {
-	ctx      context.Context
-	f        *fullBatch
-	result   *Result
-	settings LBFGS
-	started  bool
-	searched int // evaluations of the line search so far
+	ctx        context.Context
+	f          *fullBatch
+	result     *Result
+	iterations iterations
+	started    bool
+	searched   int // evaluations of the line search so far
 }
 
 func (*recorder) Init() error { return nil }
@@ -234,13 +218,7 @@ func (r *recorder) Record(at *optimize.Location, op optimize.Operation, _ *optim
 		r.started = true
 		return nil
 	}
-	r.result.Epochs++
-	e := epochOf(r.result.Epochs, at.F, r.settings)
-	r.result.Curve = append(r.result.Curve, Point{e.Number, e.Loss, e.Validation})
-	e.report(r.ctx, "iteration", 0) // how many it takes is not known
-	if r.settings.Observe != nil {
-		r.settings.Observe(e)
-	}
+	r.iterations.next(r.ctx, r.result, at.F)
 	return nil
 }
 

@@ -35,14 +35,17 @@ type Settings struct {
 // NoEpochs is how many epochs a fit runs that is to keep its start.
 const NoEpochs = -1
 
-func (s Settings) withDefaults() Settings {
+func (s Settings) withDefaults() (Settings, error) {
+	if s.Batch < 0 || s.Epochs < NoEpochs || s.Patience < 0 {
+		return s, fmt.Errorf("optim: batch %d, epochs %d and patience %d must be positive", s.Batch, s.Epochs, s.Patience)
+	}
 	if s.Rule == nil {
 		s.Rule = Adam{}
 	}
 	s.Batch = cmp.Or(s.Batch, 128)
 	s.Epochs = cmp.Or(s.Epochs, 100)
 	s.Patience = cmp.Or(s.Patience, 10)
-	return s
+	return s, nil
 }
 
 // Epoch is what an observer sees of a fit.
@@ -81,25 +84,23 @@ func (e Epoch) State() (*graph.Weights, error) {
 // batch and weight. If ctx is cancelled the best weights so far are restored and
 // the error wraps ctx.Err().
 func (s Settings) Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Result, error) {
-	s = s.withDefaults()
-	if err := p.rows(); err != nil {
+	s, err := s.withDefaults()
+	if err == nil {
+		err = p.rows()
+	}
+	if err != nil {
 		return Result{}, err
 	}
 	if s.Epochs == NoEpochs {
 		return Result{Loss: math.NaN(), Validation: math.NaN(), GradientNorm: math.NaN(), Ended: "the start is kept", Status: StartKept}, nil
-	}
-	if s.Batch < 0 || s.Epochs < 0 || s.Patience < 0 {
-		return Result{}, fmt.Errorf("optim: batch %d, epochs %d and patience %d must be positive", s.Batch, s.Epochs, s.Patience)
 	}
 	order := graph.Rows(0, p.Rows)
 	shuffle := func() { rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] }) }
 	shuffle() // first, wherever the steps run: to describe the loss may draw from rng too
 	steps := s.Epochs * ((p.Rows + s.Batch - 1) / s.Batch)
 	state := newOptimizer(s.Rule, s.Average, p.Loss.Weights(), steps)
-	if s.Start != nil {
-		if err := state.resume(s.Start); err != nil {
-			return Result{}, err
-		}
+	if err := state.resume(s.Start); err != nil {
+		return Result{}, err
 	}
 	session, err := graph.On(s.Executor).Fit(p.Loss, state, p.Rows, s.Batch)
 	if err != nil {
@@ -155,6 +156,24 @@ func (f *fit) keepStart() error {
 	return f.keep(0, math.NaN(), validation)
 }
 
+// validate keeps the weights as they are after an epoch, of that training loss, if their validation loss is the least
+// so far, or there is none. It gives that validation loss.
+func (f *fit) validate(epoch int, loss float64) (validation float64, err error) {
+	if f.problem.Validation == nil {
+		return math.NaN(), f.keep(epoch, loss, math.NaN())
+	}
+	if validation, err = f.problem.Validation(f.session); err != nil {
+		return 0, fmt.Errorf("optim: validation after epoch %d: %w", epoch, err)
+	}
+	if math.IsNaN(validation) || math.IsInf(validation, 0) {
+		return 0, fmt.Errorf("optim: the validation loss after epoch %d is not finite", epoch)
+	}
+	if validation < f.result.Validation {
+		err = f.keep(epoch, loss, validation)
+	}
+	return validation, err
+}
+
 // epoch takes the steps of an epoch, in the order of rows given, and judges what they made.
 func (f *fit) epoch(ctx context.Context, epoch int, order []int32) error {
 	r := &f.result
@@ -168,20 +187,10 @@ func (f *fit) epoch(ctx context.Context, epoch int, order []int32) error {
 	if err := exchangeAverage(f.session, f.state); err != nil {
 		return err
 	}
-	validation := math.NaN()
 	r.Epochs = epoch
-	if f.problem.Validation != nil {
-		if validation, err = f.problem.Validation(f.session); err != nil {
-			return fmt.Errorf("optim: validation after epoch %d: %w", epoch, err)
-		}
-		if math.IsNaN(validation) || math.IsInf(validation, 0) {
-			return fmt.Errorf("optim: the validation loss after epoch %d is not finite", epoch)
-		}
-	}
-	if f.problem.Validation == nil || validation < r.Validation {
-		if err := f.keep(epoch, loss, validation); err != nil {
-			return err
-		}
+	validation, err := f.validate(epoch, loss)
+	if err != nil {
+		return err
 	}
 	stalled := epoch-r.Best >= f.settings.Patience
 	e := Epoch{

@@ -143,8 +143,11 @@ func (m *optimizer) state() *graph.Weights {
 	return s
 }
 
-// resume goes on from such a state, of a fit of these weights.
+// resume goes on from such a state, of a fit of these weights; nil is the beginning.
 func (m *optimizer) resume(from *graph.Weights) error {
+	if from == nil {
+		return nil
+	}
 	if err := from.Require(m.state().Shapes()); err != nil {
 		return fmt.Errorf("optim: this is not the state of the rule: %w", err)
 	}

@@ -3,7 +3,6 @@ package anchored
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -282,50 +281,39 @@ func (e *estimate) informed(from noise) []float64 {
 // mostProducts are those of F in a solution at most.
 const mostProducts = 1000
 
-// solve is F⁻¹ to, by conjugate gradients in the scale of the estimate (Nocedal and Wright 2006,
-// algorithm 5.2).
+// solve is F⁻¹ to.
 func (e *estimate) solve(ctx context.Context, to []float64, by drawing) (way, error) {
-	x, rest := make([]float64, len(to)), make([]float64, len(to))
-	floats.DivTo(rest, to, e.scale)
-	ahead, square := slices.Clone(rest), floats.Dot(rest, rest)
-	enough := by.left * by.left * square
-	for k := 0; square > enough; k++ {
-		switch {
-		case ctx.Err() != nil:
-			return nil, fmt.Errorf("interrupted: %w", ctx.Err())
-		case k == mostProducts:
-			return nil, fmt.Errorf("%d steps did not solve the equations of the covariance; the map is not determined by the rows and its prior", k)
-		}
-		product := e.product(ahead)
-		if e.err != nil {
-			return nil, e.err
-		}
-		step := square / floats.Dot(ahead, product)
-		floats.AddScaled(x, step, ahead)
-		floats.AddScaled(rest, -step, product)
-		before := square
-		square = floats.Dot(rest, rest)
-		floats.AddScaledTo(ahead, rest, square/before, ahead)
-		if square-square != 0 {
-			return nil, errors.New("a product with the information of the map is not finite")
-		}
+	x := slices.Clone(to)
+	floats.Div(x, e.scale)
+	products, status, err := optim.ConjugateGradients{Left: by.left, Products: mostProducts}.Solve(ctx, scaled{e}, x, x)
+	switch {
+	case e.err != nil:
+		return nil, e.err
+	case err != nil:
+		return nil, fmt.Errorf("interrupted: %w", err)
+	case status != optim.Stationary:
+		return nil, fmt.Errorf("%d steps did not solve the equations of the covariance; the map is not determined by the rows and its prior", products)
 	}
 	floats.Div(x, e.scale)
 	return e.way(x), nil
 }
 
-// product is F v in the scale of the estimate.
-func (e *estimate) product(v []float64) []float64 {
+// scaled is F in the scale of the estimate, in which its diagonal is about 1.
+type scaled struct{ *estimate }
+
+// Product writes it times v to dst.
+func (e scaled) Product(dst, v []float64) {
 	way := make([]float64, len(v))
 	floats.DivTo(way, v, e.scale)
 	moved := e.along(e.way(way))
 	e.weighed(moved)
-	out := e.slope(moved)
-	for i := range out {
-		out[i] = (out[i] + e.penalty[i]*way[i]) / e.scale[i]
+	for i, slope := range e.slope(moved) {
+		dst[i] = (slope + e.penalty[i]*way[i]) / e.scale[i]
 	}
-	return out
 }
+
+// Precondition leaves r as it is.
+func (scaled) Precondition(dst, r []float64) { copy(dst, r) }
 
 // quietly is ctx without its progress.
 func quietly(ctx context.Context) context.Context {
