@@ -116,7 +116,7 @@ func (s *subject) coded(method string, v experiments.Values) *row {
 // freedom of that sum (Satterthwaite 1946). Seeds that test other rows differ by these too, so
 // that the interval is rather too wide. Of one seed it is of the rows alone; nil without a
 // common seed.
-func overSeedsAndRows(ctx context.Context, a, b *row) (*overSeeds, error) {
+func overSeedsAndRows(ctx context.Context, a, b *row) (*paired, error) {
 	p, err := pairedLosses(ctx, a, b, sharedMetric(metrics.NLL))
 	if err != nil || p == nil {
 		return nil, err
@@ -130,22 +130,14 @@ func overSeedsAndRows(ctx context.Context, a, b *row) (*overSeeds, error) {
 	if ofSeeds > 0 {
 		t.Nu = math.Pow(ofRows+ofSeeds, 2) / (ofRows*ofRows/(rows-1) + ofSeeds*ofSeeds/(seeds-1))
 	}
-	out := &overSeeds{paired: p, variance: ofRows + ofSeeds, between: ofSeeds * seeds, nu: t.Nu}
-	deviation := math.Sqrt(out.variance)
+	p.variance, p.between, p.nu = ofRows+ofSeeds, ofSeeds*seeds, t.Nu
+	deviation := math.Sqrt(p.variance)
 	p.Interval = metrics.Interval{Low: p.Difference - deviation*t.Quantile(0.975), High: p.Difference + deviation*t.Quantile(0.975)}
 	p.PValue = 1
 	if deviation > 0 {
 		p.PValue = 2 * t.CDF(-math.Abs(p.Difference)/deviation)
 	}
-	return out, nil
-}
-
-// overSeeds is a difference over rows and seeds, with what its interval is made of.
-type overSeeds struct {
-	*paired
-	variance float64 // of the difference
-	between  float64 // variance of one seed's difference
-	nu       float64 // degrees of freedom of the variance
+	return p, nil
 }
 
 // headroom tells whether random codes, or boosted residuals, find anything that a method without
@@ -202,7 +194,7 @@ func twins(ctx context.Context, f *Findings) (*report.Section, error) {
 					return nil, err
 				}
 				if t != nil {
-					tests = append(tests, &test{s, c.name, a, b, t.paired})
+					tests = append(tests, &test{s, c.name, a, b, t})
 				}
 			}
 		}
@@ -218,7 +210,7 @@ func twins(ctx context.Context, f *Findings) (*report.Section, error) {
 		}
 		return section, nil
 	}
-	corrected(tests)
+	correctTests(tests)
 	say := wording{
 		list: "NLL on each kind of codes and on its random twin.", other: "twin's", head: byCodes.Head,
 		count: "On how many sources a kind of codes is better and worse than its twin at 5 %, after Holm's correction.",

@@ -20,6 +20,11 @@ type paired struct {
 	metrics.Comparison
 	corrected float64   // the p-value after Holm's correction over the rows of a subject
 	seeds     []float64 // the difference of each seed
+
+	// What an interval over rows and seeds is made of; 0 of one over the rows alone.
+	variance float64 // of the difference
+	between  float64 // variance of one seed's difference
+	nu       float64 // degrees of freedom of the variance
 }
 
 // sd is the standard deviation of the difference over the seeds, NaN of fewer than two.

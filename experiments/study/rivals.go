@@ -24,13 +24,7 @@ var Rivals = Study{
 	Vary:    []Field{byMethod},
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000, Recoverable: true},
 	Pairs:   []Pair{{"corrected", "stacked"}, {"corrected", "corrected-random"}, {"corrected", "rival"}},
-	Compare: func(ctx context.Context, a, b *row) (*paired, error) {
-		d, err := overSeedsAndRows(ctx, a, b)
-		if d == nil {
-			return nil, err
-		}
-		return d.paired, err
-	},
+	Compare: overSeedsAndRows,
 	Views: []View{
 		protocol("experiments/benchmark/PROTOCOL-3.md, committed before the first cell of seeds 300 to 302, fixes sources, methods, outcomes and tests. The three pairs of the next section are its questions; everything else is exploratory."),
 		primary, leftOutSeeds, scores, againstUncalibrated, leftOnTheTable, noiseFloor, Results, tuningTable, timeTable,

@@ -65,11 +65,9 @@ func (f *Findings) tests(ctx context.Context) (*tests, error) {
 			out.pairs[p] = family
 		}
 	}
-	compare := f.Study.Compare
-	if compare == nil {
-		compare = func(ctx context.Context, a, b *row) (*paired, error) {
-			return pairedLosses(ctx, a, b, sharedMetric(metrics.NLL))
-		}
+	together, compare := f.Study.Compare != nil, f.Study.Compare
+	if !together {
+		compare = overRows
 	}
 	errs := make([]error, len(all))
 	if err := experiments.SideBySide(ctx, len(all), 0, func(i int) {
@@ -80,27 +78,37 @@ func (f *Findings) tests(ctx context.Context) (*tests, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	out.against = corrected(out.against)
+	out.against = computed(out.against)
+	correctTests(out.against)
 	for p, family := range out.pairs {
-		out.pairs[p] = corrected(family)
+		if out.pairs[p] = computed(family); !together {
+			correctTests(out.pairs[p])
+		}
 	}
-	if f.Study.Compare != nil {
-		corrected(out.named(f.Study.Pairs))
+	if together {
+		correctTests(out.named(f.Study.Pairs))
 	}
 	f.tested = out
 	return out, nil
 }
 
-// corrected gives the tests of a family their corrected p and leaves out those of rows
-// without a common seed.
-func corrected(family []*test) []*test {
-	family = slices.DeleteFunc(family, func(t *test) bool { return t.paired == nil })
+// overRows is the difference a − b in NLL with an interval over the test rows alone.
+func overRows(ctx context.Context, a, b *row) (*paired, error) {
+	return pairedLosses(ctx, a, b, sharedMetric(metrics.NLL))
+}
+
+// computed leaves out the tests of rows without a common seed.
+func computed(family []*test) []*test {
+	return slices.DeleteFunc(family, func(t *test) bool { return t.paired == nil })
+}
+
+// correctTests gives the tests of a family their corrected p.
+func correctTests(family []*test) {
 	all := make([]*paired, len(family))
 	for i, t := range family {
 		all[i] = t.paired
 	}
 	correct(all)
-	return family
 }
 
 // named are the tests of the pairs, pair by pair.
