@@ -90,3 +90,51 @@ func TestPairedStepsShareTheirWork(t *testing.T) {
 		}
 	}
 }
+
+// TestOpsLookUpOnceWhatTheyReplaceLooksUp: a program's sums by table and ramps are, to the bit, those of the ops by
+// themselves, of codewords with many rows, with one and with none, and of elements in every piece.
+func TestOpsLookUpOnceWhatTheyReplaceLooksUp(t *testing.T) {
+	const n, w, k, p = 301, 3, 5, 4
+	knots := []float64{-1, 0, .5}
+	for _, c := range []int{1, 10, 64, 65} {
+		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+			rng := rand.New(rand.NewPCG(11, uint64(c)))
+			numbers := make([]int32, n*w)
+			for i := range numbers {
+				numbers[i] = int32(rng.IntN(k-1) * rng.IntN(2))
+			}
+			numbers[7] = k - 1
+			codes, x := graph.Codes(numbers, w), graph.Tensor(dt, normals(rng, n*c), n, c)
+			g, v := graph.Tensor(dt, normals(rng, n*c), n, c), graph.Tensor(dt, normals(rng, p), p, 1)
+			weights := graph.NewWeights(dt)
+			weights.Add("unused", []float64{0}, 1)
+			got, err := graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes {
+				z := b.Take("x", x)
+				return gorgonia.Nodes{
+					b.Apply(op.TableScatter(k), b.Take("codes", codes), z),
+					b.Apply(op.Ramps(knots), z, b.Table("v", v)),
+					b.Apply(op.New(op.RampSumsOp{Knots: knots}), z, b.Take("g", g)),
+				}
+			}).Of(graph.Rows(0, n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, alone := range []struct {
+				op op.Op
+				in []gorgonia.Value
+			}{
+				{op.TableScatter(k), []gorgonia.Value{codes, x}},
+				{op.Ramps(knots), []gorgonia.Value{x, v}},
+				{op.New(op.RampSumsOp{Knots: knots}), []gorgonia.Value{x, g}},
+			} {
+				want, err := alone.op.Do(alone.in...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(graph.Float64s(got[i]), graph.Float64s(want)) {
+					t.Errorf("%v, %d columns: %v is %v in a program, %v alone", dt, c, alone.op, got[i], want)
+				}
+			}
+		}
+	}
+}

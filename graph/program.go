@@ -46,7 +46,8 @@ type Update struct {
 // Compile turns what b describes into a program for the given outputs and for
 // b's updates.
 func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Program, error) {
-	alone := false // whether a step is one that only this process has code for
+	defer b.lock()() // fusing applies ops
+	alone := false   // whether a step is one that only this process has code for
 	p, err := b.compile(outputs, func(o gorgonia.Op, inputs []*gorgonia.Node) (gorgonia.Op, []*gorgonia.Node) {
 		if o, inputs, ok := op.FuseHere(o, inputs); ok {
 			alone = true

@@ -35,14 +35,45 @@ func Fuse(o gorgonia.Op, inputs []*Node) (gorgonia.Op, []*Node) {
 }
 
 // FuseHere replaces an op by one that this process alone has code for, if there is one: scores
-// and slopes of a product that is too large to be made (dirichletproduct.go).
+// and slopes of a product that is too large to be made (dirichletproduct.go), and ops that look
+// something up in data, which an op of its own then does before them (byplace.go, pieces.go).
+// Where the data are those of the step before, a program takes that op once.
 func FuseHere(o gorgonia.Op, inputs []*Node) (gorgonia.Op, []*Node, bool) {
-	if ours, ok := o.(Op); ok {
-		if k, in := fuseProduct(ours.Kernel, inputs); k != nil {
-			return Op{k}, in, true
-		}
+	ours, ok := o.(Op)
+	if !ok {
+		return o, inputs, false
 	}
-	return o, inputs, false
+	k, in := fuseProduct(ours.Kernel, inputs)
+	if k == nil {
+		k, in = lookedUp(ours.Kernel, inputs)
+	}
+	if k == nil {
+		return o, inputs, false
+	}
+	return Op{k}, in, true
+}
+
+// lookedUp is [FuseHere] for ops that look something up; nil where there is nothing to look up.
+func lookedUp(k Kernel, inputs []*Node) (Kernel, []*Node) {
+	var look, then Kernel
+	switch k := k.(type) {
+	case TableScatterOp:
+		if inputs[1].Shape()[1] > widestPlace {
+			return nil, nil
+		}
+		look, then = byPlaceOp(k), scatterByPlaceOp(k)
+	case RampsOp:
+		look, then = piecesOp(k), bendPiecesOp(k)
+	case RampSumsOp:
+		look, then = piecesOp(k), sumPiecesOp(k)
+	default:
+		return nil, nil
+	}
+	found, err := Apply(Op{look}, inputs[0])
+	if err != nil {
+		return nil, nil
+	}
+	return then, append([]*Node{found}, inputs...)
 }
 
 // IsSum reports whether an op is Gorgonia's own addition.

@@ -79,8 +79,19 @@ func (l *line) piece(z float64) int {
 const rampBlock = 1 << 16
 
 func bend[F Float](o RampsOp, args Args[F]) {
-	y, z, v, l := args.Out(), args.In(0), args.In(1), newLine(o.Knots)
-	start, slope := make([]float64, len(v)), make([]float64, len(v)) // f is start + slope·z on a piece
+	y, z, l := args.Out(), args.In(0), newLine(o.Knots)
+	start, slope := bent(l, args.In(1))
+	inBlocks(len(z), rampBlock, func(lo, hi int) {
+		for i, x := range z[lo:hi] {
+			m := l.piece(float64(x))
+			y[lo+i] = F(start[m] + slope[m]*float64(x))
+		}
+	})
+}
+
+// bent is f by the slopes v: start + slope·z on each piece.
+func bent[F Float](l *line, v []F) (start, slope []float64) {
+	start, slope = make([]float64, len(v)), make([]float64, len(v))
 	along := func(m int, at float64) float64 {
 		slope[m] = float64(v[m])
 		start[m] = at - slope[m]*l.near[m]
@@ -94,12 +105,7 @@ func bend[F Float](o RampsOp, args Args[F]) {
 	for m := l.middle - 1; m >= 0; m-- {
 		at = along(m, at)
 	}
-	inBlocks(len(z), rampBlock, func(lo, hi int) {
-		for i, x := range z[lo:hi] {
-			m := l.piece(float64(x))
-			y[lo+i] = F(start[m] + slope[m]*float64(x))
-		}
-	})
+	return start, slope
 }
 
 func (RampsOp) WRT() []bool { return []bool{false, true} }
@@ -117,21 +123,25 @@ func (o RampSumsOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, sumRamps[float32], sumRamps[float64])
 }
 
-// sumRamps sums of each piece g and g·z of the elements in it; an element further out has the
-// whole of the piece.
 func sumRamps[F Float](o RampSumsOp, v Args[F]) {
-	h, z, g, l := v.Out(), v.In(0), v.In(1), newLine(o.Knots)
-	p, blocks := len(h), (len(z)+rampBlock-1)/rampBlock
-	sums := make([]float64, 2*p*blocks) // of each block Σ g, then Σ g·z
-	parallel(blocks, func(b int) {
-		count, moment := sums[2*p*b:][:p], sums[2*p*b+p:][:p]
-		lo, hi := b*rampBlock, min((b+1)*rampBlock, len(z))
+	z, g, l := v.In(0), v.In(1), newLine(o.Knots)
+	sumPieces(v.Out(), l, len(z), func(lo, hi int, count, moment []float64) {
 		weight := g[lo:hi]
 		for i, x := range z[lo:hi] {
 			m := l.piece(float64(x))
 			count[m] += float64(weight[i])
 			moment[m] += float64(weight[i]) * float64(x)
 		}
+	})
+}
+
+// sumPieces sets h by sums, which adds of each piece g and g·z of n elements in it, from lo to hi; an element
+// further out has the whole of the piece.
+func sumPieces[F Float](h []F, l *line, n int, add func(lo, hi int, count, moment []float64)) {
+	p, blocks := len(h), (n+rampBlock-1)/rampBlock
+	sums := make([]float64, 2*p*blocks) // of each block Σ g, then Σ g·z
+	parallel(blocks, func(b int) {
+		add(b*rampBlock, min((b+1)*rampBlock, n), sums[2*p*b:][:p], sums[2*p*b+p:][:p])
 	})
 	for b := 1; b < blocks; b++ {
 		for m := range 2 * p {

@@ -25,6 +25,7 @@
 //	NearestRows NearestGathered         codes of slots, with a Codebook
 //	AddSlots                            sums of the slots of each code
 //	SumRows AddToRows                   one row for each slot of a table, and its transpose
+//	SumListed                           the rows of a table that a list names
 //	Run SetThreads Abreast              blocks of work on the idle cores
 //
 // # What all of them keep

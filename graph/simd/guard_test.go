@@ -35,6 +35,7 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				codes[2] = 1
 				SumRows(x, table, codes, 2)
 				AddToRows(table, x, codes, 2)
+				SumListed(x, simdtest.Guarded(t, make([]float32, 2*n)), codes)
 				shares := simdtest.Guarded(t, make([]float32, 3))
 				SumShares(x, table, codes, shares)
 				AddShares(table, x, codes, shares)

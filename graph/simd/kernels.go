@@ -132,6 +132,15 @@ func sumRowsKernel(y, table []float32, codes []int32, rows int) {
 	}
 }
 
+// sumListedKernel is the kernel of sumRows for slots that have one table, x.
+func sumListedKernel(y, x []float32, list []int32) {
+	if k := sets[isa].sumRows; k != nil {
+		k(&y[0], &x[0], &list[0], len(list), 4*len(y), 0, len(y))
+	} else {
+		sumListedPortable(y, x, list)
+	}
+}
+
 func sumSharesKernel(y, table []float32, places []int32, shares []float32) {
 	if k := sets[isa].sumShares; k != nil {
 		k(&y[0], &table[0], &places[0], &shares[0], len(places), 4*len(y), len(y))

@@ -70,6 +70,20 @@ func SumRows(y, table []float32, codes []int32, k int) {
 	}
 }
 
+// SumListed sets y (C) to the sum of the rows of x, C long, that a list names, in its order. It panics
+// if x has no such row.
+func SumListed(y, x []float32, list []int32) {
+	if len(y) == 0 {
+		return
+	}
+	checkCodes("SumListed", list, len(x)/len(y))
+	if len(list) == 0 {
+		clear(y)
+	} else {
+		sumListedKernel(y, x, list)
+	}
+}
+
 // SumShares sets y (C) to the sum of the rows of a table, C long, that places name, each times its
 // share. It panics if the table has no such row, or shares are not as many as places.
 func SumShares(y, table []float32, places []int32, shares []float32) {
@@ -102,6 +116,10 @@ func checkPlaces(name string, table, x []float32, places []int32, shares []float
 
 func checkRows(name string, table, x []float32, codes []int32, k int) {
 	sameLength(name, len(table), len(codes)*k*len(x))
+	checkCodes(name, codes, k)
+}
+
+func checkCodes(name string, codes []int32, k int) {
 	var outside int32 // negative where a code or k−1−code is, without a branch for each
 	last := int32(k - 1)
 	for _, code := range codes {
@@ -128,6 +146,15 @@ func sumRowsPortable(y, table []float32, codes []int32, k int) {
 	clear(y)
 	for i, code := range codes {
 		for l, v := range table[(i*k+int(code))*len(y):][:len(y)] {
+			y[l] += v
+		}
+	}
+}
+
+func sumListedPortable(y, x []float32, list []int32) {
+	clear(y)
+	for _, r := range list {
+		for l, v := range x[int(r)*len(y):][:len(y)] {
 			y[l] += v
 		}
 	}

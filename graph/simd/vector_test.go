@@ -89,6 +89,39 @@ func TestAddSlots(t *testing.T) {
 	})
 }
 
+// TestSumListed holds the sum of rows that a list names to the definition.
+func TestSumListed(t *testing.T) {
+	const rows = 5
+	list := []int32{3, 0, 3, 3, 4, 1, 0}
+	eachInstructionSet(t, func(t *testing.T) {
+		for _, c := range []int{0, 1, 3, 8, 16, 31, 32, 64, 67, 128, 150} {
+			for _, list := range [][]int32{list, nil} {
+				x, want := normals(rows*c, 1), make([]float32, c)
+				for _, r := range list {
+					for l := range c {
+						want[l] += x[int(r)*c+l]
+					}
+				}
+				y := normals(c, 3)
+				SumListed(y, x, list)
+				if !slices.Equal(y, want) {
+					t.Errorf("%d columns of %d rows: the sum is %v, want %v", c, len(list), y, want)
+				}
+			}
+		}
+		for _, outside := range []int32{-1, 2} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("row %d of two was taken", outside)
+					}
+				}()
+				SumListed(make([]float32, 4), make([]float32, 8), []int32{1, outside})
+			}()
+		}
+	})
+}
+
 // TestSumRows holds the sum of rows, and its transpose, to the definition.
 func TestSumRows(t *testing.T) {
 	const k = 5
