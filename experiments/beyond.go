@@ -37,7 +37,7 @@ var beyond = []Method{
 		Line:  "the paper's bilinear map on the original head at one temperature",
 		Needs: onBoth, Takes: anyRows, StopsEarly: true, Cost: Cost{20, 1},
 		New: func(o *Options) layers.Stateful {
-			return layers.Train(o.anchor(), o.bilinear(), o.Stage("calibrate", published))
+			return layers.Train(o.anchor(learnedCodes), o.bilinear(), o.Stage("calibrate", published))
 		},
 	},
 	{
@@ -58,24 +58,22 @@ var beyond = []Method{
 		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
 		Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful {
-			return &anchored.Auto{Base: o.anchor(), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS()}
+			return &anchored.Auto{Base: o.anchor(learnedCodes), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS()}
 		},
 	},
 	{
-		Name: "stacked", Title: "Stacked", Group: Beyond,
-		Line:  "the anchored maps mixed, each by what it adds to the others in cross-validation",
+		Name: "stacked", Title: "Stacked", Group: Beyond, Former: "stacked-random",
+		Line:  "the anchored maps mixed, each by what it adds to the others in cross-validation, on codewords drawn from the slots",
 		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
-		Candidates: codebooks, TriedOn: "vq-nc",
-		New: func(o *Options) layers.Stateful { return o.stack(o.anchor()) },
+		Candidates: codebooks, TriedOn: "vq-random",
+		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
 	},
 
 	{
-		Name: "corrected", Title: "Corrected", Group: Beyond,
-		Line:  "one joint correction of the classifier's scores: a linear map of the features and tables that soft codes read",
+		Name: "corrected", Title: "Corrected", Group: Beyond, Former: "corrected-random",
+		Line:  "one joint correction of the classifier's scores: a linear map of the features and tables that soft codes of drawn codewords read",
 		Needs: onBoth, Takes: anyRows, Cost: Cost{150, 1},
-		New: func(o *Options) layers.Stateful {
-			return o.joint(func(c layers.Codes) layers.Codes { return c })
-		},
+		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
 	},
 
 	{
@@ -120,7 +118,7 @@ var beyond = []Method{
 // corrected fits m, its prior cross-validated.
 func corrected(name string, m layers.Map) func(*Options) layers.Stateful {
 	return func(o *Options) layers.Stateful {
-		return &anchored.Auto{Base: o.anchor(), Candidates: []anchored.Candidate{{Name: name, Map: m}}, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS()}
+		return &anchored.Auto{Base: o.anchor(learnedCodes), Candidates: []anchored.Candidate{{Name: name, Map: m}}, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS()}
 	}
 }
 

@@ -184,10 +184,10 @@ func (c *Catalog) Title(name string) string {
 	return m.Written()
 }
 
-// Find finds a method; an unknown name is a *data.InputError that names the nearest.
+// Find finds a method by its name or its former one; an unknown name is a *data.InputError that names the nearest.
 func (c *Catalog) Find(name string) (Method, error) {
 	for _, m := range c.List() {
-		if m.Name == name {
+		if m.Name == name || m.Former == name && name != "" {
 			return m, nil
 		}
 	}

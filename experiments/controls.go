@@ -64,15 +64,11 @@ var controls = []Method{
 		},
 	},
 	{
-		Name: "stacked-random", Title: "Stacked random", Group: Control,
-		Line:  "control: stacked on codewords drawn from the slots and never moved",
+		Name: "stacked-learned", Title: "Stacked learned", Group: Control,
+		Line:  "control: stacked on the paper's codewords, moving averages",
 		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
-		Candidates: codebooks, TriedOn: "vq-random",
-		New: func(o *Options) layers.Stateful {
-			base := o.anchor()
-			base.Codebook = base.Codebook.Twin()
-			return o.stack(base)
-		},
+		Candidates: codebooks, TriedOn: "vq-nc",
+		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(learnedCodes)) },
 	},
 	{
 		Name: "stacked-one", Title: "Stacked one", Group: Control,
@@ -80,23 +76,23 @@ var controls = []Method{
 		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
 		Candidates: slotsOnly, TriedOn: "vq-one",
 		New: func(o *Options) layers.Stateful {
-			base := o.anchor()
+			base := o.anchor(learnedCodes)
 			base.Codebook = o.one()
 			return o.stack(base)
 		},
 	},
 	{
-		Name: "corrected-random", Title: "Corrected random", Group: Control,
-		Line:  "control: corrected on codewords drawn from the slots and never moved",
+		Name: "corrected-learned", Title: "Corrected learned", Group: Control,
+		Line:  "control: corrected on codewords placed by k-means",
 		Needs: onBoth, Takes: anyRows, Cost: Cost{150, 1},
-		New: func(o *Options) layers.Stateful { return o.joint(layers.Codes.Twin) },
+		New: func(o *Options) layers.Stateful { return o.joint("kmeans") },
 	},
 	{
 		Name: "stacked-shuffled", Title: "Stacked shuffled", Group: Control,
 		Line:  "control: stacked, each row with the codewords of another row",
 		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
-		Candidates: codebooks, TriedOn: "vq-nc",
-		New: func(o *Options) layers.Stateful { return &shuffled{o.stack(o.anchor())} },
+		Candidates: codebooks, TriedOn: "vq-random",
+		New: func(o *Options) layers.Stateful { return &shuffled{o.stack(o.anchor(drawnCodes))} },
 	},
 }
 

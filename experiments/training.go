@@ -159,12 +159,20 @@ func (o *Options) slots() int {
 }
 
 // CodeKinds are the codes that codebook.kind may name, the paper's first.
-var CodeKinds = []string{"ema", "random", "kmeans", "product", "residual", "leaf", "learned", "supervised", "boosting", "inducing", "one"}
+var CodeKinds = []string{learnedCodes, drawnCodes, "kmeans", "product", "residual", "leaf", "learned", "supervised", "boosting", "inducing", "one"}
 
-// codebook asks for the settings codebook.… of every method that divides.
-func (o *Options) codebook() layers.Codes {
+// The codes that methods have by default: the paper's, or codewords drawn from the slots and never
+// moved, where learning them was found to add nothing.
+const (
+	learnedCodes = "ema"
+	drawnCodes   = "random"
+)
+
+// codebook asks for the settings codebook.… of every method that divides, whose codes are of that
+// kind by default.
+func (o *Options) codebook(kind string) layers.Codes {
 	k := o.Int(codewordsKey, 64, 1, "64", "codewords K that all slots share, or of each slot or stage")
-	return o.codes(k, CodeKinds[0], 0, 8)
+	return o.codes(k, kind, 0, 8)
 }
 
 // CodesOf are the codes that settings codebook.… name, of K codewords unless they say another
@@ -255,7 +263,7 @@ const nearestKey = "codebook.nearest"
 
 // one asks for the settings of a codebook, of which it leaves a single codeword.
 func (o *Options) one() layers.Codes {
-	o.codebook()
+	o.codebook(learnedCodes)
 	book := o.averages()
 	book.Codewords = 1
 	return book
@@ -274,7 +282,7 @@ func (o *Options) averages() layers.Codebook {
 
 // Divide is the paper's stage 1.
 func (o *Options) Divide() *layers.Divide {
-	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(), Optim: o.Stage("divide", published)}
+	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(learnedCodes), Optim: o.Stage("divide", published)}
 }
 
 // fromStart lets the start of a stage be the best by validation loss.
@@ -300,19 +308,19 @@ func (o *Options) tuned() *layers.Tuned {
 	return t
 }
 
-// anchor is the original head on a divided space.
-func (o *Options) anchor() *anchored.Anchor {
-	return &anchored.Anchor{Slots: o.slots(), Codebook: o.codebook(), Passes: o.Int("codebook.passes", 10, 1, "", "passes of the codebook over the calibration rows")}
+// anchor is the original head on a divided space, whose codes are of that kind by default.
+func (o *Options) anchor(kind string) *anchored.Anchor {
+	return &anchored.Anchor{Slots: o.slots(), Codebook: o.codebook(kind), Passes: o.Int("codebook.passes", 10, 1, "", "passes of the codebook over the calibration rows")}
 }
 
-// joint is the joint correction; twin makes of its codes what is to be used.
-func (o *Options) joint(twin func(layers.Codes) layers.Codes) *anchored.Joint {
+// joint is the joint correction, whose codes are of that kind by default.
+func (o *Options) joint(kind string) *anchored.Joint {
 	slots := o.IntsOr("joint.slots", "largest divisors of M up to 64 and up to 32", "", "slots w to choose from, each with its number of codewords")
 	codewords := o.IntsOr("joint.codewords", "64 and 256", "", "codewords K to choose from, as many numbers as joint.slots has")
 	if len(slots) != len(codewords) && o.err == nil {
 		o.err = data.Inputf("", "joint.slots has %d numbers and joint.codewords %d; give as many of both", len(slots), len(codewords))
 	}
-	of := func(k int) layers.Codes { return layers.Scaled{Of: twin(o.codes(k, "kmeans", 1, 8))} }
+	of := func(k int) layers.Codes { return layers.Scaled{Of: o.codes(k, kind, 1, 8)} }
 	of(64)
 	s := anchored.JointSettings{
 		Base: func(d layers.Division) layers.Base {

@@ -63,7 +63,7 @@ func gain(dir string) ([]byte, error) {
 	for _, method := range []string{"stacked", "vq"} {
 		m := report.Changes{Title: study.MethodTitle(method), Ours: method == "stacked", Subjects: shown}
 		for _, source := range shown {
-			runs := where(tests, "family:pair,against:nc,method:"+method+",data:"+source)
+			runs := where(tests, "family:uncalibrated,tuned:true,against:nc,method:"+method+",data:"+source)
 			if len(runs) != 1 {
 				return nil, fmt.Errorf("benchmark-tests.csv has %d tests of %s against nc on %s, not 1", len(runs), method, source)
 			}

@@ -28,8 +28,8 @@ var Benchmark = Study{
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
 	Pairs: []Pair{
 		{"vq", "nc"}, {"vq", "vq-nc"}, {"vq", "vq-dc"}, {"vq", "ts"}, {"vq", "sm"}, {"vq", "vq-random"},
-		{"stacked", "nc"}, {"stacked", "ts"}, {"stacked", "sm"}, {"stacked", "new-head"},
-		{"stacked", "stacked-random"}, {"stacked", "stacked-one"}, {"stacked", "stacked-shuffled"},
+		{"stacked-learned", "nc"}, {"stacked-learned", "ts"}, {"stacked-learned", "sm"}, {"stacked-learned", "new-head"},
+		{"stacked-learned", "stacked"}, {"stacked-learned", "stacked-one"}, {"stacked-learned", "stacked-shuffled"},
 		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"},
 	},
 	Views: []View{

@@ -14,16 +14,16 @@ import (
 
 // Rivals asks whether the joint correction is better than the mixture of maps, than itself on
 // codes that learn nothing, and than the best of its rivals, as experiments/benchmark/PROTOCOL-3.md
-// has it.
+// has it: both on learned codewords, which were their defaults when it was written.
 var Rivals = Study{
 	Name: "rivals", Line: "the joint correction against its rivals, by a protocol fixed beforehand (experiments/benchmark/PROTOCOL-3.md)",
 	Grid: func(*experiments.Origin) []experiments.Spec {
-		specs := each(known("nc", "ts", "sv", "sm", "boosted", "clustered", "dac", "laplace", "new-head", "auto", "stacked", "stacked-random", "stacked-one", "corrected", "corrected-random", "vq"))
+		specs := each(known("nc", "ts", "sv", "sm", "boosted", "clustered", "dac", "laplace", "new-head", "auto", "stacked-learned", "stacked", "stacked-one", "corrected-learned", "corrected", "vq"))
 		return append(specs, experiments.Spec{Method: "rival", Tune: true})
 	},
 	Vary:    []Field{byMethod},
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000, Recoverable: true},
-	Pairs:   []Pair{{"corrected", "stacked"}, {"corrected", "corrected-random"}, {"corrected", "rival"}},
+	Pairs:   []Pair{{"corrected-learned", "stacked-learned"}, {"corrected-learned", "corrected"}, {"corrected-learned", "rival"}},
 	Compare: overSeedsAndRows,
 	Views: []View{
 		protocol("experiments/benchmark/PROTOCOL-3.md, committed before the first cell of seeds 300 to 302, fixes sources, methods, outcomes and tests. The three pairs of the next section are its questions; everything else is exploratory."),

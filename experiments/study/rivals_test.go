@@ -69,7 +69,7 @@ func TestVarianceOfADifference(t *testing.T) {
 }
 
 // drawnFindings are two sources with three seeds of the methods of Rivals' pairs. The losses of
-// corrected are lower than those of the others by gain, give or take the seed.
+// corrected-learned are lower than those of the others by gain, give or take the seed.
 func drawnFindings(gain float64) *Findings {
 	f := &Findings{Study: &Rivals}
 	rng := rand.New(rand.NewPCG(2, 0))
@@ -77,11 +77,11 @@ func drawnFindings(gain float64) *Findings {
 		origin := &experiments.Origin{Name: name}
 		for seed := range uint64(3) {
 			off := 0.001 * float64(seed)
-			for _, method := range []string{"nc", "stacked", "corrected-random", "rival", "corrected"} {
+			for _, method := range []string{"nc", "stacked-learned", "corrected", "rival", "corrected-learned"} {
 				r := &Result{TestRows: 300, Spec: experiments.Spec{Method: method, Seed: seed}, Shared: map[string]float64{}}
 				for i := range 300 {
 					loss := 1 + 0.1*rng.NormFloat64()
-					if method == "corrected" {
+					if method == "corrected-learned" {
 						loss -= gain + off
 					}
 					r.Losses, r.Rows = append(r.Losses, float32(loss)), append(r.Rows, int(seed)*300+i)
