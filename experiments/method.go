@@ -17,7 +17,7 @@ type Method struct {
 	Name string // by which commands, files and tables know it: "vq"
 	// Former is a name that it had, by which commands and earlier files may still ask for it.
 	Former string
-	Line string // what it is, in one line
+	Line   string // what it is, in one line
 	// Title is how tables write it; "": its name in capitals.
 	Title string
 	Group Group // whose it is; "": a method of a module from outside

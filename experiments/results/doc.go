@@ -26,7 +26,11 @@
 //
 // A result file carries the digest of the sources that computed it, in its column code. Below
 // a table of another program than the one that stands here, a line says so: results are
-// computed again, or are known to be of an earlier program.
+// computed again, or are known to be of an earlier program. Where a part of a study was, its
+// results.csv lies beside the file as NAME-again.csv, and the line says whether a number changed:
+//
+//	calibra study rivals --data … --seeds 300-302 --cells again --shard 7/60 --out runs/again
+//	calibra study rivals --data … --seeds 300-302 --cells again --collect --out runs/again
 //
 // Other marks are calibra:pairs (verdicts of the tests that a study wrote), calibra:speed
 // (bench.jsonl beside peers.jsonl) and calibra:lines (a file of columns as it is).

@@ -146,6 +146,32 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
+// TestComputedAgain: below a table of another program stands what came of computing some of its lines
+// again with this one, and of no other.
+func TestComputedAgain(t *testing.T) {
+	const head = "method,seed,settings,ema,nll,lce,code\n"
+	now := experiments.Code()
+	first := "ts,1,,,1.5,,old\nts,2,,,1.25,0.5,old\nvq,1,w=2,warm,0.5,0.5,old\n"
+	for name, c := range map[string]struct{ again, want string }{
+		"the same":        {"ts,2,,zero,1.25,0.5," + now + "\nts,1,,,1.5,," + now, " This one computed 2 of its 3 lines again: every number is the same."},
+		"another number":  {"ts,2,,,1.25,0.25," + now + "\nts,1,,,1.5,," + now, " This one computed 2 of its 3 lines again. Lines with another number: 1, by 0.5 of it at most (lce)."},
+		"a missing one":   {"ts,1,,,1.5,0.5," + now, " This one computed 1 of its 3 lines again. Lines with another number: 1, by +Inf of it at most (lce)."},
+		"earlier as well": {"ts,1,,,1.5,,older", ""},
+		"another cell":    {"vq,1,w=3,,0.5,0.5," + now, "error"},
+	} {
+		dir := t.TempDir()
+		for file, text := range map[string]string{"x.csv": head + first, "x-again.csv": head + c.again + "\n"} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := origin(dir, "x.csv")
+		if want := "\n*Computed by an earlier program: code old." + c.want + "*\n"; got != want && (err == nil || c.want != "error") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 // TestNumbersOfTheText: a number of the text must stand in a table of its page.
 func TestNumbersOfTheText(t *testing.T) {
 	table := "<!-- calibra:table x -->\n| a | .123 | 0.77 |\n<!-- calibra:end -->\n"
