@@ -21,7 +21,11 @@ func Unknown(kind, name string, known []string) error {
 	rest := ""
 	if len(known) > many {
 		rest = fmt.Sprintf(" and %d more", len(known)-near)
-		known = slices.SortedStableFunc(slices.Values(known), func(a, b string) int { return cmp.Compare(edits(name, a), edits(name, b)) })[:near]
+		apart := make(map[string]int, len(known))
+		for _, k := range known {
+			apart[k] = edits(name, k)
+		}
+		known = slices.SortedStableFunc(slices.Values(known), func(a, b string) int { return cmp.Compare(apart[a], apart[b]) })[:near]
 	}
 	return Inputf("", "there is no %s %q; %s%s%s%s", kind, name, hint, choose, strings.Join(known, ", "), rest)
 }

@@ -21,7 +21,7 @@ func TestAlikeByEveryBLAS(t *testing.T) {
 	}
 	defer blas.Select(own)
 	letters := data.Letter()
-	rows := data.Stratify(letters.Labels, []float64{1. / 16, 15. / 16}, rand.New(rand.NewPCG(0, 0)))[0]
+	rows := data.Stratify(letters.Labels, []float64{1. / 32, 31. / 32}, rand.New(rand.NewPCG(0, 0)))[0]
 	some := letters.Set().Rows(rows)
 	letters.Features, letters.Labels = data.Dense(some.Features), some.Labels
 	spec := experiments.Spec{Method: "vq", Data: "letter", Split: data.PaperText, Set: "codebook.slots=32 codebook.codewords=64"}

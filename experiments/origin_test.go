@@ -179,7 +179,7 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%s claims %+v, has %+v: %v", c.arg, claimed, has, err)
 		}
 		for _, shift := range append([]experiments.Shift{""}, o.Shifts...) {
-			spec := experiments.Spec{Method: "ts", Data: o.Name, Split: data.PaperTables, Seed: 1, Shift: shift}
+			spec := experiments.Spec{Method: "ts", Data: o.Name, Split: data.PaperTables, Seed: 1, Shift: shift, Judging: experiments.Judging{Anchors: 200}}
 			if shift != "" {
 				if p, err = o.Load(t.Context(), 1, "", shift); err != nil {
 					t.Fatalf("%s, %s: %v", c.arg, shift, err)

@@ -297,6 +297,19 @@ func withBalance(s *setup, r *Report) error {
 	return balanceSlopes(context.Background(), s, r, Rescaling.Fix)
 }
 
+// withEarlyStop judges stops before the optimum alone.
+func withEarlyStop(s *setup, r *Report) error {
+	p, err := s.problem(s.small, newRand(s.Seed, 10))
+	if err != nil {
+		return err
+	}
+	e, err := p.experiment(context.Background(), p.shifted(s.small.Codewords)...)
+	if err != nil {
+		return err
+	}
+	return e.earlyStop(context.Background(), r)
+}
+
 // withRidges judges the ridges of these keys.
 func withRidges(keys ...string) func(s *setup, r *Report) error {
 	some := slices.DeleteFunc(slices.Clone(ridges), func(x ridge) bool { return !slices.Contains(keys, x.key) })
@@ -382,7 +395,7 @@ var mutations = []mutation{
 	{name: "samples of even frequencies", study: "optimization-error", part: law(evenly), notices: []string{"gain-alone", "gain-shifted"}},
 	{name: "samples that grow as √N", study: "optimization-error", part: rows(func(n int) int { return int(3 * math.Sqrt(float64(n))) }), notices: []string{"schedule-constant", "schedule-root"}},
 	{name: "samples that do not grow", study: "optimization-error", part: rows(always), notices: []string{"schedule-root", "schedule-slow"}},
-	{name: "a loss a thousand times too flat", study: "optimization-error", part: scale(1e-3), notices: []string{"late-stop"}},
+	{name: "a loss a thousand times too flat", study: "optimization-error", part: scale(1e-3), run: withEarlyStop, notices: []string{"late-stop"}},
 	{name: "every eighth sample of 30 rows", study: "optimization-error", part: rows(scarce()), notices: []string{"unsettled"}},
 
 	{name: "samples of a quarter of the rows", study: "unshared", part: rows(func(n int) int { return n / 4 }), notices: []string{"kl-per-row"}},

@@ -280,9 +280,9 @@ func TestIsotonicIsMonotone(t *testing.T) {
 	}
 }
 
-// TestManyClasses: 1000 classes, most of them absent, with fits cut short.
+// TestManyClasses: 400 classes, most of them absent, with fits cut short.
 func TestManyClasses(t *testing.T) {
-	const classes = 1000
+	const classes = 400
 	p := problem{classes, func(l, _ []float64) { floats.Scale(1.5, l) }, -1}
 	cal, _ := p.draw(150, 1)
 	test, _ := p.draw(20, 2)
