@@ -172,7 +172,7 @@ func (m *bilinear) Score(grad, theta []float64, entry int) error {
 
 // derivatives computes L, ∇L and, where not nil, ∇²L and J.
 func (m *bilinear) derivatives(theta, weights, grad []float64, hess, outer *mat.SymDense) (float64, error) {
-	C, R, K := m.table.Classes, m.table.Atoms, m.table.Codewords
+	C, R := m.table.Classes, m.table.Atoms
 	CC := C * C
 	zero(m.factorGrad)
 	if hess != nil {
@@ -192,25 +192,17 @@ func (m *bilinear) derivatives(theta, weights, grad []float64, hess, outer *mat.
 		for r := range R {
 			loss += m.addAtom(m.table.LogP[(v*R+r)*C:][:C], ofCell[r*C:][:C], hess != nil, outer != nil)
 		}
+		for _, o := range cell.Occurrences {
+			floats.AddScaled(m.factorGrad[o.Codeword*CC:][:CC], o.Count, m.cellGrad)
+		}
 		if hess != nil {
 			m.mirror(m.cellHess)
 			m.addLinkCurvature()
+			m.addPairs(m.pairHess, cell, m.cellHess)
 		}
 		if outer != nil {
 			m.mirror(m.cellOuter)
-		}
-		for n, o := range cell.Occurrences {
-			floats.AddScaled(m.factorGrad[o.Codeword*CC:][:CC], o.Count, m.cellGrad)
-			for _, other := range cell.Occurrences[n:] {
-				pair := o.Codeword*K + other.Codeword
-				scale := o.Count * other.Count
-				if hess != nil {
-					floats.AddScaled(m.pairHess[pair], scale, m.cellHess)
-				}
-				if outer != nil {
-					floats.AddScaled(m.pairOuter[pair], scale, m.cellOuter)
-				}
-			}
+			m.addPairs(m.pairOuter, cell, m.cellOuter)
 		}
 	}
 	m.pullBack(grad, theta)
@@ -222,6 +214,15 @@ func (m *bilinear) derivatives(theta, weights, grad []float64, hess, outer *mat.
 		m.pullBackPairs(outer, theta, m.pairOuter)
 	}
 	return loss, finite("loss", append([]float64{loss}, grad...)...)
+}
+
+// addPairs adds what a cell gives to the blocks of its pairs of codewords.
+func (m *bilinear) addPairs(pairs [][]float64, cell Cell, ofCell []float64) {
+	for n, o := range cell.Occurrences {
+		for _, other := range cell.Occurrences[n:] {
+			floats.AddScaled(pairs[o.Codeword*m.table.Codewords+other.Codeword], o.Count*other.Count, ofCell)
+		}
+	}
 }
 
 // addAtom adds one atom's part to the loss and its derivatives in A. With
@@ -236,21 +237,8 @@ func (m *bilinear) addAtom(logP, weights []float64, hess, outer bool) float64 {
 	if total == 0 {
 		return 0
 	}
-	C := m.table.Classes
 	m.setScores(logP)
-	// −Σ_j W_j log q_j = W (top + log Σ_l e^(score_l − top)) − Σ_j W_j score_j.
-	q, top := m.score, floats.Max(m.score)
-	var loss, sum float64
-	for j, score := range q {
-		loss -= weights[j] * (score - top)
-		q[j] = math.Exp(score - top)
-		sum += q[j]
-	}
-	loss += total * math.Log(sum)
-	for j := range q {
-		q[j] /= sum
-		m.residual[j] += total*q[j] - weights[j]
-	}
+	loss, q, C := m.setPosterior(weights, total), m.score, m.table.Classes
 	for i := range C {
 		for j := range C {
 			u := m.slope[i*C+j] * (logP[i] + m.tilt[i*C+j])
@@ -258,36 +246,57 @@ func (m *bilinear) addAtom(logP, weights []float64, hess, outer bool) float64 {
 			m.cellGrad[i*C+j] += (total*q[j] - weights[j]) * u
 		}
 	}
-	if !hess && !outer {
-		return loss
+	if hess {
+		// W·Cov(1[y=j], 1[y=l]) under q.
+		m.addProducts(m.cellHess, func(j, l int) float64 {
+			if j == l {
+				return -total*q[j]*q[l] + total*q[j]
+			}
+			return -total * q[j] * q[l]
+		})
 	}
-	for j := range C {
-		for l := j; l < C; l++ {
-			// curvature is W·Cov(1[y=j], 1[y=l]) under q; spread is E_W[(q_j − 1[y=j])(q_l − 1[y=l])].
-			curvature := -total * q[j] * q[l]
+	if outer {
+		// E_W[(q_j − 1[y=j])(q_l − 1[y=l])].
+		m.addProducts(m.cellOuter, func(j, l int) float64 {
 			spread := total*q[j]*q[l] - weights[l]*q[j] - weights[j]*q[l]
 			if j == l {
-				curvature += total * q[j]
 				spread += weights[j]
 			}
-			if hess {
-				m.addProducts(m.cellHess, curvature, j, l)
-			}
-			if outer {
-				m.addProducts(m.cellOuter, spread, j, l)
-			}
-		}
+			return spread
+		})
 	}
 	return loss
 }
 
-// addProducts adds factor · u_ij u_hl to entry (ij, hl) of x, C²×C², for all i and h.
-func (m *bilinear) addProducts(x []float64, factor float64, j, l int) {
+// setPosterior turns the scores of an atom into q and adds to the residual. It gives
+//
+//	−Σ_j W_j log q_j = W (top + log Σ_l e^(score_l − top)) − Σ_j W_j score_j.
+func (m *bilinear) setPosterior(weights []float64, total float64) (loss float64) {
+	q, top, sum := m.score, floats.Max(m.score), 0.0
+	for j, score := range q {
+		loss -= weights[j] * (score - top)
+		q[j] = math.Exp(score - top)
+		sum += q[j]
+	}
+	for j := range q {
+		q[j] /= sum
+		m.residual[j] += total*q[j] - weights[j]
+	}
+	return loss + total*math.Log(sum)
+}
+
+// addProducts adds factor(j, l) · u_ij u_hl to entry (ij, hl) of x, C²×C², for j ≤ l and all i and h.
+func (m *bilinear) addProducts(x []float64, factor func(j, l int) float64) {
 	C := m.table.Classes
-	for i := range C {
-		row := x[(i*C+j)*C*C:][:C*C]
-		for h := range C {
-			row[h*C+l] += factor * (m.sensitive[i*C+j] * m.sensitive[h*C+l])
+	for j := range C {
+		for l := j; l < C; l++ {
+			by := factor(j, l)
+			for i := range C {
+				row := x[(i*C+j)*C*C:][:C*C]
+				for h := range C {
+					row[h*C+l] += by * (m.sensitive[i*C+j] * m.sensitive[h*C+l])
+				}
+			}
 		}
 	}
 }

@@ -16,43 +16,57 @@ var findings string
 
 var ofCases = regexp.MustCompile(`of \d+`)
 
+// findingRows are the rows that findings quote.
+type findingRows []Row
+
+func (rows findingRows) find(study, key string) (Row, error) {
+	i := slices.IndexFunc(rows, func(r Row) bool { return r.Study == study && r.Key == key })
+	if i < 0 {
+		return Row{}, fmt.Errorf("theory: findings need the row %s of study %s", key, study)
+	}
+	return rows[i], nil
+}
+
+// quote prints rows in the ways that the text asks for.
+func (rows findingRows) quote(print func(Row) (string, error)) func(study, key string) (string, error) {
+	return func(study, key string) (string, error) {
+		row, err := rows.find(study, key)
+		if err != nil {
+			return "", err
+		}
+		return print(row)
+	}
+}
+
+// digits prints a value with n significant digits.
+func digits(n int) func(Row) (string, error) {
+	return func(r Row) (string, error) {
+		if math.Abs(r.Value) >= 100 {
+			return fmt.Sprintf("%.0f", r.Value), nil
+		}
+		return strings.TrimSuffix(fmt.Sprintf("%#.*g", n, r.Value), "."), nil
+	}
+}
+
+// cases is "3 of 16" of a count of cases of 16.
+func cases(r Row) (string, error) {
+	of := ofCases.FindString(r.Quantity)
+	if of == "" {
+		return "", fmt.Errorf("theory: row %s of study %s counts no cases", r.Key, r.Study)
+	}
+	return fmt.Sprintf("%g %s", r.Value, of), nil
+}
+
 // Findings writes what the rows of a complete set of studies say of the paper's claims, as
 // Markdown: what holds, what does not hold as printed, and what it means for those who fit.
 // A number that the rows do not have is an error.
 func Findings(w io.Writer, rows []Row) error {
-	find := func(study, key string) (Row, error) {
-		i := slices.IndexFunc(rows, func(r Row) bool { return r.Study == study && r.Key == key })
-		if i < 0 {
-			return Row{}, fmt.Errorf("theory: findings need the row %s of study %s", key, study)
-		}
-		return rows[i], nil
-	}
-	digits := func(n int) func(study, key string) (string, error) {
-		return func(study, key string) (string, error) {
-			row, err := find(study, key)
-			if math.Abs(row.Value) >= 100 {
-				return fmt.Sprintf("%.0f", row.Value), err
-			}
-			return strings.TrimSuffix(fmt.Sprintf("%#.*g", n, row.Value), "."), err
-		}
-	}
-	whole := func(study, key string) (string, error) {
-		row, err := find(study, key)
-		return fmt.Sprintf("%g", row.Value), err
-	}
-	between := func(study, key string) (string, error) {
-		row, err := find(study, key)
-		return fmt.Sprintf("%.3f ± %.3f", row.Value, (row.High-row.Low)/2), err
-	}
-	cases := func(study, key string) (string, error) { // "3 of 16" of a count of cases of 16
-		row, err := find(study, key)
-		cases := ofCases.FindString(row.Quantity)
-		if err == nil && cases == "" {
-			err = fmt.Errorf("theory: row %s of study %s counts no cases", key, study)
-		}
-		return fmt.Sprintf("%g %s", row.Value, cases), err
-	}
-	t, err := template.New("findings").Funcs(template.FuncMap{"v": digits(3), "v2": digits(2), "n": whole, "e": between, "c": cases}).Parse(findings)
+	quote := findingRows(rows).quote
+	t, err := template.New("findings").Funcs(template.FuncMap{
+		"v": quote(digits(3)), "v2": quote(digits(2)), "c": quote(cases),
+		"n": quote(func(r Row) (string, error) { return fmt.Sprintf("%g", r.Value), nil }),
+		"e": quote(func(r Row) (string, error) { return fmt.Sprintf("%.3f ± %.3f", r.Value, (r.High-r.Low)/2), nil }),
+	}).Parse(findings)
 	if err != nil {
 		return fmt.Errorf("theory: findings: %w", err)
 	}

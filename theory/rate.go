@@ -101,26 +101,9 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 			return nil, err
 		}
 	}
-	p.Gauge.Fix(p.truth.Theta, nil)
-	if p.Target == nil {
-		p.Target = p.model.rows()
-	}
-	e := &experiment{
-		trials: trials{setup: newSetup(Settings{Seed: p.Seed}), sizes: p.Sizes, count: p.Replicates}, table: p.truth.Table,
-		model: p.model, gauge: p.Gauge, target: p.Target, disturbed: p.Disturbance > 0,
-	}
-	e.populations = make([]population, len(p.shifts))
-	err = forEach(ctx, len(p.shifts), p.model.fork, func(model Model, i int) (err error) {
-		e.populations[i], err = p.population(model.(*layered), i)
-		return err
-	})
+	e, err := p.experiment(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if e.sizes == nil {
-		if e.sizes, err = certainSizes(e.reach()); err != nil {
-			return nil, err
-		}
 	}
 	r.record("reach", "deviation of θ̂ in its least certain direction at the smallest N", exact(e.reach()/math.Sqrt(float64(e.sizes[0]))),
 		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
@@ -170,6 +153,26 @@ func newLayerProblem(ctx context.Context, m layers.Map, d Design, s RateSettings
 		}
 	}
 	return p, nil
+}
+
+// experiment is the estimation of θ* under all shifts.
+func (p *layerProblem) experiment(ctx context.Context) (e *experiment, err error) {
+	p.Gauge.Fix(p.truth.Theta, nil)
+	if p.Target == nil {
+		p.Target = p.model.rows()
+	}
+	e = &experiment{
+		trials: trials{setup: newSetup(Settings{Seed: p.Seed}), sizes: p.Sizes, count: p.Replicates}, table: p.truth.Table,
+		model: p.model, gauge: p.Gauge, target: p.Target, disturbed: p.Disturbance > 0, populations: make([]population, len(p.shifts)),
+	}
+	err = forEach(ctx, len(p.shifts), p.model.fork, func(model Model, i int) (err error) {
+		e.populations[i], err = p.population(model.(*layered), i)
+		return err
+	})
+	if err == nil && e.sizes == nil {
+		e.sizes, err = certainSizes(e.reach())
+	}
+	return e, err
 }
 
 // cells is the table of the design.

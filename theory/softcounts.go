@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -92,16 +93,14 @@ func (e *experiment) coverageByCounts(ctx context.Context, truth *Truth, r *Repo
 	for _, rarest := range rarestCounts {
 		t.sizes = append(t.sizes, int(rarest/floats.Min(p.occupancy)))
 	}
-	rows, view := e.table.observed(), e.table.view(1)
 	held := make([][]coverage, len(countKinds))
 	for i := range held {
-		for range t.total() {
-			held[i] = append(held[i], newCoverage())
-		}
+		held[i] = newCoverages(t.total())
 	}
+	rows, view := e.table.observed(), e.table.view(1)
 	// By hand: with few rows a descent is long.
 	losses, err := t.run(ctx, newBilinear(e.table, 1), func(model Model, x trial) error {
-		sample, theta := t.draw(x), append([]float64(nil), p.asymptotic.theta...)
+		sample, theta := t.draw(x), slices.Clone(p.asymptotic.theta)
 		if err := minimize(model, e.gauge, theta, sample); err != nil {
 			return err
 		}
@@ -116,18 +115,10 @@ func (e *experiment) coverageByCounts(ctx context.Context, truth *Truth, r *Repo
 		cells := e.table.ofCells(sample)
 		floats.Scale(float64(x.rows), cells)
 		for i, kind := range countKinds {
-			counts := kind.counts(e.table, cells)
-			for row := range e.table.Rows() {
-				least := math.Inf(1)
-				for at, k := range e.table.Cells[row/e.table.Atoms].Codes {
-					if e.table.Cells[row/e.table.Atoms].share(at) >= noticedShare {
-						least = math.Min(least, counts[k])
-					}
-				}
-				for j := range e.table.Classes {
-					q := truth.Label[row*e.table.Classes+j]
-					held[i][x.size*t.count+x.rep].count(least, lower.At(row, j) <= q && q <= upper.At(row, j))
-				}
+			rarest := e.table.rarest(kind.counts(e.table, cells))
+			for at, q := range truth.Label {
+				row, j := at/e.table.Classes, at%e.table.Classes
+				held[i][x.size*t.count+x.rep].count(rarest[row/e.table.Atoms], lower.At(row, j) <= q && q <= upper.At(row, j))
 			}
 		}
 		return nil
@@ -137,14 +128,32 @@ func (e *experiment) coverageByCounts(ctx context.Context, truth *Truth, r *Repo
 	}
 	r.record("coverage-lost", fmt.Sprintf("samples of %d, of %v rows, without intervals", t.total(), t.sizes), exact(float64(len(named(losses)))), "some, at N_k of a hundred")
 	for i, kind := range countKinds {
-		for class := range len(occurrenceEdges) - 1 {
-			low, of := occurrenceEdges[class], coverageOf(held[i], class, newRand(e.Seed, 1<<34, uint64(i), uint64(class)))
-			if !math.IsNaN(of.Value) {
-				r.record(fmt.Sprintf("coverage-%s-%g", kind.key, low), fmt.Sprintf("coverage of posteriors, rarest codeword N_k = %s ≥ %g", kind.name, low), of, short(intervalLevel))
+		kind.report(r, held[i], uint64(i))
+	}
+	return nil
+}
+
+// report adds the coverages by this N_k, the i-th of countKinds.
+func (c countKind) report(r *Report, held []coverage, i uint64) {
+	for class, low := range occurrenceEdges[:len(occurrenceEdges)-1] {
+		if of := coverageOf(held, class, newRand(r.Seed, 1<<34, i, uint64(class))); !math.IsNaN(of.Value) {
+			r.record(fmt.Sprintf("coverage-%s-%g", c.key, low), fmt.Sprintf("coverage of posteriors, rarest codeword N_k = %s ≥ %g", c.name, low), of, short(intervalLevel))
+		}
+	}
+}
+
+// rarest is the least count of a codeword that each cell has a share of.
+func (t *Table) rarest(counts []float64) []float64 {
+	least := make([]float64, len(t.Cells))
+	for v, cell := range t.Cells {
+		least[v] = math.Inf(1)
+		for at, k := range cell.Codes {
+			if cell.share(at) >= noticedShare {
+				least[v] = math.Min(least[v], counts[k])
 			}
 		}
 	}
-	return nil
+	return least
 }
 
 // byHand tells whether the layer is the paper's, whose loss is known by hand and whose intervals are:

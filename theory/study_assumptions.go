@@ -83,13 +83,17 @@ func (e *experiment) smoothness(r *Report) error {
 	}
 	r.rounding("a1-gradient", "A1: gradient against central differences on Θ_local, largest gap", worst, 1e-8, "0: L is smooth")
 	r.rounding("a1-hessian", "A1: Hessian against differences of the gradient, largest row sum of the gap", worstHess, 1e-6, "0: twice so")
+	return cmp.Or(at.err, e.envelopes(r, rng))
+}
 
-	// E∇ℓ row by row against ∇Eℓ, and the envelope E sup ‖∇ℓ‖ over points of Θ_local.
+// envelopes checks E∇ℓ row by row against ∇Eℓ, and E sup ‖∇ℓ‖ over points of Θ_local.
+func (e *experiment) envelopes(r *Report, rng *rand.Rand) error {
+	p, at := e.populations[0], &probe{model: e.model, weights: e.populations[0].weights}
 	theta := nearby(p.asymptotic.theta, rng)
 	_, grad := at.gradient(theta)
 	points := [][]float64{theta, p.asymptotic.theta, nearby(theta, rng), nearby(theta, rng)}
 	var envelope, envelopeHess, largest float64
-	sum, row := make([]float64, n), &probe{model: cheapest(e.model), weights: make([]float64, len(p.weights))}
+	sum, row := make([]float64, len(theta)), &probe{model: cheapest(e.model), weights: make([]float64, len(p.weights))}
 	for i, w := range p.weights {
 		if w == 0 {
 			continue
@@ -119,16 +123,14 @@ func (e *experiment) smoothness(r *Report) error {
 // gradient at θ* (A3), fall.
 func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 	p := e.populations[0]
-	points := [][]float64{p.asymptotic.theta}
-	rng := newRand(e.Seed, 27)
-	for range 4 {
-		points = append(points, nearby(p.asymptotic.theta, rng))
-	}
-	losses, grads, hessians := make([]float64, len(points)), make([][]float64, len(points)), make([]*mat.SymDense, len(points))
+	points, rng := make([]expansion, 5), newRand(e.Seed, 27)
 	expected := &probe{model: e.model, weights: p.weights}
-	for i, theta := range points {
-		losses[i], grads[i] = expected.gradient(theta)
-		hessians[i] = expected.newton(theta)
+	for i := range points {
+		theta := p.asymptotic.theta
+		if i > 0 {
+			theta = nearby(theta, rng)
+		}
+		points[i] = expected.expand(theta)
 	}
 	if expected.err != nil {
 		return expected.err
@@ -138,12 +140,12 @@ func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 	_, err := t.run(ctx, cheapest(e.model), func(model Model, x trial) error {
 		at := &probe{model: model, weights: t.draw(x)}
 		var ofLoss, ofGrad, ofHess float64
-		for q, theta := range points {
-			loss, grad := at.gradient(theta)
-			hess := at.newton(theta)
-			subtract(hess, hessians[q])
-			floats.Sub(grad, grads[q])
-			ofLoss, ofGrad, ofHess = math.Max(ofLoss, math.Abs(loss-losses[q])), math.Max(ofGrad, floats.Norm(grad, 2)), math.Max(ofHess, operatorNorm(hess))
+		for q, of := range points {
+			gap := at.expand(of.theta)
+			subtract(gap.hess, of.hess)
+			floats.Sub(gap.grad, of.grad)
+			ofLoss, ofGrad = math.Max(ofLoss, math.Abs(gap.loss-of.loss)), math.Max(ofGrad, floats.Norm(gap.grad, 2))
+			ofHess = math.Max(ofHess, operatorNorm(gap.hess))
 			if q == 0 {
 				atTruth[x.size][x.rep] = ofGrad
 			}
@@ -162,6 +164,20 @@ func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 	r.near("a2-hessian", "A2: slope in N of sup ‖∇²L_N − ∇²L‖", b[2], -0.5, 0.02, "−1/2")
 	r.near("a3", "A3: slope in N of ‖∇L_N(θ*)‖", b[3], -0.5, 0, "−1/2")
 	return nil
+}
+
+// expansion is a loss with its derivatives at a point.
+type expansion struct {
+	theta, grad []float64
+	loss        float64
+	hess        *mat.SymDense
+}
+
+func (p *probe) expand(theta []float64) expansion {
+	x := expansion{theta: theta}
+	x.loss, x.grad = p.gradient(theta)
+	x.hess = p.newton(theta)
+	return x
 }
 
 // of are trials of one population, under random numbers of that name.
@@ -194,17 +210,11 @@ func (e *experiment) localCurvature(r *Report, width float64) error {
 	rng := newRand(e.Seed, 44)
 	model := cheapest(e.model)
 	gauge := e.target.(Products).Rescaling
-	least := func(at *probe, theta []float64) float64 {
-		hess := at.newton(theta)
-		addProjector(hess, gauge.Directions(theta))
-		values, _ := spectrum(hess)
-		return values[0]
-	}
 	radius, kept := math.Inf(1), math.Inf(1)
 	strays, starts := 0, 0
 	for _, p := range e.populations {
 		at, of := p.asymptotic.theta, &probe{model: model, weights: p.weights}
-		here := least(of, at)
+		here := of.leastCurvature(gauge, at)
 		sharpest, err := e.sharpest(p)
 		if err != nil {
 			return err
@@ -217,7 +227,7 @@ func (e *experiment) localCurvature(r *Report, width float64) error {
 			}
 			point := slices.Clone(at)
 			floats.AddScaled(point, reach/2/floats.Norm(direction, 2), direction)
-			kept = math.Min(kept, least(of, point)/here)
+			kept = math.Min(kept, of.leastCurvature(gauge, point)/here)
 			starts++
 			if minimize(model, e.gauge, point, p.weights) != nil {
 				strays++
@@ -236,6 +246,14 @@ func (e *experiment) localCurvature(r *Report, width float64) error {
 	r.above("a4-uniform", "A4: λ_min⁺ at half that radius over λ_min⁺(θ*), least", exact(kept), 0.5, "≥ 1/2 by A9")
 	r.equal("a4-unique", fmt.Sprintf("A4: descents of %d from there that end elsewhere than in θ*", starts), float64(strays), 0, "0: θ* is the only minimizer there")
 	return nil
+}
+
+// leastCurvature is that off the gauge.
+func (p *probe) leastCurvature(gauge Gauge, theta []float64) float64 {
+	hess := p.newton(theta)
+	addProjector(hess, gauge.Directions(theta))
+	values, _ := spectrum(hess)
+	return values[0]
 }
 
 // stationarity checks A5: the fits stop at a residual that vanishes, and lie in Θ_local

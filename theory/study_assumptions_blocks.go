@@ -10,54 +10,66 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// entanglement is how codeword k of a population hangs on the others.
+type entanglement struct {
+	constant         float64 // c_k of the joint block off the gauge
+	receiver, sender float64 // |c| of a_k and of b_k alone
+	influence        float64 // M; NaN where the rest does not identify itself, and then nothing below
+	leak, own        float64 // √N of the leakage, and of the codeword's own score
+}
+
+// coupling is that of codeword k.
+func (p population) coupling(gauge Rescaling, k int) (x entanglement) {
+	h, j, directions := p.asymptotic.hessian, p.asymptotic.scores, p.asymptotic.directions
+	block := gauge.coordinates(k)
+	x.constant = schurConstant(h, block, directions, directions)
+	// a_k or b_k alone, as printed: the other factor among the others can undo it. The
+	// other K − 1 rescalings are the gauge of the rest.
+	others := slices.Delete(slices.Clone(directions), k, k+1)
+	x.receiver = math.Abs(schurConstant(h, block[:gauge.Classes], nil, others))
+	x.sender = math.Abs(schurConstant(h, block[gauge.Classes:], nil, others))
+
+	rest := complement(len(p.asymptotic.theta), block)
+	inverse := quotientInverse(symmetric(dense(h, rest, rest)), restrict(directions, rest))
+	if inverse == nil {
+		x.influence = math.NaN()
+		return x
+	}
+	var cross mat.Dense
+	cross.Mul(dense(h, block, rest), inverse)
+	x.influence = spectralNorm(&cross) / p.occupancy[k]
+	// E‖R_k‖² N = tr(B J_−k,−k Bᵀ), B = H_k,−k H⁺_−k,−k.
+	x.leak = predictedError(&cross, symmetric(dense(j, rest, rest)), 1)
+	x.own = math.Sqrt(mat.Trace(dense(j, block, block)))
+	return x
+}
+
 // coupling reports A6, A7, A8 and the leakage term of Theorem 2's proof.
 func (e *experiment) coupling(r *Report) {
 	gauge := e.target.(Products).Rescaling
-	K := gauge.Codewords
-	var influence float64
-	var rare, frequent, receiver, sender float64
-	smallest := math.Inf(1)
+	var influence, rare, frequent, receiver, sender, most float64
+	smallest, least := math.Inf(1), math.Inf(1)
 	var logPart, logLeak, logOwn []float64
 	var codeword []int
-	least, most := math.Inf(1), 0.0
 	constants := Curve{Label: "c_k, joint block off the gauge"}
 	for _, p := range e.populations {
-		h, j := p.asymptotic.hessian, p.asymptotic.scores
-		directions := p.asymptotic.directions
-		for k := range K {
-			block := gauge.coordinates(k)
-			c := schurConstant(h, block, directions, directions)
-			smallest = math.Min(smallest, c)
-			constants.X, constants.Y = append(constants.X, p.occupancy[k]), append(constants.Y, c)
-			if p.occupancy[k] == floats.Min(p.occupancy) {
-				rare += c / float64(len(e.populations))
+		for k, part := range p.occupancy {
+			x := p.coupling(gauge, k)
+			smallest = math.Min(smallest, x.constant)
+			constants.X, constants.Y = append(constants.X, part), append(constants.Y, x.constant)
+			if part == floats.Min(p.occupancy) {
+				rare += x.constant / float64(len(e.populations))
 			}
-			if p.occupancy[k] == floats.Max(p.occupancy) {
-				frequent += c / float64(len(e.populations))
+			if part == floats.Max(p.occupancy) {
+				frequent += x.constant / float64(len(e.populations))
 			}
-			// a_k or b_k alone, as printed: the other factor among the others can undo it. The
-			// other K − 1 rescalings are the gauge of the rest.
-			others := append(append([][]float64(nil), directions[:k]...), directions[k+1:]...)
-			receiver = math.Max(receiver, math.Abs(schurConstant(h, block[:gauge.Classes], nil, others)))
-			sender = math.Max(sender, math.Abs(schurConstant(h, block[gauge.Classes:], nil, others)))
-
-			rest := complement(len(p.asymptotic.theta), block)
-			inverse := quotientInverse(symmetric(dense(h, rest, rest)), restrict(directions, rest))
-			if inverse == nil {
-				influence = math.NaN()
+			receiver, sender, influence = math.Max(receiver, x.receiver), math.Max(sender, x.sender), math.Max(influence, x.influence)
+			if math.IsNaN(x.influence) {
 				continue
 			}
-			var cross mat.Dense
-			cross.Mul(dense(h, block, rest), inverse)
-			influence = math.Max(influence, spectralNorm(&cross)/p.occupancy[k])
-
-			// E‖R_k‖² N = tr(B J_−k,−k Bᵀ), B = H_k,−k H⁺_−k,−k.
-			leak := predictedError(&cross, symmetric(dense(j, rest, rest)), 1)
-			own := math.Sqrt(mat.Trace(dense(j, block, block)))
-			logPart = append(logPart, math.Log(p.occupancy[k]))
-			logLeak, logOwn = append(logLeak, math.Log(leak)), append(logOwn, math.Log(own))
-			codeword = append(codeword, k)
-			moment := own * own / p.occupancy[k]
+			logPart, codeword = append(logPart, math.Log(part)), append(codeword, k)
+			logLeak, logOwn = append(logLeak, math.Log(x.leak)), append(logOwn, math.Log(x.own))
+			moment := x.own * x.own / part
 			least, most = math.Min(least, moment), math.Max(most, moment)
 		}
 	}
@@ -209,9 +221,14 @@ func (e *experiment) moments(ctx context.Context, r *Report) error {
 	r.rounding("a8-cell-right", "A8: the same where the calibrator is right", right, 1e-10, "0: then they are")
 	r.usual("a8-hessian", "A8: E‖H_k‖ per occurrence, greatest", hessian, 2.028, 0.9486, "bounded")
 
-	// The conditional law of large numbers, for the codeword of middle frequency.
+	return e.conditionalLaw(ctx, r)
+}
+
+// conditionalLaw checks the conditional law of large numbers of A8, for the codeword of middle frequency.
+func (e *experiment) conditionalLaw(ctx context.Context, r *Report) error {
 	p, gauge := e.populations[0], e.target.(Products).Rescaling
-	block0 := gauge.coordinates(gauge.Codewords / 2)
+	k := gauge.Codewords / 2
+	block := gauge.coordinates(k)
 	model := cheapest(e.model)
 	population := &probe{model: model, weights: p.weights}
 	expected := population.newton(p.asymptotic.theta)
@@ -220,11 +237,11 @@ func (e *experiment) moments(ctx context.Context, r *Report) error {
 	}
 	t := e.of(p, 46)
 	gap := t.table()
-	_, err = t.run(ctx, model, func(model Model, x trial) error {
+	_, err := t.run(ctx, model, func(model Model, x trial) error {
 		at := &probe{model: model, weights: t.draw(x)}
 		hess := at.newton(p.asymptotic.theta)
 		subtract(hess, expected)
-		gap[x.size][x.rep] = mat.Norm(dense(hess, block0, block0), 2) / p.occupancy[gauge.Codewords/2]
+		gap[x.size][x.rep] = mat.Norm(dense(hess, block, block), 2) / p.occupancy[k]
 		return at.err
 	})
 	if err != nil {

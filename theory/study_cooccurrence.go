@@ -148,10 +148,11 @@ func overlapping(t *Table, share float64) []float64 {
 // overlaps are the shares of the rows of codewords 0 and 1 that hold both.
 var overlaps = []float64{0, 0.5, 0.9, 0.99, 0.999}
 
-func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
+// newCooccurrence is the experiment under all overlaps, with the sandwich's errors.
+func newCooccurrence(ctx context.Context, s *setup) (*experiment, [][]float64, error) {
 	problem, err := s.problem(s.small, newRand(s.Seed, 20))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	var laws [][]float64
 	for _, share := range overlaps {
@@ -159,7 +160,7 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 	}
 	e, err := problem.experiment(ctx, laws...)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	e.sizes, e.count, e.salt = []int{1e7}, s.replicates(30, 100), 21<<32
 	// Codewords that almost always meet are told apart by few rows: more rows are drawn
@@ -167,6 +168,14 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 	pred, _ := e.predicted()
 	for e.relative(pred, len(overlaps)-1, 0, 0) > 0.1 {
 		e.sizes[0] *= 10
+	}
+	return e, pred, nil
+}
+
+func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
+	e, pred, err := newCooccurrence(ctx, s)
+	if err != nil {
+		return err
 	}
 	o, err := e.run(ctx)
 	if err != nil {
@@ -178,7 +187,7 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 	for n, p := range e.populations {
 		at := p.asymptotic
 		constants.X = append(constants.X, 1-overlaps[n])
-		constants.Y = append(constants.Y, schurConstant(at.hessian, problem.gauge.coordinates(0), at.directions, at.directions))
+		constants.Y = append(constants.Y, schurConstant(at.hessian, e.gauge.(Rescaling).coordinates(0), at.directions, at.directions))
 	}
 	errors := o.tellOverlaps(r, pred, constants.Y)
 	last := len(overlaps) - 1

@@ -45,41 +45,44 @@ func runGauge(ctx context.Context, s *setup, r *Report) error {
 	return ridgeRows(ctx, s, r, ridges)
 }
 
+// freeDirections are those of a design at its truth.
+type freeDirections struct {
+	nullity            int
+	zeroAt, gapAt, off float64
+}
+
+// freeDirections counts those of the i-th design.
+func (s *setup) freeDirections(i int, d Design) (f freeDirections, err error) {
+	truth, err := NewTruth(d, newRand(s.Seed, 2, uint64(i)))
+	if err != nil {
+		return f, err
+	}
+	weights := truth.Weights(truth.law(0))
+	model, err := s.trained(truth.Table, d.Identity)
+	if err != nil {
+		return f, err
+	}
+	if f.nullity, f.zeroAt, f.gapAt, err = nullityAtTruth(model, truth.Theta, weights); err != nil {
+		return f, err
+	}
+	hess := mat.NewSymDense(model.Dim(), nil)
+	err = model.Hessian(hess, truth.Theta, weights)
+	for _, v := range (Rescaling{d.Classes, d.Codewords}).Directions(truth.Theta) {
+		var hv mat.VecDense
+		hv.MulVec(hess, mat.NewVecDense(len(v), v))
+		f.off = math.Max(f.off, mat.Norm(&hv, 2)/operatorNorm(hess))
+	}
+	return f, err
+}
+
 // nullityRows counts the free directions of the factors, of what is learned beside them, and
 // of a map of one cell's own.
 func nullityRows(ctx context.Context, s *setup, r *Report) error {
-	type finding struct {
-		nullity            int
-		zeroAt, gapAt, off float64
-	}
 	designs := gaugeDesigns()
-	findings := make([]finding, len(designs))
-	err := each(ctx, len(designs), func(i int) error {
-		d := designs[i]
-		truth, err := NewTruth(d, newRand(s.Seed, 2, uint64(i)))
-		if err != nil {
-			return err
-		}
-		weights := truth.Weights(truth.Table.Multinomial(d.Frequencies(0)))
-		model, err := s.trained(truth.Table, d.Identity)
-		if err != nil {
-			return err
-		}
-		var f finding
-		if f.nullity, f.zeroAt, f.gapAt, err = nullityAtTruth(model, truth.Theta, weights); err != nil {
-			return err
-		}
-		hess := mat.NewSymDense(model.Dim(), nil)
-		if err := model.Hessian(hess, truth.Theta, weights); err != nil {
-			return err
-		}
-		for _, v := range (Rescaling{d.Classes, d.Codewords}).Directions(truth.Theta) {
-			var hv mat.VecDense
-			hv.MulVec(hess, mat.NewVecDense(len(v), v))
-			f.off = math.Max(f.off, mat.Norm(&hv, 2)/operatorNorm(hess))
-		}
-		findings[i] = f
-		return nil
+	findings := make([]freeDirections, len(designs))
+	err := each(ctx, len(designs), func(i int) (err error) {
+		findings[i], err = s.freeDirections(i, designs[i])
+		return err
 	})
 	if err != nil {
 		return err

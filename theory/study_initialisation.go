@@ -18,10 +18,8 @@ func runInitialisation(ctx context.Context, s *setup, r *Report) error {
 	if err != nil {
 		return err
 	}
-	model, weights := p.model, p.Weights(p.law(0))
-	n, at := model.Dim(), &probe{model: model, weights: weights}
-
-	origin := make([]float64, n)
+	at := &probe{model: p.model, weights: p.Weights(p.law(0))}
+	origin := make([]float64, p.model.Dim())
 	_, grad := at.gradient(origin)
 	values, _ := spectrum(at.newton(origin))
 	r.rounding("origin-gradient", "‖∇L(0)‖", floats.Norm(grad, 2), vanishing, "0: θ = 0 is stationary")
@@ -33,41 +31,42 @@ func runInitialisation(ctx context.Context, s *setup, r *Report) error {
 	}
 	// The published start: every entry √(softplus⁻¹(1)/w), so that α ≈ 1, plus noise.
 	start := math.Sqrt(math.Log(math.Expm1(1)) / float64(p.Design.Slots))
-	reached := func(runs int, draw func(i int, rng *rand.Rand) float64) (int, error) {
-		ends := make([]float64, runs)
-		err := forEach(ctx, runs, model.fork, func(model Model, i int) error {
-			rng := newRand(s.Seed, 34, uint64(runs), uint64(i))
-			theta := make([]float64, n)
-			for j := range theta {
-				theta[j] = draw(i, rng)
-			}
-			// A run that stalls ends where it stalls; the loss there says whether it arrived.
-			_ = minimize(model, p.gauge, theta, weights)
-			end := &probe{model: model, weights: weights}
-			ends[i], _ = end.gradient(theta)
-			return end.err
-		})
-		arrived := 0
-		for _, loss := range ends {
-			if loss <= best+optimumMargin {
-				arrived++
-			}
-		}
-		return arrived, err
-	}
 	noises := []float64{1e-5, 1e-3, 1e-2, 1e-1}
 	runs := choose(s, 16, 64)
-	published, err := reached(runs, func(i int, rng *rand.Rand) float64 {
+	published, err := p.reached(ctx, best, runs, func(i int, rng *rand.Rand) float64 {
 		return start + noises[i%len(noises)]*rng.NormFloat64()
 	})
 	if err != nil {
 		return err
 	}
 	r.record("published", fmt.Sprintf("runs of %d from the published start (noise ≤ 0.1) that reach the best optimum", runs), exact(float64(published)), "all")
-	wide, err := reached(8, func(_ int, rng *rand.Rand) float64 { return rng.NormFloat64() })
+	wide, err := p.reached(ctx, best, 8, func(_ int, rng *rand.Rand) float64 { return rng.NormFloat64() })
 	if err != nil {
 		return err
 	}
 	r.record("wide", "runs of 8 from N(0, 1) that reach the best optimum", exact(float64(wide)), "not all: local minima")
 	return nil
+}
+
+// reached counts the runs that end at the best loss of the population, the i-th from entries that draw gives.
+func (p *problem) reached(ctx context.Context, best float64, runs int, draw func(i int, rng *rand.Rand) float64) (arrived int, err error) {
+	weights, ends := p.Weights(p.law(0)), make([]float64, runs)
+	err = forEach(ctx, runs, p.model.fork, func(model Model, i int) error {
+		rng := newRand(p.Seed, 34, uint64(runs), uint64(i))
+		theta := make([]float64, model.Dim())
+		for j := range theta {
+			theta[j] = draw(i, rng)
+		}
+		// A run that stalls ends where it stalls; the loss there says whether it arrived.
+		_ = minimize(model, p.gauge, theta, weights)
+		end := &probe{model: model, weights: weights}
+		ends[i], _ = end.gradient(theta)
+		return end.err
+	})
+	for _, loss := range ends {
+		if loss <= best+optimumMargin {
+			arrived++
+		}
+	}
+	return arrived, err
 }

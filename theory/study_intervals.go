@@ -25,9 +25,13 @@ var occurrenceEdges = []float64{30, 100, 300, 1000, 3000, 1e4, math.Inf(1)}
 // coverage counts how often an interval held the truth, by class of N_k.
 type coverage struct{ held, all []float64 }
 
-func newCoverage() coverage {
-	n := len(occurrenceEdges) - 1
-	return coverage{make([]float64, n), make([]float64, n)}
+// newCoverages are n of them, that have counted nothing.
+func newCoverages(n int) []coverage {
+	all, classes := make([]coverage, n), len(occurrenceEdges)-1
+	for i := range all {
+		all[i] = coverage{make([]float64, classes), make([]float64, classes)}
+	}
+	return all
 }
 
 func (c coverage) count(occurrences float64, holds bool) {
@@ -88,11 +92,8 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 	index := func(x trial) int { return x.size*t.count + x.rep }
 	t.rand = func(x trial) *rand.Rand { return newRand(s.Seed, 42, uint64(index(x))) }
 	n := t.total()
-	x := &intervalSamples{predictions: make([]coverage, n), factors: make([]coverage, n), largest: t.sizes[len(t.sizes)-1]}
+	x := &intervalSamples{predictions: newCoverages(n), factors: newCoverages(n), largest: t.sizes[len(t.sizes)-1]}
 	variances, rows := make([]float64, n), p.Table.observed()
-	for i := range n {
-		x.predictions[i], x.factors[i] = newCoverage(), newCoverage()
-	}
 	losses, err := t.run(ctx, p.model, func(model Model, at trial) error {
 		sample := t.draw(at)
 		theta, err := p.fit(model, sample)

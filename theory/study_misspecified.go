@@ -94,31 +94,19 @@ func newMisspecified(ctx context.Context, s *setup, n, replicates int) (*misspec
 		trials: trials{setup: s, count: replicates}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target, salt: 8<<32 + uint64(n),
 	}}
 	shifts := evenShifts(p.Design, 4)
-	populations := make([]population, len(shifts))
-	gaps := make([]float64, len(shifts)) // NaN without a minimum
-	err = forEach(ctx, len(shifts), p.model.fork, func(model Model, i int) error {
-		law := p.law(shifts[i])
-		weights := p.Weights(law)
-		theta, gap, err := pseudoTrue(cheapest(model), p.gauge, p.Theta, weights, newRand(s.Seed, 9, uint64(n), uint64(i)))
-		if errors.Is(err, errUnbounded) {
-			gaps[i] = math.NaN()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		at, err := newAsymptotics(cheapest(model), p.gauge, theta, weights)
-		populations[i], gaps[i] = population{weights, p.Table.Occupancy(law), at}, gap
+	found := make([]*minimum, len(shifts))
+	err = forEach(ctx, len(shifts), p.model.fork, func(model Model, i int) (err error) {
+		found[i], err = p.minimum(cheapest(model), shifts[i], newRand(s.Seed, 9, uint64(n), uint64(i)))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for i, gap := range gaps {
-		if math.IsNaN(gap) {
+	for i, x := range found {
+		if x == nil {
 			m.unbounded = append(m.unbounded, fmt.Sprintf("seed %d, problem %d, shift %d", s.Seed, n, shifts[i]))
 		} else {
-			m.populations = append(m.populations, populations[i])
+			m.populations = append(m.populations, x.population)
 		}
 	}
 	m.sizes = []int{3e5, 1e6}
@@ -129,17 +117,37 @@ func newMisspecified(ctx context.Context, s *setup, n, replicates int) (*misspec
 	// less than twice that above θ*, a sample's best may be either: θ* is then not
 	// unique (A4).
 	m.populations = nil
-	for i, gap := range gaps {
-		if math.IsNaN(gap) {
-			continue
-		}
-		if freedom := populations[i].asymptotic.freedom(); gap < float64(freedom)/float64(m.sizes[0]) {
+	for _, x := range found {
+		switch {
+		case x == nil:
+		case x.gap < float64(x.asymptotic.freedom())/float64(m.sizes[0]):
 			m.competing++
-		} else {
-			m.populations = append(m.populations, populations[i])
+		default:
+			m.populations = append(m.populations, x.population)
 		}
 	}
 	return m, nil
+}
+
+// minimum is a population at its θ*, and how far the loss of the next best minimum lies above.
+type minimum struct {
+	population
+	gap float64
+}
+
+// minimum is that of the population of a shift; nil where it has none.
+func (p *problem) minimum(model Model, shift int, rng *rand.Rand) (*minimum, error) {
+	law := p.law(shift)
+	weights := p.Weights(law)
+	theta, gap, err := pseudoTrue(model, p.gauge, p.Theta, weights, rng)
+	if errors.Is(err, errUnbounded) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	at, err := newAsymptotics(model, p.gauge, theta, weights)
+	return &minimum{population{weights, p.Table.Occupancy(law), at}, gap}, err
 }
 
 // misspecifiedProblems sums up what the problems gave.

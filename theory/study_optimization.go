@@ -99,6 +99,29 @@ type response struct {
 	linear   float64   // root mean square of |(H⁺u)_k| over unit u off the gauge
 }
 
+// aloneFrequencies are those that one codeword takes while the others share the rest alike.
+var aloneFrequencies = []float64{0.1, 0.01, 0.001}
+
+// movedAlone is the experiment with one codeword's frequency moved alone, codeword by codeword.
+func (e *experiment) movedAlone(of *problem) (*experiment, error) {
+	alone := *e
+	alone.populations = nil
+	K := of.Design.Codewords
+	byHand := newBilinear(of.Table, of.Design.Identity) // for the linear response alone
+	for k := range K {
+		for _, own := range aloneFrequencies {
+			frequency := slices.Repeat([]float64{(1 - own) / float64(K-1)}, K)
+			frequency[k] = own
+			p, err := of.population(byHand, of.Table.Multinomial(frequency))
+			if err != nil {
+				return nil, err
+			}
+			alone.populations = append(alone.populations, p)
+		}
+	}
+	return &alone, nil
+}
+
 // gains measures |Δ_k|/ε two ways: over e's cyclic shifts, where every frequency
 // moves at once, and with one codeword's frequency of the narrow truth moved alone.
 func (e *experiment) gains(ctx context.Context, r *Report, narrow *experiment, of *problem) error {
@@ -106,26 +129,11 @@ func (e *experiment) gains(ctx context.Context, r *Report, narrow *experiment, o
 	if err != nil {
 		return err
 	}
-	alone := *narrow
-	alone.populations = nil
-	frequencies := []float64{0.1, 0.01, 0.001}
-	K := of.Design.Codewords
-	byHand := newBilinear(of.Table, of.Design.Identity) // for the linear response alone
-	for k := range K {
-		for _, own := range frequencies {
-			frequency := make([]float64, K)
-			for l := range frequency {
-				frequency[l] = (1 - own) / float64(K-1)
-			}
-			frequency[k] = own
-			p, err := of.population(byHand, of.Table.Multinomial(frequency))
-			if err != nil {
-				return err
-			}
-			alone.populations = append(alone.populations, p)
-		}
+	alone, err := narrow.movedAlone(of)
+	if err != nil {
+		return err
 	}
-	own, err := alone.respond(ctx, func(population int) []int { return []int{population / len(frequencies)} })
+	own, err := alone.respond(ctx, func(population int) []int { return []int{population / len(aloneFrequencies)} })
 	if err != nil {
 		return err
 	}
@@ -134,24 +142,25 @@ func (e *experiment) gains(ctx context.Context, r *Report, narrow *experiment, o
 	r.record("gain-alone-linear", "… of the linear response", exact(ownLinear), "−1: N/N_k hides in O_p(ε_N)")
 	slopes, linear := gainSlope(shifted, newRand(e.Seed, 12, 1))
 	r.near("gain-shifted", "slope of |Δ_k|/ε on N_k/N, all frequencies shifted", slopes, linear, 0.02, "the linear response's")
+	tellGains(r, shifted)
+	return nil
+}
 
+// tellGains reports the gains of the rarest and of the most frequent codeword, and draws all.
+func tellGains(r *Report, shifted []response) {
 	measured := Curve{Label: "|Δ_k|/ε, imposed residual"}
 	line := Curve{Label: "linear response"}
-	var frequent, rare []float64
-	least, most := math.Inf(1), 0.0
 	for _, x := range shifted {
-		least, most = math.Min(least, x.part), math.Max(most, x.part)
-	}
-	for _, x := range shifted {
-		estimate := rmsEstimate(x.moved)
-		gain := estimate.Value
-		measured.add(x.part, estimate)
+		measured.add(x.part, rmsEstimate(x.moved))
 		line.X, line.Y = append(line.X, x.part), append(line.Y, x.linear)
-		if x.part > 0.999*most {
-			frequent = append(frequent, gain)
+	}
+	var frequent, rare []float64
+	for i, part := range measured.X {
+		if part > 0.999*floats.Max(measured.X) {
+			frequent = append(frequent, measured.Y[i])
 		}
-		if x.part < 1.001*least {
-			rare = append(rare, gain)
+		if part < 1.001*floats.Min(measured.X) {
+			rare = append(rare, measured.Y[i])
 		}
 	}
 	r.record("gain-frequent", "gain |Δ_k|/ε of the most frequent codeword, median over shifts", exact(median(frequent)), "hidden in O_p(ε_N)")
@@ -162,7 +171,6 @@ func (e *experiment) gains(ctx context.Context, r *Report, narrow *experiment, o
 		XLabel: "N_k/N, occurrences per row", YLabel: "|Δ_k| / ε", LogX: true, LogY: true,
 		Curves: []Curve{measured, line, powerLaw("slope −1", scale, -1, measured.X)},
 	})
-	return nil
 }
 
 // respond imposes ∇L_N = εu on one large sample per population, for random unit u
@@ -254,40 +262,27 @@ type schedule struct {
 
 func (s schedule) at(N int) float64 { return s.scale * math.Pow(float64(N), s.exponent) }
 
-// schedules fits with a residual ε_N = ‖∇L_N(θ̂)‖ and compares the error with what
+var schedules = []schedule{
+	{key: "constant", name: "ε = 3e-4", scale: 3e-4, exponent: 0},
+	{key: "root", name: "ε = 0.5 N^(−1/2)", scale: 0.5, exponent: -0.5},
+	{key: "slow", name: "ε = 0.01 N^(−1/4)", scale: 0.01, exponent: -0.25},
+}
+
+// schedules fits with a residual ε_N = ‖∇L_N(θ̂)‖ of each law and compares the error with what
 // O_p(N^−1/2) + O_p(ε_N) stands for (Theorem 1): to first order
 //
 //	E‖θ̂ − θ*‖² = tr(S)/N + ε_N² tr(H⁺H⁺)/df.
 func (e *experiment) schedules(ctx context.Context, r *Report) error {
-	p := e.populations[0]
-	sampling := p.asymptotic.covariance.Trace()
-	bending := sandwichProduct(p.asymptotic.naive, identityMatrix(len(p.asymptotic.theta))).Trace() / float64(p.asymptotic.freedom())
+	p := e.populations[0].asymptotic
+	sampling := p.covariance.Trace()
+	bending := sandwichProduct(p.naive, identityMatrix(len(p.theta))).Trace() / float64(p.freedom())
 	figure := Figure{
 		Name: "schedules", Title: "Theorem 1 with a residual ε_N",
 		XLabel: "N", YLabel: "RMS of ‖θ̂ − θ*‖", LogX: true, LogY: true,
 	}
 	var lost []string
-	for n, law := range []schedule{
-		{key: "constant", name: "ε = 3e-4", scale: 3e-4, exponent: 0},
-		{key: "root", name: "ε = 0.5 N^(−1/2)", scale: 0.5, exponent: -0.5},
-		{key: "slow", name: "ε = 0.01 N^(−1/4)", scale: 0.01, exponent: -0.25},
-	} {
-		t := e.setup.draws(p.weights, []int{1e7, 1e8, 1e9}, e.setup.replicates(20, 60), 13, uint64(n))
-		t.what = law.name
-		errors := t.table()
-		losses, err := t.run(ctx, e.model, func(model Model, x trial) error {
-			sample, theta := t.draw(x), slices.Clone(p.asymptotic.theta)
-			if err := minimize(model, e.gauge, theta, sample); err != nil {
-				return err
-			}
-			residual := randomResidual(law.at(x.rows), theta, e.target.(Products).Rescaling, x.rng)
-			if err := minimize(&tilted{model, residual}, e.gauge, theta, sample); err != nil {
-				return err
-			}
-			e.gauge.Fix(theta, p.asymptotic.theta)
-			errors[x.size][x.rep] = floats.Distance(theta, p.asymptotic.theta, 2)
-			return nil
-		})
+	for n, law := range schedules {
+		t, errors, losses, err := e.scheduled(ctx, law, uint64(n))
 		if err != nil {
 			return err
 		}
@@ -296,26 +291,43 @@ func (e *experiment) schedules(ctx context.Context, r *Report) error {
 		if n == 0 {
 			line.Label = "tr(S)/N + ε² tr(H⁺H⁺)/df, root"
 		}
-		var x, y []float64
-		var second float64
 		for size, N := range t.sizes {
 			eps := law.at(N)
-			predicted := math.Sqrt(sampling/float64(N) + eps*eps*bending)
 			measured.add(float64(N), rmsEstimate(errors[size]))
-			line.X, line.Y = append(line.X, float64(N)), append(line.Y, predicted)
-			x, y = append(x, math.Log(float64(N))), append(y, math.Log(predicted))
-			second = math.Max(second, predicted*predicted)
+			line.X, line.Y = append(line.X, float64(N)), append(line.Y, math.Sqrt(sampling/float64(N)+eps*eps*bending))
 		}
-		theory := slope(x, y, make([]int, len(x)))
+		theory, second := slope(logs(line.X), logs(line.Y), make([]int, len(line.X))), square(floats.Max(line.Y))
 		b := t.slopes(newRand(e.Seed, 14, uint64(n)), errors)
 		r.near("schedule-"+law.key, "slope of ‖θ̂ − θ*‖ over N = 1e7 … 1e9, "+law.name, b[0], theory, 0.01+second/math.Log(100),
 			fmt.Sprintf("first order; between %g and -1/2", law.exponent))
 		figure.Curves = append(figure.Curves, measured, line)
 	}
-	fits := len(lost)
-	r.unsettled(named(lost), fits, lostPart)
+	r.unsettled(named(lost), len(lost), lostPart)
 	r.Figures = append(r.Figures, figure)
 	return nil
+}
+
+// scheduled fits samples with the residual of the n-th law: the errors of each size and replicate, and the
+// trials without one.
+func (e *experiment) scheduled(ctx context.Context, law schedule, n uint64) (t *trials, errors [][]float64, losses []string, err error) {
+	p := e.populations[0]
+	t = e.setup.draws(p.weights, []int{1e7, 1e8, 1e9}, e.setup.replicates(20, 60), 13, n)
+	t.what = law.name
+	errors = t.table()
+	losses, err = t.run(ctx, e.model, func(model Model, x trial) error {
+		sample, theta := t.draw(x), slices.Clone(p.asymptotic.theta)
+		if err := minimize(model, e.gauge, theta, sample); err != nil {
+			return err
+		}
+		residual := randomResidual(law.at(x.rows), theta, e.target.(Products).Rescaling, x.rng)
+		if err := minimize(&tilted{model, residual}, e.gauge, theta, sample); err != nil {
+			return err
+		}
+		e.gauge.Fix(theta, p.asymptotic.theta)
+		errors[x.size][x.rep] = floats.Distance(theta, p.asymptotic.theta, 2)
+		return nil
+	})
+	return t, errors, losses, err
 }
 
 func identityMatrix(n int) *mat.SymDense {
@@ -329,46 +341,23 @@ func identityMatrix(n int) *mat.SymDense {
 // earlyStop compares where L-BFGS stops at ‖∇L‖ ≤ tolerance with where Newton does.
 func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 	const N = 1e6
-	replicates := choose(e.setup, 4, 20)
-	fitted := make([]bool, replicates)
+	replicates, K, p := choose(e.setup, 4, 20), e.target.Blocks(), e.populations[0]
 	tolerances := []float64{2e-5, 1e-8}
-	p := e.populations[0]
-	K := e.target.Blocks()
-	statistical := grid(K, replicates)
-	left := [][][]float64{grid(K, replicates), grid(K, replicates)} // [tolerance][block][replicate]
+	statistical := unmeasured(K, replicates)
+	left := [][][]float64{unmeasured(K, replicates), unmeasured(K, replicates)} // [tolerance][block][replicate]
 	err := forEach(ctx, replicates, e.model.fork, func(model Model, rep int) error {
 		sample := e.sample(p.weights, N, newRand(e.Seed, 15, uint64(rep)))
-		optimum := append([]float64(nil), p.asymptotic.theta...)
+		optimum := slices.Clone(p.asymptotic.theta)
 		if minimize(model, e.gauge, optimum, sample) != nil {
 			return nil
 		}
-		fitted[rep] = true
-		model = cheapest(model)
-		// gonum asks for loss and gradient apart; the graph gives both at once.
-		at, grad := make([]float64, model.Dim()), make([]float64, model.Dim())
-		var loss float64
-		evaluate := func(theta []float64) {
-			if floats.Equal(at, theta) {
-				return
-			}
-			copy(at, theta)
-			var err error
-			if loss, err = model.Gradient(grad, theta, sample); err != nil {
-				loss = math.Inf(1) // the line search comes back from there
-			}
-		}
-		problem := optimize.Problem{
-			Func: func(theta []float64) float64 { evaluate(theta); return loss },
-			Grad: func(dst, theta []float64) { evaluate(theta); copy(dst, grad) },
-		}
 		for i, tolerance := range tolerances {
-			settings := &optimize.Settings{GradientThreshold: tolerance, MajorIterations: 5000, Converger: optimize.NeverTerminate{}}
-			result, err := optimize.Minimize(problem, p.asymptotic.theta, settings, &optimize.LBFGS{})
-			if result == nil {
-				return fmt.Errorf("L-BFGS: %w", err)
+			stopped, err := stoppedAt(tolerance, cheapest(model), p.asymptotic.theta, sample)
+			if err != nil {
+				return err
 			}
 			for k := range K {
-				left[i][k][rep] = e.target.Distance(k, result.X, optimum)
+				left[i][k][rep] = e.target.Distance(k, stopped, optimum)
 				statistical[k][rep] = e.target.Distance(k, optimum, p.asymptotic.theta)
 			}
 		}
@@ -380,13 +369,7 @@ func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 	for i, tolerance := range tolerances {
 		var worst float64
 		for k := range K {
-			var of, by []float64
-			for rep, ok := range fitted {
-				if ok {
-					of, by = append(of, left[i][k][rep]), append(by, statistical[k][rep])
-				}
-			}
-			worst = math.Max(worst, rms(of, everyone(len(of)))/rms(by, everyone(len(by))))
+			worst = math.Max(worst, rms(left[i][k], everyone(replicates))/rms(statistical[k], everyone(replicates)))
 		}
 		quantity := fmt.Sprintf("L-BFGS stopped at ‖∇L‖ ≤ %g: RMS error left / statistical, worst block", tolerance)
 		if i == 0 {
@@ -396,4 +379,31 @@ func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 		}
 	}
 	return nil
+}
+
+// stoppedAt is where L-BFGS stops from theta at ‖∇L‖ ≤ tolerance.
+func stoppedAt(tolerance float64, model Model, theta, sample []float64) ([]float64, error) {
+	// gonum asks for loss and gradient apart; the model gives both at once.
+	at, grad := make([]float64, model.Dim()), make([]float64, model.Dim())
+	var loss float64
+	evaluate := func(theta []float64) {
+		if floats.Equal(at, theta) {
+			return
+		}
+		copy(at, theta)
+		var err error
+		if loss, err = model.Gradient(grad, theta, sample); err != nil {
+			loss = math.Inf(1) // the line search comes back from there
+		}
+	}
+	problem := optimize.Problem{
+		Func: func(theta []float64) float64 { evaluate(theta); return loss },
+		Grad: func(dst, theta []float64) { evaluate(theta); copy(dst, grad) },
+	}
+	settings := &optimize.Settings{GradientThreshold: tolerance, MajorIterations: 5000, Converger: optimize.NeverTerminate{}}
+	result, err := optimize.Minimize(problem, theta, settings, &optimize.LBFGS{})
+	if result == nil {
+		return nil, fmt.Errorf("L-BFGS: %w", err)
+	}
+	return result.X, nil
 }

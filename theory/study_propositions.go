@@ -169,39 +169,22 @@ func posteriorGap(s *setup) (float64, error) {
 }
 
 // calibrationChi2 draws labels uniformly and p̂ | y = j from Dir(α_{·j}), and tests the
-// layer's posterior at the true α: for each class up to 20 bins along q of equal variance
-// Σ q(1 − q), 5 at least, and χ² of their label counts against Σ q.
+// layer's posterior at the true α: for each class χ² of its label counts in bins along q.
 func calibrationChi2(s *setup, identity float64) (float64, error) {
-	const C, draws, bins, least = 3, 50_000, 20, 5
-	rng := newRand(s.Seed, 36)
-	d := Design{Classes: C, Slots: 3, Codewords: 4, Atoms: draws}
-	cell := newCell([]int{0, 1, 1})
-	theta := drawFactors(d, rng)
-	truth := &Truth{Design: d, Table: &Table{Classes: C, Codewords: d.Codewords, Atoms: draws, Cells: []Cell{cell}}, Theta: theta}
-	A := truth.logits(0)
-	var alpha [C][C]float64 // the columns of α
-	for j := range alpha {
-		for i := range alpha[j] {
-			alpha[j][i] = simd.Softplus64(A[i*C+j]) + softplusFloor
-		}
-	}
-	labels := make([]int, draws)
-	truth.Table.LogP = make([]float64, draws*C)
-	for n := range labels {
-		labels[n] = rng.IntN(C)
-		drawLogDirichlet(truth.Table.LogP[n*C:(n+1)*C], alpha[labels[n]][:], rng)
-	}
+	const draws = 50_000
+	truth, labels := dirichletDraws(newRand(s.Seed, 36), draws)
 	model, err := s.trained(truth.Table, identity)
 	if err != nil {
 		return 0, err
 	}
+	C := truth.Table.Classes
 	logq := make([]float64, draws*C)
-	if err := model.LogProbs(logq, theta); err != nil {
+	if err := model.LogProbs(logq, truth.Theta); err != nil {
 		return 0, err
 	}
 	var chi2, df float64
 	for j := range C {
-		class, total := make([]prediction, draws), 0.
+		class := make([]prediction, draws)
 		for n, y := range labels {
 			class[n] = prediction{q: math.Exp(logq[n*C+j]), hit: y == j}
 			for i := range C {
@@ -209,27 +192,58 @@ func calibrationChi2(s *setup, identity float64) (float64, error) {
 					class[n].rest += math.Exp(logq[n*C+i])
 				}
 			}
-			total += class[n].variance()
 		}
-		slices.SortStableFunc(class, func(a, b prediction) int { return cmp.Compare(a.q, b.q) })
-		n := min(max(1, math.Floor(total/least)), bins)
-		var expected, variance, hits [bins]float64
-		var before float64
-		for _, p := range class {
-			b := min(int(before/total*n), int(n)-1)
-			expected[b] += p.q
-			variance[b] += p.variance()
-			if p.hit {
-				hits[b]++
-			}
-			before += p.variance()
-		}
-		for b := range int(n) {
-			chi2 += (hits[b] - expected[b]) * (hits[b] - expected[b]) / variance[b]
-		}
-		df += n
+		df += addChi2(&chi2, class)
 	}
 	return chi2 / df, nil
+}
+
+// dirichletDraws are one cell's draws of a label and of p̂ given the label.
+func dirichletDraws(rng *rand.Rand, draws int) (truth *Truth, labels []int) {
+	const C = 3
+	d := Design{Classes: C, Slots: 3, Codewords: 4, Atoms: draws}
+	cell := newCell([]int{0, 1, 1})
+	truth = &Truth{Design: d, Theta: drawFactors(d, rng)}
+	truth.Table = &Table{Classes: C, Codewords: d.Codewords, Atoms: draws, Cells: []Cell{cell}, LogP: make([]float64, draws*C)}
+	A := truth.logits(0)
+	var alpha [C][C]float64 // the columns of α
+	for j := range alpha {
+		for i := range alpha[j] {
+			alpha[j][i] = simd.Softplus64(A[i*C+j]) + softplusFloor
+		}
+	}
+	labels = make([]int, draws)
+	for n := range labels {
+		labels[n] = rng.IntN(C)
+		drawLogDirichlet(truth.Table.LogP[n*C:(n+1)*C], alpha[labels[n]][:], rng)
+	}
+	return truth, labels
+}
+
+// addChi2 adds χ² of the hits against Σ q in up to 20 bins along q of equal variance Σ q(1 − q), 5 at
+// least, and says how many bins there are.
+func addChi2(chi2 *float64, class []prediction) (bins float64) {
+	const most, least = 20, 5
+	var total, before float64
+	for _, p := range class {
+		total += p.variance()
+	}
+	slices.SortStableFunc(class, func(a, b prediction) int { return cmp.Compare(a.q, b.q) })
+	bins = min(max(1, math.Floor(total/least)), most)
+	var expected, variance, hits [most]float64
+	for _, p := range class {
+		b := min(int(before/total*bins), int(bins)-1)
+		expected[b] += p.q
+		variance[b] += p.variance()
+		if p.hit {
+			hits[b]++
+		}
+		before += p.variance()
+	}
+	for b := range int(bins) {
+		*chi2 += (hits[b] - expected[b]) * (hits[b] - expected[b]) / variance[b]
+	}
+	return bins
 }
 
 // prediction is q of one class in one row.
@@ -296,10 +310,8 @@ func distinctMaps(s *setup, r *Report) error {
 	d := Design{Classes: 3, Slots: w, Codewords: K, Atoms: 2}
 	rng := newRand(s.Seed, 37)
 	theta := drawFactors(d, rng)
-	generic := make([]float64, w)
-	for i := range generic {
-		generic[i] = distuv.Uniform{Min: 0.5, Max: 1.5, Src: rng}.Rand()
-	}
+	uniform := distuv.Uniform{Min: 0.5, Max: 1.5, Src: rng}
+	generic := []float64{uniform.Rand(), uniform.Rand(), uniform.Rand(), uniform.Rand()}
 	var cells []Cell
 	for _, codes := range sequences(K, w) {
 		cells = append(cells, Cell{Codes: codes})
@@ -315,22 +327,7 @@ func distinctMaps(s *setup, r *Report) error {
 		{key: "equal", name: "σ² = 1", scales: []float64{1, 1, 1, 1}, want: 126, theory: "126 multisets"},
 		{key: "generic", name: "generic σ²", scales: generic, want: 1296, theory: "1296"},
 	} {
-		var maps, alphas [][]float64
-		for _, cell := range cells {
-			A := make([]float64, d.Classes*d.Classes)
-			for slot, k := range cell.Codes {
-				for i := range d.Classes {
-					for j := range d.Classes {
-						A[i*d.Classes+j] += scale.scales[slot] * theta[k*d.Classes+i] * theta[(K+k)*d.Classes+j]
-					}
-				}
-			}
-			alpha := make([]float64, len(A))
-			for i, a := range A {
-				alpha[i] = simd.Softplus64(a)
-			}
-			maps, alphas = append(maps, A), append(alphas, alpha)
-		}
+		maps, alphas := scaledMaps(d, cells, theta, scale.scales)
 		layer := layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}
 		model, err := s.layer(layer, table)
 		if err != nil {
@@ -351,6 +348,26 @@ func distinctMaps(s *setup, r *Report) error {
 		r.equal("posteriors-"+scale.key, "… distinct posteriors of the layer", float64(distinct(posteriors)), scale.want, scale.theory)
 	}
 	return nil
+}
+
+// scaledMaps are A and α of each cell, with these scales of the slots.
+func scaledMaps(d Design, cells []Cell, theta, scales []float64) (maps, alphas [][]float64) {
+	for _, cell := range cells {
+		A := make([]float64, d.Classes*d.Classes)
+		for slot, k := range cell.Codes {
+			for i := range d.Classes {
+				for j := range d.Classes {
+					A[i*d.Classes+j] += scales[slot] * theta[k*d.Classes+i] * theta[(d.Codewords+k)*d.Classes+j]
+				}
+			}
+		}
+		alpha := make([]float64, len(A))
+		for i, a := range A {
+			alpha[i] = simd.Softplus64(a)
+		}
+		maps, alphas = append(maps, A), append(alphas, alpha)
+	}
+	return maps, alphas
 }
 
 // copyFirst gives every cell the atoms of the first.

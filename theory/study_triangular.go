@@ -81,21 +81,30 @@ func runTriangular(ctx context.Context, s *setup, r *Report) error {
 		return []float64{slope(x.logNk, y, group), slope(x.logN, y, group)}
 	})
 	r.unsettled(named(losses), t.total(), lostPart)
-	size := x.target.Size(rareCodeword, x.Theta)
 	// What second order adds to the first error changes the slope by it over the range.
-	left := 0.005 + square(x.predicted.Y[0]/size)/(x.logNk[len(x.sizes)-1]-x.logNk[0])
+	left := 0.005 + x.second(0)/(x.logNk[len(x.sizes)-1]-x.logNk[0])
 	r.near("slope-nk", "slope of the error of M_k on N_k ∝ √N", e[0], -0.5, left, "−1/2: the codeword's own rows")
 	r.near("slope-n", "slope of the same error on N", e[1], -0.25, left/2, "−1/4")
+	x.tellErrors(r, errors)
+	return nil
+}
+
+// second is how large the terms are that first-order theory leaves out at a size.
+func (x *triangular) second(size int) float64 {
+	return square(x.predicted.Y[size] / x.target.Size(rareCodeword, x.Theta))
+}
+
+// tellErrors reports the errors of all sizes beside the sandwich's.
+func (x *triangular) tellErrors(r *Report, errors [][]float64) {
 	measured := Curve{Label: "measured", Style: Joined}
 	for n, N := range x.sizes {
 		observed := rmsEstimate(errors[n])
 		r.ratio(fmt.Sprintf("ratio-%g", float64(N)), fmt.Sprintf("observed/sandwich RMSE at N = %g, N_k = %.0f", float64(N), math.Exp(x.logNk[n])),
-			observed.over(x.predicted.Y[n]), 1, 0.02+square(x.predicted.Y[n]/size), "1")
+			observed.over(x.predicted.Y[n]), 1, 0.02+x.second(n), "1")
 		measured.add(math.Exp(x.logNk[n]), observed)
 	}
 	r.Figures = append(r.Figures, Figure{
 		Name: "error", Title: "A codeword whose occurrences grow as √N",
 		XLabel: "N_k", YLabel: "RMSE of M_k", LogX: true, LogY: true, Curves: []Curve{measured, x.predicted},
 	})
-	return nil
 }

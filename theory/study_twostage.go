@@ -117,63 +117,89 @@ func (p *pipeline) table(logp *mat.Dense) *Table {
 	return &Table{Classes: p.classes, Codewords: p.codewords, Atoms: 1, Cells: p.cells, LogP: mat.DenseCopyOf(logp).RawMatrix().Data}
 }
 
+// headEquations are E[z (q − p̂)_j], which are 0 where the head is right under the map's law, and their
+// derivative in θ, as ∂q/∂θ = −q ∇ℓ.
+type headEquations struct {
+	*pipeline
+	model    *bilinear
+	z, logp  *mat.Dense
+	values   []float64
+	jacobian *mat.Dense
+}
+
+func (p *pipeline) headEquations() *headEquations {
+	z := p.quantized(p.centres)
+	logp := logHead(p.head, z)
+	n := (p.slots*p.width + 1) * (p.classes - 1)
+	return &headEquations{
+		pipeline: p, model: newBilinear(p.table(logp), 1), z: z, logp: logp,
+		values: make([]float64, n), jacobian: mat.NewDense(n, len(p.theta), nil),
+	}
+}
+
+// evaluate computes both at theta, where it sets the law to its logarithm.
+func (h *headEquations) evaluate() error {
+	if err := h.model.LogProbs(h.law, h.theta); err != nil {
+		return err
+	}
+	clear(h.values)
+	h.jacobian.Zero()
+	m, score := h.slots*h.width+1, make([]float64, len(h.theta))
+	for v := range h.cells {
+		for j := range h.classes - 1 {
+			q := math.Exp(h.law[v*h.classes+j])
+			if err := h.model.Score(score, h.theta, v*h.classes+j); err != nil {
+				return err
+			}
+			for i := range m {
+				weight := h.prob[v]
+				if i < m-1 {
+					weight *= h.z.At(v, i)
+				}
+				h.values[j*m+i] += weight * (q - math.Exp(h.logp.At(v, j)))
+				floats.AddScaled(h.jacobian.RawRowView(j*m+i), -weight*q, score)
+			}
+		}
+	}
+	return nil
+}
+
+// step is Newton's of least norm, no longer than 0.3.
+func (h *headEquations) step() ([]float64, error) {
+	var gram mat.Dense
+	gram.Mul(h.jacobian, h.jacobian.T())
+	var weights, step mat.VecDense
+	if err := weights.SolveVec(&gram, mat.NewVecDense(len(h.values), h.values)); err != nil {
+		return nil, fmt.Errorf("theory: the two stages' law: %w", err)
+	}
+	step.MulVec(h.jacobian.T(), &weights)
+	if length := mat.Norm(&step, 2); length > 0.3 {
+		step.ScaleVec(0.3/length, &step)
+	}
+	return step.RawVector().Data, nil
+}
+
 // balanceHead moves theta, by least-norm Newton steps, to where the head's score equations
 // hold, and sets the law.
 func (p *pipeline) balanceHead() error {
-	z := p.quantized(p.centres)
-	logp := logHead(p.head, z)
-	model := newBilinear(p.table(logp), 1)
 	p.law = make([]float64, len(p.cells)*p.classes)
-	m := p.slots*p.width + 1
-	// E[z (q − p̂)_j] and its derivative in θ, as ∂q/∂θ = −q ∇ℓ.
-	c, score := make([]float64, m*(p.classes-1)), make([]float64, len(p.theta))
-	jacobian := mat.NewDense(len(c), len(p.theta), nil)
-	conditions := func() error {
-		if err := model.LogProbs(p.law, p.theta); err != nil {
-			return err
-		}
-		clear(c)
-		jacobian.Zero()
-		for v := range p.cells {
-			for j := range p.classes - 1 {
-				q := math.Exp(p.law[v*p.classes+j])
-				if err := model.Score(score, p.theta, v*p.classes+j); err != nil {
-					return err
-				}
-				for i := range m {
-					weight := p.prob[v]
-					if i < m-1 {
-						weight *= z.At(v, i)
-					}
-					c[j*m+i] += weight * (q - math.Exp(logp.At(v, j)))
-					floats.AddScaled(jacobian.RawRowView(j*m+i), -weight*q, score)
-				}
-			}
-		}
-		return nil
-	}
+	equations := p.headEquations()
 	for range 50 {
-		if err := conditions(); err != nil {
+		if err := equations.evaluate(); err != nil {
 			return err
 		}
-		if floats.Norm(c, 2) < 1e-14 {
+		if floats.Norm(equations.values, 2) < 1e-14 {
 			for i, l := range p.law {
 				p.law[i] = math.Exp(l)
 			}
 			Rescaling{p.classes, p.codewords}.Fix(p.theta, nil)
 			return nil
 		}
-		var gram mat.Dense
-		gram.Mul(jacobian, jacobian.T())
-		var weights, step mat.VecDense
-		if err := weights.SolveVec(&gram, mat.NewVecDense(len(c), c)); err != nil {
-			return fmt.Errorf("theory: the two stages' law: %w", err)
+		step, err := equations.step()
+		if err != nil {
+			return err
 		}
-		step.MulVec(jacobian.T(), &weights)
-		if length := mat.Norm(&step, 2); length > 0.3 {
-			step.ScaleVec(0.3/length, &step)
-		}
-		floats.Sub(p.theta, step.RawVector().Data)
+		floats.Sub(p.theta, step)
 	}
 	return errors.New("theory: no map near the start makes the head right; take another seed")
 }
@@ -181,40 +207,11 @@ func (p *pipeline) balanceHead() error {
 // fitHead is the head of least cross-entropy on counts (cells × C) of rows with quantized
 // features z: Newton's method on a convex loss, with the last class's weights at 0.
 func fitHead(z *mat.Dense, counts []float64, C int) (*mat.Dense, error) {
-	n, m := z.Dims()
+	_, m := z.Dims()
 	m++
 	head := mat.NewDense(m, C, nil)
-	dim := m * (C - 1)
-	x := make([]float64, m)
-	x[m-1] = 1
-	total := floats.Sum(counts)
 	for range 60 {
-		logp := logHead(head, z)
-		grad := mat.NewVecDense(dim, nil)
-		hess := mat.NewSymDense(dim, nil)
-		for v := range n {
-			copy(x, z.RawRowView(v))
-			rows := floats.Sum(counts[v*C : (v+1)*C])
-			for j := range C - 1 {
-				p := math.Exp(logp.At(v, j))
-				for i, xi := range x {
-					grad.SetVec(j*m+i, grad.AtVec(j*m+i)+(rows*p-counts[v*C+j])*xi/total)
-				}
-				for l := j; l < C-1; l++ {
-					w := -rows * p * math.Exp(logp.At(v, l)) / total
-					if l == j {
-						w += rows * p / total
-					}
-					for i, xi := range x {
-						for h, xh := range x {
-							if j*m+i <= l*m+h {
-								hess.SetSym(j*m+i, l*m+h, hess.At(j*m+i, l*m+h)+w*xi*xh)
-							}
-						}
-					}
-				}
-			}
-		}
+		grad, hess := headDerivatives(head, z, counts)
 		if mat.Norm(grad, 2) < 1e-12 {
 			return head, nil
 		}
@@ -231,6 +228,39 @@ func fitHead(z *mat.Dense, counts []float64, C int) (*mat.Dense, error) {
 		}
 	}
 	return nil, errors.New("theory: the head did not settle: its classes can be separated")
+}
+
+// headDerivatives are those of the mean cross-entropy in the weights of all classes but the last, class by class.
+func headDerivatives(head, z *mat.Dense, counts []float64) (*mat.VecDense, *mat.SymDense) {
+	m, C := head.Dims()
+	logp, total := logHead(head, z), floats.Sum(counts)
+	grad, hess := mat.NewVecDense(m*(C-1), nil), mat.NewSymDense(m*(C-1), nil)
+	x := make([]float64, m)
+	x[m-1] = 1
+	for v := range len(counts) / C {
+		copy(x, z.RawRowView(v))
+		rows := floats.Sum(counts[v*C : (v+1)*C])
+		for j := range C - 1 {
+			p := math.Exp(logp.At(v, j))
+			for i, xi := range x {
+				grad.SetVec(j*m+i, grad.AtVec(j*m+i)+(rows*p-counts[v*C+j])*xi/total)
+			}
+			for l := j; l < C-1; l++ {
+				w := -rows * p * math.Exp(logp.At(v, l)) / total
+				if l == j {
+					w += rows * p / total
+				}
+				for i, xi := range x {
+					for h, xh := range x {
+						if j*m+i <= l*m+h {
+							hess.SetSym(j*m+i, l*m+h, hess.At(j*m+i, l*m+h)+w*xi*xh)
+						}
+					}
+				}
+			}
+		}
+	}
+	return grad, hess
 }
 
 // stages says what is refitted on a sample.
@@ -283,46 +313,21 @@ func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rn
 // held says how many posteriors hold the truth, of a map theta that was fitted to counts of rows on
 // the head's log p̂ of quantized features z.
 func (p *pipeline) held(ctx context.Context, theta, counts []float64, logp, z *mat.Dense) (held coverages, err error) {
-	C, table := p.classes, p.table(logp)
-	sizes := table.sizes()
-	sizes.Features = p.slots * p.width
-	weights, err := bilinearWeights(theta, sizes)
-	if err != nil {
-		return held, err
-	}
-	rows, view := table.observed(), table.view(1)
-	rows.Counts = counts
-	zRows := mat.NewDense(len(rows.Labels), p.slots*p.width, nil)
-	for i := range rows.Labels {
-		zRows.SetRow(i, z.RawRowView(i/C))
-	}
-	alone, err := layers.NewSandwich(ctx, weights, rows, sizes, 0)
-	if err != nil {
-		return held, err
-	}
-	both, err := layers.NewTwoStage(ctx, weights, rows, zRows, sizes, 0, 0)
-	if err != nil {
-		return held, err
-	}
-	lower, upper, err := alone.Intervals(ctx, view, intervalLevel)
-	if err != nil {
-		return held, err
-	}
-	lower2, upper2, err := both.Intervals(ctx, view, z, intervalLevel)
+	alone, both, err := p.intervals(ctx, theta, counts, logp, z)
 	if err != nil {
 		return held, err
 	}
 	reach := distuv.UnitNormal.Quantile(0.5 + intervalLevel/2)
 	for v := range p.cells {
-		for j := range C {
-			weight, q := p.prob[v]/float64(C), p.law[v*C+j]
-			if lower.At(v, j) <= q && q <= upper.At(v, j) {
+		for j := range p.classes {
+			weight, q := p.prob[v]/float64(p.classes), p.law[v*p.classes+j]
+			if alone.hold(v, j, q) {
 				held.alone += weight
 			}
-			if lower2.At(v, j) <= q && q <= upper2.At(v, j) {
+			if both.hold(v, j, q) {
 				held.both += weight
 			}
-			part := (logit(upper.At(v, j)) - logit(lower.At(v, j))) / (logit(upper2.At(v, j)) - logit(lower2.At(v, j)))
+			part := alone.length(v, j) / both.length(v, j)
 			if math.IsNaN(part) { // both reach 0 or 1 within rounding
 				part = 1
 			}
@@ -330,6 +335,48 @@ func (p *pipeline) held(ctx context.Context, theta, counts []float64, logp, z *m
 		}
 	}
 	return held, nil
+}
+
+// posteriorIntervals are those of each cell and class.
+type posteriorIntervals struct{ lower, upper *mat.Dense }
+
+func (x posteriorIntervals) hold(v, j int, q float64) bool {
+	return x.lower.At(v, j) <= q && q <= x.upper.At(v, j)
+}
+
+// length is in logits.
+func (x posteriorIntervals) length(v, j int) float64 {
+	return logit(x.upper.At(v, j)) - logit(x.lower.At(v, j))
+}
+
+// intervals are those of the map alone, and of both stages.
+func (p *pipeline) intervals(ctx context.Context, theta, counts []float64, logp, z *mat.Dense) (alone, both posteriorIntervals, err error) {
+	table := p.table(logp)
+	sizes := table.sizes()
+	sizes.Features = p.slots * p.width
+	weights, err := bilinearWeights(theta, sizes)
+	if err != nil {
+		return alone, both, err
+	}
+	rows, view := table.observed(), table.view(1)
+	rows.Counts = counts
+	zRows := mat.NewDense(len(rows.Labels), sizes.Features, nil)
+	for i := range rows.Labels {
+		zRows.SetRow(i, z.RawRowView(i/p.classes))
+	}
+	one, err := layers.NewSandwich(ctx, weights, rows, sizes, 0)
+	if err != nil {
+		return alone, both, err
+	}
+	two, err := layers.NewTwoStage(ctx, weights, rows, zRows, sizes, 0, 0)
+	if err != nil {
+		return alone, both, err
+	}
+	if alone.lower, alone.upper, err = one.Intervals(ctx, view, intervalLevel); err != nil {
+		return alone, both, err
+	}
+	both.lower, both.upper, err = two.Intervals(ctx, view, z, intervalLevel)
+	return alone, both, err
 }
 
 func logit(q float64) float64 { return math.Log(q) - math.Log1p(-q) }

@@ -31,43 +31,55 @@ func runUnshared(ctx context.Context, s *setup, r *Report) error {
 		return err
 	}
 	cellProb := p.law(0)
-	c := &comparison{problem: p, cellProb: cellProb, population: p.Weights(cellProb), count: s.replicates(30, 40)}
+	c := &comparison{problem: p, cellProb: cellProb, population: p.Weights(cellProb)}
 	c.effective = effectiveCount(p.Table, p.Table.Occupancy(cellProb))
+	if err := c.compareSlopes(ctx, r); err != nil {
+		return err
+	}
+	return c.compareRare(ctx, r)
+}
+
+// compareSlopes asks how both errors go with the rows of a cell. That needs cells of every size, each
+// with rows enough for its own map.
+func (c *comparison) compareSlopes(ctx context.Context, r *Report) error {
+	const large = 1e9
 	curvature, err := c.curvatures()
 	if err != nil {
 		return err
 	}
-
-	// The slopes need cells of every size, each with rows enough for its own map.
-	const large = 1e9
-	enough := c.cellsWith(func(v int) bool { return large*cellProb[v]*curvature[v] >= leastInformation })
+	c.count = c.replicates(30, 40)
+	enough := c.cellsWith(func(v int) bool { return large*c.cellProb[v]*curvature[v] >= leastInformation })
 	unshared, shared, lost, err := c.run(ctx, large, enough)
 	if err != nil {
 		return err
 	}
-	e := bootstrap(1, c.count, newRand(s.Seed, 17), func(pick [][]int) []float64 {
+	e := bootstrap(1, c.count, newRand(c.Seed, 17), func(pick [][]int) []float64 {
 		uRows, uEff := c.slopes(unshared, enough, large, pick[0])
 		sRows, sEff := c.slopes(shared, enough, large, pick[0])
 		return []float64{uRows, uEff, c.perRow(unshared, enough, large, pick[0]), sRows, sEff}
 	})
-	C := float64(p.Design.Classes)
-	fits := c.count * (1 + len(enough))
-	r.record("cells", fmt.Sprintf("cells of %d with n_V·λ ≥ %d at N = 1e9", len(p.Table.Cells), leastInformation), exact(float64(len(enough))), "those that first-order theory describes")
-	r.unsettled(lost, fits, lostPart)
+	C := float64(c.Design.Classes)
+	r.record("cells", fmt.Sprintf("cells of %d with n_V·λ ≥ %d at N = 1e9", len(c.Table.Cells), leastInformation), exact(float64(len(enough))), "those that first-order theory describes")
+	r.unsettled(lost, c.count*(1+len(enough)), lostPart)
 	r.near("slope-rows", "unshared: slope of KL on log n_V", e[0], -1, 0.02, "−1: only the cell's own rows count")
 	r.near("slope-effective", "unshared: slope of KL on log N_eff", e[1], 0, 0.04, "0")
 	r.ratio("kl-per-row", "unshared: 2 n_V·KL, mean", e[2], C*C-1, (C*C-1)*0.02, fmt.Sprintf("C² − 1 = %g", C*C-1))
 	r.record("shared-slope-rows", "shared, same cells: slope of KL on log n_V", e[3], "near 0: not the cell's rows alone")
 	r.record("shared-slope-effective", "shared, same cells: slope of KL on log N_eff", e[4], "toward -1: the codewords' rows count")
+	return nil
+}
 
+// compareRare asks how much smaller the error of shared factors is in cells of few rows.
+func (c *comparison) compareRare(ctx context.Context, r *Report) error {
 	const medium = 1e6
-	c.count = s.replicates(12, 40)
-	some := c.cellsWith(func(v int) bool { return medium*cellProb[v] >= leastRows })
-	if unshared, shared, _, err = c.run(ctx, medium, some); err != nil {
+	c.count = c.replicates(12, 40)
+	some := c.cellsWith(func(v int) bool { return medium*c.cellProb[v] >= leastRows })
+	unshared, shared, _, err := c.run(ctx, medium, some)
+	if err != nil {
 		return err
 	}
-	rare := c.cellsWith(func(v int) bool { n := medium * cellProb[v]; return n >= rareRows.Low && n <= rareRows.High })
-	e = bootstrap(1, c.count, newRand(s.Seed, 18), func(pick [][]int) []float64 {
+	rare := c.cellsWith(func(v int) bool { n := medium * c.cellProb[v]; return n >= rareRows.Low && n <= rareRows.High })
+	e := bootstrap(1, c.count, newRand(c.Seed, 18), func(pick [][]int) []float64 {
 		var ratios []float64
 		for _, v := range rare {
 			for _, rep := range pick[0] {
@@ -140,6 +152,19 @@ func (c *comparison) curvatures() ([]float64, error) {
 	return curvature, nil
 }
 
+// comparer is a goroutine's models.
+func (c *comparison) comparer() (*comparer, error) {
+	shared, err := c.trained(c.Table, c.Design.Identity)
+	if err != nil {
+		return nil, err
+	}
+	w := &comparer{shared: shared}
+	for v := range c.Table.Cells {
+		w.free = append(w.free, c.ofCell(v))
+	}
+	return w, nil
+}
+
 // run returns KL(true ‖ fitted) of the given cells and every replicate, unshared and shared,
 // and the fits that reached no minimum. A cell with fewer than leastRows rows has unshared
 // KL −1: it is not fitted.
@@ -147,37 +172,24 @@ func (c *comparison) run(ctx context.Context, N int, cells []int) (unshared, sha
 	t := c.Table
 	unshared, shared = grid(len(t.Cells), c.count), grid(len(t.Cells), c.count)
 	size := t.Atoms * t.Classes
-	newComparer := func() (*comparer, error) {
-		shared, err := c.trained(t, c.Design.Identity)
-		if err != nil {
-			return nil, err
-		}
-		w := &comparer{shared: shared}
-		for v := range t.Cells {
-			w.free = append(w.free, c.ofCell(v))
-		}
-		return w, nil
-	}
 	missing := make([][]string, c.count)
-	err = forEach(ctx, c.count, newComparer, func(w *comparer, rep int) error {
+	err = forEach(ctx, c.count, c.comparer, func(w *comparer, rep int) error {
 		sample := c.sample(c.population, N, newRand(c.Seed, 19, uint64(N), uint64(rep)))
 		where := fmt.Sprintf("seed %d, N = %d, replicate %d", c.Seed, N, rep)
-		theta := append([]float64(nil), c.Theta...)
+		theta := slices.Clone(c.Theta)
 		// Where a maximum lies at infinity, as with few rows, the point where the descent
 		// stops is the estimate, as it would be in practice.
 		if minimize(w.shared, c.gauge, theta, sample) != nil {
 			missing[rep] = append(missing[rep], where+", shared factors")
 		}
-		logq := make([]float64, len(sample))
+		logq, own := make([]float64, len(sample)), make([]float64, size)
 		if err := w.shared.LogProbs(logq, theta); err != nil {
 			return err
 		}
-		own := make([]float64, size)
 		for _, v := range cells {
 			law := c.Label[v*size : (v+1)*size]
 			shared[v][rep] = cellKL(law, logq[v*size:(v+1)*size], t.Atoms)
-			rows := floats.Sum(sample[v*size : (v+1)*size])
-			if rows*float64(N) < leastRows {
+			if floats.Sum(sample[v*size:(v+1)*size])*float64(N) < leastRows {
 				unshared[v][rep] = -1
 				continue
 			}

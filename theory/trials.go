@@ -92,8 +92,11 @@ func (t *trials) name(x trial) string {
 
 // table is a number for each size and replicate, NaN until a trial gives it: those that are lost
 // count for nothing.
-func (t *trials) table() [][]float64 {
-	values := grid(len(t.sizes), t.count)
+func (t *trials) table() [][]float64 { return unmeasured(len(t.sizes), t.count) }
+
+// unmeasured is a grid of NaN.
+func unmeasured(n, m int) [][]float64 {
+	values := grid(n, m)
 	for _, of := range values {
 		for i := range of {
 			of[i] = math.NaN()
