@@ -106,8 +106,8 @@ func recheck(dir, file, now string) (r repeated, err error) {
 	return r, nil
 }
 
-// cellColumns are those that tell the cells of a study apart.
-var cellColumns = []string{"data", "encoder", "method", "slots", "codewords", "calibration_fraction", "shift", "tuned", "split", "seed", "settings"}
+// cellColumns are those that tell the lines of a file apart.
+var cellColumns = []string{"setting", "metric", "predictor", "embedding", "rows", "data", "encoder", "method", "slots", "codewords", "calibration_fraction", "shift", "tuned", "split", "seed", "settings"}
 
 // cell names the cell that the line is of.
 func (r record) cell() string {
