@@ -17,8 +17,7 @@ import (
 )
 
 // LBFGS minimizes p's loss over all its rows by the limited-memory BFGS method
-// (Nocedal 1980) with the strong-Wolfe line search of Moré and Thuente (1994), both
-// gonum's, to a gradient whose ∞-norm the result states. It is for smooth losses,
+// (Nocedal 1980) with gonum's strong-Wolfe line search of Moré and Thuente (1994), to a gradient whose ∞-norm the result states. It is for smooth losses,
 // of float64 weights or, where a gradient of some 1e-5 is small enough, of float32
 // weights, whose steps are still computed in float64; p.Validation is not looked at. The zero value
 // is what the convex baselines are fitted with.
@@ -78,7 +77,7 @@ func (s LBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, e
 	}
 	store := cmp.Or(s.Store, storeOf(p.Loss.Weights().Size()))
 	return s.quasiNewton(ctx, p, func(search optimize.Linesearcher) optimize.Method {
-		return &optimize.LBFGS{Linesearcher: search, Store: store, GradStopThreshold: math.NaN()}
+		return &limitedMemory{history: pairs{most: store, least: math.Inf(-1)}, search: search}
 	})
 }
 
