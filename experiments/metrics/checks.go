@@ -123,21 +123,7 @@ func (b *binned) skce(ctx context.Context, redrawn []ids, p *progress, out *Chec
 	// Σ_i e_iᵀR_i of each stripe, added up in their order
 	partial := make([][]float64, (n.receivers+lanes-1)/lanes)
 	err := n.each(ctx, p, func() []observer {
-		o := n.newRedrawer(places, labels)
-		sum := make([]float64, len(labels))
-		o.residuals = func(t *stripe, k, c, l int, r float64) {
-			sum[k+1] += b.w(t.order[t.first+l]) * o.residualOf(t, k, t.first+l, c) * r
-		}
-		o.done = func(t *stripe) {
-			for c := range t.classes {
-				for l := range t.count {
-					sum[0] += b.w(t.order[t.first+l]) * t.residual(t.first+l, c) * t.total.r[c*lanes+l]
-				}
-			}
-			partial[t.first/lanes] = slices.Clone(sum)
-			clear(sum)
-		}
-		return []observer{o}
+		return []observer{b.products(n.newRedrawer(places, labels), len(labels), partial)}
 	})
 	if err != nil {
 		return fmt.Errorf("metrics: kernel calibration error: %w", err)
@@ -157,6 +143,24 @@ func (b *binned) skce(ctx context.Context, redrawn []ids, p *progress, out *Chec
 		out.SKCENoise = upperNoise(out.SKCE, estimates[1:])
 	}
 	return nil
+}
+
+// products lets o sum e_iᵀR_i of a stripe under each of so many labels.
+func (b *binned) products(o *redrawer, labels int, partial [][]float64) *redrawer {
+	sum := make([]float64, labels)
+	o.residuals = func(t *stripe, k, c, l int, r float64) {
+		sum[k+1] += b.w(t.order[t.first+l]) * o.residualOf(t, k, t.first+l, c) * r
+	}
+	o.done = func(t *stripe) {
+		for c := range t.classes {
+			for l := range t.count {
+				sum[0] += b.w(t.order[t.first+l]) * t.residual(t.first+l, c) * t.total.r[c*lanes+l]
+			}
+		}
+		partial[t.first/lanes] = slices.Clone(sum)
+		clear(sum)
+	}
+	return o
 }
 
 // medianRows bounds the rows whose pairs the median distance is taken over.

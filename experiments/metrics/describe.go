@@ -96,6 +96,11 @@ func (d *describer) cut(rows []int) string {
 	if like < likeness {
 		return ""
 	}
+	return d.inWords(chosen)
+}
+
+// inWords is conditions in words, feature by feature.
+func (d *describer) inWords(chosen []condition) string {
 	low, high := map[int]float64{}, map[int]float64{}
 	var order []int
 	for _, k := range chosen {

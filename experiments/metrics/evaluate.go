@@ -141,28 +141,16 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 		return nil, nil, err
 	}
 	r := &Report{Measurement: *m, Settings: b.settings, Uncertainty: u}
-	seeds := make([]uint64, u.Replicates)
-	for k := range seeds {
-		seeds[k] = rng.Uint64()
-	}
-	replicates, err := b.bootstrap(ctx, seeds)
-	if err != nil {
-		return nil, nil, err
-	}
-	redrawn := b.redraw(u.Redraws, rng)
-	if err := b.ownUncertainty(ctx, r.Own, seeds, redrawn); err != nil {
-		return nil, nil, err
-	}
-	redraws, err := b.relabelled(ctx, redrawn)
+	x, err := b.resample(ctx, r, rng)
 	if err != nil {
 		return nil, nil, err
 	}
 	if z != nil {
 		var without []Values
 		if b.anchors != nil {
-			err = b.anchoredNoise(ctx, z, r.Local, redraws, redrawn, p)
+			err = b.anchoredNoise(ctx, z, r.Local, x.redraws, x.redrawn, p)
 		} else {
-			without, err = b.localUncertainty(ctx, z, r.Local, replicates, redraws, redrawn, p, rng)
+			without, err = b.localUncertainty(ctx, z, r.Local, x, p, rng)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -175,21 +163,53 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 		}
 	}
 	for m := range Metrics {
-		r.Intervals[m] = Interval{math.NaN(), math.NaN()}
-		switch {
-		case b.anchors != nil && m == LCE && r.Anchors != nil: // of the rows drawn; all of them stay the same
-			half := distuv.UnitNormal.Quantile(.975) * r.Anchors.SE
-			r.Intervals[m] = Interval{max(r.Values[m]-half, 0), r.Values[m] + half}
-		case b.anchors != nil && (m == LCE || m == MLCE):
-		case len(replicates) > 0:
-			r.Replicates[m] = column(replicates, m)
-			r.Intervals[m] = around(r.Values[m], r.Replicates[m]).possible(m, r.Values[m])
-		}
-		if len(redraws) > 0 {
-			r.Noise[m] = newNoise(m, r.Values[m], column(redraws, m))
+		if b.anchors != nil && (m == LCE || m == MLCE) {
+			r.spread(m, nil, x.redraws)
+		} else {
+			r.spread(m, x.replicates, x.redraws)
 		}
 	}
-	return r, redrawn, nil
+	if b.anchors != nil && r.Anchors != nil { // of the rows drawn; all of them stay the same
+		half := distuv.UnitNormal.Quantile(.975) * r.Anchors.SE
+		r.Intervals[LCE] = Interval{max(r.Values[LCE]-half, 0), r.Values[LCE] + half}
+	}
+	return r, x.redrawn, nil
+}
+
+// resamples are the metrics of resampled rows and of redrawn labels, the local ones not yet known.
+type resamples struct {
+	replicates, redraws []Values
+	redrawn             []ids // T×N
+}
+
+// resample draws them, as many as r asks for, and fills in the uncertainty of metrics from outside.
+func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (x *resamples, err error) {
+	seeds := make([]uint64, r.Uncertainty.Replicates)
+	for k := range seeds {
+		seeds[k] = rng.Uint64()
+	}
+	x = &resamples{}
+	if x.replicates, err = b.bootstrap(ctx, seeds); err != nil {
+		return nil, err
+	}
+	x.redrawn = b.redraw(r.Uncertainty.Redraws, rng)
+	if err := b.ownUncertainty(ctx, r.Own, seeds, x.redrawn); err != nil {
+		return nil, err
+	}
+	x.redraws, err = b.relabelled(ctx, x.redrawn)
+	return x, err
+}
+
+// spread fills in the interval and the noise floor of a metric, as far as there are replicates and redraws.
+func (r *Report) spread(m Metric, replicates, redraws []Values) {
+	r.Intervals[m] = Interval{math.NaN(), math.NaN()}
+	if len(replicates) > 0 {
+		r.Replicates[m] = column(replicates, m)
+		r.Intervals[m] = around(r.Values[m], r.Replicates[m]).possible(m, r.Values[m])
+	}
+	if len(redraws) > 0 {
+		r.Noise[m] = newNoise(m, r.Values[m], column(redraws, m))
+	}
 }
 
 func column(v []Values, m Metric) []float64 {
@@ -238,74 +258,94 @@ func inParallelWith(ctx context.Context, times int, newWorker func() func(k int)
 	return ctx.Err()
 }
 
-// localUncertainty fills in the local metrics of replicates and redraws and the floor of
-// local, and gives the metrics without each part of the rows, all in one pass over the
-// kernel.
-func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, replicates, redraws []Values, redrawn []ids, p *progress, rng *rand.Rand) (without []Values, err error) {
+// localUncertainty fills in the local metrics of x and the floor of local, and gives the metrics
+// without each part of the rows, all in one pass over the kernel.
+func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, x *resamples, p *progress, rng *rand.Rand) (without []Values, err error) {
+	replicates, redraws := x.replicates, x.redraws
 	groups := newGrouped(b.rows, b.classes, len(replicates), rng)
-	labels := append([]ids{idsOf(b.label, b.classes)}, redrawn...)
 	if len(redraws) > 0 {
 		local.Floor = mat.NewDense(b.rows, b.classes, nil)
 	}
-	resampled, relabelled := b.newTally(len(replicates)+groups.parts), b.newTally(len(redraws))
+	pass := &localPass{
+		binned: b, local: local, groups: groups, labels: append([]ids{idsOf(b.label, b.classes)}, x.redrawn...), draws: len(replicates) > 0,
+		resampled: b.newTally(len(replicates) + groups.parts), relabelled: b.newTally(len(redraws)),
+	}
 	for _, n := range b.parts(z, groups.order, groups.blocks) {
-		counted, drawn := len(redraws) == 0, len(replicates) == 0
-		if !counted && b.settings.Strata == nil { // which need the floor of each row
-			if counted, err = n.redrawnElsewhere(ctx, b.settings.Executor, labels, relabelled); counted {
-				local.Floor = nil
-			}
-		}
-		if !drawn && err == nil {
-			drawn, err = n.resampledElsewhere(ctx, b.settings.Executor, groups, resampled)
-		}
-		if err != nil {
+		if err := pass.count(ctx, n, p); err != nil {
 			return nil, fmt.Errorf("metrics: measure the local uncertainty: %w", err)
-		}
-		if counted && drawn {
-			p.add(n.rows)
-			continue
-		}
-		var places []ids
-		if !counted {
-			places = n.redrawPlaces(labels)
-		}
-		var tallies []func()
-		err = n.each(ctx, p, func() (observers []observer) {
-			if !drawn {
-				o := newResampler(groups, resampled)
-				observers = append(observers, o)
-				tallies = append(tallies, func() { resampled.merge(o.tally) })
-			}
-			if !counted {
-				o := n.newRedrawer(places, labels)
-				counts := o.tallied(local)
-				observers = append(observers, o)
-				tallies = append(tallies, func() { relabelled.merge(counts) })
-			}
-			return observers
-		})
-		if err != nil {
-			return nil, fmt.Errorf("metrics: measure the local uncertainty: %w", err)
-		}
-		for _, merge := range tallies {
-			merge()
 		}
 	}
 	measure := func(v *Values, from *tally, k int, x variant) {
 		v[LCE], v[MLCE] = from.values(k, b.classWeights(x), b.settings.Protocol)
 	}
 	for k := range replicates {
-		measure(&replicates[k], resampled, k, variant{b.times(groups.weights(k)), b.label})
+		measure(&replicates[k], pass.resampled, k, variant{b.times(groups.weights(k)), b.label})
 	}
 	without = make([]Values, groups.parts)
 	for part := range without {
 		k := len(replicates) + part
-		measure(&without[part], resampled, k, variant{b.times(groups.weights(k)), b.label})
+		measure(&without[part], pass.resampled, k, variant{b.times(groups.weights(k)), b.label})
 	}
 	for k := range redraws {
-		measure(&redraws[k], relabelled, k, variant{b.weights(), redrawn[k].all(b.rows)})
+		measure(&redraws[k], pass.relabelled, k, variant{b.weights(), x.redrawn[k].all(b.rows)})
 	}
 	return without, nil
+}
+
+// localPass is what a pass over the kernel counts for resampled rows and for redrawn labels.
+type localPass struct {
+	*binned
+	local                 *Local
+	groups                *grouped
+	labels                []ids // as they are, then the redrawn ones
+	draws                 bool  // whether rows are resampled
+	resampled, relabelled *tally
+}
+
+// count goes through a part of the rows, elsewhere as far as that is done there.
+func (u *localPass) count(ctx context.Context, n *neighbours, p *progress) (err error) {
+	counted, drawn := len(u.labels) == 1, !u.draws
+	if !counted && u.settings.Strata == nil { // which need the floor of each row
+		if counted, err = n.redrawnElsewhere(ctx, u.settings.Executor, u.labels, u.relabelled); counted {
+			u.local.Floor = nil
+		}
+	}
+	if !drawn && err == nil {
+		drawn, err = n.resampledElsewhere(ctx, u.settings.Executor, u.groups, u.resampled)
+	}
+	if err != nil {
+		return err
+	}
+	if counted && drawn {
+		p.add(n.rows)
+		return nil
+	}
+	var places []ids
+	if !counted {
+		places = n.redrawPlaces(u.labels)
+	}
+	var tallies []func()
+	err = n.each(ctx, p, func() (observers []observer) {
+		if !drawn {
+			o := newResampler(u.groups, u.resampled)
+			observers = append(observers, o)
+			tallies = append(tallies, func() { u.resampled.merge(o.tally) })
+		}
+		if !counted {
+			o := n.newRedrawer(places, u.labels)
+			counts := o.tallied(u.local)
+			observers = append(observers, o)
+			tallies = append(tallies, func() { u.relabelled.merge(counts) })
+		}
+		return observers
+	})
+	if err != nil {
+		return err
+	}
+	for _, merge := range tallies {
+		merge()
+	}
+	return nil
 }
 
 // noisy is a value as result files have it.
@@ -332,20 +372,14 @@ func (r *Report) members() ([]byte, error) {
 	return object, nil
 }
 
-// MarshalJSON writes the report: under "metrics" each metric's value, "ci" and
-// "noise", then "checks" and the ESS profile. What could not be measured is left
-// out, and "missing" says why.
-func (r *Report) MarshalJSON() ([]byte, error) {
-	metrics, err := r.members()
-	if err != nil {
-		return nil, err
-	}
-	type profile struct {
+// essProfile, reportSettings, checksObject and reportObject are parts of a report as files have it, and the whole.
+type (
+	essProfile struct {
 		LCE   []float64 `json:"lce"`
 		ESS   []float64 `json:"ess"`
 		Count []int     `json:"count"`
 	}
-	type settings struct {
+	reportSettings struct {
 		Bins       int    `json:"bins"`
 		Binning    string `json:"binning"`
 		Bandwidth  number `json:"bandwidth"`
@@ -354,53 +388,65 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Replicates int    `json:"replicates"`
 		Redraws    int    `json:"redraws"`
 	}
-	type checks struct {
+	checksObject struct {
 		ECE     float64 `json:"ece_debiased"`
 		TopECE  float64 `json:"ece_top_debiased"`
 		Squared float64 `json:"squared_ce_debiased"`
 		SKCE    *noisy  `json:"skce,omitempty"`
 		Smooth  *noisy  `json:"smece_top,omitempty"`
 	}
-	out := struct {
+	reportObject struct {
 		Protocol   Protocol        `json:"protocol"`
 		Rows       int             `json:"rows"`
 		Classes    int             `json:"classes"`
-		Settings   settings        `json:"settings"`
+		Settings   reportSettings  `json:"settings"`
 		Metrics    json.RawMessage `json:"metrics"`
-		Checks     checks          `json:"checks"`
+		Checks     checksObject    `json:"checks"`
 		Recovered  *Recovered      `json:"recoverable,omitempty"`
 		Anchors    *AnchorSample   `json:"anchors,omitempty"`
 		Sets       *SetCoverage    `json:"sets,omitempty"`
 		ByClass    []Part          `json:"classes_by_name,omitempty"`
 		ByGroup    []Part          `json:"groups,omitempty"`
-		ESSProfile *profile        `json:"ess_profile,omitempty"`
+		ESSProfile *essProfile     `json:"ess_profile,omitempty"`
 		Missing    string          `json:"missing,omitempty"`
-	}{
+	}
+)
+
+// MarshalJSON writes the report: under "metrics" each metric's value, "ci" and
+// "noise", then "checks" and the ESS profile. What could not be measured is left
+// out, and "missing" says why.
+func (r *Report) MarshalJSON() ([]byte, error) {
+	metrics, err := r.members()
+	if err != nil {
+		return nil, err
+	}
+	out := reportObject{
 		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes,
-		Settings: settings{
-			r.Settings.Bins, r.Settings.Binning.String(), number(r.Settings.Bandwidth), r.Settings.weightsName(), r.Settings.SmallBin,
-			r.Uncertainty.Replicates, r.Uncertainty.Redraws,
+		Settings: reportSettings{
+			Bins: r.Settings.Bins, Binning: r.Settings.Binning.String(), Bandwidth: number(r.Settings.Bandwidth),
+			Weights: r.Settings.weightsName(), SmallBin: r.Settings.SmallBin,
+			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,
 		},
-		Metrics:   metrics,
-		Checks:    checks{ECE: r.Checks.ECEDebiased, TopECE: r.Checks.TopECEDebiased, Squared: r.Checks.SquaredDebiased},
-		Recovered: r.Recovered,
-		Anchors:   r.Anchors,
-		Sets:      r.Sets,
-		ByClass:   r.ByClass,
-		ByGroup:   r.ByGroup,
-		Missing:   r.Missing(),
-	}
-	if !math.IsNaN(r.Checks.SKCE) {
-		out.Checks.SKCE = &noisy{Value: r.Checks.SKCE, Noise: r.Checks.SKCENoise}
-	}
-	if !math.IsNaN(r.Checks.SmoothECE) {
-		out.Checks.Smooth = &noisy{Value: r.Checks.SmoothECE, Noise: r.Checks.SmoothNoise}
+		Metrics: metrics, Checks: r.Checks.object(), Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets,
+		ByClass: r.ByClass, ByGroup: r.ByGroup, Missing: r.Missing(),
 	}
 	if !math.IsNaN(r.Values[LCE]) {
 		p := r.Local.ESSProfile(defaultBins)
-		out.ESSProfile = &profile{p.LCE, p.At, p.Count}
+		out.ESSProfile = &essProfile{p.LCE, p.At, p.Count}
 	}
 	return json.Marshal(out)
+}
+
+// object is the checks as files have them.
+func (c *Checks) object() checksObject {
+	out := checksObject{ECE: c.ECEDebiased, TopECE: c.TopECEDebiased, Squared: c.SquaredDebiased}
+	if !math.IsNaN(c.SKCE) {
+		out.SKCE = &noisy{Value: c.SKCE, Noise: c.SKCENoise}
+	}
+	if !math.IsNaN(c.SmoothECE) {
+		out.Smooth = &noisy{Value: c.SmoothECE, Noise: c.SmoothNoise}
+	}
+	return out
 }
 
 // number is a float64 that may be +∞, which JSON has no number for: "inf".

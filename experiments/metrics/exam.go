@@ -205,23 +205,18 @@ func (x *exam) diagnosis() *Diagnosis {
 		return cmp.Or(cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.P, b.P))
 	})
 	for c := range x.classes + 1 {
-		region := x.region(d, len(x.sets)-1, c)
-		region.Describe = "all rows, the top class"
+		name := "the top class"
 		if c < x.classes {
-			region.Describe = "all rows, " + d.className(c)
+			name = d.className(c)
 		}
-		region.PerClass = nil
-		d.Classes = append(d.Classes, region)
+		d.Classes = append(d.Classes, x.told(d, len(x.sets)-1, c, "all rows, "+name))
 	}
 	for _, k := range x.tenths {
-		region := x.region(d, k, x.classes)
 		low, high := 1., 0.
-		for _, i := range region.Rows {
+		for _, i := range x.sets[k].rows {
 			low, high = min(low, x.confidence(i)), max(high, x.confidence(i))
 		}
-		region.Describe = "confidence " + span(low, high)
-		region.PerClass = nil
-		d.Confidence = append(d.Confidence, region)
+		d.Confidence = append(d.Confidence, x.told(d, k, x.classes, "confidence "+span(low, high)))
 	}
 	for at, k := range x.groups {
 		if len(x.sets[k].rows) > 0 {
@@ -232,4 +227,11 @@ func (x *exam) diagnosis() *Diagnosis {
 	}
 	d.Verdict, d.Advice = d.verdict(), advice(x.recovered.NLL)
 	return d
+}
+
+// told is a set of rows as a region of one class alone.
+func (x *exam) told(d *Diagnosis, set, class int, text string) Region {
+	region := x.region(d, set, class)
+	region.Describe, region.PerClass = text, nil
+	return region
 }

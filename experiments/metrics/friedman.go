@@ -74,40 +74,15 @@ func shuffledAgreement(doubled [][]int) (p float64, known bool) {
 	k := len(doubled[0])
 	// The sums of the methods' ranks over the data sets so far, in ascending order, as all
 	// methods are alike here, with their chances.
-	type outcome struct {
-		sums   []int
-		chance float64
-	}
-	outcomes := []outcome{{slices.Sorted(slices.Values(doubled[0])), 1}}
+	sums := []rankSums{{slices.Sorted(slices.Values(doubled[0])), 1}}
 	left := mostShuffles
 	for _, ranks := range doubled[1:] {
-		orders := orders(ranks, left/len(outcomes))
+		orders := orders(ranks, left/len(sums))
 		if orders == nil {
 			return 0, false
 		}
-		left -= len(outcomes) * len(orders)
-		at, next := map[string]int{}, []outcome(nil)
-		sums, key := make([]int, k), make([]byte, 0, 4*k)
-		for _, o := range outcomes {
-			for _, order := range orders {
-				for j := range sums {
-					sums[j] = o.sums[j] + order[j]
-				}
-				slices.Sort(sums)
-				key = key[:0]
-				for _, sum := range sums {
-					key = binary.AppendUvarint(key, uint64(sum))
-				}
-				to, seen := at[string(key)]
-				if !seen {
-					to = len(next)
-					at[string(key)] = to
-					next = append(next, outcome{sums: slices.Clone(sums)})
-				}
-				next[to].chance += o.chance / float64(len(orders))
-			}
-		}
-		outcomes = next
+		left -= len(sums) * len(orders)
+		sums = shuffled(sums, orders)
 	}
 	observed := make([]int, k)
 	for _, ranks := range doubled {
@@ -123,12 +98,44 @@ func shuffledAgreement(doubled [][]int) (p float64, known bool) {
 		return s
 	}
 	least := squares(observed)
-	for _, o := range outcomes {
+	for _, o := range sums {
 		if squares(o.sums) >= least {
 			p += o.chance
 		}
 	}
 	return min(p, 1), true
+}
+
+// rankSums are sums of ranks, ascending, with their chance.
+type rankSums struct {
+	sums   []int
+	chance float64
+}
+
+// shuffled are the sums with one more data set, whose ranks are in any of the orders.
+func shuffled(before []rankSums, orders [][]int) (after []rankSums) {
+	k, at := len(orders[0]), map[string]int{}
+	sums, key := make([]int, k), make([]byte, 0, 4*k)
+	for _, o := range before {
+		for _, order := range orders {
+			for j := range sums {
+				sums[j] = o.sums[j] + order[j]
+			}
+			slices.Sort(sums)
+			key = key[:0]
+			for _, sum := range sums {
+				key = binary.AppendUvarint(key, uint64(sum))
+			}
+			to, seen := at[string(key)]
+			if !seen {
+				to = len(after)
+				at[string(key)] = to
+				after = append(after, rankSums{sums: slices.Clone(sums)})
+			}
+			after[to].chance += o.chance / float64(len(orders))
+		}
+	}
+	return after
 }
 
 // orders are the different orders of x, or nil if they are more than most.

@@ -135,27 +135,11 @@ func (b *binned) ownUncertainty(ctx context.Context, values []OwnValue, seeds []
 	if values == nil {
 		return nil
 	}
-	parts := min(mostOwnParts, b.rows)
-	place := rand.New(rand.NewPCG(0, 8)).Perm(b.rows)
-	if len(seeds) == 0 {
-		parts = 0
-	}
-	measured := make([][]float64, len(seeds)+parts+len(redrawn)) // of each variant, the metrics
+	variants := b.ownVariants(seeds, redrawn)
+	measured := make([][]float64, variants.count()) // of each variant, the metrics
 	err := inParallelWith(ctx, len(measured), func() func(int) {
 		return func(k int) {
-			as := b.observed()
-			switch part := k - len(seeds); {
-			case part < 0:
-				as.weight = b.times(multiplicities(b.rows, rand.New(rand.NewPCG(seeds[k], 0))))
-			case part < parts:
-				for i, at := range place {
-					if at%parts == part {
-						as.weight[i] = 0
-					}
-				}
-			default:
-				as.label = redrawn[part-parts].all(b.rows)
-			}
+			as := variants.at(k)
 			for _, v := range values {
 				measured[k] = append(measured[k], b.own(v.Own, as))
 			}
@@ -174,12 +158,49 @@ func (b *binned) ownUncertainty(ctx context.Context, values []OwnValue, seeds []
 			return x
 		}
 		if len(seeds) > 0 {
-			v.Replicates, v.Without = of(measured[:len(seeds)]), of(measured[len(seeds):len(seeds)+parts])
+			v.Replicates, v.Without = of(measured[:len(seeds)]), of(measured[len(seeds):len(seeds)+variants.parts])
 			v.Interval = around(v.Value, v.Replicates)
 		}
 		if len(redrawn) > 0 {
-			v.Noise = newNoise(v.Like(), v.Value, of(measured[len(seeds)+parts:]))
+			v.Noise = newNoise(v.Like(), v.Value, of(measured[len(seeds)+variants.parts:]))
 		}
 	}
 	return nil
+}
+
+// ownVariants are the rows as resampled by each seed, without each part in turn, and as redrawn.
+type ownVariants struct {
+	*binned
+	seeds   []uint64
+	parts   int   // 0 without seeds
+	place   []int // of each row in the order that the parts are dealt
+	redrawn []ids
+}
+
+func (b *binned) ownVariants(seeds []uint64, redrawn []ids) *ownVariants {
+	v := &ownVariants{binned: b, seeds: seeds, redrawn: redrawn, place: rand.New(rand.NewPCG(0, 8)).Perm(b.rows)}
+	if len(seeds) > 0 {
+		v.parts = min(mostOwnParts, b.rows)
+	}
+	return v
+}
+
+func (v *ownVariants) count() int { return len(v.seeds) + v.parts + len(v.redrawn) }
+
+// at is the k-th of them.
+func (v *ownVariants) at(k int) variant {
+	as := v.observed()
+	switch part := k - len(v.seeds); {
+	case part < 0:
+		as.weight = v.times(multiplicities(v.rows, rand.New(rand.NewPCG(v.seeds[k], 0))))
+	case part < v.parts:
+		for i, at := range v.place {
+			if at%v.parts == part {
+				as.weight[i] = 0
+			}
+		}
+	default:
+		as.label = v.redrawn[part-v.parts].all(v.rows)
+	}
+	return as
 }

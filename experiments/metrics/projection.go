@@ -61,43 +61,19 @@ func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense,
 	}
 	a := &atlas{exam: &exam{sample: s, Examination: e, embedding: embedding}, centred: mat.DenseCopyOf(embedding)}
 	a.words = a.describer()
-	mean, _ := moments(a.centred)
-	for i := range n {
-		floats.Sub(a.centred.RawRowView(i), mean)
+	principal, err := a.principal(min(dim, 3))
+	if err != nil {
+		return nil, err
 	}
-	a.cov.SymOuterK(1/float64(n), a.centred.T())
-	var eigen mat.EigenSym
-	if !eigen.Factorize(&a.cov, true) {
-		return nil, fmt.Errorf("metrics: map: the eigenvalues of the covariance did not converge")
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	var principal [][]float64
-	for k := range min(dim, 3) {
-		principal = append(principal, mat.Col(nil, dim-1-k, &vectors))
-	}
-	m := &Map{}
-	first, second := principal[0], a.next(principal[0], principal)
-	m.Planes = append(m.Planes, Plane{
-		Name: "The two directions of largest variance", At: project(a.centred, first, second),
-		Axes: [2]string{a.axis("main direction", first), a.axis("second direction", second)},
-	})
-	var towards [][]float64
-	for _, r := range d.Regions[:min(2, len(d.Regions))] {
-		if w := a.towards(r); r.Wrong && w != nil {
-			towards = append(towards, w)
-		}
-	}
-	if len(towards) > 0 {
-		second = a.next(towards[0], append(towards[1:], principal...))
+	m := &Map{Planes: []Plane{a.plane("The two directions of largest variance",
+		axis{"main direction", principal[0]}, axis{"second direction", a.next(principal[0], principal)})}}
+	if wrong := a.separating(d.Regions[:min(2, len(d.Regions))]); len(wrong) > 0 {
 		name := "direction of largest variance besides"
-		if len(towards) > 1 && a.apart(towards[0], towards[1]) != nil {
+		if len(wrong) > 1 && a.apart(wrong[0], wrong[1]) != nil {
 			name = "towards region 2"
 		}
-		m.Planes = append(m.Planes, Plane{
-			Name: "The two directions in which wrong regions lie farthest from the other rows", At: project(a.centred, towards[0], second),
-			Axes: [2]string{a.axis("towards region 1", towards[0]), a.axis(name, second)},
-		})
+		m.Planes = append(m.Planes, a.plane("The two directions in which wrong regions lie farthest from the other rows",
+			axis{"towards region 1", wrong[0]}, axis{name, a.next(wrong[0], append(wrong[1:], principal...))}))
 	}
 	words := lloyd(embedding, min(mapPlaces, max(1, n/defaultRegion)), rng)
 	k, _ := words.Dims()
@@ -110,6 +86,50 @@ func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense,
 		m.Regions = append(m.Regions, a.place(r.Rows))
 	}
 	return m, nil
+}
+
+// principal centres the embedding and gives so many directions of largest variance.
+func (a *atlas) principal(many int) (directions [][]float64, err error) {
+	n, dim := a.centred.Dims()
+	mean, _ := moments(a.centred)
+	for i := range n {
+		floats.Sub(a.centred.RawRowView(i), mean)
+	}
+	a.cov.SymOuterK(1/float64(n), a.centred.T())
+	var eigen mat.EigenSym
+	if !eigen.Factorize(&a.cov, true) {
+		return nil, fmt.Errorf("metrics: map: the eigenvalues of the covariance did not converge")
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	for k := range many {
+		directions = append(directions, mat.Col(nil, dim-1-k, &vectors))
+	}
+	return directions, nil
+}
+
+// separating are Fisher's directions of the regions that are wrong and have one.
+func (a *atlas) separating(regions []Region) (directions [][]float64) {
+	for _, r := range regions {
+		if w := a.towards(r); r.Wrong && w != nil {
+			directions = append(directions, w)
+		}
+	}
+	return directions
+}
+
+// axis is a direction and what it is called.
+type axis struct {
+	name      string
+	direction []float64
+}
+
+// plane is that of two axes.
+func (a *atlas) plane(name string, x, y axis) Plane {
+	return Plane{
+		Name: name, At: project(a.centred, x.direction, y.direction),
+		Axes: [2]string{a.axis(x.name, x.direction), a.axis(y.name, y.direction)},
+	}
 }
 
 // atlas is a Map in the making.

@@ -100,9 +100,7 @@ func (m Shrunk) Fit(ctx context.Context, logProbs *mat.Dense, features mat.Matri
 func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matrix, labels []int, rng *rand.Rand) (best mixture, corrected *mat.Dense, err error) {
 	n, c := l.Dims()
 	fold := folds(n, innerFolds, rng)
-	var paths []*path
-	var held []*design
-	var outside [][]int
+	var parts []*innerFold
 	for k := range innerFolds {
 		in, out := apart(fold, k)
 		if len(in) == 0 || len(out) == 0 {
@@ -110,26 +108,52 @@ func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matri
 		}
 		inL, inF := rowsOf(l, in), partOf(features, in)
 		b := newBasis(f, inL, inF, rng)
-		paths = append(paths, &path{design: b.design(inL, inF, pick(labels, in))})
-		held = append(held, b.design(rowsOf(l, out), partOf(features, out), pick(labels, out)))
-		outside = append(outside, out)
+		parts = append(parts, &innerFold{
+			path: path{design: b.design(inL, inF, pick(labels, in))},
+			held: b.design(rowsOf(l, out), partOf(features, out), pick(labels, out)), rows: out,
+		})
 	}
+	if best, err = bestSpread(ctx, parts); best == nil || err != nil {
+		return nil, nil, err
+	}
+	corrected = mat.NewDense(n, c, nil)
+	for k, p := range parts {
+		g := p.held.logProbs(best[k].theta)
+		for at, i := range p.rows {
+			corrected.SetRow(i, g.RawRowView(at))
+		}
+	}
+	return best, corrected, nil
+}
+
+// innerFold is the path on the rows outside a fold, and the fold's own rows.
+type innerFold struct {
+	path
+	held *design
+	rows []int
+}
+
+// loss is that of the fold's rows, their sum; nil Θ is the identity.
+func (p *innerFold) loss(theta []float64) float64 { return p.held.loss(theta) * float64(p.held.rows) }
+
+// bestSpread is the corrections of the folds at the σ of least loss on them, nil at 0.
+func bestSpread(ctx context.Context, parts []*innerFold) (best mixture, err error) {
 	var bestLoss float64
-	for _, d := range held {
-		bestLoss += d.loss(nil) * float64(d.rows)
+	for _, p := range parts {
+		bestLoss += p.loss(nil)
 	}
 	worse := 0
 	for _, sigma := range spreads {
 		if err := ctx.Err(); err != nil {
-			return nil, nil, fmt.Errorf("metrics: fit a recalibrator: %w", err)
+			return nil, fmt.Errorf("metrics: fit a recalibrator: %w", err)
 		}
 		var loss float64
 		var at mixture
-		for k, p := range paths {
+		for _, p := range parts {
 			if err := p.to(sigma); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			loss += held[k].loss(p.theta) * float64(held[k].rows)
+			loss += p.loss(p.theta)
 			at = append(at, weighted{p.basis, slices.Clone(p.theta)})
 		}
 		if loss < bestLoss {
@@ -138,17 +162,7 @@ func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matri
 			break
 		}
 	}
-	if best == nil {
-		return nil, nil, nil
-	}
-	corrected = mat.NewDense(n, c, nil)
-	for k, d := range held {
-		g := d.logProbs(best[k].theta)
-		for at, i := range outside[k] {
-			corrected.SetRow(i, g.RawRowView(at))
-		}
-	}
-	return best, corrected, nil
+	return best, nil
 }
 
 // sequence is corrections one after the other.

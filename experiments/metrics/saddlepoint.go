@@ -49,28 +49,45 @@ func meanTail(x []float64, a float64) float64 {
 	case a < 0.05*math.Sqrt(variance/n): // near the centre, where w and u vanish together
 		return math.Erfc(a/math.Sqrt(2*variance/n)) / 2
 	}
-	cumulants := func(t float64) (k, k1, k2 float64) {
-		var sum, first, second float64
-		for _, v := range x {
-			e := math.Exp(t * (v - most))
-			sum += e
-			first += e * v
-			second += e * v * v
-		}
-		k1 = first / sum
-		return math.Log(sum/n) + t*most, k1, second/sum - k1*k1
+	c := cumulants{x, most}
+	t := c.where(a, variance)
+	k, _, k2 := c.at(t)
+	w, u := math.Sqrt(2*n*(t*a-k)), t*math.Sqrt(n*k2)
+	return math.Erfc(w/math.Sqrt2)/2 + math.Exp(-w*w/2)/math.Sqrt(2*math.Pi)*(1/u-1/w)
+}
+
+// cumulants are those of a draw from x.
+type cumulants struct {
+	x    []float64
+	most float64 // of x
+}
+
+// at is K(t) with its first two derivatives.
+func (c cumulants) at(t float64) (k, k1, k2 float64) {
+	var sum, first, second float64
+	for _, v := range c.x {
+		e := math.Exp(t * (v - c.most))
+		sum += e
+		first += e * v
+		second += e * v * v
 	}
+	k1 = first / sum
+	return math.Log(sum/float64(len(c.x))) + t*c.most, k1, second/sum - k1*k1
+}
+
+// where is the t of K'(t) = a.
+func (c cumulants) where(a, variance float64) (t float64) {
 	lo, hi := 0.0, a/variance
 	for {
-		if _, k1, _ := cumulants(hi); k1 >= a || hi > 1e12/most {
+		if _, k1, _ := c.at(hi); k1 >= a || hi > 1e12/c.most {
 			break
 		}
 		lo, hi = hi, 2*hi
 	}
-	t := hi
+	t = hi
 	for range 100 { // Newton's step where it stays between the bounds, else their middle
-		_, k1, k2 := cumulants(t)
-		if math.Abs(k1-a) <= 1e-12*most {
+		_, k1, k2 := c.at(t)
+		if math.Abs(k1-a) <= 1e-12*c.most {
 			break
 		}
 		if k1 > a {
@@ -82,7 +99,5 @@ func meanTail(x []float64, a float64) float64 {
 			t = (lo + hi) / 2
 		}
 	}
-	k, _, k2 := cumulants(t)
-	w, u := math.Sqrt(2*n*(t*a-k)), t*math.Sqrt(n*k2)
-	return math.Erfc(w/math.Sqrt2)/2 + math.Exp(-w*w/2)/math.Sqrt(2*math.Pi)*(1/u-1/w)
+	return t
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -125,48 +126,51 @@ const (
 	defaultSmallBin  = 20
 )
 
-// filled returns s with its defaults written out, or an error that names the bad field.
-func (s Settings) filled(classes int) (Settings, error) {
+// check returns an error that names a field which makes no sense with so many classes.
+func (s Settings) check(classes int) error {
 	switch {
 	case s.Protocol != Tables && s.Protocol != Formula:
-		return s, fmt.Errorf("metrics: settings: unknown protocol %v", s.Protocol)
+		return fmt.Errorf("metrics: settings: unknown protocol %v", s.Protocol)
 	case s.Binning != EqualWidth && s.Binning != Quantile:
-		return s, fmt.Errorf("metrics: settings: unknown binning %d", s.Binning)
+		return fmt.Errorf("metrics: settings: unknown binning %d", s.Binning)
 	case s.Weighting != Uniform && s.Weighting != Frequency:
-		return s, fmt.Errorf("metrics: settings: unknown weighting %d", s.Weighting)
+		return fmt.Errorf("metrics: settings: unknown weighting %d", s.Weighting)
 	case s.Bins < 0 || s.Bins > math.MaxUint16:
-		return s, fmt.Errorf("metrics: settings: %d bins: want 1 to %d", s.Bins, math.MaxUint16)
+		return fmt.Errorf("metrics: settings: %d bins: want 1 to %d", s.Bins, math.MaxUint16)
 	case s.Bandwidth < 0 || math.IsNaN(s.Bandwidth):
-		return s, fmt.Errorf("metrics: settings: bandwidth %v: want a positive number", s.Bandwidth)
+		return fmt.Errorf("metrics: settings: bandwidth %v: want a positive number", s.Bandwidth)
 	case s.Anchors > 0 && s.Rows != nil:
-		return s, fmt.Errorf("metrics: settings: local metrics at some of the rows take no weights: measure at all, or leave the weights out")
+		return fmt.Errorf("metrics: settings: local metrics at some of the rows take no weights: measure at all, or leave the weights out")
 	case s.Anchors < 0:
-		return s, fmt.Errorf("metrics: settings: %d anchors: want a positive number, or 0 for all rows", s.Anchors)
+		return fmt.Errorf("metrics: settings: %d anchors: want a positive number, or 0 for all rows", s.Anchors)
 	case s.SmallBin < NoSmallBin:
-		return s, fmt.Errorf("metrics: settings: small bin of %d rows: want a count, or NoSmallBin", s.SmallBin)
+		return fmt.Errorf("metrics: settings: small bin of %d rows: want a count, or NoSmallBin", s.SmallBin)
 	case s.Protocol == Formula && s.SmallBin > 0:
-		return s, fmt.Errorf("metrics: settings: the formula protocol skips no bin, so SmallBin %d has no meaning", s.SmallBin)
+		return fmt.Errorf("metrics: settings: the formula protocol skips no bin, so SmallBin %d has no meaning", s.SmallBin)
 	case s.ClassWeights != nil && s.Weighting != Uniform:
-		return s, fmt.Errorf("metrics: settings: give ClassWeights or Weighting, not both")
+		return fmt.Errorf("metrics: settings: give ClassWeights or Weighting, not both")
 	case s.ClassWeights != nil && len(s.ClassWeights) != classes:
-		return s, fmt.Errorf("metrics: settings: %d class weights for %d classes", len(s.ClassWeights), classes)
+		return fmt.Errorf("metrics: settings: %d class weights for %d classes", len(s.ClassWeights), classes)
 	}
 	var sum float64
 	for c, w := range s.ClassWeights {
 		if !(w >= 0) || math.IsInf(w, 1) {
-			return s, fmt.Errorf("metrics: settings: weight of class %d is %v: want a finite number ≥ 0", c, w)
+			return fmt.Errorf("metrics: settings: weight of class %d is %v: want a finite number ≥ 0", c, w)
 		}
 		sum += w
 	}
 	if s.ClassWeights != nil && sum == 0 {
-		return s, fmt.Errorf("metrics: settings: the class weights are all zero")
+		return fmt.Errorf("metrics: settings: the class weights are all zero")
 	}
-	if s.Bins == 0 {
-		s.Bins = defaultBins
+	return nil
+}
+
+// filled returns s with its defaults written out, or the error of check.
+func (s Settings) filled(classes int) (Settings, error) {
+	if err := s.check(classes); err != nil {
+		return s, err
 	}
-	if s.Bandwidth == 0 {
-		s.Bandwidth = defaultBandwidth
-	}
+	s.Bins, s.Bandwidth = cmp.Or(s.Bins, defaultBins), cmp.Or(s.Bandwidth, defaultBandwidth)
 	switch {
 	case s.SmallBin == NoSmallBin || s.Protocol == Formula:
 		s.SmallBin = 0

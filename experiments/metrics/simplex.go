@@ -30,19 +30,42 @@ const (
 	simplexPoints = 400
 )
 
+// simplexSums are the sums over the rows in a cell.
+type simplexSums struct {
+	prob, variance, label [3]float64
+	rows                  int
+	weight                float64
+}
+
+func (c *simplexSums) add(p [3]float64, label int32, weight float64) {
+	c.rows++
+	c.weight += weight
+	c.label[label] += weight
+	for k, x := range p {
+		c.prob[k] += weight * x
+		c.variance[k] += weight * weight * x * (1 - x)
+	}
+}
+
+func (c *simplexSums) cell() SimplexCell {
+	cell := SimplexCell{Rows: c.rows}
+	for k := range 3 {
+		cell.Mean[k], cell.Share[k] = c.prob[k]/c.weight, c.label[k]/c.weight
+		if c.variance[k] > 0 {
+			cell.Z = max(cell.Z, math.Abs(c.label[k]-c.prob[k])/math.Sqrt(c.variance[k]))
+		}
+	}
+	return cell
+}
+
 // NewSimplex is that of predictions (N×3, in log-probabilities). Rows count as the weights say, nil: 1 each.
 func NewSimplex(logProbs *mat.Dense, labels []int, weights []float64) (*Simplex, error) {
 	s, err := newSample(logProbs, labels)
 	if err != nil {
 		return nil, err
 	}
-	type sums struct {
-		prob, variance, label [3]float64
-		rows                  int
-		weight                float64
-	}
-	cells := map[[3]int]*sums{}
-	var order [][3]int
+	cells := map[[3]int]*simplexSums{}
+	var order []*simplexSums
 	t := &Simplex{}
 	for i := range s.rows {
 		p := [3]float64(s.prob[3*i : 3*i+3])
@@ -50,40 +73,23 @@ func NewSimplex(logProbs *mat.Dense, labels []int, weights []float64) (*Simplex,
 		for k := range at {
 			at[k] = min(int(p[k]*simplexSide), simplexSide-1)
 		}
-		c := cells[at]
-		if c == nil {
-			c = &sums{}
-			cells[at], order = c, append(order, at)
+		if cells[at] == nil {
+			cells[at] = &simplexSums{}
+			order = append(order, cells[at])
 		}
 		weight := 1.0
 		if weights != nil {
 			weight = weights[i]
 		}
-		c.rows++
-		c.weight += weight
-		c.label[s.label[i]] += weight
-		for k, x := range p {
-			c.prob[k] += weight * x
-			c.variance[k] += weight * weight * x * (1 - x)
-		}
+		cells[at].add(p, s.label[i], weight)
 		if s.rows <= simplexPoints || i*simplexPoints/s.rows != (i-1)*simplexPoints/s.rows || i == 0 {
 			t.Points, t.Labels = append(t.Points, p), append(t.Labels, int(s.label[i]))
 		}
 	}
-	for _, at := range order {
-		c := cells[at]
-		if c.rows < simplexFewest {
-			continue
+	for _, c := range order {
+		if c.rows >= simplexFewest {
+			t.Cells = append(t.Cells, c.cell())
 		}
-		n := c.weight
-		cell := SimplexCell{Rows: c.rows}
-		for k := range 3 {
-			cell.Mean[k], cell.Share[k] = c.prob[k]/n, c.label[k]/n
-			if c.variance[k] > 0 {
-				cell.Z = max(cell.Z, math.Abs(c.label[k]-c.prob[k])/math.Sqrt(c.variance[k]))
-			}
-		}
-		t.Cells = append(t.Cells, cell)
 	}
 	return t, nil
 }

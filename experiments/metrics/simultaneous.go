@@ -82,28 +82,12 @@ func (s *sample) largest(ctx context.Context, sets []tested, redraws int, rng *r
 	for t := range seeds {
 		seeds[t] = rng.Uint64()
 	}
-	cumulative := make([]float32, s.rows*s.classes)
-	for i := range s.rows {
-		var sum float64
-		for c := range s.classes {
-			sum += s.prob[i*s.classes+c]
-			cumulative[i*s.classes+c] = float32(sum)
-		}
-	}
+	cumulative := s.cumulative()
 	most := make([]float64, redraws)
 	err := inParallelWith(ctx, redraws, func() func(t int) {
 		label, hits := make([]int32, s.rows), make([]float64, s.classes+1)
 		return func(t int) {
-			source := rand.NewPCG(seeds[t], 0)
-			for i := range label {
-				row := cumulative[i*s.classes : (i+1)*s.classes]
-				u := float32(source.Uint64()>>40) * 0x1p-24 * row[s.classes-1]
-				y := 0
-				for y < s.classes-1 && u >= row[y] {
-					y++
-				}
-				label[i] = int32(y)
-			}
+			drawLabels(label, cumulative, rand.NewPCG(seeds[t], 0))
 			for _, g := range sets {
 				clear(hits)
 				for _, i := range g.rows {
@@ -123,6 +107,33 @@ func (s *sample) largest(ctx context.Context, sets []tested, redraws int, rng *r
 	}
 	slices.Sort(most)
 	return most, nil
+}
+
+// cumulative is Σ_{l ≤ c} p_il (N×C).
+func (s *sample) cumulative() []float32 {
+	out := make([]float32, s.rows*s.classes)
+	for i := range s.rows {
+		var sum float64
+		for c := range s.classes {
+			sum += s.prob[i*s.classes+c]
+			out[i*s.classes+c] = float32(sum)
+		}
+	}
+	return out
+}
+
+// drawLabels draws a label of each row from cumulative probabilities.
+func drawLabels(label []int32, cumulative []float32, source *rand.PCG) {
+	classes := len(cumulative) / len(label)
+	for i := range label {
+		row := cumulative[i*classes : (i+1)*classes]
+		u := float32(source.Uint64()>>40) * 0x1p-24 * row[classes-1]
+		y := 0
+		for y < classes-1 && u >= row[y] {
+			y++
+		}
+		label[i] = int32(y)
+	}
 }
 
 // swings are, in ascending order, the largest |Σ w (e − ē)| / √(Σ (e − ē)² + 4) over all

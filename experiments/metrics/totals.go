@@ -119,27 +119,7 @@ func (t *Totals) Add(logProbs *mat.Dense, labels []int, first uint64) error {
 
 func (t *totals) addBatch(b *binned, prob []int64, from, to int, first uint64) {
 	n := to - from
-	weights := make([]uint8, len(t.ReplicateRows)*n)
-	drawn := make([]int, len(t.Drawn)*n)
-	cumulative := make([]float64, b.classes)
-	for i := from; i < to; i++ {
-		rng := rowRNG(t.Seed, first+uint64(i))
-		for k := range t.ReplicateRows {
-			weights[k*n+i-from] = poisson(rng)
-		}
-		var sum float64
-		for c := range cumulative {
-			sum += b.prob[i*b.classes+c]
-			cumulative[c] = sum
-		}
-		for k := range t.Drawn {
-			u, c := rng.Float64()*sum, 0
-			for c < b.classes-1 && u >= cumulative[c] {
-				c++
-			}
-			drawn[k*n+i-from] = c
-		}
-	}
+	weights, drawn := t.draw(b, from, to, first)
 	squares := make([]float64, n) // Σ_c p_ic²
 	for i := range squares {
 		for _, p := range b.prob[(from+i)*b.classes : (from+i+1)*b.classes] {
@@ -163,6 +143,32 @@ func (t *totals) addBatch(b *binned, prob []int64, from, to int, first uint64) {
 			t.Drawn[k].add(b, i, drawn[k*n+i-from], squares[i-from], 1)
 		}
 	}
+}
+
+// draw draws the weights of rows from … to−1 in each replicate, and their labels in each redraw.
+func (t *totals) draw(b *binned, from, to int, first uint64) (weights []uint8, drawn []int) {
+	n := to - from
+	weights, drawn = make([]uint8, len(t.ReplicateRows)*n), make([]int, len(t.Drawn)*n)
+	cumulative := make([]float64, b.classes)
+	for i := from; i < to; i++ {
+		rng := rowRNG(t.Seed, first+uint64(i))
+		for k := range t.ReplicateRows {
+			weights[k*n+i-from] = poisson(rng)
+		}
+		var sum float64
+		for c := range cumulative {
+			sum += b.prob[i*b.classes+c]
+			cumulative[c] = sum
+		}
+		for k := range t.Drawn {
+			u, c := rng.Float64()*sum, 0
+			for c < b.classes-1 && u >= cumulative[c] {
+				c++
+			}
+			drawn[k*n+i-from] = c
+		}
+	}
+	return weights, drawn
 }
 
 func (w *weighed) add(b *binned, prob []int64, i int, times int64) {
@@ -307,16 +313,10 @@ func (t *Totals) Report() (*Report, error) {
 		redraws = append(redraws, v.values(&v.Rows, &v.Drawn[k]))
 	}
 	for m := range Metrics {
-		r.Intervals[m] = Interval{math.NaN(), math.NaN()}
 		if m.Local() {
-			continue
-		}
-		if len(replicates) > 0 {
-			r.Replicates[m] = column(replicates, m)
-			r.Intervals[m] = around(r.Values[m], r.Replicates[m]).possible(m, r.Values[m])
-		}
-		if len(redraws) > 0 {
-			r.Noise[m] = newNoise(m, r.Values[m], column(redraws, m))
+			r.spread(m, nil, nil)
+		} else {
+			r.spread(m, replicates, redraws)
 		}
 	}
 	bins := v.Settings.Bins

@@ -107,43 +107,57 @@ func (t *LocalTotals) Add(a *Anchors, logProbs *mat.Dense, labels []int, embeddi
 		}
 	}
 	_, dim := embedding.Dims()
-	classes, scale := b.classes, -1/(2*b.settings.Bandwidth*b.settings.Bandwidth)
-	rs, ss, qs := make([]float64, classes), make([]float64, classes), make([]float64, classes)
+	sums := newKernelSums(b, residual, embedding)
 	for i, at := range a.t.Rows {
 		if len(at.Z) != dim {
 			return fmt.Errorf("metrics: the embedding has %d dimensions, that of other rows has %d", dim, len(at.Z))
 		}
 		for from := 0; from < b.rows; from += batchRows {
-			clear(rs)
-			clear(ss)
-			clear(qs)
-			for j := from; j < min(from+batchRows, b.rows); j++ {
-				if b.settings.Protocol == Formula && b.topLabel[j] != at.Top {
-					continue
-				}
-				z := embedding.RawRowView(j)[:len(at.Z)]
-				var d2 float64
-				for m, x := range at.Z {
-					d2 += (x - z[m]) * (x - z[m])
-				}
-				k := math.Exp(scale * d2)
-				bins, e := b.class[j*classes:(j+1)*classes], residual[j*classes:(j+1)*classes]
-				for c, own := range at.Bins {
-					if own == bins[c] || b.settings.Protocol == Formula {
-						rs[c] += k * e[c]
-						ss[c] += k
-						qs[c] += k * k
-					}
-				}
-			}
-			for c := range rs { // of 512 terms of at most 1 each
-				t.t.R[i*classes+c].add(units(rs[c]))
-				t.t.S[i*classes+c].add(units(ss[c]))
-				t.t.Q[i*classes+c].add(units(qs[c]))
+			sums.over(from, min(from+batchRows, b.rows), at)
+			for c := range b.classes { // of 512 terms of at most 1 each
+				k := i*b.classes + c
+				t.t.R[k].add(units(sums.r[c]))
+				t.t.S[k].add(units(sums.s[c]))
+				t.t.Q[k].add(units(sums.q[c]))
 			}
 		}
 	}
 	return nil
+}
+
+// kernelSums are those of an anchor over some rows, of each class.
+type kernelSums struct {
+	*binned
+	residual  []float64
+	embedding *mat.Dense
+	r, s, q   []float64
+}
+
+func newKernelSums(b *binned, residual []float64, embedding *mat.Dense) *kernelSums {
+	zeros := func() []float64 { return make([]float64, b.classes) }
+	return &kernelSums{binned: b, residual: residual, embedding: embedding, r: zeros(), s: zeros(), q: zeros()}
+}
+
+// over sums over the rows from … to−1 that share a bin with the anchor.
+func (x *kernelSums) over(from, to int, at anchor) {
+	clear(x.r)
+	clear(x.s)
+	clear(x.q)
+	scale := -1 / (2 * x.settings.Bandwidth * x.settings.Bandwidth)
+	for j := from; j < to; j++ {
+		if x.settings.Protocol == Formula && x.topLabel[j] != at.Top {
+			continue
+		}
+		k := math.Exp(scale * squared(at.Z, x.embedding.RawRowView(j)))
+		bins, e := x.class[j*x.classes:(j+1)*x.classes], x.residual[j*x.classes:(j+1)*x.classes]
+		for c, own := range at.Bins {
+			if own == bins[c] || x.settings.Protocol == Formula {
+				x.r[c] += k * e[c]
+				x.s[c] += k
+				x.q[c] += k * k
+			}
+		}
+	}
 }
 
 // Merge adds the sums over other rows, of the same anchors.

@@ -200,24 +200,7 @@ func lloyd(of mat.Matrix, k int, rng *rand.Rand) *mat.Dense {
 		x = rowsOf(of, firstToLast(n))
 	}
 	words := mat.NewDense(k, d, nil)
-	distance := make([]float64, n) // squared, to the nearest word so far
-	next := rng.IntN(n)
-	for w := range k {
-		words.SetRow(w, x.RawRowView(next))
-		var sum float64
-		for i := range distance {
-			if d2 := squared(x.RawRowView(i), words.RawRowView(w)); w == 0 || d2 < distance[i] {
-				distance[i] = d2
-			}
-			sum += distance[i]
-		}
-		u := rng.Float64() * sum
-		for next = 0; next < n-1; next++ {
-			if u -= distance[next]; u < 0 {
-				break
-			}
-		}
-	}
+	seed(words, x, rng)
 	count := make([]float64, k)
 	for range lloydPasses {
 		word := nearest(x, words)
@@ -236,6 +219,30 @@ func lloyd(of mat.Matrix, k int, rng *rand.Rand) *mat.Dense {
 		}
 	}
 	return words
+}
+
+// seed draws words among the rows of x, each by the squared distance to those before.
+func seed(words, x *mat.Dense, rng *rand.Rand) {
+	n, _ := x.Dims()
+	k, _ := words.Dims()
+	distance := make([]float64, n) // squared, to the nearest word so far
+	next := rng.IntN(n)
+	for w := range k {
+		words.SetRow(w, x.RawRowView(next))
+		var sum float64
+		for i := range distance {
+			if d2 := squared(x.RawRowView(i), words.RawRowView(w)); w == 0 || d2 < distance[i] {
+				distance[i] = d2
+			}
+			sum += distance[i]
+		}
+		u := rng.Float64() * sum
+		for next = 0; next < n-1; next++ {
+			if u -= distance[next]; u < 0 {
+				break
+			}
+		}
+	}
 }
 
 func squared(a, b []float64) (sum float64) {
