@@ -16,7 +16,7 @@ const level = 0.05
 
 // pairs fills the mark pairs: for each pair of methods of a study's tests.csv on how many
 // sources the first is better and worse than the second, after Holm's correction over the
-// family that the file names, and the exact signed-rank p over the sources. Sources of without
+// family that the file names, or for each kind of codes and its random twin, and the exact signed-rank p over the sources. Sources of without
 // are left out of that p: they share their rows with others.
 func pairs(dir string, a arguments) (string, error) {
 	lines, err := readCSV(dir, a["file"])
@@ -27,11 +27,11 @@ func pairs(dir string, a arguments) (string, error) {
 	without := strings.Split(a["without"], ",")
 	t := &report.Table{Labels: []string{"first against second, by NLL"}, Blocks: make([]report.Block, 1), Values: []report.Head{
 		{Text: "better on"}, {Text: "worse on"}, {Text: "not told apart on"}, {Text: "p over the sources"}}}
-	type pair struct{ method, tuned, against string }
+	type pair struct{ method, tuned, against, codes string }
 	var order []pair
 	of := map[pair][]record{}
 	for _, r := range lines {
-		p := pair{r["method"], r["tuned"], r["against"]}
+		p := pair{r["method"], r["tuned"], r["against"], r["codes"]}
 		if of[p] == nil {
 			order = append(order, p)
 		}
@@ -46,8 +46,12 @@ func pairs(dir string, a arguments) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", a["file"], err)
 		}
-		name := study.MethodTitle(p.method) + " against " + study.MethodTitle(p.against)
-		if p.tuned == "false" && slices.Contains(order, pair{p.method, "true", p.against}) {
+		name, chosen := study.MethodTitle(p.method)+" against "+study.MethodTitle(p.against), p
+		chosen.tuned = "true"
+		switch {
+		case p.codes != "":
+			name = study.MethodTitle(p.method) + ", " + p.codes + ", against its twin"
+		case p.tuned == "false" && slices.Contains(order, chosen):
 			name = study.MethodTitle(p.method) + " as it is against " + study.MethodTitle(p.against)
 		}
 		row := report.Row{Labels: []string{name}}

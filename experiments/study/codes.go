@@ -32,9 +32,13 @@ var Codes = Study{
 		}
 		return specs
 	},
-	Vary:    []Field{byMethod, byCodes},
+	Vary: []Field{byMethod, byCodes},
+	Twins: func(ctx context.Context, f *Findings) ([]*test, error) {
+		tests, _, err := f.twins(ctx)
+		return tests, err
+	},
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
-	Views:   []View{twins, scores, noiseFloor, timeTable},
+	Views:   []View{twinTables, scores, noiseFloor, timeTable},
 }
 
 // headroomMethod sees features and logits and has no codes: where neither it nor random codes find
@@ -170,14 +174,13 @@ func (s *subject) headroom(ctx context.Context) (found, asked bool, err error) {
 	return found || !asked, asked, nil
 }
 
-// twins holds each kind of codes against its random twin, on the sources with something to find.
-func twins(ctx context.Context, f *Findings) (*report.Section, error) {
-	var tests []*test
-	var left []string
+// twins tests each kind of codes against its random twin, on the sources with something to find;
+// left are the others. p is corrected over all of them.
+func (f *Findings) twins(ctx context.Context) (tests []*test, left []string, err error) {
 	for _, s := range f.subjects() {
 		room, _, err := s.headroom(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !room {
 			left = append(left, s.Title())
@@ -191,13 +194,23 @@ func twins(ctx context.Context, f *Findings) (*report.Section, error) {
 				}
 				t, err := overSeedsAndRows(ctx, a, b)
 				if err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 				if t != nil {
-					tests = append(tests, &test{s, c.name, a, b, t})
+					tests = append(tests, &test{subject: s, kind: c.name, a: a, b: b, paired: t})
 				}
 			}
 		}
+	}
+	correctTests(tests)
+	return tests, left, nil
+}
+
+// twinTables are what the report says of these tests.
+func twinTables(ctx context.Context, f *Findings) (*report.Section, error) {
+	tests, left, err := f.twins(ctx)
+	if err != nil {
+		return nil, err
 	}
 	note := "Below 0 the learned codewords are better than those drawn from the slots. Intervals are over seeds and rows; Holm's correction is over the table."
 	if len(left) > 0 {
@@ -210,7 +223,6 @@ func twins(ctx context.Context, f *Findings) (*report.Section, error) {
 		}
 		return section, nil
 	}
-	correctTests(tests)
 	say := wording{
 		list: "NLL on each kind of codes and on its random twin.", other: "twin's", head: byCodes.Head,
 		count: "On how many sources a kind of codes is better and worse than its twin at 5 %, after Holm's correction.",

@@ -1,12 +1,17 @@
 package study
 
 import (
+	"encoding/csv"
 	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"calibra/data"
 	"calibra/experiments"
+	"calibra/experiments/metrics"
 	"calibra/layers"
 )
 
@@ -52,6 +57,51 @@ func TestHeadroom(t *testing.T) {
 	alone := &subject{rows: codedSubject(-0.1, -0.1).rows[1:]}
 	if room, asked, err := alone.headroom(t.Context()); err != nil || asked || !room {
 		t.Errorf("without the method on one codeword: room %v, asked %v (%v)", room, asked, err)
+	}
+}
+
+// TestTwinsAreWritten: tests.csv has each kind of codes against its random twin, p corrected over all
+// of them, and nothing else.
+func TestTwinsAreWritten(t *testing.T) {
+	f := &Findings{Study: &Codes}
+	rng := rand.New(rand.NewPCG(3, 0))
+	for _, name := range []string{"one", "two"} {
+		origin := &experiments.Origin{Name: name}
+		for _, c := range []struct {
+			codes experiments.Values
+			gain  float64
+		}{{codeKinds[1].learned, 0.2}, {codeKinds[1].twin, 0}, {codeKinds[5].learned, -0.2}, {codeKinds[5].twin, 0}} { // EMA and leaf
+			r := &Result{TestRows: 300, Spec: experiments.Spec{Method: "stacked", Set: c.codes.String()}, Shared: map[string]float64{}}
+			for i := range 300 {
+				loss := 1 + 0.1*rng.NormFloat64() - c.gain
+				r.Losses, r.Rows = append(r.Losses, float32(loss)), append(r.Rows, i)
+				r.Shared[metrics.NLL.String()] += loss / 300
+			}
+			f.Cells, f.Results = append(f.Cells, SpecCell{Origin: origin, Spec: r.Spec}), append(f.Results, r)
+		}
+	}
+	var file strings.Builder
+	if err := f.writeTests(t.Context(), &file); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(strings.NewReader(file.String())).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := func(name string) int { return slices.Index(lines[0], name) }
+	var p, corrected []float64
+	for _, line := range lines[1:] {
+		difference, _ := strconv.ParseFloat(line[column("difference")], 64)
+		if kind := line[column("codes")]; line[0] != "twin" || kind == "EMA" && !(difference < -0.1) || kind == "leaf" && !(difference > 0.1) {
+			t.Errorf("the test %v is not of that kind against its twin", line)
+		}
+		for to, name := range map[*[]float64]string{&p: "p", &corrected: "p_holm"} {
+			x, _ := strconv.ParseFloat(line[column(name)], 64)
+			*to = append(*to, x)
+		}
+	}
+	if len(p) != 4 || !slices.Equal(metrics.Holm(p), corrected) {
+		t.Errorf("p of four tests are %v, corrected %v", p, corrected)
 	}
 }
 

@@ -23,7 +23,7 @@ type File struct {
 
 // files are those of the study: of most, results.csv (a line a cell, the same whenever and
 // however often the study was interrupted) and times.csv (seconds, which are not, and the
-// program's digest), and tests.csv where methods are tested in pairs.
+// program's digest), and tests.csv where methods are tested in pairs, or kinds of codes against their twins.
 func (s *Study) files() []File {
 	if s.Files != nil {
 		return s.Files
@@ -32,7 +32,7 @@ func (s *Study) files() []File {
 		{"results.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeResults(w) }},
 		{"times.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeTimes(w) }},
 	}
-	if s.Pairs != nil {
+	if s.Pairs != nil || s.Twins != nil {
 		files = append(files, File{"tests.csv", func(ctx context.Context, f *Findings, w io.Writer) error { return f.writeTests(ctx, w) }})
 	}
 	return files

@@ -26,12 +26,15 @@ type Study struct {
 	// Compare makes the difference in NLL of two rows for the study's tests, whose p are then corrected
 	// over all pairs together; nil means over the test rows alone, corrected pair by pair.
 	Compare func(ctx context.Context, a, b *row) (*paired, error)
+	// Twins makes the tests of each kind of codes against its random twin, for tests.csv in the place of
+	// those of Pairs; nil in a study that makes none.
+	Twins func(ctx context.Context, f *Findings) ([]*test, error)
 	// Views are the parts of its report, in order.
 	Views []View
 	// Judging is what its cells are judged by; the zero value stands for usual.
 	Judging experiments.Judging
 	// Files are the numbers that it writes beside its report; nil means results.csv, times.csv
-	// and, of a study with Pairs, tests.csv.
+	// and, of a study with Pairs or Twins, tests.csv.
 	Files []File
 }
 

@@ -195,23 +195,32 @@ func againstUncalibrated(ctx context.Context, f *Findings) (*report.Section, err
 }
 
 // writeTests writes a line a test, first those of the pairs, then those against the
-// classifier as it is.
+// classifier as it is; or those against twins alone.
 func (f *Findings) writeTests(ctx context.Context, w io.Writer) error {
-	all, err := f.tests(ctx)
-	if err != nil {
-		return err
-	}
-	lines := [][]string{{"family", "data", "encoder", "method", "tuned", "against", "seeds", "difference", "low", "high", "p", "p_holm", "sd_over_seeds", "code"}}
+	lines := [][]string{{"family", "data", "encoder", "method", "tuned", "against", "codes", "seeds", "difference", "low", "high", "p", "p_holm", "sd_over_seeds", "code"}}
 	code := codeOf(f.Results)
-	add := func(family string, tests []*test) {
+	add := func(family string, tests []*test, codes func(*test) string) {
 		for _, t := range tests {
 			lines = append(lines, []string{
-				family, t.subject.origin.Name, t.subject.encoder, t.a.spec.Method, strconv.FormatBool(t.a.spec.Tune), t.b.spec.Method,
+				family, t.subject.origin.Name, t.subject.encoder, t.a.spec.Method, strconv.FormatBool(t.a.spec.Tune), t.b.spec.Method, codes(t),
 				strconv.Itoa(len(t.seeds)), number(t.Difference), number(t.Interval.Low), number(t.Interval.High), number(t.PValue), number(t.corrected), number(t.sd()), code,
 			})
 		}
 	}
-	add("pair", all.named(f.Study.Pairs))
-	add("uncalibrated", all.against)
+	if f.Study.Twins != nil {
+		tests, err := f.Study.Twins(ctx, f)
+		if err != nil {
+			return err
+		}
+		add("twin", tests, func(t *test) string { return t.kind })
+	} else {
+		all, err := f.tests(ctx)
+		if err != nil {
+			return err
+		}
+		unsaid := func(*test) string { return "" }
+		add("pair", all.named(f.Study.Pairs), unsaid)
+		add("uncalibrated", all.against, unsaid)
+	}
 	return data.NewCSVWriter(w).WriteAll(lines)
 }
