@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -53,54 +54,67 @@ var klToTruth = quantity{metric: metrics.LCE, title: "KL to truth", value: func(
 	return r.Truth.KL
 }}
 
+// alongClasses are the rows of a subject along m, and those of the head alone.
+type alongClasses struct {
+	maps    *subject
+	heads   []*row
+	classes float64 // 0 without results
+}
+
+func newAlongClasses(s *subject) alongClasses {
+	a := alongClasses{maps: &subject{s.source, nil}}
+	for _, r := range s.rows {
+		for _, res := range r.results {
+			a.classes = float64(res.Classes)
+		}
+		if r.spec.Method == "vq-nc" {
+			a.heads = append(a.heads, r)
+		} else {
+			a.maps.rows = append(a.maps.rows, r)
+		}
+	}
+	return a
+}
+
+// place is m of a row, all classes where it has none.
+func (a alongClasses) place(r *row) float64 { return cmp.Or(float64(apart(r.spec)), a.classes) }
+
+// panel shows a quantity.
+func (a alongClasses) panel(q quantity) report.LinePanel {
+	panel := report.LinePanel{Title: q.title + ": " + a.maps.Title(), X: "classes m of a row", Y: q.title, Log: true, Places: map[float64]string{}}
+	for _, r := range a.maps.rows {
+		panel.Places[a.place(r)] = strconv.Itoa(int(a.place(r)))
+	}
+	panel.Series = a.maps.lines(q, func(r *row) (string, float64) { return title(r.spec), a.place(r) })
+	if q.title == epochSeconds.title {
+		panel.LogY = true
+		panel.Series = append(panel.Series, quadratic(a.maps.rows, q, a.place, a.classes)...)
+		return panel
+	}
+	for _, r := range a.heads {
+		if v := r.spread(q).Mean; !math.IsNaN(v) {
+			panel.Series = append(panel.Series, report.Series{Name: title(r.spec), Style: style(r.spec.Catalog, r.spec.Method), Kind: report.Floor, X: []float64{a.place(a.maps.rows[0]), a.classes}, Mean: []float64{v, v}})
+		}
+	}
+	return panel
+}
+
+var epochSeconds = quantity{metric: metrics.NLL, title: "seconds per epoch", value: stageOf("calibrate", func(s Stage) float64 { return s.Seconds / float64(s.Epochs) })}
+
 // classCurves show error and time along m.
 func classCurves(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Along the classes that a row looks at apart",
 		Note:  "The map of a row sees the m classes that p̂ ranks first, and the others as one with their mass; the last point is the exact map. The dashed line of the times is the exact map's times (m/C)², the price of its C² concentrations; the dotted line of the errors is the quantized head before the map.",
 	}
-	epoch := quantity{metric: metrics.NLL, title: "seconds per epoch", value: stageOf("calibrate", func(s Stage) float64 { return s.Seconds / float64(s.Epochs) })}
 	for _, s := range f.subjects() {
-		places, classes := map[float64]string{}, 0.
-		place := func(r *row) float64 {
-			m := float64(apart(r.spec))
-			if m == 0 {
-				m = classes
-			}
-			return m
-		}
-		var heads, maps []*row
-		for _, r := range s.rows {
-			for _, res := range r.results {
-				classes = float64(res.Classes)
-			}
-			if r.spec.Method == "vq-nc" {
-				heads = append(heads, r)
-			} else {
-				maps = append(maps, r)
-			}
-		}
-		if classes == 0 || len(maps) == 0 {
+		a := newAlongClasses(s)
+		if a.classes == 0 || len(a.maps.rows) == 0 {
 			continue
 		}
-		for _, r := range maps {
-			places[place(r)] = strconv.Itoa(int(place(r)))
-		}
-		only := &subject{s.source, maps}
 		var panels []report.LinePanel
-		for _, q := range []quantity{sharedMetric(metrics.NLL), klToTruth, epoch} {
-			panel := report.LinePanel{Title: q.title + ": " + s.Title(), X: "classes m of a row", Y: q.title, Log: true, Places: places}
-			panel.Series = only.lines(q, func(r *row) (string, float64) { return title(r.spec), place(r) })
-			if q.title == epoch.title {
-				panel.LogY = true
-				panel.Series = append(panel.Series, quadratic(maps, q, place, classes)...)
-			}
-			for _, r := range heads {
-				if v := r.spread(q).Mean; !math.IsNaN(v) && q.title != epoch.title {
-					panel.Series = append(panel.Series, report.Series{Name: title(r.spec), Style: style(r.spec.Catalog, r.spec.Method), Kind: report.Floor, X: []float64{place(maps[0]), classes}, Mean: []float64{v, v}})
-				}
-			}
-			panels = append(panels, panel)
+		for _, q := range []quantity{sharedMetric(metrics.NLL), klToTruth, epochSeconds} {
+			panels = append(panels, a.panel(q))
 		}
 		section.Figures = append(section.Figures, measured("classes-"+s.slug(), fmt.Sprintf("Error and time of a stage-2 epoch on %s along m.", s.Title()), panels)...)
 	}

@@ -186,21 +186,11 @@ func (f *Findings) twins(ctx context.Context) (tests []*test, left []string, err
 			left = append(left, s.Title())
 			continue
 		}
-		for _, method := range known("vq", "stacked", "corrected") {
-			for _, c := range codeKinds[1:] {
-				a, b := s.coded(method, c.learned), s.coded(method, c.twin)
-				if a == nil || b == nil {
-					continue
-				}
-				t, err := overSeedsAndRows(ctx, a, b)
-				if err != nil {
-					return nil, nil, err
-				}
-				if t != nil {
-					tests = append(tests, &test{subject: s, kind: c.name, a: a, b: b, paired: t})
-				}
-			}
+		of, err := s.twins(ctx)
+		if err != nil {
+			return nil, nil, err
 		}
+		tests = append(tests, of...)
 	}
 	correctTests(tests)
 	return tests, left, nil
@@ -229,6 +219,26 @@ func twinTables(ctx context.Context, f *Findings) (*report.Section, error) {
 	}
 	section.Tables = []*report.Table{countTwins(tests, say), listTwins(tests, say)}
 	return section, nil
+}
+
+// twins are the tests of each method's kinds of codes against their twins.
+func (s *subject) twins(ctx context.Context) (tests []*test, err error) {
+	for _, method := range known("vq", "stacked", "corrected") {
+		for _, c := range codeKinds[1:] {
+			a, b := s.coded(method, c.learned), s.coded(method, c.twin)
+			if a == nil || b == nil {
+				continue
+			}
+			t, err := overSeedsAndRows(ctx, a, b)
+			if err != nil {
+				return nil, err
+			}
+			if t != nil {
+				tests = append(tests, &test{subject: s, kind: c.name, a: a, b: b, paired: t})
+			}
+		}
+	}
+	return tests, nil
 }
 
 // wording is what tables of tests say of them.

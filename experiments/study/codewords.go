@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot/vg"
+	"gorgonia.org/tensor"
 )
 
 // mostClasses is the most that a heat map can name.
@@ -34,38 +35,39 @@ func codewordMaps(_ context.Context, f *Findings) (*report.Section, error) {
 		if err != nil {
 			return nil, err
 		}
-		start := math.Sqrt(math.Log(math.E-1) / float64(c.Spec.Slots()))
 		order := make([]int, c.Spec.Codewords())
 		for k := range order {
 			order[k] = k
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(res.Usage[a], res.Usage[b]) }) // rows go upward
-		names := f.classNames(s, res.Classes)
-		var panels []report.HeatPanel
-		var reach []string
-		for _, part := range []struct{ title, weight string }{
-			{"receiver a (predicted class)", "bilinear/receiver"}, {"sender b (true class)", "bilinear/sender"},
-		} {
-			weight := model.State.Weights.Tensor(part.weight).Float32s()
-			values := mat.NewDense(c.Spec.Codewords(), res.Classes, nil)
-			var rows []string
-			for to, k := range order {
-				for j := range res.Classes {
-					values.Set(to, j, float64(weight[k*res.Classes+j])-start)
-				}
-				rows = append(rows, strconv.Itoa(k))
-			}
-			reach = append(reach, fmt.Sprintf("%.2g", math.Max(mat.Max(values), -mat.Min(values))))
-			panels = append(panels, report.HeatPanel{
-				Title: part.title, X: "class", Y: "codeword, most used on top", Values: values, Rows: rows, Columns: names, Diverging: true,
-				SparseRowNames: max(1, c.Spec.Codewords()/16), Width: 9 * vg.Centimeter, Height: 12 * vg.Centimeter,
-			})
-		}
+		start := math.Sqrt(math.Log(math.E-1) / float64(c.Spec.Slots()))
+		a, reachA := codewordPanel(model.State.Weights.Tensor("bilinear/receiver"), order, start)
+		b, reachB := codewordPanel(model.State.Weights.Tensor("bilinear/sender"), order, start)
+		a.Title, b.Title = "receiver a (predicted class)", "sender b (true class)"
+		a.Columns = f.classNames(s, res.Classes)
+		b.Columns = a.Columns
 		section.Figures = append(section.Figures, &report.Drawing{
-			Name: "codewords-" + s.slug(), Caption: fmt.Sprintf("Receivers and senders of VQ on %s, seed %d: blue below, red above the start, full colour at ±%s and ±%s.", s.Title(), c.Spec.Seed, reach[0], reach[1]), Figure: report.Heat(panels, 2),
+			Name: "codewords-" + s.slug(), Caption: fmt.Sprintf("Receivers and senders of VQ on %s, seed %d: blue below, red above the start, full colour at ±%.2g and ±%.2g.", s.Title(), c.Spec.Seed, reachA, reachB), Figure: report.Heat([]report.HeatPanel{a, b}, 2),
 		})
 	}
 	return section, nil
+}
+
+// codewordPanel shows factors (K×C) less their start in an order of the codewords, and says how far from it they reach.
+func codewordPanel(factors *tensor.Dense, order []int, start float64) (report.HeatPanel, float64) {
+	classes := factors.Shape()[1]
+	values := mat.NewDense(len(order), classes, nil)
+	var rows []string
+	for to, k := range order {
+		for j := range classes {
+			values.Set(to, j, float64(factors.Float32s()[k*classes+j])-start)
+		}
+		rows = append(rows, strconv.Itoa(k))
+	}
+	return report.HeatPanel{
+		X: "class", Y: "codeword, most used on top", Values: values, Rows: rows, Diverging: true,
+		SparseRowNames: max(1, len(order)/16), Width: 9 * vg.Centimeter, Height: 12 * vg.Centimeter,
+	}, math.Max(mat.Max(values), -mat.Min(values))
 }
 
 // firstVQ is the subject's first cell of the paper's calibrator that is there.

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -211,56 +212,62 @@ func writeValues(_ context.Context, f *Findings, out io.Writer) error {
 	return data.NewCSVWriter(out).WriteAll(lines)
 }
 
-// writeSummary writes the means, intervals and differences of all methods.
-func writeSummary(ctx context.Context, f *Findings, out io.Writer) error {
-	type value struct {
+// summaryValue, methodSummary and summary are a comparison as metrics.json has it.
+type (
+	summaryValue struct {
 		metrics.Spread
 		CI *[2]float64 `json:"ci,omitempty"`
 	}
-	type method struct {
-		Metrics map[string]value    `json:"metrics"`
-		Own     map[string]value    `json:"own_embedding,omitempty"`
-		Against map[string]*Against `json:"against_best,omitempty"`
+	methodSummary struct {
+		Metrics map[string]summaryValue `json:"metrics"`
+		Own     map[string]summaryValue `json:"own_embedding,omitempty"`
+		Against map[string]*Against     `json:"against_best,omitempty"`
 	}
+	summary struct {
+		Protocol metrics.Protocol         `json:"protocol"`
+		Split    data.Holdout             `json:"split"`
+		Seeds    []uint64                 `json:"seeds"`
+		Methods  map[string]methodSummary `json:"methods"`
+		Failures map[string]string        `json:"failures,omitempty"`
+	}
+)
+
+// summary is that of one method.
+func (f *Findings) summary(l Line) methodSummary {
+	one := methodSummary{Metrics: map[string]summaryValue{}, Own: map[string]summaryValue{}, Against: l.Against}
+	for _, q := range f.measured() {
+		v := summaryValue{Spread: l.row.spread(q)}
+		if math.IsNaN(v.Mean) {
+			continue
+		}
+		if i := l.row.interval(q.key); !math.IsNaN(i.Low) {
+			v.CI = &[2]float64{i.Low, i.High}
+		}
+		one.Metrics[q.key] = v
+		if l.row.results[0].Own != nil && q.metric.Local() {
+			one.Own[q.key] = summaryValue{Spread: l.row.spread(ownMetric(q.metric))}
+		}
+	}
+	return one
+}
+
+// writeSummary writes the means, intervals and differences of all methods.
+func writeSummary(ctx context.Context, f *Findings, out io.Writer) error {
 	lines, err := f.Lines(ctx)
 	if err != nil {
 		return err
 	}
-	methods, failures := map[string]method{}, map[string]string{}
+	all := summary{
+		Protocol: metrics.Tables, Split: cmp.Or(f.Settings.Split, "as each method needs"), Seeds: f.Settings.Seeds,
+		Methods: map[string]methodSummary{}, Failures: map[string]string{},
+	}
 	for _, l := range lines {
-		one := method{Metrics: map[string]value{}, Own: map[string]value{}, Against: map[string]*Against{}}
-		for _, q := range f.measured() {
-			v := value{Spread: l.row.spread(q)}
-			if math.IsNaN(v.Mean) {
-				continue
-			}
-			if i := l.row.interval(q.key); !math.IsNaN(i.Low) {
-				v.CI = &[2]float64{i.Low, i.High}
-			}
-			one.Metrics[q.key] = v
-			if l.row.results[0].Own != nil && q.metric.Local() {
-				one.Own[q.key] = value{Spread: l.row.spread(ownMetric(q.metric))}
-			}
-		}
-		for key, a := range l.Against {
-			one.Against[key] = a
-		}
-		methods[l.Method] = one
+		all.Methods[l.Method] = f.summary(l)
 	}
 	for _, fail := range f.Failures {
-		failures[fmt.Sprintf("%s/%d", fail.Method, fail.Seed)] = fail.Err.Error()
+		all.Failures[fmt.Sprintf("%s/%d", fail.Method, fail.Seed)] = fail.Err.Error()
 	}
-	split := f.Settings.Split
-	if split == "" {
-		split = "as each method needs"
-	}
-	text, err := json.MarshalIndent(struct {
-		Protocol metrics.Protocol  `json:"protocol"`
-		Split    data.Holdout      `json:"split"`
-		Seeds    []uint64          `json:"seeds"`
-		Methods  map[string]method `json:"methods"`
-		Failures map[string]string `json:"failures,omitempty"`
-	}{Protocol: metrics.Tables, Split: split, Seeds: f.Settings.Seeds, Methods: methods, Failures: failures}, "", "  ")
+	text, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,6 @@ func (f *Findings) facts() []report.Fact {
 		{Name: "Codebook averages start from", Value: strings.Join(starts, "; ")},
 		{Name: "Metrics", Value: "protocol " + metrics.Tables.String() + ", 15 bins of equal width, kernel bandwidth 10, bins of 20 rows or fewer skipped, classes weighted alike"},
 	}
-	var versions []string
 	facts = slices.DeleteFunc(facts, func(fact report.Fact) bool { return fact.Value == "" })
 	for _, s := range f.subjects() {
 		r := s.largest()
@@ -143,17 +142,21 @@ func (f *Findings) facts() []report.Fact {
 			report.Fact{Name: s.Title(), Value: fmt.Sprintf("%d classes, %d features; %s calibration, %d validation, %d test rows", r.Classes, r.Features, s.calibrationRows(), r.ValidationRows, r.TestRows)},
 			report.Fact{Name: "Class shares", Value: priorWords(f.classNames(s, r.Classes), r.Priors)})
 	}
-	for _, r := range f.Results {
-		if r != nil && !slices.Contains(versions, r.Program.String()) {
-			versions = append(versions, r.Program.String())
-		}
-	}
 	for _, skip := range f.Skipped {
 		facts = append(facts, report.Fact{Name: "Left out", Value: skip.Data + ": " + skip.Why})
 	}
+	return append(facts, f.runFacts()...)
+}
+
+// runFacts are the stages that stopped short, and the programs.
+func (f *Findings) runFacts() (facts []report.Fact) {
+	var versions []string
 	for i, r := range f.Results {
 		if r == nil {
 			continue
+		}
+		if !slices.Contains(versions, r.Program.String()) {
+			versions = append(versions, r.Program.String())
 		}
 		for _, stage := range r.Stages {
 			if stage.Short != "" {

@@ -130,54 +130,70 @@ func common(a, b *row) (x, y []*Result) {
 }
 
 // pairedLosses compares two methods in a metric of single rows on the test rows of the seeds that both have, nil
-// if there are none. A row that several seeds test is one observation, the sum of its losses
-// over these seeds: the models differ from seed to seed, the row does not.
+// if there are none.
 func pairedLosses(ctx context.Context, a, b *row, q quantity) (*paired, error) {
-	type place struct{ number, seed int } // seed is that of a row which no other seed tests
-	at := map[place]int{}
-	var lossesA, lossesB []float64
+	all := testedRows{at: map[testedRow]int{}}
 	var first uint64
 	var seeds []float64
-	tests := 0
 	resultsA, resultsB := common(a, b)
 	for k, x := range resultsA {
 		y := resultsB[k]
-		lossesOfA, lossesOfB := x.losses(q.key), y.losses(q.key)
-		if len(lossesOfA) == 0 || len(lossesOfA) != len(lossesOfB) {
+		if !all.add(x, y, q.key, len(seeds)+1) {
 			continue
 		}
-		numbers := x.Rows
-		if numbers == nil {
-			numbers = y.Rows
-		}
-		for i, loss := range lossesOfA {
-			where := place{i, len(seeds) + 1}
-			if numbers != nil {
-				where = place{number: numbers[i]}
-			}
-			k, seen := at[where]
-			if !seen {
-				k, at[where] = len(lossesA), len(lossesA)
-				lossesA, lossesB = append(lossesA, 0), append(lossesB, 0)
-			}
-			lossesA[k] += float64(loss)
-			lossesB[k] += float64(lossesOfB[i])
-		}
-		if seeds, tests = append(seeds, q.value(x)-q.value(y)), tests+len(lossesOfA); len(seeds) == 1 {
+		if seeds = append(seeds, q.value(x)-q.value(y)); len(seeds) == 1 {
 			first = x.Spec.Seed
 		}
 	}
 	if seeds == nil {
 		return nil, nil
 	}
-	c, err := metrics.Compare(ctx, lossesA, lossesB, rand.New(rand.NewPCG(first, 5)))
+	c, err := metrics.Compare(ctx, all.a, all.b, rand.New(rand.NewPCG(first, 5)))
 	if err != nil {
 		return nil, err
 	}
 	// From the sum of a row's seeds to one test of it.
-	scale := float64(len(lossesA)) / float64(tests)
+	scale := float64(len(all.a)) / float64(all.tests)
 	c.Difference, c.Interval.Low, c.Interval.High = metrics.NewSpread(seeds).Mean, scale*c.Interval.Low, scale*c.Interval.High
 	return &paired{Comparison: *c, seeds: seeds}, nil
+}
+
+// testedRows are losses of two methods on the same rows. A row that several seeds test is one observation,
+// the sum of its losses over these seeds: the models differ from seed to seed, the row does not.
+type testedRows struct {
+	at    map[testedRow]int
+	a, b  []float64
+	tests int // of any row
+}
+
+// testedRow is a row by its number, and where rows have none of their own by that of a seed.
+type testedRow struct{ number, seed int }
+
+// add adds the losses of a seed's results, false where they are not of the same rows.
+func (t *testedRows) add(x, y *Result, key string, seed int) bool {
+	lossesX, lossesY := x.losses(key), y.losses(key)
+	if len(lossesX) == 0 || len(lossesX) != len(lossesY) {
+		return false
+	}
+	numbers := x.Rows
+	if numbers == nil {
+		numbers = y.Rows
+	}
+	for i, loss := range lossesX {
+		where := testedRow{i, seed}
+		if numbers != nil {
+			where = testedRow{number: numbers[i]}
+		}
+		k, seen := t.at[where]
+		if !seen {
+			k, t.at[where] = len(t.a), len(t.a)
+			t.a, t.b = append(t.a, 0), append(t.b, 0)
+		}
+		t.a[k] += float64(loss)
+		t.b[k] += float64(lossesY[i])
+	}
+	t.tests += len(lossesX)
+	return true
 }
 
 // pairedReplicates compares two methods in a metric by its replicates ([metrics.CompareReplicates]), nil

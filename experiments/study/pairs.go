@@ -116,44 +116,55 @@ func pairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 
 func percent(x float64) string { return metrics.Signed(100*x, 1) + " %" }
 
+// baselines are the judged method's comparisons on a data set.
+type baselines struct {
+	subject      *subject
+	vq, ts, best *comparison
+	nc           *row
+}
+
+// baselines is nil where one of them was not run.
+func (f *Findings) baselines(ctx context.Context, s *subject) (*baselines, error) {
+	if s.judged() == nil {
+		return nil, nil
+	}
+	all, err := f.compared(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	against := func(method string) *comparison {
+		if i := slices.IndexFunc(all, func(c comparison) bool { return c.row.spec.Method == method }); i >= 0 {
+			return &all[i]
+		}
+		return nil
+	}
+	vq, ts, nc := against("vq"), against("ts"), against("nc")
+	if vq == nil || ts == nil || nc == nil {
+		return nil, nil
+	}
+	best, nll := vq, sharedMetric(metrics.NLL)
+	for i, c := range all {
+		if published(f.Settings.Catalog, c.row.spec.Method) && c.row.spread(nll).Mean < best.row.spread(nll).Mean {
+			best = &all[i]
+		}
+	}
+	return &baselines{subject: s, vq: vq, ts: ts, best: best, nc: nc.row}, nil
+}
+
 // accepted holds the judged method to what a map beyond the paper must show on every
 // data set: an NLL below VQ's and TS's, none worse than the best baseline's, and no
 // accuracy lost.
 func accepted(ctx context.Context, f *Findings) (*report.Section, error) {
-	nll, accuracy := sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy)
-	type line struct {
-		subject      *subject
-		vq, ts, best comparison
-		nc           *row
-	}
-	var lines []line
+	var lines []*baselines
 	var named, others []float64 // p against VQ and TS, and against the best baseline
 	for _, s := range f.subjects() {
-		if s.judged() == nil {
-			continue
-		}
-		all, err := f.compared(ctx, s)
+		l, err := f.baselines(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		against := func(method string) *comparison {
-			if i := slices.IndexFunc(all, func(c comparison) bool { return c.row.spec.Method == method }); i >= 0 {
-				return &all[i]
-			}
-			return nil
+		if l != nil {
+			lines, named, others = append(lines, l), append(named, l.vq.p, l.ts.p), append(others, l.best.p)
 		}
-		vq, ts, nc := against("vq"), against("ts"), against("nc")
-		if vq == nil || ts == nil || nc == nil {
-			continue
-		}
-		best := vq
-		for i, c := range all {
-			if published(f.Settings.Catalog, c.row.spec.Method) && c.row.spread(nll).Mean < best.row.spread(nll).Mean {
-				best = &all[i]
-			}
-		}
-		lines = append(lines, line{subject: s, vq: *vq, ts: *ts, best: *best, nc: nc.row})
-		named, others = append(named, vq.p, ts.p), append(others, best.p)
 	}
 	if lines == nil {
 		return nil, nil
@@ -165,7 +176,8 @@ func accepted(ctx context.Context, f *Findings) (*report.Section, error) {
 		Labels:  []string{"Data"},
 		Values:  report.Heads("against VQ", "p", "against TS", "p", "best baseline", "against it", "p", "errors − NC", "s.e."),
 	}
-	relative := func(c comparison) string { return percent(-c.difference / c.row.spread(nll).Mean) } // the judged less the other
+	nll, accuracy := sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy)
+	relative := func(c *comparison) string { return percent(-c.difference / c.row.spread(nll).Mean) } // the judged less the other
 	for i, l := range lines {
 		base := l.nc.spread(accuracy).Mean
 		t.Add("", report.Row{Labels: []string{l.subject.Title()}, Cells: report.Texts(

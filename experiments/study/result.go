@@ -140,12 +140,9 @@ func (r *Result) addOthers(own []metrics.OwnValue) {
 		if o.Noise != nil {
 			r.Noise[o.Key] = o.Noise.Mean
 		}
-		var other Other
+		other := Other{Losses: singles(o.Rows)}
 		if o.Rows == nil {
 			other.Replicates, other.Without = o.Replicates, o.Without
-		}
-		for _, l := range o.Rows {
-			other.Losses = append(other.Losses, float32(l))
 		}
 		if r.Others == nil {
 			r.Others = map[string]Other{}
@@ -173,33 +170,15 @@ const profileBins = 15
 
 // newResult measures a run for the report.
 func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
-	o, src := run.Outcome, run.Source
+	o := run.Outcome
 	if o == nil {
 		return nil, fmt.Errorf("there are no labelled test rows to judge on")
 	}
 	r := &Result{
-		Spec: run.Spec, Protocol: o.Metrics.Protocol, Classes: src.Classes,
-		CalibrationRows: src.Cal.Len(), TestRows: src.Test.Counted(), TestDigest: src.Test.Digest(), Shared: values(o.Metrics.Values),
-		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Priors: make([]float64, src.Classes),
+		Spec: run.Spec, Protocol: o.Metrics.Protocol, Shared: values(o.Metrics.Values), Misses: misses(run),
+		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Losses: singles(o.Metrics.NLL),
 	}
-	for _, l := range o.Metrics.NLL {
-		r.Losses = append(r.Losses, float32(l))
-	}
-	r.Misses = misses(run)
-	if src.Val != nil {
-		r.ValidationRows = src.Val.Len()
-	}
-	if src.Cal.Features != nil {
-		_, r.Features = src.Cal.Features.Dims()
-	}
-	for i := range src.Cal.Labels {
-		for k, share := range src.Cal.Shares(i) {
-			r.Priors[k] += src.Cal.Weight(i) * share / src.Cal.Total()
-		}
-	}
-	for _, w := range src.Test.Weights {
-		r.Weights = append(r.Weights, float32(w*float64(src.Test.Len())/src.Test.Total()))
-	}
+	r.describe(run.Source)
 	if m := o.OwnMetrics; m != nil {
 		r.Own, r.OwnNoise = localOnly(values(m.Values)), localOnly(noise(m))
 		r.OwnESS, r.OwnStrata, r.OwnIntervals = profile(&m.Measurement), strata(m), localOnly(intervals(m))
@@ -229,6 +208,34 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		r.Portrait, err = metrics.NewPortrait(p.LogProbs, p.Labels, p.Weights, rng)
 	}
 	return r, err
+}
+
+// describe fills in what the rows of the source are.
+func (r *Result) describe(src *data.Source) {
+	r.Classes, r.Priors, r.CalibrationRows = src.Classes, make([]float64, src.Classes), src.Cal.Len()
+	r.TestRows, r.TestDigest = src.Test.Counted(), src.Test.Digest()
+	if src.Val != nil {
+		r.ValidationRows = src.Val.Len()
+	}
+	if src.Cal.Features != nil {
+		_, r.Features = src.Cal.Features.Dims()
+	}
+	for i := range src.Cal.Labels {
+		for k, share := range src.Cal.Shares(i) {
+			r.Priors[k] += src.Cal.Weight(i) * share / src.Cal.Total()
+		}
+	}
+	for _, w := range src.Test.Weights {
+		r.Weights = append(r.Weights, float32(w*float64(src.Test.Len())/src.Test.Total()))
+	}
+}
+
+// singles are numbers as results keep those of each row, nil of none.
+func singles(x []float64) (out []float32) {
+	for _, v := range x {
+		out = append(out, float32(v))
+	}
+	return out
 }
 
 // misses are the places of the test rows whose top class is not their label.

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -149,53 +150,69 @@ func (f frame) toy(ctx context.Context, p *experiments.Prepared) (report.Plane, 
 func (f frame) plane(ctx context.Context, p *experiments.Prepared, model layers.Stateful) (report.Plane, error) {
 	divided, ok := model.(layers.Divided)
 	if !ok {
-		return report.Plane{}, fmt.Errorf("study: the model of vq divides no space")
+		return report.Plane{}, errUndivided
 	}
-	scale, axes := p.Embed.Scale, p.Embed.Axes
-	m, _ := axes.Dims()
+	m, _ := p.Embed.Axes.Dims()
 	const chunk = 16 * pixels
-	var slots, codewords int
-	var codes []int32
-	top, sure := make([]int, 0, pixels*pixels), make([]float64, 0, pixels*pixels)
+	var all planeReading
 	places := mat.NewDense(chunk, m, nil)
-	x := &data.Set{Features: places}
 	for lo := 0; lo < pixels*pixels; lo += chunk {
 		if err := ctx.Err(); err != nil {
 			return report.Plane{}, fmt.Errorf("study: draw the divided space: %w", err)
 		}
-		for i := range chunk {
-			u, v := f.at(lo + i)
-			row := places.RawRowView(i)
-			for j := range row {
-				row[j] = scale.Mean[j] + scale.SD[j]*(u*axes.At(j, 0)+v*axes.At(j, 1))
-			}
-		}
-		said, regions, err := divided.Read(x)
-		if err != nil {
+		f.lift(places, p, lo)
+		if err := all.read(divided, places); err != nil {
 			return report.Plane{}, err
-		}
-		if regions == nil {
-			return report.Plane{}, fmt.Errorf("study: the model of vq divides no space")
-		}
-		codes = append(codes, regions.Codes...)
-		slots, codewords = regions.Slots, len(regions.Codewords)/regions.Width
-		for i := range chunk {
-			best := 0
-			row := said.LogProbs.RawRowView(i)
-			for c, l := range row {
-				if l > row[best] {
-					best = c
-				}
-			}
-			top, sure = append(top, best), append(sure, math.Exp(row[best]))
 		}
 	}
 	img := image.NewNRGBA(image.Rect(0, 0, pixels, pixels))
 	for i := range pixels * pixels {
-		fill := paler(report.ClassColour(top[i]), 0.1+0.45*sure[i])
-		img.SetNRGBA(i%pixels, i/pixels, darker(fill, min(0.6, 4*f.walls(codes, slots, i))))
+		fill := paler(report.ClassColour(all.top[i]), 0.1+0.45*all.sure[i])
+		img.SetNRGBA(i%pixels, i/pixels, darker(fill, min(0.6, 4*f.walls(all.codes, all.slots, i))))
 	}
-	return f.picture(fmt.Sprintf("w = %d, |C| = %d", slots, codewords), img), nil
+	return f.picture(fmt.Sprintf("w = %d, |C| = %d", all.slots, all.codewords), img), nil
+}
+
+var errUndivided = errors.New("study: the model of vq divides no space")
+
+// lift writes to places the features of the pixels from one on.
+func (f frame) lift(places *mat.Dense, p *experiments.Prepared, first int) {
+	n, _ := places.Dims()
+	scale, axes := p.Embed.Scale, p.Embed.Axes
+	for i := range n {
+		u, v := f.at(first + i)
+		row := places.RawRowView(i)
+		for j := range row {
+			row[j] = scale.Mean[j] + scale.SD[j]*(u*axes.At(j, 0)+v*axes.At(j, 1))
+		}
+	}
+}
+
+// planeReading is what a model says of places: their codes, and the top class with its probability.
+type planeReading struct {
+	slots, codewords int
+	codes            []int32
+	top              []int
+	sure             []float64
+}
+
+func (r *planeReading) read(model layers.Divided, places *mat.Dense) error {
+	said, regions, err := model.Read(&data.Set{Features: places})
+	if err != nil {
+		return err
+	}
+	if regions == nil {
+		return errUndivided
+	}
+	r.codes = append(r.codes, regions.Codes...)
+	r.slots, r.codewords = regions.Slots, len(regions.Codewords)/regions.Width
+	n, _ := places.Dims()
+	for i := range n {
+		row := said.LogProbs.RawRowView(i)
+		best := topOf(row)
+		r.top, r.sure = append(r.top, best), append(r.sure, math.Exp(row[best]))
+	}
+	return nil
 }
 
 // walls is the share of slots whose codeword differs between pixel i and its

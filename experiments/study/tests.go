@@ -47,24 +47,16 @@ func (f *Findings) tests(ctx context.Context) (*tests, error) {
 		return f.tested, nil
 	}
 	out := &tests{pairs: map[Pair][]*test{}}
-	var all []*test
-	add := func(family *[]*test, s *subject, a, b *row) {
-		if a != nil && b != nil && a != b && len(a.results) > 0 {
-			t := &test{subject: s, kind: MethodTitle(b.spec.Method), a: a, b: b}
-			*family, all = append(*family, t), append(all, t)
-		}
-	}
 	for _, s := range f.subjects() {
 		nc := s.tuned("nc")
 		for _, r := range s.rows {
-			add(&out.against, s, r, nc)
+			out.against = append(out.against, s.test(r, nc)...)
 		}
 		for _, p := range f.Study.Pairs {
-			family := out.pairs[p]
-			add(&family, s, s.tuned(p.Method), s.tuned(p.Against))
-			out.pairs[p] = family
+			out.pairs[p] = append(out.pairs[p], s.test(s.tuned(p.Method), s.tuned(p.Against))...)
 		}
 	}
+	all := slices.Concat(out.against, out.named(f.Study.Pairs))
 	together, compare := f.Study.Compare != nil, f.Study.Compare
 	if !together {
 		compare = overRows
@@ -90,6 +82,14 @@ func (f *Findings) tests(ctx context.Context) (*tests, error) {
 	}
 	f.tested = out
 	return out, nil
+}
+
+// test is that of a against b, not yet computed; none where one of them has no results, or they are one.
+func (s *subject) test(a, b *row) []*test {
+	if a == nil || b == nil || a == b || len(a.results) == 0 {
+		return nil
+	}
+	return []*test{{subject: s, kind: MethodTitle(b.spec.Method), a: a, b: b}}
 }
 
 // overRows is the difference a − b in NLL with an interval over the test rows alone.

@@ -241,37 +241,7 @@ const methodRows = 2000
 // draw makes the rows of a cell and its predictors: exact, planted, fitted.
 func (t *Truth) draw(ctx context.Context, c TruthCell) (*drawn, error) {
 	d := &drawn{}
-	var set, cal *data.Set
-	if make := truthSynthetics[c.Source]; make != nil {
-		settings := data.SyntheticSettings{Features: 64, Strength: 1}
-		if c.Source == "proximity100" {
-			settings.Classes = 100
-		}
-		for _, s := range truthStrengths {
-			settings.Strength = s
-			rng := rand.New(rand.NewPCG(c.Seed, 11)) // the same rows for each strength
-			g := make(settings, rng)
-			cal, _ = g.Draw(methodRows, rng)
-			var q *mat.Dense
-			set, q = g.Draw(c.Rows, rng)
-			if d.truth == nil {
-				d.truth = q
-				d.said = append(d.said, named{"exact", logOf(q)})
-			}
-			d.said = append(d.said, named{fmt.Sprintf("strength %g", s), layers.LogSoftmax(set.Logits)})
-		}
-	} else {
-		rng := rand.New(rand.NewPCG(c.Seed, 11))
-		g := data.NewPlanted(c.Source, data.PlantedSettings{Features: c.Features, Classes: c.Classes}, rng)
-		var said []*mat.Dense
-		cal, _, said = g.Draw(methodRows, rng)
-		cal.Logits = said[len(said)-1]
-		set, d.truth, said = g.Draw(c.Rows, rng)
-		for k, l := range said {
-			d.said = append(d.said, named{g.Grades[k].Name, l})
-		}
-		set.Logits = said[len(said)-1]
-	}
+	set, cal := d.planted(c)
 	d.labels = set.Labels
 	embed, err := data.FitEmbedding(cal.Features, 0)
 	if err != nil {
@@ -289,24 +259,68 @@ func (t *Truth) draw(ctx context.Context, c TruthCell) (*drawn, error) {
 	if c.Alarm {
 		return d, nil
 	}
-	_, features := set.Features.Dims()
 	for _, m := range t.Methods {
-		model, _, err := m.Build(experiments.Options{Catalog: t.Catalog, Features: features, Values: t.Set[m.Name], Executor: t.Executor})
+		l, err := t.fit(ctx, m, set, cal, c.Seed)
 		if err != nil {
 			return nil, err
 		}
-		rng := rand.New(rand.NewPCG(c.Seed, 12))
-		parts := data.Stratify(cal.Labels, []float64{.9, .1}, rng)
-		if err := model.Fit(ctx, cal.Rows(parts[0]), cal.Rows(parts[1]), rng); err != nil {
-			return nil, fmt.Errorf("fit %s: %w", m.Name, err)
-		}
-		p, err := model.Predict(set)
-		if err != nil {
-			return nil, fmt.Errorf("predict by %s: %w", m.Name, err)
-		}
-		d.said = append(d.said, named{m.Name, p.LogProbs})
+		d.said = append(d.said, named{m.Name, l})
 	}
 	return d, nil
+}
+
+// planted draws the rows of a source, and those for the fits of methods, with the exact predictor and the wrong ones.
+func (d *drawn) planted(c TruthCell) (set, cal *data.Set) {
+	make := truthSynthetics[c.Source]
+	if make == nil {
+		rng := rand.New(rand.NewPCG(c.Seed, 11))
+		g := data.NewPlanted(c.Source, data.PlantedSettings{Features: c.Features, Classes: c.Classes}, rng)
+		var said []*mat.Dense
+		cal, _, said = g.Draw(methodRows, rng)
+		cal.Logits = said[len(said)-1]
+		set, d.truth, said = g.Draw(c.Rows, rng)
+		for k, l := range said {
+			d.said = append(d.said, named{g.Grades[k].Name, l})
+		}
+		set.Logits = said[len(said)-1]
+		return set, cal
+	}
+	settings := data.SyntheticSettings{Features: 64}
+	if c.Source == "proximity100" {
+		settings.Classes = 100
+	}
+	for _, settings.Strength = range truthStrengths {
+		rng := rand.New(rand.NewPCG(c.Seed, 11)) // the same rows for each strength
+		g := make(settings, rng)
+		cal, _ = g.Draw(methodRows, rng)
+		var q *mat.Dense
+		set, q = g.Draw(c.Rows, rng)
+		if d.truth == nil {
+			d.truth = q
+			d.said = append(d.said, named{"exact", logOf(q)})
+		}
+		d.said = append(d.said, named{fmt.Sprintf("strength %g", settings.Strength), layers.LogSoftmax(set.Logits)})
+	}
+	return set, cal
+}
+
+// fit is what a method that is fitted to the rows of cal says of those of set.
+func (t *Truth) fit(ctx context.Context, m experiments.Method, set, cal *data.Set, seed uint64) (*mat.Dense, error) {
+	_, features := set.Features.Dims()
+	model, _, err := m.Build(experiments.Options{Catalog: t.Catalog, Features: features, Values: t.Set[m.Name], Executor: t.Executor})
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(seed, 12))
+	parts := data.Stratify(cal.Labels, []float64{.9, .1}, rng)
+	if err := model.Fit(ctx, cal.Rows(parts[0]), cal.Rows(parts[1]), rng); err != nil {
+		return nil, fmt.Errorf("fit %s: %w", m.Name, err)
+	}
+	p, err := model.Predict(set)
+	if err != nil {
+		return nil, fmt.Errorf("predict by %s: %w", m.Name, err)
+	}
+	return p.LogProbs, nil
 }
 
 func logOf(q *mat.Dense) *mat.Dense {
@@ -323,22 +337,12 @@ var (
 
 // measure takes all metrics of one predictor.
 func (t *Truth) measure(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense) (Predictor, error) {
-	p := Predictor{Values: map[string]float64{}}
-	truth := experiments.NewTruth(l, d.truth)
-	p.Absolute, p.KL = truth.LCE, truth.KL
-	n, _ := l.Dims()
-	for i := range n {
-		for k, q := range d.truth.RawRowView(i) {
-			e := math.Exp(l.At(i, k)) - q
-			p.Squared += e * e / float64(n)
-		}
-	}
-	p.Calibration, p.Regional = calibrationError(l, d.truth, nil), calibrationError(l, d.truth, d.region)
-	rng := func() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 13)) }
+	p := d.errors(l)
 	redraws := metrics.None
 	if c.Alarm {
 		redraws, p.Alarms = alarmRedraws, map[string]bool{}
 	}
+	rng := func() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 13)) }
 	r, err := metrics.Evaluate(ctx, l, d.labels, d.embedding, metrics.Settings{Executor: t.Executor}, metrics.Uncertainty{Replicates: metrics.None, Redraws: redraws}, rng())
 	if err != nil {
 		return p, err
@@ -354,27 +358,8 @@ func (t *Truth) measure(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense
 	if noise := r.Checks.SKCENoise; noise != nil {
 		p.Alarms["skce"] = noise.PValue <= .05
 	}
-	near := newNeighbourhoods(d.embedding, slices.Max(truthNeighbours))
-	widths := map[string]float64{"lce_15nn": near.bandwidth(15)}
-	for _, gamma := range truthBandwidths {
-		widths[fmt.Sprintf("lce_%g", gamma)] = gamma
-	}
-	if !c.Alarm {
-		for name, gamma := range widths {
-			m, err := metrics.Measure(ctx, l, d.labels, d.embedding, metrics.Settings{Bandwidth: gamma, Executor: t.Executor})
-			if err != nil {
-				return p, err
-			}
-			p.set(name, m.Values[metrics.LCE])
-		}
-	}
-	for _, k := range truthNeighbours {
-		name := fmt.Sprintf("squared_%dnn", k)
-		value, se := near.squaredError(l, d.labels, k)
-		p.set(name, value)
-		if c.Alarm {
-			p.Alarms[name] = value > distuv.UnitNormal.Quantile(.95)*se
-		}
+	if err := t.measureNear(ctx, c, d, l, &p); err != nil {
+		return p, err
 	}
 	g, err := metrics.Recover(ctx, l, d.labels, d.embedding, metrics.Recovery{}, rng())
 	if err != nil {
@@ -389,6 +374,50 @@ func (t *Truth) measure(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense
 		}
 	}
 	return p, nil
+}
+
+// errors is a predictor with its true errors.
+func (d *drawn) errors(l *mat.Dense) Predictor {
+	truth := experiments.NewTruth(l, d.truth)
+	p := Predictor{
+		Values: map[string]float64{}, Absolute: truth.LCE, KL: truth.KL,
+		Calibration: calibrationError(l, d.truth, nil), Regional: calibrationError(l, d.truth, d.region),
+	}
+	n, _ := l.Dims()
+	for i := range n {
+		for k, q := range d.truth.RawRowView(i) {
+			e := math.Exp(l.At(i, k)) - q
+			p.Squared += e * e / float64(n)
+		}
+	}
+	return p
+}
+
+// measureNear takes the metrics that look at neighbours, along bandwidths and numbers of them.
+func (t *Truth) measureNear(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense, p *Predictor) error {
+	near := newNeighbourhoods(d.embedding, slices.Max(truthNeighbours))
+	if !c.Alarm {
+		widths := map[string]float64{"lce_15nn": near.bandwidth(15)}
+		for _, gamma := range truthBandwidths {
+			widths[fmt.Sprintf("lce_%g", gamma)] = gamma
+		}
+		for name, gamma := range widths {
+			m, err := metrics.Measure(ctx, l, d.labels, d.embedding, metrics.Settings{Bandwidth: gamma, Executor: t.Executor})
+			if err != nil {
+				return err
+			}
+			p.set(name, m.Values[metrics.LCE])
+		}
+	}
+	for _, k := range truthNeighbours {
+		name := fmt.Sprintf("squared_%dnn", k)
+		value, se := near.squaredError(l, d.labels, k)
+		p.set(name, value)
+		if c.Alarm {
+			p.Alarms[name] = value > distuv.UnitNormal.Quantile(.95)*se
+		}
+	}
+	return nil
 }
 
 const alarmRedraws = 19

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"calibra/experiments"
@@ -134,45 +135,53 @@ func (s *DiagnosisRate) count(d *metrics.Diagnosis, w *wrongRows) {
 	if w.missed(d) {
 		s.Missed++
 	}
-	in, wrong := make([]bool, len(w.labels)), 0
-	like := make([]float64, s.Planted)
-	for _, r := range d.Regions {
-		if !r.Wrong {
-			continue
-		}
-		wrong++
-		both := make([]int, s.Planted)
+	wrong := slices.DeleteFunc(slices.Clone(d.Regions), func(r metrics.Region) bool { return !r.Wrong })
+	if len(wrong) > 0 {
+		s.Named++
+	}
+	if len(wrong) == s.Planted {
+		s.Counted++
+	}
+	found, all := w.found(wrong)
+	if all > 0 && 2*found >= all {
+		s.Found++
+	}
+	for k := range s.Planted {
+		s.Jaccard += w.likest(k+1, wrong) / float64(s.Runs*s.Planted)
+	}
+}
+
+// found is how many rows of planted regions, of all there are, lie in regions.
+func (w *wrongRows) found(regions []metrics.Region) (found, all int) {
+	in := make([]bool, len(w.labels))
+	for _, r := range regions {
 		for _, i := range r.Rows {
 			in[i] = true
-			if k := w.region[i]; k > 0 {
-				both[k-1]++
-			}
-		}
-		for k, n := range both {
-			like[k] = max(like[k], float64(n)/float64(len(r.Rows)+w.size(k+1)-n))
 		}
 	}
-	hit, all := 0, 0
 	for i, k := range w.region {
 		if k > 0 {
 			all++
 			if in[i] {
-				hit++
+				found++
 			}
 		}
 	}
-	if wrong > 0 {
-		s.Named++
+	return found, all
+}
+
+// likest is the largest likeness (Jaccard) of a planted region with one of others.
+func (w *wrongRows) likest(planted int, others []metrics.Region) (like float64) {
+	for _, r := range others {
+		both := 0
+		for _, i := range r.Rows {
+			if w.region[i] == planted {
+				both++
+			}
+		}
+		like = max(like, float64(both)/float64(len(r.Rows)+w.size(planted)-both))
 	}
-	if wrong == s.Planted {
-		s.Counted++
-	}
-	if all > 0 && 2*hit >= all {
-		s.Found++
-	}
-	for _, j := range like {
-		s.Jaccard += j / float64(s.Runs*s.Planted)
-	}
+	return like
 }
 
 // missed tells whether the true gap of some region, class or confidence lies outside its interval.

@@ -244,19 +244,33 @@ func decimal(x float64) string {
 	return strconv.FormatFloat(x, 'f', 2, 64)
 }
 
-// units are bias and spread of the metrics that estimate a true error in its own units.
-func (f *TruthFindings) units(settings []setting) *report.Section {
-	estimates := []struct {
-		key, title string
-		value      func(Predictor) float64
-	}{
-		{"recoverable_shared", "recoverable NLL, one reference − KL", truths[2].value}, {"recoverable_nll", "recoverable NLL − KL", truths[2].value}, {"recoverable_brier", "recoverable Brier − squared", truths[0].value},
-		{"lce", "LCE, γ = 10 − absolute", truths[1].value}, {"lce_3", "LCE, γ = 3 − absolute", truths[1].value}, {"lce_15nn", "LCE, γ of 15 neighbours − absolute", truths[1].value},
-		{"squared_15nn", "U-statistic, 15 − squared", truths[0].value}, {"squared_50nn", "U-statistic, 50 − squared", truths[0].value},
+// inUnits are the metrics that estimate a true error in its own units.
+var inUnits = []struct {
+	key, title string
+	value      func(Predictor) float64
+}{
+	{"recoverable_shared", "recoverable NLL, one reference − KL", truths[2].value}, {"recoverable_nll", "recoverable NLL − KL", truths[2].value}, {"recoverable_brier", "recoverable Brier − squared", truths[0].value},
+	{"lce", "LCE, γ = 10 − absolute", truths[1].value}, {"lce_3", "LCE, γ = 3 − absolute", truths[1].value}, {"lce_15nn", "LCE, γ of 15 neighbours − absolute", truths[1].value},
+	{"squared_15nn", "U-statistic, 15 − squared", truths[0].value}, {"squared_50nn", "U-statistic, 50 − squared", truths[0].value},
+}
+
+// over gathers a number of the predictors of all draws that have it.
+func (s setting) over(value func(Predictor) (float64, bool)) (x []float64) {
+	for _, r := range s.cells {
+		for _, p := range r.Predictors {
+			if v, ok := value(p); ok {
+				x = append(x, v)
+			}
+		}
 	}
+	return x
+}
+
+// units are bias and spread of the metrics of inUnits.
+func (f *TruthFindings) units(settings []setting) *report.Section {
 	t := &report.Table{Caption: "Mean of metric less true error over the predictors, ± standard deviation", Labels: []string{"source"}}
 	exact := &report.Table{Caption: "What the metrics say of the true posterior itself, mean over the draws", Labels: []string{"source"}}
-	for _, e := range estimates {
+	for _, e := range inUnits {
 		t.Values = append(t.Values, report.Head{Text: e.title})
 	}
 	for _, m := range truthMetrics[2:] {
@@ -264,15 +278,8 @@ func (f *TruthFindings) units(settings []setting) *report.Section {
 	}
 	for _, s := range settings {
 		row := report.Row{Labels: []string{s.name}}
-		for _, e := range estimates {
-			var x []float64
-			for _, r := range s.cells {
-				for _, p := range r.Predictors {
-					if v, ok := p.Values[e.key]; ok {
-						x = append(x, v-e.value(p))
-					}
-				}
-			}
+		for _, e := range inUnits {
+			x := s.over(func(p Predictor) (float64, bool) { v, ok := p.Values[e.key]; return v - e.value(p), ok })
 			text := "–"
 			if len(x) > 1 {
 				text = fmt.Sprintf("%s ± %.4f", metrics.Signed(stat.Mean(x, nil), 4), stat.StdDev(x, nil))
@@ -282,12 +289,7 @@ func (f *TruthFindings) units(settings []setting) *report.Section {
 		t.Add("", row)
 		row = report.Row{Labels: []string{s.name}}
 		for _, m := range truthMetrics[2:] {
-			var x []float64
-			for _, r := range s.cells {
-				if v, ok := r.Predictors[0].Values[m.key]; ok && r.Predictors[0].Name == "exact" {
-					x = append(x, v)
-				}
-			}
+			x := s.over(func(p Predictor) (float64, bool) { v, ok := p.Values[m.key]; return v, ok && p.Name == "exact" })
 			text := "–"
 			if len(x) > 0 {
 				text = metrics.Signed(stat.Mean(x, nil), 4)
@@ -347,7 +349,6 @@ func (f *TruthFindings) diagnosis() *report.Section {
 	add := func(t *report.Table, labels []string, values ...any) {
 		t.Add("", report.Row{Labels: labels, Cells: report.Texts(values...)})
 	}
-	lines := map[float64]*report.Series{}
 	for _, r := range f.Diagnosis {
 		switch {
 		case r.Law == globalLaw:
@@ -359,17 +360,30 @@ func (f *TruthFindings) diagnosis() *report.Section {
 		case r.Share == 0:
 			add(power, []string{"none", "–"}, r.Runs, r.Named, r.Any, "–", r.Missed)
 		default:
-			shift := fmt.Sprintf("%g", r.Shift)
-			add(power, []string{fmt.Sprintf("%.0f %% of the rows", 100*r.Share), shift}, r.Runs, r.Named, r.Any, r.Found, r.Missed)
-			if lines[r.Shift] == nil {
-				lines[r.Shift] = &report.Series{Name: "shift " + shift, Style: len(lines)}
-			}
-			l, p := lines[r.Shift], float64(r.Found)/float64(r.Runs)
-			l.X, l.Mean, l.SD = append(l.X, 100*r.Share), append(l.Mean, p), append(l.SD, math.Sqrt(p*(1-p)/float64(r.Runs)))
+			add(power, []string{fmt.Sprintf("%.0f %% of the rows", 100*r.Share), fmt.Sprintf("%g", r.Shift)}, r.Runs, r.Named, r.Any, r.Found, r.Missed)
 		}
 	}
 	s := &report.Section{Title: "Diagnosis", Note: "Of calibrated predictions, at most 5 % of diagnoses should call anything wrong, and of any predictions at most 5 % should have a gap outside its interval. " +
 		"Where a region is planted, the top class is right less often than it says, by the shift.", Tables: []*report.Table{power, coverage, planted}}
+	if panel := f.power(); len(panel.Series) > 0 {
+		s.Figures = []*report.Drawing{{Name: "power", Caption: "Runs whose wrong regions hold half of the planted rows, with one standard deviation over the runs.", Figure: report.Lines([]report.LinePanel{panel})}}
+	}
+	return s
+}
+
+// power is how often one wrong region is found, by its share of the rows, a line a shift.
+func (f *TruthFindings) power() report.LinePanel {
+	lines := map[float64]*report.Series{}
+	for _, r := range f.Diagnosis {
+		if r.Law != "" || r.Share == 0 {
+			continue
+		}
+		if lines[r.Shift] == nil {
+			lines[r.Shift] = &report.Series{Name: fmt.Sprintf("shift %g", r.Shift), Style: len(lines)}
+		}
+		l, p := lines[r.Shift], float64(r.Found)/float64(r.Runs)
+		l.X, l.Mean, l.SD = append(l.X, 100*r.Share), append(l.Mean, p), append(l.SD, math.Sqrt(p*(1-p)/float64(r.Runs)))
+	}
 	panel := report.LinePanel{Title: "localization by diagnose", X: "wrong region, % of the rows", Y: "share of runs that find half of it", Log: true, Places: map[float64]string{}}
 	for _, shift := range powerShifts {
 		if l := lines[shift]; l != nil {
@@ -379,10 +393,7 @@ func (f *TruthFindings) diagnosis() *report.Section {
 			}
 		}
 	}
-	if len(panel.Series) > 0 {
-		s.Figures = []*report.Drawing{{Name: "power", Caption: "Runs whose wrong regions hold half of the planted rows, with one standard deviation over the runs.", Figure: report.Lines([]report.LinePanel{panel})}}
-	}
-	return s
+	return panel
 }
 
 func (f *TruthFindings) writeResults(w io.Writer) error {

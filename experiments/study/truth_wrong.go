@@ -3,7 +3,6 @@ package study
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"calibra/layers"
 
@@ -72,14 +71,7 @@ var plantedShapes = []string{"boxes", "clusters"}
 
 // draw is the rows of a law.
 func (s DiagnosisRate) draw(rng *rand.Rand) *wrongRows {
-	law := wrongLaw{classes: 4, stretch: constant(1)}
-	if s.Law == globalLaw {
-		law.stretch = constant(2)
-	}
-	if k := slices.IndexFunc(wrongLaws, func(l wrongLaw) bool { return l.name == s.Law }); k >= 0 {
-		law = wrongLaws[k]
-	}
-	n := diagnosisRows
+	law, n := s.law(), diagnosisRows
 	w := &wrongRows{z: mat.NewDense(n, diagnosisSpace, nil), logProbs: mat.NewDense(n, law.classes, nil), truth: mat.NewDense(n, law.classes, nil), labels: make([]int, n), region: make([]int, n)}
 	weights := mat.NewDense(diagnosisSpace, law.classes, nil)
 	for _, m := range []*mat.Dense{w.z, weights} {
@@ -111,7 +103,26 @@ func (s DiagnosisRate) draw(rng *rand.Rand) *wrongRows {
 	w.truth = layers.LogSoftmax(w.truth)
 	w.truth.Apply(func(_, _ int, l float64) float64 { return math.Exp(l) }, w.truth)
 	s.plant(w)
-	for i := range n {
+	w.drawLabels(rng)
+	return w
+}
+
+// law is that of its name: of none of wrongLaws right, or wrong everywhere.
+func (s DiagnosisRate) law() wrongLaw {
+	for _, l := range wrongLaws {
+		if l.name == s.Law {
+			return l
+		}
+	}
+	if s.Law == globalLaw {
+		return wrongLaw{classes: 4, stretch: constant(2)}
+	}
+	return wrongLaw{classes: 4, stretch: constant(1)}
+}
+
+// drawLabels draws each row's label from the truth.
+func (w *wrongRows) drawLabels(rng *rand.Rand) {
+	for i := range w.labels {
 		u := rng.Float64()
 		for k, p := range w.truth.RawRowView(i) {
 			w.labels[i] = k
@@ -120,7 +131,6 @@ func (s DiagnosisRate) draw(rng *rand.Rand) *wrongRows {
 			}
 		}
 	}
-	return w
 }
 
 // spread moves a row into one of eight clusters on a circle.

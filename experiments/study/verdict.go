@@ -56,27 +56,12 @@ func (f *Findings) Verdicts(ctx context.Context) (all []*report.Verdict, err err
 
 // verdict is nil where no row has a result.
 func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, error) {
-	var rows []int
-	var candidates []report.Candidate
+	candidates, rows := f.candidates(s)
 	classifier := -1
-	for i, r := range s.rows {
-		if len(r.results) == 0 || r.spec.Fraction > 0 || f.ranked() && s.tuned(r.spec.Method) != r {
-			continue
+	for k, i := range rows {
+		if s.rows[i].spec.Method == report.Classifier {
+			classifier = k
 		}
-		c := report.Candidate{
-			Name: r.spec.Method, Title: f.named(r), NLL: r.spread(sharedMetric(metrics.NLL)).Mean,
-			Accuracy: r.spread(sharedMetric(metrics.Accuracy)).Mean, Effort: effort(r.spec.Catalog, r.spec.Method),
-		}
-		if f.ranked() {
-			c.Title = r.spec.Method
-		} else {
-			c.Name = c.Title
-			c.Effort += i
-		}
-		if r.spec.Method == report.Classifier {
-			classifier = len(candidates)
-		}
-		rows, candidates = append(rows, i), append(candidates, c)
 	}
 	v, err := report.Judge(candidates, classifier, func(m metrics.Metric, reference int) ([]*report.Difference, error) {
 		q := sharedMetric(m)
@@ -103,6 +88,27 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 		v.Commands = Commands(in, spec, best.results[0].Features)
 	}
 	return v, nil
+}
+
+// candidates are what the verdict chooses among, and which rows of the subject they are.
+func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows []int) {
+	for i, r := range s.rows {
+		if len(r.results) == 0 || r.spec.Fraction > 0 || f.ranked() && s.tuned(r.spec.Method) != r {
+			continue
+		}
+		c := report.Candidate{
+			Name: r.spec.Method, Title: f.named(r), NLL: r.spread(sharedMetric(metrics.NLL)).Mean,
+			Accuracy: r.spread(sharedMetric(metrics.Accuracy)).Mean, Effort: effort(r.spec.Catalog, r.spec.Method),
+		}
+		if f.ranked() {
+			c.Title = r.spec.Method
+		} else {
+			c.Name = c.Title
+			c.Effort += i
+		}
+		rows, candidates = append(rows, i), append(candidates, c)
+	}
+	return candidates, rows
 }
 
 // named is the row's method with what else tells it apart: "vq w=16 |C|=64".
