@@ -109,33 +109,34 @@ func rawOrigin(arg string, sources []data.RawSource, files ...string) (*Origin, 
 	if o.Dataset == "tissuemnist" {
 		o.Dataset = "tissue" // as the paper's tables call it
 	}
-	table := len(raw.Cal.Shape) == 1 && raw.Shifted == nil
-	load := func(s data.RawSettings, shift Shift) loader {
-		return func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
-			rng := rand.New(rand.NewPCG(seed, 1))
-			s.Sources = sources
-			raw, err := data.OpenRaw(arg, s, rng)
-			if err != nil {
-				return nil, err
-			}
-			shifted := raw.Shifted.Set()
-			if shift == NoiseShift {
-				shifted = noisy(raw.Test.Set(), rand.New(rand.NewPCG(seed, 3)))
-			}
-			return encoding{encoder: e}.problem(ctx, raw, rng, shifted, shift)
-		}
-	}
-	switch {
-	case table:
-		o.Shifts = []Shift{RegionShift, NoiseShift, ThinShift}
-		o.load, o.loadInside = load(data.RawSettings{}, NoiseShift), load(data.RawSettings{HeldOut: heldOut}, RegionShift)
+	given := data.RawSettings{Sources: sources}
+	switch table := len(raw.Cal.Shape) == 1; {
 	case raw.Shifted != nil:
 		o.Shifts = []Shift{GivenShift, ThinShift}
-		o.load = load(data.RawSettings{}, GivenShift)
+		o.load = rawLoader(arg, given, GivenShift)
+	case table:
+		o.Shifts = []Shift{RegionShift, NoiseShift, ThinShift}
+		o.load, o.loadInside = rawLoader(arg, given, NoiseShift), rawLoader(arg, data.RawSettings{Sources: sources, HeldOut: heldOut}, RegionShift)
 	default:
-		o.load = load(data.RawSettings{}, "")
+		o.load = rawLoader(arg, given, "")
 	}
 	return o, nil
+}
+
+// rawLoader divides and encodes the raw rows of arg, and shifts rows as a shift says.
+func rawLoader(arg string, s data.RawSettings, shift Shift) loader {
+	return func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		raw, err := data.OpenRaw(arg, s, rng)
+		if err != nil {
+			return nil, err
+		}
+		shifted := raw.Shifted.Set()
+		if shift == NoiseShift {
+			shifted = noisy(raw.Test.Set(), rand.New(rand.NewPCG(seed, 3)))
+		}
+		return encoding{encoder: e}.problem(ctx, raw, rng, shifted, shift)
+	}
 }
 
 // weatherOrigin is the weather data in dir.

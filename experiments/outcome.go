@@ -55,28 +55,10 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 			return err
 		}
 	}
-	settings, err := r.Spec.Measuring()
+	o.Predictions.Weights, o.Predictions.Parts = test.Weights, test.Parts
+	measure, err := r.measurer(ctx, p, o.Predictions)
 	if err != nil {
 		return err
-	}
-	settings.Progress = func(done, total int) {
-		optim.ReportProgress(ctx, fmt.Sprintf("pass over row %d of %d", done, total), float64(done)/float64(total))
-	}
-	settings.Rows = test.Weights
-	o.Predictions.Weights, o.Predictions.Parts = test.Weights, test.Parts
-	judging := r.Spec.Judging
-	if test.Parts != nil {
-		judging.Replicates, judging.Redraws = 0, 0
-	}
-	if judging.Redraws > 0 && p.strata != nil {
-		settings.Strata = p.strata()
-	}
-	measure := func(embedding *mat.Dense) (*metrics.Report, error) { // under the same draws in each
-		rng := rand.New(rand.NewPCG(r.Spec.Seed, 4))
-		if judging.Replicates > 0 { // and in every run
-			rng = rand.New(rand.NewPCG(0, 5))
-		}
-		return metrics.MeasureWith(ctx, o.Predictions.LogProbs, test.Labels, embedding, settings, judging.uncertainty(), rng)
 	}
 	if o.Metrics, err = measure(o.Shared); err != nil {
 		return err
@@ -99,6 +81,33 @@ func (r *Run) judge(ctx context.Context, p *Prepared) (err error) {
 	}
 	r.Outcome = o
 	return nil
+}
+
+// measurer measures predictions of the test rows in an embedding, under the same draws in each.
+func (r *Run) measurer(ctx context.Context, p *Prepared, said *data.Predictions) (measure func(embedding *mat.Dense) (*metrics.Report, error), err error) {
+	test := r.Source.Test
+	settings, err := r.Spec.Measuring()
+	if err != nil {
+		return nil, err
+	}
+	settings.Progress = func(done, total int) {
+		optim.ReportProgress(ctx, fmt.Sprintf("pass over row %d of %d", done, total), float64(done)/float64(total))
+	}
+	settings.Rows = test.Weights
+	judging := r.Spec.Judging
+	if test.Parts != nil {
+		judging.Replicates, judging.Redraws = 0, 0
+	}
+	if judging.Redraws > 0 && p.strata != nil {
+		settings.Strata = p.strata()
+	}
+	return func(embedding *mat.Dense) (*metrics.Report, error) {
+		rng := rand.New(rand.NewPCG(r.Spec.Seed, 4))
+		if judging.Replicates > 0 { // the same in every run
+			rng = rand.New(rand.NewPCG(0, 5))
+		}
+		return metrics.MeasureWith(ctx, said.LogProbs, test.Labels, embedding, settings, judging.uncertainty(), rng)
+	}, nil
 }
 
 // ownSpace gives the test rows (N×P), embedded if the method has features of its own, in the

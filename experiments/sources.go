@@ -47,33 +47,7 @@ func (s Spec) Sources(others ...string) (digest string) {
 	}()
 	w := wares{dirs: map[string]string{}}
 	w.dirs["calibra/experiments"] = filepath.Dir(ourFile())
-	m, err := s.Catalog.Find(s.Method)
-	if err != nil {
-		return ""
-	}
-	values, err := ParseValues(s.Set)
-	if err != nil {
-		return ""
-	}
-	made := []Method{m}
-	if tried, err := s.Catalog.Tried(m); err == nil && s.Tune {
-		made = append(made, tried)
-	}
-	for _, m := range made {
-		w.add(reflect.ValueOf(m.New))
-		w.add(reflect.ValueOf(m.New(&Options{Catalog: s.Catalog, Values: values})))
-	}
-	for _, r := range s.Catalog.ruleList() {
-		for _, key := range values.Names() {
-			if strings.HasSuffix(key, ".rule") && values[key] == r.Name {
-				w.add(reflect.ValueOf(r.New))
-			}
-		}
-	}
-	for _, o := range s.Catalog.Metrics() {
-		w.add(reflect.ValueOf(o))
-	}
-	if w.unknown {
+	if err := w.addSpec(s); err != nil || w.unknown {
 		return ""
 	}
 	sum := sha256.New()
@@ -116,6 +90,37 @@ type wares struct {
 	dirs    map[string]string
 	seen    map[uintptr]bool
 	unknown bool
+}
+
+// addSpec adds the packages of the Spec's method, of what it tunes by, of its rules and of the metrics.
+func (w *wares) addSpec(s Spec) error {
+	m, err := s.Catalog.Find(s.Method)
+	if err != nil {
+		return err
+	}
+	values, err := ParseValues(s.Set)
+	if err != nil {
+		return err
+	}
+	made := []Method{m}
+	if tried, err := s.Catalog.Tried(m); err == nil && s.Tune {
+		made = append(made, tried)
+	}
+	for _, m := range made {
+		w.add(reflect.ValueOf(m.New))
+		w.add(reflect.ValueOf(m.New(&Options{Catalog: s.Catalog, Values: values})))
+	}
+	for _, r := range s.Catalog.ruleList() {
+		for _, key := range values.Names() {
+			if strings.HasSuffix(key, ".rule") && values[key] == r.Name {
+				w.add(reflect.ValueOf(r.New))
+			}
+		}
+	}
+	for _, o := range s.Catalog.Metrics() {
+		w.add(reflect.ValueOf(o))
+	}
+	return nil
 }
 
 // add adds the packages of the types and functions in v.
@@ -299,73 +304,88 @@ func readPackage(dir string) (sources, error) {
 		return known.(sources), known.(sources).err
 	}
 	p := sources{path: "main"}
+	p.err = p.read(dir)
+	slices.Sort(p.imports)
+	p.imports = slices.Compact(p.imports)
+	packages.Store(dir, p)
+	return p, p.err
+}
+
+// read digests the module and the files of the package in dir.
+func (p *sources) read(dir string) error {
 	built, err := builtAt()
-	if err == nil && dir == "" {
-		err = errUnknown
+	if err != nil {
+		return err
 	}
-	var m module
-	if err == nil {
-		m, err = moduleOf(dir)
+	if dir == "" {
+		return errUnknown
+	}
+	m, err := moduleOf(dir)
+	if err != nil {
+		return err
 	}
 	sum := sha256.New()
 	sum.Write([]byte(m.text))
-	if err == nil {
-		err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && path != dir:
-				if goFiles, _ := filepath.Glob(filepath.Join(path, "*.go")); goFiles != nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") {
-					return fs.SkipDir
-				}
-				return nil
-			case d.IsDir() || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".md"):
-				return nil
-			}
-			info, err := d.Info()
-			if err != nil {
-				return err
-			}
-			if info.ModTime().After(built) {
-				return errUnknown // of another build
-			}
-			text, err := data.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			rest, _ := filepath.Rel(dir, path)
-			fmt.Fprintf(sum, "%q %d ", rest, len(text))
-			sum.Write(text)
-			if !strings.HasSuffix(path, ".go") {
-				return nil
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
-			if err != nil {
-				return err
-			}
-			if file.Name.Name != "main" && p.path == "main" {
-				rest, _ := filepath.Rel(m.root, dir)
-				p.path = pathpkg.Join(m.path, filepath.ToSlash(rest))
-			}
-			for _, spec := range file.Imports {
-				other, err := strconv.Unquote(spec.Path.Value)
-				switch {
-				case err != nil:
-					return err
-				case within(other, "calibra"), within(other, m.path):
-					p.imports = append(p.imports, other)
-				case slices.ContainsFunc(m.replaced, func(module string) bool { return within(other, module) }):
-					return errUnknown
-				}
-			}
+	defer func() { sum.Sum(p.digest[:0]) }()
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != dir && apart(path):
+			return fs.SkipDir
+		case d.IsDir() || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".md"):
 			return nil
-		})
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if info.ModTime().After(built) {
+			return errUnknown // of another build
+		}
+		text, err := data.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rest, _ := filepath.Rel(dir, path)
+		fmt.Fprintf(sum, "%q %d ", rest, len(text))
+		sum.Write(text)
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		return p.parse(path, text, m)
+	})
+}
+
+// apart tells whether a directory below a package's holds another package, or nothing of the program.
+func apart(dir string) bool {
+	goFiles, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	name := filepath.Base(dir)
+	return goFiles != nil || name == "testdata" || strings.HasPrefix(name, ".")
+}
+
+// parse takes the package's path and imports from a file of it, in the module m.
+func (p *sources) parse(path string, text []byte, m module) error {
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
+	if err != nil {
+		return err
 	}
-	sum.Sum(p.digest[:0])
-	slices.Sort(p.imports)
-	p.imports, p.err = slices.Compact(p.imports), err
-	packages.Store(dir, p)
-	return p, err
+	if file.Name.Name != "main" && p.path == "main" {
+		rest, _ := filepath.Rel(m.root, filepath.Dir(path))
+		p.path = pathpkg.Join(m.path, filepath.ToSlash(rest))
+	}
+	for _, spec := range file.Imports {
+		other, err := strconv.Unquote(spec.Path.Value)
+		switch {
+		case err != nil:
+			return err
+		case within(other, "calibra"), within(other, m.path):
+			p.imports = append(p.imports, other)
+		case slices.ContainsFunc(m.replaced, func(module string) bool { return within(other, module) }):
+			return errUnknown
+		}
+	}
+	return nil
 }
 
 // module is what a go.mod says.

@@ -226,20 +226,8 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 		r.Spec = s
 		r.Spec.Tune = true
 	}
-	options, err := s.options(r.Source.Cal, observe)
-	if err != nil {
-		return nil, err
-	}
 	rng := rand.New(&p.afterSplit)
-	if method.StopsEarly && r.Source.Val == nil {
-		if options.Epochs, r.Probe, err = s.epochs(within("find the number of epochs", probing), method, options, r.Source.Cal, rng); err != nil {
-			return nil, err
-		}
-	}
-	if r.Model, r.Keys, err = method.Build(options); err != nil {
-		return nil, err
-	}
-	if r.Spec, err = r.Spec.Resolve(r.Keys); err != nil {
+	if err := r.build(within("find the number of epochs", probing), s, method, observe, rng); err != nil {
 		return nil, err
 	}
 	err = r.Model.Fit(within("fit "+s.Method, fitting), r.Source.Cal, r.Source.Val, rng)
@@ -259,6 +247,25 @@ func (s Spec) FitPrepared(ctx context.Context, p *Prepared, observe func(stage s
 		}
 	}
 	return r, nil
+}
+
+// build builds the method with the settings of s; of one that stops early it finds the number of
+// epochs first, where there are no validation rows.
+func (r *Run) build(ctx context.Context, s Spec, method Method, observe func(stage string) func(optim.Epoch), rng *rand.Rand) error {
+	options, err := s.options(r.Source.Cal, observe)
+	if err != nil {
+		return err
+	}
+	if method.StopsEarly && r.Source.Val == nil {
+		if options.Epochs, r.Probe, err = s.epochs(ctx, method, options, r.Source.Cal, rng); err != nil {
+			return err
+		}
+	}
+	if r.Model, r.Keys, err = method.Build(options); err != nil {
+		return err
+	}
+	r.Spec, err = r.Spec.Resolve(r.Keys)
+	return err
 }
 
 // The parts of a run.

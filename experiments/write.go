@@ -146,26 +146,12 @@ func (r *Run) Add(f *data.Folder) error {
 	if err := r.addCurves(f); err != nil {
 		return err
 	}
-	if o := r.Outcome; o == nil {
+	if r.Outcome == nil {
 		f.Absent("predictions.npz", "metrics.json")
 	} else {
-		if _, err := data.NewPredictions(o.Predictions.LogProbs, o.Predictions.Labels); err != nil {
+		arrays, err := r.predictions()
+		if err != nil {
 			return err
-		}
-		o.Predictions.ClassNames = r.Source.Cal.Names.Classes
-		said, places := o.Predictions.Whole()
-		arrays := said.Arrays()
-		for _, embedding := range []struct {
-			name string
-			rows *mat.Dense
-		}{{"embedding", o.Shared}, {"embedding_own", o.Own}} {
-			switch {
-			case embedding.rows == nil:
-			case places != nil:
-				arrays = append(arrays, data.Array{Name: embedding.name, Value: data.RowsOf(embedding.rows, places)})
-			default:
-				arrays = append(arrays, data.Array{Name: embedding.name, Value: embedding.rows})
-			}
 		}
 		f.WriteFile("predictions.npz", data.NPZ(arrays...))
 		if err := r.addSummary(f); err != nil {
@@ -177,6 +163,30 @@ func (r *Run) Add(f *data.Folder) error {
 		return err
 	}
 	return addJSON(f, "config.json", c)
+}
+
+// predictions are the arrays of what the run says of the test rows, of parts of rows put together again.
+func (r *Run) predictions() ([]data.Array, error) {
+	o := r.Outcome
+	if _, err := data.NewPredictions(o.Predictions.LogProbs, o.Predictions.Labels); err != nil {
+		return nil, err
+	}
+	o.Predictions.ClassNames = r.Source.Cal.Names.Classes
+	said, places := o.Predictions.Whole()
+	arrays := said.Arrays()
+	for _, embedding := range []struct {
+		name string
+		rows *mat.Dense
+	}{{"embedding", o.Shared}, {"embedding_own", o.Own}} {
+		switch {
+		case embedding.rows == nil:
+		case places != nil:
+			arrays = append(arrays, data.Array{Name: embedding.name, Value: data.RowsOf(embedding.rows, places)})
+		default:
+			arrays = append(arrays, data.Array{Name: embedding.name, Value: embedding.rows})
+		}
+	}
+	return arrays, nil
 }
 
 func addJSON(f *data.Folder, name string, v any) error {

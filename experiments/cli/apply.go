@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -31,21 +32,13 @@ func (applyCmd) Help() string {
 }
 
 func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
-	path := modelFile(c.Model)
-	held, err := data.Hold(path) // the model and its embedding are read one after the other
+	held, err := data.Hold(modelFile(c.Model)) // the model and its embedding are read one after the other
 	if err != nil {
 		return err
 	}
 	defer held.Release()
-	m := saved{embedding: held.Path(filepath.Join(filepath.Dir(path), "embedding.npz"))}
-	path = held.Path(path)
-	if m.model, m.method, err = methods.Load(path); err != nil {
-		return err
-	}
-	if err := c.check(m.model); err != nil {
-		return err
-	}
-	if m.file, err = layers.ReadModel(path); err != nil {
+	m, err := c.load(methods, held)
+	if err != nil {
 		return err
 	}
 	if !brought(methods, c.In) {
@@ -70,29 +63,47 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	arrays := append(p.Arrays(), embedded...)
 	held.Release()
-	if c.Intervals != nil {
-		bounds, err := c.intervals(ctx, t, m, src)
-		if err != nil {
-			return err
-		}
-		arrays = append(arrays, bounds...)
-	}
-	if c.Sets != nil {
-		made, err := sets(t, m.model, m.method, src, p, *c.Sets)
-		if err != nil {
-			return err
-		}
-		arrays = append(arrays, made...)
+	asked, err := c.beside(ctx, t, m, src, p)
+	if err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := data.WriteArrays(c.Out, arrays...); err != nil {
+	if err := data.WriteArrays(c.Out, slices.Concat(p.Arrays(), embedded, asked)...); err != nil {
 		return err
 	}
 	return t.printf("wrote %s: %d rows by %s%s\n", c.Out, src.Test.Len(), m.method.Name, notice)
+}
+
+// load loads the model of the flags from the held files.
+func (c *applyCmd) load(methods *experiments.Catalog, held *data.Held) (m saved, err error) {
+	path := modelFile(c.Model)
+	m.embedding = held.Path(filepath.Join(filepath.Dir(path), "embedding.npz"))
+	path = held.Path(path)
+	if m.model, m.method, err = methods.Load(path); err != nil {
+		return m, err
+	}
+	if err := c.check(m.model); err != nil {
+		return m, err
+	}
+	m.file, err = layers.ReadModel(path)
+	return m, err
+}
+
+// beside are the intervals and sets that were asked for.
+func (c *applyCmd) beside(ctx context.Context, t *terminal, m saved, src *data.Source, p *data.Predictions) (arrays []data.Array, err error) {
+	if c.Intervals != nil {
+		if arrays, err = c.intervals(ctx, t, m, src); err != nil {
+			return nil, err
+		}
+	}
+	if c.Sets == nil {
+		return arrays, nil
+	}
+	made, err := sets(t, m.model, m.method, src, p, *c.Sets)
+	return append(arrays, made...), err
 }
 
 // saved is a model that calibra fit wrote.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -38,16 +39,22 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, er
 	}
 	j := &applied{stream: s, path: c.In, model: m, far: m.file.Inputs.Watch(), sample: layers.NewSample(s.Rows), progress: t.progress(), room: atOnce}
 	defer j.progress.clear()
+	return true, c.write(ctx, t, j)
+}
+
+// write writes what the model says of the rows of a stream.
+func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
+	s, m := j.stream, j.model
 	looks, err := j.looks(ctx)
 	if err != nil {
-		return true, err
+		return err
 	}
 	if s.Scores, err = c.fitted(c.In, m.file.Scores, looks); err != nil {
-		return true, err
+		return err
 	}
 	classes, err := j.classes(ctx)
 	if err != nil {
-		return true, err
+		return err
 	}
 	arrays := []data.Array{{Name: "probs", Value: &data.Streamed{Rows: s.Rows, Columns: classes, Each: func(write func([]float64) error) error {
 		if err := j.predict(ctx, write); err != nil {
@@ -57,35 +64,23 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, er
 	}}}}
 	p := &data.Predictions{Labels: s.Labels, ClassNames: m.file.Names.Classes}
 	p.Take(&data.Set{Weights: s.Weights, Soft: s.Soft})
-	arrays = append(arrays, p.Beside()...)
-	notice := ""
-	if s.Width > 0 {
-		e, err := data.ReadEmbedding(m.embedding)
-		if err != nil {
-			return true, err
-		}
-		width, components := e.Axes.Dims()
-		if width == s.Width {
-			arrays = append(arrays, data.Array{Name: "embedding", Value: &data.Streamed{Rows: s.Rows, Columns: components, Each: func(write func([]float64) error) error {
-				return j.note(j.embed(ctx, e, write))
-			}}})
-		} else {
-			notice = fmt.Sprintf("; no embedding, since the model was fitted on %d features", width)
-		}
+	embedded, notice, err := j.embedding(ctx)
+	if err != nil {
+		return err
 	}
-	err = data.WriteNPZ(c.Out, arrays...)
+	err = data.WriteNPZ(c.Out, slices.Concat(arrays, p.Beside(), embedded)...)
 	j.progress.clear()
 	if far := j.far.String(); far != "" {
 		t.warn("warning: %s", far)
 	}
 	var input *data.InputError
 	if errors.As(j.err, &input) { // no matter of the file that is written
-		return true, j.err
+		return j.err
 	}
 	if err != nil {
-		return true, err
+		return err
 	}
-	return true, t.printf("wrote %s: %d rows by %s%s\n", c.Out, s.Rows, m.method.Name, notice)
+	return t.printf("wrote %s: %d rows by %s%s\n", c.Out, s.Rows, m.method.Name, notice)
 }
 
 // applied is a stream on its way through a model.
@@ -173,9 +168,23 @@ func (j *applied) predict(ctx context.Context, write func([]float64) error) erro
 	})
 }
 
-// embed writes the embedding of all rows.
-func (j *applied) embed(ctx context.Context, e *data.Embedding, write func([]float64) error) error {
-	return j.stream.Each(ctx, j.batch(), true, func(_ int, x *data.Set) error {
-		return write(e.Apply(x.Features).RawMatrix().Data)
-	})
+// embedding is the array embedding of all rows, or why there is none.
+func (j *applied) embedding(ctx context.Context) (arrays []data.Array, notice string, err error) {
+	s := j.stream
+	if s.Width == 0 {
+		return nil, "", nil
+	}
+	e, err := data.ReadEmbedding(j.model.embedding)
+	if err != nil {
+		return nil, "", err
+	}
+	width, components := e.Axes.Dims()
+	if width != s.Width {
+		return nil, fmt.Sprintf("; no embedding, since the model was fitted on %d features", width), nil
+	}
+	return []data.Array{{Name: "embedding", Value: &data.Streamed{Rows: s.Rows, Columns: components, Each: func(write func([]float64) error) error {
+		return j.note(s.Each(ctx, j.batch(), true, func(_ int, x *data.Set) error {
+			return write(e.Apply(x.Features).RawMatrix().Data)
+		}))
+	}}}}, "", nil
 }

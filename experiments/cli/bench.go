@@ -48,19 +48,9 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	if c.Scaling != "" {
 		return c.scaling(ctx, t, executor)
 	}
-	workloads := bench.Workloads(c.Rows, executor)
-	if c.Only != "" {
-		keys := strings.Split(c.Only, ",")
-		var known []string
-		for _, w := range workloads {
-			known = append(known, w.Key)
-		}
-		for _, key := range keys {
-			if !slices.Contains(known, key) {
-				return data.Unknown("workload", key, known)
-			}
-		}
-		workloads = slices.DeleteFunc(workloads, func(w bench.Workload) bool { return !slices.Contains(keys, w.Key) })
+	workloads, err := c.workloads(executor)
+	if err != nil {
+		return err
 	}
 	result := map[string]any{"rows": c.Rows, "threads": simd.Threads(), "blas": blas.Describe().Name, "vector_units": simd.InstructionSet()}
 	roof := bench.MeasureRoof()
@@ -68,11 +58,11 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	result["roof"], result["share_of_roof"] = roof, shares
 	list := &table{columns: []column{{head: "time", key: "time"}, {head: "of the limit", key: "share"}, {head: "workload", left: true, wrap: true}}}
 	bar := t.progress()
+	defer bar.clear()
 	for i, w := range workloads {
 		bar.at(float64(i), float64(len(workloads)), w.Key)
 		figure, err := w.Measure(ctx, c.Reps)
 		if err != nil {
-			bar.clear()
 			return fmt.Errorf("bench %s: %w", w.Key, err)
 		}
 		result[w.Key] = figure
@@ -89,6 +79,25 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	t.tables(list)
 	return t.printf("\nmeasured %d workloads, the best of %d; this machine multiplies at %.0f GFLOP/s and copies\nat %.1f GB/s\n", len(list.rows), c.Reps, roof.FlopsPerSecond/1e9, roof.BytesPerSecond/1e9)
+}
+
+// workloads are all, or those that are named.
+func (c *benchCmd) workloads(executor experiments.Executor) ([]bench.Workload, error) {
+	workloads := bench.Workloads(c.Rows, executor)
+	if c.Only == "" {
+		return workloads, nil
+	}
+	keys := strings.Split(c.Only, ",")
+	var known []string
+	for _, w := range workloads {
+		known = append(known, w.Key)
+	}
+	for _, key := range keys {
+		if !slices.Contains(known, key) {
+			return nil, data.Unknown("workload", key, known)
+		}
+	}
+	return slices.DeleteFunc(workloads, func(w bench.Workload) bool { return !slices.Contains(keys, w.Key) }), nil
 }
 
 // scalingFiles are what scaling writes.

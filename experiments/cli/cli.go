@@ -148,7 +148,24 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	var flags cli
-	parser, err := kong.New(&flags,
+	parser, err := newParser(ctx, &flags, t, methods)
+	if err != nil {
+		return err
+	}
+	k, err := parser.Parse(args)
+	if err != nil {
+		return usageError{err}
+	}
+	t.quiet = flags.Quiet
+	if b := blas.Describe(); b.Problem != nil {
+		t.warn("%v; matrix products run on %s instead", b.Problem, b.Name)
+	}
+	return k.Run()
+}
+
+// newParser is the parser of the flags, whose commands run with the context, terminal and methods.
+func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiments.Catalog) (*kong.Kong, error) {
+	return kong.New(flags,
 		kong.Name("calibra"),
 		kong.Description("Local multiclass calibration: divide the latent space, calibrate each region, measure both."),
 		kong.Exit(func(int) { panic(errExit) }),
@@ -166,18 +183,6 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(methods, t),
 	)
-	if err != nil {
-		return err
-	}
-	k, err := parser.Parse(args)
-	if err != nil {
-		return usageError{err}
-	}
-	t.quiet = flags.Quiet
-	if b := blas.Describe(); b.Problem != nil {
-		t.warn("%v; matrix products run on %s instead", b.Problem, b.Name)
-	}
-	return k.Run()
 }
 
 // tellSources adds the raw sources of another module to the help of --data.

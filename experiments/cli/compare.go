@@ -48,30 +48,16 @@ given again; the fits that ended are kept in OUT/cells.`
 }
 
 func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
-	names, err := c.names(methods)
+	set, err := c.settings(methods)
 	if err != nil {
 		return err
 	}
-	executor, err := c.executor()
-	if err != nil {
-		return err
-	}
-	set := study.Settings{Catalog: methods, Executor: executor, Methods: names, Seeds: c.Seeds, Split: c.Split}
-	if set.Set, err = c.values(methods, names); err != nil {
-		return err
-	}
+	names := set.Methods
 	origin, src, err := c.open(ctx, t, methods, names)
 	if err != nil {
 		return err
 	}
-	cells, skipped, err := study.Compare.Cells(ctx, []*experiments.Origin{origin}, set)
-	if err != nil {
-		return err
-	}
-	for _, skip := range skipped {
-		return data.Inputf(c.In, "cannot be divided: %s", skip.Why)
-	}
-	store, err := study.OpenStore(filepath.Join(c.Out, "cells"))
+	plan, err := c.plan(ctx, origin, set)
 	if err != nil {
 		return err
 	}
@@ -80,21 +66,14 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	defer undo()
-	plan := study.NewPlan(store, cells)
 	if c.Methods == nil {
 		t.note("fitting %s; calibra methods lists %d more, and --methods names them", strings.Join(names, ", "), len(methods.List())-len(names))
 	}
 	if err := t.run(ctx, plan, c.Jobs); err != nil {
 		return err
 	}
-	failures := plan.Failures()
-	for _, f := range failures {
-		if input := (*data.InputError)(nil); errors.As(f, &input) {
-			return f.Err // wrong for all seeds and, as a rule, all methods
-		}
-	}
-	if len(failures) == len(cells) {
-		return fmt.Errorf("no method could be fitted; %w", failures[0])
+	if err := useless(plan); err != nil {
+		return err
 	}
 	findings := study.Compare.Findings(set, plan)
 	findings.Inputs = map[*experiments.Origin]string{origin: quoted([]string{relative(c.In)})}
@@ -108,6 +87,49 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	return tellFailures(t, plan)
+}
+
+// settings are those of the flags.
+func (c *compareCmd) settings(methods *experiments.Catalog) (set study.Settings, err error) {
+	set = study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.Split}
+	if set.Methods, err = c.names(methods); err != nil {
+		return set, err
+	}
+	if set.Executor, err = c.executor(); err != nil {
+		return set, err
+	}
+	set.Set, err = c.values(methods, set.Methods)
+	return set, err
+}
+
+// plan are the fits, with those that are there already.
+func (c *compareCmd) plan(ctx context.Context, origin *experiments.Origin, set study.Settings) (*study.Plan, error) {
+	cells, skipped, err := study.Compare.Cells(ctx, []*experiments.Origin{origin}, set)
+	if err != nil {
+		return nil, err
+	}
+	for _, skip := range skipped {
+		return nil, data.Inputf(c.In, "cannot be divided: %s", skip.Why)
+	}
+	store, err := study.OpenStore(filepath.Join(c.Out, "cells"))
+	if err != nil {
+		return nil, err
+	}
+	return study.NewPlan(store, cells), nil
+}
+
+// useless is the error of fits of which nothing can be told, nil where some ended.
+func useless(plan *study.Plan) error {
+	failures := plan.Failures()
+	for _, f := range failures {
+		if input := (*data.InputError)(nil); errors.As(f, &input) {
+			return f.Err // wrong for all seeds and, as a rule, all methods
+		}
+	}
+	if len(failures) == len(plan.Tasks) {
+		return fmt.Errorf("no method could be fitted; %w", failures[0])
+	}
+	return nil
 }
 
 // open reads the rows, which must have what each method needs.

@@ -46,51 +46,19 @@ type completedFlag struct {
 func (c *completionCmd) Run(k *kong.Context, t *terminal, methods *experiments.Catalog) error {
 	script, ok := completions[c.Shell]
 	if !ok {
-		return data.Unknown("completion for the shell", c.Shell, []string{"bash", "zsh", "fish"})
+		return data.Unknown("completion for the shell", c.Shell, shells)
 	}
-	var studies, claims []string
-	for _, s := range study.Studies {
-		studies = append(studies, s.Name)
-	}
-	for _, s := range theory.Studies() {
-		claims = append(claims, s.Name)
-	}
-	studies = append(studies, study.TruthName)
 	lines, keys, err := describe(methods)
 	if err != nil {
 		return err
 	}
-	words := map[string][]string{
-		"--method": methods.Names(), "--methods": methods.Names(), "--split": {"paper", "tables", "none"}, "--ema": {"warm", "zero"},
-		"--device": {"cpu", "auto", "cuda"}, "--protocol": {"tables", "formula"}, "--data": experiments.DataNames,
-		"--encoder": {"mlp", "resmlp", "ftt", "resnet"}, "--binning": {"width", "quantile"}, "--weights": {"uniform", "frequency"},
-		"--set": keys, "study": studies, "theory": append(claims, "fast", "all"), "methods": methods.Names(), "completion": {"bash", "zsh", "fish"},
-	}
-	for _, s := range methods.RawSources() {
-		words["--data"] = append(slices.Clip(words["--data"]), s.Name+":")
-	}
+	words := completedWords(methods)
+	words["--set"] = keys
 	var commands []completed
 	for _, node := range k.Model.Children {
-		if node.Hidden {
-			continue
+		if !node.Hidden {
+			commands = append(commands, complete(node, words, lines))
 		}
-		command := completed{Name: node.Name, Help: plainQuotes(node.Help), Words: words[node.Name]}
-		for _, group := range node.AllFlags(true) {
-			for _, f := range group {
-				name := "--" + f.Name
-				flag := completedFlag{Name: name, Help: plainQuotes(f.Help), Words: words[name], Value: !f.IsBool()}
-				if strings.HasPrefix(name, "--method") {
-					flag.Lines = lines
-				}
-				if node.Name == "evaluate" || !strings.HasPrefix(name, "--weights") {
-					command.Flags = append(command.Flags, flag)
-					continue
-				}
-				flag.Words = nil // pretrain's --weights is a file
-				command.Flags = append(command.Flags, flag)
-			}
-		}
-		commands = append(commands, command)
 	}
 	for i, c := range commands {
 		if c.Name == "help" {
@@ -104,6 +72,48 @@ func (c *completionCmd) Run(k *kong.Context, t *terminal, methods *experiments.C
 		return fmt.Errorf("write the completion for %s: %w", c.Shell, err)
 	}
 	return t.print(text.Bytes())
+}
+
+var shells = []string{"bash", "zsh", "fish"}
+
+// completedWords are the words of flags and of commands' arguments.
+func completedWords(methods *experiments.Catalog) map[string][]string {
+	studies, claims := []string{}, []string{}
+	for _, s := range study.Studies {
+		studies = append(studies, s.Name)
+	}
+	for _, s := range theory.Studies() {
+		claims = append(claims, s.Name)
+	}
+	sources := slices.Clone(experiments.DataNames)
+	for _, s := range methods.RawSources() {
+		sources = append(sources, s.Name+":")
+	}
+	return map[string][]string{
+		"--method": methods.Names(), "--methods": methods.Names(), "--split": {"paper", "tables", "none"}, "--ema": {"warm", "zero"},
+		"--device": {"cpu", "auto", "cuda"}, "--protocol": {"tables", "formula"}, "--data": sources,
+		"--encoder": {"mlp", "resmlp", "ftt", "resnet"}, "--binning": {"width", "quantile"}, "--weights": {"uniform", "frequency"},
+		"study": append(studies, study.TruthName), "theory": append(claims, "fast", "all"), "methods": methods.Names(), "completion": shells,
+	}
+}
+
+// complete is a command with the words of its flags, and what the methods are.
+func complete(node *kong.Node, words map[string][]string, lines map[string]string) completed {
+	command := completed{Name: node.Name, Help: plainQuotes(node.Help), Words: words[node.Name]}
+	for _, group := range node.AllFlags(true) {
+		for _, f := range group {
+			name := "--" + f.Name
+			flag := completedFlag{Name: name, Help: plainQuotes(f.Help), Words: words[name], Value: !f.IsBool()}
+			if strings.HasPrefix(name, "--method") {
+				flag.Lines = lines
+			}
+			if node.Name != "evaluate" && strings.HasPrefix(name, "--weights") {
+				flag.Words = nil // pretrain's --weights is a file
+			}
+			command.Flags = append(command.Flags, flag)
+		}
+	}
+	return command
 }
 
 // describe are what the methods are, and the keys of their settings, each once, with the = that

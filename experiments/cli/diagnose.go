@@ -46,39 +46,12 @@ with --all-rows.`
 }
 
 func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
-	switch {
-	case c.Rows < 2:
-		return usageError{fmt.Errorf("--rows is %d; a region needs two or more", c.Rows)}
-	case c.Codewords < 2:
-		return usageError{fmt.Errorf("--codewords is %d; there must be two or more", c.Codewords)}
-	case c.Redraws < 19:
-		return usageError{fmt.Errorf("--redraws is %d; there must be 19 or more to show a p-value of .05", c.Redraws)}
+	if err := c.check(); err != nil {
+		return err
 	}
-	p, err := data.ReadPredictionsContext(ctx, c.In)
+	p, embedding, e, err := c.read(ctx)
 	if err != nil {
 		return err
-	}
-	if p.Labels == nil {
-		return data.Inputf(c.In, "has no labels to judge the predictions by")
-	}
-	rows, _ := p.LogProbs.Dims()
-	e := metrics.Examination{ClassNames: p.ClassNames, Search: metrics.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
-	copies, err := p.Weigh(c.In)
-	if err != nil {
-		return err
-	}
-	if p.Weights != nil || p.Parts != nil {
-		return data.Inputf(c.In, "has weights that are no whole numbers, or soft labels, and regions are found in rows of one class each; multiply the weights by one number and round, which makes copies of rows")
-	}
-	embedding, err := c.embedding(rows, &e, copies)
-	if err != nil {
-		return err
-	}
-	if e.Groups, e.GroupNames, err = data.ReadGroups(c.In, rows); err != nil {
-		return err
-	}
-	if copies != nil {
-		e.Groups = picked(e.Groups, copies)
 	}
 	undo, err := experiments.PrepareDir(c.Out, diagnosisGroup, diagnosisFiles...)
 	if err != nil {
@@ -113,6 +86,48 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 		return t.print(append(text, '\n'))
 	}
 	return c.report(t, d)
+}
+
+func (c *diagnoseCmd) check() error {
+	switch {
+	case c.Rows < 2:
+		return usageError{fmt.Errorf("--rows is %d; a region needs two or more", c.Rows)}
+	case c.Codewords < 2:
+		return usageError{fmt.Errorf("--codewords is %d; there must be two or more", c.Codewords)}
+	case c.Redraws < 19:
+		return usageError{fmt.Errorf("--redraws is %d; there must be 19 or more to show a p-value of .05", c.Redraws)}
+	}
+	return nil
+}
+
+// read reads the predictions, where they lie, and how they are to be examined.
+func (c *diagnoseCmd) read(ctx context.Context) (p *data.Predictions, embedding *mat.Dense, e metrics.Examination, err error) {
+	fail := func(err error) (*data.Predictions, *mat.Dense, metrics.Examination, error) { return nil, nil, e, err }
+	if p, err = data.ReadPredictionsContext(ctx, c.In); err != nil {
+		return fail(err)
+	}
+	if p.Labels == nil {
+		return fail(data.Inputf(c.In, "has no labels to judge the predictions by"))
+	}
+	rows, _ := p.LogProbs.Dims()
+	e = metrics.Examination{ClassNames: p.ClassNames, Search: metrics.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
+	copies, err := p.Weigh(c.In)
+	if err != nil {
+		return fail(err)
+	}
+	if p.Weights != nil || p.Parts != nil {
+		return fail(data.Inputf(c.In, "has weights that are no whole numbers, or soft labels, and regions are found in rows of one class each; multiply the weights by one number and round, which makes copies of rows"))
+	}
+	if embedding, err = c.embedding(rows, &e, copies); err != nil {
+		return fail(err)
+	}
+	if e.Groups, e.GroupNames, err = data.ReadGroups(c.In, rows); err != nil {
+		return fail(err)
+	}
+	if copies != nil {
+		e.Groups = picked(e.Groups, copies)
+	}
+	return p, embedding, e, nil
 }
 
 // listedRows are written of all regions together, unless all are asked for.
@@ -234,48 +249,45 @@ func (c *diagnoseCmd) report(t *terminal, d *metrics.Diagnosis) error {
 		}
 	}
 	t.printf("%s\n\n", strings.Join(lines, "\n"))
+	if list := wrongTable(d); len(list.rows) > 0 {
+		t.tables(list)
+	}
+	return t.printf("\nwrote %s\n", filepath.Join(c.Out, "diagnosis.html"))
+}
+
+// wrongTable is a row for all that is wrong.
+func wrongTable(d *metrics.Diagnosis) *table {
 	list := &table{columns: []column{
 		{head: "called"}, {head: "rows"}, {head: "class"}, {head: "said", drop: 2}, {head: "was", drop: 3}, {head: "gap"},
 		{head: "interval", drop: 5}, {head: "p"}, {head: "detectable", drop: 4}, {head: "saves"}, {head: "where", left: true, wrap: true},
 	}}
-	line := func(r metrics.Region, saves string) {
-		class, called := "top", "–"
-		switch {
-		case r.Class != nil && d.ClassNames != nil:
-			class = d.ClassNames[*r.Class]
-		case r.Class != nil:
-			class = fmt.Sprint(*r.Class)
-		}
-		if r.Wrong {
-			called = "wrong"
-		}
-		list.add(words(called), words(fmt.Sprint(r.Size)), words(class), decimals(r.Confidence, 3), decimals(r.Frequency, 3), words(metrics.Signed(r.Gap, 3)),
-			words(metrics.Signed(r.Low, 3)+" to "+metrics.Signed(r.High, 3)), decimals(r.P, 3), decimals(r.Detectable, 3), words(saves), words(r.Describe))
-	}
-	add := func(regions []metrics.Region) {
+	add := func(regions []metrics.Region, saves func(metrics.Region) string) {
 		for _, r := range regions {
-			if r.Wrong {
-				line(r, metrics.Nats(r.Saved))
+			if !r.Wrong {
+				continue
 			}
+			class := "top"
+			switch {
+			case r.Class != nil && d.ClassNames != nil:
+				class = d.ClassNames[*r.Class]
+			case r.Class != nil:
+				class = fmt.Sprint(*r.Class)
+			}
+			list.add(words("wrong"), words(fmt.Sprint(r.Size)), words(class), decimals(r.Confidence, 3), decimals(r.Frequency, 3), words(metrics.Signed(r.Gap, 3)),
+				words(metrics.Signed(r.Low, 3)+" to "+metrics.Signed(r.High, 3)), decimals(r.P, 3), decimals(r.Detectable, 3), words(saves(r)), words(r.Describe))
 		}
 	}
+	saved := func(r metrics.Region) string { return metrics.Nats(r.Saved) }
 	// where regions explain the error, what it makes of all rows says no more; where it is global, what they say does not
 	if d.Kind != metrics.GlobalError {
-		add(d.Regions)
+		add(d.Regions, saved)
 	}
 	if d.Kind != metrics.LocalError {
-		for _, r := range d.Classes {
-			if r.Wrong {
-				line(r, "–") // what all rows would save is no single class's
-			}
-		}
-		add(d.Confidence)
+		add(d.Classes, func(metrics.Region) string { return "–" }) // what all rows would save is no single class's
+		add(d.Confidence, saved)
 	}
-	add(d.Groups)
-	if len(list.rows) > 0 {
-		t.tables(list)
-	}
-	return t.printf("\nwrote %s\n", filepath.Join(c.Out, "diagnosis.html"))
+	add(d.Groups, saved)
+	return list
 }
 
 // picked are the values of these rows; nil of nil.

@@ -56,8 +56,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if err != nil {
 		return err
 	}
-	executor, err := c.executor()
-	if err != nil {
+	if settings.Executor, err = c.executor(); err != nil {
 		return err
 	}
 	if r, err := c.merged(ctx); err != nil {
@@ -69,40 +68,59 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if err != nil {
 		return err
 	}
-	p, embedding := in.Predictions, in.embedding
 	if c.Totals != "" {
-		if p.Weights != nil || p.Parts != nil {
-			return data.Inputf(c.In, "has weights that are no whole numbers, or soft labels, and totals count rows; multiply the weights by one number and round, which makes copies of rows")
-		}
-		return c.write(p, settings, uncertainty, c.Seed)
+		return c.write(c.In, in.Predictions, settings, uncertainty, c.Seed)
 	}
 	if repeated := experiments.ReadRepeated(c.In); repeated != nil {
 		t.warn("warning: %s: %s", c.In, repeated)
 	}
-	covered, err := readCoverage(c.In, p, in.pieces)
+	covered, err := readCoverage(c.In, in.Predictions, in.pieces)
 	if err != nil {
 		return err
 	}
+	undo, err := c.prepare()
+	if err != nil {
+		return err
+	}
+	defer undo()
+	settings.Own = catalog.Metrics()
+	r, err := c.measure(ctx, t, in, settings, uncertainty)
+	if err != nil {
+		return err
+	}
+	r.Sets = covered
+	verdict, err := c.verdict(r)
+	if err != nil {
+		return err
+	}
+	return c.show(t, in.Predictions, r, verdict)
+}
+
+// prepare makes sure that page and figures can be written; undo removes what it made for that.
+func (c *evaluateCmd) prepare() (undo func(), err error) {
 	if c.HTML != "" {
 		if err := data.CheckFile(c.page()); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if c.Plots != "" {
-		undo, err := experiments.PrepareDir(c.Plots, plotsGroup, pictures(plots...)...)
-		if err != nil {
-			return err
-		}
-		defer undo()
+	if c.Plots == "" {
+		return func() {}, nil
 	}
+	return experiments.PrepareDir(c.Plots, plotsGroup, pictures(plots...)...)
+}
+
+// measure measures the predictions, with what corrections would recover.
+func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *judgedRows, settings metrics.Settings, uncertainty metrics.Uncertainty) (*metrics.Report, error) {
+	p, embedding := in.Predictions, in.embedding
 	if embedding == nil {
 		if err := c.needless(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	bar := t.progress()
+	defer bar.clear()
+	settings.Rows = p.Weights
 	settings.Progress = func(done, total int) { bar.at(float64(done), float64(total), "measuring") }
-	settings.Executor, settings.Own, settings.Rows = executor, catalog.Metrics(), p.Weights
 	if p.Parts != nil {
 		uncertainty = metrics.Uncertainty{Replicates: metrics.None, Redraws: metrics.None}
 		t.note("intervals and noise floors are left out: soft labels are no draws")
@@ -110,24 +128,20 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	var recovered *metrics.Recovered
 	if folds := c.folds(t, p, embedding); folds > 0 {
 		recovery := metrics.Recovery{Folds: folds, Progress: func(done, total int) { bar.at(float64(done), float64(total), "correcting") }}
+		var err error
 		if recovered, err = metrics.Recover(ctx, p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
-			bar.clear()
-			return asUsage(err)
+			return nil, asUsage(err)
 		}
 	}
 	r, err := metrics.Evaluate(ctx, p.LogProbs, p.Labels, spent(embedding), settings, uncertainty, c.rng())
 	bar.clear()
 	if err != nil {
-		return asUsage(err)
+		return nil, asUsage(err)
 	}
 	t.warnUnmeasured(r)
 	r.Rows = p.Counted()
-	r.Recovered, r.Sets, r.ByClass, r.ByGroup = recovered, covered, in.byClass, in.byGroup
-	verdict, err := c.verdict(r)
-	if err != nil {
-		return err
-	}
-	return c.show(t, p, r, verdict)
+	r.Recovered, r.ByClass, r.ByGroup = recovered, in.byClass, in.byGroup
+	return r, nil
 }
 
 // warnUnmeasured tells of metrics from outside that are NaN, which no table has.
@@ -328,41 +342,9 @@ func asUsage(err error) error {
 
 // report prints one line per metric, the independent checks, and what was found.
 func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Verdict) error {
-	list := &table{columns: []column{
-		{head: "metric", left: true}, {head: "value"}, {head: "95 % interval", drop: 1}, {head: "noise floor"},
-		{head: "95th pct", drop: 3}, {head: "excess", drop: 2}, {head: "p calibrated"},
-	}}
-	hidden := map[string]bool{"95 % interval": r.Uncertainty.Replicates <= 0}
-	for _, head := range []string{"noise floor", "95th pct", "excess", "p calibrated"} {
-		hidden[head] = r.Uncertainty.Redraws <= 0
-	}
-	for _, m := range r.Measured() {
-		row := []cell{words(m.Title), decimals(m.Value, 5), {}, {}, {}, {}, {}}
-		if i := m.Interval; r.Uncertainty.Replicates > 0 {
-			row[2].text = fmt.Sprintf("%.5f – %.5f", i.Low, i.High)
-		}
-		if n := m.Noise; n != nil {
-			row[3].text, row[4].text, row[5].text, row[6].text = fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), report.PAmong(n.PValue, r.Uncertainty.Redraws)
-		}
-		list.add(row...)
-	}
-	list = list.without(hidden)
 	t.printf("%d rows, %d classes, protocol %s\n\n", r.Rows, r.Classes, r.Protocol)
-	t.tables(list)
-	checks := fmt.Sprintf("without their noise: ECE %.5f, ECE (top) %.5f, squared error %.3g", r.Checks.ECEDebiased, r.Checks.TopECEDebiased, r.Checks.SquaredDebiased)
-	if !math.IsNaN(r.Checks.SKCE) {
-		checks += fmt.Sprintf("; kernel calibration error %.3g", r.Checks.SKCE)
-		if n := r.Checks.SKCENoise; n != nil {
-			checks += fmt.Sprintf(" (p %s)", report.PAmong(n.PValue, r.Uncertainty.Redraws))
-		}
-	}
-	if !math.IsNaN(r.Checks.SmoothECE) {
-		checks += fmt.Sprintf("; smooth ECE (top) %.5f", r.Checks.SmoothECE)
-		if n := r.Checks.SmoothNoise; n != nil {
-			checks += fmt.Sprintf(", floor %.5f (p %s)", n.Mean, report.PAmong(n.PValue, r.Uncertainty.Redraws))
-		}
-	}
-	lines := broken(checks, width(t.out))
+	t.tables(measuredTable(r))
+	lines := broken(checked(r), width(t.out))
 	if g := r.Recovered; g != nil {
 		lines = append(lines, broken(fmt.Sprintf("recoverable NLL: %s nats a row by the predictions alone (at least %s), %s more by the embedding (at least %s)",
 			metrics.Signed(g.NLL.Global.Value, 5), metrics.Signed(g.NLL.Global.Low, 5), metrics.Signed(g.NLL.Local.Value, 5), metrics.Signed(g.NLL.Local.Low, 5)), width(t.out))...)
@@ -393,4 +375,59 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 		t.verdicts([]*report.Verdict{verdict})
 	}
 	return t.closing("%s", found)
+}
+
+// measuredTable is a row for each metric that was measured.
+func measuredTable(r *metrics.Report) *table {
+	list := &table{columns: []column{
+		{head: "metric", left: true}, {head: "value"}, {head: "95 % interval", drop: 1}, {head: "noise floor"},
+		{head: "95th pct", drop: 3}, {head: "excess", drop: 2}, {head: "p calibrated"},
+	}}
+	hidden := map[string]bool{"95 % interval": r.Uncertainty.Replicates <= 0}
+	for _, head := range []string{"noise floor", "95th pct", "excess", "p calibrated"} {
+		hidden[head] = r.Uncertainty.Redraws <= 0
+	}
+	for _, m := range r.Measured() {
+		row := []cell{words(m.Title), decimals(m.Value, 5), {}, {}, {}, {}, {}}
+		if r.Uncertainty.Replicates > 0 {
+			row[2].text = interval(m)
+		}
+		for i, text := range noise(m, r) {
+			row[3+i].text = text
+		}
+		list.add(row...)
+	}
+	return list.without(hidden)
+}
+
+func interval(m metrics.Measured) string {
+	return fmt.Sprintf("%.5f – %.5f", m.Interval.Low, m.Interval.High)
+}
+
+// noise are the floor of a metric, its 95th percentile, what the metric exceeds it by, and how likely
+// that is of calibrated predictions; none without redraws.
+func noise(m metrics.Measured, r *metrics.Report) []string {
+	n := m.Noise
+	if n == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), report.PAmong(n.PValue, r.Uncertainty.Redraws)}
+}
+
+// checked says what the independent checks found.
+func checked(r *metrics.Report) string {
+	checks := fmt.Sprintf("without their noise: ECE %.5f, ECE (top) %.5f, squared error %.3g", r.Checks.ECEDebiased, r.Checks.TopECEDebiased, r.Checks.SquaredDebiased)
+	if !math.IsNaN(r.Checks.SKCE) {
+		checks += fmt.Sprintf("; kernel calibration error %.3g", r.Checks.SKCE)
+		if n := r.Checks.SKCENoise; n != nil {
+			checks += fmt.Sprintf(" (p %s)", report.PAmong(n.PValue, r.Uncertainty.Redraws))
+		}
+	}
+	if !math.IsNaN(r.Checks.SmoothECE) {
+		checks += fmt.Sprintf("; smooth ECE (top) %.5f", r.Checks.SmoothECE)
+		if n := r.Checks.SmoothNoise; n != nil {
+			checks += fmt.Sprintf(", floor %.5f (p %s)", n.Mean, report.PAmong(n.PValue, r.Uncertainty.Redraws))
+		}
+	}
+	return checks
 }

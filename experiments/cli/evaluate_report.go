@@ -74,6 +74,7 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 			{Name: "Redraws of the labels", Value: fmt.Sprint(r.Uncertainty.Redraws)},
 			{Name: "Seed", Value: fmt.Sprint(c.Seed)},
 		},
+		Sections: evaluationSections(r, drawn),
 	}
 	if d.Head, err = provenance(report.Fact{Name: "Data", Value: name + ", " + digest}); err != nil {
 		return err
@@ -81,13 +82,16 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 	if verdict != nil {
 		d.Verdict = []report.Statement{verdict.Statement()}
 	}
+	return data.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
+}
+
+// evaluationSections are those of the page, as far as there is something to tell.
+func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Section {
 	note := "Intervals are 95 % bootstrap intervals over the rows. The noise floor is what the same metric shows when labels are redrawn from the predictions, so that they are perfectly calibrated; p is the chance of a value as extreme under perfect calibration."
 	if missing := r.Missing(); missing != "" {
 		note += " " + missing + "."
 	}
-	d.Sections = []*report.Section{
-		{Title: "Metrics", Note: note, Tables: []*report.Table{metricsTable(r)}},
-	}
+	sections := []*report.Section{{Title: "Metrics", Note: note, Tables: []*report.Table{metricsTable(r)}}}
 	for _, part := range []struct{ title, note, prefix string }{
 		{"Reliability", "Bars are 95 % Wilson intervals of each bin.", "reliability"},
 		{"Where it is wrong", "", "confusion"}, {"In the triangle", "", "triangle"}, {"Local calibration", "", "ess"},
@@ -99,21 +103,21 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 			}
 		}
 		if section.Figures != nil {
-			d.Sections = append(d.Sections, section)
+			sections = append(sections, section)
 		}
 	}
 	if r.Recovered != nil {
-		d.Sections = append(d.Sections, &report.Section{Title: "Recoverable loss", Tables: []*report.Table{report.RecoverableTable(r.Recovered)}})
+		sections = append(sections, &report.Section{Title: "Recoverable loss", Tables: []*report.Table{report.RecoverableTable(r.Recovered)}})
 	}
 	for _, s := range []*report.Section{
 		partsSection("Classes", "How often each class is true and its mean probability; accuracy, confidence and NLL of the rows whose label it is.", r.ByClass),
 		partsSection("Groups", "The rows of each group; calibrated predictions are right as often as they are confident.", r.ByGroup),
 	} {
 		if s != nil {
-			d.Sections = append(d.Sections, s)
+			sections = append(sections, s)
 		}
 	}
-	return data.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
+	return sections
 }
 
 // metricsTable is a row for each metric that was measured.
@@ -126,14 +130,17 @@ func metricsTable(r *metrics.Report) *report.Table {
 		t.Values = append(t.Values, report.Heads("noise floor", "95th percentile", "excess", "p")...)
 	}
 	for _, m := range r.Measured() {
-		cells := report.Texts(fmt.Sprintf("%.5f", m.Value))
+		texts := []string{fmt.Sprintf("%.5f", m.Value)}
 		if r.Uncertainty.Replicates > 0 {
-			cells = append(cells, report.Texts(fmt.Sprintf("%.5f – %.5f", m.Interval.Low, m.Interval.High))...)
+			texts = append(texts, interval(m))
 		}
-		if n := m.Noise; n != nil {
-			cells = append(cells, report.Texts(fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), report.PAmong(n.PValue, r.Uncertainty.Redraws))...)
-		} else if r.Uncertainty.Redraws > 0 {
-			cells = append(cells, report.Texts("–", "–", "–", "–")...)
+		texts = append(texts, noise(m, r)...)
+		if m.Noise == nil && r.Uncertainty.Redraws > 0 {
+			texts = append(texts, "–", "–", "–", "–")
+		}
+		var cells []report.Cell
+		for _, text := range texts {
+			cells = append(cells, report.Texts(text)...)
 		}
 		t.Add("", report.Row{Labels: []string{m.Title}, Cells: cells})
 	}

@@ -78,23 +78,32 @@ func (c *exportFeaturesCmd) Run(ctx context.Context, t *terminal, catalog *exper
 	if err := p.Source.Require("cal_features", "cal_logits", "cal_labels", "test_features", "test_logits", "test_labels"); err != nil {
 		return err
 	}
-	text, err := json.Marshal(said)
+	arrays, err := said.arrays(p.Source, o.Classes())
 	if err != nil {
 		return err
 	}
-	arrays := sourceArrays(p.Source)
-	for _, part := range []data.Array{{Name: "cal_rows", Value: p.Source.Cal.Numbers}, {Name: "test_rows", Value: p.Source.Test.Numbers}} {
-		if part.Value.([]int) != nil {
-			arrays = append(arrays, part)
-		}
-	}
-	if classes := o.Classes(); classes != nil {
-		arrays = append(arrays, data.Array{Name: "class_names", Value: classes})
-	}
-	if err := data.WriteNPZ(c.Out, append(arrays, data.Array{Name: "provenance", Value: []string{string(text)}})...); err != nil {
+	if err := data.WriteNPZ(c.Out, arrays...); err != nil {
 		return err
 	}
 	_, m := p.Source.Cal.Features.Dims()
 	return t.printf("wrote %s: %d calibration and %d test rows of %s, %d features, %d classes\n",
 		c.Out, p.Source.Cal.Len(), p.Source.Test.Len(), o.Name, m, p.Source.Classes)
+}
+
+// arrays are those of the file: the rows, the names of the classes (nil: none), and where they come from.
+func (e exported) arrays(src *data.Source, classes []string) ([]data.Array, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	arrays := sourceArrays(src)
+	for _, part := range []data.Array{{Name: "cal_rows", Value: src.Cal.Numbers}, {Name: "test_rows", Value: src.Test.Numbers}} {
+		if part.Value.([]int) != nil {
+			arrays = append(arrays, part)
+		}
+	}
+	if classes != nil {
+		arrays = append(arrays, data.Array{Name: "class_names", Value: classes})
+	}
+	return append(arrays, data.Array{Name: "provenance", Value: []string{string(text)}}), nil
 }

@@ -83,27 +83,16 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		return err
 	}
 	defer undo()
-	spec := experiments.Spec{Catalog: methods, Executor: executor, Method: c.Method, Data: filepath.Base(c.In), Split: c.Split, Seed: c.Seed}
-	if c.Split == "" {
-		method, _ := methods.Find(c.Method)
-		spec.Split = method.Split()
-	}
-	if err := spec.Use(settings[c.Method]); err != nil {
-		return err
-	}
-	fitting, steps := t.steps(ctx, spec.Expected(src))
-	run, err := spec.Fit(fitting, src, nil)
-	steps.clear()
-	if errors.Is(err, context.Canceled) && run != nil {
-		if told := c.kept(err); told != err {
-			return told
-		}
-		return c.interrupted(run, err)
-	}
+	run, err := c.fit(ctx, t, experiments.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method])
 	if err != nil {
 		return err
 	}
 	run.Beside = beside
+	return c.finish(ctx, t, run)
+}
+
+// finish looks at the run, writes it, and tells of it.
+func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run) error {
 	f, err := c.find(ctx, t, run)
 	if err != nil {
 		if unwritten := run.Write(c.Out); unwritten != nil {
@@ -124,6 +113,28 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		return t.json(c.objects(run, f))
 	}
 	return c.print(t, run, f)
+}
+
+// fit fits the method of the flags to the source.
+func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, src *data.Source, values experiments.Values) (*experiments.Run, error) {
+	spec.Method, spec.Data, spec.Split, spec.Seed = c.Method, filepath.Base(c.In), c.Split, c.Seed
+	if c.Split == "" {
+		method, _ := spec.Catalog.Find(c.Method)
+		spec.Split = method.Split()
+	}
+	if err := spec.Use(values); err != nil {
+		return nil, err
+	}
+	ctx, steps := t.steps(ctx, spec.Expected(src))
+	run, err := spec.Fit(ctx, src, nil)
+	steps.clear()
+	if errors.Is(err, context.Canceled) && run != nil {
+		if told := c.kept(err); told != err {
+			return nil, told
+		}
+		return nil, c.interrupted(run, err)
+	}
+	return run, err
 }
 
 // write writes the run with its page.

@@ -81,24 +81,12 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	defer undo()
 	kept := &keptEncoder{dir: c.Out, origin: origin, start: time.Now()}
 	settings.Checkpoint = kept.checkpoint
-	rng := rand.New(rand.NewPCG(c.Seed, 2))
-	var (
-		model  *encoders.Model
-		result = optim.Result{Ended: "the weights are those of " + filepath.Base(c.Weights)}
-	)
-	if c.Epochs == 0 {
-		model, err = encoders.Start(network, raw.Train, settings, rng)
-	} else {
-		model, result, err = encoders.Train(ctx, network, raw.Train, raw.Val, settings, rng)
+	model, result, err := c.train(ctx, network, raw, settings)
+	if err != nil && model != nil {
+		return kept.interrupted(model, result, err)
 	}
-	if err != nil && model == nil {
+	if err != nil {
 		return err
-	}
-	if interrupted := err; interrupted != nil {
-		if err := kept.save(model, result); err != nil {
-			return fmt.Errorf("%w, but they cannot be written: %w", interrupted, err)
-		}
-		return fmt.Errorf("%w; %s holds them, and --weights %s goes on from there", interrupted, c.Out, filepath.Join(c.Out, "weights.safetensors"))
 	}
 	if err = kept.unsaved; err == nil {
 		model.Optimizer = nil // it is done
@@ -108,6 +96,16 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 		err = fmt.Errorf("%w; %s holds the weights of epoch %d", err, c.Out, kept.epoch)
 	}
 	return err
+}
+
+// train trains the network, or takes the weights as they are where there are no epochs.
+func (c *pretrainCmd) train(ctx context.Context, network encoders.Network, raw *data.Raw, settings encoders.Settings) (*encoders.Model, optim.Result, error) {
+	rng := rand.New(rand.NewPCG(c.Seed, 2))
+	if c.Epochs == 0 {
+		model, err := encoders.Start(network, raw.Train, settings, rng)
+		return model, optim.Result{Ended: "the weights are those of " + filepath.Base(c.Weights)}, err
+	}
+	return encoders.Train(ctx, network, raw.Train, raw.Val, settings, rng)
 }
 
 // network is that of the flags. Flags out of their range, or that leave nothing to do, are refused.
@@ -181,6 +179,14 @@ func (k *keptEncoder) save(m *encoders.Model, r optim.Result) error {
 		m.Config.Result.Validation = v
 	}
 	return m.Save(k.dir)
+}
+
+// interrupted saves the weights as far as they were trained, and is the error that says so, or why not.
+func (k *keptEncoder) interrupted(m *encoders.Model, r optim.Result, interruption error) error {
+	if err := k.save(m, r); err != nil {
+		return fmt.Errorf("%w, but they cannot be written: %w", interruption, err)
+	}
+	return fmt.Errorf("%w; %s holds them, and --weights %s goes on from there", interruption, k.dir, filepath.Join(k.dir, "weights.safetensors"))
 }
 
 func (k *keptEncoder) checkpoint(m *encoders.Model, e optim.Epoch) {

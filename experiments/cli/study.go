@@ -109,6 +109,11 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if c.part() {
 		return c.runPart(ctx, t, a.plan, c.Jobs, c.JSON)
 	}
+	return c.whole(ctx, t, a)
+}
+
+// whole computes what a study lacks, or only collects it, and reports all.
+func (c *studyCmd) whole(ctx context.Context, t *terminal, a *asked) error {
 	if c.Collect {
 		if err := tellMissing(t, a.plan); err != nil {
 			return err
@@ -130,8 +135,46 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	return tellFailures(t, a.plan)
 }
 
-// grid is a study of Specs. A flag that it has no use for is refused.
+// grid is a study of Specs.
 func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.Catalog) (*asked, error) {
+	s, err := c.named()
+	if err != nil {
+		return nil, err
+	}
+	origins, inputs, err := c.origins(ctx, t, methods)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := c.settings(methods, s, origins)
+	if err != nil {
+		return nil, err
+	}
+	cells, skipped, err := s.Cells(ctx, origins, settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, skip := range skipped {
+		t.warn("%s: left out of the grid: %s", skip.Data, skip.Why)
+	}
+	if len(cells) == 0 {
+		return nil, data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
+	}
+	plan, err := planned(c, cells)
+	if err != nil {
+		return nil, err
+	}
+	return &asked{plan: plan, group: s.Group(), files: s.FileNames(), report: func(ctx context.Context, t *terminal) error {
+		f := s.Findings(settings, plan)
+		f.Skipped, f.Inputs = skipped, inputs
+		if err := writeFindings(ctx, f, c.Out, origins...); err != nil {
+			return err
+		}
+		return c.report(ctx, t, f, plan.Computed())
+	}}, nil
+}
+
+// named is the study of Specs that is named, if the other flags suit it.
+func (c *studyCmd) named() (*study.Study, error) {
 	s, err := study.ByName(c.Name)
 	if err != nil {
 		return nil, err
@@ -148,51 +191,40 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 	if info, err := os.Stat(c.Out); c.Out != "" && err == nil && !info.IsDir() {
 		return nil, data.Inputf(c.Out, "is a file; name a directory for the report")
 	}
-	var origins []*experiments.Origin
-	inputs := map[*experiments.Origin]string{} // how the command line names them
+	return s, nil
+}
+
+// origins opens the data of the flags. inputs is how the command line names each.
+func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiments.Catalog) (origins []*experiments.Origin, inputs map[*experiments.Origin]string, err error) {
+	inputs = map[*experiments.Origin]string{}
 	for _, arg := range c.Data {
 		o, err := methods.OpenOrigin(arg, c.Shifted, c.scores())
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if p, err := o.Features(ctx); err != nil {
-			return nil, err
-		} else if p != nil {
+		p, err := o.Features(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p != nil {
 			warnUnread(t, arg, p.Source.Unread)
 			if err := c.told(t, p.Source, p.Beside); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		origins, inputs[o] = append(origins, o), quoted([]string{arg})
 	}
-	settings, err := c.settings(methods, s, origins)
-	if err != nil {
-		return nil, err
-	}
-	cells, skipped, err := s.Cells(ctx, origins, settings)
-	if err != nil {
-		return nil, err
-	}
-	for _, skip := range skipped {
-		t.warn("%s: left out of the grid: %s", skip.Data, skip.Why)
-	}
-	if len(cells) == 0 {
-		return nil, data.Inputf("", "the study %s has no cells for these data, methods and seeds", s.Name)
-	}
+	return origins, inputs, nil
+}
+
+// planned are the cells, of which the directory of the flags may have some.
+func planned[C study.Cell](c *studyCmd, cells []C) (*study.Plan, error) {
 	store, err := study.OpenStore(c.Cells)
 	if err != nil {
 		return nil, err
 	}
 	store.KeepStale = c.KeepStale
-	plan := study.NewPlan(store, cells)
-	return &asked{plan: plan, group: s.Group(), files: s.FileNames(), report: func(ctx context.Context, t *terminal) error {
-		f := s.Findings(settings, plan)
-		f.Skipped, f.Inputs = skipped, inputs
-		if err := writeFindings(ctx, f, c.Out, origins...); err != nil {
-			return err
-		}
-		return c.report(ctx, t, f, plan.Computed())
-	}}, nil
+	return study.NewPlan(store, cells), nil
 }
 
 // settings are those of the flags for the study of these data.

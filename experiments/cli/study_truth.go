@@ -27,12 +27,10 @@ func (c *studyCmd) truth(_ context.Context, _ *terminal, methods *experiments.Ca
 	if err != nil {
 		return nil, err
 	}
-	store, err := study.OpenStore(c.Cells)
+	plan, err := planned(c, t.Cells())
 	if err != nil {
 		return nil, err
 	}
-	store.KeepStale = c.KeepStale
-	plan := study.NewPlan(store, t.Cells())
 	return &asked{plan: plan, group: study.Group, files: study.TruthFiles, report: func(_ context.Context, term *terminal) error {
 		if failures := plan.Failures(); plan.Computed() == 0 && failures != nil {
 			return failures[0]
@@ -78,6 +76,16 @@ func (c *studyCmd) truthStudy(methods *experiments.Catalog) (*study.Truth, error
 			return nil, data.Inputf("", "--rows is %v; give different numbers of 200 or more", t.Rows)
 		}
 	}
+	var err error
+	if t.Methods, t.Set, err = c.truthMethods(methods); err != nil {
+		return nil, err
+	}
+	t.Executor, err = c.executor()
+	return t, err
+}
+
+// truthMethods are the methods to fit, each once, with their settings.
+func (c *studyCmd) truthMethods(methods *experiments.Catalog) (all []experiments.Method, set map[string]experiments.Values, err error) {
 	names := c.Methods
 	if names == nil {
 		names = truthMethods
@@ -85,25 +93,23 @@ func (c *studyCmd) truthStudy(methods *experiments.Catalog) (*study.Truth, error
 	for k, name := range names {
 		m, err := methods.Find(name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !slices.Contains(names[:k], name) {
-			t.Methods = append(t.Methods, m)
+			all = append(all, m)
 		}
 	}
-	var err error
-	if t.Set, err = c.values(methods, names); err != nil {
-		return nil, err
+	if set, err = c.values(methods, names); err != nil {
+		return nil, nil, err
 	}
-	for _, set := range t.Set {
-		for key := range set {
+	for _, values := range set {
+		for key := range values {
 			if strings.HasPrefix(key, "metrics.") {
-				return nil, data.Inputf("", "study truth measures by settings of its own; leave out %s", key)
+				return nil, nil, data.Inputf("", "study truth measures by settings of its own; leave out %s", key)
 			}
 		}
 	}
-	t.Executor, err = c.executor()
-	return t, err
+	return all, set, nil
 }
 
 // reportTruth prints what was found of each metric, and in one line which ranks best.

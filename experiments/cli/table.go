@@ -134,49 +134,51 @@ func (t *table) squeeze(shown, widths []int, excess int) {
 // write prints the table.
 func (t *table) write(out io.Writer, width int, styled bool) {
 	shown, widths := t.fit(width)
-	line := func(cells []cell) {
-		var parts [][]string
-		lines := 1
-		for i, j := range shown {
-			p := []string{cells[j].text}
-			if t.columns[j].wrap {
-				p = broken(cells[j].text, widths[i])
-			}
-			parts = append(parts, p)
-			lines = max(lines, len(p))
-		}
-		for l := range lines {
-			var b strings.Builder
-			for i, j := range shown {
-				text := ""
-				if l < len(parts[i]) {
-					text = parts[i][l]
-				}
-				space := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text)))
-				if code := codes[cells[j].look]; styled && code != "" && text != "" {
-					text = code + text + "\x1b[0m"
-				}
-				if i > 0 {
-					b.WriteString(strings.Repeat(" ", gap))
-				}
-				if t.columns[j].left {
-					b.WriteString(text + space)
-				} else {
-					b.WriteString(space + text)
-				}
-			}
-			fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
-		}
-	}
-	heads := make([]cell, len(t.columns))
-	for j, c := range t.columns {
-		heads[j] = cell{text: c.head, look: aside}
-	}
 	if strings.TrimSpace(strings.Join(t.heads(), "")) != "" {
-		line(heads)
+		heads := make([]cell, len(t.columns))
+		for j, c := range t.columns {
+			heads[j] = cell{text: c.head, look: aside}
+		}
+		t.writeRow(out, heads, shown, widths, styled)
 	}
 	for _, row := range t.rows {
-		line(row)
+		t.writeRow(out, row, shown, widths, styled)
+	}
+}
+
+// writeRow prints the shown cells of a row, over as many lines as the longest of them takes.
+func (t *table) writeRow(out io.Writer, cells []cell, shown, widths []int, styled bool) {
+	var parts [][]string
+	lines := 1
+	for i, j := range shown {
+		p := []string{cells[j].text}
+		if t.columns[j].wrap {
+			p = broken(cells[j].text, widths[i])
+		}
+		parts = append(parts, p)
+		lines = max(lines, len(p))
+	}
+	for l := range lines {
+		var b strings.Builder
+		for i, j := range shown {
+			text := ""
+			if l < len(parts[i]) {
+				text = parts[i][l]
+			}
+			space := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text)))
+			if code := codes[cells[j].look]; styled && code != "" && text != "" {
+				text = code + text + "\x1b[0m"
+			}
+			if i > 0 {
+				b.WriteString(strings.Repeat(" ", gap))
+			}
+			if t.columns[j].left {
+				b.WriteString(text + space)
+			} else {
+				b.WriteString(space + text)
+			}
+		}
+		fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
 	}
 }
 

@@ -47,28 +47,9 @@ A quantity outside its band makes the exit code 1.`
 }
 
 func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
-	var settings theory.Settings
-	if c.Seed != nil {
-		if len(c.Seeds) > 0 {
-			return usageError{fmt.Errorf("--seed and --seeds are both given; give one or the other")}
-		}
-		settings.Seed = *c.Seed
-	}
-	studies, err := c.chosen(&settings)
+	studies, settings, err := c.asked(methods)
 	if err != nil {
 		return err
-	}
-	switch {
-	case len(studies) == 1 && studies[0].Name == "propositions" && c.Own.codesAlone():
-		if settings.Codes, err = c.Own.codes(theory.PipelineCodewords); err != nil {
-			return err
-		}
-	case c.Own.given():
-		own, err := c.Own.study(c.Studies, methods)
-		if err != nil {
-			return err
-		}
-		studies = []theory.Study{own}
 	}
 	if len(c.Seeds) > 0 {
 		return c.underSeeds(ctx, t, studies, settings)
@@ -108,6 +89,28 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 		return fmt.Errorf("outside the band: %s", strings.Join(failures, "; "))
 	}
 	return nil
+}
+
+// asked are the studies that the flags ask for, with their settings.
+func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study, settings theory.Settings, err error) {
+	if c.Seed != nil {
+		if len(c.Seeds) > 0 {
+			return nil, settings, usageError{fmt.Errorf("--seed and --seeds are both given; give one or the other")}
+		}
+		settings.Seed = *c.Seed
+	}
+	if studies, err = c.chosen(&settings); err != nil {
+		return nil, settings, err
+	}
+	if len(studies) == 1 && studies[0].Name == "propositions" && c.Own.codesAlone() {
+		settings.Codes, err = c.Own.codes(theory.PipelineCodewords)
+		return studies, settings, err
+	}
+	if !c.Own.given() {
+		return studies, settings, nil
+	}
+	own, err := c.Own.study(c.Studies, methods)
+	return []theory.Study{own}, settings, err
 }
 
 // run carries the studies out and prints each as it ends, unless as JSON in the end.

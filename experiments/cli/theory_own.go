@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -55,67 +56,67 @@ func (o ownRate) codes(k int) (layers.Codes, error) {
 
 // study is the study "rate" of the design that was asked for.
 func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.Study, error) {
+	var none theory.Study
 	if len(studies) != 1 || studies[0] != "rate" {
 		if o.codesAlone() {
-			return theory.Study{}, usageError{fmt.Errorf("codes are set for study rate, whose regions they make, or for propositions, which trains a pipeline; the other studies draw codes by laws: give one of the two, not %q", strings.Join(studies, " "))}
+			return none, usageError{fmt.Errorf("codes are set for study rate, whose regions they make, or for propositions, which trains a pipeline; the other studies draw codes by laws: give one of the two, not %q", strings.Join(studies, " "))}
 		}
-		return theory.Study{}, usageError{fmt.Errorf("a design or a map of your own is for the study rate alone: calibra theory rate --slots 8 …, not %q", strings.Join(studies, " "))}
+		return none, usageError{fmt.Errorf("a design or a map of your own is for the study rate alone: calibra theory rate --slots 8 …, not %q", strings.Join(studies, " "))}
 	}
-	name := o.Map
-	if name == "" {
-		name = "vq"
+	name := cmp.Or(o.Map, "vq")
+	m, err := mapOf(name, methods)
+	if err != nil {
+		return none, err
 	}
-	var m layers.Map
-	if name == "vq" {
-		// The prior is left out: its shift is free, which the study would find and take out.
-		m = layers.Bilinear{Prior: layers.UniformPrior{}}
-	} else {
-		method, err := methods.Find(name)
-		if err != nil {
-			return theory.Study{}, err
-		}
-		model, _, err := method.Build(experiments.Options{})
-		if err != nil {
-			return theory.Study{}, err
-		}
-		one, ok := model.(layers.Parametric)
-		if ok {
-			m = one.Parameterization()
-		}
-		if m == nil {
-			return theory.Study{}, usageError{fmt.Errorf("method %s is no single map; choose one such as vq or vq-dc", name)}
-		}
-	}
-	d := theory.Design{Classes: 3, Slots: 3, Codewords: 8, Atoms: 6, Decades: 2, Zipf: o.Zipf, Law: o.Frequencies}
-	for _, set := range []struct {
-		to    *int
-		value int
-	}{{&d.Classes, o.Classes}, {&d.Slots, o.Slots}, {&d.Codewords, o.Codewords}, {&d.Atoms, o.Atoms}} {
-		if set.value != 0 {
-			*set.to = set.value
-		}
-	}
-	if o.Decades != 0 {
-		d.Decades = o.Decades
-	}
-	if o.Codewords == 0 && o.Frequencies != nil {
-		d.Codewords = len(o.Frequencies)
-	}
-	if err := d.Check(); err != nil {
-		return theory.Study{}, usageError{err}
-	}
-	var err error
-	if d.Codes, err = o.codes(d.Codewords); err != nil {
-		return theory.Study{}, err
-	}
-	if d.Codes != nil && layers.LooksAtLabels(d.Codes) {
-		return theory.Study{}, usageError{errors.New("the labels of study rate tell nothing to codes that look at labels; choose codebook.kind among those of features alone, such as kmeans")}
+	d, err := o.design()
+	if err != nil {
+		return none, err
 	}
 	settings := theory.RateSettings{
 		Spread: o.Spread, Disturbance: o.Disturbance, Sizes: o.Sizes, Shifts: o.Shifts, Replicates: o.Replicates,
 	}
 	if err := settings.Check(); err != nil {
-		return theory.Study{}, usageError{err}
+		return none, usageError{err}
 	}
 	return theory.OwnRate(name, m, d, settings), nil
+}
+
+// mapOf is the map of a method.
+func mapOf(name string, methods *experiments.Catalog) (layers.Map, error) {
+	if name == "vq" {
+		// The prior is left out: its shift is free, which the study would find and take out.
+		return layers.Bilinear{Prior: layers.UniformPrior{}}, nil
+	}
+	method, err := methods.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	model, _, err := method.Build(experiments.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if one, ok := model.(layers.Parametric); ok {
+		if m := one.Parameterization(); m != nil {
+			return m, nil
+		}
+	}
+	return nil, usageError{fmt.Errorf("method %s is no single map; choose one such as vq or vq-dc", name)}
+}
+
+// design is the design of the flags, with its codes.
+func (o ownRate) design() (d theory.Design, err error) {
+	d = theory.Design{
+		Classes: cmp.Or(o.Classes, 3), Slots: cmp.Or(o.Slots, 3), Codewords: cmp.Or(o.Codewords, len(o.Frequencies), 8), Atoms: cmp.Or(o.Atoms, 6),
+		Decades: cmp.Or(o.Decades, 2), Zipf: o.Zipf, Law: o.Frequencies,
+	}
+	if err := d.Check(); err != nil {
+		return d, usageError{err}
+	}
+	if d.Codes, err = o.codes(d.Codewords); err != nil {
+		return d, err
+	}
+	if d.Codes != nil && layers.LooksAtLabels(d.Codes) {
+		return d, usageError{errors.New("the labels of study rate tell nothing to codes that look at labels; choose codebook.kind among those of features alone, such as kmeans")}
+	}
+	return d, nil
 }

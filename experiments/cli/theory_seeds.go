@@ -22,29 +22,13 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 	if c.Out == "" {
 		return usageError{fmt.Errorf("many seeds write a file each: give --out DIR")}
 	}
-	run := seedRun{Effort: "complete", Own: c.Own}
-	if settings.Effort == theory.Quick {
-		run.Effort = "fast"
-	}
-	for _, study := range studies {
-		run.Studies = append(run.Studies, study.Name)
-	}
-	var err error
-	if run.Program, err = experiments.ThisProgram(); err != nil {
+	run, err := newSeedRun(studies, settings.Effort, c.Own)
+	if err != nil {
 		return err
 	}
-	kept, stale := make([][]theory.Row, len(c.Seeds)), 0
-	for i, seed := range c.Seeds { // before the first hour of work
-		old := false
-		if kept[i], old, err = run.kept(c.Out, seed); err != nil {
-			return err
-		}
-		if old {
-			stale++
-		}
-	}
-	if stale > 0 {
-		t.note("the rows of %d of %d seeds in %s are of another program; they are computed again", stale, len(c.Seeds), c.Out)
+	kept, err := run.keptOf(c.Seeds, t, c.Out) // before the first hour of work
+	if err != nil {
+		return err
 	}
 	if err := data.MkdirAll(c.Out); err != nil {
 		return err
@@ -74,8 +58,13 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 		}
 	}
 	bar.clear()
+	return c.tellSeeds(t, &all)
+}
+
+// tellSeeds prints how often each row fell outside its band.
+func (c *theoryCmd) tellSeeds(t *terminal, all *theory.Seeds) (err error) {
 	if c.JSON {
-		err = t.json(&all)
+		err = t.json(all)
 	} else {
 		err = all.Markdown(t.out)
 	}
@@ -109,6 +98,18 @@ type seedRun struct {
 	Program experiments.Program `json:"program"`
 }
 
+func newSeedRun(studies []theory.Study, effort theory.Effort, own ownRate) (r seedRun, err error) {
+	r = seedRun{Effort: "complete", Own: own}
+	if effort == theory.Quick {
+		r.Effort = "fast"
+	}
+	for _, study := range studies {
+		r.Studies = append(r.Studies, study.Name)
+	}
+	r.Program, err = experiments.ThisProgram()
+	return r, err
+}
+
 func (r seedRun) String() string {
 	words := strings.Join(r.Studies, " ") + ", " + r.Effort
 	if r.Own.given() {
@@ -121,6 +122,26 @@ func (r seedRun) String() string {
 func (seedRun) files(dir string, seed uint64) (rows, run string) {
 	name := filepath.Join(dir, fmt.Sprintf("seed-%d", seed))
 	return name + ".csv", name + ".json"
+}
+
+// keptOf reads the rows that dir holds of each of the seeds, nil where they are to be computed, and
+// says how many of them are stale.
+func (r seedRun) keptOf(seeds []uint64, t *terminal, dir string) (kept [][]theory.Row, err error) {
+	kept = make([][]theory.Row, len(seeds))
+	stale := 0
+	for i, seed := range seeds {
+		old := false
+		if kept[i], old, err = r.kept(dir, seed); err != nil {
+			return nil, err
+		}
+		if old {
+			stale++
+		}
+	}
+	if stale > 0 {
+		t.note("the rows of %d of %d seeds in %s are of another program; they are computed again", stale, len(seeds), dir)
+	}
+	return kept, nil
 }
 
 // kept reads the rows that dir holds of a seed; nil if there are none, or if they are stale,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/mat"
@@ -95,25 +96,7 @@ func newMapView(d *metrics.Diagnosis, m *metrics.Map) *mapView {
 		v.Data.First = len(m.Places)
 	}
 	for _, p := range m.Planes {
-		plane := mapPlane{Name: p.Name, X: p.Axes[0], Y: p.Axes[1]}
-		for i := 0; i < d.Rows; i += (d.Rows + mapRows - 1) / mapRows {
-			plane.Rows = append(plane.Rows, markAt(p.At, []int{i}))
-		}
-		for k, place := range append(append([]metrics.Place{}, m.Places...), m.Regions...) {
-			mark := markAt(p.At, place.Rows)
-			mark.Number, mark.Text, mark.Class = k, v.Data.Places[k].Text, gapClass(place.Gap)
-			mark.R = round3(6 + 60*math.Sqrt(float64(len(place.Rows))/float64(d.Rows)))
-			if region := k - len(m.Places); region >= 0 {
-				if !d.Regions[region].Wrong {
-					continue
-				}
-				mark.Label = strconv.Itoa(region + 1)
-				plane.Regions = append(plane.Regions, mark)
-				continue
-			}
-			plane.Places = append(plane.Places, mark)
-		}
-		v.Planes = append(v.Planes, plane)
+		v.Planes = append(v.Planes, v.plane(d, m, p))
 	}
 	wrong := 0
 	for _, r := range d.Regions {
@@ -123,6 +106,28 @@ func newMapView(d *metrics.Diagnosis, m *metrics.Map) *mapView {
 	}
 	v.Alternative = fmt.Sprintf("%d places and %d wrong regions; the tables below have their numbers", len(m.Places), wrong)
 	return v
+}
+
+// plane marks the rows, places and wrong regions in two directions.
+func (v *mapView) plane(d *metrics.Diagnosis, m *metrics.Map, p metrics.Plane) mapPlane {
+	plane := mapPlane{Name: p.Name, X: p.Axes[0], Y: p.Axes[1]}
+	for i := 0; i < d.Rows; i += (d.Rows + mapRows - 1) / mapRows {
+		plane.Rows = append(plane.Rows, markAt(p.At, []int{i}))
+	}
+	for k, place := range slices.Concat(m.Places, m.Regions) {
+		mark := markAt(p.At, place.Rows)
+		mark.Number, mark.Text, mark.Class = k, v.Data.Places[k].Text, gapClass(place.Gap)
+		mark.R = round3(6 + 60*math.Sqrt(float64(len(place.Rows))/float64(d.Rows)))
+		region := k - len(m.Places)
+		switch {
+		case region < 0:
+			plane.Places = append(plane.Places, mark)
+		case d.Regions[region].Wrong:
+			mark.Label = strconv.Itoa(region + 1)
+			plane.Regions = append(plane.Regions, mark)
+		}
+	}
+	return plane
 }
 
 func (v *mapView) add(text string, p metrics.Place) {

@@ -65,17 +65,16 @@ func (panel HeatPanel) rotated() bool {
 	return long && len(panel.Columns) > 4
 }
 
-func (panel HeatPanel) plot() (*chart, colourBar) {
-	p := newPlot()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
-	low, high := math.Inf(1), math.Inf(-1)
+// limits are the least and the greatest value that have colours.
+func (panel HeatPanel) limits() (low, high float64, err error) {
+	low, high = math.Inf(1), math.Inf(-1)
 	for _, v := range panel.Values.RawMatrix().Data {
 		if !math.IsNaN(v) {
 			low, high = min(low, v), max(high, v)
 		}
 	}
 	if low > high {
-		p.err, low, high = errNothing, 0, 1
+		err, low, high = errNothing, 0, 1
 	}
 	if low == high {
 		high = low + max(1e-9, math.Abs(low)*1e-3)
@@ -87,6 +86,14 @@ func (panel HeatPanel) plot() (*chart, colourBar) {
 		reach := max(panel.Centre-low, high-panel.Centre)
 		low, high = panel.Centre-reach, panel.Centre+reach
 	}
+	return low, high, err
+}
+
+func (panel HeatPanel) plot() (*chart, colourBar) {
+	p := newPlot()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
+	var low, high float64
+	low, high, p.err = panel.limits()
 	colour := func(v float64) color.NRGBA {
 		t := (v - low) / (high - low)
 		if panel.Diverging {

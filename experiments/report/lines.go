@@ -127,6 +127,12 @@ func (panel LinePanel) draw() *drawnPanel {
 		}
 	}
 	p.Add(append(append(behind, middle...), front...)...)
+	panel.axes(p, reach)
+	return out
+}
+
+// axes makes the axes as long as what is drawn reaches.
+func (panel LinePanel) axes(p *chart, reach *reach) {
 	if reach.left > reach.right {
 		p.err, reach.left, reach.right, reach.bottom, reach.top = errNothing, 0, 1, 0, 1
 	}
@@ -149,7 +155,6 @@ func (panel LinePanel) draw() *drawnPanel {
 		margin := max(0.08*(top-bottom), 1e-9)
 		p.Y.Min, p.Y.Max = bottom-margin, top+margin
 	}
-	return out
 }
 
 // reach is how far what is drawn reaches, on the axes' scales.

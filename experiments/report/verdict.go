@@ -108,34 +108,13 @@ func Judge(candidates []Candidate, classifier int, differences func(m metrics.Me
 	if classifier >= 0 {
 		v.asItIs = cmp.Or(candidates[classifier].called, v.asItIs)
 	}
-	judged := make([]*Judged, len(candidates))
-	for i, c := range candidates {
-		judged[i] = &Judged{Candidate: c}
-	}
-	set := func(m metrics.Metric, reference int, to func(*Judged) **Difference) error {
-		if reference < 0 {
-			return nil
-		}
-		all, err := differences(m, reference)
-		for i, d := range all {
-			*to(judged[i]) = d
-		}
-		return err
-	}
-	for _, err := range []error{
-		set(metrics.NLL, best, func(j *Judged) **Difference { return &j.ToBest }),
-		set(metrics.Accuracy, best, func(j *Judged) **Difference { return &j.ErrorsToBest }),
-		set(metrics.NLL, classifier, func(j *Judged) **Difference { return &j.ToClassifier }),
-		set(metrics.Accuracy, classifier, func(j *Judged) **Difference { return &j.ErrorsTo }),
-	} {
-		if err != nil {
-			return nil, err
-		}
+	judged, err := judgedBy(candidates, best, classifier, differences)
+	if err != nil {
+		return nil, err
 	}
 	first := judged[best]
 	var tied []*Judged
 	for _, j := range judged {
-		j.Harms = j.ToClassifier.told() && j.ToClassifier.Value > 0 || j.ErrorsTo.told() && j.ErrorsTo.Value > 0
 		if j.ToBest != nil && !j.ToBest.told() && !j.Harms {
 			tied = append(tied, j)
 		}
@@ -143,15 +122,7 @@ func Judge(candidates []Candidate, classifier int, differences func(m metrics.Me
 	v.Methods = slices.DeleteFunc(slices.Clone(judged), func(j *Judged) bool { return math.IsNaN(j.NLL) })
 	slices.SortStableFunc(v.Methods, func(a, b *Judged) int { return cmp.Compare(a.NLL, b.NLL) })
 	slices.SortStableFunc(tied, func(a, b *Judged) int { return cmp.Compare(a.Effort, b.Effort) })
-	use := first
-	if first.Harms { // in accuracy
-		if i := slices.IndexFunc(v.Methods, func(j *Judged) bool { return !j.Harms }); i >= 0 {
-			use = v.Methods[i]
-		}
-	}
-	if len(tied) > 0 && (first.Harms || tied[0].Effort < use.Effort) {
-		use = tied[0]
-	}
+	use := v.useful(first, tied)
 	v.Use = use.Name
 	for _, j := range tied {
 		v.Tied = append(v.Tied, j.Name)
@@ -166,8 +137,98 @@ func Judge(candidates []Candidate, classifier int, differences func(m metrics.Me
 	return v, nil
 }
 
+// judgedBy are the candidates with their differences to the best and to the classifier.
+func judgedBy(candidates []Candidate, best, classifier int, differences func(m metrics.Metric, reference int) ([]*Difference, error)) ([]*Judged, error) {
+	judged := make([]*Judged, len(candidates))
+	for i, c := range candidates {
+		judged[i] = &Judged{Candidate: c}
+	}
+	for _, to := range []struct {
+		metric    metrics.Metric
+		reference int
+		field     func(*Judged) **Difference
+	}{
+		{metrics.NLL, best, func(j *Judged) **Difference { return &j.ToBest }},
+		{metrics.Accuracy, best, func(j *Judged) **Difference { return &j.ErrorsToBest }},
+		{metrics.NLL, classifier, func(j *Judged) **Difference { return &j.ToClassifier }},
+		{metrics.Accuracy, classifier, func(j *Judged) **Difference { return &j.ErrorsTo }},
+	} {
+		if to.reference < 0 {
+			continue
+		}
+		all, err := differences(to.metric, to.reference)
+		if err != nil {
+			return nil, err
+		}
+		for i, d := range all {
+			*to.field(judged[i]) = d
+		}
+	}
+	for _, j := range judged {
+		j.Harms = j.ToClassifier.told() && j.ToClassifier.Value > 0 || j.ErrorsTo.told() && j.ErrorsTo.Value > 0
+	}
+	return judged, nil
+}
+
+// useful is the method to use: the one of least effort that is not told apart from the first and
+// harms nothing, if the first harms or takes more.
+func (v *Verdict) useful(first *Judged, tied []*Judged) *Judged {
+	use := first
+	if first.Harms { // in accuracy
+		if i := slices.IndexFunc(v.Methods, func(j *Judged) bool { return !j.Harms }); i >= 0 {
+			use = v.Methods[i]
+		}
+	}
+	if len(tied) > 0 && (first.Harms || tied[0].Effort < use.Effort) {
+		use = tied[0]
+	}
+	return use
+}
+
+// bestLine says what is best, and how it compares with the classifier.
+func (v *Verdict) bestLine(first *Judged, all []*Judged, classifier int) string {
+	switch {
+	case len(all) == 1:
+		return fmt.Sprintf("%s is the only one: NLL %s, accuracy %s.", first.Title, nats(first.NLL), share(first.Accuracy))
+	case classifier < 0:
+		return fmt.Sprintf("%s is best: NLL %s, accuracy %s. The classifier as it is (nc) was not compared, so what calibration gains is not known.", first.Title, nats(first.NLL), share(first.Accuracy))
+	case all[classifier] == first:
+		return fmt.Sprintf("Nothing improves %s: NLL %s, accuracy %s.", v.asItIs, nats(first.NLL), share(first.Accuracy))
+	}
+	line := fmt.Sprintf("%s is best: NLL %s → %s", first.Title, nats(all[classifier].NLL), nats(first.NLL))
+	if !math.IsNaN(first.Accuracy) {
+		line += fmt.Sprintf(", accuracy %s → %s", share(all[classifier].Accuracy), share(first.Accuracy))
+	}
+	if d := first.ToClassifier; d != nil {
+		line += fmt.Sprintf("; difference to %s: NLL %v", v.asItIs, d)
+	}
+	if d := first.ErrorsTo; d != nil && d.Value != 0 {
+		line += fmt.Sprintf(", share of wrong rows %v", d)
+	}
+	return line + "."
+}
+
+// harmLine says which methods harm, and by how much.
+func (v *Verdict) harmLine(harmful, all []*Judged, classifier int) string {
+	var out []string
+	for _, j := range harmful[:min(3, len(harmful))] {
+		line := j.Title + ": "
+		if d := j.ToClassifier; d != nil {
+			line += "NLL " + signed(d.Value)
+		}
+		if d := j.ErrorsTo; d.told() && d.Value > 0 {
+			line += fmt.Sprintf(", accuracy %s → %s", share(all[classifier].Accuracy), share(j.Accuracy))
+		}
+		out = append(out, line)
+	}
+	if n := len(harmful) - len(out); n > 0 {
+		out = append(out, fmt.Sprintf("and %d more", n))
+	}
+	return "Harm: " + strings.Join(out, "; ") + ". Worse than " + v.asItIs + " by more than chance."
+}
+
 // sentences are the verdict in words: what is best, what is enough, what harms.
-func (v *Verdict) sentences(first, use *Judged, tied, harmful, all []*Judged, classifier int) (text []string) {
+func (v *Verdict) sentences(first, use *Judged, tied, harmful, all []*Judged, classifier int) []string {
 	titles := func(of []*Judged) string {
 		const most = 6
 		var out []string
@@ -179,26 +240,7 @@ func (v *Verdict) sentences(first, use *Judged, tied, harmful, all []*Judged, cl
 		}
 		return listed(out)
 	}
-	switch {
-	case len(all) == 1:
-		text = append(text, fmt.Sprintf("%s is the only one: NLL %s, accuracy %s.", first.Title, nats(first.NLL), share(first.Accuracy)))
-	case classifier < 0:
-		text = append(text, fmt.Sprintf("%s is best: NLL %s, accuracy %s. The classifier as it is (nc) was not compared, so what calibration gains is not known.", first.Title, nats(first.NLL), share(first.Accuracy)))
-	case all[classifier] == first:
-		text = append(text, fmt.Sprintf("Nothing improves %s: NLL %s, accuracy %s.", v.asItIs, nats(first.NLL), share(first.Accuracy)))
-	default:
-		line := fmt.Sprintf("%s is best: NLL %s → %s", first.Title, nats(all[classifier].NLL), nats(first.NLL))
-		if !math.IsNaN(first.Accuracy) {
-			line += fmt.Sprintf(", accuracy %s → %s", share(all[classifier].Accuracy), share(first.Accuracy))
-		}
-		if d := first.ToClassifier; d != nil {
-			line += fmt.Sprintf("; difference to %s: NLL %v", v.asItIs, d)
-		}
-		if d := first.ErrorsTo; d != nil && d.Value != 0 {
-			line += fmt.Sprintf(", share of wrong rows %v", d)
-		}
-		text = append(text, line+".")
-	}
+	text := []string{v.bestLine(first, all, classifier)}
 	switch {
 	case len(all) == 1:
 	case len(tied) == 0 && len(all) == 2 && classifier >= 0:
@@ -212,21 +254,7 @@ func (v *Verdict) sentences(first, use *Judged, tied, harmful, all []*Judged, cl
 		text = append(text, line+".")
 	}
 	if len(harmful) > 0 {
-		var out []string
-		for _, j := range harmful[:min(3, len(harmful))] {
-			line := j.Title + ": "
-			if d := j.ToClassifier; d != nil {
-				line += "NLL " + signed(d.Value)
-			}
-			if d := j.ErrorsTo; d.told() && d.Value > 0 {
-				line += fmt.Sprintf(", accuracy %s → %s", share(all[classifier].Accuracy), share(j.Accuracy))
-			}
-			out = append(out, line)
-		}
-		if n := len(harmful) - len(out); n > 0 {
-			out = append(out, fmt.Sprintf("and %d more", n))
-		}
-		text = append(text, "Harm: "+strings.Join(out, "; ")+". Worse than "+v.asItIs+" by more than chance.")
+		text = append(text, v.harmLine(harmful, all, classifier))
 	}
 	if first.Harms && !use.Harms {
 		text = append(text, fmt.Sprintf("%s harms nothing: NLL %s, accuracy %s.", use.Title, nats(use.NLL), share(use.Accuracy)))

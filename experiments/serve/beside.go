@@ -29,23 +29,9 @@ func link(name string) string { return (&url.URL{Path: "/files/" + name}).String
 
 // beside is the page of some runs, side by side where they tested the same rows.
 func (s *Server) beside(r *http.Request) (*report.Document, error) {
-	names := r.URL.Query()["run"]
-	switch {
-	case len(names) == 0:
-		return nil, missing{"No run is chosen; go back and tick one or more."}
-	case len(names) > mostBeside:
-		return nil, missing{fmt.Sprintf("%d runs are chosen; at most %d are shown side by side.", len(names), mostBeside)}
-	}
-	var runs []run
-	for _, name := range names {
-		if slices.ContainsFunc(runs, func(r run) bool { return r.Name == name }) {
-			continue
-		}
-		t := s.named(name)
-		if t == nil {
-			return nil, missing{fmt.Sprintf("%s is no fitted method of this folder.", data.Line(name))}
-		}
-		runs = append(runs, run{Name: name, tested: t})
+	runs, err := s.chosen(r.URL.Query()["run"])
+	if err != nil {
+		return nil, err
 	}
 	d := &report.Document{Title: "Side by side", Intro: fmt.Sprintf("%d test rows of %s.", runs[0].Rows, data.Line(runs[0].Data))}
 	if len(runs) == 1 {
@@ -76,6 +62,27 @@ func (s *Server) beside(r *http.Request) (*report.Document, error) {
 	}
 	d.Sections = append([]*report.Section{table}, d.Sections...)
 	return d, nil
+}
+
+// chosen are the runs of these names, each once.
+func (s *Server) chosen(names []string) (runs []run, err error) {
+	switch {
+	case len(names) == 0:
+		return nil, missing{"No run is chosen; go back and tick one or more."}
+	case len(names) > mostBeside:
+		return nil, missing{fmt.Sprintf("%d runs are chosen; at most %d are shown side by side.", len(names), mostBeside)}
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(runs, func(r run) bool { return r.Name == name }) {
+			continue
+		}
+		t := s.named(name)
+		if t == nil {
+			return nil, missing{fmt.Sprintf("%s is no fitted method of this folder.", data.Line(name))}
+		}
+		runs = append(runs, run{Name: name, tested: t})
+	}
+	return runs, nil
 }
 
 // alike says whether the runs tested the same rows.

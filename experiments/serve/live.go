@@ -71,31 +71,30 @@ func (s *Server) state(dir string) (*state, error) {
 	after := map[string]time.Time{} // a cell that is older is to be computed again
 	for _, e := range entries[:min(len(entries), mostFiles)] {
 		name := e.Name()
-		switch {
-		case path.Ext(name) == ".json":
+		if key, ok := strings.CutSuffix(name, ".json"); ok {
 			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-				key := strings.TrimSuffix(name, ".json")
 				changed[key] = info.ModTime()
 				if _, ok := wanted[key]; !ok && study.IsCell(name) {
 					wanted[key] = study.Wanted{Key: key}
 				}
 			}
-		case path.Ext(name) == study.GridSuffix:
-			g, err := study.ReadGrid(s.root, path.Join(dir, name))
-			if err != nil {
-				return nil, err
+		}
+		if path.Ext(name) != study.GridSuffix {
+			continue
+		}
+		g, err := study.ReadGrid(s.root, path.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if g.Begun.After(st.begun) {
+			st.begun = g.Begun
+		}
+		for _, w := range g.Cells {
+			if !w.Done && g.Begun.After(after[w.Key]) {
+				after[w.Key] = g.Begun
 			}
-			if g.Begun.After(st.begun) {
-				st.begun = g.Begun
-			}
-			for _, w := range g.Cells {
-				if w.Key != path.Base(w.Key) {
-					continue
-				}
+			if w.Key == path.Base(w.Key) {
 				wanted[w.Key] = w
-				if !w.Done && g.Begun.After(after[w.Key]) {
-					after[w.Key] = g.Begun
-				}
 			}
 		}
 	}
@@ -172,15 +171,12 @@ func (s *Server) study(r *http.Request) (*report.Document, error) {
 		return nil, missing{data.Line(dir) + " has no cells of a study."}
 	}
 	s.read(st)
-	there, _ := st.there()
-	panel := live{Running: there < len(st.cells), There: there, All: len(st.cells), Says: st.says(time.Now()), Where: data.Line(dir)}
-	if page := path.Join(path.Dir(dir), "report.html"); dir != name || path.Base(dir) == "cells" {
-		if _, err := s.root.Stat(page); err == nil {
-			panel.Report = link(page)
-		}
+	page := "" // of the report, when it is written
+	if dir != name || path.Base(dir) == "cells" {
+		page = path.Join(path.Dir(dir), "report.html")
 	}
-	var b bytes.Buffer
-	if err := liveTemplate.Execute(&b, panel); err != nil {
+	progress, err := s.progress(st, dir, page)
+	if err != nil {
 		return nil, err
 	}
 	table, figures, err := st.results()
@@ -195,11 +191,25 @@ func (s *Server) study(r *http.Request) (*report.Document, error) {
 		Title: "Study in " + data.Line(name), Intro: "Means over the seeds that are there; the study's own report, when it is written, says how sure they are.",
 		Verdict: []report.Statement{{Lines: st.leasts()}},
 		Sections: []*report.Section{
-			{Title: "Progress", Panel: template.HTML(b.String())},
+			{Title: "Progress", Panel: progress},
 			{Title: "Results so far", Tables: table, Figures: figures},
 			{Title: "Cells", Note: "The last that came first. Those ticked are put side by side where they tested the same rows.", Panel: cells},
 		},
 	}, nil
+}
+
+// progress is the panel of a study whose cells are in dir, with a link to the page if it is there.
+func (s *Server) progress(st *state, dir, page string) (template.HTML, error) {
+	there, _ := st.there()
+	panel := live{Running: there < len(st.cells), There: there, All: len(st.cells), Says: st.says(time.Now()), Where: data.Line(dir)}
+	if page != "" {
+		if _, err := s.root.Stat(page); err == nil {
+			panel.Report = link(page)
+		}
+	}
+	var b bytes.Buffer
+	err := liveTemplate.Execute(&b, panel)
+	return template.HTML(b.String()), err
 }
 
 // quiet is after how long without a cell one asks whether the study still runs, beside what its cells take.
@@ -284,6 +294,26 @@ func (st *state) leasts() (lines []string) {
 	return lines
 }
 
+// line is what the cells of a setting showed so far: their row of the table and bar of the figure.
+type line struct {
+	row report.Row
+	nll float64
+	bar report.Bar
+}
+
+func newLine(setting string, cells []cell, shown []metrics.Metric) line {
+	there := slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return !c.There })
+	l := line{nll: mean(there, metrics.NLL), row: report.Row{Labels: []string{setting}, Cells: []report.Cell{{Text: fmt.Sprintf("%d of %d", len(there), len(cells))}}}}
+	for _, m := range shown {
+		l.row.Cells = append(l.row.Cells, report.Cell{Text: metricText(m, mean(there, m))})
+	}
+	l.bar = report.Bar{Name: setting, Mean: l.nll, Floor: math.NaN()}
+	for _, c := range there {
+		l.bar.Seeds = append(l.bar.Seeds, (run{tested: c.tested}).value(metrics.NLL))
+	}
+	return l
+}
+
 // results are a table of means and the NLL of each data set as a figure.
 func (st *state) results() ([]*report.Table, []*report.Drawing, error) {
 	names, of := st.settings()
@@ -298,24 +328,9 @@ func (st *state) results() ([]*report.Table, []*report.Drawing, error) {
 	var panels []report.BarPanel
 	for _, source := range names {
 		block, panel := report.Block{Name: data.Line(source)}, report.BarPanel{Title: "NLL on " + data.Line(source), Marks: report.DotsFromLeast}
-		type line struct {
-			row report.Row
-			nll float64
-			bar report.Bar
-		}
 		var lines []line
 		for setting, cells := range of[source] {
-			there := slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return !c.There })
-			short := data.Line(setting)
-			l := line{nll: mean(there, metrics.NLL), row: report.Row{Labels: []string{short}, Cells: []report.Cell{{Text: fmt.Sprintf("%d of %d", len(there), len(cells))}}}}
-			for _, m := range shown {
-				l.row.Cells = append(l.row.Cells, report.Cell{Text: metricText(m, mean(there, m))})
-			}
-			l.bar = report.Bar{Name: short, Mean: l.nll, Floor: math.NaN()}
-			for _, c := range there {
-				l.bar.Seeds = append(l.bar.Seeds, (run{tested: c.tested}).value(metrics.NLL))
-			}
-			lines = append(lines, l)
+			lines = append(lines, newLine(data.Line(setting), cells, shown))
 		}
 		slices.SortFunc(lines, func(a, b line) int {
 			return cmp.Or(lower(a.nll, b.nll), cmp.Compare(a.row.Labels[0], b.row.Labels[0]))

@@ -138,19 +138,7 @@ func (s *Server) folder(dir string, files []fs.DirEntry) (all []run) {
 			}
 		}
 		slices.Sort(r.Pages)
-		if group == experiments.RunGroup {
-			r.tested = s.fit(dir)
-		}
-		if has("diagnosis.json") && slices.Contains(r.Pages, "diagnosis.html") {
-			r.Says = keep(s, path.Join(dir, "diagnosis.json"), func(text []byte) string {
-				var d struct{ Verdict string }
-				_ = json.Unmarshal(text, &d)
-				return d.Verdict
-			})
-		}
-		if group == theory.Group {
-			r.Says = keep(s, path.Join(dir, "results.csv"), bands)
-		}
+		s.tell(&r, has("diagnosis.json"))
 		all = append(all, r)
 	}
 	if slices.ContainsFunc(files, func(e fs.DirEntry) bool { return study.IsCell(e.Name()) || path.Ext(e.Name()) == study.GridSuffix }) {
@@ -162,6 +150,23 @@ func (s *Server) folder(dir string, files []fs.DirEntry) (all []run) {
 		}
 	}
 	return all
+}
+
+// tell adds what the files of a run in a folder say of it, its diagnosis if there is one.
+func (s *Server) tell(r *run, diagnosed bool) {
+	if r.Kind == experiments.RunGroup {
+		r.tested = s.fit(r.Name)
+	}
+	if diagnosed && slices.Contains(r.Pages, "diagnosis.html") {
+		r.Says = keep(s, path.Join(r.Name, "diagnosis.json"), func(text []byte) string {
+			var d struct{ Verdict string }
+			_ = json.Unmarshal(text, &d)
+			return d.Verdict
+		})
+	}
+	if r.Kind == theory.Group {
+		r.Says = keep(s, path.Join(r.Name, "results.csv"), bands)
+	}
 }
 
 // bands says how many bands of theory studies hold, by their results.csv.
