@@ -126,31 +126,9 @@ func (e *Evaluation) pipeline(shards []Shard, path string) *beam.Pipeline {
 // print prints a report, with what failed.
 func print(out io.Writer, report json.RawMessage, failed []Outcome, asJSON bool) error {
 	if asJSON {
-		if len(failed) > 0 {
-			text, err := json.Marshal(failed)
-			if err != nil {
-				return err
-			}
-			report = append(append(append(bytes.TrimSuffix(bytes.Clone(report), []byte("}")), `,"failed":`...), text...), '}')
-		}
-		var indented bytes.Buffer
-		if err := json.Indent(&indented, report, "", "  "); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintln(out, indented.String())
-		return err
+		return printJSON(out, report, failed)
 	}
-	type measured struct {
-		Value float64
-		CI    []float64
-		Noise *metrics.Noise
-	}
-	var r struct {
-		Rows, Classes     int
-		Protocol, Missing string
-		Metrics           map[string]measured
-		Anchors           *metrics.AnchorSample
-	}
+	var r measuredReport
 	if err := json.Unmarshal(report, &r); err != nil {
 		return err
 	}
@@ -181,4 +159,32 @@ func print(out io.Writer, report json.RawMessage, failed []Outcome, asJSON bool)
 		fmt.Fprintf(out, "%s\n", r.Missing)
 	}
 	return nil
+}
+
+// measuredReport is what is printed of a report.
+type measuredReport struct {
+	Rows, Classes     int
+	Protocol, Missing string
+	Metrics           map[string]struct {
+		Value float64
+		CI    []float64
+		Noise *metrics.Noise
+	}
+	Anchors *metrics.AnchorSample
+}
+
+func printJSON(out io.Writer, report json.RawMessage, failed []Outcome) error {
+	if len(failed) > 0 {
+		text, err := json.Marshal(failed)
+		if err != nil {
+			return err
+		}
+		report = append(append(append(bytes.TrimSuffix(bytes.Clone(report), []byte("}")), `,"failed":`...), text...), '}')
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, report, "", "  "); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, indented.String())
+	return err
 }

@@ -73,14 +73,19 @@ func (e *Evaluation) read(ctx context.Context, shard Shard) (*rows, error) {
 	case pieces != nil:
 		r.embedding = data.RowsOf(r.embedding, pieces)
 	}
-	switch other := e.Like; {
+	return r, r.shape.goes(path, e.Like)
+}
+
+// goes returns an *InputError for the file at path unless its shape is that of the other, if there is one.
+func (s Shape) goes(path string, other Shape) error {
+	switch {
 	case other.Path == "":
-	case r.shape.Classes != other.Classes:
-		return nil, data.Inputf(path, "has %d classes and %s has %d; shards of one evaluation must have the same", r.shape.Classes, other.Path, other.Classes)
-	case r.shape.Dimensions != other.Dimensions:
-		return nil, data.Inputf(path, "has %s and %s has %s; shards of one evaluation must have the same", r.shape.embedding(), other.Path, other.embedding())
+	case s.Classes != other.Classes:
+		return data.Inputf(path, "has %d classes and %s has %d; shards of one evaluation must have the same", s.Classes, other.Path, other.Classes)
+	case s.Dimensions != other.Dimensions:
+		return data.Inputf(path, "has %s and %s has %s; shards of one evaluation must have the same", s.embedding(), other.Path, other.embedding())
 	}
-	return r, nil
+	return nil
 }
 
 // embedding is the array to measure locally in, nil without one.

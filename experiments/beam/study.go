@@ -57,31 +57,14 @@ func runStudy(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var left []study.Task
-	all := 0
-	for line := range strings.Lines(printed) {
-		var cell study.Task
-		if err := json.Unmarshal([]byte(line), &cell); err != nil {
-			return data.Inputf("", "name a study, such as main; calibra study lists them")
-		}
-		all++
-		if !cell.Done {
-			left = append(left, cell)
-		}
+	left, all, err := tasksLeft(printed)
+	if err != nil {
+		return err
 	}
 	var failed []Outcome
 	if len(left) > 0 {
-		var elements []Shard
-		for i, cell := range left {
-			elements = append(elements, Shard{int64(i), cell.ID})
-		}
-		p, s := beam.NewPipelineWithRoot()
-		rows := beam.Reshuffle(s, beam.CreateList(s, elements))
-		if failed, _, err = gather(ctx, p, s, beam.ParDo(s, &cellFn{args, dir}, rows), temp); err != nil {
+		if failed, err = compute(ctx, left, cellFn{args, dir}, temp); err != nil {
 			return err
-		}
-		for i := range failed {
-			failed[i].Name = left[failed[i].Number].Cell
 		}
 		if remote(dir) {
 			if err := download(ctx, dir, local); err != nil {
@@ -97,6 +80,39 @@ func runStudy(ctx context.Context, args []string, out io.Writer) error {
 		fmt.Fprint(out, printed)
 	}
 	return ended
+}
+
+// tasksLeft are the cells that calibra study --list printed and that are not there yet, of so many in all.
+func tasksLeft(printed string) (left []study.Task, all int, err error) {
+	for line := range strings.Lines(printed) {
+		var cell study.Task
+		if err := json.Unmarshal([]byte(line), &cell); err != nil {
+			return nil, 0, data.Inputf("", "name a study, such as main; calibra study lists them")
+		}
+		all++
+		if !cell.Done {
+			left = append(left, cell)
+		}
+	}
+	return left, all, nil
+}
+
+// compute computes the cells, and gives those that failed.
+func compute(ctx context.Context, cells []study.Task, by cellFn, temp string) ([]Outcome, error) {
+	var elements []Shard
+	for i, cell := range cells {
+		elements = append(elements, Shard{int64(i), cell.ID})
+	}
+	p, s := beam.NewPipelineWithRoot()
+	rows := beam.Reshuffle(s, beam.CreateList(s, elements))
+	failed, _, err := gather(ctx, p, s, beam.ParDo(s, &by, rows), temp)
+	if err != nil {
+		return nil, err
+	}
+	for i := range failed {
+		failed[i].Name = cells[failed[i].Number].Cell
+	}
+	return failed, nil
 }
 
 // take takes the flag of that name and its value from args, "" without it. A flag without a

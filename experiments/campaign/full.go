@@ -31,47 +31,7 @@ func full(c *campaign, n *count, rng *rand.Rand) {
 		before := inputs(dir)
 		for i := 0; n.more(c); i++ {
 			v := victims[rng.IntN(len(victims))]
-			args := v.args(dir, i)
-			place := len(args) - 1 // of what it writes: the last argument of every victim
-			out := filepath.Join(d.dir, filepath.Base(args[place]))
-			args[place] = out
-			must(d.room(1<<20, 1000))
-			var earlier []string
-			again := rng.IntN(2) == 0
-			if again { // there are results of an earlier run
-				c.run(n, []int{0}, args...)
-				earlier = remains(out)
-			}
-			kilobytes, files := 1<<20, 1000
-			if rng.IntN(4) == 0 {
-				files = rng.IntN(12)
-			} else {
-				kilobytes = int(math.Exp(rng.Float64()*math.Log(700))) - 1
-			}
-			must(d.room(kilobytes, files))
-			e := c.run(n, []int{0, 1}, args...)
-			after := fmt.Sprintf("%s with room for %d kB and %d files", e.line, kilobytes, files)
-			if e.code == 1 {
-				if !strings.Contains(e.stderr, "no space left") {
-					n.failed("wrong exits", "%s: %s", after, opening(e.stderr))
-				}
-				if said := sentences(e.stderr); said != 1 {
-					n.failed("long answers", "%s: %d sentences: %s", after, said, opening(e.stderr))
-				}
-			}
-			if err := v.check(d.dir); err != nil {
-				n.failed("mixed folders", "%v, after %s", err, after)
-			}
-			for _, path := range remains(out) {
-				if e.code == 1 && !again && !v.keeps(path, e.stderr) || unfinished.MatchString(filepath.Base(path)) && !strings.Contains(e.stderr, path+",") {
-					n.failed("leftovers", "%s is there after %s", path, after)
-				}
-			}
-			for _, path := range earlier {
-				if _, err := os.Stat(path); err != nil && e.code == 1 {
-					n.failed("destroyed inputs", "%s is gone after %s", path, after)
-				}
-			}
+			after := v.fill(c, n, d, v.args(dir, i), rng)
 			c.kept(n, dir, before, after)
 			if n.wrong() > 0 {
 				must(d.room(1<<20, 1000))
@@ -83,6 +43,51 @@ func full(c *campaign, n *count, rng *rand.Rand) {
 		n.note = "not run: " + why.Error()
 		fmt.Printf("%s: %s\n", n.Part, n.note)
 	}
+}
+
+// fill runs the victim, whose last argument is what it writes, where the disk has little room,
+// and looks at what it left. It tells what was done.
+func (v victim) fill(c *campaign, n *count, d *disk, args []string, rng *rand.Rand) (after string) {
+	place := len(args) - 1
+	out := filepath.Join(d.dir, filepath.Base(args[place]))
+	args[place] = out
+	must(d.room(1<<20, 1000))
+	var earlier []string
+	again := rng.IntN(2) == 0
+	if again { // there are results of an earlier run
+		c.run(n, []int{0}, args...)
+		earlier = remains(out)
+	}
+	kilobytes, files := 1<<20, 1000
+	if rng.IntN(4) == 0 {
+		files = rng.IntN(12)
+	} else {
+		kilobytes = int(math.Exp(rng.Float64()*math.Log(700))) - 1
+	}
+	must(d.room(kilobytes, files))
+	e := c.run(n, []int{0, 1}, args...)
+	after = fmt.Sprintf("%s with room for %d kB and %d files", e.line, kilobytes, files)
+	failed := e.code == 1
+	if failed && !strings.Contains(e.stderr, "no space left") {
+		n.failed("wrong exits", "%s: %s", after, opening(e.stderr))
+	}
+	if said := sentences(e.stderr); failed && said != 1 {
+		n.failed("long answers", "%s: %d sentences: %s", after, said, opening(e.stderr))
+	}
+	if err := v.check(d.dir); err != nil {
+		n.failed("mixed folders", "%v, after %s", err, after)
+	}
+	for _, path := range remains(out) {
+		if failed && !again && !v.keeps(path, e.stderr) || unfinished.MatchString(filepath.Base(path)) && !strings.Contains(e.stderr, path+",") {
+			n.failed("leftovers", "%s is there after %s", path, after)
+		}
+	}
+	for _, path := range earlier {
+		if _, err := os.Stat(path); err != nil && failed {
+			n.failed("destroyed inputs", "%s is gone after %s", path, after)
+		}
+	}
+	return after
 }
 
 // sentences is how many an answer has, notes of what went on meanwhile aside.

@@ -65,7 +65,6 @@ func main() {
 		fail(fmt.Errorf("%w: %s", err, out))
 	}
 	fmt.Printf("seed %d, %g minutes, in %s\n", *seed, *minutes, dir)
-	began, shares := time.Now(), 0.0
 	var chosen []part
 	for _, p := range parts {
 		if *only == "" || strings.Contains(","+*only+",", ","+p.name+",") {
@@ -73,28 +72,13 @@ func main() {
 				p.goal = *goal
 			}
 			chosen = append(chosen, p)
-			shares += p.share
-		}
-	}
-	var counts []*count
-	wrong := 0
-	for i, p := range chosen {
-		// What the parts before left over is shared by those that follow.
-		left := time.Duration(*minutes*float64(time.Minute)) - time.Since(began)
-		n := &count{Part: p.name, Goal: p.goal, until: time.Now().Add(time.Duration(float64(left) * p.share / shares)), began: time.Now()}
-		shares -= p.share
-		p.run(c, n, rand.New(rand.NewPCG(*seed, uint64(i))))
-		n.Seconds = time.Since(n.began).Seconds()
-		counts = append(counts, n)
-		fmt.Println(n)
-		wrong += n.wrong()
-		if ctx.Err() != nil {
-			break
 		}
 	}
 	var rows [][]string
-	for _, n := range counts {
+	wrong := 0
+	for _, n := range c.attack(chosen, time.Duration(*minutes*float64(time.Minute))) {
 		rows = append(rows, n.row(*seed))
+		wrong += n.wrong()
 	}
 	fmt.Print("\n", table(rows))
 	if *write {
@@ -107,6 +91,28 @@ func main() {
 		os.Exit(1)
 	}
 	os.RemoveAll(dir)
+}
+
+// attack runs the parts one after the other within a time, and prints what each counted.
+func (c *campaign) attack(chosen []part, most time.Duration) (counts []*count) {
+	began, shares := time.Now(), 0.0
+	for _, p := range chosen {
+		shares += p.share
+	}
+	for i, p := range chosen {
+		// What the parts before left over is shared by those that follow.
+		left := most - time.Since(began)
+		n := &count{Part: p.name, Goal: p.goal, until: time.Now().Add(time.Duration(float64(left) * p.share / shares)), began: time.Now()}
+		shares -= p.share
+		p.run(c, n, rand.New(rand.NewPCG(c.seed, uint64(i))))
+		n.Seconds = time.Since(n.began).Seconds()
+		counts = append(counts, n)
+		fmt.Println(n)
+		if c.ctx.Err() != nil {
+			break
+		}
+	}
+	return counts
 }
 
 func fail(err error) {

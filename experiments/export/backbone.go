@@ -25,46 +25,15 @@ type Backbone struct {
 // input to probabilities and codes. A backbone that cannot be read or lacks an output is a
 // *data.InputError. Its operators must be of version 13 or later.
 func Glue(out io.Writer, b Backbone, method string, c layers.Stateful) error {
-	fields, err := fieldsOf(b.File)
-	if err != nil {
-		return data.Inputf(b.Path, "is no network in ONNX: %w", err)
-	}
-	var graph []field
-	var rest []byte
-	version, ir := int64(0), int64(8)
-	for _, f := range fields {
-		switch f.number {
-		case 1: // ir_version
-			ir = max(ir, int64(f.varint))
-		case 2: // producer_name
-		case 7:
-			if graph, err = fieldsOf(f.bytes); err != nil {
-				return data.Inputf(b.Path, "has a graph that cannot be read: %w", err)
-			}
-		case 8:
-			name, v, err := operatorSet(f.bytes)
-			if err != nil {
-				return data.Inputf(b.Path, "has an operator set that cannot be read: %w", err)
-			}
-			if name == "" || name == "ai.onnx" {
-				version = v
-			}
-			rest = append(rest, f.raw...)
-		default:
-			rest = append(rest, f.raw...)
-		}
-	}
-	switch {
-	case graph == nil:
-		return data.Inputf(b.Path, "is no network in ONNX: it has no graph")
-	case version < onnx.LeastVersion:
-		return data.Inputf(b.Path, "uses version %d of ONNX's operators; export it with opset_version=%d or later", version, onnx.LeastVersion)
-	}
-	bound, err := b.outputs(graph)
+	n, err := b.network()
 	if err != nil {
 		return err
 	}
-	g := onnx.New(version, bound)
+	bound, err := b.outputs(n.graph)
+	if err != nil {
+		return err
+	}
+	g := onnx.New(n.version, bound)
 	if err := calibrate(g, method, c); err != nil {
 		return err
 	}
@@ -72,13 +41,59 @@ func Glue(out io.Writer, b Backbone, method string, c layers.Stateful) error {
 		return data.Inputf(b.Path, "has no output that could be the %s that %s reads; name it with --features-output or --logits-output", missing(bound), method)
 	}
 	var whole []byte
-	for _, f := range graph {
+	for _, f := range n.graph {
 		if f.number != 12 { // its outputs
 			whole = append(whole, f.raw...)
 		}
 	}
-	_, err = out.Write(g.Finish(append(g.Behind(whole, ir), rest...), method))
+	_, err = out.Write(g.Finish(append(g.Behind(whole, n.ir), n.rest...), method))
 	return err
+}
+
+// network is a model in ONNX in parts.
+type network struct {
+	graph   []field
+	version int64  // of the operators
+	ir      int64  // of the format, at least 8
+	rest    []byte // the other fields, but for the producer
+}
+
+// network reads the backbone.
+func (b Backbone) network() (n network, err error) {
+	fields, err := fieldsOf(b.File)
+	if err != nil {
+		return n, data.Inputf(b.Path, "is no network in ONNX: %w", err)
+	}
+	n.ir = 8
+	for _, f := range fields {
+		switch f.number {
+		case 1: // ir_version
+			n.ir = max(n.ir, int64(f.varint))
+		case 2: // producer_name
+		case 7:
+			if n.graph, err = fieldsOf(f.bytes); err != nil {
+				return n, data.Inputf(b.Path, "has a graph that cannot be read: %w", err)
+			}
+		case 8:
+			name, v, err := operatorSet(f.bytes)
+			if err != nil {
+				return n, data.Inputf(b.Path, "has an operator set that cannot be read: %w", err)
+			}
+			if name == "" || name == "ai.onnx" {
+				n.version = v
+			}
+			n.rest = append(n.rest, f.raw...)
+		default:
+			n.rest = append(n.rest, f.raw...)
+		}
+	}
+	switch {
+	case n.graph == nil:
+		return n, data.Inputf(b.Path, "is no network in ONNX: it has no graph")
+	case n.version < onnx.LeastVersion:
+		return n, data.Inputf(b.Path, "uses version %d of ONNX's operators; export it with opset_version=%d or later", n.version, onnx.LeastVersion)
+	}
+	return n, nil
 }
 
 func missing(bound map[string]string) string {

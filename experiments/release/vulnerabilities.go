@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,22 +66,54 @@ type message struct {
 		Level    string     `json:"scan_level"`
 		Mode     string     `json:"scan_mode"`
 	} `json:"config"`
-	OSV *struct {
-		ID       string   `json:"id"`
-		Aliases  []string `json:"aliases"`
-		Summary  string   `json:"summary"`
-		Details  string   `json:"details"`
-		Database link     `json:"database_specific"`
-	} `json:"osv"`
-	Finding *struct {
-		OSV   string `json:"osv"`
-		Fixed string `json:"fixed_version"`
-		Trace []struct {
-			Module   string `json:"module"`
-			Version  string `json:"version"`
-			Function string `json:"function"`
-		} `json:"trace"`
-	} `json:"finding"`
+	OSV     *entry   `json:"osv"`
+	Finding *finding `json:"finding"`
+}
+
+// entry is one of the database.
+type entry struct {
+	ID       string   `json:"id"`
+	Aliases  []string `json:"aliases"`
+	Summary  string   `json:"summary"`
+	Details  string   `json:"details"`
+	Database link     `json:"database_specific"`
+}
+
+// finding is a place in the binary that an entry is of.
+type finding struct {
+	OSV   string `json:"osv"`
+	Fixed string `json:"fixed_version"`
+	Trace []struct {
+		Module   string `json:"module"`
+		Version  string `json:"version"`
+		Function string `json:"function"`
+	} `json:"trace"`
+}
+
+// vulnerability is the entry as the bill of materials has it, before anything was found.
+func (e *entry) vulnerability() *vulnerability {
+	v := &vulnerability{ID: e.ID, Source: link{"Go vulnerability database", e.Database.URL}, Description: cmp.Or(e.Summary, e.Details)}
+	for _, id := range e.Aliases {
+		same := named{ID: id}
+		same.Source.Name, _, _ = strings.Cut(id, "-") // CVE, GHSA
+		v.References = append(v.References, same)
+	}
+	v.Analysis = analysis{"not_affected", "code_not_present", "calibra does not link the code at fault"}
+	return v
+}
+
+// tell adds to a vulnerability where it was found.
+func (f *finding) tell(v *vulnerability) {
+	at := f.Trace[0]
+	if at.Function != "" {
+		v.Analysis = analysis{"in_triage", "", "calibra links the code at fault"}
+	}
+	if f.Fixed != "" {
+		v.Recommendation = "update " + at.Module + " to " + f.Fixed
+	}
+	if in := (ref{purl(at.Module, at.Version)}); !slices.Contains(v.Affects, in) {
+		v.Affects = append(v.Affects, in)
+	}
 }
 
 // readVulnerabilities reads what govulncheck -format json -mode=binary printed of a binary with
@@ -103,32 +136,13 @@ func readVulnerabilities(r io.Reader) (found, error) {
 			}
 			f.Searched = fmt.Sprintf("looked up by %s %s in %s of %s", c.Scanner, c.Version, c.DB, c.Modified.Format(time.RFC3339))
 		case m.OSV != nil:
-			v := &vulnerability{ID: m.OSV.ID, Source: link{"Go vulnerability database", m.OSV.Database.URL}, Description: m.OSV.Summary}
-			if v.Description == "" {
-				v.Description = m.OSV.Details
-			}
-			for _, id := range m.OSV.Aliases {
-				same := named{ID: id}
-				same.Source.Name, _, _ = strings.Cut(id, "-") // CVE, GHSA
-				v.References = append(v.References, same)
-			}
-			v.Analysis = analysis{"not_affected", "code_not_present", "calibra does not link the code at fault"}
-			all[v.ID] = v
+			all[m.OSV.ID] = m.OSV.vulnerability()
 		case m.Finding != nil:
 			v := all[m.Finding.OSV]
 			if v == nil || len(m.Finding.Trace) == 0 {
 				return found{}, fmt.Errorf("govulncheck found %q and does not say what it is", m.Finding.OSV)
 			}
-			at := m.Finding.Trace[0]
-			if at.Function != "" {
-				v.Analysis = analysis{"in_triage", "", "calibra links the code at fault"}
-			}
-			if m.Finding.Fixed != "" {
-				v.Recommendation = "update " + at.Module + " to " + m.Finding.Fixed
-			}
-			if in := (ref{purl(at.Module, at.Version)}); !slices.Contains(v.Affects, in) {
-				v.Affects = append(v.Affects, in)
-			}
+			m.Finding.tell(v)
 		}
 	}
 	if f.Searched == "" {

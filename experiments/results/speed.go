@@ -40,7 +40,7 @@ func speed(dir string, a arguments) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%s does not say of how many rows its sets are", a["file"])
 	}
-	t := &report.Table{Labels: []string{"workload"}, Values: []report.Head{{Text: "Calibra"}}, Blocks: make([]report.Block, 1)}
+	t := &report.Table{Labels: []string{"workload"}, Values: report.Heads("Calibra"), Blocks: make([]report.Block, 1)}
 	of := map[string][]map[string]any{} // runs of each peer
 	for _, peer := range peers {
 		of[peer.key] = slices.DeleteFunc(slices.Clone(theirs), func(run map[string]any) bool { return run["peer"] != peer.key })
@@ -50,35 +50,41 @@ func speed(dir string, a arguments) (string, error) {
 		version, _, _ := strings.Cut(fmt.Sprint(of[peer.key][0]["version"]), "+")
 		t.Values = append(t.Values, report.Head{Text: strings.Replace(peer.name, "%s", version, 1)})
 	}
-	t.Values = append(t.Values, report.Head{Text: "against the fastest"}, report.Head{Text: "of the roof"})
+	t.Values = append(t.Values, report.Heads("against the fastest", "of the roof")...)
 	runs := len(ours)
 	for _, w := range bench.Workloads(int(rows), nil) {
-		own, n := median(ours, w.Key)
-		share, m := median(sharesOf(ours), w.Key)
-		if n == 0 || m == 0 {
-			return "", fmt.Errorf("%s has no figure of %s, or no share of the roof", a["file"], w.Key)
+		row, n, err := speedRow(w, ours, of, a)
+		if err != nil {
+			return "", err
 		}
 		runs = min(runs, n)
-		cells, least := []string{figure(own, w.PerSecond)}, math.Inf(1)
-		for _, peer := range peers {
-			theirs, n := median(of[peer.key], w.Key)
-			if n == 0 {
-				return "", fmt.Errorf("%s has no figure of %s by %s", a["peers"], w.Key, peer.key)
-			}
-			runs = min(runs, n)
-			ratio := theirs / own
-			if w.PerSecond {
-				ratio = own / theirs
-			}
-			cells, least = append(cells, fmt.Sprintf("%s, %s", figure(theirs, w.PerSecond), times(ratio))), min(least, ratio)
-		}
-		row := report.Row{Labels: []string{w.What}}
-		for _, text := range append(cells, "**"+times(least)+"**", fmt.Sprintf("%.0f %%", 100*share)) {
-			row.Cells = append(row.Cells, report.Cell{Text: text})
-		}
 		t.Blocks[0].Rows = append(t.Blocks[0].Rows, row)
 	}
 	return fmt.Sprintf("Calibra's %v kernels and its peers on the same CPU, %.0f threads each, the median of at least %d runs by turns:\n\n", ours[0]["vector_units"], ours[0]["threads"], runs) + t.Markdown(), nil
+}
+
+// speedRow is a workload's row: its medians over our runs and those of each peer, of at least so many runs.
+func speedRow(w bench.Workload, ours []map[string]any, of map[string][]map[string]any, a arguments) (row report.Row, runs int, err error) {
+	own, runs := median(ours, w.Key)
+	share, shares := median(sharesOf(ours), w.Key)
+	if runs == 0 || shares == 0 {
+		return row, 0, fmt.Errorf("%s has no figure of %s, or no share of the roof", a["file"], w.Key)
+	}
+	cells, least := report.Texts(figure(own, w.PerSecond)), math.Inf(1)
+	for _, peer := range peers {
+		theirs, n := median(of[peer.key], w.Key)
+		if n == 0 {
+			return row, 0, fmt.Errorf("%s has no figure of %s by %s", a["peers"], w.Key, peer.key)
+		}
+		runs = min(runs, n)
+		ratio := theirs / own
+		if w.PerSecond {
+			ratio = own / theirs
+		}
+		cells, least = append(cells, report.Texts(figure(theirs, w.PerSecond)+", "+times(ratio))...), min(least, ratio)
+	}
+	cells = append(cells, report.Texts("**"+times(least)+"**", fmt.Sprintf("%.0f %%", 100*share))...)
+	return report.Row{Labels: []string{w.What}, Cells: cells}, runs, nil
 }
 
 // times is a ratio as 11.1×.

@@ -50,32 +50,12 @@ func (m *measured) String() string {
 
 // measure runs a command on the file of its kind.
 func (s *scale) measure(ctx context.Context, command string) (*measured, error) {
-	args := strings.Fields(command)
-	var in string
-	var err error
-	out := filepath.Join(s.dir, "out")
-	switch args[0] {
-	case "fit":
-		in, err = s.file(fmt.Sprintf("fit-%d", s.test), part{[3]string{"cal_features", "cal_logits", "cal_labels"}, s.rows}, part{[3]string{"test_features", "test_logits", "test_labels"}, s.test})
-		s.method = "vq"
-		if i := slices.Index(args, "--method"); i >= 0 && i+1 < len(args) {
-			s.method = args[i+1]
-		}
-		args = append(args, "--out", s.model())
-	case "apply":
-		if s.method == "" {
-			return nil, errors.New("apply needs the model of a fit: name one before it, as in 'fit --method ts' apply")
-		}
-		in, err = s.file("apply", part{[3]string{"test_features", "test_logits", "test_labels"}, s.rows})
-		args = append(args, "--model", s.model(), "--out", out+".npz")
-		command += ", a model of " + s.method
-	case "evaluate":
-		in, err = s.file("evaluate", part{[3]string{"embedding", "logits", "labels"}, s.rows})
-	default:
-		return nil, fmt.Errorf("%s is not measured: choose fit, apply or evaluate", args[0])
-	}
+	args, in, err := s.arguments(strings.Fields(command))
 	if err != nil {
 		return nil, err
+	}
+	if args[0] == "apply" {
+		command += ", a model of " + s.method
 	}
 	info, err := os.Stat(in)
 	if err != nil {
@@ -109,6 +89,29 @@ func (s *scale) measure(ctx context.Context, command string) (*measured, error) 
 		file: float64(info.Size()) / 1e6, peak: bench.Peak(p), core: p.UserTime().Seconds(), wall: time.Since(began).Seconds(),
 		interrupted: interrupted, cores: runtime.NumCPU(),
 	}, nil
+}
+
+// arguments are the command's with the files that it writes, and the file that it reads.
+func (s *scale) arguments(command []string) (args []string, in string, err error) {
+	switch command[0] {
+	case "fit":
+		in, err = s.file(fmt.Sprintf("fit-%d", s.test), part{[3]string{"cal_features", "cal_logits", "cal_labels"}, s.rows}, part{[3]string{"test_features", "test_logits", "test_labels"}, s.test})
+		s.method = "vq"
+		if i := slices.Index(command, "--method"); i >= 0 && i+1 < len(command) {
+			s.method = command[i+1]
+		}
+		return append(command, "--out", s.model()), in, err
+	case "apply":
+		if s.method == "" {
+			return nil, "", errors.New("apply needs the model of a fit: name one before it, as in 'fit --method ts' apply")
+		}
+		in, err = s.file("apply", part{[3]string{"test_features", "test_logits", "test_labels"}, s.rows})
+		return append(command, "--model", s.model(), "--out", filepath.Join(s.dir, "out.npz")), in, err
+	case "evaluate":
+		in, err = s.file("evaluate", part{[3]string{"embedding", "logits", "labels"}, s.rows})
+		return command, in, err
+	}
+	return nil, "", fmt.Errorf("%s is not measured: choose fit, apply or evaluate", command[0])
 }
 
 func (s *scale) model() string { return filepath.Join(s.dir, "model-"+s.method) }

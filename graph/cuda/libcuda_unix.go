@@ -41,22 +41,9 @@ var libraries = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
 
 // openDriver opens the first card. Which one that is, CUDA_VISIBLE_DEVICES says.
 func openDriver() (Driver, error) {
-	d := &libcuda{calls: map[string]uintptr{}}
-	var handle uintptr
-	var err error
-	for _, path := range libraries {
-		if handle, err = purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL); err == nil {
-			break
-		}
-	}
+	d, err := loadDriver()
 	if err != nil {
-		return nil, fmt.Errorf("%w: the driver's library libcuda.so.1 is not there", ErrNoDevice)
-	}
-	for _, symbol := range symbols {
-		name, _, _ := strings.Cut(symbol, "_v")
-		if d.calls[name], err = purego.Dlsym(handle, symbol); err != nil {
-			return nil, fmt.Errorf("%w: the driver has no %s; update it to %s or later", ErrNoDevice, symbol, oldestDriver)
-		}
+		return nil, err
 	}
 	var count int32
 	if err := d.call("cuInit", 0); err != nil {
@@ -87,6 +74,28 @@ func openDriver() (Driver, error) {
 	}
 	if err := d.call("cuDevicePrimaryCtxRetain", uintptr(unsafe.Pointer(&d.context)), uintptr(d.device)); err != nil {
 		return nil, err
+	}
+	return d, nil
+}
+
+// loadDriver loads the driver's library and finds its functions.
+func loadDriver() (*libcuda, error) {
+	d := &libcuda{calls: map[string]uintptr{}}
+	var handle uintptr
+	var err error
+	for _, path := range libraries {
+		if handle, err = purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: the driver's library libcuda.so.1 is not there", ErrNoDevice)
+	}
+	for _, symbol := range symbols {
+		name, _, _ := strings.Cut(symbol, "_v")
+		if d.calls[name], err = purego.Dlsym(handle, symbol); err != nil {
+			return nil, fmt.Errorf("%w: the driver has no %s; update it to %s or later", ErrNoDevice, symbol, oldestDriver)
+		}
 	}
 	return d, nil
 }

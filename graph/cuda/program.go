@@ -32,28 +32,7 @@ func (a *arrays) load(p *graph.Program) (*program, error) {
 		return nil, err
 	}
 	d, l := a.device, &program{}
-	var numbers operand // of the rows, as steps read them
-	operands := make([]operand, len(p.Values))
-	for i, v := range p.Values {
-		at := operand{Shape: v.Shape()}
-		t, dense := v.(*tensor.Dense)
-		switch {
-		case dense && t == p.Rows, slices.ContainsFunc(p.Steps, func(s graph.Step) bool { return s.Output == i }):
-			at.Memory = d.Alloc(at.Size())
-			l.own = append(l.own, at.Memory)
-		case dense:
-			at.Memory = a.onDevice(t)
-		default:
-			at.Memory = Uploaded(d, []float32{float32(graph.Float64s(v)[0])})
-			l.own = append(l.own, at.Memory)
-		}
-		if dense && t == p.Rows {
-			l.rows = operand{Memory: d.Alloc(at.Size()), Shape: at.Shape}
-			l.own = append(l.own, l.rows.Memory)
-			numbers = at
-		}
-		operands[i] = at
-	}
+	operands, numbers := a.operands(p, l)
 	var kept []Memory
 	for _, i := range p.Outputs {
 		l.outputs = append(l.outputs, operands[i])
@@ -84,6 +63,34 @@ func (a *arrays) load(p *graph.Program) (*program, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// operands are where the values of p lie on the device. numbers is where steps read the numbers of
+// the rows. What is made for p alone becomes l's.
+func (a *arrays) operands(p *graph.Program, l *program) (operands []operand, numbers operand) {
+	d := a.device
+	operands = make([]operand, len(p.Values))
+	for i, v := range p.Values {
+		at := operand{Shape: v.Shape()}
+		t, dense := v.(*tensor.Dense)
+		switch {
+		case dense && t == p.Rows, slices.ContainsFunc(p.Steps, func(s graph.Step) bool { return s.Output == i }):
+			at.Memory = d.Alloc(at.Size())
+			l.own = append(l.own, at.Memory)
+		case dense:
+			at.Memory = a.onDevice(t)
+		default:
+			at.Memory = Uploaded(d, []float32{float32(graph.Float64s(v)[0])})
+			l.own = append(l.own, at.Memory)
+		}
+		if dense && t == p.Rows {
+			l.rows = operand{Memory: d.Alloc(at.Size()), Shape: at.Shape}
+			l.own = append(l.own, l.rows.Memory)
+			numbers = at
+		}
+		operands[i] = at
+	}
+	return operands, numbers
 }
 
 // run enqueues all that p computes of l.rows, but its updates.

@@ -15,10 +15,12 @@ const mostResampled = 1 << 26
 func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []float32, count int, out *Tally) error {
 	l.upload(d)
 	replicates, classes := len(draws)/count, l.Classes
-	groups, drawn := Uploaded(d, group), Uploaded(d, draws)
-	sum, weight, most, norm := d.alloc64(replicates*classes), d.alloc64(replicates*classes), d.alloc64(replicates*classes), d.alloc64(replicates)
-	defer func() { d.Free(groups, drawn, sum, weight, most, norm) }()
-	for _, m := range []Memory{sum, weight, most, norm} {
+	b := &bootstrap{
+		Local: l, groups: Uploaded(d, group), drawn: Uploaded(d, draws), replicates: replicates, count: count,
+		sum: d.alloc64(replicates * classes), weight: d.alloc64(replicates * classes), most: d.alloc64(replicates * classes), norm: d.alloc64(replicates),
+	}
+	defer func() { d.Free(b.groups, b.drawn, b.sum, b.weight, b.most, b.norm) }()
+	for _, m := range []Memory{b.sum, b.weight, b.most, b.norm} {
 		d.Clear(m)
 	}
 	tiles := (l.Rows + tile - 1) / tile
@@ -30,37 +32,51 @@ func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []
 			return err
 		}
 		n := min(chunk, tiles-lo)
-		pairCount := n * classes
-		s, r := d.Alloc(pairCount*count*tile), d.Alloc(pairCount*count*tile)
-		sb, rb := d.Alloc(pairCount*replicates*tile), d.Alloc(pairCount*replicates*tile)
-		if OutOfMemory(d.err) && chunk > 1 {
+		switch {
+		case b.take(d, lo, n):
+			lo += n
+		case chunk > 1:
 			d.clearError()
-			d.Free(s, r, sb, rb)
 			chunk = (chunk + 1) / 2
-			continue
-		}
-		if OutOfMemory(d.err) {
-			d.Free(s, r, sb, rb)
+		default:
 			return fmt.Errorf("%w; a bootstrap of %d replicates in %d classes needs %s at least", d.err, replicates, classes, inUnits(4*each))
 		}
-		d.Clear(s)
-		d.Clear(r)
-		d.launch("group_sums", Grid{n, 1, 1, threads, 1}, s, r, l.z, l.e, l.bin, groups, lo, l.Rows, wide(l.Dim), classes, count)
-		p := product{of: xy, x: drawn, m: replicates, n: tile, k: count, pairs: pairs{
-			count: pairCount, inner: 1, apartX: apart{row: count}, apartY: apart{row: tile, outer: count * tile}, apartZ: apart{row: tile, outer: replicates * tile},
-		}}
-		p.z, p.y = sb, s
-		d.products(p, count)
-		p.z, p.y = rb, r
-		d.products(p, count)
-		d.launch("resample_tally", Grid{replicates, classes, 1, threads, 1}, sum, weight, most, sb, rb, l.e, l.bin, groups, drawn, lo, n, l.Rows, classes, replicates, count)
-		d.launch("resample_norm", Grid{replicates, 1, 1, threads, 1}, norm, sb, rb, l.e, l.bin, groups, drawn, lo, n, l.Rows, classes, replicates, count)
-		d.Free(s, r, sb, rb)
-		lo += n
 	}
-	Download(d, out.Sum, sum)
-	Download(d, out.Weight, weight)
-	Download(d, out.Most, most)
-	Download(d, out.Norm, norm)
+	Download(d, out.Sum, b.sum)
+	Download(d, out.Weight, b.weight)
+	Download(d, out.Most, b.most)
+	Download(d, out.Norm, b.norm)
 	return d.err
+}
+
+// bootstrap is a Resample with its memory on the device.
+type bootstrap struct {
+	*Local
+	groups, drawn           Memory
+	replicates, count       int
+	sum, weight, most, norm Memory
+}
+
+// take adds n tiles of rows from tile lo on; false where the memory is short and nothing was added.
+func (b *bootstrap) take(d *Device, lo, n int) bool {
+	pairCount := n * b.Classes
+	s, r := d.Alloc(pairCount*b.count*tile), d.Alloc(pairCount*b.count*tile)
+	sb, rb := d.Alloc(pairCount*b.replicates*tile), d.Alloc(pairCount*b.replicates*tile)
+	defer func() { d.Free(s, r, sb, rb) }()
+	if OutOfMemory(d.err) {
+		return false
+	}
+	d.Clear(s)
+	d.Clear(r)
+	d.launch("group_sums", Grid{n, 1, 1, threads, 1}, s, r, b.z, b.e, b.bin, b.groups, lo, b.Rows, wide(b.Dim), b.Classes, b.count)
+	p := product{of: xy, x: b.drawn, m: b.replicates, n: tile, k: b.count, pairs: pairs{
+		count: pairCount, inner: 1, apartX: apart{row: b.count}, apartY: apart{row: tile, outer: b.count * tile}, apartZ: apart{row: tile, outer: b.replicates * tile},
+	}}
+	p.z, p.y = sb, s
+	d.products(p, b.count)
+	p.z, p.y = rb, r
+	d.products(p, b.count)
+	d.launch("resample_tally", Grid{b.replicates, b.Classes, 1, threads, 1}, b.sum, b.weight, b.most, sb, rb, b.e, b.bin, b.groups, b.drawn, lo, n, b.Rows, b.Classes, b.replicates, b.count)
+	d.launch("resample_norm", Grid{b.replicates, 1, 1, threads, 1}, b.norm, sb, rb, b.e, b.bin, b.groups, b.drawn, lo, n, b.Rows, b.Classes, b.replicates, b.count)
+	return true
 }
