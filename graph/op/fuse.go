@@ -2,6 +2,8 @@ package op
 
 import (
 	"fmt"
+	"math"
+	"sync"
 
 	"calibra/graph/simd"
 
@@ -122,16 +124,50 @@ type ScatterTakenOp struct{ K int }
 
 func (o ScatterTakenOp) Form() string { return fmt.Sprintf("int B w, N M, int B -> %d M/w", o.K) }
 func (o ScatterTakenOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, scatterTaken32, scatterTaken64)
+	Dispatch(o, out, in, scatterTaken32, scatterInOrder[float64])
 }
 
-func scatterTaken32(_ ScatterTakenOp, v Args[float32]) {
+func scatterTaken32(o ScatterTakenOp, v Args[float32]) {
 	d := v.OutShape()[1]
-	clear(v.Out())
-	scatters.run((d+scatterWidth-1)/scatterWidth, scatter{v.Out(), v.In(1), v.Ints(0), v.Ints(2), v.Columns(1), d})
+	w := v.Columns(1) / d
+	if len(v.In(1))/d > math.MaxInt32 { // more slots than there are numbers for
+		scatterInOrder(o, v)
+		return
+	}
+	lists := slotLists.Get().(*[]int32)
+	if n := o.K + len(v.Ints(0)); cap(*lists) < n {
+		*lists = make([]int32, n)
+	}
+	ends, slots := (*lists)[:o.K], (*lists)[o.K:o.K+len(v.Ints(0))]
+	listSlots(ends, slots, v.Ints(0), v.Ints(2), w)
+	scatters.run((o.K+scatterWords-1)/scatterWords, scatter{v.Out(), v.In(1), ends, slots, d})
+	slotLists.Put(lists)
 }
 
-func scatterTaken64(_ ScatterTakenOp, v Args[float64]) {
+var slotLists = sync.Pool{New: func() any { return new([]int32) }}
+
+// listSlots lists for each codeword the slots of rows, w each and numbered through all rows, that have it, in
+// the order of the rows, and where the lists end.
+func listSlots(ends, slots, codes, rows []int32, w int) {
+	clear(ends)
+	for _, k := range codes {
+		ends[k]++
+	}
+	start := int32(0)
+	for k, n := range ends {
+		ends[k], start = start, start+n
+	}
+	for b, r := range rows {
+		first := r * int32(w)
+		for i, k := range codes[b*w : (b+1)*w] {
+			slots[ends[k]] = first + int32(i)
+			ends[k]++
+		}
+	}
+}
+
+// scatterInOrder adds slot after slot.
+func scatterInOrder[F Float](_ ScatterTakenOp, v Args[F]) {
 	sums, x, s, m, w := v.Out(), v.In(1), v.Ints(0), v.Columns(1), v.Columns(0)
 	clear(sums)
 	for b, r := range v.Ints(2) {
@@ -139,24 +175,26 @@ func scatterTaken64(_ ScatterTakenOp, v Args[float64]) {
 	}
 }
 
-// scatter is one float32 sum of slots in flight. It is cut by the columns of a slot,
-// so that no two blocks write the same sum and the order of additions is fixed.
+// scatter is one float32 sum of slots in flight. It is cut by codewords, so that no two blocks write
+// the same sum and the order of additions is fixed.
 type scatter struct {
-	sums, x []float32
-	codes   []int32
-	rows    []int32
-	m, d    int
+	sums, x     []float32
+	ends, slots []int32
+	d           int
 }
 
-// scatterWidth is how many columns a block adds, a cache line of them.
-const scatterWidth = 16
+// scatterWords is how many codewords a block sums.
+const scatterWords = 8
 
 func (j *scatter) Block(i int) {
-	lo := i * scatterWidth
-	hi := min(lo+scatterWidth, j.d)
-	w := j.m / j.d
-	for b, r := range j.rows {
-		simd.AddSlots(j.sums, j.x[int(r)*j.m:(int(r)+1)*j.m], j.codes[b*w:(b+1)*w], j.d, lo, hi)
+	lo := i * scatterWords
+	begin := int32(0)
+	if lo > 0 {
+		begin = j.ends[lo-1]
+	}
+	for k := lo; k < min(lo+scatterWords, len(j.ends)); k++ {
+		simd.SumListed(j.sums[k*j.d:(k+1)*j.d], j.x, j.slots[begin:j.ends[k]])
+		begin = j.ends[k]
 	}
 }
 

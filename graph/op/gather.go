@@ -1,6 +1,10 @@
 package op
 
-import "fmt"
+import (
+	"fmt"
+
+	"calibra/graph/simd"
+)
 
 // Gather selects rows of a table (K×d) by codes (B×w) and lays the w rows of a
 // sample side by side: q = [c_s(1), …, c_s(w)], a B×(w·d) matrix. Its gradient
@@ -27,7 +31,12 @@ func gather32(_ GatherOp, v Args[float32]) {
 	gathers.run((len(s)+gatherSlots-1)/gatherSlots, gather{v.Out(), v.In(0), s, v.Columns(0)})
 }
 
-func gather64(_ GatherOp, v Args[float64]) { gatherRows(v.Out(), v.In(0), v.Ints(1), v.Columns(0)) }
+func gather64(_ GatherOp, v Args[float64]) {
+	q, table, d := v.Out(), v.In(0), v.Columns(0)
+	for i, k := range v.Ints(1) {
+		copy(q[i*d:(i+1)*d], table[int(k)*d:])
+	}
+}
 
 // gather is one float32 gather in flight, cut by slots.
 type gather struct {
@@ -42,16 +51,10 @@ const gatherSlots = 1024
 func (j *gather) Block(i int) {
 	lo := i * gatherSlots
 	hi := min(lo+gatherSlots, len(j.codes))
-	gatherRows(j.q[lo*j.d:hi*j.d], j.table, j.codes[lo:hi], j.d)
+	simd.TakeRows(j.q[lo*j.d:hi*j.d], j.table, j.codes[lo:hi], j.d)
 }
 
 var gathers jobs[gather, *gather]
-
-func gatherRows[F Float](q, table []F, s []int32, d int) {
-	for i, k := range s {
-		copy(q[i*d:(i+1)*d], table[int(k)*d:])
-	}
-}
 
 func (GatherOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	return Nodes{ScatterAdd(in[0].Shape()[0]).Of(in[1], g), nil}, nil

@@ -91,15 +91,16 @@ var bits = []struct {
 		Axpy(y, 0.3, x)
 		return digest(y)
 	}, 0xdd36241efa1e1b9c},
-	{"AddSlots", func() uint64 {
+	{"SumListed", func() uint64 {
 		x, sums := uniforms[float32](40*37, 1), uniforms[float32](5*37, 2)
 		codes := make([]int32, 40)
 		for i := range codes {
 			codes[i] = int32(i * i % 5)
 		}
-		AddSlots(sums, x, codes, 37, 3, 36)
+		SumListed(sums[:37], x, codes)
+		TakeRows(sums[37:4*37], x, codes[:3], 37)
 		return digest(sums)
-	}, 0x77a44c143bcbe012},
+	}, 0x2960fce8c964fb51},
 	{"SumRows", func() uint64 {
 		y, table := make([]float32, 137), uniforms[float32](40*5*137, 1)
 		codes := make([]int32, 40)

@@ -23,9 +23,8 @@
 //	Adam                                one step of Adam
 //	Sgemm Dgemm                         C = α·op(A)·op(B) + β·C
 //	NearestRows NearestGathered         codes of slots, with a Codebook
-//	AddSlots                            sums of the slots of each code
 //	SumRows AddToRows                   one row for each slot of a table, and its transpose
-//	SumListed                           the rows of a table that a list names
+//	SumListed TakeRows                  rows of a table that a list names: their sum, and copies
 //	Run SetThreads Abreast              blocks of work on the idle cores
 //
 // # What all of them keep

@@ -14,7 +14,8 @@ type kernels struct {
 	axpy      func(y *float32, a float32, x *float32, n int)
 	outer     func(m, a, b *float32, rows, c int)
 	argmin    func(codes *int32, half, scores *float32, rows, n, stride int)
-	addSlots  func(sums, x *float32, codes *int32, slots, stride, next, step, n int)
+	takeRows  func(y, table *float32, list *int32, count, stride, n int)
+	addToRows func(table, x *float32, codes *int32, slots, stride, next, n int)
 	sumRows   func(y, table *float32, codes *int32, slots, stride, next, n int)
 	sumShares func(y, table *float32, places *int32, shares *float32, count, stride, n int)
 	addShares func(table, x *float32, places *int32, shares *float32, count, stride, n int)
@@ -116,11 +117,19 @@ func argminKernel(codes []int32, half, scores []float32, stride int) {
 	}
 }
 
-func addSlotsKernel(sums, x []float32, codes []int32, d, next, step, n int) {
-	if k := sets[isa].addSlots; k != nil {
-		k(&sums[0], &x[0], &codes[0], len(codes), 4*d, 4*next, 4*step, n)
+func takeRowsKernel(y, table []float32, list []int32, c int) {
+	if k := sets[isa].takeRows; k != nil {
+		k(&y[0], &table[0], &list[0], len(list), 4*c, c)
 	} else {
-		addSlotsPortable(sums, x, codes, d, next, step, n)
+		takeRowsPortable(y, table, list, c)
+	}
+}
+
+func addToRowsKernel(table, x []float32, codes []int32, rows int) {
+	if k := sets[isa].addToRows; k != nil {
+		k(&table[0], &x[0], &codes[0], len(codes), 4*len(x), 4*rows*len(x), len(x))
+	} else {
+		addToRowsPortable(table, x, codes, rows)
 	}
 }
 

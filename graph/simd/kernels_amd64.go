@@ -24,7 +24,7 @@ var sets = [neon + 1]kernels{
 		softplus: softplusAVX512, softplusSigmoid: softplusSigmoidAVX512, lgammaDigamma: lgammaDigammaAVX512, gaussianRow: gaussianRowAVX512,
 		softplus64: softplus64AVX512, lgamma64: lgamma64AVX512,
 		dot: dotAVX512, axpy: axpyAVX512, outer: outerAVX512, argmin: argminAVX512,
-		addSlots: addSlotsAVX512, sumRows: sumRowsAVX512, sumShares: sumSharesAVX512, addShares: addSharesAVX512,
+		takeRows: takeRowsAVX512, addToRows: addToRowsAVX512, sumRows: sumRowsAVX512, sumShares: sumSharesAVX512, addShares: addSharesAVX512,
 		adam:      adamAVX512,
 		scoreSums: scoreSumsAVX512, columnSums: columnSumsAVX512, slopes: slopesAVX512, scaleColumns: scaleColumnsAVX512,
 		singles: (&gemmKernels[float32]{
@@ -47,7 +47,7 @@ var sets = [neon + 1]kernels{
 		softplus: softplusAVX2, softplusSigmoid: softplusSigmoidAVX2, lgammaDigamma: lgammaDigammaAVX2, gaussianRow: gaussianRowAVX2,
 		softplus64: softplus64AVX2, lgamma64: lgamma64AVX2,
 		dot: dotAVX2, axpy: axpyAVX2, outer: outerAVX2, argmin: argminAVX2,
-		addSlots: addSlotsAVX2, sumRows: sumRowsAVX2, sumShares: sumSharesAVX2, addShares: addSharesAVX2,
+		takeRows: takeRowsAVX2, addToRows: addToRowsAVX2, sumRows: sumRowsAVX2, sumShares: sumSharesAVX2, addShares: addSharesAVX2,
 		adam:      adamAVX2,
 		scoreSums: scoreSumsAVX2, columnSums: columnSumsAVX2, slopes: slopesAVX2, scaleColumns: scaleColumnsAVX2,
 		singles: (&gemmKernels[float32]{

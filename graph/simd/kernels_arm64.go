@@ -12,7 +12,7 @@ var sets = [neon + 1]kernels{
 		softplus: softplusNEON, softplusSigmoid: softplusSigmoidNEON, lgammaDigamma: lgammaDigammaNEON, gaussianRow: gaussianRowNEON,
 		softplus64: softplus64NEON, lgamma64: lgamma64NEON,
 		dot: dotNEON, axpy: axpyNEON, outer: outerNEON, argmin: argminNEON,
-		addSlots: addSlotsNEON, sumRows: sumRowsNEON, sumShares: sumSharesNEON, addShares: addSharesNEON,
+		takeRows: takeRowsNEON, addToRows: addToRowsNEON, sumRows: sumRowsNEON, sumShares: sumSharesNEON, addShares: addSharesNEON,
 		adam:      adamNEON,
 		scoreSums: scoreSumsNEON, columnSums: columnSumsNEON, slopes: slopesNEON, scaleColumns: scaleColumnsNEON,
 		singles: (&gemmKernels[float32]{

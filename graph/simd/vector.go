@@ -36,16 +36,19 @@ func outerPortable(m, a, b []float32) {
 	}
 }
 
-// AddSlots adds columns lo to hi of the w slots of x, each of width d, to the rows of
-// sums, K×d, that the w codes name, in the order of the slots. It panics if x is not
-// w·d long, or a code is none of the K rows.
-func AddSlots(sums, x []float32, codes []int32, d, lo, hi int) {
-	sameLength("AddSlots", len(x), len(codes)*d)
-	for _, k := range codes {
-		_ = sums[int(k)*d : (int(k)+1)*d]
+// TakeRows sets y to the rows of a table, c long, that a list names, one after another. It panics if y
+// or the table has no room for them.
+func TakeRows(y, table []float32, list []int32, c int) {
+	sameLength("TakeRows", len(y), len(list)*c)
+	if len(y) > 0 {
+		checkCodes("TakeRows", list, len(table)/c)
+		takeRowsKernel(y, table, list, c)
 	}
-	if lo < hi && len(codes) > 0 {
-		addSlotsKernel(sums[lo:], x[lo:], codes, d, 0, d, hi-lo)
+}
+
+func takeRowsPortable(y, table []float32, list []int32, c int) {
+	for i, r := range list {
+		copy(y[i*c:(i+1)*c], table[int(r)*c:])
 	}
 }
 
@@ -55,7 +58,7 @@ func AddSlots(sums, x []float32, codes []int32, d, lo, hi int) {
 func AddToRows(table, x []float32, codes []int32, k int) {
 	checkRows("AddToRows", table, x, codes, k)
 	if len(x) > 0 && len(codes) > 0 {
-		addSlotsKernel(table, x, codes, len(x), k*len(x), 0, len(x))
+		addToRowsKernel(table, x, codes, k)
 	}
 }
 
@@ -131,13 +134,11 @@ func checkCodes(name string, codes []int32, k int) {
 	}
 }
 
-// addSlotsPortable adds n columns of slot i, from x[i·step] on, to those of row codes[i], d
-// long, in the sums from i·next on.
-func addSlotsPortable(sums, x []float32, codes []int32, d, next, step, n int) {
-	for i, k := range codes {
-		sum := sums[i*next+int(k)*d:][:n]
-		for l, v := range x[i*step:][:n] {
-			sum[l] += v
+func addToRowsPortable(table, x []float32, codes []int32, k int) {
+	for i, code := range codes {
+		row := table[(i*k+int(code))*len(x):][:len(x)]
+		for l, v := range x {
+			row[l] += v
 		}
 	}
 }

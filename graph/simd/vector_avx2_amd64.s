@@ -237,64 +237,118 @@ DATA c7fffffff<>+24(SB)/4, $0x7fffffff
 DATA c7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
 
-// func addSlotsAVX2(sums *float32, x *float32, codes *int32, slots int, stride int, next int, step int, n int)
+// func takeRowsAVX2(y *float32, table *float32, list *int32, count int, stride int, n int)
 // Requires: AVX
-TEXT ·addSlotsAVX2(SB), NOSPLIT, $0-64
-	MOVQ x+8(FP), AX
-	MOVQ step+48(FP), CX
-	MOVQ n+56(FP), DX
-	MOVQ sums+0(FP), BX
-	MOVQ codes+16(FP), SI
-	MOVQ slots+24(FP), DI
-	MOVQ stride+32(FP), R8
-	MOVQ next+40(FP), R9
+TEXT ·takeRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), AX
+	MOVQ table+8(FP), CX
+	MOVQ list+16(FP), DX
+	MOVQ count+24(FP), BX
+	MOVQ stride+32(FP), SI
+	MOVQ n+40(FP), DI
 
-slot:
-	MOVLQSX (SI), R10
-	IMULQ   R8, R10
-	ADDQ    BX, R10
-	MOVQ    AX, R11
-	MOVQ    DX, R12
-	TESTQ   R12, R12
+row:
+	MOVLQSX (DX), R8
+	IMULQ   SI, R8
+	ADDQ    CX, R8
+	MOVQ    AX, R9
+	MOVQ    DI, R10
+	TESTQ   R10, R10
 	JLE     done
 
 loop:
-	CMPQ       R12, $0x08
+	CMPQ       R10, $0x08
 	JGE        fullLoad
-	LEAQ       tail<>+32(SB), R13
-	MOVQ       R12, R14
-	NEGQ       R14
-	VMOVUPS    (R13)(R14*4), Y1
-	VMASKMOVPS (R10), Y1, Y0
-	VMASKMOVPS (R11), Y1, Y1
+	LEAQ       tail<>+32(SB), R11
+	MOVQ       R10, R12
+	NEGQ       R12
+	VMOVUPS    (R11)(R12*4), Y0
+	VMASKMOVPS (R8), Y0, Y0
 	JMP        compute
 
 fullLoad:
-	VMOVUPS (R10), Y0
-	VMOVUPS (R11), Y1
+	VMOVUPS (R8), Y0
 
 compute:
-	VADDPS     Y1, Y0, Y0
-	CMPQ       R12, $0x08
+	CMPQ       R10, $0x08
 	JGE        fullStore
-	LEAQ       tail<>+32(SB), R11
-	NEGQ       R12
-	VMOVUPS    (R11)(R12*4), Y1
-	VMASKMOVPS Y0, Y1, (R10)
+	LEAQ       tail<>+32(SB), R8
+	NEGQ       R10
+	VMOVUPS    (R8)(R10*4), Y1
+	VMASKMOVPS Y0, Y1, (R9)
 	JMP        done
 
 fullStore:
-	VMOVUPS Y0, (R10)
-	ADDQ    $+32, R10
-	ADDQ    $+32, R11
-	SUBQ    $0x08, R12
+	VMOVUPS Y0, (R9)
+	ADDQ    $+32, R8
+	ADDQ    $+32, R9
+	SUBQ    $0x08, R10
 	JG      loop
 
 done:
-	ADDQ CX, AX
-	ADDQ $0x04, SI
-	ADDQ R9, BX
-	DECQ DI
+	ADDQ SI, AX
+	ADDQ $0x04, DX
+	DECQ BX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func addToRowsAVX2(table *float32, x *float32, codes *int32, slots int, stride int, next int, n int)
+// Requires: AVX
+TEXT ·addToRowsAVX2(SB), NOSPLIT, $0-56
+	MOVQ x+8(FP), AX
+	MOVQ n+48(FP), CX
+	MOVQ table+0(FP), DX
+	MOVQ codes+16(FP), BX
+	MOVQ slots+24(FP), SI
+	MOVQ stride+32(FP), DI
+	MOVQ next+40(FP), R8
+
+slot:
+	MOVLQSX (BX), R9
+	IMULQ   DI, R9
+	ADDQ    DX, R9
+	MOVQ    AX, R10
+	MOVQ    CX, R11
+	TESTQ   R11, R11
+	JLE     done
+
+loop:
+	CMPQ       R11, $0x08
+	JGE        fullLoad
+	LEAQ       tail<>+32(SB), R12
+	MOVQ       R11, R13
+	NEGQ       R13
+	VMOVUPS    (R12)(R13*4), Y1
+	VMASKMOVPS (R9), Y1, Y0
+	VMASKMOVPS (R10), Y1, Y1
+	JMP        compute
+
+fullLoad:
+	VMOVUPS (R9), Y0
+	VMOVUPS (R10), Y1
+
+compute:
+	VADDPS     Y1, Y0, Y0
+	CMPQ       R11, $0x08
+	JGE        fullStore
+	LEAQ       tail<>+32(SB), R10
+	NEGQ       R11
+	VMOVUPS    (R10)(R11*4), Y1
+	VMASKMOVPS Y0, Y1, (R9)
+	JMP        done
+
+fullStore:
+	VMOVUPS Y0, (R9)
+	ADDQ    $+32, R9
+	ADDQ    $+32, R10
+	SUBQ    $0x08, R11
+	JG      loop
+
+done:
+	ADDQ $0x04, BX
+	ADDQ R8, DX
+	DECQ SI
 	JNZ  slot
 	VZEROUPPER
 	RET
@@ -346,6 +400,37 @@ by4slot:
 	JMP     by4
 
 below4:
+by2:
+	CMPQ  BX, $0x10
+	JL    below2
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	MOVQ  CX, SI
+	MOVQ  DX, DI
+	MOVQ  slots+24(FP), R8
+	MOVQ  stride+32(FP), R9
+	MOVQ  next+40(FP), R10
+
+by2slot:
+	MOVLQSX (DI), R11
+	IMULQ   R9, R11
+	ADDQ    SI, R11
+	VMOVUPS (R11), Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(R11), Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    $0x04, DI
+	ADDQ    R10, SI
+	DECQ    R8
+	JNZ     by2slot
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	SUBQ    $0x10, BX
+	JMP     by2
+
+below2:
 by1:
 	CMPQ  BX, $0x08
 	JL    below1
@@ -446,6 +531,37 @@ by4place:
 	JMP          by4
 
 below4:
+by2:
+	CMPQ  DX, $0x10
+	JL    below2
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	MOVQ  places+16(FP), BX
+	MOVQ  shares+24(FP), SI
+	MOVQ  count+32(FP), DI
+	MOVQ  stride+40(FP), R8
+
+by2place:
+	MOVLQSX      (BX), R9
+	IMULQ        R8, R9
+	ADDQ         CX, R9
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (R9), Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VMOVUPS      32(R9), Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, BX
+	ADDQ         $0x04, SI
+	DECQ         DI
+	JNZ          by2place
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	SUBQ         $0x10, DX
+	JMP          by2
+
+below2:
 by1:
 	CMPQ  DX, $0x08
 	JL    below1

@@ -14,7 +14,10 @@ func axpyAVX512(y *float32, a float32, x *float32, n int)
 func argminAVX512(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
 
 //go:noescape
-func addSlotsAVX512(sums *float32, x *float32, codes *int32, slots int, stride int, next int, step int, n int)
+func takeRowsAVX512(y *float32, table *float32, list *int32, count int, stride int, n int)
+
+//go:noescape
+func addToRowsAVX512(table *float32, x *float32, codes *int32, slots int, stride int, next int, n int)
 
 //go:noescape
 func sumRowsAVX512(y *float32, table *float32, codes *int32, slots int, stride int, next int, n int)

@@ -215,67 +215,124 @@ GLOBL c7f800000<>(SB), RODATA|NOPTR, $4
 DATA c7fffffff<>+0(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $4
 
-// func addSlotsAVX512(sums *float32, x *float32, codes *int32, slots int, stride int, next int, step int, n int)
+// func takeRowsAVX512(y *float32, table *float32, list *int32, count int, stride int, n int)
 // Requires: AVX, AVX512F
-TEXT ·addSlotsAVX512(SB), NOSPLIT, $0-64
-	MOVQ x+8(FP), AX
-	MOVQ step+48(FP), DX
-	MOVQ n+56(FP), BX
-	MOVQ sums+0(FP), SI
-	MOVQ codes+16(FP), DI
-	MOVQ slots+24(FP), R8
-	MOVQ stride+32(FP), R9
-	MOVQ next+40(FP), R10
+TEXT ·takeRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), AX
+	MOVQ table+8(FP), DX
+	MOVQ list+16(FP), BX
+	MOVQ count+24(FP), SI
+	MOVQ stride+32(FP), DI
+	MOVQ n+40(FP), R8
 
-slot:
-	MOVLQSX (DI), R11
-	IMULQ   R9, R11
-	ADDQ    SI, R11
-	MOVQ    AX, R12
-	MOVQ    BX, R13
-	TESTQ   R13, R13
+row:
+	MOVLQSX (BX), R9
+	IMULQ   DI, R9
+	ADDQ    DX, R9
+	MOVQ    AX, R10
+	MOVQ    R8, R11
+	TESTQ   R11, R11
 	JLE     done
 
 loop:
-	CMPQ      R13, $0x10
+	CMPQ      R11, $0x10
 	JGE       fullLoad
-	MOVQ      R13, CX
-	MOVQ      $+1, R14
-	SHLQ      CL, R14
-	DECQ      R14
-	KMOVW     R14, K1
-	VMOVUPS.Z (R11), K1, Z0
-	VMOVUPS.Z (R12), K1, Z1
+	MOVQ      R11, CX
+	MOVQ      $+1, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	VMOVUPS.Z (R9), K1, Z0
 	JMP       compute
 
 fullLoad:
-	VMOVUPS (R11), Z0
-	VMOVUPS (R12), Z1
+	VMOVUPS (R9), Z0
 
 compute:
-	VADDPS  Z1, Z0, Z0
-	CMPQ    R13, $0x10
+	CMPQ    R11, $0x10
 	JGE     fullStore
-	MOVQ    R13, CX
-	MOVQ    $+1, R12
-	SHLQ    CL, R12
-	DECQ    R12
-	KMOVW   R12, K1
-	VMOVUPS Z0, K1, (R11)
+	MOVQ    R11, CX
+	MOVQ    $+1, R9
+	SHLQ    CL, R9
+	DECQ    R9
+	KMOVW   R9, K1
+	VMOVUPS Z0, K1, (R10)
 	JMP     done
 
 fullStore:
-	VMOVUPS Z0, (R11)
-	ADDQ    $+64, R11
-	ADDQ    $+64, R12
-	SUBQ    $0x10, R13
+	VMOVUPS Z0, (R10)
+	ADDQ    $+64, R9
+	ADDQ    $+64, R10
+	SUBQ    $0x10, R11
 	JG      loop
 
 done:
-	ADDQ DX, AX
-	ADDQ $0x04, DI
-	ADDQ R10, SI
-	DECQ R8
+	ADDQ DI, AX
+	ADDQ $0x04, BX
+	DECQ SI
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func addToRowsAVX512(table *float32, x *float32, codes *int32, slots int, stride int, next int, n int)
+// Requires: AVX, AVX512F
+TEXT ·addToRowsAVX512(SB), NOSPLIT, $0-56
+	MOVQ x+8(FP), AX
+	MOVQ n+48(FP), DX
+	MOVQ table+0(FP), BX
+	MOVQ codes+16(FP), SI
+	MOVQ slots+24(FP), DI
+	MOVQ stride+32(FP), R8
+	MOVQ next+40(FP), R9
+
+slot:
+	MOVLQSX (SI), R10
+	IMULQ   R8, R10
+	ADDQ    BX, R10
+	MOVQ    AX, R11
+	MOVQ    DX, R12
+	TESTQ   R12, R12
+	JLE     done
+
+loop:
+	CMPQ      R12, $0x10
+	JGE       fullLoad
+	MOVQ      R12, CX
+	MOVQ      $+1, R13
+	SHLQ      CL, R13
+	DECQ      R13
+	KMOVW     R13, K1
+	VMOVUPS.Z (R10), K1, Z0
+	VMOVUPS.Z (R11), K1, Z1
+	JMP       compute
+
+fullLoad:
+	VMOVUPS (R10), Z0
+	VMOVUPS (R11), Z1
+
+compute:
+	VADDPS  Z1, Z0, Z0
+	CMPQ    R12, $0x10
+	JGE     fullStore
+	MOVQ    R12, CX
+	MOVQ    $+1, R11
+	SHLQ    CL, R11
+	DECQ    R11
+	KMOVW   R11, K1
+	VMOVUPS Z0, K1, (R10)
+	JMP     done
+
+fullStore:
+	VMOVUPS Z0, (R10)
+	ADDQ    $+64, R10
+	ADDQ    $+64, R11
+	SUBQ    $0x10, R12
+	JG      loop
+
+done:
+	ADDQ $0x04, SI
+	ADDQ R9, BX
+	DECQ DI
 	JNZ  slot
 	VZEROUPPER
 	RET
@@ -327,6 +384,37 @@ by4slot:
 	JMP     by4
 
 below4:
+by2:
+	CMPQ   CX, $0x20
+	JL     below2
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   DX, SI
+	MOVQ   BX, DI
+	MOVQ   slots+24(FP), R8
+	MOVQ   stride+32(FP), R9
+	MOVQ   next+40(FP), R10
+
+by2slot:
+	MOVLQSX (DI), R11
+	IMULQ   R9, R11
+	ADDQ    SI, R11
+	VMOVUPS (R11), Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS 64(R11), Z2
+	VADDPS  Z2, Z1, Z1
+	ADDQ    $0x04, DI
+	ADDQ    R10, SI
+	DECQ    R8
+	JNZ     by2slot
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, DX
+	SUBQ    $0x20, CX
+	JMP     by2
+
+below2:
 by1:
 	CMPQ   CX, $0x10
 	JL     below1
@@ -429,6 +517,37 @@ by4place:
 	JMP          by4
 
 below4:
+by2:
+	CMPQ   CX, $0x20
+	JL     below2
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   places+16(FP), BX
+	MOVQ   shares+24(FP), SI
+	MOVQ   count+32(FP), DI
+	MOVQ   stride+40(FP), R8
+
+by2place:
+	MOVLQSX      (BX), R9
+	IMULQ        R8, R9
+	ADDQ         DX, R9
+	VBROADCASTSS (SI), Z2
+	VMOVUPS      (R9), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VMOVUPS      64(R9), Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x04, BX
+	ADDQ         $0x04, SI
+	DECQ         DI
+	JNZ          by2place
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         $+128, AX
+	ADDQ         $+128, DX
+	SUBQ         $0x20, CX
+	JMP          by2
+
+below2:
 by1:
 	CMPQ   CX, $0x10
 	JL     below1

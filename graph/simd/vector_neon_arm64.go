@@ -14,7 +14,10 @@ func axpyNEON(y *float32, a float32, x *float32, n int)
 func argminNEON(codes *int32, h *float32, scores *float32, rows int, n int, stride int)
 
 //go:noescape
-func addSlotsNEON(sums *float32, x *float32, codes *int32, slots int, stride int, next int, step int, n int)
+func takeRowsNEON(y *float32, table *float32, list *int32, count int, stride int, n int)
+
+//go:noescape
+func addToRowsNEON(table *float32, x *float32, codes *int32, slots int, stride int, next int, n int)
 
 //go:noescape
 func sumRowsNEON(y *float32, table *float32, codes *int32, slots int, stride int, next int, n int)

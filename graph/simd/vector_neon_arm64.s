@@ -255,107 +255,185 @@ DATA ramp<>+8(SB)/4, $0x00000002
 DATA ramp<>+12(SB)/4, $0x00000003
 GLOBL ramp<>(SB), RODATA|NOPTR, $16
 
-// func addSlotsNEON(sums *float32, x *float32, codes *int32, slots int, stride int, next int, step int, n int)
-TEXT ·addSlotsNEON(SB), NOSPLIT, $0-64
-	MOVD x+8(FP), R0
-	MOVD step+48(FP), R1
-	MOVD n+56(FP), R2
-	MOVD sums+0(FP), R3
-	MOVD codes+16(FP), R6
-	MOVD slots+24(FP), R7
-	MOVD stride+32(FP), R8
-	MOVD next+40(FP), R9
+// func takeRowsNEON(y *float32, table *float32, list *int32, count int, stride int, n int)
+TEXT ·takeRowsNEON(SB), NOSPLIT, $0-48
+	MOVD y+0(FP), R0
+	MOVD table+8(FP), R1
+	MOVD list+16(FP), R2
+	MOVD count+24(FP), R3
+	MOVD stride+32(FP), R6
+	MOVD n+40(FP), R7
 
-slot:
-	MOVW (R6), R10
-	MUL  R8, R10, R10
-	ADD  R3, R10, R10
-	MOVD R0, R11
-	MOVD R2, R12
-	CMP  $0x00, R12
+row:
+	MOVW (R2), R8
+	MUL  R6, R8, R8
+	ADD  R1, R8, R8
+	MOVD R0, R9
+	MOVD R7, R10
+	CMP  $0x00, R10
 	BLE  done
 
 loop:
-	CMP   $0x04, R12
+	CMP   $0x04, R10
 	BGE   fullLoad
-	TBZ   $0x02, R12, part1
-	FMOVQ (R10), F0
+	TBZ   $0x02, R10, part1
+	FMOVQ (R8), F0
 
 part1Done:
-	TBZ   $0x02, R12, part2
-	FMOVQ (R11), F1
+	JMP compute
+
+fullLoad:
+	FMOVQ (R8), F0
+
+compute:
+	CMP   $0x04, R10
+	BGE   fullStore
+	TBZ   $0x02, R10, part2
+	FMOVQ F0, (R9)
+
+part2Done:
+	JMP done
+
+fullStore:
+	FMOVQ F0, (R9)
+	ADD   $+16, R8, R8
+	ADD   $+16, R9, R9
+	SUBS  $0x04, R10, R10
+	BGT   loop
+
+done:
+	ADD  R6, R0, R0
+	ADD  $0x04, R2, R2
+	SUBS $0x01, R3, R3
+	BNE  row
+	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R10, part1One
+	FMOVD (R8), F0
+	TBZ   $0x00, R10, part1Done
+	ADD   $0x08, R8, R11
+	VLD1  (R11), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R10, part1Done
+	FMOVS (R8), F0
+	JMP   part1Done
+
+part2:
+	TBZ   $0x01, R10, part2One
+	FMOVD F0, (R9)
+	TBZ   $0x00, R10, part2Done
+	ADD   $0x08, R9, R8
+	VST1  V0.S[2], (R8)
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R10, part2Done
+	FMOVS F0, (R9)
+	JMP   part2Done
+
+// func addToRowsNEON(table *float32, x *float32, codes *int32, slots int, stride int, next int, n int)
+TEXT ·addToRowsNEON(SB), NOSPLIT, $0-56
+	MOVD x+8(FP), R0
+	MOVD n+48(FP), R1
+	MOVD table+0(FP), R2
+	MOVD codes+16(FP), R3
+	MOVD slots+24(FP), R6
+	MOVD stride+32(FP), R7
+	MOVD next+40(FP), R8
+
+slot:
+	MOVW (R3), R9
+	MUL  R7, R9, R9
+	ADD  R2, R9, R9
+	MOVD R0, R10
+	MOVD R1, R11
+	CMP  $0x00, R11
+	BLE  done
+
+loop:
+	CMP   $0x04, R11
+	BGE   fullLoad
+	TBZ   $0x02, R11, part1
+	FMOVQ (R9), F0
+
+part1Done:
+	TBZ   $0x02, R11, part2
+	FMOVQ (R10), F1
 
 part2Done:
 	JMP compute
 
 fullLoad:
-	FMOVQ (R10), F0
-	FMOVQ (R11), F1
+	FMOVQ (R9), F0
+	FMOVQ (R10), F1
 
 compute:
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	CMP   $0x04, R12
+	CMP   $0x04, R11
 	BGE   fullStore
-	TBZ   $0x02, R12, part3
-	FMOVQ F0, (R10)
+	TBZ   $0x02, R11, part3
+	FMOVQ F0, (R9)
 
 part3Done:
 	JMP done
 
 fullStore:
-	FMOVQ F0, (R10)
+	FMOVQ F0, (R9)
+	ADD   $+16, R9, R9
 	ADD   $+16, R10, R10
-	ADD   $+16, R11, R11
-	SUBS  $0x04, R12, R12
+	SUBS  $0x04, R11, R11
 	BGT   loop
 
 done:
-	ADD  R1, R0, R0
-	ADD  $0x04, R6, R6
-	ADD  R9, R3, R3
-	SUBS $0x01, R7, R7
+	ADD  $0x04, R3, R3
+	ADD  R8, R2, R2
+	SUBS $0x01, R6, R6
 	BNE  slot
 	RET
 
 part1:
 	VMOVI $0x00, V0.B16
-	TBZ   $0x01, R12, part1One
-	FMOVD (R10), F0
-	TBZ   $0x00, R12, part1Done
-	ADD   $0x08, R10, R13
-	VLD1  (R13), V0.S[2]
+	TBZ   $0x01, R11, part1One
+	FMOVD (R9), F0
+	TBZ   $0x00, R11, part1Done
+	ADD   $0x08, R9, R12
+	VLD1  (R12), V0.S[2]
 	JMP   part1Done
 
 part1One:
-	TBZ   $0x00, R12, part1Done
-	FMOVS (R10), F0
+	TBZ   $0x00, R11, part1Done
+	FMOVS (R9), F0
 	JMP   part1Done
 
 part2:
 	VMOVI $0x00, V1.B16
-	TBZ   $0x01, R12, part2One
-	FMOVD (R11), F1
-	TBZ   $0x00, R12, part2Done
-	ADD   $0x08, R11, R13
-	VLD1  (R13), V1.S[2]
+	TBZ   $0x01, R11, part2One
+	FMOVD (R10), F1
+	TBZ   $0x00, R11, part2Done
+	ADD   $0x08, R10, R12
+	VLD1  (R12), V1.S[2]
 	JMP   part2Done
 
 part2One:
-	TBZ   $0x00, R12, part2Done
-	FMOVS (R11), F1
+	TBZ   $0x00, R11, part2Done
+	FMOVS (R10), F1
 	JMP   part2Done
 
 part3:
-	TBZ   $0x01, R12, part3One
-	FMOVD F0, (R10)
-	TBZ   $0x00, R12, part3Done
-	ADD   $0x08, R10, R10
-	VST1  V0.S[2], (R10)
+	TBZ   $0x01, R11, part3One
+	FMOVD F0, (R9)
+	TBZ   $0x00, R11, part3Done
+	ADD   $0x08, R9, R9
+	VST1  V0.S[2], (R9)
 	JMP   part3Done
 
 part3One:
-	TBZ   $0x00, R12, part3Done
-	FMOVS F0, (R10)
+	TBZ   $0x00, R11, part3Done
+	FMOVS F0, (R9)
 	JMP   part3Done
 
 // func sumRowsNEON(y *float32, table *float32, codes *int32, slots int, stride int, next int, n int)
@@ -404,6 +482,37 @@ by4slot:
 	JMP   by4
 
 below4:
+by2:
+	CMP   $0x08, R3
+	BLT   below2
+	VMOVI $0x00, V0.B16
+	VMOVI $0x00, V1.B16
+	MOVD  R1, R6
+	MOVD  R2, R7
+	MOVD  slots+24(FP), R8
+	MOVD  stride+32(FP), R9
+	MOVD  next+40(FP), R10
+
+by2slot:
+	MOVW  (R7), R11
+	MUL   R9, R11, R11
+	ADD   R6, R11, R11
+	FMOVQ (R11), F2
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R11), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	ADD   $0x04, R7, R7
+	ADD   R10, R6, R6
+	SUBS  $0x01, R8, R8
+	BNE   by2slot
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	ADD   $+32, R0, R0
+	ADD   $+32, R1, R1
+	SUB   $0x08, R3, R3
+	JMP   by2
+
+below2:
 by1:
 	CMP   $0x04, R3
 	BLT   below1
@@ -530,6 +639,37 @@ by4place:
 	JMP   by4
 
 below4:
+by2:
+	CMP   $0x08, R2
+	BLT   below2
+	VMOVI $0x00, V0.B16
+	VMOVI $0x00, V1.B16
+	MOVD  places+16(FP), R3
+	MOVD  shares+24(FP), R6
+	MOVD  count+32(FP), R7
+	MOVD  stride+40(FP), R8
+
+by2place:
+	MOVW  (R3), R9
+	MUL   R8, R9, R9
+	ADD   R1, R9, R9
+	VLD1R (R6), [V2.S4]
+	FMOVQ (R9), F3
+	VFMLA V3.S4, V2.S4, V0.S4
+	FMOVQ 16(R9), F3
+	VFMLA V3.S4, V2.S4, V1.S4
+	ADD   $0x04, R3, R3
+	ADD   $0x04, R6, R6
+	SUBS  $0x01, R7, R7
+	BNE   by2place
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	ADD   $+32, R0, R0
+	ADD   $+32, R1, R1
+	SUB   $0x08, R2, R2
+	JMP   by2
+
+below2:
 by1:
 	CMP   $0x04, R2
 	BLT   below1

@@ -59,32 +59,28 @@ func TestOuter(t *testing.T) {
 	})
 }
 
-func TestAddSlots(t *testing.T) {
+func TestTakeRows(t *testing.T) {
 	const rows = 5
-	codes := []int32{3, 0, 3, 3, 4, 1, 0}
+	list := []int32{3, 0, 3, 3, 4, 1, 0}
 	eachInstructionSet(t, func(t *testing.T) {
-		for _, d := range []int{1, 3, 8, 16, 31, 32, 50} {
-			for _, cut := range [][2]int{{0, d}, {0, min(16, d)}, {min(16, d), d}} {
-				x, sums := normals(len(codes)*d, 1), normals(rows*d+1, 2)
-				want := append([]float32{}, sums...)
-				for i, k := range codes {
-					for l := cut[0]; l < cut[1]; l++ {
-						want[int(k)*d+l] += x[i*d+l]
-					}
-				}
-				AddSlots(sums[:rows*d], x, codes, d, cut[0], cut[1])
-				if !slices.Equal(sums, want) {
-					t.Errorf("slots of %d, columns %v: %v, want %v", d, cut, sums, want)
-				}
+		for _, c := range []int{0, 1, 3, 8, 16, 31, 32, 50} {
+			table, y := normals(rows*c, 1), normals(len(list)*c+1, 2)
+			want := slices.Clone(y)
+			for i, r := range list {
+				copy(want[i*c:(i+1)*c], table[int(r)*c:])
+			}
+			TakeRows(y[:len(list)*c], table, list, c)
+			if !slices.Equal(y, want) {
+				t.Errorf("rows of %d: %v, want %v", c, y, want)
 			}
 		}
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Error("a code past the last row was taken")
+					t.Error("a row past the last was taken")
 				}
 			}()
-			AddSlots(make([]float32, 8), make([]float32, 4), []int32{2}, 4, 0, 4)
+			TakeRows(make([]float32, 4), make([]float32, 8), []int32{2}, 4)
 		}()
 	})
 }

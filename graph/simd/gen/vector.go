@@ -17,7 +17,8 @@ func vectorUnit() {
 	dot()
 	axpy()
 	argmin()
-	addSlots()
+	takeRows()
+	addToRows()
 	sumRows()
 	sumShares()
 	addShares()
@@ -72,15 +73,34 @@ func axpy() {
 	isa.Leave()
 }
 
-// addSlots adds n columns of each slot of x to the row of the slot's sums that its code
-// names. Rows are stride bytes long; the sums of a slot begin next bytes after those of the
-// slot before, its columns of x step bytes after.
-func addSlots() {
-	isa.Kernel("addSlots", "(sums, x *float32, codes *int32, slots, stride, next, step, n int)")
+// takeRows copies n columns of the rows of a table that a list names; rows are stride bytes long, there and in y.
+func takeRows() {
+	isa.Kernel("takeRows", "(y, table *float32, list *int32, count, stride, n int)")
+	y, table := Load(Param("y"), GP64()), Load(Param("table"), GP64())
+	list, count := Load(Param("list"), GP64()), Load(Param("count"), GP64())
+	stride, n := Load(Param("stride"), GP64()), Load(Param("n"), GP64())
+	Label("row")
+	from, to, left := GP64(), GP64(), GP64()
+	MOVLQSX(operand.Mem{Base: list}, from)
+	IMULQ(stride, from)
+	ADDQ(table, from)
+	MOVQ(y, to)
+	MOVQ(n, left)
+	vectors(left, []array{{from}}, []array{{to}}, func(v []vec) []vec { return v })
+	ADDQ(stride, y)
+	ADDQ(operand.Imm(4), list)
+	DECQ(count)
+	JNZ(operand.LabelRef("row"))
+	isa.Leave()
+}
+
+// addToRows adds n columns of x to the row of each slot's table that its code names; rows are stride bytes
+// long, the table of a slot begins next bytes after that of the slot before.
+func addToRows() {
+	isa.Kernel("addToRows", "(table, x *float32, codes *int32, slots, stride, next, n int)")
 	x := Load(Param("x"), GP64())
-	step := Load(Param("step"), GP64())
 	n := Load(Param("n"), GP64())
-	eachSlot("slot", Load(Param("sums"), GP64()), Load(Param("codes"), GP64()), func(sum reg.Register) {
+	eachSlot("slot", Load(Param("table"), GP64()), Load(Param("codes"), GP64()), func(sum reg.Register) {
 		from, left := GP64(), GP64()
 		MOVQ(x, from)
 		MOVQ(n, left)
@@ -88,7 +108,6 @@ func addSlots() {
 			add(v[1], v[0], v[0])
 			return v[:1]
 		})
-		ADDQ(step, x)
 	})
 	isa.Leave()
 }
@@ -142,7 +161,7 @@ func sumColumns(y, table array, what string, each func(label string, s []vec, lo
 		each(label+what, s, load)
 		return s
 	}
-	for _, count := range []int{4, 1} {
+	for _, count := range []int{4, 2, 1} {
 		label, next := fmt.Sprint("by", count), fmt.Sprint("below", count)
 		Label(label)
 		CMPQ(n, operand.Imm(uint64(count*width)))
