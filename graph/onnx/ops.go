@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -234,61 +235,79 @@ func (g *Network) Graph(weights *graph.Weights, given map[*tensor.Dense]Value, b
 	if err != nil {
 		return nil, err
 	}
+	if p, err = p.Elsewhere(); err != nil {
+		return nil, err
+	}
 	if err := p.Run(); err != nil {
 		return nil, err
 	}
-	named := map[int]Value{} // values that depend on rows
+	w := writing{Network: g, Program: p, named: map[int]Value{}}
 	for i, v := range p.Values {
 		if t, ok := v.(*tensor.Dense); ok && given[t] != "" {
-			named[i] = given[t]
+			w.named[i] = given[t]
 		}
-	}
-	name := func(i int) Value {
-		if n, ok := named[i]; ok {
-			return n
-		}
-		return g.folded(p.Values[i])
 	}
 	for _, s := range p.Steps {
-		moves := false
-		var in []Operand
-		for _, i := range s.Inputs {
-			_, depends := named[i]
-			moves = moves || depends
-		}
-		if !moves {
-			continue
-		}
-		ours, ok := s.Op.(op.Op)
-		if ok {
-			if _, takes := ours.Kernel.(op.TakeOp); takes { // the rows of a batch are all rows here
-				named[s.Output] = named[s.Inputs[0]]
-				continue
-			}
-		}
-		for _, i := range s.Inputs {
-			v := Operand{Value: name(i), Shape: p.Values[i].Shape()}
-			if _, depends := named[i]; !depends {
-				v.Constant = p.Values[i]
-			}
-			in = append(in, v)
-		}
-		switch {
-		case !ok && op.IsSum(s.Op):
-			named[s.Output] = g.Add(in[0].Value, in[1].Value)
-		case !ok:
-			return nil, fmt.Errorf("onnx: the operation %v of Gorgonia's cannot be said in ONNX; use one of graph/op", s.Op)
-		default:
-			if named[s.Output], err = g.kernel(ours.Kernel, in); err != nil {
-				return nil, fmt.Errorf("onnx: %w", err)
+		if slices.ContainsFunc(s.Inputs, w.depends) {
+			if err := w.step(s); err != nil {
+				return nil, err
 			}
 		}
 	}
 	var values []Value
 	for _, i := range p.Outputs {
-		values = append(values, name(i))
+		values = append(values, w.name(i))
 	}
 	return values, nil
+}
+
+// writing is a program on its way into a network.
+type writing struct {
+	*Network
+	*graph.Program
+	named map[int]Value // values that depend on rows
+}
+
+func (w *writing) depends(i int) bool {
+	_, depends := w.named[i]
+	return depends
+}
+
+func (w *writing) name(i int) Value {
+	if w.depends(i) {
+		return w.named[i]
+	}
+	return w.folded(w.Values[i])
+}
+
+// step writes a step that depends on rows.
+func (w *writing) step(s graph.Step) (err error) {
+	ours, ok := s.Op.(op.Op)
+	if ok {
+		if _, takes := ours.Kernel.(op.TakeOp); takes { // the rows of a batch are all rows here
+			w.named[s.Output] = w.named[s.Inputs[0]]
+			return nil
+		}
+	}
+	var in []Operand
+	for _, i := range s.Inputs {
+		v := Operand{Value: w.name(i), Shape: w.Values[i].Shape()}
+		if !w.depends(i) {
+			v.Constant = w.Values[i]
+		}
+		in = append(in, v)
+	}
+	switch {
+	case !ok && op.IsSum(s.Op):
+		w.named[s.Output] = w.Add(in[0].Value, in[1].Value)
+	case !ok:
+		return fmt.Errorf("onnx: the operation %v of Gorgonia's cannot be said in ONNX; use one of graph/op", s.Op)
+	default:
+		if w.named[s.Output], err = w.kernel(ours.Kernel, in); err != nil {
+			return fmt.Errorf("onnx: %w", err)
+		}
+	}
+	return nil
 }
 
 // kernel adds an operation: by its own method, or by its row.
