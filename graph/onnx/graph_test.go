@@ -17,7 +17,7 @@ func TestStepsOfThisProcessAreNotWritten(t *testing.T) {
 	weights.Add("slopes", []float64{0.5, 1, 2}, 3, 1)
 	rows := tensor.New(tensor.WithShape(Probe, 2), tensor.WithBacking([]float32{-2, -1, 0, 1, 2, 3}))
 	build := func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{b.Apply(op.Ramps([]float64{-1, 1}), b.Take("rows", rows), b.Weight("slopes"))}
+		return gorgonia.Nodes{b.Apply(op.Ramps([]float64{-1, 1}), b.Take("z", rows), b.Weight("slopes"))}
 	}
 	b := graph.NewBuilder(weights, Probe)
 	p, err := b.Compile(build(b)...)

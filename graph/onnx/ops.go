@@ -232,9 +232,6 @@ func (g *Network) Graph(weights *graph.Weights, given map[*tensor.Dense]Value, b
 	b := graph.NewBuilder(weights, Probe)
 	out := build(b)
 	p, err := b.Compile(out...)
-	if err == nil {
-		p, err = p.Elsewhere() // steps that only this process has code for cannot be said
-	}
 	if err != nil {
 		return nil, err
 	}
