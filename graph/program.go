@@ -79,44 +79,16 @@ func (b *Builder) compile(outputs []*gorgonia.Node, fuse func(gorgonia.Op, []*go
 		return nil, fmt.Errorf("graph: output %d of the graph is no node", i)
 	}
 	p := &Program{Rows: b.batch}
-	place := map[int64]int{}
-	var fixed []bool // of Values
-	var visit func(n *gorgonia.Node) (int, error)
-	visit = func(n *gorgonia.Node) (int, error) {
-		if i, done := place[n.ID()]; done {
-			return i, nil
-		}
-		o, children := fuse(n.Op(), b.children(n))
-		var inputs []int
-		same := !b.weights.owns(n.Value())
-		for _, child := range children {
-			i, err := visit(child)
-			if err != nil {
-				return 0, err
-			}
-			inputs, same = append(inputs, i), same && fixed[i]
-		}
-		v, err := initial(n, len(inputs))
-		if err != nil {
-			return 0, err
-		}
-		i := len(p.Values)
-		place[n.ID()] = i
-		p.Values, p.nodes, fixed = append(p.Values, v), append(p.nodes, n), append(fixed, same)
-		if len(inputs) > 0 {
-			p.Steps = append(p.Steps, Step{Op: o, Inputs: inputs, Output: i, args: make([]gorgonia.Value, len(inputs)), fixed: same})
-		}
-		return i, nil
-	}
+	c := &compiler{Builder: b, Program: p, fuse: fuse, place: map[int64]int{}}
 	for _, n := range outputs {
-		i, err := visit(n)
+		i, err := c.visit(n)
 		if err != nil {
 			return nil, err
 		}
 		p.Outputs = append(p.Outputs, i)
 	}
 	for _, u := range b.updates {
-		i, err := visit(u.node)
+		i, err := c.visit(u.node)
 		if err != nil {
 			return nil, err
 		}
@@ -124,6 +96,43 @@ func (b *Builder) compile(outputs []*gorgonia.Node, fuse func(gorgonia.Op, []*go
 	}
 	p.pair()
 	return p, nil
+}
+
+// compiler is a program in the making.
+type compiler struct {
+	*Builder
+	*Program
+	fuse  func(gorgonia.Op, []*gorgonia.Node) (gorgonia.Op, []*gorgonia.Node)
+	place map[int64]int // of nodes, in Values
+	fixed []bool        // of Values
+}
+
+// visit adds a node after those that it depends on, once, and says its place in Values.
+func (c *compiler) visit(n *gorgonia.Node) (int, error) {
+	if i, done := c.place[n.ID()]; done {
+		return i, nil
+	}
+	o, children := c.fuse(n.Op(), c.children(n))
+	var inputs []int
+	same := !c.weights.owns(n.Value())
+	for _, child := range children {
+		i, err := c.visit(child)
+		if err != nil {
+			return 0, err
+		}
+		inputs, same = append(inputs, i), same && c.fixed[i]
+	}
+	v, err := initial(n, len(inputs))
+	if err != nil {
+		return 0, err
+	}
+	i := len(c.Values)
+	c.place[n.ID()] = i
+	c.Values, c.nodes, c.fixed = append(c.Values, v), append(c.nodes, n), append(c.fixed, same)
+	if len(inputs) > 0 {
+		c.Steps = append(c.Steps, Step{Op: o, Inputs: inputs, Output: i, args: make([]gorgonia.Value, len(inputs)), fixed: same})
+	}
+	return i, nil
 }
 
 // pair lets steps that start from the same inputs share what they compute.

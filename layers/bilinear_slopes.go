@@ -44,23 +44,7 @@ func newSlopes(x *Sandwich) *slopes {
 func (s *slopes) set(v *View, row int, logp []float64) {
 	x := s.of
 	C, K := x.sizes.Classes, x.sizes.Codewords
-	for _, k := range s.present {
-		s.mass[k] = 0
-	}
-	s.present = s.present[:0]
-	v.eachCode(row, x.sizes, func(k int32, share float64) {
-		if s.mass[k] == 0 {
-			s.present = append(s.present, k)
-		}
-		s.mass[k] += share
-	})
-	clear(s.form)
-	for _, k := range s.present {
-		a, b := x.factors(int(k))
-		for i, ai := range a {
-			floats.AddScaled(s.form[i*C:][:C], s.mass[k]*ai, b)
-		}
-	}
+	s.setForm(v, row)
 	simd.DirichletTerms64(s.form, s.sigma, s.logGamma, s.digamma, s.form, op.AlphaFloor)
 	s.rows.Zero()
 	for j := range C {
@@ -86,6 +70,28 @@ func (s *slopes) set(v *View, row int, logp []float64) {
 		}
 	}
 	floats.AddConst(-floats.LogSumExp(s.logq), s.logq)
+}
+
+// setForm sets the codewords of a row of a view, their mass, and A.
+func (s *slopes) setForm(v *View, row int) {
+	x, C := s.of, s.of.sizes.Classes
+	for _, k := range s.present {
+		s.mass[k] = 0
+	}
+	s.present = s.present[:0]
+	v.eachCode(row, x.sizes, func(k int32, share float64) {
+		if s.mass[k] == 0 {
+			s.present = append(s.present, k)
+		}
+		s.mass[k] += share
+	})
+	clear(s.form)
+	for _, k := range s.present {
+		a, b := x.factors(int(k))
+		for i, ai := range a {
+			floats.AddScaled(s.form[i*C:][:C], s.mass[k]*ai, b)
+		}
+	}
 }
 
 // center turns the rows from ∂score_j into s_j.

@@ -302,21 +302,10 @@ func confusion(x *data.Set, classes int) *mat.Dense {
 // features that are and have the shape that they had; "" otherwise.
 func (a *compared) scaled() string {
 	var ratios []float64
-	times := make([]float64, len(a.columns)) // of the fit's spread; 0 where it cannot be told
-	for j, column := range a.columns {
-		was := a.marks.At.At(3, j) - a.marks.At.At(1, j)
-		is := quantile(column, .75) - quantile(column, .25)
-		if sd := a.sd[j]; was > 0 && is > 0 && sd > 0 && len(column) >= scalingRows {
-			// Of quartiles and of the standard deviation what says less: a quartile can jump where
-			// many rows have one value, the other hangs on few rows.
-			near := math.Inf(1)
-			for _, ratio := range []float64{is / was, stat.PopStdDev(column, nil) / sd} {
-				if math.Abs(math.Log(ratio)) < math.Abs(math.Log(near)) {
-					near = ratio
-				}
-			}
-			times[j] = near
-			ratios = append(ratios, near)
+	times := make([]float64, len(a.columns))
+	for j := range a.columns {
+		if times[j] = a.widening(j); times[j] > 0 {
+			ratios = append(ratios, times[j])
 		}
 	}
 	by := func(ratio float64) bool { return ratio >= scaling || ratio <= 1/scaling }
@@ -346,6 +335,25 @@ func (a *compared) scaled() string {
 		return fmt.Sprintf("%s %s and %s look scaled otherwise: the spread of %s is %.3g times that of the fit; scale them as they were",
 			a.array, strings.Join(shown[:last], ", "), shown[last], shown[0], first)
 	}
+}
+
+// widening is how many times the fit's spread that of column j is; 0 where it cannot be told. Of quartiles and of
+// the standard deviation it is what says less: a quartile can jump where many rows have one value, the other hangs
+// on few rows.
+func (a *compared) widening(j int) float64 {
+	column, sd := a.columns[j], a.sd[j]
+	was := a.marks.At.At(3, j) - a.marks.At.At(1, j)
+	is := quantile(column, .75) - quantile(column, .25)
+	if !(was > 0 && is > 0 && sd > 0 && len(column) >= scalingRows) {
+		return 0
+	}
+	near := math.Inf(1)
+	for _, ratio := range []float64{is / was, stat.PopStdDev(column, nil) / sd} {
+		if math.Abs(math.Log(ratio)) < math.Abs(math.Log(near)) {
+			near = ratio
+		}
+	}
+	return near
 }
 
 func quantile(sorted []float64, share float64) float64 {

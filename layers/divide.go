@@ -92,17 +92,9 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 		return err
 	}
 	d.sizes = sizes
-	var held target
-	if val != nil {
-		if val.Features == nil {
-			return fmt.Errorf("layers: the validation rows have no features to divide")
-		}
-		if err := reach(largest(val.Features), largest(cal.Features), d.sizes); err != nil {
-			return err
-		}
-		if held, err = targetOf(val, d.sizes.Classes, tensor.Float32); err != nil {
-			return err
-		}
+	held, err := d.heldOut(cal, val)
+	if err != nil {
+		return err
 	}
 	unseen := *cal
 	unseen.Logits = nil // codes that look at labels find what a base without codes leaves; this one has no logits
@@ -135,6 +127,20 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 		return fmt.Errorf("divide: %w", err)
 	}
 	return nil
+}
+
+// heldOut is what validation rows are judged by, which must look like those of cal.
+func (d *Divide) heldOut(cal, val *data.Set) (held target, err error) {
+	if val == nil {
+		return held, nil
+	}
+	if val.Features == nil {
+		return held, fmt.Errorf("layers: the validation rows have no features to divide")
+	}
+	if err := reach(largest(val.Features), largest(cal.Features), d.sizes); err != nil {
+		return held, err
+	}
+	return targetOf(val, d.sizes.Classes, tensor.Float32)
 }
 
 // Stages is one, "divide".

@@ -87,20 +87,9 @@ func (v *ONNXView) Posterior(g *onnx.Network, base Base, m Map, w *graph.Weights
 	if err != nil {
 		return "", err
 	}
-	inputs := maps.Clone(v.Inputs)
-	if _, informed := m.(Informed); informed {
-		says, ok := m.(ONNXInformed)
-		if !ok {
-			return "", fmt.Errorf("the inputs of the map %T cannot be said in ONNX; give it a method InputsONNX(*onnx.Network, *layers.ONNXView, *graph.Weights) (map[string]onnx.Value, error)", m)
-		}
-		own, err := says.InputsONNX(g, v, w)
-		if err != nil {
-			return "", err
-		}
-		if inputs == nil {
-			inputs = map[string]onnx.Value{}
-		}
-		maps.Copy(inputs, own)
+	inputs, err := v.inputsOf(g, m, w)
+	if err != nil {
+		return "", err
 	}
 	given := map[*tensor.Dense]onnx.Value{rows.logProbs: g.Max(v.LogProbs, g.Scalar(LogFloor))}
 	if v.Codes != "" {
@@ -125,6 +114,22 @@ func (v *ONNXView) Posterior(g *onnx.Network, base Base, m Map, w *graph.Weights
 		return "", err
 	}
 	return g.LogSoftmax(out[0]), nil // in float64, as calibra apply normalizes once more
+}
+
+// inputsOf are those of the view and those of the map itself.
+func (v *ONNXView) inputsOf(g *onnx.Network, m Map, w *graph.Weights) (map[string]onnx.Value, error) {
+	inputs := map[string]onnx.Value{}
+	maps.Copy(inputs, v.Inputs)
+	if _, informed := m.(Informed); !informed {
+		return inputs, nil
+	}
+	says, ok := m.(ONNXInformed)
+	if !ok {
+		return nil, fmt.Errorf("the inputs of the map %T cannot be said in ONNX; give it a method InputsONNX(*onnx.Network, *layers.ONNXView, *graph.Weights) (map[string]onnx.Value, error)", m)
+	}
+	own, err := says.InputsONNX(g, v, w)
+	maps.Copy(inputs, own)
+	return inputs, err
 }
 
 // giveCodes gives the tables of rows that are made of codes.

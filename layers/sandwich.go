@@ -153,31 +153,9 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 	if err := sandwiched(w, rows, s); err != nil {
 		return nil, err
 	}
-	x := &Sandwich{sizes: s, Occurrences: make([]float64, s.Codewords)}
-	x.theta = slices.Concat(w.Float64s("bilinear/receiver"), w.Float64s("bilinear/sender"), w.Float64s("bilinear/prior"))
-	x.learned = 2 * s.Codewords * s.Classes
-	if slices.Contains(w.Learned(), "bilinear/prior") {
-		x.learned += s.Classes
-	}
-	x.balance()
-
+	x := newBalanced(w, s)
 	slope := newSlopes(x)
-	// each visits the rows that were seen, with slope set to s_j.
-	each := func(visit func(row int)) error {
-		for row := range rows.Labels {
-			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
-			}
-			optim.ReportProgress(ctx, "the map's information", float64(row)/float64(len(rows.Labels)))
-			if rows.Count(row) == 0 {
-				continue
-			}
-			slope.set(rows.View, row, rows.View.LogProbs.RawRowView(row))
-			slope.center()
-			visit(row)
-		}
-		return nil
-	}
+	each := func(visit func(row int)) error { return slope.each(ctx, rows, visit) }
 	gauge := x.gauge()
 	if err := x.invert(rows, slope, each, gauge, ridge); err != nil {
 		return nil, err
@@ -198,17 +176,52 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 	}
 	own.flush()
 	squares.flush()
-	var half, full mat.Dense
-	half.Mul(x.bread, mat.DenseCopyOf(J))
-	full.Mul(&half, x.bread)
-	x.covariance = mat.NewSymDense(x.learned, nil)
-	for i := range x.learned {
-		for j := i; j < x.learned; j++ {
-			x.covariance.SetSym(i, j, (full.At(i, j)+full.At(j, i))/2)
-		}
-	}
+	x.covariance = sandwichOf(x.bread, J)
 	x.projectOff(gauge)
 	return x, nil
+}
+
+// sandwichOf is F⁻¹ J F⁻¹.
+func sandwichOf(bread *mat.Dense, J *mat.SymDense) *mat.SymDense {
+	var half, full mat.Dense
+	half.Mul(bread, mat.DenseCopyOf(J))
+	full.Mul(&half, bread)
+	out := mat.NewSymDense(J.SymmetricDim(), nil)
+	for i := range J.SymmetricDim() {
+		for j := i; j < J.SymmetricDim(); j++ {
+			out.SetSym(i, j, (full.At(i, j)+full.At(j, i))/2)
+		}
+	}
+	return out
+}
+
+// newBalanced is the factors of w, balanced, and what is learned beside them.
+func newBalanced(w *graph.Weights, s Sizes) *Sandwich {
+	x := &Sandwich{sizes: s, Occurrences: make([]float64, s.Codewords)}
+	x.theta = slices.Concat(w.Float64s("bilinear/receiver"), w.Float64s("bilinear/sender"), w.Float64s("bilinear/prior"))
+	x.learned = 2 * s.Codewords * s.Classes
+	if slices.Contains(w.Learned(), "bilinear/prior") {
+		x.learned += s.Classes
+	}
+	x.balance()
+	return x
+}
+
+// each visits the rows that were seen, with s set to s_j.
+func (s *slopes) each(ctx context.Context, rows Observed, visit func(row int)) error {
+	for row := range rows.Labels {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
+		}
+		optim.ReportProgress(ctx, "the map's information", float64(row)/float64(len(rows.Labels)))
+		if rows.Count(row) == 0 {
+			continue
+		}
+		s.set(rows.View, row, rows.View.LogProbs.RawRowView(row))
+		s.center()
+		visit(row)
+	}
+	return nil
 }
 
 // sandwiched refuses weights and rows of which no covariance is known.

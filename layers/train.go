@@ -64,8 +64,7 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 			t.weights = nil
 		}
 	}()
-	stays, _ := t.Base.(staying)
-	if stays != nil {
+	if stays, ok := t.Base.(staying); ok {
 		defer stays.keep(cal, val)()
 	}
 	name := cmp.Or(t.Name, "calibrate")
@@ -89,12 +88,8 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 			return err
 		}
 	}
-	if base, err := t.Base.State(); err == nil && base.Weights != nil {
-		for _, name := range w.Names() {
-			if base.Weights.Has(name) {
-				return fmt.Errorf("layers: %T and its base both have a weight %q, and one file keeps them: give that of the map another name", t.Map, name)
-			}
-		}
+	if err := t.apart(w); err != nil {
+		return err
 	}
 	dt := tensor.Float32
 	if t.Method != nil {
@@ -109,6 +104,25 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 	if err != nil {
 		return err
 	}
+	return t.fit(optim.Span(ctx, name, divided, 1), name, rows, val, rng)
+}
+
+// apart returns an error where weights of the map have the name of one of the base.
+func (t *Trained) apart(w *graph.Weights) error {
+	base, err := t.Base.State()
+	if err != nil || base.Weights == nil {
+		return nil
+	}
+	for _, name := range w.Names() {
+		if base.Weights.Has(name) {
+			return fmt.Errorf("layers: %T and its base both have a weight %q, and one file keeps them: give that of the map another name", t.Map, name)
+		}
+	}
+	return nil
+}
+
+// fit is the map's stage, on the rows as the frozen base sees them.
+func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Set, rng *rand.Rand) error {
 	// A loss of what is no distribution has no least value. Maps that read all rows cannot be asked
 	// for a few; their posterior is asked for after the fit.
 	if few, err := rows.Of(sequence(min(rows.n, 64))).of(t.weights, logProbsOf(t.Map)); err == nil {
@@ -116,20 +130,22 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 			return err
 		}
 	}
-	problem := optim.Problem{Loss: noisyObjective(t.Map, t.weights, rows, rng), Rows: cal.Len()}
+	problem := optim.Problem{Loss: noisyObjective(t.Map, t.weights, rows, rng), Rows: rows.Len()}
 	method := t.Method
 	if method == nil {
+		var err error
 		if problem.Validation, err = t.validation(val, Counted(rows.Total())); err != nil {
 			return err
 		}
 		settings := decayed(t.Optim)
-		if stays != nil {
+		if stays, ok := t.Base.(staying); ok {
 			settings.Executor = stays.executor(settings.Executor)
 		}
 		method = settings
 	}
 	began := time.Now()
-	t.Result, err = optim.Minimize(optim.Span(ctx, name, divided, 1), problem, method, rng)
+	var err error
+	t.Result, err = optim.Minimize(ctx, problem, method, rng)
 	t.stages = append(t.stages, Stage{name, t.Result, time.Since(began)})
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -75,14 +75,11 @@ func (s *slopes) byInput(c []float64, j int, logp []float64) {
 // of quantized features z (N×M), with the ridges of both trainings. Beyond what Sandwich
 // refuses, more than 7000 numbers of head and map together are an error.
 func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.Dense, s Sizes, ridge, headRidge float64) (*TwoStage, error) {
+	if err := twoStaged(rows, z, s); err != nil {
+		return nil, err
+	}
 	C := s.Classes
-	n, M := z.Dims()
-	if n != len(rows.Labels) {
-		return nil, fmt.Errorf("layers: intervals of two stages need the quantized features of all %d rows, not of %d", len(rows.Labels), n)
-	}
-	if dim := (M+1)*C + 2*s.Codewords*C + C; dim > largestTwoStage {
-		return nil, fmt.Errorf("layers: intervals of two stages take matrices of the square of %d parameters, of which the head has %d; %d is the most, reduce the features (pretrain) or use fewer codewords", dim, (M+1)*C, largestTwoStage)
-	}
+	_, M := z.Dims()
 	alone, err := NewSandwich(ctx, w, rows, s, ridge)
 	if err != nil {
 		return nil, err
@@ -121,6 +118,19 @@ func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.De
 	x.joint = new(mat.Dense)
 	x.joint.Mul(&left, bread.T())
 	return x, nil
+}
+
+// twoStaged refuses rows without their features, and too many parameters.
+func twoStaged(rows Observed, z *mat.Dense, s Sizes) error {
+	n, M := z.Dims()
+	C := s.Classes
+	if n != len(rows.Labels) {
+		return fmt.Errorf("layers: intervals of two stages need the quantized features of all %d rows, not of %d", len(rows.Labels), n)
+	}
+	if dim := (M+1)*C + 2*s.Codewords*C + C; dim > largestTwoStage {
+		return fmt.Errorf("layers: intervals of two stages take matrices of the square of %d parameters, of which the head has %d; %d is the most, reduce the features (pretrain) or use fewer codewords", dim, (M+1)*C, largestTwoStage)
+	}
+	return nil
 }
 
 // stackedBread is B⁻¹ = (F₁⁻¹ 0; −F₂⁻¹F₂₁F₁⁻¹ F₂⁻¹) of F₁⁻¹, F₂⁻¹ and F₂₁.
@@ -341,32 +351,43 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 		}
 		for row := begin; row < end; row++ {
 			logp := v.LogProbs.RawRowView(row)
-			at := row - begin
-			for i := range C {
-				product := r.ofHead[i].RawRowView(at)
-				for l := range C {
-					own := slopes.RawRowView(at*C + l)
-					r.head.Set(i, l, floats.Dot(product[l*(M+1):(l+1)*(M+1)], withOne.RawRowView(at)))
-					r.cross.Set(i, l, floats.Dot(product[d1:], own))
-					r.own.Set(i, l, floats.Dot(r.ofMap.RawRowView(at*C+i), own))
-				}
-			}
+			r.set(row-begin, withOne.RawRowView(row-begin), slopes)
 			slope.set(v, row, logp)
 			for j := range C {
-				logit := slope.parts(r.parts, j)
-				clear(r.inputs)
-				for l, part := range r.parts {
-					slope.byInput(r.input, l, logp)
-					floats.AddScaled(r.inputs, part, r.input)
-				}
-				throughHead(r.through, r.inputs, logp)
-				half := reach * math.Sqrt(math.Max(r.variance(), 0))
+				logit, variance := r.along(slope, j, logp)
+				half := reach * math.Sqrt(math.Max(variance, 0))
 				lower.Set(row, j, simd.Sigmoid64(logit-half))
 				upper.Set(row, j, simd.Sigmoid64(logit+half))
 			}
 		}
 	}
 	return lower, upper, nil
+}
+
+// set takes the row at a place of those at hand, of quantized features z with a 1, and slopes of its scores.
+func (r *spreads) set(at int, z []float64, slopes *mat.Dense) {
+	C, wide := len(r.ofHead), len(z)
+	for i := range C {
+		product := r.ofHead[i].RawRowView(at)
+		for l := range C {
+			own := slopes.RawRowView(at*C + l)
+			r.head.Set(i, l, floats.Dot(product[l*wide:(l+1)*wide], z))
+			r.cross.Set(i, l, floats.Dot(product[wide*C:], own))
+			r.own.Set(i, l, floats.Dot(r.ofMap.RawRowView(at*C+i), own))
+		}
+	}
+}
+
+// along is logit q_j of the row with log p̂, and its variance.
+func (r *spreads) along(slope *slopes, j int, logp []float64) (logit, variance float64) {
+	logit = slope.parts(r.parts, j)
+	clear(r.inputs)
+	for l, part := range r.parts {
+		slope.byInput(r.input, l, logp)
+		floats.AddScaled(r.inputs, part, r.input)
+	}
+	throughHead(r.through, r.inputs, logp)
+	return logit, r.variance()
 }
 
 // spreads computes variances of logits of a few rows at a time. The C gradients of a row

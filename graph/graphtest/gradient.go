@@ -14,6 +14,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -41,12 +42,6 @@ func Gradient(w *graph.Weights, rows int, loss func(*graph.Builder) *gorgonia.No
 	}
 	o := graph.NewObjective(w, loss)
 	batch := graph.Rows(0, rows)
-	var failed error
-	value := func() float64 {
-		l, _, err := o.Gradient(batch)
-		failed = errors.Join(failed, err)
-		return l
-	}
 	_, got, err := o.Gradient(batch)
 	if err != nil {
 		return err
@@ -57,32 +52,42 @@ func Gradient(w *graph.Weights, rows int, loss func(*graph.Builder) *gorgonia.No
 	}
 	var wrong []error
 	for i, name := range learned {
-		x := w.Tensor(name).Float64s()
-		numeric := make([]float64, len(x))
-		var size float64
-		for j, at := range x {
-			h := Step * math.Max(1, math.Abs(at))
-			x[j] = at + h
-			up := value()
-			x[j] = at - h
-			down := value()
-			x[j] = at
-			numeric[j] = (up - down) / (2 * h)
-			size = math.Max(size, math.Abs(numeric[j]))
+		numeric, err := differences(o, batch, w.Tensor(name).Float64s())
+		if err != nil {
+			return err
 		}
-		if failed != nil {
-			return failed
-		}
+		size := floats.Norm(numeric, math.Inf(1))
 		if size == 0 {
 			wrong = append(wrong, fmt.Errorf("graphtest: the loss does not change with %s: nothing is checked", name))
 		}
-		for j := range x {
-			if d := math.Abs(analytic[i][j] - numeric[j]); !(d <= Tolerance*math.Max(size, 1e-3)) {
-				wrong = append(wrong, fmt.Errorf("graphtest: ∂loss/∂%s[%d] is %.12g, central differences say %.12g", name, j, analytic[i][j], numeric[j]))
+		for j, by := range numeric {
+			if d := math.Abs(analytic[i][j] - by); !(d <= Tolerance*math.Max(size, 1e-3)) {
+				wrong = append(wrong, fmt.Errorf("graphtest: ∂loss/∂%s[%d] is %.12g, central differences say %.12g", name, j, analytic[i][j], by))
 			}
 		}
 	}
 	return errors.Join(wrong...)
+}
+
+// differences are the central ones of the loss in each entry of x.
+func differences(o *graph.Objective, batch []int32, x []float64) ([]float64, error) {
+	var failed error
+	value := func() float64 {
+		l, _, err := o.Gradient(batch)
+		failed = errors.Join(failed, err)
+		return l
+	}
+	numeric := make([]float64, len(x))
+	for j, at := range x {
+		h := Step * math.Max(1, math.Abs(at))
+		x[j] = at + h
+		up := value()
+		x[j] = at - h
+		down := value()
+		x[j] = at
+		numeric[j] = (up - down) / (2 * h)
+	}
+	return numeric, failed
 }
 
 // Op checks an op at these values: its gradient by every input of float type, as [Gradient]

@@ -126,56 +126,72 @@ func (cv *crossValidation) along(ctx context.Context, m layers.Map, fits []*post
 	if coarse == nil {
 		return cv.fit(ctx, fits)
 	}
-	best := *coarse
-	best.spreads, best.weights = append(slices.Clone(coarse.spreads), 0), nil
+	w := &spreadWalk{cv: cv, spread: m.(Hierarchical).Spread(), coarse: coarse, best: *coarse}
+	w.best.spreads, w.best.weights = append(slices.Clone(coarse.spreads), 0), nil
 	for _, p := range fits {
-		best.weights = append(best.weights, p.weights.Clone())
+		w.best.weights = append(w.best.weights, p.weights.Clone())
 	}
-	walked, rest := fits[:cmp.Or(cv.walked, len(fits))], fits[cmp.Or(cv.walked, len(fits)):]
-	best.mean = cv.mean(best.losses, len(walked))
-	tries := 0
-	try := func(to float64) (mean float64, err error) {
-		for _, p := range walked {
-			p.spread(m.(Hierarchical).Spread(), to)
-		}
-		from := walkedShare(tries)
-		tries++
-		j, err := cv.fit(optim.Span(ctx, "", from, walkedShare(tries)), walked)
-		if err != nil {
-			return 0, err
-		}
-		if j.mean < best.mean {
-			j.spreads = append(slices.Clone(coarse.spreads), to)
-			best = *j
-		}
-		return j.mean, nil
-	}
-	first, err := try(cv.spreads.First)
+	var rest []*posterior
+	w.fits, rest = fits[:cmp.Or(cv.walked, len(fits))], fits[cmp.Or(cv.walked, len(fits)):]
+	w.best.mean = cv.mean(w.best.losses, len(w.fits))
+	first, err := w.try(ctx, cv.spreads.First)
 	if err != nil {
 		return nil, err
 	}
-	walk := func(factor, mean float64) (moved bool, err error) {
-		for to := cv.spreads.First * factor; cv.spreads.Smallest <= to && to <= cv.spreads.Largest; to *= factor {
-			next, err := try(to)
-			if err != nil || next >= mean {
-				return moved, err
-			}
-			mean, moved = next, true
-		}
-		return moved, nil
-	}
-	up, err := walk(2, first)
+	up, err := w.walk(ctx, 2, first)
 	if err == nil && !up {
-		_, err = walk(1./2, first)
+		_, err = w.walk(ctx, 1./2, first)
 	}
+	best := &w.best
 	if to := best.spreads[len(best.spreads)-1]; err == nil && to > 0 && len(rest) > 0 {
 		for _, p := range rest {
-			p.spread(m.(Hierarchical).Spread(), to)
+			p.spread(w.spread, to)
 		}
-		err = cv.add(ctx, &best, rest, len(walked))
+		err = cv.add(ctx, best, rest, len(w.fits))
 	}
 	best.mean = cv.mean(best.losses, len(fits))
-	return &best, err
+	return best, err
+}
+
+// spreadWalk is a walk along a spread, by some of the folds.
+type spreadWalk struct {
+	cv     *crossValidation
+	spread Spread
+	fits   []*posterior
+	coarse *judgement
+	best   judgement // so far
+	tries  int
+}
+
+// try judges a spread.
+func (w *spreadWalk) try(ctx context.Context, to float64) (mean float64, err error) {
+	for _, p := range w.fits {
+		p.spread(w.spread, to)
+	}
+	from := walkedShare(w.tries)
+	w.tries++
+	j, err := w.cv.fit(optim.Span(ctx, "", from, walkedShare(w.tries)), w.fits)
+	if err != nil {
+		return 0, err
+	}
+	if j.mean < w.best.mean {
+		j.spreads = append(slices.Clone(w.coarse.spreads), to)
+		w.best = *j
+	}
+	return j.mean, nil
+}
+
+// walk goes on from the first spread by a factor, as long as the loss falls, and tells whether it did.
+func (w *spreadWalk) walk(ctx context.Context, factor, mean float64) (moved bool, err error) {
+	of := w.cv.spreads
+	for to := of.First * factor; of.Smallest <= to && to <= of.Largest; to *= factor {
+		next, err := w.try(ctx, to)
+		if err != nil || next >= mean {
+			return moved, err
+		}
+		mean, moved = next, true
+	}
+	return moved, nil
 }
 
 // walkedShare is which share of a walk should be behind it after so many tries: how many there will be it does not

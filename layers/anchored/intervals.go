@@ -119,16 +119,12 @@ func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logit
 	if i := data.InvalidLabel(observed.Labels, sizes.Classes); observed.Labels == nil || i >= 0 {
 		return nil, nil, fmt.Errorf("each calibration row needs a label of the %d classes", sizes.Classes)
 	}
-	moving := make([]*estimate, len(s.parts))
+	moving, err := s.estimates(ctx, sizes, observed, rows, by)
+	if err != nil {
+		return nil, nil, err
+	}
 	said := make([]*graph.Function, len(s.parts))
 	for m, p := range s.parts {
-		if moving[m], err = newEstimate(p.Map, sizes, p.weights, observed, rows); err != nil {
-			return nil, nil, err
-		}
-		each := 1 / float64(len(s.parts))
-		if err := moving[m].weigh(optim.Span(ctx, "the maps' information", float64(m)*each, float64(m+1)*each), by, 1+m); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", p.Name, err)
-		}
 		said[m] = described(p.Map.LogProbs, moving[m].weights, tests)
 	}
 	n, c := view.LogProbs.Dims()
@@ -156,6 +152,21 @@ func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logit
 		variances.Add(variances, ahead)
 	}
 	return logits, variances, nil
+}
+
+// estimates are those of the parts, with their scales and leverages.
+func (s *Stack) estimates(ctx context.Context, sizes layers.Sizes, observed layers.Observed, rows *layers.Rows, by drawing) (all []*estimate, err error) {
+	all = make([]*estimate, len(s.parts))
+	for m, p := range s.parts {
+		if all[m], err = newEstimate(p.Map, sizes, p.weights, observed, rows); err != nil {
+			return nil, err
+		}
+		each := 1 / float64(len(s.parts))
+		if err := all[m].weigh(optim.Span(ctx, "the maps' information", float64(m)*each, float64(m+1)*each), by, 1+m); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	return all, nil
 }
 
 // together draws a way for each of several estimates by the same noise.

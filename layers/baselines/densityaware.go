@@ -74,23 +74,9 @@ func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) 
 		return err
 	}
 	w := graph.NewWeights(tensor.Float64)
-	scores := mat.NewDense(cal.Len(), len(densityLayers), nil)
-	for j, z := range []*mat.Dense{data.Dense(cal.Features), l} {
-		near, err := newProximity(z, m.Neighbours)
-		if err != nil {
-			return err
-		}
-		near.say = kthDistance
-		own, err := near.own(ctx)
-		if err != nil {
-			return wrap("density-aware calibration", err)
-		}
-		scores.SetCol(j, own)
-		n, p := near.points.Dims()
-		w.AddState(densityLayers[j], near.points.RawMatrix().Data, n, p)
-		if j == 0 {
-			w.AddState("density/neighbours", []float64{float64(near.k)}, 1)
-		}
+	scores, err := m.distances(ctx, w, data.Dense(cal.Features), l)
+	if err != nil {
+		return err
 	}
 	temperature := math.Exp(-bisectInverse(l, cal))
 	l.Scale(1/temperature, l)
@@ -108,6 +94,30 @@ func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) 
 	w.AddState("density/weight", slopes, len(slopes))
 	m.sizes, m.w = sizes, w
 	return nil
+}
+
+// distances are those of the rows to their neighbours in each layer, whose points w keeps.
+func (m *DensityAware) distances(ctx context.Context, w *graph.Weights, layers ...*mat.Dense) (*mat.Dense, error) {
+	rows, _ := layers[0].Dims()
+	scores := mat.NewDense(rows, len(layers), nil)
+	for j, z := range layers {
+		near, err := newProximity(z, m.Neighbours)
+		if err != nil {
+			return nil, err
+		}
+		near.say = kthDistance
+		own, err := near.own(ctx)
+		if err != nil {
+			return nil, wrap("density-aware calibration", err)
+		}
+		scores.SetCol(j, own)
+		n, p := near.points.Dims()
+		w.AddState(densityLayers[j], near.points.RawMatrix().Data, n, p)
+		if j == 0 {
+			w.AddState("density/neighbours", []float64{float64(near.k)}, 1)
+		}
+	}
+	return scores, nil
 }
 
 // leastTemperature bounds T(x)/t from below, as published.

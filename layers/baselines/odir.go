@@ -184,28 +184,12 @@ type path struct {
 // follow adds to losses what each fit to the train rows loses on the test rows. Each fit
 // starts from the one before it, a neighbour on the grid.
 func (p *path) follow(ctx context.Context, train, test []int) error {
-	x := data.RowsOf(p.l, train)
-	white := p.white
-	if white == nil {
-		own, err := whiten(x)
-		if err != nil {
-			return err
-		}
-		white = &own
+	f, on, at, err := p.begin(train, test)
+	if err != nil {
+		return err
 	}
-	white.apply(x)
-	held := data.RowsOf(p.l, test)
-	white.apply(held)
-	f, on := newPenalized(*white, x, p.aims.Rows(train)), newPenalized(*white, held, p.aims.Rows(test))
-	c := len(white.mean)
-	start := graph.NewWeights(tensor.Float64)
-	start.Add("dirichlet/weight", identity(c), c, c)
-	start.Add("dirichlet/bias", make([]float64, c), c)
-	at, slope := startOf(white.start(start)), make([]float64, c*c+c)
-	settings := p.settings
-	if settings.Gradient == 0 {
-		settings.Gradient = 1e-4 // enough to choose by
-	}
+	slope, settings := make([]float64, len(at)), p.settings
+	settings.Gradient = cmp.Or(settings.Gradient, 1e-4) // enough to choose by
 	settings.Iterations = min(cmp.Or(settings.Iterations, pathSteps), pathSteps)
 	f.temper(at)
 	least := math.Inf(1)
@@ -240,6 +224,26 @@ func (p *path) follow(ctx context.Context, train, test []int) error {
 		}
 	}
 	return nil
+}
+
+// begin is the losses on the train rows and on the test rows, and where fits start: at the identity.
+func (p *path) begin(train, test []int) (f, on *penalized, at []float64, err error) {
+	x, held := data.RowsOf(p.l, train), data.RowsOf(p.l, test)
+	white := p.white
+	if white == nil {
+		own, err := whiten(x)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		white = &own
+	}
+	white.apply(x)
+	white.apply(held)
+	c := len(white.mean)
+	start := graph.NewWeights(tensor.Float64)
+	start.Add("dirichlet/weight", identity(c), c, c)
+	start.Add("dirichlet/bias", make([]float64, c), c)
+	return newPenalized(*white, x, p.aims.Rows(train)), newPenalized(*white, held, p.aims.Rows(test)), startOf(white.start(start)), nil
 }
 
 // best is the least loss of all μ under the i-th λ.

@@ -83,27 +83,33 @@ func (f *FTTransformer) tableOf(j int) int {
 
 const blockOf = "backbone.blocks.%d."
 
-// Init begins as the reference does: tokens U(−1/√d, 1/√d), the projections to Q, K
-// and V by Glorot and Bengio with a gain of 1/√2, all else as PyTorch.
-func (f *FTTransformer) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, error) {
+// check refuses sizes, rates and columns that make no network of rows of that shape.
+func (f *FTTransformer) check(shape []int) error {
 	d, blocks, heads, hidden := f.sizes()
 	switch {
 	case len(shape) != 1:
-		return nil, data.Inputf("", "the FT-Transformer takes tables, not images; choose resnet")
+		return data.Inputf("", "the FT-Transformer takes tables, not images; choose resnet")
 	case d < 1 || blocks < 1 || heads < 1 || hidden < 1 || d%heads != 0:
-		return nil, data.Inputf("", "an FT-Transformer of %d blocks with tokens of width %d in %d heads and %d hidden values is none; the heads must divide the width", blocks, d, heads, hidden)
+		return data.Inputf("", "an FT-Transformer of %d blocks with tokens of width %d in %d heads and %d hidden values is none; the heads must divide the width", blocks, d, heads, hidden)
 	}
 	if err := checkRates(f.rates()); err != nil {
-		return nil, err
+		return err
 	}
 	for i, c := range f.Categorical {
 		if c.Column < 0 || c.Column >= shape[0] || c.Values < 1 || f.tableOf(c.Column) != i {
-			return nil, data.Inputf("", "column %d of %d values cannot be a category of a table of %d columns, or is one twice", c.Column+1, c.Values, shape[0])
+			return data.Inputf("", "column %d of %d values cannot be a category of a table of %d columns, or is one twice", c.Column+1, c.Values, shape[0])
 		}
 	}
-	if err := checkSizes(blocks, d, heads, hidden); err != nil {
+	return checkSizes(blocks, d, heads, hidden)
+}
+
+// Init begins as the reference does: tokens U(−1/√d, 1/√d), the projections to Q, K
+// and V by Glorot and Bengio with a gain of 1/√2, all else as PyTorch.
+func (f *FTTransformer) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, error) {
+	if err := f.check(shape); err != nil {
 		return nil, err
 	}
+	d, blocks, _, hidden := f.sizes()
 	w := newInitial(rng)
 	bound := 1 / math.Sqrt(float64(d))
 	w.uniform("cls_embedding.weight", bound, d)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -43,35 +44,40 @@ type stateTensor struct {
 	Offsets []uint64 `json:"data_offsets"`
 }
 
-// singlePrecision rewrites a safetensors file to one of F32 tensors alone.
-func singlePrecision(file []byte) ([]byte, error) {
+// stateTensors are the tensors of a safetensors file by their names, and its bytes after the header.
+func stateTensors(file []byte) (tensors []stateTensor, body []byte, err error) {
 	if len(file) < 8 {
-		return nil, fmt.Errorf("it has %d bytes and no header", len(file))
+		return nil, nil, fmt.Errorf("it has %d bytes and no header", len(file))
 	}
 	n := binary.LittleEndian.Uint64(file)
 	if n > uint64(len(file)-8) {
-		return nil, fmt.Errorf("its header of %d bytes is cut off", n)
+		return nil, nil, fmt.Errorf("its header of %d bytes is cut off", n)
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(file[8:8+n], &fields); err != nil {
-		return nil, fmt.Errorf("its header is no JSON object: %w", err)
+		return nil, nil, fmt.Errorf("its header is no JSON object: %w", err)
 	}
-	body := file[8+n:]
-	var tensors []stateTensor
-	for name, raw := range fields {
-		if name == "__metadata__" {
-			continue
-		}
+	body = file[8+n:]
+	delete(fields, "__metadata__")
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		t := stateTensor{name: name}
-		if err := json.Unmarshal(raw, &t); err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", name, err)
+		if err := json.Unmarshal(fields[name], &t); err != nil {
+			return nil, nil, fmt.Errorf("tensor %q: %w", name, err)
 		}
 		if len(t.Offsets) != 2 || t.Offsets[0] > t.Offsets[1] || t.Offsets[1] > uint64(len(body)) {
-			return nil, fmt.Errorf("tensor %q lies at bytes %v; %d bytes are there", name, t.Offsets, len(body))
+			return nil, nil, fmt.Errorf("tensor %q lies at bytes %v; %d bytes are there", name, t.Offsets, len(body))
 		}
 		tensors = append(tensors, t)
 	}
-	slices.SortFunc(tensors, func(a, b stateTensor) int { return strings.Compare(a.name, b.name) })
+	return tensors, body, nil
+}
+
+// singlePrecision rewrites a safetensors file to one of F32 tensors alone.
+func singlePrecision(file []byte) ([]byte, error) {
+	tensors, body, err := stateTensors(file)
+	if err != nil {
+		return nil, err
+	}
 	header := map[string]any{}
 	var out bytes.Buffer
 	for _, t := range tensors {

@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,23 +129,26 @@ func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rn
 		problem.Validation = func(s graph.Session) (float64, error) { return s.Mean(f, val.Len(), batchOf(val.Shape)) }
 	}
 	var lost error
-	if observe := s.Optim.Observe; s.Checkpoint != nil {
-		s.Optim.Observe = func(e optim.Epoch) {
-			if e.Best == e.Number && lost == nil {
-				if lost = e.Fetch(); lost == nil {
-					s.Checkpoint(m, e)
-				}
-			}
-			if observe != nil {
-				observe(e)
-			}
-		}
+	if s.Checkpoint != nil {
+		s.Optim.Observe = s.checkpointed(m, &lost)
 	}
 	result, err := optim.Minimize(ctx, problem, s.Optim, rng)
-	if err == nil {
-		err = lost
+	return result, cmp.Or(err, lost)
+}
+
+// checkpointed is the observer of the fit, after the checkpoint of each epoch that is the best so far, until one is lost.
+func (s Settings) checkpointed(m *Model, lost *error) func(optim.Epoch) {
+	observe := s.Optim.Observe
+	return func(e optim.Epoch) {
+		if e.Best == e.Number && *lost == nil {
+			if *lost = e.Fetch(); *lost == nil {
+				s.Checkpoint(m, e)
+			}
+		}
+		if observe != nil {
+			observe(e)
+		}
 	}
-	return result, err
 }
 
 // table is the standardized rows, N×width, in the weights' float type.

@@ -51,62 +51,63 @@ func (o port) width() int64 {
 	return w
 }
 
+// ports are the outputs of a network.
+type ports []port
+
+func (o ports) at(name string) int {
+	return slices.IndexFunc(o, func(p port) bool { return p.name == name })
+}
+
 // choose finds the outputs of features and logits.
-func (s Settings) choose(path string, outputs []port) (features, logits port, err error) {
-	find := func(name string) (port, error) {
-		i := slices.IndexFunc(outputs, func(o port) bool { return o.name == name })
-		if i < 0 {
-			return port{}, data.Inputf(path, "has no output %q; it has %s", name, list(outputs))
-		}
-		return outputs[i], nil
-	}
+func (s Settings) choose(path string, outputs ports) (features, logits port, err error) {
 	for i, o := range outputs {
-		if slices.ContainsFunc(outputs[:i], func(earlier port) bool { return earlier.name == o.name }) {
+		if outputs.at(o.name) != i {
 			return features, logits, data.Inputf(path, "has two outputs named %q, which cannot be told apart; export it with a name for each", o.name)
 		}
 	}
-	features.name, logits.name = s.Features, s.Logits
-	other := func(name string) string {
-		i := slices.IndexFunc(outputs, func(o port) bool { return o.name != name })
-		return outputs[i].name
-	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(outputs, func(o port) bool { return o.name == name })
-	}
-	if logits.name == "" && has("logits") && features.name != "logits" {
-		logits.name = "logits"
-	}
-	if features.name == "" && has("features") && logits.name != "features" {
-		features.name = "features"
-	}
-	if len(outputs) == 2 {
-		switch {
-		case features.name == "" && logits.name == "":
-			wide := func(o port) bool { return s.Classes > 0 && o.width() == int64(s.Classes) }
-			if a, b := wide(outputs[0]), wide(outputs[1]); a != b {
-				i := 0
-				if b {
-					i = 1
-				}
-				logits.name, features.name = outputs[i].name, outputs[1-i].name
-			}
-		case features.name == "" && has(logits.name):
-			features.name = other(logits.name)
-		case logits.name == "" && has(features.name):
-			logits.name = other(features.name)
-		}
-	}
-	if features.name == "" || logits.name == "" {
+	f, l := s.named(outputs)
+	if f == "" || l == "" {
 		return features, logits, data.Inputf(path, "must have an output of features and one of logits, and does not say which they are; it has %s: name them with --features-output and --logits-output, or export both", list(outputs))
 	}
-	if features.name == logits.name {
-		return features, logits, data.Inputf(path, "features and logits are both %s; they must be two outputs", features.name)
+	if f == l {
+		return features, logits, data.Inputf(path, "features and logits are both %s; they must be two outputs", f)
 	}
-	if features, err = find(features.name); err != nil {
-		return features, logits, err
+	for _, name := range []string{f, l} {
+		if outputs.at(name) < 0 {
+			return features, logits, data.Inputf(path, "has no output %q; it has %s", name, list(outputs))
+		}
 	}
-	logits, err = find(logits.name)
-	return features, logits, err
+	return outputs[outputs.at(f)], outputs[outputs.at(l)], nil
+}
+
+// named are the names of the outputs of features and logits: as the settings say, as outputs are called, or, of two
+// outputs, by the other or by the width; "" where nothing tells.
+func (s Settings) named(outputs ports) (features, logits string) {
+	features, logits = s.Features, s.Logits
+	has := func(name string) bool { return outputs.at(name) >= 0 }
+	if logits == "" && has("logits") && features != "logits" {
+		logits = "logits"
+	}
+	if features == "" && has("features") && logits != "features" {
+		features = "features"
+	}
+	if len(outputs) != 2 {
+		return features, logits
+	}
+	other := func(name string) string { return outputs[1-outputs.at(name)].name }
+	wide := func(o port) bool { return s.Classes > 0 && o.width() == int64(s.Classes) }
+	switch a, b := wide(outputs[0]), wide(outputs[1]); {
+	case features == "" && logits == "" && a != b:
+		if a {
+			return outputs[1].name, outputs[0].name
+		}
+		return outputs[0].name, outputs[1].name
+	case features == "" && has(logits):
+		return other(logits), logits
+	case logits == "" && has(features):
+		return features, other(features)
+	}
+	return features, logits
 }
 
 func list(outputs []port) string {
