@@ -89,10 +89,10 @@ var controls = []Method{
 	},
 	{
 		Name: "stacked-shuffled", Title: "Stacked shuffled", Group: Control,
-		Line:  "control: stacked, each row with the codewords of another row",
+		Line:  "control: stacked-learned, each row with the codewords of another row",
 		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
-		Candidates: codebooks, TriedOn: "vq-random",
-		New: func(o *Options) layers.Stateful { return &shuffled{o.stack(o.anchor(drawnCodes))} },
+		Candidates: codebooks, TriedOn: "vq-nc",
+		New: func(o *Options) layers.Stateful { return &shuffled{o.stack(o.anchor(learnedCodes))} },
 	},
 }
 

@@ -126,10 +126,13 @@ func (m Method) Written() string { return cmp.Or(m.Title, strings.ToUpper(m.Name
 
 // Divides tells whether it cuts the features into as many slots as it is told: whether it has
 // the setting.
-func (m Method) Divides() bool {
-	var o Options
+func (m Method) Divides() bool { return m.Has(slotsKey, nil) }
+
+// Has tells whether it has the setting, given some of its settings.
+func (m Method) Has(key string, given Values) bool {
+	o := Options{Values: given}
 	m.New(&o)
-	return o.has(slotsKey)
+	return o.has(key)
 }
 
 // Split is where the method's validation rows come from if nobody says: a tenth of the

@@ -16,7 +16,7 @@ import (
 
 type compareCmd struct {
 	In      string       `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*."`
-	Methods []string     `placeholder:"NAME,…" help:"What to fit, by the names that calibra methods lists; all are the published ones (nc, ts, sm, vq, stacked)."`
+	Methods []string     `placeholder:"NAME,…" help:"What to fit, by the names that calibra methods lists; all stands for those that were published. Without it: nc, ts, sm, vq, stacked."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Split   data.Holdout `placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
 	Jobs    int          `help:"Fits side by side (one a core)."`
@@ -198,10 +198,11 @@ func (c *compareCmd) names(methods *experiments.Catalog) ([]string, error) {
 	}
 	for _, name := range asked {
 		if name != "all" {
-			if _, err := methods.Find(name); err != nil {
+			m, err := methods.Find(name)
+			if err != nil {
 				return nil, err
 			}
-			wanted[name] = true
+			wanted[m.Name] = true
 			continue
 		}
 		for _, m := range methods.List() {

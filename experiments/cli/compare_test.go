@@ -170,3 +170,15 @@ func TestCompareHelpHasAnExample(t *testing.T) {
 		t.Errorf("exits %d: %s", code, stdout)
 	}
 }
+
+// TestFormerNames: a name that a method had is the method, in the files too.
+func TestFormerNames(t *testing.T) {
+	in := write(t, features(160))
+	for former, now := range map[string]string{"stacked-random": "stacked", "corrected-random": "corrected"} {
+		out := filepath.Join(t.TempDir(), "run")
+		code, stdout, stderr := calibra(t, "compare", "--in", in, "--methods", former, "--seeds", "1", "--json", "--out", out)
+		if code != 0 || !strings.Contains(stdout, `"`+now+`"`) || strings.Contains(stdout, former) {
+			t.Errorf("%s: %d\n%s%s", former, code, stdout, stderr)
+		}
+	}
+}

@@ -60,6 +60,11 @@ so far as model.safetensors.`
 }
 
 func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+	method, err := methods.Find(c.Method)
+	if err != nil {
+		return err
+	}
+	c.Method = method.Name
 	settings, err := c.values(methods, []string{c.Method})
 	if err != nil {
 		return err

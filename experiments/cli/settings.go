@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,13 +28,13 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 	if err != nil {
 		return nil, err
 	}
-	divides := false
+	var named []experiments.Method
 	for _, name := range names {
 		m, err := methods.Find(name)
 		if err != nil {
 			return nil, err
 		}
-		divides = divides || m.Divides()
+		named = append(named, m)
 	}
 	var ignored []string
 	for _, flag := range []struct{ name, key, text string }{
@@ -43,7 +44,7 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 		case flag.text == "":
 		case twice:
 			return nil, usageError{fmt.Errorf("%s is given by %s and as a setting; give it once", flag.key, flag.name)}
-		case !divides:
+		case !slices.ContainsFunc(named, func(m experiments.Method) bool { return m.Has(flag.key, v) }):
 			ignored = append(ignored, flag.name)
 		default:
 			v[flag.key] = flag.text
@@ -54,7 +55,7 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 		return nil, err
 	}
 	if ignored != nil {
-		f.notice = fmt.Sprintf("%s does not cut the features into slots; %s changed nothing", strings.Join(names, ", "), strings.Join(ignored, ", "))
+		f.notice = fmt.Sprintf("%s: %s changed nothing; calibra methods NAME lists what a method has", strings.Join(names, ", "), strings.Join(ignored, ", "))
 	}
 	return divided, nil
 }

@@ -230,10 +230,12 @@ func planned[C study.Cell](c *studyCmd, cells []C) (*study.Plan, error) {
 // settings are those of the flags for the study of these data.
 func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origins []*experiments.Origin) (study.Settings, error) {
 	var none study.Settings
-	for _, name := range c.Methods {
-		if _, err := methods.Find(name); err != nil {
+	for i, name := range c.Methods {
+		m, err := methods.Find(name)
+		if err != nil {
 			return none, err
 		}
+		c.Methods[i] = m.Name
 	}
 	executor, err := c.executor()
 	if err != nil {

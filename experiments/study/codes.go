@@ -204,7 +204,7 @@ func twinTables(ctx context.Context, f *Findings) (*report.Section, error) {
 	}
 	note := "Below 0 the learned codewords are better than those drawn from the slots. Intervals are over seeds and rows; Holm's correction is over the table."
 	if len(left) > 0 {
-		note += fmt.Sprintf(" Left out, since neither random codes nor boosted residuals find anything there that the method without codes does not: %v.", left)
+		note += fmt.Sprintf(" Left out, since neither random codes nor boosted residuals, as far as they were run, find anything there that the method without codes does not: %v.", left)
 	}
 	section := &report.Section{Title: "Codes against their random twins", Note: note}
 	if tests == nil {

@@ -49,7 +49,7 @@
 //	err := stacked.Fit(ctx, cal, nil, rng)
 //
 // How well they do against the paper's method and the baselines is in the report of
-// calibra study beyond, and in the README's table of it.
+// calibra study beyond, and in experiments/results/benchmark.md.
 //
 // # A map of one's own
 //
