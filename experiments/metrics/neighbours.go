@@ -29,17 +29,18 @@ type neighbours struct {
 
 	dense     []float32 // (C+masks)×rows: e_jc·1[j∈D_c], then the distinct 1[j∈D_c]
 	masks     int
-	maskOf    []int      // C: which mask is class c's
-	own       []int32    // C×rows: skipped, dominant or slot
-	slots     int        // how many slots there are
-	outsideAt []int32    // rows+1: where row j's part of outside begins
-	outside   []outsider // the bins of each row that have slots
+	maskOf    []int       // C: which mask is class c's
+	own       []int32     // C×rows: skipped, dominant or slot
+	slots     int         // how many slots there are
+	outside   []outsiders // of block after block, the rows of each slot
+	outsideAt []int32     // rows+1: where those of the block are that begins at row j
 }
 
-// outsider says that a row belongs to a slot and brings the residual e.
-type outsider struct {
+// outsiders are the rows of a block in a slot, ascending: their numbers in the block, and their residuals.
+type outsiders struct {
 	slot int32
-	e    float32
+	rows []int32
+	e    []float32
 }
 
 // binning says which rows are neighbours of each other: those in the same one of
@@ -125,24 +126,28 @@ func (n *neighbours) place(b binning) {
 func (n *neighbours) fill() {
 	n.dense = make([]float32, (n.classes+n.masks)*n.rows)
 	n.outsideAt = make([]int32, n.rows+1)
-	outside := 0
-	for _, place := range n.own {
-		if place >= 0 {
-			outside++
-		}
-	}
-	n.outside = make([]outsider, 0, outside)
-	for j := range n.rows {
-		for c := range n.classes {
-			e := float32(n.residual(j, c))
-			switch place := n.own[c*n.rows+j]; {
-			case place == dominant:
-				n.dense[c*n.rows+j] = e
-				n.dense[(n.classes+n.maskOf[c])*n.rows+j] = 1
-			case place >= 0:
-				n.outside = append(n.outside, outsider{place, e})
+	for k, j0 := range n.blocks[:len(n.blocks)-1] {
+		n.outsideAt[j0] = int32(len(n.outside))
+		met := map[int32]int{} // where a slot is in outside
+		for j := j0; j < n.blocks[k+1]; j++ {
+			for c := range n.classes {
+				e := float32(n.residual(j, c))
+				switch place := n.own[c*n.rows+j]; {
+				case place == dominant:
+					n.dense[c*n.rows+j] = e
+					n.dense[(n.classes+n.maskOf[c])*n.rows+j] = 1
+				case place >= 0:
+					at, before := met[place]
+					if !before {
+						at = len(n.outside)
+						met[place] = at
+						n.outside = append(n.outside, outsiders{slot: place})
+					}
+					o := &n.outside[at]
+					o.rows, o.e = append(o.rows, int32(j-j0)), append(o.e, e)
+				}
 			}
 		}
-		n.outsideAt[j+1] = int32(len(n.outside))
 	}
+	n.outsideAt[n.rows] = int32(len(n.outside))
 }

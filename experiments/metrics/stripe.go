@@ -30,7 +30,7 @@ type stripe struct {
 	squares     []float32 // block×lanes: K_ji²
 	firstOrder  []float32 // (C+masks)×lanes: the block's R of each class, S of each mask
 	secondOrder []float32 // masks×lanes: the block's Q of each mask
-	slot        []float32 // slots×3×lanes: the block's R, S, Q of the bins that have slots
+	slot        []float32 // slots×3×lanes: the block's R, S, Q of the bins that have slots, 0 where it has no row of theirs
 
 	block struct{ r, s []float32 } // C×lanes: own-bin sums of the block
 	total sums                     // own-bin sums of all blocks
@@ -114,25 +114,19 @@ func (t *stripe) meet(j0, j1 int) {
 	t.sum(j0, j1, t.kernel)
 }
 
-// sum adds the rows j0…j1−1, whose kernel values are given and whose squares are there.
+// sum adds the rows j0…j1−1, a block, whose kernel values are given and whose squares are there.
 func (t *stripe) sum(j0, j1 int, kernel []float32) {
 	clear(t.firstOrder)
 	tile.Multiply(t.firstOrder, t.dense[j0:], t.rows, t.classes+t.masks, j1-j0, kernel)
 	clear(t.secondOrder)
 	tile.Multiply(t.secondOrder, t.dense[t.classes*t.rows+j0:], t.rows, t.masks, j1-j0, t.squares)
-	for j := j0; j < j1; j++ {
-		k, squares := kernel[(j-j0)*lanes:], t.squares[(j-j0)*lanes:]
-		for _, o := range t.outside[t.outsideAt[j]:t.outsideAt[j+1]] {
-			tile.AddMoments(t.slot[3*o.slot*lanes:], o.e, k, squares)
-		}
+	met := t.outside[t.outsideAt[j0]:t.outsideAt[j1]]
+	for _, o := range met {
+		tile.SumMoments(t.slot[3*o.slot*lanes:], o.rows, o.e, kernel, t.squares)
 	}
 	t.collect()
-	if met := t.outside[t.outsideAt[j0]:t.outsideAt[j1]]; len(met) < t.slots {
-		for _, o := range met {
-			clear(t.slot[3*o.slot*lanes:][:3*lanes])
-		}
-	} else {
-		clear(t.slot)
+	for _, o := range met {
+		clear(t.slot[3*o.slot*lanes:][:3*lanes])
 	}
 }
 

@@ -74,11 +74,11 @@ var bits = []struct {
 		AddRows(dst, index, uniforms(40*Lanes, 2))
 		return digest(dst)
 	}, 0x56f97ab05f326f15},
-	{"AddMoments", func() uint64 {
+	{"SumMoments", func() uint64 {
 		dst := uniforms(3*Lanes, 1)
-		AddMoments(dst, 0.3, uniforms(Lanes, 2), uniforms(Lanes, 3))
+		SumMoments(dst, []int32{1, 0, 1}, []float32{0.3, 2, -1}, uniforms(2*Lanes, 2), uniforms(2*Lanes, 3))
 		return digest(dst)
-	}, 0x3ce931ca40929a18},
+	}, 0xc626486001bfa0d6},
 }
 
 // The same bits under AVX2, AVX-512 and NEON: a local metric does not depend on the

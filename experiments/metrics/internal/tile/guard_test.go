@@ -27,6 +27,6 @@ func TestNothingBehindTheEnd(t *testing.T) {
 			})
 		}
 		moments := simdtest.Guarded(t, uniforms(3*Lanes, 8))
-		AddMoments(moments, 0.3, simdtest.Guarded(t, uniforms(Lanes, 9)), simdtest.Guarded(t, uniforms(Lanes, 10)))
+		SumMoments(moments, simdtest.Guarded(t, []int32{0}), simdtest.Guarded(t, []float32{.3}), simdtest.Guarded(t, uniforms(Lanes, 9)), simdtest.Guarded(t, uniforms(Lanes, 10)))
 	})
 }

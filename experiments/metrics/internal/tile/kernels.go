@@ -24,7 +24,7 @@ type kernels struct {
 	gaussian            func(x, squares *float32, n int)
 	square              func(dst, x *float32, n int)
 	addRows             func(dst *float32, index *int32, n int, b *float32)
-	addMoments          func(dst *float32, e float32, k, squares *float32)
+	sumMoments          func(dst *float32, rows *int32, e *float32, n int, k, squares *float32)
 }
 
 // Each function below runs the kernel of the instruction set, or the portable form where there is
@@ -70,10 +70,10 @@ func addRowsKernel(dst []float32, index []int32, b []float32) {
 	}
 }
 
-func addMomentsKernel(dst []float32, e float32, k, squares []float32) {
-	if kernel := sets[isa].addMoments; kernel != nil {
-		kernel(&dst[0], e, &k[0], &squares[0])
+func sumMomentsKernel(dst []float32, rows []int32, e, k, squares []float32) {
+	if kernel := sets[isa].sumMoments; kernel != nil && len(rows) > 0 {
+		kernel(&dst[0], &rows[0], &e[0], len(rows), &k[0], &squares[0])
 	} else {
-		addMomentsPortable(dst, e, k, squares)
+		sumMomentsPortable(dst, rows, e, k, squares)
 	}
 }

@@ -21,11 +21,11 @@ var sets = [neon + 1]kernels{
 	avx512: {
 		multiply:  [registerRows]blockKernel{multiply1AVX512, multiply2AVX512, multiply3AVX512, multiply4AVX512, multiply5AVX512, multiply6AVX512},
 		distances: [registerRows]blockKernel{distances1AVX512, distances2AVX512, distances3AVX512, distances4AVX512, distances5AVX512, distances6AVX512},
-		gaussian:  gaussianAVX512, square: squareAVX512, addRows: addRowsAVX512, addMoments: addMomentsAVX512,
+		gaussian:  gaussianAVX512, square: squareAVX512, addRows: addRowsAVX512, sumMoments: sumMomentsAVX512,
 	},
 	avx2: {
 		multiply:  [registerRows]blockKernel{multiply1AVX2, multiply2AVX2, multiply3AVX2, multiply4AVX2, multiply5AVX2, multiply6AVX2},
 		distances: [registerRows]blockKernel{distances1AVX2, distances2AVX2, distances3AVX2, distances4AVX2, distances5AVX2, distances6AVX2},
-		gaussian:  gaussianAVX2, square: squareAVX2, addRows: addRowsAVX2, addMoments: addMomentsAVX2,
+		gaussian:  gaussianAVX2, square: squareAVX2, addRows: addRowsAVX2, sumMoments: sumMomentsAVX2,
 	},
 }

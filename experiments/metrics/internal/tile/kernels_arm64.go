@@ -10,6 +10,6 @@ var sets = [neon + 1]kernels{
 	neon: {
 		multiply:  [registerRows]blockKernel{multiply1NEON, multiply2NEON, multiply3NEON, multiply4NEON, multiply5NEON, multiply6NEON},
 		distances: [registerRows]blockKernel{distances1NEON, distances2NEON, distances3NEON, distances4NEON, distances5NEON, distances6NEON},
-		gaussian:  gaussianNEON, square: squareNEON, addRows: addRowsNEON, addMoments: addMomentsNEON,
+		gaussian:  gaussianNEON, square: squareNEON, addRows: addRowsNEON, sumMoments: sumMomentsNEON,
 	},
 }

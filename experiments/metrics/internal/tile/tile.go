@@ -72,12 +72,18 @@ func AddRows(dst []float32, index []int32, b []float32) {
 	addRowsKernel(dst, index, b)
 }
 
-// AddMoments adds e·k, k and squares to the three rows of dst; all rows have 64 values.
-func AddMoments(dst []float32, e float32, k, squares []float32) {
+// SumMoments sets the three rows of dst to Σ e·k, Σ k and Σ squares over the given rows of k and squares, in
+// turn, each with its e; all rows have 64 values.
+func SumMoments(dst []float32, rows []int32, e, k, squares []float32) {
 	need(len(dst), 3*Lanes)
-	need(len(k), Lanes)
-	need(len(squares), Lanes)
-	addMomentsKernel(dst, e, k, squares)
+	need(len(e), len(rows))
+	least := int32(min(len(k), len(squares)) / Lanes)
+	for _, j := range rows {
+		if uint32(j) >= uint32(least) {
+			panic("tile: SumMoments: row out of range")
+		}
+	}
+	sumMomentsKernel(dst, rows, e, k, squares)
 }
 
 func need(length, least int) {
@@ -140,13 +146,16 @@ func addRowsPortable(dst []float32, index []int32, b []float32) {
 	}
 }
 
-func addMomentsPortable(dst []float32, e float32, k, squares []float32) {
+func sumMomentsPortable(dst []float32, rows []int32, e, k, squares []float32) {
 	r, s, q := (*[Lanes]float32)(dst), (*[Lanes]float32)(dst[Lanes:]), (*[Lanes]float32)(dst[2*Lanes:])
-	for l, x := range (*[Lanes]float32)(k) {
-		r[l] += e * x
-		s[l] += x
-	}
-	for l, x := range (*[Lanes]float32)(squares) {
-		q[l] += x
+	clear(dst[:3*Lanes])
+	for i, j := range rows {
+		for l, x := range (*[Lanes]float32)(k[j*Lanes:]) {
+			r[l] += e[i] * x
+			s[l] += x
+		}
+		for l, x := range (*[Lanes]float32)(squares[j*Lanes:]) {
+			q[l] += x
+		}
 	}
 }

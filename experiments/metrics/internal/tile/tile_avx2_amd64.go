@@ -50,4 +50,4 @@ func squareAVX2(dst *float32, x *float32, n int)
 func addRowsAVX2(dst *float32, index *int32, n int, b *float32)
 
 //go:noescape
-func addMomentsAVX2(dst *float32, e float32, k *float32, squares *float32)
+func sumMomentsAVX2(dst *float32, rows *int32, e *float32, n int, k *float32, squares *float32)

@@ -950,84 +950,54 @@ loop:
 	VZEROUPPER
 	RET
 
-// func addMomentsAVX2(dst *float32, e float32, k *float32, squares *float32)
-// Requires: AVX, FMA3
-TEXT ·addMomentsAVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), AX
-	VBROADCASTSS e+8(FP), Y0
-	MOVQ         k+16(FP), CX
-	MOVQ         squares+24(FP), DX
-	VMOVUPS      (CX), Y1
-	VMOVUPS      (AX), Y2
-	VFMADD231PS  Y0, Y1, Y2
-	VMOVUPS      Y2, (AX)
-	VADDPS       256(AX), Y1, Y1
-	VMOVUPS      Y1, 256(AX)
-	VMOVUPS      (DX), Y1
-	VADDPS       512(AX), Y1, Y1
-	VMOVUPS      Y1, 512(AX)
-	VMOVUPS      32(CX), Y1
-	VMOVUPS      32(AX), Y2
-	VFMADD231PS  Y0, Y1, Y2
-	VMOVUPS      Y2, 32(AX)
-	VADDPS       288(AX), Y1, Y1
-	VMOVUPS      Y1, 288(AX)
-	VMOVUPS      32(DX), Y1
-	VADDPS       544(AX), Y1, Y1
-	VMOVUPS      Y1, 544(AX)
-	VMOVUPS      64(CX), Y1
-	VMOVUPS      64(AX), Y2
-	VFMADD231PS  Y0, Y1, Y2
-	VMOVUPS      Y2, 64(AX)
-	VADDPS       320(AX), Y1, Y1
-	VMOVUPS      Y1, 320(AX)
-	VMOVUPS      64(DX), Y1
-	VADDPS       576(AX), Y1, Y1
-	VMOVUPS      Y1, 576(AX)
-	VMOVUPS      96(CX), Y1
-	VMOVUPS      96(AX), Y2
-	VFMADD231PS  Y0, Y1, Y2
-	VMOVUPS      Y2, 96(AX)
-	VADDPS       352(AX), Y1, Y1
-	VMOVUPS      Y1, 352(AX)
-	VMOVUPS      96(DX), Y1
-	VADDPS       608(AX), Y1, Y1
-	VMOVUPS      Y1, 608(AX)
-	VMOVUPS      128(CX), Y1
-	VMOVUPS      128(AX), Y2
-	VFMADD231PS  Y0, Y1, Y2
-	VMOVUPS      Y2, 128(AX)
-	VADDPS       384(AX), Y1, Y1
-	VMOVUPS      Y1, 384(AX)
-	VMOVUPS      128(DX), Y1
-	VADDPS       640(AX), Y1, Y1
-	VMOVUPS      Y1, 640(AX)
-	VMOVUPS      160(CX), Y1
-	VMOVUPS      160(AX), Y2
-	VFMADD231PS  Y0, Y1, Y2
-	VMOVUPS      Y2, 160(AX)
-	VADDPS       416(AX), Y1, Y1
-	VMOVUPS      Y1, 416(AX)
-	VMOVUPS      160(DX), Y1
-	VADDPS       672(AX), Y1, Y1
-	VMOVUPS      Y1, 672(AX)
-	VMOVUPS      192(CX), Y1
-	VMOVUPS      192(AX), Y2
-	VFMADD231PS  Y0, Y1, Y2
-	VMOVUPS      Y2, 192(AX)
-	VADDPS       448(AX), Y1, Y1
-	VMOVUPS      Y1, 448(AX)
-	VMOVUPS      192(DX), Y1
-	VADDPS       704(AX), Y1, Y1
-	VMOVUPS      Y1, 704(AX)
-	VMOVUPS      224(CX), Y1
-	VMOVUPS      224(AX), Y2
-	VFMADD231PS  Y0, Y1, Y2
-	VMOVUPS      Y2, 224(AX)
-	VADDPS       480(AX), Y1, Y0
-	VMOVUPS      Y0, 480(AX)
-	VMOVUPS      224(DX), Y0
-	VADDPS       736(AX), Y0, Y0
-	VMOVUPS      Y0, 736(AX)
+// func sumMomentsAVX2(dst *float32, rows *int32, e *float32, n int, k *float32, squares *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sumMomentsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ squares+40(FP), DX
+	MOVQ $0x00000004, BX
+
+panel:
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	MOVQ  rows+8(FP), SI
+	MOVQ  e+16(FP), DI
+	MOVQ  n+24(FP), R8
+
+row:
+	MOVLQSX      (SI), R9
+	SHLQ         $0x08, R9
+	MOVQ         R9, R10
+	ADDQ         CX, R9
+	ADDQ         DX, R10
+	VBROADCASTSS (DI), Y6
+	VMOVUPS      (R9), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VADDPS       Y7, Y2, Y2
+	VADDPS       (R10), Y4, Y4
+	VMOVUPS      32(R9), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VADDPS       Y7, Y3, Y3
+	VADDPS       32(R10), Y5, Y5
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          row
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      Y4, 512(AX)
+	VMOVUPS      Y5, 544(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	DECQ         BX
+	JNZ          panel
 	VZEROUPPER
 	RET

@@ -50,4 +50,4 @@ func squareAVX512(dst *float32, x *float32, n int)
 func addRowsAVX512(dst *float32, index *int32, n int, b *float32)
 
 //go:noescape
-func addMomentsAVX512(dst *float32, e float32, k *float32, squares *float32)
+func sumMomentsAVX512(dst *float32, rows *int32, e *float32, n int, k *float32, squares *float32)

@@ -1286,48 +1286,74 @@ loop:
 	VZEROUPPER
 	RET
 
-// func addMomentsAVX512(dst *float32, e float32, k *float32, squares *float32)
+// func sumMomentsAVX512(dst *float32, rows *int32, e *float32, n int, k *float32, squares *float32)
 // Requires: AVX, AVX512F
-TEXT ·addMomentsAVX512(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), AX
-	VBROADCASTSS e+8(FP), Z0
-	MOVQ         k+16(FP), CX
-	MOVQ         squares+24(FP), DX
-	VMOVUPS      (CX), Z1
-	VMOVUPS      (AX), Z2
-	VFMADD231PS  Z0, Z1, Z2
-	VMOVUPS      Z2, (AX)
-	VADDPS       256(AX), Z1, Z1
-	VMOVUPS      Z1, 256(AX)
-	VMOVUPS      (DX), Z1
-	VADDPS       512(AX), Z1, Z1
-	VMOVUPS      Z1, 512(AX)
-	VMOVUPS      64(CX), Z1
-	VMOVUPS      64(AX), Z2
-	VFMADD231PS  Z0, Z1, Z2
-	VMOVUPS      Z2, 64(AX)
-	VADDPS       320(AX), Z1, Z1
-	VMOVUPS      Z1, 320(AX)
-	VMOVUPS      64(DX), Z1
-	VADDPS       576(AX), Z1, Z1
-	VMOVUPS      Z1, 576(AX)
-	VMOVUPS      128(CX), Z1
-	VMOVUPS      128(AX), Z2
-	VFMADD231PS  Z0, Z1, Z2
+TEXT ·sumMomentsAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ squares+40(FP), DX
+	MOVQ $0x00000001, BX
+
+panel:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   rows+8(FP), SI
+	MOVQ   e+16(FP), DI
+	MOVQ   n+24(FP), R8
+
+row:
+	MOVLQSX      (SI), R9
+	SHLQ         $0x08, R9
+	MOVQ         R9, R10
+	ADDQ         CX, R9
+	ADDQ         DX, R10
+	VBROADCASTSS (DI), Z12
+	VMOVUPS      (R9), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VADDPS       Z13, Z4, Z4
+	VADDPS       (R10), Z8, Z8
+	VMOVUPS      64(R9), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VADDPS       Z13, Z5, Z5
+	VADDPS       64(R10), Z9, Z9
+	VMOVUPS      128(R9), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VADDPS       Z13, Z6, Z6
+	VADDPS       128(R10), Z10, Z10
+	VMOVUPS      192(R9), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VADDPS       Z13, Z7, Z7
+	VADDPS       192(R10), Z11, Z11
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          row
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
-	VADDPS       384(AX), Z1, Z1
-	VMOVUPS      Z1, 384(AX)
-	VMOVUPS      128(DX), Z1
-	VADDPS       640(AX), Z1, Z1
-	VMOVUPS      Z1, 640(AX)
-	VMOVUPS      192(CX), Z1
-	VMOVUPS      192(AX), Z2
-	VFMADD231PS  Z0, Z1, Z2
-	VMOVUPS      Z2, 192(AX)
-	VADDPS       448(AX), Z1, Z0
-	VMOVUPS      Z0, 448(AX)
-	VMOVUPS      192(DX), Z0
-	VADDPS       704(AX), Z0, Z0
-	VMOVUPS      Z0, 704(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, 256(AX)
+	VMOVUPS      Z5, 320(AX)
+	VMOVUPS      Z6, 384(AX)
+	VMOVUPS      Z7, 448(AX)
+	VMOVUPS      Z8, 512(AX)
+	VMOVUPS      Z9, 576(AX)
+	VMOVUPS      Z10, 640(AX)
+	VMOVUPS      Z11, 704(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x00000100, DX
+	DECQ         BX
+	JNZ          panel
 	VZEROUPPER
 	RET

@@ -50,4 +50,4 @@ func squareNEON(dst *float32, x *float32, n int)
 func addRowsNEON(dst *float32, index *int32, n int, b *float32)
 
 //go:noescape
-func addMomentsNEON(dst *float32, e float32, k *float32, squares *float32)
+func sumMomentsNEON(dst *float32, rows *int32, e *float32, n int, k *float32, squares *float32)

@@ -1346,189 +1346,78 @@ loop:
 	BNE   loop
 	RET
 
-// func addMomentsNEON(dst *float32, e float32, k *float32, squares *float32)
-TEXT ·addMomentsNEON(SB), NOSPLIT, $0-32
-	MOVD  dst+0(FP), R0
-	FMOVS e+8(FP), F0
-	VDUP  V0.S[0], V0.S4
-	MOVD  k+16(FP), R1
-	MOVD  squares+24(FP), R2
-	FMOVQ (R1), F1
-	FMOVQ (R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R0)
-	FMOVQ 256(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 256(R0)
-	FMOVQ (R2), F1
-	FMOVQ 512(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 512(R0)
-	FMOVQ 16(R1), F1
-	FMOVQ 16(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R0)
-	FMOVQ 272(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 272(R0)
-	FMOVQ 16(R2), F1
-	FMOVQ 528(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 528(R0)
-	FMOVQ 32(R1), F1
-	FMOVQ 32(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
+// func sumMomentsNEON(dst *float32, rows *int32, e *float32, n int, k *float32, squares *float32)
+TEXT ·sumMomentsNEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R0
+	MOVD k+32(FP), R1
+	MOVD squares+40(FP), R2
+	MOVD $0x00000004, R3
+
+panel:
+	VMOVI $0x00, V0.B16
+	VMOVI $0x00, V1.B16
+	VMOVI $0x00, V2.B16
+	VMOVI $0x00, V3.B16
+	VMOVI $0x00, V4.B16
+	VMOVI $0x00, V5.B16
+	VMOVI $0x00, V6.B16
+	VMOVI $0x00, V7.B16
+	VMOVI $0x00, V8.B16
+	VMOVI $0x00, V9.B16
+	VMOVI $0x00, V10.B16
+	VMOVI $0x00, V11.B16
+	MOVD  rows+8(FP), R6
+	MOVD  e+16(FP), R7
+	MOVD  n+24(FP), R8
+
+row:
+	MOVW  (R6), R9
+	LSL   $0x08, R9, R9
+	MOVD  R9, R10
+	ADD   R1, R9, R9
+	ADD   R2, R10, R10
+	VLD1R (R7), [V12.S4]
+	FMOVQ (R9), F13
+	VFMLA V12.S4, V13.S4, V0.S4
+	WORD  $0x4e2dd484 // fadd v4.4s, v4.4s, v13.4s
+	FMOVQ (R10), F13
+	WORD  $0x4e2dd508 // fadd v8.4s, v8.4s, v13.4s
+	FMOVQ 16(R9), F13
+	VFMLA V12.S4, V13.S4, V1.S4
+	WORD  $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	FMOVQ 16(R10), F13
+	WORD  $0x4e2dd529 // fadd v9.4s, v9.4s, v13.4s
+	FMOVQ 32(R9), F13
+	VFMLA V12.S4, V13.S4, V2.S4
+	WORD  $0x4e2dd4c6 // fadd v6.4s, v6.4s, v13.4s
+	FMOVQ 32(R10), F13
+	WORD  $0x4e2dd54a // fadd v10.4s, v10.4s, v13.4s
+	FMOVQ 48(R9), F13
+	VFMLA V12.S4, V13.S4, V3.S4
+	WORD  $0x4e2dd4e7 // fadd v7.4s, v7.4s, v13.4s
+	FMOVQ 48(R10), F12
+	WORD  $0x4e2cd56b // fadd v11.4s, v11.4s, v12.4s
+	ADD   $0x04, R6, R6
+	ADD   $0x04, R7, R7
+	SUBS  $0x01, R8, R8
+	BNE   row
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
 	FMOVQ F2, 32(R0)
-	FMOVQ 288(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 288(R0)
-	FMOVQ 32(R2), F1
-	FMOVQ 544(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 544(R0)
-	FMOVQ 48(R1), F1
-	FMOVQ 48(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R0)
-	FMOVQ 304(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 304(R0)
-	FMOVQ 48(R2), F1
-	FMOVQ 560(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 560(R0)
-	FMOVQ 64(R1), F1
-	FMOVQ 64(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R0)
-	FMOVQ 320(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 320(R0)
-	FMOVQ 64(R2), F1
-	FMOVQ 576(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 576(R0)
-	FMOVQ 80(R1), F1
-	FMOVQ 80(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R0)
-	FMOVQ 336(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 336(R0)
-	FMOVQ 80(R2), F1
-	FMOVQ 592(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 592(R0)
-	FMOVQ 96(R1), F1
-	FMOVQ 96(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R0)
-	FMOVQ 352(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 352(R0)
-	FMOVQ 96(R2), F1
-	FMOVQ 608(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 608(R0)
-	FMOVQ 112(R1), F1
-	FMOVQ 112(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R0)
-	FMOVQ 368(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 368(R0)
-	FMOVQ 112(R2), F1
-	FMOVQ 624(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 624(R0)
-	FMOVQ 128(R1), F1
-	FMOVQ 128(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 128(R0)
-	FMOVQ 384(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 384(R0)
-	FMOVQ 128(R2), F1
-	FMOVQ 640(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 640(R0)
-	FMOVQ 144(R1), F1
-	FMOVQ 144(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 144(R0)
-	FMOVQ 400(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 400(R0)
-	FMOVQ 144(R2), F1
-	FMOVQ 656(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 656(R0)
-	FMOVQ 160(R1), F1
-	FMOVQ 160(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 160(R0)
-	FMOVQ 416(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 416(R0)
-	FMOVQ 160(R2), F1
-	FMOVQ 672(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 672(R0)
-	FMOVQ 176(R1), F1
-	FMOVQ 176(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 176(R0)
-	FMOVQ 432(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 432(R0)
-	FMOVQ 176(R2), F1
-	FMOVQ 688(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 688(R0)
-	FMOVQ 192(R1), F1
-	FMOVQ 192(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 192(R0)
-	FMOVQ 448(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 448(R0)
-	FMOVQ 192(R2), F1
-	FMOVQ 704(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 704(R0)
-	FMOVQ 208(R1), F1
-	FMOVQ 208(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 208(R0)
-	FMOVQ 464(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 464(R0)
-	FMOVQ 208(R2), F1
-	FMOVQ 720(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 720(R0)
-	FMOVQ 224(R1), F1
-	FMOVQ 224(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 224(R0)
-	FMOVQ 480(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 480(R0)
-	FMOVQ 224(R2), F1
-	FMOVQ 736(R0), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ F1, 736(R0)
-	FMOVQ 240(R1), F1
-	FMOVQ 240(R0), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 240(R0)
-	FMOVQ 496(R0), F0
-	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ F0, 496(R0)
-	FMOVQ 240(R2), F0
-	FMOVQ 752(R0), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 752(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 256(R0)
+	FMOVQ F5, 272(R0)
+	FMOVQ F6, 288(R0)
+	FMOVQ F7, 304(R0)
+	FMOVQ F8, 512(R0)
+	FMOVQ F9, 528(R0)
+	FMOVQ F10, 544(R0)
+	FMOVQ F11, 560(R0)
+	ADD   $0x00000040, R0, R0
+	ADD   $0x00000040, R1, R1
+	ADD   $0x00000040, R2, R2
+	SUBS  $0x01, R3, R3
+	BNE   panel
 	RET
 
 DATA constants<>+0(SB)/4, $0xbf000000

@@ -69,9 +69,12 @@ func testAgainstPlainGo(t *testing.T) {
 	AddRows(got, index, x)
 	addRowsPortable(want, index, x)
 	same(t, "AddRows", got, want, 0)
-	AddMoments(got[Lanes:], 0.3, x, x[Lanes:])
-	addMomentsPortable(want[Lanes:], 0.3, x, x[Lanes:])
-	same(t, "AddMoments", got, want, 1)
+	SumMoments(got[Lanes:], []int32{0, 2, 0, 1}, []float32{.3, -2, .1, 1}, x, x[Lanes:])
+	sumMomentsPortable(want[Lanes:], []int32{0, 2, 0, 1}, []float32{.3, -2, .1, 1}, x, x[Lanes:])
+	same(t, "SumMoments", got, want, 4)
+	SumMoments(got, nil, nil, nil, nil)
+	clear(want[:3*Lanes])
+	same(t, "SumMoments of no row", got, want, 0)
 }
 
 func TestGaussian(t *testing.T) { eachInstructionSet(t, testGaussian) }
@@ -114,7 +117,10 @@ func testShortSlices(t *testing.T) {
 		"Gaussian":   func() { Gaussian(make([]float32, 65), make([]float32, 65)) },
 		"Square":     func() { Square(make([]float32, 65), make([]float32, 65)) },
 		"AddRows":    func() { AddRows(make([]float32, 2*Lanes), []int32{2}, make([]float32, Lanes)) },
-		"AddMoments": func() { AddMoments(make([]float32, 2*Lanes), 1, make([]float32, Lanes), make([]float32, Lanes)) },
+		"SumMoments": func() { SumMoments(make([]float32, 2*Lanes), nil, nil, nil, nil) },
+		"SumMoments of a row that is not there": func() {
+			SumMoments(make([]float32, 3*Lanes), []int32{1}, []float32{1}, make([]float32, 2*Lanes), make([]float32, Lanes))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -133,20 +139,16 @@ func BenchmarkTile(b *testing.B) {
 	a, points := random(rows*width, rng), random(width*Lanes, rng)
 	k, squares := make([]float32, rows*Lanes), make([]float32, rows*Lanes)
 	sums, columns := make([]float32, 24*Lanes), random(24*rows, rng)
-	index := make([]int32, rows)
+	index, all := make([]int32, rows), make([]int32, rows)
 	for j := range index {
-		index[j] = int32(rng.IntN(24))
+		index[j], all[j] = int32(rng.IntN(24)), int32(j)
 	}
 	for name, call := range map[string]func(){
-		"distances": func() { Distances(k, a, width, rows, width, points) },
-		"gaussian":  func() { Gaussian(k, squares) },
-		"multiply":  func() { Multiply(sums, columns, rows, 24, rows, k) },
-		"addRows":   func() { AddRows(sums, index, k) },
-		"addMoments": func() {
-			for j := range rows {
-				AddMoments(sums, 1, k[j*Lanes:], squares[j*Lanes:])
-			}
-		},
+		"distances":  func() { Distances(k, a, width, rows, width, points) },
+		"gaussian":   func() { Gaussian(k, squares) },
+		"multiply":   func() { Multiply(sums, columns, rows, 24, rows, k) },
+		"addRows":    func() { AddRows(sums, index, k) },
+		"sumMoments": func() { SumMoments(sums, all, columns, k, squares) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

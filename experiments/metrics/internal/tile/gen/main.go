@@ -42,7 +42,7 @@ func main() {
 		gaussian()
 		square()
 		addRows()
-		addMoments()
+		sumMoments()
 	})
 }
 
@@ -287,25 +287,56 @@ func addRows() {
 	isa.Leave()
 }
 
-// addMoments: dst[0] += e·k, dst[1] += k, dst[2] += squares, rows of 64.
-func addMoments() {
-	isa.Kernel("addMoments", "(dst *float32, e float32, k *float32, squares *float32)")
+// sumMoments: dst[0] = Σ e·k, dst[1] = Σ k, dst[2] = Σ squares over n rows of 64, panel by panel of columns.
+func sumMoments() {
+	isa.Kernel("sumMoments", "(dst *float32, rows *int32, e *float32, n int, k *float32, squares *float32)")
 	dst := Load(Param("dst"), GP64())
-	e := isa.NewVec()
-	VBROADCASTSS(isa.ParamAddr("e"), e)
 	k := Load(Param("k"), GP64())
 	squares := Load(Param("squares"), GP64())
-	for v := 0; v < columns; v += isa.Lanes() {
-		x, r, s, q := isa.NewVec(), isa.NewVec(), isa.NewVec(), isa.NewVec()
-		VMOVUPS(Mem{Base: k, Disp: 4 * v}, x)
-		VMOVUPS(Mem{Base: dst, Disp: 4 * v}, r)
-		VFMADD231PS(e, x, r)
-		VMOVUPS(r, Mem{Base: dst, Disp: 4 * v})
-		VADDPS(Mem{Base: dst, Disp: 4 * (columns + v)}, x, s)
-		VMOVUPS(s, Mem{Base: dst, Disp: 4 * (columns + v)})
-		VMOVUPS(Mem{Base: squares, Disp: 4 * v}, q)
-		VADDPS(Mem{Base: dst, Disp: 4 * (2*columns + v)}, q, q)
-		VMOVUPS(q, Mem{Base: dst, Disp: 4 * (2*columns + v)})
+	wide := panel() * isa.Lanes()
+	panels := GP64()
+	MOVQ(U32(columns/wide), panels)
+	Label("panel")
+	var sums [3][]isa.Vec
+	for m := range sums {
+		for range panel() {
+			x := isa.NewVec()
+			isa.Clear(x)
+			sums[m] = append(sums[m], x)
+		}
 	}
+	rows := Load(Param("rows"), GP64())
+	e := Load(Param("e"), GP64())
+	left := Load(Param("n"), GP64())
+	Label("row")
+	fromK, fromSquares := GP64(), GP64()
+	MOVLQSX(Mem{Base: rows}, fromK)
+	SHLQ(U8(8), fromK) // 64 float32
+	MOVQ(fromK, fromSquares)
+	ADDQ(k, fromK)
+	ADDQ(squares, fromSquares)
+	factor := isa.NewVec()
+	VBROADCASTSS(Mem{Base: e}, factor)
+	for v := range panel() {
+		x := isa.NewVec()
+		VMOVUPS(Mem{Base: fromK, Disp: 4 * v * isa.Lanes()}, x)
+		VFMADD231PS(factor, x, sums[0][v])
+		VADDPS(x, sums[1][v], sums[1][v])
+		VADDPS(Mem{Base: fromSquares, Disp: 4 * v * isa.Lanes()}, sums[2][v], sums[2][v])
+	}
+	ADDQ(U8(4), rows)
+	ADDQ(U8(4), e)
+	DECQ(left)
+	JNZ(LabelRef("row"))
+	for m := range sums {
+		for v, x := range sums[m] {
+			VMOVUPS(x, Mem{Base: dst, Disp: 4 * (m*columns + v*isa.Lanes())})
+		}
+	}
+	for _, at := range []Op{dst, k, squares} {
+		ADDQ(U32(4*wide), at)
+	}
+	DECQ(panels)
+	JNZ(LabelRef("panel"))
 	isa.Leave()
 }
