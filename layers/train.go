@@ -82,9 +82,25 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 	if baseErr != nil && (ctx.Err() == nil || sizes.Classes == 0) {
 		return baseErr
 	}
+	if err := t.begin(sizes, rng); err != nil {
+		return err
+	}
+	if baseErr != nil || len(t.weights.Learned()) == 0 {
+		return baseErr
+	}
+	// The base is frozen: its view of the rows is computed once.
+	rows, err := t.rowsFor(cal, t.weights, true)
+	if err != nil {
+		return err
+	}
+	return t.fit(optim.Span(ctx, name, divided, 1), name, rows, val, rng)
+}
+
+// begin sets the weights of the map to its start.
+func (t *Trained) begin(s Sizes, rng *rand.Rand) (err error) {
 	w := t.Start
 	if w == nil {
-		if w, err = initial(t.Map, sizes, rng); err != nil {
+		if w, err = initial(t.Map, s, rng); err != nil {
 			return err
 		}
 	}
@@ -96,15 +112,7 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 		dt = tensor.Float64
 	}
 	t.weights = w.As(dt)
-	if baseErr != nil || len(t.weights.Learned()) == 0 {
-		return baseErr
-	}
-	// The base is frozen: its view of the rows is computed once.
-	rows, err := t.rowsFor(cal, t.weights, true)
-	if err != nil {
-		return err
-	}
-	return t.fit(optim.Span(ctx, name, divided, 1), name, rows, val, rng)
+	return nil
 }
 
 // apart returns an error where weights of the map have the name of one of the base.

@@ -335,14 +335,7 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 		}
 		optim.ReportProgress(ctx, "intervals of rows", float64(begin)/float64(n))
 		end := min(begin+r.rows, n)
-		withOne := mat.NewDense(end-begin, M+1, nil)
-		slopes := r.slopes.Slice(0, (end-begin)*C, 0, d2).(*mat.Dense)
-		for row := begin; row < end; row++ {
-			copy(withOne.RawRowView(row-begin), z.RawRowView(row))
-			withOne.Set(row-begin, M, 1)
-			slope.set(v, row, v.LogProbs.RawRowView(row))
-			slopes.Slice((row-begin)*C, (row-begin+1)*C, 0, d2).(*mat.Dense).Copy(slope.rows)
-		}
+		withOne, slopes := r.read(slope, v, z.Slice(begin, end, 0, M).(*mat.Dense), begin)
 		r.ofMap.Reset()
 		r.ofMap.Mul(slopes, ofMap)
 		for i := range C {
@@ -362,6 +355,20 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 		}
 	}
 	return lower, upper, nil
+}
+
+// read is rows of a view from one on: their quantized features z, each with a 1, and the slopes of their scores.
+func (r *spreads) read(slope *slopes, v *View, z *mat.Dense, first int) (withOne, slopes *mat.Dense) {
+	n, M := z.Dims()
+	C, d2 := slope.rows.Dims()
+	withOne, slopes = mat.NewDense(n, M+1, nil), r.slopes.Slice(0, n*C, 0, d2).(*mat.Dense)
+	for at := range n {
+		copy(withOne.RawRowView(at), z.RawRowView(at))
+		withOne.Set(at, M, 1)
+		slope.set(v, first+at, v.LogProbs.RawRowView(first+at))
+		slopes.Slice(at*C, (at+1)*C, 0, d2).(*mat.Dense).Copy(slope.rows)
+	}
+	return withOne, slopes
 }
 
 // set takes the row at a place of those at hand, of quantized features z with a 1, and slopes of its scores.

@@ -124,9 +124,6 @@ func tuningTable(_ context.Context, f *Findings) (*report.Section, error) {
 			}
 		}
 	}
-	if t.Blocks == nil {
-		return nil, nil
-	}
 	return &report.Section{Title: "Which settings were chosen", Tables: []*report.Table{t}}, nil
 }
 

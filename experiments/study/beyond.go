@@ -139,9 +139,6 @@ func choices(_ context.Context, f *Findings) (*report.Section, error) {
 		seconds := r.spread(quantity{value: func(r *Result) float64 { return r.Fit }})
 		t.Add("", report.Row{Labels: []string{s.Title()}, Cells: report.Texts(counted(seeds), fmt.Sprintf("%.1f", seconds.Mean))})
 	}
-	if t.Blocks == nil {
-		return nil, nil
-	}
 	return &report.Section{Title: "Which maps are in use", Tables: []*report.Table{t}}, nil
 }
 

@@ -101,7 +101,7 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 			if err != nil {
 				return nil, err
 			}
-			if section != nil && (len(section.Tables)+len(section.Figures) > 0 || section.Note != "") {
+			if shown(section) {
 				d.Sections = append(d.Sections, section)
 			}
 		}
@@ -110,6 +110,14 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 		d.Failures = append(d.Failures, fail.Error())
 	}
 	return d, nil
+}
+
+// shown tells whether a section has something to show: figures, a table with rows or, without tables, a note.
+func shown(s *report.Section) bool {
+	if s == nil || len(s.Figures) > 0 {
+		return s != nil
+	}
+	return len(s.Tables) == 0 && s.Note != "" || slices.ContainsFunc(s.Tables, func(t *report.Table) bool { return t.Blocks != nil })
 }
 
 // facts are how the numbers were made.

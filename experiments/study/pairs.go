@@ -104,9 +104,6 @@ func pairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 			add(c.row, metrics.Signed(c.difference, 4), percent(c.relative), report.P(ps[i]))
 		}
 	}
-	if t.Blocks == nil {
-		return nil, nil
-	}
 	return &report.Section{
 		Title:  "Paired differences",
 		Note:   "Each setting is compared with the first of the table, the study's own method or else the one of the lowest NLL. A paired bootstrap over the rows of the data, each with its losses of all seeds that test it, gives the p-value of no difference between the models of these seeds. How much another seed's model would differ is not in it, but in the standard deviations over the seeds.",

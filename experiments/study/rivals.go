@@ -106,9 +106,6 @@ func leftOutSeeds(ctx context.Context, f *Findings) (*report.Section, error) {
 			t.Add("", report.Row{Labels: []string{MethodTitle(pair.Method), MethodTitle(pair.Against)}, Cells: report.Texts(inside, of, fmt.Sprintf("%.2f", float64(inside)/float64(of)))})
 		}
 	}
-	if t.Blocks == nil {
-		return nil, nil
-	}
 	return &report.Section{
 		Title:  "Do the intervals hold for another seed?",
 		Note:   "Each seed of each source is left out in turn. A share far below .95 says that the intervals of the named pairs are too narrow.",

@@ -169,9 +169,6 @@ func namedPairs(ctx context.Context, f *Findings) (*report.Section, error) {
 		}
 		over.Add("", report.Row{Labels: []string{name}, Cells: report.Texts(better, worse, len(family), report.P(metrics.SignedRank(differences(family))))})
 	}
-	if each.Blocks == nil {
-		return nil, nil
-	}
 	return &report.Section{Title: "Named pairs", Note: "The pairs that were named beforehand, and no others. " + testNote, Tables: []*report.Table{over, each}}, nil
 }
 
@@ -187,9 +184,6 @@ func againstUncalibrated(ctx context.Context, f *Findings) (*report.Section, err
 	}
 	for _, one := range all.against {
 		t.Add(one.subject.Title(), report.Row{Labels: one.a.labels, Cells: one.cells(), Winner: one.a == one.subject.best(sharedMetric(metrics.NLL))})
-	}
-	if t.Blocks == nil {
-		return nil, nil
 	}
 	return &report.Section{Title: "Against the classifier as it is", Note: "Below 0 the method helps, above 0 it harms. " + testNote, Tables: []*report.Table{t}}, nil
 }

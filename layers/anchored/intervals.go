@@ -123,35 +123,48 @@ func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logit
 	if err != nil {
 		return nil, nil, err
 	}
-	said := make([]*graph.Function, len(s.parts))
+	t := &tested{Stack: s, of: moving}
 	for m, p := range s.parts {
-		said[m] = described(p.Map.LogProbs, moving[m].weights, tests)
+		t.said = append(t.said, described(p.Map.LogProbs, moving[m].weights, tests))
 	}
 	n, c := view.LogProbs.Dims()
 	logits, variances = mat.NewDense(n, c, nil), mat.NewDense(n, c, nil)
-	if err := s.logits(logits, said); err != nil {
+	if err := t.logits(logits); err != nil {
 		return nil, nil, err
 	}
+	return logits, variances, t.addVariances(ctx, variances, by)
+}
+
+// tested is a mixture on test rows, with the estimates of its parts.
+type tested struct {
+	*Stack
+	of   []*estimate
+	said []*graph.Function // by each part
+}
+
+// addVariances adds those of the logits, the mean over draws.
+func (t *tested) addVariances(ctx context.Context, variances *mat.Dense, by drawing) error {
+	n, c := variances.Dims()
 	ahead, behind := mat.NewDense(n, c, nil), mat.NewDense(n, c, nil)
 	for k := range by.count {
 		optim.ReportProgress(ctx, "intervals of rows", float64(k)/float64(by.count))
-		ways, err := together(ctx, moving, by, k)
+		ways, err := together(ctx, t.of, by, k)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		step := stepOf(ways...)
-		if err := s.moved(ahead, said, moving, ways, step); err != nil {
-			return nil, nil, err
+		if err := t.moved(ahead, ways, step); err != nil {
+			return err
 		}
-		if err := s.moved(behind, said, moving, ways, -step); err != nil {
-			return nil, nil, err
+		if err := t.moved(behind, ways, -step); err != nil {
+			return err
 		}
 		ahead.Sub(ahead, behind)
 		ahead.MulElem(ahead, ahead)
 		ahead.Scale(1/(4*step*step*float64(by.count)), ahead)
 		variances.Add(variances, ahead)
 	}
-	return logits, variances, nil
+	return nil
 }
 
 // estimates are those of the parts, with their scales and leverages.
@@ -182,26 +195,26 @@ func together(ctx context.Context, of []*estimate, by drawing, draw int) ([]way,
 }
 
 // moved writes the logits where the weights have gone a step of their ways, and takes the weights back.
-func (s *Stack) moved(dst *mat.Dense, said []*graph.Function, of []*estimate, ways []way, step float64) error {
-	for m, e := range of {
+func (t *tested) moved(dst *mat.Dense, ways []way, step float64) error {
+	for m, e := range t.of {
 		e.move(ways[m], step)
 		defer e.move(ways[m], 0)
 	}
-	return s.logits(dst, said)
+	return t.logits(dst)
 }
 
 // logits writes those of the mixture's posteriors, of what its parts say.
-func (s *Stack) logits(dst *mat.Dense, said []*graph.Function) error {
+func (t *tested) logits(dst *mat.Dense) error {
 	n, c := dst.Dims()
 	var parts [][]float64
 	var shares []float64
-	for m, f := range said {
+	for m, f := range t.said {
 		out, err := f.Tables(n, layers.EvaluationBatch)
 		if err != nil {
 			return err
 		}
-		parts, shares = append(parts, out[0].Float64s()), append(shares, s.parts[m].share)
+		parts, shares = append(parts, out[0].Float64s()), append(shares, t.parts[m].share)
 	}
-	dst.Apply(func(_, _ int, l float64) float64 { return l - math.Log(-math.Expm1(l)) }, s.posterior(mix(parts, shares, c)))
+	dst.Apply(func(_, _ int, l float64) float64 { return l - math.Log(-math.Expm1(l)) }, t.posterior(mix(parts, shares, c)))
 	return nil
 }
