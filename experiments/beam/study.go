@@ -48,38 +48,47 @@ func runStudy(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		defer os.RemoveAll(local)
-		if err := download(ctx, dir, local); err != nil {
-			return err
-		}
 	}
 	args = append([]string{"study"}, args...)
-	printed, err := part(ctx, append(slices.Clone(args), "--cells", local, "--list"))
+	failed, all, err := computeLeft(ctx, args, dir, local, temp)
 	if err != nil {
 		return err
-	}
-	left, all, err := tasksLeft(printed)
-	if err != nil {
-		return err
-	}
-	var failed []Outcome
-	if len(left) > 0 {
-		if failed, err = compute(ctx, left, cellFn{args, dir}, temp); err != nil {
-			return err
-		}
-		if remote(dir) {
-			if err := download(ctx, dir, local); err != nil {
-				return err
-			}
-		}
 	}
 	ended := failures(failed, all, "cells")
 	if len(failed) < all {
-		if printed, err = part(ctx, append(slices.Clone(args), "--cells", local, "--out", report, "--collect")); err != nil {
+		printed, err := part(ctx, append(slices.Clone(args), "--cells", local, "--out", report, "--collect"))
+		if err != nil {
 			return err
 		}
 		fmt.Fprint(out, printed)
 	}
 	return ended
+}
+
+// computeLeft computes the cells of a study that dir lacks, which this program sees in local, and
+// gives those that failed of all.
+func computeLeft(ctx context.Context, args []string, dir, local, temp string) (failed []Outcome, all int, err error) {
+	fetch := func() error {
+		if remote(dir) {
+			return download(ctx, dir, local)
+		}
+		return nil
+	}
+	if err := fetch(); err != nil {
+		return nil, 0, err
+	}
+	printed, err := part(ctx, append(slices.Clone(args), "--cells", local, "--list"))
+	if err != nil {
+		return nil, 0, err
+	}
+	left, all, err := tasksLeft(printed)
+	if err != nil || len(left) == 0 {
+		return nil, all, err
+	}
+	if failed, err = compute(ctx, left, cellFn{args, dir}, temp); err != nil {
+		return nil, all, err
+	}
+	return failed, all, fetch()
 }
 
 // tasksLeft are the cells that calibra study --list printed and that are not there yet, of so many in all.
