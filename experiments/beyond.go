@@ -55,7 +55,7 @@ var beyond = []Method{
 	{
 		Name: "auto", Title: "Auto", Group: Beyond,
 		Line:  "the best of the anchored maps by cross-validation, the simplest within one standard error",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
+		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2},
 		Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful {
 			return &anchored.Auto{Base: o.anchor(learnedCodes), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS()}
@@ -64,7 +64,7 @@ var beyond = []Method{
 	{
 		Name: "stacked", Title: "Stacked", Group: Beyond, Former: "stacked-random",
 		Line:  "the anchored maps mixed, each by what it adds to the others in cross-validation, on codewords drawn from the slots",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
+		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2},
 		Candidates: codebooks, TriedOn: "vq-random",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
 	},
@@ -72,7 +72,7 @@ var beyond = []Method{
 	{
 		Name: "corrected", Title: "Corrected", Group: Beyond, Former: "corrected-random",
 		Line:  "one joint correction of the classifier's scores: a linear map of the features and tables that soft codes of drawn codewords read",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{150, 1},
+		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
 		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
 	},
 

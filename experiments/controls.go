@@ -66,14 +66,14 @@ var controls = []Method{
 	{
 		Name: "stacked-learned", Title: "Stacked learned", Group: Control,
 		Line:  "control: stacked on the paper's codewords, moving averages",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
+		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2},
 		Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(learnedCodes)) },
 	},
 	{
 		Name: "stacked-one", Title: "Stacked one", Group: Control,
 		Line:  "control: stacked on a single codeword",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
+		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2},
 		Candidates: slotsOnly, TriedOn: "vq-one",
 		New: func(o *Options) layers.Stateful {
 			base := o.anchor(learnedCodes)
@@ -84,13 +84,13 @@ var controls = []Method{
 	{
 		Name: "corrected-learned", Title: "Corrected learned", Group: Control,
 		Line:  "control: corrected on codewords placed by k-means",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{150, 1},
+		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
 		New: func(o *Options) layers.Stateful { return o.joint("kmeans") },
 	},
 	{
 		Name: "stacked-shuffled", Title: "Stacked shuffled", Group: Control,
 		Line:  "control: stacked-learned, each row with the codewords of another row",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
+		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2},
 		Candidates: codebooks, TriedOn: "vq-nc",
 		New: func(o *Options) layers.Stateful { return &shuffled{o.stack(o.anchor(learnedCodes))} },
 	},
