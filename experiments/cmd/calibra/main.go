@@ -7,4 +7,6 @@ import (
 	"calibra/experiments/cli"
 )
 
-func main() { os.Exit(cli.Main()) }
+func main() {
+	os.Exit(cli.Main())
+}
