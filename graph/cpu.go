@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -22,24 +23,58 @@ func (cpu) Fit(o *Objective, m Optimizer, _, batch int) (Session, error) {
 }
 
 func (cpu) Gradients(o *Objective, _ int) (Gradients, error) {
-	return inPlace{o, map[*Program]bool{}}, nil
+	return inPlace{o, map[*Program]*known{}}, nil
 }
 
 func (cpu) Tables(f *Function, n, size int) ([]*tensor.Dense, error) { return f.Tables(n, size) }
 
 // inPlace computes the gradients of an objective where it is. The tables stay what they are until
-// Close, so what depends on them and on the rows alone is computed again only for other rows.
+// Close, so what depends on them and on the rows alone is computed once for each piece of rows.
 type inPlace struct {
 	*Objective
-	ran map[*Program]bool
+	known map[*Program]*known
 }
 
 func (g inPlace) Gradient(rows []int32) (float64, []*tensor.Dense, error) {
 	return g.gradient(rows, func(p *Program) bool {
-		before := g.ran[p]
-		g.ran[p] = true
-		return before && slices.Equal(p.Rows.Int32s(), rows)
+		k := g.known[p]
+		if k == nil {
+			k = &known{}
+			g.known[p] = k
+		}
+		return k.put(p, rows)
 	})
+}
+
+// known is what a program's fixed steps gave for pieces of rows, one of which is in place.
+type known struct {
+	pieces []piece
+	last   int
+}
+
+type piece struct {
+	rows   []int32 // nil: none
+	values []gorgonia.Value
+}
+
+// put puts in place what the fixed steps gave for these rows, or else room for it, and reports which. There is room
+// for a new piece where its rows come after those of the newest, as in a pass over all; else it takes the newest's.
+func (k *known) put(p *Program, rows []int32) bool {
+	if len(k.pieces) > 0 && !slices.Equal(p.Rows.Int32s(), k.pieces[k.last].rows) {
+		k.pieces[k.last].rows = nil // somebody else ran the program
+	}
+	k.last = slices.IndexFunc(k.pieces, func(q piece) bool { return slices.Equal(q.rows, rows) })
+	is := k.last >= 0
+	if !is {
+		newest := len(k.pieces) - 1
+		if newest < 0 || len(k.pieces[newest].rows) > 0 && rows[0] > slices.Max(k.pieces[newest].rows) {
+			newest++
+			k.pieces = append(k.pieces, piece{values: p.room()})
+		}
+		k.last, k.pieces[newest].rows = newest, slices.Clone(rows)
+	}
+	p.fix(k.pieces[k.last].values)
+	return is
 }
 
 func (inPlace) Close() {}

@@ -130,7 +130,8 @@ func (c *compiler) visit(n *gorgonia.Node) (int, error) {
 	c.place[n.ID()] = i
 	c.Values, c.nodes, c.fixed = append(c.Values, v), append(c.nodes, n), append(c.fixed, same)
 	if len(inputs) > 0 {
-		c.Steps = append(c.Steps, Step{Op: o, Inputs: inputs, Output: i, args: make([]gorgonia.Value, len(inputs)), fixed: same})
+		_, ours := o.(op.Op) // Gorgonia's own make memory of their own
+		c.Steps = append(c.Steps, Step{Op: o, Inputs: inputs, Output: i, args: make([]gorgonia.Value, len(inputs)), fixed: same && ours})
 	}
 	return i, nil
 }
@@ -145,7 +146,8 @@ func (p *Program) pair() {
 				continue
 			}
 			if a, b, ok := op.Pair(first.Op, later.Op, p.Values[later.Output]); ok {
-				first.Op, later.Op, first.fixed = a, b, first.fixed && later.fixed
+				first.Op, later.Op = a, b
+				first.fixed, later.fixed = false, false // they share memory
 			}
 		}
 	}
@@ -226,6 +228,25 @@ func (p *Program) run(again bool) error {
 		p.Values[s.Output] = v
 	}
 	return nil
+}
+
+// room is memory for the results of the fixed steps.
+func (p *Program) room() (values []gorgonia.Value) {
+	for _, s := range p.Steps {
+		if n := p.nodes[s.Output]; s.fixed {
+			values = append(values, op.Zero(n.Dtype(), n.Shape()))
+		}
+	}
+	return values
+}
+
+// fix lets the fixed steps have their results there.
+func (p *Program) fix(values []gorgonia.Value) {
+	for _, s := range p.Steps {
+		if s.fixed {
+			p.Values[s.Output], values = values[0], values[1:]
+		}
+	}
 }
 
 // Output is the value of the i-th output after Run. The next Run overwrites it.

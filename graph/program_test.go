@@ -268,7 +268,7 @@ func (o doubled) Grad(_ op.Nodes, _, g *op.Node) (op.Nodes, error) {
 }
 
 // TestGradientsOfTheSameRows: what depends on tables and rows alone is computed again for other
-// rows, not for other weights, and loss and gradient are those of an objective that computes all.
+// rows, not for other weights nor in another pass over the same pieces, and loss and gradient are those of an objective that computes all.
 func TestGradientsOfTheSameRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	x, labels := graph.Tensor(tensor.Float64, normals(rng, 20), 5, 4), graph.Labels([]int{0, 1, 1, 0, 1})
@@ -278,7 +278,8 @@ func TestGradientsOfTheSameRows(t *testing.T) {
 		h := b.Call(func() (*gorgonia.Node, error) { return gorgonia.Tanh(b.Linear("hidden", z)) })
 		return b.NLL(b.LogSoftmax(b.Linear("out", h)), b.Take("labels", labels))
 	}
-	gradients, err := graph.CPU.Gradients(graph.NewObjective(w, describe), 3)
+	own := graph.NewObjective(w, describe)
+	gradients, err := graph.CPU.Gradients(own, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +290,15 @@ func TestGradientsOfTheSameRows(t *testing.T) {
 		doublings int
 	}{
 		{[]int32{4, 0, 2}, 1}, {[]int32{4, 0, 2}, 0}, {[]int32{1, 3}, 1}, {[]int32{4, 0, 2}, 0}, {[]int32{4, 0, 1}, 1}, {[]int32{1, 3}, 0},
+		{[]int32{0, 1}, 1}, {[]int32{2, 3}, 1}, {[]int32{0, 1}, 0}, {[]int32{2, 3}, 0}, // piece after piece, twice
+		{[]int32{0, 1}, 0}, {nil, 0}, {[]int32{0, 1}, 1}, {[]int32{2, 3}, 1}, // somebody else between
 	} {
+		if step.rows == nil {
+			if _, _, err := own.Gradient([]int32{4, 4}); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
 		doublings = 0
 		loss, grads, err := gradients.Gradient(step.rows)
 		if err != nil {
