@@ -72,7 +72,7 @@ var beyond = []Method{
 	{
 		Name: "corrected", Title: "Corrected", Group: Beyond, Former: "corrected-random",
 		Line:  "one joint correction of the classifier's scores: a linear map of the features and tables that soft codes of drawn codewords read",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
+		Needs: onBoth, Takes: anyRows, Cost: Cost{100, 1},
 		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
 	},
 

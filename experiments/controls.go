@@ -84,7 +84,7 @@ var controls = []Method{
 	{
 		Name: "corrected-learned", Title: "Corrected learned", Group: Control,
 		Line:  "control: corrected on codewords placed by k-means",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{60, 1},
+		Needs: onBoth, Takes: anyRows, Cost: Cost{100, 1},
 		New: func(o *Options) layers.Stateful { return o.joint("kmeans") },
 	},
 	{
