@@ -21,6 +21,20 @@ type settingFlags struct {
 	notice string // to be told at the end: flags that changed nothing
 }
 
+// current are the names that the methods have now, each once; a former name will do.
+func current(methods *experiments.Catalog, names []string) (now []string, err error) {
+	for _, name := range names {
+		m, err := methods.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(now, m.Name) {
+			now = append(now, m.Name)
+		}
+	}
+	return now, nil
+}
+
 // values are the settings of each named method. Flags of the codebook that no method
 // would read are left out, and notice says so.
 func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map[string]experiments.Values, error) {

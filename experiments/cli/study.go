@@ -230,18 +230,15 @@ func planned[C study.Cell](c *studyCmd, cells []C) (*study.Plan, error) {
 // settings are those of the flags for the study of these data.
 func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origins []*experiments.Origin) (study.Settings, error) {
 	var none study.Settings
-	for i, name := range c.Methods {
-		m, err := methods.Find(name)
-		if err != nil {
-			return none, err
-		}
-		c.Methods[i] = m.Name
+	names, err := current(methods, c.Methods)
+	if err != nil {
+		return none, err
 	}
 	executor, err := c.executor()
 	if err != nil {
 		return none, err
 	}
-	settings := study.Settings{Catalog: methods, Executor: executor, Methods: c.Methods, Seeds: c.Seeds, Split: cmp.Or(c.Split, data.PaperTables), Shift: c.Shift}
+	settings := study.Settings{Catalog: methods, Executor: executor, Methods: names, Seeds: c.Seeds, Split: cmp.Or(c.Split, data.PaperTables), Shift: c.Shift}
 	settings.Set, err = c.values(methods, s.MethodNames(origins, settings))
 	return settings, err
 }

@@ -90,14 +90,15 @@ func (c *studyCmd) truthMethods(methods *experiments.Catalog) (all []experiments
 	if names == nil {
 		names = truthMethods
 	}
-	for k, name := range names {
+	if names, err = current(methods, names); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
 		m, err := methods.Find(name)
 		if err != nil {
 			return nil, nil, err
 		}
-		if !slices.Contains(names[:k], name) {
-			all = append(all, m)
-		}
+		all = append(all, m)
 	}
 	if set, err = c.values(methods, names); err != nil {
 		return nil, nil, err

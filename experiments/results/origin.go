@@ -40,7 +40,7 @@ func origin(dir, file string) (string, error) {
 		return "", nil
 	}
 	slices.Sort(earlier)
-	again, err := recheck(dir, file, now)
+	again, err := recheck(dir, file, lines, now)
 	if err != nil {
 		return "", err
 	}
@@ -66,17 +66,13 @@ func (r repeated) said() string {
 	return fmt.Sprintf(" This one computed %d of its %d lines again. Lines with another number: %d, by %.1g of it at most (%s).", r.lines, r.of, r.differ, r.most, r.where)
 }
 
-// recheck compares NAME.csv with NAME-again.csv, the same study's results.csv for some of its cells,
+// recheck compares the lines of NAME.csv with NAME-again.csv, the same study's results.csv for some of its cells,
 // as far as the program that now computes made it: the lines of the same cell, in the columns that
 // both have.
-func recheck(dir, file, now string) (r repeated, err error) {
+func recheck(dir, file string, lines []record, now string) (r repeated, err error) {
 	name := strings.TrimSuffix(file, ".csv") + "-again.csv"
 	if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
 		return r, nil
-	}
-	lines, err := readCSV(dir, file)
-	if err != nil {
-		return r, err
 	}
 	again, err := readCSV(dir, name)
 	if err != nil {
