@@ -28,6 +28,12 @@ const (
 	Batch     = 128
 )
 
+// size is what the time of a workload may grow with.
+type size struct{ rows, classes, codewords, slots int }
+
+// ofRows is the published size, but for rows and classes.
+func ofRows(rows, classes int) size { return size{rows, classes, Codewords, Slots} }
+
 // Workload is one thing to time.
 type Workload struct {
 	Key  string // field of the JSON report
@@ -48,19 +54,19 @@ func Workloads(rows int, e experiments.Executor) []Workload {
 	text := message.NewPrinter(language.English) // 10,000 rows
 	return []Workload{
 		{Key: "quantizer_epoch_s", What: text.Sprintf("one epoch of stage 1: %d rows, %d features", rows, Features), Work: quantizerCost(n, 10), Measure: func(ctx context.Context, reps int) (float64, error) {
-			return quantizer(ctx, e, rows, reps)
+			return quantizer(ctx, e, ofRows(rows, 10), reps)
 		}},
 		{Key: "calibrator_epoch_s_c10", What: text.Sprintf("one epoch of stage 2: %d rows, 10 classes", rows), Work: calibratorCost(n, 10), Measure: func(ctx context.Context, reps int) (float64, error) {
-			return calibrator(ctx, e, rows, 10, reps)
+			return calibrator(ctx, e, ofRows(rows, 10), reps)
 		}},
 		{Key: "calibrator_epoch_s_c100_1000rows", What: "one epoch of stage 2: 1,000 rows, 100 classes", Work: calibratorCost(1000, 100), Measure: func(ctx context.Context, reps int) (float64, error) {
-			return calibrator(ctx, e, 1000, 100, reps)
+			return calibrator(ctx, e, ofRows(1000, 100), reps)
 		}},
 		{Key: "lce_s_c10", What: "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", Work: lceCost(20250, 50, 10), Measure: func(ctx context.Context, reps int) (float64, error) {
-			return lce(ctx, e, 20250, 10, reps)
+			return lce(ctx, e, ofRows(20250, 10), reps)
 		}},
 		{Key: "lce_s_c100_5000rows", What: "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", Work: lceCost(5000, 50, 100), Measure: func(ctx context.Context, reps int) (float64, error) {
-			return lce(ctx, e, 5000, 100, reps)
+			return lce(ctx, e, ofRows(5000, 100), reps)
 		}},
 		{Key: "inference_rows_per_s", What: "calibrated predictions in batches of 1,024", PerSecond: true, Work: inferenceCost(1, 10), Measure: inference},
 	}
@@ -96,11 +102,11 @@ func activations(rng *rand.Rand, n, m, classes int) *data.Set {
 	return s
 }
 
-func quantizer(ctx context.Context, e experiments.Executor, rows, reps int) (float64, error) {
+func quantizer(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error) {
 	var f fastest
 	rng := newRand()
-	d := layers.Divide{Slots: Slots, Codebook: layers.Codebook{Codewords: Codewords}, Optim: optim.Settings{Epochs: reps + 1, Batch: Batch, Observe: f.observe, Executor: e}}
-	err := d.Fit(ctx, activations(rng, rows, Features, 10), nil, rng)
+	d := layers.Divide{Slots: s.slots, Codebook: layers.Codebook{Codewords: s.codewords}, Optim: optim.Settings{Epochs: reps + 1, Batch: Batch, Observe: f.observe, Executor: e}}
+	err := d.Fit(ctx, activations(rng, s.rows, Features, s.classes), nil, rng)
 	return f.best, err
 }
 
@@ -117,22 +123,22 @@ func (a *assigned) Sizes() layers.Sizes                                         
 func (a *assigned) State() (layers.State, error)                                { return layers.State{}, nil }
 
 // randomBase is a base of random predictions and codes, and labels for them.
-func randomBase(rng *rand.Rand, rows, classes int) (*assigned, *data.Set) {
-	a := &assigned{sizes: layers.Sizes{Classes: classes, Slots: Slots, Codewords: Codewords, Counts: make([]int, classes)}}
-	a.view = layers.View{LogProbs: logProbs(rng, rows, classes, 2), Codes: make([]int32, rows*Slots)}
+func randomBase(rng *rand.Rand, s size) (*assigned, *data.Set) {
+	a := &assigned{sizes: layers.Sizes{Classes: s.classes, Slots: s.slots, Codewords: s.codewords, Counts: make([]int, s.classes)}}
+	a.view = layers.View{LogProbs: logProbs(rng, s.rows, s.classes, 2), Codes: make([]int32, s.rows*s.slots)}
 	for i := range a.view.Codes {
-		a.view.Codes[i] = int32(rng.IntN(Codewords))
+		a.view.Codes[i] = int32(rng.IntN(s.codewords))
 	}
-	set := &data.Set{Labels: make([]int, rows)}
+	set := &data.Set{Labels: make([]int, s.rows)}
 	for i := range set.Labels {
-		set.Labels[i] = rng.IntN(classes)
+		set.Labels[i] = rng.IntN(s.classes)
 	}
 	return a, set
 }
 
-func calibrator(ctx context.Context, e experiments.Executor, rows, classes, reps int) (float64, error) {
+func calibrator(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error) {
 	rng := newRand()
-	a, set := randomBase(rng, rows, classes)
+	a, set := randomBase(rng, s)
 	var f fastest
 	err := layers.Train(a, layers.Bilinear{}, optim.Settings{
 		Rule: optim.Adam{WeightDecay: 1e-3}, Epochs: reps + 1, Batch: Batch, Observe: f.observe, Executor: e,
@@ -150,18 +156,18 @@ func logProbs(rng *rand.Rand, n, c int, spread float64) *mat.Dense {
 	return layers.LogSoftmax(logits)
 }
 
-func lce(ctx context.Context, e experiments.Executor, rows, classes, reps int) (float64, error) {
+func lce(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error) {
 	const dims = 50
 	rng := newRand()
-	z := mat.NewDense(rows, dims, nil)
-	for i := range rows {
+	z := mat.NewDense(s.rows, dims, nil)
+	for i := range s.rows {
 		for j := range dims {
 			z.Set(i, j, rng.NormFloat64()*(12-11*float64(j)/(dims-1)))
 		}
 	}
-	p, labels := logProbs(rng, rows, classes, 3), make([]int, rows)
+	p, labels := logProbs(rng, s.rows, s.classes, 3), make([]int, s.rows)
 	for i := range labels {
-		labels[i] = rng.IntN(classes)
+		labels[i] = rng.IntN(s.classes)
 	}
 	return best(reps, func() error {
 		_, err := metrics.Measure(ctx, p, labels, z, metrics.Settings{Executor: e})

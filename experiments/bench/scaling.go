@@ -8,68 +8,188 @@ import (
 
 	"calibra/experiments"
 	"calibra/experiments/report"
+	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/stat"
 )
 
-// growth is how the time of stage 2 is expected to grow along one axis.
+// growth is how the time of a workload is expected to grow along one axis: as the axis
+// to the power of expected, once what is counted there outweighs the rest.
 type growth struct {
-	title, axis, unit string
-	points            [][2]int // rows N, classes C
-	place             func(rows, classes int) float64
-	slope             float64 // seconds ∝ place^slope
-	per               func(rows int) float64
+	key, title string
+	measure    func(context.Context, experiments.Executor, size, int) (float64, error)
+	axis       string
+	along      []int
+	at         func(int) size
+	expected   float64
 }
 
+// growths are the axes of the three workloads. Stage 2 costs K·C² a row however many slots
+// there are, stage 1 2·M·K a row, and LCE meets all pairs of rows.
 var growths = []growth{
 	{
-		title: "10 classes", axis: "rows N", unit: "seconds an epoch", points: [][2]int{{10000, 10}, {20000, 10}, {40000, 10}, {80000, 10}},
-		place: func(rows, _ int) float64 { return float64(rows) }, slope: 1, per: func(int) float64 { return 1 },
+		key: "calibrator_epoch_s", title: "stage 2, 10 classes", measure: calibrator, axis: "rows",
+		along: []int{10000, 20000, 40000, 80000}, at: func(n int) size { return ofRows(n, 10) }, expected: 1,
 	},
 	{
-		title: "an epoch of 1,024 rows", axis: "classes C", unit: "seconds a row", points: [][2]int{{1024, 10}, {1024, 30}, {1024, 100}, {1024, 300}, {1024, 1000}},
-		place: func(_, classes int) float64 { return float64(classes) }, slope: 2, per: func(rows int) float64 { return float64(rows) },
+		key: "calibrator_epoch_s", title: "stage 2, 1,024 rows", measure: calibrator, axis: "classes",
+		along: []int{10, 30, 100, 300, 1000}, at: func(n int) size { return ofRows(1024, n) }, expected: 2,
+	},
+	{
+		key: "calibrator_epoch_s", title: "stage 2, 1,024 rows, 100 classes", measure: calibrator, axis: "codewords",
+		along: []int{32, 64, 128, 256, 512}, at: func(n int) size { return size{1024, 100, n, Slots} }, expected: 1,
+	},
+	{
+		key: "calibrator_epoch_s", title: "stage 2, 1,024 rows, 100 classes", measure: calibrator, axis: "slots",
+		along: []int{16, 32, 64, 128, 256}, at: func(n int) size { return size{1024, 100, Codewords, n} },
+	},
+	{
+		key: "quantizer_epoch_s", title: "stage 1, 2,048 rows", measure: quantizer, axis: "codewords",
+		along: []int{32, 64, 128, 256, 512}, at: func(n int) size { return size{2048, 10, n, Slots} }, expected: 1,
+	},
+	{
+		key: "quantizer_epoch_s", title: "stage 1, 2,048 rows", measure: quantizer, axis: "slots",
+		along: []int{16, 32, 64, 128, 256}, at: func(n int) size { return size{2048, 10, Codewords, n} },
+	},
+	{
+		key: "lce_s", title: "LCE, 10 classes", measure: lce, axis: "rows",
+		along: []int{2500, 5000, 10000, 20000}, at: func(n int) size { return ofRows(n, 10) }, expected: 2,
 	},
 }
 
-// Scaling times epochs of stage 2 as the rows and the classes grow, and draws both:
-// cost should grow as N and, once C² outweighs what a step costs anyway, as C². Before
-// each measurement observe, if not nil, is told how many of all are done and which
-// is next. Measured are rows, classes and seconds.
-func Scaling(ctx context.Context, e experiments.Executor, reps int, observe func(done, of int, next string)) (figure *report.Figure, measured [][3]float64, err error) {
-	var of int
+// Scale is how the time of one workload grows along one axis.
+type Scale struct {
+	Key      string  // of the workload in the JSON report
+	Title    string  // what it is
+	Axis     string  // rows, classes, codewords or slots
+	Measured float64 // the exponent of a line through the logarithms
+	Expected float64 // and that of the operations
+	Points   []Point
+}
+
+// Point is one measurement: an epoch, or one evaluation of LCE.
+type Point struct {
+	Rows, Classes, Codewords, Slots int
+	Seconds                         float64
+	along                           float64
+}
+
+// Scales times epochs of both stages and LCE as rows, classes, codewords and slots grow.
+// Before each measurement observe, if not nil, is told how many of all are done and which
+// is next.
+func Scales(ctx context.Context, e experiments.Executor, reps int, observe func(done, of int, next string)) ([]Scale, error) {
+	var done, of int
 	for _, g := range growths {
-		of += len(g.points)
+		of += len(g.along)
 	}
-	var panels []report.LinePanel
+	var scales []Scale
 	for _, g := range growths {
-		var places, seconds, ideal []float64
-		ticks := map[float64]string{}
-		for _, p := range g.points {
-			rows, classes := p[0], p[1]
+		s := Scale{Key: g.key, Title: g.title, Axis: g.axis, Expected: g.expected}
+		for _, n := range g.along {
 			if observe != nil {
-				observe(len(measured), of, fmt.Sprintf("%d rows, %d classes", rows, classes))
+				observe(done, of, fmt.Sprintf("%s, %d %s", g.title, n, g.axis))
 			}
-			s, err := calibrator(ctx, e, rows, classes, reps)
+			at := g.at(n)
+			seconds, err := g.measure(ctx, e, at, reps)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			measured = append(measured, [3]float64{float64(rows), float64(classes), s})
-			at := g.place(rows, classes)
-			places, seconds = append(places, at), append(seconds, s/g.per(rows))
+			s.Points = append(s.Points, Point{at.rows, at.classes, at.codewords, at.slots, seconds, float64(n)})
+			done++
+		}
+		s.Measured = s.exponent()
+		scales = append(scales, s)
+	}
+	return scales, nil
+}
+
+// Efficiency is how well a workload uses threads.
+type Efficiency struct {
+	Key       string
+	Threads   int
+	One, All  float64 // seconds on one thread, and on all
+	Efficient float64 // One / (Threads · All): 1 where no thread ever waits
+}
+
+// Efficiencies times each workload on one thread and on all. It sets simd.SetThreads,
+// and takes the limit off again.
+func Efficiencies(ctx context.Context, workloads []Workload, reps int, observe func(done, of int, next string)) ([]Efficiency, error) {
+	all := simd.Threads()
+	defer simd.SetThreads(0)
+	var out []Efficiency
+	for i, w := range workloads {
+		if observe != nil {
+			observe(i, len(workloads), w.Key+" on one thread and on all")
+		}
+		e := Efficiency{Key: w.Key, Threads: all}
+		for _, on := range []struct {
+			threads int
+			seconds *float64
+		}{{1, &e.One}, {all, &e.All}} {
+			simd.SetThreads(on.threads)
+			figure, err := w.Measure(ctx, reps)
+			if err != nil {
+				return nil, err
+			}
+			*on.seconds = figure
+			if w.PerSecond {
+				*on.seconds = 1 / figure
+			}
+		}
+		e.Efficient = e.One / (float64(all) * e.All)
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// DrawScales draws the times beside those that the expected exponent would give, from the
+// last point down.
+func DrawScales(scales []Scale) *report.Figure {
+	var panels []report.LinePanel
+	for _, s := range scales {
+		along, seconds := s.along(), s.seconds()
+		ticks, ideal := map[float64]string{}, make([]float64, len(along))
+		last := len(along) - 1
+		for i, at := range along {
 			ticks[at] = strconv.Itoa(int(at))
+			ideal[i] = seconds[last] * math.Pow(at/along[last], s.Expected)
 		}
-		_, exponent := stat.LinearRegression(logs(places), logs(seconds), nil, false)
-		last := len(places) - 1
-		for _, at := range places {
-			ideal = append(ideal, seconds[last]*math.Pow(at/places[last], g.slope))
-		}
-		panels = append(panels, report.LinePanel{Title: g.title, X: g.axis, Y: g.unit, Log: true, LogY: true, Places: ticks, Named: true, Series: []report.Series{
-			{Name: fmt.Sprintf("measured, exponent %.2f", exponent), Ours: true, X: places, Mean: seconds},
-			{Name: fmt.Sprintf("ideal, exponent %g", g.slope), Kind: report.Prediction, X: places, Mean: ideal},
+		panels = append(panels, report.LinePanel{Title: s.Title, X: s.Axis, Y: s.unit(), Log: true, LogY: true, Places: ticks, Named: true, Series: []report.Series{
+			{Name: fmt.Sprintf("measured, exponent %.2f", s.Measured), Ours: true, X: along, Mean: seconds},
+			{Name: fmt.Sprintf("expected, exponent %g", s.Expected), Kind: report.Prediction, X: along, Mean: ideal},
 		}})
 	}
-	return report.Lines(panels), measured, nil
+	return report.Lines(panels)
+}
+
+// exponent is the slope of a line through the logarithms of times and places.
+func (s Scale) exponent() float64 {
+	_, slope := stat.LinearRegression(logs(s.along()), logs(s.seconds()), nil, false)
+	return slope
+}
+
+// unit is what is timed; panels of one unit share their axis.
+func (s Scale) unit() string {
+	if s.Key == "lce_s" {
+		return "seconds"
+	}
+	return "seconds an epoch"
+}
+
+func (s Scale) along() []float64 {
+	return s.each(func(p Point) float64 { return p.along })
+}
+
+func (s Scale) seconds() []float64 {
+	return s.each(func(p Point) float64 { return p.Seconds })
+}
+
+func (s Scale) each(of func(Point) float64) []float64 {
+	out := make([]float64, len(s.Points))
+	for i, p := range s.Points {
+		out[i] = of(p)
+	}
+	return out
 }
 
 func logs(x []float64) []float64 {

@@ -20,7 +20,7 @@ type benchCmd struct {
 	Only string `placeholder:"KEY,…" help:"Only these workloads, by their JSON key."`
 	JSON bool   `help:"Print one JSON object."`
 
-	Scaling string `type:"path" placeholder:"DIR" help:"Draw time against rows and classes instead, as scaling.svg, .png and .csv in this directory."`
+	Scaling string `type:"path" placeholder:"DIR" help:"Measure how time grows with rows, classes, codewords and slots, and how well threads are used, instead; written as scaling.svg, .png, .csv and threads.csv in this directory."`
 
 	deviceFlag
 }
@@ -101,31 +101,66 @@ func (c *benchCmd) workloads(executor experiments.Executor) ([]bench.Workload, e
 }
 
 // scalingFiles are what scaling writes.
-var scalingFiles = append(pictures("scaling"), "scaling.csv")
+var scalingFiles = append(pictures("scaling"), "scaling.csv", "threads.csv")
 
-// scaling draws how the time of an epoch grows.
+// scaling measures how the time of a workload grows, and what a second thread saves.
 func (c *benchCmd) scaling(ctx context.Context, t *terminal, executor experiments.Executor) error {
 	undo, err := experiments.PrepareDir(c.Scaling, "bench", scalingFiles...)
 	if err != nil {
 		return err
 	}
 	defer undo()
-	bar := t.progress()
-	figure, measured, err := bench.Scaling(ctx, executor, c.Reps, func(done, of int, next string) { bar.at(float64(done), float64(of), next) })
-	bar.clear()
+	workloads, err := c.workloads(executor)
 	if err != nil {
 		return err
 	}
+	bar := t.progress()
+	defer bar.clear()
+	at := func(done, of int, next string) { bar.at(float64(done), float64(of), next) }
+	scales, err := bench.Scales(ctx, executor, c.Reps, at)
+	if err != nil {
+		return err
+	}
+	threads, err := bench.Efficiencies(ctx, workloads, c.Reps, at)
+	if err != nil {
+		return err
+	}
+	bar.clear()
 	out := data.NewFolder(c.Scaling, "bench")
 	defer out.Discard()
-	figure.Add(out, "scaling")
-	csv := []byte("rows,classes,seconds_per_epoch\n")
-	for _, m := range measured {
-		csv = fmt.Appendf(csv, "%.0f,%.0f,%.6f\n", m[0], m[1], m[2])
-	}
+	bench.DrawScales(scales).Add(out, "scaling")
+	growth, csv := scaleTable(scales)
 	out.WriteBytes("scaling.csv", csv)
+	used, csv := threadTable(threads)
+	out.WriteBytes("threads.csv", csv)
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return t.printf("%s\nwrote scaling.svg, .png and .csv to %s\n", csv, c.Scaling)
+	t.tables(growth, used)
+	return t.printf("\nwrote scaling.svg, .png, .csv and threads.csv to %s\n", c.Scaling)
+}
+
+// scaleTable is the exponents for people, and the measurements for a file.
+func scaleTable(scales []bench.Scale) (*table, []byte) {
+	list := &table{columns: []column{{head: "exponent"}, {head: "expected"}, {head: "of the time along", left: true}, {head: "in", left: true}}}
+	csv := []byte("workload,axis,rows,classes,codewords,slots,seconds_per_epoch\n")
+	for _, s := range scales {
+		list.add(decimals(s.Measured, 2), decimals(s.Expected, 0), words(s.Axis), words(s.Title))
+		for _, p := range s.Points {
+			csv = fmt.Appendf(csv, "%s,%s,%d,%d,%d,%d,%.6f\n", s.Key, s.Axis, p.Rows, p.Classes, p.Codewords, p.Slots, p.Seconds)
+		}
+	}
+	return list, csv
+}
+
+// threadTable is the same of threads.
+func threadTable(threads []bench.Efficiency) (*table, []byte) {
+	list := &table{columns: []column{{head: "one thread"}, {head: "all"}, {head: "threads"}, {head: "efficiency"}, {head: "workload", left: true}}}
+	csv := []byte("workload,threads,seconds_one,seconds_all,efficiency\n")
+	for _, e := range threads {
+		seconds := func(s float64) cell { return words(fmt.Sprintf("%.3g s", s)) }
+		list.add(seconds(e.One), seconds(e.All), words(fmt.Sprint(e.Threads)), words(fmt.Sprintf("%.0f %%", 100*e.Efficient)), words(e.Key))
+		csv = fmt.Appendf(csv, "%s,%d,%.9f,%.9f,%.3f\n", e.Key, e.Threads, e.One, e.All, e.Efficient)
+	}
+	return list, csv
 }
