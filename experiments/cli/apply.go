@@ -21,16 +21,6 @@ type applyCmd struct {
 	inputFlags
 }
 
-func (applyCmd) Help() string {
-	return `Example:
-
-  calibra apply --model runs/vq --in features.npz --out calibrated.npz
-  calibra apply --model runs/vq --in features.parquet --out calibrated.parquet
-  calibra apply --model runs/vq --in features.npz --intervals 0.9 --out calibrated.npz
-  calibra apply --model runs/vq --in features.npz --sets 0.9 --out calibrated.npz
-  calibra apply --model runs/vq --in features.npz --intervals 0.9 --two-stage --out calibrated.npz`
-}
-
 func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	held, err := data.Hold(modelFile(c.Model)) // the model and its embedding are read one after the other
 	if err != nil {

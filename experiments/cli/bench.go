@@ -25,18 +25,6 @@ type benchCmd struct {
 	deviceFlag
 }
 
-func (benchCmd) Help() string {
-	return `Example:
-
-  calibra bench
-  calibra bench --only lce_s_c10,lce_s_c100_5000rows --json
-  calibra bench --scaling runs/scaling
-
-"Of the limit" compares a workload with what this machine could do at best: its
-arithmetic at the rate of a matrix product, or its memory traffic at the rate of a
-copy, both measured in the same run.`
-}
-
 func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	if c.Rows < bench.Codewords || c.Reps < 1 {
 		return data.Inputf("", "--rows must be at least %d and --reps at least 1", bench.Codewords)

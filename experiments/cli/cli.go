@@ -10,6 +10,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 
 	"calibra/data"
@@ -72,12 +74,6 @@ func (versionFlag) BeforeReset(k *kong.Kong, t *terminal) error {
 
 type helpCmd struct {
 	Command string `arg:"" optional:"" help:"Command to explain; without one, all are listed."`
-}
-
-func (helpCmd) Help() string {
-	return `Example:
-
-  calibra help fit`
 }
 
 // greeting is what calibra says without arguments.
@@ -177,7 +173,7 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 			writeExitCodes(k.Stdout)
 			return nil
 		}),
-		kong.PostBuild(func(k *kong.Kong) error { return tellSources(k, methods) }),
+		kong.PostBuild(func(k *kong.Kong) error { return explain(k, methods) }),
 		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
 		kong.NamedMapper("input", decodeInput(methods)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
@@ -185,16 +181,26 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 	)
 }
 
-// tellSources adds the raw sources of another module to the help of --data.
-func tellSources(k *kong.Kong, methods *experiments.Catalog) error {
-	var text string
+// helps are what --help says of each command besides its flags, NAME.txt.
+//
+//go:embed help
+var helps embed.FS
+
+// explain gives the commands their help, and tells of the raw sources of another module in that of --data.
+func explain(k *kong.Kong, methods *experiments.Catalog) error {
+	var sources string
 	for _, s := range methods.RawSources() {
-		text += fmt.Sprintf(" Or %s:REST, %s.", s.Name, cmp.Or(s.Line, "rows of a source of this program's own"))
+		sources += fmt.Sprintf(" Or %s:REST, %s.", s.Name, cmp.Or(s.Line, "rows of a source of this program's own"))
 	}
 	for _, command := range k.Model.Children {
+		text, err := helps.ReadFile("help/" + command.Name + ".txt")
+		if err != nil {
+			return err
+		}
+		command.Detail = strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "${studies}", strings.Join(claims(), ", "))
 		for _, f := range command.Flags {
 			if f.Name == "data" {
-				f.Help += text
+				f.Help += sources
 			}
 		}
 	}

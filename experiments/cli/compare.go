@@ -29,24 +29,6 @@ type compareCmd struct {
 	deviceFlag
 }
 
-func (compareCmd) Help() string {
-	return `Example:
-
-  calibra compare --in features.npz --out runs/compare
-  calibra compare --in features.npz --methods vq,ts,dc,sm --seeds 42-44 --out runs/four
-
-Without --methods it fits those that answer whether to calibrate, and how: the classifier
-as it is, temperature scaling, structured matrix scaling, the paper's calibrator, and the
-mixture of anchored maps. The verdict says which is best, what is not told apart from it,
-and what harms.
-
-Local metrics are measured in each method's own embedding and in one shared by all.
-LCE and NLL of every method are compared with the best one's on the same test rows.
-
-A comparison that was interrupted goes on where it stopped when the same command is
-given again; the fits that ended are kept in OUT/cells.`
-}
-
 func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	set, err := c.settings(methods)
 	if err != nil {

@@ -30,21 +30,6 @@ type diagnoseCmd struct {
 	JSON      bool   `name:"json" help:"Print the diagnosis as JSON."`
 }
 
-func (diagnoseCmd) Help() string {
-	return `Example:
-
-  calibra diagnose --in runs/vq/predictions.npz --out runs/vq/diagnosis
-  calibra diagnose --in predictions.npz --features features.npz --out where --json
-
-It tells where a classifier is miscalibrated, and what to do: what a correction of the
-predictions alone would save, what one that looks at the latent space too, and the command.
-Regions of the latent space are found on one half of the rows and tested on the other, then
-the halves change places. Of calibrated predictions, at most one diagnosis in twenty calls
-anything wrong. diagnosis.html has a map of the latent space and a table of all regions; open
-it in a browser. diagnosis.json lists the rows of the regions, up to 100,000 of them, or all
-with --all-rows.`
-}
-
 func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	if err := c.check(); err != nil {
 		return err

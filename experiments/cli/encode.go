@@ -33,24 +33,6 @@ type encodeCmd struct {
 	sources []data.RawSource // of the catalog
 }
 
-func (encodeCmd) Help() string {
-	return `Writes the penultimate features, logits and labels of the calibration rows and of the
-test rows, in the file that every other command takes. The network must not have been
-trained on these rows: --seed divides tables and training images, and CIFAR's official
-test images are the calibration rows, as in the paper.
-
-An encoding that was interrupted goes on where it stopped when the same command is
-given again.
-
-Example:
-
-  calibra encode --model resnet50.onnx --preset resnet --data cifar-10-binary.tar.gz --out cifar10-resnet50.npz
-  calibra encode --model vit.onnx --preset vit --features-output pooled --logits-output scores --data tissuemnist.npz --out tissue-vit.npz
-  calibra encode --model encoders/letter-ftt --out letter-ftt.npz
-  calibra encode --model encoders/cifar10 --corrupt shot_noise --severity 4 --out cifar10-resnet.npz
-  calibra study ood --data letter-ftt.npz --shifted letter-ftt-shifted.npz --out runs/ood`
-}
-
 func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
 	c.sources = catalog.RawSources()
 	if !strings.HasSuffix(c.Out, ".npz") {

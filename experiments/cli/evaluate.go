@@ -34,23 +34,6 @@ type evaluateCmd struct {
 	deviceFlag
 }
 
-func (evaluateCmd) Help() string {
-	return `Example:
-
-  calibra evaluate --in predictions.npz
-  calibra evaluate --in predictions.npz --protocol formula --json > report.json
-  calibra evaluate --in predictions.npz --embedding embedding_own --plots figures
-  calibra evaluate --in predictions.npz --features features.npz --html report.html
-  calibra evaluate --in million.npz --anchors 2000 --folds 0
-  calibra evaluate --in shard3.npz --first 200000 --totals parts/3.totals
-  calibra evaluate --in parts
-
-Every metric comes with its 95 % bootstrap interval and with its noise floor: what
-the same metric shows when labels are redrawn from the predictions, so that they
-are perfectly calibrated. Where the file has class_names or groups (N), a table tells of each. Recoverable NLL is what corrections save on rows they were not
-fitted to: of the predictions alone (global), and what the embedding adds to that (local).`
-}
-
 func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
 	settings, uncertainty, err := c.settings()
 	if err != nil {

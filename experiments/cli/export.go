@@ -18,22 +18,6 @@ type exportCmd struct {
 	LogitsOutput   string `placeholder:"NAME" help:"Output of the backbone that holds the logits (logits, or its only output)."`
 }
 
-func (exportCmd) Help() string {
-	return `Example:
-
-  calibra export --model runs/stacked --onnx stacked.onnx
-  calibra export --model runs/stacked --onnx calibrated.onnx --backbone resnet.onnx
-
-In Python:
-
-  import onnxruntime
-  session = onnxruntime.InferenceSession("stacked.onnx")
-  p, = session.run(["probabilities"], {"features": features, "logits": logits})
-
-Features and logits are float32. Methods that predict a row with the help of other rows
-(kc, kc-original, pc, pc-bins, dac, stacked-shuffled) cannot be exported.`
-}
-
 func (c *exportCmd) Run(methods *experiments.Catalog) error {
 	path := modelFile(c.Model)
 	model, method, err := methods.Load(path)

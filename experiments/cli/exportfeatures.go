@@ -17,27 +17,6 @@ type exportFeaturesCmd struct {
 	Out     string `required:"" type:"path" placeholder:"F.npz" help:"File to write."`
 }
 
-func (exportFeaturesCmd) Help() string {
-	return `Writes the rows that the studies judge on for a seed, so that other programs can enter: an npz
-file that every other command takes too, with
-
-  P_features   N×M  what the classifier saw last, of P = cal and P = test
-  P_logits     N×C  what it said
-  P_labels     N    what was true, 0…C−1
-  P_rows       N    the rows' numbers in the table that they come from, where they have some
-  class_names  C    where the classes have names
-  provenance   1    JSON: format, data and their digest, encoder, seed, program
-
-Calibration rows are for fitting, and for choosing anything; test rows are for judging alone.
-Validation rows are no part of the file: studies draw them from the calibration rows
-(--split paper).
-
-Example:
-
-  calibra export-features --data letter --encoder mlp --seed 200 --out letter-200.npz
-  calibra compare --in letter-200.npz --out runs/letter-200`
-}
-
 // exported is what a file says of where it comes from.
 type exported struct {
 	Format  string              `json:"format"`

@@ -33,32 +33,6 @@ type fitCmd struct {
 	deviceFlag
 }
 
-func (fitCmd) Help() string {
-	return `Example:
-
-  calibra fit --in features.npz --method vq --out runs/vq
-  calibra fit --in features.npz --method ts --split none --out runs/ts
-  calibra fit --in features.npz --method auto --out runs/auto
-  calibra fit --in features.npz --method stacked --out runs/stacked
-  calibra fit --in letter --method ts --out runs/letter
-
-Prints the test rows' errors before and after, with their noise floors, says so if the fit
-does harm, and then names a method that does not.
-
-F.npz may as well be Parquet (.parquet), Arrow, Feather (.arrow, .feather) or csv (.csv, .csv.gz),
-with a row for each example: columns feature_0, …, logit_0, …, label, and set, which says cal, val
-or test; Parquet and Arrow may have lists of numbers, features and logits, as well. Labels are
-integers 0…C−1, truth values or names of classes; class_names and feature_names are kept with the
-model. Labels of N rows and C columns are probabilities of the classes, which sum to 1. A weight
-that is a whole number is that many copies of its row; what cannot learn from weights between, or
-from probabilities, says so by name. HDF5 becomes npz in Python, in two lines that the error shows.
-
-A file with val_* rows is validated on them under paper and tables. With --split none
-all calibration rows are fitted; a method that stops early first finds its number of
-epochs on nine tenths of them, validated on the last. Ctrl-C keeps what was learned
-so far as model.safetensors.`
-}
-
 func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	method, err := methods.Find(c.Method)
 	if err != nil {

@@ -14,12 +14,6 @@ type infoCmd struct {
 	JSON bool `help:"Print JSON."`
 }
 
-func (infoCmd) Help() string {
-	return `Example:
-
-  calibra info`
-}
-
 // modules are those whose version can change a result.
 var modules = []string{"gorgonia.org/gorgonia", "gorgonia.org/tensor", "gonum.org/v1/gonum"}
 

@@ -11,16 +11,6 @@ type methodsCmd struct {
 	JSON bool   `help:"Print JSON."`
 }
 
-func (methodsCmd) Help() string {
-	return `Example:
-
-  calibra methods
-  calibra methods vq
-
-With a name, prints the method's settings: the key that --set and --config take, its
-default, its type, and the value in the paper or in the code behind its tables.`
-}
-
 func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if c.Name != "" {
 		return c.settings(t, methods)

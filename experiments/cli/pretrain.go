@@ -41,21 +41,6 @@ type pretrainCmd struct {
 	deviceFlag
 }
 
-func (pretrainCmd) Help() string {
-	return `Trains a classifier on raw rows, from which calibra encode reads features and
-logits. Training stops early on the NLL of validation rows; the best weights so far are
-in DIR after every epoch, and Ctrl-C keeps them. The rows that calibrate and test are
-set aside by the seed, and config.json says how.
-
-Example:
-
-  calibra pretrain --data letter --encoder ftt --out encoders/letter-ftt
-  calibra pretrain --data satellite --encoder resmlp --held-out 0.2 --out encoders/satellite
-  calibra pretrain --data cifar-10-binary.tar.gz --encoder resnet --epochs 30 --out encoders/cifar10
-  calibra pretrain --data letter --encoder ftt --network '{"token":96,"blocks":3}' --out encoders/wide
-  calibra pretrain --data cifar-10-binary.tar.gz --encoder resnet --weights torch.safetensors --epochs 0 --out encoders/torch`
-}
-
 func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments.Catalog) error {
 	network, err := c.network()
 	if err != nil {

@@ -21,19 +21,6 @@ type quickstartCmd struct {
 	JSON bool   `help:"Print the results as JSON."`
 }
 
-func (quickstartCmd) Help() string {
-	return `Trains a small network on the embedded UCI Letter Recognition data (20,000 rows,
-26 classes) until it is accurate and overconfident, then calibrates it three ways: by
-temperature scaling, by the paper's calibrator, and by the mixture that calibra recommends.
-Says which is best and which does harm, and prints the commands that go on from there.
-The mixture judges its maps on 2,000 of the 6,000 calibration rows here, to be quick.
-
-Example:
-
-  calibra quickstart
-  calibra quickstart --seed 1 --out runs/letter`
-}
-
 // quickMethods are the methods of the quickstart, the settings that are not their defaults, and
 // what each is. The w of vq is the best on validation rows of 32, 64 and 128; stacked judges its maps
 // on a third of the rows, in half the time.

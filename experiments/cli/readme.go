@@ -13,16 +13,6 @@ type readmeCmd struct {
 	Root  string `default:"." type:"existingdir" placeholder:"DIR" help:"Root of the repository (${default})."`
 }
 
-func (readmeCmd) Help() string {
-	return `Example:
-
-  calibra readme
-  calibra readme --check
-
-The result files stand beside the pages in experiments/results, and each page names the
-command that writes its own. Copy new ones there, then run calibra readme.`
-}
-
 func (c *readmeCmd) Run(t *terminal) error {
 	files, err := results.Generate(c.Root)
 	if err != nil {

@@ -50,28 +50,6 @@ func (c *studyCmd) list(t *terminal) error {
 	return t.tables(list)
 }
 
-func (studyCmd) Help() string {
-	return `Example:
-
-  calibra study main --data letter --out runs/main
-  calibra study ess --data features.npz --seeds 42,43 --cells runs/main/cells --out runs/ess
-  calibra study ood --data letter --shift noise --out runs/noise
-  calibra study ablate-slots --data features.npz --out runs/slots --dry-run
-  calibra study truth --seeds 42,43 --out runs/truth
-  calibra study main --data letter --out runs/main --list
-  calibra study main --data letter --out runs/main --shard 1/8      # … 8/8, side by side
-  calibra study main --data letter --out runs/main --collect        # when they are done
-
-A study that was interrupted goes on where it stopped when the same command is
-given again; cells that were computed, by this study or by another that shares
---cells, are not computed again. A cell that another program computed, be it an
-earlier build, is stale and is computed again; --keep-stale keeps it.
-
-Any number of processes, on any machines, may compute shares or single cells of one
-directory at once; none waits for another, and one that is killed loses the cell
-it was at. experiments/study/CLUSTER.md has files for Slurm, Snakemake and shells.`
-}
-
 // asked is a study as the flags ask for it: its cells, and how their report is made.
 type asked struct {
 	plan  *study.Plan

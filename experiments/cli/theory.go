@@ -24,26 +24,12 @@ type theoryCmd struct {
 	Out     string   `type:"path" placeholder:"DIR" help:"Directory for report.html, the tables as CSV, Markdown and LaTeX, the figures as CSV, SVG, PNG and PDF, verdict and rows as results.json, and, of all studies, findings.md; they replace those of an earlier run."`
 }
 
-func (theoryCmd) Help() string {
-	var names []string
+// claims are the names of all studies.
+func claims() (names []string) {
 	for _, s := range theory.Studies() {
 		names = append(names, s.Name)
 	}
-	return `Example:
-
-  calibra theory fast
-  calibra theory rate misspecified --seed 7 --out figures
-  calibra theory fast --seeds 0-99 --out runs/seeds
-  calibra theory rate --slots 8 --codewords 20 --zipf 1.2 --map vq
-  calibra theory rate --set codebook.kind=kmeans --set codebook.softness=1
-
-Studies: ` + strings.Join(names, ", ") + `.
-
-Codes: propositions trains a pipeline, and rate may take codes that are fitted to features; both
-take codes of any kind by --set codebook.…. two-stage moves its codewords by the law of the means
-of their slots, and the others draw codes by laws of how often and with which others each occurs.
-
-A quantity outside its band makes the exit code 1.`
+	return names
 }
 
 func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
