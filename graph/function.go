@@ -7,65 +7,68 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// compiled is one description of the rows of a step. Shapes are static in Gorgonia, so it is
+// compiled once per batch size and kept.
+type compiled struct {
+	weights  *Weights
+	describe func(*Builder) gorgonia.Nodes
+	bySize   map[int]*Program
+}
+
+// Weights are those that the outputs depend on.
+func (c *compiled) Weights() *Weights { return c.weights }
+
+// Program is that of so many rows, compiled once.
+func (c *compiled) Program(rows int) (*Program, error) {
+	if p, ok := c.bySize[rows]; ok {
+		return p, nil
+	}
+	b := NewBuilder(c.weights, rows)
+	p, err := b.Compile(c.describe(b)...)
+	if err == nil {
+		c.bySize[rows] = p
+	}
+	return p, err
+}
+
+// run computes the outputs for the given rows, without the steps that again says are done: those
+// that depend on rows and tables alone.
+func (c *compiled) run(rows []int32, again func(*Program) bool) (*Program, error) {
+	p, err := c.Program(len(rows))
+	if err != nil {
+		return nil, err
+	}
+	from := again(p)
+	copy(p.Rows.Int32s(), rows)
+	return p, p.run(from)
+}
+
+// anew is an again by which nothing is done yet.
+func anew(*Program) bool { return false }
+
 // Function computes outputs of rows, without a gradient, compiled once per batch
 // size. It is not safe for concurrent use.
 type Function struct {
-	weights  *Weights
-	describe func(*Builder) gorgonia.Nodes
-	bySize   map[int]*evaluation
-}
-
-type evaluation struct {
-	program *Program
+	compiled
 	outputs []gorgonia.Value
 }
 
 // NewFunction compiles what describe builds: the outputs of the rows of a step.
 func NewFunction(w *Weights, describe func(*Builder) gorgonia.Nodes) *Function {
-	return &Function{w, describe, map[int]*evaluation{}}
+	return &Function{compiled: compiled{w, describe, map[int]*Program{}}}
 }
-
-// Weights are those that the outputs depend on.
-func (f *Function) Weights() *Weights { return f.weights }
 
 // Of computes the outputs for the given rows, valid until the next call.
 func (f *Function) Of(rows []int32) ([]gorgonia.Value, error) {
-	e, err := f.compile(len(rows))
+	p, err := f.run(rows, anew)
 	if err != nil {
 		return nil, err
 	}
-	copy(e.program.Rows.Int32s(), rows)
-	if err := e.program.Run(); err != nil {
-		return nil, err
+	f.outputs = f.outputs[:0]
+	for i := range p.Outputs {
+		f.outputs = append(f.outputs, p.Output(i))
 	}
-	for i := range e.outputs {
-		e.outputs[i] = e.program.Output(i)
-	}
-	return e.outputs, nil
-}
-
-// Program is that of so many rows, compiled once.
-func (f *Function) Program(rows int) (*Program, error) {
-	e, err := f.compile(rows)
-	if err != nil {
-		return nil, err
-	}
-	return e.program, nil
-}
-
-func (f *Function) compile(n int) (*evaluation, error) {
-	if e, ok := f.bySize[n]; ok {
-		return e, nil
-	}
-	b := NewBuilder(f.weights, n)
-	nodes := f.describe(b)
-	p, err := b.Compile(nodes...)
-	if err != nil {
-		return nil, err
-	}
-	e := &evaluation{p, make([]gorgonia.Value, len(nodes))}
-	f.bySize[n] = e
-	return e, nil
+	return f.outputs, nil
 }
 
 // Each runs f over rows 0…n−1 in batches of at most size and hands each batch's
@@ -93,7 +96,7 @@ func (f *Function) Tables(n, size int) ([]*tensor.Dense, error) {
 	var tables []*tensor.Dense
 	err := f.Each(n, size, func(lo int, out []gorgonia.Value) error {
 		if tables == nil {
-			tables = f.bySize[min(size, n)].program.NewOutputs(n)
+			tables = f.bySize[min(size, n)].NewOutputs(n)
 		}
 		for i, t := range tables {
 			part := out[i].(*tensor.Dense)
