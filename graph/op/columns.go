@@ -1,6 +1,9 @@
 package op
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Columns is the columns of X (B×M) at the given indices, in that order; an index
 // may not repeat.
@@ -16,20 +19,12 @@ func Category(j int) Op { return Op{CategoryOp{j}} }
 // PickColumnsOp is the op of [Columns].
 type PickColumnsOp struct{ Index []int }
 
-func (PickColumnsOp) Signature() []Kind                 { return []Kind{Matrix, Matrix} }
-func (o PickColumnsOp) Shape(in []Shape) (Shape, error) { return picked(in[0], o.Index...) }
-func (o PickColumnsOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, pickColumns[float32], pickColumns[float64])
+func (o PickColumnsOp) Form() string {
+	return fmt.Sprintf("B M -> B %d where %d M-%d", len(o.Index), slices.Min(o.Index), slices.Max(o.Index)+1)
 }
 
-// picked is the shape of some columns of x.
-func picked(x Shape, index ...int) (Shape, error) {
-	for _, j := range index {
-		if j < 0 || j >= x[1] {
-			return nil, errShapes
-		}
-	}
-	return Shape{x[0], len(index)}, nil
+func (o PickColumnsOp) Run(out Value, in []Value) {
+	Dispatch(o, out, in, pickColumns[float32], pickColumns[float64])
 }
 
 func pickColumns[F Float](o PickColumnsOp, v Args[F]) {
@@ -97,8 +92,10 @@ func (JoinColumnsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // CategoryOp is the op of [Category].
 type CategoryOp struct{ Column int }
 
-func (CategoryOp) Signature() []Kind                 { return []Kind{Matrix, Codes} }
-func (o CategoryOp) Shape(in []Shape) (Shape, error) { return picked(in[0], o.Column) }
+func (o CategoryOp) Form() string {
+	return fmt.Sprintf("B M -> int B 1 where %d M-%d", o.Column, o.Column+1)
+}
+
 func (o CategoryOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, toCodes[float32], toCodes[float64])
 }

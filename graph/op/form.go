@@ -18,8 +18,9 @@ import (
 //	"K d, int B w -> B w*d"            int: of int32, as codes and labels are
 //	"B H, 1 -> B H"                    a number is that length; () is a scalar
 //	"R C, int B w -> B C where R/w"    quotients must come out whole, those after where too
+//	"B C -> int B 3 where C-3"         and differences must not be negative
 //
-// A length may be computed of others by +, * and /, from the right. A number that a kernel has in a field is written
+// A length may be computed of others by -, +, * and /, the weakest first, each from the right. A number that a kernel has in a field is written
 // with [fmt.Sprintf].
 type Formed interface {
 	Kernel
@@ -97,7 +98,7 @@ func SameShape(in []Shape) (Shape, error) {
 type form struct {
 	kinds []Kind
 	axes  [][]string
-	whole []string // what must come out whole
+	where []string // what must come out whole and not negative
 }
 
 var forms sync.Map // of those read, by their text
@@ -107,8 +108,8 @@ func parse(text string) *form {
 		return f.(*form)
 	}
 	f := new(form)
-	shapes, whole, _ := strings.Cut(text, " where ")
-	f.whole = strings.Fields(whole)
+	shapes, where, _ := strings.Cut(text, " where ")
+	f.where = strings.Fields(where)
 	in, out, ok := strings.Cut(shapes, " -> ")
 	if !ok {
 		return f
@@ -144,7 +145,7 @@ func Bind(text string, in []Shape) (Lengths, error) {
 			return nil, errShapes
 		}
 		for k, axis := range axes {
-			if _, known := lengths[axis]; !known && !strings.ContainsAny(axis, "*/+0123456789") {
+			if _, known := lengths[axis]; !known && !strings.ContainsAny(axis, "*/+-0123456789") {
 				lengths[axis] = in[i][k]
 			}
 		}
@@ -154,7 +155,7 @@ func Bind(text string, in []Shape) (Lengths, error) {
 			return nil, errShapes
 		}
 	}
-	_, err := lengths.all(f.whole)
+	_, err := lengths.all(f.where)
 	return lengths, err
 }
 
@@ -170,10 +171,10 @@ func (l Lengths) all(words []string) (Shape, error) {
 	return s, nil
 }
 
-// Of is what a word stands for, such as B*C; not ok where it is unknown or a quotient is not
-// whole.
+// Of is what a word stands for, such as B*C; not ok where it is unknown, a quotient is not
+// whole or a difference negative.
 func (l Lengths) Of(word string) (n int, ok bool) {
-	for _, sign := range "+*/" {
+	for _, sign := range "-+*/" {
 		first, second, found := strings.Cut(word, string(sign))
 		if !found {
 			continue
@@ -181,8 +182,10 @@ func (l Lengths) Of(word string) (n int, ok bool) {
 		x, okX := l.Of(first)
 		y, okY := l.Of(second)
 		switch {
-		case !okX || !okY || sign == '/' && (y == 0 || x%y != 0):
+		case !okX || !okY || sign == '/' && (y == 0 || x%y != 0) || sign == '-' && x < y:
 			return 0, false
+		case sign == '-':
+			return x - y, true
 		case sign == '+':
 			return x + y, true
 		case sign == '*':

@@ -38,7 +38,7 @@ func Fuse(o gorgonia.Op, inputs []*Node) (gorgonia.Op, []*Node) {
 
 // FuseHere replaces an op by one that this process alone has code for, if there is one: scores
 // and slopes of a product that is too large to be made (dirichletproduct.go), and ops that look
-// something up in data, which an op of its own then does before them (byplace.go, pieces.go).
+// something up in data, which an op of its own then does before them (byplace.go, ramps.go).
 // Where the data are those of the step before, a program takes that op once.
 func FuseHere(o gorgonia.Op, inputs []*Node) (gorgonia.Op, []*Node, bool) {
 	ours, ok := o.(Op)
@@ -65,7 +65,7 @@ func lookedUp(k Kernel, inputs []*Node) (Kernel, []*Node) {
 		}
 		look, then = byPlaceOp(k), scatterByPlaceOp(k)
 	case RampsOp:
-		look, then = piecesOp(k), bendPiecesOp(k)
+		look, then = piecesOp(k), bendOp(k)
 	case RampSumsOp:
 		look, then = piecesOp(k), sumPiecesOp(k)
 	default:
@@ -76,6 +76,15 @@ func lookedUp(k Kernel, inputs []*Node) (Kernel, []*Node) {
 		return nil, nil
 	}
 	return then, append([]*Node{found}, inputs...)
+}
+
+// runLookedUp runs an op that [FuseHere] has not parted: it looks up, and then does what that is for.
+func runLookedUp(look, then Kernel, out Value, in []Value) {
+	found, err := Op{look}.Do(in[0])
+	if err != nil {
+		panic(err)
+	}
+	then.Run(out, append([]Value{found}, in...))
 }
 
 // IsSum reports whether an op is Gorgonia's own addition.

@@ -1,6 +1,10 @@
 package op
 
-import "gonum.org/v1/gonum/blas"
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/blas"
+)
 
 // Products of multi-head attention (Vaswani et al. 2017). B sequences lie below
 // each other, the tokens of each in order; the columns of a token divide into h
@@ -27,10 +31,6 @@ func HeadMixBack(heads, b int) Op { return Op{HeadMixBackOp{heads, b}} }
 // headed is the heads of B sequences.
 type headed struct{ Heads, B int }
 
-func (headed) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix} }
-
-func (h headed) fits(x Shape) bool { return x[1]%h.Heads == 0 && x[0]%h.B == 0 }
-
 // each calls f for every head of every sequence, those of a sequence in order: x is its place
 // among the sequences, p that among all heads, and at its first column of wide ones.
 func (h headed) each(wide int, f func(x, p, at int)) {
@@ -44,14 +44,8 @@ func (h headed) each(wide int, f func(x, p, at int)) {
 // HeadScoresOp is the op of [HeadScores].
 type HeadScoresOp headed
 
-func (o HeadScoresOp) Signature() []Kind { return headed(o).Signature() }
-
-func (o HeadScoresOp) Shape(in []Shape) (Shape, error) {
-	q, k := in[0], in[1]
-	if q[1] != k[1] || !headed(o).fits(q) || !headed(o).fits(k) {
-		return nil, errShapes
-	}
-	return Shape{q[0] * o.Heads, k[0] / o.B}, nil
+func (o HeadScoresOp) Form() string {
+	return fmt.Sprintf("Q d, K d -> Q*%[1]d K/%[2]d where Q/%[2]d d/%[1]d", o.Heads, o.B)
 }
 
 func (o HeadScoresOp) Run(out Value, in []Value) {
@@ -73,14 +67,8 @@ func (o HeadScoresOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // HeadMixOp is the op of [HeadMix].
 type HeadMixOp headed
 
-func (o HeadMixOp) Signature() []Kind { return headed(o).Signature() }
-
-func (o HeadMixOp) Shape(in []Shape) (Shape, error) {
-	p, v := in[0], in[1]
-	if p[1]*o.B != v[0] || p[0]%(o.B*o.Heads) != 0 || !headed(o).fits(v) {
-		return nil, errShapes
-	}
-	return Shape{p[0] / o.Heads, v[1]}, nil
+func (o HeadMixOp) Form() string {
+	return fmt.Sprintf("P T, T*%[2]d d -> P/%[1]d d where P/%[3]d d/%[1]d", o.Heads, o.B, o.Heads*o.B)
 }
 
 func (o HeadMixOp) Run(out Value, in []Value) {
@@ -102,14 +90,8 @@ func (o HeadMixOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // HeadMixBackOp is the op of [HeadMixBack].
 type HeadMixBackOp headed
 
-func (o HeadMixBackOp) Signature() []Kind { return headed(o).Signature() }
-
-func (o HeadMixBackOp) Shape(in []Shape) (Shape, error) {
-	p, x := in[0], in[1]
-	if p[0] != x[0]*o.Heads || !headed(o).fits(x) {
-		return nil, errShapes
-	}
-	return Shape{p[1] * o.B, x[1]}, nil
+func (o HeadMixBackOp) Form() string {
+	return fmt.Sprintf("X*%[1]d T, X d -> T*%[2]d d where X/%[2]d d/%[1]d", o.Heads, o.B)
 }
 
 func (o HeadMixBackOp) Run(out Value, in []Value) {

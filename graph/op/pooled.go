@@ -1,6 +1,7 @@
 package op
 
 import (
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
@@ -27,15 +28,7 @@ func PooledScores(delta float64) Op { return Op{PooledOp{Delta: delta}} }
 // PooledOp is the op of [PooledScores].
 type PooledOp struct{ Delta float64 }
 
-func (PooledOp) Signature() []Kind { return []Kind{Matrix, Matrix, Matrix, Matrix, Codes, Matrix} }
-
-func (PooledOp) Shape(in []Shape) (Shape, error) {
-	if logp, top := in[3], in[4]; top[1] >= logp[1] {
-		return nil, errShapes
-	}
-	return Infer("B K, K C, K C, B C, int B m -> B C", in)
-}
-
+func (PooledOp) Form() string { return "B K, K C, K C, B C, int B m -> B C where C-m+1" }
 func (o PooledOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, pooledScores[float32], pooledScores[float64])
 }
@@ -85,15 +78,7 @@ const pooledForm = "B K, K C, K C, B C, int B m, B C -> "
 // rowRangeOp is rows Lo … Hi−1 of a matrix.
 type rowRangeOp struct{ Lo, Hi int }
 
-func (rowRangeOp) Signature() []Kind { return []Kind{Matrix, Matrix} }
-
-func (o rowRangeOp) Shape(in []Shape) (Shape, error) {
-	if o.Lo < 0 || o.Hi > in[0][0] || o.Lo >= o.Hi {
-		return nil, errShapes
-	}
-	return Shape{o.Hi - o.Lo, in[0][1]}, nil
-}
-
+func (o rowRangeOp) Form() string { return fmt.Sprintf("R C -> %d C where R-%d", o.Hi-o.Lo, o.Hi) }
 func (o rowRangeOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, rowRange[float32], rowRange[float64])
 }

@@ -18,7 +18,7 @@ func Ramps(knots []float64) Op { return Op{RampsOp{knots}} }
 type RampsOp struct{ Knots []float64 }
 
 func (o RampsOp) Form() string              { return fmt.Sprintf("B C, %d 1 -> B C", len(o.Knots)+1) }
-func (o RampsOp) Run(out Value, in []Value) { Dispatch(o, out, in, bend[float32], bend[float64]) }
+func (o RampsOp) Run(out Value, in []Value) { runLookedUp(piecesOp(o), bendOp(o), out, in) }
 
 // line is the knots as an element looks itself up.
 type line struct {
@@ -78,17 +78,6 @@ func (l *line) piece(z float64) int {
 // rampBlock is how many elements one call works on, whatever the number of threads.
 const rampBlock = 1 << 16
 
-func bend[F Float](o RampsOp, args Args[F]) {
-	y, z, l := args.Out(), args.In(0), newLine(o.Knots)
-	start, slope := bent(l, args.In(1))
-	inBlocks(len(z), rampBlock, func(lo, hi int) {
-		for i, x := range z[lo:hi] {
-			m := l.piece(float64(x))
-			y[lo+i] = F(start[m] + slope[m]*float64(x))
-		}
-	})
-}
-
 // bent is f by the slopes v: start + slope·z on each piece.
 func bent[F Float](l *line, v []F) (start, slope []float64) {
 	start, slope = make([]float64, len(v)), make([]float64, len(v))
@@ -119,29 +108,68 @@ func (o RampsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 type RampSumsOp struct{ Knots []float64 }
 
 func (o RampSumsOp) Form() string { return fmt.Sprintf("B C, B C -> %d 1", len(o.Knots)+1) }
-func (o RampSumsOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, sumRamps[float32], sumRamps[float64])
+func (o RampSumsOp) Run(out Value, in []Value) { runLookedUp(piecesOp(o), sumPiecesOp(o), out, in) }
+
+func (RampSumsOp) WRT() []bool { return []bool{false, true} }
+
+func (o RampSumsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
+	return Nodes{nil, Op{RampsOp(o)}.Of(in[0], g)}, nil
 }
 
-func sumRamps[F Float](o RampSumsOp, v Args[F]) {
-	z, g, l := v.In(0), v.In(1), newLine(o.Knots)
-	sumPieces(v.Out(), l, len(z), func(lo, hi int, count, moment []float64) {
-		weight := g[lo:hi]
+// piecesOp says of each element of Z (B×C) in which piece between the knots of [Ramps] it lies.
+type piecesOp struct{ Knots []float64 }
+
+func (piecesOp) Form() string                { return "B C -> int B C" }
+func (o piecesOp) Run(out Value, in []Value) { Dispatch(o, out, in, pieces[float32], pieces[float64]) }
+
+func pieces[F Float](o piecesOp, v Args[F]) {
+	found, z, l := v.OutInts(), v.In(0), newLine(o.Knots)
+	inBlocks(len(z), rampBlock, func(lo, hi int) {
 		for i, x := range z[lo:hi] {
-			m := l.piece(float64(x))
-			count[m] += float64(weight[i])
-			moment[m] += float64(weight[i]) * float64(x)
+			found[lo+i] = int32(l.piece(float64(x)))
 		}
 	})
 }
 
-// sumPieces sets h by sums, which adds of each piece g and g·z of n elements in it, from lo to hi; an element
-// further out has the whole of the piece.
-func sumPieces[F Float](h []F, l *line, n int, add func(lo, hi int, count, moment []float64)) {
-	p, blocks := len(h), (n+rampBlock-1)/rampBlock
+// bendOp is [Ramps] of elements whose pieces are known.
+type bendOp struct{ Knots []float64 }
+
+func (o bendOp) Form() string              { return fmt.Sprintf("int B C, B C, %d 1 -> B C", len(o.Knots)+1) }
+func (o bendOp) Run(out Value, in []Value) { Dispatch(o, out, in, bend[float32], bend[float64]) }
+
+func bend[F Float](o bendOp, v Args[F]) {
+	y, pieces, z := v.Out(), v.Ints(0), v.In(1)
+	start, slope := bent(newLine(o.Knots), v.In(2))
+	inBlocks(len(z), rampBlock, func(lo, hi int) {
+		y, pieces := y[lo:hi], pieces[lo:hi]
+		for i, x := range z[lo:hi] {
+			m := pieces[i]
+			y[i] = F(start[m] + slope[m]*float64(x))
+		}
+	})
+}
+
+// sumPiecesOp is the transpose of [Ramps] for elements whose pieces are known. An element further
+// out than a piece has the whole of it.
+type sumPiecesOp struct{ Knots []float64 }
+
+func (o sumPiecesOp) Form() string { return fmt.Sprintf("int B C, B C, B C -> %d 1", len(o.Knots)+1) }
+func (o sumPiecesOp) Run(out Value, in []Value) {
+	Dispatch(o, out, in, sumPieces[float32], sumPieces[float64])
+}
+
+func sumPieces[F Float](o sumPiecesOp, v Args[F]) {
+	h, pieces, z, g, l := v.Out(), v.Ints(0), v.In(1), v.In(2), newLine(o.Knots)
+	p, blocks := len(h), (len(z)+rampBlock-1)/rampBlock
 	sums := make([]float64, 2*p*blocks) // of each block Σ g, then Σ g·z
 	parallel(blocks, func(b int) {
-		add(b*rampBlock, min((b+1)*rampBlock, n), sums[2*p*b:][:p], sums[2*p*b+p:][:p])
+		lo, hi := b*rampBlock, min((b+1)*rampBlock, len(z))
+		count, moment, weight, pieces := sums[2*p*b:][:p], sums[2*p*b+p:][:p], g[lo:hi], pieces[lo:hi]
+		for i, x := range z[lo:hi] {
+			m := pieces[i]
+			count[m] += float64(weight[i])
+			moment[m] += float64(weight[i]) * float64(x)
+		}
 	})
 	for b := 1; b < blocks; b++ {
 		for m := range 2 * p {
@@ -159,10 +187,4 @@ func sumPieces[F Float](h []F, l *line, n int, add func(lo, hi int, count, momen
 		right += count[m]
 	}
 	h[l.middle] = F(moment[l.middle] + l.far[l.middle]*right + l.left*left)
-}
-
-func (RampSumsOp) WRT() []bool { return []bool{false, true} }
-
-func (o RampSumsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return Nodes{nil, Op{RampsOp(o)}.Of(in[0], g)}, nil
 }

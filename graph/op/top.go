@@ -1,6 +1,9 @@
 package op
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Top is the m largest entries of each row of X (B×C), named by their columns in ascending
 // order (B×m); of equal entries the first are larger.
@@ -9,15 +12,7 @@ func Top(m int) Op { return Op{TopOp{m}} }
 // TopOp is the op of [Top].
 type TopOp struct{ M int }
 
-func (TopOp) Signature() []Kind { return []Kind{Matrix, Codes} }
-
-func (o TopOp) Shape(in []Shape) (Shape, error) {
-	if o.M < 1 || o.M > in[0][1] {
-		return nil, errShapes
-	}
-	return Shape{in[0][0], o.M}, nil
-}
-
+func (o TopOp) Form() string              { return fmt.Sprintf("B C -> int B %[1]d where %[1]d-1 C-%[1]d", o.M) }
 func (o TopOp) Run(out Value, in []Value) { Dispatch(o, out, in, largest[float32], largest[float64]) }
 
 func largest[F Float](o TopOp, v Args[F]) {
