@@ -171,12 +171,11 @@ func TestHostDeviceStagesShareWhatIsThere(t *testing.T) {
 	// Of the calibration rows: their numbers (to compute codes, to check the first step, and the
 	// order of an epoch), log p̂ and label. Of the validation rows: their numbers (to compute
 	// codes, and for the loss), log p̂ and label. What the map learns: receivers, senders, slot
-	// scales and the prior. Adam's two corrections, and the 1 that each of two graphs begins
-	// its gradient with. And what launches for many arrays go by, 40 bytes for each 256 elements
-	// of rows that are taken (row numbers of both codes; log p̂, labels and codes of the first
-	// step that is checked, of the recorded step, and of the validation loss), 32 of each weight.
-	want := 4 * (n*(3+c+1) + held*(2+c+1) + 2*k*c + w + c + 2 + 2)
-	want += 40*(2+2*(2+1+2)+(1+1+1)) + 32*4
+	// scales and the prior. Adam's two corrections, and the 1 that the graph begins its gradient with. And what launches for many arrays go by, 40 bytes for each 256 elements
+	// of rows that are taken (row numbers of both codes; log p̂, labels and codes of the step, which
+	// is checked and recorded, and of the validation loss), 32 of each weight.
+	want := 4 * (n*(3+c+1) + held*(2+c+1) + 2*k*c + w + c + 2 + 1)
+	want += 40*(2+(2+1+2)+(1+1+1)) + 32*4
 	if got := uploaded[2] - uploaded[1]; got != want {
 		t.Errorf("%d bytes travel to the device between the stages, not %d; the codes alone are %d", got, want, 4*n*w)
 	}

@@ -26,7 +26,7 @@ type Device struct {
 	watch     *Stopwatch
 	err       error
 
-	stages map[*staged]bool // those open
+	stages map[*Executor]bool // those open
 }
 
 // Open makes a device of a driver: it loads the kernels.
@@ -39,7 +39,7 @@ func Open(d Driver) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cuda: load the kernels on %s: %w", d.Name(), err)
 	}
-	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d), staging: staging{driver: d}, stages: map[*staged]bool{}}, nil
+	return &Device{driver: d, stream: stream, module: module, functions: map[string]Function{}, pool: newPool(d), staging: staging{driver: d}, stages: map[*Executor]bool{}}, nil
 }
 
 // Name is the card's.

@@ -15,7 +15,13 @@ type Executor struct {
 	device *Device
 	worth  float64 // of a launch; see WherePays
 	falls  bool    // whether the CPU takes over what the device cannot do
+	*notices
+	// What work before left of tables and weights, under the device's lock; nil but between stages.
+	kept map[*tensor.Dense]Memory
+}
 
+// notices are sentences that are told once each.
+type notices struct {
 	lock   sync.Mutex
 	notice func(sentence string)
 	told   map[string]bool
@@ -26,7 +32,7 @@ var _ graph.Executor = (*Executor)(nil)
 // On runs all work of float32 on d; what fails there is an error. notice, which may be nil, is
 // said in a sentence, once each, where work runs and why.
 func On(d *Device, notice func(sentence string)) *Executor {
-	return &Executor{device: d, notice: notice, told: map[string]bool{}}
+	return &Executor{device: d, notices: &notices{notice: notice, told: map[string]bool{}}}
 }
 
 // Worth is the work, in multiplications and additions between two launches, from which a device
@@ -43,12 +49,12 @@ func WherePays(d *Device, worth float64, notice func(sentence string)) *Executor
 }
 
 // notify gives a sentence to notice, once.
-func (e *Executor) notify(format string, of ...any) {
-	e.lock.Lock()
-	defer e.lock.Unlock()
-	if s := fmt.Sprintf(format, of...); e.notice != nil && !e.told[s] {
-		e.told[s] = true
-		e.notice(s)
+func (n *notices) notify(format string, of ...any) {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	if s := fmt.Sprintf(format, of...); n.notice != nil && !n.told[s] {
+		n.told[s] = true
+		n.notice(s)
 	}
 }
 
@@ -115,7 +121,7 @@ func (e *Executor) withRoom(work func() error) error {
 		}
 		some := false
 		for r := range e.device.stages {
-			some = r.empty() || some
+			some = r.dropKept() || some
 		}
 		if !some {
 			return err

@@ -25,9 +25,12 @@ type program struct {
 	waits    bool     // whether a step is run by this process, so that a run cannot be recorded
 }
 
-// load lays p out on the device. Tables and weights are uploaded once.
-func (a *arrays) load(p *graph.Program) (*program, error) {
-	p, err := p.Elsewhere()
+// load lays p out on the device, at the first call. Tables and weights are uploaded once.
+func (a *arrays) load(of *graph.Program) (*program, error) {
+	if l, ok := a.programs[of]; ok {
+		return l, nil
+	}
+	p, err := of.Elsewhere()
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +65,7 @@ func (a *arrays) load(p *graph.Program) (*program, error) {
 		l.free(d)
 		return nil, err
 	}
+	a.programs[of] = l
 	return l, nil
 }
 
@@ -93,8 +97,11 @@ func (a *arrays) operands(p *graph.Program, l *program) (operands []operand, num
 	return operands, numbers
 }
 
-// run enqueues all that p computes of l.rows, but its updates.
-func (l *program) run(d *Device) { l.runStep(d, l.rows.Memory, cursor{}, 0) }
+// runRows enqueues all that p computes of rows, but its updates.
+func (l *program) runRows(d *Device, rows []int32) {
+	Upload(d, l.rows.Memory, rows)
+	l.runStep(d, l.rows.Memory, cursor{}, 0)
+}
 
 // runStep does the same of the rows that order names at the cursor, in steps of batch.
 func (l *program) runStep(d *Device, order Memory, at cursor, batch int) {
@@ -129,11 +136,7 @@ func newOwnStep(p *graph.Program, s graph.Step) *ownStep {
 
 func (o *ownStep) run(d *Device, s step) {
 	for i, v := range o.in {
-		if v.Dtype() == tensor.Int32 {
-			Download(d, op.Values[int32](v), s.In[i].Memory)
-		} else {
-			Download(d, op.Values[float32](v), s.In[i].Memory)
-		}
+		download(d, v, s.In[i].Memory)
 	}
 	if d.err != nil {
 		return
@@ -147,11 +150,7 @@ func (o *ownStep) run(d *Device, s step) {
 		d.err = fmt.Errorf("cuda: %v: %w", s.Op, d.err)
 		return
 	}
-	if o.out.Dtype() == tensor.Int32 {
-		Upload(d, s.Out.Memory, op.Values[int32](o.out))
-	} else {
-		Upload(d, s.Out.Memory, op.Values[float32](o.out))
-	}
+	upload(d, s.Out.Memory, o.out)
 }
 
 // without are the kinds of ops of p that devices have no row for.

@@ -16,9 +16,7 @@ import (
 // the epoch's loss comes back, the weights at the end. An optimizer without a pass moves the weights
 // in memory instead: then gradients come back and weights go there at each step.
 type session struct {
-	*Executor
-	*arrays
-	loss      *graph.Objective
+	*gradients
 	optimizer graph.Optimizer
 	pass      pass // nil: the optimizer moves the weights in memory
 	batch     int
@@ -27,7 +25,6 @@ type session struct {
 	cursor    cursor
 	order     Memory
 	steps     map[int]*sessionStep
-	results   map[*graph.Function]map[int]*program
 	elapsed   time.Duration // of the last epoch
 }
 
@@ -35,16 +32,11 @@ type sessionStep struct {
 	*program
 	learned, updated pieces
 	recording        *Recording // nil where this process takes part
-	grads            []*tensor.Dense
 }
 
 // Fit moves a fit to the device, or leaves it to the CPU where the work is too little to pay or
 // the memory too small. The first step is computed on both, and must agree.
 func (e *Executor) Fit(o *graph.Objective, m graph.Optimizer, rows, batch int) (graph.Session, error) {
-	return e.fit(nil, o, m, rows, batch)
-}
-
-func (e *Executor) fit(r *staged, o *graph.Objective, m graph.Optimizer, rows, batch int) (graph.Session, error) {
 	batch = min(batch, rows)
 	here, err := e.takes(o, batch)
 	if err != nil {
@@ -63,10 +55,7 @@ func (e *Executor) fit(r *staged, o *graph.Objective, m graph.Optimizer, rows, b
 	}
 	var s *session
 	err = e.withRoom(func() error {
-		try := &session{
-			Executor: e, arrays: newArrays(e.device, r), loss: o, optimizer: m, pass: passOf(m), batch: batch,
-			steps: map[int]*sessionStep{}, results: map[*graph.Function]map[int]*program{},
-		}
+		try := &session{gradients: newGradients(e, o), optimizer: m, pass: passOf(m), batch: batch, steps: map[int]*sessionStep{}}
 		if err := try.start(rows, sizes, loss, grads); err != nil {
 			try.moved = true // soon, by the CPU
 			try.free()
@@ -87,23 +76,8 @@ func (e *Executor) fit(r *staged, o *graph.Objective, m graph.Optimizer, rows, b
 	return s, nil
 }
 
-// weights are all of the fit, and learned those with a gradient.
-func (s *session) weights() []*tensor.Dense {
-	return tensors(s.loss.Weights(), s.loss.Weights().Names())
-}
-func (s *session) learned() []*tensor.Dense {
-	return tensors(s.loss.Weights(), s.loss.Weights().Learned())
-}
-
-func tensors(w *graph.Weights, names []string) (of []*tensor.Dense) {
-	for _, name := range names {
-		of = append(of, w.Tensor(name))
-	}
-	return of
-}
-
 func (s *session) start(rows int, sizes map[int]*graph.Program, loss float64, grads []*tensor.Dense) error {
-	d := s.arrays.device
+	d := s.device
 	for _, t := range s.weights() {
 		s.onDevice(t)
 		s.best = append(s.best, d.Alloc(t.DataSize()))
@@ -112,7 +86,7 @@ func (s *session) start(rows int, sizes map[int]*graph.Program, loss float64, gr
 	if s.pass != nil {
 		s.pass.start(d, s.loss.Weights().Size(), (rows+s.batch-1)/s.batch)
 	}
-	if err := s.check(s.loss, s.batch, loss, grads); err != nil {
+	if err := s.check(s.batch, loss, grads); err != nil {
 		return err
 	}
 	for _, n := range []int{s.batch, rows % s.batch} {
@@ -130,32 +104,31 @@ func (s *session) start(rows int, sizes map[int]*graph.Program, loss float64, gr
 // below a kernel that computes something else.
 const agreement = 5e-2
 
-// check compares the first step of o with the CPU's last, which was of rows 0…rows−1.
-func (a *arrays) check(o *graph.Objective, rows int, loss float64, grads []*tensor.Dense) error {
-	p, err := o.Program(rows)
+// check compares the first step with the CPU's last, which was of rows 0…rows−1.
+func (s *gradients) check(rows int, loss float64, grads []*tensor.Dense) error {
+	d := s.device
+	p, err := s.loss.Program(rows)
 	if err != nil {
 		return err
 	}
-	l, err := a.load(p)
+	l, err := s.load(p)
 	if err != nil {
 		return err
 	}
-	defer l.free(a.device)
-	Upload(a.device, l.rows.Memory, graph.Rows(0, rows))
-	l.run(a.device)
+	l.runRows(d, graph.Rows(0, rows))
 	var values, gradient, updates comparison
-	values.add(a.device, l.outputs[0].Memory, []float32{float32(loss)})
+	values.add(d, l.outputs[0].Memory, []float32{float32(loss)})
 	for i, g := range grads {
-		gradient.add(a.device, l.outputs[i+1].Memory, g.Float32s())
+		gradient.add(d, l.outputs[i+1].Memory, g.Float32s())
 	}
 	for i, u := range p.Updates {
-		updates.add(a.device, l.updates[i], p.Values[u.Source].(*tensor.Dense).Float32s())
+		updates.add(d, l.updates[i], p.Values[u.Source].(*tensor.Dense).Float32s())
 	}
-	if err := a.device.Err(); err != nil {
+	if err := d.Err(); err != nil {
 		return err
 	}
 	if worst := max(values.relative(), gradient.relative(), updates.relative()); !(worst <= agreement) {
-		return fmt.Errorf("cuda: the first step on %s differs from the CPU's by %.2g of its size", a.device.Name(), worst)
+		return fmt.Errorf("cuda: the first step on %s differs from the CPU's by %.2g of its size", d.Name(), worst)
 	}
 	return nil
 }
@@ -187,7 +160,7 @@ func (c *comparison) relative() float64 {
 
 // prepare makes, and records if it can, the step over n rows.
 func (s *session) prepare(n int, p *graph.Program) error {
-	d := s.arrays.device
+	d := s.device
 	l, err := s.load(p)
 	if err != nil {
 		return err
@@ -197,7 +170,6 @@ func (s *session) prepare(n int, p *graph.Program) error {
 	var weights, grads []Memory
 	for i, t := range s.learned() {
 		weights, grads = append(weights, s.onDevice(t)), append(grads, l.outputs[i+1].Memory)
-		st.grads = append(st.grads, tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(t.Shape()...)))
 	}
 	st.learned, st.updated = d.newParameters(weights, grads), d.newParameters(l.states, l.updates)
 	if s.pass != nil && !l.waits {
@@ -209,7 +181,7 @@ func (s *session) prepare(n int, p *graph.Program) error {
 
 // enqueue is a step over n rows by the pass.
 func (s *session) enqueue(st *sessionStep, n int) {
-	d := s.arrays.device
+	d := s.device
 	st.runStep(d, s.order, s.cursor, s.batch)
 	s.pass.step(d, st.learned, s.cursor)
 	d.endStep(s.cursor, st.updated, st.outputs[0], n)
@@ -217,23 +189,17 @@ func (s *session) enqueue(st *sessionStep, n int) {
 
 // move is a step over n rows by the optimizer, in memory.
 func (s *session) move(st *sessionStep, n int) error {
-	d := s.arrays.device
+	d := s.device
 	st.runStep(d, s.order, s.cursor, s.batch)
-	loss := make([]float32, 1)
-	Download(d, loss, st.outputs[0].Memory)
-	for i, g := range st.grads {
-		download(d, g, st.outputs[i+1].Memory)
-	}
+	loss := s.result(st.program)
 	if d.Err() != nil {
 		return d.Err()
 	}
-	if name := s.loss.Trouble(float64(loss[0]), st.grads); name != "" {
+	if name := s.loss.Trouble(loss, s.grads); name != "" {
 		return fmt.Errorf("%s is not finite; --device cpu says where it starts", name)
 	}
-	s.optimizer.Step(s.learned(), st.grads)
-	for _, t := range s.learned() {
-		upload(d, s.onDevice(t), t)
-	}
+	s.optimizer.Step(s.learned(), s.grads)
+	s.sendLearned()
 	d.endStep(s.cursor, st.updated, st.outputs[0], n)
 	return d.Err()
 }
@@ -247,7 +213,7 @@ func (s *session) Epoch(ctx context.Context, order []int32) (loss float64, err e
 }
 
 func (s *session) epoch(ctx context.Context, order []int32) (float64, error) {
-	d := s.arrays.device
+	d := s.device
 	watch := d.Stopwatch()
 	watch.Start(d)
 	Upload(d, s.order, order)
@@ -291,15 +257,15 @@ func (s *session) Keep() error { return s.do(s.copyBest) }
 
 func (s *session) copyBest() error {
 	for i, t := range s.weights() {
-		s.arrays.device.Copy(s.best[i], s.onDevice(t))
+		s.device.Copy(s.best[i], s.onDevice(t))
 	}
-	return s.arrays.device.Err()
+	return s.device.Err()
 }
 
 func (s *session) Restore() error {
 	return s.do(func() error {
 		for i, t := range s.weights() {
-			s.arrays.device.Copy(s.onDevice(t), s.best[i])
+			s.device.Copy(s.onDevice(t), s.best[i])
 		}
 		return s.pull()
 	})
@@ -308,7 +274,7 @@ func (s *session) Restore() error {
 func (s *session) Fetch() error {
 	return s.do(func() error {
 		if s.pass != nil {
-			s.pass.fetch(s.arrays.device)
+			s.pass.fetch(s.device)
 		}
 		return s.pull()
 	})
@@ -317,9 +283,9 @@ func (s *session) Fetch() error {
 // pull brings the weights as they are into memory.
 func (s *session) pull() error {
 	for _, t := range s.weights() {
-		download(s.arrays.device, t, s.onDevice(t))
+		download(s.device, t, s.onDevice(t))
 	}
-	if err := s.arrays.device.Err(); err != nil {
+	if err := s.device.Err(); err != nil {
 		return err
 	}
 	s.moved = false
@@ -329,10 +295,10 @@ func (s *session) pull() error {
 func (s *session) Send() error {
 	return s.do(func() error {
 		for _, t := range s.weights() {
-			upload(s.arrays.device, s.onDevice(t), t)
+			upload(s.device, s.onDevice(t), t)
 		}
 		s.moved = false
-		return s.arrays.device.Err()
+		return s.device.Err()
 	})
 }
 
@@ -347,13 +313,18 @@ func (s *session) Mean(f *graph.Function, n, size int) (mean float64, err error)
 		return 0, err
 	}
 	err = s.withRoom(func() error {
-		mean, err = s.batches(f, sizes, n, size)
+		mean, err = s.batches(sizes, n, size)
 		return err
 	})
 	if !OutOfMemory(err) {
 		return mean, err
 	}
-	s.do(func() error { s.dropResults(f); return nil })
+	s.do(func() error {
+		for _, p := range sizes {
+			s.unload(p)
+		}
+		return nil
+	})
 	if err = s.Instead("a validation loss is computed", err); err != nil {
 		return 0, err
 	}
@@ -363,27 +334,20 @@ func (s *session) Mean(f *graph.Function, n, size int) (mean float64, err error)
 	return f.Mean(n, size)
 }
 
-func (s *session) batches(f *graph.Function, sizes map[int]*graph.Program, n, size int) (mean float64, err error) {
-	d, count := s.arrays.device, (n+size-1)/size
+func (s *session) batches(sizes map[int]*graph.Program, n, size int) (mean float64, err error) {
+	d, count := s.device, (n+size-1)/size
 	losses := d.Alloc(count)
 	if err := d.Err(); err != nil {
 		return 0, err
 	}
 	defer d.Free(losses)
-	if s.results[f] == nil {
-		s.results[f] = map[int]*program{}
-	}
 	for i := range count {
 		lo, hi := i*size, min((i+1)*size, n)
-		l, ok := s.results[f][hi-lo]
-		if !ok {
-			if l, err = s.load(sizes[hi-lo]); err != nil {
-				return 0, err
-			}
-			s.results[f][hi-lo] = l
+		l, err := s.load(sizes[hi-lo])
+		if err != nil {
+			return 0, err
 		}
-		Upload(d, l.rows.Memory, graph.Rows(lo, hi))
-		l.run(d)
+		l.runRows(d, graph.Rows(lo, hi))
 		d.Copy(losses.Slice(4*i, 4), l.outputs[0].Memory)
 	}
 	each := make([]float32, count)
@@ -398,35 +362,22 @@ func (s *session) batches(f *graph.Function, sizes map[int]*graph.Program, n, si
 	return sum / float64(n), nil
 }
 
-func (s *session) dropResults(f *graph.Function) {
-	for _, l := range s.results[f] {
-		l.free(s.arrays.device)
-	}
-	delete(s.results, f)
-}
-
 // Close gives the memory back. The weights in memory are those of the last Restore.
 func (s *session) Close() {
 	s.do(func() error { s.free(); return nil })
 }
 
 func (s *session) free() {
-	d := s.arrays.device
+	d := s.device
 	for _, st := range s.steps {
 		if st.recording != nil {
 			d.Forget(*st.recording)
 		}
 		st.learned.Free(d)
 		st.updated.Free(d)
-		st.program.free(d)
-	}
-	for f := range s.results {
-		s.dropResults(f)
 	}
 	if s.moved {
-		for _, t := range s.weights() {
-			s.drop(t)
-		}
+		s.dropWeights()
 	}
 	s.arrays.free()
 	d.Free(s.best...)
