@@ -107,7 +107,7 @@ func (o RampsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // P×1.
 type RampSumsOp struct{ Knots []float64 }
 
-func (o RampSumsOp) Form() string { return fmt.Sprintf("B C, B C -> %d 1", len(o.Knots)+1) }
+func (o RampSumsOp) Form() string              { return fmt.Sprintf("B C, B C -> %d 1", len(o.Knots)+1) }
 func (o RampSumsOp) Run(out Value, in []Value) { runLookedUp(piecesOp(o), sumPiecesOp(o), out, in) }
 
 func (RampSumsOp) WRT() []bool { return []bool{false, true} }
