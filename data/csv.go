@@ -3,7 +3,6 @@ package data
 import (
 	"cmp"
 	"compress/gzip"
-	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -71,33 +70,19 @@ func uncompressed(path string, r io.Reader) (io.Reader, error) {
 }
 
 func (c CSV) read(path string, r io.Reader) (*Table, error) {
-	records := newCSV(r)
-	records.ReuseRecord = true
-	records.TrimLeadingSpace = true
 	rows := rawRows{CSV: c, path: path}
-	for n := 1; ; n++ {
-		record, err := records.Read()
-		switch {
-		case errors.Is(err, io.EOF):
-			return rows.table()
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, Inputf(path, "%w", truncated(err))
-		case err != nil:
-			return nil, Inputf(path, "cannot be read: %w", err)
-		}
+	err := eachRecord(path, newCSV(r), func(n int, record []string) error {
 		if n == 1 {
-			header, err := rows.begin(record)
-			if err != nil {
-				return nil, err
-			}
-			if header {
-				continue
+			if header, err := rows.begin(record); header || err != nil {
+				return err
 			}
 		}
-		if err := rows.add(n, record); err != nil {
-			return nil, err
-		}
+		return rows.add(n, record)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return rows.table()
 }
 
 // rawRows are the rows of a csv file that have been read.

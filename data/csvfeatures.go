@@ -1,7 +1,6 @@
 package data
 
 import (
-	"errors"
 	"io"
 	"math"
 	"slices"
@@ -25,34 +24,29 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 	if err != nil {
 		return nil, err
 	}
-	records := newCSV(r)
-	records.ReuseRecord, records.TrimLeadingSpace = true, true
-	header, err := records.Read()
-	if err != nil {
-		return nil, Inputf(path, "cannot be read: %w", err)
-	}
-	columns := csvColumns(header)
-	if !slices.ContainsFunc(columns, func(c *column) bool { return memberColumn.MatchString(c.name) }) {
-		return nil, Inputf(path, "has no columns feature_0, feature_1, … or logit_0, logit_1, … in its first row; raw rows are read by calibra pretrain and encode")
-	}
-	for row := 0; ; row++ {
-		record, err := records.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, Inputf(path, "cannot be read: %w", truncated(err))
+	var columns []*column
+	err = eachRecord(path, newCSV(r), func(n int, record []string) error {
+		if n == 1 {
+			columns = csvColumns(record)
+			if !slices.ContainsFunc(columns, func(c *column) bool { return memberColumn.MatchString(c.name) }) {
+				return Inputf(path, "has no columns feature_0, feature_1, … or logit_0, logit_1, … in its first row; raw rows are read by calibra pretrain and encode")
+			}
+			return nil
 		}
 		for j, c := range columns {
 			c.addField(record[j])
 		}
-		if row%(1<<16) == 0 {
-			if err := CheckRoom(path, "the table", row, 24*float64(len(columns)), "rows"); err != nil {
-				return nil, err
-			}
+		if n%(1<<16) != 0 {
+			return nil
 		}
-	}
-	if columns[0].rows == 0 {
+		return CheckRoom(path, "the table", n, 24*float64(len(columns)), "rows")
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case columns == nil:
+		return nil, Inputf(path, "cannot be read: %w", io.EOF)
+	case columns[0].rows == 0:
 		return nil, Inputf(path, "has no rows")
 	}
 	for _, c := range columns {

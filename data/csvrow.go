@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -43,13 +44,34 @@ func (l *rowLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newCSV reads records of r without the mark of byte order that spreadsheets put before
-// UTF-8: it is no part of the first field.
+// newCSV reads records of r, each in the memory of the one before, without the mark of byte
+// order that spreadsheets put before UTF-8: it is no part of the first field.
 func newCSV(r io.Reader) *csv.Reader {
 	const mark = "\ufeff"
 	text := bufio.NewReaderSize(&rowLimit{r: r}, 1<<16)
 	if start, _ := text.Peek(len(mark)); string(start) == mark {
 		_, _ = text.Discard(len(mark)) // they are buffered
 	}
-	return csv.NewReader(text)
+	records := csv.NewReader(text)
+	records.ReuseRecord, records.TrimLeadingSpace = true, true
+	return records
+}
+
+// eachRecord calls do with the records of the file at path, and their numbers from 1, until one is
+// an error.
+func eachRecord(path string, records *csv.Reader, do func(n int, record []string) error) error {
+	for n := 1; ; n++ {
+		record, err := records.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return Inputf(path, "%w", truncated(err))
+		case err != nil:
+			return Inputf(path, "cannot be read: %w", err)
+		}
+		if err := do(n, record); err != nil {
+			return err
+		}
+	}
 }

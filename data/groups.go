@@ -48,7 +48,7 @@ func ReadGroups(path string, rows int) (groups []int, names []string, err error)
 
 // groups reads the group of each of so many rows, its number or its name.
 func (a *archive) groups(rows int) (numbers []int, names []string, err error) {
-	err = a.readAny("groups", func(h *header, r io.Reader) (err error) {
+	err = a.read("groups", func(h *header, r io.Reader) (err error) {
 		switch {
 		case len(h.shape) != 1:
 			return fmt.Errorf("has shape %s; it has one axis, one group a row", shapeString(h.shape))

@@ -45,6 +45,9 @@ func openMedMNIST(path string) (train, val, test *Images, err error) {
 func (a *archive) images(name string) (*Images, error) {
 	im := &Images{Channels: 1}
 	n := 0
+	if _, err := a.header(name + "_images"); err != nil {
+		return nil, err
+	}
 	err := a.read(name+"_images", func(h *header, r io.Reader) error {
 		if h.kind != 'u' || h.size != 1 || h.fortran {
 			return fmt.Errorf("must be an array of bytes in C order")

@@ -18,7 +18,7 @@ type Names struct{ Classes, Features []string }
 
 // textArray reads the N texts of the array key.
 func (a *archive) textArray(key string) (text []string, err error) {
-	err = a.readAny(key, func(h *header, r io.Reader) error {
+	err = a.read(key, func(h *header, r io.Reader) error {
 		if len(h.shape) != 1 || !h.text() {
 			return fmt.Errorf("has shape %s and dtype %.20q; it has one axis, a text in each place", shapeString(h.shape), h.dtype)
 		}

@@ -12,11 +12,12 @@ import (
 	"sync"
 
 	"calibra/data/parquet"
+
+	"gonum.org/v1/gonum/mat"
 )
 
-// The npy format, as NEP 1 and numpy.lib.format define it. Writing is npyio's;
-// reading is ours, because npyio v0.9.0 has no half precision, panics on a
-// header without a newline, and allocates whatever a header claims.
+// The npy format, as NEP 1 and numpy.lib.format define it
+// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 
 // header describes the array that follows it.
 type header struct {
@@ -49,23 +50,19 @@ func readHeader(r io.Reader) (*header, error) {
 	if string(start[:6]) != "\x93NUMPY" {
 		return nil, errors.New("is not an npy array; write the file with numpy.savez")
 	}
-	var length, prefix int
+	size := 2 // of the length that follows
 	switch start[6] {
 	case 1:
-		var b [2]byte
-		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return nil, truncated(err)
-		}
-		length, prefix = int(binary.LittleEndian.Uint16(b[:])), 10
 	case 2, 3:
-		var b [4]byte
-		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return nil, truncated(err)
-		}
-		length, prefix = int(binary.LittleEndian.Uint32(b[:])), 12
+		size = 4
 	default:
 		return nil, fmt.Errorf("has npy version %d; versions 1 to 3 are known", start[6])
 	}
+	var b [4]byte
+	if _, err := io.ReadFull(r, b[:size]); err != nil {
+		return nil, truncated(err)
+	}
+	length := int(binary.LittleEndian.Uint32(b[:]))
 	if length > maxHeader {
 		return nil, fmt.Errorf("has an npy header of %d bytes, which no plain array needs", length)
 	}
@@ -73,7 +70,7 @@ func readHeader(r io.Reader) (*header, error) {
 	if _, err := io.ReadFull(r, text); err != nil {
 		return nil, truncated(err)
 	}
-	h := &header{length: int64(prefix + length)}
+	h := &header{length: int64(len(start) + size + length)}
 	return h, h.parse(string(text))
 }
 
@@ -164,6 +161,19 @@ func decode[T float32 | float64](h *header, r io.Reader, dst []T) error {
 	})
 }
 
+// finite returns an error for the first value of rows of so many columns, of which row lo is
+// the first, that is NaN, or infinite unless it is allowed.
+func finite[T float32 | float64](values []T, cols, lo int, allowed func(v float64) bool) error {
+	for i, v := range values {
+		if v-v != 0 && !allowed(float64(v)) {
+			return fmt.Errorf("holds %v at row %d, column %d; every value must be finite", v, lo+i/cols, i%cols)
+		}
+	}
+	return nil
+}
+
+func onlyFinite(float64) bool { return false }
+
 // ints reads len(dst) integer elements. A u8 beyond the range of int becomes
 // math.MaxInt64, which no caller takes for a label.
 func (h *header) ints(r io.Reader, dst []int) error {
@@ -176,28 +186,22 @@ func (h *header) ints(r io.Reader, dst []int) error {
 
 // integer decodes the integer at the head of b.
 func (h *header) integer(b []byte) int64 {
-	if h.kind == 'i' {
-		switch h.size {
-		case 1:
-			return int64(int8(b[0]))
-		case 2:
-			return int64(int16(h.order.Uint16(b)))
-		case 4:
-			return int64(int32(h.order.Uint32(b)))
-		default:
-			return int64(h.order.Uint64(b))
-		}
-	}
+	var v uint64
 	switch h.size {
 	case 1:
-		return int64(b[0])
+		v = uint64(b[0])
 	case 2:
-		return int64(h.order.Uint16(b))
+		v = uint64(h.order.Uint16(b))
 	case 4:
-		return int64(h.order.Uint32(b))
+		v = uint64(h.order.Uint32(b))
 	default:
-		return int64(min(h.order.Uint64(b), math.MaxInt64))
+		v = h.order.Uint64(b)
 	}
+	if h.kind == 'u' {
+		return int64(min(v, math.MaxInt64))
+	}
+	above := 64 - 8*h.size // bits that the sign fills
+	return int64(v<<above) >> above
 }
 
 // chunks reads n elements in pieces and hands each piece, with the index of its
@@ -231,6 +235,111 @@ var halves = sync.OnceValue(func() *[1 << 16]float32 {
 func truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("is truncated; copy or write the file again")
+	}
+	return err
+}
+
+// Written is an array of an npz file that is not in memory, of values in little endian, row by row.
+type Written struct {
+	Type  string // "<f4", "<f8", "<i8", or "<U7" of texts
+	Shape []int
+	Write func(io.Writer) error // of the values
+
+	version byte // of the format; 0: 1
+}
+
+// Streamed is an array of an npz file (N×C, float64) whose rows are made while it is written.
+type Streamed struct {
+	Rows, Columns int
+	// Each calls write with the values of the next rows, row by row, until there are N.
+	Each func(write func(values []float64) error) error
+}
+
+// written is the value of an [Array] as it is written.
+func written(value any) (Written, error) {
+	switch v := value.(type) {
+	case Written:
+		return v, nil
+	case []string:
+		return writtenText(v), nil
+	case []float64:
+		return writtenSlice("<f8", v), nil
+	case []float32:
+		return writtenSlice("<f4", v), nil
+	case []int:
+		whole := make([]int64, len(v))
+		for i, x := range v {
+			whole[i] = int64(x)
+		}
+		return writtenSlice("<i8", whole), nil
+	case *Streamed:
+		return Written{Type: "<f8", Shape: []int{v.Rows, v.Columns}, Write: v.write, version: 2}, nil
+	case mat.Matrix:
+		n, m := v.Dims()
+		rows := Streamed{n, m, func(write func([]float64) error) error {
+			buffer := make([]float64, m)
+			for i := range n {
+				if err := write(Row(v, i, buffer)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+		return written(&rows)
+	}
+	return Written{}, fmt.Errorf("is a %T, of which an npz file has no array", value)
+}
+
+func writtenSlice[T any](descr string, values []T) Written {
+	return Written{Type: descr, Shape: []int{len(values)}, version: 2, Write: func(w io.Writer) error {
+		return binary.Write(w, binary.LittleEndian, values)
+	}}
+}
+
+// writtenText is texts as numpy has them, of as many code points as the longest.
+func writtenText(text []string) Written {
+	longest := 1
+	for _, s := range text {
+		longest = max(longest, len([]rune(s)))
+	}
+	return Written{Type: fmt.Sprintf("<U%d", longest), Shape: []int{len(text)}, Write: func(w io.Writer) error {
+		for _, s := range text {
+			element := make([]rune, longest)
+			copy(element, []rune(s))
+			if err := binary.Write(w, binary.LittleEndian, element); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// write writes the header, and the values behind it.
+func (v Written) write(w io.Writer) error {
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", v.Type, shapeString(v.Shape))
+	head := []byte("\x93NUMPY")
+	if v.version == 2 { // whose blanks are as many as the header is too long, as files of ours have had them
+		dict += strings.Repeat(" ", (12+len(dict)+1)%16) + "\n"
+		head = binary.LittleEndian.AppendUint32(append(head, 2, 0), uint32(len(dict)))
+	} else {
+		dict = strings.Replace(dict, ",)", ", )", 1) // as files of ours have had it
+		dict += strings.Repeat(" ", 63-(10+len(dict))%64) + "\n"
+		head = binary.LittleEndian.AppendUint16(append(head, 1, 0), uint16(len(dict)))
+	}
+	if _, err := w.Write(append(head, dict...)); err != nil {
+		return err
+	}
+	return v.Write(w)
+}
+
+func (v *Streamed) write(w io.Writer) error {
+	left := v.Rows * v.Columns
+	err := v.Each(func(values []float64) error {
+		left -= len(values)
+		return binary.Write(w, binary.LittleEndian, values)
+	})
+	if err == nil && left != 0 {
+		err = fmt.Errorf("data: %d of %d values were not written", left, v.Rows*v.Columns)
 	}
 	return err
 }

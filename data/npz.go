@@ -3,14 +3,11 @@ package data
 import (
 	"archive/zip"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/sbinet/npyio/npy"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -108,40 +105,53 @@ func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 
 func (a *archive) has(key string) bool { return a.members[key] != nil }
 
-// read opens the array key of numbers, checks its header as [archive.header] does, and hands
-// it with the elements to decode.
-func (a *archive) read(key string, decode func(h *header, r io.Reader) error) error {
-	if _, err := a.header(key); err != nil {
-		return err
-	}
-	return a.readAny(key, decode)
+// opened is an array of an npz file whose elements are read in order.
+type opened struct {
+	*header
+	a    *archive
+	key  string
+	body io.ReadCloser
 }
 
-// readAny is read of numbers or text.
-func (a *archive) readAny(key string, decode func(h *header, r io.Reader) error) error {
+// open opens the array key behind its header.
+func (a *archive) open(key string) (*opened, error) {
 	h, err := a.anyHeader(key)
 	if err != nil {
-		return err
-	}
-	if err := a.holds(key); err != nil {
-		return err
+		return nil, err
 	}
 	r, err := a.members[key].Open()
 	if err != nil {
-		return Inputf(a.path, "%s cannot be read: %w", key, err)
+		return nil, Inputf(a.path, "%s cannot be read: %w", key, err)
 	}
-	defer r.Close()
 	if _, err := io.CopyN(io.Discard, r, h.length); err != nil {
-		return Inputf(a.path, "%s %w", key, truncated(err))
+		r.Close()
+		return nil, Inputf(a.path, "%s %w", key, truncated(err))
 	}
-	if err := decode(h, r); err != nil {
-		return Inputf(a.path, "%s %w", key, err)
-	}
-	// The zip reader compares the checksum when it meets the end.
-	if _, err := io.Copy(io.Discard, r); err != nil {
-		return Inputf(a.path, "%s is damaged (%w); copy or write the file again", key, err)
+	return &opened{h, a, key, r}, nil
+}
+
+// end meets the end of the array, where the zip reader compares the checksum.
+func (o *opened) end() error {
+	if _, err := io.Copy(io.Discard, o.body); err != nil {
+		return Inputf(o.a.path, "%s is damaged (%w); copy or write the file again", o.key, err)
 	}
 	return nil
+}
+
+// read hands the header of the array key and its elements to decode.
+func (a *archive) read(key string, decode func(h *header, r io.Reader) error) error {
+	o, err := a.open(key)
+	if err != nil {
+		return err
+	}
+	defer o.body.Close()
+	if err := a.holds(key); err != nil {
+		return err
+	}
+	if err := decode(o.header, o.body); err != nil {
+		return Inputf(a.path, "%s %w", key, err)
+	}
+	return o.end()
 }
 
 // header reads the header of the array key of numbers, and no element. It and the size that
@@ -231,31 +241,37 @@ func (a *archive) missing(key string) error {
 	return Inputf(a.path, "has no %s; it holds %s", key, strings.Join(shown, ", "))
 }
 
-// matrix reads a real N×M array, N and M at least 1. A NaN always, and an
-// infinity unless allowed(value), is an error with its row and column.
+// values are those of a real N×M array, row by row. A NaN always, and an infinity unless
+// allowed(value), is an error with its row and column.
+func values[T float32 | float64](a *archive, key string, rows, cols int, allowed func(v float64) bool) (values []T, err error) {
+	err = a.read(key, func(h *header, r io.Reader) error {
+		values = make([]T, rows*cols)
+		if err := decode(h, r, values); err != nil {
+			return err
+		}
+		if h.fortran {
+			columns := values
+			values = make([]T, rows*cols)
+			for i := range values {
+				values[i] = columns[i%cols*rows+i/cols]
+			}
+		}
+		return finite(values, cols, 0, allowed)
+	})
+	return values, err
+}
+
+// matrix reads a real N×M array, N and M at least 1; see values.
 func (a *archive) matrix(key string, allowed func(v float64) bool) (*mat.Dense, error) {
 	rows, cols, err := a.size(key, 8)
 	if err != nil {
 		return nil, err
 	}
-	var m *mat.Dense
-	err = a.read(key, func(h *header, r io.Reader) error {
-		values := make([]float64, rows*cols)
-		if err := decode(h, r, values); err != nil {
-			return err
-		}
-		if h.fortran {
-			values = mat.DenseCopyOf(mat.NewDense(cols, rows, values).T()).RawMatrix().Data
-		}
-		for i, v := range values {
-			if v-v != 0 && !allowed(v) { // NaN or ±Inf
-				return fmt.Errorf("holds %v at row %d, column %d; every value must be finite", v, i/cols, i%cols)
-			}
-		}
-		m = mat.NewDense(rows, cols, values)
-		return nil
-	})
-	return m, err
+	all, err := values[float64](a, key, rows, cols, allowed)
+	if err != nil {
+		return nil, err
+	}
+	return mat.NewDense(rows, cols, all), nil
 }
 
 // single tells whether float32 holds every value of the header's type.
@@ -285,22 +301,11 @@ func (a *archive) features(key string) (mat.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := make([]float32, rows*cols)
-	err = a.read(key, func(h *header, r io.Reader) error {
-		if err := decode(h, r, values); err != nil {
-			return err
-		}
-		for i, v := range values {
-			if v-v != 0 {
-				return fmt.Errorf("holds %v at row %d, column %d; every value must be finite", v, i/cols, i%cols)
-			}
-		}
-		return nil
-	})
+	all, err := values[float32](a, key, rows, cols, onlyFinite)
 	if err != nil {
 		return nil, err
 	}
-	return NewSingles(values, cols), nil
+	return NewSingles(all, cols), nil
 }
 
 // size is N and M of a real N×M array, by its header, if memory has room for it at so many
@@ -323,8 +328,6 @@ func (a *archive) size(key string, value int) (rows, cols int, err error) {
 	}
 	return rows, cols, CheckRoom(a.path, key, rows, each, "rows")
 }
-
-func onlyFinite(float64) bool { return false }
 
 // shares reads labels that may be soft, N×C: then they are the most probable classes.
 func (a *archive) shares(key string) (labels []int, soft *mat.Dense, err error) {
@@ -423,32 +426,6 @@ type Array struct {
 	Value any    // *mat.Dense, *Singles or, but for tables, *Streamed (written as float64), Written, []float64, []float32, []int (as int64), []string
 }
 
-// Written is an array of an npz file that is not in memory, of values in little endian, row by row: format 1.0 of
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
-type Written struct {
-	Type  string // "<f4", "<f8", "<i8", or "<U7" of texts
-	Shape []int
-	Write func(io.Writer) error // of the values
-}
-
-func (v Written) write(w io.Writer) error {
-	shape := make([]string, len(v.Shape))
-	for i, n := range v.Shape {
-		shape[i] = strconv.Itoa(n)
-	}
-	if len(shape) == 1 {
-		shape = append(shape, "")
-	}
-	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", v.Type, strings.Join(shape, ", "))
-	const before = 10 // magic, version and length
-	head += strings.Repeat(" ", 63-(before+len(head))%64) + "\n"
-	start := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(head)))
-	if _, err := w.Write(append(start, head...)); err != nil {
-		return err
-	}
-	return v.Write(w)
-}
-
 // WriteNPZ writes the arrays, in the order given, to the npz file at path,
 // whole or not at all (see [WriteFile]). Equal arrays give equal bytes: members
 // are stored, not deflated, and dated 1980.
@@ -476,56 +453,12 @@ func writeArray(z *zip.Writer, a Array) error {
 	if err != nil {
 		return err
 	}
-	value := a.Value
-	if text, ok := value.([]string); ok {
-		value = textValue(text)
+	v, err := written(a.Value)
+	if err == nil {
+		err = v.write(m)
 	}
-	switch v := value.(type) {
-	case []int:
-		value = int64s(v)
-	case *Singles:
-		value = Dense(v)
-	case *Streamed:
-		if err := writeStreamed(m, v); err != nil {
-			return fmt.Errorf("array %s: %w", a.Name, err)
-		}
-		return nil
-	case Written:
-		if err := v.write(m); err != nil {
-			return fmt.Errorf("array %s: %w", a.Name, err)
-		}
-		return nil
-	}
-	if err := npy.Write(m, value); err != nil {
+	if err != nil {
 		return fmt.Errorf("array %s: %w", a.Name, err)
 	}
 	return nil
-}
-
-func int64s(v []int) []int64 {
-	out := make([]int64, len(v))
-	for i, x := range v {
-		out[i] = int64(x)
-	}
-	return out
-}
-
-// textValue is texts as numpy has them, of as many code points as the longest.
-func textValue(text []string) Written {
-	longest := 1
-	for _, s := range text {
-		longest = max(longest, len([]rune(s)))
-	}
-	return Written{Type: fmt.Sprintf("<U%d", longest), Shape: []int{len(text)}, Write: func(w io.Writer) error {
-		for _, s := range text {
-			b := make([]byte, 0, 4*longest)
-			for _, c := range s {
-				b = binary.LittleEndian.AppendUint32(b, uint32(c))
-			}
-			if _, err := w.Write(b[:4*longest]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
 }

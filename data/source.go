@@ -156,25 +156,21 @@ func (s *Source) agree(a *archive) error {
 // of the logits, 0 without logits. It counts the rows and the bytes that they take in memory.
 func (s *Source) headers(a *archive) (rows int, bytes float64, err error) {
 	width, classes := first{what: "columns"}, first{what: "columns"}
-	arrays := []struct {
-		suffix string
-		read   func(key string) (rows int, bytes float64, err error)
-	}{
-		{"_features", func(key string) (int, float64, error) { return a.extent(key, &width, 1, a.width(key)) }},
-		{"_logits", func(key string) (int, float64, error) { return a.extent(key, &classes, 2, 8) }},
-		{"_labels", func(key string) (rows int, bytes float64, err error) {
-			rows, err = a.count(key)
-			return rows, 0, err
-		}},
-	}
 	for _, p := range s.parts() {
 		part := first{what: "rows"}
-		for _, array := range arrays {
-			key := p.name + array.suffix
+		for _, suffix := range []string{"_features", "_logits", "_labels"} {
+			key, n, taken := p.name+suffix, 0, 0.
 			if !a.has(key) {
 				continue
 			}
-			n, taken, err := array.read(key)
+			switch suffix {
+			case "_features":
+				n, taken, err = a.extent(key, &width, 1, a.width(key))
+			case "_logits":
+				n, taken, err = a.extent(key, &classes, 2, 8)
+			default:
+				n, err = a.count(key)
+			}
 			if err != nil {
 				return 0, 0, err
 			}
@@ -277,8 +273,18 @@ func (s *Source) Require(keys ...string) error {
 		if s.Cal == nil && s.Test != nil && strings.HasPrefix(key, "cal_") && isTable(s.Path) {
 			return Inputf(s.Path, "has no calibration rows: a column set says cal, val or test of each row, and without it all are test rows")
 		}
+		if err := require(s.Path, have, []string{key}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// require returns an *InputError naming the first of the keys that the file does not have.
+func require(path string, have, keys []string) error {
+	for _, key := range keys {
 		if !slices.Contains(have, key) {
-			return Inputf(s.Path, "has no %s; it holds %s", key, strings.Join(have, ", "))
+			return Inputf(path, "has no %s; it holds %s", key, strings.Join(have, ", "))
 		}
 	}
 	return nil

@@ -1,12 +1,10 @@
 package data
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strconv"
@@ -104,7 +102,7 @@ func readWeather(dir, part string, classes []string, rows int, rng *rand.Rand) (
 	t := &Table{Name: "weather/" + part, Columns: columns, Classes: classes}
 	kept := sample.kept
 	if len(kept) == 0 {
-		return nil, Inputf(weatherPath(dir, part), "has no complete row of the classes %s", strings.Join(classes, ", "))
+		return nil, Inputf(WeatherFile(dir, part), "has no complete row of the classes %s", strings.Join(classes, ", "))
 	}
 	slices.SortFunc(kept, func(a, b weatherRow) int { return a.at - b.at })
 	t.Features = mat.NewDense(len(kept), len(columns), nil)
@@ -158,14 +156,10 @@ func (s *weatherSample) add(record []string) error {
 	return nil
 }
 
-func weatherPath(dir, part string) string {
-	return filepath.Join(dir, "shifts_canonical_"+part+".csv")
-}
-
 // eachWeatherRow calls f for every complete row of a part and returns the names
 // of the features. The record given to f is overwritten by the next.
 func eachWeatherRow(dir, part string, f func(record []string) error) (columns []string, err error) {
-	path := weatherPath(dir, part)
+	path := WeatherFile(dir, part)
 	file, err := openOr(path, "unpack https://storage.yandexcloud.net/yandex-research/shifts/weather/canonical-partitioned-dataset.tar "+
 		"and name the folder of its csv files")
 	if err != nil {
@@ -173,30 +167,25 @@ func eachWeatherRow(dir, part string, f func(record []string) error) (columns []
 	}
 	defer file.Close()
 	records := newCSV(file)
-	records.ReuseRecord = true
-	header, err := records.Read()
-	if err != nil {
-		return nil, Inputf(path, "cannot be read: %w", err)
+	records.TrimLeadingSpace = false
+	err = eachRecord(path, records, func(n int, record []string) error {
+		switch {
+		case n > 1 && slices.ContainsFunc(record, absent):
+		case n > 1:
+			if err := f(record); err != nil {
+				return Inputf(path, "row %d %w", n, err)
+			}
+		case len(record) <= len(weatherMeta) || !slices.Equal(record[:len(weatherMeta)], weatherMeta):
+			return Inputf(path, "does not begin with the columns %s; it is no file of the canonical partition", strings.Join(weatherMeta, ", "))
+		default:
+			columns = slices.Clone(record[len(weatherMeta):])
+		}
+		return nil
+	})
+	if err == nil && columns == nil {
+		err = Inputf(path, "cannot be read: %w", io.EOF)
 	}
-	if len(header) <= len(weatherMeta) || !slices.Equal(header[:len(weatherMeta)], weatherMeta) {
-		return nil, Inputf(path, "does not begin with the columns %s; it is no file of the canonical partition", strings.Join(weatherMeta, ", "))
-	}
-	columns = slices.Clone(header[len(weatherMeta):])
-	for n := 2; ; n++ {
-		record, err := records.Read()
-		if errors.Is(err, io.EOF) {
-			return columns, nil
-		}
-		if err != nil {
-			return nil, Inputf(path, "cannot be read: %w", err)
-		}
-		if slices.ContainsFunc(record, absent) {
-			continue
-		}
-		if err := f(record); err != nil {
-			return nil, Inputf(path, "row %d %w", n, err)
-		}
-	}
+	return columns, err
 }
 
 // absent says whether a field holds no value, as pandas writes it.

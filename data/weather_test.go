@@ -25,7 +25,7 @@ func weatherDir(t testing.TB, codes []string, evalIn string) string {
 	}
 	b.WriteString("1.5e9,50.1,30.2,12.0,77.0,,1,2\n") // an averaged row: no climate
 	for part, text := range map[string]string{"train": b.String(), "eval_in": weatherHeader + evalIn} {
-		if err := os.WriteFile(weatherPath(dir, part), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(WeatherFile(dir, part), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"io"
 	"iter"
 	"math"
 	"slices"
@@ -33,12 +32,12 @@ func (a *archive) weights(key string, n int) (copies []int, weights []float64, e
 	if len(h.shape) != 1 || h.shape[0] != n {
 		return nil, nil, Inputf(a.path, "%s has shape %s and there are %d rows; it must have one weight for each", key, shapeString(h.shape), n)
 	}
-	values := make([]float64, n)
-	if err := a.read(key, func(h *header, r io.Reader) error { return decode(h, r, values) }); err != nil {
+	each, err := values[float64](a, key, n, 1, func(float64) bool { return true })
+	if err != nil {
 		return nil, nil, err
 	}
 	total := 0.0
-	for i, v := range values {
+	for i, v := range each {
 		if !(v >= 0 && v <= math.MaxInt32) {
 			return nil, nil, Inputf(a.path, "%s holds %v at row %d; a weight is 0 or more", key, v, i)
 		}
@@ -47,13 +46,13 @@ func (a *archive) weights(key string, n int) (copies []int, weights []float64, e
 	switch {
 	case total == 0:
 		return nil, nil, Inputf(a.path, "%s is zero for every row; some row must count", key)
-	case slices.ContainsFunc(values, func(v float64) bool { return v != math.Floor(v) }):
-		return nil, values, nil
-	case slices.Max(values) == 1 && slices.Min(values) == 1:
+	case slices.ContainsFunc(each, func(v float64) bool { return v != math.Floor(v) }):
+		return nil, each, nil
+	case slices.Max(each) == 1 && slices.Min(each) == 1:
 		return nil, nil, nil
 	}
 	copies = make([]int, n)
-	for i, v := range values {
+	for i, v := range each {
 		copies[i] = int(v)
 	}
 	return copies, nil, CheckRoom(a.path, key, int(total), 16, "rows")
