@@ -36,18 +36,12 @@ func (p *pager) values(v *Values, encoding int64, b []byte, n int) error {
 			return errEarly
 		}
 		truth := make([]uint32, n)
-		v.Numbers = make([]float64, n)
 		err := hybrid(truth, b[4:], 1)
-		for i, t := range truth {
-			v.Numbers[i] = float64(t)
-		}
+		v.fill(n, func(i int) float64 { return float64(truth[i]) })
 		return err
 	case encoding == deltas && c.Kind == Integer:
 		whole, _, err := readDeltas(b, n)
-		v.Numbers = make([]float64, len(whole))
-		for i, w := range whole {
-			v.Numbers[i] = c.number(uint64(w))
-		}
+		v.fill(len(whole), func(i int) float64 { return c.number(uint64(whole[i])) })
 		return err
 	case encoding == streams && (c.Kind == Float || c.Kind == Integer):
 		return c.streams(v, b, n)
@@ -61,6 +55,14 @@ func (p *pager) values(v *Values, encoding int64, b []byte, n int) error {
 		return prefixed(v, prefixes, rest, n)
 	}
 	return fmt.Errorf("its values are in encoding %d, which its type does not have", encoding)
+}
+
+// fill makes v the numbers of 0 … n−1.
+func (v *Values) fill(n int, number func(i int) float64) {
+	v.Numbers = make([]float64, n)
+	for i := range v.Numbers {
+		v.Numbers[i] = number(i)
+	}
 }
 
 // number is the number with the given bits.
@@ -132,19 +134,13 @@ func (c *Column) plain(v *Values, b []byte, n int) error {
 		if len(b) < (n+7)/8 {
 			return errEarly
 		}
-		v.Numbers = make([]float64, n)
-		for i := range v.Numbers {
-			v.Numbers[i] = float64(b[i/8] >> (i % 8) & 1)
-		}
+		v.fill(n, func(i int) float64 { return float64(b[i/8] >> (i % 8) & 1) })
 		return nil
 	}
 	if len(b)/c.width < n {
 		return errEarly
 	}
-	v.Numbers = make([]float64, n)
-	for i := range v.Numbers {
-		v.Numbers[i] = c.number(little(b[i*c.width : (i+1)*c.width]))
-	}
+	v.fill(n, func(i int) float64 { return c.number(little(b[i*c.width : (i+1)*c.width])) })
 	return nil
 }
 
@@ -154,14 +150,13 @@ func (c *Column) streams(v *Values, b []byte, n int) error {
 		return errEarly
 	}
 	n = len(b) / c.width
-	v.Numbers = make([]float64, n)
 	value := make([]byte, c.width)
-	for i := range v.Numbers {
+	v.fill(n, func(i int) float64 {
 		for k := range value {
 			value[k] = b[k*n+i]
 		}
-		v.Numbers[i] = c.number(little(value))
-	}
+		return c.number(little(value))
+	})
 	return nil
 }
 
@@ -179,16 +174,12 @@ func (p *pager) looked(v *Values, b []byte, n int) error {
 			return fmt.Errorf("it asks for value %d of a dictionary of %d", i, p.dictionary.len())
 		}
 	}
-	if p.column.Kind == Text {
-		v.Text = make([]string, n)
-		for i, k := range index {
-			v.Text[i] = p.dictionary.Text[k]
-		}
+	if p.column.Kind != Text {
+		v.fill(n, func(i int) float64 { return p.dictionary.Numbers[index[i]] })
 		return nil
 	}
-	v.Numbers = make([]float64, n)
-	for i, k := range index {
-		v.Numbers[i] = p.dictionary.Numbers[k]
+	for _, i := range index {
+		v.Text = append(v.Text, p.dictionary.Text[i])
 	}
 	return nil
 }

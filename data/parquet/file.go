@@ -104,17 +104,10 @@ func (f *File) parse(footer []byte) error {
 	d := decoder{b: footer}
 	var schema []element
 	var rows int64
-	d.structure(func(id int, kind byte) {
-		switch id {
-		case 2:
-			d.list(func(byte) { schema = append(schema, readElement(&d)) })
-		case 3:
-			rows = d.int()
-		case 4:
-			d.list(func(byte) { f.groups = append(f.groups, readRowGroup(&d)) })
-		default:
-			d.skip(kind)
-		}
+	d.read(places{
+		2: func() { d.list(func(byte) { schema = append(schema, readElement(&d)) }) },
+		3: &rows,
+		4: func() { d.list(func(byte) { f.groups = append(f.groups, readRowGroup(&d)) }) },
 	})
 	if d.err != nil {
 		return d.err
@@ -147,49 +140,18 @@ type element struct {
 
 func readElement(d *decoder) element {
 	e := element{physical: -1, converted: -1}
-	d.structure(func(id int, kind byte) {
-		switch id {
-		case 1:
-			e.physical = d.int()
-		case 2:
-			e.width = d.int()
-		case 3:
-			e.repetition = d.int()
-		case 4:
-			e.name = string(d.binary())
-		case 5:
-			e.children = d.int()
-		case 6:
-			e.converted = d.int()
-		case 10:
-			d.structure(func(id int, _ byte) {
-				e.logical = id
-				d.structure(func(id int, kind byte) {
-					if id == 2 && kind == thriftTrue {
-						e.signed = true
-					}
-					d.skip(kind)
-				})
-			})
-		default:
-			d.skip(kind)
-		}
-	})
+	d.read(places{1: &e.physical, 2: &e.width, 3: &e.repetition, 4: &e.name, 5: &e.children, 6: &e.converted, 10: func() {
+		d.structure(func(id int, _ byte) {
+			e.logical = id
+			d.read(places{2: &e.signed})
+		})
+	}})
 	return e
 }
 
 func readRowGroup(d *decoder) rowGroup {
 	var g rowGroup
-	d.structure(func(id int, kind byte) {
-		switch id {
-		case 1:
-			d.list(func(byte) { g.chunks = append(g.chunks, readChunk(d)) })
-		case 3:
-			g.rows = d.int()
-		default:
-			d.skip(kind)
-		}
-	})
+	d.read(places{1: func() { d.list(func(byte) { g.chunks = append(g.chunks, readChunk(d)) }) }, 3: &g.rows})
 	return g
 }
 
@@ -200,18 +162,9 @@ func readChunk(d *decoder) chunk {
 		case 1:
 			c.elsewhere = len(d.binary()) > 0
 		case 3:
-			d.structure(func(id int, kind byte) {
-				to := map[int]*int64{4: &c.codec, 5: &c.values, 7: &c.bytes, 9: &c.data, 11: &c.dictionary}[id]
-				if to == nil {
-					d.skip(kind)
-				} else {
-					*to = d.int()
-				}
-			})
-		case 8:
-			c.encrypted = true
-			d.skip(kind)
+			d.read(places{4: &c.codec, 5: &c.values, 7: &c.bytes, 9: &c.data, 11: &c.dictionary})
 		default:
+			c.encrypted = c.encrypted || id == 8
 			d.skip(kind)
 		}
 	})

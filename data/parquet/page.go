@@ -67,13 +67,13 @@ func (p *Page) Each(do func(begins bool, s State, value int) bool) {
 
 // pageHeader is what stands before a page.
 type pageHeader struct {
-	kind, full, packed             int64
-	values, encoding               int64
-	definedEncoding, rowsEncoding  int64
-	nulls, definedBytes, rowsBytes int64 // of version 2
-	stored                         bool  // of version 2: values are not compressed
-	checksum                       int64
-	hasChecksum                    bool
+	kind, full, packed            int64
+	values, encoding              int64
+	definedEncoding, rowsEncoding int64
+	definedBytes, rowsBytes       int64 // of version 2
+	compressed                    bool  // of version 2
+	checksum                      int64
+	hasChecksum                   bool
 }
 
 // Kinds of pages.
@@ -85,39 +85,11 @@ const (
 )
 
 func readPageHeader(d *decoder) pageHeader {
-	var h pageHeader
-	numbers := func(to map[int]*int64) func(id int, kind byte) {
-		return func(id int, kind byte) {
-			switch {
-			case to[id] != nil:
-				*to[id] = d.int()
-			default:
-				if id == 7 && kind == thriftFalse {
-					h.stored = true
-				}
-				d.skip(kind)
-			}
-		}
-	}
-	d.structure(func(id int, kind byte) {
-		switch id {
-		case 1:
-			h.kind = d.int()
-		case 2:
-			h.full = d.int()
-		case 3:
-			h.packed = d.int()
-		case 4:
-			h.checksum, h.hasChecksum = d.int(), true
-		case 5:
-			d.structure(numbers(map[int]*int64{1: &h.values, 2: &h.encoding, 3: &h.definedEncoding, 4: &h.rowsEncoding}))
-		case 7:
-			d.structure(numbers(map[int]*int64{1: &h.values, 2: &h.encoding}))
-		case 8:
-			d.structure(numbers(map[int]*int64{1: &h.values, 2: &h.nulls, 4: &h.encoding, 5: &h.definedBytes, 6: &h.rowsBytes}))
-		default:
-			d.skip(kind)
-		}
+	h := pageHeader{compressed: true}
+	d.read(places{1: &h.kind, 2: &h.full, 3: &h.packed, 4: func() { h.checksum, h.hasChecksum = d.int(), true },
+		5: places{1: &h.values, 2: &h.encoding, 3: &h.definedEncoding, 4: &h.rowsEncoding},
+		7: places{1: &h.values, 2: &h.encoding},
+		8: places{1: &h.values, 4: &h.encoding, 5: &h.definedBytes, 6: &h.rowsBytes, 7: &h.compressed},
 	})
 	return h
 }
@@ -303,7 +275,7 @@ func (p *pager) second(page *Page, h pageHeader, body []byte) (rest []byte, err 
 			return nil, err
 		}
 	}
-	if h.stored {
+	if !h.compressed {
 		return body[levels:], nil
 	}
 	if h.full == levels && int64(len(body)) == levels { // nothing was compressed

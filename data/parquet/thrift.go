@@ -12,6 +12,9 @@ const (
 	thriftTrue   = 1
 	thriftFalse  = 2
 	thriftByte   = 3
+	thriftInt16  = 4
+	thriftInt32  = 5
+	thriftInt64  = 6
 	thriftDouble = 7
 	thriftBinary = 8
 	thriftList   = 9
@@ -73,25 +76,57 @@ func (d *decoder) binary() []byte {
 	return b
 }
 
-// structure calls do for every field, which reads the value or skips it.
-func (d *decoder) structure(do func(id int, kind byte)) {
+// nested calls do within another struct or list.
+func (d *decoder) nested(do func()) {
 	const deepest = 32
 	if d.depth++; d.depth > deepest {
 		d.fail(errors.New("it is nested too deeply"))
 	}
-	for id := 0; d.err == nil; {
-		head := d.byte()
-		if head == 0 {
-			break
-		}
-		if delta := int(head >> 4); delta > 0 {
-			id += delta
-		} else {
-			id = int(d.int())
-		}
-		do(id, head&15)
-	}
+	do()
 	d.depth--
+}
+
+// structure calls do for every field, which reads the value or skips it.
+func (d *decoder) structure(do func(id int, kind byte)) {
+	d.nested(func() {
+		for id := 0; d.err == nil; {
+			head := d.byte()
+			if head == 0 {
+				break
+			}
+			if delta := int(head >> 4); delta > 0 {
+				id += delta
+			} else {
+				id = int(d.int())
+			}
+			do(id, head&15)
+		}
+	})
+}
+
+// places are where the fields of a struct go, by their numbers: to an *int64, a *string, a *bool,
+// the places of a struct's own, or a func() that reads the value.
+type places map[int]any
+
+// read reads a struct. Fields without a place are skipped.
+func (d *decoder) read(to places) {
+	d.structure(func(id int, kind byte) {
+		switch at := to[id].(type) {
+		case *int64:
+			*at = d.int()
+		case *string:
+			*at = string(d.binary())
+		case places:
+			d.read(at)
+		case func():
+			at()
+		case *bool:
+			*at = kind == thriftTrue
+			d.skip(kind)
+		default:
+			d.skip(kind)
+		}
+	})
 }
 
 // list calls do for every element. An element has at least one byte.
@@ -125,14 +160,10 @@ func (d *decoder) skip(kind byte) {
 	case thriftBinary:
 		d.binary()
 	case thriftList, thriftSet:
-		if d.depth++; d.depth > 32 {
-			d.fail(errors.New("it is nested too deeply"))
-		}
-		d.list(d.skipElement)
-		d.depth--
+		d.nested(func() { d.list(d.skipElement) })
 	case thriftStruct:
-		d.structure(func(_ int, kind byte) { d.skip(kind) })
-	case 4, 5, 6: // whole numbers
+		d.read(nil)
+	case thriftInt16, thriftInt32, thriftInt64:
 		d.unsigned()
 	default: // of a map Parquet has none
 		d.fail(errors.New("it has a value of no known type"))
@@ -147,52 +178,53 @@ func (d *decoder) skipElement(kind byte) {
 	d.skip(kind)
 }
 
-// encoder writes a struct's fields in ascending order.
-type encoder struct {
-	b    []byte
-	last []int // id of the last field of each open struct
+// Values that are written: int32 and int64 as Thrift tells them apart, string, list, and fields,
+// which are those of a struct in ascending order.
+type (
+	fields []field
+	list   []any // of one type, and not empty
+)
+
+type field struct {
+	id    int // Parquet's are close together
+	value any
 }
 
-func (e *encoder) field(id int, kind byte) {
-	top := len(e.last) - 1
-	e.b = append(e.b, byte(id-e.last[top])<<4|kind) // Parquet's ids are close together
-	e.last[top] = id
+func kindOf(value any) byte {
+	switch value.(type) {
+	case int32:
+		return thriftInt32
+	case int64:
+		return thriftInt64
+	case string:
+		return thriftBinary
+	case fields:
+		return thriftStruct
+	}
+	return thriftList
 }
 
-func (e *encoder) unsigned(v uint64) { e.b = binary.AppendUvarint(e.b, v) }
-
-func (e *encoder) zigzag(v int64) { e.unsigned(uint64(v<<1) ^ uint64(v>>63)) }
-
-// int32 and int64 are whole numbers.
-func (e *encoder) int32(id int, v int64) { e.field(id, 5); e.zigzag(v) }
-func (e *encoder) int64(id int, v int64) { e.field(id, 6); e.zigzag(v) }
-
-func (e *encoder) string(id int, s string) {
-	e.field(id, thriftBinary)
-	e.text(s)
-}
-
-func (e *encoder) text(s string) {
-	e.unsigned(uint64(len(s)))
-	e.b = append(e.b, s...)
-}
-
-// list begins a list of n elements, which the caller writes.
-func (e *encoder) list(id int, kind byte, n int) {
-	e.field(id, thriftList)
-	e.b = append(e.b, 15<<4|kind)
-	e.unsigned(uint64(n))
-}
-
-// structure writes a struct that is a field, element one that is in a list or by itself.
-func (e *encoder) structure(id int, fields func()) {
-	e.field(id, thriftStruct)
-	e.element(fields)
-}
-
-func (e *encoder) element(fields func()) {
-	e.last = append(e.last, 0)
-	fields()
-	e.last = e.last[:len(e.last)-1]
-	e.b = append(e.b, 0)
+// appendValue appends a value to b.
+func appendValue(b []byte, value any) []byte {
+	switch v := value.(type) {
+	case int32:
+		b = binary.AppendVarint(b, int64(v))
+	case int64:
+		b = binary.AppendVarint(b, v)
+	case string:
+		b = append(binary.AppendUvarint(b, uint64(len(v))), v...)
+	case fields:
+		last := 0
+		for _, f := range v {
+			b = appendValue(append(b, byte(f.id-last)<<4|kindOf(f.value)), f.value)
+			last = f.id
+		}
+		b = append(b, 0)
+	case list:
+		b = binary.AppendUvarint(append(b, 15<<4|kindOf(v[0])), uint64(len(v)))
+		for _, element := range v {
+			b = appendValue(b, element)
+		}
+	}
+	return b
 }

@@ -83,19 +83,9 @@ func (c Output) page(rows int, values []float64) (head, body []byte, full int) {
 		b = binary.LittleEndian.AppendUint64(b, bits)
 	}
 	body = snappy.Encode(nil, b)
-	var e encoder
-	e.element(func() {
-		e.int32(1, dataPage)
-		e.int32(2, int64(len(b)))
-		e.int32(3, int64(len(body)))
-		e.structure(5, func() {
-			e.int32(1, int64(len(values)))
-			e.int32(2, plain)
-			e.int32(3, runs)
-			e.int32(4, runs)
-		})
-	})
-	return e.b, body, len(b)
+	head = appendValue(nil, fields{{1, int32(dataPage)}, {2, int32(len(b))}, {3, int32(len(body))},
+		{5, fields{{1, int32(len(values))}, {2, int32(plain)}, {3, int32(runs)}, {4, int32(runs)}}}})
+	return head, body, len(b)
 }
 
 // run appends n equal levels of one bit.
@@ -107,99 +97,48 @@ func appendLevels(b, levels []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(levels))), levels...)
 }
 
-func (c Output) physical() int64 {
+func (c Output) physical() int32 {
 	if c.Integer {
 		return typeInt64
 	}
 	return typeDouble
 }
 
-// path is the leaf's, below the schema's root.
-func (c Output) path() []string {
-	if c.Width == 0 {
-		return []string{c.Name}
-	}
-	return []string{c.Name, "list", "element"}
-}
-
 func footer(rows int, columns []Output, chunks []written) []byte {
-	var e encoder
-	nodes, bytes := 1, 0
+	schema, places, bytes := list{fields{{4, "calibra"}, {5, int32(len(columns))}}}, list{}, 0
 	for i, c := range columns {
-		nodes += len(c.path())
+		schema = append(schema, c.schema()...)
+		places = append(places, c.chunk(rows, chunks[i]))
 		bytes += chunks[i].full
 	}
-	e.element(func() {
-		e.int32(1, 2) // the format's version
-		e.list(2, thriftStruct, nodes)
-		e.element(func() {
-			e.string(4, "calibra")
-			e.int32(5, int64(len(columns)))
-		})
-		for _, c := range columns {
-			c.schema(&e)
-		}
-		e.int64(3, int64(rows))
-		e.list(4, thriftStruct, 1)
-		e.element(func() {
-			e.list(1, thriftStruct, len(columns))
-			for i, c := range columns {
-				c.chunk(&e, rows, chunks[i])
-			}
-			e.int64(2, int64(bytes))
-			e.int64(3, int64(rows))
-		})
-		e.string(6, "calibra")
-	})
-	return e.b
+	group := fields{{1, places}, {2, int64(bytes)}, {3, int64(rows)}}
+	const version = int32(2)
+	return appendValue(nil, fields{{1, version}, {2, schema}, {3, int64(rows)}, {4, list{group}}, {6, "calibra"}})
 }
 
-// schema writes the nodes of a column.
-func (c Output) schema(e *encoder) {
-	const required, repeated, list = 0, 2, 3
-	name := c.Name
-	if c.Width > 0 {
-		e.element(func() {
-			e.int32(3, required)
-			e.string(4, c.Name)
-			e.int32(5, 1)
-			e.int32(6, list)
-			e.structure(10, func() { e.structure(list, func() {}) })
-		})
-		e.element(func() {
-			e.int32(3, repeated)
-			e.string(4, "list")
-			e.int32(5, 1)
-		})
-		name = "element"
+// schema is the nodes of a column.
+func (c Output) schema() list {
+	const required, repeated, isList, logicalList = int32(0), int32(2), int32(3), 3
+	if c.Width == 0 {
+		return list{fields{{1, c.physical()}, {3, required}, {4, c.Name}}}
 	}
-	e.element(func() {
-		e.int32(1, c.physical())
-		e.int32(3, required)
-		e.string(4, name)
-	})
+	return list{
+		fields{{3, required}, {4, c.Name}, {5, int32(1)}, {6, isList}, {10, fields{{logicalList, fields{}}}}},
+		fields{{3, repeated}, {4, "list"}, {5, int32(1)}},
+		fields{{1, c.physical()}, {3, required}, {4, "element"}},
+	}
 }
 
-// chunk writes where a column's pages are.
-func (c Output) chunk(e *encoder, rows int, w written) {
-	const snappyCodec = 1
-	e.element(func() {
-		e.int64(2, 0) // where the metadata would stand a second time
-		e.structure(3, func() {
-			e.int32(1, c.physical())
-			e.list(2, 5, 2)
-			e.zigzag(plain)
-			e.zigzag(runs)
-			path := c.path()
-			e.list(3, thriftBinary, len(path))
-			for _, s := range path {
-				e.text(s)
-			}
-			e.int32(4, snappyCodec)
-			e.int64(5, int64(rows*max(c.Width, 1)))
-			e.int64(6, int64(w.full))
-			e.int64(7, int64(w.packed))
-			e.int64(9, int64(w.at))
-		})
-	})
+// chunk tells where a column's pages are.
+func (c Output) chunk(rows int, w written) fields {
+	const snappyCodec = int32(1)
+	path := list{c.Name} // below the schema's root
+	if c.Width > 0 {
+		path = append(path, "list", "element")
+	}
+	return fields{
+		{2, int64(0)}, // where the metadata would stand a second time
+		{3, fields{{1, c.physical()}, {2, list{int32(plain), int32(runs)}}, {3, path}, {4, snappyCodec}, {5, int64(rows * max(c.Width, 1))},
+			{6, int64(w.full)}, {7, int64(w.packed)}, {9, int64(w.at)}}},
+	}
 }
