@@ -5,9 +5,9 @@ import (
 	"bufio"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,31 +17,17 @@ import (
 // https://www.cs.toronto.edu/~kriz/cifar.html): a record is one label byte, or a
 // coarse and a fine one, and 3×32×32 bytes of red, green and blue planes.
 
-// openAnyCIFAR is openCIFAR100 of a file with 100 in its name, else openCIFAR10.
-func openAnyCIFAR(path string) (train, test *Images, err error) {
-	if strings.Contains(filepath.Base(path), "100") {
-		return openCIFAR100(path)
-	}
-	return openCIFAR10(path)
+// cifar10 has 50,000 training and 10,000 test images of 10 classes.
+var cifar10 = cifar{
+	name: "cifar10", archive: "cifar-10-binary.tar.gz", labelBytes: 1, classes: 10,
+	train: []string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+	test:  "test_batch.bin", names: "batches.meta.txt",
 }
 
-// openCIFAR10 reads cifar-10-binary.tar.gz at path as it was downloaded: 50,000
-// training and 10,000 test images, in file order, 10 classes. Whatever is wrong
-// with the file is an *InputError.
-func openCIFAR10(path string) (train, test *Images, err error) {
-	return openCIFAR(path, cifar{
-		name: "cifar10", archive: "cifar-10-binary.tar.gz", labelBytes: 1, classes: 10,
-		train: []string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
-		test:  "test_batch.bin", names: "batches.meta.txt",
-	})
-}
-
-// openCIFAR100 reads cifar-100-binary.tar.gz likewise, with its 100 fine labels.
-func openCIFAR100(path string) (train, test *Images, err error) {
-	return openCIFAR(path, cifar{
-		name: "cifar100", archive: "cifar-100-binary.tar.gz", labelBytes: 2, classes: 100,
-		train: []string{"train.bin"}, test: "test.bin", names: "fine_label_names.txt",
-	})
+// cifar100 has as many, with 100 fine labels.
+var cifar100 = cifar{
+	name: "cifar100", archive: "cifar-100-binary.tar.gz", labelBytes: 2, classes: 100,
+	train: []string{"train.bin"}, test: "test.bin", names: "fine_label_names.txt",
 }
 
 // cifar is one of the two layouts.
@@ -61,6 +47,8 @@ const mostCIFAR = 50_000
 // mostUnpacked is how many bytes are unpacked of an archive; either has 184 MB of images.
 const mostUnpacked = 256 << 20
 
+// openCIFAR reads the archive as it was downloaded, images in file order. Whatever is wrong
+// with the file is an *InputError.
 func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 	f, err := openOr(file, "download https://www.cs.toronto.edu/~kriz/%s and put it there, or name the place where it is", c.archive)
 	if err != nil {
@@ -147,10 +135,10 @@ func (c cifar) read(r io.Reader) (*Images, error) {
 		}
 		y := int(record[c.labelBytes-1])
 		if y >= c.classes {
-			return nil, errors.New("holds the label " + strconv.Itoa(y) + " in record " + strconv.Itoa(im.Len()) + "; download the archive again")
+			return nil, fmt.Errorf("holds the label %d in record %d; download the archive again", y, im.Len())
 		}
 		if im.Len() == mostCIFAR {
-			return nil, errors.New("holds more than " + strconv.Itoa(mostCIFAR) + " images, and no part of CIFAR does; download the archive again")
+			return nil, fmt.Errorf("holds more than %d images, and no part of CIFAR does; download the archive again", mostCIFAR)
 		}
 		im.Labels = append(im.Labels, y)
 		im.Pixels = append(im.Pixels, record[c.labelBytes:]...)

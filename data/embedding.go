@@ -57,18 +57,18 @@ const mostCovariance = 4096
 // and not below 0, with their vectors as columns.
 func leading(x mat.Matrix, scale *Standardizer, p int) (*mat.Dense, []float64, error) {
 	n, m := x.Dims()
-	if m <= 6*p { // a full decomposition is as quick
-		return leadingByEigen(covariance(x, scale), p)
-	}
-	if m > min(n, mostCovariance) {
+	few := m > 6*p // else a full decomposition is as quick
+	if few && m > min(n, mostCovariance) {
 		if axes, variances, found := leadingByLanczos(m, p, gramProduct(x, scale)); found {
 			return axes, variances, nil
 		}
-		return leadingByEigen(covariance(x, scale), p)
+		few = false
 	}
 	formed := covariance(x, scale)
-	if axes, variances, found := leadingByLanczos(m, p, symmetricProduct(formed)); found {
-		return axes, variances, nil
+	if few {
+		if axes, variances, found := leadingByLanczos(m, p, symmetricProduct(formed)); found {
+			return axes, variances, nil
+		}
 	}
 	return leadingByEigen(formed, p)
 }

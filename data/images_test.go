@@ -41,7 +41,7 @@ func tarball(t testing.TB, files ...string) []byte {
 	return b.Bytes()
 }
 
-func cifar10(t testing.TB, last string) []byte {
+func archived10(t testing.TB, last string) []byte {
 	files := []string{"cifar-10-batches-bin/batches.meta.txt", "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n"}
 	for i := 5; i >= 1; i-- { // the order in the archive is not that of the batches
 		files = append(files, fmt.Sprintf("cifar-10-batches-bin/data_batch_%d.bin", i), string(record(byte(i)))+string(record(9)))
@@ -50,7 +50,7 @@ func cifar10(t testing.TB, last string) []byte {
 }
 
 func TestOpenCIFAR10(t *testing.T) {
-	train, test, err := openCIFAR10(tempFile(t, "cifar-10-binary.tar.gz", cifar10(t, string(record(7)))))
+	train, test, err := openCIFAR(tempFile(t, "cifar-10-binary.tar.gz", archived10(t, string(record(7)))), cifar10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestOpenCIFAR10(t *testing.T) {
 
 func TestOpenCIFAR100(t *testing.T) {
 	file := tarball(t, "cifar-100-binary/train.bin", string(record(3, 99)), "cifar-100-binary/test.bin", string(record(1, 0))+string(record(2, 42)))
-	train, test, err := openCIFAR100(tempFile(t, "cifar-100-binary.tar.gz", file))
+	train, test, err := openCIFAR(tempFile(t, "cifar-100-binary.tar.gz", file), cifar100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,15 +83,15 @@ func TestOpenCIFAR100(t *testing.T) {
 func TestOpenCIFARBad(t *testing.T) {
 	for want, file := range map[string][]byte{
 		"is not cifar-10-binary.tar.gz":         []byte("hello"),
-		"test_batch.bin is truncated":           cifar10(t, "short"),
-		"holds the label 10 in record 0":        cifar10(t, string(record(10))),
-		"test_batch.bin holds no image":         cifar10(t, ""),
-		"is damaged (gzip: invalid checksum)":   checksumBroken(cifar10(t, string(record(7)))),
+		"test_batch.bin is truncated":           archived10(t, "short"),
+		"holds the label 10 in record 0":        archived10(t, string(record(10))),
+		"test_batch.bin holds no image":         archived10(t, ""),
+		"is damaged (gzip: invalid checksum)":   checksumBroken(archived10(t, string(record(7)))),
 		"has no data_batch_1.bin; download":     tarball(t, "test_batch.bin", string(record(1))),
-		"cannot be read (unexpected EOF); down": cifar10(t, string(record(7)))[:100],
-		"holds more than 268 MB":                append(cifar10(t, string(record(7))), bytes.Repeat(gzipped(t, make([]byte, 1<<20)), 1<<12)...), // 4 GB
+		"cannot be read (unexpected EOF); down": archived10(t, string(record(7)))[:100],
+		"holds more than 268 MB":                append(archived10(t, string(record(7))), bytes.Repeat(gzipped(t, make([]byte, 1<<20)), 1<<12)...), // 4 GB
 	} {
-		_, _, err := openCIFAR10(tempFile(t, "c.tar.gz", file))
+		_, _, err := openCIFAR(tempFile(t, "c.tar.gz", file), cifar10)
 		var input *InputError
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -121,13 +121,13 @@ func checksumBroken(file []byte) []byte {
 func TestMissingSources(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tissuemnist.npz")
-	_, _, cifar := openCIFAR10(path)
-	_, _, cifar100 := openCIFAR100(path)
+	_, _, of10 := openCIFAR(path, cifar10)
+	_, _, of100 := openCIFAR(path, cifar100)
 	_, _, _, medmnist := openMedMNIST(path)
 	_, weather := openWeather(dir, []string{"train"}, weatherSettings{}, newRand(1))
 	for want, err := range map[string]error{
-		"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz and put it there":     cifar,
-		"https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz":                     cifar100,
+		"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz and put it there":     of10,
+		"https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz":                     of100,
 		"download tissuemnist.npz from https://zenodo.org/records/10519652 and put it": medmnist,
 		"shifts_canonical_train.csv: does not exist; unpack https://storage.yandex":    weather,
 	} {

@@ -28,12 +28,12 @@ type Inputs struct {
 // Inputs is the table's rows as a network reads them. They are shared.
 func (t *Table) Inputs() *Inputs {
 	_, m := t.Features.Dims()
-	return &Inputs{Name: t.Name, Columns: t.Columns, Classes: t.Classes, Shape: []int{m}, Labels: t.Labels, table: t.Features, index: upTo(t.Len())}
+	return &Inputs{Name: t.Name, Columns: t.Columns, Classes: t.Classes, Shape: []int{m}, Labels: t.Labels, table: t.Features, index: UpTo(t.Len())}
 }
 
 // Inputs is the images as a network reads them. The pixels are shared.
 func (im *Images) Inputs() *Inputs {
-	return &Inputs{Name: im.Name, Classes: im.Classes, Shape: []int{im.Channels, im.Height, im.Width}, Labels: im.Labels, images: im, index: upTo(im.Len())}
+	return &Inputs{Name: im.Name, Classes: im.Classes, Shape: []int{im.Channels, im.Height, im.Width}, Labels: im.Labels, images: im, index: UpTo(im.Len())}
 }
 
 // Len is N, the number of rows.
@@ -54,27 +54,26 @@ func (in *Inputs) Width() int {
 // Rows is the rows at the given indices, in that order. Values are shared.
 func (in *Inputs) Rows(index []int) *Inputs {
 	out := *in
-	out.index, out.Labels = make([]int, len(index)), make([]int, len(index))
-	for i, r := range index {
-		out.index[i], out.Labels[i] = in.index[r], in.Labels[r]
-	}
+	out.index, out.Labels = at(in.index, index), at(in.Labels, index)
 	return &out
 }
 
 // Read writes the rows lo … hi−1 to dst, (hi−lo)×Width values. It panics if dst
 // is shorter.
-func (in *Inputs) Read(dst []float32, lo, hi int) {
+func (in *Inputs) Read(dst []float32, lo, hi int) { readInputs(in, dst, lo, hi) }
+
+func readInputs[T float32 | float64](in *Inputs, dst []T, lo, hi int) {
 	width := in.Width()
 	for i, r := range in.index[lo:hi] {
 		row := dst[i*width : (i+1)*width]
 		if in.table != nil {
 			for j, v := range in.table.RawRowView(r) {
-				row[j] = float32(v)
+				row[j] = T(v)
 			}
 			continue
 		}
 		for j, b := range in.images.Image(r) {
-			row[j] = float32(b) / 255
+			row[j] = T(b) / 255
 		}
 	}
 }
@@ -82,16 +81,7 @@ func (in *Inputs) Read(dst []float32, lo, hi int) {
 // Matrix is the rows as a matrix, N×Width.
 func (in *Inputs) Matrix() *mat.Dense {
 	out := mat.NewDense(in.Len(), in.Width(), nil)
-	for i, r := range in.index {
-		row := out.RawRowView(i)
-		if in.table != nil {
-			copy(row, in.table.RawRowView(r))
-			continue
-		}
-		for j, b := range in.images.Image(r) {
-			row[j] = float64(b) / 255
-		}
-	}
+	readInputs(in, out.RawMatrix().Data, 0, in.Len())
 	return out
 }
 
@@ -153,7 +143,8 @@ func (in *Inputs) Fits(shape []int) error {
 	return nil
 }
 
-func upTo(n int) []int {
+// UpTo is 0 … n−1.
+func UpTo(n int) []int {
 	index := make([]int, n)
 	for i := range index {
 		index[i] = i

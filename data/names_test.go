@@ -40,7 +40,7 @@ func TestNames(t *testing.T) {
 		if err := WriteNPZ(path, c.arrays...); err != nil {
 			t.Fatal(err)
 		}
-		s, err := OpenAs(path, c.given)
+		s, err := OpenContext(t.Context(), path, c.given)
 		if c.fault != "" {
 			if err == nil || !isInput(err) || !strings.Contains(err.Error(), c.fault) {
 				t.Errorf("%s: %v does not say %q", name, err, c.fault)

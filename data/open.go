@@ -112,14 +112,7 @@ func noFile(info fs.FileInfo) error {
 }
 
 // ReadFile reads the file at path, which must have room in memory; see [OpenFile].
-func ReadFile(path string) ([]byte, error) {
-	f, err := OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readAll(path, f, room())
-}
+func ReadFile(path string) ([]byte, error) { return ReadSmall(path, room()) }
 
 // ReadSmall is ReadFile of a file of at most so many bytes.
 func ReadSmall(path string, most int64) ([]byte, error) {

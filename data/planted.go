@@ -1,9 +1,11 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -50,8 +52,17 @@ type PlantedSettings struct {
 // plantedFields is how many coordinates of z the local errors depend on.
 const plantedFields = 6
 
-// plantedNames lists the problems that NewPlanted knows.
-var plantedNames = []string{"global", "local", "mixed", "rare", "many", "heavy"}
+// plantedProblems are what NewPlanted knows, each with its grades and where it differs from the others.
+var plantedProblems = []Planted{
+	{Name: "global", Line: "wrong alike everywhere", Grades: grades(globalGrade, 0, .05, .1, .2, .3, .4, .5, .6, .8, 1)},
+	{Name: "local", Line: "wrong by region alone, calibrated as a whole", Grades: grades(localGrade, 0, 1, 2, 3, 4, 5, 6, 7),
+		informative: 2 * len(fieldSizes), hidden: true},
+	{Name: "mixed", Line: "wrong alike everywhere, by region, and both", Grades: mixedGrades},
+	{Name: "rare", Line: "wrong in four regions of 3 % of the rows", Grades: grades(localGrade, 0, .25, .5, .75, 1, 1.5, 2, 3)},
+	{Name: "many", Line: "many classes, wrong alike everywhere, by region, and both", Grades: mixedGrades, Classes: 50},
+	{Name: "heavy", Line: "three of many features matter, wrong alike everywhere, by region, and both", Grades: mixedGrades,
+		informative: 3, rest: 1},
+}
 
 // NewPlanted makes the problem of that name. With u = W z, W of entries from N(0, 4/informative), and
 // fields s_k(z), |s_k| ≤ 1 of mean 0, tanh(2 z_k) for even k and ±1 by |z_k| ≷ 0.674 for odd ones:
@@ -67,17 +78,15 @@ var plantedNames = []string{"global", "local", "mixed", "rare", "many", "heavy"}
 //
 // It panics if the name is another, or the settings leave no room for z.
 func NewPlanted(name string, s PlantedSettings, rng *rand.Rand) *Planted {
-	if s.Features == 0 {
-		s.Features = 50
+	i := slices.IndexFunc(plantedProblems, func(g Planted) bool { return g.Name == name })
+	if i < 0 {
+		panic("data: NewPlanted: there is no problem " + name)
 	}
-	if s.Classes == 0 {
-		s.Classes = 4
-		if name == "many" {
-			s.Classes = 50
-		}
-	}
-	g := &Planted{Name: name, Features: s.Features, Classes: s.Classes, informative: plantedFields, signal: 1, rest: 0.25}
-	g.grade()
+	problem := plantedProblems[i]
+	g := &problem
+	g.informative, g.signal, g.rest = cmp.Or(g.informative, plantedFields), 1, cmp.Or(g.rest, 0.25)
+	s.Features, s.Classes = cmp.Or(s.Features, 50), cmp.Or(s.Classes, g.Classes, 4)
+	g.Features, g.Classes = s.Features, s.Classes
 	if s.Features < g.informative || s.Classes < 2 {
 		panic(fmt.Sprintf("data: planted problem of %d features, %d classes: want %d and 2 or more", s.Features, s.Classes, g.informative))
 	}
@@ -107,51 +116,17 @@ func NewPlanted(name string, s PlantedSettings, rng *rand.Rand) *Planted {
 	return g
 }
 
-// grade gives the problem what its name says of it: its line, its grades and where it differs
-// from the others.
-func (g *Planted) grade() {
-	switch g.Name {
-	case "global":
-		g.Line = "wrong alike everywhere"
-		for _, x := range []float64{0, .05, .1, .2, .3, .4, .5, .6, .8, 1} {
-			g.Grades = append(g.Grades, globalGrade(x))
-		}
-	case "local":
-		g.Line = "wrong by region alone, calibrated as a whole"
-		g.informative, g.hidden = 2*len(fieldSizes), true
-		for known := range 1 << len(fieldSizes) {
-			g.Grades = append(g.Grades, localGrade(float64(known)))
-		}
-	case "mixed":
-		g.Line = "wrong alike everywhere, by region, and both"
-		g.Grades = mixedGrades()
-	case "rare":
-		g.Line = "wrong in four regions of 3 % of the rows"
-		for _, x := range []float64{0, .25, .5, .75, 1, 1.5, 2, 3} {
-			g.Grades = append(g.Grades, localGrade(x))
-		}
-	case "many":
-		g.Line = "many classes, wrong alike everywhere, by region, and both"
-		g.Grades = mixedGrades()
-	case "heavy":
-		g.Line = "three of many features matter, wrong alike everywhere, by region, and both"
-		g.informative, g.rest = 3, 1
-		g.Grades = mixedGrades()
-	default:
-		panic("data: NewPlanted: there is no problem " + g.Name)
-	}
-}
-
 // mixedGrades are wrong by region, alike everywhere, and both.
-func mixedGrades() (grades []Grade) {
-	sizes := []float64{0, .25, .5, .75, 1, 1.5}
-	for _, x := range sizes {
-		grades = append(grades, localGrade(x/2))
+var mixedGrades = slices.Concat(
+	grades(localGrade, 0, .25/2, .5/2, .75/2, 1./2, 1.5/2),
+	grades(globalGrade, .25/3, .5/3, .75/3, 1./3, 1.5/3),
+	[]Grade{{Name: "both 0.5", Global: .2, Local: .3}, {Name: "both 1", Global: .4, Local: .6}})
+
+func grades(of func(size float64) Grade, sizes ...float64) (all []Grade) {
+	for _, size := range sizes {
+		all = append(all, of(size))
 	}
-	for _, x := range sizes[1:] {
-		grades = append(grades, globalGrade(x/3))
-	}
-	return append(grades, Grade{"both 0.5", .2, .3}, Grade{"both 1", .4, .6})
+	return all
 }
 
 func localGrade(size float64) Grade  { return Grade{Name: gradeName("local", size), Local: size} }

@@ -9,7 +9,8 @@ import (
 )
 
 func TestPlantedLaws(t *testing.T) {
-	for _, name := range plantedNames {
+	for _, problem := range plantedProblems {
+		name := problem.Name
 		rng := newRand(3)
 		g := NewPlanted(name, PlantedSettings{}, rng)
 		set, q, said := g.Draw(500, rng)

@@ -150,9 +150,21 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	case s.HeldOut != 0:
 		return nil, Inputf(arg, "is not a table; --held-out sets aside a region of a table")
 	case strings.HasSuffix(base, ".tar.gz"):
-		return rawCIFAR(arg, rng)
+		kind := cifar10
+		if strings.Contains(base, "100") {
+			kind = cifar100
+		}
+		train, test, err := openCIFAR(arg, kind)
+		if err != nil {
+			return nil, err
+		}
+		return rawImages(train, nil, test, trainingFractions, rng), nil
 	case strings.HasSuffix(base, ".npz"):
-		return rawMedMNIST(arg, rng)
+		train, val, test, err := openMedMNIST(arg)
+		if err != nil {
+			return nil, err
+		}
+		return rawImages(train, val, test, []float64{0.5, 0.5}, rng), nil
 	case err == nil && info.IsDir(), err != nil && strings.Contains(base, "weather"): // which says where to get it
 		return rawWeather(arg)
 	case err != nil:
@@ -229,24 +241,17 @@ func (t *Table) divide(s RawSettings, rng *rand.Rand) (*Raw, error) {
 	return r, nil
 }
 
-func rawCIFAR(path string, rng *rand.Rand) (*Raw, error) {
-	train, test, err := openAnyCIFAR(path)
-	if err != nil {
-		return nil, err
+// rawImages divides the training images by the fractions into those that train, that validate, where
+// val is nil, and that test. The test images calibrate.
+func rawImages(train, val, test *Images, fractions []float64, rng *rand.Rand) *Raw {
+	in, parts := train.Inputs(), Stratify(train.Labels, fractions, rng)
+	r := &Raw{Name: train.Name, Classes: train.Classes, Train: in.Rows(parts[0]), Cal: test.Inputs(), Test: in.Rows(parts[len(parts)-1])}
+	if val != nil {
+		r.Val = val.Inputs()
+	} else {
+		r.Val = in.Rows(parts[1])
 	}
-	in, parts := train.Inputs(), Stratify(train.Labels, trainingFractions, rng)
-	return &Raw{Name: train.Name, Classes: train.Classes,
-		Train: in.Rows(parts[0]), Val: in.Rows(parts[1]), Cal: test.Inputs(), Test: in.Rows(parts[2])}, nil
-}
-
-func rawMedMNIST(path string, rng *rand.Rand) (*Raw, error) {
-	train, val, test, err := openMedMNIST(path)
-	if err != nil {
-		return nil, err
-	}
-	in, parts := train.Inputs(), Stratify(train.Labels, []float64{0.5, 0.5}, rng)
-	return &Raw{Name: train.Name, Classes: train.Classes,
-		Train: in.Rows(parts[0]), Val: val.Inputs(), Cal: test.Inputs(), Test: in.Rows(parts[1])}, nil
+	return r
 }
 
 // rawWeather draws the same rows of each part whatever the seed.

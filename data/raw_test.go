@@ -62,7 +62,7 @@ func TestRawPartsCoverTheTable(t *testing.T) {
 		if !slices.Equal(rowsOfInputs(again.Cal), rowsOfInputs(raw.Cal)) {
 			t.Error("the same seed gives other rows")
 		}
-		if !mat.EqualApprox(raw.Test.Matrix(), raw.Test.Rows(upTo(raw.Test.Len())).Matrix(), 0) {
+		if !mat.EqualApprox(raw.Test.Matrix(), raw.Test.Rows(UpTo(raw.Test.Len())).Matrix(), 0) {
 			t.Error("all rows are not the rows")
 		}
 	}
@@ -84,7 +84,7 @@ func TestHoldOutIsARegion(t *testing.T) {
 }
 
 func TestRawImages(t *testing.T) {
-	path := tempFile(t, "cifar-10-binary.tar.gz", cifar10(t, string(record(7))))
+	path := tempFile(t, "cifar-10-binary.tar.gz", archived10(t, string(record(7))))
 	raw, err := OpenRaw(path, RawSettings{}, newRand(1))
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func (t *Table) holdOut(share float64) (inside, region []int, err error) {
 		return nil, nil, err
 	}
 	z := embed.Apply(t.Features)
-	order := upTo(t.Len())
+	order := UpTo(t.Len())
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(z.At(i, 0), z.At(j, 0)) })
 	cut := t.Len() - int(share*float64(t.Len()))
 	inside, region = order[:cut], order[cut:]

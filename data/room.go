@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bufio"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -41,13 +40,9 @@ var machine = sync.OnceValue(func() int64 {
 
 // memTotal is the machine's memory as Linux tells it, or 0.
 func memTotal() int64 {
-	f, err := OpenFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) == 3 && fields[0] == "MemTotal:" {
+	text, _ := ReadSmall("/proc/meminfo", 1<<16)
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "MemTotal:" {
 			kilobytes, _ := strconv.ParseInt(fields[1], 10, 64)
 			return kilobytes << 10
 		}

@@ -62,13 +62,10 @@ func InvalidLabel(labels []int, classes int) int {
 // repeat. Rows of rows keep the numbers of the first set.
 func (s *Set) Rows(index []int) *Set {
 	out := &Set{Features: Select(s.Features, index), Logits: RowsOf(s.Logits, index), LabelClasses: s.LabelClasses,
-		Numbers: slices.Clone(index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Parts: at(s.Parts, index)}
-	if s.Numbers != nil {
-		for i, r := range index {
-			out.Numbers[i] = s.Numbers[r]
-		}
+		Numbers: at(s.Numbers, index), Names: s.Names, Weights: at(s.Weights, index), Soft: RowsOf(s.Soft, index), Parts: at(s.Parts, index), Labels: at(s.Labels, index)}
+	if s.Numbers == nil {
+		out.Numbers = slices.Clone(index)
 	}
-	out.Labels = at(s.Labels, index)
 	return out
 }
 

@@ -34,15 +34,11 @@ type Source struct {
 // Parts and arrays may be missing (see [Source.Require]); those that are there
 // must agree in N, M and C. Without logits C is one more than the largest
 // label. Whatever is wrong with the file is an *InputError.
-func Open(path string) (*Source, error) { return OpenAs(path, Names{}) }
+func Open(path string) (*Source, error) { return OpenContext(context.Background(), path, Names{}) }
 
-// OpenAs is [Open] of a file whose classes and features have the names that a model was fitted
-// with: they number labels of text, and those of the file must be the same.
-func OpenAs(path string, names Names) (*Source, error) {
-	return OpenContext(context.Background(), path, names)
-}
-
-// OpenContext is [OpenAs] that ends when ctx is cancelled, with an error that wraps its error.
+// OpenContext is [Open] of a file whose classes and features have the names that a model was fitted
+// with: they number labels of text, and those of the file must be the same. It ends when ctx is
+// cancelled, with an error that wraps its error.
 func OpenContext(ctx context.Context, path string, names Names) (*Source, error) {
 	return wanted(ctx, path, func(a *archive) (*Source, error) { return readSource(a, names) })
 }

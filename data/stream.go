@@ -26,7 +26,7 @@ type Stream struct {
 	features, logits *header // nil where the part has no such array
 }
 
-// OpenStream opens a part (test) of the file at path and reads its labels, with the names of [OpenAs]. It is nil for a
+// OpenStream opens a part (test) of the file at path and reads its labels, with the names of [OpenContext]. It is nil for a
 // file that cannot be read in order: a table, and arrays by columns; [Open] reads these. The
 // caller closes it.
 func OpenStream(path, part string, names Names) (*Stream, error) {

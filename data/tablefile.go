@@ -106,27 +106,32 @@ func (c *column) room(path string) error {
 	return CheckRoom(path, c.name, max(c.rows, 1), 24*float64(max(c.width, 1)), "rows")
 }
 
-// tableKinds are the table files by the bytes that they begin with.
-var tableKinds = []struct {
-	magic string
+// tableKind is a kind of table files.
+type tableKind struct {
+	magic string // that they begin with
 	name  string
 	ends  []string // of their names
 	read  func(path string, r *io.SectionReader) ([]*column, error)
 	write func(w io.Writer, columns []*column) error
-}{
-	{"PAR1", "Parquet", []string{".parquet"}, readParquet, writeParquet},
-	{"ARROW1", "Arrow", []string{".arrow", ".feather"}, readArrow, writeArrow},
+}
+
+var tableKinds = []tableKind{
+	{magic: "PAR1", name: "Parquet", ends: []string{".parquet"}, read: readParquet, write: writeParquet},
+	{magic: "ARROW1", name: "Arrow", ends: []string{".arrow", ".feather"}, read: readArrow, write: writeArrow},
+}
+
+// kindOf is the kind of table that the name of a file tells, nil for none.
+func kindOf(path string) *tableKind {
+	for i, kind := range tableKinds {
+		if slices.Contains(kind.ends, ending(path)) {
+			return &tableKinds[i]
+		}
+	}
+	return nil
 }
 
 // isTable tells by its name whether a file is a table of rows, which a column set may divide.
-func isTable(path string) bool {
-	for _, kind := range tableKinds {
-		if slices.ContainsFunc(kind.ends, func(end string) bool { return strings.HasSuffix(path, end) }) {
-			return true
-		}
-	}
-	return isCSV(path)
-}
+func isTable(path string) bool { return IsTable(path) || isCSV(path) }
 
 // otherKinds are files that are taken for these, by what they begin with, and what to do about them.
 var otherKinds = []struct{ magic, says string }{
@@ -212,12 +217,12 @@ func (t *columnar) archive() (*archive, error) {
 			return nil, err
 		}
 	}
-	for name, text := range map[string][]string{"class_names": t.names.Classes, "feature_names": t.names.Features} {
-		if text == nil {
+	for _, a := range []Array{{"class_names", t.names.Classes}, {"feature_names", t.names.Features}} {
+		if a.Value.([]string) == nil {
 			continue
 		}
-		if err := writeArray(z, Array{name, text}); err != nil {
-			return nil, Inputf(t.path, "%s: %w", name, err)
+		if err := writeArray(z, a); err != nil {
+			return nil, Inputf(t.path, "%s: %w", a.Name, err)
 		}
 	}
 	if err := z.Close(); err != nil {
@@ -389,14 +394,10 @@ func (t *columnar) parts() ([]tablePart, error) {
 // array is the value of the rows, or of all, as an npz file holds it.
 func (c *column) array(rows []int) any {
 	if c.isText {
-		text := c.text
-		if rows != nil {
-			text = make([]string, len(rows))
-			for i, k := range rows {
-				text[i] = c.text[k]
-			}
+		if rows == nil {
+			return c.text
 		}
-		return text
+		return at(c.text, rows)
 	}
 	each := max(c.width, 1)
 	values, n := c.values, c.rows
@@ -426,14 +427,12 @@ func (c *column) array(rows []int) any {
 // table the array labels is the column label, and one of a single number stands in every
 // row.
 func WriteArrays(path string, arrays ...Array) error {
-	for _, kind := range tableKinds {
-		if slices.Contains(kind.ends, ending(path)) {
-			columns, err := columnsOf(arrays)
-			if err != nil {
-				return err
-			}
-			return WriteFile(path, func(w io.Writer) error { return kind.write(w, columns) })
+	if kind := kindOf(path); kind != nil {
+		columns, err := columnsOf(arrays)
+		if err != nil {
+			return err
 		}
+		return WriteFile(path, func(w io.Writer) error { return kind.write(w, columns) })
 	}
 	if ending(path) == ".csv" {
 		return Inputf(path, "would be a csv, and predictions are not written so; name a file that ends in .npz, .parquet or .arrow")
@@ -442,14 +441,7 @@ func WriteArrays(path string, arrays ...Array) error {
 }
 
 // IsTable tells whether [WriteArrays] makes a table of path.
-func IsTable(path string) bool {
-	for _, kind := range tableKinds {
-		if slices.Contains(kind.ends, ending(path)) {
-			return true
-		}
-	}
-	return false
-}
+func IsTable(path string) bool { return kindOf(path) != nil }
 
 func ending(path string) string { return strings.ToLower(filepath.Ext(path)) }
 

@@ -88,13 +88,7 @@ func (s *Source) Repeat(parts ...string) error {
 		case out.Weights != nil:
 			asRows(out.Weights)
 		}
-		out.Numbers = set.Numbers
-		if set.Numbers != nil {
-			out.Numbers = make([]int, len(rows))
-			for i, r := range rows {
-				out.Numbers[i] = set.Numbers[r]
-			}
-		}
+		out.Numbers = at(set.Numbers, rows)
 		*p.set = out
 	}
 	return nil

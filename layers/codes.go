@@ -204,7 +204,7 @@ func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.
 			return nil, fmt.Errorf("layers: the Init of %T gives weight %q a value that is not finite", c, name)
 		}
 	}
-	few := cal.Rows(sequence(min(cal.Len(), 64)))
+	few := cal.Rows(data.UpTo(min(cal.Len(), 64)))
 	codes, _, err := AssignAll(c, w.As(tensor.Float32), NewFeatures(few.Features), few.Len(), s)
 	if err != nil {
 		return nil, err

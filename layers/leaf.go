@@ -46,7 +46,7 @@ func (c Leaf) Init(w *graph.Weights, cal *data.Set, s Sizes, _ *rand.Rand) error
 		return err
 	}
 	c.add(w, cal, s, func(slot columns, depth int) ([]int, []float64) {
-		t := trees.Grow(trees.NewBins(slot), sequence(slot.n), left.gradient, left.curvature, trees.Settings{Depth: depth})
+		t := trees.Grow(trees.NewBins(slot), data.UpTo(slot.n), left.gradient, left.curvature, trees.Settings{Depth: depth})
 		return t.Columns, t.Edges
 	})
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"calibra/data"
 	"calibra/graph"
 	"calibra/optim"
 
@@ -200,7 +201,7 @@ func BenchmarkIntervals(b *testing.B) {
 func TestSandwichCountsTheFittedRows(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	cal := blobs(600, 1)
-	twice := cal.Rows(slices.Concat(sequence(600), sequence(600)))
+	twice := cal.Rows(slices.Concat(data.UpTo(600), data.UpTo(600)))
 	once, err := c.Sandwich(t.Context(), cal, 1e-3)
 	if err != nil {
 		t.Fatal(err)

@@ -309,15 +309,6 @@ func (r *Rows) of(weights *graph.Weights, describe func(*graph.Builder, Batch) *
 	return tables[0], nil
 }
 
-// sequence is 0…n−1.
-func sequence(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
-}
-
 // Posterior is what a map with weights says of the rows (N×C), in log-probabilities; an error
 // where they are those of no distribution.
 func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {

@@ -182,7 +182,7 @@ func (m projectionMap) NoisyLoss(b *graph.Builder, in layers.Batch, _ int, noise
 type background struct{ order, begins, classes, weighed *tensor.Dense }
 
 func newBackground(labels []int, classes int) background {
-	rows := upTo(len(labels))
+	rows := data.UpTo(len(labels))
 	slices.SortStableFunc(rows, func(i, j int) int { return labels[i] - labels[j] })
 	starts, drawn, at := make([]int, classes+1), []int(nil), 0
 	var weights []float64

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/op"
 
@@ -41,7 +42,7 @@ func TestLocalNetsAgainstReference(t *testing.T) {
 	var pieces gorgonia.Nodes
 	loss := func(b *graph.Builder) *gorgonia.Node {
 		labels := graph.Labels(r.Labels)
-		rows := b.Table("numbers", graph.Labels(upTo(n)))
+		rows := b.Table("numbers", graph.Labels(data.UpTo(n)))
 		p1 := neighbourhood(b, b.Weight("s"), b.Table("onehot", graph.Tensor(tensor.Float64, hot, n, c)), rows, math.Sqrt(r.Variance))
 		js := b.Apply(op.JensenShannon(), p1, b.Apply(op.Exp(2), b.LogSoftmax(b.Weight("u"))))
 		ce := b.NLL(clipped(b, p1), b.Table("labels", labels))

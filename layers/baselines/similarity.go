@@ -168,12 +168,3 @@ const publishedSigma = 10
 func clipped(b *graph.Builder, p1 *gorgonia.Node) *gorgonia.Node {
 	return b.Apply(op.FlooredLog(2, 1e-8), p1)
 }
-
-// upTo is 0…n−1.
-func upTo(n int) []int {
-	x := make([]int, n)
-	for i := range x {
-		x[i] = i
-	}
-	return x
-}

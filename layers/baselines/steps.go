@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"calibra/data"
 	"calibra/graph"
 
 	"gorgonia.org/tensor"
@@ -76,7 +77,7 @@ func readSteps(w *graph.Weights, name string, n int) ([]steps, error) {
 
 // ascending is the order that sorts x.
 func ascending(x []float64) []int {
-	order := upTo(len(x))
+	order := data.UpTo(len(x))
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
 	return order
 }

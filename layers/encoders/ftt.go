@@ -149,9 +149,9 @@ func (f *FTTransformer) Forward(p *Pass, x *gorgonia.Node) (features, logits *go
 		return nil, nil
 	}
 	b := x.Shape()[0]
-	t := f.tokens(p, x)                       // B×(S·d)
-	rows := p.Apply(op.Reshape(2, -1, d), t)  // (B·S)×d
-	cls := p.Apply(op.Columns(upTo(d)...), t) // B×d
+	t := f.tokens(p, x)                            // B×(S·d)
+	rows := p.Apply(op.Reshape(2, -1, d), t)       // (B·S)×d
+	cls := p.Apply(op.Columns(data.UpTo(d)...), t) // B×d
 	for l := range blocks {
 		name := fmt.Sprintf(blockOf, l)
 		query, keys := rows, rows
@@ -176,7 +176,7 @@ func (p *Pass) first(b, d int, rows *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil || rows.Shape()[0] == b {
 		return rows
 	}
-	return p.Apply(op.Columns(upTo(d)...), p.Apply(op.Reshape(2, b, rows.Shape()[0]/b*d), rows))
+	return p.Apply(op.Columns(data.UpTo(d)...), p.Apply(op.Reshape(2, b, rows.Shape()[0]/b*d), rows))
 }
 
 // tokens is [CLS], the numbers and the categories of each row, side by side.
@@ -225,12 +225,4 @@ func (f *FTTransformer) feedForward(p *Pass, name string, rows *gorgonia.Node) *
 	_, rate := f.rates()
 	hidden := p.Apply(op.ReGLU(), p.Linear(name+"ffn.linear1", p.LayerNorm(name+"ffn_normalization", rows)))
 	return p.Linear(name+"ffn.linear2", p.Dropout(rate, hidden))
-}
-
-func upTo(n int) []int {
-	index := make([]int, n)
-	for i := range index {
-		index[i] = i
-	}
-	return index
 }
