@@ -112,7 +112,7 @@ func (c *compiler) visit(n *gorgonia.Node) (int, error) {
 	if i, done := c.place[n.ID()]; done {
 		return i, nil
 	}
-	o, children := c.fuse(n.Op(), c.children(n))
+	o, children := c.fuse(n.Op(), op.InputsOf(n))
 	var inputs []int
 	same := !c.weights.owns(n.Value())
 	for _, child := range children {
@@ -153,15 +153,6 @@ func (p *Program) pair() {
 	}
 }
 
-// children are the inputs of a node's operation, in order.
-func (b *Builder) children(n *gorgonia.Node) []*gorgonia.Node {
-	var nodes []*gorgonia.Node
-	for children := b.g.From(n.ID()); children.Next(); {
-		nodes = append(nodes, children.Node().(*gorgonia.Node))
-	}
-	return nodes
-}
-
 // Reads reports whether n is computed from input, or is input itself.
 func (b *Builder) Reads(n, input *gorgonia.Node) bool {
 	seen := map[*gorgonia.Node]bool{}
@@ -171,7 +162,7 @@ func (b *Builder) Reads(n, input *gorgonia.Node) bool {
 			return n == input
 		}
 		seen[n] = true
-		return slices.ContainsFunc(b.children(n), reads)
+		return slices.ContainsFunc(op.InputsOf(n), reads)
 	}
 	return reads(n)
 }

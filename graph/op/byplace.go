@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"calibra/graph/simd"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // byPlaceOp lists of each place of a table, codeword k of slot i, the rows whose slot i has this codeword,
@@ -67,7 +65,7 @@ const (
 func scatterByPlace[F Float](_ scatterByPlaceOp, v Args[F]) {
 	table, x, c := v.Out(), v.In(2), v.Columns(2)
 	ends, lists := splitLists(v.Ints(0), len(v.Ints(1)))
-	sum := pick[func(y, x []F, rows []int32)](simd.SumListed, sumListed)
+	sum := pick[func(y, x []F, rows []int32)](simd.SumListed, simd.SumListed64)
 	inBlocks(len(ends), max(1, placeBlock*len(ends)/max(1, len(lists))), func(lo, hi int) {
 		begin := int32(0)
 		if lo > 0 {
@@ -78,12 +76,4 @@ func scatterByPlace[F Float](_ scatterByPlaceOp, v Args[F]) {
 			begin = ends[p]
 		}
 	})
-}
-
-// sumListed is [simd.SumListed] in double precision.
-func sumListed(y, x []float64, rows []int32) {
-	clear(y)
-	for _, r := range rows {
-		floats.Add(y, x[int(r)*len(y):][:len(y)])
-	}
 }

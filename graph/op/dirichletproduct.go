@@ -48,7 +48,7 @@ func largeProduct(a *Node) (mass, table *Node, ok bool) {
 	if !ours || o.Kernel != Kernel(MatMulOp{blas.NoTrans, blas.NoTrans}) || a.Shape().TotalSize() <= largestForm {
 		return nil, nil, false
 	}
-	in := inputsOf(a)
+	in := InputsOf(a)
 	return in[0], in[1], true
 }
 
@@ -58,16 +58,9 @@ func largeSlopes(n *Node) ([]*Node, bool) {
 	if !ours || o.Kernel != Kernel(DirichletByFormOp{}) {
 		return nil, false
 	}
-	in := inputsOf(n)
+	in := InputsOf(n)
 	mass, table, ok := largeProduct(in[0])
 	return []*Node{mass, table, in[1], in[2]}, ok
-}
-
-func inputsOf(n *Node) (in []*Node) {
-	for children := n.Graph().From(n.ID()); children.Next(); {
-		in = append(in, children.Node().(*Node))
-	}
-	return in
 }
 
 // scoresOfProductOp is [DirichletScores] of N·F, from N (B×K), F (K×C²) and log p̂ (B×C).

@@ -99,11 +99,16 @@ func taken(n *Node) (table, rows *Node, ok bool) {
 	if !ours || o.Kernel != Kernel(TakeOp{Matrix}) {
 		return nil, nil, false
 	}
-	children := n.Graph().From(n.ID())
-	children.Next()
-	table = children.Node().(*Node)
-	children.Next()
-	return table, children.Node().(*Node), true
+	in := InputsOf(n)
+	return in[0], in[1], true
+}
+
+// InputsOf are the inputs of a node's operation, in order.
+func InputsOf(n *Node) (in []*Node) {
+	for children := n.Graph().From(n.ID()); children.Next(); {
+		in = append(in, children.Node().(*Node))
+	}
+	return in
 }
 
 // NearestTakenOp is nearest of rows (B) of a table (N×M), by a codebook (K×d).

@@ -22,16 +22,7 @@ func (OuterOp) Form() string                { return "K C, K D -> K C*D" }
 func (o OuterOp) Run(out Value, in []Value) { Dispatch(o, out, in, outer[float32], outer[float64]) }
 
 func outer[F Float](_ OuterOp, v Args[F]) {
-	eachOuter(pick[func(m, a, b []F)](simd.Outer, outer64), v.Out(), v.In(0), v.In(1), v.Shape(0)[0])
-}
-
-func outer64(m, a, b []float64) {
-	for i, x := range a {
-		row := m[i*len(b) : (i+1)*len(b)]
-		for j, y := range b {
-			row[j] = x * y
-		}
-	}
+	eachOuter(pick[func(m, a, b []F)](simd.Outer, simd.Outer64), v.Out(), v.In(0), v.In(1), v.Shape(0)[0])
 }
 
 func (OuterOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
@@ -72,7 +63,7 @@ func right[F Float](_ OuterRightOp, v Args[F]) {
 }
 
 func contractRight[F Float](g, a, y []F) {
-	add := pick[func(y []F, a F, x []F)](simd.Axpy, axpy)
+	add := pick[func(y []F, a F, x []F)](simd.Axpy, simd.Axpy64)
 	clear(y)
 	for i, x := range a {
 		add(y, x, g[i*len(y):(i+1)*len(y)])

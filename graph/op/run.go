@@ -180,13 +180,7 @@ func scaledGemm[F Float](alpha F, tA, tB blas.Transpose, m, n, k int, a []F, lda
 	}
 }
 
-// axpy adds a·x to y, and dot is Σ x_i y_i, as package simd has them in float32.
-func axpy(y []float64, a float64, x []float64) {
-	for i, v := range x {
-		y[i] += a * v
-	}
-}
-
+// dot is Σ x_i y_i, as package simd has it in float32.
 func dot[F Float](x, y []F) F {
 	var sum F
 	y = y[:len(x)]

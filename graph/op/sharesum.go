@@ -30,20 +30,12 @@ func (o ShareSumOp) Run(out Value, in []Value) {
 
 func shareSum[F Float](_ ShareSumOp, v Args[F]) {
 	y, table, places, shares, p, c := v.Out(), v.In(0), v.Ints(1), v.In(2), v.Columns(1), v.Columns(0)
-	sum := pick[func(y, table []F, places []int32, shares []F)](simd.SumShares, sumByShares)
+	sum := pick[func(y, table []F, places []int32, shares []F)](simd.SumShares, simd.SumShares64)
 	rowwise(len(places)/p, func(lo, hi int) {
 		for b := lo; b < hi; b++ {
 			sum(y[b*c:(b+1)*c], table, places[b*p:(b+1)*p], shares[b*p:(b+1)*p])
 		}
 	})
-}
-
-// sumByShares is [simd.SumShares] in double precision.
-func sumByShares(y, table []float64, places []int32, shares []float64) {
-	clear(y)
-	for j, e := range shares {
-		axpy(y, e, table[int(places[j])*len(y):][:len(y)])
-	}
 }
 
 func (ShareSumOp) WRT() []bool { return []bool{true, false, false} }
@@ -66,7 +58,7 @@ func (o ShareScatterOp) Run(out Value, in []Value) {
 // shareScatter gives each thread some slots, since their parts of the table are apart.
 func shareScatter[F Float](o ShareScatterOp, v Args[F]) {
 	table, places, shares, x, p, c := v.Out(), v.Ints(0), v.In(1), v.In(2), v.Columns(0), v.Columns(2)
-	add := pick[func(table, x []F, places []int32, shares []F)](simd.AddShares, addByShares)
+	add := pick[func(table, x []F, places []int32, shares []F)](simd.AddShares, simd.AddShares64)
 	clear(table)
 	inBlocks(o.Slots, max(1, o.Slots/(4*simd.Threads())), func(first, end int) {
 		lo, hi := first*p/o.Slots, end*p/o.Slots
@@ -74,13 +66,6 @@ func shareScatter[F Float](o ShareScatterOp, v Args[F]) {
 			add(table, x[b*c:(b+1)*c], places[b*p+lo:b*p+hi], shares[b*p+lo:b*p+hi])
 		}
 	})
-}
-
-// addByShares is [simd.AddShares] in double precision.
-func addByShares(table, x []float64, places []int32, shares []float64) {
-	for j, e := range shares {
-		axpy(table[int(places[j])*len(x):][:len(x)], e, x)
-	}
 }
 
 func (ShareScatterOp) WRT() []bool { return []bool{false, false, true} }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"calibra/graph/simd"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // TableSum adds one row of a table for each slot. The table is (w·K)×C, K rows for
@@ -31,20 +29,12 @@ func (o TableSumOp) Run(out Value, in []Value) {
 
 func tableSum[F Float](_ TableSumOp, v Args[F]) {
 	y, table, s, w, c := v.Out(), v.In(0), v.Ints(1), v.Columns(1), v.Columns(0)
-	k, sum := v.Shape(0)[0]/w, pick[func(y, table []F, codes []int32, k int)](simd.SumRows, sumRows)
+	k, sum := v.Shape(0)[0]/w, pick[func(y, table []F, codes []int32, k int)](simd.SumRows, simd.SumRows64)
 	rowwise(len(s)/w, func(lo, hi int) {
 		for b := lo; b < hi; b++ {
 			sum(y[b*c:][:c], table, s[b*w:][:w], k)
 		}
 	})
-}
-
-// sumRows is [simd.SumRows] in double precision.
-func sumRows(y, table []float64, codes []int32, k int) {
-	clear(y)
-	for i, code := range codes {
-		floats.Add(y, table[(i*k+int(code))*len(y):][:len(y)])
-	}
 }
 
 func (TableSumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
@@ -64,7 +54,7 @@ const slotBlock = 16
 
 func tableScatter[F Float](o TableScatterOp, v Args[F]) {
 	table, s, x, w, c, k := v.Out(), v.Ints(0), v.In(1), v.Columns(0), v.Columns(1), o.K
-	add := pick[func(table, x []F, codes []int32, k int)](simd.AddToRows, addToTable)
+	add := pick[func(table, x []F, codes []int32, k int)](simd.AddToRows, simd.AddToRows64)
 	clear(table)
 	inBlocks(w, slotBlock, func(lo, hi int) {
 		part := table[lo*k*c : hi*k*c]
@@ -72,13 +62,6 @@ func tableScatter[F Float](o TableScatterOp, v Args[F]) {
 			add(part, x[b*c:][:c], s[b*w+lo:b*w+hi], k)
 		}
 	})
-}
-
-// addToTable is [simd.AddToRows] in double precision.
-func addToTable(table, x []float64, codes []int32, k int) {
-	for i, code := range codes {
-		floats.Add(table[(i*k+int(code))*len(x):][:len(x)], x)
-	}
 }
 
 func (TableScatterOp) Grad(in Nodes, _, g *Node) (Nodes, error) {

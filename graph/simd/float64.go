@@ -100,3 +100,13 @@ func DirichletTerms64(alpha, sigma, lg, psi, a []float64, epsilon float64) {
 	}
 	Lgamma64(lg, alpha)
 }
+
+// Outer64 and the others are those of float32 in double precision; they leave the checks to Go.
+
+func Outer64(m, a, b []float64)                               { outerPortable(m, a, b) }
+func Axpy64(y []float64, a float64, x []float64)              { axpyPortable(y, a, x) }
+func AddToRows64(table, x []float64, codes []int32, k int)    { addToRowsPortable(table, x, codes, k) }
+func SumRows64(y, table []float64, codes []int32, k int)      { sumRowsPortable(y, table, codes, k) }
+func SumListed64(y, x []float64, list []int32)                { sumListedPortable(y, x, list) }
+func SumShares64(y, table []float64, at []int32, e []float64) { sumSharesPortable(y, table, at, e) }
+func AddShares64(table, x []float64, at []int32, e []float64) { addSharesPortable(table, x, at, e) }

@@ -27,7 +27,7 @@ func Outer(m, a, b []float32) {
 	}
 }
 
-func outerPortable(m, a, b []float32) {
+func outerPortable[F float32 | float64](m, a, b []F) {
 	for i, x := range a {
 		row := m[i*len(b) : (i+1)*len(b)]
 		for j, y := range b {
@@ -134,7 +134,7 @@ func checkCodes(name string, codes []int32, k int) {
 	}
 }
 
-func addToRowsPortable(table, x []float32, codes []int32, k int) {
+func addToRowsPortable[F float32 | float64](table, x []F, codes []int32, k int) {
 	for i, code := range codes {
 		row := table[(i*k+int(code))*len(x):][:len(x)]
 		for l, v := range x {
@@ -143,7 +143,7 @@ func addToRowsPortable(table, x []float32, codes []int32, k int) {
 	}
 }
 
-func sumRowsPortable(y, table []float32, codes []int32, k int) {
+func sumRowsPortable[F float32 | float64](y, table []F, codes []int32, k int) {
 	clear(y)
 	for i, code := range codes {
 		for l, v := range table[(i*k+int(code))*len(y):][:len(y)] {
@@ -152,7 +152,7 @@ func sumRowsPortable(y, table []float32, codes []int32, k int) {
 	}
 }
 
-func sumListedPortable(y, x []float32, list []int32) {
+func sumListedPortable[F float32 | float64](y, x []F, list []int32) {
 	clear(y)
 	for _, r := range list {
 		for l, v := range x[int(r)*len(y):][:len(y)] {
@@ -161,14 +161,14 @@ func sumListedPortable(y, x []float32, list []int32) {
 	}
 }
 
-func sumSharesPortable(y, table []float32, places []int32, shares []float32) {
+func sumSharesPortable[F float32 | float64](y, table []F, places []int32, shares []F) {
 	clear(y)
 	for j, place := range places {
 		axpyPortable(y, shares[j], table[int(place)*len(y):][:len(y)])
 	}
 }
 
-func addSharesPortable(table, x []float32, places []int32, shares []float32) {
+func addSharesPortable[F float32 | float64](table, x []F, places []int32, shares []F) {
 	for j, place := range places {
 		axpyPortable(table[int(place)*len(x):][:len(x)], shares[j], x)
 	}
@@ -189,7 +189,7 @@ func dotPortable(x, y []float32) float32 {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-func axpyPortable(y []float32, a float32, x []float32) {
+func axpyPortable[F float32 | float64](y []F, a F, x []F) {
 	for i, v := range x {
 		y[i] += a * v
 	}
