@@ -15,7 +15,7 @@ func adamUnit() {
 	beta2, rest2 := broadcastParam("beta2"), broadcastParam("rest2")
 	decay, shrink := broadcastParam("decay"), broadcastParam("shrink")
 	rate, scale, epsilon := broadcastParam("rate"), broadcastParam("scale"), broadcastParam("epsilon")
-	n := Load(Param("n"), GP64())
+	n := gp("n")
 	theta, mean, square := param("theta"), param("m"), param("v")
 	vectors(n, []array{theta, param("grad"), mean, square}, []array{theta, mean, square}, func(x []vec) []vec {
 		theta, g, m, v := x[0], x[1], x[2], x[3]

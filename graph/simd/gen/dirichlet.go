@@ -11,11 +11,11 @@ import (
 )
 
 func dirichletUnit() {
-	scoreSums()
-	columnSums()
-	slopes()
-	scaleColumns()
-	outer()
+	kernel("scoreSums", "(sum, rest, alpha, lg, logp *float32, rows, c int)", scoreSums)
+	kernel("columnSums", "(sum, alpha *float32, rows, c int)", columnSums)
+	kernel("slopes", "(slope, psi, psiSum, gradient, logp *float32, rows, c int)", slopes)
+	kernel("scaleColumns", "(x, gradient *float32, rows, c int)", scaleColumns)
+	kernel("outer", "(m, a, b *float32, rows, c int)", outer)
 }
 
 // overRows emits a loop over rows that walks pointers by stride, and entry, if any,
@@ -33,11 +33,11 @@ func overRows(rows, stride reg.Register, walking []reg.Register, entry reg.Regis
 	JNZ(operand.LabelRef("row"))
 }
 
-// overColumns emits a loop over c columns, a vector at a time. body gets a load and a
+// overColumns emits a loop over the c columns, a vector at a time. body gets a load and a
 // store masked to the columns that are left, and the stride of a row in bytes; the
 // arrays move on behind it.
-func overColumns(c reg.Register, arrays []array, body func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register)) {
-	stride := GP64()
+func overColumns(arrays []array, body func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register)) {
+	c, stride := gp("c"), GP64()
 	MOVQ(c, stride)
 	SHLQ(operand.Imm(2), stride)
 	Label("column")
@@ -82,13 +82,11 @@ func fullOrTail(left reg.Register) mask {
 // scoreSums adds to sum the columns' Σ_i α_ij, and to rest their
 // Σ_i (α_ij − 1)·logp_i − ln Γ(α_ij).
 func scoreSums() {
-	isa.Kernel("scoreSums", "(sum, rest, alpha, lg, logp *float32, rows, c int)")
 	sum, rest, alpha, lg := param("sum"), param("rest"), param("alpha"), param("lg")
-	c := Load(Param("c"), GP64())
-	overColumns(c, []array{sum, rest, alpha, lg}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
+	overColumns([]array{sum, rest, alpha, lg}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
 		total, linear, logGamma := load(sum.ptr), load(rest.ptr), zero()
 		alphaAt, lgAt := alpha.walker(), lg.walker()
-		rows, logp := Load(Param("rows"), GP64()), Load(Param("logp"), GP64())
+		rows, logp := gp("rows"), gp("logp")
 		overRows(rows, stride, []reg.Register{alphaAt, lgAt}, logp, func() {
 			a := load(alphaAt)
 			add(a, total, total)
@@ -100,31 +98,25 @@ func scoreSums() {
 		store(total, sum.ptr)
 		store(linear, rest.ptr)
 	})
-	isa.Leave()
 }
 
 // columnSums adds to sum the columns' Σ_i α_ij.
 func columnSums() {
-	isa.Kernel("columnSums", "(sum, alpha *float32, rows, c int)")
 	sum, alpha := param("sum"), param("alpha")
-	c := Load(Param("c"), GP64())
-	overColumns(c, []array{sum, alpha}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
+	overColumns([]array{sum, alpha}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
 		total, at := load(sum.ptr), alpha.walker()
-		overRows(Load(Param("rows"), GP64()), stride, []reg.Register{at}, nil, func() { add(load(at), total, total) })
+		overRows(gp("rows"), stride, []reg.Register{at}, nil, func() { add(load(at), total, total) })
 		store(total, sum.ptr)
 	})
-	isa.Leave()
 }
 
 // slopes replaces σ_ij in slope by g_j·(logp_i − ψ_ij + psiSum_j)·σ_ij.
 func slopes() {
-	isa.Kernel("slopes", "(slope, psi, psiSum, gradient, logp *float32, rows, c int)")
 	slope, psi, psiSum, g := param("slope"), param("psi"), param("psiSum"), param("gradient")
-	c := Load(Param("c"), GP64())
-	overColumns(c, []array{slope, psi, psiSum, g}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
+	overColumns([]array{slope, psi, psiSum, g}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
 		gj, sj := load(g.ptr), load(psiSum.ptr)
 		slopeAt, psiAt := slope.walker(), psi.walker()
-		rows, logp := Load(Param("rows"), GP64()), Load(Param("logp"), GP64())
+		rows, logp := gp("rows"), gp("logp")
 		overRows(rows, stride, []reg.Register{slopeAt, psiAt}, logp, func() {
 			x := broadcast(logp)
 			sub(load(psiAt), x, x)
@@ -134,38 +126,31 @@ func slopes() {
 			store(x, slopeAt)
 		})
 	})
-	isa.Leave()
 }
 
 // scaleColumns multiplies x_ij by g_j.
 func scaleColumns() {
-	isa.Kernel("scaleColumns", "(x, gradient *float32, rows, c int)")
 	x, g := param("x"), param("gradient")
-	c := Load(Param("c"), GP64())
-	overColumns(c, []array{x, g}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
+	overColumns([]array{x, g}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
 		gj, at := load(g.ptr), x.walker()
-		overRows(Load(Param("rows"), GP64()), stride, []reg.Register{at}, nil, func() {
+		overRows(gp("rows"), stride, []reg.Register{at}, nil, func() {
 			v := load(at)
 			mul(gj, v, v)
 			store(v, at)
 		})
 	})
-	isa.Leave()
 }
 
 // outer sets m_ij = a_i·b_j.
 func outer() {
-	isa.Kernel("outer", "(m, a, b *float32, rows, c int)")
 	m, b := param("m"), param("b")
-	c := Load(Param("c"), GP64())
-	overColumns(c, []array{m, b}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
+	overColumns([]array{m, b}, func(load func(reg.Register) vec, store func(vec, reg.Register), stride reg.Register) {
 		bj, at := load(b.ptr), m.walker()
-		rows, a := Load(Param("rows"), GP64()), Load(Param("a"), GP64())
+		rows, a := gp("rows"), gp("a")
 		overRows(rows, stride, []reg.Register{at}, a, func() {
 			v := broadcast(a)
 			mul(bj, v, v)
 			store(v, at)
 		})
 	})
-	isa.Leave()
 }

@@ -15,35 +15,22 @@ import (
 func elementaryUnit() {
 	unary("exp", exp)
 	unary("sigmoid", func(x vec) vec { return sigmoid(x, expMinusAbs(x)) })
-
-	isa.Kernel("softplus", "(dst, x *float32, n int, epsilon float32)")
-	epsilon := broadcastParam("epsilon")
-	n := Load(Param("n"), GP64())
-	pairs(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec {
+	each("softplus", "(dst, x *float32, n int, epsilon float32)", "epsilon", "x", "dst", func(c, x []vec) []vec {
 		y := softplus(x[0], expMinusAbs(x[0]))
-		add(epsilon, y, y)
+		add(c[0], y, y)
 		return []vec{y}
 	})
-	isa.Leave()
-
-	isa.Kernel("softplusSigmoid", "(alpha, sigma, a *float32, n int, epsilon float32)")
-	epsilon = broadcastParam("epsilon")
-	n = Load(Param("n"), GP64())
-	pairs(n, []array{param("a")}, []array{param("alpha"), param("sigma")}, func(x []vec) []vec {
+	each("softplusSigmoid", "(alpha, sigma, a *float32, n int, epsilon float32)", "epsilon", "a", "alpha sigma", func(c, x []vec) []vec {
 		t := expMinusAbs(x[0])
 		sigma := sigmoid(x[0], t)
 		alpha := softplus(x[0], t)
-		add(epsilon, alpha, alpha)
+		add(c[0], alpha, alpha)
 		return []vec{alpha, sigma}
 	})
-	isa.Leave()
 }
 
 func unary(name string, f func(x vec) vec) {
-	isa.Kernel(name, "(dst, x *float32, n int)")
-	n := Load(Param("n"), GP64())
-	pairs(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec { return []vec{f(x[0])} })
-	isa.Leave()
+	each(name, "(dst, x *float32, n int)", "", "x", "dst", func(_, x []vec) []vec { return []vec{f(x[0])} })
 }
 
 // exp returns eˣ = 2ⁿ·eʳ with n = ⌊x/ln 2⌉ and |r| ≤ ln 2 / 2.

@@ -13,14 +13,10 @@ import (
 func gammaUnit() {
 	unary("lgamma", func(x vec) vec { y, _ := gamma(x, true, false); return y })
 	unary("digamma", func(x vec) vec { _, y := gamma(x, false, true); return y })
-
-	isa.Kernel("lgammaDigamma", "(lg, psi, x *float32, n int)")
-	n := Load(Param("n"), GP64())
-	pairs(n, []array{param("x")}, []array{param("lg"), param("psi")}, func(x []vec) []vec {
+	each("lgammaDigamma", "(lg, psi, x *float32, n int)", "", "x", "lg psi", func(_, x []vec) []vec {
 		lg, psi := gamma(x[0], true, true)
 		return []vec{lg, psi}
 	})
-	isa.Leave()
 }
 
 // gamma returns ln Γ(x) and ψ(x) for x ≥ 0.

@@ -16,27 +16,15 @@ import (
 // on amd64, in the same operations: both branches of a condition, of which one is chosen.
 func gamma64Unit() {
 	double = true
-	unary64("lgamma64", "(dst, x *float64, n int)", lgamma64)
-
-	isa.Kernel("softplus64", "(dst, x *float64, n int, epsilon float64)")
-	epsilon := broadcastParam("epsilon")
-	n := Load(Param("n"), GP64())
-	pairs(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec {
+	each("lgamma64", "(dst, x *float64, n int)", "", "x", "dst", func(_, x []vec) []vec { return []vec{lgamma64(x[0])} })
+	each("softplus64", "(dst, x *float64, n int, epsilon float64)", "epsilon", "x", "dst", func(c, x []vec) []vec {
 		y := log1pUnit64(expMinusAbs64(x[0]))
 		positive := zero()
 		greater(x[0], positive, positive)
 		add(positive, y, y)
-		add(epsilon, y, y)
+		add(c[0], y, y)
 		return []vec{y}
 	})
-	isa.Leave()
-}
-
-func unary64(name, signature string, f func(x vec) vec) {
-	isa.Kernel(name, signature)
-	n := Load(Param("n"), GP64())
-	pairs(n, []array{param("x")}, []array{param("dst")}, func(x []vec) []vec { return []vec{f(x[0])} })
-	isa.Leave()
 }
 
 // separate returns c[0] + x·(c[1] + x·(c[2] + …)), each product and sum rounded.

@@ -3,22 +3,15 @@
 package main
 
 import (
-	. "github.com/mmcloughlin/avo/build"
-
 	"calibra/graph/simd/gen/isa"
 	"calibra/graph/simd/internal/minimax"
 )
 
 func gaussianUnit() {
 	// kernel values in place of the products in row
-	isa.Kernel("gaussianRow", "(row, sq *float32, n int, si, scale float32)")
-	si, scale := broadcastParam("si"), broadcastParam("scale")
-	n := Load(Param("n"), GP64())
-	row := param("row")
-	pairs(n, []array{row, param("sq")}, []array{row}, func(x []vec) []vec {
-		return []vec{gaussian(x[0], x[1], si, scale)}
+	each("gaussianRow", "(row, sq *float32, n int, si, scale float32)", "si scale", "row sq", "row", func(c, x []vec) []vec {
+		return []vec{gaussian(x[0], x[1], c[0], c[1])}
 	})
-	isa.Leave()
 }
 
 func broadcastParam(name string) vec {

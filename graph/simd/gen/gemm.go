@@ -94,14 +94,9 @@ func panel(wide int, byRows bool) {
 		name = fmt.Sprintf("gemmRows%d", wide)
 	}
 	typed(name, "(m, k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc, n int, alpha float32, accumulate int)")
-	p := &panelState{wide: wide, byRows: byRows}
-	p.m = Load(Param("m"), GP64())
-	p.a = Load(Param("a"), GP64())
-	p.lda = Load(Param("lda"), GP64())
-	p.ldb = Load(Param("ldb"), GP64())
-	p.c = Load(Param("c"), GP64())
+	p := &panelState{wide: wide, byRows: byRows, m: gp("m"), a: gp("a"), lda: gp("lda"), ldb: gp("ldb"), c: gp("c")}
 	if isa.Target == isa.AVX512 {
-		n := Load(Param("n"), GP64())
+		n := gp("n")
 		SUBQ(operand.Imm(uint64(width()*(wide-1))), n)
 		p.mask = tailMask(width())(n)
 	}
@@ -138,7 +133,7 @@ func (p *panelState) tiles(h int) {
 		read = p.laneReads
 	}
 	a := read(h)
-	b := Load(Param("b"), GP64())
+	b := gp("b")
 	step := func(l int) {
 		row := make([]vec, p.wide)
 		for v := range row {
@@ -315,11 +310,11 @@ func multiplyByLane(lane int, x vec, row, acc []vec) {
 // store writes the accumulators to C, masked to n columns, and moves c down.
 func (p *panelState) store(acc [][]vec, label func(string) string) {
 	alpha := broadcastParam("alpha")
-	ldc := Load(Param("ldc"), GP64())
-	accumulate := Load(Param("accumulate"), GP64())
+	ldc := gp("ldc")
+	accumulate := gp("accumulate")
 	m := p.mask
 	if isa.Target != isa.AVX512 {
-		n := Load(Param("n"), GP64())
+		n := gp("n")
 		SUBQ(operand.Imm(uint64(width()*(p.wide-1))), n)
 		m = tailMask(width())(n)
 	}
@@ -365,9 +360,7 @@ func packRows() {
 	for _, wide := range []int{2, 1} {
 		typed(fmt.Sprintf("packRows%d", wide), "(dst, src *float32, lds, k, n int)")
 		dst, src := param("dst"), param("src")
-		lds := Load(Param("lds"), GP64())
-		k := Load(Param("k"), GP64())
-		n := Load(Param("n"), GP64())
+		lds, k, n := gp("lds"), gp("k"), gp("n")
 		SUBQ(operand.Imm(uint64(width()*(wide-1))), n)
 		m := tailMask(width())(n)
 		Label("row")
@@ -394,9 +387,7 @@ func packRows() {
 func packTransposed() {
 	typed("packTransposed", "(dst *float32, ldd int, src *float32, lds, k int)")
 	dst, src := param("dst"), param("src")
-	ldd := Load(Param("ldd"), GP64())
-	lds := Load(Param("lds"), GP64())
-	k := Load(Param("k"), GP64())
+	ldd, lds, k := gp("ldd"), gp("lds"), gp("k")
 	n := width()
 	Label("block")
 	rows := make([]vec, n)

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"strings"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -13,7 +15,39 @@ import (
 // array is a pointer parameter that walks along the loop.
 type array struct{ ptr reg.Register }
 
-func param(name string) array { return array{Load(Param(name), GP64())} }
+func param(name string) array { return array{gp(name)} }
+
+// gp is a parameter in a register.
+func gp(name string) reg.Register { return Load(Param(name), GP64()) }
+
+// kernel is a kernel that body emits.
+func kernel(name, signature string, body func()) {
+	isa.Kernel(name, signature)
+	body()
+	isa.Leave()
+}
+
+// each emits a kernel that maps vectors of the arrays src to those of dst, by constants that are
+// parameters.
+func each(name, signature, constants, src, dst string, body func(c, x []vec) []vec) {
+	kernel(name, signature, func() {
+		var c []vec
+		for _, name := range strings.Fields(constants) {
+			c = append(c, broadcastParam(name))
+		}
+		n, known := gp("n"), map[string]array{}
+		arrays := func(names string) (list []array) {
+			for _, name := range strings.Fields(names) {
+				if _, ok := known[name]; !ok {
+					known[name] = param(name)
+				}
+				list = append(list, known[name])
+			}
+			return list
+		}
+		pairs(n, arrays(src), arrays(dst), func(x []vec) []vec { return body(c, x) })
+	})
+}
 
 // pairs is vectors with two vectors at a time, interleaved, where the instruction set
 // has registers enough for that, 32; body must consist of emitted instructions.
@@ -154,33 +188,23 @@ func lanesBelow(width int, n reg.Register) mask {
 }
 
 func maskedLoad(m mask, from operand.Mem, to vec) {
-	if isa.Target == isa.NEON {
+	switch isa.Target {
+	case isa.NEON:
 		isa.LoadPart(size(), m, from, to)
-	} else if isa.Target == isa.AVX512 {
-		if double {
-			VMOVUPD_Z(from, m, to)
-		} else {
-			VMOVUPS_Z(from, m, to)
-		}
-	} else if double {
-		VMASKMOVPD(from, m, to)
-	} else {
-		VMASKMOVPS(from, m, to)
+	case isa.AVX512:
+		of(variadic(VMOVUPS_Z), variadic(VMOVUPD_Z))(from, m, to)
+	default:
+		of(variadic(VMASKMOVPS), variadic(VMASKMOVPD))(from, m, to)
 	}
 }
 
 func maskedStore(m mask, from vec, to operand.Mem) {
-	if isa.Target == isa.NEON {
+	switch isa.Target {
+	case isa.NEON:
 		isa.StorePart(size(), m, from, to)
-	} else if isa.Target == isa.AVX512 {
-		if double {
-			VMOVUPD(from, m, to)
-		} else {
-			VMOVUPS(from, m, to)
-		}
-	} else if double {
-		VMASKMOVPD(from, m, to)
-	} else {
-		VMASKMOVPS(from, m, to)
+	case isa.AVX512:
+		of(VMOVUPS, VMOVUPD)(from, m, to)
+	default:
+		of(variadic(VMASKMOVPS), variadic(VMASKMOVPD))(from, m, to)
 	}
 }

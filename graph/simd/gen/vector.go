@@ -14,22 +14,21 @@ import (
 )
 
 func vectorUnit() {
-	dot()
-	axpy()
-	argmin()
-	takeRows()
-	addToRows()
-	sumRows()
-	sumShares()
-	addShares()
+	kernel("dot", "(x, y *float32, n int) float32", dot)
+	kernel("axpy", "(y *float32, a float32, x *float32, n int)", axpy)
+	kernel("argmin", "(codes *int32, h, scores *float32, rows, n, stride int)", argmin)
+	kernel("takeRows", "(y, table *float32, list *int32, count, stride, n int)", takeRows)
+	kernel("addToRows", "(table, x *float32, codes *int32, slots, stride, next, n int)", addToRows)
+	kernel("sumRows", "(y, table *float32, codes *int32, slots, stride, next, n int)", sumRows)
+	kernel("sumShares", "(y, table *float32, places *int32, shares *float32, count, stride, n int)", sumShares)
+	kernel("addShares", "(table, x *float32, places *int32, shares *float32, count, stride, n int)", addShares)
 }
 
 // dot returns Σ x·y: four running sums over whole groups of four vectors, then
 // one vector at a time into the first.
 func dot() {
-	isa.Kernel("dot", "(x, y *float32, n int) float32")
 	x, y := param("x"), param("y")
-	n := Load(Param("n"), GP64())
+	n := gp("n")
 	var s [4]vec
 	for i := range s {
 		s[i] = zero()
@@ -57,28 +56,24 @@ func dot() {
 	add(s[2], s[0], s[0])
 	result := sumLanes(s[0])
 	Store(result.AsX(), ReturnIndex(0))
-	isa.Leave()
 }
 
 // axpy adds a·x to y.
 func axpy() {
-	isa.Kernel("axpy", "(y *float32, a float32, x *float32, n int)")
 	a := broadcastParam("a")
 	y := param("y")
-	n := Load(Param("n"), GP64())
+	n := gp("n")
 	vectors(n, []array{y, param("x")}, []array{y}, func(v []vec) []vec {
 		mulAdd(v[1], a, v[0])
 		return v[:1]
 	})
-	isa.Leave()
 }
 
 // takeRows copies n columns of the rows of a table that a list names; rows are stride bytes long, there and in y.
 func takeRows() {
-	isa.Kernel("takeRows", "(y, table *float32, list *int32, count, stride, n int)")
-	y, table := Load(Param("y"), GP64()), Load(Param("table"), GP64())
-	list, count := Load(Param("list"), GP64()), Load(Param("count"), GP64())
-	stride, n := Load(Param("stride"), GP64()), Load(Param("n"), GP64())
+	y, table := gp("y"), gp("table")
+	list, count := gp("list"), gp("count")
+	stride, n := gp("stride"), gp("n")
 	Label("row")
 	from, to, left := GP64(), GP64(), GP64()
 	MOVLQSX(operand.Mem{Base: list}, from)
@@ -91,16 +86,14 @@ func takeRows() {
 	ADDQ(operand.Imm(4), list)
 	DECQ(count)
 	JNZ(operand.LabelRef("row"))
-	isa.Leave()
 }
 
 // addToRows adds n columns of x to the row of each slot's table that its code names; rows are stride bytes
 // long, the table of a slot begins next bytes after that of the slot before.
 func addToRows() {
-	isa.Kernel("addToRows", "(table, x *float32, codes *int32, slots, stride, next, n int)")
-	x := Load(Param("x"), GP64())
-	n := Load(Param("n"), GP64())
-	eachSlot("slot", Load(Param("table"), GP64()), Load(Param("codes"), GP64()), func(sum reg.Register) {
+	x := gp("x")
+	n := gp("n")
+	eachSlot("slot", gp("table"), gp("codes"), func(sum reg.Register) {
 		from, left := GP64(), GP64()
 		MOVQ(x, from)
 		MOVQ(n, left)
@@ -109,7 +102,6 @@ func addToRows() {
 			return v[:1]
 		})
 	})
-	isa.Leave()
 }
 
 // loader loads vector i of a row, whole or in part.
@@ -119,9 +111,8 @@ type loader func(i int, row reg.Register) vec
 // that its code names; rows are stride bytes long, the table of a slot begins next bytes
 // after that of the slot before.
 func sumRows() {
-	isa.Kernel("sumRows", "(y, table *float32, codes *int32, slots, stride, next, n int)")
 	y, table := param("y"), param("table")
-	codes := Load(Param("codes"), GP64())
+	codes := gp("codes")
 	sumColumns(y, table, "slot", func(label string, s []vec, load loader) {
 		first, code := GP64(), GP64()
 		MOVQ(table.ptr, first)
@@ -137,7 +128,6 @@ func sumRows() {
 // sumShares sets n columns of y to the sum of the rows of a table that places name, each times
 // its share; rows are stride bytes long.
 func sumShares() {
-	isa.Kernel("sumShares", "(y, table *float32, places *int32, shares *float32, count, stride, n int)")
 	y, table := param("y"), param("table")
 	sumColumns(y, table, "place", func(label string, s []vec, load loader) {
 		eachPlace(label, table.ptr, func(row reg.Register, share vec) {
@@ -151,7 +141,7 @@ func sumShares() {
 // sumColumns ends a kernel that sets n columns of y to sums of rows of a table. Four vectors of sums stay
 // in registers; each emits the loop that adds the rows to some of them.
 func sumColumns(y, table array, what string, each func(label string, s []vec, load loader)) {
-	n := Load(Param("n"), GP64())
+	n := gp("n")
 	width := isa.Lanes()
 	tail := tailMask(width)
 	sums := func(label string, count int, load loader) (s []vec) {
@@ -189,15 +179,13 @@ func sumColumns(y, table array, what string, each func(label string, s []vec, lo
 	})
 	maskedStore(m, s[0], operand.Mem{Base: y.ptr})
 	Label("done")
-	isa.Leave()
 }
 
 // addShares adds n columns of x, times their shares, to the rows of a table that places name. A
 // vector of x stays in a register.
 func addShares() {
-	isa.Kernel("addShares", "(table, x *float32, places *int32, shares *float32, count, stride, n int)")
 	table, x := param("table"), param("x")
-	n := Load(Param("n"), GP64())
+	n := gp("n")
 	width := isa.Lanes()
 	tail := tailMask(width)
 	Label("whole")
@@ -227,14 +215,13 @@ func addShares() {
 		maskedStore(m, sum, operand.Mem{Base: row})
 	})
 	Label("done")
-	isa.Leave()
 }
 
 // eachPlace emits a loop over count places: body gets the row of the table that the place names,
 // and its share in all lanes.
 func eachPlace(label string, table reg.Register, body func(row reg.Register, share vec)) {
-	places, shares := Load(Param("places"), GP64()), Load(Param("shares"), GP64())
-	count, stride := Load(Param("count"), GP64()), Load(Param("stride"), GP64())
+	places, shares := gp("places"), gp("shares")
+	count, stride := gp("count"), gp("stride")
 	Label(label)
 	row := GP64()
 	MOVLQSX(operand.Mem{Base: places}, row)
@@ -252,7 +239,7 @@ func eachPlace(label string, table reg.Register, body func(row reg.Register, sha
 // eachSlot emits a loop over the slots: body gets the row that the slot's code names in the
 // table that stands there, and both move on.
 func eachSlot(label string, table, codes reg.Register, body func(row reg.Register)) {
-	slots, stride, next := Load(Param("slots"), GP64()), Load(Param("stride"), GP64()), Load(Param("next"), GP64())
+	slots, stride, next := gp("slots"), gp("stride"), gp("next")
 	Label(label)
 	row := GP64()
 	MOVLQSX(operand.Mem{Base: codes}, row)
@@ -268,13 +255,8 @@ func eachSlot(label string, table, codes reg.Register, body func(row reg.Registe
 // argmin writes for each of rows rows of scores (stride bytes apart, n of them,
 // n a multiple of the lanes) the first index of the least h − score.
 func argmin() {
-	isa.Kernel("argmin", "(codes *int32, h, scores *float32, rows, n, stride int)")
-	codes := Load(Param("codes"), GP64())
-	h := Load(Param("h"), GP64())
-	scores := Load(Param("scores"), GP64())
-	rows := Load(Param("rows"), GP64())
-	n := Load(Param("n"), GP64())
-	stride := Load(Param("stride"), GP64())
+	codes, h, scores := gp("codes"), gp("h"), gp("scores")
+	rows, n, stride := gp("rows"), gp("n"), gp("stride")
 	width := isa.Lanes()
 
 	ramp := GLOBL("ramp", isa.ReadOnly)
@@ -320,7 +302,6 @@ func argmin() {
 	ADDQ(stride, scores)
 	DECQ(rows)
 	JNZ(operand.LabelRef("row"))
-	isa.Leave()
 }
 
 // acrossLanes combines all lanes of v with op into every lane.

@@ -185,20 +185,16 @@ type rule = func(l *lowering, i *ir.Instruction) error
 
 // plain lowers to one instruction with the operands in the same order; only the first
 // may lie in memory.
-func plain(opcode string) rule {
-	return func(l *lowering, i *ir.Instruction) error {
-		operands := slices.Clone(i.Operands)
-		operands[0] = l.vector(operands[0])
-		return l.write(opcode, operands...)
-	}
-}
+func plain(opcode string) rule { return inOrder((*lowering).write, opcode) }
 
 // accumulated is plain where the destination is read too.
-func accumulated(opcode string) rule {
+func accumulated(opcode string) rule { return inOrder((*lowering).update, opcode) }
+
+func inOrder(write func(*lowering, string, ...operand.Op) error, opcode string) rule {
 	return func(l *lowering, i *ir.Instruction) error {
 		operands := slices.Clone(i.Operands)
 		operands[0] = l.vector(operands[0])
-		return l.update(opcode, operands...)
+		return write(l, opcode, operands...)
 	}
 }
 
@@ -406,45 +402,37 @@ func own(opcode string, size int, operands ...operand.Op) *ir.Instruction {
 	return write(opcode+"."+map[int]string{4: "S", 8: "D"}[size], operands...)
 }
 
-// A whole vector goes straight on. Of a part the bits of n say how many entries there
-// are: 2 and 1 of 32 bits, 1 of 64.
 func lowerLoadPart(l *lowering, i *ir.Instruction) error {
 	n, from, to := i.Operands[0], l.pointer(i.Operands[1].(operand.Mem)), i.Operands[2]
-	l.part(n, i.Suffixes[0], func() { l.write("FMOVQ", from, to) }, func(label func(string) string) {
-		if i.Suffixes[0] == "S" {
-			l.write("VMOVI.B16", operand.Imm(0), to)
-			l.branch("TBZ", label("One"), operand.Imm(1), n)
-		}
-		l.write("FMOVD", from, to)
-		if i.Suffixes[0] == "S" {
-			l.branch("TBZ", label("Done"), operand.Imm(0), n)
-			l.update("VLD1.S[2]", l.behind(from, 8), to)
-			l.branch("JMP", label("Done"))
-			l.label(label("One"))
-			l.branch("TBZ", label("Done"), operand.Imm(0), n)
-			l.write("FMOVS", from, to)
-		}
-	})
+	l.parted(n, i.Suffixes[0], from, to, func() { l.write("VMOVI.B16", operand.Imm(0), to) }, func() { l.update("VLD1.S[2]", l.behind(from, 8), to) })
 	return nil
 }
 
 func lowerStorePart(l *lowering, i *ir.Instruction) error {
 	n, v, to := i.Operands[0], i.Operands[1], l.pointer(i.Operands[2].(operand.Mem))
-	l.part(n, i.Suffixes[0], func() { l.write("FMOVQ", v, to) }, func(label func(string) string) {
-		if i.Suffixes[0] == "S" {
-			l.branch("TBZ", label("One"), operand.Imm(1), n)
-		}
-		l.write("FMOVD", v, to)
-		if i.Suffixes[0] == "S" {
-			l.branch("TBZ", label("Done"), operand.Imm(0), n)
-			l.write("VST1.S[2]", v, l.behind(to, 8))
-			l.branch("JMP", label("Done"))
-			l.label(label("One"))
-			l.branch("TBZ", label("Done"), operand.Imm(0), n)
-			l.write("FMOVS", v, to)
-		}
-	})
+	l.parted(n, i.Suffixes[0], v, to, func() {}, func() { l.write("VST1.S[2]", v, l.behind(to, 8)) })
 	return nil
+}
+
+// parted moves n entries. A whole vector goes straight on. Of a part the bits of n say how many
+// entries there are: 2 and 1 of 32 bits, before and after which begin and third do their share, or
+// 1 of 64.
+func (l *lowering) parted(n operand.Op, size string, from, to operand.Op, begin, third func()) {
+	l.part(n, size, func() { l.write("FMOVQ", from, to) }, func(label func(string) string) {
+		if size == "D" {
+			l.write("FMOVD", from, to)
+			return
+		}
+		begin()
+		l.branch("TBZ", label("One"), operand.Imm(1), n)
+		l.write("FMOVD", from, to)
+		l.branch("TBZ", label("Done"), operand.Imm(0), n)
+		third()
+		l.branch("JMP", label("Done"))
+		l.label(label("One"))
+		l.branch("TBZ", label("Done"), operand.Imm(0), n)
+		l.write("FMOVS", from, to)
+	})
 }
 
 // part emits whole for n = a vector's lanes, and behind the function's end part, which
