@@ -102,9 +102,7 @@ func (b *Builder) Table(name string, t *tensor.Dense) *gorgonia.Node {
 
 // Take is the rows of a table that this step works on: a B×M matrix of features,
 // B×w codes, B labels or B numbers, by the table's type and dimensions.
-func (b *Builder) Take(name string, t *tensor.Dense) *gorgonia.Node {
-	return b.TakeAt(name, t, b.rows)
-}
+func (b *Builder) Take(name string, t *tensor.Dense) *gorgonia.Node { return b.TakeAt(name, t, b.rows) }
 
 // TakeAt is [Builder.Take] of the rows that a node names (B whole numbers).
 func (b *Builder) TakeAt(name string, t *tensor.Dense, rows *gorgonia.Node) *gorgonia.Node {

@@ -13,9 +13,7 @@ type kernels struct{ gonum.Implementation }
 
 var _ gorgonia.BLAS = kernels{}
 
-func native() choice {
-	return choice{BLAS: kernels{}, name: "calibra", version: simd.InstructionSet()}
-}
+func native() choice { return choice{BLAS: kernels{}, name: "calibra", version: simd.InstructionSet()} }
 
 func (kernels) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	simd.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)

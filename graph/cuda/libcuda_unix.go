@@ -160,9 +160,7 @@ func (d *libcuda) Alloc(bytes int) (p Pointer, err error) {
 	return p, err
 }
 
-func (d *libcuda) Free(p Pointer) error {
-	return d.call("cuMemFree", uintptr(p))
-}
+func (d *libcuda) Free(p Pointer) error { return d.call("cuMemFree", uintptr(p)) }
 
 func (d *libcuda) AllocHost(bytes int) (p unsafe.Pointer, err error) {
 	err = d.call("cuMemAllocHost", uintptr(unsafe.Pointer(&p)), uintptr(bytes))
@@ -191,9 +189,7 @@ func (d *libcuda) NewStream() (s Stream, err error) {
 	return s, err
 }
 
-func (d *libcuda) Synchronize(s Stream) error {
-	return d.call("cuStreamSynchronize", uintptr(s))
-}
+func (d *libcuda) Synchronize(s Stream) error { return d.call("cuStreamSynchronize", uintptr(s)) }
 
 func (d *libcuda) Load(image []byte) (m Module, err error) {
 	text := append(bytes.Clone(image), 0) // PTX is read as a C string
@@ -236,9 +232,7 @@ func (d *libcuda) LaunchGraph(s Stream, g Graph) error {
 	return d.call("cuGraphLaunch", uintptr(g), uintptr(s))
 }
 
-func (d *libcuda) FreeGraph(g Graph) error {
-	return d.call("cuGraphExecDestroy", uintptr(g))
-}
+func (d *libcuda) FreeGraph(g Graph) error { return d.call("cuGraphExecDestroy", uintptr(g)) }
 
 func (d *libcuda) NewEvent() (e Event, err error) {
 	err = d.call("cuEventCreate", uintptr(unsafe.Pointer(&e)), 0)
@@ -249,9 +243,7 @@ func (d *libcuda) Mark(e Event, s Stream) error {
 	return d.call("cuEventRecord", uintptr(e), uintptr(s))
 }
 
-func (d *libcuda) Wait(e Event) error {
-	return d.call("cuEventSynchronize", uintptr(e))
-}
+func (d *libcuda) Wait(e Event) error { return d.call("cuEventSynchronize", uintptr(e)) }
 
 func (d *libcuda) Milliseconds(from, to Event) (ms float32, err error) {
 	err = d.call("cuEventElapsedTime", uintptr(unsafe.Pointer(&ms)), uintptr(from), uintptr(to))

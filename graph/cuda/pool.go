@@ -34,9 +34,7 @@ type pool struct {
 	used   int             // bytes in use
 }
 
-func newPool(d Driver) *pool {
-	return &pool{d, map[int][]Pointer{}, map[Pointer]int{}, 0}
-}
+func newPool(d Driver) *pool { return &pool{d, map[int][]Pointer{}, map[Pointer]int{}, 0} }
 
 // smallest is the pool's least size, the driver's alignment.
 const smallest = 256

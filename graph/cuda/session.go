@@ -363,9 +363,7 @@ func (s *session) batches(sizes map[int]*graph.Program, n, size int) (mean float
 }
 
 // Close gives the memory back. The weights in memory are those of the last Restore.
-func (s *session) Close() {
-	s.do(func() error { s.free(); return nil })
-}
+func (s *session) Close() { s.do(func() error { s.free(); return nil }) }
 
 func (s *session) free() {
 	d := s.device

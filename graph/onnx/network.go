@@ -217,9 +217,7 @@ func (g *Network) LogSoftmax(x string) string {
 }
 
 // Softmax normalizes what each row is the logarithms of.
-func (g *Network) Softmax(x string) string {
-	return g.Node("Softmax", []string{x}, Int("axis", -1))
-}
+func (g *Network) Softmax(x string) string { return g.Node("Softmax", []string{x}, Int("axis", -1)) }
 
 // Softplus is log(1 + exp(x)), which is x where the 1 is lost: the operator Softplus is not
 // everywhere one of float64.

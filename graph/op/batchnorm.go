@@ -27,9 +27,7 @@ func ChannelVariance(dims int) Op { return Op{ChannelVarianceOp{Kind{Dims: dims}
 func BatchNorm(dims int, eps float64) Op { return Op{BatchNormOp{Kind{Dims: dims}, eps}} }
 
 // channelForm is a form in which X stands for the axes of channels.
-func channelForm(of Kind, form string) string {
-	return strings.ReplaceAll(form, "X", axesOf(of))
-}
+func channelForm(of Kind, form string) string { return strings.ReplaceAll(form, "X", axesOf(of)) }
 
 // ChannelMeanOp is the op of [ChannelMean].
 type ChannelMeanOp struct{ Of Kind }

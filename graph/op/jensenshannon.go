@@ -41,9 +41,7 @@ func bernoulliDivergence(p, q float64) (clamped, m, js float64) {
 	return p, m, (bernoulliKL(p, m) + bernoulliKL(q, m)) / 2
 }
 
-func bernoulliKL(p, m float64) float64 {
-	return p*math.Log(p/m) + (1-p)*math.Log((1-p)/(1-m))
-}
+func bernoulliKL(p, m float64) float64 { return p*math.Log(p/m) + (1-p)*math.Log((1-p)/(1-m)) }
 
 func (JensenShannonOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	by := Op{JensenShannonGradOp{}}

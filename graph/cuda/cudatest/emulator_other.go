@@ -4,6 +4,4 @@ package cudatest
 
 import "fmt"
 
-func open(string, uint64) (*Emulator, error) {
-	return nil, fmt.Errorf("the emulator runs on Linux")
-}
+func open(string, uint64) (*Emulator, error) { return nil, fmt.Errorf("the emulator runs on Linux") }

@@ -46,9 +46,7 @@ func overColumns(arrays []array, body func(load func(reg.Register) vec, store fu
 		v := isa.NewVec()
 		maskedLoad(m, operand.Mem{Base: p}, v)
 		return v
-	}, func(v vec, p reg.Register) {
-		maskedStore(m, v, operand.Mem{Base: p})
-	}, stride)
+	}, func(v vec, p reg.Register) { maskedStore(m, v, operand.Mem{Base: p}) }, stride)
 	for _, a := range arrays {
 		ADDQ(operand.Imm(uint64(4*isa.Lanes())), a.ptr)
 	}

@@ -61,9 +61,7 @@ func Write(kernels func()) {
 }
 
 // Lanes is the number of float32 in a vector register.
-func Lanes() int {
-	return map[Set]int{AVX2: 8, AVX512: 16, NEON: 4}[Target]
-}
+func Lanes() int { return map[Set]int{AVX2: 8, AVX512: 16, NEON: 4}[Target] }
 
 // Kernel starts the function name for the target.
 func Kernel(name, signature string) {

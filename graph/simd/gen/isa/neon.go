@@ -153,9 +153,7 @@ func (l *lowering) pointer(m operand.Mem) operand.Mem {
 	return operand.Mem{Base: at}
 }
 
-func shift(scale uint8) int {
-	return map[uint8]int{1: 0, 2: 1, 4: 2, 8: 3}[scale]
-}
+func shift(scale uint8) int { return map[uint8]int{1: 0, 2: 1, 4: 2, 8: 3}[scale] }
 
 // vector returns op in a register that must not be written. A constant stays in
 // its register while the interleaved bodies that need it follow one another.

@@ -104,9 +104,7 @@ func spellOperand(op operand.Op) (string, error) {
 }
 
 // number is that of a register: 0–31 of a vector, 0–15 without 4 of the others.
-func number(op operand.Op) uint32 {
-	return uint32(reg.ToPhysical(op.(reg.Register)).PhysicalIndex())
-}
+func number(op operand.Op) uint32 { return uint32(reg.ToPhysical(op.(reg.Register)).PhysicalIndex()) }
 
 // word encodes i; a comment says what it is.
 func word(i *ir.Instruction) ([]string, error) {
