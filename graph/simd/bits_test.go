@@ -32,10 +32,10 @@ func uniforms[T float32 | float64](n int, seed uint64) []T {
 	return x
 }
 
-// bits is a computation and the digest of what it gives on every instruction set but
+// digests are computations, and the digest of what each gives on every instruction set but
 // plain Go. The digests were printed by this test under AVX-512; a change of a formula
 // changes them.
-var bits = []struct {
+var digests = []struct {
 	name   string
 	of     func() uint64
 	digest uint64
@@ -174,7 +174,7 @@ func TestBits(t *testing.T) {
 		if isa == portable {
 			t.Skip("plain Go rounds elsewhere")
 		}
-		for _, b := range bits {
+		for _, b := range digests {
 			if got := b.of(); got != b.digest {
 				t.Errorf("%s: digest %#016x, not %#016x", b.name, got, b.digest)
 			}

@@ -8,7 +8,8 @@
 // is NEON, which every such processor has. All three come from one text: for NEON gen
 // lowers the 128-bit form of the AVX program, instruction by instruction. Elsewhere,
 // and under the build tag noasm, the same formulas run in plain Go. InstructionSet
-// tells which.
+// tells which. Under Linux a processor with AMX first looks for nearest codewords in tiles of
+// bfloat16, and exactly where that cannot tell (screen.go): with the same codes.
 //
 // # Functions
 //
@@ -65,6 +66,7 @@ package simd
 //go:generate go run -tags generate ./gen -unit vector -isa AVX2 -pkg simd -out vector_avx2_amd64.s -stubs vector_avx2_amd64.go
 //go:generate go run -tags generate ./gen -unit vector -isa AVX512 -pkg simd -out vector_avx512_amd64.s -stubs vector_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit vector -isa NEON -pkg simd -out vector_neon_arm64.s -stubs vector_neon_arm64.go
+//go:generate go run -tags generate ./gen -unit screen -isa AVX512 -pkg simd -out screen_avx512_amd64.s -stubs screen_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit adam -isa AVX2 -pkg simd -out adam_avx2_amd64.s -stubs adam_avx2_amd64.go
 //go:generate go run -tags generate ./gen -unit adam -isa AVX512 -pkg simd -out adam_avx512_amd64.s -stubs adam_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit adam -isa NEON -pkg simd -out adam_neon_arm64.s -stubs adam_neon_arm64.go

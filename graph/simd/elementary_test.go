@@ -22,6 +22,7 @@ func instructionSets() []instructionSet {
 		portable: {portable},
 		avx2:     {portable, avx2},
 		avx512:   {portable, avx2, avx512},
+		amx:      {portable, avx2, avx512, amx},
 		neon:     {portable, neon},
 	}[isa]
 }
@@ -182,7 +183,7 @@ func TestElementaryTails(t *testing.T) {
 func TestInstructionSetsAgree(t *testing.T) {
 	best := isa
 	defer func() { isa = best }()
-	if best != avx512 {
+	if best != avx512 && best != amx {
 		t.Skip("needs a processor with AVX-512 to compare with AVX2")
 	}
 	for _, f := range append(functions, gammaFunctions...) {

@@ -26,6 +26,8 @@ type kernels struct {
 	slopes       func(slope, psi, psiSum, gradient, logp *float32, rows, c int)
 	scaleColumns func(x, gradient *float32, rows, c int)
 
+	screen func(j *screenJob)
+
 	singles *gemmKernels[float32]
 	doubles *gemmKernels[float64]
 }

@@ -11,11 +11,20 @@ func detect() instructionSet {
 	x := &cpu.X86
 	switch {
 	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512BW && x.HasAVX512VL && x.HasFMA:
+		if tilesGranted() {
+			return amx
+		}
 		return avx512
 	case x.HasAVX2 && x.HasFMA:
 		return avx2
 	}
 	return portable
+}
+
+func init() {
+	k := sets[avx512]
+	k.screen = screenAMX
+	sets[amx] = k
 }
 
 var sets = [neon + 1]kernels{

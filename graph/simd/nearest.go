@@ -15,6 +15,7 @@ type Codebook struct {
 	width  int       // columns of a panel
 	turned []float32 // panels of d×width, codewords as columns, zeros behind them
 	half   []float32 // ½|c_k|², +∞ behind the last
+	screen screen
 }
 
 // Set prepares the k codewords of words, k×d. It panics if words has another length.
@@ -38,6 +39,7 @@ func (c *Codebook) Set(words []float32, k, d int) {
 		}
 		c.half[j] = float32(norm / 2)
 	}
+	c.screen.set(c, words)
 }
 
 // resize returns n zeros, in x if they fit.
@@ -85,8 +87,12 @@ func NearestGathered(codes []int32, features []float32, rows []int32, width int,
 func search(codes []int32, x []float32, rows []int32, group int, c *Codebook) {
 	s := searches.Get().(*nearestSearch)
 	s.codes, s.x, s.rows, s.group, s.c = codes, x, rows, group, c
-	// blocks of some 2¹⁹ multiplications, what waking a thread costs
-	s.perBlock = max(1, 1<<19/(c.d*len(c.half)))
+	// blocks of some 2¹⁹ multiplications, what waking a thread costs; a screen does four times as many meanwhile
+	multiplications := 1 << 19
+	if c.screen.on {
+		multiplications *= 4
+	}
+	s.perBlock = max(1, multiplications/(c.d*len(c.half)*tileSide)) * tileSide
 	if rows != nil {
 		s.perBlock = max(1, s.perBlock/group) * group
 	}
@@ -110,14 +116,28 @@ var searches = sync.Pool{New: func() any { return new(nearestSearch) }}
 func (s *nearestSearch) Block(i int) {
 	lo := i * s.perBlock
 	hi := min(lo+s.perBlock, len(s.codes))
+	if !s.c.screen.on {
+		s.runs(lo, hi, s.c.assign)
+		return
+	}
+	m := screens.Get().(*screenMemory)
+	m.reserve(s.c)
+	s.runs(lo, hi, func(codes []int32, x []float32) { m.add(codes, x, s.c) })
+	m.finish(s.c)
+	m.job = screenJob{}
+	screens.Put(m)
+}
+
+// runs calls assign for each run of slots that lie one after the other.
+func (s *nearestSearch) runs(lo, hi int, assign func(codes []int32, x []float32)) {
 	d := s.c.d
 	if s.rows == nil {
-		s.c.assign(s.codes[lo:hi], s.x[lo*d:hi*d])
+		assign(s.codes[lo:hi], s.x[lo*d:hi*d])
 		return
 	}
 	for ; lo < hi; lo += s.group {
 		from := int(s.rows[lo/s.group]) * s.group * d
-		s.c.assign(s.codes[lo:lo+s.group], s.x[from:from+s.group*d])
+		assign(s.codes[lo:lo+s.group], s.x[from:from+s.group*d])
 	}
 }
 
@@ -148,7 +168,7 @@ var tiles = sync.Pool{New: func() any { return &scoreTile{make([]float32, tileSi
 // tileColumns is the number of codewords in a panel of the product kernel.
 func tileColumns() int {
 	switch isa {
-	case avx512:
+	case avx512, amx:
 		return 32
 	case neon:
 		return 8

@@ -20,6 +20,7 @@ var units = map[string]func(){
 	"dgemm":      dgemmUnit,
 	"vector":     vectorUnit,
 	"adam":       adamUnit,
+	"screen":     screenUnit,
 }
 
 func main() {

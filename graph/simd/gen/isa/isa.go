@@ -148,4 +148,5 @@ const (
 	IsAtLeast          = 0x1d
 	IsAtLeastSignaling = 0x0d
 	IsNotBelow         = 0x15 // x ≥ y or NaN
+	IsGreater          = 0x1e
 )

@@ -1,0 +1,256 @@
+package simd
+
+import (
+	"math"
+	"math/bits"
+	"sync"
+	"unsafe"
+)
+
+// screen is a codebook for processors that multiply tiles of bfloat16. The scores ½|c|² − x·c are first computed from
+//
+//	x ≈ xₕ + xₗ,  c ≈ cₕ + cₗ,   x·c ≈ xₕ·cₕ + xₕ·cₗ + xₗ·cₕ
+//
+// with xₕ, xₗ, cₕ and cₗ in bfloat16, as one product three times as deep. Where the two least of a slot lie further
+// apart than twice the most by which such a score can differ from the one that the exact search compares, the exact
+// search would find the same codeword; the others it searches again. So codes are those of the exact search.
+//
+// The bound, with u = 2⁻²⁴, X = |x|, Y = max |c| and H = max ½|c|². By Cauchy and Schwarz Σ|x_l||c_l| ≤ XY.
+//
+//   - What the parts leave out. bfloat16 has 8 digits. Rounded to nearest, |x − xₕ| ≤ 2⁻⁸|x| entry by entry; x − xₕ is
+//     exact, and cut to 8 digits leaves at most 2⁻¹⁵|x|. Codewords are rounded twice, which leaves at most 2⁻¹⁶|c|. So
+//     x·c − (xₕ·cₕ + xₕ·cₗ + xₗ·cₕ) = (x − xₕ − xₗ)·c + xₗ·(c − cₕ) + xₕ·(c − cₕ − cₗ)
+//     is at most (2⁻¹⁵ + 2⁻¹⁶ + 2⁻¹⁶)(1 + 2⁻⁷) XY.
+//   - Rounding of the tiles' sums. A tile adds 16 pairs in two sums, one to the other and both to what there was: 34
+//     roundings a tile at most, each of at most u times the sum of the absolute values, H + 1.02 XY.
+//   - The index written into the last b digits of a score: 2^(b−23) of H + 1.02 XY at most.
+//   - Rounding of the exact search: d roundings of x·c, one of the difference, u(H + (d+1) 1.01 XY) at most.
+//   - Tiles take subnormal numbers for zero, as entries and as results: at most 2⁻¹²⁶ a time, (X + Y + 1) 2⁻¹⁰⁰ in all.
+//
+// Thus a limit slope·X + offset for each slot. An X that overflows or is not a number makes the limit so, and no
+// comparison with it holds. A codebook of which that could be said has no screen.
+type screen struct {
+	on            bool
+	depth, blocks int      // tiles of features and of codewords
+	words         []uint32 // −cₕ, −cₗ and −cₕ, a row for each codeword, in tiles
+	half          []float32
+	marks         int // digits of a score that hold an index
+	slope, offset float32
+}
+
+const (
+	tileSide    = 16   // slots or codewords in a tile
+	tileEntries = 256  // words of 32 bits in a tile
+	mostWords   = 1024 // that a screen is made for, whose indices fit into the last digits of a score
+	mostDeep    = 4096 // numbers in a codeword
+	mostNorm    = 0x1p60
+	// above all scores, yet finite
+	noWord = 0x1p127
+)
+
+// indices are those that scores are marked with.
+var indices = func() (x [mostWords]int32) {
+	for i := range x {
+		x[i] = int32(i)
+	}
+	return x
+}()
+
+// set prepares the screen of a codebook that is prepared otherwise.
+func (s *screen) set(c *Codebook, words []float32) {
+	s.on = false
+	if sets[isa].screen == nil || c.k > mostWords || c.d > mostDeep {
+		return
+	}
+	var greatest float32
+	for _, h := range c.half[:c.k] {
+		if !(h < mostNorm) {
+			return
+		}
+		greatest = max(greatest, h)
+	}
+	s.on = true
+	pairs := 2 * ceil(c.d, 4)
+	s.depth, s.blocks = ceil(3*pairs, tileSide), ceil(c.k, tileSide)
+	s.words = resizeAligned(s.words, s.depth*s.blocks*tileEntries)
+	s.half = resizeAligned(s.half, s.blocks*tileEntries)
+	for j := range s.blocks * tileSide {
+		h := float32(noWord)
+		if j < c.k {
+			h = c.half[j]
+			s.place(j, pairs, words[j*c.d:(j+1)*c.d])
+		}
+		row := s.half[j*tileSide : (j+1)*tileSide]
+		for i := range row {
+			row[i] = h
+		}
+	}
+	s.limit(c, float64(greatest))
+}
+
+// place writes codeword j: tiles of four blocks of codewords lie side by side, then the next deeper ones; the
+// blocks behind the last four lie alone.
+func (s *screen) place(j, pairs int, word []float32) {
+	block, apart := j/tileSide, 1
+	at := block * s.depth
+	if block < s.blocks/4*4 {
+		apart = 4
+		at = block/4*4*s.depth + block%4
+	}
+	to := s.words[at*tileEntries+j%tileSide*tileSide:]
+	put := func(row int, v uint32) { to[row/tileSide*apart*tileEntries+row%tileSide] = v }
+	for l := 0; l < len(word); l += 2 {
+		high, low := split(-word[l])
+		if l+1 < len(word) {
+			high1, low1 := split(-word[l+1])
+			high, low = high|high1<<16, low|low1<<16
+		}
+		put(l/2, high)
+		put(pairs+l/2, low)
+		put(2*pairs+l/2, high)
+	}
+}
+
+// split rounds x to bfloat16, and what is left.
+func split(x float32) (high, low uint32) {
+	high = round(x)
+	return high, round(x - math.Float32frombits(high<<16))
+}
+
+// round is x in bfloat16, to nearest.
+func round(x float32) uint32 { return (math.Float32bits(x) + 0x8000) >> 16 }
+
+// limit computes slope and offset, twice the bound above and a fortieth more, for the rounding of both, of |x| and of
+// the difference.
+func (s *screen) limit(c *Codebook, h float64) {
+	const u, tiny = 0x1p-24, 0x1p-100
+	y := math.Sqrt(2*h) * 1.001
+	s.marks = bits.Len(uint(s.blocks*tileSide - 1))
+	sums := math.Ldexp(1, s.marks-23) + 34*float64(s.depth)*u
+	slope := y*(4*0x1p-16*(1+0x1p-7)+1.02*sums+1.01*float64(c.d+1)*u) + tiny
+	offset := h*(sums+u) + (y+1)*tiny
+	s.slope, s.offset = float32(2.05*slope), float32(2.05*offset)
+}
+
+// screenJob is the screening of some groups of sixteen slots: pointers into the memory of the search and the codebook.
+type screenJob struct {
+	from          **float32 // the first slot of each group, the others behind it; four more groups are only fetched
+	groups, d     int
+	slope, offset float32
+	slots, scores *float32 // tiles of as many groups as are screened at a time
+	limit         *float32
+	half          *float32
+	words         *uint32
+	depth, blocks int
+	codes         *int32  // of the least scores, sixteen a group
+	unsure        *uint16 // a bit for each slot whose second least score is within the limit
+	index         *int32
+	mask          uint32 // the bits of a score that do not hold an index
+}
+
+const (
+	screenAtATime = 4  // groups whose tiles stay in the first-level cache
+	screenGroups  = 32 // in a job
+)
+
+// screenMemory is what one search needs: groups of slots wait until there are enough for a job.
+type screenMemory struct {
+	job    screenJob
+	from   [screenGroups + screenAtATime]*float32
+	to     [screenGroups][]int32
+	waits  int // groups
+	limit  [screenAtATime * tileSide]float32
+	unsure [screenGroups]uint16
+	found  [screenGroups * tileSide]int32
+	slots  []float32
+	deep   int // numbers in the slots that were in slots last
+	scores []float32
+	again  []float32     // slots for the exact search
+	place  [tileSide]int // of each in its group
+	exact  [tileSide]int32
+	twice  int // slots searched again so far
+}
+
+var screens = sync.Pool{New: func() any { return new(screenMemory) }}
+
+// reserve makes m ready for a search. Rows of tiles behind the last pair of features stay zero.
+func (m *screenMemory) reserve(c *Codebook) {
+	s := &c.screen
+	if m.deep != c.d {
+		m.deep = c.d
+		m.slots = resizeAligned(m.slots, screenAtATime*s.depth*tileEntries)
+	}
+	if n := screenAtATime * s.blocks * tileEntries; len(m.scores) < n {
+		m.scores = resizeAligned(m.scores, n)
+	}
+	if n := tileSide * c.d; len(m.again) < n {
+		m.again = make([]float32, n)
+	}
+	m.job = screenJob{
+		from: &m.from[0], d: c.d, slope: s.slope, offset: s.offset,
+		slots: &m.slots[0], scores: &m.scores[0], limit: &m.limit[0],
+		half: &s.half[0], words: &s.words[0], depth: s.depth, blocks: s.blocks,
+		codes: &m.found[0], unsure: &m.unsure[0], index: &indices[0], mask: ^uint32(0) << s.marks,
+	}
+}
+
+// add finds the codes of the rows x, now or at a later call or that of finish.
+func (m *screenMemory) add(codes []int32, x []float32, c *Codebook) {
+	for ; len(codes) >= tileSide; codes, x = codes[tileSide:], x[tileSide*c.d:] {
+		m.from[m.waits], m.to[m.waits] = &x[0], codes[:tileSide]
+		if m.waits++; m.waits == screenGroups {
+			m.finish(c)
+		}
+	}
+	if len(codes) > 0 {
+		c.assign(codes, x)
+	}
+}
+
+// finish finds the codes of the groups that wait.
+func (m *screenMemory) finish(c *Codebook) {
+	if m.waits == 0 {
+		return
+	}
+	m.job.groups = m.waits
+	for g := range screenAtATime {
+		m.from[m.waits+g] = m.from[m.waits-1]
+	}
+	sets[isa].screen(&m.job)
+	for g, to := range m.to[:m.waits] {
+		copy(to, m.found[g*tileSide:])
+		if m.unsure[g] != 0 {
+			m.searchAgain(to, unsafe.Slice(m.from[g], tileSide*c.d), m.unsure[g], c)
+		}
+	}
+	clear(m.from[:m.waits])
+	clear(m.to[:m.waits])
+	m.waits = 0
+}
+
+// searchAgain searches exactly those of the sixteen slots of x that unsure has a bit for.
+func (m *screenMemory) searchAgain(codes []int32, x []float32, unsure uint16, c *Codebook) {
+	n := 0
+	for ; unsure != 0; unsure &= unsure - 1 {
+		m.place[n] = bits.TrailingZeros16(unsure)
+		copy(m.again[n*c.d:], x[m.place[n]*c.d:][:c.d])
+		n++
+	}
+	m.twice += n
+	c.assign(m.exact[:n], m.again[:n*c.d])
+	for j, i := range m.place[:n] {
+		codes[i] = m.exact[j]
+	}
+}
+
+// resizeAligned is resize in memory that begins with a line of the cache.
+func resizeAligned[T float32 | uint32](x []T, n int) []T {
+	if cap(x) < n {
+		x = make([]T, n+tileSide)
+		past := int(uintptr(unsafe.Pointer(&x[0])) / 4 % tileSide)
+		return x[(tileSide-past)%tileSide:][:n]
+	}
+	x = x[:n]
+	clear(x)
+	return x
+}

@@ -1,0 +1,6 @@
+//go:build amd64 && !linux && !noasm
+
+package simd
+
+// tilesGranted is false where no way is known to ask for tiles.
+func tilesGranted() bool { return false }
