@@ -81,13 +81,8 @@ func (f heldFolder) find(root *os.Root, group string, files map[string]string) e
 		}
 	}
 	for _, stage := range temporaries(root, isStage) {
-		if !unplaced(root, stage, files, have) {
-			continue
-		}
-		for name, digest := range files {
-			if made := filepath.Join(stage, name); digest == "" || have[name] != digest && digestIn(root, made) == digest {
-				f.made[name], have[name] = filepath.Join(f.dir, made), digest
-			}
+		for name, digest := range unplaced(root, stage, files, have) {
+			f.made[name], have[name] = filepath.Join(f.dir, stage, name), digest
 		}
 	}
 	for name, digest := range files {

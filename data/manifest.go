@@ -114,15 +114,21 @@ func digestIn(root *os.Root, name string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// unplaced tells whether stage holds a file of the group that is to take its place still;
-// have are the digests of those that are there.
-func unplaced(root *os.Root, stage string, group, have map[string]string) bool {
+// unplaced are the files of the group that stage holds and that are to take their places still, and
+// with them, as "", those that are not to be there; nil where it holds none. have are the digests of
+// those that are there.
+func unplaced(root *os.Root, stage string, group, have map[string]string) map[string]string {
+	left, waiting := map[string]string{}, false
 	for name, digest := range group {
-		if digest != "" && have[name] != digest && digestIn(root, filepath.Join(stage, name)) == digest {
-			return true
+		waits := digest != "" && have[name] != digest && digestIn(root, filepath.Join(stage, name)) == digest
+		if waiting = waiting || waits; waits || digest == "" {
+			left[name] = digest
 		}
 	}
-	return false
+	if !waiting {
+		return nil
+	}
+	return left
 }
 
 // settle finishes what killed processes began, whose directories of unfinished files are
@@ -134,15 +140,8 @@ func (m *manifest) settle(root *os.Root, disk Disk, stages []string) {
 			for name := range group {
 				have[name] = digestIn(root, name)
 			}
-			if !unplaced(root, stage, group, have) {
-				continue
-			}
-			left := map[string]string{}
-			for name, digest := range group {
-				if plain(root, name) && (digest == "" || have[name] != digest && digestIn(root, filepath.Join(stage, name)) == digest) {
-					left[name] = digest
-				}
-			}
+			left := unplaced(root, stage, group, have)
+			maps.DeleteFunc(left, func(name, _ string) bool { return !plain(root, name) })
 			_ = place(disk, stage, left)
 		}
 		_ = disk.RemoveAll(stage)

@@ -33,14 +33,14 @@ func BenchmarkStep(b *testing.B) {
 			}
 			counter := graph.NewWeights(tensor.Float32)
 			counter.AddState(stepName, []float64{0}, 1)
-			values, y := make([]float64, rows*product(c.shape)), make([]int, rows)
+			values, y := make([]float64, rows*Values(c.shape)), make([]int, rows)
 			for i := range values {
 				values[i] = rng.NormFloat64()
 			}
 			for i := range y {
 				y[i] = rng.IntN(c.classes)
 			}
-			x, labels := graph.Tensor(tensor.Float32, values, rows, product(c.shape)), graph.Labels(y)
+			x, labels := graph.Tensor(tensor.Float32, values, rows, Values(c.shape)), graph.Labels(y)
 			one := graph.Tensor(tensor.Float32, []float64{1}, 1)
 			o := graph.NewObjective(w.As(tensor.Float32).Join(counter), func(g *graph.Builder) *gorgonia.Node {
 				_, logits := c.network.Forward(&Pass{Builder: g, Shape: c.shape, train: &training{one, func() uint64 { return 1 }}}, g.Take("x", x))

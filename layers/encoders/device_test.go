@@ -18,10 +18,10 @@ import (
 // deviceInputs are rows of a shape whose number divides no batch, category columns whole.
 func deviceInputs(n int, shape []int) *data.Inputs {
 	rng := newRand(uint64(n))
-	t := &data.Table{Features: mat.NewDense(n, product(shape), nil), Labels: make([]int, n)}
+	t := &data.Table{Features: mat.NewDense(n, Values(shape), nil), Labels: make([]int, n)}
 	for i := range n {
 		t.Labels[i] = i % 3
-		for j := range product(shape) {
+		for j := range Values(shape) {
 			t.Features.Set(i, j, rng.NormFloat64()+float64((i+j)%3))
 		}
 		if len(shape) == 1 {

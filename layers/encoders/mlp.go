@@ -57,7 +57,7 @@ func (m *MLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, er
 		return nil, err
 	}
 	w := newInitial(rng)
-	in := product(shape)
+	in := Values(shape)
 	he := func(name string, out int) {
 		if !w.fits(out, in) {
 			return

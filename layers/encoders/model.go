@@ -66,7 +66,7 @@ func (m *Model) Weights() *graph.Weights { return m.weights }
 
 // Encode is that of [Encoder].
 func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
-	width, batch := product(m.Config.Shape), batchOf(m.Config.Shape)
+	width, batch := Values(m.Config.Shape), batchOf(m.Config.Shape)
 	if len(x)%width != 0 {
 		return nil, nil, fmt.Errorf("encoders: %d values are no rows of %d", len(x), width)
 	}
@@ -160,4 +160,5 @@ func widen(dst []float64, src []float32) {
 	}
 }
 
-func product(shape []int) int { return tensor.Shape(shape).TotalSize() }
+// Values is how many values a row of the shape has.
+func Values(shape []int) int { return tensor.Shape(shape).TotalSize() }

@@ -54,11 +54,11 @@ func TestGradients(t *testing.T) {
 			counter.AddState(stepName, []float64{5}, 1)
 			w.Join(counter)
 			const rows = 6
-			values := make([]float64, rows*product(c.shape))
+			values := make([]float64, rows*Values(c.shape))
 			for i := range values {
 				values[i] = rng.NormFloat64()
 			}
-			x, labels := graph.Tensor(tensor.Float64, values, rows, product(c.shape)), graph.Labels([]int{0, 1, 2, 0, 1, 0})
+			x, labels := graph.Tensor(tensor.Float64, values, rows, Values(c.shape)), graph.Labels([]int{0, 1, 2, 0, 1, 0})
 			if err := graphtest.Gradient(w, rows, func(b *graph.Builder) *gorgonia.Node {
 				features, logits := c.network.Forward(&Pass{Builder: b, Shape: c.shape, train: train}, b.Take("x", x))
 				if b.Err() == nil && (features.Shape()[1] != c.network.Width() || logits.Shape()[1] != 3) {

@@ -57,7 +57,7 @@ func (r *ResMLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights,
 		return nil, err
 	}
 	w := newInitial(rng)
-	w.linear("input_projection", product(shape), block)
+	w.linear("input_projection", Values(shape), block)
 	for l := range blocks {
 		name := fmt.Sprintf("blocks.%d.", l)
 		w.batchNorm(name+"normalization", block)

@@ -56,7 +56,7 @@ func TestTorchStateDicts(t *testing.T) {
 			for _, row := range want.X {
 				x = append(x, row...)
 			}
-			n, width := len(want.X), product(c.shape)
+			n, width := len(want.X), Values(c.shape)
 			in := (&data.Table{Features: mat.NewDense(n, width, x), Labels: make([]int, n), Classes: []string{"a", "b", "c"}}).Inputs()
 			in.Shape = c.shape
 			m, err := Start(c.network, in, Settings{Start: state, Mean: make([]float64, c.shape[0]), SD: filled(1, c.shape[:1])}, newRand(1))

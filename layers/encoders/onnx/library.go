@@ -4,6 +4,7 @@ package onnx
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"sync"
@@ -154,6 +155,24 @@ func (l *library) call(function int, args ...uintptr) error {
 	err := errors.New(text(message))
 	l.release(releaseStatus, status)
 	return err
+}
+
+// calls are calls of a library one after the other, of which none is made after the first that fails.
+type calls struct {
+	lib *library
+	err error
+}
+
+// do is [library.call].
+//
+//go:uintptrescapes
+func (c *calls) do(function int, args ...uintptr) {
+	if c.err != nil {
+		return
+	}
+	if err := c.lib.call(function, args...); err != nil {
+		c.err = fmt.Errorf("onnx: %w", err)
+	}
 }
 
 // release calls a function that frees its argument.

@@ -72,15 +72,15 @@ func (m *Model) Classes() int { return m.c }
 const mostRows = 1 << 16
 
 func (m *Model) load(s Settings) error {
+	c := calls{lib: m.lib}
 	var options uintptr
-	if err := m.lib.call(createSessionOptions, uintptr(unsafe.Pointer(&options))); err != nil {
-		return fmt.Errorf("onnx: %w", err)
-	}
+	c.do(createSessionOptions, uintptr(unsafe.Pointer(&options)))
 	defer m.lib.release(releaseSessionOptions, options)
 	if s.Threads > 0 {
-		if err := m.lib.call(setIntraOpNumThreads, options, uintptr(s.Threads)); err != nil {
-			return fmt.Errorf("onnx: %w", err)
-		}
+		c.do(setIntraOpNumThreads, options, uintptr(s.Threads))
+	}
+	if c.err != nil {
+		return c.err
 	}
 	file := terminated(m.path)
 	err := m.lib.call(createSession, m.lib.env, uintptr(unsafe.Pointer(&file[0])), options, uintptr(unsafe.Pointer(&m.session)))
@@ -112,68 +112,53 @@ func (m *Model) load(s Settings) error {
 	}
 	m.batch = int(max(want[0], 0))
 	rows := max(m.batch, 1)
-	m.rows = make([]float32, rows*product(m.shape))
+	m.rows = make([]float32, rows*encoders.Values(m.shape))
 	return m.run(rows)
 }
 
 // ports lists the inputs or the outputs.
 func (m *Model) ports(count, name, info int) ([]port, error) {
+	c := calls{lib: m.lib}
 	var n uintptr
-	if err := m.lib.call(count, m.session, uintptr(unsafe.Pointer(&n))); err != nil {
-		return nil, fmt.Errorf("onnx: %w", err)
-	}
+	c.do(count, m.session, uintptr(unsafe.Pointer(&n)))
 	var out []port
 	for i := range n {
 		var address, typeInfo, tensorInfo uintptr
-		if err := m.lib.call(name, m.session, i, m.lib.allocator, uintptr(unsafe.Pointer(&address))); err != nil {
-			return nil, fmt.Errorf("onnx: %w", err)
-		}
+		c.do(name, m.session, i, m.lib.allocator, uintptr(unsafe.Pointer(&address)))
 		o := port{name: text(address)}
-		if err := m.lib.call(allocatorFree, m.lib.allocator, address); err != nil {
-			return nil, fmt.Errorf("onnx: %w", err)
+		c.do(allocatorFree, m.lib.allocator, address)
+		c.do(info, m.session, i, uintptr(unsafe.Pointer(&typeInfo)))
+		c.do(castTypeInfoToTensorInfo, typeInfo, uintptr(unsafe.Pointer(&tensorInfo)))
+		if c.err == nil && tensorInfo == 0 {
+			c.err = data.Inputf(m.path, "%s is no tensor; inputs and outputs must be tensors of float32", o.name)
 		}
-		if err := m.lib.call(info, m.session, i, uintptr(unsafe.Pointer(&typeInfo))); err != nil {
-			return nil, fmt.Errorf("onnx: %w", err)
-		}
-		err := m.lib.call(castTypeInfoToTensorInfo, typeInfo, uintptr(unsafe.Pointer(&tensorInfo)))
-		if err == nil && tensorInfo == 0 {
-			err = data.Inputf(m.path, "%s is no tensor; inputs and outputs must be tensors of float32", o.name)
-		}
-		if err == nil {
-			o.shape, err = m.dimensions(o.name, tensorInfo)
+		if c.err == nil {
+			o.shape, c.err = m.dimensions(o.name, tensorInfo)
 		}
 		m.lib.release(releaseTypeInfo, typeInfo) // and tensorInfo, which is a part of it
-		if err != nil {
-			return nil, err
-		}
 		out = append(out, o)
 	}
-	return out, nil
+	return out, c.err
 }
 
 // dimensions are those of an OrtTensorTypeAndShapeInfo, of float32.
 func (m *Model) dimensions(name string, info uintptr) ([]int64, error) {
+	c := calls{lib: m.lib}
 	var kind int32
-	if err := m.lib.call(getTensorElementType, info, uintptr(unsafe.Pointer(&kind))); err != nil {
-		return nil, fmt.Errorf("onnx: %w", err)
-	}
-	if kind != float32Elements {
+	c.do(getTensorElementType, info, uintptr(unsafe.Pointer(&kind)))
+	if c.err == nil && kind != float32Elements {
 		return nil, data.Inputf(m.path, "%s is not of float32 (ONNX element type %d); export the network in float32", name, kind)
 	}
 	var axes uintptr
-	if err := m.lib.call(getDimensionsCount, info, uintptr(unsafe.Pointer(&axes))); err != nil {
-		return nil, fmt.Errorf("onnx: %w", err)
-	}
+	c.do(getDimensionsCount, info, uintptr(unsafe.Pointer(&axes)))
 	shape := make([]int64, axes+1) // one more, so that it has an address
-	if err := m.lib.call(getDimensions, info, uintptr(unsafe.Pointer(&shape[0])), axes); err != nil {
-		return nil, fmt.Errorf("onnx: %w", err)
-	}
-	return shape[:axes], nil
+	c.do(getDimensions, info, uintptr(unsafe.Pointer(&shape[0])), axes)
+	return shape[:axes], c.err
 }
 
 // Encode is that of [encoders.Encoder]: rows x of Shape, pixels in [0, 1].
 func (m *Model) Encode(x []float32) (features, logits []float32, err error) {
-	in, out := product(m.raw), product(m.shape)
+	in, out := encoders.Values(m.raw), encoders.Values(m.shape)
 	if len(x) == 0 || len(x)%in != 0 {
 		return nil, nil, fmt.Errorf("onnx: %d values are no rows of %d", len(x), in)
 	}
@@ -217,7 +202,7 @@ func (m *Model) run(n int) error {
 		shape = append(shape, int64(d))
 	}
 	var tensor uintptr
-	err := m.lib.call(createTensorWithDataAsOrtValue, m.lib.memory, uintptr(unsafe.Pointer(&m.rows[0])), uintptr(4*n*product(m.shape)),
+	err := m.lib.call(createTensorWithDataAsOrtValue, m.lib.memory, uintptr(unsafe.Pointer(&m.rows[0])), uintptr(4*n*encoders.Values(m.shape)),
 		uintptr(unsafe.Pointer(&shape[0])), uintptr(len(shape)), float32Elements, uintptr(unsafe.Pointer(&tensor)))
 	if err != nil {
 		return fmt.Errorf("onnx: %w", err)
@@ -251,8 +236,11 @@ func (m *Model) run(n int) error {
 // copy takes an output of n rows out of the library's memory.
 func (m *Model) copy(name string, value uintptr, n int) (values []float32, columns int, err error) {
 	var info, start uintptr
-	if err := m.lib.call(getTensorTypeAndShape, value, uintptr(unsafe.Pointer(&info))); err != nil {
-		return nil, 0, fmt.Errorf("onnx: %w", err)
+	c := calls{lib: m.lib}
+	c.do(getTensorTypeAndShape, value, uintptr(unsafe.Pointer(&info)))
+	c.do(getTensorMutableData, value, uintptr(unsafe.Pointer(&start)))
+	if c.err != nil {
+		return nil, 0, c.err
 	}
 	defer m.lib.release(releaseTensorTypeAndShapeInfo, info)
 	shape, err := m.dimensions(name, info)
@@ -261,9 +249,6 @@ func (m *Model) copy(name string, value uintptr, n int) (values []float32, colum
 	}
 	if columns, err = width(m.path, name, shape, n); err != nil {
 		return nil, 0, err
-	}
-	if err := m.lib.call(getTensorMutableData, value, uintptr(unsafe.Pointer(&start))); err != nil {
-		return nil, 0, fmt.Errorf("onnx: %w", err)
 	}
 	return slices.Clone(unsafe.Slice((*float32)(pointer(start)), n*columns)), columns, nil
 }

@@ -145,12 +145,3 @@ func triangles(n, m int) []triangle {
 	}
 	return out
 }
-
-// product is the number of values of a row.
-func product(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}

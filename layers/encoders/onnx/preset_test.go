@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"calibra/layers/encoders"
+
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
@@ -50,7 +52,7 @@ func TestPresetsKeepConstants(t *testing.T) {
 		for i := range x {
 			x[i] = 0.25
 		}
-		got := make([]float32, product(shape))
+		got := make([]float32, encoders.Values(shape))
 		p.apply(got, x, raw, shape)
 		for i, v := range got {
 			want := float32(0.25)
