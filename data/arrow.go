@@ -208,11 +208,7 @@ func (c *column) listed(lists arrays.ListLike, number func(i int) float64) func(
 // textOf gives the strings of an array; nil if it holds none.
 func textOf(a arrow.Array) func(i int) string {
 	switch a := a.(type) {
-	case *arrays.String:
-		return a.Value
-	case *arrays.LargeString:
-		return a.Value
-	case *arrays.StringView:
+	case interface{ Value(i int) string }:
 		return a.Value
 	case *arrays.Dictionary:
 		if text := textOf(a.Dictionary()); text != nil {
@@ -222,6 +218,12 @@ func textOf(a arrow.Array) func(i int) string {
 	return nil
 }
 
+// wholeNumbers are the arrays of whole numbers.
+var wholeNumbers = []func(a arrow.Array) func(i int) float64{
+	numbersOf[int8], numbersOf[int16], numbersOf[int32], numbersOf[int64],
+	numbersOf[uint8], numbersOf[uint16], numbersOf[uint32], numbersOf[uint64],
+}
+
 // numberOf gives the numbers of an array, truth values as 0 and 1, and whether they are whole;
 // nil if it holds none.
 func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
@@ -229,7 +231,7 @@ func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
 	case *arrays.Float16:
 		return func(i int) float64 { return float64(Half(a.Value(i).Uint16())) }, false // Float32 is wrong near 0
 	case *arrays.Float32:
-		return numbers(a.Value), false
+		return numbersOf[float32](a), false
 	case *arrays.Float64:
 		return a.Value, false
 	case *arrays.Boolean:
@@ -239,29 +241,21 @@ func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
 			}
 			return 0
 		}, true
-	case *arrays.Int8:
-		return numbers(a.Value), true
-	case *arrays.Int16:
-		return numbers(a.Value), true
-	case *arrays.Int32:
-		return numbers(a.Value), true
-	case *arrays.Int64:
-		return numbers(a.Value), true
-	case *arrays.Uint8:
-		return numbers(a.Value), true
-	case *arrays.Uint16:
-		return numbers(a.Value), true
-	case *arrays.Uint32:
-		return numbers(a.Value), true
-	case *arrays.Uint64:
-		return numbers(a.Value), true
+	}
+	for _, of := range wholeNumbers {
+		if number := of(a); number != nil {
+			return number, true
+		}
 	}
 	return nil, false
 }
 
-// numbers are values as float64.
-func numbers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32](value func(i int) T) func(i int) float64 {
-	return func(i int) float64 { return float64(value(i)) }
+// numbersOf gives the numbers of an array of T; nil if it is of another type.
+func numbersOf[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32](a arrow.Array) func(i int) float64 {
+	if a, ok := a.(interface{ Value(i int) T }); ok {
+		return func(i int) float64 { return float64(a.Value(i)) }
+	}
+	return nil
 }
 
 // writeArrow writes the columns in batches of arrowRows rows.

@@ -50,7 +50,7 @@ func (c Corruption) Apply(im *Images, severity int, rng *rand.Rand) *Images {
 	out := *im
 	out.Pixels = make([]byte, len(im.Pixels))
 	size := im.Size()
-	p := newPicture(im.Channels, im.Height, im.Width)
+	p := &picture{channels: im.Channels, height: im.Height, width: im.Width, x: make([]float64, size), next: make([]float64, size)}
 	for i := range im.Len() {
 		for j, b := range im.Image(i) {
 			p.x[j] = float64(b) / 255
@@ -83,11 +83,6 @@ func (c Corruption) Corrupt(in *Inputs, severity int, rng *rand.Rand) (*Inputs, 
 type picture struct {
 	channels, height, width int
 	x, next                 []float64 // channels×height×width in [0, 1], and room for another
-}
-
-func newPicture(channels, height, width int) *picture {
-	n := channels * height * width
-	return &picture{channels, height, width, make([]float64, n), make([]float64, n)}
 }
 
 // plane is channel c of x.

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bufio"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -81,11 +80,8 @@ func (f *Folder) write(name string, write func(io.Writer) error) error {
 	}
 	defer out.Close()
 	h := sha256.New()
-	buf := bufio.NewWriterSize(io.MultiWriter(out, h), 1<<18)
-	for _, step := range []func() error{func() error { return write(buf) }, buf.Flush, out.Sync, out.Close} {
-		if err := step(); err != nil {
-			return notWritten(path, made, err)
-		}
+	if err := fill(out, io.MultiWriter(out, h), write); err != nil {
+		return notWritten(path, made, err)
 	}
 	f.files[filepath.ToSlash(name)] = hex.EncodeToString(h.Sum(nil))
 	return nil
@@ -93,10 +89,7 @@ func (f *Folder) write(name string, write func(io.Writer) error) error {
 
 // WriteBytes is [Folder.WriteFile] of content.
 func (f *Folder) WriteBytes(name string, content []byte) error {
-	return f.WriteFile(name, func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	})
+	return f.WriteFile(name, writing(content))
 }
 
 // open makes the directory of the unfinished files, after it has finished what killed
@@ -115,8 +108,12 @@ func (f *Folder) open() error {
 		return Inputf("", "the output directory %s cannot be opened: %w", f.dir, cause(err))
 	}
 	f.root, f.disk = root, changed(f.dir, rooted{root})
-	if err := f.finish(); err != nil {
-		return f.unopened(err)
+	if len(leftovers(root, isStage)) > 0 { // which settle finishes and removes; what cannot be removed stays
+		_, lock, err := f.settle()
+		if err != nil {
+			return f.unopened(err)
+		}
+		lock.Close()
 	}
 	for n := range 1000 {
 		f.stage = temporary(stageBase, n)
@@ -142,19 +139,6 @@ func (f *Folder) unopened(err error) error {
 	f.root.Close()
 	f.root, f.stage = nil, ""
 	return err
-}
-
-// finish finishes and removes what killed processes left. What cannot be removed stays.
-func (f *Folder) finish() error {
-	if len(leftovers(f.root, isStage)) == 0 {
-		return nil
-	}
-	_, lock, err := f.settle()
-	if err != nil {
-		return err
-	}
-	lock.Close()
-	return nil
 }
 
 // settle locks the folder, which the caller closes, and finishes what killed processes left;

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,29 +33,21 @@ var thisHost = sync.OnceValue(func() string {
 	return strings.NewReplacer(".", "-", "@", "-", string(filepath.Separator), "-").Replace(name)
 })
 
+var temporaryName = regexp.MustCompile(`(?s)^\.(.+)\.([+-]?[0-9]+)(@[^.]*)?\.[+-]?[0-9]+$`)
+
 // ofTemporary is NAME, PID and HOST of such a name. One without a host, as older versions
 // wrote it, is of this one.
 func ofTemporary(name string) (base string, pid int, host string, ok bool) {
-	rest, dot := strings.CutPrefix(name, ".")
-	rest, n, _ := cutLast(rest)
-	base, writer, two := cutLast(rest)
-	number, host, named := strings.Cut(writer, "@")
+	m := temporaryName.FindStringSubmatch(name)
+	if m == nil {
+		return "", 0, "", false
+	}
+	host, named := strings.CutPrefix(m[3], "@")
 	if !named {
 		host = thisHost()
 	}
-	pid, err := strconv.Atoi(number)
-	if _, bad := strconv.Atoi(n); !dot || !two || base == "" || err != nil || bad != nil {
-		return "", 0, "", false
-	}
-	return base, pid, host, true
-}
-
-func cutLast(s string) (before, after string, found bool) {
-	i := strings.LastIndexByte(s, '.')
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+1:], true
+	pid, err := strconv.Atoi(m[2])
+	return m[1], pid, host, err == nil
 }
 
 // temporaries are such names in root, of files and directories under the bases that ours

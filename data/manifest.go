@@ -73,10 +73,7 @@ func (m *manifest) write(dir string, root *os.Root, disk Disk) error {
 		return fmt.Errorf("data: write %s: %w", manifestName, err)
 	}
 	sweep(root, disk, func(base string) bool { return base == manifestName })
-	return replace(disk, filepath.Join(dir, manifestName), manifestName, func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
+	return replace(disk, filepath.Join(dir, manifestName), manifestName, writing(append(text, '\n')))
 }
 
 // foreign returns an *InputError if a file of the new group is there as another group's.

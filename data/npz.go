@@ -40,19 +40,14 @@ func openWanted(ctx context.Context, path string) (*archive, error) {
 	}
 	r := whileWanted{ctx, f}
 	a, err := openTable(path, r, info.Size())
-	if a != nil || err != nil {
-		f.Close()
-		if a != nil {
-			a.table = true
+	if a == nil && err == nil {
+		if a, err = newArchive(path, r, info.Size()); err == nil {
+			a.close = f.Close
+			return a, nil
 		}
-		return a, err
 	}
-	if a, err = newArchive(path, r, info.Size()); err != nil {
-		f.Close()
-		return nil, err
-	}
-	a.close = f.Close
-	return a, nil
+	f.Close()
+	return a, err
 }
 
 // wanted reads the archive at path until ctx is cancelled, which is then the error.
@@ -400,6 +395,14 @@ func (a *archive) checkLabels(key string, labels []int, classes int) error {
 		return nil
 	}
 	return Inputf(a.path, "%s holds %d at row %d; labels must lie in 0…%d", key, labels[i], i, classes-1)
+}
+
+// checkShares is checkLabels of labels that may be soft.
+func (a *archive) checkShares(key string, labels []int, soft *mat.Dense, classes int) error {
+	if soft != nil && soft.RawMatrix().Cols != classes {
+		return Inputf(a.path, "%s has %d columns and there are %d classes; it must have one for each", key, soft.RawMatrix().Cols, classes)
+	}
+	return a.checkLabels(key, labels, classes)
 }
 
 // HasArray says whether the npz or table file at path holds key.

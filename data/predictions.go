@@ -133,13 +133,7 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if p.Labels, p.soft, err = a.shares("labels"); err != nil {
 		return nil, err
 	}
-	if p.soft != nil && p.soft.RawMatrix().Cols != c {
-		return nil, Inputf(a.path, "labels has %d columns and there are %d classes; it must have one for each", p.soft.RawMatrix().Cols, c)
-	}
-	if err := a.checkLabels("labels", p.Labels, c); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return p, a.checkShares("labels", p.Labels, p.soft, c)
 }
 
 // predicted is the key of the predictions.

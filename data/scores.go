@@ -69,12 +69,11 @@ func TakeLogs(path, array string, m *mat.Dense, first int) error {
 // is "", and puts the logarithms of probabilities in their place. It notes it in Scores.
 func (s *Source) Settle(as Scores) error {
 	first := "" // array
-	for _, p := range s.parts() {
-		set := *p.set
-		if as != "" || set == nil || set.Logits == nil {
+	for name, set := range s.sets() {
+		if as != "" || set.Logits == nil {
 			continue
 		}
-		switch looks, key := ScoresOf(set.Logits), p.name+"_logits"; {
+		switch looks, key := ScoresOf(set.Logits), name+"_logits"; {
 		case first == "":
 			s.Scores, first = looks, key
 		case looks != s.Scores:
@@ -87,9 +86,9 @@ func (s *Source) Settle(as Scores) error {
 	if s.Scores != Probabilities {
 		return nil
 	}
-	for _, p := range s.parts() {
-		if set := *p.set; set != nil && set.Logits != nil {
-			if err := TakeLogs(s.Path, p.name+"_logits", set.Logits, 0); err != nil {
+	for name, set := range s.sets() {
+		if set.Logits != nil {
+			if err := TakeLogs(s.Path, name+"_logits", set.Logits, 0); err != nil {
 				return err
 			}
 		}

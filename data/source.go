@@ -2,6 +2,7 @@ package data
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 
@@ -72,17 +73,13 @@ func readSource(a *archive, names Names) (*Source, error) {
 
 // name gives the parts the names of classes and features.
 func (s *Source) name(a *archive) error {
-	for _, p := range s.parts() {
-		set := *p.set
-		if set == nil {
-			continue
-		}
+	for name, set := range s.sets() {
 		set.Names = a.names
 		if set.Features == nil || a.names.Features == nil {
 			continue
 		}
 		if _, m := set.Features.Dims(); m != len(a.names.Features) {
-			return Inputf(s.Path, "feature_names has %d names and %s_features has %d columns; they must have the same", len(a.names.Features), p.name, m)
+			return Inputf(s.Path, "feature_names has %d names and %s_features has %d columns; they must have the same", len(a.names.Features), name, m)
 		}
 	}
 	return nil
@@ -96,6 +93,17 @@ type part struct {
 
 func (s *Source) parts() []part {
 	return []part{{"cal", &s.Cal}, {"val", &s.Val}, {"test", &s.Test}}
+}
+
+// sets are the parts that are there, with their names.
+func (s *Source) sets() iter.Seq2[string, *Set] {
+	return func(yield func(name string, set *Set) bool) {
+		for _, p := range s.parts() {
+			if *p.set != nil && !yield(p.name, *p.set) {
+				return
+			}
+		}
+	}
 }
 
 // readPart reads the arrays of one part, nil if there are none.
@@ -223,39 +231,29 @@ const fewClasses = 1000
 func (s *Source) checkLabels(a *archive) error {
 	if s.Classes == 0 {
 		rows, largest := 0, 1
-		for _, p := range s.parts() {
-			if set := *p.set; set != nil && set.Labels != nil {
-				rows, largest = rows+len(set.Labels), max(largest, slices.Max(set.Labels))
-				if set.Soft != nil {
-					largest = max(largest, set.Soft.RawMatrix().Cols-1)
-				}
+		for _, set := range s.sets() {
+			if set.Labels == nil {
+				continue
+			}
+			rows, largest = rows+len(set.Labels), max(largest, slices.Max(set.Labels))
+			if set.Soft != nil {
+				largest = max(largest, set.Soft.RawMatrix().Cols-1)
 			}
 		}
 		most := max(rows, fewClasses)
-		for _, p := range s.parts() {
-			if set := *p.set; set != nil && largest >= most {
-				if i := slices.Index(set.Labels, largest); i >= 0 {
-					return Inputf(s.Path, "%s_labels holds %d at row %d; without logits there can be no more classes than rows, so labels must lie in 0…%d", p.name, largest, i, most-1)
-				}
+		for name, set := range s.sets() {
+			if i := slices.Index(set.Labels, largest); i >= 0 && largest >= most {
+				return Inputf(s.Path, "%s_labels holds %d at row %d; without logits there can be no more classes than rows, so labels must lie in 0…%d", name, largest, i, most-1)
 			}
 		}
 		s.Classes = max(largest+1, len(a.names.Classes))
-		for _, p := range s.parts() {
-			if set := *p.set; set != nil {
-				set.LabelClasses = s.Classes
-			}
+		for _, set := range s.sets() {
+			set.LabelClasses = s.Classes
 		}
 	}
-	for _, p := range s.parts() {
-		set := *p.set
-		if set == nil {
-			continue
-		}
-		if err := a.checkLabels(p.name+"_labels", set.Labels, s.Classes); err != nil {
+	for name, set := range s.sets() {
+		if err := a.checkShares(name+"_labels", set.Labels, set.Soft, s.Classes); err != nil {
 			return err
-		}
-		if set.Soft != nil && set.Soft.RawMatrix().Cols != s.Classes {
-			return Inputf(s.Path, "%s_labels has %d columns and there are %d classes; it must have one for each", p.name, set.Soft.RawMatrix().Cols, s.Classes)
 		}
 	}
 	return nil
@@ -289,19 +287,15 @@ func require(path string, have, keys []string) error {
 // keys lists the arrays the source holds.
 func (s *Source) keys() []string {
 	var keys []string
-	for _, p := range s.parts() {
-		set := *p.set
-		if set == nil {
-			continue
-		}
+	for name, set := range s.sets() {
 		if set.Features != nil {
-			keys = append(keys, p.name+"_features")
+			keys = append(keys, name+"_features")
 		}
 		if set.Logits != nil {
-			keys = append(keys, p.name+"_logits")
+			keys = append(keys, name+"_logits")
 		}
 		if set.Labels != nil {
-			keys = append(keys, p.name+"_labels")
+			keys = append(keys, name+"_labels")
 		}
 	}
 	return keys

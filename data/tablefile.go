@@ -202,7 +202,6 @@ type columnar struct {
 
 // archive is the arrays that the columns stand for.
 func (t *columnar) archive() (*archive, error) {
-	t.names = namesOf(t.columns)
 	if err := t.gather(); err != nil {
 		return nil, err
 	}
@@ -232,6 +231,7 @@ func (t *columnar) archive() (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.table = true
 	if parts[0].prefix == "" { // all rows are test rows
 		for _, key := range []string{"features", "logits", "labels"} {
 			if m := a.members[key]; m != nil {
@@ -272,91 +272,103 @@ var arrayNames = []string{"features", "logits", "probs", "log_probs", "embedding
 // memberColumn is the name of a column that is one of an array's.
 var memberColumn = regexp.MustCompile(`^(feature|logit|prob|log_prob|embedding)s?_(.+)$`)
 
-// namesOf gives the columns that make an array its name and their number, logits_3, and is the
-// names that their endings give classes and features. Where the endings of an array are not all
-// numbers its columns are numbered in the file's order.
-func namesOf(columns []*column) (names Names) {
-	members, endings, named := map[string][]*column{}, map[string][]string{}, map[string]bool{}
-	for _, c := range columns {
-		m := memberColumn.FindStringSubmatch(c.name)
-		if m == nil || c.list || c.isText {
-			continue
-		}
-		array := m[1]
-		if array != "embedding" {
+// memberOf is the array that a column is one of, and the end of its name; "" if it is none.
+func (t *columnar) memberOf(c *column) (array, ending string) {
+	if c.list || c.isText {
+		return "", ""
+	}
+	if m := memberColumn.FindStringSubmatch(c.name); m != nil {
+		if array = m[1]; array != "embedding" {
 			array += "s"
 		}
-		if slices.ContainsFunc(columns, func(c *column) bool { return c.name == array }) {
-			continue // the array is there, and this is something else
-		}
-		c.name = array + "_" + m[2]
-		named[array] = named[array] || !numberedName.MatchString(c.name)
-		members[array], endings[array] = append(members[array], c), append(endings[array], m[2])
-	}
-	for array := range named {
-		if !named[array] {
-			continue
-		}
-		for i, c := range members[array] {
-			c.name = array + "_" + strconv.Itoa(i)
+		if !slices.ContainsFunc(t.columns, func(c *column) bool { return c.name == array }) {
+			return array, m[2] // else the array is there, and this is something else
 		}
 	}
-	if named["features"] {
-		names.Features = endings["features"]
+	if m := numberedName.FindStringSubmatch(c.name); m != nil && slices.Contains(arrayNames, m[1]) {
+		return m[1], m[2]
 	}
-	for _, array := range []string{"logits", "probs", "log_probs"} {
-		if named[array] && names.Classes == nil {
-			names.Classes = endings[array]
-		}
-	}
-	return names
+	return "", ""
 }
 
 var numberedName = regexp.MustCompile(`^(.+)_(0|[1-9][0-9]{0,6})$`)
 
-// gather puts columns such as logits_0, logits_1, … together to one.
+// gather puts the columns that make an array together to one: logits_0, logits_1, … by their numbers.
+// Where the endings of an array are not all numbers they name classes or features, and the columns
+// are numbered in the file's order.
 func (t *columnar) gather() error {
-	groups := map[string]map[int]*column{}
-	var rest []*column
+	members, endings := map[string][]*column{}, map[string][]string{}
+	var rest, joined []*column
 	for _, c := range t.columns {
-		if m := numberedName.FindStringSubmatch(c.name); m != nil && !c.list && !c.isText && slices.Contains(arrayNames, m[1]) {
-			if groups[m[1]] == nil {
-				groups[m[1]] = map[int]*column{}
-			}
-			i, _ := strconv.Atoi(m[2]) // digits
-			groups[m[1]][i] = c
+		if array, ending := t.memberOf(c); array != "" {
+			members[array], endings[array] = append(members[array], c), append(endings[array], ending)
 		} else {
 			rest = append(rest, c)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		group := groups[name]
-		whole := &column{name: name, list: true, width: len(group)}
-		for i := range len(group) {
-			c := group[i]
-			switch {
-			case c == nil:
-				return Inputf(t.path, "has %d columns %s_0, %s_1, … but no %s_%d", len(group), name, name, name, i)
-			case c.fault != nil:
-				return Inputf(t.path, "column %s %w", c.name, c.fault)
-			case i > 0 && c.rows != whole.rows:
-				return Inputf(t.path, "column %s has %d rows and %s_0 has %d", c.name, c.rows, name, whole.rows)
-			case i == 0:
-				whole.rows = c.rows
-				if err := whole.room(t.path); err != nil {
-					return err
-				}
-				whole.values = make([]float64, c.rows*len(group))
-			}
-			for row, v := range c.values {
-				whole.values[row*len(group)+i] = v
-			}
-			c.values = nil
+	named := map[string][]string{}
+	for _, array := range slices.Sorted(maps.Keys(members)) {
+		if slices.ContainsFunc(endings[array], func(end string) bool { return !numberedName.MatchString(array + "_" + end) }) {
+			named[array] = endings[array]
 		}
-		rest = append(rest, whole)
+		group := map[int]*column{}
+		for i, c := range members[array] {
+			number, err := i, error(nil)
+			if named[array] == nil {
+				number, err = strconv.Atoi(endings[array][i])
+			}
+			if err != nil {
+				c.name = array + "_" + endings[array][i]
+				rest = append(rest, c)
+				continue
+			}
+			c.name = array + "_" + strconv.Itoa(number)
+			group[number] = c
+		}
+		if len(group) == 0 {
+			continue
+		}
+		whole, err := t.join(array, group)
+		if err != nil {
+			return err
+		}
+		joined = append(joined, whole)
 	}
-	t.columns = rest
+	t.columns = append(rest, joined...)
+	t.names.Features = named["features"]
+	for _, array := range []string{"logits", "probs", "log_probs"} {
+		if t.names.Classes == nil {
+			t.names.Classes = named[array]
+		}
+	}
 	return nil
+}
+
+// join is the array of the columns of a group.
+func (t *columnar) join(name string, group map[int]*column) (*column, error) {
+	whole := &column{name: name, list: true, width: len(group)}
+	for i := range len(group) {
+		c := group[i]
+		switch {
+		case c == nil:
+			return nil, Inputf(t.path, "has %d columns %s_0, %s_1, … but no %s_%d", len(group), name, name, name, i)
+		case c.fault != nil:
+			return nil, Inputf(t.path, "column %s %w", c.name, c.fault)
+		case i > 0 && c.rows != whole.rows:
+			return nil, Inputf(t.path, "column %s has %d rows and %s_0 has %d", c.name, c.rows, name, whole.rows)
+		case i == 0:
+			whole.rows = c.rows
+			if err := whole.room(t.path); err != nil {
+				return nil, err
+			}
+			whole.values = make([]float64, c.rows*len(group))
+		}
+		for row, v := range c.values {
+			whole.values[row*len(group)+i] = v
+		}
+		c.values = nil
+	}
+	return whole, nil
 }
 
 // tablePart is the rows of one set with the prefix of its arrays; nil rows are all.

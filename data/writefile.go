@@ -55,17 +55,25 @@ func replace(disk Disk, path, name string, write func(io.Writer) error) error {
 			_ = disk.Remove(made)
 		}
 	}()
-	buf := bufio.NewWriterSize(f, 1<<18)
-	for _, step := range []func() error{func() error { return write(buf) }, buf.Flush, f.Sync, f.Close} {
-		if err := step(); err != nil {
-			return notWritten(path, made, err)
-		}
+	if err := fill(f, f, write); err != nil {
+		return notWritten(path, made, err)
 	}
 	if err := disk.Rename(made, name); err != nil {
 		return cannotWrite(path, err)
 	}
 	done = true
 	disk.Sync(".")
+	return nil
+}
+
+// fill closes f when what write writes has gone to w, which is f or writes to it, and is on the disk.
+func fill(f File, w io.Writer, write func(io.Writer) error) error {
+	buf := bufio.NewWriterSize(w, 1<<18)
+	for _, step := range []func() error{func() error { return write(buf) }, buf.Flush, f.Sync, f.Close} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -105,9 +113,11 @@ func CheckFile(path string) error {
 }
 
 // WriteBytes is [WriteFile] of content.
-func WriteBytes(path string, content []byte) error {
-	return WriteFile(path, func(w io.Writer) error {
+func WriteBytes(path string, content []byte) error { return WriteFile(path, writing(content)) }
+
+func writing(content []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
-	})
+	}
 }

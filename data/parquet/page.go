@@ -238,14 +238,13 @@ func (p *pager) first(page *Page, h pageHeader, body []byte) (rest []byte, err e
 		return nil, err
 	}
 	level := func(most int, encoding int64) (levels []uint32) {
-		if most == 0 || err != nil {
+		switch {
+		case most == 0 || err != nil:
 			return nil
-		}
-		if encoding != runs {
+		case encoding != runs:
 			err = errors.New("its levels are BIT_PACKED, which is not read; write it with another program")
 			return nil
-		}
-		if len(rest) < 4 || int64(binary.LittleEndian.Uint32(rest)) > int64(len(rest)-4) {
+		case len(rest) < 4 || int64(binary.LittleEndian.Uint32(rest)) > int64(len(rest)-4):
 			err = errEarly
 			return nil
 		}
@@ -265,15 +264,11 @@ func (p *pager) second(page *Page, h pageHeader, body []byte) (rest []byte, err 
 	if h.rowsBytes < 0 || h.definedBytes < 0 || levels > int64(len(body)) || levels > h.full {
 		return nil, errEarly
 	}
-	if most := p.column.maxRepeated; most > 0 {
-		if page.rows, err = readLevels(body[:h.rowsBytes], most, page.levels); err != nil {
-			return nil, err
-		}
+	if page.rows, err = readLevels(body[:h.rowsBytes], p.column.maxRepeated, page.levels); err != nil {
+		return nil, err
 	}
-	if most := p.column.maxDefined; most > 0 {
-		if page.defined, err = readLevels(body[h.rowsBytes:levels], most, page.levels); err != nil {
-			return nil, err
-		}
+	if page.defined, err = readLevels(body[h.rowsBytes:levels], p.column.maxDefined, page.levels); err != nil {
+		return nil, err
 	}
 	if !h.compressed {
 		return body[levels:], nil
@@ -284,7 +279,11 @@ func (p *pager) second(page *Page, h pageHeader, body []byte) (rest []byte, err 
 	return p.decompress(int(h.full-levels), body[levels:])
 }
 
+// readLevels reads n levels of up to most; nil if that is 0.
 func readLevels(b []byte, most, n int) ([]uint32, error) {
+	if most == 0 {
+		return nil, nil
+	}
 	levels := make([]uint32, n)
 	if err := hybrid(levels, b, bits.Len(uint(most))); err != nil {
 		return nil, err
