@@ -9,7 +9,6 @@ import (
 	"io"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -65,7 +64,7 @@ func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 		}
 	}
 	if len(names) != c.classes {
-		names = numbered(c.classes)
+		names = Numerals(c.classes)
 	}
 	train = c.images(names)
 	for _, name := range c.train {
@@ -143,13 +142,4 @@ func (c cifar) read(r io.Reader) (*Images, error) {
 		im.Labels = append(im.Labels, y)
 		im.Pixels = append(im.Pixels, record[c.labelBytes:]...)
 	}
-}
-
-// numbered is the names "0" … "n−1".
-func numbered(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = strconv.Itoa(i)
-	}
-	return names
 }

@@ -35,7 +35,7 @@ func openMedMNIST(path string) (train, val, test *Images, err error) {
 		}
 	}
 	for _, p := range parts {
-		p.Classes = numbered(classes)
+		p.Classes = Numerals(classes)
 		p.Name = strings.TrimSuffix(filepath.Base(path), ".npz")
 	}
 	return parts[0], parts[1], parts[2], nil

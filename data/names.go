@@ -87,13 +87,15 @@ func (a *archive) labelNames() (classes []string, err error) {
 }
 
 // Numbered tells whether the names are the numbers 0…C−1, in order.
-func Numbered(names []string) bool {
-	for k, name := range names {
-		if name != strconv.Itoa(k) {
-			return false
-		}
+func Numbered(names []string) bool { return slices.Equal(names, Numerals(len(names))) }
+
+// Numerals are the names "0" … "n−1".
+func Numerals(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
 	}
-	return true
+	return names
 }
 
 // ReadFeatureNames reads feature_names (M) of the npz file at path, nil if it has none.

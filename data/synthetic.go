@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,18 +19,8 @@ type SyntheticSettings struct {
 }
 
 func (s *SyntheticSettings) defaults() {
-	if s.Features == 0 {
-		s.Features = 16
-	}
-	if s.Classes == 0 {
-		s.Classes = 4
-	}
-	if s.Regions == 0 {
-		s.Regions = 6
-	}
-	if s.Strength == 0 {
-		s.Strength = 1
-	}
+	s.Features, s.Classes = cmp.Or(s.Features, 16), cmp.Or(s.Classes, 4)
+	s.Regions, s.Strength = cmp.Or(s.Regions, 6), cmp.Or(s.Strength, 1)
 	if s.Features < 1 || s.Classes < 2 || s.Regions < 1 {
 		panic(fmt.Sprintf("data: synthetic problem of %d features, %d classes, %d regions", s.Features, s.Classes, s.Regions))
 	}

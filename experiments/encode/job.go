@@ -74,10 +74,10 @@ func (j *Job) Run(ctx context.Context, out string) error {
 		return err
 	}
 	defer kept.close()
-	if err := j.encode(ctx, kept); err != nil {
-		return j.stopped(ctx, kept, out, err)
+	if err = j.encode(ctx, kept); err == nil {
+		err = j.write(kept, out)
 	}
-	if err := j.write(kept, out); err != nil {
+	if err != nil {
 		return j.stopped(ctx, kept, out, err)
 	}
 	if data.Remove(out+".partial") == nil { // while it is locked: who waits for it sees that it is gone

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
+	"slices"
 
 	"calibra/data"
 )
@@ -114,11 +114,8 @@ func (p *partial) append(features, logits []float32) error {
 	n := len(features) / p.Features
 	raw := make([]byte, 0, int64(n)*p.rowBytes())
 	for i := range n {
-		for _, row := range [][]float32{features[i*p.Features:][:p.Features], logits[i*p.Classes:][:p.Classes]} {
-			for _, v := range row {
-				raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-			}
-		}
+		row := slices.Concat(features[i*p.Features:][:p.Features], logits[i*p.Classes:][:p.Classes])
+		raw, _ = binary.Append(raw, binary.LittleEndian, row) // numbers have a size
 	}
 	if _, err := p.file.WriteAt(raw, p.end()); err != nil {
 		return fmt.Errorf("encode: %w", err)

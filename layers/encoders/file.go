@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 
 	"calibra/data"
@@ -132,10 +131,10 @@ func (m *Model) Save(dir string) error {
 // nil if nothing is beside them: they are no checkpoint's.
 func ReadOptimizer(path string) (*graph.Weights, error) {
 	path = filepath.Join(filepath.Dir(path), optimizerFile)
-	if _, err := os.Stat(path); err != nil {
+	file, err := data.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	file, err := data.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -59,16 +59,15 @@ func (m *MLP) Init(shape []int, classes int, rng *rand.Rand) (*graph.Weights, er
 	w := newInitial(rng)
 	in := Values(shape)
 	he := func(name string, out int) {
-		if !w.fits(out, in) {
-			return
-		}
-		weight := make([]float64, in*out)
-		for i := range in {
-			for o := range out {
-				weight[o*in+i] = math.Sqrt(2/float64(in)) * rng.NormFloat64()
+		w.add(name+".weight", func(n int) []float64 {
+			weight := make([]float64, n)
+			for i := range in {
+				for o := range out {
+					weight[o*in+i] = math.Sqrt(2/float64(in)) * rng.NormFloat64()
+				}
 			}
-		}
-		w.Add(name+".weight", weight, out, in)
+			return weight
+		}, out, in)
 		w.constant(name+".bias", 0, out)
 		in = out
 	}

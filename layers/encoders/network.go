@@ -3,6 +3,7 @@ package encoders
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -158,12 +159,16 @@ func checkSizes(layers int, widths ...int) error {
 // its gradient, two moments and the best so far.
 const weightBytes = 8 + 5*4
 
-// fits tells whether a weight of that shape has room beside those that are there.
-func (w *initial) fits(shape ...int) bool {
+// add adds a weight of that shape, of the values that draw gives of their number, if there is
+// room beside those that are there.
+func (w *initial) add(name string, draw func(n int) []float64, shape ...int) {
+	n := Values(shape)
 	if w.err == nil {
-		w.err = data.CheckRoom("", "a network of these sizes", w.Size()+tensor.Shape(shape).TotalSize(), weightBytes, "weights")
+		w.err = data.CheckRoom("", "a network of these sizes", w.Size()+n, weightBytes, "weights")
 	}
-	return w.err == nil
+	if w.err == nil {
+		w.Add(name, draw(n), shape...)
+	}
 }
 
 // done is the weights, if all of them had room.
@@ -176,26 +181,12 @@ func (w *initial) done() (*graph.Weights, error) {
 
 // uniform adds a weight of U(−bound, bound).
 func (w *initial) uniform(name string, bound float64, shape ...int) {
-	if !w.fits(shape...) {
-		return
-	}
-	w.Add(name, graph.Uniforms(tensor.Shape(shape).TotalSize(), bound, w.rng), shape...)
+	w.add(name, func(n int) []float64 { return graph.Uniforms(n, bound, w.rng) }, shape...)
 }
 
 // constant adds a weight of one value.
 func (w *initial) constant(name string, value float64, shape ...int) {
-	if !w.fits(shape...) {
-		return
-	}
-	w.Add(name, filled(value, shape), shape...)
-}
-
-func filled(value float64, shape []int) []float64 {
-	values := make([]float64, tensor.Shape(shape).TotalSize())
-	for i := range values {
-		values[i] = value
-	}
-	return values
+	w.add(name, func(n int) []float64 { return slices.Repeat([]float64{value}, n) }, shape...)
 }
 
 // linear adds a linear layer as torch.nn.Linear begins: U(−1/√in, 1/√in).
@@ -214,18 +205,15 @@ func (w *initial) norm(name string, m int) {
 // batchNorm adds what BatchNorm begins with.
 func (w *initial) batchNorm(name string, m int) {
 	w.norm(name, m)
-	if !w.fits(m, 2) {
-		return
+	if w.err == nil {
+		w.AddState(name+".running_mean", make([]float64, m), m)
+		w.AddState(name+".running_var", slices.Repeat([]float64{1}, m), m)
 	}
-	w.AddState(name+".running_mean", filled(0, []int{m}), m)
-	w.AddState(name+".running_var", filled(1, []int{m}), m)
 }
 
 // conv adds N(0, 2/(O·k²)), which keeps the variance of gradients through a ReLU
 // (He et al. 2015, fan-out, as torchvision begins).
 func (w *initial) conv(name string, in, out, k int) {
-	if !w.fits(out, in, k, k) {
-		return
-	}
-	w.Add(name+".weight", graph.Normals(out*in*k*k, 0, math.Sqrt(2/float64(out*k*k)), w.rng), out, in, k, k)
+	sd := math.Sqrt(2 / float64(out*k*k))
+	w.add(name+".weight", func(n int) []float64 { return graph.Normals(n, 0, sd, w.rng) }, out, in, k, k)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"slices"
 	"testing"
 
 	"calibra/data"
@@ -59,7 +60,7 @@ func TestTorchStateDicts(t *testing.T) {
 			n, width := len(want.X), Values(c.shape)
 			in := (&data.Table{Features: mat.NewDense(n, width, x), Labels: make([]int, n), Classes: []string{"a", "b", "c"}}).Inputs()
 			in.Shape = c.shape
-			m, err := Start(c.network, in, Settings{Start: state, Mean: make([]float64, c.shape[0]), SD: filled(1, c.shape[:1])}, newRand(1))
+			m, err := Start(c.network, in, Settings{Start: state, Mean: make([]float64, c.shape[0]), SD: slices.Repeat([]float64{1}, Values(c.shape[:1]))}, newRand(1))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"calibra/data"
@@ -171,13 +172,5 @@ func classesOf(in *data.Inputs) []string {
 	if in.Classes != nil {
 		return in.Classes
 	}
-	c := 0
-	for _, y := range in.Labels {
-		c = max(c, y+1)
-	}
-	names := make([]string, c)
-	for k := range names {
-		names[k] = fmt.Sprint(k)
-	}
-	return names
+	return data.Numerals(slices.Max(in.Labels) + 1)
 }
