@@ -5,8 +5,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"slices"
+	"strings"
 	"testing"
 
 	"calibra/data"
