@@ -10,8 +10,8 @@ import (
 )
 
 // bilinear is the loss of the bilinear calibrator on a table, with its derivatives
-// worked out by hand: the check on what Gorgonia differentiates. With
-// θ = (a_1 … a_K, b_1 … b_K), M_k = a_k b_kᵀ and a uniform prior,
+// worked out by hand: the check on what Gorgonia differentiates. With a uniform prior and
+// matrices M_k that θ gives in some form,
 //
 //	A(V) = Σ_k n_k(V) M_k,  α = softplus(A) + ε,
 //	score_j = −log B(α_{·j}) + Σ_i (α_ij − 1 + δ_ij) log p̂_i,  q = softmax(score),
@@ -21,6 +21,7 @@ import (
 type bilinear struct {
 	table    *Table
 	identity float64 // δ
+	form     form    // of the M_k
 
 	// One cell at a time, C×C, row i predicted class, column j true class.
 	link      []float64 // α
@@ -43,11 +44,29 @@ type bilinear struct {
 
 var _ Model = (*bilinear)(nil)
 
+// form is how the matrices M_k of codewords come from θ.
+type form interface {
+	dim() int
+	// add adds count·M_k to link, C×C.
+	add(link, theta []float64, k int, count float64)
+	// pullBack turns ∂L/∂M_k into ∂L/∂θ.
+	pullBack(grad, theta, ofMatrices []float64)
+	// pullBackPairs fills dst with the second derivatives in θ, from those in each pair of M_k.
+	pullBackPairs(dst *mat.SymDense, theta []float64, pairs [][]float64)
+	// bend adds to dst what the second derivatives of M_k in θ contribute.
+	bend(dst *mat.SymDense, ofMatrices []float64)
+}
+
+// newBilinear is the loss of the paper's factors.
 func newBilinear(t *Table, identity float64) *bilinear {
+	return newForm(t, identity, factors{Rescaling{t.Classes, t.Codewords}})
+}
+
+func newForm(t *Table, identity float64, form form) *bilinear {
 	C, K := t.Classes, t.Codewords
 	CC := C * C
 	m := &bilinear{
-		table: t, identity: identity,
+		table: t, identity: identity, form: form,
 		link: make([]float64, CC), slope: make([]float64, CC), tilt: make([]float64, CC),
 		logGamma: make([]float64, CC), digamma: make([]float64, CC),
 		logBeta: make([]float64, C), score: make([]float64, C),
@@ -65,24 +84,17 @@ func newBilinear(t *Table, identity float64) *bilinear {
 	return m
 }
 
-func (m *bilinear) fork() (Model, error) { return newBilinear(m.table, m.identity), nil }
+func (m *bilinear) fork() Model { return newForm(m.table, m.identity, m.form) }
 
 func (m *bilinear) companion() Model { return nil }
 
-func (m *bilinear) Dim() int { return 2 * m.table.Codewords * m.table.Classes }
+func (m *bilinear) Dim() int { return m.form.dim() }
 
 // setCell makes cell the current one.
 func (m *bilinear) setCell(cell Cell, theta []float64) {
-	C, K := m.table.Classes, m.table.Codewords
 	clear(m.link)
 	for _, o := range cell.Occurrences {
-		receiver := theta[o.Codeword*C:][:C]
-		sender := theta[(K+o.Codeword)*C:][:C]
-		for i, a := range receiver {
-			for j, b := range sender {
-				m.link[i*C+j] += o.Count * a * b
-			}
-		}
+		m.form.add(m.link, theta, o.Codeword, o.Count)
 	}
 	m.setLink()
 }
@@ -105,12 +117,6 @@ func (m *bilinear) setLink() {
 	}
 }
 
-// logProbs fills m.score with log q at one atom of the current cell.
-func (m *bilinear) logProbs(logP []float64) {
-	m.setScores(logP)
-	floats.AddConst(-floats.LogSumExp(m.score), m.score)
-}
-
 // setScores fills m.score with the scores at one atom of the current cell.
 func (m *bilinear) setScores(logP []float64) {
 	C := m.table.Classes
@@ -130,7 +136,8 @@ func (m *bilinear) LogProbs(dst, theta []float64) error {
 		m.setCell(cell, theta)
 		for r := range R {
 			row := (v*R + r) * C
-			m.logProbs(m.table.LogP[row : row+C])
+			m.setScores(m.table.LogP[row : row+C])
+			floats.AddConst(-floats.LogSumExp(m.score), m.score)
 			copy(dst[row:row+C], m.score)
 		}
 	}
@@ -149,11 +156,6 @@ func (m *bilinear) Hessian(hess *mat.SymDense, theta, weights []float64) error {
 	return err
 }
 
-func (m *bilinear) newton(hess *mat.SymDense, theta, weights []float64) error {
-	return m.Hessian(hess, theta, weights)
-}
-
-// curved fills grad and hess in one pass and returns L.
 func (m *bilinear) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
 	return m.derivatives(theta, weights, grad, hess, nil)
 }
@@ -165,9 +167,12 @@ func (m *bilinear) Scores(outer *mat.SymDense, theta, weights []float64) error {
 	return err
 }
 
-// Score is the gradient of a loss that has this entry alone.
+// Score is the gradient of a loss that has this entry alone: what has no weight is skipped.
 func (m *bilinear) Score(grad, theta []float64, entry int) error {
-	return scoreByGradient(m, grad, theta, entry, m.table.Rows()*m.table.Classes)
+	only := make([]float64, m.table.Rows()*m.table.Classes)
+	only[entry] = 1
+	_, err := m.Gradient(grad, theta, only)
+	return err
 }
 
 // derivatives computes L, ∇L and, where not nil, ∇²L and J.
@@ -205,13 +210,13 @@ func (m *bilinear) derivatives(theta, weights, grad []float64, hess, outer *mat.
 			m.addPairs(m.pairOuter, cell, m.cellOuter)
 		}
 	}
-	m.pullBack(grad, theta)
+	m.form.pullBack(grad, theta, m.factorGrad)
 	if hess != nil {
-		m.pullBackPairs(hess, theta, m.pairHess)
-		m.addFactorCurvature(hess)
+		m.form.pullBackPairs(hess, theta, m.pairHess)
+		m.form.bend(hess, m.factorGrad)
 	}
 	if outer != nil {
-		m.pullBackPairs(outer, theta, m.pairOuter)
+		m.form.pullBackPairs(outer, theta, m.pairOuter)
 	}
 	return loss, finite("loss", append([]float64{loss}, grad...)...)
 }
@@ -352,75 +357,6 @@ func trigamma(x float64) float64 {
 	}
 	y := 1 / (x * x)
 	return sum + 1/x + y/2 + y/x*(1./6-y*(1./30-y*(1./42-y*(1./30-y*(5./66-y*(691./2730-y*7./6))))))
-}
-
-// pullBack turns ∂L/∂M_k into ∂L/∂a_k = (∂L/∂M_k) b_k and ∂L/∂b_k = (∂L/∂M_k)ᵀ a_k.
-func (m *bilinear) pullBack(grad, theta []float64) {
-	C, K := m.table.Classes, m.table.Codewords
-	zero(grad)
-	for k := range K {
-		a, b := theta[k*C:][:C], theta[(K+k)*C:][:C]
-		da, db := grad[k*C:][:C], grad[(K+k)*C:][:C]
-		for i := range C {
-			for j := range C {
-				g := m.factorGrad[(k*C+i)*C+j]
-				da[i] += g * b[j]
-				db[j] += g * a[i]
-			}
-		}
-	}
-}
-
-// pullBackPairs fills dst with J_kᵀ Q_kl J_l for each pair of codewords, J_k = ∂vec M_k/∂(a_k, b_k).
-func (m *bilinear) pullBackPairs(dst *mat.SymDense, theta []float64, pairs [][]float64) {
-	C, K := m.table.Classes, m.table.Codewords
-	CC := C * C
-	half := make([]float64, CC*2*C) // Q_kl J_l
-	for k := range K {
-		a, b := theta[k*C:][:C], theta[(K+k)*C:][:C]
-		for l := k; l < K; l++ {
-			Q := pairs[k*K+l]
-			al, bl := theta[l*C:][:C], theta[(K+l)*C:][:C]
-			zero(half)
-			for row := range CC {
-				for i := range C {
-					for j := range C {
-						q := Q[row*CC+i*C+j]
-						half[row*2*C+i] += q * bl[j]
-						half[row*2*C+C+j] += q * al[i]
-					}
-				}
-			}
-			for col := range 2 * C {
-				target := l*C + col
-				if col >= C {
-					target = (K+l)*C + col - C
-				}
-				for i := range C {
-					var byReceiver, bySender float64
-					for j := range C {
-						byReceiver += b[j] * half[(i*C+j)*2*C+col]
-						bySender += a[j] * half[(j*C+i)*2*C+col]
-					}
-					dst.SetSym(k*C+i, target, byReceiver)
-					dst.SetSym((K+k)*C+i, target, bySender)
-				}
-			}
-		}
-	}
-}
-
-// addFactorCurvature adds ∂²L/∂a_ki∂b_kj ∋ ∂L/∂M_k,ij: the product a_k b_kᵀ bends too.
-func (m *bilinear) addFactorCurvature(hess *mat.SymDense) {
-	C, K := m.table.Classes, m.table.Codewords
-	for k := range K {
-		for i := range C {
-			for j := range C {
-				row, col := k*C+i, (K+k)*C+j
-				hess.SetSym(row, col, hess.At(row, col)+m.factorGrad[(k*C+i)*C+j])
-			}
-		}
-	}
 }
 
 func zero(slices ...[]float64) {

@@ -12,7 +12,6 @@ import (
 	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // fitted is how the codes of a table were fitted.
@@ -40,6 +39,14 @@ func (c Cell) share(i int) float64 {
 
 // shared tells whether slots have shares of several codewords.
 func (t *Table) shared() bool { return t.fitted != nil && t.fitted.sizes.Nearest > 1 }
+
+// tableOf is the table of any design.
+func tableOf(ctx context.Context, d Design, shifts []int, rng *rand.Rand) (*Table, error) {
+	if d.Codes == nil {
+		return support(d, shifts, rng), nil
+	}
+	return fitCodes(ctx, d, shifts, rng)
+}
 
 // fitCodes is the table of a design with codes of its own. A cell is what the codes say of a row,
 // and has the probability of the row's centres; codewords that no row has are left out.
@@ -69,7 +76,7 @@ func fitCodes(ctx context.Context, d Design, shifts []int, rng *rand.Rand) (*Tab
 				shares[i] = float64(view.Shares[v*p+i])
 			}
 		}
-		cells[v] = sharedCell(codes, shares)
+		cells[v] = newCell(codes, shares)
 	}
 	t := newTable(d, cells, rng)
 	t.Codewords, t.fitted = len(known), &fitted{of, stage.Sizes()}
@@ -80,37 +87,20 @@ func fitCodes(ctx context.Context, d Design, shifts []int, rng *rand.Rand) (*Tab
 // rowsAround draws rows whose slots lie around centres of the design's shifted frequencies, and
 // says which. Labels are drawn at random: the codes do not look at them.
 func rowsAround(d Design, centres *mat.Dense, shifts []int, n int, rng *rand.Rand) (*data.Set, []Cell) {
-	var laws []distuv.Categorical
-	for _, shift := range shifts {
-		laws = append(laws, distuv.NewCategorical(d.Frequencies(shift), rng))
-	}
+	draw := d.sampler(shifts, rng)
 	x := &data.Set{Features: mat.NewDense(n, d.Slots*codingWidth, nil), Labels: make([]int, n), LabelClasses: d.Classes}
 	of := make([]Cell, n)
 	for row := range n {
 		x.Labels[row] = rng.IntN(d.Classes)
 		codes := make([]int, d.Slots)
 		for i := range codes {
-			codes[i] = int(laws[row%len(laws)].Rand())
+			codes[i] = draw(row)
 			for j, c := range centres.RawRowView(codes[i]) {
 				x.Features.(*mat.Dense).Set(row, i*codingWidth+j, c+codingSpread*rng.NormFloat64())
 			}
 		}
 		slices.Sort(codes)
-		of[row] = newCell(codes)
+		of[row] = newCell(codes, nil)
 	}
 	return x, of
-}
-
-// sharedCell is the cell of codes with shares, its codewords in order.
-func sharedCell(codes []int, shares []float64) Cell {
-	cell := Cell{Codes: codes, Shares: shares}
-	for i, k := range codes {
-		at := slices.IndexFunc(cell.Occurrences, func(o Occurrence) bool { return o.Codeword == k })
-		if at < 0 {
-			at, cell.Occurrences = len(cell.Occurrences), append(cell.Occurrences, Occurrence{Codeword: k})
-		}
-		cell.Occurrences[at].Count += shares[i]
-	}
-	slices.SortFunc(cell.Occurrences, func(a, b Occurrence) int { return a.Codeword - b.Codeword })
-	return cell
 }

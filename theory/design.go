@@ -123,16 +123,48 @@ type Cell struct {
 	Occurrences []Occurrence // the distinct codewords among Codes, in order
 }
 
-func newCell(codes []int) Cell {
-	cell := Cell{Codes: codes}
-	for _, k := range codes {
-		if last := len(cell.Occurrences) - 1; last >= 0 && cell.Occurrences[last].Codeword == k {
-			cell.Occurrences[last].Count++
-		} else {
-			cell.Occurrences = append(cell.Occurrences, Occurrence{k, 1})
+// newCell is the cell of codes with shares, or nil, its codewords in order.
+func newCell(codes []int, shares []float64) Cell {
+	cell := Cell{Codes: codes, Shares: shares}
+	for i, k := range codes {
+		at := slices.IndexFunc(cell.Occurrences, func(o Occurrence) bool { return o.Codeword == k })
+		if at < 0 {
+			at, cell.Occurrences = len(cell.Occurrences), append(cell.Occurrences, Occurrence{Codeword: k})
 		}
+		cell.Occurrences[at].Count += cell.share(i)
 	}
+	slices.SortFunc(cell.Occurrences, func(a, b Occurrence) int { return a.Codeword - b.Codeword })
 	return cell
+}
+
+// sequenced are the cells of slots that are told apart: one for each of the K^w index sequences.
+func sequenced(codewords, slots int) []Cell {
+	return cellsFrom(codewords, slots, func([]int) int { return 0 })
+}
+
+// multisets are the cells of slots alike: every non-decreasing sequence of w codewords out of K.
+func multisets(codewords, slots int) []Cell {
+	return cellsFrom(codewords, slots, func(codes []int) int {
+		if len(codes) == 0 {
+			return 0
+		}
+		return codes[len(codes)-1]
+	})
+}
+
+// cellsFrom are those whose next codeword is at least what those before allow.
+func cellsFrom(codewords, slots int, least func(codes []int) int) []Cell {
+	cells := []Cell{{}}
+	for range slots {
+		var longer []Cell
+		for _, cell := range cells {
+			for k := least(cell.Codes); k < codewords; k++ {
+				longer = append(longer, newCell(append(slices.Clone(cell.Codes), k), nil))
+			}
+		}
+		cells = longer
+	}
+	return cells
 }
 
 // Table is the finite support of a synthetic problem: every cell, and in every
@@ -189,25 +221,6 @@ func (t *Table) observed() layers.Observed {
 // Rows is the number of (cell, atom) pairs.
 func (t *Table) Rows() int { return len(t.Cells) * t.Atoms }
 
-// multisets lists every non-decreasing sequence of w codewords out of K.
-func multisets(codewords, slots int) []Cell {
-	var cells []Cell
-	codes := make([]int, slots)
-	var fill func(slot, least int)
-	fill = func(slot, least int) {
-		if slot == slots {
-			cells = append(cells, newCell(append([]int(nil), codes...)))
-			return
-		}
-		for k := least; k < codewords; k++ {
-			codes[slot] = k
-			fill(slot+1, k)
-		}
-	}
-	fill(0, 0)
-	return cells
-}
-
 // mostCells is how many cells a table holds at most unless its design says so, and drawnCells
 // how many are drawn where there are more.
 const (
@@ -228,10 +241,7 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		return newTable(d, multisets(d.Codewords, d.Slots), rng)
 	}
 	limit = cmp.Or(d.Cells, drawnCells)
-	var laws []distuv.Categorical
-	for _, shift := range shifts {
-		laws = append(laws, distuv.NewCategorical(d.Frequencies(shift), rng))
-	}
+	draw := d.sampler(shifts, rng)
 	seen := map[string]int{}
 	var cells []Cell
 	var times []float64 // how often each was drawn
@@ -239,7 +249,7 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 	for try := 0; try < 100*limit && len(cells) < limit; try++ {
 		codes := make([]int, d.Slots)
 		for i := range codes {
-			codes[i] = int(laws[try%len(laws)].Rand())
+			codes[i] = draw(try)
 		}
 		slices.Sort(codes)
 		name := fmt.Sprint(codes)
@@ -247,13 +257,22 @@ func support(d Design, shifts []int, rng *rand.Rand) *Table {
 		if !found {
 			at = len(cells)
 			seen[name] = at
-			cells, times = append(cells, newCell(codes)), append(times, 0)
+			cells, times = append(cells, newCell(codes, nil)), append(times, 0)
 		}
 		times[at]++
 	}
 	t := newTable(d, cells, rng)
 	t.weigh(d, shifts, times)
 	return t
+}
+
+// sampler draws a codeword of a row, whose law is of the shifts in turn.
+func (d Design) sampler(shifts []int, rng *rand.Rand) func(row int) int {
+	var laws []distuv.Categorical
+	for _, shift := range shifts {
+		laws = append(laws, distuv.NewCategorical(d.Frequencies(shift), rng))
+	}
+	return func(row int) int { return int(laws[row%len(laws)].Rand()) }
 }
 
 // weigh divides the law of the cells by the mixture of shifts that they were drawn from, and

@@ -74,36 +74,22 @@ func (f fault) in(o *outcome, d Design) *outcome {
 	e.populations = slices.Clone(e.populations)
 	for s, p := range e.populations {
 		if f.predict != nil {
-			at := *p.asymptotic
-			at.covariance, at.precision = f.predict(at.covariance, at.precision, p, d)
-			e.populations[s].asymptotic = &at
+			e.populations[s].covariance, e.populations[s].precision = f.predict(p.covariance, p.precision, p, d)
 		}
 	}
-	copied := func(of [][][]float64) (all [][][]float64) {
-		for s := range of {
-			all = append(all, nil)
-			for size := range of[s] {
-				all[s] = append(all[s], slices.Clone(of[s][size]))
-			}
-		}
-		return all
-	}
-	out.thetaError, out.gradNorm, out.waldStat = copied(o.thetaError), copied(o.gradNorm), copied(o.waldStat)
-	out.blockError, out.theta = nil, nil
+	e.aim(e.target)
+	out.all = slices.Clone(o.all)
 	last := float64(e.sizes[len(e.sizes)-1])
-	for s := range o.blockError {
-		out.blockError = append(out.blockError, copied(o.blockError[s]))
-		out.theta = append(out.theta, nil)
+	for s := range e.populations {
 		for size, n := range e.sizes {
 			slower := math.Pow(float64(n)/last, f.exponent)
-			for _, block := range out.blockError[s][size] {
-				floats.Scale(slower, block)
-			}
-			floats.Scale(slower, out.thetaError[s][size])
-			out.theta[s] = append(out.theta[s], slices.Clone(o.theta[s][size]))
-			for r, theta := range o.theta[s][size] {
-				if theta != nil {
-					out.waldStat[s][size][r] = e.populations[s].asymptotic.wald(theta, n)
+			for r := range out.at(s, size) {
+				x := &out.at(s, size)[r]
+				x.blockError = slices.Clone(x.blockError)
+				floats.Scale(slower, x.blockError)
+				x.thetaError *= slower
+				if x.theta != nil {
+					x.wald = e.populations[s].wald(x.theta, n)
 				}
 			}
 		}
@@ -125,7 +111,7 @@ func TestSmallFaultsAreNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problems := newMisspecifiedProblems(s.replicates(32, 40))
+	problems := &misspecifiedProblems{replicates: s.replicates(32, 40)}
 	var wrongLaw []*outcome
 	if err := eachMisspecified(t.Context(), s, problems, func(_ int, o *outcome) { wrongLaw = append(wrongLaw, o) }); err != nil {
 		t.Fatal(err)
@@ -165,11 +151,9 @@ func TestSmallFaultsAreNoticed(t *testing.T) {
 
 		held := *both
 		if held.held = slices.Clone(held.held); f.headless {
-			for i := range held.held {
-				held.held[i].both = held.held[i].alone
-			}
+			held.held[bothHold] = held.held[aloneHolds]
 		}
-		held.report(&reports[3], func(string) *Curve { return new(Curve) })
+		held.report(&reports[3], new(Figure))
 
 		fmt.Fprintf(&table, "| %s |", f.name)
 		noticed := 0

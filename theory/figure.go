@@ -1,7 +1,9 @@
 package theory
 
 import (
+	"io"
 	"math"
+	"slices"
 
 	"calibra/data"
 )
@@ -34,6 +36,15 @@ const (
 	Prediction              // what the theory says: a dashed line
 )
 
+// curve is that of measured points in order with this label; a new one if there is none.
+func (f *Figure) curve(label string) *Curve {
+	at := slices.IndexFunc(f.Curves, func(c Curve) bool { return c.Label == label })
+	if at < 0 {
+		at, f.Curves = len(f.Curves), append(f.Curves, Curve{Label: label, Style: Joined})
+	}
+	return &f.Curves[at]
+}
+
 // add appends a point with its interval.
 func (c *Curve) add(x float64, y Estimate) {
 	c.X, c.Y = append(c.X, x), append(c.Y, y.Value)
@@ -52,7 +63,7 @@ func (f Figure) add(to *data.Folder, prefix string) error {
 			records = append(records, []string{curve.Label, full(curve.X[i]), full(curve.Y[i]), full(low), full(high)})
 		}
 	}
-	return writeCSV(to, prefix+"-"+f.Name+".csv", records)
+	return to.WriteFile(prefix+"-"+f.Name+".csv", func(w io.Writer) error { return data.NewCSVWriter(w).WriteAll(records) })
 }
 
 // powerLaw returns the prediction scale·x^exponent over the range of xs.

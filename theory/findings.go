@@ -16,28 +16,6 @@ var findings string
 
 var ofCases = regexp.MustCompile(`of \d+`)
 
-// findingRows are the rows that findings quote.
-type findingRows []Row
-
-func (rows findingRows) find(study, key string) (Row, error) {
-	i := slices.IndexFunc(rows, func(r Row) bool { return r.Study == study && r.Key == key })
-	if i < 0 {
-		return Row{}, fmt.Errorf("theory: findings need the row %s of study %s", key, study)
-	}
-	return rows[i], nil
-}
-
-// quote prints rows in the ways that the text asks for.
-func (rows findingRows) quote(print func(Row) (string, error)) func(study, key string) (string, error) {
-	return func(study, key string) (string, error) {
-		row, err := rows.find(study, key)
-		if err != nil {
-			return "", err
-		}
-		return print(row)
-	}
-}
-
 // digits prints a value with n significant digits.
 func digits(n int) func(Row) (string, error) {
 	return func(r Row) (string, error) {
@@ -61,7 +39,16 @@ func cases(r Row) (string, error) {
 // Markdown: what holds, what does not hold as printed, and what it means for those who fit.
 // A number that the rows do not have is an error.
 func Findings(w io.Writer, rows []Row) error {
-	quote := findingRows(rows).quote
+	// quote prints rows in the ways that the text asks for.
+	quote := func(print func(Row) (string, error)) func(study, key string) (string, error) {
+		return func(study, key string) (string, error) {
+			i := slices.IndexFunc(rows, func(r Row) bool { return r.Study == study && r.Key == key })
+			if i < 0 {
+				return "", fmt.Errorf("theory: findings need the row %s of study %s", key, study)
+			}
+			return print(rows[i])
+		}
+	}
 	t, err := template.New("findings").Funcs(template.FuncMap{
 		"v": quote(digits(3)), "v2": quote(digits(2)), "c": quote(cases),
 		"n": quote(func(r Row) (string, error) { return fmt.Sprintf("%g", r.Value), nil }),
@@ -70,15 +57,7 @@ func Findings(w io.Writer, rows []Row) error {
 	if err != nil {
 		return fmt.Errorf("theory: findings: %w", err)
 	}
-	var judged, in int
-	for _, row := range rows {
-		if row.Band != nil {
-			judged++
-			if row.Verdict() == "pass" {
-				in++
-			}
-		}
-	}
+	judged, in := Judged(rows)
 	var b strings.Builder
 	if err := t.Execute(&b, map[string]int{"Judged": judged, "In": in}); err != nil {
 		return fmt.Errorf("theory: findings: %w", err)

@@ -115,47 +115,53 @@ const (
 	nullScore = 1e-11
 )
 
+// freeDirections are those of a model at its truth.
+type freeDirections struct {
+	nullity            int
+	zeroAt, gapAt, off float64 // off is ‖H v‖/‖H‖ along the gauge, where it was asked
+}
+
 // nullityAtTruth counts the directions that move no posterior of a model that is the law of
 // the labels. There ∇²L = Σ W ∇ℓ ∇ℓᵀ (Fisher), so that they are the null space of the matrix
 // whose rows are √W ∇ℓᵀ. Its singular values are good to rounding; a Hessian's eigenvalues,
 // their squares, would not tell a poor design from a free direction. zeroAt is the largest
 // that counts as zero, gapAt the smallest that does not, both relative to the largest.
-func nullityAtTruth(model Model, theta, weights []float64) (nullity int, zeroAt, gapAt float64, err error) {
+func nullityAtTruth(model Model, theta, weights []float64) (f freeDirections, err error) {
 	scores := mat.NewDense(len(weights), len(theta), nil)
 	for entry, w := range weights {
 		row := scores.RawRowView(entry)
 		if err := model.Score(row, theta, entry); err != nil {
-			return 0, 0, 0, err
+			return f, err
 		}
 		floats.Scale(math.Sqrt(w), row)
 	}
 	var svd mat.SVD
 	if !svd.Factorize(scores, mat.SVDNone) {
-		return 0, 0, 0, errors.New("theory: the singular values of the scores did not converge")
+		return f, errors.New("theory: the singular values of the scores did not converge")
 	}
 	values := svd.Values(nil)
-	nullity, gapAt = len(theta)-len(values), math.Inf(1)
+	f.nullity, f.gapAt = len(theta)-len(values), math.Inf(1)
 	for _, value := range values {
 		if relative := value / values[0]; relative < nullScore {
-			nullity++
-			zeroAt = math.Max(zeroAt, relative)
+			f.nullity++
+			f.zeroAt = math.Max(f.zeroAt, relative)
 		} else {
-			gapAt = math.Min(gapAt, relative)
+			f.gapAt = math.Min(f.gapAt, relative)
 		}
 	}
-	return nullity, zeroAt, gapAt, nil
+	return f, nil
 }
 
-// findNullSpace returns the directions of h at point that are null by ratio, the largest |eigenvalue|
+// findNullSpace returns the directions of h at point that are null by nullRatio, the largest |eigenvalue|
 // counted as zero and the smallest that was not, both relative to the largest.
-func findNullSpace(h *mat.SymDense, point []float64, ratio float64) (gauge NullSpace, zeroAt, gapAt float64) {
+func findNullSpace(h *mat.SymDense, point []float64) (gauge NullSpace, zeroAt, gapAt float64) {
 	values, vectors := spectrum(h)
 	largest := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
 	gauge.Point = append([]float64(nil), point...)
 	gapAt = math.Inf(1)
 	for i, value := range values {
 		relative := math.Abs(value) / largest
-		if relative < ratio {
+		if relative < nullRatio {
 			gauge.Basis = append(gauge.Basis, mat.Col(nil, i, vectors))
 			zeroAt = math.Max(zeroAt, relative)
 		} else {

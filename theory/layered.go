@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -35,6 +36,8 @@ type layered struct {
 
 	analytic  *bilinear     // nil: no analytic Hessian of this layer is known
 	reference *mat.SymDense // without analytic: a Hessian near the optimum
+
+	err error // why the layer cannot be run
 }
 
 var _ Model = (*layered)(nil)
@@ -47,38 +50,32 @@ type compiled struct {
 	program              *graph.Program
 }
 
-// newLayered compiles layer on a table whose cells all have w codes.
-func newLayered(layer layers.Map, t *Table) (*layered, error) {
+// newLayered compiles layer on a table whose cells all have w codes. A layer that cannot be run says
+// so at its first use.
+func newLayered(layer layers.Map, t *Table) *layered {
 	m := &layered{layer: layer, table: t, sizes: t.sizes()}
-	var err error
-	if m.weights, err = layer.Init(m.sizes, newRand(0)); err != nil {
-		return nil, fmt.Errorf("theory: start the layer: %w", err)
+	if m.weights, m.err = layer.Init(m.sizes, newRand(0)); m.err != nil {
+		m.err = fmt.Errorf("theory: start the layer: %w", m.err)
+		m.weights = graph.NewWeights(tensor.Float64)
+	} else if m.learned = m.weights.Learned(); len(m.learned) == 0 {
+		m.err = errors.New("theory: the layer has no learned weight, so there is no rate to study")
 	}
-	m.learned = m.weights.Learned()
-	if len(m.learned) == 0 {
-		return nil, fmt.Errorf("theory: the layer has no learned weight, so there is no rate to study")
+	m.whole, m.one = m.compile(t.Rows()), m.compile(1)
+	for row := range t.Rows() {
+		m.describe(m.whole, row, row)
 	}
-	if m.whole, err = m.compile(t.Rows()); err != nil {
-		return nil, err
-	}
-	if m.one, err = m.compile(1); err != nil {
-		return nil, err
-	}
-	for v := range t.Cells {
-		for r := range t.Atoms {
-			row := v*t.Atoms + r
-			m.describe(m.whole, row, v, r)
-		}
-	}
-	return m, nil
+	return m
 }
 
 // compile builds the graph of L = Σ (−W)·log q over rows, and of its gradient.
-func (m *layered) compile(rows int) (*compiled, error) {
+func (m *layered) compile(rows int) *compiled {
 	C, K, p := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots*m.sizes.CodesOf()
 	c := &compiled{
 		logP: make([]float64, rows*C), mass: make([]float64, rows*K), negative: make([]float64, rows*C),
 		codes: make([]int32, rows*p), places: make([]int32, rows*p), shares: make([]float64, rows*p),
+	}
+	if m.err != nil {
+		return c
 	}
 	dense := func(backing any, cols int) *tensor.Dense {
 		return tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(backing))
@@ -95,36 +92,32 @@ func (m *layered) compile(rows int) (*compiled, error) {
 	logq := m.layer.LogProbs(b, in)
 	loss := b.Apply(op.Sum(2), b.Times(logq, b.Table("theory/weights", dense(c.negative, C))))
 	outputs := append(gorgonia.Nodes{loss, logq}, b.Gradient(loss)...)
-	var err error
-	if c.program, err = b.Compile(outputs...); err != nil {
-		return nil, fmt.Errorf("theory: compile the layer: %w", err)
+	if c.program, m.err = b.Compile(outputs...); m.err != nil {
+		m.err = fmt.Errorf("theory: compile the layer: %w", m.err)
 	}
-	return c, nil
+	return c
 }
 
-// describe writes atom r of cell v into row of the tables.
-func (m *layered) describe(c *compiled, row, v, r int) {
+// describe writes a (cell, atom) into row of the tables.
+func (m *layered) describe(c *compiled, row, of int) {
 	C, K, p := m.sizes.Classes, m.sizes.Codewords, m.sizes.Slots*m.sizes.CodesOf()
-	copy(c.logP[row*C:][:C], m.table.LogP[(v*m.table.Atoms+r)*C:])
-	mass := c.mass[row*K:][:K]
+	copy(c.logP[row*C:][:C], m.table.LogP[of*C:])
+	mass, cell := c.mass[row*K:][:K], m.table.Cells[of/m.table.Atoms]
 	clear(mass)
-	for i, k := range m.table.Cells[v].Codes {
-		share := m.table.Cells[v].share(i)
+	for i, k := range cell.Codes {
+		share := cell.share(i)
 		c.codes[row*p+i], c.places[row*p+i], c.shares[row*p+i] = int32(k), int32(m.sizes.Place(i, int32(k))), share
 		mass[k] += share
 	}
 }
 
-func (m *layered) fork() (Model, error) {
-	other, err := newLayered(m.layer, m.table)
-	if err != nil {
-		return nil, err
-	}
+func (m *layered) fork() Model {
+	other := newLayered(m.layer, m.table)
 	other.reference = m.reference
 	if m.analytic != nil {
 		other.analytic = newBilinear(m.table, m.analytic.identity)
 	}
-	return other, nil
+	return other
 }
 
 func (m *layered) Dim() int {
@@ -135,15 +128,15 @@ func (m *layered) Dim() int {
 	return n
 }
 
-func (m *layered) set(theta []float64) {
-	for _, name := range m.learned {
-		theta = theta[copy(m.weights.Tensor(name).Float64s(), theta):]
-	}
-}
-
 // run evaluates the graph at theta and copies the gradient, if it is wanted.
 func (m *layered) run(c *compiled, grad, theta []float64) (loss float64, err error) {
-	m.set(theta)
+	if m.err != nil {
+		return 0, m.err
+	}
+	values := theta
+	for _, name := range m.learned {
+		values = values[copy(m.weights.Tensor(name).Float64s(), values):]
+	}
 	if err := c.program.Run(); err != nil {
 		return 0, fmt.Errorf("theory: run the layer: %w", err)
 	}
@@ -223,30 +216,32 @@ func (m *layered) Scores(outer *mat.SymDense, theta, weights []float64) error {
 
 // Score differentiates a single row.
 func (m *layered) Score(grad, theta []float64, entry int) error {
-	C, R := m.sizes.Classes, m.table.Atoms
-	row := entry / C
-	m.describe(m.one, 0, row/R, row%R)
+	m.describe(m.one, 0, entry/m.sizes.Classes)
 	clear(m.one.negative)
-	m.one.negative[entry%C] = -1
+	m.one.negative[entry%m.sizes.Classes] = -1
 	_, err := m.run(m.one, grad, theta)
 	return err
 }
 
-func (m *layered) newton(hess *mat.SymDense, theta, weights []float64) error {
+func (m *layered) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (loss float64, err error) {
 	switch {
 	case m.analytic != nil:
-		return m.analytic.Hessian(hess, theta, weights)
+		err = m.analytic.Hessian(hess, theta, weights)
 	case m.reference != nil:
 		hess.CopySym(m.reference)
-		return nil
+	default:
+		err = m.Hessian(hess, theta, weights)
 	}
-	return m.Hessian(hess, theta, weights)
+	if err != nil {
+		return 0, err
+	}
+	return m.Gradient(grad, theta, weights)
 }
 
 // renew takes the Hessian at theta for Newton matrix.
 func (m *layered) renew(theta, weights []float64) error {
 	if m.reference == nil {
-		return nil // newton computes it at every step
+		return nil // curved computes it at every step
 	}
 	hess := mat.NewSymDense(len(theta), nil)
 	if err := m.Hessian(hess, theta, weights); err != nil {
@@ -278,15 +273,12 @@ func (m generative) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 
 // trained is the layer of the main job on a table, with the prior and σ² fixed as
 // the studies suppose: the model that they put to the test.
-func trained(t *Table, identity float64) (Model, error) {
+func trained(t *Table, identity float64) Model {
 	var layer layers.Map = layers.Bilinear{Prior: layers.UniformPrior{}}
 	if identity == 0 {
 		layer = generative{layers.Bilinear{Prior: layers.UniformPrior{}}}
 	}
-	m, err := newLayered(layer, t)
-	if err != nil {
-		return nil, err
-	}
+	m := newLayered(layer, t)
 	m.analytic = newBilinear(t, identity)
-	return m, nil
+	return m
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -24,11 +25,12 @@ type Model interface {
 	// Score fills grad with ∇ℓ of one entry, a (cell, atom, label) in the order of weights.
 	Score(grad, theta []float64, entry int) error
 
-	// newton fills hess with the matrix of a Newton step at theta: the Hessian, or one near it.
-	newton(hess *mat.SymDense, theta, weights []float64) error
+	// curved is Gradient that fills hess too, with the matrix of a Newton step at theta: the Hessian,
+	// or one near it.
+	curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error)
 	// companion is a cheaper Model of the same loss, to start a descent with; nil if there is none.
 	companion() Model
-	fork() (Model, error)
+	fork() Model
 }
 
 // probe evaluates a model under weights, each answer in memory of its own. After a failure its answers
@@ -47,21 +49,34 @@ func (p *probe) gradient(theta []float64) (loss float64, grad []float64) {
 	return loss, grad
 }
 
+// bendingStep is h of the second differences of a gradient, which is good to 1e-16: an error of 1e-10.
+const bendingStep = 1e-3
+
+// bending is the direction ∇(vᵀ∇²L v), times h², in which the curvature along v rises fastest, and that in
+// which it falls.
+func (p *probe) bending(theta, v []float64) (rises, falls []float64) {
+	point := make([]float64, len(theta))
+	gradient := func(step float64) []float64 {
+		floats.AddScaledTo(point, theta, step, v)
+		_, grad := p.gradient(point)
+		return grad
+	}
+	here, ahead, behind := gradient(0), gradient(bendingStep), gradient(-bendingStep)
+	rises, falls = make([]float64, len(theta)), make([]float64, len(theta))
+	for i := range rises {
+		rises[i] = ahead[i] - 2*here[i] + behind[i]
+		falls[i] = -rises[i]
+	}
+	return rises, falls
+}
+
 // newton is the matrix of a Newton step.
 func (p *probe) newton(theta []float64) *mat.SymDense {
 	hess := mat.NewSymDense(p.model.Dim(), nil)
 	if p.err == nil {
-		p.err = p.model.newton(hess, theta, p.weights)
+		_, p.err = p.model.curved(make([]float64, len(theta)), hess, theta, p.weights)
 	}
 	return hess
-}
-
-// scoreByGradient is Score where a gradient skips what has no weight.
-func scoreByGradient(m Model, grad, theta []float64, entry, entries int) error {
-	only := make([]float64, entries)
-	only[entry] = 1
-	_, err := m.Gradient(grad, theta, only)
-	return err
 }
 
 // finite returns an error naming what is not finite, at the place where it appears.

@@ -34,10 +34,7 @@ func (m *bent) around(inner Model) *bent {
 	return &other
 }
 
-func (m *bent) fork() (Model, error) {
-	inner, err := m.Model.fork()
-	return m.around(inner), err
-}
+func (m *bent) fork() Model { return m.around(m.Model.fork()) }
 
 func (m *bent) companion() Model {
 	inner := m.Model.companion()
@@ -71,12 +68,15 @@ func (m *bent) Hessian(hess *mat.SymDense, theta, weights []float64) error {
 	return err
 }
 
-func (m *bent) newton(hess *mat.SymDense, theta, weights []float64) error {
-	err := m.Model.newton(hess, theta, weights)
+func (m *bent) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
+	loss, err := m.Model.curved(grad, hess, theta, weights)
+	if m.gradient != nil {
+		loss += m.gradient(grad, theta, weights)
+	}
 	if m.hessian != nil {
 		m.hessian(hess, theta)
 	}
-	return err
+	return loss, err
 }
 
 func (m *bent) Score(grad, theta []float64, entry int) error {
@@ -91,14 +91,8 @@ func (m *bent) Score(grad, theta []float64, entry int) error {
 func loss(of func(Model) Model) func(*setup) {
 	return func(s *setup) {
 		own := *s
-		s.trained = func(t *Table, identity float64) (Model, error) {
-			m, err := own.trained(t, identity)
-			return of(m), err
-		}
-		s.layer = func(l layers.Map, t *Table) (Model, error) {
-			m, err := own.layer(l, t)
-			return of(m), err
-		}
+		s.trained = func(t *Table, identity float64) Model { return of(own.trained(t, identity)) }
+		s.layer = func(l layers.Map, t *Table) Model { return of(own.layer(l, t)) }
 		s.free = func(t *Table, identity float64) Model { return of(own.free(t, identity)) }
 	}
 }
@@ -132,10 +126,7 @@ type scaled struct {
 	by float64
 }
 
-func (m *scaled) fork() (Model, error) {
-	inner, err := m.Model.fork()
-	return &scaled{inner, m.by}, err
-}
+func (m *scaled) fork() Model { return &scaled{m.Model.fork(), m.by} }
 
 func (m *scaled) companion() Model {
 	if inner := m.Model.companion(); inner != nil {
@@ -156,10 +147,11 @@ func (m *scaled) Hessian(hess *mat.SymDense, theta, weights []float64) error {
 	return err
 }
 
-func (m *scaled) newton(hess *mat.SymDense, theta, weights []float64) error {
-	err := m.Model.newton(hess, theta, weights)
+func (m *scaled) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
+	loss, err := m.Model.curved(grad, hess, theta, weights)
+	floats.Scale(m.by, grad)
 	hess.ScaleSym(m.by, hess)
-	return err
+	return m.by * loss, err
 }
 
 func (m *scaled) Scores(outer *mat.SymDense, theta, weights []float64) error {
@@ -177,16 +169,16 @@ type linearized struct {
 func (m *linearized) companion() Model { return nil }
 
 func (m *linearized) Gradient(grad, theta, weights []float64) (float64, error) {
-	if _, err := m.Model.Gradient(grad, m.at, weights); err != nil {
+	return m.curved(grad, mat.NewSymDense(len(theta), nil), theta, weights)
+}
+
+func (m *linearized) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
+	if _, err := m.Model.curved(grad, hess, m.at, weights); err != nil {
 		return 0, err
 	}
 	n := len(theta)
 	step := make([]float64, n)
 	floats.SubTo(step, theta, m.at)
-	hess := mat.NewSymDense(n, nil)
-	if err := m.newton(hess, theta, weights); err != nil {
-		return 0, err
-	}
 	loss := floats.Dot(grad, step)
 	var bent mat.VecDense
 	bent.MulVec(hess, mat.NewVecDense(n, step))
@@ -194,13 +186,9 @@ func (m *linearized) Gradient(grad, theta, weights []float64) (float64, error) {
 	return loss + floats.Dot(bent.RawVector().Data, step)/2, nil
 }
 
-func (m *linearized) newton(hess *mat.SymDense, _, weights []float64) error {
-	return m.Model.newton(hess, m.at, weights)
-}
-
 // penalty adds λ/2‖θ‖² to the losses.
 func penalty(lambda float64) func(*setup) {
-	return loss(func(m Model) Model { return &ridged{m, lambda} })
+	return loss(func(m Model) Model { return &quadratic{Model: m, lambda: lambda} })
 }
 
 // slowly lets samples grow as √N only.
@@ -265,11 +253,8 @@ func effectively(population []float64) []float64 {
 func quick(s *setup, shifts int) (*problem, *experiment, error) {
 	byHand := *s
 	byHand.small = Fast()
-	byHand.trained = func(t *Table, identity float64) (Model, error) { return newBilinear(t, identity), nil }
-	p, err := byHand.problem(byHand.small, newRand(s.Seed, 25))
-	if err != nil {
-		return nil, nil, err
-	}
+	byHand.trained = func(t *Table, identity float64) Model { return newBilinear(t, identity) }
+	p := byHand.problem(byHand.small, newRand(s.Seed, 25))
 	e, err := p.experiment(context.Background(), p.shifted(shifts)...)
 	return p, e, err
 }
@@ -299,10 +284,7 @@ func withBalance(s *setup, r *Report) error {
 
 // withEarlyStop judges stops before the optimum alone.
 func withEarlyStop(s *setup, r *Report) error {
-	p, err := s.problem(s.small, newRand(s.Seed, 10))
-	if err != nil {
-		return err
-	}
+	p := s.problem(s.small, newRand(s.Seed, 10))
 	e, err := p.experiment(context.Background(), p.shifted(s.small.Codewords)...)
 	if err != nil {
 		return err
@@ -354,7 +336,7 @@ var mutations = []mutation{
 	}, notices: []string{"proposition-1"}},
 	{name: "posteriors at temperature 1.2", study: "propositions", part: bend(bent{logProbs: func(l []float64) { floats.Scale(1/1.2, l) }}), notices: []string{"proposition-2", "chi2-printed"}},
 	{name: "the identity left out", study: "propositions", part: func(s *setup) {
-		s.trained = func(t *Table, _ float64) (Model, error) { return trained(t, 0) }
+		s.trained = func(t *Table, _ float64) Model { return trained(t, 0) }
 	}, notices: []string{"chi2-identity"}},
 	{name: "all rows in one cell", study: "propositions", run: func(s *setup, r *Report) error {
 		view, err := trainedPipeline(context.Background(), s)

@@ -3,6 +3,7 @@ package theory
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -56,22 +57,6 @@ func minimize(model Model, gauge Gauge, theta, weights []float64) error {
 	return descend(model, gauge, theta, weights)
 }
 
-// eager is a Model that gives gradient and Newton matrix for little more than the gradient.
-type eager interface {
-	curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error)
-}
-
-// curvedOf asks an eager model once, and another one twice.
-func curvedOf(model Model, grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
-	if m, ok := model.(eager); ok {
-		return m.curved(grad, hess, theta, weights)
-	}
-	if err := model.newton(hess, theta, weights); err != nil {
-		return 0, err
-	}
-	return model.Gradient(grad, theta, weights)
-}
-
 // descent is damped Newton at its current point.
 type descent struct {
 	model   Model
@@ -89,10 +74,9 @@ type descent struct {
 }
 
 func descend(model Model, gauge Gauge, theta, weights []float64) error {
-	start := append([]float64(nil), theta...)
-	n := model.Dim()
+	start, n := slices.Clone(theta), model.Dim()
 	d := &descent{
-		model: model, gauge: gauge, weights: weights, theta: theta,
+		model: model, gauge: gauge, weights: weights, theta: theta, known: true,
 		grad: make([]float64, n), hess: mat.NewSymDense(n, nil),
 		trial: make([]float64, n), trialGrad: make([]float64, n), trialHess: mat.NewSymDense(n, nil),
 		step: make([]float64, n),
@@ -102,7 +86,7 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 	}
 	gauge.Fix(theta, nil)
 	var err error
-	if d.loss, d.known, err = d.evaluate(d.grad, d.hess, theta, true); err != nil {
+	if d.loss, err = d.evaluate(d.grad, d.hess, theta, true); err != nil {
 		return err
 	}
 	for iteration := range newtonIterations {
@@ -116,6 +100,7 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 			if err := d.dear.renew(theta, weights); err != nil {
 				return err
 			}
+			d.known = false
 		}
 		if err := d.direct(directions); err != nil {
 			return err
@@ -127,22 +112,19 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 	return &UnsettledError{Iterations: newtonIterations, Gradient: floats.Norm(d.grad, 2), Distance: floats.Distance(theta, start, 2)}
 }
 
-// evaluate fills g with the gradient at a point, and h with Newton's matrix where it is wanted
-// and costs little more: known tells whether it does.
-func (d *descent) evaluate(g []float64, h *mat.SymDense, at []float64, wanted bool) (loss float64, known bool, err error) {
-	if m, ok := d.model.(eager); ok && wanted {
-		loss, err = m.curved(g, h, at, d.weights)
-		return loss, true, err
+// evaluate fills g with the gradient at a point, and h with Newton's matrix where it is wanted.
+func (d *descent) evaluate(g []float64, h *mat.SymDense, at []float64, wanted bool) (loss float64, err error) {
+	if wanted {
+		return d.model.curved(g, h, at, d.weights)
 	}
-	loss, err = d.model.Gradient(g, at, d.weights)
-	return loss, false, err
+	return d.model.Gradient(g, at, d.weights)
 }
 
 // direct makes the step that Newton's matrix asks for across the gauge's directions, of length
 // longestStep at most.
 func (d *descent) direct(directions [][]float64) error {
 	if !d.known {
-		if err := d.model.newton(d.hess, d.theta, d.weights); err != nil {
+		if _, err := d.model.curved(d.trialGrad, d.hess, d.theta, d.weights); err != nil {
 			return err
 		}
 	}
@@ -170,7 +152,8 @@ func (d *descent) advance(norm float64) bool {
 	for t := 1.0; t > 1e-12; t /= 2 {
 		floats.AddScaledTo(d.trial, d.theta, t, d.step)
 		d.gauge.Fix(d.trial, nil)
-		loss, known, err := d.evaluate(d.trialGrad, d.trialHess, d.trial, t == 1 && length > lastStep)
+		known := t == 1 && length > lastStep
+		loss, err := d.evaluate(d.trialGrad, d.trialHess, d.trial, known)
 		if err != nil {
 			continue // too far: a shorter step stays in range
 		}

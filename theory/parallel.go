@@ -10,37 +10,30 @@ import (
 	"github.com/sourcegraph/conc/pool"
 )
 
-// forEach calls do(worker, i) for i = 0 … n−1 on all cores. Each goroutine has a
-// worker of its own, so do may use its scratch memory; the work of index i must
-// depend on i alone, so that the results do not depend on the number of cores.
-func forEach[W any](ctx context.Context, n int, newWorker func() (W, error), do func(worker W, i int) error) error {
+// each gives what of(model, i) does for i = 0 … n−1, done on all cores. Each goroutine has a fork of
+// the model, if there is one, whose scratch memory it may use; the work of index i must depend on i
+// alone, so that the results do not depend on the number of cores.
+func each[T any](ctx context.Context, n int, model Model, of func(model Model, i int) (T, error)) ([]T, error) {
 	group := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
+	results := make([]T, n)
 	var next atomic.Int64
 	for range min(runtime.GOMAXPROCS(0), n) {
-		group.Go(func(ctx context.Context) error {
+		group.Go(func(ctx context.Context) (err error) {
 			defer simd.Abreast()()
-			worker, err := newWorker()
-			if err != nil {
-				return err
+			own := model
+			if model != nil {
+				own = model.fork()
 			}
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return nil
-				}
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := do(worker, i); err != nil {
+				if results[i], err = of(own, i); err != nil {
 					return err
 				}
 			}
+			return nil
 		})
 	}
-	return group.Wait()
-}
-
-// each is forEach where the work needs no memory of its own.
-func each(ctx context.Context, n int, do func(i int) error) error {
-	return forEach(ctx, n, func() (int, error) { return 0, nil }, func(_, i int) error { return do(i) })
+	return results, group.Wait()
 }

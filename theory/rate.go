@@ -129,31 +129,27 @@ type layerProblem struct {
 
 func newLayerProblem(ctx context.Context, m layers.Map, d Design, s RateSettings) (*layerProblem, error) {
 	p := &layerProblem{RateSettings: s, shifts: evenShifts(d, s.Shifts)}
-	table, err := p.cells(ctx, d)
+	table, err := tableOf(ctx, d, p.shifts, newRand(s.Seed, 1))
 	if err != nil {
 		return nil, err
 	}
-	if p.model, err = newLayered(m, table); err != nil {
-		return nil, err
-	}
-	p.truth = &Truth{Design: d, Table: table, Label: make([]float64, table.Rows()*d.Classes)}
+	p.model = newLayered(m, table)
+	p.truth = &Truth{Design: d, Table: table}
 	if p.truth.Theta, err = p.model.draw(s.Spread, newRand(s.Seed, 2)); err != nil {
 		return nil, err
 	}
-	if err := p.model.LogProbs(p.truth.Label, p.truth.Theta); err != nil {
+	if p.truth.Label, err = posteriors(p.model, table, p.truth.Theta); err != nil {
 		return nil, err
-	}
-	for i, l := range p.truth.Label {
-		p.truth.Label[i] = math.Exp(l)
 	}
 	if s.Disturbance > 0 {
 		p.truth.misspecify(s.Disturbance, newRand(s.Seed, 3))
-		if p.truth.Theta, err = p.model.settle(p.truth, p.truth.Weights(p.cellProb(0))); err != nil {
-			return nil, err
-		}
+		p.truth.Theta, err = p.model.settle(p.truth, p.weights(0))
 	}
-	return p, nil
+	return p, err
 }
+
+// weights are those of the i-th shift.
+func (p *layerProblem) weights(i int) []float64 { return p.truth.Weights(p.truth.law(p.shifts[i])) }
 
 // experiment is the estimation of θ* under all shifts.
 func (p *layerProblem) experiment(ctx context.Context) (e *experiment, err error) {
@@ -163,61 +159,37 @@ func (p *layerProblem) experiment(ctx context.Context) (e *experiment, err error
 	}
 	e = &experiment{
 		trials: trials{setup: newSetup(Settings{Seed: p.Seed}), sizes: p.Sizes, count: p.Replicates}, table: p.truth.Table,
-		model: p.model, gauge: p.Gauge, target: p.Target, disturbed: p.Disturbance > 0, populations: make([]population, len(p.shifts)),
+		model: p.model, gauge: p.Gauge, target: p.Target, disturbed: p.Disturbance > 0,
 	}
-	err = forEach(ctx, len(p.shifts), p.model.fork, func(model Model, i int) (err error) {
-		e.populations[i], err = p.population(model.(*layered), i)
-		return err
-	})
+	e.populations, err = each(ctx, len(p.shifts), p.model, p.population)
 	if err == nil && e.sizes == nil {
 		e.sizes, err = certainSizes(e.reach())
 	}
 	return e, err
 }
 
-// cells is the table of the design.
-func (p *layerProblem) cells(ctx context.Context, d Design) (*Table, error) {
-	if d.Codes != nil {
-		return fitCodes(ctx, d, p.shifts, newRand(p.Seed, 1))
-	}
-	return support(d, p.shifts, newRand(p.Seed, 1)), nil
-}
-
-// cellProb is the law of the cells under the i-th shift.
-func (p *layerProblem) cellProb(i int) []float64 {
-	return p.truth.Table.Multinomial(p.truth.Design.Frequencies(p.shifts[i]))
-}
-
 // findGauge takes the null space of the population Hessian at θ* as the gauge, and reports it.
 func (p *layerProblem) findGauge(r *Report) error {
-	hess := mat.NewSymDense(p.model.Dim(), nil)
-	if err := p.model.Hessian(hess, p.truth.Theta, p.truth.Weights(p.cellProb(0))); err != nil {
-		return err
-	}
-	found, zeroAt, gapAt := findNullSpace(hess, p.truth.Theta, nullRatio)
+	found, zeroAt, gapAt, err := p.model.nullSpace(p.truth.Theta, p.weights(0))
 	p.Gauge = found
 	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", zeroAt, gapAt))
-	return nil
+	return err
 }
 
 // population is that of the i-th shift, with a θ* of its own where the layer at θ* is not the law.
-func (p *layerProblem) population(model *layered, i int) (population, error) {
-	cellProb := p.cellProb(i)
-	weights := p.truth.Weights(cellProb)
+func (p *layerProblem) population(model Model, i int) (of population, err error) {
 	theta := p.truth.Theta
 	if p.Disturbance > 0 && i > 0 {
-		var err error
-		if theta, err = model.settle(p.truth, weights); err != nil {
-			return population{}, err
+		if theta, err = model.(*layered).settle(p.truth, p.weights(i)); err != nil {
+			return of, err
 		}
 		p.Gauge.Fix(theta, p.truth.Theta)
 	}
-	at, err := newAsymptotics(model, p.Gauge, theta, weights)
-	occupancy := p.truth.Table.Occupancy(cellProb)
-	for len(occupancy) < p.Target.Blocks() {
-		occupancy = append(occupancy, 1) // what is shared occurs in every row
+	of, err = p.truth.populationAt(theta, p.truth.law(p.shifts[i]), model, p.Gauge)
+	for len(of.occupancy) < p.Target.Blocks() {
+		of.occupancy = append(of.occupancy, 1) // what is shared occurs in every row
 	}
-	return population{weights, occupancy, at}, err
+	return of, err
 }
 
 // certainSizes are four N over a factor of 30, large enough for first-order theory where θ̂·√N
@@ -272,11 +244,10 @@ const mostRows = 1e14
 // settle is the pseudo-true θ* under the weights, from the truth's θ.
 func (m *layered) settle(truth *Truth, weights []float64) ([]float64, error) {
 	theta := slices.Clone(truth.Theta)
-	hess := mat.NewSymDense(m.Dim(), nil)
-	if err := m.Hessian(hess, theta, weights); err != nil {
+	gauge, _, _, err := m.nullSpace(theta, weights)
+	if err != nil {
 		return nil, err
 	}
-	gauge, _, _ := findNullSpace(hess, theta, nullRatio)
 	m.reference = nil // the Hessian of each step: the start may be far
 	if err := minimize(m, gauge, theta, weights); err != nil {
 		return nil, fmt.Errorf("theory: the disturbed law has no optimum near the layer's start; lower the disturbance: %w", err)
@@ -284,8 +255,21 @@ func (m *layered) settle(truth *Truth, weights []float64) ([]float64, error) {
 	return theta, nil
 }
 
+// nullSpace is that of the Hessian at theta: see findNullSpace.
+func (m *layered) nullSpace(theta, weights []float64) (gauge NullSpace, zeroAt, gapAt float64, err error) {
+	hess := mat.NewSymDense(m.Dim(), nil)
+	if err := m.Hessian(hess, theta, weights); err != nil {
+		return gauge, 0, 0, err
+	}
+	gauge, zeroAt, gapAt = findNullSpace(hess, theta)
+	return gauge, zeroAt, gapAt, nil
+}
+
 // draw returns the layer's start plus N(0, spread²).
 func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
+	if m.err != nil {
+		return nil, m.err
+	}
 	start, err := m.layer.Init(m.sizes, rng)
 	if err != nil {
 		return nil, fmt.Errorf("theory: start the layer: %w", err)

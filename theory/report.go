@@ -50,6 +50,20 @@ func (r Row) Verdict() string {
 	return "FAIL"
 }
 
+// Judged counts the rows that have a band, and those that lie in theirs.
+func Judged(rows []Row) (judged, in int) {
+	for _, row := range rows {
+		switch row.Verdict() {
+		case "pass":
+			in++
+			fallthrough
+		case "FAIL":
+			judged++
+		}
+	}
+	return judged, in
+}
+
 // Failures lists the quantities outside their band.
 func (r *Report) Failures() []string {
 	var failures []string
@@ -59,16 +73,6 @@ func (r *Report) Failures() []string {
 		}
 	}
 	return failures
-}
-
-// Row returns the row of that key.
-func (r *Report) Row(key string) (Row, bool) {
-	for _, row := range r.Rows {
-		if row.Key == key {
-			return row, true
-		}
-	}
-	return Row{}, false
 }
 
 // short prints a number with four significant digits.
@@ -112,38 +116,44 @@ func (r *Report) Text(w io.Writer) error {
 // open end of the band is null.
 func (r Row) MarshalJSON() ([]byte, error) {
 	fields := struct {
-		Study    string       `json:"study"`
-		Seed     uint64       `json:"seed"`
-		Key      string       `json:"key"`
-		Quantity string       `json:"quantity"`
-		Value    *float64     `json:"value"` // null when not a number
-		Interval *[2]float64  `json:"interval,omitempty"`
-		Error    float64      `json:"error,omitempty"` // standard error
-		Target   *float64     `json:"target,omitempty"`
-		Theory   string       `json:"theory,omitempty"`
-		Band     *[2]*float64 `json:"band,omitempty"`
-		Level    *float64     `json:"level,omitempty"`
-		Verdict  string       `json:"verdict,omitempty"`
-		Where    []string     `json:"where,omitempty"`
+		Study    string         `json:"study"`
+		Seed     uint64         `json:"seed"`
+		Key      string         `json:"key"`
+		Quantity string         `json:"quantity"`
+		Value    jsonNumber     `json:"value"`
+		Interval *[2]float64    `json:"interval,omitempty"`
+		Error    float64        `json:"error,omitempty"` // standard error
+		Target   *jsonNumber    `json:"target,omitempty"`
+		Theory   string         `json:"theory,omitempty"`
+		Band     *[2]jsonNumber `json:"band,omitempty"`
+		Level    *float64       `json:"level,omitempty"`
+		Verdict  string         `json:"verdict,omitempty"`
+		Where    []string       `json:"where,omitempty"`
 	}{
-		Study: r.Study, Seed: r.Seed, Key: r.Key, Quantity: r.Quantity, Value: number(r.Value),
-		Target: number(r.Target), Theory: r.Theory, Verdict: r.Verdict(), Where: r.Where,
+		Study: r.Study, Seed: r.Seed, Key: r.Key, Quantity: r.Quantity, Value: jsonNumber(r.Value),
+		Theory: r.Theory, Verdict: r.Verdict(), Where: r.Where,
+	}
+	if finite("target", r.Target) == nil {
+		fields.Target = (*jsonNumber)(&r.Target)
 	}
 	if finite("interval", r.Low, r.High) == nil {
 		fields.Interval, fields.Error = &[2]float64{r.Low, r.High}, r.Error
 	}
 	if r.Band != nil {
-		fields.Band, fields.Level = &[2]*float64{number(r.Band.Low), number(r.Band.High)}, &r.Level
+		fields.Band, fields.Level = &[2]jsonNumber{jsonNumber(r.Band.Low), jsonNumber(r.Band.High)}, &r.Level
 	}
 	return json.Marshal(fields)
 }
 
-// number is nil where x is not finite.
-func number(x float64) *float64 {
-	if finite("number", x) != nil {
-		return nil
+// jsonNumber is null where it is not finite.
+type jsonNumber float64
+
+// MarshalJSON writes it.
+func (x jsonNumber) MarshalJSON() ([]byte, error) {
+	if finite("number", float64(x)) != nil {
+		return []byte("null"), nil
 	}
-	return &x
+	return json.Marshal(float64(x))
 }
 
 // columns of a table of rows.
@@ -167,21 +177,10 @@ func WriteCSV(w io.Writer, rows []Row) error {
 	return data.NewCSVWriter(w).WriteAll(table)
 }
 
-// Save writes the table as <study>.csv and every figure's points as <study>-<figure>.csv
-// into folder, all or none of them.
-func (r *Report) Save(folder string) error {
-	to := data.NewFolder(folder, Group)
-	defer to.Discard()
-	if err := r.Add(to); err != nil {
-		return err
-	}
-	return to.Commit()
-}
-
 // Group is the data.Folder group of reports.
 const Group = "theory"
 
-// Add adds what Save writes to a folder.
+// Add adds the table as <study>.csv and every figure's points as <study>-<figure>.csv to a folder.
 func (r *Report) Add(to *data.Folder) error {
 	err := to.WriteFile(r.Study+".csv", func(w io.Writer) error { return WriteCSV(w, r.Rows) })
 	if err != nil {
@@ -209,10 +208,6 @@ func open(x float64) string {
 		return ""
 	}
 	return full(x)
-}
-
-func writeCSV(to *data.Folder, name string, records [][]string) error {
-	return to.WriteFile(name, func(w io.Writer) error { return data.NewCSVWriter(w).WriteAll(records) })
 }
 
 // ReadCSV reads what [WriteCSV] wrote. Verdicts follow from values and bands.

@@ -1,61 +1,73 @@
 package theory
 
 import (
+	"cmp"
 	"errors"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
-// asymptotics holds what the theory says of an estimator at θ*: with V the
-// orthonormal gauge directions,
+// population is one law of (cell, atom, label), with the parameters that fit it best and what the theory
+// says of an estimator there: with V the orthonormal gauge directions,
 //
 //	H⁺ = (H + VVᵀ)⁻¹ − VVᵀ,  S = H⁺ J H⁺,  √N (θ̂ − θ*) → N(0, S) off the gauge.
-type asymptotics struct {
-	theta      []float64
+type population struct {
+	weights    []float64 // cells × R × C
+	occupancy  []float64 // E[n_k] per row
+	theta      []float64 // θ*
 	directions [][]float64
 	hessian    *mat.SymDense // H
 	scores     *mat.SymDense // J
 	naive      *mat.SymDense // H⁺
 	covariance *mat.SymDense // S
 	precision  *mat.SymDense // S⁺ = H J⁺ H; nil where J is singular off V, as under a ridge
-	// null is ‖H V‖_max, zero when the gauge is one of H.
-	null float64
+	null       float64       // ‖H V‖_max, zero when the gauge is one of H
+
+	// pred_k = √(tr[(D S Dᵀ)_kk]/N) of each block of a target at N = 1, and the same from H⁺ in place of S.
+	predicted, naively []float64
 }
 
 // errNotIdentified says that a population cannot identify its parameters.
 var errNotIdentified = errors.New("theory: the population Hessian is not positive definite off the gauge: give more atoms or cells, or fewer codewords")
 
-// newAsymptotics computes H, J and S of a model at theta under population weights.
-func newAsymptotics(model Model, gauge Gauge, theta, weights []float64) (*asymptotics, error) {
-	n := model.Dim()
-	a := &asymptotics{
-		theta:      append([]float64(nil), theta...),
-		directions: gauge.Directions(theta),
-		hessian:    mat.NewSymDense(n, nil),
-		scores:     mat.NewSymDense(n, nil),
+// populationAt is the truth under the given probabilities of the cells, with H, J and S of a model at theta.
+// They are those by hand where the loss of the model is known by hand; study rate holds the graph's to them.
+func (t *Truth) populationAt(theta, law []float64, model Model, gauge Gauge) (population, error) {
+	n, model := model.Dim(), cheapest(model)
+	p := population{
+		weights: t.Weights(law), occupancy: t.Table.Occupancy(law), theta: slices.Clone(theta),
+		directions: gauge.Directions(theta), hessian: mat.NewSymDense(n, nil), scores: mat.NewSymDense(n, nil),
 	}
-	if err := model.Hessian(a.hessian, theta, weights); err != nil {
-		return nil, err
+	err := cmp.Or(model.Hessian(p.hessian, theta, p.weights), model.Scores(p.scores, theta, p.weights))
+	if err != nil {
+		return p, err
 	}
-	if err := model.Scores(a.scores, theta, weights); err != nil {
-		return nil, err
-	}
-	for _, v := range a.directions {
+	for _, v := range p.directions {
 		var hv mat.VecDense
-		hv.MulVec(a.hessian, mat.NewVecDense(n, v))
-		a.null = math.Max(a.null, mat.Norm(&hv, math.Inf(1)))
+		hv.MulVec(p.hessian, mat.NewVecDense(n, v))
+		p.null = math.Max(p.null, mat.Norm(&hv, math.Inf(1)))
 	}
-	a.naive = quotientInverse(a.hessian, a.directions)
-	if a.naive == nil {
-		return nil, errNotIdentified
+	if p.naive = quotientInverse(p.hessian, p.directions); p.naive == nil {
+		return p, errNotIdentified
 	}
-	a.covariance = sandwichProduct(a.naive, a.scores)
-	if inverse := quotientInverse(a.scores, a.directions); inverse != nil {
-		a.precision = sandwichProduct(a.hessian, inverse)
+	p.covariance = sandwichProduct(p.naive, p.scores)
+	if inverse := quotientInverse(p.scores, p.directions); inverse != nil {
+		p.precision = sandwichProduct(p.hessian, inverse)
 	}
-	return a, nil
+	return p, nil
+}
+
+// predict says how large the errors of a target's blocks are.
+func (p *population) predict(target Target) {
+	p.predicted, p.naively = nil, nil
+	for k := range target.Blocks() {
+		d := target.Jacobian(k, p.theta)
+		p.predicted = append(p.predicted, predictedError(d, p.covariance, 1))
+		p.naively = append(p.naively, predictedError(d, p.naive, 1))
+	}
 }
 
 // quotientInverse returns (h + VVᵀ)⁻¹ − VVᵀ, or nil when h + VVᵀ is not positive definite.
@@ -88,18 +100,18 @@ func sandwichProduct(outer, inner mat.Symmetric) *mat.SymDense {
 
 // wald returns N (θ̂ − θ*)ᵀ S⁺ (θ̂ − θ*), asymptotically χ² with Dim − len(V)
 // degrees of freedom. theta must be at the representative nearest θ*. It is NaN where S⁺ does not exist.
-func (a *asymptotics) wald(theta []float64, n int) float64 {
-	if a.precision == nil {
+func (p *population) wald(theta []float64, n int) float64 {
+	if p.precision == nil {
 		return math.NaN()
 	}
 	offset := make([]float64, len(theta))
-	floats.SubTo(offset, theta, a.theta)
-	projectOff(offset, a.directions)
+	floats.SubTo(offset, theta, p.theta)
+	projectOff(offset, p.directions)
 	d := mat.NewVecDense(len(offset), offset)
-	return float64(n) * mat.Inner(d, a.precision, d)
+	return float64(n) * mat.Inner(d, p.precision, d)
 }
 
-func (a *asymptotics) freedom() int { return len(a.theta) - len(a.directions) }
+func (p *population) freedom() int { return len(p.theta) - len(p.directions) }
 
 // predictedError returns √(tr(D C Dᵀ)/N): the root mean squared error of a function
 // of θ with Jacobian D whose estimator has covariance C/N.

@@ -60,28 +60,31 @@ func (s *Seeds) Add(seed uint64, rows []Row) {
 
 // seedLine is a line of the table.
 type seedLine struct {
-	Study string   `json:"study"`
-	Key   string   `json:"key"`
-	Level float64  `json:"level"`
-	Runs  int      `json:"runs"`
-	Out   []uint64 `json:"out_of_band"` // the seeds
-	Mean  *float64 `json:"mean"`        // null when not a number
-	SD    *float64 `json:"standard_deviation"`
+	Study string     `json:"study"`
+	Key   string     `json:"key"`
+	Level float64    `json:"level"`
+	Runs  int        `json:"runs"`
+	Out   []uint64   `json:"out_of_band"` // the seeds
+	Mean  jsonNumber `json:"mean"`
+	SD    jsonNumber `json:"standard_deviation"`
 }
 
-// MarshalJSON gives the lines of the table as a list.
-func (s *Seeds) MarshalJSON() ([]byte, error) {
+// lines are those of the table.
+func (s *Seeds) lines() []seedLine {
 	lines := []seedLine{}
 	for _, key := range s.keys {
 		at := s.rows[key]
 		mean, sd := stat.MeanStdDev(at.values, nil)
 		lines = append(lines, seedLine{
 			Study: at.row.Study, Key: at.row.Key, Level: at.row.Level, Runs: len(at.values),
-			Out: append([]uint64{}, at.out...), Mean: number(mean), SD: number(sd),
+			Out: append([]uint64{}, at.out...), Mean: jsonNumber(mean), SD: jsonNumber(sd),
 		})
 	}
-	return json.Marshal(lines)
+	return lines
 }
+
+// MarshalJSON gives the lines of the table as a list.
+func (s *Seeds) MarshalJSON() ([]byte, error) { return json.Marshal(s.lines()) }
 
 // familyLevel is the probability that a run has any row out of band where all claims
 // hold, by Bonferroni: the sum of the levels of its rows.
@@ -109,14 +112,12 @@ func (s *Seeds) Markdown(w io.Writer) error {
 	fmt.Fprintf(&b, "Rows out of band: %d of %d.\n\n", out, judged)
 	fmt.Fprintf(&b, "`calibra theory fast --seeds LIST --out DIR` writes this table, and runs no seed again that DIR holds from the same program.\n\n")
 	fmt.Fprintln(&b, "| study | row | level | runs | out of band | mean | standard deviation |\n| --- | --- | --- | --- | --- | --- | --- |")
-	for _, key := range s.keys {
-		at := s.rows[key]
-		mean, sd := stat.MeanStdDev(at.values, nil)
-		outs := fmt.Sprint(len(at.out))
-		if len(at.out) > 0 {
-			outs += " (seed " + strings.Trim(strings.ReplaceAll(fmt.Sprint(at.out), " ", ", "), "[]") + ")"
+	for _, of := range s.lines() {
+		outs := fmt.Sprint(len(of.Out))
+		if len(of.Out) > 0 {
+			outs += " (seed " + strings.Trim(strings.ReplaceAll(fmt.Sprint(of.Out), " ", ", "), "[]") + ")"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %.2g | %d | %s | %s | %s |\n", at.row.Study, at.row.Key, at.row.Level, len(at.values), outs, short(mean), short(sd))
+		fmt.Fprintf(&b, "| %s | %s | %.2g | %d | %s | %s | %s |\n", of.Study, of.Key, of.Level, of.Runs, outs, short(float64(of.Mean)), short(float64(of.SD)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

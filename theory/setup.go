@@ -17,8 +17,8 @@ type setup struct {
 	most  struct{ replicates, problems int }
 
 	sample  func(law []float64, n int, rng *rand.Rand) []float64 // what rows are drawn by
-	trained func(t *Table, identity float64) (Model, error)      // the layer that is put to the test
-	layer   func(m layers.Map, t *Table) (Model, error)          // any other layer
+	trained func(t *Table, identity float64) Model               // the layer that is put to the test
+	layer   func(m layers.Map, t *Table) Model                   // any other layer
 	free    func(t *Table, identity float64) Model               // a map of one cell's own
 	disturb func(t *Truth, rng *rand.Rand)                       // makes the law one that the layer cannot represent
 }
@@ -26,7 +26,7 @@ type setup struct {
 func newSetup(settings Settings) *setup {
 	s := &setup{
 		Settings: settings, small: Fast(), sample: Sample, trained: trained,
-		layer:   func(m layers.Map, t *Table) (Model, error) { return newLayered(m, t) },
+		layer:   func(m layers.Map, t *Table) Model { return newLayered(m, t) },
 		free:    func(t *Table, identity float64) Model { return newFree(t, identity) },
 		disturb: func(t *Truth, rng *rand.Rand) { t.misspecify(disturbance, rng) },
 	}
@@ -64,38 +64,32 @@ type problem struct {
 }
 
 // problem draws a problem of the design.
-func (s *setup) problem(d Design, rng *rand.Rand) (*problem, error) {
-	truth, err := NewTruth(d, rng)
-	if err != nil {
-		return nil, err
-	}
-	model, err := s.trained(truth.Table, d.Identity)
-	gauge := Rescaling{d.Classes, d.Codewords}
-	gauge.Fix(truth.Theta, nil)
-	return &problem{setup: s, Truth: truth, model: model, gauge: gauge, target: Products{gauge}}, err
+func (s *setup) problem(d Design, rng *rand.Rand) *problem {
+	p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), rng))
+	p.gauge.Fix(p.Theta, nil)
+	return p
+}
+
+// of is the problem of a truth, as it is.
+func (s *setup) of(truth *Truth) *problem {
+	gauge := Rescaling{truth.Design.Classes, truth.Design.Codewords}
+	return &problem{setup: s, Truth: truth, model: s.trained(truth.Table, truth.Design.Identity), gauge: gauge, target: Products{gauge}}
 }
 
 // law is that of the cells under a shift of the design's frequencies.
 func (t *Truth) law(shift int) []float64 { return t.Table.Multinomial(t.Design.Frequencies(shift)) }
 
-// population is the truth under the given probabilities of the cells. H and J are those by hand
-// where the loss of the model is known by hand; study rate holds the graph's to them.
+// population is the truth under the given probabilities of the cells.
 func (p *problem) population(model Model, law []float64) (population, error) {
-	weights := p.Weights(law)
-	at, err := newAsymptotics(cheapest(model), p.gauge, p.Theta, weights)
-	return population{weights, p.Table.Occupancy(law), at}, err
+	return p.populationAt(p.Theta, law, model, p.gauge)
 }
 
 // experiment is the estimation of the truth under laws of the cells. In every population θ* is the
 // truth's own.
-func (p *problem) experiment(ctx context.Context, laws ...[]float64) (*experiment, error) {
-	e := &experiment{
-		trials: trials{setup: p.setup}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target,
-		populations: make([]population, len(laws)),
-	}
-	err := forEach(ctx, len(laws), p.model.fork, func(model Model, i int) (err error) {
-		e.populations[i], err = p.population(model, laws[i])
-		return err
+func (p *problem) experiment(ctx context.Context, laws ...[]float64) (e *experiment, err error) {
+	e = &experiment{trials: trials{setup: p.setup}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target}
+	e.populations, err = each(ctx, len(laws), p.model, func(model Model, i int) (population, error) {
+		return p.population(model, laws[i])
 	})
 	return e, err
 }

@@ -62,7 +62,7 @@ func (o *outcome) countLaws(r *Report) {
 			about := make([][]float64, o.table.Codewords)
 			for s := range o.populations {
 				for k := range o.table.Codewords {
-					logError := math.Log(rms(o.blockError[s][last][k], pick[s]))
+					logError := math.Log(rms(o.errors(s, last, k), pick[s]))
 					x, y, codeword = append(x, logNk[s][k]), append(y, logError), append(codeword, k)
 					about[k] = append(about[k], logError+logNk[s][k]/2)
 				}
@@ -99,34 +99,30 @@ func (e *experiment) coverageByCounts(ctx context.Context, truth *Truth, r *Repo
 	}
 	rows, view := e.table.observed(), e.table.view(1)
 	// By hand: with few rows a descent is long.
-	losses, err := t.run(ctx, newBilinear(e.table, 1), func(model Model, x trial) error {
-		sample, theta := t.draw(x), slices.Clone(p.asymptotic.theta)
+	_, losses, err := runTrials(ctx, t, newBilinear(e.table, 1), func(model Model, x trial) (done struct{}, err error) {
+		sample, theta := t.draw(x), slices.Clone(p.theta)
 		if err := minimize(model, e.gauge, theta, sample); err != nil {
-			return err
+			return done, err
 		}
-		sandwich, err := sandwichOf(ctx, e.table.sizes(), theta, rows, sample, x.rows)
+		sandwich, _, err := sandwichOf(ctx, e.table.sizes(), theta, counted(rows, sample, x.rows))
 		if err != nil {
-			return err
+			return done, err
 		}
-		lower, upper, err := sandwich.Intervals(ctx, view, intervalLevel)
+		posteriors, err := intervalsOf(sandwich.Intervals(ctx, view, intervalLevel))
 		if err != nil {
-			return err
+			return done, err
 		}
 		cells := e.table.ofCells(sample)
 		floats.Scale(float64(x.rows), cells)
 		for i, kind := range countKinds {
-			rarest := e.table.rarest(kind.counts(e.table, cells))
-			for at, q := range truth.Label {
-				row, j := at/e.table.Classes, at%e.table.Classes
-				held[i][x.size*t.count+x.rep].count(rarest[row/e.table.Atoms], lower.At(row, j) <= q && q <= upper.At(row, j))
-			}
+			held[i][x.size*t.count+x.rep].countPosteriors(posteriors, truth, e.table.rarest(kind.counts(e.table, cells)))
 		}
-		return nil
+		return done, nil
 	})
 	if err != nil {
 		return err
 	}
-	r.record("coverage-lost", fmt.Sprintf("samples of %d, of %v rows, without intervals", t.total(), t.sizes), exact(float64(len(named(losses)))), "some, at N_k of a hundred")
+	r.record("coverage-lost", fmt.Sprintf("samples of %d, of %v rows, without intervals", t.total(), t.sizes), exact(float64(len(losses))), "some, at N_k of a hundred")
 	for i, kind := range countKinds {
 		kind.report(r, held[i], uint64(i))
 	}

@@ -31,6 +31,9 @@ func slope(x, y []float64, group []int) float64 {
 	return xy / xx
 }
 
+// line is the least-squares slope of y on x.
+func line(x, y []float64) float64 { return slope(x, y, make([]int, len(y))) }
+
 // plane returns the least-squares coefficients of y on 1, x1, x2 without the intercept's.
 func plane(x1, x2, y []float64) (b1, b2 float64) {
 	design := mat.NewDense(len(y), 3, nil)
@@ -153,6 +156,12 @@ func logs(values []float64) []float64 {
 		out[i] = math.Log(v)
 	}
 	return out
+}
+
+func exps(values []float64) {
+	for i, v := range values {
+		values[i] = math.Exp(v)
+	}
 }
 
 func median(values []float64) float64 {

@@ -43,10 +43,7 @@ func runAssumptions(ctx context.Context, s *setup, r *Report) error {
 
 // newAssumptions is the experiment of the study under so many shifts of a design.
 func newAssumptions(ctx context.Context, s *setup, d Design, shifts int) (*experiment, error) {
-	p, err := s.problem(d, newRand(s.Seed, 25))
-	if err != nil {
-		return nil, err
-	}
+	p := s.problem(d, newRand(s.Seed, 25))
 	return p.experiment(ctx, p.shifted(shifts)...)
 }
 
@@ -70,7 +67,7 @@ func (e *experiment) smoothness(r *Report) error {
 	numeric, differences := make([]float64, n), mat.NewDense(n, n, nil)
 	var worst, worstHess float64
 	for range 3 {
-		theta := nearby(p.asymptotic.theta, rng)
+		theta := nearby(p.theta, rng)
 		loss := func(x []float64) float64 { l, _ := at.gradient(x); return l }
 		fd.Gradient(numeric, loss, theta, &fd.Settings{Formula: fd.Central})
 		_, grad := at.gradient(theta)
@@ -89,9 +86,9 @@ func (e *experiment) smoothness(r *Report) error {
 // envelopes checks E∇ℓ row by row against ∇Eℓ, and E sup ‖∇ℓ‖ over points of Θ_local.
 func (e *experiment) envelopes(r *Report, rng *rand.Rand) error {
 	p, at := e.populations[0], &probe{model: e.model, weights: e.populations[0].weights}
-	theta := nearby(p.asymptotic.theta, rng)
+	theta := nearby(p.theta, rng)
 	_, grad := at.gradient(theta)
-	points := [][]float64{theta, p.asymptotic.theta, nearby(theta, rng), nearby(theta, rng)}
+	points := [][]float64{theta, p.theta, nearby(theta, rng), nearby(theta, rng)}
 	var envelope, envelopeHess, largest float64
 	sum, row := make([]float64, len(theta)), &probe{model: cheapest(e.model), weights: make([]float64, len(p.weights))}
 	for i, w := range p.weights {
@@ -126,7 +123,7 @@ func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 	points, rng := make([]expansion, 5), newRand(e.Seed, 27)
 	expected := &probe{model: e.model, weights: p.weights}
 	for i := range points {
-		theta := p.asymptotic.theta
+		theta := p.theta
 		if i > 0 {
 			theta = nearby(theta, rng)
 		}
@@ -136,10 +133,9 @@ func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 		return expected.err
 	}
 	t := e.of(p, 28)
-	lossGap, gradGap, hessGap, atTruth := t.table(), t.table(), t.table(), t.table()
-	_, err := t.run(ctx, cheapest(e.model), func(model Model, x trial) error {
+	gaps, _, err := t.measure(ctx, cheapest(e.model), 4, func(model Model, x trial) ([]float64, error) {
 		at := &probe{model: model, weights: t.draw(x)}
-		var ofLoss, ofGrad, ofHess float64
+		var ofLoss, ofGrad, ofHess, atTruth float64
 		for q, of := range points {
 			gap := at.expand(of.theta)
 			subtract(gap.hess, of.hess)
@@ -147,16 +143,15 @@ func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 			ofLoss, ofGrad = math.Max(ofLoss, math.Abs(gap.loss-of.loss)), math.Max(ofGrad, floats.Norm(gap.grad, 2))
 			ofHess = math.Max(ofHess, operatorNorm(gap.hess))
 			if q == 0 {
-				atTruth[x.size][x.rep] = ofGrad
+				atTruth = ofGrad
 			}
 		}
-		lossGap[x.size][x.rep], gradGap[x.size][x.rep], hessGap[x.size][x.rep] = ofLoss, ofGrad, ofHess
-		return at.err
+		return []float64{ofLoss, ofGrad, ofHess, atTruth}, at.err
 	})
 	if err != nil {
 		return err
 	}
-	b := t.slopes(newRand(e.Seed, 29), lossGap, gradGap, hessGap, atTruth)
+	b := t.slopes(newRand(e.Seed, 29), gaps...)
 	r.near("a2-loss", "A2: slope in N of sup |L_N − L| on Θ_local", b[0], -0.5, 0.005, "−1/2")
 	r.near("a2-gradient", "A2: slope in N of sup ‖∇L_N − ∇L‖", b[1], -0.5, 0.005, "−1/2")
 	// The Hessian of single rows of rare codewords is heavy-tailed: at N = 1e4 its mean
@@ -213,7 +208,7 @@ func (e *experiment) localCurvature(r *Report, width float64) error {
 	radius, kept := math.Inf(1), math.Inf(1)
 	strays, starts := 0, 0
 	for _, p := range e.populations {
-		at, of := p.asymptotic.theta, &probe{model: model, weights: p.weights}
+		at, of := p.theta, &probe{model: model, weights: p.weights}
 		here := of.leastCurvature(gauge, at)
 		sharpest, err := e.sharpest(p)
 		if err != nil {
@@ -269,9 +264,9 @@ func (e *experiment) stationarity(ctx context.Context, r *Report) error {
 	outside := make([][]string, len(short.sizes))
 	for s := range short.populations {
 		for size, N := range short.sizes {
-			for rep, distance := range o.thetaError[s][size] {
-				residual = math.Max(residual, o.residual[s][size][rep])
-				if !(distance <= stationaryRadius) {
+			for rep, x := range o.at(s, size) {
+				residual = math.Max(residual, x.residual)
+				if !(x.thetaError <= stationaryRadius) {
 					outside[size] = append(outside[size], o.name(trial{law: s, size: size, rep: rep, rows: N}))
 				}
 			}
@@ -292,10 +287,7 @@ const stationaryRadius = 0.5
 func curvatureLaw(s *setup, r *Report) error {
 	var logP, logLambda []float64
 	curve := Curve{Label: "smallest curvature"}
-	of, err := s.problem(s.design(), newRand(s.Seed, 30))
-	if err != nil {
-		return err
-	}
+	of := s.problem(s.design(), newRand(s.Seed, 30))
 	rarest := of.Design.Codewords - 1
 	for _, least := range []float64{3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6} {
 		at := &probe{model: cheapest(of.model), weights: of.Weights(of.Table.Multinomial(of.Design.withShare(rarest, least)))}
@@ -307,7 +299,7 @@ func curvatureLaw(s *setup, r *Report) error {
 		logP, logLambda = append(logP, math.Log(least)), append(logLambda, math.Log(lambda))
 		curve.X, curve.Y = append(curve.X, least), append(curve.Y, lambda)
 	}
-	r.near("a4-exponent", "A4: exponent of λ_min⁺ in p_min", exact(slope(logP, logLambda, make([]int, len(logP)))), 1, 0.05, "1: the rarest codeword sets the curvature")
+	r.near("a4-exponent", "A4: exponent of λ_min⁺ in p_min", exact(line(logP, logLambda)), 1, 0.05, "1: the rarest codeword sets the curvature")
 	r.Figures = append(r.Figures, Figure{
 		Name: "curvature", Title: "A4: the smallest curvature off the gauge",
 		XLabel: "p_min, frequency of the rarest codeword", YLabel: "smallest nonzero eigenvalue", LogX: true, LogY: true,

@@ -86,8 +86,6 @@ func congruence(m mat.Matrix, basis *mat.Dense) *mat.SymDense {
 	return symmetric(&full)
 }
 
-func transposed(m mat.Matrix) *mat.Dense { return mat.DenseCopyOf(m.T()) }
-
 func symmetric(m mat.Matrix) *mat.SymDense {
 	n, _ := m.Dims()
 	s := mat.NewSymDense(n, nil)
@@ -149,31 +147,28 @@ func overlapping(t *Table, share float64) []float64 {
 var overlaps = []float64{0, 0.5, 0.9, 0.99, 0.999}
 
 // newCooccurrence is the experiment under all overlaps, with the sandwich's errors.
-func newCooccurrence(ctx context.Context, s *setup) (*experiment, [][]float64, error) {
-	problem, err := s.problem(s.small, newRand(s.Seed, 20))
-	if err != nil {
-		return nil, nil, err
-	}
+func newCooccurrence(ctx context.Context, s *setup) (*experiment, error) {
+	problem := s.problem(s.small, newRand(s.Seed, 20))
 	var laws [][]float64
 	for _, share := range overlaps {
 		laws = append(laws, overlapping(problem.Table, share))
 	}
 	e, err := problem.experiment(ctx, laws...)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	e.sizes, e.count, e.salt = []int{1e7}, s.replicates(30, 100), 21<<32
 	// Codewords that almost always meet are told apart by few rows: more rows are drawn
 	// until the first-order theory describes them.
-	pred, _ := e.predicted()
-	for e.relative(pred, len(overlaps)-1, 0, 0) > 0.1 {
+	e.aim(e.target)
+	for e.relative(len(overlaps)-1, 0, 0) > 0.1 {
 		e.sizes[0] *= 10
 	}
-	return e, pred, nil
+	return e, nil
 }
 
 func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
-	e, pred, err := newCooccurrence(ctx, s)
+	e, err := newCooccurrence(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -185,11 +180,10 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 	r.unsettled(o.unsettled, e.total(), lostPart)
 	constants := Curve{Label: "Schur constant c_0", Style: Joined}
 	for n, p := range e.populations {
-		at := p.asymptotic
-		constants.X = append(constants.X, 1-overlaps[n])
-		constants.Y = append(constants.Y, schurConstant(at.hessian, e.gauge.(Rescaling).coordinates(0), at.directions, at.directions))
+		c := schurConstant(p.hessian, e.gauge.(Rescaling).coordinates(0), p.directions, p.directions)
+		constants.X, constants.Y = append(constants.X, 1-overlaps[n]), append(constants.Y, c)
 	}
-	errors := o.tellOverlaps(r, pred, constants.Y)
+	errors := o.tellOverlaps(r, constants.Y)
 	last := len(overlaps) - 1
 	r.below("schur-falls", "c_0 at overlap 0.999 over that at 0", exact(constants.Y[last]/constants.Y[0]), 0.05, "→ 0, at fixed N_0 and N_1")
 	r.Figures = append(r.Figures,
@@ -207,22 +201,22 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 
 // tellOverlaps reports the error of codeword 0 beside the sandwich's, and that of the codewords
 // that do not overlap, at each overlap. It returns the curves of the three.
-func (o *outcome) tellOverlaps(r *Report, pred [][]float64, constants []float64) []Curve {
+func (o *outcome) tellOverlaps(r *Report, constants []float64) []Curve {
 	measured := Curve{Label: "RMSE·√N_0 of codeword 0", Style: Joined}
 	others := Curve{Label: "the other codewords, mean", Style: Joined}
 	predicted := Curve{Label: "sandwich", Style: Prediction}
 	var atFirst float64
 	for n, overlap := range overlaps {
 		occupancy := o.populations[n].occupancy[0]
-		sandwich := pred[n][0] * math.Sqrt(occupancy)
-		error0 := rmsEstimate(o.blockError[n][0][0]).over(1 / math.Sqrt(float64(o.sizes[0])*occupancy))
+		sandwich := o.populations[n].predicted[0] * math.Sqrt(occupancy)
+		error0 := rmsEstimate(o.errors(n, 0, 0)).over(1 / math.Sqrt(float64(o.sizes[0])*occupancy))
 		rest := o.errorOfOthers(n)
 		if n == 0 {
 			atFirst = rest.Value
 		}
 		name, key := fmt.Sprintf("overlap %g: ", overlap), fmt.Sprintf("-%g", overlap)
 		r.record("schur"+key, name+"Schur constant c_0", exact(constants[n]), "→ 0 as codewords 0 and 1 merge")
-		r.ratio("error"+key, name+"RMSE·√N_0", error0, sandwich, sandwich*(0.02+square(o.relative(pred, n, 0, 0))), "the sandwich's")
+		r.ratio("error"+key, name+"RMSE·√N_0", error0, sandwich, sandwich*(0.02+square(o.relative(n, 0, 0))), "the sandwich's")
 		r.record("others"+key, name+"RMSE·√N_k of the others, mean", rest, "unmoved")
 		measured.add(1-overlap, error0)
 		predicted.X, predicted.Y = append(predicted.X, 1-overlap), append(predicted.Y, sandwich)
@@ -240,7 +234,7 @@ func (o *outcome) errorOfOthers(n int) Estimate {
 	return bootstrap(1, o.count, newRand(o.Seed, 21, uint64(n)), func(pick [][]int) []float64 {
 		var sum float64
 		for k := 2; k < codewords; k++ {
-			sum += rms(o.blockError[n][0][k], pick[0]) * math.Sqrt(N*o.populations[n].occupancy[k]) / float64(codewords-2)
+			sum += rms(o.errors(n, 0, k), pick[0]) * math.Sqrt(N*o.populations[n].occupancy[k]) / float64(codewords-2)
 		}
 		return []float64{sum}
 	})[0]

@@ -45,29 +45,17 @@ func runGauge(ctx context.Context, s *setup, r *Report) error {
 	return ridgeRows(ctx, s, r, ridges)
 }
 
-// freeDirections are those of a design at its truth.
-type freeDirections struct {
-	nullity            int
-	zeroAt, gapAt, off float64
-}
-
 // freeDirections counts those of the i-th design.
-func (s *setup) freeDirections(i int, d Design) (f freeDirections, err error) {
-	truth, err := NewTruth(d, newRand(s.Seed, 2, uint64(i)))
+func (s *setup) freeDirections(i int, d Design) (freeDirections, error) {
+	p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 2, uint64(i))))
+	weights := p.Weights(p.law(0))
+	f, err := nullityAtTruth(p.model, p.Theta, weights)
 	if err != nil {
 		return f, err
 	}
-	weights := truth.Weights(truth.law(0))
-	model, err := s.trained(truth.Table, d.Identity)
-	if err != nil {
-		return f, err
-	}
-	if f.nullity, f.zeroAt, f.gapAt, err = nullityAtTruth(model, truth.Theta, weights); err != nil {
-		return f, err
-	}
-	hess := mat.NewSymDense(model.Dim(), nil)
-	err = model.Hessian(hess, truth.Theta, weights)
-	for _, v := range (Rescaling{d.Classes, d.Codewords}).Directions(truth.Theta) {
+	hess := mat.NewSymDense(p.model.Dim(), nil)
+	err = p.model.Hessian(hess, p.Theta, weights)
+	for _, v := range p.gauge.Directions(p.Theta) {
 		var hv mat.VecDense
 		hv.MulVec(hess, mat.NewVecDense(len(v), v))
 		f.off = math.Max(f.off, mat.Norm(&hv, 2)/operatorNorm(hess))
@@ -79,10 +67,8 @@ func (s *setup) freeDirections(i int, d Design) (f freeDirections, err error) {
 // of a map of one cell's own.
 func nullityRows(ctx context.Context, s *setup, r *Report) error {
 	designs := gaugeDesigns()
-	findings := make([]freeDirections, len(designs))
-	err := each(ctx, len(designs), func(i int) (err error) {
-		findings[i], err = s.freeDirections(i, designs[i])
-		return err
+	findings, err := each(ctx, len(designs), nil, func(_ Model, i int) (freeDirections, error) {
+		return s.freeDirections(i, designs[i])
 	})
 	if err != nil {
 		return err
@@ -113,43 +99,33 @@ func nullityRows(ctx context.Context, s *setup, r *Report) error {
 // learnedNullity counts the null directions that a learned prior and learned slot
 // scales add. Slots then differ, so a cell is a sequence.
 func learnedNullity(s *setup, r *Report) error {
-	const C, w, K = 3, 3, 4
-	var cells []Cell
-	for _, codes := range sequences(K, w) {
-		cells = append(cells, Cell{Codes: codes})
-	}
-	d := Design{Classes: C, Slots: w, Codewords: K, Atoms: 6}
-	table := newTable(d, cells, newRand(s.Seed, 39))
-	added := func(layer layers.Bilinear) (float64, error) {
-		m, err := s.layer(layer, table)
-		if err != nil {
-			return 0, err
-		}
-		rng := newRand(s.Seed, 40)
+	d := Design{Classes: 3, Slots: 3, Codewords: 4, Atoms: 6}
+	table := newTable(d, sequenced(d.Codewords, d.Slots), newRand(s.Seed, 39))
+	for _, of := range []struct {
+		key, quantity, theory string
+		layer                 layers.Bilinear
+	}{
+		{key: "nullity-prior", quantity: "null directions added by a learned prior",
+			theory: "1, the shift of its logits, which no π sees", layer: layers.Bilinear{Prior: layers.LearnedPrior{}}},
+		{key: "nullity-scale", quantity: "null directions added by learned slot scales",
+			theory: "1: σ² → cσ², a_k → a_k/c", layer: layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}},
+	} {
+		m, rng := s.layer(of.layer, table), newRand(s.Seed, 40)
 		theta := drawFactors(d, rng)
 		for len(theta) < m.Dim() { // what is learned beside them
 			theta = append(theta, distuv.Uniform{Min: 0.5, Max: 1.5, Src: rng}.Rand())
 		}
-		weights := make([]float64, table.Rows()*C)
-		if err := m.LogProbs(weights, theta); err != nil {
-			return 0, err
+		weights, err := posteriors(m, table, theta)
+		if err != nil {
+			return err
 		}
-		for i, l := range weights {
-			weights[i] = math.Exp(l) / float64(table.Rows())
+		floats.Scale(1/float64(table.Rows()), weights)
+		free, err := nullityAtTruth(m, theta, weights)
+		if err != nil {
+			return err
 		}
-		nullity, _, _, err := nullityAtTruth(m, theta, weights)
-		return float64(nullity - K), err
+		r.equal(of.key, of.quantity, float64(free.nullity-d.Codewords), 1, of.theory)
 	}
-	prior, err := added(layers.Bilinear{Prior: layers.LearnedPrior{}})
-	if err != nil {
-		return err
-	}
-	scale, err := added(layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}})
-	if err != nil {
-		return err
-	}
-	r.equal("nullity-prior", "null directions added by a learned prior", prior, 1, "1, the shift of its logits, which no π sees")
-	r.equal("nullity-scale", "null directions added by learned slot scales", scale, 1, "1: σ² → cσ², a_k → a_k/c")
 	return nil
 }
 
@@ -170,38 +146,30 @@ func togetherNullity(s *setup, r *Report) error {
 		}
 	}
 	truth := newTruth(d, cells, newRand(s.Seed, 3))
-	uniform := make([]float64, len(cells))
-	for v := range uniform {
-		uniform[v] = 1 / float64(len(cells))
-	}
-	model, err := s.trained(truth.Table, d.Identity)
-	if err != nil {
-		return err
-	}
-	nullity, _, _, err := nullityAtTruth(model, truth.Theta, truth.Weights(uniform))
-	if err != nil {
-		return err
-	}
-	r.equal("nullity-together", "null directions added by two codewords that always co-occur", float64(nullity-d.Codewords), 2, "2: GL(2) instead of two rescalings")
-	return nil
+	uniform := slices.Repeat([]float64{1 / float64(len(cells))}, len(cells))
+	free, err := nullityAtTruth(s.trained(truth.Table, d.Identity), truth.Theta, truth.Weights(uniform))
+	r.equal("nullity-together", "null directions added by two codewords that always co-occur", float64(free.nullity-d.Codewords), 2, "2: GL(2) instead of two rescalings")
+	return err
 }
 
 // freeRanks counts what one cell can identify of a C×C map of its own.
 func freeRanks(s *setup, r *Report) error {
 	const C = 3
-	for _, atoms := range []int{8, 1} {
-		d := Design{Classes: C, Slots: 1, Codewords: 2, Atoms: atoms, Identity: 1}
-		truth := newTruth(d, []Cell{newCell([]int{0})}, newRand(s.Seed, 4, uint64(atoms)))
-		nullity, _, _, err := nullityAtTruth(s.free(truth.Table, d.Identity), truth.logits(0), truth.Weights([]float64{1}))
+	for _, of := range []struct {
+		key, quantity, theory string
+		atoms                 int
+		rank                  float64
+	}{
+		{key: "rank-cell", quantity: "rank of a free C×C map in one cell, C = 3", theory: "C² − 1", atoms: 8, rank: C*C - 1},
+		{key: "rank-one-atom", quantity: "rank of a free C×C map with one atom, C = 3", theory: "C − 1", atoms: 1, rank: C - 1},
+	} {
+		d := Design{Classes: C, Slots: 1, Codewords: 2, Atoms: of.atoms, Identity: 1}
+		truth := newTruth(d, []Cell{newCell([]int{0}, nil)}, newRand(s.Seed, 4, uint64(of.atoms)))
+		free, err := nullityAtTruth(s.free(truth.Table, d.Identity), truth.logits(0), truth.Weights([]float64{1}))
 		if err != nil {
 			return err
 		}
-		rank := float64(C*C - nullity)
-		if atoms == 1 {
-			r.equal("rank-one-atom", "rank of a free C×C map with one atom, C = 3", rank, C-1, "C − 1")
-		} else {
-			r.equal("rank-cell", "rank of a free C×C map in one cell, C = 3", rank, C*C-1, "C² − 1")
-		}
+		r.equal(of.key, of.quantity, float64(C*C-free.nullity), of.rank, of.theory)
 	}
 	return nil
 }
@@ -217,13 +185,9 @@ const orbitSpread = 0.3
 // balanceSlopes compares the error of θ̂ with and without balancing, from starts
 // spread over the orbit of θ*.
 func balanceSlopes(ctx context.Context, s *setup, r *Report, balance func(g Rescaling, theta, reference []float64)) error {
-	p, err := s.problem(s.small, newRand(s.Seed, 5))
-	if err != nil {
-		return err
-	}
+	p := s.problem(s.small, newRand(s.Seed, 5))
 	t := s.draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, s.replicates(60, 160), 5, 1)
-	raw, balanced := t.table(), t.table()
-	losses, err := t.run(ctx, p.model, func(model Model, x trial) error {
+	tables, losses, err := t.measure(ctx, p.model, 2, func(model Model, x trial) ([]float64, error) {
 		theta := slices.Clone(p.Theta)
 		for k := range p.gauge.Codewords {
 			a, b := p.gauge.factors(theta, k)
@@ -232,18 +196,17 @@ func balanceSlopes(ctx context.Context, s *setup, r *Report, balance func(g Resc
 			floats.Scale(1/t, b)
 		}
 		if err := minimize(model, unbalanced{p.gauge}, theta, t.draw(x)); err != nil {
-			return err
+			return nil, err
 		}
-		raw[x.size][x.rep] = floats.Distance(theta, p.Theta, 2)
+		raw := floats.Distance(theta, p.Theta, 2)
 		balance(p.gauge, theta, p.Theta)
-		balanced[x.size][x.rep] = floats.Distance(theta, p.Theta, 2)
-		return nil
+		return []float64{raw, floats.Distance(theta, p.Theta, 2)}, nil
 	})
 	if err != nil {
 		return err
 	}
-	e := t.slopes(newRand(s.Seed, 5, 2), raw, balanced)
-	r.unsettled(named(losses), t.total(), lostPart)
+	e := t.slopes(newRand(s.Seed, 5, 2), tables...)
+	r.unsettled(losses, t.total(), lostPart)
 	r.record("slope-unbalanced", "slope of ‖θ̂ − θ*‖ in N, as Newton left it", e[0], "0: a free scale never converges")
 	r.near("slope-balanced", "slope of ‖θ̂ − θ*‖ in N, balanced", e[1], -0.5, 0.01, "−1/2")
 	return nil
@@ -297,24 +260,18 @@ func (p *problem) under(ridge ridge, model Model, shift int) (f ridgeFinding, er
 	if err != nil || !ridge.rates {
 		return f, err
 	}
-	f.population = population{weights: weights, occupancy: p.Table.Occupancy(law)}
-	f.population.asymptotic, err = newAsymptotics(cheapest(model), NullSpace{}, theta, weights)
+	f.population, err = p.populationAt(theta, law, model, NullSpace{})
 	return f, err
 }
 
 // ridgeRows shows what ridges do instead of fixing the gauge.
 func ridgeRows(ctx context.Context, s *setup, r *Report, ridges []ridge) error {
-	p, err := s.problem(s.design(), newRand(s.Seed, 6))
-	if err != nil {
-		return err
-	}
+	p := s.problem(s.design(), newRand(s.Seed, 6))
 	shifts := evenShifts(p.Design, choose(s, 4, 6))
 	for _, ridge := range ridges {
-		model := &ridged{p.model, ridge.lambda}
-		findings := make([]ridgeFinding, len(shifts))
-		err := forEach(ctx, len(shifts), model.fork, func(model Model, i int) (err error) {
-			findings[i], err = p.under(ridge, model, shifts[i])
-			return err
+		model := &quadratic{Model: p.model, lambda: ridge.lambda}
+		findings, err := each(ctx, len(shifts), model, func(model Model, i int) (ridgeFinding, error) {
+			return p.under(ridge, model, shifts[i])
 		})
 		if err != nil {
 			return err
@@ -375,23 +332,12 @@ func (x ridge) report(r *Report, findings []ridgeFinding, codewords int) {
 // in the direction in which one of its smallest curvatures v falls fastest,
 // −∇(vᵀ∇²L v), the least over the K smallest; and the median over random directions.
 func definiteRadius(model Model, theta, weights []float64, codewords int, rng *rand.Rand) (worst, typical float64, err error) {
-	n, at := model.Dim(), &probe{model: model, weights: weights}
+	at, direction := &probe{model: model, weights: weights}, make([]float64, model.Dim())
 	_, vectors := spectrum(at.newton(theta))
 	worst = farthest
-	const h = 1e-3 // second difference of a gradient good to 1e-16: error 1e-10
-	point, direction := make([]float64, n), make([]float64, n)
-	gradient := func(step float64, along []float64) []float64 {
-		floats.AddScaledTo(point, theta, step, along)
-		_, grad := at.gradient(point)
-		return grad
-	}
 	for i := range codewords { // the gauge has one soft direction per codeword
-		v := mat.Col(nil, i, vectors)
-		here, ahead, behind := gradient(0, v), gradient(h, v), gradient(-h, v)
-		for p := range direction {
-			direction[p] = 2*here[p] - ahead[p] - behind[p]
-		}
-		worst = math.Min(worst, definiteAlong(model, theta, direction, weights))
+		_, falling := at.bending(theta, mat.Col(nil, i, vectors))
+		worst = math.Min(worst, definiteAlong(model, theta, falling, weights))
 	}
 	var random []float64
 	for range 9 {

@@ -3,7 +3,6 @@ package theory
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
@@ -14,10 +13,7 @@ import (
 const optimumMargin = 1e-8
 
 func runInitialisation(ctx context.Context, s *setup, r *Report) error {
-	p, err := s.problem(s.design(), newRand(s.Seed, 33))
-	if err != nil {
-		return err
-	}
+	p := s.problem(s.design(), newRand(s.Seed, 33))
 	at := &probe{model: p.model, weights: p.Weights(p.law(0))}
 	origin := make([]float64, p.model.Dim())
 	_, grad := at.gradient(origin)
@@ -29,8 +25,7 @@ func runInitialisation(ctx context.Context, s *setup, r *Report) error {
 	if at.err != nil {
 		return at.err
 	}
-	// The published start: every entry √(softplus⁻¹(1)/w), so that α ≈ 1, plus noise.
-	start := math.Sqrt(math.Log(math.Expm1(1)) / float64(p.Design.Slots))
+	start := publishedStart(p.Design.Slots)
 	noises := []float64{1e-5, 1e-3, 1e-2, 1e-1}
 	runs := choose(s, 16, 64)
 	published, err := p.reached(ctx, best, runs, func(i int, rng *rand.Rand) float64 {
@@ -50,8 +45,8 @@ func runInitialisation(ctx context.Context, s *setup, r *Report) error {
 
 // reached counts the runs that end at the best loss of the population, the i-th from entries that draw gives.
 func (p *problem) reached(ctx context.Context, best float64, runs int, draw func(i int, rng *rand.Rand) float64) (arrived int, err error) {
-	weights, ends := p.Weights(p.law(0)), make([]float64, runs)
-	err = forEach(ctx, runs, p.model.fork, func(model Model, i int) error {
+	weights := p.Weights(p.law(0))
+	ends, err := each(ctx, runs, p.model, func(model Model, i int) (float64, error) {
 		rng := newRand(p.Seed, 34, uint64(runs), uint64(i))
 		theta := make([]float64, model.Dim())
 		for j := range theta {
@@ -60,8 +55,8 @@ func (p *problem) reached(ctx context.Context, best float64, runs int, draw func
 		// A run that stalls ends where it stalls; the loss there says whether it arrived.
 		_ = minimize(model, p.gauge, theta, weights)
 		end := &probe{model: model, weights: weights}
-		ends[i], _ = end.gradient(theta)
-		return end.err
+		loss, _ := end.gradient(theta)
+		return loss, end.err
 	})
 	for _, loss := range ends {
 		if loss <= best+optimumMargin {

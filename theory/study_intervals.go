@@ -77,62 +77,77 @@ type intervalSamples struct {
 
 // drawIntervals fits samples of growing N and asks their intervals.
 func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
-	p, err := s.problem(s.small, newRand(s.Seed, 41))
-	if err != nil {
-		return nil, err
-	}
+	p := s.problem(s.small, newRand(s.Seed, 41))
 	of, err := p.population(p.model, p.law(0))
 	if err != nil {
 		return nil, err
 	}
-	t := &trials{
-		setup: s, sizes: choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), count: s.replicates(40, 200),
-		law: func(trial) []float64 { return of.weights },
-	}
+	t := s.draws(of.weights, choose(s, []int{1e4, 3e4, 1e5, 1e6}, []int{3e3, 1e4, 3e4, 1e5, 1e6}), s.replicates(40, 200))
 	index := func(x trial) int { return x.size*t.count + x.rep }
 	t.rand = func(x trial) *rand.Rand { return newRand(s.Seed, 42, uint64(index(x))) }
 	n := t.total()
 	x := &intervalSamples{predictions: newCoverages(n), factors: newCoverages(n), largest: t.sizes[len(t.sizes)-1]}
-	variances, rows := make([]float64, n), p.Table.observed()
-	losses, err := t.run(ctx, p.model, func(model Model, at trial) error {
+	rows := p.Table.observed()
+	variances, losses, err := t.measure(ctx, p.model, 1, func(model Model, at trial) ([]float64, error) {
 		sample := t.draw(at)
 		theta, err := p.fit(model, sample)
 		if err != nil {
-			return err // with a codeword seen a few dozen times the likelihood may have no maximum
+			return nil, err // with a codeword seen a few dozen times the likelihood may have no maximum
 		}
 		p.gauge.Fix(theta, p.Theta)
-		sandwich, err := sandwichOf(ctx, p.Table.sizes(), theta, rows, sample, at.rows)
+		sandwich, _, err := sandwichOf(ctx, p.Table.sizes(), theta, counted(rows, sample, at.rows))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		i := index(at)
-		countFactors(x.factors[i], sandwich, p.Truth, theta)
-		variances[i] = varianceRatio(sandwich, of.asymptotic, at.rows)
-		return countPredictions(ctx, x.predictions[i], sandwich, p.Truth)
+		posteriors, err := intervalsOf(sandwich.Intervals(ctx, p.Table.view(1), intervalLevel))
+		x.predictions[index(at)].countPosteriors(posteriors, p.Truth, p.Table.rarest(sandwich.Occurrences))
+		countFactors(x.factors[index(at)], sandwich, p.Truth, theta)
+		return []float64{varianceRatio(sandwich, of, at.rows)}, err
 	})
-	for i, where := range losses[n-t.count:] {
-		if where == "" {
-			x.variances = append(x.variances, variances[n-t.count+i])
-		}
-	}
-	x.lost = named(losses)
+	x.lost = losses
+	x.variances = slices.DeleteFunc(variances[0][len(t.sizes)-1], math.IsNaN)
 	return x, err
 }
 
-// sandwichOf is the covariance of factors that were fitted to a sample of N of the rows; a trial is
-// lost where the sample has none.
-func sandwichOf(ctx context.Context, sizes layers.Sizes, theta []float64, rows layers.Observed, sample []float64, N int) (*layers.Sandwich, error) {
-	weights, err := bilinearWeights(theta, sizes)
-	if err != nil {
-		return nil, err
-	}
+// counted are the rows as often as a sample of N of them has each.
+func counted(rows layers.Observed, sample []float64, N int) layers.Observed {
 	rows.Counts = make([]float64, len(sample))
 	floats.AddScaled(rows.Counts, float64(N), sample)
+	return rows
+}
+
+// sandwichOf is the covariance of factors that were fitted to the rows, beside them; a trial is lost where it
+// has none.
+func sandwichOf(ctx context.Context, sizes layers.Sizes, theta []float64, rows layers.Observed) (*layers.Sandwich, *graph.Weights, error) {
+	weights, err := bilinearWeights(theta, sizes)
+	if err != nil {
+		return nil, nil, err
+	}
 	sandwich, err := layers.NewSandwich(ctx, weights, rows, sizes, 0)
 	if err != nil && ctx.Err() == nil {
-		return nil, lost{err}
+		err = lost{err}
 	}
-	return sandwich, err
+	return sandwich, weights, err
+}
+
+// posteriorIntervals are those of each row and class.
+type posteriorIntervals struct{ lower, upper *mat.Dense }
+
+func intervalsOf(lower, upper *mat.Dense, err error) (posteriorIntervals, error) {
+	return posteriorIntervals{lower, upper}, err
+}
+
+func (x posteriorIntervals) hold(row, j int, q float64) bool {
+	return x.lower.At(row, j) <= q && q <= x.upper.At(row, j)
+}
+
+// countPosteriors asks of every posterior whether its interval holds the true one; rarest is N_k of the
+// rarest codeword of each cell.
+func (c coverage) countPosteriors(of posteriorIntervals, truth *Truth, rarest []float64) {
+	for at, q := range truth.Label {
+		row := at / truth.Table.Classes
+		c.count(rarest[row/truth.Table.Atoms], of.hold(row, at%truth.Table.Classes, q))
+	}
 }
 
 // bilinearWeights are factors as the layer keeps them.
@@ -198,7 +213,7 @@ const varianceLeft = 0.015
 
 // varianceRatio is the variance that a sample of N rows estimates for a factor over that of the
 // population's sandwich, the mean over all. Unlike a coverage it hardly varies between samples.
-func varianceRatio(s *layers.Sandwich, at *asymptotics, N int) float64 {
+func varianceRatio(s *layers.Sandwich, at population, N int) float64 {
 	receiver, sender := s.FactorErrors()
 	errors := slices.Concat(receiver.RawMatrix().Data, sender.RawMatrix().Data)
 	var sum float64
@@ -208,27 +223,7 @@ func varianceRatio(s *layers.Sandwich, at *asymptotics, N int) float64 {
 	return sum / float64(len(errors))
 }
 
-// countPredictions asks of every posterior whether its interval holds the true one.
-func countPredictions(ctx context.Context, c coverage, s *layers.Sandwich, truth *Truth) error {
-	t := truth.Table
-	lower, upper, err := s.Intervals(ctx, t.view(1), intervalLevel)
-	if err != nil {
-		return err
-	}
-	for row := range t.Rows() {
-		rarest := math.Inf(1)
-		for _, o := range t.Cells[row/t.Atoms].Occurrences {
-			rarest = math.Min(rarest, s.Occurrences[o.Codeword])
-		}
-		for j := range t.Classes {
-			q := truth.Label[row*t.Classes+j]
-			c.count(rarest, lower.At(row, j) <= q && q <= upper.At(row, j))
-		}
-	}
-	return nil
-}
-
-// countFactors asks the same of every entry of a_k and b_k.
+// countFactors asks of every entry of a_k and b_k.
 func countFactors(c coverage, s *layers.Sandwich, truth *Truth, theta []float64) {
 	z := distuv.UnitNormal.Quantile(0.5 + intervalLevel/2)
 	receiver, sender := s.FactorErrors()

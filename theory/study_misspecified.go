@@ -33,7 +33,7 @@ func pseudoTrue(model Model, gauge Gauge, theta, weights []float64, rng *rand.Ra
 	var losses []float64
 	at := &probe{model: model, weights: weights}
 	for start := range populationStarts {
-		point := append([]float64(nil), theta...)
+		point := slices.Clone(theta)
 		if start > 0 {
 			for i := range point {
 				point[i] += startSpread * rng.NormFloat64()
@@ -85,28 +85,24 @@ type misspecified struct {
 // newMisspecified draws problem number n over four shifts of the design.
 func newMisspecified(ctx context.Context, s *setup, n, replicates int) (*misspecified, error) {
 	rng := newRand(s.Seed, 7, uint64(n))
-	p, err := s.problem(s.small, rng)
-	if err != nil {
-		return nil, err
-	}
+	p := s.problem(s.small, rng)
 	s.disturb(p.Truth, rng)
 	m := &misspecified{experiment: &experiment{
 		trials: trials{setup: s, count: replicates}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target, salt: 8<<32 + uint64(n),
 	}}
 	shifts := evenShifts(p.Design, 4)
-	found := make([]*minimum, len(shifts))
-	err = forEach(ctx, len(shifts), p.model.fork, func(model Model, i int) (err error) {
-		found[i], err = p.minimum(cheapest(model), shifts[i], newRand(s.Seed, 9, uint64(n), uint64(i)))
-		return err
+	found, err := each(ctx, len(shifts), cheapest(p.model), func(model Model, i int) (*minimum, error) {
+		return p.minimum(model, shifts[i], newRand(s.Seed, 9, uint64(n), uint64(i)))
 	})
 	if err != nil {
 		return nil, err
 	}
+	var known []*minimum
 	for i, x := range found {
 		if x == nil {
 			m.unbounded = append(m.unbounded, fmt.Sprintf("seed %d, problem %d, shift %d", s.Seed, n, shifts[i]))
 		} else {
-			m.populations = append(m.populations, x.population)
+			known, m.populations = append(known, x), append(m.populations, x.population)
 		}
 	}
 	m.sizes = []int{3e5, 1e6}
@@ -117,12 +113,10 @@ func newMisspecified(ctx context.Context, s *setup, n, replicates int) (*misspec
 	// less than twice that above θ*, a sample's best may be either: θ* is then not
 	// unique (A4).
 	m.populations = nil
-	for _, x := range found {
-		switch {
-		case x == nil:
-		case x.gap < float64(x.asymptotic.freedom())/float64(m.sizes[0]):
+	for _, x := range known {
+		if x.gap < float64(x.freedom())/float64(m.sizes[0]) {
 			m.competing++
-		default:
+		} else {
 			m.populations = append(m.populations, x.population)
 		}
 	}
@@ -138,90 +132,99 @@ type minimum struct {
 // minimum is that of the population of a shift; nil where it has none.
 func (p *problem) minimum(model Model, shift int, rng *rand.Rand) (*minimum, error) {
 	law := p.law(shift)
-	weights := p.Weights(law)
-	theta, gap, err := pseudoTrue(model, p.gauge, p.Theta, weights, rng)
+	theta, gap, err := pseudoTrue(model, p.gauge, p.Theta, p.Weights(law), rng)
 	if errors.Is(err, errUnbounded) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	at, err := newAsymptotics(model, p.gauge, theta, weights)
-	return &minimum{population{weights, p.Table.Occupancy(law), at}, gap}, err
+	of, err := p.populationAt(theta, law, model, p.gauge)
+	return &minimum{of, gap}, err
 }
 
 // misspecifiedProblems sums up what the problems gave.
 type misspecifiedProblems struct {
 	replicates int
-
-	ratios, naives, betas, walds, widest []float64
-	// Sums of variances, and of what first-order theory leaves open.
-	ratioError, betaError, waldError, second, slopeSecond, waldLeft float64
-	// The greatest of all problems.
-	farthest, gradient float64
+	problems   []int             // that have a population
+	all        []*rateStatistics // of each of them
+	gradient   float64           // the greatest
 
 	outliers, unbounded     []string
 	total, drawn, competing int
-	measured, naive         Curve
-}
-
-func newMisspecifiedProblems(replicates int) *misspecifiedProblems {
-	return &misspecifiedProblems{
-		replicates: replicates,
-		measured:   Curve{Label: "sandwich, one problem each"},
-		naive:      Curve{Label: "naive prediction, H in place of the sandwich"},
-	}
 }
 
 // add takes what the replicates of a problem gave; its outliers are left out.
 func (x *misspecifiedProblems) add(problem int, o *outcome) {
 	x.outliers = append(x.outliers, o.keepNeighbourhood()...)
 	x.total += o.total()
-	x.widest = append(x.widest, float64(o.sizes[1]))
-	all := o.statistics(0)
-	x.ratios, x.betas, x.walds = append(x.ratios, all.Ratio.Value), append(x.betas, all.BetaN.Value), append(x.walds, all.Wald.Value)
-	x.ratioError, x.betaError, x.waldError = x.ratioError+square(all.Ratio.Error), x.betaError+square(all.BetaN.Error), x.waldError+square(all.Wald.Error)
-	x.second, x.slopeSecond, x.waldLeft = x.second+all.leftOut(), x.slopeSecond+all.leftOutOfSlope(), x.waldLeft+all.leftOutOfWald()
-	x.farthest = math.Max(x.farthest, math.Abs(all.Ratio.Value-1)/(0.02+all.leftOut()+all.Ratio.chance()))
-	x.naives = append(x.naives, all.NaiveRatio)
-	x.measured.add(float64(problem+1), all.Ratio)
-	x.naive.add(float64(problem+1), all.Ratio.over(all.NaiveRatio))
+	x.problems, x.all = append(x.problems, problem), append(x.all, o.statistics(0))
+}
+
+// of are a number of each problem.
+func (x *misspecifiedProblems) of(number func(*rateStatistics) float64) (values []float64) {
+	for _, one := range x.all {
+		values = append(values, number(one))
+	}
+	return values
+}
+
+// mean is that of an estimate over the problems, and of what first-order theory leaves open of it.
+func (x *misspecifiedProblems) mean(of func(*rateStatistics) (e Estimate, left float64)) (_ Estimate, left float64) {
+	var values []float64
+	var variance float64
+	n := float64(len(x.all))
+	for _, one := range x.all {
+		e, open := of(one)
+		values, variance, left = append(values, e.Value), variance+square(e.Error), left+open
+	}
+	return withError(mean(values), math.Sqrt(variance)/n, x.replicates-1), left / n
 }
 
 // report adds the rows of all problems.
 func (x *misspecifiedProblems) report(r *Report) error {
 	r.rare("unbounded", fmt.Sprintf("populations of %d left out: no minimum near the factors that the law was disturbed from", x.drawn),
 		x.unbounded, x.drawn, outlierPart, fmt.Sprintf("at most %g of them; A4 fails there: the loss falls without end", outlierPart))
-	if len(x.ratios) == 0 {
+	if len(x.all) == 0 {
 		return errors.New("theory: every misspecified population has competing minima, or none: take another seed")
 	}
-	n := float64(len(x.ratios))
-	each := fmt.Sprintf(" of %d problems", len(x.ratios))
-	meanOf := func(values []float64, variance float64) Estimate {
-		return withError(mean(values), math.Sqrt(variance)/n, x.replicates-1)
-	}
+	each := fmt.Sprintf(" of %d problems", len(x.all))
+	widest := x.of(func(x *rateStatistics) float64 { return float64(x.sizes[1]) })
+	ratios := x.of(func(x *rateStatistics) float64 { return x.Ratio.Value })
+	naives := x.of(func(x *rateStatistics) float64 { return x.NaiveRatio })
+	farthest := slices.Max(x.of(func(x *rateStatistics) float64 {
+		return math.Abs(x.Ratio.Value-1) / (0.02 + x.leftOut() + x.Ratio.chance())
+	}))
+	ratio, ratioLeft := x.mean(func(x *rateStatistics) (Estimate, float64) { return x.Ratio, x.leftOut() })
+	wald, waldLeft := x.mean(func(x *rateStatistics) (Estimate, float64) { return x.Wald, x.leftOutOfWald() })
+	beta, betaLeft := x.mean(func(x *rateStatistics) (Estimate, float64) { return x.BetaN, x.leftOutOfSlope() })
+
 	r.record("competing", fmt.Sprintf("populations of %d left out: a second minimum within df/N of θ*", x.drawn), exact(float64(x.competing)), "A4 fails there: θ* is not unique")
-	r.record("largest-n", "largest N that a problem needs: N = 1e6, or more where the law has little curvature", exact(slices.Max(x.widest)), "1e6")
+	r.record("largest-n", "largest N that a problem needs: N = 1e6, or more where the law has little curvature", exact(slices.Max(widest)), "1e6")
 	r.rounding("population-gradient", "‖∇L(θ*)‖ of the populations, by the graph", x.gradient, 1e-10, "0: θ* is stationary")
-	r.ratio("ratio", "observed/sandwich RMSE, mean"+each, meanOf(x.ratios, x.ratioError), 1, x.second/n, "1")
-	r.record("ratio-least", "observed/sandwich RMSE, least"+each, exact(slices.Min(x.ratios)), "1")
-	r.record("ratio-greatest", "observed/sandwich RMSE, greatest"+each, exact(slices.Max(x.ratios)), "1")
+	r.ratio("ratio", "observed/sandwich RMSE, mean"+each, ratio, 1, ratioLeft, "1")
+	r.record("ratio-least", "observed/sandwich RMSE, least"+each, exact(slices.Min(ratios)), "1")
+	r.record("ratio-greatest", "observed/sandwich RMSE, greatest"+each, exact(slices.Max(ratios)), "1")
 	r.judge(Row{
 		Key: "ratio-farthest", Quantity: "farthest problem from 1, in parts of what chance and second order explain",
-		Estimate: exact(x.farthest), Target: math.NaN(), Theory: "≤ 1", Level: rowLevel * n,
+		Estimate: exact(farthest), Target: math.NaN(), Theory: "≤ 1", Level: rowLevel * float64(len(x.all)),
 	}, Band{0, 1})
-	wald := meanOf(x.walds, x.waldError)
-	r.ratio("wald", "Wald/df, mean"+each, wald, 1, x.waldLeft/n, "1")
-	r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", wald, 1, 1/1.1, x.waldLeft/n)
-	r.record("naive-least", "naive H⁻¹ prediction / sandwich, least", exact(slices.Min(x.naives)), "below 1: H⁻¹ is not the variance here")
-	r.below("naive-greatest", "naive H⁻¹ prediction / sandwich, greatest", exact(slices.Max(x.naives)), 0.95, "below 1: the sandwich is needed")
+	r.ratio("wald", "Wald/df, mean"+each, wald, 1, waldLeft, "1")
+	r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", wald, 1, 1/1.1, waldLeft)
+	r.record("naive-least", "naive H⁻¹ prediction / sandwich, least", exact(slices.Min(naives)), "below 1: H⁻¹ is not the variance here")
+	r.below("naive-greatest", "naive H⁻¹ prediction / sandwich, greatest", exact(slices.Max(naives)), 0.95, "below 1: the sandwich is needed")
 	r.rare("outliers", fmt.Sprintf("replicates of %d that left the neighbourhood of θ*: Wald/df > %g, or no minimum", x.total, waldOutlier),
 		x.outliers, x.total, outlierPart, fmt.Sprintf("at most %g of them; they do not enter the ratio", outlierPart))
-	r.near("beta-n", "β_N, mean"+each, meanOf(x.betas, x.betaError), -0.5, x.slopeSecond/n, "−1/2")
+	r.near("beta-n", "β_N, mean"+each, beta, -0.5, betaLeft, "−1/2")
+	measured, naive := Curve{Label: "sandwich, one problem each"}, Curve{Label: "naive prediction, H in place of the sandwich"}
+	for i, problem := range x.problems {
+		measured.add(float64(problem+1), x.all[i].Ratio)
+		naive.add(float64(problem+1), x.all[i].Ratio.over(naives[i]))
+	}
 	r.Figures = append(r.Figures, Figure{
 		Name: "ratio", Title: "Misspecified: observed error over prediction",
 		XLabel: "problem", YLabel: "RMSE / prediction at the largest N",
-		Curves: []Curve{x.measured, x.naive, powerLaw("theory: 1", 1, 0, x.measured.X)},
+		Curves: []Curve{measured, naive, powerLaw("theory: 1", 1, 0, measured.X)},
 	})
 	return nil
 }
@@ -253,7 +256,7 @@ func eachMisspecified(ctx context.Context, s *setup, x *misspecifiedProblems, vi
 }
 
 func runMisspecified(ctx context.Context, s *setup, r *Report) error {
-	x := newMisspecifiedProblems(s.replicates(32, 40))
+	x := &misspecifiedProblems{replicates: s.replicates(32, 40)}
 	if err := eachMisspecified(ctx, s, x, x.add); err != nil {
 		return err
 	}

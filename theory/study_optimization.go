@@ -12,34 +12,6 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// tilted subtracts εᵀθ from a loss, so that its stationary points have ∇L = ε: an
-// optimizer that stops early, with a residual of our choosing.
-type tilted struct {
-	Model
-	residual []float64 // ε
-}
-
-var _ Model = (*tilted)(nil)
-
-func (m *tilted) companion() Model {
-	if inner := m.Model.companion(); inner != nil {
-		return &tilted{inner, m.residual}
-	}
-	return nil
-}
-
-func (m *tilted) Gradient(grad, theta, weights []float64) (float64, error) {
-	loss, err := m.Model.Gradient(grad, theta, weights)
-	floats.Sub(grad, m.residual)
-	return loss - floats.Dot(m.residual, theta), err
-}
-
-func (m *tilted) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
-	loss, err := curvedOf(m.Model, grad, hess, theta, weights)
-	floats.Sub(grad, m.residual)
-	return loss - floats.Dot(m.residual, theta), err
-}
-
 // randomResidual returns εu, u a random unit vector off the gauge at theta.
 func randomResidual(size float64, theta []float64, gauge Gauge, rng *rand.Rand) []float64 {
 	u := make([]float64, len(theta))
@@ -57,10 +29,7 @@ const imposed = 1e-6
 
 func runOptimizationError(ctx context.Context, s *setup, r *Report) error {
 	setUp := func(d Design) (*experiment, *problem, error) {
-		p, err := s.problem(d, newRand(s.Seed, 10))
-		if err != nil {
-			return nil, nil, err
-		}
+		p := s.problem(d, newRand(s.Seed, 10))
 		e, err := p.experiment(ctx, p.shifted(d.Codewords)...)
 		return e, p, err
 	}
@@ -179,42 +148,40 @@ func (e *experiment) respond(ctx context.Context, chosen func(population int) []
 	const N = 1e7
 	directions := e.setup.replicates(14, 40)
 	gauge := e.target.(Products).Rescaling
-	perPopulation := make([][]response, len(e.populations))
-	err := forEach(ctx, len(e.populations), e.model.fork, func(model Model, at int) error {
+	perPopulation, err := each(ctx, len(e.populations), e.model, func(model Model, at int) (moves []response, err error) {
 		p := e.populations[at]
 		rng := newRand(e.Seed, 11, uint64(len(e.populations)), uint64(at))
 		sample := e.sample(p.weights, N, rng)
-		fit := append([]float64(nil), p.asymptotic.theta...)
+		fit := slices.Clone(p.theta)
 		settled := minimize(model, e.gauge, fit, sample) == nil
-		e.gauge.Fix(fit, p.asymptotic.theta)
+		e.gauge.Fix(fit, p.theta)
 		for _, k := range chosen(at) {
 			// E|(H⁺u)_k|² over unit u off the gauge is tr[(H⁺H⁺)_kk]/freedom.
 			var sum float64
 			for _, row := range gauge.coordinates(k) {
-				for col := range p.asymptotic.theta {
-					h := p.asymptotic.naive.At(row, col)
+				for col := range p.theta {
+					h := p.naive.At(row, col)
 					sum += h * h
 				}
 			}
-			perPopulation[at] = append(perPopulation[at], response{
-				codeword: k, part: p.occupancy[k], linear: math.Sqrt(sum / float64(p.asymptotic.freedom())),
+			moves = append(moves, response{
+				codeword: k, part: p.occupancy[k], linear: math.Sqrt(sum / float64(p.freedom())),
 			})
 		}
 		for range directions {
-			theta := append([]float64(nil), fit...)
+			theta := slices.Clone(fit)
 			residual := randomResidual(imposed, fit, gauge, rng)
-			moves := settled && minimize(&tilted{model, residual}, e.gauge, theta, sample) == nil
+			again := settled && minimize(&quadratic{Model: model, tilt: residual}, e.gauge, theta, sample) == nil
 			e.gauge.Fix(theta, fit)
-			for n := range perPopulation[at] {
-				x := &perPopulation[at][n]
-				if moves {
-					x.moved = append(x.moved, blockDistance(gauge, x.codeword, theta, fit)/imposed)
-				} else { // counts for nothing, as rms reads it
-					x.moved = append(x.moved, math.NaN())
+			for n := range moves {
+				x, moved := &moves[n], math.NaN() // counts for nothing, as rms reads it
+				if again {
+					moved = blockDistance(gauge, x.codeword, theta, fit) / imposed
 				}
+				x.moved = append(x.moved, moved)
 			}
 		}
-		return nil
+		return moves, nil
 	})
 	return slices.Concat(perPopulation...), err
 }
@@ -273,103 +240,96 @@ var schedules = []schedule{
 //
 //	E‖θ̂ − θ*‖² = tr(S)/N + ε_N² tr(H⁺H⁺)/df.
 func (e *experiment) schedules(ctx context.Context, r *Report) error {
-	p := e.populations[0].asymptotic
+	p := e.populations[0]
 	sampling := p.covariance.Trace()
-	bending := sandwichProduct(p.naive, identityMatrix(len(p.theta))).Trace() / float64(p.freedom())
+	bending := sandwichProduct(p.naive, mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta)))).Trace() / float64(p.freedom())
 	figure := Figure{
 		Name: "schedules", Title: "Theorem 1 with a residual ε_N",
 		XLabel: "N", YLabel: "RMS of ‖θ̂ − θ*‖", LogX: true, LogY: true,
 	}
+	fits := 0
 	var lost []string
 	for n, law := range schedules {
 		t, errors, losses, err := e.scheduled(ctx, law, uint64(n))
 		if err != nil {
 			return err
 		}
-		lost = append(lost, losses...)
-		measured, line := Curve{Label: law.name, Style: Joined}, Curve{Style: Prediction}
+		fits, lost = fits+t.total(), append(lost, losses...)
+		measured, predicted := Curve{Label: law.name, Style: Joined}, Curve{Style: Prediction}
 		if n == 0 {
-			line.Label = "tr(S)/N + ε² tr(H⁺H⁺)/df, root"
+			predicted.Label = "tr(S)/N + ε² tr(H⁺H⁺)/df, root"
 		}
 		for size, N := range t.sizes {
 			eps := law.at(N)
-			measured.add(float64(N), rmsEstimate(errors[size]))
-			line.X, line.Y = append(line.X, float64(N)), append(line.Y, math.Sqrt(sampling/float64(N)+eps*eps*bending))
+			measured.add(float64(N), rmsEstimate(errors[0][size]))
+			predicted.X, predicted.Y = append(predicted.X, float64(N)), append(predicted.Y, math.Sqrt(sampling/float64(N)+eps*eps*bending))
 		}
-		theory, second := slope(logs(line.X), logs(line.Y), make([]int, len(line.X))), square(floats.Max(line.Y))
-		b := t.slopes(newRand(e.Seed, 14, uint64(n)), errors)
+		theory, second := line(logs(predicted.X), logs(predicted.Y)), square(floats.Max(predicted.Y))
+		b := t.slopes(newRand(e.Seed, 14, uint64(n)), errors...)
 		r.near("schedule-"+law.key, "slope of ‖θ̂ − θ*‖ over N = 1e7 … 1e9, "+law.name, b[0], theory, 0.01+second/math.Log(100),
 			fmt.Sprintf("first order; between %g and -1/2", law.exponent))
-		figure.Curves = append(figure.Curves, measured, line)
+		figure.Curves = append(figure.Curves, measured, predicted)
 	}
-	r.unsettled(named(lost), len(lost), lostPart)
+	r.unsettled(lost, fits, lostPart)
 	r.Figures = append(r.Figures, figure)
 	return nil
 }
 
 // scheduled fits samples with the residual of the n-th law: the errors of each size and replicate, and the
 // trials without one.
-func (e *experiment) scheduled(ctx context.Context, law schedule, n uint64) (t *trials, errors [][]float64, losses []string, err error) {
+func (e *experiment) scheduled(ctx context.Context, law schedule, n uint64) (t *trials, errors [][][]float64, losses []string, err error) {
 	p := e.populations[0]
 	t = e.setup.draws(p.weights, []int{1e7, 1e8, 1e9}, e.setup.replicates(20, 60), 13, n)
 	t.what = law.name
-	errors = t.table()
-	losses, err = t.run(ctx, e.model, func(model Model, x trial) error {
-		sample, theta := t.draw(x), slices.Clone(p.asymptotic.theta)
+	errors, losses, err = t.measure(ctx, e.model, 1, func(model Model, x trial) ([]float64, error) {
+		sample, theta := t.draw(x), slices.Clone(p.theta)
 		if err := minimize(model, e.gauge, theta, sample); err != nil {
-			return err
+			return nil, err
 		}
 		residual := randomResidual(law.at(x.rows), theta, e.target.(Products).Rescaling, x.rng)
-		if err := minimize(&tilted{model, residual}, e.gauge, theta, sample); err != nil {
-			return err
+		if err := minimize(&quadratic{Model: model, tilt: residual}, e.gauge, theta, sample); err != nil {
+			return nil, err
 		}
-		e.gauge.Fix(theta, p.asymptotic.theta)
-		errors[x.size][x.rep] = floats.Distance(theta, p.asymptotic.theta, 2)
-		return nil
+		e.gauge.Fix(theta, p.theta)
+		return []float64{floats.Distance(theta, p.theta, 2)}, nil
 	})
 	return t, errors, losses, err
 }
 
-func identityMatrix(n int) *mat.SymDense {
-	eye := mat.NewSymDense(n, nil)
-	for i := range n {
-		eye.SetSym(i, i, 1)
-	}
-	return eye
-}
-
 // earlyStop compares where L-BFGS stops at ‖∇L‖ ≤ tolerance with where Newton does.
 func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
-	const N = 1e6
-	replicates, K, p := choose(e.setup, 4, 20), e.target.Blocks(), e.populations[0]
-	tolerances := []float64{2e-5, 1e-8}
-	statistical := unmeasured(K, replicates)
-	left := [][][]float64{unmeasured(K, replicates), unmeasured(K, replicates)} // [tolerance][block][replicate]
-	err := forEach(ctx, replicates, e.model.fork, func(model Model, rep int) error {
-		sample := e.sample(p.weights, N, newRand(e.Seed, 15, uint64(rep)))
-		optimum := slices.Clone(p.asymptotic.theta)
-		if minimize(model, e.gauge, optimum, sample) != nil {
-			return nil
+	K, p, tolerances := e.target.Blocks(), e.populations[0], []float64{2e-5, 1e-8}
+	t := e.setup.draws(p.weights, []int{1e6}, choose(e.setup, 4, 20))
+	t.rand = func(x trial) *rand.Rand { return newRand(e.Seed, 15, uint64(x.rep)) }
+	// Of each block, what each tolerance leaves and then the statistical error.
+	errors, _, err := t.measure(ctx, e.model, K*(len(tolerances)+1), func(model Model, x trial) (found []float64, err error) {
+		sample, optimum := t.draw(x), slices.Clone(p.theta)
+		if err := minimize(model, e.gauge, optimum, sample); err != nil {
+			return nil, lost{err}
 		}
-		for i, tolerance := range tolerances {
-			stopped, err := stoppedAt(tolerance, cheapest(model), p.asymptotic.theta, sample)
-			if err != nil {
-				return err
-			}
+		distances := func(theta, reference []float64) {
 			for k := range K {
-				left[i][k][rep] = e.target.Distance(k, stopped, optimum)
-				statistical[k][rep] = e.target.Distance(k, optimum, p.asymptotic.theta)
+				found = append(found, e.target.Distance(k, theta, reference))
 			}
 		}
-		return nil
+		for _, tolerance := range tolerances {
+			stopped, err := stoppedAt(tolerance, cheapest(model), p.theta, sample)
+			if err != nil {
+				return nil, err
+			}
+			distances(stopped, optimum)
+		}
+		distances(optimum, p.theta)
+		return found, nil
 	})
 	if err != nil {
 		return err
 	}
+	rmsOf := func(column int) float64 { return rms(errors[column][0], everyone(t.count)) }
 	for i, tolerance := range tolerances {
 		var worst float64
 		for k := range K {
-			worst = math.Max(worst, rms(left[i][k], everyone(replicates))/rms(statistical[k], everyone(replicates)))
+			worst = math.Max(worst, rmsOf(i*K+k)/rmsOf(len(tolerances)*K+k))
 		}
 		quantity := fmt.Sprintf("L-BFGS stopped at ‖∇L‖ ≤ %g: RMS error left / statistical, worst block", tolerance)
 		if i == 0 {

@@ -96,39 +96,24 @@ func slotwiseIsGlobal(nearest func([]float64) int, rng *rand.Rand) bool {
 		slotwise[slot] = nearest(distances)
 	}
 	best, least := []int(nil), math.Inf(1)
-	for _, codes := range sequences(K, w) {
+	for _, cell := range sequenced(K, w) {
 		var sum float64
-		for slot, k := range codes {
+		for slot, k := range cell.Codes {
 			sum += distance(slot, k)
 		}
 		if sum < least {
-			best, least = codes, sum
+			best, least = cell.Codes, sum
 		}
 	}
 	return slices.Equal(best, slotwise)
 }
 
-// sequences lists all K^w index sequences.
-func sequences(codewords, slots int) [][]int {
-	all := [][]int{nil}
-	for range slots {
-		var longer [][]int
-		for _, codes := range all {
-			for k := range codewords {
-				longer = append(longer, append(slices.Clone(codes), k))
-			}
-		}
-		all = longer
-	}
-	return all
-}
-
 // midpointCells counts the q of {−1, 1}^3 nearest to the origin.
 func midpointCells() int {
 	var distances []float64
-	for _, codes := range sequences(2, 3) {
+	for _, cell := range sequenced(2, 3) {
 		var sum float64
-		for _, k := range codes {
+		for _, k := range cell.Codes {
 			c := float64(2*k - 1)
 			sum += c * c
 		}
@@ -149,23 +134,22 @@ func posteriorGap(s *setup) (float64, error) {
 	var gap float64
 	for C := 2; C <= 5; C++ {
 		d := Design{Classes: C, Slots: 3, Codewords: 4, Atoms: 8}
-		truth, err := NewTruth(d, newRand(s.Seed, 38, uint64(C)))
+		p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 38, uint64(C))))
+		q, err := posteriors(p.model, p.Table, p.Theta)
 		if err != nil {
 			return 0, err
 		}
-		logq := make([]float64, len(truth.Label))
-		model, err := s.trained(truth.Table, d.Identity)
-		if err != nil {
-			return 0, err
-		}
-		if err := model.LogProbs(logq, truth.Theta); err != nil {
-			return 0, err
-		}
-		for i, l := range logq {
-			gap = math.Max(gap, math.Abs(math.Exp(l)-truth.Label[i]))
-		}
+		gap = math.Max(gap, floats.Distance(q, p.Label, math.Inf(1)))
 	}
 	return gap, nil
+}
+
+// posteriors are q of a model at every (cell, atom) of its table.
+func posteriors(model Model, t *Table, theta []float64) ([]float64, error) {
+	q := make([]float64, t.Rows()*t.Classes)
+	err := model.LogProbs(q, theta)
+	exps(q)
+	return q, err
 }
 
 // calibrationChi2 draws labels uniformly and p̂ | y = j from Dir(α_{·j}), and tests the
@@ -173,23 +157,19 @@ func posteriorGap(s *setup) (float64, error) {
 func calibrationChi2(s *setup, identity float64) (float64, error) {
 	const draws = 50_000
 	truth, labels := dirichletDraws(newRand(s.Seed, 36), draws)
-	model, err := s.trained(truth.Table, identity)
+	q, err := posteriors(s.trained(truth.Table, identity), truth.Table, truth.Theta)
 	if err != nil {
 		return 0, err
 	}
 	C := truth.Table.Classes
-	logq := make([]float64, draws*C)
-	if err := model.LogProbs(logq, truth.Theta); err != nil {
-		return 0, err
-	}
 	var chi2, df float64
 	for j := range C {
 		class := make([]prediction, draws)
 		for n, y := range labels {
-			class[n] = prediction{q: math.Exp(logq[n*C+j]), hit: y == j}
+			class[n] = prediction{q: q[n*C+j], hit: y == j}
 			for i := range C {
 				if i != j {
-					class[n].rest += math.Exp(logq[n*C+i])
+					class[n].rest += q[n*C+i]
 				}
 			}
 		}
@@ -202,7 +182,7 @@ func calibrationChi2(s *setup, identity float64) (float64, error) {
 func dirichletDraws(rng *rand.Rand, draws int) (truth *Truth, labels []int) {
 	const C = 3
 	d := Design{Classes: C, Slots: 3, Codewords: 4, Atoms: draws}
-	cell := newCell([]int{0, 1, 1})
+	cell := newCell([]int{0, 1, 1}, nil)
 	truth = &Truth{Design: d, Theta: drawFactors(d, rng)}
 	truth.Table = &Table{Classes: C, Codewords: d.Codewords, Atoms: draws, Cells: []Cell{cell}, LogP: make([]float64, draws*C)}
 	A := truth.logits(0)
@@ -312,10 +292,7 @@ func distinctMaps(s *setup, r *Report) error {
 	theta := drawFactors(d, rng)
 	uniform := distuv.Uniform{Min: 0.5, Max: 1.5, Src: rng}
 	generic := []float64{uniform.Rand(), uniform.Rand(), uniform.Rand(), uniform.Rand()}
-	var cells []Cell
-	for _, codes := range sequences(K, w) {
-		cells = append(cells, Cell{Codes: codes})
-	}
+	cells := sequenced(K, w)
 	table := newTable(d, cells, rng)
 	copyFirst(table) // the same p̂ in every cell, so that posteriors differ by their maps alone
 	for _, scale := range []struct {
@@ -328,11 +305,7 @@ func distinctMaps(s *setup, r *Report) error {
 		{key: "generic", name: "generic σ²", scales: generic, want: 1296, theory: "1296"},
 	} {
 		maps, alphas := scaledMaps(d, cells, theta, scale.scales)
-		layer := layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}
-		model, err := s.layer(layer, table)
-		if err != nil {
-			return err
-		}
+		model := s.layer(layers.Bilinear{Prior: layers.UniformPrior{}, Scale: layers.LearnedScale{}}, table)
 		all := append(slices.Clone(theta), scale.scales...)
 		logq := make([]float64, table.Rows()*d.Classes)
 		if err := model.LogProbs(logq, all); err != nil {
@@ -355,11 +328,7 @@ func scaledMaps(d Design, cells []Cell, theta, scales []float64) (maps, alphas [
 	for _, cell := range cells {
 		A := make([]float64, d.Classes*d.Classes)
 		for slot, k := range cell.Codes {
-			for i := range d.Classes {
-				for j := range d.Classes {
-					A[i*d.Classes+j] += scales[slot] * theta[k*d.Classes+i] * theta[(d.Codewords+k)*d.Classes+j]
-				}
-			}
+			factors{Rescaling{d.Classes, d.Codewords}}.add(A, theta, k, scales[slot])
 		}
 		alpha := make([]float64, len(A))
 		for i, a := range A {

@@ -25,7 +25,7 @@ func (e *experiment) populationGradient() (float64, error) {
 	largest, at := 0.0, &probe{model: e.model}
 	for _, p := range e.populations {
 		at.weights = p.weights
-		_, grad := at.gradient(p.asymptotic.theta)
+		_, grad := at.gradient(p.theta)
 		largest = math.Max(largest, floats.Norm(grad, 2))
 	}
 	return largest, at.err
@@ -39,10 +39,7 @@ const lostPart = 0.005
 
 // newRate is the experiment of study rate.
 func newRate(ctx context.Context, s *setup) (*experiment, *problem, error) {
-	p, err := s.problem(s.design(), newRand(s.Seed, 1))
-	if err != nil {
-		return nil, nil, err
-	}
+	p := s.problem(s.design(), newRand(s.Seed, 1))
 	e, err := p.experiment(ctx, p.shifted(choose(s, 4, 12))...)
 	e.sizes, e.count = rateSizes, s.replicates(64, 64)
 	return e, p, err
@@ -85,17 +82,16 @@ func (e *experiment) report(ctx context.Context, r *Report) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	bound, theory := vanishing, "0: the truth is the optimum"
 	if e.disturbed {
-		r.rounding("population-gradient", "‖∇L(θ*)‖ of the population", gradient, 1e-10, "0: θ* is the optimum")
-	} else {
-		r.rounding("population-gradient", "‖∇L(θ*)‖ of the population", gradient, vanishing, "0: the truth is the optimum")
+		bound, theory = 1e-10, "0: θ* is the optimum"
 	}
+	r.rounding("population-gradient", "‖∇L(θ*)‖ of the population", gradient, bound, theory)
 	o, err := e.run(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		o.report(r)
 	}
-	o.report(r)
-	return o, nil
+	return o, err
 }
 
 // report adds the rows of what the replicates gave.
@@ -115,7 +111,7 @@ func (o *outcome) report(r *Report) {
 	}
 	extreme("ratio-greatest", "… largest block", all.Worst)
 	extreme("ratio-least", "… smallest block", all.Best)
-	if e.populations[0].asymptotic.precision != nil {
+	if e.populations[0].precision != nil {
 		r.ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.leftOutOfWald(), "1")
 		r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", all.Wald, 1, 1/1.1, all.leftOutOfWald())
 	}
@@ -157,9 +153,9 @@ func (o *outcome) singleDesignBetaP() (low, high float64) {
 	for s, p := range o.populations {
 		var y []float64
 		for k := range o.target.Blocks() {
-			y = append(y, math.Log(rms(o.blockError[s][last][k], all)))
+			y = append(y, math.Log(rms(o.errors(s, last, k), all)))
 		}
-		b := slope(logs(p.occupancy), y, make([]int, len(y)))
+		b := line(logs(p.occupancy), y)
 		low, high = math.Min(low, b), math.Max(high, b)
 	}
 	return low, high
@@ -171,15 +167,14 @@ func (o *outcome) errorFigure() Figure {
 		Name: "error", Title: "Error of a codeword's factors against its occurrences",
 		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE of M_k = a_k b_kᵀ", LogX: true, LogY: true,
 	}
-	pred, _ := o.predicted()
 	K := o.target.Blocks()
 	for _, k := range slices.Compact([]int{0, K / 3, 2 * K / 3, K - 1}) {
 		curve := Curve{Label: fmt.Sprintf("codeword %d", k), Style: Joined}
 		line := Curve{Label: "sandwich", Style: Prediction}
 		for size, N := range o.sizes {
 			x := float64(N) * o.populations[0].occupancy[k]
-			curve.add(x, rmsEstimate(o.blockError[0][size][k]))
-			line.X, line.Y = append(line.X, x), append(line.Y, pred[0][k]/math.Sqrt(float64(N)))
+			curve.add(x, rmsEstimate(o.errors(0, size, k)))
+			line.X, line.Y = append(line.X, x), append(line.Y, o.populations[0].predicted[k]/math.Sqrt(float64(N)))
 		}
 		if k > 0 {
 			line.Label = ""
@@ -195,13 +190,12 @@ func (o *outcome) ratioFigure() Figure {
 		Name: "ratio", Title: "Observed error over the sandwich's, per codeword and shift",
 		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE / prediction", LogX: true,
 	}
-	pred, _ := o.predicted()
 	last := len(o.sizes) - 1
 	N := float64(o.sizes[last])
 	blocks := Curve{Label: "block"}
 	for s, p := range o.populations {
 		for k := range o.target.Blocks() {
-			blocks.add(N*p.occupancy[k], rmsEstimate(o.blockError[s][last][k]).over(pred[s][k]/math.Sqrt(N)))
+			blocks.add(N*p.occupancy[k], rmsEstimate(o.errors(s, last, k)).over(p.predicted[k]/math.Sqrt(N)))
 		}
 	}
 	f.Curves = []Curve{blocks, powerLaw("theory: 1", 1, 0, blocks.X)}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"calibra/data"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -98,7 +99,10 @@ func TestPropositionsHold(t *testing.T) {
 	}
 	folder := t.TempDir()
 	r.Figures = []Figure{{Name: "line", Curves: []Curve{{Label: "x", X: []float64{1, 2}, Y: []float64{2, 1}}}}}
-	if err := r.Save(folder); err != nil {
+	to := data.NewFolder(folder, Group)
+	defer to.Discard()
+	to.Fail(r.Add(to))
+	if err := to.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"propositions.csv", "propositions-line.csv"} {
@@ -110,6 +114,15 @@ func TestPropositionsHold(t *testing.T) {
 	if err := r.Text(&text); err != nil || strings.Count(text.String(), "pass") != judged(r) {
 		t.Errorf("%v in\n%s", err, &text)
 	}
+}
+
+// Row returns the row of that key.
+func (r *Report) Row(key string) (Row, bool) {
+	i := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Key == key })
+	if i < 0 {
+		return Row{}, false
+	}
+	return r.Rows[i], true
 }
 
 func judged(r *Report) (n int) {

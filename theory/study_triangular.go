@@ -16,39 +16,32 @@ const (
 // triangular is a law for each N, under which the rows of one codeword grow as √N.
 type triangular struct {
 	*problem
-	sizes       []int
-	logN, logNk []float64   // of each size, N_k the rare codeword's rows
-	laws        [][]float64 // of each size, the weights of its law
-	predicted   Curve       // the sandwich's error under it
+	sizes     []int
+	logNk     []float64   // of each size, N_k the rare codeword's rows
+	laws      [][]float64 // of each size, the weights of its law
+	predicted Curve       // the sandwich's error under it
 }
 
 func newTriangular(s *setup) (*triangular, error) {
-	p, err := s.problem(s.small, newRand(s.Seed, 22))
-	if err != nil {
-		return nil, err
-	}
+	p := s.problem(s.small, newRand(s.Seed, 22))
 	x := &triangular{
 		problem: p, sizes: choose(s, []int{1e5, 1e7, 1e9}, []int{1e5, 1e6, 1e7, 1e8, 1e9}),
 		predicted: Curve{Label: "sandwich at each N", Style: Prediction},
 	}
 	for _, N := range x.sizes {
-		of, err := p.population(p.model, p.Table.Multinomial(x.frequencies(N)))
+		// The rare codeword's share falls as 1/√N, the others keep their proportions.
+		frequencies := p.Design.withShare(rareCodeword, rareShare/math.Sqrt(float64(N)))
+		of, err := p.population(p.model, p.Table.Multinomial(frequencies))
 		if err != nil {
 			return nil, err
 		}
 		logNk := math.Log(float64(N) * of.occupancy[rareCodeword])
 		x.laws = append(x.laws, of.weights)
-		x.logN, x.logNk = append(x.logN, math.Log(float64(N))), append(x.logNk, logNk)
+		x.logNk = append(x.logNk, logNk)
 		x.predicted.X = append(x.predicted.X, math.Exp(logNk))
-		x.predicted.Y = append(x.predicted.Y, predictedError(p.target.Jacobian(rareCodeword, p.Theta), of.asymptotic.covariance, N))
+		x.predicted.Y = append(x.predicted.Y, predictedError(p.target.Jacobian(rareCodeword, p.Theta), of.covariance, N))
 	}
 	return x, nil
-}
-
-// frequencies are those of the codewords among N rows: the rare one's share falls as 1/√N, the
-// others keep their proportions.
-func (x *triangular) frequencies(N int) []float64 {
-	return x.Design.withShare(rareCodeword, rareShare/math.Sqrt(float64(N)))
 }
 
 func runTriangular(ctx context.Context, s *setup, r *Report) error {
@@ -61,31 +54,19 @@ func runTriangular(ctx context.Context, s *setup, r *Report) error {
 		law:  func(t trial) []float64 { return x.laws[t.size] },
 		rand: func(t trial) *rand.Rand { return newRand(s.Seed, 23, uint64(t.size), uint64(t.rep)) },
 	}
-	errors := t.table()
-	losses, err := t.run(ctx, x.model, func(model Model, at trial) error {
+	errors, losses, err := t.measure(ctx, x.model, 1, func(model Model, at trial) ([]float64, error) {
 		theta, err := x.fit(model, t.draw(at))
-		if err == nil {
-			errors[at.size][at.rep] = x.target.Distance(rareCodeword, theta, x.Theta)
-		}
-		return err
+		return []float64{x.target.Distance(rareCodeword, theta, x.Theta)}, err
 	})
 	if err != nil {
 		return err
 	}
-	e := bootstrap(len(x.sizes), t.count, newRand(s.Seed, 24), func(pick [][]int) []float64 {
-		y := make([]float64, len(x.sizes))
-		for n := range x.sizes {
-			y[n] = math.Log(rms(errors[n], pick[n]))
-		}
-		group := make([]int, len(x.sizes))
-		return []float64{slope(x.logNk, y, group), slope(x.logN, y, group)}
-	})
-	r.unsettled(named(losses), t.total(), lostPart)
+	r.unsettled(losses, t.total(), lostPart)
 	// What second order adds to the first error changes the slope by it over the range.
 	left := 0.005 + x.second(0)/(x.logNk[len(x.sizes)-1]-x.logNk[0])
-	r.near("slope-nk", "slope of the error of M_k on N_k ∝ √N", e[0], -0.5, left, "−1/2: the codeword's own rows")
-	r.near("slope-n", "slope of the same error on N", e[1], -0.25, left/2, "−1/4")
-	x.tellErrors(r, errors)
+	r.near("slope-nk", "slope of the error of M_k on N_k ∝ √N", t.slopesOn(x.logNk, newRand(s.Seed, 24), errors[0])[0], -0.5, left, "−1/2: the codeword's own rows")
+	r.near("slope-n", "slope of the same error on N", t.slopes(newRand(s.Seed, 24), errors[0])[0], -0.25, left/2, "−1/4")
+	x.tellErrors(r, errors[0])
 	return nil
 }
 

@@ -16,20 +16,17 @@ import (
 )
 
 // pipeline is a synthetic problem for both stages of the paper: slots of features near w of
-// K centres, a linear head on the quantized features, the bilinear map on the head's log p̂.
-// The head's p̂ and the map's posterior are both right in the population: the map's factors
-// are drawn so that the head's score equations hold under the law that they make,
+// K centres, a linear head on the quantized features, the bilinear map on the head's log p̂, which is
+// the one atom of each cell. The head's p̂ and the map's posterior are both right in the population: the
+// map's factors are drawn so that the head's score equations hold under the law that they make,
 //
 //	E[z (q(· | cell) − p̂(· | cell))ᵀ] = 0.
 type pipeline struct {
-	classes, slots, codewords, width int
-
-	cells   []Cell
+	*Truth
+	Rescaling
 	prob    []float64  // of each cell
 	centres *mat.Dense // K×d
 	head    *mat.Dense // (M+1)×C
-	theta   []float64  // the map's factors
-	law     []float64  // cells × C, P(y | cell)
 	reach   float64    // standard deviation at N = 1 of the map's least certain direction
 }
 
@@ -37,50 +34,45 @@ type pipeline struct {
 // least four times that apart, so that every slot finds its own.
 const cloud = 0.25
 
+// pipelineWidth is d of the pipeline.
+const pipelineWidth = 2
+
 func newPipeline(rng *rand.Rand) (*pipeline, error) {
-	p := &pipeline{classes: 3, slots: 3, codewords: 4, width: 2}
-	for _, codes := range sequences(p.codewords, p.slots) {
-		p.cells = append(p.cells, Cell{Codes: codes, Occurrences: newCell(slices.Sorted(slices.Values(codes))).Occurrences})
-	}
-	frequency := Design{Codewords: p.codewords, Decades: 0.5}.Frequencies(0)
-	p.prob = make([]float64, len(p.cells))
-	for v, cell := range p.cells {
-		p.prob[v] = 1
+	d := Design{Classes: 3, Slots: 3, Codewords: 4, Atoms: 1, Decades: 0.5, Identity: 1}
+	p := &pipeline{Rescaling: Rescaling{d.Classes, d.Codewords}, centres: mat.NewDense(d.Codewords, pipelineWidth, nil)}
+	frequency := d.Frequencies(0)
+	cells := sequenced(d.Codewords, d.Slots)
+	for _, cell := range cells {
+		prob := 1.0
 		for _, k := range cell.Codes {
-			p.prob[v] *= frequency[k]
+			prob *= frequency[k]
 		}
+		p.prob = append(p.prob, prob)
 	}
-	p.centres = mat.NewDense(p.codewords, p.width, nil)
 	for k, corner := range [][]float64{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}} {
 		p.centres.SetRow(k, []float64{corner[0] + 0.4*rng.NormFloat64()*cloud, corner[1] + 0.4*rng.NormFloat64()*cloud})
 	}
-	m := p.slots*p.width + 1
-	p.head = mat.NewDense(m, p.classes, nil)
+	p.head = mat.NewDense(d.Slots*pipelineWidth+1, d.Classes, nil)
 	p.head.Apply(func(_, _ int, _ float64) float64 { return 0.6 * rng.NormFloat64() }, p.head)
-	start := math.Sqrt(math.Log(math.Expm1(1)) / float64(p.slots))
-	p.theta = make([]float64, 2*p.codewords*p.classes)
-	for i := range p.theta {
-		p.theta[i] = start + 0.4*rng.NormFloat64()
+	start, theta := publishedStart(d.Slots), make([]float64, 2*d.Codewords*d.Classes)
+	for i := range theta {
+		theta[i] = start + 0.4*rng.NormFloat64()
 	}
-	if err := p.balanceHead(); err != nil {
+	p.Truth = &Truth{Design: d, Theta: theta, Label: make([]float64, len(cells)*d.Classes), Table: &Table{
+		Classes: d.Classes, Codewords: d.Codewords, Atoms: 1, Cells: cells,
+	}}
+	z := p.quantized(p.centres)
+	p.Table = p.seen(logHead(p.head, z))
+	model := newBilinear(p.Table, 1)
+	if err := p.balanceHead(model, z); err != nil {
 		return nil, err
 	}
-	byHand := newBilinear(p.table(logHead(p.head, p.quantized(p.centres))), 1)
-	at, err := newAsymptotics(byHand, Rescaling{p.classes, p.codewords}, p.theta, p.population())
+	of, err := p.populationAt(p.Theta, p.prob, model, p.Rescaling)
 	if err != nil {
 		return nil, err
 	}
-	p.reach = math.Sqrt(operatorNorm(at.covariance))
+	p.reach = math.Sqrt(operatorNorm(of.covariance))
 	return p, nil
-}
-
-// population is the law of (cell, label).
-func (p *pipeline) population() []float64 {
-	weights := make([]float64, len(p.law))
-	for i, q := range p.law {
-		weights[i] = p.prob[i/p.classes] * q
-	}
-	return weights
 }
 
 // pipelineDraws is from how many draws the best identified problem is taken: of a poor one most
@@ -89,10 +81,10 @@ const pipelineDraws = 8
 
 // quantized is z of each cell, cells × M.
 func (p *pipeline) quantized(centres *mat.Dense) *mat.Dense {
-	z := mat.NewDense(len(p.cells), p.slots*p.width, nil)
-	for v, cell := range p.cells {
+	z := mat.NewDense(len(p.Table.Cells), p.Design.Slots*pipelineWidth, nil)
+	for v, cell := range p.Table.Cells {
 		for i, k := range cell.Codes {
-			copy(z.RawRowView(v)[i*p.width:], centres.RawRowView(k))
+			copy(z.RawRowView(v)[i*pipelineWidth:], centres.RawRowView(k))
 		}
 	}
 	return z
@@ -112,94 +104,65 @@ func logHead(head, z *mat.Dense) *mat.Dense {
 	return out
 }
 
-// table is the finite support that the map sees under log p̂: one atom in each cell.
-func (p *pipeline) table(logp *mat.Dense) *Table {
-	return &Table{Classes: p.classes, Codewords: p.codewords, Atoms: 1, Cells: p.cells, LogP: mat.DenseCopyOf(logp).RawMatrix().Data}
+// seen is the finite support that the map sees under log p̂.
+func (p *pipeline) seen(logp *mat.Dense) *Table {
+	t := *p.Table
+	t.LogP = logp.RawMatrix().Data
+	return &t
 }
 
 // headEquations are E[z (q − p̂)_j], which are 0 where the head is right under the map's law, and their
-// derivative in θ, as ∂q/∂θ = −q ∇ℓ.
-type headEquations struct {
-	*pipeline
-	model    *bilinear
-	z, logp  *mat.Dense
-	values   []float64
-	jacobian *mat.Dense
-}
-
-func (p *pipeline) headEquations() *headEquations {
-	z := p.quantized(p.centres)
-	logp := logHead(p.head, z)
-	n := (p.slots*p.width + 1) * (p.classes - 1)
-	return &headEquations{
-		pipeline: p, model: newBilinear(p.table(logp), 1), z: z, logp: logp,
-		values: make([]float64, n), jacobian: mat.NewDense(n, len(p.theta), nil),
+// derivative in θ, as ∂q/∂θ = −q ∇ℓ. It sets the law to its logarithm.
+func (p *pipeline) headEquations(model *bilinear, z *mat.Dense) (values []float64, jacobian *mat.Dense, err error) {
+	C, m := p.Design.Classes, p.Design.Slots*pipelineWidth+1
+	values, jacobian = make([]float64, m*(C-1)), mat.NewDense(m*(C-1), len(p.Theta), nil)
+	if err := model.LogProbs(p.Label, p.Theta); err != nil {
+		return nil, nil, err
 	}
-}
-
-// evaluate computes both at theta, where it sets the law to its logarithm.
-func (h *headEquations) evaluate() error {
-	if err := h.model.LogProbs(h.law, h.theta); err != nil {
-		return err
-	}
-	clear(h.values)
-	h.jacobian.Zero()
-	m, score := h.slots*h.width+1, make([]float64, len(h.theta))
-	for v := range h.cells {
-		for j := range h.classes - 1 {
-			q := math.Exp(h.law[v*h.classes+j])
-			if err := h.model.Score(score, h.theta, v*h.classes+j); err != nil {
-				return err
+	score := make([]float64, len(p.Theta))
+	for v := range p.Table.Cells {
+		for j := range C - 1 {
+			q := math.Exp(p.Label[v*C+j])
+			if err := model.Score(score, p.Theta, v*C+j); err != nil {
+				return nil, nil, err
 			}
 			for i := range m {
-				weight := h.prob[v]
+				weight := p.prob[v]
 				if i < m-1 {
-					weight *= h.z.At(v, i)
+					weight *= z.At(v, i)
 				}
-				h.values[j*m+i] += weight * (q - math.Exp(h.logp.At(v, j)))
-				floats.AddScaled(h.jacobian.RawRowView(j*m+i), -weight*q, score)
+				values[j*m+i] += weight * (q - math.Exp(p.Table.LogP[v*C+j]))
+				floats.AddScaled(jacobian.RawRowView(j*m+i), -weight*q, score)
 			}
 		}
 	}
-	return nil
+	return values, jacobian, nil
 }
 
-// step is Newton's of least norm, no longer than 0.3.
-func (h *headEquations) step() ([]float64, error) {
-	var gram mat.Dense
-	gram.Mul(h.jacobian, h.jacobian.T())
-	var weights, step mat.VecDense
-	if err := weights.SolveVec(&gram, mat.NewVecDense(len(h.values), h.values)); err != nil {
-		return nil, fmt.Errorf("theory: the two stages' law: %w", err)
-	}
-	step.MulVec(h.jacobian.T(), &weights)
-	if length := mat.Norm(&step, 2); length > 0.3 {
-		step.ScaleVec(0.3/length, &step)
-	}
-	return step.RawVector().Data, nil
-}
-
-// balanceHead moves theta, by least-norm Newton steps, to where the head's score equations
-// hold, and sets the law.
-func (p *pipeline) balanceHead() error {
-	p.law = make([]float64, len(p.cells)*p.classes)
-	equations := p.headEquations()
+// balanceHead moves θ, by Newton steps of least norm, no longer than 0.3, to where the head's score
+// equations hold, and sets the law.
+func (p *pipeline) balanceHead(model *bilinear, z *mat.Dense) error {
 	for range 50 {
-		if err := equations.evaluate(); err != nil {
-			return err
-		}
-		if floats.Norm(equations.values, 2) < 1e-14 {
-			for i, l := range p.law {
-				p.law[i] = math.Exp(l)
-			}
-			Rescaling{p.classes, p.codewords}.Fix(p.theta, nil)
-			return nil
-		}
-		step, err := equations.step()
+		values, jacobian, err := p.headEquations(model, z)
 		if err != nil {
 			return err
 		}
-		floats.Sub(p.theta, step)
+		if floats.Norm(values, 2) < 1e-14 {
+			exps(p.Label)
+			p.Fix(p.Theta, nil)
+			return nil
+		}
+		var gram mat.Dense
+		gram.Mul(jacobian, jacobian.T())
+		var weights, step mat.VecDense
+		if err := weights.SolveVec(&gram, mat.NewVecDense(len(values), values)); err != nil {
+			return fmt.Errorf("theory: the two stages' law: %w", err)
+		}
+		step.MulVec(jacobian.T(), &weights)
+		if length := mat.Norm(&step, 2); length > 0.3 {
+			step.ScaleVec(0.3/length, &step)
+		}
+		floats.Sub(p.Theta, step.RawVector().Data)
 	}
 	return errors.New("theory: no map near the start makes the head right; take another seed")
 }
@@ -277,71 +240,87 @@ func (s stages) String() string {
 	return [...]string{"map alone", "head and map", "codebook, head and map"}[s]
 }
 
-// coverages are parts of the posteriors whose interval holds the truth.
-type coverages struct {
-	alone, both float64 // of the map's intervals, of those of both stages
-	// expected is what the map's intervals should hold by the variances v alone and of both
+// The numbers of a refit: parts of the posteriors whose interval holds the truth.
+const (
+	aloneHolds = iota // the map's interval
+	bothHold          // that of both stages
+	// aloneExpected is what the map's intervals should hold by the variances v alone and of both
 	// stages: 2Φ(z √(v_alone/v_both)) − 1. Both fall as 1/N, so that it does not depend on N.
-	expected float64
-}
+	aloneExpected
+	refitNumbers
+)
 
 // refit fits what is to be fitted to counts of rows and says how many posteriors the intervals
 // hold.
-func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rng *rand.Rand) (held coverages, err error) {
+func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rng *rand.Rand) ([]float64, error) {
 	centres, head := p.centres, p.head
-	C := p.classes
 	if which == allOfThem {
 		centres = p.refitCodebook(counts, rng)
 	}
 	z := p.quantized(centres)
 	if which != mapAlone {
-		if head, err = fitHead(z, counts, C); err != nil {
-			return held, err
+		var err error
+		if head, err = fitHead(z, counts, p.Design.Classes); err != nil {
+			return nil, err
 		}
 	}
-	logp := logHead(head, z)
-	table := p.table(logp)
-	weights := append([]float64(nil), counts...)
-	floats.Scale(1/floats.Sum(counts), weights)
-	theta := append([]float64(nil), p.theta...)
-	if err := minimize(newBilinear(table, 1), Rescaling{C, p.codewords}, theta, weights); err != nil {
-		return held, err
+	table := p.seen(logHead(head, z))
+	weights, theta := slices.Clone(counts), slices.Clone(p.Theta)
+	floats.Scale(1/floats.Sum(weights), weights)
+	if err := minimize(newBilinear(table, 1), p.Rescaling, theta, weights); err != nil {
+		return nil, err
 	}
-	return p.held(ctx, theta, counts, logp, z)
+	return p.held(ctx, theta, counts, table, z)
 }
 
-// held says how many posteriors hold the truth, of a map theta that was fitted to counts of rows on
-// the head's log p̂ of quantized features z.
-func (p *pipeline) held(ctx context.Context, theta, counts []float64, logp, z *mat.Dense) (held coverages, err error) {
-	alone, both, err := p.intervals(ctx, theta, counts, logp, z)
+// held says how many posteriors hold the truth, of a map theta that was fitted to counts of rows of a
+// table, the head's on quantized features z.
+func (p *pipeline) held(ctx context.Context, theta, counts []float64, table *Table, z *mat.Dense) ([]float64, error) {
+	alone, both, err := intervalsOfStages(ctx, theta, counts, table, z)
 	if err != nil {
-		return held, err
+		return nil, err
 	}
-	reach := distuv.UnitNormal.Quantile(0.5 + intervalLevel/2)
-	for v := range p.cells {
-		for j := range p.classes {
-			weight, q := p.prob[v]/float64(p.classes), p.law[v*p.classes+j]
-			if alone.hold(v, j, q) {
-				held.alone += weight
-			}
-			if both.hold(v, j, q) {
-				held.both += weight
-			}
-			part := alone.length(v, j) / both.length(v, j)
-			if math.IsNaN(part) { // both reach 0 or 1 within rounding
-				part = 1
-			}
-			held.expected += weight * (2*distuv.UnitNormal.CDF(reach*part) - 1)
+	held, reach := make([]float64, refitNumbers), distuv.UnitNormal.Quantile(0.5+intervalLevel/2)
+	for i, q := range p.Label {
+		v, j := i/p.Design.Classes, i%p.Design.Classes
+		weight := p.prob[v] / float64(p.Design.Classes)
+		if alone.hold(v, j, q) {
+			held[aloneHolds] += weight
 		}
+		if both.hold(v, j, q) {
+			held[bothHold] += weight
+		}
+		part := alone.length(v, j) / both.length(v, j)
+		if math.IsNaN(part) { // both reach 0 or 1 within rounding
+			part = 1
+		}
+		held[aloneExpected] += weight * (2*distuv.UnitNormal.CDF(reach*part) - 1)
 	}
 	return held, nil
 }
 
-// posteriorIntervals are those of each cell and class.
-type posteriorIntervals struct{ lower, upper *mat.Dense }
-
-func (x posteriorIntervals) hold(v, j int, q float64) bool {
-	return x.lower.At(v, j) <= q && q <= x.upper.At(v, j)
+// intervalsOfStages are those of the map alone, and of both stages.
+func intervalsOfStages(ctx context.Context, theta, counts []float64, table *Table, z *mat.Dense) (alone, both posteriorIntervals, err error) {
+	sizes, rows := table.sizes(), table.observed()
+	_, sizes.Features = z.Dims()
+	rows.Counts = counts
+	one, weights, err := sandwichOf(ctx, sizes, theta, rows)
+	if err != nil {
+		return alone, both, err
+	}
+	zRows := mat.NewDense(len(rows.Labels), sizes.Features, nil)
+	for i := range rows.Labels {
+		zRows.SetRow(i, z.RawRowView(i/table.Classes))
+	}
+	two, err := layers.NewTwoStage(ctx, weights, rows, zRows, sizes, 0, 0)
+	if err != nil {
+		return alone, both, err
+	}
+	if alone.lower, alone.upper, err = one.Intervals(ctx, table.view(1), intervalLevel); err != nil {
+		return alone, both, err
+	}
+	both.lower, both.upper, err = two.Intervals(ctx, table.view(1), z, intervalLevel)
+	return alone, both, err
 }
 
 // length is in logits.
@@ -349,51 +328,14 @@ func (x posteriorIntervals) length(v, j int) float64 {
 	return logit(x.upper.At(v, j)) - logit(x.lower.At(v, j))
 }
 
-// intervals are those of the map alone, and of both stages.
-func (p *pipeline) intervals(ctx context.Context, theta, counts []float64, logp, z *mat.Dense) (alone, both posteriorIntervals, err error) {
-	table := p.table(logp)
-	sizes := table.sizes()
-	sizes.Features = p.slots * p.width
-	weights, err := bilinearWeights(theta, sizes)
-	if err != nil {
-		return alone, both, err
-	}
-	rows, view := table.observed(), table.view(1)
-	rows.Counts = counts
-	zRows := mat.NewDense(len(rows.Labels), sizes.Features, nil)
-	for i := range rows.Labels {
-		zRows.SetRow(i, z.RawRowView(i/p.classes))
-	}
-	one, err := layers.NewSandwich(ctx, weights, rows, sizes, 0)
-	if err != nil {
-		return alone, both, err
-	}
-	two, err := layers.NewTwoStage(ctx, weights, rows, zRows, sizes, 0, 0)
-	if err != nil {
-		return alone, both, err
-	}
-	if alone.lower, alone.upper, err = one.Intervals(ctx, view, intervalLevel); err != nil {
-		return alone, both, err
-	}
-	both.lower, both.upper, err = two.Intervals(ctx, view, z, intervalLevel)
-	return alone, both, err
-}
-
 func logit(q float64) float64 { return math.Log(q) - math.Log1p(-q) }
 
 // refitCodebook is the mean of the slots that found each centre, in a sample with these
 // counts of cells: by the law of means of uniform clouds of many slots.
 func (p *pipeline) refitCodebook(counts []float64, rng *rand.Rand) *mat.Dense {
-	occurrences := make([]float64, p.codewords)
-	for v, cell := range p.cells {
-		rows := floats.Sum(counts[v*p.classes : (v+1)*p.classes])
-		for _, k := range cell.Codes {
-			occurrences[k] += rows
-		}
-	}
 	centres := mat.DenseCopyOf(p.centres)
-	for k, n := range occurrences {
-		for i := range p.width {
+	for k, n := range p.Table.Occupancy(p.Table.ofCells(counts)) {
+		for i := range pipelineWidth {
 			// A mean of n uniform numbers on ±cloud has variance cloud²/3n and is normal for
 			// the hundred and more that there are.
 			centres.Set(k, i, centres.At(k, i)+cloud/math.Sqrt(3*math.Max(n, 1))*rng.NormFloat64())
@@ -428,81 +370,68 @@ func bestPipeline(rng func(try uint64) *rand.Rand) (best *pipeline, err error) {
 		p, failed := newPipeline(rng(try))
 		if failed != nil { // no map near the start makes the head right
 			err = failed
-			continue
-		}
-		if found++; best == nil || p.reach < best.reach {
+		} else if found++; best == nil || p.reach < best.reach {
 			best = p
 		}
 	}
-	if best == nil {
-		return nil, err
+	if best != nil {
+		err = nil
 	}
-	return best, nil
+	return best, err
 }
 
 // stageSamples are what refits of some stages to samples of N rows gave.
 type stageSamples struct {
 	which stages
 	N     int
-	held  []coverages
-	lost  []string // the samples without a fit
+	held  [][]float64 // of each number, those of the samples
+	lost  []string    // the samples without a fit
 }
 
 // draw refits the stages to all samples of a size.
 func (t *twoStage) draw(ctx context.Context, which stages, size int) (*stageSamples, error) {
 	samples := &trials{
 		setup: t.setup, what: which.String(), sizes: t.sizes[size : size+1], count: len(t.pipelines) * t.each,
-		law:  func(x trial) []float64 { return t.pipelines[x.rep/t.each].population() },
+		law: func(x trial) []float64 {
+			p := t.pipelines[x.rep/t.each]
+			return p.Weights(p.prob)
+		},
 		rand: func(x trial) *rand.Rand { return newRand(t.Seed, 51, uint64(which), uint64(size), uint64(x.rep)) },
 	}
-	all := make([]coverages, samples.count)
-	losses, err := samples.each(ctx, func(x trial) (err error) {
+	tables, losses, err := samples.measure(ctx, nil, refitNumbers, func(_ Model, x trial) ([]float64, error) {
 		counts := samples.draw(x)
-		floats.Scale(float64(x.rows), counts)
-		for j := range counts {
-			counts[j] = math.Round(counts[j])
+		for j, share := range counts {
+			counts[j] = math.Round(float64(x.rows) * share)
 		}
-		all[x.rep], err = t.pipelines[x.rep/t.each].refit(ctx, which, counts, x.rng)
+		held, err := t.pipelines[x.rep/t.each].refit(ctx, which, counts, x.rng)
 		if err != nil && ctx.Err() == nil {
-			return lost{err}
+			err = lost{err}
 		}
-		return err
+		return held, err
 	})
-	out := &stageSamples{which: which, N: t.sizes[size]}
-	for i, where := range losses {
-		if where == "" {
-			out.held = append(out.held, all[i])
-		}
+	out := &stageSamples{which: which, N: t.sizes[size], lost: losses}
+	for _, of := range tables {
+		out.held = append(out.held, slices.DeleteFunc(of[0], math.IsNaN))
 	}
-	out.lost = named(losses)
 	return out, err
 }
 
-// coverage is the estimate of one of the parts.
-func (x *stageSamples) coverage(of func(coverages) float64) Estimate {
-	values := make([]float64, len(x.held))
-	for i, held := range x.held {
-		values[i] = of(held)
-	}
-	return meanEstimate(values)
-}
-
-// report adds the rows of the samples, and their points to the curves by label.
-func (x *stageSamples) report(r *Report, curve func(label string) *Curve) {
-	key, total := fmt.Sprintf("%d-%d", x.which, x.N), len(x.held)+len(x.lost)
+// report adds the rows of the samples, and their points to the figure.
+func (x *stageSamples) report(r *Report, f *Figure) {
+	key, total := fmt.Sprintf("%d-%d", x.which, x.N), len(x.held[0])+len(x.lost)
 	r.rare("unsettled-"+key, fmt.Sprintf("%s, N = %d: samples of %d without a fit", x.which, x.N, total), x.lost, total, smallSamplesLost, "few")
-	if len(x.held) < 2 {
+	if len(x.held[0]) < 2 {
 		return
 	}
 	for _, of := range []struct {
 		key, name string
 		right     stages // what is fitted where the intervals should hold
-		part      func(coverages) float64
+		number    int
 	}{
-		{key: "before", name: "intervals of the map", right: mapAlone, part: func(c coverages) float64 { return c.alone }},
-		{key: "after", name: "intervals of both stages", right: headAndMap, part: func(c coverages) float64 { return c.both }},
+		{key: "before", name: "intervals of the map", right: mapAlone, number: aloneHolds},
+		{key: "after", name: "intervals of both stages", right: headAndMap, number: bothHold},
 	} {
-		e := x.coverage(of.part)
+		e := meanEstimate(x.held[of.number])
 		quantity := fmt.Sprintf("coverage when %s are fitted, %s, N = %d", x.which, of.name, x.N)
 		if x.which == mapAlone {
 			quantity = fmt.Sprintf("coverage when the map alone is fitted, %s, N = %d", of.name, x.N)
@@ -512,11 +441,13 @@ func (x *stageSamples) report(r *Report, curve func(label string) *Curve) {
 		} else {
 			r.record(of.key+"-"+key, quantity, e, short(intervalLevel))
 		}
-		curve(fmt.Sprintf("%s fitted, %s", x.which, of.name)).add(float64(x.N), e)
+		if x.which != mapAlone || of.right == mapAlone {
+			f.curve(fmt.Sprintf("%s fitted, %s", x.which, of.name)).add(float64(x.N), e)
+		}
 	}
 	if x.which == headAndMap {
 		r.record("expected-"+key, fmt.Sprintf("what the variances of one and of both stages let expect of the map's intervals, N = %d", x.N),
-			x.coverage(func(c coverages) float64 { return c.expected }), "the same for every N: both variances fall as 1/N")
+			meanEstimate(x.held[aloneExpected]), "the same for every N: both variances fall as 1/N")
 	}
 }
 
@@ -526,29 +457,14 @@ func runTwoStage(ctx context.Context, s *setup, r *Report) error {
 		return err
 	}
 	r.record("replicates", "samples of each coverage", exact(float64(len(t.pipelines)*t.each)), fmt.Sprintf("%d problems", len(t.pipelines)))
-	curves := map[string]*Curve{}
-	curve := func(label string) *Curve {
-		if curves[label] == nil {
-			curves[label] = &Curve{Label: label, Style: Joined}
-		}
-		return curves[label]
-	}
+	f := Figure{Name: "coverage", Title: "Coverage of 90 % intervals when stage 1 is fitted too", XLabel: "N, calibration rows", YLabel: "coverage of the posteriors", LogX: true}
 	for which := range stageChoices {
 		for size := range t.sizes {
 			samples, err := t.draw(ctx, which, size)
 			if err != nil {
 				return err
 			}
-			samples.report(r, curve)
-		}
-	}
-	f := Figure{Name: "coverage", Title: "Coverage of 90 % intervals when stage 1 is fitted too", XLabel: "N, calibration rows", YLabel: "coverage of the posteriors", LogX: true}
-	for _, label := range []string{
-		"map alone fitted, intervals of the map", "head and map fitted, intervals of the map", "head and map fitted, intervals of both stages",
-		"codebook, head and map fitted, intervals of the map", "codebook, head and map fitted, intervals of both stages",
-	} {
-		if c := curves[label]; c != nil {
-			f.Curves = append(f.Curves, *c)
+			samples.report(r, &f)
 		}
 	}
 	f.Curves = append(f.Curves, powerLaw("nominal", intervalLevel, 0, []float64{float64(t.sizes[0]), float64(t.sizes[2])}))

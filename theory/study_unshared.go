@@ -26,10 +26,7 @@ const leastRows = 20
 var rareRows = Band{50, 300}
 
 func runUnshared(ctx context.Context, s *setup, r *Report) error {
-	p, err := s.problem(choose(s, Fast(), Full()), newRand(s.Seed, 16))
-	if err != nil {
-		return err
-	}
+	p := s.problem(choose(s, Fast(), Full()), newRand(s.Seed, 16))
 	cellProb := p.law(0)
 	c := &comparison{problem: p, cellProb: cellProb, population: p.Weights(cellProb)}
 	c.effective = effectiveCount(p.Table, p.Table.Occupancy(cellProb))
@@ -120,12 +117,6 @@ type comparison struct {
 	count      int       // of replicates
 }
 
-// comparer is one goroutine's models.
-type comparer struct {
-	shared Model
-	free   []Model // per cell
-}
-
 // ofCell is the model of cell v's own map.
 func (c *comparison) ofCell(v int) Model { return c.free(c.Table.cell(v), c.Design.Identity) }
 
@@ -152,39 +143,25 @@ func (c *comparison) curvatures() ([]float64, error) {
 	return curvature, nil
 }
 
-// comparer is a goroutine's models.
-func (c *comparison) comparer() (*comparer, error) {
-	shared, err := c.trained(c.Table, c.Design.Identity)
-	if err != nil {
-		return nil, err
-	}
-	w := &comparer{shared: shared}
-	for v := range c.Table.Cells {
-		w.free = append(w.free, c.ofCell(v))
-	}
-	return w, nil
-}
-
 // run returns KL(true ‖ fitted) of the given cells and every replicate, unshared and shared,
 // and the fits that reached no minimum. A cell with fewer than leastRows rows has unshared
 // KL −1: it is not fitted.
 func (c *comparison) run(ctx context.Context, N int, cells []int) (unshared, shared [][]float64, lost []string, err error) {
 	t := c.Table
-	unshared, shared = grid(len(t.Cells), c.count), grid(len(t.Cells), c.count)
+	unshared, shared = unmeasured(len(t.Cells), c.count), unmeasured(len(t.Cells), c.count)
 	size := t.Atoms * t.Classes
-	missing := make([][]string, c.count)
-	err = forEach(ctx, c.count, c.comparer, func(w *comparer, rep int) error {
+	missing, err := each(ctx, c.count, c.model, func(model Model, rep int) (missing []string, err error) {
 		sample := c.sample(c.population, N, newRand(c.Seed, 19, uint64(N), uint64(rep)))
 		where := fmt.Sprintf("seed %d, N = %d, replicate %d", c.Seed, N, rep)
-		theta := slices.Clone(c.Theta)
 		// Where a maximum lies at infinity, as with few rows, the point where the descent
 		// stops is the estimate, as it would be in practice.
-		if minimize(w.shared, c.gauge, theta, sample) != nil {
-			missing[rep] = append(missing[rep], where+", shared factors")
+		theta, err := c.fit(model, sample)
+		if err != nil {
+			missing = append(missing, where+", shared factors")
 		}
 		logq, own := make([]float64, len(sample)), make([]float64, size)
-		if err := w.shared.LogProbs(logq, theta); err != nil {
-			return err
+		if err := model.LogProbs(logq, theta); err != nil {
+			return nil, err
 		}
 		for _, v := range cells {
 			law := c.Label[v*size : (v+1)*size]
@@ -193,16 +170,16 @@ func (c *comparison) run(ctx context.Context, N int, cells []int) (unshared, sha
 				unshared[v][rep] = -1
 				continue
 			}
-			A := c.logits(v)
-			if minimize(w.free[v], NullSpace{}, A, c.within(sample, v)) != nil {
-				missing[rep] = append(missing[rep], fmt.Sprintf("%s, cell %d", where, v))
+			free, A := c.ofCell(v), c.logits(v)
+			if minimize(free, NullSpace{}, A, c.within(sample, v)) != nil {
+				missing = append(missing, fmt.Sprintf("%s, cell %d", where, v))
 			}
-			if err := w.free[v].LogProbs(own, A); err != nil {
-				return err
+			if err := free.LogProbs(own, A); err != nil {
+				return nil, err
 			}
 			unshared[v][rep] = cellKL(law, own, t.Atoms)
 		}
-		return nil
+		return missing, nil
 	})
 	return unshared, shared, slices.Concat(missing...), err
 }

@@ -46,24 +46,14 @@ type lost struct{ error }
 // draw is a trial's sample: the share of each entry of the law.
 func (t *trials) draw(x trial) []float64 { return t.sample(t.law(x), x.rows, x.rng) }
 
-// run hands each trial to do, with a model of its own, on all cores. It names those that
-// do lost, or whose descent did not settle, and leaves "" for the others.
-func (t *trials) run(ctx context.Context, model Model, do func(model Model, x trial) error) (losses []string, err error) {
-	return runTrials(ctx, t, model.fork, do)
-}
-
-// each is run where no model is fitted.
-func (t *trials) each(ctx context.Context, do func(x trial) error) (losses []string, err error) {
-	return runTrials(ctx, t, func() (int, error) { return 0, nil }, func(_ int, x trial) error { return do(x) })
-}
-
-// runTrials is run with workers of any kind.
-func runTrials[W any](ctx context.Context, t *trials, newWorker func() (W, error), do func(worker W, x trial) error) (losses []string, err error) {
+// runTrials gives what do makes of each trial, with a fork of the model, if there is one, on all cores. It
+// names the trials that do lost, or whose descent did not settle.
+func runTrials[T any](ctx context.Context, t *trials, model Model, do func(model Model, x trial) (T, error)) (results []T, losses []string, err error) {
 	losses = make([]string, t.total())
-	err = forEach(ctx, t.total(), newWorker, func(worker W, i int) error {
+	results, err = each(ctx, t.total(), model, func(model Model, i int) (T, error) {
 		x := trial{law: i / (len(t.sizes) * t.count), size: i / t.count % len(t.sizes), rep: i % t.count}
 		x.rows, x.rng = t.sizes[x.size], t.rand(x)
-		err := do(worker, x)
+		result, err := do(model, x)
 		switch {
 		case err == nil:
 		case errors.As(err, new(lost)):
@@ -71,11 +61,33 @@ func runTrials[W any](ctx context.Context, t *trials, newWorker func() (W, error
 		case errors.As(err, new(*UnsettledError)):
 			losses[i] = t.name(x)
 		default:
-			return fmt.Errorf("theory: %s: %w", t.name(x), err)
+			return result, fmt.Errorf("theory: %s: %w", t.name(x), err)
 		}
-		return nil
+		return result, nil
 	})
-	return losses, err
+	return results, slices.DeleteFunc(losses, func(where string) bool { return where == "" }), err
+}
+
+// measure gives a table of each number that do makes of the trials of one law, by size and replicate. Trials
+// that are lost are NaN in it: they count for nothing.
+func (t *trials) measure(ctx context.Context, model Model, numbers int, do func(model Model, x trial) ([]float64, error)) (tables [][][]float64, losses []string, err error) {
+	found, losses, err := runTrials(ctx, t, model, func(model Model, x trial) ([]float64, error) {
+		of, err := do(model, x)
+		if err != nil {
+			return nil, err
+		}
+		return of, nil
+	})
+	tables = make([][][]float64, numbers)
+	for n := range tables {
+		tables[n] = unmeasured(len(t.sizes), t.count)
+		for i, of := range found {
+			if of != nil {
+				tables[n][i/t.count][i%t.count] = of[n]
+			}
+		}
+	}
+	return tables, losses, err
 }
 
 // name says which trial it is.
@@ -90,32 +102,34 @@ func (t *trials) name(x trial) string {
 	return fmt.Sprintf("seed %d, %sN = %d, replicate %d", t.Seed, what, x.rows, x.rep)
 }
 
-// table is a number for each size and replicate, NaN until a trial gives it: those that are lost
-// count for nothing.
-func (t *trials) table() [][]float64 { return unmeasured(len(t.sizes), t.count) }
-
 // unmeasured is a grid of NaN.
 func unmeasured(n, m int) [][]float64 {
-	values := grid(n, m)
-	for _, of := range values {
-		for i := range of {
-			of[i] = math.NaN()
-		}
+	values := make([][]float64, n)
+	for i := range values {
+		values[i] = slices.Repeat([]float64{math.NaN()}, m)
 	}
 	return values
 }
 
 // slopes are those of the root mean squares of tables on N, log on log, by the bootstrap.
 func (t *trials) slopes(rng *rand.Rand, tables ...[][]float64) []Estimate {
+	var logN []float64
+	for _, N := range t.sizes {
+		logN = append(logN, math.Log(float64(N)))
+	}
+	return t.slopesOn(logN, rng, tables...)
+}
+
+// slopesOn are those on a number x of each size.
+func (t *trials) slopesOn(x []float64, rng *rand.Rand, tables ...[][]float64) []Estimate {
 	return bootstrap(len(t.sizes), t.count, rng, func(pick [][]int) []float64 {
 		slopes := make([]float64, len(tables))
 		for i, values := range tables {
-			var x, y []float64
-			for size, N := range t.sizes {
-				x = append(x, math.Log(float64(N)))
+			var y []float64
+			for size := range t.sizes {
 				y = append(y, math.Log(rms(values[size], pick[size])))
 			}
-			slopes[i] = slope(x, y, make([]int, len(x)))
+			slopes[i] = line(x, y)
 		}
 		return slopes
 	})

@@ -46,6 +46,9 @@ func drawFactors(d Design, rng *rand.Rand) []float64 {
 	return theta
 }
 
+// publishedStart is every entry of the published start, √(softplus⁻¹(1)/w), so that α ≈ 1; noise comes on top.
+func publishedStart(slots int) float64 { return math.Sqrt(math.Log(math.Expm1(1)) / float64(slots)) }
+
 // labelLaw returns P(y = j | cell, atom) ∝ Dir(p̂; α_{·j})·p̂_j^δ under a uniform
 // prior. It is written from the Dirichlet density (gonum's), not from the
 // calibrator's score, so that a mistake in the latter cannot hide in the data.
