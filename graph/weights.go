@@ -35,8 +35,13 @@ func (w *Weights) Add(name string, values []float64, shape ...int) {
 	if n := tensor.Shape(shape).TotalSize(); n != len(values) {
 		panic(fmt.Sprintf("graph: weight %q of shape %v is given %d values", name, shape, len(values)))
 	}
+	w.put(name, Tensor(w.dtype, values, shape...), false)
+}
+
+// put appends a tensor that is not there yet.
+func (w *Weights) put(name string, t *tensor.Dense, state bool) {
 	w.names = append(w.names, name)
-	w.tensors[name] = Tensor(w.dtype, values, shape...)
+	w.tensors[name], w.state[name] = t, state
 }
 
 // AddState appends a weight without a gradient. It panics as Add does.
@@ -121,9 +126,7 @@ func (w *Weights) Join(others ...*Weights) *Weights {
 			if w.Has(name) || o.dtype != w.dtype {
 				panic(fmt.Sprintf("graph: weight %q cannot be joined", name))
 			}
-			w.names = append(w.names, name)
-			w.tensors[name] = o.tensors[name]
-			w.state[name] = o.state[name]
+			w.put(name, o.tensors[name], o.state[name])
 		}
 	}
 	return w
@@ -175,9 +178,7 @@ func (w *Weights) Split(in func(name string) bool) (yes, no *Weights) {
 		if in(name) {
 			part = yes
 		}
-		part.names = append(part.names, name)
-		part.tensors[name] = w.tensors[name]
-		part.state[name] = w.state[name]
+		part.put(name, w.tensors[name], w.state[name])
 	}
 	return yes, no
 }

@@ -27,8 +27,7 @@ func (squareplus) Shape(in []tensor.Shape) (tensor.Shape, error) { return op.Sam
 func (squareplus) Run(out gorgonia.Value, in []gorgonia.Value)   { apply(out, in, squareplusOf) }
 func (squareplus) WRT() []bool                                   { return []bool{true} }
 func (squareplus) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	var c op.Grads
-	return gorgonia.Nodes{c.Apply(op.New(squareplusGrad{}), in[0], g)}, c.Err
+	return gorgonia.Nodes{op.New(squareplusGrad{}).Of(in[0], g)}, nil
 }
 
 // squareplusGrad is g·(1 + x/√(x² + 4))/2.

@@ -95,9 +95,7 @@ func (c cube) Grad(in gorgonia.Nodes, _, g *gorgonia.Node) (gorgonia.Nodes, erro
 	case "a gradient op of other inputs":
 		return gorgonia.Nodes{op.TimesRow().Of(g, g)}, nil
 	}
-	var of op.Grads
-	three := of.Apply(op.Scale(1, 3), of.Apply(op.Times(1), in[0], of.Apply(op.Times(1), in[0], g)))
-	return gorgonia.Nodes{three}, of.Err
+	return gorgonia.Nodes{op.Scale(1, 3).Of(op.Times(1).Of(in[0], op.Times(1).Of(in[0], g)))}, nil
 }
 
 // Each fault that float64's derivatives do not show is found, and told with the op's name.

@@ -36,10 +36,14 @@ func (o TimesOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, multiply[float32], multiply[float64])
 }
 
-func multiply[F Float](_ TimesOp, v Args[F]) {
-	out, y := v.Out(), v.In(1)
-	for i, x := range v.In(0) {
-		out[i] = x * y[i]
+// multiply takes y again and again for all of x.
+func multiply[F Float, K any](_ K, v Args[F]) {
+	out, x, y := v.Out(), v.In(0), v.In(1)
+	for at := 0; at < len(x); at += len(y) {
+		row := out[at : at+len(y)]
+		for j, z := range x[at : at+len(y)] {
+			row[j] = z * y[j]
+		}
 	}
 }
 

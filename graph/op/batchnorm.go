@@ -38,19 +38,19 @@ func (o ChannelMeanOp) Run(out Value, in []Value) {
 }
 
 func channelMeans[F Float](_ ChannelMeanOp, v Args[F]) {
-	p := planesOf(v.Shape(0))
-	sumChannels(v.Out(), v.In(0), p, p.count())
+	mean, x, p := v.Out(), v.In(0), planesOf(v.Shape(0))
+	p.each(func(c int) {
+		sum := sumPlanes(p, func(i int) F { return sumOf(plane(p, x, i, c)) })
+		mean[c] = F(sum / p.count())
+	})
 }
 
-// sumChannels is the sum of each channel of x, divided by a number.
-func sumChannels[F Float](sums, x []F, p planes, by float64) {
-	p.each(func(c int) {
-		var sum float64
-		for i := range p.n {
-			sum += float64(sumOf(plane(p, x, i, c)))
-		}
-		sums[c] = F(sum / by)
-	})
+// sumPlanes is the sum of what each row or image has of a channel.
+func sumPlanes[F Float](p planes, part func(i int) F) (sum float64) {
+	for i := range p.n {
+		sum += float64(part(i))
+	}
+	return sum
 }
 
 // ChannelVarianceOp is the op of [ChannelVariance].
@@ -64,11 +64,7 @@ func (o ChannelVarianceOp) Run(out Value, in []Value) {
 func channelVariances[F Float](_ ChannelVarianceOp, v Args[F]) {
 	variance, x, mean, p := v.Out(), v.In(0), v.In(1), planesOf(v.Shape(0))
 	p.each(func(c int) {
-		var sum float64
-		mu := mean[c]
-		for i := range p.n {
-			sum += float64(sumOfSquares(plane(p, x, i, c), mu))
-		}
+		sum := sumPlanes(p, func(i int) F { return sumOfSquares(plane(p, x, i, c), mean[c]) })
 		variance[c] = F(sum / p.count())
 	})
 }
@@ -118,7 +114,8 @@ func (o ChannelSumOp) Run(out Value, in []Value) {
 }
 
 func channelSums[F Float](_ ChannelSumOp, v Args[F]) {
-	sumChannels(v.Out(), v.In(0), planesOf(v.Shape(0)), 1)
+	sums, g, p := v.Out(), v.In(0), planesOf(v.Shape(0))
+	p.each(func(c int) { sums[c] = F(sumPlanes(p, func(i int) F { return sumOf(plane(p, g, i, c)) })) })
 }
 
 // BatchNormScaleOp is Σ g x̂ of each channel, x̂ = (x − μ)/√(v + ε): ∂L/∂γ.
@@ -135,11 +132,7 @@ func (o BatchNormScaleOp) Run(out Value, in []Value) {
 func batchNormScales[F Float](o BatchNormScaleOp, v Args[F]) {
 	out, x, mean, variance, g, p := v.Out(), v.In(0), v.In(1), v.In(2), v.In(3), planesOf(v.Shape(0))
 	p.each(func(c int) {
-		var sum float64
-		mu := mean[c]
-		for i := range p.n {
-			sum += float64(centredProduct(plane(p, x, i, c), mu, plane(p, g, i, c)))
-		}
+		sum := sumPlanes(p, func(i int) F { return centredProduct(plane(p, x, i, c), mean[c], plane(p, g, i, c)) })
 		out[c] = F(sum) * inverseRoot(variance[c], o.Eps)
 	})
 }

@@ -2,10 +2,8 @@ package op
 
 import (
 	"fmt"
-	"sync"
 
 	"gonum.org/v1/gonum/blas"
-	"gorgonia.org/tensor"
 )
 
 // Conv is the two-dimensional convolution of neural networks, a correlation, of
@@ -295,31 +293,4 @@ func fold[F Float](g geometry, x, columns []F) {
 			}
 		}
 	}
-}
-
-// scratch is memory borrowed for the time of one call.
-type scratch[F Float] struct{ values []F }
-
-var scratch32, scratch64 sync.Pool
-
-// borrow gives n values that hold anything.
-func borrow[F Float](n int) *scratch[F] {
-	s, ok := pool[F]().Get().(*scratch[F])
-	if !ok {
-		s = new(scratch[F])
-	}
-	if cap(s.values) < n {
-		s.values = make([]F, n)
-	}
-	s.values = s.values[:n]
-	return s
-}
-
-func (s *scratch[F]) back() { pool[F]().Put(s) }
-
-func pool[F Float]() *sync.Pool {
-	if dtypeOf[F]() == tensor.Float32 {
-		return &scratch32
-	}
-	return &scratch64
 }

@@ -3,7 +3,6 @@ package op
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"calibra/graph/simd"
 
@@ -148,17 +147,12 @@ func scatterTaken32(o ScatterTakenOp, v Args[float32]) {
 		scatterInOrder(o, v)
 		return
 	}
-	lists := slotLists.Get().(*[]int32)
-	if n := o.K + len(v.Ints(0)); cap(*lists) < n {
-		*lists = make([]int32, n)
-	}
-	ends, slots := (*lists)[:o.K], (*lists)[o.K:o.K+len(v.Ints(0))]
+	lists := borrow[int32](o.K + len(v.Ints(0)))
+	defer lists.back()
+	ends, slots := splitLists(lists.values, len(v.Ints(0)))
 	listSlots(ends, slots, v.Ints(0), v.Ints(2), w)
 	scatters.run((o.K+scatterWords-1)/scatterWords, scatter{v.Out(), v.In(1), ends, slots, d})
-	slotLists.Put(lists)
 }
-
-var slotLists = sync.Pool{New: func() any { return new([]int32) }}
 
 // listSlots lists for each codeword the slots of rows, w each and numbered through all rows, that have it, in
 // the order of the rows, and where the lists end.

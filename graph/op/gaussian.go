@@ -31,10 +31,8 @@ func (o GaussianOp) Run(out Value, in []Value) { Dispatch(o, out, in, gaussian32
 func gaussian32(o GaussianOp, v Args[float32]) {
 	k, x, cols, d := v.Out(), v.In(0), v.Shape(1)[0], v.Columns(0)
 	squares, gamma := innerProducts(v), float32(math.Sqrt(1/(2*o.C)))
-	inBlocks(len(x)/d, kernelRows, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			simd.GaussianRow(k[i*cols:(i+1)*cols], squares, squaredNorm(x[i*d:(i+1)*d]), gamma)
-		}
+	inRows(len(x)/d, kernelRows, func(i int) {
+		simd.GaussianRow(k[i*cols:(i+1)*cols], squares, squaredNorm(x[i*d:(i+1)*d]), gamma)
 	})
 }
 

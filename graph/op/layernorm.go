@@ -14,13 +14,11 @@ func (o LayerNormOp) Run(out Value, in []Value) {
 
 func layerNorm[F Float](o LayerNormOp, v Args[F]) {
 	y, x, gamma, beta, m := v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(0)
-	rowwise(len(x)/m, func(lo, hi int) {
-		for at := lo * m; at < hi*m; at += m {
-			row, dst := x[at:at+m], y[at:at+m]
-			mean, root := rowMoments(row, o.Eps)
-			for j, v := range row {
-				dst[j] = gamma[j]*(v-mean)*root + beta[j]
-			}
+	inRows(len(x)/m, rowBlock, func(i int) {
+		row, dst := x[i*m:(i+1)*m], y[i*m:(i+1)*m]
+		mean, root := rowMoments(row, o.Eps)
+		for j, v := range row {
+			dst[j] = gamma[j]*(v-mean)*root + beta[j]
 		}
 	})
 }
@@ -47,20 +45,18 @@ func (o LayerNormInputOp) Run(out Value, in []Value) {
 
 func layerNormInputs[F Float](o LayerNormInputOp, v Args[F]) {
 	dx, x, gamma, g, m := v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(0)
-	rowwise(len(x)/m, func(lo, hi int) {
-		for at := lo * m; at < hi*m; at += m {
-			row, slopes, dst := x[at:at+m], g[at:at+m], dx[at:at+m]
-			mean, root := rowMoments(row, o.Eps)
-			var sum, product F
-			for j, v := range row {
-				h := gamma[j] * slopes[j]
-				sum += h
-				product += h * (v - mean)
-			}
-			sum, product = sum/F(m), product/F(m)*root*root
-			for j, v := range row {
-				dst[j] = root * (gamma[j]*slopes[j] - sum - (v-mean)*product)
-			}
+	inRows(len(x)/m, rowBlock, func(i int) {
+		row, slopes, dst := x[i*m:(i+1)*m], g[i*m:(i+1)*m], dx[i*m:(i+1)*m]
+		mean, root := rowMoments(row, o.Eps)
+		var sum, product F
+		for j, v := range row {
+			h := gamma[j] * slopes[j]
+			sum += h
+			product += h * (v - mean)
+		}
+		sum, product = sum/F(m), product/F(m)*root*root
+		for j, v := range row {
+			dst[j] = root * (gamma[j]*slopes[j] - sum - (v-mean)*product)
 		}
 	})
 }

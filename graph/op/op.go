@@ -220,19 +220,6 @@ func (o Op) Of(in ...*Node) *Node {
 // misapplied is the panic of [Op.Of].
 type misapplied struct{ error }
 
-// Grads does what [Op.Of] does and keeps the first error instead: each call applies an op.
-type Grads struct{ Err error }
-
-// Apply is o of in, or nil after a failure.
-func (c *Grads) Apply(o Op, in ...*Node) *Node {
-	if c.Err != nil {
-		return nil
-	}
-	n, err := Apply(o, in...)
-	c.Err = err
-	return n
-}
-
 // Apply is an op of nodes. It says in one sentence which input does not fit one of this package.
 func Apply(o gorgonia.Op, in ...*Node) (*Node, error) {
 	if ours, ok := o.(Op); ok {

@@ -60,13 +60,11 @@ func (o SoftmaxGradOp) Run(out Value, in []Value) {
 
 func softmaxSlopes[F Float](_ SoftmaxGradOp, v Args[F]) {
 	out, y, g, c := v.Out(), v.In(0), v.In(1), v.Columns(0)
-	rowwise(len(y)/c, func(lo, hi int) {
-		for at := lo * c; at < hi*c; at += c {
-			row, slopes, dst := y[at:at+c], g[at:at+c], out[at:at+c]
-			mean := centredProduct(row, 0, slopes)
-			for j, v := range row {
-				dst[j] = v * (slopes[j] - mean)
-			}
+	inRows(len(y)/c, rowBlock, func(i int) {
+		row, slopes, dst := y[i*c:(i+1)*c], g[i*c:(i+1)*c], out[i*c:(i+1)*c]
+		mean := centredProduct(row, 0, slopes)
+		for j, v := range row {
+			dst[j] = v * (slopes[j] - mean)
 		}
 	})
 }

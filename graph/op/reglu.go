@@ -12,12 +12,10 @@ func (o ReGLUOp) Run(out Value, in []Value) { Dispatch(o, out, in, gate[float32]
 
 func gate[F Float](_ ReGLUOp, v Args[F]) {
 	out, x, h := v.Out(), v.In(0), v.Columns(0)/2
-	rowwise(len(out)/h, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			dst, a, b := out[i*h:(i+1)*h], x[2*i*h:(2*i+1)*h], x[(2*i+1)*h:(2*i+2)*h]
-			for j, v := range a {
-				dst[j] = v * max(b[j], 0)
-			}
+	inRows(len(out)/h, rowBlock, func(i int) {
+		dst, a, b := out[i*h:(i+1)*h], x[2*i*h:(2*i+1)*h], x[(2*i+1)*h:(2*i+2)*h]
+		for j, v := range a {
+			dst[j] = v * max(b[j], 0)
 		}
 	})
 }
@@ -36,15 +34,13 @@ func (o ReGLUGradOp) Run(out Value, in []Value) {
 
 func gateSlopes[F Float](_ ReGLUGradOp, v Args[F]) {
 	out, x, g, h := v.Out(), v.In(0), v.In(1), v.Columns(1)
-	rowwise(len(g)/h, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			a, b := x[2*i*h:(2*i+1)*h], x[(2*i+1)*h:(2*i+2)*h]
-			da, db := out[2*i*h:(2*i+1)*h], out[(2*i+1)*h:(2*i+2)*h]
-			for j, v := range g[i*h : (i+1)*h] {
-				da[j], db[j] = 0, 0
-				if b[j] > 0 {
-					da[j], db[j] = v*b[j], v*a[j]
-				}
+	inRows(len(g)/h, rowBlock, func(i int) {
+		a, b := x[2*i*h:(2*i+1)*h], x[(2*i+1)*h:(2*i+2)*h]
+		da, db := out[2*i*h:(2*i+1)*h], out[(2*i+1)*h:(2*i+2)*h]
+		for j, v := range g[i*h : (i+1)*h] {
+			da[j], db[j] = 0, 0
+			if b[j] > 0 {
+				da[j], db[j] = v*b[j], v*a[j]
 			}
 		}
 	})

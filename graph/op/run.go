@@ -129,6 +129,15 @@ func inBlocks(n, size int, f func(lo, hi int)) {
 	parallel((n+size-1)/size, func(i int) { f(i*size, min((i+1)*size, n)) })
 }
 
+// inRows calls f for each number below n, so many of them one after another, side by side.
+func inRows(n, size int, f func(i int)) {
+	inBlocks(n, size, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			f(i)
+		}
+	})
+}
+
 // few is how many numbers one thread works on sooner than it wakes another.
 const few = 1 << 15
 

@@ -19,13 +19,11 @@ func (o SharesOp) Run(out Value, in []Value) { Dispatch(o, out, in, shares[float
 
 func shares[F Float](_ SharesOp, v Args[F]) {
 	out, k, c := v.Out(), v.In(0), v.Columns(0)
-	inBlocks(len(k)/c, kernelRows, func(lo, hi int) {
-		for i := lo * c; i < hi*c; i += c {
-			n := F(total(k[i:i+c]) + ShareFloor)
-			w := out[i : i+c]
-			for j, v := range k[i : i+c] {
-				w[j] = min(max(v/n, ShareFloor), 1-ShareFloor)
-			}
+	inRows(len(k)/c, kernelRows, func(i int) {
+		row, w := k[i*c:(i+1)*c], out[i*c:(i+1)*c]
+		n := F(total(row) + ShareFloor)
+		for j, v := range row {
+			w[j] = min(max(v/n, ShareFloor), 1-ShareFloor)
 		}
 	})
 }
@@ -45,22 +43,20 @@ func (o SharesGradOp) Run(out Value, in []Value) {
 
 func shareSlopes[F Float](_ SharesGradOp, v Args[F]) {
 	dk, k, dw, c := v.Out(), v.In(0), v.In(1), v.Columns(0)
-	inBlocks(len(k)/c, kernelRows, func(lo, hi int) {
-		for i := lo * c; i < hi*c; i += c {
-			n := F(total(k[i:i+c]) + ShareFloor)
-			out, g := dk[i:i+c], dw[i:i+c]
-			var mean float64
-			for j, v := range k[i : i+c] {
-				if w := v / n; w > ShareFloor && w < 1-ShareFloor {
-					out[j] = g[j]
-					mean += float64(g[j]) * float64(w)
-				} else {
-					out[j] = 0
-				}
+	inRows(len(k)/c, kernelRows, func(i int) {
+		row, out, g := k[i*c:(i+1)*c], dk[i*c:(i+1)*c], dw[i*c:(i+1)*c]
+		n := F(total(row) + ShareFloor)
+		var mean float64
+		for j, v := range row {
+			if w := v / n; w > ShareFloor && w < 1-ShareFloor {
+				out[j] = g[j]
+				mean += float64(g[j]) * float64(w)
+			} else {
+				out[j] = 0
 			}
-			for j := range out {
-				out[j] = (out[j] - F(mean)) / n
-			}
+		}
+		for j := range out {
+			out[j] = (out[j] - F(mean)) / n
 		}
 	})
 }

@@ -31,10 +31,8 @@ func (o ShareSumOp) Run(out Value, in []Value) {
 func shareSum[F Float](_ ShareSumOp, v Args[F]) {
 	y, table, places, shares, p, c := v.Out(), v.In(0), v.Ints(1), v.In(2), v.Columns(1), v.Columns(0)
 	sum := pick[func(y, table []F, places []int32, shares []F)](simd.SumShares, simd.SumShares64)
-	rowwise(len(places)/p, func(lo, hi int) {
-		for b := lo; b < hi; b++ {
-			sum(y[b*c:(b+1)*c], table, places[b*p:(b+1)*p], shares[b*p:(b+1)*p])
-		}
+	inRows(len(places)/p, rowBlock, func(b int) {
+		sum(y[b*c:(b+1)*c], table, places[b*p:(b+1)*p], shares[b*p:(b+1)*p])
 	})
 }
 

@@ -2,7 +2,6 @@ package op
 
 import (
 	"math"
-	"sync"
 
 	"calibra/graph/simd"
 )
@@ -34,11 +33,9 @@ func logSoftmax32(_ LogSoftmaxOp, v Args[float32]) {
 
 // LogSoftmaxRows normalizes each row of x (B×C) into out, which may be x.
 func LogSoftmaxRows(out, x []float32, c int) {
-	memory := exponentials.Get().(*[]float32)
-	if cap(*memory) < len(x) {
-		*memory = make([]float32, len(x))
-	}
-	e := (*memory)[:len(x)]
+	memory := borrow[float32](len(x))
+	defer memory.back()
+	e := memory.values
 	var sums [abreast]float32
 	for b := 0; b < len(x); b += c {
 		row, dst := x[b:b+c], out[b:b+c]
@@ -63,7 +60,6 @@ func LogSoftmaxRows(out, x []float32, c int) {
 			out[j] -= logSum
 		}
 	}
-	exponentials.Put(memory)
 }
 
 // abreast is how many rows are summed side by side, as long as an addition takes.
@@ -87,8 +83,6 @@ func sumsAbreast[F Float](sums *[abreast]F, x []F, c int) {
 	}
 	*sums = [abreast]F{s0, s1, s2, s3}
 }
-
-var exponentials = sync.Pool{New: func() any { return new([]float32) }}
 
 func logSoftmax64(_ LogSoftmaxOp, v Args[float64]) {
 	out, x, c := v.Out(), v.In(0), columns(v.out)

@@ -30,10 +30,8 @@ func (o TableSumOp) Run(out Value, in []Value) {
 func tableSum[F Float](_ TableSumOp, v Args[F]) {
 	y, table, s, w, c := v.Out(), v.In(0), v.Ints(1), v.Columns(1), v.Columns(0)
 	k, sum := v.Shape(0)[0]/w, pick[func(y, table []F, codes []int32, k int)](simd.SumRows, simd.SumRows64)
-	rowwise(len(s)/w, func(lo, hi int) {
-		for b := lo; b < hi; b++ {
-			sum(y[b*c:][:c], table, s[b*w:][:w], k)
-		}
+	inRows(len(s)/w, rowBlock, func(b int) {
+		sum(y[b*c:][:c], table, s[b*w:][:w], k)
 	})
 }
 

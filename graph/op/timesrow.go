@@ -14,17 +14,7 @@ type TimesRowOp struct{}
 
 func (TimesRowOp) Form() string { return "B C, C -> B C" }
 func (o TimesRowOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, timesRow[float32], timesRow[float64])
-}
-
-func timesRow[F Float](_ TimesRowOp, v Args[F]) {
-	out, x, y, c := v.Out(), v.In(0), v.In(1), v.Columns(0)
-	for b := 0; b < len(x); b += c {
-		row := out[b : b+c]
-		for j, z := range x[b : b+c] {
-			row[j] = z * y[j]
-		}
-	}
+	Dispatch(o, out, in, multiply[float32], multiply[float64])
 }
 
 func (TimesRowOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
