@@ -241,7 +241,6 @@ var rows = []row{
 
 	{op.SumRowsOp{}, "sum_rows", "columns C", "out x0 B C", nil},
 	{op.SumOp{}, "sum_all", "blocks 1", "out x0 - size0", nil},
-	{op.GatheredOp{}, "sum_all", "blocks 1", "out x0 - size0", nil},
 	{op.InnerOp{}, "sum_all", "blocks 1", "out x0 x1 size0", nil},
 	{op.RepeatedRowOp{}, "repeat", "each size", "out x0 size0 size", nil},
 	{op.SpreadOp{}, "repeat", "each size", "out x0 1 size", nil},

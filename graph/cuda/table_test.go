@@ -176,7 +176,6 @@ var onDevice = map[string]checked{
 	"SumRowsOp":        {always(op.SumRows()), one},
 	"RepeatedRowOp":    {always(op.RepeatRow(13)), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(140))} }},
 	"SpreadOp":         {always(op.Spread(77)), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1)} }},
-	"GatheredOp":       {always(op.New(op.GatheredOp{})), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{normalTensor(rng, 0, 1+rng.IntN(600))} }},
 	"SumOp":            {always(op.Sum(2)), one},
 	"FillOp":           {always(op.New(op.FillOp{Of: op.Matrix})), func(rng *rand.Rand) []*tensor.Dense { return []*tensor.Dense{one(rng)[0], normalTensor(rng, 0)} }},
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
@@ -41,39 +40,25 @@ const LeastShare = 0.02
 // NearbyOp is the op of [Nearby].
 type NearbyOp struct{ Books }
 
-func (NearbyOp) Signature() []Kind { return []Kind{Matrix, Matrix, Codes} }
+func (o NearbyOp) Form() string { return o.form("B M, R d -> int B M/d*%d") }
 
-func (o NearbyOp) Shape(in []Shape) (Shape, error) {
-	w, each, err := o.fit(in[0], in[1])
-	if err != nil {
-		return nil, err
-	}
-	if o.Nearest > each {
-		return nil, fmt.Errorf("a book has %d codewords, not %d to be near", each, o.Nearest)
-	}
-	return Shape{in[0][0], w * o.Codes()}, nil
-}
-
-// fit is how many slots z has, and how many codewords a book.
-func (b Books) fit(z, c Shape) (slots, each int, err error) {
-	if z[1]%c[1] != 0 {
-		return 0, 0, errors.New("the number of features is no multiple of the codeword's width")
-	}
-	slots, books := z[1]/c[1], b.Stages
+// form is one with the number of a slot's codewords, and what books ask of R.
+func (b Books) form(form string) string {
+	each := fmt.Sprintf("R/%d", b.Stages)
 	if b.Apart {
-		books = slots
+		each = fmt.Sprintf("%[1]d-1 1-%[1]d R/M/d", b.Stages) // of one stage, R/w codewords
 	}
-	if b.Stages < 1 || b.Nearest < 1 || b.Apart && b.Stages > 1 || c[0]%books != 0 {
-		return 0, 0, errShapes
-	}
-	return slots, c[0] / books, nil
+	return fmt.Sprintf(form+" where %[2]d-1 %[3]s-%[2]d", b.Codes(), b.Nearest, each)
 }
 
 func (o NearbyOp) Run(out Value, in []Value) { Dispatch(o, out, in, nearby[float32], nearby[float64]) }
 
 func nearby[F Float](o NearbyOp, v Args[F]) {
 	codes, z, c, d := v.OutInts(), v.In(0), v.In(1), v.Columns(1)
-	w, each, _ := o.fit(v.Shape(0), v.Shape(1))
+	w, each := v.Columns(0)/d, len(c)/d/o.Stages
+	if o.Apart {
+		each /= w
+	}
 	half := make([]F, len(c)/d) // ½‖c_k‖², as [Nearest] compares
 	for k := range half {
 		half[k] = dot(c[k*d:(k+1)*d], c[k*d:(k+1)*d]) / 2
@@ -134,17 +119,8 @@ func leave[F Float](r, c []F) {
 // NearSharesOp is the op of [NearShares].
 type NearSharesOp struct{ Books }
 
-func (NearSharesOp) Signature() []Kind { return []Kind{Matrix, Matrix, Codes, Vector, Matrix} }
-
-func (o NearSharesOp) Shape(in []Shape) (Shape, error) {
-	w, _, err := o.fit(in[0], in[1])
-	if err != nil {
-		return nil, err
-	}
-	if in[2][0] != in[0][0] || in[2][1] != w*o.Codes() || in[3][0] != o.Stages {
-		return nil, errShapes
-	}
-	return in[2].Clone(), nil
+func (o NearSharesOp) Form() string {
+	return o.form(fmt.Sprintf("B M, R d, int B M/d*%%[1]d, %d -> B M/d*%%[1]d", o.Stages))
 }
 
 func (o NearSharesOp) Run(out Value, in []Value) {

@@ -29,14 +29,6 @@ func (o SpreadOp) Run(out Value, in []Value) { Dispatch(o, out, in, spread[float
 
 func spread[F Float](_ SpreadOp, v Args[F]) { fillWith(v.Out(), v.In(0)[0]) }
 
-func (SpreadOp) Grad(_ Nodes, _, g *Node) (Nodes, error) { return Nodes{Op{GatheredOp{}}.Of(g)}, nil }
-
-// GatheredOp adds a vector to one of a single element, the transpose of spread.
-type GatheredOp struct{}
-
-func (GatheredOp) Form() string { return "N -> 1" }
-func (o GatheredOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, gathered[float32], gathered[float64])
+func (SpreadOp) Grad(_ Nodes, _, g *Node) (Nodes, error) {
+	return Nodes{Reshape(0, 1).Of(Sum(1).Of(g))}, nil
 }
-
-func gathered[F Float](_ GatheredOp, v Args[F]) { v.Out()[0] = F(total(v.In(0))) }

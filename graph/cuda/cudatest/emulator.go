@@ -152,26 +152,22 @@ func (e *Emulator) AllocHost(bytes int) (unsafe.Pointer, error) {
 }
 
 func (e *Emulator) Upload(_ cuda.Stream, dst cuda.Pointer, src unsafe.Pointer, bytes int) error {
-	if e.recording {
-		return e.failed("cuMemcpyHtoDAsync", 900)
-	}
-	e.Uploaded += bytes
-	e.travels = append(e.travels, func() error {
-		to, err := e.at(dst, bytes)
-		copy(to, unsafe.Slice((*byte)(src), bytes))
-		return err
-	})
-	return nil
+	return e.travel("cuMemcpyHtoDAsync", &e.Uploaded, dst, bytes, func(device []byte) { copy(device, unsafe.Slice((*byte)(src), bytes)) })
 }
 
 func (e *Emulator) Download(_ cuda.Stream, dst unsafe.Pointer, src cuda.Pointer, bytes int) error {
+	return e.travel("cuMemcpyDtoHAsync", &e.Downloaded, src, bytes, func(device []byte) { copy(unsafe.Slice((*byte)(dst), bytes), device) })
+}
+
+// travel copies from or to device memory, later.
+func (e *Emulator) travel(call string, count *int, at cuda.Pointer, bytes int, move func(device []byte)) error {
 	if e.recording {
-		return e.failed("cuMemcpyDtoHAsync", 900)
+		return e.failed(call, 900)
 	}
-	e.Downloaded += bytes
+	*count += bytes
 	e.travels = append(e.travels, func() error {
-		from, err := e.at(src, bytes)
-		copy(unsafe.Slice((*byte)(dst), bytes), from)
+		device, err := e.at(at, bytes)
+		move(device)
 		return err
 	})
 	return nil
