@@ -410,88 +410,48 @@ func packTransposed() {
 
 // transpose returns the columns of the square that the rows form.
 func transpose(rows []vec) []vec {
-	n := len(rows)
 	pair := func(f func(...operand.Op), a, b vec) vec {
 		d := isa.NewVec()
 		f(b, a, d) // Go order: the second source first
 		return d
 	}
-	if double {
-		return transposeDouble(rows, pair)
-	}
-	// Within 128-bit lanes: 4×4 blocks.
-	quads := make([]vec, n)
-	for i := 0; i < n; i += 4 {
-		r := rows[i : i+4]
+	var x []vec
+	block := 16 / size() // entries of a 128-bit lane, within which blocks are transposed
+	for i := 0; i < len(rows); i += block {
+		r := rows[i : i+block]
+		if double {
+			x = append(x, pair(VUNPCKLPD, r[0], r[1]), pair(VUNPCKHPD, r[0], r[1]))
+			continue
+		}
 		lo, hi := pair(VUNPCKLPS, r[0], r[1]), pair(VUNPCKHPS, r[0], r[1])
 		lo2, hi2 := pair(VUNPCKLPS, r[2], r[3]), pair(VUNPCKHPS, r[2], r[3])
-		quads[i] = pair(VUNPCKLPD, lo, lo2)
-		quads[i+1] = pair(VUNPCKHPD, lo, lo2)
-		quads[i+2] = pair(VUNPCKLPD, hi, hi2)
-		quads[i+3] = pair(VUNPCKHPD, hi, hi2)
+		x = append(x, pair(VUNPCKLPD, lo, lo2), pair(VUNPCKHPD, lo, lo2), pair(VUNPCKLPD, hi, hi2), pair(VUNPCKHPD, hi, hi2))
 	}
 	if isa.Target == isa.NEON {
-		return quads
+		return x
 	}
-	// quads[4g+c] holds, in 128-bit lane q, column 4q+c of rows 4g … 4g+3.
-	columns := make([]vec, n)
-	if isa.Target != isa.AVX512 {
-		for c := range 4 {
-			lo, hi := YMM(), YMM()
-			VPERM2F128(operand.U8(0x20), quads[4+c], quads[c], lo)
-			VPERM2F128(operand.U8(0x31), quads[4+c], quads[c], hi)
-			columns[c], columns[4+c] = lo, hi
+	// x[b·g+c] holds, in 128-bit lane q, column b·q+c of the b rows from b·g on.
+	columns := make([]vec, len(rows))
+	for c := range block {
+		to := func(g int) *vec { return &columns[block*g+c] }
+		from := func(g int) vec { return x[block*g+c] }
+		if isa.Target == isa.AVX2 {
+			*to(0), *to(1) = YMM(), YMM()
+			VPERM2F128(operand.U8(0x20), from(1), from(0), *to(0))
+			VPERM2F128(operand.U8(0x31), from(1), from(0), *to(1))
+			continue
 		}
-		return columns
-	}
-	shuffle := func(imm uint8, a, b vec) vec {
-		d := isa.NewVec()
-		VSHUFF32X4(operand.U8(imm), b, a, d)
-		return d
-	}
-	for c := range 4 {
-		even01 := shuffle(0x88, quads[c], quads[4+c]) // lanes 0, 2 of each
-		odd01 := shuffle(0xdd, quads[c], quads[4+c])
-		even23 := shuffle(0x88, quads[8+c], quads[12+c])
-		odd23 := shuffle(0xdd, quads[8+c], quads[12+c])
-		columns[c] = shuffle(0x88, even01, even23)
-		columns[8+c] = shuffle(0xdd, even01, even23)
-		columns[4+c] = shuffle(0x88, odd01, odd23)
-		columns[12+c] = shuffle(0xdd, odd01, odd23)
+		even01, odd01 := lanes(0x88, from(0), from(1)), lanes(0xdd, from(0), from(1)) // lanes 0, 2 and 1, 3 of each
+		even23, odd23 := lanes(0x88, from(2), from(3)), lanes(0xdd, from(2), from(3))
+		*to(0), *to(2) = lanes(0x88, even01, even23), lanes(0xdd, even01, even23)
+		*to(1), *to(3) = lanes(0x88, odd01, odd23), lanes(0xdd, odd01, odd23)
 	}
 	return columns
 }
 
-// transposeDouble is transpose for entries of 64 bits.
-func transposeDouble(rows []vec, pair func(f func(...operand.Op), a, b vec) vec) []vec {
-	n := len(rows)
-	// pairs[2g+c] holds, in 128-bit lane q, column 2q+c of rows 2g and 2g+1.
-	pairs := make([]vec, n)
-	for i := 0; i < n; i += 2 {
-		pairs[i] = pair(VUNPCKLPD, rows[i], rows[i+1])
-		pairs[i+1] = pair(VUNPCKHPD, rows[i], rows[i+1])
-	}
-	if isa.Target == isa.NEON {
-		return pairs
-	}
-	columns := make([]vec, n)
-	for c := range 2 {
-		if isa.Target != isa.AVX512 {
-			lo, hi := YMM(), YMM()
-			VPERM2F128(operand.U8(0x20), pairs[2+c], pairs[c], lo)
-			VPERM2F128(operand.U8(0x31), pairs[2+c], pairs[c], hi)
-			columns[c], columns[2+c] = lo, hi
-			continue
-		}
-		shuffle := func(imm uint8, a, b vec) vec {
-			d := isa.NewVec()
-			VSHUFF64X2(operand.U8(imm), b, a, d)
-			return d
-		}
-		even01, odd01 := shuffle(0x88, pairs[c], pairs[2+c]), shuffle(0xdd, pairs[c], pairs[2+c])
-		even23, odd23 := shuffle(0x88, pairs[4+c], pairs[6+c]), shuffle(0xdd, pairs[4+c], pairs[6+c])
-		columns[c], columns[4+c] = shuffle(0x88, even01, even23), shuffle(0xdd, even01, even23)
-		columns[2+c], columns[6+c] = shuffle(0x88, odd01, odd23), shuffle(0xdd, odd01, odd23)
-	}
-	return columns
+// lanes takes two 128-bit lanes of each of two vectors of AVX-512.
+func lanes(which uint8, a, b vec) vec {
+	d := isa.NewVec()
+	of(VSHUFF32X4, VSHUFF64X2)(operand.U8(which), b, a, d)
+	return d
 }
