@@ -10,9 +10,6 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/cli"
-
-	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
 // applyFlags are those of calibra-beam apply.
@@ -52,9 +49,7 @@ func apply(ctx context.Context, args []string, out io.Writer) error {
 			return data.Inputf(shard.Path, "is read and would be written; name another directory by --out")
 		}
 	}
-	p, s := beam.NewPipelineWithRoot()
-	rows := beam.Reshuffle(s, beam.CreateList(s, shards))
-	failed, total, err := gather(ctx, p, s, beam.ParDo(s, &applyFn{flags.Model, flags.Out, flags.ApplyFlags}, rows), flags.Temp)
+	failed, total, err := each(ctx, shards, &applyFn{flags.Model, flags.Out, flags.ApplyFlags}, flags.Temp)
 	if err != nil {
 		return err
 	}
@@ -143,18 +138,5 @@ func fetchedModel(ctx context.Context, from, dir string) (string, error) {
 	if err := os.Mkdir(to, 0o777); err != nil {
 		return "", err
 	}
-	files, err := list(ctx, join(from, "*"))
-	if err != nil {
-		return "", err
-	}
-	for _, file := range files {
-		if _, err := fetched(ctx, file.Path, to); err != nil {
-			return "", err
-		}
-	}
-	return to, nil
-}
-
-func init() {
-	register.DoFn2x2[context.Context, Shard, Outcome, error](&applyFn{})
+	return to, download(ctx, from, to)
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"calibra/data"
+	"calibra/experiments/cli"
 	"calibra/experiments/metrics"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -24,8 +25,8 @@ type Sums struct {
 
 // rows are those of one shard.
 type rows struct {
-	*data.Predictions
-	embedding *mat.Dense // nil without one
+	*cli.Judged
+	embedding *mat.Dense // nil without
 	first     uint64     // the number of the first
 	shape     Shape
 }
@@ -45,33 +46,20 @@ func (e *Evaluation) read(ctx context.Context, shard Shard) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := data.ReadPredictions(path)
-	if err != nil {
-		return nil, err
-	}
-	r := &rows{Predictions: p, first: uint64(shard.Number) * mostRows, shape: Shape{Path: shard.Path}}
-	if p.Labels == nil {
-		return nil, data.Inputf(path, "has no labels to judge the predictions by")
-	}
-	var n int
-	n, r.shape.Classes = p.LogProbs.Dims()
-	if r.embedding, err = e.embedding(path); err != nil {
-		return nil, err
-	}
-	if r.embedding != nil {
-		var m int
-		if m, r.shape.Dimensions = r.embedding.Dims(); m != n {
-			return nil, data.Inputf(path, "has %d predictions and an embedding of %d rows; they must have the same", n, m)
-		}
-	}
-	pieces, err := p.Weigh(path)
+	in, err := cli.ReadJudged(ctx, path)
 	switch {
 	case err != nil:
 		return nil, err
-	case p.Weights != nil || p.Parts != nil:
+	case in.Weights != nil || in.Parts != nil:
 		return nil, data.Inputf(path, "has weights that are no whole numbers, or soft labels, and shards count rows; multiply the weights by one number and round, which makes copies of rows")
-	case pieces != nil:
-		r.embedding = data.RowsOf(r.embedding, pieces)
+	case e.Anchors > 0:
+		if err := in.Embed(e.Embedding); err != nil {
+			return nil, err
+		}
+	}
+	r := &rows{Judged: in, embedding: data.Dense(in.Embedding), first: uint64(shard.Number) * mostRows, shape: Shape{Path: shard.Path, Classes: in.LogProbs.RawMatrix().Cols}}
+	if r.embedding != nil {
+		r.shape.Dimensions = r.embedding.RawMatrix().Cols
 	}
 	return r, r.shape.goes(path, e.Like)
 }
@@ -86,21 +74,6 @@ func (s Shape) goes(path string, other Shape) error {
 		return data.Inputf(path, "has %s and %s has %s; shards of one evaluation must have the same", s.embedding(), other.Path, other.embedding())
 	}
 	return nil
-}
-
-// embedding is the array to measure locally in, nil without one.
-func (e *Evaluation) embedding(path string) (*mat.Dense, error) {
-	key := e.Embedding
-	if e.Anchors == 0 {
-		return nil, nil
-	}
-	if key == "" {
-		key = "embedding"
-		if has, err := data.HasArray(path, key); err != nil || !has {
-			return nil, err
-		}
-	}
-	return data.ReadMatrix(path, key)
 }
 
 // embedding says it in words.

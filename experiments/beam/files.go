@@ -87,6 +87,17 @@ func fetched(ctx context.Context, from, dir string) (string, error) {
 	return to, out.Close()
 }
 
+// download copies the files of a directory elsewhere to one of this machine.
+func download(ctx context.Context, from, to string) error {
+	files, err := list(ctx, join(from, "*"))
+	for _, file := range files {
+		if _, err := fetched(ctx, file.Path, to); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // store writes content to a path of any filesystem, whole or not at all: objects appear
 // when they are complete, and a file of this machine takes its place when it is.
 func store(ctx context.Context, to string, content []byte) error {

@@ -10,8 +10,6 @@ import (
 
 	"calibra/data"
 
-	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -51,8 +49,7 @@ func generate(ctx context.Context, args []string, out io.Writer) error {
 			shards = append(shards, Shard{int64(i), strings.Replace(g.Out, "*", fmt.Sprintf("%05d", i), 1)})
 		}
 	}
-	p, s := beam.NewPipelineWithRoot()
-	failed, total, err := gather(ctx, p, s, beam.ParDo(s, &generateFn{g}, beam.Reshuffle(s, beam.CreateList(s, shards))), flags.Temp)
+	failed, total, err := each(ctx, shards, &generateFn{g}, flags.Temp)
 	if err != nil {
 		return err
 	}
@@ -111,8 +108,4 @@ func (g *Generation) draw(said, z []float64, rng *rand.Rand) (label int) {
 		said[c] -= math.Log(sum)
 	}
 	return label
-}
-
-func init() {
-	register.DoFn2x2[context.Context, Shard, Outcome, error](&generateFn{})
 }

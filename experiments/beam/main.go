@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,21 +19,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 )
 
-const usage = `Calibra on Apache Beam.
-
-  calibra-beam evaluate --in 'predictions/part-*.npz' --json
-      measure predictions, shard by shard
-  calibra-beam apply --model runs/vq --in 'features/part-*.npz' --out calibrated
-      calibrate features files with a fitted model
-  calibra-beam study main --data letter --out runs/main
-      run a study, a cell an element; arguments are those of calibra study
-  calibra-beam generate --rows 10000000 --shards 100 --out 'rows/part-*.npz'
-      write predictions to try it on
-
-All take Beam's flags, such as --runner flink --endpoint HOST:8099 --environment_type LOOPBACK;
-without them the pipeline runs in this process. calibra-beam COMMAND --help lists the others.
-The exit code is 0 if all is done, 1 if some of it failed, and 2 if input or flags are wrong.
-`
+//go:embed usage.txt
+var usage string
 
 // A command reads its arguments, without Beam's flags, and runs.
 type command func(ctx context.Context, args []string, out io.Writer) error

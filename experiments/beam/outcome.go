@@ -93,14 +93,19 @@ func decoded[T any](text []byte) (v T, err error) {
 
 func init() {
 	beam.RegisterCoder(reflect.TypeFor[Outcomes](), encodeOutcomes, decodeOutcomes)
+	register.DoFn2x2[context.Context, Shard, Outcome, error](&applyFn{})
+	register.DoFn2x2[context.Context, Shard, Outcome, error](&cellFn{})
+	register.DoFn2x2[context.Context, Shard, Outcome, error](&generateFn{})
 	register.Combiner2[Outcomes, Outcome](&collectFn{})
 	register.DoFn2x1[context.Context, Outcomes, error](&writeOutcomesFn{})
 }
 
-// gather ends a pipeline of outcomes: it is run, and gives those that failed and how many
-// there are.
-func gather(ctx context.Context, p *beam.Pipeline, s beam.Scope, outcomes beam.PCollection, temp string) (failed []Outcome, of int, err error) {
+// each runs a pipeline in which fn makes an outcome of each element, and gives those that failed
+// and how many there are.
+func each(ctx context.Context, elements []Shard, fn any, temp string) (failed []Outcome, of int, err error) {
 	text, err := result(ctx, temp, func(path string) *beam.Pipeline {
+		p, s := beam.NewPipelineWithRoot()
+		outcomes := beam.ParDo(s, fn, beam.Reshuffle(s, beam.CreateList(s, elements)))
 		beam.ParDo0(s, &writeOutcomesFn{path}, beam.Combine(s, &collectFn{}, outcomes))
 		return p
 	})
@@ -108,15 +113,8 @@ func gather(ctx context.Context, p *beam.Pipeline, s beam.Scope, outcomes beam.P
 		return nil, 0, err
 	}
 	var all []Outcome
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, 0, err
-	}
-	for _, o := range all {
-		if o.Error != "" {
-			failed = append(failed, o)
-		}
-	}
-	return failed, len(all), nil
+	err = json.Unmarshal(text, &all)
+	return slices.DeleteFunc(slices.Clone(all), func(o Outcome) bool { return o.Error == "" }), len(all), err
 }
 
 // tempFlag is of all commands, as all pipelines end in a file.

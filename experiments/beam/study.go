@@ -13,9 +13,6 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/study"
-
-	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
 const studyHelp = `calibra-beam study runs a study, a cell an element. Its arguments are those of calibra study,
@@ -69,10 +66,14 @@ func runStudy(ctx context.Context, args []string, out io.Writer) error {
 // gives those that failed of all.
 func computeLeft(ctx context.Context, args []string, dir, local, temp string) (failed []Outcome, all int, err error) {
 	fetch := func() error {
-		if remote(dir) {
-			return download(ctx, dir, local)
+		if !remote(dir) {
+			return nil
 		}
-		return nil
+		err := download(ctx, dir, local)
+		if none := (*data.InputError)(nil); errors.As(err, &none) {
+			return nil // yet
+		}
+		return err
 	}
 	if err := fetch(); err != nil {
 		return nil, 0, err
@@ -112,16 +113,11 @@ func compute(ctx context.Context, cells []study.Task, by cellFn, temp string) ([
 	for i, cell := range cells {
 		elements = append(elements, Shard{int64(i), cell.ID})
 	}
-	p, s := beam.NewPipelineWithRoot()
-	rows := beam.Reshuffle(s, beam.CreateList(s, elements))
-	failed, _, err := gather(ctx, p, s, beam.ParDo(s, &by, rows), temp)
-	if err != nil {
-		return nil, err
-	}
+	failed, _, err := each(ctx, elements, &by, temp)
 	for i := range failed {
 		failed[i].Name = cells[failed[i].Number].Cell
 	}
-	return failed, nil
+	return failed, err
 }
 
 // take takes the flag of that name and its value from args, "" without it. A flag without a
@@ -139,23 +135,6 @@ func take(args []string, name string) (value string, others []string) {
 		}
 	}
 	return value, others
-}
-
-// download copies the cells of a directory elsewhere.
-func download(ctx context.Context, from, to string) error {
-	files, err := list(ctx, join(from, "*"))
-	if none := (*data.InputError)(nil); errors.As(err, &none) {
-		return nil // yet
-	}
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		if _, err := fetched(ctx, file.Path, to); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // cellFn computes one cell, whose id is the path of the element.
@@ -202,8 +181,4 @@ func (f *cellFn) compute(ctx context.Context, id string) error {
 		}
 	}
 	return nil
-}
-
-func init() {
-	register.DoFn2x2[context.Context, Shard, Outcome, error](&cellFn{})
 }

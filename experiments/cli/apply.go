@@ -44,7 +44,11 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	if err := sameClasses(src, p); err != nil {
+	wide, classes := 0, p.LogProbs.RawMatrix().Cols
+	if src.Test.Logits != nil {
+		wide = src.Classes
+	}
+	if err := sameClasses(src.Path, wide, src.Test.Labels, classes); err != nil {
 		return err
 	}
 	p.ClassNames = m.file.Names.Classes
@@ -178,32 +182,39 @@ func embedding(path string, src *data.Source) (arrays []data.Array, notice strin
 	var e *data.Embedding
 	switch _, missing := os.Stat(path); {
 	case missing == nil:
-		if e, err = data.ReadEmbedding(path); err != nil {
-			return nil, "", err
-		}
-		n, _ := e.Axes.Dims()
-		if _, m := src.Test.Features.Dims(); n != m {
-			return nil, fmt.Sprintf("; no embedding, since the model was fitted on %d features", n), nil
-		}
+		_, m := src.Test.Features.Dims()
+		e, notice, err = keptEmbedding(path, m)
 	case src.Cal != nil && src.Cal.Features != nil:
-		if e, err = data.FitEmbedding(src.Cal.Features, 0); err != nil {
-			return nil, "", err
-		}
+		e, err = data.FitEmbedding(src.Cal.Features, 0)
 	default:
-		return nil, "; no embedding, since neither " + path + " nor cal_features is there", nil
+		notice = "; no embedding, since neither " + path + " nor cal_features is there"
+	}
+	if e == nil || err != nil {
+		return nil, notice, err
 	}
 	return []data.Array{{Name: "embedding", Value: e.Apply(src.Test.Features)}}, "", nil
 }
 
-// sameClasses returns an *InputError if the file is of other classes than the model,
-// which a method that reads no logits would not notice.
-func sameClasses(src *data.Source, p *data.Predictions) error {
-	_, classes := p.LogProbs.Dims()
-	if src.Test.Logits != nil && src.Classes != classes {
-		return data.Inputf(src.Path, "test_logits has %d columns and the model was fitted on %d classes", src.Classes, classes)
+// keptEmbedding is the embedding of a fit for rows of so many features; nil, which the notice says, where the
+// fit's had others.
+func keptEmbedding(path string, features int) (e *data.Embedding, notice string, err error) {
+	if e, err = data.ReadEmbedding(path); err != nil {
+		return nil, "", err
 	}
-	if i := data.InvalidLabel(src.Test.Labels, classes); i >= 0 {
-		return data.Inputf(src.Path, "test_labels holds %d at row %d and the model was fitted on %d classes", src.Test.Labels[i], i, classes)
+	if n, _ := e.Axes.Dims(); n != features {
+		return nil, fmt.Sprintf("; no embedding, since the model was fitted on %d features", n), nil
+	}
+	return e, "", nil
+}
+
+// sameClasses returns an *InputError if the test logits of the file, so many columns wide (0: there are none), or its
+// labels are of other classes than the model, which a method that reads no logits would not notice.
+func sameClasses(path string, wide int, labels []int, classes int) error {
+	if wide > 0 && wide != classes {
+		return data.Inputf(path, "test_logits has %d columns and the model was fitted on %d classes", wide, classes)
+	}
+	if i := data.InvalidLabel(labels, classes); i >= 0 {
+		return data.Inputf(path, "test_labels holds %d at row %d and the model was fitted on %d classes", labels[i], i, classes)
 	}
 	return nil
 }

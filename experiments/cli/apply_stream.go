@@ -45,11 +45,11 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, er
 // write writes what the model says of the rows of a stream.
 func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	s, m := j.stream, j.model
-	looks, err := j.looks(ctx)
+	raw, err := j.head(ctx)
 	if err != nil {
 		return err
 	}
-	if s.Scores, err = c.fitted(c.In, m.file.Scores, looks); err != nil {
+	if s.Scores, err = c.fitted(c.In, m.file.Scores, data.ScoresOf(raw.Logits)); err != nil {
 		return err
 	}
 	classes, err := j.classes(ctx)
@@ -114,38 +114,29 @@ func (j *applied) note(err error) error {
 // errEnough ends a pass.
 var errEnough = errors.New("enough")
 
-// looks is what the logits of the first batch look like.
-func (j *applied) looks(ctx context.Context) (looks data.Scores, err error) {
+// head is the first batch, its logits read by the stream's scores.
+func (j *applied) head(ctx context.Context) (first *data.Set, err error) {
 	err = j.stream.Each(ctx, j.batch(), false, func(_ int, x *data.Set) error {
-		looks = data.ScoresOf(x.Logits)
+		first = x
 		return errEnough
 	})
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return looks, err
+	return first, err
 }
 
 // classes predicts the first batch, which tells C, and holds logits and labels against it.
 func (j *applied) classes(ctx context.Context) (int, error) {
-	s := j.stream
-	err := s.Each(ctx, j.batch(), false, func(lo int, x *data.Set) (err error) {
-		if j.first, err = j.model.predict(j.path, lo, x); err != nil {
-			return err
-		}
-		return errEnough
-	})
-	if !errors.Is(err, errEnough) {
+	head, err := j.head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if j.first, err = j.model.predict(j.path, 0, head); err != nil {
 		return 0, err
 	}
 	_, classes := j.first.LogProbs.Dims()
-	if s.Classes > 0 && s.Classes != classes {
-		return 0, data.Inputf(j.path, "test_logits has %d columns and the model was fitted on %d classes", s.Classes, classes)
-	}
-	if i := data.InvalidLabel(s.Labels, classes); i >= 0 {
-		return 0, data.Inputf(j.path, "test_labels holds %d at row %d and the model was fitted on %d classes", s.Labels[i], i, classes)
-	}
-	return classes, nil
+	return classes, sameClasses(j.path, j.stream.Classes, j.stream.Labels, classes)
 }
 
 // predict writes the probabilities of all rows.
@@ -174,14 +165,11 @@ func (j *applied) embedding(ctx context.Context) (arrays []data.Array, notice st
 	if s.Width == 0 {
 		return nil, "", nil
 	}
-	e, err := data.ReadEmbedding(j.model.embedding)
-	if err != nil {
-		return nil, "", err
+	e, notice, err := keptEmbedding(j.model.embedding, s.Width)
+	if e == nil || err != nil {
+		return nil, notice, err
 	}
-	width, components := e.Axes.Dims()
-	if width != s.Width {
-		return nil, fmt.Sprintf("; no embedding, since the model was fitted on %d features", width), nil
-	}
+	_, components := e.Axes.Dims()
 	return []data.Array{{Name: "embedding", Value: &data.Streamed{Rows: s.Rows, Columns: components, Each: func(write func([]float64) error) error {
 		return j.note(s.Each(ctx, j.batch(), true, func(_ int, x *data.Set) error {
 			return write(e.Apply(x.Features).RawMatrix().Data)

@@ -15,8 +15,8 @@ import (
 )
 
 type benchCmd struct {
-	Rows int    `default:"10000" help:"Rows of the training workloads (${default})."`
-	Reps int    `default:"3" help:"Repetitions, of which the best counts (${default})."`
+	Rows int    `most:"10000000" default:"10000" help:"Rows of the training workloads (${default})."`
+	Reps int    `most:"10000" default:"3" help:"Repetitions, of which the best counts (${default})."`
 	Only string `placeholder:"KEY,…" help:"Only these workloads, by their JSON key."`
 	JSON bool   `help:"Print one JSON object."`
 
@@ -93,11 +93,6 @@ var scalingFiles = append(pictures("scaling"), "scaling.csv", "threads.csv")
 
 // scaling measures how the time of a workload grows, and what a second thread saves.
 func (c *benchCmd) scaling(ctx context.Context, t *terminal, executor experiments.Executor) error {
-	undo, err := experiments.PrepareDir(c.Scaling, "bench", scalingFiles...)
-	if err != nil {
-		return err
-	}
-	defer undo()
 	workloads, err := c.workloads(executor)
 	if err != nil {
 		return err

@@ -4,37 +4,28 @@ import (
 	"fmt"
 	"slices"
 
-	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
 
-// byName measures the classes of predictions, where they have names, and the groups of their rows, of
-// the pieces that the predictions were cut into (nil: the rows), where the file at path has any.
-func byName(path string, rows int, p *data.Predictions, pieces []int) (classes, groups []metrics.Part, err error) {
-	s := metrics.Settings{Rows: p.Weights}
-	if p.ClassNames != nil {
-		if classes, err = metrics.Parts(p.LogProbs, p.Labels, nil, p.ClassNames, s); err != nil {
+// byName measures the classes of predictions, where they have names, and the groups of their rows, where the file has any.
+func (j *Judged) byName() (classes, groups []metrics.Part, err error) {
+	s := metrics.Settings{Rows: j.Weights}
+	if j.ClassNames != nil {
+		if classes, err = metrics.Parts(j.LogProbs, j.Labels, nil, j.ClassNames, s); err != nil {
 			return nil, nil, err
 		}
 	}
-	of, names, err := data.ReadGroups(path, rows)
+	of, names, err := j.groups()
 	if of == nil || err != nil {
 		return classes, nil, err
 	}
-	if pieces != nil {
-		of = picked(of, pieces)
-	}
 	if names == nil {
-		most := 0
-		for _, g := range of {
-			most = max(most, g)
-		}
-		for g := range most + 1 {
+		for g := range slices.Max(of) + 1 {
 			names = append(names, fmt.Sprint(g))
 		}
 	}
-	groups, err = metrics.Parts(p.LogProbs, p.Labels, of, names, s)
+	groups, err = metrics.Parts(j.LogProbs, j.Labels, of, names, s)
 	return classes, groups, err
 }
 

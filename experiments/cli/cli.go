@@ -152,7 +152,11 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 	if err != nil {
 		return usageError{err}
 	}
-	t.quiet = flags.Quiet
+	undo, err := prepare(k.Selected().Target.Addr().Interface())
+	if err != nil {
+		return err
+	}
+	defer undo()
 	if b := blas.Describe(); b.Problem != nil {
 		t.warn("%v; matrix products run on %s instead", b.Problem, b.Name)
 	}

@@ -19,7 +19,7 @@ type compareCmd struct {
 	Methods []string     `placeholder:"NAME,…" help:"What to fit, by the names that calibra methods lists; all stands for those that were published. Without it: nc, ts, sm, vq, stacked."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Split   data.Holdout `placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
-	Jobs    int          `help:"Fits side by side (one a core)."`
+	Jobs    int          `most:"1024" help:"Fits side by side (one a core)."`
 	Out     string       `required:"" type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv, metrics.json and figures."`
 
 	JSON bool `help:"Print the table as JSON."`
@@ -43,11 +43,6 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if err != nil {
 		return err
 	}
-	undo, err := experiments.PrepareDir(c.Out, study.Compare.Group(), study.Compare.FileNames()...)
-	if err != nil {
-		return err
-	}
-	defer undo()
 	if c.Methods == nil {
 		t.note("fitting %s; calibra methods lists %d more, and --methods names them", strings.Join(names, ", "), len(methods.List())-len(names))
 	}

@@ -11,19 +11,16 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/experiments"
 	"calibra/experiments/metrics"
 	figures "calibra/experiments/report"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 type diagnoseCmd struct {
 	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, groups (N integers, named by group_names, or N names) where subgroups are to be audited, and class_names (C)."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Features of the same rows (N×M): features, test_features or embedding of this file; regions are found in their principal components and described by them, by their feature_names (M) where the file has them."`
-	Rows      int    `default:"50" help:"Rows that a region must have, both where it is found and where it is tested (${default})."`
-	Codewords int    `default:"32" help:"Codewords, at most, around which regions are looked for on each half of the rows (${default})."`
-	Redraws   int    `default:"999" help:"Redraws of the labels behind the p-values (${default})."`
+	Rows      int    `most:"1000000000" default:"50" help:"Rows that a region must have, both where it is found and where it is tested (${default})."`
+	Codewords int    `most:"65536" default:"32" help:"Codewords, at most, around which regions are looked for on each half of the rows (${default})."`
+	Redraws   int    `most:"1000000" default:"999" help:"Redraws of the labels behind the p-values (${default})."`
 	Seed      uint64 `default:"0" help:"Seed of the halves, the codewords and the redraws (${default})."`
 	Out       string `required:"" type:"path" placeholder:"DIR" help:"Directory for diagnosis.html and diagnosis.json."`
 	AllRows   bool   `help:"List the rows of all regions in diagnosis.json, however many they are."`
@@ -34,21 +31,17 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	p, embedding, e, err := c.read(ctx)
+	in, e, err := c.read(ctx)
 	if err != nil {
 		return err
 	}
-	undo, err := experiments.PrepareDir(c.Out, diagnosisGroup, diagnosisFiles...)
-	if err != nil {
-		return err
-	}
-	defer undo()
 	if c.Features == "" {
 		t.note("regions are told by directions of the embedding; --features FILE tells them by the columns of a features file")
 	}
 	bar := t.progress()
 	e.Progress = func(done, total int) { bar.at(float64(done), float64(total), "diagnosing") }
-	d, err := metrics.Diagnose(ctx, p.LogProbs, p.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 0)))
+	embedding := data.Dense(in.Embedding)
+	d, err := metrics.Diagnose(ctx, in.LogProbs, in.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 0)))
 	bar.clear()
 	if err != nil {
 		return asUsage(err)
@@ -56,7 +49,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	for k := range d.Advice {
 		d.Advice[k].Command = correction(d.Advice[k].Correction, c.In, c.Features)
 	}
-	m, err := d.Map(p.LogProbs, p.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 1)))
+	m, err := d.Map(in.LogProbs, in.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 1)))
 	if err != nil {
 		return asUsage(err)
 	}
@@ -86,33 +79,28 @@ func (c *diagnoseCmd) check() error {
 }
 
 // read reads the predictions, where they lie, and how they are to be examined.
-func (c *diagnoseCmd) read(ctx context.Context) (p *data.Predictions, embedding *mat.Dense, e metrics.Examination, err error) {
-	fail := func(err error) (*data.Predictions, *mat.Dense, metrics.Examination, error) { return nil, nil, e, err }
-	if p, err = data.ReadPredictionsContext(ctx, c.In); err != nil {
-		return fail(err)
+func (c *diagnoseCmd) read(ctx context.Context) (in *Judged, e metrics.Examination, err error) {
+	if in, err = ReadJudged(ctx, c.In); err != nil {
+		return nil, e, err
 	}
-	if p.Labels == nil {
-		return fail(data.Inputf(c.In, "has no labels to judge the predictions by"))
+	if in.Weights != nil || in.Parts != nil {
+		return nil, e, data.Inputf(c.In, "has weights that are no whole numbers, or soft labels, and regions are found in rows of one class each; multiply the weights by one number and round, which makes copies of rows")
 	}
-	rows, _ := p.LogProbs.Dims()
-	e = metrics.Examination{ClassNames: p.ClassNames, Search: metrics.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
-	copies, err := p.Weigh(c.In)
-	if err != nil {
-		return fail(err)
+	e = metrics.Examination{ClassNames: in.ClassNames, Search: metrics.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, Redraws: c.Redraws}
+	switch {
+	case c.Features != "":
+		if e.Features, err = in.describe(c.Features); err == nil {
+			e.Names, err = data.ReadFeatureNames(c.Features)
+		}
+	default:
+		if err = in.Embed(""); err == nil && in.Embedding == nil {
+			err = data.Inputf(c.In, "has no embedding; name the features of its rows with --features F.npz")
+		}
 	}
-	if p.Weights != nil || p.Parts != nil {
-		return fail(data.Inputf(c.In, "has weights that are no whole numbers, or soft labels, and regions are found in rows of one class each; multiply the weights by one number and round, which makes copies of rows"))
+	if err == nil {
+		e.Groups, e.GroupNames, err = in.groups()
 	}
-	if embedding, err = c.embedding(rows, &e, copies); err != nil {
-		return fail(err)
-	}
-	if e.Groups, e.GroupNames, err = data.ReadGroups(c.In, rows); err != nil {
-		return fail(err)
-	}
-	if copies != nil {
-		e.Groups = picked(e.Groups, copies)
-	}
-	return p, embedding, e, nil
+	return in, e, err
 }
 
 // listedRows are written of all regions together, unless all are asked for.
@@ -156,71 +144,6 @@ func (c *diagnoseCmd) write(text []byte, d *metrics.Diagnosis, m *metrics.Map) e
 	title := "Where is it wrong? " + filepath.Base(c.In)
 	to.WriteFile("diagnosis.html", func(w io.Writer) error { return figures.WriteDiagnosis(w, title, head, d, m) })
 	return to.Commit()
-}
-
-// embedding is where regions lie: the file's own, or the principal components of the
-// features that describe them.
-func (c *diagnoseCmd) embedding(rows int, e *metrics.Examination, copies []int) (*mat.Dense, error) {
-	if c.Features == "" {
-		has, err := data.HasArray(c.In, "embedding")
-		if err != nil {
-			return nil, err
-		}
-		if !has {
-			return nil, data.Inputf(c.In, "has no embedding; name the features of its rows with --features F.npz")
-		}
-		z, err := data.ReadMatrix(c.In, "embedding")
-		if err != nil {
-			return nil, err
-		}
-		if n, _ := z.Dims(); n != rows {
-			return nil, data.Inputf(c.In, "embedding has %d rows and the predictions have %d; they must have the same", n, rows)
-		}
-		if copies != nil {
-			z = data.RowsOf(z, copies)
-		}
-		return z, nil
-	}
-	x, z, err := principal(c.Features, rows, c.In, copies)
-	if err != nil {
-		return nil, err
-	}
-	e.Features = x
-	e.Names, err = data.ReadFeatureNames(c.Features)
-	return z, err
-}
-
-// principal is the features at path (N×M), of the rows of the predictions in the file named
-// beside, and their principal components (N×P).
-func principal(path string, rows int, predictions string, copies []int) (x, z *mat.Dense, err error) {
-	key := ""
-	for _, name := range []string{"features", "test_features", "embedding"} {
-		has, err := data.HasArray(path, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		if has {
-			key = name
-			break
-		}
-	}
-	if key == "" {
-		return nil, nil, data.Inputf(path, "has no features, test_features or embedding")
-	}
-	if x, err = data.ReadMatrix(path, key); err != nil {
-		return nil, nil, err
-	}
-	if n, _ := x.Dims(); n != rows {
-		return nil, nil, data.Inputf(path, "%s has %d rows and the predictions in %s have %d; they must be of the same rows", key, n, filepath.Base(predictions), rows)
-	}
-	if copies != nil {
-		x = data.RowsOf(x, copies)
-	}
-	embed, err := data.FitEmbedding(x, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	return x, embed.Apply(x), nil
 }
 
 // report prints the verdict, what could be saved, and what is wrong.
@@ -273,16 +196,4 @@ func wrongTable(d *metrics.Diagnosis) *table {
 	}
 	add(d.Groups, saved)
 	return list
-}
-
-// picked are the values of these rows; nil of nil.
-func picked(values, rows []int) []int {
-	if values == nil {
-		return nil
-	}
-	out := make([]int, len(rows))
-	for i, r := range rows {
-		out[i] = values[r]
-	}
-	return out
 }

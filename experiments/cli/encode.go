@@ -21,13 +21,13 @@ type encodeCmd struct {
 	Header         data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
 	HeldOut        float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
 	Corrupt        string      `placeholder:"NAME" help:"Corruption of the test images that makes shifted rows of them: gaussian_noise, shot_noise, defocus_blur, brightness, contrast, pixelate (none)."`
-	Severity       int         `default:"3" help:"Degree of the corruption, 1 to 5 (${default})."`
+	Severity       int         `most:"5" default:"3" help:"Degree of the corruption, 1 to 5 (${default})."`
 	Seed           *uint64     `placeholder:"0" help:"Seed of the division of the rows (0; of a pretrained network's own data, the one it was trained with)."`
 	Preset         string      `placeholder:"NAME" help:"What is done to images before an ONNX network: resnet, convnext, vit (224 pixels, the weights' normalization), cifar10, none (none)."`
 	FeaturesOutput string      `placeholder:"NAME" help:"Output of an ONNX network that has the features (features, or the other of two)."`
 	LogitsOutput   string      `placeholder:"NAME" help:"Output that has the logits (logits, or the one as wide as there are classes)."`
 	ONNXRuntime    string      `name:"onnxruntime" type:"path" placeholder:"LIB" help:"ONNX Runtime's shared library ($CALIBRA_ONNXRUNTIME, or where the loader finds it)."`
-	Batch          int         `default:"64" help:"Rows at a time (${default})."`
+	Batch          int         `most:"65536" default:"64" help:"Rows at a time (${default})."`
 	Out            string      `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
 
 	sources []data.RawSource // of the catalog

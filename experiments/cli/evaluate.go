@@ -24,8 +24,8 @@ type evaluateCmd struct {
 	MetricFlags
 
 	Binning string `default:"width" enum:"width,quantile" placeholder:"width|quantile" help:"Bins of one width, or of about as many rows (${default})."`
-	Folds   *int   `help:"Folds of the recoverable loss, where there is an embedding; 0 for none (5, or none of more than 256 classes or fewer than 50 rows)."`
-	Anchors int    `default:"0" placeholder:"N" help:"Where there are more rows than this, measure the local metrics at so many of them, a sample stratified by confidence, each against all rows: LCE then comes with its standard error, and MLCE is the largest of those. 0 measures at all rows, whose time grows with their square (${default})."`
+	Folds   *int   `most:"10000" help:"Folds of the recoverable loss, where there is an embedding; 0 for none (5, or none of more than 256 classes or fewer than 50 rows)."`
+	Anchors int    `most:"1000000000" default:"0" placeholder:"N" help:"Where there are more rows than this, measure the local metrics at so many of them, a sample stratified by confidence, each against all rows: LCE then comes with its standard error, and MLCE is the largest of those. 0 measures at all rows, whose time grows with their square (${default})."`
 	JSON    bool   `name:"json" help:"Print the report as JSON."`
 	Plots   string `type:"path" placeholder:"DIR" help:"Draw reliability diagrams, in bins of equal width, and the ESS profile into this directory, as SVG, PNG and PDF."`
 	HTML    string `name:"html" type:"path" placeholder:"F.html" help:"Write the report with its figures as one HTML page."`
@@ -47,6 +47,11 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	} else if r != nil {
 		return c.tell(t, r, nil)
 	}
+	held, err := data.Hold(c.In) // its arrays are read one after the other
+	if err != nil {
+		return err
+	}
+	defer held.Release()
 	in, err := c.read(ctx)
 	if err != nil {
 		return err
@@ -57,21 +62,26 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if repeated := experiments.ReadRepeated(c.In); repeated != nil {
 		t.warn("warning: %s: %s", c.In, repeated)
 	}
-	covered, err := readCoverage(c.In, in.Predictions, in.pieces)
+	covered, err := in.coverage()
 	if err != nil {
 		return err
 	}
-	undo, err := c.prepare()
+	classes, groups, err := in.byName()
 	if err != nil {
 		return err
 	}
-	defer undo()
+	held.Release()
+	if c.HTML != "" {
+		if err := data.CheckFile(c.page()); err != nil {
+			return err
+		}
+	}
 	settings.Own = catalog.Metrics()
 	r, err := c.measure(ctx, t, in, settings, uncertainty)
 	if err != nil {
 		return err
 	}
-	r.Sets = covered
+	r.Sets, r.ByClass, r.ByGroup = covered, classes, groups
 	verdict, err := c.verdict(r)
 	if err != nil {
 		return err
@@ -79,22 +89,9 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	return c.show(t, in.Predictions, r, verdict)
 }
 
-// prepare makes sure that page and figures can be written; undo removes what it made for that.
-func (c *evaluateCmd) prepare() (undo func(), err error) {
-	if c.HTML != "" {
-		if err := data.CheckFile(c.page()); err != nil {
-			return nil, err
-		}
-	}
-	if c.Plots == "" {
-		return func() {}, nil
-	}
-	return experiments.PrepareDir(c.Plots, plotsGroup, pictures(plots...)...)
-}
-
 // measure measures the predictions, with what corrections would recover.
-func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *judgedRows, settings metrics.Settings, uncertainty metrics.Uncertainty) (*metrics.Report, error) {
-	p, embedding := in.Predictions, in.embedding
+func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, settings metrics.Settings, uncertainty metrics.Uncertainty) (*metrics.Report, error) {
+	p, embedding := in.Predictions, in.Embedding
 	if embedding == nil {
 		if err := c.needless(); err != nil {
 			return nil, err
@@ -122,8 +119,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *judgedRows, 
 		return nil, asUsage(err)
 	}
 	t.warnUnmeasured(r)
-	r.Rows = p.Counted()
-	r.Recovered, r.ByClass, r.ByGroup = recovered, in.byClass, in.byGroup
+	r.Rows, r.Recovered = p.Counted(), recovered
 	return r, nil
 }
 
@@ -238,68 +234,17 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 	return s, u, nil
 }
 
-// read reads the predictions and the embedding of one and the same file.
-func (c *evaluateCmd) read(ctx context.Context) (*judgedRows, error) {
-	held, err := data.Hold(c.In)
-	if err != nil {
-		return nil, err
+// read reads the predictions, and where they are measured locally.
+func (c *evaluateCmd) read(ctx context.Context) (*Judged, error) {
+	in, err := ReadJudged(ctx, c.In)
+	switch {
+	case err != nil:
+	case c.Features != "":
+		_, err = in.describe(c.Features)
+	default:
+		err = in.Embed(c.Embedding)
 	}
-	defer held.Release()
-	p, err := data.ReadPredictionsContext(ctx, c.In)
-	if err != nil {
-		return nil, err
-	}
-	if p.Labels == nil {
-		return nil, data.Inputf(c.In, "has no labels to judge the predictions by")
-	}
-	in := &judgedRows{Predictions: p}
-	rows, _ := p.LogProbs.Dims()
-	pieces, err := p.Weigh(c.In)
-	if err != nil {
-		return nil, err
-	}
-	in.pieces = pieces
-	if in.byClass, in.byGroup, err = byName(c.In, rows, p, pieces); err != nil {
-		return nil, err
-	}
-	if c.Features != "" {
-		if _, in.embedding, err = principal(c.Features, rows, c.In, pieces); err != nil {
-			return nil, err
-		}
-	} else if in.embedding, err = c.embedding(); err != nil {
-		return nil, err
-	}
-	if pieces == nil {
-		return in, nil
-	}
-	if in.embedding != nil && c.Features == "" {
-		if n, _ := in.embedding.Dims(); n != rows {
-			return nil, data.Inputf(c.In, "the embedding has %d rows and the predictions have %d; they must have the same", n, rows)
-		}
-		in.embedding = data.Select(in.embedding, pieces)
-	}
-	return in, nil
-}
-
-// judgedRows are predictions with what they are measured in.
-type judgedRows struct {
-	*data.Predictions
-	embedding        mat.Matrix // nil without
-	byClass, byGroup []metrics.Part
-	pieces           []int // the file's row of each; nil: they are its rows
-}
-
-// embedding reads the array named, or the one of the default name if the file has it.
-func (c *evaluateCmd) embedding() (mat.Matrix, error) {
-	key := c.Embedding
-	if key == "" {
-		key = "embedding"
-		has, err := data.HasArray(c.In, key)
-		if err != nil || !has {
-			return nil, err
-		}
-	}
-	return data.ReadFeatures(c.In, key)
+	return in, err
 }
 
 // spent is the embedding where it is needed no more: of a file in single precision its memory
@@ -362,39 +307,38 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 
 // measuredTable is a row for each metric that was measured.
 func measuredTable(r *metrics.Report) *table {
-	list := &table{columns: []column{
-		{head: "metric", left: true}, {head: "value"}, {head: "95 % interval", drop: 1}, {head: "noise floor"},
-		{head: "95th pct", drop: 3}, {head: "excess", drop: 2}, {head: "p calibrated"},
-	}}
-	hidden := map[string]bool{"95 % interval": r.Uncertainty.Replicates <= 0}
-	for _, head := range []string{"noise floor", "95th pct", "excess", "p calibrated"} {
-		hidden[head] = r.Uncertainty.Redraws <= 0
+	list := &table{columns: []column{{head: "metric", left: true}, {head: "value"}}}
+	if r.Uncertainty.Replicates > 0 {
+		list.columns = append(list.columns, column{head: "95 % interval", drop: 1})
+	}
+	if r.Uncertainty.Redraws > 0 {
+		list.columns = append(list.columns, column{head: "noise floor"}, column{head: "95th pct", drop: 3}, column{head: "excess", drop: 2}, column{head: "p calibrated"})
 	}
 	for _, m := range r.Measured() {
-		row := []cell{words(m.Title), decimals(m.Value, 5), {}, {}, {}, {}, {}}
-		if r.Uncertainty.Replicates > 0 {
-			row[2].text = interval(m)
-		}
-		for i, text := range noise(m, r) {
-			row[3+i].text = text
+		row := []cell{words(m.Title)}
+		for _, text := range measured(m, r, "") {
+			row = append(row, cell{text: text})
 		}
 		list.add(row...)
 	}
-	return list.without(hidden)
+	return list
 }
 
-func interval(m metrics.Measured) string {
-	return fmt.Sprintf("%.5f – %.5f", m.Interval.Low, m.Interval.High)
-}
-
-// noise are the floor of a metric, its 95th percentile, what the metric exceeds it by, and how likely
-// that is of calibrated predictions; none without redraws.
-func noise(m metrics.Measured, r *metrics.Report) []string {
-	n := m.Noise
-	if n == nil {
-		return nil
+// measured are the value of a metric and, as far as they were asked for, its interval, its noise floor, the floor's 95th
+// percentile, what the metric exceeds it by, and how likely that is of calibrated predictions; absent where it has no floor.
+func measured(m metrics.Measured, r *metrics.Report, absent string) []string {
+	texts := []string{metrics.Fixed(m.Value, 5)}
+	if r.Uncertainty.Replicates > 0 {
+		texts = append(texts, fmt.Sprintf("%.5f – %.5f", m.Interval.Low, m.Interval.High))
 	}
-	return []string{fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), report.PAmong(n.PValue, r.Uncertainty.Redraws)}
+	switch n := m.Noise; {
+	case r.Uncertainty.Redraws <= 0:
+	case n == nil:
+		texts = append(texts, absent, absent, absent, absent)
+	default:
+		texts = append(texts, fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), report.PAmong(n.PValue, r.Uncertainty.Redraws))
+	}
+	return texts
 }
 
 // checked says what the independent checks found.

@@ -130,17 +130,9 @@ func metricsTable(r *metrics.Report) *report.Table {
 		t.Values = append(t.Values, report.Heads("noise floor", "95th percentile", "excess", "p")...)
 	}
 	for _, m := range r.Measured() {
-		texts := []string{fmt.Sprintf("%.5f", m.Value)}
-		if r.Uncertainty.Replicates > 0 {
-			texts = append(texts, interval(m))
-		}
-		texts = append(texts, noise(m, r)...)
-		if m.Noise == nil && r.Uncertainty.Redraws > 0 {
-			texts = append(texts, "–", "–", "–", "–")
-		}
 		var cells []report.Cell
-		for _, text := range texts {
-			cells = append(cells, report.Texts(text)...)
+		for _, text := range measured(m, r, "–") {
+			cells = append(cells, report.Cell{Text: text})
 		}
 		t.Add("", report.Row{Labels: []string{m.Title}, Cells: cells})
 	}

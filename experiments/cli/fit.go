@@ -57,11 +57,6 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 		return err
 	}
 	warnEmptyClasses(t, src)
-	undo, err := experiments.PrepareDir(c.Out, experiments.RunGroup, experiments.RunFiles...)
-	if err != nil {
-		return err
-	}
-	defer undo()
 	run, err := c.fit(ctx, t, experiments.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method])
 	if err != nil {
 		return err

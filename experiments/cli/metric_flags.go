@@ -10,11 +10,11 @@ import (
 type MetricFlags struct {
 	Protocol   metrics.Protocol `default:"tables" placeholder:"tables|formula" help:"What the metrics mean: as behind the paper's tables, or as its appendix prints them (${default})."`
 	Bandwidth  float64          `default:"10" help:"Bandwidth γ of the Gaussian kernel, in the embedding's units (${default})."`
-	Bins       int              `default:"15" help:"Bins of the unit interval (${default})."`
-	SmallBin   *int             `placeholder:"20" help:"Local bins of so many rows or fewer are skipped, under the protocol tables; 0 skips none (20; the paper has 10 for ConvNeXt and ViT)."`
+	Bins       int              `most:"100000" default:"15" help:"Bins of the unit interval (${default})."`
+	SmallBin   *int             `most:"1000000000" placeholder:"20" help:"Local bins of so many rows or fewer are skipped, under the protocol tables; 0 skips none (20; the paper has 10 for ConvNeXt and ViT)."`
 	Weights    string           `default:"uniform" enum:"uniform,frequency" placeholder:"uniform|frequency" help:"Weights of the classes: equal, or as frequent as the labels (${default})."`
-	Redraws    int              `default:"50" help:"Redraws of the labels from the predictions for the noise floor; 0 for none (${default})."`
-	Replicates int              `default:"200" help:"Bootstrap replicates for the intervals; 0 for none (${default})."`
+	Redraws    int              `most:"100000" default:"50" help:"Redraws of the labels from the predictions for the noise floor; 0 for none (${default})."`
+	Replicates int              `most:"100000" default:"200" help:"Bootstrap replicates for the intervals; 0 for none (${default})."`
 	Seed       uint64           `default:"0" help:"Seed of all that is drawn at random (${default})."`
 }
 

@@ -27,11 +27,11 @@ type pretrainCmd struct {
 	Label       string      `placeholder:"COLUMN" help:"Label column of a csv file (the last)."`
 	Header      data.Header `placeholder:"yes|no" help:"Whether the first row of a csv file names the columns (where it cannot be a row)."`
 	HeldOut     float64     `placeholder:"SHARE" help:"Share of a table's rows, one region of it, kept as shifted rows (none)."`
-	Epochs      int         `default:"-1" help:"Epochs at most; 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
-	Batch       int         `help:"Rows per step (128)."`
+	Epochs      int         `most:"1000000" default:"-1" help:"Epochs at most; 0 trains nothing and keeps --weights (100; ftt 50, resnet 30)."`
+	Batch       int         `most:"1000000" help:"Rows per step (128)."`
 	Rate        float64     `help:"Learning rate (0.001)."`
 	Decay       float64     `default:"-1" help:"AdamW's weight decay (0.01; mlp none)."`
-	Patience    int         `help:"Epochs without a better validation NLL before stopping (10)."`
+	Patience    int         `most:"1000000" help:"Epochs without a better validation NLL before stopping (10)."`
 	Seed        uint64      `default:"0" help:"Seed of the division of the rows, of weights and batches (${default})."`
 	Weights     string      `type:"path" placeholder:"F.safetensors" help:"Begin from these weights: a state dict of the same architecture, or those of an interrupted run."`
 	Mean        []float64   `placeholder:"X,…" help:"What --weights were trained to subtract from columns or channels (the training rows' means)."`
@@ -59,11 +59,6 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	}
 	ctx, steps := t.steps(ctx, 0)
 	defer steps.clear()
-	undo, err := experiments.PrepareDir(c.Out, encoders.Group, encoders.Files...)
-	if err != nil {
-		return err
-	}
-	defer undo()
 	kept := &keptEncoder{dir: c.Out, origin: origin, start: time.Now()}
 	settings.Checkpoint = kept.checkpoint
 	model, result, err := c.train(ctx, network, raw, settings)

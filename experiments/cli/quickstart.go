@@ -45,11 +45,6 @@ const quickTraining, quickFloors = 15, 1.5
 var quickFiles = []string{"results.csv", "features.npz"}
 
 func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
-	undo, err := experiments.PrepareDir(c.Out, experiments.RunGroup, append(quickFiles, experiments.RunFiles...)...)
-	if err != nil {
-		return err
-	}
-	defer undo()
 	t.note("training a network on the 20,000 rows of UCI letter, then calibrating it in three ways")
 	q, err := c.compute(ctx, t)
 	if err != nil {

@@ -55,36 +55,31 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 	}, nil
 }
 
-// readCoverage measures the sets in the file of the predictions p, whose rows are those at pieces of
-// the file's (nil: all); nil if there are none.
-func readCoverage(path string, p *data.Predictions, pieces []int) (*metrics.SetCoverage, error) {
-	has, err := data.HasArray(path, "sets")
+// coverage measures the prediction sets in the file of the predictions; nil if there are none.
+func (j *Judged) coverage() (*metrics.SetCoverage, error) {
+	has, err := data.HasArray(j.path, "sets")
 	if err != nil || !has {
 		return nil, err
 	}
 	bounds := make([]*mat.Dense, 2)
 	for k, key := range []string{"sets", "sets_marginal"} {
-		if bounds[k], err = data.ReadMatrix(path, key); err != nil {
+		if bounds[k], err = data.ReadMatrix(j.path, key); err != nil {
 			return nil, err
 		}
 	}
-	region, err := data.ReadLabels(path, "sets_region")
+	region, err := data.ReadLabels(j.path, "sets_region")
 	if err != nil {
 		return nil, err
 	}
-	if n := bounds[0].RawMatrix().Rows; pieces != nil && (pieces[len(pieces)-1] >= n || bounds[1].RawMatrix().Rows != n || len(region) != n) {
-		return nil, data.Inputf(path, "has prediction sets of %d rows and fewer or more of others; write the file again", n)
-	}
-	if pieces != nil {
-		cells := make([]int, len(pieces))
-		for i, row := range pieces {
-			cells[i] = region[row]
+	if at := j.Pieces; at != nil {
+		if n := bounds[0].RawMatrix().Rows; at[len(at)-1] >= n || bounds[1].RawMatrix().Rows != n || len(region) != n {
+			return nil, data.Inputf(j.path, "has prediction sets of %d rows and fewer or more of others; write the file again", n)
 		}
-		region, bounds[0], bounds[1] = cells, data.RowsOf(bounds[0], pieces), data.RowsOf(bounds[1], pieces)
+		region, bounds[0], bounds[1] = picked(region, at), data.RowsOf(bounds[0], at), data.RowsOf(bounds[1], at)
 	}
-	c, err := metrics.Covered(bounds[0], bounds[1], region, p.Labels, p.Weights)
+	c, err := metrics.Covered(bounds[0], bounds[1], region, j.Labels, j.Weights)
 	if err != nil {
-		return nil, data.Inputf(path, "%w", err)
+		return nil, data.Inputf(j.path, "%w", err)
 	}
 	return c, nil
 }

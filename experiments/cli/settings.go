@@ -12,8 +12,8 @@ import (
 // settingFlags are of the commands that fit: every setting of a method, by --set or from a
 // file, and the codebook's by flags of their own.
 type settingFlags struct {
-	Slots     *int     `placeholder:"64" help:"Slots w that the features are cut into; must divide their number M (the largest divisor of M up to 64)."`
-	Codewords *int     `placeholder:"64" help:"Codewords K of the shared codebook (64)."`
+	Slots     *int     `most:"65536" placeholder:"64" help:"Slots w that the features are cut into; must divide their number M (the largest divisor of M up to 64)."`
+	Codewords *int     `most:"65536" placeholder:"64" help:"Codewords K of the shared codebook (64)."`
 	EMA       *string  `placeholder:"warm|zero" help:"What the codebook's moving averages start from: the initial codewords (warm) or zero, as published (warm)."`
 	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4; may be repeated. METHOD.KEY=VALUE sets it for one method of several. calibra methods NAME lists the keys."`
 	Config    string   `type:"path" placeholder:"F.yaml" help:"Settings from a YAML file, by the same keys; --set wins."`

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"calibra/data"
@@ -21,12 +20,12 @@ type studyCmd struct {
 	Seeds     seeds             `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Methods   []string          `placeholder:"NAME,…" help:"Only these of the study's methods (all)."`
 	Split     data.Holdout      `placeholder:"paper|tables" help:"Where validation rows come from: 10 % of the test rows, as in the published tables (tables), or of the calibration rows, as in the paper's text (paper) (tables)."`
-	Jobs      int               `help:"Cells to compute side by side (one a core)."`
+	Jobs      int               `most:"1024" help:"Cells to compute side by side (one a core)."`
 	DryRun    bool              `xor:"grid" help:"List the cells and the estimated time; compute nothing."`
 	Out       string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
 	Cells     string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
 	Rows      []int             `placeholder:"N,…" help:"Rows of the sources of study truth: the first of each source; with more than one, rows, features and classes are varied on one of them (2000,500)."`
-	Alarms    *int              `placeholder:"N" help:"Draws behind the alarm rates of study truth (40); with 0, intervals of diagnoses and planted regions are left out too."`
+	Alarms    *int              `most:"1000000" placeholder:"N" help:"Draws behind the alarm rates of study truth (40); with 0, intervals of diagnoses and planted regions are left out too."`
 	KeepStale bool              `help:"Keep cells that another program computed, such as an earlier build, and name them."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`
@@ -52,11 +51,8 @@ func (c *studyCmd) list(t *terminal) error {
 
 // asked is a study as the flags ask for it: its cells, and how their report is made.
 type asked struct {
-	plan  *study.Plan
-	group string   // of the report's folder
-	files []string // of the report besides its figures
-	// report writes and prints what the plan has.
-	report func(context.Context, *terminal) error
+	plan   *study.Plan
+	report func(context.Context, *terminal) error // writes and prints what the plan has
 }
 
 func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
@@ -97,11 +93,6 @@ func (c *studyCmd) whole(ctx context.Context, t *terminal, a *asked) error {
 			return err
 		}
 	}
-	undo, err := experiments.PrepareDir(c.Out, a.group, a.files...)
-	if err != nil {
-		return err
-	}
-	defer undo()
 	if !c.Collect {
 		if err := t.run(ctx, a.plan, c.Jobs); err != nil {
 			return err
@@ -141,7 +132,7 @@ func (c *studyCmd) grid(ctx context.Context, t *terminal, methods *experiments.C
 	if err != nil {
 		return nil, err
 	}
-	return &asked{plan: plan, group: s.Group(), files: s.FileNames(), report: func(ctx context.Context, t *terminal) error {
+	return &asked{plan: plan, report: func(ctx context.Context, t *terminal) error {
 		f := s.Findings(settings, plan)
 		f.Skipped, f.Inputs = skipped, inputs
 		if err := writeFindings(ctx, f, c.Out, origins...); err != nil {
@@ -163,13 +154,7 @@ func (c *studyCmd) named() (*study.Study, error) {
 	if len(c.Data) == 0 {
 		return nil, data.Inputf("", "a study needs --data; name letter, satellite, digits, cubic, proximity, proximity100, longtail1000, rare, calibrated or a file")
 	}
-	if err := c.places(); err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(c.Out); c.Out != "" && err == nil && !info.IsDir() {
-		return nil, data.Inputf(c.Out, "is a file; name a directory for the report")
-	}
-	return s, nil
+	return s, c.places()
 }
 
 // origins opens the data of the flags. inputs is how the command line names each.

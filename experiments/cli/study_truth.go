@@ -31,7 +31,7 @@ func (c *studyCmd) truth(_ context.Context, _ *terminal, methods *experiments.Ca
 	if err != nil {
 		return nil, err
 	}
-	return &asked{plan: plan, group: study.Group, files: study.TruthFiles, report: func(_ context.Context, term *terminal) error {
+	return &asked{plan: plan, report: func(_ context.Context, term *terminal) error {
 		if failures := plan.Failures(); plan.Computed() == 0 && failures != nil {
 			return failures[0]
 		}

@@ -62,21 +62,6 @@ func decimals(value float64, n int) cell {
 	return cell{text: metrics.Fixed(value, n), value: value}
 }
 
-// without is the table less the columns of some heads.
-func (t *table) without(heads map[string]bool) *table {
-	out := &table{rows: make([][]cell, len(t.rows))}
-	for j, c := range t.columns {
-		if heads[c.head] {
-			continue
-		}
-		out.columns = append(out.columns, c)
-		for i, row := range t.rows {
-			out.rows[i] = append(out.rows[i], row[j])
-		}
-	}
-	return out
-}
-
 const gap = 2 // between columns
 
 // fit chooses the columns for a width, and how wide each is.

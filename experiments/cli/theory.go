@@ -40,13 +40,6 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 	if len(c.Seeds) > 0 {
 		return c.underSeeds(ctx, t, studies, settings)
 	}
-	if c.Out != "" {
-		undo, err := experiments.PrepareDir(c.Out, theory.Group, report.Files...)
-		if err != nil {
-			return err
-		}
-		defer undo()
-	}
 	reports, err := c.run(ctx, t, studies, settings)
 	if c.Out != "" && len(reports) > 0 { // those that are whole, also after Ctrl-C
 		if err := c.write(reports); err != nil {

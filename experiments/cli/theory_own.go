@@ -14,17 +14,17 @@ import (
 // ownRate is a rate study of a researcher's own design.
 type ownRate struct {
 	Map         string    `placeholder:"NAME" help:"Map to study: that of a method such as vq or vq-dc (vq)."`
-	Slots       int       `placeholder:"W" help:"Slots w (3)."`
-	Codewords   int       `placeholder:"K" help:"Codewords K (8)."`
-	Classes     int       `placeholder:"C" help:"Classes C (3)."`
-	Atoms       int       `placeholder:"R" help:"Values of the prediction in each region (6)."`
+	Slots       int       `most:"1000000" placeholder:"W" help:"Slots w (3)."`
+	Codewords   int       `most:"1000000" placeholder:"K" help:"Codewords K (8)."`
+	Classes     int       `most:"1000000" placeholder:"C" help:"Classes C (3)."`
+	Atoms       int       `most:"1000000" placeholder:"R" help:"Values of the prediction in each region (6)."`
 	Zipf        float64   `placeholder:"X" help:"Codeword k has a frequency proportional to 1/k^X."`
 	Decades     float64   `placeholder:"X" help:"Codeword frequencies fall evenly over X decades (2)."`
 	Frequencies []float64 `placeholder:"P,…" help:"The frequency of each codeword, up to a factor."`
 	Disturbance float64   `placeholder:"X" help:"Noise of the law's logits, which the map cannot represent (0)."`
 	Spread      float64   `placeholder:"X" help:"Noise that is added to the map's start to make the truth (0.5)."`
-	Shifts      int       `placeholder:"N" help:"Cyclic shifts of the frequencies (4)."`
-	Replicates  int       `placeholder:"N" help:"Samples per shift and size (40); bands widen with few."`
+	Shifts      int       `most:"1000000" placeholder:"N" help:"Cyclic shifts of the frequencies (4)."`
+	Replicates  int       `most:"1000000" placeholder:"N" help:"Samples per shift and size (40); bands widen with few."`
 	Sizes       []int     `placeholder:"N,…" help:"Sample sizes, increasing (chosen by the errors that the theory predicts)."`
 	Set         []string  `sep:"none" placeholder:"KEY=VALUE" help:"Codes that make the regions, such as codebook.kind=kmeans: they are fitted to features whose slots lie around K centres of these frequencies. Study propositions takes them too, for the pipeline that it trains."`
 }

@@ -11,59 +11,107 @@ import (
 	"calibra/experiments/report"
 	"calibra/experiments/study"
 	"calibra/layers/encoders"
+	"calibra/theory"
 )
 
 // traffic is what a command reads and what it writes, files by their paths; "" is none. A
-// new command has its case here, which a test asks for.
-func traffic(command any) (reads, writes []string) {
-	switch c := command.(type) {
-	case *quickstartCmd:
-		return nil, folder(c.Out, slices.Concat(experiments.RunFiles, []string{"results.csv"}))
-	case *pretrainCmd:
-		return append(rows(c.Data), c.Weights), folder(c.Out, encoders.Files)
-	case *encodeCmd:
-		network := []string{c.Model, c.Model + ".data"}
-		if isDir(c.Model) {
-			network = folder(c.Model, encoders.Files)
-		}
-		return append(append(rows(c.Data), network...), c.ONNXRuntime), []string{c.Out, encode.ShiftedPath(c.Out), c.Out + ".partial"}
-	case *exportFeaturesCmd:
-		return rows(c.Data), []string{c.Out}
-	case *fitCmd:
-		return []string{c.In, c.Config}, folder(c.Out, experiments.RunFiles)
-	case *applyCmd:
-		return append(model(c.Model), c.In), []string{c.Out}
-	case *exportCmd:
-		return append(model(c.Model), c.Backbone), []string{c.ONNX}
-	case *diagnoseCmd:
-		return []string{c.In, c.Features}, folder(c.Out, []string{"diagnosis.html", "diagnosis.json"})
-	case *evaluateCmd:
-		return []string{c.In, filepath.Join(filepath.Dir(c.In), "metrics.json"), c.Features}, append(folder(c.Plots, pictures(plots...)), c.page(), c.Totals)
-	case *studyCmd:
-		reads = []string{c.Shifted, c.Config}
-		for _, arg := range c.Data {
-			reads = append(reads, rows(arg)...)
-		}
-		return reads, folder(c.Out, study.Main.FileNames())
-	case *compareCmd:
-		return []string{c.In, c.Config}, folder(c.Out, study.Compare.FileNames())
-	case *benchCmd:
-		return nil, folder(c.Scaling, scalingFiles)
-	case *theoryCmd:
-		return nil, folder(c.Out, report.Files)
-	}
-	return nil, nil
+// new command that takes paths has its method traffic, which a test asks for.
+type traffic struct {
+	reads  []string
+	files  []string // that it writes by themselves
+	folder folder   // that it writes as one, prepared before it begins
 }
 
-// folder is the paths of files that are written to dir as one, and of their manifest.
-func folder(dir string, names []string) (paths []string) {
-	if dir == "" {
+// folder is a data.Folder, none where dir is "".
+type folder struct {
+	dir, group string
+	names      []string
+}
+
+func (c *quickstartCmd) traffic() traffic {
+	return traffic{folder: folder{c.Out, experiments.RunGroup, append(quickFiles, experiments.RunFiles...)}}
+}
+
+func (c *pretrainCmd) traffic() traffic {
+	return traffic{reads: append(rows(c.Data), c.Weights), folder: folder{c.Out, encoders.Group, encoders.Files}}
+}
+
+func (c *encodeCmd) traffic() traffic {
+	network := []string{c.Model, c.Model + ".data"}
+	if isDir(c.Model) {
+		network = folder{dir: c.Model, names: encoders.Files}.paths()
+	}
+	return traffic{reads: append(append(rows(c.Data), network...), c.ONNXRuntime), files: []string{c.Out, encode.ShiftedPath(c.Out), c.Out + ".partial"}}
+}
+
+func (c *exportFeaturesCmd) traffic() traffic {
+	return traffic{reads: rows(c.Data), files: []string{c.Out}}
+}
+
+func (c *fitCmd) traffic() traffic {
+	return traffic{reads: []string{c.In, c.Config}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}}
+}
+
+func (c *applyCmd) traffic() traffic {
+	return traffic{reads: append(model(c.Model), c.In), files: []string{c.Out}}
+}
+
+func (c *exportCmd) traffic() traffic {
+	return traffic{reads: append(model(c.Model), c.Backbone), files: []string{c.ONNX}}
+}
+
+func (c *diagnoseCmd) traffic() traffic {
+	return traffic{reads: []string{c.In, c.Features}, folder: folder{c.Out, diagnosisGroup, diagnosisFiles}}
+}
+
+func (c *evaluateCmd) traffic() traffic {
+	beside := filepath.Join(filepath.Dir(c.In), "metrics.json")
+	return traffic{reads: []string{c.In, beside, c.Features}, files: []string{c.page(), c.Totals}, folder: folder{c.Plots, plotsGroup, pictures(plots...)}}
+}
+
+func (c *studyCmd) traffic() traffic {
+	reads := []string{c.Shifted, c.Config}
+	for _, arg := range c.Data {
+		reads = append(reads, rows(arg)...)
+	}
+	switch s, err := study.ByName(c.Name); {
+	case c.List || c.DryRun || c.part(): // no report
+		return traffic{reads: reads}
+	case err == nil:
+		return traffic{reads: reads, folder: folder{c.Out, s.Group(), s.FileNames()}}
+	}
+	return traffic{reads: reads, folder: folder{c.Out, study.Group, study.TruthFiles}}
+}
+
+func (c *compareCmd) traffic() traffic {
+	return traffic{reads: []string{c.In, c.Config}, folder: folder{c.Out, study.Compare.Group(), study.Compare.FileNames()}}
+}
+
+func (c *benchCmd) traffic() traffic {
+	return traffic{folder: folder{c.Scaling, "bench", scalingFiles}}
+}
+
+func (c *theoryCmd) traffic() traffic {
+	if len(c.Seeds) > 0 { // a file for each
+		return traffic{}
+	}
+	return traffic{folder: folder{c.Out, theory.Group, report.Files}}
+}
+
+// paths are those of the folder's files and of their manifest.
+func (f folder) paths() (paths []string) {
+	if f.dir == "" {
 		return nil
 	}
-	for _, name := range slices.Concat(names, []string{"manifest.json"}) {
-		paths = append(paths, filepath.Join(dir, name))
+	for _, name := range slices.Concat(f.names, []string{"manifest.json"}) {
+		paths = append(paths, filepath.Join(f.dir, name))
 	}
 	return paths
+}
+
+// draws tells whether pictures in PDF are among the files.
+func (f folder) draws() bool {
+	return f.dir != "" && slices.ContainsFunc(f.names, func(name string) bool { return filepath.Ext(name) == ".pdf" })
 }
 
 // model is what is read of a fitted model, a folder or a file.
@@ -71,7 +119,7 @@ func model(arg string) []string {
 	if !isDir(arg) {
 		return []string{arg}
 	}
-	return folder(arg, []string{"model.safetensors", "embedding.npz"})
+	return folder{dir: arg, names: []string{"model.safetensors", "embedding.npz"}}.paths()
 }
 
 // rows is the file of rows that arg names or, of a directory, the files of rows in it.
@@ -101,44 +149,17 @@ func pictures(names ...string) (files []string) {
 	return files
 }
 
-// draws tells whether the command writes pictures in PDF.
-func draws(command any) bool {
-	switch c := command.(type) {
-	case *evaluateCmd:
-		return c.Plots != ""
-	case *studyCmd, *compareCmd:
-		return true
-	case *theoryCmd:
-		return c.Out != ""
-	case *benchCmd:
-		return c.Scaling != ""
-	}
-	return false
-}
-
-// alone tells whether the command writes the file at path by itself, not as one of a folder.
-func alone(command any, path string) bool {
-	switch c := command.(type) {
-	case *applyCmd, *encodeCmd, *exportCmd, *exportFeaturesCmd:
-		return true
-	case *evaluateCmd:
-		return path == c.page() || path == c.Totals
-	}
-	return false
-}
-
 // apart returns an *InputError if the command would write over a file that it reads, under
 // whatever name; or over one that belongs to a folder, if it writes single files; or if
 // what it reads is of two runs (see [data.Hold]).
-func apart(command any) error {
-	if draws(command) {
+func (t traffic) apart() error {
+	if t.folder.draws() {
 		if err := report.CheckTemporary(); err != nil {
 			return err
 		}
 	}
-	reads, writes := traffic(command)
-	reads = slices.DeleteFunc(reads, func(path string) bool { return path == "" })
-	for _, out := range writes {
+	reads := slices.DeleteFunc(t.reads, func(path string) bool { return path == "" })
+	for _, out := range append(t.folder.paths(), t.files...) {
 		written, err := os.Stat(out)
 		if err != nil {
 			continue // nothing to be lost
@@ -151,7 +172,7 @@ func apart(command any) error {
 				return data.Inputf(out, "is the file that is read; name another place to be written")
 			}
 		}
-		if alone(command, out) {
+		if slices.Contains(t.files, out) {
 			if err := data.CheckAlone(out); err != nil {
 				return err
 			}
@@ -163,4 +184,25 @@ func apart(command any) error {
 	}
 	held.Release()
 	return nil
+}
+
+// prepare holds what a command reads and writes apart, and makes sure that its folder can be
+// written (see [experiments.PrepareDir]).
+func prepare(command any) (undo func(), err error) {
+	undo = func() {}
+	c, ok := command.(interface{ traffic() traffic })
+	if !ok {
+		return undo, nil
+	}
+	t := c.traffic()
+	if err := t.apart(); err != nil {
+		return nil, usageError{err}
+	}
+	switch info, err := os.Stat(t.folder.dir); {
+	case t.folder.dir == "":
+		return undo, nil
+	case err == nil && !info.IsDir():
+		return nil, data.Inputf(t.folder.dir, "is a file; name a directory")
+	}
+	return experiments.PrepareDir(t.folder.dir, t.folder.group, t.folder.names...)
 }

@@ -179,7 +179,7 @@ func (s *Server) table(runs []run) (*report.Section, error) {
 		t.Values = append(t.Values, metricHead(m))
 	}
 	least := slices.MinFunc(runs, func(a, b run) int { return lower(a.value(metrics.NLL), b.value(metrics.NLL)) })
-	var files []filesOf
+	var files []run
 	for _, r := range runs {
 		row := report.Row{Labels: []string{r.title(), data.Line(r.Method), data.Line(r.Settings)}, Winner: len(runs) > 1 && r.Name == least.Name && alike(runs),
 			Cells: []report.Cell{{Text: fmt.Sprint(r.Seed)}, {Text: fmt.Sprint(r.Rows)}}}
@@ -187,13 +187,11 @@ func (s *Server) table(runs []run) (*report.Section, error) {
 			row.Cells = append(row.Cells, report.Cell{Text: metricText(m, r.value(m))})
 		}
 		t.Blocks[0].Rows = append(t.Blocks[0].Rows, row)
-		of := filesOf{Run: r.title()}
-		for _, name := range []string{"report.html", "diagnosis/diagnosis.html", "config.json", "metrics.json"} {
-			if _, err := s.root.Stat(path.Join(r.Name, name)); err == nil {
-				of.Files = append(of.Files, listedPage{name, link(path.Join(r.Name, name))})
-			}
-		}
-		files = append(files, of)
+		r.Pages = slices.DeleteFunc([]string{"report.html", "diagnosis/diagnosis.html", "config.json", "metrics.json"}, func(name string) bool {
+			_, err := s.root.Stat(path.Join(r.Name, name))
+			return err != nil
+		})
+		files = append(files, r)
 	}
 	var panel strings.Builder
 	if err := filesTemplate.Execute(&panel, files); err != nil {
@@ -202,13 +200,8 @@ func (s *Server) table(runs []run) (*report.Section, error) {
 	return &report.Section{Title: "Numbers", Tables: []*report.Table{t}, Panel: template.HTML(panel.String())}, nil
 }
 
-// filesOf are the files of a run that can be looked at.
-type filesOf struct {
-	Run   string
-	Files []listedPage
-}
-
-var filesTemplate = template.Must(template.New("files").Parse(string(back) + `{{range .}}{{if .Files}}<p>{{.Run}}:{{range .Files}} <a href="{{.Link}}">{{.Name}}</a>{{end}}</p>{{end}}{{end}}`))
+var filesTemplate = template.Must(template.New("files").Funcs(template.FuncMap{"title": (run).title, "page": (run).page}).Parse(
+	string(back) + `{{range $run := .}}{{if .Pages}}<p>{{title .}}:{{range .Pages}} <a href="{{page $run .}}">{{.}}</a>{{end}}</p>{{end}}{{end}}`))
 
 // lower orders numbers, NaN last.
 func lower(x, y float64) int {

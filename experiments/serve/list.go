@@ -24,34 +24,11 @@ var listScript string
 
 var listTemplate = template.Must(template.New("list").Funcs(template.FuncMap{
 	"script": func() template.JS { return template.JS(listScript) },
-	"line":   data.Line,
+	"line":   data.Line, "page": (run).page,
 }).Parse(listPanel))
 
 // back leads to the list.
 const back template.HTML = `<p><a href="/">All runs</a></p>`
-
-// listed is the table of runs as its template has it.
-type listed struct {
-	Heads []listedHead
-	Rows  []listedRow
-}
-
-type listedHead struct{ Text, Sorted string }
-
-type listedRow struct {
-	Run     string // to be chosen for side by side; "" where there is nothing to compare
-	Name    string
-	Link    string
-	Kind    string
-	Method  string
-	Data    string
-	Numbers []string
-	Says    string
-	Changed string
-	Pages   []listedPage
-}
-
-type listedPage struct{ Name, Link string }
 
 // listMetrics are the columns of numbers.
 var listMetrics = []metrics.Metric{metrics.NLL, metrics.Accuracy, metrics.ECE, metrics.LCE}
@@ -75,44 +52,50 @@ func metricText(m metrics.Metric, x float64) string {
 	return fmt.Sprintf("%.5f", x)
 }
 
-// html is the panel of the table.
-func (l *listed) html() (template.HTML, error) {
-	var b bytes.Buffer
-	err := listTemplate.Execute(&b, l)
-	return template.HTML(b.String()), err
+// page is the address of a page of a run.
+func (r run) page(name string) string { return link(path.Join(r.Name, name)) }
+
+// Address leads to what a run holds, "" where there is nothing to be shown.
+func (r run) Address() string {
+	switch {
+	case r.tested != nil:
+		return "/beside?" + query(r.Name)
+	case r.Cells != "":
+		return "/study?" + query(r.Name)
+	case len(r.Pages) > 0:
+		return r.page(r.Pages[0])
+	}
+	return ""
 }
 
-// listOf is the table of some runs.
-func listOf(runs []run) *listed {
-	l := &listed{Heads: []listedHead{{Text: "run"}, {Text: "kind"}, {Text: "method"}, {Text: "data"}, {Text: "rows"}}}
+// Tested tells whether the run tested a method, and can be compared.
+func (r run) Tested() bool { return r.tested != nil }
+
+// Numbers are the rows and the metrics of a run.
+func (r run) Numbers() []string {
+	rows := "–"
+	if r.tested != nil {
+		rows = fmt.Sprint(r.Rows)
+	}
+	numbers := []string{rows}
 	for _, m := range listMetrics {
-		l.Heads = append(l.Heads, listedHead{Text: metricHead(m).Text + " " + metricHead(m).Arrow})
+		numbers = append(numbers, metricText(m, r.value(m)))
 	}
-	l.Heads = append(l.Heads, listedHead{Text: "what it says"}, listedHead{Text: "changed (UTC)", Sorted: "descending"})
-	for _, r := range runs {
-		row := listedRow{Name: r.Name, Kind: r.Kind, Link: "/study?" + query(r.Name), Says: r.Says, Changed: r.Changed.UTC().Format("2006-01-02 15:04:05")}
-		switch {
-		case r.tested != nil:
-			row.Run, row.Link = r.Name, "/beside?"+query(r.Name)
-			row.Method, row.Data = r.Method, r.Data
-			row.Numbers = []string{fmt.Sprint(r.Rows)}
-		default:
-			row.Numbers = []string{"–"}
-			if r.Cells == "" && len(r.Pages) > 0 {
-				row.Link = link(path.Join(r.Name, r.Pages[0]))
-			} else if r.Cells == "" {
-				row.Link = ""
-			}
-		}
-		for _, m := range listMetrics {
-			row.Numbers = append(row.Numbers, metricText(m, r.value(m)))
-		}
-		for _, p := range r.Pages {
-			row.Pages = append(row.Pages, listedPage{cmp.Or(p, "page"), link(path.Join(r.Name, p))})
-		}
-		l.Rows = append(l.Rows, row)
+	return numbers
+}
+
+// When is when a run changed.
+func (r run) When() string { return r.Changed.UTC().Format("2006-01-02 15:04:05") }
+
+// listOf is the panel with the table of some runs.
+func listOf(runs []run) (template.HTML, error) {
+	var heads []report.Head
+	for _, m := range listMetrics {
+		heads = append(heads, metricHead(m))
 	}
-	return l
+	var b bytes.Buffer
+	err := listTemplate.Execute(&b, map[string]any{"Heads": heads, "Rows": runs})
+	return template.HTML(b.String()), err
 }
 
 // list is the page of all runs.
@@ -121,7 +104,7 @@ func (s *Server) list(*http.Request) (*report.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	panel, err := listOf(runs).html()
+	panel, err := listOf(runs)
 	if err != nil {
 		return nil, err
 	}

@@ -359,5 +359,5 @@ func (st *state) list() (template.HTML, error) {
 			there = append(there, run{Name: c.File, Kind: "cell", Says: c.Name, Changed: c.Changed, tested: c.tested})
 		}
 	}
-	return listOf(there).html()
+	return listOf(there)
 }
