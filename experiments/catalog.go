@@ -191,7 +191,7 @@ func (c *Catalog) Find(name string) (Method, error) {
 			return m, nil
 		}
 	}
-	return Method{}, data.Unknown("method", name, c.Names())
+	return Method{}, data.Inputf("", "%w; calibra methods lists all", data.Unknown("method", name, c.Names()))
 }
 
 // Load reads a model file and restores the calibrator in it, by the method that the file

@@ -125,6 +125,9 @@ func (c *Catalog) Divide(v Values, names []string) (map[string]Values, error) {
 			if last := len(names) - 1; last > 0 {
 				whose = "none of " + strings.Join(names[:last], ", ") + " and " + names[last] + " has a"
 			}
+			if i := slices.IndexFunc(c.List(), func(m Method) bool { return m.Has(key, v) }); i >= 0 {
+				key += ", which " + c.List()[i].Name + " has"
+			}
 			return nil, unknownKey(whose, key, slices.Compact(known))
 		}
 	}

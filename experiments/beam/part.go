@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"calibra/experiments/cli"
@@ -14,32 +14,30 @@ import (
 // part runs a calibra command as a part of an element and gives what it printed. Its notes
 // are logged.
 func part(ctx context.Context, args []string) (printed string, err error) {
-	out, err := os.CreateTemp("", "calibra-beam-")
+	dir, err := os.MkdirTemp("", "calibra-beam-")
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(out.Name())
+	defer os.RemoveAll(dir)
+	out, err := os.Create(filepath.Join(dir, "out"))
+	if err != nil {
+		return "", err
+	}
 	defer out.Close()
-	notes, err := os.CreateTemp("", "calibra-beam-")
+	notes, err := os.Create(filepath.Join(dir, "notes"))
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(notes.Name())
 	defer notes.Close()
 	failed := cli.Run(ctx, append([]string{"--quiet"}, args...), out, notes)
-	for _, f := range []*os.File{out, notes} {
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return "", err
-		}
-	}
-	said, err := io.ReadAll(notes)
+	said, err := os.ReadFile(notes.Name())
 	if err != nil {
 		return "", err
 	}
 	for line := range strings.Lines(string(said)) {
 		log.Warn(ctx, strings.TrimSpace(line))
 	}
-	text, err := io.ReadAll(out)
+	text, err := os.ReadFile(out.Name())
 	if err != nil {
 		return "", err
 	}

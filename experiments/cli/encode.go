@@ -98,7 +98,8 @@ func (c *encodeCmd) open() (job *encode.Job, closed func(), err error) {
 		return nil, nil, err
 	}
 	files := []string{c.Model}
-	if weights := c.Model + ".data"; exists(weights) { // where PyTorch's exporter puts large ones
+	weights := c.Model + ".data"
+	if _, err := os.Stat(weights); err == nil { // where PyTorch's exporter puts large ones
 		files = append(files, weights)
 	}
 	digest, err := data.Digest(files...)
@@ -159,9 +160,4 @@ func (c *encodeCmd) openPretrained() (*encode.Job, func(), error) {
 		return nil, nil, err
 	}
 	return &encode.Job{Encoder: m, Raw: raw, Key: "pretrained " + digest}, func() {}, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

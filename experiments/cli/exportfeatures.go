@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"calibra/data"
@@ -45,12 +44,7 @@ func (c *exportFeaturesCmd) Run(ctx context.Context, t *terminal, catalog *exper
 	if said.Program, err = experiments.ThisProgram(); err != nil {
 		return err
 	}
-	training, steps := t.steps(ctx, 0)
-	p, err := o.Load(training, c.Seed, said.Encoder, "")
-	steps.clear()
-	if ctx.Err() != nil {
-		return fmt.Errorf("the encoder of %s was not trained to its end, and nothing was written: %w", c.Data, context.Canceled)
-	}
+	p, err := encoded(ctx, t, o, c.Seed, said.Encoder)
 	if err != nil {
 		return err
 	}

@@ -45,16 +45,22 @@ func openInput(ctx context.Context, t *terminal, methods *experiments.Catalog, a
 	if o.Encoders != nil {
 		t.note("training the encoder of %s", arg)
 	}
-	training, steps := t.steps(ctx, 0)
-	p, err := o.Load(training, seed, "", "")
-	steps.clear()
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("the encoder of %s was not trained to its end, and nothing was written: %w", arg, context.Canceled)
-	}
+	p, err := encoded(ctx, t, o, seed, "")
 	if err != nil {
 		return nil, err
 	}
 	return p.Source, nil
+}
+
+// encoded are the rows of data, by the encoder of that name where they are raw ("": the first), trained with the seed.
+func encoded(ctx context.Context, t *terminal, o *experiments.Origin, seed uint64, encoder string) (*experiments.Problem, error) {
+	training, steps := t.steps(ctx, 0)
+	p, err := o.Load(training, seed, encoder, "")
+	steps.clear()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("the encoder of %s was not trained to its end, and nothing was written: %w", o.Name, context.Canceled)
+	}
+	return p, err
 }
 
 // seedOf is the seed that the model was fitted with, whose encoder brought data are read by; 0

@@ -21,18 +21,25 @@ type settingFlags struct {
 	notice string // to be told at the end: flags that changed nothing
 }
 
-// current are the names that the methods have now, each once; a former name will do.
-func current(methods *experiments.Catalog, names []string) (now []string, err error) {
+// found are the methods of these names, each once; a former name will do.
+func found(methods *experiments.Catalog, names []string) (all []experiments.Method, err error) {
 	for _, name := range names {
 		m, err := methods.Find(name)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(now, m.Name) {
-			now = append(now, m.Name)
+		if !slices.ContainsFunc(all, func(o experiments.Method) bool { return o.Name == m.Name }) {
+			all = append(all, m)
 		}
 	}
-	return now, nil
+	return all, nil
+}
+
+func namesOf(all []experiments.Method) (names []string) {
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	return names
 }
 
 // values are the settings of each named method. Flags of the codebook that no method
@@ -42,13 +49,9 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 	if err != nil {
 		return nil, err
 	}
-	var named []experiments.Method
-	for _, name := range names {
-		m, err := methods.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		named = append(named, m)
+	named, err := found(methods, names)
+	if err != nil {
+		return nil, err
 	}
 	var ignored []string
 	for _, flag := range []struct{ name, key, text string }{

@@ -193,7 +193,7 @@ func planned[C study.Cell](c *studyCmd, cells []C) (*study.Plan, error) {
 // settings are those of the flags for the study of these data.
 func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origins []*experiments.Origin) (study.Settings, error) {
 	var none study.Settings
-	names, err := current(methods, c.Methods)
+	named, err := found(methods, c.Methods)
 	if err != nil {
 		return none, err
 	}
@@ -201,7 +201,7 @@ func (c *studyCmd) settings(methods *experiments.Catalog, s *study.Study, origin
 	if err != nil {
 		return none, err
 	}
-	settings := study.Settings{Catalog: methods, Executor: executor, Methods: names, Seeds: c.Seeds, Split: cmp.Or(c.Split, data.PaperTables), Shift: c.Shift}
+	settings := study.Settings{Catalog: methods, Executor: executor, Methods: namesOf(named), Seeds: c.Seeds, Split: cmp.Or(c.Split, data.PaperTables), Shift: c.Shift}
 	settings.Set, err = c.values(methods, s.MethodNames(origins, settings))
 	return settings, err
 }

@@ -90,17 +90,10 @@ func (c *studyCmd) truthMethods(methods *experiments.Catalog) (all []experiments
 	if names == nil {
 		names = truthMethods
 	}
-	if names, err = current(methods, names); err != nil {
+	if all, err = found(methods, names); err != nil {
 		return nil, nil, err
 	}
-	for _, name := range names {
-		m, err := methods.Find(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		all = append(all, m)
-	}
-	if set, err = c.values(methods, names); err != nil {
+	if set, err = c.values(methods, namesOf(all)); err != nil {
 		return nil, nil, err
 	}
 	for _, values := range set {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -64,52 +65,38 @@ func decimals(value float64, n int) cell {
 
 const gap = 2 // between columns
 
-// fit chooses the columns for a width, and how wide each is.
+// fit chooses the columns for a width, and how wide each column is.
 func (t *table) fit(width int) (shown, widths []int) {
-	for j := range t.columns {
-		shown = append(shown, j)
-	}
-	natural := func(j int) int {
-		w := utf8.RuneCountInString(t.columns[j].head)
+	total := -gap
+	for j, c := range t.columns {
+		natural := utf8.RuneCountInString(c.head)
 		for _, row := range t.rows {
-			w = max(w, utf8.RuneCountInString(row[j].text))
+			natural = max(natural, utf8.RuneCountInString(row[j].text))
 		}
-		return w
+		shown, widths = append(shown, j), append(widths, natural)
+		total += natural + gap
 	}
-	for {
-		widths = widths[:0]
-		total, last := -gap, -1
-		for i, j := range shown {
-			widths = append(widths, natural(j))
-			total += widths[i] + gap
-			if d := t.columns[j].drop; d > 0 && (last < 0 || d > t.columns[shown[last]].drop) {
-				last = i
-			}
-		}
-		if total <= width {
-			return shown, widths
-		}
-		if last < 0 {
+	for total > width {
+		first := slices.MaxFunc(shown, func(a, b int) int { return cmp.Compare(t.columns[a].drop, t.columns[b].drop) })
+		if t.columns[first].drop == 0 {
 			t.squeeze(shown, widths, total-width)
-			return shown, widths
+			break
 		}
-		shown = append(shown[:last:last], shown[last+1:]...)
+		shown = slices.DeleteFunc(shown, func(j int) bool { return j == first })
+		total -= widths[first] + gap
 	}
+	return shown, widths
 }
 
 // least is how narrow a column may become that is broken over lines.
 const least = 10
 
-// squeeze takes excess off the widest columns that may be broken.
+// squeeze takes excess off the widest of the shown columns that may be broken.
 func (t *table) squeeze(shown, widths []int, excess int) {
-	for ; excess > 0; excess-- {
-		at := -1
-		for i, j := range shown {
-			if t.columns[j].wrap && widths[i] > least && (at < 0 || widths[i] > widths[at]) {
-				at = i
-			}
-		}
-		if at < 0 {
+	wide := slices.DeleteFunc(slices.Clone(shown), func(j int) bool { return !t.columns[j].wrap })
+	for ; excess > 0 && len(wide) > 0; excess-- {
+		at := slices.MaxFunc(wide, func(a, b int) int { return cmp.Compare(widths[a], widths[b]) })
+		if widths[at] <= least {
 			return
 		}
 		widths[at]--
@@ -133,37 +120,33 @@ func (t *table) write(out io.Writer, width int, styled bool) {
 
 // writeRow prints the shown cells of a row, over as many lines as the longest of them takes.
 func (t *table) writeRow(out io.Writer, cells []cell, shown, widths []int, styled bool) {
-	var parts [][]string
+	parts := map[int][]string{}
 	lines := 1
-	for i, j := range shown {
-		p := []string{cells[j].text}
+	for _, j := range shown {
+		parts[j] = []string{cells[j].text}
 		if t.columns[j].wrap {
-			p = broken(cells[j].text, widths[i])
+			parts[j] = broken(cells[j].text, widths[j])
 		}
-		parts = append(parts, p)
-		lines = max(lines, len(p))
+		lines = max(lines, len(parts[j]))
 	}
 	for l := range lines {
-		var b strings.Builder
-		for i, j := range shown {
+		var line []string
+		for _, j := range shown {
 			text := ""
-			if l < len(parts[i]) {
-				text = parts[i][l]
+			if l < len(parts[j]) {
+				text = parts[j][l]
 			}
-			space := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text)))
+			space := strings.Repeat(" ", max(0, widths[j]-utf8.RuneCountInString(text)))
 			if code := codes[cells[j].look]; styled && code != "" && text != "" {
 				text = code + text + "\x1b[0m"
 			}
-			if i > 0 {
-				b.WriteString(strings.Repeat(" ", gap))
-			}
 			if t.columns[j].left {
-				b.WriteString(text + space)
+				line = append(line, text+space)
 			} else {
-				b.WriteString(space + text)
+				line = append(line, space+text)
 			}
 		}
-		fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
+		fmt.Fprintln(out, strings.TrimRight(strings.Join(line, strings.Repeat(" ", gap)), " "))
 	}
 }
 
@@ -215,10 +198,7 @@ func (t *table) objects() []map[string]any {
 	for _, row := range t.rows {
 		o := map[string]any{}
 		for j, c := range t.columns {
-			key := c.key
-			if key == "" {
-				key = c.head
-			}
+			key := cmp.Or(c.key, c.head)
 			if row[j].value != nil {
 				o[key] = row[j].value
 			}

@@ -41,14 +41,6 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 		return c.underSeeds(ctx, t, studies, settings)
 	}
 	reports, err := c.run(ctx, t, studies, settings)
-	if c.Out != "" && len(reports) > 0 { // those that are whole, also after Ctrl-C
-		if err := c.write(reports); err != nil {
-			return err
-		}
-	}
-	if err != nil {
-		return err
-	}
 	rows := []theory.Row{}
 	var failures []string
 	for _, r := range reports {
@@ -56,6 +48,14 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 		for _, quantity := range r.Failures() {
 			failures = append(failures, r.Study+": "+quantity)
 		}
+	}
+	if c.Out != "" && len(reports) > 0 { // those that are whole, also after Ctrl-C
+		if err := c.write(reports, rows); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
 	}
 	if c.JSON {
 		if err := t.json(rows); err != nil {
@@ -141,15 +141,11 @@ func (c *theoryCmd) chosen(settings *theory.Settings) ([]theory.Study, error) {
 }
 
 // write puts the tables, the points of the figures and the report into --out.
-func (c *theoryCmd) write(reports []*theory.Report) error {
+func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row) error {
 	out := data.NewFolder(c.Out, theory.Group)
 	defer out.Discard()
 	for _, r := range reports {
 		out.Fail(r.Add(out))
-	}
-	var rows []theory.Row
-	for _, r := range reports {
-		rows = append(rows, r.Rows...)
 	}
 	out.WriteFile("results.csv", func(w io.Writer) error { return theory.WriteCSV(w, rows) })
 	found, err := json.MarshalIndent(struct {

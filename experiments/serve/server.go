@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log"
 	"net"
@@ -79,7 +80,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadTimeout: patience, WriteTimeout: longest, IdleTimeout: longest, MaxHeaderBytes: mostHeader,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    log.New(discard{}, "", 0), // of connections that break; a panic of a page is its answer
+		ErrorLog:    log.New(io.Discard, "", 0), // of connections that break; a panic of a page is its answer
 	}
 	ended := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -93,10 +94,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	return <-ended
 }
-
-type discard struct{}
-
-func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 // Handler answers the requests of this machine.
 func (s *Server) Handler() http.Handler {
