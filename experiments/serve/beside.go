@@ -42,7 +42,7 @@ func (s *Server) beside(r *http.Request) (*report.Document, error) {
 		d.Intro = "Runs that tested different rows."
 		d.Verdict = []report.Statement{{Lines: []string{"Different rows: these runs cannot be compared.", differ(runs)}}}
 	}
-	shown := make([]*study.Shown, len(runs))
+	shown := make([]study.Shown, len(runs))
 	if same || len(runs) == 1 {
 		s.weigh <- struct{}{}
 		defer func() { <-s.weigh }()
@@ -115,26 +115,26 @@ func (s *Server) named(name string) *tested {
 }
 
 // shown is what a run showed on each row.
-func (s *Server) shown(ctx context.Context, r run) (*study.Shown, error) {
-	out := &study.Shown{Method: r.Method, Name: r.title(), Catalog: s.catalog, NLL: r.value(metrics.NLL), Accuracy: r.value(metrics.Accuracy)}
+func (s *Server) shown(ctx context.Context, r run) (out study.Shown, err error) {
+	out = study.Shown{Method: r.Method, Name: r.title(), Catalog: s.catalog, NLL: r.value(metrics.NLL), Accuracy: r.value(metrics.Accuracy)}
 	if study.IsCell(path.Base(r.Name) + ".json") {
 		c, err := study.ReadCell(s.root, r.Name+".json")
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		out.Losses, out.Wrong = c.Rowwise()
 		return out, nil
 	}
 	name := path.Join(r.Name, "predictions.npz")
 	if _, err := s.root.Stat(name); err != nil { // or it lies elsewhere
-		return nil, missing{data.Line(r.Name) + " has no predictions."}
+		return out, missing{data.Line(r.Name) + " has no predictions."}
 	}
 	p, err := data.ReadPredictionsContext(ctx, filepath.Join(s.root.Name(), filepath.FromSlash(name)))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if p.Labels == nil {
-		return nil, missing{data.Line(r.Name) + " has no labels to be judged by."}
+		return out, missing{data.Line(r.Name) + " has no labels to be judged by."}
 	}
 	for i, y := range p.Labels {
 		row, wrong := p.LogProbs.RawRowView(i), 0.
@@ -147,15 +147,13 @@ func (s *Server) shown(ctx context.Context, r run) (*study.Shown, error) {
 }
 
 // verdict weighs the runs, and draws their differences.
-func (s *Server) verdict(ctx context.Context, d *report.Document, runs []run, shown []*study.Shown) error {
-	all := make([]study.Shown, len(shown))
+func (s *Server) verdict(ctx context.Context, d *report.Document, runs []run, shown []study.Shown) error {
 	for k := range shown {
 		if len(shown[k].Losses) != len(shown[0].Losses) {
 			return missing{data.Line(runs[k].Name) + " keeps no losses of its rows, so that it cannot be weighed."}
 		}
-		all[k] = *shown[k]
 	}
-	v, err := study.WeighRows(ctx, all, rand.New(rand.NewPCG(0, 6)))
+	v, err := study.WeighRows(ctx, shown, rand.New(rand.NewPCG(0, 6)))
 	if v == nil || err != nil {
 		return err
 	}

@@ -144,15 +144,6 @@ func (s *Server) cell(name string) *tested {
 	})
 }
 
-// live is what the panel of a study shows.
-type live struct {
-	Running    bool
-	There, All int
-	Says       string
-	Report     string // its address, "" where there is none yet
-	Where      string
-}
-
 // study is the page of a study, which follows it while it runs.
 func (s *Server) study(r *http.Request) (*report.Document, error) {
 	name := r.URL.Query().Get("run")
@@ -179,10 +170,7 @@ func (s *Server) study(r *http.Request) (*report.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, figures, err := st.results()
-	if err != nil {
-		return nil, err
-	}
+	table, figures := st.results()
 	cells, err := st.list()
 	if err != nil {
 		return nil, err
@@ -201,14 +189,14 @@ func (s *Server) study(r *http.Request) (*report.Document, error) {
 // progress is the panel of a study whose cells are in dir, with a link to the page if it is there.
 func (s *Server) progress(st *state, dir, page string) (template.HTML, error) {
 	there, _ := st.there()
-	panel := live{Running: there < len(st.cells), There: there, All: len(st.cells), Says: st.says(time.Now()), Where: data.Line(dir)}
-	if page != "" {
-		if _, err := s.root.Stat(page); err == nil {
-			panel.Report = link(page)
-		}
+	report := "" // its address, where it is there
+	if _, err := s.root.Stat(page); page != "" && err == nil {
+		report = link(page)
 	}
 	var b bytes.Buffer
-	err := liveTemplate.Execute(&b, panel)
+	err := liveTemplate.Execute(&b, map[string]any{
+		"Running": there < len(st.cells), "There": there, "All": len(st.cells), "Says": st.says(time.Now()), "Report": report, "Where": data.Line(dir),
+	})
 	return template.HTML(b.String()), err
 }
 
@@ -262,7 +250,7 @@ func (st *state) settings() (names []string, of map[string]map[string][]cell) {
 func mean(cells []cell, m metrics.Metric) float64 {
 	var sum, n float64
 	for _, c := range cells {
-		if x := (run{tested: c.tested}).value(m); !math.IsNaN(x) {
+		if x := c.value(m); !math.IsNaN(x) {
 			sum += x
 			n++
 		}
@@ -309,13 +297,13 @@ func newLine(setting string, cells []cell, shown []metrics.Metric) line {
 	}
 	l.bar = report.Bar{Name: setting, Mean: l.nll, Floor: math.NaN()}
 	for _, c := range there {
-		l.bar.Seeds = append(l.bar.Seeds, (run{tested: c.tested}).value(metrics.NLL))
+		l.bar.Seeds = append(l.bar.Seeds, c.value(metrics.NLL))
 	}
 	return l
 }
 
 // results are a table of means and the NLL of each data set as a figure.
-func (st *state) results() ([]*report.Table, []*report.Drawing, error) {
+func (st *state) results() ([]*report.Table, []*report.Drawing) {
 	names, of := st.settings()
 	t := &report.Table{Caption: "Means over the seeds that are computed", Labels: []string{"setting"}, Values: []report.Head{{Text: "cells"}}}
 	shown := listMetrics
@@ -345,10 +333,11 @@ func (st *state) results() ([]*report.Table, []*report.Drawing, error) {
 			panels = append(panels, panel)
 		}
 	}
-	if panels == nil {
-		return []*report.Table{t}, nil, nil
+	var figures []*report.Drawing
+	if panels != nil {
+		figures = []*report.Drawing{{Name: "nll", Caption: "NLL of each setting so far, a dot each seed; below is better.", Figure: report.Bars(panels)}}
 	}
-	return []*report.Table{t}, []*report.Drawing{{Name: "nll", Caption: "NLL of each setting so far, a dot each seed; below is better.", Figure: report.Bars(panels)}}, nil
+	return []*report.Table{t}, figures
 }
 
 // list is the table of the cells.

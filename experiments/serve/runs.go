@@ -44,9 +44,9 @@ type tested struct {
 }
 
 // value is a metric, NaN where it is not known.
-func (r run) value(m metrics.Metric) float64 {
-	if r.tested != nil {
-		if v, ok := r.Values[m.String()]; ok {
+func (t *tested) value(m metrics.Metric) float64 {
+	if t != nil {
+		if v, ok := t.Values[m.String()]; ok {
 			return v
 		}
 	}
