@@ -77,17 +77,9 @@ type helpCmd struct {
 }
 
 // greeting is what calibra says without arguments.
-const greeting = `Calibra makes a classifier's probabilities honest, in every region of its rows.
-
-  calibra quickstart
-      see it work on embedded data, in a minute
-  calibra fit --in features.npz --method stacked --out runs/mine
-      calibrate your own classifier
-  calibra compare --in features.npz --out runs/compare
-      compare all methods on it
-
-calibra help lists all commands, calibra help fit explains one.
-`
+//
+//go:embed greeting.txt
+var greeting string
 
 // Main runs the command that the program's arguments name and returns its exit code. The
 // command knows experiments.Methods and the parts given, methods, rules, metrics and raw

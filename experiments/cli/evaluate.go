@@ -134,21 +134,19 @@ func (t *terminal) warnUnmeasured(r *metrics.Report) {
 
 // show draws and prints what was measured.
 func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, verdict *report.Verdict) error {
+	var drawn []*report.Drawing
+	var err error
 	if c.Plots != "" || c.HTML != "" {
-		drawn, err := c.drawings(p, r)
-		if err != nil {
-			return err
-		}
-		if c.Plots != "" {
-			if err := c.draw(drawn); err != nil {
-				return err
-			}
-		}
-		if c.HTML != "" {
-			if err := c.writePage(r, verdict, drawn); err != nil {
-				return err
-			}
-		}
+		drawn, err = c.drawings(p, r)
+	}
+	if err == nil && c.Plots != "" {
+		err = c.draw(drawn)
+	}
+	if err == nil && c.HTML != "" {
+		err = c.writePage(r, verdict, drawn)
+	}
+	if err != nil {
+		return err
 	}
 	return c.tell(t, r, verdict)
 }
@@ -182,22 +180,23 @@ const recoverableClasses = 256
 // folds are those of the recoverable loss, 0 where it is not measured.
 func (c *evaluateCmd) folds(t *terminal, p *data.Predictions, embedding mat.Matrix) int {
 	rows, classes := p.LogProbs.Dims()
+	why := ""
 	switch {
 	case embedding == nil:
 		return 0
 	case c.Folds != nil:
 		return *c.Folds
 	case p.Weights != nil || p.Parts != nil:
-		t.note("The recoverable loss is left out: it takes whole weights and one class of each row.")
-		return 0
+		why = "it takes whole weights and one class of each row."
 	case rows < metrics.FewestRecoverableRows:
-		t.note("The recoverable loss is left out: %d rows are too few to learn corrections from and judge them on, and it takes %d. --folds 2 measures it nevertheless.", rows, metrics.FewestRecoverableRows)
-		return 0
+		why = fmt.Sprintf("%d rows are too few to learn corrections from and judge them on, and it takes %d. --folds 2 measures it nevertheless.", rows, metrics.FewestRecoverableRows)
 	case classes > recoverableClasses:
-		t.note("The recoverable loss is left out: of %d classes its corrections have %d numbers. --folds 5 measures it nevertheless.", classes, classes*classes)
-		return 0
+		why = fmt.Sprintf("of %d classes its corrections have %d numbers. --folds 5 measures it nevertheless.", classes, classes*classes)
+	default:
+		return 5
 	}
-	return 5
+	t.note("The recoverable loss is left out: %s", why)
+	return 0
 }
 
 // needless is the error of a flag that only works with an embedding, nil if none was given.
