@@ -239,7 +239,7 @@ func (c *fitCmd) next(use string) []string {
 // rankingTable shows what cross-validation says of the candidates: the one that auto
 // keeps marked, or the share of each in a mixture.
 func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
-	last := column{head: "chosen", key: "chosen"}
+	last := column{key: "chosen"}
 	if shares != nil {
 		last = column{head: "share", key: "share"}
 	}
@@ -258,9 +258,6 @@ func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
 		}
 		t.add(words(r.Name), decimals(r.NLL, 4), decimals(r.Error, 4), decimals(r.Excess, 4), decimals(r.ExcessError, 4), decimals(r.Lost, 4), decimals(r.LostError, 4), chosen)
 	}
-	if shares == nil {
-		t.columns[len(t.columns)-1].head = ""
-	}
 	return t
 }
 
@@ -278,13 +275,14 @@ func warnEmptyClasses(t *terminal, src *data.Source) {
 	}
 	if empty := src.EmptyClasses(); len(empty) > 0 {
 		const most = 10
-		names := fmt.Sprint(empty[:min(most, len(empty))])
+		shown := empty[:min(most, len(empty))]
+		names := fmt.Sprint(shown)
 		if known := src.Cal.Names.Classes; known != nil {
-			shown := make([]string, min(most, len(empty)))
-			for i := range shown {
-				shown[i] = known[empty[i]]
+			var words []string
+			for _, class := range shown {
+				words = append(words, known[class])
 			}
-			names = strings.Join(shown, ", ")
+			names = strings.Join(words, ", ")
 		}
 		if len(empty) > most {
 			names += fmt.Sprintf(" and %d more of %d classes", len(empty)-most, src.Classes)

@@ -128,10 +128,8 @@ func (c *pretrainCmd) training(raw *data.Raw) (settings encoders.Settings, err e
 	if settings.Optim.Executor, err = c.executor(); err != nil {
 		return settings, err
 	}
-	for _, rows := range []*data.Inputs{raw.Val, raw.Cal, raw.Test, raw.Shifted} {
-		if rows != nil {
-			settings.Others = append(settings.Others, rows)
-		}
+	for _, part := range partsOf(raw)[1:] {
+		settings.Others = append(settings.Others, part.rows)
 	}
 	if c.Weights == "" {
 		return settings, nil
@@ -178,6 +176,18 @@ func (k *keptEncoder) checkpoint(m *encoders.Model, e optim.Epoch) {
 	}
 }
 
+// rawPart is a part of raw rows.
+type rawPart struct {
+	name string
+	rows *data.Inputs
+}
+
+// partsOf are the parts that are there, the training rows first.
+func partsOf(raw *data.Raw) []rawPart {
+	all := []rawPart{{"training", raw.Train}, {"validation", raw.Val}, {"calibration", raw.Cal}, {"test", raw.Test}, {"shifted", raw.Shifted}}
+	return slices.DeleteFunc(all, func(p rawPart) bool { return p.rows == nil })
+}
+
 // report judges the model on all rows, saves it and tells of it.
 func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r optim.Result, save func(*encoders.Model, optim.Result) error) error {
 	if raw.Notice != "" {
@@ -185,13 +195,7 @@ func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r op
 	}
 	list := &table{columns: []column{{head: "rows", left: true}, {head: "N", key: "n"}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"}}}
 	var test string
-	for _, part := range []struct {
-		name string
-		rows *data.Inputs
-	}{{"training", raw.Train}, {"validation", raw.Val}, {"calibration", raw.Cal}, {"test", raw.Test}, {"shifted", raw.Shifted}} {
-		if part.rows == nil {
-			continue
-		}
+	for _, part := range partsOf(raw) {
 		accuracy, nll, err := encoders.Judge(m, part.rows)
 		if err != nil {
 			return err
@@ -272,14 +276,12 @@ func (c *pretrainCmd) categories(n encoders.Network, raw *data.Raw) error {
 			return data.Inputf("", "%s has no column %q; its columns are %s", raw.Name, name, strings.Join(raw.Train.Columns, ", "))
 		}
 		category := encoders.Category{Column: j}
-		for _, part := range []*data.Inputs{raw.Train, raw.Val, raw.Cal, raw.Test, raw.Shifted} {
-			if part != nil {
-				largest := part.Largest(j)
-				if largest >= mostCategories {
-					return data.Inputf("", "column %s of %s holds %v; a category is a whole number below %d, and each takes weights of its own: number them from 0 on", name, raw.Name, largest, mostCategories)
-				}
-				category.Values = max(category.Values, int(largest)+1)
+		for _, part := range partsOf(raw) {
+			largest := part.rows.Largest(j)
+			if largest >= mostCategories {
+				return data.Inputf("", "column %s of %s holds %v; a category is a whole number below %d, and each takes weights of its own: number them from 0 on", name, raw.Name, largest, mostCategories)
 			}
+			category.Values = max(category.Values, int(largest)+1)
 		}
 		f.Categorical = append(f.Categorical, category)
 	}

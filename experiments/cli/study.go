@@ -49,10 +49,10 @@ func (c *studyCmd) list(t *terminal) error {
 	return t.tables(list)
 }
 
-// asked is a study as the flags ask for it: its cells, and how their report is made.
+// asked is a study as the flags ask for it: its cells, and what writes and prints their report.
 type asked struct {
 	plan   *study.Plan
-	report func(context.Context, *terminal) error // writes and prints what the plan has
+	report func(context.Context, *terminal) error
 }
 
 func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {

@@ -42,17 +42,10 @@ func (s *Server) beside(r *http.Request) (*report.Document, error) {
 		d.Intro = "Runs that tested different rows."
 		d.Verdict = []report.Statement{{Lines: []string{"Different rows: these runs cannot be compared.", differ(runs)}}}
 	}
-	shown := make([]study.Shown, len(runs))
 	if same || len(runs) == 1 {
 		s.weigh <- struct{}{}
 		defer func() { <-s.weigh }()
-		for k := range runs {
-			var err error
-			if shown[k], err = s.shown(r.Context(), runs[k]); err != nil {
-				return nil, err
-			}
-		}
-		if err := s.verdict(r.Context(), d, runs, shown); err != nil {
+		if err := s.verdict(r.Context(), d, runs); err != nil {
 			return nil, err
 		}
 	}
@@ -147,10 +140,15 @@ func (s *Server) shown(ctx context.Context, r run) (out study.Shown, err error) 
 }
 
 // verdict weighs the runs, and draws their differences.
-func (s *Server) verdict(ctx context.Context, d *report.Document, runs []run, shown []study.Shown) error {
-	for k := range shown {
+func (s *Server) verdict(ctx context.Context, d *report.Document, runs []run) error {
+	shown := make([]study.Shown, len(runs))
+	for k, r := range runs {
+		var err error
+		if shown[k], err = s.shown(ctx, r); err != nil {
+			return err
+		}
 		if len(shown[k].Losses) != len(shown[0].Losses) {
-			return missing{data.Line(runs[k].Name) + " keeps no losses of its rows, so that it cannot be weighed."}
+			return missing{data.Line(r.Name) + " keeps no losses of its rows, so that it cannot be weighed."}
 		}
 	}
 	v, err := study.WeighRows(ctx, shown, rand.New(rand.NewPCG(0, 6)))
@@ -191,11 +189,8 @@ func (s *Server) table(runs []run) (*report.Section, error) {
 		})
 		files = append(files, r)
 	}
-	var panel strings.Builder
-	if err := filesTemplate.Execute(&panel, files); err != nil {
-		return nil, err
-	}
-	return &report.Section{Title: "Numbers", Tables: []*report.Table{t}, Panel: template.HTML(panel.String())}, nil
+	links, err := panel(filesTemplate, files)
+	return &report.Section{Title: "Numbers", Tables: []*report.Table{t}, Panel: links}, err
 }
 
 var filesTemplate = template.Must(template.New("files").Funcs(template.FuncMap{"title": (run).title, "page": (run).page}).Parse(

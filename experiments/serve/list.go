@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
@@ -93,8 +93,13 @@ func listOf(runs []run) (template.HTML, error) {
 	for _, m := range listMetrics {
 		heads = append(heads, metricHead(m))
 	}
-	var b bytes.Buffer
-	err := listTemplate.Execute(&b, map[string]any{"Heads": heads, "Rows": runs})
+	return panel(listTemplate, map[string]any{"Heads": heads, "Rows": runs})
+}
+
+// panel is what a template makes of its values.
+func panel(t *template.Template, values any) (template.HTML, error) {
+	var b strings.Builder
+	err := t.Execute(&b, values)
 	return template.HTML(b.String()), err
 }
 
@@ -104,14 +109,14 @@ func (s *Server) list(*http.Request) (*report.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	panel, err := listOf(runs)
+	table, err := listOf(runs)
 	if err != nil {
 		return nil, err
 	}
 	d := &report.Document{
 		Title: "Runs", Intro: fmt.Sprintf("%d runs in %s, the newest first.", len(runs), data.Line(s.root.Name())),
 		Verdict:  []report.Statement{{Lines: leasts(runs)}},
-		Sections: []*report.Section{{Title: "List", Note: "The name of a run leads to what it holds, that of a study to a page that follows it while it runs. A head of the table sorts.", Panel: panel}},
+		Sections: []*report.Section{{Title: "List", Note: "The name of a run leads to what it holds, that of a study to a page that follows it while it runs. A head of the table sorts.", Panel: table}},
 	}
 	if more {
 		d.Failures = append(d.Failures, fmt.Sprintf("The folder has more than %d files; the others are not listed.", mostFiles))

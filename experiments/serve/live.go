@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/json"
@@ -189,15 +188,13 @@ func (s *Server) study(r *http.Request) (*report.Document, error) {
 // progress is the panel of a study whose cells are in dir, with a link to the page if it is there.
 func (s *Server) progress(st *state, dir, page string) (template.HTML, error) {
 	there, _ := st.there()
-	report := "" // its address, where it is there
+	address := "" // of the report, where it is there
 	if _, err := s.root.Stat(page); page != "" && err == nil {
-		report = link(page)
+		address = link(page)
 	}
-	var b bytes.Buffer
-	err := liveTemplate.Execute(&b, map[string]any{
-		"Running": there < len(st.cells), "There": there, "All": len(st.cells), "Says": st.says(time.Now()), "Report": report, "Where": data.Line(dir),
+	return panel(liveTemplate, map[string]any{
+		"Running": there < len(st.cells), "There": there, "All": len(st.cells), "Says": st.says(time.Now()), "Report": address, "Where": data.Line(dir),
 	})
-	return template.HTML(b.String()), err
 }
 
 // quiet is after how long without a cell one asks whether the study still runs, beside what its cells take.
