@@ -39,7 +39,6 @@ var mayName = map[string]string{
 	"experiments/study/pairs.go":     yardstick,
 	"experiments/study/tests.go":     yardstick,
 	"experiments/report/verdict.go":  yardstick,
-	"experiments/cli/completion.go":  another, // a choice of device
 	"graph/cuda/choose.go":           another, // likewise
 	"graph/simd/gen/main.go":         another, // a unit of the processor
 	"layers/anchored/corrected.go":   another, // weights of a model file
