@@ -89,7 +89,9 @@ func harmless(text string) string {
 }
 
 // printf is print of a formatted text.
-func (t *terminal) printf(format string, args ...any) error { return t.print(fmt.Appendf(nil, format, args...)) }
+func (t *terminal) printf(format string, args ...any) error {
+	return t.print(fmt.Appendf(nil, format, args...))
+}
 
 // closing prints the last line of a command, what was found and what was written where,
 // broken between words where the terminal is narrow.

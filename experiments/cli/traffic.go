@@ -44,7 +44,9 @@ func (c *encodeCmd) traffic() traffic {
 	return traffic{reads: append(append(rows(c.Data), network...), c.ONNXRuntime), files: []string{c.Out, encode.ShiftedPath(c.Out), c.Out + ".partial"}}
 }
 
-func (c *exportFeaturesCmd) traffic() traffic { return traffic{reads: rows(c.Data), files: []string{c.Out}} }
+func (c *exportFeaturesCmd) traffic() traffic {
+	return traffic{reads: rows(c.Data), files: []string{c.Out}}
+}
 
 func (c *fitCmd) traffic() traffic {
 	return traffic{reads: []string{c.In, c.Config}, folder: folder{c.Out, experiments.RunGroup, experiments.RunFiles}}
@@ -85,7 +87,9 @@ func (c *compareCmd) traffic() traffic {
 	return traffic{reads: []string{c.In, c.Config}, folder: folder{c.Out, study.Compare.Group(), study.Compare.FileNames()}}
 }
 
-func (c *benchCmd) traffic() traffic { return traffic{folder: folder{c.Scaling, "bench", scalingFiles}} }
+func (c *benchCmd) traffic() traffic {
+	return traffic{folder: folder{c.Scaling, "bench", scalingFiles}}
+}
 
 func (c *theoryCmd) traffic() traffic {
 	if len(c.Seeds) > 0 { // a file for each

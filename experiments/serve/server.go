@@ -196,4 +196,6 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 }
 
 // valid tells whether a name from a request is a path below the folder.
-func valid(name string) bool { return fs.ValidPath(name) && !slices.Contains(strings.Split(name, "/"), "..") }
+func valid(name string) bool {
+	return fs.ValidPath(name) && !slices.Contains(strings.Split(name, "/"), "..")
+}
