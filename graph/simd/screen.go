@@ -34,7 +34,8 @@ type screen struct {
 	depth, blocks int      // tiles of features and of codewords
 	words         []uint32 // −cₕ, −cₗ and −cₕ, a row for each codeword, in tiles
 	half          []float32
-	marks         int // digits of a score that hold an index
+	line          []uint32 // a codeword's row in all tiles, with zeros behind it
+	marks         int      // digits of a score that hold an index
 	slope, offset float32
 }
 
@@ -74,6 +75,7 @@ func (s *screen) set(c *Codebook, words []float32) {
 	s.depth, s.blocks = ceil(3*pairs, tileSide), ceil(c.k, tileSide)
 	s.words = resizeAligned(s.words, s.depth*s.blocks*tileEntries)
 	s.half = resizeAligned(s.half, s.blocks*tileEntries)
+	s.line = resizeAligned(s.line, s.depth*tileSide)
 	for j := range s.blocks * tileSide {
 		h := float32(noWord)
 		if j < c.k {
@@ -91,23 +93,24 @@ func (s *screen) set(c *Codebook, words []float32) {
 // place writes codeword j: tiles of four blocks of codewords lie side by side, then the next deeper ones; the
 // blocks behind the last four lie alone.
 func (s *screen) place(j, pairs int, word []float32) {
+	high, low := s.line[:pairs], s.line[pairs:2*pairs]
+	for i := range len(word) / 2 {
+		high0, low0 := split(-word[2*i])
+		high1, low1 := split(-word[2*i+1])
+		high[i], low[i] = high0|high1<<16, low0|low1<<16
+	}
+	if last := len(word) - 1; last%2 == 0 {
+		high[last/2], low[last/2] = split(-word[last])
+	}
+	copy(s.line[2*pairs:], high)
 	block, apart := j/tileSide, 1
 	at := block * s.depth
 	if block < s.blocks/4*4 {
 		apart = 4
 		at = block/4*4*s.depth + block%4
 	}
-	to := s.words[at*tileEntries+j%tileSide*tileSide:]
-	put := func(row int, v uint32) { to[row/tileSide*apart*tileEntries+row%tileSide] = v }
-	for l := 0; l < len(word); l += 2 {
-		high, low := split(-word[l])
-		if l+1 < len(word) {
-			high1, low1 := split(-word[l+1])
-			high, low = high|high1<<16, low|low1<<16
-		}
-		put(l/2, high)
-		put(pairs+l/2, low)
-		put(2*pairs+l/2, high)
+	for t := range s.depth {
+		copy(s.words[(at+t*apart)*tileEntries+j%tileSide*tileSide:][:tileSide], s.line[t*tileSide:])
 	}
 }
 
@@ -150,7 +153,7 @@ type screenJob struct {
 
 const (
 	screenAtATime = 4  // groups whose tiles stay in the first-level cache
-	screenGroups  = 32 // in a job
+	screenGroups  = 64 // in a job
 )
 
 // screenMemory is what one search needs: groups of slots wait until there are enough for a job.
