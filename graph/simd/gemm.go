@@ -20,7 +20,7 @@ func Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda i
 	}
 	checkGemm(tA, tB, m, n, k, len(a), lda, len(b), ldb, len(c), ldc)
 	scaleRows(c, m, n, ldc, beta)
-	sets[isa].singles.multiply(tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta != 0, c, ldc)
+	sets[isa].singles.product(tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta != 0, c, ldc)
 }
 
 // Dgemm is Sgemm in float64.
@@ -31,7 +31,7 @@ func Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda i
 	}
 	checkGemm(tA, tB, m, n, k, len(a), lda, len(b), ldb, len(c), ldc)
 	scaleRows(c, m, n, ldc, beta)
-	sets[isa].doubles.multiply(tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta != 0, c, ldc)
+	sets[isa].doubles.product(tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta != 0, c, ldc)
 }
 
 // scaleRows multiplies C by β, unless the product kernels do so themselves.

@@ -16,6 +16,8 @@ type gemmKernels[T float] struct {
 	packTransposed func(dst *T, ldd int, src *T, lds, k int)
 	products       sync.Pool // of *gemm[T]
 	panels         sync.Pool // of *[]T, room for one packed panel of B
+	narrows        sync.Pool // of *narrow[T]
+	turned         sync.Pool // of *[]T, rows of a narrow product as columns
 }
 
 // depth is the number of terms of an inner product between two roundings into C: a
@@ -25,6 +27,8 @@ const depth = 256
 
 func (s *gemmKernels[T]) withPools() *gemmKernels[T] {
 	s.products.New = func() any { return new(gemm[T]) }
+	s.narrows.New = func() any { return new(narrow[T]) }
+	s.turned.New = func() any { return new([]T) }
 	s.panels.New = func() any {
 		p := make([]T, depth*2*s.lanes)
 		return &p
@@ -32,7 +36,16 @@ func (s *gemmKernels[T]) withPools() *gemmKernels[T] {
 	return s
 }
 
-// multiply computes C = α·op(A)·op(B), or adds it to C.
+// product computes C = α·op(A)·op(B), or adds it to C.
+func (s *gemmKernels[T]) product(transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, accumulate bool, c []T, ldc int) {
+	if transA && !transB && !accumulate && m >= 4*s.lanes && 4*n <= 3*s.lanes {
+		s.multiplyNarrow(m, n, k, alpha, a, lda, b, ldb, c, ldc)
+		return
+	}
+	s.multiply(transA, transB, m, n, k, alpha, a, lda, b, ldb, accumulate, c, ldc)
+}
+
+// multiply is product, block by block of C.
 func (s *gemmKernels[T]) multiply(transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, accumulate bool, c []T, ldc int) {
 	g := s.products.Get().(*gemm[T])
 	*g = gemm[T]{

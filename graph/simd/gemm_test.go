@@ -223,3 +223,30 @@ func BenchmarkDgemm(b *testing.B) {
 		})
 	}
 }
+
+// A product of few columns, which is computed as its transpose, has the bits of the same columns of a wider one.
+func TestNarrowProducts(t *testing.T) {
+	eachInstructionSet(t, func(t *testing.T) {
+		if isa == portable {
+			t.Skip("plain Go has no such product")
+		}
+		for _, size := range [][3]int{{2048, 10, 128}, {1100, 3, 300}, {77, 1, 5}, {64, 12, 257}} {
+			m, n, k := size[0], size[1], size[2]
+			const wide = 40
+			a, b := normals(k*(m+3), 1), normals(k*wide, 2)
+			want, got := make([]float32, m*wide), make([]float32, m*(n+1))
+			Sgemm(blas.Trans, blas.NoTrans, m, wide, k, 1.5, a, m+3, b, wide, 0, want, wide)
+			Sgemm(blas.Trans, blas.NoTrans, m, n, k, 1.5, a, m+3, b, wide, 0, got, n+1)
+			for i := range m {
+				for j := range n {
+					if got[i*(n+1)+j] != want[i*wide+j] {
+						t.Fatalf("%v: entry %d, %d is %g, of a wider product %g", size, i, j, got[i*(n+1)+j], want[i*wide+j])
+					}
+				}
+				if got[i*(n+1)+n] != 0 {
+					t.Fatalf("%v: row %d is written behind its end", size, i)
+				}
+			}
+		}
+	})
+}
