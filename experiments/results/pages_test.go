@@ -172,6 +172,16 @@ func TestComputedAgain(t *testing.T) {
 	}
 }
 
+// TestCellOfAnEarlierFile: a line is found in a file that kept fewer columns, and told from others by those that it has.
+func TestCellOfAnEarlierFile(t *testing.T) {
+	x := record{"method": "vq", "seed": "1", "settings": "w=2", "nll": "1"}
+	for want, y := range map[bool]record{true: {"method": "vq", "seed": "1", "nll": "2"}, false: {"method": "vq", "seed": "2", "nll": "1"}} {
+		if y.isCellOf(x) != want {
+			t.Errorf("%v of %v: not %v", y, x, want)
+		}
+	}
+}
+
 // TestNumbersOfTheText: a number of the text must stand in a table of its page.
 func TestNumbersOfTheText(t *testing.T) {
 	table := "<!-- calibra:table x -->\n| a | .123 | 0.77 |\n<!-- calibra:end -->\n"
