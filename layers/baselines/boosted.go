@@ -34,8 +34,7 @@ type Boosted struct {
 	Depth  int     // 0: 4
 	Rate   float64 // η; 0: 0.2
 
-	sizes layers.Sizes
-	w     *graph.Weights // boosted/inverse_temperature (1), boosted/columns, /edges (R×D), /values (R·2^D×C)
+	kept  // boosted/inverse_temperature (1), boosted/columns, /edges (R×D), /values (R·2^D×C)
 	trees []*trees.Tree
 }
 
@@ -50,10 +49,7 @@ func boostedColumns(m int) int { return max(min(m, 16), m/4) }
 // Fit learns from cal, which needs features. It is whole or not there: interrupted it keeps
 // nothing.
 func (m *Boosted) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
-	sizes, err := certainSizes(cal)
-	if err == nil {
-		err = requireFeatures(cal, sizes.Features)
-	}
+	sizes, err := sizesOf(cal, certain, withFeatures)
 	if err != nil {
 		return wrap("boosted residuals", err)
 	}
@@ -83,8 +79,7 @@ func (m *Boosted) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) err
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("boosted residuals, interrupted: %w", err)
 	}
-	m.sizes, m.trees = sizes, all.trees
-	m.w = boostedWeights(sizes, all.beta, all.trees)
+	m.kept, m.trees = kept{sizes, boostedWeights(sizes, all.beta, all.trees)}, all.trees
 	return nil
 }
 
@@ -232,17 +227,11 @@ func boostedWeights(s layers.Sizes, beta float64, all []*trees.Tree) *graph.Weig
 
 // Predict adds the trees to the classifier's scores.
 func (m *Boosted) Predict(x *data.Set) (*data.Predictions, error) {
-	if m.w == nil {
-		return nil, layers.ErrUnfitted
-	}
-	if err := requireFeatures(x, m.sizes.Features); err != nil {
-		return nil, err
-	}
-	l, err := logProbsOf(x, m.sizes)
+	l, err := m.rows(x)
 	if err != nil {
 		return nil, err
 	}
-	l.Scale(m.w.Float64s("boosted/inverse_temperature")[0], l)
+	l.Scale(m.number("boosted/inverse_temperature"), l)
 	n, c := l.Dims()
 	eachRow(n, func(i int) {
 		row, scores := make([]float64, m.sizes.Features+c), l.RawRowView(i)
@@ -255,10 +244,7 @@ func (m *Boosted) Predict(x *data.Set) (*data.Predictions, error) {
 	return data.NewPredictions(layers.LogSoftmax(l), x.Labels)
 }
 
-// State is β and the trees.
-func (m *Boosted) State() (layers.State, error) { return stateOf(m.sizes, m.w) }
-
-// Restore sets them.
+// Restore sets β and the trees.
 func (m *Boosted) Restore(s layers.State) error {
 	sizes, err := readSizes(s.Config)
 	if err != nil {
@@ -282,7 +268,7 @@ func (m *Boosted) Restore(s layers.State) error {
 			return err
 		}
 	}
-	m.sizes, m.w, m.trees = sizes, s.Weights, all
+	m.kept, m.trees = kept{sizes, s.Weights}, all
 	return nil
 }
 
@@ -290,7 +276,7 @@ func (m *Boosted) Restore(s layers.State) error {
 func readTrees(w *graph.Weights, s layers.Sizes) (all []*trees.Tree, err error) {
 	columns, edges := w.Float64s("boosted/columns"), w.Float64s("boosted/edges")
 	shape := w.Tensor("boosted/columns").Shape()
-	values := mat.NewDense(shape[0]<<shape[1], s.Classes, w.Float64s("boosted/values"))
+	values := (&kept{w: w}).matrix("boosted/values")
 	for r := range shape[0] {
 		t := &trees.Tree{Edges: edges[r*shape[1] : (r+1)*shape[1]], Values: values.Slice(r<<shape[1], (r+1)<<shape[1], 0, s.Classes).(*mat.Dense)}
 		for _, v := range columns[r*shape[1] : (r+1)*shape[1]] {

@@ -16,13 +16,20 @@ import (
 // classwise is a function of p̂_k for each class, whose values are divided by their sum:
 // what Isotonic and Histogram learn.
 type classwise struct {
-	sizes   layers.Sizes
+	kept
 	classes []steps // C
 }
 
-// fit finds the function of each class from the classes' probabilities (N×C) and labels. Interrupted it
-// keeps nothing.
-func (m *classwise) fit(ctx context.Context, cal *data.Set, class func(k int, p, hit []float64) (steps, error)) error {
+// learned are the functions of all classes, kept by a name.
+func learned(s layers.Sizes, name string, classes []steps) classwise {
+	w := graph.NewWeights(tensor.Float64)
+	addSteps(w, name, classes)
+	return classwise{kept{s, w}, classes}
+}
+
+// fit finds the function of each class from the classes' probabilities (N×C) and labels, and keeps them
+// by name. Interrupted it keeps nothing.
+func (m *classwise) fit(ctx context.Context, cal *data.Set, name string, class func(k int, p, hit []float64) (steps, error)) error {
 	sizes, l, err := logProbsToFit(cal)
 	if err != nil {
 		return err
@@ -33,7 +40,7 @@ func (m *classwise) fit(ctx context.Context, cal *data.Set, class func(k int, p,
 		return err
 	})
 	if err == nil {
-		m.sizes, m.classes = sizes, classes
+		*m = learned(sizes, name, classes)
 	}
 	return err
 }
@@ -74,15 +81,6 @@ func (m *classwise) onnx(g *onnx.Network, of func(stepsONNX, onnx.Value) onnx.Va
 	return onnx.Outputs{Probabilities: sharesONNX(g, p, m.sizes.Classes), Classes: m.sizes.Classes}, nil
 }
 
-func (m *classwise) state(name string) (layers.State, error) {
-	if m.classes == nil {
-		return layers.State{}, layers.ErrUnfitted
-	}
-	w := graph.NewWeights(tensor.Float64)
-	addSteps(w, name, m.classes)
-	return stateOf(m.sizes, w)
-}
-
 func (m *classwise) restore(s layers.State, name string) error {
 	sizes, err := readSizes(s.Config)
 	if err != nil {
@@ -92,6 +90,6 @@ func (m *classwise) restore(s layers.State, name string) error {
 	if err != nil {
 		return err
 	}
-	m.sizes, m.classes = sizes, classes
+	*m = classwise{kept{sizes, s.Weights}, classes}
 	return nil
 }

@@ -54,10 +54,7 @@ func (m *Clustered) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) e
 }
 
 func (m *Clustered) fitClusters(ctx context.Context, cal *data.Set, rng *rand.Rand) error {
-	sizes, err := sizesOf(cal)
-	if err == nil && cal.Weights != nil {
-		err = errUnequal
-	}
+	sizes, err := sizesOf(cal, unweighted)
 	if err != nil {
 		return err
 	}

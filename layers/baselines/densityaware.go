@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -40,8 +41,7 @@ type DensityAware struct {
 	Neighbours int // K; 0: 50
 	Optim      optim.LBFGS
 
-	sizes layers.Sizes
-	w     *graph.Weights // density/temperature (1, t), /intercept (1, a), /weight (2, w), /features (N×M), /logits (N×C), /neighbours (1)
+	kept // density/temperature (1, t), /intercept (1, a), /weight (2, w), /features (N×M), /logits (N×C), /neighbours (1)
 }
 
 var _ layers.Stateful = (*DensityAware)(nil)
@@ -59,19 +59,9 @@ var densityLayers = []string{"density/features", "density/logits"}
 
 // Fit learns from cal, which needs features; there is nothing to stop early.
 func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	sizes, err := sizesOf(cal)
-	if err == nil {
-		err = requireFeatures(cal, sizes.Features)
-	}
-	if err == nil && cal.Weights != nil {
-		err = errUnequal
-	}
+	sizes, l, err := logProbsToFit(cal, withFeatures, unweighted)
 	if err != nil {
 		return wrap("density-aware calibration", err)
-	}
-	l, err := logProbsOf(cal, sizes)
-	if err != nil {
-		return err
 	}
 	w := graph.NewWeights(tensor.Float64)
 	scores, err := m.distances(ctx, w, data.Dense(cal.Features), l)
@@ -92,7 +82,7 @@ func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) 
 	w.AddState("density/temperature", []float64{temperature}, 1)
 	w.AddState("density/intercept", found.Float64s("density/intercept"), 1)
 	w.AddState("density/weight", slopes, len(slopes))
-	m.sizes, m.w = sizes, w
+	m.kept = kept{sizes, w}
 	return nil
 }
 
@@ -157,28 +147,18 @@ func (densityMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 
 // Predict divides ℓ by the temperature of each row.
 func (m *DensityAware) Predict(x *data.Set) (*data.Predictions, error) {
-	if m.w == nil {
-		return nil, layers.ErrUnfitted
-	}
-	if err := requireFeatures(x, m.sizes.Features); err != nil {
-		return nil, err
-	}
-	l, err := logProbsOf(x, m.sizes)
+	l, err := m.rows(x)
 	if err != nil {
 		return nil, err
 	}
-	t := make([]float64, x.Len())
-	for i := range t {
-		t[i] = m.w.Float64s("density/intercept")[0]
-	}
+	t := slices.Repeat([]float64{m.number("density/intercept")}, x.Len())
 	for j, z := range []*mat.Dense{data.Dense(x.Features), l} {
-		shape := m.w.Tensor(densityLayers[j]).Shape()
-		near := proximity{mat.NewDense(shape[0], shape[1], m.w.Float64s(densityLayers[j])), int(m.w.Float64s("density/neighbours")[0]), kthDistance}
+		near := proximity{m.matrix(densityLayers[j]), int(m.number("density/neighbours")), kthDistance}
 		for i, s := range near.of(z) {
 			t[i] += m.w.Float64s("density/weight")[j] * s
 		}
 	}
-	all := m.w.Float64s("density/temperature")[0]
+	all := m.number("density/temperature")
 	for i, row := range rowsOf(l) {
 		by := max(t[i], leastTemperature)
 		for k := range row {
@@ -191,28 +171,21 @@ func (m *DensityAware) Predict(x *data.Set) (*data.Predictions, error) {
 // ONNX says why there is no network.
 func (*DensityAware) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
 
-// State is the temperature's weights and the rows that distances are taken to.
-func (m *DensityAware) State() (layers.State, error) { return stateOf(m.sizes, m.w) }
-
-// Restore sets them.
+// Restore sets the temperature's weights and the rows that distances are taken to.
 func (m *DensityAware) Restore(s layers.State) error {
-	sizes, err := readSizes(s.Config)
+	of, err := readKept(s, func(of layers.Sizes) map[string]tensor.Shape {
+		n := firstAxis(s.Weights, densityLayers[0])
+		return map[string]tensor.Shape{
+			"density/temperature": {1}, "density/intercept": {1}, "density/weight": {2}, "density/neighbours": {1},
+			"density/features": {n, of.Features}, "density/logits": {n, of.Classes},
+		}
+	})
 	if err != nil {
 		return err
 	}
-	n := 0
-	if s.Weights.Has(densityLayers[0]) {
-		n = s.Weights.Tensor(densityLayers[0]).Shape()[0]
-	}
-	if err := s.Weights.Require(map[string]tensor.Shape{
-		"density/temperature": {1}, "density/intercept": {1}, "density/weight": {2}, "density/neighbours": {1},
-		"density/features": {n, sizes.Features}, "density/logits": {n, sizes.Classes},
-	}); err != nil {
-		return err
-	}
-	if k, t := s.Weights.Float64s("density/neighbours")[0], s.Weights.Float64s("density/temperature")[0]; !(k >= 1) || k != math.Trunc(k) || k > math.MaxInt32 || !(t > 0) {
+	if k, t := of.number("density/neighbours"), of.number("density/temperature"); !(k >= 1) || k != math.Trunc(k) || k > math.MaxInt32 || !(t > 0) {
 		return fmt.Errorf("baselines: a temperature of %v by %v neighbours makes no calibrator", t, k)
 	}
-	m.sizes, m.w = sizes, s.Weights
+	m.kept = of
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
-	"gorgonia.org/tensor"
 )
 
 // fitEmbedding is the embedding of cal's features: 50 principal components of the
@@ -22,7 +21,7 @@ func fitEmbedding(cal *data.Set) (*data.Embedding, error) {
 
 // toEmbed are the sizes of calibration rows and the embedding of their features.
 func toEmbed(cal *data.Set) (layers.Sizes, *data.Embedding, error) {
-	sizes, err := certainSizes(cal)
+	sizes, err := sizesOf(cal, certain)
 	if err != nil {
 		return sizes, nil, err
 	}
@@ -32,7 +31,7 @@ func toEmbed(cal *data.Set) (layers.Sizes, *data.Embedding, error) {
 
 // components is how many dimensions fitEmbedding has.
 func components(s layers.Sizes) int {
-	return min(50, s.Features, total(s.Counts))
+	return min(50, s.Features, s.Rows())
 }
 
 // blankEmbedding has the shapes of fitEmbedding.
@@ -45,12 +44,6 @@ func blankEmbedding(s layers.Sizes) *data.Embedding {
 		e.Axes = mat.NewDense(s.Features, components(s), nil)
 	}
 	return e
-}
-
-// embeddingShapes are those of the weights that addEmbedding adds.
-func embeddingShapes(s layers.Sizes) map[string]tensor.Shape {
-	m, p := s.Features, components(s)
-	return map[string]tensor.Shape{"embedding/mean": {m}, "embedding/sd": {m}, "embedding/axes": {m, p}, "embedding/variances": {p}}
 }
 
 // requireLength refuses weights unless the first axis of one of them has n entries. Restore

@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -24,8 +23,7 @@ import (
 //
 // T is that of temperature scaling; w then minimizes the mean NLL, which is convex in it.
 type EnsembleTemperature struct {
-	sizes layers.Sizes
-	w     *graph.Weights // ensemble/temperature (1), ensemble/weight (3)
+	kept // ensemble/temperature (1), ensemble/weight (3)
 }
 
 var _ layers.Stateful = (*EnsembleTemperature)(nil)
@@ -62,7 +60,7 @@ func (m *EnsembleTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand
 	w := graph.NewWeights(tensor.Float64)
 	w.AddState("ensemble/temperature", []float64{t.T()}, 1)
 	w.AddState("ensemble/weight", weights, 3)
-	m.sizes, m.w = sizes, w
+	m.kept = kept{sizes, w}
 	return nil
 }
 
@@ -82,14 +80,11 @@ func ensembleParts(l *mat.Dense, t float64) ([]*mat.Dense, error) {
 
 // Predict is the logarithm of the mixture.
 func (m *EnsembleTemperature) Predict(x *data.Set) (*data.Predictions, error) {
-	if m.w == nil {
-		return nil, layers.ErrUnfitted
-	}
 	l, err := logProbsOf(x, m.sizes)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := ensembleParts(l, m.w.Float64s("ensemble/temperature")[0])
+	parts, err := ensembleParts(l, m.number("ensemble/temperature"))
 	if err != nil {
 		return nil, err
 	}
@@ -106,27 +101,23 @@ func (m *EnsembleTemperature) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 		return onnx.Outputs{}, layers.ErrUnfitted
 	}
 	l, share := logProbsONNX(g, m.sizes), m.w.Float64s("ensemble/weight")
-	scaled := g.Softmax(g.Div(l, g.Scalar(m.w.Float64s("ensemble/temperature")[0])))
+	scaled := g.Softmax(g.Div(l, g.Scalar(m.number("ensemble/temperature"))))
 	p := g.Add(g.Mul(scaled, g.Scalar(share[0])), g.Mul(g.Exp(l), g.Scalar(share[1])))
 	return onnx.Outputs{LogProbs: g.Log(g.Add(p, g.Scalar(share[2]/float64(m.sizes.Classes)))), Classes: m.sizes.Classes}, nil
 }
 
-// State is T and w.
-func (m *EnsembleTemperature) State() (layers.State, error) { return stateOf(m.sizes, m.w) }
-
-// Restore sets them.
+// Restore sets T and w.
 func (m *EnsembleTemperature) Restore(s layers.State) error {
-	sizes, err := readSizes(json.RawMessage(s.Config))
+	of, err := readKept(s, func(layers.Sizes) map[string]tensor.Shape {
+		return map[string]tensor.Shape{"ensemble/temperature": {1}, "ensemble/weight": {3}}
+	})
 	if err != nil {
 		return err
 	}
-	if err := s.Weights.Require(map[string]tensor.Shape{"ensemble/temperature": {1}, "ensemble/weight": {3}}); err != nil {
-		return err
-	}
 	w := s.Weights.Float64s("ensemble/weight")
-	if t := s.Weights.Float64s("ensemble/temperature")[0]; !(t > 0) || floats.Min(w) < 0 || math.Abs(floats.Sum(w)-1) > 1e-6 {
+	if t := of.number("ensemble/temperature"); !(t > 0) || floats.Min(w) < 0 || math.Abs(floats.Sum(w)-1) > 1e-6 {
 		return fmt.Errorf("baselines: T = %v and weights of %v make no ensemble", t, w)
 	}
-	m.sizes, m.w = sizes, s.Weights
+	m.kept = of
 	return nil
 }

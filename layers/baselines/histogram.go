@@ -30,7 +30,7 @@ func (m *Histogram) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) err
 	if bins < 0 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d bins make no histogram; choose at least 1", bins)}
 	}
-	return m.fit(ctx, cal, func(_ int, p, hit []float64) (steps, error) { return histogram(p, hit, cal.Weights, bins), nil })
+	return m.fit(ctx, cal, "histogram", func(_ int, p, hit []float64) (steps, error) { return histogram(p, hit, cal.Weights, bins), nil })
 }
 
 // Predict gives the normalized frequencies.
@@ -39,10 +39,7 @@ func (m *Histogram) Predict(x *data.Set) (*data.Predictions, error) { return m.p
 // ONNX is what Predict says.
 func (m *Histogram) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.bin) }
 
-// State is the ends and frequencies of all bins.
-func (m *Histogram) State() (layers.State, error) { return m.state("histogram") }
-
-// Restore sets them.
+// Restore sets the ends and frequencies of all bins.
 func (m *Histogram) Restore(s layers.State) error { return m.restore(s, "histogram") }
 
 // histogram is the mean target in bins of equal weight of x (weights nil: of equal size). The x of

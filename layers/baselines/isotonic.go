@@ -21,7 +21,7 @@ var _ layers.Stateful = (*Isotonic)(nil)
 // Fit pools adjacent violators, class by class; there is nothing to stop early, and
 // interrupted it keeps nothing.
 func (m *Isotonic) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	return m.fit(ctx, cal, func(_ int, p, hit []float64) (steps, error) { return isotonic(p, hit, cal.Weights), nil })
+	return m.fit(ctx, cal, "isotonic", func(_ int, p, hit []float64) (steps, error) { return isotonic(p, hit, cal.Weights), nil })
 }
 
 // Predict gives the normalized one-vs-rest values.
@@ -30,10 +30,7 @@ func (m *Isotonic) Predict(x *data.Set) (*data.Predictions, error) { return m.pr
 // ONNX is what Predict says.
 func (m *Isotonic) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.line) }
 
-// State is the thresholds of all classes, laid end to end.
-func (m *Isotonic) State() (layers.State, error) { return m.state("isotonic") }
-
-// Restore sets them.
+// Restore sets the thresholds of all classes, laid end to end.
 func (m *Isotonic) Restore(s layers.State) error { return m.restore(s, "isotonic") }
 
 // isotonic is the isotonic regression of target on x by pooling adjacent violators

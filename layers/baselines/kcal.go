@@ -66,10 +66,7 @@ const (
 func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
 	start := time.Now()
 	defer func() { m.took = time.Since(start) }()
-	sizes, err := certainSizes(cal)
-	if err == nil {
-		err = requireFeatures(cal, sizes.Features)
-	}
+	sizes, err := sizesOf(cal, certain, withFeatures)
 	if err != nil {
 		return wrap("KCal", err)
 	}

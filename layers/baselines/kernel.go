@@ -109,7 +109,7 @@ func (r *remembering) restoreMemory(m layers.Map, s layers.State, d int, number 
 		return err
 	}
 	kept, rest := s.Weights.Split(func(name string) bool { return strings.HasPrefix(name, "memory/") || name == number })
-	rows := total(sizes.Counts)
+	rows := sizes.Rows()
 	if err := kept.Require(map[string]tensor.Shape{"memory/points": {rows, d}, "memory/labels": {rows}, number: {1}}); err != nil {
 		return err
 	}

@@ -36,8 +36,7 @@ import (
 type Laplace struct {
 	Precisions []float64 // that δ is chosen among; nil: 21 from 1e-4 to 1e4
 
-	sizes layers.Sizes
-	w     *graph.Weights // norm/mean, norm/sd (M), laplace/axes (M+1×M+1), /classes (C×C), /variances (M+1×C)
+	kept // norm/mean, norm/sd (M), laplace/axes (M+1×M+1), /classes (C×C), /variances (M+1×C)
 }
 
 var _ layers.Stateful = (*Laplace)(nil)
@@ -48,10 +47,7 @@ func (m *Laplace) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) err
 }
 
 func (m *Laplace) fitRows(ctx context.Context, cal *data.Set, rng *rand.Rand) error {
-	sizes, err := sizesOf(cal)
-	if err == nil {
-		err = requireFeatures(cal, sizes.Features)
-	}
+	sizes, err := sizesOf(cal, withFeatures)
 	if err != nil {
 		return err
 	}
@@ -75,7 +71,7 @@ func (m *Laplace) fitRows(ctx context.Context, cal *data.Set, rng *rand.Rand) er
 				return fmt.Errorf("interrupted at precision %g: %w", precision, err)
 			}
 			optim.ReportProgress(ctx, "precisions of the prior", float64(i)/float64(len(precisions)))
-			of := &Laplace{sizes: sizes, w: c.weights(precision)}
+			of := &Laplace{kept: kept{sizes, c.weights(precision)}}
 			p, err := of.Predict(held)
 			if err != nil {
 				return err
@@ -89,7 +85,7 @@ func (m *Laplace) fitRows(ctx context.Context, cal *data.Set, rng *rand.Rand) er
 	if err != nil {
 		return err
 	}
-	m.sizes, m.w = sizes, c.weights(best)
+	m.kept = kept{sizes, c.weights(best)}
 	return nil
 }
 
@@ -178,24 +174,17 @@ func centred(l *mat.Dense) *mat.Dense {
 
 // Predict divides each logit by what its variance calls for.
 func (m *Laplace) Predict(x *data.Set) (*data.Predictions, error) {
-	if m.w == nil {
-		return nil, layers.ErrUnfitted
-	}
-	if err := requireFeatures(x, m.sizes.Features); err != nil {
-		return nil, err
-	}
-	l, err := logProbsOf(x, m.sizes)
+	l, err := m.rows(x)
 	if err != nil {
 		return nil, err
 	}
 	f := centred(l)
 	scale := data.Standardizer{Mean: m.w.Float64s("norm/mean"), SD: m.w.Float64s("norm/sd")}
-	n, c := m.sizes.Features+1, m.sizes.Classes
 	var turned, along, v mat.Dense
-	turned.Mul(withOne(scale.Apply(x.Features)), mat.NewDense(n, n, m.w.Float64s("laplace/axes")))
+	turned.Mul(withOne(scale.Apply(x.Features)), m.matrix("laplace/axes"))
 	turned.MulElem(&turned, &turned)
-	along.Mul(&turned, mat.NewDense(n, c, m.w.Float64s("laplace/variances")))
-	v.Mul(&along, mat.NewDense(c, c, m.w.Float64s("laplace/classes")).T())
+	along.Mul(&turned, m.matrix("laplace/variances"))
+	v.Mul(&along, m.matrix("laplace/classes").T())
 	f.Apply(func(i, k int, of float64) float64 { return of / math.Sqrt(1+math.Pi/8*v.At(i, k)) }, f)
 	return data.NewPredictions(layers.LogSoftmax(f), x.Labels)
 }
@@ -210,29 +199,25 @@ func (m *Laplace) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	l := logProbsONNX(g, m.sizes)
 	f := g.Sub(l, g.Mul(g.Sum(l, 1, 1), g.Scalar(1/float64(c))))
 	z := g.Div(g.Sub(g.Features(n-1), table("norm/mean", n-1)), table("norm/sd", n-1))
-	axes := mat.NewDense(n, n, m.w.Float64s("laplace/axes")) // of which the last row is the ones'
+	axes := m.matrix("laplace/axes") // of which the last row is the ones'
 	turned := g.MatMul(z, onnx.Table(g, axes.RawMatrix().Data[:(n-1)*n], n-1, n))
 	turned = g.Add(turned, onnx.Table(g, axes.RawRowView(n-1), n))
 	along := g.MatMul(g.Mul(turned, turned), table("laplace/variances", n, c))
-	squares := mat.DenseCopyOf(mat.NewDense(c, c, m.w.Float64s("laplace/classes")).T())
+	squares := mat.DenseCopyOf(m.matrix("laplace/classes").T())
 	v := g.MatMul(along, onnx.Table(g, squares.RawMatrix().Data, c, c))
 	by := g.Node("Sqrt", []onnx.Value{g.Add(g.Mul(v, g.Scalar(math.Pi/8)), g.Scalar(1))})
 	return onnx.Outputs{LogProbs: g.Div(f, by), Classes: c}, nil
 }
 
-// State is what the variances are made of.
-func (m *Laplace) State() (layers.State, error) { return stateOf(m.sizes, m.w) }
-
-// Restore sets it.
+// Restore sets what the variances are made of.
 func (m *Laplace) Restore(s layers.State) error {
-	sizes, err := readSizes(s.Config)
+	of, err := readKept(s, func(of layers.Sizes) map[string]tensor.Shape {
+		n, c := of.Features+1, of.Classes
+		return map[string]tensor.Shape{
+			"norm/mean": {n - 1}, "norm/sd": {n - 1}, "laplace/axes": {n, n}, "laplace/classes": {c, c}, "laplace/variances": {n, c},
+		}
+	})
 	if err != nil {
-		return err
-	}
-	n, c := sizes.Features+1, sizes.Classes
-	if err := s.Weights.Require(map[string]tensor.Shape{
-		"norm/mean": {n - 1}, "norm/sd": {n - 1}, "laplace/axes": {n, n}, "laplace/classes": {c, c}, "laplace/variances": {n, c},
-	}); err != nil {
 		return err
 	}
 	for _, v := range s.Weights.Float64s("laplace/variances") {
@@ -240,6 +225,6 @@ func (m *Laplace) Restore(s layers.State) error {
 			return fmt.Errorf("baselines: a variance of %v makes no posterior", v)
 		}
 	}
-	m.sizes, m.w = sizes, s.Weights
+	m.kept = of
 	return nil
 }

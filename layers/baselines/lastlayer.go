@@ -34,11 +34,8 @@ var _ layers.Stateful = (*LastLayer)(nil)
 
 // Fit learns from cal, which needs features; there is nothing to stop early.
 func (m *LastLayer) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	sizes, err := sizesOf(cal)
+	sizes, err := sizesOf(cal, withFeatures)
 	if err != nil {
-		return err
-	}
-	if err := requireFeatures(cal, sizes.Features); err != nil {
 		return err
 	}
 	scale := data.FitWeighted(cal.Features, cal.Weights)

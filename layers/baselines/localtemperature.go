@@ -38,8 +38,8 @@ var _ layers.Stateful = (*LocalTemperature)(nil)
 // Fit learns from cal, which needs features; there is nothing to stop early.
 func (m *LocalTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	e, err := fitEmbedding(cal)
-	if err == nil && cal.Weights != nil {
-		err = errUnequal
+	if err == nil {
+		err = unweighted(cal, layers.Sizes{})
 	}
 	if err != nil {
 		return wrap("local temperatures", err)

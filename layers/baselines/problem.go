@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"calibra/data"
-	"calibra/graph"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -18,9 +16,31 @@ import (
 // logFloor is the smallest log p̂ that a map sees; see the package documentation.
 var logFloor = math.Log(1e-38)
 
+// need is what a method needs of calibration rows of these sizes, besides logits and labels.
+type need func(cal *data.Set, s layers.Sizes) error
+
+// withFeatures needs features.
+func withFeatures(cal *data.Set, s layers.Sizes) error { return requireFeatures(cal, s.Features) }
+
+// unweighted needs rows that count once.
+func unweighted(cal *data.Set, _ layers.Sizes) error {
+	if cal.Weights != nil {
+		return errors.New("it takes no weights; let each row count once")
+	}
+	return nil
+}
+
+// certain needs rows that count once and have one class each.
+func certain(cal *data.Set, _ layers.Sizes) error {
+	if !cal.Certain() {
+		return errors.New("it takes no weights and no soft labels; let each row count once and have one class")
+	}
+	return nil
+}
+
 // sizesOf checks that cal can be calibrated on and gives its sizes. M is 0 without
 // features.
-func sizesOf(cal *data.Set) (layers.Sizes, error) {
+func sizesOf(cal *data.Set, needs ...need) (layers.Sizes, error) {
 	switch {
 	case cal.Logits == nil:
 		return layers.Sizes{}, fmt.Errorf("baselines: the calibration rows have no logits to calibrate")
@@ -38,6 +58,11 @@ func sizesOf(cal *data.Set) (layers.Sizes, error) {
 		return s, err
 	}
 	s.Counts = cal.Counts(s.Classes)
+	for _, met := range needs {
+		if err := met(cal, s); err != nil {
+			return s, err
+		}
+	}
 	return s, nil
 }
 
@@ -81,22 +106,13 @@ func probabilitiesOf(x *data.Set, s layers.Sizes) (*mat.Dense, error) {
 }
 
 // logProbsToFit is ℓ of each calibration row (N×C), with the sizes of the problem.
-func logProbsToFit(cal *data.Set) (layers.Sizes, *mat.Dense, error) {
-	sizes, err := sizesOf(cal)
+func logProbsToFit(cal *data.Set, needs ...need) (layers.Sizes, *mat.Dense, error) {
+	sizes, err := sizesOf(cal, needs...)
 	if err != nil {
 		return sizes, nil, err
 	}
 	l, err := logProbsOf(cal, sizes)
 	return sizes, l, err
-}
-
-// certainSizes are the sizes of a problem whose rows count once and have one class each.
-func certainSizes(cal *data.Set) (layers.Sizes, error) {
-	sizes, err := sizesOf(cal)
-	if err == nil && !cal.Certain() {
-		err = errUncertain
-	}
-	return sizes, err
 }
 
 // indicator is 1[y = k] of each row, or the share of class k of soft labels.
@@ -107,12 +123,6 @@ func indicator(cal *data.Set, k int) []float64 {
 	}
 	return hit
 }
-
-// Why a method refuses rows that others take.
-var (
-	errUnequal   = errors.New("it takes no weights; let each row count once")
-	errUncertain = errors.New("it takes no weights and no soft labels; let each row count once and have one class")
-)
 
 // aimsOf is what rows are fitted to, without what they are.
 func aimsOf(cal *data.Set) *data.Set {
@@ -158,15 +168,6 @@ func normalize(scores *mat.Dense) error {
 	return nil
 }
 
-// total is the sum of counts.
-func total(counts []int) int {
-	n := 0
-	for _, c := range counts {
-		n += c
-	}
-	return n
-}
-
 // rowsOf iterates over the rows of m.
 func rowsOf(m *mat.Dense) func(yield func(int, []float64) bool) {
 	return func(yield func(int, []float64) bool) {
@@ -201,30 +202,13 @@ func predictions(p *mat.Dense, labels []int) (*data.Predictions, error) {
 	return data.NewPredictions(p, labels)
 }
 
-// stateOf is a calibrator's state: sizes as configuration, and weights.
-func stateOf(s layers.Sizes, w *graph.Weights) (layers.State, error) {
-	if w == nil {
-		return layers.State{}, layers.ErrUnfitted
-	}
-	config, err := json.Marshal(s)
-	return layers.State{Config: config, Weights: w}, err
-}
-
-// readSizes reads what stateOf wrote.
+// readSizes reads the sizes of a model, and refuses those that no fit here produces.
 func readSizes(config json.RawMessage) (layers.Sizes, error) {
 	s, err := layers.ReadSizes(config)
-	if err == nil {
-		err = checkSizes(s)
+	if err == nil && (s.Rows() < 1 || s.Features < 0) {
+		err = fmt.Errorf("baselines: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
 	}
 	return s, err
-}
-
-// checkSizes refuses sizes that no fit here produces.
-func checkSizes(s layers.Sizes) error {
-	if s.Classes < 2 || len(s.Counts) != s.Classes || slices.Min(s.Counts) < 0 || total(s.Counts) < 1 || s.Features < 0 {
-		return fmt.Errorf("baselines: sizes of %d classes with %d class counts make no calibrator", s.Classes, len(s.Counts))
-	}
-	return nil
 }
 
 // readLabels reads labels kept as numbers.

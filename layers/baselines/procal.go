@@ -6,12 +6,10 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
-	"calibra/graph"
 	"calibra/graph/simd"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/stat"
-	"gorgonia.org/tensor"
 )
 
 // ProCal is proximity-informed calibration by density ratio (Xiong et al. 2023):
@@ -39,16 +37,14 @@ var _ layers.Stateful = (*ProCal)(nil)
 // Fit searches neighbours and keeps the calibration rows; there is nothing to stop
 // early, and interrupted it keeps nothing.
 func (m *ProCal) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	w := graph.NewWeights(tensor.Float64)
-	rows, err := m.fit(ctx, cal, m.Neighbours, w)
+	rows, err := m.fit(ctx, cal, m.Neighbours)
 	if err != nil {
 		return wrap("ProCal", err)
 	}
-	m.addProximity()
 	n := cal.Len()
-	w.AddState("procal/confidence", rows.confidence, n)
-	w.AddState("procal/proximity", rows.proximity, n)
-	w.AddState("procal/right", rows.right, n)
+	m.w.AddState("procal/confidence", rows.confidence, n)
+	m.w.AddState("procal/proximity", rows.proximity, n)
+	m.w.AddState("procal/right", rows.right, n)
 	m.densityRatio = newDensityRatio(rows)
 	return nil
 }
@@ -131,32 +127,13 @@ func (d *density) at(x, y float64, scratch []float32) float64 {
 	return sum / (2 * math.Pi * d.hx * d.hy * float64(len(d.x)))
 }
 
-// State is the embedding and the calibration rows in it.
-func (m *ProCal) State() (layers.State, error) { return stateOf(m.sizes, m.w) }
-
-// Restore sets them.
+// Restore sets the embedding and the calibration rows in it.
 func (m *ProCal) Restore(s layers.State) error {
-	sizes, err := readSizes(s.Config)
+	of, err := readProximal(s, "procal/confidence", "procal/proximity", "procal/right")
 	if err != nil {
 		return err
 	}
-	want := proximityShapes(sizes)
-	n := total(sizes.Counts)
-	want["procal/confidence"], want["procal/proximity"], want["procal/right"] = tensor.Shape{n}, tensor.Shape{n}, tensor.Shape{n}
-	if err := s.Weights.Require(want); err != nil {
-		return err
-	}
-	if err := m.readProximity(sizes, s.Weights); err != nil {
-		return err
-	}
-	w := s.Weights
-	m.densityRatio = newDensityRatio(seen{w.Float64s("procal/confidence"), w.Float64s("procal/proximity"), w.Float64s("procal/right")})
+	m.proximal = of
+	m.densityRatio = newDensityRatio(seen{of.w.Float64s("procal/confidence"), of.w.Float64s("procal/proximity"), of.w.Float64s("procal/right")})
 	return nil
-}
-
-// proximityShapes are those of the weights of proximal.
-func proximityShapes(s layers.Sizes) map[string]tensor.Shape {
-	shapes := embeddingShapes(s)
-	shapes["proximity/points"], shapes["proximity/neighbours"] = tensor.Shape{total(s.Counts), components(s)}, tensor.Shape{1}
-	return shapes
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strings"
 
 	"calibra/data"
 	"calibra/graph"
@@ -68,7 +69,7 @@ func (m *ProCalBins) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 	if parts < 0 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d parts of proximity; choose at least 1", parts)}
 	}
-	rows, err := m.fit(ctx, cal, m.Neighbours, graph.NewWeights(tensor.Float64))
+	rows, err := m.fit(ctx, cal, m.Neighbours)
 	if err != nil {
 		return wrap("ProCal", err)
 	}
@@ -89,7 +90,6 @@ func (m *ProCalBins) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) er
 	for part := range in {
 		m.maps[part] = m.of().fit(in[part], hits[part])
 	}
-	m.addProximity()
 	return nil
 }
 
@@ -131,10 +131,6 @@ func (m *ProCalBins) State() (layers.State, error) {
 
 // Restore sets them, and Map.
 func (m *ProCalBins) Restore(s layers.State) error {
-	sizes, err := readSizes(s.Config)
-	if err != nil {
-		return err
-	}
 	var config partsConfig
 	if err := json.Unmarshal(s.Config, &config); err != nil {
 		return fmt.Errorf("baselines: the parts cannot be read: %w", err)
@@ -142,9 +138,9 @@ func (m *ProCalBins) Restore(s layers.State) error {
 	if !slices.IsSorted(config.Cuts) {
 		return fmt.Errorf("baselines: the parts of proximity are not in order")
 	}
-	want := proximityShapes(sizes)
-	near, rest := s.Weights.Split(func(name string) bool { _, ok := want[name]; return ok })
-	if err := near.Require(want); err != nil {
+	rest, near := s.Weights.Split(func(name string) bool { return strings.HasPrefix(name, "procal/") })
+	of, err := readProximal(layers.State{Config: s.Config, Weights: near})
+	if err != nil {
 		return err
 	}
 	maps, err := readSteps(rest, "procal", len(config.Cuts)+1)
@@ -156,9 +152,6 @@ func (m *ProCalBins) Restore(s layers.State) error {
 	if i < 0 {
 		return fmt.Errorf("baselines: there is no map %q of the confidence", config.Map)
 	}
-	if err := m.readProximity(sizes, near); err != nil {
-		return err
-	}
-	m.Map, m.cuts, m.maps = all[i], config.Cuts, maps
+	m.proximal, m.Map, m.cuts, m.maps = of, all[i], config.Cuts, maps
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
 )
 
 // proximity is how near a row lies to the calibration rows, by its squared distances to the K
@@ -144,18 +145,18 @@ func (h largest) keep(v float64, k int) largest {
 
 // proximal is what the ProCal methods share: the embedding and the proximity in it.
 type proximal struct {
-	sizes layers.Sizes
-	w     *graph.Weights // the embedding
-	near  *proximity
+	kept // the embedding, proximity/points and proximity/neighbours
+	near *proximity
 }
 
 // fit embeds cal and gives what its rows are calibrated by. A fit that fails changes
 // nothing.
-func (m *proximal) fit(ctx context.Context, cal *data.Set, neighbours int, w *graph.Weights) (seen, error) {
+func (m *proximal) fit(ctx context.Context, cal *data.Set, neighbours int) (seen, error) {
 	sizes, e, err := toEmbed(cal)
 	if err != nil {
 		return seen{}, err
 	}
+	w := graph.NewWeights(tensor.Float64)
 	addEmbedding(w, e)
 	z, err := embed(w, cal)
 	if err != nil {
@@ -173,7 +174,10 @@ func (m *proximal) fit(ctx context.Context, cal *data.Set, neighbours int, w *gr
 	if err != nil {
 		return seen{}, err
 	}
-	m.sizes, m.w, m.near = sizes, w, near
+	n, d := near.points.Dims()
+	w.AddState("proximity/points", near.points.RawMatrix().Data, n, d)
+	w.AddState("proximity/neighbours", []float64{float64(near.k)}, 1)
+	m.kept, m.near = kept{sizes, w}, near
 	return rows, nil
 }
 
@@ -182,19 +186,27 @@ func (m *proximal) fit(ctx context.Context, cal *data.Set, neighbours int, w *gr
 type seen struct{ confidence, proximity, right []float64 }
 
 func observed(cal *data.Set, s layers.Sizes, proximity []float64) (seen, error) {
-	p, err := probabilitiesOf(cal, s)
-	if err != nil {
-		return seen{}, err
-	}
-	out := seen{make([]float64, cal.Len()), proximity, make([]float64, cal.Len())}
-	for i, row := range rowsOf(p) {
-		top := floats.MaxIdx(row)
-		out.confidence[i] = row[top]
+	_, tops, confidence, err := topsOf(cal, s)
+	right := make([]float64, len(tops))
+	for i, top := range tops {
 		if top == cal.Labels[i] {
-			out.right[i] = 1
+			right[i] = 1
 		}
 	}
-	return out, nil
+	return seen{confidence, proximity, right}, err
+}
+
+// topsOf is p̂ of each row of x (N×C), its top class and the probability of that.
+func topsOf(x *data.Set, s layers.Sizes) (p *mat.Dense, tops []int, confidence []float64, err error) {
+	if p, err = probabilitiesOf(x, s); err != nil {
+		return nil, nil, nil, err
+	}
+	tops, confidence = make([]int, x.Len()), make([]float64, x.Len())
+	for i, row := range rowsOf(p) {
+		tops[i] = floats.MaxIdx(row)
+		confidence[i] = row[tops[i]]
+	}
+	return p, tops, confidence, nil
 }
 
 // predict is replaceTops with the proximity of x's rows.
@@ -211,14 +223,9 @@ func (m *proximal) predict(x *data.Set, c func(confidence, proximity []float64) 
 
 // replaceTops is replaceTop of each row by c(confidence, proximity).
 func replaceTops(x *data.Set, s layers.Sizes, proximity []float64, c func(confidence, proximity []float64) []float64) (*data.Predictions, error) {
-	p, err := probabilitiesOf(x, s)
+	p, tops, confidence, err := topsOf(x, s)
 	if err != nil {
 		return nil, err
-	}
-	confidence, tops := make([]float64, x.Len()), make([]int, x.Len())
-	for i, row := range rowsOf(p) {
-		tops[i] = floats.MaxIdx(row)
-		confidence[i] = row[tops[i]]
 	}
 	calibrated := c(confidence, proximity)
 	for i, row := range rowsOf(p) {
@@ -227,23 +234,25 @@ func replaceTops(x *data.Set, s layers.Sizes, proximity []float64, c func(confid
 	return predictions(p, x.Labels)
 }
 
-// addProximity adds what replace needs besides the embedding: proximity/points and
-// proximity/neighbours.
-func (m *proximal) addProximity() {
-	n, d := m.near.points.Dims()
-	m.w.AddState("proximity/points", m.near.points.RawMatrix().Data, n, d)
-	m.w.AddState("proximity/neighbours", []float64{float64(m.near.k)}, 1)
-}
-
-// readProximity restores what fit and addProximity made, of weights whose shapes
-// were checked.
-func (m *proximal) readProximity(sizes layers.Sizes, w *graph.Weights) error {
-	shape := w.Tensor("proximity/points").Shape()
-	neighbours := w.Float64s("proximity/neighbours")[0]
-	if neighbours < 1 || neighbours != math.Trunc(neighbours) || neighbours > math.MaxInt32 {
-		return fmt.Errorf("baselines: %v neighbours make no proximity", neighbours)
+// readProximal reads what fit made, with weights of a number for each calibration row.
+func readProximal(s layers.State, each ...string) (proximal, error) {
+	of, err := readKept(s, func(of layers.Sizes) map[string]tensor.Shape {
+		n, m, p := of.Rows(), of.Features, components(of)
+		shapes := map[string]tensor.Shape{
+			"embedding/mean": {m}, "embedding/sd": {m}, "embedding/axes": {m, p}, "embedding/variances": {p},
+			"proximity/points": {n, p}, "proximity/neighbours": {1},
+		}
+		for _, name := range each {
+			shapes[name] = tensor.Shape{n}
+		}
+		return shapes
+	})
+	if err != nil {
+		return proximal{}, err
 	}
-	m.sizes, m.w = sizes, w
-	m.near = &proximity{mat.NewDense(shape[0], shape[1], w.Float64s("proximity/points")), int(neighbours), meanProximity}
-	return nil
+	neighbours := of.number("proximity/neighbours")
+	if neighbours < 1 || neighbours != math.Trunc(neighbours) || neighbours > math.MaxInt32 {
+		return proximal{}, fmt.Errorf("baselines: %v neighbours make no proximity", neighbours)
+	}
+	return proximal{of, &proximity{of.matrix("proximity/points"), int(neighbours), meanProximity}}, nil
 }

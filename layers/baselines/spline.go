@@ -42,14 +42,14 @@ func (m *Spline) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error 
 	if knots < 3 {
 		return &layers.SettingError{Reason: fmt.Sprintf("%d knots make no natural spline; choose at least 3", knots)}
 	}
-	if cal.Weights != nil {
-		return wrap("calibration by splines", errUnequal)
+	if err := unweighted(cal, layers.Sizes{}); err != nil {
+		return wrap("calibration by splines", err)
 	}
 	spline, err := newNaturalSpline(knots, cal.Len())
 	if err != nil {
 		return wrap("calibration by splines", err)
 	}
-	return m.fit(ctx, cal, func(_ int, p, hit []float64) (steps, error) {
+	return m.fit(ctx, cal, "spline", func(_ int, p, hit []float64) (steps, error) {
 		s, err := spline.calibrate(p, hit)
 		return s, wrap("calibration by splines", err)
 	})
@@ -61,10 +61,7 @@ func (m *Spline) Predict(x *data.Set) (*data.Predictions, error) { return m.pred
 // ONNX is what Predict says.
 func (m *Spline) ONNX(g *onnx.Network) (onnx.Outputs, error) { return m.onnx(g, stepsONNX.line) }
 
-// State is the values at the calibration rows.
-func (m *Spline) State() (layers.State, error) { return m.state("spline") }
-
-// Restore sets them.
+// Restore sets the values at the calibration rows.
 func (m *Spline) Restore(s layers.State) error { return m.restore(s, "spline") }
 
 // naturalSpline fits natural cubic splines to values at t = 0, 1/(N−1), …, 1.

@@ -130,7 +130,7 @@ func (structuredMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) 
 // addSmoothing adds u and N.
 func addSmoothing(w *graph.Weights, s layers.Sizes) {
 	w.AddState("structured/log_inverse_temperature", []float64{0}, 1)
-	w.AddState("structured/rows", []float64{float64(total(s.Counts))}, 1)
+	w.AddState("structured/rows", []float64{float64(s.Rows())}, 1)
 }
 
 // smoothedInput is step 2, by the state that addSmoothing adds.

@@ -53,7 +53,7 @@ func (m *TopLabel) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) erro
 		return nil
 	})
 	if err == nil {
-		m.sizes, m.classes = sizes, classes
+		m.classwise = learned(sizes, "top_label", classes)
 	}
 	return err
 }
@@ -93,8 +93,5 @@ func replaceTop(row []float64, top int, c float64) {
 	}
 }
 
-// State is the ends and frequencies of all bins.
-func (m *TopLabel) State() (layers.State, error) { return m.state("top_label") }
-
-// Restore sets them.
+// Restore sets the ends and frequencies of all bins.
 func (m *TopLabel) Restore(s layers.State) error { return m.restore(s, "top_label") }

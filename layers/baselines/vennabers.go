@@ -7,10 +7,7 @@ import (
 	"strings"
 
 	"calibra/data"
-	"calibra/graph"
 	"calibra/layers"
-
-	"gorgonia.org/tensor"
 )
 
 // VennAbers is the inductive Venn–Abers predictor (Vovk, Petej and Fedorova 2015),
@@ -23,7 +20,7 @@ import (
 //
 // and the classes' values are divided by their sum. p_k is never 0 or 1.
 type VennAbers struct {
-	sizes        layers.Sizes
+	kept
 	lower, upper []steps // p₀ and p₁ of each class by p̂_k
 }
 
@@ -34,13 +31,14 @@ var _ layers.Stateful = (*VennAbers)(nil)
 func (m *VennAbers) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	var upper classwise
 	var lower []steps
-	err := upper.fit(ctx, cal, func(_ int, p, hit []float64) (steps, error) {
+	err := upper.fit(ctx, cal, "venn_abers/upper", func(_ int, p, hit []float64) (steps, error) {
 		below, above := vennAbers(p, hit, cal.Weights)
 		lower = append(lower, below)
 		return above, nil
 	})
 	if err == nil {
-		m.sizes, m.lower, m.upper = upper.sizes, lower, upper.classes
+		w := learned(upper.sizes, "venn_abers/lower", lower).w
+		*m = VennAbers{kept{upper.sizes, w.Join(upper.w)}, lower, upper.classes}
 	}
 	return err
 }
@@ -159,18 +157,7 @@ func (m *VennAbers) Predict(x *data.Set) (*data.Predictions, error) {
 	return predictions(p, x.Labels)
 }
 
-// State is p₀ and p₁ at the scores of all classes.
-func (m *VennAbers) State() (layers.State, error) {
-	if m.upper == nil {
-		return layers.State{}, layers.ErrUnfitted
-	}
-	w := graph.NewWeights(tensor.Float64)
-	addSteps(w, "venn_abers/lower", m.lower)
-	addSteps(w, "venn_abers/upper", m.upper)
-	return stateOf(m.sizes, w)
-}
-
-// Restore sets them.
+// Restore sets p₀ and p₁ at the scores of all classes.
 func (m *VennAbers) Restore(s layers.State) error {
 	sizes, err := readSizes(s.Config)
 	if err != nil {
@@ -185,6 +172,6 @@ func (m *VennAbers) Restore(s layers.State) error {
 	if err != nil {
 		return err
 	}
-	m.sizes, m.lower, m.upper = sizes, lower, upper
+	*m = VennAbers{kept{sizes, s.Weights}, lower, upper}
 	return nil
 }
