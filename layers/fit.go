@@ -82,6 +82,15 @@ func Objective(m Map, w *graph.Weights, rows *Rows) *graph.Objective {
 	return graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node { return lossOf(b, m, rows.Batch(b), Counted(rows.Total())) })
 }
 
+// PenalizedNLL describes the mean negative log-likelihood of m with c·Σ x² of some weights.
+func PenalizedNLL(b *graph.Builder, m Map, in Batch, c float64, weights ...string) *gorgonia.Node {
+	loss := b.NLL(m.LogProbs(b, in), in.Labels(b))
+	for _, name := range weights {
+		loss = b.Plus(loss, Penalty(b, name, c))
+	}
+	return loss
+}
+
 // Penalty describes c·Σ x² of a weight.
 func Penalty(b *graph.Builder, weight string, c float64) *gorgonia.Node {
 	x := b.Weight(weight)

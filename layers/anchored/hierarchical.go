@@ -84,13 +84,11 @@ var _ layers.Costed = penalized{}
 
 // Loss describes mean NLL + 1/(2N) Σ u².
 func (m penalized) Loss(b *graph.Builder, in layers.Batch, rows int) *gorgonia.Node {
-	loss := b.NLL(m.LogProbs(b, in), in.Labels(b))
+	var corrections []string
 	for _, spread := range spreadsOf(m.Map) {
-		for _, name := range spread.Of {
-			loss = b.Plus(loss, layers.Penalty(b, name, 0.5/float64(rows)))
-		}
+		corrections = append(corrections, spread.Of...)
 	}
-	return loss
+	return layers.PenalizedNLL(b, m, in, 0.5/float64(rows), corrections...)
 }
 
 // from sets the weights that p shares with another map to those of w.

@@ -77,26 +77,34 @@ func (m *Clustered) fitClusters(ctx context.Context, cal *data.Set, rng *rand.Ra
 	return m.fitStrength(optim.Span(ctx, "", 0.7, 1), cal, c, strength)
 }
 
-// choose is the strength with the least loss of rows held out; where the rows are too few for
-// that, the largest.
-func (m *Clustered) choose(ctx context.Context, cal *data.Set, c clustering, strengths []float64, rng *rand.Rand) (best float64, err error) {
-	best = slices.Max(strengths)
+// choose is the strength with the least loss of rows held out.
+func (m *Clustered) choose(ctx context.Context, cal *data.Set, c clustering, strengths []float64, rng *rand.Rand) (float64, error) {
+	return strongest(cal, strengths, rng, func(fitted *data.Set, i int) (layers.Calibrator, error) {
+		of, all := &Clustered{Optim: m.Optim}, float64(len(strengths))
+		part := optim.Span(ctx, fmt.Sprintf("strength %g", strengths[i]), float64(i)/all, float64(i+1)/all)
+		return of, of.fitStrength(part, fitted, c, strengths[i])
+	})
+}
+
+// strongest is the strength whose fit to four fifths of the rows, stratified, loses least on the others;
+// where the rows are too few for that, the largest.
+func strongest(cal *data.Set, strengths []float64, rng *rand.Rand, fit func(fitted *data.Set, i int) (layers.Calibrator, error)) (float64, error) {
+	best, least := slices.Max(strengths), math.Inf(1)
 	parts := data.Stratify(cal.Labels, []float64{0.8, 0.2}, rng)
 	if len(strengths) == 1 || len(parts[0]) == 0 || len(parts[1]) == 0 {
 		return best, nil
 	}
 	fitted, held := cal.Rows(parts[0]), cal.Rows(parts[1])
-	least := math.Inf(1)
 	for i, strength := range strengths {
-		of, all := &Clustered{Optim: m.Optim}, float64(len(strengths))
-		if err := of.fitStrength(optim.Span(ctx, fmt.Sprintf("strength %g", strength), float64(i)/all, float64(i+1)/all), fitted, c, strength); err != nil {
+		of, err := fit(fitted, i)
+		if err != nil {
 			return 0, err
 		}
 		p, err := of.Predict(held)
 		if err != nil {
 			return 0, err
 		}
-		if loss := lossOf(p.LogProbs, held); loss < least {
+		if loss := held.MeanNLL(p.LogProbs, math.Inf(-1)); loss < least {
 			best, least = strength, loss
 		}
 	}

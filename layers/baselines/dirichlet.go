@@ -58,7 +58,7 @@ func (m *Dirichlet) Restore(s layers.State) error { return m.restore(dirichletMa
 
 // dirichletMap has weights dirichlet/weight (C×C) and dirichlet/bias (C). Its input is ℓ
 // with its floor.
-type dirichletMap struct{}
+type dirichletMap struct{ flooredInput }
 
 func (dirichletMap) title() string { return "Dirichlet calibration" }
 
@@ -69,12 +69,16 @@ func (dirichletMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	return w, nil
 }
 
-func (dirichletMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
+// flooredInput is ℓ with its floor.
+type flooredInput struct{}
+
+// Inputs are that.
+func (flooredInput) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
 	return map[string]*mat.Dense{"floored": floored(v.LogProbs)}, nil
 }
 
-// InputsONNX is ℓ with its floor.
-func (dirichletMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
+// InputsONNX are that.
+func (flooredInput) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
 	return map[string]onnx.Value{"floored": flooredONNX(g, v.LogProbs)}, nil
 }
 

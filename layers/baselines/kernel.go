@@ -86,7 +86,12 @@ func (r *remembering) remember(cal *data.Set, points describe) error {
 		return err
 	}
 	r.memory = newMemory(t.Float32s(), t.Shape()[1], cal.Labels, cal.Classes())
-	addMemory(r.Weights(), "memory", r.memory)
+	labels := make([]float64, cal.Len())
+	for i, y := range cal.Labels {
+		labels[i] = float64(y)
+	}
+	r.Weights().AddState("memory/points", graph.Float64s(t), t.Shape()...)
+	r.Weights().AddState("memory/labels", labels, len(labels))
 	return nil
 }
 
@@ -113,7 +118,7 @@ func (r *remembering) restoreMemory(m layers.Map, s layers.State, d int, number 
 	if err := kept.Require(map[string]tensor.Shape{"memory/points": {rows, d}, "memory/labels": {rows}, number: {1}}); err != nil {
 		return err
 	}
-	memory, err := readMemory(kept, "memory", sizes.Classes)
+	labels, err := readLabels(kept.Float64s("memory/labels"), sizes.Classes)
 	if err != nil {
 		return err
 	}
@@ -121,6 +126,6 @@ func (r *remembering) restoreMemory(m layers.Map, s layers.State, d int, number 
 		return err
 	}
 	r.Weights().Join(kept)
-	r.memory = memory
+	r.memory = newMemory(float32s(kept.Tensor("memory/points")), d, labels, sizes.Classes)
 	return nil
 }

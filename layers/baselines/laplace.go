@@ -59,30 +59,23 @@ func (m *Laplace) fitRows(ctx context.Context, cal *data.Set, rng *rand.Rand) er
 	if len(precisions) == 0 || !(floats.Min(precisions) > 0) {
 		return &layers.SettingError{Reason: fmt.Sprintf("precisions of %v make no prior; choose positive numbers", precisions)}
 	}
-	best := floats.Max(precisions)
-	if parts := data.Stratify(cal.Labels, []float64{0.8, 0.2}, rng); len(precisions) > 1 && len(parts[0]) > 0 && len(parts[1]) > 0 {
-		c, err := newKronecker(ctx, cal.Rows(parts[0]), sizes)
-		if err != nil {
-			return err
-		}
-		held, least := cal.Rows(parts[1]), math.Inf(1)
-		for i, precision := range precisions {
-			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("interrupted at precision %g: %w", precision, err)
-			}
-			optim.ReportProgress(ctx, "precisions of the prior", float64(i)/float64(len(precisions)))
-			of := &Laplace{kept: kept{sizes, c.weights(precision)}}
-			p, err := of.Predict(held)
-			if err != nil {
-				return err
-			}
-			if loss := lossOf(p.LogProbs, held); loss < least {
-				best, least = precision, loss
+	var c *kronecker
+	best, err := strongest(cal, precisions, rng, func(fitted *data.Set, i int) (_ layers.Calibrator, err error) {
+		if i == 0 {
+			if c, err = newKronecker(ctx, fitted, sizes); err != nil {
+				return nil, err
 			}
 		}
-	}
-	c, err := newKronecker(ctx, cal, sizes)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("interrupted at precision %g: %w", precisions[i], err)
+		}
+		optim.ReportProgress(ctx, "precisions of the prior", float64(i)/float64(len(precisions)))
+		return &Laplace{kept: kept{sizes, c.weights(precisions[i])}}, nil
+	})
 	if err != nil {
+		return err
+	}
+	if c, err = newKronecker(ctx, cal, sizes); err != nil {
 		return err
 	}
 	m.kept = kept{sizes, c.weights(best)}

@@ -89,7 +89,5 @@ func (lastLayerMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 }
 
 func (m lastLayerMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
-	strength := m.strength / float64(n)
-	loss := b.Plus(b.NLL(m.LogProbs(b, in), in.Labels(b)), layers.Penalty(b, "last/logits/weight", strength))
-	return b.Plus(loss, layers.Penalty(b, "last/features", strength))
+	return layers.PenalizedNLL(b, m, in, m.strength/float64(n), "last/logits/weight", "last/features")
 }

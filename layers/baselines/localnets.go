@@ -62,15 +62,14 @@ func (m *LocalNets) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 
 // Predict is log softmax(u), normalized in float64.
 func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
-	u, err := m.Of(x, localNetsMap{}.scores)
+	u, err := m.matrix(x, localNetsMap{}.scores)
+	if err == nil {
+		err = normalize(u)
+	}
 	if err != nil {
 		return nil, err
 	}
-	out := mat.NewDense(x.Len(), u.Shape()[1], graph.Float64s(u))
-	if err := normalize(out); err != nil {
-		return nil, err
-	}
-	return data.NewPredictions(out, x.Labels)
+	return data.NewPredictions(u, x.Labels)
 }
 
 // ONNX is the head u alone: W_c a + b_c + α ⊙ logits + β of the hidden layer a.

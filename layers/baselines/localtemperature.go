@@ -102,5 +102,5 @@ func (localTemperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia
 }
 
 func (m localTemperatureMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
-	return b.Plus(b.NLL(m.LogProbs(b, in), in.Labels(b)), layers.Penalty(b, "temperature/weight", 1/float64(n)))
+	return layers.PenalizedNLL(b, m, in, 1/float64(n), "temperature/weight")
 }

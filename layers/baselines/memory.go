@@ -71,42 +71,9 @@ func (m *memory) estimate(x []float32, c float64, folds []int) *mat.Dense {
 // estimateRows is how many rows of x one thread takes at a time.
 const estimateRows = 32
 
-// addMemory adds name/points (N×d) and name/labels (N) as state.
-func addMemory(w *graph.Weights, name string, m *memory) {
-	w.AddState(name+"/points", float64s(m.points), len(m.labels), m.d)
-	labels := make([]float64, len(m.labels))
-	for i, y := range m.labels {
-		labels[i] = float64(y)
-	}
-	w.AddState(name+"/labels", labels, len(labels))
-}
-
-// readMemory reads what addMemory wrote. Labels that are none of the classes are
-// refused.
-func readMemory(w *graph.Weights, name string, classes int) (*memory, error) {
-	labels, err := readLabels(w.Float64s(name+"/labels"), classes)
-	if err != nil {
-		return nil, err
-	}
-	points := w.Tensor(name + "/points")
-	return newMemory(float32s(points), points.Shape()[1], labels, classes), nil
-}
-
 func float32s(t *tensor.Dense) []float32 {
 	if t.Dtype() == tensor.Float32 {
 		return t.Float32s()
 	}
-	x := make([]float32, t.DataSize())
-	for i, v := range t.Float64s() {
-		x[i] = float32(v)
-	}
-	return x
-}
-
-func float64s(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
+	return graph.Tensor(tensor.Float32, t.Float64s(), t.DataSize()).Float32s()
 }

@@ -87,19 +87,11 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 	if err != nil {
 		return err
 	}
-	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: *white}, m.Lambda, m.Mu}, *white, cal, white.start(w), closedForm(func(ctx context.Context, p optim.Problem) (optim.Result, error) {
+	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: *white}, m.Lambda, m.Mu}, *white, cal, white.start(w), closedForm{"dirichlet", func(ctx context.Context, x []float64) (optim.Result, error) {
 		white.apply(l)
-		f := newPenalized(*white, l, aimsOf(cal))
-		weights := p.Loss.Weights()
-		x := startOf(weights)
-		if near != nil {
-			copy(x, near)
-		}
-		r, err := f.minimize(ctx, x, m.Lambda, m.Mu, m.Optim)
-		weights.SetValues("dirichlet/weight", x[:len(x)-sizes.Classes])
-		weights.SetValues("dirichlet/bias", x[len(x)-sizes.Classes:])
-		return r, err
-	}))
+		copy(x, near)
+		return newPenalized(*white, l, aimsOf(cal)).minimize(ctx, x, m.Lambda, m.Mu, m.Optim)
+	}})
 }
 
 // whiten is one whitening for all fits where there are too many classes for blocks: spiked

@@ -206,13 +206,7 @@ func (m *Boosted) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 }
 
 // ONNX says why there is no network.
-func (*Kernel) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
+func (*remembering) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
 
 // ONNX says why there is no network.
-func (*KCal) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
-
-// ONNX says why there is no network.
-func (*ProCal) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
-
-// ONNX says why there is no network.
-func (*ProCalBins) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
+func (*proximal) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }

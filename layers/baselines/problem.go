@@ -129,16 +129,6 @@ func aimsOf(cal *data.Set) *data.Set {
 	return &data.Set{Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}
 }
 
-// lossOf is the mean NLL of log-probabilities.
-func lossOf(logp *mat.Dense, aims *data.Set) (sum float64) {
-	for i := range aims.Labels {
-		for k, share := range aims.Shares(i) {
-			sum -= aims.Weight(i) * share * logp.At(i, k)
-		}
-	}
-	return sum / aims.Total()
-}
-
 // weightOf is one of weights, or 1 where there are none.
 func weightOf(weights []float64, i int) float64 {
 	if weights == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -66,13 +67,22 @@ func (f *Fitted) restore(m layers.Map, s layers.State) error {
 // featured is a map of features, of which it keeps the mean as a weight of this name.
 type featured interface{ featureMean() string }
 
-// closedForm is a method that knows the loss of a graph, with its curvature, in closed form, and
-// sets the graph's weights.
-type closedForm func(context.Context, optim.Problem) (optim.Result, error)
+// closedForm is a method that knows the loss of a graph, with its curvature, in closed form, as a
+// function of its weights name/weight and name/bias laid end to end, which it moves in place.
+type closedForm struct {
+	name     string
+	minimize func(ctx context.Context, x []float64) (optim.Result, error)
+}
 
 // Minimize sets the weights of p.
 func (f closedForm) Minimize(ctx context.Context, p optim.Problem, _ *rand.Rand) (optim.Result, error) {
-	return f(ctx, p)
+	w, weight, bias := p.Loss.Weights(), f.name+"/weight", f.name+"/bias"
+	x := slices.Concat(w.Float64s(weight), w.Float64s(bias))
+	r, err := f.minimize(ctx, x)
+	c := w.Tensor(bias).DataSize()
+	w.SetValues(weight, x[:len(x)-c])
+	w.SetValues(bias, x[len(x)-c:])
+	return r, err
 }
 
 // named is a map that says what a failed fit is called.
@@ -161,13 +171,7 @@ func floored(l *mat.Dense) *mat.Dense {
 	return &out
 }
 
-func ones(n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = 1
-	}
-	return x
-}
+func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 
 // identity is the n×n identity, row by row.
 func identity(n int) []float64 {

@@ -42,30 +42,34 @@ var _ layers.Stateful = (*Structured)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
 func (m *Structured) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	of := structuredMap{strength: m.Strength}
+	w, l, err := smoothedStart(of, cal)
+	if err != nil {
+		return err
+	}
+	var method optim.Method = optim.BFGS(m.Optim)
+	if c := cal.Classes(); c*(c+1) > 1000 {
+		smooth(l, w)
+		method = closedForm{"structured", func(ctx context.Context, x []float64) (optim.Result, error) {
+			f := newStructuredLoss(l, aimsOf(cal), cmp.Or(m.Strength, 1))
+			newton := optim.Newton{Gradient: m.Optim.Gradient, Iterations: m.Optim.Iterations, Observe: m.Optim.Observe}
+			return optim.Minimize(ctx, optim.Problem{Curved: f, X: x}, newton, nil)
+		}}
+	}
+	return wrap("structured matrix scaling", m.fit(ctx, of, cal, w, method))
+}
+
+// smoothedStart are the weights that a map of x starts with, u among them, and ℓ of the rows.
+func smoothedStart(m layers.Map, cal *data.Set) (*graph.Weights, *mat.Dense, error) {
 	sizes, l, err := logProbsToFit(cal)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	w, err := structuredMap{}.Init(sizes, nil)
-	if err != nil {
-		return err
+	w, err := m.Init(sizes, nil)
+	if err == nil {
+		w.SetValues("structured/log_inverse_temperature", []float64{bisectInverse(l, cal)})
 	}
-	w.Tensor("structured/log_inverse_temperature").Float64s()[0] = bisectInverse(l, cal)
-	var method optim.Method = optim.BFGS(m.Optim)
-	if sizes.Classes*(sizes.Classes+1) > 1000 {
-		smooth(l, w)
-		method = closedForm(func(ctx context.Context, p optim.Problem) (optim.Result, error) {
-			f := newStructuredLoss(l, aimsOf(cal), cmp.Or(m.Strength, 1))
-			x := make([]float64, len(f.strengths))
-			newton := optim.Newton{Gradient: m.Optim.Gradient, Iterations: m.Optim.Iterations, Observe: m.Optim.Observe}
-			r, err := optim.Minimize(ctx, optim.Problem{Curved: f, X: x}, newton, nil)
-			weights := p.Loss.Weights()
-			weights.SetValues("structured/weight", x[:len(x)-sizes.Classes])
-			weights.SetValues("structured/bias", x[len(x)-sizes.Classes:])
-			return r, err
-		})
-	}
-	return wrap("structured matrix scaling", m.fit(ctx, structuredMap{strength: m.Strength}, cal, w, method))
+	return w, l, err
 }
 
 // Restore sets them.

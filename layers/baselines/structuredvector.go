@@ -33,16 +33,11 @@ var _ layers.Stateful = (*StructuredVector)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
 func (m *StructuredVector) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
-	sizes, l, err := logProbsToFit(cal)
-	if err != nil {
-		return err
-	}
 	of := structuredVectorMap{strength: m.Strength}
-	w, err := of.Init(sizes, nil)
+	w, _, err := smoothedStart(of, cal)
 	if err != nil {
 		return err
 	}
-	w.Tensor("structured/log_inverse_temperature").Float64s()[0] = bisectInverse(l, cal)
 	return wrap("structured vector scaling", m.fit(ctx, of, cal, w, m.Optim))
 }
 
@@ -72,12 +67,6 @@ func (structuredVectorMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia
 }
 
 func (m structuredVectorMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
-	loss := b.NLL(m.LogProbs(b, in), in.Labels(b))
-	bias := b.Weight("structured/bias")
-	if b.Err() != nil {
-		return nil
-	}
-	strength := cmp.Or(m.strength, 1) * float64(bias.Shape()[0]) / float64(n)
-	loss = b.Plus(loss, layers.Penalty(b, "structured/scale", strength))
-	return b.Plus(loss, layers.Penalty(b, "structured/bias", strength))
+	strength := cmp.Or(m.strength, 1) * float64(in.LogProbs.Shape()[1]) / float64(n)
+	return layers.PenalizedNLL(b, m, in, strength, "structured/scale", "structured/bias")
 }

@@ -3,16 +3,14 @@ package baselines
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
-	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
 	"calibra/optim"
 
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -42,22 +40,17 @@ func (m *Vector) Restore(s layers.State) error { return m.restore(vectorMap{}, s
 
 // vectorMap has weights vector/scale (C) and vector/bias (C). Its input is ℓ with its
 // floor.
-type vectorMap struct{ strength float64 }
+type vectorMap struct {
+	strength float64
+
+	flooredInput
+}
 
 func (vectorMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("vector/scale", ones(s.Classes), s.Classes)
 	w.Add("vector/bias", make([]float64, s.Classes), s.Classes)
 	return w, nil
-}
-
-func (vectorMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
-	return map[string]*mat.Dense{"floored": floored(v.LogProbs)}, nil
-}
-
-// InputsONNX is ℓ with its floor.
-func (vectorMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
-	return map[string]onnx.Value{"floored": flooredONNX(g, v.LogProbs)}, nil
 }
 
 func (vectorMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
@@ -72,13 +65,7 @@ func (m vectorMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node
 		return loss
 	}
 	c := scale.Shape()[0]
-	moved := b.Plus(scale, b.Table("vector/identity", graph.Tensor(tensor.Float64, minusOnes(c), c)))
+	moved := b.Plus(scale, b.Table("vector/identity", graph.Tensor(tensor.Float64, slices.Repeat([]float64{-1}, c), c)))
 	loss = b.Plus(loss, b.Apply(op.Scale(0, m.strength/float64(n)), b.Apply(op.Sum(1), b.Times(moved, moved))))
 	return b.Plus(loss, layers.Penalty(b, "vector/bias", m.strength/float64(n)))
-}
-
-func minusOnes(n int) []float64 {
-	x := ones(n)
-	floats.Scale(-1, x)
-	return x
 }
