@@ -2,7 +2,6 @@ package layers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 
@@ -90,8 +89,7 @@ func (o *Original) State() (State, error) {
 	if o.sizes.Classes == 0 {
 		return State{}, ErrUnfitted
 	}
-	config, err := json.Marshal(o.sizes)
-	return State{config, graph.NewWeights(tensor.Float32)}, err
+	return StateOf(o.sizes, graph.NewWeights(tensor.Float32))
 }
 
 // Restore sets the sizes.

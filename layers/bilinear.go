@@ -1,7 +1,7 @@
 package layers
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -34,8 +34,8 @@ var _ Map = Bilinear{}
 // A(V) ≈ softplus⁻¹(1) and α ≈ 1: the map of every region starts near the
 // identity.
 func (m Bilinear) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
-	if s.Slots == 0 {
-		return nil, fmt.Errorf("layers: the bilinear map needs a base that divides the latent space")
+	if err := requireRegions("bilinear", s); err != nil {
+		return nil, err
 	}
 	m = m.withDefaults()
 	start := factorStart(s)
@@ -77,11 +77,5 @@ func (m Bilinear) Form(b *graph.Builder, in Batch) *gorgonia.Node {
 func factorStart(s Sizes) float64 { return math.Sqrt(math.Log(math.E-1) / float64(s.Total())) }
 
 func (m Bilinear) withDefaults() Bilinear {
-	if m.Scale == nil {
-		m.Scale = UnitScale{}
-	}
-	if m.Prior == nil {
-		m.Prior = LearnedPrior{}
-	}
-	return m
+	return Bilinear{cmp.Or[SlotScale](m.Scale, UnitScale{}), cmp.Or[Prior](m.Prior, LearnedPrior{})}
 }

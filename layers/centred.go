@@ -1,8 +1,10 @@
 package layers
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -32,12 +34,7 @@ type Centred struct {
 
 var _ Map = Centred{}
 
-func (m Centred) prior() Prior {
-	if m.Prior == nil {
-		return LearnedPrior{}
-	}
-	return m.Prior
-}
+func (m Centred) prior() Prior { return cmp.Or[Prior](m.Prior, LearnedPrior{}) }
 
 // Init draws ρ u and ρ v from N(0, 1e-5²), as Bilinear draws what it adds to a₀.
 func (m Centred) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
@@ -62,10 +59,7 @@ func (m Centred) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 		return nil
 	}
 	c, slots := in.LogProbs.Shape()[1], in.Total()
-	start := make([]float64, c)
-	for j := range start {
-		start[j] = factorStart(Sizes{Slots: slots})
-	}
+	start := slices.Repeat([]float64{factorStart(Sizes{Slots: slots})}, c)
 	identity := b.Table("centred/start", graph.Tensor(b.Dtype(), start, c))
 	factor := func(name string) *gorgonia.Node {
 		moved := b.Apply(op.Scale(2, stepScale(c, slots)), b.Weight(name))

@@ -131,11 +131,7 @@ func (words) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error {
 }
 
 func ones(dt tensor.Dtype, shape ...int) *tensor.Dense {
-	x := make([]float64, tensor.Shape(shape).TotalSize())
-	for i := range x {
-		x[i] = 1
-	}
-	return graph.Tensor(dt, x, shape...)
+	return graph.Tensor(dt, slices.Repeat([]float64{1}, tensor.Shape(shape).TotalSize()), shape...)
 }
 
 // sizesOver are the sizes of w slots (0: 64) of cal's features with K codewords in a book.

@@ -1,8 +1,8 @@
 package layers
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -147,12 +147,7 @@ func (d *Divide) heldOut(cal, val *data.Set) (held target, err error) {
 func (d *Divide) Stages() []Stage { return []Stage{{"divide", d.Result, d.took}} }
 
 // codes are how the space is divided.
-func (d *Divide) codes() Codes {
-	if d.Codebook == nil {
-		return Codebook{}
-	}
-	return d.Codebook
-}
+func (d *Divide) codes() Codes { return cmp.Or[Codes](d.Codebook, Codebook{}) }
 
 // objective is the head's loss on quantized rows of x; committing a step moves the
 // codewords toward them.
@@ -272,13 +267,7 @@ func (d *Divide) features(x *data.Set) (*Features, error) {
 func (d *Divide) Sizes() Sizes { return d.sizes }
 
 // State is the sizes, the codebook and the head.
-func (d *Divide) State() (State, error) {
-	if d.weights == nil {
-		return State{}, ErrUnfitted
-	}
-	config, err := json.Marshal(d.sizes)
-	return State{config, d.weights}, err
-}
+func (d *Divide) State() (State, error) { return StateOf(d.sizes, d.weights) }
 
 // Restore sets sizes, codebook and head.
 func (d *Divide) Restore(s State) error {

@@ -3,6 +3,7 @@ package layers
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -58,11 +59,7 @@ type UniformPrior struct{}
 
 // Init adds log π as state.
 func (UniformPrior) Init(w *graph.Weights, name string, s Sizes, _ *rand.Rand) {
-	logPrior := make([]float64, s.Classes)
-	for j := range logPrior {
-		logPrior[j] = -math.Log(float64(s.Classes))
-	}
-	w.AddState(name+"/prior", logPrior, s.Classes)
+	w.AddState(name+"/prior", slices.Repeat([]float64{-math.Log(float64(s.Classes))}, s.Classes), s.Classes)
 }
 
 // Add adds log π.

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -23,12 +24,7 @@ type Rank struct {
 
 var _ Map = Rank{}
 
-func (m Rank) rank() int {
-	if m.Rank == 0 {
-		return 2
-	}
-	return m.Rank
-}
+func (m Rank) rank() int { return cmp.Or(m.Rank, 2) }
 
 func (Rank) factor(rho int, of string) string { return fmt.Sprintf("rank/%d/%s", rho, of) }
 

@@ -1,6 +1,8 @@
 package layers
 
 import (
+	"slices"
+
 	"calibra/graph"
 	"calibra/graph/op"
 
@@ -32,11 +34,7 @@ type LearnedScale struct{}
 
 // Init adds σ² = 1.
 func (LearnedScale) Init(w *graph.Weights, name string, s Sizes) {
-	ones := make([]float64, s.Slots)
-	for i := range ones {
-		ones[i] = 1
-	}
-	w.Add(name+"/scale", ones, s.Slots)
+	w.Add(name+"/scale", slices.Repeat([]float64{1}, s.Slots), s.Slots)
 }
 
 // Mass sums σ² by codeword.

@@ -3,6 +3,7 @@ package layers
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -47,10 +48,7 @@ func squareplus(b *graph.Builder, x *gorgonia.Node) *gorgonia.Node {
 	}
 	beta := 4 * (1 - math.Log(math.E-1))
 	constant := func(name string, v float64) *gorgonia.Node { // of every column of x
-		row := make([]float64, x.Shape()[1])
-		for j := range row {
-			row[j] = v
-		}
+		row := slices.Repeat([]float64{v}, x.Shape()[1])
 		return b.Table("squareplus/"+name, graph.Tensor(b.Dtype(), row, len(row)))
 	}
 	log := b.Apply(op.FlooredLog(2, beta/2), b.AddRow(b.Times(x, x), constant("beta", beta)))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"calibra/graph"
 )
 
 // SettingError is a setting that the data at hand does not allow.
@@ -15,6 +17,15 @@ func (e *SettingError) Error() string { return e.Reason }
 
 // ErrUnfitted is what a calibrator says that is used before it is fitted.
 var ErrUnfitted = errors.New("layers: the calibrator is used before it is fitted")
+
+// StateOf is the state of what consists of sizes and weights, which are nil before Fit.
+func StateOf(s Sizes, w *graph.Weights) (State, error) {
+	if w == nil {
+		return State{}, ErrUnfitted
+	}
+	config, err := json.Marshal(s)
+	return State{config, w}, err
+}
 
 // ReadSizes reads a base's configuration and refuses sizes that no fit produces.
 func ReadSizes(config json.RawMessage) (Sizes, error) {

@@ -2,7 +2,6 @@ package layers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -105,13 +104,7 @@ func (m *Temperature) Predict(x *data.Set) (*data.Predictions, error) {
 }
 
 // State is t and the sizes.
-func (m *Temperature) State() (State, error) {
-	if m.weights == nil {
-		return State{}, ErrUnfitted
-	}
-	config, err := json.Marshal(m.sizes)
-	return State{config, m.weights}, err
-}
+func (m *Temperature) State() (State, error) { return StateOf(m.sizes, m.weights) }
 
 // Restore sets t and the sizes.
 func (m *Temperature) Restore(s State) error {

@@ -215,7 +215,7 @@ func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 // Read gives Predict's posteriors and, from the same pass over x, the codes of its rows with
 // their quantized features; these are nil if the base does not divide.
 func (t *Trained) Read(x *data.Set) (*data.Predictions, *Quantized, error) {
-	if t.weights == nil {
+	if t == nil || t.weights == nil {
 		return nil, nil, ErrUnfitted
 	}
 	view, err := t.view(x)
@@ -254,18 +254,14 @@ func (t *Trained) Usage(x *data.Set) ([]int, error) {
 
 // Of is what describe says of each row of x (N×D), such as a layer inside the map.
 func (t *Trained) Of(x *data.Set, describe func(b *graph.Builder, in Batch) *gorgonia.Node) (*tensor.Dense, error) {
-	rows, err := t.rows(x)
+	if t.weights == nil {
+		return nil, ErrUnfitted
+	}
+	rows, err := t.rowsFor(x, t.weights, false)
 	if err != nil {
 		return nil, err
 	}
 	return rows.of(t.weights, describe)
-}
-
-func (t *Trained) rows(x *data.Set) (*Rows, error) {
-	if t.weights == nil {
-		return nil, ErrUnfitted
-	}
-	return t.rowsFor(x, t.weights, false)
 }
 
 // Embed is the quantized features if the base divides, else nil.
@@ -278,7 +274,7 @@ func (t *Trained) Embed(x *data.Set) (mat.Matrix, error) {
 
 // State is the base's configuration with the weights of base and map.
 func (t *Trained) State() (State, error) {
-	if t.weights == nil {
+	if t == nil || t.weights == nil {
 		return State{}, ErrUnfitted
 	}
 	s, err := t.Base.State()

@@ -127,19 +127,3 @@ func (t *Tuned) Restore(s State) error {
 	t.Tried, t.Trained = nil, c
 	return nil
 }
-
-// Predict gives the posterior of the choice.
-func (t *Tuned) Predict(x *data.Set) (*data.Predictions, error) {
-	if t.Trained == nil {
-		return nil, ErrUnfitted
-	}
-	return t.Trained.Predict(x)
-}
-
-// State is that of the choice.
-func (t *Tuned) State() (State, error) {
-	if t.Trained == nil {
-		return State{}, ErrUnfitted
-	}
-	return t.Trained.State()
-}

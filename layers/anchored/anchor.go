@@ -3,7 +3,6 @@ package anchored
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -100,12 +99,7 @@ func (a *Anchor) Anew() layers.Base {
 }
 
 // book is how the space is divided.
-func (a *Anchor) book() layers.Codes {
-	if a.Codebook == nil {
-		return layers.Codebook{}
-	}
-	return a.Codebook
-}
+func (a *Anchor) book() layers.Codes { return cmp.Or[layers.Codes](a.Codebook, layers.Codebook{}) }
 
 // shareAt is the share of a code, 1 where there are none.
 func shareAt(shares []float32, at int) float32 {
@@ -263,13 +257,7 @@ func (a *Anchor) words() *mat.Dense {
 func (a *Anchor) Sizes() layers.Sizes { return a.sizes }
 
 // State is the sizes, the temperature and the codebook.
-func (a *Anchor) State() (layers.State, error) {
-	if a.weights == nil {
-		return layers.State{}, layers.ErrUnfitted
-	}
-	config, err := json.Marshal(a.sizes)
-	return layers.State{Config: config, Weights: a.weights}, err
-}
+func (a *Anchor) State() (layers.State, error) { return layers.StateOf(a.sizes, a.weights) }
 
 // Restore sets them.
 func (a *Anchor) Restore(s layers.State) error {

@@ -1,6 +1,7 @@
 package anchored
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -86,12 +87,7 @@ func slotScores(b *graph.Builder, in layers.Batch, m slotwise) *gorgonia.Node {
 	}
 }
 
-func orTempered(m Scored) Scored {
-	if m == nil {
-		return Tempered{}
-	}
-	return m
-}
+func orTempered(m Scored) Scored { return cmp.Or[Scored](m, Tempered{}) }
 
 // addCorrection adds name/correction, u of width columns for each slot and
 // codeword, and name/spread, its σ, started at 0 and 1.

@@ -2,6 +2,7 @@ package anchored
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -47,9 +48,5 @@ func eachClass(b *graph.Builder, x *gorgonia.Node, in layers.Batch) *gorgonia.No
 		return nil
 	}
 	c := in.LogProbs.Shape()[1]
-	ones := make([]float64, c)
-	for j := range ones {
-		ones[j] = 1
-	}
-	return b.MatMul(x, b.Table("all_classes", graph.Tensor(b.Dtype(), ones, 1, c)))
+	return b.MatMul(x, b.Table("all_classes", graph.Tensor(b.Dtype(), slices.Repeat([]float64{1}, c), 1, c)))
 }

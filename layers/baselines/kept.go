@@ -1,8 +1,6 @@
 package baselines
 
 import (
-	"encoding/json"
-
 	"calibra/data"
 	"calibra/graph"
 	"calibra/layers"
@@ -18,13 +16,7 @@ type kept struct {
 }
 
 // State is that.
-func (m *kept) State() (layers.State, error) {
-	if m.w == nil {
-		return layers.State{}, layers.ErrUnfitted
-	}
-	config, err := json.Marshal(m.sizes)
-	return layers.State{Config: config, Weights: m.w}, err
-}
+func (m *kept) State() (layers.State, error) { return layers.StateOf(m.sizes, m.w) }
 
 // readKept reads what State wrote, whose weights must have these shapes.
 func readKept(s layers.State, shapes func(layers.Sizes) map[string]tensor.Shape) (kept, error) {

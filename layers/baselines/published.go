@@ -1,16 +1,13 @@
 package baselines
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 
-	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
-	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
@@ -22,22 +19,7 @@ type PublishedDirichlet = Published[dirichletMap]
 
 // PublishedTemperature is temperature scaling by the same optimizer, started at
 // T = 1.5 and stepping in T itself. The converged one is layers.Temperature.
-type PublishedTemperature struct {
-	Optim optim.FixedLBFGS // Iterations 0: 1000; some published runs had 2000
-
-	Fitted
-}
-
-// Fit learns from cal.
-func (m *PublishedTemperature) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
-	p := Published[temperatureMap]{Optim: m.Optim}
-	err := p.Fit(ctx, cal, val, rng)
-	m.Fitted = p.Fitted
-	return err
-}
-
-// Restore sets T.
-func (m *PublishedTemperature) Restore(s layers.State) error { return m.restore(temperatureMap{}, s) }
+type PublishedTemperature = Published[temperatureMap]
 
 // temperatureMap has the one weight temperature (1). Its input is ℓ.
 type temperatureMap struct{}
