@@ -78,10 +78,7 @@ func (s *Sample) Add(x *data.Set) {
 			}
 			row := s.logits.RawRowView(s.at)
 			copy(row, x.Logits.RawRowView(i))
-			floats.AddConst(-floats.Max(row), row)
-			for j, v := range row {
-				row[j] = math.Max(v, lowestLogit)
-			}
+			lower(row)
 		}
 	}
 	s.seen += n

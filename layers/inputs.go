@@ -71,15 +71,18 @@ const lowestLogit = -1e4
 // belowTop is logits less the largest of each row.
 func belowTop(logits *mat.Dense) *mat.Dense {
 	out := mat.DenseCopyOf(logits)
-	n, _ := out.Dims()
-	for i := range n {
-		row := out.RawRowView(i)
-		floats.AddConst(-floats.Max(row), row)
-		for j, v := range row {
-			row[j] = math.Max(v, lowestLogit)
-		}
+	for i := range out.RawMatrix().Rows {
+		lower(out.RawRowView(i))
 	}
 	return out
+}
+
+// lower subtracts from a row of logits its largest.
+func lower(row []float64) {
+	floats.AddConst(-floats.Max(row), row)
+	for j, v := range row {
+		row[j] = math.Max(v, lowestLogit)
+	}
 }
 
 // Of tells whether x can be the rows that were measured: whether all moments that both have

@@ -147,15 +147,20 @@ func (v *ONNXView) giveCodes(g *onnx.Network, rows *Rows, given map[*tensor.Dens
 	if s.single() {
 		return
 	}
-	first := make([]int64, p)
-	for at := range first {
-		first[at] = int64(s.Place(at, 0))
-	}
-	given[rows.places] = g.Add(v.Codes, onnx.Table(g, first, 1, p))
+	given[rows.places] = v.Places(g, s)
 	given[rows.shares] = v.Shares
 	if v.Shares == "" { // 1 each
 		given[rows.shares] = g.Add(g.Cast(g.Mul(v.Codes, g.Indices(0)), onnx.Double), g.Scalar(1))
 	}
+}
+
+// Places are the table rows (N×p) of the codes of a base of these sizes, as [Sizes.Place].
+func (v *ONNXView) Places(g *onnx.Network, s Sizes) onnx.Value {
+	first := make([]int64, s.Slots*s.CodesOf())
+	for at := range first {
+		first[at] = int64(s.Place(at, 0))
+	}
+	return g.Add(v.Codes, onnx.Table(g, first, 1, len(first)))
 }
 
 // CodesONNX is the codes of all rows, and what describe makes of them besides.

@@ -6,9 +6,12 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/graph"
 	"calibra/graph/simd"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
 )
 
 // Placement is where the codewords of a book begin, or stay. [Draw] is the random twin of all
@@ -36,12 +39,9 @@ const kmeansSlots = 20000
 // Place is the centres.
 func (m KMeans) Place(draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
 	x := draw(kmeansSlots)
-	n, d := x.Dims()
+	_, d := x.Dims()
 	centres := plusPlus(x, k, rng)
-	single := make([]float32, n*d)
-	for i, v := range x.RawMatrix().Data {
-		single[i] = float32(v)
-	}
+	single := singles(x)
 	for range cmp.Or(m.Iterations, 15) {
 		codes, apart := nearestTo(single, centres)
 		sums, counts := mat.NewDense(k, d, nil), make([]int, k)
@@ -53,12 +53,7 @@ func (m KMeans) Place(draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.D
 		}
 		for c, count := range counts {
 			if count == 0 {
-				far := 0
-				for i, v := range apart {
-					if v > apart[far] {
-						far = i
-					}
-				}
+				far := floats.MaxIdx(apart)
 				apart[far] = 0
 				sums.SetRow(c, x.RawRowView(far))
 				counts[c] = 1
@@ -70,6 +65,9 @@ func (m KMeans) Place(draw func(n int) *mat.Dense, k int, rng *rand.Rand) *mat.D
 	}
 	return centres
 }
+
+// singles are the numbers of x, row by row, in single precision.
+func singles(x *mat.Dense) []float32 { return graph.Matrix(tensor.Float32, x).Float32s() }
 
 // plusPlus draws each centre in proportion to the squared distance from those before.
 func plusPlus(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
@@ -111,10 +109,7 @@ func plusPlus(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
 // nearestTo is the centre nearest to each slot of x, row by row, and their squared distance.
 func nearestTo(x []float32, centres *mat.Dense) (codes []int32, apart []float64) {
 	k, d := centres.Dims()
-	single := make([]float32, k*d)
-	for i, v := range centres.RawMatrix().Data {
-		single[i] = float32(v)
-	}
+	single := singles(centres)
 	var book simd.Codebook
 	book.Set(single, k, d)
 	codes, apart = make([]int32, len(x)/d), make([]float64, len(x)/d)
@@ -130,11 +125,7 @@ func nearestTo(x []float32, centres *mat.Dense) (codes []int32, apart []float64)
 
 // left takes from each slot of x (n×d) the nearest of some codewords.
 func left(x, codewords *mat.Dense) {
-	single := make([]float32, 0, len(x.RawMatrix().Data))
-	for _, v := range x.RawMatrix().Data {
-		single = append(single, float32(v))
-	}
-	codes, _ := nearestTo(single, codewords)
+	codes, _ := nearestTo(singles(x), codewords)
 	for i, c := range codes {
 		for j, v := range codewords.RawRowView(int(c)) {
 			x.Set(i, j, x.At(i, j)-v)

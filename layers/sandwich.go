@@ -155,7 +155,7 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 	}
 	x := newBalanced(w, s)
 	slope := newSlopes(x)
-	each := func(visit func(row int)) error { return slope.each(ctx, rows, visit) }
+	each := func(visit func(row int)) error { return slope.each(ctx, "the map's information", rows, visit) }
 	gauge := x.gauge()
 	if err := x.invert(rows, slope, each, gauge, ridge); err != nil {
 		return nil, err
@@ -207,13 +207,13 @@ func newBalanced(w *graph.Weights, s Sizes) *Sandwich {
 	return x
 }
 
-// each visits the rows that were seen, with s set to s_j.
-func (s *slopes) each(ctx context.Context, rows Observed, visit func(row int)) error {
+// each visits the rows that were seen, with s set to s_j. what names the work.
+func (s *slopes) each(ctx context.Context, what string, rows Observed, visit func(row int)) error {
 	for row := range rows.Labels {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
 		}
-		optim.ReportProgress(ctx, "the map's information", float64(row)/float64(len(rows.Labels)))
+		optim.ReportProgress(ctx, what, float64(row)/float64(len(rows.Labels)))
 		if rows.Count(row) == 0 {
 			continue
 		}
@@ -352,13 +352,21 @@ func (x *Sandwich) FactorErrors() (receiver, sender *mat.Dense) {
 	return receiver, sender
 }
 
+// CheckLevel refuses a level that no interval has.
+func CheckLevel(level float64) error {
+	if !(level > 0 && level < 1) {
+		return &SettingError{fmt.Sprintf("the level of an interval lies between 0 and 1, not %g", level)}
+	}
+	return nil
+}
+
 // Intervals returns, for each row of a view and each class, the two-sided interval
 // of the given level for the posterior q_j (N×C each), by the delta method on the
 // logit: logit q_j ± z·√(gᵀ Cov g), g = ∂logit q_j/∂θ = s_j/(1 − q_j). It ends early with
 // ctx's error.
 func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower, upper *mat.Dense, err error) {
-	if !(level > 0 && level < 1) {
-		return nil, nil, &SettingError{fmt.Sprintf("the level of an interval lies between 0 and 1, not %g", level)}
+	if err := CheckLevel(level); err != nil {
+		return nil, nil, err
 	}
 	if v.Codes == nil {
 		return nil, nil, fmt.Errorf("layers: intervals need rows whose latent space is divided")

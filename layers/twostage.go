@@ -158,20 +158,14 @@ type stackedScores struct {
 
 // each visits the rows that were seen, with slope and ofHead set to them. what names the work.
 func (f *stackedScores) each(ctx context.Context, what string, visit func(row int, logp []float64)) error {
-	for row, y := range f.rows.Labels {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("layers: intervals of two stages, interrupted at calibration row %d: %w", row, err)
+	return f.slope.each(ctx, what, f.rows, func(row int) {
+		logp := f.rows.View.LogProbs.RawRowView(row)
+		for i, l := range logp {
+			f.ofHead[i] = -math.Exp(l)
 		}
-		optim.ReportProgress(ctx, what, float64(row)/float64(len(f.rows.Labels)))
-		if f.rows.Count(row) > 0 {
-			logp := f.rows.View.LogProbs.RawRowView(row)
-			f.slope.set(f.rows.View, row, logp)
-			f.slope.center()
-			score(f.ofHead, y, logp)
-			visit(row, logp)
-		}
-	}
-	return nil
+		f.ofHead[f.rows.Labels[row]]++
+		visit(row, logp)
+	})
 }
 
 // leverages are those of each row, of the head (0), whose F₁⁻¹ is given, and of the map (1).
@@ -215,15 +209,22 @@ func (f *stackedScores) addSquares(ctx context.Context, J *mat.SymDense, h [2][]
 // simd's kernels, few enough for memory.
 const together = 64
 
+// withOnes are the rows of z with a 1 behind them.
+func withOnes(z *mat.Dense) *mat.Dense {
+	n, M := z.Dims()
+	out := mat.NewDense(n, M+1, nil)
+	for row := range n {
+		copy(out.RawRowView(row), z.RawRowView(row))
+		out.Set(row, M, 1)
+	}
+	return out
+}
+
 // invertHead is F₁⁻¹. Block (i, l) of F₁ is Zᵀ diag(p̂_i (1[i=l] − p̂_l)) Z, Z with a column of ones.
 func invertHead(ctx context.Context, rows Observed, z *mat.Dense, ridge float64) (*mat.Dense, error) {
 	n, M := z.Dims()
 	_, C := rows.View.LogProbs.Dims()
-	withOne := mat.NewDense(n, M+1, nil)
-	for row := range n {
-		copy(withOne.RawRowView(row), z.RawRowView(row))
-		withOne.Set(row, M, 1)
-	}
+	withOne := withOnes(z)
 	F := mat.NewSymDense((M+1)*C, nil)
 	to := F.RawSymmetric()
 	scaled := mat.NewDense(n, M+1, nil)
@@ -306,20 +307,12 @@ func (f *stackedScores) mapByHead(ctx context.Context) (*mat.Dense, error) {
 	return F, err
 }
 
-// score fills t (C) with e_y − p̂.
-func score(t []float64, y int, logp []float64) {
-	for i, l := range logp {
-		t[i] = -math.Exp(l)
-	}
-	t[y]++
-}
-
 // Intervals is [Sandwich.Intervals] with the head's error in it; z are the quantized features
 // of the view's rows (N×M). The gauge moves no posterior, so that the covariance along it
 // does not matter.
 func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level float64) (lower, upper *mat.Dense, err error) {
-	if !(level > 0 && level < 1) {
-		return nil, nil, &SettingError{fmt.Sprintf("the level of an interval lies between 0 and 1, not %g", level)}
+	if err := CheckLevel(level); err != nil {
+		return nil, nil, err
 	}
 	reach := distuv.UnitNormal.Quantile(0.5 + level/2)
 	n, C := v.LogProbs.Dims()
@@ -335,7 +328,7 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 		}
 		optim.ReportProgress(ctx, "intervals of rows", float64(begin)/float64(n))
 		end := min(begin+r.rows, n)
-		withOne, slopes := r.read(slope, v, z.Slice(begin, end, 0, M).(*mat.Dense), begin)
+		withOne, slopes := withOnes(z.Slice(begin, end, 0, M).(*mat.Dense)), r.read(slope, v, begin, end)
 		r.ofMap.Reset()
 		r.ofMap.Mul(slopes, ofMap)
 		for i := range C {
@@ -357,18 +350,14 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 	return lower, upper, nil
 }
 
-// read is rows of a view from one on: their quantized features z, each with a 1, and the slopes of their scores.
-func (r *spreads) read(slope *slopes, v *View, z *mat.Dense, first int) (withOne, slopes *mat.Dense) {
-	n, M := z.Dims()
+// read is the slopes of the scores of some rows of a view.
+func (r *spreads) read(slope *slopes, v *View, begin, end int) *mat.Dense {
 	C, d2 := slope.rows.Dims()
-	withOne, slopes = mat.NewDense(n, M+1, nil), r.slopes.Slice(0, n*C, 0, d2).(*mat.Dense)
-	for at := range n {
-		copy(withOne.RawRowView(at), z.RawRowView(at))
-		withOne.Set(at, M, 1)
-		slope.set(v, first+at, v.LogProbs.RawRowView(first+at))
-		slopes.Slice(at*C, (at+1)*C, 0, d2).(*mat.Dense).Copy(slope.rows)
+	for row := begin; row < end; row++ {
+		slope.set(v, row, v.LogProbs.RawRowView(row))
+		r.slopes.Slice((row-begin)*C, (row-begin+1)*C, 0, d2).(*mat.Dense).Copy(slope.rows)
 	}
-	return withOne, slopes
+	return r.slopes.Slice(0, (end-begin)*C, 0, d2).(*mat.Dense)
 }
 
 // set takes the row at a place of those at hand, of quantized features z with a 1, and slopes of its scores.
@@ -394,7 +383,8 @@ func (r *spreads) along(slope *slopes, j int, logp []float64) (logit, variance f
 		floats.AddScaled(r.inputs, part, r.input)
 	}
 	throughHead(r.through, r.inputs, logp)
-	return logit, r.variance()
+	t, w := mat.NewVecDense(len(r.through), r.through), mat.NewVecDense(len(r.parts), r.parts)
+	return logit, mat.Inner(t, r.head, t) + 2*mat.Inner(t, r.cross, w) + mat.Inner(w, r.own, w)
 }
 
 // spreads computes variances of logits of a few rows at a time. The C gradients of a row
@@ -421,11 +411,6 @@ func newSpreads(C, d2 int) *spreads {
 	r.parts, r.through = make([]float64, C), make([]float64, C)
 	r.inputs, r.input = make([]float64, C), make([]float64, C)
 	return r
-}
-
-func (r *spreads) variance() float64 {
-	t, w := mat.NewVecDense(len(r.through), r.through), mat.NewVecDense(len(r.parts), r.parts)
-	return mat.Inner(t, r.head, t) + 2*mat.Inner(t, r.cross, w) + mat.Inner(w, r.own, w)
 }
 
 // TwoStage is the covariance of a fitted bilinear map and the head of its divided base,

@@ -54,8 +54,8 @@ func (s *Stack) Sizes() layers.Sizes { return s.Base.Sizes() }
 // the fitted rows still say, and intervals say little: half of the likeliest classes there have one
 // wider than .76.
 func (s *Stack) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
-	if !(level > 0 && level < 1) {
-		return nil, nil, &layers.SettingError{Reason: fmt.Sprintf("the level of an interval lies between 0 and 1, not %g", level)}
+	if err := layers.CheckLevel(level); err != nil {
+		return nil, nil, err
 	}
 	logits, variances, err := s.spread(ctx, cal, x, drawing{count: intervalDraws, left: solvedTo, noise: normals})
 	if err != nil {

@@ -29,14 +29,9 @@ func (a *Anchor) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
 	for i, n := range logs {
 		logs[i] = math.Log1p(n) / float64(s.Total())
 	}
-	p := s.Slots * s.CodesOf()
-	first := make([]int64, p)
-	for at := range first {
-		first[at] = int64(s.Place(at, 0))
-	}
-	each := g.Gather(onnx.Table(g, logs, len(logs), 1), g.Add(v.Codes, onnx.Table(g, first, 1, p))) // N×p×1
+	each := g.Gather(onnx.Table(g, logs, len(logs), 1), v.Places(g, s)) // N×p×1
 	if v.Shares != "" {
-		each = g.Mul(each, g.Reshape(v.Shares, -1, int64(p), 1))
+		each = g.Mul(each, g.Reshape(v.Shares, -1, int64(s.Slots*s.CodesOf()), 1))
 	}
 	v.Inputs = map[string]onnx.Value{supportInput: g.Sum(each, 1, 0), logitsInput: scaled}
 	mean, over := a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")
