@@ -10,10 +10,12 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -202,6 +204,36 @@ func (a *Anchor) View(x *data.Set) (*layers.View, error) {
 		Tables: map[string]*mat.Dense{wordsInput: a.words()},
 		Wide:   map[string]mat.Matrix{featuresInput: &standardized{x.Features, a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")}},
 	}, nil
+}
+
+// ViewONNX is log softmax(logits/T), the codes, and what maps on an Anchor see besides.
+func (a *Anchor) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
+	if a.weights == nil {
+		return nil, layers.ErrUnfitted
+	}
+	s := a.sizes
+	v, _, err := layers.CodesONNX(g, a.book(), a.weights, s, func(*graph.Builder, layers.Assignment) gorgonia.Nodes { return nil })
+	if err != nil {
+		return nil, err
+	}
+	t, centre := a.weights.Float64s("anchor/temperature")[0], a.weights.Float64s("anchor/centre")[0]
+	scaled := g.Div(g.Sub(g.Logits(s.Classes), g.Scalar(centre)), g.Scalar(t))
+	v.LogProbs = g.LogSoftmax(scaled)
+	logs := slices.Clone(a.weights.Float64s("anchor/support"))
+	for i, n := range logs {
+		logs[i] = math.Log1p(n) / float64(s.Total())
+	}
+	each := g.Gather(onnx.Table(g, logs, len(logs), 1), v.Places(g, s)) // N×p×1
+	if v.Shares != "" {
+		each = g.Mul(each, g.Reshape(v.Shares, -1, int64(s.Slots*s.CodesOf()), 1))
+	}
+	v.Inputs = map[string]onnx.Value{supportInput: g.Sum(each, 1, 0), logitsInput: scaled}
+	mean, over := a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")
+	for j, sd := range over {
+		over[j] = 1 / sd
+	}
+	v.Inputs[featuresInput] = g.Mul(g.Sub(g.Features(s.Features), onnx.Table(g, mean, 1, s.Features)), onnx.Table(g, over, 1, s.Features))
+	return v, nil
 }
 
 // standardized are the rows of x by mean and standard deviation of each column.

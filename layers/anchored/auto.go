@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"calibra/data"
+	"calibra/graph/onnx"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -106,6 +107,14 @@ func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) {
 		return nil, layers.ErrUnfitted
 	}
 	return a.fitted.Predict(x)
+}
+
+// ONNX says the chosen map.
+func (a *Auto) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+	if a.fitted == nil {
+		return onnx.Outputs{}, layers.ErrUnfitted
+	}
+	return a.fitted.ONNX(g)
 }
 
 // Embed is that of the base, if it has one.

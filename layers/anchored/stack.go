@@ -13,6 +13,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -288,6 +289,34 @@ func (s *Stack) Predict(x *data.Set) (*data.Predictions, error) {
 		said, shares = append(said, logProbs.RawMatrix().Data), append(shares, p.share)
 	}
 	return data.NewPredictions(s.posterior(mix(said, shares, sizes.Classes)), x.Labels)
+}
+
+// ONNX is the logarithm of (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T).
+func (s *Stack) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+	if s.parts == nil {
+		return onnx.Outputs{}, layers.ErrUnfitted
+	}
+	v, err := layers.BaseONNX(g, s.Base)
+	if err != nil {
+		return onnx.Outputs{}, err
+	}
+	mixed := ""
+	for _, p := range s.parts {
+		said, err := v.Posterior(g, s.Base, p.Map, p.weights)
+		if err != nil {
+			return onnx.Outputs{}, fmt.Errorf("%s: %w", p.Name, err)
+		}
+		term := g.Mul(g.Exp(said), g.Scalar(p.share))
+		if mixed == "" {
+			mixed = term
+		} else {
+			mixed = g.Add(mixed, term)
+		}
+	}
+	n, classes := v.Sizes.Rows(), v.Sizes.Classes
+	q := g.Softmax(g.Div(g.Log(mixed), g.Scalar(s.t)))
+	keep, floor := float64(n)/float64(n+1), 1/float64((n+1)*classes)
+	return v.Outputs(g.Log(g.Add(g.Mul(q, g.Scalar(keep)), g.Scalar(floor)))), nil
 }
 
 // Embed is that of the base, if it has one.

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/layers"
 	"calibra/layers/trees"
 	"calibra/optim"
@@ -242,6 +244,37 @@ func (m *Boosted) Predict(x *data.Set) (*data.Predictions, error) {
 		}
 	})
 	return data.NewPredictions(layers.LogSoftmax(l), x.Labels)
+}
+
+// ONNX adds the trees to βℓ. An edge among the scores lies higher by sameScore, as ONNX Runtime may
+// find a row's score above the same of a calibration row.
+func (m *Boosted) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+	if m.w == nil {
+		return onnx.Outputs{}, layers.ErrUnfitted
+	}
+	scores := g.Mul(logProbsONNX(g, m.sizes), g.Scalar(m.w.Float64s("boosted/inverse_temperature")[0]))
+	out := onnx.Outputs{LogProbs: scores, Classes: m.sizes.Classes}
+	if len(m.trees) == 0 {
+		return out, nil
+	}
+	shape := m.w.Tensor("boosted/columns").Shape() // R×D
+	rounds, depth := shape[0], shape[1]
+	columns, edges := make([]int64, rounds*depth), slices.Clone(m.w.Float64s("boosted/edges"))
+	for at, j := range m.w.Float64s("boosted/columns") {
+		if columns[at] = int64(j); int(j) >= m.sizes.Features {
+			edges[at] += sameScore * math.Abs(edges[at])
+		}
+	}
+	bits := make([]int64, depth)
+	for l := range bits {
+		bits[l] = 1 << (depth - 1 - l)
+	}
+	seen := g.Node("Gather", []onnx.Value{g.Concat(1, g.Features(m.sizes.Features), scores), onnx.Table(g, columns, len(columns))}, onnx.Int("axis", 1))
+	above := g.Cast(g.Node("Greater", []onnx.Value{seen, onnx.Table(g, edges, 1, len(edges))}), onnx.Int64)
+	leaves := g.Sum(g.Mul(g.Reshape(above, -1, int64(rounds), int64(depth)), onnx.Table(g, bits, depth)), 2, 0) // N×R
+	values := onnx.Table(g, m.w.Float64s("boosted/values"), rounds<<depth, m.sizes.Classes)
+	out.LogProbs = g.Add(scores, g.TableSum(values, leaves, rounds, 1<<depth))
+	return out, nil
 }
 
 // Restore sets β and the trees.

@@ -1,8 +1,12 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
+	"slices"
+	"sort"
 
 	"calibra/data"
 	"calibra/graph"
@@ -92,4 +96,155 @@ func (m *classwise) restore(s layers.State, name string) error {
 	}
 	*m = classwise{kept{sizes, s.Weights}, classes}
 	return nil
+}
+
+// steps is a function by its points (x, y), x ascending: linear between them and constant
+// outside (at), or constant up to each (bin).
+type steps struct{ x, y []float64 }
+
+// at is the y of the line through the points.
+func (s steps) at(v float64) float64 {
+	i := sort.SearchFloat64s(s.x, v)
+	switch {
+	case i == len(s.x):
+		return s.y[i-1]
+	case i == 0 || s.x[i] == v:
+		return s.y[i]
+	}
+	// As numpy.interp: slope first.
+	return (s.y[i]-s.y[i-1])/(s.x[i]-s.x[i-1])*(v-s.x[i-1]) + s.y[i-1]
+}
+
+// bin is the y of the first step whose x is not below v, or of the last.
+func (s steps) bin(v float64) float64 {
+	return s.y[min(sort.SearchFloat64s(s.x, v), len(s.y)-1)]
+}
+
+// addSteps adds name/x and name/y (the points of all functions, one after another)
+// and name/counts (how many points each has).
+func addSteps(w *graph.Weights, name string, functions []steps) {
+	var x, y, counts []float64
+	for _, s := range functions {
+		x, y = append(x, s.x...), append(y, s.y...)
+		counts = append(counts, float64(len(s.x)))
+	}
+	w.AddState(name+"/x", x, len(x))
+	w.AddState(name+"/y", y, len(y))
+	w.AddState(name+"/counts", counts, len(counts))
+}
+
+// readSteps reads the n functions that addSteps wrote, as the only weights of w.
+func readSteps(w *graph.Weights, name string, n int) ([]steps, error) {
+	for _, part := range []string{"/x", "/y", "/counts"} {
+		if !w.Has(name + part) {
+			return nil, fmt.Errorf("baselines: weight %q is missing", name+part)
+		}
+	}
+	x, y, counts := w.Float64s(name+"/x"), w.Float64s(name+"/y"), w.Float64s(name+"/counts")
+	err := w.Require(map[string]tensor.Shape{name + "/x": {len(x)}, name + "/y": {len(x)}, name + "/counts": {n}})
+	if err != nil {
+		return nil, err
+	}
+	functions := make([]steps, n)
+	for k, count := range counts {
+		points := int(count)
+		if points < 1 || points > len(x) || count != math.Trunc(count) || !slices.IsSorted(x[:points]) {
+			return nil, fmt.Errorf("baselines: the points of function %d of %q are not in order", k, name)
+		}
+		functions[k] = steps{x[:points:points], y[:points:points]}
+		x, y = x[points:], y[points:]
+	}
+	if len(x) > 0 {
+		return nil, fmt.Errorf("baselines: weight %q has %d points too many", name+"/x", len(x))
+	}
+	return functions, nil
+}
+
+// ascending is the order that sorts x.
+func ascending(x []float64) []int {
+	order := data.UpTo(len(x))
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	return order
+}
+
+// stepsONNX are functions of one number in a network, one for each class, by their points:
+// the points of all classes one after another, P each, padded by such as no number reaches.
+type stepsONNX struct {
+	g      *onnx.Network
+	x, y   onnx.Value // C·P
+	first  onnx.Value // where the points of each class begin (1×C)
+	last   onnx.Value // the number of points of each class less one (1×C)
+	points int        // P
+}
+
+// newStepsONNX are functions with each x times scale.
+func newStepsONNX(g *onnx.Network, functions []steps, scale float64) stepsONNX {
+	c, p := len(functions), 0
+	for _, s := range functions {
+		p = max(p, len(s.x))
+	}
+	x, y, last, first := make([]float64, c*p), make([]float64, c*p), make([]int64, c), make([]int64, c)
+	for k, s := range functions {
+		n := len(s.x)
+		for j := range p {
+			x[k*p+j], y[k*p+j] = math.Inf(1), s.y[n-1]
+		}
+		for j, v := range s.x {
+			x[k*p+j] = v * scale
+		}
+		copy(y[k*p:], s.y)
+		last[k], first[k] = int64(n-1), int64(k*p)
+	}
+	return stepsONNX{
+		g: g, x: onnx.Table(g, x, c*p), y: onnx.Table(g, y, c*p), points: p,
+		last: onnx.Table(g, last, 1, c), first: onnx.Table(g, first, 1, c),
+	}
+}
+
+// count is how many points of each class stand in the relation to v (N×C), Less or LessOrEqual: a
+// search that halves what is left of all classes' points at once.
+func (s stepsONNX) count(relation string, v onnx.Value) onnx.Value {
+	g := s.g
+	taken := func(found onnx.Value, at, n int) onnx.Value { // n where point found+at stands in the relation
+		x := g.Gather(s.x, g.Add(found, g.Indices(int64(at))))
+		return g.Mul(g.Cast(g.Node(relation, []onnx.Value{x, v}), onnx.Int64), g.Indices(int64(n)))
+	}
+	found, left := s.first, s.points
+	for left > 1 {
+		half := left / 2
+		found = g.Add(found, taken(found, half-1, half))
+		left -= half
+	}
+	return g.Sub(g.Add(found, taken(found, 0, 1)), s.first)
+}
+
+// at is the value of a flat table at the index of each class (N×C).
+func (s stepsONNX) at(table, index onnx.Value) onnx.Value {
+	return s.g.Gather(table, s.g.Add(index, s.first))
+}
+
+// bin is steps.bin.
+func (s stepsONNX) bin(v onnx.Value) onnx.Value {
+	return s.at(s.y, s.g.Min(s.count("Less", v), s.last))
+}
+
+// line is steps.at.
+func (s stepsONNX) line(v onnx.Value) onnx.Value {
+	g := s.g
+	below := s.count("Less", v)
+	next, before := g.Min(below, s.last), g.Max(g.Sub(below, g.Indices(1)), g.Indices(0))
+	x0, x1 := s.at(s.x, before), s.at(s.x, next)
+	y0, y1 := s.at(s.y, before), s.at(s.y, next)
+	width := g.Sub(x1, x0)
+	inside := g.Node("Greater", []onnx.Value{width, g.Scalar(0)})
+	slope := g.Div(g.Sub(y1, y0), g.Where(inside, width, g.Scalar(1)))
+	return g.Where(inside, g.Add(g.Mul(slope, g.Sub(v, x0)), y0), y1)
+}
+
+// sharesONNX divides each row by its sum, uniform where that is 0, and gives probabilities.
+func sharesONNX(g *onnx.Network, p onnx.Value, classes int) onnx.Value {
+	sum := g.Sum(p, 1, 1)
+	some := g.Node("Greater", []onnx.Value{sum, g.Scalar(0)})
+	each := g.Div(p, g.Where(some, sum, g.Scalar(1)))
+	return g.Where(some, each, g.Scalar(1/float64(classes)))
 }

@@ -2,9 +2,11 @@ package baselines
 
 import (
 	"fmt"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/mat"
@@ -75,6 +77,24 @@ func embed(w *graph.Weights, x *data.Set) (*mat.Dense, error) {
 		Axes:  mat.NewDense(len(mean), w.Tensor("embedding/variances").DataSize(), w.Float64s("embedding/axes")),
 	}
 	return e.Apply(x.Features), nil
+}
+
+// embedONNX is the principal components of the standardized features (N×P). A feature that did
+// not vary is 0.
+func embedONNX(g *onnx.Network, s layers.Sizes, w *graph.Weights) onnx.Value {
+	axes, mean := w.Tensor("embedding/axes").Shape(), w.Float64s("embedding/mean")
+	scaled := mat.NewDense(axes[0], axes[1], slices.Clone(w.Float64s("embedding/axes")))
+	for j, sd := range w.Float64s("embedding/sd") {
+		for k := range axes[1] {
+			if sd > 0 {
+				scaled.Set(j, k, scaled.At(j, k)/sd)
+			} else {
+				scaled.Set(j, k, 0)
+			}
+		}
+	}
+	centred := g.Sub(g.Features(s.Features), onnx.Table(g, mean, len(mean)))
+	return g.MatMul(centred, onnx.Table(g, scaled.RawMatrix().Data, axes...))
 }
 
 // requireFeatures refuses rows without the m features a model was fitted on.

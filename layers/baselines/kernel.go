@@ -7,6 +7,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -106,6 +107,9 @@ func (r *remembering) predict(x *data.Set, points describe, c func(*graph.Weight
 	}
 	return predictions(r.memory.estimate(float32s(t), c(r.Weights()), nil), x.Labels)
 }
+
+// ONNX says why there is no network.
+func (*remembering) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
 
 // restoreMemory reads weights of m, the memory of points in d dimensions and one number.
 func (r *remembering) restoreMemory(m layers.Map, s layers.State, d int, number string) error {

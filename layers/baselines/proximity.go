@@ -2,11 +2,13 @@ package baselines
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/graph/simd"
 	"calibra/layers"
 
@@ -233,6 +235,12 @@ func replaceTops(x *data.Set, s layers.Sizes, proximity []float64, c func(confid
 	}
 	return predictions(p, x.Labels)
 }
+
+// ONNX says why there is no network.
+func (*proximal) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
+
+// errNeighbours is why a method cannot be a network of single rows.
+var errNeighbours = errors.New("it predicts a row with the help of its calibration rows")
 
 // readProximal reads what fit made, with weights of a number for each calibration row.
 func readProximal(s layers.State, each ...string) (proximal, error) {

@@ -9,6 +9,7 @@ import (
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
 	"calibra/optim"
@@ -32,6 +33,16 @@ func (o *original) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) 
 func (o *original) View(x *data.Set) (*layers.View, error) {
 	l, err := logProbsOf(x, o.Sizes())
 	return &layers.View{LogProbs: l}, err
+}
+
+// logProbsONNX is ℓ, at least logFloor.
+func logProbsONNX(g *onnx.Network, s layers.Sizes) onnx.Value {
+	return g.Max(g.LogSoftmax(g.Logits(s.Classes)), g.Scalar(logFloor))
+}
+
+// ViewONNX is ℓ.
+func (o *original) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
+	return &layers.ONNXView{LogProbs: logProbsONNX(g, o.Sizes())}, nil
 }
 
 // Fitted is what a map learned on the classifier's own prediction. Result, of the last fit,
@@ -169,6 +180,11 @@ func floored(l *mat.Dense) *mat.Dense {
 	var out mat.Dense
 	out.Apply(func(_, _ int, v float64) float64 { return math.Log(math.Exp(v) + probabilityFloor) }, l)
 	return &out
+}
+
+// flooredONNX is log(e^ℓ + 1e-12).
+func flooredONNX(g *onnx.Network, l onnx.Value) onnx.Value {
+	return g.Log(g.Add(g.Exp(l), g.Scalar(probabilityFloor)))
 }
 
 func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }

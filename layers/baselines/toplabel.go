@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/graph/onnx"
 	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
@@ -91,6 +92,31 @@ func replaceTop(row []float64, top int, c float64) {
 			row[k] = (1 - c) / float64(len(row)-1)
 		}
 	}
+}
+
+// ONNX replaces the top probability by the frequency of its bin.
+func (m *TopLabel) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+	if m.classes == nil {
+		return onnx.Outputs{}, layers.ErrUnfitted
+	}
+	c := m.sizes.Classes
+	p := g.Exp(logProbsONNX(g, m.sizes))
+	bins := newStepsONNX(g, m.classes, 1).bin(p)
+	top := g.Node("ArgMax", []onnx.Value{p}, onnx.Int("axis", 1), onnx.Int("keepdims", 1), onnx.Int("select_last_index", 0))
+	all := make([]int64, c)
+	for k := range all {
+		all[k] = int64(k)
+	}
+	is := g.Node("Equal", []onnx.Value{onnx.Table(g, all, 1, c), top}) // N×C
+	zero, one := g.Scalar(0), g.Scalar(1)
+	frequency := g.Sum(g.Where(is, bins, zero), 1, 1)
+	others := g.Where(is, zero, p)
+	rest := g.Sum(others, 1, 1)
+	some := g.Node("Greater", []onnx.Value{rest, zero})
+	shared := g.Where(some, g.Div(others, g.Where(some, rest, one)), g.Scalar(1/float64(c-1)))
+	replaced := g.Where(is, frequency, g.Mul(shared, g.Sub(one, frequency)))
+	seen := g.Node("GreaterOrEqual", []onnx.Value{frequency, zero}) // a class never seen on top has −1
+	return onnx.Outputs{Probabilities: sharesONNX(g, g.Where(seen, replaced, p), c), Classes: c}, nil
 }
 
 // Restore sets the ends and frequencies of all bins.

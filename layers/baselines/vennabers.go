@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/graph/onnx"
 	"calibra/layers"
 )
 
@@ -155,6 +156,25 @@ func (m *VennAbers) Predict(x *data.Set) (*data.Predictions, error) {
 		}
 	}
 	return predictions(p, x.Labels)
+}
+
+// ONNX is p₁/(1 − p₀ + p₁) of each class, divided by their sum. Scores within sameScore are
+// one: the points are moved by it, as ONNX Runtime takes a product with 1 + 1e-12 for one
+// with 1.
+func (m *VennAbers) ONNX(g *onnx.Network) (onnx.Outputs, error) {
+	if m.upper == nil {
+		return onnx.Outputs{}, layers.ErrUnfitted
+	}
+	p := g.Exp(logProbsONNX(g, m.sizes))
+	lower, upper := newStepsONNX(g, m.lower, 1-sameScore), newStepsONNX(g, m.upper, 1+sameScore)
+	below := lower.count("LessOrEqual", p) // points ≤ p̂
+	p0 := lower.at(lower.y, g.Max(g.Sub(below, g.Indices(1)), g.Indices(0)))
+	p0 = g.Where(g.Node("Greater", []onnx.Value{below, g.Indices(0)}), p0, g.Scalar(0))
+	above := upper.count("Less", p) // points < p̂
+	p1 := upper.at(upper.y, g.Min(above, upper.last))
+	p1 = g.Where(g.Node("Greater", []onnx.Value{above, upper.last}), g.Scalar(1), p1)
+	merged := g.Div(p1, g.Add(g.Sub(g.Scalar(1), p0), p1))
+	return onnx.Outputs{Probabilities: sharesONNX(g, merged, m.sizes.Classes), Classes: m.sizes.Classes}, nil
 }
 
 // Restore sets p₀ and p₁ at the scores of all classes.
