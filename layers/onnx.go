@@ -37,7 +37,7 @@ type ONNXView struct {
 
 // ONNX says the map on its base.
 func (t *Trained) ONNX(g *onnx.Network) (onnx.Outputs, error) {
-	if t.weights == nil {
+	if t == nil || t.weights == nil {
 		return onnx.Outputs{}, ErrUnfitted
 	}
 	v, err := BaseONNX(g, t.Base)

@@ -69,14 +69,11 @@ func storeOf(n int) int { return min(20, max(5, storedNumbers/(2*max(n, 1)))) }
 // as asked says so in Ended and has not converged.
 func (s LBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
 	s, err := s.withDefaults()
-	if err == nil {
-		err = p.rows()
-	}
 	if err != nil {
 		return Result{}, err
 	}
-	store := cmp.Or(s.Store, storeOf(p.Loss.Weights().Size()))
 	return s.quasiNewton(ctx, p, func(search optimize.Linesearcher) optimize.Method {
+		store := cmp.Or(s.Store, storeOf(p.Loss.Weights().Size()))
 		return &limitedMemory{history: pairs{most: store, least: math.Inf(-1)}, search: search}
 	})
 }
@@ -280,15 +277,9 @@ func (f *fullBatch) start() []float64 {
 
 func (f *fullBatch) set(x []float64) {
 	for _, w := range f.weights {
-		switch values := w.Data().(type) {
-		case []float64:
-			copy(values, x)
-		case []float32:
-			for i := range values {
-				values[i] = float32(x[i])
-			}
-		}
-		x = x[w.DataSize():]
+		n := w.DataSize()
+		set(w, x[:n])
+		x = x[n:]
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"calibra/graph"
 
-	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/tensor"
 )
 
@@ -87,10 +86,11 @@ func (m *optimizer) Step(_, grads []*tensor.Dense) {
 		if m.fused != nil {
 			m.fused.step(m.time, m.of[len(m.parts)][i])
 		} else {
-			subtract(w.Value, grads[i])
+			both(w.Value, grads[i], subtract[float32], subtract[float64])
 		}
 		if m.average != nil {
-			blend(m.mean[i], w.Value, m.average.Share(m.time))
+			share := m.average.Share(m.time)
+			both(m.mean[i], w.Value, blend[float32](share), blend[float64](share))
 		}
 	}
 }
@@ -116,11 +116,16 @@ func (m *optimizer) Plan(n int) graph.Plan {
 // swap exchanges the weights and their average.
 func (m *optimizer) swap() {
 	for i, w := range m.weights {
-		if w.Value.Dtype() == tensor.Float32 {
-			exchange(w.Value.Float32s(), m.mean[i].Float32s())
-		} else {
-			exchange(w.Value.Float64s(), m.mean[i].Float64s())
-		}
+		both(w.Value, m.mean[i], exchange[float32], exchange[float64])
+	}
+}
+
+// both does with the numbers of two tensors what their type asks for.
+func both(x, y *tensor.Dense, single func(x, y []float32), double func(x, y []float64)) {
+	if x.Dtype() == tensor.Float32 {
+		single(x.Float32s(), y.Float32s())
+	} else {
+		double(x.Float64s(), y.Float64s())
 	}
 }
 
@@ -153,9 +158,7 @@ func (m *optimizer) resume(from *graph.Weights) error {
 	}
 	m.time.Step = int(from.Float64s("steps")[0])
 	m.time.Steps += m.time.Step
-	m.named(func(name string, t *tensor.Dense) {
-		set(t, from.Float64s(name))
-	})
+	m.named(func(name string, t *tensor.Dense) { set(t, from.Float64s(name)) })
 	if m.average != nil {
 		m.swap() // it was taken of a fit whose average was in place of the weights
 	}
@@ -191,27 +194,17 @@ func set(t *tensor.Dense, x []float64) {
 }
 
 // subtract is θ ← θ − u.
-func subtract(theta, u *tensor.Dense) {
-	if theta.Dtype() == tensor.Float64 {
-		floats.Sub(theta.Float64s(), u.Float64s())
-		return
-	}
-	for i, v := range u.Float32s() {
-		theta.Float32s()[i] -= v
+func subtract[F float32 | float64](theta, u []F) {
+	for i, x := range u {
+		theta[i] -= x
 	}
 }
 
 // blend is ā ← ā + s(θ − ā).
-func blend(mean, theta *tensor.Dense, share float64) {
-	if theta.Dtype() == tensor.Float64 {
-		blendTo(mean.Float64s(), theta.Float64s(), share)
-	} else {
-		blendTo(mean.Float32s(), theta.Float32s(), share)
-	}
-}
-
-func blendTo[F float32 | float64](mean, theta []F, share float64) {
-	for i, x := range theta {
-		mean[i] = F(float64(mean[i]) + share*(float64(x)-float64(mean[i])))
+func blend[F float32 | float64](share float64) func(mean, theta []F) {
+	return func(mean, theta []F) {
+		for i, x := range theta {
+			mean[i] = F(float64(mean[i]) + share*(float64(x)-float64(mean[i])))
+		}
 	}
 }

@@ -66,16 +66,11 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	}
 	a.Ranking = c.ranking
 	chosen := slices.IndexFunc(a.Ranking, func(r Ranked) bool { return r.Chosen })
-	m, sizes := a.Candidates[chosen].Map, a.Base.Sizes()
-	view, err := a.Base.View(cal)
+	_, rows, err := seenBy(a.Base, a.Base.Sizes(), cal, tensor.Float64)
 	if err != nil {
 		return err
 	}
-	rows, err := view.Rows(tensor.Float64, sizes).LabelledBy(cal)
-	if err != nil {
-		return err
-	}
-	p, err := newPosterior(m, sizes, rows, rng)
+	p, err := newPosterior(a.Candidates[chosen].Map, a.Base.Sizes(), rows, rng)
 	if err != nil {
 		return err
 	}
@@ -102,20 +97,10 @@ func (a *Auto) Stages() []layers.Stage {
 }
 
 // Predict is the posterior of the chosen map.
-func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) {
-	if a.fitted == nil {
-		return nil, layers.ErrUnfitted
-	}
-	return a.fitted.Predict(x)
-}
+func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) { return a.fitted.Predict(x) }
 
 // ONNX says the chosen map.
-func (a *Auto) ONNX(g *onnx.Network) (onnx.Outputs, error) {
-	if a.fitted == nil {
-		return onnx.Outputs{}, layers.ErrUnfitted
-	}
-	return a.fitted.ONNX(g)
-}
+func (a *Auto) ONNX(g *onnx.Network) (onnx.Outputs, error) { return a.fitted.ONNX(g) }
 
 // Embed is that of the base, if it has one.
 func (a *Auto) Embed(x *data.Set) (mat.Matrix, error) {
@@ -129,22 +114,24 @@ type choice struct {
 
 // State is the base's with the chosen map's weights, its name in the configuration.
 func (a *Auto) State() (layers.State, error) {
-	if a.fitted == nil {
-		return layers.State{}, layers.ErrUnfitted
-	}
 	s, err := a.fitted.State()
-	if err != nil {
-		return layers.State{}, err
+	if err == nil {
+		s.Config, err = withConfig(s.Config, choice{a.name})
 	}
-	var config map[string]json.RawMessage
-	if err := json.Unmarshal(s.Config, &config); err != nil {
-		return layers.State{}, err
-	}
-	if config["choice"], err = json.Marshal(a.name); err != nil {
-		return layers.State{}, err
-	}
-	s.Config, err = json.Marshal(config)
 	return s, err
+}
+
+// withConfig is a base's configuration with what a calibrator on it says besides.
+func withConfig(base json.RawMessage, own any) (json.RawMessage, error) {
+	text, err := json.Marshal(own)
+	config := map[string]json.RawMessage{}
+	if err == nil {
+		err = errors.Join(json.Unmarshal(base, &config), json.Unmarshal(text, &config))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(config)
 }
 
 // Restore sets the choice, its weights and the base.
@@ -153,11 +140,11 @@ func (a *Auto) Restore(s layers.State) error {
 	if err := json.Unmarshal(s.Config, &c); err != nil {
 		return fmt.Errorf("layers: the choice cannot be read: %w", err)
 	}
-	i := slices.IndexFunc(a.Candidates, func(x Candidate) bool { return x.Name == c.Name })
-	if i < 0 {
-		return fmt.Errorf("layers: the model's map %q is none of the candidates", c.Name)
+	of, err := candidateOf(a.Candidates, c.Name)
+	if err != nil {
+		return err
 	}
-	fitted := layers.Fitted(a.Base, a.Candidates[i].Map, nil)
+	fitted := layers.Fitted(a.Base, of.Map, nil)
 	if err := fitted.Restore(s); err != nil {
 		return err
 	}

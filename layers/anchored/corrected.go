@@ -40,7 +40,7 @@ func (m Corrected) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) 
 }
 
 // Spread is σ.
-func (Corrected) Spread() Spread { return correctionSpread("anchored") }
+func (Corrected) Spread() Spread { return spreadOf("anchored", "correction") }
 
 // Coarser is On.
 func (m Corrected) Coarser() layers.Map { return m.on() }
@@ -99,11 +99,6 @@ func addCorrection(w *graph.Weights, name string, s layers.Sizes, width int) err
 	w.Add(name+"/correction", make([]float64, rows*width), rows, width)
 	w.AddState(name+"/spread", []float64{1}, 1)
 	return nil
-}
-
-// correctionSpread is the σ that addCorrection adds.
-func correctionSpread(name string) Spread {
-	return Spread{Name: name + "/spread", Of: []string{name + "/correction"}}
 }
 
 // correctionTable describes h_ik = σ u_ik / √w.

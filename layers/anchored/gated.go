@@ -34,7 +34,7 @@ func (Gated) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 }
 
 // Spread is σ.
-func (Gated) Spread() Spread { return correctionSpread("gated") }
+func (Gated) Spread() Spread { return spreadOf("gated", "correction") }
 
 // Coarser is one temperature.
 func (Gated) Coarser() layers.Map { return Tempered{} }

@@ -30,6 +30,15 @@ type Spread struct {
 	Of   []string // learned weights u that it multiplies
 }
 
+// spreadOf is the state name/spread, which multiplies these weights name/….
+func spreadOf(name string, of ...string) Spread {
+	s := Spread{Name: name + "/spread"}
+	for _, weight := range of {
+		s.Of = append(s.Of, name+"/"+weight)
+	}
+	return s
+}
+
 // spreadsOf lists the spreads of m, the coarsest correction's first.
 func spreadsOf(m layers.Map) []Spread {
 	h, ok := m.(Hierarchical)

@@ -42,9 +42,7 @@ func (m Linear) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
 }
 
 // Spread is φ.
-func (Linear) Spread() Spread {
-	return Spread{Name: "linear/spread", Of: []string{"linear/weight"}}
-}
+func (Linear) Spread() Spread { return spreadOf("linear", "weight") }
 
 // Coarser is On.
 func (m Linear) Coarser() layers.Map { return orTempered(m.On) }

@@ -31,7 +31,7 @@ func (LocalTemperature) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, erro
 }
 
 // Spread is σ.
-func (LocalTemperature) Spread() Spread { return correctionSpread("local_temperature") }
+func (LocalTemperature) Spread() Spread { return spreadOf("local_temperature", "correction") }
 
 // Coarser is one temperature.
 func (LocalTemperature) Coarser() layers.Map { return Tempered{} }

@@ -42,9 +42,7 @@ func (OrderPreserving) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {
 }
 
 // Spread is ρ.
-func (OrderPreserving) Spread() Spread {
-	return Spread{Name: "order_preserving/spread", Of: []string{"order_preserving/slope"}}
-}
+func (OrderPreserving) Spread() Spread { return spreadOf("order_preserving", "slope") }
 
 // Coarser is one temperature.
 func (OrderPreserving) Coarser() layers.Map { return Tempered{} }

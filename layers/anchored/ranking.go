@@ -22,6 +22,15 @@ type Candidate struct {
 	Map  layers.Map
 }
 
+// candidateOf is the candidate of a name that a model file says.
+func candidateOf(all []Candidate, name string) (Candidate, error) {
+	i := slices.IndexFunc(all, func(c Candidate) bool { return c.Name == name })
+	if i < 0 {
+		return Candidate{}, fmt.Errorf("layers: the model's map %q is none of the candidates", name)
+	}
+	return all[i], nil
+}
+
 // Maps are the candidates on an [Anchor], the simpler first. All but the first
 // and [LocalTemperature] correct an [OrderPreserving] map, which is one temperature
 // where nothing is gained by more. [Gated] is none of them: under a prior that is
@@ -141,15 +150,11 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 	if err := base.Fit(optim.Span(ctx, "divide", 0, 0), cal, nil, rng); err != nil {
 		return nil, err
 	}
-	view, err := base.View(cal)
+	view, rows, err := seenBy(base, base.Sizes(), cal, tensor.Float32)
 	if err != nil {
 		return nil, err
 	}
 	sizes := base.Sizes()
-	rows, err := view.Rows(tensor.Float32, sizes).LabelledBy(cal)
-	if err != nil {
-		return nil, err
-	}
 	c := &contest{rows: rows, aims: &data.Set{Labels: cal.Labels, Weights: cal.Weights, Soft: cal.Soft}}
 	part, said := c.rows, view.LogProbs
 	divided := by.divided(cal.Labels, sizes.Classes, folds)
@@ -159,6 +164,16 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 	c.right = rowwise(c.aims.Len(), func(row int) float64 { return c.aims.Share(row, floats.MaxIdx(said.RawRowView(row))) })
 	c.cv = newCrossValidation(sizes, part, c.aims, by, folds)
 	return c, c.divideAnew(ctx, base, cal, divided, rng)
+}
+
+// seenBy is the view of labelled rows by a fitted base of these sizes, also as graphs read it.
+func seenBy(base layers.Base, s layers.Sizes, cal *data.Set, dt tensor.Dtype) (*layers.View, *layers.Rows, error) {
+	view, err := base.View(cal)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err := view.Rows(dt, s).LabelledBy(cal)
+	return view, rows, err
 }
 
 // Refitted is a base that may look at labels where it divides. Then each fold is judged on a base
@@ -186,11 +201,7 @@ func (c *contest) divideAnew(ctx context.Context, base layers.Base, cal *data.Se
 		if err := own.Fit(dividing, cal.Rows(others(cal.Len(), held)), nil, rand.New(rand.NewPCG(seed, 0))); err != nil {
 			return err
 		}
-		view, err := own.View(cal)
-		if err != nil {
-			return err
-		}
-		rows, err := view.Rows(tensor.Float32, c.cv.sizes).LabelledBy(cal)
+		_, rows, err := seenBy(own, c.cv.sizes, cal, tensor.Float32)
 		if err != nil {
 			return err
 		}

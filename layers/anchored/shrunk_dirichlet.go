@@ -45,9 +45,7 @@ func (m ShrunkDirichlet) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, e
 }
 
 // Spread is ρ.
-func (ShrunkDirichlet) Spread() Spread {
-	return Spread{Name: "shrunk_dirichlet/spread", Of: []string{"shrunk_dirichlet/weight", "shrunk_dirichlet/bias"}}
-}
+func (ShrunkDirichlet) Spread() Spread { return spreadOf("shrunk_dirichlet", "weight", "bias") }
 
 // Coarser is On.
 func (m ShrunkDirichlet) Coarser() layers.Map { return orTempered(m.On) }

@@ -42,9 +42,7 @@ func (m SlotHead) Init(s layers.Sizes, rng *rand.Rand) (*graph.Weights, error) {
 }
 
 // Spread is φ.
-func (SlotHead) Spread() Spread {
-	return Spread{Name: "slot_head/spread", Of: []string{"slot_head/weight"}}
-}
+func (SlotHead) Spread() Spread { return spreadOf("slot_head", "weight") }
 
 // Coarser is On.
 func (m SlotHead) Coarser() layers.Map { return m.on() }

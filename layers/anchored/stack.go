@@ -1,6 +1,7 @@
 package anchored
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,14 +79,11 @@ const fewRows = 4096
 // interrupted fit keeps nothing.
 func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
 	s.Ranking, s.parts, s.stages = nil, nil, nil // the base is about to change
-	folds := s.Folds
-	switch {
-	case folds == 0 && cal.Len() <= fewRows:
+	folds := 3
+	if cal.Len() <= fewRows {
 		folds = 5
-	case folds == 0:
-		folds = 3
 	}
-	c, err := compete(optim.Span(ctx, "", 0, judgedShare), s.Base, s.Candidates, judging{rows: s.Rows, folds: folds, optim: s.Optim, spreads: s.Spreads}, cal, rng)
+	c, err := compete(optim.Span(ctx, "", 0, judgedShare), s.Base, s.Candidates, judging{rows: s.Rows, folds: cmp.Or(s.Folds, folds), optim: s.Optim, spreads: s.Spreads}, cal, rng)
 	if err != nil {
 		return err
 	}
@@ -247,10 +245,8 @@ func (s *Stack) Shares() []float64 {
 	}
 	shares := make([]float64, len(s.Candidates))
 	for m, c := range s.Candidates {
-		for _, p := range s.parts {
-			if p.Name == c.Name {
-				shares[m] = p.share
-			}
+		if i := slices.IndexFunc(s.parts, func(p part) bool { return p.Name == c.Name }); i >= 0 {
+			shares[m] = s.parts[i].share
 		}
 	}
 	return shares
@@ -341,25 +337,14 @@ func (s *Stack) State() (layers.State, error) {
 	if err != nil {
 		return layers.State{}, err
 	}
-	config := map[string]json.RawMessage{}
-	if err := json.Unmarshal(state.Config, &config); err != nil {
-		return layers.State{}, err
-	}
 	own := stacking{Temperature: s.t}
 	weights := graph.NewWeights(tensor.Float32).Join(state.Weights)
 	for _, p := range s.parts {
 		own.Names, own.Shares = append(own.Names, p.Name), append(own.Shares, p.share)
 		weights.Join(renamed(p.weights, func(name string) string { return partPrefix(p.Name) + name }))
 	}
-	text, err := json.Marshal(own)
-	if err == nil {
-		err = json.Unmarshal(text, &config)
-	}
-	if err != nil {
-		return layers.State{}, err
-	}
-	state.Config, err = json.Marshal(config)
-	return layers.State{Config: state.Config, Weights: weights}, err
+	config, err := withConfig(state.Config, own)
+	return layers.State{Config: config, Weights: weights}, err
 }
 
 func partPrefix(name string) string { return "parts/" + name + "/" }
@@ -389,9 +374,9 @@ func (s *Stack) Restore(state layers.State) error {
 	var parts []part
 	rest := state.Weights
 	for k, name := range own.Names {
-		i := slices.IndexFunc(s.Candidates, func(c Candidate) bool { return c.Name == name })
-		if i < 0 {
-			return fmt.Errorf("layers: the model's map %q is none of the candidates", name)
+		of, err := candidateOf(s.Candidates, name)
+		if err != nil {
+			return err
 		}
 		if !(own.Shares[k] > 0) {
 			return fmt.Errorf("layers: the model's map %q has a share of %v in the mixture", name, own.Shares[k])
@@ -400,7 +385,7 @@ func (s *Stack) Restore(state layers.State) error {
 		prefix := partPrefix(name)
 		mine, rest = rest.Split(func(weight string) bool { return strings.HasPrefix(weight, prefix) })
 		mine = renamed(mine, func(weight string) string { return strings.TrimPrefix(weight, prefix) })
-		parts = append(parts, part{s.Candidates[i], own.Shares[k], mine})
+		parts = append(parts, part{of, own.Shares[k], mine})
 	}
 	before, unfitted := s.Base.State()
 	if err := s.Base.Restore(layers.State{Config: state.Config, Weights: rest}); err != nil {
