@@ -3,11 +3,13 @@ package layers
 import (
 	"cmp"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
 	"calibra/graph/op"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -55,11 +57,7 @@ type ZeroStart struct{}
 func (ZeroStart) Count() float64 { return 0 }
 
 func (c Codebook) withDefaults() Codebook {
-	c.Codewords = cmp.Or(c.Codewords, 64)
-	c.Decay = cmp.Or(c.Decay, 0.99)
-	if c.Start == nil {
-		c.Start = WarmStart{}
-	}
+	c.Codewords, c.Decay, c.Start = cmp.Or(c.Codewords, 64), cmp.Or(c.Decay, 0.99), cmp.Or[EMAStart](c.Start, WarmStart{})
 	return c
 }
 
@@ -86,13 +84,8 @@ func (Codebook) State(s Sizes) map[string]tensor.Shape {
 
 // add appends the codebook's state for given codewords (K×d, row by row).
 func (c Codebook) add(w *graph.Weights, codewords []float64, d int) {
-	counts, sums := make([]float64, c.Codewords), make([]float64, len(codewords))
-	for k := range counts {
-		counts[k] = c.Start.Count()
-	}
-	for i, v := range codewords {
-		sums[i] = c.Start.Count() * v
-	}
+	counts, sums := slices.Repeat([]float64{c.Start.Count()}, c.Codewords), make([]float64, len(codewords))
+	floats.ScaleTo(sums, c.Start.Count(), codewords)
 	w.AddState("codebook/codewords", codewords, c.Codewords, d)
 	w.AddState("codebook/counts", counts, c.Codewords)
 	w.AddState("codebook/sums", sums, c.Codewords, d)

@@ -2,7 +2,6 @@ package layers
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -201,55 +200,42 @@ func (f *Fingerprint) add(w *graph.Weights) {
 		w.AddState(name, m.RawMatrix().Data, rows, columns)
 	}
 	w.AddState(fingerprintOfRows, []float64{float64(f.Rows)}, 1)
-	for name, m := range f.arrays() {
-		if *m != nil {
-			state(fmt.Sprintf(fingerprintAt, name), (*m).At)
-			state(fmt.Sprintf(fingerprintBelow, name), (*m).Below)
+	marks := func(name string, m *Marks) {
+		if m != nil {
+			state(fmt.Sprintf(fingerprintAt, name), m.At)
+			state(fmt.Sprintf(fingerprintBelow, name), m.Below)
 		}
 	}
+	marks("features", f.Features)
+	marks("logits", f.Logits)
 	if f.Means != nil {
 		state(fingerprintByMean, f.Means)
 		w.AddState(fingerprintCounts, f.Counts, len(f.Counts))
 	}
 }
 
-// arrays are the marks by the names of their arrays, in order.
-func (f *Fingerprint) arrays() iter.Seq2[string, **Marks] {
-	return func(yield func(string, **Marks) bool) {
-		_ = yield("features", &f.Features) && yield("logits", &f.Logits)
-	}
-}
-
-// readFingerprint is what add wrote, nil where there is none or it is damaged: a model
+// readFingerprint is what add wrote, without what is damaged, nil where there is none: a model
 // predicts without.
 func readFingerprint(w *graph.Weights) *Fingerprint {
-	read := func(name string, columns int) *mat.Dense {
+	read := func(name string) *mat.Dense {
 		if !w.Has(name) || w.Tensor(name).Dims() != 2 {
 			return nil
 		}
 		shape := w.Tensor(name).Shape()
-		if columns > 0 && shape[1] != columns {
+		return mat.NewDense(shape[0], shape[1], w.Float64s(name))
+	}
+	marks := func(name string) *Marks {
+		at, below := read(fmt.Sprintf(fingerprintAt, name)), read(fmt.Sprintf(fingerprintBelow, name))
+		if at == nil || below == nil || !sameDims(at, below) || at.RawMatrix().Rows != len(markQuantiles) {
 			return nil
 		}
-		return mat.NewDense(shape[0], shape[1], w.Float64s(name))
+		return &Marks{at, below}
 	}
 	if !w.Has(fingerprintOfRows) {
 		return nil
 	}
-	f := &Fingerprint{Rows: int(w.Float64s(fingerprintOfRows)[0])}
-	for name, m := range f.arrays() {
-		at := read(fmt.Sprintf(fingerprintAt, name), 0)
-		if at == nil {
-			continue
-		}
-		rows, columns := at.Dims()
-		below := read(fmt.Sprintf(fingerprintBelow, name), columns)
-		if below == nil || rows != len(markQuantiles) || below.RawMatrix().Rows != rows {
-			return nil
-		}
-		*m = &Marks{at, below}
-	}
-	if means := read(fingerprintByMean, 0); means != nil && w.Has(fingerprintCounts) && f.Features != nil {
+	f := &Fingerprint{Rows: int(w.Float64s(fingerprintOfRows)[0]), Features: marks("features"), Logits: marks("logits")}
+	if means := read(fingerprintByMean); means != nil && w.Has(fingerprintCounts) && f.Features != nil {
 		counts := w.Float64s(fingerprintCounts)
 		if classes, width := means.Dims(); classes == len(counts) && width == f.Features.At.RawMatrix().Cols {
 			f.Means, f.Counts = means, counts

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/data"
 	"calibra/graph"
@@ -72,10 +73,7 @@ func singles(x *mat.Dense) []float32 { return graph.Matrix(tensor.Float32, x).Fl
 // plusPlus draws each centre in proportion to the squared distance from those before.
 func plusPlus(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
 	n, d := x.Dims()
-	centres, apart := mat.NewDense(k, d, nil), make([]float64, n)
-	for i := range apart {
-		apart[i] = math.Inf(1)
-	}
+	centres, apart := mat.NewDense(k, d, nil), slices.Repeat([]float64{math.Inf(1)}, n)
 	at := rng.IntN(n)
 	for c := range k {
 		centre := x.RawRowView(at)

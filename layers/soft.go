@@ -9,6 +9,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -57,9 +58,7 @@ func (c Soft) Start(ctx context.Context, w *graph.Weights, cal *data.Set, s Size
 		return err
 	}
 	tau, _ := gaps(sample(cal.Features), w.Float64s("codebook/codewords"), s)
-	for i := range tau {
-		tau[i] *= cmp.Or(c.Softness, 1)
-	}
+	floats.Scale(cmp.Or(c.Softness, 1), tau)
 	w.AddState("codebook/temperature", tau, len(tau))
 	return nil
 }
@@ -102,9 +101,7 @@ func gaps(x *mat.Dense, codewords []float64, s Sizes) (tau, nearest []float64) {
 				tau[stage] += ((r[j]-next[j])*(r[j]-next[j]) - (r[j]-near[j])*(r[j]-near[j])) / float64(slots)
 				nearest[stage] += (r[j] - near[j]) * (r[j] - near[j]) / float64(slots)
 			}
-			for j := range r {
-				r[j] -= near[j]
-			}
+			floats.Sub(r, near)
 		}
 	}
 	return tau, nearest

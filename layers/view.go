@@ -408,20 +408,17 @@ func classCounts(s *data.Set) []int { return s.Counts(cmp.Or(s.Classes(), s.Labe
 // LogSoftmax normalizes each row of logits (N×C) to log-probabilities, in float64.
 func LogSoftmax(logits *mat.Dense) *mat.Dense {
 	out := mat.DenseCopyOf(logits)
-	n, _ := out.Dims()
-	for i := range n {
+	for i := range out.RawMatrix().Rows {
 		row := out.RawRowView(i)
 		floats.AddConst(-floats.Max(row), row) // or a large maximum swallows the logarithm of the sum
-		floats.AddConst(-floats.LogSumExp(row), row)
 	}
-	return out
+	return Renormalize(out)
 }
 
 // Renormalize makes the rows (N×C) of log-probabilities that sum to 1 but for rounding,
 // or of any scores of that size, sum to 1 in float64, in place.
 func Renormalize(logProbs *mat.Dense) *mat.Dense {
-	n, _ := logProbs.Dims()
-	for i := range n {
+	for i := range logProbs.RawMatrix().Rows {
 		row := logProbs.RawRowView(i)
 		floats.AddConst(-floats.LogSumExp(row), row)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -47,10 +48,7 @@ func (s Mixture) Minimize(ctx context.Context, of Problem, _ *rand.Rand) (Result
 	if b.n == 0 {
 		return r, nil
 	}
-	x := make([]float64, len(parts))
-	for k := range x {
-		x[k] = 1 / float64(len(x))
-	}
+	x := slices.Repeat([]float64{1 / float64(len(parts))}, len(parts))
 	last := gap / float64(2*len(x)) // half of it is for what Newton's method leaves
 	for mu := max(0.1, last); ; mu = max(mu/10, last) {
 		if err := ctx.Err(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -214,9 +215,7 @@ func (e *estimate) draw(ctx context.Context, by drawing, from noise) (way, error
 	to := e.slope(pull.RawMatrix().Data)
 	e.prior(to, from)
 	w, err := e.solve(ctx, to, by)
-	for name, values := range before {
-		w[name] = values
-	}
+	maps.Copy(w, before)
 	return w, err
 }
 

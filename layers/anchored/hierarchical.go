@@ -8,6 +8,7 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 )
 
@@ -117,9 +118,7 @@ func (p *posterior) spread(s Spread, to float64) {
 	}
 	for _, name := range s.Of {
 		u := p.weights.Float64s(name)
-		for i := range u {
-			u[i] *= ratio
-		}
+		floats.Scale(ratio, u)
 		p.weights.SetValues(name, u)
 	}
 	p.weights.SetValues(s.Name, []float64{to})

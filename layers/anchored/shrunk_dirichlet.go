@@ -3,6 +3,7 @@ package anchored
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -62,10 +63,7 @@ func (m ShrunkDirichlet) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Nod
 		return nil
 	}
 	c := weight.Shape()[0]
-	shape := make([]float64, c*c) // Δ = ρ D ⊙ shape
-	for at := range shape {
-		shape[at] = 1 / math.Sqrt(float64(c-1))
-	}
+	shape := slices.Repeat([]float64{1 / math.Sqrt(float64(c-1))}, c*c) // Δ = ρ D ⊙ shape
 	for k := range c {
 		shape[k*c+k] = 1
 	}

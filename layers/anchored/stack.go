@@ -218,10 +218,7 @@ func mixture(ctx context.Context, losses [][]float64, weights []float64) ([]floa
 			p[i*len(losses)+m] = math.Exp(least - l[i])
 		}
 	}
-	w := make([]float64, len(losses))
-	for m := range w {
-		w[m] = 1 / float64(len(w))
-	}
+	w := slices.Repeat([]float64{1 / float64(len(losses))}, len(losses))
 	of := optim.Problem{X: w, Densities: p, Counts: weights}
 	if _, err := optim.Minimize(ctx, of, optim.Mixture{Gap: mixtureGap}, nil); err != nil {
 		return nil, err

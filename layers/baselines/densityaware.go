@@ -14,6 +14,7 @@ import (
 	"calibra/layers"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -76,9 +77,7 @@ func (m *DensityAware) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) 
 	}
 	found := fitted.Weights()
 	slopes := found.Float64s("density/root")
-	for j, root := range slopes {
-		slopes[j] = root * root
-	}
+	floats.Mul(slopes, slopes)
 	w.AddState("density/temperature", []float64{temperature}, 1)
 	w.AddState("density/intercept", found.Float64s("density/intercept"), 1)
 	w.AddState("density/weight", slopes, len(slopes))
@@ -119,11 +118,7 @@ type densityMap struct{}
 
 func (densityMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
-	roots := make([]float64, s.Features)
-	for j := range roots {
-		roots[j] = 0.1 // where it is 0 it would stay
-	}
-	w.Add("density/root", roots, s.Features, 1)
+	w.Add("density/root", slices.Repeat([]float64{0.1}, s.Features), s.Features, 1) // where it is 0 it would stay
 	w.Add("density/intercept", []float64{1}, 1)
 	return w, nil
 }

@@ -251,9 +251,7 @@ func (f *structuredLoss) Product(dst, v []float64) {
 
 // Precondition divides by the diagonal of ∇²f.
 func (f *structuredLoss) Precondition(dst, r []float64) {
-	for i, v := range r {
-		dst[i] = v / f.curvature[i]
-	}
+	floats.DivTo(dst, r, f.curvature)
 }
 
 // Renew takes that diagonal at P as it is now.

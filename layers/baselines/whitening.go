@@ -100,9 +100,7 @@ func (w whitening) principal() (whitening, error) {
 // apply whitens x in place.
 func (w whitening) apply(x *mat.Dense) {
 	for _, row := range rowsOf(x) {
-		for k := range row {
-			row[k] -= w.mean[k]
-		}
+		floats.Sub(row, w.mean)
 	}
 	centred := mat.DenseCopyOf(x)
 	x.Mul(centred, w.forward)
