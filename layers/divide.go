@@ -297,8 +297,6 @@ func (d *Divide) Ridge() (float64, error) {
 // decayed is s with the paper's rule, Adam with coupled weight decay 1e-3, unless
 // another is asked for.
 func decayed(s optim.Settings) optim.Settings {
-	if s.Rule == nil {
-		s.Rule = optim.Adam{WeightDecay: 1e-3}
-	}
+	s.Rule = cmp.Or[optim.Rule](s.Rule, optim.Adam{WeightDecay: 1e-3})
 	return s
 }

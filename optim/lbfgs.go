@@ -37,9 +37,7 @@ func (s LBFGS) withDefaults() (LBFGS, error) {
 	if s.Gradient < 0 || s.Decrease < 0 || s.Iterations < 0 || s.Rows < 0 || s.Store < 0 {
 		return s, fmt.Errorf("optim: gradient %g, decrease %g, iterations %d, rows %d and store %d must be positive", s.Gradient, s.Decrease, s.Iterations, s.Rows, s.Store)
 	}
-	s.Gradient = cmp.Or(s.Gradient, 1e-6)
-	s.Iterations = cmp.Or(s.Iterations, 2000)
-	s.Rows = cmp.Or(s.Rows, 4096)
+	s.Gradient, s.Iterations, s.Rows = cmp.Or(s.Gradient, 1e-6), cmp.Or(s.Iterations, 2000), cmp.Or(s.Rows, 4096)
 	return s, nil
 }
 

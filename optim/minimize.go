@@ -39,12 +39,8 @@ func (s Settings) withDefaults() (Settings, error) {
 	if s.Batch < 0 || s.Epochs < NoEpochs || s.Patience < 0 {
 		return s, fmt.Errorf("optim: batch %d, epochs %d and patience %d must be positive", s.Batch, s.Epochs, s.Patience)
 	}
-	if s.Rule == nil {
-		s.Rule = Adam{}
-	}
-	s.Batch = cmp.Or(s.Batch, 128)
-	s.Epochs = cmp.Or(s.Epochs, 100)
-	s.Patience = cmp.Or(s.Patience, 10)
+	s.Rule = cmp.Or[Rule](s.Rule, Adam{})
+	s.Batch, s.Epochs, s.Patience = cmp.Or(s.Batch, 128), cmp.Or(s.Epochs, 100), cmp.Or(s.Patience, 10)
 	return s, nil
 }
 
@@ -85,10 +81,7 @@ func (e Epoch) State() (*graph.Weights, error) {
 // the error wraps ctx.Err().
 func (s Settings) Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Result, error) {
 	s, err := s.withDefaults()
-	if err == nil {
-		err = p.rows()
-	}
-	if err != nil {
+	if err = cmp.Or(err, p.rows()); err != nil {
 		return Result{}, err
 	}
 	if s.Epochs == NoEpochs {

@@ -170,10 +170,7 @@ func (m localNetsMap) loss(b *graph.Builder, in layers.Batch, a *gorgonia.Node) 
 
 // train fits m by minibatches from start; a nil rule is Adam{}.
 func (f *Fitted) train(ctx context.Context, m layers.Map, cal, val *data.Set, start *graph.Weights, batch int, s optim.Settings, rng *rand.Rand) error {
-	if s.Rule == nil {
-		s.Rule = optim.Adam{}
-	}
-	s.Batch = cmp.Or(s.Batch, batch)
+	s.Rule, s.Batch = cmp.Or[optim.Rule](s.Rule, optim.Adam{}), cmp.Or(s.Batch, batch)
 	f.Trained = layers.Trained{Name: "train", Base: &original{}, Map: m, Start: start, Optim: s, Judge: f.Judge}
 	return f.Trained.Fit(ctx, cal, val, rng)
 }

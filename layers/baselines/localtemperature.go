@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -38,14 +39,10 @@ var _ layers.Stateful = (*LocalTemperature)(nil)
 // Fit learns from cal, which needs features; there is nothing to stop early.
 func (m *LocalTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
 	e, err := fitEmbedding(cal)
-	if err == nil {
-		err = unweighted(cal, layers.Sizes{})
+	if err = cmp.Or(err, unweighted(cal, layers.Sizes{})); err == nil {
+		err = m.fit(ctx, localTemperatureMap{}, cal, temperatures(e), m.Optim)
 	}
-	if err != nil {
-		return wrap("local temperatures", err)
-	}
-	w := temperatures(e)
-	return wrap("local temperatures", m.fit(ctx, localTemperatureMap{}, cal, w, m.Optim))
+	return wrap("local temperatures", err)
 }
 
 // Restore sets them.

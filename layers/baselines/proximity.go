@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,10 +39,7 @@ func meanProximity(nearest largest) float64 {
 const defaultNeighbours = 50
 
 func newProximity(z *mat.Dense, k int) (*proximity, error) {
-	if k == 0 {
-		k = defaultNeighbours
-	}
-	if k < 0 {
+	if k = cmp.Or(k, defaultNeighbours); k < 0 {
 		return nil, &layers.SettingError{Reason: fmt.Sprintf("%d neighbours make no proximity; choose at least 1", k)}
 	}
 	return &proximity{unitRows(z), k, meanProximity}, nil
