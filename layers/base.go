@@ -47,9 +47,7 @@ type staying interface {
 
 // Original is the classifier's own head on the undivided space: log p̂ is the
 // log-softmax of the logits.
-type Original struct {
-	sizes Sizes
-}
+type Original struct{ sizes Sizes }
 
 var _ Base = (*Original)(nil)
 

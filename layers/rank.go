@@ -18,9 +18,7 @@ import (
 //
 // so a single codeword can mend r independent confusions of classes; r = 1 is
 // [Bilinear]. Weights: rank/ρ/receiver and rank/ρ/sender (K×C each), and the prior's.
-type Rank struct {
-	Rank int // r; 0: 2
-}
+type Rank struct{ Rank int } // r; 0: 2
 
 var _ Map = Rank{}
 

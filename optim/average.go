@@ -15,9 +15,7 @@ type Average interface {
 
 // EMA is the exponential moving average of the weights, corrected for its start:
 // s_t = (1 − γ)/(1 − γᵗ).
-type EMA struct {
-	Decay float64 // γ; 0: 0.999
-}
+type EMA struct{ Decay float64 } // γ; 0: 0.999
 
 // Share is s_t.
 func (e EMA) Share(t Time) float64 {
@@ -26,9 +24,7 @@ func (e EMA) Share(t Time) float64 {
 }
 
 // Polyak is the mean of the weights after each of the last steps (Polyak and Juditsky 1992).
-type Polyak struct {
-	Last float64 // share of the steps that counts; 0: 0.5
-}
+type Polyak struct{ Last float64 } // share of the steps that counts; 0: 0.5
 
 // Share is 1 before those steps and 1/i at the i-th.
 func (p Polyak) Share(t Time) float64 {

@@ -11,9 +11,7 @@ import (
 
 // Clip shrinks the updates of all weights by one factor, so that their Euclidean norm together
 // is at most Norm (Pascanu, Mikolov and Bengio 2013).
-type Clip struct {
-	Norm float64 // 0: 1
-}
+type Clip struct{ Norm float64 } // 0: 1
 
 // Parts is itself.
 func (c Clip) Parts() []Part { return []Part{c} }

@@ -25,9 +25,7 @@ import (
 // g_m = (1/N) Σ_i p_im / Σ_l w_l p_il is 1 − μ/w_m, so that Σ_m w_m = 1 + Mμ; the loss, which is
 // convex, is then at most max_m g_m Σ_m w_m − 1 ≤ Mμ above the least (Lindsay 1983). That ends
 // below Gap.
-type Mixture struct {
-	Gap float64 // in nats a row; 0: 1e-10
-}
+type Mixture struct{ Gap float64 } // in nats a row; 0: 1e-10
 
 var _ Method = Mixture{}
 

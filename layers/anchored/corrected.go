@@ -24,9 +24,7 @@ import (
 //
 // Weights: those of On, anchored/correction ((w·K)×C, u) and the state
 // anchored/spread (1, σ).
-type Corrected struct {
-	On Scored // nil: Tempered{}
-}
+type Corrected struct{ On Scored } // nil: Tempered{}
 
 var _ slotwise = Corrected{}
 

@@ -18,9 +18,7 @@ import (
 //
 // It sees what [SlotHead] sees but for the rounding to codewords. The loss is as convex as that
 // of On. Weights: those of On, linear/weight (M×C, V) and the state linear/spread (1, φ).
-type Linear struct {
-	On Scored // nil: Tempered{}
-}
+type Linear struct{ On Scored } // nil: Tempered{}
 
 var (
 	_ Scored       = Linear{}

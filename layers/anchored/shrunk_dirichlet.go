@@ -24,9 +24,7 @@ import (
 //
 // Weights: those of On, shrunk_dirichlet/weight (C×C, D), /bias (C, β) and the
 // state /spread (1, ρ).
-type ShrunkDirichlet struct {
-	On Scored // nil: Tempered{}
-}
+type ShrunkDirichlet struct{ On Scored } // nil: Tempered{}
 
 var (
 	_ Scored       = ShrunkDirichlet{}

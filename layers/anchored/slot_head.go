@@ -21,9 +21,7 @@ import (
 // codewords are corrected alike. The loss is as convex as that of On.
 //
 // Weights: those of On, slot_head/weight (M×C, V) and the state slot_head/spread (1, φ).
-type SlotHead struct {
-	On Scored // nil: Tempered{}
-}
+type SlotHead struct{ On Scored } // nil: Tempered{}
 
 var _ slotwise = SlotHead{}
 
