@@ -77,7 +77,10 @@ func (c Boosted) Start(ctx context.Context, w *graph.Weights, cal *data.Set, s S
 		optim.ReportProgress(ctx, "stages of codewords", float64(stage-1)/float64(stages))
 		before := len(p.words)
 		for len(p.words) < stage*s.Codewords/stages {
-			p.draw(p.residual, rng)
+			p.draw(func(row int) float64 { // ‖p − q‖²
+				g := p.left.gradient.RawRowView(row)
+				return floats.Dot(g, g)
+			}, rng)
 		}
 		p.boost(cmp.Or(c.Rate, 0.2))
 		if loss := p.heldLoss(); loss < best {
@@ -157,12 +160,6 @@ func (p *placing) near(k int) {
 			p.codes[at], p.apart[at] = k, apart
 		}
 	}
-}
-
-// residual is ‖p − q‖² of a row.
-func (p *placing) residual(row int) float64 {
-	g := p.left.gradient.RawRowView(row)
-	return floats.Dot(g, g)
 }
 
 // draw adds a slot of the fitted rows as a codeword, in proportion to its row's weight and its

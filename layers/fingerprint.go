@@ -83,15 +83,6 @@ func (s *Sample) Add(x *data.Set) {
 	s.seen += n
 }
 
-// fingerprintOf is that of all rows of x.
-func fingerprintOf(x *data.Set) *Fingerprint {
-	s := NewSample(x.Len())
-	s.Add(x)
-	f := &Fingerprint{Rows: s.at, Features: marksOf(s.features), Logits: marksOf(s.logits)}
-	f.Means, f.Counts = s.means()
-	return f
-}
-
 func marksOf(x *mat.Dense) *Marks {
 	if x == nil {
 		return nil

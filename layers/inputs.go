@@ -28,8 +28,10 @@ type Moments struct{ Mean, SD []float64 }
 
 // InputsOf measures the rows of a set.
 func InputsOf(x *data.Set) *Inputs {
-	in := measured(x)
-	in.Fingerprint = fingerprintOf(x)
+	in, s := measured(x), NewSample(x.Len())
+	s.Add(x)
+	in.Fingerprint = &Fingerprint{Rows: s.at, Features: marksOf(s.features), Logits: marksOf(s.logits)}
+	in.Fingerprint.Means, in.Fingerprint.Counts = s.means()
 	return in
 }
 

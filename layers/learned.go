@@ -110,7 +110,9 @@ func (c Learned) learn(ctx context.Context, w *graph.Weights, cal *data.Set, s S
 	validation := graph.NewFunction(moving, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{judged(b)} })
 	problem := optim.Problem{
 		Rows: len(parts[0]),
-		Loss: graph.NewObjective(moving, func(b *graph.Builder) *gorgonia.Node { return b.Plus(loss(b), fitted.penalty(b)) }),
+		Loss: graph.NewObjective(moving, func(b *graph.Builder) *gorgonia.Node {
+			return b.Plus(loss(b), Penalty(b, "learned/table", 1/(2*float64(len(parts[0])))))
+		}),
 		Validation: func(g graph.Session) (float64, error) {
 			return g.Mean(validation, len(parts[1]), EvaluationBatch)
 		},
@@ -136,8 +138,10 @@ type learning struct {
 func (l *learning) nll() (func(*graph.Builder) *gorgonia.Node, error) {
 	aims, err := targetOf(l.rows, l.sizes.Classes, tensor.Float32)
 	features, base := NewFeatures(l.rows.Features), graph.Matrix(tensor.Float32, l.base)
+	spread := learnedSpread / math.Sqrt(float64(l.sizes.Slots))
 	return func(b *graph.Builder) *gorgonia.Node {
-		corrected := b.MatMul(l.shares(b, features.Take(b, "features")), l.table(b))
+		table := b.Apply(op.Scale(2, spread), b.Weight("learned/table")) // h
+		corrected := b.MatMul(l.shares(b, features.Take(b, "features")), table)
 		return meanNLL(b, b.LogSoftmax(b.Plus(b.Take("base", base), corrected)), aims)
 	}, err
 }
@@ -156,15 +160,4 @@ func (l *learning) shares(b *graph.Builder, z *gorgonia.Node) *gorgonia.Node {
 	cold := b.Apply(op.Exp(1), b.Apply(op.Scale(1, -1), b.Weight("learned/temperature"))) // 1/τ
 	e := b.Apply(op.Exp(2), b.LogSoftmax(b.Apply(op.TimesScalar(), near, cold)))
 	return b.Apply(op.Reshape(2, -1, s.Slots*s.Codewords), e)
-}
-
-// table describes h = σ u/√w.
-func (l *learning) table(b *graph.Builder) *gorgonia.Node {
-	return b.Apply(op.Scale(2, learnedSpread/math.Sqrt(float64(l.sizes.Slots))), b.Weight("learned/table"))
-}
-
-// penalty describes Σ u²/(2N).
-func (l *learning) penalty(b *graph.Builder) *gorgonia.Node {
-	u := b.Weight("learned/table")
-	return b.Apply(op.Scale(0, 1/(2*float64(l.rows.Len()))), b.Apply(op.Sum(2), b.Times(u, u)))
 }

@@ -224,8 +224,8 @@ const scaleDraws = 16
 
 // weigh finds the scale and the leverages by a stream of noise.
 func (e *estimate) weigh(ctx context.Context, by drawing, stream int) error {
-	if e.before != nil {
-		if err := e.before.weigh(quietly(ctx), by, stream); err != nil {
+	if e.before != nil { // without its progress
+		if err := e.before.weigh(optim.WithProgress(ctx, func([]string, float64, float64) {}), by, stream); err != nil {
 			return err
 		}
 	}
@@ -313,8 +313,3 @@ func (e scaled) Product(dst, v []float64) {
 
 // Precondition leaves r as it is.
 func (scaled) Precondition(dst, r []float64) { copy(dst, r) }
-
-// quietly is ctx without its progress.
-func quietly(ctx context.Context) context.Context {
-	return optim.WithProgress(ctx, func([]string, float64, float64) {})
-}

@@ -83,7 +83,8 @@ func (s *Stack) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	if cal.Len() <= fewRows {
 		folds = 5
 	}
-	c, err := compete(optim.Span(ctx, "", 0, judgedShare), s.Base, s.Candidates, judging{rows: s.Rows, folds: cmp.Or(s.Folds, folds), optim: s.Optim, spreads: s.Spreads}, cal, rng)
+	by := judging{rows: s.Rows, folds: cmp.Or(s.Folds, folds), optim: s.Optim, spreads: s.Spreads}
+	c, err := compete(optim.Span(ctx, "", 0, judgedShare), s.Base, s.Candidates, by, cal, rng)
 	if err != nil {
 		return err
 	}

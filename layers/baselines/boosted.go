@@ -45,9 +45,6 @@ var _ layers.Stateful = (*Boosted)(nil)
 // boostedPatience is how many trees without a lower held-out loss end the search.
 const boostedPatience = 15
 
-// boostedColumns are how many columns a tree looks at: of many a part says as much.
-func boostedColumns(m int) int { return max(min(m, 16), m/4) }
-
 // Fit learns from cal, which needs features. It is whole or not there: interrupted it keeps
 // nothing.
 func (m *Boosted) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
@@ -153,7 +150,8 @@ func (b *boosting) grow() *trees.Tree {
 	}
 	b.loss()
 	_, m := b.x.Dims()
-	t := trees.Grow(b.bins, b.columns.Perm(m)[:boostedColumns(m)], b.g, b.h, trees.Settings{Depth: b.Depth})
+	columns := b.columns.Perm(m)[:max(min(m, 16), m/4)] // of many a part says as much
+	t := trees.Grow(b.bins, columns, b.g, b.h, trees.Settings{Depth: b.Depth})
 	t.Values.Scale(b.Rate, t.Values)
 	b.trees = append(b.trees, t)
 	b.add(t)

@@ -69,7 +69,10 @@ func (m *Clustered) fitClusters(ctx context.Context, cal *data.Set, rng *rand.Ra
 	if err != nil {
 		return err
 	}
-	c := clustering{sizes, e, clustersOf(e.Apply(cal.Features), min(cmp.Or(m.Clusters, 8), cal.Len()), rng)}
+	z := e.Apply(cal.Features)
+	draw := func(most int) *mat.Dense { return data.RowsOf(z, rng.Perm(cal.Len())[:min(cal.Len(), most)]) }
+	centres := layers.KMeans{}.Place(draw, min(cmp.Or(m.Clusters, 8), cal.Len()), rng)
+	c := clustering{sizes, e, clustersAt(centres, gapOf(z, centres))}
 	strength, err := m.choose(optim.Span(ctx, "choose the strength", 0, 0.7), cal, c, strengths, rng)
 	if err != nil {
 		return err
@@ -145,14 +148,6 @@ type clusters struct {
 }
 
 func (c clusters) count() int { return len(c.bias) }
-
-// clustersOf places k centres among the rows of z (N×P).
-func clustersOf(z *mat.Dense, k int, rng *rand.Rand) clusters {
-	n, _ := z.Dims()
-	draw := func(most int) *mat.Dense { return data.RowsOf(z, rng.Perm(n)[:min(n, most)]) }
-	centres := layers.KMeans{}.Place(draw, k, rng)
-	return clustersAt(centres, gapOf(z, centres))
-}
 
 // gapOf is the mean over the rows of z of how much nearer the nearest centre is than the next.
 func gapOf(z, centres *mat.Dense) float64 {

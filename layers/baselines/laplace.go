@@ -157,21 +157,16 @@ func withOne(x *mat.Dense) *mat.Dense {
 	return out
 }
 
-// centred subtracts from each row of ℓ its mean.
-func centred(l *mat.Dense) *mat.Dense {
-	for _, row := range rowsOf(l) {
-		floats.AddConst(-floats.Sum(row)/float64(len(row)), row)
-	}
-	return l
-}
-
 // Predict divides each logit by what its variance calls for.
 func (m *Laplace) Predict(x *data.Set) (*data.Predictions, error) {
 	l, err := m.rows(x)
 	if err != nil {
 		return nil, err
 	}
-	f := centred(l)
+	f := l // less the mean of each row
+	for _, row := range rowsOf(f) {
+		floats.AddConst(-floats.Sum(row)/float64(len(row)), row)
+	}
 	scale := data.Standardizer{Mean: m.w.Float64s("norm/mean"), SD: m.w.Float64s("norm/sd")}
 	var turned, along, v mat.Dense
 	turned.Mul(withOne(scale.Apply(x.Features)), m.matrix("laplace/axes"))

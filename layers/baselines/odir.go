@@ -87,11 +87,12 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 	if err != nil {
 		return err
 	}
-	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: *white}, m.Lambda, m.Mu}, *white, cal, white.start(w), closedForm{"dirichlet", func(ctx context.Context, x []float64) (optim.Result, error) {
+	method := closedForm{"dirichlet", func(ctx context.Context, x []float64) (optim.Result, error) {
 		white.apply(l)
 		copy(x, near)
 		return newPenalized(*white, l, aimsOf(cal)).minimize(ctx, x, m.Lambda, m.Mu, m.Optim)
-	}})
+	}}
+	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: *white}, m.Lambda, m.Mu}, *white, cal, white.start(w), method)
 }
 
 // whiten is one whitening for all fits where there are too many classes for blocks: spiked

@@ -105,15 +105,6 @@ func bisectInverse(l *mat.Dense, aims *data.Set) float64 {
 	return (lo + hi) / 2
 }
 
-// softmaxTo sets p = softmax(βℓ).
-func softmaxTo(p, l []float64, beta float64) {
-	floats.ScaleTo(p, beta, l)
-	floats.AddConst(-floats.LogSumExp(p), p)
-	for k, v := range p {
-		p[k] = math.Exp(v)
-	}
-}
-
 // structuredMap has weights structured/weight (C×C, Δᵀ), structured/bias (C) and as
 // state u and N, structured/log_inverse_temperature (1) and structured/rows (1). Its
 // input is x.
@@ -161,9 +152,10 @@ func smooth(l *mat.Dense, w *graph.Weights) {
 	n := w.Float64s("structured/rows")[0]
 	eachRow(l.RawMatrix().Rows, func(i int) {
 		row := l.RawRowView(i)
-		softmaxTo(row, row, beta)
-		for k, p := range row {
-			row[k] = math.Log((1-1/(n+1))*p + 1/((n+1)*float64(len(row))))
+		floats.Scale(beta, row)
+		floats.AddConst(-floats.LogSumExp(row), row)
+		for k, v := range row {
+			row[k] = math.Log((1-1/(n+1))*math.Exp(v) + 1/((n+1)*float64(len(row))))
 		}
 	})
 }
