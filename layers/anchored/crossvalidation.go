@@ -16,6 +16,7 @@ import (
 	"calibra/optim"
 
 	"github.com/sourcegraph/conc"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -256,30 +257,15 @@ func (f *fold) judge(p *posterior, j *judgement) error {
 		return gorgonia.Nodes{p.m.LogProbs(b, f.held.Batch(b))}
 	})
 	return scores.Each(len(f.rows), layers.EvaluationBatch, func(lo int, out []gorgonia.Value) error {
-		logProbs, c := out[0].(*tensor.Dense).Float32s(), j.logProbs.Shape()[1]
-		doubled := make([]float64, c)
-		for i := range len(logProbs) / c {
-			of, row := logProbs[i*c:(i+1)*c], f.rows[lo+i]
-			copy(j.logProbs.Float32s()[row*c:], of)
-			for k, l := range of {
-				doubled[k] = float64(l)
-			}
-			j.losses[row], j.right[row] = f.aims.CrossEntropy(row, doubled), f.aims.Share(row, largest(of))
+		single, double, c := out[0].(*tensor.Dense).Float32s(), graph.Float64s(out[0]), j.logProbs.Shape()[1]
+		for i := range len(single) / c {
+			row, logProbs := f.rows[lo+i], double[i*c:(i+1)*c]
+			copy(j.logProbs.Float32s()[row*c:], single[i*c:(i+1)*c])
+			j.losses[row], j.right[row] = f.aims.CrossEntropy(row, logProbs), f.aims.Share(row, floats.MaxIdx(logProbs))
 			if l := j.losses[row]; l-l != 0 {
 				return fmt.Errorf("layers: the held-out loss of calibration row %d is not finite", row)
 			}
 		}
 		return nil
 	})
-}
-
-// largest is the place of the largest value, the first of those alike.
-func largest(x []float32) int {
-	at := 0
-	for i, v := range x {
-		if v > x[at] {
-			at = i
-		}
-	}
-	return at
 }

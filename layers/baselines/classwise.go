@@ -116,9 +116,7 @@ func (s steps) at(v float64) float64 {
 }
 
 // bin is the y of the first step whose x is not below v, or of the last.
-func (s steps) bin(v float64) float64 {
-	return s.y[min(sort.SearchFloat64s(s.x, v), len(s.y)-1)]
-}
+func (s steps) bin(v float64) float64 { return s.y[min(sort.SearchFloat64s(s.x, v), len(s.y)-1)] }
 
 // addSteps adds name/x and name/y (the points of all functions, one after another)
 // and name/counts (how many points each has).

@@ -32,9 +32,7 @@ func toEmbed(cal *data.Set) (layers.Sizes, *data.Embedding, error) {
 }
 
 // components is how many dimensions fitEmbedding has.
-func components(s layers.Sizes) int {
-	return min(50, s.Features, s.Rows())
-}
+func components(s layers.Sizes) int { return min(50, s.Features, s.Rows()) }
 
 // blankEmbedding has the shapes of fitEmbedding.
 func blankEmbedding(s layers.Sizes) *data.Embedding {

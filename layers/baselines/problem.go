@@ -54,8 +54,8 @@ func sizesOf(cal *data.Set, needs ...need) (layers.Sizes, error) {
 	if cal.Features != nil {
 		_, s.Features = cal.Features.Dims()
 	}
-	if err := checkLabels(cal.Labels, s.Classes); err != nil {
-		return s, err
+	if i := data.InvalidLabel(cal.Labels, s.Classes); i >= 0 {
+		return s, fmt.Errorf("baselines: row %d has label %d, which is none of %d classes", i, cal.Labels[i], s.Classes)
 	}
 	s.Counts = cal.Counts(s.Classes)
 	for _, met := range needs {
@@ -64,14 +64,6 @@ func sizesOf(cal *data.Set, needs ...need) (layers.Sizes, error) {
 		}
 	}
 	return s, nil
-}
-
-// checkLabels refuses labels outside 0…C−1.
-func checkLabels(labels []int, classes int) error {
-	if i := data.InvalidLabel(labels, classes); i >= 0 {
-		return fmt.Errorf("baselines: row %d has label %d, which is none of %d classes", i, labels[i], classes)
-	}
-	return nil
 }
 
 // logProbsOf is ℓ of each row of x (N×C), at least logFloor.

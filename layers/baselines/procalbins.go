@@ -48,17 +48,13 @@ func (IsotonicMap) name() string { return "isotonic" }
 // HistogramMap is the share of right rows in ten bins of equal size.
 type HistogramMap struct{}
 
-func (IsotonicMap) fit(confidence, right []float64) steps { return isotonic(confidence, right, nil) }
-func (IsotonicMap) value(s steps, confidence float64) float64 {
-	return s.at(confidence)
-}
+func (IsotonicMap) fit(confidence, right []float64) steps     { return isotonic(confidence, right, nil) }
+func (IsotonicMap) value(s steps, confidence float64) float64 { return s.at(confidence) }
 
 func (HistogramMap) fit(confidence, right []float64) steps {
 	return histogram(confidence, right, nil, 10)
 }
-func (HistogramMap) value(s steps, confidence float64) float64 {
-	return s.bin(confidence)
-}
+func (HistogramMap) value(s steps, confidence float64) float64 { return s.bin(confidence) }
 
 func (HistogramMap) name() string { return "histogram" }
 

@@ -242,9 +242,7 @@ func (f *structuredLoss) Product(dst, v []float64) {
 }
 
 // Precondition divides by the diagonal of ∇²f.
-func (f *structuredLoss) Precondition(dst, r []float64) {
-	floats.DivTo(dst, r, f.curvature)
-}
+func (f *structuredLoss) Precondition(dst, r []float64) { floats.DivTo(dst, r, f.curvature) }
 
 // Renew takes that diagonal at P as it is now.
 func (f *structuredLoss) Renew() error {
