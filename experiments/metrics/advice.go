@@ -41,9 +41,7 @@ func atLeast(low float64) string {
 }
 
 // Nats is a gain in four decimals, never −0.
-func Nats(x float64) string {
-	return strings.Replace(Fixed(x, 4), "-", "−", 1)
-}
+func Nats(x float64) string { return strings.Replace(Fixed(x, 4), "-", "−", 1) }
 
 // Wrong are the regions, classes, cells of confidence and groups that are called wrong.
 func (d *Diagnosis) Wrong() (wrong []Region) {

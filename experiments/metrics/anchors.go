@@ -2,13 +2,9 @@ package metrics
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // anchorRows are the rows at which the local metrics are measured, each against all rows: N·A
@@ -98,34 +94,4 @@ func (a *anchorRows) error(shares []float64) float64 {
 		}
 	}
 	return math.Sqrt((1-float64(a.count)/n)*variance) / float64(a.count)
-}
-
-// anchoredNoise fills in LCE and MLCE of redraws at the anchors, and the floor of local.
-func (b *binned) anchoredNoise(ctx context.Context, z *scaled, local *Local, redraws []Values, redrawn []ids, p *progress) error {
-	if len(redraws) == 0 {
-		return nil
-	}
-	local.Floor = mat.NewDense(b.anchors.count, b.classes, nil)
-	labels := append([]ids{idsOf(b.label, b.classes)}, redrawn...)
-	relabelled := b.newTally(len(redraws))
-	for _, n := range b.parts(z, b.firstOrder(), func(order []int) []int { return evenBlocks(len(order)) }) {
-		places := n.redrawPlaces(labels)
-		var tallies []*tally
-		err := n.each(ctx, p, func() []observer {
-			o := n.newRedrawer(places, labels)
-			tallies = append(tallies, o.tallied(local))
-			return []observer{o}
-		})
-		if err != nil {
-			return fmt.Errorf("metrics: measure the local uncertainty: %w", err)
-		}
-		for _, counts := range tallies {
-			relabelled.merge(counts)
-		}
-	}
-	for k := range redraws {
-		w := b.classWeights(variant{b.weights(), redrawn[k].all(b.rows)})
-		redraws[k][LCE], redraws[k][MLCE] = relabelled.values(k, w, b.settings.Protocol)
-	}
-	return nil
 }

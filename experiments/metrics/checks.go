@@ -57,7 +57,7 @@ func (b *binned) debiased(out *Checks) {
 	out.TopECEDebiased = counts.debiasedECE()
 }
 
-// binCounts are per bin Σ w, Σ w², and the sums of confidences and hits by weight.
+// binCounts are per bin Σ w, Σ w² (nil of curves pooled), and the sums of confidences and hits by weight.
 type binCounts struct{ size, squares, confidence, hits []float64 }
 
 func newBinCounts(bins int) binCounts {
@@ -116,7 +116,7 @@ func (b *binned) skce(ctx context.Context, redrawn []ids, p *progress, out *Chec
 	if b.rows < 2 {
 		return nil
 	}
-	n := newNeighbours(b.sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.rows), oneBin)
+	n := newNeighbours(b.sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.firstOrder()), oneBin)
 	n.receivers = b.receivers()
 	labels := append([]ids{idsOf(b.label, b.classes)}, redrawn...)
 	places := n.redrawPlaces(labels)

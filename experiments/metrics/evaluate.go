@@ -146,12 +146,7 @@ func (b *binned) uncertain(ctx context.Context, z *scaled, u Uncertainty, p *pro
 		return nil, nil, err
 	}
 	if z != nil {
-		var without []Values
-		if b.anchors != nil {
-			err = b.anchoredNoise(ctx, z, r.Local, x.redraws, x.redrawn, p)
-		} else {
-			without, err = b.localUncertainty(ctx, z, r.Local, x, p, rng)
-		}
+		without, err := b.localUncertainty(ctx, z, r.Local, x, p, rng)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -246,7 +241,7 @@ func inParallel(ctx context.Context, times int, measure func(k int) Values) ([]V
 func inParallelWith(ctx context.Context, times int, newWorker func() func(k int)) error {
 	var next atomic.Int64
 	var wait conc.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range min(runtime.GOMAXPROCS(0), times) {
 		work := newWorker()
 		wait.Go(func() {
 			for k := int(next.Add(1)) - 1; k < times && ctx.Err() == nil; k = int(next.Add(1)) - 1 {
@@ -259,18 +254,24 @@ func inParallelWith(ctx context.Context, times int, newWorker func() func(k int)
 }
 
 // localUncertainty fills in the local metrics of x and the floor of local, and gives the metrics
-// without each part of the rows, all in one pass over the kernel.
+// without each part of the rows, all in one pass over the kernel. At anchors no rows are resampled.
 func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, x *resamples, p *progress, rng *rand.Rand) (without []Values, err error) {
 	replicates, redraws := x.replicates, x.redraws
-	groups := newGrouped(b.rows, b.classes, len(replicates), rng)
+	groups, order, blocks := &grouped{}, b.firstOrder(), evenBlocks
+	if b.anchors == nil {
+		groups = newGrouped(b.rows, b.classes, len(replicates), rng)
+		order, blocks = groups.order, groups.blocks
+	} else if replicates = nil; len(redraws) == 0 {
+		return nil, nil
+	}
 	if len(redraws) > 0 {
-		local.Floor = mat.NewDense(b.rows, b.classes, nil)
+		local.Floor = mat.NewDense(b.receivers(), b.classes, nil)
 	}
 	pass := &localPass{
 		binned: b, local: local, groups: groups, labels: append([]ids{idsOf(b.label, b.classes)}, x.redrawn...), draws: len(replicates) > 0,
 		resampled: b.newTally(len(replicates) + groups.parts), relabelled: b.newTally(len(redraws)),
 	}
-	for _, n := range b.parts(z, groups.order, groups.blocks) {
+	for _, n := range b.parts(z, order, blocks) {
 		if err := pass.count(ctx, n, p); err != nil {
 			return nil, fmt.Errorf("metrics: measure the local uncertainty: %w", err)
 		}
@@ -278,18 +279,15 @@ func (b *binned) localUncertainty(ctx context.Context, z *scaled, local *Local, 
 	measure := func(v *Values, from *tally, k int, x variant) {
 		v[LCE], v[MLCE] = from.values(k, b.classWeights(x), b.settings.Protocol)
 	}
-	for k := range replicates {
-		measure(&replicates[k], pass.resampled, k, variant{b.times(groups.weights(k)), b.label})
-	}
-	without = make([]Values, groups.parts)
-	for part := range without {
-		k := len(replicates) + part
-		measure(&without[part], pass.resampled, k, variant{b.times(groups.weights(k)), b.label})
+	resampled := append(slices.Clone(replicates), make([]Values, groups.parts)...)
+	for k := range resampled {
+		measure(&resampled[k], pass.resampled, k, variant{b.times(groups.weights(k)), b.label})
 	}
 	for k := range redraws {
 		measure(&redraws[k], pass.relabelled, k, variant{b.weights(), x.redrawn[k].all(b.rows)})
 	}
-	return without, nil
+	copy(replicates, resampled)
+	return resampled[len(replicates):], nil
 }
 
 // localPass is what a pass over the kernel counts for resampled rows and for redrawn labels.
@@ -305,7 +303,7 @@ type localPass struct {
 // count goes through a part of the rows, elsewhere as far as that is done there.
 func (u *localPass) count(ctx context.Context, n *neighbours, p *progress) (err error) {
 	counted, drawn := len(u.labels) == 1, !u.draws
-	if !counted && u.settings.Strata == nil { // which need the floor of each row
+	if !counted && u.anchors == nil && u.settings.Strata == nil { // which need the floor of each row
 		if counted, err = n.redrawnElsewhere(ctx, u.settings.Executor, u.labels, u.relabelled); counted {
 			u.local.Floor = nil
 		}

@@ -3,7 +3,6 @@ package metrics
 import (
 	"cmp"
 	"context"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -96,29 +95,14 @@ func (x *exam) judge(ctx context.Context, rng *rand.Rand) (err error) {
 	return err
 }
 
-// largestOf is the largest |T| of a set of rows.
-func (x *exam) largestOf(g *tested) (most float64) {
-	for c := g.from; c <= x.classes; c++ {
-		most = max(most, math.Abs(g.statistic(c)))
-	}
-	return most
-}
-
-// largestGap is the largest |gap| of a set of rows.
-func (x *exam) largestGap(g *tested) (most float64) {
-	for c := g.from; c <= x.classes; c++ {
-		most = max(most, math.Abs(g.gap(c)))
-	}
-	return most
-}
-
 // alikeGap is what the gap outside all wrong regions is at least, as a share of theirs, where the error is everywhere.
 const alikeGap = 1. / 3
 
-// apartFrom keeps those regions, the one of largest statistic first, that are wrong and stay wrong without the rows of
+// apartFrom keeps those regions, the one of largest |T| under s first, that are wrong and stay wrong without the rows of
 // those before: each must tell something that the others do not. What stays is less than was tested, so
 // the chance of a false alarm is no larger.
-func (x *exam) apartFrom(regions []place, statistic func(rows []int) float64, critical float64) (kept []place) {
+func (x *exam) apartFrom(regions []place, s *sample, critical float64) (kept []place) {
+	statistic := func(rows []int) float64 { g := s.count(rows, 0); return g.largest(g.statistic) }
 	at := make([]float64, len(x.sets))
 	for _, r := range regions {
 		at[r.set] = statistic(x.sets[r.set].rows)
@@ -139,26 +123,25 @@ func (x *exam) apartFrom(regions []place, statistic func(rows []int) float64, cr
 // explain chooses what error there is and which sets are its regions.
 func (x *exam) explain() (Kind, []place) {
 	critical := x.critical()
-	raw := func(rows []int) float64 { g := x.count(rows, 0); return x.largestOf(&g) }
-	wrong := x.apartFrom(x.raw, raw, critical)
+	wrong := x.apartFrom(x.raw, x.sample, critical)
 	var rest []int // outside all of them
 	for i := range x.rows {
 		if !slices.ContainsFunc(wrong, func(r place) bool { return r.in[i] }) {
 			rest = append(rest, i)
 		}
 	}
-	everywhere := x.largestOf(&x.sets[len(x.sets)-1]) > critical || slices.ContainsFunc(x.tenths, func(k int) bool { return x.largestOf(&x.sets[k]) > critical })
+	tooLarge := func(k int) bool { return x.sets[k].largest(x.sets[k].statistic) > critical }
+	everywhere := tooLarge(len(x.sets)-1) || slices.ContainsFunc(x.tenths, tooLarge)
 	if len(wrong) > 0 {
 		g, most := x.count(rest, 0), 0.
 		for _, r := range wrong {
-			most = max(most, x.largestGap(&x.sets[r.set]))
+			most = max(most, x.sets[r.set].largest(x.sets[r.set].gap))
 		}
-		// of few rows no test would tell
-		few := len(rest) < x.Search.Rows
-		everywhere = few || x.largestGap(&g) > alikeGap*most && (x.largestOf(&g) > critical || 2*len(rest) < x.rows)
+		few := len(rest) < x.Search.Rows // no test would tell
+		everywhere = few || g.largest(g.gap) > alikeGap*most && (g.largest(g.statistic) > critical || 2*len(rest) < x.rows)
 	}
 	if x.corrected != nil && (everywhere || 2*len(rest) < x.rows) {
-		left := x.apartFrom(x.left, x.remaining, distuv.UnitNormal.Quantile(1-x.Level/float64(2*(x.classes+1)*max(1, len(x.left)))))
+		left := x.apartFrom(x.left, x.corrected, distuv.UnitNormal.Quantile(1-x.Level/float64(2*(x.classes+1)*max(1, len(x.left)))))
 		switch {
 		case len(left) == 0:
 			return GlobalError, x.raw
@@ -173,15 +156,6 @@ func (x *exam) explain() (Kind, []place) {
 		return GlobalError, x.raw
 	}
 	return NoError, x.raw
-}
-
-// remaining is the largest |T| of rows after the global correction.
-func (x *exam) remaining(rows []int) (most float64) {
-	g := x.corrected.count(rows, 0)
-	for c := range x.classes + 1 {
-		most = max(most, math.Abs(g.statistic(c)))
-	}
-	return most
 }
 
 // diagnosis puts the tests together.

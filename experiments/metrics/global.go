@@ -36,9 +36,7 @@ func bin(s *sample, settings Settings) *binned {
 // Σ_i w_i (conf_i − hit_i).
 type gaps struct{ weight, residual []float64 }
 
-func newGaps(bins int) gaps {
-	return gaps{make([]float64, bins), make([]float64, bins)}
-}
+func newGaps(bins int) gaps { return gaps{make([]float64, bins), make([]float64, bins)} }
 
 func (g gaps) add(bin int, weight, residual float64) {
 	g.weight[bin] += weight

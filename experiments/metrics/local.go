@@ -54,7 +54,7 @@ func (b *binned) local(ctx context.Context, z *scaled, p *progress) (*Local, err
 	}
 	out.Residual, out.ESS = mat.NewDense(b.receivers(), b.classes, nil), mat.NewDense(b.receivers(), b.classes, nil)
 	writers := func() []observer { return []observer{writer{out}} }
-	for _, n := range b.parts(z, b.firstOrder(), func(order []int) []int { return evenBlocks(len(order)) }) {
+	for _, n := range b.parts(z, b.firstOrder(), evenBlocks) {
 		var done bool
 		var err error
 		if b.anchors == nil {

@@ -3,12 +3,9 @@ package metrics
 import (
 	"context"
 	"runtime"
-	"sync/atomic"
 
 	"calibra/experiments/metrics/internal/tile"
 	"calibra/graph/simd"
-
-	"github.com/sourcegraph/conc"
 )
 
 // mostSums bounds the sums that are kept of all rows while pairs meet once, in bytes.
@@ -55,10 +52,9 @@ func (n *neighbours) eachPair(ctx context.Context, progress *progress, out obser
 	}
 	for a := 0; a < n.rows; a += m.panel {
 		for b := a; b-m.panel < n.rows; b += m.panel {
-			if ctx.Err() != nil {
-				return ctx.Err()
+			if err := m.round(ctx, stripes, a, b); err != nil {
+				return err
 			}
-			m.round(stripes, a, b)
 			m.turn = 1 - m.turn
 		}
 		progress.add(min(m.panel, n.rows-a))
@@ -68,7 +64,7 @@ func (n *neighbours) eachPair(ctx context.Context, progress *progress, out obser
 
 // round lets the stripes of panel a meet panel b, and those of the panel before b take what
 // the last round mirrored; b may lie behind the last panel, and a is met by itself first.
-func (m *pairing) round(stripes []*stripe, a, b int) {
+func (m *pairing) round(ctx context.Context, stripes []*stripe, a, b int) error {
 	var tasks []func(t *stripe)
 	if b < m.rows {
 		for first := a; first < min(a+m.panel, m.rows); first += lanes {
@@ -85,16 +81,11 @@ func (m *pairing) round(stripes []*stripe, a, b int) {
 			tasks = append(tasks, func(t *stripe) { m.finish(t, first) })
 		}
 	}
-	var next atomic.Int64
-	var wait conc.WaitGroup
-	for _, t := range stripes {
-		wait.Go(func() {
-			for k := int(next.Add(1)) - 1; k < len(tasks); k = int(next.Add(1)) - 1 {
-				tasks[k](t)
-			}
-		})
-	}
-	wait.Wait()
+	return inParallelWith(ctx, len(tasks), func() func(int) {
+		t := stripes[0]
+		stripes = stripes[1:]
+		return func(k int) { tasks[k](t) }
+	})
 }
 
 // moveTo moves t to the stripe at first, with its sums.

@@ -27,7 +27,7 @@ func TestPairsMeetOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := b.parts(z, b.firstOrder(), func(order []int) []int { return evenBlocks(len(order)) })[0]
+		n := b.parts(z, b.firstOrder(), evenBlocks)[0]
 		local := func() *Local { return &Local{Residual: mat.NewDense(rows, 4, nil), ESS: mat.NewDense(rows, 4, nil)} }
 		want := local()
 		if err := n.each(t.Context(), &progress{}, func() []observer { return []observer{writer{want}} }); err != nil {

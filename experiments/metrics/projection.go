@@ -210,11 +210,11 @@ func (a *atlas) axis(name string, w []float64) string {
 // place is rows with their reliability.
 func (a *atlas) place(rows []int) Place {
 	p := Place{Rows: rows, Near: a.prototype(rows)}
-	bins := newReliabilityBins(mapBins)
+	bins := newBinCounts(mapBins)
 	for _, i := range rows {
 		confidence := a.confidence(i)
 		p.Gap += a.miss(i, a.classes) / float64(len(rows))
-		bins.add(uint16(min(mapBins-1, int(confidence*mapBins))), 1, confidence, a.top[i] == a.label[i])
+		bins.add(min(mapBins-1, int(confidence*mapBins)), 1, confidence, a.top[i] == a.label[i])
 	}
 	p.Top = bins.curve()
 	return p

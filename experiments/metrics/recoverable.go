@@ -1,16 +1,16 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
+	"slices"
 
 	"calibra/graph/simd"
 
-	"github.com/sourcegraph/conc"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -123,23 +123,16 @@ func (s *sample) recover(ctx context.Context, features mat.Matrix, r Recovery, r
 	seed := rng.Uint64()
 	g0, g1 := mat.NewDense(s.rows, s.classes, nil), mat.NewDense(s.rows, s.classes, nil)
 	errs := make([]error, r.Folds)
-	var wait conc.WaitGroup
-	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
 	p := &progress{total: r.Folds, report: r.Progress}
-	for k := range r.Folds {
-		wait.Go(func() {
-			busy <- struct{}{}
-			defer func() { <-busy }()
+	err := inParallelWith(ctx, r.Folds, func() func(int) {
+		return func(k int) {
 			defer simd.Abreast()()
 			errs[k] = s.crossFit(ctx, l, features, r, fold, k, g0, g1, rand.New(rand.NewPCG(seed, uint64(k))))
 			p.add(1)
-		})
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("metrics: recoverable loss: %w", err)
 		}
+	})
+	if err = cmp.Or(slices.Concat(errs, []error{err})...); err != nil {
+		return nil, fmt.Errorf("metrics: recoverable loss: %w", err)
 	}
 	out := &Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}, global: g0}
 	nll := [3][]float64{}

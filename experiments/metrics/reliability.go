@@ -29,12 +29,13 @@ func Reliability(logProbs *mat.Dense, labels []int, s Settings) (top, classes *C
 // several seeds. Confidence and Frequency are means over all their predictions, Count is
 // the mean count: more models are no more rows, so the intervals stay those of one.
 func PoolCurves(curves []*Curve) *Curve {
-	bins := newReliabilityBins(len(curves[0].Count))
+	bins := newBinCounts(len(curves[0].Count))
+	bins.squares = nil // the rows of one
 	for _, c := range curves {
 		for k, n := range c.Count {
 			if n > 0 {
 				w := float64(n) / float64(len(curves))
-				bins.weight[k] += w
+				bins.size[k] += w
 				bins.confidence[k] += w * c.Confidence[k]
 				bins.hits[k] += w * c.Frequency[k]
 			}
@@ -54,58 +55,34 @@ func Wilson(hits, n float64) Interval {
 	return Interval{max(0, middle-half), min(1, middle+half)}
 }
 
-// reliabilityBins are per bin the weight of its predictions, of their hits, and the
-// sum of their confidences.
-type reliabilityBins struct {
-	weight, hits, confidence []float64
-	squares                  []float64 // of the weights, where rows count differently; else nil
-}
-
-func newReliabilityBins(bins int) reliabilityBins {
-	return reliabilityBins{weight: make([]float64, bins), hits: make([]float64, bins), confidence: make([]float64, bins)}
-}
-
-func (r reliabilityBins) add(bin uint16, weight, confidence float64, hit bool) {
-	r.weight[bin] += weight
-	if r.squares != nil {
-		r.squares[bin] += weight * weight
-	}
-	r.confidence[bin] += weight * confidence
-	if hit {
-		r.hits[bin] += weight
-	}
-}
-
-type hits struct{ top, classes reliabilityBins }
+type hits struct{ top, classes binCounts }
 
 func (b *binned) hits(weight []float64) hits {
-	h := hits{newReliabilityBins(b.settings.Bins), newReliabilityBins(b.settings.Bins)}
-	if b.weight != nil {
-		h.top.squares, h.classes.squares = make([]float64, b.settings.Bins), make([]float64, b.settings.Bins)
-	}
+	h := hits{newBinCounts(b.settings.Bins), newBinCounts(b.settings.Bins)}
 	for i, w := range weight {
-		h.top.add(b.topLabel[i], w, b.confidence(i), b.top[i] == b.label[i])
+		h.top.add(int(b.topLabel[i]), w, b.confidence(i), b.top[i] == b.label[i])
 		for c := range b.classes {
 			at := i*b.classes + c
-			h.classes.add(b.class[at], w, b.prob[at], c == int(b.label[i]))
+			h.classes.add(int(b.class[at]), w, b.prob[at], c == int(b.label[i]))
 		}
 	}
 	return h
 }
 
-func (r reliabilityBins) curve() *Curve {
-	bins := len(r.weight)
+// curve is that of the bins; of n rows that count differently the effective number, n²/Σ w², decides the interval.
+func (f binCounts) curve() *Curve {
+	bins := len(f.size)
 	c := &Curve{make([]float64, bins), make([]float64, bins), make([]float64, bins), make([]float64, bins), make([]int, bins)}
 	var below float64
-	for k, n := range r.weight {
+	for k, n := range f.size {
 		c.Count[k] = int(math.Round(below+n) - math.Round(below)) // parts of rows too add up to the rows
 		below += n
-		c.Confidence[k], c.Frequency[k] = r.confidence[k]/n, r.hits[k]/n
+		c.Confidence[k], c.Frequency[k] = f.confidence[k]/n, f.hits[k]/n
 		c.Low[k], c.High[k] = math.NaN(), math.NaN()
 		if n > 0 {
-			hits := r.hits[k]
-			if r.squares != nil {
-				hits, n = hits*n/r.squares[k], n*n/r.squares[k]
+			hits := f.hits[k]
+			if f.squares != nil {
+				hits, n = hits*n/f.squares[k], n*n/f.squares[k]
 			}
 			i := Wilson(hits, n)
 			c.Low[k], c.High[k] = i.Low, i.High

@@ -173,8 +173,8 @@ func (f *finder) shift(piece []condition, times float64, gap []float64) {
 func (f *finder) next(must bool) [][]condition {
 	all := firstToLast(len(f.on))
 	// what differs most from the rest is cut off first; where nothing does, the error is alike
-	first, class, t := f.wrongest()
-	if sharp, of, contrast := f.sharpest(all, firstToLast(f.classes)...); contrast >= searchStatistic {
+	first, class, t := f.best(all, firstToLast(f.classes), func(kept, _ side) float64 { return kept.statistic() })
+	if sharp, of, contrast := f.best(all, firstToLast(f.classes), contrast); contrast >= searchStatistic {
 		first, class, t = sharp, of, contrast
 	}
 	if class < 0 || !must && t < searchStatistic {
@@ -183,7 +183,7 @@ func (f *finder) next(must bool) [][]condition {
 	piece := []condition{first}
 	rows := f.within(all, piece...)
 	for len(piece) < searchConditions {
-		next, _, contrast := f.sharpest(rows, class)
+		next, _, contrast := f.best(rows, []int{class}, contrast)
 		if contrast < searchStatistic*f.weight(class) {
 			break
 		}
@@ -297,37 +297,41 @@ func (f *finder) binned(rows []int, coordinate, class int) (bins [searchCuts]sid
 	return bins, all
 }
 
-// sides calls do with the two sides of every cut of rows by a class.
-func (f *finder) sides(rows []int, class int, do func(k condition, kept, other side)) {
-	for j := range f.cuts {
-		bins, all := f.binned(rows, j, class)
-		var below side
-		for cut := range f.cuts[j] {
-			below.add(bins[cut])
-			above := all.less(below)
-			if below.rows >= float64(f.least) {
-				do(condition{j, cut, false}, below, above)
+// best is the cut of rows, with its side, of largest score in any of the classes, weighed; class −1 for none. A score looks
+// at the sums of the side kept and of the other one.
+func (f *finder) best(rows, classes []int, score func(kept, other side) float64) (best condition, class int, most float64) {
+	class = -1
+	for _, c := range classes {
+		for j := range f.cuts {
+			try := func(k condition, kept, other side) {
+				if kept.rows < float64(f.least) {
+					return
+				}
+				if s := f.trust[j] * f.weight(c) * score(kept, other); s > most {
+					best, class, most = k, c, s
+				}
 			}
-			// what lies outside a ball is no neighbourhood
-			if !f.ball[j] && above.rows >= float64(f.least) {
-				do(condition{j, cut, true}, above, below)
+			bins, all := f.binned(rows, j, c)
+			var below side
+			for cut := range f.cuts[j] {
+				below.add(bins[cut])
+				above := all.less(below)
+				try(condition{j, cut, false}, below, above)
+				if !f.ball[j] { // what lies outside a ball is no neighbourhood
+					try(condition{j, cut, true}, above, below)
+				}
 			}
 		}
 	}
+	return best, class, most
 }
 
-// wrongest is the side of a cut of all rows that has the largest |T| of any class; −1 for none.
-func (f *finder) wrongest() (best condition, class int, t float64) {
-	rows := firstToLast(len(f.on))
-	class = -1
-	for c := range f.classes {
-		f.sides(rows, c, func(k condition, kept, _ side) {
-			if s := f.trust[k.coordinate] * f.weight(c) * kept.statistic(); s > t {
-				best, class, t = k, c, s
-			}
-		})
+// contrast is by how many standard deviations the gap of a side differs from that of the other, which is no larger.
+func contrast(kept, other side) float64 {
+	if other.rows == 0 || math.Abs(kept.gap()) < math.Abs(other.gap()) {
+		return 0
 	}
-	return best, class, t
+	return math.Abs(kept.gap()-other.gap()) / math.Hypot(kept.deviation(), other.deviation())
 }
 
 // weight is what a class counts beside the top class.
@@ -336,23 +340,6 @@ func (f *finder) weight(class int) float64 {
 		return 1
 	}
 	return onlyClass
-}
-
-// sharpest is the cut of rows whose sides differ most in the gap of one of the classes, weighed, and by how many standard
-// deviations; the side of the larger gap.
-func (f *finder) sharpest(rows []int, classes ...int) (best condition, class int, contrast float64) {
-	for _, c := range classes {
-		f.sides(rows, c, func(k condition, kept, other side) {
-			if other.rows == 0 || math.Abs(kept.gap()) < math.Abs(other.gap()) {
-				return
-			}
-			s := f.trust[k.coordinate] * f.weight(c) * math.Abs(kept.gap()-other.gap()) / math.Hypot(kept.deviation(), other.deviation())
-			if s > contrast {
-				best, class, contrast = k, c, s
-			}
-		})
-	}
-	return best, class, contrast
 }
 
 // pieces are those found on some rows, each as the rows of all that meet its conditions (N).

@@ -36,6 +36,14 @@ func (g *tested) deviation(c int) float64 { return math.Sqrt(max(g.spread[c], g.
 // gap is confidence less frequency.
 func (g *tested) gap(c int) float64 { return (g.predicted[c] - g.hits[c]) / float64(len(g.rows)) }
 
+// largest is the largest |of| of the classes that the set is tested for.
+func (g *tested) largest(of func(c int) float64) (most float64) {
+	for c := g.from; c < len(g.predicted); c++ {
+		most = max(most, math.Abs(of(c)))
+	}
+	return most
+}
+
 // probability is p_ic, that of the top class for c = C.
 func (s *sample) probability(i, c int) float64 {
 	if c == s.classes {

@@ -2,13 +2,9 @@ package metrics
 
 import (
 	"context"
-	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"calibra/experiments/metrics/internal/tile"
-
-	"github.com/sourcegraph/conc"
 )
 
 // lanes is the number of rows of a stripe.
@@ -183,23 +179,13 @@ func (t *stripe) collect() {
 // each takes all stripes through all blocks, each goroutine with observers of its
 // own, which newObservers makes and which see disjoint rows.
 func (n *neighbours) each(ctx context.Context, progress *progress, newObservers func() []observer) error {
-	var next atomic.Int64
-	var wait conc.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n.receivers+lanes-1)/lanes) {
+	return inParallelWith(ctx, (n.receivers+lanes-1)/lanes, func() func(int) {
 		t := n.newStripe(newObservers())
-		wait.Go(func() {
-			for {
-				first := int(next.Add(lanes)) - lanes
-				if first >= n.receivers || ctx.Err() != nil {
-					return
-				}
-				t.run(first)
-				progress.add(t.count)
-			}
-		})
-	}
-	wait.Wait()
-	return ctx.Err()
+		return func(k int) {
+			t.run(k * lanes)
+			progress.add(t.count)
+		}
+	})
 }
 
 // progress counts the rows that have met all others.
@@ -218,10 +204,10 @@ func (p *progress) add(rows int) {
 	}
 }
 
-// evenBlocks are blocks of at most blockRows of n rows.
-func evenBlocks(n int) (blocks []int) {
-	for j := 0; j < n; j += blockRows {
+// evenBlocks are blocks of at most blockRows of the rows.
+func evenBlocks(order []int) (blocks []int) {
+	for j := 0; j < len(order); j += blockRows {
 		blocks = append(blocks, j)
 	}
-	return append(blocks, n)
+	return append(blocks, len(order))
 }

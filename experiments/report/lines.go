@@ -160,9 +160,7 @@ func (panel LinePanel) axes(p *chart, reach *reach) {
 // reach is how far what is drawn reaches, on the axes' scales.
 type reach struct{ left, right, bottom, top float64 }
 
-func newReach() *reach {
-	return &reach{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
-}
+func newReach() *reach { return &reach{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)} }
 
 func (r *reach) add(x float64, ys ...float64) {
 	r.left, r.right = min(r.left, x), max(r.right, x)
