@@ -3,7 +3,6 @@ package results
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"calibra/experiments/metrics"
@@ -25,8 +24,8 @@ func pairs(dir string, a arguments) (string, error) {
 	}
 	lines = where(lines, a["where"])
 	without := strings.Split(a["without"], ",")
-	t := &report.Table{Labels: []string{"first against second, by NLL"}, Blocks: make([]report.Block, 1), Values: []report.Head{
-		{Text: "better on"}, {Text: "worse on"}, {Text: "not told apart on"}, {Text: "p over the sources"}}}
+	t := &report.Table{Labels: []string{"first against second, by NLL"},
+		Values: report.Heads("better on", "worse on", "not told apart on", "p over the sources")}
 	type pair struct{ method, tuned, against, codes string }
 	var order []pair
 	of := map[pair][]record{}
@@ -54,11 +53,8 @@ func pairs(dir string, a arguments) (string, error) {
 		case p.tuned == "false" && slices.Contains(order, chosen):
 			name = study.MethodTitle(p.method) + " as it is against " + study.MethodTitle(p.against)
 		}
-		row := report.Row{Labels: []string{name}}
-		for _, text := range []string{strconv.Itoa(v.better), strconv.Itoa(v.worse), strconv.Itoa(len(of[p]) - v.better - v.worse), fmt.Sprintf("%.2g", v.p)} {
-			row.Cells = append(row.Cells, report.Cell{Text: text})
-		}
-		t.Blocks[0].Rows = append(t.Blocks[0].Rows, row)
+		cells := report.Texts(v.better, v.worse, len(of[p])-v.better-v.worse, fmt.Sprintf("%.2g", v.p))
+		t.Add("", report.Row{Labels: []string{name}, Cells: cells})
 	}
 	return t.Markdown(), nil
 }

@@ -40,7 +40,7 @@ func speed(dir string, a arguments) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%s does not say of how many rows its sets are", a["file"])
 	}
-	t := &report.Table{Labels: []string{"workload"}, Values: report.Heads("Calibra"), Blocks: make([]report.Block, 1)}
+	t := &report.Table{Labels: []string{"workload"}, Values: report.Heads("Calibra")}
 	of := map[string][]map[string]any{} // runs of each peer
 	for _, peer := range peers {
 		of[peer.key] = slices.DeleteFunc(slices.Clone(theirs), func(run map[string]any) bool { return run["peer"] != peer.key })
@@ -58,7 +58,7 @@ func speed(dir string, a arguments) (string, error) {
 			return "", err
 		}
 		runs = min(runs, n)
-		t.Blocks[0].Rows = append(t.Blocks[0].Rows, row)
+		t.Add("", row)
 	}
 	return fmt.Sprintf("Calibra's %v kernels and its peers on the same CPU, %.0f threads each, the median of at least %d runs by turns:\n\n", ours[0]["vector_units"], ours[0]["threads"], runs) + t.Markdown(), nil
 }

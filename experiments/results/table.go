@@ -119,56 +119,70 @@ func tableOf(dir string, a arguments) (string, error) {
 		return "", err
 	}
 	lines = where(lines, a["where"])
-	rows := newAxis(a["rows"], lines)
-	heads, at := columnsOf(a, lines)
-	t := &report.Table{Labels: []string{a["head"]}, Blocks: make([]report.Block, 1)}
-	for _, h := range heads {
-		t.Values = append(t.Values, report.Head{Text: h})
+	rows, columns := newAxis(a["rows"], lines), columnsOf(a, lines)
+	t := &report.Table{Labels: []string{a["head"]}}
+	for _, c := range columns {
+		t.Values = append(t.Values, report.Head{Text: c.head})
 	}
-	var grid [][]metrics.Spread
-	for _, name := range rows.values {
-		own := slices.DeleteFunc(slices.Clone(lines), func(r record) bool { return r[rows.column] != name })
+	grid := make([][]metrics.Spread, len(rows.values))
+	for i, name := range rows.values {
+		own := having(lines, rows.column, name)
 		if len(own) == 0 {
 			return "", fmt.Errorf("%s has no line whose %s is %q", a["file"], rows.column, name)
 		}
-		spreads := make([]metrics.Spread, len(heads))
-		for j := range heads {
-			if spreads[j], err = at(own, j).spread(); err != nil {
+		for _, c := range columns {
+			spread, err := c.of(own).spread()
+			if err != nil {
 				return "", fmt.Errorf("%s: %w", a["file"], err)
 			}
+			grid[i] = append(grid[i], spread)
 		}
-		grid = append(grid, spreads)
-		t.Blocks[0].Rows = append(t.Blocks[0].Rows, report.Row{Labels: []string{title(rows.column, name)}})
 	}
-	style := newStyle(a, heads)
-	for i, row := range grid {
-		for j := range row {
-			text := style.text(row[j], j)
-			if style.best(grid, i, j) {
+	for i, name := range rows.values {
+		row := report.Row{Labels: []string{title(rows.column, name)}}
+		for j, c := range columns {
+			text := a.text(grid[i][j], c.metric)
+			if a.best(columns, grid, i, j) {
 				text = "**" + text + "**"
 			}
-			t.Blocks[0].Rows[i].Cells = append(t.Blocks[0].Rows[i].Cells, report.Cell{Text: text})
+			row.Cells = append(row.Cells, report.Cell{Text: text})
 		}
+		t.Add("", row)
 	}
 	return t.Markdown(), nil
 }
 
-// columnsOf are the heads of a table and what stands in column j of a row of these lines.
-func columnsOf(a arguments, lines []record) (heads []string, at func(row []record, j int) cell) {
+// column is a column of a table.
+type column struct {
+	head   string
+	of     func(row []record) cell // what stands in it, in a row of these lines
+	metric metrics.Metric          // that it shows; metrics.Metrics for other numbers
+	noise  bool                    // a floor, of which none is the best
+}
+
+func columnsOf(a arguments, lines []record) (columns []column) {
 	if a["columns"] == "" {
-		values := strings.Split(a["values"], ",")
-		for _, v := range values {
-			heads = append(heads, valueTitle(v))
+		for _, v := range strings.Split(a["values"], ",") {
+			of := func(row []record) cell { return cell{row, v} }
+			columns = append(columns, column{valueTitle(v), of, metricOf(v), strings.HasSuffix(v, "_noise")})
 		}
-		return heads, func(row []record, j int) cell { return cell{row, values[j]} }
+		return columns
 	}
-	columns := newAxis(a["columns"], lines)
-	for _, v := range columns.values {
-		heads = append(heads, title(columns.column, v))
+	shown := newAxis(a["columns"], lines)
+	for _, v := range shown.values {
+		c := column{head: title(shown.column, v), metric: metricOf(a["value"])}
+		if a["value"] == "value" {
+			c.metric = metricOf(v)
+		}
+		c.of = func(row []record) cell { return cell{having(row, shown.column, v), a["value"]} }
+		columns = append(columns, c)
 	}
-	return heads, func(row []record, j int) cell {
-		return cell{slices.DeleteFunc(slices.Clone(row), func(r record) bool { return r[columns.column] != columns.values[j] }), a["value"]}
-	}
+	return columns
+}
+
+// having are the lines that have a value in a column.
+func having(lines []record, column, value string) []record {
+	return slices.DeleteFunc(slices.Clone(lines), func(r record) bool { return r[column] != value })
 }
 
 // where are the lines that have one of the values of every column that is named.
@@ -206,70 +220,44 @@ func (c cell) spread() (metrics.Spread, error) {
 	return metrics.NewSpread(values), nil
 }
 
-// style is how a table writes its values.
-type style struct {
-	arguments
-	metrics []metrics.Metric // of each column; metrics.Metrics for other numbers
-}
-
-func newStyle(a arguments, heads []string) style {
-	s := style{arguments: a}
-	for j := range heads {
-		name := a["value"]
-		switch {
-		case a["columns"] == "":
-			name = strings.Split(a["values"], ",")[j]
-		case name == "value":
-			name = newAxis(a["columns"], nil).values[j]
-		}
-		s.metrics = append(s.metrics, metricOf(name))
-	}
-	return s
-}
-
-func (s style) text(x metrics.Spread, j int) string {
+// text is a value as the table writes it.
+func (a arguments) text(x metrics.Spread, m metrics.Metric) string {
 	switch {
 	case math.IsNaN(x.Mean):
 		return "–"
-	case s.arguments["as"] == "percent":
+	case a["as"] == "percent":
 		return fmt.Sprintf("%.1f %%", 100*x.Mean)
-	case s.arguments["as"] == "text":
+	case a["as"] == "text":
 		return strconv.FormatFloat(x.Mean, 'g', -1, 64)
-	case s.arguments.has("decimals"):
-		return fmt.Sprintf("%."+s.arguments["decimals"]+"f", x.Mean)
-	case s.metrics[j] == metrics.Metrics:
+	case a.has("decimals"):
+		return fmt.Sprintf("%."+a["decimals"]+"f", x.Mean)
+	case m == metrics.Metrics:
 		return fmt.Sprintf("%.2f", x.Mean)
 	}
-	text := x.Format(s.metrics[j])
-	if !s.has("spread") {
+	text := x.Format(m)
+	if !a.has("spread") {
 		text, _, _ = strings.Cut(text, "±")
 	}
 	return text
 }
 
 // best says whether the value in row i and column j is the best of its row, or of its column.
-func (s style) best(grid [][]metrics.Spread, i, j int) bool {
-	if s.metrics[j] == metrics.Metrics {
+func (a arguments) best(columns []column, grid [][]metrics.Spread, i, j int) bool {
+	c := columns[j]
+	if c.metric == metrics.Metrics {
 		return false
 	}
-	switch s.arguments["best"] {
+	switch a["best"] {
 	case "row":
-		return metrics.Marks(s.metrics[j], grid[i])[j] == metrics.Best
+		return metrics.Marks(c.metric, grid[i])[j] == metrics.Best
 	case "column":
-		column := make([]metrics.Spread, len(grid))
-		for k := range grid {
-			column[k] = grid[k][j]
+		var all []metrics.Spread
+		for _, row := range grid {
+			all = append(all, row[j])
 		}
-		return !strings.HasSuffix(s.columnName(j), "_noise") && metrics.Marks(s.metrics[j], column)[i] == metrics.Best
+		return !c.noise && metrics.Marks(c.metric, all)[i] == metrics.Best
 	}
 	return false
-}
-
-func (s style) columnName(j int) string {
-	if s.arguments["columns"] != "" {
-		return ""
-	}
-	return strings.Split(s.arguments["values"], ",")[j]
 }
 
 // metricOf is the metric that a column of a result file is of: of lce_own_noise it is LCE.
