@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -10,25 +9,22 @@ import (
 )
 
 // localBars are the figures of Q1, in either embedding.
-func localBars(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{
-		Title: "Local calibration (Q1)",
-		Note:  "Lower is better. Dots are the seeds, error bars one standard deviation where they are many. The black ticks are the noise floor: what the metric shows, in the same embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
-	}
-	for _, s := range f.shown() {
+var localBars = figures("Local calibration (Q1)",
+	"Lower is better. Dots are the seeds, error bars one standard deviation where they are many. The black ticks are the noise floor: what the metric shows, in the same embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
+	plain(func(f *Findings, s *subject) []*report.Drawing {
+		f.rank(s)
 		own, shared := s.localBars()
-		section.Figures = append(section.Figures,
-			&report.Drawing{Name: "q1-own-" + s.slug(), Caption: fmt.Sprintf("LCE and MLCE of %s in each method's own embedding.", s.Title()), Figure: report.Bars(own)},
-			&report.Drawing{Name: "q1-shared-" + s.slug(), Caption: fmt.Sprintf("LCE and MLCE of %s in the embedding shared by all methods.", s.Title()), Figure: report.Bars(shared)})
-	}
-	return section, nil
-}
+		return []*report.Drawing{
+			s.drawing("q1-own", "LCE and MLCE of %s in each method's own embedding.", report.Bars(own)),
+			s.drawing("q1-shared", "LCE and MLCE of %s in the embedding shared by all methods.", report.Bars(shared)),
+		}
+	}))
 
 // localBars are panels of LCE and MLCE in either embedding, each metric on one scale.
 func (s *subject) localBars() (own, shared []report.BarPanel) {
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
-		a := s.bars(fmt.Sprintf("%s, own embedding: %s", m.Title(), s.Title()), ownMetric(m), ownNoiseOf(m))
-		b := s.bars(fmt.Sprintf("%s, shared embedding: %s", m.Title(), s.Title()), sharedMetric(m), noiseOf(m))
+		a := s.bars(fmt.Sprintf("%s, own embedding: %s", m.Title(), s.Title()), ownMetric(m), noiseOf(m, ownEmbedding))
+		b := s.bars(fmt.Sprintf("%s, shared embedding: %s", m.Title(), s.Title()), sharedMetric(m), noiseOf(m, sharedEmbedding))
 		for _, bar := range slices.Concat(a.Bars, b.Bars) {
 			a.Top = max(a.Top, bar.Reach())
 		}
@@ -41,19 +37,16 @@ func (s *subject) localBars() (own, shared []report.BarPanel) {
 // globalBars are panels of ECCE and NLL.
 func (s *subject) globalBars() (panels []report.BarPanel) {
 	for _, m := range []metrics.Metric{metrics.ECCE, metrics.NLL} {
-		panels = append(panels, s.bars(fmt.Sprintf("%s: %s", m.Title(), s.Title()), sharedMetric(m), noiseOf(m)))
+		panels = append(panels, s.bars(fmt.Sprintf("%s: %s", m.Title(), s.Title()), sharedMetric(m), noiseOf(m, sharedEmbedding)))
 	}
 	return panels
 }
 
 // globalBars are the figures of Q3.
-func globalBars(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{Title: "Global calibration (Q3)", Note: "Lower is better; dots are the seeds, black ticks the noise floor."}
-	for _, s := range f.shown() {
-		section.Figures = append(section.Figures, &report.Drawing{Name: "q3-" + s.slug(), Caption: fmt.Sprintf("ECCE and NLL of %s.", s.Title()), Figure: report.Bars(s.globalBars())})
-	}
-	return section, nil
-}
+var globalBars = figures("Global calibration (Q3)", "Lower is better; dots are the seeds, black ticks the noise floor.", plain(func(f *Findings, s *subject) []*report.Drawing {
+	f.rank(s)
+	return []*report.Drawing{s.drawing("q3", "ECCE and NLL of %s.", report.Bars(s.globalBars()))}
+}))
 
 // bars is a panel of the subject's rows, a tick at the floor of errors that are never 0.
 func (s *subject) bars(title string, q, floor quantity) report.BarPanel {
@@ -82,26 +75,22 @@ func (r *row) name() string {
 }
 
 // noiseFloor is the table of what is left of each metric above its noise floor.
-func noiseFloor(_ context.Context, f *Findings) (*report.Section, error) {
-	var columns []quantity
-	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
-		own, floor := ownMetric(m), ownNoiseOf(m)
-		own.title += " own"
-		floor.title = own.title + " noise"
-		columns = append(columns, floor, above(own, floor))
-	}
-	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE} {
-		columns = append(columns, noiseOf(m), excess(m))
-	}
-	for _, q := range f.others() {
-		floor := quantity{metric: q.metric, title: q.title + " noise", unranked: true, value: func(r *Result) float64 { return at(r.Noise, q.key) }}
-		columns = append(columns, floor, above(q, floor))
-	}
-	return &report.Section{
-		Title: "Noise floor",
-		Note:  "A finite sample makes even a perfectly calibrated model look wrong. Noise is what each metric shows of labels redrawn from the model's own predictions, local ones in its own embedding and in the shared one; what exceeds it is miscalibration. A sharper model has a lower floor, so raw values of different models do not compare their calibration alone.",
-		Tables: []*report.Table{
-			f.table("Noise floor of each metric, and what exceeds it.", columns),
-		},
-	}, nil
-}
+var noiseFloor = tables("Noise floor",
+	"A finite sample makes even a perfectly calibrated model look wrong. Noise is what each metric shows of labels redrawn from the model's own predictions, local ones in its own embedding and in the shared one; what exceeds it is miscalibration. A sharper model has a lower floor, so raw values of different models do not compare their calibration alone.",
+	func(f *Findings) []*report.Table {
+		var columns []quantity
+		for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
+			own, floor := ownMetric(m), noiseOf(m, ownEmbedding)
+			own.title += " own"
+			floor.title = own.title + " noise"
+			columns = append(columns, floor, above(own, floor))
+		}
+		for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE} {
+			columns = append(columns, noiseOf(m, sharedEmbedding), excess(m))
+		}
+		for _, q := range f.others() {
+			floor := quantity{metric: q.metric, title: q.title + " noise", unranked: true, value: func(r *Result) float64 { return at(r.Noise, q.key) }}
+			columns = append(columns, floor, above(q, floor))
+		}
+		return []*report.Table{f.table("Noise floor of each metric, and what exceeds it.", columns)}
+	})

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -65,23 +64,19 @@ func tunable(s experiments.Spec) bool {
 
 // protocol says what was fixed beforehand.
 func protocol(note string) View {
-	return func(context.Context, *Findings) (*report.Section, error) {
-		return &report.Section{Title: "The protocol", Note: note + " A report of other seeds or sources is a rehearsal of it and no result."}, nil
-	}
+	return tables("The protocol", note+" A report of other seeds or sources is a rehearsal of it and no result.", func(*Findings) []*report.Table { return nil })
 }
 
 // scores are the primary outcomes: what each method gains on the classifier as it is.
-func scores(_ context.Context, f *Findings) (*report.Section, error) {
-	var columns []quantity
-	for _, m := range []metrics.Metric{metrics.NLL, metrics.Brier, metrics.Accuracy} {
-		columns = append(columns, sharedMetric(m), f.gain(m))
-	}
-	return &report.Section{
-		Title:  "Proper scores",
-		Note:   "Mean and standard deviation over the seeds. A gain is against the classifier as it is (NC) on the same rows of the same seed, positive where the method is better.",
-		Tables: []*report.Table{f.table("NLL, Brier score and accuracy, with the gain on the uncalibrated model.", columns)},
-	}, nil
-}
+var scores = tables("Proper scores",
+	"Mean and standard deviation over the seeds. A gain is against the classifier as it is (NC) on the same rows of the same seed, positive where the method is better.",
+	func(f *Findings) []*report.Table {
+		var columns []quantity
+		for _, m := range []metrics.Metric{metrics.NLL, metrics.Brier, metrics.Accuracy} {
+			columns = append(columns, sharedMetric(m), f.gain(m))
+		}
+		return []*report.Table{f.table("NLL, Brier score and accuracy, with the gain on the uncalibrated model.", columns)}
+	})
 
 // gain is how much better a result is than the uncalibrated model of its source and seed.
 func (f *Findings) gain(m metrics.Metric) quantity {
@@ -108,8 +103,8 @@ func (f *Findings) gain(m metrics.Metric) quantity {
 }
 
 // tuningTable counts what was chosen, seed by seed.
-func tuningTable(_ context.Context, f *Findings) (*report.Section, error) {
-	t := &report.Table{Caption: "Settings chosen, with the number of seeds.", Labels: []string{"Method"}, Values: []report.Head{{Text: "chosen"}}}
+var tuningTable = tables("Which settings were chosen", "", func(f *Findings) []*report.Table {
+	t := &report.Table{Caption: "Settings chosen, with the number of seeds.", Labels: []string{"Method"}, Values: report.Heads("chosen")}
 	for _, s := range f.subjects() {
 		for _, r := range s.rows {
 			if !r.spec.Tune {
@@ -124,8 +119,8 @@ func tuningTable(_ context.Context, f *Findings) (*report.Section, error) {
 			}
 		}
 	}
-	return &report.Section{Title: "Which settings were chosen", Tables: []*report.Table{t}}, nil
-}
+	return []*report.Table{t}
+})
 
 // chosen is the settings of a fitted Spec in words.
 func chosen(s experiments.Spec) string {

@@ -26,18 +26,16 @@ var Beyond = Study{
 }
 
 // sparseExcess is the local error above noise where calibration rows are sparse.
-func sparseExcess() quantity { return above(inThird(0)) }
+func sparseExcess() quantity { return above(inThird(0, sharedEmbedding)) }
 
 // beyondTable is what the acceptance of an anchored map is read from.
-func beyondTable(_ context.Context, f *Findings) (*report.Section, error) {
-	return &report.Section{
-		Title: "Anchored maps",
-		Note:  "Local metrics in the embedding shared by all methods. Noise is the same metric of labels redrawn from the method's own predictions; true LCE is against the known posterior of synthetic data.",
-		Tables: []*report.Table{f.table("Mean and standard deviation over the seeds.", []quantity{
+var beyondTable = tables("Anchored maps",
+	"Local metrics in the embedding shared by all methods. Noise is the same metric of labels redrawn from the method's own predictions; true LCE is against the known posterior of synthetic data.",
+	func(f *Findings) []*report.Table {
+		return []*report.Table{f.table("Mean and standard deviation over the seeds.", []quantity{
 			sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy), sharedMetric(metrics.LCE), excess(metrics.LCE), sparseExcess(), trueLCE,
-		})},
-	}, nil
-}
+		})}
+	})
 
 // meanRanks ranks the methods by NLL, Brier score and LCE above noise over all data sets.
 func meanRanks(_ context.Context, f *Findings) (*report.Section, error) {
@@ -123,7 +121,7 @@ func (f *Findings) scores(q quantity) (names []string, scores [][]float64) {
 }
 
 // choices counts which maps the judged method uses, seed by seed.
-func choices(_ context.Context, f *Findings) (*report.Section, error) {
+var choices = tables("Which maps are in use", "", func(f *Findings) []*report.Table {
 	t := &report.Table{Caption: "Maps in use, with the number of seeds, and seconds of the fit.", Labels: []string{"Data"}, Values: report.Heads("maps", "fit, s")}
 	for _, s := range f.subjects() {
 		r := s.judged()
@@ -139,8 +137,8 @@ func choices(_ context.Context, f *Findings) (*report.Section, error) {
 		seconds := r.spread(quantity{value: func(r *Result) float64 { return r.Fit }})
 		t.Add("", report.Row{Labels: []string{s.Title()}, Cells: report.Texts(counted(seeds), fmt.Sprintf("%.1f", seconds.Mean))})
 	}
-	return &report.Section{Title: "Which maps are in use", Tables: []*report.Table{t}}, nil
-}
+	return []*report.Table{t}
+})
 
 // counted is the words with their counts: "anchored 3, gated 2".
 func counted(counts map[string]int) string {

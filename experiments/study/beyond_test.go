@@ -100,10 +100,10 @@ func TestExcess(t *testing.T) {
 	if got := sparseExcess().value(r); !scalar.EqualWithinAbs(got, 0.6, 1e-12) {
 		t.Errorf("the sparse third's excess is %v, not 0.6", got)
 	}
-	if own, floor := ownInThird(0); own.value(r) != lce || floor.value(r) != noise { // no space of its own
+	if own, floor := inThird(0, ownEmbedding); own.value(r) != lce || floor.value(r) != noise { // no space of its own
 		t.Errorf("in its own embedding %v over %v", own.value(r), floor.value(r))
 	}
-	if middle, _ := inThird(1); !math.IsNaN(middle.value(r)) {
+	if middle, _ := inThird(1, sharedEmbedding); !math.IsNaN(middle.value(r)) {
 		t.Errorf("a third that was not measured has %v", middle.value(r))
 	}
 }

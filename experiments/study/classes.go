@@ -2,8 +2,6 @@ package study
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"math"
 	"strconv"
 
@@ -99,27 +97,22 @@ func (a alongClasses) panel(q quantity) report.LinePanel {
 	return panel
 }
 
-var epochSeconds = quantity{metric: metrics.NLL, title: "seconds per epoch", value: stageOf("calibrate", func(s Stage) float64 { return s.Seconds / float64(s.Epochs) })}
+var epochSeconds = quantity{metric: metrics.NLL, title: "seconds per epoch", value: stageOf("calibrate", perEpoch)}
 
 // classCurves show error and time along m.
-func classCurves(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{
-		Title: "Along the classes that a row looks at apart",
-		Note:  "The map of a row sees the m classes that p̂ ranks first, and the others as one with their mass; the last point is the exact map. The dashed line of the times is the exact map's times (m/C)², the price of its C² concentrations; the dotted line of the errors is the quantized head before the map.",
-	}
-	for _, s := range f.subjects() {
+var classCurves = figures("Along the classes that a row looks at apart",
+	"The map of a row sees the m classes that p̂ ranks first, and the others as one with their mass; the last point is the exact map. The dashed line of the times is the exact map's times (m/C)², the price of its C² concentrations; the dotted line of the errors is the quantized head before the map.",
+	plain(func(_ *Findings, s *subject) []*report.Drawing {
 		a := newAlongClasses(s)
 		if a.classes == 0 || len(a.maps.rows) == 0 {
-			continue
+			return nil
 		}
 		var panels []report.LinePanel
 		for _, q := range []quantity{sharedMetric(metrics.NLL), klToTruth, epochSeconds} {
 			panels = append(panels, a.panel(q))
 		}
-		section.Figures = append(section.Figures, measured("classes-"+s.slug(), fmt.Sprintf("Error and time of a stage-2 epoch on %s along m.", s.Title()), panels)...)
-	}
-	return section, nil
-}
+		return s.curves("classes", "Error and time of a stage-2 epoch on %s along m.", panels)
+	}))
 
 // quadratic is the exact map's value times (m/C)² at every m, nothing without that map.
 func quadratic(rows []*row, q quantity, place func(*row) float64, classes float64) []report.Series {

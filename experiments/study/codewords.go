@@ -21,15 +21,12 @@ const mostClasses = 40
 
 // codewordMaps show the receiver and the sender of each codeword, of the first
 // seed's calibrator.
-func codewordMaps(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{
-		Title: "Receivers and senders",
-		Note:  "What the calibrator of the first seed learned: a_k and b_k of each codeword, most used first, less their starting value √(softplus⁻¹(1)/w), at which every region's map is near the identity. A region adds up a_k b_kᵀ over its slots: predicted classes by rows, true classes by columns.",
-	}
-	for _, s := range f.subjects() {
+var codewordMaps = figures("Receivers and senders",
+	"What the calibrator of the first seed learned: a_k and b_k of each codeword, most used first, less their starting value √(softplus⁻¹(1)/w), at which every region's map is near the identity. A region adds up a_k b_kᵀ over its slots: predicted classes by rows, true classes by columns.",
+	func(_ context.Context, f *Findings, s *subject) ([]*report.Drawing, error) {
 		c, res := f.firstVQ(s)
 		if res == nil {
-			continue
+			return nil, nil
 		}
 		model, err := layers.ReadModel(f.Store.modelPath(c))
 		if err != nil {
@@ -46,12 +43,9 @@ func codewordMaps(_ context.Context, f *Findings) (*report.Section, error) {
 		a.Title, b.Title = "receiver a (predicted class)", "sender b (true class)"
 		a.Columns = f.classNames(s, res.Classes)
 		b.Columns = a.Columns
-		section.Figures = append(section.Figures, &report.Drawing{
-			Name: "codewords-" + s.slug(), Caption: fmt.Sprintf("Receivers and senders of VQ on %s, seed %d: blue below, red above the start, full colour at ±%.2g and ±%.2g.", s.Title(), c.Spec.Seed, reachA, reachB), Figure: report.Heat([]report.HeatPanel{a, b}, 2),
-		})
-	}
-	return section, nil
-}
+		caption := fmt.Sprintf("Receivers and senders of VQ on %%s, seed %d: blue below, red above the start, full colour at ±%.2g and ±%.2g.", c.Spec.Seed, reachA, reachB)
+		return []*report.Drawing{s.drawing("codewords", caption, report.Heat([]report.HeatPanel{a, b}, 2))}, nil
+	})
 
 // codewordPanel shows factors (K×C) less their start in an order of the codewords, and says how far from it they reach.
 func codewordPanel(factors *tensor.Dense, order []int, start float64) (report.HeatPanel, float64) {

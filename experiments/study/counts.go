@@ -1,8 +1,6 @@
 package study
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -79,13 +77,11 @@ func used(value func([]int) float64) func(*Result) float64 {
 
 // usageTable is the paper's table of codeword usage, with dead codewords and the
 // effective number of codewords.
-func usageTable(_ context.Context, f *Findings) (*report.Section, error) {
-	return &report.Section{
-		Title:  "Codeword usage",
-		Note:   "How often the slots of the test rows are assigned to each codeword. The effective number is the exponential of the assignments' entropy: |C| if all codewords are used alike.",
-		Tables: []*report.Table{f.counts("Assignments of the test slots to codewords.", usageColumns)},
-	}, nil
-}
+var usageTable = tables("Codeword usage",
+	"How often the slots of the test rows are assigned to each codeword. The effective number is the exponential of the assignments' entropy: |C| if all codewords are used alike.",
+	func(f *Findings) []*report.Table {
+		return []*report.Table{f.counts("Assignments of the test slots to codewords.", usageColumns)}
+	})
 
 func sum(n []int) int {
 	total := 0
@@ -116,58 +112,47 @@ func perplexity(n []int) float64 {
 }
 
 // usageCurve shows the assignments of all codewords, most used first.
-func usageCurve(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{Title: "Usage by rank"}
-	for _, s := range f.subjects() {
-		var series []report.Series
-		for _, r := range s.rows {
-			line := report.Series{Name: title(r.spec), Ours: true, Style: style(r.spec.Catalog, r.spec.Method)}
-			for rank := range r.spec.Codewords() {
-				var share []float64
-				for _, res := range r.results {
-					n := slices.Clone(res.Usage)
-					slices.Sort(n)
-					share = append(share, 100*float64(n[len(n)-1-rank])/float64(sum(n)))
-				}
-				v := metrics.NewSpread(share)
-				line.X, line.Mean, line.SD = append(line.X, float64(rank+1)), append(line.Mean, v.Mean), append(line.SD, v.SD)
+var usageCurve = figures("Usage by rank", "", plain(func(_ *Findings, s *subject) []*report.Drawing {
+	var series []report.Series
+	for _, r := range s.rows {
+		line := report.Series{Name: title(r.spec), Ours: true, Style: style(r.spec.Catalog, r.spec.Method)}
+		for rank := range r.spec.Codewords() {
+			var share []float64
+			for _, res := range r.results {
+				n := slices.Sorted(slices.Values(res.Usage))
+				share = append(share, 100*float64(n[len(n)-1-rank])/float64(sum(n)))
 			}
-			if len(r.results) > 0 {
-				series = append(series, line)
-			}
+			v := metrics.NewSpread(share)
+			line.X, line.Mean, line.SD = append(line.X, float64(rank+1)), append(line.Mean, v.Mean), append(line.SD, v.SD)
 		}
-		if series == nil {
-			continue
+		if len(r.results) > 0 {
+			series = append(series, line)
 		}
-		figure := report.Lines([]report.LinePanel{{Title: s.Title(), X: "codeword, most used first", Y: "% of assignments", Series: series}})
-		section.Figures = append(section.Figures, &report.Drawing{
-			Name: "usage-" + s.slug(), Caption: fmt.Sprintf("Share of the test slots of %s that each codeword has.", s.Title()), Figure: figure,
-		})
 	}
-	return section, nil
-}
+	if series == nil {
+		return nil
+	}
+	panels := []report.LinePanel{{Title: s.Title(), X: "codeword, most used first", Y: "% of assignments", Series: series}}
+	return []*report.Drawing{s.drawing("usage", "Share of the test slots of %s that each codeword has.", report.Lines(panels))}
+}))
 
 // timeTable is seconds per epoch of both stages.
-func timeTable(_ context.Context, f *Findings) (*report.Section, error) {
-	perEpoch := func(stage string) func(*Result) float64 {
-		return stageOf(stage, func(s Stage) float64 { return s.Seconds / float64(s.Epochs) })
-	}
-	epochs := func(stage string) func(*Result) float64 {
-		return stageOf(stage, func(s Stage) float64 { return float64(s.Epochs) })
-	}
-	return &report.Section{
-		Title: "Training time",
-		Note:  "Wall time as it was when the cell ran, beside whatever else ran on the machine: with several jobs a cell has one core. The paper's times are of an accelerator.",
-		Tables: []*report.Table{f.counts("Seconds per epoch, epochs, and seconds of the whole fit and of the predictions of the test rows.", []countColumn{
-			{head: "divide s/epoch", key: "divide_seconds_per_epoch", decimals: 4, value: perEpoch("divide")},
-			{head: "calibrate s/epoch", key: "calibrate_seconds_per_epoch", decimals: 4, value: perEpoch("calibrate")},
-			{head: "divide epochs", decimals: 1, value: epochs("divide")},
-			{head: "calibrate epochs", decimals: 1, value: epochs("calibrate")},
+var timeTable = tables("Training time",
+	"Wall time as it was when the cell ran, beside whatever else ran on the machine: with several jobs a cell has one core. The paper's times are of an accelerator.",
+	func(f *Findings) []*report.Table {
+		return []*report.Table{f.counts("Seconds per epoch, epochs, and seconds of the whole fit and of the predictions of the test rows.", []countColumn{
+			{head: "divide s/epoch", key: "divide_seconds_per_epoch", decimals: 4, value: stageOf("divide", perEpoch)},
+			{head: "calibrate s/epoch", key: "calibrate_seconds_per_epoch", decimals: 4, value: stageOf("calibrate", perEpoch)},
+			{head: "divide epochs", decimals: 1, value: stageOf("divide", epochs)},
+			{head: "calibrate epochs", decimals: 1, value: stageOf("calibrate", epochs)},
 			{head: "fit, s", decimals: 1, value: func(r *Result) float64 { return r.Fit }},
 			{head: "prediction, s", decimals: 2, value: func(r *Result) float64 { return r.Predict }},
-		})},
-	}, nil
-}
+		})}
+	})
+
+func perEpoch(s Stage) float64 { return s.Seconds / float64(s.Epochs) }
+
+func epochs(s Stage) float64 { return float64(s.Epochs) }
 
 func stageOf(name string, value func(Stage) float64) func(*Result) float64 {
 	return func(r *Result) float64 {

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -15,35 +14,17 @@ import (
 )
 
 // sizeCurves show LCE and NLL along the size of the calibration set.
-func sizeCurves(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{
-		Title: "Along the size of the calibration set",
-		Note:  "Fitted on a stratified part of the calibration rows; validation rows, test rows and the shared embedding stay the same.",
-	}
-	places := map[float64]string{}
-	for _, c := range f.Cells {
-		places[100*fraction(c.Spec)] = strconv.FormatFloat(100*fraction(c.Spec), 'g', 3, 64)
-	}
-	for _, s := range f.subjects() {
+var sizeCurves = figures("Along the size of the calibration set",
+	"Fitted on a stratified part of the calibration rows; validation rows, test rows and the shared embedding stay the same.",
+	plain(func(f *Findings, s *subject) []*report.Drawing {
+		places := map[float64]string{}
+		for _, c := range f.Cells {
+			places[100*fraction(c.Spec)] = strconv.FormatFloat(100*fraction(c.Spec), 'g', 3, 64)
+		}
 		panels := s.along("calibration rows fitted on, %", places, func(r *row) (string, float64) { return title(r.spec), 100 * fraction(r.spec) },
 			ownMetric(metrics.LCE), sharedMetric(metrics.LCE), sharedMetric(metrics.NLL))
-		section.Figures = append(section.Figures, measured("calsize-"+s.slug(), fmt.Sprintf("LCE in either embedding and NLL of %s for various sizes of the calibration set.", s.Title()), panels)...)
-	}
-	return section, nil
-}
-
-// measured is a drawing of the panels that have a point, none if none has: the local metrics
-// of rows without features, or of very few rows, have none.
-func measured(name, caption string, panels []report.LinePanel) []*report.Drawing {
-	hasPoint := func(line report.Series) bool {
-		return slices.ContainsFunc(line.Mean, func(v float64) bool { return !math.IsNaN(v) })
-	}
-	panels = slices.DeleteFunc(panels, func(p report.LinePanel) bool { return !slices.ContainsFunc(p.Series, hasPoint) })
-	if len(panels) == 0 {
-		return nil
-	}
-	return []*report.Drawing{{Name: name, Caption: caption, Figure: report.Lines(panels)}}
-}
+		return s.curves("calsize", "LCE in either embedding and NLL of %s for various sizes of the calibration set.", panels)
+	}))
 
 // along are panels of quantities along x, which has these places.
 func (s *subject) along(x string, places map[float64]string, value func(*row) (name string, x float64), quantities ...quantity) (panels []report.LinePanel) {
@@ -78,59 +59,48 @@ func (s *subject) lines(q quantity, value func(*row) (name string, x float64)) [
 }
 
 // codebookCurves show the metrics along |C|.
-func codebookCurves(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{Title: "Along the size of the codebook"}
-	for _, s := range f.subjects() {
-		places := map[float64]string{}
-		for _, r := range s.rows {
-			places[float64(r.spec.Codewords())] = strconv.Itoa(r.spec.Codewords())
-		}
-		panels := s.along("codewords |C|", places, func(r *row) (string, float64) {
-			return fmt.Sprintf("VQ, w = %d", r.spec.Slots()), float64(r.spec.Codewords())
-		}, ownMetric(metrics.LCE), sharedMetric(metrics.LCE), sharedMetric(metrics.ECCE), sharedMetric(metrics.NLL))
-		section.Figures = append(section.Figures, measured("codebook-"+s.slug(), fmt.Sprintf("VQ on %s along the number of codewords.", s.Title()), panels)...)
+var codebookCurves = figures("Along the size of the codebook", "", plain(func(_ *Findings, s *subject) []*report.Drawing {
+	places := map[float64]string{}
+	for _, r := range s.rows {
+		places[float64(r.spec.Codewords())] = strconv.Itoa(r.spec.Codewords())
 	}
-	return section, nil
-}
+	panels := s.along("codewords |C|", places, func(r *row) (string, float64) {
+		return fmt.Sprintf("VQ, w = %d", r.spec.Slots()), float64(r.spec.Codewords())
+	}, ownMetric(metrics.LCE), sharedMetric(metrics.LCE), sharedMetric(metrics.ECCE), sharedMetric(metrics.NLL))
+	return s.curves("codebook", "VQ on %s along the number of codewords.", panels)
+}))
 
 // sizeMaps are heat maps of the w × |C| grid.
-func sizeMaps(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{Title: "The grid of slots and codewords", Note: "Means over the seeds; darker is larger."}
-	for _, s := range f.subjects() {
-		var slots, codewords []int
+var sizeMaps = figures("The grid of slots and codewords", "Means over the seeds; darker is larger.", plain(func(_ *Findings, s *subject) []*report.Drawing {
+	var slots, codewords []int
+	for _, r := range s.rows {
+		slots, codewords = append(slots, r.spec.Slots()), append(codewords, r.spec.Codewords())
+	}
+	slots, codewords = sortedSet(slots), sortedSet(codewords)
+	var panels []report.HeatPanel
+	for _, view := range []struct {
+		title string
+		q     quantity
+	}{{"LCE own", ownMetric(metrics.LCE)}, {"LCE shared", sharedMetric(metrics.LCE)}, {"MLCE shared", sharedMetric(metrics.MLCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
+		values := mat.NewDense(len(codewords), len(slots), nil)
+		values.Apply(func(_, _ int, _ float64) float64 { return nan }, values)
 		for _, r := range s.rows {
-			slots, codewords = append(slots, r.spec.Slots()), append(codewords, r.spec.Codewords())
+			values.Set(slices.Index(codewords, r.spec.Codewords()), slices.Index(slots, r.spec.Slots()), r.spread(view.q).Mean)
 		}
-		slots, codewords = sortedSet(slots), sortedSet(codewords)
-		var panels []report.HeatPanel
-		for _, view := range []struct {
-			title string
-			q     quantity
-		}{{"LCE own", ownMetric(metrics.LCE)}, {"LCE shared", sharedMetric(metrics.LCE)}, {"MLCE shared", sharedMetric(metrics.MLCE)}, {"NLL", sharedMetric(metrics.NLL)}} {
-			values := mat.NewDense(len(codewords), len(slots), nil)
-			values.Apply(func(_, _ int, _ float64) float64 { return nan }, values)
-			for _, r := range s.rows {
-				values.Set(slices.Index(codewords, r.spec.Codewords()), slices.Index(slots, r.spec.Slots()), r.spread(view.q).Mean)
-			}
-			if !slices.ContainsFunc(values.RawMatrix().Data, func(v float64) bool { return !math.IsNaN(v) }) {
-				continue
-			}
-			m := view.q.metric
-			panels = append(panels, report.HeatPanel{
-				Title: view.title + ": " + s.Title(), X: "slots w", Y: "codewords |C|", Values: values,
-				Rows: words(codewords), Columns: words(slots), Width: 9 * vg.Centimeter, Height: 5 * vg.Centimeter,
-				Text: func(v float64) string { return alone(v, m) },
-			})
-		}
-		if panels == nil {
+		if !slices.ContainsFunc(values.RawMatrix().Data, func(v float64) bool { return !math.IsNaN(v) }) {
 			continue
 		}
-		section.Figures = append(section.Figures, &report.Drawing{
-			Name: "sizes-" + s.slug(), Caption: fmt.Sprintf("VQ on %s for every pair of slots and codewords.", s.Title()), Figure: report.Heat(panels, 2),
+		panels = append(panels, report.HeatPanel{
+			Title: view.title + ": " + s.Title(), X: "slots w", Y: "codewords |C|", Values: values,
+			Rows: words(codewords), Columns: words(slots), Width: 9 * vg.Centimeter, Height: 5 * vg.Centimeter,
+			Text: func(v float64) string { return alone(v, view.q.metric) },
 		})
 	}
-	return section, nil
-}
+	if panels == nil {
+		return nil
+	}
+	return []*report.Drawing{s.drawing("sizes", "VQ on %s for every pair of slots and codewords.", report.Heat(panels, 2))}
+}))
 
 func sortedSet(x []int) []int {
 	slices.Sort(x)

@@ -11,12 +11,9 @@ import (
 )
 
 // reliabilityDiagrams show the top class's confidence against its hits.
-func reliabilityDiagrams(_ context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{
-		Title: "Reliability",
-		Note:  "Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Wilson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE (top) is the mean gap of these bins.",
-	}
-	for _, s := range f.subjects() {
+var reliabilityDiagrams = figures("Reliability",
+	"Frequency of hits against the confidence of the top class in 15 bins, the mean over the seeds. Bars are 95 % Wilson intervals of as many rows as one seed tests, grey bars the share of the rows in each bin; ECE (top) is the mean gap of these bins.",
+	plain(func(f *Findings, s *subject) []*report.Drawing {
 		var diagrams []report.Diagram
 		for _, r := range s.rows {
 			var curves []*metrics.Curve
@@ -32,14 +29,10 @@ func reliabilityDiagrams(_ context.Context, f *Findings) (*report.Section, error
 			}
 		}
 		if diagrams == nil {
-			continue
+			return nil
 		}
-		section.Figures = append(append(section.Figures, f.portraits(s)...), &report.Drawing{
-			Name: "reliability-" + s.slug(), Caption: fmt.Sprintf("Reliability diagrams of %s.", s.Title()), Figure: report.Diagrams(diagrams),
-		})
-	}
-	return section, nil
-}
+		return append(f.portraits(s), s.drawing("reliability", "Reliability diagrams of %s.", report.Diagrams(diagrams)))
+	}))
 
 // method is the row's method as the study writes it.
 func (f *Findings) method(r *row) string {

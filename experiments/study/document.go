@@ -274,10 +274,10 @@ func (f *Findings) writeResults(w io.Writer) error {
 	}
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
 		add(m.String()+"_own", ownMetric(m).value)
-		add(m.String()+"_own_noise", ownNoiseOf(m).value)
+		add(m.String()+"_own_noise", noiseOf(m, ownEmbedding).value)
 	}
 	for m := range metrics.Metrics {
-		add(m.String()+"_noise", noiseOf(m).value)
+		add(m.String()+"_noise", noiseOf(m, sharedEmbedding).value)
 	}
 	for _, q := range f.others() {
 		add(q.key, q.value)
@@ -288,11 +288,8 @@ func (f *Findings) writeResults(w io.Writer) error {
 	}
 	add("nll_recoverable", recoverable.value)
 	for third, name := range thirds {
-		for _, view := range []struct {
-			suffix string
-			value  func(third int) (q, floor quantity)
-		}{{"", inThird}, {"_own", ownInThird}} {
-			q, floor := view.value(third)
+		for _, view := range []embedding{sharedEmbedding, ownEmbedding} {
+			q, floor := inThird(third, view)
 			add("lce_"+name+view.suffix, q.value)
 			add("lce_"+name+view.suffix+"_noise", floor.value)
 		}

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"math"
 	"slices"
 	"strings"
@@ -10,11 +9,6 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
-
-// View is one part of a study's report. It returns nil where the findings have
-// nothing for it. If ctx is cancelled, one that takes long stops, and its error wraps
-// ctx.Err().
-type View func(context.Context, *Findings) (*report.Section, error)
 
 // Findings is a study with its results.
 type Findings struct {
@@ -130,6 +124,38 @@ type quantity struct {
 	own      bool // measured in the method's own embedding
 }
 
+// local is what a result has in one embedding.
+type local struct {
+	values, noise map[string]float64
+	strata        []Stratum
+	profile       *metrics.Profile
+}
+
+// embedding is where local metrics are measured.
+type embedding struct {
+	title, words, suffix string // in figures, sentences and names of columns
+	of                   func(*Result) local
+}
+
+// The embedding shared by all methods, and the method's own, which is the shared one for methods without one, as
+// published.
+var (
+	sharedEmbedding = embedding{"shared embedding", "the embedding shared by all methods", "", func(r *Result) local {
+		return local{r.Shared, r.Noise, r.Strata, r.ESS}
+	}}
+	ownEmbedding = embedding{"own embedding", "each method's own embedding", "_own", func(r *Result) local {
+		out := sharedEmbedding.of(r)
+		if r.Own != nil {
+			out.values, out.noise, out.strata = r.Own, r.OwnNoise, r.OwnStrata
+		}
+		if r.OwnESS != nil {
+			out.profile = r.OwnESS
+		}
+		return out
+	}}
+	embeddings = []embedding{ownEmbedding, sharedEmbedding}
+)
+
 // sharedMetric is the metric, local ones in the embedding shared by all methods.
 func sharedMetric(m metrics.Metric) quantity {
 	return quantity{metric: m, key: m.String(), title: m.Title(), value: func(r *Result) float64 { return at(r.Shared, m.String()) }}
@@ -151,15 +177,9 @@ func (f *Findings) measured() (all []quantity) {
 	return append(all, f.others()...)
 }
 
-// ownMetric is the local metric in the method's own embedding, which is the shared one
-// for methods without one, as published.
+// ownMetric is the local metric in the method's own embedding.
 func ownMetric(m metrics.Metric) quantity {
-	return quantity{metric: m, key: m.String(), own: true, title: m.Title(), value: func(r *Result) float64 {
-		if r.Own == nil {
-			return at(r.Shared, m.String())
-		}
-		return at(r.Own, m.String())
-	}}
+	return quantity{metric: m, key: m.String(), own: true, title: m.Title(), value: func(r *Result) float64 { return at(ownEmbedding.of(r).values, m.String()) }}
 }
 
 // publishedMetric is the metric as the paper prints it.
@@ -170,24 +190,13 @@ func publishedMetric(m metrics.Metric) quantity {
 	return sharedMetric(m)
 }
 
-// noiseOf is what the metric would be of a perfectly calibrated model, local ones in the
-// shared embedding.
-func noiseOf(m metrics.Metric) quantity {
-	return quantity{metric: m, title: m.Title() + " noise", unranked: true, value: func(r *Result) float64 { return at(r.Noise, m.String()) }}
-}
-
-// ownNoiseOf is that of ownMetric.
-func ownNoiseOf(m metrics.Metric) quantity {
-	return quantity{metric: m, title: m.Title() + " noise", unranked: true, value: func(r *Result) float64 {
-		if r.Own == nil {
-			return at(r.Noise, m.String())
-		}
-		return at(r.OwnNoise, m.String())
-	}}
+// noiseOf is what the metric would be of a perfectly calibrated model, local ones in an embedding.
+func noiseOf(m metrics.Metric, in embedding) quantity {
+	return quantity{metric: m, title: m.Title() + " noise", unranked: true, value: func(r *Result) float64 { return at(in.of(r).noise, m.String()) }}
 }
 
 // excess is the metric less its noise floor.
-func excess(m metrics.Metric) quantity { return above(sharedMetric(m), noiseOf(m)) }
+func excess(m metrics.Metric) quantity { return above(sharedMetric(m), noiseOf(m, sharedEmbedding)) }
 
 // above is a quantity less its noise floor.
 func above(q, floor quantity) quantity {
@@ -197,26 +206,11 @@ func above(q, floor quantity) quantity {
 // thirds of the rows by density, in the order of [Result.Strata].
 var thirds = []string{"sparse", "middle", "dense"}
 
-// inThird is the local error of a third of the rows in the shared embedding, and its noise
-// floor.
-func inThird(third int) (q, floor quantity) {
-	return stratum(third, func(r *Result) []Stratum { return r.Strata })
-}
-
-// ownInThird is likewise in the method's own embedding. The rows are the same.
-func ownInThird(third int) (q, floor quantity) {
-	return stratum(third, func(r *Result) []Stratum {
-		if r.Own == nil {
-			return r.Strata
-		}
-		return r.OwnStrata
-	})
-}
-
-func stratum(third int, value func(*Result) []Stratum) (q, floor quantity) {
+// inThird is the local error of a third of the rows in an embedding, and its noise floor.
+func inThird(third int, in embedding) (q, floor quantity) {
 	number := func(part func(Stratum) *float64) func(*Result) float64 {
 		return func(r *Result) float64 {
-			if strata := value(r); third < len(strata) && part(strata[third]) != nil {
+			if strata := in.of(r).strata; third < len(strata) && part(strata[third]) != nil {
 				return *part(strata[third])
 			}
 			return math.NaN()

@@ -28,15 +28,12 @@ const shownRows = 300
 // tessellation shows how the latent space is divided: with two slots of one
 // feature each, where all regions can be seen, and as the first seed's calibrator
 // divides the plane of the first two principal components.
-func tessellation(ctx context.Context, f *Findings) (*report.Section, error) {
-	section := &report.Section{
-		Title: "The divided space",
-		Note:  "Left, a toy: two slots of one feature each, the first two principal components, and four codewords, so that every index sequence (s(1), s(2)) is a rectangle of the plane; hue is the most frequent class of a region. Right, the calibrator itself on the plane through the mean of the features: hue is its top class, paler where it is less sure, darker lines where many slots change their codeword at once. Dots are test rows by their true class.",
-	}
-	for _, s := range f.subjects() {
+var tessellation = figures("The divided space",
+	"Left, a toy: two slots of one feature each, the first two principal components, and four codewords, so that every index sequence (s(1), s(2)) is a rectangle of the plane; hue is the most frequent class of a region. Right, the calibrator itself on the plane through the mean of the features: hue is its top class, paler where it is less sure, darker lines where many slots change their codeword at once. Dots are test rows by their true class.",
+	func(ctx context.Context, f *Findings, s *subject) ([]*report.Drawing, error) {
 		c, res := f.firstVQ(s)
 		if res == nil {
-			continue
+			return nil, nil
 		}
 		shop := newWorkshop(f.Store)
 		shop.expect(c)
@@ -45,7 +42,7 @@ func tessellation(ctx context.Context, f *Findings) (*report.Section, error) {
 			return nil, err
 		}
 		if p.Embed == nil || len(p.Embed.Variances) < 2 {
-			continue
+			return nil, nil
 		}
 		frame := newFrame(p)
 		toy, err := frame.toy(ctx, p)
@@ -63,12 +60,8 @@ func tessellation(ctx context.Context, f *Findings) (*report.Section, error) {
 		if res.Classes <= 16 {
 			toy.Names = f.classNames(s, res.Classes)
 		}
-		section.Figures = append(section.Figures, &report.Drawing{
-			Name: "plane-" + s.slug(), Caption: fmt.Sprintf("The latent space of %s, divided.", s.Title()), Figure: report.Planes([]report.Plane{toy, plane}),
-		})
-	}
-	return section, nil
-}
+		return []*report.Drawing{s.drawing("plane", "The latent space of %s, divided.", report.Planes([]report.Plane{toy, plane}))}, nil
+	})
 
 // frame is the part of the plane of the first two components that pictures show.
 type frame struct {

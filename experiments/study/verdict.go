@@ -128,23 +128,27 @@ func (f *Findings) ranked() bool {
 	return !slices.ContainsFunc(f.Study.Vary, func(v Field) bool { return v.Head != byMethod.Head && v.Head != byTuning.Head })
 }
 
-// shown are the subjects with their rows as tables and bars show them: the least NLL first where
-// the rows are methods, those without a result last.
+// shown are the subjects with their rows as tables and bars show them.
 func (f *Findings) shown() []*subject {
 	subjects := f.subjects()
-	if f.ranked() {
-		for _, s := range subjects {
-			q := sharedMetric(metrics.NLL)
-			slices.SortStableFunc(s.rows, func(a, b *row) int {
-				x, y := a.spread(q).Mean, b.spread(q).Mean
-				if math.IsNaN(x) != math.IsNaN(y) {
-					return cmp.Compare(fmt.Sprint(math.IsNaN(x)), fmt.Sprint(math.IsNaN(y)))
-				}
-				return cmp.Compare(x, y)
-			})
-		}
+	for _, s := range subjects {
+		f.rank(s)
 	}
 	return subjects
+}
+
+// rank puts the rows with the least NLL first where they are methods, those without a result last.
+func (f *Findings) rank(s *subject) {
+	if !f.ranked() {
+		return
+	}
+	mean := func(r *row) float64 {
+		if x := r.spread(sharedMetric(metrics.NLL)).Mean; !math.IsNaN(x) {
+			return x
+		}
+		return math.Inf(1)
+	}
+	slices.SortStableFunc(s.rows, func(a, b *row) int { return cmp.Compare(mean(a), mean(b)) })
 }
 
 // Commands fit the Spec's method on what the user named by in, of so many features, and apply it.
@@ -247,7 +251,7 @@ func forests(ctx context.Context, f *Findings) (*report.Section, error) {
 			continue
 		}
 		if figure := v.Forest(s.Title()); figure != nil {
-			section.Figures = append(section.Figures, &report.Drawing{Name: "differences-" + s.slug(), Caption: fmt.Sprintf("Differences to the best method on %s, with 95 %% intervals.", s.Title()), Figure: figure})
+			section.Figures = append(section.Figures, s.drawing("differences", "Differences to the best method on %s, with 95 %% intervals.", figure))
 		}
 	}
 	if section.Figures == nil {

@@ -1,0 +1,60 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"calibra/experiments/report"
+)
+
+// View is one part of a study's report. It returns nil where the findings have
+// nothing for it. If ctx is cancelled, one that takes long stops, and its error wraps
+// ctx.Err().
+type View func(context.Context, *Findings) (*report.Section, error)
+
+// figures is a view of figures: those that draw makes of each subject, none where it has nothing to show.
+func figures(title, note string, draw func(context.Context, *Findings, *subject) ([]*report.Drawing, error)) View {
+	return func(ctx context.Context, f *Findings) (*report.Section, error) {
+		section := &report.Section{Title: title, Note: note}
+		for _, s := range f.subjects() {
+			drawings, err := draw(ctx, f, s)
+			if err != nil {
+				return nil, err
+			}
+			section.Figures = append(section.Figures, drawings...)
+		}
+		return section, nil
+	}
+}
+
+// plain is how a subject is drawn that neither takes long nor fails.
+func plain(draw func(*Findings, *subject) []*report.Drawing) func(context.Context, *Findings, *subject) ([]*report.Drawing, error) {
+	return func(_ context.Context, f *Findings, s *subject) ([]*report.Drawing, error) { return draw(f, s), nil }
+}
+
+// tables is a view of tables.
+func tables(title, note string, list func(*Findings) []*report.Table) View {
+	return func(_ context.Context, f *Findings) (*report.Section, error) {
+		return &report.Section{Title: title, Note: note, Tables: list(f)}, nil
+	}
+}
+
+// drawing is a figure of the subject. Its name ends in that of the subject, for which %s stands in the caption.
+func (s *subject) drawing(name, caption string, figure *report.Figure) *report.Drawing {
+	return &report.Drawing{Name: name + "-" + s.slug(), Caption: fmt.Sprintf(caption, s.Title()), Figure: figure}
+}
+
+// curves is a drawing of the panels that have a point, none if none has: the local metrics
+// of rows without features, or of very few rows, have none.
+func (s *subject) curves(name, caption string, panels []report.LinePanel) []*report.Drawing {
+	hasPoint := func(line report.Series) bool {
+		return slices.ContainsFunc(line.Mean, func(v float64) bool { return !math.IsNaN(v) })
+	}
+	panels = slices.DeleteFunc(panels, func(p report.LinePanel) bool { return !slices.ContainsFunc(p.Series, hasPoint) })
+	if len(panels) == 0 {
+		return nil
+	}
+	return []*report.Drawing{s.drawing(name, caption, report.Lines(panels))}
+}
