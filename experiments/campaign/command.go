@@ -93,6 +93,22 @@ func side(work func(worker int)) {
 	wait.Wait()
 }
 
+// each makes all of the attacks in their order, on as many cores as there are, as far as time goes.
+func each[T any](c *campaign, n *count, all []T, attack func(worker int, a T)) {
+	if n.Goal == 0 || n.Goal > len(all) {
+		n.Goal = len(all)
+	}
+	next := make(chan T, len(all))
+	for _, a := range all {
+		next <- a
+	}
+	side(func(worker int) {
+		for n.more(c) {
+			attack(worker, <-next)
+		}
+	})
+}
+
 // unfinished matches names that are only there while a command writes, or is to go on.
 var unfinished = regexp.MustCompile(`^\..+\.\d+(@[^.]*)?\.\d+$|^\.probe-|\.partial$`)
 

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"calibra/data"
+	"calibra/experiments/bench"
 )
 
 // Wrongs are what an attack may show, in the order of the table.
@@ -83,51 +79,15 @@ func (n *count) row(seed uint64) []string {
 	return append(row, fmt.Sprintf("%.0f", n.Peak), fmt.Sprintf("%.1f", n.Seconds/60), strconv.FormatUint(seed, 10), n.note)
 }
 
-var head = slices.Concat([]string{"part", "attacks", "goal"}, wrongs, []string{"peak MB", "minutes", "seed", "what"})
-
-// table is rows in Markdown.
-func table(rows [][]string) string {
-	var b strings.Builder
-	b.WriteString("# Campaign\n\nWritten by `go run ./experiments/campaign -table` from the latest run of each part. An attack is a\ncommand that is run on what it should refuse or survive; `go doc ./experiments/campaign` says\nwhich there are.\n\n")
-	for i, row := range append([][]string{head}, rows...) {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			fmt.Fprintf(&b, "|---|%s---|\n", strings.Repeat("--:|", len(head)-2))
-		}
-	}
-	return b.String()
+// page is what is kept of the latest run of each part, in their order.
+var page = bench.Page{
+	Intro: "# Campaign\n\nWritten by `go run ./experiments/campaign -table` from the latest run of each part. An attack is a\ncommand that is run on what it should refuse or survive; `go doc ./experiments/campaign` says\nwhich there are.\n",
+	Head:  slices.Concat([]string{"part", "attacks", "goal"}, wrongs, []string{"peak MB", "minutes", "seed", "what"}),
+	Keys:  1,
+	Order: func(a, b []string) int { return place(a) - place(b) },
 }
 
-// keep puts the rows into results.csv in dir, in place of earlier ones of the same parts,
-// and all of them into RESULTS.md.
-func keep(dir string, rows [][]string) error {
-	path := filepath.Join(dir, "results.csv")
-	kept := map[string][]string{}
-	if f, err := data.OpenFile(path); err == nil {
-		defer f.Close()
-		old, err := csv.NewReader(f).ReadAll()
-		if err != nil {
-			return err
-		}
-		for _, row := range old[min(1, len(old)):] {
-			kept[row[0]] = row
-		}
-	}
-	for _, row := range rows {
-		kept[row[0]] = row
-	}
-	all := [][]string{}
-	for _, p := range parts {
-		if row := kept[p.name]; row != nil {
-			all = append(all, row)
-		}
-	}
-	var text bytes.Buffer
-	if err := data.NewCSVWriter(&text).WriteAll(append([][]string{head}, all...)); err != nil {
-		return err
-	}
-	if err := data.WriteBytes(path, text.Bytes()); err != nil {
-		return err
-	}
-	return data.WriteBytes(filepath.Join(dir, "RESULTS.md"), []byte(table(all)))
+// place is that of a row's part.
+func place(row []string) int {
+	return slices.IndexFunc(parts, func(p part) bool { return p.name == row[0] })
 }

@@ -127,18 +127,9 @@ func meets(rows func() []hostile) func(c *campaign, n *count, rng *rand.Rand) {
 	return func(c *campaign, n *count, rng *rand.Rand) {
 		all := rows()
 		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		if n.Goal == 0 || n.Goal > len(all) {
-			n.Goal = len(all)
-		}
 		scene := c.scene(n, strings.ReplaceAll(n.Part, " ", "-"), rng)
-		next := make(chan hostile, len(all))
-		for _, h := range all {
-			next <- h
-		}
-		side(func(worker int) {
-			for n.more(c) {
-				c.meet(n, scene, filepath.Join(c.dir, fmt.Sprintf("%s-%d", filepath.Base(scene), worker)), <-next)
-			}
+		each(c, n, all, func(worker int, h hostile) {
+			c.meet(n, scene, filepath.Join(c.dir, fmt.Sprintf("%s-%d", filepath.Base(scene), worker)), h)
 		})
 		n.note = fmt.Sprintf("%d in all", len(all))
 	}

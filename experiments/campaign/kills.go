@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,12 +17,14 @@ import (
 	"github.com/sourcegraph/conc"
 )
 
-// victim is a command that is killed: its arguments in a directory, of which in is what it
-// reads, and what is then to be said of what it wrote.
+// victim is a command that is killed, and what is then to be said of what it wrote.
 type victim struct {
-	name  string
-	args  func(dir string, variant int) []string
-	check func(dir string) error
+	name string
+	// line is what it is run with, what it writes at the end: DIR is where its files lie, FITTED, OTHER and WIDTH differ
+	// from one variant to another.
+	line  string
+	left  string // of what it wrote, below DIR
+	sound func(path string) error
 }
 
 // the files of a scene, which commands read.
@@ -34,40 +37,27 @@ const (
 var fitted = []string{"ts", "vector", "nc", "histogram"}
 
 var victims = []victim{
-	{"fit", func(dir string, v int) []string {
-		return []string{"fit", "--in", filepath.Join(dir, features), "--method", fitted[v%len(fitted)], "--out", filepath.Join(dir, "run")}
-	}, func(dir string) error { return oneRun(filepath.Join(dir, "run")) }},
-	{"apply", func(dir string, v int) []string {
-		return []string{"apply", "--model", filepath.Join(dir, model), "--in", filepath.Join(dir, features), "--out", filepath.Join(dir, "applied.npz")}
-	}, func(dir string) error { return whole(filepath.Join(dir, "applied.npz"), data.ReadPredictions) }},
-	{"compare", func(dir string, v int) []string {
-		return []string{"compare", "--in", filepath.Join(dir, features), "--methods", "nc," + fitted[v%2], "--seeds", "42", "--jobs", "1", "--out", filepath.Join(dir, "compared")}
-	}, func(dir string) error { return held(filepath.Join(dir, "compared", "metrics.json")) }},
-	{"study", func(dir string, v int) []string {
-		return []string{"study", "main", "--data", filepath.Join(dir, features), "--methods", "nc,ts", "--seeds", "42", "--jobs", "1", "--out", filepath.Join(dir, "study")}
-	}, func(dir string) error { return held(filepath.Join(dir, "study", "results.csv")) }},
-	{"evaluate", func(dir string, v int) []string {
-		return []string{"evaluate", "--in", filepath.Join(dir, model, "predictions.npz"), "--redraws", "0", "--replicates", "0", "--plots", filepath.Join(dir, "plots")}
-	}, func(dir string) error { return held(filepath.Join(dir, "plots", "reliability-top.svg")) }},
-	{"pretrain", func(dir string, v int) []string {
-		return []string{"pretrain", "--data", filepath.Join(dir, "table.csv"), "--encoder", "mlp", "--network", fmt.Sprintf(`{"hidden":[%d]}`, 4+v%3), "--epochs", "12", "--out", filepath.Join(dir, "trained")}
-	}, func(dir string) error { return held(filepath.Join(dir, "trained", "config.json")) }},
-	{"html", func(dir string, v int) []string {
-		return []string{"evaluate", "--in", filepath.Join(dir, model, "predictions.npz"), "--redraws", "0", "--replicates", "0", "--html", filepath.Join(dir, "page.html")}
-	}, func(dir string) error { return page(filepath.Join(dir, "page.html")) }},
-	{"diagnose", func(dir string, v int) []string {
-		return []string{"diagnose", "--in", filepath.Join(dir, model, "predictions.npz"), "--features", filepath.Join(dir, features), "--redraws", "20", "--out", filepath.Join(dir, "diagnosis")}
-	}, func(dir string) error { return held(filepath.Join(dir, "diagnosis", "diagnosis.json")) }},
-	{"theory", func(dir string, v int) []string {
-		return []string{"theory", "propositions", "--out", filepath.Join(dir, "theory")}
-	}, func(dir string) error { return held(filepath.Join(dir, "theory", "report.html")) }},
-	{"export", func(dir string, v int) []string {
-		return []string{"export", "--model", filepath.Join(dir, model), "--onnx", filepath.Join(dir, "model.onnx")}
-	}, func(string) error { return nil }},
-	{"encode", func(dir string, v int) []string {
-		return []string{"encode", "--model", filepath.Join(dir, encoder), "--batch", "4", "--out", filepath.Join(dir, "encoded.npz")}
-	}, func(dir string) error { return whole(filepath.Join(dir, "encoded.npz"), data.Open) }},
+	{"fit", "fit --in DIR/features.npz --method FITTED --out DIR/run", "run", oneRun},
+	{"apply", "apply --model DIR/model --in DIR/features.npz --out DIR/applied.npz", "applied.npz", whole(data.ReadPredictions)},
+	{"compare", "compare --in DIR/features.npz --methods nc,OTHER --seeds 42 --jobs 1 --out DIR/compared", "compared/metrics.json", held},
+	{"study", "study main --data DIR/features.npz --methods nc,ts --seeds 42 --jobs 1 --out DIR/study", "study/results.csv", held},
+	{"evaluate", "evaluate --in DIR/model/predictions.npz --redraws 0 --replicates 0 --plots DIR/plots", "plots/reliability-top.svg", held},
+	{"pretrain", `pretrain --data DIR/table.csv --encoder mlp --network {"hidden":[WIDTH]} --epochs 12 --out DIR/trained`, "trained/config.json", held},
+	{"html", "evaluate --in DIR/model/predictions.npz --redraws 0 --replicates 0 --html DIR/page.html", "page.html", wholePage},
+	{"diagnose", "diagnose --in DIR/model/predictions.npz --features DIR/features.npz --redraws 20 --out DIR/diagnosis", "diagnosis/diagnosis.json", held},
+	{"theory", "theory propositions --out DIR/theory", "theory/report.html", held},
+	{"export", "export --model DIR/model --onnx DIR/model.onnx", "", func(string) error { return nil }},
+	{"encode", "encode --model DIR/encoder --batch 4 --out DIR/encoded.npz", "encoded.npz", whole(data.Open)},
 }
+
+// args are those of a variant in dir.
+func (v victim) args(dir string, variant int) []string {
+	words := strings.NewReplacer("DIR", dir, "FITTED", fitted[variant%len(fitted)], "OTHER", fitted[variant%2], "WIDTH", strconv.Itoa(4+variant%3))
+	return strings.Fields(words.Replace(v.line))
+}
+
+// check returns an error if what the victim wrote in dir is unsound.
+func (v victim) check(dir string) error { return v.sound(filepath.Join(dir, v.left)) }
 
 // held returns an error if the folder that path belongs to is of two runs.
 func held(path string) error {
@@ -114,16 +104,19 @@ func oneRun(dir string) error {
 }
 
 // whole returns an error if path is there and read cannot read it.
-func whole[T any](path string, read func(path string) (T, error)) error {
-	if _, err := os.Stat(path); err != nil {
-		return nil
+func whole[T any](read func(path string) (T, error)) func(path string) error {
+	return func(path string) error {
+		_, err := os.Stat(path)
+		if err != nil {
+			return nil
+		}
+		_, err = read(path)
+		return err
 	}
-	_, err := read(path)
-	return err
 }
 
-// page returns an error if path is there and no whole page.
-func page(path string) error {
+// wholePage returns an error if path is there and no whole page.
+func wholePage(path string) error {
 	text, err := data.ReadFile(path)
 	if err == nil && !strings.HasSuffix(strings.TrimSpace(string(text)), "</html>") {
 		return fmt.Errorf("%s ends early", path)
@@ -168,9 +161,9 @@ func (c *campaign) kept(n *count, dir string, before map[string]string, after st
 // kills kills commands. Half of the moments are drawn from the last third of what the
 // command takes, where it writes.
 func kills(c *campaign, n *count, rng *rand.Rand) {
-	seeds := []uint64{rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
+	seed := rng.Uint64()
 	side(func(worker int) {
-		rng := rand.New(rand.NewPCG(seeds[worker%len(seeds)], uint64(worker)))
+		rng := rand.New(rand.NewPCG(seed, uint64(worker)))
 		dir := c.scene(n, fmt.Sprintf("kills-%d", worker), rng)
 		before := inputs(dir)
 		takes, variants := map[string]time.Duration{}, map[string]int{}

@@ -19,7 +19,6 @@ type campaign struct {
 	program string // the executable calibra
 	dir     string // for what the attacks make
 	seed    uint64
-	counts  map[string]*count // of the parts
 }
 
 // part is one kind of attack: it makes attacks until it has made as many as are its goal,
@@ -60,7 +59,7 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	c := &campaign{ctx: ctx, program: filepath.Join(dir, "calibra"), dir: dir, seed: *seed, counts: map[string]*count{}}
+	c := &campaign{ctx: ctx, program: filepath.Join(dir, "calibra"), dir: dir, seed: *seed}
 	if out, err := exec.Command("go", "build", "-o", c.program, "./experiments/cmd/calibra").CombinedOutput(); err != nil {
 		fail(fmt.Errorf("%w: %s", err, out))
 	}
@@ -80,9 +79,9 @@ func main() {
 		rows = append(rows, n.row(*seed))
 		wrong += n.wrong()
 	}
-	fmt.Print("\n", table(rows))
+	fmt.Print("\n", page.Table(rows))
 	if *write {
-		if err := keep(filepath.Join("experiments", "campaign"), rows); err != nil {
+		if err := page.Keep(filepath.Join("experiments", "campaign"), rows...); err != nil {
 			fail(err)
 		}
 	}

@@ -165,12 +165,7 @@ func ops(c *campaign, n *count, rng *rand.Rand) {
 			}
 		}
 	}
-	if n.Goal == 0 || n.Goal > len(attacks) {
-		n.Goal = len(attacks)
-	}
-	for n.more(c) {
-		attacks[n.Done-1]()
-	}
+	each(c, n, attacks, func(_ int, attack func()) { attack() })
 	n.note = fmt.Sprintf("%d doors × types × dimensions", len(doors))
 }
 

@@ -63,7 +63,7 @@ func (s *scale) run(ctx context.Context, commands []string, write bool) error {
 		}
 		fmt.Println(m)
 		if write {
-			if err := keep(filepath.Join("experiments", "scale"), m); err != nil {
+			if err := page.Keep(filepath.Join("experiments", "scale"), m.row()); err != nil {
 				return err
 			}
 		}

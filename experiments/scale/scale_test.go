@@ -60,7 +60,7 @@ func TestKeep(t *testing.T) {
 		{command: "apply, a model of ts", rows: 10, features: 2, classes: 3, file: 1, peak: 3},
 		{command: "fit --method ts", rows: 10, features: 2, classes: 3, file: 1, peak: 4, interrupted: true},
 	} {
-		if err := keep(dir, m); err != nil {
+		if err := page.Keep(dir, m.row()); err != nil {
 			t.Fatal(err)
 		}
 	}
