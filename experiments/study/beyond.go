@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
@@ -17,10 +16,8 @@ import (
 // global maps, on what is left above the noise floor.
 var Beyond = Study{
 	Name: "beyond", Line: "anchored maps beside the published calibrator, judged against the noise floor",
-	Grid: func(*experiments.Origin) []experiments.Spec {
-		return each(known("stacked", "auto", "order-preserving", "anchored", "anchored-dirichlet", "anchored-bilinear", "local-temperature", "gated",
-			"vq", "sm", "dc", "ir", "ts", "nc"))
-	},
+	Grid: always(each("stacked", "auto", "order-preserving", "anchored", "anchored-dirichlet", "anchored-bilinear", "local-temperature", "gated",
+		"vq", "sm", "dc", "ir", "ts", "nc")),
 	Vary:  []Field{byMethod},
 	Views: []View{meanRanks, accepted, forests, pairedNLL, beyondTable, choices, noiseFloor, profiles},
 }

@@ -20,8 +20,8 @@ import (
 var Codes = Study{
 	Name: "codes", Line: "every kind of codes beside its random twin, where codes have anything to find",
 	Grid: func(*experiments.Origin) []experiments.Spec {
-		specs := each(known("nc", headroomMethod))
-		for _, m := range known("vq", "stacked", "corrected") {
+		specs := each("nc", headroomMethod)
+		for _, m := range codedMethods {
 			for _, c := range codeKinds {
 				for _, v := range []experiments.Values{c.learned, c.twin} {
 					if spec := (experiments.Spec{Method: m, Set: v.String()}); v != nil && !slices.Contains(specs, spec) {
@@ -32,11 +32,8 @@ var Codes = Study{
 		}
 		return specs
 	},
-	Vary: []Field{byMethod, byCodes},
-	Twins: func(ctx context.Context, f *Findings) ([]*test, error) {
-		tests, _, err := f.twins(ctx)
-		return tests, err
-	},
+	Vary:    []Field{byMethod, byCodes},
+	Twins:   func(ctx context.Context, f *Findings) (*twins, error) { return f.twins(ctx) },
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
 	Views:   []View{twinTables, scores, noiseFloor, timeTable},
 }
@@ -44,6 +41,9 @@ var Codes = Study{
 // headroomMethod sees features and logits and has no codes: where neither it nor random codes find
 // more than a method without codes, there is nothing for codes to find.
 const headroomMethod = "boosted"
+
+// codedMethods are those that the kinds of codes are tried in.
+var codedMethods = []string{"vq", "stacked", "corrected"}
 
 // codeKind is a kind of codes and its random twin; the first has no codes to speak of.
 type codeKind struct {
@@ -148,7 +148,7 @@ func overSeedsAndRows(ctx context.Context, a, b *row) (*paired, error) {
 // codes does not, on any of the methods that were run both ways: at 5 %, not corrected, so that a
 // source is rather asked than left out.
 func (s *subject) headroom(ctx context.Context) (found, asked bool, err error) {
-	for _, method := range known("vq", "stacked", "corrected") {
+	for _, method := range codedMethods {
 		without := s.coded(method, codeKinds[0].learned)
 		if without == nil {
 			continue
@@ -174,41 +174,52 @@ func (s *subject) headroom(ctx context.Context) (found, asked bool, err error) {
 	return found || !asked, asked, nil
 }
 
-// twins tests each kind of codes against its random twin, on the sources with something to find;
-// left are the others. p is corrected over all of them.
-func (f *Findings) twins(ctx context.Context) (tests []*test, left []string, err error) {
+// twins are the tests of each kind of codes against its random twin, on the sources with something to
+// find, made once. p is corrected over all of them.
+func (f *Findings) twins(ctx context.Context) (*twins, error) {
+	if f.twinned != nil {
+		return f.twinned, nil
+	}
+	out := &twins{}
 	for _, s := range f.subjects() {
 		room, _, err := s.headroom(ctx)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if !room {
-			left = append(left, s.Title())
+			out.left = append(out.left, s.Title())
 			continue
 		}
 		of, err := s.twins(ctx)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		tests = append(tests, of...)
+		out.tests = append(out.tests, of...)
 	}
-	correctTests(tests)
-	return tests, left, nil
+	correctTests(out.tests)
+	f.twinned = out
+	return out, nil
+}
+
+// twins are tests of kinds of codes, and the sources that are left out of them.
+type twins struct {
+	tests []*test
+	left  []string
 }
 
 // twinTables are what the report says of these tests.
 func twinTables(ctx context.Context, f *Findings) (*report.Section, error) {
-	tests, left, err := f.twins(ctx)
+	all, err := f.twins(ctx)
 	if err != nil {
 		return nil, err
 	}
 	note := "Below 0 the learned codewords are better than those drawn from the slots. Intervals are over seeds and rows; Holm's correction is over the table."
-	if len(left) > 0 {
-		note += fmt.Sprintf(" Left out, since neither random codes nor boosted residuals, as far as they were run, find anything there that the method without codes does not: %v.", left)
+	if len(all.left) > 0 {
+		note += fmt.Sprintf(" Left out, since neither random codes nor boosted residuals, as far as they were run, find anything there that the method without codes does not: %v.", all.left)
 	}
 	section := &report.Section{Title: "Codes against their random twins", Note: note}
-	if tests == nil {
-		if left == nil {
+	if all.tests == nil {
+		if all.left == nil {
 			return nil, nil
 		}
 		return section, nil
@@ -217,13 +228,13 @@ func twinTables(ctx context.Context, f *Findings) (*report.Section, error) {
 		list: "NLL on each kind of codes and on its random twin.", other: "twin's", head: byCodes.Head,
 		count: "On how many sources a kind of codes is better and worse than its twin at 5 %, after Holm's correction.",
 	}
-	section.Tables = []*report.Table{countTwins(tests, say), listTwins(tests, say)}
+	section.Tables = []*report.Table{countTwins(all.tests, say), listTwins(all.tests, say)}
 	return section, nil
 }
 
 // twins are the tests of each method's kinds of codes against their twins.
 func (s *subject) twins(ctx context.Context) (tests []*test, err error) {
-	for _, method := range known("vq", "stacked", "corrected") {
+	for _, method := range codedMethods {
 		for _, c := range codeKinds[1:] {
 			a, b := s.coded(method, c.learned), s.coded(method, c.twin)
 			if a == nil || b == nil {

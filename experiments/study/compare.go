@@ -21,7 +21,7 @@ import (
 // and is none of Studies.
 var Compare = Study{
 	Name: "compare", Line: "methods side by side, and which of them differ by more than chance",
-	Grid:    func(*experiments.Origin) []experiments.Spec { return each((*experiments.Catalog)(nil).Names()) },
+	Grid:    always(each((*experiments.Catalog)(nil).Names()...)),
 	Vary:    []Field{{byMethod.Head, func(s experiments.Spec) string { return s.Method }}},
 	Views:   []View{Compared, forests, reliabilityDiagrams, intervalsTable, differencesTable},
 	Judging: experiments.Judging{Replicates: 200, Redraws: 20},

@@ -10,11 +10,10 @@ import (
 	"calibra/experiments/report"
 )
 
-// comparison is the reference against another row on one data set.
+// comparison is the reference against another row on one data set: NLL of the row less the reference's.
 type comparison struct {
-	row                  *row
-	difference, relative float64 // NLL of the row less the reference's, mean over the seeds
-	p                    float64 // of no difference, not corrected
+	row *row
+	*paired
 }
 
 // judgedMethods are those that the study is about, the first of them that was run.
@@ -70,7 +69,7 @@ func (f *Findings) compared(ctx context.Context, s *subject) ([]comparison, erro
 	var out []comparison
 	for i, p := range all {
 		if p != nil {
-			out = append(out, comparison{row: s.rows[i], difference: p.Difference, relative: p.Difference / reference.spread(sharedMetric(metrics.NLL)).Mean, p: p.PValue})
+			out = append(out, comparison{s.rows[i], p})
 		}
 	}
 	return out, err
@@ -90,18 +89,13 @@ func pairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 		if len(all) == 0 {
 			continue
 		}
-		var ps []float64
-		for _, c := range all {
-			ps = append(ps, c.p)
-		}
-		ps = metrics.Holm(ps)
 		judged := s.reference()
 		add := func(r *row, cells ...any) {
 			t.Add(s.Title(), report.Row{Labels: r.labels, Winner: r == s.best(sharedMetric(metrics.NLL)), Cells: report.Texts(cells...)})
 		}
 		add(judged, "–", "–", "–")
-		for i, c := range all {
-			add(c.row, metrics.Signed(c.difference, 4), percent(c.relative), report.P(ps[i]))
+		for _, c := range all {
+			add(c.row, metrics.Signed(c.Difference, 4), percent(c.Difference/judged.spread(sharedMetric(metrics.NLL)).Mean), report.P(c.corrected))
 		}
 	}
 	return &report.Section{
@@ -160,7 +154,7 @@ func accepted(ctx context.Context, f *Findings) (*report.Section, error) {
 			return nil, err
 		}
 		if l != nil {
-			lines, named, others = append(lines, l), append(named, l.vq.p, l.ts.p), append(others, l.best.p)
+			lines, named, others = append(lines, l), append(named, l.vq.PValue, l.ts.PValue), append(others, l.best.PValue)
 		}
 	}
 	if lines == nil {
@@ -174,7 +168,7 @@ func accepted(ctx context.Context, f *Findings) (*report.Section, error) {
 		Values:  report.Heads("against VQ", "p", "against TS", "p", "best baseline", "against it", "p", "errors − NC", "s.e."),
 	}
 	nll, accuracy := sharedMetric(metrics.NLL), sharedMetric(metrics.Accuracy)
-	relative := func(c *comparison) string { return percent(-c.difference / c.row.spread(nll).Mean) } // the judged less the other
+	relative := func(c *comparison) string { return percent(-c.Difference / c.row.spread(nll).Mean) } // the judged less the other
 	for i, l := range lines {
 		base := l.nc.spread(accuracy).Mean
 		t.Add("", report.Row{Labels: []string{l.subject.Title()}, Cells: report.Texts(

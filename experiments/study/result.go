@@ -124,10 +124,10 @@ type Other struct {
 	Without    gapped    `json:"without,omitempty"`
 }
 
-// addOthers adds the metrics from outside.
 func (r *Result) program() *experiments.Program { return &r.Program }
 func (r *Result) id() string                    { return "" } // its key is of the data, too
 
+// addOthers adds the metrics from outside.
 func (r *Result) addOthers(own []metrics.OwnValue) {
 	for _, o := range own {
 		if math.IsNaN(o.Value) {
@@ -266,21 +266,32 @@ func (r *Result) wrong() []float32 {
 }
 
 func noise(r *metrics.Report) map[string]float64 {
-	out := map[string]float64{}
-	for m := range metrics.Metrics {
-		if n := r.Noise[m]; n != nil {
-			out[m.String()] = n.Mean
+	return byKey(func(m metrics.Metric) (float64, bool) {
+		n := r.Noise[m]
+		if n == nil {
+			return 0, false
 		}
-	}
-	return out
+		return n.Mean, true
+	})
 }
 
 // intervals are those of the metrics that have one.
 func intervals(r *metrics.Report) map[string]metrics.Interval {
-	out := map[string]metrics.Interval{}
+	return byKey(func(m metrics.Metric) (metrics.Interval, bool) {
+		return r.Intervals[m], !math.IsNaN(r.Intervals[m].Low)
+	})
+}
+
+func values(v metrics.Values) map[string]float64 {
+	return byKey(func(m metrics.Metric) (float64, bool) { return v[m], !math.IsNaN(v[m]) })
+}
+
+// byKey is what the metrics have that have it, by their keys.
+func byKey[V any](of func(metrics.Metric) (V, bool)) map[string]V {
+	out := map[string]V{}
 	for m := range metrics.Metrics {
-		if i := r.Intervals[m]; !math.IsNaN(i.Low) {
-			out[m.String()] = i
+		if v, ok := of(m); ok {
+			out[m.String()] = v
 		}
 	}
 	return out
@@ -297,16 +308,6 @@ func strata(r *metrics.Report) []Stratum {
 			kept.Noise = &s.Floor
 		}
 		out = append(out, kept)
-	}
-	return out
-}
-
-func values(v metrics.Values) map[string]float64 {
-	out := map[string]float64{}
-	for m := range metrics.Metrics {
-		if x := v[m]; !math.IsNaN(x) {
-			out[m.String()] = x
-		}
 	}
 	return out
 }

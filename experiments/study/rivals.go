@@ -17,10 +17,8 @@ import (
 // has it: both on learned codewords, which were their defaults when it was written.
 var Rivals = Study{
 	Name: "rivals", Line: "the joint correction against its rivals, by a protocol fixed beforehand (experiments/benchmark/PROTOCOL-3.md)",
-	Grid: func(*experiments.Origin) []experiments.Spec {
-		specs := each(known("nc", "ts", "sv", "sm", "boosted", "clustered", "dac", "laplace", "new-head", "auto", "stacked-learned", "stacked", "stacked-one", "corrected-learned", "corrected", "vq"))
-		return append(specs, experiments.Spec{Method: "rival", Tune: true})
-	},
+	Grid: always(append(each("nc", "ts", "sv", "sm", "boosted", "clustered", "dac", "laplace", "new-head", "auto", "stacked-learned", "stacked", "stacked-one", "corrected-learned", "corrected", "vq"),
+		experiments.Spec{Method: "rival", Tune: true})),
 	Vary:    []Field{byMethod},
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000, Recoverable: true},
 	Pairs:   []Pair{{"corrected-learned", "stacked-learned"}, {"corrected-learned", "corrected"}, {"corrected-learned", "rival"}},

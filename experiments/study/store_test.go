@@ -17,7 +17,7 @@ import (
 // TestStale: a cell of another program is computed again, or kept where that is asked
 // for; a cell of the same program is never computed twice.
 func TestStale(t *testing.T) {
-	s := Study{Name: "stale", Line: "a test", Grid: func(*experiments.Origin) []experiments.Spec { return each([]string{"nc", "ts"}) }, Vary: []Field{byMethod}}
+	s := Study{Name: "stale", Line: "a test", Grid: func(*experiments.Origin) []experiments.Spec { return each("nc", "ts") }, Vary: []Field{byMethod}}
 	one := settings
 	one.Seeds = one.Seeds[:1]
 	cells, _, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, features(t, 200, 4))}, one)
@@ -78,7 +78,7 @@ func TestStale(t *testing.T) {
 // TestOthersKeepTheirFirstCells: a process whose cells are none or all failed stands in the way
 // of no other that is at its first cells.
 func TestOthersKeepTheirFirstCells(t *testing.T) {
-	s := Study{Name: "shared", Line: "a test", Grid: func(*experiments.Origin) []experiments.Spec { return each([]string{"nc"}) }, Vary: []Field{byMethod}}
+	s := Study{Name: "shared", Line: "a test", Grid: func(*experiments.Origin) []experiments.Spec { return each("nc") }, Vary: []Field{byMethod}}
 	one := settings
 	one.Seeds = one.Seeds[:1]
 	cells, _, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, features(t, 60, 4))}, one)
@@ -141,7 +141,7 @@ func TestEveryHistoryAlike(t *testing.T) {
 	}
 	s := Study{
 		Name: "history", Line: "a test", Vary: []Field{byMethod}, Views: []View{Results, pairedNLL},
-		Grid: func(*experiments.Origin) []experiments.Spec { return each([]string{"ts", "auto", "nc"}) },
+		Grid: func(*experiments.Origin) []experiments.Spec { return each("ts", "auto", "nc") },
 	}
 	o := []*experiments.Origin{origin(t, raw)}
 	written := func(dir string, methods []string, seeds ...uint64) string {

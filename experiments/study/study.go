@@ -28,7 +28,7 @@ type Study struct {
 	Compare func(ctx context.Context, a, b *row) (*paired, error)
 	// Twins makes the tests of each kind of codes against its random twin, for tests.csv in the place of
 	// those of Pairs; nil in a study that makes none.
-	Twins func(ctx context.Context, f *Findings) ([]*test, error)
+	Twins func(ctx context.Context, f *Findings) (*twins, error)
 	// Views are the parts of its report, in order.
 	Views []View
 	// Judging is what its cells are judged by; the zero value stands for usual.
@@ -72,7 +72,7 @@ var ablations = []string{"vq-dc", "vq-nc"}
 
 // allMethods are the methods that main compares.
 func allMethods() []string {
-	names := known(tableOrder...)
+	names := slices.Clone(tableOrder)
 	for _, m := range experiments.Methods {
 		if !slices.Contains(names, m.Name) && !slices.Contains(ablations, m.Name) && m.Group.Published() {
 			names = append(names, m.Name)
@@ -107,21 +107,4 @@ func style(c *experiments.Catalog, method string) int {
 		at++
 	}
 	return at
-}
-
-// known keeps the names of methods that this build has.
-func known(names ...string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		_, err := experiments.MethodByName(name)
-		return err != nil
-	})
-}
-
-// each is one Spec a method.
-func each(methods []string) []experiments.Spec {
-	var specs []experiments.Spec
-	for _, name := range methods {
-		specs = append(specs, experiments.Spec{Method: name})
-	}
-	return specs
 }

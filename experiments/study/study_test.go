@@ -118,7 +118,7 @@ func TestKeys(t *testing.T) {
 var small = Study{
 	Name: "small", Line: "a test",
 	Grid: func(*experiments.Origin) []experiments.Spec {
-		specs := each([]string{"vq", "nc", "ts"})
+		specs := each("vq", "nc", "ts")
 		specs[0].Set = "codebook.codewords=8"
 		shifted := specs[0]
 		shifted.Shift = experiments.ThinShift
@@ -281,7 +281,7 @@ func TestAddedMethods(t *testing.T) {
 // TestTruth: only synthetic data have a true posterior, and the classifier's own
 // error against it shows in the result.
 func TestTruth(t *testing.T) {
-	s := Study{Grid: func(*experiments.Origin) []experiments.Spec { return each([]string{"nc", "ts"}) }, Vary: []Field{byMethod}}
+	s := Study{Grid: func(*experiments.Origin) []experiments.Spec { return each("nc", "ts") }, Vary: []Field{byMethod}}
 	one := settings
 	one.Seeds = one.Seeds[:1]
 	cells, _, err := s.Cells(t.Context(), []*experiments.Origin{origin(t, "cubic")}, one)

@@ -202,11 +202,11 @@ func (f *Findings) writeTests(ctx context.Context, w io.Writer) error {
 		}
 	}
 	if f.Study.Twins != nil {
-		tests, err := f.Study.Twins(ctx, f)
+		all, err := f.Study.Twins(ctx, f)
 		if err != nil {
 			return err
 		}
-		add("twin", tests, func(t *test) string { return t.kind })
+		add("twin", all.tests, func(t *test) string { return t.kind })
 	} else {
 		all, err := f.tests(ctx)
 		if err != nil {

@@ -69,13 +69,14 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 			q = errorRate
 		}
 		all, err := f.differences(ctx, s, s.rows[rows[reference]], q)
-		out := make([]*report.Difference, len(rows))
-		for k, i := range rows {
-			if err == nil && all[i] != nil {
-				out[k] = report.NewDifference(all[i].Comparison, all[i].corrected)
-			}
+		if err != nil {
+			return nil, err
 		}
-		return out, err
+		family := make([]*paired, len(rows))
+		for k, i := range rows {
+			family[k] = all[i]
+		}
+		return told(family), nil
 	})
 	if v == nil || err != nil {
 		return nil, err
@@ -222,18 +223,23 @@ func WeighRows(ctx context.Context, shown []Shown, rng *rand.Rand) (*report.Verd
 			family[i] = &paired{Comparison: *c}
 		}
 		correct(family)
-		out := make([]*report.Difference, len(shown))
-		for i, p := range family {
-			if p != nil {
-				out[i] = report.NewDifference(p.Comparison, p.corrected)
-			}
-		}
-		return out, nil
+		return told(family), nil
 	})
 	if v != nil {
 		v.Rows = len(shown[0].Wrong)
 	}
 	return v, err
+}
+
+// told are differences as a verdict tells them.
+func told(family []*paired) []*report.Difference {
+	out := make([]*report.Difference, len(family))
+	for i, p := range family {
+		if p != nil {
+			out[i] = report.NewDifference(p.Comparison, p.corrected)
+		}
+	}
+	return out
 }
 
 // forests are the verdicts as figures.

@@ -1,0 +1,166 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+
+	"calibra/experiments"
+)
+
+// The studies whose views are those of others too.
+
+// Main compares all methods: the tables "Results … ResNet" and "Weather" and the
+// figures of Q1 and Q3.
+var Main = Study{
+	Name: "main", Line: "all methods, locally and globally (figures Q1 and Q3, tables of results)",
+	Paper: []string{"main", "weather"},
+	Grid:  always(each(allMethods()...)),
+	Vary:  []Field{byMethod},
+	Views: []View{Results, forests, pairedNLL, leftOnTheTable, localBars, globalBars, noiseFloor, reliabilityDiagrams, tessellation, codewordMaps},
+}
+
+// ESS shows the local error along the effective sample size of the neighbourhood:
+// the figure of Q2.
+var ESS = Study{
+	Name: "ess", Line: "local error along the effective sample size of the neighbourhood (figure Q2)",
+	Paper: []string{"main", "weather"},
+	Grid:  always(each(tableOrder...)),
+	Vary:  []Field{byMethod},
+	Views: []View{profiles, sparsest, Results, forests, pairedNLL},
+}
+
+// Parts ablates the quantization and the calibrator: VQ, VQ-DC, VQ-NC, DC, NC.
+var Parts = Study{
+	Name: "ablate-parts", Line: "what quantization and what the calibrator add (table of the ablation)",
+	Paper: []string{"ablation"},
+	Grid:  always(each("vq", "vq-dc", "vq-nc", "dc", "nc")),
+	Vary:  []Field{byMethod},
+	Views: []View{Results, forests, pairedNLL, localBars, globalBars, noiseFloor},
+}
+
+// Slots varies w and |C| together.
+var Slots = Study{
+	Name: "ablate-slots", Line: "slots w ∈ {16, 32, 64, 128, 256} by codewords |C| ∈ {32, 64}",
+	Paper: []string{"slots"},
+	Grid:  always(sizes([]int{16, 32, 64, 128, 256}, []int{32, 64})),
+	Vary:  []Field{bySlots, byCodewords},
+	Views: []View{Results, pairedNLL, sizeMaps},
+}
+
+// Codebook varies |C| at w = 64.
+var Codebook = Study{
+	Name: "ablate-codebook", Line: "|C| ∈ {16, 32, 64, 128, 256} codewords for w = 64 slots",
+	Paper: []string{"codebook"},
+	Grid:  always(sizes([]int{64}, []int{16, 32, 64, 128, 256})),
+	Vary:  []Field{bySlots, byCodewords},
+	Views: []View{Results, pairedNLL, codebookCurves},
+}
+
+// CalibrationSize fits on 5 … 100 % of the calibration rows.
+var CalibrationSize = Study{
+	Name: "calsize", Line: "5 to 100 % of the calibration rows, LCE and NLL",
+	Grid: func(*experiments.Origin) (specs []experiments.Spec) {
+		for _, spec := range each("vq", "sm", "dc", "kc", "ln", "ts", "nc") {
+			for _, spec.Fraction = range []float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0} {
+				specs = append(specs, spec)
+			}
+		}
+		return specs
+	},
+	Vary:  []Field{byMethod, byFraction},
+	Views: []View{sizeCurves, Results, pairedNLL},
+}
+
+// Shifted fits in distribution and judges on shifted rows.
+var Shifted = Study{
+	Name: "ood", Line: "fitted in distribution, judged on a shifted test split",
+	Paper: []string{"weather-ood"},
+	Grid: func(o *experiments.Origin) []experiments.Spec {
+		specs := each(allMethods()...)
+		for i := range specs {
+			specs[i].Shift = o.Shifts[0]
+		}
+		return specs
+	},
+	Vary:  []Field{byMethod},
+	Views: []View{shiftNote, Results, forests, pairedNLL, localBars, globalBars, profiles},
+}
+
+// Backbones compares all methods on the features of several backbones: each
+// features file is one, and raw rows are encoded by every encoder.
+var Backbones = Study{
+	Name: "backbones", Line: "all methods for each backbone: one features file each, or every encoder of raw rows",
+	Paper: []string{"main", "convnext", "vit", "weather"},
+	Grid: func(o *experiments.Origin) (specs []experiments.Spec) {
+		encoders := o.Encoders
+		if encoders == nil {
+			encoders = []experiments.Encoder{{}}
+		}
+		for _, e := range encoders {
+			for _, spec := range each(tableOrder...) {
+				spec.Encoder = e.Name
+				specs = append(specs, spec)
+			}
+		}
+		return specs
+	},
+	Vary:  []Field{byMethod},
+	Views: []View{Results, forests, pairedNLL, localBars, profiles},
+}
+
+// Usage counts how often the test rows' slots are assigned to each codeword.
+var Usage = Study{
+	Name: "usage", Line: "codeword assignments of the test slots: fewest, most, spread, dead",
+	Paper: []string{"usage"},
+	Grid:  always(each("vq")),
+	Vary:  []Field{byMethod},
+	Views: []View{usageTable, usageCurve, codewordMaps},
+}
+
+// Time measures seconds per epoch of both stages.
+var Time = Study{
+	Name: "time", Line: "seconds per epoch of the quantized head and of the calibrator",
+	Paper: []string{"time"},
+	Grid:  always(each("vq")),
+	Vary:  []Field{byMethod},
+	Views: []View{timeTable},
+}
+
+// Variants holds what is to mend the paper's calibrator where its published recipe makes
+// its own head worse, as it does with many classes: its start as a candidate of early
+// stopping, steps of one size for any number of classes and slots, and w and K chosen on
+// validation rows.
+var Variants = Study{
+	Name: "variants", Line: "the paper's calibrator beside its head, and what mends it where it is worse",
+	Grid: always(each("nc", "ts", "sm", "vq-nc", "vq", "vq-start", "vq-centred", "vq-tuned")),
+	Vary: []Field{byMethod},
+	Pairs: []Pair{ // whether the paper's claim holds, and what each variant changes
+		{"vq", "vq-nc"}, {"vq", "nc"}, {"vq-start", "vq-nc"}, {"vq-start", "vq"},
+		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"}, {"vq-centred", "nc"},
+		{"vq-tuned", "vq"}, {"vq-tuned", "nc"}, {"vq-tuned", "ts"}, {"vq-tuned", "sm"},
+	},
+	Views: []View{scores, forests, namedPairs, meanRanks, noiseFloor, Results},
+}
+
+// always is the same grid for every origin.
+func always(specs []experiments.Spec) func(*experiments.Origin) []experiments.Spec {
+	return func(*experiments.Origin) []experiments.Spec { return slices.Clone(specs) }
+}
+
+// each is one Spec a method.
+func each(methods ...string) (specs []experiments.Spec) {
+	for _, name := range methods {
+		specs = append(specs, experiments.Spec{Method: name})
+	}
+	return specs
+}
+
+// sizes is the paper's calibrator at every pair of w and |C|.
+func sizes(slots, codewords []int) (specs []experiments.Spec) {
+	for _, w := range slots {
+		for _, k := range codewords {
+			specs = append(specs, experiments.Spec{Method: "vq", Set: fmt.Sprintf("codebook.codewords=%d codebook.slots=%d", k, w)})
+		}
+	}
+	return specs
+}
