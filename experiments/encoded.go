@@ -101,13 +101,10 @@ func rawOrigin(arg string, sources []data.RawSource, files ...string) (*Origin, 
 		digest = raw.Train.Digest() + raw.Cal.Digest() + raw.Test.Digest()
 	}
 	o := &Origin{
-		Name: raw.Name, Dataset: raw.Name,
+		Name: raw.Name, Dataset: calledInTables(raw.Name),
 		Digest:   digest + ", encoded in float64", // lest the cells of another encoding are taken for this one's
 		Encoders: MLPs, Shifts: []Shift{ThinShift}, seeded: true, classes: raw.Classes,
 		size: Size{Rows: raw.Cal.Len(), Classes: len(raw.Classes)},
-	}
-	if o.Dataset == "tissuemnist" {
-		o.Dataset = "tissue" // as the paper's tables call it
 	}
 	given := data.RawSettings{Sources: sources}
 	switch table := len(raw.Cal.Shape) == 1; {

@@ -95,18 +95,12 @@ func (o *Options) has(name string) bool {
 // Int asks for a whole number of at least least. Paper is the paper's value, "" if it
 // names none.
 func (o *Options) Int(name string, def, least int, paper, line string) int {
-	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Paper: paper, Line: line}, def, func(text string) (int, bool) {
-		v, err := strconv.Atoi(text)
-		return v, err == nil && v >= least
-	})
+	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Paper: paper, Line: line}, def, whole(least))
 }
 
 // IntOr is Int with a default that depends on the data: 0, told in words.
 func (o *Options) IntOr(name, words string, least int, paper, line string) int {
-	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Default: words, Paper: paper, Line: line}, 0, func(text string) (int, bool) {
-		v, err := strconv.Atoi(text)
-		return v, err == nil && v >= least
-	})
+	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Default: words, Paper: paper, Line: line}, 0, whole(least))
 }
 
 // Float asks for a finite number in a range.
@@ -124,31 +118,13 @@ func (o *Options) FloatOr(name, words string, in Range, paper, line string) *flo
 
 // Floats asks for a list of numbers, separated by commas.
 func (o *Options) Floats(name string, def []float64, in Range, paper, line string) []float64 {
-	return answer(o, Key{Name: name, Kind: "list, each a " + in.name, Paper: paper, Line: line}, def, func(text string) (list []float64, ok bool) {
-		for _, part := range strings.Split(text, ",") {
-			v, ok := in.parse(strings.TrimSpace(part))
-			if !ok {
-				return nil, false
-			}
-			list = append(list, v)
-		}
-		return list, true
-	})
+	return answer(o, Key{Name: name, Kind: "list, each a " + in.name, Paper: paper, Line: line}, def, list(in.parse))
 }
 
 // IntsOr asks for a list of whole numbers of at least 1, separated by commas, with a default
 // that depends on the data: nil, told in words.
 func (o *Options) IntsOr(name, words, paper, line string) []int {
-	return answer(o, Key{Name: name, Kind: "list, each a whole number ≥ 1", Default: words, Paper: paper, Line: line}, nil, func(text string) (list []int, ok bool) {
-		for _, part := range strings.Split(text, ",") {
-			v, err := strconv.Atoi(strings.TrimSpace(part))
-			if err != nil || v < 1 {
-				return nil, false
-			}
-			list = append(list, v)
-		}
-		return list, true
-	})
+	return answer(o, Key{Name: name, Kind: "list, each a whole number ≥ 1", Default: words, Paper: paper, Line: line}, nil, list(whole(1)))
 }
 
 // Choice asks for one of some words.
@@ -156,6 +132,28 @@ func (o *Options) Choice(name, def string, among []string, paper, line string) s
 	return answer(o, Key{Name: name, Kind: "word of " + strings.Join(among, ", "), Paper: paper, Line: line}, def, func(text string) (string, bool) {
 		return text, slices.Contains(among, text)
 	})
+}
+
+// whole reads a whole number of at least least.
+func whole(least int) func(text string) (int, bool) {
+	return func(text string) (int, bool) {
+		v, err := strconv.Atoi(text)
+		return v, err == nil && v >= least
+	}
+}
+
+// list reads what one reads, separated by commas.
+func list[T any](one func(text string) (T, bool)) func(text string) ([]T, bool) {
+	return func(text string) (all []T, ok bool) {
+		for part := range strings.SplitSeq(text, ",") {
+			v, ok := one(strings.TrimSpace(part))
+			if !ok {
+				return nil, false
+			}
+			all = append(all, v)
+		}
+		return all, true
+	}
 }
 
 func (r Range) parse(text string) (float64, bool) {

@@ -244,11 +244,17 @@ func openLabelled(ctx context.Context, path string, as data.Scores) (*Problem, e
 func named(name, digest string, load func() (*Problem, error)) *Origin {
 	o := &Origin{Name: name, Digest: digest, Shifts: []Shift{ThinShift}}
 	o.Dataset, o.Backbone, _ = strings.Cut(name, "-")
-	if o.Dataset == "tissuemnist" {
-		o.Dataset = "tissue" // as the paper's tables call it
-	}
+	o.Dataset = calledInTables(o.Dataset)
 	o.load = func(context.Context, uint64, Encoder) (*Problem, error) { return load() }
 	return o
+}
+
+// calledInTables is a data set as the paper's tables call it.
+func calledInTables(dataset string) string {
+	if dataset == "tissuemnist" {
+		return "tissue"
+	}
+	return dataset
 }
 
 // knownClasses names the classes of data sets whose feature files hold numbers.

@@ -44,14 +44,6 @@ func apart(s experiments.Spec) int {
 	return m
 }
 
-// klToTruth is known of synthetic data alone.
-var klToTruth = quantity{metric: metrics.LCE, title: "KL to truth", value: func(r *Result) float64 {
-	if r.Truth == nil {
-		return nan
-	}
-	return r.Truth.KL
-}}
-
 // alongClasses are the rows of a subject along m, and those of the head alone.
 type alongClasses struct {
 	maps    *subject

@@ -237,6 +237,14 @@ type column struct {
 	value func(*Result) string
 }
 
+// columns are those of a file.
+type columns []column
+
+// add adds a column of numbers.
+func (c *columns) add(name string, value func(*Result) float64) {
+	*c = append(*c, column{name, func(r *Result) string { return number(value(r)) }})
+}
+
 func (f *Findings) writeCSV(w io.Writer, columns []column) error {
 	out := data.NewCSVWriter(w)
 	var head []string
@@ -265,39 +273,36 @@ func (f *Findings) writeCSV(w io.Writer, columns []column) error {
 }
 
 func (f *Findings) writeResults(w io.Writer) error {
-	var columns []column
-	add := func(name string, value func(*Result) float64) {
-		columns = append(columns, column{name, func(r *Result) string { return number(value(r)) }})
-	}
+	var all columns
 	for m := range metrics.Metrics {
-		add(m.String(), sharedMetric(m).value)
+		all.add(m.String(), sharedMetric(m).value)
 	}
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
-		add(m.String()+"_own", ownMetric(m).value)
-		add(m.String()+"_own_noise", noiseOf(m, ownEmbedding).value)
+		all.add(m.String()+"_own", ownMetric(m).value)
+		all.add(m.String()+"_own_noise", noiseOf(m, ownEmbedding).value)
 	}
 	for m := range metrics.Metrics {
-		add(m.String()+"_noise", noiseOf(m, sharedEmbedding).value)
+		all.add(m.String()+"_noise", noiseOf(m, sharedEmbedding).value)
 	}
 	for _, q := range f.others() {
-		add(q.key, q.value)
-		add(q.key+"_noise", func(r *Result) float64 { return at(r.Noise, q.key) })
+		all.add(q.key, q.value)
+		all.add(q.key+"_noise", func(r *Result) float64 { return at(r.Noise, q.key) })
 	}
 	for _, q := range resultColumns(true)[len(resultColumns(false)):] {
-		add(strings.ReplaceAll(strings.ToLower(q.title), " ", "_"), q.value)
+		all.add(strings.ReplaceAll(strings.ToLower(q.title), " ", "_"), q.value)
 	}
-	add("nll_recoverable", recoverable.value)
+	all.add("nll_recoverable", recoverable.value)
 	for third, name := range thirds {
 		for _, view := range []embedding{sharedEmbedding, ownEmbedding} {
 			q, floor := inThird(third, view)
-			add("lce_"+name+view.suffix, q.value)
-			add("lce_"+name+view.suffix+"_noise", floor.value)
+			all.add("lce_"+name+view.suffix, q.value)
+			all.add("lce_"+name+view.suffix+"_noise", floor.value)
 		}
 	}
 	for _, c := range usageColumns {
-		add("codewords_"+c.name, c.value)
+		all.add("codewords_"+c.name, c.value)
 	}
-	return f.writeCSV(w, append(columns, codeColumn))
+	return f.writeCSV(w, append(all, codeColumn))
 }
 
 // codeColumn is the digest of the sources that a result was made of.
@@ -319,22 +324,16 @@ func codeOf[R interface {
 }
 
 func (f *Findings) writeTimes(w io.Writer) error {
-	columns := []column{
-		{"seconds", func(r *Result) string { return number(r.Time) }},
-		{"fit_seconds", func(r *Result) string { return number(r.Fit) }},
-		{"predict_seconds", func(r *Result) string { return number(r.Predict) }},
-		{"program", func(r *Result) string { return r.Program.Digest }},
-	}
+	var all columns
+	all.add("seconds", func(r *Result) float64 { return r.Time })
+	all.add("fit_seconds", func(r *Result) float64 { return r.Fit })
+	all.add("predict_seconds", func(r *Result) float64 { return r.Predict })
+	all = append(all, column{"program", func(r *Result) string { return r.Program.Digest }})
 	for _, stage := range []string{"divide", "calibrate"} {
-		columns = append(columns,
-			column{stage + "_epochs", func(r *Result) string {
-				return number(stageOf(stage, func(s Stage) float64 { return float64(s.Epochs) })(r))
-			}},
-			column{stage + "_seconds", func(r *Result) string {
-				return number(stageOf(stage, func(s Stage) float64 { return s.Seconds })(r))
-			}})
+		all.add(stage+"_epochs", stageOf(stage, epochs))
+		all.add(stage+"_seconds", stageOf(stage, func(s Stage) float64 { return s.Seconds }))
 	}
-	return f.writeCSV(w, append(columns, codeColumn))
+	return f.writeCSV(w, append(all, codeColumn))
 }
 
 // calibrationRows is how many rows its methods were fitted on: "10000", "500 to 10000".

@@ -222,13 +222,20 @@ func inThird(third int, in embedding) (q, floor quantity) {
 		quantity{metric: metrics.LCE, title: title + " noise", unranked: true, value: number(func(s Stratum) *float64 { return s.Noise })}
 }
 
-// trueLCE is known of synthetic data alone.
-var trueLCE = quantity{metric: metrics.LCE, title: "true LCE", value: func(r *Result) float64 {
-	if r.Truth == nil {
-		return math.NaN()
-	}
-	return r.Truth.LCE
-}}
+// trueLCE and klToTruth are known of synthetic data alone.
+var (
+	trueLCE   = ofTruth("true LCE", func(t *experiments.Truth) float64 { return t.LCE })
+	klToTruth = ofTruth("KL to truth", func(t *experiments.Truth) float64 { return t.KL })
+)
+
+func ofTruth(title string, value func(*experiments.Truth) float64) quantity {
+	return quantity{metric: metrics.LCE, title: title, value: func(r *Result) float64 {
+		if r.Truth == nil {
+			return nan
+		}
+		return value(r.Truth)
+	}}
+}
 
 func at(values map[string]float64, key string) float64 {
 	if v, ok := values[key]; ok {

@@ -85,7 +85,12 @@ func (f frame) at(i int) (x, y float64) {
 	return f.xmin + (f.xmax-f.xmin)*(float64(column)+.5)/pixels, f.ymax - (f.ymax-f.ymin)*(float64(line)+.5)/pixels
 }
 
-func (f frame) picture(title string, img image.Image) report.Plane {
+// picture has the colour of each of its pixels.
+func (f frame) picture(title string, colour func(pixel int) color.NRGBA) report.Plane {
+	img := image.NewNRGBA(image.Rect(0, 0, pixels, pixels))
+	for i := range pixels * pixels {
+		img.SetNRGBA(i%pixels, i/pixels, colour(i))
+	}
 	return report.Plane{
 		Title: title, X: "first principal component", Y: "second", Picture: img, Points: f.points,
 		XMin: f.xmin, XMax: f.xmax, YMin: f.ymin, YMax: f.ymax,
@@ -122,8 +127,7 @@ func (f frame) toy(ctx context.Context, p *experiments.Prepared) (report.Plane, 
 		}
 		votes[region][y]++
 	}
-	img := image.NewNRGBA(image.Rect(0, 0, pixels, pixels))
-	for i := range pixels * pixels {
+	return f.picture("w = 2, |C| = 4", func(i int) color.NRGBA {
 		best, most := -1, 0
 		for y, n := range votes[4*at.Codes[2*i]+at.Codes[2*i+1]] {
 			if n > most || n == most && y < best {
@@ -134,9 +138,8 @@ func (f frame) toy(ctx context.Context, p *experiments.Prepared) (report.Plane, 
 		if best >= 0 {
 			fill = paler(report.ClassColour(best), 0.32)
 		}
-		img.SetNRGBA(i%pixels, i/pixels, darker(fill, 0.75*f.walls(at.Codes, 2, i)))
-	}
-	return f.picture("w = 2, |C| = 4", img), nil
+		return darker(fill, 0.75*f.walls(at.Codes, 2, i))
+	}), nil
 }
 
 // plane is what the model makes of the features mean + sd·(x e₁ + y e₂).
@@ -158,12 +161,9 @@ func (f frame) plane(ctx context.Context, p *experiments.Prepared, model layers.
 			return report.Plane{}, err
 		}
 	}
-	img := image.NewNRGBA(image.Rect(0, 0, pixels, pixels))
-	for i := range pixels * pixels {
-		fill := paler(report.ClassColour(all.top[i]), 0.1+0.45*all.sure[i])
-		img.SetNRGBA(i%pixels, i/pixels, darker(fill, min(0.6, 4*f.walls(all.codes, all.slots, i))))
-	}
-	return f.picture(fmt.Sprintf("w = %d, |C| = %d", all.slots, all.codewords), img), nil
+	return f.picture(fmt.Sprintf("w = %d, |C| = %d", all.slots, all.codewords), func(i int) color.NRGBA {
+		return darker(paler(report.ClassColour(all.top[i]), 0.1+0.45*all.sure[i]), min(0.6, 4*f.walls(all.codes, all.slots, i)))
+	}), nil
 }
 
 var errUndivided = errors.New("study: the model of vq divides no space")

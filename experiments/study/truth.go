@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -108,10 +109,8 @@ var TruthSources = []string{"cubic", "proximity", "global", "local", "mixed", "r
 // The other axes are measured on one source.
 const axisSource = "mixed"
 
-var (
-	axisFeatures = []int{12, 200}
-	axisClasses  = []int{2, 10}
-)
+// otherShapes are the features and classes that it is drawn with besides its own.
+var otherShapes = []TruthCell{{Features: 12}, {Features: 200}, {Classes: 2}, {Classes: 10}}
 
 const alarmRows = 500
 
@@ -126,24 +125,16 @@ func (t *Truth) Cells() (cells []Cell) {
 			cells = append(cells, TruthCell{of: t, Source: source, Rows: t.Rows[0], Seed: seed})
 		}
 	}
+	var axes []TruthCell // beside the first rows of one source
+	for _, rows := range t.Rows[1:] {
+		axes = append(axes, TruthCell{Rows: rows})
+	}
+	if axes != nil {
+		axes = append(axes, otherShapes...)
+	}
 	for _, seed := range t.Seeds {
-		if len(t.Rows) == 1 {
-			break
-		}
-		axis := TruthCell{of: t, Source: axisSource, Rows: t.Rows[0], Seed: seed}
-		for _, rows := range t.Rows[1:] {
-			c := axis
-			c.Rows = rows
-			cells = append(cells, c)
-		}
-		for _, features := range axisFeatures {
-			c := axis
-			c.Features = features
-			cells = append(cells, c)
-		}
-		for _, classes := range axisClasses {
-			c := axis
-			c.Classes = classes
+		for _, c := range axes {
+			c.of, c.Source, c.Rows, c.Seed = t, axisSource, cmp.Or(c.Rows, t.Rows[0]), seed
 			cells = append(cells, c)
 		}
 	}
