@@ -28,13 +28,8 @@ var mayName = map[string]string{
 	"experiments/study/benchmark.go": chosen, // the protocol, fixed beforehand
 	"experiments/study/rivals.go":    chosen,
 	"experiments/study/beyond.go":    chosen,
-	"experiments/study/calsize.go":   chosen,
 	"experiments/study/classes.go":   chosen,
-	"experiments/study/parts.go":     chosen,
-	"experiments/study/slots.go":     chosen,
-	"experiments/study/time.go":      chosen,
-	"experiments/study/usage.go":     chosen,
-	"experiments/study/variants.go":  chosen,
+	"experiments/study/grids.go":     chosen,
 	"experiments/study/verdict.go":   chosen, // which of two methods that are alike is simpler
 	"experiments/study/pairs.go":     yardstick,
 	"experiments/study/tests.go":     yardstick,
