@@ -214,6 +214,9 @@ func (m *bilinear) derivatives(theta, weights, grad []float64, hess, outer *mat.
 	if hess != nil {
 		m.form.pullBackPairs(hess, theta, m.pairHess)
 		m.form.bend(hess, m.factorGrad)
+		if err := finite("second derivatives", hess.RawSymmetric().Data...); err != nil {
+			return loss, err
+		}
 	}
 	if outer != nil {
 		m.form.pullBackPairs(outer, theta, m.pairOuter)

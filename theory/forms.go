@@ -107,9 +107,7 @@ func (f unshared) pullBackPairs(dst *mat.SymDense, _ []float64, pairs [][]float6
 func (f unshared) bend(*mat.SymDense, []float64) {}
 
 // newFree is the unshared calibrator of a table with a single cell, of codeword 0 in one slot.
-func newFree(t *Table, identity float64) *bilinear {
-	return newForm(t, identity, unshared{t.Classes})
-}
+func newFree(t *Table, identity float64) *bilinear { return newForm(t, identity, unshared{t.Classes}) }
 
 // cell is the table of cell v alone, with a codeword of its own.
 func (t *Table) cell(v int) *Table {

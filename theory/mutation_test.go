@@ -276,11 +276,11 @@ func coupled(change func(e *experiment, p *problem) error) func(s *setup, r *Rep
 
 // The parts of study gauge, each by itself.
 
-func withNullity(s *setup, r *Report) error { return nullityRows(context.Background(), s, r) }
-
-func withBalance(s *setup, r *Report) error {
-	return balanceSlopes(context.Background(), s, r, Rescaling.Fix)
+func withNullity(s *setup, r *Report) error {
+	return Study{parts: []part{nullityRows, learnedNullity, togetherNullity, freeRanks}}.run(context.Background(), s, r)
 }
+
+func withBalance(s *setup, r *Report) error { return balanced(context.Background(), s, r) }
 
 // withEarlyStop judges stops before the optimum alone.
 func withEarlyStop(s *setup, r *Report) error {
@@ -341,7 +341,7 @@ var mutations = []mutation{
 	{name: "all rows in one cell", study: "propositions", run: func(s *setup, r *Report) error {
 		view, err := trainedPipeline(context.Background(), s)
 		clear(view.Codes)
-		degenerate(view, r)
+		tellRanges(view, r)
 		return err
 	}, notices: []string{"degenerate"}},
 	{name: "posteriors that know the order of the slots", study: "propositions", part: bend(bent{logProbs: func(l []float64) {

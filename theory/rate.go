@@ -224,14 +224,14 @@ func studied(m layers.Map) error {
 
 // OwnRate is Rate as a study, whose seed is that of its run.
 func OwnRate(name string, m layers.Map, d Design, s RateSettings) Study {
-	return Study{"rate", fmt.Sprintf("Theorems 1 and 2 for %s with C = %d, w = %d, K = %d", name, d.Classes, d.Slots, d.Codewords), func(ctx context.Context, run *setup, r *Report) error {
+	return Study{"rate", fmt.Sprintf("Theorems 1 and 2 for %s with C = %d, w = %d, K = %d", name, d.Classes, d.Slots, d.Codewords), []part{func(ctx context.Context, run *setup, r *Report) error {
 		s.Seed = run.Seed
 		own, err := Rate(ctx, m, d, s)
 		if err == nil {
 			r.Rows, r.Figures = own.Rows, own.Figures
 		}
 		return err
-	}}
+	}}}
 }
 
 // certainRate is the standard deviation of θ̂ in its least certain direction at the smallest

@@ -93,38 +93,39 @@ func (e *experiment) coverageByCounts(ctx context.Context, truth *Truth, r *Repo
 	for _, rarest := range rarestCounts {
 		t.sizes = append(t.sizes, int(rarest/floats.Min(p.occupancy)))
 	}
-	held := make([][]coverage, len(countKinds))
-	for i := range held {
-		held[i] = newCoverages(t.total())
-	}
 	rows, view := e.table.observed(), e.table.view(1)
 	// By hand: with few rows a descent is long.
-	_, losses, err := runTrials(ctx, t, newBilinear(e.table, 1), func(model Model, x trial) (done struct{}, err error) {
+	found, losses, err := runTrials(ctx, t, newBilinear(e.table, 1), func(model Model, x trial) ([]coverage, error) {
+		held := make([]coverage, len(countKinds))
 		sample, theta := t.draw(x), slices.Clone(p.theta)
 		if err := minimize(model, e.gauge, theta, sample); err != nil {
-			return done, err
+			return held, err
 		}
 		sandwich, _, err := sandwichOf(ctx, e.table.sizes(), theta, counted(rows, sample, x.rows))
 		if err != nil {
-			return done, err
+			return held, err
 		}
 		posteriors, err := intervalsOf(sandwich.Intervals(ctx, view, intervalLevel))
 		if err != nil {
-			return done, err
+			return held, err
 		}
 		cells := e.table.ofCells(sample)
 		floats.Scale(float64(x.rows), cells)
 		for i, kind := range countKinds {
-			held[i][x.size*t.count+x.rep].countPosteriors(posteriors, truth, e.table.rarest(kind.counts(e.table, cells)))
+			held[i].countPosteriors(posteriors, truth, e.table.rarest(kind.counts(e.table, cells)))
 		}
-		return done, nil
+		return held, nil
 	})
 	if err != nil {
 		return err
 	}
 	r.record("coverage-lost", fmt.Sprintf("samples of %d, of %v rows, without intervals", t.total(), t.sizes), exact(float64(len(losses))), "some, at N_k of a hundred")
 	for i, kind := range countKinds {
-		kind.report(r, held[i], uint64(i))
+		held := make([]coverage, len(found))
+		for n, of := range found {
+			held[n] = of[i]
+		}
+		kind.report(r, held, uint64(i))
 	}
 	return nil
 }

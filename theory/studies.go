@@ -3,17 +3,17 @@ package theory
 // Studies lists every study in the order of the specification.
 func Studies() []Study {
 	return []Study{
-		{"gauge", "what of the factors can be identified: everything but one rescaling per codeword", runGauge},
-		{"propositions", "Propositions 1 and 2, by brute force and against an independent density", runPropositions},
-		{"rate", "Theorems 1 and 2: errors fall as N^(−1/2) with the sandwich's constants (well specified)", runRate},
-		{"misspecified", "the pseudo-true parameter: the sandwich holds where the calibrator cannot represent the law", runMisspecified},
-		{"optimization-error", "O_p(ε_N): what an imposed gradient residual does to frequent and rare codewords", runOptimizationError},
-		{"unshared", "one free map per cell learns from the cell's own rows only; shared factors from all", runUnshared},
-		{"co-occurrence", "A6: two codewords seen only together cannot be told apart, whatever their counts", runCooccurrence},
-		{"triangular", "Theorem 2 where N_k is not Θ(N): the rate is the codeword's own count", runTriangular},
-		{"assumptions", "A1 to A9 at θ* and in a neighbourhood of it", runAssumptions},
-		{"initialisation", "which starts reach the best optimum of the population", runInitialisation},
-		{"intervals", "from theory to practice: how often a fitted calibrator's intervals hold the truth", runIntervals},
-		{"two-stage", "the same when the head, and the codebook, are fitted to the same rows", runTwoStage},
+		{"gauge", "what of the factors can be identified: everything but one rescaling per codeword", []part{nullityRows, learnedNullity, togetherNullity, freeRanks, balanced, ridged}},
+		{"propositions", "Propositions 1 and 2, by brute force and against an independent density", []part{quantization, posteriorGap, calibration, degenerate, distinctMaps}},
+		{"rate", "Theorems 1 and 2: errors fall as N^(−1/2) with the sandwich's constants (well specified)", []part{runRate}},
+		{"misspecified", "the pseudo-true parameter: the sandwich holds where the calibrator cannot represent the law", []part{runMisspecified}},
+		{"optimization-error", "O_p(ε_N): what an imposed gradient residual does to frequent and rare codewords", []part{runOptimizationError}},
+		{"unshared", "one free map per cell learns from the cell's own rows only; shared factors from all", []part{runUnshared}},
+		{"co-occurrence", "A6: two codewords seen only together cannot be told apart, whatever their counts", []part{runCooccurrence}},
+		{"triangular", "Theorem 2 where N_k is not Θ(N): the rate is the codeword's own count", []part{runTriangular}},
+		{"assumptions", "A1 to A9 at θ* and in a neighbourhood of it", []part{runAssumptions}},
+		{"initialisation", "which starts reach the best optimum of the population", []part{runInitialisation}},
+		{"intervals", "from theory to practice: how often a fitted calibrator's intervals hold the truth", []part{runIntervals}},
+		{"two-stage", "the same when the head, and the codebook, are fitted to the same rows", []part{runTwoStage}},
 	}
 }

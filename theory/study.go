@@ -30,7 +30,23 @@ type Settings struct {
 type Study struct {
 	Name  string // as on the command line
 	Claim string // what it checks
-	run   func(ctx context.Context, s *setup, r *Report) error
+	parts []part
+}
+
+// part adds rows to the report of a study.
+type part func(ctx context.Context, s *setup, r *Report) error
+
+// run carries the parts out, up to the first that fails.
+func (s Study) run(ctx context.Context, with *setup, r *Report) error {
+	for _, part := range s.parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := part(ctx, with, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Run carries the study out.

@@ -35,16 +35,6 @@ func gaugeDesigns() []Design {
 	return designs
 }
 
-func runGauge(ctx context.Context, s *setup, r *Report) error {
-	if err := nullityRows(ctx, s, r); err != nil {
-		return err
-	}
-	if err := balanceSlopes(ctx, s, r, Rescaling.Fix); err != nil {
-		return err
-	}
-	return ridgeRows(ctx, s, r, ridges)
-}
-
 // freeDirections counts those of the i-th design.
 func (s *setup) freeDirections(i int, d Design) (freeDirections, error) {
 	p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 2, uint64(i))))
@@ -63,8 +53,7 @@ func (s *setup) freeDirections(i int, d Design) (freeDirections, error) {
 	return f, err
 }
 
-// nullityRows counts the free directions of the factors, of what is learned beside them, and
-// of a map of one cell's own.
+// nullityRows counts the free directions of the factors.
 func nullityRows(ctx context.Context, s *setup, r *Report) error {
 	designs := gaugeDesigns()
 	findings, err := each(ctx, len(designs), nil, func(_ Model, i int) (freeDirections, error) {
@@ -86,19 +75,12 @@ func nullityRows(ctx context.Context, s *setup, r *Report) error {
 	r.rounding("null-directions", "‖H v_k‖/‖H‖, v_k = (a_k, −b_k), largest", off, 1e-10, "0: they span the null space")
 	r.record("zero-at", "largest singular value of the scores counted as zero, relative", exact(zeroAt), "rounding")
 	r.record("gap-at", "smallest not zero, relative", exact(gapAt), "far from rounding")
-
-	if err := learnedNullity(s, r); err != nil {
-		return err
-	}
-	if err := togetherNullity(s, r); err != nil {
-		return err
-	}
-	return freeRanks(s, r)
+	return nil
 }
 
 // learnedNullity counts the null directions that a learned prior and learned slot
 // scales add. Slots then differ, so a cell is a sequence.
-func learnedNullity(s *setup, r *Report) error {
+func learnedNullity(_ context.Context, s *setup, r *Report) error {
 	d := Design{Classes: 3, Slots: 3, Codewords: 4, Atoms: 6}
 	table := newTable(d, sequenced(d.Codewords, d.Slots), newRand(s.Seed, 39))
 	for _, of := range []struct {
@@ -131,7 +113,7 @@ func learnedNullity(s *setup, r *Report) error {
 
 // togetherNullity lets codewords 0 and 1 occur only together: A sees M_0 + M_1, a
 // matrix of rank two, whose factors are free up to GL(2) instead of two rescalings.
-func togetherNullity(s *setup, r *Report) error {
+func togetherNullity(_ context.Context, s *setup, r *Report) error {
 	d := Design{Classes: 3, Slots: 4, Codewords: 6, Atoms: 6, Identity: 1}
 	var cells []Cell
 	for _, cell := range multisets(d.Codewords, d.Slots) {
@@ -153,7 +135,7 @@ func togetherNullity(s *setup, r *Report) error {
 }
 
 // freeRanks counts what one cell can identify of a C×C map of its own.
-func freeRanks(s *setup, r *Report) error {
+func freeRanks(_ context.Context, s *setup, r *Report) error {
 	const C = 3
 	for _, of := range []struct {
 		key, quantity, theory string
@@ -181,6 +163,10 @@ func (unbalanced) Fix(_, _ []float64) {}
 
 // orbitSpread is the standard deviation of log t of a random start on the orbit.
 const orbitSpread = 0.3
+
+func balanced(ctx context.Context, s *setup, r *Report) error {
+	return balanceSlopes(ctx, s, r, Rescaling.Fix)
+}
 
 // balanceSlopes compares the error of θ̂ with and without balancing, from starts
 // spread over the orbit of θ*.
@@ -263,6 +249,8 @@ func (p *problem) under(ridge ridge, model Model, shift int) (f ridgeFinding, er
 	f.population, err = p.populationAt(theta, law, model, NullSpace{})
 	return f, err
 }
+
+func ridged(ctx context.Context, s *setup, r *Report) error { return ridgeRows(ctx, s, r, ridges) }
 
 // ridgeRows shows what ridges do instead of fixing the gauge.
 func ridgeRows(ctx context.Context, s *setup, r *Report, ridges []ridge) error {

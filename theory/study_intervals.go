@@ -20,21 +20,14 @@ import (
 const intervalLevel = 0.9
 
 // occurrenceEdges are the classes of N_k in which coverage is counted.
-var occurrenceEdges = []float64{30, 100, 300, 1000, 3000, 1e4, math.Inf(1)}
+var occurrenceEdges = [...]float64{30, 100, 300, 1000, 3000, 1e4, math.Inf(1)}
 
 // coverage counts how often an interval held the truth, by class of N_k.
-type coverage struct{ held, all []float64 }
-
-// newCoverages are n of them, that have counted nothing.
-func newCoverages(n int) []coverage {
-	all, classes := make([]coverage, n), len(occurrenceEdges)-1
-	for i := range all {
-		all[i] = coverage{make([]float64, classes), make([]float64, classes)}
-	}
-	return all
+type coverage struct {
+	held, all [len(occurrenceEdges) - 1]float64
 }
 
-func (c coverage) count(occurrences float64, holds bool) {
+func (c *coverage) count(occurrences float64, holds bool) {
 	class := 0
 	for class+1 < len(occurrenceEdges) && occurrences >= occurrenceEdges[class+1] {
 		class++
@@ -86,7 +79,7 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 	index := func(x trial) int { return x.size*t.count + x.rep }
 	t.rand = func(x trial) *rand.Rand { return newRand(s.Seed, 42, uint64(index(x))) }
 	n := t.total()
-	x := &intervalSamples{predictions: newCoverages(n), factors: newCoverages(n), largest: t.sizes[len(t.sizes)-1]}
+	x := &intervalSamples{predictions: make([]coverage, n), factors: make([]coverage, n), largest: t.sizes[len(t.sizes)-1]}
 	rows := p.Table.observed()
 	variances, losses, err := t.measure(ctx, p.model, 1, func(model Model, at trial) ([]float64, error) {
 		sample := t.draw(at)
@@ -101,7 +94,7 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 		}
 		posteriors, err := intervalsOf(sandwich.Intervals(ctx, p.Table.view(1), intervalLevel))
 		x.predictions[index(at)].countPosteriors(posteriors, p.Truth, p.Table.rarest(sandwich.Occurrences))
-		countFactors(x.factors[index(at)], sandwich, p.Truth, theta)
+		countFactors(&x.factors[index(at)], sandwich, p.Truth, theta)
 		return []float64{varianceRatio(sandwich, of, at.rows)}, err
 	})
 	x.lost = losses
@@ -143,7 +136,7 @@ func (x posteriorIntervals) hold(row, j int, q float64) bool {
 
 // countPosteriors asks of every posterior whether its interval holds the true one; rarest is N_k of the
 // rarest codeword of each cell.
-func (c coverage) countPosteriors(of posteriorIntervals, truth *Truth, rarest []float64) {
+func (c *coverage) countPosteriors(of posteriorIntervals, truth *Truth, rarest []float64) {
 	for at, q := range truth.Label {
 		row := at / truth.Table.Classes
 		c.count(rarest[row/truth.Table.Atoms], of.hold(row, at%truth.Table.Classes, q))
@@ -224,7 +217,7 @@ func varianceRatio(s *layers.Sandwich, at population, N int) float64 {
 }
 
 // countFactors asks of every entry of a_k and b_k.
-func countFactors(c coverage, s *layers.Sandwich, truth *Truth, theta []float64) {
+func countFactors(c *coverage, s *layers.Sandwich, truth *Truth, theta []float64) {
 	z := distuv.UnitNormal.Quantile(0.5 + intervalLevel/2)
 	receiver, sender := s.FactorErrors()
 	K, C := truth.Design.Codewords, truth.Design.Classes

@@ -43,7 +43,7 @@ func runOptimizationError(ctx context.Context, s *setup, r *Report) error {
 			return err
 		}
 	}
-	if err := wide.gains(ctx, r, narrow, p); err != nil {
+	if err := wide.gains(ctx, r, p); err != nil {
 		return err
 	}
 	if err := narrow.earlyStop(ctx, r); err != nil {
@@ -72,33 +72,27 @@ type response struct {
 var aloneFrequencies = []float64{0.1, 0.01, 0.001}
 
 // movedAlone is the experiment with one codeword's frequency moved alone, codeword by codeword.
-func (e *experiment) movedAlone(of *problem) (*experiment, error) {
-	alone := *e
-	alone.populations = nil
-	K := of.Design.Codewords
-	byHand := newBilinear(of.Table, of.Design.Identity) // for the linear response alone
+func (p *problem) movedAlone(ctx context.Context) (*experiment, error) {
+	var laws [][]float64
+	K := p.Design.Codewords
 	for k := range K {
 		for _, own := range aloneFrequencies {
 			frequency := slices.Repeat([]float64{(1 - own) / float64(K-1)}, K)
 			frequency[k] = own
-			p, err := of.population(byHand, of.Table.Multinomial(frequency))
-			if err != nil {
-				return nil, err
-			}
-			alone.populations = append(alone.populations, p)
+			laws = append(laws, p.Table.Multinomial(frequency))
 		}
 	}
-	return &alone, nil
+	return p.experiment(ctx, laws...)
 }
 
 // gains measures |Δ_k|/ε two ways: over e's cyclic shifts, where every frequency
-// moves at once, and with one codeword's frequency of the narrow truth moved alone.
-func (e *experiment) gains(ctx context.Context, r *Report, narrow *experiment, of *problem) error {
+// moves at once, and with one codeword's frequency of the narrow problem moved alone.
+func (e *experiment) gains(ctx context.Context, r *Report, narrow *problem) error {
 	shifted, err := e.respond(ctx, func(int) []int { return everyone(e.target.Blocks()) })
 	if err != nil {
 		return err
 	}
-	alone, err := narrow.movedAlone(of)
+	alone, err := narrow.movedAlone(ctx)
 	if err != nil {
 		return err
 	}
