@@ -279,34 +279,32 @@ func writeArrow(out io.Writer, columns []*column) error {
 	const arrowRows = 8192
 	for lo := 0; lo < columns[0].rows; lo += arrowRows {
 		hi := min(lo+arrowRows, columns[0].rows)
-		b := arrays.NewRecordBuilder(memory.DefaultAllocator, schema)
+		batch := make([]arrow.Array, len(columns))
 		for k, c := range columns {
-			c.build(b.Field(k), lo, hi)
+			batch[k] = c.arrow(fields[k].Type, lo, hi)
 		}
-		batch := b.NewRecordBatch()
-		if err := w.Write(batch); err != nil {
+		if err := w.Write(arrays.NewRecordBatch(schema, batch, int64(hi-lo))); err != nil {
 			return err
 		}
-		batch.Release()
-		b.Release()
 	}
 	return w.Close()
 }
 
-// build appends the rows lo … hi−1.
-func (c *column) build(to arrays.Builder, lo, hi int) {
-	if lists, ok := to.(*arrays.FixedSizeListBuilder); ok {
-		for range hi - lo {
-			lists.Append(true)
+// arrow is the rows lo … hi−1 as an array of the type.
+func (c *column) arrow(kind arrow.DataType, lo, hi int) arrow.Array {
+	each := max(c.width, 1)
+	values := c.values[lo*each : hi*each]
+	bytes, number := arrow.Float64Traits.CastToBytes(values), arrow.DataType(arrow.PrimitiveTypes.Float64)
+	if c.whole {
+		whole := make([]int64, len(values))
+		for i, v := range values {
+			whole[i] = int64(v)
 		}
-		lists.ValueBuilder().(*arrays.Float64Builder).AppendValues(c.values[lo*c.width:hi*c.width], nil)
-		return
+		bytes, number = arrow.Int64Traits.CastToBytes(whole), arrow.PrimitiveTypes.Int64
 	}
-	for _, v := range c.values[lo:hi] {
-		if whole, ok := to.(*arrays.Int64Builder); ok {
-			whole.Append(int64(v))
-		} else {
-			to.(*arrays.Float64Builder).Append(v)
-		}
+	made := arrays.NewData(number, len(values), []*memory.Buffer{nil, memory.NewBufferBytes(bytes)}, nil, 0, 0)
+	if c.list {
+		made = arrays.NewData(kind, hi-lo, []*memory.Buffer{nil}, []arrow.ArrayData{made}, 0, 0)
 	}
+	return arrays.MakeFromData(made)
 }

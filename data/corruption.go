@@ -27,14 +27,7 @@ var Corruptions = []Corruption{
 
 // CorruptionByName finds one of [Corruptions]; an unknown name is an *InputError.
 func CorruptionByName(name string) (Corruption, error) {
-	var names []string
-	for _, c := range Corruptions {
-		if c.Name == name {
-			return c, nil
-		}
-		names = append(names, c.Name)
-	}
-	return Corruption{}, Unknown("corruption", name, names)
+	return Find("corruption", name, Corruptions, func(c Corruption) string { return c.Name })
 }
 
 // severities is the number of degrees of a corruption, the first the mildest.

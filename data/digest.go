@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"io"
-	"math"
 )
 
 // Digest is the SHA-256 of the files one after the other, in hexadecimal digits. A file
@@ -44,9 +43,7 @@ func (s *Set) Digest() string {
 			_, m := s.Features.Dims()
 			row = Row(s.Features, i, make([]float64, m))
 		}
-		for _, v := range row {
-			line = binary.LittleEndian.AppendUint64(line, math.Float64bits(v))
-		}
+		line, _ = binary.Append(line, binary.LittleEndian, row) // numbers have a size
 		h.Write(line)
 	}
 	return hex.EncodeToString(h.Sum(nil))

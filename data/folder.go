@@ -94,7 +94,7 @@ func (f *Folder) WriteBytes(name string, content []byte) error {
 
 // open makes the directory of the unfinished files, after it has finished what killed
 // processes left.
-func (f *Folder) open() error {
+func (f *Folder) open() (err error) {
 	if f.root != nil {
 		return nil
 	}
@@ -108,10 +108,16 @@ func (f *Folder) open() error {
 		return Inputf("", "the output directory %s cannot be opened: %w", f.dir, cause(err))
 	}
 	f.root, f.disk = root, changed(f.dir, rooted{root})
+	defer func() {
+		if err != nil { // a directory that cannot be used
+			f.root.Close()
+			f.root, f.stage = nil, ""
+		}
+	}()
 	if len(leftovers(root, isStage)) > 0 { // which settle finishes and removes; what cannot be removed stays
 		_, lock, err := f.settle()
 		if err != nil {
-			return f.unopened(err)
+			return err
 		}
 		lock.Close()
 	}
@@ -129,16 +135,9 @@ func (f *Folder) open() error {
 		f.disk.Remove(f.stage)
 	}
 	if full(err) {
-		return f.unopened(cannotWrite(f.dir, err))
+		return cannotWrite(f.dir, err)
 	}
-	return f.unopened(Inputf("", "the output directory %s cannot be written to: %w", f.dir, cause(err)))
-}
-
-// unopened is err of a directory that cannot be used.
-func (f *Folder) unopened(err error) error {
-	f.root.Close()
-	f.root, f.stage = nil, ""
-	return err
+	return Inputf("", "the output directory %s cannot be written to: %w", f.dir, cause(err))
 }
 
 // settle locks the folder, which the caller closes, and finishes what killed processes left;

@@ -99,12 +99,10 @@ func (in *Inputs) Set() *Set {
 func (in *Inputs) Digest() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%v %v\n", in.Shape, in.Labels)
-	x, raw := make([]float32, in.Width()), make([]byte, 4*in.Width())
+	x, raw := make([]float32, in.Width()), []byte(nil)
 	for i := range in.Len() {
 		in.Read(x, i, i+1)
-		for k, v := range x {
-			binary.LittleEndian.PutUint32(raw[4*k:], math.Float32bits(v))
-		}
+		raw, _ = binary.Append(raw[:0], binary.LittleEndian, x) // numbers have a size
 		h.Write(raw)
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -30,6 +30,18 @@ func Unknown(kind, name string, known []string) error {
 	return Inputf("", "there is no %s %q; %s%s%s%s", kind, name, hint, choose, strings.Join(known, ", "), rest)
 }
 
+// Find is the one of all that has the name, or the error of [Unknown], to which others are known too.
+func Find[T any](kind, name string, all []T, nameOf func(T) string, others ...string) (found T, err error) {
+	var known []string
+	for _, x := range all {
+		if nameOf(x) == name {
+			return x, nil
+		}
+		known = append(known, nameOf(x))
+	}
+	return found, Unknown(kind, name, append(known, others...))
+}
+
 // Nearest is the known name that differs from name by the fewest edits, "" if that is
 // more than a third of its letters.
 func Nearest(name string, known []string) string {

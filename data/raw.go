@@ -101,7 +101,14 @@ const heldBack = 0.2
 // and encode make with a seed the calibration and test rows that a study has with it.
 // Whatever is wrong with a file is an *InputError.
 func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
-	r, err := openRaw(arg, s, rng)
+	if !(s.HeldOut >= 0 && s.HeldOut <= 0.5) {
+		return nil, Inputf("", "the share of rows held out as shifted must lie in 0…0.5, not %v", s.HeldOut)
+	}
+	open := openRaw
+	if source, rest := s.source(arg); source != nil {
+		open, arg = source.open, rest
+	}
+	r, err := open(arg, s, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -121,18 +128,18 @@ func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	return r, nil
 }
 
+// open is Open, whose rows must be there.
+func (s RawSource) open(rest string, settings RawSettings, rng *rand.Rand) (*Raw, error) {
+	r, err := s.Open(rest, settings, rng)
+	if err == nil && (r == nil || r.Train == nil || r.Cal == nil || r.Test == nil) {
+		err = fmt.Errorf("the Open of the raw source %s gives no rows, and no error: it must give those that train, calibrate and test, as Table.Divide does", s.Name)
+	}
+	return r, err
+}
+
+// openRaw reads what this package knows.
 func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	base := filepath.Base(arg)
-	if !(s.HeldOut >= 0 && s.HeldOut <= 0.5) {
-		return nil, Inputf("", "the share of rows held out as shifted must lie in 0…0.5, not %v", s.HeldOut)
-	}
-	if source, rest := s.source(arg); source != nil {
-		r, err := source.Open(rest, s, rng)
-		if err == nil && (r == nil || r.Train == nil || r.Cal == nil || r.Test == nil) {
-			err = fmt.Errorf("the Open of the raw source %s gives no rows, and no error: it must give those that train, calibrate and test, as Table.Divide does", source.Name)
-		}
-		return r, err
-	}
 	switch info, err := os.Stat(arg); {
 	case EmbeddedTables[arg] != nil && s.Label == "" && s.Header == "":
 		return EmbeddedTables[arg]().divide(s, rng)

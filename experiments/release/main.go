@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,21 +58,19 @@ func linked() ([]module, error) {
 		}
 		for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
 			if f := strings.Split(lines.Text(), "\t"); len(f) == 3 {
-				found[f[0]] = module{f[0], f[1], f[2], ""}
+				found[f[0]] = module{Path: f[0], Version: f[1], Dir: f[2]}
 			}
 		}
 	}
-	var all []module
-	for _, m := range found {
+	all := slices.SortedFunc(maps.Values(found), func(a, b module) int { return strings.Compare(a.Path, b.Path) })
+	for i, m := range all {
 		var err error
-		if m.Licence = chosen[m.Path]; m.Licence == "" {
-			if m.Licence, err = licence(m.Dir); err != nil {
+		if all[i].Licence = chosen[m.Path]; all[i].Licence == "" {
+			if all[i].Licence, err = licence(m.Dir); err != nil {
 				return nil, err
 			}
 		}
-		all = append(all, m)
 	}
-	slices.SortFunc(all, func(a, b module) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil
 }
 

@@ -53,14 +53,7 @@ func usual(s experiments.Spec) experiments.Judging {
 // ByName finds a study; an unknown name is a *data.InputError that lists the known
 // ones.
 func ByName(name string) (*Study, error) {
-	var names []string
-	for _, s := range Studies {
-		if s.Name == name {
-			return s, nil
-		}
-		names = append(names, s.Name)
-	}
-	return nil, data.Unknown("study", name, append(names, TruthName))
+	return data.Find("study", name, Studies, func(s *Study) string { return s.Name }, TruthName)
 }
 
 // tableOrder is the order of the paper's tables; methods beyond them follow in

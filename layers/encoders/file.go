@@ -83,20 +83,21 @@ var architectures = []func() Network{
 func Names() []string {
 	var names []string
 	for _, a := range architectures {
-		names = append(names, a().Name())
+		names = append(names, nameOf(a))
 	}
 	return names
 }
 
 // New is the architecture of that name with its default settings.
 func New(name string) (Network, error) {
-	for _, a := range architectures {
-		if n := a(); n.Name() == name {
-			return n, nil
-		}
+	a, err := data.Find("encoder", name, architectures, nameOf)
+	if err != nil {
+		return nil, err
 	}
-	return nil, data.Unknown("encoder", name, Names())
+	return a(), nil
 }
+
+func nameOf(architecture func() Network) string { return architecture().Name() }
 
 // Group is the data.Folder group of a model, and Files are its files.
 const Group = "pretrain"

@@ -88,11 +88,7 @@ func Start(n Network, train *data.Inputs, s Settings, rng *rand.Rand) (*Model, e
 	if err != nil {
 		return nil, err
 	}
-	dt := s.Type
-	if dt == (tensor.Dtype{}) {
-		dt = tensor.Float32
-	}
-	m.weights = w.As(dt)
+	m.weights = w.As(cmp.Or(s.Type, tensor.Float32))
 	if s.Start != nil {
 		if err := assign(m.weights, s.Start); err != nil {
 			return nil, data.Inputf("", "%w", err)

@@ -35,14 +35,7 @@ var Presets = []Preset{
 
 // PresetByName finds a preset; an unknown name is a *data.InputError that lists them.
 func PresetByName(name string) (Preset, error) {
-	var names []string
-	for _, p := range Presets {
-		if p.Name == name {
-			return p, nil
-		}
-		names = append(names, p.Name)
-	}
-	return Preset{}, data.Unknown("preset", name, names)
+	return data.Find("preset", name, Presets, func(p Preset) string { return p.Name })
 }
 
 // Shape is what apply makes of rows of such a shape: {channels, height, width}, grey
