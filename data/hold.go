@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -37,10 +38,8 @@ func Hold(paths ...string) (*Held, error) {
 }
 
 func (h *Held) hold(dir string) error {
-	for _, f := range h.folders {
-		if f.dir == dir {
-			return nil
-		}
+	if slices.ContainsFunc(h.folders, func(f heldFolder) bool { return f.dir == dir }) {
+		return nil
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

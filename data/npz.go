@@ -225,15 +225,11 @@ func (a *archive) missing(key string) error {
 	if len(a.keys) == 0 {
 		return Inputf(a.path, "has no %s; it holds no array at all", key)
 	}
-	const most = 12
 	var shown []string
-	for _, have := range a.keys[:min(len(a.keys), most)] {
+	for _, have := range a.keys {
 		shown = append(shown, printable(have))
 	}
-	if more := len(a.keys) - most; more > 0 {
-		shown = append(shown, fmt.Sprintf("%d more", more))
-	}
-	return Inputf(a.path, "has no %s; it holds %s", key, strings.Join(shown, ", "))
+	return Inputf(a.path, "has no %s; it holds %s", key, listed(shown, 12))
 }
 
 // values are those of a real N×M array, row by row. A NaN always, and an infinity unless

@@ -55,8 +55,16 @@ func printable(name string) string {
 	return name
 }
 
+// listed are the first names, up to most, and how many more there are.
+func listed(names []string, most int) string {
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most:most], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
 // CSVWriter writes csv files that a spreadsheet shows and does not run.
-type CSVWriter struct{ csv *csv.Writer }
+type CSVWriter struct{ *csv.Writer }
 
 // NewCSVWriter writes to w.
 func NewCSVWriter(w io.Writer) *CSVWriter { return &CSVWriter{csv.NewWriter(w)} }
@@ -73,7 +81,7 @@ func (w *CSVWriter) Write(record []string) error {
 			}
 		}
 	}
-	return w.csv.Write(safe)
+	return w.Writer.Write(safe)
 }
 
 // WriteAll writes records and flushes.
@@ -83,12 +91,6 @@ func (w *CSVWriter) WriteAll(records [][]string) error {
 			return err
 		}
 	}
-	w.csv.Flush()
-	return w.csv.Error()
+	w.Flush()
+	return w.Error()
 }
-
-// Flush writes what is still in memory, and Error tells whether all could be written.
-func (w *CSVWriter) Flush() { w.csv.Flush() }
-
-// Error is that of an earlier Write or Flush.
-func (w *CSVWriter) Error() error { return w.csv.Error() }

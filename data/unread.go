@@ -47,14 +47,10 @@ func (a *archive) unread() string {
 			shown = append(shown, text)
 		}
 	}
-	const most = 6
-	if more := len(shown) - most; more > 0 {
-		shown = append(shown[:most], fmt.Sprintf("%d more", more))
-	}
 	if shown == nil {
 		return ""
 	}
-	return "nothing reads " + strings.Join(shown, ", ")
+	return "nothing reads " + listed(shown, 6)
 }
 
 // meant is the name of an array that nothing reads, and which of the known ones it may have been meant to be.

@@ -194,11 +194,13 @@ func (p *Predictions) Weigh(path string) (rows []int, err error) {
 }
 
 // Counted is how many rows they are of: parts of one are one.
-func (p *Predictions) Counted() int {
-	if p.Parts == nil {
-		return len(p.Labels)
+func (p *Predictions) Counted() int { return counted(p.Parts, len(p.Labels)) }
+
+func counted(parts []int, rows int) int {
+	if parts == nil {
+		return rows
 	}
-	return len(firsts(p.Parts))
+	return len(firsts(parts))
 }
 
 // firsts are the places of the first part of each row.
@@ -297,12 +299,7 @@ func (s *Set) Total() float64 {
 }
 
 // Counted is how many rows they are: of parts of rows, those that they are parts of.
-func (s *Set) Counted() int {
-	if s.Parts == nil {
-		return s.Len()
-	}
-	return len(firsts(s.Parts))
-}
+func (s *Set) Counted() int { return counted(s.Parts, s.Len()) }
 
 // Certain tells whether the rows count alike and have one class each, as most have.
 func (s *Set) Certain() bool { return s.Weights == nil && s.Soft == nil }

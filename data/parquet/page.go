@@ -46,14 +46,12 @@ func (p *Page) Each(do func(begins bool, s State, value int) bool) {
 		s := Present
 		if p.defined != nil && int(p.defined[i]) < p.column.maxDefined {
 			switch d := int(p.defined[i]); {
-			case !p.column.List:
+			case !p.column.List || d < p.column.repeated-1:
 				s = Null
-			case d >= p.column.repeated:
-				s = Hole
 			case d == p.column.repeated-1:
 				s = Empty
 			default:
-				s = Null
+				s = Hole
 			}
 		}
 		if !do(begins, s, value) {
