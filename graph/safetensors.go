@@ -64,10 +64,7 @@ func WriteSafetensors(out io.Writer, w *Weights, metadata map[string]string) err
 		return fmt.Errorf("graph: write safetensors: %w", err)
 	}
 	text = append(text, bytes.Repeat([]byte(" "), -len(text)&7)...) // data starts on a multiple of 8
-	if err := binary.Write(out, binary.LittleEndian, uint64(len(text))); err != nil {
-		return fmt.Errorf("graph: write safetensors: %w", err)
-	}
-	if _, err := out.Write(text); err != nil {
+	if _, err := out.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)); err != nil {
 		return fmt.Errorf("graph: write safetensors: %w", err)
 	}
 	for _, name := range w.names {

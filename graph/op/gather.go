@@ -32,10 +32,7 @@ func gather32(_ GatherOp, v Args[float32]) {
 }
 
 func gather64(_ GatherOp, v Args[float64]) {
-	q, table, d := v.Out(), v.In(0), v.Columns(0)
-	for i, k := range v.Ints(1) {
-		copy(q[i*d:(i+1)*d], table[int(k)*d:])
-	}
+	takeRows(v.Out(), v.In(0), v.Ints(1), v.Columns(0))
 }
 
 // gather is one float32 gather in flight, cut by slots.

@@ -160,27 +160,34 @@ func table(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s := "#include \"shim.h\"\n#include \"kernels.cu\"\n#include \"ampere.cu\"\n\nextern \"C\" const char *emulate(const char *name, const unsigned *size, const uint64_t *cells, uint64_t seed) {\n\tprepare(size, seed);\n"
+	var calls, names string
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return "", err
 		}
 		for _, match := range kernelNames.FindAllSubmatch(text, -1) {
-			s += fmt.Sprintf("\tif (!strcmp(name, %q)) return launch(%s, cells, size[6]);\n", match[1], match[1])
+			calls += fmt.Sprintf("\tif (!strcmp(name, %q)) return launch(%s, cells, size[6]);\n", match[1], match[1])
+			names += fmt.Sprintf("\tif (!strcmp(name, %q)) return 1;\n", match[1])
 		}
 	}
-	return s + "\treturn \"there is no such kernel\";\n}\n\nextern \"C\" int has(const char *name) {\n" + names(s) + "\treturn 0;\n}\n", nil
+	return fmt.Sprintf(program, calls, names), nil
 }
 
-var tableNames = regexp.MustCompile(`strcmp\(name, "(\w+)"\)`)
+// program is the emulator's source without its tables.
+const program = `#include "shim.h"
+#include "kernels.cu"
+#include "ampere.cu"
 
-func names(table string) (s string) {
-	for _, match := range tableNames.FindAllStringSubmatch(table, -1) {
-		s += fmt.Sprintf("\tif (!strcmp(name, %q)) return 1;\n", match[1])
-	}
-	return s
+extern "C" const char *emulate(const char *name, const unsigned *size, const uint64_t *cells, uint64_t seed) {
+	prepare(size, seed);
+%s	return "there is no such kernel";
 }
+
+extern "C" int has(const char *name) {
+%s	return 0;
+}
+`
 
 // root is the folder of go.mod.
 func root() (string, error) {
