@@ -44,11 +44,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	wide, classes := 0, p.LogProbs.RawMatrix().Cols
-	if src.Test.Logits != nil {
-		wide = src.Classes
-	}
-	if err := sameClasses(src.Path, wide, src.Test.Labels, classes); err != nil {
+	if err := sameClasses(src.Path, src.Test.Classes(), src.Test.Labels, p.LogProbs.RawMatrix().Cols); err != nil {
 		return err
 	}
 	p.ClassNames = m.file.Names.Classes

@@ -16,7 +16,7 @@ func (j *Judged) byName() (classes, groups []metrics.Part, err error) {
 			return nil, nil, err
 		}
 	}
-	of, names, err := j.groups()
+	of, names, err := j.rowGroups()
 	if of == nil || err != nil {
 		return classes, nil, err
 	}

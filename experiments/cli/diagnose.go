@@ -98,7 +98,7 @@ func (c *diagnoseCmd) read(ctx context.Context) (in *Judged, e metrics.Examinati
 		}
 	}
 	if err == nil {
-		e.Groups, e.GroupNames, err = in.groups()
+		e.Groups, e.GroupNames, err = in.rowGroups()
 	}
 	return in, e, err
 }

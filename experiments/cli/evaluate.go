@@ -47,11 +47,6 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	} else if r != nil {
 		return c.tell(t, r, nil)
 	}
-	held, err := data.Hold(c.In) // its arrays are read one after the other
-	if err != nil {
-		return err
-	}
-	defer held.Release()
 	in, err := c.read(ctx)
 	if err != nil {
 		return err
@@ -62,15 +57,6 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if repeated := experiments.ReadRepeated(c.In); repeated != nil {
 		t.warn("warning: %s: %s", c.In, repeated)
 	}
-	covered, err := in.coverage()
-	if err != nil {
-		return err
-	}
-	classes, groups, err := in.byName()
-	if err != nil {
-		return err
-	}
-	held.Release()
 	if c.HTML != "" {
 		if err := data.CheckFile(c.page()); err != nil {
 			return err
@@ -81,7 +67,6 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if err != nil {
 		return err
 	}
-	r.Sets, r.ByClass, r.ByGroup = covered, classes, groups
 	verdict, err := c.verdict(r)
 	if err != nil {
 		return err
@@ -90,7 +75,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 }
 
 // measure measures the predictions, with what corrections would recover.
-func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, settings metrics.Settings, uncertainty metrics.Uncertainty) (*metrics.Report, error) {
+func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in judged, settings metrics.Settings, uncertainty metrics.Uncertainty) (*metrics.Report, error) {
 	p, embedding := in.Predictions, in.Embedding
 	if embedding == nil {
 		if err := c.needless(); err != nil {
@@ -119,7 +104,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, sett
 		return nil, asUsage(err)
 	}
 	t.warnUnmeasured(r)
-	r.Rows, r.Recovered = p.Counted(), recovered
+	r.Rows, r.Recovered, r.Sets, r.ByClass, r.ByGroup = p.Counted(), recovered, in.sets, in.classes, in.groups
 	return r, nil
 }
 
@@ -233,16 +218,35 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 	return s, u, nil
 }
 
-// read reads the predictions, and where they are measured locally.
-func (c *evaluateCmd) read(ctx context.Context) (*Judged, error) {
-	in, err := ReadJudged(ctx, c.In)
-	switch {
-	case err != nil:
-	case c.Features != "":
+// judged are predictions with what is measured of them besides.
+type judged struct {
+	*Judged
+	sets            *metrics.SetCoverage // nil without
+	classes, groups []metrics.Part
+}
+
+// read reads the predictions, and where they are measured locally, from one and the same file.
+func (c *evaluateCmd) read(ctx context.Context) (in judged, err error) {
+	held, err := data.Hold(c.In)
+	if err != nil {
+		return in, err
+	}
+	defer held.Release()
+	if in.Judged, err = ReadJudged(ctx, c.In); err != nil {
+		return in, err
+	}
+	if c.Features != "" {
 		_, err = in.describe(c.Features)
-	default:
+	} else {
 		err = in.Embed(c.Embedding)
 	}
+	if err != nil {
+		return in, err
+	}
+	if in.sets, err = in.coverage(); err != nil {
+		return in, err
+	}
+	in.classes, in.groups, err = in.byName()
 	return in, err
 }
 

@@ -87,8 +87,8 @@ func (j *Judged) describe(path string) (x *mat.Dense, err error) {
 	return x, nil
 }
 
-// groups are those of the rows and their names, nil where the file has none.
-func (j *Judged) groups() (of []int, names []string, err error) {
+// rowGroups are the groups of the rows and their names, nil where the file has none.
+func (j *Judged) rowGroups() (of []int, names []string, err error) {
 	of, names, err = data.ReadGroups(j.path, j.rows)
 	if j.Pieces != nil {
 		of = picked(of, j.Pieces)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"calibra/experiments"
@@ -31,8 +32,7 @@ type ownRate struct {
 
 // given tells whether anything of the study was asked for.
 func (o ownRate) given() bool {
-	return o.Map != "" || o.Slots != 0 || o.Codewords != 0 || o.Classes != 0 || o.Atoms != 0 || o.Zipf != 0 || o.Decades != 0 ||
-		o.Frequencies != nil || o.Disturbance != 0 || o.Spread != 0 || o.Shifts != 0 || o.Replicates != 0 || o.Sizes != nil || o.Set != nil
+	return !reflect.ValueOf(o).IsZero()
 }
 
 // codesAlone tells whether nothing but codes was asked for.
