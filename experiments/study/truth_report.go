@@ -52,6 +52,14 @@ var truthMetrics = []struct{ key, title string }{
 	{"squared_5nn", "U-statistic, 5 neighbours"}, {"squared_15nn", "U-statistic, 15"}, {"squared_50nn", "U-statistic, 50"}, {"squared_150nn", "U-statistic, 150"},
 }
 
+// metricTitles are their titles.
+var metricTitles = func() (titles []string) {
+	for _, m := range truthMetrics {
+		titles = append(titles, m.title)
+	}
+	return titles
+}()
+
 // truths are the true errors.
 var truths = []struct {
 	key   string
@@ -212,29 +220,41 @@ func (f *TruthFindings) ranks(settings []setting) *report.Section {
 		"The expected Brier score is the true squared error and a constant, the expected NLL the true KL and a constant, so they rank by these errors by construction; " +
 		"these hold the grouping loss too. The calibration error proper, ‖E[p − q | p]‖², and that by region, ‖E[p − q | p, region]‖², do not."}
 	for _, truth := range truths {
-		t := &report.Table{Caption: "ρ with the true " + truth.key + " error", Labels: []string{"metric"}}
+		caption := "ρ with the true " + truth.key + " error"
 		values := mat.NewDense(len(truthMetrics), len(settings), nil)
-		var columns, rows []string
-		for _, s := range settings {
-			t.Values = append(t.Values, report.Head{Text: s.name, Arrow: "↑"})
-			columns = append(columns, s.name)
-		}
-		for k, m := range truthMetrics {
-			row := report.Row{Labels: []string{m.title}}
-			for j, s := range settings {
-				rho := s.rho(m.key, truth.value)
-				values.Set(len(truthMetrics)-1-k, j, rho)
-				row.Cells = append(row.Cells, report.Cell{Text: decimal(rho)})
-			}
-			t.Add("", row)
-			rows = append([]string{m.title}, rows...)
-		}
-		ranks.Tables = append(ranks.Tables, t)
-		heat := report.Heat([]report.HeatPanel{{Title: "ρ with the true " + truth.key + " error", Values: values, Rows: rows, Columns: columns,
+		ranks.Tables = append(ranks.Tables, crossed(caption, "metric", metricTitles, settingNames(settings, " ↑"), func(k, j int) string {
+			rho := settings[j].rho(truthMetrics[k].key, truth.value)
+			values.Set(len(truthMetrics)-1-k, j, rho)
+			return decimal(rho)
+		}))
+		upward := slices.Clone(metricTitles)
+		slices.Reverse(upward)
+		heat := report.Heat([]report.HeatPanel{{Title: caption, Values: values, Rows: upward, Columns: settingNames(settings, ""),
 			Text: decimal, Diverging: true, Width: 24 * vg.Centimeter, Height: 17 * vg.Centimeter}}, 1)
 		ranks.Figures = append(ranks.Figures, &report.Drawing{Name: "ranks-" + truth.key, Caption: "Rank correlation with the true " + truth.key + " error; red is right, blue is backwards.", Figure: heat})
 	}
 	return ranks
+}
+
+// crossed is a table of a cell for each row and column.
+func crossed(caption, label string, rows, columns []string, cell func(row, column int) string) *report.Table {
+	t := &report.Table{Caption: caption, Labels: []string{label}, Values: report.Heads(columns...)}
+	for i, name := range rows {
+		r := report.Row{Labels: []string{name}}
+		for j := range columns {
+			r.Cells = append(r.Cells, report.Cell{Text: cell(i, j)})
+		}
+		t.Add("", r)
+	}
+	return t
+}
+
+// settingNames are those of settings, each with an ending.
+func settingNames(settings []setting, ending string) (names []string) {
+	for _, s := range settings {
+		names = append(names, s.name+ending)
+	}
+	return names
 }
 
 func decimal(x float64) string {
@@ -268,54 +288,39 @@ func (s setting) over(value func(Predictor) (float64, bool)) (x []float64) {
 
 // units are bias and spread of the metrics of inUnits.
 func (f *TruthFindings) units(settings []setting) *report.Section {
-	t := &report.Table{Caption: "Mean of metric less true error over the predictors, ± standard deviation", Labels: []string{"source"}}
-	exact := &report.Table{Caption: "What the metrics say of the true posterior itself, mean over the draws", Labels: []string{"source"}}
+	var titles []string
 	for _, e := range inUnits {
-		t.Values = append(t.Values, report.Head{Text: e.title})
+		titles = append(titles, e.title)
 	}
-	for _, m := range truthMetrics[2:] {
-		exact.Values = append(exact.Values, report.Head{Text: m.title})
-	}
-	for _, s := range settings {
-		row := report.Row{Labels: []string{s.name}}
-		for _, e := range inUnits {
-			x := s.over(func(p Predictor) (float64, bool) { v, ok := p.Values[e.key]; return v - e.value(p), ok })
-			text := "–"
-			if len(x) > 1 {
-				text = fmt.Sprintf("%s ± %.4f", metrics.Signed(stat.Mean(x, nil), 4), stat.StdDev(x, nil))
-			}
-			row.Cells = append(row.Cells, report.Cell{Text: text})
+	names := settingNames(settings, "")
+	bias := crossed("Mean of metric less true error over the predictors, ± standard deviation", "source", names, titles, func(i, j int) string {
+		e := inUnits[j]
+		x := settings[i].over(func(p Predictor) (float64, bool) { v, ok := p.Values[e.key]; return v - e.value(p), ok })
+		if len(x) < 2 {
+			return "–"
 		}
-		t.Add("", row)
-		row = report.Row{Labels: []string{s.name}}
-		for _, m := range truthMetrics[2:] {
-			x := s.over(func(p Predictor) (float64, bool) { v, ok := p.Values[m.key]; return v, ok && p.Name == "exact" })
-			text := "–"
-			if len(x) > 0 {
-				text = metrics.Signed(stat.Mean(x, nil), 4)
-			}
-			row.Cells = append(row.Cells, report.Cell{Text: text})
+		return fmt.Sprintf("%s ± %.4f", metrics.Signed(stat.Mean(x, nil), 4), stat.StdDev(x, nil))
+	})
+	exact := crossed("What the metrics say of the true posterior itself, mean over the draws", "source", names, metricTitles[2:], func(i, j int) string {
+		key := truthMetrics[2+j].key
+		x := settings[i].over(func(p Predictor) (float64, bool) { v, ok := p.Values[key]; return v, ok && p.Name == "exact" })
+		if len(x) == 0 {
+			return "–"
 		}
-		exact.Add("", row)
-	}
-	return &report.Section{Title: "Bias and spread", Note: "LCE is never 0, as it averages absolute values; the recoverable losses and the U-statistic are, but for noise.", Tables: []*report.Table{t, exact}}
+		return metrics.Signed(stat.Mean(x, nil), 4)
+	})
+	return &report.Section{Title: "Bias and spread", Note: "LCE is never 0, as it averages absolute values; the recoverable losses and the U-statistic are, but for noise.", Tables: []*report.Table{bias, exact}}
 }
 
 // alarms are the rates at which p ≤ .05 is called on the exact predictor and on a wrong one.
 func (f *TruthFindings) alarms() *report.Section {
-	t := &report.Table{Caption: fmt.Sprintf("Share of draws of %d rows with an alarm at 5 %%", alarmRows), Labels: []string{"metric"}, Values: report.Heads("calibrated", alarmGrade)}
-	for _, m := range truthMetrics {
-		row := report.Row{Labels: []string{m.title}}
-		for _, name := range alarmPredictors {
-			n, alarms := f.alarmRate(m.key, name)
-			text := "–"
-			if n > 0 {
-				text = fmt.Sprintf("%d of %d", alarms, n)
-			}
-			row.Cells = append(row.Cells, report.Cell{Text: text})
+	t := crossed(fmt.Sprintf("Share of draws of %d rows with an alarm at 5 %%", alarmRows), "metric", metricTitles, []string{"calibrated", alarmGrade}, func(k, j int) string {
+		n, alarms := f.alarmRate(truthMetrics[k].key, alarmPredictors[j])
+		if n == 0 {
+			return "–"
 		}
-		t.Add("", row)
-	}
+		return fmt.Sprintf("%d of %d", alarms, n)
+	})
 	return &report.Section{Title: "False alarms and power", Note: fmt.Sprintf("LCE, ECE and SKCE alarm when %d redraws of the labels do not reach them; recoverable losses when their one-sided bound is above 0; U-statistics beyond 1.645 standard errors.", alarmRedraws), Tables: []*report.Table{t}}
 }
 
