@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -111,9 +110,7 @@ const leadingFeatures = 8
 // products are x_j x_k of the leading features, less their means.
 func products(_ *mat.Dense, features mat.Matrix, _ *rand.Rand) family {
 	mean, sd := moments(features)
-	leading := firstToLast(len(sd))
-	slices.SortStableFunc(leading, func(i, j int) int { return cmp.Compare(sd[j], sd[i]) })
-	leading = leading[:min(leadingFeatures, len(leading))]
+	leading := descending(sd)[:min(leadingFeatures, len(sd))]
 	return family{count: len(leading) * (len(leading) + 1) / 2, write: func(dst, _, x []float64) {
 		at := 0
 		for k, j := range leading {

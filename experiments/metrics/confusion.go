@@ -31,13 +31,11 @@ func NewConfusion(logProbs *mat.Dense, labels []int, weights []float64, most int
 	if err != nil {
 		return nil, err
 	}
+	s.weight = weights
 	wrong, rows := make([]float64, s.classes), make([]float64, s.classes) // taken for others, or others for the class
 	taken := map[[2]int]Mistaken{}
 	for i, label := range s.label {
-		weight, y, top := 1.0, int(label), int(s.top[i])
-		if weights != nil {
-			weight = weights[i]
-		}
+		weight, y, top := s.w(i), int(label), int(s.top[i])
 		rows[y] += weight
 		if top == y || weight == 0 {
 			continue
@@ -47,12 +45,8 @@ func NewConfusion(logProbs *mat.Dense, labels []int, weights []float64, most int
 		m := taken[[2]int{y, top}]
 		taken[[2]int{y, top}] = Mistaken{y, top, m.Rows + weight, m.Confidence + weight*s.confidence(i)}
 	}
-	c := &Confusion{Of: s.classes, Classes: firstToLast(s.classes), Taken: []Mistaken{}}
-	if s.classes > most {
-		slices.SortStableFunc(c.Classes, func(a, b int) int { return cmp.Compare(wrong[b], wrong[a]) })
-		c.Classes = c.Classes[:most]
-		slices.Sort(c.Classes)
-	}
+	c := &Confusion{Of: s.classes, Taken: []Mistaken{}}
+	c.Classes = slices.Sorted(slices.Values(descending(wrong)[:min(s.classes, most)]))
 	for _, y := range c.Classes {
 		c.Rows = append(c.Rows, rows[y])
 	}

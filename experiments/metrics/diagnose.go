@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,12 +45,7 @@ func (e Examination) filled(rows int) (Examination, error) {
 	if e.Search, err = e.Search.filled(); err != nil {
 		return e, err
 	}
-	if e.Redraws == 0 {
-		e.Redraws = defaultExamRedraws
-	}
-	if e.Level == 0 {
-		e.Level = defaultLevel
-	}
+	e.Redraws, e.Level = cmp.Or(e.Redraws, defaultExamRedraws), cmp.Or(e.Level, defaultLevel)
 	switch {
 	case !(e.Level > 0 && e.Level < 1):
 		return e, fmt.Errorf("metrics: diagnosis: level %v: want a number between 0 and 1", e.Level)

@@ -58,11 +58,7 @@ func (x *exam) collect(rng *rand.Rand) error {
 			x.left = append(x.left, place{add(f.rows, 0), f.in})
 		}
 	}
-	confidence := make([]float64, x.rows)
-	for i := range confidence {
-		confidence[i] = x.confidence(i)
-	}
-	for _, rows := range parted(quantileBins(confidence, confidenceCells), confidenceCells) {
+	for _, rows := range parted(quantileBins(x.confidences(), confidenceCells), confidenceCells) {
 		if rows != nil {
 			x.tenths = append(x.tenths, add(rows, x.classes))
 		}

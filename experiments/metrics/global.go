@@ -24,10 +24,7 @@ func bin(s *sample, settings Settings) *binned {
 			b.class[i*s.classes+c] = k
 		}
 	}
-	for i := range column {
-		column[i] = s.confidence(i)
-	}
-	b.topLabel = assign(column, s.weight, settings.Bins, settings.Binning)
+	b.topLabel = assign(s.confidences(), s.weight, settings.Bins, settings.Binning)
 	b.anchors = b.drawAnchors()
 	return b
 }

@@ -49,12 +49,10 @@ func NewIsotonic(logProbs *mat.Dense, labels []int, weights []float64, rng *rand
 	if err != nil {
 		return nil, err
 	}
-	confidence, order := make([]float64, s.rows), make([]int, s.rows)
-	for i := range confidence {
-		confidence[i] = s.confidence(i)
-	}
+	s.weight = weights
+	confidence, order := s.confidences(), make([]int, s.rows)
 	floats.ArgsortStable(confidence, order)
-	hits, ordered := make([]float64, s.rows), ones(s.rows)
+	hits, ordered := make([]float64, s.rows), make([]float64, s.rows)
 	c := &Isotonic{Density: make([]float64, isotonicParts)}
 	var told [2][]float64
 	for i, row := range order {
@@ -62,9 +60,7 @@ func NewIsotonic(logProbs *mat.Dense, labels []int, weights []float64, rng *rand
 		if right {
 			hits[i] = 1
 		}
-		if weights != nil {
-			ordered[i] = weights[row]
-		}
+		ordered[i] = s.w(row)
 		told[int(hits[i])] = append(told[int(hits[i])], confidence[i])
 		c.Density[min(int(confidence[i]*isotonicParts), isotonicParts-1)] += ordered[i]
 	}

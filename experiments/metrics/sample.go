@@ -83,6 +83,15 @@ func (s *sample) residual(i, c int) float64 {
 // confidence is max_c p_ic.
 func (s *sample) confidence(i int) float64 { return s.prob[i*s.classes+int(s.top[i])] }
 
+// confidences are those of all rows.
+func (s *sample) confidences() []float64 {
+	out := make([]float64, s.rows)
+	for i := range out {
+		out[i] = s.confidence(i)
+	}
+	return out
+}
+
 // labels are those of the rows.
 func (s *sample) labels(rows []int) []int {
 	out := make([]int, len(rows))

@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,19 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// SearchSettings say how regions are looked for. Its zero value is the default.
-type SearchSettings struct {
-	Codewords int // at most, around which balls are tried; 0 means 32
-	Rows      int // a region has so many of the rows it was found on, or more; 0 means 50
-}
-
-func (s SearchSettings) filled() (SearchSettings, error) {
-	if s.Codewords < 0 || s.Rows < 0 {
-		return s, fmt.Errorf("metrics: a search around %d codewords for regions of %d rows: want numbers above 0", s.Codewords, s.Rows)
-	}
-	s.Codewords, s.Rows = cmp.Or(s.Codewords, defaultCodewords), cmp.Or(s.Rows, defaultRegion)
-	return s, nil
-}
+// SearchSettings say how regions are looked for: around the codewords balls are tried. Its zero value is the default.
+type SearchSettings = TreeSettings
 
 const (
 	searchCuts       = 64  // places between which a coordinate may be cut, at its quantiles
@@ -100,9 +87,7 @@ func (c *coordinates) addBall(value func(i int) float64) {
 // addColumns adds the features of largest variance.
 func (c *coordinates) addColumns(features *mat.Dense) {
 	_, sd := moments(features)
-	order := firstToLast(len(sd))
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sd[j], sd[i]) })
-	c.column = slices.Sorted(slices.Values(order[:min(len(order), searchFeatures)]))
+	c.column = slices.Sorted(slices.Values(descending(sd)[:min(len(sd), searchFeatures)]))
 	for _, j := range c.column {
 		c.add(func(i int) float64 { return features.At(i, j) })
 	}
@@ -411,8 +396,7 @@ func (s *sample) worst(c *coordinates) []int {
 				worst[y] = max(worst[y], sums[y].statistic())
 			}
 		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(worst[b], worst[a]) })
-		order = slices.Sorted(slices.Values(order[:searchClasses]))
+		order = slices.Sorted(slices.Values(descending(worst)[:searchClasses]))
 	}
 	return append(order, s.classes)
 }

@@ -64,6 +64,7 @@ func NewSimplex(logProbs *mat.Dense, labels []int, weights []float64) (*Simplex,
 	if err != nil {
 		return nil, err
 	}
+	s.weight = weights
 	cells := map[[3]int]*simplexSums{}
 	var order []*simplexSums
 	t := &Simplex{}
@@ -77,11 +78,7 @@ func NewSimplex(logProbs *mat.Dense, labels []int, weights []float64) (*Simplex,
 			cells[at] = &simplexSums{}
 			order = append(order, cells[at])
 		}
-		weight := 1.0
-		if weights != nil {
-			weight = weights[i]
-		}
-		cells[at].add(p, s.label[i], weight)
+		cells[at].add(p, s.label[i], s.w(i))
 		if s.rows <= simplexPoints || i*simplexPoints/s.rows != (i-1)*simplexPoints/s.rows || i == 0 {
 			t.Points, t.Labels = append(t.Points, p), append(t.Labels, int(s.label[i]))
 		}

@@ -137,11 +137,7 @@ func (k *smoothingKernel) smooth(f, y []float64) []float64 {
 
 // smooth fills SmoothECE, and its noise under the redrawn labels (T × N).
 func (b *binned) smooth(ctx context.Context, redrawn []ids, out *Checks) error {
-	confidence := make([]float64, b.rows)
-	for i := range confidence {
-		confidence[i] = b.confidence(i)
-	}
-	s := newSmoothed(confidence, b.weight)
+	s := newSmoothed(b.confidences(), b.weight)
 	errorUnder := func(labels []int32) float64 { return s.error(func(i int) bool { return labels[i] == b.top[i] }) }
 	out.SmoothECE = errorUnder(b.label)
 	var redraws []float64

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -49,14 +50,9 @@ const (
 
 func (s TreeSettings) filled() (TreeSettings, error) {
 	if s.Codewords < 0 || s.Rows < 0 {
-		return s, fmt.Errorf("metrics: a tree of %d codewords, %d rows a region: want numbers above 0", s.Codewords, s.Rows)
+		return s, fmt.Errorf("metrics: a search around %d codewords for regions of %d rows: want numbers above 0", s.Codewords, s.Rows)
 	}
-	if s.Codewords == 0 {
-		s.Codewords = defaultCodewords
-	}
-	if s.Rows == 0 {
-		s.Rows = defaultRegion
-	}
+	s.Codewords, s.Rows = cmp.Or(s.Codewords, defaultCodewords), cmp.Or(s.Rows, defaultRegion)
 	return s, nil
 }
 

@@ -1,9 +1,11 @@
 package metrics
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Metric names one number of a table. Its String is its key in every result file.
@@ -99,6 +101,13 @@ func ones(n int) []float64 {
 		x[i] = 1
 	}
 	return x
+}
+
+// descending are the places of x from its largest number on, equal ones in their order.
+func descending(x []float64) []int {
+	order := firstToLast(len(x))
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[j], x[i]) })
+	return order
 }
 
 func firstToLast(n int) []int {

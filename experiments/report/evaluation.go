@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"calibra/experiments/metrics"
@@ -72,23 +73,14 @@ func lost(g metrics.Gain) *Difference {
 func calibrated(r *metrics.Report) string {
 	var parts []string
 	wrong := false
-	tested := 0.
-	for _, m := range judgedMetrics {
-		if n := r.Noise[m]; n != nil && !math.IsNaN(n.PValue) {
-			tested++
-		}
-	}
-	for _, m := range judgedMetrics {
+	tested := slices.DeleteFunc(slices.Clone(judgedMetrics), func(m metrics.Metric) bool {
+		return r.Noise[m] == nil || math.IsNaN(r.Noise[m].PValue)
+	})
+	for _, m := range tested {
 		n := r.Noise[m]
-		if n == nil || math.IsNaN(n.PValue) {
-			continue
-		}
-		wrong = wrong || n.PValue*tested < 0.05 && n.Excess > 0
-		p := PAmong(n.PValue, r.Uncertainty.Redraws)
-		if !strings.HasPrefix(p, "≤") {
-			p = "= " + p
-		}
-		parts = append(parts, fmt.Sprintf("%s %.5f, of calibrated predictions %.5f (p %s)", m.Title(), r.Values[m], n.Mean, p))
+		wrong = wrong || n.PValue*float64(len(tested)) < 0.05 && n.Excess > 0
+		p := equals(PAmong(n.PValue, r.Uncertainty.Redraws))
+		parts = append(parts, fmt.Sprintf("%s %.5f, of calibrated predictions %.5f (%s)", m.Title(), r.Values[m], n.Mean, p))
 	}
 	switch {
 	case parts == nil:

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"unicode/utf8"
 
@@ -30,7 +29,7 @@ func (v *Verdict) Forest(title string) *Figure {
 		var lines []dotLine
 		known := false
 		for i, j := range v.Methods {
-			line := dotLine{name: j.Title, colour: others[0]}
+			line := dotLine{name: j.Title, ours: i == 0}
 			if d := panel.of(j); d != nil {
 				known = true
 				line.at, line.low, line.high = d.Value, d.Low, d.High
@@ -39,9 +38,6 @@ func (v *Verdict) Forest(title string) *Figure {
 				line.at = math.NaN()
 			} else {
 				line.says = j.Title + ", the best"
-			}
-			if i == 0 {
-				line.colour = ours
 			}
 			lines = append(lines, line)
 		}
@@ -95,11 +91,8 @@ func Compare(methods []Changes, x string) *Figure {
 	for _, m := range methods {
 		var lines []dotLine
 		for i, name := range m.Subjects {
-			line := dotLine{name: name, at: m.At[i], low: m.Low[i], high: m.High[i], colour: others[0]}
+			line := dotLine{name: name, at: m.At[i], low: m.Low[i], high: m.High[i], ours: m.Ours}
 			line.says = fmt.Sprintf("%s, %s: %.3g (%.3g to %.3g)", m.Title, name, line.at, line.low, line.high)
-			if m.Ours {
-				line.colour = ours
-			}
 			lines = append(lines, line)
 		}
 		p := dotLines(lines)
@@ -116,7 +109,7 @@ func Compare(methods []Changes, x string) *Figure {
 type dotLine struct {
 	name          string
 	at, low, high float64
-	colour        color.NRGBA
+	ours          bool // in the colour of what the figure is about
 	says          string
 }
 
@@ -132,7 +125,8 @@ func dotLines(lines []dotLine) *chart {
 			continue
 		}
 		m := &marked{name: l.name}
-		m.add(newLine(faint(l.colour), vg.Points(6), plotter.XY{X: l.low, Y: y}, plotter.XY{X: l.high, Y: y}), newDots(l.colour, vg.Points(3.5), plotter.XY{X: l.at, Y: y}))
+		colour, _ := look(0, l.ours)
+		m.add(newLine(faint(colour), vg.Points(6), plotter.XY{X: l.low, Y: y}, plotter.XY{X: l.high, Y: y}), newDots(colour, vg.Points(3.5), plotter.XY{X: l.at, Y: y}))
 		m.say(l.at, y, l.says)
 		p.Add(m)
 	}

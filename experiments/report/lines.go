@@ -171,8 +171,7 @@ func (r *reach) add(x float64, ys ...float64) {
 
 // look is the colour and the mark of the series.
 func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
-	switch {
-	case s.Kind == Floor, s.Kind == Prediction && !s.Ours:
+	if s.Kind == Floor || s.Kind == Prediction && !s.Ours {
 		return ink, draw.CircleGlyph{}
 	}
 	return look(s.Style, s.Ours)

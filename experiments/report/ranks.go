@@ -46,10 +46,7 @@ func (panel RankPanel) plot() *chart {
 	var lines []dotLine
 	for _, i := range order {
 		half := panel.Critical / 2
-		line := dotLine{name: panel.Names[i], at: panel.Ranks[i], low: max(1, panel.Ranks[i]-half), high: min(worst, panel.Ranks[i]+half), colour: others[0]}
-		if panel.Ours[i] {
-			line.colour = ours
-		}
+		line := dotLine{name: panel.Names[i], at: panel.Ranks[i], low: max(1, panel.Ranks[i]-half), high: min(worst, panel.Ranks[i]+half), ours: panel.Ours[i]}
 		line.says = fmt.Sprintf("%s: mean rank %.2f", line.name, line.at)
 		lines = append(lines, line)
 	}

@@ -334,11 +334,14 @@ func P(p float64) string {
 }
 
 // PEquals is P with its letter: "p = .03", "p ≤ 1e-6".
-func PEquals(p float64) string {
-	if text := P(p); strings.HasPrefix(text, "≤") {
+func PEquals(p float64) string { return equals(P(p)) }
+
+// equals is a p-value, or its bound, with its letter.
+func equals(text string) string {
+	if strings.HasPrefix(text, "≤") {
 		return "p " + text
 	}
-	return "p = " + P(p)
+	return "p = " + text
 }
 
 // PAmong is the p-value of a test by so many redraws, the least it can show as a bound: "≤ 1/51".
