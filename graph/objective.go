@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"calibra/graph/simd"
+
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -69,7 +71,9 @@ func (o *Objective) Trouble(loss float64, grads []*tensor.Dense) string {
 
 func finite(t *tensor.Dense) bool {
 	if t.Dtype() == tensor.Float32 {
-		return allFinite(t.Float32s())
+		x := t.Float32s()
+		square := simd.Dot(x, x) // of numbers that are not all finite it is not, of large ones it may be infinite too
+		return square-square == 0 || allFinite(x)
 	}
 	return allFinite(t.Float64s())
 }

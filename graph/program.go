@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"calibra/graph/op"
+	"calibra/graph/simd"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -23,7 +25,10 @@ type Program struct {
 	Updates []Update
 	Rows    *tensor.Dense // the row numbers of a run, a leaf
 
-	nodes     []*gorgonia.Node         // what Values[i] is the value of
+	nodes     []*gorgonia.Node // what Values[i] is the value of
+	updating  int              // Steps from here on serve Updates alone,
+	fork      int              // and need none from here on but themselves
+	apart     branches
 	elsewhere func() (*Program, error) // nil: this one
 }
 
@@ -87,6 +92,7 @@ func (b *Builder) compile(outputs []*gorgonia.Node, fuse func(gorgonia.Op, []*go
 		}
 		p.Outputs = append(p.Outputs, i)
 	}
+	p.updating = len(p.Steps)
 	for _, u := range b.updates {
 		i, err := c.visit(u.node)
 		if err != nil {
@@ -94,7 +100,8 @@ func (b *Builder) compile(outputs []*gorgonia.Node, fuse func(gorgonia.Op, []*go
 		}
 		p.Updates = append(p.Updates, Update{u.weight, i})
 	}
-	p.pair()
+	p.pair(p.Steps[:p.updating])
+	p.findFork()
 	return p, nil
 }
 
@@ -137,17 +144,28 @@ func (c *compiler) visit(n *gorgonia.Node) (int, error) {
 }
 
 // pair lets steps that start from the same inputs share what they compute.
-func (p *Program) pair() {
-	for i := range p.Steps {
-		first := &p.Steps[i]
-		for j := range p.Steps[i+1:] {
-			later := &p.Steps[i+1+j]
+func (p *Program) pair(steps []Step) {
+	for i := range steps {
+		first := &steps[i]
+		for j := range steps[i+1:] {
+			later := &steps[i+1+j]
 			if n := len(first.Inputs); n > len(later.Inputs) || !slices.Equal(first.Inputs, later.Inputs[:n]) {
 				continue
 			}
 			if a, b, ok := op.Pair(first.Op, later.Op, p.Values[later.Output]); ok {
 				first.Op, later.Op = a, b
 				first.fixed, later.fixed = false, false // they share memory
+			}
+		}
+	}
+}
+
+// findFork finds the last step whose result one of those that serve updates alone starts from.
+func (p *Program) findFork() {
+	for _, s := range p.Steps[p.updating:] {
+		for i, earlier := range p.Steps[:p.updating] {
+			if slices.Contains(s.Inputs, earlier.Output) {
+				p.fork = max(p.fork, i+1)
 			}
 		}
 	}
@@ -198,8 +216,35 @@ func (p *Program) Run() error { return p.run(false) }
 // run is Run, without the steps that depend on tables and rows alone if again says that neither
 // has changed since the last run.
 func (p *Program) run(again bool) error {
-	for i := range p.Steps {
-		s := &p.Steps[i]
+	if p.updating == len(p.Steps) {
+		return p.take(p.Steps, again)
+	}
+	if err := p.take(p.Steps[:p.fork], again); err != nil {
+		return err
+	}
+	p.apart = branches{Program: p, again: again}
+	simd.Run(len(p.apart.errs), &p.apart)
+	return cmp.Or(p.apart.errs[:]...)
+}
+
+// branches are the steps behind the fork: those of the outputs, and those of updates alone. Neither needs
+// the other's.
+type branches struct {
+	*Program
+	again bool
+	errs  [2]error
+}
+
+// Block takes the steps of one branch.
+func (b *branches) Block(i int) {
+	steps := [2][]Step{b.Steps[b.fork:b.updating], b.Steps[b.updating:]}
+	b.errs[i] = b.take(steps[i], b.again)
+}
+
+// take takes some of the steps.
+func (p *Program) take(steps []Step, again bool) error {
+	for i := range steps {
+		s := &steps[i]
 		if again && s.fixed {
 			continue
 		}

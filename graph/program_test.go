@@ -9,6 +9,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 
+	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -199,6 +200,59 @@ func TestUpdatesWaitForCommit(t *testing.T) {
 	}
 	if got := w.Float64s("mean"); got[0] != .5 || got[1] != 1 {
 		t.Errorf("after Commit the state is %v, not [0.5 1]", got)
+	}
+}
+
+// TestUpdatesBesideOutputs: what updates need is computed beside what outputs need, and is the same.
+func TestUpdatesBesideOutputs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const rows, features, words = 256, 64, 16
+	w := graph.NewWeights(tensor.Float32)
+	w.Add("out/weight", normals(rng, features*3), features, 3)
+	w.Add("out/bias", normals(rng, 3), 3)
+	w.AddState("words", normals(rng, words*4), words, 4)
+	w.AddState("counts", make([]float64, words), words)
+	w.AddState("loss", make([]float64, rows*3), rows, 3)
+	x := graph.Matrix(tensor.Float32, mat.NewDense(rows, features, normals(rng, rows*features)))
+	labels := graph.Labels(make([]int, rows))
+	// step is the gradient and the states after a step, where updates are outputs as well or not.
+	step := func(alsoOutputs bool) (values [][]float64) {
+		var states gorgonia.Nodes
+		describe := func(b *graph.Builder) gorgonia.Nodes {
+			codes := b.Apply(op.Nearest(), b.Take("x", x), b.Weight("words"))
+			logits := b.Linear("out", b.Apply(op.Gather(), b.Weight("words"), codes))
+			loss := b.NLL(b.LogSoftmax(logits), b.Take("labels", labels))
+			states = gorgonia.Nodes{b.Apply(op.ScatterAdd(words), codes, b.Take("x", x)), b.Apply(op.Count(), codes, b.Weight("counts")), b.LogSoftmax(logits)}
+			for i, name := range []string{"words", "counts", "loss"} {
+				b.Update(name, states[i])
+			}
+			out := append(gorgonia.Nodes{loss}, b.Gradient(loss)...)
+			if alsoOutputs {
+				out = append(out, states...)
+			}
+			return out
+		}
+		b := graph.NewBuilder(w.Clone(), rows)
+		p, err := b.Compile(describe(b)...)
+		if err == nil {
+			copy(b.RowNumbers(), graph.Rows(0, rows))
+			err = p.Run()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			values = append(values, graph.Float64s(p.Output(i)))
+		}
+		for _, u := range p.Updates {
+			values = append(values, graph.Float64s(p.Values[u.Source]))
+		}
+		return values
+	}
+	for i, want := range step(true) {
+		if got := step(false)[i]; !slices.Equal(got, want) {
+			t.Errorf("value %d is %v beside others, %v after them", i, got[:3], want[:3])
+		}
 	}
 }
 
