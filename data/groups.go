@@ -1,7 +1,6 @@
 package data
 
 import (
-	"fmt"
 	"io"
 	"slices"
 )
@@ -19,51 +18,43 @@ func ReadGroups(path string, rows int) (groups []int, names []string, err error)
 	if !a.has("groups") {
 		return nil, nil, nil
 	}
-	groups, each, err := a.groups(rows)
-	if err != nil {
+	e, err := a.entry("groups")
+	switch {
+	case err != nil:
 		return nil, nil, err
+	case len(e.shape) != 1:
+		return nil, nil, e.fault("has shape %s; it has one axis, one group a row", shapeString(e.shape))
+	case e.shape[0] != rows:
+		return nil, nil, e.fault("has %d rows and the predictions have %d; they must have the same", e.shape[0], rows)
+	case e.kind == 'f':
+		return nil, nil, e.fault("is of dtype float%d; groups must be integers 0…G−1 or names", 8*e.size)
 	}
-	if each != nil {
+	groups = make([]int, rows)
+	if e.text() {
+		each, err := e.texts()
+		if err != nil {
+			return nil, nil, err
+		}
 		names = slices.Compact(slices.Sorted(slices.Values(each)))
-		groups = make([]int, rows)
 		for i, name := range each {
 			groups[i], _ = slices.BinarySearch(names, name)
 		}
 		return groups, names, nil
 	}
-	if a.has("group_names") {
-		if names, err = a.textArray("group_names"); err != nil {
-			return nil, nil, err
-		}
+	if err := e.read(func(r io.Reader) error { return e.ints(r, groups) }); err != nil {
+		return nil, nil, err
+	}
+	if names, err = a.texts("group_names"); err != nil {
+		return nil, nil, err
 	}
 	most := len(names)
 	if names == nil {
 		most = rows // more groups than rows are a mistake
 	}
 	if i := InvalidLabel(groups, most); i >= 0 {
-		return nil, nil, Inputf(path, "groups holds %d at row %d; groups must lie in 0…%d", groups[i], i, most-1)
+		return nil, nil, e.fault("holds %d at row %d; groups must lie in 0…%d", groups[i], i, most-1)
 	}
 	return groups, names, nil
-}
-
-// groups reads the group of each of so many rows, its number or its name.
-func (a *archive) groups(rows int) (numbers []int, names []string, err error) {
-	err = a.read("groups", func(h *header, r io.Reader) (err error) {
-		switch {
-		case len(h.shape) != 1:
-			return fmt.Errorf("has shape %s; it has one axis, one group a row", shapeString(h.shape))
-		case h.shape[0] != rows:
-			return fmt.Errorf("has %d rows and the predictions have %d; they must have the same", h.shape[0], rows)
-		case h.text():
-			names, err = h.texts(r)
-			return err
-		case h.kind == 'f':
-			return fmt.Errorf("is of dtype float%d; groups must be integers 0…G−1 or names", 8*h.size)
-		}
-		numbers = make([]int, rows)
-		return h.ints(r, numbers)
-	})
-	return numbers, names, err
 }
 
 // ReadLabels reads the N integers of the array key of the npz file at path.

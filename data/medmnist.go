@@ -43,40 +43,39 @@ func openMedMNIST(path string) (train, val, test *Images, err error) {
 
 // images reads one split of a MedMNIST file.
 func (a *archive) images(name string) (*Images, error) {
-	im := &Images{Channels: 1}
-	n := 0
-	if _, err := a.header(name + "_images"); err != nil {
+	e, err := a.entry(name + "_images")
+	if err != nil {
 		return nil, err
 	}
-	err := a.read(name+"_images", func(h *header, r io.Reader) error {
-		if h.kind != 'u' || h.size != 1 || h.fortran {
-			return fmt.Errorf("must be an array of bytes in C order")
-		}
-		switch s := h.shape; {
-		case len(s) == 3:
-			n, im.Height, im.Width = s[0], s[1], s[2]
-		case len(s) == 4 && s[3] == 3:
-			n, im.Height, im.Width, im.Channels = s[0], s[1], s[2], 3
-		default:
-			return fmt.Errorf("has shape %s; images are N×H×W or N×H×W×3", shapeString(h.shape))
-		}
-		if im.Size() == 0 {
-			return fmt.Errorf("has shape %s; an image must have at least one pixel", shapeString(h.shape))
-		}
-		if err := CheckRoom("", "the array", n, float64(im.Size()), "images"); err != nil {
-			return err
-		}
+	if e.kind != 'u' || e.size != 1 || e.fortran {
+		return nil, e.fault("must be an array of bytes in C order")
+	}
+	im := &Images{Channels: 1}
+	n := 0
+	switch s := e.shape; {
+	case len(s) == 3:
+		n, im.Height, im.Width = s[0], s[1], s[2]
+	case len(s) == 4 && s[3] == 3:
+		n, im.Height, im.Width, im.Channels = s[0], s[1], s[2], 3
+	default:
+		return nil, e.fault("has shape %s; images are N×H×W or N×H×W×3", shapeString(s))
+	}
+	if im.Size() == 0 {
+		return nil, e.fault("has shape %s; an image must have at least one pixel", shapeString(e.shape))
+	}
+	if err := CheckRoom("", "the array", n, float64(im.Size()), "images"); err != nil {
+		return nil, e.fault("%w", err)
+	}
+	err = e.read(func(r io.Reader) error {
 		im.Pixels = make([]byte, n*im.Size())
-		if _, err := io.ReadFull(r, im.Pixels); err != nil {
-			return truncated(err)
-		}
-		if im.Channels == 3 {
-			im.planes()
-		}
-		return nil
+		_, err := io.ReadFull(r, im.Pixels)
+		return truncated(err)
 	})
 	if err != nil {
 		return nil, err
+	}
+	if im.Channels == 3 {
+		im.planes()
 	}
 	if im.Labels, err = a.labels(name + "_labels"); err != nil {
 		return nil, err

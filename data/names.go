@@ -1,7 +1,6 @@
 package data
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -16,14 +15,25 @@ import (
 // it, the classes in ascending order (numbers ascend as numbers).
 type Names struct{ Classes, Features []string }
 
-// textArray reads the N texts of the array key.
-func (a *archive) textArray(key string) (text []string, err error) {
-	err = a.read(key, func(h *header, r io.Reader) error {
-		if len(h.shape) != 1 || !h.text() {
-			return fmt.Errorf("has shape %s and dtype %.20q; it has one axis, a text in each place", shapeString(h.shape), h.dtype)
-		}
-		text, err = h.texts(r)
-		return err
+// texts reads the N texts of the array key, nil if it is not there.
+func (a *archive) texts(key string) ([]string, error) {
+	if !a.has(key) {
+		return nil, nil
+	}
+	e, err := a.entry(key)
+	if err != nil {
+		return nil, err
+	}
+	return e.texts()
+}
+
+func (e *entry) texts() (text []string, err error) {
+	if len(e.shape) != 1 || !e.text() {
+		return nil, e.fault("has shape %s and dtype %.20q; it has one axis, a text in each place", shapeString(e.shape), e.dtype)
+	}
+	err = e.read(func(r io.Reader) error {
+		text = make([]string, e.shape[0])
+		return e.strings(r, text)
 	})
 	return text, err
 }
@@ -31,28 +41,29 @@ func (a *archive) textArray(key string) (text []string, err error) {
 // name finds the names: given ones, as a model was fitted with, which those of the file must be,
 // those of the file, or the classes that its labels of text name.
 func (a *archive) name(given Names) (err error) {
-	a.names = given
-	if a.has("feature_names") {
-		if a.names.Features, err = a.textArray("feature_names"); err != nil {
-			return err
-		}
-		if err := differ(a.path, "feature", a.names.Features, given.Features); err != nil {
-			return err
-		}
+	features, err := a.texts("feature_names")
+	if err == nil {
+		err = differ(a.path, "feature", features, given.Features)
 	}
-	if a.has("class_names") {
-		names, err := a.textArray("class_names")
-		if err != nil {
-			return err
-		}
-		if err := differ(a.path, "class", names, given.Classes); err != nil {
-			return err
-		}
-		sorted := slices.Sorted(slices.Values(names))
-		if len(slices.Compact(sorted)) != len(names) {
-			return Inputf(a.path, "class_names holds a name twice; every class has its own")
-		}
-		a.names.Classes = names
+	if err != nil {
+		return err
+	}
+	classes, err := a.texts("class_names")
+	if err == nil {
+		err = differ(a.path, "class", classes, given.Classes)
+	}
+	if err != nil {
+		return err
+	}
+	if distinct := slices.Compact(slices.Sorted(slices.Values(classes))); len(distinct) != len(classes) {
+		return Inputf(a.path, "class_names holds a name twice; every class has its own")
+	}
+	a.names = given
+	if features != nil {
+		a.names.Features = features
+	}
+	if classes != nil {
+		a.names.Classes = classes
 	}
 	if a.names.Classes == nil {
 		a.names.Classes, err = a.labelNames()
@@ -67,16 +78,16 @@ func (a *archive) labelNames() (classes []string, err error) {
 		if key != "labels" && !strings.HasSuffix(key, "_labels") {
 			continue
 		}
-		h, err := a.anyHeader(key)
-		if err != nil || !h.text() {
+		e, err := a.entry(key)
+		if err != nil || !e.text() {
 			continue // whoever reads the labels says what is wrong
 		}
-		text, err := a.textArray(key)
+		text, err := e.texts()
 		if err != nil {
 			return nil, err
 		}
 		if i := slices.Index(text, ""); i >= 0 {
-			return nil, Inputf(a.path, "%s has no name at row %d; give it one or leave the row out", key, i)
+			return nil, e.fault("has no name at row %d; give it one or leave the row out", i)
 		}
 		all = append(all, text...)
 	}
@@ -100,12 +111,7 @@ func Numerals(n int) []string {
 
 // ReadFeatureNames reads feature_names (M) of the npz file at path, nil if it has none.
 func ReadFeatureNames(path string) ([]string, error) {
-	return within(path, func(a *archive) ([]string, error) {
-		if !a.has("feature_names") {
-			return nil, nil
-		}
-		return a.textArray("feature_names")
-	})
+	return within(path, func(a *archive) ([]string, error) { return a.texts("feature_names") })
 }
 
 // differ returns an *InputError unless the names that a file gives are those that are known, if any
@@ -125,9 +131,10 @@ func differ(path, of string, names, known []string) error {
 }
 
 // numbered is the numbers of the classes that labels of text name.
-func (a *archive) numbered(key string, text []string) ([]int, error) {
-	number := make(map[string]int, len(a.names.Classes))
-	for k, name := range a.names.Classes {
+func (e *entry) numbered(text []string) ([]int, error) {
+	classes := e.a.names.Classes
+	number := make(map[string]int, len(classes))
+	for k, name := range classes {
 		number[name] = k
 	}
 	labels := make([]int, len(text))
@@ -135,11 +142,11 @@ func (a *archive) numbered(key string, text []string) ([]int, error) {
 		k, known := number[name]
 		if !known {
 			const most = 8
-			shown := make([]string, min(most, len(a.names.Classes)))
-			for j := range shown {
-				shown[j] = printable(a.names.Classes[j])
+			var shown []string
+			for _, class := range classes[:min(most, len(classes))] {
+				shown = append(shown, printable(class))
 			}
-			return nil, Inputf(a.path, "%s says %s at row %d, which is none of the %d classes %s", key, printable(name), i, len(a.names.Classes), strings.Join(shown, ", "))
+			return nil, e.fault("says %s at row %d, which is none of the %d classes %s", printable(name), i, len(classes), strings.Join(shown, ", "))
 		}
 		labels[i] = k
 	}
@@ -165,35 +172,35 @@ func harmless(c rune) rune {
 	return c
 }
 
-// texts reads all elements of kind 'U' (UTF-32) or 'S' (bytes) without the zeros that fill them.
-func (h *header) texts(r io.Reader) ([]string, error) {
-	out := make([]string, h.shape[0])
+// strings reads len(dst) elements of kind 'U' (UTF-32) or 'S' (bytes) without the zeros that fill them.
+func (h *header) strings(r io.Reader, dst []string) error {
 	if h.size == 0 { // every text is empty
-		return out, nil
+		return nil
 	}
-	err := h.chunks(r, len(out), func(at int, b []byte) {
-		for i := range len(b) / h.size {
-			element := b[i*h.size : (i+1)*h.size]
-			if h.kind == 'S' {
-				out[at+i] = strings.ToValidUTF8(strings.TrimRight(string(element), "\x00"), "?")
-				continue
+	return h.chunks(r, len(dst), func(at int, b []byte) {
+		i := at
+		for element := range slices.Chunk(b, h.size) {
+			text := ""
+			if h.kind == 'U' {
+				text = h.utf32(element)
+			} else {
+				text = strings.ToValidUTF8(strings.TrimRight(string(element), "\x00"), "?")
 			}
-			var text strings.Builder
-			for k := 0; k < len(element); k += 4 {
-				c := rune(h.order.Uint32(element[k:]))
-				if c == 0 {
-					break
-				}
-				if !utf8.ValidRune(c) {
-					c = utf8.RuneError
-				}
-				text.WriteRune(c)
-			}
-			out[at+i] = text.String()
-		}
-		for i := range len(b) / h.size {
-			out[at+i] = strings.Map(harmless, out[at+i])
+			dst[i] = strings.Map(harmless, text)
+			i++
 		}
 	})
-	return out, err
+}
+
+// utf32 is the text of the code points in b up to a zero.
+func (h *header) utf32(b []byte) string {
+	var text strings.Builder
+	for point := range slices.Chunk(b, 4) {
+		c := rune(h.order.Uint32(point))
+		if c == 0 {
+			break
+		}
+		text.WriteRune(c) // or utf8.RuneError of what is none
+	}
+	return text.String()
 }

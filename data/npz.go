@@ -100,124 +100,116 @@ func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 
 func (a *archive) has(key string) bool { return a.members[key] != nil }
 
-// opened is an array of an npz file whose elements are read in order.
-type opened struct {
+// entry is an array of an npz file by its header.
+type entry struct {
 	*header
 	a    *archive
 	key  string
+	file *zip.File
+}
+
+// entry reads the header of the array key, of numbers or text, and no element. It and the size
+// that the file gives the array agree.
+func (a *archive) entry(key string) (*entry, error) {
+	file := a.members[key]
+	if file == nil {
+		return nil, a.missing(key)
+	}
+	e := &entry{a: a, key: key, file: file}
+	r, err := file.Open()
+	if err != nil {
+		return nil, e.fault("cannot be read: %w", err)
+	}
+	defer r.Close()
+	if e.header, err = readHeader(r); err != nil {
+		return nil, e.fault("%w", err)
+	}
+	if e.kind == 0 {
+		return nil, e.unfit()
+	}
+	want, err := e.bytes()
+	if err != nil {
+		return nil, e.fault("%w", err)
+	}
+	if have := int64(file.UncompressedSize64) - e.length; have != want {
+		return nil, e.fault("is truncated or damaged: its shape %s takes %d bytes and the file has %d", shapeString(e.shape), want, max(have, 0))
+	}
+	return e, nil
+}
+
+// fault says what is wrong with the array.
+func (e *entry) fault(format string, args ...any) error {
+	return Inputf(e.a.path, "%s "+format, append([]any{e.key}, args...)...)
+}
+
+// unfit is the error of an array that does not hold what it should.
+func (e *entry) unfit() error {
+	want := "float16, float32, float64 or an integer type"
+	if strings.HasSuffix(e.key, "labels") {
+		want = "integers 0…C−1 that number the classes, or as text that names them (labels.astype(str))"
+	}
+	return e.fault("has dtype %.20q; save it as %s", e.dtype, want)
+}
+
+// opened is an array whose elements are read in order.
+type opened struct {
+	*entry
 	body io.ReadCloser
 }
 
-// open opens the array key behind its header.
-func (a *archive) open(key string) (*opened, error) {
-	h, err := a.anyHeader(key)
+// open opens the array behind its header.
+func (e *entry) open() (*opened, error) {
+	r, err := e.file.Open()
 	if err != nil {
-		return nil, err
+		return nil, e.fault("cannot be read: %w", err)
 	}
-	r, err := a.members[key].Open()
-	if err != nil {
-		return nil, Inputf(a.path, "%s cannot be read: %w", key, err)
-	}
-	if _, err := io.CopyN(io.Discard, r, h.length); err != nil {
+	if _, err := io.CopyN(io.Discard, r, e.length); err != nil {
 		r.Close()
-		return nil, Inputf(a.path, "%s %w", key, truncated(err))
+		return nil, e.fault("%w", truncated(err))
 	}
-	return &opened{h, a, key, r}, nil
+	return &opened{e, r}, nil
 }
 
 // end meets the end of the array, where the zip reader compares the checksum.
 func (o *opened) end() error {
 	if _, err := io.Copy(io.Discard, o.body); err != nil {
-		return Inputf(o.a.path, "%s is damaged (%w); copy or write the file again", o.key, err)
+		return o.fault("is damaged (%w); copy or write the file again", err)
 	}
 	return nil
 }
 
-// read hands the header of the array key and its elements to decode.
-func (a *archive) read(key string, decode func(h *header, r io.Reader) error) error {
-	o, err := a.open(key)
+// read hands the elements of the array to decode.
+func (e *entry) read(decode func(r io.Reader) error) error {
+	o, err := e.open()
 	if err != nil {
 		return err
 	}
 	defer o.body.Close()
-	if err := a.holds(key); err != nil {
+	if err := e.holds(); err != nil {
 		return err
 	}
-	if err := decode(o.header, o.body); err != nil {
-		return Inputf(a.path, "%s %w", key, err)
+	if err := decode(o.body); err != nil {
+		return e.fault("%w", err)
 	}
 	return o.end()
-}
-
-// header reads the header of the array key of numbers, and no element. It and the size that
-// the file gives the array agree.
-func (a *archive) header(key string) (*header, error) {
-	h, err := a.anyHeader(key)
-	if err == nil && h.text() {
-		return nil, a.unfit(key, h)
-	}
-	return h, err
-}
-
-// unfit is the error of an array that does not hold what it should.
-func (a *archive) unfit(key string, h *header) error {
-	want := "float16, float32, float64 or an integer type"
-	if strings.HasSuffix(key, "labels") {
-		want = "integers 0…C−1 that number the classes, or as text that names them (labels.astype(str))"
-	}
-	return Inputf(a.path, "%s has dtype %.20q; save it as %s", key, h.dtype, want)
-}
-
-// anyHeader is header of numbers or text.
-func (a *archive) anyHeader(key string) (*header, error) {
-	m := a.members[key]
-	if m == nil {
-		return nil, a.missing(key)
-	}
-	r, err := m.Open()
-	if err != nil {
-		return nil, Inputf(a.path, "%s cannot be read: %w", key, err)
-	}
-	defer r.Close()
-	h, err := readHeader(r)
-	if err != nil {
-		return nil, Inputf(a.path, "%s %w", key, err)
-	}
-	if h.kind == 0 {
-		return nil, a.unfit(key, h)
-	}
-	want, err := h.bytes()
-	if err != nil {
-		return nil, Inputf(a.path, "%s %w", key, err)
-	}
-	if have := int64(m.UncompressedSize64) - h.length; have != want {
-		return nil, Inputf(a.path, "%s is truncated or damaged: its shape %s takes %d bytes and the file has %d",
-			key, shapeString(h.shape), want, max(have, 0))
-	}
-	return h, nil
 }
 
 // dense is how many times its bytes in the file an array may have before it is inflated
 // once to see whether they are there. Features and logits are two to four times as long.
 const dense = 16
 
-// holds returns an error unless the array key has the bytes that its size claims, before
-// memory is taken for them.
-func (a *archive) holds(key string) error {
-	m := a.members[key]
-	if m.UncompressedSize64 < 1<<24 || m.UncompressedSize64 < dense*m.CompressedSize64 {
+// holds returns an error unless the array has the bytes that its size claims, before memory is
+// taken for them.
+func (e *entry) holds() error {
+	if claimed := e.file.UncompressedSize64; claimed < 1<<24 || claimed < dense*e.file.CompressedSize64 {
 		return nil
 	}
-	r, err := m.Open()
+	o, err := e.open()
 	if err != nil {
-		return Inputf(a.path, "%s cannot be read: %w", key, err)
+		return err
 	}
-	defer r.Close()
-	claimed := int64(m.UncompressedSize64) + 1 // to read the end too, with its checksum
-	if _, err := io.Copy(io.Discard, io.LimitReader(r, claimed)); err != nil {
-		return Inputf(a.path, "%s is damaged (%w); copy or write the file again", key, truncated(err))
-	}
-	return nil
+	defer o.body.Close()
+	return o.end()
 }
 
 // missing says that key is absent, and what is there instead.
@@ -234,13 +226,13 @@ func (a *archive) missing(key string) error {
 
 // values are those of a real N×M array, row by row. A NaN always, and an infinity unless
 // allowed(value), is an error with its row and column.
-func values[T float32 | float64](a *archive, key string, rows, cols int, allowed func(v float64) bool) (values []T, err error) {
-	err = a.read(key, func(h *header, r io.Reader) error {
+func values[T float32 | float64](e *entry, rows, cols int, allowed func(v float64) bool) (values []T, err error) {
+	err = e.read(func(r io.Reader) error {
 		values = make([]T, rows*cols)
-		if err := decode(h, r, values); err != nil {
+		if err := decode(e.header, r, values); err != nil {
 			return err
 		}
-		if h.fortran {
+		if e.fortran {
 			columns := values
 			values = make([]T, rows*cols)
 			for i := range values {
@@ -252,17 +244,33 @@ func values[T float32 | float64](a *archive, key string, rows, cols int, allowed
 	return values, err
 }
 
-// matrix reads a real N×M array, N and M at least 1; see values.
+// matrix reads the real N×M array key, N and M at least 1; see values.
 func (a *archive) matrix(key string, allowed func(v float64) bool) (*mat.Dense, error) {
-	rows, cols, err := a.size(key, 8)
+	e, err := a.entry(key)
 	if err != nil {
 		return nil, err
 	}
-	all, err := values[float64](a, key, rows, cols, allowed)
+	return e.matrix(allowed)
+}
+
+func (e *entry) matrix(allowed func(v float64) bool) (*mat.Dense, error) {
+	rows, cols, err := e.shaped(8)
+	if err != nil {
+		return nil, err
+	}
+	all, err := values[float64](e, rows, cols, allowed)
 	if err != nil {
 		return nil, err
 	}
 	return mat.NewDense(rows, cols, all), nil
+}
+
+// width is the bytes that a value of features takes in memory.
+func (h *header) width() int {
+	if h.single() {
+		return 4
+	}
+	return 8
 }
 
 // single tells whether float32 holds every value of the header's type.
@@ -270,118 +278,97 @@ func (h *header) single() bool {
 	return h.kind == 'f' && h.size <= 4 || (h.kind == 'i' || h.kind == 'u') && h.size <= 2
 }
 
-// width is the bytes that a value of the features key takes in memory.
-func (a *archive) width(key string) int {
-	if h, err := a.header(key); err == nil && h.single() {
-		return 4
-	}
-	return 8
-}
-
-// features reads a real N×M array of finite values as [archive.matrix] does, but leaves
+// features reads a real N×M array of finite values as [entry.matrix] does, but leaves
 // those that single precision holds in it.
-func (a *archive) features(key string) (mat.Matrix, error) {
-	h, err := a.header(key)
+func (e *entry) features() (mat.Matrix, error) {
+	if !e.single() || e.fortran {
+		return e.matrix(onlyFinite)
+	}
+	rows, cols, err := e.shaped(4)
 	if err != nil {
 		return nil, err
 	}
-	if !h.single() || h.fortran {
-		return a.matrix(key, onlyFinite)
-	}
-	rows, cols, err := a.size(key, 4)
-	if err != nil {
-		return nil, err
-	}
-	all, err := values[float32](a, key, rows, cols, onlyFinite)
+	all, err := values[float32](e, rows, cols, onlyFinite)
 	if err != nil {
 		return nil, err
 	}
 	return NewSingles(all, cols), nil
 }
 
-// size is N and M of a real N×M array, by its header, if memory has room for it at so many
-// bytes a value.
-func (a *archive) size(key string, value int) (rows, cols int, err error) {
-	h, err := a.header(key)
-	if err != nil {
-		return 0, 0, err
+// shaped is N and M of a real N×M array, if memory has room for it at so many bytes a value.
+func (e *entry) shaped(value int) (rows, cols int, err error) {
+	if e.text() {
+		return 0, 0, e.unfit()
 	}
-	if len(h.shape) != 2 {
-		return 0, 0, Inputf(a.path, "%s has shape %s; it must have two axes, rows and columns", key, shapeString(h.shape))
+	if len(e.shape) != 2 {
+		return 0, 0, e.fault("has shape %s; it must have two axes, rows and columns", shapeString(e.shape))
 	}
-	rows, cols = h.shape[0], h.shape[1]
+	rows, cols = e.shape[0], e.shape[1]
 	if rows == 0 || cols == 0 {
-		return 0, 0, Inputf(a.path, "%s has shape %s; it must have at least one row and one column", key, shapeString(h.shape))
+		return 0, 0, e.fault("has shape %s; it must have at least one row and one column", shapeString(e.shape))
 	}
 	each := float64(value) * float64(cols)
-	if h.fortran {
+	if e.fortran {
 		each *= 2
 	}
-	return rows, cols, CheckRoom(a.path, key, rows, each, "rows")
-}
-
-// shares reads labels that may be soft, N×C: then they are the most probable classes.
-func (a *archive) shares(key string) (labels []int, soft *mat.Dense, err error) {
-	if a.wide(key) {
-		return a.soft(key)
-	}
-	labels, err = a.labels(key)
-	return labels, nil, err
-}
-
-// wide tells whether the numbers of key have several columns.
-func (a *archive) wide(key string) bool {
-	h, err := a.header(key)
-	return err == nil && len(h.shape) == 2 && h.shape[1] > 1
+	return rows, cols, CheckRoom(e.a.path, e.key, rows, each, "rows")
 }
 
 // labels reads N integers, or texts that name classes (see [Names]); (N, 1) is taken for (N,).
 func (a *archive) labels(key string) ([]int, error) {
-	rows, err := a.count(key)
+	e, err := a.entry(key)
 	if err != nil {
 		return nil, err
 	}
-	if h, err := a.anyHeader(key); err == nil && h.text() {
-		text, err := a.textArray(key)
-		if err != nil {
-			return nil, err
-		}
-		return a.numbered(key, text)
+	labels, soft, err := e.labels()
+	if soft != nil {
+		return nil, e.fault("holds probabilities of classes; here each row has one class")
 	}
-	if a.wide(key) {
-		labels, soft, err := a.soft(key)
-		if soft != nil {
-			return nil, Inputf(a.path, "%s holds probabilities of classes; here each row has one class", key)
-		}
-		return labels, err
-	}
-	var labels []int
-	err = a.read(key, func(h *header, r io.Reader) error {
-		labels = make([]int, rows)
-		return h.ints(r, labels)
-	})
 	return labels, err
 }
 
-// count is N of N labels, by their header.
-func (a *archive) count(key string) (rows int, err error) {
-	h, err := a.anyHeader(key)
+// labels reads labels that may be soft, N×C: then they are the most probable classes.
+func (e *entry) labels() (labels []int, soft *mat.Dense, err error) {
+	rows, err := e.count()
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	if len(h.shape) == 2 && h.shape[1] > 1 && h.shape[0] > 0 && !h.text() { // a column for each class
-		return h.shape[0], CheckRoom(a.path, key, h.shape[0], 8*float64(h.shape[1]), "rows")
+	if e.wide() {
+		return e.soft()
 	}
-	if len(h.shape) != 1 && !(len(h.shape) == 2 && h.shape[1] == 1) {
-		return 0, Inputf(a.path, "%s has shape %s; labels have one axis, one integer a row", key, shapeString(h.shape))
+	if e.text() {
+		text, err := e.texts()
+		if err != nil {
+			return nil, nil, err
+		}
+		labels, err = e.numbered(text)
+		return labels, nil, err
 	}
-	if h.kind == 'f' {
-		return 0, Inputf(a.path, "%s has dtype float%d; save it as integers 0…C−1, for instance labels.astype(numpy.int64)", key, 8*h.size)
+	err = e.read(func(r io.Reader) error {
+		labels = make([]int, rows)
+		return e.ints(r, labels)
+	})
+	return labels, nil, err
+}
+
+// wide tells whether there are numbers in several columns, one for each class.
+func (h *header) wide() bool {
+	return !h.text() && len(h.shape) == 2 && h.shape[0] > 0 && h.shape[1] > 1
+}
+
+// count is N of N labels.
+func (e *entry) count() (rows int, err error) {
+	switch {
+	case e.wide():
+		return e.shape[0], CheckRoom(e.a.path, e.key, e.shape[0], 8*float64(e.shape[1]), "rows")
+	case len(e.shape) != 1 && !(len(e.shape) == 2 && e.shape[1] == 1):
+		return 0, e.fault("has shape %s; labels have one axis, one integer a row", shapeString(e.shape))
+	case e.kind == 'f':
+		return 0, e.fault("has dtype float%d; save it as integers 0…C−1, for instance labels.astype(numpy.int64)", 8*e.size)
+	case e.shape[0] == 0:
+		return 0, e.fault("has no rows; it must have at least one")
 	}
-	if h.shape[0] == 0 {
-		return 0, Inputf(a.path, "%s has no rows; it must have at least one", key)
-	}
-	return h.shape[0], CheckRoom(a.path, key, h.shape[0], 8, "rows")
+	return e.shape[0], CheckRoom(e.a.path, e.key, e.shape[0], 8, "rows")
 }
 
 // checkLabels returns an error for the first label outside 0…classes−1.
@@ -416,7 +403,13 @@ func ReadMatrix(path, key string) (*mat.Dense, error) {
 // ReadFeatures is [ReadMatrix] of an array that stays in single precision if the file has it
 // so: a *mat.Dense or [*Singles].
 func ReadFeatures(path, key string) (mat.Matrix, error) {
-	return within(path, func(a *archive) (mat.Matrix, error) { return a.features(key) })
+	return within(path, func(a *archive) (mat.Matrix, error) {
+		e, err := a.entry(key)
+		if err != nil {
+			return nil, err
+		}
+		return e.features()
+	})
 }
 
 // Array is one array of an npz file.

@@ -115,10 +115,19 @@ func readPredictions(a *archive) (*Predictions, error) {
 	if err := a.name(Names{}); err != nil {
 		return nil, err
 	}
-	if err := a.agree(); err != nil { // of the headers, before the first row takes memory
+	rows, key := lengths{what: "rows"}, a.predicted()
+	predicted, err := a.among(key, &rows, &lengths{what: "columns", least: 2})
+	if err == nil && predicted == nil {
+		err = a.missing(key)
+	}
+	if err != nil {
 		return nil, err
 	}
-	logProbs, err := readLogProbs(a)
+	labels, err := a.among("labels", &rows, nil) // before the first row takes memory
+	if err != nil {
+		return nil, err
+	}
+	logProbs, err := predicted.logProbs()
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +136,10 @@ func readPredictions(a *archive) (*Predictions, error) {
 		return nil, err
 	}
 	p := &Predictions{LogProbs: logProbs, ClassNames: a.names.Classes}
-	if !a.has("labels") {
+	if labels == nil {
 		return p, nil
 	}
-	if p.Labels, p.soft, err = a.shares("labels"); err != nil {
+	if p.Labels, p.soft, err = labels.labels(); err != nil {
 		return nil, err
 	}
 	return p, a.checkShares("labels", p.Labels, p.soft, c)
@@ -147,30 +156,10 @@ func (a *archive) predicted() string {
 	return "logits"
 }
 
-// agree holds the headers of predictions and labels against each other.
-func (a *archive) agree() error {
-	key := a.predicted()
-	n, c, err := a.size(key, 8)
-	if err != nil {
-		return err
-	}
-	if c < 2 {
-		return Inputf(a.path, "%s has 1 column; there must be one for each of at least two classes", key)
-	}
-	if !a.has("labels") {
-		return nil
-	}
-	rows, err := a.count("labels")
-	if err == nil && rows != n {
-		return Inputf(a.path, "%s has %d rows and labels has %d; they must have the same", key, n, rows)
-	}
-	return err
-}
-
-// readLogProbs reads whichever key there is as normalized log-probabilities.
-func readLogProbs(a *archive) (*mat.Dense, error) {
-	key := a.predicted()
-	m, err := a.matrix(key, func(v float64) bool { return key == "log_probs" && math.IsInf(v, -1) })
+// logProbs reads probabilities, their logarithms or logits as normalized log-probabilities.
+func (e *entry) logProbs() (*mat.Dense, error) {
+	key := e.key
+	m, err := e.matrix(func(v float64) bool { return key == "log_probs" && math.IsInf(v, -1) })
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +169,7 @@ func readLogProbs(a *archive) (*mat.Dense, error) {
 		if key == "probs" {
 			for k, v := range row {
 				if v < 0 {
-					return nil, Inputf(a.path, "probs holds %v at row %d, column %d; a probability cannot be negative", v, i, k)
+					return nil, e.fault("holds %v at row %d, column %d; a probability cannot be negative", v, i, k)
 				}
 				row[k] = math.Log(v)
 			}
@@ -190,7 +179,7 @@ func readLogProbs(a *archive) (*mat.Dense, error) {
 		}
 		logSum := floats.LogSumExp(row)
 		if sum := math.Exp(logSum); key != "logits" && !(math.Abs(sum-1) <= sumTolerance) {
-			return nil, Inputf(a.path, "row %d of %s sums to %.6g; probabilities must sum to 1", i, key, sum)
+			return nil, Inputf(e.a.path, "row %d of %s sums to %.6g; probabilities must sum to 1", i, key, sum)
 		}
 		floats.AddConst(-logSum, row)
 	}

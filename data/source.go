@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -49,21 +50,24 @@ func readSource(a *archive, names Names) (*Source, error) {
 	if err := a.name(names); err != nil {
 		return nil, err
 	}
-	if err := s.agree(a); err != nil { // of the headers, before the first row takes memory
+	parts, classes, err := a.parts()
+	if err == nil {
+		err = a.room(parts) // before the first row takes memory
+	}
+	if err != nil {
 		return nil, err
 	}
+	s.Classes = classes
 	var (
 		wait conc.WaitGroup
 		errs [3]error
 	)
 	for i, p := range s.parts() { // inflating is what takes the time
-		wait.Go(func() { *p.set, errs[i] = readPart(a, p.name) })
+		wait.Go(func() { *p.set, errs[i] = parts[i].read() })
 	}
 	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(errs[:]...); err != nil {
+		return nil, err
 	}
 	if err := s.checkLabels(a); err != nil {
 		return nil, err
@@ -106,120 +110,126 @@ func (s *Source) sets() iter.Seq2[string, *Set] {
 	}
 }
 
-// readPart reads the arrays of one part, nil if there are none.
-func readPart(a *archive, name string) (*Set, error) {
-	var (
-		set Set
-		err error
-	)
-	if key := name + "_features"; a.has(key) {
-		if set.Features, err = a.features(key); err != nil {
-			return nil, err
+// block are the arrays of one part of a file by their headers, nil where it has none.
+type block struct {
+	a                        *archive
+	name                     string // cal, val or test
+	rows                     int
+	features, logits, labels *entry
+}
+
+// parts are the arrays of cal, val and test. Those of a part agree in rows, and all in columns; the
+// columns of logits are the classes, 0 without.
+func (a *archive) parts() (parts []block, classes int, err error) {
+	width, columns, total := lengths{what: "columns"}, lengths{what: "columns", least: 2}, 0
+	for _, p := range (&Source{}).parts() {
+		p, rows := block{a: a, name: p.name}, lengths{what: "rows"}
+		if p.features, err = a.among(p.name+"_features", &rows, &width); err != nil {
+			return nil, 0, err
 		}
-	}
-	if key := name + "_logits"; a.has(key) {
-		if set.Logits, err = a.matrix(key, onlyFinite); err != nil {
-			return nil, err
+		if p.logits, err = a.among(p.name+"_logits", &rows, &columns); err != nil {
+			return nil, 0, err
 		}
-	}
-	if key := name + "_labels"; a.has(key) {
-		if set.Labels, set.Soft, err = a.shares(key); err != nil {
-			return nil, err
+		if p.labels, err = a.among(p.name+"_labels", &rows, nil); err != nil {
+			return nil, 0, err
 		}
+		p.rows = rows.n
+		total += rows.n
+		parts = append(parts, p)
 	}
-	if set.Len() == 0 {
+	if err := a.checkNames(columns.n); err != nil {
+		return nil, 0, err
+	}
+	if total == 0 {
+		return nil, 0, a.missing("cal_features")
+	}
+	return parts, columns.n, nil
+}
+
+// among is the array key, nil if it is not there, which has as many rows as those before and as
+// many columns, or is of labels where columns is nil. Whether there is room is not asked of its numbers.
+func (a *archive) among(key string, rows, columns *lengths) (e *entry, err error) {
+	if !a.has(key) {
 		return nil, nil
 	}
-	set.Copies, set.Weights, err = a.weights(name+"_weights", set.Len())
-	return &set, err
-}
-
-// agree holds the headers of all arrays against each other, and their size against the
-// memory there is.
-func (s *Source) agree(a *archive) error {
-	rows, bytes, err := s.headers(a)
+	if e, err = a.entry(key); err != nil {
+		return nil, err
+	}
+	var n, m int
+	if columns == nil {
+		n, err = e.count()
+	} else if n, m, err = e.shaped(0); err == nil {
+		err = columns.agree(a.path, key, m)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, p := range s.parts() {
-		if key := p.name + "_features"; a.has(key) {
-			if _, _, err := a.size(key, a.width(key)); err != nil {
-				return err
-			}
-		}
-		if key := p.name + "_logits"; a.has(key) {
-			if _, _, err := a.size(key, 8); err != nil {
-				return err
-			}
-		}
-	}
-	return CheckRoom(s.Path, "the file", rows, bytes/float64(rows), "rows")
+	return e, rows.agree(a.path, key, n)
 }
 
-// headers holds the headers of all arrays against each other, and sets Classes to the columns
-// of the logits, 0 without logits. It counts the rows and the bytes that they take in memory.
-func (s *Source) headers(a *archive) (rows int, bytes float64, err error) {
-	width, classes := first{what: "columns"}, first{what: "columns"}
-	for _, p := range s.parts() {
-		part := first{what: "rows"}
-		for _, suffix := range []string{"_features", "_logits", "_labels"} {
-			key, n, taken := p.name+suffix, 0, 0.
-			if !a.has(key) {
-				continue
-			}
-			switch suffix {
-			case "_features":
-				n, taken, err = a.extent(key, &width, 1, a.width(key))
-			case "_logits":
-				n, taken, err = a.extent(key, &classes, 2, 8)
-			default:
-				n, err = a.count(key)
-			}
-			if err != nil {
-				return 0, 0, err
-			}
-			if err := part.agree(a.path, key, n); err != nil {
-				return 0, 0, err
-			}
-			bytes += taken
-		}
-		rows += part.n
-	}
-	s.Classes = classes.n
-	if err := a.checkNames(s.Classes); err != nil {
-		return 0, 0, err
-	}
-	if rows == 0 {
-		return 0, 0, a.missing("cal_features")
-	}
-	return rows, bytes, nil
-}
-
-// first is an array that has n rows or columns; the next must have as many.
-type first struct {
+// lengths are the rows or columns of arrays that must have as many, n of the array key.
+type lengths struct {
 	what, key string
-	n         int
+	n, least  int
 }
 
-func (f *first) agree(path, key string, n int) error {
-	if f.n != 0 && f.n != n {
-		return Inputf(path, "%s has %d %s and %s has %d; they must have the same", f.key, f.n, f.what, key, n)
+func (l *lengths) agree(path, key string, n int) error {
+	switch {
+	case n < l.least:
+		return Inputf(path, "%s has 1 column; there must be one for each of at least two classes", key)
+	case l.n != 0 && l.n != n:
+		return Inputf(path, "%s has %d %s and %s has %d; they must have the same", l.key, l.n, l.what, key, n)
 	}
-	f.n, f.key = n, key
+	l.n, l.key = n, key
 	return nil
 }
 
-// extent is the rows of the array key by its header, and the bytes that they take in memory at so
-// many each value. Its columns, at least so many, must be as many as those of the arrays before.
-func (a *archive) extent(key string, columns *first, least, each int) (rows int, bytes float64, err error) {
-	rows, n, err := a.size(key, 0) // whether there is room is asked of all arrays at once
-	if err != nil {
-		return 0, 0, err
+// room returns an *InputError unless there is memory for each array and for all of them.
+func (a *archive) room(parts []block) error {
+	rows, bytes := 0, 0.
+	for _, p := range parts {
+		rows += p.rows
+		for _, e := range []*entry{p.features, p.logits} {
+			if e == nil {
+				continue
+			}
+			each := 8
+			if e == p.features {
+				each = e.width()
+			}
+			n, m, err := e.shaped(each)
+			if err != nil {
+				return err
+			}
+			bytes += float64(each) * float64(n) * float64(m)
+		}
 	}
-	if n < least {
-		return 0, 0, Inputf(a.path, "%s has 1 column; there must be one for each of at least two classes", key)
+	return CheckRoom(a.path, "the file", rows, bytes/float64(rows), "rows")
+}
+
+// read reads the arrays of the part, nil if there are none.
+func (p block) read() (set *Set, err error) {
+	if p.rows == 0 {
+		return nil, nil
 	}
-	return rows, float64(each) * float64(rows) * float64(n), columns.agree(a.path, key, n)
+	set = &Set{}
+	if p.features != nil {
+		if set.Features, err = p.features.features(); err != nil {
+			return nil, err
+		}
+	}
+	if p.logits != nil {
+		if set.Logits, err = p.logits.matrix(onlyFinite); err != nil {
+			return nil, err
+		}
+	}
+	if p.labels != nil {
+		if set.Labels, set.Soft, err = p.labels.labels(); err != nil {
+			return nil, err
+		}
+	}
+	set.Copies, set.Weights, err = p.a.weights(p.name+"_weights", p.rows)
+	return set, err
 }
 
 // fewClasses are no burden, however few the rows.

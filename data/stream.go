@@ -23,7 +23,7 @@ type Stream struct {
 	a                *archive
 	part             string
 	have             []string
-	features, logits *header // nil where the part has no such array
+	features, logits *entry // nil where the part has no such array
 }
 
 // OpenStream opens a part (test) of the file at path and reads its labels, with the names of [OpenContext]. It is nil for a
@@ -49,10 +49,16 @@ func newStream(a *archive, part string) (*Stream, error) {
 	if a.table {
 		return nil, nil
 	}
-	if _, _, err := (&Source{Path: a.path}).headers(a); err != nil {
+	parts, _, err := a.parts()
+	if err != nil {
 		return nil, err
 	}
-	s := &Stream{a: a, part: part, Unread: a.unread()}
+	p := parts[slices.IndexFunc(parts, func(p block) bool { return p.name == part })]
+	inOrder := func(e *entry) bool { return e == nil || !e.fortran }
+	if p.features == nil && p.logits == nil || !inOrder(p.features) || !inOrder(p.logits) {
+		return nil, nil // there is nothing to predict, which Open says better, or it stands by columns
+	}
+	s := &Stream{a: a, part: part, Unread: a.unread(), Rows: p.rows, features: p.features, logits: p.logits}
 	for _, prefix := range partPrefixes {
 		for _, suffix := range partArrays {
 			if key := prefix + suffix; a.has(key) {
@@ -60,43 +66,24 @@ func newStream(a *archive, part string) (*Stream, error) {
 			}
 		}
 	}
-	for suffix, to := range map[string]**header{"_features": &s.features, "_logits": &s.logits} {
-		if !a.has(part + suffix) {
-			continue
-		}
-		h, err := a.header(part + suffix)
-		if err != nil || h.fortran {
-			return nil, err
-		}
-		*to, s.Rows = h, h.shape[0]
-	}
-	if s.Rows == 0 { // nothing to predict, which Open says better
-		return nil, nil
-	}
 	if s.features != nil {
 		s.Width = s.features.shape[1]
 	}
 	if s.logits != nil {
 		s.Classes = s.logits.shape[1]
 	}
-	return s, s.readLabels()
-}
-
-// readLabels reads the labels, and how much each row counts.
-func (s *Stream) readLabels() (err error) {
 	var rows Set
-	if rows.Copies, rows.Weights, err = s.a.weights(s.part+"_weights", s.Rows); err != nil {
-		return err
+	if rows.Copies, rows.Weights, err = a.weights(part+"_weights", s.Rows); err != nil {
+		return s, err
 	}
 	s.Weights = rows.Written()
-	key := s.part + "_labels"
-	if !s.a.has(key) {
-		return nil
+	if p.labels == nil {
+		return s, nil
 	}
-	if s.Labels, s.Soft, err = s.a.shares(key); err != nil || s.Classes == 0 {
-		return err
+	if s.Labels, s.Soft, err = p.labels.labels(); err != nil || s.Classes == 0 {
+		return s, err
 	}
-	return s.a.checkLabels(key, s.Labels, s.Classes)
+	return s, a.checkLabels(p.labels.key, s.Labels, s.Classes)
 }
 
 // Close closes the file.
@@ -114,16 +101,19 @@ func (s *Stream) Require(keys ...string) error {
 // damaged.
 func (s *Stream) Each(ctx context.Context, rows int, featuresAlone bool, do func(lo int, x *Set) error) error {
 	b := batches{Stream: s}
-	for suffix, to := range map[string]**opened{"_features": &b.features, "_logits": &b.logits} {
-		if suffix == "_features" && s.features == nil || suffix == "_logits" && (s.logits == nil || featuresAlone) {
+	for _, array := range []struct {
+		of *entry
+		to **opened
+	}{{s.features, &b.features}, {s.logits, &b.logits}} {
+		if array.of == nil || featuresAlone && array.of == s.logits {
 			continue
 		}
-		o, err := s.a.open(s.part + suffix)
+		o, err := array.of.open()
 		if err != nil {
 			return err
 		}
 		defer o.body.Close()
-		*to = o
+		*array.to = o
 	}
 	for lo := 0; lo < s.Rows; lo += rows {
 		if err := ctx.Err(); err != nil {
@@ -196,7 +186,7 @@ func nextRows[T float32 | float64](o *opened, lo, n int, values []T) ([]T, error
 		err = finite(values, columns, lo, onlyFinite)
 	}
 	if err != nil {
-		return nil, Inputf(o.a.path, "%s %w", o.key, err)
+		return nil, o.fault("%w", err)
 	}
 	return values, nil
 }

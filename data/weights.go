@@ -25,27 +25,29 @@ func (a *archive) weights(key string, n int) (copies []int, weights []float64, e
 	if !a.has(key) {
 		return nil, nil, nil
 	}
-	h, err := a.header(key)
-	if err != nil {
+	e, err := a.entry(key)
+	switch {
+	case err != nil:
 		return nil, nil, err
+	case e.text():
+		return nil, nil, e.unfit()
+	case len(e.shape) != 1 || e.shape[0] != n:
+		return nil, nil, e.fault("has shape %s and there are %d rows; it must have one weight for each", shapeString(e.shape), n)
 	}
-	if len(h.shape) != 1 || h.shape[0] != n {
-		return nil, nil, Inputf(a.path, "%s has shape %s and there are %d rows; it must have one weight for each", key, shapeString(h.shape), n)
-	}
-	each, err := values[float64](a, key, n, 1, func(float64) bool { return true })
+	each, err := values[float64](e, n, 1, func(float64) bool { return true })
 	if err != nil {
 		return nil, nil, err
 	}
 	total := 0.0
 	for i, v := range each {
 		if !(v >= 0 && v <= math.MaxInt32) {
-			return nil, nil, Inputf(a.path, "%s holds %v at row %d; a weight is 0 or more", key, v, i)
+			return nil, nil, e.fault("holds %v at row %d; a weight is 0 or more", v, i)
 		}
 		total += v
 	}
 	switch {
 	case total == 0:
-		return nil, nil, Inputf(a.path, "%s is zero for every row; some row must count", key)
+		return nil, nil, e.fault("is zero for every row; some row must count")
 	case slices.ContainsFunc(each, func(v float64) bool { return v != math.Floor(v) }):
 		return nil, each, nil
 	case slices.Max(each) == 1 && slices.Min(each) == 1:
@@ -393,8 +395,8 @@ func (s *Set) Counts(classes int) []int {
 
 // soft reads labels (N×C): the probability of each class, as soft, or 1 in the column of the row's
 // class and 0 in the others, as labels alone. The label of a soft row is its most probable class.
-func (a *archive) soft(key string) (labels []int, soft *mat.Dense, err error) {
-	m, err := a.matrix(key, onlyFinite)
+func (e *entry) soft() (labels []int, soft *mat.Dense, err error) {
+	m, err := e.matrix(onlyFinite)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -405,7 +407,7 @@ func (a *archive) soft(key string) (labels []int, soft *mat.Dense, err error) {
 		row := m.RawRowView(i)
 		sum := floats.Sum(row)
 		if k := slices.IndexFunc(row, func(v float64) bool { return v < 0 }); k >= 0 || math.Abs(sum-1) > sumTolerance {
-			return nil, nil, Inputf(a.path, "row %d of %s sums to %.6g%s; hand over one class for each row, or the probabilities of all classes, which sum to 1", i, key, sum, negative(k))
+			return nil, nil, Inputf(e.a.path, "row %d of %s sums to %.6g%s; hand over one class for each row, or the probabilities of all classes, which sum to 1", i, e.key, sum, negative(k))
 		}
 		labels[i] = floats.MaxIdx(row)
 		if row[labels[i]] != 1 || sum != 1 {
