@@ -28,10 +28,17 @@ type stripe struct {
 	secondOrder []float32 // masks×lanes: the block's Q of each mask
 	slot        []float32 // slots×3×lanes: the block's R, S, Q of the bins that have slots, 0 where it has no row of theirs
 
-	block struct{ r, s []float32 } // C×lanes: own-bin sums of the block
-	total sums                     // own-bin sums of all blocks
+	outlying []outlying                  // of the stripe's rows, class by class
+	block    struct{ r, s, q []float32 } // C×lanes: own-bin sums of the block
+	total    sums                        // own-bin sums of all blocks
 
 	observers []observer
+}
+
+// outlying is a row in another bin than the class's largest: where it is in C×lanes, and its bin's place.
+type outlying struct {
+	at    int
+	place int32
 }
 
 // sums are Σ K e, Σ K and Σ K², C×lanes each.
@@ -64,13 +71,23 @@ func (n *neighbours) newStripe(observers []observer) *stripe {
 		slot:        make([]float32, n.slots*3*lanes),
 	}
 	size := n.classes * lanes
-	t.block.r, t.block.s = make([]float32, size), make([]float32, size)
+	t.block.r, t.block.s, t.block.q = make([]float32, size), make([]float32, size), make([]float32, size)
 	t.total = newSums(n.classes)
 	return t
 }
 
 // moveTo moves the stripe to the positions from first on.
-func (t *stripe) moveTo(first int) { t.first, t.count = first, min(lanes, t.receivers-first) }
+func (t *stripe) moveTo(first int) {
+	t.first, t.count = first, min(lanes, t.receivers-first)
+	t.outlying = t.outlying[:0]
+	for c := range t.classes {
+		for l, place := range t.own[c*t.rows+first:][:t.count] {
+			if place != dominant {
+				t.outlying = append(t.outlying, outlying{c*lanes + l, place})
+			}
+		}
+	}
+}
 
 // turn writes the stripe's positions by column.
 func (t *stripe) turn() {
@@ -153,26 +170,28 @@ func (t *stripe) weigh(k, squares []float32, j0 int) {
 
 // collect takes each row's own-bin sums of the block and adds them to the totals.
 func (t *stripe) collect() {
-	for c := range t.classes {
-		own := t.own[c*t.rows+t.first:][:t.count]
-		mask := t.maskOf[c]
-		for l, place := range own {
-			var r, s, q float32
-			switch {
-			case place == dominant:
-				r = t.firstOrder[c*lanes+l]
-				s = t.firstOrder[(t.classes+mask)*lanes+l]
-				q = t.secondOrder[mask*lanes+l]
-			case place >= 0:
-				at := int(3*place)*lanes + l
-				r, s, q = t.slot[at], t.slot[at+lanes], t.slot[at+2*lanes]
-			}
-			at := c*lanes + l
-			t.block.r[at], t.block.s[at] = r, s
-			t.total.r[at] += float64(r)
-			t.total.s[at] += float64(s)
-			t.total.q[at] += float64(q)
+	copy(t.block.r, t.firstOrder)
+	for c, mask := range t.maskOf {
+		copy(t.block.s[c*lanes:(c+1)*lanes], t.firstOrder[(t.classes+mask)*lanes:])
+		copy(t.block.q[c*lanes:(c+1)*lanes], t.secondOrder[mask*lanes:])
+	}
+	for _, o := range t.outlying {
+		var r, s, q float32
+		if o.place >= 0 {
+			sums := t.slot[3*int(o.place)*lanes+o.at%lanes:]
+			r, s, q = sums[0], sums[lanes], sums[2*lanes]
 		}
+		t.block.r[o.at], t.block.s[o.at], t.block.q[o.at] = r, s, q
+	}
+	addTo(t.total.r, t.block.r)
+	addTo(t.total.s, t.block.s)
+	addTo(t.total.q, t.block.q)
+}
+
+func addTo(total []float64, x []float32) {
+	total = total[:len(x)]
+	for i, v := range x {
+		total[i] += float64(v)
 	}
 }
 
