@@ -195,6 +195,15 @@ func (b *Builder) Gradient(loss *gorgonia.Node) gorgonia.Nodes {
 	return grads
 }
 
+// Dim is the length of an axis of a node, and 1 where there is no node since the builder failed: what is
+// made of it needs no check then.
+func (b *Builder) Dim(x *gorgonia.Node, axis int) int {
+	if x == nil {
+		return 1
+	}
+	return x.Shape()[axis]
+}
+
 // MatMul is x·y.
 func (b *Builder) MatMul(x, y *gorgonia.Node) *gorgonia.Node { return b.Apply(op.MatMul(), x, y) }
 

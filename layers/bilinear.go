@@ -64,12 +64,9 @@ func (m Bilinear) scores(b *graph.Builder, in Batch) *gorgonia.Node {
 func (m Bilinear) Form(b *graph.Builder, in Batch) *gorgonia.Node {
 	m = m.withDefaults()
 	receiver, sender := b.Weight("bilinear/receiver"), b.Weight("bilinear/sender") // K×C, K×C
-	if b.Err() != nil {
-		return nil
-	}
-	outer := b.Apply(op.Outer(), receiver, sender)               // K×C²
-	mass := m.Scale.Mass(b, "bilinear", in, receiver.Shape()[0]) // B×K
-	return b.MatMul(mass, outer)                                 // B×C²
+	outer := b.Apply(op.Outer(), receiver, sender)                                 // K×C²
+	mass := m.Scale.Mass(b, "bilinear", in, b.Dim(receiver, 0))                    // B×K
+	return b.MatMul(mass, outer)                                                   // B×C²
 }
 
 // factorStart is √(softplus⁻¹(1)/w), at which w products of receivers and senders make

@@ -55,10 +55,7 @@ func stepScale(classes, slots int) float64 {
 
 // LogProbs describes the calibrated posterior of a batch.
 func (m Centred) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
-	c, slots := in.LogProbs.Shape()[1], in.Total()
+	c, slots := b.Dim(in.LogProbs, 1), in.Total()
 	start := slices.Repeat([]float64{factorStart(Sizes{Slots: slots})}, c)
 	identity := b.Table("centred/start", graph.Tensor(b.Dtype(), start, c))
 	factor := func(name string) *gorgonia.Node {
@@ -66,10 +63,7 @@ func (m Centred) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 		return b.AddRow(moved, identity)
 	}
 	receiver, sender := factor("centred/receiver"), factor("centred/sender")
-	if b.Err() != nil {
-		return nil
-	}
-	if takesAll(m.Classes, receiver) {
+	if takesAll(b, m.Classes, receiver) {
 		return b.LogSoftmax(RegionScores(b, in, b.Apply(op.Outer(), receiver, sender), m.prior(), "centred"))
 	}
 	scores := pooledScores(b, in, in.Mass, receiver, sender, m.Classes)

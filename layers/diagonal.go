@@ -37,10 +37,7 @@ func (Diagonal) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 
 // LogProbs describes the calibrated posterior of a batch.
 func (Diagonal) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
-	c := in.LogProbs.Shape()[1]
+	c := b.Dim(in.LogProbs, 1)
 	place := make([]float64, c*c*c) // C×C²: entry j goes to j·C+j
 	for j := range c {
 		place[j*c*c+j*c+j] = 1

@@ -93,10 +93,7 @@ func (c Inducing) State(s Sizes) map[string]tensor.Shape {
 // of the slot, 1/(1 + κ ẽ_1 exp((D_1 − D̄)/τ)), the nearest being the first.
 func (c Inducing) Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment {
 	a := c.words.Assign(b, z, s)
-	if b.Err() != nil {
-		return a
-	}
-	rows, p, d, m := a.Codes.Shape()[0], s.Slots*s.Nearest, s.Features/s.Slots, s.Nearest
+	rows, p, d, m := b.Dim(a.Codes, 0), s.Slots*s.Nearest, s.Features/s.Slots, s.Nearest
 	first := make([]float64, rows*p)
 	for at := range rows * s.Slots {
 		first[at*m] = 1

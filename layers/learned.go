@@ -148,9 +148,6 @@ func (l *learning) nll() (func(*graph.Builder) *gorgonia.Node, error) {
 
 // shares describes e (B×wK), of all codewords.
 func (l *learning) shares(b *graph.Builder, z *gorgonia.Node) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
 	s, c := l.sizes, b.Weight("learned/codewords")
 	d := s.Features / s.Slots
 	// −‖z − c_k‖² but for ‖z‖², which all codewords of a slot have in common

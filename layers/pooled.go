@@ -46,19 +46,18 @@ func (m Pooled) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 // of a row share (B×C).
 func (m Pooled) scores(b *graph.Builder, in Batch) *gorgonia.Node {
 	receiver, sender := b.Weight("bilinear/receiver"), b.Weight("bilinear/sender") // K×C, K×C
-	if b.Err() != nil {
-		return nil
-	}
 	of := m.bilinear()
-	if takesAll(m.Classes, receiver) {
+	if takesAll(b, m.Classes, receiver) {
 		return of.scores(b, in)
 	}
-	mass := of.Scale.Mass(b, "bilinear", in, receiver.Shape()[0]) // B×K
+	mass := of.Scale.Mass(b, "bilinear", in, b.Dim(receiver, 0)) // B×K
 	return of.Prior.Add(b, "bilinear", pooledScores(b, in, mass, receiver, sender, m.Classes), in)
 }
 
 // takesAll tells whether a map of m classes is that of all, by its receivers (K×C).
-func takesAll(m int, receiver *gorgonia.Node) bool { return m == 0 || m >= receiver.Shape()[1] }
+func takesAll(b *graph.Builder, m int, receiver *gorgonia.Node) bool {
+	return m == 0 || m >= b.Dim(receiver, 1)
+}
 
 // pooledScores describes the scores less the prior of the m classes that p̂ ranks first and
 // the others as one (B×C).

@@ -32,10 +32,7 @@ func RegionScores(b *graph.Builder, in Batch, table *gorgonia.Node, prior Prior,
 //
 // For α = softplus(A) + ε the op of that name is the same in one pass.
 func DirichletScores(b *graph.Builder, alpha, logProbs *gorgonia.Node) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
-	c := logProbs.Shape()[1]
+	c := b.Dim(logProbs, 1)
 	rows, columns := make([]float64, c*c*c), make([]float64, c*c*c)
 	for at := range c * c {
 		rows[at/c*c*c+at] = 1  // C×C²: entry i·C+j is that of predicted class i

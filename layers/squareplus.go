@@ -43,12 +43,9 @@ func (m Squareplus) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 
 // squareplus describes (x + √(x² + β))/2 + ε of each element, √y being e^(½ log y).
 func squareplus(b *graph.Builder, x *gorgonia.Node) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
 	beta := 4 * (1 - math.Log(math.E-1))
 	constant := func(name string, v float64) *gorgonia.Node { // of every column of x
-		row := slices.Repeat([]float64{v}, x.Shape()[1])
+		row := slices.Repeat([]float64{v}, b.Dim(x, 1))
 		return b.Table("squareplus/"+name, graph.Tensor(b.Dtype(), row, len(row)))
 	}
 	log := b.Apply(op.FlooredLog(2, beta/2), b.AddRow(b.Times(x, x), constant("beta", beta)))

@@ -101,17 +101,11 @@ func addCorrection(w *graph.Weights, name string, s layers.Sizes, width int) err
 
 // correctionTable describes h_ik = σ u_ik / √w.
 func correctionTable(b *graph.Builder, in layers.Batch, name string) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
 	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(in.Total()))), b.Weight(name+"/correction"))
 	return b.Apply(op.TimesScalar(), scaled, b.Weight(name+"/spread"))
 }
 
 // correction describes Σ_i h_i,s(i).
 func correction(b *graph.Builder, in layers.Batch, name string) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
 	return in.TableSum(b, correctionTable(b, in, name))
 }

@@ -53,9 +53,6 @@ func (m Linear) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 // Scores describes the scores of On with the linear ones.
 func (m Linear) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	z, v := in.Input(b, featuresInput), b.Weight("linear/weight")
-	if b.Err() != nil {
-		return nil
-	}
-	shift := b.Apply(op.Scale(2, 1/math.Sqrt(float64(v.Shape()[0]))), b.MatMul(z, v))
+	shift := b.Apply(op.Scale(2, 1/math.Sqrt(float64(b.Dim(v, 0)))), b.MatMul(z, v))
 	return b.Plus(orTempered(m.On).Scores(b, in), b.Apply(op.TimesScalar(), shift, b.Weight("linear/spread")))
 }

@@ -44,9 +44,6 @@ func (LocalTemperature) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.No
 
 // eachClass describes a number for each row, B×1, as B×C.
 func eachClass(b *graph.Builder, x *gorgonia.Node, in layers.Batch) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
-	c := in.LogProbs.Shape()[1]
+	c := b.Dim(in.LogProbs, 1)
 	return b.MatMul(x, b.Table("all_classes", graph.Tensor(b.Dtype(), slices.Repeat([]float64{1}, c), 1, c)))
 }

@@ -57,10 +57,7 @@ func (m ShrunkDirichlet) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.N
 // Scores describes the scores of On with clr(p̂) Δ + b.
 func (m ShrunkDirichlet) Scores(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	weight := b.Weight("shrunk_dirichlet/weight")
-	if b.Err() != nil {
-		return nil
-	}
-	c := weight.Shape()[0]
+	c := b.Dim(weight, 0)
 	shape := slices.Repeat([]float64{1 / math.Sqrt(float64(c-1))}, c*c) // Δ = ρ D ⊙ shape
 	for k := range c {
 		shape[k*c+k] = 1

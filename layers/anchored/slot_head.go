@@ -60,11 +60,8 @@ func (m SlotHead) on() Scored { return orTempered(m.On) }
 // table is g.
 func (SlotHead) table(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	words, v := in.Input(b, wordsInput), b.Weight("slot_head/weight")
-	if b.Err() != nil {
-		return nil
-	}
-	slots := v.Shape()[0] / words.Shape()[1] // M/d
-	g := b.Apply(op.BlockMatMul(slots), words, v)
-	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(v.Shape()[0]))), g)
+	features := b.Dim(v, 0)
+	g := b.Apply(op.BlockMatMul(features/b.Dim(words, 1)), words, v)
+	scaled := b.Apply(op.Scale(2, 1/math.Sqrt(float64(features))), g)
 	return b.Apply(op.TimesScalar(), scaled, b.Weight("slot_head/spread"))
 }

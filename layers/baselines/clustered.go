@@ -251,10 +251,7 @@ const leastMixed = 1e-300
 func (m clusteredMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	x, z := in.Input(b, "smoothed"), in.Input(b, "components")
 	near := b.LogSoftmax(b.AddRow(b.MatMul(z, b.Weight("clusters/weight")), b.Weight("clusters/bias"))) // B×K, log r
-	if b.Err() != nil {
-		return nil
-	}
-	c := x.Shape()[1]
+	c := b.Dim(x, 1)
 	all := b.AddRow(b.Plus(x, b.Apply(op.TimesRow(), x, b.Weight("clustered/all/scale"))), b.Weight("clustered/all/bias"))
 	var mixed *gorgonia.Node
 	for k, name := range m.parts()[1:] {
@@ -273,11 +270,7 @@ func (m clusteredMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node
 
 func (m clusteredMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
 	loss := b.NLL(m.LogProbs(b, in), in.Labels(b))
-	bias := b.Weight("clustered/all/bias")
-	if b.Err() != nil {
-		return nil
-	}
-	each := float64(bias.Shape()[0]) / float64(n)
+	each := float64(b.Dim(in.LogProbs, 1)) / float64(n)
 	for i, name := range m.parts() {
 		strength := each
 		if i > 0 {

@@ -132,11 +132,8 @@ func (densityMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	l, s := in.Input(b, "unclamped"), in.Input(b, "distances")
 	root := b.Weight("density/root")
 	t := b.AddRow(b.MatMul(s, b.Times(root, root)), b.Weight("density/intercept")) // B×1
-	if b.Err() != nil {
-		return nil
-	}
 	inverse := b.Apply(op.Exp(2), b.Apply(op.Scale(2, -1), b.Apply(op.FlooredLog(2, leastTemperature), t)))
-	c := l.Shape()[1]
+	c := b.Dim(l, 1)
 	return b.LogSoftmax(b.Times(l, b.MatMul(inverse, b.Table("all_classes", graph.Tensor(tensor.Float64, ones(c), 1, c)))))
 }
 

@@ -89,12 +89,9 @@ func (localTemperatureMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *gr
 
 func (localTemperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	l, z := in.Input(b, "unclamped"), in.Input(b, "components")
-	if b.Err() != nil {
-		return nil
-	}
 	log := b.AddRow(b.MatMul(z, b.Weight("temperature/weight")), b.Weight("temperature/log")) // B×1
 	inverse := b.Apply(op.Exp(2), b.Apply(op.Scale(2, -1), log))                              // 1/T
-	c := l.Shape()[1]
+	c := b.Dim(l, 1)
 	return b.LogSoftmax(b.Times(l, b.MatMul(inverse, b.Table("all_classes", graph.Tensor(tensor.Float64, ones(c), 1, c)))))
 }
 

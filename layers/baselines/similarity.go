@@ -137,10 +137,7 @@ func (m similarityMap) NoisyLoss(b *graph.Builder, in layers.Batch, _ int, noise
 // blend describes W a + b + α ⊙ x + β.
 func blend(b *graph.Builder, name string, a, x *gorgonia.Node) *gorgonia.Node {
 	scale, shift := b.Weight(name+"/scale"), b.Weight(name+"/shift")
-	if b.Err() != nil {
-		return nil
-	}
-	if width := x.Shape()[1]; scale.Shape()[0] != width {
+	if width := b.Dim(x, 1); b.Dim(scale, 0) != width {
 		scale, shift = b.Apply(op.Spread(width), scale), b.Apply(op.Spread(width), shift)
 	}
 	return b.AddRow(b.Plus(b.Linear(name, a), b.Apply(op.TimesRow(), x, scale)), shift)

@@ -167,11 +167,7 @@ func (structuredMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node 
 
 func (m structuredMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
 	nll := b.NLL(m.LogProbs(b, in), in.Labels(b))
-	bias := b.Weight("structured/bias")
-	if b.Err() != nil {
-		return nil
-	}
-	c, strength := bias.Shape()[0], cmp.Or(m.strength, 1)
+	c, strength := b.Dim(in.LogProbs, 1), cmp.Or(m.strength, 1)
 	each := structuredStrengths(c, n, strength)[:c*c]
 	delta := b.Weight("structured/weight")
 	weighted := b.Times(b.Times(delta, delta), b.Table("structured/penalty", graph.Tensor(tensor.Float64, each, c, c)))

@@ -67,6 +67,6 @@ func (structuredVectorMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia
 }
 
 func (m structuredVectorMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
-	strength := cmp.Or(m.strength, 1) * float64(in.LogProbs.Shape()[1]) / float64(n)
+	strength := cmp.Or(m.strength, 1) * float64(b.Dim(in.LogProbs, 1)) / float64(n)
 	return layers.PenalizedNLL(b, m, in, strength, "structured/scale", "structured/bias")
 }

@@ -61,10 +61,10 @@ func (vectorMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 func (m vectorMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
 	loss := b.NLL(m.LogProbs(b, in), in.Labels(b))
 	scale := b.Weight("vector/scale")
-	if m.strength == 0 || b.Err() != nil {
+	if m.strength == 0 {
 		return loss
 	}
-	c := scale.Shape()[0]
+	c := b.Dim(scale, 0)
 	moved := b.Plus(scale, b.Table("vector/identity", graph.Tensor(tensor.Float64, slices.Repeat([]float64{-1}, c), c)))
 	loss = b.Plus(loss, b.Apply(op.Scale(0, m.strength/float64(n)), b.Apply(op.Sum(1), b.Times(moved, moved))))
 	return b.Plus(loss, layers.Penalty(b, "vector/bias", m.strength/float64(n)))
