@@ -32,10 +32,7 @@ type Boosted struct {
 	words
 }
 
-var (
-	_ Supervised = Boosted{}
-	_ Lasting    = Boosted{}
-)
+var _ Supervised = Boosted{}
 
 // boostedRows is how many rows codewords are placed by.
 const boostedRows = 8192
@@ -54,13 +51,8 @@ func (c Boosted) Twin() Codes { return Fixed{Codewords: c.Codewords} }
 // Supervised is true.
 func (Boosted) Supervised() bool { return true }
 
-// Init is Start, however long it takes.
-func (c Boosted) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	return c.Start(context.Background(), w, cal, s, rng)
-}
-
-// Start places the codewords.
-func (c Boosted) Start(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+// Init places the codewords.
+func (c Boosted) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	if cal.Len() > boostedRows {
 		cal = cal.Rows(FewRows(cal.Labels, boostedRows, rng))
 	}

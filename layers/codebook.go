@@ -2,6 +2,7 @@ package layers
 
 import (
 	"cmp"
+	"context"
 	"math/rand/v2"
 	"slices"
 
@@ -67,7 +68,7 @@ func (c Codebook) Over(cal *data.Set, slots int) (Sizes, error) {
 }
 
 // Init draws K slots as the initial codewords.
-func (c Codebook) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+func (c Codebook) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	c.withDefaults().add(w, drawSlots(cal.Features, s.Slots, s.Codewords, rng).RawMatrix().Data, s.Features/s.Slots)
 	return nil
 }

@@ -31,8 +31,9 @@ type Codes interface {
 	// Over is the sizes of the problem that cal's features make when they are cut into w slots
 	// (0: 64). What the rows do not allow is a [*SettingError].
 	Over(cal *data.Set, slots int) (Sizes, error)
-	// Init adds the state that the codes start with, made of rows and labels of cal.
-	Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error
+	// Init adds the state that the codes start with, made of rows and labels of cal. One that takes
+	// long tells ctx of it, and ends when ctx does.
+	Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error
 	// State is the names and shapes of what Init adds.
 	State(s Sizes) map[string]tensor.Shape
 	// Assign describes the codes of features z (B×M).
@@ -47,21 +48,6 @@ type Codes interface {
 	// Twin is codes of the same shape that learn nothing: their codewords are drawn from the
 	// slots and never move. What a kind's learning adds is what it gains over its twin.
 	Twin() Codes
-}
-
-// Lasting are codes whose start takes long enough to be told of, and interrupted.
-type Lasting interface {
-	Codes
-	// Start is Init, until ctx is done.
-	Start(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error
-}
-
-// begin starts codes, whether they last or not.
-func begin(ctx context.Context, c Codes, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	if lasting, ok := c.(Lasting); ok {
-		return lasting.Start(ctx, w, cal, s, rng)
-	}
-	return c.Init(w, cal, s, rng)
 }
 
 // Assignment is the codes of a batch, slot by slot: B×w codewords or, where a slot has several
@@ -189,7 +175,7 @@ func largest(x mat.Matrix) float64 {
 // shapes, finite numbers, and codewords that there are.
 func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
-	if err := begin(ctx, c, w, cal, s, rng); err != nil {
+	if err := c.Init(ctx, w, cal, s, rng); err != nil {
 		return nil, err
 	}
 	if err := w.Require(c.State(s)); err != nil {

@@ -386,7 +386,7 @@ func TestConstantResidualIsOneLeaf(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := graph.NewWeights(tensor.Float32)
-		if err := c.Init(w, cal, s, newRand(5)); err != nil {
+		if err := c.Init(t.Context(), w, cal, s, newRand(5)); err != nil {
 			t.Fatal(err)
 		}
 		codes, _, err := AssignAll(c, w, NewFeatures(cal.Features), cal.Len(), s)

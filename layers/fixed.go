@@ -2,6 +2,7 @@ package layers
 
 import (
 	"cmp"
+	"context"
 	"math/rand/v2"
 
 	"calibra/data"
@@ -26,7 +27,7 @@ func (c Fixed) Over(cal *data.Set, slots int) (Sizes, error) {
 }
 
 // Init places the codewords among the slots of cal.
-func (c Fixed) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+func (c Fixed) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	addWords(w, placed(c.Place, func(n int) *mat.Dense { return drawSlots(cal.Features, s.Slots, n, rng) }, s.Codewords, rng), nil)
 	return nil
 }
@@ -54,7 +55,7 @@ func (c Product) Over(cal *data.Set, slots int) (Sizes, error) {
 }
 
 // Init places the codewords of each slot among the values that it has in cal.
-func (c Product) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+func (c Product) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	d := s.Features / s.Slots
 	var all []*mat.Dense
 	for i := range s.Slots {
@@ -90,7 +91,7 @@ func (c Residual) Over(cal *data.Set, slots int) (Sizes, error) {
 }
 
 // Init places one stage after the other.
-func (c Residual) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+func (c Residual) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	var all []*mat.Dense
 	for range s.Stages {
 		draw := func(n int) *mat.Dense {

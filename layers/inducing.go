@@ -2,6 +2,7 @@ package layers
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -63,8 +64,8 @@ func (c Inducing) Over(cal *data.Set, slots int) (Sizes, error) {
 }
 
 // Init places the inducing points and finds τ and D̄.
-func (c Inducing) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	if err := c.soft().Init(w, cal, s, rng); err != nil {
+func (c Inducing) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+	if err := c.soft().Init(ctx, w, cal, s, rng); err != nil {
 		return err
 	}
 	some := sample(cal.Features)

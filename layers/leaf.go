@@ -2,6 +2,7 @@ package layers
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"math/bits"
@@ -40,7 +41,7 @@ func (c Leaf) Over(cal *data.Set, slots int) (Sizes, error) {
 }
 
 // Init grows the trees.
-func (c Leaf) Init(w *graph.Weights, cal *data.Set, s Sizes, _ *rand.Rand) error {
+func (c Leaf) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, _ *rand.Rand) error {
 	left, err := residualsOf(cal, s)
 	if err != nil {
 		return err
@@ -73,7 +74,7 @@ func (c DrawnLeaf) Over(cal *data.Set, slots int) (Sizes, error) {
 }
 
 // Init draws the splits.
-func (c DrawnLeaf) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+func (c DrawnLeaf) Init(_ context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	c.add(w, cal, s, func(slot columns, depth int) (at []int, edges []float64) {
 		for range depth {
 			j := rng.IntN(slot.n)

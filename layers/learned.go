@@ -32,10 +32,7 @@ type Learned struct {
 	words
 }
 
-var (
-	_ Supervised = Learned{}
-	_ Lasting    = Learned{}
-)
+var _ Supervised = Learned{}
 
 // learnedSpread is σ, learnedEpochs how many epochs there are at most.
 const (
@@ -60,15 +57,10 @@ func (c Learned) Twin() Codes { return c.soft().Twin() }
 // Supervised is true.
 func (Learned) Supervised() bool { return true }
 
-// Init is Start, however long it takes.
-func (c Learned) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	return c.Start(context.Background(), w, cal, s, rng)
-}
-
-// Start starts as Soft does and learns from there.
-func (c Learned) Start(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+// Init starts as Soft does and learns from there.
+func (c Learned) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	start := graph.NewWeights(tensor.Float64)
-	if err := c.soft().Init(start, cal, s, rng); err != nil {
+	if err := c.soft().Init(ctx, start, cal, s, rng); err != nil {
 		return err
 	}
 	if s.Nearest > 1 {

@@ -29,10 +29,7 @@ import (
 // (M): with z as it comes, z·in·out − from.
 type Metric struct{ Of Codes } // nil: Fixed of k-means
 
-var (
-	_ Supervised = Metric{}
-	_ Lasting    = Metric{}
-)
+var _ Supervised = Metric{}
 
 // errSingular is where features cannot be told apart in double precision.
 var errSingular = &SettingError{"what the features tell of the labels has no axes in double precision; look for features that repeat others or are nearly infinite"}
@@ -75,13 +72,8 @@ func (Metric) rank(s Sizes) int { return min(s.Features, s.Classes) }
 // Over is the sizes of Of.
 func (c Metric) Over(cal *data.Set, slots int) (Sizes, error) { return c.of().Over(cal, slots) }
 
-// Init is Start, however long it takes.
-func (c Metric) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	return c.Start(context.Background(), w, cal, s, rng)
-}
-
-// Start finds Ω, and starts Of on Ωz.
-func (c Metric) Start(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+// Init finds Ω, and starts Of on Ωz.
+func (c Metric) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	scale := data.FitWeighted(cal.Features, cal.Weights)
 	z := scale.Apply(cal.Features)
 	r := c.rank(s)
@@ -118,7 +110,7 @@ func (c Metric) Start(ctx context.Context, w *graph.Weights, cal *data.Set, s Si
 	w.AddState("codebook/metric/in", along.RawMatrix().Data, s.Features, r)
 	w.AddState("codebook/metric/out", out.RawMatrix().Data, r, s.Features)
 	w.AddState("codebook/metric/from", origin.RawMatrix().Data, s.Features)
-	return begin(ctx, c.of(), w, &quantized, s, rng)
+	return c.of().Init(ctx, w, &quantized, s, rng)
 }
 
 // State is that of Of, with Ω.

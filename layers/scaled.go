@@ -22,23 +22,15 @@ import (
 // standard deviation.
 type Scaled struct{ Of Codes } // nil: Codebook{}
 
-var (
-	_ Supervised = Scaled{}
-	_ Lasting    = Scaled{}
-)
+var _ Supervised = Scaled{}
 
 func (c Scaled) of() Codes { return cmp.Or[Codes](c.Of, Codebook{}) }
 
 // Over is the sizes of Of.
 func (c Scaled) Over(cal *data.Set, slots int) (Sizes, error) { return c.of().Over(cal, slots) }
 
-// Init is Start, however long it takes.
-func (c Scaled) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	return c.Start(context.Background(), w, cal, s, rng)
-}
-
-// Start is that of Of on standardized features.
-func (c Scaled) Start(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+// Init is that of Of on standardized features.
+func (c Scaled) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
 	scale := data.FitStandardizer(cal.Features)
 	standard := *cal
 	standard.Features = scale.Apply(cal.Features)
@@ -50,7 +42,7 @@ func (c Scaled) Start(ctx context.Context, w *graph.Weights, cal *data.Set, s Si
 	}
 	w.AddState("codebook/mean", scale.Mean, len(over))
 	w.AddState("codebook/scale", over, len(over))
-	return begin(ctx, c.of(), w, &standard, s, rng)
+	return c.of().Init(ctx, w, &standard, s, rng)
 }
 
 // State is that of Of, with mean and scale.

@@ -31,10 +31,7 @@ type Soft struct {
 	Softness float64 // 0: 1
 }
 
-var (
-	_ Supervised = Soft{}
-	_ Lasting    = Soft{}
-)
+var _ Supervised = Soft{}
 
 func (c Soft) of() Codes { return cmp.Or[Codes](c.Of, Codebook{}) }
 
@@ -47,14 +44,9 @@ func (c Soft) Over(cal *data.Set, slots int) (Sizes, error) {
 	return s, err
 }
 
-// Init is Start, however long it takes.
-func (c Soft) Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	return c.Start(context.Background(), w, cal, s, rng)
-}
-
-// Start is that of Of, with τ.
-func (c Soft) Start(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	if err := begin(ctx, c.of(), w, cal, s, rng); err != nil || s.Nearest < 2 {
+// Init is that of Of, with τ.
+func (c Soft) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
+	if err := c.of().Init(ctx, w, cal, s, rng); err != nil || s.Nearest < 2 {
 		return err
 	}
 	tau, _ := gaps(sample(cal.Features), w.Float64s("codebook/codewords"), s)

@@ -41,7 +41,7 @@ func started(t *testing.T, c Codes, x *data.Set) (*graph.Weights, Sizes) {
 		t.Fatal(err)
 	}
 	w := graph.NewWeights(tensor.Float64)
-	if err := c.Init(w, x, s, newRand(12)); err != nil {
+	if err := c.Init(t.Context(), w, x, s, newRand(12)); err != nil {
 		t.Fatal(err)
 	}
 	return w, s

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math/rand/v2"
 
 	"calibra/data"
@@ -24,8 +25,8 @@ func (ClassMeans) Supervised() bool { return true }
 
 // Init places the codewords. Where there are more than slots and classes, or a class has no
 // rows, the rest is drawn as that of the twin.
-func (c ClassMeans) Init(w *graph.Weights, cal *data.Set, s layers.Sizes, rng *rand.Rand) error {
-	if err := c.Fixed.Init(w, cal, s, rng); err != nil {
+func (c ClassMeans) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s layers.Sizes, rng *rand.Rand) error {
+	if err := c.Fixed.Init(ctx, w, cal, s, rng); err != nil {
 		return err
 	}
 	d := s.Features / s.Slots
