@@ -6,6 +6,7 @@ import (
 
 	"calibra/graph/simd"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -69,13 +70,17 @@ func (o *Objective) Trouble(loss float64, grads []*tensor.Dense) string {
 	return ""
 }
 
+// finite reports whether all numbers of t are. The square of numbers that are not all finite is not; that of
+// large ones may be infinite too.
 func finite(t *tensor.Dense) bool {
 	if t.Dtype() == tensor.Float32 {
 		x := t.Float32s()
-		square := simd.Dot(x, x) // of numbers that are not all finite it is not, of large ones it may be infinite too
+		square := simd.Dot(x, x)
 		return square-square == 0 || allFinite(x)
 	}
-	return allFinite(t.Float64s())
+	x := t.Float64s()
+	square := floats.Dot(x, x)
+	return square-square == 0 || allFinite(x)
 }
 
 func allFinite[F float32 | float64](x []F) bool {
