@@ -17,10 +17,9 @@ func screenUnit() {
 }
 
 // splitSlots writes groups of sixteen slots, d numbers each, which lie one after the other from an address of x on, as
-// tiles: a row is a pair
-// of features, a column a slot, an entry the upper halves of two float32. Let p be 2·⌈d/4⌉. Rows 0 to p−1, and once
-// more p to 2p−1, are the features rounded to bfloat16, rows 2p to 3p−1 what rounding left over, cut to
-// bfloat16. A group begins next bytes after the one before. To limit it writes slope·|x| + offset for each slot.
+// tiles: a row is a pair of features, a column a slot, an entry the upper halves of two float32. Let p be 2·⌈d/4⌉.
+// Rows 0 to p−1, and once more p to 2p−1, are the features rounded to bfloat16, rows 2p to 3p−1 what rounding left
+// over, cut to bfloat16. A group begins next bytes after the one before. To limit it writes slope·|x| + offset for each slot.
 func splitSlots() {
 	isa.Kernel("splitSlots", "(tiles, limit *float32, x **float32, d, next, groups int, slope, offset float32)")
 	group, limit, x := Load(Param("tiles"), GP64()), Load(Param("limit"), GP64()), Load(Param("x"), GP64())
@@ -43,11 +42,42 @@ func splitSlots() {
 	MOVQ(group, to)
 	LEAQ(operand.Mem{Base: from, Index: stride, Scale: 1}, end)
 	Label("features")
+	columns := turnQuads(nextFeatures(from, stride, end, part))
+	last := GP64()
+	LEAQ(operand.Mem{Base: to, Index: half, Scale: 2}, last)
+	for pair := range 2 {
+		at := 64 * pair
+		first, second := columns[2*pair], columns[2*pair+1]
+		mulAdd(first, first, squares[0])
+		mulAdd(second, second, squares[1])
+		upper, rest := splitPair(first, second)
+		VMOVUPS(upper, operand.Mem{Base: to, Disp: at})
+		VMOVUPS(upper, operand.Mem{Base: to, Index: half, Scale: 1, Disp: at})
+		VMOVUPS(rest, operand.Mem{Base: last, Disp: at})
+	}
+	ADDQ(operand.Imm(16), from)
+	ADDQ(operand.I32(128), to)
+	CMPQ(from, end)
+	JL(operand.LabelRef("features"))
+
+	add(squares[1], squares[0], squares[0])
+	VSQRTPS(squares[0], squares[0])
+	VFMADD213PS(offset, slope, squares[0])
+	VMOVUPS(squares[0], operand.Mem{Base: limit})
+	ADDQ(operand.Imm(64), limit)
+	ADDQ(next, group)
+	ADDQ(operand.Imm(8), x)
+	DECQ(groups)
+	JNZ(operand.LabelRef("group"))
+	isa.Leave()
+}
+
+// nextFeatures returns the next four features of sixteen slots, or those before end and zeros, part being a mask of them.
+func nextFeatures(from, stride, end, part reg.Register) (rows [4]vec) {
 	left := GP64()
 	MOVQ(end, left)
 	SUBQ(from, left)
 	CMPQ(left, operand.Imm(16))
-	var rows [4]vec
 	for i := range rows {
 		rows[i] = isa.NewVec()
 	}
@@ -71,42 +101,22 @@ func splitSlots() {
 		}
 	})
 	Label("turn")
-	columns := turnQuads(rows)
-	last := GP64()
-	LEAQ(operand.Mem{Base: to, Index: half, Scale: 2}, last)
-	for pair := range 2 {
-		first, second := columns[2*pair], columns[2*pair+1]
-		mulAdd(first, first, squares[0])
-		mulAdd(second, second, squares[1])
-		high, low := isa.NewVec(), isa.NewVec()
-		takeUpper(first, high)
-		takeUpper(second, low)
-		sub(high, first, first)
-		sub(low, second, second)
-		VPSRLD(operand.U8(16), high, high)
-		VPORD(low, high, high)
-		VMOVUPS(high, operand.Mem{Base: to, Disp: 64 * pair})
-		VMOVUPS(high, operand.Mem{Base: to, Index: half, Scale: 1, Disp: 64 * pair})
-		VPSRLD(operand.U8(16), first, first)
-		const secondMaskedOrFirst = 0xea // first | second & mask, of second, mask, first
-		VPTERNLOGD(operand.U8(secondMaskedOrFirst), first, load(bits(0xffff0000)), second)
-		VMOVUPS(second, operand.Mem{Base: last, Disp: 64 * pair})
-	}
-	ADDQ(operand.Imm(16), from)
-	ADDQ(operand.I32(128), to)
-	CMPQ(from, end)
-	JL(operand.LabelRef("features"))
+	return rows
+}
 
-	add(squares[1], squares[0], squares[0])
-	VSQRTPS(squares[0], squares[0])
-	VFMADD213PS(offset, slope, squares[0])
-	VMOVUPS(squares[0], operand.Mem{Base: limit})
-	ADDQ(operand.Imm(64), limit)
-	ADDQ(next, group)
-	ADDQ(operand.Imm(8), x)
-	DECQ(groups)
-	JNZ(operand.LabelRef("group"))
-	isa.Leave()
+// splitPair returns two features as pairs of bfloat16: rounded, and what rounding left over.
+func splitPair(first, second vec) (upper, rest vec) {
+	high, low := isa.NewVec(), isa.NewVec()
+	takeUpper(first, high)
+	takeUpper(second, low)
+	sub(high, first, first)
+	sub(low, second, second)
+	VPSRLD(operand.U8(16), high, high)
+	VPORD(low, high, high)
+	VPSRLD(operand.U8(16), first, first)
+	const secondMaskedOrFirst = 0xea // first | second & mask, of second, mask, first
+	VPTERNLOGD(operand.U8(secondMaskedOrFirst), first, load(bits(0xffff0000)), second)
+	return high, second
 }
 
 // lastOf returns n mod 4.
