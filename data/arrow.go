@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	arrays "github.com/apache/arrow-go/v18/arrow/array"
@@ -136,72 +137,45 @@ func readArrow(path string, r *io.SectionReader) ([]*column, error) {
 			}
 		}
 	}
-	var read []*column
-	for _, c := range columns {
-		if c != nil {
-			read = append(read, c)
-		}
-	}
-	return read, nil
+	return slices.DeleteFunc(columns, func(c *column) bool { return c == nil }), nil // of a file without rows
 }
 
-// append appends the rows of an array. One that is neither of numbers nor of lists of
-// numbers is a fault of the column.
+// append appends the rows of an array. One that is neither of text, of numbers nor of lists of
+// numbers is a fault of the column, whose rows nobody counts from then on.
 func (c *column) append(a arrow.Array) {
-	if text := textOf(a); text != nil {
-		c.begin(true)
-		for i := 0; i < a.Len() && c.fault == nil; i++ {
-			if a.IsNull(i) {
-				c.addNone()
-			} else {
-				c.addText(text(i))
-			}
-		}
-		return
-	}
 	values := a
 	lists, isList := a.(arrays.ListLike)
 	if isList {
-		c.list, values = true, lists.ListValues()
+		values = lists.ListValues()
 	}
+	text := textOf(a)
 	number, whole := numberOf(values)
-	if number == nil {
+	c.list, c.whole = isList, whole
+	if text != nil {
+		c.begin(true)
+	} else if number == nil {
 		c.fail("is of type %s; it must hold numbers", a.DataType())
-		c.rows += a.Len()
-		return
 	}
-	c.whole = whole
-	one := make([]float64, 1)
-	row := func(i int) []float64 {
-		one[0] = number(i)
-		return one
-	}
-	if isList {
-		row = c.listed(lists, number)
-	}
-	for i := range a.Len() {
-		if a.IsNull(i) {
-			c.addNone()
-		} else {
-			c.add(row(i)...)
-		}
-	}
-}
-
-// listed gives the numbers of each list, in memory that is used again for the next.
-func (c *column) listed(lists arrays.ListLike, number func(i int) float64) func(i int) []float64 {
-	values := lists.ListValues()
 	var row []float64
-	return func(i int) []float64 {
-		row = row[:0]
-		from, to := lists.ValueOffsets(i)
-		for j := int(from); j < int(to); j++ {
-			if values.IsNull(j) {
-				c.fail("has a list with a hole at row %d", c.rows)
+	for i := 0; i < a.Len() && c.fault == nil; i++ {
+		switch {
+		case a.IsNull(i):
+			c.addNone()
+		case text != nil:
+			c.addText(text(i))
+		case isList:
+			row = row[:0]
+			from, to := lists.ValueOffsets(i)
+			for j := int(from); j < int(to); j++ {
+				if values.IsNull(j) {
+					c.fail("has a list with a hole at row %d", c.rows)
+				}
+				row = append(row, number(j))
 			}
-			row = append(row, number(j))
+			c.add(row...)
+		default:
+			c.add(number(i))
 		}
-		return row
 	}
 }
 

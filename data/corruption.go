@@ -233,36 +233,30 @@ func pixelate(p *picture, severity int, _ *rand.Rand) {
 // whole 255ths as Pillow does.
 func boxed(x []float64, high, wide, toHigh, toWide int) []float64 {
 	lines := make([]float64, high*toWide)
-	for u := range high {
-		for v, w := range boxes(wide, toWide) {
-			for j, weight := range w.weights {
-				lines[u*toWide+v] += weight * x[u*wide+w.from+j]
-			}
+	for v, b := range boxes(wide, toWide) {
+		for u := range high {
+			lines[u*toWide+v] = b.mean(x[u*wide:], 1)
 		}
 	}
-	quantize(lines)
 	out := make([]float64, toHigh*toWide)
-	for u, w := range boxes(high, toHigh) {
+	for u, b := range boxes(high, toHigh) {
 		for v := range toWide {
-			for i, weight := range w.weights {
-				out[u*toWide+v] += weight * lines[(w.from+i)*toWide+v]
-			}
+			out[u*toWide+v] = b.mean(lines[v:], toWide)
 		}
 	}
-	quantize(out)
 	return out
 }
 
-func quantize(x []float64) {
-	for i, v := range x {
-		x[i] = math.Floor(255*v+0.5+1e-9) / 255 // halves up, whatever the division left of them
-	}
-}
-
 // box is the pixels that one pixel of the result averages.
-type box struct {
-	from    int
-	weights []float64
+type box struct{ from, n int }
+
+// mean is that of the pixels of x, of which one comes every step, to whole 255ths.
+func (b box) mean(x []float64, step int) float64 {
+	sum := 0.0
+	for i := range b.n {
+		sum += 1 / float64(b.n) * x[(b.from+i)*step]
+	}
+	return math.Floor(255*sum+0.5+1e-9) / 255 // halves up, whatever the division left of them
 }
 
 // boxes resizes a line of n pixels to m. Result i is the mean of the pixels whose
@@ -270,26 +264,15 @@ type box struct {
 // on the upper end counts, one on the lower end does not.
 func boxes(n, m int) []box {
 	scale := float64(n) / float64(m)
-	half := math.Max(scale, 1) / 2
+	width := math.Max(scale, 1)
 	out := make([]box, m)
 	for i := range out {
 		centre := (float64(i) + 0.5) * scale
-		first, last := max(int(centre-half+0.5), 0), min(int(centre+half+0.5), n)
-		b := box{from: first}
-		sum := 0.0
-		for j := first; j < last; j++ {
-			at := (float64(j) - centre + 0.5) / math.Max(scale, 1)
-			w := 0.0
-			if at > -0.5 && at <= 0.5 {
-				w = 1
+		for j := min(int(centre+width/2+0.5), n) - 1; j >= max(int(centre-width/2+0.5), 0); j-- {
+			if at := (float64(j) - centre + 0.5) / width; at > -0.5 && at <= 0.5 {
+				out[i] = box{j, out[i].n + 1}
 			}
-			b.weights = append(b.weights, w)
-			sum += w
 		}
-		for j := range b.weights {
-			b.weights[j] /= sum
-		}
-		out[i] = b
 	}
 	return out
 }

@@ -54,11 +54,11 @@ const plantedFields = 6
 
 // plantedProblems are what NewPlanted knows, each with its grades and where it differs from the others.
 var plantedProblems = []Planted{
-	{Name: "global", Line: "wrong alike everywhere", Grades: grades(globalGrade, 0, .05, .1, .2, .3, .4, .5, .6, .8, 1)},
-	{Name: "local", Line: "wrong by region alone, calibrated as a whole", Grades: grades(localGrade, 0, 1, 2, 3, 4, 5, 6, 7),
+	{Name: "global", Line: "wrong alike everywhere", Grades: grades("global", 0, .05, .1, .2, .3, .4, .5, .6, .8, 1)},
+	{Name: "local", Line: "wrong by region alone, calibrated as a whole", Grades: grades("local", 0, 1, 2, 3, 4, 5, 6, 7),
 		informative: 2 * len(fieldSizes), hidden: true},
 	{Name: "mixed", Line: "wrong alike everywhere, by region, and both", Grades: mixedGrades},
-	{Name: "rare", Line: "wrong in four regions of 3 % of the rows", Grades: grades(localGrade, 0, .25, .5, .75, 1, 1.5, 2, 3)},
+	{Name: "rare", Line: "wrong in four regions of 3 % of the rows", Grades: grades("local", 0, .25, .5, .75, 1, 1.5, 2, 3)},
 	{Name: "many", Line: "many classes, wrong alike everywhere, by region, and both", Grades: mixedGrades, Classes: 50},
 	{Name: "heavy", Line: "three of many features matter, wrong alike everywhere, by region, and both", Grades: mixedGrades,
 		informative: 3, rest: 1},
@@ -118,25 +118,25 @@ func NewPlanted(name string, s PlantedSettings, rng *rand.Rand) *Planted {
 
 // mixedGrades are wrong by region, alike everywhere, and both.
 var mixedGrades = slices.Concat(
-	grades(localGrade, 0, .25/2, .5/2, .75/2, 1./2, 1.5/2),
-	grades(globalGrade, .25/3, .5/3, .75/3, 1./3, 1.5/3),
+	grades("local", 0, .25/2, .5/2, .75/2, 1./2, 1.5/2),
+	grades("global", .25/3, .5/3, .75/3, 1./3, 1.5/3),
 	[]Grade{{Name: "both 0.5", Global: .2, Local: .3}, {Name: "both 1", Global: .4, Local: .6}})
 
-func grades(of func(size float64) Grade, sizes ...float64) (all []Grade) {
+// grades are wrong in one way, local or global, by these sizes.
+func grades(kind string, sizes ...float64) (all []Grade) {
 	for _, size := range sizes {
-		all = append(all, of(size))
+		grade := Grade{Name: fmt.Sprintf("%s %.2g", kind, size)}
+		switch {
+		case size == 0:
+			grade.Name = "exact"
+		case kind == "local":
+			grade.Local = size
+		default:
+			grade.Global = size
+		}
+		all = append(all, grade)
 	}
 	return all
-}
-
-func localGrade(size float64) Grade  { return Grade{Name: gradeName("local", size), Local: size} }
-func globalGrade(size float64) Grade { return Grade{Name: gradeName("global", size), Global: size} }
-
-func gradeName(kind string, size float64) string {
-	if size == 0 {
-		return "exact"
-	}
-	return fmt.Sprintf("%s %.2g", kind, size)
 }
 
 // field is s_k(z).

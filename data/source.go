@@ -317,13 +317,9 @@ func (s *Source) EmptyClasses() []int {
 	if s.Cal == nil {
 		return nil
 	}
-	seen := make([]bool, s.Classes)
-	for _, y := range s.Cal.Labels {
-		seen[y] = true
-	}
 	var empty []int
-	for y, ok := range seen {
-		if !ok {
+	for y, n := range (&Set{Labels: s.Cal.Labels}).Counts(s.Classes) {
+		if n == 0 {
 			empty = append(empty, y)
 		}
 	}

@@ -70,41 +70,16 @@ func NewCubic(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 // they thin out, overconfident and drawn to classes that differ from region to
 // region.
 func NewProximity(s SyntheticSettings, rng *rand.Rand) *Synthetic {
-	g := newSynthetic(s, rng)
+	g, r := newRegions(s, rng)
 	s = g.SyntheticSettings
-	centres := normal(s.Regions, s.Features, 2, rng)
-	shifts := normal(s.Regions, s.Classes, 1, rng)
-	weight := halving(s.Regions)
-
-	// logDensity is log f(z), up to the constant of the Gaussian.
-	logDensity := func(z []float64) float64 {
-		terms := make([]float64, s.Regions)
-		for k := range terms {
-			d := floats.Distance(z, centres.RawRowView(k), 2)
-			terms[k] = math.Log(weight[k]) - d*d/2
-		}
-		return floats.LogSumExp(terms)
-	}
-	peak := logDensity(centres.RawRowView(0))
-
-	g.draw = func(z []float64, rng *rand.Rand) int { return around(centres, weight, z, rng) }
+	peak := r.logDensity(r.centres.RawRowView(0))
 	g.warp = func(u, z []float64, region int) {
-		r := max((peak-logDensity(z))/float64(s.Features), 0)
-		for k, b := range shifts.RawRowView(region) {
-			u[k] = (1+s.Strength*r)*u[k] + s.Strength*r*b
+		thin := max((peak-r.logDensity(z))/float64(s.Features), 0)
+		for k, b := range r.shifts.RawRowView(region) {
+			u[k] = (1+s.Strength*thin)*u[k] + s.Strength*thin*b
 		}
 	}
 	return g
-}
-
-// halving are the weights 1, ½, ¼, … of n regions, of sum 1.
-func halving(n int) []float64 {
-	weight := make([]float64, n)
-	for k := range weight {
-		weight[k] = math.Exp2(-float64(k))
-	}
-	floats.Scale(1/floats.Sum(weight), weight)
-	return weight
 }
 
 // newSynthetic draws W with entries from N(0, 4/M), so that u ~ N(0, 4) for
@@ -112,6 +87,41 @@ func halving(n int) []float64 {
 func newSynthetic(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 	s.defaults()
 	return &Synthetic{SyntheticSettings: s, weights: normal(s.Classes, s.Features, 2/math.Sqrt(float64(s.Features)), rng)}
+}
+
+// regions are Gaussians of unit covariance.
+type regions struct {
+	centres *mat.Dense // regions×M
+	shifts  *mat.Dense // regions×C, of the logits
+	weight  []float64  // 1, ½, ¼, …, of sum 1
+}
+
+// newRegions is a problem whose rows come from regions, with centres from N(0, 4 I) and shifts from N(0, I).
+func newRegions(s SyntheticSettings, rng *rand.Rand) (*Synthetic, regions) {
+	g := newSynthetic(s, rng)
+	r := regions{centres: normal(g.Regions, g.Features, 2, rng), shifts: normal(g.Regions, g.Classes, 1, rng), weight: make([]float64, g.Regions)}
+	for k := range r.weight {
+		r.weight[k] = math.Exp2(-float64(k))
+	}
+	floats.Scale(1/floats.Sum(r.weight), r.weight)
+	g.draw = func(z []float64, rng *rand.Rand) int {
+		region := categorical(r.weight, rng)
+		for j, c := range r.centres.RawRowView(region) {
+			z[j] = c + rng.NormFloat64()
+		}
+		return region
+	}
+	return g, r
+}
+
+// logDensity is log f(z), up to the constant of the Gaussian.
+func (r regions) logDensity(z []float64) float64 {
+	terms := make([]float64, len(r.weight))
+	for k := range terms {
+		d := floats.Distance(z, r.centres.RawRowView(k), 2)
+		terms[k] = math.Log(r.weight[k]) - d*d/2
+	}
+	return floats.LogSumExp(terms)
 }
 
 // Draw is n new rows, labels drawn from the true posterior, and that posterior,

@@ -1,9 +1,8 @@
 package data
 
 import (
+	"math"
 	"math/rand/v2"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // NewCalibrated is a classifier that says the true posterior: z ~ N(0, I), logits u. Every
@@ -23,26 +22,32 @@ func NewCalibrated(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 // with s the Strength: overconfident, and drawn to other classes in each region. Elsewhere
 // they are u, which is exact. Of six regions the wrong three hold a ninth of the rows.
 func NewRare(s SyntheticSettings, rng *rand.Rand) *Synthetic {
-	g := newSynthetic(s, rng)
+	g, r := newRegions(s, rng)
 	s = g.SyntheticSettings
-	centres, shifts, weight := normal(s.Regions, s.Features, 2, rng), normal(s.Regions, s.Classes, 1, rng), halving(s.Regions)
-	g.draw = func(z []float64, rng *rand.Rand) int { return around(centres, weight, z, rng) }
 	g.warp = func(u, _ []float64, region int) {
 		if region < s.Regions-s.Regions/2 {
 			return
 		}
-		for k, b := range shifts.RawRowView(region) {
+		for k, b := range r.shifts.RawRowView(region) {
 			u[k] = (1+s.Strength)*u[k] + 2*s.Strength*b
 		}
 	}
 	return g
 }
 
-// around draws a row from one of the Gaussians, and tells which.
-func around(centres *mat.Dense, weight, z []float64, rng *rand.Rand) int {
-	region := categorical(weight, rng)
-	for j, c := range centres.RawRowView(region) {
-		z[j] = c + rng.NormFloat64()
+// NewLongTail is a classifier of many classes, few of them common: that of [NewProximity]
+// with three times its weights, and the posterior of a row
+//
+//	softmax(u),  u_k = w_kᵀ z − log(1 + k) ,
+//
+// so that class k, from 0, is about 1/(1 + k) as frequent as the first (Zipf's law), and
+// most classes of a thousand have a few rows among ten thousand.
+func NewLongTail(s SyntheticSettings, rng *rand.Rand) *Synthetic {
+	g := NewProximity(s, rng)
+	g.weights.Scale(3, g.weights)
+	g.offset = make([]float64, g.Classes)
+	for k := range g.offset {
+		g.offset[k] = -math.Log1p(float64(k))
 	}
-	return region
+	return g
 }
