@@ -54,74 +54,71 @@ func openCIFAR(file string, c cifar) (train, test *Images, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	parts, names, err := c.unpack(file, f)
+	parts, err := c.unpack(file, f)
 	if err != nil {
 		return nil, nil, err
 	}
+	test, train = parts[c.test], &Images{}
 	for _, name := range append(slices.Clone(c.train), c.test) {
 		if parts[name] == nil {
 			return nil, nil, Inputf(file, "has no %s; download https://www.cs.toronto.edu/~kriz/%s again", name, c.archive)
 		}
+		if name != c.test {
+			train.Pixels = append(train.Pixels, parts[name].Pixels...)
+			train.Labels = append(train.Labels, parts[name].Labels...)
+		}
 	}
-	if len(names) != c.classes {
-		names = Numerals(c.classes)
+	for _, im := range []*Images{train, test} {
+		im.Name, im.Classes, im.Channels, im.Height, im.Width = c.name, Numerals(c.classes), 3, 32, 32
+		if names := parts[c.names]; names != nil && len(names.Classes) == c.classes {
+			im.Classes = names.Classes
+		}
 	}
-	train = c.images(names)
-	for _, name := range c.train {
-		train.Pixels = append(train.Pixels, parts[name].Pixels...)
-		train.Labels = append(train.Labels, parts[name].Labels...)
-	}
-	test = parts[c.test]
-	test.Classes = names
 	return train, test, nil
 }
 
-// unpack reads the parts by the names of their files, and the names of the classes if they are there.
-func (c cifar) unpack(file string, f io.Reader) (parts map[string]*Images, names []string, err error) {
+// unpack reads the files of the archive that are a part of the images, or the names of the classes.
+func (c cifar) unpack(file string, f io.Reader) (map[string]*Images, error) {
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		return nil, nil, Inputf(file, "is not %s as it was downloaded: %w", c.archive, err)
+		return nil, Inputf(file, "is not %s as it was downloaded: %w", c.archive, err)
 	}
 	unpacked := &io.LimitedReader{R: z, N: mostUnpacked}
-	parts = make(map[string]*Images)
+	parts := make(map[string]*Images)
 	for t := tar.NewReader(unpacked); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, nil, Inputf(file, "cannot be read (%w); download it again", err)
+			return nil, Inputf(file, "cannot be read (%w); download it again", err)
 		}
 		switch base := path.Base(h.Name); {
 		case base == c.names:
 			text, err := io.ReadAll(io.LimitReader(t, 1<<16))
 			if err != nil {
-				return nil, nil, Inputf(file, "%s cannot be read (%w); download it again", base, err)
+				return nil, Inputf(file, "%s cannot be read (%w); download it again", base, err)
 			}
-			names = strings.Fields(string(text))
+			parts[base] = &Images{Classes: strings.Fields(string(text))}
 		case base == c.test || slices.Contains(c.train, base):
 			if parts[base], err = c.read(t); err != nil {
-				return nil, nil, Inputf(file, "%s %w", base, err)
+				return nil, Inputf(file, "%s %w", base, err)
 			}
 		}
 	}
 	// Behind the archive's end is gzip's checksum, which no part of the archive asked for.
 	if _, err := io.Copy(io.Discard, unpacked); err != nil {
-		return nil, nil, Inputf(file, "is damaged (%w); download it again", err)
+		return nil, Inputf(file, "is damaged (%w); download it again", err)
 	}
 	if unpacked.N == 0 {
-		return nil, nil, Inputf(file, "holds more than %s, and %s does not; download it again", size(mostUnpacked), c.archive)
+		return nil, Inputf(file, "holds more than %s, and %s does not; download it again", size(mostUnpacked), c.archive)
 	}
-	return parts, names, nil
-}
-
-func (c cifar) images(names []string) *Images {
-	return &Images{Name: c.name, Classes: names, Channels: 3, Height: 32, Width: 32}
+	return parts, nil
 }
 
 // read reads records up to the end of r.
 func (c cifar) read(r io.Reader) (*Images, error) {
-	im := c.images(nil)
+	im := &Images{}
 	record := make([]byte, c.labelBytes+cifarPixels)
 	for r = bufio.NewReaderSize(r, 1<<16); ; {
 		if _, err := io.ReadFull(r, record); errors.Is(err, io.EOF) {

@@ -66,10 +66,8 @@ func (f *Folder) write(name string, write func(io.Writer) error) error {
 		return err
 	}
 	made := filepath.Join(f.stage, name)
-	if below := filepath.Dir(name); below != "." {
-		if err := f.disk.MkdirAll(filepath.Dir(made)); err != nil {
-			return cannotWrite(path, err)
-		}
+	if err := f.disk.MkdirAll(filepath.Dir(made)); err != nil {
+		return cannotWrite(path, err)
 	}
 	if err := f.disk.Remove(made); err != nil && !errors.Is(err, fs.ErrNotExist) { // an earlier one of that name
 		return cannotWrite(path, err)
@@ -98,14 +96,12 @@ func (f *Folder) open() (err error) {
 	if f.root != nil {
 		return nil
 	}
-	if err := MkdirAll(f.dir); err != nil && full(err) {
-		return cannotWrite(f.dir, err)
-	} else if err != nil {
-		return Inputf("", "the output directory %s cannot be made: %w", f.dir, cause(err))
+	if err := MkdirAll(f.dir); err != nil {
+		return f.cannot("made", err)
 	}
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
-		return Inputf("", "the output directory %s cannot be opened: %w", f.dir, cause(err))
+		return f.cannot("opened", err)
 	}
 	f.root, f.disk = root, changed(f.dir, rooted{root})
 	defer func() {
@@ -134,10 +130,15 @@ func (f *Folder) open() (err error) {
 		}
 		f.disk.Remove(f.stage)
 	}
+	return f.cannot("written to", err)
+}
+
+// cannot is the error of the directory itself.
+func (f *Folder) cannot(be string, err error) error {
 	if full(err) {
 		return cannotWrite(f.dir, err)
 	}
-	return Inputf("", "the output directory %s cannot be written to: %w", f.dir, cause(err))
+	return Inputf("", "the output directory %s cannot be %s: %w", f.dir, be, cause(err))
 }
 
 // settle locks the folder, which the caller closes, and finishes what killed processes left;

@@ -428,29 +428,22 @@ func NPZ(arrays ...Array) func(io.Writer) error {
 	return func(w io.Writer) error {
 		z := zip.NewWriter(w)
 		for _, a := range arrays {
-			if err := writeArray(z, a); err != nil {
+			m, err := z.CreateHeader(&zip.FileHeader{
+				Name:     a.Name + ".npy",
+				Method:   zip.Store,
+				Modified: time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC),
+			})
+			if err != nil {
 				return err
+			}
+			v, err := written(a.Value)
+			if err == nil {
+				err = v.write(m)
+			}
+			if err != nil {
+				return fmt.Errorf("array %s: %w", a.Name, err)
 			}
 		}
 		return z.Close()
 	}
-}
-
-func writeArray(z *zip.Writer, a Array) error {
-	m, err := z.CreateHeader(&zip.FileHeader{
-		Name:     a.Name + ".npy",
-		Method:   zip.Store,
-		Modified: time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC),
-	})
-	if err != nil {
-		return err
-	}
-	v, err := written(a.Value)
-	if err == nil {
-		err = v.write(m)
-	}
-	if err != nil {
-		return fmt.Errorf("array %s: %w", a.Name, err)
-	}
-	return nil
 }

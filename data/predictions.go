@@ -35,28 +35,25 @@ func NewPredictions(logProbs *mat.Dense, labels []int) (*Predictions, error) {
 		var sum float64
 		for k, l := range logProbs.RawRowView(i) {
 			if math.IsNaN(l) || math.IsInf(l, 1) {
-				return nil, &rowError{i, func(row int) string {
-					return fmt.Sprintf("the prediction of row %d is %v in class %d: its features or logits, or the model's weights, are too large to compute with, or the method's Predict divides by 0", row, math.Exp(l), k)
-				}}
+				return nil, &rowError{i, "the prediction of row %d is %v in class %d: its features or logits, or the model's weights, are too large to compute with, or the method's Predict divides by 0", []any{math.Exp(l), k}}
 			}
 			sum += math.Exp(l)
 		}
 		if !(math.Abs(sum-1) <= predictedTolerance) {
-			return nil, &rowError{i, func(row int) string {
-				return fmt.Sprintf("the predicted probabilities of row %d sum to %v, not 1: the method's Predict does not normalize them, or its numbers are too large to compute with", row, sum)
-			}}
+			return nil, &rowError{i, "the predicted probabilities of row %d sum to %v, not 1: the method's Predict does not normalize them, or its numbers are too large to compute with", []any{sum}}
 		}
 	}
 	return &Predictions{LogProbs: logProbs, Labels: labels}, nil
 }
 
-// rowError is what is wrong with a row.
+// rowError is what is wrong with a row, whose number comes before args.
 type rowError struct {
-	row  int
-	text func(row int) string
+	row    int
+	format string
+	args   []any
 }
 
-func (e *rowError) Error() string { return e.text(e.row) }
+func (e *rowError) Error() string { return fmt.Sprintf(e.format, append([]any{e.row}, e.args...)...) }
 
 // At is err of rows that begin with row lo of those that the user knows: an error of
 // [NewPredictions] names the row by its number there, others are as they were.
@@ -65,7 +62,7 @@ func At(err error, lo int) error {
 	if lo == 0 || !errors.As(err, &e) {
 		return err
 	}
-	return &rowError{e.row + lo, e.text}
+	return &rowError{e.row + lo, e.format, e.args}
 }
 
 // Arrays is p as it is written to a file by [WriteNPZ]: probs (N×C, float64) and,

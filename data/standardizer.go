@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -23,20 +24,13 @@ func FitStandardizer(x mat.Matrix) *Standardizer { return FitWeighted(x, nil) }
 // nil: once.
 func FitWeighted(x mat.Matrix, weights []float64) *Standardizer {
 	n, m := x.Dims()
-	total := float64(n)
-	if weights != nil {
-		total = floats.Sum(weights)
+	if weights == nil {
+		weights = slices.Repeat([]float64{1}, n)
 	}
-	weight := func(i int) float64 {
-		if weights == nil {
-			return 1
-		}
-		return weights[i]
-	}
+	total := floats.Sum(weights)
 	s := &Standardizer{Mean: make([]float64, m), SD: make([]float64, m)}
 	buffer := make([]float64, m)
-	for i := range n {
-		w := weight(i)
+	for i, w := range weights {
 		for j, v := range Row(x, i, buffer) {
 			s.Mean[j] += w * v
 		}
@@ -44,8 +38,7 @@ func FitWeighted(x mat.Matrix, weights []float64) *Standardizer {
 	for j := range s.Mean {
 		s.Mean[j] /= total
 	}
-	for i := range n {
-		w := weight(i)
+	for i, w := range weights {
 		for j, v := range Row(x, i, buffer) {
 			d := v - s.Mean[j]
 			s.SD[j] += w * (d * d)

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"archive/zip"
 	"bytes"
 	"errors"
 	"fmt"
@@ -209,23 +208,22 @@ func (t *columnar) archive() (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	z := zip.NewWriter(&out)
+	var all []Array
 	for _, c := range t.columns {
-		if err := t.write(z, c, parts); err != nil {
+		arrays, err := t.arrays(c, parts)
+		if err != nil {
 			return nil, err
 		}
+		all = append(all, arrays...)
 	}
 	for _, a := range []Array{{"class_names", t.names.Classes}, {"feature_names", t.names.Features}} {
-		if a.Value.([]string) == nil {
-			continue
-		}
-		if err := writeArray(z, a); err != nil {
-			return nil, Inputf(t.path, "%s: %w", a.Name, err)
+		if a.Value.([]string) != nil {
+			all = append(all, a)
 		}
 	}
-	if err := z.Close(); err != nil {
-		return nil, err
+	var out bytes.Buffer
+	if err := NPZ(all...)(&out); err != nil {
+		return nil, Inputf(t.path, "%w", err)
 	}
 	a, err := newArchive(t.path, bytes.NewReader(out.Bytes()), int64(out.Len()))
 	if err != nil {
@@ -242,28 +240,23 @@ func (t *columnar) archive() (*archive, error) {
 	return a, nil
 }
 
-// write writes the arrays that a column is of the parts, and leaves its numbers alone from then on.
-func (t *columnar) write(z *zip.Writer, c *column, parts []tablePart) error {
-	if c.name == "set" {
-		return nil
-	}
+// arrays are what a column is of the parts; its numbers are left alone from then on.
+func (t *columnar) arrays(c *column, parts []tablePart) (made []Array, err error) {
 	name := c.name
 	if name == "label" {
 		name = "labels"
 	}
-	if c.fault != nil {
-		if slices.Contains(arrayNames, name) {
-			return Inputf(t.path, "column %s %w", printable(c.name), c.fault)
-		}
-		return nil
+	switch {
+	case name == "set" || c.fault != nil && !slices.Contains(arrayNames, name):
+		return nil, nil
+	case c.fault != nil:
+		return nil, Inputf(t.path, "column %s %w", printable(c.name), c.fault)
 	}
 	for _, p := range parts {
-		if err := writeArray(z, Array{p.prefix + name, c.array(p.rows)}); err != nil {
-			return Inputf(t.path, "column %s: %w", printable(c.name), err)
-		}
+		made = append(made, Array{p.prefix + name, c.array(p.rows)})
 	}
 	c.values = nil
-	return nil
+	return made, nil
 }
 
 // arrayNames are the arrays that readers ask for.

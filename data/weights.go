@@ -70,25 +70,26 @@ func (s *Source) Repeat(parts ...string) error {
 		if set == nil || set.Copies == nil && set.Weights == nil && !(judged && set.Soft != nil) || !slices.Contains(parts, p.name) {
 			continue
 		}
-		var cut pieces
+		rows, labels, weights := repeated(set.Copies, set.Weights), []int(nil), []float64(nil)
 		if judged {
-			cut = set.pieces()
-		} else {
-			cut.rows = repeated(set.Copies, set.Weights)
+			rows, labels, weights = set.pieces()
 		}
-		rows := cut.rows
 		if err := s.roomFor(set, len(rows), p.name); err != nil {
 			return err
 		}
 		out := set.Rows(rows)
 		switch {
 		case judged:
-			out.Weights, out.Soft = cut.weights, nil
+			out.Weights, out.Soft = weights, nil
 			if set.Soft != nil {
-				out.Labels, out.Parts = cut.labels, rows
+				out.Labels, out.Parts = labels, rows
 			}
 		case out.Weights != nil:
-			asRows(out.Weights)
+			var total float64 // together they count as Σ max(1, w)
+			for _, w := range out.Weights {
+				total += max(1, w)
+			}
+			floats.Scale(total/floats.Sum(out.Weights), out.Weights)
 		}
 		out.Numbers = at(set.Numbers, rows)
 		*p.set = out
@@ -124,23 +125,8 @@ func repeated(copies []int, weights []float64) (rows []int) {
 	return rows
 }
 
-// asRows scales weights so that they sum to Σ max(1, w).
-func asRows(weights []float64) {
-	var rows float64
-	for _, w := range weights {
-		rows += max(1, w)
-	}
-	floats.Scale(rows/floats.Sum(weights), weights)
-}
-
-// pieces are parts of rows, of at most one row and of one class each.
-type pieces struct {
-	rows, labels []int
-	weights      []float64 // nil: 1 each
-}
-
-// pieces cuts the rows of s.
-func (s *Set) pieces() (out pieces) {
+// pieces cuts the rows into parts of at most one row and of one class each, of so many weights; nil: 1 each.
+func (s *Set) pieces() (rows, labels []int, weights []float64) {
 	whole, scale := true, 1.0
 	if s.Weights != nil { // weights below 1 are parts of the largest
 		scale = max(1, 1/slices.Max(s.Weights))
@@ -154,14 +140,14 @@ func (s *Set) pieces() (out pieces) {
 			for left := weight * share; left > 0; left-- {
 				part := min(1, left)
 				whole = whole && part == 1
-				out.rows, out.labels, out.weights = append(out.rows, i), append(out.labels, k), append(out.weights, part)
+				rows, labels, weights = append(rows, i), append(labels, k), append(weights, part)
 			}
 		}
 	}
 	if whole {
-		out.weights = nil
+		weights = nil
 	}
-	return out
+	return rows, labels, weights
 }
 
 // Weigh cuts rows of predictions, their labels (nil: none) and whatever belongs to them, by the array
@@ -181,18 +167,18 @@ func (p *Predictions) Weigh(path string) (rows []int, err error) {
 	if s.Copies, s.Weights, err = a.weights("weights", n); err != nil || s.Copies == nil && s.Certain() {
 		return nil, err
 	}
-	cut := s.pieces()
-	if err := CheckRoom(path, "weights", len(cut.rows), 8*float64(s.Classes()), "rows"); err != nil {
+	rows, labels, weights := s.pieces()
+	if err := CheckRoom(path, "weights", len(rows), 8*float64(s.Classes()), "rows"); err != nil {
 		return nil, err
 	}
 	if s.Soft != nil {
-		p.Parts = cut.rows
+		p.Parts = rows
 	}
-	p.LogProbs, p.Weights, p.soft = RowsOf(p.LogProbs, cut.rows), cut.weights, nil
+	p.LogProbs, p.Weights, p.soft = RowsOf(p.LogProbs, rows), weights, nil
 	if p.Labels != nil {
-		p.Labels = cut.labels
+		p.Labels = labels
 	}
-	return cut.rows, nil
+	return rows, nil
 }
 
 // Counted is how many rows they are of: parts of one are one.

@@ -13,18 +13,20 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
+var errLength = errors.New("a page has another length than it claims")
+
 // codecs decompress src to dst, which they fill, by the number of the codec.
 var codecs = map[int64]func(dst, src []byte) error{
 	0: func(dst, src []byte) error {
 		if len(src) != len(dst) {
-			return errors.New("a page has another length than it claims")
+			return errLength
 		}
 		copy(dst, src)
 		return nil
 	},
 	1: func(dst, src []byte) error {
 		if n, err := snappy.DecodedLen(src); err != nil || n != len(dst) {
-			return errors.Join(err, errors.New("a page has another length than it claims"))
+			return errors.Join(err, errLength)
 		}
 		_, err := snappy.Decode(dst, src)
 		return err
@@ -49,7 +51,7 @@ var codecs = map[int64]func(dst, src []byte) error{
 	7: func(dst, src []byte) error {
 		n, err := lz4.UncompressBlock(src, dst)
 		if err == nil && n != len(dst) {
-			err = errors.New("a page has another length than it claims")
+			err = errLength
 		}
 		return err
 	},
@@ -71,11 +73,10 @@ func fill(dst []byte, r io.Reader) error {
 		return errEarlyOf(err)
 	}
 	var more [1]byte
-	n, err := io.ReadFull(r, more[:])
-	if n != 0 {
-		return errors.New("a page has another length than it claims")
-	}
-	if !errors.Is(err, io.EOF) {
+	switch n, err := io.ReadFull(r, more[:]); {
+	case n != 0:
+		return errLength
+	case !errors.Is(err, io.EOF):
 		return err
 	}
 	return nil

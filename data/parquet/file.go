@@ -157,16 +157,13 @@ func readRowGroup(d *decoder) rowGroup {
 
 func readChunk(d *decoder) chunk {
 	var c chunk
-	d.structure(func(id int, kind byte) {
-		switch id {
-		case 1:
-			c.elsewhere = len(d.binary()) > 0
-		case 3:
-			d.read(places{4: &c.codec, 5: &c.values, 7: &c.bytes, 9: &c.data, 11: &c.dictionary})
-		default:
-			c.encrypted = c.encrypted || id == 8
-			d.skip(kind)
-		}
+	d.read(places{
+		1: func() { c.elsewhere = len(d.binary()) > 0 },
+		3: places{4: &c.codec, 5: &c.values, 7: &c.bytes, 9: &c.data, 11: &c.dictionary},
+		8: func() {
+			c.encrypted = true
+			d.skip(thriftStruct)
+		},
 	})
 	return c
 }
