@@ -70,8 +70,8 @@ func uncompressed(path string, r io.Reader) (io.Reader, error) {
 }
 
 func (c CSV) read(path string, r io.Reader) (*Table, error) {
-	rows := rawRows{CSV: c, path: path}
-	err := eachRecord(path, newCSV(r), func(n int, record []string) error {
+	rows := rawRows{CSV: c, path: path, table: &Table{Name: path}}
+	err := eachRecord(path, newCSV(r), 8, func(n int, record []string) error {
 		if n == 1 {
 			if header, err := rows.begin(record); header || err != nil {
 				return err
@@ -82,18 +82,17 @@ func (c CSV) read(path string, r io.Reader) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rows.table()
+	return rows.whole()
 }
 
 // rawRows are the rows of a csv file that have been read.
 type rawRows struct {
 	CSV
 	path          string
+	table         *Table // without the rows
 	labelColumn   int
-	labelName     string   // "" without a header
-	columns       []string // names of the others, nil without
 	values        []float64
-	labels, first []string // and a first row that is taken for one of them
+	labels, first []string // and a first row that may be a header
 }
 
 // begin looks at the first row for the label column, and tells whether it is the header.
@@ -105,8 +104,8 @@ func (t *rawRows) begin(record []string) (header bool, err error) {
 		return false, err
 	}
 	if header {
-		t.labelName = record[t.labelColumn]
-		t.columns = slices.Delete(slices.Clone(record), t.labelColumn, t.labelColumn+1)
+		t.table.label = record[t.labelColumn]
+		t.table.Columns = slices.Delete(slices.Clone(record), t.labelColumn, t.labelColumn+1)
 	} else if t.Header == "" {
 		t.first = slices.Clone(record)
 	}
@@ -116,33 +115,30 @@ func (t *rawRows) begin(record []string) (header bool, err error) {
 // add appends row n of the file.
 func (t *rawRows) add(n int, record []string) error {
 	for j, field := range record {
+		field := strings.TrimSpace(field)
 		if j == t.labelColumn {
-			label := strings.TrimSpace(field)
-			if label == "" {
+			if field == "" {
 				return Inputf(t.path, "has no label in row %d, column %d; give it one or leave the row out", n, j+1)
 			}
-			t.labels = append(t.labels, strings.Clone(label))
+			t.labels = append(t.labels, strings.Clone(field))
 			continue
 		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+		v, err := strconv.ParseFloat(field, 64)
 		if err != nil || v-v != 0 {
-			return Inputf(t.path, "has %.40q in row %d, column %d, where a finite number should be; if that column is the label, move it to the end or, where the command has the flag, name it by --label", field, n, j+1)
+			return Inputf(t.path, "has %.40q in row %d, column %d, where a finite number should be; if that column is the label, move it to the end or, where the command has the flag, name it by --label", record[j], n, j+1)
 		}
 		t.values = append(t.values, v)
-	}
-	if n%(1<<16) == 0 {
-		return CheckRoom(t.path, "the table", n, 8*float64(len(record)), "rows")
 	}
 	return nil
 }
 
-// table is the table of all rows.
-func (t *rawRows) table() (*Table, error) {
-	n := len(t.labels)
+// whole is the table of all rows.
+func (t *rawRows) whole() (*Table, error) {
+	n, out := len(t.labels), t.table
 	if n == 0 {
 		return nil, Inputf(t.path, "has no rows")
 	}
-	out := &Table{Name: t.path, label: t.labelName, Columns: t.columns, Features: mat.NewDense(n, len(t.values)/n, t.values)}
+	out.Features = mat.NewDense(n, len(t.values)/n, t.values)
 	out.Classes, out.Labels = encode(t.labels)
 	if err := out.checkLabels(t.path, t.Label != ""); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 		return nil, err
 	}
 	var columns []*column
-	err = eachRecord(path, newCSV(r), func(n int, record []string) error {
+	err = eachRecord(path, newCSV(r), 24, func(n int, record []string) error {
 		if n == 1 {
 			columns = csvColumns(record)
 			if !slices.ContainsFunc(columns, func(c *column) bool { return memberColumn.MatchString(c.name) }) {
@@ -36,10 +36,7 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 		for j, c := range columns {
 			c.addField(record[j])
 		}
-		if n%(1<<16) != 0 {
-			return nil
-		}
-		return CheckRoom(path, "the table", n, 24*float64(len(columns)), "rows")
+		return nil
 	})
 	switch {
 	case err != nil:

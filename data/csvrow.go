@@ -58,8 +58,8 @@ func newCSV(r io.Reader) *csv.Reader {
 }
 
 // eachRecord calls do with the records of the file at path, and their numbers from 1, until one is
-// an error.
-func eachRecord(path string, records *csv.Reader, do func(n int, record []string) error) error {
+// an error, or a table of so many bytes a field has no room.
+func eachRecord(path string, records *csv.Reader, bytes float64, do func(n int, record []string) error) error {
 	for n := 1; ; n++ {
 		record, err := records.Read()
 		switch {
@@ -72,6 +72,11 @@ func eachRecord(path string, records *csv.Reader, do func(n int, record []string
 		}
 		if err := do(n, record); err != nil {
 			return err
+		}
+		if n%(1<<16) == 0 {
+			if err := CheckRoom(path, "the table", n, bytes*float64(len(record)), "rows"); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -59,13 +59,7 @@ func newStream(a *archive, part string) (*Stream, error) {
 		return nil, nil // there is nothing to predict, which Open says better, or it stands by columns
 	}
 	s := &Stream{a: a, part: part, Unread: a.unread(), Rows: p.rows, features: p.features, logits: p.logits}
-	for _, prefix := range partPrefixes {
-		for _, suffix := range partArrays {
-			if key := prefix + suffix; a.has(key) {
-				s.have = append(s.have, key)
-			}
-		}
-	}
+	s.have = slices.DeleteFunc(partKeys(), func(key string) bool { return !a.has(key) })
 	if s.features != nil {
 		s.Width = s.features.shape[1]
 	}

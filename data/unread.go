@@ -17,19 +17,24 @@ var (
 	saidArrays = []string{"provenance", "cal_rows", "test_rows"}
 )
 
+// partKeys are the arrays of all parts behind their prefixes.
+func partKeys() (keys []string) {
+	for _, part := range partPrefixes {
+		for _, name := range partArrays {
+			keys = append(keys, part+name)
+		}
+	}
+	return keys
+}
+
 // unread says which arrays of a features file nothing reads, and what they may have been meant
 // to be; "" if there are none. The columns of a table are arrays of each part.
 func (a *archive) unread() string {
 	known := slices.Concat(fileArrays, saidArrays)
 	if a.table {
 		known = append(append(known, partArrays...), "label")
-	}
-	for _, part := range partPrefixes {
-		for _, name := range partArrays {
-			if !a.table {
-				known = append(known, part+name)
-			}
-		}
+	} else {
+		known = append(known, partKeys()...)
 	}
 	var shown []string
 	for _, key := range a.keys {
@@ -42,8 +47,7 @@ func (a *archive) unread() string {
 		if slices.Contains(known, name) {
 			continue
 		}
-		text := meant(name, known)
-		if !slices.Contains(shown, text) {
+		if text := meant(name, known); !slices.Contains(shown, text) {
 			shown = append(shown, text)
 		}
 	}

@@ -168,7 +168,7 @@ func eachWeatherRow(dir, part string, f func(record []string) error) (columns []
 	defer file.Close()
 	records := newCSV(file)
 	records.TrimLeadingSpace = false
-	err = eachRecord(path, records, func(n int, record []string) error {
+	err = eachRecord(path, records, 0, func(n int, record []string) error {
 		switch {
 		case n > 1 && slices.ContainsFunc(record, absent):
 		case n > 1:

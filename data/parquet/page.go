@@ -235,25 +235,26 @@ func (p *pager) first(page *Page, h pageHeader, body []byte) (rest []byte, err e
 	if rest, err = p.decompress(int(h.full), body); err != nil {
 		return nil, err
 	}
-	level := func(most int, encoding int64) (levels []uint32) {
+	for _, l := range []struct {
+		levels   *[]uint32
+		most     int
+		encoding int64
+	}{{&page.rows, p.column.maxRepeated, h.rowsEncoding}, {&page.defined, p.column.maxDefined, h.definedEncoding}} {
 		switch {
-		case most == 0 || err != nil:
-			return nil
-		case encoding != runs:
-			err = errors.New("its levels are BIT_PACKED, which is not read; write it with another program")
-			return nil
+		case l.most == 0:
+			continue
+		case l.encoding != runs:
+			return nil, errors.New("its levels are BIT_PACKED, which is not read; write it with another program")
 		case len(rest) < 4 || int64(binary.LittleEndian.Uint32(rest)) > int64(len(rest)-4):
-			err = errEarly
-			return nil
+			return nil, errEarly
 		}
 		n := binary.LittleEndian.Uint32(rest)
-		levels, err = readLevels(rest[4:4+n], most, page.levels)
+		if *l.levels, err = readLevels(rest[4:4+n], l.most, page.levels); err != nil {
+			return nil, err
+		}
 		rest = rest[4+n:]
-		return levels
 	}
-	page.rows = level(p.column.maxRepeated, h.rowsEncoding)
-	page.defined = level(p.column.maxDefined, h.definedEncoding)
-	return rest, err
+	return rest, nil
 }
 
 // second is first of version 2, whose levels are not compressed.

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 )
@@ -33,9 +34,7 @@ type decoder struct {
 }
 
 func (d *decoder) fail(err error) {
-	if d.err == nil {
-		d.err = err
-	}
+	d.err = cmp.Or(d.err, err)
 	d.b = nil
 }
 
