@@ -1,12 +1,19 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments"
+	"calibra/graph/cuda"
+
+	"github.com/alecthomas/kong"
 )
 
 // settingFlags are of the commands that fit: every setting of a method, by --set or from a
@@ -89,4 +96,85 @@ func word(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// seeds are those of a command that fits several times: "42", "42,43,50-52".
+type seeds []uint64
+
+// mostSeeds bounds a range, lest a slip of the keyboard fill the memory.
+const mostSeeds = 10_000
+
+// UnmarshalText reads numbers and ranges of numbers, separated by commas.
+func (s *seeds) UnmarshalText(text []byte) error {
+	*s = nil
+	for _, part := range strings.Split(string(text), ",") {
+		part = strings.TrimSpace(part)
+		low, high, ranged := strings.Cut(part, "-")
+		first, err := strconv.ParseUint(low, 10, 64)
+		last := first
+		if err == nil && ranged {
+			last, err = strconv.ParseUint(high, 10, 64)
+		}
+		switch {
+		case err != nil || last < first:
+			return fmt.Errorf("%q is not a seed or a range of seeds; write a list such as 42,43,50-52", part)
+		case last-first >= mostSeeds || uint64(len(*s))+last-first >= mostSeeds:
+			return fmt.Errorf("%q makes more than %d seeds", string(text), mostSeeds)
+		}
+		for seed := first; ; seed++ {
+			if slices.Contains(*s, seed) {
+				return fmt.Errorf("the list names %d twice", seed)
+			}
+			*s = append(*s, seed)
+			if seed == last {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// deviceFlag is of the commands that train or measure.
+type deviceFlag struct {
+	Device cuda.Choice `default:"cpu" env:"CALIBRA_DEVICE" placeholder:"cpu|auto|cuda" help:"Where to compute: on the CPU, on an NVIDIA GPU (cuda), or there where it should pay (auto) (${default}). An empty CALIBRA_DEVICE is as none."`
+}
+
+// executor is where the flag says; nil is this process.
+func (f deviceFlag) executor() (experiments.Executor, error) {
+	e, err := f.Device.Open(func(sentence string) { fmt.Fprintln(os.Stderr, "calibra:", sentence) })
+	if err != nil || e == nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// lacksDevice tells whether err is that there is no device, or too little memory on it.
+func lacksDevice(err error) bool { return errors.Is(err, cuda.ErrNoDevice) || cuda.OutOfMemory(err) }
+
+// AfterApply holds the flags of whole numbers against the most that they may say, their tag most:
+// what a number asks of memory or of the clock grows with it, and a slip of the keyboard is soon
+// beyond any machine.
+func (c *cli) AfterApply(line *kong.Context, t *terminal) error {
+	t.quiet = c.Quiet
+	for _, flag := range line.Selected().Flags {
+		most, _ := strconv.ParseInt(flag.Tag.Get("most"), 10, 64)
+		if n, whole := number(flag.Target); whole && n > most {
+			return data.Inputf("", "--%s is %d; at most %d are possible", flag.Name, n, most)
+		}
+	}
+	return nil
+}
+
+// number is the value of a flag of whole numbers that are no seed.
+func number(v reflect.Value) (n int64, whole bool) {
+	switch n := v.Interface().(type) {
+	case int:
+		return int64(n), true
+	case *int:
+		if n != nil {
+			return int64(*n), true
+		}
+		return 0, true
+	}
+	return 0, false
 }
