@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"text/tabwriter"
 
 	"calibra/data"
@@ -73,20 +74,20 @@ func evaluate(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var judged struct {
-		Report json.RawMessage
-		Failed []Outcome
-	}
-	if err := json.Unmarshal(text, &judged); err != nil {
+	var all Sums
+	if err := json.Unmarshal(text, &all); err != nil {
 		return err
 	}
-	if judged.Report == nil {
-		return failures(judged.Failed, len(shards), "shards")
+	if all.Totals != nil {
+		r, err := all.report()
+		if err != nil {
+			return err
+		}
+		if err := print(out, r, all.Failed.All, flags.JSON); err != nil {
+			return err
+		}
 	}
-	if err := print(out, judged.Report, judged.Failed, flags.JSON); err != nil {
-		return err
-	}
-	return failures(judged.Failed, len(shards), "shards")
+	return failures(all.Failed.All, len(shards), "shards")
 }
 
 // look finds what the shards have in common by the first that can be read.
@@ -108,9 +109,9 @@ func (e *Evaluation) look(ctx context.Context, shards []Shard) error {
 	return fmt.Errorf("none of %d shards can be read; the first: %w", len(shards), first)
 }
 
-// pipeline counts the shards and writes the report to path:
+// pipeline counts the shards and writes the sums to path:
 //
-//	shards ─► count ─► each shard once ─► sum ──────┬──────────► report
+//	shards ─► count ─► each shard once ─► sum ──────┬──────────► write
 //	   └────────► kernel sums of the anchors ◄──────┤               ▲
 //	                     └─► each shard once ─► sum ────────────────┘
 func (e *Evaluation) pipeline(shards []Shard, path string) *beam.Pipeline {
@@ -119,35 +120,27 @@ func (e *Evaluation) pipeline(shards []Shard, path string) *beam.Pipeline {
 	counted := beam.ParDo(s, &onceFn{}, beam.GroupByKey(s, beam.ParDo(s, &countFn{*e}, rows)))
 	all := beam.Combine(s, &sumFn{}, counted)
 	kernel := beam.ParDo(s, &onceFn{}, beam.GroupByKey(s, beam.ParDo(s, &kernelFn{*e}, rows, beam.SideInput{Input: all})))
-	beam.ParDo0(s, &reportFn{*e, path}, all, beam.SideInput{Input: beam.Combine(s, &sumFn{}, kernel)})
+	beam.ParDo0(s, &writeSumsFn{path}, all, beam.SideInput{Input: beam.Combine(s, &sumFn{}, kernel)})
 	return p
 }
 
 // print prints a report, with what failed.
-func print(out io.Writer, report json.RawMessage, failed []Outcome, asJSON bool) error {
+func print(out io.Writer, r *metrics.Report, failed []Outcome, asJSON bool) error {
 	if asJSON {
-		return printJSON(out, report, failed)
-	}
-	var r measuredReport
-	if err := json.Unmarshal(report, &r); err != nil {
-		return err
+		return printJSON(out, r, failed)
 	}
 	fmt.Fprintf(out, "%d rows, %d classes, protocol %s\n\n", r.Rows, r.Classes, r.Protocol)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "metric\tvalue\t95 % interval\tnoise floor\tp calibrated\t")
-	for m := range metrics.Metrics {
-		v, ok := r.Metrics[m.String()]
-		if !ok {
-			continue
-		}
+	for _, m := range r.Measured() {
 		interval, noise, p := "", "", ""
-		if len(v.CI) == 2 {
-			interval = fmt.Sprintf("%.5f – %.5f", v.CI[0], v.CI[1])
+		if !math.IsNaN(m.Interval.Low) {
+			interval = fmt.Sprintf("%.5f – %.5f", m.Interval.Low, m.Interval.High)
 		}
-		if v.Noise != nil {
-			noise, p = fmt.Sprintf("%.5f ± %.5f", v.Noise.Mean, v.Noise.SD), fmt.Sprintf("%.3f", v.Noise.PValue)
+		if n := m.Noise; n != nil {
+			noise, p = fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.3f", n.PValue)
 		}
-		fmt.Fprintf(t, "%s\t%.5f\t%s\t%s\t%s\t\n", m.Title(), v.Value, interval, noise, p)
+		fmt.Fprintf(t, "%s\t%.5f\t%s\t%s\t%s\t\n", m.Title, m.Value, interval, noise, p)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -155,36 +148,28 @@ func print(out io.Writer, report json.RawMessage, failed []Outcome, asJSON bool)
 	if r.Anchors != nil {
 		fmt.Fprintf(out, "\nLCE at %d rows, standard error %.5f\n", r.Anchors.Rows, r.Anchors.SE)
 	}
-	if r.Missing != "" {
-		fmt.Fprintf(out, "%s\n", r.Missing)
+	if missing := r.Missing(); missing != "" {
+		fmt.Fprintln(out, missing)
 	}
 	return nil
 }
 
-// measuredReport is what is printed of a report.
-type measuredReport struct {
-	Rows, Classes     int
-	Protocol, Missing string
-	Metrics           map[string]struct {
-		Value float64
-		CI    []float64
-		Noise *metrics.Noise
+func printJSON(out io.Writer, r *metrics.Report, failed []Outcome) error {
+	report, err := json.Marshal(r)
+	if err != nil {
+		return err
 	}
-	Anchors *metrics.AnchorSample
-}
-
-func printJSON(out io.Writer, report json.RawMessage, failed []Outcome) error {
 	if len(failed) > 0 {
 		text, err := json.Marshal(failed)
 		if err != nil {
 			return err
 		}
-		report = append(append(append(bytes.TrimSuffix(bytes.Clone(report), []byte("}")), `,"failed":`...), text...), '}')
+		report = append(append(append(bytes.TrimSuffix(report, []byte("}")), `,"failed":`...), text...), '}')
 	}
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, report, "", "  "); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out, indented.String())
+	_, err = fmt.Fprintln(out, indented.String())
 	return err
 }

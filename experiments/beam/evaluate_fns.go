@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -218,46 +218,34 @@ func merged[T any, P binary[T]](a, b []byte, add func(x, y P) error) ([]byte, er
 	return x.MarshalBinary()
 }
 
-// reportFn writes what the sums say, as JSON.
-type reportFn struct {
-	E    Evaluation
-	Path string
+// writeSumsFn writes the sums of all shards, the kernel's among them, as JSON to a file that the program which runs the
+// pipeline reads.
+type writeSumsFn struct{ Path string }
+
+func (f *writeSumsFn) ProcessElement(ctx context.Context, all Sums, kernels func(*Sums) bool) error {
+	var kernel Sums
+	if kernels(&kernel) {
+		all.Kernel = kernel.Kernel
+	}
+	return storeJSON(ctx, f.Path, all)
 }
 
-func (f *reportFn) ProcessElement(ctx context.Context, all Sums, kernels func(*Sums) bool) error {
-	judged := struct {
-		Report *metrics.Report `json:",omitempty"`
-		Failed []Outcome
-	}{Failed: all.Failed.All}
-	if all.Totals != nil {
-		var totals metrics.Totals
-		if err := totals.UnmarshalBinary(all.Totals); err != nil {
-			return err
-		}
-		var err error
-		if judged.Report, err = totals.Report(); err != nil {
-			return err
-		}
-		var kernel Sums
-		if kernels(&kernel) && kernel.Kernel != nil {
-			var anchors metrics.Anchors
-			var local metrics.LocalTotals
-			if err := anchors.UnmarshalBinary(all.Anchors); err != nil {
-				return err
-			}
-			if err := local.UnmarshalBinary(kernel.Kernel); err != nil {
-				return err
-			}
-			if err := judged.Report.AddLocal(&anchors, &local, &totals); err != nil {
-				return err
-			}
-		}
+// report is what the sums say.
+func (s Sums) report() (*metrics.Report, error) {
+	var totals metrics.Totals
+	if err := totals.UnmarshalBinary(s.Totals); err != nil {
+		return nil, err
 	}
-	text, err := json.Marshal(judged)
-	if err != nil {
-		return err
+	r, err := totals.Report()
+	if err != nil || s.Kernel == nil {
+		return r, err
 	}
-	return store(ctx, f.Path, text)
+	var anchors metrics.Anchors
+	var local metrics.LocalTotals
+	if err := errors.Join(anchors.UnmarshalBinary(s.Anchors), local.UnmarshalBinary(s.Kernel)); err != nil {
+		return nil, err
+	}
+	return r, r.AddLocal(&anchors, &local, &totals)
 }
 
 func encodeSums(s Sums) ([]byte, error)    { return encoded(s) }
@@ -268,7 +256,7 @@ func init() {
 	register.DoFn3x1[context.Context, Shard, func(int64, Sums), error](&countFn{})
 	register.DoFn4x1[context.Context, Shard, Sums, func(int64, Sums), error](&kernelFn{})
 	register.DoFn3x0[int64, func(*Sums) bool, func(Sums)](&onceFn{})
-	register.DoFn3x1[context.Context, Sums, func(*Sums) bool, error](&reportFn{})
+	register.DoFn3x1[context.Context, Sums, func(*Sums) bool, error](&writeSumsFn{})
 	register.Combiner1[Sums](&sumFn{})
 	register.Emitter2[int64, Sums]()
 	register.Emitter1[Sums]()

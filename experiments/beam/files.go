@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -70,21 +70,12 @@ func fetched(ctx context.Context, from, dir string) (string, error) {
 		return "", err
 	}
 	defer fs.Close()
-	in, err := fs.OpenRead(ctx, from)
+	content, err := filesystem.Read(ctx, fs, from)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", from, err)
 	}
-	defer in.Close()
 	to := filepath.Join(dir, base(from))
-	out, err := os.Create(to)
-	if err != nil {
-		return "", err
-	}
-	if _, err = io.Copy(out, in); err != nil {
-		out.Close()
-		return "", fmt.Errorf("read %s: %w", from, err)
-	}
-	return to, out.Close()
+	return to, os.WriteFile(to, content, 0o666)
 }
 
 // download copies the files of a directory elsewhere to one of this machine.
@@ -112,14 +103,19 @@ func store(ctx context.Context, to string, content []byte) error {
 		return err
 	}
 	defer fs.Close()
-	out, err := fs.OpenWrite(ctx, to)
+	if err := filesystem.Write(ctx, fs, to, content); err != nil {
+		return fmt.Errorf("write %s: %w", to, err)
+	}
+	return nil
+}
+
+// storeJSON is store of a value as JSON.
+func storeJSON(ctx context.Context, to string, v any) error {
+	text, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", to, err)
+		return err
 	}
-	if _, err := out.Write(content); err != nil {
-		return fmt.Errorf("write %s: %w", to, err)
-	}
-	return out.Close()
+	return store(ctx, to, text)
 }
 
 // remove removes a file if it is there.

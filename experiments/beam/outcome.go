@@ -68,11 +68,7 @@ func (collectFn) MergeAccumulators(a, b Outcomes) Outcomes {
 type writeOutcomesFn struct{ Path string }
 
 func (f *writeOutcomesFn) ProcessElement(ctx context.Context, all Outcomes) error {
-	text, err := json.Marshal(all.All)
-	if err != nil {
-		return err
-	}
-	return store(ctx, f.Path, text)
+	return storeJSON(ctx, f.Path, all.All)
 }
 
 // Lists travel as gob, whose bytes runners in other languages leave alone: Java and Go do not

@@ -247,17 +247,17 @@ func (f *ApplyFlags) check(model layers.Stateful) error {
 	outside := func(level *float64) bool { return level != nil && !(*level > 0 && *level < 1) }
 	switch {
 	case f.TwoStage && f.Intervals == nil:
-		return usageError{fmt.Errorf("--two-stage widens intervals: give --intervals 0.9 too")}
+		return data.Inputf("", "--two-stage widens intervals: give --intervals 0.9 too")
 	case f.Intervals != nil && !one:
-		return usageError{fmt.Errorf("--intervals is known for the bilinear map (method vq) and for mixtures of maps (corrected, stacked) only")}
+		return data.Inputf("", "--intervals is known for the bilinear map (method vq) and for mixtures of maps (corrected, stacked) only")
 	case f.Intervals != nil && bounded.Unbounded() != nil:
-		return usageError{fmt.Errorf("--intervals: %w", bounded.Unbounded())}
+		return data.Inputf("", "--intervals: %w", bounded.Unbounded())
 	case f.TwoStage && !both:
-		return usageError{fmt.Errorf("--two-stage is not known for this model; give --intervals alone")}
+		return data.Inputf("", "--two-stage is not known for this model; give --intervals alone")
 	case outside(f.Intervals):
-		return usageError{fmt.Errorf("--intervals has the level %g; it must lie between 0 and 1", *f.Intervals)}
+		return data.Inputf("", "--intervals has the level %g; it must lie between 0 and 1", *f.Intervals)
 	case outside(f.Sets):
-		return usageError{fmt.Errorf("--sets has the level %g; it must lie between 0 and 1", *f.Sets)}
+		return data.Inputf("", "--sets has the level %g; it must lie between 0 and 1", *f.Sets)
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		return usageError{err}
+		return data.Inputf("", "%w", err)
 	}
 	undo, err := prepare(k.Selected().Target.Addr().Interface())
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 type diagnoseCmd struct {
 	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, groups (N integers, named by group_names, or N names) where subgroups are to be audited, and class_names (C)."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Features of the same rows (N×M): features, test_features or embedding of this file; regions are found in their principal components and described by them, by their feature_names (M) where the file has them."`
-	Rows      int    `most:"1000000000" default:"50" help:"Rows that a region must have, both where it is found and where it is tested (${default})."`
-	Codewords int    `most:"65536" default:"32" help:"Codewords, at most, around which regions are looked for on each half of the rows (${default})."`
-	Redraws   int    `most:"1000000" default:"999" help:"Redraws of the labels behind the p-values (${default})."`
+	Rows      int    `least:"2" most:"1000000000" default:"50" help:"Rows that a region must have, both where it is found and where it is tested (${default})."`
+	Codewords int    `least:"2" most:"65536" default:"32" help:"Codewords, at most, around which regions are looked for on each half of the rows (${default})."`
+	Redraws   int    `least:"19" most:"1000000" default:"999" help:"Redraws of the labels behind the p-values (${default})."`
 	Seed      uint64 `default:"0" help:"Seed of the halves, the codewords and the redraws (${default})."`
 	Out       string `required:"" type:"path" placeholder:"DIR" help:"Directory for diagnosis.html and diagnosis.json."`
 	AllRows   bool   `help:"List the rows of all regions in diagnosis.json, however many they are."`
@@ -28,9 +28,6 @@ type diagnoseCmd struct {
 }
 
 func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	in, e, err := c.read(ctx)
 	if err != nil {
 		return err
@@ -64,18 +61,6 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 		return t.print(append(text, '\n'))
 	}
 	return c.report(t, d)
-}
-
-func (c *diagnoseCmd) check() error {
-	switch {
-	case c.Rows < 2:
-		return usageError{fmt.Errorf("--rows is %d; a region needs two or more", c.Rows)}
-	case c.Codewords < 2:
-		return usageError{fmt.Errorf("--codewords is %d; there must be two or more", c.Codewords)}
-	case c.Redraws < 19:
-		return usageError{fmt.Errorf("--redraws is %d; there must be 19 or more to show a p-value of .05", c.Redraws)}
-	}
-	return nil
 }
 
 // read reads the predictions, where they lie, and how they are to be examined.

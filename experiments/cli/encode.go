@@ -27,7 +27,7 @@ type encodeCmd struct {
 	FeaturesOutput string      `placeholder:"NAME" help:"Output of an ONNX network that has the features (features, or the other of two)."`
 	LogitsOutput   string      `placeholder:"NAME" help:"Output that has the logits (logits, or the one as wide as there are classes)."`
 	ONNXRuntime    string      `name:"onnxruntime" type:"path" placeholder:"LIB" help:"ONNX Runtime's shared library ($CALIBRA_ONNXRUNTIME, or where the loader finds it)."`
-	Batch          int         `most:"65536" default:"64" help:"Rows at a time (${default})."`
+	Batch          int         `least:"1" most:"65536" default:"64" help:"Rows at a time (${default})."`
 	Out            string      `required:"" type:"path" placeholder:"F.npz" help:"Features file to write; shifted rows go to F-shifted.npz."`
 
 	sources []data.RawSource // of the catalog
@@ -37,9 +37,6 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *experiments.C
 	c.sources = catalog.RawSources()
 	if !strings.HasSuffix(c.Out, ".npz") {
 		return data.Inputf(c.Out, "must end in .npz")
-	}
-	if c.Batch < 1 {
-		return data.Inputf("", "--batch is %d; it must be at least 1", c.Batch)
 	}
 	job, closed, err := c.open()
 	if err != nil {

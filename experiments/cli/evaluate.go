@@ -140,7 +140,7 @@ func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, 
 func (c *evaluateCmd) merged(ctx context.Context) (*metrics.Report, error) {
 	r, err := merged(ctx, c.In)
 	if r != nil && (c.HTML != "" || c.Plots != "" || c.Totals != "" || c.Embedding != "" || c.Features != "") {
-		return nil, usageError{fmt.Errorf("%s is a folder of totals, of which there are the global metrics alone; leave --html, --plots, --totals, --embedding and --features out", c.In)}
+		return nil, data.Inputf("", "%s is a folder of totals, of which there are the global metrics alone; leave --html, --plots, --totals, --embedding and --features out", c.In)
 	}
 	return r, err
 }
@@ -195,18 +195,18 @@ func (c *evaluateCmd) needless() error {
 	default:
 		return nil
 	}
-	return usageError{fmt.Errorf("%s has no array embedding, which %s needs; name another array by --embedding, or leave %s out", c.In, flag, flag)}
+	return data.Inputf("", "%s has no array embedding, which %s needs; name another array by --embedding, or leave %s out", c.In, flag, flag)
 }
 
 // settings turns the flags into settings, in which 0 means the default.
 func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err error) {
 	switch {
 	case c.Anchors < 0 || c.Anchors == 1:
-		return s, u, usageError{fmt.Errorf("--anchors is %d; it must be 0, for all rows, or at least 2", c.Anchors)}
+		return s, u, data.Inputf("", "--anchors is %d; it must be 0, for all rows, or at least 2", c.Anchors)
 	case c.Embedding != "" && c.Features != "":
-		return s, u, usageError{errors.New("--embedding and --features both name where to measure locally; give one of them")}
+		return s, u, data.Inputf("", "--embedding and --features both name where to measure locally; give one of them")
 	case c.Folds != nil && (*c.Folds < 0 || *c.Folds == 1):
-		return s, u, usageError{fmt.Errorf("--folds is %d; there must be two or more, or 0 for none", *c.Folds)}
+		return s, u, data.Inputf("", "--folds is %d; there must be two or more, or 0 for none", *c.Folds)
 	}
 	if s, u, err = c.Settings(); err != nil {
 		return s, u, err
@@ -268,7 +268,7 @@ func asUsage(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return usageError{err}
+	return data.Inputf("", "%w", err)
 }
 
 // report prints one line per metric, the independent checks, and what was found.
@@ -308,7 +308,8 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 	return t.closing("%s", found)
 }
 
-// measuredTable is a row for each metric that was measured.
+// measuredTable is a row for each metric that was measured: its value and, as far as they were asked for, its interval, its
+// noise floor, the floor's 95th percentile, what the metric exceeds it by, and how likely that is of calibrated predictions.
 func measuredTable(r *metrics.Report) *table {
 	list := &table{columns: []column{{head: "metric", left: true}, {head: "value"}}}
 	if r.Uncertainty.Replicates > 0 {
@@ -318,30 +319,20 @@ func measuredTable(r *metrics.Report) *table {
 		list.columns = append(list.columns, column{head: "noise floor"}, column{head: "95th pct", drop: 3}, column{head: "excess", drop: 2}, column{head: "p calibrated"})
 	}
 	for _, m := range r.Measured() {
-		row := []cell{words(m.Title)}
-		for _, text := range measured(m, r, "") {
-			row = append(row, cell{text: text})
+		texts := []string{m.Title, metrics.Fixed(m.Value, 5)}
+		if r.Uncertainty.Replicates > 0 {
+			texts = append(texts, fmt.Sprintf("%.5f – %.5f", m.Interval.Low, m.Interval.High))
+		}
+		if n := m.Noise; n != nil {
+			texts = append(texts, fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), report.PAmong(n.PValue, r.Uncertainty.Redraws))
+		}
+		row := make([]cell, len(list.columns)) // empty where it has no floor
+		for j, text := range texts {
+			row[j] = words(text)
 		}
 		list.add(row...)
 	}
 	return list
-}
-
-// measured are the value of a metric and, as far as they were asked for, its interval, its noise floor, the floor's 95th
-// percentile, what the metric exceeds it by, and how likely that is of calibrated predictions; absent where it has no floor.
-func measured(m metrics.Measured, r *metrics.Report, absent string) []string {
-	texts := []string{metrics.Fixed(m.Value, 5)}
-	if r.Uncertainty.Replicates > 0 {
-		texts = append(texts, fmt.Sprintf("%.5f – %.5f", m.Interval.Low, m.Interval.High))
-	}
-	switch n := m.Noise; {
-	case r.Uncertainty.Redraws <= 0:
-	case n == nil:
-		texts = append(texts, absent, absent, absent, absent)
-	default:
-		texts = append(texts, fmt.Sprintf("%.5f ± %.5f", n.Mean, n.SD), fmt.Sprintf("%.5f", n.P95), metrics.Signed(n.Excess, 5), report.PAmong(n.PValue, r.Uncertainty.Redraws))
-	}
-	return texts
 }
 
 // checked says what the independent checks found.
@@ -382,15 +373,15 @@ const fewestReplicates = 40
 func (f *MetricFlags) Settings() (s metrics.Settings, u metrics.Uncertainty, err error) {
 	switch {
 	case !(f.Bandwidth > 0):
-		return s, u, usageError{fmt.Errorf("--bandwidth is %v; it must be positive", f.Bandwidth)}
+		return s, u, data.Inputf("", "--bandwidth is %v; it must be positive", f.Bandwidth)
 	case f.Bins < 1:
-		return s, u, usageError{fmt.Errorf("--bins is %d; there must be at least one", f.Bins)}
+		return s, u, data.Inputf("", "--bins is %d; there must be at least one", f.Bins)
 	case f.Redraws < 0:
-		return s, u, usageError{fmt.Errorf("--redraws is %d; it must be 0 or more", f.Redraws)}
+		return s, u, data.Inputf("", "--redraws is %d; it must be 0 or more", f.Redraws)
 	case f.Replicates < 0 || f.Replicates > 0 && f.Replicates < fewestReplicates:
-		return s, u, usageError{fmt.Errorf("--replicates is %d; it must be 0, for no intervals, or at least %d", f.Replicates, fewestReplicates)}
+		return s, u, data.Inputf("", "--replicates is %d; it must be 0, for no intervals, or at least %d", f.Replicates, fewestReplicates)
 	case f.SmallBin != nil && *f.SmallBin < 0:
-		return s, u, usageError{fmt.Errorf("--small-bin is %d; it must be 0 or more", *f.SmallBin)}
+		return s, u, data.Inputf("", "--small-bin is %d; it must be 0 or more", *f.SmallBin)
 	}
 	s = metrics.Settings{Protocol: f.Protocol, Bins: f.Bins, Bandwidth: f.Bandwidth}
 	if f.SmallBin != nil {

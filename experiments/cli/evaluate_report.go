@@ -91,7 +91,7 @@ func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Se
 	if missing := r.Missing(); missing != "" {
 		note += " " + missing + "."
 	}
-	sections := []*report.Section{{Title: "Metrics", Note: note, Tables: []*report.Table{metricsTable(r)}}}
+	sections := []*report.Section{{Title: "Metrics", Note: note, Tables: []*report.Table{measuredTable(r).page("")}}}
 	for _, part := range []struct{ title, note, prefix string }{
 		{"Reliability", "Bars are 95 % Wilson intervals of each bin.", "reliability"},
 		{"Where it is wrong", "", "confusion"}, {"In the triangle", "", "triangle"}, {"Local calibration", "", "ess"},
@@ -118,23 +118,4 @@ func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Se
 		}
 	}
 	return sections
-}
-
-// metricsTable is a row for each metric that was measured.
-func metricsTable(r *metrics.Report) *report.Table {
-	t := &report.Table{Labels: []string{"Metric"}, Values: report.Heads("value")}
-	if r.Uncertainty.Replicates > 0 {
-		t.Values = append(t.Values, report.Head{Text: "95 % interval"})
-	}
-	if r.Uncertainty.Redraws > 0 {
-		t.Values = append(t.Values, report.Heads("noise floor", "95th percentile", "excess", "p")...)
-	}
-	for _, m := range r.Measured() {
-		var cells []report.Cell
-		for _, text := range measured(m, r, "–") {
-			cells = append(cells, report.Cell{Text: text})
-		}
-		t.Add("", report.Row{Labels: []string{m.Title}, Cells: cells})
-	}
-	return t
 }

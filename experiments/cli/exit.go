@@ -44,11 +44,6 @@ func writeExitCodes(out io.Writer) {
 	}
 }
 
-// usageError marks an error as the user's to mend: exit code 2.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 // failed is the error of work of which parts failed, for these causes: a fault if one is.
 func failed[E error](sentence string, causes []E) error {
 	for _, cause := range causes {
@@ -62,7 +57,6 @@ func failed[E error](sentence string, causes []E) error {
 // exitCode is the code for err.
 func exitCode(err error) int {
 	var (
-		usage   usageError
 		input   *data.InputError
 		setting *layers.SettingError
 		fault   *experiments.Fault
@@ -78,7 +72,7 @@ func exitCode(err error) int {
 		return exitNoDevice
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE):
 		return exitFailure // of the machine, whatever file it was about
-	case errors.As(err, &usage), errors.As(err, &input), errors.As(err, &setting):
+	case errors.As(err, &input), errors.As(err, &setting):
 		return exitUsage
 	}
 	return exitFailure

@@ -33,7 +33,7 @@ func (c *exportCmd) Run(methods *experiments.Catalog) error {
 		}
 		backbone = &export.Backbone{Path: c.Backbone, File: file, Features: c.FeaturesOutput, Logits: c.LogitsOutput}
 	case c.FeaturesOutput != "" || c.LogitsOutput != "":
-		return usageError{fmt.Errorf("--features-output and --logits-output name outputs of --backbone, which is not given")}
+		return data.Inputf("", "--features-output and --logits-output name outputs of --backbone, which is not given")
 	}
 	err = data.WriteFile(c.ONNX, func(out io.Writer) error {
 		if backbone != nil {

@@ -67,7 +67,7 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 		switch _, twice := v[flag.key]; {
 		case flag.text == "":
 		case twice:
-			return nil, usageError{fmt.Errorf("%s is given by %s and as a setting; give it once", flag.key, flag.name)}
+			return nil, data.Inputf("", "%s is given by %s and as a setting; give it once", flag.key, flag.name)
 		case !slices.ContainsFunc(named, func(m experiments.Method) bool { return m.Has(flag.key, v) }):
 			ignored = append(ignored, flag.name)
 		default:
@@ -151,15 +151,18 @@ func (f deviceFlag) executor() (experiments.Executor, error) {
 // lacksDevice tells whether err is that there is no device, or too little memory on it.
 func lacksDevice(err error) bool { return errors.Is(err, cuda.ErrNoDevice) || cuda.OutOfMemory(err) }
 
-// AfterApply holds the flags of whole numbers against the most that they may say, their tag most:
-// what a number asks of memory or of the clock grows with it, and a slip of the keyboard is soon
-// beyond any machine.
+// AfterApply holds the flags of whole numbers against the least and the most that they may say, their tags least and
+// most: what a number asks of memory or of the clock grows with it, and a slip of the keyboard is soon beyond any machine.
 func (c *cli) AfterApply(line *kong.Context, t *terminal) error {
 	t.quiet = c.Quiet
 	for _, flag := range line.Selected().Flags {
 		most, _ := strconv.ParseInt(flag.Tag.Get("most"), 10, 64)
-		if n, whole := number(flag.Target); whole && n > most {
+		least, unbounded := strconv.ParseInt(flag.Tag.Get("least"), 10, 64)
+		switch n, whole := number(flag.Target); {
+		case whole && n > most:
 			return data.Inputf("", "--%s is %d; at most %d are possible", flag.Name, n, most)
+		case whole && n < least && unbounded == nil:
+			return data.Inputf("", "--%s is %d; it must be at least %d", flag.Name, n, least)
 		}
 	}
 	return nil

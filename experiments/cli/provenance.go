@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/report"
 	"calibra/graph/simd"
@@ -16,7 +17,7 @@ import (
 // provenance is the head of a report: the command, the program, the data, the machine and
 // the date. The date is SOURCE_DATE_EPOCH if that is set, so that a page can be made again
 // byte by byte.
-func provenance(data ...report.Fact) ([]report.Fact, error) {
+func provenance(facts ...report.Fact) ([]report.Fact, error) {
 	program, err := experiments.ThisProgram()
 	if err != nil {
 		return nil, err
@@ -25,12 +26,12 @@ func provenance(data ...report.Fact) ([]report.Fact, error) {
 	if text, ok := os.LookupEnv("SOURCE_DATE_EPOCH"); ok {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("SOURCE_DATE_EPOCH is %q; it must be seconds since 1970", text)}
+			return nil, data.Inputf("", "SOURCE_DATE_EPOCH is %q; it must be seconds since 1970", text)
 		}
 		date = time.Unix(seconds, 0)
 	}
 	head := []report.Fact{{Name: "Command", Value: "calibra " + quoted(os.Args[1:])}, {Name: "Program", Value: program.String()}}
-	head = append(head, data...)
+	head = append(head, facts...)
 	return append(head,
 		report.Fact{Name: "Machine", Value: fmt.Sprintf("%s/%s, %d of %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), runtime.NumCPU(), simd.InstructionSet())},
 		report.Fact{Name: "Date", Value: date.UTC().Format("2006-01-02 15:04 UTC")}), nil

@@ -25,7 +25,7 @@ type studyCmd struct {
 	Out       string            `type:"path" placeholder:"DIR" help:"Directory for report.html, tables.md, tables.tex, results.csv and figures."`
 	Cells     string            `type:"path" placeholder:"DIR" help:"Directory of computed cells, which studies may share (OUT/cells)."`
 	Rows      []int             `placeholder:"N,…" help:"Rows of the sources of study truth: the first of each source; with more than one, rows, features and classes are varied on one of them (2000,500)."`
-	Alarms    *int              `most:"1000000" placeholder:"N" help:"Draws behind the alarm rates of study truth (40); with 0, intervals of diagnoses and planted regions are left out too."`
+	Alarms    *int              `least:"0" most:"1000000" placeholder:"N" help:"Draws behind the alarm rates of study truth (40); with 0, intervals of diagnoses and planted regions are left out too."`
 	KeepStale bool              `help:"Keep cells that another program computed, such as an earlier build, and name them."`
 
 	JSON bool `help:"Print the list of studies, or the results, as JSON."`

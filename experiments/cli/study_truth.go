@@ -65,9 +65,6 @@ func (c *studyCmd) truthStudy(methods *experiments.Catalog) (*study.Truth, error
 	if c.Alarms != nil {
 		t.Alarms = *c.Alarms
 	}
-	if t.Alarms < 0 {
-		return nil, data.Inputf("", "--alarms is %d; it must be 0 or more", t.Alarms)
-	}
 	if t.Rows == nil {
 		t.Rows = truthRows
 	}

@@ -163,26 +163,14 @@ func (t *table) dropped(width int) (heads []string) {
 }
 
 // broken is text in lines of at most width, broken between words where it can be.
-func broken(text string, width int) (lines []string) {
-	line := ""
+func broken(text string, width int) []string {
+	var words []string
 	for _, word := range strings.Fields(text) {
-		for utf8.RuneCountInString(word) > width {
-			if line != "" {
-				lines, line = append(lines, line), ""
-			}
-			runes := []rune(word)
-			lines, word = append(lines, string(runes[:width])), string(runes[width:])
-		}
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
-			line += " " + word
-		default:
-			lines, line = append(lines, line), word
+		for part := range slices.Chunk([]rune(word), width) {
+			words = append(words, string(part))
 		}
 	}
-	return append(lines, line)
+	return strings.Split(folded(strings.Join(words, " "), width), "\n")
 }
 
 func (t *table) heads() []string {

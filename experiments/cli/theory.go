@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -78,7 +77,7 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study, settings theory.Settings, err error) {
 	if c.Seed != nil {
 		if len(c.Seeds) > 0 {
-			return nil, settings, usageError{fmt.Errorf("--seed and --seeds are both given; give one or the other")}
+			return nil, settings, data.Inputf("", "--seed and --seeds are both given; give one or the other")
 		}
 		settings.Seed = *c.Seed
 	}
@@ -135,11 +134,11 @@ func (c *theoryCmd) chosen(settings *theory.Settings) ([]theory.Study, error) {
 		return theory.Studies(), nil
 	}
 	if slices.Contains(c.Studies, "all") {
-		return nil, usageError{fmt.Errorf("all studies are asked for, and %s by name: give one or the other", strings.Join(names, ", "))}
+		return nil, data.Inputf("", "all studies are asked for, and %s by name: give one or the other", strings.Join(names, ", "))
 	}
 	studies, err := theory.Find(names...)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, data.Inputf("", "%w", err)
 	}
 	return studies, nil
 }
@@ -255,9 +254,9 @@ func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.S
 	var none theory.Study
 	if len(studies) != 1 || studies[0] != "rate" {
 		if o.codesAlone() {
-			return none, usageError{fmt.Errorf("codes are set for study rate, whose regions they make, or for propositions, which trains a pipeline; the other studies draw codes by laws: give one of the two, not %q", strings.Join(studies, " "))}
+			return none, data.Inputf("", "codes are set for study rate, whose regions they make, or for propositions, which trains a pipeline; the other studies draw codes by laws: give one of the two, not %q", strings.Join(studies, " "))
 		}
-		return none, usageError{fmt.Errorf("a design or a map of your own is for the study rate alone: calibra theory rate --slots 8 …, not %q", strings.Join(studies, " "))}
+		return none, data.Inputf("", "a design or a map of your own is for the study rate alone: calibra theory rate --slots 8 …, not %q", strings.Join(studies, " "))
 	}
 	name := cmp.Or(o.Map, "vq")
 	m, err := mapOf(name, methods)
@@ -272,7 +271,7 @@ func (o ownRate) study(studies []string, methods *experiments.Catalog) (theory.S
 		Spread: o.Spread, Disturbance: o.Disturbance, Sizes: o.Sizes, Shifts: o.Shifts, Replicates: o.Replicates,
 	}
 	if err := settings.Check(); err != nil {
-		return none, usageError{err}
+		return none, data.Inputf("", "%w", err)
 	}
 	return theory.OwnRate(name, m, d, settings), nil
 }
@@ -296,7 +295,7 @@ func mapOf(name string, methods *experiments.Catalog) (layers.Map, error) {
 			return m, nil
 		}
 	}
-	return nil, usageError{fmt.Errorf("method %s is no single map; choose one such as vq or vq-dc", name)}
+	return nil, data.Inputf("", "method %s is no single map; choose one such as vq or vq-dc", name)
 }
 
 // design is the design of the flags, with its codes.
@@ -306,13 +305,13 @@ func (o ownRate) design() (d theory.Design, err error) {
 		Decades: cmp.Or(o.Decades, 2), Zipf: o.Zipf, Law: o.Frequencies,
 	}
 	if err := d.Check(); err != nil {
-		return d, usageError{err}
+		return d, data.Inputf("", "%w", err)
 	}
 	if d.Codes, err = o.codes(d.Codewords); err != nil {
 		return d, err
 	}
 	if d.Codes != nil && layers.LooksAtLabels(d.Codes) {
-		return d, usageError{errors.New("the labels of study rate tell nothing to codes that look at labels; choose codebook.kind among those of features alone, such as kmeans")}
+		return d, data.Inputf("", "the labels of study rate tell nothing to codes that look at labels; choose codebook.kind among those of features alone, such as kmeans")
 	}
 	return d, nil
 }

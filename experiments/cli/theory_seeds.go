@@ -20,7 +20,7 @@ import (
 // an interrupted run goes on where it was. A seed whose run ends with an error stops no other.
 func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theory.Study, settings theory.Settings) error {
 	if c.Out == "" {
-		return usageError{fmt.Errorf("many seeds write a file each: give --out DIR")}
+		return data.Inputf("", "many seeds write a file each: give --out DIR")
 	}
 	run, err := newSeedRun(studies, settings.Effort, c.Own)
 	if err != nil {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +26,7 @@ func (f totalsFlags) write(in string, p *data.Predictions, s metrics.Settings, u
 		return data.Inputf(in, "has weights that are no whole numbers, or soft labels, and totals count rows; multiply the weights by one number and round, which makes copies of rows")
 	}
 	if !strings.HasSuffix(f.Totals, totalsEnding) {
-		return usageError{fmt.Errorf("--totals is %s; it must end in %s, by which a folder of them is read", f.Totals, totalsEnding)}
+		return data.Inputf("", "--totals is %s; it must end in %s, by which a folder of them is read", f.Totals, totalsEnding)
 	}
 	t, err := metrics.NewTotals(p.LogProbs.RawMatrix().Cols, s, u, seed)
 	if err != nil {

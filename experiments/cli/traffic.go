@@ -196,7 +196,7 @@ func prepare(command any) (undo func(), err error) {
 	}
 	t := c.traffic()
 	if err := t.apart(); err != nil {
-		return nil, usageError{err}
+		return nil, data.Inputf("", "%w", err)
 	}
 	switch info, err := os.Stat(t.folder.dir); {
 	case t.folder.dir == "":

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"maps"
 	"math"
 	"net/http"
 	"path"
@@ -169,14 +170,19 @@ func (s *Server) study(r *http.Request) (*report.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, figures := st.results()
+	shown := listMetrics
+	if !slices.ContainsFunc(st.cells, func(c cell) bool { return c.tested != nil }) {
+		shown = nil
+	}
+	found := st.settings(shown)
+	table, figures := results(found, shown)
 	cells, err := st.list()
 	if err != nil {
 		return nil, err
 	}
 	return &report.Document{
 		Title: "Study in " + data.Line(name), Intro: "Means over the seeds that are there; the study's own report, when it is written, says how sure they are.",
-		Verdict: []report.Statement{{Lines: st.leasts()}},
+		Verdict: []report.Statement{{Lines: st.best(found)}},
 		Sections: []*report.Section{
 			{Title: "Progress", Panel: progress},
 			{Title: "Results so far", Tables: table, Figures: figures},
@@ -228,21 +234,6 @@ func (st *state) says(now time.Time) string {
 	return text + fmt.Sprintf("; the last change was %v ago.", since)
 }
 
-// settings are the cells of each data set and setting that are there.
-func (st *state) settings() (names []string, of map[string]map[string][]cell) {
-	of = map[string]map[string][]cell{}
-	for _, c := range st.cells {
-		source := c.Wanted.Data
-		if of[source] == nil {
-			of[source] = map[string][]cell{}
-			names = append(names, source)
-		}
-		of[source][c.Setting] = append(of[source][c.Setting], c)
-	}
-	slices.Sort(names)
-	return names, of
-}
-
 // mean of a metric over cells that are there, NaN of none.
 func mean(cells []cell, m metrics.Metric) float64 {
 	var sum, n float64
@@ -255,40 +246,43 @@ func mean(cells []cell, m metrics.Metric) float64 {
 	return sum / n
 }
 
-// leasts says which setting has the least NLL so far.
-func (st *state) leasts() (lines []string) {
-	names, of := st.settings()
-	for _, source := range names {
-		best, least := "", math.NaN()
-		for setting, cells := range of[source] {
-			if x := mean(cells, metrics.NLL); x < least || math.IsNaN(least) && !math.IsNaN(x) || x == least && setting < best {
-				best, least = setting, x
-			}
-		}
-		if best != "" && len(lines) < 5 {
-			lines = append(lines, fmt.Sprintf("So far %s is best on %s: NLL %.4f.", data.Line(best), data.Line(source), least))
-		}
-	}
-	switch there, _ := st.there(); {
-	case lines != nil:
-	case there == 0:
-		lines = []string{"No cell is computed yet, so nothing is best."}
-	default:
-		lines = []string{"These cells test no method; what they say stands in the study's report, once it is written."}
-	}
-	return lines
+// settings is what the settings showed so far on the rows of one source, the least NLL first.
+type settings struct {
+	source string
+	lines  []line
 }
 
 // line is what the cells of a setting showed so far: their row of the table and bar of the figure.
 type line struct {
-	row report.Row
 	nll float64
+	row report.Row
 	bar report.Bar
+}
+
+// settings are those of each source, with these metrics.
+func (st *state) settings(shown []metrics.Metric) (all []settings) {
+	cells := map[string]map[string][]cell{}
+	for _, c := range st.cells {
+		if cells[c.Wanted.Data] == nil {
+			cells[c.Wanted.Data] = map[string][]cell{}
+		}
+		cells[c.Wanted.Data][c.Setting] = append(cells[c.Wanted.Data][c.Setting], c)
+	}
+	for _, source := range slices.Sorted(maps.Keys(cells)) {
+		s := settings{source: data.Line(source)}
+		for setting, of := range cells[source] {
+			s.lines = append(s.lines, newLine(data.Line(setting), of, shown))
+		}
+		slices.SortFunc(s.lines, func(a, b line) int { return cmp.Or(lower(a.nll, b.nll), cmp.Compare(a.bar.Name, b.bar.Name)) })
+		s.lines[0].row.Winner, s.lines[0].bar.Winner = !math.IsNaN(s.lines[0].nll), true
+		all = append(all, s)
+	}
+	return all
 }
 
 func newLine(setting string, cells []cell, shown []metrics.Metric) line {
 	there := slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return !c.There })
-	l := line{nll: mean(there, metrics.NLL), row: report.Row{Labels: []string{setting}, Cells: []report.Cell{{Text: fmt.Sprintf("%d of %d", len(there), len(cells))}}}}
+	l := line{nll: mean(there, metrics.NLL), row: report.Row{Labels: []string{setting}, Cells: report.Texts(fmt.Sprintf("%d of %d", len(there), len(cells)))}}
 	for _, m := range shown {
 		l.row.Cells = append(l.row.Cells, report.Cell{Text: metricText(m, mean(there, m))})
 	}
@@ -299,42 +293,44 @@ func newLine(setting string, cells []cell, shown []metrics.Metric) line {
 	return l
 }
 
-// results are a table of means and the NLL of each data set as a figure.
-func (st *state) results() ([]*report.Table, []*report.Drawing) {
-	names, of := st.settings()
-	t := &report.Table{Caption: "Means over the seeds that are computed", Labels: []string{"setting"}, Values: []report.Head{{Text: "cells"}}}
-	shown := listMetrics
-	if !slices.ContainsFunc(st.cells, func(c cell) bool { return c.tested != nil }) {
-		shown = nil
+// best says which setting has the least NLL so far.
+func (st *state) best(all []settings) (lines []string) {
+	for _, s := range all {
+		if best := s.lines[0]; !math.IsNaN(best.nll) && len(lines) < 5 {
+			lines = append(lines, fmt.Sprintf("So far %s is best on %s: NLL %.4f.", best.bar.Name, s.source, best.nll))
+		}
 	}
+	switch there, _ := st.there(); {
+	case lines != nil:
+		return lines
+	case there == 0:
+		return []string{"No cell is computed yet, so nothing is best."}
+	}
+	return []string{"These cells test no method; what they say stands in the study's report, once it is written."}
+}
+
+// results are a table of means and the NLL of each source as a figure.
+func results(all []settings, shown []metrics.Metric) ([]*report.Table, []*report.Drawing) {
+	t := &report.Table{Caption: "Means over the seeds that are computed", Labels: []string{"setting"}, Values: []report.Head{{Text: "cells"}}}
 	for _, m := range shown {
 		t.Values = append(t.Values, metricHead(m))
 	}
 	var panels []report.BarPanel
-	for _, source := range names {
-		block, panel := report.Block{Name: data.Line(source)}, report.BarPanel{Title: "NLL on " + data.Line(source), Marks: report.DotsFromLeast}
-		var lines []line
-		for setting, cells := range of[source] {
-			lines = append(lines, newLine(data.Line(setting), cells, shown))
-		}
-		slices.SortFunc(lines, func(a, b line) int {
-			return cmp.Or(lower(a.nll, b.nll), cmp.Compare(a.row.Labels[0], b.row.Labels[0]))
-		})
-		for k, l := range lines {
-			l.row.Winner, l.bar.Winner = k == 0 && !math.IsNaN(l.nll), k == 0
+	for _, s := range all {
+		block, panel := report.Block{Name: s.source}, report.BarPanel{Title: "NLL on " + s.source, Marks: report.DotsFromLeast}
+		for _, l := range s.lines {
 			block.Rows, panel.Bars = append(block.Rows, l.row), append(panel.Bars, l.bar)
 		}
 		t.Blocks = append(t.Blocks, block)
 		const most = 12 // panels, each with settings whose names can be read
-		if len(panels) < most && len(lines) <= 2*most && !math.IsNaN(lines[0].nll) {
+		if len(panels) < most && len(s.lines) <= 2*most && !math.IsNaN(s.lines[0].nll) {
 			panels = append(panels, panel)
 		}
 	}
-	var figures []*report.Drawing
-	if panels != nil {
-		figures = []*report.Drawing{{Name: "nll", Caption: "NLL of each setting so far, a dot each seed; below is better.", Figure: report.Bars(panels)}}
+	if panels == nil {
+		return []*report.Table{t}, nil
 	}
-	return []*report.Table{t}, figures
+	return []*report.Table{t}, []*report.Drawing{{Name: "nll", Caption: "NLL of each setting so far, a dot each seed; below is better.", Figure: report.Bars(panels)}}
 }
 
 // list is the table of the cells.
