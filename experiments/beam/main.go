@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 )
 
 //go:embed usage.txt
@@ -100,4 +102,37 @@ func parse(command, what string, into any, args []string, out io.Writer) error {
 		return data.Inputf("", "%w", err)
 	}
 	return nil
+}
+
+// part runs a calibra command as a part of an element and gives what it printed. Its notes
+// are logged.
+func part(ctx context.Context, args []string) (printed string, err error) {
+	dir, err := os.MkdirTemp("", "calibra-beam-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	out, err := os.Create(filepath.Join(dir, "out"))
+	if err != nil {
+		return "", err
+	}
+	defer out.Close()
+	notes, err := os.Create(filepath.Join(dir, "notes"))
+	if err != nil {
+		return "", err
+	}
+	defer notes.Close()
+	failed := cli.Run(ctx, append([]string{"--quiet"}, args...), out, notes)
+	said, err := os.ReadFile(notes.Name())
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(said)) {
+		log.Warn(ctx, strings.TrimSpace(line))
+	}
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		return "", err
+	}
+	return string(text), failed
 }

@@ -52,25 +52,30 @@ type Workload struct {
 func Workloads(rows int, e experiments.Executor) []Workload {
 	n := float64(rows)
 	text := message.NewPrinter(language.English) // 10,000 rows
+	of := func(time timed, s size) func(context.Context, int) (float64, error) {
+		return func(ctx context.Context, reps int) (float64, error) { return time(ctx, e, s, reps) }
+	}
 	return []Workload{
-		{Key: "quantizer_epoch_s", What: text.Sprintf("one epoch of stage 1: %d rows, %d features", rows, Features), Work: quantizerCost(n, 10), Measure: func(ctx context.Context, reps int) (float64, error) {
-			return quantizer(ctx, e, ofRows(rows, 10), reps)
-		}},
-		{Key: "calibrator_epoch_s_c10", What: text.Sprintf("one epoch of stage 2: %d rows, 10 classes", rows), Work: calibratorCost(n, 10), Measure: func(ctx context.Context, reps int) (float64, error) {
-			return calibrator(ctx, e, ofRows(rows, 10), reps)
-		}},
-		{Key: "calibrator_epoch_s_c100_1000rows", What: "one epoch of stage 2: 1,000 rows, 100 classes", Work: calibratorCost(1000, 100), Measure: func(ctx context.Context, reps int) (float64, error) {
-			return calibrator(ctx, e, ofRows(1000, 100), reps)
-		}},
-		{Key: "lce_s_c10", What: "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", Work: lceCost(20250, 50, 10), Measure: func(ctx context.Context, reps int) (float64, error) {
-			return lce(ctx, e, ofRows(20250, 10), reps)
-		}},
-		{Key: "lce_s_c100_5000rows", What: "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", Work: lceCost(5000, 50, 100), Measure: func(ctx context.Context, reps int) (float64, error) {
-			return lce(ctx, e, ofRows(5000, 100), reps)
-		}},
+		{
+			Key: "quantizer_epoch_s", What: text.Sprintf("one epoch of stage 1: %d rows, %d features", rows, Features),
+			Work: quantizerCost(n, 10), Measure: of(quantizer, ofRows(rows, 10)),
+		},
+		{
+			Key: "calibrator_epoch_s_c10", What: text.Sprintf("one epoch of stage 2: %d rows, 10 classes", rows),
+			Work: calibratorCost(n, 10), Measure: of(calibrator, ofRows(rows, 10)),
+		},
+		{
+			Key: "calibrator_epoch_s_c100_1000rows", What: "one epoch of stage 2: 1,000 rows, 100 classes",
+			Work: calibratorCost(1000, 100), Measure: of(calibrator, ofRows(1000, 100)),
+		},
+		{Key: "lce_s_c10", What: "LCE and ESS: 20,250 rows, 10 classes, 50 dimensions", Work: lceCost(20250, 50, 10), Measure: of(lce, ofRows(20250, 10))},
+		{Key: "lce_s_c100_5000rows", What: "LCE and ESS: 5,000 rows, 100 classes, 50 dimensions", Work: lceCost(5000, 50, 100), Measure: of(lce, ofRows(5000, 100))},
 		{Key: "inference_rows_per_s", What: "calibrated predictions in batches of 1,024", PerSecond: true, Work: inferenceCost(1, 10), Measure: inference},
 	}
 }
+
+// timed is the seconds of an epoch or an evaluation of this size, the best of so many.
+type timed func(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error)
 
 // fastest observes a fit and keeps the shortest epoch but the first, in seconds.
 type fastest struct {

@@ -17,7 +17,7 @@ import (
 // to the power of expected, once what is counted there outweighs the rest.
 type growth struct {
 	key, title string
-	measure    func(context.Context, experiments.Executor, size, int) (float64, error)
+	measure    timed
 	axis       string
 	along      []int
 	at         func(int) size
@@ -147,7 +147,7 @@ func Efficiencies(ctx context.Context, workloads []Workload, reps int, observe f
 func DrawScales(scales []Scale) *report.Figure {
 	var panels []report.LinePanel
 	for _, s := range scales {
-		along, seconds := s.along(), s.seconds()
+		along, seconds := s.line()
 		ticks, ideal := map[float64]string{}, make([]float64, len(along))
 		last := len(along) - 1
 		for i, at := range along {
@@ -164,8 +164,20 @@ func DrawScales(scales []Scale) *report.Figure {
 
 // exponent is the slope of a line through the logarithms of times and places.
 func (s Scale) exponent() float64 {
-	_, slope := stat.LinearRegression(logs(s.along()), logs(s.seconds()), nil, false)
+	x, y := s.line()
+	for i := range x {
+		x[i], y[i] = math.Log(x[i]), math.Log(y[i])
+	}
+	_, slope := stat.LinearRegression(x, y, nil, false)
 	return slope
+}
+
+// line is the places of the points and their times.
+func (s Scale) line() (along, seconds []float64) {
+	for _, p := range s.Points {
+		along, seconds = append(along, p.along), append(seconds, p.Seconds)
+	}
+	return along, seconds
 }
 
 // unit is what is timed; panels of one unit share their axis.
@@ -174,28 +186,4 @@ func (s Scale) unit() string {
 		return "seconds"
 	}
 	return "seconds an epoch"
-}
-
-func (s Scale) along() []float64 {
-	return s.each(func(p Point) float64 { return p.along })
-}
-
-func (s Scale) seconds() []float64 {
-	return s.each(func(p Point) float64 { return p.Seconds })
-}
-
-func (s Scale) each(of func(Point) float64) []float64 {
-	out := make([]float64, len(s.Points))
-	for i, p := range s.Points {
-		out[i] = of(p)
-	}
-	return out
-}
-
-func logs(x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = math.Log(v)
-	}
-	return out
 }
