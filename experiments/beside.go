@@ -8,8 +8,8 @@ import (
 // Beside is what is found of test rows beside calibration rows; nil where that is nothing.
 type Beside struct {
 	layers.Comparison
-	Training *SeenRows
-	Repeated *RepeatedRows
+	Training *SeenRows     `json:"training_rows,omitempty"`
+	Repeated *RepeatedRows `json:"repeated_rows,omitempty"`
 }
 
 // Hold holds the test rows to the calibration rows, each as often as its copies say.

@@ -24,10 +24,7 @@ type summary struct {
 	Embedding string           `json:"embedding"` // that of metrics.lce and metrics.mlce
 	Metrics   json.RawMessage  `json:"metrics"`
 	Own       *local           `json:"own_embedding,omitempty"`
-	Drift     []layers.Drift   `json:"drift,omitempty"`
-	Accepted  []string         `json:"accepted_shift,omitempty"`
-	Training  *SeenRows        `json:"training_rows,omitempty"`
-	Repeated  *RepeatedRows    `json:"repeated_rows,omitempty"`
+	Beside
 }
 
 type local struct {
@@ -205,8 +202,7 @@ func (r *Run) addSummary(f *data.Folder) error {
 	}
 	s := summary{
 		Protocol: o.Metrics.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed,
-		Drift: r.Beside.Drift, Accepted: r.Beside.Wrong, Training: r.Beside.Training, Repeated: r.Beside.Repeated,
-		Embedding: "none", Metrics: values,
+		Embedding: "none", Metrics: values, Beside: r.Beside,
 	}
 	if o.Shared != nil {
 		s.Embedding = "shared"

@@ -19,10 +19,10 @@ import (
 
 // Comparison says how rows differ from those that a model was fitted on.
 type Comparison struct {
+	Drift []Drift `json:"drift,omitempty"` // of the arrays that drifted
 	// Wrong has a sentence for each array whose columns stand in another order or are scaled
-	// otherwise.
-	Wrong []string
-	Drift []Drift // of the arrays that drifted
+	// otherwise, which files tell of where it was accepted.
+	Wrong []string `json:"accepted_shift,omitempty"`
 }
 
 // Drift is how the columns of an array lie otherwise than in the rows of the fit.

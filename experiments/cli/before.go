@@ -46,13 +46,10 @@ func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 				return err
 			}
 		}
-		floor, err := floors(optim.Span(step, "noise floors", 0.5, 1), r, run)
-		if err != nil {
+		if err := w.add(optim.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
 			return err
 		}
-		w.runs, w.floors = append(w.runs, r), append(w.floors, floor)
-		w.verdict, err = study.Weigh(ctx, w.runs, rand.New(rand.NewPCG(run.Spec.Seed, 6)))
-		return err
+		return w.judge(ctx, run.Spec.Seed)
 	}
 	const remedy = "ts"
 	err := add(report.Classifier)
@@ -76,12 +73,18 @@ func onLogits(ctx context.Context, method string, run *experiments.Run) (*experi
 	return experiments.Spec{Catalog: run.Spec.Catalog, Method: method, Data: run.Spec.Data, Split: data.NoValidation, Seed: run.Spec.Seed}.Fit(ctx, &source, nil)
 }
 
-// floors measures what a run says of the test rows with its noise floors, the local errors in
+// judge weighs the runs that are there.
+func (w *weighed) judge(ctx context.Context, seed uint64) (err error) {
+	w.verdict, err = study.Weigh(ctx, w.runs, rand.New(rand.NewPCG(seed, 6)))
+	return err
+}
+
+// add adds a run, and measures what it says of the test rows with its noise floors, the local errors in
 // the embedding of the fit where the rows are few.
-func floors(ctx context.Context, r, fit *experiments.Run) (*metrics.Report, error) {
+func (w *weighed) add(ctx context.Context, r, fit *experiments.Run) error {
 	settings, err := fit.Spec.Measuring()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p := r.Outcome.Predictions
 	settings.Progress = func(done, total int) {
@@ -96,7 +99,9 @@ func floors(ctx context.Context, r, fit *experiments.Run) (*metrics.Report, erro
 	if p.Parts != nil {
 		uncertainty.Redraws = metrics.None
 	}
-	return metrics.MeasureWith(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, rand.New(rand.NewPCG(fit.Spec.Seed, 4)))
+	floor, err := metrics.MeasureWith(ctx, p.LogProbs, p.Labels, embedding, settings, uncertainty, rand.New(rand.NewPCG(fit.Spec.Seed, 4)))
+	w.runs, w.floors = append(w.runs, r), append(w.floors, floor)
+	return err
 }
 
 // place is that of the run of a method.
@@ -137,11 +142,7 @@ func (w *weighed) sections(judged string) ([]*report.Section, error) {
 	var diagrams []report.Diagram
 	for at, m := range w.verdict.Methods {
 		i := w.place(m.Name)
-		row := report.Row{Labels: []string{m.Title}, Winner: at == 0}
-		for _, c := range floored(w.floors[i]) {
-			row.Cells = append(row.Cells, report.Cell{Text: c.text})
-		}
-		t.Add("", row)
+		t.Add("", report.Row{Labels: []string{m.Title}, Cells: onPage(floored(w.floors[i])), Winner: at == 0})
 		p := w.runs[i].Outcome.Predictions
 		top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights})
 		if err != nil {

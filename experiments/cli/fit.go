@@ -87,7 +87,7 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run) 
 		t.note("%s: %s, %.1f s", s.Name, s.Result, s.Time.Seconds())
 	}
 	if c.JSON {
-		return t.json(c.objects(run, f))
+		return t.json(c.json(run, f))
 	}
 	return c.print(t, run, f)
 }
@@ -176,32 +176,32 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f
 	return f, err
 }
 
-// objects are the findings as JSON has them.
-func (c *fitCmd) objects(run *experiments.Run, f findings) map[string]any {
-	out := map[string]any{"method": c.Method, "out": c.Out}
+// fitted is what a fit found, as JSON.
+type fitted struct {
+	Method  string         `json:"method"`
+	Out     string         `json:"out"`
+	Results map[string]any `json:"results,omitempty"`
+	Logits  data.Scores    `json:"logits,omitempty"` // what they hold, where that is something else
+	experiments.Beside
+	Both       []map[string]any `json:"before_and_after,omitempty"`
+	Verdict    *report.Verdict  `json:"verdict,omitempty"`
+	Candidates []map[string]any `json:"candidates,omitempty"`
+}
+
+// json is what the fit found, as JSON.
+func (c *fitCmd) json(run *experiments.Run, f findings) fitted {
+	out := fitted{Method: c.Method, Out: c.Out, Beside: run.Beside}
 	if run.Outcome != nil {
-		out["results"] = runTable([]*experiments.Run{run}).objects()[0]
+		out.Results = runTable(run).objects()[0]
 	}
 	if run.Source.Scores == data.Probabilities {
-		out["logits"] = data.Probabilities
-	}
-	if run.Beside.Drift != nil {
-		out["drift"] = run.Beside.Drift
-	}
-	if run.Beside.Wrong != nil {
-		out["accepted_shift"] = run.Beside.Wrong
-	}
-	if run.Beside.Training != nil {
-		out["training_rows"] = run.Beside.Training
-	}
-	if run.Beside.Repeated != nil {
-		out["repeated_rows"] = run.Beside.Repeated
+		out.Logits = data.Probabilities
 	}
 	if f.beside != nil {
-		out["before_and_after"], out["verdict"] = f.beside.table().objects(), f.beside.verdict
+		out.Both, out.Verdict = f.beside.table().objects(), f.beside.verdict
 	}
 	if f.ranking != nil {
-		out["candidates"] = f.ranking.objects()
+		out.Candidates = f.ranking.objects()
 	}
 	return out
 }
@@ -215,7 +215,7 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 	if run.Outcome == nil {
 		return t.printf("wrote the model to %s; %s has no labelled test rows to judge it on\n", c.Out, filepath.Base(c.In))
 	}
-	t.tables(runTable([]*experiments.Run{run}))
+	t.tables(runTable(run))
 	if run.Beside.Training != nil {
 		t.printf("\n%s\n", folded(run.Beside.Training.String(), width(t.out)))
 	}
@@ -294,25 +294,22 @@ func warnEmptyClasses(t *terminal, src *data.Source) {
 	}
 }
 
-// runTable is one line for each run: the metrics of the paper's tables, codeword usage of
-// the test rows, and the time of the fit.
-func runTable(runs []*experiments.Run) *table {
+// runTable is the line of a run: the metrics of the paper's tables, codeword usage of the test
+// rows, and the time of the fit.
+func runTable(r *experiments.Run) *table {
 	t := &table{columns: []column{
-		{head: "method", key: "method", left: true},
+		{head: "method", left: true},
 		{head: "LCE", key: "lce"}, {head: "MLCE", key: "mlce", drop: 2}, {head: "LCE own", key: "lce_own", drop: 4},
 		{head: "ECCE", key: "ecce", drop: 3}, {head: "ECE", key: "ece"}, {head: "ACC", key: "accuracy"}, {head: "NLL", key: "nll"},
-		{head: "codewords min / max / dead", key: "codewords", drop: 6}, {head: "seconds", key: "seconds", drop: 1},
+		{head: "codewords min / max / dead", key: "codewords", drop: 6}, {head: "seconds", drop: 1},
 	}}
-	for _, r := range runs {
-		m := r.Outcome.Metrics.Values
-		own := math.NaN()
-		if r.Outcome.OwnMetrics != nil {
-			own = r.Outcome.OwnMetrics.Values[metrics.LCE]
-		}
-		t.add(words(r.Spec.Method), decimals(m[metrics.LCE], 5), decimals(m[metrics.MLCE], 4), decimals(own, 5),
-			decimals(m[metrics.ECCE], 5), decimals(m[metrics.ECE], 5), decimals(m[metrics.Accuracy], 4), decimals(m[metrics.NLL], 4),
-			usage(r.Usage), decimals(r.Fit.Seconds(), 1))
+	m, own := r.Outcome.Metrics.Values, math.NaN()
+	if r.Outcome.OwnMetrics != nil {
+		own = r.Outcome.OwnMetrics.Values[metrics.LCE]
 	}
+	t.add(words(r.Spec.Method), decimals(m[metrics.LCE], 5), decimals(m[metrics.MLCE], 4), decimals(own, 5),
+		decimals(m[metrics.ECCE], 5), decimals(m[metrics.ECE], 5), decimals(m[metrics.Accuracy], 4), decimals(m[metrics.NLL], 4),
+		usage(r.Usage), decimals(r.Fit.Seconds(), 1))
 	return t
 }
 
@@ -371,27 +368,6 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 	}
 	doc.Facts = append(doc.Facts, report.Fact{Name: "Split", Value: string(run.Spec.Split)}, report.Fact{Name: "Seed", Value: fmt.Sprint(run.Spec.Seed)})
 	return doc, nil
-}
-
-// page is the table as a page shows it, its first columns of words as labels.
-func (t *table) page(caption string) *report.Table {
-	labels := slices.IndexFunc(t.columns, func(c column) bool { return !c.left })
-	out := &report.Table{Caption: caption, Labels: t.heads()[:labels], Blocks: []report.Block{{}}}
-	for _, head := range t.heads()[labels:] {
-		out.Values = append(out.Values, report.Head{Text: head})
-	}
-	for _, cells := range t.rows {
-		row := report.Row{}
-		for j, c := range cells {
-			if j < labels {
-				row.Labels = append(row.Labels, c.text)
-				continue
-			}
-			row.Cells = append(row.Cells, report.Cell{Text: c.text})
-		}
-		out.Blocks[0].Rows = append(out.Blocks[0].Rows, row)
-	}
-	return out
 }
 
 // said is what a method says of the test rows.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,7 +14,6 @@ import (
 
 	"calibra/data"
 	"calibra/experiments"
-	"calibra/experiments/study"
 )
 
 // looks are how a page is looked at: wide and light, and as narrow as a telephone and dark. 500 is the narrowest that
@@ -113,13 +111,11 @@ func TestQuickstartPageInBrowser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		floor, err := floors(t.Context(), run, run)
-		if err != nil {
+		if err := q.add(t.Context(), run, run); err != nil {
 			t.Fatal(err)
 		}
-		q.runs, q.floors = append(q.runs, run), append(q.floors, floor)
 	}
-	if q.verdict, err = study.Weigh(t.Context(), q.runs, rand.New(rand.NewPCG(0, 6))); err != nil {
+	if err := q.judge(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	q.verdict.Commands = []string{"calibra fit --in runs/quickstart/features.npz --method ts --out runs/ts"}

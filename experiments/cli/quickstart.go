@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"path/filepath"
 
 	"calibra/data"
@@ -110,13 +109,11 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 		if err != nil {
 			return nil, err
 		}
-		floor, err := floors(optim.Piece(here, "measure with noise floors", 1, method.seconds, quickFloors), run, run)
-		if err != nil {
+		if err := q.add(optim.Piece(here, "measure with noise floors", 1, method.seconds, quickFloors), run, run); err != nil {
 			return nil, err
 		}
-		q.runs, q.floors = append(q.runs, run), append(q.floors, floor)
 	}
-	if q.verdict, err = study.Weigh(ctx, q.runs, rand.New(rand.NewPCG(c.Seed, 6))); err != nil {
+	if err := q.judge(ctx, c.Seed); err != nil {
 		return nil, err
 	}
 	q.verdict.Commands = study.Commands(quoted([]string{filepath.Join(relative(c.Out), "features.npz")}), experiments.Spec{Method: q.verdict.Use, Seed: c.Seed}, 0)

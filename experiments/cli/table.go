@@ -200,18 +200,39 @@ func (t *table) objects() []map[string]any {
 	return objects
 }
 
+// texts are cells as they are printed.
+func texts(cells []cell) (texts []string) {
+	for _, c := range cells {
+		texts = append(texts, c.text)
+	}
+	return texts
+}
+
 // csv writes the table as it is printed, all columns.
 func (t *table) csv(out io.Writer) error {
-	w := data.NewCSVWriter(out)
 	lines := [][]string{t.heads()}
 	for _, row := range t.rows {
-		var line []string
-		for _, c := range row {
-			line = append(line, c.text)
-		}
-		lines = append(lines, line)
+		lines = append(lines, texts(row))
 	}
-	return w.WriteAll(lines)
+	return data.NewCSVWriter(out).WriteAll(lines)
+}
+
+// onPage are cells as a page shows them.
+func onPage(cells []cell) (out []report.Cell) {
+	for _, c := range cells {
+		out = append(out, report.Cell{Text: c.text})
+	}
+	return out
+}
+
+// page is the table as a page shows it, its first columns of words as labels.
+func (t *table) page(caption string) *report.Table {
+	labels := slices.IndexFunc(t.columns, func(c column) bool { return !c.left })
+	out := &report.Table{Caption: caption, Labels: t.heads()[:labels], Values: report.Heads(t.heads()[labels:]...)}
+	for _, row := range t.rows {
+		out.Add("", report.Row{Labels: texts(row[:labels]), Cells: onPage(row[labels:])})
+	}
+	return out
 }
 
 // reported is a table of a report for the terminal: a column of the data where there are
