@@ -32,7 +32,8 @@ func apply(ctx context.Context, args []string, out io.Writer) error {
 	if err := parse("apply", applyHelp, &flags, args, out); err != nil {
 		return err
 	}
-	if err := flags.check(ctx); err != nil {
+	// what would fail on every shard
+	if err := withModel(ctx, flags.Model, func(_, model string) error { return flags.Check(model) }); err != nil {
 		return err
 	}
 	shards, err := list(ctx, flags.In)
@@ -55,11 +56,6 @@ func apply(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "wrote the predictions of %d of %d shards to %s\n", total-len(failed), total, flags.Out)
 	return failures(failed, total, "shards")
-}
-
-// check refuses a model and flags that would fail on every shard.
-func (f *applyFlags) check(ctx context.Context) error {
-	return withModel(ctx, f.Model, func(_, model string) error { return f.Check(model) })
 }
 
 // applyFn applies a model to one file.

@@ -86,8 +86,15 @@ func computeLeft(ctx context.Context, args []string, dir, local, temp string) (f
 	if err != nil || len(left) == 0 {
 		return nil, all, err
 	}
-	if failed, err = compute(ctx, left, cellFn{args, dir}, temp); err != nil {
+	var elements []Shard
+	for i, cell := range left {
+		elements = append(elements, Shard{int64(i), cell.ID})
+	}
+	if failed, _, err = each(ctx, elements, &cellFn{args, dir}, temp); err != nil {
 		return nil, all, err
+	}
+	for i := range failed {
+		failed[i].Name = left[failed[i].Number].Cell
 	}
 	return failed, all, fetch()
 }
@@ -105,19 +112,6 @@ func tasksLeft(printed string) (left []study.Task, all int, err error) {
 		}
 	}
 	return left, all, nil
-}
-
-// compute computes the cells, and gives those that failed.
-func compute(ctx context.Context, cells []study.Task, by cellFn, temp string) ([]Outcome, error) {
-	var elements []Shard
-	for i, cell := range cells {
-		elements = append(elements, Shard{int64(i), cell.ID})
-	}
-	failed, _, err := each(ctx, elements, &by, temp)
-	for i := range failed {
-		failed[i].Name = cells[failed[i].Number].Cell
-	}
-	return failed, err
 }
 
 // take takes the flag of that name and its value from args, "" without it. A flag without a

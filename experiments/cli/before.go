@@ -37,29 +37,28 @@ func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
 		return nil, nil
 	}
+	const remedy = "ts"
 	w := &weighed{}
-	add := func(method string) error {
+	for _, method := range []string{report.Classifier, run.Spec.Method, remedy} {
+		own := method == run.Spec.Method
+		if w.place(method) >= 0 || method == remedy && !own && len(w.verdict.Harmful) == 0 {
+			continue
+		}
 		r, step := run, optim.Piece(ctx, method, len(w.runs), 1, 1, 1)
-		if method != run.Spec.Method {
+		if !own {
 			var err error
 			if r, err = onLogits(optim.Span(step, "", 0, 0.5), method, run); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if err := w.add(optim.Span(step, "noise floors", 0.5, 1), r, run); err != nil {
-			return err
+			return nil, err
 		}
-		return w.judge(ctx, run.Spec.Seed)
+		if err := w.judge(ctx, run.Spec.Seed); err != nil {
+			return nil, err
+		}
 	}
-	const remedy = "ts"
-	err := add(report.Classifier)
-	if err == nil && run.Spec.Method != report.Classifier {
-		err = add(run.Spec.Method)
-	}
-	if err == nil && len(w.verdict.Harmful) > 0 && run.Spec.Method != remedy {
-		err = add(remedy)
-	}
-	return w, err
+	return w, nil
 }
 
 // onLogits fits a method that reads logits alone to the rows of another run, and judges it on

@@ -397,7 +397,11 @@ func portrait(all []said, classes []string) ([]*report.Drawing, error) {
 func curveSection(run *experiments.Run) *report.Section {
 	var curves []report.LossCurve
 	for _, s := range run.Curves() {
-		curves = append(curves, lossCurve(s))
+		c := report.LossCurve{Name: s.Name, Kept: float64(s.Result.Best)}
+		for _, p := range s.Result.Curve {
+			c.Epochs, c.Loss, c.Validation = append(c.Epochs, float64(p.Epoch)), append(c.Loss, p.Loss), append(c.Validation, p.Validation)
+		}
+		curves = append(curves, c)
 	}
 	figure := report.Losses(curves)
 	if figure == nil {
@@ -405,12 +409,4 @@ func curveSection(run *experiments.Run) *report.Section {
 	}
 	return &report.Section{Title: "Learning curves", Figures: []*report.Drawing{{Name: "curves", Figure: figure,
 		Caption: "The loss of each stage of the fit, on the rows it is fitted to and on validation rows, if there were any. The numbers are in curves.csv."}}}
-}
-
-func lossCurve(s layers.Stage) report.LossCurve {
-	c := report.LossCurve{Name: s.Name, Kept: float64(s.Result.Best)}
-	for _, p := range s.Result.Curve {
-		c.Epochs, c.Loss, c.Validation = append(c.Epochs, float64(p.Epoch)), append(c.Loss, p.Loss), append(c.Validation, p.Validation)
-	}
-	return c
 }

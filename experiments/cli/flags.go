@@ -62,7 +62,7 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 	}
 	var ignored []string
 	for _, flag := range []struct{ name, key, text string }{
-		{"--slots", "codebook.slots", digits(f.Slots)}, {"--codewords", "codebook.codewords", digits(f.Codewords)}, {"--ema", "codebook.start", word(f.EMA)},
+		{"--slots", "codebook.slots", given(f.Slots)}, {"--codewords", "codebook.codewords", given(f.Codewords)}, {"--ema", "codebook.start", given(f.EMA)},
 	} {
 		switch _, twice := v[flag.key]; {
 		case flag.text == "":
@@ -84,18 +84,12 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 	return divided, nil
 }
 
-func digits(n *int) string {
-	if n == nil {
+// given is what a flag says, "" where it is not given.
+func given[T any](flag *T) string {
+	if flag == nil {
 		return ""
 	}
-	return strconv.Itoa(*n)
-}
-
-func word(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+	return fmt.Sprint(*flag)
 }
 
 // seeds are those of a command that fits several times: "42", "42,43,50-52".

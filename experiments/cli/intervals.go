@@ -48,8 +48,11 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 		bounds = model.(layers.BoundedInStages).BoundsOfStages
 	}
 	lower, upper, err := bounds(ctx, cal, src.Test, *c.Intervals)
+	if errors.Is(err, optim.ErrDecoupled) {
+		err = fmt.Errorf("--intervals needs weight decay that is a penalty on the loss; fit with optim.rule adam, nadam or sgd, or with optim.decay=0 (%w)", err)
+	}
 	if err != nil {
-		return nil, penalized(err)
+		return nil, asUsage(err)
 	}
 	return []data.Array{{Name: "lower", Value: lower}, {Name: "upper", Value: upper}}, nil
 }
@@ -87,14 +90,6 @@ func fittedRows(t *terminal, model layers.Bounded, inputs *layers.Inputs, dir st
 	total := sizes.Rows()
 	t.warn("warning: the %d calibration rows of %s are not the %d that the model was fitted to; the intervals are right if they come from the same law, and count them as %d", src.Cal.Len(), src.Path, total, total)
 	return src.Cal, nil
-}
-
-// penalized says what to do where the fit had weight decay that no interval is known for.
-func penalized(err error) error {
-	if errors.Is(err, optim.ErrDecoupled) {
-		err = fmt.Errorf("--intervals needs weight decay that is a penalty on the loss; fit with optim.rule adam, nadam or sgd, or with optim.decay=0 (%w)", err)
-	}
-	return asUsage(err)
 }
 
 // sets are the prediction sets of the test rows: arrays sets and sets_marginal (N×C, 1 where

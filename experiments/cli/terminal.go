@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -72,23 +73,20 @@ func (t *terminal) print(text []byte) error {
 	return t.failed
 }
 
+// styles are what a table sends a terminal for the looks of its cells.
+var styles = regexp.MustCompile(`\x1b\[[0124]m`)
+
 // harmless is text in which a terminal finds nothing to obey but the looks of cells.
 func harmless(text string) string {
 	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "\x1b[")
-		b.WriteString(data.Lines(before))
-		if !found {
-			return b.String()
+	codes := styles.FindAllString(text, -1)
+	for i, part := range styles.Split(text, -1) {
+		b.WriteString(data.Lines(part))
+		if i < len(codes) {
+			b.WriteString(codes[i])
 		}
-		if len(rest) > 1 && strings.ContainsRune("0124", rune(rest[0])) && rest[1] == 'm' {
-			b.WriteString("\x1b[" + rest[:2])
-			rest = rest[2:]
-		} else {
-			b.WriteString(data.Lines("\x1b["))
-		}
-		text = rest
 	}
+	return b.String()
 }
 
 // printf is print of a formatted text.

@@ -63,7 +63,11 @@ func Glue(out io.Writer, b Backbone, method string, c layers.Stateful) error {
 		return err
 	}
 	if g.Lacks() { // an output that the method needs and the backbone lacks
-		return data.Inputf(b.Path, "has no output that could be the %s that %s reads; name it with --features-output or --logits-output", missing(bound), method)
+		missing := "features"
+		if bound["logits"] == "" {
+			missing = "logits"
+		}
+		return data.Inputf(b.Path, "has no output that could be the %s that %s reads; name it with --features-output or --logits-output", missing, method)
 	}
 	var whole []byte
 	for _, f := range n.graph {
@@ -119,13 +123,6 @@ func (b Backbone) network() (n network, err error) {
 		return n, data.Inputf(b.Path, "uses version %d of ONNX's operators; export it with opset_version=%d or later", n.version, onnx.LeastVersion)
 	}
 	return n, nil
-}
-
-func missing(bound map[string]string) string {
-	if bound["logits"] == "" {
-		return "logits"
-	}
-	return "features"
 }
 
 // outputs are the backbone's outputs that stand for features and logits.
