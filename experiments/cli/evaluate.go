@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -278,10 +279,14 @@ func asUsage(err error) error {
 func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Verdict) error {
 	t.printf("%d rows, %d classes, protocol %s\n\n", r.Rows, r.Classes, r.Protocol)
 	t.tables(measuredTable(r))
-	lines := broken(checked(r), width(t.out))
+	var lines []string
+	say := func(format string, args ...any) {
+		lines = append(lines, broken(fmt.Sprintf(format, args...), width(t.out))...)
+	}
+	say("%s", checked(r))
 	if g := r.Recovered; g != nil {
-		lines = append(lines, broken(fmt.Sprintf("recoverable NLL: %s nats a row by the predictions alone (at least %s), %s more by the embedding (at least %s)",
-			metrics.Signed(g.NLL.Global.Value, 5), metrics.Signed(g.NLL.Global.Low, 5), metrics.Signed(g.NLL.Local.Value, 5), metrics.Signed(g.NLL.Local.Low, 5)), width(t.out))...)
+		say("recoverable NLL: %s nats a row by the predictions alone (at least %s), %s more by the embedding (at least %s)",
+			metrics.Signed(g.NLL.Global.Value, 5), metrics.Signed(g.NLL.Global.Low, 5), metrics.Signed(g.NLL.Local.Value, 5), metrics.Signed(g.NLL.Local.Low, 5))
 	}
 	if r.Sets != nil {
 		var text strings.Builder
@@ -289,10 +294,10 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 		lines = append(lines, text.String())
 	}
 	if a := r.Anchors; a != nil {
-		lines = append(lines, broken(fmt.Sprintf("LCE is measured at %d of %d rows, with a standard error of %.2g; its interval is of that error alone, and MLCE is the largest of these rows", a.Rows, r.Rows, a.SE), width(t.out))...)
+		say("LCE is measured at %d of %d rows, with a standard error of %.2g; its interval is of that error alone, and MLCE is the largest of these rows", a.Rows, r.Rows, a.SE)
 	}
 	if missing := r.Missing(); missing != "" {
-		lines = append(lines, broken(missing, width(t.out))...)
+		say("%s", missing)
 	}
 	found := fmt.Sprintf("NLL %.4f, accuracy %.4f", r.Values[metrics.NLL], r.Values[metrics.Accuracy])
 	if n := r.Noise[metrics.ECE]; n != nil {
@@ -388,20 +393,12 @@ func (f *MetricFlags) Settings() (s metrics.Settings, u metrics.Uncertainty, err
 	}
 	s = metrics.Settings{Protocol: f.Protocol, Bins: f.Bins, Bandwidth: f.Bandwidth}
 	if f.SmallBin != nil {
-		if s.SmallBin = *f.SmallBin; s.SmallBin == 0 {
-			s.SmallBin = metrics.NoSmallBin
-		}
+		s.SmallBin = cmp.Or(*f.SmallBin, metrics.NoSmallBin)
 	}
 	if f.Weights == "frequency" {
 		s.Weighting = metrics.Frequency
 	}
-	orNone := func(n int) int {
-		if n == 0 {
-			return metrics.None
-		}
-		return n
-	}
-	return s, metrics.Uncertainty{Replicates: orNone(f.Replicates), Redraws: orNone(f.Redraws)}, nil
+	return s, metrics.Uncertainty{Replicates: cmp.Or(f.Replicates, metrics.None), Redraws: cmp.Or(f.Redraws, metrics.None)}, nil
 }
 
 // plotsGroup is the data.Folder group of --plots, and plots are its figures.
