@@ -8,30 +8,14 @@ import (
 // beyond are those that none has: maps on the original logits, which choose their priors by
 // cross-validation, and variants of vq.
 var beyond = []Method{
-	{
-		Name: "order-preserving", Title: "Order preserving", Group: Beyond,
-		Line:  "one increasing function of every logit",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{5, 0},
-		New: corrected("order-preserving", anchored.OrderPreserving{}),
-	},
-	{
-		Name: "anchored", Title: "Anchored", Group: Beyond,
-		Line:  "the original logits at one temperature, corrected by codewords",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{15, 1},
-		New: corrected("anchored", anchored.Corrected{}),
-	},
-	{
-		Name: "anchored-dirichlet", Title: "Anchored Dirichlet", Group: Beyond,
-		Line:  "a shrunk global Dirichlet map of the original logits, corrected by codewords",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{20, 1},
-		New: corrected("anchored-dirichlet", anchored.Corrected{On: anchored.ShrunkDirichlet{}}),
-	},
-	{
-		Name: "anchored-head", Title: "Anchored head", Group: Beyond,
-		Line:  "the same, codewords near each other corrected alike",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{20, 1},
-		New: corrected("anchored-head", anchored.Corrected{On: anchored.SlotHead{On: anchored.ShrunkDirichlet{}}}),
-	},
+	corrected("order-preserving", "Order preserving", Cost{5, 0}, anchored.OrderPreserving{},
+		"one increasing function of every logit"),
+	corrected("anchored", "Anchored", Cost{15, 1}, anchored.Corrected{},
+		"the original logits at one temperature, corrected by codewords"),
+	corrected("anchored-dirichlet", "Anchored Dirichlet", Cost{20, 1}, anchored.Corrected{On: anchored.ShrunkDirichlet{}},
+		"a shrunk global Dirichlet map of the original logits, corrected by codewords"),
+	corrected("anchored-head", "Anchored head", Cost{20, 1}, anchored.Corrected{On: anchored.SlotHead{On: anchored.ShrunkDirichlet{}}},
+		"the same, codewords near each other corrected alike"),
 	{
 		Name: "anchored-bilinear", Title: "Anchored bilinear", Group: Beyond,
 		Line:  "the paper's bilinear map on the original head at one temperature",
@@ -40,32 +24,20 @@ var beyond = []Method{
 			return layers.Train(o.anchor(learnedCodes), o.bilinear(), o.Stage("calibrate", published))
 		},
 	},
-	{
-		Name: "local-temperature", Title: "Local temperature", Group: Beyond,
-		Line:  "a temperature for each region, from its codewords",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{5, 0},
-		New: corrected("local-temperature", anchored.LocalTemperature{}),
-	},
-	{
-		Name: "gated", Title: "Gated", Group: Beyond,
-		Line:  "one temperature, mixed with the anchored map by the support of the region",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{15, 1},
-		New: corrected("gated", anchored.Gated{}),
-	},
+	corrected("local-temperature", "Local temperature", Cost{5, 0}, anchored.LocalTemperature{},
+		"a temperature for each region, from its codewords"),
+	corrected("gated", "Gated", Cost{15, 1}, anchored.Gated{},
+		"one temperature, mixed with the anchored map by the support of the region"),
 	{
 		Name: "auto", Title: "Auto", Group: Beyond,
 		Line:  "the best of the anchored maps by cross-validation, the simplest within one standard error",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2},
-		Candidates: codebooks, TriedOn: "vq-nc",
-		New: func(o *Options) layers.Stateful {
-			return &anchored.Auto{Base: o.anchor(learnedCodes), Candidates: anchored.Maps(), Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS()}
-		},
+		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-nc",
+		New: func(o *Options) layers.Stateful { return o.auto(anchored.Maps()...) },
 	},
 	{
 		Name: "stacked", Title: "Stacked", Group: Beyond, Former: "stacked-random",
 		Line:  "the anchored maps mixed, each by what it adds to the others in cross-validation, on codewords drawn from the slots",
-		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2},
-		Candidates: codebooks, TriedOn: "vq-random",
+		Needs: onBoth, Takes: anyRows, Cost: Cost{30, 1.2}, Candidates: codebooks, TriedOn: "vq-random",
 		New: func(o *Options) layers.Stateful { return o.stack(o.anchor(drawnCodes)) },
 	},
 
@@ -79,8 +51,7 @@ var beyond = []Method{
 	{
 		Name: "vq-start", Group: Variant,
 		Line:  "vq, with its start, the quantized head, as a candidate of early stopping",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5},
-		Candidates: codebooks,
+		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), o.bilinear(), fromStart(o.Stage("calibrate", published)))
 		},
@@ -88,8 +59,7 @@ var beyond = []Method{
 	{
 		Name: "vq-centred", Group: Variant,
 		Line:  "vq with steps of one size for any number of classes and slots, its start a candidate",
-		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5},
-		Candidates: codebooks,
+		Needs: onFeatures, Takes: anyRows, StopsEarly: true, Cost: Cost{5, 0.5}, Candidates: codebooks,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Centred{Classes: o.classes()}, fromStart(o.Stage("calibrate", published)))
 		},
@@ -115,10 +85,19 @@ var beyond = []Method{
 	variant("vq-regional-prior", "vq with a prior for each region", layers.Bilinear{Prior: layers.RegionalPrior{}}),
 }
 
-// corrected fits m, its prior cross-validated.
-func corrected(name string, m layers.Map) func(*Options) layers.Stateful {
-	return func(o *Options) layers.Stateful {
-		return &anchored.Auto{Base: o.anchor(learnedCodes), Candidates: []anchored.Candidate{{Name: name, Map: m}}, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(), Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS()}
+// corrected is the method that fits m to the original head, its prior cross-validated.
+func corrected(name, title string, cost Cost, m layers.Map, line string) Method {
+	return Method{
+		Name: name, Title: title, Group: Beyond, Line: line, Needs: onBoth, Takes: anyRows, Cost: cost,
+		New: func(o *Options) layers.Stateful { return o.auto(anchored.Candidate{Name: name, Map: m}) },
+	}
+}
+
+// auto chooses among the candidates by cross-validation.
+func (o *Options) auto(candidates ...anchored.Candidate) *anchored.Auto {
+	return &anchored.Auto{
+		Base: o.anchor(learnedCodes), Candidates: candidates, Folds: o.Int("search.folds", 3, 2, "", searchFolds), Rows: o.searchRows(),
+		Spreads: o.spreads(1./8, 1./2, 16), Optim: o.LBFGS(),
 	}
 }
 

@@ -31,6 +31,7 @@ var Benchmark = Study{
 		{"stacked-learned", "stacked"}, {"stacked-learned", "stacked-one"}, {"stacked-learned", "stacked-shuffled"},
 		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"},
 	},
+	Tests: eachPair,
 	Views: []View{
 		protocol("experiments/benchmark/PROTOCOL.md, committed before the first cell of seeds 100 to 109, fixes sources, methods, budgets, outcomes and tests."),
 		scores, forests, againstUncalibrated, namedPairs, meanRanks, noiseFloor, sparsest, Results, tuningTable, timeTable,

@@ -33,7 +33,7 @@ var Codes = Study{
 		return specs
 	},
 	Vary:    []Field{byMethod, byCodes},
-	Twins:   func(ctx context.Context, f *Findings) (*twins, error) { return f.twins(ctx) },
+	Tests:   func([]Pair) []family { return []family{{"twin", overSeedsAndRows, []ask{twins}}} },
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
 	Views:   []View{twinTables, scores, noiseFloor, timeTable},
 }
@@ -174,42 +174,25 @@ func (s *subject) headroom(ctx context.Context) (found, asked bool, err error) {
 	return found || !asked, asked, nil
 }
 
-// twins are the tests of each kind of codes against its random twin, on the sources with something to
-// find, made once. p is corrected over all of them.
-func (f *Findings) twins(ctx context.Context) (*twins, error) {
-	if f.twinned != nil {
-		return f.twinned, nil
+// twins are the tests of each method's kinds of codes against their random twins, on a source with something to find.
+func twins(ctx context.Context, s *subject) (tests []*test, leftOut bool, err error) {
+	if room, _, err := s.headroom(ctx); err != nil || !room {
+		return nil, true, err
 	}
-	out := &twins{}
-	for _, s := range f.subjects() {
-		room, _, err := s.headroom(ctx)
-		if err != nil {
-			return nil, err
+	for _, method := range codedMethods {
+		for _, c := range codeKinds[1:] {
+			for _, t := range s.test(s.coded(method, c.learned), s.coded(method, c.twin)) {
+				t.codes = c.name
+				tests = append(tests, t)
+			}
 		}
-		if !room {
-			out.left = append(out.left, s.Title())
-			continue
-		}
-		of, err := s.twins(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out.tests = append(out.tests, of...)
 	}
-	correctTests(out.tests)
-	f.twinned = out
-	return out, nil
-}
-
-// twins are tests of kinds of codes, and the sources that are left out of them.
-type twins struct {
-	tests []*test
-	left  []string
+	return tests, false, nil
 }
 
 // twinTables are what the report says of these tests.
 func twinTables(ctx context.Context, f *Findings) (*report.Section, error) {
-	all, err := f.twins(ctx)
+	all, err := f.tests(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +201,7 @@ func twinTables(ctx context.Context, f *Findings) (*report.Section, error) {
 		note += fmt.Sprintf(" Left out, since neither random codes nor boosted residuals, as far as they were run, find anything there that the method without codes does not: %v.", all.left)
 	}
 	section := &report.Section{Title: "Codes against their random twins", Note: note}
-	if all.tests == nil {
+	if all.all == nil {
 		if all.left == nil {
 			return nil, nil
 		}
@@ -228,28 +211,8 @@ func twinTables(ctx context.Context, f *Findings) (*report.Section, error) {
 		list: "NLL on each kind of codes and on its random twin.", other: "twin's", head: byCodes.Head,
 		count: "On how many sources a kind of codes is better and worse than its twin at 5 %, after Holm's correction.",
 	}
-	section.Tables = []*report.Table{countTwins(all.tests, say), listTwins(all.tests, say)}
+	section.Tables = []*report.Table{countTwins(all.all, say), listTwins(all.all, say)}
 	return section, nil
-}
-
-// twins are the tests of each method's kinds of codes against their twins.
-func (s *subject) twins(ctx context.Context) (tests []*test, err error) {
-	for _, method := range codedMethods {
-		for _, c := range codeKinds[1:] {
-			a, b := s.coded(method, c.learned), s.coded(method, c.twin)
-			if a == nil || b == nil {
-				continue
-			}
-			t, err := overSeedsAndRows(ctx, a, b)
-			if err != nil {
-				return nil, err
-			}
-			if t != nil {
-				tests = append(tests, &test{subject: s, kind: c.name, a: a, b: b, paired: t})
-			}
-		}
-	}
-	return tests, nil
 }
 
 // wording is what tables of tests say of them.
@@ -263,7 +226,7 @@ func listTwins(tests []*test, say wording) *report.Table {
 	}
 	nll := sharedMetric(metrics.NLL)
 	for _, t := range tests {
-		table.Add(t.subject.Title(), report.Row{Labels: []string{MethodTitle(t.a.spec.Method), t.kind}, Cells: report.Texts(
+		table.Add(t.subject.Title(), report.Row{Labels: []string{MethodTitle(t.a.spec.Method), t.against()}, Cells: report.Texts(
 			fmt.Sprintf("%.4f", t.a.spread(nll).Mean), fmt.Sprintf("%.4f", t.b.spread(nll).Mean),
 			metrics.Signed(t.Difference, 4), metrics.Signed(t.Interval.Low, 4)+" … "+metrics.Signed(t.Interval.High, 4), report.P(t.corrected), len(t.seeds))})
 	}
@@ -278,11 +241,11 @@ func countTwins(tests []*test, say wording) *report.Table {
 	}
 	sorted := slices.Clone(tests)
 	slices.SortStableFunc(sorted, func(x, y *test) int {
-		return cmp.Or(cmp.Compare(x.a.spec.Method, y.a.spec.Method), cmp.Compare(x.kind, y.kind))
+		return cmp.Or(cmp.Compare(x.a.spec.Method, y.a.spec.Method), cmp.Compare(x.against(), y.against()))
 	})
 	for i := 0; i < len(sorted); {
-		better, worse, of, method, kind := 0, 0, 0, sorted[i].a.spec.Method, sorted[i].kind
-		for ; i < len(sorted) && sorted[i].a.spec.Method == method && sorted[i].kind == kind; i++ {
+		better, worse, of, method, kind := 0, 0, 0, sorted[i].a.spec.Method, sorted[i].against()
+		for ; i < len(sorted) && sorted[i].a.spec.Method == method && sorted[i].against() == kind; i++ {
 			of++
 			switch {
 			case sorted[i].corrected < 0.05 && sorted[i].Difference < 0:

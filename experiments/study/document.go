@@ -32,7 +32,7 @@ func (s *Study) files() []File {
 		{"results.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeResults(w) }},
 		{"times.csv", func(_ context.Context, f *Findings, w io.Writer) error { return f.writeTimes(w) }},
 	}
-	if s.Pairs != nil || s.Twins != nil {
+	if s.Tests != nil {
 		files = append(files, File{"tests.csv", func(ctx context.Context, f *Findings, w io.Writer) error { return f.writeTests(ctx, w) }})
 	}
 	return files

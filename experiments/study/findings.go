@@ -25,7 +25,6 @@ type Findings struct {
 
 	answers map[question]map[experiments.Spec]*paired // to what was asked before
 	tested  *tests                                    // nil until asked for
-	twinned *twins                                    // likewise
 }
 
 // Findings are those of the plan of the study's cells.

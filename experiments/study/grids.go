@@ -139,6 +139,7 @@ var Variants = Study{
 		{"vq-centred", "vq-nc"}, {"vq-centred", "vq"}, {"vq-centred", "nc"},
 		{"vq-tuned", "vq"}, {"vq-tuned", "nc"}, {"vq-tuned", "ts"}, {"vq-tuned", "sm"},
 	},
+	Tests: eachPair,
 	Views: []View{scores, forests, namedPairs, meanRanks, noiseFloor, Results},
 }
 

@@ -22,7 +22,7 @@ var Rivals = Study{
 	Vary:    []Field{byMethod},
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000, Recoverable: true},
 	Pairs:   []Pair{{"corrected-learned", "stacked-learned"}, {"corrected-learned", "corrected"}, {"corrected-learned", "rival"}},
-	Compare: overSeedsAndRows,
+	Tests:   allPairs,
 	Views: []View{
 		protocol("experiments/benchmark/PROTOCOL-3.md, committed before the first cell of seeds 300 to 302, fixes sources, methods, outcomes and tests. The three pairs of the next section are its questions; everything else is exploratory."),
 		primary, leftOutSeeds, scores, againstUncalibrated, leftOnTheTable, noiseFloor, Results, tuningTable, timeTable,
@@ -35,7 +35,7 @@ func primary(ctx context.Context, f *Findings) (*report.Section, error) {
 	if err != nil {
 		return nil, err
 	}
-	tests := all.named(f.Study.Pairs)
+	tests := all.named(f.Study.Pairs...)
 	if tests == nil {
 		return nil, nil
 	}

@@ -102,7 +102,7 @@ func TestRivalsAreTestedTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := all.named(Rivals.Pairs)
+	named := all.named(Rivals.Pairs...)
 	if len(named) != 6 {
 		t.Fatalf("%d tests of three pairs on two sources", len(named))
 	}
@@ -113,7 +113,7 @@ func TestRivalsAreTestedTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !(n.Interval.High-n.Interval.Low > rows.Interval.High-rows.Interval.Low) {
-			t.Errorf("%s against %s: the interval %v is not wider than %v of the rows alone", n.a.spec.Method, n.kind, n.Interval, rows.Interval)
+			t.Errorf("%s against %s: the interval %v is not wider than %v of the rows alone", n.a.spec.Method, n.against(), n.Interval, rows.Interval)
 		}
 		p = append(p, n.PValue)
 	}

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"slices"
 
 	"calibra/data"
@@ -23,18 +22,14 @@ type Study struct {
 	Vary []Field
 	// Pairs are methods that were named before the study to be tested against each other.
 	Pairs []Pair
-	// Compare makes the difference in NLL of two rows for the study's tests, whose p are then corrected
-	// over all pairs together; nil means over the test rows alone, corrected pair by pair.
-	Compare func(ctx context.Context, a, b *row) (*paired, error)
-	// Twins makes the tests of each kind of codes against its random twin, for tests.csv in the place of
-	// those of Pairs; nil in a study that makes none.
-	Twins func(ctx context.Context, f *Findings) (*twins, error)
+	// Tests are the families of its tests, given Pairs, for tests.csv; nil in a study that makes none.
+	Tests func([]Pair) []family
 	// Views are the parts of its report, in order.
 	Views []View
 	// Judging is what its cells are judged by; the zero value stands for usual.
 	Judging experiments.Judging
 	// Files are the numbers that it writes beside its report; nil means results.csv, times.csv
-	// and, of a study with Pairs or Twins, tests.csv.
+	// and, of a study with Tests, tests.csv.
 	Files []File
 }
 

@@ -1,10 +1,10 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 
 	"calibra/data"
@@ -19,15 +19,60 @@ type Pair struct{ Method, Against string }
 // test is the difference in NLL of two rows of a subject, a less b.
 type test struct {
 	subject *subject
-	kind    string // what tables of the tests call b
+	family  string // in tests.csv
+	codes   string // that a learns and b does not, "" of other tests
 	a, b    *row
 	*paired // its corrected p is that of the family
 }
 
-// tests are those of a study, in two families.
-type tests struct {
-	pairs   map[Pair][]*test // a source each; for Holm's correction see Study.Compare
-	against []*test          // every row against the classifier as it is; over all of them
+// against is what tables call b.
+func (t *test) against() string { return cmp.Or(t.codes, MethodTitle(t.b.spec.Method)) }
+
+// compare makes the difference of two rows, nil where they have no seed in common.
+type compare func(ctx context.Context, a, b *row) (*paired, error)
+
+// ask is the tests of a subject, not yet computed, and whether they leave the subject out.
+type ask func(context.Context, *subject) (tests []*test, leftOut bool, err error)
+
+// family is tests whose p are corrected together (Holm).
+type family struct {
+	name    string // in tests.csv
+	compare compare
+	asks    []ask // each of every subject
+}
+
+// The names of two families.
+const pairName, uncalibratedName = "pair", "uncalibrated"
+
+// eachPair are families of the pairs, each for itself, and of every row against the classifier as it is.
+func eachPair(pairs []Pair) (all []family) {
+	for _, p := range pairs {
+		all = append(all, family{pairName, overRows, []ask{p.ask}})
+	}
+	return append(all, family{uncalibratedName, overRows, []ask{uncalibrated}})
+}
+
+// allPairs are a family of the pairs together and one of every row against the classifier as it is, with
+// intervals over seeds and rows.
+func allPairs(pairs []Pair) []family {
+	named := family{pairName, overSeedsAndRows, nil}
+	for _, p := range pairs {
+		named.asks = append(named.asks, p.ask)
+	}
+	return []family{named, {uncalibratedName, overSeedsAndRows, []ask{uncalibrated}}}
+}
+
+func (p Pair) ask(_ context.Context, s *subject) ([]*test, bool, error) {
+	return s.test(s.tuned(p.Method), s.tuned(p.Against)), false, nil
+}
+
+// uncalibrated asks of every row against the classifier as it is.
+func uncalibrated(_ context.Context, s *subject) (tests []*test, _ bool, _ error) {
+	nc := s.tuned("nc")
+	for _, r := range s.rows {
+		tests = append(tests, s.test(r, nc)...)
+	}
+	return tests, false, nil
 }
 
 // tuned is the row of the method that chose its settings, else any of it; nil if it has no
@@ -41,44 +86,45 @@ func (s *subject) tuned(method string) (found *row) {
 	return found
 }
 
+// tests are those of a study's families, in the order of tests.csv, and the subjects that a family leaves out.
+type tests struct {
+	all  []*test
+	left []string
+}
+
 // tests makes the tests of the study, once.
 func (f *Findings) tests(ctx context.Context) (*tests, error) {
-	if f.tested != nil {
-		return f.tested, nil
+	if f.tested != nil || f.Study.Tests == nil {
+		return cmp.Or(f.tested, &tests{}), nil
 	}
-	out := &tests{pairs: map[Pair][]*test{}}
-	for _, s := range f.subjects() {
-		nc := s.tuned("nc")
-		for _, r := range s.rows {
-			out.against = append(out.against, s.test(r, nc)...)
+	out, subjects := &tests{}, f.subjects()
+	for _, family := range f.Study.Tests(f.Study.Pairs) {
+		var asked []*test
+		for _, ask := range family.asks {
+			for _, s := range subjects {
+				of, leftOut, err := ask(ctx, s)
+				if err != nil {
+					return nil, err
+				}
+				if leftOut {
+					out.left = append(out.left, s.Title())
+				}
+				asked = append(asked, of...)
+			}
 		}
-		for _, p := range f.Study.Pairs {
-			out.pairs[p] = append(out.pairs[p], s.test(s.tuned(p.Method), s.tuned(p.Against))...)
+		made, errs := make([]*paired, len(asked)), make([]error, len(asked))
+		err := experiments.SideBySide(ctx, len(asked), 0, func(i int) {
+			made[i], errs[i] = family.compare(ctx, asked[i].a, asked[i].b)
+		}, nil)
+		if err = cmp.Or(err, errors.Join(errs...)); err != nil {
+			return nil, err
 		}
-	}
-	all := slices.Concat(out.against, out.named(f.Study.Pairs))
-	together, compare := f.Study.Compare != nil, f.Study.Compare
-	if !together {
-		compare = overRows
-	}
-	errs := make([]error, len(all))
-	if err := experiments.SideBySide(ctx, len(all), 0, func(i int) {
-		all[i].paired, errs[i] = compare(ctx, all[i].a, all[i].b)
-	}, nil); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	out.against = computed(out.against)
-	correctTests(out.against)
-	for p, family := range out.pairs {
-		if out.pairs[p] = computed(family); !together {
-			correctTests(out.pairs[p])
+		correct(made)
+		for i, t := range asked {
+			if t.family, t.paired = family.name, made[i]; t.paired != nil { // of rows with a common seed
+				out.all = append(out.all, t)
+			}
 		}
-	}
-	if together {
-		correctTests(out.named(f.Study.Pairs))
 	}
 	f.tested = out
 	return out, nil
@@ -89,7 +135,7 @@ func (s *subject) test(a, b *row) []*test {
 	if a == nil || b == nil || a == b || len(a.results) == 0 {
 		return nil
 	}
-	return []*test{{subject: s, kind: MethodTitle(b.spec.Method), a: a, b: b}}
+	return []*test{{subject: s, a: a, b: b}}
 }
 
 // overRows is the difference a − b in NLL with an interval over the test rows alone.
@@ -97,24 +143,14 @@ func overRows(ctx context.Context, a, b *row) (*paired, error) {
 	return pairedLosses(ctx, a, b, sharedMetric(metrics.NLL))
 }
 
-// computed leaves out the tests of rows without a common seed.
-func computed(family []*test) []*test {
-	return slices.DeleteFunc(family, func(t *test) bool { return t.paired == nil })
-}
-
-// correctTests gives the tests of a family their corrected p.
-func correctTests(family []*test) {
-	all := make([]*paired, len(family))
-	for i, t := range family {
-		all[i] = t.paired
-	}
-	correct(all)
-}
-
 // named are the tests of the pairs, pair by pair.
-func (t *tests) named(pairs []Pair) (out []*test) {
+func (t *tests) named(pairs ...Pair) (out []*test) {
 	for _, p := range pairs {
-		out = append(out, t.pairs[p]...)
+		for _, one := range t.all {
+			if one.family == pairName && one.a.spec.Method == p.Method && one.b.spec.Method == p.Against {
+				out = append(out, one)
+			}
+		}
 	}
 	return out
 }
@@ -152,7 +188,7 @@ func namedPairs(ctx context.Context, f *Findings) (*report.Section, error) {
 		Labels:  []string{"Pair"}, Values: report.Heads("better", "worse", "of", "p"),
 	}
 	for _, pair := range f.Study.Pairs {
-		family := all.pairs[pair]
+		family := all.named(pair)
 		if len(family) == 0 {
 			continue
 		}
@@ -182,39 +218,28 @@ func againstUncalibrated(ctx context.Context, f *Findings) (*report.Section, err
 		Caption: "NLL less that of the classifier as it is (NC): mean over the seeds with its 95 % interval over the data's rows, p after Holm's correction over all of the table, and the standard deviation over the seeds.",
 		Labels:  f.heads(), Values: testHeads,
 	}
-	for _, one := range all.against {
+	for _, one := range all.all {
+		if one.family != uncalibratedName {
+			continue
+		}
 		t.Add(one.subject.Title(), report.Row{Labels: one.a.labels, Cells: one.cells(), Winner: one.a == one.subject.best(sharedMetric(metrics.NLL))})
 	}
 	return &report.Section{Title: "Against the classifier as it is", Note: "Below 0 the method helps, above 0 it harms. " + testNote, Tables: []*report.Table{t}}, nil
 }
 
-// writeTests writes a line a test, first those of the pairs, then those against the
-// classifier as it is; or those against twins alone.
+// writeTests writes a line a test, family by family.
 func (f *Findings) writeTests(ctx context.Context, w io.Writer) error {
+	all, err := f.tests(ctx)
+	if err != nil {
+		return err
+	}
 	lines := [][]string{{"family", "data", "encoder", "method", "tuned", "against", "codes", "seeds", "difference", "low", "high", "p", "p_holm", "sd_over_seeds", "code"}}
 	code := codeOf(f.Results)
-	add := func(family string, tests []*test, codes func(*test) string) {
-		for _, t := range tests {
-			lines = append(lines, []string{
-				family, t.subject.origin.Name, t.subject.encoder, t.a.spec.Method, strconv.FormatBool(t.a.spec.Tune), t.b.spec.Method, codes(t),
-				strconv.Itoa(len(t.seeds)), number(t.Difference), number(t.Interval.Low), number(t.Interval.High), number(t.PValue), number(t.corrected), number(t.sd()), code,
-			})
-		}
-	}
-	if f.Study.Twins != nil {
-		all, err := f.Study.Twins(ctx, f)
-		if err != nil {
-			return err
-		}
-		add("twin", all.tests, func(t *test) string { return t.kind })
-	} else {
-		all, err := f.tests(ctx)
-		if err != nil {
-			return err
-		}
-		unsaid := func(*test) string { return "" }
-		add("pair", all.named(f.Study.Pairs), unsaid)
-		add("uncalibrated", all.against, unsaid)
+	for _, t := range all.all {
+		lines = append(lines, []string{
+			t.family, t.subject.origin.Name, t.subject.encoder, t.a.spec.Method, strconv.FormatBool(t.a.spec.Tune), t.b.spec.Method, t.codes,
+			strconv.Itoa(len(t.seeds)), number(t.Difference), number(t.Interval.Low), number(t.Interval.High), number(t.PValue), number(t.corrected), number(t.sd()), code,
+		})
 	}
 	return data.NewCSVWriter(w).WriteAll(lines)
 }
