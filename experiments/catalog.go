@@ -65,11 +65,7 @@ func (m Metric) join(c *Catalog) error {
 }
 
 func (s RawSource) join(c *Catalog) error {
-	var names []string
-	for _, other := range c.sources {
-		names = append(names, other.Name)
-	}
-	if err := callable("raw source", s.Name, names); err != nil {
+	if err := callable("raw source", s.Name, data.Each(c.sources, func(s data.RawSource) string { return s.Name })); err != nil {
 		return err
 	}
 	if s.Open == nil {
@@ -151,11 +147,7 @@ func (c *Catalog) ruleList() []Rule {
 }
 
 func (c *Catalog) ruleNames() []string {
-	var names []string
-	for _, r := range c.ruleList() {
-		names = append(names, r.Name)
-	}
-	return names
+	return data.Each(c.ruleList(), func(r Rule) string { return r.Name })
 }
 
 // List is the methods in order.
@@ -168,11 +160,7 @@ func (c *Catalog) List() []Method {
 
 // Names lists the names in the catalog's order.
 func (c *Catalog) Names() []string {
-	var names []string
-	for _, m := range c.List() {
-		names = append(names, m.Name)
-	}
-	return names
+	return data.Each(c.List(), func(m Method) string { return m.Name })
 }
 
 // Title is how tables write the method of that name.

@@ -138,11 +138,7 @@ func rawLoader(arg string, s data.RawSettings, shift Shift) loader {
 
 // weatherOrigin is the weather data in dir.
 func weatherOrigin(dir string) (*Origin, error) {
-	var files []string
-	for _, part := range data.WeatherParts {
-		files = append(files, data.WeatherFile(dir, part))
-	}
-	return rawOrigin(dir, nil, files...)
+	return rawOrigin(dir, nil, data.Each(data.WeatherParts, func(part string) string { return data.WeatherFile(dir, part) })...)
 }
 
 // synthetics are the problems of known posterior by name.

@@ -171,11 +171,7 @@ func (o *Options) finish(whose string) error {
 		if o.has(name) {
 			continue
 		}
-		var known []string
-		for _, k := range o.keys {
-			known = append(known, k.Name)
-		}
-		return unknownKey(whose, name, known)
+		return unknownKey(whose, name, data.Each(o.keys, func(k Key) string { return k.Name }))
 	}
 	return nil
 }

@@ -88,10 +88,7 @@ func (c *Catalog) OpenOrigin(arg, shifted string, as data.Scores) (*Origin, erro
 	case strings.Contains(base, "weather") && isMissing(arg): // likewise
 		o, err = weatherOrigin(arg)
 	default:
-		names := slices.Clone(DataNames)
-		for _, s := range c.RawSources() {
-			names = append(names, s.Name+":…")
-		}
+		names := slices.Concat(DataNames, data.Each(c.RawSources(), func(s data.RawSource) string { return s.Name + ":…" }))
 		hint := ""
 		if near := data.Nearest(arg, names); near != "" {
 			hint = "did you mean " + near + "? "

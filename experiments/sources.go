@@ -413,9 +413,7 @@ func moduleOf(dir string) (module, error) {
 				m.path = strings.Trim(strings.TrimSpace(path), `"`)
 			}
 		}
-		for _, found := range replacement.FindAllStringSubmatch(m.text, -1) {
-			m.replaced = append(m.replaced, found[1])
-		}
+		m.replaced = data.Each(replacement.FindAllStringSubmatch(m.text, -1), func(found []string) string { return found[1] })
 		sums, err := data.ReadFile(filepath.Join(root, "go.sum"))
 		if m.text += string(sums); m.path == "" || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return m, errUnknown

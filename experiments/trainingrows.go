@@ -3,11 +3,13 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 
 	"calibra/data"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/integrate"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -32,33 +34,21 @@ func (t *SeenRows) String() string {
 const trainingP, trainingBetter, trainingAccuracy = 1e-6, .6, .05
 
 // TrainingRows compares the classifier's own predictions, their losses by Mann and Whitney's
-// statistic and how many are right; nil where nothing speaks for training rows, or nothing can be
-// said. A row counts by its weight, one of several classes by the share of each.
+// statistic, which is the area under the curve of the shares of both that lie above a loss, and how many
+// are right; nil where nothing speaks for training rows, or nothing can be said. A row counts by its
+// weight, one of several classes by the share of each.
 func TrainingRows(cal, test *data.Set) *SeenRows {
 	if cal.Logits == nil || test.Logits == nil || cal.Labels == nil || test.Labels == nil {
 		return nil
 	}
 	first, other := lossesOf(cal), lossesOf(test)
-	rows := append(first.rows, other.rows...)
-	sort.Slice(rows, func(i, j int) bool { return rows[i].loss < rows[j].loss })
-	wins, below := 0.0, 0.0 // pairs in which the calibration row's is less, ties by half; calibration rows so far
-	for lo := 0; lo < len(rows); {
-		hi, firsts, others := lo, 0.0, 0.0
-		for ; hi < len(rows) && rows[hi].loss == rows[lo].loss; hi++ {
-			if rows[hi].of == cal {
-				firsts += rows[hi].weight
-			} else {
-				others += rows[hi].weight
-			}
-		}
-		wins += others * (below + firsts/2)
-		below += firsts
-		lo = hi
-	}
+	losses, weights := slices.Concat(first.losses, other.losses), slices.Concat(first.weights, other.weights)
+	ofTest := slices.Concat(make([]bool, len(first.losses)), slices.Repeat([]bool{true}, len(other.losses)))
+	stat.SortWeightedLabeled(losses, ofTest, weights)
+	above, aboveCal, _ := stat.ROC(nil, losses, ofTest, weights)
+	t := &SeenRows{Better: integrate.Trapezoidal(aboveCal, above), Accuracy: min(first.right, 1), TestAccuracy: min(other.right, 1), P: 1}
 	n, m := first.count, other.count
-	wins *= n / first.total * (m / other.total)
-	z := (wins - n*m/2) / math.Sqrt(n*m*(n+m+1)/12)
-	t := &SeenRows{Better: wins / (n * m), Accuracy: min(first.right, 1), TestAccuracy: min(other.right, 1), P: 1}
+	z := (t.Better - .5) * math.Sqrt(12*n*m/(n+m+1))
 	if t.Better >= trainingBetter {
 		t.P = distuv.UnitNormal.Survival(z)
 	}
@@ -72,33 +62,26 @@ func TrainingRows(cal, test *data.Set) *SeenRows {
 	return t
 }
 
-// losses are the classifier's own of a set's rows.
-type losses struct {
-	rows  []loss
-	total float64 // weight
-	right float64 // share of it
-	count float64 // as how many equal rows they tell
+// predicted is how the classifier itself does on a set's rows.
+type predicted struct {
+	losses, weights []float64 // of each row, or of each class of it
+	right           float64   // share of the weight
+	count           float64   // as how many equal rows they tell
 }
 
-type loss struct {
-	loss, weight float64
-	of           *data.Set
-}
-
-func lossesOf(x *data.Set) (out losses) {
-	out.total = x.Total()
-	squares := 0.0
+func lossesOf(x *data.Set) (out predicted) {
+	total, squares := x.Total(), 0.0
 	for i := range x.Labels {
 		logits := x.Logits.RawRowView(i)
 		sum, largest, weight := floats.LogSumExp(logits), floats.MaxIdx(logits), x.Weight(i)
 		squares += weight * weight
 		for y, share := range x.Shares(i) {
-			out.rows = append(out.rows, loss{sum - logits[y], weight * share, x})
+			out.losses, out.weights = append(out.losses, sum-logits[y]), append(out.weights, weight*share)
 			if largest == y {
-				out.right += weight * share / out.total
+				out.right += weight * share / total
 			}
 		}
 	}
-	out.count = out.total * out.total / squares
+	out.count = total * total / squares
 	return out
 }

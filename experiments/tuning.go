@@ -32,11 +32,8 @@ var (
 )
 
 // listed is a candidate for each value of a key.
-func listed(key string, values ...string) (out []Values) {
-	for _, v := range values {
-		out = append(out, Values{key: v})
-	}
-	return out
+func listed(key string, values ...string) []Values {
+	return data.Each(values, func(v string) Values { return Values{key: v} })
 }
 
 // product is a candidate for each pair of values of two keys.

@@ -48,11 +48,7 @@ func (v Values) flatten(path, group string, tree map[string]any) error {
 			}
 			continue
 		case []any:
-			var parts []string
-			for _, part := range value {
-				parts = append(parts, fmt.Sprint(part))
-			}
-			text = strings.Join(parts, ",")
+			text = strings.Join(data.Each(value, func(part any) string { return fmt.Sprint(part) }), ",")
 		case nil:
 			return data.Inputf(path, "%s has no value", key)
 		default:
@@ -71,11 +67,9 @@ func ParseValues(text string) (Values, error) { return ReadValues("", strings.Fi
 
 // String is what ParseValues reads, keys in alphabetical order.
 func (v Values) String() string {
-	var words []string
-	for _, key := range v.Names() {
-		words = append(words, key+"="+strings.Join(strings.Fields(v[key]), ""))
-	}
-	return strings.Join(words, " ")
+	return strings.Join(data.Each(v.Names(), func(key string) string {
+		return key + "=" + strings.Join(strings.Fields(v[key]), "")
+	}), " ")
 }
 
 // Names lists the keys in alphabetical order.

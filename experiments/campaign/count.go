@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"calibra/data"
 	"calibra/experiments/bench"
 )
 
@@ -72,11 +73,9 @@ func (n *count) String() string {
 
 // row is the count as a line of results.csv.
 func (n *count) row(seed uint64) []string {
-	row := []string{n.Part, strconv.Itoa(n.Done), strconv.Itoa(n.Goal)}
-	for _, kind := range wrongs {
-		row = append(row, strconv.Itoa(n.failures[kind]))
-	}
-	return append(row, fmt.Sprintf("%.0f", n.Peak), fmt.Sprintf("%.1f", n.Seconds/60), strconv.FormatUint(seed, 10), n.note)
+	failures := data.Each(wrongs, func(kind string) string { return strconv.Itoa(n.failures[kind]) })
+	return slices.Concat([]string{n.Part, strconv.Itoa(n.Done), strconv.Itoa(n.Goal)}, failures,
+		[]string{fmt.Sprintf("%.0f", n.Peak), fmt.Sprintf("%.1f", n.Seconds/60), strconv.FormatUint(seed, 10), n.note})
 }
 
 // page is what is kept of the latest run of each part, in their order.

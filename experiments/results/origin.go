@@ -117,11 +117,7 @@ func (r record) isCellOf(x record) bool {
 
 // cell names the cell that the line is of.
 func (r record) cell() string {
-	var parts []string
-	for _, c := range cellColumns {
-		parts = append(parts, r[c])
-	}
-	return strings.Join(parts, " ")
+	return strings.Join(data.Each(cellColumns, func(c string) string { return r[c] }), " ")
 }
 
 // apart is the largest difference between numbers of both, relative to that of y, and its column,

@@ -120,10 +120,7 @@ func tableOf(dir string, a arguments) (string, error) {
 	}
 	lines = where(lines, a["where"])
 	rows, columns := newAxis(a["rows"], lines), columnsOf(a, lines)
-	t := &report.Table{Labels: []string{a["head"]}}
-	for _, c := range columns {
-		t.Values = append(t.Values, report.Head{Text: c.head})
-	}
+	t := &report.Table{Labels: []string{a["head"]}, Values: data.Each(columns, func(c column) report.Head { return report.Head{Text: c.head} })}
 	grid := make([][]metrics.Spread, len(rows.values))
 	for i, name := range rows.values {
 		own := having(lines, rows.column, name)
@@ -251,10 +248,7 @@ func (a arguments) best(columns []column, grid [][]metrics.Spread, i, j int) boo
 	case "row":
 		return metrics.Marks(c.metric, grid[i])[j] == metrics.Best
 	case "column":
-		var all []metrics.Spread
-		for _, row := range grid {
-			all = append(all, row[j])
-		}
+		all := data.Each(grid, func(row []metrics.Spread) metrics.Spread { return row[j] })
 		return !c.noise && metrics.Marks(c.metric, all)[i] == metrics.Best
 	}
 	return false

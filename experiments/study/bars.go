@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
@@ -35,11 +36,10 @@ func (s *subject) localBars() (own, shared []report.BarPanel) {
 }
 
 // globalBars are panels of ECCE and NLL.
-func (s *subject) globalBars() (panels []report.BarPanel) {
-	for _, m := range []metrics.Metric{metrics.ECCE, metrics.NLL} {
-		panels = append(panels, s.bars(fmt.Sprintf("%s: %s", m.Title(), s.Title()), sharedMetric(m), noiseOf(m, sharedEmbedding)))
-	}
-	return panels
+func (s *subject) globalBars() []report.BarPanel {
+	return data.Each([]metrics.Metric{metrics.ECCE, metrics.NLL}, func(m metrics.Metric) report.BarPanel {
+		return s.bars(fmt.Sprintf("%s: %s", m.Title(), s.Title()), sharedMetric(m), noiseOf(m, sharedEmbedding))
+	})
 }
 
 // globalBars are the figures of Q3.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
@@ -139,9 +140,6 @@ var choices = tables("Which maps are in use", "", func(f *Findings) []*report.Ta
 
 // counted is the words with their counts: "anchored 3, gated 2".
 func counted(counts map[string]int) string {
-	var words []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		words = append(words, fmt.Sprintf("%s %d", name, counts[name]))
-	}
+	words := data.Each(slices.Sorted(maps.Keys(counts)), func(name string) string { return fmt.Sprintf("%s %d", name, counts[name]) })
 	return strings.Join(words, ", ")
 }

@@ -175,11 +175,7 @@ func (s *Study) MethodNames(origins []*experiments.Origin, set Settings) []strin
 }
 
 func shiftNames(shifts []experiments.Shift) string {
-	var names []string
-	for _, s := range shifts {
-		names = append(names, string(s))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(data.Each(shifts, func(s experiments.Shift) string { return string(s) }), ", ")
 }
 
 // grid is the study's on the origin, of the methods that set names; where it tells methods

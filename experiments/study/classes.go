@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -99,10 +100,7 @@ var classCurves = figures("Along the classes that a row looks at apart",
 		if a.classes == 0 || len(a.maps.rows) == 0 {
 			return nil
 		}
-		var panels []report.LinePanel
-		for _, q := range []quantity{sharedMetric(metrics.NLL), klToTruth, epochSeconds} {
-			panels = append(panels, a.panel(q))
-		}
+		panels := data.Each([]quantity{sharedMetric(metrics.NLL), klToTruth, epochSeconds}, a.panel)
 		return s.curves("classes", "Error and time of a stage-2 epoch on %s along m.", panels)
 	}))
 

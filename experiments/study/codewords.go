@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"calibra/data"
 	"calibra/experiments/report"
 	"calibra/layers"
 
@@ -32,10 +33,7 @@ var codewordMaps = figures("Receivers and senders",
 		if err != nil {
 			return nil, err
 		}
-		order := make([]int, c.Spec.Codewords())
-		for k := range order {
-			order[k] = k
-		}
+		order := data.UpTo(c.Spec.Codewords())
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(res.Usage[a], res.Usage[b]) }) // rows go upward
 		start := math.Sqrt(math.Log(math.E-1) / float64(c.Spec.Slots()))
 		a, reachA := codewordPanel(model.State.Weights.Tensor("bilinear/receiver"), order, start)

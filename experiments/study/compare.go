@@ -131,15 +131,9 @@ func (r *row) interval(key string) metrics.Interval {
 
 // intervalsTable is the table of 95 % intervals, local metrics in the shared embedding.
 func intervalsTable(ctx context.Context, f *Findings) (*report.Section, error) {
-	var shown []quantity
-	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE, metrics.Accuracy, metrics.NLL, metrics.Brier} {
-		shown = append(shown, sharedMetric(m))
-	}
-	shown = append(shown, f.others()...)
-	var heads []report.Head
-	for _, q := range shown {
-		heads = append(heads, report.Head{Text: q.title})
-	}
+	held := []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE, metrics.Accuracy, metrics.NLL, metrics.Brier}
+	shown := append(data.Each(held, sharedMetric), f.others()...)
+	heads := data.Each(shown, func(q quantity) report.Head { return report.Head{Text: q.title} })
 	return f.lineTable(ctx, "Intervals", "95 % bootstrap intervals over the test rows, the mean of the seeds' intervals; local metrics in the shared embedding.", heads, func(l Line) (cells []report.Cell) {
 		for _, q := range shown {
 			text := "–"

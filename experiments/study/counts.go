@@ -6,8 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // countColumn is a number that no metric is, with the key of package paper.
@@ -20,31 +24,27 @@ type countColumn struct {
 
 // counts is a table of such numbers beside the paper's.
 func (f *Findings) counts(caption string, columns []countColumn) *report.Table {
-	t := &report.Table{Caption: caption, Labels: f.heads()}
+	var heads []report.Head
 	for _, c := range columns {
-		t.Values = append(t.Values, report.Head{Text: c.head})
+		heads = append(heads, report.Head{Text: c.head})
 		if c.key != "" {
-			t.Values = append(t.Values, report.Head{Text: "paper"})
+			heads = append(heads, report.Head{Text: "paper"})
 		}
 	}
-	for _, s := range f.subjects() {
-		for _, r := range s.rows {
-			out := report.Row{Labels: r.labels, Winner: r == s.best(sharedMetric(metrics.NLL))}
-			for _, c := range columns {
-				out.Cells = append(out.Cells, report.Cell{Text: count(r.spread(quantity{value: c.value}), c.decimals)})
-				if c.key == "" {
-					continue
-				}
-				text := "–"
-				if n, ok := f.inPaper(s, r, c.key); ok {
-					text = count(n.Spread, min(c.decimals, decimals(n.Mean)))
-				}
-				out.Cells = append(out.Cells, report.Cell{Text: text})
+	return f.byRow(f.subjects(), caption, heads, func(s *subject, r *row) (cells []report.Cell) {
+		for _, c := range columns {
+			cells = append(cells, report.Cell{Text: count(r.spread(quantity{value: c.value}), c.decimals)})
+			if c.key == "" {
+				continue
 			}
-			t.Add(s.Title(), out)
+			text := "–"
+			if n, ok := f.inPaper(s, r, c.key); ok {
+				text = count(n.Spread, min(c.decimals, decimals(n.Mean)))
+			}
+			cells = append(cells, report.Cell{Text: text})
 		}
-	}
-	return t
+		return cells
+	})
 }
 
 // decimals is how many a number has as it is printed.
@@ -55,25 +55,31 @@ func decimals(v float64) int {
 
 // usageColumns tell how often the slots of the test rows are assigned to each codeword.
 var usageColumns = []countColumn{
-	{head: "fewest", key: "usage_min", name: "fewest", value: used(func(n []int) float64 { return float64(slices.Min(n)) })},
-	{head: "most", key: "usage_max", name: "most", value: used(func(n []int) float64 { return float64(slices.Max(n)) })},
-	{head: "sd", key: "usage_sd", name: "sd", value: used(usageSD)},
-	{head: "assignments, millions", key: "assignments_millions", name: "millions", decimals: 3, value: used(func(n []int) float64 { return float64(sum(n)) / 1e6 })},
-	{head: "dead", name: "dead", decimals: 1, value: used(func(n []int) float64 {
-		return float64(len(slices.DeleteFunc(slices.Clone(n), func(v int) bool { return v > 0 })))
+	{head: "fewest", key: "usage_min", name: "fewest", value: used(slices.Min[[]float64])},
+	{head: "most", key: "usage_max", name: "most", value: used(slices.Max[[]float64])},
+	{head: "sd", key: "usage_sd", name: "sd", value: used(func(n []float64) float64 { return metrics.NewSpread(n).SD })},
+	{head: "assignments, millions", key: "assignments_millions", name: "millions", decimals: 3, value: used(func(n []float64) float64 { return floats.Sum(n) / 1e6 })},
+	{head: "dead", name: "dead", decimals: 1, value: used(func(n []float64) float64 {
+		return float64(floats.Count(func(v float64) bool { return v == 0 }, n))
 	})},
-	{head: "effective number", name: "effective", decimals: 1, value: used(perplexity)},
+	{head: "effective number", name: "effective", decimals: 1, value: used(func(n []float64) float64 {
+		total := floats.Sum(n)
+		return math.Exp(stat.Entropy(data.Each(n, func(v float64) float64 { return v / total })))
+	})},
 }
 
 // used is a number of a result's assignments, NaN of a method without codes.
-func used(value func([]int) float64) func(*Result) float64 {
+func used(value func(assignments []float64) float64) func(*Result) float64 {
 	return func(r *Result) float64 {
 		if r.Usage == nil {
 			return nan
 		}
-		return value(r.Usage)
+		return value(numbersOf(r.Usage))
 	}
 }
+
+// numbersOf are whole numbers as others.
+func numbersOf(n []int) []float64 { return data.Each(n, func(v int) float64 { return float64(v) }) }
 
 // usageTable is the paper's table of codeword usage, with dead codewords and the
 // effective number of codewords.
@@ -83,34 +89,6 @@ var usageTable = tables("Codeword usage",
 		return []*report.Table{f.counts("Assignments of the test slots to codewords.", usageColumns)}
 	})
 
-func sum(n []int) int {
-	total := 0
-	for _, v := range n {
-		total += v
-	}
-	return total
-}
-
-func usageSD(n []int) float64 {
-	x := make([]float64, len(n))
-	for k, v := range n {
-		x[k] = float64(v)
-	}
-	return metrics.NewSpread(x).SD
-}
-
-func perplexity(n []int) float64 {
-	var entropy float64
-	total := float64(sum(n))
-	for _, v := range n {
-		if v > 0 {
-			p := float64(v) / total
-			entropy -= p * math.Log(p)
-		}
-	}
-	return math.Exp(entropy)
-}
-
 // usageCurve shows the assignments of all codewords, most used first.
 var usageCurve = figures("Usage by rank", "", plain(func(_ *Findings, s *subject) []*report.Drawing {
 	var series []report.Series
@@ -119,8 +97,8 @@ var usageCurve = figures("Usage by rank", "", plain(func(_ *Findings, s *subject
 		for rank := range r.spec.Codewords() {
 			var share []float64
 			for _, res := range r.results {
-				n := slices.Sorted(slices.Values(res.Usage))
-				share = append(share, 100*float64(n[len(n)-1-rank])/float64(sum(n)))
+				n := numbersOf(slices.Sorted(slices.Values(res.Usage)))
+				share = append(share, 100*n[len(n)-1-rank]/floats.Sum(n))
 			}
 			v := metrics.NewSpread(share)
 			line.X, line.Mean, line.SD = append(line.X, float64(rank+1)), append(line.Mean, v.Mean), append(line.SD, v.SD)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 
@@ -107,10 +108,4 @@ func sortedSet(x []int) []int {
 	return slices.Compact(x)
 }
 
-func words(x []int) []string {
-	out := make([]string, len(x))
-	for i, v := range x {
-		out[i] = strconv.Itoa(v)
-	}
-	return out
-}
+func words(x []int) []string { return data.Each(x, strconv.Itoa) }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -51,11 +52,11 @@ func (s *Study) Group() string {
 const Group = "study"
 
 // FileNames are the names of its files, besides the figures.
-func (s *Study) FileNames() (names []string) {
-	for _, file := range s.files() {
-		names = append(names, file.Name)
-	}
-	return append(names, report.Files...)
+func (s *Study) FileNames() []string { return append(s.numbers(), report.Files...) }
+
+// numbers are the names of its files of numbers.
+func (s *Study) numbers() []string {
+	return data.Each(s.files(), func(f File) string { return f.Name })
 }
 
 // Write puts the study's report into dir: report.html, tables.md, tables.tex,
@@ -69,10 +70,7 @@ func (f *Findings) Write(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range f.Study.files() {
-		d.Files = append(d.Files, file.Name)
-	}
-	d.Files = append(d.Files, "tables.tex", "tables.md")
+	d.Files = append(f.Study.numbers(), "tables.tex", "tables.md")
 	if cells, err := filepath.Rel(dir, f.Store.Dir); err == nil {
 		d.Files = append(d.Files, filepath.ToSlash(cells)+"/")
 	}
@@ -93,9 +91,7 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range verdicts {
-			d.Verdict = append(d.Verdict, v.Statement())
-		}
+		d.Verdict = data.Each(verdicts, (*report.Verdict).Statement)
 		for _, view := range f.Study.Views {
 			section, err := view(ctx, f)
 			if err != nil {
@@ -106,9 +102,7 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 			}
 		}
 	}
-	for _, fail := range f.Failures {
-		d.Failures = append(d.Failures, fail.Error())
-	}
+	d.Failures = data.Each(f.Failures, Failure.Error)
 	return d, nil
 }
 
@@ -150,10 +144,8 @@ func (f *Findings) facts() []report.Fact {
 			report.Fact{Name: s.Title(), Value: fmt.Sprintf("%d classes, %d features; %s calibration, %d validation, %d test rows", r.Classes, r.Features, s.calibrationRows(), r.ValidationRows, r.TestRows)},
 			report.Fact{Name: "Class shares", Value: priorWords(f.classNames(s, r.Classes), r.Priors)})
 	}
-	for _, skip := range f.Skipped {
-		facts = append(facts, report.Fact{Name: "Left out", Value: skip.Data + ": " + skip.Why})
-	}
-	return append(facts, f.runFacts()...)
+	left := data.Each(f.Skipped, func(s Skipped) report.Fact { return report.Fact{Name: "Left out", Value: s.Data + ": " + s.Why} })
+	return slices.Concat(facts, left, f.runFacts())
 }
 
 // runFacts are the stages that stopped short, and the programs.
@@ -175,25 +167,28 @@ func (f *Findings) runFacts() (facts []report.Fact) {
 	return append(facts, report.Fact{Name: "Program", Value: strings.Join(versions, "; ")})
 }
 
+// results are those of all rows.
+func (s *subject) results() (all []*Result) {
+	for _, r := range s.rows {
+		all = append(all, r.results...)
+	}
+	return all
+}
+
+func byCalibrationRows(a, b *Result) int { return cmp.Compare(a.CalibrationRows, b.CalibrationRows) }
+
 // largest is the first of the results fitted to the most calibration rows, nil if
 // there is none.
-func (s *subject) largest() (most *Result) {
-	for _, r := range s.rows {
-		for _, result := range r.results {
-			if most == nil || result.CalibrationRows > most.CalibrationRows {
-				most = result
-			}
-		}
+func (s *subject) largest() *Result {
+	all := s.results()
+	if all == nil {
+		return nil
 	}
-	return most
+	return slices.MaxFunc(all, byCalibrationRows)
 }
 
 func seedWords(seeds []uint64) []string {
-	var out []string
-	for _, s := range seeds {
-		out = append(out, strconv.FormatUint(s, 10))
-	}
-	return out
+	return data.Each(seeds, func(s uint64) string { return strconv.FormatUint(s, 10) })
 }
 
 func priorWords(names []string, priors []float64) string {
@@ -205,10 +200,7 @@ func priorWords(names []string, priors []float64) string {
 }
 
 // specColumns are the parts of a Spec that csv files hold.
-var specColumns = []struct {
-	name  string
-	value func(SpecCell) string
-}{
+var specColumns = []column[SpecCell]{
 	{"data", func(c SpecCell) string { return c.Spec.Data }},
 	{"encoder", func(c SpecCell) string { return c.Spec.Encoder }},
 	{"method", func(c SpecCell) string { return c.Spec.Method }},
@@ -232,44 +224,34 @@ func number(x float64) string {
 }
 
 // column is a value column of a csv file.
-type column struct {
+type column[Of any] struct {
 	name  string
-	value func(*Result) string
+	value func(Of) string
+}
+
+func (c column[Of]) head() string { return c.name }
+
+// line are the values of columns.
+func line[Of any](columns []column[Of], of Of) []string {
+	return data.Each(columns, func(c column[Of]) string { return c.value(of) })
 }
 
 // columns are those of a file.
-type columns []column
+type columns []column[*Result]
 
 // add adds a column of numbers.
 func (c *columns) add(name string, value func(*Result) float64) {
-	*c = append(*c, column{name, func(r *Result) string { return number(value(r)) }})
+	*c = append(*c, column[*Result]{name, func(r *Result) string { return number(value(r)) }})
 }
 
-func (f *Findings) writeCSV(w io.Writer, columns []column) error {
-	out := data.NewCSVWriter(w)
-	var head []string
-	for _, c := range specColumns {
-		head = append(head, c.name)
-	}
-	for _, c := range columns {
-		head = append(head, c.name)
-	}
-	out.Write(head)
+func (f *Findings) writeCSV(w io.Writer, columns columns) error {
+	lines := [][]string{slices.Concat(data.Each(specColumns, column[SpecCell].head), data.Each(columns, column[*Result].head))}
 	for i, cell := range f.Cells {
-		if f.Results[i] == nil {
-			continue
+		if r := f.Results[i]; r != nil {
+			lines = append(lines, slices.Concat(line(specColumns, cell), line(columns, r)))
 		}
-		var line []string
-		for _, c := range specColumns {
-			line = append(line, c.value(cell))
-		}
-		for _, c := range columns {
-			line = append(line, c.value(f.Results[i]))
-		}
-		out.Write(line)
 	}
-	out.Flush()
-	return out.Error()
+	return data.NewCSVWriter(w).WriteAll(lines)
 }
 
 func (f *Findings) writeResults(w io.Writer) error {
@@ -306,7 +288,7 @@ func (f *Findings) writeResults(w io.Writer) error {
 }
 
 // codeColumn is the digest of the sources that a result was made of.
-var codeColumn = column{"code", func(r *Result) string { return r.Program.Code }}
+var codeColumn = column[*Result]{"code", func(r *Result) string { return r.Program.Code }}
 
 // codeOf is the digest of the sources that results were made of, or those of several in a row.
 func codeOf[R interface {
@@ -328,7 +310,7 @@ func (f *Findings) writeTimes(w io.Writer) error {
 	all.add("seconds", func(r *Result) float64 { return r.Time })
 	all.add("fit_seconds", func(r *Result) float64 { return r.Fit })
 	all.add("predict_seconds", func(r *Result) float64 { return r.Predict })
-	all = append(all, column{"program", func(r *Result) string { return r.Program.Digest }})
+	all = append(all, column[*Result]{"program", func(r *Result) string { return r.Program.Digest }})
 	for _, stage := range []string{"divide", "calibrate"} {
 		all.add(stage+"_epochs", stageOf(stage, epochs))
 		all.add(stage+"_seconds", stageOf(stage, func(s Stage) float64 { return s.Seconds }))
@@ -338,13 +320,7 @@ func (f *Findings) writeTimes(w io.Writer) error {
 
 // calibrationRows is how many rows its methods were fitted on: "10000", "500 to 10000".
 func (s *subject) calibrationRows() string {
-	var counts []int
-	for _, r := range s.rows {
-		for _, result := range r.results {
-			counts = append(counts, result.CalibrationRows)
-		}
-	}
-	fewest, most := slices.Min(counts), slices.Max(counts)
+	fewest, most := slices.MinFunc(s.results(), byCalibrationRows).CalibrationRows, s.largest().CalibrationRows
 	if fewest == most {
 		return strconv.Itoa(most)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -100,11 +101,7 @@ func (f *Findings) subjects() []*subject {
 		k := slices.IndexFunc(s.rows, func(r *row) bool { spec.Seed = r.spec.Seed; return r.spec == spec })
 		if k < 0 {
 			k = len(s.rows)
-			r := &row{spec: c.Spec}
-			for _, field := range f.Study.Vary {
-				r.labels = append(r.labels, field.Of(c.Spec))
-			}
-			s.rows = append(s.rows, r)
+			s.rows = append(s.rows, &row{spec: c.Spec, labels: data.Each(f.Study.Vary, func(field Field) string { return field.Of(c.Spec) })})
 		}
 		s.rows[k].cells = append(s.rows[k].cells, c)
 		if r := f.Results[i]; r != nil {
@@ -162,11 +159,10 @@ func sharedMetric(m metrics.Metric) quantity {
 }
 
 // others are the metrics from outside.
-func (f *Findings) others() (all []quantity) {
-	for _, o := range f.Settings.Catalog.Metrics() {
-		all = append(all, quantity{metric: o.Like(), key: o.Key, title: o.Head(), value: func(r *Result) float64 { return at(r.Shared, o.Key) }})
-	}
-	return all
+func (f *Findings) others() []quantity {
+	return data.Each(f.Settings.Catalog.Metrics(), func(o metrics.Own) quantity {
+		return quantity{metric: o.Like(), key: o.Key, title: o.Head(), value: func(r *Result) float64 { return at(r.Shared, o.Key) }}
+	})
 }
 
 // measured are all metrics, in the shared embedding.
@@ -255,9 +251,8 @@ func (r *row) values(q quantity) (v []float64) {
 
 // spread is the quantity over the row's seeds, NaN without results.
 func (r *row) spread(q quantity) metrics.Spread {
-	v := r.values(q)
-	if v == nil {
-		return metrics.Spread{Mean: math.NaN(), SD: math.NaN()}
+	if v := r.values(q); v != nil {
+		return metrics.NewSpread(v)
 	}
-	return metrics.NewSpread(v)
+	return metrics.Spread{Mean: nan, SD: nan}
 }

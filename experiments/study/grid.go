@@ -42,11 +42,9 @@ func (g *Grid) path(dir string) string {
 
 // gridOf is the grid of some tasks; where nobody knows how long they take, they take alike.
 func gridOf(tasks []Task) *Grid {
-	g := &Grid{Cells: make([]Wanted, len(tasks))}
-	for i, t := range tasks {
-		g.Cells[i] = Wanted{Key: t.ID, Data: t.Data, Name: cmp.Or(t.title, t.Cell), Cost: cmp.Or(t.Seconds, 1), Done: t.Done}
-	}
-	return g
+	return &Grid{Cells: data.Each(tasks, func(t Task) Wanted {
+		return Wanted{Key: t.ID, Data: t.Data, Name: cmp.Or(t.title, t.Cell), Cost: cmp.Or(t.Seconds, 1), Done: t.Done}
+	})}
 }
 
 // ReadGrid reads the grid in a file below root.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"calibra/data"
 	"calibra/experiments"
 )
 
@@ -149,11 +150,8 @@ func always(specs []experiments.Spec) func(*experiments.Origin) []experiments.Sp
 }
 
 // each is one Spec a method.
-func each(methods ...string) (specs []experiments.Spec) {
-	for _, name := range methods {
-		specs = append(specs, experiments.Spec{Method: name})
-	}
-	return specs
+func each(methods ...string) []experiments.Spec {
+	return data.Each(methods, func(name string) experiments.Spec { return experiments.Spec{Method: name} })
 }
 
 // sizes is the paper's calibrator at every pair of w and |C|.

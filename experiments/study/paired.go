@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 
@@ -47,11 +48,7 @@ func (p *paired) overSeeds() string {
 // could not be computed.
 func correct(family []*paired) {
 	family = slices.DeleteFunc(slices.Clone(family), func(p *paired) bool { return p == nil })
-	ps := make([]float64, len(family))
-	for i, p := range family {
-		ps[i] = p.PValue
-	}
-	for i, p := range metrics.Holm(ps) {
+	for i, p := range metrics.Holm(data.Each(family, func(p *paired) float64 { return p.PValue })) {
 		family[i].corrected = p
 	}
 }
@@ -87,13 +84,10 @@ func (r *Result) replicates(key string) (replicates, without []float64) {
 // They are computed once.
 func (f *Findings) differences(ctx context.Context, s *subject, reference *row, q quantity) ([]*paired, error) {
 	asked := question{s.source, reference.spec, q.key}
-	out, errs := make([]*paired, len(s.rows)), make([]error, len(s.rows))
 	if known, ok := f.answers[asked]; ok {
-		for i, r := range s.rows {
-			out[i] = known[r.spec]
-		}
-		return out, nil
+		return data.Each(s.rows, func(r *row) *paired { return known[r.spec] }), nil
 	}
+	out, errs := make([]*paired, len(s.rows)), make([]error, len(s.rows))
 	err := experiments.SideBySide(ctx, len(s.rows), 0, func(i int) {
 		switch {
 		case s.rows[i].spec == reference.spec:

@@ -225,17 +225,12 @@ func (r *Result) describe(src *data.Source) {
 			r.Priors[k] += src.Cal.Weight(i) * share / src.Cal.Total()
 		}
 	}
-	for _, w := range src.Test.Weights {
-		r.Weights = append(r.Weights, float32(w*float64(src.Test.Len())/src.Test.Total()))
-	}
+	r.Weights = data.Each(src.Test.Weights, func(w float64) float32 { return float32(w * float64(src.Test.Len()) / src.Test.Total()) })
 }
 
 // singles are numbers as results keep those of each row, nil of none.
-func singles(x []float64) (out []float32) {
-	for _, v := range x {
-		out = append(out, float32(v))
-	}
-	return out
+func singles(x []float64) []float32 {
+	return data.Each(x, func(v float64) float32 { return float32(v) })
 }
 
 // misses are the places of the test rows whose top class is not their label.
@@ -347,11 +342,6 @@ func confidenceBins(p *data.Predictions) ([]ConfidenceBin, error) {
 // Rowwise is what WeighRows takes of the result: of each test row −log p of its label, and 1 where its top class is
 // another, else 0.
 func (r *Result) Rowwise() (losses, wrong []float64) {
-	for _, l := range r.Losses {
-		losses = append(losses, float64(l))
-	}
-	for _, w := range r.wrong() {
-		wrong = append(wrong, float64(w))
-	}
-	return losses, wrong
+	double := func(x float32) float64 { return float64(x) }
+	return data.Each(r.Losses, double), data.Each(r.wrong(), double)
 }

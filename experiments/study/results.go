@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/experiments/paper"
 	"calibra/experiments/report"
@@ -74,16 +75,12 @@ func (f *Findings) table(caption string, columns []quantity) *report.Table {
 		t.Values = append(t.Values, report.Head{Text: q.title, Arrow: arrow})
 	}
 	for _, s := range f.shown() {
-		block := report.Block{Name: s.Title()}
 		best := s.best(sharedMetric(metrics.NLL))
-		for _, r := range s.rows {
-			block.Rows = append(block.Rows, report.Row{Labels: r.labels, Cells: make([]report.Cell, len(columns)), Winner: r == best})
-		}
+		block := report.Block{Name: s.Title(), Rows: data.Each(s.rows, func(r *row) report.Row {
+			return report.Row{Labels: r.labels, Cells: make([]report.Cell, len(columns)), Winner: r == best}
+		})}
 		for j, q := range columns {
-			column := make([]metrics.Spread, len(s.rows))
-			for i, r := range s.rows {
-				column[i] = r.spread(q)
-			}
+			column := data.Each(s.rows, func(r *row) metrics.Spread { return r.spread(q) })
 			for i, mark := range metrics.Marks(q.metric, column) {
 				if q.unranked {
 					mark = metrics.Unmarked
@@ -97,11 +94,8 @@ func (f *Findings) table(caption string, columns []quantity) *report.Table {
 }
 
 // heads are those of the fields that tell the rows of a table apart.
-func (f *Findings) heads() (heads []string) {
-	for _, field := range f.Study.Vary {
-		heads = append(heads, field.Head)
-	}
-	return heads
+func (f *Findings) heads() []string {
+	return data.Each(f.Study.Vary, func(field Field) string { return field.Head })
 }
 
 // paperMetrics are the columns of the paper's tables.
@@ -109,33 +103,43 @@ var paperMetrics = []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, met
 
 // besidePaper is nil if the paper has none of the data sets.
 func (f *Findings) besidePaper() *report.Table {
-	t := &report.Table{Caption: "Here, in the paper, and here − paper. Local metrics in each method's own embedding. Where the classifier is another than the paper's, the difference is not one of methods alone.", Labels: f.heads()}
+	var heads []report.Head
 	for _, m := range paperMetrics {
-		t.Values = append(t.Values, report.Heads(m.Title(), "paper", "difference")...)
+		heads = append(heads, report.Heads(m.Title(), "paper", "difference")...)
 	}
-	for _, s := range f.shown() {
-		for _, r := range s.rows {
-			if r.spec.Fraction > 0 {
-				continue
-			}
-			out, any := report.Row{Labels: r.labels, Winner: r == s.best(sharedMetric(metrics.NLL))}, false
-			for _, m := range paperMetrics {
-				here := r.spread(publishedMetric(m))
-				n, ok := f.inPaper(s, r, m.String())
-				if !ok {
-					out.Cells = append(out.Cells, report.Texts(here.Format(m), "–", "–")...)
-					continue
-				}
+	const caption = "Here, in the paper, and here − paper. Local metrics in each method's own embedding. Where the classifier is another than the paper's, the difference is not one of methods alone."
+	t := f.byRow(f.shown(), caption, heads, func(s *subject, r *row) (cells []report.Cell) {
+		any := false
+		for _, m := range paperMetrics {
+			here := r.spread(publishedMetric(m))
+			if n, ok := f.inPaper(s, r, m.String()); ok && r.spec.Fraction == 0 {
 				any = true
-				out.Cells = append(out.Cells, report.Texts(here.Format(m), n.Format(m), signed(here.Mean-n.Mean, m))...)
-			}
-			if any {
-				t.Add(s.Title(), out)
+				cells = append(cells, report.Texts(here.Format(m), n.Format(m), signed(here.Mean-n.Mean, m))...)
+			} else {
+				cells = append(cells, report.Texts(here.Format(m), "–", "–")...)
 			}
 		}
-	}
+		if !any {
+			return nil
+		}
+		return cells
+	})
 	if t.Blocks == nil {
 		return nil
+	}
+	return t
+}
+
+// byRow is a table of the rows of subjects, but those without cells.
+func (f *Findings) byRow(subjects []*subject, caption string, heads []report.Head, cells func(*subject, *row) []report.Cell) *report.Table {
+	t := &report.Table{Caption: caption, Labels: f.heads(), Values: heads}
+	for _, s := range subjects {
+		best := s.best(sharedMetric(metrics.NLL))
+		for _, r := range s.rows {
+			if shown := cells(s, r); shown != nil {
+				t.Add(s.Title(), report.Row{Labels: r.labels, Cells: shown, Winner: r == best})
+			}
+		}
 	}
 	return t
 }

@@ -129,11 +129,7 @@ func rowNumbers(test *data.Set, o *experiments.Origin) []int {
 	if test.Numbers != nil || o.Seeded() {
 		return test.Numbers
 	}
-	numbers := make([]int, test.Len())
-	for i := range numbers {
-		numbers[i] = i
-	}
-	return numbers
+	return data.UpTo(test.Len())
 }
 
 // run fits the cell's method. A cell that is judged on shifted rows, but fitted on the same

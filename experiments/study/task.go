@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"calibra/data"
 	"calibra/experiments"
 )
 
@@ -28,10 +29,7 @@ type Task struct {
 // to the share that has the least.
 func Share(tasks []Task, i, n int) (places []int) {
 	cost := func(at int) int64 { return 1 + int64(1000*tasks[at].Seconds) } // whole milliseconds add up alike on every machine
-	order := make([]int, len(tasks))
-	for at := range order {
-		order[at] = at
-	}
+	order := data.UpTo(len(tasks))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cost(b), cost(a)) })
 	load := make([]int64, n)
 	for _, at := range order {

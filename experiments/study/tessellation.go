@@ -72,11 +72,9 @@ type frame struct {
 // newFrame bounds the plane at three standard deviations of the calibration rows.
 func newFrame(p *experiments.Prepared) frame {
 	sx, sy := 3*math.Sqrt(p.Embed.Variances[0]), 3*math.Sqrt(p.Embed.Variances[1])
-	f := frame{xmin: -sx, xmax: sx, ymin: -sy, ymax: sy}
-	for _, i := range evenly(p.Source.Test.Len(), shownRows) {
-		f.points = append(f.points, report.PlanePoint{X: p.Shared.At(i, 0), Y: p.Shared.At(i, 1), Class: p.Source.Test.Labels[i]})
-	}
-	return f
+	return frame{xmin: -sx, xmax: sx, ymin: -sy, ymax: sy, points: data.Each(evenly(p.Source.Test.Len(), shownRows), func(i int) report.PlanePoint {
+		return report.PlanePoint{X: p.Shared.At(i, 0), Y: p.Shared.At(i, 1), Class: p.Source.Test.Labels[i]}
+	})}
 }
 
 // at is the place of pixel i of the picture, row by row from the top.

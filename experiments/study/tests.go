@@ -45,21 +45,16 @@ type family struct {
 const pairName, uncalibratedName = "pair", "uncalibrated"
 
 // eachPair are families of the pairs, each for itself, and of every row against the classifier as it is.
-func eachPair(pairs []Pair) (all []family) {
-	for _, p := range pairs {
-		all = append(all, family{pairName, overRows, []ask{p.ask}})
-	}
-	return append(all, family{uncalibratedName, overRows, []ask{uncalibrated}})
+func eachPair(pairs []Pair) []family {
+	named := data.Each(pairs, func(p Pair) family { return family{pairName, overRows, []ask{p.ask}} })
+	return append(named, family{uncalibratedName, overRows, []ask{uncalibrated}})
 }
 
 // allPairs are a family of the pairs together and one of every row against the classifier as it is, with
 // intervals over seeds and rows.
 func allPairs(pairs []Pair) []family {
-	named := family{pairName, overSeedsAndRows, nil}
-	for _, p := range pairs {
-		named.asks = append(named.asks, p.ask)
-	}
-	return []family{named, {uncalibratedName, overSeedsAndRows, []ask{uncalibrated}}}
+	named := data.Each(pairs, func(p Pair) ask { return p.ask })
+	return []family{{pairName, overSeedsAndRows, named}, {uncalibratedName, overSeedsAndRows, []ask{uncalibrated}}}
 }
 
 func (p Pair) ask(_ context.Context, s *subject) ([]*test, bool, error) {
@@ -156,11 +151,8 @@ func (t *tests) named(pairs ...Pair) (out []*test) {
 }
 
 // differences are those of the tests.
-func differences(family []*test) (out []float64) {
-	for _, t := range family {
-		out = append(out, t.Difference)
-	}
-	return out
+func differences(family []*test) []float64 {
+	return data.Each(family, func(t *test) float64 { return t.Difference })
 }
 
 // testHeads are of the cells of a test.

@@ -125,10 +125,7 @@ func (t *Truth) Cells() (cells []Cell) {
 			cells = append(cells, TruthCell{of: t, Source: source, Rows: t.Rows[0], Seed: seed})
 		}
 	}
-	var axes []TruthCell // beside the first rows of one source
-	for _, rows := range t.Rows[1:] {
-		axes = append(axes, TruthCell{Rows: rows})
-	}
+	axes := data.Each(t.Rows[1:], func(rows int) TruthCell { return TruthCell{Rows: rows} }) // beside the first rows of one source
 	if axes != nil {
 		axes = append(axes, otherShapes...)
 	}
@@ -141,29 +138,20 @@ func (t *Truth) Cells() (cells []Cell) {
 	for k := range t.Alarms {
 		cells = append(cells, TruthCell{of: t, Source: axisSource, Rows: alarmRows, Seed: uint64(1000 + k), Alarm: true})
 	}
-	for _, d := range t.diagnoses() {
-		cells = append(cells, d)
-	}
-	return cells
+	return append(cells, data.Each(t.diagnoses(), func(d DiagnosisRate) Cell { return d })...)
 }
 
 // fitted are the methods that the cell fits.
-func (c TruthCell) fitted() (all []Fitted) {
+func (c TruthCell) fitted() []Fitted {
 	if c.Alarm {
 		return nil
 	}
-	for _, m := range c.of.Methods {
-		all = append(all, Fitted{m.Name, c.of.Set[m.Name].String()})
-	}
-	return all
+	return data.Each(c.of.Methods, func(m experiments.Method) Fitted { return Fitted{m.Name, c.of.Set[m.Name].String()} })
 }
 
 func (c TruthCell) task() Task {
-	var names []string
 	fitted := c.fitted()
-	for _, f := range fitted {
-		names = append(names, f.Method)
-	}
+	names := data.Each(fitted, func(f Fitted) string { return f.Method })
 	return Task{ID: truthID(c, fitted), Method: strings.Join(names, ","), Data: c.Source, Seed: c.Seed, Cell: c.String(), title: strings.ReplaceAll(c.String(), "-", " ")}
 }
 

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"calibra/data"
 	"maps"
 	"math"
 	"slices"
@@ -48,10 +49,7 @@ func nearest(z *mat.Dense, i, k int) (rows []int, distances []float64) {
 
 // bandwidth is the median distance to the k-th neighbour.
 func (h *neighbourhoods) bandwidth(k int) float64 {
-	var d []float64
-	for _, row := range h.distance {
-		d = append(d, row[min(k, len(row))-1])
-	}
+	d := data.Each(h.distance, func(row []float64) float64 { return row[min(k, len(row))-1] })
 	slices.Sort(d)
 	return d[len(d)/2]
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 )
@@ -65,9 +66,7 @@ func (t *Truth) diagnoses() []DiagnosisRate {
 		return settings
 	}
 	power(powerShifts[1])
-	for _, l := range wrongLaws {
-		settings = append(settings, DiagnosisRate{Law: l.name, Runs: coverageRuns})
-	}
+	settings = append(settings, data.Each(wrongLaws, func(l wrongLaw) DiagnosisRate { return DiagnosisRate{Law: l.name, Runs: coverageRuns} })...)
 	for _, shape := range plantedShapes {
 		for k := 1; k <= 3; k++ {
 			settings = append(settings, DiagnosisRate{Law: shape, Shift: plantedShift, Runs: plantedRuns, Planted: k})

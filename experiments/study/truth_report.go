@@ -43,8 +43,11 @@ func (t *Truth) Findings(p *Plan) *TruthFindings {
 // TruthFiles are the files of the report besides the figures.
 var TruthFiles = append([]string{"results.csv", "ranks.csv", "alarms.csv", "diagnosis.csv"}, report.Files...)
 
+// truthMetric is a metric by its key in results, with the title of its row.
+type truthMetric struct{ key, title string }
+
 // truthMetrics are the metrics in the order of the tables, with their titles.
-var truthMetrics = []struct{ key, title string }{
+var truthMetrics = []truthMetric{
 	{"nll", "NLL"}, {"brier", "Brier"}, {"recoverable_shared", "recoverable NLL, one reference"}, {"recoverable_nll", "recoverable NLL"}, {"recoverable_brier", "recoverable Brier"},
 	{"recoverable_global", "recoverable NLL, global part"}, {"recoverable_local", "recoverable NLL, local part"},
 	{"ece", "ECE"}, {"ece_top", "ECE (top)"}, {"ece_debiased", "ECE, debiased"}, {"ecce", "ECCE"}, {"skce", "SKCE"},
@@ -53,12 +56,7 @@ var truthMetrics = []struct{ key, title string }{
 }
 
 // metricTitles are their titles.
-var metricTitles = func() (titles []string) {
-	for _, m := range truthMetrics {
-		titles = append(titles, m.title)
-	}
-	return titles
-}()
+var metricTitles = data.Each(truthMetrics, func(m truthMetric) string { return m.title })
 
 // truths are the true errors.
 var truths = []struct {
@@ -138,10 +136,7 @@ func (s setting) rho(key string, truth func(Predictor) float64) float64 {
 
 // ranksOf are ranks from 1, equal values sharing their mean.
 func ranksOf(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
+	order := data.UpTo(len(x))
 	sort.SliceStable(order, func(a, b int) bool { return x[order[a]] < x[order[b]] })
 	ranks := make([]float64, len(x))
 	for at := 0; at < len(x); {
@@ -175,11 +170,8 @@ func (f *TruthFindings) document() *report.Document {
 
 // methodNames are the methods that are fitted, each with its settings.
 func (f *TruthFindings) methodNames() string {
-	var names []string
-	for _, m := range (TruthCell{of: f.Truth}).fitted() {
-		names = append(names, strings.TrimSpace(m.Method+" "+m.Set))
-	}
-	return strings.Join(names, ", ")
+	fitted := (TruthCell{of: f.Truth}).fitted()
+	return strings.Join(data.Each(fitted, func(m Fitted) string { return strings.TrimSpace(m.Method + " " + m.Set) }), ", ")
 }
 
 // MetricRank is what the study says of a metric.
@@ -200,10 +192,7 @@ func (f *TruthFindings) Metrics() (all []MetricRank) {
 	for _, m := range truthMetrics {
 		r := MetricRank{Title: m.title}
 		for k, truth := range truths {
-			var rho []float64
-			for _, s := range settings {
-				rho = append(rho, s.rho(m.key, truth.value))
-			}
+			rho := data.Each(settings, func(s setting) float64 { return s.rho(m.key, truth.value) })
 			r.Rho[k] = stat.Mean(rho, nil) // of none NaN
 		}
 		r.Draws, r.FalseAlarms = f.alarmRate(m.key, alarmPredictors[0])
@@ -250,11 +239,8 @@ func crossed(caption, label string, rows, columns []string, cell func(row, colum
 }
 
 // settingNames are those of settings, each with an ending.
-func settingNames(settings []setting, ending string) (names []string) {
-	for _, s := range settings {
-		names = append(names, s.name+ending)
-	}
-	return names
+func settingNames(settings []setting, ending string) []string {
+	return data.Each(settings, func(s setting) string { return s.name + ending })
 }
 
 func decimal(x float64) string {
@@ -264,11 +250,14 @@ func decimal(x float64) string {
 	return strconv.FormatFloat(x, 'f', 2, 64)
 }
 
-// inUnits are the metrics that estimate a true error in its own units.
-var inUnits = []struct {
+// inUnit is a metric with the true error that it estimates.
+type inUnit struct {
 	key, title string
 	value      func(Predictor) float64
-}{
+}
+
+// inUnits are the metrics that estimate a true error in its own units.
+var inUnits = []inUnit{
 	{"recoverable_shared", "recoverable NLL, one reference − KL", truths[2].value}, {"recoverable_nll", "recoverable NLL − KL", truths[2].value}, {"recoverable_brier", "recoverable Brier − squared", truths[0].value},
 	{"lce", "LCE, γ = 10 − absolute", truths[1].value}, {"lce_3", "LCE, γ = 3 − absolute", truths[1].value}, {"lce_15nn", "LCE, γ of 15 neighbours − absolute", truths[1].value},
 	{"squared_15nn", "U-statistic, 15 − squared", truths[0].value}, {"squared_50nn", "U-statistic, 50 − squared", truths[0].value},
@@ -288,10 +277,7 @@ func (s setting) over(value func(Predictor) (float64, bool)) (x []float64) {
 
 // units are bias and spread of the metrics of inUnits.
 func (f *TruthFindings) units(settings []setting) *report.Section {
-	var titles []string
-	for _, e := range inUnits {
-		titles = append(titles, e.title)
-	}
+	titles := data.Each(inUnits, func(e inUnit) string { return e.title })
 	names := settingNames(settings, "")
 	bias := crossed("Mean of metric less true error over the predictors, ± standard deviation", "source", names, titles, func(i, j int) string {
 		e := inUnits[j]
@@ -404,10 +390,7 @@ func (f *TruthFindings) power() report.LinePanel {
 func (f *TruthFindings) writeResults(w io.Writer) error {
 	out := data.NewCSVWriter(w)
 	head := []string{"source", "rows", "features", "classes", "seed", "alarm", "predictor", "true_squared", "true_absolute", "true_kl", "true_calibration", "true_regional"}
-	for _, m := range truthMetrics {
-		head = append(head, m.key)
-	}
-	lines := [][]string{append(head, "code")}
+	lines := [][]string{slices.Concat(head, data.Each(truthMetrics, func(m truthMetric) string { return m.key }), []string{"code"})}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	for _, r := range f.Results {
 		for _, p := range r.Predictors {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"calibra/data"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -72,11 +73,7 @@ func (f *Findings) verdict(ctx context.Context, s *subject) (*report.Verdict, er
 		if err != nil {
 			return nil, err
 		}
-		family := make([]*paired, len(rows))
-		for k, i := range rows {
-			family[k] = all[i]
-		}
-		return told(family), nil
+		return told(data.Each(rows, func(i int) *paired { return all[i] })), nil
 	})
 	if v == nil || err != nil {
 		return nil, err
@@ -233,13 +230,12 @@ func WeighRows(ctx context.Context, shown []Shown, rng *rand.Rand) (*report.Verd
 
 // told are differences as a verdict tells them.
 func told(family []*paired) []*report.Difference {
-	out := make([]*report.Difference, len(family))
-	for i, p := range family {
-		if p != nil {
-			out[i] = report.NewDifference(p.Comparison, p.corrected)
+	return data.Each(family, func(p *paired) *report.Difference {
+		if p == nil {
+			return nil
 		}
-	}
-	return out
+		return report.NewDifference(p.Comparison, p.corrected)
+	})
 }
 
 // forests are the verdicts as figures.
