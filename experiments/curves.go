@@ -35,13 +35,13 @@ func (r *Run) Curves() (curves []layers.Stage) {
 }
 
 // addCurves adds curvesFile to the run's folder.
-func (r *Run) addCurves(f *data.Folder) error {
+func (r *Run) addCurves(f *data.Folder) {
 	curves := r.Curves()
 	if curves == nil {
 		f.Absent(curvesFile)
-		return nil
+		return
 	}
-	return f.WriteFile(curvesFile, func(out io.Writer) error {
+	f.WriteFile(curvesFile, func(out io.Writer) error {
 		lines := [][]string{{"stage", "epoch", "loss", "validation_loss", "kept"}}
 		number := func(x float64) string {
 			if math.IsNaN(x) {

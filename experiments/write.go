@@ -123,15 +123,16 @@ func (s Spec) model(m layers.Stateful, cal *data.Set) (*layers.Model, error) {
 func (r *Run) Write(dir string) error {
 	f := data.NewFolder(dir, RunGroup)
 	defer f.Discard()
-	f.Fail(r.Add(f))
+	r.Add(f)
 	return f.Commit()
 }
 
-// Add adds the run's files to a folder.
-func (r *Run) Add(f *data.Folder) error {
+// Add adds the run's files to a folder, or what is wrong with them.
+func (r *Run) Add(f *data.Folder) {
 	model, err := r.Spec.model(r.Model, r.Source.Cal)
 	if err != nil {
-		return err
+		f.Fail(err)
+		return
 	}
 	model.Scores = r.Source.Scores
 	f.WriteFile("model.safetensors", model.Encode)
@@ -140,26 +141,19 @@ func (r *Run) Add(f *data.Folder) error {
 	} else {
 		f.WriteFile("embedding.npz", data.NPZ(r.Embed.Arrays()...))
 	}
-	if err := r.addCurves(f); err != nil {
-		return err
-	}
+	r.addCurves(f)
 	if r.Outcome == nil {
 		f.Absent("predictions.npz", "metrics.json")
 	} else {
 		arrays, err := r.predictions()
-		if err != nil {
-			return err
-		}
+		f.Fail(err)
 		f.WriteFile("predictions.npz", data.NPZ(arrays...))
-		if err := r.addSummary(f); err != nil {
-			return err
-		}
+		r.addSummary(f)
 	}
 	c := r.configuration()
-	if c.Program, err = ThisProgram(); err != nil {
-		return err
-	}
-	return addJSON(f, "config.json", c)
+	c.Program, err = ThisProgram()
+	f.Fail(err)
+	addJSON(f, "config.json", c)
 }
 
 // predictions are the arrays of what the run says of the test rows, of parts of rows put together again.
@@ -186,20 +180,18 @@ func (r *Run) predictions() ([]data.Array, error) {
 	return arrays, nil
 }
 
-func addJSON(f *data.Folder, name string, v any) error {
+func addJSON(f *data.Folder, name string, v any) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		f.Fail(fmt.Errorf("write %s: %w", name, err))
 	}
-	return f.WriteBytes(name, append(text, '\n'))
+	f.WriteBytes(name, append(text, '\n'))
 }
 
-func (r *Run) addSummary(f *data.Folder) error {
+func (r *Run) addSummary(f *data.Folder) {
 	o := r.Outcome
 	values, err := metrics.Object(o.Metrics.Values, o.Metrics.Own)
-	if err != nil {
-		return err
-	}
+	f.Fail(err)
 	s := summary{
 		Protocol: o.Metrics.Protocol, Split: r.Spec.Split, Method: r.Spec.Method, Seed: r.Spec.Seed,
 		Embedding: "none", Metrics: values, Beside: r.Beside,
@@ -210,7 +202,7 @@ func (r *Run) addSummary(f *data.Folder) error {
 	if o.OwnMetrics != nil && !math.IsNaN(o.OwnMetrics.Values[metrics.LCE]) {
 		s.Own = &local{o.OwnMetrics.Values[metrics.LCE], o.OwnMetrics.Values[metrics.MLCE]}
 	}
-	return addJSON(f, "metrics.json", s)
+	addJSON(f, "metrics.json", s)
 }
 
 func (r *Run) configuration() configuration {

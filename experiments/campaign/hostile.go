@@ -19,8 +19,17 @@ type hostile struct {
 	name  string
 	files map[string]string // "-> x" is a link, "| " a pipe, "/ " a directory, else what the file holds
 	shell string
+	file  string // in the place of FILE
 	args  string
 	codes []int
+}
+
+// met is h before each of some commands.
+func (h hostile) met(commands []string) []hostile {
+	return data.Each(commands, func(args string) hostile {
+		h.args = strings.ReplaceAll(args, "FILE", h.file)
+		return h
+	})
 }
 
 // readers are commands that read FILE, by the kind of file.
@@ -53,14 +62,10 @@ func linked() (all []hostile) {
 		"metrics.json": {"m/metrics.json": "| "}, "embedding.npz": {"m/embedding.npz": "| ", stage + "embedding.npz": "| "},
 	} {
 		files["m/manifest.json"] = fmt.Sprintf(groups, fmt.Sprintf("%q:%q", name, sha))
-		for _, args := range readers["folder"] {
-			all = append(all, hostile{"a folder that tells of " + name, files, "", args, answers})
-		}
+		all = append(all, hostile{name: "a folder that tells of " + name, files: files, codes: answers}.met(readers["folder"])...)
 	}
 	for _, manifest := range []string{"-> ../outside/keep.txt", "| ", "/ ", "-> /dev/zero", "{", strings.Repeat("[", 1<<20)} {
-		for _, args := range readers["folder"] {
-			all = append(all, hostile{"a manifest", map[string]string{"m/manifest.json": manifest}, "", args, answers})
-		}
+		all = append(all, hostile{name: "a manifest", files: map[string]string{"m/manifest.json": manifest}, codes: answers}.met(readers["folder"])...)
 	}
 	return all
 }
@@ -82,9 +87,7 @@ func bombs() (all []hostile) {
 		strings.Repeat("[", 200000), strings.Repeat("[", 60000), strings.Repeat("{a: ", 16000), strings.Repeat("- ", 30000), strings.Repeat("? ", 30000), laughs,
 		deep.String(), keys.String(), keys.String()[:60000], "optim.rate: 1\n---\noptim.rate: 2\n", "\xff\xfea\x00", "optim.rate: &a 1\n", "\x1b]0;X\x07: 1\n", "-> /dev/zero", "| ", "/ ",
 	} {
-		for _, args := range readers["settings"] {
-			all = append(all, hostile{"settings", map[string]string{"f": text}, "", strings.ReplaceAll(args, "FILE", "DIR/f"), []int{2}})
-		}
+		all = append(all, hostile{name: "settings", files: map[string]string{"f": text}, file: "DIR/f", codes: []int{2}}.met(readers["settings"])...)
 	}
 	return all
 }
@@ -93,9 +96,8 @@ func bombs() (all []hostile) {
 func specials() (all []hostile) {
 	for _, what := range []string{"| ", "/ ", "-> /dev/zero", "-> /dev/full", "-> pipe", "-> nowhere", "-> f.npz"} {
 		for _, ext := range []string{".npz", ".csv", ".parquet", ".safetensors"} {
-			for _, args := range slices.Concat(readers["rows"], readers["settings"]) {
-				all = append(all, hostile{"no file", map[string]string{"f" + ext: what, "pipe": "| "}, "", strings.ReplaceAll(args, "FILE", "DIR/f"+ext), []int{2}})
-			}
+			h := hostile{name: "no file", files: map[string]string{"f" + ext: what, "pipe": "| "}, file: "DIR/f" + ext, codes: []int{2}}
+			all = append(all, h.met(slices.Concat(readers["rows"], readers["settings"]))...)
 		}
 	}
 	return all
@@ -115,9 +117,7 @@ func surroundings() (all []hostile) {
 		settings = append(settings, fmt.Sprintf("ulimit -v %d;", megabytes<<10))
 	}
 	for _, s := range settings {
-		for _, args := range commands {
-			all = append(all, hostile{"a shell with " + s, nil, s, args, []int{0, 1, 2}})
-		}
+		all = append(all, hostile{name: "a shell with " + s, shell: s, codes: []int{0, 1, 2}}.met(commands)...)
 	}
 	return all
 }

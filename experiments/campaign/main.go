@@ -56,12 +56,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	dir, err := os.MkdirTemp("", "calibra-campaign-")
-	if err != nil {
-		fail(err)
-	}
+	must(err)
 	c := &campaign{ctx: ctx, program: filepath.Join(dir, "calibra"), dir: dir, seed: *seed}
 	if out, err := exec.Command("go", "build", "-o", c.program, "./experiments/cmd/calibra").CombinedOutput(); err != nil {
-		fail(fmt.Errorf("%w: %s", err, out))
+		must(fmt.Errorf("%w: %s", err, out))
 	}
 	fmt.Printf("seed %d, %g minutes, in %s\n", *seed, *minutes, dir)
 	var chosen []part
@@ -81,9 +79,7 @@ func main() {
 	}
 	fmt.Print("\n", page.Table(rows))
 	if *write {
-		if err := page.Keep(filepath.Join("experiments", "campaign"), rows...); err != nil {
-			fail(err)
-		}
+		must(page.Keep(filepath.Join("experiments", "campaign"), rows...))
 	}
 	if wrong > 0 {
 		fmt.Printf("the files of the failures are in %s\n", dir)
@@ -114,7 +110,10 @@ func (c *campaign) attack(chosen []part, most time.Duration) (counts []*count) {
 	return counts
 }
 
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "campaign:", err)
-	os.Exit(1)
+// must ends the campaign where it cannot make what it needs.
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "campaign:", err)
+		os.Exit(1)
+	}
 }

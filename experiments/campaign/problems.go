@@ -103,13 +103,6 @@ func (p problem) write(path string, rng *rand.Rand) {
 	must(data.WriteNPZ(path, p.arrays(rng)...))
 }
 
-// must ends the campaign where it cannot make what it needs.
-func must(err error) {
-	if err != nil {
-		fail(err)
-	}
-}
-
 func read(path string) []byte {
 	text, err := data.ReadFile(path)
 	must(err)

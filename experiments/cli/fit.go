@@ -118,7 +118,7 @@ func (c *fitCmd) fit(ctx context.Context, t *terminal, spec experiments.Spec, sr
 func (c *fitCmd) write(run *experiments.Run, page *report.Document) error {
 	out := data.NewFolder(c.Out, experiments.RunGroup)
 	defer out.Discard()
-	out.Fail(run.Add(out))
+	run.Add(out)
 	out.WriteFile(experiments.RunPage, page.WriteHTML)
 	return out.Commit()
 }

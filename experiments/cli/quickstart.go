@@ -52,7 +52,7 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 	list := q.table()
 	out := data.NewFolder(c.Out, experiments.RunGroup)
 	defer out.Discard()
-	out.Fail(q.last().Add(out))
+	q.last().Add(out)
 	out.WriteFile("results.csv", list.csv)
 	out.WriteFile("features.npz", data.NPZ(sourceArrays(q.source)...))
 	out.WriteFile(experiments.RunPage, func(w io.Writer) error { return c.page(w, q) })

@@ -11,12 +11,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"maps"
 	"os"
@@ -56,8 +54,8 @@ func linked() ([]module, error) {
 		if err != nil {
 			return nil, fmt.Errorf("go list for %s: %w", system, err)
 		}
-		for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
-			if f := strings.Split(lines.Text(), "\t"); len(f) == 3 {
+		for line := range strings.Lines(string(out)) {
+			if f := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(f) == 3 {
 				found[f[0]] = module{Path: f[0], Version: f[1], Dir: f[2]}
 			}
 		}
@@ -155,28 +153,25 @@ func main() {
 	vulnerabilities := flag.String("vulnerabilities", "", "what govulncheck -format json -mode=binary printed, for the bill of materials")
 	flag.Parse()
 	modules, err := linked()
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	path, text := filepath.Join("experiments", "release", "LICENSES.md"), table(modules)
 	if *sbom != "" {
 		vulnerable := unsearched
 		if *vulnerabilities != "" {
 			printed, err := data.ReadFile(*vulnerabilities)
-			if err == nil {
-				vulnerable, err = readVulnerabilities(bytes.NewReader(printed))
-			}
-			if err != nil {
-				log.Fatal(err)
-			}
+			must(err)
+			vulnerable, err = readVulnerabilities(bytes.NewReader(printed))
+			must(err)
 		}
 		b, err := json.MarshalIndent(bill(modules, vulnerable), "", "  ")
-		if err != nil {
-			log.Fatal(err)
-		}
+		must(err)
 		path, text = *sbom, string(b)+"\n"
 	}
-	if err := data.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+	must(data.WriteBytes(path, []byte(text)))
+}
+
+func must(err error) {
+	if err != nil {
 		log.Fatal(err)
 	}
 }
