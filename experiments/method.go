@@ -179,9 +179,9 @@ func (m Method) Build(o Options) (layers.Stateful, []Key, error) {
 
 // Chosen are the settings of the Spec that are not the defaults of its method for so many features.
 func (s Spec) Chosen(features int) Values {
-	v, err := ParseValues(s.Set)
-	method, unknown := s.Catalog.Find(s.Method)
-	if err != nil || unknown != nil {
+	v := s.values()
+	method, err := s.Catalog.Find(s.Method)
+	if err != nil {
 		return v
 	}
 	o := Options{Catalog: s.Catalog, Values: v, Features: features}

@@ -98,10 +98,7 @@ func (w *wares) addSpec(s Spec) error {
 	if err != nil {
 		return err
 	}
-	values, err := ParseValues(s.Set)
-	if err != nil {
-		return err
-	}
+	values := s.values()
 	made := []Method{m}
 	if tried, err := s.Catalog.Tried(m); err == nil && s.Tune {
 		made = append(made, tried)

@@ -94,10 +94,7 @@ func defaultSlots(features int) int {
 // Use adds the settings v of the method to those of Set. One that Set has with another value
 // is a *data.InputError.
 func (s *Spec) Use(v Values) error {
-	set, err := ParseValues(s.Set)
-	if err != nil {
-		return err
-	}
+	set := s.values()
 	for _, key := range v.Names() {
 		if text, there := set[key]; there && text != v[key] {
 			return data.Inputf("", "%s is set to %s and to %s; set it once", key, v[key], text)
@@ -121,30 +118,25 @@ func (s Spec) Possible() bool {
 }
 
 // With is the Spec with settings in place of its own.
-func (s Spec) With(v Values) (Spec, error) {
-	set, err := ParseValues(s.Set)
-	if err != nil {
-		return s, err
-	}
-	s.Set = set.With(v).String()
-	return s, nil
+func (s Spec) With(v Values) Spec {
+	s.Set = s.values().With(v).String()
+	return s
 }
 
 // Measuring is what the run is measured with.
 func (s Spec) Measuring() (metrics.Settings, error) {
-	v, err := ParseValues(s.Set)
-	o := Options{Values: v}
+	o := Options{Values: s.values()}
 	m := o.measuring()
 	m.Executor, m.Own = s.Executor, s.Catalog.Metrics()
 	if s.Judging.Anchors > 0 {
 		m.Anchors = s.Judging.Anchors
 	}
-	return m, errors.Join(err, o.err)
+	return m, o.err
 }
 
 // Resolve writes down the sizes of the codebook that the Spec leaves open, of the settings
 // that its method was built with.
-func (s Spec) Resolve(keys []Key) (Spec, error) {
+func (s Spec) Resolve(keys []Key) Spec {
 	sizes := Values{}
 	for _, k := range keys {
 		if _, words := k.Value.(string); words && k.Name != startKey {
@@ -261,10 +253,8 @@ func (r *Run) build(ctx context.Context, s Spec, method Method, observe func(sta
 			return err
 		}
 	}
-	if r.Model, r.Keys, err = method.Build(options); err != nil {
-		return err
-	}
-	r.Spec, err = r.Spec.Resolve(r.Keys)
+	r.Model, r.Keys, err = method.Build(options)
+	r.Spec = r.Spec.Resolve(r.Keys)
 	return err
 }
 

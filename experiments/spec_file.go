@@ -3,6 +3,7 @@ package experiments
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"calibra/data"
 )
@@ -24,9 +25,16 @@ func (s Spec) Codewords() int { return s.whole(codewordsKey) }
 func (s Spec) Start() string { return s.Value(startKey) }
 
 // Value is a setting of the Spec, "" where it leaves it open.
-func (s Spec) Value(key string) string {
-	v, _ := ParseValues(s.Set)
-	return v[key]
+func (s Spec) Value(key string) string { return s.values()[key] }
+
+// values are the settings of Set; a word that is none has an empty value, of which whoever builds the method is told.
+func (s Spec) values() Values {
+	v := Values{}
+	for word := range strings.FieldsSeq(s.Set) {
+		key, value, _ := strings.Cut(word, "=")
+		v[key] = value
+	}
+	return v
 }
 
 func (s Spec) whole(key string) int {
@@ -62,10 +70,7 @@ func (s Spec) file() file {
 		Method: s.Method, Data: s.Data, Split: s.Split, Seed: s.Seed, Slots: s.Slots(), Codewords: s.Codewords(), EMA: s.Start(),
 		Encoder: s.Encoder, Fraction: s.Fraction, Shift: s.Shift, Tune: s.Tune, Set: s.Set, Judging: s.Judging,
 	}
-	rest, err := ParseValues(s.Set)
-	if err != nil {
-		return f // whoever fits it is told
-	}
+	rest := s.values()
 	delete(rest, startKey)
 	if f.Slots > 0 {
 		delete(rest, slotsKey)

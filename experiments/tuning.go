@@ -58,14 +58,10 @@ func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (tuned Spe
 	}
 	tryer := s
 	if method.TriedOn != "" {
-		set, err := ParseValues(s.Set)
-		if err != nil {
-			return s, "", err
-		}
 		if method, err = s.Catalog.Tried(method); err != nil {
 			return s, "", err
 		}
-		set, _ = method.own(s.Catalog, set)
+		set, _ := method.own(s.Catalog, s.values())
 		tryer.Method, tryer.Set = method.Name, set.String()
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 6))
@@ -80,16 +76,8 @@ func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (tuned Spe
 	alike := slices.Repeat([]float64{1}, len(all))
 	choice, err := layers.Choose(ctx, len(all), func(at int) (Spec, float64, error) {
 		ctx := optim.Piece(ctx, "try "+cmp.Or(all[at].String(), "the defaults"), at, alike...)
-		tried, err := tryer.With(all[at])
-		if err != nil {
-			return s, 0, err
-		}
-		loss, err := tried.heldOut(ctx, method, fitted, stop, held, rand.New(rand.NewPCG(s.Seed, uint64(100+at))))
-		if err != nil {
-			return s, 0, err
-		}
-		chosen, err := s.With(all[at])
-		return chosen, loss, err
+		loss, err := tryer.With(all[at]).heldOut(ctx, method, fitted, stop, held, rand.New(rand.NewPCG(s.Seed, uint64(100+at))))
+		return s.With(all[at]), loss, err
 	})
 	if err != nil {
 		return s, "", fmt.Errorf("tune %s: %w", s.Method, err)

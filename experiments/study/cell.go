@@ -233,10 +233,7 @@ func sized(spec experiments.Spec, method experiments.Method, features int) (expe
 		return spec, err
 	}
 	_, keys, err := method.Build(experiments.Options{Catalog: spec.Catalog, Values: values, Features: features})
-	if err != nil {
-		return spec, err
-	}
-	return spec.Resolve(keys)
+	return spec.Resolve(keys), err
 }
 
 func encodersOf(grid []experiments.Spec) []string {
