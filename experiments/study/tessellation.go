@@ -99,7 +99,7 @@ func (f frame) picture(title string, colour func(pixel int) color.NRGBA) report.
 func (f frame) toy(ctx context.Context, p *experiments.Prepared) (report.Plane, error) {
 	cal := p.Source.Cal
 	part := cal.Rows(evenly(cal.Len(), 2000))
-	flat := &data.Set{Features: firstTwo(p.Embed.Apply(part.Features)), Logits: part.Logits, Labels: part.Labels}
+	flat := &data.Set{Features: mat.DenseCopyOf(p.Embed.Apply(part.Features).Slice(0, part.Len(), 0, 2)), Logits: part.Logits, Labels: part.Labels}
 	divide := &layers.Divide{Slots: 2, Codebook: layers.Codebook{Codewords: 4}, Optim: optim.Settings{Epochs: 20}}
 	if err := divide.Fit(ctx, flat, nil, rand.New(rand.NewPCG(0, 5))); err != nil {
 		return report.Plane{}, err
@@ -117,23 +117,15 @@ func (f frame) toy(ctx context.Context, p *experiments.Prepared) (report.Plane, 
 	if err != nil {
 		return report.Plane{}, err
 	}
-	var votes [16]map[int]int
+	votes := mat.NewDense(16, flat.Classes(), nil) // of the rows of each region
 	for i, y := range flat.Labels {
-		region := 4*fitted.Codes[2*i] + fitted.Codes[2*i+1]
-		if votes[region] == nil {
-			votes[region] = map[int]int{}
-		}
-		votes[region][y]++
+		region := int(4*fitted.Codes[2*i] + fitted.Codes[2*i+1])
+		votes.Set(region, y, votes.At(region, y)+1)
 	}
 	return f.picture("w = 2, |C| = 4", func(i int) color.NRGBA {
-		best, most := -1, 0
-		for y, n := range votes[4*at.Codes[2*i]+at.Codes[2*i+1]] {
-			if n > most || n == most && y < best {
-				best, most = y, n
-			}
-		}
 		fill := color.NRGBA{0xf2, 0xf2, 0xf2, 0xff} // nobody lives there
-		if best >= 0 {
+		of := votes.RawRowView(int(4*at.Codes[2*i] + at.Codes[2*i+1]))
+		if best := topOf(of); of[best] > 0 {
 			fill = paler(report.ClassColour(best), 0.32)
 		}
 		return darker(fill, 0.75*f.walls(at.Codes, 2, i))
@@ -148,19 +140,31 @@ func (f frame) plane(ctx context.Context, p *experiments.Prepared, model layers.
 	}
 	m, _ := p.Embed.Axes.Dims()
 	const chunk = 16 * pixels
-	var all planeReading
 	places := mat.NewDense(chunk, m, nil)
+	var codes []int32       // of all pixels
+	var fills []color.NRGBA // likewise
+	var slots, codewords int
 	for lo := 0; lo < pixels*pixels; lo += chunk {
 		if err := ctx.Err(); err != nil {
 			return report.Plane{}, fmt.Errorf("study: draw the divided space: %w", err)
 		}
 		f.lift(places, p, lo)
-		if err := all.read(divided, places); err != nil {
+		said, regions, err := divided.Read(&data.Set{Features: places})
+		if err == nil && regions == nil {
+			err = errUndivided
+		}
+		if err != nil {
 			return report.Plane{}, err
 		}
+		codes, slots, codewords = append(codes, regions.Codes...), regions.Slots, len(regions.Codewords)/regions.Width
+		for i := range chunk {
+			row := said.LogProbs.RawRowView(i)
+			best := topOf(row)
+			fills = append(fills, paler(report.ClassColour(best), 0.1+0.45*math.Exp(row[best])))
+		}
 	}
-	return f.picture(fmt.Sprintf("w = %d, |C| = %d", all.slots, all.codewords), func(i int) color.NRGBA {
-		return darker(paler(report.ClassColour(all.top[i]), 0.1+0.45*all.sure[i]), min(0.6, 4*f.walls(all.codes, all.slots, i)))
+	return f.picture(fmt.Sprintf("w = %d, |C| = %d", slots, codewords), func(i int) color.NRGBA {
+		return darker(fills[i], min(0.6, 4*f.walls(codes, slots, i)))
 	}), nil
 }
 
@@ -179,48 +183,16 @@ func (f frame) lift(places *mat.Dense, p *experiments.Prepared, first int) {
 	}
 }
 
-// planeReading is what a model says of places: their codes, and the top class with its probability.
-type planeReading struct {
-	slots, codewords int
-	codes            []int32
-	top              []int
-	sure             []float64
-}
-
-func (r *planeReading) read(model layers.Divided, places *mat.Dense) error {
-	said, regions, err := model.Read(&data.Set{Features: places})
-	if err != nil {
-		return err
-	}
-	if regions == nil {
-		return errUndivided
-	}
-	r.codes = append(r.codes, regions.Codes...)
-	r.slots, r.codewords = regions.Slots, len(regions.Codewords)/regions.Width
-	n, _ := places.Dims()
-	for i := range n {
-		row := said.LogProbs.RawRowView(i)
-		best := topOf(row)
-		r.top, r.sure = append(r.top, best), append(r.sure, math.Exp(row[best]))
-	}
-	return nil
-}
-
 // walls is the share of slots whose codeword differs between pixel i and its
 // neighbour to the right or below.
 func (frame) walls(codes []int32, slots, i int) float64 {
 	differ := 0
-	for _, step := range []struct {
-		by   int
-		edge bool
-	}{{1, i%pixels == pixels-1}, {pixels, i/pixels == pixels-1}} {
-		if step.edge {
-			continue
+	for s := range slots {
+		if i%pixels < pixels-1 && codes[i*slots+s] != codes[(i+1)*slots+s] {
+			differ++
 		}
-		for s := range slots {
-			if codes[i*slots+s] != codes[(i+step.by)*slots+s] {
-				differ++
-			}
+		if i/pixels < pixels-1 && codes[i*slots+s] != codes[(i+pixels)*slots+s] {
+			differ++
 		}
 	}
 	return float64(differ) / float64(2*slots)
@@ -234,11 +206,6 @@ func evenly(n, most int) []int {
 		rows[i] = i * n / len(rows)
 	}
 	return rows
-}
-
-func firstTwo(z *mat.Dense) *mat.Dense {
-	n, _ := z.Dims()
-	return mat.DenseCopyOf(z.Slice(0, n, 0, 2))
 }
 
 // paler mixes c with white; strength 1 is c.

@@ -388,7 +388,6 @@ func (f *TruthFindings) power() report.LinePanel {
 }
 
 func (f *TruthFindings) writeResults(w io.Writer) error {
-	out := data.NewCSVWriter(w)
 	head := []string{"source", "rows", "features", "classes", "seed", "alarm", "predictor", "true_squared", "true_absolute", "true_kl", "true_calibration", "true_regional"}
 	lines := [][]string{slices.Concat(head, data.Each(truthMetrics, func(m truthMetric) string { return m.key }), []string{"code"})}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
@@ -405,12 +404,11 @@ func (f *TruthFindings) writeResults(w io.Writer) error {
 			lines = append(lines, append(line, r.Program.Code))
 		}
 	}
-	return out.WriteAll(lines)
+	return data.NewCSVWriter(w).WriteAll(lines)
 }
 
 // writeRanks writes a line a setting and metric: its ρ with each true error.
 func (f *TruthFindings) writeRanks(w io.Writer) error {
-	out := data.NewCSVWriter(w)
 	lines := [][]string{{"setting", "draws", "metric", "squared", "absolute", "kl", "calibration", "regional", "code"}}
 	code := codeOf(f.Results)
 	for _, s := range f.settings() {
@@ -422,7 +420,7 @@ func (f *TruthFindings) writeRanks(w io.Writer) error {
 			lines = append(lines, append(line, code))
 		}
 	}
-	return out.WriteAll(lines)
+	return data.NewCSVWriter(w).WriteAll(lines)
 }
 
 // writeAlarms writes a line a metric and predictor: on how many of the draws the metric raises an alarm.
@@ -440,11 +438,10 @@ func (f *TruthFindings) writeAlarms(w io.Writer) error {
 }
 
 func (f *TruthFindings) writeDiagnosis(w io.Writer) error {
-	out := data.NewCSVWriter(w)
 	lines := [][]string{{"share", "shift", "runs", "named", "any", "found", "law", "missed", "global", "planted", "counted", "jaccard", "code"}}
 	for _, r := range f.Diagnosis {
 		lines = append(lines, []string{fmt.Sprint(r.Share), fmt.Sprint(r.Shift), strconv.Itoa(r.Runs), strconv.Itoa(r.Named), strconv.Itoa(r.Any), strconv.Itoa(r.Found),
 			r.Law, strconv.Itoa(r.Missed), strconv.Itoa(r.Global), strconv.Itoa(r.Planted), strconv.Itoa(r.Counted), strconv.FormatFloat(r.Jaccard, 'f', 3, 64), r.Program.Code})
 	}
-	return out.WriteAll(lines)
+	return data.NewCSVWriter(w).WriteAll(lines)
 }
