@@ -123,9 +123,9 @@ func (densityMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	return w, nil
 }
 
-// Inputs are ℓ and s.
+// Inputs are s.
 func (densityMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
-	return map[string]*mat.Dense{"unclamped": v.LogProbs, "distances": data.Dense(v.Set.Features)}, nil
+	return map[string]*mat.Dense{"distances": data.Dense(v.Set.Features)}, nil
 }
 
 func (densityMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {

@@ -49,7 +49,7 @@ func (m *LocalTemperature) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Ra
 func (m *LocalTemperature) Restore(s layers.State) error { return m.restore(localTemperatureMap{}, s) }
 
 // localTemperatureMap has weights temperature/weight (P×1), temperature/log (1) and
-// the embedding's. Its inputs are ℓ and z.
+// the embedding's. It reads ℓ and z.
 type localTemperatureMap struct{}
 
 func temperatures(e *data.Embedding) *graph.Weights {
@@ -74,17 +74,17 @@ func (localTemperatureMap) Inputs(v *layers.View, w *graph.Weights) (map[string]
 	}
 	variances := w.Float64s("embedding/variances")
 	z.Apply(func(_, j int, v float64) float64 { return v / math.Sqrt(max(variances[j], 1e-12)) }, z)
-	return map[string]*mat.Dense{"unclamped": v.LogProbs, "components": z}, nil
+	return map[string]*mat.Dense{"components": z}, nil
 }
 
-// InputsONNX are ℓ and z.
+// InputsONNX are z.
 func (localTemperatureMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.Weights) (map[string]onnx.Value, error) {
 	sd := slices.Clone(w.Float64s("embedding/variances"))
 	for j, v := range sd {
 		sd[j] = math.Sqrt(max(v, 1e-12))
 	}
 	z := g.Div(embedONNX(g, v.Sizes, w), onnx.Table(g, sd, len(sd)))
-	return map[string]onnx.Value{"unclamped": v.LogProbs, "components": z}, nil
+	return map[string]onnx.Value{"components": z}, nil
 }
 
 func (localTemperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {

@@ -71,31 +71,22 @@ func newDensityRatio(s seen) densityRatio {
 
 // of is c of each row.
 func (d densityRatio) of(confidence, proximity []float64) []float64 {
-	out := make([]float64, len(confidence))
-	simd.Run((len(out)+densityRows-1)/densityRows, &ratios{densityRatio: d, confidence: confidence, proximity: proximity, out: out})
+	out, n, wrong := make([]float64, len(confidence)), float64(len(d.right.x)), float64(len(d.wrong.x))
+	if n == 0 {
+		return out
+	}
+	inBlocks(len(out), densityRows, func(lo, hi int) {
+		scratch := make([]float32, max(len(d.right.x), len(d.wrong.x)))
+		for i := lo; i < hi; i++ {
+			plus, minus := d.right.at(confidence[i], proximity[i], scratch), d.wrong.at(confidence[i], proximity[i], scratch)
+			out[i] = plus / max(plus+minus*wrong/n, 1e-10)
+		}
+	})
 	return out
 }
 
 // densityRows is how many rows one thread takes at a time.
 const densityRows = 64
-
-type ratios struct {
-	densityRatio
-	confidence, proximity, out []float64
-}
-
-func (r *ratios) Block(block int) {
-	n, wrong := float64(len(r.right.x)), float64(len(r.wrong.x))
-	scratch := make([]float32, max(len(r.right.x), len(r.wrong.x)))
-	for i := block * densityRows; i < min((block+1)*densityRows, len(r.out)); i++ {
-		if n == 0 {
-			continue
-		}
-		plus := r.right.at(r.confidence[i], r.proximity[i], scratch)
-		minus := r.wrong.at(r.confidence[i], r.proximity[i], scratch)
-		r.out[i] = plus / max(plus+minus*wrong/n, 1e-10)
-	}
-}
 
 // density is a kernel density estimate in the plane with a product of Gaussians.
 type density struct {

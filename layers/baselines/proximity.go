@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (p *proximity) search(ctx context.Context, rows *mat.Dense, omitSelf bool) 
 				if omitSelf && i == j {
 					continue
 				}
-				nearest = nearest.keep(max(0, own+squares[j]-2*product), p.k)
+				nearest.keep(max(0, own+squares[j]-2*product), p.k)
 			}
 			out[i] = p.say(nearest)
 		}
@@ -110,36 +111,24 @@ func (p *proximity) search(ctx context.Context, rows *mat.Dense, omitSelf bool) 
 // the numbers it was offered.
 type largest []float64
 
-func (h largest) keep(v float64, k int) largest {
-	if len(h) < k {
-		h = append(h, v)
-		for i := len(h) - 1; i > 0; {
-			parent := (i - 1) / 2
-			if h[parent] >= h[i] {
-				break
-			}
-			h[parent], h[i] = h[i], h[parent]
-			i = parent
-		}
-		return h
-	}
-	if v >= h[0] {
-		return h
-	}
-	h[0] = v
-	for i := 0; ; {
-		child := 2*i + 1
-		if child >= len(h) {
-			return h
-		}
-		if child+1 < len(h) && h[child+1] > h[child] {
-			child++
-		}
-		if h[i] >= h[child] {
-			return h
-		}
-		h[i], h[child] = h[child], h[i]
-		i = child
+func (h largest) Len() int           { return len(h) }
+func (h largest) Less(i, j int) bool { return h[i] > h[j] }
+func (h largest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push appends v.
+func (h *largest) Push(v any) { *h = append(*h, v.(float64)) }
+
+// Pop is not asked for: what is too large is replaced.
+func (h *largest) Pop() any { panic("baselines: nothing is taken from the nearest") }
+
+// keep offers v.
+func (h *largest) keep(v float64, k int) {
+	switch {
+	case len(*h) < k:
+		heap.Push(h, v)
+	case v < (*h)[0]:
+		(*h)[0] = v
+		heap.Fix(h, 0)
 	}
 }
 

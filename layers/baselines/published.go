@@ -5,11 +5,9 @@ import (
 	"math/rand/v2"
 
 	"calibra/graph"
-	"calibra/graph/onnx"
 	"calibra/graph/op"
 	"calibra/layers"
 
-	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -30,15 +28,6 @@ func (temperatureMap) Init(layers.Sizes, *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)
 	w.Add("temperature", []float64{1.5}, 1)
 	return w, nil
-}
-
-func (temperatureMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
-	return map[string]*mat.Dense{"unclamped": v.LogProbs}, nil
-}
-
-// InputsONNX is ℓ.
-func (temperatureMap) InputsONNX(_ *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
-	return map[string]onnx.Value{"unclamped": v.LogProbs}, nil
 }
 
 func (temperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {

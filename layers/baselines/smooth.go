@@ -29,10 +29,10 @@ func (o *original) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) 
 	return o.Original.Fit(ctx, cal, val, rng)
 }
 
-// View is ℓ of each row.
+// View is ℓ of each row, which maps that read it below the clamp at layers.LogFloor find as unclamped.
 func (o *original) View(x *data.Set) (*layers.View, error) {
 	l, err := logProbsOf(x, o.Sizes())
-	return &layers.View{LogProbs: l}, err
+	return &layers.View{LogProbs: l, Wide: map[string]mat.Matrix{"unclamped": l}}, err
 }
 
 // logProbsONNX is ℓ, at least logFloor.
@@ -42,7 +42,8 @@ func logProbsONNX(g *onnx.Network, s layers.Sizes) onnx.Value {
 
 // ViewONNX is ℓ.
 func (o *original) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
-	return &layers.ONNXView{LogProbs: logProbsONNX(g, o.Sizes())}, nil
+	l := logProbsONNX(g, o.Sizes())
+	return &layers.ONNXView{LogProbs: l, Inputs: map[string]onnx.Value{"unclamped": l}}, nil
 }
 
 // Fitted is what a map learned on the classifier's own prediction. Result, of the last fit,
