@@ -16,7 +16,7 @@ func TestTrainingStepsDoNotAllocate(t *testing.T) {
 	if err := c.Fit(t.Context(), x, nil, newRand(1)); err != nil {
 		t.Fatal(err)
 	}
-	seen, err := c.rowsFor(x, c.weights, true)
+	seen, err := c.labelled(x, c.weights)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,35 +100,24 @@ func Penalty(b *graph.Builder, weight string, c float64) *gorgonia.Node {
 	return b.Apply(op.Scale(0, c), b.Apply(op.Sum(x.Dims()), b.Times(x, x)))
 }
 
-// rowsFor puts what m reads of a set into memory of type dt: the base's view, m's own
-// inputs, and labels where labelled asks for them.
-func (t *Trained) rowsFor(x *data.Set, w *graph.Weights, labelled bool) (*Rows, error) {
-	sizes := t.Base.Sizes()
-	var aims target
-	var err error
-	if labelled {
-		if aims, err = targetOf(x, sizes.Classes, w.Dtype()); err != nil {
-			return nil, err
-		}
-	}
-	view, err := t.view(x)
+// rowsFor puts what the map reads of a set into memory of the type of w, beside what the base says of it.
+func (t *Trained) rowsFor(x *data.Set, w *graph.Weights) (*Rows, *View, error) {
+	view, err := t.Base.View(x)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	rows, err := view.RowsFor(t.Map, w, sizes)
-	if err != nil {
-		return nil, err
-	}
-	return rows.aiming(aims), nil
+	view.Set = x
+	rows, err := view.RowsFor(t.Map, w, t.Base.Sizes())
+	return rows, view, err
 }
 
-// view is what the base says of x.
-func (t *Trained) view(x *data.Set) (*View, error) {
-	v, err := t.Base.View(x)
-	if err == nil {
-		v.Set = x
+// labelled are the rows of a set with its labels.
+func (t *Trained) labelled(x *data.Set, w *graph.Weights) (*Rows, error) {
+	rows, _, err := t.rowsFor(x, w)
+	if err != nil {
+		return nil, err
 	}
-	return v, err
+	return rows.LabelledBy(x)
 }
 
 // RowsFor is Rows with the inputs of m, in the type of its weights.

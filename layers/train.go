@@ -89,7 +89,7 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 		return baseErr
 	}
 	// The base is frozen: its view of the rows is computed once.
-	rows, err := t.rowsFor(cal, t.weights, true)
+	rows, err := t.labelled(cal, t.weights)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (t *Trained) validation(val *data.Set, fitted int) (func(graph.Session) (fl
 	if val == nil {
 		return nil, nil
 	}
-	held, err := t.rowsFor(val, t.weights, true)
+	held, err := t.labelled(val, t.weights)
 	if err != nil {
 		return nil, err
 	}
@@ -218,12 +218,8 @@ func (t *Trained) Read(x *data.Set) (*data.Predictions, *Quantized, error) {
 	if t == nil || t.weights == nil {
 		return nil, nil, ErrUnfitted
 	}
-	view, err := t.view(x)
-	if err != nil {
-		return nil, nil, err
-	}
 	weights := t.weights.As(tensor.Float64)
-	rows, err := view.RowsFor(t.Map, weights, t.Base.Sizes())
+	rows, view, err := t.rowsFor(x, weights)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -257,7 +253,7 @@ func (t *Trained) Of(x *data.Set, describe func(b *graph.Builder, in Batch) *gor
 	if t.weights == nil {
 		return nil, ErrUnfitted
 	}
-	rows, err := t.rowsFor(x, t.weights, false)
+	rows, _, err := t.rowsFor(x, t.weights)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func TestAWeightIsThatManyCopies(t *testing.T) {
 				t.Fatal(err)
 			}
 			w = w.As(tensor.Float64)
-			rows, err := c.rowsFor(x, w, true)
+			rows, err := c.labelled(x, w)
 			if err != nil {
 				t.Fatal(err)
 			}
