@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"cmp"
 	"errors"
 	"math"
 
@@ -115,60 +116,46 @@ const (
 	nullScore = 1e-11
 )
 
-// freeDirections are those of a model at its truth.
-type freeDirections struct {
-	nullity            int
-	zeroAt, gapAt, off float64 // off is ‖H v‖/‖H‖ along the gauge, where it was asked
+// nullity is which of some curvatures are null.
+type nullity struct {
+	null          []int
+	zeroAt, gapAt float64 // the largest that is, and the smallest that is not, in parts of the largest of all
 }
 
-// nullityAtTruth counts the directions that move no posterior of a model that is the law of
+// nullOf takes for null what is below a part of the largest.
+func nullOf(values []float64, part float64) nullity {
+	x, largest := nullity{gapAt: math.Inf(1)}, floats.Norm(values, math.Inf(1))
+	for i, value := range values {
+		if relative := math.Abs(value) / largest; relative < part {
+			x.null, x.zeroAt = append(x.null, i), math.Max(x.zeroAt, relative)
+		} else {
+			x.gapAt = math.Min(x.gapAt, relative)
+		}
+	}
+	return x
+}
+
+// nullity tells which directions move no posterior of a model that is the law of
 // the labels. There ∇²L = Σ W ∇ℓ ∇ℓᵀ (Fisher), so that they are the null space of the matrix
 // whose rows are √W ∇ℓᵀ. Its singular values are good to rounding; a Hessian's eigenvalues,
-// their squares, would not tell a poor design from a free direction. zeroAt is the largest
-// that counts as zero, gapAt the smallest that does not, both relative to the largest.
-func nullityAtTruth(model Model, theta, weights []float64) (f freeDirections, err error) {
-	scores := mat.NewDense(len(weights), len(theta), nil)
-	for entry, w := range weights {
+// their squares, would not tell a poor design from a free direction. Of fewer entries than
+// parameters the others count as null too.
+func (p *probe) nullity(theta []float64) nullity {
+	scores := mat.NewDense(len(p.weights), len(theta), nil)
+	for entry, w := range p.weights {
 		row := scores.RawRowView(entry)
-		if err := model.Score(row, theta, entry); err != nil {
-			return f, err
+		if p.err == nil {
+			p.err = p.model.Score(row, theta, entry)
 		}
 		floats.Scale(math.Sqrt(w), row)
 	}
 	var svd mat.SVD
-	if !svd.Factorize(scores, mat.SVDNone) {
-		return f, errors.New("theory: the singular values of the scores did not converge")
+	if p.err != nil || !svd.Factorize(scores, mat.SVDNone) {
+		p.err = cmp.Or(p.err, errors.New("theory: the singular values of the scores did not converge"))
+		return nullity{}
 	}
 	values := svd.Values(nil)
-	f.nullity, f.gapAt = len(theta)-len(values), math.Inf(1)
-	for _, value := range values {
-		if relative := value / values[0]; relative < nullScore {
-			f.nullity++
-			f.zeroAt = math.Max(f.zeroAt, relative)
-		} else {
-			f.gapAt = math.Min(f.gapAt, relative)
-		}
-	}
-	return f, nil
-}
-
-// findNullSpace returns the directions of h at point that are null by nullRatio, the largest |eigenvalue|
-// counted as zero and the smallest that was not, both relative to the largest.
-func findNullSpace(h *mat.SymDense, point []float64) (gauge NullSpace, zeroAt, gapAt float64) {
-	values, vectors := spectrum(h)
-	largest := math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
-	gauge.Point = append([]float64(nil), point...)
-	gapAt = math.Inf(1)
-	for i, value := range values {
-		relative := math.Abs(value) / largest
-		if relative < nullRatio {
-			gauge.Basis = append(gauge.Basis, mat.Col(nil, i, vectors))
-			zeroAt = math.Max(zeroAt, relative)
-		} else {
-			gapAt = math.Min(gapAt, relative)
-		}
-	}
-	return gauge, zeroAt, gapAt
+	return nullOf(append(values, make([]float64, len(theta)-len(values))...), nullScore)
 }
 
 // addProjector adds Σ v vᵀ to h.
@@ -183,4 +170,118 @@ func projectOff(x []float64, directions [][]float64) {
 	for _, v := range directions {
 		floats.AddScaled(x, -floats.Dot(v, x), v)
 	}
+}
+
+// Target names what of θ is compared between an estimate and θ*, block by block:
+// functions of θ that no change of gauge moves.
+type Target interface {
+	// Blocks is the number of blocks; block k belongs to codeword k.
+	Blocks() int
+	// Size is the norm of block k at theta.
+	Size(k int, theta []float64) float64
+	// Distance is the error of block k.
+	Distance(k int, theta, reference []float64) float64
+	// Jacobian is the derivative of block k in θ, rows × Dim.
+	Jacobian(k int, theta []float64) *mat.Dense
+}
+
+// Products compares M_k = a_k b_kᵀ in Frobenius norm.
+type Products struct{ Rescaling }
+
+var _ Target = Products{}
+
+// Blocks is K.
+func (p Products) Blocks() int { return p.Codewords }
+
+// Size is ‖M_k‖ = |a_k| |b_k|.
+func (p Products) Size(k int, theta []float64) float64 {
+	a, b := p.factors(theta, k)
+	return floats.Norm(a, 2) * floats.Norm(b, 2)
+}
+
+// Distance is ‖M_k − M*_k‖, Frobenius.
+func (p Products) Distance(k int, theta, reference []float64) float64 {
+	a, b := p.factors(theta, k)
+	ra, rb := p.factors(reference, k)
+	var sum float64
+	for i := range a {
+		for j := range b {
+			d := a[i]*b[j] - ra[i]*rb[j]
+			sum += d * d
+		}
+	}
+	return math.Sqrt(sum)
+}
+
+// Jacobian is ∂vec M_k/∂θ: b_k where a_k stands and a_k where b_k stands.
+func (p Products) Jacobian(k int, theta []float64) *mat.Dense {
+	C := p.Classes
+	a, b := p.factors(theta, k)
+	d := mat.NewDense(C*C, len(theta), nil)
+	for i := range C {
+		for j := range C {
+			d.Set(i*C+j, k*C+i, b[j])
+			d.Set(i*C+j, (p.Codewords+k)*C+j, a[i])
+		}
+	}
+	return d
+}
+
+// Pairs compares the balanced pair π_k = (a_k, b_k).
+type Pairs struct{ Rescaling }
+
+var _ Target = Pairs{}
+
+// Blocks is K.
+func (p Pairs) Blocks() int { return p.Codewords }
+
+// Size is |(a_k, b_k)|.
+func (p Pairs) Size(k int, theta []float64) float64 {
+	a, b := p.factors(theta, k)
+	return math.Hypot(floats.Norm(a, 2), floats.Norm(b, 2))
+}
+
+// Distance is |(a_k, b_k) − (a*_k, b*_k)|.
+func (p Pairs) Distance(k int, theta, reference []float64) float64 {
+	a, b := p.factors(theta, k)
+	ra, rb := p.factors(reference, k)
+	return math.Hypot(floats.Distance(a, ra, 2), floats.Distance(b, rb, 2))
+}
+
+// Jacobian picks the coordinates of a_k and b_k.
+func (p Pairs) Jacobian(k int, theta []float64) *mat.Dense {
+	return Rows{p.coordinates(k)}.Jacobian(0, theta)
+}
+
+// Rows compares the coordinates of θ that belong to each block, for a
+// parameterization whose gauge is fixed by a NullSpace.
+type Rows [][]int
+
+var _ Target = Rows{}
+
+// Blocks is the number of index sets.
+func (r Rows) Blocks() int { return len(r) }
+
+// Size is the Euclidean norm of the block's coordinates.
+func (r Rows) Size(k int, theta []float64) float64 {
+	return r.Distance(k, theta, make([]float64, len(theta)))
+}
+
+// Distance is the Euclidean distance of the block's coordinates.
+func (r Rows) Distance(k int, theta, reference []float64) float64 {
+	var sum float64
+	for _, i := range r[k] {
+		d := theta[i] - reference[i]
+		sum += d * d
+	}
+	return math.Sqrt(sum)
+}
+
+// Jacobian picks the block's coordinates: one 1 in each row.
+func (r Rows) Jacobian(k int, theta []float64) *mat.Dense {
+	d := mat.NewDense(len(r[k]), len(theta), nil)
+	for row, i := range r[k] {
+		d.Set(row, i, 1)
+	}
+	return d
 }

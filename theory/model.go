@@ -49,6 +49,23 @@ func (p *probe) gradient(theta []float64) (loss float64, grad []float64) {
 	return loss, grad
 }
 
+// posteriors are q at every (cell, atom) of the model's table.
+func (p *probe) posteriors(t *Table, theta []float64) []float64 {
+	q := make([]float64, t.Rows()*t.Classes)
+	if p.err == nil {
+		p.err = p.model.LogProbs(q, theta)
+	}
+	exps(q)
+	return q
+}
+
+// minimize brings theta to where the loss is stationary.
+func (p *probe) minimize(gauge Gauge, theta []float64) {
+	if p.err == nil {
+		p.err = minimize(p.model, gauge, theta, p.weights)
+	}
+}
+
 // bendingStep is h of the second differences of a gradient, which is good to 1e-16: an error of 1e-10.
 const bendingStep = 1e-3
 
@@ -70,13 +87,32 @@ func (p *probe) bending(theta, v []float64) (rises, falls []float64) {
 	return rises, falls
 }
 
+// matrix is one that a method of the model fills.
+func (p *probe) matrix(fill func(dst *mat.SymDense) error) *mat.SymDense {
+	dst := mat.NewSymDense(p.model.Dim(), nil)
+	if p.err != nil {
+		return dst
+	}
+	if p.err = fill(dst); p.err != nil {
+		dst.Zero()
+	}
+	return dst
+}
+
 // newton is the matrix of a Newton step.
 func (p *probe) newton(theta []float64) *mat.SymDense {
-	hess := mat.NewSymDense(p.model.Dim(), nil)
-	if p.err == nil {
-		_, p.err = p.model.curved(make([]float64, len(theta)), hess, theta, p.weights)
-	}
-	return hess
+	return p.matrix(func(dst *mat.SymDense) error {
+		_, err := p.model.curved(make([]float64, len(theta)), dst, theta, p.weights)
+		return err
+	})
+}
+
+func (p *probe) hessian(theta []float64) *mat.SymDense {
+	return p.matrix(func(dst *mat.SymDense) error { return p.model.Hessian(dst, theta, p.weights) })
+}
+
+func (p *probe) scores(theta []float64) *mat.SymDense {
+	return p.matrix(func(dst *mat.SymDense) error { return p.model.Scores(dst, theta, p.weights) })
 }
 
 // finite returns an error naming what is not finite, at the place where it appears.
@@ -87,4 +123,84 @@ func finite(what string, values ...float64) error {
 		}
 	}
 	return nil
+}
+
+// quadratic adds λ/2 ‖θ‖² − εᵀθ to a loss. The ridge is the weight decay of the published training.
+// The tilt makes stationary points of those with ∇L = ε: an optimizer that stops early, with a
+// residual of our choosing.
+type quadratic struct {
+	Model
+	lambda float64
+	tilt   []float64 // ε; nil: 0
+}
+
+var _ Model = (*quadratic)(nil)
+
+func (m *quadratic) fork() Model { return &quadratic{m.Model.fork(), m.lambda, m.tilt} }
+
+func (m *quadratic) companion() Model {
+	if inner := m.Model.companion(); inner != nil {
+		return &quadratic{inner, m.lambda, m.tilt}
+	}
+	return nil
+}
+
+func (m *quadratic) Gradient(grad, theta, weights []float64) (float64, error) {
+	loss, err := m.Model.Gradient(grad, theta, weights)
+	return loss + m.penalty(grad, theta), err
+}
+
+// curved is of a layer by hand, and of the layer's graph in two passes.
+func (m *quadratic) curved(grad []float64, hess *mat.SymDense, theta, weights []float64) (float64, error) {
+	loss, err := m.Model.curved(grad, hess, theta, weights)
+	m.addRidge(hess)
+	return loss + m.penalty(grad, theta), err
+}
+
+func (m *quadratic) Hessian(hess *mat.SymDense, theta, weights []float64) error {
+	err := m.Model.Hessian(hess, theta, weights)
+	m.addRidge(hess)
+	return err
+}
+
+// penalty adds its gradient.
+func (m *quadratic) penalty(grad, theta []float64) float64 {
+	floats.AddScaled(grad, m.lambda, theta)
+	if m.tilt == nil {
+		return m.lambda / 2 * floats.Dot(theta, theta)
+	}
+	floats.Sub(grad, m.tilt)
+	return m.lambda/2*floats.Dot(theta, theta) - floats.Dot(m.tilt, theta)
+}
+
+func (m *quadratic) addRidge(hess *mat.SymDense) {
+	for i := range hess.SymmetricDim() {
+		hess.SetSym(i, i, hess.At(i, i)+m.lambda)
+	}
+}
+
+// Scores is the covariance of ∇ℓ. At a stationary point of a ridge E∇ℓ = −λθ, so it is the
+// second moment less λ²θθᵀ.
+func (m *quadratic) Scores(outer *mat.SymDense, theta, weights []float64) error {
+	err := m.Model.Scores(outer, theta, weights)
+	outer.SymRankOne(outer, -m.lambda*m.lambda, mat.NewVecDense(len(theta), theta))
+	return err
+}
+
+// Score is that of the loss, plus the penalty's gradient.
+func (m *quadratic) Score(grad, theta []float64, entry int) error {
+	err := m.Model.Score(grad, theta, entry)
+	m.penalty(grad, theta)
+	return err
+}
+
+// pull returns ‖∂L/∂M_k‖₂, the spectral norm. A ridge acts on M_k as λ|a_k||b_k|, so
+// M_k = 0 is a local minimum where pull ≤ λ.
+func (m *bilinear) pull(k int, theta, weights []float64) float64 {
+	at := &probe{model: m, weights: weights}
+	if at.gradient(theta); at.err != nil {
+		panic("theory: pull at a point that was just minimized: " + at.err.Error())
+	}
+	C := m.table.Classes
+	return spectralNorm(mat.NewDense(C, C, m.factorGrad[k*C*C:][:C*C]))
 }

@@ -11,6 +11,7 @@ import (
 	"calibra/graph"
 	"calibra/layers"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -82,13 +83,7 @@ func (s RateSettings) Check() error {
 // A design whose population Hessian is not positive definite off a declared gauge, K
 // below 2, or N too small for first-order theory is an error.
 func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report, error) {
-	if err := d.Check(); err != nil {
-		return nil, err
-	}
-	if err := s.Check(); err != nil {
-		return nil, err
-	}
-	if err := studied(m); err != nil {
+	if err := cmp.Or(d.Check(), s.Check(), studied(m)); err != nil {
 		return nil, err
 	}
 	p, err := newLayerProblem(ctx, m, d, s.withDefaults())
@@ -138,8 +133,9 @@ func newLayerProblem(ctx context.Context, m layers.Map, d Design, s RateSettings
 	if p.truth.Theta, err = p.model.draw(s.Spread, newRand(s.Seed, 2)); err != nil {
 		return nil, err
 	}
-	if p.truth.Label, err = posteriors(p.model, table, p.truth.Theta); err != nil {
-		return nil, err
+	at := &probe{model: p.model}
+	if p.truth.Label = at.posteriors(table, p.truth.Theta); at.err != nil {
+		return nil, at.err
 	}
 	if s.Disturbance > 0 {
 		p.truth.misspecify(s.Disturbance, newRand(s.Seed, 3))
@@ -170,9 +166,9 @@ func (p *layerProblem) experiment(ctx context.Context) (e *experiment, err error
 
 // findGauge takes the null space of the population Hessian at θ* as the gauge, and reports it.
 func (p *layerProblem) findGauge(r *Report) error {
-	found, zeroAt, gapAt, err := p.model.nullSpace(p.truth.Theta, p.weights(0))
+	found, of, err := p.model.nullSpace(p.truth.Theta, p.weights(0))
 	p.Gauge = found
-	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", zeroAt, gapAt))
+	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", of.zeroAt, of.gapAt))
 	return err
 }
 
@@ -244,7 +240,7 @@ const mostRows = 1e14
 // settle is the pseudo-true θ* under the weights, from the truth's θ.
 func (m *layered) settle(truth *Truth, weights []float64) ([]float64, error) {
 	theta := slices.Clone(truth.Theta)
-	gauge, _, _, err := m.nullSpace(theta, weights)
+	gauge, _, err := m.nullSpace(theta, weights)
 	if err != nil {
 		return nil, err
 	}
@@ -255,14 +251,15 @@ func (m *layered) settle(truth *Truth, weights []float64) ([]float64, error) {
 	return theta, nil
 }
 
-// nullSpace is that of the Hessian at theta: see findNullSpace.
-func (m *layered) nullSpace(theta, weights []float64) (gauge NullSpace, zeroAt, gapAt float64, err error) {
-	hess := mat.NewSymDense(m.Dim(), nil)
-	if err := m.Hessian(hess, theta, weights); err != nil {
-		return gauge, 0, 0, err
+// nullSpace is that of the Hessian at theta, of the directions that are null by nullRatio.
+func (m *layered) nullSpace(theta, weights []float64) (gauge NullSpace, of nullity, err error) {
+	at := &probe{model: m, weights: weights}
+	values, vectors := spectrum(at.hessian(theta))
+	of, gauge.Point = nullOf(values, nullRatio), slices.Clone(theta)
+	for _, i := range of.null {
+		gauge.Basis = append(gauge.Basis, mat.Col(nil, i, vectors))
 	}
-	gauge, zeroAt, gapAt = findNullSpace(hess, theta)
-	return gauge, zeroAt, gapAt, nil
+	return gauge, of, at.err
 }
 
 // draw returns the layer's start plus N(0, spread²).
@@ -278,9 +275,7 @@ func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
 	for _, name := range m.learned {
 		theta = append(theta, graph.Float64s(start.Tensor(name))...)
 	}
-	for i := range theta {
-		theta[i] += spread * rng.NormFloat64()
-	}
+	floats.AddScaled(theta, spread, normals(len(theta), rng))
 	return theta, nil
 }
 

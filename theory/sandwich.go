@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -25,6 +24,7 @@ type population struct {
 	covariance *mat.SymDense // S
 	precision  *mat.SymDense // S⁺ = H J⁺ H; nil where J is singular off V, as under a ridge
 	null       float64       // ‖H V‖_max, zero when the gauge is one of H
+	gap        float64       // how far the loss of the next best minimum lies above, where that was searched
 
 	// pred_k = √(tr[(D S Dᵀ)_kk]/N) of each block of a target at N = 1, and the same from H⁺ in place of S.
 	predicted, naively []float64
@@ -36,26 +36,24 @@ var errNotIdentified = errors.New("theory: the population Hessian is not positiv
 // populationAt is the truth under the given probabilities of the cells, with H, J and S of a model at theta.
 // They are those by hand where the loss of the model is known by hand; study rate holds the graph's to them.
 func (t *Truth) populationAt(theta, law []float64, model Model, gauge Gauge) (population, error) {
-	n, model := model.Dim(), cheapest(model)
+	weights := t.Weights(law)
+	at := &probe{model: cheapest(model), weights: weights}
 	p := population{
-		weights: t.Weights(law), occupancy: t.Table.Occupancy(law), theta: slices.Clone(theta),
-		directions: gauge.Directions(theta), hessian: mat.NewSymDense(n, nil), scores: mat.NewSymDense(n, nil),
+		weights: weights, occupancy: t.Table.Occupancy(law), theta: slices.Clone(theta),
+		directions: gauge.Directions(theta), hessian: at.hessian(theta), scores: at.scores(theta),
 	}
-	err := cmp.Or(model.Hessian(p.hessian, theta, p.weights), model.Scores(p.scores, theta, p.weights))
-	if err != nil {
-		return p, err
+	if at.err != nil {
+		return p, at.err
 	}
 	for _, v := range p.directions {
-		var hv mat.VecDense
-		hv.MulVec(p.hessian, mat.NewVecDense(n, v))
-		p.null = math.Max(p.null, mat.Norm(&hv, math.Inf(1)))
+		p.null = math.Max(p.null, floats.Norm(product(p.hessian, v), math.Inf(1)))
 	}
 	if p.naive = quotientInverse(p.hessian, p.directions); p.naive == nil {
 		return p, errNotIdentified
 	}
-	p.covariance = sandwichProduct(p.naive, p.scores)
+	p.covariance = congruence(p.scores, p.naive)
 	if inverse := quotientInverse(p.scores, p.directions); inverse != nil {
-		p.precision = sandwichProduct(p.hessian, inverse)
+		p.precision = congruence(inverse, p.hessian)
 	}
 	return p, nil
 }
@@ -68,6 +66,13 @@ func (p *population) predict(target Target) {
 		p.predicted = append(p.predicted, predictedError(d, p.covariance, 1))
 		p.naively = append(p.naively, predictedError(d, p.naive, 1))
 	}
+}
+
+// product is m·v.
+func product(m mat.Matrix, v []float64) []float64 {
+	var x mat.VecDense
+	x.MulVec(m, mat.NewVecDense(len(v), v))
+	return x.RawVector().Data
 }
 
 // quotientInverse returns (h + VVᵀ)⁻¹ − VVᵀ, or nil when h + VVᵀ is not positive definite.
@@ -90,14 +95,6 @@ func quotientInverse(h *mat.SymDense, directions [][]float64) *mat.SymDense {
 	return inverse
 }
 
-// sandwichProduct returns outer·inner·outer.
-func sandwichProduct(outer, inner mat.Symmetric) *mat.SymDense {
-	var left, product mat.Dense
-	left.Mul(outer, inner)
-	product.Mul(&left, outer)
-	return symmetric(&product)
-}
-
 // wald returns N (θ̂ − θ*)ᵀ S⁺ (θ̂ − θ*), asymptotically χ² with Dim − len(V)
 // degrees of freedom. theta must be at the representative nearest θ*. It is NaN where S⁺ does not exist.
 func (p *population) wald(theta []float64, n int) float64 {
@@ -116,8 +113,5 @@ func (p *population) freedom() int { return len(p.theta) - len(p.directions) }
 // predictedError returns √(tr(D C Dᵀ)/N): the root mean squared error of a function
 // of θ with Jacobian D whose estimator has covariance C/N.
 func predictedError(jacobian mat.Matrix, covariance mat.Symmetric, n int) float64 {
-	var half, full mat.Dense
-	half.Mul(jacobian, covariance)
-	full.Mul(&half, jacobian.T())
-	return math.Sqrt(full.Trace() / float64(n))
+	return math.Sqrt(congruence(covariance, jacobian.T()).Trace() / float64(n))
 }

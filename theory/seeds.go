@@ -16,9 +16,7 @@ import (
 type Seeds struct {
 	Runs    []uint64 // the seeds
 	Aborted []Abort
-	rows    map[string]*seedRow
-	keys    []string // in the order of the studies
-	out     map[uint64][]string
+	lines   []*seedLine // in the order of the studies
 }
 
 // Abort is a run that ended with an error.
@@ -27,70 +25,55 @@ type Abort struct {
 	Why  error
 }
 
-type seedRow struct {
-	row    Row
+// seedLine is what a row gave under all seeds.
+type seedLine struct {
+	Study  string     `json:"study"`
+	Key    string     `json:"key"`
+	Level  float64    `json:"level"`
+	Runs   int        `json:"runs"`
+	Out    []uint64   `json:"out_of_band"` // the seeds
+	Mean   jsonNumber `json:"mean"`
+	SD     jsonNumber `json:"standard_deviation"`
 	values []float64
-	out    []uint64
 }
 
 // Add takes the rows of one run.
 func (s *Seeds) Add(seed uint64, rows []Row) {
-	if s.rows == nil {
-		s.rows, s.out = map[string]*seedRow{}, map[uint64][]string{}
-	}
 	s.Runs = append(s.Runs, seed)
 	for _, row := range rows {
 		if row.Band == nil {
 			continue
 		}
-		key := row.Study + "." + row.Key
-		if s.rows[key] == nil {
-			s.rows[key] = &seedRow{row: row}
-			s.keys = append(s.keys, key)
-		}
-		at := s.rows[key]
-		at.values = append(at.values, row.Value)
-		at.row.Level = math.Max(at.row.Level, row.Level)
-		if row.Verdict() == "FAIL" {
-			at.out = append(at.out, seed)
-			s.out[seed] = append(s.out[seed], key)
-		}
-	}
-}
-
-// seedLine is a line of the table.
-type seedLine struct {
-	Study string     `json:"study"`
-	Key   string     `json:"key"`
-	Level float64    `json:"level"`
-	Runs  int        `json:"runs"`
-	Out   []uint64   `json:"out_of_band"` // the seeds
-	Mean  jsonNumber `json:"mean"`
-	SD    jsonNumber `json:"standard_deviation"`
-}
-
-// lines are those of the table.
-func (s *Seeds) lines() []seedLine {
-	lines := []seedLine{}
-	for _, key := range s.keys {
-		at := s.rows[key]
+		at := s.line(row)
+		at.Level, at.Runs, at.values = math.Max(at.Level, row.Level), at.Runs+1, append(at.values, row.Value)
 		mean, sd := stat.MeanStdDev(at.values, nil)
-		lines = append(lines, seedLine{
-			Study: at.row.Study, Key: at.row.Key, Level: at.row.Level, Runs: len(at.values),
-			Out: append([]uint64{}, at.out...), Mean: jsonNumber(mean), SD: jsonNumber(sd),
-		})
+		at.Mean, at.SD = jsonNumber(mean), jsonNumber(sd)
+		if row.Verdict() == "FAIL" {
+			at.Out = append(at.Out, seed)
+		}
 	}
-	return lines
+}
+
+// line is that of a row, a new one if there is none.
+func (s *Seeds) line(row Row) *seedLine {
+	for _, at := range s.lines {
+		if at.Study == row.Study && at.Key == row.Key {
+			return at
+		}
+	}
+	at := &seedLine{Study: row.Study, Key: row.Key, Out: []uint64{}}
+	s.lines = append(s.lines, at)
+	return at
 }
 
 // MarshalJSON gives the lines of the table as a list.
-func (s *Seeds) MarshalJSON() ([]byte, error) { return json.Marshal(s.lines()) }
+func (s *Seeds) MarshalJSON() ([]byte, error) { return json.Marshal(append([]*seedLine{}, s.lines...)) }
 
 // familyLevel is the probability that a run has any row out of band where all claims
 // hold, by Bonferroni: the sum of the levels of its rows.
 func (s *Seeds) familyLevel() (level float64) {
-	for _, at := range s.rows {
-		level += at.row.Level
+	for _, at := range s.lines {
+		level += at.Level
 	}
 	return level
 }
@@ -99,20 +82,23 @@ func (s *Seeds) familyLevel() (level float64) {
 func (s *Seeds) Markdown(w io.Writer) error {
 	slices.Sort(s.Runs)
 	var judged, byChance, out int
-	for _, at := range s.rows {
-		judged += len(at.values)
-		out += len(at.out)
-		if at.row.Level > 0 {
+	seeds := map[uint64]bool{} // with any row out of band
+	for _, at := range s.lines {
+		judged, out = judged+at.Runs, out+len(at.Out)
+		if at.Level > 0 {
 			byChance++
+		}
+		for _, seed := range at.Out {
+			seeds[seed] = true
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d runs (seeds %s), %s. %d judged rows a run, %d of them with chance in them.\n\n", len(s.Runs), ranges(s.Runs), s.aborted(), len(s.rows), byChance)
-	fmt.Fprintf(&b, "A run with any row out of band: %d of %d; its level is at most %.2g %%, so that %.2g are expected at most.\n", len(s.out), len(s.Runs), 100*s.familyLevel(), s.familyLevel()*float64(len(s.Runs)))
+	fmt.Fprintf(&b, "%d runs (seeds %s), %s. %d judged rows a run, %d of them with chance in them.\n\n", len(s.Runs), ranges(s.Runs), s.aborted(), len(s.lines), byChance)
+	fmt.Fprintf(&b, "A run with any row out of band: %d of %d; its level is at most %.2g %%, so that %.2g are expected at most.\n", len(seeds), len(s.Runs), 100*s.familyLevel(), s.familyLevel()*float64(len(s.Runs)))
 	fmt.Fprintf(&b, "Rows out of band: %d of %d.\n\n", out, judged)
 	fmt.Fprintf(&b, "`calibra theory fast --seeds LIST --out DIR` writes this table, and runs no seed again that DIR holds from the same program.\n\n")
 	fmt.Fprintln(&b, "| study | row | level | runs | out of band | mean | standard deviation |\n| --- | --- | --- | --- | --- | --- | --- |")
-	for _, of := range s.lines() {
+	for _, of := range s.lines {
 		outs := fmt.Sprint(len(of.Out))
 		if len(of.Out) > 0 {
 			outs += " (seed " + strings.Trim(strings.ReplaceAll(fmt.Sprint(of.Out), " ", ", "), "[]") + ")"

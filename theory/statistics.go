@@ -31,6 +31,19 @@ func slope(x, y []float64, group []int) float64 {
 	return xy / xx
 }
 
+// points are pairs of positive numbers, in groups, log on log.
+type points struct {
+	logX, logY []float64
+	group      []int
+}
+
+func (p *points) add(x, y float64, group int) {
+	p.logX, p.logY, p.group = append(p.logX, math.Log(x)), append(p.logY, math.Log(y)), append(p.group, group)
+}
+
+// slope is that of their lines, with one intercept for each group.
+func (p *points) slope() float64 { return slope(p.logX, p.logY, p.group) }
+
 // line is the least-squares slope of y on x.
 func line(x, y []float64) float64 { return slope(x, y, make([]int, len(y))) }
 

@@ -3,6 +3,8 @@ package theory
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 
 	"calibra/data"
@@ -71,4 +73,121 @@ func Find(names ...string) ([]Study, error) {
 		}
 	}
 	return slices.DeleteFunc(Studies(), func(s Study) bool { return !slices.Contains(names, s.Name) }), nil
+}
+
+// Studies lists every study in the order of the specification.
+func Studies() []Study {
+	return []Study{
+		{"gauge", "what of the factors can be identified: everything but one rescaling per codeword", []part{nullityRows, learnedNullity, togetherNullity, freeRanks, balanced, ridged}},
+		{"propositions", "Propositions 1 and 2, by brute force and against an independent density", []part{quantization, posteriorGap, calibration, degenerate, distinctMaps}},
+		{"rate", "Theorems 1 and 2: errors fall as N^(−1/2) with the sandwich's constants (well specified)", []part{runRate}},
+		{"misspecified", "the pseudo-true parameter: the sandwich holds where the calibrator cannot represent the law", []part{runMisspecified}},
+		{"optimization-error", "O_p(ε_N): what an imposed gradient residual does to frequent and rare codewords", []part{runOptimizationError}},
+		{"unshared", "one free map per cell learns from the cell's own rows only; shared factors from all", []part{runUnshared}},
+		{"co-occurrence", "A6: two codewords seen only together cannot be told apart, whatever their counts", []part{runCooccurrence}},
+		{"triangular", "Theorem 2 where N_k is not Θ(N): the rate is the codeword's own count", []part{runTriangular}},
+		{"assumptions", "A1 to A9 at θ* and in a neighbourhood of it", []part{runAssumptions}},
+		{"initialisation", "which starts reach the best optimum of the population", []part{runInitialisation}},
+		{"intervals", "from theory to practice: how often a fitted calibrator's intervals hold the truth", []part{runIntervals}},
+		{"two-stage", "the same when the head, and the codebook, are fitted to the same rows", []part{runTwoStage}},
+	}
+}
+
+// setup is what studies are run with: the settings of the run, how large it is, and the parts
+// that a study is made of.
+type setup struct {
+	Settings
+	small Design // of the studies that need no large one
+	most  struct{ replicates, problems int }
+
+	sample  func(law []float64, n int, rng *rand.Rand) []float64 // what rows are drawn by
+	trained func(t *Table, identity float64) Model               // the layer that is put to the test
+	layer   func(m layers.Map, t *Table) Model                   // any other layer
+	free    func(t *Table, identity float64) Model               // a map of one cell's own
+	disturb func(t *Truth, rng *rand.Rand)                       // makes the law one that the layer cannot represent
+}
+
+func newSetup(settings Settings) *setup {
+	s := &setup{
+		Settings: settings, small: Fast(), sample: Sample, trained: trained,
+		layer:   func(m layers.Map, t *Table) Model { return newLayered(m, t) },
+		free:    func(t *Table, identity float64) Model { return newFree(t, identity) },
+		disturb: func(t *Truth, rng *rand.Rand) { t.misspecify(disturbance, rng) },
+	}
+	s.most.replicates, s.most.problems = math.MaxInt, math.MaxInt
+	return s
+}
+
+func (s *setup) design() Design {
+	if s.Effort == Complete {
+		return Full()
+	}
+	return s.small
+}
+
+// choose returns quick or complete by the effort.
+func choose[T any](s *setup, quick, complete T) T {
+	if s.Effort == Complete {
+		return complete
+	}
+	return quick
+}
+
+// replicates returns how many samples to draw by the effort.
+func (s *setup) replicates(quick, complete int) int {
+	return min(s.most.replicates, choose(s, quick, complete))
+}
+
+// problem is a truth, balanced, with the trained layer that is to find it.
+type problem struct {
+	*setup
+	*Truth
+	model  Model
+	gauge  Rescaling
+	target Products
+}
+
+// problem draws a problem of the design.
+func (s *setup) problem(d Design, rng *rand.Rand) *problem {
+	p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), rng))
+	p.gauge.Fix(p.Theta, nil)
+	return p
+}
+
+// of is the problem of a truth, as it is.
+func (s *setup) of(truth *Truth) *problem {
+	gauge := Rescaling{truth.Design.Classes, truth.Design.Codewords}
+	return &problem{setup: s, Truth: truth, model: s.trained(truth.Table, truth.Design.Identity), gauge: gauge, target: Products{gauge}}
+}
+
+// law is that of the cells under a shift of the design's frequencies.
+func (t *Truth) law(shift int) []float64 { return t.Table.Multinomial(t.Design.Frequencies(shift)) }
+
+// population is the truth under the given probabilities of the cells.
+func (p *problem) population(model Model, law []float64) (population, error) {
+	return p.populationAt(p.Theta, law, model, p.gauge)
+}
+
+// experiment is the estimation of the truth under laws of the cells. In every population θ* is the
+// truth's own.
+func (p *problem) experiment(ctx context.Context, laws ...[]float64) (e *experiment, err error) {
+	e = &experiment{trials: trials{setup: p.setup}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target}
+	e.populations, err = each(ctx, len(laws), p.model, func(model Model, i int) (population, error) {
+		return p.population(model, laws[i])
+	})
+	return e, err
+}
+
+// shifted are the laws of the cells under n even shifts of the frequencies.
+func (t *Truth) shifted(n int) (laws [][]float64) {
+	for _, shift := range evenShifts(t.Design, n) {
+		laws = append(laws, t.law(shift))
+	}
+	return laws
+}
+
+// fit is the minimum of the model's loss on a sample, from the truth.
+func (p *problem) fit(model Model, sample []float64) ([]float64, error) {
+	theta := slices.Clone(p.Theta)
+	return theta, minimize(model, p.gauge, theta, sample)
 }

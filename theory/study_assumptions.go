@@ -49,10 +49,7 @@ func newAssumptions(ctx context.Context, s *setup, d Design, shifts int) (*exper
 
 // nearby returns a point of Θ_local drawn uniformly from the ball around theta.
 func nearby(theta []float64, rng *rand.Rand) []float64 {
-	point := make([]float64, len(theta))
-	for i := range point {
-		point[i] = rng.NormFloat64()
-	}
+	point := normals(len(theta), rng)
 	radius := localRadius * math.Pow(rng.Float64(), 1/float64(len(theta)))
 	floats.Scale(radius/floats.Norm(point, 2), point)
 	floats.Add(point, theta)
@@ -129,9 +126,6 @@ func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 		}
 		points[i] = expected.expand(theta)
 	}
-	if expected.err != nil {
-		return expected.err
-	}
 	t := e.of(p, 28)
 	gaps, _, err := t.measure(ctx, cheapest(e.model), 4, func(model Model, x trial) ([]float64, error) {
 		at := &probe{model: model, weights: t.draw(x)}
@@ -158,7 +152,7 @@ func (e *experiment) uniformConvergence(ctx context.Context, r *Report) error {
 	// over replicates has not settled.
 	r.near("a2-hessian", "A2: slope in N of sup ‖∇²L_N − ∇²L‖", b[2], -0.5, 0.02, "−1/2")
 	r.near("a3", "A3: slope in N of ‖∇L_N(θ*)‖", b[3], -0.5, 0, "−1/2")
-	return nil
+	return expected.err
 }
 
 // expansion is a loss with its derivatives at a point.
@@ -210,17 +204,9 @@ func (e *experiment) localCurvature(r *Report, width float64) error {
 	for _, p := range e.populations {
 		at, of := p.theta, &probe{model: model, weights: p.weights}
 		here := of.leastCurvature(gauge, at)
-		sharpest, err := e.sharpest(p)
-		if err != nil {
-			return err
-		}
-		reach := width * (here / sharpest)
-		direction := make([]float64, len(at))
+		reach := width * (here / of.sharpest(p))
 		for range 8 {
-			for i := range direction {
-				direction[i] = rng.NormFloat64()
-			}
-			point := slices.Clone(at)
+			point, direction := slices.Clone(at), normals(len(at), rng)
 			floats.AddScaled(point, reach/2/floats.Norm(direction, 2), direction)
 			kept = math.Min(kept, of.leastCurvature(gauge, point)/here)
 			starts++
@@ -262,14 +248,10 @@ func (e *experiment) stationarity(ctx context.Context, r *Report) error {
 	}
 	var residual float64
 	outside := make([][]string, len(short.sizes))
-	for s := range short.populations {
-		for size, N := range short.sizes {
-			for rep, x := range o.at(s, size) {
-				residual = math.Max(residual, x.residual)
-				if !(x.thetaError <= stationaryRadius) {
-					outside[size] = append(outside[size], o.name(trial{law: s, size: size, rep: rep, rows: N}))
-				}
-			}
+	for i, x := range o.all {
+		residual = math.Max(residual, x.residual)
+		if at := o.nth(i); !(x.thetaError <= stationaryRadius) {
+			outside[at.size] = append(outside[at.size], o.name(at))
 		}
 	}
 	fits := len(short.populations) * short.count
@@ -285,25 +267,21 @@ const stationaryRadius = 0.5
 // curvatureLaw fits λ_min⁺ ∝ p_min^x over designs that differ only in their rarest
 // codeword (A4: the constant λ of Theorem 1 is not free of the frequencies).
 func curvatureLaw(s *setup, r *Report) error {
-	var logP, logLambda []float64
 	curve := Curve{Label: "smallest curvature"}
 	of := s.problem(s.design(), newRand(s.Seed, 30))
 	rarest := of.Design.Codewords - 1
+	at := &probe{model: cheapest(of.model)}
 	for _, least := range []float64{3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6} {
-		at := &probe{model: cheapest(of.model), weights: of.Weights(of.Table.Multinomial(of.Design.withShare(rarest, least)))}
+		at.weights = of.Weights(of.Table.Multinomial(of.Design.withShare(rarest, least)))
 		values, _ := spectrum(at.newton(of.Theta))
-		if at.err != nil {
-			return at.err
-		}
-		lambda := values[rarest+1] // the first K are the gauge's zeros
-		logP, logLambda = append(logP, math.Log(least)), append(logLambda, math.Log(lambda))
-		curve.X, curve.Y = append(curve.X, least), append(curve.Y, lambda)
+		curve.X, curve.Y = append(curve.X, least), append(curve.Y, values[rarest+1]) // the first K are the gauge's zeros
 	}
+	logP, logLambda := logs(curve.X), logs(curve.Y)
 	r.near("a4-exponent", "A4: exponent of λ_min⁺ in p_min", exact(line(logP, logLambda)), 1, 0.05, "1: the rarest codeword sets the curvature")
 	r.Figures = append(r.Figures, Figure{
 		Name: "curvature", Title: "A4: the smallest curvature off the gauge",
 		XLabel: "p_min, frequency of the rarest codeword", YLabel: "smallest nonzero eigenvalue", LogX: true, LogY: true,
 		Curves: []Curve{curve, powerLaw("slope 1", math.Exp(mean(logLambda)-mean(logP)), 1, curve.X)},
 	})
-	return nil
+	return at.err
 }

@@ -79,7 +79,7 @@ func orthogonalComplement(n int, directions [][]float64) *mat.Dense {
 }
 
 // congruence returns basisᵀ m basis.
-func congruence(m mat.Matrix, basis *mat.Dense) *mat.SymDense {
+func congruence(m, basis mat.Matrix) *mat.SymDense {
 	var half, full mat.Dense
 	half.Mul(basis.T(), m)
 	full.Mul(&half, basis)

@@ -35,22 +35,21 @@ func gaugeDesigns() []Design {
 	return designs
 }
 
+// freeDirections are those of a model at its truth.
+type freeDirections struct {
+	nullity
+	off float64 // ‖H v‖/‖H‖ along the gauge
+}
+
 // freeDirections counts those of the i-th design.
 func (s *setup) freeDirections(i int, d Design) (freeDirections, error) {
 	p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 2, uint64(i))))
-	weights := p.Weights(p.law(0))
-	f, err := nullityAtTruth(p.model, p.Theta, weights)
-	if err != nil {
-		return f, err
-	}
-	hess := mat.NewSymDense(p.model.Dim(), nil)
-	err = p.model.Hessian(hess, p.Theta, weights)
+	at := &probe{model: p.model, weights: p.Weights(p.law(0))}
+	f, hess := freeDirections{nullity: at.nullity(p.Theta)}, at.hessian(p.Theta)
 	for _, v := range p.gauge.Directions(p.Theta) {
-		var hv mat.VecDense
-		hv.MulVec(hess, mat.NewVecDense(len(v), v))
-		f.off = math.Max(f.off, mat.Norm(&hv, 2)/operatorNorm(hess))
+		f.off = math.Max(f.off, floats.Norm(product(hess, v), 2)/operatorNorm(hess))
 	}
-	return f, err
+	return f, at.err
 }
 
 // nullityRows counts the free directions of the factors.
@@ -67,7 +66,7 @@ func nullityRows(ctx context.Context, s *setup, r *Report) error {
 	gapAt := math.Inf(1)
 	for i, f := range findings {
 		zeroAt, off, gapAt = math.Max(zeroAt, f.zeroAt), math.Max(off, f.off), math.Min(gapAt, f.gapAt)
-		if f.nullity == designs[i].Codewords {
+		if len(f.null) == designs[i].Codewords {
 			exactly++
 		}
 	}
@@ -97,16 +96,13 @@ func learnedNullity(_ context.Context, s *setup, r *Report) error {
 		for len(theta) < m.Dim() { // what is learned beside them
 			theta = append(theta, distuv.Uniform{Min: 0.5, Max: 1.5, Src: rng}.Rand())
 		}
-		weights, err := posteriors(m, table, theta)
-		if err != nil {
-			return err
+		at := &probe{model: m}
+		at.weights = at.posteriors(table, theta)
+		floats.Scale(1/float64(table.Rows()), at.weights)
+		r.equal(of.key, of.quantity, float64(len(at.nullity(theta).null)-d.Codewords), 1, of.theory)
+		if at.err != nil {
+			return at.err
 		}
-		floats.Scale(1/float64(table.Rows()), weights)
-		free, err := nullityAtTruth(m, theta, weights)
-		if err != nil {
-			return err
-		}
-		r.equal(of.key, of.quantity, float64(free.nullity-d.Codewords), 1, of.theory)
 	}
 	return nil
 }
@@ -129,9 +125,10 @@ func togetherNullity(_ context.Context, s *setup, r *Report) error {
 	}
 	truth := newTruth(d, cells, newRand(s.Seed, 3))
 	uniform := slices.Repeat([]float64{1 / float64(len(cells))}, len(cells))
-	free, err := nullityAtTruth(s.trained(truth.Table, d.Identity), truth.Theta, truth.Weights(uniform))
-	r.equal("nullity-together", "null directions added by two codewords that always co-occur", float64(free.nullity-d.Codewords), 2, "2: GL(2) instead of two rescalings")
-	return err
+	at := &probe{model: s.trained(truth.Table, d.Identity), weights: truth.Weights(uniform)}
+	free := len(at.nullity(truth.Theta).null)
+	r.equal("nullity-together", "null directions added by two codewords that always co-occur", float64(free-d.Codewords), 2, "2: GL(2) instead of two rescalings")
+	return at.err
 }
 
 // freeRanks counts what one cell can identify of a C×C map of its own.
@@ -147,11 +144,11 @@ func freeRanks(_ context.Context, s *setup, r *Report) error {
 	} {
 		d := Design{Classes: C, Slots: 1, Codewords: 2, Atoms: of.atoms, Identity: 1}
 		truth := newTruth(d, []Cell{newCell([]int{0}, nil)}, newRand(s.Seed, 4, uint64(of.atoms)))
-		free, err := nullityAtTruth(s.free(truth.Table, d.Identity), truth.logits(0), truth.Weights([]float64{1}))
-		if err != nil {
-			return err
+		at := &probe{model: s.free(truth.Table, d.Identity), weights: truth.Weights([]float64{1})}
+		r.equal(of.key, of.quantity, float64(C*C-len(at.nullity(truth.logits(0)).null)), of.rank, of.theory)
+		if at.err != nil {
+			return at.err
 		}
-		r.equal(of.key, of.quantity, float64(C*C-free.nullity), of.rank, of.theory)
 	}
 	return nil
 }
@@ -174,19 +171,18 @@ func balanceSlopes(ctx context.Context, s *setup, r *Report, balance func(g Resc
 	p := s.problem(s.small, newRand(s.Seed, 5))
 	t := s.draws(p.Weights(p.law(0)), []int{3e5, 1e7, 3e8}, s.replicates(60, 160), 5, 1)
 	tables, losses, err := t.measure(ctx, p.model, 2, func(model Model, x trial) ([]float64, error) {
-		theta := slices.Clone(p.Theta)
+		at, theta := &probe{model: model}, slices.Clone(p.Theta)
 		for k := range p.gauge.Codewords {
 			a, b := p.gauge.factors(theta, k)
 			t := math.Exp(orbitSpread * x.rng.NormFloat64())
 			floats.Scale(t, a)
 			floats.Scale(1/t, b)
 		}
-		if err := minimize(model, unbalanced{p.gauge}, theta, t.draw(x)); err != nil {
-			return nil, err
-		}
+		at.weights = t.draw(x)
+		at.minimize(unbalanced{p.gauge}, theta)
 		raw := floats.Distance(theta, p.Theta, 2)
 		balance(p.gauge, theta, p.Theta)
-		return []float64{raw, floats.Distance(theta, p.Theta, 2)}, nil
+		return []float64{raw, floats.Distance(theta, p.Theta, 2)}, at.err
 	})
 	if err != nil {
 		return err
@@ -320,7 +316,7 @@ func (x ridge) report(r *Report, findings []ridgeFinding, codewords int) {
 // in the direction in which one of its smallest curvatures v falls fastest,
 // −∇(vᵀ∇²L v), the least over the K smallest; and the median over random directions.
 func definiteRadius(model Model, theta, weights []float64, codewords int, rng *rand.Rand) (worst, typical float64, err error) {
-	at, direction := &probe{model: model, weights: weights}, make([]float64, model.Dim())
+	at := &probe{model: model, weights: weights}
 	_, vectors := spectrum(at.newton(theta))
 	worst = farthest
 	for i := range codewords { // the gauge has one soft direction per codeword
@@ -329,10 +325,7 @@ func definiteRadius(model Model, theta, weights []float64, codewords int, rng *r
 	}
 	var random []float64
 	for range 9 {
-		for p := range direction {
-			direction[p] = rng.NormFloat64()
-		}
-		random = append(random, definiteAlong(model, theta, direction, weights))
+		random = append(random, definiteAlong(model, theta, normals(len(theta), rng), weights))
 	}
 	return worst, median(random), at.err
 }

@@ -12,6 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 	"gorgonia.org/tensor"
 )
@@ -28,16 +29,13 @@ type coverage struct {
 }
 
 func (c *coverage) count(occurrences float64, holds bool) {
-	class := 0
-	for class+1 < len(occurrenceEdges) && occurrences >= occurrenceEdges[class+1] {
-		class++
-	}
-	if occurrences < occurrenceEdges[0] {
-		return
-	}
-	c.all[class]++
-	if holds {
-		c.held[class]++
+	for class, low := range occurrenceEdges[:len(c.all)] {
+		if occurrences >= low && occurrences < occurrenceEdges[class+1] {
+			c.all[class]++
+			if holds {
+				c.held[class]++
+			}
+		}
 	}
 }
 
@@ -80,7 +78,6 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 	t.rand = func(x trial) *rand.Rand { return newRand(s.Seed, 42, uint64(index(x))) }
 	n := t.total()
 	x := &intervalSamples{predictions: make([]coverage, n), factors: make([]coverage, n), largest: t.sizes[len(t.sizes)-1]}
-	rows := p.Table.observed()
 	variances, losses, err := t.measure(ctx, p.model, 1, func(model Model, at trial) ([]float64, error) {
 		sample := t.draw(at)
 		theta, err := p.fit(model, sample)
@@ -88,25 +85,28 @@ func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 			return nil, err // with a codeword seen a few dozen times the likelihood may have no maximum
 		}
 		p.gauge.Fix(theta, p.Theta)
-		sandwich, _, err := sandwichOf(ctx, p.Table.sizes(), theta, counted(rows, sample, at.rows))
+		posteriors, sandwich, err := p.Table.intervalsAt(ctx, theta, sample, at.rows)
 		if err != nil {
 			return nil, err
 		}
-		posteriors, err := intervalsOf(sandwich.Intervals(ctx, p.Table.view(1), intervalLevel))
 		x.predictions[index(at)].countPosteriors(posteriors, p.Truth, p.Table.rarest(sandwich.Occurrences))
 		countFactors(&x.factors[index(at)], sandwich, p.Truth, theta)
-		return []float64{varianceRatio(sandwich, of, at.rows)}, err
+		return []float64{varianceRatio(sandwich, of, at.rows)}, nil
 	})
 	x.lost = losses
 	x.variances = slices.DeleteFunc(variances[0][len(t.sizes)-1], math.IsNaN)
 	return x, err
 }
 
-// counted are the rows as often as a sample of N of them has each.
-func counted(rows layers.Observed, sample []float64, N int) layers.Observed {
+// intervalsAt are the intervals of factors that were fitted to a sample of N rows, beside their covariance.
+func (t *Table) intervalsAt(ctx context.Context, theta, sample []float64, N int) (of posteriorIntervals, s *layers.Sandwich, err error) {
+	rows := t.observed()
 	rows.Counts = make([]float64, len(sample))
 	floats.AddScaled(rows.Counts, float64(N), sample)
-	return rows
+	if s, _, err = sandwichOf(ctx, t.sizes(), theta, rows); err == nil {
+		of.lower, of.upper, err = s.Intervals(ctx, t.view(1), intervalLevel)
+	}
+	return of, s, err
 }
 
 // sandwichOf is the covariance of factors that were fitted to the rows, beside them; a trial is lost where it
@@ -125,10 +125,6 @@ func sandwichOf(ctx context.Context, sizes layers.Sizes, theta []float64, rows l
 
 // posteriorIntervals are those of each row and class.
 type posteriorIntervals struct{ lower, upper *mat.Dense }
-
-func intervalsOf(lower, upper *mat.Dense, err error) (posteriorIntervals, error) {
-	return posteriorIntervals{lower, upper}, err
-}
 
 func (x posteriorIntervals) hold(row, j int, q float64) bool {
 	return x.lower.At(row, j) <= q && q <= x.upper.At(row, j)
@@ -229,4 +225,155 @@ func countFactors(c *coverage, s *layers.Sandwich, truth *Truth, theta []float64
 			}
 		}
 	}
+}
+
+// countKind is what N_k may mean where codewords have shares e of a slot; of hard codes both are
+// how often it is assigned.
+type countKind struct {
+	key, name string
+	of        func(sum, squares float64) float64 // of Σ e and Σ e²
+}
+
+var countKinds = []countKind{
+	{key: "sum", name: "Σ e", of: func(sum, _ float64) float64 { return sum }},
+	{key: "effective", name: "(Σ e)²/Σ e²", of: func(sum, squares float64) float64 { return sum * sum / squares }},
+}
+
+// counts are N_k of each codeword where each cell was seen so often.
+func (c countKind) counts(t *Table, cells []float64) []float64 {
+	sums, squares := make([]float64, t.Codewords), make([]float64, t.Codewords)
+	for v, cell := range t.Cells {
+		for i, k := range cell.Codes {
+			e := cell.share(i)
+			sums[k] += cells[v] * e
+			squares[k] += cells[v] * e * e
+		}
+	}
+	for k := range sums {
+		sums[k] = c.of(sums[k], squares[k])
+	}
+	return sums
+}
+
+// ofCells adds up weights of (cell, atom, label).
+func (t *Table) ofCells(weights []float64) []float64 {
+	cells := make([]float64, len(t.Cells))
+	for v := range cells {
+		cells[v] = floats.Sum(t.of(weights, v))
+	}
+	return cells
+}
+
+// countLaws tells, for each meaning of N_k, how the errors of blocks at the largest N go with it
+// over the populations.
+func (o *outcome) countLaws(r *Report) {
+	last := len(o.sizes) - 1
+	for i, kind := range countKinds {
+		var logNk [][]float64
+		for _, p := range o.populations {
+			logNk = append(logNk, logs(kind.counts(o.table, o.table.ofCells(p.weights))))
+		}
+		e := bootstrap(len(o.populations), o.count, newRand(o.Seed, o.salt, 2<<32, uint64(i)), func(pick [][]int) []float64 {
+			var x, y []float64
+			var codeword []int
+			about := make([][]float64, o.table.Codewords)
+			for s := range o.populations {
+				for k := range o.table.Codewords {
+					logError := math.Log(rms(o.errors(s, last, k), pick[s]))
+					x, y, codeword = append(x, logNk[s][k]), append(y, logError), append(codeword, k)
+					about[k] = append(about[k], logError+logNk[s][k]/2)
+				}
+			}
+			var within, constants []float64
+			for _, of := range about {
+				within, constants = append(within, stat.PopVariance(of, nil)), append(constants, mean(of))
+			}
+			return []float64{slope(x, y, codeword), math.Sqrt(mean(within)), stat.PopStdDev(constants, nil)}
+		})
+		r.record("law-"+kind.key, "slope of the errors on N_k = "+kind.name+", codeword effects removed", e[0], "−1/2 if constants do not move")
+		r.record("law-left-"+kind.key, "… what N_k^(−1/2) leaves of a codeword's log errors over the shifts, RMS", e[1], "0 if constants do not move")
+		r.record("law-constants-"+kind.key, "… spread of the codewords' log constants", e[2], "0 if all were equal")
+	}
+}
+
+// rarestCounts are N_k of the rarest codeword at the sizes where coverage is counted.
+var rarestCounts = []float64{100, 1000, 10_000}
+
+// noticedShare is the least share of a slot by which a codeword's N_k matters to a posterior.
+const noticedShare = 0.1
+
+// coverageByCounts tells how many 90 % intervals of the posteriors hold the truth, by N_k of the
+// rarest codeword that a cell has a share of, for each meaning of N_k.
+func (e *experiment) coverageByCounts(ctx context.Context, truth *Truth, r *Report) error {
+	p, t := e.populations[0], e.of(e.populations[0], 1<<33)
+	t.sizes = nil
+	for _, rarest := range rarestCounts {
+		t.sizes = append(t.sizes, int(rarest/floats.Min(p.occupancy)))
+	}
+	// By hand: with few rows a descent is long.
+	found, losses, err := runTrials(ctx, t, newBilinear(e.table, 1), func(model Model, x trial) ([]coverage, error) {
+		held := make([]coverage, len(countKinds))
+		sample, theta := t.draw(x), slices.Clone(p.theta)
+		if err := minimize(model, e.gauge, theta, sample); err != nil {
+			return held, err
+		}
+		posteriors, _, err := e.table.intervalsAt(ctx, theta, sample, x.rows)
+		if err != nil {
+			return held, err
+		}
+		cells := e.table.ofCells(sample)
+		floats.Scale(float64(x.rows), cells)
+		for i, kind := range countKinds {
+			held[i].countPosteriors(posteriors, truth, e.table.rarest(kind.counts(e.table, cells)))
+		}
+		return held, nil
+	})
+	if err != nil {
+		return err
+	}
+	r.record("coverage-lost", fmt.Sprintf("samples of %d, of %v rows, without intervals", t.total(), t.sizes), exact(float64(len(losses))), "some, at N_k of a hundred")
+	for i, kind := range countKinds {
+		held := make([]coverage, len(found))
+		for n, of := range found {
+			held[n] = of[i]
+		}
+		kind.report(r, held, uint64(i))
+	}
+	return nil
+}
+
+// report adds the coverages by this N_k, the i-th of countKinds.
+func (c countKind) report(r *Report, held []coverage, i uint64) {
+	for class, low := range occurrenceEdges[:len(occurrenceEdges)-1] {
+		if of := coverageOf(held, class, newRand(r.Seed, 1<<34, i, uint64(class))); !math.IsNaN(of.Value) {
+			r.record(fmt.Sprintf("coverage-%s-%g", c.key, low), fmt.Sprintf("coverage of posteriors, rarest codeword N_k = %s ≥ %g", c.name, low), of, short(intervalLevel))
+		}
+	}
+}
+
+// rarest is the least count of a codeword that each cell has a share of.
+func (t *Table) rarest(counts []float64) []float64 {
+	least := make([]float64, len(t.Cells))
+	for v, cell := range t.Cells {
+		least[v] = math.Inf(1)
+		for at, k := range cell.Codes {
+			if cell.share(at) >= noticedShare {
+				least[v] = math.Min(least[v], counts[k])
+			}
+		}
+	}
+	return least
+}
+
+// byHand tells whether the layer is the paper's, whose loss is known by hand and whose intervals are:
+// whether both say the same at theta.
+func (m *layered) byHand(theta []float64) bool {
+	hand := newBilinear(m.table, 1)
+	if hand.Dim() != m.Dim() {
+		return false
+	}
+	entries := m.table.Rows() * m.table.Classes
+	ours, theirs := make([]float64, entries), make([]float64, entries)
+	// The graph's ψ is good to 5e-11.
+	return m.LogProbs(ours, theta) == nil && hand.LogProbs(theirs, theta) == nil && floats.EqualApprox(ours, theirs, 1e-9)
 }

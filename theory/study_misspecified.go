@@ -35,9 +35,7 @@ func pseudoTrue(model Model, gauge Gauge, theta, weights []float64, rng *rand.Ra
 	for start := range populationStarts {
 		point := slices.Clone(theta)
 		if start > 0 {
-			for i := range point {
-				point[i] += startSpread * rng.NormFloat64()
-			}
+			floats.AddScaled(point, startSpread, normals(len(point), rng))
 		}
 		if minimize(model, gauge, point, weights) != nil {
 			continue // one start may run along a valley of the loss; the others decide
@@ -56,14 +54,11 @@ func pseudoTrue(model Model, gauge Gauge, theta, weights []float64, rng *rand.Ra
 	if minima == nil {
 		return nil, 0, errUnbounded
 	}
-	least := floats.MinIdx(losses)
-	gap = math.Inf(1)
-	for i, loss := range losses {
-		if i != least {
-			gap = math.Min(gap, loss-losses[least])
-		}
+	best, gap = minima[floats.MinIdx(losses)], math.Inf(1)
+	if slices.Sort(losses); len(losses) > 1 {
+		gap = losses[1] - losses[0]
 	}
-	return minima[least], gap, nil
+	return best, gap, nil
 }
 
 // outlierPart is how many replicates of a misspecified problem may leave the
@@ -91,18 +86,17 @@ func newMisspecified(ctx context.Context, s *setup, n, replicates int) (*misspec
 		trials: trials{setup: s, count: replicates}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target, salt: 8<<32 + uint64(n),
 	}}
 	shifts := evenShifts(p.Design, 4)
-	found, err := each(ctx, len(shifts), cheapest(p.model), func(model Model, i int) (*minimum, error) {
+	found, err := each(ctx, len(shifts), cheapest(p.model), func(model Model, i int) (*population, error) {
 		return p.minimum(model, shifts[i], newRand(s.Seed, 9, uint64(n), uint64(i)))
 	})
 	if err != nil {
 		return nil, err
 	}
-	var known []*minimum
 	for i, x := range found {
 		if x == nil {
 			m.unbounded = append(m.unbounded, fmt.Sprintf("seed %d, problem %d, shift %d", s.Seed, n, shifts[i]))
 		} else {
-			known, m.populations = append(known, x), append(m.populations, x.population)
+			m.populations = append(m.populations, *x)
 		}
 	}
 	m.sizes = []int{3e5, 1e6}
@@ -112,25 +106,16 @@ func newMisspecified(ctx context.Context, s *setup, n, replicates int) (*misspec
 	// A sample of N lowers the loss of a minimum by about df/2N. Where another lies
 	// less than twice that above θ*, a sample's best may be either: θ* is then not
 	// unique (A4).
-	m.populations = nil
-	for _, x := range known {
-		if x.gap < float64(x.freedom())/float64(m.sizes[0]) {
-			m.competing++
-		} else {
-			m.populations = append(m.populations, x.population)
-		}
-	}
+	all := len(m.populations)
+	m.populations = slices.DeleteFunc(m.populations, func(p population) bool {
+		return p.gap < float64(p.freedom())/float64(m.sizes[0])
+	})
+	m.competing = all - len(m.populations)
 	return m, nil
 }
 
-// minimum is a population at its θ*, and how far the loss of the next best minimum lies above.
-type minimum struct {
-	population
-	gap float64
-}
-
-// minimum is that of the population of a shift; nil where it has none.
-func (p *problem) minimum(model Model, shift int, rng *rand.Rand) (*minimum, error) {
+// minimum is the population of a shift at its θ*; nil where it has none.
+func (p *problem) minimum(model Model, shift int, rng *rand.Rand) (*population, error) {
 	law := p.law(shift)
 	theta, gap, err := pseudoTrue(model, p.gauge, p.Theta, p.Weights(law), rng)
 	if errors.Is(err, errUnbounded) {
@@ -140,7 +125,8 @@ func (p *problem) minimum(model Model, shift int, rng *rand.Rand) (*minimum, err
 		return nil, err
 	}
 	of, err := p.populationAt(theta, law, model, p.gauge)
-	return &minimum{of, gap}, err
+	of.gap = gap
+	return &of, err
 }
 
 // misspecifiedProblems sums up what the problems gave.

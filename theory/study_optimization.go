@@ -14,10 +14,7 @@ import (
 
 // randomResidual returns εu, u a random unit vector off the gauge at theta.
 func randomResidual(size float64, theta []float64, gauge Gauge, rng *rand.Rand) []float64 {
-	u := make([]float64, len(theta))
-	for i := range u {
-		u[i] = rng.NormFloat64()
-	}
+	u := normals(len(theta), rng)
 	projectOff(u, gauge.Directions(theta))
 	floats.Scale(size/floats.Norm(u, 2), u)
 	return u
@@ -170,7 +167,7 @@ func (e *experiment) respond(ctx context.Context, chosen func(population int) []
 			for n := range moves {
 				x, moved := &moves[n], math.NaN() // counts for nothing, as rms reads it
 				if again {
-					moved = blockDistance(gauge, x.codeword, theta, fit) / imposed
+					moved = Pairs{gauge}.Distance(x.codeword, theta, fit) / imposed
 				}
 				x.moved = append(x.moved, moved)
 			}
@@ -183,20 +180,18 @@ func (e *experiment) respond(ctx context.Context, chosen func(population int) []
 // gainSlope regresses log gain on log N_k/N with codeword effects, and does the same
 // with the linear response. The bootstrap resamples directions.
 func gainSlope(responses []response, rng *rand.Rand) (measured Estimate, linear float64) {
-	x, y := make([]float64, len(responses)), make([]float64, len(responses))
-	codeword := make([]int, len(responses))
-	for i, response := range responses {
-		x[i], y[i], codeword[i] = math.Log(response.part), math.Log(response.linear), response.codeword
+	var expected points
+	for _, x := range responses {
+		expected.add(x.part, x.linear, x.codeword)
 	}
-	linear = slope(x, y, codeword)
 	estimates := bootstrap(len(responses), len(responses[0].moved), rng, func(pick [][]int) []float64 {
-		logGain := make([]float64, len(responses))
-		for i, response := range responses {
-			logGain[i] = math.Log(rms(response.moved, pick[i]))
+		var gains points
+		for i, x := range responses {
+			gains.add(x.part, rms(x.moved, pick[i]), x.codeword)
 		}
-		return []float64{slope(x, logGain, codeword)}
+		return []float64{gains.slope()}
 	})
-	return estimates[0], linear
+	return estimates[0], expected.slope()
 }
 
 // coordinates lists where a_k and b_k stand in θ.
@@ -206,13 +201,6 @@ func (g Rescaling) coordinates(k int) []int {
 		at[i], at[g.Classes+i] = k*g.Classes+i, (g.Codewords+k)*g.Classes+i
 	}
 	return at
-}
-
-// blockDistance is ‖(a_k, b_k) − (a_k, b_k)_reference‖.
-func blockDistance(g Rescaling, k int, theta, reference []float64) float64 {
-	a, b := g.factors(theta, k)
-	ra, rb := g.factors(reference, k)
-	return math.Hypot(floats.Distance(a, ra, 2), floats.Distance(b, rb, 2))
 }
 
 // schedule is a law for the residual ε_N = scale·N^exponent.
@@ -236,7 +224,7 @@ var schedules = []schedule{
 func (e *experiment) schedules(ctx context.Context, r *Report) error {
 	p := e.populations[0]
 	sampling := p.covariance.Trace()
-	bending := sandwichProduct(p.naive, mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta)))).Trace() / float64(p.freedom())
+	bending := congruence(mat.NewDiagDense(len(p.theta), slices.Repeat([]float64{1}, len(p.theta))), p.naive).Trace() / float64(p.freedom())
 	figure := Figure{
 		Name: "schedules", Title: "Theorem 1 with a residual ε_N",
 		XLabel: "N", YLabel: "RMS of ‖θ̂ − θ*‖", LogX: true, LogY: true,
@@ -276,16 +264,12 @@ func (e *experiment) scheduled(ctx context.Context, law schedule, n uint64) (t *
 	t = e.setup.draws(p.weights, []int{1e7, 1e8, 1e9}, e.setup.replicates(20, 60), 13, n)
 	t.what = law.name
 	errors, losses, err = t.measure(ctx, e.model, 1, func(model Model, x trial) ([]float64, error) {
-		sample, theta := t.draw(x), slices.Clone(p.theta)
-		if err := minimize(model, e.gauge, theta, sample); err != nil {
-			return nil, err
-		}
-		residual := randomResidual(law.at(x.rows), theta, e.target.(Products).Rescaling, x.rng)
-		if err := minimize(&quadratic{Model: model, tilt: residual}, e.gauge, theta, sample); err != nil {
-			return nil, err
-		}
+		at, theta := &probe{model: model, weights: t.draw(x)}, slices.Clone(p.theta)
+		at.minimize(e.gauge, theta)
+		at.model = &quadratic{Model: model, tilt: randomResidual(law.at(x.rows), theta, e.target.(Products).Rescaling, x.rng)}
+		at.minimize(e.gauge, theta)
 		e.gauge.Fix(theta, p.theta)
-		return []float64{floats.Distance(theta, p.theta, 2)}, nil
+		return []float64{floats.Distance(theta, p.theta, 2)}, at.err
 	})
 	return t, errors, losses, err
 }

@@ -40,35 +40,19 @@ func slotwise(r *Report, nearest func(distances []float64) int) {
 // codewords with the best of all K^w sequences.
 func slotwiseIsGlobal(nearest func([]float64) int, rng *rand.Rand) bool {
 	w, K, width := 1+rng.IntN(4), 2+rng.IntN(4), 1+rng.IntN(4)
-	normal := func(n int) []float64 {
-		x := make([]float64, n)
-		for i := range x {
-			x[i] = rng.NormFloat64()
-		}
-		return x
-	}
-	codebook, z := normal(K*width), normal(w*width)
-	distance := func(slot, k int) float64 {
-		var sum float64
-		for i := range width {
-			d := z[slot*width+i] - codebook[k*width+i]
-			sum += d * d
-		}
-		return sum
-	}
-	slotwise := make([]int, w)
+	codebook, z := normals(K*width, rng), normals(w*width, rng)
+	slotwise, distances := make([]int, w), mat.NewDense(w, K, nil)
 	for slot := range slotwise {
-		distances := make([]float64, K)
-		for k := range distances {
-			distances[k] = distance(slot, k)
+		for k := range K {
+			distances.Set(slot, k, square(floats.Distance(z[slot*width:][:width], codebook[k*width:][:width], 2)))
 		}
-		slotwise[slot] = nearest(distances)
+		slotwise[slot] = nearest(distances.RawRowView(slot))
 	}
 	best, least := []int(nil), math.Inf(1)
 	for _, cell := range sequenced(K, w) {
 		var sum float64
 		for slot, k := range cell.Codes {
-			sum += distance(slot, k)
+			sum += distances.At(slot, k)
 		}
 		if sum < least {
 			best, least = cell.Codes, sum
@@ -104,22 +88,13 @@ func posteriorGap(_ context.Context, s *setup, r *Report) error {
 	for C := 2; C <= 5; C++ {
 		d := Design{Classes: C, Slots: 3, Codewords: 4, Atoms: 8}
 		p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 38, uint64(C))))
-		q, err := posteriors(p.model, p.Table, p.Theta)
-		if err != nil {
-			return err
+		at := &probe{model: p.model}
+		if gap = math.Max(gap, floats.Distance(at.posteriors(p.Table, p.Theta), p.Label, math.Inf(1))); at.err != nil {
+			return at.err
 		}
-		gap = math.Max(gap, floats.Distance(q, p.Label, math.Inf(1)))
 	}
 	r.rounding("proposition-2", "Proposition 2: the layer's posterior against Bayes' rule on a Dirichlet density, largest gap", gap, vanishing, "0")
 	return nil
-}
-
-// posteriors are q of a model at every (cell, atom) of its table.
-func posteriors(model Model, t *Table, theta []float64) ([]float64, error) {
-	q := make([]float64, t.Rows()*t.Classes)
-	err := model.LogProbs(q, theta)
-	exps(q)
-	return q, err
 }
 
 // calibration tests the layer's posterior where Proposition 2 is the law, as printed and with '+ I'.
@@ -146,11 +121,9 @@ func calibration(_ context.Context, s *setup, r *Report) error {
 func calibrationChi2(s *setup, identity float64) (float64, error) {
 	const draws = 50_000
 	truth, labels := dirichletDraws(newRand(s.Seed, 36), draws)
-	q, err := posteriors(s.trained(truth.Table, identity), truth.Table, truth.Theta)
-	if err != nil {
-		return 0, err
-	}
 	C := truth.Table.Classes
+	at := &probe{model: s.trained(truth.Table, identity)}
+	q := at.posteriors(truth.Table, truth.Theta)
 	var chi2, df float64
 	for j := range C {
 		class := make([]prediction, draws)
@@ -164,7 +137,7 @@ func calibrationChi2(s *setup, identity float64) (float64, error) {
 		}
 		df += addChi2(&chi2, class)
 	}
-	return chi2 / df, nil
+	return chi2 / df, at.err
 }
 
 // dirichletDraws are one cell's draws of a label and of p̂ given the label.
@@ -310,7 +283,7 @@ func distinctMaps(_ context.Context, s *setup, r *Report) error {
 		}
 		var posteriors [][]float64
 		for v := range cells {
-			posteriors = append(posteriors, logq[v*d.Atoms*d.Classes:][:d.Atoms*d.Classes])
+			posteriors = append(posteriors, table.of(logq, v))
 		}
 		// Sums of four terms of size 1 round to 1e-15; other maps differ by 1e-4 and more.
 		r.record("maps-"+scale.key, "distinct maps A of 6⁴ = 1296 index sequences, "+scale.name, exact(float64(distinct(maps))), scale.theory)
@@ -338,9 +311,8 @@ func scaledMaps(d Design, cells []Cell, theta, scales []float64) (maps, alphas [
 
 // copyFirst gives every cell the atoms of the first.
 func copyFirst(t *Table) {
-	size := t.Atoms * t.Classes
 	for v := range t.Cells {
-		copy(t.LogP[v*size:(v+1)*size], t.LogP[:size])
+		copy(t.of(t.LogP, v), t.of(t.LogP, 0))
 	}
 }
 

@@ -52,12 +52,11 @@ func newPipeline(rng *rand.Rand) (*pipeline, error) {
 	for k, corner := range [][]float64{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}} {
 		p.centres.SetRow(k, []float64{corner[0] + 0.4*rng.NormFloat64()*cloud, corner[1] + 0.4*rng.NormFloat64()*cloud})
 	}
-	p.head = mat.NewDense(d.Slots*pipelineWidth+1, d.Classes, nil)
-	p.head.Apply(func(_, _ int, _ float64) float64 { return 0.6 * rng.NormFloat64() }, p.head)
-	start, theta := publishedStart(d.Slots), make([]float64, 2*d.Codewords*d.Classes)
-	for i := range theta {
-		theta[i] = start + 0.4*rng.NormFloat64()
-	}
+	rows := d.Slots*pipelineWidth + 1
+	p.head = mat.NewDense(rows, d.Classes, normals(rows*d.Classes, rng))
+	p.head.Scale(0.6, p.head)
+	theta := slices.Repeat([]float64{publishedStart(d.Slots)}, 2*d.Codewords*d.Classes)
+	floats.AddScaled(theta, 0.4, normals(len(theta), rng))
 	p.Truth = &Truth{Design: d, Theta: theta, Label: make([]float64, len(cells)*d.Classes), Table: &Table{
 		Classes: d.Classes, Codewords: d.Codewords, Atoms: 1, Cells: cells,
 	}}

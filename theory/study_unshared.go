@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -122,8 +121,7 @@ func (c *comparison) ofCell(v int) Model { return c.free(c.Table.cell(v), c.Desi
 
 // within is P(atom, label | cell v).
 func (c *comparison) within(weights []float64, v int) []float64 {
-	size := c.Table.Atoms * c.Table.Classes
-	own := append([]float64(nil), weights[v*size:(v+1)*size]...)
+	own := slices.Clone(c.Table.of(weights, v))
 	floats.Scale(1/floats.Sum(own), own)
 	return own
 }
@@ -132,15 +130,13 @@ func (c *comparison) within(weights []float64, v int) []float64 {
 // the shift of the scores, which no prediction sees.
 func (c *comparison) curvatures() ([]float64, error) {
 	curvature := make([]float64, len(c.cellProb))
-	hess := mat.NewSymDense(c.Design.Classes*c.Design.Classes, nil)
+	var at probe
 	for v := range curvature {
-		if err := c.ofCell(v).Hessian(hess, c.logits(v), c.within(c.population, v)); err != nil {
-			return nil, err
-		}
-		values, _ := spectrum(hess)
+		at.model, at.weights = c.ofCell(v), c.within(c.population, v)
+		values, _ := spectrum(at.hessian(c.logits(v)))
 		curvature[v] = values[1]
 	}
-	return curvature, nil
+	return curvature, at.err
 }
 
 // run returns KL(true ‖ fitted) of the given cells and every replicate, unshared and shared,
@@ -149,7 +145,6 @@ func (c *comparison) curvatures() ([]float64, error) {
 func (c *comparison) run(ctx context.Context, N int, cells []int) (unshared, shared [][]float64, lost []string, err error) {
 	t := c.Table
 	unshared, shared = unmeasured(len(t.Cells), c.count), unmeasured(len(t.Cells), c.count)
-	size := t.Atoms * t.Classes
 	missing, err := each(ctx, c.count, c.model, func(model Model, rep int) (missing []string, err error) {
 		sample := c.sample(c.population, N, newRand(c.Seed, 19, uint64(N), uint64(rep)))
 		where := fmt.Sprintf("seed %d, N = %d, replicate %d", c.Seed, N, rep)
@@ -159,14 +154,14 @@ func (c *comparison) run(ctx context.Context, N int, cells []int) (unshared, sha
 		if err != nil {
 			missing = append(missing, where+", shared factors")
 		}
-		logq, own := make([]float64, len(sample)), make([]float64, size)
+		logq, own := make([]float64, len(sample)), make([]float64, t.Atoms*t.Classes)
 		if err := model.LogProbs(logq, theta); err != nil {
 			return nil, err
 		}
 		for _, v := range cells {
-			law := c.Label[v*size : (v+1)*size]
-			shared[v][rep] = cellKL(law, logq[v*size:(v+1)*size], t.Atoms)
-			if floats.Sum(sample[v*size:(v+1)*size])*float64(N) < leastRows {
+			law := t.of(c.Label, v)
+			shared[v][rep] = cellKL(law, t.of(logq, v), t.Atoms)
+			if floats.Sum(t.of(sample, v))*float64(N) < leastRows {
 				unshared[v][rep] = -1
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distmv"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // factorScale is the length of a true factor: a_k, b_k = 1.4·unit(1 + N(0, I)).
@@ -38,9 +39,8 @@ func drawFactors(d Design, rng *rand.Rand) []float64 {
 	theta := make([]float64, 2*d.Codewords*d.Classes)
 	for row := range 2 * d.Codewords {
 		factor := theta[row*d.Classes:][:d.Classes]
-		for i := range factor {
-			factor[i] = 1 + rng.NormFloat64()
-		}
+		copy(factor, normals(d.Classes, rng))
+		floats.AddConst(1, factor)
 		floats.Scale(factorScale/floats.Norm(factor, 2), factor)
 	}
 	return theta
@@ -99,11 +99,9 @@ const (
 // 0.95·q + 0.05/C. Theta keeps the factors the law was disturbed from.
 func (t *Truth) misspecify(disturbance float64, rng *rand.Rand) {
 	C, R := t.Table.Classes, t.Table.Atoms
-	ofCell := make([]float64, C)
 	for v := range t.Table.Cells {
-		for j := range ofCell {
-			ofCell[j] = disturbance * rng.NormFloat64()
-		}
+		ofCell := normals(C, rng)
+		floats.Scale(disturbance, ofCell)
 		for r := range R {
 			q := t.Label[(v*R+r)*C:][:C]
 			for j := range q {
@@ -134,4 +132,91 @@ func Sample(population []float64, n int, rng *rand.Rand) []float64 {
 	drawMultinomial(weights, population, n, rng)
 	floats.Scale(1/float64(n), weights)
 	return weights
+}
+
+// newRand returns the generator of one unit of work, named by the study's seed and
+// a path of indices, so that a result never depends on which core did the work.
+func newRand(seed uint64, path ...uint64) *rand.Rand {
+	state := mix(seed + 0x9e3779b97f4a7c15)
+	for _, index := range path {
+		state = mix(state ^ mix(index+0xd1b54a32d192ed03))
+	}
+	return rand.New(rand.NewPCG(state, mix(state)))
+}
+
+// mix is the finalizer of SplitMix64 (Steele, Lea & Flood, 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// normals are n draws of N(0, 1).
+func normals(n int, rng *rand.Rand) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	return x
+}
+
+// drawMultinomial fills counts with one Multinomial(n, prob) draw by successive
+// conditional binomials. Its cost does not depend on n. Σ prob need not be 1.
+func drawMultinomial(counts, prob []float64, n int, rng *rand.Rand) {
+	var rest float64
+	for _, p := range prob {
+		rest += p
+	}
+	left := float64(n)
+	for i, p := range prob {
+		switch {
+		case left == 0 || p == 0:
+			counts[i] = 0
+		case p >= rest:
+			counts[i] = left
+		default:
+			counts[i] = distuv.Binomial{N: left, P: p / rest, Src: rng}.Rand()
+		}
+		left -= counts[i]
+		rest -= p
+	}
+	if left > 0 { // rounding in rest left the last categories short
+		last := len(prob) - 1
+		for prob[last] == 0 {
+			last--
+		}
+		counts[last] += left
+	}
+}
+
+// drawDirichlet fills p with a Dir(concentration) draw, no entry below floor.
+func drawDirichlet(p []float64, concentration, floor float64, rng *rand.Rand) {
+	gamma := distuv.Gamma{Alpha: concentration, Beta: 1, Src: rng}
+	var total float64
+	for i := range p {
+		p[i] = gamma.Rand()
+		total += p[i]
+	}
+	var clamped float64
+	for i := range p {
+		p[i] = math.Max(p[i]/total, floor)
+		clamped += p[i]
+	}
+	for i := range p {
+		p[i] /= clamped
+	}
+}
+
+// drawLogDirichlet fills logp with the logarithm of a Dir(α) draw. It stays finite for any α > 0,
+// where the draw itself is 0 in float64, or 0/0:
+//
+//	G_a = G_{a+1} U^(1/a) ,   log p_i = log G_{α_i} − log Σ_l G_{α_l}
+//
+// with G_a gamma and U uniform (Marsaglia and Tsang 2000, section 6).
+func drawLogDirichlet(logp, alpha []float64, rng *rand.Rand) {
+	for i, a := range alpha {
+		gamma := distuv.Gamma{Alpha: a + 1, Beta: 1, Src: rng}
+		logp[i] = math.Log(gamma.Rand()) + math.Log(1-rng.Float64())/a
+	}
+	floats.AddConst(-floats.LogSumExp(logp), logp)
 }
