@@ -113,11 +113,15 @@ func (t *Trained) rowsFor(x *data.Set, w *graph.Weights) (*Rows, *View, error) {
 
 // labelled are the rows of a set with its labels.
 func (t *Trained) labelled(x *data.Set, w *graph.Weights) (*Rows, error) {
+	aims, err := targetOf(x, t.Base.Sizes().Classes, w.Dtype()) // first: inputs of the map may go by the labels
+	if err != nil {
+		return nil, err
+	}
 	rows, _, err := t.rowsFor(x, w)
 	if err != nil {
 		return nil, err
 	}
-	return rows.LabelledBy(x)
+	return rows.aiming(aims), nil
 }
 
 // RowsFor is Rows with the inputs of m, in the type of its weights.
