@@ -11,6 +11,9 @@ import (
 // Interval is a 95 % range of values.
 type Interval struct{ Low, High float64 }
 
+// noInterval is of what was not resampled.
+var noInterval = Interval{math.NaN(), math.NaN()}
+
 // around is the interval of a statistic's value at this sample size, from its
 // bootstrap replicates: their quantiles, moved so that their mean falls on the value.
 //
@@ -19,7 +22,7 @@ type Interval struct{ Low, High float64 }
 // it. The part of the value itself that is noise is the noise floor's to tell.
 func around(value float64, replicates []float64) Interval {
 	if math.IsNaN(value) {
-		return Interval{math.NaN(), math.NaN()}
+		return noInterval
 	}
 	shift := value - mean(replicates)
 	edges := quantileEdges(replicates, 40) // steps of 2.5 %

@@ -27,7 +27,7 @@ func (x *exam) describer() *describer {
 		d.features = x.Features
 	}
 	d.mean, d.sd = moments(d.features)
-	d.cuts = newCoordinates(x.rows, firstToLast(x.rows))
+	d.cuts = &coordinates{rows: x.rows, on: firstToLast(x.rows)}
 	d.cuts.addColumns(d.features)
 	for i := range x.rows {
 		d.share[x.top[i]] += 1 / float64(x.rows)
@@ -107,7 +107,7 @@ func (d *describer) inWords(chosen []condition) string {
 		if !slices.Contains(order, k.coordinate) {
 			order = append(order, k.coordinate)
 		}
-		if at := d.cuts.cuts[k.coordinate][k.cut]; k.above {
+		if at := d.cuts.all[k.coordinate].cuts[k.cut]; k.above {
 			low[k.coordinate] = at
 		} else {
 			high[k.coordinate] = at
@@ -117,7 +117,7 @@ func (d *describer) inWords(chosen []condition) string {
 	for _, j := range order {
 		below, hasHigh := high[j]
 		above, hasLow := low[j]
-		name := d.name(d.cuts.column[j])
+		name := d.name(d.cuts.all[j].column)
 		switch {
 		case hasLow && hasHigh:
 			words = append(words, fmt.Sprintf("%s < %s < %s", short(above), name, short(below)))
@@ -132,11 +132,11 @@ func (d *describer) inWords(chosen []condition) string {
 
 // likest is the cut whose side is most like the rows inside, of which there are so many, and how much: |A∩B|/|A∪B|.
 func (c *coordinates) likest(rows []int, inside []bool, many int) (best condition, like float64) {
-	for j := range c.cuts {
+	for j, of := range c.all {
 		var hits, count [searchCuts]float64
 		var allHits, all float64
 		for _, i := range rows {
-			b := c.bin[j][i]
+			b := of.bin[i]
 			count[b]++
 			all++
 			if inside[i] {
@@ -145,7 +145,7 @@ func (c *coordinates) likest(rows []int, inside []bool, many int) (best conditio
 			}
 		}
 		var h, n float64
-		for b := range c.cuts[j] {
+		for b := range of.cuts {
 			h, n = h+hits[b], n+count[b]
 			if l := h / (float64(many) + n - h); l > like {
 				best, like = condition{j, b, false}, l

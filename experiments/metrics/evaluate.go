@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,16 +38,7 @@ func (u Uncertainty) filled() (Uncertainty, error) {
 	case u.Redraws < None:
 		return u, fmt.Errorf("metrics: %d redraws: want a positive number, or None", u.Redraws)
 	}
-	number := func(n, standard int) int {
-		switch n {
-		case None:
-			return 0
-		case 0:
-			return standard
-		}
-		return n
-	}
-	return Uncertainty{number(u.Replicates, defaultReplicates), number(u.Redraws, defaultRedraws)}, nil
+	return Uncertainty{max(0, cmp.Or(u.Replicates, defaultReplicates)), max(0, cmp.Or(u.Redraws, defaultRedraws))}, nil // None is below 0
 }
 
 // Report is a measurement with its uncertainty.
@@ -177,27 +169,33 @@ type resamples struct {
 	redrawn             []ids // T×N
 }
 
-// resample draws them, as many as r asks for, and fills in the uncertainty of metrics from outside.
-func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (x *resamples, err error) {
-	seeds := make([]uint64, r.Uncertainty.Replicates)
-	for k := range seeds {
-		seeds[k] = rng.Uint64()
+// resample measures them, as many as r asks for, and fills in the uncertainty of metrics from outside.
+func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resamples, error) {
+	v := b.variants(r, rng)
+	values, own := make([]Values, v.count()), make([][]float64, v.count())
+	err := inParallelWith(ctx, v.count(), func() func(int) {
+		return func(k int) {
+			as := v.at(k)
+			if k < v.firstPart() || k >= v.firstRedraw() {
+				values[k] = b.global(as)
+			}
+			for _, o := range r.Own {
+				own[k] = append(own[k], b.own(o.Own, as))
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("metrics: measure the uncertainty: %w", err)
 	}
-	x = &resamples{}
-	if x.replicates, err = b.bootstrap(ctx, seeds); err != nil {
-		return nil, err
+	for j := range r.Own {
+		r.Own[j].spread(v, func(k int) float64 { return own[k][j] })
 	}
-	x.redrawn = b.redraw(r.Uncertainty.Redraws, rng)
-	if err := b.ownUncertainty(ctx, r.Own, seeds, x.redrawn); err != nil {
-		return nil, err
-	}
-	x.redraws, err = b.relabelled(ctx, x.redrawn)
-	return x, err
+	return &resamples{values[:v.firstPart()], values[v.firstRedraw():], v.redrawn}, nil
 }
 
 // spread fills in the interval and the noise floor of a metric, as far as there are replicates and redraws.
 func (r *Report) spread(m Metric, replicates, redraws []Values) {
-	r.Intervals[m] = Interval{math.NaN(), math.NaN()}
+	r.Intervals[m] = noInterval
 	if len(replicates) > 0 {
 		r.Replicates[m] = column(replicates, m)
 		r.Intervals[m] = around(r.Values[m], r.Replicates[m]).possible(m, r.Values[m])
@@ -213,28 +211,6 @@ func column(v []Values, m Metric) []float64 {
 		x[i] = v[i][m]
 	}
 	return x
-}
-
-// bootstrap measures the global metrics of rows resampled by each seed.
-func (b *binned) bootstrap(ctx context.Context, seeds []uint64) ([]Values, error) {
-	return inParallel(ctx, len(seeds), func(k int) Values {
-		return b.global(variant{b.times(multiplicities(b.rows, rand.New(rand.NewPCG(seeds[k], 0)))), b.label})
-	})
-}
-
-// relabelled measures the global metrics under other labels, T×N.
-func (b *binned) relabelled(ctx context.Context, labels []ids) ([]Values, error) {
-	weight := b.weights()
-	return inParallel(ctx, len(labels), func(k int) Values { return b.global(variant{weight, labels[k].all(b.rows)}) })
-}
-
-func inParallel(ctx context.Context, times int, measure func(k int) Values) ([]Values, error) {
-	values := make([]Values, times)
-	err := inParallelWith(ctx, times, func() func(int) { return func(k int) { values[k] = measure(k) } })
-	if err != nil {
-		return nil, fmt.Errorf("metrics: measure the uncertainty: %w", err)
-	}
-	return values, nil
 }
 
 // inParallelWith calls what newWorker made, once a goroutine, for each k below times.
@@ -353,24 +329,18 @@ type noisy struct {
 	Noise *Noise    `json:"noise,omitempty"`
 }
 
-// members is the object of the metrics by their keys.
-func (r *Report) members() ([]byte, error) {
-	object := []byte("{}")
-	for _, m := range r.Measured() {
-		n := noisy{Value: m.Value, Noise: m.Noise}
-		if !math.IsNaN(m.Interval.Low) {
-			n.CI = []float64{m.Interval.Low, m.Interval.High}
-		}
-		text, err := json.Marshal(n)
-		if err != nil {
-			return nil, fmt.Errorf("metrics: write %s: %w", m.Key, err)
-		}
-		object = withMember(object, m.Key, text)
+// newNoisy is nil of a value that could not be measured.
+func newNoisy(value float64, interval Interval, noise *Noise) *noisy {
+	switch {
+	case math.IsNaN(value):
+		return nil
+	case math.IsNaN(interval.Low):
+		return &noisy{Value: value, Noise: noise}
 	}
-	return object, nil
+	return &noisy{value, []float64{interval.Low, interval.High}, noise}
 }
 
-// essProfile, reportSettings, checksObject and reportObject are parts of a report as files have it, and the whole.
+// The parts of a report as files have them.
 type (
 	essProfile struct {
 		LCE   []float64 `json:"lce"`
@@ -393,7 +363,23 @@ type (
 		SKCE    *noisy  `json:"skce,omitempty"`
 		Smooth  *noisy  `json:"smece_top,omitempty"`
 	}
-	reportObject struct {
+)
+
+// MarshalJSON writes the report: under "metrics" each metric's value, "ci" and
+// "noise", then "checks" and the ESS profile. What could not be measured is left
+// out, and "missing" says why.
+func (r *Report) MarshalJSON() ([]byte, error) {
+	metrics, err := r.object(func(m Measured) any { return newNoisy(m.Value, m.Interval, m.Noise) })
+	if err != nil {
+		return nil, err
+	}
+	var ess *essProfile
+	if !math.IsNaN(r.Values[LCE]) {
+		p := r.Local.ESSProfile(defaultBins)
+		ess = &essProfile{p.LCE, p.At, p.Count}
+	}
+	s, c := r.Settings, r.Checks
+	return json.Marshal(struct {
 		Protocol   Protocol        `json:"protocol"`
 		Rows       int             `json:"rows"`
 		Classes    int             `json:"classes"`
@@ -407,44 +393,18 @@ type (
 		ByGroup    []Part          `json:"groups,omitempty"`
 		ESSProfile *essProfile     `json:"ess_profile,omitempty"`
 		Missing    string          `json:"missing,omitempty"`
-	}
-)
-
-// MarshalJSON writes the report: under "metrics" each metric's value, "ci" and
-// "noise", then "checks" and the ESS profile. What could not be measured is left
-// out, and "missing" says why.
-func (r *Report) MarshalJSON() ([]byte, error) {
-	metrics, err := r.members()
-	if err != nil {
-		return nil, err
-	}
-	out := reportObject{
-		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes,
+	}{
+		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes, Metrics: metrics,
 		Settings: reportSettings{
-			Bins: r.Settings.Bins, Binning: r.Settings.Binning.String(), Bandwidth: number(r.Settings.Bandwidth),
-			Weights: r.Settings.weightsName(), SmallBin: r.Settings.SmallBin,
+			Bins: s.Bins, Binning: s.Binning.String(), Bandwidth: number(s.Bandwidth), Weights: s.weightsName(), SmallBin: s.SmallBin,
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,
 		},
-		Metrics: metrics, Checks: r.Checks.object(), Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets,
-		ByClass: r.ByClass, ByGroup: r.ByGroup, Missing: r.Missing(),
-	}
-	if !math.IsNaN(r.Values[LCE]) {
-		p := r.Local.ESSProfile(defaultBins)
-		out.ESSProfile = &essProfile{p.LCE, p.At, p.Count}
-	}
-	return json.Marshal(out)
-}
-
-// object is the checks as files have them.
-func (c *Checks) object() checksObject {
-	out := checksObject{ECE: c.ECEDebiased, TopECE: c.TopECEDebiased, Squared: c.SquaredDebiased}
-	if !math.IsNaN(c.SKCE) {
-		out.SKCE = &noisy{Value: c.SKCE, Noise: c.SKCENoise}
-	}
-	if !math.IsNaN(c.SmoothECE) {
-		out.Smooth = &noisy{Value: c.SmoothECE, Noise: c.SmoothNoise}
-	}
-	return out
+		Checks: checksObject{
+			ECE: c.ECEDebiased, TopECE: c.TopECEDebiased, Squared: c.SquaredDebiased,
+			SKCE: newNoisy(c.SKCE, noInterval, c.SKCENoise), Smooth: newNoisy(c.SmoothECE, noInterval, c.SmoothNoise),
+		},
+		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, ESSProfile: ess, Missing: r.Missing(),
+	})
 }
 
 // number is a float64 that may be +∞, which JSON has no number for: "inf".

@@ -18,17 +18,10 @@ type exam struct {
 	words     *describer
 	recovered *Recovered
 	corrected *sample // by the global correction; nil where it saves nothing for sure
-	sets      []tested
-	// places in sets: regions of the predictions, of the corrected ones, confidences, groups; all rows are the last
-	raw, left      []place
-	tenths, groups []int
-	redrawn, swung []float64 // the maxima of the redraws and of the bootstrap, ascending
-}
-
-// place is a region: where it is in the sets, and all rows that its conditions hold of (N).
-type place struct {
-	set int
-	in  []bool
+	// what is tested: regions of the predictions, of the corrected ones, confidences, groups, all rows
+	raw, left, tenths, groups []*tested
+	all                       *tested
+	redrawn, swung            []float64 // the maxima of the redraws and of the bootstrap, ascending
 }
 
 // critical is what |T| of what is called wrong exceeds: all but a share Level of the maxima, of the redraws and of the
@@ -40,33 +33,25 @@ func (x *exam) critical() float64 {
 
 // collect finds what is to be tested.
 func (x *exam) collect(rng *rand.Rand) error {
-	add := func(rows []int, from int) int {
-		x.sets = append(x.sets, x.count(rows, from))
-		return len(x.sets) - 1
-	}
 	half := folds(x.rows, 2, rng)
-	for _, f := range x.regions(x.sample, half, rng) {
-		x.raw = append(x.raw, place{add(f.rows, 0), f.in})
-	}
+	x.raw = x.regions(x.sample, half, rng)
 	if x.recovered.NLL.Global.Low > leastGain {
 		corrected, err := newSample(x.recovered.global, x.labels(firstToLast(x.rows)))
 		if err != nil {
 			return err
 		}
 		x.corrected = corrected
-		for _, f := range x.regions(corrected, half, rng) {
-			x.left = append(x.left, place{add(f.rows, 0), f.in})
-		}
+		x.left = x.regions(corrected, half, rng)
 	}
 	for _, rows := range parted(quantileBins(x.confidences(), confidenceCells), confidenceCells) {
 		if rows != nil {
-			x.tenths = append(x.tenths, add(rows, x.classes))
+			x.tenths = append(x.tenths, x.count(rows, x.classes))
 		}
 	}
 	for _, rows := range parted(x.Groups, len(x.GroupNames)) {
-		x.groups = append(x.groups, add(rows, 0))
+		x.groups = append(x.groups, x.count(rows, 0))
 	}
-	add(firstToLast(x.rows), 0)
+	x.all = x.count(firstToLast(x.rows), 0)
 	return nil
 }
 
@@ -84,10 +69,11 @@ func parted(cell []int, cells int) [][]int {
 
 // judge draws what the sets are held against.
 func (x *exam) judge(ctx context.Context, rng *rand.Rand) (err error) {
-	if x.redrawn, err = x.largest(ctx, x.sets, x.Redraws, rng); err != nil {
+	sets := slices.Concat(x.raw, x.left, x.tenths, x.groups, []*tested{x.all})
+	if x.redrawn, err = x.largest(ctx, sets, x.Redraws, rng); err != nil {
 		return err
 	}
-	x.swung, err = x.swings(ctx, x.sets, x.Redraws, rng)
+	x.swung, err = x.swings(ctx, sets, x.Redraws, rng)
 	return err
 }
 
@@ -97,19 +83,18 @@ const alikeGap = 1. / 3
 // apartFrom keeps those regions, the one of largest |T| under s first, that are wrong and stay wrong without the rows of
 // those before: each must tell something that the others do not. What stays is less than was tested, so
 // the chance of a false alarm is no larger.
-func (x *exam) apartFrom(regions []place, s *sample, critical float64) (kept []place) {
-	statistic := func(rows []int) float64 { g := s.count(rows, 0); return g.largest(g.statistic) }
-	at := make([]float64, len(x.sets))
+func (x *exam) apartFrom(regions []*tested, s *sample, critical float64) (kept []*tested) {
+	at := map[*tested]float64{}
 	for _, r := range regions {
-		at[r.set] = statistic(x.sets[r.set].rows)
+		at[r] = s.count(r.rows, 0).worst()
 	}
 	order := slices.Clone(regions)
-	slices.SortStableFunc(order, func(a, b place) int { return cmp.Compare(at[b.set], at[a.set]) })
+	slices.SortStableFunc(order, func(a, b *tested) int { return cmp.Compare(at[b], at[a]) })
 	for _, r := range order {
-		rest := slices.DeleteFunc(slices.Clone(x.sets[r.set].rows), func(i int) bool {
-			return slices.ContainsFunc(kept, func(k place) bool { return k.in[i] })
+		rest := slices.DeleteFunc(slices.Clone(r.rows), func(i int) bool {
+			return slices.ContainsFunc(kept, func(k *tested) bool { return k.in[i] })
 		})
-		if at[r.set] > critical && statistic(rest) > critical {
+		if at[r] > critical && s.count(rest, 0).worst() > critical {
 			kept = append(kept, r)
 		}
 	}
@@ -117,24 +102,24 @@ func (x *exam) apartFrom(regions []place, s *sample, critical float64) (kept []p
 }
 
 // explain chooses what error there is and which sets are its regions.
-func (x *exam) explain() (Kind, []place) {
+func (x *exam) explain() (Kind, []*tested) {
 	critical := x.critical()
 	wrong := x.apartFrom(x.raw, x.sample, critical)
 	var rest []int // outside all of them
 	for i := range x.rows {
-		if !slices.ContainsFunc(wrong, func(r place) bool { return r.in[i] }) {
+		if !slices.ContainsFunc(wrong, func(r *tested) bool { return r.in[i] }) {
 			rest = append(rest, i)
 		}
 	}
-	tooLarge := func(k int) bool { return x.sets[k].largest(x.sets[k].statistic) > critical }
-	everywhere := tooLarge(len(x.sets)-1) || slices.ContainsFunc(x.tenths, tooLarge)
+	tooLarge := func(g *tested) bool { return g.worst() > critical }
+	everywhere := tooLarge(x.all) || slices.ContainsFunc(x.tenths, tooLarge)
 	if len(wrong) > 0 {
 		g, most := x.count(rest, 0), 0.
 		for _, r := range wrong {
-			most = max(most, x.sets[r.set].largest(x.sets[r.set].gap))
+			most = max(most, r.largest(r.gap))
 		}
 		few := len(rest) < x.Search.Rows // no test would tell
-		everywhere = few || g.largest(g.gap) > alikeGap*most && (g.largest(g.statistic) > critical || 2*len(rest) < x.rows)
+		everywhere = few || g.largest(g.gap) > alikeGap*most && (tooLarge(g) || 2*len(rest) < x.rows)
 	}
 	if x.corrected != nil && (everywhere || 2*len(rest) < x.rows) {
 		left := x.apartFrom(x.left, x.corrected, distuv.UnitNormal.Quantile(1-x.Level/float64(2*(x.classes+1)*max(1, len(x.left)))))
@@ -160,10 +145,10 @@ func (x *exam) diagnosis() *Diagnosis {
 		Rows: x.rows, NumClasses: x.classes, ClassNames: x.ClassNames, Redraws: x.Redraws, Level: x.Level, Recoverable: x.recovered,
 		Critical: x.critical(), CriticalInterval: x.critical(),
 	}
-	var places []place
-	d.Kind, places = x.explain()
-	for _, r := range places {
-		region := x.region(d, r.set, -1)
+	var regions []*tested
+	d.Kind, regions = x.explain()
+	for _, r := range regions {
+		region := x.region(d, r, -1)
 		region.Prototype = x.prototype(region.Rows)
 		region.Describe = x.words.region(region.Rows)
 		d.Regions = append(d.Regions, region)
@@ -179,18 +164,18 @@ func (x *exam) diagnosis() *Diagnosis {
 		if c < x.classes {
 			name = d.className(c)
 		}
-		d.Classes = append(d.Classes, x.told(d, len(x.sets)-1, c, "all rows, "+name))
+		d.Classes = append(d.Classes, x.told(d, x.all, c, "all rows, "+name))
 	}
-	for _, k := range x.tenths {
+	for _, g := range x.tenths {
 		low, high := 1., 0.
-		for _, i := range x.sets[k].rows {
+		for _, i := range g.rows {
 			low, high = min(low, x.confidence(i)), max(high, x.confidence(i))
 		}
-		d.Confidence = append(d.Confidence, x.told(d, k, x.classes, "confidence "+span(low, high)))
+		d.Confidence = append(d.Confidence, x.told(d, g, x.classes, "confidence "+span(low, high)))
 	}
-	for at, k := range x.groups {
-		if len(x.sets[k].rows) > 0 {
-			region := x.region(d, k, -1)
+	for at, g := range x.groups {
+		if len(g.rows) > 0 {
+			region := x.region(d, g, -1)
 			region.Describe = x.GroupNames[at]
 			d.Groups = append(d.Groups, region)
 		}
@@ -200,7 +185,7 @@ func (x *exam) diagnosis() *Diagnosis {
 }
 
 // told is a set of rows as a region of one class alone.
-func (x *exam) told(d *Diagnosis, set, class int, text string) Region {
+func (x *exam) told(d *Diagnosis, set *tested, class int, text string) Region {
 	region := x.region(d, set, class)
 	region.Describe, region.PerClass = text, nil
 	return region

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -100,7 +99,7 @@ func (b *binned) ownValues() ([]OwnValue, error) {
 	var all []OwnValue
 	for _, o := range b.settings.Own {
 		before := mat.DenseCopyOf(b.log)
-		v := OwnValue{Own: o, Interval: Interval{math.NaN(), math.NaN()}}
+		v := OwnValue{Own: o, Interval: noInterval}
 		if o.Row != nil {
 			v.Rows = make([]float64, b.rows)
 			for i, y := range b.label {
@@ -109,7 +108,6 @@ func (b *binned) ownValues() ([]OwnValue, error) {
 			v.Value = mean(v.Rows)
 		} else {
 			as := b.observed()
-			as.weight = slices.Clone(as.weight)
 			v.Value = b.own(o, as)
 			if !slices.Equal(as.weight, b.observed().weight) {
 				return nil, fmt.Errorf("metrics: the metric %s changes the weights that it is given: let it work on a copy", o.Key)
@@ -129,68 +127,55 @@ func (b *binned) ownValues() ([]OwnValue, error) {
 // mostOwnParts is how many parts the rows are cut into for [OwnValue.Without].
 const mostOwnParts = 40
 
-// ownUncertainty fills in the uncertainty of values: of the resamples that seeds draw, as
-// [binned.bootstrap] does, and of redrawn labels.
-func (b *binned) ownUncertainty(ctx context.Context, values []OwnValue, seeds []uint64, redrawn []ids) error {
-	if values == nil {
-		return nil
+// spread fills in the uncertainty, where of measures each variant.
+func (v *OwnValue) spread(from *variants, of func(k int) float64) {
+	between := func(first, last int) (x []float64) {
+		for k := first; k < last; k++ {
+			x = append(x, of(k))
+		}
+		return x
 	}
-	variants := b.ownVariants(seeds, redrawn)
-	measured := make([][]float64, variants.count()) // of each variant, the metrics
-	err := inParallelWith(ctx, len(measured), func() func(int) {
-		return func(k int) {
-			as := variants.at(k)
-			for _, v := range values {
-				measured[k] = append(measured[k], b.own(v.Own, as))
-			}
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("metrics: measure the uncertainty: %w", err)
+	if v.Replicates = between(0, from.firstPart()); v.Replicates != nil {
+		v.Without = between(from.firstPart(), from.firstRedraw())
+		v.Interval = around(v.Value, v.Replicates)
 	}
-	for j := range values {
-		v := &values[j]
-		of := func(variants [][]float64) []float64 {
-			x := make([]float64, len(variants))
-			for k := range x {
-				x[k] = variants[k][j]
-			}
-			return x
-		}
-		if len(seeds) > 0 {
-			v.Replicates, v.Without = of(measured[:len(seeds)]), of(measured[len(seeds):len(seeds)+variants.parts])
-			v.Interval = around(v.Value, v.Replicates)
-		}
-		if len(redrawn) > 0 {
-			v.Noise = newNoise(v.Like(), v.Value, of(measured[len(seeds)+variants.parts:]))
-		}
+	if redraws := between(from.firstRedraw(), from.count()); redraws != nil {
+		v.Noise = newNoise(v.Like(), v.Value, redraws)
 	}
-	return nil
 }
 
-// ownVariants are the rows as resampled by each seed, without each part in turn, and as redrawn.
-type ownVariants struct {
+// variants are the rows as resampled by each seed, without each part in turn, and with redrawn labels.
+type variants struct {
 	*binned
 	seeds   []uint64
-	parts   int   // 0 without seeds
+	parts   int   // 0 without seeds, or metrics from outside
 	place   []int // of each row in the order that the parts are dealt
-	redrawn []ids
+	redrawn []ids // T×N
 }
 
-func (b *binned) ownVariants(seeds []uint64, redrawn []ids) *ownVariants {
-	v := &ownVariants{binned: b, seeds: seeds, redrawn: redrawn, place: rand.New(rand.NewPCG(0, 8)).Perm(b.rows)}
-	if len(seeds) > 0 {
-		v.parts = min(mostOwnParts, b.rows)
+// variants draws them, as many as r asks for.
+func (b *binned) variants(r *Report, rng *rand.Rand) *variants {
+	v := &variants{binned: b, seeds: make([]uint64, r.Uncertainty.Replicates)}
+	for k := range v.seeds {
+		v.seeds[k] = rng.Uint64()
+	}
+	v.redrawn = b.redraw(r.Uncertainty.Redraws, rng)
+	if len(v.seeds) > 0 && r.Own != nil {
+		v.parts, v.place = min(mostOwnParts, b.rows), rand.New(rand.NewPCG(0, 8)).Perm(b.rows)
 	}
 	return v
 }
 
-func (v *ownVariants) count() int { return len(v.seeds) + v.parts + len(v.redrawn) }
+func (v *variants) firstPart() int { return len(v.seeds) }
+
+func (v *variants) firstRedraw() int { return len(v.seeds) + v.parts }
+
+func (v *variants) count() int { return v.firstRedraw() + len(v.redrawn) }
 
 // at is the k-th of them.
-func (v *ownVariants) at(k int) variant {
+func (v *variants) at(k int) variant {
 	as := v.observed()
-	switch part := k - len(v.seeds); {
+	switch part := k - v.firstPart(); {
 	case part < 0:
 		as.weight = v.times(multiplicities(v.rows, rand.New(rand.NewPCG(v.seeds[k], 0))))
 	case part < v.parts:

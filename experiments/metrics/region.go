@@ -53,8 +53,7 @@ type ClassGap struct {
 const mostClasses = 50
 
 // region reports a set for a class, C being the top class and −1 the one of largest |T|.
-func (x *exam) region(d *Diagnosis, k, class int) Region {
-	g := &x.sets[k]
+func (x *exam) region(d *Diagnosis, g *tested, class int) Region {
 	n := float64(len(g.rows))
 	out := Region{Rows: g.rows, Size: len(g.rows), Accuracy: g.hits[x.classes] / n}
 	order := firstToLast(x.classes + 1)

@@ -35,20 +35,21 @@ const (
 
 // coordinates are what rows are cut by: features, directions, distances to codewords.
 type coordinates struct {
-	rows   int // N
-	on     []int
-	bin    [][]uint8   // of each coordinate, N: how many cuts lie at or below the row
-	cuts   [][]float64 // of each coordinate, ascending
-	column []int       // the feature that each of the first coordinates is
-	ball   []bool      // which of the coordinates are distances
-	trust  []float64   // what |T| along each of the coordinates counts
+	rows int   // N
+	on   []int // of whose values the cuts are quantiles
+	all  []*coordinate
 }
 
-// newCoordinates has cuts at the quantiles of the rows on.
-func newCoordinates(rows int, on []int) *coordinates { return &coordinates{rows: rows, on: on} }
+type coordinate struct {
+	bin    []uint8   // N: how many cuts lie at or below the row
+	cuts   []float64 // ascending
+	column int       // the feature that it is
+	ball   bool      // it is a distance
+	trust  float64   // what |T| along it counts
+}
 
 // add adds a coordinate with cuts at its quantiles.
-func (c *coordinates) add(value func(i int) float64) {
+func (c *coordinates) add(value func(i int) float64) *coordinate {
 	seen := make([]float64, len(c.on))
 	for at, i := range c.on {
 		seen[at] = value(i)
@@ -61,11 +62,11 @@ func (c *coordinates) add(value func(i int) float64) {
 			cuts = append(cuts, (seen[at]+seen[at-1])/2)
 		}
 	}
-	c.cutAt(value, cuts...)
+	return c.cutAt(value, cuts...)
 }
 
 // cutAt adds a coordinate with these cuts, ascending.
-func (c *coordinates) cutAt(value func(i int) float64, cuts ...float64) {
+func (c *coordinates) cutAt(value func(i int) float64, cuts ...float64) *coordinate {
 	bin := make([]uint8, c.rows)
 	for i := range bin {
 		at, found := slices.BinarySearch(cuts, value(i))
@@ -74,22 +75,16 @@ func (c *coordinates) cutAt(value func(i int) float64, cuts ...float64) {
 		}
 		bin[i] = uint8(at)
 	}
-	c.cuts, c.bin, c.ball = append(c.cuts, cuts), append(c.bin, bin), append(c.ball, false)
-	c.trust = append(c.trust, 1)
-}
-
-// addBall adds the distance to a place.
-func (c *coordinates) addBall(value func(i int) float64) {
-	c.add(value)
-	c.ball[len(c.ball)-1] = true
+	added := &coordinate{bin: bin, cuts: cuts, trust: 1}
+	c.all = append(c.all, added)
+	return added
 }
 
 // addColumns adds the features of largest variance.
 func (c *coordinates) addColumns(features *mat.Dense) {
 	_, sd := moments(features)
-	c.column = slices.Sorted(slices.Values(descending(sd)[:min(len(sd), searchFeatures)]))
-	for _, j := range c.column {
-		c.add(func(i int) float64 { return features.At(i, j) })
+	for _, j := range slices.Sorted(slices.Values(descending(sd)[:min(len(sd), searchFeatures)])) {
+		c.add(func(i int) float64 { return features.At(i, j) }).column = j
 	}
 }
 
@@ -100,7 +95,7 @@ type condition struct {
 }
 
 func (c *coordinates) holds(k condition, i int) bool {
-	return (int(c.bin[k.coordinate][i]) > k.cut) == k.above
+	return (int(c.all[k.coordinate].bin[i]) > k.cut) == k.above
 }
 
 // meets tells whether row i meets all conditions.
@@ -185,7 +180,7 @@ func (f *finder) modes(piece []condition, class int) [][]condition {
 		return [][]condition{piece}
 	}
 	var parts [][]condition
-	between := len(f.cuts) - 1
+	between := len(f.all) - 1
 	for _, above := range []bool{false, true} {
 		part := append(slices.Clone(piece), condition{between, 0, above})
 		kept := f.within(rows, part[len(piece)])
@@ -272,9 +267,9 @@ func (f *finder) term(at, class int) side {
 }
 
 // binned are the sums of rows in each bin of a coordinate, and of all of them.
-func (f *finder) binned(rows []int, coordinate, class int) (bins [searchCuts]side, all side) {
+func (f *finder) binned(rows []int, of *coordinate, class int) (bins [searchCuts]side, all side) {
 	for _, at := range rows {
-		bins[f.bin[coordinate][f.on[at]]].add(f.term(at, class))
+		bins[of.bin[f.on[at]]].add(f.term(at, class))
 	}
 	for _, b := range bins {
 		all.add(b)
@@ -287,22 +282,22 @@ func (f *finder) binned(rows []int, coordinate, class int) (bins [searchCuts]sid
 func (f *finder) best(rows, classes []int, score func(kept, other side) float64) (best condition, class int, most float64) {
 	class = -1
 	for _, c := range classes {
-		for j := range f.cuts {
+		for j, of := range f.all {
 			try := func(k condition, kept, other side) {
 				if kept.rows < float64(f.least) {
 					return
 				}
-				if s := f.trust[j] * f.weight(c) * score(kept, other); s > most {
+				if s := of.trust * f.weight(c) * score(kept, other); s > most {
 					best, class, most = k, c, s
 				}
 			}
-			bins, all := f.binned(rows, j, c)
+			bins, all := f.binned(rows, of, c)
 			var below side
-			for cut := range f.cuts[j] {
+			for cut := range of.cuts {
 				below.add(bins[cut])
 				above := all.less(below)
 				try(condition{j, cut, false}, below, above)
-				if !f.ball[j] { // what lies outside a ball is no neighbourhood
+				if !of.ball { // what lies outside a ball is no neighbourhood
 					try(condition{j, cut, true}, above, below)
 				}
 			}
@@ -335,31 +330,30 @@ func (x *exam) pieces(s *sample, on []int, rng *rand.Rand) (pieces [][]bool) {
 			residuals.Set(at, c, s.miss(i, c))
 		}
 	}
-	c := newCoordinates(s.rows, on)
+	c := &coordinates{rows: s.rows, on: on}
 	c.addColumns(x.words.features)
 	_, d := x.embedding.Dims()
 	space := newSpace(rowsOf(x.embedding, on), residuals)
 	placed := space.place(x.embedding)
 	_, all := placed.Dims()
 	for j := d; j < all; j++ {
-		c.add(func(i int) float64 { return placed.At(i, j) })
-		c.trust[len(c.trust)-1] = learned
+		c.add(func(i int) float64 { return placed.At(i, j) }).trust = learned
 	}
 	here := rowsOf(x.embedding, on)
 	for k := min(x.Search.Codewords, max(1, len(on)/x.Search.Rows)); k > 0; k /= 2 { // few codewords lie amid large clusters
 		words := lloyd(here, k, rng)
 		for w := range k {
-			c.addBall(func(i int) float64 { return squared(x.embedding.RawRowView(i), words.RawRowView(w)) })
+			c.add(func(i int) float64 { return squared(x.embedding.RawRowView(i), words.RawRowView(w)) }).ball = true
 		}
 	}
 	f := &finder{coordinates: c, least: x.Search.Rows, place: x.embedding, rng: rng}
 	tried := s.worst(c)
 	f.classes = len(tried)
 	for _, i := range on {
-		e, v := make([]float64, len(tried)), make([]float64, len(tried))
-		for k, y := range tried {
+		var e, v []float64
+		for _, y := range tried {
 			p := s.probability(i, y)
-			e[k], v[k] = s.miss(i, y), p*(1-p)
+			e, v = append(e, s.miss(i, y)), append(v, p*(1-p))
 		}
 		f.residual, f.variance = append(f.residual, e), append(f.variance, v)
 	}
@@ -379,13 +373,13 @@ func (s *sample) worst(c *coordinates) []int {
 	order := firstToLast(s.classes)
 	if s.classes > searchClasses {
 		worst := make([]float64, s.classes)
-		for j, ball := range c.ball {
-			if !ball {
+		for _, ball := range c.all {
+			if !ball.ball {
 				continue
 			}
 			sums := make([]side, s.classes)
 			for _, i := range c.on {
-				if c.bin[j][i] < searchCuts/8 {
+				if ball.bin[i] < searchCuts/8 {
 					for y := range sums {
 						p, e := s.prob[i*s.classes+y], s.residual(i, y)
 						sums[y].add(side{1, e, p * (1 - p), e * e})
@@ -401,32 +395,27 @@ func (s *sample) worst(c *coordinates) []int {
 	return append(order, s.classes)
 }
 
-// found is a region: the rows that meet the conditions of a piece of either half, and of these the
-// rows that meet those of a piece found without them, by which it is tested.
-type found struct {
-	in   []bool // N
-	rows []int
-}
-
-// regions are found on both halves of the rows. The two pieces of different halves that are most like each other are one
+// regions are found on both halves of the rows: the rows that meet the conditions of a piece of either half, tested by those
+// of them that meet the conditions of a piece found without them. The two pieces of different halves that are most like each other are one
 // region, and so on with those left, as long as half of one lies in the other.
-func (x *exam) regions(s *sample, half []int, rng *rand.Rand) (regions []found) {
+func (x *exam) regions(s *sample, half []int, rng *rand.Rand) (regions []*tested) {
 	var pieces [2][][]bool
 	for h := range pieces {
 		_, on := apart(half, h)
 		pieces[h] = x.pieces(s, on, rng)
 	}
 	add := func(each [2][]bool) { // the piece found on each half, nil for none
-		f := found{in: make([]bool, x.rows)}
+		in, rows := make([]bool, x.rows), []int(nil)
 		for i, h := range half {
 			of, other := each[h], each[1-h]
-			f.in[i] = of != nil && of[i] || other != nil && other[i]
+			in[i] = of != nil && of[i] || other != nil && other[i]
 			if other != nil && other[i] {
-				f.rows = append(f.rows, i)
+				rows = append(rows, i)
 			}
 		}
-		if len(f.rows) >= x.Search.Rows {
-			regions = append(regions, f)
+		if len(rows) >= x.Search.Rows {
+			g := x.count(rows, 0)
+			g.in, regions = in, append(regions, g)
 		}
 	}
 	for {

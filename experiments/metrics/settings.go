@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Protocol says which of two definitions of the multiclass metrics is meant.
@@ -21,15 +22,14 @@ const (
 	Formula
 )
 
+var protocolNames = []string{Tables: "tables", Formula: "formula"}
+
 // String is "tables" or "formula".
 func (p Protocol) String() string {
-	switch p {
-	case Tables:
-		return "tables"
-	case Formula:
-		return "formula"
+	if p != Tables && p != Formula {
+		return fmt.Sprintf("Protocol(%d)", int(p))
 	}
-	return fmt.Sprintf("Protocol(%d)", int(p))
+	return protocolNames[p]
 }
 
 // MarshalText writes the protocol's name.
@@ -37,14 +37,11 @@ func (p Protocol) MarshalText() ([]byte, error) { return []byte(p.String()), nil
 
 // UnmarshalText reads "tables" or "formula".
 func (p *Protocol) UnmarshalText(text []byte) error {
-	switch string(text) {
-	case "tables":
-		*p = Tables
-	case "formula":
-		*p = Formula
-	default:
+	k := slices.Index(protocolNames, string(text))
+	if k < 0 {
 		return fmt.Errorf("metrics: protocol %q: want tables or formula", text)
 	}
+	*p = Protocol(k)
 	return nil
 }
 

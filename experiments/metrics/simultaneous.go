@@ -14,8 +14,9 @@ import (
 
 // tested is a set of rows with its sums for class c < C and, at C, for the top class.
 type tested struct {
-	rows      []int // ascending
-	from      int   // the classes tested are from this one on
+	rows      []int  // ascending
+	in        []bool // N, of a region: all rows that its conditions hold of
+	from      int    // the classes tested are from this one on
 	predicted []float64
 	variance  []float64 // Σ p (1 − p): that of Σ e if the predictions are right
 	hits      []float64 // rows of label c, and rows whose top class is the label
@@ -44,6 +45,9 @@ func (g *tested) largest(of func(c int) float64) (most float64) {
 	return most
 }
 
+// worst is the largest |T|.
+func (g *tested) worst() float64 { return g.largest(g.statistic) }
+
 // probability is p_ic, that of the top class for c = C.
 func (s *sample) probability(i, c int) float64 {
 	if c == s.classes {
@@ -61,9 +65,9 @@ func (s *sample) miss(i, c int) float64 {
 }
 
 // count sums some rows, which are tested for the classes from one on.
-func (s *sample) count(rows []int, from int) tested {
+func (s *sample) count(rows []int, from int) *tested {
 	sums := func() []float64 { return make([]float64, s.classes+1) }
-	g := tested{rows, from, sums(), sums(), sums(), sums()}
+	g := &tested{rows: rows, from: from, predicted: sums(), variance: sums(), hits: sums(), spread: sums()}
 	for _, i := range rows {
 		for c := range s.classes + 1 {
 			p, e := s.probability(i, c), s.miss(i, c)
@@ -85,7 +89,7 @@ func (s *sample) count(rows []int, from int) tested {
 
 // largest are, in ascending order, the largest |Σ e| / √(V + 4), which is |T| or more, over all sets and all classes they
 // are tested for, under labels redrawn from the predictions.
-func (s *sample) largest(ctx context.Context, sets []tested, redraws int, rng *rand.Rand) ([]float64, error) {
+func (s *sample) largest(ctx context.Context, sets []*tested, redraws int, rng *rand.Rand) ([]float64, error) {
 	seeds := make([]uint64, redraws)
 	for t := range seeds {
 		seeds[t] = rng.Uint64()
@@ -147,7 +151,7 @@ func drawLabels(label []int32, cumulative []float32, source *rand.PCG) {
 // swings are, in ascending order, the largest |Σ w (e − ē)| / √(Σ (e − ē)² + 4) over all
 // sets and classes, with one random sign w for each row (the wild bootstrap of Wu 1986 with the signs of Liu 1988). They
 // look at no prediction's own idea of its variance, so they hold for wrong predictions too.
-func (s *sample) swings(ctx context.Context, sets []tested, replicates int, rng *rand.Rand) ([]float64, error) {
+func (s *sample) swings(ctx context.Context, sets []*tested, replicates int, rng *rand.Rand) ([]float64, error) {
 	words := (s.rows + 63) / 64
 	sign := make([]uint64, replicates*words)
 	for k := range sign {

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -62,27 +63,23 @@ func unmeasured() (v Values) {
 // MarshalJSON writes an object with the metrics' keys, leaving out what could not be measured.
 func (v Values) MarshalJSON() ([]byte, error) { return Object(v, nil) }
 
-// withMember is a JSON object with a member more at its end.
-func withMember(object []byte, key string, value []byte) []byte {
-	comma := ","
-	if len(object) == len("{}") {
-		comma = ""
-	}
-	return fmt.Appendf(nil, "%s%s%q:%s}", object[:len(object)-1], comma, key, value)
-}
-
 // Object is the values with those of own metrics behind them, as result files hold them.
 func Object(v Values, own []OwnValue) (json.RawMessage, error) {
-	text := []byte("{}")
 	r := Report{Measurement: Measurement{Values: v, Own: own}}
+	return r.object(func(m Measured) any { return m.Value })
+}
+
+// object has what was measured by its keys, in the order of the metrics.
+func (r *Report) object(of func(Measured) any) (json.RawMessage, error) {
+	var members [][]byte
 	for _, m := range r.Measured() {
-		value, err := json.Marshal(m.Value)
+		value, err := json.Marshal(of(m))
 		if err != nil {
 			return nil, fmt.Errorf("metrics: write %s: %w", m.Key, err)
 		}
-		text = withMember(text, m.Key, value)
+		members = append(members, fmt.Appendf(nil, "%q:%s", m.Key, value))
 	}
-	return text, nil
+	return fmt.Appendf(nil, "{%s}", bytes.Join(members, []byte(","))), nil
 }
 
 // mean adds in order, and not as gonum's kernels do, which differ from machine to machine in
