@@ -25,7 +25,7 @@ func (b *binned) drawAnchors() *anchorRows {
 	}
 	rng := rand.New(rand.NewPCG(b.settings.AnchorSeed, 7))
 	sorted := rng.Perm(b.rows)
-	slices.SortStableFunc(sorted, func(i, j int) int { return cmp.Compare(b.topLabel[i], b.topLabel[j]) })
+	slices.SortStableFunc(sorted, func(i, j int) int { return cmp.Compare(b.topBin(i), b.topBin(j)) })
 	a := &anchorRows{is: make([]bool, b.rows), count: count}
 	for k := range count {
 		i := sorted[(2*k+1)*b.rows/(2*count)]

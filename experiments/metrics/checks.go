@@ -40,21 +40,23 @@ type Checks struct {
 
 // debiased fills the estimates after Kumar et al.
 func (b *binned) debiased(out *Checks) {
-	bins := b.settings.Bins
-	weights := b.classWeights(b.observed())
-	for c, w := range weights {
-		counts := newBinCounts(bins)
-		for i, y := range b.label {
-			counts.add(int(b.class[i*b.classes+c]), b.w(i), b.prob[i*b.classes+c], int(y) == c)
+	out.debiased(b.classWeights(b.observed()), func(c int) binCounts {
+		counts := newBinCounts(b.settings.Bins)
+		for i := range b.rows {
+			counts.add(int(b.binsOf(i)[c]), b.w(i), b.probability(i, c), b.hit(i, c))
 		}
-		out.ECEDebiased += w * counts.debiasedECE()
-		out.SquaredDebiased += w * counts.debiasedSquare()
+		return counts
+	})
+}
+
+// debiased fills them from the bins of each class, and of the top class, C.
+func (out *Checks) debiased(weights []float64, bins func(c int) binCounts) {
+	for c, w := range weights {
+		class := bins(c)
+		out.ECEDebiased += w * class.debiasedECE()
+		out.SquaredDebiased += w * class.debiasedSquare()
 	}
-	counts := newBinCounts(bins)
-	for i, y := range b.label {
-		counts.add(int(b.topLabel[i]), b.w(i), b.confidence(i), y == b.top[i])
-	}
-	out.TopECEDebiased = counts.debiasedECE()
+	out.TopECEDebiased = bins(len(weights)).debiasedECE()
 }
 
 // binCounts are per bin Σ w, Σ w² (nil of curves pooled), and the sums of confidences and hits by weight.

@@ -7,27 +7,30 @@ import "math"
 type binned struct {
 	*sample
 	settings Settings
-	class    []uint16    // N×C, bin of p_ic
-	topLabel []uint16    // N, bin of the confidence
+	bins     []uint16    // N×(C+1), bin of p_ic, and at C that of the confidence
 	anchors  *anchorRows // nil: all rows are measured at
 }
 
 func bin(s *sample, settings Settings) *binned {
-	b := &binned{
-		sample: s, settings: settings,
-		class: make([]uint16, s.rows*s.classes),
-	}
+	b := &binned{sample: s, settings: settings, bins: make([]uint16, s.rows*(s.classes+1))}
 	column := make([]float64, s.rows)
-	for c := range s.classes {
-		s.column(column, c)
+	for c := range s.classes + 1 {
+		for i := range column {
+			column[i] = s.probability(i, c)
+		}
 		for i, k := range assign(column, s.weight, settings.Bins, settings.Binning) {
-			b.class[i*s.classes+c] = k
+			b.binsOf(i)[c] = k
 		}
 	}
-	b.topLabel = assign(s.confidences(), s.weight, settings.Bins, settings.Binning)
 	b.anchors = b.drawAnchors()
 	return b
 }
+
+// binsOf are the bins of row i, C+1.
+func (b *binned) binsOf(i int) []uint16 { return b.bins[i*(b.classes+1) : (i+1)*(b.classes+1)] }
+
+// topBin is that of the confidence of row i.
+func (b *binned) topBin(i int) int { return int(b.bins[(i+1)*(b.classes+1)-1]) }
 
 // gaps are per bin the weight of its rows and the sum of their residuals,
 // Σ_i w_i (conf_i − hit_i).
@@ -97,14 +100,14 @@ func (s *sample) observed() variant { return variant{s.weights(), s.label} }
 func (b *binned) global(as variant) Values {
 	v := unmeasured()
 	bins := b.settings.Bins
-	class, top := newGaps(b.classes*bins), newGaps(bins)
+	class := newGaps((b.classes + 1) * bins)
 	var n, hits, nll, brier float64
 	for i, w := range as.weight {
 		if w == 0 {
 			continue
 		}
 		y := int(as.label[i])
-		p, k := b.prob[i*b.classes:(i+1)*b.classes], b.class[i*b.classes:(i+1)*b.classes]
+		p, k := b.prob[i*b.classes:(i+1)*b.classes], b.binsOf(i)
 		var squares float64
 		for c, e := range p {
 			if c == y {
@@ -118,20 +121,26 @@ func (b *binned) global(as variant) Values {
 			hits += w
 			confidence--
 		}
-		top.add(int(b.topLabel[i]), w, confidence)
+		class.add(b.classes*bins+int(k[b.classes]), w, confidence)
 		n += w
 		nll -= w * b.logProb(i, y)
 		brier += w * squares
 	}
-	v[Accuracy], v[NLL], v[Brier], v[TopECE] = hits/n, nll/n, brier/n, top.ece(n)
-	v[ECE], v[MCE], v[ECCE] = 0, 0, 0
-	for c, w := range b.classWeights(as) {
-		g := class.slice(c*bins, (c+1)*bins)
-		v[ECE] += w * g.ece(n)
-		v[MCE] += w * g.mce()
-		v[ECCE] += w * g.ecce(n, b.settings.Protocol)
-	}
+	v[Accuracy], v[NLL], v[Brier] = hits/n, nll/n, brier/n
+	class.summarize(&v, n, b.classWeights(as), b.settings)
 	return v
+}
+
+// summarize takes the calibration errors of n rows from the bins of each class and, last, of the top class.
+func (g gaps) summarize(v *Values, n float64, weights []float64, s Settings) {
+	v[ECE], v[MCE], v[ECCE] = 0, 0, 0
+	for c, w := range weights {
+		class := g.slice(c*s.Bins, (c+1)*s.Bins)
+		v[ECE] += w * class.ece(n)
+		v[MCE] += w * class.mce()
+		v[ECCE] += w * class.ecce(n, s.Protocol)
+	}
+	v[TopECE] = g.slice(len(weights)*s.Bins, len(g.weight)).ece(n)
 }
 
 // classWeights are C weights w_c that sum to 1.

@@ -82,7 +82,7 @@ func (b *binned) parts(z *scaled, order []int, blocks func([]int) []int) []*neig
 	if b.settings.Protocol == Tables {
 		perClass := binning{
 			bins: b.settings.Bins, small: b.settings.SmallBin,
-			of: func(i, c int) uint16 { return b.class[i*b.classes+c] },
+			of: func(i, c int) uint16 { return b.binsOf(i)[c] },
 		}
 		n := newNeighbours(b.sample, z, order, blocks(order), perClass)
 		n.receivers = b.receiversOf(order)
@@ -90,7 +90,7 @@ func (b *binned) parts(z *scaled, order []int, blocks func([]int) []int) []*neig
 	}
 	members := make([][]int, b.settings.Bins)
 	for _, i := range order {
-		k := b.topLabel[i]
+		k := b.topBin(i)
 		members[k] = append(members[k], i)
 	}
 	var parts []*neighbours

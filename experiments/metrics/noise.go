@@ -65,21 +65,29 @@ func (s *sample) redraw(times int, rng *rand.Rand) []ids {
 	}
 	cumulative := make([]float64, s.classes)
 	for i := range s.rows {
-		var sum float64
-		for c := range cumulative {
-			sum += s.prob[i*s.classes+c]
-			cumulative[c] = sum
-		}
+		s.cumulate(cumulative, i)
 		for t := range labels {
-			u := rng.Float64() * sum
-			c := 0
-			for c < s.classes-1 && u >= cumulative[c] {
-				c++
-			}
-			labels[t].set(i, int32(c))
+			labels[t].set(i, int32(drawClass(cumulative, rng)))
 		}
 	}
 	return labels
+}
+
+// cumulate writes Σ_{l ≤ c} p_il to dst (C).
+func (s *sample) cumulate(dst []float64, i int) {
+	var sum float64
+	for c := range dst {
+		sum += s.prob[i*s.classes+c]
+		dst[c] = sum
+	}
+}
+
+// drawClass draws a class from cumulative probabilities.
+func drawClass(cumulative []float64, rng *rand.Rand) (c int) {
+	last := len(cumulative) - 1
+	for u := rng.Float64() * cumulative[last]; c < last && u >= cumulative[c]; c++ {
+	}
+	return c
 }
 
 // redrawer is the observer that sums the kernel over the rows of each redrawn label

@@ -41,7 +41,7 @@ type pairing struct {
 func (n *neighbours) eachPair(ctx context.Context, progress *progress, out observer) error {
 	m := &pairing{neighbours: n, panel: min(panelRows(), (n.rows+lanes-1)/lanes*lanes)}
 	for range (n.rows + lanes - 1) / lanes {
-		m.totals = append(m.totals, newSums(n.classes))
+		m.totals = append(m.totals, newSums(n.classes*lanes))
 	}
 	for i := range m.mirror {
 		m.mirror[i] = make([]float32, m.panel*m.panel)

@@ -60,10 +60,12 @@ type hits struct{ top, classes binCounts }
 func (b *binned) hits(weight []float64) hits {
 	h := hits{newBinCounts(b.settings.Bins), newBinCounts(b.settings.Bins)}
 	for i, w := range weight {
-		h.top.add(int(b.topLabel[i]), w, b.confidence(i), b.top[i] == b.label[i])
-		for c := range b.classes {
-			at := i*b.classes + c
-			h.classes.add(int(b.class[at]), w, b.prob[at], c == int(b.label[i]))
+		for c, k := range b.binsOf(i) {
+			to := h.classes
+			if c == b.classes {
+				to = h.top
+			}
+			to.add(int(k), w, b.probability(i, c), b.hit(i, c))
 		}
 	}
 	return h

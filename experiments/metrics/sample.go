@@ -80,6 +80,38 @@ func (s *sample) residual(i, c int) float64 {
 	return e
 }
 
+// probability is p_ic, that of the top class for c = C.
+func (s *sample) probability(i, c int) float64 {
+	if c == s.classes {
+		c = int(s.top[i])
+	}
+	return s.prob[i*s.classes+c]
+}
+
+// hit is 1[y_i = c], that of the top class for c = C.
+func (s *sample) hit(i, c int) bool {
+	return s.label[i] == int32(c) || c == s.classes && s.label[i] == s.top[i]
+}
+
+// miss is e_ic = p_ic − 1[y_i = c], that of the top class for c = C.
+func (s *sample) miss(i, c int) float64 {
+	if c == s.classes {
+		c = int(s.top[i])
+	}
+	return s.residual(i, c)
+}
+
+// misses are those of some rows for the classes below most.
+func (s *sample) misses(rows []int, most int) *mat.Dense {
+	out := mat.NewDense(len(rows), most, nil)
+	for at, i := range rows {
+		for c, row := 0, out.RawRowView(at); c < most; c++ {
+			row[c] = s.miss(i, c)
+		}
+	}
+	return out
+}
+
 // confidence is max_c p_ic.
 func (s *sample) confidence(i int) float64 { return s.prob[i*s.classes+int(s.top[i])] }
 
@@ -99,11 +131,4 @@ func (s *sample) labels(rows []int) []int {
 		out[k] = int(s.label[i])
 	}
 	return out
-}
-
-// column copies p_·c into dst, N values.
-func (s *sample) column(dst []float64, c int) {
-	for i := range dst {
-		dst[i] = s.prob[i*s.classes+c]
-	}
 }

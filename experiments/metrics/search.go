@@ -324,16 +324,10 @@ func (f *finder) weight(class int) float64 {
 
 // pieces are those found on some rows, each as the rows of all that meet its conditions (N).
 func (x *exam) pieces(s *sample, on []int, rng *rand.Rand) (pieces [][]bool) {
-	residuals := mat.NewDense(len(on), s.classes+1, nil)
-	for at, i := range on {
-		for c := range s.classes + 1 {
-			residuals.Set(at, c, s.miss(i, c))
-		}
-	}
 	c := &coordinates{rows: s.rows, on: on}
 	c.addColumns(x.words.features)
 	_, d := x.embedding.Dims()
-	space := newSpace(rowsOf(x.embedding, on), residuals)
+	space := newSpace(rowsOf(x.embedding, on), s.misses(on, s.classes+1))
 	placed := space.place(x.embedding)
 	_, all := placed.Dims()
 	for j := d; j < all; j++ {

@@ -46,14 +46,8 @@ func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, level
 	}
 	half := folds(s.rows, 2, rng)
 	grown, scored := apart(half, 0)
-	residuals := mat.NewDense(len(grown), s.classes, nil)
-	for at, i := range grown {
-		for c := range s.classes {
-			residuals.Set(at, c, s.residual(i, c))
-		}
-	}
 	out := &Conformal{Level: level}
-	if out.tree, err = GrowTree(rowsOf(embedding, grown), residuals, TreeSettings{Rows: setRows}, rng); err != nil {
+	if out.tree, err = GrowTree(rowsOf(embedding, grown), s.misses(grown, s.classes), TreeSettings{Rows: setRows}, rng); err != nil {
 		return nil, err
 	}
 	score := make([]float64, s.rows)

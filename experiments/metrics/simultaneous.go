@@ -48,22 +48,6 @@ func (g *tested) largest(of func(c int) float64) (most float64) {
 // worst is the largest |T|.
 func (g *tested) worst() float64 { return g.largest(g.statistic) }
 
-// probability is p_ic, that of the top class for c = C.
-func (s *sample) probability(i, c int) float64 {
-	if c == s.classes {
-		c = int(s.top[i])
-	}
-	return s.prob[i*s.classes+c]
-}
-
-// miss is e_ic = p_ic − 1[y_i = c], that of the top class for c = C.
-func (s *sample) miss(i, c int) float64 {
-	if c == s.classes {
-		c = int(s.top[i])
-	}
-	return s.residual(i, c)
-}
-
 // count sums some rows, which are tested for the classes from one on.
 func (s *sample) count(rows []int, from int) *tested {
 	sums := func() []float64 { return make([]float64, s.classes+1) }
@@ -123,12 +107,11 @@ func (s *sample) largest(ctx context.Context, sets []*tested, redraws int, rng *
 
 // cumulative is Σ_{l ≤ c} p_il (N×C).
 func (s *sample) cumulative() []float32 {
-	out := make([]float32, s.rows*s.classes)
+	out, row := make([]float32, 0, s.rows*s.classes), make([]float64, s.classes)
 	for i := range s.rows {
-		var sum float64
-		for c := range s.classes {
-			sum += s.prob[i*s.classes+c]
-			out[i*s.classes+c] = float32(sum)
+		s.cumulate(row, i)
+		for _, sum := range row {
+			out = append(out, float32(sum))
 		}
 	}
 	return out

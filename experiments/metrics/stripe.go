@@ -41,12 +41,17 @@ type outlying struct {
 	place int32
 }
 
-// sums are Σ K e, Σ K and Σ K², C×lanes each.
+// sums are Σ K e, Σ K and Σ K², C×lanes each, or C of a single row.
 type sums struct{ r, s, q []float64 }
 
-func newSums(classes int) sums {
-	size := classes * lanes
+func newSums(size int) sums {
 	return sums{make([]float64, size), make([]float64, size), make([]float64, size)}
+}
+
+func (s sums) clear() {
+	clear(s.r)
+	clear(s.s)
+	clear(s.q)
 }
 
 // observer sees the kernel on its way through the stripes of one goroutine.
@@ -72,7 +77,7 @@ func (n *neighbours) newStripe(observers []observer) *stripe {
 	}
 	size := n.classes * lanes
 	t.block.r, t.block.s, t.block.q = make([]float32, size), make([]float32, size), make([]float32, size)
-	t.total = newSums(n.classes)
+	t.total = newSums(size)
 	return t
 }
 
@@ -103,9 +108,7 @@ func (t *stripe) turn() {
 func (t *stripe) run(first int) {
 	t.moveTo(first)
 	t.turn()
-	clear(t.total.r)
-	clear(t.total.s)
-	clear(t.total.q)
+	t.total.clear()
 	for _, o := range t.observers {
 		o.begin(t)
 	}

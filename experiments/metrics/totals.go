@@ -27,29 +27,30 @@ type totals struct {
 	Settings    Settings
 	Uncertainty Uncertainty
 	Seed        uint64
-	Rows        weighed
-	Labels      labelled
-	// Replicates of the bootstrap and redraws of the labels.
-	ReplicateRows          []weighed
-	ReplicateLabels, Drawn []labelled
+	All         rowTotals
+	Replicates  []rowTotals // of the bootstrap
+	Drawn       []labelled  // redraws of the labels
 }
 
-// weighed is what the bins of weighed rows hold, whatever the labels.
+// rowTotals is what weighed rows add up to.
+type rowTotals struct {
+	Rows   weighed
+	Labels labelled
+}
+
+// weighed is what the bins of weighed rows hold, whatever the labels. Class C is the top class of each row.
 type weighed struct {
-	Rows          int64
-	Weight        []int64 // C×bins: Σ w
-	Prob          []exact // C×bins: Σ w p_ic
-	TopWeight     []int64 // bins of the top class's confidence
-	TopConfidence []exact
+	Rows   int64
+	Weight []int64 // (C+1)×bins: Σ w
+	Prob   []exact // (C+1)×bins: Σ w p_ic
 }
 
 // labelled is what labels add.
 type labelled struct {
-	Hits    []int64 // C×bins: Σ w 1[y_i = c]
-	TopHits []int64 // bins
-	Labels  []int64 // C: Σ w 1[y_i = c]
-	NLL     exact
-	Brier   exact
+	Hits   []int64 // (C+1)×bins: Σ w 1[y_i = c]
+	Labels []int64 // C: Σ w 1[y_i = c]
+	NLL    exact
+	Brier  exact
 }
 
 // NewTotals are those of no rows. Bins must be of equal width, as quantiles of all rows are
@@ -71,10 +72,9 @@ func NewTotals(classes int, s Settings, u Uncertainty, seed uint64) (*Totals, er
 	case s.Binning != EqualWidth:
 		return nil, fmt.Errorf("metrics: totals need bins of equal width, as quantiles of all rows are not known part by part")
 	}
-	t := totals{Classes: classes, Settings: s, Uncertainty: u, Seed: seed, Rows: newWeighed(classes, s.Bins), Labels: newLabelled(classes, s.Bins)}
+	t := totals{Classes: classes, Settings: s, Uncertainty: u, Seed: seed, All: newRowTotals(classes, s.Bins)}
 	for range u.Replicates {
-		t.ReplicateRows = append(t.ReplicateRows, newWeighed(classes, s.Bins))
-		t.ReplicateLabels = append(t.ReplicateLabels, newLabelled(classes, s.Bins))
+		t.Replicates = append(t.Replicates, newRowTotals(classes, s.Bins))
 	}
 	for range u.Redraws {
 		t.Drawn = append(t.Drawn, newLabelled(classes, s.Bins))
@@ -82,16 +82,17 @@ func NewTotals(classes int, s Settings, u Uncertainty, seed uint64) (*Totals, er
 	return &Totals{t}, nil
 }
 
-func newWeighed(classes, bins int) weighed {
-	return weighed{Weight: make([]int64, classes*bins), Prob: make([]exact, classes*bins), TopWeight: make([]int64, bins), TopConfidence: make([]exact, bins)}
+func newRowTotals(classes, bins int) rowTotals {
+	size := (classes + 1) * bins
+	return rowTotals{weighed{Weight: make([]int64, size), Prob: make([]exact, size)}, newLabelled(classes, bins)}
 }
 
 func newLabelled(classes, bins int) labelled {
-	return labelled{Hits: make([]int64, classes*bins), TopHits: make([]int64, bins), Labels: make([]int64, classes)}
+	return labelled{Hits: make([]int64, (classes+1)*bins), Labels: make([]int64, classes)}
 }
 
 // Rows is how many rows were counted.
-func (t *Totals) Rows() int { return int(t.t.Rows.Rows) }
+func (t *Totals) Rows() int { return int(t.t.All.Rows.Rows) }
 
 // batchRows are counted at a time, so that the sums of a replicate stay in the cache.
 const batchRows = 512
@@ -107,9 +108,9 @@ func (t *Totals) Add(logProbs *mat.Dense, labels []int, first uint64) error {
 		return fmt.Errorf("metrics: predictions have %d classes, those before had %d", s.classes, t.t.Classes)
 	}
 	b := bin(s, t.t.Settings)
-	prob := make([]int64, len(s.prob))
-	for at, p := range s.prob {
-		prob[at] = units(p)
+	prob := make([]int64, len(b.bins))
+	for at := range prob {
+		prob[at] = units(s.probability(at/(s.classes+1), at%(s.classes+1)))
 	}
 	for from := 0; from < s.rows; from += batchRows {
 		t.t.addBatch(b, prob, from, min(from+batchRows, s.rows), first)
@@ -127,14 +128,12 @@ func (t *totals) addBatch(b *binned, prob []int64, from, to int, first uint64) {
 		}
 	}
 	for i := from; i < to; i++ {
-		t.Rows.add(b, prob, i, 1)
-		t.Labels.add(b, i, int(b.label[i]), squares[i-from], 1)
+		t.All.add(b, prob, i, squares[i-from], 1)
 	}
-	for k := range t.ReplicateRows {
+	for k := range t.Replicates {
 		for i := from; i < to; i++ {
 			if w := int64(weights[k*n+i-from]); w > 0 {
-				t.ReplicateRows[k].add(b, prob, i, w)
-				t.ReplicateLabels[k].add(b, i, int(b.label[i]), squares[i-from], w)
+				t.Replicates[k].add(b, prob, i, squares[i-from], w)
 			}
 		}
 	}
@@ -148,47 +147,39 @@ func (t *totals) addBatch(b *binned, prob []int64, from, to int, first uint64) {
 // draw draws the weights of rows from … to−1 in each replicate, and their labels in each redraw.
 func (t *totals) draw(b *binned, from, to int, first uint64) (weights []uint8, drawn []int) {
 	n := to - from
-	weights, drawn = make([]uint8, len(t.ReplicateRows)*n), make([]int, len(t.Drawn)*n)
+	weights, drawn = make([]uint8, len(t.Replicates)*n), make([]int, len(t.Drawn)*n)
 	cumulative := make([]float64, b.classes)
 	for i := from; i < to; i++ {
 		rng := rowRNG(t.Seed, first+uint64(i))
-		for k := range t.ReplicateRows {
+		for k := range t.Replicates {
 			weights[k*n+i-from] = poisson(rng)
 		}
-		var sum float64
-		for c := range cumulative {
-			sum += b.prob[i*b.classes+c]
-			cumulative[c] = sum
-		}
+		b.cumulate(cumulative, i)
 		for k := range t.Drawn {
-			u, c := rng.Float64()*sum, 0
-			for c < b.classes-1 && u >= cumulative[c] {
-				c++
-			}
-			drawn[k*n+i-from] = c
+			drawn[k*n+i-from] = drawClass(cumulative, rng)
 		}
 	}
 	return weights, drawn
 }
 
-func (w *weighed) add(b *binned, prob []int64, i int, times int64) {
-	w.Rows += times
-	bins := b.settings.Bins
-	for c, k := range b.class[i*b.classes : (i+1)*b.classes] {
-		w.Weight[c*bins+int(k)] += times
-		w.Prob[c*bins+int(k)].add(times * prob[i*b.classes+c])
+// add counts row i with its label; prob (N×(C+1)) is p_ic in units, squares is Σ_c p_ic².
+func (t *rowTotals) add(b *binned, prob []int64, i int, squares float64, times int64) {
+	t.Rows.Rows += times
+	for c, k := range b.binsOf(i) {
+		at := c*b.settings.Bins + int(k)
+		t.Rows.Weight[at] += times
+		t.Rows.Prob[at].add(times * prob[i*(b.classes+1)+c])
 	}
-	w.TopWeight[b.topLabel[i]] += times
-	w.TopConfidence[b.topLabel[i]].add(times * prob[i*b.classes+int(b.top[i])])
+	t.Labels.add(b, i, int(b.label[i]), squares, times)
 }
 
-// add counts row i with the label y; squares is Σ_c p_ic², so that its Brier score is
+// add counts row i with the label y. Its Brier score is
 // Σ_c (p_ic − 1[y = c])² = squares − 2 p_iy + 1.
 func (l *labelled) add(b *binned, i, y int, squares float64, times int64) {
-	l.Hits[y*b.settings.Bins+int(b.class[i*b.classes+y])] += times
+	l.Hits[y*b.settings.Bins+int(b.binsOf(i)[y])] += times
 	l.Labels[y] += times
 	if int(b.top[i]) == y {
-		l.TopHits[b.topLabel[i]] += times
+		l.Hits[b.classes*b.settings.Bins+b.topBin(i)] += times
 	}
 	l.NLL.add(times * units(-b.logProb(i, y)))
 	l.Brier.add(times * units(squares-2*b.prob[i*b.classes+y]+1))
@@ -223,11 +214,9 @@ func (t *Totals) Merge(other *Totals) error {
 	if a.Classes != b.Classes || a.Seed != b.Seed || a.Uncertainty != b.Uncertainty || a.Settings.Bins != b.Settings.Bins || a.Settings.Protocol != b.Settings.Protocol || a.Settings.Weighting != b.Settings.Weighting {
 		return fmt.Errorf("metrics: totals of %d and of %d classes, or of different settings, do not add up", a.Classes, b.Classes)
 	}
-	a.Rows.merge(&b.Rows)
-	a.Labels.merge(&b.Labels)
-	for k := range a.ReplicateRows {
-		a.ReplicateRows[k].merge(&b.ReplicateRows[k])
-		a.ReplicateLabels[k].merge(&b.ReplicateLabels[k])
+	a.All.merge(&b.All)
+	for k := range a.Replicates {
+		a.Replicates[k].merge(&b.Replicates[k])
 	}
 	for k := range a.Drawn {
 		a.Drawn[k].merge(&b.Drawn[k])
@@ -235,17 +224,15 @@ func (t *Totals) Merge(other *Totals) error {
 	return nil
 }
 
-func (w *weighed) merge(other *weighed) {
-	w.Rows += other.Rows
-	mergeCounts(w.Weight, other.Weight)
-	mergeExact(w.Prob, other.Prob)
-	mergeCounts(w.TopWeight, other.TopWeight)
-	mergeExact(w.TopConfidence, other.TopConfidence)
+func (t *rowTotals) merge(other *rowTotals) {
+	t.Rows.Rows += other.Rows.Rows
+	mergeCounts(t.Rows.Weight, other.Rows.Weight)
+	mergeExact(t.Rows.Prob, other.Rows.Prob)
+	t.Labels.merge(&other.Labels)
 }
 
 func (l *labelled) merge(other *labelled) {
 	mergeCounts(l.Hits, other.Hits)
-	mergeCounts(l.TopHits, other.TopHits)
 	mergeCounts(l.Labels, other.Labels)
 	l.NLL.merge(other.NLL)
 	l.Brier.merge(other.Brier)
@@ -264,14 +251,16 @@ func (t *Totals) UnmarshalBinary(text []byte) error {
 
 // check returns an error unless all sums are those of the classes and bins that the totals have.
 func (t *totals) check() error {
-	size, bins := t.Classes*t.Settings.Bins, t.Settings.Bins
+	size, bins := (t.Classes+1)*t.Settings.Bins, t.Settings.Bins
 	whole := t.Classes >= 2 && bins >= 1 && bins <= math.MaxUint16 && t.Classes <= math.MaxInt32 &&
-		len(t.ReplicateRows) == t.Uncertainty.Replicates && len(t.ReplicateLabels) == len(t.ReplicateRows) && len(t.Drawn) == t.Uncertainty.Redraws
-	for _, w := range append([]weighed{t.Rows}, t.ReplicateRows...) {
-		whole = whole && len(w.Weight) == size && len(w.Prob) == size && len(w.TopWeight) == bins && len(w.TopConfidence) == bins
+		len(t.Replicates) == t.Uncertainty.Replicates && len(t.Drawn) == t.Uncertainty.Redraws
+	labels := slices.Clone(t.Drawn)
+	for _, c := range append([]rowTotals{t.All}, t.Replicates...) {
+		whole = whole && len(c.Rows.Weight) == size && len(c.Rows.Prob) == size
+		labels = append(labels, c.Labels)
 	}
-	for _, l := range slices.Concat([]labelled{t.Labels}, t.ReplicateLabels, t.Drawn) {
-		whole = whole && len(l.Hits) == size && len(l.TopHits) == bins && len(l.Labels) == t.Classes
+	for _, l := range labels {
+		whole = whole && len(l.Hits) == size && len(l.Labels) == t.Classes
 	}
 	if !whole {
 		return fmt.Errorf("metrics: read totals: their sums are not those of %d classes in %d bins", t.Classes, bins)
@@ -302,15 +291,15 @@ func (t *Totals) Report() (*Report, error) {
 	}
 	v := &t.t
 	r := &Report{
-		Measurement: Measurement{Protocol: v.Settings.Protocol, Rows: t.Rows(), Classes: v.Classes, Values: v.values(&v.Rows, &v.Labels)},
+		Measurement: Measurement{Protocol: v.Settings.Protocol, Rows: t.Rows(), Classes: v.Classes, Values: v.values(&v.All.Rows, &v.All.Labels)},
 		Settings:    v.Settings, Uncertainty: v.Uncertainty,
 	}
 	var replicates, redraws []Values
-	for k := range v.ReplicateRows {
-		replicates = append(replicates, v.values(&v.ReplicateRows[k], &v.ReplicateLabels[k]))
+	for _, c := range v.Replicates {
+		replicates = append(replicates, v.values(&c.Rows, &c.Labels))
 	}
-	for k := range v.Drawn {
-		redraws = append(redraws, v.values(&v.Rows, &v.Drawn[k]))
+	for _, labels := range v.Drawn {
+		redraws = append(redraws, v.values(&v.All.Rows, &labels))
 	}
 	for m := range Metrics {
 		if m.Local() {
@@ -319,21 +308,15 @@ func (t *Totals) Report() (*Report, error) {
 			r.spread(m, replicates, redraws)
 		}
 	}
-	bins := v.Settings.Bins
-	size, confidence, hits := make([]float64, bins), make([]float64, bins), make([]float64, bins)
-	fill := func(weight []int64, prob []exact, right []int64) binCounts {
-		for k := range bins {
-			size[k], confidence[k], hits[k] = float64(weight[k]), prob[k].float(), float64(right[k])
+	r.Checks.debiased(v.classWeights(&v.All.Labels), func(c int) binCounts {
+		bins := newBinCounts(v.Settings.Bins)
+		bins.squares = bins.size // each row counts as one
+		for k := range bins.size {
+			at := c*v.Settings.Bins + k
+			bins.size[k], bins.confidence[k], bins.hits[k] = float64(v.All.Rows.Weight[at]), v.All.Rows.Prob[at].float(), float64(v.All.Labels.Hits[at])
 		}
-		return binCounts{size, size, confidence, hits}
-	}
-	for c, w := range v.classWeights(&v.Labels) {
-		from, to := c*bins, (c+1)*bins
-		bin := fill(v.Rows.Weight[from:to], v.Rows.Prob[from:to], v.Labels.Hits[from:to])
-		r.Checks.ECEDebiased += w * bin.debiasedECE()
-		r.Checks.SquaredDebiased += w * bin.debiasedSquare()
-	}
-	r.Checks.TopECEDebiased = fill(v.Rows.TopWeight, v.Rows.TopConfidence, v.Labels.TopHits).debiasedECE()
+		return bins
+	})
 	r.Checks.SKCE, r.Checks.SmoothECE = math.NaN(), math.NaN() // of pairs of rows, and of all at once
 	return r, nil
 }
@@ -348,24 +331,16 @@ func (t *totals) classWeights(l *labelled) []float64 {
 
 // values are the global metrics; see [binned.global].
 func (t *totals) values(w *weighed, l *labelled) Values {
-	v, bins, n := unmeasured(), t.Settings.Bins, float64(w.Rows)
-	top := newGaps(bins)
+	v, n := unmeasured(), float64(w.Rows)
+	g := newGaps(len(w.Weight))
+	for at, weight := range w.Weight {
+		g.weight[at], g.residual[at] = float64(weight), w.Prob[at].less(l.Hits[at]).float()
+	}
 	var hits int64
-	for k := range bins {
-		hits += l.TopHits[k]
-		top.weight[k], top.residual[k] = float64(w.TopWeight[k]), w.TopConfidence[k].less(l.TopHits[k]).float()
+	for _, top := range l.Hits[t.Classes*t.Settings.Bins:] {
+		hits += top
 	}
-	v[Accuracy], v[NLL], v[Brier], v[TopECE] = float64(hits)/n, l.NLL.float()/n, l.Brier.float()/n, top.ece(n)
-	v[ECE], v[MCE], v[ECCE] = 0, 0, 0
-	for c, share := range t.classWeights(l) {
-		g := newGaps(bins)
-		for k := range bins {
-			at := c*bins + k
-			g.weight[k], g.residual[k] = float64(w.Weight[at]), w.Prob[at].less(l.Hits[at]).float()
-		}
-		v[ECE] += share * g.ece(n)
-		v[MCE] += share * g.mce()
-		v[ECCE] += share * g.ecce(n, t.Settings.Protocol)
-	}
+	v[Accuracy], v[NLL], v[Brier] = float64(hits)/n, l.NLL.float()/n, l.Brier.float()/n
+	g.summarize(&v, n, t.classWeights(l), t.Settings)
 	return v
 }

@@ -24,8 +24,7 @@ type anchors struct {
 
 type anchor struct {
 	Hash uint64
-	Top  uint16   // bin of its confidence
-	Bins []uint16 // C
+	Bins []uint16 // C+1, as a binned sample has them
 	Z    []float64
 }
 
@@ -47,7 +46,7 @@ func (a *Anchors) Add(logProbs *mat.Dense, labels []int, embedding *mat.Dense, s
 		if hash > limit {
 			continue
 		}
-		a.t.Rows = append(a.t.Rows, anchor{hash, b.topLabel[i], slices.Clone(b.class[i*b.classes : (i+1)*b.classes]), slices.Clone(embedding.RawRowView(i))})
+		a.t.Rows = append(a.t.Rows, anchor{hash, slices.Clone(b.binsOf(i)), slices.Clone(embedding.RawRowView(i))})
 		if len(a.t.Rows) > 2*a.t.Most {
 			a.t.cut()
 			limit = a.t.Rows[a.t.Most-1].Hash
@@ -100,14 +99,8 @@ func (t *LocalTotals) Add(a *Anchors, logProbs *mat.Dense, labels []int, embeddi
 	if b.classes != t.t.Classes || a.Len() != t.t.Anchors {
 		return fmt.Errorf("metrics: rows of %d classes do not belong to sums of %d", b.classes, t.t.Classes)
 	}
-	residual := make([]float64, len(b.prob)) // e_jc
-	for j := range b.rows {
-		for c := range b.classes {
-			residual[j*b.classes+c] = b.residual(j, c)
-		}
-	}
 	_, dim := embedding.Dims()
-	sums := newKernelSums(b, residual, embedding)
+	sums := kernelSums{binned: b, residual: b.misses(firstToLast(b.rows), b.classes), embedding: embedding, sums: newSums(b.classes)}
 	for i, at := range a.t.Rows {
 		if len(at.Z) != dim {
 			return fmt.Errorf("metrics: the embedding has %d dimensions, that of other rows has %d", dim, len(at.Z))
@@ -128,30 +121,22 @@ func (t *LocalTotals) Add(a *Anchors, logProbs *mat.Dense, labels []int, embeddi
 // kernelSums are those of an anchor over some rows, of each class.
 type kernelSums struct {
 	*binned
-	residual  []float64
-	embedding *mat.Dense
-	r, s, q   []float64
-}
-
-func newKernelSums(b *binned, residual []float64, embedding *mat.Dense) *kernelSums {
-	zeros := func() []float64 { return make([]float64, b.classes) }
-	return &kernelSums{binned: b, residual: residual, embedding: embedding, r: zeros(), s: zeros(), q: zeros()}
+	residual, embedding *mat.Dense // N×C, N×d
+	sums
 }
 
 // over sums over the rows from … to−1 that share a bin with the anchor.
-func (x *kernelSums) over(from, to int, at anchor) {
-	clear(x.r)
-	clear(x.s)
-	clear(x.q)
+func (x kernelSums) over(from, to int, at anchor) {
+	x.clear()
 	scale := -1 / (2 * x.settings.Bandwidth * x.settings.Bandwidth)
 	for j := from; j < to; j++ {
-		if x.settings.Protocol == Formula && x.topLabel[j] != at.Top {
+		bins, e := x.binsOf(j), x.residual.RawRowView(j)
+		if x.settings.Protocol == Formula && bins[x.classes] != at.Bins[x.classes] {
 			continue
 		}
 		k := math.Exp(scale * squared(at.Z, x.embedding.RawRowView(j)))
-		bins, e := x.class[j*x.classes:(j+1)*x.classes], x.residual[j*x.classes:(j+1)*x.classes]
-		for c, own := range at.Bins {
-			if own == bins[c] || x.settings.Protocol == Formula {
+		for c := range x.classes {
+			if at.Bins[c] == bins[c] || x.settings.Protocol == Formula {
 				x.r[c] += k * e[c]
 				x.s[c] += k
 				x.q[c] += k * k
@@ -195,7 +180,7 @@ func (r *Report) AddLocal(a *Anchors, l *LocalTotals, t *Totals) error {
 	for i, at := range a.t.Rows {
 		for c := range classes {
 			k := i*classes + c
-			if v.Settings.Protocol == Tables && v.Rows.Weight[c*v.Settings.Bins+int(at.Bins[c])] <= int64(v.Settings.SmallBin) {
+			if v.Settings.Protocol == Tables && v.All.Rows.Weight[c*v.Settings.Bins+int(at.Bins[c])] <= int64(v.Settings.SmallBin) {
 				local.Residual.Set(i, c, math.NaN())
 				local.ESS.Set(i, c, math.NaN())
 				continue
@@ -207,7 +192,7 @@ func (r *Report) AddLocal(a *Anchors, l *LocalTotals, t *Totals) error {
 		}
 	}
 	s := v.Settings
-	s.ClassWeights, s.Weighting = v.classWeights(&v.Labels), Uniform // of all rows
+	s.ClassWeights, s.Weighting = v.classWeights(&v.All.Labels), Uniform // of all rows
 	b := &binned{sample: &sample{rows: a.Len(), classes: classes}, settings: s}
 	local.LCE = b.shares(local)
 	r.Local = local
