@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,15 +45,12 @@ func atLeast(low float64) string {
 func Nats(x float64) string { return strings.Replace(Fixed(x, 4), "-", "−", 1) }
 
 // Wrong are the regions, classes, cells of confidence and groups that are called wrong.
-func (d *Diagnosis) Wrong() (wrong []Region) {
-	for _, regions := range [][]Region{d.Regions, d.Classes, d.Confidence, d.Groups} {
-		for _, r := range regions {
-			if r.Wrong {
-				wrong = append(wrong, r)
-			}
-		}
-	}
-	return wrong
+func (d *Diagnosis) Wrong() []Region {
+	return wrongOf(slices.Concat(d.Regions, d.Classes, d.Confidence, d.Groups))
+}
+
+func wrongOf(regions []Region) []Region {
+	return slices.DeleteFunc(slices.Clone(regions), func(r Region) bool { return !r.Wrong })
 }
 
 // className is such as "class 3", or its name.
@@ -65,13 +63,7 @@ func (d *Diagnosis) className(c int) string {
 
 // verdict is the answer in a sentence.
 func (d *Diagnosis) verdict() string {
-	wrong := d.Wrong()
-	regions := 0
-	for _, r := range d.Regions {
-		if r.Wrong {
-			regions++
-		}
-	}
+	wrong, regions := d.Wrong(), len(wrongOf(d.Regions))
 	plural := "s"
 	if regions == 1 {
 		plural = ""
@@ -80,22 +72,20 @@ func (d *Diagnosis) verdict() string {
 	case len(wrong) == 0:
 		return fmt.Sprintf("calibrated as far as %d rows can tell", d.Rows)
 	case d.Kind == GlobalError:
-		worst := d.worst(wrong)
-		if top := &d.Classes[d.NumClasses]; top.Wrong {
+		worst := leastP(wrong)
+		if top := d.Classes[d.NumClasses]; top.Wrong {
 			worst = top
 		}
 		return fmt.Sprintf("wrong everywhere alike: the error is global; %s", worst.sentence(d))
 	case d.Kind == BothErrors:
 		return fmt.Sprintf("wrong everywhere, and in %d region%s beyond that; first: %s", regions, plural, d.Regions[0].sentence(d))
 	case regions == 0:
-		return fmt.Sprintf("wrong in no region, but in %d of the classes, confidences and groups; first: %s", len(wrong), d.worst(wrong).sentence(d))
+		return fmt.Sprintf("wrong in no region, but in %d of the classes, confidences and groups; first: %s", len(wrong), leastP(wrong).sentence(d))
 	}
 	return fmt.Sprintf("wrong in %d region%s; first: %s", regions, plural, d.Regions[0].sentence(d))
 }
 
-// worst is the one of least p, the first among equals.
-func (d *Diagnosis) worst(wrong []Region) *Region {
-	return &wrong[slices.IndexFunc(wrong, func(r Region) bool {
-		return !slices.ContainsFunc(wrong, func(o Region) bool { return o.P < r.P })
-	})]
+// leastP is the one of least p, the first among equals.
+func leastP(wrong []Region) Region {
+	return slices.MinFunc(wrong, func(a, b Region) int { return cmp.Compare(a.P, b.P) })
 }

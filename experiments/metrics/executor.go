@@ -59,35 +59,35 @@ func (n *neighbours) elsewhere(ctx context.Context, x Executor, p *progress, out
 // redrawnElsewhere counts the local residuals under redrawn labels there; labels are T+1
 // vectors by row of the sample, first the observed.
 func (n *neighbours) redrawnElsewhere(ctx context.Context, x Executor, labels []ids, counts *tally) (done bool, err error) {
-	if x == nil || n.sample.weight != nil { // which they take none of
-		return false, nil
-	}
-	ordered := make([]int32, 0, len(labels)*n.rows)
-	for _, label := range labels {
-		for _, i := range n.order {
-			ordered = append(ordered, label.at(i))
+	return n.countedElsewhere(x, counts, func(t *tally) (bool, error) {
+		ordered := make([]int32, 0, len(labels)*n.rows)
+		for _, label := range labels {
+			for _, i := range n.order {
+				ordered = append(ordered, label.at(i))
+			}
 		}
-	}
-	t := newTally(len(labels)-1, n.classes)
-	done, err = x.Redrawn(ctx, n.rows, n.position, n.byClass(), n.own, ordered[:n.rows], ordered[n.rows:], t.sum, t.weight, t.most, t.mostNorm)
-	if done {
-		counts.merge(t)
-	}
-	return done, err
+		return x.Redrawn(ctx, n.rows, n.position, n.byClass(), n.own, ordered[:n.rows], ordered[n.rows:], t.sum, t.weight, t.most, t.mostNorm)
+	})
 }
 
 // resampledElsewhere counts the local residuals of the bootstrap replicates there.
 func (n *neighbours) resampledElsewhere(ctx context.Context, x Executor, g *grouped, counts *tally) (done bool, err error) {
-	if x == nil || n.sample.weight != nil { // which they take none of
+	return n.countedElsewhere(x, counts, func(t *tally) (bool, error) {
+		group := make([]int32, n.rows)
+		for j, i := range n.order {
+			group[j] = int32(g.group[i])
+		}
+		return x.Resampled(ctx, n.rows, n.position, n.byClass(), n.own, group, g.draws, g.count, t.sum, t.weight, t.most, t.mostNorm)
+	})
+}
+
+// countedElsewhere adds what count counts there, where there is an executor and rows have no weights, of which it takes none.
+func (n *neighbours) countedElsewhere(x Executor, counts *tally, count func(t *tally) (done bool, err error)) (done bool, err error) {
+	if x == nil || n.sample.weight != nil {
 		return false, nil
 	}
-	group := make([]int32, n.rows)
-	for j, i := range n.order {
-		group[j] = int32(g.group[i])
-	}
 	t := newTally(counts.variants, n.classes)
-	done, err = x.Resampled(ctx, n.rows, n.position, n.byClass(), n.own, group, g.draws, g.count, t.sum, t.weight, t.most, t.mostNorm)
-	if done {
+	if done, err = count(t); done {
 		counts.merge(t)
 	}
 	return done, err

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -32,26 +33,17 @@ func Friedman(scores [][]float64) (*Ranking, error) {
 	}
 	k := len(scores[0])
 	r := &Ranking{Ranks: make([]float64, k)}
-	doubled := make([][]int, n) // twice the ranks, whole where two share one
+	doubled := make([][]int, n)
 	for i, row := range scores {
 		if len(row) != k {
 			return nil, fmt.Errorf("metrics: friedman: data set %d has %d scores, not %d", i, len(row), k)
 		}
-		doubled[i] = make([]int, k)
-		for j, x := range row {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return nil, fmt.Errorf("metrics: friedman: the score of method %d on data set %d is %v", j, i, x)
-			}
-			below, equal := 0, 0
-			for _, y := range row {
-				if y < x {
-					below++
-				} else if y == x {
-					equal++
-				}
-			}
-			doubled[i][j] = 2*below + equal + 1
-			r.Ranks[j] += float64(doubled[i][j]) / float64(2*n)
+		if j := slices.IndexFunc(row, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }); j >= 0 {
+			return nil, fmt.Errorf("metrics: friedman: the score of method %d on data set %d is %v", j, i, row[j])
+		}
+		doubled[i] = doubledRanks(row)
+		for j, rank := range doubled[i] {
+			r.Ranks[j] += float64(rank) / float64(2*n)
 		}
 	}
 	methods, sets := float64(k), float64(n)
@@ -61,6 +53,18 @@ func Friedman(scores [][]float64) (*Ranking, error) {
 	}
 	r.CriticalDifference = studentizedRange(k, 0.05) / math.Sqrt2 * math.Sqrt(methods*(methods+1)/(6*sets))
 	return r, nil
+}
+
+// doubledRanks are twice the ranks of x, 1 the least, which are whole where two share one.
+func doubledRanks(x []float64) []int {
+	ranks := make([]int, len(x))
+	for i := range x {
+		ranks[i] = 1
+		for _, y := range x {
+			ranks[i] += 1 + cmp.Compare(x[i], y) // 2 of one below, 1 of an equal one
+		}
+	}
+	return ranks
 }
 
 // mostShuffles bounds the sums of ranks that shuffledAgreement goes through, a tenth of a

@@ -139,52 +139,44 @@ func (out writer) end(t *stripe) {
 // In the Tables protocol a class without a bin large enough leaves the average to
 // the others.
 func (b *binned) shares(local *Local) []float64 {
-	scale, measured := b.classScale(local.Residual)
-	share := make([]float64, b.rows)
-	if measured == 0 {
-		for i := range share {
-			share[i] = math.NaN()
-		}
-		return share
+	scale, kept, measured := b.keptWeights(local.Residual)
+	total := b.total()
+	for c := range scale {
+		scale[c] = scale[c] * total / kept[c] / measured
 	}
+	share := make([]float64, b.rows)
 	for i := range share {
 		place := local.place(i)
-		if place < 0 {
-			continue
-		}
-		for c, r := range local.Residual.RawRowView(place) {
-			if !math.IsNaN(r) {
-				share[i] += scale[c] * math.Abs(r)
+		switch {
+		case measured == 0:
+			share[i] = math.NaN()
+		case place >= 0:
+			for c, r := range local.Residual.RawRowView(place) {
+				if !math.IsNaN(r) {
+					share[i] += scale[c] * math.Abs(r)
+				}
 			}
 		}
 	}
 	return share
 }
 
-// classScale is w_c/measured · N/kept_c, where measured is the weight of the classes that kept any row.
-func (b *binned) classScale(residual *mat.Dense) (scale []float64, measured float64) {
-	scale, weights := make([]float64, b.classes), b.classWeights(b.observed())
-	for c := range scale {
-		if kept := b.keptRows(residual, c); kept > 0 {
-			scale[c] = weights[c] * b.total() / kept
-			measured += weights[c]
-		}
-	}
-	for c := range scale {
-		scale[c] /= measured
-	}
-	return scale, measured
-}
-
-// keptRows is as how many rows those count whose bin of class c was not skipped.
-func (b *binned) keptRows(residual *mat.Dense, c int) (kept float64) {
+// keptWeights are w_c, 0 of a class whose bins were all skipped, their sum, and as how many rows those that were not skipped count.
+func (b *binned) keptWeights(residual *mat.Dense) (weights, kept []float64, sum float64) {
+	weights, kept = b.classWeights(b.observed()), make([]float64, b.classes)
 	rows, _ := residual.Dims()
-	for i := range rows {
-		if !math.IsNaN(residual.At(i, c)) {
-			kept += b.w(i)
+	for c := range kept {
+		for i := range rows {
+			if !math.IsNaN(residual.At(i, c)) {
+				kept[c] += b.w(i)
+			}
 		}
+		if kept[c] == 0 {
+			weights[c] = 0
+		}
+		sum += weights[c]
 	}
-	return kept
+	return weights, kept, sum
 }
 
 // summarize takes LCE and MLCE of residuals (N×C, NaN where skipped), NaN when all are.
@@ -209,19 +201,15 @@ func (b *binned) summarize(v *Values, local *Local) {
 		}
 		return
 	}
-	most, weights := make([]float64, b.classes), b.classWeights(b.observed())
-	var measured float64
-	for c := range most {
-		if b.keptRows(local.Residual, c) == 0 {
-			continue
-		}
-		measured += weights[c]
+	weights, _, measured := b.keptWeights(local.Residual)
+	for c, w := range weights {
+		var most float64
 		for i := range rows {
-			if r := math.Abs(local.Residual.At(i, c)); r > most[c] {
-				most[c] = r
+			if r := math.Abs(local.Residual.At(i, c)); r > most {
+				most = r
 			}
 		}
-		v[MLCE] += weights[c] * most[c]
+		v[MLCE] += w * most
 	}
 	v[MLCE] /= measured
 }

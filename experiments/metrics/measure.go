@@ -69,8 +69,9 @@ func (b *binned) measure(ctx context.Context, z *scaled, p *progress) (*Measurem
 		NLL:    make([]float64, b.rows),
 	}
 	for i, y := range b.label {
-		m.NLL[i] = b.share(i, -b.logProb(i, int(y)))
+		m.NLL[i] = -b.logProb(i, int(y))
 	}
+	b.plain(m.NLL)
 	if z != nil {
 		var err error
 		if m.Local, err = b.local(ctx, z, p); err != nil {

@@ -103,9 +103,9 @@ func (b *binned) ownValues() ([]OwnValue, error) {
 		if o.Row != nil {
 			v.Rows = make([]float64, b.rows)
 			for i, y := range b.label {
-				v.Rows[i] = b.share(i, o.Row(b.log.RawRowView(i), int(y)))
+				v.Rows[i] = o.Row(b.log.RawRowView(i), int(y))
 			}
-			v.Value = mean(v.Rows)
+			v.Value = mean(b.plain(v.Rows))
 		} else {
 			as := b.observed()
 			v.Value = b.own(o, as)

@@ -30,7 +30,7 @@ func Parts(logProbs *mat.Dense, labels, part []int, names []string, s Settings) 
 	if classes {
 		part = labels
 	}
-	all := make([]Part, len(names))
+	all, total := make([]Part, len(names)), b.total()
 	for i, k := range part {
 		if k < 0 || k >= len(all) {
 			return nil, fmt.Errorf("metrics: row %d is of part %d: there are names of %d", i, k, len(all))
@@ -44,7 +44,7 @@ func Parts(logProbs *mat.Dense, labels, part []int, names []string, s Settings) 
 			p.Accuracy += w
 		}
 		for c := 0; classes && c < min(b.classes, len(all)); c++ {
-			all[c].Predicted += w * b.prob[i*b.classes+c] / b.total()
+			all[c].Predicted += w * b.prob[i*b.classes+c] / total
 		}
 	}
 	var out []Part
@@ -55,7 +55,7 @@ func Parts(logProbs *mat.Dense, labels, part []int, names []string, s Settings) 
 		p.Name = names[k]
 		p.Accuracy, p.Confidence, p.NLL = p.Accuracy/p.Rows, p.Confidence/p.Rows, p.NLL/p.Rows
 		if classes {
-			p.Share = p.Rows / b.total()
+			p.Share = p.Rows / total
 		}
 		out = append(out, p)
 	}

@@ -133,7 +133,7 @@ func (x *exam) prototype(rows []int) []int {
 }
 
 // sentence says what is wrong with a region.
-func (r *Region) sentence(d *Diagnosis) string {
+func (r Region) sentence(d *Diagnosis) string {
 	class := "the top class"
 	if r.Class != nil {
 		class = d.className(*r.Class)

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -167,15 +168,16 @@ func Covered(sets, marginal *mat.Dense, cell, labels []int, weights []float64) (
 			return nil, fmt.Errorf("metrics: coverage: row %d has cell %d and label %d", i, k, labels[i])
 		}
 	}
-	out := &SetCoverage{Regions: make([]Coverage, slices.Max(cell)+1)}
-	total, totals := 0.0, make([]float64, len(out.Regions))
+	all := slices.Max(cell) + 1 // rows are of their cell, and of all
+	covered, total := make([]Coverage, all+1), make([]float64, all+1)
 	for i, k := range cell {
 		weight := 1.0
 		if weights != nil {
 			weight = weights[i]
 		}
-		total, totals[k] = total+weight, totals[k]+weight
-		for _, c := range []*Coverage{&out.All, &out.Regions[k]} {
+		for _, k := range []int{k, all} {
+			c := &covered[k]
+			total[k] += weight
 			c.Coverage += weight * sets.At(i, labels[i])
 			c.Marginal += weight * marginal.At(i, labels[i])
 			for y := range classes {
@@ -184,18 +186,12 @@ func Covered(sets, marginal *mat.Dense, cell, labels []int, weights []float64) (
 			}
 		}
 	}
-	finish := func(c *Coverage, total float64) {
-		c.Rows = int(math.Round(total))
-		rows := total
-		if rows == 0 {
-			rows = 1
-		}
+	for k, rows := range total {
+		c := &covered[k]
+		c.Rows = int(math.Round(rows))
+		rows = cmp.Or(rows, 1)
 		c.Coverage, c.Size, c.Marginal, c.MarginalSize = c.Coverage/rows, c.Size/rows, c.Marginal/rows, c.MarginalSize/rows
 		c.SE = math.Sqrt(c.Coverage * (1 - c.Coverage) / rows)
 	}
-	finish(&out.All, total)
-	for k := range out.Regions {
-		finish(&out.Regions[k], totals[k])
-	}
-	return out, nil
+	return &SetCoverage{All: covered[all], Regions: covered[:all]}, nil
 }

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -16,18 +15,11 @@ func SignedRank(differences []float64) float64 {
 	if slices.ContainsFunc(d, math.IsNaN) || len(d) > 25 {
 		return math.NaN()
 	}
-	slices.SortFunc(d, func(x, y float64) int { return cmp.Compare(math.Abs(x), math.Abs(y)) })
-	rank := make([]int, len(d)) // twice the rank, which is whole where two share one
-	for i := 0; i < len(d); {
-		j := i
-		for j < len(d) && math.Abs(d[j]) == math.Abs(d[i]) {
-			j++
-		}
-		for k := i; k < j; k++ {
-			rank[k] = i + j + 1
-		}
-		i = j
+	sizes := make([]float64, len(d))
+	for i, x := range d {
+		sizes[i] = math.Abs(x)
 	}
+	rank := doubledRanks(sizes)
 	observed, total := 0, 0
 	for i, x := range d {
 		total += rank[i]

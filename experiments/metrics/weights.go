@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -35,25 +36,17 @@ func (s *sample) w(i int) float64 {
 }
 
 // total is Σ w.
-func (s *sample) total() float64 {
-	if s.weight == nil {
-		return float64(s.rows)
-	}
-	var sum float64
-	for _, w := range s.weight {
-		sum += w
+func (s *sample) total() (sum float64) {
+	for i := range s.rows {
+		sum += s.w(i)
 	}
 	return sum
 }
 
 // squared is Σ w².
-func (s *sample) squared() float64 {
-	if s.weight == nil {
-		return float64(s.rows)
-	}
-	var sum float64
-	for _, w := range s.weight {
-		sum += w * w
+func (s *sample) squared() (sum float64) {
+	for i := range s.rows {
+		sum += s.w(i) * s.w(i)
 	}
 	return sum
 }
@@ -76,22 +69,20 @@ func (s *sample) times(drawn []float64) []float64 {
 
 // mean is that of x by weight.
 func (s *sample) mean(x []float64) float64 {
-	if s.weight == nil {
-		return mean(x)
-	}
 	var sum float64
 	for i, v := range x {
-		sum += s.weight[i] * v
+		sum += s.w(i) * v
 	}
 	return sum / s.total()
 }
 
-// share makes of a row's part x of a mean by weight its part of a plain mean.
-func (s *sample) share(i int, x float64) float64 {
-	if s.weight == nil {
-		return x
+// plain makes of the rows' parts of a mean by weight those of a plain mean, in place.
+func (s *sample) plain(x []float64) []float64 {
+	total := s.total()
+	for i, w := range s.weight {
+		x[i] = x[i] * w * float64(s.rows) / total
 	}
-	return x * s.weight[i] * float64(s.rows) / s.total()
+	return x
 }
 
 // weightedEdges are quantileEdges of values that count as their weights say: each begins where
@@ -101,15 +92,7 @@ func weightedEdges(x, weights []float64, bins int) []float64 {
 		return quantileEdges(x, bins)
 	}
 	order := firstToLast(len(x))
-	slices.SortFunc(order, func(i, j int) int {
-		switch {
-		case x[i] < x[j]:
-			return -1
-		case x[i] > x[j]:
-			return 1
-		}
-		return i - j
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
 	begins := make([]float64, len(x))
 	for k := 1; k < len(order); k++ {
 		begins[k] = begins[k-1] + weights[order[k-1]]
