@@ -109,7 +109,7 @@ func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matri
 		inL, inF := rowsOf(l, in), partOf(features, in)
 		b := newBasis(f, inL, inF, rng)
 		parts = append(parts, &innerFold{
-			path: path{design: b.design(inL, inF, pick(labels, in))},
+			seen: b.design(inL, inF, pick(labels, in)), theta: make([]float64, len(b.unit)*(c+1)),
 			held: b.design(rowsOf(l, out), partOf(features, out), pick(labels, out)), rows: out,
 		})
 	}
@@ -126,11 +126,11 @@ func fitStage(ctx context.Context, f functions, l *mat.Dense, features mat.Matri
 	return best, corrected, nil
 }
 
-// innerFold is the path on the rows outside a fold, and the fold's own rows.
+// innerFold is the rows outside a fold with the optimum for the last σ, and the fold's own rows.
 type innerFold struct {
-	path
-	held *design
-	rows []int
+	seen, held *design
+	theta      []float64
+	rows       []int
 }
 
 // loss is that of the fold's rows, their sum; nil Θ is the identity.
@@ -154,7 +154,7 @@ func bestSpread(ctx context.Context, parts []*innerFold) (best mixture, err erro
 				return nil, err
 			}
 			loss += p.loss(p.theta)
-			at = append(at, weighted{p.basis, slices.Clone(p.theta)})
+			at = append(at, weighted{p.seen.basis, slices.Clone(p.theta)})
 		}
 		if loss < bestLoss {
 			best, bestLoss, worse = at, loss, 0
@@ -345,25 +345,16 @@ func (d *design) gradient(theta, grad []float64) float64 {
 	return sum / float64(d.rows)
 }
 
-// path is the optimum along growing σ, each found from the one before.
-type path struct {
-	*design
-	theta []float64
-}
-
-// to moves to the optimum for σ.
-func (p *path) to(sigma float64) error {
-	if p.theta == nil {
-		p.theta = make([]float64, p.width*(p.classes+1))
-	}
-	lambda := 1 / (float64(p.rows) * sigma * sigma)
+// to moves to the optimum for σ from the one before.
+func (p *innerFold) to(sigma float64) error {
+	lambda := 1 / (float64(p.seen.rows) * sigma * sigma)
 	var value float64
 	at, grad := make([]float64, len(p.theta)), make([]float64, len(p.theta))
 	at[0] = math.NaN() // nowhere yet
 	evaluate := func(x []float64) {
 		if !floats.Equal(at, x) {
 			copy(at, x)
-			value = p.gradient(x, grad) + lambda/2*floats.Dot(x, x)
+			value = p.seen.gradient(x, grad) + lambda/2*floats.Dot(x, x)
 			floats.AddScaled(grad, lambda, x)
 		}
 	}

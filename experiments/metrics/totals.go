@@ -19,7 +19,7 @@ import (
 // each row a weight that is Poisson of mean 1 in each replicate, where that of Evaluate draws
 // exactly as many rows as there are; with many rows these are the same (Chamandy, Muralidharan,
 // Najmi and Naidu 2012). Weights and redrawn labels depend on the seed and on the row's number.
-type Totals struct{ t totals }
+type Totals struct{ wire[totals] }
 
 // totals has the fields that travel between machines.
 type totals struct {
@@ -79,7 +79,7 @@ func NewTotals(classes int, s Settings, u Uncertainty, seed uint64) (*Totals, er
 	for range u.Redraws {
 		t.Drawn = append(t.Drawn, newLabelled(classes, s.Bins))
 	}
-	return &Totals{t}, nil
+	return &Totals{wire[totals]{t}}, nil
 }
 
 func newRowTotals(classes, bins int) rowTotals {
@@ -238,17 +238,6 @@ func (l *labelled) merge(other *labelled) {
 	l.Brier.merge(other.Brier)
 }
 
-// MarshalBinary writes the totals for another machine.
-func (t *Totals) MarshalBinary() ([]byte, error) { return marshal(t.t) }
-
-// UnmarshalBinary reads what MarshalBinary wrote.
-func (t *Totals) UnmarshalBinary(text []byte) error {
-	if err := unmarshal(text, &t.t); err != nil {
-		return err
-	}
-	return t.t.check()
-}
-
 // check returns an error unless all sums are those of the classes and bins that the totals have.
 func (t *totals) check() error {
 	size, bins := (t.Classes+1)*t.Settings.Bins, t.Settings.Bins
@@ -268,19 +257,32 @@ func (t *totals) check() error {
 	return nil
 }
 
-func marshal(v any) ([]byte, error) {
+// wire is what travels between machines.
+type wire[T any] struct{ t T }
+
+// MarshalBinary writes it for another machine.
+func (w *wire[T]) MarshalBinary() ([]byte, error) {
 	var out bytes.Buffer
-	if err := gob.NewEncoder(&out).Encode(v); err != nil {
+	if err := gob.NewEncoder(&out).Encode(w.t); err != nil {
 		return nil, fmt.Errorf("metrics: write totals: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-func unmarshal(text []byte, into any) error {
-	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(into); err != nil {
+// UnmarshalBinary reads what MarshalBinary wrote.
+func (w *wire[T]) UnmarshalBinary(text []byte) error {
+	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&w.t); err != nil {
 		return fmt.Errorf("metrics: read totals: %w", err)
 	}
 	return nil
+}
+
+// UnmarshalBinary reads what MarshalBinary wrote.
+func (t *Totals) UnmarshalBinary(text []byte) error {
+	if err := t.wire.UnmarshalBinary(text); err != nil {
+		return err
+	}
+	return t.t.check()
 }
 
 // Report is what the totals say: the metrics that need no neighbours, and the debiased

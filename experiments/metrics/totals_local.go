@@ -14,7 +14,7 @@ import (
 // Anchors are a simple random sample of rows at which the local metrics are measured, where
 // measuring at all would compare each row with every other. Anchors of different rows add up:
 // those of the smallest hashes of all stay, so that each row is as likely as any other.
-type Anchors struct{ t anchors }
+type Anchors struct{ wire[anchors] }
 
 type anchors struct {
 	Most int // of rows
@@ -29,7 +29,9 @@ type anchor struct {
 }
 
 // NewAnchors is a sample of at most so many rows.
-func NewAnchors(most int, seed uint64) *Anchors { return &Anchors{anchors{Most: most, Seed: seed}} }
+func NewAnchors(most int, seed uint64) *Anchors {
+	return &Anchors{wire[anchors]{anchors{Most: most, Seed: seed}}}
+}
 
 // Len is the number of rows in the sample.
 func (a *Anchors) Len() int { return len(a.t.Rows) }
@@ -68,14 +70,8 @@ func (a *Anchors) Merge(other *Anchors) {
 	a.t.cut()
 }
 
-// MarshalBinary writes the sample for another machine.
-func (a *Anchors) MarshalBinary() ([]byte, error) { return marshal(a.t) }
-
-// UnmarshalBinary reads what MarshalBinary wrote.
-func (a *Anchors) UnmarshalBinary(text []byte) error { return unmarshal(text, &a.t) }
-
 // LocalTotals are the kernel sums of the anchors over rows, which add up like [Totals].
-type LocalTotals struct{ t localTotals }
+type LocalTotals struct{ wire[localTotals] }
 
 type localTotals struct {
 	Anchors, Classes int
@@ -85,7 +81,8 @@ type localTotals struct {
 // NewLocalTotals are those of no rows.
 func NewLocalTotals(a *Anchors, classes int) *LocalTotals {
 	size := a.Len() * classes
-	return &LocalTotals{localTotals{a.Len(), classes, make([]exact, size), make([]exact, size), make([]exact, size)}}
+	sums := func() []exact { return make([]exact, size) }
+	return &LocalTotals{wire[localTotals]{localTotals{Anchors: a.Len(), Classes: classes, R: sums(), S: sums(), Q: sums()}}}
 }
 
 // Add sums the kernel between the anchors and rows. The numbers of rows play no part, but
@@ -155,12 +152,6 @@ func (t *LocalTotals) Merge(other *LocalTotals) error {
 	mergeExact(t.t.Q, other.t.Q)
 	return nil
 }
-
-// MarshalBinary writes the sums for another machine.
-func (t *LocalTotals) MarshalBinary() ([]byte, error) { return marshal(t.t) }
-
-// UnmarshalBinary reads what MarshalBinary wrote.
-func (t *LocalTotals) UnmarshalBinary(text []byte) error { return unmarshal(text, &t.t) }
 
 // AnchorSample says at how many rows LCE was measured, and its standard error over them.
 type AnchorSample struct {
