@@ -79,9 +79,6 @@ func GrowTree(embedding, residuals *mat.Dense, s TreeSettings, rng *rand.Rand) (
 // Leaves is how many codewords there are: regions 0 to Leaves − 1.
 func (t *Tree) Leaves() int { k, _ := t.codewords.Dims(); return k }
 
-// Parent is the region that encloses region k, −1 for the root.
-func (t *Tree) Parent(k int) int { return t.nodes[k].parent }
-
 // Leaf is the region of each row's codeword (N).
 func (t *Tree) Leaf(embedding *mat.Dense) []int {
 	return nearest(t.space.place(embedding), t.codewords)

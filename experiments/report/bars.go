@@ -125,11 +125,12 @@ func (b Bar) at(x float64, marks BarMarks) *marked {
 	}
 	switch {
 	case b.few():
-		seeds := make(plotter.XYs, len(b.Seeds))
+		seeds := ringed{radius: vg.Points(1.6), edge: vg.Points(0.8)}
 		for i, y := range b.Seeds { // side by side, so that equal ones show
-			seeds[i] = plotter.XY{X: x + half*1.4*((float64(i)+.5)/float64(len(b.Seeds))-.5), Y: y}
+			beside := x + half*1.4*((float64(i)+.5)/float64(len(b.Seeds))-.5)
+			seeds.at, seeds.colours = append(seeds.at, plotter.XY{X: beside, Y: y}), append(seeds.colours, ink)
 		}
-		m.add(ringed{seeds})
+		m.add(seeds)
 	case b.SD > 0:
 		var spread interval
 		spread.add(x, b.Mean, b.Mean-min(b.SD, b.Mean), b.Mean+b.SD)
@@ -152,18 +153,6 @@ func (b Bar) says() string {
 		text += fmt.Sprintf(", noise floor %.4g", b.Floor)
 	}
 	return text
-}
-
-// ringed are dark dots with a white edge, seen on any ground.
-type ringed struct{ plotter.XYs }
-
-func (r ringed) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	for _, q := range r.XYs {
-		at := vg.Point{X: x(q.X), Y: y(q.Y)}
-		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: vg.Points(2.4), Shape: draw.CircleGlyph{}}, at)
-		c.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: vg.Points(1.6), Shape: draw.CircleGlyph{}}, at)
-	}
 }
 
 // floorTick is a short line with white edges at one bar's noise floor.

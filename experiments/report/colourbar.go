@@ -38,7 +38,7 @@ func (b colourBar) draw(c draw.Canvas, _ *plot.Plot) {
 	height := c.Max.Y - c.Min.Y
 	const steps = 64
 	box := func(low, high vg.Length) []vg.Point {
-		return []vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}
+		return corners(vg.Rectangle{Min: vg.Point{X: left, Y: low}, Max: vg.Point{X: right, Y: high}})
 	}
 	for k := range steps {
 		low := c.Min.Y + height*vg.Length(k)/steps

@@ -94,10 +94,15 @@ type canvas interface {
 	io.WriterTo
 }
 
+// corners are those of a rectangle, one after the other.
+func corners(r vg.Rectangle) []vg.Point {
+	return []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}}
+}
+
 func (f *Figure) render(on canvas) ([]byte, error) {
 	page := draw.New(on)
 	// an SVG has no ground of its own, and black letters are lost on a dark one
-	page.FillPolygon(color.White, []vg.Point{page.Min, {X: page.Max.X, Y: page.Min.Y}, page.Max, {X: page.Min.X, Y: page.Max.Y}})
+	page.FillPolygon(color.White, corners(page.Rectangle))
 	f.draw(draw.Crop(page, margin, -margin, margin, -margin))
 	var out bytes.Buffer
 	if _, err := on.WriteTo(&out); err != nil {

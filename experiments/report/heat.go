@@ -136,11 +136,10 @@ func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 			if math.IsNaN(v) {
 				continue
 			}
-			left, right := x(float64(j)-.5), x(float64(j)+.5)
-			bottom, top := y(float64(i)-.5), y(float64(i)+.5)
+			cell := vg.Rectangle{Min: vg.Point{X: x(float64(j) - .5), Y: y(float64(i) - .5)}, Max: vg.Point{X: x(float64(j) + .5), Y: y(float64(i) + .5)}}
 			fill := h.colour(v)
-			c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}})
-			middle := vg.Point{X: (left + right) / 2, Y: (bottom + top) / 2}
+			c.FillPolygon(fill, corners(cell))
+			middle := vg.Point{X: (cell.Min.X + cell.Max.X) / 2, Y: (cell.Min.Y + cell.Max.Y) / 2}
 			if page, live := inlineOf(c); live {
 				page.note(middle, pointNote, fmt.Sprintf("%s %s, %s %s: %.4g", h.Y, h.Rows[i], h.X, h.Columns[j], v))
 			}

@@ -62,13 +62,13 @@ func Lines(panels []LinePanel) *Figure {
 	named := map[string]bool{}
 	asides := map[*plot.Plot]aside{}
 	for _, panel := range panels {
-		drawn := panel.draw()
-		plots = append(plots, drawn.chart)
+		p, entries := panel.draw()
+		plots = append(plots, p)
 		if panel.Named {
-			asides[drawn.Plot] = drawn.names
+			asides[p.Plot] = endNames(entries)
 			continue
 		}
-		for _, e := range drawn.entries {
+		for _, e := range entries {
 			if !named[e.name] {
 				legend.Add(e.name, e.thumbnails...)
 			}
@@ -88,23 +88,19 @@ func Lines(panels []LinePanel) *Figure {
 	return newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, asides)
 }
 
-// drawnPanel is a panel as gonum/plot has it.
-type drawnPanel struct {
-	*chart
-	entries []entry // of the legend
-	names   endNames
-}
-
+// entry names a series in the legend, or at its right end.
 type entry struct {
 	name       string
 	thumbnails []plot.Thumbnailer
+	colour     color.NRGBA
+	end        float64 // its last y, on the axis
 }
 
-func (panel LinePanel) draw() *drawnPanel {
-	p := newPlot()
+// draw also names the series that have names.
+func (panel LinePanel) draw() (p *chart, entries []entry) {
+	p = newPlot()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
 	p.Add(newGridLines())
-	out := &drawnPanel{chart: p}
 	var behind, middle, front []plot.Plotter
 	reach := newReach()
 	for _, s := range panel.Series {
@@ -121,14 +117,12 @@ func (panel LinePanel) draw() *drawnPanel {
 			middle = append(middle, m)
 		}
 		if s.Name != "" {
-			colour, _ := s.look()
-			out.entries = append(out.entries, *e)
-			out.names = append(out.names, endName{s.Name, colour, m.at[len(m.at)-1].Y})
+			entries = append(entries, *e)
 		}
 	}
-	p.Add(append(append(behind, middle...), front...)...)
+	p.Add(slices.Concat(behind, middle, front)...)
 	panel.axes(p, reach)
-	return out
+	return p, entries
 }
 
 // axes makes the axes as long as what is drawn reaches.
@@ -205,7 +199,7 @@ func (panel LinePanel) series(s Series, reach *reach) (*marked, *entry) {
 		m.add(marks)
 		shown = append(shown, marks)
 	}
-	return m, &entry{s.Name, shown}
+	return m, &entry{s.Name, shown, colour, placed.points[len(placed.points)-1].Y}
 }
 
 // lineOf is the line through the points, as the kind of the series has it, and its marks.
@@ -227,7 +221,7 @@ func (s Series) lineOf(points plotter.XYs) (*plotter.Line, *plotter.Scatter) {
 
 // placedSeries is a series on the scales of its panel.
 type placedSeries struct {
-	marked    *marked     // with what each point says
+	*marked               // with what each point says
 	points    plotter.XYs // the means
 	seeds     plotter.XYs // the values that they are of
 	low, high plotter.XYs // the edges of the band
@@ -272,7 +266,7 @@ func (panel LinePanel) place(s Series, reach *reach) *placedSeries {
 			placed.bars.add(x, y, below, panel.height(s.High[i]))
 			reach.add(x, below, panel.height(s.High[i]))
 		}
-		placed.marked.say(x, y, says)
+		placed.say(x, y, says)
 	}
 	return placed
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"calibra/data"
@@ -50,50 +51,42 @@ func (d *Document) WriteMarkdown(w io.Writer) error {
 
 // Markdown is the table without its caption.
 func (t *Table) Markdown() string {
-	b := &strings.Builder{}
-	b.WriteByte('|')
-	rule := "|"
+	heads, rules := slices.Clone(t.Labels), slices.Repeat([]string{"---"}, len(t.Labels))
 	if t.named() {
-		b.WriteString(" data |")
-		rule += "---|"
+		heads, rules = slices.Insert(heads, 0, "data"), append(rules, "---")
 	}
-	for _, l := range t.Labels {
-		fmt.Fprintf(b, " %s |", escapeBars(l))
-		rule += "---|"
+	for k, h := range heads {
+		heads[k] = escapeBars(h)
 	}
 	for _, h := range t.Values {
-		fmt.Fprintf(b, " %s |", strings.TrimSpace(escapeBars(h.Text)+" "+h.Arrow))
-		rule += "--:|"
+		heads, rules = append(heads, strings.TrimSpace(escapeBars(h.Text)+" "+h.Arrow)), append(rules, "--:")
 	}
-	fmt.Fprintf(b, "\n%s\n", rule)
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s |\n|%s|\n", strings.Join(heads, " | "), strings.Join(rules, "|"))
 	for _, block := range t.Blocks {
 		for i, r := range block.Rows {
-			name := ""
-			if i == 0 {
-				name = block.Name
-			}
-			b.WriteByte('|')
-			if t.named() {
-				fmt.Fprintf(b, " %s |", escapeBars(name))
+			var cells []string
+			switch {
+			case t.named() && i == 0:
+				cells = []string{escapeBars(block.Name)}
+			case t.named():
+				cells = []string{""}
 			}
 			for _, l := range r.Labels {
-				fmt.Fprintf(b, " %s |", escapeBars(l))
+				cells = append(cells, escapeBars(l))
 			}
 			for _, c := range r.Cells {
-				switch c.Mark {
-				case metrics.Best:
-					fmt.Fprintf(b, " **%s** |", c.Text)
-				case metrics.Second:
-					fmt.Fprintf(b, " <u>%s</u> |", c.Text)
-				default:
-					fmt.Fprintf(b, " %s |", c.Text)
-				}
+				mark := markdownMarks[c.Mark]
+				cells = append(cells, mark[0]+c.Text+mark[1])
 			}
-			b.WriteByte('\n')
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 		}
 	}
 	return b.String()
 }
+
+// markdownMarks stand before and after a cell.
+var markdownMarks = map[metrics.Mark][2]string{metrics.Best: {"**", "**"}, metrics.Second: {"<u>", "</u>"}}
 
 func escapeBars(s string) string { return strings.ReplaceAll(inMarkdown(data.Line(s)), "|", `\|`) }
 

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"image/color"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -11,13 +10,7 @@ import (
 )
 
 // endNames are the names of lines beside their right ends.
-type endNames []endName
-
-type endName struct {
-	text   string
-	colour color.NRGBA
-	y      float64 // of the end, on the axis
-}
+type endNames []entry
 
 var _ aside = endNames{}
 
@@ -30,7 +23,7 @@ func (names endNames) width() vg.Length {
 	style := textStyle(endNameSize)
 	var widest vg.Length
 	for _, n := range names {
-		widest = max(widest, style.Width(n.text))
+		widest = max(widest, style.Width(n.name))
 	}
 	return widest + endNamesFrom + vg.Points(4)
 }
@@ -39,12 +32,12 @@ func (names endNames) width() vg.Length {
 func (names endNames) draw(c draw.Canvas, p *plot.Plot) {
 	_, y := p.Transforms(&c)
 	type place struct {
-		endName
+		entry
 		at vg.Length
 	}
 	var places []place
 	for _, n := range names {
-		places = append(places, place{n, y(n.y)})
+		places = append(places, place{n, y(n.end)})
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.at, b.at) })
 	const apart = endNameSize + 1
@@ -59,7 +52,7 @@ func (names endNames) draw(c draw.Canvas, p *plot.Plot) {
 	for _, n := range places {
 		style := textStyle(endNameSize)
 		style.Color = n.colour
-		group := marked{name: n.text, parts: []plot.Plotter{written{style, vg.Point{X: c.Min.X + endNamesFrom, Y: n.at}, n.text}}}
+		group := marked{name: n.name, parts: []plot.Plotter{written{style, vg.Point{X: c.Min.X + endNamesFrom, Y: n.at}, n.name}}}
 		group.Plot(c, p)
 	}
 }

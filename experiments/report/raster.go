@@ -50,32 +50,40 @@ func (plane Plane) plot() *chart {
 	p := newPlot()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = plane.Title, plane.X, plane.Y
 	p.Add(plotter.NewImage(plane.Picture, plane.XMin, plane.YMin, plane.XMax, plane.YMax))
-	p.Add(dots{plane.Points, vg.Points(1.7)}, dots{plane.Stars, vg.Points(4)})
+	p.Add(plane.dots(plane.Points, vg.Points(1.7)), plane.dots(plane.Stars, vg.Points(4)))
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = plane.XMin, plane.XMax, plane.YMin, plane.YMax
 	return p
 }
 
-// dots are points with a white edge.
-type dots struct {
-	points []PlanePoint
-	radius vg.Length
+// dots are points in the colours of their classes.
+func (plane Plane) dots(points []PlanePoint, radius vg.Length) ringed {
+	r := ringed{radius: radius, edge: vg.Points(0.6)}
+	for _, q := range points {
+		r.at, r.colours = append(r.at, plotter.XY{X: q.X, Y: q.Y}), append(r.colours, ClassColour(q.Class))
+	}
+	return r
 }
 
-func (d dots) Plot(c draw.Canvas, p *plot.Plot) {
+// ringed are dots with a white edge, seen on any ground.
+type ringed struct {
+	at           plotter.XYs
+	colours      []color.NRGBA
+	radius, edge vg.Length
+}
+
+func (r ringed) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	for _, q := range d.points {
+	for k, q := range r.at {
 		at := vg.Point{X: x(q.X), Y: y(q.Y)}
 		if !c.Contains(at) {
 			continue
 		}
-		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: d.radius + vg.Points(0.6), Shape: draw.CircleGlyph{}}, at)
-		c.DrawGlyph(draw.GlyphStyle{Color: ClassColour(q.Class), Radius: d.radius, Shape: draw.CircleGlyph{}}, at)
+		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: r.radius + r.edge, Shape: draw.CircleGlyph{}}, at)
+		c.DrawGlyph(draw.GlyphStyle{Color: r.colours[k], Radius: r.radius, Shape: draw.CircleGlyph{}}, at)
 	}
 }
 
 // swatch is a filled square of a legend.
 type swatch struct{ colour color.Color }
 
-func (s swatch) Thumbnail(c *draw.Canvas) {
-	c.FillPolygon(s.colour, []vg.Point{{X: c.Min.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Max.Y}, {X: c.Min.X, Y: c.Max.Y}})
-}
+func (s swatch) Thumbnail(c *draw.Canvas) { c.FillPolygon(s.colour, corners(c.Rectangle)) }
