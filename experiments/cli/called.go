@@ -71,13 +71,15 @@ func withVerdict(r *metrics.Report, v *report.Verdict) (json.RawMessage, error) 
 }
 
 // correction is the command that fits a correction of that kind to the features of some predictions, "" of no correction.
+// A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
+// so does the method of the run; then the command compares methods.
 func correction(kind metrics.Kind, predictions, features string) string {
 	method := map[metrics.Kind]string{metrics.GlobalError: "sm", metrics.BothErrors: "stacked"}[kind]
 	if method == "" {
 		return ""
 	}
 	in := quoted([]string{cmp.Or(relative(features), "FEATURES.npz")})
-	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); err == nil && spec.Method == method { // it left that
+	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); err == nil && (spec.Method == method || kind == metrics.GlobalError && spec.Method != "nc") {
 		return "calibra compare --in " + in + " --methods nc,ts,stacked,local-ts,corrected --out runs/compare"
 	}
 	return "calibra fit --in " + in + " --method " + method + " --out runs/" + method
