@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"strconv"
 
 	"calibra/experiments"
@@ -111,11 +112,11 @@ type Efficiency struct {
 	Efficient float64 // One / (Threads · All): 1 where no thread ever waits
 }
 
-// Efficiencies times each workload on one thread and on all. It sets simd.SetThreads,
-// and takes the limit off again.
+// Efficiencies times each workload on one thread and on all. It sets GOMAXPROCS meanwhile, by which kernels
+// and metrics alike count threads.
 func Efficiencies(ctx context.Context, workloads []Workload, reps int, observe func(done, of int, next string)) ([]Efficiency, error) {
 	all := simd.Threads()
-	defer simd.SetThreads(0)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var out []Efficiency
 	for i, w := range workloads {
 		if observe != nil {
@@ -126,7 +127,7 @@ func Efficiencies(ctx context.Context, workloads []Workload, reps int, observe f
 			threads int
 			seconds *float64
 		}{{1, &e.One}, {all, &e.All}} {
-			simd.SetThreads(on.threads)
+			runtime.GOMAXPROCS(on.threads)
 			figure, err := w.Measure(ctx, reps)
 			if err != nil {
 				return nil, err
