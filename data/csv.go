@@ -16,13 +16,13 @@ import (
 // that is the last.
 func OpenCSV(path, label string) (*Table, error) { return CSV{Label: label}.Open(path) }
 
-// CSV says what is known of a csv file of raw rows.
+// CSV is what is known of a csv file of raw rows.
 type CSV struct {
 	Label  string // name of the label column; "": the last
 	Header Header
 }
 
-// Header says whether the first row of a csv file has names. The zero value finds out.
+// Header reports whether the first row of a csv file has names. The zero value finds out.
 type Header string
 
 // What may be known of a header.
@@ -33,7 +33,7 @@ const (
 
 // Open reads a labelled table, such as those of the UCI repository, from the csv file at path,
 // gzipped if it ends in .gz. Every column but the label is a number. A first row in which
-// some feature is not a number is the header; where it may be one or a row, somebody must say.
+// some feature is not a number is the header; where it may be one or a row, Header must be set.
 // Whatever is wrong with the file, a row without a label and a label that is a quantity
 // included, is an *InputError.
 func (c CSV) Open(path string) (*Table, error) {
@@ -95,7 +95,7 @@ type rawRows struct {
 	labels, first []string // and a first row that may be a header
 }
 
-// begin looks at the first row for the label column, and tells whether it is the header.
+// begin finds the label column by the first row, and reports whether it is the header.
 func (t *rawRows) begin(record []string) (header bool, err error) {
 	if len(record) < 2 {
 		return false, Inputf(t.path, "has one column; it needs features and a label")

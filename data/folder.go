@@ -16,7 +16,7 @@ import (
 
 // Folder writes files that belong together into one directory, all or none of them: they
 // are made in a directory of their own inside it, and take their places when all are
-// whole. manifest.json, beside them, tells their digests, so that a reader that takes
+// whole. manifest.json, beside them, has their digests, so that a reader that takes
 // [Hold] never takes files of two runs for one. Of a process that is killed while they
 // take their places, a reader finds the rest where it was made, and the next that writes
 // there finishes it. Nothing outside the directory is changed, whatever links it holds.
@@ -181,7 +181,7 @@ func PrepareFolder(dir, group string, names ...string) error {
 	return m.foreign(dir, group, files)
 }
 
-// Absent says that names belong to the group, and that this set has no such files.
+// Absent records that names belong to the group, and that this set has no such files.
 func (f *Folder) Absent(names ...string) { f.absent = append(f.absent, names...) }
 
 // Commit puts the files in their places. A file that is another group's is an *InputError,

@@ -24,7 +24,7 @@ type heldFolder struct {
 
 // Hold keeps the files beside each of the paths as they are, where they were written as a
 // [Folder], until Release is called; who reads several of them holds them meanwhile and
-// reads them where [Held.Path] says. Nothing is written. It returns an *InputError if they
+// reads them at [Held.Path]. Nothing is written. It returns an *InputError if they
 // are not of one run. Files that were not written as a folder are nobody's to hold.
 func Hold(paths ...string) (*Held, error) {
 	h := &Held{}
@@ -43,7 +43,7 @@ func (h *Held) hold(dir string) error {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil // who reads there will tell
+		return nil // whoever reads there meets the error
 	}
 	defer root.Close()
 	if _, err := root.Lstat(manifestName); err != nil {
@@ -70,7 +70,7 @@ func (h *Held) hold(dir string) error {
 	return nil
 }
 
-// find tells where the files of a group are. One that is missing is no mixture, and neither
+// find finds where the files of a group are. One that is missing is no mixture, and neither
 // is one that is there since the manifest said that there is none, or a link.
 func (f heldFolder) find(root *os.Root, group string, files map[string]string) error {
 	have := map[string]string{}

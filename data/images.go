@@ -32,7 +32,7 @@ func (im *Images) Size() int { return im.Channels * im.Height * im.Width }
 // Image is the pixels of image i, Channels×Height×Width; not a copy.
 func (im *Images) Image(i int) []byte { return im.Pixels[i*im.Size() : (i+1)*im.Size()] }
 
-// openOr opens path; where nothing is there, the error says what to do.
+// openOr opens path; where nothing is there, the error gives the remedy.
 func openOr(path, remedy string, args ...any) (*os.File, error) {
 	f, err := OpenFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -94,7 +94,7 @@ func (in *Inputs) Set() *Set {
 	return &Set{Features: in.Matrix(), Labels: in.Labels, Numbers: slices.Clone(in.index)}
 }
 
-// Digest tells these rows, in this order, from any others: the SHA-256 of their shape,
+// Digest identifies these rows, in this order: the SHA-256 of their shape,
 // labels and values, in hexadecimal digits.
 func (in *Inputs) Digest() string {
 	h := sha256.New()

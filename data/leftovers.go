@@ -75,7 +75,7 @@ func temporaries(root *os.Root, ours func(base string) bool) (names []string) {
 // leftovers are those of processes that have ended. A lock that can be had has no holder.
 // It is taken a moment after the file is made, so that of one younger than a minute the
 // process must be gone, too. What another machine began, whose locks a shared directory may
-// not tell, is left for a day.
+// not show, is left for a day.
 func leftovers(root *os.Root, ours func(base string) bool) (dead []string) {
 	for _, name := range temporaries(root, ours) {
 		f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -15,7 +15,7 @@ import (
 	"slices"
 )
 
-// manifestName is the file that tells which files of a directory belong together.
+// manifestName is the file that records which files of a directory belong together.
 const manifestName = "manifest.json"
 
 // manifest is that file: of each group its files with their SHA-256 in hexadecimal digits,
@@ -170,7 +170,7 @@ func place(disk Disk, stage string, group map[string]string) error {
 	return nil
 }
 
-// isStage tells the name of a directory of unfinished files.
+// isStage reports whether base is the name of a directory of unfinished files.
 func isStage(base string) bool { return base == stageBase }
 
 // CheckAlone returns an *InputError if the file at path was written as one of a [Folder],

@@ -80,7 +80,7 @@ func (a *archive) labelNames() (classes []string, err error) {
 		}
 		e, err := a.entry(key)
 		if err != nil || !e.text() {
-			continue // whoever reads the labels says what is wrong
+			continue // whoever reads the labels returns the error
 		}
 		text, err := e.texts()
 		if err != nil {
@@ -97,7 +97,7 @@ func (a *archive) labelNames() (classes []string, err error) {
 	return classes, nil
 }
 
-// Numbered tells whether the names are the numbers 0…C−1, in order.
+// Numbered reports whether the names are the numbers 0…C−1, in order.
 func Numbered(names []string) bool { return slices.Equal(names, Numerals(len(names))) }
 
 // Numerals are the names "0" … "n−1".

@@ -11,7 +11,7 @@ import (
 
 // Unknown is the *[InputError] for a name that is not among the known ones: "there is no
 // method "vqq"; did you mean vq? Choose one of …". Kind is what the name is of. Of many known
-// names it tells the nearest.
+// names it lists the nearest.
 func Unknown(kind, name string, known []string) error {
 	const many, near = 20, 5
 	hint, choose := "", "choose one of "

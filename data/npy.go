@@ -116,7 +116,7 @@ func (h *header) parse(text string) error {
 	return nil
 }
 
-// text says that the elements are no numbers.
+// text reports whether the elements are text rather than numbers.
 func (h *header) text() bool { return h.kind == 'U' || h.kind == 'S' }
 
 // bytes is the size of the elements, or an error where it overflows.
@@ -231,7 +231,7 @@ var halves = sync.OnceValue(func() *[1 << 16]float32 {
 	return &table
 })
 
-// truncated says in plain words that the bytes end too early.
+// truncated is the error of bytes that end too early, in plain words.
 func truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("is truncated; copy or write the file again")

@@ -17,7 +17,7 @@ const (
 )
 
 // OpenFile opens the file at path to be read, the one that it points to if it is a link.
-// What is no file is an *InputError that says what it is, and nothing waits for a pipe.
+// What is no file is an *InputError that names what it is, and nothing waits for a pipe.
 func OpenFile(path string) (*os.File, error) {
 	f, err := openRegular(func() (fs.FileInfo, error) { return os.Stat(path) }, func(flag int) (*os.File, error) { return os.OpenFile(path, flag, 0) })
 	if err != nil {
@@ -70,7 +70,7 @@ func (r whileWanted) ReadAt(b []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// openRegular opens what stat tells of if it is a file. It is asked before, since some
+// openRegular opens what stat describes if it is a file. Stat is called before, since some
 // devices act when they are opened, and after, since it may be another by then.
 func openRegular(stat func() (fs.FileInfo, error), open func(flag int) (*os.File, error)) (*os.File, error) {
 	info, err := stat()
@@ -127,7 +127,7 @@ func ReadSmall(path string, most int64) ([]byte, error) {
 // ReadConfiguration is ReadFile of a file of settings or results that this program wrote.
 func ReadConfiguration(path string) ([]byte, error) { return ReadSmall(path, mostConfiguration) }
 
-// readAll reads f, of at most so many bytes, however many it says it has.
+// readAll reads f, of at most so many bytes, whatever its stated size.
 func readAll(path string, f *os.File, most int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -146,14 +146,14 @@ func readAll(path string, f *os.File, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// plain tells whether name lies below root with no link on its way: in directories, as a
+// plain reports whether name lies below root with no link on its way: in directories, as a
 // file or not at all.
 func plain(root *os.Root, name string) bool {
 	info, err := root.Lstat(filepath.FromSlash(name))
 	return (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular()) && unlinked(root, filepath.Dir(filepath.FromSlash(name)))
 }
 
-// unlinked tells whether dir and those above it, up to root, are directories and no links,
+// unlinked reports whether dir and those above it, up to root, are directories and no links,
 // as far as they are there.
 func unlinked(root *os.Root, dir string) bool {
 	for ; dir != "."; dir = filepath.Dir(dir) {

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Predictions is what a calibrator says of a Set.
+// Predictions is a calibrator's output for a Set.
 type Predictions struct {
 	LogProbs *mat.Dense // N×C, rows whose exponentials sum to 1; −∞ where a probability is 0
 	Labels   []int      // N values in 0…C−1, nil where the truth is not known

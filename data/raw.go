@@ -29,7 +29,7 @@ type RawSettings struct {
 	HeldOut float64
 	// Label is the name of a csv file's label column; "" is the last.
 	Label string
-	// Header says whether a csv file has one.
+	// Header reports whether a csv file has one.
 	Header Header
 	// Sources are those that a module from outside knows how to read, by name.
 	Sources []RawSource
@@ -172,7 +172,7 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 			return nil, err
 		}
 		return rawImages(train, val, test, []float64{0.5, 0.5}, rng), nil
-	case err == nil && info.IsDir(), err != nil && strings.Contains(base, "weather"): // which says where to get it
+	case err == nil && info.IsDir(), err != nil && strings.Contains(base, "weather"): // whose error names where to get it
 		return rawWeather(arg)
 	case err != nil:
 		return nil, Inputf(arg, "cannot be opened: %w", err)
@@ -180,8 +180,8 @@ func openRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	return nil, Inputf(arg, "holds no raw data this program knows; name letter, satellite, digits, a csv file, a CIFAR archive, a MedMNIST npz or a directory of weather data")
 }
 
-// check returns an *InputError where a part has no rows, or there is nothing to tell
-// apart.
+// check returns an *InputError where a part has no rows, or there are no classes to
+// distinguish.
 func (r *Raw) check() error {
 	rows, least := 0, 1
 	for _, part := range []*Inputs{r.Train, r.Val, r.Cal, r.Test} {

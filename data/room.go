@@ -11,7 +11,7 @@ import (
 
 // room is how many bytes of memory the process may fill: three quarters of the least of
 // what the machine has, what its control group allows (Linux), what the shell allows
-// (ulimit -v) and GOMEMLIMIT. Where nothing tells, 16 GiB are taken for what is there.
+// (ulimit -v) and GOMEMLIMIT. Where none is known, 16 GiB are taken for what is there.
 func room() int64 {
 	return min(machine(), debug.SetMemoryLimit(-1)) / 4 * 3
 }
@@ -38,7 +38,7 @@ var machine = sync.OnceValue(func() int64 {
 	return least
 })
 
-// memTotal is the machine's memory as Linux tells it, or 0.
+// memTotal is the machine's memory by Linux's figure, or 0.
 func memTotal() int64 {
 	text, _ := ReadSmall("/proc/meminfo", 1<<16)
 	for line := range strings.Lines(string(text)) {
@@ -51,7 +51,7 @@ func memTotal() int64 {
 }
 
 // CheckRoom returns an *InputError unless n units of so many bytes each have room. It
-// says how many would: "cal_features takes 80 GB for 1000000 rows; at most 200000 rows fit
+// states how many would: "cal_features takes 80 GB for 1000000 rows; at most 200000 rows fit
 // into the 16 GB there are".
 func CheckRoom(path, what string, n int, each float64, units string) error {
 	room := float64(room())

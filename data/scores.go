@@ -23,7 +23,7 @@ const scoresTolerance = 1e-4
 // smallest normal number of single precision, below which a softmax is 0.
 const leastProbability = 0x1p-126
 
-// ScoresOf tells what m holds: probabilities if every value lies in 0…1 and every row sums
+// ScoresOf returns what m holds: probabilities if every value lies in 0…1 and every row sums
 // to 1 within 1e-4.
 func ScoresOf(m *mat.Dense) Scores {
 	if m == nil {
@@ -65,8 +65,8 @@ func TakeLogs(path, array string, m *mat.Dense, first int) error {
 	return nil
 }
 
-// Settle decides what the logits of all parts hold, as says, or what they look like where it
-// is "", and puts the logarithms of probabilities in their place. It notes it in Scores.
+// Settle decides what the logits of all parts hold, by as or, where that is "", by their values,
+// and puts the logarithms of probabilities in their place. It records the answer in Scores.
 func (s *Source) Settle(as Scores) error {
 	first := "" // array
 	for name, set := range s.sets() {

@@ -15,10 +15,10 @@ type Set struct {
 	Features mat.Matrix // N×M: a *mat.Dense, or *Singles as a file of single precision has them
 	Logits   *mat.Dense // N×C
 	Labels   []int      // N values in 0…C−1
-	// LabelClasses is C where no logits tell it but other rows do, as the test rows of the
+	// LabelClasses is C where no logits give it but other rows do, as the test rows of the
 	// same file; 0: the labels are all there is.
 	LabelClasses int
-	// Numbers tell which rows of a larger set these are (N), so that the parts of
+	// Numbers are which rows of a larger set these are (N), so that the parts of
 	// several splits can be matched row by row; nil where they are no such part.
 	Numbers []int
 	Names   Names
@@ -28,7 +28,7 @@ type Set struct {
 	// Soft are the probabilities of the classes (N×C) of rows whose class is not certain, of which
 	// Labels are the largest; nil: Labels are certain.
 	Soft *mat.Dense
-	// Parts tell of which row each of these is a part (N), with its class's share of the row's weight,
+	// Parts are of which row each of these is a part (N), with its class's share of the row's weight,
 	// where the class of rows is not certain; nil: rows are whole. Of parts there is no noise floor.
 	Parts []int
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Holdout says where the validation rows of a [Source] come from.
+// Holdout is where the validation rows of a [Source] come from.
 type Holdout string
 
 const (
@@ -22,7 +22,7 @@ const (
 	NoValidation Holdout = "none"
 )
 
-// Split returns the source with its validation part made as p says, stratified
+// Split returns the source with its validation part made by p, stratified
 // by label. A source that brings validation rows of its own keeps them, and its
 // other parts whole, under PaperText and PaperTables; NoValidation drops them.
 //

@@ -20,7 +20,7 @@ type Standardizer struct {
 // FitStandardizer measures the columns of x, N×M.
 func FitStandardizer(x mat.Matrix) *Standardizer { return FitWeighted(x, nil) }
 
-// FitWeighted is [FitStandardizer] of rows that count as many times as their weights say (N);
+// FitWeighted is [FitStandardizer] of rows that count as many times as their weights (N);
 // nil: once.
 func FitWeighted(x mat.Matrix, weights []float64) *Standardizer {
 	n, m := x.Dims()

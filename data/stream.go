@@ -56,7 +56,7 @@ func newStream(a *archive, part string) (*Stream, error) {
 	p := parts[slices.IndexFunc(parts, func(p block) bool { return p.name == part })]
 	inOrder := func(e *entry) bool { return e == nil || !e.fortran }
 	if p.features == nil && p.logits == nil || !inOrder(p.features) || !inOrder(p.logits) {
-		return nil, nil // there is nothing to predict, which Open says better, or it stands by columns
+		return nil, nil // there is nothing to predict, which Open's error explains better, or it stands by columns
 	}
 	s := &Stream{a: a, part: part, Unread: a.unread(), Rows: p.rows, features: p.features, logits: p.logits}
 	s.have = slices.DeleteFunc(partKeys(), func(key string) bool { return !a.has(key) })

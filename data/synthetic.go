@@ -36,7 +36,7 @@ type Synthetic struct {
 	offset  []float64  // C, added to W z; nil: 0
 	// draw returns the region of a new row, which it writes to z.
 	draw func(z []float64, rng *rand.Rand) int
-	// warp writes what the classifier says of z, in that region, in place of u.
+	// warp writes the classifier's logits for z, in that region, in place of u.
 	warp func(u, z []float64, region int)
 }
 

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// NewCalibrated is a classifier that says the true posterior: z ~ N(0, I), logits u. Every
+// NewCalibrated is a classifier that returns the true posterior: z ~ N(0, I), logits u. Every
 // calibrator should leave it as it is.
 func NewCalibrated(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 	g := NewCubic(s, rng)

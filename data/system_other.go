@@ -7,7 +7,7 @@ import "os"
 // tryLock locks nothing here.
 func tryLock(*os.File, bool) (ok, locks bool) { return true, false }
 
-// alive tells whether this machine has a process of that number.
+// alive reports whether this machine has a process of that number.
 func alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

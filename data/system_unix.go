@@ -9,7 +9,7 @@ import (
 )
 
 // tryLock takes the lock of an open file or directory, shared with other readers or alone,
-// and says whether it could. It ends with the file, also when the process is killed. Where
+// and reports whether it could. It ends with the file, also when the process is killed. Where
 // the file system has no locks, nothing is locked, and locks is false.
 func tryLock(f *os.File, alone bool) (ok, locks bool) {
 	how := syscall.LOCK_SH
@@ -29,7 +29,7 @@ func tryLock(f *os.File, alone bool) (ok, locks bool) {
 	}
 }
 
-// alive tells whether this machine has a process of that number.
+// alive reports whether this machine has a process of that number.
 func alive(pid int) bool {
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

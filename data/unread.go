@@ -13,7 +13,7 @@ var (
 	fileArrays   = []string{"class_names", "feature_names", "groups", "group_names"}
 	partArrays   = []string{"features", "logits", "labels", "weights"}
 	partPrefixes = []string{"cal_", "val_", "test_"}
-	// saidArrays say where the others come from, to whoever asks.
+	// saidArrays record where the others come from.
 	saidArrays = []string{"provenance", "cal_rows", "test_rows"}
 )
 
@@ -27,7 +27,7 @@ func partKeys() (keys []string) {
 	return keys
 }
 
-// unread says which arrays of a features file nothing reads, and what they may have been meant
+// unread names the arrays of a features file that nothing reads, and what they may have been meant
 // to be; "" if there are none. The columns of a table are arrays of each part.
 func (a *archive) unread() string {
 	known := slices.Concat(fileArrays, saidArrays)

@@ -188,5 +188,5 @@ func eachWeatherRow(dir, part string, f func(record []string) error) (columns []
 	return columns, err
 }
 
-// absent says whether a field holds no value, as pandas writes it.
+// absent reports whether a field holds no value, as pandas writes it.
 func absent(field string) bool { return field == "" || field == "nan" || field == "NaN" }

@@ -10,13 +10,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A weight says as how many rows a row counts. Whole numbers are copies: a weight of 3 is three
+// A weight is the number of rows that a row counts as. Integers are copies: a weight of 3 is three
 // copies of the row, and 0 none, so that whatever takes rows takes them. Others stay beside the
 // rows as [Set.Weights], and whoever fits or measures multiplies by them:
 //
 // Rows to fit to stay as they are, weighed by w_i Σ_j max(1, w_j)/Σ_j w_j: together they count as
-// as many rows as their weights say, and as no fewer than there are. Rows to be judged on are cut into
-// parts of at most one row, each with its weight: 2.5 is 1, 1 and 0.5. So a whole weight is that many
+// as many rows as their weights, and as no fewer than there are. Rows to be judged on are cut into
+// parts of at most one row, each with its weight: 2.5 is 1, 1 and 0.5. So an integer weight is that many
 // copies, next to it or not, and weights of at most 1 may be multiplied by any number.
 
 // weights reads the array key of n weights: the number of copies of each row or, where one is no
@@ -60,8 +60,8 @@ func (a *archive) weights(key string, n int) (copies []int, weights []float64, e
 	return copies, nil, CheckRoom(a.path, key, int(total), 16, "rows")
 }
 
-// Repeat puts as many copies of each row as its weight says into the named parts (cal, val,
-// test), and leaves rows of no weight out. Weights that are no whole numbers stay, and rows of
+// Repeat puts as many copies of each row as its weight into the named parts (cal, val,
+// test), and leaves rows of no weight out. Weights that are no integers stay, and rows of
 // test become parts of at most one row and of one class.
 func (s *Source) Repeat(parts ...string) error {
 	for _, p := range s.parts() {
@@ -110,7 +110,7 @@ func (s *Source) roomFor(set *Set, rows int, part string) error {
 	return CheckRoom(s.Path, part+"_weights", rows, bytes, "rows")
 }
 
-// repeated are the rows, each as often as its copies say, or those of some weight.
+// repeated are the rows, each as often as its copies, or those of some weight.
 func repeated(copies []int, weights []float64) (rows []int) {
 	for i, n := range copies {
 		for range n {
@@ -262,7 +262,7 @@ func at[T any](x []T, index []int) []T {
 	return out
 }
 
-// Copied is the rows, each as often as its copies say.
+// Copied is the rows, each as often as its copies.
 func (s *Set) Copied() *Set {
 	if s.Copies == nil {
 		return s
@@ -289,7 +289,7 @@ func (s *Set) Total() float64 {
 // Counted is how many rows they are: of parts of rows, those that they are parts of.
 func (s *Set) Counted() int { return counted(s.Parts, s.Len()) }
 
-// Certain tells whether the rows count alike and have one class each, as most have.
+// Certain reports whether the rows count alike and have one class each, as most have.
 func (s *Set) Certain() bool { return s.Weights == nil && s.Soft == nil }
 
 // Share is the probability that row i is of class k.
@@ -407,7 +407,7 @@ func (e *entry) soft() (labels []int, soft *mat.Dense, err error) {
 	return labels, m, nil
 }
 
-// negative tells of column k where it is one.
+// negative describes column k if it is one.
 func negative(k int) string {
 	if k < 0 {
 		return ""

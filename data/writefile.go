@@ -94,7 +94,7 @@ func notWritten(path, made string, err error) error {
 	return fmt.Errorf("data: write %s: %w", path, err)
 }
 
-// full tells an error of a disk that takes no more.
+// full reports whether err is of a disk that takes no more.
 func full(err error) bool {
 	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO}, func(failure error) bool { return errors.Is(err, failure) })
 }

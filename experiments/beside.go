@@ -12,7 +12,7 @@ type Beside struct {
 	Repeated *RepeatedRows `json:"repeated_rows,omitempty"`
 }
 
-// Hold holds the test rows to the calibration rows, each as often as its copies say.
+// Hold holds the test rows to the calibration rows, each as often as its copies.
 func Hold(src *data.Source) (beside Beside) {
 	if src.Cal == nil || src.Test == nil {
 		return beside

@@ -75,7 +75,7 @@ func (s RawSource) join(c *Catalog) error {
 	return nil
 }
 
-// callable is an error for a name that another part of its kind has, or that flags cannot tell from
+// callable is an error for a name that another part of its kind has, or that flags cannot distinguish from
 // several names, a key with its value or a path.
 func callable(kind, name string, others []string) error {
 	switch {
@@ -130,10 +130,10 @@ func (c *Catalog) RawSources() []data.RawSource {
 // DataNames are the data that the program brings.
 var DataNames = []string{"letter", "satellite", "digits", "cubic", "proximity", "proximity100", "longtail1000", "rare", "calibrated"}
 
-// HasData tells whether arg names data that the program brings, or NAME:REST a source from outside.
+// HasData reports whether arg names data that the program brings, or NAME:REST a source from outside.
 func (c *Catalog) HasData(arg string) bool { return slices.Contains(DataNames, arg) || c.readsRaw(arg) }
 
-// readsRaw tells whether arg names one of RawSources.
+// readsRaw reports whether arg names one of RawSources.
 func (c *Catalog) readsRaw(arg string) bool {
 	name, _, ok := strings.Cut(arg, ":")
 	return ok && slices.ContainsFunc(c.RawSources(), func(s data.RawSource) bool { return s.Name == name })

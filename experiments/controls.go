@@ -10,7 +10,7 @@ import (
 	"calibra/layers/baselines"
 )
 
-// controls are methods that take something away from another one, to tell where its gain
+// controls are methods that take something away from another one, to show where its gain
 // comes from. They are at the end of Methods.
 var controls = []Method{
 	{
@@ -107,7 +107,7 @@ var _ layers.Stateful = (*shuffled)(nil)
 // that a set cannot be predicted in parts.
 type Together interface{ Together() }
 
-// Together says that rows are shuffled.
+// Together marks that rows are shuffled.
 func (*shuffled) Together() {}
 
 // Fit draws the other rows of cal from rng.

@@ -1,5 +1,5 @@
 // Package experiments runs methods on data and writes down what came out. It is the one place
-// where a [Method] is defined, a [Spec] says what is run, and a run of it is made; what is
+// where a [Method] is defined, a [Spec] describes what is run, and a run of it is made; what is
 // measured of a run is in metrics, what many runs show in study, and the command in cli.
 //
 // A run is described by one [Spec], executed by [Spec.Fit], and kept in a

@@ -120,7 +120,7 @@ func rawOrigin(arg string, sources []data.RawSource, files ...string) (*Origin, 
 	return o, nil
 }
 
-// rawLoader divides and encodes the raw rows of arg, and shifts rows as a shift says.
+// rawLoader divides and encodes the raw rows of arg, and shifts rows by a shift.
 func rawLoader(arg string, s data.RawSettings, shift Shift) loader {
 	return func(ctx context.Context, seed uint64, e Encoder) (*Problem, error) {
 		rng := rand.New(rand.NewPCG(seed, 1))

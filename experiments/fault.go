@@ -10,7 +10,7 @@ import (
 	"github.com/sourcegraph/conc/panics"
 )
 
-// Fault is a panic that was caught: a bug of this program, which its message asks to report, or of
+// Fault is a panic that was caught: a bug of this program, which its message asks the user to report, or of
 // the code of another module that it called, such as a Map, an op, a rule or a metric.
 type Fault struct {
 	Value any    // of the panic
@@ -95,7 +95,7 @@ func faultOf(value any, frames []runtime.Frame, main string) *Fault {
 	return f
 }
 
-// ourCode tells whether a file is one of this module's packages, as the code of a constructor is
+// ourCode reports whether a file is one of this module's packages, as the code of a constructor is
 // that the compiler has put into a function of another module, after which it is then named.
 func ourCode(file string) bool {
 	p, err := readPackage(filepath.Dir(file))

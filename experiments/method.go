@@ -15,7 +15,7 @@ import (
 // the meaning that is told with it.
 type Method struct {
 	Name string // by which commands, files and tables know it: "vq"
-	// Former is a name that it had, by which commands and earlier files may still ask for it.
+	// Former is a name that it had, by which commands and earlier files may still name it.
 	Former string
 	Line   string // what it is, in one line
 	// Title is how tables write it; "": its name in capitals.
@@ -27,9 +27,9 @@ type Method struct {
 	Needs []string
 	// Takes is what the rows that it is fitted to may have besides one class each; none: nothing.
 	Takes []Extra
-	// StopsEarly tells whether it needs validation rows to know when to stop.
+	// StopsEarly reports whether it needs validation rows to know when to stop.
 	StopsEarly bool
-	// New makes the calibrator, not fitted. It asks o for each of its settings, w and K among
+	// New makes the calibrator, not fitted. It reads each of its settings from o, w and K among
 	// them, which is how the command knows them.
 	New func(o *Options) layers.Stateful
 	// Candidates are the settings that it chooses among where it is tuned, Budget of them at
@@ -54,7 +54,7 @@ const (
 	Control  Group = "control"  // another method without what is to be judged
 )
 
-// Published tells whether comparisons of all methods hold it: the paper's, those of others,
+// Published reports whether comparisons of all methods hold it: the paper's, those of others,
 // and those that a module from outside brings.
 func (g Group) Published() bool { return g != Beyond && g != Variant && g != Control }
 
@@ -70,7 +70,7 @@ var Moment = Cost{Seconds: 0.1}
 // ones, so that a study that runs cells side by side does not end with it alone.
 var untimed = Cost{Seconds: 30, ClassPower: 1}
 
-// Timed tells whether somebody has timed it.
+// Timed reports whether somebody has timed it.
 func (c Cost) Timed() bool { return c != Cost{} }
 
 // Of is the seconds of a fit to rows of some features and classes; half of them are spent on
@@ -124,18 +124,18 @@ var (
 // Written is how tables write the method.
 func (m Method) Written() string { return cmp.Or(m.Title, strings.ToUpper(m.Name)) }
 
-// Divides tells whether it cuts the features into as many slots as it is told: whether it has
+// Divides reports whether it cuts the features into as many slots as it is told: whether it has
 // the setting.
 func (m Method) Divides() bool { return m.Has(slotsKey, nil) }
 
-// Has tells whether it has the setting, given some of its settings.
+// Has reports whether it has the setting, given some of its settings.
 func (m Method) Has(key string, given Values) bool {
 	o := Options{Values: given}
 	m.New(&o)
 	return o.has(key)
 }
 
-// Split is where the method's validation rows come from if nobody says: a tenth of the
+// Split is where the method's validation rows come from by default: a tenth of the
 // calibration rows, or nowhere if it needs none.
 func (m Method) Split() data.Holdout {
 	if m.StopsEarly {
@@ -165,8 +165,8 @@ func OnLogits(name, line string, m layers.Map) Method {
 	}
 }
 
-// Build makes the calibrator with the settings of o and lists what it asked for. A
-// setting that it did not ask for, or a value out of range, is a *data.InputError.
+// Build makes the calibrator with the settings of o and lists what it read. A
+// setting that it did not read, or a value out of range, is a *data.InputError.
 func (m Method) Build(o Options) (layers.Stateful, []Key, error) {
 	c := m.New(&o)
 	o.measuring()

@@ -17,10 +17,10 @@ import (
 // Origin is where a study's problems come from: features of a frozen classifier,
 // raw rows that an encoder is trained on first, or a synthetic classifier.
 type Origin struct {
-	Name     string // as Specs say it: "letter", "cifar10-resnet"
+	Name     string // as Specs name it: "letter", "cifar10-resnet"
 	Dataset  string // "cifar10"
-	Backbone string // "resnet", or "" where Encoders say it
-	// Digest tells one origin's contents from another's.
+	Backbone string // "resnet", or "" where Encoders name it
+	// Digest identifies the origin's contents.
 	Digest string
 	// Encoders are what raw rows may be encoded with; nil where there are features
 	// already.
@@ -35,7 +35,7 @@ type Origin struct {
 	seeded     bool // whether the problem depends on the seed
 	features   bool // whether it is a features file
 	classes    []string
-	size       Size // of an origin that is slow to load, else zero; encoders say the features
+	size       Size // of an origin that is slow to load, else zero; encoders set the features
 }
 
 // loader makes the problem of a seed.
@@ -63,10 +63,10 @@ type Size struct {
 //	NAME:REST                   rows of a RawSource of the catalog, encoded
 //
 // shifted, unless "", is an npz features file whose test rows are the shifted ones
-// of a features file. Whatever is wrong with a file is a *data.InputError that says
+// of a features file. Whatever is wrong with a file is a *data.InputError that states
 // where to get it.
 //
-// Logits of a features file are what as says, or what they look like where it is "".
+// Logits of a features file are what as names or, where that is "", what their values look like.
 func (c *Catalog) OpenOrigin(arg, shifted string, as data.Scores) (*Origin, error) {
 	base := filepath.Base(arg)
 	var (
@@ -160,7 +160,7 @@ func (o *Origin) Features(ctx context.Context) (*Problem, error) {
 	return o.load(ctx, 0, Encoder{})
 }
 
-// Seeded tells whether Load's problem differs from seed to seed before it is split.
+// Seeded reports whether Load's problem differs from seed to seed before it is split.
 func (o *Origin) Seeded() bool { return o.seeded }
 
 // featuresOrigin reads an npz file once; its name is DATASET-BACKBONE.npz.
@@ -198,7 +198,7 @@ func featuresOrigin(path, shifted string, as data.Scores) (*Origin, error) {
 }
 
 // FeaturesOrigin is the origin of a features file of any format, and what it holds. Its logits are
-// what as says, or what they look like where it is "".
+// what as names or, where that is "", what their values look like.
 func FeaturesOrigin(ctx context.Context, path string, as data.Scores) (*Origin, *Problem, error) {
 	p, err := openLabelled(ctx, path, as)
 	if err != nil {
@@ -303,7 +303,7 @@ func checkWidths(path string, rows *data.Set, other string, with *data.Set) erro
 	return nil
 }
 
-// holdsImages tells whether path is an npz file of MedMNIST's layout.
+// holdsImages reports whether path is an npz file of MedMNIST's layout.
 func holdsImages(path string) bool {
 	file, err := data.OpenFile(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Outcome is what a run says of the test rows and how good that is.
+// Outcome is a run's predictions for the test rows and how good they are.
 type Outcome struct {
 	Predictions *data.Predictions
 	Shared      *mat.Dense // N×P, test rows in the embedding shared by all methods; nil without features
@@ -22,11 +22,11 @@ type Outcome struct {
 	Truth       *Truth     // nil unless the true posterior is known
 	// Metrics are measured in Shared and OwnMetrics, whose local ones alone differ, in Own;
 	// nil without it. Intervals, noise floors and strata are in them as far as the Spec's
-	// Judging asks for them.
+	// Judging requests them.
 	Metrics, OwnMetrics *metrics.Report
 }
 
-// Predict is what a model says of rows, a distribution for each of them.
+// Predict returns a model's predictions for rows, a distribution for each of them.
 func Predict(model layers.Stateful, x *data.Set) (*data.Predictions, error) {
 	p, err := model.Predict(x)
 	if err != nil {

@@ -15,7 +15,7 @@ type Problem struct {
 	Source *data.Source
 	Truth  *mat.Dense // N×C, the true posterior of the test rows; nil where it is not known
 	// Shifted are rows that the classifier was not made for, to be judged on in
-	// place of the test rows, and Shift says what they are; nil if there are none.
+	// place of the test rows, and Shift describes them; nil if there are none.
 	Shifted *data.Set
 	Shift   Shift
 	Beside  *Beside // what is found of a features file's test rows beside its calibration rows; nil of others
@@ -31,12 +31,12 @@ type Prepared struct {
 	Shared *mat.Dense      // N×P, the test rows in Embed
 
 	reference  *reference                  // of the rows of Shared; nil without features, logits or labels
-	shifted    func(Shift) (*shift, error) // found when the first Spec asks for it; nil without features
+	shifted    func(Shift) (*shift, error) // found when the first Spec needs it; nil without features
 	strata     func() []int                // of the rows of Shared by density, likewise
 	afterSplit rand.PCG                    // the generator as the split left it, from which each fit goes on
 }
 
-// Prepare splits the problem as the Spec says and fits the shared embedding.
+// Prepare splits the problem by the Spec and fits the shared embedding.
 // Specs that differ in method, settings, fraction, shift or judging alone may share the
 // result, which no run changes. So may one that wants no validation rows: it gets back those
 // that were set aside.

@@ -37,7 +37,7 @@ func ThisProgram() (Program, error) {
 	return Program{Version: version(), Digest: digest, Products: products()}, err
 }
 
-// Same tells whether both make the same numbers, whatever they call themselves.
+// Same reports whether both make the same numbers, whatever they call themselves.
 func (p Program) Same(other Program) bool {
 	same := p.Digest == other.Digest || p.Sources != "" && p.Sources == other.Sources
 	return same && p.Products == other.Products

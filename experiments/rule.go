@@ -9,34 +9,34 @@ import (
 // Rule is an optimizer that optim.rule names, with the settings that it has.
 type Rule struct {
 	Name string // "adam"
-	// New makes the rule. It asks s for each of its settings, rate and weight decay among them:
-	// what it does not ask for is no setting of a stage that it trains.
+	// New makes the rule. It reads each of its settings from s, rate and weight decay among them:
+	// what it does not read is no setting of a stage that it trains.
 	New func(s *RuleSettings) optim.Rule
 }
 
 // RuleSettings are what a rule is made with.
 type RuleSettings struct {
-	decay float64 // of the stage where nobody says
+	decay float64 // the default of the stage
 	paper func(any) string
 	float func(name string, def float64, in Range, paper, line string) float64
 }
 
-// Rate asks for the learning rate.
+// Rate reads the learning rate.
 func (s *RuleSettings) Rate() float64 {
 	return s.float("rate", 1e-3, Positive, s.paper(1e-3), "learning rate")
 }
 
-// Decay asks for the weight decay.
+// Decay reads the weight decay.
 func (s *RuleSettings) Decay() float64 {
 	return s.float("decay", s.decay, NonNegative, s.paper(s.decay), "weight decay")
 }
 
-// Float asks for a number that this rule alone has, optim.NAME.
+// Float reads a number that this rule alone has, optim.NAME.
 func (s *RuleSettings) Float(name string, def float64, in Range, line string) float64 {
 	return s.float(name, def, in, "", line)
 }
 
-// adam asks for the settings of Adam and its kin.
+// adam reads the settings of Adam and its kin.
 func (s *RuleSettings) adam() optim.Adam {
 	return optim.Adam{
 		Rate: s.Rate(), WeightDecay: s.Decay(),
@@ -66,8 +66,8 @@ var rules = []Rule{
 	}},
 }
 
-// rule is the one of that name; the first where nobody knows it, of which the setting that
-// names it tells.
+// rule is the one of that name; the first where it is unknown, which the setting that
+// names it reports.
 func (c *Catalog) rule(name string) Rule {
 	known := c.ruleList()
 	return known[max(0, slices.IndexFunc(known, func(r Rule) bool { return r.Name == name }))]

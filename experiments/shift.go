@@ -30,7 +30,7 @@ const (
 	ThinShift Shift = "thin"
 )
 
-// Line says in one sentence which rows the shift is of.
+// Line describes in one sentence which rows the shift is of.
 func (s Shift) Line() string {
 	return map[Shift]string{
 		GivenShift:  "given: the shifted rows that the data bring, of --shifted or of other climates",
@@ -100,7 +100,7 @@ func thinnest(z, cal *mat.Dense) []int {
 	return rows
 }
 
-// neighbourhood is how many calibration rows tell how thin they are around a row.
+// neighbourhood is how many calibration rows measure how thin they are around a row.
 const neighbourhood = 10
 
 // sparseFirst orders the rows of z, N×P, by the density of the rows of cal, R×P, the least

@@ -26,7 +26,7 @@ import (
 	"calibra/data"
 )
 
-// errUnknown is that nobody can say which source files something was made of.
+// errUnknown means that the source files of something cannot be found.
 var errUnknown = errors.New("experiments: the source files are not known")
 
 // Sources is the digest of the source files that a run of the Spec is made of, "" where they are
@@ -41,7 +41,7 @@ var errUnknown = errors.New("experiments: the source files are not known")
 // are part of the digest.
 func (s Spec) Sources(others ...string) (digest string) {
 	defer func() {
-		if recover() != nil { // of a method's own code, which a fit will tell of
+		if recover() != nil { // of a method's own code, which a fit will report
 			digest = ""
 		}
 	}()
@@ -170,7 +170,7 @@ func (w *wares) addType(t reflect.Type) {
 		w.dirs[path] = dir
 		return
 	}
-	w.dirs[path] = "" // another type of the package may tell
+	w.dirs[path] = "" // another type of the package may show it
 	if t.Kind() == reflect.Interface {
 		return
 	}
@@ -196,7 +196,7 @@ func (w *wares) addFunc(pc uintptr) {
 // addCode adds the packages that a function of that name is of, whose code is in file. They are
 // two where the compiler has put the code of one into a function of the other: a function literal
 // of a constructor is then named after the package that calls it, whose directory other types and
-// functions may tell.
+// functions may show.
 func (w *wares) addCode(name, file string) {
 	slash := strings.LastIndexByte(name, '/') + 1
 	dot := strings.IndexByte(name[slash:], '.')
@@ -222,7 +222,7 @@ func inOurs(path string) (dir string, ours bool) {
 	return filepath.Join(ourRoot(), rest), ours
 }
 
-// settled tells whether a package is of Go's library, or of a module known by its sum: not of
+// settled reports whether a package is of Go's library, or of a module known by its sum: not of
 // this module, of the program's, or of one that a directory replaces.
 func settled(path string) bool {
 	if path == "main" || within(path, "calibra") {
@@ -240,7 +240,7 @@ func settled(path string) bool {
 	return true
 }
 
-// within tells whether a package is of a module.
+// within reports whether a package is of a module.
 func within(path, module string) bool {
 	return module != "" && (path == module || strings.HasPrefix(path, module+"/"))
 }
@@ -354,7 +354,7 @@ func (p *sources) read(dir string) error {
 	})
 }
 
-// apart tells whether a directory below a package's holds another package, or nothing of the program.
+// apart reports whether a directory below a package's holds another package, or nothing of the program.
 func apart(dir string) bool {
 	goFiles, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 	name := filepath.Base(dir)
@@ -385,7 +385,7 @@ func (p *sources) parse(path string, text []byte, m module) error {
 	return nil
 }
 
-// module is what a go.mod says.
+// module is the content of a go.mod.
 type module struct {
 	root, path string
 	text       string   // go.mod and go.sum

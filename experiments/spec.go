@@ -42,7 +42,7 @@ type Spec struct {
 	Executor Executor
 }
 
-// Judging says what runs are judged by besides the values of the metrics, and on which rows.
+// Judging is what runs are judged by besides the values of the metrics, and on which rows.
 // Its zero value is nothing, on the rows of the Spec's own split.
 type Judging struct {
 	// Split is what the problem is prepared by, for Specs whose own differ: so the shared
@@ -57,7 +57,7 @@ type Judging struct {
 	// Anchors is at how many of the test rows the local metrics are measured, where there are
 	// more; 0 means at all.
 	Anchors int `json:"anchors,omitempty"`
-	// Recoverable asks for the NLL that corrections of the classifier show to be left.
+	// Recoverable adds the NLL that corrections of the classifier show to be left.
 	Recoverable bool `json:"recoverable,omitempty"`
 }
 
@@ -81,7 +81,7 @@ type Executor interface {
 	metrics.Executor
 }
 
-// defaultSlots is the w that M features are cut into where nobody says: the largest
+// defaultSlots is the w that M features are cut into by default: the largest
 // divisor of M up to 64, the paper's w.
 func defaultSlots(features int) int {
 	slots := 64
@@ -104,7 +104,7 @@ func (s *Spec) Use(v Values) error {
 	return nil
 }
 
-// Possible tells whether the method has all settings of Set.
+// Possible reports whether the method has all settings of Set.
 func (s Spec) Possible() bool {
 	m, err := s.Catalog.Find(s.Method)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s Spec) options(cal *data.Set, observe func(stage string) func(optim.Epoch
 	return o, err
 }
 
-// Run is a fitted method with what it says of the test rows.
+// Run is a fitted method with its predictions for the test rows.
 type Run struct {
 	Spec    Spec
 	Model   layers.Stateful

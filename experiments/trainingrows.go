@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// SeenRows says that calibration rows are far better predicted than test rows, as rows are
+// SeenRows describes that calibration rows are far better predicted than test rows, as rows are
 // that the classifier was trained on.
 type SeenRows struct {
 	Better       float64 `json:"better"`   // chance that a calibration row's loss is less than a test row's
@@ -66,7 +66,7 @@ func TrainingRows(cal, test *data.Set) *SeenRows {
 type predicted struct {
 	losses, weights []float64 // of each row, or of each class of it
 	right           float64   // share of the weight
-	count           float64   // as how many equal rows they tell
+	count           float64   // as how many equal rows they count
 }
 
 func lossesOf(x *data.Set) (out predicted) {

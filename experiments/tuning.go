@@ -49,7 +49,7 @@ func product(key string, values []string, other string, others []string) (out []
 // tune is the Spec with the settings that have the lowest NLL on a stratified fifth of the
 // calibration rows after a fit of the method, or of that which it is tried on, to the others;
 // of these a method that stops early holds out a tenth. Ties and candidates that cannot be fitted
-// are as [layers.Choose] has them; failed is what it says of the latter.
+// are as [layers.Choose] has them; failed describes the latter.
 func (s Spec) tune(ctx context.Context, method Method, cal *data.Set) (tuned Spec, failed string, err error) {
 	s.Tune = false
 	all := method.Candidates

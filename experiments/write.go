@@ -40,7 +40,7 @@ type configuration struct {
 	CalibrationRows int `json:"calibration_rows"`
 	ValidationRows  int `json:"validation_rows"`
 	TestRows        int `json:"test_rows"`
-	// TestDigest tells the test rows from others; "" where they have no labels.
+	// TestDigest identifies the test rows; "" where they have no labels.
 	TestDigest string `json:"test_digest,omitempty"`
 	// Settings are all that the method was built with, defaults included.
 	Settings map[string]any `json:"settings"`
@@ -156,7 +156,7 @@ func (r *Run) Add(f *data.Folder) {
 	addJSON(f, "config.json", c)
 }
 
-// predictions are the arrays of what the run says of the test rows, of parts of rows put together again.
+// predictions are the arrays of the run's predictions for the test rows, of parts of rows put together again.
 func (r *Run) predictions() ([]data.Array, error) {
 	o := r.Outcome
 	if _, err := data.NewPredictions(o.Predictions.LogProbs, o.Predictions.Labels); err != nil {

@@ -16,7 +16,7 @@ import (
 var building sync.Mutex
 
 // Builder describes one graph. Its first error sticks: later calls return nil
-// nodes and do nothing, and Err tells what went wrong. So a model is written
+// nodes and do nothing, and Err returns what went wrong. So a model is written
 // without an error check per line.
 type Builder struct {
 	g       *gorgonia.ExprGraph

@@ -21,7 +21,7 @@
 //	                      ▼     ▼
 //	             graph/blas ──► graph/simd
 //
-// This package and [op] say what is computed and how this process does it. They know no
+// This package and [op] define what is computed and how this process does it. They know no
 // device: whoever wants one passes its Executor in the settings of a fit. A Program lists its
 // steps, so that an Executor can take them its own way, and leave to this process what it has
 // no code for.

@@ -31,7 +31,7 @@ func (c *compiled) Program(rows int) (*Program, error) {
 	return p, err
 }
 
-// run computes the outputs for the given rows, without the steps that again says are done: those
+// run computes the outputs for the given rows, without the steps that again marks as done: those
 // that depend on rows and tables alone.
 func (c *compiled) run(rows []int32, again func(*Program) bool) (*Program, error) {
 	p, err := c.Program(len(rows))

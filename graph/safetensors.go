@@ -82,7 +82,7 @@ func WriteSafetensors(out io.Writer, w *Weights, metadata map[string]string) err
 
 // ReadSafetensors reads the weights of a file in memory, in the order of their
 // bytes, and its metadata. All tensors must be F32, or all F64; they must cover
-// the bytes without gap or overlap, and every value must be finite. Nothing tells
+// the bytes without gap or overlap, and every value must be finite. Nothing distinguishes
 // learned weights from state: all are read as learned.
 func ReadSafetensors(file []byte) (*Weights, map[string]string, error) {
 	w, metadata, err := readSafetensors(file)
@@ -137,7 +137,7 @@ type namedEntry struct {
 	tensorEntry
 }
 
-// readHeader returns what the header of a file says, its tensors in the order of their bytes,
+// readHeader returns the content of a file's header, its tensors in the order of their bytes,
 // and the bytes behind it.
 func readHeader(file []byte) (entries []namedEntry, metadata map[string]string, body []byte, err error) {
 	if len(file) < 8 {

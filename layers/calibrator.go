@@ -20,10 +20,10 @@ import (
 type Calibrator interface {
 	// Fit learns from the calibration rows. Methods that stop early do so on val;
 	// with a nil val they run all their epochs. A method that needs logits or
-	// features and finds none says so.
+	// features and finds none returns an error.
 	//
 	// If ctx is cancelled, the error wraps ctx.Err() and what was learned so far can
-	// be used, unless the method says that this is nothing; Predict then fails as it
+	// be used, unless the method documents that this is nothing; Predict then fails as it
 	// does before Fit.
 	Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error
 	// Predict gives the calibrated log-probabilities of each row of x. It is safe
@@ -84,7 +84,7 @@ type Stage struct {
 
 // Staged is a calibrator that is fitted in stages, or a [Base] whose own are shown before its map's.
 type Staged interface {
-	// Stages tells how the last Fit went.
+	// Stages reports how the last Fit went.
 	Stages() []Stage
 }
 
@@ -94,7 +94,7 @@ type SettingError struct{ Reason string }
 // Error is the reason, one sentence.
 func (e *SettingError) Error() string { return e.Reason }
 
-// ErrUnfitted is what a calibrator says that is used before it is fitted.
+// ErrUnfitted is the error of a calibrator that is used before it is fitted.
 var ErrUnfitted = errors.New("layers: the calibrator is used before it is fitted")
 
 // StateOf is the state of what consists of sizes and weights, which are nil before Fit.
@@ -125,7 +125,7 @@ func ReadSizes(config json.RawMessage) (Sizes, error) {
 	return s, nil
 }
 
-// least are sizes as small as a map can start with, which tell the names of its weights.
+// least are sizes as small as a map can start with, which determine the names of its weights.
 func (s Sizes) least() Sizes {
 	out := Sizes{Classes: 2, Counts: []int{1, 1}, Features: min(s.Features, 1)}
 	if s.Slots != 0 {

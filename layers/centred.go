@@ -29,7 +29,7 @@ import (
 // Weights: centred/receiver (u) and centred/sender (v), K×C each, and the prior's.
 type Centred struct {
 	Prior   Prior // log π; nil: LearnedPrior{}
-	Classes int   // m, those that a row looks at apart as in [Pooled]; 0: C
+	Classes int   // m, those that a row treats separately as in [Pooled]; 0: C
 }
 
 var _ Map = Centred{}

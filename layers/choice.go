@@ -15,7 +15,7 @@ type Choice[T any] struct {
 	Of     T         // what its trial made
 	Loss   float64   // its loss
 	Losses []float64 // of the candidates tried, in their order; NaN of those left out
-	// Failed is empty, or says how many were left out for another reason than a [*SettingError].
+	// Failed is empty, or states how many were left out for another reason than a [*SettingError].
 	Failed string
 }
 
@@ -25,7 +25,7 @@ type Choice[T any] struct {
 // trials share, rows and seed above all, is made before them, so that candidates differ in
 // nothing but themselves.
 //
-// A candidate whose trial fails, or whose loss is not finite, is left out; Failed says so, but
+// A candidate whose trial fails, or whose loss is not finite, is left out; Failed states it, but
 // where the rows do not allow it (a [*SettingError]). If all are left out the error is that of
 // the first. A cancelled ctx ends the choice, with the best until then or, in the first trial, with
 // what that made.

@@ -97,7 +97,7 @@ func (c Codebook) Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Siz
 	c = c.withDefaults()
 	m, t := b.Weight("codebook/counts"), b.Weight("codebook/sums")
 	seen := b.Apply(op.Count(), a.Codes, m)
-	if a.Weights != nil && b.Err() == nil { // a row is seen as often as its weight says
+	if a.Weights != nil && b.Err() == nil { // a row is seen as often as its weight
 		each := func(of string, columns int) *gorgonia.Node {
 			return b.MatMul(a.Weights, b.Table("codebook/each_"+of, ones(b.Dtype(), 1, columns)))
 		}

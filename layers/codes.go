@@ -21,7 +21,7 @@ import (
 
 // Codes divide the latent space: they give each of the w slots of a row one codeword, or shares
 // of several. [Codebook] is the paper's kind, [Fixed], [Product], [Residual], [Soft] and
-// [Inducing] are others; [Leaf], [Learned], [Metric] and [Boosted] look at labels ([Supervised]). [Divide] and the
+// [Inducing] are others; [Leaf], [Learned], [Metric] and [Boosted] use labels ([Supervised]). [Divide] and the
 // anchored maps take any.
 //
 // What codes learn is state among the weights, named codebook/…. A kind that has codewords
@@ -32,13 +32,13 @@ type Codes interface {
 	// (0: 64). What the rows do not allow is a [*SettingError].
 	Over(cal *data.Set, slots int) (Sizes, error)
 	// Init adds the state that the codes start with, made of rows and labels of cal. One that takes
-	// long tells ctx of it, and ends when ctx does.
+	// long reports its progress to ctx, and ends when ctx does.
 	Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error
 	// State is the names and shapes of what Init adds.
 	State(s Sizes) map[string]tensor.Shape
 	// Assign describes the codes of features z (B×M).
 	Assign(b *graph.Builder, z *gorgonia.Node, s Sizes) Assignment
-	// Quantize describes what the codes say of the features (B×M).
+	// Quantize describes the quantized features (B×M).
 	Quantize(b *graph.Builder, a Assignment, s Sizes) *gorgonia.Node
 	// Update describes how a step over features z with their codes moves the state, if it does.
 	Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes)
@@ -69,7 +69,7 @@ func (a Assignment) Weighed(b *graph.Builder, weights *tensor.Dense) Assignment 
 }
 
 // words are codes by a table of codewords, codebook/codewords, that a slot's nearest are looked
-// up in as the sizes say. Kinds embed it.
+// up in by the sizes. Kinds embed it.
 type words struct{}
 
 // Assign describes the codes of features z (B×M).
@@ -171,7 +171,7 @@ func largest(x mat.Matrix) float64 {
 	return most
 }
 
-// StartCodes is the state that codes start with on cal, held to what they say of it: its names and
+// StartCodes is the state that codes start with on cal, checked against their declaration: its names and
 // shapes, finite numbers, and codewords that there are.
 func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 	w := graph.NewWeights(tensor.Float64)

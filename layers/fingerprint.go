@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Fingerprint tells the columns of the rows that a model was fitted on from one another: of
+// Fingerprint distinguishes the columns of the rows that a model was fitted on: of
 // each feature and logit how many rows lie below a few of its quantiles, and of each feature
 // the mean of the rows whose largest logit is of a class. It is taken of up to
 // fingerprintRows rows, drawn at random.

@@ -39,7 +39,7 @@ func lossOf(b *graph.Builder, m Map, in Batch, rows int) *gorgonia.Node {
 	return b.NLL(logProbsOf(m)(b, in), in.Labels(b))
 }
 
-// logProbsOf describes what m says of a batch (B×C); the builder fails where it is something else.
+// logProbsOf describes m's output for a batch (B×C); the builder fails where it is something else.
 func logProbsOf(m Map) func(b *graph.Builder, in Batch) *gorgonia.Node {
 	return func(b *graph.Builder, in Batch) *gorgonia.Node {
 		p := m.LogProbs(b, in)
@@ -100,7 +100,7 @@ func Penalty(b *graph.Builder, weight string, c float64) *gorgonia.Node {
 	return b.Apply(op.Scale(0, c), b.Apply(op.Sum(x.Dims()), b.Times(x, x)))
 }
 
-// rowsFor puts what the map reads of a set into memory of the type of w, beside what the base says of it.
+// rowsFor puts what the map reads of a set into memory of the type of w, beside the base's view of it.
 func (t *Trained) rowsFor(x *data.Set, w *graph.Weights) (*Rows, *View, error) {
 	view, err := t.Base.View(x)
 	if err != nil {

@@ -71,7 +71,7 @@ func (c Product) Twin() Codes { return Product{Codewords: c.Codewords, Place: Dr
 
 // Residual codes a slot in stages (residual vector quantization, Juang and Gray 1982): the
 // codewords of each stage are placed among what those before it leave of the slots. There are
-// Stages·K in all, and a slot has Stages of them, whose sum says it. They never move.
+// Stages·K in all, and a slot has Stages of them, whose sum stands for it. They never move.
 type Residual struct {
 	Codewords int       // K of each stage; 0: 64
 	Stages    int       // 0: 2

@@ -43,7 +43,7 @@ func FewRows(labels []int, n int, rng *rand.Rand) []int {
 
 // Probe divides calibration rows where nobody brought validation rows: a first fit is to nine
 // tenths of them, stratified, and the last judges it. The fit that is kept is then to all rows,
-// for as many epochs as [BestEpochs] of the first says.
+// for as many epochs as [BestEpochs] of the first.
 func Probe(cal *data.Set, rng *rand.Rand) (fit, judge *data.Set) {
 	parts := data.Stratify(cal.Labels, []float64{0.9, 0.1}, rng)
 	return cal.Rows(parts[0]), cal.Rows(parts[1])

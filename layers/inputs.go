@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Inputs tells where the rows lay that a model was fitted on: mean and standard
+// Inputs records where the rows lay that a model was fitted on: mean and standard
 // deviation of each feature and of each logit, the logits of a row counted from its
 // largest. A model file keeps them, so that whoever applies the model can be told that
 // rows lie elsewhere.
@@ -87,7 +87,7 @@ func lower(row []float64) {
 	}
 }
 
-// Of tells whether x can be the rows that were measured: whether all moments that both have
+// Of reports whether x can be the rows that were measured: whether all moments that both have
 // agree within the rounding of a float32 file. Without moments any rows can be.
 func (in *Inputs) Of(x *data.Set) bool {
 	if in == nil {
@@ -97,7 +97,7 @@ func (in *Inputs) Of(x *data.Set) bool {
 	return in.Features.is(now.Features) && in.Logits.is(now.Logits)
 }
 
-// is tells whether two of both are the same; it cannot tell where one is missing.
+// is reports whether two of both are the same; true where one is missing.
 func (m *Moments) is(other *Moments) bool {
 	if m == nil || other == nil {
 		return true
@@ -119,7 +119,7 @@ func (m *Moments) is(other *Moments) bool {
 const farSD = 10
 
 // Far is one sentence for each array of x that has rows far outside what the model was
-// fitted on, or "" if there is none. It says how many and how far.
+// fitted on, or "" if there is none. It states how many and how far.
 func (in *Inputs) Far(x *data.Set) string {
 	f := in.Watch()
 	f.Add(x)
@@ -172,7 +172,7 @@ func (c *farCount) add(x mat.Matrix) {
 	n, columns := x.Dims()
 	m := c.of
 	if columns != len(m.Mean) {
-		return // whoever predicts says so
+		return // whoever predicts returns the error
 	}
 	// A column that hardly varied among the rows of the fit must not decide alone.
 	least := math.Max(0.1*floats.Norm(m.SD, 2)/math.Sqrt(float64(columns)), 1e-12)

@@ -13,7 +13,7 @@ import (
 // calibration rows.
 type Bounded interface {
 	Calibrator
-	// Unbounded says why there are no bounds, nil where there are. It is asked before any row is read.
+	// Unbounded returns why there are no bounds, nil where there are. It is called before any row is read.
 	Unbounded() error
 	// Sizes have the class counts of the rows of the fit.
 	Sizes() Sizes
@@ -41,7 +41,7 @@ func (t *Trained) Unbounded() error {
 	return nil
 }
 
-// bilinear tells whether the map is [Bilinear] itself. The covariance is that of its weights, and one
+// bilinear reports whether the map is [Bilinear] itself. The covariance is that of its weights, and one
 // that embeds it may learn others.
 func (t *Trained) bilinear() bool {
 	_, ok := t.Map.(Bilinear)

@@ -59,7 +59,7 @@ func (Metric) axes(z *mat.Dense, left residuals, r int) (*mat.Dense, []float64, 
 	svd.UTo(&u)
 	s := svd.Values(nil)[:r]
 	if !(floats.Max(s) > 0) {
-		floats.AddConst(1, s) // nothing is left to tell: no axis matters more than another
+		floats.AddConst(1, s) // nothing is left to learn: no axis matters more than another
 	}
 	return mat.DenseCopyOf(u.Slice(0, m, 0, r)), s, nil
 }
@@ -153,7 +153,7 @@ func (c Metric) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error {
 }
 
 // Twin is that of Of, with z as it comes: an Ω drawn at random, of as low a rank, would throw away
-// most of what the features tell, and be no rival.
+// most of what the features hold, and be no rival.
 func (c Metric) Twin() Codes { return c.of().Twin() }
 
 // Supervised is true.

@@ -23,9 +23,9 @@ type Model struct {
 	Method   string
 	Settings map[string]string
 	State    State
-	Inputs   *Inputs // of the rows it was fitted on; nil where the file does not say
+	Inputs   *Inputs // of the rows it was fitted on; nil where the file does not have them
 	Names    data.Names
-	Scores   data.Scores // what their logits were; "" where the file does not say
+	Scores   data.Scores // what their logits were; "" where the file does not name them
 }
 
 // NewModel is a fitted calibrator as a file holds it. Settings and Inputs are left to be

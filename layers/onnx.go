@@ -13,13 +13,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ONNXBase is a [Base] that says itself in ONNX, so that every [Map] on it does.
+// ONNXBase is a [Base] that writes itself in ONNX, so that every [Map] on it does.
 type ONNXBase interface {
 	// ViewONNX adds what the base makes of all rows to g.
 	ViewONNX(g *onnx.Network) (*ONNXView, error)
 }
 
-// ONNXInformed is an [Informed] map whose inputs say themselves in ONNX.
+// ONNXInformed is an [Informed] map whose inputs write themselves in ONNX.
 type ONNXInformed interface {
 	// InputsONNX adds to g what Inputs gives of a view, by the same names.
 	InputsONNX(g *onnx.Network, v *ONNXView, w *graph.Weights) (map[string]onnx.Value, error)
@@ -35,7 +35,7 @@ type ONNXView struct {
 	mass onnx.Value // N×K, "" before a map asked for it
 }
 
-// ONNX says the map on its base.
+// ONNX writes the map on its base.
 func (t *Trained) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 	if t == nil || t.weights == nil {
 		return onnx.Outputs{}, ErrUnfitted

@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Pooled is [Bilinear] for many classes: each row looks at the m classes T that p̂ ranks
-// first, and at the others, R, as one class of which only the mass counts. With
+// Pooled is [Bilinear] for many classes: each row treats separately the m classes T that p̂ ranks
+// first, and the others, R, as one class of which only the mass counts. With
 // p̃ = (p̂_i, i ∈ T; Σ_{i∈R} p̂_i) and G(j) = j in T, else R,
 //
 //	posterior_j ∝ π_j p̂_j Dir(p̃; α_·G(j))
@@ -54,7 +54,7 @@ func (m Pooled) scores(b *graph.Builder, in Batch) *gorgonia.Node {
 	return of.Prior.Add(b, "bilinear", pooledScores(b, in, mass, receiver, sender, m.Classes), in)
 }
 
-// takesAll tells whether a map of m classes is that of all, by its receivers (K×C).
+// takesAll reports whether a map of m classes is that of all, by its receivers (K×C).
 func takesAll(b *graph.Builder, m int, receiver *gorgonia.Node) bool {
 	return m == 0 || m >= b.Dim(receiver, 1)
 }

@@ -18,8 +18,8 @@ import (
 
 // Predictor is a fitted [Tabled] base, such as a quantizer and its head, with a [Formed] map,
 // such as the bilinear one, without a graph, for serving: features in, calibrated
-// log-probabilities out, in float32. The head is a table, since a slot can only say one of K
-// things:
+// log-probabilities out, in float32. The head is a table, since a slot can only take one of K
+// values:
 //
 //	log-odds_c = bias_c + Σ_i T[i, s(i), c],   T[i,k,c] = Σ_j c_kj W[i·d+j, c]
 //
@@ -154,7 +154,7 @@ func (t *Trained) Compile() (*Predictor, error) {
 	return p, nil
 }
 
-// holds is an error unless the predictor says what the graph says of rows around the codewords: a
+// holds is an error unless the predictor and the graph agree on rows around the codewords: a
 // base or a map that embeds another has its tables, and may predict otherwise.
 func (t *Trained) holds(p *Predictor, words []float32) error {
 	const rows = 32

@@ -24,7 +24,7 @@ import (
 // below 1e-8. T = 1 is in that range, so no T is worse than it. There is nothing to stop early: validation rows
 // are not looked at, and an interrupted fit keeps nothing.
 type Temperature struct {
-	// Result of the last Fit. It says so if T ends on a bound.
+	// Result of the last Fit. It states it if T ends on a bound.
 	Result optim.Result
 
 	took time.Duration

@@ -24,7 +24,7 @@ import (
 type Tuned struct {
 	// New makes the calibrator of w slots and K codewords. Epochs, by the name of a stage,
 	// are how long it is to train, 0 where it keeps its start; nil: as long as its validation
-	// rows ask for.
+	// rows require.
 	New       func(slots, codewords int, epochs map[string]int) *Trained
 	Slots     []int // nil: the divisors of M from 16 to 256
 	Codewords []int // nil: 16, 64, 256

@@ -295,7 +295,7 @@ func (r *Rows) Batch(b *graph.Builder) Batch {
 	return in
 }
 
-// of is what describe says of the rows (N×D).
+// of is what describe computes for the rows (N×D).
 func (r *Rows) of(weights *graph.Weights, describe func(*graph.Builder, Batch) *gorgonia.Node) (*tensor.Dense, error) {
 	f := graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{describe(b, r.Batch(b))} })
 	size := EvaluationBatch
@@ -309,7 +309,7 @@ func (r *Rows) of(weights *graph.Weights, describe func(*graph.Builder, Batch) *
 	return tables[0], nil
 }
 
-// Posterior is what a map with weights says of the rows (N×C), in log-probabilities; an error
+// Posterior is the output of a map with weights for the rows (N×C), in log-probabilities; an error
 // where they are those of no distribution.
 func (r *Rows) Posterior(m Map, weights *graph.Weights) (*mat.Dense, error) {
 	table, err := r.of(weights, logProbsOf(m))
@@ -377,7 +377,7 @@ func (s Sizes) Place(at int, k int32) int {
 	return at/s.CodesOf()%s.Slots*s.Codewords + int(k)
 }
 
-// single tells whether each slot has one codeword, of those that all share.
+// single reports whether each slot has one codeword, of those that all share.
 func (s Sizes) single() bool { return s.CodesOf() == 1 && !s.Apart }
 
 // books are the sizes as ops read them.
@@ -402,7 +402,7 @@ func (s Sizes) Rows() (n int) {
 }
 
 // classCounts counts the rows of each class. C is the number of logits or, without
-// logits, what the set says or one more than the largest label.
+// logits, what the set states or one more than the largest label.
 func classCounts(s *data.Set) []int { return s.Counts(cmp.Or(s.Classes(), s.LabelClasses)) }
 
 // LogSoftmax normalizes each row of logits (N×C) to log-probabilities, in float64.

@@ -11,7 +11,7 @@ import (
 
 // Bisect minimizes a convex loss of one learned number over [Low, High] by bisecting
 // its derivative over all rows, to |derivative| ≤ Tolerance or until the interval
-// holds no further float64. The result says if the minimum lies on a bound.
+// holds no further float64. The result reports if the minimum lies on a bound.
 type Bisect struct{ Low, High, Tolerance float64 }
 
 var _ Method = Bisect{}

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Linear is the matrix A of equations A·x = b, symmetric and positive definite, which only its products tell.
+// Linear is the matrix A of equations A·x = b, symmetric and positive definite, known by its products alone.
 type Linear interface {
 	// Product writes A·v to dst.
 	Product(dst, v []float64)
@@ -21,7 +21,7 @@ type ConjugateGradients struct {
 	Products int     // products with A at most
 }
 
-// Solve writes to x what solves A·x = b, from 0, and says how many products it took. The status is
+// Solve writes to x what solves A·x = b, from 0, and returns how many products it took. The status is
 // Stationary where no more of b is left than may be, Limit where all products were taken, and Stalled
 // where the curvature along a direction is lost in rounding: x is what was found before, along the
 // first direction that direction itself. b is kept unless it is x. An error is ctx's.

@@ -33,7 +33,7 @@ func (d Decay) of(name string) float64 {
 	return d.Strength
 }
 
-// ErrDecoupled is what [Ridge] says of decay that is no penalty on the loss.
+// ErrDecoupled is [Ridge]'s error of decay that is no penalty on the loss.
 var ErrDecoupled = errors.New("optim: weight decay that is decoupled from the gradient, as AdamW's and Lion's, is no penalty on the loss")
 
 // Ridge is λ of the penalty ½λ‖θ‖² on the loss that a rule's weight decay amounts to, 0 for

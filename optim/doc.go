@@ -40,7 +40,7 @@
 //
 // # Where a fit runs
 //
-// [Settings].Executor says where; nil is this process. Losses of float64 weights, which the
+// They run on [Settings].Executor; nil is this process. Losses of float64 weights, which the
 // smooth baselines have so that their gradients reach 1e-6, and Bisect stay in this process.
 //
 // All randomness comes from the rng argument: same seed, same bytes.

@@ -29,7 +29,7 @@ type Problem struct {
 // rows at once; [Bisect] one number; [Newton] and [Mixture] functions of a vector; or one of your own.
 type Method interface {
 	// Minimize changes the learned weights of p, or its X, in place. All randomness is rng's; a
-	// method that has none does not look at it. If ctx is cancelled the best so far is kept and the
+	// method that has none does not use it. If ctx is cancelled the best so far is kept and the
 	// error wraps ctx.Err().
 	Minimize(ctx context.Context, p Problem, rng *rand.Rand) (Result, error)
 }
@@ -50,7 +50,7 @@ func (p Problem) rows() error {
 	return nil
 }
 
-// Result tells how a fit ended.
+// Result is how a fit ended.
 type Result struct {
 	Status       Status
 	Ended        string  // the same in words, with the numbers of the fit
@@ -62,7 +62,7 @@ type Result struct {
 	Curve        []Point // how the losses went, an epoch or iteration each
 }
 
-// String says how the fit ended, in words: "stopped early after epoch 72, no better validation loss in 10 epochs; epoch
+// String describes how the fit ended: "stopped early after epoch 72, no better validation loss in 10 epochs; epoch
 // 62 was best and is kept".
 func (r Result) String() string {
 	switch {
@@ -85,7 +85,7 @@ type Point struct {
 	Validation float64 // NaN without validation
 }
 
-// Converged tells whether the fit ended because it was done, not because it had to.
+// Converged reports whether the fit ended because it was done, not because it had to.
 func (r Result) Converged() bool { return r.Status.Converged() }
 
 // Status is why a fit ended.
@@ -102,12 +102,12 @@ const (
 	OnBound                          // the minimum lies on a bound, or beyond it
 )
 
-// Converged tells whether the fit was done.
+// Converged reports whether the fit was done.
 func (s Status) Converged() bool {
 	return s == Stationary || s == Level || s == NoBetterValidation || s == StartKept
 }
 
-// String says it in a few words.
+// String describes it in a few words.
 func (s Status) String() string {
 	return [...]string{
 		"unfinished", "small gradient", "level loss", "no better validation loss", "start kept", "limit reached", "no lower loss", "on a bound",

@@ -14,7 +14,7 @@ import (
 
 // Mixture finds w = p.X, the weights of a mixture of M densities, that minimize the mean loss
 // of N rows, of which part m gives row i the probability p_im (p.Densities is N×M, row by row; each
-// row may be scaled by a factor of its own, and counts as many times as p.Counts says):
+// row may be scaled by a factor of its own, and counts as many times as in p.Counts):
 //
 //	−(1/N) Σ_i log Σ_m w_m p_im ,  w ≥ 0 ,  Σ_m w_m = 1
 //

@@ -52,7 +52,7 @@ const forcing = 0.1
 // that guess of the curvature is of another place.
 const renewal = 20
 
-// Minimize minimizes. A fit that ends before the gradient is as small as asked says so in Ended and
+// Minimize minimizes. A fit that ends before the gradient is as small as asked reports that in Ended and
 // has not converged.
 func (s Newton) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
 	s, err := s.withDefaults()
@@ -110,7 +110,7 @@ func (n *newton) descend(from, norm float64) (float64, bool) {
 	for length := 1.0; length > 1e-8; length /= 2 {
 		floats.AddScaledTo(n.next, n.x, length, n.step)
 		loss := n.f.Gradient(n.ahead, n.next)
-		// Near the optimum a loss cannot tell its decrease, but its gradient can.
+		// Near the optimum a loss cannot show its decrease, but its gradient can.
 		flat := math.Abs(loss-from) <= 1e-14*math.Abs(from) && floats.Norm(n.ahead, math.Inf(1)) < norm
 		if loss <= from+wolfeDecrease*length*slope || flat {
 			copy(n.x, n.next)

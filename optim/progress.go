@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// A long computation tells its context where it is, so that whoever waits can be shown what goes on and how much of
+// A long computation reports to its context where it is, so that whoever waits can be shown what goes on and how much of
 // it is left. It divides itself into parts, of parts in turn: [Piece], [Span] and [Abreast] are the contexts of parts,
-// [ReportProgress] says what goes on in one. Without [WithProgress] nobody hears of it.
+// [ReportProgress] names what goes on in one. Without [WithProgress] nothing is observed.
 
 // progress is an observer, and the part of the whole that a context is of.
 type progress struct {
@@ -22,14 +22,14 @@ type progress struct {
 // progressKey is the key of a context's part.
 type progressKey struct{}
 
-// WithProgress is a context whose computations tell where they are: what goes on, from the outermost part to the
+// WithProgress is a context whose computations report where they are: what goes on, from the outermost part to the
 // innermost, and that the part which goes on takes the whole from one share of its work to another. observe may be
 // called by several goroutines at once, and must not block.
 func WithProgress(ctx context.Context, observe func(doing []string, from, to float64)) context.Context {
 	return context.WithValue(ctx, progressKey{}, &progress{whole: observe, to: 1})
 }
 
-// Span is the context of a part of ctx's computation that takes it from one share of its work to another, and tells
+// Span is the context of a part of ctx's computation that takes it from one share of its work to another, and reports
 // that it begins. A part may have no name.
 func Span(ctx context.Context, what string, from, to float64) context.Context {
 	t, ok := ctx.Value(progressKey{}).(*progress)
@@ -45,7 +45,7 @@ func Span(ctx context.Context, what string, from, to float64) context.Context {
 	return context.WithValue(ctx, progressKey{}, part)
 }
 
-// Piece is the context of the i-th part of several, and tells that it begins. costs, in any unit, are what each of
+// Piece is the context of the i-th part of several, and reports that it begins. costs, in any unit, are what each of
 // them takes, 0 of those that there are not.
 func Piece(ctx context.Context, what string, i int, costs ...float64) context.Context {
 	var before, all float64

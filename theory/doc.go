@@ -19,7 +19,7 @@
 //
 // [Studies] lists what is checked, claim by claim; a [Study] gives a [Report] whose rows
 // carry the [Band] they must lie in. Errors are compared with the sandwich in their
-// constants, not in their slopes alone. [Rate] asks the same of any layers.Map.
+// constants, not in their slopes alone. [Rate] tests the same for any layers.Map.
 //
 // # Why a finite support
 //
@@ -47,7 +47,7 @@
 //	calibra theory rate --slots 8 --codewords 20 --zipf 1.2 --map vq
 //	calibra theory rate --set codebook.kind=product --set codebook.softness=1
 //
-// In Go, [Find] a study and Run it, or ask [Rate] of a Map and a [Design] of one's own; its
+// In Go, [Find] a study and Run it, or run [Rate] on a Map and a [Design] of one's own; its
 // example is twenty lines. Rate finds what the Map leaves free, and chooses sample sizes at
 // which the rest is certain enough for first-order theory.
 //
@@ -63,7 +63,7 @@
 // intervals notice a covariance that is a tenth wrong with probability .9 (their rows power);
 // testdata/mutations.md has which rows notice which fault.
 //
-// FINDINGS.md, generated from testdata/results.csv by [Findings], tells what holds, what does
+// FINDINGS.md, generated from testdata/results.csv by [Findings], lists what holds, what does
 // not hold as the paper prints it, and what it means for those who fit. After a change of a
 // study:
 //

@@ -130,7 +130,7 @@ func (e *experiment) checkSizes() error {
 	return fmt.Errorf("theory: N = %d is too small: the predicted error of every block exceeds %g of its size; the best block needs N of %.1g", e.sizes[last], usablePart, needed)
 }
 
-// replicate fits one sample, from θ*, and says how far the fit is from θ*.
+// replicate fits one sample, from θ*, and returns how far the fit is from θ*.
 func (e *experiment) replicate(model Model, t trial) (x replicate, err error) {
 	sample, at := e.draw(t), &e.populations[t.law]
 	if p, ok := model.(interface{ precondition(*mat.SymDense) }); ok {
@@ -311,7 +311,7 @@ func (t *trials) measure(ctx context.Context, model Model, numbers int, do func(
 	return tables, losses, err
 }
 
-// name says which trial it is.
+// name names the trial.
 func (t *trials) name(x trial) string {
 	what := t.what
 	if t.laws > 0 {

@@ -35,11 +35,11 @@ func cases(r Row) (string, error) {
 	return fmt.Sprintf("%g %s", r.Value, of), nil
 }
 
-// Findings writes what the rows of a complete set of studies say of the paper's claims, as
+// Findings writes what the rows of a complete set of studies show about the paper's claims, as
 // Markdown: what holds, what does not hold as printed, and what it means for those who fit.
 // A number that the rows do not have is an error.
 func Findings(w io.Writer, rows []Row) error {
-	// quote prints rows in the ways that the text asks for.
+	// quote prints rows in the ways that the text requests.
 	quote := func(print func(Row) (string, error)) func(study, key string) (string, error) {
 		return func(study, key string) (string, error) {
 			i := slices.IndexFunc(rows, func(r Row) bool { return r.Study == study && r.Key == key })

@@ -72,7 +72,7 @@ func (g Rescaling) Fix(theta, reference []float64) {
 
 // NullSpace is the gauge found by computation: the null space of a Hessian at a
 // point. Its representative is the one that differs from the point only off it.
-// The zero value says that everything is identified.
+// The zero value means that everything is identified.
 type NullSpace struct {
 	Point []float64
 	Basis [][]float64 // orthonormal
@@ -135,10 +135,10 @@ func nullOf(values []float64, part float64) nullity {
 	return x
 }
 
-// nullity tells which directions move no posterior of a model that is the law of
+// nullity finds the directions that move no posterior of a model that is the law of
 // the labels. There ∇²L = Σ W ∇ℓ ∇ℓᵀ (Fisher), so that they are the null space of the matrix
 // whose rows are √W ∇ℓᵀ. Its singular values are good to rounding; a Hessian's eigenvalues,
-// their squares, would not tell a poor design from a free direction. Of fewer entries than
+// their squares, would not distinguish a poor design from a free direction. Of fewer entries than
 // parameters the others count as null too.
 func (p *probe) nullity(theta []float64) nullity {
 	scores := mat.NewDense(len(p.weights), len(theta), nil)

@@ -50,8 +50,8 @@ type compiled struct {
 	program              *graph.Program
 }
 
-// newLayered compiles layer on a table whose cells all have w codes. A layer that cannot be run says
-// so at its first use.
+// newLayered compiles layer on a table whose cells all have w codes. A layer that cannot be run returns an error
+// at its first use.
 func newLayered(layer layers.Map, t *Table) *layered {
 	m := &layered{layer: layer, table: t, sizes: t.sizes()}
 	if m.weights, m.err = layer.Init(m.sizes, newRand(0)); m.err != nil {

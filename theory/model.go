@@ -34,7 +34,7 @@ type Model interface {
 }
 
 // probe evaluates a model under weights, each answer in memory of its own. After a failure its answers
-// are 0 and err says why.
+// are 0 and err has the reason.
 type probe struct {
 	model   Model
 	weights []float64

@@ -20,7 +20,7 @@ const (
 	lastStep          = 1e-5 // after a shorter step the gradient is expected to vanish
 )
 
-// UnsettledError says that a descent reached no stationary point. A sample may have none near
+// UnsettledError means that a descent reached no stationary point. A sample may have none near
 // its start: where it holds too few rows of a codeword, or lies on the far side of a
 // curvature that the population only just has, the loss falls along a narrow curved
 // valley whose factors grow without end. No choice of steps brings such a descent home:
@@ -32,7 +32,7 @@ type UnsettledError struct {
 	Stalled    bool    // no step lowers the loss any more
 }
 
-// Error says which fit did not settle, and how far it was.
+// Error names the fit that did not settle, and how far it was.
 func (e *UnsettledError) Error() string {
 	how := "and was still going"
 	if e.Stalled {
@@ -120,7 +120,7 @@ func (d *descent) evaluate(g []float64, h *mat.SymDense, at []float64, wanted bo
 	return d.model.Gradient(g, at, d.weights)
 }
 
-// direct makes the step that Newton's matrix asks for across the gauge's directions, of length
+// direct makes the step that Newton's matrix gives across the gauge's directions, of length
 // longestStep at most.
 func (d *descent) direct(directions [][]float64) error {
 	if !d.known {

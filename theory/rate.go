@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// RateSettings say how [Rate] studies a layer. The zero value is the default.
+// RateSettings are how [Rate] studies a layer. The zero value is the default.
 type RateSettings struct {
 	Seed uint64
 

@@ -33,8 +33,8 @@ type Row struct {
 	Quantity string // what it is, in words
 	Estimate
 	Target float64 // the number that the theory gives; NaN where it gives none
-	Theory string  // what the theory says, in words
-	Band   *Band   // nil: told, not judged
+	Theory string  // the theory's prediction, in words
+	Band   *Band   // nil: reported, not judged
 	// Level is the probability that the value falls outside the band where the claim
 	// holds; 0 where only rounding, no chance, is in the value.
 	Level float64
@@ -275,7 +275,7 @@ func (b *Band) String() string {
 	return short(b.Low) + " … " + short(b.High)
 }
 
-// holds tells whether a value lies in the band; one that is not a number does not.
+// holds reports whether a value lies in the band; one that is not a number does not.
 func (b *Band) holds(value float64) bool { return value >= b.Low && value <= b.High }
 
 // chance is how far an estimate strays from what it estimates, except with probability
@@ -312,7 +312,7 @@ func (r *Report) ratio(key, quantity string, e Estimate, target, tolerance float
 	r.near(key, quantity, e, target, tolerance, theory)
 }
 
-// power tells how probable it is that a row of [Report.near] at target, with what the theory leaves
+// power computes how probable it is that a row of [Report.near] at target, with what the theory leaves
 // open and the error of e, is out of its band where the truth is elsewhere.
 func (r *Report) power(key, quantity string, e Estimate, target, elsewhere, tolerance float64) {
 	past := math.Abs(elsewhere-target) - tolerance - e.chance()
@@ -334,7 +334,7 @@ func (r *Report) above(key, quantity string, e Estimate, bound float64, theory s
 	r.judge(Row{Key: key, Quantity: quantity, Estimate: e, Target: math.NaN(), Theory: theory}, Band{bound - e.chance(), math.Inf(1)})
 }
 
-// usual judges a positive number of a random problem, of which the theory says only that it is
+// usual judges a positive number of a random problem, of which the theory predicts only that it is
 // finite, or not zero, against the law of the same number in other problems: lognormal, with the
 // mean and the standard deviation that it had under the 100 seeds of testdata/seeds.md.
 func (r *Report) usual(key, quantity string, value, mean, sd float64, theory string) {
@@ -395,13 +395,13 @@ type Curve struct {
 	Style     Style
 }
 
-// Style says how a curve is drawn.
+// Style is how a curve is drawn.
 type Style int
 
 const (
 	Marks      Style = iota // measured points
 	Joined                  // measured points in order
-	Prediction              // what the theory says: a dashed line
+	Prediction              // what the theory predicts: a dashed line
 )
 
 // curve is that of measured points in order with this label; a new one if there is none.

@@ -10,7 +10,7 @@ import (
 )
 
 // population is one law of (cell, atom, label), with the parameters that fit it best and what the theory
-// says of an estimator there: with V the orthonormal gauge directions,
+// predicts for an estimator there: with V the orthonormal gauge directions,
 //
 //	H⁺ = (H + VVᵀ)⁻¹ − VVᵀ,  S = H⁺ J H⁺,  √N (θ̂ − θ*) → N(0, S) off the gauge.
 type population struct {
@@ -30,7 +30,7 @@ type population struct {
 	predicted, naively []float64
 }
 
-// errNotIdentified says that a population cannot identify its parameters.
+// errNotIdentified means that a population cannot identify its parameters.
 var errNotIdentified = errors.New("theory: the population Hessian is not positive definite off the gauge: give more atoms or cells, or fewer codewords")
 
 // populationAt is the truth under the given probabilities of the cells, with H, J and S of a model at theta.
@@ -58,7 +58,7 @@ func (t *Truth) populationAt(theta, law []float64, model Model, gauge Gauge) (po
 	return p, nil
 }
 
-// predict says how large the errors of a target's blocks are.
+// predict computes how large the errors of a target's blocks are.
 func (p *population) predict(target Target) {
 	p.predicted, p.naively = nil, nil
 	for k := range target.Blocks() {

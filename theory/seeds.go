@@ -12,7 +12,7 @@ import (
 )
 
 // Seeds is what the same studies gave under many seeds: how often each judged row fell
-// outside its band, beside how often its level says it may.
+// outside its band, beside how often its level lets it.
 type Seeds struct {
 	Runs    []uint64 // the seeds
 	Aborted []Abort
@@ -78,7 +78,7 @@ func (s *Seeds) familyLevel() (level float64) {
 	return level
 }
 
-// Markdown writes the table: one line for each judged row, and what all runs say together.
+// Markdown writes the table: one line for each judged row, and all runs together.
 func (s *Seeds) Markdown(w io.Writer) error {
 	slices.Sort(s.Runs)
 	var judged, byChance, out int

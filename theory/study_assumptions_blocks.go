@@ -258,7 +258,7 @@ func normAt(x []float64, at []int) float64 {
 	return math.Sqrt(sum)
 }
 
-// taylor looks at the first step of the printed proofs, which expands the gradient with
+// taylor tests the first step of the printed proofs, which expands the gradient with
 // one point θ̃ between θ̂ and θ*:
 //
 //	∇L_N(θ̂) = ∇L_N(θ*) + ∇²L_N(θ̃) Δ.

@@ -44,7 +44,7 @@ func (p *problem) reached(ctx context.Context, best float64, runs int, draw func
 		for j := range theta {
 			theta[j] = draw(i, rng)
 		}
-		// A run that stalls ends where it stalls; the loss there says whether it arrived.
+		// A run that stalls ends where it stalls; the loss there shows whether it arrived.
 		_ = minimize(model, p.gauge, theta, weights)
 		end := &probe{model: model, weights: weights}
 		loss, _ := end.gradient(theta)

@@ -66,7 +66,7 @@ type intervalSamples struct {
 	lost                 []string  // those without a fit
 }
 
-// drawIntervals fits samples of growing N and asks their intervals.
+// drawIntervals fits samples of growing N and computes their intervals.
 func drawIntervals(ctx context.Context, s *setup) (*intervalSamples, error) {
 	p := s.problem(s.small, newRand(s.Seed, 41))
 	of, err := p.population(p.model, p.law(0))
@@ -130,7 +130,7 @@ func (x posteriorIntervals) hold(row, j int, q float64) bool {
 	return x.lower.At(row, j) <= q && q <= x.upper.At(row, j)
 }
 
-// countPosteriors asks of every posterior whether its interval holds the true one; rarest is N_k of the
+// countPosteriors counts the posteriors whose interval holds the true one; rarest is N_k of the
 // rarest codeword of each cell.
 func (c *coverage) countPosteriors(of posteriorIntervals, truth *Truth, rarest []float64) {
 	for at, q := range truth.Label {
@@ -212,7 +212,7 @@ func varianceRatio(s *layers.Sandwich, at population, N int) float64 {
 	return sum / float64(len(errors))
 }
 
-// countFactors asks of every entry of a_k and b_k.
+// countFactors counts the same for every entry of a_k and b_k.
 func countFactors(c *coverage, s *layers.Sandwich, truth *Truth, theta []float64) {
 	z := distuv.UnitNormal.Quantile(0.5 + intervalLevel/2)
 	receiver, sender := s.FactorErrors()
@@ -264,7 +264,7 @@ func (t *Table) ofCells(weights []float64) []float64 {
 	return cells
 }
 
-// countLaws tells, for each meaning of N_k, how the errors of blocks at the largest N go with it
+// countLaws computes, for each meaning of N_k, how the errors of blocks at the largest N go with it
 // over the populations.
 func (o *outcome) countLaws(r *Report) {
 	last := len(o.sizes) - 1
@@ -302,7 +302,7 @@ var rarestCounts = []float64{100, 1000, 10_000}
 // noticedShare is the least share of a slot by which a codeword's N_k matters to a posterior.
 const noticedShare = 0.1
 
-// coverageByCounts tells how many 90 % intervals of the posteriors hold the truth, by N_k of the
+// coverageByCounts counts the 90 % intervals of the posteriors that hold the truth, by N_k of the
 // rarest codeword that a cell has a share of, for each meaning of N_k.
 func (e *experiment) coverageByCounts(ctx context.Context, truth *Truth, r *Report) error {
 	p, t := e.populations[0], e.of(e.populations[0], 1<<33)
@@ -365,8 +365,8 @@ func (t *Table) rarest(counts []float64) []float64 {
 	return least
 }
 
-// byHand tells whether the layer is the paper's, whose loss is known by hand and whose intervals are:
-// whether both say the same at theta.
+// byHand reports whether the layer is the paper's, whose loss is known by hand and whose intervals are:
+// whether both agree at theta.
 func (m *layered) byHand(theta []float64) bool {
 	hand := newBilinear(m.table, 1)
 	if hand.Dim() != m.Dim() {

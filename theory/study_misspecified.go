@@ -21,7 +21,7 @@ const startSpread = 0.3
 // sameMinimum is the distance below which two descents ended in one minimum.
 const sameMinimum = 1e-3
 
-// errUnbounded says that a population's loss falls without end from each start: it has no θ*.
+// errUnbounded means that a population's loss falls without end from each start: it has no θ*.
 var errUnbounded = errors.New("theory: no start reached a minimum of the misspecified population: lower the disturbance")
 
 // pseudoTrue returns θ*, the best stationary point of the population loss with a
@@ -67,7 +67,7 @@ const outlierPart = 0.03
 
 // certain is the standard deviation of θ̂ in its least certain direction up to which a
 // sample is judged; the factors have length 1.4. A law that the calibrator cannot represent
-// may have almost no curvature somewhere, and then asks for more rows than N = 3e5.
+// may have almost no curvature somewhere, and then needs more rows than N = 3e5.
 const certain = 0.1
 
 // misspecified is one problem whose law the calibrator cannot represent.

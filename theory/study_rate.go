@@ -134,7 +134,7 @@ func (o *outcome) report(r *Report) {
 	r.Figures = append(r.Figures, o.errorFigure(), o.ratioFigure())
 }
 
-// varied tells whether the populations use any codeword more and less often.
+// varied reports whether the populations use any codeword more and less often.
 func (e *experiment) varied() bool {
 	for _, p := range e.populations {
 		if !floats.EqualApprox(p.occupancy, e.populations[0].occupancy, 1e-9) { // a sum over cells rounds
@@ -202,7 +202,7 @@ func (o *outcome) ratioFigure() Figure {
 	return f
 }
 
-// rateStatistics are what the replicates say about Theorems 1 and 2.
+// rateStatistics are the replicates' evidence on Theorems 1 and 2.
 type rateStatistics struct {
 	*outcome
 	firstSize, last int // sizes that a slope in N begins and ends with

@@ -13,7 +13,7 @@ import (
 // leastInformation is the n_V·λ from which a cell's own map is compared with its
 // first-order theory, λ being the smallest curvature of the cell's loss that is not
 // zero: θ̂ then has a standard deviation of at most 0.1 in every direction, and what
-// the theory leaves out of 2 n_V·KL is of order 1/(n_V·λ). The count alone does not tell:
+// the theory leaves out of 2 n_V·KL is of order 1/(n_V·λ). The count alone does not decide:
 // atoms of a cell may be so alike that λ is 1e-9, and the maximum of the likelihood then
 // lies at infinity for most samples of any n_V in reach, with a KL that has no bound.
 const leastInformation = 100
@@ -35,7 +35,7 @@ func runUnshared(ctx context.Context, s *setup, r *Report) error {
 	return c.compareRare(ctx, r)
 }
 
-// compareSlopes asks how both errors go with the rows of a cell. That needs cells of every size, each
+// compareSlopes measures how both errors go with the rows of a cell. That needs cells of every size, each
 // with rows enough for its own map.
 func (c *comparison) compareSlopes(ctx context.Context, r *Report) error {
 	const large = 1e9
@@ -65,7 +65,7 @@ func (c *comparison) compareSlopes(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// compareRare asks how much smaller the error of shared factors is in cells of few rows.
+// compareRare measures how much smaller the error of shared factors is in cells of few rows.
 func (c *comparison) compareRare(ctx context.Context, r *Report) error {
 	const medium = 1e6
 	c.count = c.replicates(12, 40)

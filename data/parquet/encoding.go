@@ -20,7 +20,7 @@ const (
 )
 
 // values decodes n values of a page. No more memory is taken than 64 bytes for every byte of it,
-// but for repetitions, whose number the levels and the footer must tell as well.
+// but for repetitions, whose number the levels and the footer must state as well.
 func (p *pager) values(v *Values, encoding int64, b []byte, n int) error {
 	c := p.column
 	text := c.Kind == Text

@@ -188,7 +188,7 @@ func (f *File) columns(schema []element) (leaves int, err error) {
 	return leaves, nil
 }
 
-// descend goes through the node at, and what is below it, to c, and tells the next node.
+// descend goes through the node at, and what is below it, to c, and returns the next node.
 func (f *File) descend(schema []element, at int, c *Column, leaves *int, depth int) (next int, err error) {
 	if at >= len(schema) || depth > 32 {
 		return 0, errors.New("its schema is wrong")
@@ -220,7 +220,7 @@ func (f *File) descend(schema []element, at int, c *Column, leaves *int, depth i
 	return next, nil
 }
 
-// describe tells what a leaf holds.
+// describe sets what a leaf holds.
 func (c *Column) describe(e element) {
 	const (
 		text, integer, half           = 1, 10, 15 // logical types

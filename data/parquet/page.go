@@ -26,7 +26,7 @@ type Values struct {
 
 func (v *Values) len() int { return len(v.Numbers) + len(v.Text) }
 
-// State is what a level says.
+// State is the meaning of a level.
 type State int
 
 // States of a level.

@@ -177,7 +177,7 @@ func (d *decoder) skipElement(kind byte) {
 	d.skip(kind)
 }
 
-// Values that are written: int32 and int64 as Thrift tells them apart, string, list, and fields,
+// Values that are written: int32 and int64 as Thrift distinguishes them, string, list, and fields,
 // which are those of a struct in ascending order.
 type (
 	fields []field

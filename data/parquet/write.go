@@ -129,7 +129,7 @@ func (c Output) schema() list {
 	}
 }
 
-// chunk tells where a column's pages are.
+// chunk is the metadata of a column's pages.
 func (c Output) chunk(rows int, w written) fields {
 	const snappyCodec = int32(1)
 	path := list{c.Name} // below the schema's root

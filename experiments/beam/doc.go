@@ -13,7 +13,7 @@
 // classes, 3 MB of a hundred and 14 MB of a thousand with the defaults. In a study a cell is
 // the element.
 //
-// # What evaluate says
+// # What evaluate reports
 //
 // The JSON is that of calibra evaluate, with the same values of the global metrics: the sums
 // behind them are exact, so that neither shards nor their order nor the runner change a bit.

@@ -46,7 +46,7 @@ func list(ctx context.Context, pattern string) ([]Shard, error) {
 	return shards, nil
 }
 
-// remote says whether a path is in a filesystem of Beam's other than this machine's.
+// remote reports whether a path is in a filesystem of Beam's other than this machine's.
 func remote(p string) bool { return strings.Contains(p, "://") }
 
 // join is a path below a directory.

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Generation says which predictions are drawn: classifiers that say softmax(l·(1 + s)) where
+// Generation describes which predictions are drawn: classifiers that return softmax(l·(1 + s)) where
 // softmax(l) is true, l ~ N(0, 2²) in each class, s = the sigmoid of the first of the
 // embedding z ~ N(0, 10²)^d over 10: overconfident on one side.
 type Generation struct {

@@ -118,7 +118,7 @@ type tempFlag struct {
 	Temp string `placeholder:"DIR" help:"Directory that workers and this program see, such as gs://bucket/temp; needed where workers run elsewhere."`
 }
 
-// elsewhere says whether Beam's flags have the workers run outside of this process.
+// elsewhere reports whether Beam's flags have the workers run outside of this process.
 func elsewhere() bool {
 	switch *runners.Runner {
 	case "direct":
@@ -150,7 +150,7 @@ func result(ctx context.Context, temp string, build func(path string) *beam.Pipe
 	}
 	path := join(temp, base(local)+".json") // a name of its own
 	defer remove(context.WithoutCancel(ctx), path)
-	log.LogLevel = "warn" // what Beam says of itself besides is of no use to who reads results
+	log.LogLevel = "warn" // what Beam prints besides is of no use to who reads results
 	beam.Init()
 	if err := beamx.Run(ctx, build(path)); err != nil {
 		return nil, fmt.Errorf("the pipeline failed: %w", err)

@@ -18,7 +18,7 @@ import (
 type Page struct {
 	Intro string // of RESULTS.md
 	Head  []string
-	Keys  int // columns from the first that tell what was measured
+	Keys  int // columns from the first that name what was measured
 	// Order is how rows follow each other, and Show how one is written in RESULTS.md; nil: as it is.
 	Order func(a, b []string) int
 	Show  func(row []string) []string

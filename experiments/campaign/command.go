@@ -59,7 +59,7 @@ func (c *campaign) shell(n *count, codes []int, first string, args ...string) en
 	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	_ = cmd.Run() // its code tells
+	_ = cmd.Run() // its code is read below
 	e := ended{strings.TrimSpace(first+" calibra ") + " " + strings.Join(args, " "), -1, stderr.String()}
 	if cmd.ProcessState == nil || c.ctx.Err() != nil {
 		return e

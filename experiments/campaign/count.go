@@ -29,7 +29,7 @@ type count struct {
 	until    time.Time
 }
 
-// more says whether there is another attack to make, and counts it.
+// more reports whether there is another attack to make, and counts it.
 func (n *count) more(c *campaign) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -40,7 +40,7 @@ func (n *count) more(c *campaign) bool {
 	return true
 }
 
-// failed counts a failure of a kind and tells it.
+// failed counts a failure of a kind and prints it.
 func (n *count) failed(kind, format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,7 +1,7 @@
 // Command campaign attacks the command calibra as users, disks and other programs do, and
 // counts what it does wrong:
 //
-//	folders    folders that others made, whose links and manifests ask for files elsewhere
+//	folders    folders that others made, whose links and manifests name files elsewhere
 //	settings   files of settings that a decoder of YAML does not survive
 //	special files
 //	           pipes, devices and directories by the names of files

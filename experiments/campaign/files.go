@@ -59,7 +59,7 @@ func spoil(text []byte, rng *rand.Rand) []byte {
 	return out
 }
 
-// answers are what a command may say to a file that is damaged, or that is not after all.
+// answers are the exit codes that a command may give for a file that is damaged, or that is not after all.
 var answers = []int{0, 2}
 
 // files gives commands features, predictions and tables that were changed.

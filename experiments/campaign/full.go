@@ -11,7 +11,7 @@ import (
 )
 
 // full runs commands whose results are to go to a disk that is, or becomes, full: of bytes
-// or of files. They succeed, or fail in one sentence that says it; what was there before is
+// or of files. They succeed, or fail in one sentence that states it; what was there before is
 // as it was, and what is there then is whole.
 func full(c *campaign, n *count, rng *rand.Rand) {
 	seed := rng.Uint64()
@@ -46,7 +46,7 @@ func full(c *campaign, n *count, rng *rand.Rand) {
 }
 
 // fill runs the victim, whose last argument is what it writes, where the disk has little room,
-// and looks at what it left. It tells what was done.
+// and checks what it left. It describes what was done.
 func (v victim) fill(c *campaign, n *count, d *disk, args []string, rng *rand.Rand) (after string) {
 	place := len(args) - 1
 	out := filepath.Join(d.dir, filepath.Base(args[place]))
@@ -112,7 +112,7 @@ func remains(path string) (paths []string) {
 	return paths
 }
 
-// keeps says whether a command that failed may leave path behind: results so far, with
+// keeps reports whether a command that failed may leave path behind: results so far, with
 // which the same command goes on, if it told of them.
 func (v victim) keeps(path, stderr string) bool {
 	switch v.name {

@@ -51,7 +51,7 @@ func fuzzers(c *campaign, n *count, _ *rand.Rand) {
 
 var endOfTime = regexp.MustCompile(`(?m)^--- FAIL: Fuzz\w+ \(.*\)\n    context deadline exceeded\nFAIL$`)
 
-// timeUp says whether all that go test -fuzz calls a failure is that its time was up while a
+// timeUp reports whether all that go test -fuzz calls a failure is that its time was up while a
 // worker was busy, which is a defect of go test: it compares the end of the time with the
 // end of the workers' context, and the one may come before the other. An input that failed
 // at that moment is written, but not named: the inputs that are known have the last word.

@@ -52,7 +52,7 @@ const (
 	groups = `{"format":"calibra folder 1","groups":{"fit":{%s,"link/gone.txt":""}}}`
 )
 
-// linked are folders whose manifest asks for NAME, which lies elsewhere or is a link.
+// linked are folders whose manifest lists NAME, which lies elsewhere or is a link.
 func linked() (all []hostile) {
 	for name, files := range map[string]map[string]string{
 		"link/keep.txt": {"m/link": "-> ../outside", stage + "link/keep.txt": "planted"}, "a/b/keep.txt": {"m/a": "-> .", "m/b": "-> ../outside", stage + "a/b/keep.txt": "planted"},

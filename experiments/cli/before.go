@@ -31,7 +31,7 @@ type weighed struct {
 	verdict *report.Verdict
 }
 
-// weigh sets the run beside the classifier as it is and, where that says that the run does harm,
+// weigh sets the run beside the classifier as it is and, where that shows that the run does harm,
 // beside temperature scaling. It is nil where the test rows have no logits.
 func weigh(ctx context.Context, run *experiments.Run) (*weighed, error) {
 	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
@@ -78,7 +78,7 @@ func (w *weighed) judge(ctx context.Context, seed uint64) (err error) {
 	return err
 }
 
-// add adds a run, and measures what it says of the test rows with its noise floors, the local errors in
+// add adds a run, and measures its predictions for the test rows with their noise floors, the local errors in
 // the embedding of the fit where the rows are few.
 func (w *weighed) add(ctx context.Context, r, fit *experiments.Run) error {
 	settings, err := fit.Spec.Measuring()

@@ -16,7 +16,7 @@ type exportFeaturesCmd struct {
 	Out     string `required:"" type:"path" placeholder:"F.npz" help:"File to write."`
 }
 
-// exported is what a file says of where it comes from.
+// exported is what a file records of where it comes from.
 type exported struct {
 	Format  string              `json:"format"`
 	Data    string              `json:"data"`

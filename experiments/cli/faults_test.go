@@ -54,7 +54,7 @@ type brokenDisk struct {
 
 func (f *brokenDisk) wrap(dir string, real data.Disk) data.Disk { return &brokenDir{real, f, dir} }
 
-// step is before a change; do tells whether it is made, and err what the process gets.
+// step is before a change; do reports whether it is made, and err what the process gets.
 func (f *brokenDisk) step(op string, removes bool) (do bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -364,7 +364,7 @@ func (f *brokenDisk) op() string {
 	return "none"
 }
 
-// committed tells whether the scene's result is there.
+// committed reports whether the scene's result is there.
 func (s scene) committed(t *testing.T, dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, s.folder, s.file))
 	return err == nil

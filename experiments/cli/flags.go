@@ -50,7 +50,7 @@ func namesOf(all []experiments.Method) (names []string) {
 }
 
 // values are the settings of each named method. Flags of the codebook that no method
-// would read are left out, and notice says so.
+// would read are left out, and notice names them.
 func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map[string]experiments.Values, error) {
 	v, err := experiments.ReadValues(f.Config, f.Set)
 	if err != nil {
@@ -84,7 +84,7 @@ func (f *settingFlags) values(methods *experiments.Catalog, names []string) (map
 	return divided, nil
 }
 
-// given is what a flag says, "" where it is not given.
+// given is a flag's value, "" where it is not given.
 func given[T any](flag *T) string {
 	if flag == nil {
 		return ""
@@ -133,7 +133,7 @@ type deviceFlag struct {
 	Device cuda.Choice `default:"cpu" env:"CALIBRA_DEVICE" placeholder:"cpu|auto|cuda" help:"Where to compute: on the CPU, on an NVIDIA GPU (cuda), or there where it should pay (auto) (${default}). An empty CALIBRA_DEVICE is as none."`
 }
 
-// executor is where the flag says; nil is this process.
+// executor is the one that the flag names; nil is this process.
 func (f deviceFlag) executor() (experiments.Executor, error) {
 	e, err := f.Device.Open(func(sentence string) { fmt.Fprintln(os.Stderr, "calibra:", sentence) })
 	if err != nil || e == nil {
@@ -142,11 +142,11 @@ func (f deviceFlag) executor() (experiments.Executor, error) {
 	return e, nil
 }
 
-// lacksDevice tells whether err is that there is no device, or too little memory on it.
+// lacksDevice reports whether err is that there is no device, or too little memory on it.
 func lacksDevice(err error) bool { return errors.Is(err, cuda.ErrNoDevice) || cuda.OutOfMemory(err) }
 
-// AfterApply holds the flags of whole numbers against the least and the most that they may say, their tags least and
-// most: what a number asks of memory or of the clock grows with it, and a slip of the keyboard is soon beyond any machine.
+// AfterApply holds the flags of whole numbers against the least and the most that they may be, their tags least and
+// most: what a number costs in memory and time grows with it, and a slip of the keyboard is soon beyond any machine.
 func (c *cli) AfterApply(line *kong.Context, t *terminal) error {
 	t.quiet = c.Quiet
 	for _, flag := range line.Selected().Flags {

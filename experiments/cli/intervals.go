@@ -22,7 +22,7 @@ import (
 )
 
 // intervals are the bounds of each posterior of the test rows (arrays lower and upper, N×C), from
-// the calibration rows in the same file. The model's inputs, and the run that it is of, tell which
+// the calibration rows in the same file. The model's inputs, and the run that it is of, determine which
 // of these rows it was fitted to.
 func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *data.Source) ([]data.Array, error) {
 	model := m.model.(layers.Bounded)
@@ -58,7 +58,7 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 }
 
 // fittedRows are the calibration rows of src that the model was fitted to: all of them, or
-// those that the run's split left. Where it is neither, a warning says so; all of them then
+// those that the run's split left. Where it is neither, a warning states it; all of them then
 // stand for as many as were fitted.
 func fittedRows(t *terminal, model layers.Bounded, inputs *layers.Inputs, dir string, src *data.Source) (*data.Set, error) {
 	sizes := model.Sizes()
@@ -94,7 +94,7 @@ func fittedRows(t *terminal, model layers.Bounded, inputs *layers.Inputs, dir st
 
 // sets are the prediction sets of the test rows: arrays sets and sets_marginal (N×C, 1 where
 // the class is in the set), sets_region (N) and sets_level (1). Their scores come from the val rows of the file or,
-// where it has none, from its cal rows, which the model may have seen; then a warning says so.
+// where it has none, from its cal rows, which the model may have seen; then there is a warning.
 func sets(t *terminal, model layers.Stateful, method experiments.Method, src *data.Source, p *data.Predictions, level float64) ([]data.Array, error) {
 	rows, part := src.Val, "val"
 	if rows == nil {

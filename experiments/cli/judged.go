@@ -23,7 +23,7 @@ type Judged struct {
 	rows int // of the file
 }
 
-// ReadJudged reads predictions with labels, cut into pieces as their weights say.
+// ReadJudged reads predictions with labels, cut into pieces by their weights.
 func ReadJudged(ctx context.Context, path string) (*Judged, error) {
 	p, err := data.ReadPredictionsContext(ctx, path)
 	if err != nil {

@@ -109,7 +109,7 @@ func (c *pretrainCmd) network() (encoders.Network, error) {
 	return network, nil
 }
 
-// rows opens the rows that the flags name, and says where encode finds them again.
+// rows opens the rows that the flags name, and returns where encode finds them again.
 func (c *pretrainCmd) rows(catalog *experiments.Catalog) (origin encoders.Origin, raw *data.Raw, err error) {
 	if c.Data, err = data.AbsoluteRaw(c.Data, catalog.RawSources()); err != nil { // encode may be called from elsewhere
 		return origin, nil, err
@@ -159,7 +159,7 @@ func (k *keptEncoder) save(m *encoders.Model, r optim.Result) error {
 	return m.Save(k.dir)
 }
 
-// interrupted saves the weights as far as they were trained, and is the error that says so, or why not.
+// interrupted saves the weights as far as they were trained, and is the error that states it, or why nothing was saved.
 func (k *keptEncoder) interrupted(m *encoders.Model, r optim.Result, interruption error) error {
 	if err := k.save(m, r); err != nil {
 		return fmt.Errorf("%w, but they cannot be written: %w", interruption, err)
@@ -188,7 +188,7 @@ func partsOf(raw *data.Raw) []rawPart {
 	return slices.DeleteFunc(all, func(p rawPart) bool { return p.rows == nil })
 }
 
-// report judges the model on all rows, saves it and tells of it.
+// report judges the model on all rows, saves it and prints the result.
 func (c *pretrainCmd) report(t *terminal, m *encoders.Model, raw *data.Raw, r optim.Result, save func(*encoders.Model, optim.Result) error) error {
 	if raw.Notice != "" {
 		t.warn("warning: of %s %s", raw.Name, raw.Notice)
@@ -257,7 +257,7 @@ func readSettings(text string, n encoders.Network) error {
 // time, decide how much memory the encoder takes.
 const mostCategories = 1 << 16
 
-// categories tells the FT-Transformer of the columns that are categories, as many
+// categories marks for the FT-Transformer the columns that are categories, as many
 // values as the rows show.
 func (c *pretrainCmd) categories(n encoders.Network, raw *data.Raw) error {
 	if len(c.Categorical) == 0 {

@@ -33,7 +33,7 @@ var quickMethods = []struct {
 	{name: "stacked", set: "search.rows=2000", line: "anchored maps, mixed", seconds: 18},
 }
 
-// quickAgain says why the command that is printed gives another NLL than the table.
+// quickAgain explains why the command that is printed gives another NLL than the table.
 const quickAgain = "The mixture in the table judged its maps on 2,000 of the 6,000 calibration rows, to be quick; the command judges them on all, so that its NLL is lower still."
 
 // quickTraining and quickFloors are about what the training of the network takes beside them, and
@@ -73,7 +73,7 @@ func (c *quickstartCmd) Run(ctx context.Context, t *terminal) error {
 
 // unfinished is the error of a quickstart that wrote nothing.
 func (c *quickstartCmd) unfinished(ctx context.Context, err error) error {
-	if ctx.Err() != nil { // err tells of weights that are kept, in memory
+	if ctx.Err() != nil { // err names weights that are kept, in memory
 		return fmt.Errorf("the quickstart was not finished and nothing was written: %w", ctx.Err())
 	}
 	return err

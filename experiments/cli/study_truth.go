@@ -131,7 +131,7 @@ func (c *studyCmd) reportTruth(term *terminal, f *study.TruthFindings, p *study.
 	return term.closing("%s%d of %d cells are computed; wrote %s", found, computed, len(p.Tasks), filepath.Join(c.Out, "report.html"))
 }
 
-// diagnosed is what diagnoses say of predictions whose error is known.
+// diagnosed is the diagnoses of predictions whose error is known.
 func diagnosed(rates []*study.DiagnosisRate) *table {
 	list := &table{columns: []column{{head: "diagnosis", left: true}, {head: "runs"}, {head: "anything wrong", drop: 1}, {head: "named"}, {head: "found"}, {head: "gap missed"},
 		{head: "global", drop: 2}, {head: "as many regions", drop: 3}, {head: "Jaccard", drop: 4}}}

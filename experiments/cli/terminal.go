@@ -26,7 +26,7 @@ type terminal struct {
 	failed   error
 }
 
-// width is how many characters a line of f has room for: as many as COLUMNS says or the terminal has. A file or a pipe
+// width is how many characters a line of f has room for: COLUMNS, or as many as the terminal has. A file or a pipe
 // has room for all.
 func width(f *os.File) int {
 	if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
@@ -38,10 +38,10 @@ func width(f *os.File) int {
 	return math.MaxInt
 }
 
-// interactive says whether f is a terminal.
+// interactive reports whether f is a terminal.
 func interactive(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// styled says whether f may be sent bold and dim: a terminal, and no NO_COLOR (no-color.org).
+// styled reports whether f may be sent bold and dim: a terminal, and no NO_COLOR (no-color.org).
 func styled(f *os.File) bool {
 	return interactive(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -63,7 +63,7 @@ func (t *terminal) warn(format string, args ...any) {
 }
 
 // print writes a result in one piece: one that a full disk cuts short is an error. It stays, nothing is printed after it,
-// and whatever prints next returns it too, so that a command need look at the last error alone.
+// and whatever prints next returns it too, so that a command need check the last error alone.
 func (t *terminal) print(text []byte) error {
 	if t.failed == nil {
 		if _, err := io.WriteString(t.out, harmless(string(text))); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // traffic is what a command reads and what it writes, files by their paths; "" is none. A
-// new command that takes paths has its method traffic, which a test asks for.
+// new command that takes paths has its method traffic, which a test requires.
 type traffic struct {
 	reads  []string
 	files  []string // that it writes by themselves
@@ -109,7 +109,7 @@ func (f folder) paths() (paths []string) {
 	return paths
 }
 
-// draws tells whether pictures in PDF are among the files.
+// draws reports whether pictures in PDF are among the files.
 func (f folder) draws() bool {
 	return f.dir != "" && slices.ContainsFunc(f.names, func(name string) bool { return filepath.Ext(name) == ".pdf" })
 }

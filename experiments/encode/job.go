@@ -18,7 +18,7 @@ import (
 type Job struct {
 	Encoder encoders.Encoder
 	Raw     *data.Raw
-	// Key tells the encoder and its settings from any other: what was encoded under
+	// Key identifies the encoder and its settings: what was encoded under
 	// one Key, of the same rows, is never encoded again.
 	Key   string
 	Batch int // rows at a time; 0 means 64

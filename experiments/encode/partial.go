@@ -33,7 +33,7 @@ type partial struct {
 }
 
 // openPartial opens the file at path and locks it, or begins it anew where it holds rows of
-// another header. Done tells that somebody else had the lock, and has encoded the rows of
+// another header. Done means that another process had the lock, and has encoded the rows of
 // the same header and removed the file.
 func openPartial(ctx context.Context, path string, h header) (p *partial, done bool, err error) {
 	line, err := json.Marshal(h)

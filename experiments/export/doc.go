@@ -16,9 +16,9 @@
 //
 // # Where a network comes from
 //
-// A calibrator that has a method ONNX says itself (see package graph/onnx). [layers.Trained] has
-// it for every [layers.Map] whose operations can be said in ONNX, whoever wrote it: on a base
-// with ViewONNX, of inputs with InputsONNX. Methods that are tables say them by hand. A refusal
+// A calibrator that has a method ONNX writes itself (see package graph/onnx). [layers.Trained] has
+// it for every [layers.Map] whose operations can be written in ONNX, whoever wrote it: on a base
+// with ViewONNX, of inputs with InputsONNX. Methods that are tables write them by hand. A refusal
 // names what lacks the method and what to write.
 //
 // Methods that predict a row with the help of other rows are refused: kc, pc and dac read their

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// functions says which functions ψ a correction has besides the constant. A new kind learns
+// functions are the functions ψ that a correction has besides the constant. A new kind learns
 // what it needs from the rows that a basis is made of; features are nil where nobody has any.
 type functions func(l *mat.Dense, features mat.Matrix, rng *rand.Rand) family
 
@@ -18,11 +18,11 @@ type family struct {
 	count int
 	// write sets dst, zeros, to the functions of a row's log-probabilities and features.
 	write func(dst, l, x []float64)
-	// seen is what write looks at in place of the features, made of them once; nil: themselves.
+	// seen is what write reads in place of the features, made of them once; nil: themselves.
 	seen func(features mat.Matrix) mat.Matrix
 }
 
-// of is what write looks at.
+// of is what write reads.
 func (f family) of(features mat.Matrix) mat.Matrix {
 	if f.seen == nil || features == nil {
 		return features
@@ -60,7 +60,7 @@ func newBasis(f functions, l *mat.Dense, features mat.Matrix, rng *rand.Rand) *b
 		return values
 	})
 	total := floats.Norm(sd, 2)
-	if total == 0 { // constants say nothing
+	if total == 0 { // constants have no information
 		total = math.Inf(1)
 	}
 	b.centre, b.unit = append([]float64{0}, mean...), []float64{1}

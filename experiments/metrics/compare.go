@@ -70,7 +70,7 @@ func Compare(ctx context.Context, a, b []float64, rng *rand.Rand) (*Comparison, 
 // The bootstrap's alone is too small where errors are near their noise: resampled residuals
 // change sign more often, and their absolute values follow the rows less. At 5 % it told
 // methods as wrong as each other apart in 10 % of the cases. Replicates that are all equal,
-// as of a single row, tell nothing apart. It is nil where the difference or all but a few
+// as of a single row, show no difference. It is nil where the difference or all but a few
 // of the replicates are NaN. It panics if pairs are not of one length.
 func CompareReplicates(difference float64, a, b, withoutA, withoutB []float64) *Comparison {
 	replicates, without := differences(a, b), differences(withoutA, withoutB)

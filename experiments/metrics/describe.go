@@ -192,7 +192,7 @@ func rounded(x float64, digits int) float64 {
 	return y
 }
 
-// span is such as "0.2 to 0.4", with as many digits as tell the two apart, or "above 0.99999".
+// span is such as "0.2 to 0.4", with as many digits as distinguish the two, or "above 0.99999".
 func span(low, high float64) string {
 	for digits := 3; digits <= 9; digits++ {
 		a, b := strconv.FormatFloat(rounded(low, digits), 'f', -1, 64), strconv.FormatFloat(rounded(high, digits), 'f', -1, 64)

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Examination says how a diagnosis is made. Its zero value is the default.
+// Examination is how a diagnosis is made. Its zero value is the default.
 type Examination struct {
 	Search SearchSettings
 	// Redraws of the labels behind the p-values; 0 means 999.
@@ -79,7 +79,7 @@ func (e Examination) filled(rows int) (Examination, error) {
 	return e, nil
 }
 
-// Diagnosis says where predictions are wrong.
+// Diagnosis is where predictions are wrong.
 type Diagnosis struct {
 	Verdict string `json:"verdict"`
 	// Kind is the error that there is; Global and Local have what corrections of each kind would save.
@@ -133,8 +133,8 @@ const (
 // it holds however small or nested the regions, and the chance that anything is called wrong of calibrated predictions
 // is at most Level (up to what the two halves know of each other through their pieces).
 //
-// Intervals hold for all gaps at once, be the predictions right or wrong, by the same T. One rule says wrong: |T| is above
-// Critical, p is at most Level, the gap is beyond Detectable, and its interval does not hold 0; each says the same.
+// Intervals hold for all gaps at once, be the predictions right or wrong, by the same T. One rule decides what is wrong: |T| is above
+// Critical, p is at most Level, the gap is beyond Detectable, and its interval does not hold 0; each is equivalent.
 //
 // Where a global correction saves something, regions are searched among what it leaves too. They are reported where
 // the rows outside all regions are wrong alike: by a third of the regions' gap or more. The error is global where none is left,

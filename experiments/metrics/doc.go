@@ -52,10 +52,10 @@
 // [Measure] gives the values alone. [Evaluate] adds a 95 % bootstrap interval over
 // the rows, and the noise floor: the same metrics when labels are redrawn from the
 // predictions, which are then perfectly calibrated. An error that averages absolute
-// values is never 0, so a value says little without its floor; the excess over it
+// values is never 0, so a value means little without its floor; the excess over it
 // and the p-value do. [MeasureWith] leaves out the checks. A
 // [Stratum] has a value and a floor of its own. [Checks] are estimates of the error without
-// that bias. [Compare], for LCE [CompareReplicates], and [Holm] tell methods apart on the
+// that bias. [Compare], for LCE [CompareReplicates], and [Holm] distinguish methods on the
 // same rows, [Friedman] over several data sets; [Spread] and [Marks] print runs in the
 // paper's style.
 //
@@ -70,7 +70,7 @@
 //
 // # Diagnosis
 //
-// [Diagnose] says where predictions are wrong and which correction is worth while. It finds regions on one
+// [Diagnose] finds where predictions are wrong and which correction is worth while. It finds regions on one
 // half of the rows and tests them on the other, with p-values and intervals that hold for all of them at
 // once: of calibrated predictions, at most one diagnosis in twenty calls anything wrong, and of any predictions at most
 // one in twenty has a gap outside its interval.

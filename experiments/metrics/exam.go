@@ -81,7 +81,7 @@ func (x *exam) judge(ctx context.Context, rng *rand.Rand) (err error) {
 const alikeGap = 1. / 3
 
 // apartFrom keeps those regions, the one of largest |T| under s first, that are wrong and stay wrong without the rows of
-// those before: each must tell something that the others do not. What stays is less than was tested, so
+// those before: each must show something that the others do not. What stays is less than was tested, so
 // the chance of a false alarm is no larger.
 func (x *exam) apartFrom(regions []*tested, s *sample, critical float64) (kept []*tested) {
 	at := map[*tested]float64{}
@@ -118,7 +118,7 @@ func (x *exam) explain() (Kind, []*tested) {
 		for _, r := range wrong {
 			most = max(most, r.largest(r.gap))
 		}
-		few := len(rest) < x.Search.Rows // no test would tell
+		few := len(rest) < x.Search.Rows // too few for a test
 		everywhere = few || g.largest(g.gap) > alikeGap*most && (tooLarge(g) || 2*len(rest) < x.rows)
 	}
 	if x.corrected != nil && (everywhere || 2*len(rest) < x.rows) {

@@ -16,7 +16,7 @@ import (
 type Own struct {
 	Key   string // in result files: lower-case letters, digits and underscores
 	Title string // in tables; "": Key
-	// HigherIsBetter tells that it is no error.
+	// HigherIsBetter marks that it is no error.
 	HigherIsBetter bool
 	// Row is the metric of one row, of its C log-probabilities (−Inf is a probability of 0) and
 	// its label; that of all rows is their mean. NaN, of Row and All, is what cannot be measured
@@ -153,7 +153,7 @@ type variants struct {
 	redrawn []ids // T×N
 }
 
-// variants draws them, as many as r asks for.
+// variants draws them, as many as r sets.
 func (b *binned) variants(r *Report, rng *rand.Rand) *variants {
 	v := &variants{binned: b, seeds: make([]uint64, r.Uncertainty.Replicates)}
 	for k := range v.seeds {

@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Recalibrator learns to correct predictions; [Recover] asks what its corrections gain.
+// Recalibrator learns to correct predictions; [Recover] measures what its corrections gain.
 // A family of package layers becomes one by an adapter of a few lines.
 type Recalibrator interface {
 	// Name is the family, as results name it.
@@ -63,7 +63,7 @@ func (m Shrunk) codewords() functions {
 	return codewords(m.Codewords)
 }
 
-// Name says the family.
+// Name is the name of the family.
 func (Shrunk) Name() string { return "shrunk multinomial correction" }
 
 // spreads are the σ beside 0, ascending.
@@ -204,7 +204,7 @@ type design struct {
 	*basis
 	rows, classes, width int
 	l                    *mat.Dense // N×C, log p
-	seen                 mat.Matrix // what the functions look at besides; nil: nothing
+	seen                 mat.Matrix // what the functions read besides; nil: nothing
 	labels               []int
 
 	x                         []float64 // a row of seen
@@ -407,7 +407,7 @@ type Unchanged struct{}
 
 var _ Recalibrator = Unchanged{}
 
-// Name says the family.
+// Name is the name of the family.
 func (Unchanged) Name() string { return "unchanged" }
 
 // Fit learns nothing.

@@ -132,7 +132,7 @@ func (x *exam) prototype(rows []int) []int {
 	return order[:min(prototypeRows, len(order))]
 }
 
-// sentence says what is wrong with a region.
+// sentence describes what is wrong with a region.
 func (r Region) sentence(d *Diagnosis) string {
 	class := "the top class"
 	if r.Class != nil {

@@ -18,7 +18,7 @@ func rowOf(x mat.Matrix, i int, buffer []float64) []float64 {
 	return mat.Row(buffer, i, x)
 }
 
-// given tells whether there is a matrix at all.
+// given reports whether there is a matrix at all.
 func given(x mat.Matrix) bool {
 	d, dense := x.(*mat.Dense)
 	return x != nil && !(dense && d == nil)

@@ -145,7 +145,7 @@ type Coverage struct {
 	Coverage float64 `json:"coverage"`
 	SE       float64 `json:"se"` // binomial, of the coverage
 	Size     float64 `json:"mean_size"`
-	// Marginal are the same of the sets that look at no region.
+	// Marginal are the same of the sets that use no region.
 	Marginal     float64 `json:"marginal_coverage"`
 	MarginalSize float64 `json:"marginal_mean_size"`
 }
@@ -157,7 +157,7 @@ type SetCoverage struct {
 }
 
 // Covered measures sets and marginal ones (N×C each), by the cells of their rows (N) and their labels (N).
-// weights (N) say as how many rows each counts; nil: one.
+// weights (N) are the numbers of rows that each counts as; nil: one.
 func Covered(sets, marginal *mat.Dense, cell, labels []int, weights []float64) (*SetCoverage, error) {
 	n, classes := sets.Dims()
 	if m, c := marginal.Dims(); m != n || c != classes || len(cell) != n || len(labels) != n {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Protocol says which of two definitions of the multiclass metrics is meant.
+// Protocol selects one of two definitions of the multiclass metrics is meant.
 // They differ in ECCE, LCE and MLCE; see the package documentation.
 type Protocol int
 
@@ -45,7 +45,7 @@ func (p *Protocol) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Binning says how the unit interval of probabilities is cut.
+// Binning is how the unit interval of probabilities is cut.
 type Binning int
 
 const (
@@ -64,7 +64,7 @@ func (b Binning) String() string {
 	return "width"
 }
 
-// Weighting says how the per-class values are averaged.
+// Weighting is how the per-class values are averaged.
 type Weighting int
 
 const (
@@ -74,7 +74,7 @@ const (
 	Frequency
 )
 
-// Settings says what is measured. The zero value is the setting of the paper's tables.
+// Settings are what is measured. The zero value is the setting of the paper's tables.
 type Settings struct {
 	Protocol Protocol // default Tables
 
@@ -91,10 +91,10 @@ type Settings struct {
 	// 20, and NoSmallBin skips none. Formula skips none and takes no SmallBin.
 	SmallBin int
 
-	// Rows says as how many rows each counts (N): more than 0 and at most 1; nil: 1.
+	// Rows are the numbers of rows that each counts as (N): more than 0 and at most 1; nil: 1.
 	Rows []float64
 
-	// Strata cut the rows into parts 0…S−1 (N), of which [Report.Strata] tells the local
+	// Strata cut the rows into parts 0…S−1 (N), of which [Report.Strata] has the local
 	// calibration error each; nil for none.
 	Strata []int
 

@@ -58,7 +58,7 @@ func (c *simplexSums) cell() SimplexCell {
 	return cell
 }
 
-// NewSimplex is that of predictions (N×3, in log-probabilities). Rows count as the weights say, nil: 1 each.
+// NewSimplex is that of predictions (N×3, in log-probabilities). Rows count by the weights, nil: 1 each.
 func NewSimplex(logProbs *mat.Dense, labels []int, weights []float64) (*Simplex, error) {
 	s, err := newSample(logProbs, labels)
 	if err != nil {

@@ -133,7 +133,7 @@ func drawLabels(label []int32, cumulative []float32, source *rand.PCG) {
 
 // swings are, in ascending order, the largest |Σ w (e − ē)| / √(Σ (e − ē)² + 4) over all
 // sets and classes, with one random sign w for each row (the wild bootstrap of Wu 1986 with the signs of Liu 1988). They
-// look at no prediction's own idea of its variance, so they hold for wrong predictions too.
+// use no prediction's own estimate of its variance, so they hold for wrong predictions too.
 func (s *sample) swings(ctx context.Context, sets []*tested, replicates int, rng *rand.Rand) ([]float64, error) {
 	words := (s.rows + 63) / 64
 	sign := make([]uint64, replicates*words)
@@ -187,7 +187,7 @@ const swingBlock = 256
 //
 //	{ g : |Σ (p − 1[y]) − n g| ≤ c √(max(S, V(g)) + 4) }
 //
-// where S = Σ (e − ē)² is what the rows show of the variance, whatever the predictions say of it, and V(g) is
+// where S = Σ (e − ē)² is what the rows show of the variance, whatever the predictions imply for it, and V(g) is
 // what it would be if the truth lay g from the predictions by one shift of all log-odds,
 // log q/(1 − q) = log p/(1 − p) + t: a bound for classes that hardly occur, of which rows show none.
 // p are the probabilities of the class in the region's rows, sum is Σ (p − 1[y]).

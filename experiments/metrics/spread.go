@@ -81,7 +81,7 @@ const (
 	Second               // underlined
 )
 
-// Marks tells the best and second of a column, one spread per method, by their
+// Marks finds the best and second of a column, one spread per method, by their
 // means as printed: equal ones share a mark, and methods without a value get none.
 func Marks(m Metric, column []Spread) []Mark {
 	scale := math.Pow10(m.decimals())

@@ -285,7 +285,7 @@ func (t *Totals) UnmarshalBinary(text []byte) error {
 	return t.t.check()
 }
 
-// Report is what the totals say: the metrics that need no neighbours, and the debiased
+// Report is computed from the totals: the metrics that need no neighbours, and the debiased
 // checks. [Report.AddLocal] adds the local ones.
 func (t *Totals) Report() (*Report, error) {
 	if t.Rows() == 0 {

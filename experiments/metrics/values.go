@@ -45,7 +45,7 @@ func (m Metric) Title() string { return metricNames[m].title }
 // HigherIsBetter holds for accuracy alone.
 func (m Metric) HigherIsBetter() bool { return m == Accuracy }
 
-// Local says whether the metric needs an embedding.
+// Local reports whether the metric needs an embedding.
 func (m Metric) Local() bool { return m == LCE || m == MLCE }
 
 // Values holds one number per metric, NaN where it could not be measured: the

@@ -85,7 +85,7 @@ func (s *sample) plain(x []float64) []float64 {
 	return x
 }
 
-// weightedEdges are quantileEdges of values that count as their weights say: each begins where
+// weightedEdges are quantileEdges of values that count by their weights: each begins where
 // those below it end, and an edge lies between two values as it lies between their beginnings.
 func weightedEdges(x, weights []float64, bins int) []float64 {
 	if weights == nil {

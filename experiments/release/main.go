@@ -5,7 +5,7 @@
 //	go run ./experiments/release -sbom sbom.json     # write a bill of materials in CycloneDX 1.5
 //
 // The bill has the vulnerabilities that are known, where -vulnerabilities names what
-// govulncheck -format json -mode=binary printed of a binary with symbols, and else says that
+// govulncheck -format json -mode=binary printed of a binary with symbols, and else states that
 // they were not looked up. make release runs the second. A test holds LICENSES.md, and with it the versions, to what
 // is linked.
 package main

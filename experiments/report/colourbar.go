@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// colourBar says which colours of a map are which values.
+// colourBar shows which colours of a map are which values.
 type colourBar struct {
 	low, high float64
 	colour    func(float64) color.NRGBA

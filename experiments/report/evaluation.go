@@ -13,10 +13,10 @@ import (
 // and one by the latent space too.
 var Corrections = [3]string{Classifier, "global", "local"}
 
-// judgedMetrics are those whose noise floors say whether predictions are calibrated.
+// judgedMetrics are those whose noise floors decide whether predictions are calibrated.
 var judgedMetrics = []metrics.Metric{metrics.ECE, metrics.LCE}
 
-// JudgeEvaluation weighs predictions as they are against corrections of them, and says first whether they are
+// JudgeEvaluation weighs predictions as they are against corrections of them, and decides first whether they are
 // calibrated: by the noise floors of ECE and LCE, as far as those were measured.
 func JudgeEvaluation(r *metrics.Report) (*Verdict, error) {
 	nll := r.Values[metrics.NLL]
@@ -69,7 +69,7 @@ func lost(g metrics.Gain) *Difference {
 	return &Difference{Value: -g.Value, Low: -g.Value - half*g.SE, High: -g.Value + half*g.SE, P: min(g.P, 1-g.P), Level: .9}
 }
 
-// calibrated says whether the predictions are, "" where no noise floor was measured.
+// calibrated reports whether the predictions are, "" where no noise floor was measured.
 func calibrated(r *metrics.Report) string {
 	var parts []string
 	wrong := false

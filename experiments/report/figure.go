@@ -21,7 +21,7 @@ import (
 )
 
 // Figure is plots in a grid, or above each other, with a legend beside them if it has
-// entries. One that cannot be drawn, such as of numbers that are not finite, says so where it is rendered.
+// entries. One that cannot be drawn, such as of numbers that are not finite, shows the reason where it is rendered.
 type Figure struct {
 	grid          [][]*plot.Plot // rows of one length, nil where there is none
 	shares        []float64      // of the height, one for each row of the grid; nil where rows are alike

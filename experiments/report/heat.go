@@ -59,7 +59,7 @@ func (panel HeatPanel) width() vg.Length {
 	return max(panel.Width, vg.Length(len(panel.Columns))*(widest+between)+beside)
 }
 
-// rotated says that the names of the columns are too long to stand side by side.
+// rotated reports whether the names of the columns are too long to stand side by side.
 func (panel HeatPanel) rotated() bool {
 	long := slices.ContainsFunc(panel.Columns, func(name string) bool { return utf8.RuneCountInString(name) > 3 })
 	return long && len(panel.Columns) > 4

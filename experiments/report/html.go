@@ -56,7 +56,7 @@ func (t *Table) series(r Row) string {
 
 // WriteHTML writes the document as one page that needs nothing else: style, script and
 // figures are in it. Columns sort, methods come and go, tables can be copied, and
-// figures tell their values.
+// figures show their values.
 func (d *Document) WriteHTML(w io.Writer) error {
 	shown := *d
 	shown.Sections = slices.DeleteFunc(slices.Clone(d.Sections), func(s *Section) bool { return s == nil })

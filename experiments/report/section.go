@@ -16,7 +16,7 @@ type Document struct {
 	// Verdict is what to do with what was found, a statement for each data set: the first that
 	// every format shows.
 	Verdict []Statement
-	// Head says where the page comes from: command, program, data, machine, date; it stands at
+	// Head describes where the page comes from: command, program, data, machine, date; it stands at
 	// the foot. As these differ from run to run, no other format than HTML has them.
 	Head     []Fact
 	Files    []string // beside the page, which links to them
@@ -60,7 +60,7 @@ type Table struct {
 	Blocks  []Block
 }
 
-// named says that the table has a column for the names of its blocks.
+// named reports whether the table has a column for the names of its blocks.
 func (t *Table) named() bool {
 	return slices.ContainsFunc(t.Blocks, func(b Block) bool { return b.Name != "" })
 }

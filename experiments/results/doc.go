@@ -2,7 +2,7 @@
 // the result files beside them, which are what commands wrote, unchanged.
 //
 // A page is Markdown, written by hand. A table in it stands between two marks, the first
-// of which says what the table shows:
+// of which names what the table shows:
 //
 //	<!-- calibra:table file=main.csv rows=method values=lce,lce_noise,nll best=column -->
 //	…
@@ -25,9 +25,9 @@
 //	given                              no program of this repository computed the file
 //
 // A result file carries the digest of the sources that computed it, in its column code. Below
-// a table of another program than the one that stands here, a line says so: results are
+// a table of another program than the one that stands here, a line states it: results are
 // computed again, or are known to be of an earlier program. Where a part of a study was, its
-// results.csv lies beside the file as NAME-again.csv, and the line says whether a number changed:
+// results.csv lies beside the file as NAME-again.csv, and the line reports whether a number changed:
 //
 //	calibra study rivals --data … --seeds 300-302 --cells again --shard 7/60 --out runs/again
 //	calibra study rivals --data … --seeds 300-302 --cells again --collect --out runs/again

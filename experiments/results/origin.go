@@ -17,7 +17,7 @@ import (
 
 // origin is the line below a table whose file was computed by other sources than those that stand
 // here, "" where by these. The column code of a file holds the digest (see [experiments.Code]). Where
-// some of its lines were computed again by these, it says what came of that.
+// some of its lines were computed again by these, it states what came of that.
 func origin(dir, file string) (string, error) {
 	lines, err := readCSV(dir, file)
 	if err != nil {
@@ -102,7 +102,7 @@ func recheck(dir, file string, lines []record, now string) (r repeated, err erro
 	return r, nil
 }
 
-// cellColumns are those that tell the lines of a file apart.
+// cellColumns are those that distinguish the lines of a file.
 var cellColumns = []string{"setting", "metric", "predictor", "embedding", "rows", "data", "encoder", "method", "slots", "codewords", "calibration_fraction", "shift", "tuned", "split", "seed", "settings"}
 
 // isCellOf reports whether both lines are of one cell, by the columns that both files have: settings were not

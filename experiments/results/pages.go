@@ -36,7 +36,7 @@ type File struct {
 }
 
 // Generate makes README.md, the pages and their pictures as they should be, for the
-// repository at root, and says what of them is stale.
+// repository at root, and returns what of them is stale.
 func Generate(root string) ([]File, error) {
 	dir := filepath.Join(root, folder)
 	pages, err := filepath.Glob(filepath.Join(dir, "*.md"))
@@ -77,7 +77,7 @@ const (
 	end   = "<!-- calibra:end -->"
 )
 
-// fill writes what each mark of the text asks for and names the marks whose text changed.
+// fill writes what each mark of the text requests and names the marks whose text changed.
 func fill(dir string, text []byte) (out []byte, stale []string, err error) {
 	for {
 		before, rest, found := bytes.Cut(text, []byte(begin))
@@ -116,12 +116,12 @@ func fill(dir string, text []byte) (out []byte, stale []string, err error) {
 	}
 }
 
-// arguments are what a mark says, by key; a word without a value is "true".
+// arguments are those of a mark, by key; a word without a value is "true".
 type arguments map[string]string
 
 func (a arguments) has(key string) bool { return a[key] != "" }
 
-// argumentKeys are all that a mark may say.
+// argumentKeys are all that a mark may have.
 var argumentKeys = []string{"file", "peers", "rows", "values", "columns", "value", "where", "best", "spread", "head", "as", "decimals", "without", "given"}
 
 // parse reads "file=main.csv head=\"two words\" spread".

@@ -15,5 +15,5 @@
 //
 // With -table the figures go to experiments/scale/results.csv, in place of those of the same
 // command and size, and all of them to RESULTS.md beside it. A command that takes longer than
-// -longest is interrupted and its figures say so.
+// -longest is interrupted and its figures are marked so.
 package main

@@ -78,12 +78,12 @@ func (s *Server) chosen(names []string) (runs []run, err error) {
 	return runs, nil
 }
 
-// alike says whether the runs tested the same rows.
+// alike reports whether the runs tested the same rows.
 func alike(runs []run) bool {
 	return !slices.ContainsFunc(runs, func(r run) bool { return r.Digest != runs[0].Digest || r.Digest == "" })
 }
 
-// differ says which rows the runs tested.
+// differ names the rows that each run tested.
 func differ(runs []run) string {
 	var parts []string
 	for _, r := range runs {

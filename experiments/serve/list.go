@@ -68,7 +68,7 @@ func (r run) Address() string {
 	return ""
 }
 
-// Tested tells whether the run tested a method, and can be compared.
+// Tested reports whether the run tested a method, and can be compared.
 func (r run) Tested() bool { return r.tested != nil }
 
 // Numbers are the rows and the metrics of a run.
@@ -124,7 +124,7 @@ func (s *Server) list(*http.Request) (*report.Document, error) {
 	return d, nil
 }
 
-// leasts say of each set of rows that several runs tested which of them has the least NLL.
+// leasts name, for each set of rows that several runs tested, the run with the least NLL.
 func leasts(runs []run) []string {
 	rows := map[string][]run{}
 	var order []string

@@ -60,7 +60,7 @@ func Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// loopback tells whether a host, of an address or a request, is this machine by its own name for itself.
+// loopback reports whether a host, of an address or a request, is this machine by its own name for itself.
 func loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -130,7 +130,7 @@ type missing struct{ what string }
 
 func (e missing) Error() string { return e.what }
 
-// page answers with a document, and with a page that says why where there is none.
+// page answers with a document, and with a page that gives the reason where there is none.
 func page(make func(r *http.Request) (*report.Document, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, err := answer(make, r)
@@ -195,7 +195,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 
-// valid tells whether a name from a request is a path below the folder.
+// valid reports whether a name from a request is a path below the folder.
 func valid(name string) bool {
 	return fs.ValidPath(name) && !slices.Contains(strings.Split(name, "/"), "..")
 }

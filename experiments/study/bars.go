@@ -66,7 +66,7 @@ func (s *subject) bars(title string, q, floor quantity) report.BarPanel {
 }
 
 // name is what figures call the row: its label, by which the page shows and hides it, where
-// one field tells rows apart.
+// one field distinguishes rows.
 func (r *row) name() string {
 	if len(r.labels) == 1 {
 		return r.labels[0]

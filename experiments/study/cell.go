@@ -178,8 +178,8 @@ func shiftNames(shifts []experiments.Shift) string {
 	return strings.Join(data.Each(shifts, func(s experiments.Shift) string { return string(s) }), ", ")
 }
 
-// grid is the study's on the origin, of the methods that set names; where it tells methods
-// apart, those that it has not are added at its end, each as the method that has the fewest Specs
+// grid is the study's on the origin, of the methods that set names; where its rows are
+// methods, those that it has not are added at its end, each as the method that has the fewest Specs
 // and as far as it has their settings.
 func (s *Study) grid(o *experiments.Origin, set Settings) []experiments.Spec {
 	grid := s.Grid(o)

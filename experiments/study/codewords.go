@@ -45,7 +45,7 @@ var codewordMaps = figures("Receivers and senders",
 		return []*report.Drawing{s.drawing("codewords", caption, report.Heat([]report.HeatPanel{a, b}, 2))}, nil
 	})
 
-// codewordPanel shows factors (K×C) less their start in an order of the codewords, and says how far from it they reach.
+// codewordPanel shows factors (K×C) less their start in an order of the codewords, and returns how far from it they reach.
 func codewordPanel(factors *tensor.Dense, order []int, start float64) (report.HeatPanel, float64) {
 	classes := factors.Shape()[1]
 	values := mat.NewDense(len(order), classes, nil)

@@ -17,7 +17,7 @@ import (
 )
 
 // Compare sets methods side by side on one features file, each with the split that it needs,
-// and says which differ by more than chance. It has a command of its own, calibra compare,
+// and reports which differ by more than chance. It has a command of its own, calibra compare,
 // and is none of Studies.
 var Compare = Study{
 	Name: "compare", Line: "methods side by side, and which of them differ by more than chance",
@@ -40,7 +40,7 @@ type Against struct {
 	Corrected float64 `json:"p_holm"` // the p-value, corrected for all methods (Holm 1979)
 }
 
-// Significant says whether the method is worse than the best at the 5 % level.
+// Significant reports whether the method is worse than the best at the 5 % level.
 func (a *Against) Significant() bool { return a != nil && a.Corrected < 0.05 }
 
 // Line is one method over all its seeds.

@@ -53,7 +53,7 @@ func decimals(v float64) int {
 	return len(after)
 }
 
-// usageColumns tell how often the slots of the test rows are assigned to each codeword.
+// usageColumns show how often the slots of the test rows are assigned to each codeword.
 var usageColumns = []countColumn{
 	{head: "fewest", key: "usage_min", name: "fewest", value: used(slices.Min[[]float64])},
 	{head: "most", key: "usage_max", name: "most", value: used(slices.Max[[]float64])},

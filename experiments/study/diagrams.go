@@ -66,7 +66,7 @@ func (f *Findings) portraits(s *subject) []*report.Drawing {
 	return drawn
 }
 
-// shiftNote says which shift each data set was judged under.
+// shiftNote names the shift that each data set was judged under.
 func shiftNote(_ context.Context, f *Findings) (*report.Section, error) {
 	var lines []string
 	for _, s := range f.subjects() {

@@ -106,7 +106,7 @@ func (f *Findings) Document(ctx context.Context) (*report.Document, error) {
 	return d, nil
 }
 
-// shown tells whether a section has something to show: figures, a table with rows or, without tables, a note.
+// shown reports whether a section has something to show: figures, a table with rows or, without tables, a note.
 func shown(s *report.Section) bool {
 	if s == nil || len(s.Figures) > 0 {
 		return s != nil

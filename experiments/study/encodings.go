@@ -12,7 +12,7 @@ import (
 	"calibra/experiments"
 )
 
-// encoding is what a store says of raw rows that were encoded. The features lie beside it
+// encoding is what a store records of raw rows that were encoded. The features lie beside it
 // in features files, which any other tool reads too.
 type encoding struct {
 	Program experiments.Program `json:"program"`
@@ -21,7 +21,7 @@ type encoding struct {
 	Cal     []int `json:"cal,omitempty"`
 	Test    []int `json:"test,omitempty"`
 	Shifted []int `json:"shifted,omitempty"`
-	// Shift says what the shifted rows are; "" means that there are none.
+	// Shift is what the shifted rows are; "" means that there are none.
 	Shift experiments.Shift `json:"shift,omitempty"`
 }
 

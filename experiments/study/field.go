@@ -7,7 +7,7 @@ import (
 	"calibra/experiments"
 )
 
-// Field is a part of a Spec that tells the rows of a table apart.
+// Field is a part of a Spec that distinguishes the rows of a table.
 type Field struct {
 	Head string // of the column
 	Of   func(experiments.Spec) string
@@ -27,7 +27,7 @@ func MethodTitle(name string) string { return (*experiments.Catalog)(nil).Title(
 // title is the Spec's method as tables write it.
 func title(s experiments.Spec) string { return s.Catalog.Title(s.Method) }
 
-// published tells whether the method of that name is, or comes from outside.
+// published reports whether the method of that name is, or comes from outside.
 func published(c *experiments.Catalog, name string) bool {
 	m, err := c.Find(name)
 	return err != nil || m.Group.Published()

@@ -13,10 +13,10 @@ import (
 	"calibra/data"
 )
 
-// GridSuffix ends the names of the files in a directory of cells that say which cells are wanted.
+// GridSuffix ends the names of the files in a directory of cells that list which cells are wanted.
 const GridSuffix = ".grid"
 
-// Grid is what a process says of the cells that it wants, before it begins.
+// Grid is what a process records of the cells that it wants, before it begins.
 type Grid struct {
 	Cells []Wanted  `json:"cells"`
 	Begun time.Time `json:"-"` // when the file was written
@@ -78,7 +78,7 @@ func readIn(root *os.Root, name string, into any) error {
 // keyDigits are those of a cell's key.
 const keyDigits = 20
 
-// IsCell says whether a file of that name is the result of a cell.
+// IsCell reports whether a file of that name is the result of a cell.
 func IsCell(name string) bool {
 	key, json := strings.CutSuffix(name, ".json")
 	return json && len(key) == keyDigits && strings.Trim(key, "0123456789abcdef") == ""

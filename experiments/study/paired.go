@@ -79,7 +79,7 @@ func (r *Result) replicates(key string) (replicates, without []float64) {
 	return r.Others[key].Replicates, r.Others[key].Without
 }
 
-// differences tells each row of s from the reference in a metric that has losses or
+// differences compares each row of s with the reference in a metric that has losses or
 // replicates, row less reference: nil for the reference and where nothing can be compared.
 // They are computed once.
 func (f *Findings) differences(ctx context.Context, s *subject, reference *row, q quantity) ([]*paired, error) {

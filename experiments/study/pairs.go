@@ -59,7 +59,7 @@ func (s *subject) row(method string) *row {
 	return nil
 }
 
-// compared tells each row from the reference on the same test rows of s.
+// compared compares each row with the reference on the same test rows of s.
 func (f *Findings) compared(ctx context.Context, s *subject) ([]comparison, error) {
 	reference := s.reference()
 	if reference == nil {
@@ -75,7 +75,7 @@ func (f *Findings) compared(ctx context.Context, s *subject) ([]comparison, erro
 	return out, err
 }
 
-// pairedNLL tells each row from the reference, the first of the table, on the same test rows.
+// pairedNLL compares each row with the reference, the first of the table, on the same test rows.
 func pairedNLL(ctx context.Context, f *Findings) (*report.Section, error) {
 	t := &report.Table{
 		Caption: "NLL less that of the first row: below 0 is better; mean over the seeds, and p-value after Holm's correction over the settings of a data set.",

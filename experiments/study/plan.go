@@ -26,7 +26,7 @@ type Cell interface {
 // kept is the result of a cell, as its file holds it.
 type kept interface {
 	program() *experiments.Program // that computed it
-	id() string                    // of its cell; "" where it does not tell
+	id() string                    // of its cell; "" where it does not name one
 }
 
 // Failure is a cell that could not be computed, or whose file is damaged.

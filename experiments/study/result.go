@@ -26,7 +26,7 @@ type Result struct {
 	CalibrationRows int `json:"calibration_rows"`
 	ValidationRows  int `json:"validation_rows"`
 	TestRows        int `json:"test_rows"`
-	// TestDigest tells the test rows from others.
+	// TestDigest identifies the test rows.
 	TestDigest string `json:"test_digest,omitempty"`
 	// Priors are the class shares of the calibration rows.
 	Priors []float64 `json:"priors"`
@@ -84,7 +84,7 @@ type Stage struct {
 	Epochs  int     `json:"epochs"`
 	Best    int     `json:"best"`
 	Seconds float64 `json:"seconds"`
-	Short   string  `json:"short,omitempty"` // what it says if it stopped before it was done
+	Short   string  `json:"short,omitempty"` // the reason if it stopped before it was done
 }
 
 // gapped is numbers of which some may be NaN, which are null in JSON.

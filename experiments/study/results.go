@@ -35,7 +35,7 @@ func sharedTitle(m metrics.Metric) string {
 	return m.Title()
 }
 
-// resultsNote says how they are to be read.
+// resultsNote explains how they are to be read.
 const resultsNote = "Mean and standard deviation over the seeds. Local metrics are measured in each method's own embedding, as in the paper's tables, and in one embedding shared by all methods (PCA of the standardized features, fitted on the calibration rows), which compares methods and not embeddings. Methods without an embedding of their own have the same number in both."
 
 // Results is the table of all metrics and, where the paper has the data set, the
@@ -93,7 +93,7 @@ func (f *Findings) table(caption string, columns []quantity) *report.Table {
 	return t
 }
 
-// heads are those of the fields that tell the rows of a table apart.
+// heads are those of the fields that distinguish the rows of a table.
 func (f *Findings) heads() []string {
 	return data.Each(f.Study.Vary, func(field Field) string { return field.Head })
 }

@@ -65,7 +65,7 @@ func take[T any](w *workshop, key string, make func() (T, error)) (value T, rele
 	return value, func() { w.drop(key) }, s.err
 }
 
-// drop says that one who announced it needs the value no more.
+// drop records that one who announced it needs the value no more.
 func (w *workshop) drop(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 
 // Store is a directory of computed cells, which studies may share, and processes on many
 // machines: every file takes its place whole, so that there is nothing to lock. A file is
-// named by the cell's key and says inside which program made it, and of which source files. What
-// another program made of others is stale: it is computed again, unless KeepStale asks for it as it is.
+// named by the cell's key and records inside which program made it, and of which source files. What
+// another program made of others is stale: it is computed again, unless KeepStale takes it as it is.
 type Store struct {
 	Dir       string
 	Program   experiments.Program // that computes, and whose results are not stale

@@ -24,7 +24,7 @@ type Task struct {
 }
 
 // Share are the places in tasks of the i-th of n shares, i from 1, ascending. Every place is
-// in one share, whoever asks and whatever is done, so that n processes that know nothing of
+// in one share, whoever computes it and whatever is done, so that n processes that know nothing of
 // each other compute all. Shares take about the same time: the longest task goes first, each
 // to the share that has the least.
 func Share(tasks []Task, i, n int) (places []int) {

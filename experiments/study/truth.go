@@ -22,7 +22,7 @@ import (
 )
 
 // Truth is the study of metrics against the truth. On sources whose posterior is known it
-// measures predictors that are wrong by known amounts, and methods fitted to them, and asks of
+// measures predictors that are wrong by known amounts, and methods fitted to them, and tests of
 // each metric whether it ranks them as their true error does, how often it raises an alarm on calibrated
 // predictions, and how often on wrong ones. It has no grid of Specs, so it is none of Studies.
 type Truth struct {
@@ -283,7 +283,7 @@ func (d *drawn) planted(c TruthCell) (set, cal *data.Set) {
 	return set, cal
 }
 
-// fit is what a method that is fitted to the rows of cal says of those of set.
+// fit fits a method to the rows of cal and returns its predictions for those of set.
 func (t *Truth) fit(ctx context.Context, m experiments.Method, set, cal *data.Set, seed uint64) (*mat.Dense, error) {
 	_, features := set.Features.Dims()
 	model, _, err := m.Build(experiments.Options{Catalog: t.Catalog, Features: features, Values: t.Set[m.Name], Executor: t.Executor})
@@ -372,7 +372,7 @@ func (d *drawn) errors(l *mat.Dense) Predictor {
 	return p
 }
 
-// measureNear takes the metrics that look at neighbours, along bandwidths and numbers of them.
+// measureNear takes the metrics that use neighbours, along bandwidths and numbers of them.
 func (t *Truth) measureNear(ctx context.Context, c TruthCell, d *drawn, l *mat.Dense, p *Predictor) error {
 	near := newNeighbourhoods(d.embedding, slices.Max(truthNeighbours))
 	if !c.Alarm {

@@ -13,7 +13,7 @@ import (
 	"calibra/experiments/metrics"
 )
 
-// DiagnosisRate is what diagnoses say of predictions whose error is known, over many draws.
+// DiagnosisRate is the diagnoses of predictions whose error is known, over many draws.
 type DiagnosisRate struct {
 	Law   string  `json:"law,omitempty"` // what is wrong with the predictions; "": one ball of the rows
 	Share float64 `json:"share"`         // of the rows in the wrong region; 0: calibrated predictions
@@ -123,7 +123,7 @@ func (s DiagnosisRate) run(ctx context.Context) (DiagnosisRate, error) {
 	return s, nil
 }
 
-// count adds what a diagnosis says of a draw.
+// count adds the diagnosis of a draw.
 func (s *DiagnosisRate) count(d *metrics.Diagnosis, w *wrongRows) {
 	if len(d.Wrong()) > 0 {
 		s.Any++
@@ -183,7 +183,7 @@ func (w *wrongRows) likest(planted int, others []metrics.Region) (like float64) 
 	return like
 }
 
-// missed tells whether the true gap of some region, class or confidence lies outside its interval.
+// missed reports whether the true gap of some region, class or confidence lies outside its interval.
 func (w *wrongRows) missed(d *metrics.Diagnosis) bool {
 	for _, regions := range [][]metrics.Region{d.Regions, d.Classes, d.Confidence} {
 		for _, r := range regions {

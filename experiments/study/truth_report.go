@@ -18,7 +18,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// TruthFindings are the cells of study truth and what their report says.
+// TruthFindings are the cells of study truth and the content of their report.
 type TruthFindings struct {
 	*Truth
 	Head      []report.Fact
@@ -174,7 +174,7 @@ func (f *TruthFindings) methodNames() string {
 	return strings.Join(data.Each(fitted, func(m Fitted) string { return strings.TrimSpace(m.Method + " " + m.Set) }), ", ")
 }
 
-// MetricRank is what the study says of a metric.
+// MetricRank is the study's result for a metric.
 type MetricRank struct {
 	Title string
 	// Rho is the mean over the sources of its rank correlation with the true squared, the
@@ -327,7 +327,7 @@ func (f *TruthFindings) alarmRate(metric, predictor string) (draws, alarms int) 
 	return draws, alarms
 }
 
-// diagnosis is what calibra diagnose says of predictions whose error is known.
+// diagnosis is the result of calibra diagnose for predictions whose error is known.
 func (f *TruthFindings) diagnosis() *report.Section {
 	table := func(caption string, labels, values []string) *report.Table {
 		return &report.Table{Caption: fmt.Sprintf("%s, %d rows each", caption, diagnosisRows), Labels: labels, Values: report.Heads(values...), Blocks: []report.Block{{}}}

@@ -35,7 +35,7 @@ func effort(c *experiments.Catalog, name string) int {
 // errorRate is the share of test rows whose top class is not their label.
 var errorRate = quantity{metric: metrics.Accuracy, key: "errors", title: "errors", value: func(r *Result) float64 { return 1 - at(r.Shared, metrics.Accuracy.String()) }}
 
-// Verdicts say of each data set which method to use. They are of the rows that are fitted to all
+// Verdicts name the method to use on each data set. They are of the rows that are fitted to all
 // calibration rows, and of a method that was run tuned and not, of the tuned.
 func (f *Findings) Verdicts(ctx context.Context) (all []*report.Verdict, err error) {
 	subjects := f.subjects()
@@ -109,7 +109,7 @@ func (f *Findings) candidates(s *subject) (candidates []report.Candidate, rows [
 	return candidates, rows
 }
 
-// named is the row's method with what else tells it apart: "vq w=16 |C|=64".
+// named is the row's method with what else distinguishes it: "vq w=16 |C|=64".
 func (f *Findings) named(r *row) string {
 	name := r.spec.Method
 	for i, field := range f.Study.Vary {
@@ -120,7 +120,7 @@ func (f *Findings) named(r *row) string {
 	return name
 }
 
-// ranked says whether the study's rows are methods, which tables show the best first; those of
+// ranked reports whether the study's rows are methods, which tables show the best first; those of
 // a grid of sizes keep its order.
 func (f *Findings) ranked() bool {
 	return !slices.ContainsFunc(f.Study.Vary, func(v Field) bool { return v.Head != byMethod.Head && v.Head != byTuning.Head })
@@ -228,7 +228,7 @@ func WeighRows(ctx context.Context, shown []Shown, rng *rand.Rand) (*report.Verd
 	return v, err
 }
 
-// told are differences as a verdict tells them.
+// told are differences as a verdict lists them.
 func told(family []*paired) []*report.Difference {
 	return data.Each(family, func(p *paired) *report.Difference {
 		if p == nil {

@@ -1,4 +1,4 @@
-// Package blas chooses the library that multiplies matrices. The ops of package op ask
+// Package blas chooses the library that multiplies matrices. The ops of package op call
 // [Current], which reads CALIBRA_BLAS when it is called first. Importing the package changes
 // nothing. A program calls [Install], as the command does, to give the same library to
 // gonum, Gorgonia and tensor.
@@ -54,7 +54,7 @@ const Variable = "CALIBRA_BLAS"
 // Info describes the library that multiplies matrices.
 type Info struct {
 	Name    string // calibra, openblas, mkl, accelerate, system (a library of unknown make) or gonum
-	Version string // what the library says of itself; the instruction set for calibra
+	Version string // the library's own name for it; the instruction set for calibra
 	Path    string // the shared library, empty for calibra and gonum
 	Threads int    // blocks of one product that may run at the same time
 	Problem error  // why CALIBRA_BLAS was not followed, or nil
@@ -67,7 +67,7 @@ var (
 	problem   error
 )
 
-// choice is an implementation and what Info says of it.
+// choice is an implementation and its Info.
 type choice struct {
 	gorgonia.BLAS
 	name, version, path string

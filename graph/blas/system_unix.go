@@ -24,7 +24,7 @@ type system struct {
 
 var _ gorgonia.BLAS = (*system)(nil)
 
-// open loads l, silences its own threads and asks its version.
+// open loads l, silences its own threads and reads its version.
 func open(l library) (choice, error) {
 	handle, err := purego.Dlopen(l.path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {

@@ -68,5 +68,5 @@
 //
 // Package cudatest compiles the same kernel sources with the host's C++ compiler and runs
 // them behind the Driver interface, the threads of a block as fibers that take turns in a
-// random order. What needs a card skips and says so; verify.sh runs all of it.
+// random order. What needs a card skips with a message; verify.sh runs all of it.
 package cuda

@@ -19,7 +19,7 @@ func (e *Error) Name() string {
 	return fmt.Sprintf("CUDA error %d", e.Code)
 }
 
-// Error names the error and says in a sentence what it means.
+// Error names the error and describes in a sentence what it means.
 func (e *Error) Error() string {
 	if known, ok := codes[e.Code]; ok {
 		return fmt.Sprintf("%s: %s: %s", e.Call, known.name, known.meaning)

@@ -136,7 +136,7 @@ func (e *Executor) withRoom(work func() error) error {
 const tf32Variable = "CALIBRA_CUDA_TF32"
 
 // OpenCard is a device of its own on the first card, whose kernels are loaded, and whose products
-// are made as tf32Variable asks for. Without a card the error wraps [ErrNoDevice].
+// are made as tf32Variable sets. Without a card the error wraps [ErrNoDevice].
 func OpenCard() (*Device, error) {
 	driver, err := openDriver()
 	if err != nil {

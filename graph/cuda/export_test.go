@@ -33,7 +33,7 @@ func Rows() (kinds []reflect.Type) {
 	return kinds
 }
 
-// HasMap says whether there is a kernel for the elementwise function f.
+// HasMap reports whether there is a kernel for the elementwise function f.
 func HasMap(f string) bool {
 	_, has := functions[f]
 	return has

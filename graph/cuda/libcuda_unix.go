@@ -39,7 +39,7 @@ var symbols = strings.Fields(`
 // libraries are the driver's, never the toolkit's stub.
 var libraries = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
 
-// openDriver opens the first card. Which one that is, CUDA_VISIBLE_DEVICES says.
+// openDriver opens the first card, of those that CUDA_VISIBLE_DEVICES lists.
 func openDriver() (Driver, error) {
 	d, err := loadDriver()
 	if err != nil {

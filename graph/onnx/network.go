@@ -28,7 +28,7 @@ type Network struct {
 	bound     map[string]string // inputs that a backbone computes, by the names of its outputs
 }
 
-// Version is that of ONNX's own operators which a network asks for by itself. It uses none that
+// Version is that of ONNX's own operators which a network requires by itself. It uses none that
 // changed between LeastVersion and that.
 const (
 	Version      = 17

@@ -159,7 +159,7 @@ var ops = func() map[reflect.Type]row {
 	return all
 }()
 
-// turned is x, transposed if t says so.
+// turned is x, transposed if t is a transpose.
 func (g *Network) turned(x string, t blas.Transpose) string {
 	if t == blas.NoTrans {
 		return x

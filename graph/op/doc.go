@@ -22,8 +22,11 @@
 //
 //	func elu[F Float](o ELUOp, v Args[F])                  // for float32 and for float64
 //
-// [Formed] has the language of Form; an op whose shapes it cannot say is [Shaped]. A method
-// WRT() []bool says by which inputs an op has a derivative where that is not all of float type.
+// [Formed] has the language of Form; an op whose shapes it cannot express is [Shaped]. A method
+// WRT() []bool reports by which inputs an op has a derivative where that is not all of float type.
+//
+// A form that ends in "by B" lets a program compute some rows at a time of several ops, on several
+// threads; graphtest.Op checks that the op does compute each row by itself.
 //
 // The function writes every element of v.Out(), whose memory is reused. A row in the table of
 // gradient_test.go checks the gradient; outside, graphtest.Op does. That is all: where a device
@@ -32,6 +35,6 @@
 //
 // # Products, and ops that are computed together
 //
-// Matrix products are computed by the BLAS that package blas is set to, as a rule package simd.
+// Package blas computes matrix products, as a rule by the kernels of package simd.
 // [Fuse] lets a program compute some ops together.
 package op

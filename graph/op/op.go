@@ -220,7 +220,7 @@ func (o Op) Of(in ...*Node) *Node {
 // misapplied is the panic of [Op.Of].
 type misapplied struct{ error }
 
-// Apply is an op of nodes. It says in one sentence which input does not fit one of this package.
+// Apply is an op of nodes. Its error names in one sentence the input that does not fit an op of this package.
 func Apply(o gorgonia.Op, in ...*Node) (*Node, error) {
 	if ours, ok := o.(Op); ok {
 		if err := ours.takes(in); err != nil {

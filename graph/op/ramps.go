@@ -116,7 +116,7 @@ func (o RampSumsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	return Nodes{nil, Op{RampsOp(o)}.Of(in[0], g)}, nil
 }
 
-// piecesOp says of each element of Z (B×C) in which piece between the knots of [Ramps] it lies.
+// piecesOp finds for each element of Z (B×C) the piece between the knots of [Ramps] in which it lies.
 type piecesOp struct{ Knots []float64 }
 
 func (piecesOp) Form() string                { return "B C -> int B C" }

@@ -8,16 +8,16 @@
 // is NEON, which every such processor has. All three come from one text: for NEON gen
 // lowers the 128-bit form of the AVX program, instruction by instruction. Elsewhere,
 // and under the build tag noasm, the same formulas run in plain Go. InstructionSet
-// tells which. Under Linux a processor with AMX first looks for nearest codewords in tiles of
-// bfloat16, and exactly where that cannot tell (screen.go): with the same codes.
+// names the one in use. Under Linux a processor with AMX first looks for nearest codewords in tiles of
+// bfloat16, and exactly where that cannot decide (screen.go): with the same codes.
 //
 // # Functions
 //
 //	Exp Softplus Sigmoid                dst = f(x), elementwise
 //	Lgamma Digamma                      ln Γ(x), ψ(x)
 //	Lgamma64 SoftplusPlus64             ln Γ(x) and ln(1+eˣ) + ε in float64
-//	DirichletScores DirichletSlopes     class scores of a batch, and their gradient in A
-//	DirichletScoresAndSlopes            both at once, before the gradient of the scores
+//	DirichletScores DirichletGradient   class scores of a batch, and their gradient in A
+//	DirichletScoresAndGradient          both at once, before the gradient of the scores
 //	ScaleColumns                        is known, which ScaleColumns then multiplies in
 //	GaussianRow                         kernel values of one row
 //	Dot Axpy Outer                      inner product, y += a·x and M += a bᵀ
@@ -35,7 +35,7 @@
 // never a shifted part of it. An element's result depends neither on its place in
 // the slice nor on the slice's length, and is the same under AVX2, AVX-512 and NEON,
 // bit for bit (TestBits); the plain Go path agrees to the stated accuracy. The same
-// holds for Sgemm, Dgemm, NearestRows and the Dirichlet scores and slopes; only which
+// holds for Sgemm, Dgemm, NearestRows and the Dirichlet scores and gradients; only which
 // NaN a NaN is may differ. Dot sums in an order fixed by the length and the instruction
 // set; Sgemm and NearestRows use several threads and give the same bits on any number.
 // Lgamma64 and SoftplusPlus64 give on each of the three what Go's package math gives on amd64.

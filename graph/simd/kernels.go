@@ -33,7 +33,7 @@ type kernels struct {
 }
 
 // Each function below runs the kernel of the instruction set, or the portable form where there is
-// none. Slices are not empty where they do not ask.
+// none. Where one does not check for empty slices, it must get none.
 
 func mapKernel(k func(dst, x *float32, n int), portable func(dst, x []float32), dst, x []float32) {
 	if k != nil && len(x) > 0 {

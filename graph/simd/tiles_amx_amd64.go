@@ -2,7 +2,7 @@
 
 package simd
 
-// screenAMX does what [screenJob] says. It configures the tiles and releases them, which takes longer than the
+// screenAMX runs a [screenJob]. It configures the tiles and releases them, which takes longer than the
 // scores of some slots. No Go code runs between, and assembly is not preempted; a signal may come at any time, and
 // Linux then saves the 8 KiB of tiles on Go's signal stack, which has 32.
 //

@@ -9,7 +9,7 @@ import (
 )
 
 // tilesGranted reports whether the processor multiplies tiles of bfloat16 and Linux lets this process use them, which
-// it does from 5.16 on for a process that asks, and for the threads that it starts from then on.
+// it does from 5.16 on for a process that requests them, and for the threads that it starts from then on.
 func tilesGranted() bool {
 	const (
 		requestPermission = 0x1023 // ARCH_REQ_XCOMP_PERM

@@ -2,5 +2,5 @@
 
 package simd
 
-// tilesGranted is false where no way is known to ask for tiles.
+// tilesGranted is false where no way is known to request tiles.
 func tilesGranted() bool { return false }

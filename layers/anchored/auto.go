@@ -99,7 +99,7 @@ func (a *Auto) Stages() []layers.Stage {
 // Predict is the posterior of the chosen map.
 func (a *Auto) Predict(x *data.Set) (*data.Predictions, error) { return a.fitted.Predict(x) }
 
-// ONNX says the chosen map.
+// ONNX writes the chosen map.
 func (a *Auto) ONNX(g *onnx.Network) (onnx.Outputs, error) { return a.fitted.ONNX(g) }
 
 // Embed is that of the base, if it has one.
@@ -107,7 +107,7 @@ func (a *Auto) Embed(x *data.Set) (mat.Matrix, error) {
 	return layers.Fitted(a.Base, nil, nil).Embed(x)
 }
 
-// choice is what a model file says besides the base's configuration.
+// choice is what a model file holds besides the base's configuration.
 type choice struct {
 	Name string `json:"choice"`
 }
@@ -121,7 +121,7 @@ func (a *Auto) State() (layers.State, error) {
 	return s, err
 }
 
-// withConfig is a base's configuration with what a calibrator on it says besides.
+// withConfig is a base's configuration with what a calibrator on it adds.
 func withConfig(base json.RawMessage, own any) (json.RawMessage, error) {
 	text, err := json.Marshal(own)
 	config := map[string]json.RawMessage{}

@@ -33,13 +33,13 @@
 //	mean NLL + 1/(2N) Σ u²
 //
 // so a codeword with few rows stays near the coarser map and one with many moves as far
-// as its rows say. σ = 0 is the coarser map. The paper's own map runs on an [Anchor] too:
+// as its rows require. σ = 0 is the coarser map. The paper's own map runs on an [Anchor] too:
 // layers.Train(&Anchor{}, layers.Bilinear{}, …).
 //
 // # Which map, and how strong a prior
 //
 // [Auto] chooses the map and every σ by cross-validation over the calibration rows: the
-// simplest map within one standard error of the best. Codes that look at labels divide anew for
+// simplest map within one standard error of the best. Codes that use labels divide anew for
 // each fold, without the rows that it holds out ([Refitted]). It leaves out maps that lose
 // accuracy. [Stack] mixes the maps instead, with the weights that predict held-out rows
 // best; it costs one more fit of each part and does not depend on a lucky choice.
@@ -55,7 +55,7 @@
 //
 // Write a [Scored] map in one file, give it a Spread if its prior is to be learned, and
 // add a row to the table of gradient_test.go. A map that needs more than log p̂ and codes
-// reads it by name, in.Input(b, "support"); [Anchor] says which names there are.
+// reads it by name, in.Input(b, "support"); [Anchor] lists the names.
 //
 // # Errors
 //

@@ -47,11 +47,11 @@ func (s *Stack) Sizes() layers.Sizes { return s.Base.Sizes() }
 // The error of a map that another leaves as it is ([Settled]) counts: its δ, of the same ε, moves the
 // residuals that the correction is fitted to. What is taken as given: the strengths, which were
 // chosen on the same rows, the weights and the temperature of the mixture, and the base, which is
-// the codes, the scale of the features and one temperature. Nor do they tell of the bias that priors
+// the codes, the scale of the features and one temperature. Nor do they hold the bias that priors
 // and the mixture make: where map, prior and strengths are those of the law, 90 % of true posteriors
 // lie within intervals of 90 %; after a fit of three Gaussian classes that chooses them on 1,000 rows,
 // 66 to 80 %. Where cross-validation leaves a correction nearly free, as on letter, Λ outweighs what
-// the fitted rows still say, and intervals say little: half of the likeliest classes there have one
+// the fitted rows still show, and intervals are wide: half of the likeliest classes there have one
 // wider than .76.
 func (s *Stack) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
 	if err := layers.CheckLevel(level); err != nil {
@@ -203,7 +203,7 @@ func (t *tested) moved(dst *mat.Dense, ways []way, step float64) error {
 	return t.logits(dst)
 }
 
-// logits writes those of the mixture's posteriors, of what its parts say.
+// logits writes those of the mixture's posteriors, from the outputs of its parts.
 func (t *tested) logits(dst *mat.Dense) error {
 	n, c := dst.Dims()
 	var parts [][]float64

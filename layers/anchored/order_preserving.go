@@ -29,7 +29,7 @@ var (
 )
 
 // knots divide the logits at their best temperature, a few of which decide between
-// two classes and more of which only say how surely.
+// two classes and more of which only set how surely.
 var knots = []float64{-8, -4, -2, -1, -0.5, 0, 0.5, 1, 2, 4, 8}
 
 // Init starts at f(z) = z.

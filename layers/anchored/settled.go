@@ -12,7 +12,7 @@ import (
 )
 
 // Settled is a map as a fit of its own left it: what is added to its scores is learned, it is
-// not. A correction that can tell every calibration row apart would else make a temperature beside
+// not. A correction that can distinguish every calibration row would else make a temperature beside
 // it ever surer, since on those rows it is never wrong.
 //
 // Weights: those of Of, all of them state.

@@ -28,13 +28,13 @@ import (
 //
 //	posterior = (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T) ,  w ≥ 0 ,  Σ_m w_m = 1
 //
-// The folds of Auto's cross-validation give of each calibration row what each candidate
-// says without having seen it. On these w maximizes the mean of log Σ_m w_m p_m, which is
-// concave, and then T that of q. Where the held-out rows do not tell maps apart, Auto
+// The folds of Auto's cross-validation give for each calibration row what each candidate
+// predicts without having seen it. On these w maximizes the mean of log Σ_m w_m p_m, which is
+// concave, and then T that of q. Where the held-out rows do not distinguish maps, Auto
 // keeps one and its error; the mixture's error is the smaller, the less the maps' own go
 // together, and it is less sure than they are where they disagree. The last step adds to
 // the N rows one of which nothing is known (Laplace's rule, as in structured matrix
-// scaling): N rows do not tell of a class that it is rarer than that.
+// scaling): N rows cannot show that a class is rarer than that.
 //
 // Candidates of less weight than a row has, 1/N, are left out unless none has more; the
 // others are fitted to all rows by L-BFGS in float32, as far as they were to be judged. The mixture is no
@@ -44,7 +44,8 @@ type Stack struct {
 	Candidates []Candidate // with names that differ, the simpler first
 	Folds      int         // 0: 5, or 3 of more than 4096 rows, which need no more
 	// Rows is how many calibration rows the folds divide, stratified. 0 means all, or, beyond
-	// 2²² logits, 2²²/C rows and at least 4096. The parts are fitted to all rows in the end.
+	// 2²² logits, 2²²/C rows and at least 4096, with spreads chosen on as many folds as hold out
+	// 2048 of them and fits that end sooner. The parts are fitted to all rows in the end.
 	Rows    int
 	Optim   optim.LBFGS
 	Spreads SpreadGrid
@@ -147,7 +148,7 @@ func (s *Stack) temper(ctx context.Context, c *contest, shares []float64) error 
 	return nil
 }
 
-// posterior is that of the mixture, of what its parts say mixed (N×C), which it overwrites.
+// posterior is that of the mixture, from its parts' outputs mixed (N×C), which it overwrites.
 func (s *Stack) posterior(q *mat.Dense) *mat.Dense {
 	q.Scale(1/s.t, q)
 	p := layers.Renormalize(q)
@@ -201,7 +202,7 @@ func (c *contest) evidence() (losses [][]float64, weights []float64) {
 }
 
 // mixture is w that minimizes −(1/N) Σ_i log Σ_m w_m p_im , p_im = exp(−losses[m][i]), of rows
-// that count as many times as their weights say; nil: once ([optim.Mixture]). Weights below
+// that count as many times as their weights; nil: once ([optim.Mixture]). Weights below
 // 1/N and below the largest become 0, and the others are found once more without them.
 func mixture(ctx context.Context, losses [][]float64, weights []float64) ([]float64, error) {
 	n := len(losses[0])
@@ -318,7 +319,7 @@ func (s *Stack) Embed(x *data.Set) (mat.Matrix, error) {
 	return layers.Fitted(s.Base, nil, nil).Embed(x)
 }
 
-// stacking is what a model file says besides the base's configuration.
+// stacking is what a model file holds besides the base's configuration.
 type stacking struct {
 	Names       []string  `json:"parts"`
 	Shares      []float64 `json:"shares"`

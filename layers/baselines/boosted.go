@@ -30,7 +30,7 @@ import (
 // is ours: a tree has C outputs, and its gradient p − y and curvature p(1 − p) in all of them. Of
 // those means these are here: β, by maximum likelihood before the first tree; a least curvature of
 // a leaf; and how many trees there are by the loss of a stratified fifth of the rows held out,
-// after which all rows are fitted with as many. Each tree looks at a part of the columns, drawn.
+// after which all rows are fitted with as many. Each tree uses a part of the columns, drawn.
 type Boosted struct {
 	Rounds int     // trees at most; 0: 200
 	Depth  int     // 0: 4
@@ -150,7 +150,7 @@ func (b *boosting) grow() *trees.Tree {
 	}
 	b.loss()
 	_, m := b.x.Dims()
-	columns := b.columns.Perm(m)[:max(min(m, 16), m/4)] // of many a part says as much
+	columns := b.columns.Perm(m)[:max(min(m, 16), m/4)] // of many a part predicts as well
 	t := trees.Grow(b.bins, columns, b.g, b.h, trees.Settings{Depth: b.Depth})
 	t.Values.Scale(b.Rate, t.Values)
 	b.trees = append(b.trees, t)
@@ -158,7 +158,7 @@ func (b *boosting) grow() *trees.Tree {
 	return t
 }
 
-// add adds what a tree says to the scores.
+// add adds a tree's output to the scores.
 func (b *boosting) add(t *trees.Tree) {
 	eachRow(b.aims.Len(), func(i int) {
 		floats.Add(b.scores.RawRowView(i), t.Values.RawRowView(t.Leaf(b.x.RawRowView(i))))

@@ -245,7 +245,7 @@ func (clusteredMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, w *graph.Wei
 	return in, nil
 }
 
-// leastMixed is the least probability that a mixture says.
+// leastMixed is the least probability that a mixture returns.
 const leastMixed = 1e-300
 
 func (m clusteredMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {

@@ -34,9 +34,9 @@ import (
 //   - the layers are the features and ℓ: a features file has no more of them;
 //   - the rows that were seen are the calibration rows, each left out of its own neighbours, in
 //     place of the training rows, which nobody has here;
-//   - the loss is the NLL, the default of the authors' program, whose runs ask for squared errors;
+//   - the loss is the NLL, the default of the authors' program, whose runs set squared errors;
 //     a second calibrator behind it, as in those runs, is left to whoever wants one;
-//   - K is the distance that the paper names. The published program asks its index for K
+//   - K is the distance that the paper names. The published program queries its index for K
 //     distances, nearest first, and takes the one K places from the end: the nearest.
 type DensityAware struct {
 	Neighbours int // K; 0: 50
@@ -160,7 +160,7 @@ func (m *DensityAware) Predict(x *data.Set) (*data.Predictions, error) {
 	return data.NewPredictions(layers.LogSoftmax(l), x.Labels)
 }
 
-// ONNX says why there is no network.
+// ONNX returns why there is no network.
 func (*DensityAware) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
 
 // Restore sets the temperature's weights and the rows that distances are taken to.

@@ -34,13 +34,13 @@
 // with a penalty or inputs of their own: the smooth ones are fitted over all rows at once by
 // L-BFGS in float64, or Newton's method (DirichletODIR), to a gradient that Result states; the
 // networks by Adam over minibatches
-// in float32. A fit that stopped short says so in its Result.
+// in float32. A fit that stopped short reports it in its Result.
 //
 // # Shapes and errors
 //
 // Sets are those of package data: features N×M, logits N×C, labels N; predictions are
 // log-probabilities N×C. Fit returns an error of one sentence where cal lacks what the
-// method needs (logits and labels; features too for those that look at regions), has
+// method needs (logits and labels; features too for those that use regions), has
 // labels outside 0…C−1 or scores that are not finite; Predict before Fit and for rows of
 // another width; Restore for weights whose names or shapes are not the method's. A
 // cancelled Fit wraps ctx.Err().

@@ -47,7 +47,7 @@ func blankEmbedding(s layers.Sizes) *data.Embedding {
 }
 
 // requireLength refuses weights unless the first axis of one of them has n entries. Restore
-// asks before it makes anything as large as a file claims.
+// checks before it makes anything as large as a file claims.
 func requireLength(w *graph.Weights, name string, n int) error {
 	if !w.Has(name) || w.Tensor(name).Shape()[0] != n {
 		return fmt.Errorf("baselines: the model's %s does not have the length %d that its sizes call for", name, n)

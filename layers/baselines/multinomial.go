@@ -161,7 +161,7 @@ func (f *multinomial) diagonal(dst []float64) {
 	}
 }
 
-// product is out = XY or XᵀY, by whom package blas chose.
+// product is out = XY or XᵀY, by the BLAS of package blas.
 func product(out, x, y *mat.Dense, t gonum.Transpose) { addProduct(out, x, y, t, 0) }
 
 // addProduct is out ← XY + beta·out, or with Xᵀ.

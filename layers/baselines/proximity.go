@@ -223,7 +223,7 @@ func replaceTops(x *data.Set, s layers.Sizes, proximity []float64, c func(confid
 	return predictions(p, x.Labels)
 }
 
-// ONNX says why there is no network.
+// ONNX returns why there is no network.
 func (*proximal) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
 
 // errNeighbours is why a method cannot be a network of single rows.

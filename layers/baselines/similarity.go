@@ -25,7 +25,7 @@ import (
 // single numbers for C ≤ 10 and vectors beyond. α starts at 1; β and all matrices start
 // at N(0, 0.01²), the biases b at U(−1/√in, 1/√in) as torch.nn.Linear does.
 //
-// As a map it says the kernel estimate P₁ among the rows of a batch, which its fit is
+// As a map it is the kernel estimate P₁ among the rows of a batch, which its fit is
 // judged by; whoever predicts by it has an estimate over all calibration rows.
 type similarityMap struct {
 	width   int     // of a

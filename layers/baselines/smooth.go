@@ -97,7 +97,7 @@ func (f closedForm) Minimize(ctx context.Context, p optim.Problem, _ *rand.Rand)
 	return r, err
 }
 
-// named is a map that says what a failed fit is called.
+// named is a map that names a failed fit.
 type named interface {
 	layers.Map
 	title() string
@@ -199,7 +199,7 @@ func identity(n int) []float64 {
 	return x
 }
 
-// wrap says which method failed to fit.
+// wrap names the method that failed to fit.
 func wrap(method string, err error) error {
 	if err == nil {
 		return nil

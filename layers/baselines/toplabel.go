@@ -15,7 +15,7 @@ import (
 
 // TopLabel is top-label histogram binning (Gupta and Ramdas 2022): among the calibration
 // rows whose most probable class is k, bins of equal size of that probability, each of
-// which says how often class k is true there. The frequency replaces the top probability
+// which has the frequency of class k there. This replaces the top probability
 // and the others are scaled to what is left. A class that is never the most probable keeps
 // its probabilities.
 type TopLabel struct {

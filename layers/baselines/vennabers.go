@@ -64,7 +64,7 @@ func vennAbers(score, hit, weights []float64) (lower, upper steps) {
 }
 
 // sameScore is how far two scores that are one may be apart, relative to them: thousands of
-// roundings of p̂ in float64, and far less than what tells two rows apart.
+// roundings of p̂ in float64, and far less than what distinguishes two rows.
 const sameScore = 1e-12
 
 // scores are distinct scores in ascending order, with the rows and the rows of the class up

@@ -59,7 +59,7 @@ func whiten(x *mat.Dense) (whitening, error) {
 	return w, nil
 }
 
-// gram is factor·XᵀX, by whom package blas chose: SymOuterK takes minutes of many rows of a
+// gram is factor·XᵀX, by the BLAS of package blas: SymOuterK takes minutes of many rows of a
 // thousand columns.
 func gram(x *mat.Dense, factor float64) *mat.SymDense {
 	var square mat.Dense

@@ -23,7 +23,7 @@ const (
 	optimizerFile = "optimizer.safetensors" // of a checkpoint
 )
 
-// Config is what a model's directory says beside the weights.
+// Config is what a model's directory records beside the weights.
 type Config struct {
 	Architecture string          `json:"architecture"` // mlp, resmlp, ftt, resnet
 	Settings     json.RawMessage `json:"settings"`     // the network's own
@@ -34,7 +34,7 @@ type Config struct {
 	Result       Result          `json:"result"`
 }
 
-// Origin says which rows a model was trained on, so that those it is calibrated on
+// Origin names the rows that a model was trained on, so that those it is calibrated on
 // are others: the arguments of [data.OpenRaw].
 type Origin struct {
 	Data    string      `json:"data"`

@@ -90,7 +90,7 @@ func (m *MLP) Forward(p *Pass, x *gorgonia.Node) (features, logits *gorgonia.Nod
 }
 
 // Fit trains the network in float64 on train's features and labels, stopping early on
-// val if it is given. There are as many classes as the largest label of train tells.
+// val if it is given. There are as many classes as the largest label of train implies.
 func (m *MLP) Fit(ctx context.Context, train, val *data.Set, rng *rand.Rand) error {
 	if train.Features == nil || train.Labels == nil {
 		return fmt.Errorf("encoders: training needs features and labels")

@@ -36,13 +36,13 @@ type Pass struct {
 	Shape []int // of a row
 	train *training
 	step  *gorgonia.Node
-	drops uint64 // random ops so far, which tells their draws apart
+	drops uint64 // random ops so far, which distinguishes their draws
 }
 
 // training is what a training step has and inference has not.
 type training struct {
 	one  *tensor.Dense
-	seed func() uint64 // drawn once, when a random op first asks for it
+	seed func() uint64 // drawn once, when a random op first needs it
 }
 
 // stepName is the state that counts training steps, for the random ops.

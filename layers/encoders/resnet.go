@@ -52,7 +52,7 @@ type basicBlock struct {
 	in, out, stride int
 }
 
-// reshapes tells whether the block's sum needs a projection of x.
+// reshapes reports whether the block's sum needs a projection of x.
 func (b basicBlock) reshapes() bool { return b.stride != 1 || b.in != b.out }
 
 func (r *ResNet) blocks() []basicBlock {

@@ -39,7 +39,7 @@ type Settings struct {
 
 // Train fits the network on train's rows by cross-entropy, stopping early on the
 // NLL of val if it is given. There are as many classes as train names, or else as
-// its largest label tells. If ctx is cancelled the model of the best weights so far is
+// its largest label implies. If ctx is cancelled the model of the best weights so far is
 // returned with an error that wraps ctx.Err().
 func Train(ctx context.Context, n Network, train, val *data.Inputs, s Settings, rng *rand.Rand) (*Model, optim.Result, error) {
 	if val != nil {
@@ -57,7 +57,7 @@ func Train(ctx context.Context, n Network, train, val *data.Inputs, s Settings, 
 }
 
 // Start is the model that [Train] begins with: the network's own draws, or the
-// weights of s.Start, standardizing rows as train says or as s does.
+// weights of s.Start, standardizing rows by train or by s.
 func Start(n Network, train *data.Inputs, s Settings, rng *rand.Rand) (*Model, error) {
 	if train == nil || train.Len() == 0 {
 		return nil, fmt.Errorf("encoders: training needs rows with labels")

@@ -20,7 +20,7 @@ type ClassMeans struct{ layers.Fixed }
 
 var _ layers.Supervised = ClassMeans{}
 
-// Supervised is true: codes that look at labels divide anew in each fold of a cross-validation.
+// Supervised is true: codes that use labels divide anew in each fold of a cross-validation.
 func (ClassMeans) Supervised() bool { return true }
 
 // Init places the codewords. Where there are more than slots and classes, or a class has no

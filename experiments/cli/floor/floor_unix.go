@@ -26,7 +26,7 @@ func init() {
 	}
 }
 
-// short says what the process lacks, "" if nothing.
+// short names what the process lacks, "" if nothing.
 func short() string {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil && uint64(limit.Cur) < files {

@@ -54,7 +54,7 @@ var onlyOne sync.Mutex
 
 func (e *Emulator) failed(call string, code int) error { return &cuda.Error{Call: call, Code: code} }
 
-// Name says that this is no card.
+// Name shows that this is no card.
 func (e *Emulator) Name() string { return "emulated device" }
 
 // Capability is Major.0.

@@ -73,7 +73,7 @@ var opened struct {
 	by map[string]*library
 }
 
-// Variable is the environment variable that says where the library is.
+// Variable is the environment variable with the path of the library.
 const Variable = "CALIBRA_ONNXRUNTIME"
 
 const remedy = "get it with npm pack onnxruntime-node@1.17.0 (in bin/ of the archive), pip download onnxruntime (in onnxruntime/capi/), or from https://github.com/microsoft/onnxruntime/releases, and set " + Variable + " to the path of libonnxruntime"
@@ -116,7 +116,7 @@ func open(path string) (*library, error) {
 	return nil, data.Inputf("", "networks in ONNX run on ONNX Runtime's shared library, which was not found; %s", remedy)
 }
 
-// start asks the library for its functions and makes what all sessions share.
+// start gets the library's functions and makes what all sessions share.
 func start(handle uintptr) (*library, error) {
 	getAPIBase, err := purego.Dlsym(handle, "OrtGetApiBase")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"calibra/layers/encoders"
 )
 
-// Variable is the environment variable that says where the library is.
+// Variable is the environment variable with the path of the library.
 const Variable = "CALIBRA_ONNXRUNTIME"
 
 // Model is a network that this build cannot run.

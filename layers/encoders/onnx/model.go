@@ -35,7 +35,7 @@ type Model struct {
 var _ encoders.Encoder = (*Model)(nil)
 
 // Open reads the network at path and runs it once, on zeros. A network that cannot be
-// used, or a library that is not there, is a *data.InputError that says what to do.
+// used, or a library that is not there, is a *data.InputError that states what to do.
 // Close frees it.
 func Open(path string, s Settings) (*Model, error) {
 	file, err := data.OpenFile(path) // as the library will

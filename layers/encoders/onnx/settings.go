@@ -8,8 +8,8 @@ import (
 	"calibra/data"
 )
 
-// Settings say how a network is read. Without names for its outputs those named
-// "features" and "logits" are taken, or told apart by their widths.
+// Settings are how a network is read. Without names for its outputs those named
+// "features" and "logits" are taken, or distinguished by their widths.
 type Settings struct {
 	Shape    []int  // of a raw row: {columns}, or {channels, height, width}
 	Preset   Preset // what is done to it; the zero value leaves it as it is
@@ -80,8 +80,8 @@ func (s Settings) choose(path string, outputs ports) (features, logits port, err
 	return outputs[outputs.at(f)], outputs[outputs.at(l)], nil
 }
 
-// named are the names of the outputs of features and logits: as the settings say, as outputs are called, or, of two
-// outputs, by the other or by the width; "" where nothing tells.
+// named are the names of the outputs of features and logits: as in the settings, as outputs are called, or, of two
+// outputs, by the other or by the width; "" where all of these fail.
 func (s Settings) named(outputs ports) (features, logits string) {
 	features, logits = s.Features, s.Logits
 	has := func(name string) bool { return outputs.at(name) >= 0 }
