@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"sync"
 
 	"calibra/graph/op"
-	"calibra/graph/simd"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -25,10 +23,10 @@ type Program struct {
 	Updates []Update
 	Rows    *tensor.Dense // the row numbers of a run, a leaf
 
-	nodes     []*gorgonia.Node // what Values[i] is the value of
-	updating  int              // Steps from here on serve Updates alone,
-	fork      int              // and need none from here on but themselves
-	apart     branches
+	nodes     []*gorgonia.Node         // what Values[i] is the value of
+	updating  int                      // Steps from here on serve Updates alone,
+	fork      int                      // and need none from here on but themselves
+	apart     *abreast                 // those behind the fork: of the outputs, and of updates alone
 	elsewhere func() (*Program, error) // nil: this one
 }
 
@@ -38,8 +36,10 @@ type Step struct {
 	Inputs []int // places in Program.Values
 	Output int
 
-	args  []gorgonia.Value // scratch for the values of Inputs
-	fixed bool             // Output depends on tables and rows alone
+	args    []gorgonia.Value // scratch for the values of Inputs, or rows of them
+	out     *op.Rows         // rows of Output; nil: all
+	fixed   bool             // Output depends on tables and rows alone
+	section *abreast         // that begins here, see join; nil: none
 }
 
 // Update: Program.Values[Source] replaces a weight when a run is committed.
@@ -102,6 +102,10 @@ func (b *Builder) compile(outputs []*gorgonia.Node, fuse func(gorgonia.Op, []*go
 	}
 	p.pair(p.Steps[:p.updating])
 	p.findFork()
+	p.join(p.Steps[:p.fork])
+	p.join(p.Steps[p.fork:p.updating])
+	p.join(p.Steps[p.updating:])
+	p.apart = p.abreast(p.Steps[p.fork:p.updating], p.Steps[p.updating:])
 	return p, nil
 }
 
@@ -114,7 +118,7 @@ type compiler struct {
 	fixed []bool        // of Values
 }
 
-// visit adds a node after those that it depends on, once, and says its place in Values.
+// visit adds a node after those that it depends on, once, and returns its place in Values.
 func (c *compiler) visit(n *gorgonia.Node) (int, error) {
 	if i, done := c.place[n.ID()]; done {
 		return i, nil
@@ -213,7 +217,7 @@ func keepsState(o gorgonia.Op) bool {
 // Run computes all outputs and updates; the updates wait for Commit.
 func (p *Program) Run() error { return p.run(false) }
 
-// run is Run, without the steps that depend on tables and rows alone if again says that neither
+// run is Run, without the steps that depend on tables and rows alone if again is true, that is, neither
 // has changed since the last run.
 func (p *Program) run(again bool) error {
 	if p.updating == len(p.Steps) {
@@ -222,37 +226,36 @@ func (p *Program) run(again bool) error {
 	if err := p.take(p.Steps[:p.fork], again); err != nil {
 		return err
 	}
-	p.apart = branches{Program: p, again: again}
-	simd.Run(len(p.apart.errs), &p.apart)
-	return cmp.Or(p.apart.errs[:]...)
-}
-
-// branches are the steps behind the fork: those of the outputs, and those of updates alone. Neither needs
-// the other's.
-type branches struct {
-	*Program
-	again bool
-	errs  [2]error
-}
-
-// Block takes the steps of one branch.
-func (b *branches) Block(i int) {
-	steps := [2][]Step{b.Steps[b.fork:b.updating], b.Steps[b.updating:]}
-	b.errs[i] = b.take(steps[i], b.again)
+	return p.apart.take(again)
 }
 
 // take takes some of the steps.
 func (p *Program) take(steps []Step, again bool) error {
-	for i := range steps {
+	for i := 0; i < len(steps); i++ {
 		s := &steps[i]
+		if s.section != nil {
+			if err := s.section.take(again); err != nil {
+				return err
+			}
+			i += len(s.section.lists[0]) - 1
+			continue
+		}
 		if again && s.fixed {
 			continue
 		}
 		for j, k := range s.Inputs {
-			s.args[j] = p.Values[k]
+			if r, rows := s.args[j].(*op.Rows); rows {
+				r.Value = p.Values[k]
+			} else {
+				s.args[j] = p.Values[k]
+			}
 		}
 		if o, ours := s.Op.(op.Op); ours {
-			if _, err := o.UsePreallocDo(p.Values[s.Output], s.args...); err != nil {
+			out := p.Values[s.Output]
+			if s.out != nil {
+				s.out.Value, out = out, s.out
+			}
+			if _, err := o.UsePreallocDo(out, s.args...); err != nil {
 				return err
 			}
 			continue

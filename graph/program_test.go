@@ -164,20 +164,65 @@ func TestGradientsDoNotAccumulate(t *testing.T) {
 // allocate their results.
 func TestStepsDoNotAllocate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	x, labels := graph.Tensor(tensor.Float32, normals(rng, 20), 5, 4), graph.Labels([]int{0, 1, 1, 0, 1})
+	const n = 150 // more than a section has in a block
+	x, labels := graph.Tensor(tensor.Float32, normals(rng, n*4), n, 4), graph.Labels(make([]int, n))
 	w := graph.NewWeights(tensor.Float32)
 	w.Add("out/weight", normals(rng, 8), 4, 2)
 	w.Add("out/bias", normals(rng, 2), 2)
 	o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
 		return b.NLL(b.LogSoftmax(b.Linear("out", b.Take("x", x))), b.Take("labels", labels))
 	})
-	rows := graph.Rows(0, 5)
-	if n := testing.AllocsPerRun(100, func() {
-		if _, _, err := o.Gradient(rows); err != nil {
+	for _, rows := range [][]int32{graph.Rows(0, 5), graph.Rows(0, n)} {
+		if n := testing.AllocsPerRun(100, func() {
+			if _, _, err := o.Gradient(rows); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 && !poolsAllocate {
+			t.Errorf("a step on %d rows allocates %v times", len(rows), n)
+		}
+	}
+}
+
+// TestRowsInSections: rows that are computed block by block are, to the bit, what they are in a batch that is no
+// larger than a block; what needs them all waits for all.
+func TestRowsInSections(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	const n = 150
+	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		x := graph.Tensor(dt, normals(rng, n*4), n, 4)
+		w := graph.NewWeights(dt)
+		w.Add("out/weight", normals(rng, 4*3), 4, 3)
+		w.Add("out/bias", normals(rng, 3), 3)
+		rows := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
+			h := b.Linear("out", b.Take("x", x))
+			return gorgonia.Nodes{b.LogSoftmax(b.Apply(op.Times(2), h, b.Apply(op.Softplus(2), h)))}
+		})
+		want, err := rows.Tables(n, 50)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}); n != 0 && !poolsAllocate {
-		t.Errorf("a step allocates %v times", n)
+		got, err := rows.Tables(n, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(graph.Float64s(got[0]), graph.Float64s(want[0])) {
+			t.Errorf("%v: rows are others in a large batch", dt)
+		}
+		pairs := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
+			h := b.LogSoftmax(b.Linear("out", b.Take("x", x)))
+			return gorgonia.Nodes{h, b.Apply(op.MatMulNT(), h, h)}
+		})
+		out, err := pairs.Of(graph.Rows(0, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := op.MatMulNT().Do(out[0], out[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(graph.Float64s(out[1]), graph.Float64s(h)) {
+			t.Errorf("%v: products of all pairs of rows are taken before all rows are there", dt)
+		}
 	}
 }
 

@@ -39,8 +39,8 @@ type Headed interface {
 	Ridge() (float64, error)
 }
 
-// staying is a Base that keeps what its own fit and that of its map share where both run.
-type staying interface {
+// keeper is a Base that keeps what its own fit and that of its map share where both run.
+type keeper interface {
 	keep(sets ...*data.Set) (leave func())
 	executor(graph.Executor) graph.Executor
 }

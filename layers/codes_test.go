@@ -394,7 +394,7 @@ func TestConstantResidualIsOneLeaf(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Sort(codes)
-		if n := len(slices.Compact(codes)); (n == 4) != LooksAtLabels(c) {
+		if n := len(slices.Compact(codes)); (n == 4) != UsesLabels(c) {
 			t.Errorf("%T gives the slots of rows that are all as wrong %d leaves", c, n)
 		}
 	}

@@ -17,11 +17,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Comparison says how rows differ from those that a model was fitted on.
+// Comparison is how rows differ from those that a model was fitted on.
 type Comparison struct {
 	Drift []Drift `json:"drift,omitempty"` // of the arrays that drifted
 	// Wrong has a sentence for each array whose columns stand in another order or are scaled
-	// otherwise, which files tell of where it was accepted.
+	// otherwise, which files record where it was accepted.
 	Wrong []string `json:"accepted_shift,omitempty"`
 }
 
@@ -54,7 +54,7 @@ const (
 	fewestOfClass = 10
 )
 
-// Compare holds a sample to the fingerprint. It says nothing where the model has none or the
+// Compare holds a sample to the fingerprint. It is empty where the model has none or the
 // rows are of another width.
 func (in *Inputs) Compare(s *Sample) *Comparison {
 	c := &Comparison{}
@@ -104,7 +104,7 @@ type compared struct {
 	rows        *mat.Dense
 	columns     [][]float64 // sorted
 	unit        float64     // of a difference of angles, by its standard error
-	// means adds what the class means say against column i being column j of the fit, of so
+	// means adds what the class means show against column i being column j of the fit, of so
 	// many terms; nil where there are none.
 	means func(i, j int) float64
 	terms int
@@ -315,7 +315,7 @@ func (a *compared) scaled() string {
 	var shown []string
 	first := 0.0
 	for j := range a.columns {
-		if a.what == "feature" && times[j] > 0 && by(times[j]) && a.stretched(j) {
+		if a.what == "feature" && times[j] > 0 && by(times[j]) && a.rescaled(j) {
 			if shown = append(shown, named(j, nameOf(a.names, j))); first == 0 {
 				first = times[j]
 			}
@@ -337,8 +337,8 @@ func (a *compared) scaled() string {
 	}
 }
 
-// widening is how many times the fit's spread that of column j is; 0 where it cannot be told. Of quartiles and of
-// the standard deviation it is what says less: a quartile can jump where many rows have one value, the other hangs
+// widening is how many times the fit's spread that of column j is; 0 where it is unknown. Of quartiles and of
+// the standard deviation it is the one that claims less: a quartile can jump where many rows have one value, the other hangs
 // on few rows.
 func (a *compared) widening(j int) float64 {
 	column, sd := a.columns[j], a.sd[j]
@@ -360,9 +360,9 @@ func quantile(sorted []float64, share float64) float64 {
 	return sorted[int(share*float64(len(sorted)-1))]
 }
 
-// stretched tells whether column j does not look like itself, but does once its quartiles lie where
+// rescaled reports whether column j does not look like itself, but does once its quartiles lie where
 // those of the fit did.
-func (a *compared) stretched(j int) bool {
+func (a *compared) rescaled(j int) bool {
 	own := a.misfit(j, j)
 	if own <= a.margin() {
 		return false

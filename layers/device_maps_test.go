@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MapsAgree tells whether each map's loss and gradient by an executor are the CPU's, in float32, at a
+// MapsAgree reports whether each map's loss and gradient by an executor are the CPU's, in float32, at a
 // random point.
 func MapsAgree(t *testing.T, e graph.Executor) {
 	view, labels, sizes := region(3)
@@ -41,7 +41,7 @@ func MapsAgree(t *testing.T, e graph.Executor) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, slopes, err := s.Gradient(rows)
+				got, gradients, err := s.Gradient(rows)
 				s.Close()
 				if err != nil {
 					t.Fatal(err)
@@ -54,7 +54,7 @@ func MapsAgree(t *testing.T, e graph.Executor) {
 					t.Errorf("%T %+v: the loss is %v on the device, %v on the CPU", m, m, got, want)
 				}
 				for k, weight := range w.Learned() {
-					x, y := slopes[k].Float32s(), grads[k].Float32s()
+					x, y := gradients[k].Float32s(), grads[k].Float32s()
 					for i, v := range y {
 						if !(math.Abs(float64(x[i]-v)) <= 1e-5*math.Max(1, math.Abs(float64(v)))) {
 							t.Fatalf("%T %+v: ∂L/∂%s[%d] is %v on the device, %v on the CPU", m, m, weight, i, x[i], v)

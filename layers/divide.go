@@ -42,9 +42,9 @@ type Divide struct {
 }
 
 var (
-	_ Headed  = (*Divide)(nil)
-	_ Staged  = (*Divide)(nil)
-	_ staying = (*Divide)(nil)
+	_ Headed = (*Divide)(nil)
+	_ Staged = (*Divide)(nil)
+	_ keeper = (*Divide)(nil)
 )
 
 // keep makes the features of the sets of a fit in stages tables once, and keeps them where the
@@ -64,7 +64,7 @@ func (d *Divide) keep(sets ...*data.Set) (leave func()) {
 	}
 }
 
-// executor is where e says, or where a fit in stages stays there.
+// executor is e, or that which a fit in stages keeps.
 func (d *Divide) executor(e graph.Executor) graph.Executor {
 	if d.stages != nil && e == d.Optim.Executor {
 		return d.stages
@@ -97,7 +97,7 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 		return err
 	}
 	unseen := *cal
-	unseen.Logits = nil // codes that look at labels find what a base without codes leaves; this one has no logits
+	unseen.Logits = nil // codes that use labels find what a base without codes leaves; this one has no logits
 	w, err := StartCodes(ctx, d.codes(), &unseen, d.sizes, rng)
 	if err != nil {
 		return err

@@ -90,7 +90,10 @@ func (c Learned) learn(ctx context.Context, w *graph.Weights, cal *data.Set, s S
 	moving.Add("learned/table", make([]float64, s.Slots*s.Codewords*s.Classes), s.Slots*s.Codewords, s.Classes)
 	moving = moving.As(tensor.Float32)
 	parts := data.Stratify(cal.Labels, []float64{0.8, 0.2}, rng)
-	fitted, held := &learning{c, s, cal.Rows(parts[0]), data.RowsOf(base, parts[0])}, &learning{c, s, cal.Rows(parts[1]), data.RowsOf(base, parts[1])}
+	of := func(rows []int) *learning {
+		return &learning{Learned: c, sizes: s, rows: cal.Rows(rows), base: data.RowsOf(base, rows)}
+	}
+	fitted, held := of(parts[0]), of(parts[1])
 	loss, err := fitted.nll()
 	if err != nil {
 		return err

@@ -39,20 +39,20 @@ func TestPartOfRows(t *testing.T) {
 				continue
 			}
 			gradient := func(rows *Rows) (float64, [][]float64) {
-				loss, slopes, err := Objective(m, w, rows).Gradient(graph.Rows(0, rows.Len()))
+				loss, gradients, err := Objective(m, w, rows).Gradient(graph.Rows(0, rows.Len()))
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				var values [][]float64
-				for _, s := range slopes {
+				for _, s := range gradients {
 					values = append(values, graph.Float64s(s))
 				}
 				return loss, values
 			}
 			part := view.Rows(tensor.Float64, sizes).Labelled(graph.Labels(labels)).Of(outer).Of(inner)
-			got, slopes := gradient(part)
+			got, gradients := gradient(part)
 			want, others := gradient(of.Rows(tensor.Float64, sizes).Labelled(graph.Labels(right)))
-			if got != want || !slices.EqualFunc(slopes, others, slices.Equal[[]float64]) {
+			if got != want || !slices.EqualFunc(gradients, others, slices.Equal[[]float64]) {
 				t.Errorf("%s: the loss of a part is %v, of its rows alone %v", name, got, want)
 			}
 		}

@@ -25,13 +25,13 @@ func RegionScores(b *graph.Builder, in Batch, table *gorgonia.Node, prior Prior,
 	return prior.Add(b, name, b.Apply(op.DirichletScores(1), form, in.LogProbs), in)
 }
 
-// DirichletScores describes the scores less the prior of any concentrations α (B×C², entry
+// dirichletScores describes the scores less the prior of any concentrations α (B×C², entry
 // i·C+j), one op for each term, so that α may be any positive function of the weights:
 //
 //	score_j = log Γ(Σ_i α_ij) − Σ_i log Γ(α_ij) + Σ_i (α_ij − 1 + δ_ij) log p̂_i
 //
 // For α = softplus(A) + ε the op of that name is the same in one pass.
-func DirichletScores(b *graph.Builder, alpha, logProbs *gorgonia.Node) *gorgonia.Node {
+func dirichletScores(b *graph.Builder, alpha, logProbs *gorgonia.Node) *gorgonia.Node {
 	c := b.Dim(logProbs, 1)
 	rows, columns := make([]float64, c*c*c), make([]float64, c*c*c)
 	for at := range c * c {

@@ -10,15 +10,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Supervised are codes that look at labels, as [Leaf] does. What judges maps on them by rows that
+// Supervised are codes that use labels, as [Leaf] does. What judges maps on them by rows that
 // are held out divides anew without those.
 type Supervised interface {
 	Codes
 	Supervised() bool
 }
 
-// LooksAtLabels tells whether codes do.
-func LooksAtLabels(c Codes) bool {
+// UsesLabels reports whether c uses labels.
+func UsesLabels(c Codes) bool {
 	s, ok := c.(Supervised)
 	return ok && s.Supervised()
 }

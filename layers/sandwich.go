@@ -31,7 +31,7 @@ import (
 // F is the Gauss–Newton Hessian: unlike the Hessian it is positive semidefinite
 // wherever training stopped, and equals it in expectation where the map is right. The
 // ridge of training counts as data that was seen, so that a codeword with few rows
-// has the prior's spread. It says nothing of the bias that a ridge makes.
+// has the prior's spread. It leaves out the bias that a ridge makes.
 //
 // The gauge (a_k, b_k) → (t a_k, b_k/t) and the shift of the prior's logits change
 // no posterior; Cov is zero along them, the errors those of balanced factors.
@@ -154,10 +154,10 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 		return nil, err
 	}
 	x := newBalanced(w, s)
-	slope := newSlopes(x)
-	each := func(visit func(row int)) error { return slope.each(ctx, "the map's information", rows, visit) }
+	gradient := newGradients(x)
+	each := func(visit func(row int)) error { return gradient.each(ctx, "the map's information", rows, visit) }
 	gauge := x.gauge()
-	if err := x.invert(rows, slope, each, gauge, ridge); err != nil {
+	if err := x.invert(rows, gradient, each, gauge, ridge); err != nil {
 		return nil, err
 	}
 	J := mat.NewSymDense(x.learned, nil)
@@ -169,7 +169,7 @@ func NewSandwich(ctx context.Context, w *graph.Weights, rows Observed, s Sizes, 
 		squares.add(math.Sqrt(rows.Count(row))/(1-math.Min(leverage, LargestLeverage)), v)
 	})
 	err := each(func(row int) {
-		copy(own.next(row), slope.rows.RawRowView(rows.Labels[row]))
+		copy(own.next(row), gradient.rows.RawRowView(rows.Labels[row]))
 	})
 	if err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func newBalanced(w *graph.Weights, s Sizes) *Sandwich {
 }
 
 // each visits the rows that were seen, with s set to s_j. what names the work.
-func (s *slopes) each(ctx context.Context, what string, rows Observed, visit func(row int)) error {
+func (s *gradients) each(ctx context.Context, what string, rows Observed, visit func(row int)) error {
 	for row := range rows.Labels {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("layers: intervals, interrupted at calibration row %d: %w", row, err)
@@ -244,15 +244,15 @@ func sandwiched(w *graph.Weights, rows Observed, s Sizes) error {
 }
 
 // invert sets the bread F⁻¹ from the rows that each visits, and counts the codewords.
-func (x *Sandwich) invert(rows Observed, slope *slopes, each func(visit func(row int)) error, gauge [][]float64, ridge float64) error {
+func (x *Sandwich) invert(rows Observed, gradient *gradients, each func(visit func(row int)) error, gauge [][]float64, ridge float64) error {
 	F := mat.NewSymDense(x.learned, nil)
 	total := rows.total()
 	squares := newOuterSum(F)
 	err := each(func(row int) {
 		count := rows.Count(row)
 		rows.View.eachCode(row, x.sizes, func(k int32, share float64) { x.Occurrences[k] += count * share })
-		for j, logq := range slope.logq {
-			squares.add(math.Sqrt(count*math.Exp(logq)), slope.rows.RawRowView(j))
+		for j, logq := range gradient.logq {
+			squares.add(math.Sqrt(count*math.Exp(logq)), gradient.rows.RawRowView(j))
 		}
 	})
 	if err != nil {
@@ -374,7 +374,7 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 	z := distuv.UnitNormal.Quantile(0.5 + level/2)
 	n, C := v.LogProbs.Dims()
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
-	slope := newSlopes(x)
+	gradient := newGradients(x)
 	logit := make([]float64, n*C)
 	spread := newForms(mat.DenseCopyOf(x.covariance), func(at int, _ []float64, variance float64) {
 		reach := z * math.Sqrt(math.Max(variance, 0))
@@ -386,10 +386,10 @@ func (x *Sandwich) Intervals(ctx context.Context, v *View, level float64) (lower
 			return nil, nil, err
 		}
 		optim.ReportProgress(ctx, "intervals of rows", float64(row)/float64(n))
-		slope.set(v, row, v.LogProbs.RawRowView(row))
+		gradient.set(v, row, v.LogProbs.RawRowView(row))
 		for j := range C {
 			at := row*C + j
-			logit[at] = slope.logit(spread.next(at), j)
+			logit[at] = gradient.logit(spread.next(at), j)
 		}
 	}
 	spread.flush()

@@ -33,8 +33,8 @@ func fittedBilinear(t *testing.T) (*Trained, Observed) {
 	return c, Observed{View: view, Labels: cal.Labels}
 }
 
-// The slopes are the gradients of log q that Gorgonia finds.
-func TestSlopesAreTheGraphsGradients(t *testing.T) {
+// The gradients are those of log q that Gorgonia finds.
+func TestGradientsAreTheGraphsGradients(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	sizes := c.Base.Sizes()
 	s, err := NewSandwich(t.Context(), c.weights, rows, sizes, 1e-3)
@@ -46,10 +46,10 @@ func TestSlopesAreTheGraphsGradients(t *testing.T) {
 	copy(w.Tensor("bilinear/receiver").Float64s(), s.theta[:K*C]) // balanced
 	copy(w.Tensor("bilinear/sender").Float64s(), s.theta[K*C:2*K*C])
 	tab := rows.View.Rows(tensor.Float64, sizes)
-	slope := newSlopes(s)
+	gradient := newGradients(s)
 	for row := range 20 {
-		slope.set(rows.View, row, rows.View.LogProbs.RawRowView(row))
-		slope.center()
+		gradient.set(rows.View, row, rows.View.LogProbs.RawRowView(row))
+		gradient.center()
 		for j := range C {
 			class := graph.Labels([]int{j})
 			o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
@@ -59,14 +59,14 @@ func TestSlopesAreTheGraphsGradients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !(math.Abs(loss+slope.logq[j]) <= 1e-12) {
-				t.Fatalf("row %d: log q_%d = %g, the graph says %g", row, j, slope.logq[j], -loss)
+			if !(math.Abs(loss+gradient.logq[j]) <= 1e-12) {
+				t.Fatalf("row %d: log q_%d = %g, the graph says %g", row, j, gradient.logq[j], -loss)
 			}
 			var at int
 			for _, g := range grads {
 				for _, v := range g.Float64s() {
 					// The graph's ψ is gonum's, good to 5e-11.
-					if got := slope.rows.At(j, at); !(math.Abs(got+v) <= 1e-9*math.Max(1, math.Abs(v))) {
+					if got := gradient.rows.At(j, at); !(math.Abs(got+v) <= 1e-9*math.Max(1, math.Abs(v))) {
 						t.Fatalf("row %d: ∂log q_%d/∂θ_%d = %g, the graph says %g", row, j, at, got, -v)
 					}
 					at++

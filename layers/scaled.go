@@ -90,4 +90,4 @@ func (c Scaled) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error {
 func (c Scaled) Twin() Codes { return Scaled{c.of().Twin()} }
 
 // Supervised is that of Of.
-func (c Scaled) Supervised() bool { return LooksAtLabels(c.of()) }
+func (c Scaled) Supervised() bool { return UsesLabels(c.of()) }

@@ -135,4 +135,4 @@ func (c Soft) Update(b *graph.Builder, z *gorgonia.Node, a Assignment, s Sizes) 
 func (c Soft) Reach(x mat.Matrix, w *graph.Weights, s Sizes) error { return c.of().Reach(x, w, s) }
 
 // Supervised is that of Of.
-func (c Soft) Supervised() bool { return LooksAtLabels(c.of()) }
+func (c Soft) Supervised() bool { return UsesLabels(c.of()) }

@@ -37,7 +37,7 @@ func (m Squareplus) Init(s Sizes, rng *rand.Rand) (*graph.Weights, error) {
 // LogProbs describes the calibrated posterior of a batch.
 func (m Squareplus) LogProbs(b *graph.Builder, in Batch) *gorgonia.Node {
 	of := m.bilinear()
-	scores := DirichletScores(b, squareplus(b, of.Form(b, in)), in.LogProbs)
+	scores := dirichletScores(b, squareplus(b, of.Form(b, in)), in.LogProbs)
 	return b.LogSoftmax(of.Prior.Add(b, "bilinear", scores, in))
 }
 

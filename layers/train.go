@@ -27,7 +27,7 @@ type Trained struct {
 
 	Name  string         // of the map's stage; "": "calibrate"
 	Start *graph.Weights // of the map; nil: as it draws them itself
-	// Method fits the map to all rows at once, in float64, and looks at no validation
+	// Method fits the map to all rows at once, in float64, and uses no validation
 	// rows; nil: minibatches by Optim, in float32.
 	Method optim.Method
 	// Judge is the validation loss; nil: the map's own on the validation rows.
@@ -55,7 +55,7 @@ func Fitted(base Base, m Map, weights *graph.Weights) *Trained {
 // dividing is which share of a fit the stage takes that divides the features, about.
 const dividing = 0.75
 
-// Fit fits the base, freezes it, and fits the map on what it says of cal. An interrupted
+// Fit fits the base, freezes it, and fits the map on its view of cal. An interrupted
 // fit keeps what it learned, one that fails for another reason nothing.
 func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (err error) {
 	t.stages, t.weights, t.Result = nil, nil, optim.Result{} // the base is about to change
@@ -64,8 +64,8 @@ func (t *Trained) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) (
 			t.weights = nil
 		}
 	}()
-	if stays, ok := t.Base.(staying); ok {
-		defer stays.keep(cal, val)()
+	if k, ok := t.Base.(keeper); ok {
+		defer k.keep(cal, val)()
 	}
 	name := cmp.Or(t.Name, "calibrate")
 	divided := 0.0
@@ -146,8 +146,8 @@ func (t *Trained) fit(ctx context.Context, name string, rows *Rows, val *data.Se
 			return err
 		}
 		settings := decayed(t.Optim)
-		if stays, ok := t.Base.(staying); ok {
-			settings.Executor = stays.executor(settings.Executor)
+		if k, ok := t.Base.(keeper); ok {
+			settings.Executor = k.executor(settings.Executor)
 		}
 		method = settings
 	}
@@ -200,13 +200,13 @@ func (t *Trained) Ridge() (float64, error) {
 	return ridge, nil
 }
 
-// Stages tells how the last Fit went: those of the base, if it is [Staged], and Name, if the map
+// Stages reports how the last Fit went: those of the base, if it is [Staged], and Name, if the map
 // has anything to learn.
 func (t *Trained) Stages() []Stage { return t.stages }
 
 // Predict gives the map's posterior for each row of x, computed in float64: a Dirichlet score
 // is a small difference of large numbers, of which float32 leaves probabilities within
-// 1e-5 only. What the base says of the rows is in its own precision.
+// 1e-5 only. The base's view of the rows is in its own precision.
 func (t *Trained) Predict(x *data.Set) (*data.Predictions, error) {
 	p, _, err := t.Read(x)
 	return p, err
@@ -248,7 +248,7 @@ func (t *Trained) Usage(x *data.Set) ([]int, error) {
 	return d.Quantized(v).Usage(), nil
 }
 
-// Of is what describe says of each row of x (N×D), such as a layer inside the map.
+// Of is what describe computes for each row of x (N×D), such as a layer inside the map.
 func (t *Trained) Of(x *data.Set, describe func(b *graph.Builder, in Batch) *gorgonia.Node) (*tensor.Dense, error) {
 	if t.weights == nil {
 		return nil, ErrUnfitted
@@ -317,7 +317,7 @@ func startOf(m Map, s Sizes) (*graph.Weights, error) {
 const fewClasses = 64
 
 // RestoreWeights is the weights that a map starts with, of the saved values: a model file
-// does not tell learned weights from state, such as a prior that is fixed. M, w and K of s
+// does not distinguish learned weights from state, such as a prior that is fixed. M, w and K of s
 // must be those of weights that are there, a base's. C may be only what a file claims: the map
 // is first started with few classes and then with twice as many each time, and a claim is refused
 // as soon as the map has more values than are saved. More classes must not make fewer values.

@@ -39,8 +39,8 @@ type TwoStage struct {
 // largestTwoStage bounds the parameters of head and map: their matrices then take 400 MB each.
 const largestTwoStage = 7000
 
-// headSlope fills dst with t ⊗ z for a row's quantized features z, a 1 behind them.
-func headSlope(dst, t, z []float64) {
+// headGradient fills dst with t ⊗ z for a row's quantized features z, a 1 behind them.
+func headGradient(dst, t, z []float64) {
 	n := len(z) + 1
 	for i, ti := range t {
 		floats.ScaleTo(dst[i*n:i*n+n-1], ti, z)
@@ -58,7 +58,7 @@ func throughHead(t, c, logp []float64) {
 }
 
 // byInput fills c (C) with ∂score_j/∂log p̂_i = α_ij − 1 + δ_ij of the row that was set.
-func (s *slopes) byInput(c []float64, j int, logp []float64) {
+func (s *gradients) byInput(c []float64, j int, logp []float64) {
 	C := len(c)
 	for i := range c {
 		c[i] = 0
@@ -71,22 +71,25 @@ func (s *slopes) byInput(c []float64, j int, logp []float64) {
 	}
 }
 
+// Ridges are those of the trainings of a map and of its base's head.
+type Ridges struct{ Map, Head float64 }
+
 // NewTwoStage computes the covariance of weights w of a [Bilinear] and of the head that made the rows' log p̂
 // of quantized features z (N×M), with the ridges of both trainings. Beyond what Sandwich
 // refuses, more than 7000 numbers of head and map together are an error.
-func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.Dense, s Sizes, ridge, headRidge float64) (*TwoStage, error) {
+func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.Dense, s Sizes, r Ridges) (*TwoStage, error) {
 	if err := twoStaged(rows, z, s); err != nil {
 		return nil, err
 	}
 	C := s.Classes
 	_, M := z.Dims()
-	alone, err := NewSandwich(ctx, w, rows, s, ridge)
+	alone, err := NewSandwich(ctx, w, rows, s, r.Map)
 	if err != nil {
 		return nil, err
 	}
 	x := &TwoStage{Sandwich: alone, first: (M + 1) * C}
-	f := &stackedScores{Sandwich: alone, rows: rows, z: z, slope: newSlopes(alone), ofHead: make([]float64, C)}
-	bread1, err := invertHead(ctx, rows, z, headRidge)
+	f := &stackedScores{Sandwich: alone, rows: rows, z: z, gradient: newGradients(alone), ofHead: make([]float64, C)}
+	bread1, err := invertHead(ctx, rows, z, r.Head)
 	if err != nil {
 		return nil, err
 	}
@@ -102,10 +105,10 @@ func NewTwoStage(ctx context.Context, w *graph.Weights, rows Observed, z *mat.De
 	J := mat.NewSymDense(x.first+alone.learned, nil)
 	total := rows.total()
 	for i := range x.first {
-		J.SetSym(i, i, headRidge*total)
+		J.SetSym(i, i, r.Head*total)
 	}
 	for i := range alone.learned {
-		J.SetSym(x.first+i, x.first+i, ridge*total)
+		J.SetSym(x.first+i, x.first+i, r.Map*total)
 	}
 	if err := f.addSquares(ctx, J, h); err != nil {
 		return nil, err
@@ -152,13 +155,13 @@ type stackedScores struct {
 	*Sandwich // of the map
 	rows      Observed
 	z         *mat.Dense // N×M
-	slope     *slopes    // s² of the current row, for each class
+	gradient  *gradients // s² of the current row, for each class
 	ofHead    []float64  // C, e_y − p̂ of the current row
 }
 
-// each visits the rows that were seen, with slope and ofHead set to them. what names the work.
+// each visits the rows that were seen, with gradient and ofHead set to them. what names the work.
 func (f *stackedScores) each(ctx context.Context, what string, visit func(row int, logp []float64)) error {
-	return f.slope.each(ctx, what, f.rows, func(row int) {
+	return f.gradient.each(ctx, what, f.rows, func(row int) {
 		logp := f.rows.View.LogProbs.RawRowView(row)
 		for i, l := range logp {
 			f.ofHead[i] = -math.Exp(l)
@@ -176,8 +179,8 @@ func (f *stackedScores) leverages(ctx context.Context, inverse1 *mat.Dense) (h [
 		stages[stage] = newForms(inverse, func(row int, _ []float64, own float64) { h[stage][row] = math.Min(own, LargestLeverage) })
 	}
 	err = f.each(ctx, "leverages", func(row int, _ []float64) {
-		headSlope(stages[0].next(row), f.ofHead, f.z.RawRowView(row))
-		copy(stages[1].next(row), f.slope.rows.RawRowView(f.rows.Labels[row]))
+		headGradient(stages[0].next(row), f.ofHead, f.z.RawRowView(row))
+		copy(stages[1].next(row), f.gradient.rows.RawRowView(f.rows.Labels[row]))
 	})
 	if err != nil {
 		return h, err
@@ -193,9 +196,9 @@ func (f *stackedScores) addSquares(ctx context.Context, J *mat.SymDense, h [2][]
 	both := make([]float64, J.SymmetricDim())
 	d1 := len(both) - f.learned
 	err := f.each(ctx, "scores", func(row int, _ []float64) {
-		headSlope(both[:d1], f.ofHead, f.z.RawRowView(row))
+		headGradient(both[:d1], f.ofHead, f.z.RawRowView(row))
 		floats.Scale(1/(1-h[0][row]), both[:d1])
-		floats.ScaleTo(both[d1:], 1/(1-h[1][row]), f.slope.rows.RawRowView(f.rows.Labels[row]))
+		floats.ScaleTo(both[d1:], 1/(1-h[1][row]), f.gradient.rows.RawRowView(f.rows.Labels[row]))
 		squares.add(math.Sqrt(f.rows.Count(row)), both)
 	})
 	if err != nil {
@@ -286,15 +289,15 @@ func (f *stackedScores) mapByHead(ctx context.Context) (*mat.Dense, error) {
 	inputs := mat.NewDense(C, C, nil)
 	err := f.each(ctx, "what the head means for the map", func(row int, logp []float64) {
 		clear(center)
-		for j, logq := range f.slope.logq {
-			f.slope.byInput(inputs.RawRowView(j), j, logp)
+		for j, logq := range f.gradient.logq {
+			f.gradient.byInput(inputs.RawRowView(j), j, logp)
 			floats.AddScaled(center, math.Exp(logq), inputs.RawRowView(j))
 		}
-		for j, logq := range f.slope.logq {
+		for j, logq := range f.gradient.logq {
 			floats.SubTo(c, inputs.RawRowView(j), center)
 			throughHead(t, c, logp)
 			for i, ti := range t {
-				floats.AddScaled(across[i].RawRowView(count), f.rows.Count(row)*math.Exp(logq)*ti, f.slope.rows.RawRowView(j))
+				floats.AddScaled(across[i].RawRowView(count), f.rows.Count(row)*math.Exp(logq)*ti, f.gradient.rows.RawRowView(j))
 			}
 		}
 		copy(withOne.RawRowView(count), f.z.RawRowView(row))
@@ -320,7 +323,7 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 	lower, upper = mat.NewDense(n, C, nil), mat.NewDense(n, C, nil)
 	d1, d2 := x.first, x.learned
 	ofMap := x.joint.Slice(d1, d1+d2, d1, d1+d2)
-	slope := newSlopes(x.Sandwich)
+	gradient := newGradients(x.Sandwich)
 	r := newSpreads(C, d2)
 	for begin := 0; begin < n; begin += r.rows {
 		if err := ctx.Err(); err != nil {
@@ -328,19 +331,19 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 		}
 		optim.ReportProgress(ctx, "intervals of rows", float64(begin)/float64(n))
 		end := min(begin+r.rows, n)
-		withOne, slopes := withOnes(z.Slice(begin, end, 0, M).(*mat.Dense)), r.read(slope, v, begin, end)
+		withOne, gradients := withOnes(z.Slice(begin, end, 0, M).(*mat.Dense)), r.read(gradient, v, begin, end)
 		r.ofMap.Reset()
-		r.ofMap.Mul(slopes, ofMap)
+		r.ofMap.Mul(gradients, ofMap)
 		for i := range C {
 			r.ofHead[i].Reset()
 			r.ofHead[i].Mul(withOne, x.joint.Slice(i*(M+1), (i+1)*(M+1), 0, d1+d2))
 		}
 		for row := begin; row < end; row++ {
 			logp := v.LogProbs.RawRowView(row)
-			r.set(row-begin, withOne.RawRowView(row-begin), slopes)
-			slope.set(v, row, logp)
+			r.set(row-begin, withOne.RawRowView(row-begin), gradients)
+			gradient.set(v, row, logp)
 			for j := range C {
-				logit, variance := r.along(slope, j, logp)
+				logit, variance := r.along(gradient, j, logp)
 				half := reach * math.Sqrt(math.Max(variance, 0))
 				lower.Set(row, j, simd.Sigmoid64(logit-half))
 				upper.Set(row, j, simd.Sigmoid64(logit+half))
@@ -350,23 +353,23 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 	return lower, upper, nil
 }
 
-// read is the slopes of the scores of some rows of a view.
-func (r *spreads) read(slope *slopes, v *View, begin, end int) *mat.Dense {
-	C, d2 := slope.rows.Dims()
+// read is the gradients of the scores of some rows of a view.
+func (r *spreads) read(gradient *gradients, v *View, begin, end int) *mat.Dense {
+	C, d2 := gradient.rows.Dims()
 	for row := begin; row < end; row++ {
-		slope.set(v, row, v.LogProbs.RawRowView(row))
-		r.slopes.Slice((row-begin)*C, (row-begin+1)*C, 0, d2).(*mat.Dense).Copy(slope.rows)
+		gradient.set(v, row, v.LogProbs.RawRowView(row))
+		r.gradients.Slice((row-begin)*C, (row-begin+1)*C, 0, d2).(*mat.Dense).Copy(gradient.rows)
 	}
-	return r.slopes.Slice(0, (end-begin)*C, 0, d2).(*mat.Dense)
+	return r.gradients.Slice(0, (end-begin)*C, 0, d2).(*mat.Dense)
 }
 
-// set takes the row at a place of those at hand, of quantized features z with a 1, and slopes of its scores.
-func (r *spreads) set(at int, z []float64, slopes *mat.Dense) {
+// set takes the row at a place of those at hand, of quantized features z with a 1, and gradients of its scores.
+func (r *spreads) set(at int, z []float64, gradients *mat.Dense) {
 	C, wide := len(r.ofHead), len(z)
 	for i := range C {
 		product := r.ofHead[i].RawRowView(at)
 		for l := range C {
-			own := slopes.RawRowView(at*C + l)
+			own := gradients.RawRowView(at*C + l)
 			r.head.Set(i, l, floats.Dot(product[l*wide:(l+1)*wide], z))
 			r.cross.Set(i, l, floats.Dot(product[wide*C:], own))
 			r.own.Set(i, l, floats.Dot(r.ofMap.RawRowView(at*C+i), own))
@@ -375,11 +378,11 @@ func (r *spreads) set(at int, z []float64, slopes *mat.Dense) {
 }
 
 // along is logit q_j of the row with log p̂, and its variance.
-func (r *spreads) along(slope *slopes, j int, logp []float64) (logit, variance float64) {
-	logit = slope.parts(r.parts, j)
+func (r *spreads) along(gradient *gradients, j int, logp []float64) (logit, variance float64) {
+	logit = gradient.parts(r.parts, j)
 	clear(r.inputs)
 	for l, part := range r.parts {
-		slope.byInput(r.input, l, logp)
+		gradient.byInput(r.input, l, logp)
 		floats.AddScaled(r.inputs, part, r.input)
 	}
 	throughHead(r.through, r.inputs, logp)
@@ -388,14 +391,14 @@ func (r *spreads) along(slope *slopes, j int, logp []float64) (logit, variance f
 }
 
 // spreads computes variances of logits of a few rows at a time. The C gradients of a row
-// lie in the span of e_i ⊗ z, i < C, for the head and of the C slopes of the scores for the
+// lie in the span of e_i ⊗ z, i < C, for the head and of the C gradients of the scores for the
 // map: with t and w their coordinates,
 //
 //	Var logit q_j = tᵀ head t + 2 tᵀ cross w + wᵀ own w.
 type spreads struct {
 	rows             int
-	slopes           *mat.Dense   // rows·C × d₂
-	ofMap            mat.Dense    // the slopes times the map's covariance
+	gradients        *mat.Dense   // rows·C × d₂
+	ofMap            mat.Dense    // the gradients times the map's covariance
 	ofHead           []*mat.Dense // of each class i: (e_i ⊗ z) times the covariance, rows × (d₁+d₂)
 	head, cross, own *mat.Dense   // C×C of the current row
 	parts, through   []float64    // w and t
@@ -404,7 +407,7 @@ type spreads struct {
 
 func newSpreads(C, d2 int) *spreads {
 	r := &spreads{rows: max(1, sandwichRows/C), head: mat.NewDense(C, C, nil), cross: mat.NewDense(C, C, nil), own: mat.NewDense(C, C, nil)}
-	r.slopes = mat.NewDense(r.rows*C, d2, nil)
+	r.gradients = mat.NewDense(r.rows*C, d2, nil)
 	for range C {
 		r.ofHead = append(r.ofHead, new(mat.Dense))
 	}
@@ -429,7 +432,7 @@ func (t *Trained) TwoStage(ctx context.Context, cal *data.Set, ridge, headRidge 
 		return nil, err
 	}
 	z := data.Dense(base.Quantized(view))
-	return NewTwoStage(ctx, t.weights, Observe(view, cal, t.Base.Sizes()), z, base.Sizes(), ridge, headRidge)
+	return NewTwoStage(ctx, t.weights, Observe(view, cal, t.Base.Sizes()), z, base.Sizes(), Ridges{Map: ridge, Head: headRidge})
 }
 
 // TwoStageIntervals returns the interval of each posterior of x (N×C each) at a level, with

@@ -12,19 +12,22 @@ type iterations struct {
 	observe func(Epoch) // may be nil
 }
 
+// usualIterations are those after which half of a fit is expected to be done: how many it takes is not known.
+const usualIterations = 50
+
 // next counts an iteration that ended at a loss.
 func (i iterations) next(ctx context.Context, r *Result, loss float64) {
 	r.Epochs++
 	r.Best, r.Loss = r.Epochs, loss
 	e := i.epoch(r)
 	r.Curve = append(r.Curve, Point{e.Number, e.Loss, e.Validation})
-	e.report(ctx, "iteration", 0) // how many it takes is not known
+	e.report(ctx, "iteration", float64(e.Number)/float64(e.Number+usualIterations))
 	if i.observe != nil {
 		i.observe(e)
 	}
 }
 
-// end says that no iteration follows.
+// end records that no iteration follows.
 func (i iterations) end(r *Result) {
 	if i.observe != nil {
 		e := i.epoch(r)

@@ -26,7 +26,7 @@ type LBFGS struct {
 	Decrease   float64        // ends the fit once ten iterations lower the loss by less; 0: never
 	Iterations int            // line searches at most; 0: 2000
 	Rows       int            // rows evaluated at once, which bounds memory; 0: 4096
-	Store      int            // pairs of differences kept, none of BFGS; 0: 20, or as many as make 2²⁶ numbers, and 5 at least
+	Store      int            // pairs of differences kept, none of BFGS; 0: 20, or as many as make 2²⁴ numbers, and 5 at least
 	Observe    func(Epoch)    // called after each iteration; may be nil
 	Executor   graph.Executor // where loss and gradient are computed; nil: in this process
 }
@@ -57,14 +57,14 @@ func (s LBFGS) settings(steps *recorder) *optimize.Settings {
 	return out
 }
 
-// storedNumbers are 512 MB of differences.
-const storedNumbers = 1 << 26
+// storedNumbers are 128 MB of differences: an iteration goes through all of them twice.
+const storedNumbers = 1 << 24
 
 // storeOf is how many pairs of differences of n numbers are kept.
 func storeOf(n int) int { return min(20, max(5, storedNumbers/(2*max(n, 1)))) }
 
 // Minimize minimizes. A fit that ends before the gradient, or the decrease of the loss, is as small
-// as asked says so in Ended and has not converged.
+// as asked reports that in Ended and has not converged.
 func (s LBFGS) Minimize(ctx context.Context, p Problem, _ *rand.Rand) (Result, error) {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -116,7 +116,7 @@ func search(dt tensor.Dtype) optimize.Linesearcher {
 
 // approximateWolfe ends a search where the slopes satisfy the Wolfe conditions, on a
 // parabola both of them, and the loss has not risen beyond its rounding error (Hager
-// and Zhang 2005): near the minimum a float32 loss cannot tell its decrease, but its
+// and Zhang 2005): near the minimum a float32 loss cannot show its decrease, but its
 // slope can.
 type approximateWolfe struct {
 	*optimize.MoreThuente

@@ -120,7 +120,7 @@ func (m *optimizer) swap() {
 	}
 }
 
-// both does with the numbers of two tensors what their type asks for.
+// both calls, for the numbers of two tensors, the function of their type.
 func both(x, y *tensor.Dense, single func(x, y []float32), double func(x, y []float64)) {
 	if x.Dtype() == tensor.Float32 {
 		single(x.Float32s(), y.Float32s())
@@ -188,8 +188,9 @@ func set(t *tensor.Dense, x []float64) {
 		copy(t.Float64s(), x)
 		return
 	}
+	single := t.Float32s()
 	for i, v := range x {
-		t.Float32s()[i] = float32(v)
+		single[i] = float32(v)
 	}
 }
 

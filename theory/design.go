@@ -19,7 +19,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Design says how large a synthetic calibration problem is and how unevenly its
+// Design is how large a synthetic calibration problem is and how unevenly its
 // codewords are used. Slots are drawn independently, so a cell (a multiset of w
 // codewords) has a multinomial probability.
 type Design struct {
@@ -39,7 +39,7 @@ type Design struct {
 	// w codewords takes 300 that are drawn from its law.
 	Cells int
 	// Codes, where given, are fitted to features whose slots lie around K centres, of the
-	// frequencies above: what they say of 300 rows (or Cells) are then the cells. nil: the
+	// frequencies above: their cells of 300 rows (or Cells) are then the table's. nil: the
 	// codewords of a cell are drawn.
 	Codes layers.Codes
 	// Identity is δ, the multiple of the identity added to α − 1 in the linear term:
@@ -113,9 +113,9 @@ func (d Design) withShare(k int, share float64) []float64 {
 	return p
 }
 
-// Occurrence is a codeword and how many slots of a cell hold it, n_k(V), or the sum of their
+// occurrence is a codeword and how many slots of a cell hold it, n_k(V), or the sum of their
 // shares of it.
-type Occurrence struct {
+type occurrence struct {
 	Codeword int
 	Count    float64
 }
@@ -124,20 +124,20 @@ type Occurrence struct {
 type Cell struct {
 	Codes       []int        // w, non-decreasing where they are drawn
 	Shares      []float64    // of the codes; nil: 1 each
-	Occurrences []Occurrence // the distinct codewords among Codes, in order
+	Occurrences []occurrence // the distinct codewords among Codes, in order
 }
 
 // newCell is the cell of codes with shares, or nil, its codewords in order.
 func newCell(codes []int, shares []float64) Cell {
 	cell := Cell{Codes: codes, Shares: shares}
 	for i, k := range codes {
-		at := slices.IndexFunc(cell.Occurrences, func(o Occurrence) bool { return o.Codeword == k })
+		at := slices.IndexFunc(cell.Occurrences, func(o occurrence) bool { return o.Codeword == k })
 		if at < 0 {
-			at, cell.Occurrences = len(cell.Occurrences), append(cell.Occurrences, Occurrence{Codeword: k})
+			at, cell.Occurrences = len(cell.Occurrences), append(cell.Occurrences, occurrence{Codeword: k})
 		}
 		cell.Occurrences[at].Count += cell.share(i)
 	}
-	slices.SortFunc(cell.Occurrences, func(a, b Occurrence) int { return a.Codeword - b.Codeword })
+	slices.SortFunc(cell.Occurrences, func(a, b occurrence) int { return a.Codeword - b.Codeword })
 	return cell
 }
 
@@ -225,7 +225,7 @@ func (t *Table) of(values []float64, v int) []float64 {
 // Rows is the number of (cell, atom) pairs.
 func (t *Table) Rows() int { return len(t.Cells) * t.Atoms }
 
-// mostCells is how many cells a table holds at most unless its design says so, and drawnCells
+// mostCells is how many cells a table holds at most unless its design sets Cells, and drawnCells
 // how many are drawn where there are more.
 const (
 	mostCells  = 1000
@@ -370,7 +370,7 @@ func (c Cell) share(i int) float64 {
 	return c.Shares[i]
 }
 
-// shared tells whether slots have shares of several codewords.
+// shared reports whether slots have shares of several codewords.
 func (t *Table) shared() bool { return t.fitted != nil && t.fitted.sizes.Nearest > 1 }
 
 // tableOf is the table of any design.
@@ -381,7 +381,7 @@ func tableOf(ctx context.Context, d Design, shifts []int, rng *rand.Rand) (*Tabl
 	return fitCodes(ctx, d, shifts, rng)
 }
 
-// fitCodes is the table of a design with codes of its own. A cell is what the codes say of a row,
+// fitCodes is the table of a design with codes of its own. A cell is the codes of a row,
 // and has the probability of the row's centres; codewords that no row has are left out.
 func fitCodes(ctx context.Context, d Design, shifts []int, rng *rand.Rand) (*Table, error) {
 	centres := mat.NewDense(d.Codewords, codingWidth, normals(d.Codewords*codingWidth, rng))
@@ -417,7 +417,7 @@ func fitCodes(ctx context.Context, d Design, shifts []int, rng *rand.Rand) (*Tab
 }
 
 // rowsAround draws rows whose slots lie around centres of the design's shifted frequencies, and
-// says which. Labels are drawn at random: the codes do not look at them.
+// returns which. Labels are drawn at random: the codes do not use them.
 func rowsAround(d Design, centres *mat.Dense, shifts []int, n int, rng *rand.Rand) (*data.Set, []Cell) {
 	draw := d.sampler(shifts, rng)
 	x := &data.Set{Features: mat.NewDense(n, d.Slots*codingWidth, nil), Labels: make([]int, n), LabelClasses: d.Classes}

@@ -341,7 +341,7 @@ var mutations = []mutation{
 	{name: "all rows in one cell", study: "propositions", run: func(s *setup, r *Report) error {
 		view, err := trainedPipeline(context.Background(), s)
 		clear(view.Codes)
-		tellRanges(view, r)
+		reportRanges(view, r)
 		return err
 	}, notices: []string{"degenerate"}},
 	{name: "posteriors that know the order of the slots", study: "propositions", part: bend(bent{logProbs: func(l []float64) {

@@ -183,7 +183,7 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 		c := schurConstant(p.hessian, e.gauge.(Rescaling).coordinates(0), p.directions, p.directions)
 		constants.X, constants.Y = append(constants.X, 1-overlaps[n]), append(constants.Y, c)
 	}
-	errors := o.tellOverlaps(r, constants.Y)
+	errors := o.reportOverlaps(r, constants.Y)
 	last := len(overlaps) - 1
 	r.below("schur-falls", "c_0 at overlap 0.999 over that at 0", exact(constants.Y[last]/constants.Y[0]), 0.05, "→ 0, at fixed N_0 and N_1")
 	r.Figures = append(r.Figures,
@@ -199,9 +199,9 @@ func runCooccurrence(ctx context.Context, s *setup, r *Report) error {
 	return nil
 }
 
-// tellOverlaps reports the error of codeword 0 beside the sandwich's, and that of the codewords
+// reportOverlaps reports the error of codeword 0 beside the sandwich's, and that of the codewords
 // that do not overlap, at each overlap. It returns the curves of the three.
-func (o *outcome) tellOverlaps(r *Report, constants []float64) []Curve {
+func (o *outcome) reportOverlaps(r *Report, constants []float64) []Curve {
 	measured := Curve{Label: "RMSE·√N_0 of codeword 0", Style: Joined}
 	others := Curve{Label: "the other codewords, mean", Style: Joined}
 	predicted := Curve{Label: "sandwich", Style: Prediction}

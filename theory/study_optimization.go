@@ -102,12 +102,12 @@ func (e *experiment) gains(ctx context.Context, r *Report, narrow *problem) erro
 	r.record("gain-alone-linear", "… of the linear response", exact(ownLinear), "−1: N/N_k hides in O_p(ε_N)")
 	slopes, linear := gainSlope(shifted, newRand(e.Seed, 12, 1))
 	r.near("gain-shifted", "slope of |Δ_k|/ε on N_k/N, all frequencies shifted", slopes, linear, 0.02, "the linear response's")
-	tellGains(r, shifted)
+	reportGains(r, shifted)
 	return nil
 }
 
-// tellGains reports the gains of the rarest and of the most frequent codeword, and draws all.
-func tellGains(r *Report, shifted []response) {
+// reportGains reports the gains of the rarest and of the most frequent codeword, and draws all.
+func reportGains(r *Report, shifted []response) {
 	measured := Curve{Label: "|Δ_k|/ε, imposed residual"}
 	line := Curve{Label: "linear response"}
 	for _, x := range shifted {
@@ -321,7 +321,7 @@ func (e *experiment) earlyStop(ctx context.Context, r *Report) error {
 
 // stoppedAt is where L-BFGS stops from theta at ‖∇L‖ ≤ tolerance.
 func stoppedAt(tolerance float64, model Model, theta, sample []float64) ([]float64, error) {
-	// gonum asks for loss and gradient apart; the model gives both at once.
+	// gonum calls for loss and gradient separately; the model gives both at once.
 	at, grad := make([]float64, model.Dim()), make([]float64, model.Dim())
 	var loss float64
 	evaluate := func(theta []float64) {

@@ -163,7 +163,7 @@ func dirichletDraws(rng *rand.Rand, draws int) (truth *Truth, labels []int) {
 }
 
 // addChi2 adds χ² of the hits against Σ q in up to 20 bins along q of equal variance Σ q(1 − q), 5 at
-// least, and says how many bins there are.
+// least, and returns how many bins there are.
 func addChi2(chi2 *float64, class []prediction) (bins float64) {
 	const most, least = 20, 5
 	var total, before float64
@@ -223,14 +223,14 @@ func trainedPipeline(ctx context.Context, s *setup) (*layers.View, error) {
 func degenerate(ctx context.Context, s *setup, r *Report) error {
 	view, err := trainedPipeline(ctx, s)
 	if err == nil {
-		tellRanges(view, r)
+		reportRanges(view, r)
 	}
 	return err
 }
 
-// tellRanges shows finding 5 on the trained pipeline: p̂ = f(q) does not vary within a
+// reportRanges shows finding 5 on the trained pipeline: p̂ = f(q) does not vary within a
 // cell, so the Dirichlet law of p̂ in a cell that Proposition 2 speaks of is a point.
-func tellRanges(view *layers.View, r *Report) {
+func reportRanges(view *layers.View, r *Report) {
 	seen := map[string]int{}
 	var within, between float64
 	rows, _ := view.LogProbs.Dims()

@@ -66,7 +66,7 @@ func runTriangular(ctx context.Context, s *setup, r *Report) error {
 	left := 0.005 + x.second(0)/(x.logNk[len(x.sizes)-1]-x.logNk[0])
 	r.near("slope-nk", "slope of the error of M_k on N_k ∝ √N", t.slopesOn(x.logNk, newRand(s.Seed, 24), errors[0])[0], -0.5, left, "−1/2: the codeword's own rows")
 	r.near("slope-n", "slope of the same error on N", t.slopes(newRand(s.Seed, 24), errors[0])[0], -0.25, left/2, "−1/4")
-	x.tellErrors(r, errors[0])
+	x.reportErrors(r, errors[0])
 	return nil
 }
 
@@ -75,8 +75,8 @@ func (x *triangular) second(size int) float64 {
 	return square(x.predicted.Y[size] / x.target.Size(rareCodeword, x.Theta))
 }
 
-// tellErrors reports the errors of all sizes beside the sandwich's.
-func (x *triangular) tellErrors(r *Report, errors [][]float64) {
+// reportErrors reports the errors of all sizes beside the sandwich's.
+func (x *triangular) reportErrors(r *Report, errors [][]float64) {
 	measured := Curve{Label: "measured", Style: Joined}
 	for n, N := range x.sizes {
 		observed := rmsEstimate(errors[n])

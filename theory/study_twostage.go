@@ -225,7 +225,7 @@ func headDerivatives(head, z *mat.Dense, counts []float64) (*mat.VecDense, *mat.
 	return grad, hess
 }
 
-// stages says what is refitted on a sample.
+// stages are what is refitted on a sample.
 type stages int
 
 const (
@@ -249,7 +249,7 @@ const (
 	refitNumbers
 )
 
-// refit fits what is to be fitted to counts of rows and says how many posteriors the intervals
+// refit fits what is to be fitted to counts of rows and returns how many posteriors the intervals
 // hold.
 func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rng *rand.Rand) ([]float64, error) {
 	centres, head := p.centres, p.head
@@ -272,7 +272,7 @@ func (p *pipeline) refit(ctx context.Context, which stages, counts []float64, rn
 	return p.held(ctx, theta, counts, table, z)
 }
 
-// held says how many posteriors hold the truth, of a map theta that was fitted to counts of rows of a
+// held returns how many posteriors hold the truth, of a map theta that was fitted to counts of rows of a
 // table, the head's on quantized features z.
 func (p *pipeline) held(ctx context.Context, theta, counts []float64, table *Table, z *mat.Dense) ([]float64, error) {
 	alone, both, err := intervalsOfStages(ctx, theta, counts, table, z)
@@ -311,7 +311,7 @@ func intervalsOfStages(ctx context.Context, theta, counts []float64, table *Tabl
 	for i := range rows.Labels {
 		zRows.SetRow(i, z.RawRowView(i/table.Classes))
 	}
-	two, err := layers.NewTwoStage(ctx, weights, rows, zRows, sizes, 0, 0)
+	two, err := layers.NewTwoStage(ctx, weights, rows, zRows, sizes, layers.Ridges{})
 	if err != nil {
 		return alone, both, err
 	}

@@ -105,35 +105,35 @@ func (d *Device) Free(arrays ...Memory) {
 // Trim gives the memory that no array uses back to the driver.
 func (d *Device) Trim() error { return d.pool.trim() }
 
-// Element is what arrays hold.
-type Element interface {
+// element is what arrays hold.
+type element interface {
 	int32 | int64 | float32 | float64
 }
 
 // Upload enqueues a copy of x to m, which must hold it. x may be changed afterwards.
-func Upload[T Element](d *Device, m Memory, x []T) {
+func Upload[T element](d *Device, m Memory, x []T) {
 	if d.err == nil && len(x) > 0 {
 		d.fail(d.staging.upload(d.stream, m.Slice(0, size(x)).at, bytesOf(x)))
 	}
 }
 
 // Uploaded is a new array that holds x.
-func Uploaded[T Element](d *Device, x []T) Memory {
+func Uploaded[T element](d *Device, x []T) Memory {
 	m := d.allocBytes(size(x))
 	Upload(d, m, x)
 	return m
 }
 
 // Download copies the beginning of m to x, once all that was enqueued before is done.
-func Download[T Element](d *Device, x []T, m Memory) {
+func Download[T element](d *Device, x []T, m Memory) {
 	if d.err == nil && len(x) > 0 {
 		d.fail(d.staging.download(d.stream, bytesOf(x), m.Slice(0, size(x)).at))
 	}
 }
 
 // size is how many bytes x takes, and bytesOf are those, of which there must be some.
-func size[T Element](x []T) int       { return len(x) * int(unsafe.Sizeof(*new(T))) }
-func bytesOf[T Element](x []T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size(x)) }
+func size[T element](x []T) int       { return len(x) * int(unsafe.Sizeof(*new(T))) }
+func bytesOf[T element](x []T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size(x)) }
 
 // Copy enqueues a copy of src to the beginning of dst.
 func (d *Device) Copy(dst, src Memory) {
@@ -212,16 +212,22 @@ const (
 )
 
 // each is a one-dimensional grid for n elements.
-func each(n int) Grid { return Grid{min((n+threads-1)/threads, mostBlocks), 1, 1, threads, 1} }
+func each(n int) Grid { return blocks(min((n+threads-1)/threads, mostBlocks)) }
 
 // blocks is a grid of n of them.
-func blocks(n int) Grid { return Grid{n, 1, 1, threads, 1} }
+func blocks(n int) Grid { return box(n, 1, 1) }
+
+// box is a grid of x by y by z blocks.
+func box(x, y, z int) Grid { return Grid{X: x, Y: y, Z: z, ThreadsX: threads, ThreadsY: 1} }
 
 // warps is a grid of a warp for each of n rows.
-func warps(n int) Grid { return Grid{(n + 7) / 8, 1, 1, threads, 1} }
+func warps(n int) Grid { return blocks((n + 7) / 8) }
 
 // columns is a grid of column blocks, 32 columns by 8 sharers, for n columns.
-func columns(n int) Grid { return Grid{(n + 31) / 32, 1, 1, 32, 8} }
+func columns(n int) Grid { return columnBlocks((n+31)/32, 1, 1) }
+
+// columnBlocks is a grid of x by y by z column blocks.
+func columnBlocks(x, y, z int) Grid { return Grid{X: x, Y: y, Z: z, ThreadsX: 32, ThreadsY: 8} }
 
 // mostPlanes is how many blocks a card takes along y, and along z.
 const mostPlanes = 1<<16 - 1

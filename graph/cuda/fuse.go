@@ -89,7 +89,7 @@ func launchesOf(steps []step, kept []Memory) []enqueuer {
 		f.crossEntropy(i)
 		f.movingAverages(i)
 		f.rectified(i)
-		f.slopes(i)
+		f.gradients(i)
 	}
 	return slices.DeleteFunc(f.launches, func(l enqueuer) bool { return l == nil })
 }
@@ -143,14 +143,14 @@ func (f *fusion) crossEntropy(i int) {
 		return
 	}
 	by := f.steps[i].In // log p and the gradient by it
-	forward, slope := f.maker(by[0]), f.maker(by[1])
-	if forward < 0 || slope < 0 || !f.only(i, by[1]) {
+	forward, gradient := f.maker(by[0]), f.maker(by[1])
+	if forward < 0 || gradient < 0 || !f.only(i, by[1]) {
 		return
 	}
-	if _, is := f.steps[slope].kernel().(op.NLLGradOp); !is {
+	if _, is := f.steps[gradient].kernel().(op.NLLGradOp); !is {
 		return
 	}
-	loss := f.steps[slope].In
+	loss := f.steps[gradient].In
 	e := crossEntropy{logp: by[0], dx: f.steps[i].Out, x: f.steps[forward].In[0], labels: loss[1], g: loss[2]}
 	if _, is := f.steps[forward].kernel().(op.LogSoftmaxOp); !is || max(f.maker(e.labels), f.maker(e.g)) > forward {
 		return
@@ -161,7 +161,7 @@ func (f *fusion) crossEntropy(i int) {
 			f.launches[k] = nil
 		}
 	}
-	f.launches[forward], f.launches[slope], f.launches[i] = e, nil, nil
+	f.launches[forward], f.launches[gradient], f.launches[i] = e, nil, nil
 }
 
 // movingAverages are a step of a codebook's averages: the counts m (K), the sums T (K×d) and the
@@ -255,33 +255,33 @@ func (f *fusion) rectified(i int) {
 	}
 }
 
-// outerSlopes are OuterLeft and OuterRight of the same matrices.
-type outerSlopes struct{ left, right step }
+// outerGradients are OuterLeft and OuterRight of the same matrices.
+type outerGradients struct{ left, right step }
 
-func (s outerSlopes) enqueue(d *Device) {
+func (s outerGradients) enqueue(d *Device) {
 	d.outerSides(s.left.Out, s.right.Out, s.left.In[0], s.right.In[1], s.left.In[1])
 }
 
-// batchNormSlopes are the gradients of batch normalization by γ and β.
-type batchNormSlopes struct{ scale, shift step }
+// batchNormGradients are the gradients of batch normalization by γ and β.
+type batchNormGradients struct{ scale, shift step }
 
-func (s batchNormSlopes) enqueue(d *Device) {
+func (s batchNormGradients) enqueue(d *Device) {
 	d.batchNormScale(s.scale.kernel().(op.BatchNormScaleOp), s.scale.Out, s.shift.Out, s.scale.In)
 }
 
-// slopes puts both gradients in the place of the first if step i is one of two.
-func (f *fusion) slopes(i int) {
+// gradients puts both gradients in the place of the first if step i is one of two.
+func (f *fusion) gradients(i int) {
 	s := f.steps[i]
 	for k, other := range f.steps {
 		var both enqueuer
 		switch s.kernel().(type) {
 		case op.OuterRightOp:
 			if _, is := other.kernel().(op.OuterLeftOp); is && other.In[0].Memory == s.In[0].Memory {
-				both = outerSlopes{other, s}
+				both = outerGradients{other, s}
 			}
 		case op.ChannelSumOp:
 			if _, is := other.kernel().(op.BatchNormScaleOp); is && other.In[3].Memory == s.In[0].Memory {
-				both = batchNormSlopes{other, s}
+				both = batchNormGradients{other, s}
 			}
 		}
 		earlier, later := min(i, k), max(i, k)

@@ -40,7 +40,7 @@ var fused = map[string]together{
 	"crossEntropy after AddRow that is read": {scored, []stepOf{
 		{op.AddRow(), []int{0, 3}}, {op.LogSoftmax(), []int{4}}, {op.NLL(), []int{5, 1}}, {op.New(op.NLLGradOp{}), []int{5, 1, 2}}, {op.New(op.LogSoftmaxGradOp{Of: op.Matrix}), []int{5, 7}},
 	}, []int{0, 2, 4}, 3},
-	"no crossEntropy of a slope that comes later": {scored, []stepOf{
+	"no crossEntropy of a gradient that comes later": {scored, []stepOf{
 		{op.LogSoftmax(), []int{0}}, {op.NLL(), []int{4, 1}}, {op.Scale(0, 2), []int{5}}, {op.New(op.NLLGradOp{}), []int{4, 1, 6}}, {op.New(op.LogSoftmaxGradOp{Of: op.Matrix}), []int{4, 7}},
 	}, []int{0, 1, 4}, 5},
 	"movingAverages": {averaged, []stepOf{
@@ -59,14 +59,14 @@ var fused = map[string]together{
 	"rectified sum of rows":      {row, []stepOf{{op.AddRow(), []int{0, 1}}, {op.ReLU(2), []int{2}}}, []int{1}, 1},
 	"rectified sum that is read": {two, []stepOf{{op.Plus(2), []int{0, 1}}, {op.ReLU(2), []int{2}}, {op.Times(2), []int{2, 3}}}, []int{2}, 3},
 	"rectified normalization":    {planar("channel", "positive", "channel", "channel"), []stepOf{{op.BatchNorm(4, 1e-5), []int{0, 1, 2, 3, 4}}, {op.ReLU(4), []int{5}}}, []int{1}, 1},
-	"slopes of outer products": {func(rng *rand.Rand) []*tensor.Dense {
+	"gradients of outer products": {func(rng *rand.Rand) []*tensor.Dense {
 		k, c, d := 1+rng.IntN(20), 1+rng.IntN(40), 1+rng.IntN(40)
 		return []*tensor.Dense{normalTensor(rng, 0, k, c), normalTensor(rng, 0, k, d), normalTensor(rng, 0, k, c*d)}
 	}, []stepOf{{op.OuterLeft(), []int{2, 1}}, {op.OuterRight(), []int{2, 0}}}, []int{0, 1}, 1},
-	"slopes of batch normalization": {planar("channel", "positive", "same"), []stepOf{
+	"gradients of batch normalization": {planar("channel", "positive", "same"), []stepOf{
 		{op.New(op.ChannelSumOp{Of: op.Images}), []int{3}}, {op.New(op.BatchNormScaleOp{Of: op.Images, Eps: 1e-5}), []int{0, 1, 2, 3}},
 	}, []int{0, 1}, 1},
-	"slopes, one of the other": {func(rng *rand.Rand) []*tensor.Dense {
+	"gradients, one of the other": {func(rng *rand.Rand) []*tensor.Dense {
 		k, c := 1+rng.IntN(20), 1+rng.IntN(40)
 		return []*tensor.Dense{normalTensor(rng, 0, k, c), normalTensor(rng, 0, k, c*c)}
 	}, []stepOf{{op.OuterLeft(), []int{1, 0}}, {op.OuterRight(), []int{1, 2}}}, []int{0, 1}, 2},

@@ -34,7 +34,9 @@ type pool struct {
 	used   int             // bytes in use
 }
 
-func newPool(d Driver) *pool { return &pool{d, map[int][]Pointer{}, map[Pointer]int{}, 0} }
+func newPool(d Driver) *pool {
+	return &pool{driver: d, free: map[int][]Pointer{}, size: map[Pointer]int{}}
+}
 
 // smallest is the pool's least size, the driver's alignment.
 const smallest = 256

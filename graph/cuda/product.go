@@ -44,7 +44,7 @@ const (
 
 // tiles is a grid of blocks for the tiles of matrices m×n.
 func tiles(m, n, layers int) Grid {
-	return Grid{(n + tile - 1) / tile, (m + tile - 1) / tile, layers, threads, 1}
+	return box((n+tile-1)/tile, (m+tile-1)/tile, layers)
 }
 
 // parts is into how many parts a product m×n of depth k is cut, by the shape alone, and their

@@ -116,8 +116,8 @@ func TestHostOpWithoutAKernel(t *testing.T) {
 	}
 }
 
-// Its slopes are the CPU's too.
-func TestHostSlopesWithoutAKernel(t *testing.T) {
+// Its gradients are the CPU's too.
+func TestHostGradientsWithoutAKernel(t *testing.T) {
 	p, _, _ := network()
 	s, err := cudatest.On(cudatest.Device(t, 1)).Gradients(p.Loss, p.Rows)
 	if err != nil {
@@ -128,18 +128,18 @@ func TestHostSlopesWithoutAKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, slopes, err := p.Loss.Gradient(graph.Rows(0, p.Rows))
+	want, gradients, err := p.Loss.Gradient(graph.Rows(0, p.Rows))
 	if err != nil || math.Abs(got-want) > 1e-5 {
 		t.Errorf("the loss is %v, on the CPU %v (%v)", got, want, err)
 	}
-	for i := range slopes {
-		if !floats.EqualApprox(graph.Float64s(grads[i]), graph.Float64s(slopes[i]), 1e-5) {
-			t.Errorf("slope %d is %v, on the CPU %v", i, grads[i], slopes[i])
+	for i := range gradients {
+		if !floats.EqualApprox(graph.Float64s(grads[i]), graph.Float64s(gradients[i]), 1e-5) {
+			t.Errorf("gradient %d is %v, on the CPU %v", i, grads[i], gradients[i])
 		}
 	}
 }
 
-// The scores and slopes of a product that this process makes without the product, as that is
+// The scores and gradients of a product that this process makes without the product, as that is
 // large, are left to the device's kernels: no step of such a fit comes back to the CPU. The
 // product is too large to be emulated, and for this device: the fit ends at its memory.
 func TestHostLargeFormIsTheDevices(t *testing.T) {

@@ -91,7 +91,7 @@ type call struct {
 }
 
 func newCall(o op.Kernel, out operand, in []operand) call {
-	c := call{o, out, in, op.Lengths{}}
+	c := call{op: o, out: out, in: in, lengths: op.Lengths{}}
 	if k, formed := o.(op.Formed); formed {
 		var shapes []tensor.Shape
 		for _, x := range in {
@@ -211,7 +211,7 @@ var rows = []row{
 	{op.DirichletOp{}, "dirichlet_scores", "columns size", "out x0 x1 C .Delta size", nil},
 	{op.DirichletByFormOp{}, "dirichlet_by_form", "columns B*C", "out x0 x1 x2 C B*C", nil},
 	{op.DirichletByInputOp{}, "dirichlet_by_input", "warps size", "out x0 x1 C .Delta size", nil},
-	{op.DirichletWithSlopesOp{}, "dirichlet_scores", "columns size", "out x0 x1 C .Delta size", nil}, // each by itself
+	{op.DirichletWithGradientOp{}, "dirichlet_scores", "columns size", "out x0 x1 C .Delta size", nil}, // each by itself
 	{op.DirichletTimesGOp{}, "dirichlet_by_form", "columns B*C", "out x0 x1 x2 C B*C", nil},
 
 	{op.LogSoftmaxOp{}, "log_softmax", "warps size/columns", "out x0 size/columns columns", nil},
@@ -220,7 +220,7 @@ var rows = []row{
 	{op.SoftmaxGradOp{}, "softmax_grad", "warps N", "out x0 x1 N C", nil},
 	{op.SharesOp{}, "shares", "warps N", "out x0 N C", nil},
 	{op.SharesGradOp{}, "shares_grad", "warps N", "out x0 x1 N C", nil},
-	{op.NLLOp{}, "nll", "blocks 1", "out x0 x1 - B C", nil}, // the kernels can weigh rows, which nothing asks for
+	{op.NLLOp{}, "nll", "blocks 1", "out x0 x1 - B C", nil}, // the kernels can weigh rows, which nothing uses
 	{op.NLLGradOp{}, "nll_grad", "each size", "out x1 - x2 B C size", nil},
 	{op.JensenShannonOp{}, "jensen_shannon", "blocks 1", "out x0 x1 size0", nil},
 	{op.JensenShannonGradOp{}, "jensen_shannon_grad", "each size", "out x0 x1 x2 size", nil},
@@ -319,7 +319,7 @@ func (d *Device) outerSides(da, db, g, a, b operand) {
 	if db.Memory != (Memory{}) {
 		right = columns(db.Size()).X
 	}
-	d.launch("outer_sides", Grid{left + right, 1, 1, 32, 8}, da, db, g, a, b, left, g.Shape[0], like(da, a).columns(), like(db, b).columns())
+	d.launch("outer_sides", columnBlocks(left+right, 1, 1), da, db, g, a, b, left, g.Shape[0], like(da, a).columns(), like(db, b).columns())
 }
 
 // scatterPart is how many slots one block of a scatter looks through.
@@ -345,5 +345,5 @@ func scatterCut(codes operand) int { return max(1, (codes.Size()+scatterPart-1)/
 // scatter sums each part by itself, K×d, and counts its slots of each code unless counts is none.
 func (d *Device) scatter(sums, counts Memory, codes, x, rows operand, shape tensor.Shape) {
 	k, wide := shape[0], shape[1]
-	d.launch("scatter_parts", Grid{k, scatterCut(codes), (wide + 31) / 32, 32, 8}, sums, counts, codes, x, rows, codes.Size(), codes.columns(), wide, k, scatterPart)
+	d.launch("scatter_parts", columnBlocks(k, scatterCut(codes), (wide+31)/32), sums, counts, codes, x, rows, codes.Size(), codes.columns(), wide, k, scatterPart)
 }

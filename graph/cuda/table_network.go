@@ -156,7 +156,7 @@ func (d *Device) channel(s channelSum) {
 	cut := max(1, (c.n*c.area+channelPart-1)/channelPart)
 	sums, finish := d.alloc64(layers*cut*c.channels), each(c.channels)
 	finish.Z = layers
-	d.launch("channel_parts", Grid{c.channels, cut, layers, threads, 1}, sums, s.x, s.mean, s.g, s.of, c.n, c.channels, c.area, channelPart)
+	d.launch("channel_parts", box(c.channels, cut, layers), sums, s.x, s.mean, s.g, s.of, c.n, c.channels, c.area, channelPart)
 	d.launch("channel_finish", finish, s.out, s.sum, sums, s.variance, s.epsilon, s.count, cut, c.channels)
 	d.Free(sums)
 }

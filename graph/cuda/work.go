@@ -25,23 +25,23 @@ func workOf(p *graph.Program) (flops float64) {
 // works are the multiplications and additions of products, distances and scatters, and what the
 // functions of the Dirichlet scores take, in the words of the table.
 var works = map[reflect.Type]string{
-	reflect.TypeFor[op.MatMulOp]():              "2*size*k",
-	reflect.TypeFor[op.NearestOp]():             "2*B*M*K",
-	reflect.TypeFor[op.NearestTakenOp]():        "2*B*M*K",
-	reflect.TypeFor[op.TakeOp]():                "size", // the table is not read whole
-	reflect.TypeFor[op.ScatterTakenOp]():        "size",
-	reflect.TypeFor[op.DirichletOp]():           "70*size0",
-	reflect.TypeFor[op.DirichletWithSlopesOp](): "70*size0",
-	reflect.TypeFor[op.DirichletByFormOp]():     "95*size0",
-	reflect.TypeFor[op.DirichletTimesGOp]():     "95*size0",
-	reflect.TypeFor[op.ConvOp]():                "2*size*size1/rows1",
-	reflect.TypeFor[op.ConvInputOp]():           "2*size0*size1/rows1",
-	reflect.TypeFor[op.ConvKernelOp]():          "2*size1*size/rows",
-	reflect.TypeFor[op.HeadScoresOp]():          "2*size*columns0/.Heads",
-	reflect.TypeFor[op.HeadMixOp]():             "2*size*columns0",
-	reflect.TypeFor[op.HeadMixBackOp]():         "2*size0*columns/.Heads",
-	reflect.TypeFor[op.GaussianOp]():            "2*size*d",
-	reflect.TypeFor[op.PullOp]():                "2*size0*columns",
+	reflect.TypeFor[op.MatMulOp]():                "2*size*k",
+	reflect.TypeFor[op.NearestOp]():               "2*B*M*K",
+	reflect.TypeFor[op.NearestTakenOp]():          "2*B*M*K",
+	reflect.TypeFor[op.TakeOp]():                  "size", // the table is not read whole
+	reflect.TypeFor[op.ScatterTakenOp]():          "size",
+	reflect.TypeFor[op.DirichletOp]():             "70*size0",
+	reflect.TypeFor[op.DirichletWithGradientOp](): "70*size0",
+	reflect.TypeFor[op.DirichletByFormOp]():       "95*size0",
+	reflect.TypeFor[op.DirichletTimesGOp]():       "95*size0",
+	reflect.TypeFor[op.ConvOp]():                  "2*size*size1/rows1",
+	reflect.TypeFor[op.ConvInputOp]():             "2*size0*size1/rows1",
+	reflect.TypeFor[op.ConvKernelOp]():            "2*size1*size/rows",
+	reflect.TypeFor[op.HeadScoresOp]():            "2*size*columns0/.Heads",
+	reflect.TypeFor[op.HeadMixOp]():               "2*size*columns0",
+	reflect.TypeFor[op.HeadMixBackOp]():           "2*size0*columns/.Heads",
+	reflect.TypeFor[op.GaussianOp]():              "2*size*d",
+	reflect.TypeFor[op.PullOp]():                  "2*size0*columns",
 }
 
 // work is the multiplications and additions of o on inputs of the given shapes; where works does

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -91,7 +93,44 @@ func outputs(w *graph.Weights, rows int, describe func(*graph.Builder) gorgonia.
 		}
 		all = append(all, output{name, graph.Float64s(p.Output(i))})
 	}
+	for _, s := range p.Steps {
+		if err := rowsAlone(p, s); err != nil {
+			return nil, err
+		}
+	}
 	return all, nil
+}
+
+// rowsAlone checks that an op whose form says so computes each row by itself.
+func rowsAlone(p *graph.Program, s graph.Step) error {
+	o, ours := s.Op.(op.Op)
+	if !ours || o.ByRow() == nil {
+		return nil
+	}
+	var in []gorgonia.Value
+	for _, value := range s.Inputs {
+		in = append(in, p.Values[value])
+	}
+	is := p.Values[s.Output]
+	together, alone := op.Zero(is.Dtype(), is.Shape()), op.Zero(is.Dtype(), is.Shape())
+	if _, err := o.UsePreallocDo(together, in...); err != nil {
+		return err
+	}
+	for row := range is.Shape()[0] {
+		args := slices.Clone(in)
+		for i, cut := range o.ByRow() {
+			if cut {
+				args[i] = op.NewRows(in[i], row, row+1)
+			}
+		}
+		if _, err := o.UsePreallocDo(op.NewRows(alone, row, row+1), args...); err != nil {
+			return err
+		}
+	}
+	if !reflect.DeepEqual(together.Data(), alone.Data()) {
+		return fmt.Errorf("graphtest: rows of %v are not the same by themselves: its form must not say by what", o)
+	}
+	return nil
 }
 
 // unwritten is what int32 memory is filled with.

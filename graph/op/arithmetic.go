@@ -13,7 +13,7 @@ func Scale(dims int, c float64) Op { return Op{ScaleOp{Kind{Dims: dims}, c}} }
 // PlusOp is the op of [Plus].
 type PlusOp struct{ Of Kind }
 
-func (o PlusOp) Form() string              { return Alike(o.Of, 2) }
+func (o PlusOp) Form() string              { return AlikeByRow(o.Of, 2) }
 func (o PlusOp) Run(out Value, in []Value) { Dispatch(o, out, in, add[float32], add[float64]) }
 
 func add[F Float](_ PlusOp, v Args[F]) {
@@ -31,7 +31,7 @@ func (PlusOp) Grad(_ Nodes, _, g *Node) (Nodes, error) { return Nodes{g, g}, nil
 // TimesOp is the op of [Times].
 type TimesOp struct{ Of Kind }
 
-func (o TimesOp) Form() string { return Alike(o.Of, 2) }
+func (o TimesOp) Form() string { return AlikeByRow(o.Of, 2) }
 func (o TimesOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, multiply[float32], multiply[float64])
 }
@@ -57,7 +57,7 @@ type ScaleOp struct {
 	C  float64
 }
 
-func (o ScaleOp) Form() string              { return Alike(o.Of, 1) }
+func (o ScaleOp) Form() string              { return AlikeByRow(o.Of, 1) }
 func (o ScaleOp) Run(out Value, in []Value) { Dispatch(o, out, in, scale[float32], scale[float64]) }
 
 func scale[F Float](o ScaleOp, v Args[F]) { scaleTo(v.Out(), v.In(0), F(o.C)) }

@@ -11,7 +11,7 @@ func Augment(channels, height, width, pad int, mirror float64, seed uint64) Op {
 	if pad < 0 || pad >= height || pad >= width {
 		panic(fmt.Sprintf("op: %d×%d images shifted by up to %d pixels", height, width, pad))
 	}
-	return Op{AugmentOp{channels, height, width, pad, mirror, seed}}
+	return Op{AugmentOp{C: channels, H: height, W: width, Pad: pad, Mirror: mirror, Seed: seed}}
 }
 
 // AugmentOp is the op of [Augment].

@@ -158,9 +158,9 @@ func batchNormInputs[F Float](o BatchNormInputOp, v Args[F]) {
 		b := -a * root * sumGX[c] / count
 		offset := -a*sumG[c]/count - b*mean[c]
 		for i := range p.n {
-			dst, slopes := plane(p, dx, i, c), plane(p, g, i, c)
+			dst, gradients := plane(p, dx, i, c), plane(p, g, i, c)
 			for j, v := range plane(p, x, i, c) {
-				dst[j] = a*slopes[j] + b*v + offset
+				dst[j] = a*gradients[j] + b*v + offset
 			}
 		}
 	})

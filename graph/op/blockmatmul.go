@@ -44,5 +44,5 @@ func multiplyBlocks[F Float](o BlockMatMulOp, v Args[F]) {
 }
 
 func (o BlockMatMulOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return productSlopes(o.X, o.Y, func(x, y blas.Transpose) Op { return Op{BlockMatMulOp{o.N, x, y}} }, in[0], in[1], g), nil
+	return productGradients(o.X, o.Y, func(x, y blas.Transpose) Op { return Op{BlockMatMulOp{o.N, x, y}} }, in[0], in[1], g), nil
 }

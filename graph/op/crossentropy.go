@@ -34,9 +34,9 @@ type CrossEntropyGradOp struct{}
 
 func (CrossEntropyGradOp) Form() string { return "B C, () -> B C" }
 func (o CrossEntropyGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, crossEntropySlopes[float32], crossEntropySlopes[float64])
+	Dispatch(o, out, in, crossEntropyGradients[float32], crossEntropyGradients[float64])
 }
 
-func crossEntropySlopes[F Float](_ CrossEntropyGradOp, v Args[F]) {
+func crossEntropyGradients[F Float](_ CrossEntropyGradOp, v Args[F]) {
 	scaleTo(v.Out(), v.In(0), -v.In(1)[0]/F(v.Shape(0)[0]))
 }

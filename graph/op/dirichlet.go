@@ -24,7 +24,7 @@ func DirichletScores(delta float64) Op { return Op{DirichletOp{Delta: delta}} }
 // DirichletOp is the op of [DirichletScores].
 type DirichletOp struct{ Delta float64 }
 
-func (DirichletOp) Form() string                { return "B C*C, B C -> B C" }
+func (DirichletOp) Form() string                { return "B C*C, B C -> B C by B" }
 func (o DirichletOp) Run(out Value, in []Value) { Dispatch(o, out, in, scores32, scores64) }
 
 func scores32(o DirichletOp, v Args[float32]) {
@@ -72,7 +72,7 @@ func dirichletScores[F Float](score, a, logp []F, c int, delta float64) {
 	}
 }
 
-// dirichletTerms are what scores and slopes need of one matrix A (C×C). Rows of one
+// dirichletTerms are what scores and gradients need of one matrix A (C×C). Rows of one
 // region have the same A and often follow one another: it is worked out once for them.
 type dirichletTerms struct {
 	a, alpha, sigma, logGamma, psi []float64
@@ -103,18 +103,18 @@ func (o DirichletOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // DirichletByFormOp is ∂L/∂A_ij = g_j (log p̂_i − ψ(α_ij) + ψ(Σ_l α_lj)) · sigmoid(A_ij).
 type DirichletByFormOp struct{}
 
-func (DirichletByFormOp) Form() string                { return "B C*C, B C, B C -> B C*C" }
-func (o DirichletByFormOp) Run(out Value, in []Value) { Dispatch(o, out, in, slopes32, slopes64) }
+func (DirichletByFormOp) Form() string                { return "B C*C, B C, B C -> B C*C by B" }
+func (o DirichletByFormOp) Run(out Value, in []Value) { Dispatch(o, out, in, gradients32, gradients64) }
 
-func slopes32(_ DirichletByFormOp, v Args[float32]) {
-	runBatch(dirichletBatch{of: slopesOnly, da: v.Out(), a: v.In(0), logp: v.In(1), g: v.In(2), c: v.Columns(1)})
+func gradients32(_ DirichletByFormOp, v Args[float32]) {
+	runBatch(dirichletBatch{of: gradientsOnly, da: v.Out(), a: v.In(0), logp: v.In(1), g: v.In(2), c: v.Columns(1)})
 }
 
-func slopes64(_ DirichletByFormOp, v Args[float64]) {
-	dirichletSlopes(v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(1))
+func gradients64(_ DirichletByFormOp, v Args[float64]) {
+	dirichletGradients(v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(1))
 }
 
-func dirichletSlopes[F Float](da, a, logp, g []F, c int) {
+func dirichletGradients[F Float](da, a, logp, g []F, c int) {
 	terms := newDirichletTerms(c)
 	terms.sigma, terms.psi = make([]float64, c*c), make([]float64, c*c)
 	for at := range g {
@@ -128,8 +128,8 @@ func dirichletSlopes[F Float](da, a, logp, g []F, c int) {
 		}
 		psi := simd.Digamma64(sum)
 		for i := range c {
-			slope := float64(logp[b*c+i]) - terms.psi[i*c+j] + psi
-			da[(b*c+i)*c+j] = F(float64(g[at]) * slope * terms.sigma[i*c+j])
+			gradient := float64(logp[b*c+i]) - terms.psi[i*c+j] + psi
+			da[(b*c+i)*c+j] = F(float64(g[at]) * gradient * terms.sigma[i*c+j])
 		}
 	}
 }
@@ -137,7 +137,7 @@ func dirichletSlopes[F Float](da, a, logp, g []F, c int) {
 // DirichletByInputOp is ∂L/∂log p̂_i = Σ_j g_j (α_ij − 1 + δ·1[i=j]).
 type DirichletByInputOp struct{ Delta float64 }
 
-func (DirichletByInputOp) Form() string { return "B C*C, B C -> B C" }
+func (DirichletByInputOp) Form() string { return "B C*C, B C -> B C by B" }
 func (o DirichletByInputOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, dirichletWeights[float32], dirichletWeights[float64])
 }
@@ -172,8 +172,8 @@ func scoresOnly(d *dirichletBatch, rows, matrices span) {
 	simd.DirichletScores(rows.of(d.score), matrices.of(d.a), rows.of(d.logp), d.c, d.delta, AlphaFloor)
 }
 
-func slopesOnly(d *dirichletBatch, rows, matrices span) {
-	simd.DirichletSlopes(matrices.of(d.da), matrices.of(d.a), rows.of(d.logp), rows.of(d.g), d.c, AlphaFloor)
+func gradientsOnly(d *dirichletBatch, rows, matrices span) {
+	simd.DirichletGradient(matrices.of(d.da), matrices.of(d.a), rows.of(d.logp), rows.of(d.g), d.c, AlphaFloor)
 }
 
 // blockRows makes a block of some 8,192 elements of A worth handing to a core.

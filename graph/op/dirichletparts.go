@@ -3,7 +3,7 @@ package op
 import "calibra/graph/simd"
 
 // The scores of one matrix A (C×C) are sums over its rows, so that some rows at a time are
-// enough for them and for their slopes. A row may stand for several classes: with count n
+// enough for them and for their gradients. A row may stand for several classes: with count n
 // its concentrations are n·(softplus(A) + ε).
 
 // addScores adds rows of A (R×C) to the sums behind the scores,
@@ -60,25 +60,25 @@ func digammas[F Float](x []F) {
 	}
 }
 
-// setSlopes replaces rows of A by ∂/∂A_ij of Σ_j g_j·score_j, psi_j being ψ(Σ_l α_lj):
+// setGradients replaces rows of A by ∂/∂A_ij of Σ_j g_j·score_j, psi_j being ψ(Σ_l α_lj):
 //
 //	g_j (log p̂_i − ψ(α_ij) + psi_j) · n sigmoid(A_ij)
-func setSlopes[F Float](a, logp, psi, g []F, count F) {
+func setGradients[F Float](a, logp, psi, g []F, count F) {
 	if a, ok := any(a).([]float32); ok {
-		simd.DirichletPartSlopes(a, a, any(logp).([]float32), any(psi).([]float32), any(g).([]float32), float32(count), AlphaFloor)
+		simd.DirichletPartGradient(a, a, any(logp).([]float32), any(psi).([]float32), any(g).([]float32), float32(count), AlphaFloor)
 		return
 	}
 	c := len(g)
 	for i, l := range logp {
 		for j, v := range a[i*c : (i+1)*c] {
-			y, slope := simd.SoftplusSigmoid64(float64(v))
+			y, derivative := simd.SoftplusSigmoid64(float64(v))
 			alpha := float64(count) * (y + AlphaFloor)
-			a[i*c+j] = F(float64(g[j]) * (float64(l) - simd.Digamma64(alpha) + float64(psi[j])) * float64(count) * slope)
+			a[i*c+j] = F(float64(g[j]) * (float64(l) - simd.Digamma64(alpha) + float64(psi[j])) * float64(count) * derivative)
 		}
 	}
 }
 
-// setWeights sets dlogp_i to Σ_j g_j (α_ij − 1), the slope of Σ_j g_j·score_j by log p̂_i.
+// setWeights sets dlogp_i to Σ_j g_j (α_ij − 1), the gradient of Σ_j g_j·score_j by log p̂_i.
 func setWeights[F Float](dlogp, a, g []F, count F) {
 	c := len(g)
 	for i := range dlogp {

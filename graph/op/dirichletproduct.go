@@ -4,7 +4,7 @@ import "gonum.org/v1/gonum/blas"
 
 // The form A = N·F of a batch, N the codeword masses (B×K) and F the table of outer products
 // (K×C²), has B·C² entries: half a gigabyte for 128 rows of a thousand classes. Beyond
-// largestForm entries [FuseHere] has scores and slopes made of N and F directly, some rows of all
+// largestForm entries [FuseHere] has scores and gradients made of N and F directly, some rows of all
 // B matrices at a time. Each entry is the same sum as before, and so are the scores in
 // float32, to the bit.
 
@@ -15,7 +15,7 @@ const (
 	formPart    = 1 << 20
 )
 
-// fuseProduct is [FuseHere] for the scores and slopes of a product; nil where there is nothing to
+// fuseProduct is [FuseHere] for the scores and gradients of a product; nil where there is nothing to
 // fuse.
 func fuseProduct(k Kernel, inputs []*Node) (Kernel, []*Node) {
 	switch k := k.(type) {
@@ -29,12 +29,12 @@ func fuseProduct(k Kernel, inputs []*Node) (Kernel, []*Node) {
 		}
 	case MatMulOp: // Nᵀ·∂A and ∂A·Fᵀ
 		if k == (MatMulOp{blas.Trans, blas.NoTrans}) {
-			if in, ok := largeSlopes(inputs[1]); ok && in[0] == inputs[0] {
+			if in, ok := largeGradients(inputs[1]); ok && in[0] == inputs[0] {
 				return productByTableOp{}, in
 			}
 		}
 		if k == (MatMulOp{blas.NoTrans, blas.Trans}) {
-			if in, ok := largeSlopes(inputs[0]); ok && in[1] == inputs[1] {
+			if in, ok := largeGradients(inputs[0]); ok && in[1] == inputs[1] {
 				return productByMassOp{}, in
 			}
 		}
@@ -52,8 +52,8 @@ func largeProduct(a *Node) (mass, table *Node, ok bool) {
 	return in[0], in[1], true
 }
 
-// largeSlopes reports whether n is the slopes by such a product, and gives N, F, log p̂ and g.
-func largeSlopes(n *Node) ([]*Node, bool) {
+// largeGradients reports whether n is the gradients by such a product, and gives N, F, log p̂ and g.
+func largeGradients(n *Node) ([]*Node, bool) {
 	o, ours := n.Op().(Op)
 	if !ours || o.Kernel != Kernel(DirichletByFormOp{}) {
 		return nil, false
@@ -93,7 +93,7 @@ func (o productByTableOp) Run(out Value, in []Value) {
 
 func productByTable[F Float](_ productByTableOp, v Args[F]) {
 	out, p, g := v.Out(), newMassProduct(v), v.In(3)
-	p.slopes(g, func(i, rows int, da []F) {
+	p.gradients(g, func(i, rows int, da []F) {
 		gemm(blas.Trans, blas.NoTrans, p.k, rows*p.c, p.b, p.mass, p.k, da, rows*p.c, 0, out[i*p.c:], p.c*p.c)
 	})
 }
@@ -109,7 +109,7 @@ func (o productByMassOp) Run(out Value, in []Value) {
 func productByMass[F Float](_ productByMassOp, v Args[F]) {
 	out, p, g := v.Out(), newMassProduct(v), v.In(3)
 	clear(out)
-	p.slopes(g, func(i, rows int, da []F) {
+	p.gradients(g, func(i, rows int, da []F) {
 		gemm(blas.NoTrans, blas.Trans, p.b, p.k, rows*p.c, da, rows*p.c, p.table[i*p.c:], p.c*p.c, 1, out, p.k)
 	})
 }
@@ -166,15 +166,15 @@ func (p *massProduct[F]) each(f func(b, i, rows int, a []F)) {
 	})
 }
 
-// slopes calls f with ∂A in place of A.
-func (p *massProduct[F]) slopes(g []F, f func(i, rows int, da []F)) {
+// gradients calls f with ∂A in place of A.
+func (p *massProduct[F]) gradients(g []F, f func(i, rows int, da []F)) {
 	c, psi := p.c, make([]F, len(p.logp))
 	p.each(func(b, _, _ int, a []F) { addColumns(psi[b*c:(b+1)*c], a, 1) })
 	rowwise(p.b, func(lo, hi int) { digammas(psi[lo*c : hi*c]) })
 	p.parts(func(i, rows int, a []F) {
 		size := rows * c
 		parallel(p.b, func(b int) {
-			setSlopes(a[b*size:(b+1)*size], p.logp[b*c+i:][:rows], psi[b*c:(b+1)*c], g[b*c:(b+1)*c], 1)
+			setGradients(a[b*size:(b+1)*size], p.logp[b*c+i:][:rows], psi[b*c:(b+1)*c], g[b*c:(b+1)*c], 1)
 		})
 		f(i, rows, a)
 	})

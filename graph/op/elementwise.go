@@ -44,7 +44,7 @@ var functions = map[string]struct {
 	slope  func(dims int, x, y *Node) *Node
 }{
 	"softplus": {f: simd.Softplus64, fast: simd.Softplus, slope: func(dims int, x, _ *Node) *Node { return Sigmoid(dims).Of(x) }},
-	"sigmoid":  {f: simd.Sigmoid64, fast: simd.Sigmoid, slope: func(dims int, _, y *Node) *Node { return logisticSlope(dims).Of(y) }},
+	"sigmoid":  {f: simd.Sigmoid64, fast: simd.Sigmoid, slope: func(dims int, _, y *Node) *Node { return logisticDerivative(dims).Of(y) }},
 	"exp":      {f: math.Exp, fast: simd.Exp, slope: func(_ int, _, y *Node) *Node { return y }},
 	"lgamma":   {f: lgamma, fast: simd.Lgamma, fast64: simd.Lgamma64, slope: func(dims int, x, _ *Node) *Node { return Digamma(dims).Of(x) }},
 	"digamma":  {f: mathext.Digamma, fast: simd.Digamma, slope: func(dims int, x, _ *Node) *Node { return Trigamma(dims).Of(x) }},
@@ -52,7 +52,7 @@ var functions = map[string]struct {
 	"y(1-y)":   {f: func(y float64) float64 { return y * (1 - y) }},
 }
 
-func logisticSlope(dims int) Op { return Op{ElementwiseOp{Kind{Dims: dims}, "y(1-y)"}} }
+func logisticDerivative(dims int) Op { return Op{ElementwiseOp{Kind{Dims: dims}, "y(1-y)"}} }
 
 // ElementwiseOp is a function F of single elements: one of softplus, sigmoid, exp, lgamma,
 // digamma, trigamma and y(1-y), the slope of sigmoid.
@@ -61,7 +61,7 @@ type ElementwiseOp struct {
 	F  string
 }
 
-func (o ElementwiseOp) Form() string { return Alike(o.Of, 1) }
+func (o ElementwiseOp) Form() string { return AlikeByRow(o.Of, 1) }
 func (o ElementwiseOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, elementwise[float32], elementwise[float64])
 }

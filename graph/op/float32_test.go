@@ -24,18 +24,18 @@ func TestDirichletBatchesEqualTheReadableForm(t *testing.T) {
 		runBatch(dirichletBatch{of: scoresOnly, score: got, a: single(a), logp: single(logp), c: c, delta: 1})
 		closeTo(t, "score", got, want)
 
-		slopes := make([]float64, rows*c*c)
-		dirichletSlopes(slopes, a, logp, g, c)
+		gradients := make([]float64, rows*c*c)
+		dirichletGradients(gradients, a, logp, g, c)
 		da := make([]float32, rows*c*c)
-		runBatch(dirichletBatch{of: slopesOnly, da: da, a: single(a), logp: single(logp), g: single(g), c: c})
-		closeTo(t, "slope", da, slopes)
+		runBatch(dirichletBatch{of: gradientsOnly, da: da, a: single(a), logp: single(logp), g: single(g), c: c})
+		closeTo(t, "gradient", da, gradients)
 
 		clear(got)
 		clear(da)
-		runBatch(dirichletBatch{of: scoresAndSlopes, score: got, da: da, a: single(a), logp: single(logp), c: c, delta: 1})
+		runBatch(dirichletBatch{of: scoresAndGradients, score: got, da: da, a: single(a), logp: single(logp), c: c, delta: 1})
 		runBatch(dirichletBatch{of: timesG, da: da, logp: single(logp), g: single(g), c: c})
-		closeTo(t, "score taken with the slopes", got, want)
-		closeTo(t, "slope taken with the score", da, slopes)
+		closeTo(t, "score taken with the gradients", got, want)
+		closeTo(t, "gradient taken with the score", da, gradients)
 	}
 }
 

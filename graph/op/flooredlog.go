@@ -20,7 +20,7 @@ type FlooredLogOp struct {
 	Floor float64
 }
 
-func (o FlooredLogOp) Form() string { return Alike(o.Of, 1) }
+func (o FlooredLogOp) Form() string { return AlikeByRow(o.Of, 1) }
 func (o FlooredLogOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, flooredLog[float32], flooredLog[float64])
 }
@@ -42,7 +42,7 @@ type FlooredLogGradOp struct {
 	Floor float64
 }
 
-func (o FlooredLogGradOp) Form() string { return Alike(o.Of, 2) }
+func (o FlooredLogGradOp) Form() string { return AlikeByRow(o.Of, 2) }
 func (o FlooredLogGradOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, divideAbove[float32], divideAbove[float64])
 }

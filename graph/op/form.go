@@ -19,6 +19,7 @@ import (
 //	"B H, 1 -> B H"                    a number is that length; () is a scalar
 //	"R C, int B w -> B C where R/w"    quotients must come out whole, those after where too
 //	"B C -> int B 3 where C-3"         and differences must not be negative
+//	"B C, C -> B C by B"               each row needs but the same row of inputs that begin with B
 //
 // A length may be computed of others by -, +, * and /, the weakest first, each from the right. A number that a kernel has in a field is written
 // with [fmt.Sprintf].
@@ -81,6 +82,14 @@ func Alike(of Kind, inputs int) string {
 	return strings.Repeat(axesOf(of)+", ", inputs-1) + axesOf(of) + " -> " + axesOf(of)
 }
 
+// AlikeByRow is Alike of an op each of whose rows is computed by itself; a vector is one row.
+func AlikeByRow(of Kind, inputs int) string {
+	if of.Dims < 2 {
+		return Alike(of, inputs)
+	}
+	return Alike(of, inputs) + " by N"
+}
+
 // axesOf are the axes of a tensor in a form.
 func axesOf(k Kind) string { return [...]string{"()", "N", "N C", "N C H", "N C H W"}[k.Dims] }
 
@@ -99,6 +108,7 @@ type form struct {
 	kinds []Kind
 	axes  [][]string
 	where []string // what must come out whole and not negative
+	by    string   // the axis whose rows are computed by themselves
 }
 
 var forms sync.Map // of those read, by their text
@@ -110,6 +120,7 @@ func parse(text string) *form {
 	f := new(form)
 	shapes, where, _ := strings.Cut(text, " where ")
 	f.where = strings.Fields(where)
+	shapes, f.by, _ = strings.Cut(shapes, " by ")
 	in, out, ok := strings.Cut(shapes, " -> ")
 	if !ok {
 		return f

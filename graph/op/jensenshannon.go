@@ -54,10 +54,10 @@ type JensenShannonGradOp struct{}
 
 func (JensenShannonGradOp) Form() string { return "B C, B C, () -> B C" }
 func (o JensenShannonGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, jensenShannonSlopes[float32], jensenShannonSlopes[float64])
+	Dispatch(o, out, in, jensenShannonGradients[float32], jensenShannonGradients[float64])
 }
 
-func jensenShannonSlopes[F Float](_ JensenShannonGradOp, v Args[F]) {
+func jensenShannonGradients[F Float](_ JensenShannonGradOp, v Args[F]) {
 	out, p, q := v.Out(), v.In(0), v.In(1)
 	g := float64(v.In(2)[0]) / float64(len(p))
 	for i, y := range p {

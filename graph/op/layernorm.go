@@ -46,17 +46,17 @@ func (o LayerNormInputOp) Run(out Value, in []Value) {
 func layerNormInputs[F Float](o LayerNormInputOp, v Args[F]) {
 	dx, x, gamma, g, m := v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(0)
 	inRows(len(x)/m, rowBlock, func(i int) {
-		row, slopes, dst := x[i*m:(i+1)*m], g[i*m:(i+1)*m], dx[i*m:(i+1)*m]
+		row, gradients, dst := x[i*m:(i+1)*m], g[i*m:(i+1)*m], dx[i*m:(i+1)*m]
 		mean, root := rowMoments(row, o.Eps)
 		var sum, product F
 		for j, v := range row {
-			h := gamma[j] * slopes[j]
+			h := gamma[j] * gradients[j]
 			sum += h
 			product += h * (v - mean)
 		}
 		sum, product = sum/F(m), product/F(m)*root*root
 		for j, v := range row {
-			dst[j] = root * (gamma[j]*slopes[j] - sum - (v-mean)*product)
+			dst[j] = root * (gamma[j]*gradients[j] - sum - (v-mean)*product)
 		}
 	})
 }
@@ -73,10 +73,10 @@ func layerNormScales[F Float](o LayerNormScaleOp, v Args[F]) {
 	dgamma, x, g, m := v.Out(), v.In(0), v.In(1), v.Columns(0)
 	clear(dgamma)
 	for at := 0; at < len(x); at += m {
-		row, slopes := x[at:at+m], g[at:at+m]
+		row, gradients := x[at:at+m], g[at:at+m]
 		mean, root := rowMoments(row, o.Eps)
 		for j, v := range row {
-			dgamma[j] += slopes[j] * (v - mean) * root
+			dgamma[j] += gradients[j] * (v - mean) * root
 		}
 	}
 }

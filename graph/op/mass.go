@@ -13,7 +13,7 @@ func Mass(k int) Op { return Op{MassOp{K: k}} }
 // MassOp is the op of [Mass].
 type MassOp struct{ K int }
 
-func (o MassOp) Form() string              { return fmt.Sprintf("int B w, w -> B %d", o.K) }
+func (o MassOp) Form() string              { return fmt.Sprintf("int B w, w -> B %d by B", o.K) }
 func (o MassOp) Run(out Value, in []Value) { Dispatch(o, out, in, mass[float32], mass[float64]) }
 
 func mass[F Float](o MassOp, v Args[F]) {

@@ -14,7 +14,14 @@ func MatMulTN() Op { return Op{MatMulOp{blas.Trans, blas.NoTrans}} }
 // MatMulOp is the op of [MatMul].
 type MatMulOp struct{ X, Y blas.Transpose }
 
-func (o MatMulOp) Form() string { return turned("m k", o.X) + ", " + turned("k n", o.Y) + " -> m n" }
+func (o MatMulOp) Form() string {
+	form := turned("m k", o.X) + ", " + turned("k n", o.Y) + " -> m n"
+	if o.X == blas.NoTrans {
+		form += " by m"
+	}
+	return form
+}
+
 func (o MatMulOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, product[float32], product[float64])
 }
@@ -41,11 +48,11 @@ func product[F Float](o MatMulOp, v Args[F]) {
 }
 
 func (o MatMulOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
-	return productSlopes(o.X, o.Y, func(x, y blas.Transpose) Op { return Op{MatMulOp{x, y}} }, in[0], in[1], g), nil
+	return productGradients(o.X, o.Y, func(x, y blas.Transpose) Op { return Op{MatMulOp{x, y}} }, in[0], in[1], g), nil
 }
 
-// productSlopes are those of a product of x and y, of which not both are transposed.
-func productSlopes(ofX, ofY blas.Transpose, product func(x, y blas.Transpose) Op, x, y, g *Node) Nodes {
+// productGradients are those of a product of x and y, of which not both are transposed.
+func productGradients(ofX, ofY blas.Transpose, product func(x, y blas.Transpose) Op, x, y, g *Node) Nodes {
 	plain, nt, tn := product(blas.NoTrans, blas.NoTrans), product(blas.NoTrans, blas.Trans), product(blas.Trans, blas.NoTrans)
 	switch {
 	case ofX == blas.Trans: // Z = XᵀY: dX = Y·Gᵀ, dY = X·G

@@ -42,7 +42,7 @@ type NearbyOp struct{ Books }
 
 func (o NearbyOp) Form() string { return o.form("B M, R d -> int B M/d*%d") }
 
-// form is one with the number of a slot's codewords, and what books ask of R.
+// form is one with the number of a slot's codewords, and what books require of R.
 func (b Books) form(form string) string {
 	each := fmt.Sprintf("R/%d", b.Stages)
 	if b.Apart {
@@ -70,7 +70,7 @@ func nearby[F Float](o NearbyOp, v Args[F]) {
 			for stage := range o.Stages {
 				to := codes[at*o.Codes()+stage*o.Nearest:][:o.Nearest]
 				first := o.first(stage, at%w, each)
-				nearest(to, best, r, c, half, first, each)
+				nearest(to, best, r, c[first*d:(first+each)*d], half[first:first+each], first)
 				leave(r, c[int(to[0])*d:][:d])
 			}
 		}
@@ -85,13 +85,12 @@ func (b Books) first(stage, slot, each int) int {
 	return stage * each
 }
 
-// nearest fills to with the codewords from first on that are nearest to r, in order; best
-// holds their distances.
-func nearest[F Float](to []int32, best, r, c, half []F, first, each int) {
+// nearest fills to with those of the codewords c, numbered from first on, that are nearest to r, in
+// order; best holds their distances.
+func nearest[F Float](to []int32, best, r, c, half []F, first int) {
 	d := len(r)
-	for k := range each {
-		at := first + k
-		insert(to, best, min(k, len(to)), int32(at), half[at]-dot(r, c[at*d:(at+1)*d]))
+	for k := range half {
+		insert(to, best, min(k, len(to)), int32(first+k), half[k]-dot(r, c[k*d:(k+1)*d]))
 	}
 }
 

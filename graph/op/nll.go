@@ -28,14 +28,14 @@ type NLLGradOp struct{}
 
 func (NLLGradOp) Form() string { return "B C, int B, () -> B C" }
 func (o NLLGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, nllSlopes[float32], nllSlopes[float64])
+	Dispatch(o, out, in, nllGradients[float32], nllGradients[float64])
 }
 
-func nllSlopes[F Float](_ NLLGradOp, v Args[F]) {
+func nllGradients[F Float](_ NLLGradOp, v Args[F]) {
 	out, y, c := v.Out(), v.Ints(1), v.Columns(0)
-	slope := -v.In(2)[0] / F(len(y))
+	gradient := -v.In(2)[0] / F(len(y))
 	clear(out)
 	for b, label := range y {
-		out[b*c+int(label)] = slope
+		out[b*c+int(label)] = gradient
 	}
 }

@@ -59,14 +59,23 @@ func (o OuterRightOp) Run(out Value, in []Value) {
 }
 
 func right[F Float](_ OuterRightOp, v Args[F]) {
-	eachOuter(pick[func(g, a, y []F)](contractRight[float32], contractRight[float64]), v.In(0), v.In(1), v.Out(), v.Shape(0)[0])
+	eachOuter(pick[func(g, a, y []F)](contractRight32, contractRight64), v.In(0), v.In(1), v.Out(), v.Shape(0)[0])
 }
 
-func contractRight[F Float](g, a, y []F) {
-	add := pick[func(y []F, a F, x []F)](simd.Axpy, simd.Axpy64)
+// contractRight32 writes each number once: rows of y share a cache line, and threads write them side by side.
+func contractRight32(g, a, y []float32) {
+	all := borrow[int32](len(a))
+	defer all.back()
+	for i := range a {
+		all.values[i] = int32(i)
+	}
+	simd.SumShares(y, g, all.values, a)
+}
+
+func contractRight64(g, a, y []float64) {
 	clear(y)
 	for i, x := range a {
-		add(y, x, g[i*len(y):(i+1)*len(y)])
+		simd.Axpy64(y, x, g[i*len(y):(i+1)*len(y)])
 	}
 }
 
@@ -92,7 +101,7 @@ func (o *outers[F]) Block(i int) {
 func (o *outers[F]) rowsPerBlock() int { return 1 + 8192/(o.c*o.d) }
 
 func eachOuter[F Float](of func(m, a, b []F), m, a, b []F, k int) {
-	o := outers[F]{of, m, a, b, len(a) / k, len(b) / k}
+	o := outers[F]{of: of, m: m, a: a, b: b, c: len(a) / k, d: len(b) / k}
 	pick[*jobs[outers[F], *outers[F]]](&outers32, &outers64).run((k+o.rowsPerBlock()-1)/o.rowsPerBlock(), o)
 }
 

@@ -41,7 +41,7 @@ func (o PooledOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	return Nodes{apply(pooledByMassOp{}), da, db, apply(pooledByInputOp(o)), nil}, nil
 }
 
-// The slopes, with g_G = Σ_{j: G(j)=G} g_j and, for i in T ∪ {R}, j likewise,
+// The gradients, with g_G = Σ_{j: G(j)=G} g_j and, for i in T ∪ {R}, j likewise,
 //
 //	∂A_ij = g_j (log p̃_i − ψ(α_ij) + ψ(Σ_l α_lj)) sigmoid(A_ij) · (C − m where i = R)
 //	∂a_ki = Σ_rows n_k Σ_j ∂A_ij b_kj ,  ∂b_kj = Σ_rows n_k Σ_i ∂A_ij a_ki ,  ∂n_k = Σ_ij ∂A_ij a_ki b_kj
@@ -240,16 +240,16 @@ func pooledScores[F Float](o PooledOp, v Args[F]) {
 	})
 }
 
-// slopes turns A into ∂A, g being that of the row (C).
-func (r *pooledRow[F]) slopes(g []F) {
+// gradients turns A into ∂A, g being that of the row (C).
+func (r *pooledRow[F]) gradients(g []F) {
 	m, n := r.m, r.m+1
 	r.pool(r.g, g)
 	clear(r.sum)
 	addColumns(r.sum, r.form[:m*n], 1)
 	addColumns(r.sum, r.form[m*n:], r.rest)
 	digammas(r.sum)
-	setSlopes(r.form[:m*n], r.pooledLogp[:m], r.sum, r.g, 1)
-	setSlopes(r.form[m*n:], r.pooledLogp[m:], r.sum, r.g, r.rest)
+	setGradients(r.form[:m*n], r.pooledLogp[:m], r.sum, r.g, 1)
+	setGradients(r.form[m*n:], r.pooledLogp[m:], r.sum, r.g, r.rest)
 }
 
 func pooledByFactors[F Float](_ pooledByFactorsOp, v Args[F]) {
@@ -260,7 +260,7 @@ func pooledByFactors[F Float](_ pooledByFactorsOp, v Args[F]) {
 		if sums[i] == nil {
 			sums[i] = make([]F, 2*(c+1)*k)
 		}
-		r.slopes(g[b*c : (b+1)*c])
+		r.gradients(g[b*c : (b+1)*c])
 		gemm(blas.NoTrans, blas.NoTrans, n, k, n, r.form, n, r.b, k, 0, r.da, k)
 		mass := p.mass[b*k : (b+1)*k]
 		for at := range r.da {
@@ -284,7 +284,7 @@ func pooledByFactors[F Float](_ pooledByFactorsOp, v Args[F]) {
 	}
 }
 
-// scatter adds the slopes of T ∪ {R} to those of the classes (C×K), and what every class has
+// scatter adds the gradients of T ∪ {R} to those of the classes (C×K), and what every class has
 // behind them (K).
 func (r *pooledRow[F]) scatter(to, d []F) {
 	k, m := r.k, r.m
@@ -305,7 +305,7 @@ func pooledByMass[F Float](_ pooledByMassOp, v Args[F]) {
 	out, p, g := v.Out(), newPooled(v), v.In(5)
 	k, c, n := p.k, p.c, p.m+1
 	p.rows(func(_, b int, r *pooledRow[F]) {
-		r.slopes(g[b*c : (b+1)*c])
+		r.gradients(g[b*c : (b+1)*c])
 		gemm(blas.NoTrans, blas.NoTrans, n, k, n, r.form, n, r.b, k, 0, r.da, k)
 		row := out[b*k : (b+1)*k]
 		clear(row)

@@ -165,7 +165,7 @@ func TestAllButOneClassIsTheExactMap(t *testing.T) {
 	}
 }
 
-// TestScoresOfAProduct are those of its form, and so are the slopes: in float32 the scores to
+// TestScoresOfAProduct are those of its form, and so are the gradients: in float32 the scores to
 // the bit, elsewhere within rounding.
 func TestScoresOfAProduct(t *testing.T) {
 	for _, size := range [][3]int{{3, 5, 4}, {7, 6, 33}, {5, 3, 300}} {
@@ -174,14 +174,14 @@ func TestScoresOfAProduct(t *testing.T) {
 			mass, a, s, logp, g := p.inputs(dt)
 			table := do(t, op.Outer(), a, s)
 			form := do(t, op.MatMul(), mass, table)
-			slopes := do(t, op.Op{Kernel: op.DirichletByFormOp{}}, form, logp, g)
+			gradients := do(t, op.Op{Kernel: op.DirichletByFormOp{}}, form, logp, g)
 			for _, x := range []struct {
 				what      string
 				got, want gorgonia.Value
 			}{
 				{"scores", do(t, op.Op{Kernel: op.ScoresOfProductOp{Delta: 1}}, mass, table, logp), do(t, op.DirichletScores(1), form, logp)},
-				{"by table", do(t, op.Op{Kernel: op.ProductByTableOp{}}, mass, table, logp, g), do(t, op.MatMulTN(), mass, slopes)},
-				{"by mass", do(t, op.Op{Kernel: op.ProductByMassOp{}}, mass, table, logp, g), do(t, op.MatMulNT(), slopes, table)},
+				{"by table", do(t, op.Op{Kernel: op.ProductByTableOp{}}, mass, table, logp, g), do(t, op.MatMulTN(), mass, gradients)},
+				{"by mass", do(t, op.Op{Kernel: op.ProductByMassOp{}}, mass, table, logp, g), do(t, op.MatMulNT(), gradients, table)},
 				{"by log p̂", do(t, op.Op{Kernel: op.ProductByInputOp{Delta: 1}}, mass, table, g), do(t, op.Op{Kernel: op.DirichletByInputOp{Delta: 1}}, form, g)},
 			} {
 				got, want := graph.Float64s(x.got), graph.Float64s(x.want)
@@ -213,11 +213,11 @@ func TestLargeFormsAreNotMade(t *testing.T) {
 	if err := builder.Err(); err != nil {
 		t.Fatal(err)
 	}
-	slopes, err := gorgonia.Grad(loss, builder.Weight("mass"), builder.Weight("a"), builder.Weight("logp"))
+	gradients, err := gorgonia.Grad(loss, builder.Weight("mass"), builder.Weight("a"), builder.Weight("logp"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := builder.Compile(append(slopes, loss)...)
+	program, err := builder.Compile(append(gradients, loss)...)
 	if err != nil {
 		t.Fatal(err)
 	}

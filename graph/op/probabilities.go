@@ -13,7 +13,7 @@ func Softmax() Op { return Op{SoftmaxOp{}} }
 // SoftmaxOp is the op of [Softmax].
 type SoftmaxOp struct{}
 
-func (SoftmaxOp) Form() string { return Alike(Matrix, 1) }
+func (SoftmaxOp) Form() string { return AlikeByRow(Matrix, 1) }
 func (o SoftmaxOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, softmax[float32], softmax[float64])
 }
@@ -53,18 +53,18 @@ func (SoftmaxOp) Grad(_ Nodes, out, g *Node) (Nodes, error) {
 // SoftmaxGradOp is y_j (g_j − Σ_l g_l y_l), from y = Softmax(x) and g.
 type SoftmaxGradOp struct{}
 
-func (SoftmaxGradOp) Form() string { return Alike(Matrix, 2) }
+func (SoftmaxGradOp) Form() string { return AlikeByRow(Matrix, 2) }
 func (o SoftmaxGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, softmaxSlopes[float32], softmaxSlopes[float64])
+	Dispatch(o, out, in, softmaxGradients[float32], softmaxGradients[float64])
 }
 
-func softmaxSlopes[F Float](_ SoftmaxGradOp, v Args[F]) {
+func softmaxGradients[F Float](_ SoftmaxGradOp, v Args[F]) {
 	out, y, g, c := v.Out(), v.In(0), v.In(1), v.Columns(0)
 	inRows(len(y)/c, rowBlock, func(i int) {
-		row, slopes, dst := y[i*c:(i+1)*c], g[i*c:(i+1)*c], out[i*c:(i+1)*c]
-		mean := centredProduct(row, 0, slopes)
+		row, gradients, dst := y[i*c:(i+1)*c], g[i*c:(i+1)*c], out[i*c:(i+1)*c]
+		mean := centredProduct(row, 0, gradients)
 		for j, v := range row {
-			dst[j] = v * (slopes[j] - mean)
+			dst[j] = v * (gradients[j] - mean)
 		}
 	})
 }

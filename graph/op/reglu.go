@@ -29,10 +29,10 @@ type ReGLUGradOp struct{}
 
 func (ReGLUGradOp) Form() string { return "B H+H, B H -> B H+H" }
 func (o ReGLUGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, gateSlopes[float32], gateSlopes[float64])
+	Dispatch(o, out, in, gateGradients[float32], gateGradients[float64])
 }
 
-func gateSlopes[F Float](_ ReGLUGradOp, v Args[F]) {
+func gateGradients[F Float](_ ReGLUGradOp, v Args[F]) {
 	out, x, g, h := v.Out(), v.In(0), v.In(1), v.Columns(1)
 	inRows(len(g)/h, rowBlock, func(i int) {
 		a, b := x[2*i*h:(2*i+1)*h], x[(2*i+1)*h:(2*i+2)*h]

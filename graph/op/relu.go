@@ -9,7 +9,7 @@ func ReLU(dims int) Op { return Op{ReLUOp{Kind{Dims: dims}}} }
 // ReLUOp is the op of [ReLU].
 type ReLUOp struct{ Of Kind }
 
-func (o ReLUOp) Form() string              { return Alike(o.Of, 1) }
+func (o ReLUOp) Form() string              { return AlikeByRow(o.Of, 1) }
 func (o ReLUOp) Run(out Value, in []Value) { Dispatch(o, out, in, relu32, relu64) }
 
 func relu32(_ ReLUOp, v Args[float32]) {
@@ -45,21 +45,21 @@ func (o ReLUOp) Grad(_ Nodes, out, g *Node) (Nodes, error) {
 // ReLUGradOp is g where y > 0, else 0, from y = ReLU(x) and g.
 type ReLUGradOp struct{ Of Kind }
 
-func (o ReLUGradOp) Form() string { return Alike(o.Of, 2) }
+func (o ReLUGradOp) Form() string { return AlikeByRow(o.Of, 2) }
 func (o ReLUGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, reluSlopes[float32, int32], reluSlopes[float64, int64])
+	Dispatch(o, out, in, reluGradients[float32, int32], reluGradients[float64, int64])
 }
 
-func reluSlopes[F Float, I int32 | int64](_ ReLUGradOp, v Args[F]) {
+func reluGradients[F Float, I int32 | int64](_ ReLUGradOp, v Args[F]) {
 	dx, y, g := bits[I](v.Out()), bits[I](v.In(0)), bits[I](v.In(1))
 	chunks(len(y), func(lo, hi int) {
-		dst, slopes := dx[lo:hi], g[lo:hi]
+		dst, gradients := dx[lo:hi], g[lo:hi]
 		for i, v := range y[lo:hi] {
-			slope := slopes[i]
+			gradient := gradients[i]
 			if v <= 0 { // y is not negative, so its bits are 0 or more
-				slope = 0
+				gradient = 0
 			}
-			dst[i] = slope
+			dst[i] = gradient
 		}
 	})
 }

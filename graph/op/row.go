@@ -14,7 +14,7 @@ func RepeatRow(b int) Op { return Op{RepeatedRowOp{B: b}} }
 // AddRowOp is the op of [AddRow].
 type AddRowOp struct{}
 
-func (AddRowOp) Form() string                { return "B C, C -> B C" }
+func (AddRowOp) Form() string                { return "B C, C -> B C by B" }
 func (o AddRowOp) Run(out Value, in []Value) { Dispatch(o, out, in, addRow[float32], addRow[float64]) }
 
 func addRow[F Float](_ AddRowOp, v Args[F]) {

@@ -48,6 +48,14 @@ type Args[F Float] struct {
 func (v Args[F]) Out() []F     { return Values[F](v.out) }
 func (v Args[F]) In(i int) []F { return Values[F](v.in[i]) }
 
+// alongside is what Out is of its own value, all or some rows, of another with as many.
+func (v Args[F]) alongside(other Value) []F {
+	if r, some := v.out.(*Rows); some {
+		return cut(Values[F](other), r)
+	}
+	return Values[F](other)
+}
+
 // OutInts and Ints are the same of int32.
 func (v Args[F]) OutInts() []int32   { return Values[int32](v.out) }
 func (v Args[F]) Ints(i int) []int32 { return Values[int32](v.in[i]) }
@@ -82,6 +90,8 @@ func Values[T Float | int32](v Value) []T {
 		panic(wrongType{v.Dtype(), asked})
 	}
 	switch v := v.(type) {
+	case *Rows:
+		return cut(Values[T](v.Value), v)
 	case *tensor.Dense:
 		return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Uint8s()))), v.DataSize())
 	case *gorgonia.F32:

@@ -19,16 +19,19 @@ func LogSoftmaxVector() Op { return Op{LogSoftmaxOp{Vector}} }
 // LogSoftmaxOp is the op of [LogSoftmax].
 type LogSoftmaxOp struct{ Of Kind }
 
-func (o LogSoftmaxOp) Form() string              { return Alike(o.Of, 1) }
-func (o LogSoftmaxOp) Run(out Value, in []Value) { Dispatch(o, out, in, logSoftmax32, logSoftmax64) }
+func (o LogSoftmaxOp) Form() string { return AlikeByRow(o.Of, 1) }
+func (o LogSoftmaxOp) Run(out Value, in []Value) {
+	Dispatch(o, out, in, logSoftmax[float32], logSoftmax[float64])
+}
 
-func logSoftmax32(_ LogSoftmaxOp, v Args[float32]) {
+func logSoftmax[F Float](_ LogSoftmaxOp, v Args[F]) {
 	out, x, c := v.Out(), v.In(0), columns(v.out)
+	rows := pick[func(out, x []F, c int)](LogSoftmaxRows, logSoftmaxRows64)
 	if len(x) <= few {
-		LogSoftmaxRows(out, x, c)
+		rows(out, x, c)
 		return
 	}
-	wholeRows(len(x), c, func(lo, hi int) { LogSoftmaxRows(out[lo:hi], x[lo:hi], c) })
+	wholeRows(len(x), c, func(lo, hi int) { rows(out[lo:hi], x[lo:hi], c) })
 }
 
 // LogSoftmaxRows normalizes each row of x (B×C) into out, which may be x.
@@ -84,8 +87,8 @@ func sumsAbreast[F Float](sums *[abreast]F, x []F, c int) {
 	*sums = [abreast]F{s0, s1, s2, s3}
 }
 
-func logSoftmax64(_ LogSoftmaxOp, v Args[float64]) {
-	out, x, c := v.Out(), v.In(0), columns(v.out)
+// logSoftmaxRows64 is [LogSoftmaxRows] in double precision.
+func logSoftmaxRows64(out, x []float64, c int) {
 	for b := 0; b < len(x); b += c {
 		row := x[b : b+c]
 		top := row[0]
@@ -110,21 +113,21 @@ func (o LogSoftmaxOp) Grad(_ Nodes, out, g *Node) (Nodes, error) {
 // LogSoftmaxGradOp is g_j − p_j Σ_l g_l with p = exp(log p), from log p and g.
 type LogSoftmaxGradOp struct{ Of Kind }
 
-func (o LogSoftmaxGradOp) Form() string { return Alike(o.Of, 2) }
+func (o LogSoftmaxGradOp) Form() string { return AlikeByRow(o.Of, 2) }
 func (o LogSoftmaxGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, logSoftmaxSlopes[float32], logSoftmaxSlopes[float64])
+	Dispatch(o, out, in, logSoftmaxGradients[float32], logSoftmaxGradients[float64])
 }
 
-func logSoftmaxSlopes[F Float](_ LogSoftmaxGradOp, v Args[F]) {
+func logSoftmaxGradients[F Float](_ LogSoftmaxGradOp, v Args[F]) {
 	p, logp, g, c := v.Out(), v.In(0), v.In(1), columns(v.out)
 	if len(g) <= few {
-		slopesOfRows(p, logp, g, c)
+		gradientsOfRows(p, logp, g, c)
 		return
 	}
-	wholeRows(len(g), c, func(lo, hi int) { slopesOfRows(p[lo:hi], logp[lo:hi], g[lo:hi], c) })
+	wholeRows(len(g), c, func(lo, hi int) { gradientsOfRows(p[lo:hi], logp[lo:hi], g[lo:hi], c) })
 }
 
-func slopesOfRows[F Float](p, logp, g []F, c int) {
+func gradientsOfRows[F Float](p, logp, g []F, c int) {
 	pick[func(dst, x []F)](simd.Exp, exp64)(p, logp)
 	var sums [abreast]F
 	for b := 0; b < len(g); b += c {

@@ -17,13 +17,13 @@ func TestSoftmaxRowsAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []int{1, 3, 10, 1000, 9000} {
 		for _, rows := range []int{1, 5, 38} {
-			scores, slopes := make([]float32, rows*c), make([]float32, rows*c)
+			scores, gradients := make([]float32, rows*c), make([]float32, rows*c)
 			for i := range scores {
-				scores[i], slopes[i] = float32(4*rng.NormFloat64()), float32(rng.NormFloat64())
+				scores[i], gradients[i] = float32(4*rng.NormFloat64()), float32(rng.NormFloat64())
 			}
-			logp, grad := softmaxOf(t, scores, slopes, c)
+			logp, grad := softmaxOf(t, scores, gradients, c)
 			for b := 0; b < len(scores); b += c {
-				wantLogp, wantGrad := softmaxOf(t, scores[b:b+c], slopes[b:b+c], c)
+				wantLogp, wantGrad := softmaxOf(t, scores[b:b+c], gradients[b:b+c], c)
 				if !slices.Equal(logp[b:b+c], wantLogp) || !slices.Equal(grad[b:b+c], wantGrad) {
 					t.Errorf("row %d of %d×%d differs from what it is alone", b/c, rows, c)
 				}
@@ -41,11 +41,11 @@ func softmaxOf(t testing.TB, scores, g []float32, c int) (logp, grad []float32) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	slopes, err := op.New(op.LogSoftmaxGradOp{Of: op.Matrix}).Do(out, matrix(g))
+	gradients, err := op.New(op.LogSoftmaxGradOp{Of: op.Matrix}).Do(out, matrix(g))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.Data().([]float32), slopes.Data().([]float32)
+	return out.Data().([]float32), gradients.Data().([]float32)
 }
 
 func BenchmarkLogSoftmax(b *testing.B) {

@@ -7,7 +7,7 @@ import (
 )
 
 // TableSum adds one row of a table for each slot. The table is (w·K)×C, K rows for
-// each of the w slots, and codes (B×w) say which:
+// each of the w slots, and codes (B×w) are which:
 //
 //	y_b = Σ_i T[i·K + s(b,i)]
 //
@@ -22,7 +22,7 @@ func TableScatter(k int) Op { return Op{TableScatterOp{K: k}} }
 // TableSumOp is the op of [TableSum].
 type TableSumOp struct{}
 
-func (TableSumOp) Form() string { return "R C, int B w -> B C where R/w" }
+func (TableSumOp) Form() string { return "R C, int B w -> B C by B where R/w" }
 func (o TableSumOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, tableSum[float32], tableSum[float64])
 }

@@ -16,12 +16,13 @@ func TakeWeights() Op { return Op{TakeOp{Vector}} }
 // TakeOp is the op of [Take].
 type TakeOp struct{ Table Kind }
 
-func (o TakeOp) Signature() []Kind { return []Kind{o.Table, Indices, o.Table} }
-
-func (o TakeOp) Shape(in []Shape) (Shape, error) {
-	s := in[0].Clone()
-	s[0] = in[1][0]
-	return s, nil
+func (o TakeOp) Form() string {
+	table := axesOf(o.Table)
+	rows := "B" + table[1:]
+	if o.Table.Int {
+		table, rows = "int "+table, "int "+rows
+	}
+	return table + ", int B -> " + rows + " by B"
 }
 
 func (o TakeOp) Run(out Value, in []Value) {

@@ -12,7 +12,7 @@ func Spread(n int) Op { return Op{SpreadOp{N: n}} }
 // TimesRowOp is the op of [TimesRow].
 type TimesRowOp struct{}
 
-func (TimesRowOp) Form() string { return "B C, C -> B C" }
+func (TimesRowOp) Form() string { return "B C, C -> B C by B" }
 func (o TimesRowOp) Run(out Value, in []Value) {
 	Dispatch(o, out, in, multiply[float32], multiply[float64])
 }

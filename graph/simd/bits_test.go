@@ -66,15 +66,15 @@ var digests = []struct {
 		DirichletScores(score, a, logp, 33, 0.3, 1e-8)
 		return digest(score)
 	}, 0xb9405cc441b23b2a},
-	{"DirichletSlopes", func() uint64 {
+	{"DirichletGradient", func() uint64 {
 		a, logp, g := uniforms[float32](5*33*33, 1), uniforms[float32](5*33, 2), uniforms[float32](5*33, 3)
-		DirichletSlopes(a, a, logp, g, 33, 1e-8)
+		DirichletGradient(a, a, logp, g, 33, 1e-8)
 		return digest(a)
 	}, 0xadf880fbab939715},
-	{"DirichletScoresAndSlopes", func() uint64 {
+	{"DirichletScoresAndGradient", func() uint64 {
 		a, logp, g := uniforms[float32](5*33*33, 1), uniforms[float32](5*33, 2), uniforms[float32](5*33, 3)
 		score := make([]float32, 5*33)
-		DirichletScoresAndSlopes(score, a, a, logp, 33, 0.3, 1e-8)
+		DirichletScoresAndGradient(score, a, a, logp, 33, 0.3, 1e-8)
 		ScaleColumns(a, g, 33)
 		return digest(score, a)
 	}, 0xe792857f89c2e907},

@@ -47,27 +47,27 @@ func DirichletScores(score, a, logp []float32, c int, delta, epsilon float32) {
 	dirichlets.Put(w)
 }
 
-// DirichletSlopes computes the gradient of Σ_j g_j·score_j with respect to A,
+// DirichletGradient computes the gradient of Σ_j g_j·score_j with respect to A,
 //
 //	da_ij = g_j·(log p̂_i − ψ(α_ij) + ψ(Σ_l α_lj))·σ(A_ij) ,
 //
 // in the shapes of DirichletScores, with g B×C and da B×C². It panics if the lengths
 // disagree; da may be a.
-func DirichletSlopes(da, a, logp, g []float32, c int, epsilon float32) {
-	mustBeBatch("DirichletSlopes", c, len(a), len(g), len(logp))
-	sameLength("DirichletSlopes", len(da), len(a))
+func DirichletGradient(da, a, logp, g []float32, c int, epsilon float32) {
+	mustBeBatch("DirichletGradient", c, len(a), len(g), len(logp))
+	sameLength("DirichletGradient", len(da), len(a))
 	group, step := dirichletParts(c)
 	w := dirichlets.Get().(*dirichletSpace)
 	w.grow(group*c*c, group*c)
 	for lo := 0; lo < len(g); lo += group * c {
 		hi := min(lo+group*c, len(g))
-		matrices, slope, alpha := a[lo*c:hi*c], da[lo*c:hi*c], w.alpha[:(hi-lo)*c]
+		matrices, gradient, alpha := a[lo*c:hi*c], da[lo*c:hi*c], w.alpha[:(hi-lo)*c]
 		sum := w.sum[:hi-lo]
 		clear(sum)
 		for i := 0; i < c; i += step {
 			rows := min(step, c-i)
 			at, end := i*c, i*c+(hi-lo)/c*rows*c
-			softplusSigmoidKernel(alpha[at:end], slope[at:end], matrices[at:end], epsilon)
+			softplusSigmoidKernel(alpha[at:end], gradient[at:end], matrices[at:end], epsilon)
 			for b := 0; b < hi-lo; b += c {
 				columnSumsKernel(sum[b:b+c], alpha[at+b*rows:at+(b+c)*rows])
 			}
@@ -79,29 +79,29 @@ func DirichletSlopes(da, a, logp, g []float32, c int, epsilon float32) {
 			psi := alpha[at:end]
 			digammaKernel(psi, psi)
 			for b := 0; b < hi-lo; b += c {
-				slopesKernel(slope[at+b*rows:at+(b+c)*rows], psi[b*rows:(b+c)*rows], sum[b:b+c], g[lo+b:lo+b+c], logp[lo+b+i:lo+b+i+rows])
+				slopesKernel(gradient[at+b*rows:at+(b+c)*rows], psi[b*rows:(b+c)*rows], sum[b:b+c], g[lo+b:lo+b+c], logp[lo+b+i:lo+b+i+rows])
 			}
 		}
 	}
 	dirichlets.Put(w)
 }
 
-// DirichletScoresAndSlopes is DirichletScores, and in the same pass over A what
-// DirichletSlopes needs of it, the slopes for g = 1:
+// DirichletScoresAndGradient is DirichletScores, and in the same pass over A what
+// DirichletGradient needs of it, the gradients for g = 1:
 //
-//	slope_ij = (log p̂_i − ψ(α_ij) + ψ(Σ_l α_lj))·σ(A_ij) ,
+//	gradient_ij = (log p̂_i − ψ(α_ij) + ψ(Σ_l α_lj))·σ(A_ij) ,
 //
 // which [ScaleColumns] by g completes. The exponentials, logarithms and quotients that
-// the two share are taken once. slope is B×C². It panics if the lengths disagree.
-func DirichletScoresAndSlopes(score, slope, a, logp []float32, c int, delta, epsilon float32) {
-	mustBeBatch("DirichletScoresAndSlopes", c, len(a), len(score), len(logp))
-	sameLength("DirichletScoresAndSlopes", len(slope), len(a))
+// the two share are taken once. gradient is B×C². It panics if the lengths disagree.
+func DirichletScoresAndGradient(score, gradient, a, logp []float32, c int, delta, epsilon float32) {
+	mustBeBatch("DirichletScoresAndGradient", c, len(a), len(score), len(logp))
+	sameLength("DirichletScoresAndGradient", len(gradient), len(a))
 	group, step := dirichletParts(c)
 	w := dirichlets.Get().(*dirichletSpace)
 	w.grow(group*c*c, group*c)
 	for lo := 0; lo < len(score); lo += group * c {
 		hi := min(lo+group*c, len(score))
-		matrices, slope, psi := a[lo*c:hi*c], slope[lo*c:hi*c], w.psi[:(hi-lo)*c]
+		matrices, gradient, psi := a[lo*c:hi*c], gradient[lo*c:hi*c], w.psi[:(hi-lo)*c]
 		sum, psiSum, rest := w.sum[:hi-lo], w.psiSum[:hi-lo], score[lo:hi]
 		clear(sum)
 		clear(rest)
@@ -109,7 +109,7 @@ func DirichletScoresAndSlopes(score, slope, a, logp []float32, c int, delta, eps
 			rows := min(step, c-i)
 			at, end := i*c, i*c+(hi-lo)/c*rows*c
 			alpha, lg := w.alpha[:end-at], w.lg[:end-at]
-			softplusSigmoidKernel(alpha, slope[at:end], matrices[at:end], epsilon)
+			softplusSigmoidKernel(alpha, gradient[at:end], matrices[at:end], epsilon)
 			lgammaDigammaKernel(lg, psi[at:end], alpha)
 			for b := 0; b < hi-lo; b += c {
 				at, end := b*rows, (b+c)*rows
@@ -121,7 +121,7 @@ func DirichletScoresAndSlopes(score, slope, a, logp []float32, c int, delta, eps
 			rest[j] += sum[j] + float32(delta*v) // never fused, as arm64 might
 		}
 		for b := 0; b < hi-lo; b += c {
-			slopesKernel(slope[b*c:(b+c)*c], psi[b*c:(b+c)*c], psiSum[b:b+c], w.ones[:c], logp[lo+b:lo+b+c])
+			slopesKernel(gradient[b*c:(b+c)*c], psi[b*c:(b+c)*c], psiSum[b:b+c], w.ones[:c], logp[lo+b:lo+b+c])
 		}
 	}
 	dirichlets.Put(w)
@@ -184,12 +184,12 @@ func columnSumsPortable(sum, alpha []float32) {
 	}
 }
 
-func slopesPortable(slope, psi, psiSum, g, logp []float32) {
+func slopesPortable(gradient, psi, psiSum, g, logp []float32) {
 	c := len(g)
 	for i, l := range logp {
-		slope, psi := slope[i*c:(i+1)*c], psi[i*c:(i+1)*c]
-		for j := range slope {
-			slope[j] *= g[j] * (l - psi[j] + psiSum[j])
+		gradient, psi := gradient[i*c:(i+1)*c], psi[i*c:(i+1)*c]
+		for j := range gradient {
+			gradient[j] *= g[j] * (l - psi[j] + psiSum[j])
 		}
 	}
 }

@@ -52,7 +52,7 @@ func newDirichletProblem(batch, c int) *dirichletProblem {
 
 // Scores and slopes against the formulas in float64. A score is a float32 sum of C
 // terms of either sign, a slope one of three: 1e-6 of the terms' magnitudes is asked.
-func TestDirichletScoresAndSlopes(t *testing.T) {
+func TestDirichletScoresAndGradient(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {3, 2}, {50, 3}, {40, 10}, {3, 16}, {5, 31}, {2, 33}, {3, 100}, {1, 1100}} {
 		batch, c := size[0], size[1]
 		if testing.Short() && c > 100 {
@@ -67,14 +67,14 @@ func TestDirichletScoresAndSlopes(t *testing.T) {
 					t.Fatalf("%v: score %d is %g, want %g", size, i, v, p.score[i])
 				}
 			}
-			DirichletSlopes(slope, p.a, p.logp, p.g, c, dirichletEpsilon)
+			DirichletGradient(slope, p.a, p.logp, p.g, c, dirichletEpsilon)
 			for i, v := range slope {
 				if !(math.Abs(float64(v)-p.slope[i]) <= 1e-6*p.steeps[i]) {
 					t.Fatalf("%v: slope %d is %g, want %g", size, i, v, p.slope[i])
 				}
 			}
 			together, slopes := make([]float32, batch*c), make([]float32, batch*c*c)
-			DirichletScoresAndSlopes(together, slopes, p.a, p.logp, c, dirichletDelta, dirichletEpsilon)
+			DirichletScoresAndGradient(together, slopes, p.a, p.logp, c, dirichletDelta, dirichletEpsilon)
 			if !slices.Equal(together, score) {
 				t.Fatalf("%v: the scores differ from those without slopes", size)
 			}
@@ -95,11 +95,11 @@ func TestDirichletRowsAreIndependent(t *testing.T) {
 		p := newDirichletProblem(batch, c)
 		score, slope := make([]float32, batch*c), make([]float32, batch*c*c)
 		DirichletScores(score, p.a, p.logp, c, 1, 1e-8)
-		DirichletSlopes(slope, p.a, p.logp, p.g, c, 1e-8)
+		DirichletGradient(slope, p.a, p.logp, p.g, c, 1e-8)
 		for b := range batch {
 			row, matrix := make([]float32, c), slices.Clone(p.a[b*c*c:(b+1)*c*c])
 			DirichletScores(row, matrix, p.logp[b*c:(b+1)*c], c, 1, 1e-8)
-			DirichletSlopes(matrix, matrix, p.logp[b*c:(b+1)*c], p.g[b*c:(b+1)*c], c, 1e-8)
+			DirichletGradient(matrix, matrix, p.logp[b*c:(b+1)*c], p.g[b*c:(b+1)*c], c, 1e-8)
 			if !slices.Equal(row, score[b*c:(b+1)*c]) || !slices.Equal(matrix, slope[b*c*c:(b+1)*c*c]) {
 				t.Fatalf("C = %d: row %d differs alone", c, b)
 			}
@@ -113,7 +113,7 @@ func TestDirichletAllocatesNothing(t *testing.T) {
 	score, slope := make([]float32, batch*c), make([]float32, batch*c*c)
 	if n := testing.AllocsPerRun(20, func() {
 		DirichletScores(score, p.a, p.logp, c, 1, 1e-8)
-		DirichletSlopes(slope, p.a, p.logp, p.g, c, 1e-8)
+		DirichletGradient(slope, p.a, p.logp, p.g, c, 1e-8)
 	}); n >= 1 && !poolsAllocate { // a pool may be emptied by the garbage collector in between
 		t.Errorf("%g allocations", n)
 	}
@@ -136,7 +136,7 @@ func BenchmarkDirichlet(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("slopes/C=%d", c), func(b *testing.B) {
 			for b.Loop() {
-				DirichletSlopes(slope, a, logp, g, c, 1e-8)
+				DirichletGradient(slope, a, logp, g, c, 1e-8)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/elem")
 		})

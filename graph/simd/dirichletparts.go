@@ -26,7 +26,7 @@ func DirichletPart(sum, rest, a, logp []float32, count, epsilon float32) {
 	dirichlets.Put(w)
 }
 
-// DirichletColumns is the part of [DirichletPart] that the slopes need first: it adds
+// DirichletColumns is the part of [DirichletPart] that the gradients need first: it adds
 // Σ_i α_ij to sum.
 func DirichletColumns(sum, a []float32, count, epsilon float32) {
 	c, step := mustBePart("DirichletColumns", len(sum), len(a), len(a)/max(1, len(sum)), len(sum))
@@ -42,26 +42,26 @@ func DirichletColumns(sum, a []float32, count, epsilon float32) {
 	dirichlets.Put(w)
 }
 
-// DirichletPartSlopes sets, for some rows of one matrix A,
+// DirichletPartGradient sets, for some rows of one matrix A,
 //
 //	da_ij = g_j·(log p̂_i − ψ(α_ij) + psi_j)·count·σ(A_ij) ,
 //
 // with psi_j = ψ(Σ_l α_lj), in the shapes of [DirichletPart]. It panics if the lengths
 // disagree; da may be a.
-func DirichletPartSlopes(da, a, logp, psi, g []float32, count, epsilon float32) {
-	c, step := mustBePart("DirichletPartSlopes", len(g), len(a), len(logp), len(psi))
-	sameLength("DirichletPartSlopes", len(da), len(a))
+func DirichletPartGradient(da, a, logp, psi, g []float32, count, epsilon float32) {
+	c, step := mustBePart("DirichletPartGradient", len(g), len(a), len(logp), len(psi))
+	sameLength("DirichletPartGradient", len(da), len(a))
 	w := dirichlets.Get().(*dirichletSpace)
 	w.grow(step*c, c)
 	for i := 0; i < len(logp); i += step {
 		rows := logp[i:min(i+step, len(logp))]
 		at, end := i*c, (i+len(rows))*c
-		alpha, slope := w.alpha[:end-at], da[at:end]
-		softplusSigmoidKernel(alpha, slope, a[at:end], epsilon)
+		alpha, gradient := w.alpha[:end-at], da[at:end]
+		softplusSigmoidKernel(alpha, gradient, a[at:end], epsilon)
 		scaleBy(alpha, count)
-		scaleBy(slope, count)
+		scaleBy(gradient, count)
 		digammaKernel(alpha, alpha)
-		slopesKernel(slope, alpha, psi, g, rows)
+		slopesKernel(gradient, alpha, psi, g, rows)
 	}
 	dirichlets.Put(w)
 }

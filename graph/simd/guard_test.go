@@ -46,8 +46,8 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				a := simdtest.Guarded(t, uniforms[float32](2*n*n, 8))
 				rows, logs := simdtest.Guarded(t, make([]float32, 2*n)), simdtest.Guarded(t, make([]float32, 2*n))
 				DirichletScores(rows, a, logs, n, 1, 1e-8)
-				DirichletSlopes(a, a, logs, rows, n, 1e-8)
-				DirichletScoresAndSlopes(rows, simdtest.Guarded(t, a), a, logs, n, 1, 1e-8)
+				DirichletGradient(a, a, logs, rows, n, 1e-8)
+				DirichletScoresAndGradient(rows, simdtest.Guarded(t, a), a, logs, n, 1, 1e-8)
 				ScaleColumns(a, rows, n)
 				Outer(simdtest.Guarded(t, make([]float32, n*n)), x, y)
 				for _, tA := range transposes {

@@ -32,6 +32,7 @@ func Run(n int, b Blocks) {
 	r := runs.Get().(*run)
 	r.blocks, r.n = b, int64(n)
 	r.next.Store(0)
+	r.state.Store(int64(helpers) * place)
 	r.offer(helpers)
 	r.failed.Try(r.work)
 	r.wait()
@@ -44,7 +45,7 @@ func Run(n int, b Blocks) {
 // GOMAXPROCS, the default.
 func SetThreads(n int) { threads.Store(int64(max(n, 0))) }
 
-// Abreast tells that the calling goroutine computes beside others that tell it too, until done is
+// Abreast announces that the calling goroutine computes beside others that announce it too, until done is
 // called. They share the threads evenly, so that no worker takes the core that another of them needs.
 func Abreast() (done func()) {
 	abreast.Add(1)
@@ -64,17 +65,22 @@ var threads, abreast atomic.Int64
 
 // run is one call of Run in flight.
 type run struct {
-	blocks  Blocks
-	n       int64
-	next    atomic.Int64 // the first block that nobody has taken
-	helping atomic.Int64 // workers that have not ended
-	busy    sync.WaitGroup
-	failed  panics.Catcher
-	work    func() // takes blocks until there are no more
+	blocks Blocks
+	n      int64
+	next   atomic.Int64  // the first block that nobody has taken
+	state  atomic.Int64  // workers that help, and a place for each that still may; or closed, and workers
+	ended  chan struct{} // after closing, by the last of them
+	failed panics.Catcher
+	work   func() // takes blocks until there are no more
 }
 
+const (
+	place  = 1 << 32
+	closed = -1 << 62
+)
+
 var runs = sync.Pool{New: func() any {
-	r := new(run)
+	r := &run{ended: make(chan struct{}, 1)}
 	r.work = r.takeBlocks
 	return r
 }}
@@ -89,17 +95,12 @@ func (r *run) takeBlocks() {
 	}
 }
 
-// offer asks that many workers to help. A busy machine leaves the work to the caller.
+// offer offers work to that many workers. A busy machine leaves the work to the caller, who does not wait for
+// a worker that has not begun.
 func (r *run) offer(helpers int) {
 	hire(helpers)
-	for range helpers {
-		r.busy.Add(1)
-		r.helping.Add(1)
-		if !r.handed() {
-			r.helping.Add(-1)
-			r.busy.Done()
-			return
-		}
+	for helpers > 0 && r.handed() {
+		helpers--
 	}
 }
 
@@ -119,11 +120,38 @@ func (r *run) handed() bool {
 	}
 }
 
-// wait returns when all helpers have ended.
-func (r *run) wait() {
-	for start := time.Now(); r.helping.Load() > 0 && time.Since(start) < patience; {
+// begin reports whether a worker may help. One that comes late finds the run closed, or another one in its
+// memory, which it may help as well.
+func (r *run) begin() bool {
+	for {
+		s := r.state.Load()
+		if s < place {
+			return false
+		}
+		if r.state.CompareAndSwap(s, s-place+1) {
+			return true
+		}
 	}
-	r.busy.Wait()
+}
+
+func (r *run) end() {
+	if r.state.Add(-1) == closed {
+		r.ended <- struct{}{}
+	}
+}
+
+// wait returns when all helpers that have begun have ended, and lets no more begin.
+func (r *run) wait() {
+	s := r.state.Load()
+	for !r.state.CompareAndSwap(s, closed+s%place) {
+		s = r.state.Load()
+	}
+	if s%place == 0 {
+		return
+	}
+	for start := time.Now(); r.state.Load() != closed && time.Since(start) < patience; {
+	}
+	<-r.ended
 }
 
 // worker helps with runs. To wake a sleeping thread takes some 50 µs, as long as many a block, so
@@ -177,10 +205,10 @@ func hire(n int) {
 
 func (w *worker) serve() {
 	for {
-		r := w.next()
-		r.failed.Try(r.work)
-		r.helping.Add(-1)
-		r.busy.Done()
+		if r := w.next(); r.begin() {
+			r.failed.Try(r.work)
+			r.end()
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -43,6 +44,26 @@ func TestRunRunsEachBlockOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRunSideBySide: workers that come late to one run meet others in its memory.
+func TestRunSideBySide(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	var callers sync.WaitGroup
+	for range 6 {
+		callers.Go(func() {
+			for n := range 500 {
+				c := &tally{runs: make([]atomic.Int32, n%5)}
+				Run(n%5, c)
+				for i := range c.runs {
+					if k := c.runs[i].Load(); k != 1 {
+						t.Errorf("block %d of %d runs %d times by the end", i, n%5, k)
+					}
+				}
+			}
+		})
+	}
+	callers.Wait()
 }
 
 func TestSetThreads(t *testing.T) {

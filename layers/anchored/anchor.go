@@ -22,7 +22,7 @@ import (
 // Anchor is the classifier's own head at its best temperature T, p̂ = softmax(logits/T),
 // on a latent space that [layers.Codes] divide. Where [layers.Divide] replaces the head by one
 // that sees codewords alone, an anchored map starts from what the original head knows,
-// and the codes only say where to correct it. A map that corrects nothing is
+// and the codes only determine where to correct it. A map that corrects nothing is
 // temperature scaling.
 //
 // No gradient passes the quantizer, so the codebook is learned without a head and
@@ -92,9 +92,9 @@ func (a *Anchor) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) erro
 	return nil
 }
 
-// Anew is an Anchor with the same settings, nil where its codes look at no labels.
+// Anew is an Anchor with the same settings, nil where its codes use no labels.
 func (a *Anchor) Anew() layers.Base {
-	if !layers.LooksAtLabels(a.book()) {
+	if !layers.UsesLabels(a.book()) {
 		return nil
 	}
 	return &Anchor{Slots: a.Slots, Codebook: a.Codebook, Passes: a.Passes}
@@ -171,7 +171,7 @@ const (
 	// featuresInput are the features, standardized (B×M).
 	featuresInput = "features"
 	// wordsInput are the codewords as each slot sees them, standardized by its features
-	// (places×d), the same for all rows. Codewords of later stages say what is left of a
+	// (places×d), the same for all rows. Codewords of later stages are what is left of a
 	// slot, so they are scaled alone; of codes without codewords they are 0.
 	wordsInput = "words"
 )

@@ -24,7 +24,7 @@ import (
 
 // SpreadGrid is the spreads that cross-validation tries besides 0: powers of 2 in nats, a
 // factor of 4 in the prior's variance. It begins with the first; beyond the largest a prior
-// says nothing, below the smallest it leaves nothing to say. The zero value is 1/8, 1/2, 16.
+// has no effect, below the smallest it leaves nothing to learn. The zero value is 1/8, 1/2, 16.
 type SpreadGrid struct{ Smallest, First, Largest float64 }
 
 func (g SpreadGrid) filled() SpreadGrid {
@@ -37,6 +37,7 @@ func (g SpreadGrid) filled() SpreadGrid {
 const (
 	judgeGradient = 2e-5
 	judgeDecrease = 5e-5
+	manyDecrease  = 5e-4 // of more than judgedLogits, whose fits have up to millions of weights
 )
 
 // crossValidation fits maps to all rows but a part, for each part in turn, and judges
@@ -59,7 +60,7 @@ type fold struct {
 	aims      *data.Set // of all rows that the folds divide
 }
 
-// judgement is what the folds say of a map.
+// judgement is the folds' result for a map.
 type judgement struct {
 	logProbs *tensor.Dense    // N×C, float32 as the fits are, of each row by the fold that held it out
 	losses   []float64        // N, −log p of its label, or the cross-entropy of a soft one
@@ -182,7 +183,7 @@ func (w *spreadWalk) try(ctx context.Context, to float64) (mean float64, err err
 	return j.mean, nil
 }
 
-// walk goes on from the first spread by a factor, as long as the loss falls, and tells whether it did.
+// walk goes on from the first spread by a factor, as long as the loss falls, and reports whether it did.
 func (w *spreadWalk) walk(ctx context.Context, factor, mean float64) (moved bool, err error) {
 	of := w.cv.spreads
 	for to := of.First * factor; of.Smallest <= to && to <= of.Largest; to *= factor {
@@ -224,7 +225,7 @@ func (cv *crossValidation) fit(ctx context.Context, fits []*posterior) (*judgeme
 	return j, nil
 }
 
-// add goes on with the fits of folds from the first on and adds to j what they say.
+// add goes on with the fits of folds from the first on and adds their results to j.
 func (cv *crossValidation) add(ctx context.Context, j *judgement, fits []*posterior, first int) error {
 	errs := make([]error, len(fits))
 	var wait conc.WaitGroup
@@ -251,7 +252,7 @@ func (cv *crossValidation) add(ctx context.Context, j *judgement, fits []*poster
 	return nil
 }
 
-// judge writes what p says of each held row.
+// judge writes the output of p for each held row.
 func (f *fold) judge(p *posterior, j *judgement) error {
 	scores := graph.NewFunction(p.weights, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{p.m.LogProbs(b, f.held.Batch(b))}

@@ -41,7 +41,7 @@ type estimate struct {
 // way is a direction of weights, by name.
 type way map[string][]float64
 
-// described computes what describe says of rows.
+// described computes what describe describes, for rows.
 func described(describe func(*graph.Builder, layers.Batch) *gorgonia.Node, w *graph.Weights, rows *layers.Rows) *graph.Function {
 	return graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{describe(b, rows.Batch(b))}
@@ -149,8 +149,8 @@ func (e *estimate) weighed(moves []float64) {
 	}
 }
 
-// slope is Σ_i Σ_j G_ij ∂score_ij/∂θ of the learned weights, laid end to end.
-func (e *estimate) slope(g []float64) []float64 {
+// gradient is Σ_i Σ_j G_ij ∂score_ij/∂θ of the learned weights, laid end to end.
+func (e *estimate) gradient(g []float64) []float64 {
 	sum := make([]float64, len(e.penalty))
 	if e.err != nil {
 		return sum
@@ -212,14 +212,14 @@ func (e *estimate) draw(ctx context.Context, by drawing, from noise) (way, error
 		e.weighed(moved)
 		floats.Sub(pull.RawMatrix().Data, moved)
 	}
-	to := e.slope(pull.RawMatrix().Data)
+	to := e.gradient(pull.RawMatrix().Data)
 	e.prior(to, from)
 	w, err := e.solve(ctx, to, by)
 	maps.Copy(w, before)
 	return w, err
 }
 
-// scaleDraws tell the diagonal of F within a third.
+// scaleDraws estimate the diagonal of F within a third.
 const scaleDraws = 16
 
 // weigh finds the scale and the leverages by a stream of noise.
@@ -272,7 +272,7 @@ func (e *estimate) informed(from noise) []float64 {
 		}
 		floats.AddScaled(row, -sum, q)
 	}
-	v := e.slope(pull)
+	v := e.gradient(pull)
 	e.prior(v, from)
 	return v
 }
@@ -306,8 +306,8 @@ func (e scaled) Product(dst, v []float64) {
 	floats.DivTo(way, v, e.scale)
 	moved := e.along(e.way(way))
 	e.weighed(moved)
-	for i, slope := range e.slope(moved) {
-		dst[i] = (slope + e.penalty[i]*way[i]) / e.scale[i]
+	for i, gradient := range e.gradient(moved) {
+		dst[i] = (gradient + e.penalty[i]*way[i]) / e.scale[i]
 	}
 }
 

@@ -51,9 +51,9 @@ func shifted(t *testing.T, m layers.Map, s layers.Sizes, seed uint64) *graph.Wei
 	return w
 }
 
-// slopesOf is ∂log q_j/∂θ at each row and class (NC×dim) of the learned weights of m, laid end to
+// gradientsOf is ∂log q_j/∂θ at each row and class (NC×dim) of the learned weights of m, laid end to
 // end, by gradients of Gorgonia's, and q (N×C).
-func slopesOf(t *testing.T, m layers.Map, from *graph.Weights, v *layers.View, s layers.Sizes) (slopes, q *mat.Dense) {
+func gradientsOf(t *testing.T, m layers.Map, from *graph.Weights, v *layers.View, s layers.Sizes) (gradients, q *mat.Dense) {
 	t.Helper()
 	w := shifted(t, m, s, 1)
 	(&posterior{weights: w}).from(from)
@@ -63,7 +63,7 @@ func slopesOf(t *testing.T, m layers.Map, from *graph.Weights, v *layers.View, s
 		t.Fatal(err)
 	}
 	n, c := q.Dims()
-	slopes = mat.NewDense(n*c, w.Size(), nil)
+	gradients = mat.NewDense(n*c, w.Size(), nil)
 	for j := range c {
 		class := graph.Labels([]int{j})
 		o := graph.NewObjective(w, func(b *graph.Builder) *gorgonia.Node {
@@ -74,15 +74,15 @@ func slopesOf(t *testing.T, m layers.Map, from *graph.Weights, v *layers.View, s
 			if err != nil {
 				t.Fatal(err)
 			}
-			row := slopes.RawRowView(i*c + j)[:0]
+			row := gradients.RawRowView(i*c + j)[:0]
 			for _, g := range grads {
 				row = append(row, g.Float64s()...)
 			}
-			floats.Scale(-1, slopes.RawRowView(i*c+j))
+			floats.Scale(-1, gradients.RawRowView(i*c+j))
 		}
 	}
 	q.Apply(func(_, _ int, l float64) float64 { return math.Exp(l) }, q)
-	return slopes, q
+	return gradients, q
 }
 
 // correctionOf is one correction on a map, in which all of it is learned or that map is settled.
@@ -93,15 +93,15 @@ func correctionOf(on Scored) layers.Map {
 // dense are the moves of a map's learned weights (dim×(N + all)) by each calibration row and then by
 // each of all numbers of the priors, the map's own from first on, with F inverted. others moves its
 // log q_j (NC×(N + all)) beside them; nil: nothing does.
-func dense(slopes, q, others *mat.Dense, labels []int, penalty []float64, first, all int) *mat.Dense {
+func dense(gradients, q, others *mat.Dense, labels []int, penalty []float64, first, all int) *mat.Dense {
 	n, dim := len(labels), len(penalty)
 	_, c := q.Dims()
-	weighted := mat.DenseCopyOf(slopes)
+	weighted := mat.DenseCopyOf(gradients)
 	for at, p := range q.RawMatrix().Data {
 		floats.Scale(p, weighted.RawRowView(at))
 	}
 	var f, inverse, ways mat.Dense
-	f.Mul(weighted.T(), slopes)
+	f.Mul(weighted.T(), gradients)
 	for i, p := range penalty {
 		f.Set(i, i, f.At(i, i)+p)
 	}
@@ -110,7 +110,7 @@ func dense(slopes, q, others *mat.Dense, labels []int, penalty []float64, first,
 	}
 	by := mat.NewDense(dim, n+all, nil)
 	for i, y := range labels {
-		s := mat.NewVecDense(dim, slices.Clone(slopes.RawRowView(i*c+y)))
+		s := mat.NewVecDense(dim, slices.Clone(gradients.RawRowView(i*c+y)))
 		s.ScaleVec(1/(1-min(mat.Inner(s, &inverse, s), layers.LargestLeverage)), s)
 		by.SetCol(i, s.RawVector().Data)
 	}
@@ -127,7 +127,7 @@ func dense(slopes, q, others *mat.Dense, labels []int, penalty []float64, first,
 }
 
 // TestDrawsAreTheSandwich: where each draw is of one row, or one number of a prior, alone, the mean of
-// their squares is the variance by F that is there and inverted, of slopes that Gorgonia finds, for
+// their squares is the variance by F that is there and inverted, of gradients that Gorgonia finds, for
 // a mixture of two maps one of which leaves its own first stage as it was.
 func TestDrawsAreTheSandwich(t *testing.T) {
 	seen, labels, sizes := regions(40, 1)
@@ -170,17 +170,17 @@ func TestDrawsAreTheSandwich(t *testing.T) {
 	}
 
 	const settled = 13 // weights of an OrderPreserving
-	ofFirst, q1 := slopesOf(t, first, s.parts[0].weights, seen, sizes)
-	ofBase, qb := slopesOf(t, first, s.parts[1].weights, seen, sizes)
-	ofSecond, q2 := slopesOf(t, flat, s.parts[1].weights, seen, sizes)
+	ofFirst, q1 := gradientsOf(t, first, s.parts[0].weights, seen, sizes)
+	ofBase, qb := gradientsOf(t, first, s.parts[1].weights, seen, sizes)
+	ofSecond, q2 := gradientsOf(t, flat, s.parts[1].weights, seen, sizes)
 	base := dense(ofBase, qb, nil, labels, penalty[:settled], 0, all)
 	var through mat.Dense
 	through.Mul(ofSecond.Slice(0, n*c, 0, settled), base)
 	own := dense(mat.DenseCopyOf(ofSecond.Slice(0, n*c, settled, all)), q2, &through, labels, penalty[settled:], settled, all)
 	var both, m1, m2 mat.Dense
 	both.Stack(base, own)
-	testFirst, p1 := slopesOf(t, first, s.parts[0].weights, view, sizes)
-	testSecond, p2 := slopesOf(t, flat, s.parts[1].weights, view, sizes)
+	testFirst, p1 := gradientsOf(t, first, s.parts[0].weights, view, sizes)
+	testSecond, p2 := gradientsOf(t, flat, s.parts[1].weights, view, sizes)
 	m1.Mul(testFirst, dense(ofFirst, q1, nil, labels, penalty[:settled], 0, all))
 	m2.Mul(testSecond, &both)
 	for i := range tests {

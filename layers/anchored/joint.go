@@ -26,7 +26,7 @@ import (
 // the codes are judged once for all divisions, and the search for a division's strength begins
 // where that of the one before it ended.
 //
-// Last the maps of that chain are mixed as [Stack] mixes them, by what they say of held-out rows.
+// Last the maps of that chain are mixed as [Stack] mixes them, by their outputs for held-out rows.
 // So where the codes, or the features, add nothing, what is left is the map without them.
 type Joint struct {
 	*Stack // the mixture; its Base is that of the chosen division
@@ -96,9 +96,6 @@ func JointMaps() []Candidate {
 // the numbers that share it.
 const codesFirst = 16
 
-// walkedRows is how many held-out rows tell spreads apart: of more, not all folds are asked.
-const walkedRows = 2048
-
 // Fit draws the folds, stratified and the same for all divisions, from rng. It is whole or not
 // there: an interrupted fit keeps nothing.
 func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error {
@@ -155,7 +152,7 @@ func (d division) judge(ctx context.Context, of JointSettings, candidates []Cand
 	if err := d.contest.judge(ctx, candidates[:last-1], efforts); err != nil {
 		return 0, err
 	}
-	d.cv.spreads, d.cv.walked = of.Spreads, min(of.Folds, 1+walkedRows*of.Folds/d.aims.Len())
+	d.cv.spreads, d.cv.walked = of.Spreads, judging{folds: of.Folds}.walked(d.aims.Len())
 	if err := d.contest.judge(ctx, candidates[last-1:last], efforts); err != nil {
 		return 0, err
 	}

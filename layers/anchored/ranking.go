@@ -22,7 +22,7 @@ type Candidate struct {
 	Map  layers.Map
 }
 
-// candidateOf is the candidate of a name that a model file says.
+// candidateOf is the candidate of a name in a model file.
 func candidateOf(all []Candidate, name string) (Candidate, error) {
 	i := slices.IndexFunc(all, func(c Candidate) bool { return c.Name == name })
 	if i < 0 {
@@ -50,7 +50,7 @@ func Maps() []Candidate {
 	}
 }
 
-// Ranked is what cross-validation says of a candidate.
+// Ranked is a candidate's result by cross-validation.
 type Ranked struct {
 	Name       string
 	NLL, Error float64 // mean held-out loss of a row, and its standard error
@@ -82,7 +82,7 @@ type Mixer interface {
 	HeldOut() (nll, standardError float64)
 }
 
-// contest is what cross-validation over the calibration rows says of candidates.
+// contest is cross-validation of candidates over the calibration rows.
 type contest struct {
 	rows       *layers.Rows // of the calibration set, in float32, labelled
 	aims       *data.Set    // labels and weights of those that the folds divide
@@ -117,6 +117,12 @@ func (j judging) divided(labels []int, classes int, rng *rand.Rand) []int {
 	return layers.FewRows(labels, n, rng)
 }
 
+// walkedRows is how many held-out rows tell spreads apart: of more, not all folds are asked.
+const walkedRows = 2048
+
+// walked is how many folds hold that many of the rows that the folds divide.
+func (j judging) walked(rows int) int { return min(j.folds, 1+walkedRows*j.folds/rows) }
+
 // compete fits the base to the rows and judges the candidates on it, with folds drawn
 // from rng.
 func compete(ctx context.Context, base layers.Base, candidates []Candidate, by judging, cal *data.Set, rng *rand.Rand) (*contest, error) {
@@ -126,6 +132,9 @@ func compete(ctx context.Context, base layers.Base, candidates []Candidate, by j
 	c, err := newContest(ctx, base, by, cal, rng, rng)
 	if err != nil {
 		return nil, err
+	}
+	if rows := c.aims.Len(); by.rows == 0 && rows < cal.Len() {
+		c.cv.walked, c.cv.settings.Decrease = by.walked(rows), max(by.optim.Decrease, manyDecrease)
 	}
 	if err := c.judge(ctx, candidates, c.efforts(candidates)); err != nil {
 		return nil, err
@@ -176,7 +185,7 @@ func seenBy(base layers.Base, s layers.Sizes, cal *data.Set, dt tensor.Dtype) (*
 	return view, rows, err
 }
 
-// Refitted is a base that may look at labels where it divides. Then each fold is judged on a base
+// Refitted is a base that may use labels where it divides. Then each fold is judged on a base
 // of its own, fitted without the rows that it holds out.
 type Refitted interface {
 	layers.Base
@@ -250,7 +259,7 @@ func (c *contest) efforts(candidates []Candidate) []float64 {
 	return efforts
 }
 
-// judge adds candidates with what the folds say of them; efforts are what that should take, of those before them and
+// judge adds candidates with the folds' results for them; efforts are what that should take, of those before them and
 // after too.
 func (c *contest) judge(ctx context.Context, candidates []Candidate, efforts []float64) error {
 	for _, candidate := range candidates {
@@ -303,7 +312,7 @@ func rowwise(n int, of func(row int) float64) []float64 {
 }
 
 // meanError is the mean of x and its standard error, of rows that count as many times as their
-// weights say; nil: once. What counts as no more than one row tells nothing: its error is +Inf.
+// weights; nil: once. What counts as no more than one row has no spread: its error is +Inf.
 func meanError(x, weights []float64) (mean, standardError float64) {
 	mean, variance := stat.MeanVariance(x, weights)
 	n := float64(len(x))

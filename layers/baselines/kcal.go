@@ -86,7 +86,8 @@ func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 		memory := newMemory(points.Float32s(), of.d, cal.Labels, sizes.Classes)
 		return logLoss(memory.estimate(queries.Float32s(), of.constant(), nil), val.Labels), nil
 	}
-	fitErr := m.train(ctx, of, cal, val, of.weights(data.FitStandardizer(cal.Features), rng), 64, m.Optim, rng)
+	m.byMinibatches(of, of.weights(data.FitStandardizer(cal.Features), rng), 64, m.Optim)
+	fitErr := m.Trained.Fit(ctx, cal, val, rng)
 	if m.Weights() == nil {
 		return wrap("KCal", fitErr)
 	}
@@ -102,7 +103,7 @@ func (m *KCal) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) erro
 	return wrap("KCal", fitErr)
 }
 
-// projectionMap is Π. As a map it says the kernel estimate among the rows of a batch; its
+// projectionMap is Π. As a map it is the kernel estimate among the rows of a batch; its
 // fit has that of a batch against the background.
 type projectionMap struct {
 	d          int
@@ -252,7 +253,7 @@ func (m *KCal) Similarity(x *data.Set) (*mat.Dense, error) {
 	return m.matrix(x, projectionMap{}.project)
 }
 
-// Stages tells how the fit ended, with the time of all of it.
+// Stages reports how the fit ended, with the time of all of it.
 func (m *KCal) Stages() []layers.Stage {
 	return []layers.Stage{{Name: "train", Result: m.Result, Time: m.took}}
 }

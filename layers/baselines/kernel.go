@@ -46,7 +46,8 @@ func (m *Kernel) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	if err != nil {
 		return err
 	}
-	fitErr := m.train(ctx, net, cal, val, net.weights(e, sizes, rng), 1024, m.Optim, rng)
+	m.byMinibatches(net, net.weights(e, sizes, rng), 1024, m.Optim)
+	fitErr := m.Trained.Fit(ctx, cal, val, rng)
 	if m.Weights() == nil {
 		return wrap("the kernel", fitErr)
 	}
@@ -108,7 +109,7 @@ func (r *remembering) predict(x *data.Set, points describe, c func(*graph.Weight
 	return predictions(r.memory.estimate(float32s(t), c(r.Weights()), nil), x.Labels)
 }
 
-// ONNX says why there is no network.
+// ONNX returns why there is no network.
 func (*remembering) ONNX(*onnx.Network) (onnx.Outputs, error) { return onnx.Outputs{}, errNeighbours }
 
 // restoreMemory reads weights of m, the memory of points in d dimensions and one number.

@@ -57,7 +57,8 @@ func (m *LocalNets) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand)
 		return err
 	}
 	of := localNetsMap{net, cmp.Or(m.Lambda, 1)}
-	return wrap("Local Nets", m.train(ctx, of, cal, val, of.weights(e, sizes, rng), 1024, m.Optim, rng))
+	m.byMinibatches(of, of.weights(e, sizes, rng), 1024, m.Optim)
+	return wrap("Local Nets", m.Trained.Fit(ctx, cal, val, rng))
 }
 
 // Predict is log softmax(u), normalized in float64.
@@ -168,14 +169,13 @@ func (m localNetsMap) loss(b *graph.Builder, in layers.Batch, a *gorgonia.Node) 
 	return b.Plus(js, b.NLL(clipped(b, p1), in.Labels(b)))
 }
 
-// train fits m by minibatches from start; a nil rule is Adam{}.
-func (f *Fitted) train(ctx context.Context, m layers.Map, cal, val *data.Set, start *graph.Weights, batch int, s optim.Settings, rng *rand.Rand) error {
+// byMinibatches sets how f is trained: m from start; a nil rule is Adam{}.
+func (f *Fitted) byMinibatches(m layers.Map, start *graph.Weights, batch int, s optim.Settings) {
 	s.Rule, s.Batch = cmp.Or[optim.Rule](s.Rule, optim.Adam{}), cmp.Or(s.Batch, batch)
 	f.Trained = layers.Trained{Name: "train", Base: &original{}, Map: m, Start: start, Optim: s, Judge: f.Judge}
-	return f.Trained.Fit(ctx, cal, val, rng)
 }
 
-// matrix is what describe says of each row of x.
+// matrix is what describe computes for each row of x.
 func (f *Fitted) matrix(x *data.Set, describe func(*graph.Builder, layers.Batch) *gorgonia.Node) (*mat.Dense, error) {
 	t, err := f.Of(x, describe)
 	if err != nil {

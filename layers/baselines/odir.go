@@ -181,13 +181,13 @@ func (p *path) follow(ctx context.Context, train, test []int) error {
 	if err != nil {
 		return err
 	}
-	slope, settings := make([]float64, len(at)), p.settings
+	gradient, settings := make([]float64, len(at)), p.settings
 	settings.Gradient = cmp.Or(settings.Gradient, 1e-4) // enough to choose by
 	settings.Iterations = min(cmp.Or(settings.Iterations, pathSteps), pathSteps)
 	f.temper(at)
 	least := math.Inf(1)
 	for i, lambda := range p.strengths {
-		f.Gradient(slope, at)
+		f.Gradient(gradient, at)
 		f.measure()
 		for step := range p.strengths {
 			j := step // there and back, so that each fit is next to the last
@@ -200,7 +200,7 @@ func (p *path) follow(ctx context.Context, train, test []int) error {
 			if _, err := optim.Minimize(ctx, optim.Problem{Curved: f, X: at}, settings, nil); err != nil {
 				return err
 			}
-			loss := on.total * on.Gradient(slope, at)
+			loss := on.total * on.Gradient(gradient, at)
 			total := &p.losses[i*len(p.strengths)+j]
 			if *total += loss; math.IsNaN(loss) {
 				return fmt.Errorf("the cross-validated loss at λ = %g, μ = %g is not finite", lambda, p.strengths[j])

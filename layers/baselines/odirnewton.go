@@ -86,9 +86,9 @@ func (f *penalized) penalize(dst, v []float64) float64 {
 	for k, m := range f.mean { // ∂b/∂W = −m
 		floats.AddScaled(w.RawRowView(k), -m, b)
 	}
-	var slope mat.Dense
-	product(&slope, f.forward, &w, gonum.Trans)
-	dw.Add(dw, &slope)
+	var gradient mat.Dense
+	product(&gradient, f.forward, &w, gonum.Trans)
+	dw.Add(dw, &gradient)
 	return value
 }
 
@@ -104,14 +104,14 @@ func (f *penalized) strengths() (off, intercept float64) {
 func (f *penalized) temper(x []float64) {
 	lambda, mu := f.lambda, f.mu
 	f.lambda, f.mu = 0, 0
-	slope := make([]float64, len(x))
-	loss := f.Gradient(slope, x)
+	gradient := make([]float64, len(x))
+	loss := f.Gradient(gradient, x)
 	for range 20 {
 		floats.Scale(0.5, x)
-		next := f.Gradient(slope, x)
+		next := f.Gradient(gradient, x)
 		if !(next < loss) {
 			floats.Scale(2, x)
-			f.Gradient(slope, x)
+			f.Gradient(gradient, x)
 			break
 		}
 		loss = next

@@ -220,9 +220,9 @@ func (a *principalAxes) penalize(dst, v []float64, off, intercept float64) float
 	floats.Scale(2*intercept, b)
 	floats.Add(dst[c*c:], b)
 	simd.Run(c, blocksOf(func(k int) {
-		w, r, slope := v[k*c:(k+1)*c], a.r.RawRowView(k), dst[k*c:(k+1)*c]
+		w, r, gradient := v[k*c:(k+1)*c], a.r.RawRowView(k), dst[k*c:(k+1)*c]
 		for j, x := range w {
-			slope[j] += 2*off*(a.s[k]*x-r[j]*own[j]) + a.q[k]*b[j]
+			gradient[j] += 2*off*(a.s[k]*x-r[j]*own[j]) + a.q[k]*b[j]
 		}
 	}))
 	return value

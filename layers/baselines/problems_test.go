@@ -132,8 +132,8 @@ const problemFeatures = 6
 // them, labels from the posterior.
 func (p problem) draw(n int, seed uint64) (*data.Set, *mat.Dense) {
 	mix := newRand(99) // one problem, whatever the rows
-	slopes := mat.NewDense(problemFeatures, p.classes, nil)
-	slopes.Apply(func(_, _ int, _ float64) float64 { return mix.NormFloat64() * 0.6 }, slopes)
+	gradients := mat.NewDense(problemFeatures, p.classes, nil)
+	gradients.Apply(func(_, _ int, _ float64) float64 { return mix.NormFloat64() * 0.6 }, gradients)
 	rng := newRand(seed)
 	s := &data.Set{Features: mat.NewDense(n, problemFeatures, nil), Logits: mat.NewDense(n, p.classes, nil), Labels: make([]int, n)}
 	truth := mat.NewDense(n, p.classes, nil)
@@ -142,7 +142,7 @@ func (p problem) draw(n int, seed uint64) (*data.Set, *mat.Dense) {
 		for j := range x {
 			x[j] = rng.NormFloat64()
 		}
-		mat.NewVecDense(p.classes, l).MulVec(slopes.T(), mat.NewVecDense(problemFeatures, x))
+		mat.NewVecDense(p.classes, l).MulVec(gradients.T(), mat.NewVecDense(problemFeatures, x))
 		if p.absent >= 0 {
 			l[p.absent] = math.Inf(-1)
 		}

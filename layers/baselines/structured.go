@@ -23,7 +23,7 @@ import (
 // defaults of its authors' library probmetrics:
 //
 //  1. an inverse temperature β = e^u, u ∈ [−16, 16], by 30 bisections of the
-//     likelihood's slope g = mean_i(Σ_k ℓ_ik softmax(βℓ_i)_k − ℓ_iy)
+//     likelihood's gradient g = mean_i(Σ_k ℓ_ik softmax(βℓ_i)_k − ℓ_iy)
 //  2. q′ = (1 − 1/(n+1)) softmax(βℓ) + 1/((n+1)C) ,  x = log q′
 //  3. posterior = softmax(x + Δx + b), Δ and b started at 0, minimizing
 //     mean NLL + (C/n)‖b‖² + (C/n) Σ_k Δ_kk² + (C(C−1)/n) Σ_{k≠l} Δ_kl²
@@ -78,7 +78,7 @@ func (m *Structured) Restore(s layers.State) error { return m.restore(structured
 // bisectInverse is step 1: u.
 func bisectInverse(l *mat.Dense, aims *data.Set) float64 {
 	lo, hi := -16.0, 16.0
-	slopes := make([]float64, aims.Len())
+	gradients := make([]float64, aims.Len())
 	for range 30 {
 		u := (lo + hi) / 2
 		beta := math.Exp(u)
@@ -90,13 +90,13 @@ func bisectInverse(l *mat.Dense, aims *data.Set) float64 {
 				sum += e
 				dot += v * e
 			}
-			slopes[i] = dot / sum
+			gradients[i] = dot / sum
 			for k, q := range aims.Shares(i) {
-				slopes[i] -= q * row[k]
+				gradients[i] -= q * row[k]
 			}
-			slopes[i] *= aims.Weight(i)
+			gradients[i] *= aims.Weight(i)
 		})
-		if floats.Sum(slopes) > 0 {
+		if floats.Sum(gradients) > 0 {
 			hi = u
 		} else {
 			lo = u

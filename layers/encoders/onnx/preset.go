@@ -21,8 +21,8 @@ type Preset struct {
 	SD   []float32 // by channel, red, green, blue; nil: 0 and 1
 }
 
-// Presets lists the presets by name.
-var Presets = []Preset{
+// presets lists the presets by name.
+var presets = []Preset{
 	// torchvision 0.14, ResNet50_Weights.IMAGENET1K_V2 and ConvNeXt_Tiny_Weights.
 	{Name: "resnet", Side: 224, Mean: []float32{0.485, 0.456, 0.406}, SD: []float32{0.229, 0.224, 0.225}},
 	{Name: "convnext", Side: 224, Mean: []float32{0.485, 0.456, 0.406}, SD: []float32{0.229, 0.224, 0.225}},
@@ -35,7 +35,7 @@ var Presets = []Preset{
 
 // PresetByName finds a preset; an unknown name is a *data.InputError that lists them.
 func PresetByName(name string) (Preset, error) {
-	return data.Find("preset", name, Presets, func(p Preset) string { return p.Name })
+	return data.Find("preset", name, presets, func(p Preset) string { return p.Name })
 }
 
 // Shape is what apply makes of rows of such a shape: {channels, height, width}, grey

@@ -42,7 +42,7 @@ func TestResizeAgainstTorch(t *testing.T) {
 // TestPresetsKeepConstants: a grey image of one value is that value, standardized, in
 // every pixel of each channel.
 func TestPresetsKeepConstants(t *testing.T) {
-	for _, p := range Presets {
+	for _, p := range presets {
 		raw := []int{1, 28, 28}
 		shape, err := p.Shape(raw)
 		if err != nil {

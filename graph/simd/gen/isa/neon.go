@@ -269,6 +269,11 @@ func init() {
 		"VUNPCKLPS": plain("VZIP1.S4"), "VUNPCKHPS": plain("VZIP2.S4"), "VUNPCKLPD": plain("VZIP1.D2"), "VUNPCKHPD": plain("VZIP2.D2"),
 		"VADDSS":  plain("FADDS"),
 		"VMOVAPS": plain("VMOV.B16"), "VMOVUPS": moved("FMOVQ"), "VMOVSD": moved("FMOVD"), "VMOVSS": moved("FMOVS"), "MOVSS": moved("FMOVS"), "VMOVD": moved("FMOVS"),
+		"VCVTPS2PD": func(l *lowering, i *ir.Instruction) error { // from memory
+			half := build.XMM()
+			l.write("FMOVD", l.address(i.Operands[0].(operand.Mem)), half)
+			return l.write("fcvtl.2d", half, i.Operands[1])
+		},
 		"VROUNDPS": rounded("4s"), "VROUNDPD": rounded("2d"),
 		"VPXOR": ofItself(func(l *lowering, i *ir.Instruction) error {
 			return l.write("VMOVI.B16", operand.Imm(0), i.Operands[2])
@@ -303,7 +308,7 @@ func init() {
 
 		"MOVQ": moved("MOVD"), "MOVLQSX": moved("MOVW"), "MOVL": moved("MOVW"),
 		"ADDQ": arithmetic("ADD"), "SUBQ": arithmetic("SUB"), "DECQ": arithmetic("SUB"),
-		"IMULQ": arithmetic("MUL"), "SHLQ": arithmetic("LSL"),
+		"IMULQ": arithmetic("MUL"), "SHLQ": arithmetic("LSL"), "ANDQ": arithmetic("AND"),
 		"NEGQ": func(l *lowering, i *ir.Instruction) error { return l.write("NEG", i.Operands[0], i.Operands[0]) },
 		"IMUL3Q": func(l *lowering, i *ir.Instruction) error {
 			t := build.GP64()
@@ -412,7 +417,7 @@ func lowerStorePart(l *lowering, i *ir.Instruction) error {
 	return nil
 }
 
-// parted moves n entries. A whole vector goes straight on. Of a part the bits of n say how many
+// parted moves n entries. A whole vector goes straight on. Of a part the bits of n are how many
 // entries there are: 2 and 1 of 32 bits, before and after which begin and third do their share, or
 // 1 of 64.
 func (l *lowering) parted(n operand.Op, size string, from, to operand.Op, begin, third func()) {

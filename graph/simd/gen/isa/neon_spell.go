@@ -21,7 +21,7 @@ var words = map[string]uint32{
 	"fcmeq.4s": 0x4e20e400, "fcmge.4s": 0x6e20e400, "fcmgt.4s": 0x6ea0e400, "not.16b": 0x6e205800,
 	"fcmeq.2d": 0x4e60e400, "fcmge.2d": 0x6e60e400, "fcmgt.2d": 0x6ee0e400, "frintn.2d": 0x4e618800, "frintm.2d": 0x4e619800,
 	"frintn.4s": 0x4e218800, "frintm.4s": 0x4e219800, "fcvtns.4s": 0x4e21a800, "scvtf.4s": 0x4e21d800,
-	"sshr.4s": 0x4f000400,
+	"sshr.4s": 0x4f000400, "fcvtl.2d": 0x0e617800,
 	"fmla.4s": 0x4f801000, "fmla.2d": 0x4fc01000, // by a lane
 }
 
@@ -106,7 +106,7 @@ func spellOperand(op operand.Op) (string, error) {
 // number is that of a register: 0–31 of a vector, 0–15 without 4 of the others.
 func number(op operand.Op) uint32 { return uint32(reg.ToPhysical(op.(reg.Register)).PhysicalIndex()) }
 
-// word encodes i; a comment says what it is.
+// word encodes i; a comment names it.
 func word(i *ir.Instruction) ([]string, error) {
 	arrangement := i.Suffixes[0]
 	code, ok := words[i.Opcode+"."+arrangement]
@@ -131,6 +131,10 @@ func word(i *ir.Instruction) ([]string, error) {
 			code |= lane << 11
 		}
 		text += fmt.Sprintf(", v%d.%s, v%d.%c[%d]", n, arrangement, m, arrangement[1], lane)
+	case "fcvtl":
+		n := number(i.Operands[0])
+		code |= n << 5
+		text += fmt.Sprintf(", v%d.2s", n)
 	default:
 		for at := last - 1; at >= 0; at-- {
 			r := number(i.Operands[at])

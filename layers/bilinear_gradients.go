@@ -11,21 +11,21 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// slopes computes log q and the slopes in θ of one row after another.
-type slopes struct {
+// gradients computes log q and the gradients in θ of one row after another.
+type gradients struct {
 	of                             *Sandwich
 	mass                           []float64  // K
 	present                        []int32    // the codewords with mass
-	form, sigma, logGamma, digamma []float64  // C²: A then α, its slope, ln Γ(α), ψ(α)
+	form, sigma, logGamma, digamma []float64  // C²: A then α, its derivative, ln Γ(α), ψ(α)
 	prior                          []float64  // C, log π
 	logq                           []float64  // C
 	rows                           *mat.Dense // C×dim, ∂score_j/∂θ
 	mean                           []float64
 }
 
-func newSlopes(x *Sandwich) *slopes {
+func newGradients(x *Sandwich) *gradients {
 	C, K := x.sizes.Classes, x.sizes.Codewords
-	s := &slopes{
+	s := &gradients{
 		of: x, mass: make([]float64, K), form: make([]float64, C*C), sigma: make([]float64, C*C),
 		logGamma: make([]float64, C*C), digamma: make([]float64, C*C),
 		prior: slices.Clone(x.theta[2*K*C:]), logq: make([]float64, C),
@@ -40,8 +40,8 @@ func newSlopes(x *Sandwich) *slopes {
 //	∂score_j/∂A_ij = sigmoid(A_ij) (log p̂_i + ψ(α_0j) − ψ(α_ij)) = u_ij,
 //	∂score_j/∂a_ki = n_k u_ij b_kj,  ∂score_j/∂b_kj = n_k Σ_i u_ij a_ki
 //
-// fill rows, and [slopes.center] makes of them s_j = ∂score_j − Σ_l q_l ∂score_l.
-func (s *slopes) set(v *View, row int, logp []float64) {
+// fill rows, and [gradients.center] makes of them s_j = ∂score_j − Σ_l q_l ∂score_l.
+func (s *gradients) set(v *View, row int, logp []float64) {
 	x := s.of
 	C, K := x.sizes.Classes, x.sizes.Codewords
 	s.setForm(v, row)
@@ -56,24 +56,24 @@ func (s *slopes) set(v *View, row int, logp []float64) {
 		}
 		logGamma, digamma := simd.LgammaDigamma64(total)
 		s.logq[j] = score + logGamma
-		slope := s.rows.RawRowView(j)
+		gradient := s.rows.RawRowView(j)
 		for i := range C {
 			u := s.sigma[i*C+j] * (math.Max(logp[i], LogFloor) + digamma - s.digamma[i*C+j])
 			for _, k := range s.present {
 				a, b := x.factors(int(k))
-				slope[int(k)*C+i] += s.mass[k] * u * b[j]
-				slope[(K+int(k))*C+j] += s.mass[k] * u * a[i]
+				gradient[int(k)*C+i] += s.mass[k] * u * b[j]
+				gradient[(K+int(k))*C+j] += s.mass[k] * u * a[i]
 			}
 		}
 		if x.learned == len(x.theta) {
-			slope[2*K*C+j] = 1 // the softmax of the prior's own logits cancels in log q
+			gradient[2*K*C+j] = 1 // the softmax of the prior's own logits cancels in log q
 		}
 	}
 	floats.AddConst(-floats.LogSumExp(s.logq), s.logq)
 }
 
 // setForm sets the codewords of a row of a view, their mass, and A.
-func (s *slopes) setForm(v *View, row int) {
+func (s *gradients) setForm(v *View, row int) {
 	x, C := s.of, s.of.sizes.Classes
 	for _, k := range s.present {
 		s.mass[k] = 0
@@ -95,7 +95,7 @@ func (s *slopes) setForm(v *View, row int) {
 }
 
 // center turns the rows from ∂score_j into s_j.
-func (s *slopes) center() {
+func (s *gradients) center() {
 	clear(s.mean)
 	for j, logq := range s.logq {
 		floats.AddScaled(s.mean, math.Exp(logq), s.rows.RawRowView(j))
@@ -110,7 +110,7 @@ func (s *slopes) center() {
 //	∂logit q_j/∂θ = ∂score_j − Σ_{l≠j} q_l/(1 − q_j) ∂score_l,
 //
 // sums without the cancellation of 1 − q_j where q_j is near 1.
-func (s *slopes) logit(gradient []float64, j int) float64 {
+func (s *gradients) logit(gradient []float64, j int) float64 {
 	own, rest := s.logq[j], s.rest(j)
 	copy(gradient, s.rows.RawRowView(j))
 	for l, logq := range s.logq {
@@ -123,7 +123,7 @@ func (s *slopes) logit(gradient []float64, j int) float64 {
 
 // parts returns logit q_j and fills w (C) with the coordinates of its gradient in those of the
 // scores: 1 at j, −q_l/(1 − q_j) at l.
-func (s *slopes) parts(w []float64, j int) float64 {
+func (s *gradients) parts(w []float64, j int) float64 {
 	own, rest := s.logq[j], s.rest(j)
 	for l, logq := range s.logq {
 		w[l] = -math.Exp(logq - rest)
@@ -133,7 +133,7 @@ func (s *slopes) parts(w []float64, j int) float64 {
 }
 
 // rest is log Σ_{l≠j} q_l.
-func (s *slopes) rest(j int) float64 {
+func (s *gradients) rest(j int) float64 {
 	own := s.logq[j]
 	s.logq[j] = math.Inf(-1)
 	rest := floats.LogSumExp(s.logq)
