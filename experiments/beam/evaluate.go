@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -132,7 +131,14 @@ func (e *Evaluation) pipeline(shards []Shard, path string) *beam.Pipeline {
 // print prints a report, with what failed.
 func print(out io.Writer, r *metrics.Report, failed []Outcome, asJSON bool) error {
 	if asJSON {
-		return printJSON(out, r, failed)
+		if len(failed) > 0 {
+			r.Failed = failed
+		}
+		text, err := json.MarshalIndent(r, "", "  ")
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s\n", text)
+		}
+		return err
 	}
 	fmt.Fprintf(out, "%d rows, %d classes, protocol %s\n\n", r.Rows, r.Classes, r.Protocol)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -159,26 +165,6 @@ func print(out io.Writer, r *metrics.Report, failed []Outcome, asJSON bool) erro
 	return nil
 }
 
-func printJSON(out io.Writer, r *metrics.Report, failed []Outcome) error {
-	report, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if len(failed) > 0 {
-		text, err := json.Marshal(failed)
-		if err != nil {
-			return err
-		}
-		report = append(append(append(bytes.TrimSuffix(report, []byte("}")), `,"failed":`...), text...), '}')
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, report, "", "  "); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(out, indented.String())
-	return err
-}
-
 // Sums are what is known of some shards: totals and anchors, or kernel sums, as bytes of
 // package metrics; nil where there are none.
 type Sums struct {
@@ -197,7 +183,7 @@ type rows struct {
 // mostRows bounds the rows of a shard, so that no two rows have one number.
 const mostRows = 1 << 40
 
-// read reads a shard; a *data.InputError says what is wrong with it, such as another shape
+// read reads a shard; a *data.InputError names what is wrong with it, such as another shape
 // than that of the other shards.
 func (e *Evaluation) read(ctx context.Context, shard Shard) (*rows, error) {
 	dir, err := os.MkdirTemp("", "calibra-beam-")
@@ -239,7 +225,7 @@ func (s Shape) goes(path string, other Shape) error {
 	return nil
 }
 
-// embedding says it in words.
+// embedding describes it in words.
 func (s Shape) embedding() string {
 	if s.Dimensions == 0 {
 		return "no embedding"
@@ -393,7 +379,7 @@ func (f *writeSumsFn) ProcessElement(ctx context.Context, all Sums, kernels func
 	return storeJSON(ctx, f.Path, all)
 }
 
-// report is what the sums say.
+// report is computed from the sums.
 func (s Sums) report() (*metrics.Report, error) {
 	var totals metrics.Totals
 	if err := totals.UnmarshalBinary(s.Totals); err != nil {

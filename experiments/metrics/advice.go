@@ -18,12 +18,18 @@ type Advice struct {
 // advice is the corrections in the order in which to take them: what saves more for sure comes first, and where
 // the latent space adds nothing for sure, the simpler one alone.
 func advice(g Gains) []Advice {
-	says := func(what string, gain Gain) string {
-		return fmt.Sprintf("%s would save %s nats a row, %s at 95 %%", what, Nats(gain.Value), atLeast(gain.Low))
+	says := func(what, saves, loses, bound string, gain Gain) string {
+		if loss, negative := strings.CutPrefix(Nats(gain.Value), "−"); negative {
+			return fmt.Sprintf(what+" "+loses, loss)
+		}
+		return fmt.Sprintf(what+" "+saves+bound, Nats(gain.Value), atLeast(gain.Low))
 	}
-	global := Advice{Correction: GlobalError, Saves: g.Global, Text: says("a correction of the predictions alone", g.Global)}
-	both := Advice{Correction: BothErrors, Saves: g.Total, Text: says("a correction that looks at the latent space too", g.Total) +
-		", where the latent space adds " + Nats(g.Local.Value) + " (" + atLeast(g.Local.Low) + ")"}
+	row := func(what string, gain Gain) string {
+		return says(what, "would save %s nats a row", "would lose %s nats a row", ", %s at 95 %%", gain)
+	}
+	global := Advice{Correction: GlobalError, Saves: g.Global, Text: row("a correction of the predictions alone", g.Global)}
+	both := Advice{Correction: BothErrors, Saves: g.Total, Text: row("a correction that looks at the latent space too", g.Total) +
+		says(", where the latent space", "adds %s", "loses %s", " (%s)", g.Local)}
 	switch {
 	case g.Local.Low > 0:
 		return []Advice{both, global}

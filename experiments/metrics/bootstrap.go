@@ -19,7 +19,7 @@ var noInterval = Interval{math.NaN(), math.NaN()}
 //
 // The replicates of an error that is a mean of absolute values lie above the value,
 // as resampling adds noise to noise, so their plain quantiles may not even contain
-// it. The part of the value itself that is noise is the noise floor's to tell.
+// it. The part of the value itself that is noise is measured by the noise floor.
 func around(value float64, replicates []float64) Interval {
 	if math.IsNaN(value) {
 		return noInterval
@@ -153,8 +153,9 @@ func (o *resampler) met(t *stripe, _, j0, _ int) {
 	group := o.group[t.order[j0]]
 	for c := range t.classes {
 		at := (c*o.count + group) * lanes
-		copy(o.r[at:at+lanes], t.block.r[c*lanes:])
-		copy(o.s[at:at+lanes], t.block.s[c*lanes:])
+		r, s, _ := t.sumsOf(c)
+		copy(o.r[at:at+lanes], t.block[r:])
+		copy(o.s[at:at+lanes], t.block[s:])
 	}
 }
 

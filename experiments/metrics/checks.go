@@ -63,7 +63,9 @@ func (out *Checks) debiased(weights []float64, bins func(c int) binCounts) {
 type binCounts struct{ size, squares, confidence, hits []float64 }
 
 func newBinCounts(bins int) binCounts {
-	return binCounts{make([]float64, bins), make([]float64, bins), make([]float64, bins), make([]float64, bins)}
+	return binCounts{
+		size: make([]float64, bins), squares: make([]float64, bins), confidence: make([]float64, bins), hits: make([]float64, bins),
+	}
 }
 
 func (f binCounts) add(k int, w, confidence float64, hit bool) {
@@ -118,8 +120,7 @@ func (b *binned) skce(ctx context.Context, redrawn []ids, p *progress, out *Chec
 	if b.rows < 2 {
 		return nil
 	}
-	n := newNeighbours(b.sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.firstOrder()), oneBin)
-	n.receivers = b.receivers()
+	n := newNeighbours(b.sample, b.predictionSpace(), b.firstOrder(), evenBlocks(b.firstOrder()), b.receivers(), oneBin)
 	labels := append([]ids{idsOf(b.label, b.classes)}, redrawn...)
 	places := n.redrawPlaces(labels)
 	// Σ_i e_iᵀR_i of each stripe, added up in their order
@@ -156,7 +157,7 @@ func (b *binned) products(o *redrawer, labels int, partial [][]float64) *redrawe
 	o.done = func(t *stripe) {
 		for c := range t.classes {
 			for l := range t.count {
-				sum[0] += b.w(t.order[t.first+l]) * t.residual(t.first+l, c) * t.total.r[c*lanes+l]
+				sum[0] += b.w(t.order[t.first+l]) * t.residual(t.first+l, c) * t.total[c*lanes+l]
 			}
 		}
 		partial[t.first/lanes] = slices.Clone(sum)

@@ -10,7 +10,7 @@ import (
 
 // Confusion is what is taken for what, and how surely.
 type Confusion struct {
-	Classes []int      `json:"classes"` // the numbers of those it tells of, ascending
+	Classes []int      `json:"classes"` // the numbers of those it has, ascending
 	Rows    []float64  `json:"rows"`    // of each of them
 	Taken   []Mistaken `json:"taken"`   // by class, then by what it is taken for
 	Of      int        `json:"of"`      // how many classes there are, of which these are the most confused
@@ -24,8 +24,8 @@ type Mistaken struct {
 	Confidence float64 `json:"confidence"` // mean probability of their top class
 }
 
-// NewConfusion is that of the predictions (N×C, in log-probabilities), of at most so many classes. Rows count as the
-// weights say, nil: 1 each.
+// NewConfusion is that of the predictions (N×C, in log-probabilities), of at most so many classes. Rows count by their
+// weights, nil: 1 each.
 func NewConfusion(logProbs *mat.Dense, labels []int, weights []float64, most int) (*Confusion, error) {
 	s, err := newSample(logProbs, labels)
 	if err != nil {
@@ -43,7 +43,7 @@ func NewConfusion(logProbs *mat.Dense, labels []int, weights []float64, most int
 		wrong[y] += weight
 		wrong[top] += weight
 		m := taken[[2]int{y, top}]
-		taken[[2]int{y, top}] = Mistaken{y, top, m.Rows + weight, m.Confidence + weight*s.confidence(i)}
+		taken[[2]int{y, top}] = Mistaken{Class: y, For: top, Rows: m.Rows + weight, Confidence: m.Confidence + weight*s.confidence(i)}
 	}
 	c := &Confusion{Of: s.classes, Taken: []Mistaken{}}
 	c.Classes = slices.Sorted(slices.Values(descending(wrong)[:min(s.classes, most)]))

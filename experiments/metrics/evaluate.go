@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Uncertainty says how the uncertainty of metrics is found. Its zero value is the default.
+// Uncertainty is how the uncertainty of metrics is found. Its zero value is the default.
 type Uncertainty struct {
 	Replicates int // bootstrap replicates; 0 means 200, None leaves the intervals out
 	Redraws    int // redraws of the labels from the predictions; 0 means 50, None leaves the noise floor out
@@ -56,11 +56,13 @@ type Report struct {
 	Noise   [Metrics]*Noise // nil where there is none
 	Strata  []Stratum       // of [Settings.Strata], nil without them or an embedding
 	Checks  Checks
-	// Recovered is what Recover says of the same predictions, in the embedding; nil where nobody asked.
+	// Recovered is Recover's result for the same predictions, in the embedding; nil where it was not requested.
 	Recovered *Recovered
 	Sets      *SetCoverage // of prediction sets that came with the predictions; nil without them
 	// ByClass is told of classes with names, ByGroup of rows with groups; nil without.
 	ByClass, ByGroup []Part
+	// Verdict is what to do with the predictions, Failed which files are left out: of whoever measures, the last in JSON; nil without.
+	Verdict, Failed any
 }
 
 // Measured is a metric as it was measured.
@@ -169,7 +171,7 @@ type resamples struct {
 	redrawn             []ids // T×N
 }
 
-// resample measures them, as many as r asks for, and fills in the uncertainty of metrics from outside.
+// resample measures them, as many as r sets, and fills in the uncertainty of metrics from outside.
 func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resamples, error) {
 	v := b.variants(r, rng)
 	values, own := make([]Values, v.count()), make([][]float64, v.count())
@@ -227,6 +229,11 @@ func inParallelWith(ctx context.Context, times int, newWorker func() func(k int)
 	}
 	wait.Wait()
 	return ctx.Err()
+}
+
+// inParallel calls do for each k below times.
+func inParallel(times int, do func(k int)) {
+	inParallelWith(context.Background(), times, func() func(int) { return do })
 }
 
 // localUncertainty fills in the local metrics of x and the floor of local, and gives the metrics
@@ -367,7 +374,7 @@ type (
 
 // MarshalJSON writes the report: under "metrics" each metric's value, "ci" and
 // "noise", then "checks" and the ESS profile. What could not be measured is left
-// out, and "missing" says why.
+// out, and "missing" gives the reason.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	metrics, err := r.object(func(m Measured) any { return newNoisy(m.Value, m.Interval, m.Noise) })
 	if err != nil {
@@ -393,6 +400,8 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		ByGroup    []Part          `json:"groups,omitempty"`
 		ESSProfile *essProfile     `json:"ess_profile,omitempty"`
 		Missing    string          `json:"missing,omitempty"`
+		Verdict    any             `json:"verdict,omitempty"`
+		Failed     any             `json:"failed,omitempty"`
 	}{
 		Protocol: r.Protocol, Rows: r.Rows, Classes: r.Classes, Metrics: metrics,
 		Settings: reportSettings{
@@ -403,7 +412,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 			ECE: c.ECEDebiased, TopECE: c.TopECEDebiased, Squared: c.SquaredDebiased,
 			SKCE: newNoisy(c.SKCE, noInterval, c.SKCENoise), Smooth: newNoisy(c.SmoothECE, noInterval, c.SmoothNoise),
 		},
-		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, ESSProfile: ess, Missing: r.Missing(),
+		Recovered: r.Recovered, Anchors: r.Anchors, Sets: r.Sets, ByClass: r.ByClass, ByGroup: r.ByGroup, ESSProfile: ess, Missing: r.Missing(), Verdict: r.Verdict, Failed: r.Failed,
 	})
 }
 
@@ -417,7 +426,7 @@ func (x number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(x))
 }
 
-// Missing says in a sentence which metrics could not be measured and why, or nothing.
+// Missing names in a sentence which metrics could not be measured and why, or nothing.
 func (m *Measurement) Missing() string {
 	switch {
 	case m.Local == nil:

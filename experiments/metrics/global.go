@@ -1,6 +1,9 @@
 package metrics
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // binned holds the class-wise and the top-label bins of a sample: what global
 // metrics need of it, whatever the weights of its rows.
@@ -13,15 +16,17 @@ type binned struct {
 
 func bin(s *sample, settings Settings) *binned {
 	b := &binned{sample: s, settings: settings, bins: make([]uint16, s.rows*(s.classes+1))}
-	column := make([]float64, s.rows)
-	for c := range s.classes + 1 {
-		for i := range column {
-			column[i] = s.probability(i, c)
+	inParallelWith(context.Background(), s.classes+1, func() func(int) {
+		column := make([]float64, s.rows)
+		return func(c int) {
+			for i := range column {
+				column[i] = s.probability(i, c)
+			}
+			for i, k := range assign(column, s.weight, settings.Bins, settings.Binning) {
+				b.binsOf(i)[c] = k
+			}
 		}
-		for i, k := range assign(column, s.weight, settings.Bins, settings.Binning) {
-			b.binsOf(i)[c] = k
-		}
-	}
+	})
 	b.anchors = b.drawAnchors()
 	return b
 }

@@ -12,7 +12,7 @@ import (
 
 // Isotonic is how often the top class is right against its probability, by isotonic regression in the place of bins
 // (CORP: Dimitriadis, Gneiting and Jordan 2021): of all curves that never fall the one nearest to the hits. Where it is
-// flat rows are pooled, as many as the rows ask for.
+// flat rows are pooled, as many as the rows require.
 type Isotonic struct {
 	// X and Y are the corners of the curve, X ascending; between them it is a line.
 	X []float64 `json:"x"`
@@ -42,7 +42,7 @@ const (
 	isotonicWork    = 2e7 // rows that are redrawn in all: of many rows the band needs fewer redraws
 )
 
-// NewIsotonic is the curve of predictions (N×C, in log-probabilities) whose rows count as the weights say, nil: 1 each. Its
+// NewIsotonic is the curve of predictions (N×C, in log-probabilities) whose rows count by the weights, nil: 1 each. Its
 // band is drawn from rng; nil: it has none.
 func NewIsotonic(logProbs *mat.Dense, labels []int, weights []float64, rng *rand.Rand) (*Isotonic, error) {
 	s, err := newSample(logProbs, labels)
@@ -172,10 +172,10 @@ func (p *pooling) corners(hits []float64) (x, y []float64) {
 	}
 	p.blocks = p.blocks[:0]
 	for k := range p.x {
-		b := block{k, k, p.weight[k], p.sum[k]}
+		b := block{first: k, last: k, weight: p.weight[k], sum: p.sum[k]}
 		for n := len(p.blocks); n > 0 && p.blocks[n-1].sum*b.weight >= b.sum*p.blocks[n-1].weight; n-- {
 			before := p.blocks[n-1]
-			b = block{before.first, b.last, before.weight + b.weight, before.sum + b.sum}
+			b.first, b.weight, b.sum = before.first, before.weight+b.weight, before.sum+b.sum
 			p.blocks = p.blocks[:n-1]
 		}
 		p.blocks = append(p.blocks, b)

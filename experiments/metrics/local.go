@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Local holds what local metrics say of each row.
+// Local holds the local metrics of each row.
 type Local struct {
 	// Rows are those that are measured, ascending: the rows of the matrices. nil: all.
 	Rows []int
@@ -84,9 +84,7 @@ func (b *binned) parts(z *scaled, order []int, blocks func([]int) []int) []*neig
 			bins: b.settings.Bins, small: b.settings.SmallBin,
 			of: func(i, c int) uint16 { return b.binsOf(i)[c] },
 		}
-		n := newNeighbours(b.sample, z, order, blocks(order), perClass)
-		n.receivers = b.receiversOf(order)
-		return []*neighbours{n}
+		return []*neighbours{newNeighbours(b.sample, z, order, blocks(order), b.receiversOf(order), perClass)}
 	}
 	members := make([][]int, b.settings.Bins)
 	for _, i := range order {
@@ -96,9 +94,7 @@ func (b *binned) parts(z *scaled, order []int, blocks func([]int) []int) []*neig
 	var parts []*neighbours
 	for _, rows := range members {
 		if len(rows) > 0 {
-			n := newNeighbours(b.sample, z, rows, blocks(rows), oneBin)
-			n.receivers = b.receiversOf(rows)
-			parts = append(parts, n)
+			parts = append(parts, newNeighbours(b.sample, z, rows, blocks(rows), b.receiversOf(rows), oneBin))
 		}
 	}
 	return parts
@@ -114,22 +110,25 @@ func (writer) begin(*stripe)              {}
 func (writer) met(*stripe, int, int, int) {}
 
 func (out writer) end(t *stripe) {
-	for l := range t.count {
-		j := t.first + l
-		place := out.place(t.order[j])
-		residual, ess := out.Residual.RawRowView(place), out.ESS.RawRowView(place)
-		for c := range t.classes {
+	var places [lanes]int
+	for l, i := range t.order[t.first : t.first+t.count] {
+		places[l] = out.place(i)
+	}
+	for c := range t.classes {
+		atR, atS, atQ := t.sumsOf(c)
+		for l, place := range places[:t.count] {
+			j := t.first + l
+			residual, ess := &out.Residual.RawRowView(place)[c], &out.ESS.RawRowView(place)[c]
 			if t.own[c*t.rows+j] == skipped {
-				residual[c], ess[c] = math.NaN(), math.NaN()
+				*residual, *ess = math.NaN(), math.NaN()
 				continue
 			}
-			at := c*lanes + l
-			r, s, q := t.total.r[at], t.total.s[at], t.total.q[at]
+			r, s, q := t.total[atR+l], t.total[atS+l], t.total[atQ+l]
 			w := t.sample.w(t.order[j])
-			residual[c] = (r + w*t.residual(j, c)) / (s + w)
-			ess[c] = 0
+			*residual = (r + w*t.residual(j, c)) / (s + w)
+			*ess = 0
 			if q > 0 {
-				ess[c] = s * s / q
+				*ess = s * s / q
 			}
 		}
 	}
@@ -165,12 +164,14 @@ func (b *binned) shares(local *Local) []float64 {
 func (b *binned) keptWeights(residual *mat.Dense) (weights, kept []float64, sum float64) {
 	weights, kept = b.classWeights(b.observed()), make([]float64, b.classes)
 	rows, _ := residual.Dims()
-	for c := range kept {
-		for i := range rows {
-			if !math.IsNaN(residual.At(i, c)) {
+	for i := range rows {
+		for c, r := range residual.RawRowView(i) {
+			if !math.IsNaN(r) {
 				kept[c] += b.w(i)
 			}
 		}
+	}
+	for c := range kept {
 		if kept[c] == 0 {
 			weights[c] = 0
 		}
@@ -202,14 +203,16 @@ func (b *binned) summarize(v *Values, local *Local) {
 		return
 	}
 	weights, _, measured := b.keptWeights(local.Residual)
-	for c, w := range weights {
-		var most float64
-		for i := range rows {
-			if r := math.Abs(local.Residual.At(i, c)); r > most {
-				most = r
+	most := make([]float64, len(weights))
+	for i := range rows {
+		for c, r := range local.Residual.RawRowView(i) {
+			if r = math.Abs(r); r > most[c] { // no NaN is
+				most[c] = r
 			}
 		}
-		v[MLCE] += w * most
+	}
+	for c, w := range weights {
+		v[MLCE] += w * most[c]
 	}
 	v[MLCE] /= measured
 }

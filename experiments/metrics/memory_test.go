@@ -13,6 +13,13 @@ func TestMemoryIsLinear(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // what threads have, once
 	allocated := func(rows, classes int) float64 {
 		p := generate(rows, classes, 5, 1, rand.New(rand.NewPCG(uint64(rows), uint64(classes))))
+		const likely = 14 // classes of each row, so that each has rows in two bins: those with all in one share sums
+		p.logProbs.Apply(func(i, c int, _ float64) float64 {
+			if (c-likely*i%classes+classes)%classes < likely {
+				return -math.Log(likely)
+			}
+			return math.Inf(-1)
+		}, p.logProbs)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		m := p.measure(t, Settings{})

@@ -1,5 +1,11 @@
 package metrics
 
+import (
+	"slices"
+
+	"calibra/experiments/metrics/internal/tile"
+)
+
 // Where the bin of a row and class has its sums.
 const (
 	skipped  = -2 // the bin is too small to be measured
@@ -27,23 +33,16 @@ type neighbours struct {
 	position []float32 // rows×d: z/γ
 	sample   *sample
 
-	dense     []float32 // (C+masks)×rows: e_jc·1[j∈D_c], then the distinct 1[j∈D_c]
-	masks     int
-	maskOf    []int       // C: which mask is class c's
-	own       []int32     // C×rows: skipped, dominant or slot
-	slots     int         // how many slots there are
-	outside   []outsiders // of block after block, the rows of each slot
-	outsideAt []int32     // rows+1: where those of the block are that begins at row j
+	dense    []float32 // (C+masks)×rows: e_jc·1[j∈D_c], then the distinct 1[j∈D_c]
+	masks    int
+	maskOf   []int          // C: which mask is class c's
+	own      []int32        // C×rows: skipped, dominant or slot
+	slots    int            // how many slots there are
+	outside  []tile.Lists   // of each block, the rows in each slot: their numbers in the block and their residuals
+	outlying []tile.Columns // of each stripe, its rows in slots
 }
 
-// outsiders are the rows of a block in a slot, ascending: their numbers in the block, and their residuals.
-type outsiders struct {
-	slot int32
-	rows []int32
-	e    []float32
-}
-
-// binning says which rows are neighbours of each other: those in the same one of
+// binning is which rows are neighbours of each other: those in the same one of
 // bins, per class, of more than small rows.
 type binning struct {
 	bins, small int
@@ -53,10 +52,10 @@ type binning struct {
 // oneBin has all rows in it.
 var oneBin = binning{bins: 1, of: func(int, int) uint16 { return 0 }}
 
-// newNeighbours prepares the rows of order, which begin new blocks as blocks says.
-func newNeighbours(s *sample, z *scaled, order, blocks []int, b binning) *neighbours {
+// newNeighbours prepares the rows of order, which begin new blocks at blocks, and of which the first are receivers.
+func newNeighbours(s *sample, z *scaled, order, blocks []int, receivers int, b binning) *neighbours {
 	n := &neighbours{
-		rows: len(order), receivers: len(order), classes: s.classes, order: order, blocks: blocks,
+		rows: len(order), receivers: receivers, classes: s.classes, order: order, blocks: blocks,
 		dim:      z.dim,
 		position: z.positions(order),
 		sample:   s,
@@ -82,33 +81,24 @@ func (n *neighbours) longestBlock() int {
 
 // place gives each bin its place: own, masks and slots.
 func (n *neighbours) place(b binning) {
-	count, place := make([]int, b.bins), make([]int32, b.bins)
-	everyone := -1 // the mask of the classes with all rows in one bin
-	for c := range n.classes {
-		clear(count)
-		for _, i := range n.order {
-			count[b.of(i, c)]++
+	counts, places := make([][]int, n.classes), make([][]int32, n.classes)
+	inParallel(n.classes, func(c int) {
+		counts[c] = make([]int, b.bins)
+		for j, i := range n.order {
+			bin := b.of(i, c)
+			counts[c][bin]++
+			n.own[c*n.rows+j] = int32(bin)
 		}
+	})
+	everyone := -1 // the mask of the classes with all rows in one bin
+	for c, count := range counts {
 		largest := 0
 		for k := range count {
 			if count[k] > count[largest] {
 				largest = k
 			}
 		}
-		for k, rows := range count {
-			switch {
-			case rows <= b.small:
-				place[k] = skipped
-			case k == largest:
-				place[k] = dominant
-			default:
-				place[k] = int32(n.slots)
-				n.slots++
-			}
-		}
-		for j, i := range n.order {
-			n.own[c*n.rows+j] = place[b.of(i, c)]
-		}
+		places[c] = n.placesOf(count, largest, b.small)
 		all := count[largest] == n.rows
 		if all && everyone >= 0 {
 			n.maskOf[c] = everyone
@@ -120,34 +110,99 @@ func (n *neighbours) place(b binning) {
 		n.maskOf[c] = n.masks
 		n.masks++
 	}
+	inParallel(n.classes, func(c int) {
+		own := n.own[c*n.rows : (c+1)*n.rows]
+		for j, bin := range own {
+			own[j] = places[c][bin]
+		}
+	})
 }
 
-// fill writes dense and outside.
+// placesOf are the places of a class's bins, of which some have new slots.
+func (n *neighbours) placesOf(count []int, largest, small int) []int32 {
+	place := make([]int32, len(count))
+	for k, rows := range count {
+		switch {
+		case rows <= small:
+			place[k] = skipped
+		case k == largest:
+			place[k] = dominant
+		default:
+			place[k] = int32(n.slots)
+			n.slots++
+		}
+	}
+	return place
+}
+
+// fill writes dense, outside and outlying.
 func (n *neighbours) fill() {
 	n.dense = make([]float32, (n.classes+n.masks)*n.rows)
-	n.outsideAt = make([]int32, n.rows+1)
-	for k, j0 := range n.blocks[:len(n.blocks)-1] {
-		n.outsideAt[j0] = int32(len(n.outside))
-		met := map[int32]int{} // where a slot is in outside
-		for j := j0; j < n.blocks[k+1]; j++ {
-			for c := range n.classes {
-				e := float32(n.residual(j, c))
-				switch place := n.own[c*n.rows+j]; {
-				case place == dominant:
-					n.dense[c*n.rows+j] = e
-					n.dense[(n.classes+n.maskOf[c])*n.rows+j] = 1
-				case place >= 0:
-					at, before := met[place]
-					if !before {
-						at = len(n.outside)
-						met[place] = at
-						n.outside = append(n.outside, outsiders{slot: place})
-					}
-					o := &n.outside[at]
-					o.rows, o.e = append(o.rows, int32(j-j0)), append(o.e, e)
-				}
+	n.outside = make([]tile.Lists, len(n.blocks)-1)
+	inParallel(len(n.outside), func(k int) { n.outside[k] = n.fillBlock(n.blocks[k], n.blocks[k+1]) })
+	outlying := 0
+	for c := range n.classes {
+		for _, place := range n.own[c*n.rows:][:n.receivers] {
+			if place >= 0 {
+				outlying++
 			}
 		}
 	}
-	n.outsideAt[n.rows] = int32(len(n.outside))
+	columns := make([]tile.Column, 0, outlying)
+	for j := 0; j < n.receivers; j += lanes {
+		first := len(columns)
+		columns = n.columns(columns, j, min(j+lanes, n.receivers))
+		n.outlying = append(n.outlying, tile.NewColumns(columns[first:]))
+	}
+}
+
+// fillBlock writes dense for the rows j0…j1−1, a block, and gives those in slots.
+func (n *neighbours) fillBlock(j0, j1 int) tile.Lists {
+	from := make([]int32, n.slots+1)
+	for c := range n.classes {
+		mask := n.dense[(n.classes+n.maskOf[c])*n.rows:]
+		for j, place := range n.own[c*n.rows:][j0:j1] {
+			switch j += j0; {
+			case place == dominant:
+				n.dense[c*n.rows+j] = float32(n.residual(j, c))
+				mask[j] = 1
+			case place >= 0:
+				from[place+1]++
+			}
+		}
+	}
+	for slot := range n.slots {
+		from[slot+1] += from[slot]
+	}
+	rows, e, next := make([]int32, from[n.slots]), make([]float32, from[n.slots]), slices.Clone(from)
+	for c := range n.classes {
+		for j, place := range n.own[c*n.rows:][j0:j1] {
+			if place >= 0 {
+				rows[next[place]], e[next[place]] = int32(j), float32(n.residual(j0+j, c))
+				next[place]++
+			}
+		}
+	}
+	return tile.NewLists(from, rows, e)
+}
+
+// columns adds to all the outlying rows j0…j1−1, a stripe.
+func (n *neighbours) columns(all []tile.Column, j0, j1 int) []tile.Column {
+	for c := range n.classes {
+		r, s, q := n.sumsOf(c)
+		for l, place := range n.own[c*n.rows:][j0:j1] {
+			if place >= 0 {
+				all = append(all, tile.Column{R: int32(r + l), S: int32(s + l), Q: int32(q + l), List: place})
+			}
+		}
+	}
+	return all
+}
+
+// height is how many rows of lanes the sums of a stripe have: R of each class, S and Q of each mask.
+func (n *neighbours) height() int { return n.classes + 2*n.masks }
+
+// sumsOf is where those of class c are in them.
+func (n *neighbours) sumsOf(c int) (r, s, q int) {
+	return c * lanes, (n.classes + n.maskOf[c]) * lanes, (n.classes + n.masks + n.maskOf[c]) * lanes
 }

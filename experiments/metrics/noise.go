@@ -109,7 +109,7 @@ type redrawer struct {
 
 var _ observer = (*redrawer)(nil)
 
-// redrawPlaces says where each row of n adds itself under each of the labels.
+// redrawPlaces returns where each row of n adds itself under each of the labels.
 func (n *neighbours) redrawPlaces(labels []ids) []ids {
 	places := make([]ids, len(labels))
 	for t, label := range labels {
@@ -157,7 +157,7 @@ func (o *redrawer) end(t *stripe) {
 				place += t.classes
 			}
 			at := place*lanes + l
-			base := t.total.r[c*lanes+l] + float64(o.y[at])
+			base := t.total[c*lanes+l] + float64(o.y[at])
 			for k := 1; k < len(o.labels); k++ {
 				o.residuals(t, k-1, c, l, base-float64(o.y[k*size+at]))
 			}
@@ -186,7 +186,8 @@ func (o *redrawer) tallied(local *Local) *tally {
 	norm := make([]float64, counts.variants*lanes)
 	o.residuals = func(t *stripe, k, c, l int, r float64) {
 		e, w := o.residualOf(t, k, t.first+l, c), o.sample.w(t.order[t.first+l])
-		x := math.Abs(r+w*e) / (t.total.s[c*lanes+l] + w)
+		_, s, _ := t.sumsOf(c)
+		x := math.Abs(r+w*e) / (t.total[s+l] + w)
 		counts.add(k, c, x, w)
 		local.Floor.RawRowView(local.place(t.order[t.first+l]))[c] += x / float64(counts.variants)
 		norm[k*lanes+l] += x

@@ -3,89 +3,135 @@ package metrics
 import (
 	"context"
 	"runtime"
+	"sync"
 
-	"calibra/experiments/metrics/internal/tile"
 	"calibra/graph/simd"
 )
 
 // mostSums bounds the sums that are kept of all rows while pairs meet once, in bytes.
 const mostSums = 256 << 20
 
-// mutual says whether each pair of rows may meet once: all rows receive what all rows give,
+// mutual reports whether each pair of rows may meet once: all rows receive what all rows give,
 // what it gives is what it receives, and the sums of all stripes have room.
 func (n *neighbours) mutual() bool {
 	return n.sample.weight == nil && n.receivers == n.rows && 3*8*n.classes*n.rows <= mostSums
 }
 
-// panelRows is how many rows a panel has: stripes enough for all threads, and a tile of two
-// panels that stays in the cache. A multiple of blockRows.
-func panelRows() int {
-	const least = 512
-	return max(least, (2*lanes*runtime.GOMAXPROCS(0)+blockRows-1)/blockRows*blockRows)
-}
-
 // pairing takes all stripes through all blocks, as each does, but computes K_ij = K_ji once.
-// Panels A < B of rows meet: the stripes of A compute the tile and add the rows of B, then
-// the stripes of B add the rows of A from its transpose. A stripe so adds blocks in the
-// order of their rows whatever the number of threads and the size of the panels, and has
-// the same bits as if it met all rows by itself.
+// Blocks a < b of rows meet: the stripes of a compute the tile and add the rows of b, then
+// the stripes of b add the rows of a from its transpose. Block b meets a after a block before
+// a has met both, so a stripe adds blocks in their order whatever the number of threads,
+// and has the same bits as if it met all rows by itself.
 type pairing struct {
 	*neighbours
-	panel  int
-	totals []sums       // of each stripe
-	mirror [2][]float32 // panel/64 × panel × 64: for each stripe of B its kernel values to the rows of A
-	turn   int          // the mirror that is written
+	progress *progress
+	totals   [][]float64 // of each stripe
+
+	lock  sync.Mutex
+	moved *sync.Cond // next or meets have changed
+	next  []int      // of each block, which it meets next of those from itself on
+	meets []bool     // of each block, whether it does so now
+	left  int        // meetings that nobody has begun
 }
 
-// eachPair measures all rows, and tells out of each stripe.
+// eachPair measures all rows, in even blocks, and passes each stripe to out.
 func (n *neighbours) eachPair(ctx context.Context, progress *progress, out observer) error {
-	m := &pairing{neighbours: n, panel: min(panelRows(), (n.rows+lanes-1)/lanes*lanes)}
-	for range (n.rows + lanes - 1) / lanes {
-		m.totals = append(m.totals, newSums(n.classes*lanes))
+	blocks := len(n.blocks) - 1
+	m := &pairing{neighbours: n, progress: progress, meets: make([]bool, blocks), left: blocks * (blocks + 1) / 2}
+	m.moved = sync.NewCond(&m.lock)
+	for a := range blocks {
+		m.next = append(m.next, a)
 	}
-	for i := range m.mirror {
-		m.mirror[i] = make([]float32, m.panel*m.panel)
+	for range n.outlying {
+		m.totals = append(m.totals, make([]float64, n.height()*lanes))
 	}
-	stripes := make([]*stripe, min(runtime.GOMAXPROCS(0), len(m.totals)))
-	for i := range stripes {
-		stripes[i] = n.newStripe([]observer{out})
-	}
-	for a := 0; a < n.rows; a += m.panel {
-		for b := a; b-m.panel < n.rows; b += m.panel {
-			if err := m.round(ctx, stripes, a, b); err != nil {
-				return err
-			}
-			m.turn = 1 - m.turn
-		}
-		progress.add(min(m.panel, n.rows-a))
-	}
-	return ctx.Err()
+	threads := min(runtime.GOMAXPROCS(0), (blocks+1)/2)
+	return inParallelWith(ctx, threads, func() func(int) {
+		t := n.newStripe([]observer{out})
+		mirror := make([]float32, blockRows*blockRows)
+		return func(int) { m.work(ctx, t, mirror) }
+	})
 }
 
-// round lets the stripes of panel a meet panel b, and those of the panel before b take what
-// the last round mirrored; b may lie behind the last panel, and a is met by itself first.
-func (m *pairing) round(ctx context.Context, stripes []*stripe, a, b int) error {
-	var tasks []func(t *stripe)
-	if b < m.rows {
-		for first := a; first < min(a+m.panel, m.rows); first += lanes {
-			tasks = append(tasks, func(t *stripe) { m.give(t, first, a, b) })
+// work lets blocks meet until all have been begun.
+func (m *pairing) work(ctx context.Context, t *stripe, mirror []float32) {
+	for a := 0; ctx.Err() == nil; {
+		if a = m.begin(a); a < 0 {
+			return
+		}
+		m.meet(t, a, mirror)
+	}
+}
+
+// begin takes a block that can meet its next one, the last one again if it can; −1 where all have been begun.
+func (m *pairing) begin(last int) int {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	for m.left > 0 {
+		a := last
+		if !m.ready(a) {
+			a = m.soonest()
+		}
+		if a >= 0 {
+			m.meets[a] = true
+			m.left--
+			return a
+		}
+		m.moved.Wait()
+	}
+	return -1
+}
+
+// ready reports whether block a can meet its next one, which has met all before a.
+func (m *pairing) ready(a int) bool {
+	return !m.meets[a] && m.next[a] < len(m.next) && (a == 0 || m.next[a-1] > m.next[a])
+}
+
+// soonest is the block that is ready and has the most blocks to wait for it, −1 if there is none.
+func (m *pairing) soonest() int {
+	found := -1
+	for a, next := range m.next {
+		if m.ready(a) && (found < 0 || a+next < found+m.next[found]) {
+			found = a
+		}
+		if next == a { // and no block behind it has met any
+			break
 		}
 	}
-	if before := b - m.panel; before > a {
-		for first := before; first < min(before+m.panel, m.rows); first += lanes {
-			tasks = append(tasks, func(t *stripe) { m.take(t, first, before, a) })
+	return found
+}
+
+// end records that block a has met its next one.
+func (m *pairing) end(a int) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.next[a]++
+	m.meets[a] = false
+	m.moved.Broadcast()
+}
+
+// meet lets block a meet its next one, by way of the mirror: for each stripe of b its kernel values to the rows of a.
+func (m *pairing) meet(t *stripe, a int, mirror []float32) {
+	defer m.end(a)
+	b := m.next[a]
+	for first := m.blocks[a]; first < m.blocks[a+1]; first += lanes {
+		m.moveTo(t, first)
+		t.turn()
+		t.fillKernel(b)
+		t.sum(b, t.kernel)
+		for j, rows := 0, m.blocks[b+1]-m.blocks[b]; a < b && j < rows; j += lanes {
+			simd.Transpose(mirror[j*blockRows+(first-m.blocks[a])*lanes:], lanes, t.kernel[j*lanes:], lanes, min(lanes, rows-j), lanes)
 		}
 	}
-	if b >= m.rows { // the stripes of a have met all rows
-		for first := a; first < min(a+m.panel, m.rows); first += lanes {
-			tasks = append(tasks, func(t *stripe) { m.finish(t, first) })
+	if a < b {
+		for first := m.blocks[b]; first < m.blocks[b+1]; first += lanes {
+			m.moveTo(t, first)
+			t.sum(a, mirror[(first-m.blocks[b])*blockRows:])
 		}
 	}
-	return inParallelWith(ctx, len(tasks), func() func(int) {
-		t := stripes[0]
-		stripes = stripes[1:]
-		return func(k int) { tasks[k](t) }
-	})
+	if b == len(m.next)-1 {
+		m.finish(t, a)
+	}
 }
 
 // moveTo moves t to the stripe at first, with its sums.
@@ -94,40 +140,13 @@ func (m *pairing) moveTo(t *stripe, first int) {
 	t.total = m.totals[first/lanes]
 }
 
-// give lets the stripe at first, of panel a, meet the rows of panel b, and mirrors the tile.
-func (m *pairing) give(t *stripe, first, a, b int) {
-	m.moveTo(t, first)
-	t.turn()
-	for j0 := b; j0 < min(b+m.panel, m.rows); j0 += blockRows {
-		j1 := min(j0+blockRows, m.rows)
-		t.fillKernel(j0, j1)
-		t.sum(j0, j1, t.kernel)
-		if a == b {
-			continue
+// finish passes the stripes of block a, which has met all, to the observers.
+func (m *pairing) finish(t *stripe, a int) {
+	for first := m.blocks[a]; first < m.blocks[a+1]; first += lanes {
+		m.moveTo(t, first)
+		for _, o := range t.observers {
+			o.end(t)
 		}
-		for j := j0; j < j1; j += lanes {
-			to := m.mirror[m.turn][(j-b)*m.panel+(first-a)*lanes:]
-			simd.Transpose(to, lanes, t.kernel[(j-j0)*lanes:], lanes, min(lanes, j1-j), lanes)
-		}
-	}
-}
-
-// take lets the stripe at first, of panel b, meet the rows of panel a in the mirror.
-func (m *pairing) take(t *stripe, first, b, a int) {
-	m.moveTo(t, first)
-	from := m.mirror[1-m.turn][(first-b)*m.panel:]
-	for j0 := a; j0 < a+m.panel; j0 += blockRows {
-		j1 := min(j0+blockRows, a+m.panel)
-		kernel := from[(j0-a)*lanes : (j1-a)*lanes]
-		tile.Square(t.squares, kernel)
-		t.sum(j0, j1, kernel)
-	}
-}
-
-// finish tells the observers of the stripe at first.
-func (m *pairing) finish(t *stripe, first int) {
-	m.moveTo(t, first)
-	for _, o := range t.observers {
-		o.end(t)
+		m.progress.add(t.count)
 	}
 }

@@ -14,16 +14,16 @@ type Portrait struct {
 	Simplex   *Simplex   `json:"simplex,omitempty"`
 }
 
-// MostConfused is how many classes the confusion of a portrait has.
-const MostConfused = 20
+// mostConfused is how many classes the confusion of a portrait has.
+const mostConfused = 20
 
-// NewPortrait is that of predictions (N×C, in log-probabilities) whose rows count as the weights say, nil: 1 each. The band
+// NewPortrait is that of predictions (N×C, in log-probabilities) whose rows count by the weights, nil: 1 each. The band
 // of its curve is drawn from rng; nil: it has none.
 func NewPortrait(logProbs *mat.Dense, labels []int, weights []float64, rng *rand.Rand) (p Portrait, err error) {
 	if p.Isotonic, err = NewIsotonic(logProbs, labels, weights, rng); err != nil {
 		return p, err
 	}
-	if p.Confusion, err = NewConfusion(logProbs, labels, weights, MostConfused); err != nil {
+	if p.Confusion, err = NewConfusion(logProbs, labels, weights, mostConfused); err != nil {
 		return p, err
 	}
 	if _, c := logProbs.Dims(); c == 3 {

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Recovery says how recoverable loss is measured. Its zero value is the default.
+// Recovery is how recoverable loss is measured. Its zero value is the default.
 type Recovery struct {
 	Folds         int          // K, of the outer cross-fitting; 0 means 5
 	Global, Local Recalibrator // nil: Shrunk{}
@@ -118,26 +118,25 @@ func (s *sample) checkFeatures(features mat.Matrix) error {
 }
 
 func (s *sample) recover(ctx context.Context, features mat.Matrix, r Recovery, rng *rand.Rand) (*Recovered, error) {
-	l := s.bounded()
-	fold := folds(s.rows, r.Folds, rng)
+	x := &crossFit{Recovery: r, sample: s, log: s.bounded(), features: features, fold: folds(s.rows, r.Folds, rng)}
+	x.global, x.local = mat.NewDense(s.rows, s.classes, nil), mat.NewDense(s.rows, s.classes, nil)
 	seed := rng.Uint64()
-	g0, g1 := mat.NewDense(s.rows, s.classes, nil), mat.NewDense(s.rows, s.classes, nil)
 	errs := make([]error, r.Folds)
 	p := &progress{total: r.Folds, report: r.Progress}
 	err := inParallelWith(ctx, r.Folds, func() func(int) {
 		return func(k int) {
 			defer simd.Abreast()()
-			errs[k] = s.crossFit(ctx, l, features, r, fold, k, g0, g1, rand.New(rand.NewPCG(seed, uint64(k))))
+			errs[k] = x.correct(ctx, k, rand.New(rand.NewPCG(seed, uint64(k))))
 			p.add(1)
 		}
 	})
 	if err = cmp.Or(slices.Concat(errs, []error{err})...); err != nil {
 		return nil, fmt.Errorf("metrics: recoverable loss: %w", err)
 	}
-	out := &Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}, global: g0}
+	out := &Recovered{Families: [2]string{r.Global.Name(), r.Local.Name()}, global: x.global}
 	nll := [3][]float64{}
 	brier := [3][]float64{}
-	for m, p := range []*mat.Dense{s.log, g0, g1} {
+	for m, p := range []*mat.Dense{s.log, x.global, x.local} {
 		nll[m], brier[m] = s.losses(p)
 	}
 	out.GlobalNLL, out.LocalNLL = difference(nll[0], nll[1]), difference(nll[1], nll[2])
@@ -149,12 +148,22 @@ func (s *sample) recover(ctx context.Context, features mat.Matrix, r Recovery, r
 	return out, nil
 }
 
-// crossFit writes the corrected rows of fold k.
-func (s *sample) crossFit(ctx context.Context, l *mat.Dense, features mat.Matrix, r Recovery, fold []int, k int, g0, g1 *mat.Dense, rng *rand.Rand) error {
-	in, out := apart(fold, k)
-	inL, inF, inY := rowsOf(l, in), partOf(features, in), s.labels(in)
-	outL, outF := rowsOf(l, out), partOf(features, out)
-	global, err := r.Global.Fit(ctx, inL, nil, inY, rng)
+// crossFit is log-probabilities corrected by what the other folds say.
+type crossFit struct {
+	Recovery
+	sample        *sample
+	log           *mat.Dense
+	features      mat.Matrix
+	fold          []int
+	global, local *mat.Dense // log corrected by the global family, and by both
+}
+
+// correct writes the corrected rows of fold k.
+func (x *crossFit) correct(ctx context.Context, k int, rng *rand.Rand) error {
+	in, out := apart(x.fold, k)
+	inL, inF, inY := rowsOf(x.log, in), partOf(x.features, in), x.sample.labels(in)
+	outL, outF := rowsOf(x.log, out), partOf(x.features, out)
+	global, err := x.Global.Fit(ctx, inL, nil, inY, rng)
 	if err != nil {
 		return err
 	}
@@ -164,7 +173,7 @@ func (s *sample) crossFit(ctx context.Context, l *mat.Dense, features mat.Matrix
 	if outL, err = global.Apply(outL, nil); err != nil {
 		return err
 	}
-	local, err := r.Local.Fit(ctx, inL, inF, inY, rng)
+	local, err := x.Local.Fit(ctx, inL, inF, inY, rng)
 	if err != nil {
 		return err
 	}
@@ -173,8 +182,8 @@ func (s *sample) crossFit(ctx context.Context, l *mat.Dense, features mat.Matrix
 		return err
 	}
 	for at, i := range out {
-		g0.SetRow(i, outL.RawRowView(at))
-		g1.SetRow(i, corrected.RawRowView(at))
+		x.global.SetRow(i, outL.RawRowView(at))
+		x.local.SetRow(i, corrected.RawRowView(at))
 	}
 	return nil
 }
@@ -252,5 +261,5 @@ func (r *Recovered) MarshalJSON() ([]byte, error) {
 		Brier  Gains  `json:"brier"`
 		Global string `json:"global_family"`
 		Local  string `json:"local_family"`
-	}{r.NLL, r.Brier, r.Families[0], r.Families[1]})
+	}{NLL: r.NLL, Brier: r.Brier, Global: r.Families[0], Local: r.Families[1]})
 }

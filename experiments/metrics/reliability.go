@@ -44,11 +44,11 @@ func PoolCurves(curves []*Curve) *Curve {
 	return bins.curve()
 }
 
-// Wilson is the 95 % score interval of a frequency of hits in n > 0 rows, which has a
+// wilson is the 95 % score interval of a frequency of hits in n > 0 rows, which has a
 // width where all rows hit or none (Wilson 1927):
 //
 //	(h + z²/2 ± z √(h(n−h)/n + z²/4)) / (n + z²) ,   z = Φ⁻¹(0.975)
-func Wilson(hits, n float64) Interval {
+func wilson(hits, n float64) Interval {
 	z := distuv.UnitNormal.Quantile(0.975)
 	middle := (hits + z*z/2) / (n + z*z)
 	half := z * math.Sqrt(max(0, hits*(n-hits)/n)+z*z/4) / (n + z*z)
@@ -74,7 +74,10 @@ func (b *binned) hits(weight []float64) hits {
 // curve is that of the bins; of n rows that count differently the effective number, n²/Σ w², decides the interval.
 func (f binCounts) curve() *Curve {
 	bins := len(f.size)
-	c := &Curve{make([]float64, bins), make([]float64, bins), make([]float64, bins), make([]float64, bins), make([]int, bins)}
+	c := &Curve{
+		Confidence: make([]float64, bins), Frequency: make([]float64, bins),
+		Low: make([]float64, bins), High: make([]float64, bins), Count: make([]int, bins),
+	}
 	var below float64
 	for k, n := range f.size {
 		c.Count[k] = int(math.Round(below+n) - math.Round(below)) // parts of rows too add up to the rows
@@ -86,7 +89,7 @@ func (f binCounts) curve() *Curve {
 			if f.squares != nil {
 				hits, n = hits*n/f.squares[k], n*n/f.squares[k]
 			}
-			i := Wilson(hits, n)
+			i := wilson(hits, n)
 			c.Low[k], c.High[k] = i.Low, i.High
 		}
 	}

@@ -45,7 +45,7 @@ func TestWilson(t *testing.T) {
 		{7, 10, 0.39677814746114526, 0.892208732593699},
 		{950, 1000, 0.9346861797557491, 0.9618697376072511},
 	} {
-		if i := Wilson(c.hits, c.n); !near(i.Low, c.low, 1e-9) || !near(i.High, c.high, 1e-9) {
+		if i := wilson(c.hits, c.n); !near(i.Low, c.low, 1e-9) || !near(i.High, c.high, 1e-9) {
 			t.Errorf("%g of %g: %v – %v, want %v – %v", c.hits, c.n, i.Low, i.High, c.low, c.high)
 		}
 	}
@@ -61,7 +61,7 @@ func TestPoolCurves(t *testing.T) {
 	if pooled.Confidence[0] != .4 || !near(pooled.Confidence[1], .86, 1e-12) || !near(pooled.Frequency[1], .9, 1e-12) || pooled.Count[1] != 5 {
 		t.Errorf("pooled %+v", pooled)
 	}
-	if i := Wilson(4.5, 5); pooled.Low[1] != i.Low || pooled.High[1] != i.High {
+	if i := wilson(4.5, 5); pooled.Low[1] != i.Low || pooled.High[1] != i.High {
 		t.Errorf("the interval is %v – %v, not that of five rows", pooled.Low[1], pooled.High[1])
 	}
 }

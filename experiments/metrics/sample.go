@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -43,29 +44,41 @@ func newSample(logProbs *mat.Dense, labels []int) (*sample, error) {
 		label: make([]int32, n),
 		top:   make([]int32, n),
 	}
-	for i := range n {
-		row := logProbs.RawRowView(i)
-		p := s.prob[i*classes : (i+1)*classes]
-		var sum float64
-		for c, lp := range row {
-			if math.IsNaN(lp) || math.IsInf(lp, 1) {
-				return nil, fmt.Errorf("metrics: row %d: the log-probability of class %d is %v: predictions must be numbers", i, c, lp)
-			}
-			p[c] = math.Exp(lp)
-			sum += p[c]
-			if p[c] > p[s.top[i]] {
-				s.top[i] = int32(c)
-			}
+	const part = 1024 // rows
+	wrong := make([]error, (n+part-1)/part)
+	inParallel(len(wrong), func(k int) {
+		for i := k * part; i < min((k+1)*part, n) && wrong[k] == nil; i++ {
+			wrong[k] = s.take(i, labels[i])
 		}
-		if !(math.Abs(sum-1) <= sumTolerance) {
-			return nil, fmt.Errorf("metrics: row %d: the probabilities sum to %.6g: want 1 ± %g", i, sum, sumTolerance)
-		}
-		if y := labels[i]; y < 0 || y >= classes {
-			return nil, fmt.Errorf("metrics: row %d: label %d: want 0 to %d", i, y, classes-1)
-		}
-		s.label[i] = int32(labels[i])
+	})
+	if err := cmp.Or(wrong...); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// take exponentiates and checks row i.
+func (s *sample) take(i, label int) error {
+	p := s.prob[i*s.classes : (i+1)*s.classes]
+	var sum float64
+	for c, lp := range s.log.RawRowView(i) {
+		if math.IsNaN(lp) || math.IsInf(lp, 1) {
+			return fmt.Errorf("metrics: row %d: the log-probability of class %d is %v: predictions must be numbers", i, c, lp)
+		}
+		p[c] = math.Exp(lp)
+		sum += p[c]
+		if p[c] > p[s.top[i]] {
+			s.top[i] = int32(c)
+		}
+	}
+	if !(math.Abs(sum-1) <= sumTolerance) {
+		return fmt.Errorf("metrics: row %d: the probabilities sum to %.6g: want 1 ± %g", i, sum, sumTolerance)
+	}
+	if label < 0 || label >= s.classes {
+		return fmt.Errorf("metrics: row %d: label %d: want 0 to %d", i, label, s.classes-1)
+	}
+	s.label[i] = int32(label)
+	return nil
 }
 
 // logProb is log p_ic, bounded below.

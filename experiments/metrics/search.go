@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// SearchSettings say how regions are looked for: around the codewords balls are tried. Its zero value is the default.
+// SearchSettings are how regions are searched for: around the codewords balls are tried. Its zero value is the default.
 type SearchSettings = TreeSettings
 
 const (
@@ -98,7 +98,7 @@ func (c *coordinates) holds(k condition, i int) bool {
 	return (int(c.all[k.coordinate].bin[i]) > k.cut) == k.above
 }
 
-// meets tells whether row i meets all conditions.
+// meets reports whether row i meets all conditions.
 func (c *coordinates) meets(conditions []condition, i int) bool {
 	return !slices.ContainsFunc(conditions, func(k condition) bool { return !c.holds(k, i) })
 }
@@ -198,7 +198,7 @@ func (f *finder) modes(piece []condition, class int) [][]condition {
 	return parts
 }
 
-// clusters tells whether rows lie in two clusters, by their variance along the line between these, and adds the
+// clusters reports whether rows lie in two clusters, by their variance along the line between these, and adds the
 // coordinate that parts them. The halves of a normal distribution hold 1 − 2/π of it, those of a uniform one 1/4.
 func (f *finder) clusters(rows []int) bool {
 	words := lloyd(rowsOf(f.place, rows), 2, f.rng)
@@ -241,12 +241,18 @@ func (f *finder) within(rows []int, conditions ...condition) (in []int) {
 // side is the sums of the rows on one side of a cut: of e, of p(1 − p), and of e².
 type side struct{ rows, residual, variance, square float64 }
 
+// sideOf is that of a row.
+func sideOf(e, variance float64) side {
+	return side{rows: 1, residual: e, variance: variance, square: e * e}
+}
+
 func (s *side) add(o side) {
 	s.rows, s.residual, s.variance, s.square = s.rows+o.rows, s.residual+o.residual, s.variance+o.variance, s.square+o.square
 }
 
 func (s side) less(o side) side {
-	return side{s.rows - o.rows, s.residual - o.residual, s.variance - o.variance, s.square - o.square}
+	s.rows, s.residual, s.variance, s.square = s.rows-o.rows, s.residual-o.residual, s.variance-o.variance, s.square-o.square
+	return s
 }
 
 func (s side) gap() float64 { return s.residual / s.rows }
@@ -262,8 +268,7 @@ func (s side) statistic() float64 { return math.Abs(s.residual) / math.Sqrt(s.sp
 
 // term is what a row adds to the sums of a class.
 func (f *finder) term(at, class int) side {
-	e := f.residual[at][class]
-	return side{1, e, f.variance[at][class], e * e}
+	return sideOf(f.residual[at][class], f.variance[at][class])
 }
 
 // binned are the sums of rows in each bin of a coordinate, and of all of them.
@@ -375,8 +380,8 @@ func (s *sample) worst(c *coordinates) []int {
 			for _, i := range c.on {
 				if ball.bin[i] < searchCuts/8 {
 					for y := range sums {
-						p, e := s.prob[i*s.classes+y], s.residual(i, y)
-						sums[y].add(side{1, e, p * (1 - p), e * e})
+						p := s.prob[i*s.classes+y]
+						sums[y].add(sideOf(s.residual(i, y), p*(1-p)))
 					}
 				}
 			}

@@ -19,7 +19,7 @@ import (
 type smoothed struct {
 	confidence []float64
 	weight     []float64                    // of the rows; nil: 1
-	kernels    map[float64]*smoothingKernel // by σ, as labels redrawn ask for few
+	kernels    map[float64]*smoothingKernel // by σ, as redrawn labels need few
 }
 
 // smoothingKernel is K_σ on a grid, and what does not depend on the labels.
@@ -122,15 +122,18 @@ func (k *smoothingKernel) smooth(f, y []float64) []float64 {
 		mass[k.half-d] = inner[d]
 		mass[k.half+last+d] = inner[last-d]
 	}
-	on := make([]float64, k.grid)
-	for i := range on {
-		on[i] = floats.Dot(mass[i:i+len(k.weight)], k.weight)
-	}
+	on := func(j int) float64 { return floats.Dot(mass[j:j+len(k.weight)], k.weight) } // at a point of the grid
 	out := make([]float64, len(k.at))
+	right, high := -1, 0.0 // the point of the grid after the last t, and the sum there
 	for i, t := range k.at {
 		at := t * float64(last)
 		j := min(int(at), last-1)
-		out[i] = on[j] + (at-float64(j))*(on[j+1]-on[j])
+		low := high
+		if j != right {
+			low = on(j)
+		}
+		right, high = j+1, on(j+1)
+		out[i] = low + (at-float64(j))*(high-low)
 	}
 	return out
 }

@@ -97,7 +97,8 @@ func (t *LocalTotals) Add(a *Anchors, logProbs *mat.Dense, labels []int, embeddi
 		return fmt.Errorf("metrics: rows of %d classes do not belong to sums of %d", b.classes, t.t.Classes)
 	}
 	_, dim := embedding.Dims()
-	sums := kernelSums{binned: b, residual: b.misses(firstToLast(b.rows), b.classes), embedding: embedding, sums: newSums(b.classes)}
+	sums := kernelSums{binned: b, residual: b.misses(firstToLast(b.rows), b.classes), embedding: embedding}
+	sums.r, sums.s, sums.q = make([]float64, b.classes), make([]float64, b.classes), make([]float64, b.classes)
 	for i, at := range a.t.Rows {
 		if len(at.Z) != dim {
 			return fmt.Errorf("metrics: the embedding has %d dimensions, that of other rows has %d", dim, len(at.Z))
@@ -119,12 +120,14 @@ func (t *LocalTotals) Add(a *Anchors, logProbs *mat.Dense, labels []int, embeddi
 type kernelSums struct {
 	*binned
 	residual, embedding *mat.Dense // N×C, N×d
-	sums
+	r, s, q             []float64  // C each: Σ K e, Σ K and Σ K²
 }
 
 // over sums over the rows from … to−1 that share a bin with the anchor.
 func (x kernelSums) over(from, to int, at anchor) {
-	x.clear()
+	clear(x.r)
+	clear(x.s)
+	clear(x.q)
 	scale := -1 / (2 * x.settings.Bandwidth * x.settings.Bandwidth)
 	for j := from; j < to; j++ {
 		bins, e := x.binsOf(j), x.residual.RawRowView(j)
@@ -153,7 +156,7 @@ func (t *LocalTotals) Merge(other *LocalTotals) error {
 	return nil
 }
 
-// AnchorSample says at how many rows LCE was measured, and its standard error over them.
+// AnchorSample records at how many rows LCE was measured, and its standard error over them.
 type AnchorSample struct {
 	Rows int     `json:"rows"`
 	SE   float64 `json:"se"` // of LCE; 0 where every row was an anchor

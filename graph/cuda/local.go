@@ -3,15 +3,13 @@ package cuda
 import (
 	"context"
 	"fmt"
+
+	"calibra/graph/simd"
 )
 
-// Local is a set of rows whose kernel sums are taken: N rows of Dim coordinates z in units
-// of the bandwidth, residuals e and bins of each class (C×N each), bin −2 being no bin.
+// Local is a set of rows whose kernel sums are taken.
 type Local struct {
-	Rows, Dim, Classes int
-	Z, E               []float32
-	Bin                []int32
-
+	simd.KernelRows
 	device    *Device
 	z, e, bin Memory // in tiles
 	sums      Memory // S, Q and R: 3×cells float64
@@ -47,7 +45,7 @@ func (l *Local) Sum(ctx context.Context, d *Device, progress func(done float64))
 	}
 	d.Clear(lanes)
 	for wave := 0; wave < all && d.err == nil; wave += waves {
-		d.launch("local_waves", Grid{tiles, min(waves, all-wave), 1, threads, 1}, lanes, l.z, l.e, l.bin, wide(l.Dim), l.Classes, wave)
+		d.launch("local_waves", box(tiles, min(waves, all-wave), 1), lanes, l.z, l.e, l.bin, wide(l.Dim), l.Classes, wave)
 		if err := ctx.Err(); err != nil {
 			d.wait()
 			return err
@@ -77,16 +75,22 @@ func (l *Local) upload(d *Device) {
 	l.device = d
 	z, e, bin := Uploaded(d, l.Z), Uploaded(d, l.E), Uploaded(d, l.Bin)
 	l.z, l.e, l.bin = d.Alloc(l.tiles()*tile*wide(l.Dim)), d.Alloc(l.cells()), d.Alloc(l.cells())
-	l.toTiles(l.z, z, l.Dim, wide(l.Dim), l.Dim, 1, 0)
-	l.toTiles(l.e, e, l.Classes, l.Classes, 1, l.Rows, 0)
-	l.toTiles(l.bin, bin, l.Classes, l.Classes, 1, l.Rows, skipped)
+	l.toTiles(l.z, z, tiling{columns: l.Dim, wide: wide(l.Dim), rowApart: l.Dim, columnApart: 1})
+	byClass := tiling{columns: l.Classes, wide: l.Classes, rowApart: 1, columnApart: l.Rows}
+	l.toTiles(l.e, e, byClass)
+	byClass.fill = skipped
+	l.toTiles(l.bin, bin, byClass)
 	d.Free(z, e, bin)
 }
 
-// toTiles lays the columns of x, whose entries lie so far apart, in tiles of wide columns.
-func (l *Local) toTiles(out, x Memory, columns, wide, rowApart, columnApart, fill int) {
-	count := l.tiles() * tile * wide
-	l.device.launch("to_tiles", each(count), out, x, l.Rows, columns, wide, rowApart, columnApart, fill, count)
+// tiling is columns whose entries lie so far apart, tiles of so many wide columns, and what fills
+// their other entries.
+type tiling struct{ columns, wide, rowApart, columnApart, fill int }
+
+// toTiles lays x in tiles.
+func (l *Local) toTiles(out, x Memory, by tiling) {
+	count := l.tiles() * tile * by.wide
+	l.device.launch("to_tiles", each(count), out, x, l.Rows, by.columns, by.wide, by.rowApart, by.columnApart, by.fill, count)
 }
 
 // Residuals gives, N×C each and NaN where there is no bin, the local residuals
@@ -101,16 +105,9 @@ func (l *Local) Residuals(residual, ess []float64) error {
 	return d.err
 }
 
-// Tally is what local residuals are under each of T redrawn label vectors or replicates.
-type Tally struct {
-	Sum, Weight []int64   // T×C: Σ_i w_i |r_ic| in units of 2⁻⁴⁰, and Σ_i w_i
-	Most        []float64 // T×C: max_i |r_ic|
-	Norm        []float64 // T: max_i Σ_c |r_ic|
-}
-
 // Redraw fills out with the residuals of l under each of redrawn (T×N) instead of label (N),
 // after Sum. Where the memory is short it takes fewer vectors at a time.
-func (l *Local) Redraw(ctx context.Context, label, redrawn []int32, out *Tally) error {
+func (l *Local) Redraw(ctx context.Context, label, redrawn []int32, out simd.KernelTally) error {
 	d, n, classes := l.device, l.Rows, l.Classes
 	times, plane := len(redrawn)/n, l.cells()
 	labels, observed := Uploaded(d, label), d.Alloc(plane)
@@ -135,8 +132,8 @@ func (l *Local) Redraw(ctx context.Context, label, redrawn []int32, out *Tally) 
 			continue
 		}
 		l.labelSums(y, drawn, count)
-		d.launch("redraw_tally", Grid{count, classes, 1, threads, 1}, sum, weight, most, l.sums, observed, y, l.e, l.bin, labels, drawn, n, classes)
-		d.launch("redraw_norm", Grid{count, 1, 1, threads, 1}, norm, l.sums, observed, y, l.e, l.bin, labels, drawn, n, classes)
+		d.launch("redraw_tally", box(count, classes, 1), sum, weight, most, l.sums, observed, y, l.e, l.bin, labels, drawn, n, classes)
+		d.launch("redraw_norm", blocks(count), norm, l.sums, observed, y, l.e, l.bin, labels, drawn, n, classes)
 		Download(d, out.Sum[lo*classes:(lo+count)*classes], sum)
 		Download(d, out.Weight[lo*classes:(lo+count)*classes], weight)
 		Download(d, out.Most[lo*classes:(lo+count)*classes], most)
@@ -161,7 +158,7 @@ func (l *Local) labelSums(y, labels Memory, count int) {
 	if vectors < sharers {
 		name, vectors = "redraw_sums_wide", mostDrawn
 	}
-	l.device.launch(name, Grid{l.tiles(), (count + vectors - 1) / vectors, 1, threads, 1}, y, l.z, labels, l.bin, l.Rows, wide(l.Dim), l.Classes, count, vectors)
+	l.device.launch(name, box(l.tiles(), (count+vectors-1)/vectors, 1), y, l.z, labels, l.bin, l.Rows, wide(l.Dim), l.Classes, count, vectors)
 }
 
 // Free gives the memory back.

@@ -3,6 +3,8 @@ package cuda
 import (
 	"context"
 	"fmt"
+
+	"calibra/graph/simd"
 )
 
 // mostResampled is how many numbers the tiles at hand of a bootstrap may take.
@@ -12,7 +14,7 @@ const mostResampled = 1 << 26
 // of rows: group names each row's (N) of count groups, draws (B×count) is how often a
 // replicate has each. Where the memory is short it takes fewer tiles of rows at a time.
 // Free gives the memory back, also after an error.
-func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []float32, count int, out *Tally) error {
+func (l *Local) Resample(ctx context.Context, d *Device, group []int32, draws []float32, count int, out simd.KernelTally) error {
 	l.upload(d)
 	replicates, classes := len(draws)/count, l.Classes
 	b := &bootstrap{
@@ -68,7 +70,7 @@ func (b *bootstrap) take(d *Device, lo, n int) bool {
 	}
 	d.Clear(s)
 	d.Clear(r)
-	d.launch("group_sums", Grid{n, 1, 1, threads, 1}, s, r, b.z, b.e, b.bin, b.groups, lo, b.Rows, wide(b.Dim), b.Classes, b.count)
+	d.launch("group_sums", blocks(n), s, r, b.z, b.e, b.bin, b.groups, lo, b.Rows, wide(b.Dim), b.Classes, b.count)
 	p := product{of: xy, x: b.drawn, m: b.replicates, n: tile, k: b.count, pairs: pairs{
 		count: pairCount, inner: 1, apartX: apart{row: b.count}, apartY: apart{row: tile, outer: b.count * tile}, apartZ: apart{row: tile, outer: b.replicates * tile},
 	}}
@@ -76,7 +78,7 @@ func (b *bootstrap) take(d *Device, lo, n int) bool {
 	d.products(p, b.count)
 	p.z, p.y = rb, r
 	d.products(p, b.count)
-	d.launch("resample_tally", Grid{b.replicates, b.Classes, 1, threads, 1}, b.sum, b.weight, b.most, sb, rb, b.e, b.bin, b.groups, b.drawn, lo, n, b.Rows, b.Classes, b.replicates, b.count)
-	d.launch("resample_norm", Grid{b.replicates, 1, 1, threads, 1}, b.norm, sb, rb, b.e, b.bin, b.groups, b.drawn, lo, n, b.Rows, b.Classes, b.replicates, b.count)
+	d.launch("resample_tally", box(b.replicates, b.Classes, 1), b.sum, b.weight, b.most, sb, rb, b.e, b.bin, b.groups, b.drawn, lo, n, b.Rows, b.Classes, b.replicates, b.count)
+	d.launch("resample_norm", blocks(b.replicates), b.norm, sb, rb, b.e, b.bin, b.groups, b.drawn, lo, n, b.Rows, b.Classes, b.replicates, b.count)
 	return true
 }

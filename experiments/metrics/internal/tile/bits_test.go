@@ -59,11 +59,15 @@ var bits = []struct {
 	digest uint64
 }{
 	{"Multiply", products(Multiply), 0x5b440ae95c0c900e},
+	{"MultiplySquares", products(MultiplySquares), 0x8406e2ef146c598d},
 	{"Distances", products(Distances), 0x0e40054d75208c7b},
 	{"Gaussian", func() uint64 {
 		x := exponents(1 << 16)
+		Gaussian(x)
 		squares := make([]float32, len(x))
-		Gaussian(x, squares)
+		for i, v := range x {
+			squares[i] = v * v
+		}
 		return digest(x, squares)
 	}, 0x77186015a878c8f7},
 	{"AddRows", func() uint64 {
@@ -74,11 +78,31 @@ var bits = []struct {
 		AddRows(dst, index, uniforms(40*Lanes, 2))
 		return digest(dst)
 	}, 0x56f97ab05f326f15},
-	{"SumMoments", func() uint64 {
+	{"SumLists", func() uint64 {
 		dst := uniforms(3*Lanes, 1)
-		SumMoments(dst, []int32{1, 0, 1}, []float32{0.3, 2, -1}, uniforms(2*Lanes, 2), uniforms(2*Lanes, 3))
+		SumLists(dst, someColumns(), someLists(), uniforms(4*Lanes, 2))
 		return digest(dst)
-	}, 0xc626486001bfa0d6},
+	}, 0x281e5ce322604226},
+	{"Accumulate", func() uint64 {
+		dst := make([]float64, 2*Lanes)
+		for i := range dst {
+			dst[i] = 1 / float64(i+1)
+		}
+		Accumulate(dst, uniforms(len(dst), 1))
+		h := fnv.New64a()
+		binary.Write(h, binary.LittleEndian, dst)
+		return h.Sum64()
+	}, 0x639029aa00f9cb39},
+}
+
+// someLists are a list of no row and others of three, with factors that every processor has alike.
+func someLists() Lists {
+	return NewLists([]int32{0, 0, 3, 6}, []int32{0, 2, 3, 2, 1, 2}, uniforms(6, 3))
+}
+
+// someColumns have sums of them in three rows of 64.
+func someColumns() Columns {
+	return NewColumns([]Column{{R: 63, S: 64 + 63, Q: 128 + 63, List: 1}, {R: 5, S: 64 + 5, Q: 128 + 5, List: 0}, {R: 0, S: 64, Q: 128, List: 2}, {R: 17, S: 64 + 17, Q: 128 + 17, List: 1}})
 }
 
 // The same bits under AVX2, AVX-512 and NEON: a local metric does not depend on the

@@ -19,14 +19,16 @@ func TestNothingBehindTheEnd(t *testing.T) {
 					stride := k + n%3
 					dst, a, b := some(n*Lanes, 1), some((n-1)*stride+k, 2), some(k*Lanes, 3)
 					Multiply(dst, a, stride, n, k, b)
+					MultiplySquares(dst, a, stride, n, k, b)
 					Distances(dst, a, stride, n, k, b)
 				}
-				Gaussian(some(n*Lanes, 4), some(n*Lanes, 5))
-				Square(some(n*Lanes, 4), some(n*Lanes, 5))
+				Gaussian(some(n*Lanes, 4))
+				Accumulate(simdtest.Guarded(t, make([]float64, n*Lanes)), some(n*Lanes, 5))
 				AddRows(some(Lanes, 6), simdtest.Guarded(t, make([]int32, n)), some(n*Lanes, 7))
 			})
 		}
-		moments := simdtest.Guarded(t, uniforms(3*Lanes, 8))
-		SumMoments(moments, simdtest.Guarded(t, []int32{0}), simdtest.Guarded(t, []float32{.3}), simdtest.Guarded(t, uniforms(Lanes, 9)), simdtest.Guarded(t, uniforms(Lanes, 10)))
+		lists := someLists()
+		lists.from, lists.rows, lists.e = simdtest.Guarded(t, lists.from), simdtest.Guarded(t, lists.rows), simdtest.Guarded(t, lists.e)
+		SumLists(simdtest.Guarded(t, uniforms(3*Lanes, 8)), someColumns(), lists, simdtest.Guarded(t, uniforms(4*Lanes, 9)))
 	})
 }

@@ -20,11 +20,12 @@ type blockKernel func(dst, a *float32, stride, k int, b *float32)
 // kernels are the assembly of one instruction set, by the rows of a block where it matters. What
 // each computes, its portable form says.
 type kernels struct {
-	multiply, distances [registerRows]blockKernel
-	gaussian            func(x, squares *float32, n int)
-	square              func(dst, x *float32, n int)
-	addRows             func(dst *float32, index *int32, n int, b *float32)
-	sumMoments          func(dst *float32, rows *int32, e *float32, n int, k, squares *float32)
+	multiply, multiplySquares, distances [registerRows]blockKernel
+
+	gaussian   func(x *float32, n int)
+	addRows    func(dst *float32, index *int32, n int, b *float32)
+	sumLists   func(dst *float32, columns *int32, n int, from, rows *int32, e, k *float32)
+	accumulate func(dst *float64, x *float32, n int)
 }
 
 // Each function below runs the kernel of the instruction set, or the portable form where there is
@@ -38,6 +39,14 @@ func multiplyKernel(dst, a []float32, stride, m, k int, b []float32) {
 	}
 }
 
+func multiplySquaresKernel(dst, a []float32, stride, m, k int, b []float32) {
+	if kernel := sets[isa].multiplySquares[m-1]; kernel != nil && k > 0 {
+		kernel(&dst[0], &a[0], stride, k, &b[0])
+	} else {
+		multiplySquaresPortable(dst, a, stride, m, k, b)
+	}
+}
+
 func distancesKernel(dst, a []float32, stride, m, k int, b []float32) {
 	if kernel := sets[isa].distances[m-1]; kernel != nil && k > 0 {
 		kernel(&dst[0], &a[0], stride, k, &b[0])
@@ -46,19 +55,11 @@ func distancesKernel(dst, a []float32, stride, m, k int, b []float32) {
 	}
 }
 
-func gaussianKernel(x, squares []float32) {
+func gaussianKernel(x []float32) {
 	if kernel := sets[isa].gaussian; kernel != nil && len(x) > 0 {
-		kernel(&x[0], &squares[0], len(x))
+		kernel(&x[0], len(x))
 	} else {
-		gaussianPortable(x, squares)
-	}
-}
-
-func squareKernel(dst, x []float32) {
-	if kernel := sets[isa].square; kernel != nil && len(x) > 0 {
-		kernel(&dst[0], &x[0], len(x))
-	} else {
-		squarePortable(dst, x)
+		gaussianPortable(x)
 	}
 }
 
@@ -70,10 +71,18 @@ func addRowsKernel(dst []float32, index []int32, b []float32) {
 	}
 }
 
-func sumMomentsKernel(dst []float32, rows []int32, e, k, squares []float32) {
-	if kernel := sets[isa].sumMoments; kernel != nil && len(rows) > 0 {
-		kernel(&dst[0], &rows[0], &e[0], len(rows), &k[0], &squares[0])
+func sumListsKernel(dst []float32, columns []Column, lists Lists, k []float32) {
+	if kernel := sets[isa].sumLists; kernel != nil && len(columns) > 0 && len(lists.rows) > 0 {
+		kernel(&dst[0], &columns[0].R, len(columns), &lists.from[0], &lists.rows[0], &lists.e[0], &k[0])
 	} else {
-		sumMomentsPortable(dst, rows, e, k, squares)
+		sumListsPortable(dst, columns, lists, k)
+	}
+}
+
+func accumulateKernel(dst []float64, x []float32) {
+	if kernel := sets[isa].accumulate; kernel != nil && len(x) > 0 {
+		kernel(&dst[0], &x[0], len(x))
+	} else {
+		accumulatePortable(dst, x)
 	}
 }

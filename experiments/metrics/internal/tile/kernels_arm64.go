@@ -8,8 +8,9 @@ var isa = neon
 
 var sets = [neon + 1]kernels{
 	neon: {
-		multiply:  [registerRows]blockKernel{multiply1NEON, multiply2NEON, multiply3NEON, multiply4NEON, multiply5NEON, multiply6NEON},
-		distances: [registerRows]blockKernel{distances1NEON, distances2NEON, distances3NEON, distances4NEON, distances5NEON, distances6NEON},
-		gaussian:  gaussianNEON, square: squareNEON, addRows: addRowsNEON, sumMoments: sumMomentsNEON,
+		multiply:        [registerRows]blockKernel{multiply1NEON, multiply2NEON, multiply3NEON, multiply4NEON, multiply5NEON, multiply6NEON},
+		multiplySquares: [registerRows]blockKernel{multiplySquares1NEON, multiplySquares2NEON, multiplySquares3NEON, multiplySquares4NEON, multiplySquares5NEON, multiplySquares6NEON},
+		distances:       [registerRows]blockKernel{distances1NEON, distances2NEON, distances3NEON, distances4NEON, distances5NEON, distances6NEON},
+		gaussian:        gaussianNEON, addRows: addRowsNEON, sumLists: sumListsNEON, accumulate: accumulateNEON,
 	},
 }

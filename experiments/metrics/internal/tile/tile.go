@@ -1,6 +1,9 @@
 package tile
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Lanes is the number of columns of a tile.
 const Lanes = 64
@@ -25,6 +28,19 @@ func Multiply(dst, a []float32, stride, m, k int, b []float32) {
 	}
 }
 
+// MultiplySquares adds a·b² to dst, the squares being those of the values of b; shapes are those of Multiply.
+func MultiplySquares(dst, a []float32, stride, m, k int, b []float32) {
+	if m == 0 || k == 0 {
+		return
+	}
+	need(len(dst), m*Lanes)
+	need(len(a), (m-1)*stride+k)
+	need(len(b), k*Lanes)
+	for i := 0; i < m; i += registerRows {
+		multiplySquaresKernel(dst[i*Lanes:], a[i*stride:], stride, min(registerRows, m-i), k, b)
+	}
+}
+
 // Distances sets dst to −½‖a_j − b_l‖²: dst is m×64, a is m×k with rows stride
 // apart, b is k×64, a point in each column. Taking differences before squares costs
 // twice the arithmetic of ‖a‖² + ‖b‖² − 2a·b, and keeps small distances between
@@ -41,23 +57,10 @@ func Distances(dst, a []float32, stride, m, k int, b []float32) {
 	}
 }
 
-// Gaussian replaces each x ≤ 0 by exp(x), which it takes as 0 below −41, and sets
-// squares to exp(x)². The length is a multiple of 64.
-func Gaussian(x, squares []float32) {
-	need(len(squares), len(x))
-	if len(x)%Lanes != 0 {
-		panic("tile: Gaussian: the length is no multiple of 64")
-	}
-	gaussianKernel(x, squares[:len(x)])
-}
-
-// Square sets dst to the squares of x. The length is a multiple of 64.
-func Square(dst, x []float32) {
-	need(len(dst), len(x))
-	if len(x)%Lanes != 0 {
-		panic("tile: Square: the length is no multiple of 64")
-	}
-	squareKernel(dst[:len(x)], x)
+// Gaussian replaces each x ≤ 0 by exp(x), which it takes as 0 below −41. The length is a multiple of 64.
+func Gaussian(x []float32) {
+	whole(x)
+	gaussianKernel(x)
 }
 
 // AddRows adds row j of b to row index[j] of dst, for all j in turn. Each index must lie in dst.
@@ -72,18 +75,70 @@ func AddRows(dst []float32, index []int32, b []float32) {
 	addRowsKernel(dst, index, b)
 }
 
-// SumMoments sets the three rows of dst to Σ e·k, Σ k and Σ squares over the given rows of k and squares, in
-// turn, each with its e; all rows have 64 values.
-func SumMoments(dst []float32, rows []int32, e, k, squares []float32) {
-	need(len(dst), 3*Lanes)
-	need(len(e), len(rows))
-	least := int32(min(len(k), len(squares)) / Lanes)
-	for _, j := range rows {
-		if uint32(j) >= uint32(least) {
-			panic("tile: SumMoments: row out of range")
-		}
+// Lists are lists of rows of a tile, each row with a factor.
+type Lists struct {
+	from, rows []int32
+	e          []float32
+	height     int // the rows of the least tile that has them all
+}
+
+// NewLists are lists one after the other, the rows of list s being rows[from[s]:from[s+1]] and their factors as much of e.
+func NewLists(from, rows []int32, e []float32) Lists {
+	if len(from) == 0 || from[0] < 0 || !slices.IsSorted(from) {
+		panic("tile: NewLists: the lists are not one after the other")
 	}
-	sumMomentsKernel(dst, rows, e, k, squares)
+	need(len(rows), int(from[len(from)-1]))
+	need(len(e), len(rows))
+	height := 0
+	for _, row := range rows {
+		if row < 0 {
+			panic("tile: NewLists: row out of range")
+		}
+		height = max(height, int(row)+1)
+	}
+	return Lists{from, rows, e, height}
+}
+
+// Column is one column of a tile with a list of rows, and where its sums over them belong: R in column R mod 64.
+type Column struct{ R, S, Q, List int32 }
+
+// Columns are columns of a tile.
+type Columns struct {
+	all         []Column
+	size, lists int // of the least destination and the least Lists that they fit
+}
+
+// NewColumns checks all.
+func NewColumns(all []Column) Columns {
+	c := Columns{all: all}
+	for _, x := range all {
+		if min(x.R, x.S, x.Q, x.List) < 0 {
+			panic("tile: NewColumns: index out of range")
+		}
+		c.size, c.lists = max(c.size, int(max(x.R, x.S, x.Q))+1), max(c.lists, int(x.List)+1)
+	}
+	return c
+}
+
+// SumLists sets dst to Σ e·k, Σ k and Σ k² over the rows of its list, for each of the columns of k.
+func SumLists(dst []float32, columns Columns, lists Lists, k []float32) {
+	need(len(dst), columns.size)
+	need(len(lists.from)-1, columns.lists)
+	need(len(k), lists.height*Lanes)
+	sumListsKernel(dst, columns.all, lists, k)
+}
+
+// Accumulate adds x to dst. The length is a multiple of 64.
+func Accumulate(dst []float64, x []float32) {
+	need(len(dst), len(x))
+	whole(x)
+	accumulateKernel(dst, x)
+}
+
+func whole(x []float32) {
+	if len(x)%Lanes != 0 {
+		panic("tile: the length is no multiple of 64")
+	}
 }
 
 func need(length, least int) {
@@ -99,6 +154,17 @@ func multiplyPortable(dst, a []float32, stride, m, k int, b []float32) {
 			row := (*[Lanes]float32)(b[j*Lanes:])
 			for l := range d {
 				d[l] += x * row[l]
+			}
+		}
+	}
+}
+
+func multiplySquaresPortable(dst, a []float32, stride, m, k int, b []float32) {
+	for i := range m {
+		d := (*[Lanes]float32)(dst[i*Lanes:])
+		for j, x := range a[i*stride : i*stride+k] {
+			for l, v := range (*[Lanes]float32)(b[j*Lanes:]) {
+				d[l] += x * (v * v)
 			}
 		}
 	}
@@ -121,19 +187,12 @@ func distancesPortable(dst, a []float32, stride, m, k int, b []float32) {
 	}
 }
 
-func gaussianPortable(x, squares []float32) {
+func gaussianPortable(x []float32) {
 	for i, v := range x {
 		x[i] = 0
 		if v >= leastExponent {
 			x[i] = float32(math.Exp(float64(v)))
 		}
-		squares[i] = x[i] * x[i]
-	}
-}
-
-func squarePortable(dst, x []float32) {
-	for i, v := range x {
-		dst[i] = v * v
 	}
 }
 
@@ -146,16 +205,21 @@ func addRowsPortable(dst []float32, index []int32, b []float32) {
 	}
 }
 
-func sumMomentsPortable(dst []float32, rows []int32, e, k, squares []float32) {
-	r, s, q := (*[Lanes]float32)(dst), (*[Lanes]float32)(dst[Lanes:]), (*[Lanes]float32)(dst[2*Lanes:])
-	clear(dst[:3*Lanes])
-	for i, j := range rows {
-		for l, x := range (*[Lanes]float32)(k[j*Lanes:]) {
-			r[l] += e[i] * x
-			s[l] += x
+func sumListsPortable(dst []float32, columns []Column, lists Lists, k []float32) {
+	for _, c := range columns {
+		var r, s, q float32
+		for at := lists.from[c.List]; at < lists.from[c.List+1]; at++ {
+			x := k[lists.rows[at]*Lanes+c.R%Lanes]
+			r += lists.e[at] * x
+			s += x
+			q += x * x
 		}
-		for l, x := range (*[Lanes]float32)(squares[j*Lanes:]) {
-			q[l] += x
-		}
+		dst[c.R], dst[c.S], dst[c.Q] = r, s, q
+	}
+}
+
+func accumulatePortable(dst []float64, x []float32) {
+	for i, v := range x {
+		dst[i] += float64(v)
 	}
 }

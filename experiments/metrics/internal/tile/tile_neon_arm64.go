@@ -8,10 +8,16 @@ package tile
 func multiply1NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
+func multiplySquares1NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances1NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func multiply2NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares2NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances2NEON(dst *float32, a *float32, stride int, k int, b *float32)
@@ -20,10 +26,16 @@ func distances2NEON(dst *float32, a *float32, stride int, k int, b *float32)
 func multiply3NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
+func multiplySquares3NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances3NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func multiply4NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
+func multiplySquares4NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func distances4NEON(dst *float32, a *float32, stride int, k int, b *float32)
@@ -32,22 +44,28 @@ func distances4NEON(dst *float32, a *float32, stride int, k int, b *float32)
 func multiply5NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
+func multiplySquares5NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances5NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
 func multiply6NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
+func multiplySquares6NEON(dst *float32, a *float32, stride int, k int, b *float32)
+
+//go:noescape
 func distances6NEON(dst *float32, a *float32, stride int, k int, b *float32)
 
 //go:noescape
-func gaussianNEON(x *float32, squares *float32, n int)
-
-//go:noescape
-func squareNEON(dst *float32, x *float32, n int)
+func gaussianNEON(x *float32, n int)
 
 //go:noescape
 func addRowsNEON(dst *float32, index *int32, n int, b *float32)
 
 //go:noescape
-func sumMomentsNEON(dst *float32, rows *int32, e *float32, n int, k *float32, squares *float32)
+func sumListsNEON(dst *float32, columns *int32, n int, from *int32, rows *int32, e *float32, k *float32)
+
+//go:noescape
+func accumulateNEON(dst *float64, x *float32, n int)

@@ -50,6 +50,56 @@ step:
 	BNE   panel
 	RET
 
+// func multiplySquares1NEON(dst *float32, a *float32, stride int, k int, b *float32)
+TEXT ·multiplySquares1NEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
+
+panel:
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	MOVD  R1, R8
+	ADD   R2<<1, R2, R9
+	ADD   R1, R9, R9
+	MOVD  R6, R10
+	MOVD  R3, R11
+
+step:
+	FMOVQ (R10), F4
+	FMOVQ 16(R10), F5
+	FMOVQ 32(R10), F6
+	FMOVQ 48(R10), F7
+	WORD  $0x6e24dc84 // fmul v4.4s, v4.4s, v4.4s
+	WORD  $0x6e25dca5 // fmul v5.4s, v5.4s, v5.4s
+	WORD  $0x6e26dcc6 // fmul v6.4s, v6.4s, v6.4s
+	WORD  $0x6e27dce7 // fmul v7.4s, v7.4s, v7.4s
+	VLD1R (R8), [V8.S4]
+	VFMLA V8.S4, V4.S4, V0.S4
+	VFMLA V8.S4, V5.S4, V1.S4
+	VFMLA V8.S4, V6.S4, V2.S4
+	VFMLA V8.S4, V7.S4, V3.S4
+	ADD   $0x04, R8, R8
+	ADD   $0x04, R9, R9
+	ADD   $0x00000100, R10, R10
+	SUBS  $0x01, R11, R11
+	BNE   step
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD   $0x00000040, R0, R0
+	ADD   $0x00000040, R6, R6
+	SUBS  $0x01, R7, R7
+	BNE   panel
+	RET
+
 // func distances1NEON(dst *float32, a *float32, stride int, k int, b *float32)
 TEXT ·distances1NEON(SB), NOSPLIT, $0-40
 	MOVD  $constants<>(SB), R7
@@ -136,6 +186,70 @@ step:
 	FMOVQ 16(R10), F9
 	FMOVQ 32(R10), F10
 	FMOVQ 48(R10), F11
+	VLD1R (R8), [V12.S4]
+	VFMLA V12.S4, V8.S4, V0.S4
+	VFMLA V12.S4, V9.S4, V1.S4
+	VFMLA V12.S4, V10.S4, V2.S4
+	VFMLA V12.S4, V11.S4, V3.S4
+	ADD   R2, R8, R12
+	VLD1R (R12), [V12.S4]
+	VFMLA V12.S4, V8.S4, V4.S4
+	VFMLA V12.S4, V9.S4, V5.S4
+	VFMLA V12.S4, V10.S4, V6.S4
+	VFMLA V12.S4, V11.S4, V7.S4
+	ADD   $0x04, R8, R8
+	ADD   $0x04, R9, R9
+	ADD   $0x00000100, R10, R10
+	SUBS  $0x01, R11, R11
+	BNE   step
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 256(R0)
+	FMOVQ F5, 272(R0)
+	FMOVQ F6, 288(R0)
+	FMOVQ F7, 304(R0)
+	ADD   $0x00000040, R0, R0
+	ADD   $0x00000040, R6, R6
+	SUBS  $0x01, R7, R7
+	BNE   panel
+	RET
+
+// func multiplySquares2NEON(dst *float32, a *float32, stride int, k int, b *float32)
+TEXT ·multiplySquares2NEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
+
+panel:
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 256(R0), F4
+	FMOVQ 272(R0), F5
+	FMOVQ 288(R0), F6
+	FMOVQ 304(R0), F7
+	MOVD  R1, R8
+	ADD   R2<<1, R2, R9
+	ADD   R1, R9, R9
+	MOVD  R6, R10
+	MOVD  R3, R11
+
+step:
+	FMOVQ (R10), F8
+	FMOVQ 16(R10), F9
+	FMOVQ 32(R10), F10
+	FMOVQ 48(R10), F11
+	WORD  $0x6e28dd08 // fmul v8.4s, v8.4s, v8.4s
+	WORD  $0x6e29dd29 // fmul v9.4s, v9.4s, v9.4s
+	WORD  $0x6e2add4a // fmul v10.4s, v10.4s, v10.4s
+	WORD  $0x6e2bdd6b // fmul v11.4s, v11.4s, v11.4s
 	VLD1R (R8), [V12.S4]
 	VFMLA V12.S4, V8.S4, V0.S4
 	VFMLA V12.S4, V9.S4, V1.S4
@@ -278,6 +392,84 @@ step:
 	FMOVQ 16(R10), F13
 	FMOVQ 32(R10), F14
 	FMOVQ 48(R10), F15
+	VLD1R (R8), [V16.S4]
+	VFMLA V16.S4, V12.S4, V0.S4
+	VFMLA V16.S4, V13.S4, V1.S4
+	VFMLA V16.S4, V14.S4, V2.S4
+	VFMLA V16.S4, V15.S4, V3.S4
+	ADD   R2, R8, R12
+	VLD1R (R12), [V16.S4]
+	VFMLA V16.S4, V12.S4, V4.S4
+	VFMLA V16.S4, V13.S4, V5.S4
+	VFMLA V16.S4, V14.S4, V6.S4
+	VFMLA V16.S4, V15.S4, V7.S4
+	ADD   R2<<1, R8, R12
+	VLD1R (R12), [V16.S4]
+	VFMLA V16.S4, V12.S4, V8.S4
+	VFMLA V16.S4, V13.S4, V9.S4
+	VFMLA V16.S4, V14.S4, V10.S4
+	VFMLA V16.S4, V15.S4, V11.S4
+	ADD   $0x04, R8, R8
+	ADD   $0x04, R9, R9
+	ADD   $0x00000100, R10, R10
+	SUBS  $0x01, R11, R11
+	BNE   step
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 256(R0)
+	FMOVQ F5, 272(R0)
+	FMOVQ F6, 288(R0)
+	FMOVQ F7, 304(R0)
+	FMOVQ F8, 512(R0)
+	FMOVQ F9, 528(R0)
+	FMOVQ F10, 544(R0)
+	FMOVQ F11, 560(R0)
+	ADD   $0x00000040, R0, R0
+	ADD   $0x00000040, R6, R6
+	SUBS  $0x01, R7, R7
+	BNE   panel
+	RET
+
+// func multiplySquares3NEON(dst *float32, a *float32, stride int, k int, b *float32)
+TEXT ·multiplySquares3NEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
+
+panel:
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 256(R0), F4
+	FMOVQ 272(R0), F5
+	FMOVQ 288(R0), F6
+	FMOVQ 304(R0), F7
+	FMOVQ 512(R0), F8
+	FMOVQ 528(R0), F9
+	FMOVQ 544(R0), F10
+	FMOVQ 560(R0), F11
+	MOVD  R1, R8
+	ADD   R2<<1, R2, R9
+	ADD   R1, R9, R9
+	MOVD  R6, R10
+	MOVD  R3, R11
+
+step:
+	FMOVQ (R10), F12
+	FMOVQ 16(R10), F13
+	FMOVQ 32(R10), F14
+	FMOVQ 48(R10), F15
+	WORD  $0x6e2cdd8c // fmul v12.4s, v12.4s, v12.4s
+	WORD  $0x6e2dddad // fmul v13.4s, v13.4s, v13.4s
+	WORD  $0x6e2eddce // fmul v14.4s, v14.4s, v14.4s
+	WORD  $0x6e2fddef // fmul v15.4s, v15.4s, v15.4s
 	VLD1R (R8), [V16.S4]
 	VFMLA V16.S4, V12.S4, V0.S4
 	VFMLA V16.S4, V13.S4, V1.S4
@@ -505,6 +697,97 @@ step:
 	BNE   panel
 	RET
 
+// func multiplySquares4NEON(dst *float32, a *float32, stride int, k int, b *float32)
+TEXT ·multiplySquares4NEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
+
+panel:
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 256(R0), F4
+	FMOVQ 272(R0), F5
+	FMOVQ 288(R0), F6
+	FMOVQ 304(R0), F7
+	FMOVQ 512(R0), F8
+	FMOVQ 528(R0), F9
+	FMOVQ 544(R0), F10
+	FMOVQ 560(R0), F11
+	FMOVQ 768(R0), F12
+	FMOVQ 784(R0), F13
+	FMOVQ 800(R0), F14
+	FMOVQ 816(R0), F15
+	MOVD  R1, R8
+	ADD   R2<<1, R2, R9
+	ADD   R1, R9, R9
+	MOVD  R6, R10
+	MOVD  R3, R11
+
+step:
+	FMOVQ (R10), F16
+	FMOVQ 16(R10), F17
+	FMOVQ 32(R10), F18
+	FMOVQ 48(R10), F19
+	WORD  $0x6e30de10 // fmul v16.4s, v16.4s, v16.4s
+	WORD  $0x6e31de31 // fmul v17.4s, v17.4s, v17.4s
+	WORD  $0x6e32de52 // fmul v18.4s, v18.4s, v18.4s
+	WORD  $0x6e33de73 // fmul v19.4s, v19.4s, v19.4s
+	VLD1R (R8), [V20.S4]
+	VFMLA V20.S4, V16.S4, V0.S4
+	VFMLA V20.S4, V17.S4, V1.S4
+	VFMLA V20.S4, V18.S4, V2.S4
+	VFMLA V20.S4, V19.S4, V3.S4
+	ADD   R2, R8, R12
+	VLD1R (R12), [V20.S4]
+	VFMLA V20.S4, V16.S4, V4.S4
+	VFMLA V20.S4, V17.S4, V5.S4
+	VFMLA V20.S4, V18.S4, V6.S4
+	VFMLA V20.S4, V19.S4, V7.S4
+	ADD   R2<<1, R8, R12
+	VLD1R (R12), [V20.S4]
+	VFMLA V20.S4, V16.S4, V8.S4
+	VFMLA V20.S4, V17.S4, V9.S4
+	VFMLA V20.S4, V18.S4, V10.S4
+	VFMLA V20.S4, V19.S4, V11.S4
+	VLD1R (R9), [V20.S4]
+	VFMLA V20.S4, V16.S4, V12.S4
+	VFMLA V20.S4, V17.S4, V13.S4
+	VFMLA V20.S4, V18.S4, V14.S4
+	VFMLA V20.S4, V19.S4, V15.S4
+	ADD   $0x04, R8, R8
+	ADD   $0x04, R9, R9
+	ADD   $0x00000100, R10, R10
+	SUBS  $0x01, R11, R11
+	BNE   step
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 256(R0)
+	FMOVQ F5, 272(R0)
+	FMOVQ F6, 288(R0)
+	FMOVQ F7, 304(R0)
+	FMOVQ F8, 512(R0)
+	FMOVQ F9, 528(R0)
+	FMOVQ F10, 544(R0)
+	FMOVQ F11, 560(R0)
+	FMOVQ F12, 768(R0)
+	FMOVQ F13, 784(R0)
+	FMOVQ F14, 800(R0)
+	FMOVQ F15, 816(R0)
+	ADD   $0x00000040, R0, R0
+	ADD   $0x00000040, R6, R6
+	SUBS  $0x01, R7, R7
+	BNE   panel
+	RET
+
 // func distances4NEON(dst *float32, a *float32, stride int, k int, b *float32)
 TEXT ·distances4NEON(SB), NOSPLIT, $0-40
 	MOVD  $constants<>(SB), R7
@@ -668,6 +951,111 @@ step:
 	FMOVQ 16(R10), F21
 	FMOVQ 32(R10), F22
 	FMOVQ 48(R10), F23
+	VLD1R (R8), [V24.S4]
+	VFMLA V24.S4, V20.S4, V0.S4
+	VFMLA V24.S4, V21.S4, V1.S4
+	VFMLA V24.S4, V22.S4, V2.S4
+	VFMLA V24.S4, V23.S4, V3.S4
+	ADD   R2, R8, R12
+	VLD1R (R12), [V24.S4]
+	VFMLA V24.S4, V20.S4, V4.S4
+	VFMLA V24.S4, V21.S4, V5.S4
+	VFMLA V24.S4, V22.S4, V6.S4
+	VFMLA V24.S4, V23.S4, V7.S4
+	ADD   R2<<1, R8, R12
+	VLD1R (R12), [V24.S4]
+	VFMLA V24.S4, V20.S4, V8.S4
+	VFMLA V24.S4, V21.S4, V9.S4
+	VFMLA V24.S4, V22.S4, V10.S4
+	VFMLA V24.S4, V23.S4, V11.S4
+	VLD1R (R9), [V24.S4]
+	VFMLA V24.S4, V20.S4, V12.S4
+	VFMLA V24.S4, V21.S4, V13.S4
+	VFMLA V24.S4, V22.S4, V14.S4
+	VFMLA V24.S4, V23.S4, V15.S4
+	ADD   R2, R9, R12
+	VLD1R (R12), [V24.S4]
+	VFMLA V24.S4, V20.S4, V16.S4
+	VFMLA V24.S4, V21.S4, V17.S4
+	VFMLA V24.S4, V22.S4, V18.S4
+	VFMLA V24.S4, V23.S4, V19.S4
+	ADD   $0x04, R8, R8
+	ADD   $0x04, R9, R9
+	ADD   $0x00000100, R10, R10
+	SUBS  $0x01, R11, R11
+	BNE   step
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 256(R0)
+	FMOVQ F5, 272(R0)
+	FMOVQ F6, 288(R0)
+	FMOVQ F7, 304(R0)
+	FMOVQ F8, 512(R0)
+	FMOVQ F9, 528(R0)
+	FMOVQ F10, 544(R0)
+	FMOVQ F11, 560(R0)
+	FMOVQ F12, 768(R0)
+	FMOVQ F13, 784(R0)
+	FMOVQ F14, 800(R0)
+	FMOVQ F15, 816(R0)
+	FMOVQ F16, 1024(R0)
+	FMOVQ F17, 1040(R0)
+	FMOVQ F18, 1056(R0)
+	FMOVQ F19, 1072(R0)
+	ADD   $0x00000040, R0, R0
+	ADD   $0x00000040, R6, R6
+	SUBS  $0x01, R7, R7
+	BNE   panel
+	RET
+
+// func multiplySquares5NEON(dst *float32, a *float32, stride int, k int, b *float32)
+TEXT ·multiplySquares5NEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
+
+panel:
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 256(R0), F4
+	FMOVQ 272(R0), F5
+	FMOVQ 288(R0), F6
+	FMOVQ 304(R0), F7
+	FMOVQ 512(R0), F8
+	FMOVQ 528(R0), F9
+	FMOVQ 544(R0), F10
+	FMOVQ 560(R0), F11
+	FMOVQ 768(R0), F12
+	FMOVQ 784(R0), F13
+	FMOVQ 800(R0), F14
+	FMOVQ 816(R0), F15
+	FMOVQ 1024(R0), F16
+	FMOVQ 1040(R0), F17
+	FMOVQ 1056(R0), F18
+	FMOVQ 1072(R0), F19
+	MOVD  R1, R8
+	ADD   R2<<1, R2, R9
+	ADD   R1, R9, R9
+	MOVD  R6, R10
+	MOVD  R3, R11
+
+step:
+	FMOVQ (R10), F20
+	FMOVQ 16(R10), F21
+	FMOVQ 32(R10), F22
+	FMOVQ 48(R10), F23
+	WORD  $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD  $0x6e35deb5 // fmul v21.4s, v21.4s, v21.4s
+	WORD  $0x6e36ded6 // fmul v22.4s, v22.4s, v22.4s
+	WORD  $0x6e37def7 // fmul v23.4s, v23.4s, v23.4s
 	VLD1R (R8), [V24.S4]
 	VFMLA V24.S4, V20.S4, V0.S4
 	VFMLA V24.S4, V21.S4, V1.S4
@@ -985,6 +1373,125 @@ step:
 	BNE   panel
 	RET
 
+// func multiplySquares6NEON(dst *float32, a *float32, stride int, k int, b *float32)
+TEXT ·multiplySquares6NEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD b+32(FP), R6
+	LSL  $0x02, R2, R2
+	MOVD $0x00000004, R7
+
+panel:
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 256(R0), F4
+	FMOVQ 272(R0), F5
+	FMOVQ 288(R0), F6
+	FMOVQ 304(R0), F7
+	FMOVQ 512(R0), F8
+	FMOVQ 528(R0), F9
+	FMOVQ 544(R0), F10
+	FMOVQ 560(R0), F11
+	FMOVQ 768(R0), F12
+	FMOVQ 784(R0), F13
+	FMOVQ 800(R0), F14
+	FMOVQ 816(R0), F15
+	FMOVQ 1024(R0), F16
+	FMOVQ 1040(R0), F17
+	FMOVQ 1056(R0), F18
+	FMOVQ 1072(R0), F19
+	FMOVQ 1280(R0), F20
+	FMOVQ 1296(R0), F21
+	FMOVQ 1312(R0), F22
+	FMOVQ 1328(R0), F23
+	MOVD  R1, R8
+	ADD   R2<<1, R2, R9
+	ADD   R1, R9, R9
+	MOVD  R6, R10
+	MOVD  R3, R11
+
+step:
+	FMOVQ (R10), F24
+	FMOVQ 16(R10), F25
+	FMOVQ 32(R10), F26
+	FMOVQ 48(R10), F27
+	WORD  $0x6e38df18 // fmul v24.4s, v24.4s, v24.4s
+	WORD  $0x6e39df39 // fmul v25.4s, v25.4s, v25.4s
+	WORD  $0x6e3adf5a // fmul v26.4s, v26.4s, v26.4s
+	WORD  $0x6e3bdf7b // fmul v27.4s, v27.4s, v27.4s
+	VLD1R (R8), [V28.S4]
+	VFMLA V28.S4, V24.S4, V0.S4
+	VFMLA V28.S4, V25.S4, V1.S4
+	VFMLA V28.S4, V26.S4, V2.S4
+	VFMLA V28.S4, V27.S4, V3.S4
+	ADD   R2, R8, R12
+	VLD1R (R12), [V28.S4]
+	VFMLA V28.S4, V24.S4, V4.S4
+	VFMLA V28.S4, V25.S4, V5.S4
+	VFMLA V28.S4, V26.S4, V6.S4
+	VFMLA V28.S4, V27.S4, V7.S4
+	ADD   R2<<1, R8, R12
+	VLD1R (R12), [V28.S4]
+	VFMLA V28.S4, V24.S4, V8.S4
+	VFMLA V28.S4, V25.S4, V9.S4
+	VFMLA V28.S4, V26.S4, V10.S4
+	VFMLA V28.S4, V27.S4, V11.S4
+	VLD1R (R9), [V28.S4]
+	VFMLA V28.S4, V24.S4, V12.S4
+	VFMLA V28.S4, V25.S4, V13.S4
+	VFMLA V28.S4, V26.S4, V14.S4
+	VFMLA V28.S4, V27.S4, V15.S4
+	ADD   R2, R9, R12
+	VLD1R (R12), [V28.S4]
+	VFMLA V28.S4, V24.S4, V16.S4
+	VFMLA V28.S4, V25.S4, V17.S4
+	VFMLA V28.S4, V26.S4, V18.S4
+	VFMLA V28.S4, V27.S4, V19.S4
+	ADD   R2<<1, R9, R12
+	VLD1R (R12), [V28.S4]
+	VFMLA V28.S4, V24.S4, V20.S4
+	VFMLA V28.S4, V25.S4, V21.S4
+	VFMLA V28.S4, V26.S4, V22.S4
+	VFMLA V28.S4, V27.S4, V23.S4
+	ADD   $0x04, R8, R8
+	ADD   $0x04, R9, R9
+	ADD   $0x00000100, R10, R10
+	SUBS  $0x01, R11, R11
+	BNE   step
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 256(R0)
+	FMOVQ F5, 272(R0)
+	FMOVQ F6, 288(R0)
+	FMOVQ F7, 304(R0)
+	FMOVQ F8, 512(R0)
+	FMOVQ F9, 528(R0)
+	FMOVQ F10, 544(R0)
+	FMOVQ F11, 560(R0)
+	FMOVQ F12, 768(R0)
+	FMOVQ F13, 784(R0)
+	FMOVQ F14, 800(R0)
+	FMOVQ F15, 816(R0)
+	FMOVQ F16, 1024(R0)
+	FMOVQ F17, 1040(R0)
+	FMOVQ F18, 1056(R0)
+	FMOVQ F19, 1072(R0)
+	FMOVQ F20, 1280(R0)
+	FMOVQ F21, 1296(R0)
+	FMOVQ F22, 1312(R0)
+	FMOVQ F23, 1328(R0)
+	ADD   $0x00000040, R0, R0
+	ADD   $0x00000040, R6, R6
+	SUBS  $0x01, R7, R7
+	BNE   panel
+	RET
+
 // func distances6NEON(dst *float32, a *float32, stride int, k int, b *float32)
 TEXT ·distances6NEON(SB), NOSPLIT, $0-40
 	MOVD  $constants<>(SB), R7
@@ -1150,23 +1657,22 @@ step:
 	BNE   panel
 	RET
 
-// func gaussianNEON(x *float32, squares *float32, n int)
-TEXT ·gaussianNEON(SB), NOSPLIT, $0-24
-	MOVD  $constants<>(SB), R3
+// func gaussianNEON(x *float32, n int)
+TEXT ·gaussianNEON(SB), NOSPLIT, $0-16
+	MOVD  $constants<>(SB), R2
 	MOVD  x+0(FP), R0
-	MOVD  squares+8(FP), R1
-	MOVD  n+16(FP), R2
-	FMOVQ 16(R3), F0
-	FMOVQ 32(R3), F1
-	FMOVQ 48(R3), F2
-	FMOVQ 64(R3), F3
-	FMOVQ 80(R3), F4
-	FMOVQ 96(R3), F5
-	FMOVQ 112(R3), F6
-	FMOVQ 128(R3), F7
-	FMOVQ 144(R3), F8
-	FMOVQ 160(R3), F9
-	FMOVQ 176(R3), F10
+	MOVD  n+8(FP), R1
+	FMOVQ 16(R2), F0
+	FMOVQ 32(R2), F1
+	FMOVQ 48(R2), F2
+	FMOVQ 64(R2), F3
+	FMOVQ 80(R2), F4
+	FMOVQ 96(R2), F5
+	FMOVQ 112(R2), F6
+	FMOVQ 128(R2), F7
+	FMOVQ 144(R2), F8
+	FMOVQ 160(R2), F9
+	FMOVQ 176(R2), F10
 
 loop:
 	FMOVQ (R0), F11
@@ -1196,72 +1702,8 @@ loop:
 	WORD  $0x6e20e56b // fcmge v11.4s, v11.4s, v0.4s
 	VAND  V11.B16, V15.B16, V15.B16
 	FMOVQ F15, (R0)
-	WORD  $0x6e2fddef // fmul v15.4s, v15.4s, v15.4s
-	FMOVQ F15, (R1)
 	ADD   $0x00000010, R0, R0
-	ADD   $0x00000010, R1, R1
-	SUBS  $0x00000004, R2, R2
-	BNE   loop
-	RET
-
-// func squareNEON(dst *float32, x *float32, n int)
-TEXT ·squareNEON(SB), NOSPLIT, $0-24
-	MOVD dst+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD n+16(FP), R2
-
-loop:
-	FMOVQ (R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 48(R0)
-	FMOVQ 64(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 64(R0)
-	FMOVQ 80(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 80(R0)
-	FMOVQ 96(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 96(R0)
-	FMOVQ 112(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 112(R0)
-	FMOVQ 128(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 128(R0)
-	FMOVQ 144(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 144(R0)
-	FMOVQ 160(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 160(R0)
-	FMOVQ 176(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 176(R0)
-	FMOVQ 192(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 192(R0)
-	FMOVQ 208(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 208(R0)
-	FMOVQ 224(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 224(R0)
-	FMOVQ 240(R1), F0
-	WORD  $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
-	FMOVQ F0, 240(R0)
-	ADD   $0x00000100, R1, R1
-	ADD   $0x00000100, R0, R0
-	SUBS  $0x00000040, R2, R2
+	SUBS  $0x00000004, R1, R1
 	BNE   loop
 	RET
 
@@ -1346,78 +1788,234 @@ loop:
 	BNE   loop
 	RET
 
-// func sumMomentsNEON(dst *float32, rows *int32, e *float32, n int, k *float32, squares *float32)
-TEXT ·sumMomentsNEON(SB), NOSPLIT, $0-48
+// func sumListsNEON(dst *float32, columns *int32, n int, from *int32, rows *int32, e *float32, k *float32)
+TEXT ·sumListsNEON(SB), NOSPLIT, $0-56
 	MOVD dst+0(FP), R0
-	MOVD k+32(FP), R1
-	MOVD squares+40(FP), R2
-	MOVD $0x00000004, R3
+	MOVD columns+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD from+24(FP), R3
+	MOVD rows+32(FP), R6
+	MOVD e+40(FP), R7
+	MOVD k+48(FP), R8
 
-panel:
+column:
+	MOVW  12(R1), R9
+	ADD   R9<<2, R3, R10
+	MOVW  (R10), R10
+	ADD   R9<<2, R3, R9
+	MOVW  4(R9), R9
+	ADD   R10<<2, R7, R11
+	MOVW  (R1), R12
+	AND   $0x3f, R12, R12
+	ADD   R12<<2, R8, R12
 	VMOVI $0x00, V0.B16
 	VMOVI $0x00, V1.B16
 	VMOVI $0x00, V2.B16
-	VMOVI $0x00, V3.B16
-	VMOVI $0x00, V4.B16
-	VMOVI $0x00, V5.B16
-	VMOVI $0x00, V6.B16
-	VMOVI $0x00, V7.B16
-	VMOVI $0x00, V8.B16
-	VMOVI $0x00, V9.B16
-	VMOVI $0x00, V10.B16
-	VMOVI $0x00, V11.B16
-	MOVD  rows+8(FP), R6
-	MOVD  e+16(FP), R7
-	MOVD  n+24(FP), R8
+	CMP   R9, R10
+	BGE   store
 
 row:
-	MOVW  (R6), R9
-	LSL   $0x08, R9, R9
-	MOVD  R9, R10
-	ADD   R1, R9, R9
-	ADD   R2, R10, R10
-	VLD1R (R7), [V12.S4]
-	FMOVQ (R9), F13
-	VFMLA V12.S4, V13.S4, V0.S4
-	WORD  $0x4e2dd484 // fadd v4.4s, v4.4s, v13.4s
-	FMOVQ (R10), F13
-	WORD  $0x4e2dd508 // fadd v8.4s, v8.4s, v13.4s
-	FMOVQ 16(R9), F13
-	VFMLA V12.S4, V13.S4, V1.S4
-	WORD  $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
-	FMOVQ 16(R10), F13
-	WORD  $0x4e2dd529 // fadd v9.4s, v9.4s, v13.4s
-	FMOVQ 32(R9), F13
-	VFMLA V12.S4, V13.S4, V2.S4
-	WORD  $0x4e2dd4c6 // fadd v6.4s, v6.4s, v13.4s
-	FMOVQ 32(R10), F13
-	WORD  $0x4e2dd54a // fadd v10.4s, v10.4s, v13.4s
-	FMOVQ 48(R9), F13
-	VFMLA V12.S4, V13.S4, V3.S4
-	WORD  $0x4e2dd4e7 // fadd v7.4s, v7.4s, v13.4s
-	FMOVQ 48(R10), F12
-	WORD  $0x4e2cd56b // fadd v11.4s, v11.4s, v12.4s
-	ADD   $0x04, R6, R6
-	ADD   $0x04, R7, R7
-	SUBS  $0x01, R8, R8
-	BNE   row
+	ADD   R10<<2, R6, R13
+	MOVW  (R13), R13
+	LSL   $0x08, R13, R13
+	ADD   R13, R12, R13
+	FMOVS (R13), F3
+	FMOVS (R11), F4
+	VFMLA V4.S4, V3.S4, V0.S4
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x6e23dc63 // fmul v3.4s, v3.4s, v3.4s
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	ADD   $0x04, R11, R11
+	ADD   $0x01, R10, R10
+	CMP   R9, R10
+	BLT   row
+
+store:
+	MOVW  (R1), R9
+	ADD   R9<<2, R0, R9
+	FMOVS F0, (R9)
+	MOVW  4(R1), R9
+	ADD   R9<<2, R0, R9
+	FMOVS F1, (R9)
+	MOVW  8(R1), R9
+	ADD   R9<<2, R0, R9
+	FMOVS F2, (R9)
+	ADD   $0x10, R1, R1
+	SUBS  $0x01, R2, R2
+	BNE   column
+	RET
+
+// func accumulateNEON(dst *float64, x *float32, n int)
+TEXT ·accumulateNEON(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+
+loop:
+	FMOVD (R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ (R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
 	FMOVQ F0, (R0)
-	FMOVQ F1, 16(R0)
-	FMOVQ F2, 32(R0)
-	FMOVQ F3, 48(R0)
-	FMOVQ F4, 256(R0)
-	FMOVQ F5, 272(R0)
-	FMOVQ F6, 288(R0)
-	FMOVQ F7, 304(R0)
-	FMOVQ F8, 512(R0)
-	FMOVQ F9, 528(R0)
-	FMOVQ F10, 544(R0)
-	FMOVQ F11, 560(R0)
-	ADD   $0x00000040, R0, R0
-	ADD   $0x00000040, R1, R1
-	ADD   $0x00000040, R2, R2
-	SUBS  $0x01, R3, R3
-	BNE   panel
+	FMOVD 8(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 16(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 16(R0)
+	FMOVD 16(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 32(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 32(R0)
+	FMOVD 24(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 48(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 48(R0)
+	FMOVD 32(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 64(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 64(R0)
+	FMOVD 40(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 80(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 80(R0)
+	FMOVD 48(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 96(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 96(R0)
+	FMOVD 56(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 112(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 112(R0)
+	FMOVD 64(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 128(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 128(R0)
+	FMOVD 72(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 144(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 144(R0)
+	FMOVD 80(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 160(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 160(R0)
+	FMOVD 88(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 176(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 176(R0)
+	FMOVD 96(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 192(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 192(R0)
+	FMOVD 104(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 208(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 208(R0)
+	FMOVD 112(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 224(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 224(R0)
+	FMOVD 120(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 240(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 240(R0)
+	FMOVD 128(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 256(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 256(R0)
+	FMOVD 136(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 272(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 272(R0)
+	FMOVD 144(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 288(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 288(R0)
+	FMOVD 152(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 304(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 304(R0)
+	FMOVD 160(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 320(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 320(R0)
+	FMOVD 168(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 336(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 336(R0)
+	FMOVD 176(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 352(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 352(R0)
+	FMOVD 184(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 368(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 368(R0)
+	FMOVD 192(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 384(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 384(R0)
+	FMOVD 200(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 400(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 400(R0)
+	FMOVD 208(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 416(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 416(R0)
+	FMOVD 216(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 432(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 432(R0)
+	FMOVD 224(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 448(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 448(R0)
+	FMOVD 232(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 464(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 464(R0)
+	FMOVD 240(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 480(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 480(R0)
+	FMOVD 248(R1), F0
+	WORD  $0x0e617800 // fcvtl v0.2d, v0.2s
+	FMOVQ 496(R0), F1
+	WORD  $0x4e61d400 // fadd v0.2d, v0.2d, v1.2d
+	FMOVQ F0, 496(R0)
+	ADD   $0x00000100, R1, R1
+	ADD   $0x00000200, R0, R0
+	SUBS  $0x00000040, R2, R2
+	BNE   loop
 	RET
 
 DATA constants<>+0(SB)/4, $0xbf000000

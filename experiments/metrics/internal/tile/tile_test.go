@@ -3,6 +3,7 @@ package tile
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -55,6 +56,9 @@ func testAgainstPlainGo(t *testing.T) {
 			Multiply(got, a, stride, m, k, b)
 			multiplyPortable(want, a, stride, m, k, b)
 			same(t, "Multiply", got, want, k)
+			MultiplySquares(got, a, stride, m, k, b)
+			multiplySquaresPortable(want, a, stride, m, k, b)
+			same(t, "MultiplySquares", got, want, 5*k) // squares of 5 and more
 			Distances(got, a, stride, m, k, b)
 			distancesPortable(want, a, stride, m, k, b)
 			same(t, "Distances", got, want, k)
@@ -69,37 +73,39 @@ func testAgainstPlainGo(t *testing.T) {
 	AddRows(got, index, x)
 	addRowsPortable(want, index, x)
 	same(t, "AddRows", got, want, 0)
-	SumMoments(got[Lanes:], []int32{0, 2, 0, 1}, []float32{.3, -2, .1, 1}, x, x[Lanes:])
-	sumMomentsPortable(want[Lanes:], []int32{0, 2, 0, 1}, []float32{.3, -2, .1, 1}, x, x[Lanes:])
-	same(t, "SumMoments", got, want, 4)
-	SumMoments(got, nil, nil, nil, nil)
-	clear(want[:3*Lanes])
-	same(t, "SumMoments of no row", got, want, 0)
+	columns, lists := someColumns(), someLists()
+	SumLists(got, columns, lists, x)
+	sumListsPortable(want, columns.all, lists, x)
+	same(t, "SumLists", got, want, 4)
+	total, plain := make([]float64, 7*Lanes), make([]float64, 7*Lanes)
+	for range 2 {
+		Accumulate(total, want)
+		accumulatePortable(plain, want)
+	}
+	if !slices.Equal(total, plain) {
+		t.Error("Accumulate differs from plain Go")
+	}
 }
 
 func TestGaussian(t *testing.T) { eachInstructionSet(t, testGaussian) }
 
 func testGaussian(t *testing.T) {
 	x := exponents(1 << 16)
-	squares := make([]float32, len(x))
 	at := append([]float32(nil), x...)
-	Gaussian(x, squares)
+	Gaussian(x)
 	worst := 0.0
 	for i, v := range at {
 		want := math.Exp(float64(v))
 		if v < leastExponent {
 			want = 0
 		}
-		if want == 0 && x[i] != 0 || squares[i] != x[i]*x[i] {
-			t.Fatalf("exp(%v) = %v, squared %v; want %v", v, x[i], squares[i], want)
+		if want == 0 && x[i] != 0 {
+			t.Fatalf("exp(%v) = %v, want %v", v, x[i], want)
 		}
 		if want > 0 {
 			worst = max(worst, math.Abs(float64(x[i])/want-1))
 		}
 	}
-	again := make([]float32, len(x))
-	Square(again, x)
-	same(t, "Square", again, squares, 0)
 	if x[0] != 1 {
 		t.Errorf("exp(0) = %v", x[0])
 	}
@@ -112,15 +118,23 @@ func TestShortSlicesPanic(t *testing.T) { eachInstructionSet(t, testShortSlices)
 
 func testShortSlices(t *testing.T) {
 	for name, call := range map[string]func(){
-		"Multiply":   func() { Multiply(make([]float32, 2*Lanes-1), make([]float32, 4), 2, 2, 2, make([]float32, 2*Lanes)) },
-		"Distances":  func() { Distances(make([]float32, 2*Lanes), make([]float32, 3), 2, 2, 2, make([]float32, 2*Lanes)) },
-		"Gaussian":   func() { Gaussian(make([]float32, 65), make([]float32, 65)) },
-		"Square":     func() { Square(make([]float32, 65), make([]float32, 65)) },
-		"AddRows":    func() { AddRows(make([]float32, 2*Lanes), []int32{2}, make([]float32, Lanes)) },
-		"SumMoments": func() { SumMoments(make([]float32, 2*Lanes), nil, nil, nil, nil) },
-		"SumMoments of a row that is not there": func() {
-			SumMoments(make([]float32, 3*Lanes), []int32{1}, []float32{1}, make([]float32, 2*Lanes), make([]float32, Lanes))
+		"Multiply":  func() { Multiply(make([]float32, 2*Lanes-1), make([]float32, 4), 2, 2, 2, make([]float32, 2*Lanes)) },
+		"Distances": func() { Distances(make([]float32, 2*Lanes), make([]float32, 3), 2, 2, 2, make([]float32, 2*Lanes)) },
+		"MultiplySquares": func() {
+			MultiplySquares(make([]float32, 2*Lanes), make([]float32, 4), 2, 2, 2, make([]float32, 2*Lanes-1))
 		},
+		"Gaussian":         func() { Gaussian(make([]float32, 65)) },
+		"AddRows":          func() { AddRows(make([]float32, 2*Lanes), []int32{2}, make([]float32, Lanes)) },
+		"Accumulate":       func() { Accumulate(make([]float64, Lanes-1), make([]float32, Lanes)) },
+		"SumLists to few":  func() { SumLists(make([]float32, 3*Lanes-1), someColumns(), someLists(), make([]float32, 4*Lanes)) },
+		"SumLists of few":  func() { SumLists(make([]float32, 3*Lanes), someColumns(), someLists(), make([]float32, 4*Lanes-1)) },
+		"SumLists of none": func() { SumLists(make([]float32, 3*Lanes), someColumns(), Lists{}, make([]float32, 4*Lanes)) },
+		"lists that cross": func() { NewLists([]int32{0, 2, 1}, []int32{0, 0}, make([]float32, 2)) },
+		"a list too long":  func() { NewLists([]int32{0, 2}, []int32{0}, make([]float32, 2)) },
+		"a list's row":     func() { NewLists([]int32{0, 1}, []int32{-1}, make([]float32, 1)) },
+		"a list's factors": func() { NewLists([]int32{0, 1}, []int32{0}, nil) },
+		"a column of sums": func() { NewColumns([]Column{{R: -1}}) },
+		"a column's list":  func() { NewColumns([]Column{{List: -1}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -137,18 +151,25 @@ func BenchmarkTile(b *testing.B) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	const rows, width = 256, 50
 	a, points := random(rows*width, rng), random(width*Lanes, rng)
-	k, squares := make([]float32, rows*Lanes), make([]float32, rows*Lanes)
+	k, total := make([]float32, rows*Lanes), make([]float64, 24*Lanes)
 	sums, columns := make([]float32, 24*Lanes), random(24*rows, rng)
-	index, all := make([]int32, rows), make([]int32, rows)
+	index := make([]int32, rows)
 	for j := range index {
-		index[j], all[j] = int32(rng.IntN(24)), int32(j)
+		index[j] = int32(rng.IntN(24))
 	}
+	lists, all := NewLists([]int32{0, 4, 8, 16}, index[:16], columns), make([]Column, 160)
+	for j := range all {
+		all[j] = Column{int32(j), int32(j), int32(j), int32(rng.IntN(3))}
+	}
+	places := NewColumns(all)
 	for name, call := range map[string]func(){
-		"distances":  func() { Distances(k, a, width, rows, width, points) },
-		"gaussian":   func() { Gaussian(k, squares) },
-		"multiply":   func() { Multiply(sums, columns, rows, 24, rows, k) },
-		"addRows":    func() { AddRows(sums, index, k) },
-		"sumMoments": func() { SumMoments(sums, all, columns, k, squares) },
+		"distances":       func() { Distances(k, a, width, rows, width, points) },
+		"gaussian":        func() { Gaussian(k) },
+		"multiply":        func() { Multiply(sums, columns, rows, 24, rows, k) },
+		"multiplySquares": func() { MultiplySquares(sums, columns, rows, 24, rows, k) },
+		"addRows":         func() { AddRows(sums, index, k) },
+		"sumLists":        func() { SumLists(sums, places, lists, k) },
+		"accumulate":      func() { Accumulate(total, sums) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -21,6 +21,8 @@ import (
 const (
 	columns = 64 // tile.Lanes
 	maxRows = 6  // rows of a register block
+
+	columnsMask = columns - 1
 )
 
 // panel is the number of vectors that a register block is wide: 6×4 of 32
@@ -37,12 +39,13 @@ func main() {
 	isa.Write(func() {
 		for rows := 1; rows <= maxRows; rows++ {
 			multiply(rows)
+			multiplySquares(rows)
 			distances(rows)
 		}
 		gaussian()
-		square()
 		addRows()
-		sumMoments()
+		sumLists()
+		accumulate()
 	})
 }
 
@@ -134,6 +137,22 @@ func multiply(rows int) {
 	}, false)
 }
 
+// multiplySquares: dst += a·b², the squares of the values of b.
+func multiplySquares(rows int) {
+	block("multiplySquares", rows, func(acc [][]isa.Vec, b []isa.Vec, a func(int, isa.Vec)) {
+		x := isa.NewVec()
+		for _, v := range b {
+			VMULPS(v, v, v)
+		}
+		for r := range acc {
+			a(r, x)
+			for v := range b {
+				VFMADD231PS(x, b[v], acc[r][v])
+			}
+		}
+	}, false)
+}
+
 // distances: dst = −½ Σ_k (a_k − b_k)².
 func distances(rows int) {
 	block("distances", rows, func(acc [][]isa.Vec, b []isa.Vec, a func(int, isa.Vec)) {
@@ -172,14 +191,13 @@ func constant(c float32) isa.Vec {
 	return v
 }
 
-// gaussian: x = exp(x), 0 below −41, and squares = x².
+// gaussian: x = exp(x), 0 below −41.
 //
 // exp(x) = 2^n·e^r with n = round(x/ln 2) and r = x − n ln 2 in two pieces, |r| ≤ 0.347;
 // e^r by its Taylor polynomial of degree 7, whose remainder r⁸/8! is below 6e-9.
 func gaussian() {
-	isa.Kernel("gaussian", "(x *float32, squares *float32, n int)")
+	isa.Kernel("gaussian", "(x *float32, n int)")
 	x := Load(Param("x"), GP64())
-	squares := Load(Param("squares"), GP64())
 	n := Load(Param("n"), GP64())
 	least, log2e := constant(-41), constant(math.Log2E)
 	high, low := constant(0.693359375), constant(-2.12194440e-4)
@@ -221,31 +239,8 @@ func gaussian() {
 		VANDPS(v, p, p)
 	}
 	VMOVUPS(p, Mem{Base: x})
-	VMULPS(p, p, p)
-	VMOVUPS(p, Mem{Base: squares})
 	ADDQ(U32(4*isa.Lanes()), x)
-	ADDQ(U32(4*isa.Lanes()), squares)
 	SUBQ(U32(isa.Lanes()), n)
-	JNZ(LabelRef("loop"))
-	isa.Leave()
-}
-
-// square: dst[i] = x[i]².
-func square() {
-	isa.Kernel("square", "(dst *float32, x *float32, n int)")
-	dst := Load(Param("dst"), GP64())
-	x := Load(Param("x"), GP64())
-	n := Load(Param("n"), GP64())
-	Label("loop")
-	for v := 0; v < columns; v += isa.Lanes() {
-		p := isa.NewVec()
-		VMOVUPS(Mem{Base: x, Disp: 4 * v}, p)
-		VMULPS(p, p, p)
-		VMOVUPS(p, Mem{Base: dst, Disp: 4 * v})
-	}
-	ADDQ(U32(4*columns), x)
-	ADDQ(U32(4*columns), dst)
-	SUBQ(U32(columns), n)
 	JNZ(LabelRef("loop"))
 	isa.Leave()
 }
@@ -287,56 +282,75 @@ func addRows() {
 	isa.Leave()
 }
 
-// sumMoments: dst[0] = Σ e·k, dst[1] = Σ k, dst[2] = Σ squares over n rows of 64, panel by panel of columns.
-func sumMoments() {
-	isa.Kernel("sumMoments", "(dst *float32, rows *int32, e *float32, n int, k *float32, squares *float32)")
+// sumLists: for each of n columns, four numbers R, S, Q and list: dst[R] = Σ e·k, dst[S] = Σ k and dst[Q] = Σ k²
+// over the rows from from[list] to from[list+1], in column R mod 64 of k.
+func sumLists() {
+	isa.Kernel("sumLists", "(dst *float32, columns *int32, n int, from *int32, rows *int32, e *float32, k *float32)")
 	dst := Load(Param("dst"), GP64())
-	k := Load(Param("k"), GP64())
-	squares := Load(Param("squares"), GP64())
-	wide := panel() * isa.Lanes()
-	panels := GP64()
-	MOVQ(U32(columns/wide), panels)
-	Label("panel")
-	var sums [3][]isa.Vec
-	for m := range sums {
-		for range panel() {
-			x := isa.NewVec()
-			isa.Clear(x)
-			sums[m] = append(sums[m], x)
-		}
-	}
+	columns := Load(Param("columns"), GP64())
+	n := Load(Param("n"), GP64())
+	from := Load(Param("from"), GP64())
 	rows := Load(Param("rows"), GP64())
-	e := Load(Param("e"), GP64())
-	left := Load(Param("n"), GP64())
-	Label("row")
-	fromK, fromSquares := GP64(), GP64()
-	MOVLQSX(Mem{Base: rows}, fromK)
-	SHLQ(U8(8), fromK) // 64 float32
-	MOVQ(fromK, fromSquares)
-	ADDQ(k, fromK)
-	ADDQ(squares, fromSquares)
-	factor := isa.NewVec()
-	VBROADCASTSS(Mem{Base: e}, factor)
-	for v := range panel() {
-		x := isa.NewVec()
-		VMOVUPS(Mem{Base: fromK, Disp: 4 * v * isa.Lanes()}, x)
-		VFMADD231PS(factor, x, sums[0][v])
-		VADDPS(x, sums[1][v], sums[1][v])
-		VADDPS(Mem{Base: fromSquares, Disp: 4 * v * isa.Lanes()}, sums[2][v], sums[2][v])
-	}
-	ADDQ(U8(4), rows)
-	ADDQ(U8(4), e)
-	DECQ(left)
-	JNZ(LabelRef("row"))
+	factors := Load(Param("e"), GP64())
+	k := Load(Param("k"), GP64())
+	Label("column")
+	to, at, end, e, in := GP64(), GP64(), GP64(), GP64(), GP64()
+	MOVLQSX(Mem{Base: columns, Disp: 12}, to)
+	MOVLQSX(Mem{Base: from, Index: to, Scale: 4}, at)
+	MOVLQSX(Mem{Base: from, Index: to, Scale: 4, Disp: 4}, end)
+	LEAQ(Mem{Base: factors, Index: at, Scale: 4}, e)
+	MOVLQSX(Mem{Base: columns}, in)
+	ANDQ(U8(columnsMask), in)
+	LEAQ(Mem{Base: k, Index: in, Scale: 4}, in)
+	var sums [3]isa.Vec
 	for m := range sums {
-		for v, x := range sums[m] {
-			VMOVUPS(x, Mem{Base: dst, Disp: 4 * (m*columns + v*isa.Lanes())})
-		}
+		sums[m] = XMM()
+		VPXOR(sums[m], sums[m], sums[m])
 	}
-	for _, at := range []Op{dst, k, squares} {
-		ADDQ(U32(4*wide), at)
+	CMPQ(at, end)
+	JGE(LabelRef("store"))
+	Label("row")
+	row := GP64()
+	MOVLQSX(Mem{Base: rows, Index: at, Scale: 4}, row)
+	SHLQ(U8(8), row) // 64 float32
+	x, factor := XMM(), XMM()
+	VMOVSS(Mem{Base: in, Index: row, Scale: 1}, x)
+	VMOVSS(Mem{Base: e}, factor)
+	VFMADD231PS(factor, x, sums[0])
+	VADDPS(x, sums[1], sums[1])
+	VMULPS(x, x, x)
+	VADDPS(x, sums[2], sums[2])
+	ADDQ(U8(4), e)
+	ADDQ(U8(1), at)
+	CMPQ(at, end)
+	JL(LabelRef("row"))
+	Label("store")
+	for m, x := range sums {
+		MOVLQSX(Mem{Base: columns, Disp: 4 * m}, to)
+		VMOVSS(x, Mem{Base: dst, Index: to, Scale: 4})
 	}
-	DECQ(panels)
-	JNZ(LabelRef("panel"))
+	ADDQ(U8(16), columns)
+	DECQ(n)
+	JNZ(LabelRef("column"))
+	isa.Leave()
+}
+
+// accumulate: dst[i] += x[i].
+func accumulate() {
+	isa.Kernel("accumulate", "(dst *float64, x *float32, n int)")
+	dst := Load(Param("dst"), GP64())
+	x := Load(Param("x"), GP64())
+	n := Load(Param("n"), GP64())
+	Label("loop")
+	for v := 0; v < columns; v += isa.Lanes() / 2 {
+		wide := isa.NewVec()
+		VCVTPS2PD(Mem{Base: x, Disp: 4 * v}, wide)
+		VADDPD(Mem{Base: dst, Disp: 8 * v}, wide, wide)
+		VMOVUPS(wide, Mem{Base: dst, Disp: 8 * v})
+	}
+	ADDQ(U32(4*columns), x)
+	ADDQ(U32(8*columns), dst)
+	SUBQ(U32(columns), n)
+	JNZ(LabelRef("loop"))
 	isa.Leave()
 }

@@ -1,0 +1,16 @@
+package simd
+
+// KernelRows are N rows of which local metrics take sums of Gaussian kernel values.
+type KernelRows struct {
+	Rows, Dim, Classes int       // N, d and C
+	Z                  []float32 // N×d: coordinates in units of the bandwidth
+	E                  []float32 // C×N: residuals of each class
+	Bin                []int32   // C×N: bins of each class; −2 is none
+}
+
+// KernelTally is what their local residuals r are under each of T label vectors or replicates.
+type KernelTally struct {
+	Sum, Weight []int64   // T×C: Σ_i w_i |r_ic| in units of 2⁻⁴⁰, and Σ_i w_i
+	Most        []float64 // T×C: max_i |r_ic|
+	Norm        []float64 // T: max_i Σ_c |r_ic|
+}
