@@ -13,7 +13,7 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 )
 
-// boundedMemory panics where a file of size bytes asks for more than it can hold when
+// boundedMemory panics where a file of size bytes claims more than it can hold when
 // compressed as well as deflate can.
 type boundedMemory struct {
 	memory.Allocator
@@ -192,8 +192,8 @@ func textOf(a arrow.Array) func(i int) string {
 	return nil
 }
 
-// wholeNumbers are the arrays of whole numbers.
-var wholeNumbers = []func(a arrow.Array) func(i int) float64{
+// integers are the arrays of integers.
+var integers = []func(a arrow.Array) func(i int) float64{
 	numbersOf[int8], numbersOf[int16], numbersOf[int32], numbersOf[int64],
 	numbersOf[uint8], numbersOf[uint16], numbersOf[uint32], numbersOf[uint64],
 }
@@ -216,7 +216,7 @@ func numberOf(a arrow.Array) (number func(i int) float64, whole bool) {
 			return 0
 		}, true
 	}
-	for _, of := range wholeNumbers {
+	for _, of := range integers {
 		if number := of(a); number != nil {
 			return number, true
 		}

@@ -12,7 +12,7 @@ import (
 // file; the column true is the label where there is no other, as raw results of the paper's authors
 // have it.
 
-// isCSV tells by its name whether a file is csv.
+// isCSV reports whether a file is csv, by its name.
 func isCSV(path string) bool {
 	name := strings.ToLower(path)
 	return strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".csv.gz")
@@ -25,7 +25,8 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 		return nil, err
 	}
 	var columns []*column
-	err = eachRecord(path, newCSV(r), 24, func(n int, record []string) error {
+	records, lines := newCSV(r), []int(nil)
+	err = eachRecord(path, records, 24, func(n int, record []string) error {
 		if n == 1 {
 			columns = csvColumns(record)
 			if !slices.ContainsFunc(columns, func(c *column) bool { return memberColumn.MatchString(c.name) }) {
@@ -33,6 +34,8 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 			}
 			return nil
 		}
+		line, _ := records.FieldPos(0)
+		lines = append(lines, line)
 		for j, c := range columns {
 			c.addField(record[j])
 		}
@@ -47,9 +50,11 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 		return nil, Inputf(path, "has no rows")
 	}
 	for _, c := range columns {
-		c.settle()
+		if c.settle(); c.fault != nil {
+			c.line = lines[c.at]
+		}
 	}
-	return &columnar{path: path, columns: columns}, nil
+	return &columnar{path: path, columns: columns, lines: lines}, nil
 }
 
 // csvColumns are the columns that a header names.
@@ -96,6 +101,7 @@ func (c *column) settle() {
 		}
 		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
 			c.fail("holds %.40q at row %d; it must hold whole numbers or names", s, i)
+			c.at = i
 			return
 		}
 		values[i] = v

@@ -11,7 +11,7 @@ import (
 // What makes a column of a raw table a label, a quantity or an index is known of so many rows.
 const fewRows, manyRows = 10, 20
 
-// doubtful tells whether the first row, whose features are numbers, may be a header for all that:
+// doubtful reports whether the first row, whose features are numbers, may be a header for all that:
 // because it counts the columns, or because its label occurs nowhere else.
 func (t *Table) doubtful(first []string) bool {
 	counts := func(from int) bool {
@@ -27,7 +27,7 @@ func (t *Table) doubtful(first []string) bool {
 }
 
 // checkLabels returns an *InputError where the labels are a quantity rather than classes, with the
-// columns that look like classes. It says in Notice which column is an index.
+// columns that look like classes. It names in Notice the column that is an index.
 func (t *Table) checkLabels(path string, named bool) error {
 	n, c := t.Len(), len(t.Classes)
 	if n < manyRows {
@@ -44,7 +44,7 @@ func (t *Table) checkLabels(path string, named bool) error {
 	case !named && numeric(t.Classes) && slices.ContainsFunc(t.Classes, decimal):
 		is = "holds decimals, as " + t.Classes[slices.IndexFunc(t.Classes, decimal)]
 	}
-	like, index := t.look()
+	like, index := t.candidates()
 	if is != "" {
 		hint := "no other column looks like one; name the label column by --label"
 		if like != nil {
@@ -63,9 +63,9 @@ func decimal(number string) bool {
 	return err == nil && v != math.Trunc(v)
 }
 
-// look finds the feature columns that look like labels, of few whole numbers, and the first that
+// candidates finds the feature columns that look like labels, of few integers, and the first that
 // looks like an index.
-func (t *Table) look() (like []string, index string) {
+func (t *Table) candidates() (like []string, index string) {
 	n, m := t.Features.Dims()
 	for j := range m {
 		name := fmt.Sprint(j + 1)

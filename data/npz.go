@@ -137,9 +137,9 @@ func (a *archive) entry(key string) (*entry, error) {
 	return e, nil
 }
 
-// fault says what is wrong with the array.
+// fault is an *InputError about the array.
 func (e *entry) fault(format string, args ...any) error {
-	return Inputf(e.a.path, "%s "+format, append([]any{e.key}, args...)...)
+	return Inputf(e.a.path, "%s%s "+format, append([]any{e.key, columnOf(e.a.path, e.key)}, args...)...)
 }
 
 // unfit is the error of an array that does not hold what it should.
@@ -212,7 +212,7 @@ func (e *entry) holds() error {
 	return o.end()
 }
 
-// missing says that key is absent, and what is there instead.
+// missing is the error that key is absent; it names what is there instead.
 func (a *archive) missing(key string) error {
 	if len(a.keys) == 0 {
 		return Inputf(a.path, "has no %s; it holds no array at all", key)
@@ -221,7 +221,7 @@ func (a *archive) missing(key string) error {
 	for _, have := range a.keys {
 		shown = append(shown, printable(have))
 	}
-	return Inputf(a.path, "has no %s; it holds %s", key, listed(shown, 12))
+	return Inputf(a.path, "has no %s%s; it holds %s", key, columnOf(a.path, key), listed(shown, 12))
 }
 
 // values are those of a real N×M array, row by row. A NaN always, and an infinity unless
@@ -273,7 +273,7 @@ func (h *header) width() int {
 	return 8
 }
 
-// single tells whether float32 holds every value of the header's type.
+// single reports whether float32 holds every value of the header's type.
 func (h *header) single() bool {
 	return h.kind == 'f' && h.size <= 4 || (h.kind == 'i' || h.kind == 'u') && h.size <= 2
 }
@@ -351,7 +351,7 @@ func (e *entry) labels() (labels []int, soft *mat.Dense, err error) {
 	return labels, nil, err
 }
 
-// wide tells whether there are numbers in several columns, one for each class.
+// wide reports whether there are numbers in several columns, one for each class.
 func (h *header) wide() bool {
 	return !h.text() && len(h.shape) == 2 && h.shape[0] > 0 && h.shape[1] > 1
 }
@@ -377,7 +377,7 @@ func (a *archive) checkLabels(key string, labels []int, classes int) error {
 	if i < 0 {
 		return nil
 	}
-	return Inputf(a.path, "%s holds %d at row %d; labels must lie in 0…%d", key, labels[i], i, classes-1)
+	return Inputf(a.path, "%s%s holds %d at row %d; labels must lie in 0…%d", key, columnOf(a.path, key), labels[i], i, classes-1)
 }
 
 // checkShares is checkLabels of labels that may be soft.
@@ -388,7 +388,7 @@ func (a *archive) checkShares(key string, labels []int, soft *mat.Dense, classes
 	return a.checkLabels(key, labels, classes)
 }
 
-// HasArray says whether the npz or table file at path holds key.
+// HasArray reports whether the npz or table file at path holds key.
 func HasArray(path, key string) (bool, error) {
 	return within(path, func(a *archive) (bool, error) { return a.has(key), nil })
 }

@@ -37,7 +37,7 @@ type Planted struct {
 	hidden       bool       // the fields are part of q, and a classifier misses some of them
 }
 
-// Grade says how wrong a classifier is: Global and Local are 0 for none.
+// Grade is how wrong a classifier is: Global and Local are 0 for none.
 type Grade struct {
 	Name          string
 	Global, Local float64
@@ -69,7 +69,7 @@ var plantedProblems = []Planted{
 //
 //	global   q = softmax(u), p = softmax((1 + g) u + g b): all error is seen in p
 //	local    q = p₀ (1 + Σ_k a_k s_k(z) (w − p₀·w)), p₀ = softmax(u), u of other coordinates; a classifier of
-//	         grade l misses the fields that are bits of l. As they are independent of what it says, E[q | p] = p:
+//	         grade l misses the fields that are bits of l. As they are independent of its prediction, E[q | p] = p:
 //	         no error is seen in p
 //	mixed    q = softmax(u), p = softmax((1 + g) u + g b + l Σ_k s_k(z) w_k)
 //	rare     z from 12 clusters, the error l w of four of them, of 3 % of the rows each
@@ -153,8 +153,8 @@ func field(k int, z float64) float64 {
 // fieldSizes are a_k of local; their sum is below ½, so that q stays positive.
 var fieldSizes = [3]float64{.22, .16, .11}
 
-// Draw is n new rows with labels from the true posterior (n×C), and what each of Grades
-// says of them, log-probabilities (n×C).
+// Draw is n new rows with labels from the true posterior (n×C), and the predictions of each of Grades,
+// log-probabilities (n×C).
 func (g *Planted) Draw(n int, rng *rand.Rand) (set *Set, posterior *mat.Dense, said []*mat.Dense) {
 	set = &Set{Labels: make([]int, n)}
 	latent := mat.NewDense(n, g.Features, nil)
@@ -178,13 +178,13 @@ func (g *Planted) Draw(n int, rng *rand.Rand) (set *Set, posterior *mat.Dense, s
 			u[k] = floats.Dot(g.weights.RawRowView(k), z)
 		}
 		q := posterior.RawRowView(i)
-		g.say(q, u, z, cluster, Grade{})
+		g.predict(q, u, z, cluster, Grade{})
 		for k := range q {
 			q[k] = math.Exp(q[k])
 		}
 		set.Labels[i] = categorical(q, rng)
 		for k, grade := range g.Grades {
-			g.say(said[k].RawRowView(i), u, z, cluster, grade)
+			g.predict(said[k].RawRowView(i), u, z, cluster, grade)
 		}
 		floats.Scale(g.signal, row[:g.informative])
 		floats.Scale(g.rest, row[g.informative:])
@@ -195,8 +195,8 @@ func (g *Planted) Draw(n int, rng *rand.Rand) (set *Set, posterior *mat.Dense, s
 	return set, posterior, said
 }
 
-// say writes the log-probabilities of a grade; those of Grade{} are the truth.
-func (g *Planted) say(l, u, z []float64, cluster int, grade Grade) {
+// predict writes the log-probabilities of a grade; those of Grade{} are the truth.
+func (g *Planted) predict(l, u, z []float64, cluster int, grade Grade) {
 	for k := range l {
 		l[k] = (1+grade.Global)*u[k] + grade.Global*g.shift[k]
 	}

@@ -32,7 +32,7 @@ type Source struct {
 //
 // and class_names (C) and feature_names (M) of text. Labels of text are numbered by class_names
 // or, without it, in ascending order. provenance, cal_rows and test_rows, as calibra export-features
-// writes them, are for whoever asks where the rows come from.
+// writes them, are for whoever wants to know where the rows come from.
 // Parts and arrays may be missing (see [Source.Require]); those that are there
 // must agree in N, M and C. Without logits C is one more than the largest
 // label. Whatever is wrong with the file is an *InputError.
@@ -236,7 +236,7 @@ func (p block) read() (set *Set, err error) {
 const fewClasses = 1000
 
 // checkLabels holds the labels against the classes. Without logits there are as many as
-// the largest label tells, but no more than rows, lest one stray label decide how much
+// the largest label implies, but no more than rows, lest one stray label decide how much
 // memory a calibrator takes.
 func (s *Source) checkLabels(a *archive) error {
 	if s.Classes == 0 {
@@ -288,7 +288,7 @@ func (s *Source) Require(keys ...string) error {
 func require(path string, have, keys []string) error {
 	for _, key := range keys {
 		if !slices.Contains(have, key) {
-			return Inputf(path, "has no %s; it holds %s", key, strings.Join(have, ", "))
+			return Inputf(path, "has no %s%s; it holds %s", key, columnOf(path, key), strings.Join(have, ", "))
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,8 @@ type column struct {
 	isText bool
 	text   []string // of each row in place of values
 	fault  error    // what makes it no array
+	at     int      // the row of the fault,
+	line   int      // and its line; 0 where the file has no lines
 }
 
 // errFault ends the reading of a column that has a fault.
@@ -49,7 +52,7 @@ var errFault = errors.New("a fault")
 // fail makes the column no array. The first fault is the one that is told.
 func (c *column) fail(format string, args ...any) {
 	if c.fault == nil {
-		c.fault = fmt.Errorf(format, args...)
+		c.fault, c.at = fmt.Errorf(format, args...), c.rows
 	}
 }
 
@@ -86,7 +89,7 @@ func (c *column) addText(s string) {
 // textColumns are the columns whose text is read.
 var textColumns = []string{"set", "label", "labels", "groups"}
 
-// begin tells what kind of column it is.
+// begin sets what kind of column it is.
 func (c *column) begin(isText bool) {
 	if c.isText = isText; isText && !slices.Contains(textColumns, c.name) {
 		c.fail("is text; it must hold numbers")
@@ -119,7 +122,7 @@ var tableKinds = []tableKind{
 	{magic: "ARROW1", name: "Arrow", ends: []string{".arrow", ".feather"}, read: readArrow, write: writeArrow},
 }
 
-// kindOf is the kind of table that the name of a file tells, nil for none.
+// kindOf is the kind of table by the name of its file, nil for none.
 func kindOf(path string) *tableKind {
 	for i, kind := range tableKinds {
 		if slices.Contains(kind.ends, ending(path)) {
@@ -129,7 +132,7 @@ func kindOf(path string) *tableKind {
 	return nil
 }
 
-// isTable tells by its name whether a file is a table of rows, which a column set may divide.
+// isTable reports whether a file, by its name, is a table of rows, which a column set may divide.
 func isTable(path string) bool { return IsTable(path) || isCSV(path) }
 
 // otherKinds are files that are taken for these, by what they begin with, and what to do about them.
@@ -182,7 +185,7 @@ func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
 	return nil, nil
 }
 
-// damaged says that a file is no table file, and what its reader found, unless that is the
+// damaged is the error of a file that is no table file, with what its reader found, unless that is the
 // Go runtime's complaint of the reader.
 func damaged(path, kind string, found any) error {
 	text := fmt.Sprintf("%.200v", found)
@@ -197,6 +200,7 @@ type columnar struct {
 	path    string
 	columns []*column
 	names   Names
+	lines   []int // of a csv, that of each row
 }
 
 // archive is the arrays that the columns stand for.
@@ -250,7 +254,7 @@ func (t *columnar) arrays(c *column, parts []tablePart) (made []Array, err error
 	case name == "set" || c.fault != nil && !slices.Contains(arrayNames, name):
 		return nil, nil
 	case c.fault != nil:
-		return nil, Inputf(t.path, "column %s %w", printable(c.name), c.fault)
+		return nil, t.faulty(c)
 	}
 	for _, p := range parts {
 		made = append(made, Array{p.prefix + name, c.array(p.rows)})
@@ -259,7 +263,29 @@ func (t *columnar) arrays(c *column, parts []tablePart) (made []Array, err error
 	return made, nil
 }
 
-// arrayNames are the arrays that readers ask for.
+// faulty is the error of a column that is no array, with the line of the file as far as it has lines.
+func (t *columnar) faulty(c *column) error {
+	if c.line > 0 {
+		return Inputf(t.path, "line %d: column %s %w", c.line, printable(c.name), c.fault)
+	}
+	return Inputf(t.path, "column %s %w", printable(c.name), c.fault)
+}
+
+// columnOf names, of a table, the columns that the array key is of; "" of an npz file.
+func columnOf(path, key string) string {
+	if !isTable(path) {
+		return ""
+	}
+	part, array, _ := strings.Cut(key, "_")
+	where := " where set is " + part
+	if !slices.Contains(partPrefixes, part+"_") {
+		array, where = key, ""
+	}
+	columns := map[string]string{"labels": "column label", "features": "columns feature_…", "logits": "columns logit_…"}
+	return " (" + cmp.Or(columns[array], "column "+array) + where + ")"
+}
+
+// arrayNames are the arrays that readers look up.
 var arrayNames = []string{"features", "logits", "probs", "log_probs", "embedding", "labels"}
 
 // memberColumn is the name of a column that is one of an array's.
@@ -284,7 +310,7 @@ func (t *columnar) memberOf(c *column) (array, ending string) {
 	return "", ""
 }
 
-var numberedName = regexp.MustCompile(`^(.+)_(0|[1-9][0-9]{0,6})$`)
+var numberedName, wholeNumber = regexp.MustCompile(`^(.+)_(0|[1-9][0-9]{0,6})$`), regexp.MustCompile(`^(0|[1-9][0-9]{0,6})$`)
 
 // gather puts the columns that make an array together to one: logits_0, logits_1, … by their numbers.
 // Where the endings of an array are not all numbers they name classes or features, and the columns
@@ -301,25 +327,15 @@ func (t *columnar) gather() error {
 	}
 	named := map[string][]string{}
 	for _, array := range slices.Sorted(maps.Keys(members)) {
-		if slices.ContainsFunc(endings[array], func(end string) bool { return !numberedName.MatchString(array + "_" + end) }) {
+		if slices.ContainsFunc(endings[array], func(end string) bool { return !wholeNumber.MatchString(end) }) {
 			named[array] = endings[array]
 		}
 		group := map[int]*column{}
 		for i, c := range members[array] {
-			number, err := i, error(nil)
 			if named[array] == nil {
-				number, err = strconv.Atoi(endings[array][i])
+				i, _ = strconv.Atoi(endings[array][i]) // of at most seven digits
 			}
-			if err != nil {
-				c.name = array + "_" + endings[array][i]
-				rest = append(rest, c)
-				continue
-			}
-			c.name = array + "_" + strconv.Itoa(number)
-			group[number] = c
-		}
-		if len(group) == 0 {
-			continue
+			group[i] = c
 		}
 		whole, err := t.join(array, group)
 		if err != nil {
@@ -346,7 +362,7 @@ func (t *columnar) join(name string, group map[int]*column) (*column, error) {
 		case c == nil:
 			return nil, Inputf(t.path, "has %d columns %s_0, %s_1, … but no %s_%d", len(group), name, name, name, i)
 		case c.fault != nil:
-			return nil, Inputf(t.path, "column %s %w", c.name, c.fault)
+			return nil, t.faulty(c)
 		case i > 0 && c.rows != whole.rows:
 			return nil, Inputf(t.path, "column %s has %d rows and %s_0 has %d", c.name, c.rows, name, whole.rows)
 		case i == 0:
@@ -370,7 +386,7 @@ type tablePart struct {
 	rows   []int
 }
 
-// parts are the sets that the column set tells.
+// parts are the sets that the column set names.
 func (t *columnar) parts() ([]tablePart, error) {
 	i := slices.IndexFunc(t.columns, func(c *column) bool { return c.name == "set" })
 	if i < 0 {
@@ -383,7 +399,9 @@ func (t *columnar) parts() ([]tablePart, error) {
 	parts := []tablePart{{prefix: "cal_"}, {prefix: "val_"}, {prefix: "test_"}}
 	for row, s := range set.text {
 		k := slices.IndexFunc(parts, func(p tablePart) bool { return p.prefix == s+"_" })
-		if k < 0 {
+		if k < 0 && t.lines != nil {
+			return nil, Inputf(t.path, "line %d: column set says %s at row %d; it must say cal, val or test", t.lines[row], printable(s), row)
+		} else if k < 0 {
 			return nil, Inputf(t.path, "column set says %s at row %d; it must say cal, val or test", printable(s), row)
 		}
 		parts[k].rows = append(parts[k].rows, row)
@@ -427,7 +445,7 @@ func (c *column) array(rows []int) any {
 	return ints
 }
 
-// WriteArrays writes arrays of N rows as the ending of path asks: a Parquet (.parquet) or
+// WriteArrays writes arrays of N rows by the ending of path: a Parquet (.parquet) or
 // Arrow (.arrow, .feather) table of one row for each of theirs, or else an npz file. In a
 // table the array labels is the column label, and one of a single number stands in every
 // row.
@@ -439,13 +457,21 @@ func WriteArrays(path string, arrays ...Array) error {
 		}
 		return WriteFile(path, func(w io.Writer) error { return kind.write(w, columns) })
 	}
-	if ending(path) == ".csv" {
-		return Inputf(path, "would be a csv, and predictions are not written so; name a file that ends in .npz, .parquet or .arrow")
+	if err := CheckArrays(path); err != nil {
+		return err
 	}
 	return WriteNPZ(path, arrays...)
 }
 
-// IsTable tells whether [WriteArrays] makes a table of path.
+// CheckArrays returns an *InputError where the ending of path is of a kind that [WriteArrays] does not write.
+func CheckArrays(path string) error {
+	if end := ending(path); end != "" && end != ".npz" && kindOf(path) == nil {
+		return Inputf(path, "would be a %s, and predictions are not written so; name a file that ends in .npz, .parquet, .arrow or .feather", end[1:])
+	}
+	return nil
+}
+
+// IsTable reports whether [WriteArrays] makes a table of path.
 func IsTable(path string) bool { return kindOf(path) != nil }
 
 func ending(path string) string { return strings.ToLower(filepath.Ext(path)) }

@@ -12,7 +12,7 @@ import (
 	"calibra/optim"
 )
 
-// Options are what a method is built with. Its New asks for every setting by name, with
+// Options are what a method is built with. Its New reads every setting by name, with
 // default, range and meaning; the answer is what the user set, or the default:
 //
 //	rank := o.Int("rank-r.rank", 2, 1, "", "factors of each codeword")
@@ -30,7 +30,7 @@ type Options struct {
 	Observe func(stage string) func(optim.Epoch)
 	// Executor is where fits run; nil means in this process.
 	Executor graph.Executor
-	// Epochs fixes how long the stages that it names train, whatever Values say: a fit without
+	// Epochs fixes how long the stages that it names train, whatever Values hold: a fit without
 	// validation rows finds it beforehand. A stage of 0 epochs keeps its start.
 	Epochs map[string]int
 
@@ -92,23 +92,23 @@ func (o *Options) has(name string) bool {
 	return slices.ContainsFunc(o.keys, func(k Key) bool { return k.Name == name })
 }
 
-// Int asks for a whole number of at least least. Paper is the paper's value, "" if it
+// Int reads an integer of at least least. Paper is the paper's value, "" if it
 // names none.
 func (o *Options) Int(name string, def, least int, paper, line string) int {
-	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Paper: paper, Line: line}, def, whole(least))
+	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Paper: paper, Line: line}, def, integer(least))
 }
 
-// IntOr is Int with a default that depends on the data: 0, told in words.
+// IntOr is Int with a default that depends on the data: 0, described in words.
 func (o *Options) IntOr(name, words string, least int, paper, line string) int {
-	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Default: words, Paper: paper, Line: line}, 0, whole(least))
+	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Default: words, Paper: paper, Line: line}, 0, integer(least))
 }
 
-// Float asks for a finite number in a range.
+// Float reads a finite number in a range.
 func (o *Options) Float(name string, def float64, in Range, paper, line string) float64 {
 	return answer(o, Key{Name: name, Kind: in.name, Paper: paper, Line: line}, def, in.parse)
 }
 
-// FloatOr is Float with a default that depends on the data: nil, told in words.
+// FloatOr is Float with a default that depends on the data: nil, described in words.
 func (o *Options) FloatOr(name, words string, in Range, paper, line string) *float64 {
 	return answer(o, Key{Name: name, Kind: in.name, Default: words, Paper: paper, Line: line}, nil, func(text string) (*float64, bool) {
 		v, ok := in.parse(text)
@@ -116,26 +116,26 @@ func (o *Options) FloatOr(name, words string, in Range, paper, line string) *flo
 	})
 }
 
-// Floats asks for a list of numbers, separated by commas.
+// Floats reads a list of numbers, separated by commas.
 func (o *Options) Floats(name string, def []float64, in Range, paper, line string) []float64 {
 	return answer(o, Key{Name: name, Kind: "list, each a " + in.name, Paper: paper, Line: line}, def, list(in.parse))
 }
 
-// IntsOr asks for a list of whole numbers of at least 1, separated by commas, with a default
-// that depends on the data: nil, told in words.
+// IntsOr reads a list of integers of at least 1, separated by commas, with a default
+// that depends on the data: nil, described in words.
 func (o *Options) IntsOr(name, words, paper, line string) []int {
-	return answer(o, Key{Name: name, Kind: "list, each a whole number ≥ 1", Default: words, Paper: paper, Line: line}, nil, list(whole(1)))
+	return answer(o, Key{Name: name, Kind: "list, each a whole number ≥ 1", Default: words, Paper: paper, Line: line}, nil, list(integer(1)))
 }
 
-// Choice asks for one of some words.
+// Choice reads one of some words.
 func (o *Options) Choice(name, def string, among []string, paper, line string) string {
 	return answer(o, Key{Name: name, Kind: "word of " + strings.Join(among, ", "), Paper: paper, Line: line}, def, func(text string) (string, bool) {
 		return text, slices.Contains(among, text)
 	})
 }
 
-// whole reads a whole number of at least least.
-func whole(least int) func(text string) (int, bool) {
+// integer reads an integer of at least least.
+func integer(least int) func(text string) (int, bool) {
 	return func(text string) (int, bool) {
 		v, err := strconv.Atoi(text)
 		return v, err == nil && v >= least

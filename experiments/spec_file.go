@@ -16,10 +16,10 @@ const (
 )
 
 // Slots is the w that the Spec sets, 0 where it leaves it open.
-func (s Spec) Slots() int { return s.whole(slotsKey) }
+func (s Spec) Slots() int { return s.integer(slotsKey) }
 
 // Codewords is the K that the Spec sets, 0 where it leaves it open.
-func (s Spec) Codewords() int { return s.whole(codewordsKey) }
+func (s Spec) Codewords() int { return s.integer(codewordsKey) }
 
 // Start is what the codebook's averages start from, "" where the Spec leaves it open.
 func (s Spec) Start() string { return s.Value(startKey) }
@@ -37,7 +37,7 @@ func (s Spec) values() Values {
 	return v
 }
 
-func (s Spec) whole(key string) int {
+func (s Spec) integer(key string) int {
 	n, err := strconv.Atoi(s.Value(key))
 	if err != nil {
 		return 0

@@ -25,11 +25,11 @@ var (
 	scheduleNames = append([]string{"constant"}, slices.Sorted(maps.Keys(schedules))...)
 )
 
-// Training is how a stage trains where the user does not say.
+// Training is how a stage trains by default.
 type Training struct {
 	Decay float64 // weight decay, coupled
 	Batch int     // rows of a step
-	// Paper tells that the paper, or the code behind its tables, trains the method so.
+	// Paper means that the paper, or the code behind its tables, trains the method so.
 	Paper bool
 	// Rule is the stage's own; the zero Rule lets the user choose one by optim.rule.
 	Rule Rule
@@ -41,18 +41,18 @@ var (
 	publishedNet = Training{Batch: 1024, Paper: true}
 )
 
-// Optim asks for the settings optim.… of a method that trains in one stage.
+// Optim reads the settings optim.… of a method that trains in one stage.
 func (o *Options) Optim(stage string, t Training) optim.Settings {
 	return o.training(stage, t, "optim.")
 }
 
-// Stage asks for the settings of one of several stages: optim.… sets all of them, and
+// Stage reads the settings of one of several stages: optim.… sets all of them, and
 // divide.…, for the stage "divide", this one alone.
 func (o *Options) Stage(stage string, t Training) optim.Settings {
 	return o.training(stage, t, "optim.", stage+".")
 }
 
-// training asks for each setting under every prefix; the last that the user set wins.
+// training reads each setting under every prefix; the last that the user set wins.
 func (o *Options) training(stage string, t Training, prefixes ...string) optim.Settings {
 	paper := func(value any) string {
 		if t.Paper {
@@ -121,10 +121,10 @@ func lasting(s optim.Settings, found map[string]int, stage string) optim.Setting
 	return s
 }
 
-// LBFGS asks for the settings optim.… of a method that is minimized over all rows at once.
+// LBFGS reads the settings optim.… of a method that is minimized over all rows at once.
 func (o *Options) LBFGS() optim.LBFGS {
 	s := o.BFGS()
-	s.Store = o.Int("optim.store", 0, 0, "", "steps that L-BFGS remembers; 0: 20, or as many of 5 and more as take 512 MB")
+	s.Store = o.Int("optim.store", 0, 0, "", "steps that L-BFGS remembers; 0: 20, or as many of 5 and more as take 128 MB")
 	return s
 }
 
@@ -136,12 +136,12 @@ func (o *Options) BFGS() optim.LBFGS {
 		Executor:   o.Executor,
 	}
 	if _, chosen := o.Values["optim.gradient"]; !chosen {
-		s.Gradient = 0 // a cross-validation stops its fits earlier where nobody says
+		s.Gradient = 0 // a cross-validation stops its fits earlier by default
 	}
 	return s
 }
 
-// fixedLBFGS asks for those of the optimizer behind published temperatures.
+// fixedLBFGS reads those of the optimizer behind published temperatures.
 func (o *Options) fixedLBFGS() optim.FixedLBFGS {
 	return optim.FixedLBFGS{
 		Rate:       o.Float("optim.rate", 1e-3, Positive, "", "length of a step"),
@@ -150,7 +150,7 @@ func (o *Options) fixedLBFGS() optim.FixedLBFGS {
 	}
 }
 
-// Slots asks for w; the default is the largest divisor of M up to 64.
+// slots reads w; the default is the largest divisor of M up to 64.
 func (o *Options) slots() int {
 	if o.Features > 0 {
 		return o.Int(slotsKey, defaultSlots(o.Features), 1, "64", "slots w that the features are cut into; must divide their number M")
@@ -168,14 +168,14 @@ const (
 	drawnCodes   = "random"
 )
 
-// codebook asks for the settings codebook.… of every method that divides, whose codes are of that
+// codebook reads the settings codebook.… of every method that divides, whose codes are of that
 // kind by default.
 func (o *Options) codebook(kind string) layers.Codes {
 	k := o.Int(codewordsKey, 64, 1, "64", "codewords K that all slots share, or of each slot or stage")
 	return o.codes(k, kind, 0, 8)
 }
 
-// CodesOf are the codes that settings codebook.… name, of K codewords unless they say another
+// CodesOf are the codes that settings codebook.… name, of K codewords unless they set another
 // number. A setting of anything else is an *InputError.
 func CodesOf(v Values, k int) (layers.Codes, error) {
 	o := Options{Values: v}
@@ -183,7 +183,7 @@ func CodesOf(v Values, k int) (layers.Codes, error) {
 	return c, o.finish("codes have no")
 }
 
-// codes asks for the kind of K codewords, with the defaults of a method.
+// codes reads the kind of K codewords, with the defaults of a method.
 func (o *Options) codes(k int, kind string, softness float64, nearest int) layers.Codes {
 	kind = o.Choice("codebook.kind", kind, CodeKinds, "ema", "codes: moving averages; slots drawn at random; k-means; k-means for each slot; of what a stage leaves; leaves of a tree for each slot, grown on what the base leaves; soft k-means that the loss moves; k-means in the metric of what the base leaves; drawn where the base, then each stage, leaves most; inducing points of a kernel, placed by k-means; a single codeword")
 	c := o.soft(kind, k, softness, nearest)
@@ -222,7 +222,7 @@ func (o *Options) kind(kind string, k int) layers.Codes {
 	return book
 }
 
-// soft asks how far codes of a kind are softened, with the defaults of a method where they may be or not.
+// soft reads how far codes of a kind are softened, with the defaults of a method where they may be or not.
 func (o *Options) soft(kind string, k int, softness float64, nearest int) layers.Codes {
 	c := o.kind(kind, k)
 	switch kind {
@@ -261,7 +261,7 @@ func (o *Options) soft(kind string, k int, softness float64, nearest int) layers
 // nearestKey is the setting that soft codes alone have.
 const nearestKey = "codebook.nearest"
 
-// one asks for the settings of a codebook, of which it leaves a single codeword.
+// one reads the settings of a codebook, of which it leaves a single codeword.
 func (o *Options) one() layers.Codes {
 	o.codebook(learnedCodes)
 	book := o.averages()
@@ -269,7 +269,7 @@ func (o *Options) one() layers.Codes {
 	return book
 }
 
-// averages asks for how the codewords move.
+// averages reads how the codewords move.
 func (o *Options) averages() layers.Codebook {
 	c := layers.Codebook{
 		Decay: o.Float("codebook.decay", 0.99, inside, "0.99", "decay γ of the codebook's moving averages"),
@@ -344,7 +344,7 @@ func (o *Options) spreads(smallest, first, largest float64) anchored.SpreadGrid 
 	}
 }
 
-// bilinear is the paper's map, of the classes that p̂ ranks first where the user says so.
+// bilinear is the paper's map, of the classes that p̂ ranks first where the user chooses so.
 func (o *Options) bilinear() layers.Map {
 	var m layers.Bilinear
 	if o.Choice("bilinear.scale", "unit", []string{"unit", "learned"}, "unit", "slot scales σ²: 1, or learned") == "learned" {
@@ -362,12 +362,12 @@ func (o *Options) bilinear() layers.Map {
 	return m
 }
 
-// classes are how many of a row a bilinear map looks at apart, 0 for all.
+// classes are how many of a row a bilinear map treats separately, 0 for all.
 func (o *Options) classes() int {
 	return o.IntOr("bilinear.classes", "all", 1, "all", "classes m of a row, the most probable, that the map looks at apart; it pools the others")
 }
 
-// measuring asks for what the metrics are measured with, which is no matter of the method.
+// measuring reads what the metrics are measured with, which is no matter of the method.
 func (o *Options) measuring() metrics.Settings {
 	s := metrics.Settings{
 		Bins:      o.Int("metrics.bins", 15, 1, "15", "bins of the probabilities"),
@@ -380,7 +380,7 @@ func (o *Options) measuring() metrics.Settings {
 	return s
 }
 
-// net asks for the settings of the published similarity network, which Local Nets and the
+// net reads the settings of the published similarity network, which Local Nets and the
 // paper's kernel calibration share.
 func (o *Options) net() (hidden int, dropout *float64, sigma float64) {
 	return o.IntOr("net.hidden", "64 up to 10 classes, else 128", 1, "64; CIFAR-100 128; TissueMNIST 256", "width of the hidden layer"),
@@ -388,7 +388,7 @@ func (o *Options) net() (hidden int, dropout *float64, sigma float64) {
 		o.Float("net.bandwidth", 10, Positive, "10", "bandwidth σ of the kernel")
 }
 
-// neighbours asks for ProCal's K.
+// neighbours reads ProCal's K.
 func (o *Options) neighbours() int {
 	return o.Int("procal.neighbours", 50, 1, "", "calibration rows that a row's proximity is taken from")
 }
@@ -402,14 +402,14 @@ func (o *Options) odir() *baselines.DirichletODIR {
 	}
 }
 
-// newton asks for the settings optim.… of a method that is minimized by Newton's.
+// newton reads the settings optim.… of a method that is minimized by Newton's.
 func (o *Options) newton() optim.Newton {
 	s := optim.Newton{
 		Gradient:   o.Float("optim.gradient", 1e-6, Positive, "", "largest entry of the gradient to stop at"),
 		Iterations: o.Int("optim.iterations", 100, 1, "", "steps at most"),
 	}
 	if _, chosen := o.Values["optim.gradient"]; !chosen {
-		s.Gradient = 0 // a cross-validation stops its fits earlier where nobody says
+		s.Gradient = 0 // a cross-validation stops its fits earlier by default
 	}
 	return s
 }

@@ -17,7 +17,7 @@ import (
 )
 
 type applyCmd struct {
-	Model string `required:"" type:"path" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
+	Model string `required:"" type:"model" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
 	In    string `required:"" type:"input" placeholder:"F.npz" help:"Features file with test_features and test_logits, as far as the method needs them; or the name of data that the program brings, as for fit."`
 	Out   string `required:"" type:"path" placeholder:"P.npz" help:"Predictions to write: probs (N×C) of the test rows in file order, labels if test_labels is there, and the embedding of the fit if test_features is. A name that ends in .parquet, .arrow or .feather gets a table."`
 
@@ -26,6 +26,9 @@ type applyCmd struct {
 }
 
 func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
+	if err := data.CheckArrays(c.Out); err != nil {
+		return err
+	}
 	held, err := data.Hold(modelFile(c.Model)) // the model and its embedding are read one after the other
 	if err != nil {
 		return err
@@ -116,7 +119,7 @@ func (m saved) needs() (needs []string) {
 	return needs
 }
 
-// predict is what it says of rows of the file in, the first of them row lo there.
+// predict returns its predictions for rows of the file in, the first of them row lo there.
 func (m saved) predict(in string, lo int, x *data.Set) (*data.Predictions, error) {
 	p, err := experiments.Predict(m.model, x)
 	if err == nil { // a method from outside may have looked at none of them
@@ -128,7 +131,7 @@ func (m saved) predict(in string, lo int, x *data.Set) (*data.Predictions, error
 	return p, nil
 }
 
-// open reads the rows for a model, and says where they do not look like those that it was fitted to.
+// open reads the rows for a model, and warns where they do not look like those that it was fitted to.
 func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.Catalog, m saved) (*data.Source, error) {
 	seed, err := seedOf(c.Model)
 	if err != nil {
@@ -174,7 +177,7 @@ func modelFile(arg string) string {
 
 // embedding is the array embedding (N×P) of the test rows, in which evaluate measures
 // locally: that of the fit, kept in the file at path, or else one fitted to the calibration
-// rows of the same file. Without either there is none, and notice says so.
+// rows of the same file. Without either there is none, and notice states it.
 func embedding(path string, src *data.Source) (arrays []data.Array, notice string, err error) {
 	if src.Test.Features == nil {
 		return nil, "", nil
@@ -195,7 +198,7 @@ func embedding(path string, src *data.Source) (arrays []data.Array, notice strin
 	return []data.Array{{Name: "embedding", Value: e.Apply(src.Test.Features)}}, "", nil
 }
 
-// keptEmbedding is the embedding of a fit for rows of so many features; nil, which the notice says, where the
+// keptEmbedding is the embedding of a fit for rows of so many features; nil, with a notice, where the
 // fit's had others.
 func keptEmbedding(path string, features int) (e *data.Embedding, notice string, err error) {
 	if e, err = data.ReadEmbedding(path); err != nil {
@@ -219,7 +222,7 @@ func sameClasses(path string, wide int, labels []int, classes int) error {
 	return nil
 }
 
-// ApplyFlags say what calibra apply and calibra-beam apply write besides the predictions.
+// ApplyFlags set what calibra apply and calibra-beam apply write besides the predictions.
 type ApplyFlags struct {
 	Intervals *float64 `placeholder:"0.9" help:"Write also lower and upper (N×C), intervals of this level by the delta method, for a bilinear map (method vq) or a mixture of maps (corrected, stacked), whose intervals take minutes and leave out the bias of its priors: fewer posteriors lie in them than the level says (66 to 80 of 100 in simulated fits, at 0.9). The features file must hold the calibration rows of the fit; those that calibra fit set aside for validation are left out again."`
 	Sets      *float64 `placeholder:"0.9" help:"Write also prediction sets that hold the label with this probability: sets (N×C, 1 where a class is in) within each region of the latent space, sets_marginal over all rows, and sets_region (N). Their scores come from val_features, val_logits and val_labels of the features file, or else from its calibration rows."`
@@ -266,8 +269,8 @@ func (f *ApplyFlags) check(model layers.Stateful) error {
 	return nil
 }
 
-// streamed applies the model to a batch of rows at a time and writes what it says of them, so
-// that memory holds one batch however many rows there are. It tells whether it could: not
+// streamed applies the model to a batch of rows at a time and writes its predictions for them, so
+// that memory holds one batch however many rows there are. It reports whether it could: not
 // where the output or the input is a table, where it takes the calibration rows of the same
 // file, and where the predictions of a row depend on the others. The bytes are those of all
 // rows at once.
@@ -293,17 +296,22 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, er
 	return true, c.write(ctx, t, j)
 }
 
-// write writes what the model says of the rows of a stream.
+// write writes the model's predictions for the rows of a stream.
 func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	s, m := j.stream, j.model
-	raw, err := j.head(ctx)
+	head, err := j.head(ctx)
 	if err != nil {
 		return err
 	}
-	if s.Scores, err = c.fitted(c.In, m.file.Scores, data.ScoresOf(raw.Logits)); err != nil {
+	if s.Scores, err = c.fitted(c.In, m.file.Scores, data.ScoresOf(head.Logits)); err != nil {
 		return err
 	}
-	classes, err := j.classes(ctx)
+	if s.Scores == data.Probabilities {
+		if err := data.TakeLogs(c.In, "test_logits", head.Logits, 0); err != nil {
+			return err
+		}
+	}
+	classes, err := j.classes(head)
 	if err != nil {
 		return err
 	}
@@ -365,7 +373,7 @@ func (j *applied) note(err error) error {
 // errEnough ends a pass.
 var errEnough = errors.New("enough")
 
-// head is the first batch, its logits read by the stream's scores.
+// head is the first batch as it is in the file.
 func (j *applied) head(ctx context.Context) (first *data.Set, err error) {
 	err = j.stream.Each(ctx, j.batch(), false, func(_ int, x *data.Set) error {
 		first = x
@@ -377,12 +385,8 @@ func (j *applied) head(ctx context.Context) (first *data.Set, err error) {
 	return first, err
 }
 
-// classes predicts the first batch, which tells C, and holds logits and labels against it.
-func (j *applied) classes(ctx context.Context) (int, error) {
-	head, err := j.head(ctx)
-	if err != nil {
-		return 0, err
-	}
+// classes predicts the first batch, which gives C, and holds logits and labels against it.
+func (j *applied) classes(head *data.Set) (_ int, err error) {
 	if j.first, err = j.model.predict(j.path, 0, head); err != nil {
 		return 0, err
 	}

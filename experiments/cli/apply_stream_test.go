@@ -90,7 +90,11 @@ func TestBatchesNameTheRowOfTheFile(t *testing.T) {
 	}
 	defer s.Close()
 	j := &applied{stream: s, path: path, model: saved{model: overflow{}}, far: (*layers.Inputs)(nil).Watch(), sample: layers.NewSample(0), progress: &progress{quiet: true}, room: 1}
-	if _, err := j.classes(context.Background()); err != nil {
+	head, err := j.head(context.Background())
+	if err == nil {
+		_, err = j.classes(head)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	err = j.predict(context.Background(), func([]float64) error { return nil })

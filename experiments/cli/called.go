@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +34,7 @@ func called(command string) string {
 	return self + " " + rest
 }
 
-// underGoRun tells whether go run, or go test, built this program for once.
+// underGoRun reports whether go run, or go test, built this program for once.
 func underGoRun() bool { return strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") }
 
 // programName is what this program is called, which knows parts of another module by another name.
@@ -58,16 +56,6 @@ func (c *evaluateCmd) verdict(r *metrics.Report) (*report.Verdict, error) {
 		v.Commands = []string{command}
 	}
 	return v, nil
-}
-
-// withVerdict is the report as JSON with the verdict as its last member.
-func withVerdict(r *metrics.Report, v *report.Verdict) (json.RawMessage, error) {
-	text, err := json.Marshal(r)
-	if err != nil || v == nil {
-		return text, err
-	}
-	verdict, err := json.Marshal(v)
-	return append(bytes.TrimSuffix(text, []byte("}")), append(append([]byte(`,"verdict":`), verdict...), '}')...), err
 }
 
 // correction is the command that fits a correction of that kind to the features of some predictions, "" of no correction.

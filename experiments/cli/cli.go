@@ -76,7 +76,7 @@ type helpCmd struct {
 	Command string `arg:"" optional:"" help:"Command to explain; without one, all are listed."`
 }
 
-// greeting is what calibra says without arguments.
+// greeting is what calibra prints without arguments.
 //
 //go:embed greeting.txt
 var greeting string
@@ -172,17 +172,19 @@ func newParser(ctx context.Context, flags *cli, t *terminal, methods *experiment
 		kong.PostBuild(func(k *kong.Kong) error { return explain(k, methods) }),
 		kong.NamedMapper("path", kong.MapperFunc(decodePath)),
 		kong.NamedMapper("input", decodeInput(methods)),
+		kong.NamedMapper("model", kong.MapperFunc(decodeModel)),
+		kong.NamedMapper("predictions", kong.MapperFunc(decodePredictions)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(methods, t),
 	)
 }
 
-// helps are what --help says of each command besides its flags, NAME.txt.
+// helps are what --help prints for each command besides its flags, NAME.txt.
 //
 //go:embed help
 var helps embed.FS
 
-// explain gives the commands their help, and tells of the raw sources of another module in that of --data.
+// explain gives the commands their help, and lists the raw sources of another module in that of --data.
 func explain(k *kong.Kong, methods *experiments.Catalog) error {
 	var sources string
 	for _, s := range methods.RawSources() {

@@ -117,11 +117,11 @@ func TestFitThenApply(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameBytes fits every learned method twice, on one core and on two.
+// TestSameSeedSameBytes fits learned methods three times, on one core and twice on two.
 func TestSameSeedSameBytes(t *testing.T) {
 	in := write(t, features(300))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, method := range []string{"vq", "vq-dc", "ts"} {
+	for _, method := range []string{"vq", "vq-dc", "stacked", "ts"} {
 		var first []byte
 		for _, cores := range []int{1, 2, 2} {
 			runtime.GOMAXPROCS(cores)

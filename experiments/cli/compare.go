@@ -15,7 +15,7 @@ import (
 )
 
 type compareCmd struct {
-	In      string       `required:"" type:"path" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*."`
+	In      string       `required:"" type:"input" placeholder:"F.npz" help:"Features file with cal_features, cal_logits, cal_labels and test_*; of data that the program brings, calibra export-features writes one."`
 	Methods []string     `placeholder:"NAME,…" help:"What to fit, by the names that calibra methods lists; all stands for those that were published. Without it: nc, ts, sm, vq, stacked."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Split   data.Holdout `placeholder:"paper|tables|none" help:"Where validation rows come from, as for fit (paper for methods that stop early, none for the others)."`
@@ -63,7 +63,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 	if err := c.report(ctx, t, findings, src.Test.Counted()); err != nil {
 		return err
 	}
-	return tellFailures(t, plan)
+	return warnFailures(t, plan)
 }
 
 // settings are those of the flags.
@@ -111,6 +111,9 @@ func useless(plan *study.Plan) error {
 
 // open reads the rows, which must have what each method needs.
 func (c *compareCmd) open(ctx context.Context, t *terminal, methods *experiments.Catalog, names []string) (*experiments.Origin, *data.Source, error) {
+	if brought(methods, c.In) {
+		return nil, nil, data.Inputf("", "compare reads a file, and %s is data that the program brings; calibra export-features --data %[1]s --out %[1]s.npz writes it to one", c.In)
+	}
 	origin, problem, err := experiments.FeaturesOrigin(ctx, c.In, c.scores())
 	if err != nil {
 		return nil, nil, err
@@ -158,7 +161,7 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings,
 		return t.json(map[string]any{"methods": list.objects(), "seeds": c.Seeds, "test_rows": testRows, "out": c.Out, "verdict": verdicts[0]})
 	}
 	t.tables(list)
-	t.printf("† worse than the best by more than chance (5 %%, corrected for all methods)\n")
+	t.printf("%s\n", folded("† worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared.", width(t.out)))
 	t.verdicts(verdicts)
 	return t.closing("%d of %d fits; wrote %s", len(f.Cells)-len(f.Failures), len(f.Cells), filepath.Join(c.Out, "report.html"))
 }

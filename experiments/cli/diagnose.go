@@ -16,7 +16,7 @@ import (
 )
 
 type diagnoseCmd struct {
-	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, groups (N integers, named by group_names, or N names) where subgroups are to be audited, and class_names (C)."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit that holds them: probs, log_probs or logits (N×C), labels (N), an embedding (N×d) unless --features is given, groups (N integers, named by group_names, or N names) where subgroups are to be audited, and class_names (C)."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Features of the same rows (N×M): features, test_features or embedding of this file; regions are found in their principal components and described by them, by their feature_names (M) where the file has them."`
 	Rows      int    `least:"2" most:"1000000000" default:"50" help:"Rows that a region must have, both where it is found and where it is tested (${default})."`
 	Codewords int    `least:"2" most:"65536" default:"32" help:"Codewords, at most, around which regions are looked for on each half of the rows (${default})."`
@@ -32,6 +32,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	warnMisplaced(t, c.In, in.LogProbs, in.Labels)
 	if c.Features == "" {
 		t.note("regions are told by directions of the embedding; --features FILE tells them by the columns of a features file")
 	}
@@ -42,6 +43,9 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 	bar.clear()
 	if err != nil {
 		return asUsage(err)
+	}
+	if err := c.together(ctx, in, d); err != nil {
+		return err
 	}
 	for k := range d.Advice {
 		d.Advice[k].Command = correction(d.Advice[k].Correction, c.In, c.Features)
@@ -61,6 +65,22 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 		return t.print(append(text, '\n'))
 	}
 	return c.report(t, d)
+}
+
+// together says, where nothing is called wrong by itself, whether all rows together are: evaluate asks that alone.
+func (c *diagnoseCmd) together(ctx context.Context, in *Judged, d *metrics.Diagnosis) error {
+	if len(d.Wrong()) > 0 {
+		return nil
+	}
+	r, err := metrics.MeasureWith(ctx, in.LogProbs, in.Labels, nil, metrics.Settings{}, metrics.Uncertainty{}, rand.New(rand.NewPCG(c.Seed, 0)))
+	if err != nil {
+		return asUsage(err)
+	}
+	if n := r.Noise[metrics.ECE]; 2*n.PValue < d.Level && n.Excess > 0 { // of two tests, as evaluate's
+		d.Verdict = fmt.Sprintf("wrong by little, and nowhere in particular: ECE, which adds the errors of all classes up, is %.5f and would be %.5f of calibrated predictions (p %s), but no region, class, confidence or group is wrong by more than chance among all that are looked at",
+			r.Values[metrics.ECE], n.Mean, figures.PAmong(n.PValue, r.Uncertainty.Redraws))
+	}
+	return nil
 }
 
 // read reads the predictions, where they lie, and how they are to be examined.
@@ -171,7 +191,7 @@ func wrongTable(d *metrics.Diagnosis) *table {
 		}
 	}
 	saved := func(r metrics.Region) string { return metrics.Nats(r.Saved) }
-	// where regions explain the error, what it makes of all rows says no more; where it is global, what they say does not
+	// where regions explain the error, its figure for all rows adds nothing; where it is global, theirs does not
 	if d.Kind != metrics.GlobalError {
 		add(d.Regions, saved)
 	}

@@ -157,7 +157,7 @@ func TestDiagnosisInBrowser(t *testing.T) {
 	if err := os.WriteFile(used, append(page, useDiagnosis...), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	dom, console := browse(t, used)
+	dom, console := browse(t, used, desktop)
 	if len(console) > 0 {
 		t.Errorf("on the console: %s", strings.Join(console, "\n"))
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 type evaluateCmd struct {
-	In        string `required:"" type:"path" placeholder:"P.npz" help:"Predictions: probs, log_probs or logits (N×C), labels (N) and, for the local metrics, an embedding (N×d), and weights (N, as how many rows each counts). Labels may be probabilities (N×C)."`
+	In        string `required:"" type:"predictions" placeholder:"P.npz" help:"Predictions, or the folder of a fit that holds them: probs, log_probs or logits (N×C), labels (N) and, for the local metrics, an embedding (N×d), and weights (N, as how many rows each counts). Labels may be probabilities (N×C)."`
 	Embedding string `placeholder:"KEY" help:"Array of the file to measure locally in; embedding, if it is there, when none is named."`
 	Features  string `type:"path" placeholder:"F.npz" help:"Measure locally in the principal components of the features of the same rows (N×M): features, test_features or embedding of this file."`
 
@@ -49,12 +49,13 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 	if r, err := c.merged(ctx); err != nil {
 		return err
 	} else if r != nil {
-		return c.tell(t, r, nil)
+		return c.print(t, r, nil)
 	}
 	in, err := c.read(ctx)
 	if err != nil {
 		return err
 	}
+	warnMisplaced(t, c.In, in.LogProbs, in.Labels)
 	if c.Totals != "" {
 		return c.write(c.In, in.Predictions, settings, uncertainty, c.Seed)
 	}
@@ -112,7 +113,7 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in judged, setti
 	return r, nil
 }
 
-// warnUnmeasured tells of metrics from outside that are NaN, which no table has.
+// warnUnmeasured warns of metrics from outside that are NaN, which no table has.
 func (t *terminal) warnUnmeasured(r *metrics.Report) {
 	for _, o := range r.Own {
 		if math.IsNaN(o.Value) {
@@ -137,7 +138,7 @@ func (c *evaluateCmd) show(t *terminal, p *data.Predictions, r *metrics.Report, 
 	if err != nil {
 		return err
 	}
-	return c.tell(t, r, verdict)
+	return c.print(t, r, verdict)
 }
 
 // merged is the report of a folder of totals, nil where there is none.
@@ -149,13 +150,12 @@ func (c *evaluateCmd) merged(ctx context.Context) (*metrics.Report, error) {
 	return r, err
 }
 
-func (c *evaluateCmd) tell(t *terminal, r *metrics.Report, verdict *report.Verdict) error {
+func (c *evaluateCmd) print(t *terminal, r *metrics.Report, verdict *report.Verdict) error {
 	if c.JSON {
-		text, err := withVerdict(r, verdict)
-		if err != nil {
-			return err
+		if verdict != nil {
+			r.Verdict = verdict
 		}
-		return t.json(text)
+		return t.json(r)
 	}
 	return c.report(t, r, verdict)
 }
@@ -163,7 +163,7 @@ func (c *evaluateCmd) tell(t *terminal, r *metrics.Report, verdict *report.Verdi
 func (c *evaluateCmd) rng() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 0)) }
 
 // recoverableClasses is up to how many classes the recoverable loss is measured unless the user
-// asks for it: its corrections have C² numbers, which few rows teach nothing.
+// sets it: its corrections have C² numbers, which few rows teach nothing.
 const recoverableClasses = 256
 
 // folds are those of the recoverable loss, 0 where it is not measured.
@@ -343,7 +343,7 @@ func measuredTable(r *metrics.Report) *table {
 	return list
 }
 
-// checked says what the independent checks found.
+// checked describes what the independent checks found.
 func checked(r *metrics.Report) string {
 	checks := fmt.Sprintf("without their noise: ECE %.5f, ECE (top) %.5f, squared error %.3g", r.Checks.ECEDebiased, r.Checks.TopECEDebiased, r.Checks.SquaredDebiased)
 	if !math.IsNaN(r.Checks.SKCE) {
@@ -361,7 +361,7 @@ func checked(r *metrics.Report) string {
 	return checks
 }
 
-// MetricFlags say what is measured, by calibra evaluate and by calibra-beam evaluate.
+// MetricFlags set what is measured, by calibra evaluate and by calibra-beam evaluate.
 type MetricFlags struct {
 	Protocol   metrics.Protocol `default:"tables" placeholder:"tables|formula" help:"What the metrics mean: as behind the paper's tables, or as its appendix prints them (${default})."`
 	Bandwidth  float64          `default:"10" help:"Bandwidth γ of the Gaussian kernel, in the embedding's units (${default})."`
@@ -473,7 +473,7 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 	return data.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
 }
 
-// evaluationSections are those of the page, as far as there is something to tell.
+// evaluationSections are those of the page, as far as there is something to show.
 func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Section {
 	note := "Intervals are 95 % bootstrap intervals over the rows. The noise floor is what the same metric shows when labels are redrawn from the predictions, so that they are perfectly calibrated; p is the chance of a value as extreme under perfect calibration."
 	if missing := r.Missing(); missing != "" {

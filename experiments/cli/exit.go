@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -78,7 +79,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// traced is the stack of a fault, where CALIBRA_TRACE=1 asks for it.
+// traced is the stack of a fault, where CALIBRA_TRACE=1 is set.
 func traced(err error) string {
 	if fault := (*experiments.Fault)(nil); os.Getenv("CALIBRA_TRACE") == "1" && errors.As(err, &fault) {
 		return fault.Stack
@@ -92,5 +93,8 @@ func sentence(err error) string {
 		text := strings.TrimSuffix(strings.ReplaceAll(": "+err.Error(), ": "+context.Canceled.Error(), ""), ": ")
 		return "calibra: interrupted" + text
 	}
-	return "calibra: " + err.Error()
+	return "calibra: " + rooms.ReplaceAllString(err.Error(), "$1")
 }
+
+// rooms are the names of packages that stand before what they say.
+var rooms = regexp.MustCompile(`(^|: )(?:(?:anchored|baselines|data|encoders|experiments|graph|layers|metrics|optim|report|study|theory): )+`)

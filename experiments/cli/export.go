@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"calibra/data"
 	"calibra/experiments"
@@ -10,7 +11,7 @@ import (
 )
 
 type exportCmd struct {
-	Model string `required:"" type:"path" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
+	Model string `required:"" type:"model" placeholder:"DIR" help:"Directory that calibra fit wrote, or a model.safetensors."`
 	ONNX  string `name:"onnx" required:"" type:"path" placeholder:"F.onnx" help:"Network to write: inputs features and logits, as far as the method reads them; outputs probabilities and, where the method divides, codes."`
 
 	Backbone       string `type:"path" placeholder:"B.onnx" help:"Put the calibrator behind this network, so that one file goes from the raw input to calibrated probabilities."`
@@ -34,6 +35,9 @@ func (c *exportCmd) Run(methods *experiments.Catalog) error {
 		backbone = &export.Backbone{Path: c.Backbone, File: file, Features: c.FeaturesOutput, Logits: c.LogitsOutput}
 	case c.FeaturesOutput != "" || c.LogitsOutput != "":
 		return data.Inputf("", "--features-output and --logits-output name outputs of --backbone, which is not given")
+	}
+	if end := filepath.Ext(c.ONNX); end != "" && end != ".onnx" {
+		return data.Inputf(c.ONNX, "ends in %s and would hold a network in ONNX; name a file that ends in .onnx", end)
 	}
 	err = data.WriteFile(c.ONNX, func(out io.Writer) error {
 		if backbone != nil {

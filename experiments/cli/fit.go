@@ -68,7 +68,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *experiments.Cata
 	return c.finish(ctx, t, run)
 }
 
-// finish looks at the run, writes it, and tells of it.
+// finish evaluates the run, writes it, and prints it.
 func (c *fitCmd) finish(ctx context.Context, t *terminal, run *experiments.Run) error {
 	f, err := c.find(ctx, t, run)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *fitCmd) write(run *experiments.Run, page *report.Document) error {
 	return out.Commit()
 }
 
-// kept is the error, and says of an interruption that an earlier model is as it was.
+// kept is the error, and, after an interruption, states that an earlier model is as it was.
 func (c *fitCmd) kept(err error) error {
 	if _, statErr := os.Stat(filepath.Join(c.Out, "model.safetensors")); !errors.Is(err, context.Canceled) || statErr != nil {
 		return err
@@ -132,7 +132,7 @@ func (c *fitCmd) kept(err error) error {
 }
 
 // interrupted keeps what the fit had learned when it was interrupted, and is the error that
-// says so, or why not.
+// states it, or why nothing was kept.
 func (c *fitCmd) interrupted(run interface{ Write(dir string) error }, interruption error) error {
 	switch err := run.Write(c.Out); {
 	case errors.Is(err, layers.ErrUnfitted):
@@ -151,7 +151,7 @@ type findings struct {
 	page    *report.Document
 }
 
-// find looks at what the fit found.
+// find computes what the fit found.
 func (c *fitCmd) find(ctx context.Context, t *terminal, run *experiments.Run) (f findings, err error) {
 	if m, ok := run.Model.(anchored.Mixer); ok {
 		f.ranking = rankingTable(m.Ranks(), m.Shares())
@@ -239,7 +239,7 @@ func (c *fitCmd) next(use string) []string {
 	return study.Commands(in, experiments.Spec{Method: use}, 0)
 }
 
-// rankingTable shows what cross-validation says of the candidates: the one that auto
+// rankingTable shows the candidates' losses by cross-validation: the one that auto
 // keeps marked, or the share of each in a mixture.
 func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
 	last := column{key: "chosen"}
@@ -264,14 +264,14 @@ func rankingTable(ranking []anchored.Ranked, shares []float64) *table {
 	return t
 }
 
-// warnUnread says which arrays of a file nothing reads.
+// warnUnread names the arrays of a file that nothing reads.
 func warnUnread(t *terminal, path, unread string) {
 	if unread != "" {
 		t.warn("warning: of %s %s", filepath.Base(path), unread)
 	}
 }
 
-// warnEmptyClasses says which classes no calibration row has.
+// warnEmptyClasses names the classes that no calibration row has.
 func warnEmptyClasses(t *terminal, src *data.Source) {
 	if src.Cal == nil || src.Cal.Labels == nil {
 		return
@@ -370,13 +370,13 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 	return doc, nil
 }
 
-// said is what a method says of the test rows.
+// said is a method's predictions for the test rows.
 type said struct {
 	name string
 	*data.Predictions
 }
 
-// portrait are the figures of what methods say of the same rows, the last of which is judged.
+// portrait are the figures of several methods' predictions for the same rows, the last of which is judged.
 func portrait(all []said, classes []string) ([]*report.Drawing, error) {
 	var shown []report.Shown
 	for _, s := range all {
@@ -408,5 +408,5 @@ func curveSection(run *experiments.Run) *report.Section {
 		return nil
 	}
 	return &report.Section{Title: "Learning curves", Figures: []*report.Drawing{{Name: "curves", Figure: figure,
-		Caption: "The loss of each stage of the fit, on the rows it is fitted to and on validation rows, if there were any. The numbers are in curves.csv."}}}
+		Caption: "The loss of each stage of the fit, on the rows it is fitted to and on validation rows, if there were any; a dot is at the epoch whose weights are kept. The numbers are in curves.csv."}}}
 }

@@ -15,16 +15,17 @@ import (
 	"calibra/layers"
 
 	"github.com/alecthomas/kong"
+	"gonum.org/v1/gonum/mat"
 )
 
-// inputFlags say what the rows are, where a command would otherwise judge by their looks.
+// inputFlags set what the rows are, where a command would otherwise judge by their looks.
 type inputFlags struct {
 	Logits        bool `xor:"scores" help:"The arrays of logits hold logits, whatever they look like."`
 	Probabilities bool `xor:"scores" help:"The arrays of logits hold probabilities: their logarithms are taken. Without either flag, rows in 0…1 that all sum to 1 are probabilities."`
 	AcceptShift   bool `help:"Go on where the test rows look like other columns than the fit's: exchanged, or scaled otherwise."`
 }
 
-// scores is what the flags say, "" if nothing.
+// scores is what the flags name, "" if nothing.
 func (f *inputFlags) scores() data.Scores {
 	switch {
 	case f.Logits:
@@ -36,7 +37,7 @@ func (f *inputFlags) scores() data.Scores {
 }
 
 // settle reads the logits of a fit's rows as what they are, holds the test rows to the calibration
-// rows, and takes each row as often as its weight says.
+// rows, and takes each row as often as its weight.
 func (f *inputFlags) settle(t *terminal, src *data.Source) (beside experiments.Beside, err error) {
 	if err := src.Settle(f.scores()); err != nil {
 		return beside, err
@@ -48,7 +49,7 @@ func (f *inputFlags) settle(t *terminal, src *data.Source) (beside experiments.B
 	return beside, src.Repeat("cal", "val", "test")
 }
 
-// told says what the rows are and what is odd about them, or is an *InputError where the test rows
+// told prints what the rows are and what is odd about them, or is an *InputError where the test rows
 // look wrong and that is not accepted.
 func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Beside) error {
 	if src.Scores == data.Probabilities {
@@ -57,6 +58,9 @@ func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Bes
 	if err := f.differ(t, src.Path, &beside.Comparison); err != nil {
 		return err
 	}
+	if src.Cal != nil {
+		warnMisplaced(t, src.Path, src.Cal.Logits, src.Cal.Labels)
+	}
 	if beside.Training != nil {
 		t.warn("warning: %s: %s", src.Path, beside.Training)
 	}
@@ -64,6 +68,13 @@ func (f *inputFlags) told(t *terminal, src *data.Source, beside *experiments.Bes
 		t.warn("warning: %s: %s", src.Path, beside.Repeated)
 	}
 	return nil
+}
+
+// warnMisplaced warns where labels seem to number the classes otherwise than the columns of the scores.
+func warnMisplaced(t *terminal, path string, scores *mat.Dense, labels []int) {
+	if text := data.Misplaced(scores, labels); text != "" {
+		t.warn("warning: %s: %s", path, text)
+	}
 }
 
 // fitted is what the test rows' logits, which look like that, are read as by a model that was
@@ -76,7 +87,7 @@ func (f *inputFlags) fitted(path string, scores, looks data.Scores) (data.Scores
 	switch {
 	case scores == "" && as != data.Probabilities || looks == "":
 		return data.Logits, nil
-	case scores == "" && !f.Probabilities: // an old model does not say
+	case scores == "" && !f.Probabilities: // an old model does not record it
 		return data.Logits, nil
 	case scores == data.Probabilities && as == data.Logits:
 		return "", data.Inputf(path, "test_logits holds logits and the model was fitted on probabilities; hand over probabilities, or fit on logits")
@@ -101,7 +112,7 @@ func (f *inputFlags) differ(t *terminal, path string, c *layers.Comparison) erro
 	return nil
 }
 
-// brought says whether arg names data of the catalog. A file of that name comes first.
+// brought reports whether arg names data of the catalog. A file of that name comes first.
 func brought(methods *experiments.Catalog, arg string) bool {
 	_, err := os.Stat(arg)
 	return methods.HasData(arg) && errors.Is(err, fs.ErrNotExist)
@@ -116,6 +127,29 @@ func decodeInput(methods *experiments.Catalog) kong.MapperFunc {
 		}
 		return decodePath(ctx, target)
 	}
+}
+
+// decodeModel is decodePath for a model that fit wrote: a folder that holds one, or its file.
+func decodeModel(ctx *kong.DecodeContext, target reflect.Value) error {
+	if err := decodePath(ctx, target); err != nil {
+		return err
+	}
+	path := target.String()
+	_, absent := os.Stat(path)
+	if _, unfitted := os.Stat(modelFile(path)); absent != nil || unfitted == nil {
+		return nil // whoever opens it says what else is wrong
+	}
+	return data.Inputf(path, "holds no model.safetensors; name the folder of a calibra fit, or a model.safetensors (compare keeps no models, and names the command that fits one)")
+}
+
+// decodePredictions is decodePath, and a folder with predictions.npz, as fit writes it, stands for that file.
+func decodePredictions(ctx *kong.DecodeContext, target reflect.Value) error {
+	err := decodePath(ctx, target)
+	file := filepath.Join(target.String(), "predictions.npz")
+	if _, absent := os.Stat(file); err == nil && absent == nil {
+		target.SetString(file)
+	}
+	return err
 }
 
 // openInput reads a features file, or makes the rows of data of the catalog: features
@@ -150,7 +184,7 @@ func encoded(ctx context.Context, t *terminal, o *experiments.Origin, seed uint6
 }
 
 // seedOf is the seed that the model was fitted with, whose encoder brought data are read by; 0
-// where the folder does not say.
+// where the folder does not record it.
 func seedOf(model string) (uint64, error) {
 	spec, err := experiments.ReadSpec(filepath.Dir(modelFile(model)))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"calibra/experiments"
 )
@@ -15,9 +16,9 @@ func (c *methodsCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	if c.Name != "" {
 		return c.settings(t, methods)
 	}
-	list := &table{columns: []column{{head: "method", left: true}, {head: "what it is", key: "what", left: true, wrap: true}}}
+	list := &table{columns: []column{{head: "method", left: true}, {head: "needs", left: true, wrap: true}, {head: "what it is", key: "what", left: true, wrap: true}}}
 	for _, m := range methods.List() {
-		list.add(words(m.Name), words(m.Line))
+		list.add(words(m.Name), cell{text: strings.Join(m.Needs, ", "), value: m.Needs}, words(m.Line))
 	}
 	if c.JSON {
 		return t.json(list.objects())
@@ -56,5 +57,5 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 	if m.Reference != "" {
 		line += " (" + m.Reference + ")"
 	}
-	return t.closing("%s: %s. Set a key with --set KEY=VALUE, or in a file with --config", m.Name, line)
+	return t.closing("%s: %s. It needs "+strings.Join(m.Needs, " and ")+". Set a key with --set KEY=VALUE, or in a file with --config", m.Name, line)
 }

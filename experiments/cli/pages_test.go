@@ -16,11 +16,10 @@ import (
 	"calibra/experiments"
 )
 
-// looks are how a page is looked at: wide and light, and as narrow as a telephone and dark. 500 is the narrowest that
-// Chromium opens; the test frames 400.
-var looks = [][]string{
-	{"--window-size=1400,900", "--blink-settings=preferredColorScheme=1"},
-	{"--window-size=500,900", "--blink-settings=preferredColorScheme=0"},
+// looks are how a page is looked at: wide and light, and as narrow as a telephone and dark.
+var looks = []window{
+	{width: 1400, height: 900, patience: 3000},
+	{width: 400, height: 900, dark: true, patience: 3000},
 }
 
 // seen is what a page must show.
@@ -34,15 +33,15 @@ type seen struct {
 // lookAt looks at a page in all ways.
 func lookAt(t *testing.T, name, address string) {
 	t.Helper()
-	for _, flags := range looks {
-		dom, console := browse(t, address, flags...)
+	for _, l := range looks {
+		dom, console := browse(t, address, l)
 		if len(console) > 0 {
-			t.Errorf("%s, %s: on the console: %s", name, flags, strings.Join(console, "\n"))
+			t.Errorf("%s, %d wide: on the console: %s", name, l.width, strings.Join(console, "\n"))
 		}
 		_, said, found := strings.Cut(dom, `<pre id="said">`)
 		said, _, _ = strings.Cut(said, "</pre>")
 		if !found || said != "" {
-			t.Errorf("%s, %s: %s", name, flags, html.UnescapeString(said))
+			t.Errorf("%s, %d wide: %s", name, l.width, html.UnescapeString(said))
 		}
 	}
 }
@@ -153,13 +152,12 @@ func TestServedPagesInBrowser(t *testing.T) {
 	}
 }
 
-// lookAtPage is what must hold of a page; in a narrow window it is looked at 400 pixels wide.
+// lookAtPage is what must hold of a page.
 const lookAtPage = `
 (async () => {
   await new Promise(ready => document.addEventListener("DOMContentLoaded", ready));
   const wrong = [], check = (ok, what) => { if (!ok) wrong.push(what); };
   const all = s => [...document.querySelectorAll(s)], narrow = innerWidth < 900;
-  if (narrow) document.body.style.width = "400px";
   check(matchMedia("(prefers-color-scheme: dark)").matches === narrow, "the colour scheme is not the one that was asked for");
   const verdict = document.querySelector(".verdict");
   check(verdict && new RegExp(want.verdict).test(verdict.textContent.replace(/\s+/g, " ")), "the verdict is " + verdict?.textContent);
@@ -207,14 +205,9 @@ func TestPrintedStudy(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	report := filepath.Join(dir, "study", "report.html")
-	printed := filepath.Join(dir, "study.pdf")
-	browse(t, report, "--no-pdf-header-footer", "--print-to-pdf="+printed)
-	pdf, err := os.ReadFile(printed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	browse(t, report, desktop)
 	// each page is an object of its own; those of the tree above them are /Pages
-	pages := len(regexp.MustCompile(`/Type\s*/Page\b[^s]`).FindAll(pdf, -1))
+	pages := len(regexp.MustCompile(`/Type\s*/Page\b[^s]`).FindAll(printed(t), -1))
 	t.Logf("%d pages", pages)
 	if pages == 0 || pages >= 8 {
 		t.Errorf("the study prints on %d pages", pages)
@@ -233,7 +226,7 @@ document.body.insertAdjacentHTML("beforeend", '<pre id="said">' + document.query
 	if err := os.WriteFile(file, text, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	dom, _ := browse(t, file, "--window-size=1047,740", "--hide-scrollbars")
+	dom, _ := browse(t, file, window{width: 1047, height: 740, noScrollbars: true, patience: 3000})
 	said, _, _ := strings.Cut(dom[strings.LastIndex(dom, `<pre id="said">`)+len(`<pre id="said">`):], "</pre>")
 	if many, wide, _ := strings.Cut(said, ";"); many == "" || strings.HasPrefix(many, "0") || wide != "" {
 		t.Errorf("on paper: %s", said)

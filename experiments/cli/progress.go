@@ -41,7 +41,7 @@ func (t *terminal) progress() *progress {
 	return &progress{err: t.err, quiet: t.quiet, began: now, next: now.Add(silence)}
 }
 
-// at shows that done of total is done; text says what that is.
+// at shows that done of total is done; text describes what that is.
 func (p *progress) at(done, total float64, text string) {
 	now, text := time.Now(), data.Line(text)
 	if p.quiet || p.bar == nil && now.Sub(p.began) < silence || !(total > 0) {
@@ -62,7 +62,7 @@ func (p *progress) at(done, total float64, text string) {
 	}
 }
 
-// live says whether there is a terminal that a bar can move on.
+// live reports whether there is a terminal that a bar can move on.
 func (p *progress) live() bool { return interactive(p.err) && os.Getenv("TERM") != "dumb" }
 
 // room is how long a text may be.
@@ -81,7 +81,7 @@ func (p *progress) clear() {
 	}
 }
 
-// left says how long the rest should take, ", about 3s left", once something is done.
+// left estimates how long the rest should take, ", about 3s left", once something is done.
 func (p *progress) left(done, total float64) string {
 	if done <= 0 || done >= total {
 		return ""
@@ -89,7 +89,7 @@ func (p *progress) left(done, total float64) string {
 	return fmt.Sprintf(", about %v left", time.Duration(float64(time.Since(p.began))*(total-done)/done).Round(time.Second))
 }
 
-// steps shows where a work is that tells its context, be it told of what goes on inside or not: the step that goes on,
+// steps shows where a work is that reports to its context, whether it reports its inner steps or not: the step that goes on,
 // what is done in it, and how long the rest should take.
 type steps struct {
 	*progress
@@ -101,7 +101,7 @@ type steps struct {
 }
 
 // steps begins a work that should take so many seconds, as far as is known before, to be cleared at its end. The work
-// tells the context given back.
+// reports to the context that is returned.
 func (t *terminal) steps(ctx context.Context, seconds float64) (context.Context, *steps) {
 	s := &steps{progress: t.progress(), pace: pace{expected: max(seconds, 1)}, ended: make(chan struct{})}
 	s.beats.Go(func() {
@@ -116,11 +116,11 @@ func (t *terminal) steps(ctx context.Context, seconds float64) (context.Context,
 			}
 		}
 	})
-	return optim.WithProgress(ctx, s.tell), s
+	return optim.WithProgress(ctx, s.report), s
 }
 
-// tell is where the work is.
-func (s *steps) tell(doing []string, from, to float64) {
+// report takes where the work is.
+func (s *steps) report(doing []string, from, to float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doing = doing
@@ -170,7 +170,7 @@ type pace struct {
 // believed is the share of a work after which what it took counts as much as what was expected.
 const believed = 0.02
 
-// reach says that the work is where a step begins, or goes on in one.
+// reach records that the work is where a step begins, or goes on in one.
 func (p *pace) reach(now, from, to float64) {
 	if from > p.from || p.to == 0 {
 		p.from, p.since = max(p.from, from), now
@@ -179,7 +179,7 @@ func (p *pace) reach(now, from, to float64) {
 }
 
 // at is which share is done and how many seconds are left. A step is taken to go on as fast as the work did until it
-// began, and slower towards its end, which it does not reach before it says so.
+// began, and slower towards its end, which it does not reach before it is reported.
 func (p *pace) at(now float64) (done, left float64) {
 	done = p.from
 	if room := p.to - p.from; room > 0 {

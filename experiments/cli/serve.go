@@ -22,7 +22,7 @@ func (c *serveCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if err != nil {
 		return err
 	}
-	if err := t.printf("%s is shown at http://%s/; Ctrl-C ends it\n", c.Runs, l.Addr()); err != nil {
+	if err := t.printf("%s is shown at http://%s/ until Ctrl-C ends it\n", c.Runs, l.Addr()); err != nil {
 		l.Close()
 		return err
 	}

@@ -35,7 +35,7 @@ func TestServeEndsByCtrlC(t *testing.T) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	_, address, found := strings.Cut(line, "http://")
-	address, _, _ = strings.Cut(address, "/;")
+	address, _, _ = strings.Cut(address, "/ ")
 	if err != nil || !found {
 		t.Fatalf("it prints %q: %v", line, err)
 	}
@@ -130,7 +130,7 @@ func TestServeInBrowser(t *testing.T) {
 		"/files/ts/diagnosis/diagnosis.html": "diagnosis",
 		"/files/study/report.html":           "report",
 	} {
-		dom, console := browse(t, server.URL+address+"#"+want)
+		dom, console := browse(t, server.URL+address+"#"+want, desktop)
 		if len(console) > 0 {
 			t.Errorf("%s: on the console: %s", address, strings.Join(console, "\n"))
 		}
@@ -242,7 +242,7 @@ if (document.querySelector("#live").dataset.running === "false") document.body.a
 			}
 		}
 	})
-	dom, console := browse(t, server.URL+"/study?run=study", "--virtual-time-budget=12000")
+	dom, console := browse(t, server.URL+"/study?run=study", window{width: 800, height: 600, patience: 12000})
 	if len(console) > 0 {
 		t.Errorf("on the console: %s", strings.Join(console, "\n"))
 	}

@@ -49,7 +49,7 @@ func (c *studyCmd) list(t *terminal) error {
 	return t.tables(list)
 }
 
-// asked is a study as the flags ask for it: its cells, and what writes and prints their report.
+// asked is a study as the flags describe it: its cells, and what writes and prints their report.
 type asked struct {
 	plan   *study.Plan
 	report func(context.Context, *terminal) error
@@ -73,7 +73,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 	if c.List {
 		return printTasks(t, a.plan.Tasks)
 	}
-	c.tellStale(t, a.plan.Stale)
+	c.warnStale(t, a.plan.Stale)
 	if c.notice != "" {
 		t.note("%s", c.notice)
 	}
@@ -89,7 +89,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *experiments.Ca
 // whole computes what a study lacks, or only collects it, and reports all.
 func (c *studyCmd) whole(ctx context.Context, t *terminal, a *asked) error {
 	if c.Collect {
-		if err := tellMissing(t, a.plan); err != nil {
+		if err := warnMissing(t, a.plan); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (c *studyCmd) whole(ctx context.Context, t *terminal, a *asked) error {
 	if err := a.report(ctx, t); err != nil {
 		return err
 	}
-	return tellFailures(t, a.plan)
+	return warnFailures(t, a.plan)
 }
 
 // grid is a study of Specs.

@@ -51,7 +51,7 @@ func (g *gridFlags) settle(t *terminal) error {
 	return nil
 }
 
-// part says whether only some cells are to be computed, and no report is to be written.
+// part reports whether only some cells are to be computed, and no report is to be written.
 func (g *gridFlags) part() bool { return g.Cell != "" || g.Shard != "" }
 
 // mostShares bounds n of --shard i/n.
@@ -141,7 +141,7 @@ func listCells(t *terminal, p *study.Plan, jobs int) error {
 	return t.printf("\n")
 }
 
-// runPart computes the cells that --cell or --shard name and says what was done. Cells that were done before are
+// runPart computes the cells that --cell or --shard name and prints what was done. Cells that were done before are
 // computed by nobody.
 func (g *gridFlags) runPart(ctx context.Context, t *terminal, p *study.Plan, jobs int, asJSON bool) error {
 	places, err := g.chosen(p.Tasks)
@@ -163,11 +163,11 @@ func (g *gridFlags) runPart(ctx context.Context, t *terminal, p *study.Plan, job
 	if err != nil {
 		return err
 	}
-	return tellFailures(t, part)
+	return warnFailures(t, part)
 }
 
-// tellFailures names the cells that failed; the error says how many.
-func tellFailures(t *terminal, p *study.Plan) error {
+// warnFailures names the cells that failed; the error counts them.
+func warnFailures(t *terminal, p *study.Plan) error {
 	failures := p.Failures()
 	for _, f := range failures {
 		t.warn("failed: %s", strings.TrimSpace(f.Error()))
@@ -178,8 +178,8 @@ func tellFailures(t *terminal, p *study.Plan) error {
 	return nil
 }
 
-// tellMissing says which cells a report lacks besides the stale and the damaged ones.
-func tellMissing(t *terminal, p *study.Plan) error {
+// warnMissing names the cells that a report lacks besides the stale and the damaged ones.
+func warnMissing(t *terminal, p *study.Plan) error {
 	known := map[string]bool{}
 	for _, task := range p.Stale {
 		known[task.ID] = true
@@ -215,8 +215,8 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s and %d more, which --list names", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// tellStale names the cells that another program computed.
-func (c *studyCmd) tellStale(t *terminal, stale []study.Task) {
+// warnStale names the cells that another program computed.
+func (c *studyCmd) warnStale(t *terminal, stale []study.Task) {
 	switch {
 	case len(stale) == 0:
 	case c.KeepStale:

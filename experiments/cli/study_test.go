@@ -6,23 +6,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"calibra/data"
 )
-
-// asCommand makes the test binary the command itself.
-const asCommand = "CALIBRA_TEST_AS_COMMAND"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		os.Exit(Main())
-	}
-	os.Exit(m.Run())
-}
 
 // TestStudySurvivesKill: a study killed with SIGKILL in the middle and started
 // again writes the same results.csv as one that ran through, and computes no cell
@@ -159,35 +148,6 @@ func TestStudyRefuses(t *testing.T) {
 	}
 }
 
-// browse opens a page, a file or an address, in headless Chromium and returns what becomes of it
-// and what is said on its console.
-func browse(t *testing.T, page string, flags ...string) (dom string, console []string) {
-	t.Helper()
-	var browser string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			browser = path
-			break
-		}
-	}
-	if browser == "" {
-		t.Skip("there is no Chromium; apt-get install chromium")
-	}
-	if !strings.HasPrefix(page, "http://") {
-		page = "file://" + page
-	}
-	flags = slices.Concat([]string{"--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-		"--user-data-dir=" + t.TempDir(), "--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom"}, flags, []string{page})
-	cmd := exec.CommandContext(t.Context(), browser, flags...)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Skipf("%s does not run here: %v", browser, err)
-	}
-	return string(out), regexp.MustCompile(`(?m)^.*CONSOLE.*$`).FindAllString(errs.String(), -1)
-}
-
 // TestReportInBrowser opens a report in headless Chromium, which must print the last
 // section and no message on its console, and uses it: columns sort, methods come and go
 // from tables and figures, tables are copied, points tell their values.
@@ -197,7 +157,7 @@ func TestReportInBrowser(t *testing.T) {
 	if err := os.WriteFile(faulty, []byte(`<script>undefinedFunction()</script>`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, console := browse(t, faulty); len(console) == 0 {
+	if _, console := browse(t, faulty, desktop); len(console) == 0 {
 		t.Fatal("the browser does not report a faulty page's error")
 	}
 	out := filepath.Join(t.TempDir(), "out")
@@ -206,7 +166,7 @@ func TestReportInBrowser(t *testing.T) {
 		t.Fatalf("study exits %d: %s", code, stderr)
 	}
 	page := filepath.Join(out, "report.html")
-	dom, console := browse(t, page)
+	dom, console := browse(t, page, desktop)
 	if len(console) > 0 {
 		t.Errorf("on the console: %s", strings.Join(console, "\n"))
 	}
@@ -232,7 +192,7 @@ func TestReportInBrowser(t *testing.T) {
 	if err := os.WriteFile(used, append(html, useReport...), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	dom, console = browse(t, used)
+	dom, console = browse(t, used, desktop)
 	if len(console) > 0 {
 		t.Errorf("on the console of the page in use: %s", strings.Join(console, "\n"))
 	}

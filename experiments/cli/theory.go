@@ -73,7 +73,7 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.C
 	return nil
 }
 
-// asked are the studies that the flags ask for, with their settings.
+// asked are the studies that the flags name, with their settings.
 func (c *theoryCmd) asked(methods *experiments.Catalog) (studies []theory.Study, settings theory.Settings, err error) {
 	if c.Seed != nil {
 		if len(c.Seeds) > 0 {
@@ -194,7 +194,7 @@ func theoryTable(r *theory.Report) *table {
 	return t
 }
 
-// closing says what was found and where it is.
+// closing prints what was found and where it is.
 func (c *theoryCmd) closing(t *terminal, reports []*theory.Report) error {
 	held := report.Held(reports)
 	for _, line := range held[1:] {
@@ -225,19 +225,19 @@ type ownRate struct {
 	Set         []string  `sep:"none" placeholder:"KEY=VALUE" help:"Codes that make the regions, such as codebook.kind=kmeans: they are fitted to features whose slots lie around K centres of these frequencies. Study propositions takes them too, for the pipeline that it trains."`
 }
 
-// given tells whether anything of the study was asked for.
+// given reports whether anything of the study was asked for.
 func (o ownRate) given() bool {
 	return !reflect.ValueOf(o).IsZero()
 }
 
-// codesAlone tells whether nothing but codes was asked for.
+// codesAlone reports whether nothing but codes was asked for.
 func (o ownRate) codesAlone() bool {
 	without := o
 	without.Set = nil
 	return o.Set != nil && !without.given()
 }
 
-// codes are those of Set with K codewords unless it says another number; nil where nothing is set.
+// codes are those of Set with K codewords unless it sets another number; nil where nothing is set.
 func (o ownRate) codes(k int) (layers.Codes, error) {
 	if o.Set == nil {
 		return nil, nil
@@ -310,7 +310,7 @@ func (o ownRate) design() (d theory.Design, err error) {
 	if d.Codes, err = o.codes(d.Codewords); err != nil {
 		return d, err
 	}
-	if d.Codes != nil && layers.LooksAtLabels(d.Codes) {
+	if d.Codes != nil && layers.UsesLabels(d.Codes) {
 		return d, data.Inputf("", "the labels of study rate tell nothing to codes that look at labels; choose codebook.kind among those of features alone, such as kmeans")
 	}
 	return d, nil

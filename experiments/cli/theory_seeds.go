@@ -58,11 +58,11 @@ func (c *theoryCmd) underSeeds(ctx context.Context, t *terminal, studies []theor
 		}
 	}
 	bar.clear()
-	return c.tellSeeds(t, &all)
+	return c.printSeeds(t, &all)
 }
 
-// tellSeeds prints how often each row fell outside its band.
-func (c *theoryCmd) tellSeeds(t *terminal, all *theory.Seeds) (err error) {
+// printSeeds prints how often each row fell outside its band.
+func (c *theoryCmd) printSeeds(t *terminal, all *theory.Seeds) (err error) {
 	if c.JSON {
 		err = t.json(all)
 	} else {
@@ -125,7 +125,7 @@ func (seedRun) files(dir string, seed uint64) (rows, run string) {
 }
 
 // keptOf reads the rows that dir holds of each of the seeds, nil where they are to be computed, and
-// says how many of them are stale.
+// counts those that are stale.
 func (r seedRun) keptOf(seeds []uint64, t *terminal, dir string) (kept [][]theory.Row, err error) {
 	kept = make([][]theory.Row, len(seeds))
 	stale := 0

@@ -80,7 +80,7 @@ func TestTheoryOfAnyCodes(t *testing.T) {
 				t.Fatal(err)
 			}
 			for study, flags := range map[string][]string{"rate": small, "propositions": {"--json"}} {
-				if study == "rate" && layers.LooksAtLabels(c) {
+				if study == "rate" && layers.UsesLabels(c) {
 					if code, _, stderr := calibra(t, slices.Concat([]string{"theory", study}, flags, codes)...); code != exitUsage || !strings.Contains(stderr, "look at labels") {
 						t.Errorf("rate by %s codes exits %d: %s", kind, code, stderr)
 					}
