@@ -32,13 +32,15 @@ const (
 type size struct{ rows, classes, codewords, slots int }
 
 // ofRows is the published size, but for rows and classes.
-func ofRows(rows, classes int) size { return size{rows, classes, Codewords, Slots} }
+func ofRows(rows, classes int) size {
+	return size{rows: rows, classes: classes, codewords: Codewords, slots: Slots}
+}
 
 // Workload is one thing to time.
 type Workload struct {
 	Key  string // field of the JSON report
 	What string
-	// PerSecond tells that the figure is rows per second, not seconds.
+	// PerSecond means that the figure is rows per second, not seconds.
 	PerSecond bool
 	// Work is what one epoch or evaluation costs at least, or one row if PerSecond.
 	Work Cost

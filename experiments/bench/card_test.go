@@ -10,6 +10,7 @@ import (
 	"calibra/experiments"
 	"calibra/graph/cuda"
 	"calibra/graph/cuda/cudatest"
+	"calibra/graph/simd"
 	"calibra/layers"
 	"calibra/optim"
 )
@@ -89,7 +90,7 @@ func BenchmarkCardLCE(b *testing.B) {
 // localRows are rows of 50 dimensions with residuals in 15 bins.
 func localRows(rng *rand.Rand, rows, classes int) *cuda.Local {
 	const dims = 50
-	l := &cuda.Local{Rows: rows, Dim: dims, Classes: classes, Z: make([]float32, rows*dims), E: make([]float32, rows*classes), Bin: make([]int32, rows*classes)}
+	l := &cuda.Local{KernelRows: simd.KernelRows{Rows: rows, Dim: dims, Classes: classes, Z: make([]float32, rows*dims), E: make([]float32, rows*classes), Bin: make([]int32, rows*classes)}}
 	for i := range l.Z {
 		l.Z[i] = float32(rng.NormFloat64() * (12 - 11*float64(i%dims)/(dims-1)) / 10)
 	}
@@ -157,7 +158,7 @@ func breakdown(t *testing.T, d *cuda.Device, profile *cudatest.Profile, rows, lo
 			for i := range labels {
 				labels[i] = int32(i * i % c)
 			}
-			tally := &cuda.Tally{Sum: make([]int64, 50*c), Weight: make([]int64, 50*c), Most: make([]float64, 50*c), Norm: make([]float64, 50)}
+			tally := simd.KernelTally{Sum: make([]int64, 50*c), Weight: make([]int64, 50*c), Most: make([]float64, 50*c), Norm: make([]float64, 50)}
 			if err := l.Redraw(t.Context(), labels[:localRowsCount], labels[localRowsCount:], tally); err != nil {
 				t.Fatal(err)
 			}

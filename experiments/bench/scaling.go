@@ -38,19 +38,19 @@ var growths = []growth{
 	},
 	{
 		key: "calibrator_epoch_s", title: "stage 2, 1,024 rows, 100 classes", measure: calibrator, axis: "codewords",
-		along: []int{32, 64, 128, 256, 512}, at: func(n int) size { return size{1024, 100, n, Slots} }, expected: 1,
+		along: []int{32, 64, 128, 256, 512}, at: func(n int) size { return size{rows: 1024, classes: 100, codewords: n, slots: Slots} }, expected: 1,
 	},
 	{
 		key: "calibrator_epoch_s", title: "stage 2, 1,024 rows, 100 classes", measure: calibrator, axis: "slots",
-		along: []int{16, 32, 64, 128, 256}, at: func(n int) size { return size{1024, 100, Codewords, n} },
+		along: []int{16, 32, 64, 128, 256}, at: func(n int) size { return size{rows: 1024, classes: 100, codewords: Codewords, slots: n} },
 	},
 	{
 		key: "quantizer_epoch_s", title: "stage 1, 2,048 rows", measure: quantizer, axis: "codewords",
-		along: []int{32, 64, 128, 256, 512}, at: func(n int) size { return size{2048, 10, n, Slots} }, expected: 1,
+		along: []int{32, 64, 128, 256, 512}, at: func(n int) size { return size{rows: 2048, classes: 10, codewords: n, slots: Slots} }, expected: 1,
 	},
 	{
 		key: "quantizer_epoch_s", title: "stage 1, 2,048 rows", measure: quantizer, axis: "slots",
-		along: []int{16, 32, 64, 128, 256}, at: func(n int) size { return size{2048, 10, Codewords, n} },
+		along: []int{16, 32, 64, 128, 256}, at: func(n int) size { return size{rows: 2048, classes: 10, codewords: Codewords, slots: n} },
 	},
 	{
 		key: "lce_s", title: "LCE, 10 classes", measure: lce, axis: "rows",
@@ -95,7 +95,9 @@ func Scales(ctx context.Context, e experiments.Executor, reps int, observe func(
 			if err != nil {
 				return nil, err
 			}
-			s.Points = append(s.Points, Point{at.rows, at.classes, at.codewords, at.slots, seconds, float64(n)})
+			s.Points = append(s.Points, Point{
+				Rows: at.rows, Classes: at.classes, Codewords: at.codewords, Slots: at.slots, Seconds: seconds, along: float64(n),
+			})
 			done++
 		}
 		s.Measured = s.exponent()

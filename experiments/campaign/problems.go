@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // problem is a small features file: rows of both parts, features, classes, and how a value
-// and a label come about.
+// and a label come about. What it leaves out is as everything can fit.
 type problem struct {
 	name                    string
 	rows, features, classes int
@@ -49,39 +50,59 @@ func uniformly(classes int) func(i int, rng *rand.Rand) int {
 func only(label int) func(int, *rand.Rand) int { return func(int, *rand.Rand) int { return label } }
 
 // plain is a problem that everything can fit.
-var plain = problem{"plain", 120, 8, 3, normal(2, 1), normal(2, 2), uniformly(3)}
+var plain = problem{name: "plain"}
 
 // problems lie at the edges.
 var problems = []problem{
 	plain,
-	{"two rows", 2, 8, 3, normal(2, 1), normal(2, 2), uniformly(3)},
-	{"twelve rows", 12, 8, 3, normal(2, 1), normal(2, 2), uniformly(3)},
-	{"one feature", 120, 1, 3, normal(2, 1), normal(2, 2), uniformly(3)},
-	{"prime number of features", 120, 7, 3, normal(2, 1), normal(2, 2), uniformly(3)},
-	{"two classes", 120, 8, 2, normal(2, 1), normal(2, 2), uniformly(2)},
-	{"more classes than rows", 60, 8, 100, normal(2, 1), normal(2, 2), uniformly(100)},
-	{"one class alone", 120, 8, 3, normal(2, 1), normal(2, 2), only(1)},
-	{"a class without rows", 120, 8, 4, normal(2, 1), normal(2, 2), uniformly(3)},
-	{"one row of a class", 120, 8, 3, normal(2, 1), normal(2, 2), func(i int, _ *rand.Rand) int { return map[bool]int{true: 2, false: i % 2}[i == 7] }},
-	{"constant features", 120, 8, 3, always(1), normal(2, 2), uniformly(3)},
-	{"constant logits", 120, 8, 3, normal(2, 1), always(0), uniformly(3)},
-	{"everything constant", 120, 8, 3, always(0), always(0), uniformly(3)},
-	{"equal rows", 120, 8, 3, func(_, j, label int, _ *rand.Rand) float64 { return float64(j * label) }, func(_, k, label int, _ *rand.Rand) float64 { return float64(k * label) }, uniformly(3)},
-	{"features of 1e-300", 120, 8, 3, normal(2, 1e-300), normal(2, 2), uniformly(3)},
-	{"features of 1e30", 120, 8, 3, normal(2, 1e30), normal(2, 2), uniformly(3)},
-	{"features of 1e300", 120, 8, 3, normal(2, 1e300), normal(2, 2), uniformly(3)},
-	{"logits of 1e-300", 120, 8, 3, normal(2, 1), normal(2, 1e-300), uniformly(3)},
-	{"logits of ±1e4", 120, 8, 3, normal(2, 1), signs(1e4), uniformly(3)},
-	{"logits of ±3e38", 120, 8, 3, normal(2, 1), signs(3e38), uniformly(3)},
-	{"logits of ±1e300", 120, 8, 3, normal(2, 1), signs(1e300), uniformly(3)},
-	{"the largest numbers", 120, 8, 3, signs(math.MaxFloat64), signs(math.MaxFloat64), uniformly(3)},
-	{"certain and right", 120, 8, 3, normal(50, 1), func(_, k, label int, _ *rand.Rand) float64 {
+	{name: "two rows", rows: 2},
+	{name: "twelve rows", rows: 12},
+	{name: "one feature", features: 1},
+	{name: "prime number of features", features: 7},
+	{name: "two classes", classes: 2},
+	{name: "more classes than rows", rows: 60, classes: 100},
+	{name: "one class alone", label: only(1)},
+	{name: "a class without rows", classes: 4, label: uniformly(3)},
+	{name: "one row of a class", label: func(i int, _ *rand.Rand) int { return map[bool]int{true: 2, false: i % 2}[i == 7] }},
+	{name: "constant features", feature: always(1)},
+	{name: "constant logits", logit: always(0)},
+	{name: "everything constant", feature: always(0), logit: always(0)},
+	{
+		name:    "equal rows",
+		feature: func(_, j, label int, _ *rand.Rand) float64 { return float64(j * label) },
+		logit:   func(_, k, label int, _ *rand.Rand) float64 { return float64(k * label) },
+	},
+	{name: "features of 1e-300", feature: normal(2, 1e-300)},
+	{name: "features of 1e30", feature: normal(2, 1e30)},
+	{name: "features of 1e300", feature: normal(2, 1e300)},
+	{name: "logits of 1e-300", logit: normal(2, 1e-300)},
+	{name: "logits of ±1e4", logit: signs(1e4)},
+	{name: "logits of ±3e38", logit: signs(3e38)},
+	{name: "logits of ±1e300", logit: signs(1e300)},
+	{name: "the largest numbers", feature: signs(math.MaxFloat64), logit: signs(math.MaxFloat64)},
+	{name: "certain and right", feature: normal(50, 1), logit: func(_, k, label int, _ *rand.Rand) float64 {
 		return map[bool]float64{true: 800, false: -800}[k == label]
-	}, uniformly(3)},
+	}},
+}
+
+// filled is p with what it leaves out.
+func (p problem) filled() problem {
+	p.rows, p.features, p.classes = cmp.Or(p.rows, 120), cmp.Or(p.features, 8), cmp.Or(p.classes, 3)
+	if p.feature == nil {
+		p.feature = normal(2, 1)
+	}
+	if p.logit == nil {
+		p.logit = normal(2, 2)
+	}
+	if p.label == nil {
+		p.label = uniformly(p.classes)
+	}
+	return p
 }
 
 // arrays are the problem's, drawn from rng.
 func (p problem) arrays(rng *rand.Rand) (arrays []data.Array) {
+	p = p.filled()
 	for _, part := range []string{"cal", "test"} {
 		x, logits, labels := mat.NewDense(p.rows, p.features, nil), mat.NewDense(p.rows, p.classes, nil), make([]int, p.rows)
 		for i := range p.rows {

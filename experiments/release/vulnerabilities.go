@@ -102,8 +102,8 @@ func (e *entry) vulnerability() *vulnerability {
 	return v
 }
 
-// tell adds to a vulnerability where it was found.
-func (f *finding) tell(v *vulnerability) {
+// addTo adds to a vulnerability where it was found.
+func (f *finding) addTo(v *vulnerability) {
 	at := f.Trace[0]
 	if at.Function != "" {
 		v.Analysis = analysis{"in_triage", "", "calibra links the code at fault"}
@@ -142,7 +142,7 @@ func readVulnerabilities(r io.Reader) (found, error) {
 			if v == nil || len(m.Finding.Trace) == 0 {
 				return found{}, fmt.Errorf("govulncheck found %q and does not say what it is", m.Finding.OSV)
 			}
-			m.Finding.tell(v)
+			m.Finding.addTo(v)
 		}
 	}
 	if f.Searched == "" {
@@ -150,7 +150,7 @@ func readVulnerabilities(r io.Reader) (found, error) {
 	}
 	f.Vulnerabilities = []vulnerability{} // none, which is known
 	for _, id := range slices.Sorted(maps.Keys(all)) {
-		if v := all[id]; len(v.Affects) > 0 { // it tells of other versions too
+		if v := all[id]; len(v.Affects) > 0 { // it lists other versions too
 			f.Vulnerabilities = append(f.Vulnerabilities, *v)
 		}
 	}

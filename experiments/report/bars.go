@@ -27,7 +27,7 @@ type BarMarks int
 
 const (
 	BarsFromZero  BarMarks = iota // for errors that are 0 at best
-	DotsFromLeast                 // on an axis about the values, for those that 0 says nothing of
+	DotsFromLeast                 // on an axis about the values, for those to which 0 means nothing
 )
 
 // Bar is one method's mean over the seeds.
@@ -62,7 +62,7 @@ func Bars(panels []BarPanel) *Figure {
 	return newGrid(plots, 2, max(8.5*vg.Centimeter, vg.Length(most)*barWidth), 7*vg.Centimeter, nil, nil)
 }
 
-// few says that the bar shows its seeds one by one.
+// few reports whether the bar shows its seeds one by one.
 func (b Bar) few() bool { return len(b.Seeds) > 1 && len(b.Seeds) <= fewSeeds }
 
 // Reach is how high the bar and what stands on it go; 0 of none.
@@ -121,7 +121,7 @@ func (b Bar) at(x float64, marks BarMarks) *marked {
 		m.add(newDots(colour, vg.Points(5), plotter.XY{X: x, Y: b.Mean}))
 	} else {
 		m.add(newBox(colour, x-half, x+half, 0, b.Mean))
-		m.say(x, b.Mean/2, b.says())
+		m.label(x, b.Mean/2, b.text())
 	}
 	switch {
 	case b.few():
@@ -139,12 +139,12 @@ func (b Bar) at(x float64, marks BarMarks) *marked {
 	if !math.IsNaN(b.Floor) {
 		m.add(floorTick{x, b.Floor})
 	}
-	m.say(x, b.Mean, b.says())
+	m.label(x, b.Mean, b.text())
 	return m
 }
 
-// says is the bar in words.
-func (b Bar) says() string {
+// text describes the bar in words.
+func (b Bar) text() string {
 	text := fmt.Sprintf("%s: %.4g", b.Name, b.Mean)
 	if b.SD > 0 {
 		text += fmt.Sprintf(" ± %.2g", b.SD)

@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Confusion draws what is taken for what as two maps of classes × classes: how often, and with what probability. Classes
+// confusion draws what is taken for what as two maps of classes × classes: how often, and with what probability. Classes
 // have these names, or their numbers where it is nil. It is nil where no row is taken for another.
-func Confusion(c *metrics.Confusion, names []string) *Figure {
+func confusion(c *metrics.Confusion, names []string) *Figure {
 	if len(c.Taken) == 0 {
 		return nil
 	}

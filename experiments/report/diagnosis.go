@@ -23,7 +23,7 @@ func gapText(x float64) string {
 	return minus(metrics.Signed(x, 3))
 }
 
-// WriteDiagnosis writes a diagnosis as one page that needs nothing else; head says where it
+// WriteDiagnosis writes a diagnosis as one page that needs nothing else; head describes where it
 // comes from. The map is of the rows that it was made of.
 func WriteDiagnosis(w io.Writer, title string, head []Fact, d *metrics.Diagnosis, m *metrics.Map) error {
 	panel, err := newMapView(d, m).html()
@@ -62,12 +62,12 @@ func WriteDiagnosis(w io.Writer, title string, head []Fact, d *metrics.Diagnosis
 
 // adviceTable is what each correction would save.
 func adviceTable(d *metrics.Diagnosis) *Table {
-	t := &Table{Caption: "What corrections would save, on rows that they were not fitted to", Labels: []string{"correction"},
-		Values: Heads("nats a row", "at least", "p", "command")}
+	t := &Table{Caption: "What corrections would save, on rows that they were not fitted to", Labels: []string{"correction", "command"},
+		Values: Heads("nats a row", "at least", "p")}
 	for _, a := range d.Advice {
 		if a.Correction != metrics.NoError {
 			name := map[metrics.Kind]string{metrics.GlobalError: "of the predictions alone", metrics.BothErrors: "by the latent space too"}[a.Correction]
-			t.Add("", Row{Labels: []string{name}, Cells: Texts(metrics.Nats(a.Saves.Value), metrics.Nats(a.Saves.Low), P(a.Saves.P), a.Command)})
+			t.Add("", Row{Labels: []string{name, a.Command}, Cells: Texts(metrics.Nats(a.Saves.Value), metrics.Nats(a.Saves.Low), P(a.Saves.P))})
 		}
 	}
 	return t

@@ -127,7 +127,7 @@ func dotLines(lines []dotLine) *chart {
 		m := &marked{name: l.name}
 		colour, _ := look(0, l.ours)
 		m.add(newLine(faint(colour), vg.Points(6), plotter.XY{X: l.low, Y: y}, plotter.XY{X: l.high, Y: y}), newDots(colour, vg.Points(3.5), plotter.XY{X: l.at, Y: y}))
-		m.say(l.at, y, l.says)
+		m.label(l.at, y, l.says)
 		p.Add(m)
 	}
 	p.Y.Tick.Marker, p.X.Tick.Marker = ticks, spacedTicks{}

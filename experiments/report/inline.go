@@ -107,7 +107,7 @@ type marked struct {
 
 func (m *marked) add(parts ...plot.Plotter) { m.parts = append(m.parts, parts...) }
 
-func (m *marked) say(x, y float64, text string) {
+func (m *marked) label(x, y float64, text string) {
 	m.at, m.says = append(m.at, plotter.XY{X: x, Y: y}), append(m.says, text)
 }
 

@@ -13,21 +13,22 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// IsotonicLine is a curve in a diagram of several on one axis.
-type IsotonicLine struct {
+// isotonicLine is a curve in a diagram of several on one axis.
+type isotonicLine struct {
 	Name string
 	Ours bool // drawn in front, with its band and its rows
 	*metrics.Isotonic
 }
 
-// Isotonic draws reliability curves by isotonic regression on one axis, below it the density of the rows. Of the line
+// isotonic draws reliability curves by isotonic regression on one axis, below it the density of the rows. Of the line
 // that is ours, or the only one, it draws the band of calibrated predictions, and ticks for some rows: above where the
 // top class is right, below where it is wrong.
-func Isotonic(title string, lines []IsotonicLine) *Figure {
+func isotonic(title string, lines []isotonicLine) *Figure {
 	curve, density := newPlot(), newPlot()
 	curve.Title.Text = title
 	curve.Y.Label.Text, density.X.Label.Text, density.Y.Label.Text = "frequency", "probability of the top class", "% of the rows"
-	curve.Y.Min, curve.Y.Max = -0.04, 1.04
+	const entry = 0.05                                                 // of the axis, that a line of the legend takes
+	curve.Y.Min, curve.Y.Max = -0.04, 1.07+entry*float64(len(lines)+1) // the legend is above all that is drawn
 	curve.Add(newGridLines(), newDiagonal())
 	left, least, most := 1.0, 100.0, 0.0
 	for k, l := range lines {
@@ -55,24 +56,24 @@ func Isotonic(title string, lines []IsotonicLine) *Figure {
 	density.Y.Min, density.Y.Max = math.Floor(math.Log10(least)), math.Ceil(math.Log10(most)+0.01)
 	density.Y.Tick.Marker = decades{}
 	curve.Legend.Top, curve.Legend.Left = true, true
-	curve.Legend.XOffs, curve.Legend.YOffs = vg.Points(8), vg.Points(-14)
+	curve.Legend.XOffs, curve.Legend.YOffs = vg.Points(8), vg.Points(-2)
 	return newStack([]*chart{curve, density}, []float64{0.74, 0.26}, 12*vg.Centimeter, 15*vg.Centimeter)
 }
 
-// line is the curve, with what its corners say.
-func (l IsotonicLine) line(colour color.NRGBA) *marked {
+// line is the curve, with the texts of its corners.
+func (l isotonicLine) line(colour color.NRGBA) *marked {
 	m := &marked{name: l.Name}
 	var corners plotter.XYs
 	for i, x := range l.X {
 		corners = append(corners, plotter.XY{X: x, Y: l.Y[i]})
-		m.say(x, l.Y[i], fmt.Sprintf("%s: of rows at %.3f the top class is right in %.3f", l.Name, x, l.Y[i]))
+		m.label(x, l.Y[i], fmt.Sprintf("%s: of rows at %.3f the top class is right in %.3f", l.Name, x, l.Y[i]))
 	}
 	m.add(newLine(colour, vg.Points(1.6), corners...))
 	return m
 }
 
 // addBehind adds the band and the ticks.
-func (l IsotonicLine) addBehind(p *chart) {
+func (l isotonicLine) addBehind(p *chart) {
 	if l.Places != nil {
 		var edge plotter.XYs
 		for k, x := range l.Places {
@@ -96,7 +97,7 @@ func (l IsotonicLine) addBehind(p *chart) {
 }
 
 // outline is the density of the rows: the logarithm of their shares in %, of a part without rows far below all others.
-func (l IsotonicLine) outline(colour color.NRGBA) *marked {
+func (l isotonicLine) outline(colour color.NRGBA) *marked {
 	const none = -9
 	var corners plotter.XYs
 	parts := float64(len(l.Density))

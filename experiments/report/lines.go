@@ -19,8 +19,10 @@ type LinePanel struct {
 	// Places label the x axis at the series' X alone; nil for even ticks.
 	Places map[float64]string
 	Series []Series
-	// Named writes the names of the series at their right ends, in place of a legend.
+	// Named writes the names of the lines at their right ends, in place of a legend.
 	Named bool
+	// Apart gives the panel a scale of its own.
+	Apart bool
 }
 
 // Series is what one method, or one quantity, shows in a figure of lines.
@@ -41,7 +43,7 @@ type Series struct {
 	Seeds [][]float64
 }
 
-// Kind says how a series is drawn.
+// Kind is how a series is drawn.
 type Kind int
 
 const (
@@ -55,7 +57,7 @@ const (
 const fewSeeds = 10
 
 // Lines draws the panels side by side with one legend, of each name once. Panels with the
-// same Y show the same quantity and get one scale.
+// same Y show the same quantity and get one scale, but for those apart.
 func Lines(panels []LinePanel) *Figure {
 	var plots []*chart
 	legend := newLegend()
@@ -80,7 +82,7 @@ func Lines(panels []LinePanel) *Figure {
 	}
 	for i, a := range panels {
 		for j, b := range panels {
-			if a.Y == b.Y && a.LogY == b.LogY {
+			if a.Y == b.Y && a.LogY == b.LogY && !a.Apart {
 				plots[i].Y.Min, plots[i].Y.Max = min(plots[i].Y.Min, plots[j].Y.Min), max(plots[i].Y.Max, plots[j].Y.Max)
 			}
 		}
@@ -116,7 +118,7 @@ func (panel LinePanel) draw() (p *chart, entries []entry) {
 		default:
 			middle = append(middle, m)
 		}
-		if s.Name != "" {
+		if s.Name != "" && !(panel.Named && s.Kind == Marks) {
 			entries = append(entries, *e)
 		}
 	}
@@ -154,7 +156,9 @@ func (panel LinePanel) axes(p *chart, reach *reach) {
 // reach is how far what is drawn reaches, on the axes' scales.
 type reach struct{ left, right, bottom, top float64 }
 
-func newReach() *reach { return &reach{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)} }
+func newReach() *reach {
+	return &reach{left: math.Inf(1), right: math.Inf(-1), bottom: math.Inf(1), top: math.Inf(-1)}
+}
 
 func (r *reach) add(x float64, ys ...float64) {
 	r.left, r.right = min(r.left, x), max(r.right, x)
@@ -199,7 +203,7 @@ func (panel LinePanel) series(s Series, reach *reach) (*marked, *entry) {
 		m.add(marks)
 		shown = append(shown, marks)
 	}
-	return m, &entry{s.Name, shown, colour, placed.points[len(placed.points)-1].Y}
+	return m, &entry{name: s.Name, thumbnails: shown, colour: colour, end: placed.points[len(placed.points)-1].Y}
 }
 
 // lineOf is the line through the points, as the kind of the series has it, and its marks.
@@ -221,7 +225,7 @@ func (s Series) lineOf(points plotter.XYs) (*plotter.Line, *plotter.Scatter) {
 
 // placedSeries is a series on the scales of its panel.
 type placedSeries struct {
-	*marked               // with what each point says
+	*marked               // with the text of each point
 	points    plotter.XYs // the means
 	seeds     plotter.XYs // the values that they are of
 	low, high plotter.XYs // the edges of the band
@@ -266,7 +270,7 @@ func (panel LinePanel) place(s Series, reach *reach) *placedSeries {
 			placed.bars.add(x, y, below, panel.height(s.High[i]))
 			reach.add(x, below, panel.height(s.High[i]))
 		}
-		placed.say(x, y, says)
+		placed.label(x, y, says)
 	}
 	return placed
 }

@@ -10,11 +10,11 @@ type LossCurve struct {
 	Kept             float64   // the epoch whose weights are kept
 }
 
-// Losses draws learning curves, a panel for each stage; nil where there are none.
+// Losses draws learning curves, a panel for each stage, a dot at the epoch that is kept; nil where there are none.
 func Losses(curves []LossCurve) *Figure {
 	var panels []LinePanel
 	for _, c := range curves {
-		panel := LinePanel{Title: c.Name, X: "epoch or iteration", Y: c.Name + ": loss, nats a row"}
+		panel := LinePanel{Title: c.Name, X: "epoch or iteration", Y: "loss, nats a row", Named: true, Apart: true}
 		panel.Series = append(panel.Series, Series{Name: "training", Kind: Prediction, X: c.Epochs, Mean: c.Loss})
 		judged, at := c.Loss, -1
 		for i, v := range c.Validation {

@@ -8,18 +8,19 @@ type Shown struct {
 	metrics.Portrait
 }
 
-// Portraits draws what methods say of the same rows: their reliability on one axis, and of the last, which is judged, what it
-// takes for what; of three classes their triangles. Classes have these names, or their numbers where it is nil.
+// Portraits draws the predictions of several methods for the same rows: their reliability on one axis, and of the last,
+// which is judged, what it takes for what; of three classes their triangles. Classes have these names, or their numbers
+// where it is nil.
 func Portraits(all []Shown, classes []string) []*Drawing {
-	var lines []IsotonicLine
-	var panels []SimplexPanel
+	var lines []isotonicLine
+	var panels []simplexPanel
 	for k, s := range all {
-		lines = append(lines, IsotonicLine{Name: s.Name, Ours: k == len(all)-1, Isotonic: s.Isotonic})
+		lines = append(lines, isotonicLine{Name: s.Name, Ours: k == len(all)-1, Isotonic: s.Isotonic})
 		if s.Simplex != nil {
-			panels = append(panels, SimplexPanel{Title: s.Name, Simplex: s.Simplex})
+			panels = append(panels, simplexPanel{Title: s.Name, Simplex: s.Simplex})
 		}
 	}
-	drawn := []*Drawing{{Name: "reliability-isotonic", Figure: Isotonic("Reliability by isotonic regression", lines),
+	drawn := []*Drawing{{Name: "reliability-isotonic", Figure: isotonic("Reliability by isotonic regression", lines),
 		Caption: "How often the top class is right, against its probability, by isotonic regression, which needs no bins. Calibrated predictions would stay in the grey band. The ticks are rows: right above, wrong below. Miscalibration is what the curve would take off the Brier score of the top class."}}
 	judged := all[len(all)-1]
 	if c := judged.Confusion; c != nil {
@@ -27,13 +28,13 @@ func Portraits(all []Shown, classes []string) []*Drawing {
 		if c.Of > len(c.Classes) {
 			caption += " These are the most confused of the classes."
 		}
-		if figure := Confusion(c, classes); figure != nil {
+		if figure := confusion(c, classes); figure != nil {
 			drawn = append(drawn, &Drawing{Name: "confusion", Caption: caption, Figure: figure})
 		}
 	}
 	if panels == nil {
 		return drawn
 	}
-	return append(drawn, &Drawing{Name: "triangle", Figure: Simplexes(panels, classes),
+	return append(drawn, &Drawing{Name: "triangle", Figure: simplexes(panels, classes),
 		Caption: "The rows in the triangle of their three probabilities, coloured by their labels. An arrow leads from what is said of the rows of a cell to what happens; strong ones are longer than chance makes them."})
 }

@@ -42,7 +42,7 @@ func reliabilityBins(c *metrics.Curve, colour color.NRGBA) *marked {
 		}
 		points = append(points, plotter.XY{X: c.Confidence[k], Y: c.Frequency[k]})
 		bars.add(c.Confidence[k], c.Frequency[k], c.Low[k], c.High[k])
-		m.say(c.Confidence[k], c.Frequency[k], fmt.Sprintf("confidence %.3f, frequency %.3f (%.3f – %.3f), %d predictions", c.Confidence[k], c.Frequency[k], c.Low[k], c.High[k], n))
+		m.label(c.Confidence[k], c.Frequency[k], fmt.Sprintf("confidence %.3f, frequency %.3f (%.3f – %.3f), %d predictions", c.Confidence[k], c.Frequency[k], c.Low[k], c.High[k], n))
 	}
 	m.add(newLine(faded(colour), vg.Points(1.2), points...), bars.plotter(colour), newDots(colour, vg.Points(2.2), points...))
 	return m

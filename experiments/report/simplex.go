@@ -11,16 +11,16 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// SimplexPanel is the triangle of one method.
-type SimplexPanel struct {
+// simplexPanel is the triangle of one method.
+type simplexPanel struct {
 	Title string
 	*metrics.Simplex
 }
 
-// Simplexes draws predictions of three classes in their triangle, methods side by side: some rows in the colours of their
+// simplexes draws predictions of three classes in their triangle, methods side by side: some rows in the colours of their
 // labels, and of each cell of the triangle an arrow from what is said to what happens. Arrows that calibrated
 // predictions would not show, beyond two standard errors, are strong.
-func Simplexes(panels []SimplexPanel, names []string) *Figure {
+func simplexes(panels []simplexPanel, names []string) *Figure {
 	var plots []*chart
 	for _, panel := range panels {
 		plots = append(plots, panel.plot(names))
@@ -33,7 +33,7 @@ func inTriangle(p [3]float64) plotter.XY {
 	return plotter.XY{X: p[1] + p[2]/2, Y: p[2] * math.Sqrt(3) / 2}
 }
 
-func (panel SimplexPanel) plot(names []string) *chart {
+func (panel simplexPanel) plot(names []string) *chart {
 	p := newPlot()
 	p.Title.Text = panel.Title
 	p.HideAxes()
@@ -88,6 +88,6 @@ func arrowOf(c metrics.SimplexCell) *marked {
 		}
 	}
 	m.add(newLine(colour, vg.Points(1.1), line...))
-	m.say(from.X, from.Y, fmt.Sprintf("%d rows: said %.2f, %.2f, %.2f; happened %.2f, %.2f, %.2f", c.Rows, c.Mean[0], c.Mean[1], c.Mean[2], c.Share[0], c.Share[1], c.Share[2]))
+	m.label(from.X, from.Y, fmt.Sprintf("%d rows: said %.2f, %.2f, %.2f; happened %.2f, %.2f, %.2f", c.Rows, c.Mean[0], c.Mean[1], c.Mean[2], c.Share[0], c.Share[1], c.Share[2]))
 	return m
 }

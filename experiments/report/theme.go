@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
+	plottext "gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -140,7 +142,7 @@ func newPlot() *chart {
 		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
 		&p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
 	} {
-		text.Font.Variant, text.Font.Size, text.Color = "Sans", 10, ink
+		text.Font.Variant, text.Font.Size, text.Color, text.Handler = "Sans", 10, ink, spaced{plottext.Plain{Fonts: font.DefaultCache}}
 	}
 	p.Title.TextStyle.Font.Size = 12
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
@@ -152,6 +154,20 @@ func newPlot() *chart {
 	p.Legend.ThumbnailWidth = vg.Points(16)
 	p.Legend.Padding = vg.Points(2)
 	return &chart{Plot: p}
+}
+
+// spaced writes the lines of a text as far apart as their font asks: gonum/plot leaves room for that, and draws them so
+// close that they touch.
+type spaced struct{ plottext.Plain }
+
+// Draw draws line by line from the point on, which is as that of [plottext.Plain].
+func (s spaced) Draw(c vg.Canvas, txt string, style plottext.Style, at vg.Point) {
+	sin, cos := math.Sincos(style.Rotation)
+	lines := s.Lines(txt)
+	for i, line := range lines {
+		up := s.Extents(style.Font).Height * vg.Length(float64(len(lines)-1)*(1+float64(style.YAlign))-float64(i))
+		s.Plain.Draw(c, line, style, at.Add(vg.Point{X: -up * vg.Length(sin), Y: up * vg.Length(cos)}))
+	}
 }
 
 // errNothing is of a plot without a number.

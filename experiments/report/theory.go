@@ -64,7 +64,7 @@ func Held(reports []*theory.Report) []string {
 }
 
 // Curves draws a figure of a theory study: what was measured in the order of colours,
-// what the theory says dashed.
+// what the theory predicts dashed.
 func Curves(f theory.Figure) *Figure {
 	panel := LinePanel{Title: f.Title, X: f.XLabel, Y: f.YLabel, Log: f.LogX, LogY: f.LogY}
 	measured := 0
@@ -84,14 +84,14 @@ func Curves(f theory.Figure) *Figure {
 		panel.Series = append(panel.Series, s)
 	}
 	if !f.LogX {
-		panel.Places = wholePlaces(panel.Series)
+		panel.Places = integerPlaces(panel.Series)
 	}
 	return Lines([]LinePanel{panel})
 }
 
-// wholePlaces names the series' X where all of them are whole, such as the numbers of
+// integerPlaces names the series' X where all of them are integers, such as the numbers of
 // problems; nil where they are not, or are too many to be named.
-func wholePlaces(series []Series) map[float64]string {
+func integerPlaces(series []Series) map[float64]string {
 	const most = 10
 	places := map[float64]string{}
 	for _, s := range series {

@@ -36,15 +36,15 @@ func NewDifference(c metrics.Comparison, corrected float64) *Difference {
 	return &Difference{Value: c.Difference, Low: c.Interval.Low, High: c.Interval.High, P: corrected}
 }
 
-// told says whether the difference is more than chance at 5 %.
+// told reports whether the difference is more than chance at 5 %.
 func (d *Difference) told() bool { return d != nil && d.P < 0.05 }
 
 // String is "−.0718 (95 % −.0781 to −.0660, p ≤ 1e-6)".
 func (d *Difference) String() string {
-	return fmt.Sprintf("%s (%.0f %% %s to %s, %s)", nats(d.Value), 100*cmp.Or(d.Level, .95), nats(d.Low), nats(d.High), PEquals(d.P))
+	return fmt.Sprintf("%s (%.0f %% %s to %s, %s)", nats(d.Value), 100*cmp.Or(d.Level, .95), nats(d.Low), nats(d.High), pEquals(d.P))
 }
 
-// Verdict says which of some methods to use on one data set, and how sure that is.
+// Verdict names which of some methods to use on one data set, and how sure that is.
 type Verdict struct {
 	Data    string   `json:"data,omitempty"`
 	Rows    int      `json:"test_rows"`
@@ -84,7 +84,7 @@ func (j *Judged) MarshalJSON() ([]byte, error) {
 		NLL      *float64 `json:"nll"`
 		Accuracy *float64 `json:"accuracy,omitempty"`
 		*plain
-	}{j.Name, known(j.NLL), known(j.Accuracy), (*plain)(j)})
+	}{Name: j.Name, NLL: known(j.NLL), Accuracy: known(j.Accuracy), plain: (*plain)(j)})
 }
 
 // Classifier is the name of the method that leaves the classifier as it is.
@@ -185,7 +185,7 @@ func (v *Verdict) useful(first *Judged, tied []*Judged) *Judged {
 	return use
 }
 
-// bestLine says what is best, and how it compares with the classifier.
+// bestLine names the best, and how it compares with the classifier.
 func (v *Verdict) bestLine(first *Judged, all []*Judged, classifier int) string {
 	switch {
 	case len(all) == 1:
@@ -208,7 +208,7 @@ func (v *Verdict) bestLine(first *Judged, all []*Judged, classifier int) string 
 	return line + "."
 }
 
-// harmLine says which methods harm, and by how much.
+// harmLine names the methods that harm, and by how much.
 func (v *Verdict) harmLine(harmful, all []*Judged, classifier int) string {
 	var out []string
 	for _, j := range harmful[:min(3, len(harmful))] {
@@ -333,8 +333,8 @@ func P(p float64) string {
 	return fmt.Sprintf("%.2g", p)
 }
 
-// PEquals is P with its letter: "p = .03", "p ≤ 1e-6".
-func PEquals(p float64) string { return equals(P(p)) }
+// pEquals is P with its letter: "p = .03", "p ≤ 1e-6".
+func pEquals(p float64) string { return equals(P(p)) }
 
 // equals is a p-value, or its bound, with its letter.
 func equals(text string) string {

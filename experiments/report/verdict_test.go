@@ -81,7 +81,7 @@ func TestJudge(t *testing.T) {
 
 func TestP(t *testing.T) {
 	for want, got := range map[string]string{
-		"≤ 1e-6": P(1e-9), "0.03": P(.03), "p = 0.03": PEquals(.03), "p ≤ 1e-6": PEquals(0),
+		"≤ 1e-6": P(1e-9), "0.03": P(.03), "p = 0.03": pEquals(.03), "p ≤ 1e-6": pEquals(0),
 		"≤ 1/51": PAmong(1./51, 50), "0.039": PAmong(2./51, 50),
 	} {
 		if got != want {

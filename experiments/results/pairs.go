@@ -30,7 +30,7 @@ func pairs(dir string, a arguments) (string, error) {
 	var order []pair
 	of := map[pair][]record{}
 	for _, r := range lines {
-		p := pair{r["method"], r["tuned"], r["against"], r["codes"]}
+		p := pair{method: r["method"], tuned: r["tuned"], against: r["against"], codes: r["codes"]}
 		if of[p] == nil {
 			order = append(order, p)
 		}
@@ -59,7 +59,7 @@ func pairs(dir string, a arguments) (string, error) {
 	return t.Markdown(), nil
 }
 
-// verdict is what the tests of one pair say.
+// verdict is the outcome of the tests of one pair.
 type verdict struct {
 	better, worse int // sources whose interval leaves out 0 and whose corrected p is below level
 	p             float64

@@ -161,7 +161,7 @@ func columnsOf(a arguments, lines []record) (columns []column) {
 	if a["columns"] == "" {
 		for _, v := range strings.Split(a["values"], ",") {
 			of := func(row []record) cell { return cell{row, v} }
-			columns = append(columns, column{valueTitle(v), of, metricOf(v), strings.HasSuffix(v, "_noise")})
+			columns = append(columns, column{head: valueTitle(v), of: of, metric: metricOf(v), noise: strings.HasSuffix(v, "_noise")})
 		}
 		return columns
 	}
@@ -238,7 +238,7 @@ func (a arguments) text(x metrics.Spread, m metrics.Metric) string {
 	return text
 }
 
-// best says whether the value in row i and column j is the best of its row, or of its column.
+// best reports whether the value in row i and column j is the best of its row, or of its column.
 func (a arguments) best(columns []column, grid [][]metrics.Spread, i, j int) bool {
 	c := columns[j]
 	if c.metric == metrics.Metrics {

@@ -60,7 +60,7 @@ func (st *state) there() (n int, left float64) {
 	return n, left
 }
 
-// state says which cells of a directory are there.
+// state finds which cells of a directory are there.
 func (s *Server) state(dir string) (*state, error) {
 	entries, err := fs.ReadDir(s.root.FS(), dir)
 	if err != nil {
@@ -199,15 +199,15 @@ func (s *Server) progress(st *state, dir, page string) (template.HTML, error) {
 		address = link(page)
 	}
 	return panel(liveTemplate, map[string]any{
-		"Running": there < len(st.cells), "There": there, "All": len(st.cells), "Says": st.says(time.Now()), "Report": address, "Where": data.Line(dir),
+		"Running": there < len(st.cells), "There": there, "All": len(st.cells), "Says": st.summary(time.Now()), "Report": address, "Where": data.Line(dir),
 	})
 }
 
-// quiet is after how long without a cell one asks whether the study still runs, beside what its cells take.
+// quiet is after how long without a cell it is doubtful whether the study still runs, beside what its cells take.
 const quiet = 10 * time.Minute
 
-// says is how far the study is, in words.
-func (st *state) says(now time.Time) string {
+// summary describes how far the study is.
+func (st *state) summary(now time.Time) string {
 	there, left := st.there()
 	if there == len(st.cells) {
 		return fmt.Sprintf("All %d cells are computed.", there)
@@ -293,7 +293,7 @@ func newLine(setting string, cells []cell, shown []metrics.Metric) line {
 	return l
 }
 
-// best says which setting has the least NLL so far.
+// best names the setting that has the least NLL so far.
 func (st *state) best(all []settings) (lines []string) {
 	for _, s := range all {
 		if best := s.lines[0]; !math.IsNaN(best.nll) && len(lines) < 5 {

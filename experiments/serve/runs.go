@@ -138,7 +138,7 @@ func (s *Server) folder(dir string, files []fs.DirEntry) (all []run) {
 			}
 		}
 		slices.Sort(r.Pages)
-		s.tell(&r, has("diagnosis.json"))
+		s.addResults(&r, has("diagnosis.json"))
 		all = append(all, r)
 	}
 	if slices.ContainsFunc(files, func(e fs.DirEntry) bool { return study.IsCell(e.Name()) || path.Ext(e.Name()) == study.GridSuffix }) {
@@ -152,8 +152,8 @@ func (s *Server) folder(dir string, files []fs.DirEntry) (all []run) {
 	return all
 }
 
-// tell adds what the files of a run in a folder say of it, its diagnosis if there is one.
-func (s *Server) tell(r *run, diagnosed bool) {
+// addResults adds what the files of a run in a folder hold, its diagnosis if there is one.
+func (s *Server) addResults(r *run, diagnosed bool) {
 	if r.Kind == experiments.RunGroup {
 		r.tested = s.fit(r.Name)
 	}
@@ -169,7 +169,7 @@ func (s *Server) tell(r *run, diagnosed bool) {
 	}
 }
 
-// bands says how many bands of theory studies hold, by their results.csv.
+// bands counts the bands of theory studies that hold, by their results.csv.
 func bands(text []byte) string {
 	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil || len(lines) == 0 {
@@ -264,7 +264,7 @@ type keptFile struct {
 	says any
 }
 
-// keep is what a small file says, read again when it changed; the zero value of one that cannot be read.
+// keep is the content of a small file, read again when it changed; the zero value of one that cannot be read.
 func keep[T any](s *Server, name string, read func(text []byte) T) (says T) {
 	info, err := s.root.Stat(name)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"calibra/experiments/report"
 )
 
-// Benchmark compares all methods and the controls as experiments/benchmark/PROTOCOL.md has
+// benchmarkStudy compares all methods and the controls as experiments/results/benchmark-protocol.md has
 // it, which was fixed before any of its cells was computed.
-var Benchmark = Study{
-	Name: "benchmark", Line: "all methods and controls, tuned alike, by a protocol fixed beforehand (experiments/benchmark/PROTOCOL.md)",
+var benchmarkStudy = Study{
+	Name: "benchmark", Line: "all methods and controls, tuned alike, by a protocol fixed beforehand (experiments/results/benchmark-protocol.md)",
 	Grid: func(*experiments.Origin) []experiments.Spec {
 		var specs []experiments.Spec
 		for _, m := range experiments.Methods {
@@ -33,19 +33,19 @@ var Benchmark = Study{
 	},
 	Tests: eachPair,
 	Views: []View{
-		protocol("experiments/benchmark/PROTOCOL.md, committed before the first cell of seeds 100 to 109, fixes sources, methods, budgets, outcomes and tests."),
+		protocol("experiments/results/benchmark-protocol.md, committed before the first cell of seeds 100 to 109, fixes sources, methods, budgets, outcomes and tests."),
 		scores, forests, againstUncalibrated, namedPairs, meanRanks, noiseFloor, sparsest, Results, tuningTable, timeTable,
 	},
 }
 
 // notBenchmarked are methods under an optimizer that stops short, parts of stacked, variants of
-// vq's form, and those that came after the protocol, which are in that of [Rivals].
+// vq's form, and those that came after the protocol, which are in that of rivalsStudy.
 var notBenchmarked = []string{"ts-published", "dc-published",
 	"order-preserving", "anchored", "anchored-dirichlet", "anchored-head", "anchored-bilinear", "local-temperature", "gated",
 	"vq-rank", "vq-diagonal", "vq-tied", "vq-squareplus", "vq-regional-prior",
 	"sv", "boosted", "rival"}
 
-// byTuning tells a method that chose among its candidates from the same at its defaults,
+// byTuning distinguishes a method that chose among its candidates from the same at its defaults,
 // and from one that has nothing to choose.
 var byTuning = Field{"Settings", func(s experiments.Spec) string {
 	switch {
@@ -57,13 +57,13 @@ var byTuning = Field{"Settings", func(s experiments.Spec) string {
 	return "default"
 }}
 
-// tunable tells whether the Spec's method has settings to choose among.
+// tunable reports whether the Spec's method has settings to choose among.
 func tunable(s experiments.Spec) bool {
 	m, err := s.Catalog.Find(s.Method)
 	return err == nil && len(m.Candidates) > 0
 }
 
-// protocol says what was fixed beforehand.
+// protocol states what was fixed beforehand.
 func protocol(note string) View {
 	return tables("The protocol", note+" A report of other seeds or sources is a rehearsal of it and no result.", func(*Findings) []*report.Table { return nil })
 }

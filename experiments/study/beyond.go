@@ -13,9 +13,9 @@ import (
 	"calibra/experiments/report"
 )
 
-// Beyond holds maps on the original logits against the paper's calibrator and the
+// beyondStudy holds maps on the original logits against the paper's calibrator and the
 // global maps, on what is left above the noise floor.
-var Beyond = Study{
+var beyondStudy = Study{
 	Name: "beyond", Line: "anchored maps beside the published calibrator, judged against the noise floor",
 	Grid: always(each("stacked", "auto", "order-preserving", "anchored", "anchored-dirichlet", "anchored-bilinear", "local-temperature", "gated",
 		"vq", "sm", "dc", "ir", "ts", "nc")),

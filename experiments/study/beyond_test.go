@@ -111,7 +111,7 @@ func TestExcess(t *testing.T) {
 // TestMeanRanksOfWhatIsThere: a method that lacks a number on one data set has a dash in
 // that column and its own ranks in the others.
 func TestMeanRanksOfWhatIsThere(t *testing.T) {
-	f := &Findings{Study: &Beyond}
+	f := &Findings{Study: &beyondStudy}
 	for _, set := range []string{"a", "b"} {
 		o := &experiments.Origin{Name: set, Dataset: set}
 		for _, m := range []struct {

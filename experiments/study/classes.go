@@ -11,9 +11,9 @@ import (
 	"calibra/experiments/report"
 )
 
-// Classes varies m, the classes of a row that a bilinear map looks at apart. Data of up to m
+// classesStudy varies m, the classes of a row that a bilinear map treats separately. Data of up to m
 // classes leave the cell out: it is the last but one, the exact map.
-var Classes = Study{
+var classesStudy = Study{
 	Name: "ablate-classes", Line: "m ∈ {2, 4, 8, … 256, all} classes that the map of a row looks at apart: error and time",
 	Grid: func(*experiments.Origin) []experiments.Spec {
 		var specs []experiments.Spec

@@ -14,10 +14,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Codes asks of every kind of codes whether what it learns is worth more than its random twin,
+// codesStudy tests for every kind of codes whether what it learns is worth more than its random twin,
 // the same codes with codewords drawn from the slots, in the paper's calibrator, in the mixture
 // of anchored maps and in the joint correction.
-var Codes = Study{
+var codesStudy = Study{
 	Name: "codes", Line: "every kind of codes beside its random twin, where codes have anything to find",
 	Grid: func(*experiments.Origin) []experiments.Spec {
 		specs := each("nc", headroomMethod)
@@ -33,7 +33,7 @@ var Codes = Study{
 		return specs
 	},
 	Vary:    []Field{byMethod, byCodes},
-	Tests:   func([]Pair) []family { return []family{{"twin", overSeedsAndRows, []ask{twins}}} },
+	Tests:   func([]Pair) []family { return []family{{"twin", overSeedsAndRows, []plan{twins}}} },
 	Judging: experiments.Judging{Redraws: 20, Anchors: 4000},
 	Views:   []View{twinTables, scores, noiseFloor, timeTable},
 }
@@ -88,10 +88,10 @@ var byCodes = Field{"Codes", func(s experiments.Spec) string {
 	return none
 }}
 
-// none stands where a row has nothing that the field tells.
+// none stands where a row has no value of the field.
 const none = "–"
 
-// has tells whether the Spec has these settings of its codes, and no others of them.
+// has reports whether the Spec has these settings of its codes, and no others of them.
 func has(s experiments.Spec, v experiments.Values) bool {
 	if v == nil {
 		return false
@@ -144,7 +144,7 @@ func overSeedsAndRows(ctx context.Context, a, b *row) (*paired, error) {
 	return p, nil
 }
 
-// headroom tells whether random codes, or boosted residuals, find anything that a method without
+// headroom reports whether random codes, or boosted residuals, find anything that a method without
 // codes does not, on any of the methods that were run both ways: at 5 %, not corrected, so that a
 // source is rather asked than left out.
 func (s *subject) headroom(ctx context.Context) (found, asked bool, err error) {
@@ -190,7 +190,7 @@ func twins(ctx context.Context, s *subject) (tests []*test, leftOut bool, err er
 	return tests, false, nil
 }
 
-// twinTables are what the report says of these tests.
+// twinTables are the tables of these tests.
 func twinTables(ctx context.Context, f *Findings) (*report.Section, error) {
 	all, err := f.tests(ctx)
 	if err != nil {
@@ -215,7 +215,7 @@ func twinTables(ctx context.Context, f *Findings) (*report.Section, error) {
 	return section, nil
 }
 
-// wording is what tables of tests say of them.
+// wording is the text of tables of tests.
 type wording struct{ list, count, head, other string }
 
 // listTwins is a row for each test.

@@ -63,7 +63,7 @@ func TestHeadroom(t *testing.T) {
 // TestTwinsAreWritten: tests.csv has each kind of codes against its random twin, p corrected over all
 // of them, and nothing else.
 func TestTwinsAreWritten(t *testing.T) {
-	f := &Findings{Study: &Codes}
+	f := &Findings{Study: &codesStudy}
 	rng := rand.New(rand.NewPCG(3, 0))
 	for _, name := range []string{"one", "two"} {
 		origin := &experiments.Origin{Name: name}
@@ -118,7 +118,7 @@ func TestOneSettingFindsTheTwinOfAnyKind(t *testing.T) {
 		}
 		codes := of(experiments.Values{"codebook.kind": kind})
 		twin := of(experiments.Values{"codebook.kind": kind, "codebook.twin": "random"})
-		if twin != codes.Twin() || layers.LooksAtLabels(twin) || twin.Twin() != twin {
+		if twin != codes.Twin() || layers.UsesLabels(twin) || twin.Twin() != twin {
 			t.Errorf("the twin of %s codes, %#v, is %#v, and its own %#v", kind, codes, twin, twin.Twin())
 		}
 	}

@@ -25,7 +25,7 @@ func made(t *testing.T, s *Study, result func(SpecCell) *Result) *Findings {
 
 // The report gives the class shares of the most calibration rows, not of a part.
 func TestClassSharesAreOfTheMostRows(t *testing.T) {
-	f := made(t, &CalibrationSize, func(c SpecCell) *Result {
+	f := made(t, &calibrationSizeStudy, func(c SpecCell) *Result {
 		if fraction(c.Spec) < 1 {
 			return &Result{CalibrationRows: int(300 * c.Spec.Fraction), Classes: 2, Priors: []float64{.9, .1}}
 		}
@@ -40,7 +40,7 @@ func TestClassSharesAreOfTheMostRows(t *testing.T) {
 
 // An epoch of a small set takes milliseconds, which the table of times shows.
 func TestTimesOfSmallSets(t *testing.T) {
-	f := made(t, &Time, func(SpecCell) *Result {
+	f := made(t, &timeStudy, func(SpecCell) *Result {
 		return &Result{Stages: []Stage{{Name: "divide", Seconds: .5, Epochs: 100}, {Name: "calibrate", Seconds: .03, Epochs: 50}}}
 	})
 	section, err := timeTable(t.Context(), f)

@@ -137,10 +137,10 @@ type embedding struct {
 // The embedding shared by all methods, and the method's own, which is the shared one for methods without one, as
 // published.
 var (
-	sharedEmbedding = embedding{"shared embedding", "the embedding shared by all methods", "", func(r *Result) local {
-		return local{r.Shared, r.Noise, r.Strata, r.ESS}
+	sharedEmbedding = embedding{title: "shared embedding", words: "the embedding shared by all methods", of: func(r *Result) local {
+		return local{values: r.Shared, noise: r.Noise, strata: r.Strata, profile: r.ESS}
 	}}
-	ownEmbedding = embedding{"own embedding", "each method's own embedding", "_own", func(r *Result) local {
+	ownEmbedding = embedding{title: "own embedding", words: "each method's own embedding", suffix: "_own", of: func(r *Result) local {
 		out := sharedEmbedding.of(r)
 		if r.Own != nil {
 			out.values, out.noise, out.strata = r.Own, r.OwnNoise, r.OwnStrata

@@ -10,9 +10,9 @@ import (
 
 // The studies whose views are those of others too.
 
-// Main compares all methods: the tables "Results … ResNet" and "Weather" and the
+// mainStudy compares all methods: the tables "Results … ResNet" and "Weather" and the
 // figures of Q1 and Q3.
-var Main = Study{
+var mainStudy = Study{
 	Name: "main", Line: "all methods, locally and globally (figures Q1 and Q3, tables of results)",
 	Paper: []string{"main", "weather"},
 	Grid:  always(each(allMethods()...)),
@@ -20,9 +20,9 @@ var Main = Study{
 	Views: []View{Results, forests, pairedNLL, leftOnTheTable, localBars, globalBars, noiseFloor, reliabilityDiagrams, tessellation, codewordMaps},
 }
 
-// ESS shows the local error along the effective sample size of the neighbourhood:
+// essStudy shows the local error along the effective sample size of the neighbourhood:
 // the figure of Q2.
-var ESS = Study{
+var essStudy = Study{
 	Name: "ess", Line: "local error along the effective sample size of the neighbourhood (figure Q2)",
 	Paper: []string{"main", "weather"},
 	Grid:  always(each(tableOrder...)),
@@ -30,8 +30,8 @@ var ESS = Study{
 	Views: []View{profiles, sparsest, Results, forests, pairedNLL},
 }
 
-// Parts ablates the quantization and the calibrator: VQ, VQ-DC, VQ-NC, DC, NC.
-var Parts = Study{
+// partsStudy ablates the quantization and the calibrator: VQ, VQ-DC, VQ-NC, DC, NC.
+var partsStudy = Study{
 	Name: "ablate-parts", Line: "what quantization and what the calibrator add (table of the ablation)",
 	Paper: []string{"ablation"},
 	Grid:  always(each("vq", "vq-dc", "vq-nc", "dc", "nc")),
@@ -39,8 +39,8 @@ var Parts = Study{
 	Views: []View{Results, forests, pairedNLL, localBars, globalBars, noiseFloor},
 }
 
-// Slots varies w and |C| together.
-var Slots = Study{
+// slotsStudy varies w and |C| together.
+var slotsStudy = Study{
 	Name: "ablate-slots", Line: "slots w ∈ {16, 32, 64, 128, 256} by codewords |C| ∈ {32, 64}",
 	Paper: []string{"slots"},
 	Grid:  always(sizes([]int{16, 32, 64, 128, 256}, []int{32, 64})),
@@ -48,8 +48,8 @@ var Slots = Study{
 	Views: []View{Results, pairedNLL, sizeMaps},
 }
 
-// Codebook varies |C| at w = 64.
-var Codebook = Study{
+// codebookStudy varies |C| at w = 64.
+var codebookStudy = Study{
 	Name: "ablate-codebook", Line: "|C| ∈ {16, 32, 64, 128, 256} codewords for w = 64 slots",
 	Paper: []string{"codebook"},
 	Grid:  always(sizes([]int{64}, []int{16, 32, 64, 128, 256})),
@@ -57,8 +57,8 @@ var Codebook = Study{
 	Views: []View{Results, pairedNLL, codebookCurves},
 }
 
-// CalibrationSize fits on 5 … 100 % of the calibration rows.
-var CalibrationSize = Study{
+// calibrationSizeStudy fits on 5 … 100 % of the calibration rows.
+var calibrationSizeStudy = Study{
 	Name: "calsize", Line: "5 to 100 % of the calibration rows, LCE and NLL",
 	Grid: func(*experiments.Origin) (specs []experiments.Spec) {
 		for _, spec := range each("vq", "sm", "dc", "kc", "ln", "ts", "nc") {
@@ -72,8 +72,8 @@ var CalibrationSize = Study{
 	Views: []View{sizeCurves, Results, pairedNLL},
 }
 
-// Shifted fits in distribution and judges on shifted rows.
-var Shifted = Study{
+// shiftedStudy fits in distribution and judges on shifted rows.
+var shiftedStudy = Study{
 	Name: "ood", Line: "fitted in distribution, judged on a shifted test split",
 	Paper: []string{"weather-ood"},
 	Grid: func(o *experiments.Origin) []experiments.Spec {
@@ -87,9 +87,9 @@ var Shifted = Study{
 	Views: []View{shiftNote, Results, forests, pairedNLL, localBars, globalBars, profiles},
 }
 
-// Backbones compares all methods on the features of several backbones: each
+// backbonesStudy compares all methods on the features of several backbones: each
 // features file is one, and raw rows are encoded by every encoder.
-var Backbones = Study{
+var backbonesStudy = Study{
 	Name: "backbones", Line: "all methods for each backbone: one features file each, or every encoder of raw rows",
 	Paper: []string{"main", "convnext", "vit", "weather"},
 	Grid: func(o *experiments.Origin) (specs []experiments.Spec) {
@@ -109,8 +109,8 @@ var Backbones = Study{
 	Views: []View{Results, forests, pairedNLL, localBars, profiles},
 }
 
-// Usage counts how often the test rows' slots are assigned to each codeword.
-var Usage = Study{
+// usageStudy counts how often the test rows' slots are assigned to each codeword.
+var usageStudy = Study{
 	Name: "usage", Line: "codeword assignments of the test slots: fewest, most, spread, dead",
 	Paper: []string{"usage"},
 	Grid:  always(each("vq")),
@@ -118,8 +118,8 @@ var Usage = Study{
 	Views: []View{usageTable, usageCurve, codewordMaps},
 }
 
-// Time measures seconds per epoch of both stages.
-var Time = Study{
+// timeStudy measures seconds per epoch of both stages.
+var timeStudy = Study{
 	Name: "time", Line: "seconds per epoch of the quantized head and of the calibrator",
 	Paper: []string{"time"},
 	Grid:  always(each("vq")),
@@ -127,11 +127,11 @@ var Time = Study{
 	Views: []View{timeTable},
 }
 
-// Variants holds what is to mend the paper's calibrator where its published recipe makes
+// variantsStudy holds what is to mend the paper's calibrator where its published recipe makes
 // its own head worse, as it does with many classes: its start as a candidate of early
 // stopping, steps of one size for any number of classes and slots, and w and K chosen on
 // validation rows.
-var Variants = Study{
+var variantsStudy = Study{
 	Name: "variants", Line: "the paper's calibrator beside its head, and what mends it where it is worse",
 	Grid: always(each("nc", "ts", "sm", "vq-nc", "vq", "vq-start", "vq-centred", "vq-tuned")),
 	Vary: []Field{byMethod},

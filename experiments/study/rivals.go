@@ -12,11 +12,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Rivals asks whether the joint correction is better than the mixture of maps, than itself on
-// codes that learn nothing, and than the best of its rivals, as experiments/benchmark/PROTOCOL-3.md
+// rivalsStudy tests whether the joint correction is better than the mixture of maps, than itself on
+// codes that learn nothing, and than the best of its rivals, as experiments/results/rivals-protocol.md
 // has it: both on learned codewords, which were their defaults when it was written.
-var Rivals = Study{
-	Name: "rivals", Line: "the joint correction against its rivals, by a protocol fixed beforehand (experiments/benchmark/PROTOCOL-3.md)",
+var rivalsStudy = Study{
+	Name: "rivals", Line: "the joint correction against its rivals, by a protocol fixed beforehand (experiments/results/rivals-protocol.md)",
 	Grid: always(append(each("nc", "ts", "sv", "sm", "boosted", "clustered", "dac", "laplace", "new-head", "auto", "stacked-learned", "stacked", "stacked-one", "corrected-learned", "corrected", "vq"),
 		experiments.Spec{Method: "rival", Tune: true})),
 	Vary:    []Field{byMethod},
@@ -24,7 +24,7 @@ var Rivals = Study{
 	Pairs:   []Pair{{"corrected-learned", "stacked-learned"}, {"corrected-learned", "corrected"}, {"corrected-learned", "rival"}},
 	Tests:   allPairs,
 	Views: []View{
-		protocol("experiments/benchmark/PROTOCOL-3.md, committed before the first cell of seeds 300 to 302, fixes sources, methods, outcomes and tests. The three pairs of the next section are its questions; everything else is exploratory."),
+		protocol("experiments/results/rivals-protocol.md, committed before the first cell of seeds 300 to 302, fixes sources, methods, outcomes and tests. The three pairs of the next section are its questions; everything else is exploratory."),
 		primary, leftOutSeeds, scores, againstUncalibrated, leftOnTheTable, noiseFloor, Results, tuningTable, timeTable,
 	},
 }
@@ -59,7 +59,7 @@ func (r *row) where(keep func(seed uint64) bool) *row {
 
 // leftOut counts the seeds whose difference lies in the 95 % interval that the other seeds give for
 // it: its variance is that of their mean, of one more seed, and of that seed's rows. Two seeds left
-// say of the spread, so that there must be three.
+// give of the spread, so that there must be three.
 func leftOut(ctx context.Context, a, b *row) (inside, of int, err error) {
 	x, _ := common(a, b)
 	if len(x) < 3 {
@@ -84,7 +84,7 @@ func leftOut(ctx context.Context, a, b *row) (inside, of int, err error) {
 	return inside, of, nil
 }
 
-// leftOutSeeds asks of the intervals whether they hold for a seed that they were not made of.
+// leftOutSeeds tests whether the intervals hold for a seed that they were not made of.
 func leftOutSeeds(ctx context.Context, f *Findings) (*report.Section, error) {
 	t := &report.Table{Caption: "Seeds whose difference in NLL lies in the 95 % interval that the other seeds give for it.", Labels: []string{byMethod.Head, "against"}, Values: report.Heads("inside", "of", "share")}
 	for _, pair := range f.Study.Pairs {

@@ -71,7 +71,7 @@ func TestVarianceOfADifference(t *testing.T) {
 // drawnFindings are two sources with three seeds of the methods of Rivals' pairs. The losses of
 // corrected-learned are lower than those of the others by gain, give or take the seed.
 func drawnFindings(gain float64) *Findings {
-	f := &Findings{Study: &Rivals}
+	f := &Findings{Study: &rivalsStudy}
 	rng := rand.New(rand.NewPCG(2, 0))
 	for _, name := range []string{"one", "two"} {
 		origin := &experiments.Origin{Name: name}
@@ -102,7 +102,7 @@ func TestRivalsAreTestedTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := all.named(Rivals.Pairs...)
+	named := all.named(rivalsStudy.Pairs...)
 	if len(named) != 6 {
 		t.Fatalf("%d tests of three pairs on two sources", len(named))
 	}

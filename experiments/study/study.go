@@ -17,7 +17,7 @@ type Study struct {
 	// Grid lists the Specs for one origin. Data, split, seed and averages are filled
 	// in later, and so are the codebook's sizes where they are 0.
 	Grid func(o *experiments.Origin) []experiments.Spec
-	// Vary names the fields of Spec that tell the rows of its tables apart: of
+	// Vary names the fields of Spec that distinguish the rows of its tables: of
 	// method, slots, codewords, fraction, encoder.
 	Vary []Field
 	// Pairs are methods that were named before the study to be tested against each other.
@@ -34,7 +34,7 @@ type Study struct {
 }
 
 // Studies lists all studies, in the paper's order.
-var Studies = []*Study{&Main, &ESS, &Parts, &Slots, &Codebook, &Classes, &CalibrationSize, &Shifted, &Backbones, &Usage, &Time, &Beyond, &Variants, &Codes, &Benchmark, &Rivals}
+var Studies = []*Study{&mainStudy, &essStudy, &partsStudy, &slotsStudy, &codebookStudy, &classesStudy, &calibrationSizeStudy, &shiftedStudy, &backbonesStudy, &usageStudy, &timeStudy, &beyondStudy, &variantsStudy, &codesStudy, &benchmarkStudy, &rivalsStudy}
 
 // usual is what cells are judged by: noise floors, but along the calibration rows, where no
 // study shows them, and what is left on the table.

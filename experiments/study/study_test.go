@@ -88,10 +88,10 @@ func TestKeys(t *testing.T) {
 			}
 			specs[c.Key] = c.Spec
 		}
-		if s == &Slots && (len(skipped) != 1 || !strings.Contains(skipped[0].Why, "256 slots do not divide its 128 features")) {
+		if s == &slotsStudy && (len(skipped) != 1 || !strings.Contains(skipped[0].Why, "256 slots do not divide its 128 features")) {
 			t.Errorf("256 slots of 128 features: %v", skipped)
 		}
-		if s == &Classes { // m = 2, 4, 8, 16 of letter's 26, the exact map and the head
+		if s == &classesStudy { // m = 2, 4, 8, 16 of letter's 26, the exact map and the head
 			if len(cells) != 6*len(settings.Seeds) || len(skipped) != 1 || !strings.Contains(skipped[0].Why, "m ≥ 26") {
 				t.Errorf("%d cells along m, left out: %v", len(cells), skipped)
 			}
@@ -106,9 +106,9 @@ func TestKeys(t *testing.T) {
 	}
 	zero := settings
 	zero.Set = map[string]experiments.Values{"vq": {"codebook.start": "zero"}}
-	a, _, _ := Usage.Cells(t.Context(), letter, settings)
-	b, _, _ := Usage.Cells(t.Context(), letter, zero)
-	c, _, _ := Usage.Cells(t.Context(), []*experiments.Origin{origin(t, "digits")}, settings)
+	a, _, _ := usageStudy.Cells(t.Context(), letter, settings)
+	b, _, _ := usageStudy.Cells(t.Context(), letter, zero)
+	c, _, _ := usageStudy.Cells(t.Context(), []*experiments.Origin{origin(t, "digits")}, settings)
 	if a[0].Key == b[0].Key || a[0].Key == c[0].Key {
 		t.Error("the averages or the data do not reach the key")
 	}
@@ -262,11 +262,11 @@ func TestAddedMethods(t *testing.T) {
 		of   *Study
 		want []experiments.Spec
 	}{
-		{&Main, []experiments.Spec{{}}},
-		{&CalibrationSize, []experiments.Spec{{Fraction: .05}, {Fraction: .1}, {Fraction: .2}, {Fraction: .4}, {Fraction: .6}, {Fraction: .8}, {}}},
-		{&Benchmark, []experiments.Spec{{Tune: true}}},
-		{&Codes, []experiments.Spec{{}}}, // of which it has no setting of any kind
-		{&Slots, nil},                    // which tells no methods apart
+		{&mainStudy, []experiments.Spec{{}}},
+		{&calibrationSizeStudy, []experiments.Spec{{Fraction: .05}, {Fraction: .1}, {Fraction: .2}, {Fraction: .4}, {Fraction: .6}, {Fraction: .8}, {}}},
+		{&benchmarkStudy, []experiments.Spec{{Tune: true}}},
+		{&codesStudy, []experiments.Spec{{}}}, // of which it has no setting of any kind
+		{&slotsStudy, nil},                    // which tells no methods apart
 	} {
 		got := c.of.grid(origin(t, "cubic"), set)
 		for i := range c.want {
@@ -349,7 +349,7 @@ func ExampleStudy_Cells() {
 		fmt.Println(err)
 		return
 	}
-	cells, skipped, err := Slots.Cells(context.Background(), []*experiments.Origin{o}, Settings{Seeds: []uint64{42}, Split: data.PaperTables})
+	cells, skipped, err := slotsStudy.Cells(context.Background(), []*experiments.Origin{o}, Settings{Seeds: []uint64{42}, Split: data.PaperTables})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -409,7 +409,7 @@ func TestShiftsByName(t *testing.T) {
 	dir := t.TempDir()
 	one := settings
 	one.Seeds, one.Methods = []uint64{1}, []string{"nc", "ts"}
-	if inside, _, err := Main.Cells(t.Context(), o, one); err != nil {
+	if inside, _, err := mainStudy.Cells(t.Context(), o, one); err != nil {
 		t.Fatal(err)
 	} else if _, failures, err := run(t.Context(), store(t, dir), inside, 1, nil); err != nil || failures != nil {
 		t.Fatal(err, failures)
@@ -421,7 +421,7 @@ func TestShiftsByName(t *testing.T) {
 	}{{experiments.RegionShift, rows / 5}, {experiments.NoiseShift, 120}, {experiments.ThinShift, 54}} {
 		set := one
 		set.Shift = c.shift
-		cells, _, err := Shifted.Cells(t.Context(), o, set)
+		cells, _, err := shiftedStudy.Cells(t.Context(), o, set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -436,7 +436,7 @@ func TestShiftsByName(t *testing.T) {
 		if len(results[0].Strata) != 3 || results[0].Rows == nil {
 			t.Errorf("%s: strata %v, row numbers %v", c.shift, results[0].Strata, results[0].Rows)
 		}
-		f := &Findings{Study: &Shifted, Settings: set, Cells: cells, Results: results}
+		f := &Findings{Study: &shiftedStudy, Settings: set, Cells: cells, Results: results}
 		note, err := shiftNote(t.Context(), f)
 		if err != nil || !strings.Contains(note.Note, c.shift.Line()) {
 			t.Errorf("%s: the report says %v, %v", c.shift, note, err)
@@ -448,7 +448,7 @@ func TestShiftsByName(t *testing.T) {
 	wrong := one
 	wrong.Shift = experiments.GivenShift
 	var input *data.InputError
-	if _, _, err := Shifted.Cells(t.Context(), o, wrong); !errors.As(err, &input) || !strings.Contains(err.Error(), "choose one of region, noise, thin") {
+	if _, _, err := shiftedStudy.Cells(t.Context(), o, wrong); !errors.As(err, &input) || !strings.Contains(err.Error(), "choose one of region, noise, thin") {
 		t.Errorf("a shift that a table has not: %v", err)
 	}
 }

@@ -31,14 +31,14 @@ func (t *test) against() string { return cmp.Or(t.codes, MethodTitle(t.b.spec.Me
 // compare makes the difference of two rows, nil where they have no seed in common.
 type compare func(ctx context.Context, a, b *row) (*paired, error)
 
-// ask is the tests of a subject, not yet computed, and whether they leave the subject out.
-type ask func(context.Context, *subject) (tests []*test, leftOut bool, err error)
+// plan returns the tests of a subject, not yet computed, and whether they leave the subject out.
+type plan func(context.Context, *subject) (tests []*test, leftOut bool, err error)
 
 // family is tests whose p are corrected together (Holm).
 type family struct {
 	name    string // in tests.csv
 	compare compare
-	asks    []ask // each of every subject
+	plans   []plan // each of every subject
 }
 
 // The names of two families.
@@ -46,22 +46,22 @@ const pairName, uncalibratedName = "pair", "uncalibrated"
 
 // eachPair are families of the pairs, each for itself, and of every row against the classifier as it is.
 func eachPair(pairs []Pair) []family {
-	named := data.Each(pairs, func(p Pair) family { return family{pairName, overRows, []ask{p.ask}} })
-	return append(named, family{uncalibratedName, overRows, []ask{uncalibrated}})
+	named := data.Each(pairs, func(p Pair) family { return family{pairName, overRows, []plan{p.plan}} })
+	return append(named, family{uncalibratedName, overRows, []plan{uncalibrated}})
 }
 
 // allPairs are a family of the pairs together and one of every row against the classifier as it is, with
 // intervals over seeds and rows.
 func allPairs(pairs []Pair) []family {
-	named := data.Each(pairs, func(p Pair) ask { return p.ask })
-	return []family{{pairName, overSeedsAndRows, named}, {uncalibratedName, overSeedsAndRows, []ask{uncalibrated}}}
+	named := data.Each(pairs, func(p Pair) plan { return p.plan })
+	return []family{{pairName, overSeedsAndRows, named}, {uncalibratedName, overSeedsAndRows, []plan{uncalibrated}}}
 }
 
-func (p Pair) ask(_ context.Context, s *subject) ([]*test, bool, error) {
+func (p Pair) plan(_ context.Context, s *subject) ([]*test, bool, error) {
 	return s.test(s.tuned(p.Method), s.tuned(p.Against)), false, nil
 }
 
-// uncalibrated asks of every row against the classifier as it is.
+// uncalibrated tests every row against the classifier as it is.
 func uncalibrated(_ context.Context, s *subject) (tests []*test, _ bool, _ error) {
 	nc := s.tuned("nc")
 	for _, r := range s.rows {
@@ -95,9 +95,9 @@ func (f *Findings) tests(ctx context.Context) (*tests, error) {
 	out, subjects := &tests{}, f.subjects()
 	for _, family := range f.Study.Tests(f.Study.Pairs) {
 		var asked []*test
-		for _, ask := range family.asks {
+		for _, plan := range family.plans {
 			for _, s := range subjects {
-				of, leftOut, err := ask(ctx, s)
+				of, leftOut, err := plan(ctx, s)
 				if err != nil {
 					return nil, err
 				}

@@ -32,14 +32,14 @@ type wrongLaw struct {
 	classes int
 	df      float64 // of the t-distribution of z; 0: normal
 	rare    float64 // log-odds by which the first class is likelier than the others
-	stretch func(z []float64, rng *rand.Rand) float64
+	scale   func(z []float64, rng *rand.Rand) float64
 }
 
 func constant(t float64) func([]float64, *rand.Rand) float64 {
 	return func([]float64, *rand.Rand) float64 { return t }
 }
 
-// either stretches the logits of half of the rows, and shrinks those of the others.
+// either scales up the logits of half of the rows, and scales down those of the others.
 func either(_ []float64, rng *rand.Rand) float64 {
 	if rng.IntN(2) == 0 {
 		return 3
@@ -47,7 +47,7 @@ func either(_ []float64, rng *rand.Rand) float64 {
 	return 1. / 3
 }
 
-// beside stretches the logits where the first coordinate is above 0.
+// beside scales up the logits where the first coordinate is above 0.
 func beside(z []float64, _ *rand.Rand) float64 {
 	if z[0] > 0 {
 		return 3
@@ -59,11 +59,11 @@ const globalLaw = "global"
 
 // wrongLaws are what the coverage of intervals is measured on.
 var wrongLaws = []wrongLaw{
-	{name: "overconfident-10-1.5", classes: 10, stretch: constant(1.5)}, {name: "overconfident-10-2", classes: 10, stretch: constant(2)},
-	{name: "overconfident-10-3", classes: 10, stretch: constant(3)}, {name: "overconfident-10-5", classes: 10, stretch: constant(5)},
-	{name: "overconfident-2-3", classes: 2, stretch: constant(3)}, {name: "underconfident-10", classes: 10, stretch: constant(.5)},
-	{name: "mixed-10", classes: 10, stretch: either}, {name: "unbalanced-10", classes: 10, rare: 4, stretch: constant(3)},
-	{name: "heavy-tailed-10", classes: 10, df: 2, stretch: constant(3)}, {name: "local-10", classes: 10, stretch: beside}, {name: "local-2", classes: 2, stretch: beside},
+	{name: "overconfident-10-1.5", classes: 10, scale: constant(1.5)}, {name: "overconfident-10-2", classes: 10, scale: constant(2)},
+	{name: "overconfident-10-3", classes: 10, scale: constant(3)}, {name: "overconfident-10-5", classes: 10, scale: constant(5)},
+	{name: "overconfident-2-3", classes: 2, scale: constant(3)}, {name: "underconfident-10", classes: 10, scale: constant(.5)},
+	{name: "mixed-10", classes: 10, scale: either}, {name: "unbalanced-10", classes: 10, rare: 4, scale: constant(3)},
+	{name: "heavy-tailed-10", classes: 10, df: 2, scale: constant(3)}, {name: "local-10", classes: 10, scale: beside}, {name: "local-2", classes: 2, scale: beside},
 }
 
 // plantedShapes are of regions that are planted side by side: cut off by planes, and clusters.
@@ -97,7 +97,7 @@ func (s DiagnosisRate) draw(rng *rand.Rand) *wrongRows {
 		row := w.logProbs.RawRowView(i)
 		row[0] += law.rare
 		w.truth.SetRow(i, row)
-		floats.Scale(law.stretch(w.z.RawRowView(i), rng), row)
+		floats.Scale(law.scale(w.z.RawRowView(i), rng), row)
 	}
 	w.logProbs = layers.LogSoftmax(w.logProbs)
 	w.truth = layers.LogSoftmax(w.truth)
@@ -115,9 +115,9 @@ func (s DiagnosisRate) law() wrongLaw {
 		}
 	}
 	if s.Law == globalLaw {
-		return wrongLaw{classes: 4, stretch: constant(2)}
+		return wrongLaw{classes: 4, scale: constant(2)}
 	}
-	return wrongLaw{classes: 4, stretch: constant(1)}
+	return wrongLaw{classes: 4, scale: constant(1)}
 }
 
 // drawLabels draws each row's label from the truth.
