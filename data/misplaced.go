@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Misplaced says why labels seem to number the classes otherwise than the columns of the scores (N×C) do; "" where they do
-// not seem to. What each column's rows mostly are, and the commonest class, are learned from every other row
-// and held to the rest: three standard errors and more tell.
+// Misplaced describes labels (N) that seem to number the classes in another order than the columns of the scores (N×C);
+// it is "" where they do not. The commonest label, and that of the rows of each column, are learned from every other row.
+// On the other rows one of the two must be right more often than the scores, by more than three standard errors.
 func Misplaced(scores *mat.Dense, labels []int) string {
 	if scores == nil || labels == nil {
 		return ""
@@ -43,14 +43,14 @@ func Misplaced(scores *mat.Dense, labels []int) string {
 			mostly[k] = slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b int) int { return counts[a] - counts[b] })
 		}
 	}
-	told := func(n int) bool { return float64(n-right) > 3*math.Sqrt(float64(n+right)) }
+	surely := func(n int) bool { return float64(n-right) > 3*math.Sqrt(float64(n+right)) }
 	percent := func(n int) float64 { return 100 * float64(n) / float64(rows) }
 	than := ""
 	switch {
-	case moved > 2*right && told(moved):
+	case moved > 2*right && surely(moved):
 		than = fmt.Sprintf("%.0f %% if its columns stood for other classes", percent(moved))
-	case told(commonest):
-		than = fmt.Sprintf("%.0f %% if it always said the commonest class", percent(commonest))
+	case surely(commonest):
+		than = fmt.Sprintf("%.0f %% if it always took the commonest class", percent(commonest))
 	default:
 		return ""
 	}
