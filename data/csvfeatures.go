@@ -45,7 +45,7 @@ func readFeaturesCSV(path string, r io.Reader) (*columnar, error) {
 	case err != nil:
 		return nil, err
 	case columns == nil:
-		return nil, Inputf(path, "cannot be read: %w", io.EOF)
+		return nil, Inputf(path, "is empty")
 	case columns[0].rows == 0:
 		return nil, Inputf(path, "has no rows")
 	}

@@ -43,6 +43,9 @@ func Misplaced(scores *mat.Dense, labels []int) string {
 			mostly[k] = slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b int) int { return counts[a] - counts[b] })
 		}
 	}
+	if len(seen[all]) < 2 {
+		return "" // one class alone is a fault of its own
+	}
 	surely := func(n int) bool { return float64(n-right) > 3*math.Sqrt(float64(n+right)) }
 	percent := func(n int) float64 { return 100 * float64(n) / float64(rows) }
 	than := ""

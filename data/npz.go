@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -377,7 +378,11 @@ func (a *archive) checkLabels(key string, labels []int, classes int) error {
 	if i < 0 {
 		return nil
 	}
-	return Inputf(a.path, "%s%s holds %d at row %d; labels must lie in 0…%d", key, columnOf(a.path, key), labels[i], i, classes-1)
+	hint := ""
+	if slices.Min(labels) == 1 && slices.Max(labels) == classes {
+		hint = "; they seem to begin at 1: subtract 1"
+	}
+	return Inputf(a.path, "%s%s holds %d at row %d; labels must lie in 0…%d%s", key, columnOf(a.path, key), labels[i], i, classes-1, hint)
 }
 
 // checkShares is checkLabels of labels that may be soft.

@@ -35,7 +35,7 @@ func TestOpenRawResultsBad(t *testing.T) {
 		`label holds "0.5" at row 0`:                          "true,logits_0,logits_1\n0.5,1,2\n",
 		`label holds "NaN" at row 0`:                          "true,logits_0,logits_1\nNaN,1,2\n",
 		"has no rows":                                         "true,logits_0,logits_1\n",
-		"cannot be read":                                      "",
+		"is empty":                                            "",
 	} {
 		if _, err := OpenRawResults(tempFile(t, "r.csv", []byte(text))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

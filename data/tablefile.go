@@ -156,9 +156,7 @@ func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
 		return t.archive()
 	}
 	var start [6]byte
-	if n, _ := r.ReadAt(start[:], 0); n < len(start) {
-		return nil, nil
-	}
+	_, _ = r.ReadAt(start[:], 0) // a shorter file is of no kind
 	for _, kind := range otherKinds {
 		if strings.HasPrefix(string(start[:]), kind.magic) {
 			return nil, Inputf(path, "%s", kind.says)
@@ -181,6 +179,9 @@ func openTable(path string, r io.ReaderAt, size int64) (a *archive, err error) {
 			return nil, err
 		}
 		return nil, damaged(path, kind.name, err)
+	}
+	if kind := kindOf(path); kind != nil && !strings.HasPrefix(string(start[:]), "PK") {
+		return nil, Inputf(path, "is not a %s file, or a truncated one", kind.name)
 	}
 	return nil, nil
 }
@@ -360,7 +361,10 @@ func (t *columnar) join(name string, group map[int]*column) (*column, error) {
 		c := group[i]
 		switch {
 		case c == nil:
-			return nil, Inputf(t.path, "has %d columns %s_0, %s_1, … but no %s_%d", len(group), name, name, name, i)
+			for _, other := range group { // as the file calls them
+				name = other.name[:strings.LastIndexByte(other.name, '_')]
+			}
+			return nil, Inputf(t.path, "has %d columns %s_0, %[2]s_1, … but no %[2]s_%[3]d", len(group), name, i)
 		case c.fault != nil:
 			return nil, t.faulty(c)
 		case i > 0 && c.rows != whole.rows:

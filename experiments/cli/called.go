@@ -68,7 +68,7 @@ func correction(kind metrics.Kind, predictions, features string) string {
 	}
 	in := quoted([]string{cmp.Or(relative(features), "FEATURES.npz")})
 	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); err == nil && (spec.Method == method || kind == metrics.GlobalError && spec.Method != "nc") {
-		return "calibra compare --in " + in + " --methods nc,ts,stacked,local-ts,corrected --out runs/compare"
+		return "calibra compare --in " + in + " --methods nc,ts,stacked,local-ts,corrected --out runs/corrections"
 	}
 	return "calibra fit --in " + in + " --method " + method + " --out runs/" + method
 }

@@ -142,7 +142,7 @@ func command(ctx context.Context, args []string, t *terminal, methods *experimen
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		return data.Inputf("", "%w", err)
+		return wrongFlags(err)
 	}
 	undo, err := prepare(k.Selected().Target.Addr().Interface())
 	if err != nil {

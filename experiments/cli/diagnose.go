@@ -48,7 +48,10 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	for k := range d.Advice {
-		d.Advice[k].Command = correction(d.Advice[k].Correction, c.In, c.Features)
+		command := correction(d.Advice[k].Correction, c.In, c.Features)
+		if k == 0 || command != d.Advice[0].Command {
+			d.Advice[k].Command = command
+		}
 	}
 	m, err := d.Map(in.LogProbs, in.Labels, embedding, e, rand.New(rand.NewPCG(c.Seed, 1)))
 	if err != nil {

@@ -299,6 +299,9 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 	if missing := r.Missing(); missing != "" {
 		say("%s", missing)
 	}
+	if lce, ece := r.Values[metrics.LCE], r.Values[metrics.ECE]; math.Abs(lce-ece) < sameError*ece {
+		say("LCE is ECE here: in this embedding every row is near every other at bandwidth %g; a smaller --bandwidth looks closer", r.Settings.Bandwidth)
+	}
 	found := fmt.Sprintf("NLL %.4f, accuracy %.4f", r.Values[metrics.NLL], r.Values[metrics.Accuracy])
 	if n := r.Noise[metrics.ECE]; n != nil {
 		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.ECE]/n.Mean)
@@ -315,6 +318,9 @@ func (c *evaluateCmd) report(t *terminal, r *metrics.Report, verdict *report.Ver
 	}
 	return t.closing("%s", found)
 }
+
+// sameError is how near LCE lies to ECE, relative to it, where the kernel does not tell rows apart.
+const sameError = .01
 
 // measuredTable is a row for each metric that was measured: its value and, as far as they were asked for, its interval, its
 // noise floor, the floor's 95th percentile, what the metric exceeds it by, and how likely that is of calibrated predictions.

@@ -96,5 +96,25 @@ func sentence(err error) string {
 	return "calibra: " + rooms.ReplaceAllString(err.Error(), "$1")
 }
 
+// wrongFlags is the parser's error in the words of a user.
+func wrongFlags(err error) error {
+	for _, s := range flagFaults {
+		if m := s.parsers.FindStringSubmatch(err.Error()); m != nil {
+			return data.Inputf("", "%s %s", m[1], s.ours)
+		}
+	}
+	return data.Inputf("", "%w", err)
+}
+
+var flagFaults = []struct {
+	parsers *regexp.Regexp // the flag, and what is wrong with it
+	ours    string
+}{
+	{regexp.MustCompile(`^(--[\w-]+): expected .* but got (?:"EOL" |"--.*\(long flag\))`), "lacks its value"},
+	{regexp.MustCompile(`^(--[\w-]+): expected (?:uint value|a valid 64 bit uint) but got `), "must be a whole number of 0 or more"},
+	{regexp.MustCompile(`^(--[\w-]+): expected a valid 64 bit int but got `), "must be a whole number"},
+	{regexp.MustCompile(`^(--[\w-]+): expected a float but got `), "must be a number"},
+}
+
 // rooms are the names of packages that stand before what they say.
 var rooms = regexp.MustCompile(`(^|: )(?:(?:anchored|baselines|data|encoders|experiments|graph|layers|metrics|optim|report|study|theory): )+`)

@@ -71,22 +71,24 @@ func lost(g metrics.Gain) *Difference {
 
 // calibrated reports whether the predictions are, "" where no noise floor was measured.
 func calibrated(r *metrics.Report) string {
-	var parts []string
-	wrong := false
+	var parts, wrong []string
 	tested := slices.DeleteFunc(slices.Clone(judgedMetrics), func(m metrics.Metric) bool {
 		return r.Noise[m] == nil || math.IsNaN(r.Noise[m].PValue)
 	})
 	for _, m := range tested {
 		n := r.Noise[m]
-		wrong = wrong || n.PValue*float64(len(tested)) < 0.05 && n.Excess > 0
 		p := equals(PAmong(n.PValue, r.Uncertainty.Redraws))
-		parts = append(parts, fmt.Sprintf("%s %.5f, of calibrated predictions %.5f (%s)", m.Title(), r.Values[m], n.Mean, p))
+		part := fmt.Sprintf("%s %.5f, of calibrated predictions %.5f (%s)", m.Title(), r.Values[m], n.Mean, p)
+		parts = append(parts, part)
+		if n.PValue*float64(len(tested)) < 0.05 && n.Excess > 0 {
+			wrong = append(wrong, part)
+		}
 	}
 	switch {
 	case parts == nil:
 		return ""
-	case wrong:
-		return "Not calibrated, by more than chance: " + strings.Join(parts, "; ") + "."
+	case wrong != nil:
+		return "Not calibrated, by more than chance: " + strings.Join(wrong, "; ") + "."
 	}
 	return fmt.Sprintf("Calibrated as far as %d rows can tell: %s.", r.Rows, strings.Join(parts, "; "))
 }
