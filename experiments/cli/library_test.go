@@ -41,7 +41,7 @@ func TestREADMEMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme := "package main\n"
+	readme := ""
 	for _, block := range strings.Split(string(text), "```go\n")[1:] {
 		code, _, _ := strings.Cut(block, "```")
 		if strings.Contains(code, "Mine{}") || strings.Contains(code, "type Mine") {

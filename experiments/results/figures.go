@@ -45,8 +45,8 @@ func calibrationSize(dir string) ([]byte, error) {
 	return report.Lines(panels).Render("svg")
 }
 
-// shown are the sources of the picture of gains, real ones first, and their labels.
-var shown = []string{"letter", "satellite", "digits", "cifar10-resnet", "cifar100-resnet", "cubic", "proximity", "proximity100"}
+// shown are the sources of the picture of gains, real ones first.
+var shown = []string{"letter", "satellite", "digits", "cifar10-resnet", "cifar100-resnet", "cubic", "proximity", "proximity100", "rare", "calibrated"}
 
 // gain draws by how many percent the recommended method and the paper's change the NLL of the
 // classifier as it is, with the intervals of the benchmark's tests.
