@@ -24,7 +24,7 @@ func TestJudgeEvaluation(t *testing.T) {
 			gain(.1, .01, 1e-12), gain(.001, .01, .46), gain(.101, .01, 1e-12), "local", "global", "Not calibrated, by more than chance: ECE 0.02000, of calibrated predictions 0.01000 (p ≤ 1/51)",
 			"NLL .5000 → .3990; difference to the predictions as they are: NLL −.1010 (90 % −.1174 to −.0846, p ≤ 1e-6)."},
 		{"a local one", &metrics.Noise{Mean: .01, PValue: .3}, &metrics.Noise{Mean: .001, PValue: 1. / 51, Excess: .01},
-			gain(0, .01, .5), gain(.2, .01, 0), gain(.2, .01, 0), "local", "local", "Not calibrated", "Every other method is told apart from it at 5 %."},
+			gain(0, .01, .5), gain(.2, .01, 0), gain(.2, .01, 0), "local", "local", "Not calibrated", "Every other method is significantly worse (5 %)."},
 		{"errors below the floor are no fault", &metrics.Noise{Mean: .03, PValue: 1. / 51, Excess: -.01}, nil,
 			gain(0, .01, .5), gain(0, .01, .5), gain(0, .01, .5), "nc", "nc", "Calibrated as far as", "Nothing improves"},
 	} {

@@ -17,7 +17,7 @@ type Candidate struct {
 	Title    string  `json:"-"` // as the tables write its row
 	NLL      float64 `json:"nll"`
 	Accuracy float64 `json:"accuracy"`
-	Effort   int     `json:"-"` // how simple it is: of methods that are not told apart the least is enough
+	Effort   int     `json:"-"` // how simple it is: of methods that do not differ significantly the least is enough
 	called   string  // in sentences, of the one without calibration; "" is the classifier as it is
 }
 
@@ -49,8 +49,8 @@ type Verdict struct {
 	Data    string   `json:"data,omitempty"`
 	Rows    int      `json:"test_rows"`
 	Best    string   `json:"best"`    // the method of the least NLL
-	Use     string   `json:"use"`     // the simplest that is not told apart from it
-	Tied    []string `json:"tied"`    // those that are not told apart from it, the simplest first
+	Use     string   `json:"use"`     // the simplest that is not significantly worse
+	Tied    []string `json:"tied"`    // those that are not significantly worse, the simplest first
 	Harmful []string `json:"harmful"` // those that are worse than the classifier as it is
 	// Methods are all of them, from the least NLL on.
 	Methods  []*Judged `json:"methods"`
@@ -170,7 +170,7 @@ func judgedBy(candidates []Candidate, best, classifier int, differences func(m m
 	return judged, nil
 }
 
-// useful is the method to use: the one of least effort that is not told apart from the first and
+// useful is the method to use: the one of least effort that is not significantly worse than the first and
 // harms nothing, if the first harms or takes more.
 func (v *Verdict) useful(first *Judged, tied []*Judged) *Judged {
 	use := first
@@ -245,9 +245,9 @@ func (v *Verdict) sentences(first, use *Judged, tied, harmful, all []*Judged, cl
 	case len(all) == 1:
 	case len(tied) == 0 && len(all) == 2 && classifier >= 0:
 	case len(tied) == 0:
-		text = append(text, "Every other method is told apart from it at 5 %.")
+		text = append(text, "Every other method is significantly worse (5 %).")
 	default:
-		line := fmt.Sprintf("%s %s not told apart from it", titles(tied), isAre(len(tied)))
+		line := fmt.Sprintf("%s %s not significantly worse", titles(tied), isAre(len(tied)))
 		if use != first && slices.Contains(tied, use) {
 			line += fmt.Sprintf("; %s is enough: within %s nats at 95 %%", use.Title, nats(max(use.ToBest.High, 0)))
 		}

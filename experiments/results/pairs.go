@@ -25,7 +25,7 @@ func pairs(dir string, a arguments) (string, error) {
 	lines = where(lines, a["where"])
 	without := strings.Split(a["without"], ",")
 	t := &report.Table{Labels: []string{"first against second, by NLL"},
-		Values: report.Heads("better on", "worse on", "not told apart on", "p over the sources")}
+		Values: report.Heads("better on", "worse on", "no significant difference on", "p over the sources")}
 	type pair struct{ method, tuned, against, codes string }
 	var order []pair
 	of := map[pair][]record{}

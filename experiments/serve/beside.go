@@ -162,7 +162,7 @@ func (s *Server) verdict(ctx context.Context, d *report.Document, runs []run) er
 	}
 	if figure := v.Forest(""); figure != nil {
 		d.Sections = append(d.Sections, &report.Section{Title: "Differences to the best",
-			Note:    "A dot is the difference to the best run on the same test rows, its bar the 95 % interval of a paired bootstrap over the rows. Below 0 a run would be better, above 0 it is worse; a bar that reaches 0 is not told apart.",
+			Note:    "A dot is the difference to the best run on the same test rows, its bar the 95 % interval of a paired bootstrap over the rows. Below 0 a run would be better, above 0 it is worse; a bar that reaches 0 shows no significant difference.",
 			Figures: []*report.Drawing{{Name: "differences", Caption: "Differences to the best run, with 95 % intervals.", Figure: figure}}})
 	}
 	return nil

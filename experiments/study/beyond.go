@@ -39,7 +39,7 @@ var beyondTable = tables("Anchored maps",
 func meanRanks(_ context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Mean ranks",
-		Note:  "Methods are ranked on every data set by the mean over the seeds; methods without a result on all of them are left out. Bars are half of Nemenyi's critical difference at 5 %: methods whose bars meet are not told apart by the ranks alone.",
+		Note:  "Methods are ranked on every data set by the mean over the seeds; methods without a result on all of them are left out. Bars are half of Nemenyi's critical difference at 5 %: methods whose bars meet do not differ significantly by the ranks alone.",
 	}
 	table := &report.Table{Caption: "Mean rank over the data sets, 1 the best.", Labels: []string{"Method"}}
 	at := map[string]int{}

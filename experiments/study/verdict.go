@@ -242,7 +242,7 @@ func told(family []*paired) []*report.Difference {
 func forests(ctx context.Context, f *Findings) (*report.Section, error) {
 	section := &report.Section{
 		Title: "Differences to the best",
-		Note:  "A dot is the difference of a method to the best one on the same test rows, its bar the 95 % interval of a paired bootstrap over the rows. Below 0 a method would be better, above 0 it is worse; a bar that reaches 0 is not told apart. " + testNote,
+		Note:  "A dot is the difference of a method to the best one on the same test rows, its bar the 95 % interval of a paired bootstrap over the rows. Below 0 a method would be better, above 0 it is worse; a bar that reaches 0 shows no significant difference. " + testNote,
 	}
 	for _, s := range f.subjects() {
 		v, err := f.verdict(ctx, s)
