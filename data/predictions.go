@@ -114,7 +114,11 @@ func readPredictions(a *archive) (*Predictions, error) {
 	}
 	rows, key := lengths{what: "rows"}, a.predicted()
 	predicted, err := a.among(key, &rows, &lengths{what: "columns", least: 2})
-	if err == nil && predicted == nil {
+	switch {
+	case err != nil || predicted != nil:
+	case a.has("cal_logits") || a.has("test_logits"):
+		err = Inputf(a.path, "has rows to calibrate and no predictions; calibra fit and apply write predictions")
+	default:
 		err = a.missing(key)
 	}
 	if err != nil {

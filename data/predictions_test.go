@@ -77,6 +77,7 @@ func TestReadPredictionsBad(t *testing.T) {
 	probs := array(t, "probs", "<f4", "(2, 2)", 0.5, 0.5, 1, 0)
 	for want, file := range map[string][]byte{
 		"has no probs; it holds x":          zipped(t, 0, array(t, "x", "<f4", "(1, 1)", 1)),
+		"rows to calibrate":                 zipped(t, 0, array(t, "cal_logits", "<f4", "(1, 1)", 1)),
 		"row 1 of probs sums to 0.9":        zipped(t, 0, array(t, "probs", "<f4", "(2, 2)", 0.5, 0.5, 0.5, 0.4)),
 		"row 0 of probs sums to 0;":         zipped(t, 0, array(t, "probs", "<f4", "(1, 2)", 0, 0)),
 		"probs holds -0.5 at row 0":         zipped(t, 0, array(t, "probs", "<f4", "(1, 2)", 1.5, -0.5)),

@@ -49,7 +49,7 @@ func merged(ctx context.Context, path string) (*metrics.Report, error) {
 	}
 	files, err := filepath.Glob(filepath.Join(path, "*"+totalsEnding))
 	if err != nil || len(files) == 0 {
-		return nil, errors.Join(err, data.Inputf(path, "it is not a file but a directory, and holds no files of totals; name predictions, or a folder that calibra evaluate --totals wrote to"))
+		return nil, errors.Join(err, data.Inputf(path, "is a folder without predictions.npz, as calibra fit writes it, and without totals, as calibra evaluate --totals writes them; name a file of predictions"))
 	}
 	var all *metrics.Totals
 	for _, file := range files {
