@@ -269,8 +269,7 @@ func coupled(change func(e *experiment, p *problem) error) func(s *setup, r *Rep
 		if err := change(e, p); err != nil {
 			return err
 		}
-		e.coupling(r)
-		return nil
+		return e.coupling(context.Background(), r)
 	}
 }
 
@@ -438,7 +437,7 @@ var mutations = []mutation{
 			return err
 		}
 		e.model = &linearized{e.model, slices.Clone(p.Theta)}
-		return e.taylor(r)
+		return e.taylor(context.Background(), r)
 	}, notices: []string{"taylor-point"}},
 
 	{name: "a gradient that is not the loss's", study: "initialisation", part: bend(bent{gradient: func(grad, _, _ []float64) float64 {

@@ -22,19 +22,11 @@ func runAssumptions(ctx context.Context, s *setup, r *Report) error {
 		return err
 	}
 	e.sizes, e.count = []int{1e4, 1e5, 1e6, 1e7}, s.replicates(30, 100)
-	for _, check := range []func() error{
-		func() error { return e.smoothness(r) },
-		func() error { return e.uniformConvergence(ctx, r) },
-		func() error { return e.localCurvature(r, widest) },
-		func() error { return curvatureLaw(s, r) },
-		func() error { return e.stationarity(ctx, r) },
-		func() error { e.coupling(r); return nil },
-		func() error { return manySlots(ctx, s, r) },
-		func() error { return e.moments(ctx, r) },
-		func() error { return e.lipschitz(ctx, r) },
-		func() error { return e.taylor(r) },
+	for _, check := range []func(context.Context, *Report) error{
+		e.smoothness, e.uniformConvergence, e.nearCurvature, e.curvatureLaw, e.stationarity,
+		e.coupling, e.manySlots, e.moments, e.lipschitz, e.taylor,
 	} {
-		if err := check(); err != nil {
+		if err := check(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -58,7 +50,7 @@ func nearby(theta []float64, rng *rand.Rand) []float64 {
 
 // smoothness checks A1: the derivatives against differences in Θ_local, differentiation
 // under the expectation, and the envelopes.
-func (e *experiment) smoothness(r *Report) error {
+func (e *experiment) smoothness(_ context.Context, r *Report) error {
 	rng, p := newRand(e.Seed, 26), e.populations[0]
 	at, n := &probe{model: e.model, weights: p.weights}, e.model.Dim()
 	numeric, differences := make([]float64, n), mat.NewDense(n, n, nil)
@@ -192,6 +184,11 @@ func operatorNorm(m *mat.SymDense) float64 {
 // itself.
 const widest = 1.0
 
+// nearCurvature checks A4 in the widest neighbourhood.
+func (e *experiment) nearCurvature(_ context.Context, r *Report) error {
+	return e.localCurvature(r, widest)
+}
+
 // localCurvature checks A4 in a neighbourhood: the curvature off the gauge stays above a
 // positive λ there, and descents from its border come back to θ*. How large the
 // neighbourhood may be is told: width in parts of the curvature's own length, λ over its slope.
@@ -266,9 +263,9 @@ const stationaryRadius = 0.5
 
 // curvatureLaw fits λ_min⁺ ∝ p_min^x over designs that differ only in their rarest
 // codeword (A4: the constant λ of Theorem 1 is not free of the frequencies).
-func curvatureLaw(s *setup, r *Report) error {
+func (e *experiment) curvatureLaw(_ context.Context, r *Report) error {
 	curve := Curve{Label: "smallest curvature"}
-	of := s.problem(s.design(), newRand(s.Seed, 30))
+	of := e.problem(e.design(), newRand(e.Seed, 30))
 	rarest := of.Design.Codewords - 1
 	at := &probe{model: cheapest(of.model)}
 	for _, least := range []float64{3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6} {

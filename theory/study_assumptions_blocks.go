@@ -46,7 +46,7 @@ func (p population) coupling(gauge Rescaling, k int) (x entanglement) {
 }
 
 // coupling reports A6, A7, A8 and the leakage term of Theorem 2's proof.
-func (e *experiment) coupling(r *Report) {
+func (e *experiment) coupling(_ context.Context, r *Report) error {
 	gauge := e.target.(Products).Rescaling
 	var influence, rare, frequent, receiver, sender, most float64
 	smallest, least := math.Inf(1), math.Inf(1)
@@ -89,6 +89,7 @@ func (e *experiment) coupling(r *Report) {
 		XLabel: "N_k/N, occurrences per row", YLabel: "Schur constant c_k", LogX: true,
 		Curves: []Curve{constants},
 	})
+	return nil
 }
 
 func spectralNorm(m *mat.Dense) float64 {
@@ -100,12 +101,12 @@ func spectralNorm(m *mat.Dense) float64 {
 }
 
 // manySlots repeats A6 with w = 8, where a frequent codeword fills most cells.
-func manySlots(ctx context.Context, s *setup, r *Report) error {
-	byHand := *s // the graph, which the loss by hand equals, takes long over 6435 cells
+func (e *experiment) manySlots(_ context.Context, r *Report) error {
+	byHand := *e.setup // the graph, which the loss by hand equals, takes long over 6435 cells
 	byHand.trained = func(t *Table, identity float64) Model { return newBilinear(t, identity) }
-	d := s.small
+	d := e.small
 	d.Slots = 8
-	p := byHand.problem(d, newRand(s.Seed, 31))
+	p := byHand.problem(d, newRand(e.Seed, 31))
 	of, err := p.population(p.model, p.law(0))
 	if err != nil {
 		return err
@@ -266,7 +267,7 @@ func normAt(x []float64, at []int) float64 {
 // The mean value theorem gives such a point for each coordinate, not one for all. What
 // holds is the integral form, with ∫₀¹ ∇²L_N(θ* + tΔ) dt in its place; A2, A4 and A9 bound
 // that mean as they bound the single Hessian, so both theorems stand.
-func (e *experiment) taylor(r *Report) error {
+func (e *experiment) taylor(_ context.Context, r *Report) error {
 	p := e.populations[0]
 	model := cheapest(e.model)
 	n := model.Dim()
