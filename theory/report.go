@@ -222,30 +222,29 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 	if len(table) == 0 || !slices.Equal(table[0], columns) {
 		return nil, fmt.Errorf("is no table of theory rows: the columns must be %v", columns)
 	}
+	number := func(text string, absent float64) float64 {
+		if text == "" {
+			return absent
+		}
+		x, failed := strconv.ParseFloat(text, 64)
+		if failed != nil && err == nil {
+			err = fmt.Errorf("%q is no number", text)
+		}
+		return x
+	}
 	var rows []Row
+	nan := math.NaN()
 	for line, record := range table[1:] {
-		numbers := make([]float64, len(record))
-		for _, i := range []int{3, 4, 5, 6, 8, 9, 10} {
-			numbers[i] = math.NaN()
-			if record[i] == "" {
-				continue
-			}
-			if numbers[i], err = strconv.ParseFloat(record[i], 64); err != nil {
-				return nil, fmt.Errorf("line %d: %q is no number", line+2, record[i])
-			}
-		}
 		row := Row{
-			Study: record[0], Key: record[1], Quantity: record[2], Theory: record[7], Target: numbers[6],
-			Estimate: Estimate{Value: numbers[3], Low: numbers[4], High: numbers[5]},
+			Study: record[0], Key: record[1], Quantity: record[2], Theory: record[7], Target: number(record[6], nan),
+			Estimate: Estimate{Value: number(record[3], nan), Low: number(record[4], nan), High: number(record[5], nan)},
 		}
+		band, level := Band{number(record[8], math.Inf(-1)), number(record[9], math.Inf(1))}, number(record[10], nan)
 		if record[11] != "" {
-			row.Band, row.Level = &Band{math.Inf(-1), math.Inf(1)}, numbers[10]
-			if record[8] != "" {
-				row.Band.Low = numbers[8]
-			}
-			if record[9] != "" {
-				row.Band.High = numbers[9]
-			}
+			row.Band, row.Level = &band, level
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", line+2, err)
 		}
 		rows = append(rows, row)
 	}
