@@ -195,8 +195,9 @@ func fitHead(z *mat.Dense, counts []float64, C int) (*mat.Dense, error) {
 // headDerivatives are those of the mean cross-entropy in the weights of all classes but the last, class by class.
 func headDerivatives(head, z *mat.Dense, counts []float64) (*mat.VecDense, *mat.SymDense) {
 	m, C := head.Dims()
+	n := m * (C - 1)
 	logp, total := logHead(head, z), floats.Sum(counts)
-	grad, hess := mat.NewVecDense(m*(C-1), nil), mat.NewSymDense(m*(C-1), nil)
+	grad, hess := mat.NewVecDense(n, nil), mat.NewDense(n, n, nil)
 	x := make([]float64, m)
 	x[m-1] = 1
 	for v := range len(counts) / C {
@@ -212,17 +213,12 @@ func headDerivatives(head, z *mat.Dense, counts []float64) (*mat.VecDense, *mat.
 				if l == j {
 					w += rows * p / total
 				}
-				for i, xi := range x {
-					for h, xh := range x {
-						if j*m+i <= l*m+h {
-							hess.SetSym(j*m+i, l*m+h, hess.At(j*m+i, l*m+h)+w*xi*xh)
-						}
-					}
-				}
+				block := hess.Slice(j*m, (j+1)*m, l*m, (l+1)*m).(*mat.Dense)
+				block.RankOne(block, w, mat.NewVecDense(m, x), mat.NewVecDense(m, x))
 			}
 		}
 	}
-	return grad, hess
+	return grad, mat.NewSymDense(n, hess.RawMatrix().Data) // which reads the upper triangle
 }
 
 // stages are what is refitted on a sample.
