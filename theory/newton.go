@@ -86,7 +86,7 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 	}
 	gauge.Fix(theta, nil)
 	var err error
-	if d.loss, err = d.evaluate(d.grad, d.hess, theta, true); err != nil {
+	if d.loss, err = model.curved(d.grad, d.hess, theta, weights); err != nil {
 		return err
 	}
 	for iteration := range newtonIterations {
@@ -110,14 +110,6 @@ func descend(model Model, gauge Gauge, theta, weights []float64) error {
 		}
 	}
 	return &UnsettledError{Iterations: newtonIterations, Gradient: floats.Norm(d.grad, 2), Distance: floats.Distance(theta, start, 2)}
-}
-
-// evaluate fills g with the gradient at a point, and h with Newton's matrix where it is wanted.
-func (d *descent) evaluate(g []float64, h *mat.SymDense, at []float64, wanted bool) (loss float64, err error) {
-	if wanted {
-		return d.model.curved(g, h, at, d.weights)
-	}
-	return d.model.Gradient(g, at, d.weights)
 }
 
 // direct makes the step that Newton's matrix gives across the gauge's directions, of length
@@ -153,7 +145,13 @@ func (d *descent) advance(norm float64) bool {
 		floats.AddScaledTo(d.trial, d.theta, t, d.step)
 		d.gauge.Fix(d.trial, nil)
 		known := t == 1 && length > lastStep
-		loss, err := d.evaluate(d.trialGrad, d.trialHess, d.trial, known)
+		var loss float64
+		var err error
+		if known {
+			loss, err = d.model.curved(d.trialGrad, d.trialHess, d.trial, d.weights)
+		} else {
+			loss, err = d.model.Gradient(d.trialGrad, d.trial, d.weights)
+		}
 		if err != nil {
 			continue // too far: a shorter step stays in range
 		}
