@@ -177,9 +177,13 @@ func exps(values []float64) {
 	}
 }
 
-func median(values []float64) float64 {
+// quartiles is the median with the quartiles as its interval.
+func quartiles(values []float64) Estimate {
 	sorted := slices.Sorted(slices.Values(values))
-	return stat.Quantile(0.5, stat.LinInterp, sorted, nil)
+	at := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, sorted, nil) }
+	return Estimate{Value: at(0.5), Low: at(0.25), High: at(0.75)}
 }
+
+func median(values []float64) float64 { return quartiles(values).Value }
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
 // leastInformation is the n_V·λ from which a cell's own map is compared with its
@@ -242,11 +241,4 @@ func (c *comparison) figure(unshared, shared [][]float64, cells []int, N int) Fi
 	C := float64(c.Table.Classes)
 	f.Curves = []Curve{own, common, powerLaw("(C² − 1)/(2 n_V)", (C*C-1)/2, -1, own.X)}
 	return f
-}
-
-// quartiles is the median with the quartiles as its interval.
-func quartiles(values []float64) Estimate {
-	sorted := slices.Sorted(slices.Values(values))
-	at := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, sorted, nil) }
-	return Estimate{Value: at(0.5), Low: at(0.25), High: at(0.75)}
 }
