@@ -54,6 +54,19 @@ func TestRateOfOneCodeword(t *testing.T) {
 	}
 }
 
+// A map whose weights belong to no codeword has no law of counts to compute, on soft codes as on others.
+func TestRateOfSharedWeightsOnSoftCodes(t *testing.T) {
+	d := Design{Classes: 3, Slots: 2, Codewords: 4, Atoms: 4, Cells: 40, Codes: layers.Soft{Of: layers.Fixed{Codewords: 4, Place: layers.KMeans{}}}}
+	r, err := Rate(t.Context(), layers.Dirichlet{}, d, RateSettings{Seed: 1, Shifts: 1, Replicates: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inBands(t, r)
+	if _, has := r.Row("law-sum"); has {
+		t.Error("there is a slope of blocks that do not exist")
+	}
+}
+
 // Maps that read the codes themselves, by slot, read shares too.
 func TestRateOfSlotScalesOnSoftCodes(t *testing.T) {
 	d := Design{Classes: 3, Slots: 2, Codewords: 3, Atoms: 4, Cells: 60, Codes: layers.Soft{Of: layers.Product{Codewords: 3}}}

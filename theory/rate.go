@@ -104,10 +104,10 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
 	r.record("n", "smallest N", exact(float64(e.sizes[0])), fmt.Sprintf("largest %.3g", float64(e.sizes[len(e.sizes)-1])))
 	o, err := e.report(ctx, r)
-	if err != nil || !p.truth.Table.shared() {
+	if err != nil || !p.truth.Table.shared() || p.Target.Blocks() < p.truth.Table.Codewords {
 		return r, err
 	}
-	o.countLaws(r)
+	o.countLaws(r) // of blocks that belong to codewords
 	if p.model.byHand(p.truth.Theta) {
 		err = e.coverageByCounts(ctx, p.truth, r)
 	}
