@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 )
 
 // The codeword that becomes rare, and p_rare·√N.
@@ -49,11 +48,8 @@ func runTriangular(ctx context.Context, s *setup, r *Report) error {
 	if err != nil {
 		return err
 	}
-	t := &trials{
-		setup: s, sizes: x.sizes, count: s.replicates(120, 400),
-		law:  func(t trial) []float64 { return x.laws[t.size] },
-		rand: func(t trial) *rand.Rand { return newRand(s.Seed, 23, uint64(t.size), uint64(t.rep)) },
-	}
+	t := s.draws(nil, x.sizes, s.replicates(120, 400), 23)
+	t.law = func(of trial) []float64 { return x.laws[of.size] }
 	errors, losses, err := t.measure(ctx, x.model, 1, func(model Model, at trial) ([]float64, error) {
 		theta, err := x.fit(model, t.draw(at))
 		return []float64{x.target.Distance(rareCodeword, theta, x.Theta)}, err
