@@ -166,11 +166,12 @@ func (m *quadratic) Hessian(hess *mat.SymDense, theta, weights []float64) error 
 // penalty adds its gradient.
 func (m *quadratic) penalty(grad, theta []float64) float64 {
 	floats.AddScaled(grad, m.lambda, theta)
-	if m.tilt == nil {
-		return m.lambda / 2 * floats.Dot(theta, theta)
+	loss := m.lambda / 2 * floats.Dot(theta, theta)
+	if m.tilt != nil {
+		floats.Sub(grad, m.tilt)
+		loss -= floats.Dot(m.tilt, theta)
 	}
-	floats.Sub(grad, m.tilt)
-	return m.lambda/2*floats.Dot(theta, theta) - floats.Dot(m.tilt, theta)
+	return loss
 }
 
 func (m *quadratic) addRidge(hess *mat.SymDense) {
