@@ -490,3 +490,14 @@ func (t *Truth) logits(v int) []float64 {
 	}
 	return A
 }
+
+// pull returns ‖∂L/∂M_k‖₂, the spectral norm. A ridge acts on M_k as λ|a_k||b_k|, so
+// M_k = 0 is a local minimum where pull ≤ λ.
+func (m *bilinear) pull(k int, theta, weights []float64) float64 {
+	at := &probe{model: m, weights: weights}
+	if at.gradient(theta); at.err != nil {
+		panic("theory: pull at a point that was just minimized: " + at.err.Error())
+	}
+	C := m.table.Classes
+	return spectralNorm(mat.NewDense(C, C, m.factorGrad[k*C*C:][:C*C]))
+}

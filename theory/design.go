@@ -436,3 +436,21 @@ func rowsAround(d Design, centres *mat.Dense, shifts []int, n int, rng *rand.Ran
 	}
 	return x, of
 }
+
+// evenShifts returns n cyclic shifts spread over the codewords.
+func evenShifts(d Design, n int) []int {
+	shifts := make([]int, n)
+	for s := range shifts {
+		shifts[s] = s * d.Codewords / n
+	}
+	return shifts
+}
+
+// ofCells adds up weights of (cell, atom, label).
+func (t *Table) ofCells(weights []float64) []float64 {
+	cells := make([]float64, len(t.Cells))
+	for v := range cells {
+		cells[v] = floats.Sum(t.of(weights, v))
+	}
+	return cells
+}

@@ -37,6 +37,13 @@
 // any slope in N_k; cyclic shifts of the frequencies over the codewords, with codeword
 // effects removed, separate the two.
 //
+// # Where to read
+//
+// Files study_*.go hold a claim each, with the rows that judge it; all others are the engine below them
+// and use nothing of a study (a test holds that): design.go and truth.go make problems, model.go,
+// layered.go and bilinear.go their losses, newton.go and gauge.go fits, sandwich.go and experiment.go
+// populations and replicates, rate_statistics.go and report.go the evidence. study.go lists the studies.
+//
 // # How to use it
 //
 // The command runs all studies or some, under one seed or many:

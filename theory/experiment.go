@@ -383,3 +383,15 @@ func each[T any](ctx context.Context, n int, model Model, of func(model Model, i
 	}
 	return results, group.Wait()
 }
+
+// populationGradient is the largest ‖∇L(θ*)‖ over the populations: zero when θ* is
+// where the loss that is trained has its optimum.
+func (e *experiment) populationGradient() (float64, error) {
+	largest, at := 0.0, &probe{model: e.model}
+	for _, p := range e.populations {
+		at.weights = p.weights
+		_, grad := at.gradient(p.theta)
+		largest = math.Max(largest, floats.Norm(grad, 2))
+	}
+	return largest, at.err
+}

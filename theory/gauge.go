@@ -95,17 +95,6 @@ func (g NullSpace) Fix(theta, _ []float64) {
 	}
 }
 
-// spectrum returns the eigenvalues of h in increasing order and its eigenvectors.
-func spectrum(h *mat.SymDense) (values []float64, vectors *mat.Dense) {
-	var eigen mat.EigenSym
-	if !eigen.Factorize(h, true) {
-		panic("theory: the eigenvalues of a finite symmetric matrix did not converge")
-	}
-	vectors = new(mat.Dense)
-	eigen.VectorsTo(vectors)
-	return eigen.Values(nil), vectors
-}
-
 // A direction is null when its curvature is below this part of the largest.
 const (
 	// nullRatio is for Hessians of a graph, whose differences leave about 1e-13. True
@@ -156,20 +145,6 @@ func (p *probe) nullity(theta []float64) nullity {
 	}
 	values := svd.Values(nil)
 	return nullOf(append(values, make([]float64, len(theta)-len(values))...), nullScore)
-}
-
-// addProjector adds Σ v vᵀ to h.
-func addProjector(h *mat.SymDense, directions [][]float64) {
-	for _, v := range directions {
-		h.SymRankOne(h, 1, mat.NewVecDense(len(v), v))
-	}
-}
-
-// projectOff removes from x its part along the orthonormal directions.
-func projectOff(x []float64, directions [][]float64) {
-	for _, v := range directions {
-		floats.AddScaled(x, -floats.Dot(v, x), v)
-	}
 }
 
 // Target names what of θ is compared between an estimate and θ*, block by block:

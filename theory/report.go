@@ -442,3 +442,6 @@ func powerLaw(label string, scale, exponent float64, xs []float64) Curve {
 	x := []float64{low, high}
 	return Curve{Label: label, X: x, Y: []float64{scale * math.Pow(low, exponent), scale * math.Pow(high, exponent)}, Style: Prediction}
 }
+
+// vanishing is how large a sum may be that vanishes but for rounding.
+const vanishing = 1e-12

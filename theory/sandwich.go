@@ -68,33 +68,6 @@ func (p *population) predict(target Target) {
 	}
 }
 
-// product is m·v.
-func product(m mat.Matrix, v []float64) []float64 {
-	var x mat.VecDense
-	x.MulVec(m, mat.NewVecDense(len(v), v))
-	return x.RawVector().Data
-}
-
-// quotientInverse returns (h + VVᵀ)⁻¹ − VVᵀ, or nil when h + VVᵀ is not positive definite.
-func quotientInverse(h *mat.SymDense, directions [][]float64) *mat.SymDense {
-	n := h.SymmetricDim()
-	full := mat.NewSymDense(n, nil)
-	full.CopySym(h)
-	addProjector(full, directions)
-	var cholesky mat.Cholesky
-	if !cholesky.Factorize(full) || cholesky.Cond() > 1/nullRatio {
-		return nil
-	}
-	inverse := mat.NewSymDense(n, nil)
-	if cholesky.InverseTo(inverse) != nil {
-		return nil
-	}
-	for _, v := range directions {
-		inverse.SymRankOne(inverse, -1, mat.NewVecDense(n, v))
-	}
-	return inverse
-}
-
 // wald returns N (θ̂ − θ*)ᵀ S⁺ (θ̂ − θ*), asymptotically χ² with Dim − len(V)
 // degrees of freedom. theta must be at the representative nearest θ*. It is NaN where S⁺ does not exist.
 func (p *population) wald(theta []float64, n int) float64 {
@@ -114,4 +87,38 @@ func (p *population) freedom() int { return len(p.theta) - len(p.directions) }
 // of θ with Jacobian D whose estimator has covariance C/N.
 func predictedError(jacobian mat.Matrix, covariance mat.Symmetric, n int) float64 {
 	return math.Sqrt(congruence(covariance, jacobian.T()).Trace() / float64(n))
+}
+
+// schurConstant returns the largest c with S_k ⪰ c H_kk (A6) on the block at the
+// given coordinates, off its own gauge directions: S_k is the Schur complement
+// H_kk − H_k,−k H⁺_−k,−k H_−k,k and both are restricted to the complement of off.
+func schurConstant(h mat.Symmetric, block []int, off [][]float64, rest [][]float64) float64 {
+	n := h.SymmetricDim()
+	others := complement(n, block)
+	restInverse := quotientInverse(symmetric(dense(h, others, others)), restrict(rest, others))
+	if restInverse == nil {
+		return math.NaN()
+	}
+	own := dense(h, block, block)
+	cross := dense(h, block, others)
+	var half, schur mat.Dense
+	half.Mul(cross, restInverse)
+	schur.Mul(&half, cross.T())
+	schur.Sub(own, &schur)
+
+	basis := orthogonalComplement(len(block), restrict(off, block))
+	s, o := congruence(&schur, basis), congruence(own, basis)
+	// c is the smallest eigenvalue of L⁻¹ S L⁻ᵀ, H_kk = L Lᵀ.
+	var cholesky mat.Cholesky
+	if !cholesky.Factorize(o) {
+		return math.NaN()
+	}
+	var lower mat.TriDense
+	cholesky.LTo(&lower)
+	var left, whitened mat.Dense
+	if left.Solve(&lower, s) != nil || whitened.Solve(&lower, left.T()) != nil {
+		return math.NaN()
+	}
+	values, _ := spectrum(symmetric(&whitened))
+	return values[0]
 }

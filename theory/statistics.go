@@ -187,3 +187,5 @@ func quartiles(values []float64) Estimate {
 func median(values []float64) float64 { return quartiles(values).Value }
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
+
+func square(x float64) float64 { return x * x }

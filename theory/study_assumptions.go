@@ -166,20 +166,6 @@ func (e *experiment) of(p population, name uint64) *trials {
 	return e.setup.draws(p.weights, e.sizes, e.count, name)
 }
 
-// subtract sets m to m − other.
-func subtract(m, other *mat.SymDense) {
-	for i := range m.SymmetricDim() {
-		for j := i; j < m.SymmetricDim(); j++ {
-			m.SetSym(i, j, m.At(i, j)-other.At(i, j))
-		}
-	}
-}
-
-func operatorNorm(m *mat.SymDense) float64 {
-	values, _ := spectrum(m)
-	return math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
-}
-
 // widest is how wide a neighbourhood of A4 may be: within half of it the curvature keeps half of
 // itself.
 const widest = 1.0

@@ -92,14 +92,6 @@ func (e *experiment) coupling(_ context.Context, r *Report) error {
 	return nil
 }
 
-func spectralNorm(m *mat.Dense) float64 {
-	var svd mat.SVD
-	if !svd.Factorize(m, mat.SVDNone) {
-		return math.NaN()
-	}
-	return svd.Values(nil)[0]
-}
-
 // manySlots repeats A6 with w = 8, where a frequent codeword fills most cells.
 func (e *experiment) manySlots(_ context.Context, r *Report) error {
 	byHand := *e.setup // the graph, which the loss by hand equals, takes long over 6435 cells

@@ -61,10 +61,6 @@ func pseudoTrue(model Model, gauge Gauge, theta, weights []float64, rng *rand.Ra
 	return best, gap, nil
 }
 
-// outlierPart is how many replicates of a misspecified problem may leave the
-// neighbourhood of θ* (shared/theory.md, section 4), and how many populations may have no θ*.
-const outlierPart = 0.03
-
 // certain is the standard deviation of θ̂ in its least certain direction up to which a
 // sample is judged; the factors have length 1.4. A law that the calibrator cannot represent
 // may have almost no curvature somewhere, and then needs more rows than N = 3e5.

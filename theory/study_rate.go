@@ -5,39 +5,320 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
+
+	"calibra/graph"
+	"calibra/layers"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// evenShifts returns n cyclic shifts spread over the codewords.
-func evenShifts(d Design, n int) []int {
-	shifts := make([]int, n)
-	for s := range shifts {
-		shifts[s] = s * d.Codewords / n
-	}
-	return shifts
+// RateSettings are how [Rate] studies a layer. The zero value is the default.
+type RateSettings struct {
+	Seed uint64
+
+	// Gauge is what the layer's parameters leave free. nil: the null space of the
+	// population Hessian at θ*, computed and reported.
+	Gauge Gauge
+	// Target is what is compared with θ*. nil: row k of every K-rowed weight is block
+	// k, and all other weights are one further block.
+	Target Target
+	// Spread is the standard deviation of the N(0, Spread²) that is added to the
+	// layer's start to make θ*. 0: 0.5.
+	Spread float64
+	// Disturbance makes the law one that the layer cannot represent: logits plus
+	// Disturbance·N(0, 1) per cell and per atom, a twentieth of it uniform. 0: the layer at
+	// θ* is the law. It is studied under one shift where the gauge is computed, since each
+	// shift has a θ* of its own.
+	Disturbance float64
+
+	// Sizes are N, increasing, at least two. nil: four over a factor of 30, the least so large
+	// that θ̂ has a standard deviation of at most 0.05 in its least certain direction, and at
+	// least 1e5: N costs nothing.
+	Sizes      []int
+	Shifts     int // cyclic shifts of the codeword frequencies; 0: 4
+	Replicates int // samples per shift and N; 0: 40
 }
 
-// populationGradient is the largest ‖∇L(θ*)‖ over the populations: zero when θ* is
-// where the loss that is trained has its optimum.
-func (e *experiment) populationGradient() (float64, error) {
-	largest, at := 0.0, &probe{model: e.model}
-	for _, p := range e.populations {
-		at.weights = p.weights
-		_, grad := at.gradient(p.theta)
-		largest = math.Max(largest, floats.Norm(grad, 2))
+func (s RateSettings) withDefaults() RateSettings {
+	s.Spread, s.Shifts, s.Replicates = cmp.Or(s.Spread, 0.5), cmp.Or(s.Shifts, 4), cmp.Or(s.Replicates, 40)
+	if s.Disturbance > 0 && s.Gauge == nil {
+		s.Shifts = 1
 	}
-	return largest, at.err
+	return s
 }
 
-// vanishing is how large a sum may be that vanishes but for rounding.
-const vanishing = 1e-12
+// Check reports the first impossible setting as one sentence; 0 is a default, which is possible.
+func (s RateSettings) Check() error {
+	s = s.withDefaults()
+	switch {
+	case s.Sizes != nil && len(s.Sizes) < 2:
+		return fmt.Errorf("theory: a rate needs at least two sample sizes, got %d", len(s.Sizes))
+	case s.Replicates < 2:
+		return fmt.Errorf("theory: an error bar needs at least 2 replicates, got %d", s.Replicates)
+	case s.Shifts < 1:
+		return fmt.Errorf("theory: a rate needs at least 1 shift of the codeword frequencies, got %d", s.Shifts)
+	case !(s.Spread >= 0) || math.IsInf(s.Spread, 1):
+		return fmt.Errorf("theory: the spread of the truth must be a number of at least 0, got %g", s.Spread)
+	case !(s.Disturbance >= 0) || math.IsInf(s.Disturbance, 1):
+		return fmt.Errorf("theory: the disturbance of the law must be a number of at least 0, got %g", s.Disturbance)
+	}
+	for i, n := range s.Sizes {
+		if n < 1 || i > 0 && n <= s.Sizes[i-1] {
+			return fmt.Errorf("theory: sample sizes must be positive and increase, got %v", s.Sizes)
+		}
+	}
+	return nil
+}
 
-// lostPart is how many of the fits of a well-specified problem may reach no minimum near θ*.
-const lostPart = 0.005
+// Rate studies a researcher's own layer as study "rate" does the paper's: it draws
+// θ*, lets the layer at θ* be the law of the labels, fits the layer to samples of
+// growing size, and compares the errors with the sandwich. The loss and its
+// derivatives are those of the layer's graph; the layer needs no more than its Map.
+// Bands widen with few replicates.
+//
+// A map with a loss or inputs of its own is an error: what fit makes of it is another estimator.
+// A design whose population Hessian is not positive definite off a declared gauge, K
+// below 2, or N too small for first-order theory is an error.
+func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report, error) {
+	if err := cmp.Or(d.Check(), s.Check(), studied(m)); err != nil {
+		return nil, err
+	}
+	p, err := newLayerProblem(ctx, m, d, s.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Study: "rate", Claim: fmt.Sprintf("Theorems 1 and 2 for %T", m), Seed: s.Seed}
+	if p.Gauge == nil {
+		if err := p.findGauge(r); err != nil {
+			return nil, err
+		}
+	}
+	e, err := p.experiment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.record("reach", "deviation of θ̂ in its least certain direction at the smallest N", exact(e.reach()/math.Sqrt(float64(e.sizes[0]))),
+		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
+	r.record("n", "smallest N", exact(float64(e.sizes[0])), fmt.Sprintf("largest %.3g", float64(e.sizes[len(e.sizes)-1])))
+	o, err := e.report(ctx, r)
+	if err != nil || !p.truth.Table.shared() || p.Target.Blocks() < p.truth.Table.Codewords {
+		return r, err
+	}
+	o.countLaws(r) // of blocks that belong to codewords
+	if p.model.byHand(p.truth.Theta) {
+		err = e.coverageByCounts(ctx, p.truth, r)
+	}
+	return r, err
+}
+
+// layerProblem is a layer at θ*, or near it, as the law of labels.
+type layerProblem struct {
+	RateSettings
+	shifts []int // of the codeword frequencies, one a population
+	model  *layered
+	truth  *Truth
+}
+
+func newLayerProblem(ctx context.Context, m layers.Map, d Design, s RateSettings) (*layerProblem, error) {
+	p := &layerProblem{RateSettings: s, shifts: evenShifts(d, s.Shifts)}
+	table, err := tableOf(ctx, d, p.shifts, newRand(s.Seed, 1))
+	if err != nil {
+		return nil, err
+	}
+	p.model = newLayered(m, table)
+	p.truth = &Truth{Design: d, Table: table}
+	if p.truth.Theta, err = p.model.draw(s.Spread, newRand(s.Seed, 2)); err != nil {
+		return nil, err
+	}
+	at := &probe{model: p.model}
+	if p.truth.Label = at.posteriors(table, p.truth.Theta); at.err != nil {
+		return nil, at.err
+	}
+	if s.Disturbance > 0 {
+		p.truth.misspecify(s.Disturbance, newRand(s.Seed, 3))
+		p.truth.Theta, err = p.model.settle(p.truth, p.weights(0))
+	}
+	return p, err
+}
+
+// weights are those of the i-th shift.
+func (p *layerProblem) weights(i int) []float64 { return p.truth.Weights(p.truth.law(p.shifts[i])) }
+
+// experiment is the estimation of θ* under all shifts.
+func (p *layerProblem) experiment(ctx context.Context) (e *experiment, err error) {
+	p.Gauge.Fix(p.truth.Theta, nil)
+	if p.Target == nil {
+		p.Target = p.model.rows()
+	}
+	e = &experiment{
+		trials: trials{setup: newSetup(Settings{Seed: p.Seed}), sizes: p.Sizes, count: p.Replicates}, table: p.truth.Table,
+		model: p.model, gauge: p.Gauge, target: p.Target, disturbed: p.Disturbance > 0,
+	}
+	e.populations, err = each(ctx, len(p.shifts), p.model, p.population)
+	if err == nil && e.sizes == nil {
+		e.sizes, err = certainSizes(e.reach())
+	}
+	return e, err
+}
+
+// findGauge takes the null space of the population Hessian at θ* as the gauge, and reports it.
+func (p *layerProblem) findGauge(r *Report) error {
+	found, of, err := p.model.nullSpace(p.truth.Theta, p.weights(0))
+	p.Gauge = found
+	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", of.zeroAt, of.gapAt))
+	return err
+}
+
+// population is that of the i-th shift, with a θ* of its own where the layer at θ* is not the law.
+func (p *layerProblem) population(model Model, i int) (of population, err error) {
+	theta := p.truth.Theta
+	if p.Disturbance > 0 && i > 0 {
+		if theta, err = model.(*layered).settle(p.truth, p.weights(i)); err != nil {
+			return of, err
+		}
+		p.Gauge.Fix(theta, p.truth.Theta)
+	}
+	of, err = p.truth.populationAt(theta, p.truth.law(p.shifts[i]), model, p.Gauge)
+	for len(of.occupancy) < p.Target.Blocks() {
+		of.occupancy = append(of.occupancy, 1) // what is shared occurs in every row
+	}
+	return of, err
+}
+
+// certainSizes are four N over a factor of 30, large enough for first-order theory where θ̂·√N
+// reaches so far from θ*.
+func certainSizes(reach float64) (sizes []int, err error) {
+	least := math.Max(1e5, square(reach/certainRate))
+	if least > mostRows {
+		return nil, fmt.Errorf("theory: N = %.1g would be needed for errors small enough for first-order theory: this θ* is almost not identified; take another seed, a larger Spread (1), more atoms or fewer codewords", least)
+	}
+	for _, factor := range []float64{1, 3, 10, 30} {
+		sizes = append(sizes, int(factor*least))
+	}
+	return sizes, nil
+}
+
+// studied refuses a map whose fit minimizes another loss than the mean negative log-likelihood, or
+// reads more of a row than log p̂ and its region: the study would be of another estimator.
+func studied(m layers.Map) error {
+	var has string
+	switch m.(type) {
+	case layers.Costed:
+		has = "a loss of its own (Costed), such as a penalty"
+	case layers.Noisy:
+		has = "a loss with noise of its own (Noisy)"
+	case layers.Informed:
+		has = "inputs of its own (Informed)"
+	default:
+		return nil
+	}
+	return fmt.Errorf("theory: %T has %s, and Rate studies the mean negative log-likelihood alone; study the map without it", m, has)
+}
+
+// OwnRate is Rate as a study, whose seed is that of its run.
+func OwnRate(name string, m layers.Map, d Design, s RateSettings) Study {
+	return Study{"rate", fmt.Sprintf("Theorems 1 and 2 for %s with C = %d, w = %d, K = %d", name, d.Classes, d.Slots, d.Codewords), []part{func(ctx context.Context, run *setup, r *Report) error {
+		s.Seed = run.Seed
+		own, err := Rate(ctx, m, d, s)
+		if err == nil {
+			r.Rows, r.Figures = own.Rows, own.Figures
+		}
+		return err
+	}}}
+}
+
+// certainRate is the standard deviation of θ̂ in its least certain direction at the smallest
+// N that Rate chooses.
+const certainRate = 0.05
+
+// mostRows keeps counts exact in float64.
+const mostRows = 1e14
+
+// settle is the pseudo-true θ* under the weights, from the truth's θ.
+func (m *layered) settle(truth *Truth, weights []float64) ([]float64, error) {
+	theta := slices.Clone(truth.Theta)
+	gauge, _, err := m.nullSpace(theta, weights)
+	if err != nil {
+		return nil, err
+	}
+	m.reference = nil // the Hessian of each step: the start may be far
+	if err := minimize(m, gauge, theta, weights); err != nil {
+		return nil, fmt.Errorf("theory: the disturbed law has no optimum near the layer's start; lower the disturbance: %w", err)
+	}
+	return theta, nil
+}
+
+// nullSpace is that of the Hessian at theta, of the directions that are null by nullRatio.
+func (m *layered) nullSpace(theta, weights []float64) (gauge NullSpace, of nullity, err error) {
+	at := &probe{model: m, weights: weights}
+	values, vectors := spectrum(at.hessian(theta))
+	of, gauge.Point = nullOf(values, nullRatio), slices.Clone(theta)
+	for _, i := range of.null {
+		gauge.Basis = append(gauge.Basis, mat.Col(nil, i, vectors))
+	}
+	return gauge, of, at.err
+}
+
+// draw returns the layer's start plus N(0, spread²).
+func (m *layered) draw(spread float64, rng *rand.Rand) ([]float64, error) {
+	if m.err != nil {
+		return nil, m.err
+	}
+	start, err := m.layer.Init(m.sizes, rng)
+	if err != nil {
+		return nil, fmt.Errorf("theory: start the layer: %w", err)
+	}
+	theta := make([]float64, 0, m.Dim())
+	for _, name := range m.learned {
+		theta = append(theta, graph.Float64s(start.Tensor(name))...)
+	}
+	floats.AddScaled(theta, spread, normals(len(theta), rng))
+	return theta, nil
+}
+
+// rows is the default Target: what belongs to each codeword, then the rest. A layer
+// without K-rowed weights has one block.
+func (m *layered) rows() Rows {
+	var shared []int
+	perCodeword := make(Rows, m.sizes.Codewords)
+	at := 0
+	for _, name := range m.learned {
+		shape := m.weights.Tensor(name).Shape()
+		total := shape.TotalSize()
+		for i := range total {
+			if shape[0] == m.sizes.Codewords {
+				k := i / (total / shape[0])
+				perCodeword[k] = append(perCodeword[k], at+i)
+			} else {
+				shared = append(shared, at+i)
+			}
+		}
+		at += total
+	}
+	switch {
+	case len(perCodeword[0]) == 0:
+		return Rows{shared}
+	case len(shared) == 0:
+		return perCodeword
+	}
+	return append(perCodeword, shared)
+}
+
+// byHand reports whether the layer is the paper's, whose loss is known by hand and whose intervals are:
+// whether both agree at theta.
+func (m *layered) byHand(theta []float64) bool {
+	hand := newBilinear(m.table, 1)
+	if hand.Dim() != m.Dim() {
+		return false
+	}
+	entries := m.table.Rows() * m.table.Classes
+	ours, theirs := make([]float64, entries), make([]float64, entries)
+	// The graph's ψ is good to 5e-11.
+	return m.LogProbs(ours, theta) == nil && hand.LogProbs(theirs, theta) == nil && floats.EqualApprox(ours, theirs, 1e-9)
+}
 
 // newRate is the experiment of study rate.
 func newRate(ctx context.Context, s *setup) (*experiment, *problem, error) {
@@ -75,284 +356,3 @@ func runRate(ctx context.Context, s *setup, r *Report) error {
 
 // rateSizes are the N of the rate studies.
 var rateSizes = []int{1e5, 3e5, 1e6, 3e6}
-
-// report runs the experiment and adds the rows of the rate studies.
-func (e *experiment) report(ctx context.Context, r *Report) (*outcome, error) {
-	gradient, err := e.populationGradient()
-	if err != nil {
-		return nil, err
-	}
-	bound, theory := vanishing, "0: the truth is the optimum"
-	if e.disturbed {
-		bound, theory = 1e-10, "0: θ* is the optimum"
-	}
-	r.rounding("population-gradient", "‖∇L(θ*)‖ of the population", gradient, bound, theory)
-	o, err := e.run(ctx)
-	if err == nil {
-		o.report(r)
-	}
-	return o, err
-}
-
-// report adds the rows of what the replicates gave.
-func (o *outcome) report(r *Report) {
-	e, part := o.experiment, lostPart
-	if e.disturbed {
-		part = outlierPart
-	}
-	r.unsettled(o.unsettled, e.total(), part)
-	all := o.statistics(0)
-	late := o.statistics(min(1, len(e.sizes)-2))
-	N := short(float64(e.sizes[len(e.sizes)-1]))
-	r.rounding("gauge-curvature", "‖H v‖ along the gauge", all.Null, 1e-8, "0")
-	r.ratio("ratio", "observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, 1, all.leftOut(), "1")
-	extreme := func(key, quantity string, value float64) {
-		r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: 1, Theory: "1", Level: rowLevel}, all.Extremes)
-	}
-	extreme("ratio-greatest", "… largest block", all.Worst)
-	extreme("ratio-least", "… smallest block", all.Best)
-	if e.populations[0].precision != nil {
-		r.ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.leftOutOfWald(), "1")
-		r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", all.Wald, 1, 1/1.1, all.leftOutOfWald())
-	}
-	r.near("beta-n", "β_N, mean of blocks", all.BetaN, -0.5, all.leftOutOfSlope(), "−1/2")
-	if e.varied() && !math.IsNaN(all.BetaP.Value) {
-		r.record("beta-p", "β_p", all.BetaP, "−1/2 if constants were equal")
-		r.near("beta-p-excess", "β_p − sandwich β_p", all.BetaPExcess, 0, all.leftOut(), "0")
-		low, high := o.singleDesignBetaP()
-		r.record("beta-p-alone-least", "β_p of one design alone, least", exact(low), "confounded with difficulty")
-		r.record("beta-p-alone-greatest", "β_p of one design alone, greatest", exact(high), "confounded with difficulty")
-	}
-	from := short(float64(e.sizes[min(1, len(e.sizes)-2)]))
-	r.near("theorem-1", "Theorem 1: slope of ‖θ̂ − θ*‖ in N from "+from, late.ThetaSlope, -0.5, 2*late.leftOutOfSlope(), "−1/2")
-	r.near("a3", "A3: slope of ‖∇L_N(θ*)‖ in N", all.GradientSlope, -0.5, 0, "−1/2")
-	if gauge, ok := e.gauge.(Rescaling); ok {
-		pairs := o.withTarget(Pairs{gauge}).statistics(0)
-		r.ratio("pair-ratio", "Theorem 2 for π_k = (a_k, b_k): observed/sandwich RMSE, mean of blocks", pairs.Ratio, 1, pairs.leftOut(), "1")
-		r.near("pair-beta-n", "Theorem 2 for π_k: β_N, mean of blocks", pairs.BetaN, -0.5, pairs.leftOutOfSlope(), "−1/2")
-	}
-	r.Figures = append(r.Figures, o.errorFigure(), o.ratioFigure())
-}
-
-// varied reports whether the populations use any codeword more and less often.
-func (e *experiment) varied() bool {
-	for _, p := range e.populations {
-		if !floats.EqualApprox(p.occupancy, e.populations[0].occupancy, 1e-9) { // a sum over cells rounds
-			return true
-		}
-	}
-	return false
-}
-
-// singleDesignBetaP is the range over populations of the slope across codewords
-// that a study without shifts would report.
-func (o *outcome) singleDesignBetaP() (low, high float64) {
-	low, high = math.Inf(1), math.Inf(-1)
-	last := len(o.sizes) - 1
-	all := everyone(o.count)
-	for s, p := range o.populations {
-		var y []float64
-		for k := range o.target.Blocks() {
-			y = append(y, math.Log(rms(o.errors(s, last, k), all)))
-		}
-		b := line(logs(p.occupancy), y)
-		low, high = math.Min(low, b), math.Max(high, b)
-	}
-	return low, high
-}
-
-// errorFigure draws the error of some codewords against N_k, with the sandwich's line.
-func (o *outcome) errorFigure() Figure {
-	f := Figure{
-		Name: "error", Title: "Error of a codeword's factors against its occurrences",
-		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE of M_k = a_k b_kᵀ", LogX: true, LogY: true,
-	}
-	K := o.target.Blocks()
-	for _, k := range slices.Compact([]int{0, K / 3, 2 * K / 3, K - 1}) {
-		curve := Curve{Label: fmt.Sprintf("codeword %d", k), Style: Joined}
-		line := Curve{Label: "sandwich", Style: Prediction}
-		for size, N := range o.sizes {
-			x := float64(N) * o.populations[0].occupancy[k]
-			curve.add(x, rmsEstimate(o.errors(0, size, k)))
-			line.X, line.Y = append(line.X, x), append(line.Y, o.populations[0].predicted[k]/math.Sqrt(float64(N)))
-		}
-		if k > 0 {
-			line.Label = ""
-		}
-		f.Curves = append(f.Curves, curve, line)
-	}
-	return f
-}
-
-// ratioFigure draws observed/sandwich for every block at the largest N.
-func (o *outcome) ratioFigure() Figure {
-	f := Figure{
-		Name: "ratio", Title: "Observed error over the sandwich's, per codeword and shift",
-		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE / prediction", LogX: true,
-	}
-	last := len(o.sizes) - 1
-	N := float64(o.sizes[last])
-	blocks := Curve{Label: "block"}
-	for s, p := range o.populations {
-		for k := range o.target.Blocks() {
-			blocks.add(N*p.occupancy[k], rmsEstimate(o.errors(s, last, k)).over(p.predicted[k]/math.Sqrt(N)))
-		}
-	}
-	f.Curves = []Curve{blocks, powerLaw("theory: 1", 1, 0, blocks.X)}
-	return f
-}
-
-// rateStatistics are the replicates' evidence on Theorems 1 and 2.
-type rateStatistics struct {
-	*outcome
-	firstSize, last int // sizes that a slope in N begins and ends with
-
-	Ratio         Estimate // mean over blocks of RMSE/pred at the largest N
-	Worst, Best   float64  // largest and smallest such ratio
-	Wald          Estimate // mean Wald statistic over its degrees of freedom
-	BetaN         Estimate // mean over blocks of the slope of log RMSE on log N
-	BetaP         Estimate // slope of log RMSE on log N_k, codeword effects removed
-	BetaPExcess   Estimate // BetaP minus the same slope of log pred
-	ThetaSlope    Estimate // slope of log ‖θ̂ − θ*‖ on log N (Theorem 1)
-	GradientSlope Estimate // slope of log ‖∇L_N(θ*)‖ on log N (A3)
-	NaiveRatio    float64  // mean over blocks of the naive prediction over the sandwich's
-	Blocks        int      // blocks that enter at the largest N
-	Null          float64  // largest ‖H v‖ over gauge directions
-	Freedom       int
-
-	Extremes Band // where Worst and Best must lie: see extremes
-	// Second and SecondFirst are the mean over blocks of (pred_k/|M_k|)² at the largest and
-	// at the smallest N: how large the terms are that first-order theory leaves out.
-	Second, SecondFirst float64
-}
-
-// leftOut is what first-order theory leaves open of a ratio of errors: terms of second
-// order, and a hundredth for what the medians of few replicates hide.
-func (x *rateStatistics) leftOut() float64 { return 0.01 + x.Second }
-
-// leftOutOfWald is the same of the mean of Wald/df, a square.
-func (x *rateStatistics) leftOutOfWald() float64 { return 0.01 + 2*x.Second }
-
-// leftOutOfSlope is the same of a slope over the sizes.
-func (x *rateStatistics) leftOutOfSlope() float64 {
-	return 0.005 + x.SecondFirst/math.Log(float64(x.sizes[x.last])/float64(x.sizes[x.firstSize]))
-}
-
-// statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
-func (o *outcome) statistics(firstSize int) *rateStatistics {
-	x := &rateStatistics{outcome: o, firstSize: firstSize, last: len(o.sizes) - 1}
-	x.theory()
-	e := bootstrap(len(o.populations)*len(o.sizes), o.count, newRand(o.Seed, o.salt, 1<<32), func(pick [][]int) []float64 {
-		return x.observed(func(s, size int) []int { return pick[s*len(o.sizes)+size] })
-	})
-	x.Ratio, x.Wald, x.BetaN, x.BetaP, x.BetaPExcess, x.ThetaSlope, x.GradientSlope = e[0], e[1], e[2], e[3], e[4], e[5], e[6]
-	x.extremes()
-	return x
-}
-
-// theory is what holds of the usable blocks whatever the replicates.
-func (x *rateStatistics) theory() {
-	for s, k := range x.usable(x.last) {
-		x.Blocks++
-		x.NaiveRatio += x.populations[s].naively[k] / x.populations[s].predicted[k]
-		x.Second += square(x.relative(s, x.last, k))
-	}
-	x.NaiveRatio /= float64(x.Blocks)
-	x.Second /= float64(x.Blocks)
-	var early float64
-	for s, k := range x.usable(x.firstSize) {
-		early++
-		x.SecondFirst += square(x.relative(s, x.firstSize, k))
-	}
-	x.SecondFirst /= math.Max(early, 1)
-	for _, p := range x.populations {
-		x.Null, x.Freedom = math.Max(x.Null, p.null), p.freedom()
-	}
-}
-
-// observed are the statistics of the replicates that at names, of each population and size, in
-// the order of rateStatistics: Ratio, Wald, the slopes of blocks, those of θ̂ and of the gradient.
-func (x *rateStatistics) observed(at func(s, size int) []int) []float64 {
-	var ratio, betaN, slopes float64
-	var walds []float64
-	var measured, predicted points
-	N := float64(x.sizes[x.last])
-	for s, k := range x.usable(x.last) {
-		observed, p := rms(x.errors(s, x.last, k), at(s, x.last)), &x.populations[s]
-		ratio += observed * math.Sqrt(N) / p.predicted[k]
-		measured.add(N*p.occupancy[k], observed, k)
-		predicted.add(N*p.occupancy[k], p.predicted[k], k)
-	}
-	for s := range x.populations {
-		for k := range x.target.Blocks() {
-			if beta, ok := x.slopeOnN(s, k, at); ok {
-				betaN += beta
-				slopes++
-			}
-		}
-		all := x.at(s, x.last)
-		for _, r := range at(s, x.last) {
-			if wald := all[r].wald; !math.IsNaN(wald) {
-				walds = append(walds, wald)
-			}
-		}
-	}
-	return []float64{
-		ratio / float64(x.Blocks), mean(walds) / float64(x.Freedom),
-		betaN / slopes, measured.slope(), measured.slope() - predicted.slope(),
-		x.pooledSlope(func(x replicate) float64 { return x.thetaError }, at),
-		x.pooledSlope(func(x replicate) float64 { return x.gradNorm }, at),
-	}
-}
-
-// slopeOnN is the slope of a block's log RMSE on log N, false where fewer than two sizes are usable.
-func (x *rateStatistics) slopeOnN(s, k int, at func(s, size int) []int) (float64, bool) {
-	var of points
-	for size := x.firstSize; size <= x.last; size++ {
-		if x.relative(s, size, k) <= usablePart {
-			of.add(float64(x.sizes[size]), rms(x.errors(s, size, k), at(s, size)), 0)
-		}
-	}
-	return of.slope(), len(of.group) > 1
-}
-
-// extremes are the greatest and least ratio RMSE/pred of the blocks, and between which all lie but with
-// probability rowLevel. With C_k = D_k S D_kᵀ the squared error of a block over its prediction has mean 1
-// and variance v = 2 tr(C_k²)/tr(C_k)² asymptotically, and its mean over R replicates
-// is near a Gamma variable of that mean and variance v/R; what second-order terms add
-// to a block is at most its (pred_k/|M_k|)².
-func (x *rateStatistics) extremes() {
-	x.Worst, x.Best, x.Extremes = math.Inf(-1), math.Inf(1), Band{1, 1}
-	for s, k := range x.usable(x.last) {
-		p := &x.populations[s]
-		ratio := rms(x.errors(s, x.last, k), everyone(x.count)) * math.Sqrt(float64(x.sizes[x.last])) / p.predicted[k]
-		x.Worst, x.Best = math.Max(x.Worst, ratio), math.Min(x.Best, ratio)
-
-		c := congruence(p.covariance, mat.DenseCopyOf(x.target.Jacobian(k, p.theta).T()))
-		var trace, squares float64
-		for i := range c.SymmetricDim() {
-			trace += c.At(i, i)
-			for j := range c.SymmetricDim() {
-				squares += c.At(i, j) * c.At(i, j)
-			}
-		}
-		shape := float64(x.count) * trace * trace / (2 * squares)
-		gamma := distuv.Gamma{Alpha: shape, Beta: shape}
-		tail, left := rowLevel/2/float64(x.Blocks), 0.01+square(x.relative(s, x.last, k))
-		x.Extremes.Low = math.Min(x.Extremes.Low, math.Sqrt(gamma.Quantile(tail))*(1-left))
-		x.Extremes.High = math.Max(x.Extremes.High, math.Sqrt(gamma.Quantile(1-tail))*(1+left))
-	}
-}
-
-func square(x float64) float64 { return x * x }
-
-// pooledSlope is the slope of log RMS of a number on log N with one intercept per population.
-func (x *rateStatistics) pooledSlope(of func(replicate) float64, at func(s, size int) []int) float64 {
-	var values points
-	for s := range x.populations {
-		for size := x.firstSize; size <= x.last; size++ {
-			values.add(float64(x.sizes[size]), rms(x.values(s, size, of), at(s, size)), s)
-		}
-	}
-	return values.slope()
-}

@@ -1,0 +1,298 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// lostPart is how many of the fits of a well-specified problem may reach no minimum near θ*.
+const lostPart = 0.005
+
+// outlierPart is how many replicates of a misspecified problem may leave the
+// neighbourhood of θ* (shared/theory.md, section 4), and how many populations may have no θ*.
+const outlierPart = 0.03
+
+// report runs the experiment and adds the rows of the rate studies.
+func (e *experiment) report(ctx context.Context, r *Report) (*outcome, error) {
+	gradient, err := e.populationGradient()
+	if err != nil {
+		return nil, err
+	}
+	bound, theory := vanishing, "0: the truth is the optimum"
+	if e.disturbed {
+		bound, theory = 1e-10, "0: θ* is the optimum"
+	}
+	r.rounding("population-gradient", "‖∇L(θ*)‖ of the population", gradient, bound, theory)
+	o, err := e.run(ctx)
+	if err == nil {
+		o.report(r)
+	}
+	return o, err
+}
+
+// report adds the rows of what the replicates gave.
+func (o *outcome) report(r *Report) {
+	e, part := o.experiment, lostPart
+	if e.disturbed {
+		part = outlierPart
+	}
+	r.unsettled(o.unsettled, e.total(), part)
+	all := o.statistics(0)
+	late := o.statistics(min(1, len(e.sizes)-2))
+	N := short(float64(e.sizes[len(e.sizes)-1]))
+	r.rounding("gauge-curvature", "‖H v‖ along the gauge", all.Null, 1e-8, "0")
+	r.ratio("ratio", "observed/sandwich RMSE at N = "+N+", mean of blocks", all.Ratio, 1, all.leftOut(), "1")
+	extreme := func(key, quantity string, value float64) {
+		r.judge(Row{Key: key, Quantity: quantity, Estimate: exact(value), Target: 1, Theory: "1", Level: rowLevel}, all.Extremes)
+	}
+	extreme("ratio-greatest", "… largest block", all.Worst)
+	extreme("ratio-least", "… smallest block", all.Best)
+	if e.populations[0].precision != nil {
+		r.ratio("wald", fmt.Sprintf("Wald/df, df = %d", all.Freedom), all.Wald, 1, all.leftOutOfWald(), "1")
+		r.power("wald-power", "probability that Wald/df notices a covariance a tenth too large", all.Wald, 1, 1/1.1, all.leftOutOfWald())
+	}
+	r.near("beta-n", "β_N, mean of blocks", all.BetaN, -0.5, all.leftOutOfSlope(), "−1/2")
+	if e.varied() && !math.IsNaN(all.BetaP.Value) {
+		r.record("beta-p", "β_p", all.BetaP, "−1/2 if constants were equal")
+		r.near("beta-p-excess", "β_p − sandwich β_p", all.BetaPExcess, 0, all.leftOut(), "0")
+		low, high := o.singleDesignBetaP()
+		r.record("beta-p-alone-least", "β_p of one design alone, least", exact(low), "confounded with difficulty")
+		r.record("beta-p-alone-greatest", "β_p of one design alone, greatest", exact(high), "confounded with difficulty")
+	}
+	from := short(float64(e.sizes[min(1, len(e.sizes)-2)]))
+	r.near("theorem-1", "Theorem 1: slope of ‖θ̂ − θ*‖ in N from "+from, late.ThetaSlope, -0.5, 2*late.leftOutOfSlope(), "−1/2")
+	r.near("a3", "A3: slope of ‖∇L_N(θ*)‖ in N", all.GradientSlope, -0.5, 0, "−1/2")
+	if gauge, ok := e.gauge.(Rescaling); ok {
+		pairs := o.withTarget(Pairs{gauge}).statistics(0)
+		r.ratio("pair-ratio", "Theorem 2 for π_k = (a_k, b_k): observed/sandwich RMSE, mean of blocks", pairs.Ratio, 1, pairs.leftOut(), "1")
+		r.near("pair-beta-n", "Theorem 2 for π_k: β_N, mean of blocks", pairs.BetaN, -0.5, pairs.leftOutOfSlope(), "−1/2")
+	}
+	r.Figures = append(r.Figures, o.errorFigure(), o.ratioFigure())
+}
+
+// varied reports whether the populations use any codeword more and less often.
+func (e *experiment) varied() bool {
+	for _, p := range e.populations {
+		if !floats.EqualApprox(p.occupancy, e.populations[0].occupancy, 1e-9) { // a sum over cells rounds
+			return true
+		}
+	}
+	return false
+}
+
+// singleDesignBetaP is the range over populations of the slope across codewords
+// that a study without shifts would report.
+func (o *outcome) singleDesignBetaP() (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	last := len(o.sizes) - 1
+	all := everyone(o.count)
+	for s, p := range o.populations {
+		var y []float64
+		for k := range o.target.Blocks() {
+			y = append(y, math.Log(rms(o.errors(s, last, k), all)))
+		}
+		b := line(logs(p.occupancy), y)
+		low, high = math.Min(low, b), math.Max(high, b)
+	}
+	return low, high
+}
+
+// errorFigure draws the error of some codewords against N_k, with the sandwich's line.
+func (o *outcome) errorFigure() Figure {
+	f := Figure{
+		Name: "error", Title: "Error of a codeword's factors against its occurrences",
+		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE of M_k = a_k b_kᵀ", LogX: true, LogY: true,
+	}
+	K := o.target.Blocks()
+	for _, k := range slices.Compact([]int{0, K / 3, 2 * K / 3, K - 1}) {
+		curve := Curve{Label: fmt.Sprintf("codeword %d", k), Style: Joined}
+		line := Curve{Label: "sandwich", Style: Prediction}
+		for size, N := range o.sizes {
+			x := float64(N) * o.populations[0].occupancy[k]
+			curve.add(x, rmsEstimate(o.errors(0, size, k)))
+			line.X, line.Y = append(line.X, x), append(line.Y, o.populations[0].predicted[k]/math.Sqrt(float64(N)))
+		}
+		if k > 0 {
+			line.Label = ""
+		}
+		f.Curves = append(f.Curves, curve, line)
+	}
+	return f
+}
+
+// ratioFigure draws observed/sandwich for every block at the largest N.
+func (o *outcome) ratioFigure() Figure {
+	f := Figure{
+		Name: "ratio", Title: "Observed error over the sandwich's, per codeword and shift",
+		XLabel: "N_k, occurrences of the codeword", YLabel: "RMSE / prediction", LogX: true,
+	}
+	last := len(o.sizes) - 1
+	N := float64(o.sizes[last])
+	blocks := Curve{Label: "block"}
+	for s, p := range o.populations {
+		for k := range o.target.Blocks() {
+			blocks.add(N*p.occupancy[k], rmsEstimate(o.errors(s, last, k)).over(p.predicted[k]/math.Sqrt(N)))
+		}
+	}
+	f.Curves = []Curve{blocks, powerLaw("theory: 1", 1, 0, blocks.X)}
+	return f
+}
+
+// rateStatistics are the replicates' evidence on Theorems 1 and 2.
+type rateStatistics struct {
+	*outcome
+	firstSize, last int // sizes that a slope in N begins and ends with
+
+	Ratio         Estimate // mean over blocks of RMSE/pred at the largest N
+	Worst, Best   float64  // largest and smallest such ratio
+	Wald          Estimate // mean Wald statistic over its degrees of freedom
+	BetaN         Estimate // mean over blocks of the slope of log RMSE on log N
+	BetaP         Estimate // slope of log RMSE on log N_k, codeword effects removed
+	BetaPExcess   Estimate // BetaP minus the same slope of log pred
+	ThetaSlope    Estimate // slope of log ‖θ̂ − θ*‖ on log N (Theorem 1)
+	GradientSlope Estimate // slope of log ‖∇L_N(θ*)‖ on log N (A3)
+	NaiveRatio    float64  // mean over blocks of the naive prediction over the sandwich's
+	Blocks        int      // blocks that enter at the largest N
+	Null          float64  // largest ‖H v‖ over gauge directions
+	Freedom       int
+
+	Extremes Band // where Worst and Best must lie: see extremes
+	// Second and SecondFirst are the mean over blocks of (pred_k/|M_k|)² at the largest and
+	// at the smallest N: how large the terms are that first-order theory leaves out.
+	Second, SecondFirst float64
+}
+
+// leftOut is what first-order theory leaves open of a ratio of errors: terms of second
+// order, and a hundredth for what the medians of few replicates hide.
+func (x *rateStatistics) leftOut() float64 { return 0.01 + x.Second }
+
+// leftOutOfWald is the same of the mean of Wald/df, a square.
+func (x *rateStatistics) leftOutOfWald() float64 { return 0.01 + 2*x.Second }
+
+// leftOutOfSlope is the same of a slope over the sizes.
+func (x *rateStatistics) leftOutOfSlope() float64 {
+	return 0.005 + x.SecondFirst/math.Log(float64(x.sizes[x.last])/float64(x.sizes[x.firstSize]))
+}
+
+// statistics summarizes the outcome. Slopes in N use sizes from sizes[firstSize] on.
+func (o *outcome) statistics(firstSize int) *rateStatistics {
+	x := &rateStatistics{outcome: o, firstSize: firstSize, last: len(o.sizes) - 1}
+	x.theory()
+	e := bootstrap(len(o.populations)*len(o.sizes), o.count, newRand(o.Seed, o.salt, 1<<32), func(pick [][]int) []float64 {
+		return x.observed(func(s, size int) []int { return pick[s*len(o.sizes)+size] })
+	})
+	x.Ratio, x.Wald, x.BetaN, x.BetaP, x.BetaPExcess, x.ThetaSlope, x.GradientSlope = e[0], e[1], e[2], e[3], e[4], e[5], e[6]
+	x.extremes()
+	return x
+}
+
+// theory is what holds of the usable blocks whatever the replicates.
+func (x *rateStatistics) theory() {
+	for s, k := range x.usable(x.last) {
+		x.Blocks++
+		x.NaiveRatio += x.populations[s].naively[k] / x.populations[s].predicted[k]
+		x.Second += square(x.relative(s, x.last, k))
+	}
+	x.NaiveRatio /= float64(x.Blocks)
+	x.Second /= float64(x.Blocks)
+	var early float64
+	for s, k := range x.usable(x.firstSize) {
+		early++
+		x.SecondFirst += square(x.relative(s, x.firstSize, k))
+	}
+	x.SecondFirst /= math.Max(early, 1)
+	for _, p := range x.populations {
+		x.Null, x.Freedom = math.Max(x.Null, p.null), p.freedom()
+	}
+}
+
+// observed are the statistics of the replicates that at names, of each population and size, in
+// the order of rateStatistics: Ratio, Wald, the slopes of blocks, those of θ̂ and of the gradient.
+func (x *rateStatistics) observed(at func(s, size int) []int) []float64 {
+	var ratio, betaN, slopes float64
+	var walds []float64
+	var measured, predicted points
+	N := float64(x.sizes[x.last])
+	for s, k := range x.usable(x.last) {
+		observed, p := rms(x.errors(s, x.last, k), at(s, x.last)), &x.populations[s]
+		ratio += observed * math.Sqrt(N) / p.predicted[k]
+		measured.add(N*p.occupancy[k], observed, k)
+		predicted.add(N*p.occupancy[k], p.predicted[k], k)
+	}
+	for s := range x.populations {
+		for k := range x.target.Blocks() {
+			if beta, ok := x.slopeOnN(s, k, at); ok {
+				betaN += beta
+				slopes++
+			}
+		}
+		all := x.at(s, x.last)
+		for _, r := range at(s, x.last) {
+			if wald := all[r].wald; !math.IsNaN(wald) {
+				walds = append(walds, wald)
+			}
+		}
+	}
+	return []float64{
+		ratio / float64(x.Blocks), mean(walds) / float64(x.Freedom),
+		betaN / slopes, measured.slope(), measured.slope() - predicted.slope(),
+		x.pooledSlope(func(x replicate) float64 { return x.thetaError }, at),
+		x.pooledSlope(func(x replicate) float64 { return x.gradNorm }, at),
+	}
+}
+
+// slopeOnN is the slope of a block's log RMSE on log N, false where fewer than two sizes are usable.
+func (x *rateStatistics) slopeOnN(s, k int, at func(s, size int) []int) (float64, bool) {
+	var of points
+	for size := x.firstSize; size <= x.last; size++ {
+		if x.relative(s, size, k) <= usablePart {
+			of.add(float64(x.sizes[size]), rms(x.errors(s, size, k), at(s, size)), 0)
+		}
+	}
+	return of.slope(), len(of.group) > 1
+}
+
+// extremes are the greatest and least ratio RMSE/pred of the blocks, and between which all lie but with
+// probability rowLevel. With C_k = D_k S D_kᵀ the squared error of a block over its prediction has mean 1
+// and variance v = 2 tr(C_k²)/tr(C_k)² asymptotically, and its mean over R replicates
+// is near a Gamma variable of that mean and variance v/R; what second-order terms add
+// to a block is at most its (pred_k/|M_k|)².
+func (x *rateStatistics) extremes() {
+	x.Worst, x.Best, x.Extremes = math.Inf(-1), math.Inf(1), Band{1, 1}
+	for s, k := range x.usable(x.last) {
+		p := &x.populations[s]
+		ratio := rms(x.errors(s, x.last, k), everyone(x.count)) * math.Sqrt(float64(x.sizes[x.last])) / p.predicted[k]
+		x.Worst, x.Best = math.Max(x.Worst, ratio), math.Min(x.Best, ratio)
+
+		c := congruence(p.covariance, mat.DenseCopyOf(x.target.Jacobian(k, p.theta).T()))
+		var trace, squares float64
+		for i := range c.SymmetricDim() {
+			trace += c.At(i, i)
+			for j := range c.SymmetricDim() {
+				squares += c.At(i, j) * c.At(i, j)
+			}
+		}
+		shape := float64(x.count) * trace * trace / (2 * squares)
+		gamma := distuv.Gamma{Alpha: shape, Beta: shape}
+		tail, left := rowLevel/2/float64(x.Blocks), 0.01+square(x.relative(s, x.last, k))
+		x.Extremes.Low = math.Min(x.Extremes.Low, math.Sqrt(gamma.Quantile(tail))*(1-left))
+		x.Extremes.High = math.Max(x.Extremes.High, math.Sqrt(gamma.Quantile(1-tail))*(1+left))
+	}
+}
+
+// pooledSlope is the slope of log RMS of a number on log N with one intercept per population.
+func (x *rateStatistics) pooledSlope(of func(replicate) float64, at func(s, size int) []int) float64 {
+	var values points
+	for s := range x.populations {
+		for size := x.firstSize; size <= x.last; size++ {
+			values.add(float64(x.sizes[size]), rms(x.values(s, size, of), at(s, size)), s)
+		}
+	}
+	return values.slope()
+}
