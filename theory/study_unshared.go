@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -144,9 +145,10 @@ func (c *comparison) curvatures() ([]float64, error) {
 func (c *comparison) run(ctx context.Context, N int, cells []int) (unshared, shared [][]float64, lost []string, err error) {
 	t := c.Table
 	unshared, shared = unmeasured(len(t.Cells), c.count), unmeasured(len(t.Cells), c.count)
-	missing, err := each(ctx, c.count, c.model, func(model Model, rep int) (missing []string, err error) {
-		sample := c.sample(c.population, N, newRand(c.Seed, 19, uint64(N), uint64(rep)))
-		where := fmt.Sprintf("seed %d, N = %d, replicate %d", c.Seed, N, rep)
+	samples := c.draws(c.population, []int{N}, c.count)
+	samples.rand = func(x trial) *rand.Rand { return newRand(c.Seed, 19, uint64(N), uint64(x.rep)) }
+	missing, _, err := runTrials(ctx, samples, c.model, func(model Model, x trial) (missing []string, err error) {
+		sample, where, rep := samples.draw(x), samples.name(x), x.rep
 		// Where a maximum lies at infinity, as with few rows, the point where the descent
 		// stops is the estimate, as it would be in practice.
 		theta, err := c.fit(model, sample)
