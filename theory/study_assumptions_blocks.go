@@ -173,10 +173,10 @@ func (p *probe) sharpest(of population) (norm float64) {
 // contributions have moments; and averages over the occurrences in a sample settle as
 // N_k^(−1/2).
 func (e *experiment) moments(ctx context.Context, r *Report) error {
-	var m *misspecified
-	for problem := 0; m == nil || len(m.populations) == 0; problem++ {
+	m, problems := new(experiment), new(misspecifiedProblems)
+	for n := 100; len(m.populations) == 0; n++ {
 		var err error
-		if m, err = newMisspecified(ctx, e.setup, 100+problem, 0); err != nil {
+		if m, err = problems.draw(ctx, e.setup, n); err != nil {
 			return err
 		}
 	}

@@ -66,21 +66,15 @@ func pseudoTrue(model Model, gauge Gauge, theta, weights []float64, rng *rand.Ra
 // may have almost no curvature somewhere, and then needs more rows than N = 3e5.
 const certain = 0.1
 
-// misspecified is one problem whose law the calibrator cannot represent.
-type misspecified struct {
-	*experiment
-	competing int      // populations left out for a second minimum
-	unbounded []string // those left out for want of any
-}
-
-// newMisspecified draws problem number n over four shifts of the design.
-func newMisspecified(ctx context.Context, s *setup, n, replicates int) (*misspecified, error) {
+// draw makes problem number n, whose law the calibrator cannot represent, under four shifts of the design, and
+// leaves out the populations that have no θ* of their own.
+func (x *misspecifiedProblems) draw(ctx context.Context, s *setup, n int) (*experiment, error) {
 	rng := newRand(s.Seed, 7, uint64(n))
 	p := s.problem(s.small, rng)
 	s.disturb(p.Truth, rng)
-	m := &misspecified{experiment: &experiment{
-		trials: trials{setup: s, count: replicates}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target, salt: 8<<32 + uint64(n),
-	}}
+	e := &experiment{
+		trials: trials{setup: s, count: x.replicates}, table: p.Table, model: p.model, gauge: p.gauge, target: p.target, salt: 8<<32 + uint64(n),
+	}
 	shifts := evenShifts(p.Design, 4)
 	found, err := each(ctx, len(shifts), cheapest(p.model), func(model Model, i int) (*population, error) {
 		return p.minimum(model, shifts[i], newRand(s.Seed, 9, uint64(n), uint64(i)))
@@ -88,26 +82,27 @@ func newMisspecified(ctx context.Context, s *setup, n, replicates int) (*misspec
 	if err != nil {
 		return nil, err
 	}
-	for i, x := range found {
-		if x == nil {
-			m.unbounded = append(m.unbounded, fmt.Sprintf("seed %d, problem %d, shift %d", s.Seed, n, shifts[i]))
+	x.drawn += len(shifts)
+	for i, of := range found {
+		if of == nil {
+			x.unbounded = append(x.unbounded, fmt.Sprintf("seed %d, problem %d, shift %d", s.Seed, n, shifts[i]))
 		} else {
-			m.populations = append(m.populations, *x)
+			e.populations = append(e.populations, *of)
 		}
 	}
-	m.sizes = []int{3e5, 1e6}
-	for m.reach()/math.Sqrt(float64(m.sizes[0])) > certain {
-		m.sizes[0], m.sizes[1] = 10*m.sizes[0], 10*m.sizes[1]
+	e.sizes = []int{3e5, 1e6}
+	for e.reach()/math.Sqrt(float64(e.sizes[0])) > certain {
+		e.sizes[0], e.sizes[1] = 10*e.sizes[0], 10*e.sizes[1]
 	}
 	// A sample of N lowers the loss of a minimum by about df/2N. Where another lies
 	// less than twice that above θ*, a sample's best may be either: θ* is then not
 	// unique (A4).
-	all := len(m.populations)
-	m.populations = slices.DeleteFunc(m.populations, func(p population) bool {
-		return p.gap < float64(p.freedom())/float64(m.sizes[0])
+	bounded := len(e.populations)
+	e.populations = slices.DeleteFunc(e.populations, func(p population) bool {
+		return p.gap < float64(p.freedom())/float64(e.sizes[0])
 	})
-	m.competing = all - len(m.populations)
-	return m, nil
+	x.competing += bounded - len(e.populations)
+	return e, nil
 }
 
 // minimum is the population of a shift at its θ*; nil where it has none.
@@ -132,8 +127,9 @@ type misspecifiedProblems struct {
 	all        []*rateStatistics // of each of them
 	gradient   float64           // the greatest
 
-	outliers, unbounded     []string
-	total, drawn, competing int
+	outliers, unbounded []string
+	total, drawn        int
+	competing           int // populations left out for a second minimum
 }
 
 // add takes what the replicates of a problem gave; its outliers are left out.
@@ -214,12 +210,10 @@ func (x *misspecifiedProblems) report(r *Report) error {
 // eachMisspecified fits the samples of each problem and hands on what they gave.
 func eachMisspecified(ctx context.Context, s *setup, x *misspecifiedProblems, visit func(problem int, o *outcome)) error {
 	for problem := range choose(s, 3, 12) {
-		e, err := newMisspecified(ctx, s, problem, x.replicates)
+		e, err := x.draw(ctx, s, problem)
 		if err != nil {
 			return err
 		}
-		x.drawn, x.competing = x.drawn+len(e.populations)+e.competing+len(e.unbounded), x.competing+e.competing
-		x.unbounded = append(x.unbounded, e.unbounded...)
 		if len(e.populations) == 0 {
 			continue
 		}
