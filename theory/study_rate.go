@@ -104,12 +104,12 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 		fmt.Sprintf("at most %g for first-order theory; else a larger N", certainRate))
 	r.record("n", "smallest N", exact(float64(e.sizes[0])), fmt.Sprintf("largest %.3g", float64(e.sizes[len(e.sizes)-1])))
 	o, err := e.report(ctx, r)
-	if err != nil || !p.truth.Table.shared() || p.Target.Blocks() < p.truth.Table.Codewords {
+	if err != nil || !p.Table.shared() || p.Target.Blocks() < p.Table.Codewords {
 		return r, err
 	}
 	o.countLaws(r) // of blocks that belong to codewords
-	if p.model.byHand(p.truth.Theta) {
-		err = e.coverageByCounts(ctx, p.truth, r)
+	if p.model.byHand(p.Theta) {
+		err = e.coverageByCounts(ctx, p.Truth, r)
 	}
 	return r, err
 }
@@ -117,47 +117,43 @@ func Rate(ctx context.Context, m layers.Map, d Design, s RateSettings) (*Report,
 // layerProblem is a layer at θ*, or near it, as the law of labels.
 type layerProblem struct {
 	RateSettings
-	shifts []int // of the codeword frequencies, one a population
-	model  *layered
-	truth  *Truth
+	*Truth
+	model *layered
+	laws  [][]float64 // of the cells, one a population: shifts of the codeword frequencies
 }
 
 func newLayerProblem(ctx context.Context, m layers.Map, d Design, s RateSettings) (*layerProblem, error) {
-	p := &layerProblem{RateSettings: s, shifts: evenShifts(d, s.Shifts)}
-	table, err := tableOf(ctx, d, p.shifts, newRand(s.Seed, 1))
+	table, err := tableOf(ctx, d, evenShifts(d, s.Shifts), newRand(s.Seed, 1))
 	if err != nil {
 		return nil, err
 	}
-	p.model = newLayered(m, table)
-	p.truth = &Truth{Design: d, Table: table}
-	if p.truth.Theta, err = p.model.draw(s.Spread, newRand(s.Seed, 2)); err != nil {
+	p := &layerProblem{RateSettings: s, Truth: &Truth{Design: d, Table: table}, model: newLayered(m, table)}
+	p.laws = p.shifted(s.Shifts)
+	if p.Theta, err = p.model.draw(s.Spread, newRand(s.Seed, 2)); err != nil {
 		return nil, err
 	}
 	at := &probe{model: p.model}
-	if p.truth.Label = at.posteriors(table, p.truth.Theta); at.err != nil {
+	if p.Label = at.posteriors(table, p.Theta); at.err != nil {
 		return nil, at.err
 	}
 	if s.Disturbance > 0 {
-		p.truth.misspecify(s.Disturbance, newRand(s.Seed, 3))
-		p.truth.Theta, err = p.model.settle(p.truth, p.weights(0))
+		p.misspecify(s.Disturbance, newRand(s.Seed, 3))
+		p.Theta, err = p.model.settle(p.Truth, p.Weights(p.laws[0]))
 	}
 	return p, err
 }
 
-// weights are those of the i-th shift.
-func (p *layerProblem) weights(i int) []float64 { return p.truth.Weights(p.truth.law(p.shifts[i])) }
-
 // experiment is the estimation of θ* under all shifts.
 func (p *layerProblem) experiment(ctx context.Context) (e *experiment, err error) {
-	p.Gauge.Fix(p.truth.Theta, nil)
+	p.Gauge.Fix(p.Theta, nil)
 	if p.Target == nil {
 		p.Target = p.model.rows()
 	}
 	e = &experiment{
-		trials: trials{setup: newSetup(Settings{Seed: p.Seed}), sizes: p.Sizes, count: p.Replicates}, table: p.truth.Table,
+		trials: trials{setup: newSetup(Settings{Seed: p.Seed}), sizes: p.Sizes, count: p.Replicates}, table: p.Table,
 		model: p.model, gauge: p.Gauge, target: p.Target, disturbed: p.Disturbance > 0,
 	}
-	e.populations, err = each(ctx, len(p.shifts), p.model, p.population)
+	e.populations, err = each(ctx, len(p.laws), p.model, p.population)
 	if err == nil && e.sizes == nil {
 		e.sizes, err = certainSizes(e.reach())
 	}
@@ -166,7 +162,7 @@ func (p *layerProblem) experiment(ctx context.Context) (e *experiment, err error
 
 // findGauge takes the null space of the population Hessian at θ* as the gauge, and reports it.
 func (p *layerProblem) findGauge(r *Report) error {
-	found, of, err := p.model.nullSpace(p.truth.Theta, p.weights(0))
+	found, of, err := p.model.nullSpace(p.Theta, p.Weights(p.laws[0]))
 	p.Gauge = found
 	r.record("nullity", "null directions of the population Hessian", exact(float64(len(found.Basis))), fmt.Sprintf("computed: |λ| ≤ %.1g, others ≥ %.1g of the largest", of.zeroAt, of.gapAt))
 	return err
@@ -174,14 +170,14 @@ func (p *layerProblem) findGauge(r *Report) error {
 
 // population is that of the i-th shift, with a θ* of its own where the layer at θ* is not the law.
 func (p *layerProblem) population(model Model, i int) (of population, err error) {
-	theta := p.truth.Theta
+	theta := p.Theta
 	if p.Disturbance > 0 && i > 0 {
-		if theta, err = model.(*layered).settle(p.truth, p.weights(i)); err != nil {
+		if theta, err = model.(*layered).settle(p.Truth, p.Weights(p.laws[i])); err != nil {
 			return of, err
 		}
-		p.Gauge.Fix(theta, p.truth.Theta)
+		p.Gauge.Fix(theta, p.Theta)
 	}
-	of, err = p.truth.populationAt(theta, p.truth.law(p.shifts[i]), model, p.Gauge)
+	of, err = p.populationAt(theta, p.laws[i], model, p.Gauge)
 	for len(of.occupancy) < p.Target.Blocks() {
 		of.occupancy = append(of.occupancy, 1) // what is shared occurs in every row
 	}
