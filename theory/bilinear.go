@@ -452,7 +452,7 @@ func (f factors) bend(hess *mat.SymDense, ofMatrices []float64) {
 	}
 }
 
-// unshared is the form of one cell's own map: θ = vec M_0, C² entries.
+// unshared is the form of one cell's own map, the only one of its table (see Table.cell): θ = vec M_0, C² entries.
 type unshared struct{ classes int }
 
 func (f unshared) dim() int { return f.classes * f.classes }
@@ -471,9 +471,6 @@ func (f unshared) pullBackPairs(dst *mat.SymDense, _ []float64, pairs [][]float6
 }
 
 func (f unshared) bend(*mat.SymDense, []float64) {}
-
-// newFree is the unshared calibrator of a table with a single cell, of codeword 0 in one slot.
-func newFree(t *Table, identity float64) *bilinear { return newForm(t, identity, unshared{t.Classes}) }
 
 // cell is the table of cell v alone, with a codeword of its own.
 func (t *Table) cell(v int) *Table {

@@ -30,9 +30,6 @@ type population struct {
 	predicted, naively []float64
 }
 
-// errNotIdentified means that a population cannot identify its parameters.
-var errNotIdentified = errors.New("theory: the population Hessian is not positive definite off the gauge: give more atoms or cells, or fewer codewords")
-
 // populationAt is the truth under the given probabilities of the cells, with H, J and S of a model at theta.
 // They are those by hand where the loss of the model is known by hand; study rate holds the graph's to them.
 func (t *Truth) populationAt(theta, law []float64, model Model, gauge Gauge) (population, error) {
@@ -49,7 +46,7 @@ func (t *Truth) populationAt(theta, law []float64, model Model, gauge Gauge) (po
 		p.null = math.Max(p.null, floats.Norm(product(p.hessian, v), math.Inf(1)))
 	}
 	if p.naive = quotientInverse(p.hessian, p.directions); p.naive == nil {
-		return p, errNotIdentified
+		return p, errors.New("theory: the population Hessian is not positive definite off the gauge: give more atoms or cells, or fewer codewords")
 	}
 	p.covariance = congruence(p.scores, p.naive)
 	if inverse := quotientInverse(p.scores, p.directions); inverse != nil {

@@ -111,7 +111,7 @@ func newSetup(settings Settings) *setup {
 	s := &setup{
 		Settings: settings, small: Fast(), sample: Sample, trained: trained,
 		layer:   func(m layers.Map, t *Table) Model { return newLayered(m, t) },
-		free:    func(t *Table, identity float64) Model { return newFree(t, identity) },
+		free:    func(t *Table, identity float64) Model { return newForm(t, identity, unshared{t.Classes}) },
 		disturb: func(t *Truth, rng *rand.Rand) { t.misspecify(disturbance, rng) },
 	}
 	s.most.replicates, s.most.problems = math.MaxInt, math.MaxInt
