@@ -232,23 +232,15 @@ func (e *experiment) meanGradients() (block, cell, hessian float64, err error) {
 		for _, o := range c.Occurrences {
 			own := gauge.coordinates(o.Codeword)
 			// ∇_k of a row is the sum over the slots that hold k, all alike.
-			cell = math.Max(cell, normAt(grad, own)/o.Count)
+			cell = math.Max(cell, Rows{own}.Size(0, grad)/o.Count)
 			norms[o.Codeword] += mass * spectralNorm(dense(hess, own, own))
 		}
 	}
 	for k, norm := range norms {
-		block = math.Max(block, normAt(total, gauge.coordinates(k))/p.occupancy[k])
+		block = math.Max(block, Rows{gauge.coordinates(k)}.Size(0, total)/p.occupancy[k])
 		hessian = math.Max(hessian, norm/p.occupancy[k])
 	}
 	return block, cell, hessian, at.err
-}
-
-func normAt(x []float64, at []int) float64 {
-	var sum float64
-	for _, i := range at {
-		sum += x[i] * x[i]
-	}
-	return math.Sqrt(sum)
 }
 
 // taylor tests the first step of the printed proofs, which expands the gradient with

@@ -35,28 +35,22 @@ func gaugeDesigns() []Design {
 	return designs
 }
 
-// freeDirections are those of a model at its truth.
-type freeDirections struct {
-	nullity
-	off float64 // ‖H v‖/‖H‖ along the gauge
-}
-
-// freeDirections counts those of the i-th design.
-func (s *setup) freeDirections(i int, d Design) (freeDirections, error) {
-	p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 2, uint64(i))))
-	at := &probe{model: p.model, weights: p.Weights(p.law(0))}
-	f, hess := freeDirections{nullity: at.nullity(p.Theta)}, at.hessian(p.Theta)
-	for _, v := range p.gauge.Directions(p.Theta) {
-		f.off = math.Max(f.off, floats.Norm(product(hess, v), 2)/operatorNorm(hess))
-	}
-	return f, at.err
-}
-
 // nullityRows counts the free directions of the factors.
 func nullityRows(ctx context.Context, s *setup, r *Report) error {
 	designs := gaugeDesigns()
+	type freeDirections struct {
+		nullity
+		off float64 // ‖H v‖/‖H‖ along the gauge
+	}
 	findings, err := each(ctx, len(designs), nil, func(_ Model, i int) (freeDirections, error) {
-		return s.freeDirections(i, designs[i])
+		d := designs[i]
+		p := s.of(newTruth(d, multisets(d.Codewords, d.Slots), newRand(s.Seed, 2, uint64(i))))
+		at := &probe{model: p.model, weights: p.Weights(p.law(0))}
+		f, hess := freeDirections{nullity: at.nullity(p.Theta)}, at.hessian(p.Theta)
+		for _, v := range p.gauge.Directions(p.Theta) {
+			f.off = math.Max(f.off, floats.Norm(product(hess, v), 2)/operatorNorm(hess))
+		}
+		return f, at.err
 	})
 	if err != nil {
 		return err

@@ -68,18 +68,17 @@ type response struct {
 // aloneFrequencies are those that one codeword takes while the others share the rest alike.
 var aloneFrequencies = []float64{0.1, 0.01, 0.001}
 
-// movedAlone is the experiment with one codeword's frequency moved alone, codeword by codeword.
-func (p *problem) movedAlone(ctx context.Context) (*experiment, error) {
-	var laws [][]float64
-	K := p.Design.Codewords
+// movedAlone are the laws of the cells with one codeword's frequency moved alone, codeword by codeword.
+func (t *Truth) movedAlone() (laws [][]float64) {
+	K := t.Design.Codewords
 	for k := range K {
 		for _, own := range aloneFrequencies {
 			frequency := slices.Repeat([]float64{(1 - own) / float64(K-1)}, K)
 			frequency[k] = own
-			laws = append(laws, p.Table.Multinomial(frequency))
+			laws = append(laws, t.Table.Multinomial(frequency))
 		}
 	}
-	return p.experiment(ctx, laws...)
+	return laws
 }
 
 // gains measures |Δ_k|/ε two ways: over e's cyclic shifts, where every frequency
@@ -89,7 +88,7 @@ func (e *experiment) gains(ctx context.Context, r *Report, narrow *problem) erro
 	if err != nil {
 		return err
 	}
-	alone, err := narrow.movedAlone(ctx)
+	alone, err := narrow.experiment(ctx, narrow.movedAlone()...)
 	if err != nil {
 		return err
 	}

@@ -264,7 +264,9 @@ func distinctMaps(_ context.Context, s *setup, r *Report) error {
 	generic := []float64{uniform.Rand(), uniform.Rand(), uniform.Rand(), uniform.Rand()}
 	cells := sequenced(K, w)
 	table := newTable(d, cells, rng)
-	copyFirst(table) // the same p̂ in every cell, so that posteriors differ by their maps alone
+	for v := range cells { // the same p̂ in each, so that posteriors differ by their maps alone
+		copy(table.of(table.LogP, v), table.of(table.LogP, 0))
+	}
 	for _, scale := range []struct {
 		key, name string
 		scales    []float64
@@ -307,13 +309,6 @@ func scaledMaps(d Design, cells []Cell, theta, scales []float64) (maps, alphas [
 		maps, alphas = append(maps, A), append(alphas, alpha)
 	}
 	return maps, alphas
-}
-
-// copyFirst gives every cell the atoms of the first.
-func copyFirst(t *Table) {
-	for v := range t.Cells {
-		copy(t.of(t.LogP, v), t.of(t.LogP, 0))
-	}
 }
 
 // distinct counts the vectors that are not equal up to rounding.

@@ -320,7 +320,7 @@ func (m *layered) byHand(theta []float64) bool {
 func newRate(ctx context.Context, s *setup) (*experiment, *problem, error) {
 	p := s.problem(s.design(), newRand(s.Seed, 1))
 	e, err := p.experiment(ctx, p.shifted(choose(s, 4, 12))...)
-	e.sizes, e.count = rateSizes, s.replicates(64, 64)
+	e.sizes, e.count = []int{1e5, 3e5, 1e6, 3e6}, s.replicates(64, 64)
 	return e, p, err
 }
 
@@ -349,6 +349,3 @@ func runRate(ctx context.Context, s *setup, r *Report) error {
 	_, err = e.report(ctx, r)
 	return err
 }
-
-// rateSizes are the N of the rate studies.
-var rateSizes = []int{1e5, 3e5, 1e6, 3e6}
