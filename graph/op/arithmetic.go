@@ -14,7 +14,7 @@ func Scale(dims int, c float64) Op { return Op{ScaleOp{Kind{Dims: dims}, c}} }
 type PlusOp struct{ Of Kind }
 
 func (o PlusOp) Form() string              { return AlikeByRow(o.Of, 2) }
-func (o PlusOp) Run(out Value, in []Value) { Dispatch(o, out, in, add[float32], add[float64]) }
+func (o PlusOp) Run(out Value, in []Value) { Dispatch(o, out, in, add, add) }
 
 func add[F Float](_ PlusOp, v Args[F]) {
 	out, x, y := v.Out(), v.In(0), v.In(1)
@@ -31,10 +31,8 @@ func (PlusOp) Grad(_ Nodes, _, g *Node) (Nodes, error) { return Nodes{g, g}, nil
 // TimesOp is the op of [Times].
 type TimesOp struct{ Of Kind }
 
-func (o TimesOp) Form() string { return AlikeByRow(o.Of, 2) }
-func (o TimesOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, multiply[float32], multiply[float64])
-}
+func (o TimesOp) Form() string              { return AlikeByRow(o.Of, 2) }
+func (o TimesOp) Run(out Value, in []Value) { Dispatch(o, out, in, multiply, multiply) }
 
 // multiply takes y again and again for all of x.
 func multiply[F Float, K any](_ K, v Args[F]) {
@@ -58,7 +56,7 @@ type ScaleOp struct {
 }
 
 func (o ScaleOp) Form() string              { return AlikeByRow(o.Of, 1) }
-func (o ScaleOp) Run(out Value, in []Value) { Dispatch(o, out, in, scale[float32], scale[float64]) }
+func (o ScaleOp) Run(out Value, in []Value) { Dispatch(o, out, in, scale, scale) }
 
 func scale[F Float](o ScaleOp, v Args[F]) { scaleTo(v.Out(), v.In(0), F(o.C)) }
 

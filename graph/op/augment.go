@@ -21,10 +21,8 @@ type AugmentOp struct {
 	Seed         uint64
 }
 
-func (o AugmentOp) Form() string { return fmt.Sprintf("B %[1]d, 1 -> B %[1]d", o.C*o.H*o.W) }
-func (o AugmentOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, augment[float32], augment[float64])
-}
+func (o AugmentOp) Form() string              { return fmt.Sprintf("B %[1]d, 1 -> B %[1]d", o.C*o.H*o.W) }
+func (o AugmentOp) Run(out Value, in []Value) { Dispatch(o, out, in, augment, augment) }
 
 func augment[F Float](o AugmentOp, v Args[F]) {
 	out, x, t := v.Out(), v.In(0), uint64(v.In(1)[0])

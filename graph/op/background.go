@@ -12,7 +12,7 @@ type BackgroundOp struct{ Seed uint64 }
 
 func (BackgroundOp) Form() string { return "int N, int L, int J, 1 -> int J" }
 func (o BackgroundOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, drawBackground[float32], drawBackground[float64])
+	Dispatch(o, out, in, drawBackground, drawBackground)
 }
 
 func drawBackground[F Float](o BackgroundOp, v Args[F]) {

@@ -32,10 +32,8 @@ func channelForm(of Kind, form string) string { return strings.ReplaceAll(form, 
 // ChannelMeanOp is the op of [ChannelMean].
 type ChannelMeanOp struct{ Of Kind }
 
-func (o ChannelMeanOp) Form() string { return channelForm(o.Of, "X -> C") }
-func (o ChannelMeanOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, channelMeans[float32], channelMeans[float64])
-}
+func (o ChannelMeanOp) Form() string              { return channelForm(o.Of, "X -> C") }
+func (o ChannelMeanOp) Run(out Value, in []Value) { Dispatch(o, out, in, channelMeans, channelMeans) }
 
 func channelMeans[F Float](_ ChannelMeanOp, v Args[F]) {
 	mean, x, p := v.Out(), v.In(0), planesOf(v.Shape(0))
@@ -58,7 +56,7 @@ type ChannelVarianceOp struct{ Of Kind }
 
 func (o ChannelVarianceOp) Form() string { return channelForm(o.Of, "X, C -> C") }
 func (o ChannelVarianceOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, channelVariances[float32], channelVariances[float64])
+	Dispatch(o, out, in, channelVariances, channelVariances)
 }
 
 func channelVariances[F Float](_ ChannelVarianceOp, v Args[F]) {
@@ -75,10 +73,8 @@ type BatchNormOp struct {
 	Eps float64
 }
 
-func (o BatchNormOp) Form() string { return channelForm(o.Of, "X, C, C, C, C -> X") }
-func (o BatchNormOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, batchNormalize[float32], batchNormalize[float64])
-}
+func (o BatchNormOp) Form() string              { return channelForm(o.Of, "X, C, C, C, C -> X") }
+func (o BatchNormOp) Run(out Value, in []Value) { Dispatch(o, out, in, batchNormalize, batchNormalize) }
 
 func batchNormalize[F Float](o BatchNormOp, v Args[F]) {
 	y, x, mean, variance, gamma, beta, p := v.Out(), v.In(0), v.In(1), v.In(2), v.In(3), v.In(4), planesOf(v.Shape(0))
@@ -108,10 +104,8 @@ func (o BatchNormOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // ChannelSumOp is Σ g of each channel: ∂L/∂β.
 type ChannelSumOp struct{ Of Kind }
 
-func (o ChannelSumOp) Form() string { return channelForm(o.Of, "X -> C") }
-func (o ChannelSumOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, channelSums[float32], channelSums[float64])
-}
+func (o ChannelSumOp) Form() string              { return channelForm(o.Of, "X -> C") }
+func (o ChannelSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, channelSums, channelSums) }
 
 func channelSums[F Float](_ ChannelSumOp, v Args[F]) {
 	sums, g, p := v.Out(), v.In(0), planesOf(v.Shape(0))
@@ -126,7 +120,7 @@ type BatchNormScaleOp struct {
 
 func (o BatchNormScaleOp) Form() string { return channelForm(o.Of, "X, C, C, X -> C") }
 func (o BatchNormScaleOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, batchNormScales[float32], batchNormScales[float64])
+	Dispatch(o, out, in, batchNormScales, batchNormScales)
 }
 
 func batchNormScales[F Float](o BatchNormScaleOp, v Args[F]) {
@@ -146,7 +140,7 @@ type BatchNormInputOp struct {
 
 func (o BatchNormInputOp) Form() string { return channelForm(o.Of, "X, C, C, C, X, C, C -> X") }
 func (o BatchNormInputOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, batchNormInputs[float32], batchNormInputs[float64])
+	Dispatch(o, out, in, batchNormInputs, batchNormInputs)
 }
 
 func batchNormInputs[F Float](o BatchNormInputOp, v Args[F]) {

@@ -31,7 +31,7 @@ func (o BlockMatMulOp) Shape(in []Shape) (Shape, error) {
 }
 
 func (o BlockMatMulOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, multiplyBlocks[float32], multiplyBlocks[float64])
+	Dispatch(o, out, in, multiplyBlocks, multiplyBlocks)
 }
 
 func multiplyBlocks[F Float](o BlockMatMulOp, v Args[F]) {

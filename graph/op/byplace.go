@@ -52,7 +52,7 @@ func (o scatterByPlaceOp) Form() string {
 }
 
 func (o scatterByPlaceOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, scatterByPlace[float32], scatterByPlace[float64])
+	Dispatch(o, out, in, scatterByPlace, scatterByPlace)
 }
 
 // placeBlock is about how many rows of lists one call adds up, and widestPlace the width of rows up to

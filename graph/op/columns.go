@@ -23,9 +23,7 @@ func (o PickColumnsOp) Form() string {
 	return fmt.Sprintf("B M -> B %d where %d M-%d", len(o.Index), slices.Min(o.Index), slices.Max(o.Index)+1)
 }
 
-func (o PickColumnsOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, pickColumns[float32], pickColumns[float64])
-}
+func (o PickColumnsOp) Run(out Value, in []Value) { Dispatch(o, out, in, pickColumns, pickColumns) }
 
 func pickColumns[F Float](o PickColumnsOp, v Args[F]) {
 	out, x, m := v.Out(), v.In(0), v.Columns(0)
@@ -49,10 +47,8 @@ type PlaceColumnsOp struct {
 	M     int
 }
 
-func (o PlaceColumnsOp) Form() string { return fmt.Sprintf("B %d -> B %d", len(o.Index), o.M) }
-func (o PlaceColumnsOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, place[float32], place[float64])
-}
+func (o PlaceColumnsOp) Form() string              { return fmt.Sprintf("B %d -> B %d", len(o.Index), o.M) }
+func (o PlaceColumnsOp) Run(out Value, in []Value) { Dispatch(o, out, in, place, place) }
 
 func place[F Float](o PlaceColumnsOp, v Args[F]) {
 	out, g := v.Out(), v.In(0)
@@ -69,7 +65,7 @@ func place[F Float](o PlaceColumnsOp, v Args[F]) {
 type JoinColumnsOp struct{}
 
 func (JoinColumnsOp) Form() string                { return "B M, B L -> B M+L" }
-func (o JoinColumnsOp) Run(out Value, in []Value) { Dispatch(o, out, in, join[float32], join[float64]) }
+func (o JoinColumnsOp) Run(out Value, in []Value) { Dispatch(o, out, in, join, join) }
 
 func join[F Float](_ JoinColumnsOp, v Args[F]) {
 	out, x, y, m, l := v.Out(), v.In(0), v.In(1), v.Columns(0), v.Columns(1)
@@ -96,9 +92,7 @@ func (o CategoryOp) Form() string {
 	return fmt.Sprintf("B M -> int B 1 where %d M-%d", o.Column, o.Column+1)
 }
 
-func (o CategoryOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, toCodes[float32], toCodes[float64])
-}
+func (o CategoryOp) Run(out Value, in []Value) { Dispatch(o, out, in, toCodes, toCodes) }
 
 func toCodes[F Float](o CategoryOp, v Args[F]) {
 	out, x, m := v.OutInts(), v.In(0)[o.Column:], v.Columns(0)

@@ -38,9 +38,7 @@ func (o ConvOp) Shape(in []Shape) (Shape, error) {
 	return Shape{in[0][0], in[1][0], g.outH, g.outW}, nil
 }
 
-func (o ConvOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, convolution[float32], convolution[float64])
-}
+func (o ConvOp) Run(out Value, in []Value) { Dispatch(o, out, in, convolution, convolution) }
 
 func convolution[F Float](o ConvOp, v Args[F]) {
 	convolve(o.geometry(v.Shape(0), v.Shape(1)), v.Out(), v.In(0), v.In(1))
@@ -57,10 +55,8 @@ type ConvInputOp struct {
 	H, W int
 }
 
-func (o ConvInputOp) Form() string { return fmt.Sprintf("N O h w, O C k l -> N C %d %d", o.H, o.W) }
-func (o ConvInputOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, convolveBack[float32], convolveBack[float64])
-}
+func (o ConvInputOp) Form() string              { return fmt.Sprintf("N O h w, O C k l -> N C %d %d", o.H, o.W) }
+func (o ConvInputOp) Run(out Value, in []Value) { Dispatch(o, out, in, convolveBack, convolveBack) }
 
 // ConvKernelOp is ∂L/∂W of a convolution, from X and G.
 type ConvKernelOp struct {
@@ -68,10 +64,8 @@ type ConvKernelOp struct {
 	KH, KW int
 }
 
-func (o ConvKernelOp) Form() string { return fmt.Sprintf("N C H W, N O h w -> O C %d %d", o.KH, o.KW) }
-func (o ConvKernelOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, correlate[float32], correlate[float64])
-}
+func (o ConvKernelOp) Form() string              { return fmt.Sprintf("N C H W, N O h w -> O C %d %d", o.KH, o.KW) }
+func (o ConvKernelOp) Run(out Value, in []Value) { Dispatch(o, out, in, correlate, correlate) }
 
 // geometry is the sizes of one convolution.
 type geometry struct {

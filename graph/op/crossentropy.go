@@ -8,10 +8,8 @@ func CrossEntropy() Op { return Op{CrossEntropyOp{}} }
 // CrossEntropyOp is the op of [CrossEntropy].
 type CrossEntropyOp struct{}
 
-func (CrossEntropyOp) Form() string { return "B C, B C -> ()" }
-func (o CrossEntropyOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, crossEntropy[float32], crossEntropy[float64])
-}
+func (CrossEntropyOp) Form() string                { return "B C, B C -> ()" }
+func (o CrossEntropyOp) Run(out Value, in []Value) { Dispatch(o, out, in, crossEntropy, crossEntropy) }
 
 func crossEntropy[F Float](_ CrossEntropyOp, v Args[F]) {
 	logp, sum := v.In(0), 0.0
@@ -34,7 +32,7 @@ type CrossEntropyGradOp struct{}
 
 func (CrossEntropyGradOp) Form() string { return "B C, () -> B C" }
 func (o CrossEntropyGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, crossEntropyGradients[float32], crossEntropyGradients[float64])
+	Dispatch(o, out, in, crossEntropyGradients, crossEntropyGradients)
 }
 
 func crossEntropyGradients[F Float](_ CrossEntropyGradOp, v Args[F]) {

@@ -139,7 +139,7 @@ type DirichletByInputOp struct{ Delta float64 }
 
 func (DirichletByInputOp) Form() string { return "B C*C, B C -> B C by B" }
 func (o DirichletByInputOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, dirichletWeights[float32], dirichletWeights[float64])
+	Dispatch(o, out, in, dirichletWeights, dirichletWeights)
 }
 
 func dirichletWeights[F Float](o DirichletByInputOp, v Args[F]) {

@@ -68,7 +68,7 @@ type scoresOfProductOp struct{ Delta float64 }
 
 func (scoresOfProductOp) Form() string { return "B K, K C*C, B C -> B C" }
 func (o scoresOfProductOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, scoresOfProduct[float32], scoresOfProduct[float64])
+	Dispatch(o, out, in, scoresOfProduct, scoresOfProduct)
 }
 
 func scoresOfProduct[F Float](o scoresOfProductOp, v Args[F]) {
@@ -88,7 +88,7 @@ type productByTableOp struct{}
 
 func (productByTableOp) Form() string { return "B K, K C*C, B C, B C -> K C*C" }
 func (o productByTableOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, productByTable[float32], productByTable[float64])
+	Dispatch(o, out, in, productByTable, productByTable)
 }
 
 func productByTable[F Float](_ productByTableOp, v Args[F]) {
@@ -103,7 +103,7 @@ type productByMassOp struct{}
 
 func (productByMassOp) Form() string { return "B K, K C*C, B C, B C -> B K" }
 func (o productByMassOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, productByMass[float32], productByMass[float64])
+	Dispatch(o, out, in, productByMass, productByMass)
 }
 
 func productByMass[F Float](_ productByMassOp, v Args[F]) {
@@ -119,7 +119,7 @@ type productByInputOp struct{ Delta float64 }
 
 func (productByInputOp) Form() string { return "B K, K C*C, B C -> B C" }
 func (o productByInputOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, productByInput[float32], productByInput[float64])
+	Dispatch(o, out, in, productByInput, productByInput)
 }
 
 func productByInput[F Float](o productByInputOp, v Args[F]) {

@@ -21,7 +21,7 @@ type DropoutOp struct {
 }
 
 func (DropoutOp) Form() string                { return "B H, 1 -> B H" }
-func (o DropoutOp) Run(out Value, in []Value) { Dispatch(o, out, in, drop[float32], drop[float64]) }
+func (o DropoutOp) Run(out Value, in []Value) { Dispatch(o, out, in, drop, drop) }
 
 func drop[F Float](o DropoutOp, v Args[F]) {
 	out, x, t := v.Out(), v.In(0), uint64(v.In(1)[0])

@@ -61,10 +61,8 @@ type ElementwiseOp struct {
 	F  string
 }
 
-func (o ElementwiseOp) Form() string { return AlikeByRow(o.Of, 1) }
-func (o ElementwiseOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, elementwise[float32], elementwise[float64])
-}
+func (o ElementwiseOp) Form() string              { return AlikeByRow(o.Of, 1) }
+func (o ElementwiseOp) Run(out Value, in []Value) { Dispatch(o, out, in, elementwise, elementwise) }
 
 func elementwise[F Float](o ElementwiseOp, v Args[F]) {
 	f := functions[o.F]

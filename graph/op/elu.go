@@ -10,7 +10,7 @@ func ELU(dims int) Op { return Op{ELUOp{Kind{Dims: dims}}} }
 type ELUOp struct{ Of Kind }
 
 func (o ELUOp) Form() string              { return AlikeByRow(o.Of, 1) }
-func (o ELUOp) Run(out Value, in []Value) { Dispatch(o, out, in, elu[float32], elu[float64]) }
+func (o ELUOp) Run(out Value, in []Value) { Dispatch(o, out, in, elu, elu) }
 
 func elu[F Float](_ ELUOp, v Args[F]) {
 	out := v.Out()
@@ -30,10 +30,8 @@ func (o ELUOp) Grad(_ Nodes, out, g *Node) (Nodes, error) {
 // ELUGradOp is g·min(1, 1 + y), from y = ELU(x) and g.
 type ELUGradOp struct{ Of Kind }
 
-func (o ELUGradOp) Form() string { return AlikeByRow(o.Of, 2) }
-func (o ELUGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, eluGradients[float32], eluGradients[float64])
-}
+func (o ELUGradOp) Form() string              { return AlikeByRow(o.Of, 2) }
+func (o ELUGradOp) Run(out Value, in []Value) { Dispatch(o, out, in, eluGradients, eluGradients) }
 
 func eluGradients[F Float](_ ELUGradOp, v Args[F]) {
 	out, g := v.Out(), v.In(1)

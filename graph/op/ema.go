@@ -21,10 +21,8 @@ func Normalize(eps float64) Op { return Op{NormalizeOp{Eps: eps}} }
 // CountOp is the op of [Count].
 type CountOp struct{}
 
-func (CountOp) Form() string { return "int B w, K -> K" }
-func (o CountOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, countCodes[float32], countCodes[float64])
-}
+func (CountOp) Form() string                { return "int B w, K -> K" }
+func (o CountOp) Run(out Value, in []Value) { Dispatch(o, out, in, countCodes, countCodes) }
 
 func countCodes[F Float](_ CountOp, v Args[F]) {
 	m := v.Out()
@@ -41,7 +39,7 @@ type BlendOp struct {
 }
 
 func (o BlendOp) Form() string              { return Alike(o.Of, 2) }
-func (o BlendOp) Run(out Value, in []Value) { Dispatch(o, out, in, blend[float32], blend[float64]) }
+func (o BlendOp) Run(out Value, in []Value) { Dispatch(o, out, in, blend, blend) }
 
 func blend[F Float](o BlendOp, v Args[F]) {
 	out, fresh, keep, add := v.Out(), v.In(1), F(o.Decay), F(1-o.Decay)
@@ -53,10 +51,8 @@ func blend[F Float](o BlendOp, v Args[F]) {
 // NormalizeOp is the op of [Normalize].
 type NormalizeOp struct{ Eps float64 }
 
-func (NormalizeOp) Form() string { return "K d, K -> K d" }
-func (o NormalizeOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, normalize[float32], normalize[float64])
-}
+func (NormalizeOp) Form() string                { return "K d, K -> K d" }
+func (o NormalizeOp) Run(out Value, in []Value) { Dispatch(o, out, in, normalize, normalize) }
 
 func normalize[F Float](o NormalizeOp, v Args[F]) {
 	c, sums, d := v.Out(), v.In(0), v.Columns(0)

@@ -20,10 +20,8 @@ type FlooredLogOp struct {
 	Floor float64
 }
 
-func (o FlooredLogOp) Form() string { return AlikeByRow(o.Of, 1) }
-func (o FlooredLogOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, flooredLog[float32], flooredLog[float64])
-}
+func (o FlooredLogOp) Form() string              { return AlikeByRow(o.Of, 1) }
+func (o FlooredLogOp) Run(out Value, in []Value) { Dispatch(o, out, in, flooredLog, flooredLog) }
 
 func flooredLog[F Float](o FlooredLogOp, v Args[F]) {
 	out := v.Out()
@@ -42,10 +40,8 @@ type FlooredLogGradOp struct {
 	Floor float64
 }
 
-func (o FlooredLogGradOp) Form() string { return AlikeByRow(o.Of, 2) }
-func (o FlooredLogGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, divideAbove[float32], divideAbove[float64])
-}
+func (o FlooredLogGradOp) Form() string              { return AlikeByRow(o.Of, 2) }
+func (o FlooredLogGradOp) Run(out Value, in []Value) { Dispatch(o, out, in, divideAbove, divideAbove) }
 
 func divideAbove[F Float](o FlooredLogGradOp, v Args[F]) {
 	out, g, floor := v.Out(), v.In(1), F(o.Floor)

@@ -60,10 +60,8 @@ func (GatherOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // ScatterAddOp is the op of [ScatterAdd].
 type ScatterAddOp struct{ K int }
 
-func (o ScatterAddOp) Form() string { return fmt.Sprintf("int B w, B M -> %d M/w", o.K) }
-func (o ScatterAddOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, scatterRows[float32], scatterRows[float64])
-}
+func (o ScatterAddOp) Form() string              { return fmt.Sprintf("int B w, B M -> %d M/w", o.K) }
+func (o ScatterAddOp) Run(out Value, in []Value) { Dispatch(o, out, in, scatterRows, scatterRows) }
 
 func scatterRows[F Float](_ ScatterAddOp, v Args[F]) {
 	clear(v.Out())

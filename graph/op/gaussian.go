@@ -87,7 +87,7 @@ type PullOp struct {
 }
 
 func (o PullOp) Form() string              { return turned("B J", o.E) + ", B d, J d -> B d" }
-func (o PullOp) Run(out Value, in []Value) { Dispatch(o, out, in, pull[float32], pull[float64]) }
+func (o PullOp) Run(out Value, in []Value) { Dispatch(o, out, in, pull, pull) }
 
 func pull[F Float](o PullOp, v Args[F]) {
 	out, e, x := v.Out(), v.In(0), v.In(1)
@@ -116,10 +116,8 @@ func pull[F Float](o PullOp, v Args[F]) {
 // OmitSelfOp is the op of [OmitSelf].
 type OmitSelfOp struct{}
 
-func (OmitSelfOp) Form() string { return "B J, int B, int J -> B J" }
-func (o OmitSelfOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, omitSelf[float32], omitSelf[float64])
-}
+func (OmitSelfOp) Form() string                { return "B J, int B, int J -> B J" }
+func (o OmitSelfOp) Run(out Value, in []Value) { Dispatch(o, out, in, omitSelf, omitSelf) }
 
 func omitSelf[F Float](_ OmitSelfOp, v Args[F]) {
 	out, cols := v.Out(), v.Ints(2)

@@ -48,9 +48,7 @@ func (o HeadScoresOp) Form() string {
 	return fmt.Sprintf("Q d, K d -> Q*%[1]d K/%[2]d where Q/%[2]d d/%[1]d", o.Heads, o.B)
 }
 
-func (o HeadScoresOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, scoreHeads[float32], scoreHeads[float64])
-}
+func (o HeadScoresOp) Run(out Value, in []Value) { Dispatch(o, out, in, scoreHeads, scoreHeads) }
 
 func scoreHeads[F Float](o HeadScoresOp, v Args[F]) {
 	p, q, k := v.Out(), v.In(0), v.In(1)
@@ -71,9 +69,7 @@ func (o HeadMixOp) Form() string {
 	return fmt.Sprintf("P T, T*%[2]d d -> P/%[1]d d where P/%[3]d d/%[1]d", o.Heads, o.B, o.Heads*o.B)
 }
 
-func (o HeadMixOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, mixHeads[float32], mixHeads[float64])
-}
+func (o HeadMixOp) Run(out Value, in []Value) { Dispatch(o, out, in, mixHeads, mixHeads) }
 
 func mixHeads[F Float](o HeadMixOp, v Args[F]) {
 	y, p, x := v.Out(), v.In(0), v.In(1)
@@ -94,9 +90,7 @@ func (o HeadMixBackOp) Form() string {
 	return fmt.Sprintf("X*%[1]d T, X d -> T*%[2]d d where X/%[2]d d/%[1]d", o.Heads, o.B)
 }
 
-func (o HeadMixBackOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, mixHeadsBack[float32], mixHeadsBack[float64])
-}
+func (o HeadMixBackOp) Run(out Value, in []Value) { Dispatch(o, out, in, mixHeadsBack, mixHeadsBack) }
 
 func mixHeadsBack[F Float](o HeadMixBackOp, v Args[F]) {
 	y, p, x := v.Out(), v.In(0), v.In(1)

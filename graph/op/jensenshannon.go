@@ -20,7 +20,7 @@ type JensenShannonOp struct{}
 
 func (JensenShannonOp) Form() string { return "B C, B C -> ()" }
 func (o JensenShannonOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, jensenShannon[float32], jensenShannon[float64])
+	Dispatch(o, out, in, jensenShannon, jensenShannon)
 }
 
 func jensenShannon[F Float](_ JensenShannonOp, v Args[F]) {
@@ -54,7 +54,7 @@ type JensenShannonGradOp struct{}
 
 func (JensenShannonGradOp) Form() string { return "B C, B C, () -> B C" }
 func (o JensenShannonGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, jensenShannonGradients[float32], jensenShannonGradients[float64])
+	Dispatch(o, out, in, jensenShannonGradients, jensenShannonGradients)
 }
 
 func jensenShannonGradients[F Float](_ JensenShannonGradOp, v Args[F]) {

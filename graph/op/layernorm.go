@@ -7,10 +7,8 @@ func LayerNorm(eps float64) Op { return Op{LayerNormOp{eps}} }
 // LayerNormOp is the op of [LayerNorm].
 type LayerNormOp struct{ Eps float64 }
 
-func (LayerNormOp) Form() string { return "B M, M, M -> B M" }
-func (o LayerNormOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, layerNorm[float32], layerNorm[float64])
-}
+func (LayerNormOp) Form() string                { return "B M, M, M -> B M" }
+func (o LayerNormOp) Run(out Value, in []Value) { Dispatch(o, out, in, layerNorm, layerNorm) }
 
 func layerNorm[F Float](o LayerNormOp, v Args[F]) {
 	y, x, gamma, beta, m := v.Out(), v.In(0), v.In(1), v.In(2), v.Columns(0)
@@ -40,7 +38,7 @@ type LayerNormInputOp struct{ Eps float64 }
 
 func (LayerNormInputOp) Form() string { return "B M, M, B M -> B M" }
 func (o LayerNormInputOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, layerNormInputs[float32], layerNormInputs[float64])
+	Dispatch(o, out, in, layerNormInputs, layerNormInputs)
 }
 
 func layerNormInputs[F Float](o LayerNormInputOp, v Args[F]) {
@@ -66,7 +64,7 @@ type LayerNormScaleOp struct{ Eps float64 }
 
 func (LayerNormScaleOp) Form() string { return "B M, B M -> M" }
 func (o LayerNormScaleOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, layerNormScales[float32], layerNormScales[float64])
+	Dispatch(o, out, in, layerNormScales, layerNormScales)
 }
 
 func layerNormScales[F Float](o LayerNormScaleOp, v Args[F]) {

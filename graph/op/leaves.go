@@ -13,7 +13,7 @@ func Leaves() Op { return Op{LeavesOp{}} }
 type LeavesOp struct{}
 
 func (LeavesOp) Form() string                { return "B M, w D, w D -> int B w where M/w" }
-func (o LeavesOp) Run(out Value, in []Value) { Dispatch(o, out, in, leaves[float32], leaves[float64]) }
+func (o LeavesOp) Run(out Value, in []Value) { Dispatch(o, out, in, leaves, leaves) }
 
 func leaves[F Float](_ LeavesOp, v Args[F]) {
 	codes, z, columns, edges, levels := v.OutInts(), v.In(0), v.In(1), v.In(2), v.Columns(1)

@@ -14,7 +14,7 @@ func Mass(k int) Op { return Op{MassOp{K: k}} }
 type MassOp struct{ K int }
 
 func (o MassOp) Form() string              { return fmt.Sprintf("int B w, w -> B %d by B", o.K) }
-func (o MassOp) Run(out Value, in []Value) { Dispatch(o, out, in, mass[float32], mass[float64]) }
+func (o MassOp) Run(out Value, in []Value) { Dispatch(o, out, in, mass, mass) }
 
 func mass[F Float](o MassOp, v Args[F]) {
 	n, s, scale, w := v.Out(), v.Ints(0), v.In(1), v.Columns(0)
@@ -35,10 +35,8 @@ func (MassOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // G (B×K) to one number per slot.
 type SlotSumOp struct{}
 
-func (SlotSumOp) Form() string { return "int B w, B K -> w" }
-func (o SlotSumOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, sumSlots[float32], sumSlots[float64])
-}
+func (SlotSumOp) Form() string                { return "int B w, B K -> w" }
+func (o SlotSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, sumSlots, sumSlots) }
 
 func sumSlots[F Float](_ SlotSumOp, v Args[F]) {
 	h, s, g, k := v.Out(), v.Ints(0), v.In(1), v.Columns(1)

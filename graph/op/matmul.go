@@ -22,9 +22,7 @@ func (o MatMulOp) Form() string {
 	return form
 }
 
-func (o MatMulOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, product[float32], product[float64])
-}
+func (o MatMulOp) Run(out Value, in []Value) { Dispatch(o, out, in, product, product) }
 
 // turned is the axes of a matrix, transposed or not.
 func turned(axes string, t blas.Transpose) string {

@@ -51,7 +51,7 @@ func (b Books) form(form string) string {
 	return fmt.Sprintf(form+" where %[2]d-1 %[3]s-%[2]d", b.Codes(), b.Nearest, each)
 }
 
-func (o NearbyOp) Run(out Value, in []Value) { Dispatch(o, out, in, nearby[float32], nearby[float64]) }
+func (o NearbyOp) Run(out Value, in []Value) { Dispatch(o, out, in, nearby, nearby) }
 
 func nearby[F Float](o NearbyOp, v Args[F]) {
 	codes, z, c, d := v.OutInts(), v.In(0), v.In(1), v.Columns(1)
@@ -122,9 +122,7 @@ func (o NearSharesOp) Form() string {
 	return o.form(fmt.Sprintf("B M, R d, int B M/d*%%[1]d, %d -> B M/d*%%[1]d", o.Stages))
 }
 
-func (o NearSharesOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, nearShares[float32], nearShares[float64])
-}
+func (o NearSharesOp) Run(out Value, in []Value) { Dispatch(o, out, in, nearShares, nearShares) }
 
 func nearShares[F Float](o NearSharesOp, v Args[F]) {
 	shares, z, c, codes, tau, d := v.Out(), v.In(0), v.In(1), v.Ints(2), v.In(3), v.Columns(1)

@@ -8,7 +8,7 @@ func NLL() Op { return Op{NLLOp{}} }
 type NLLOp struct{}
 
 func (NLLOp) Form() string                { return "B C, int B -> ()" }
-func (o NLLOp) Run(out Value, in []Value) { Dispatch(o, out, in, nll[float32], nll[float64]) }
+func (o NLLOp) Run(out Value, in []Value) { Dispatch(o, out, in, nll, nll) }
 
 func nll[F Float](_ NLLOp, v Args[F]) {
 	logp, y, c := v.In(0), v.Ints(1), v.Columns(0)
@@ -26,10 +26,8 @@ func (NLLOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // NLLGradOp is −g/B at each row's label and 0 elsewhere; log p gives the shape only.
 type NLLGradOp struct{}
 
-func (NLLGradOp) Form() string { return "B C, int B, () -> B C" }
-func (o NLLGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, nllGradients[float32], nllGradients[float64])
-}
+func (NLLGradOp) Form() string                { return "B C, int B, () -> B C" }
+func (o NLLGradOp) Run(out Value, in []Value) { Dispatch(o, out, in, nllGradients, nllGradients) }
 
 func nllGradients[F Float](_ NLLGradOp, v Args[F]) {
 	out, y, c := v.Out(), v.Ints(1), v.Columns(0)

@@ -19,7 +19,7 @@ func OuterRight() Op { return Op{OuterRightOp{}} }
 type OuterOp struct{}
 
 func (OuterOp) Form() string                { return "K C, K D -> K C*D" }
-func (o OuterOp) Run(out Value, in []Value) { Dispatch(o, out, in, outer[float32], outer[float64]) }
+func (o OuterOp) Run(out Value, in []Value) { Dispatch(o, out, in, outer, outer) }
 
 func outer[F Float](_ OuterOp, v Args[F]) {
 	eachOuter(pick[func(m, a, b []F)](simd.Outer, simd.Outer64), v.Out(), v.In(0), v.In(1), v.Shape(0)[0])
@@ -33,7 +33,7 @@ func (OuterOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 type OuterLeftOp struct{}
 
 func (OuterLeftOp) Form() string                { return "K E, K D -> K E/D" }
-func (o OuterLeftOp) Run(out Value, in []Value) { Dispatch(o, out, in, left[float32], left[float64]) }
+func (o OuterLeftOp) Run(out Value, in []Value) { Dispatch(o, out, in, left, left) }
 
 func left[F Float](_ OuterLeftOp, v Args[F]) {
 	eachOuter(pick[func(g, y, b []F)](contractLeft[float32], contractLeft[float64]), v.In(0), v.Out(), v.In(1), v.Shape(0)[0])
@@ -53,10 +53,8 @@ func (OuterLeftOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // OuterRightOp is the op of [OuterRight].
 type OuterRightOp struct{}
 
-func (OuterRightOp) Form() string { return "K E, K C -> K E/C" }
-func (o OuterRightOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, right[float32], right[float64])
-}
+func (OuterRightOp) Form() string                { return "K E, K C -> K E/C" }
+func (o OuterRightOp) Run(out Value, in []Value) { Dispatch(o, out, in, right, right) }
 
 func right[F Float](_ OuterRightOp, v Args[F]) {
 	eachOuter(pick[func(g, a, y []F)](contractRight32, contractRight64), v.In(0), v.In(1), v.Out(), v.Shape(0)[0])

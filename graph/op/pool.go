@@ -9,10 +9,8 @@ func PlaneMean() Op { return Op{PlaneMeanOp{}} }
 // PlaneMeanOp is the op of [PlaneMean].
 type PlaneMeanOp struct{}
 
-func (PlaneMeanOp) Form() string { return "N C H W -> N C" }
-func (o PlaneMeanOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, planeMeans[float32], planeMeans[float64])
-}
+func (PlaneMeanOp) Form() string                { return "N C H W -> N C" }
+func (o PlaneMeanOp) Run(out Value, in []Value) { Dispatch(o, out, in, planeMeans, planeMeans) }
 
 func planeMeans[F Float](_ PlaneMeanOp, v Args[F]) {
 	mean, x := v.Out(), v.In(0)
@@ -30,10 +28,8 @@ func (PlaneMeanOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // planeMean.
 type PlaneSpreadOp struct{ H, W int }
 
-func (o PlaneSpreadOp) Form() string { return fmt.Sprintf("N C -> N C %d %d", o.H, o.W) }
-func (o PlaneSpreadOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, spreadPlanes[float32], spreadPlanes[float64])
-}
+func (o PlaneSpreadOp) Form() string              { return fmt.Sprintf("N C -> N C %d %d", o.H, o.W) }
+func (o PlaneSpreadOp) Run(out Value, in []Value) { Dispatch(o, out, in, spreadPlanes, spreadPlanes) }
 
 func spreadPlanes[F Float](_ PlaneSpreadOp, v Args[F]) {
 	out, g := v.Out(), v.In(0)

@@ -28,10 +28,8 @@ func PooledScores(delta float64) Op { return Op{PooledOp{Delta: delta}} }
 // PooledOp is the op of [PooledScores].
 type PooledOp struct{ Delta float64 }
 
-func (PooledOp) Form() string { return "B K, K C, K C, B C, int B m -> B C where C-m+1" }
-func (o PooledOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, pooledScores[float32], pooledScores[float64])
-}
+func (PooledOp) Form() string                { return "B K, K C, K C, B C, int B m -> B C where C-m+1" }
+func (o PooledOp) Run(out Value, in []Value) { Dispatch(o, out, in, pooledScores, pooledScores) }
 
 func (o PooledOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	apply := func(k Kernel) *Node { return Op{k}.Of(in[0], in[1], in[2], in[3], in[4], g) }
@@ -54,23 +52,21 @@ type pooledByFactorsOp struct{}
 
 func (pooledByFactorsOp) Form() string { return pooledForm + "K+K C" }
 func (o pooledByFactorsOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, pooledByFactors[float32], pooledByFactors[float64])
+	Dispatch(o, out, in, pooledByFactors, pooledByFactors)
 }
 
 // pooledByMassOp is ∂n (B×K).
 type pooledByMassOp struct{}
 
-func (pooledByMassOp) Form() string { return pooledForm + "B K" }
-func (o pooledByMassOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, pooledByMass[float32], pooledByMass[float64])
-}
+func (pooledByMassOp) Form() string                { return pooledForm + "B K" }
+func (o pooledByMassOp) Run(out Value, in []Value) { Dispatch(o, out, in, pooledByMass, pooledByMass) }
 
 // pooledByInputOp is ∂log p̂ (B×C).
 type pooledByInputOp struct{ Delta float64 }
 
 func (pooledByInputOp) Form() string { return pooledForm + "B C" }
 func (o pooledByInputOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, pooledByInput[float32], pooledByInput[float64])
+	Dispatch(o, out, in, pooledByInput, pooledByInput)
 }
 
 const pooledForm = "B K, K C, K C, B C, int B m, B C -> "
@@ -78,10 +74,8 @@ const pooledForm = "B K, K C, K C, B C, int B m, B C -> "
 // rowRangeOp is rows Lo … Hi−1 of a matrix.
 type rowRangeOp struct{ Lo, Hi int }
 
-func (o rowRangeOp) Form() string { return fmt.Sprintf("R C -> %d C where R-%d", o.Hi-o.Lo, o.Hi) }
-func (o rowRangeOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, rowRange[float32], rowRange[float64])
-}
+func (o rowRangeOp) Form() string              { return fmt.Sprintf("R C -> %d C where R-%d", o.Hi-o.Lo, o.Hi) }
+func (o rowRangeOp) Run(out Value, in []Value) { Dispatch(o, out, in, rowRange, rowRange) }
 
 func rowRange[F Float](o rowRangeOp, v Args[F]) { copy(v.Out(), v.In(0)[o.Lo*v.Columns(0):]) }
 

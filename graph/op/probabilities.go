@@ -13,10 +13,8 @@ func Softmax() Op { return Op{SoftmaxOp{}} }
 // SoftmaxOp is the op of [Softmax].
 type SoftmaxOp struct{}
 
-func (SoftmaxOp) Form() string { return AlikeByRow(Matrix, 1) }
-func (o SoftmaxOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, softmax[float32], softmax[float64])
-}
+func (SoftmaxOp) Form() string                { return AlikeByRow(Matrix, 1) }
+func (o SoftmaxOp) Run(out Value, in []Value) { Dispatch(o, out, in, softmax, softmax) }
 
 func softmax[F Float](_ SoftmaxOp, v Args[F]) {
 	out, x, c := v.Out(), v.In(0), v.Columns(0)
@@ -55,7 +53,7 @@ type SoftmaxGradOp struct{}
 
 func (SoftmaxGradOp) Form() string { return AlikeByRow(Matrix, 2) }
 func (o SoftmaxGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, softmaxGradients[float32], softmaxGradients[float64])
+	Dispatch(o, out, in, softmaxGradients, softmaxGradients)
 }
 
 func softmaxGradients[F Float](_ SoftmaxGradOp, v Args[F]) {

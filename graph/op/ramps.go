@@ -120,7 +120,7 @@ func (o RampSumsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 type piecesOp struct{ Knots []float64 }
 
 func (piecesOp) Form() string                { return "B C -> int B C" }
-func (o piecesOp) Run(out Value, in []Value) { Dispatch(o, out, in, pieces[float32], pieces[float64]) }
+func (o piecesOp) Run(out Value, in []Value) { Dispatch(o, out, in, pieces, pieces) }
 
 func pieces[F Float](o piecesOp, v Args[F]) {
 	found, z, l := v.OutInts(), v.In(0), newLine(o.Knots)
@@ -135,7 +135,7 @@ func pieces[F Float](o piecesOp, v Args[F]) {
 type bendOp struct{ Knots []float64 }
 
 func (o bendOp) Form() string              { return fmt.Sprintf("int B C, B C, %d 1 -> B C", len(o.Knots)+1) }
-func (o bendOp) Run(out Value, in []Value) { Dispatch(o, out, in, bend[float32], bend[float64]) }
+func (o bendOp) Run(out Value, in []Value) { Dispatch(o, out, in, bend, bend) }
 
 func bend[F Float](o bendOp, v Args[F]) {
 	y, pieces, z := v.Out(), v.Ints(0), v.In(1)
@@ -153,10 +153,8 @@ func bend[F Float](o bendOp, v Args[F]) {
 // out than a piece has the whole of it.
 type sumPiecesOp struct{ Knots []float64 }
 
-func (o sumPiecesOp) Form() string { return fmt.Sprintf("int B C, B C, B C -> %d 1", len(o.Knots)+1) }
-func (o sumPiecesOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, sumPieces[float32], sumPieces[float64])
-}
+func (o sumPiecesOp) Form() string              { return fmt.Sprintf("int B C, B C, B C -> %d 1", len(o.Knots)+1) }
+func (o sumPiecesOp) Run(out Value, in []Value) { Dispatch(o, out, in, sumPieces, sumPieces) }
 
 func sumPieces[F Float](o sumPiecesOp, v Args[F]) {
 	h, pieces, z, g, l := v.Out(), v.Ints(0), v.In(1), v.In(2), newLine(o.Knots)

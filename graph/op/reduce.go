@@ -7,7 +7,7 @@ func Sum(dims int) Op { return Op{SumOp{Kind{Dims: dims}}} }
 type SumOp struct{ Of Kind }
 
 func (o SumOp) Form() string              { return axesOf(o.Of) + " -> ()" }
-func (o SumOp) Run(out Value, in []Value) { Dispatch(o, out, in, sum[float32], sum[float64]) }
+func (o SumOp) Run(out Value, in []Value) { Dispatch(o, out, in, sum, sum) }
 
 func sum[F Float](_ SumOp, v Args[F]) { v.Out()[0] = F(total(v.In(0))) }
 
@@ -27,7 +27,7 @@ func (o SumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 type FillOp struct{ Of Kind }
 
 func (o FillOp) Form() string              { return axesOf(o.Of) + ", () -> " + axesOf(o.Of) }
-func (o FillOp) Run(out Value, in []Value) { Dispatch(o, out, in, fill[float32], fill[float64]) }
+func (o FillOp) Run(out Value, in []Value) { Dispatch(o, out, in, fill, fill) }
 
 func fill[F Float](_ FillOp, v Args[F]) { fillWith(v.Out(), v.In(1)[0]) }
 

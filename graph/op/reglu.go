@@ -8,7 +8,7 @@ func ReGLU() Op { return Op{ReGLUOp{}} }
 type ReGLUOp struct{}
 
 func (ReGLUOp) Form() string                { return "B G -> B G/2" }
-func (o ReGLUOp) Run(out Value, in []Value) { Dispatch(o, out, in, gate[float32], gate[float64]) }
+func (o ReGLUOp) Run(out Value, in []Value) { Dispatch(o, out, in, gate, gate) }
 
 func gate[F Float](_ ReGLUOp, v Args[F]) {
 	out, x, h := v.Out(), v.In(0), v.Columns(0)/2
@@ -27,10 +27,8 @@ func (ReGLUOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // ReGLUGradOp is [g ReLU(b), g a where b > 0], from X and G.
 type ReGLUGradOp struct{}
 
-func (ReGLUGradOp) Form() string { return "B H+H, B H -> B H+H" }
-func (o ReGLUGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, gateGradients[float32], gateGradients[float64])
-}
+func (ReGLUGradOp) Form() string                { return "B H+H, B H -> B H+H" }
+func (o ReGLUGradOp) Run(out Value, in []Value) { Dispatch(o, out, in, gateGradients, gateGradients) }
 
 func gateGradients[F Float](_ ReGLUGradOp, v Args[F]) {
 	out, x, g, h := v.Out(), v.In(0), v.In(1), v.Columns(1)

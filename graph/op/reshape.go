@@ -36,9 +36,7 @@ func (o ReshapeOp) Shape(in []Shape) (Shape, error) {
 // Target is the shape that it gives, −1 for the axis that takes what is left.
 func (o ReshapeOp) Target() []int { return o.To[:o.to.Dims] }
 
-func (o ReshapeOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, reshape[float32], reshape[float64])
-}
+func (o ReshapeOp) Run(out Value, in []Value) { Dispatch(o, out, in, reshape, reshape) }
 
 func reshape[F Float](_ ReshapeOp, v Args[F]) { copy(v.Out(), v.In(0)) }
 

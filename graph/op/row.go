@@ -15,7 +15,7 @@ func RepeatRow(b int) Op { return Op{RepeatedRowOp{B: b}} }
 type AddRowOp struct{}
 
 func (AddRowOp) Form() string                { return "B C, C -> B C by B" }
-func (o AddRowOp) Run(out Value, in []Value) { Dispatch(o, out, in, addRow[float32], addRow[float64]) }
+func (o AddRowOp) Run(out Value, in []Value) { Dispatch(o, out, in, addRow, addRow) }
 
 func addRow[F Float](_ AddRowOp, v Args[F]) {
 	out, x, y, c := v.Out(), v.In(0), v.In(1), v.Columns(0)
@@ -32,10 +32,8 @@ func (AddRowOp) Grad(_ Nodes, _, g *Node) (Nodes, error) { return Nodes{g, SumRo
 // SumRowsOp is the op of [SumRows].
 type SumRowsOp struct{}
 
-func (SumRowsOp) Form() string { return "B C -> C" }
-func (o SumRowsOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, sumOfRows[float32], sumOfRows[float64])
-}
+func (SumRowsOp) Form() string                { return "B C -> C" }
+func (o SumRowsOp) Run(out Value, in []Value) { Dispatch(o, out, in, sumOfRows, sumOfRows) }
 
 func sumOfRows[F Float](_ SumRowsOp, v Args[F]) {
 	out, x := v.Out(), v.In(0)
@@ -55,10 +53,8 @@ func (SumRowsOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // RepeatedRowOp is the op of [RepeatRow].
 type RepeatedRowOp struct{ B int }
 
-func (o RepeatedRowOp) Form() string { return fmt.Sprintf("C -> %d C", o.B) }
-func (o RepeatedRowOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, repeatRow[float32], repeatRow[float64])
-}
+func (o RepeatedRowOp) Form() string              { return fmt.Sprintf("C -> %d C", o.B) }
+func (o RepeatedRowOp) Run(out Value, in []Value) { Dispatch(o, out, in, repeatRow, repeatRow) }
 
 func repeatRow[F Float](_ RepeatedRowOp, v Args[F]) {
 	out, x := v.Out(), v.In(0)

@@ -18,9 +18,11 @@ type Float interface{ float32 | float64 }
 
 // Dispatch runs the instance of a generic function of a kernel k that fits the values' type:
 //
-//	func (o ELUOp) Run(out Value, in []Value) { Dispatch(o, out, in, elu[float32], elu[float64]) }
+//	func (o ELUOp) Run(out Value, in []Value) { Dispatch(o, out, in, elu, elu) }
 //
 //	func elu[F Float](o ELUOp, v Args[F]) { … }
+//
+// It is named twice, once for each type; Go infers that the first is of float32 and the second of float64.
 func Dispatch[K Kernel](k K, out Value, in []Value, single func(K, Args[float32]), double func(K, Args[float64])) {
 	if floatType(out, in) == tensor.Float32 {
 		single(k, Args[float32]{out, in})

@@ -12,10 +12,8 @@ func ShareMass(k int) Op { return Op{ShareMassOp{k}} }
 // ShareMassOp is the op of [ShareMass].
 type ShareMassOp struct{ K int }
 
-func (o ShareMassOp) Form() string { return fmt.Sprintf("int B p, B p, w -> B %d where p/w", o.K) }
-func (o ShareMassOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, shareMass[float32], shareMass[float64])
-}
+func (o ShareMassOp) Form() string              { return fmt.Sprintf("int B p, B p, w -> B %d where p/w", o.K) }
+func (o ShareMassOp) Run(out Value, in []Value) { Dispatch(o, out, in, shareMass, shareMass) }
 
 func shareMass[F Float](o ShareMassOp, v Args[F]) {
 	n, e, scale, p := v.Out(), v.In(1), v.In(2), v.Columns(0)
@@ -38,9 +36,7 @@ type ShareSlotSumOp struct{ Slots int }
 func (o ShareSlotSumOp) Form() string {
 	return fmt.Sprintf("int B p, B p, B K -> %[1]d where p/%[1]d", o.Slots)
 }
-func (o ShareSlotSumOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, shareSlotSum[float32], shareSlotSum[float64])
-}
+func (o ShareSlotSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, shareSlotSum, shareSlotSum) }
 
 func shareSlotSum[F Float](_ ShareSlotSumOp, v Args[F]) {
 	h, e, g, p, k := v.Out(), v.In(1), v.In(2), v.Columns(0), v.Columns(2)
@@ -71,9 +67,7 @@ type WordSumOp struct{ Slots int }
 func (o WordSumOp) Form() string {
 	return fmt.Sprintf("R d, int B p, B p -> B %[1]d*d where p/%[1]d", o.Slots)
 }
-func (o WordSumOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, wordSum[float32], wordSum[float64])
-}
+func (o WordSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, wordSum, wordSum) }
 
 func wordSum[F Float](o WordSumOp, v Args[F]) {
 	q, c, s, e, each, d := v.Out(), v.In(0), v.Ints(1), v.In(2), v.Columns(1)/o.Slots, v.Columns(0)

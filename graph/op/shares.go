@@ -15,7 +15,7 @@ func Shares() Op { return Op{SharesOp{}} }
 type SharesOp struct{}
 
 func (SharesOp) Form() string                { return AlikeByRow(Matrix, 1) }
-func (o SharesOp) Run(out Value, in []Value) { Dispatch(o, out, in, shares[float32], shares[float64]) }
+func (o SharesOp) Run(out Value, in []Value) { Dispatch(o, out, in, shares, shares) }
 
 func shares[F Float](_ SharesOp, v Args[F]) {
 	out, k, c := v.Out(), v.In(0), v.Columns(0)
@@ -38,7 +38,7 @@ type SharesGradOp struct{}
 
 func (SharesGradOp) Form() string { return AlikeByRow(Matrix, 2) }
 func (o SharesGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, shareGradients[float32], shareGradients[float64])
+	Dispatch(o, out, in, shareGradients, shareGradients)
 }
 
 func shareGradients[F Float](_ SharesGradOp, v Args[F]) {

@@ -24,9 +24,7 @@ type ShareSumOp struct{ Slots int }
 func (o ShareSumOp) Form() string {
 	return fmt.Sprintf("R C, int B p, B p -> B C where p/%[1]d R/%[1]d", o.Slots)
 }
-func (o ShareSumOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, shareSum[float32], shareSum[float64])
-}
+func (o ShareSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, shareSum, shareSum) }
 
 func shareSum[F Float](_ ShareSumOp, v Args[F]) {
 	y, table, places, shares, p, c := v.Out(), v.In(0), v.Ints(1), v.In(2), v.Columns(1), v.Columns(0)
@@ -49,9 +47,7 @@ func (o ShareScatterOp) Form() string {
 	return fmt.Sprintf("int B p, B p, B C -> %[2]d C where p/%[1]d %[2]d/%[1]d", o.Slots, o.Rows)
 }
 
-func (o ShareScatterOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, shareScatter[float32], shareScatter[float64])
-}
+func (o ShareScatterOp) Run(out Value, in []Value) { Dispatch(o, out, in, shareScatter, shareScatter) }
 
 // shareScatter gives each thread some slots, since their parts of the table are apart.
 func shareScatter[F Float](o ShareScatterOp, v Args[F]) {

@@ -19,10 +19,8 @@ func LogSoftmaxVector() Op { return Op{LogSoftmaxOp{Vector}} }
 // LogSoftmaxOp is the op of [LogSoftmax].
 type LogSoftmaxOp struct{ Of Kind }
 
-func (o LogSoftmaxOp) Form() string { return AlikeByRow(o.Of, 1) }
-func (o LogSoftmaxOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, logSoftmax[float32], logSoftmax[float64])
-}
+func (o LogSoftmaxOp) Form() string              { return AlikeByRow(o.Of, 1) }
+func (o LogSoftmaxOp) Run(out Value, in []Value) { Dispatch(o, out, in, logSoftmax, logSoftmax) }
 
 func logSoftmax[F Float](_ LogSoftmaxOp, v Args[F]) {
 	out, x, c := v.Out(), v.In(0), columns(v.out)
@@ -115,7 +113,7 @@ type LogSoftmaxGradOp struct{ Of Kind }
 
 func (o LogSoftmaxGradOp) Form() string { return AlikeByRow(o.Of, 2) }
 func (o LogSoftmaxGradOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, logSoftmaxGradients[float32], logSoftmaxGradients[float64])
+	Dispatch(o, out, in, logSoftmaxGradients, logSoftmaxGradients)
 }
 
 func logSoftmaxGradients[F Float](_ LogSoftmaxGradOp, v Args[F]) {

@@ -22,10 +22,8 @@ func TableScatter(k int) Op { return Op{TableScatterOp{K: k}} }
 // TableSumOp is the op of [TableSum].
 type TableSumOp struct{}
 
-func (TableSumOp) Form() string { return "R C, int B w -> B C by B where R/w" }
-func (o TableSumOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, tableSum[float32], tableSum[float64])
-}
+func (TableSumOp) Form() string                { return "R C, int B w -> B C by B where R/w" }
+func (o TableSumOp) Run(out Value, in []Value) { Dispatch(o, out, in, tableSum, tableSum) }
 
 func tableSum[F Float](_ TableSumOp, v Args[F]) {
 	y, table, s, w, c := v.Out(), v.In(0), v.Ints(1), v.Columns(1), v.Columns(0)
@@ -42,10 +40,8 @@ func (TableSumOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // TableScatterOp is the op of [TableScatter].
 type TableScatterOp struct{ K int }
 
-func (o TableScatterOp) Form() string { return fmt.Sprintf("int B w, B C -> w*%d C", o.K) }
-func (o TableScatterOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, tableScatter[float32], tableScatter[float64])
-}
+func (o TableScatterOp) Form() string              { return fmt.Sprintf("int B w, B C -> w*%d C", o.K) }
+func (o TableScatterOp) Run(out Value, in []Value) { Dispatch(o, out, in, tableScatter, tableScatter) }
 
 // slotBlock is how many slots, each with a table of its own, one thread adds to.
 const slotBlock = 16

@@ -12,10 +12,8 @@ func Spread(n int) Op { return Op{SpreadOp{N: n}} }
 // TimesRowOp is the op of [TimesRow].
 type TimesRowOp struct{}
 
-func (TimesRowOp) Form() string { return "B C, C -> B C by B" }
-func (o TimesRowOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, multiply[float32], multiply[float64])
-}
+func (TimesRowOp) Form() string                { return "B C, C -> B C by B" }
+func (o TimesRowOp) Run(out Value, in []Value) { Dispatch(o, out, in, multiply, multiply) }
 
 func (TimesRowOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	return Nodes{TimesRow().Of(g, in[1]), SumRows().Of(Times(2).Of(g, in[0]))}, nil
@@ -25,7 +23,7 @@ func (TimesRowOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 type SpreadOp struct{ N int }
 
 func (o SpreadOp) Form() string              { return fmt.Sprintf("1 -> %d", o.N) }
-func (o SpreadOp) Run(out Value, in []Value) { Dispatch(o, out, in, spread[float32], spread[float64]) }
+func (o SpreadOp) Run(out Value, in []Value) { Dispatch(o, out, in, spread, spread) }
 
 func spread[F Float](_ SpreadOp, v Args[F]) { fillWith(v.Out(), v.In(0)[0]) }
 

@@ -10,10 +10,8 @@ func Inner() Op { return Op{InnerOp{}} }
 // TimesScalarOp is the op of [TimesScalar].
 type TimesScalarOp struct{}
 
-func (TimesScalarOp) Form() string { return "B C, 1 -> B C" }
-func (o TimesScalarOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, timesScalar[float32], timesScalar[float64])
-}
+func (TimesScalarOp) Form() string                { return "B C, 1 -> B C" }
+func (o TimesScalarOp) Run(out Value, in []Value) { Dispatch(o, out, in, timesScalar, timesScalar) }
 
 func timesScalar[F Float](_ TimesScalarOp, v Args[F]) { scaleTo(v.Out(), v.In(0), v.In(1)[0]) }
 
@@ -25,7 +23,7 @@ func (TimesScalarOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 type InnerOp struct{}
 
 func (InnerOp) Form() string                { return "B C, B C -> 1" }
-func (o InnerOp) Run(out Value, in []Value) { Dispatch(o, out, in, inner[float32], inner[float64]) }
+func (o InnerOp) Run(out Value, in []Value) { Dispatch(o, out, in, inner, inner) }
 
 func inner[F Float](_ InnerOp, v Args[F]) {
 	y := v.In(1)

@@ -10,7 +10,7 @@ func Tokens() Op { return Op{TokensOp{}} }
 type TokensOp struct{}
 
 func (TokensOp) Form() string                { return "B F, F d -> B F*d" }
-func (o TokensOp) Run(out Value, in []Value) { Dispatch(o, out, in, tokens[float32], tokens[float64]) }
+func (o TokensOp) Run(out Value, in []Value) { Dispatch(o, out, in, tokens, tokens) }
 
 func tokens[F Float](_ TokensOp, v Args[F]) {
 	out, x, w, features, d := v.Out(), v.In(0), v.In(1), v.Columns(0), v.Columns(1)
@@ -29,10 +29,8 @@ func (TokensOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 // TokenInputsOp is Σ_k w_fk g_bfk: ∂L/∂x, from W and G.
 type TokenInputsOp struct{}
 
-func (TokenInputsOp) Form() string { return "F d, B F*d -> B F" }
-func (o TokenInputsOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, tokenInputs[float32], tokenInputs[float64])
-}
+func (TokenInputsOp) Form() string                { return "F d, B F*d -> B F" }
+func (o TokenInputsOp) Run(out Value, in []Value) { Dispatch(o, out, in, tokenInputs, tokenInputs) }
 
 func tokenInputs[F Float](_ TokenInputsOp, v Args[F]) {
 	dx, w, g, d, features := v.Out(), v.In(0), v.In(1), v.Columns(0), v.Shape(0)[0]
@@ -45,10 +43,8 @@ func tokenInputs[F Float](_ TokenInputsOp, v Args[F]) {
 // TokenWeightsOp is Σ_b x_bf g_bf: ∂L/∂w_f, from X and G.
 type TokenWeightsOp struct{}
 
-func (TokenWeightsOp) Form() string { return "B F, B G -> F G/F" }
-func (o TokenWeightsOp) Run(out Value, in []Value) {
-	Dispatch(o, out, in, tokenWeights[float32], tokenWeights[float64])
-}
+func (TokenWeightsOp) Form() string                { return "B F, B G -> F G/F" }
+func (o TokenWeightsOp) Run(out Value, in []Value) { Dispatch(o, out, in, tokenWeights, tokenWeights) }
 
 func tokenWeights[F Float](_ TokenWeightsOp, v Args[F]) {
 	dw, g, features := v.Out(), v.In(1), v.Columns(0)

@@ -13,7 +13,7 @@ func Top(m int) Op { return Op{TopOp{m}} }
 type TopOp struct{ M int }
 
 func (o TopOp) Form() string              { return fmt.Sprintf("B C -> int B %[1]d where %[1]d-1 C-%[1]d", o.M) }
-func (o TopOp) Run(out Value, in []Value) { Dispatch(o, out, in, largest[float32], largest[float64]) }
+func (o TopOp) Run(out Value, in []Value) { Dispatch(o, out, in, largest, largest) }
 
 func largest[F Float](o TopOp, v Args[F]) {
 	out, x, m, c := v.OutInts(), v.In(0), o.M, v.Columns(0)
