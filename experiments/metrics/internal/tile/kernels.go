@@ -31,30 +31,6 @@ type kernels struct {
 // Each function below runs the kernel of the instruction set, or the portable form where there is
 // none or nothing to do.
 
-func multiplyKernel(dst, a []float32, stride, m, k int, b []float32) {
-	if kernel := sets[isa].multiply[m-1]; kernel != nil && k > 0 {
-		kernel(&dst[0], &a[0], stride, k, &b[0])
-	} else {
-		multiplyPortable(dst, a, stride, m, k, b)
-	}
-}
-
-func multiplySquaresKernel(dst, a []float32, stride, m, k int, b []float32) {
-	if kernel := sets[isa].multiplySquares[m-1]; kernel != nil && k > 0 {
-		kernel(&dst[0], &a[0], stride, k, &b[0])
-	} else {
-		multiplySquaresPortable(dst, a, stride, m, k, b)
-	}
-}
-
-func distancesKernel(dst, a []float32, stride, m, k int, b []float32) {
-	if kernel := sets[isa].distances[m-1]; kernel != nil && k > 0 {
-		kernel(&dst[0], &a[0], stride, k, &b[0])
-	} else {
-		distancesPortable(dst, a, stride, m, k, b)
-	}
-}
-
 func gaussianKernel(x []float32) {
 	if kernel := sets[isa].gaussian; kernel != nil && len(x) > 0 {
 		kernel(&x[0], len(x))

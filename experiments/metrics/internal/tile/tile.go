@@ -17,27 +17,15 @@ const registerRows = 6
 
 // Multiply adds a·b to dst: dst is m×64, a is m×k with rows stride apart, b is k×64.
 func Multiply(dst, a []float32, stride, m, k int, b []float32) {
-	if m == 0 || k == 0 {
-		return
-	}
-	need(len(dst), m*Lanes)
-	need(len(a), (m-1)*stride+k)
-	need(len(b), k*Lanes)
-	for i := 0; i < m; i += registerRows {
-		multiplyKernel(dst[i*Lanes:], a[i*stride:], stride, min(registerRows, m-i), k, b)
+	if k > 0 {
+		inBlocks(&sets[isa].multiply, multiplyPortable, dst, a, stride, m, k, b)
 	}
 }
 
 // MultiplySquares adds a·b² to dst, the squares being those of the values of b; shapes are those of Multiply.
 func MultiplySquares(dst, a []float32, stride, m, k int, b []float32) {
-	if m == 0 || k == 0 {
-		return
-	}
-	need(len(dst), m*Lanes)
-	need(len(a), (m-1)*stride+k)
-	need(len(b), k*Lanes)
-	for i := 0; i < m; i += registerRows {
-		multiplySquaresKernel(dst[i*Lanes:], a[i*stride:], stride, min(registerRows, m-i), k, b)
+	if k > 0 {
+		inBlocks(&sets[isa].multiplySquares, multiplySquaresPortable, dst, a, stride, m, k, b)
 	}
 }
 
@@ -46,6 +34,11 @@ func MultiplySquares(dst, a []float32, stride, m, k int, b []float32) {
 // twice the arithmetic of ‖a‖² + ‖b‖² − 2a·b, and keeps small distances between
 // points of large norm exact.
 func Distances(dst, a []float32, stride, m, k int, b []float32) {
+	inBlocks(&sets[isa].distances, distancesPortable, dst, a, stride, m, k, b)
+}
+
+// inBlocks runs the kernels of blocks of rows one after another, or the portable form where there are none or k is 0.
+func inBlocks(kernels *[registerRows]blockKernel, portable func(dst, a []float32, stride, m, k int, b []float32), dst, a []float32, stride, m, k int, b []float32) {
 	if m == 0 {
 		return
 	}
@@ -53,7 +46,12 @@ func Distances(dst, a []float32, stride, m, k int, b []float32) {
 	need(len(a), (m-1)*stride+k)
 	need(len(b), k*Lanes)
 	for i := 0; i < m; i += registerRows {
-		distancesKernel(dst[i*Lanes:], a[i*stride:], stride, min(registerRows, m-i), k, b)
+		rows := min(registerRows, m-i)
+		if kernel := kernels[rows-1]; kernel != nil && k > 0 {
+			kernel(&dst[i*Lanes], &a[i*stride], stride, k, &b[0])
+		} else {
+			portable(dst[i*Lanes:], a[i*stride:], stride, rows, k, b)
+		}
 	}
 }
 
