@@ -21,8 +21,7 @@ const dirichletBlock = 1024
 func DirichletScores(score, a, logp []float32, c int, delta, epsilon float32) {
 	mustBeBatch("DirichletScores", c, len(a), len(score), len(logp))
 	group, step := dirichletParts(c)
-	w := dirichlets.Get().(*dirichletSpace)
-	w.grow(group*step*c, group*c)
+	w := newDirichletSpace(group*step*c, group*c)
 	for lo := 0; lo < len(score); lo += group * c {
 		hi := min(lo+group*c, len(score))
 		sum, rest := w.sum[:hi-lo], score[lo:hi]
@@ -57,8 +56,7 @@ func DirichletGradient(da, a, logp, g []float32, c int, epsilon float32) {
 	mustBeBatch("DirichletGradient", c, len(a), len(g), len(logp))
 	sameLength("DirichletGradient", len(da), len(a))
 	group, step := dirichletParts(c)
-	w := dirichlets.Get().(*dirichletSpace)
-	w.grow(group*c*c, group*c)
+	w := newDirichletSpace(group*c*c, group*c)
 	for lo := 0; lo < len(g); lo += group * c {
 		hi := min(lo+group*c, len(g))
 		matrices, gradient, alpha := a[lo*c:hi*c], da[lo*c:hi*c], w.alpha[:(hi-lo)*c]
@@ -97,8 +95,7 @@ func DirichletScoresAndGradient(score, gradient, a, logp []float32, c int, delta
 	mustBeBatch("DirichletScoresAndGradient", c, len(a), len(score), len(logp))
 	sameLength("DirichletScoresAndGradient", len(gradient), len(a))
 	group, step := dirichletParts(c)
-	w := dirichlets.Get().(*dirichletSpace)
-	w.grow(group*c*c, group*c)
+	w := newDirichletSpace(group*c*c, group*c)
 	for lo := 0; lo < len(score); lo += group * c {
 		hi := min(lo+group*c, len(score))
 		matrices, gradient, psi := a[lo*c:hi*c], gradient[lo*c:hi*c], w.psi[:(hi-lo)*c]
@@ -156,13 +153,16 @@ type dirichletSpace struct{ alpha, lg, psi, sum, psiSum, ones []float32 }
 
 var dirichlets = sync.Pool{New: func() any { return new(dirichletSpace) }}
 
-func (w *dirichletSpace) grow(entries, columns int) {
+// newDirichletSpace has room for so many entries of A and columns, until it is put back.
+func newDirichletSpace(entries, columns int) *dirichletSpace {
+	w := dirichlets.Get().(*dirichletSpace)
 	if len(w.alpha) < entries {
 		w.alpha, w.lg, w.psi = make([]float32, entries), make([]float32, entries), make([]float32, entries)
 	}
 	if len(w.sum) < columns {
 		w.sum, w.psiSum, w.ones = make([]float32, columns), make([]float32, columns), slices.Repeat([]float32{1}, columns)
 	}
+	return w
 }
 
 func scoreSumsPortable(sum, rest, alpha, lg, logp []float32) {

@@ -12,8 +12,7 @@ import "fmt"
 // lengths disagree.
 func DirichletPart(sum, rest, a, logp []float32, count, epsilon float32) {
 	c, step := mustBePart("DirichletPart", len(sum), len(a), len(logp), len(rest))
-	w := dirichlets.Get().(*dirichletSpace)
-	w.grow(step*c, c)
+	w := newDirichletSpace(step*c, c)
 	for i := 0; i < len(logp); i += step {
 		rows := logp[i:min(i+step, len(logp))]
 		part := a[i*c:][:len(rows)*c]
@@ -30,8 +29,7 @@ func DirichletPart(sum, rest, a, logp []float32, count, epsilon float32) {
 // Σ_i α_ij to sum.
 func DirichletColumns(sum, a []float32, count, epsilon float32) {
 	c, step := mustBePart("DirichletColumns", len(sum), len(a), len(a)/max(1, len(sum)), len(sum))
-	w := dirichlets.Get().(*dirichletSpace)
-	w.grow(step*c, c)
+	w := newDirichletSpace(step*c, c)
 	for at := 0; at < len(a); at += step * c {
 		part := a[at:min(at+step*c, len(a))]
 		alpha := w.alpha[:len(part)]
@@ -51,8 +49,7 @@ func DirichletColumns(sum, a []float32, count, epsilon float32) {
 func DirichletPartGradient(da, a, logp, psi, g []float32, count, epsilon float32) {
 	c, step := mustBePart("DirichletPartGradient", len(g), len(a), len(logp), len(psi))
 	sameLength("DirichletPartGradient", len(da), len(a))
-	w := dirichlets.Get().(*dirichletSpace)
-	w.grow(step*c, c)
+	w := newDirichletSpace(step*c, c)
 	for i := 0; i < len(logp); i += step {
 		rows := logp[i:min(i+step, len(logp))]
 		at, end := i*c, (i+len(rows))*c

@@ -107,6 +107,6 @@ func Outer64(m, a, b []float64)                               { outerPortable(m,
 func Axpy64(y []float64, a float64, x []float64)              { axpyPortable(y, a, x) }
 func AddToRows64(table, x []float64, codes []int32, k int)    { addToRowsPortable(table, x, codes, k) }
 func SumRows64(y, table []float64, codes []int32, k int)      { sumRowsPortable(y, table, codes, k) }
-func SumListed64(y, x []float64, list []int32)                { sumListedPortable(y, x, list) }
+func SumListed64(y, x []float64, list []int32)                { sumRowsPortable(y, x, list, 0) }
 func SumShares64(y, table []float64, at []int32, e []float64) { sumSharesPortable(y, table, at, e) }
 func AddShares64(table, x []float64, at []int32, e []float64) { addSharesPortable(table, x, at, e) }

@@ -35,7 +35,7 @@ type kernels struct {
 // Each function below runs the kernel of the instruction set, or the portable form where there is
 // none. Where one does not check for empty slices, it must get none.
 
-func mapKernel(k func(dst, x *float32, n int), portable func(dst, x []float32), dst, x []float32) {
+func mapKernel[F float](k func(dst, x *F, n int), portable func(dst, x []F), dst, x []F) {
 	if k != nil && len(x) > 0 {
 		k(&dst[0], &x[0], len(x))
 	} else {
@@ -43,17 +43,26 @@ func mapKernel(k func(dst, x *float32, n int), portable func(dst, x []float32), 
 	}
 }
 
-func expKernel(dst, x []float32)     { mapKernel(sets[isa].exp, expPortable, dst, x) }
-func sigmoidKernel(dst, x []float32) { mapKernel(sets[isa].sigmoid, sigmoidPortable, dst, x) }
-func lgammaKernel(dst, x []float32)  { mapKernel(sets[isa].lgamma, lgammaPortable, dst, x) }
-func digammaKernel(dst, x []float32) { mapKernel(sets[isa].digamma, digammaPortable, dst, x) }
+func expKernel(dst, x []float32)      { mapKernel(sets[isa].exp, expPortable, dst, x) }
+func sigmoidKernel(dst, x []float32)  { mapKernel(sets[isa].sigmoid, sigmoidPortable, dst, x) }
+func lgammaKernel(dst, x []float32)   { mapKernel(sets[isa].lgamma, lgammaPortable, dst, x) }
+func digammaKernel(dst, x []float32)  { mapKernel(sets[isa].digamma, digammaPortable, dst, x) }
+func lgamma64Kernel(dst, x []float64) { mapKernel(sets[isa].lgamma64, lgamma64Portable, dst, x) }
 
-func softplusKernel(dst, x []float32, epsilon float32) {
-	if k := sets[isa].softplus; k != nil && len(x) > 0 {
+func shiftedKernel[F float](k func(dst, x *F, n int, epsilon F), portable func(dst, x []F, epsilon F), dst, x []F, epsilon F) {
+	if k != nil && len(x) > 0 {
 		k(&dst[0], &x[0], len(x), epsilon)
 	} else {
-		softplusPortable(dst, x, epsilon)
+		portable(dst, x, epsilon)
 	}
+}
+
+func softplusKernel(dst, x []float32, epsilon float32) {
+	shiftedKernel(sets[isa].softplus, softplusPortable, dst, x, epsilon)
+}
+
+func softplus64Kernel(dst, x []float64, epsilon float64) {
+	shiftedKernel(sets[isa].softplus64, softplus64Portable, dst, x, epsilon)
 }
 
 func softplusSigmoidKernel(alpha, sigma, a []float32, epsilon float32) {
@@ -69,22 +78,6 @@ func lgammaDigammaKernel(lg, psi, x []float32) {
 		k(&lg[0], &psi[0], &x[0], len(x))
 	} else {
 		lgammaDigammaPortable(lg, psi, x)
-	}
-}
-
-func softplus64Kernel(dst, x []float64, epsilon float64) {
-	if k := sets[isa].softplus64; k != nil && len(x) > 0 {
-		k(&dst[0], &x[0], len(x), epsilon)
-	} else {
-		softplus64Portable(dst, x, epsilon)
-	}
-}
-
-func lgamma64Kernel(dst, x []float64) {
-	if k := sets[isa].lgamma64; k != nil && len(x) > 0 {
-		k(&dst[0], &x[0], len(x))
-	} else {
-		lgamma64Portable(dst, x)
 	}
 }
 
@@ -140,15 +133,6 @@ func sumRowsKernel(y, table []float32, codes []int32, rows int) {
 		k(&y[0], &table[0], &codes[0], len(codes), 4*len(y), 4*rows*len(y), len(y))
 	} else {
 		sumRowsPortable(y, table, codes, rows)
-	}
-}
-
-// sumListedKernel is the kernel of sumRows for slots that have one table, x.
-func sumListedKernel(y, x []float32, list []int32) {
-	if k := sets[isa].sumRows; k != nil {
-		k(&y[0], &x[0], &list[0], len(list), 4*len(y), 0, len(y))
-	} else {
-		sumListedPortable(y, x, list)
 	}
 }
 

@@ -83,7 +83,7 @@ func SumListed(y, x []float32, list []int32) {
 	if len(list) == 0 {
 		clear(y)
 	} else {
-		sumListedKernel(y, x, list)
+		sumRowsKernel(y, x, list, 0) // the slots have one table
 	}
 }
 
@@ -147,15 +147,6 @@ func sumRowsPortable[F float32 | float64](y, table []F, codes []int32, k int) {
 	clear(y)
 	for i, code := range codes {
 		for l, v := range table[(i*k+int(code))*len(y):][:len(y)] {
-			y[l] += v
-		}
-	}
-}
-
-func sumListedPortable[F float32 | float64](y, x []F, list []int32) {
-	clear(y)
-	for _, r := range list {
-		for l, v := range x[int(r)*len(y):][:len(y)] {
 			y[l] += v
 		}
 	}
