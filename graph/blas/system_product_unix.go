@@ -29,16 +29,13 @@ type product[T float32 | float64] struct {
 	across         int // blocks side by side
 }
 
-func multiply[T float32 | float64](pool *sync.Pool, symbol uintptr, tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
-	p := pool.Get().(*product[T])
-	*p = product[T]{
+func multiply[T float32 | float64](jobs *simd.Jobs[product[T], *product[T]], symbol uintptr, tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+	p := product[T]{
 		symbol: symbol, transA: letter(tA), transB: letter(tB), m: m, n: n, k: k,
 		alpha: alpha, beta: beta, a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc,
 	}
 	p.mustFit()
-	simd.Run(p.cut(), p)
-	*p = product[T]{}
-	pool.Put(p)
+	jobs.Run(p.cut(), p)
 }
 
 func letter(t blas.Transpose) byte {

@@ -5,7 +5,8 @@ package blas
 import (
 	"fmt"
 	"strings"
-	"sync"
+
+	"calibra/graph/simd"
 
 	"github.com/ebitengine/purego"
 	"gonum.org/v1/gonum/blas"
@@ -73,6 +74,6 @@ func (s *system) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []fl
 }
 
 var (
-	singles = sync.Pool{New: func() any { return new(product[float32]) }}
-	doubles = sync.Pool{New: func() any { return new(product[float64]) }}
+	singles simd.Jobs[product[float32], *product[float32]]
+	doubles simd.Jobs[product[float64], *product[float64]]
 )

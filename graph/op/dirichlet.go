@@ -188,7 +188,7 @@ func (d *dirichletBatch) Block(i int) {
 
 func runBatch(d dirichletBatch) {
 	rows := len(d.logp) / d.c
-	dirichletBatches.run((rows+blockRows(d.c)-1)/blockRows(d.c), d)
+	dirichletBatches.Run((rows+blockRows(d.c)-1)/blockRows(d.c), d)
 }
 
-var dirichletBatches jobs[dirichletBatch, *dirichletBatch]
+var dirichletBatches simd.Jobs[dirichletBatch, *dirichletBatch]

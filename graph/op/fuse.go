@@ -151,7 +151,7 @@ func scatterTaken32(o ScatterTakenOp, v Args[float32]) {
 	defer lists.back()
 	ends, slots := splitLists(lists.values, len(v.Ints(0)))
 	listSlots(ends, slots, v.Ints(0), v.Ints(2), w)
-	scatters.run((o.K+scatterWords-1)/scatterWords, scatter{v.Out(), v.In(1), ends, slots, d})
+	scatters.Run((o.K+scatterWords-1)/scatterWords, scatter{v.Out(), v.In(1), ends, slots, d})
 }
 
 // listSlots lists for each codeword the slots of rows, w each and numbered through all rows, that have it, in
@@ -206,4 +206,4 @@ func (j *scatter) Block(i int) {
 	}
 }
 
-var scatters jobs[scatter, *scatter]
+var scatters simd.Jobs[scatter, *scatter]

@@ -28,7 +28,7 @@ func (o GatherOp) Run(out Value, in []Value) { Dispatch(o, out, in, gather32, ga
 
 func gather32(_ GatherOp, v Args[float32]) {
 	s := v.Ints(1)
-	gathers.run((len(s)+gatherSlots-1)/gatherSlots, gather{v.Out(), v.In(0), s, v.Columns(0)})
+	gathers.Run((len(s)+gatherSlots-1)/gatherSlots, gather{v.Out(), v.In(0), s, v.Columns(0)})
 }
 
 func gather64(_ GatherOp, v Args[float64]) {
@@ -51,7 +51,7 @@ func (j *gather) Block(i int) {
 	simd.TakeRows(j.q[lo*j.d:hi*j.d], j.table, j.codes[lo:hi], j.d)
 }
 
-var gathers jobs[gather, *gather]
+var gathers simd.Jobs[gather, *gather]
 
 func (GatherOp) Grad(in Nodes, _, g *Node) (Nodes, error) {
 	return Nodes{ScatterAdd(in[0].Shape()[0]).Of(in[1], g), nil}, nil

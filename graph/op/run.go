@@ -2,7 +2,6 @@ package op
 
 import (
 	"fmt"
-	"sync"
 	"unsafe"
 
 	ours "calibra/graph/blas"
@@ -166,24 +165,6 @@ func chunks(n int, f func(lo, hi int)) {
 func wholeRows(n, c int, f func(lo, hi int)) {
 	const cached = 1 << 13
 	inBlocks(n, max(1, cached/c)*c, f)
-}
-
-// jobs lends memory for blocks of work, so that a step does not allocate.
-type jobs[T any, P interface {
-	*T
-	simd.Blocks
-}] struct{ pool sync.Pool }
-
-// run works on n blocks of job.
-func (j *jobs[T, P]) run(n int, job T) {
-	p, ok := j.pool.Get().(P)
-	if !ok {
-		p = new(T)
-	}
-	*p = job
-	simd.Run(n, p)
-	*p = *new(T)
-	j.pool.Put(p)
 }
 
 // gemm computes C = op(A)·op(B) + β·C, row-major, by the BLAS that is in use (package blas).

@@ -26,7 +26,7 @@
 //	NearestRows NearestGathered         codes of slots, with a Codebook
 //	SumRows AddToRows                   one row for each slot of a table, and its transpose
 //	SumListed TakeRows                  rows of a table that a list names: their sum, and copies
-//	Run SetThreads Abreast              blocks of work on the idle cores
+//	Run Jobs SetThreads Abreast         blocks of work on the idle cores
 //
 // # What all of them keep
 //

@@ -18,9 +18,7 @@ func Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda i
 		gonum.Implementation{}.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}
-	checkGemm(tA, tB, m, n, k, len(a), lda, len(b), ldb, len(c), ldc)
-	scaleRows(c, m, n, ldc, beta)
-	sets[isa].singles.product(tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta != 0, c, ldc)
+	sets[isa].singles.product(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
 // Dgemm is Sgemm in float64.
@@ -29,9 +27,7 @@ func Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda i
 		gonum.Implementation{}.Dgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}
-	checkGemm(tA, tB, m, n, k, len(a), lda, len(b), ldb, len(c), ldc)
-	scaleRows(c, m, n, ldc, beta)
-	sets[isa].doubles.product(tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta != 0, c, ldc)
+	sets[isa].doubles.product(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
 // scaleRows multiplies C by β, unless the product kernels do so themselves.

@@ -1,6 +1,10 @@
 package simd
 
-import "sync"
+import (
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+)
 
 type float interface{ float32 | float64 }
 
@@ -14,9 +18,9 @@ type gemmKernels[T float] struct {
 	rows, columns  [2]panelProduct[T]
 	packRows       [2]func(dst, src *T, lds, k, n int)
 	packTransposed func(dst *T, ldd int, src *T, lds, k int)
-	products       sync.Pool // of *gemm[T]
+	products       Jobs[gemm[T], *gemm[T]]
 	panels         sync.Pool // of *[]T, room for one packed panel of B
-	narrows        sync.Pool // of *narrow[T]
+	narrows        Jobs[narrow[T], *narrow[T]]
 	turned         sync.Pool // of *[]T, rows of a narrow product as columns
 }
 
@@ -26,8 +30,6 @@ type gemmKernels[T float] struct {
 const depth = 256
 
 func (s *gemmKernels[T]) withPools() *gemmKernels[T] {
-	s.products.New = func() any { return new(gemm[T]) }
-	s.narrows.New = func() any { return new(narrow[T]) }
 	s.turned.New = func() any { return new([]T) }
 	s.panels.New = func() any {
 		p := make([]T, depth*2*s.lanes)
@@ -36,8 +38,11 @@ func (s *gemmKernels[T]) withPools() *gemmKernels[T] {
 	return s
 }
 
-// product computes C = α·op(A)·op(B), or adds it to C.
-func (s *gemmKernels[T]) product(transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, accumulate bool, c []T, ldc int) {
+// product computes C = α·op(A)·op(B) + β·C, for positive m, n and k.
+func (s *gemmKernels[T]) product(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+	checkGemm(tA, tB, m, n, k, len(a), lda, len(b), ldb, len(c), ldc)
+	scaleRows(c, m, n, ldc, beta)
+	transA, transB, accumulate := tA != blas.NoTrans, tB != blas.NoTrans, beta != 0
 	if transA && !transB && !accumulate && m >= 4*s.lanes && 4*n <= 3*s.lanes {
 		s.multiplyNarrow(m, n, k, alpha, a, lda, b, ldb, c, ldc)
 		return
@@ -45,18 +50,15 @@ func (s *gemmKernels[T]) product(transA, transB bool, m, n, k int, alpha T, a []
 	s.multiply(transA, transB, m, n, k, alpha, a, lda, b, ldb, accumulate, c, ldc)
 }
 
-// multiply is product, block by block of C.
+// multiply computes C = α·op(A)·op(B), or adds it to C, block by block of C.
 func (s *gemmKernels[T]) multiply(transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, accumulate bool, c []T, ldc int) {
-	g := s.products.Get().(*gemm[T])
-	*g = gemm[T]{
+	g := gemm[T]{
 		kernels: s,
 		transA:  transA, transB: transB,
 		m: m, n: n, k: k, alpha: alpha, accumulate: accumulate,
 		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc,
 	}
-	Run(g.cut(), g)
-	*g = gemm[T]{}
-	s.products.Put(g)
+	s.products.Run(g.cut(), g)
 }
 
 // panel multiplies one panel of B; the strides count entries.

@@ -14,11 +14,7 @@ type narrow[T float] struct {
 const narrowRows = 512
 
 func (s *gemmKernels[T]) multiplyNarrow(m, n, k int, alpha T, a []T, lda int, b []T, ldb int, c []T, ldc int) {
-	p := s.narrows.Get().(*narrow[T])
-	*p = narrow[T]{kernels: s, m: m, n: n, k: k, alpha: alpha, a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc}
-	Run(ceil(m, narrowRows), p)
-	*p = narrow[T]{}
-	s.narrows.Put(p)
+	s.narrows.Run(ceil(m, narrowRows), narrow[T]{kernels: s, m: m, n: n, k: k, alpha: alpha, a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc})
 }
 
 // Block computes some rows of C.

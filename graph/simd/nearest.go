@@ -85,20 +85,16 @@ func NearestGathered(codes []int32, features []float32, rows []int32, width int,
 // search cuts the codes into groups, each of consecutive slots: of one gathered row,
 // or of all of x.
 func search(codes []int32, x []float32, rows []int32, group int, c *Codebook) {
-	s := searches.Get().(*nearestSearch)
-	s.codes, s.x, s.rows, s.group, s.c = codes, x, rows, group, c
 	// blocks of some 2¹⁹ multiplications, what waking a thread costs; a screen does four times as many meanwhile
 	multiplications := 1 << 19
 	if c.screen.on {
 		multiplications *= 4
 	}
-	s.perBlock = max(1, multiplications/(c.d*len(c.half)*tileSide)) * tileSide
+	perBlock := max(1, multiplications/(c.d*len(c.half)*tileSide)) * tileSide
 	if rows != nil {
-		s.perBlock = max(1, s.perBlock/group) * group
+		perBlock = max(1, perBlock/group) * group
 	}
-	Run(ceil(len(codes), s.perBlock), s)
-	*s = nearestSearch{}
-	searches.Put(s)
+	searches.Run(ceil(len(codes), perBlock), nearestSearch{codes, x, rows, group, c, perBlock})
 }
 
 // nearestSearch is one search in flight.
@@ -111,7 +107,7 @@ type nearestSearch struct {
 	perBlock int
 }
 
-var searches = sync.Pool{New: func() any { return new(nearestSearch) }}
+var searches Jobs[nearestSearch, *nearestSearch]
 
 func (s *nearestSearch) Block(i int) {
 	lo := i * s.perBlock

@@ -41,6 +41,24 @@ func Run(n int, b Blocks) {
 	runs.Put(r)
 }
 
+// Jobs lends memory for work that [Run] shares out, so that a call does not allocate.
+type Jobs[T any, P interface {
+	*T
+	Blocks
+}] struct{ pool sync.Pool }
+
+// Run works on n blocks of job.
+func (j *Jobs[T, P]) Run(n int, job T) {
+	p, ok := j.pool.Get().(P)
+	if !ok {
+		p = new(T)
+	}
+	*p = job
+	Run(n, p)
+	*p = *new(T)
+	j.pool.Put(p)
+}
+
 // SetThreads limits Run to n threads, the caller's included; 0 stands for
 // GOMAXPROCS, the default.
 func SetThreads(n int) { threads.Store(int64(max(n, 0))) }
