@@ -2,20 +2,10 @@
 
 package tile
 
-import "golang.org/x/sys/cpu"
+import "calibra/graph/simd"
 
-// isa is the instruction set the kernels run on, chosen once at start-up.
-var isa = detect()
-
-func detect() instructionSet {
-	switch x := &cpu.X86; {
-	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512BW && x.HasAVX512VL && x.HasFMA:
-		return avx512
-	case x.HasAVX2 && x.HasFMA:
-		return avx2
-	}
-	return portable
-}
+// isa is the instruction set the kernels run on, that of package simd.
+var isa = map[string]instructionSet{"go": portable, "avx2": avx2, "avx512": avx512, "avx512+amx": avx512}[simd.InstructionSet()]
 
 var sets = [neon + 1]kernels{
 	avx512: {
