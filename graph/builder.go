@@ -129,12 +129,7 @@ func (b *Builder) Apply(o gorgonia.Op, inputs ...*gorgonia.Node) *gorgonia.Node 
 	if i := slices.Index(inputs, nil); i >= 0 {
 		return b.Fail(fmt.Errorf("graph: input %d of %v is no node", i, o))
 	}
-	defer b.lock()()
-	n, err := op.Apply(o, inputs...)
-	if err != nil {
-		return b.Fail(fmt.Errorf("graph: %w", err))
-	}
-	return n
+	return b.Call(func() (*gorgonia.Node, error) { return op.Apply(o, inputs...) })
 }
 
 // Call adds nodes by any function of Gorgonia's:

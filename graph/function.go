@@ -99,16 +99,8 @@ func (f *Function) Tables(n, size int) ([]*tensor.Dense, error) {
 			tables = f.bySize[min(size, n)].NewOutputs(n)
 		}
 		for i, t := range tables {
-			part := out[i].(*tensor.Dense)
-			at := lo * (t.DataSize() / n)
-			switch t.Dtype() {
-			case tensor.Int32:
-				copy(t.Int32s()[at:], part.Int32s())
-			case tensor.Float32:
-				copy(t.Float32s()[at:], part.Float32s())
-			default:
-				copy(t.Float64s()[at:], part.Float64s())
-			}
+			bytes := t.Uint8s() // the memory of any type
+			copy(bytes[lo*(len(bytes)/n):], out[i].(*tensor.Dense).Uint8s())
 		}
 		return nil
 	})

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -305,17 +304,13 @@ func (p *Program) Commit() error {
 // infinity, or is empty.
 func (p *Program) NonFinite() string {
 	for i, v := range p.Values {
-		if v.Dtype() == tensor.Int32 {
+		if v.Dtype() == tensor.Int32 || allFinite(Float64s(v)) {
 			continue
 		}
-		for _, x := range Float64s(v) {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				if n := p.nodes[i]; n.Op() != nil {
-					return n.Op().String()
-				}
-				return p.nodes[i].Name()
-			}
+		if n := p.nodes[i]; n.Op() != nil {
+			return n.Op().String()
 		}
+		return p.nodes[i].Name()
 	}
 	return ""
 }

@@ -2,13 +2,13 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"sort"
 
 	"gorgonia.org/tensor"
 )
@@ -165,12 +165,8 @@ func readHeader(file []byte) (entries []namedEntry, metadata map[string]string, 
 		}
 		entries = append(entries, e)
 	}
-	sort.Slice(entries, func(i, j int) bool {
-		a, b := entries[i], entries[j]
-		if a.Offsets != b.Offsets {
-			return a.Offsets[0] < b.Offsets[0] || a.Offsets[0] == b.Offsets[0] && a.Offsets[1] < b.Offsets[1]
-		}
-		return a.name < b.name
+	slices.SortFunc(entries, func(a, b namedEntry) int {
+		return cmp.Or(slices.Compare(a.Offsets[:], b.Offsets[:]), cmp.Compare(a.name, b.name))
 	})
 	return entries, metadata, file[8+n:], nil
 }

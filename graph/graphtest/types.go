@@ -10,6 +10,7 @@ import (
 	"calibra/graph"
 	"calibra/graph/op"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -46,10 +47,7 @@ func values(w *graph.Weights, rows int, describe func(*graph.Builder) gorgonia.N
 	}
 	var wrong []error
 	for i := range want {
-		var size float64
-		for _, v := range want[i].values {
-			size = math.Max(size, math.Abs(v))
-		}
+		size := floats.Norm(want[i].values, math.Inf(1))
 		for k, v := range want[i].values {
 			if d := math.Abs(got[i].values[k] - v); !(d <= Single*size) {
 				wrong = append(wrong, fmt.Errorf("graphtest: entry %d of %s is %.7g in float32 and %.7g in float64", k, want[i].name, got[i].values[k], v))
@@ -156,17 +154,7 @@ func fill[T any](x []T, v T) {
 // spoiled is the first element that is as spoil left it, or −1.
 func spoiled(v gorgonia.Value) int {
 	if v.Dtype() == tensor.Int32 {
-		for i, x := range op.Values[int32](v) {
-			if x == unwritten {
-				return i
-			}
-		}
-		return -1
+		return slices.Index(op.Values[int32](v), unwritten)
 	}
-	for i, x := range graph.Float64s(v) {
-		if math.IsNaN(x) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(graph.Float64s(v), math.IsNaN)
 }

@@ -28,11 +28,7 @@ func (g *Network) nearby(b op.Books, z, c Operand) Value {
 		var found Value
 		if b.Apart {
 			scores := g.MatMul(g.turn(ended), Table(g, books(words, int(w), int(d)), int(w), int(d)+1, int(each))) // w×B×each
-			begin := make([]int64, w)
-			for slot := range begin {
-				begin[slot] = int64(slot) * each
-			}
-			found = g.Add(g.turn(g.largest(scores, 2, b.Nearest)), Table(g, begin, 1, int(w), 1))
+			found = g.Add(g.turn(g.largest(scores, 2, b.Nearest)), Table(g, multiples(int(w), each), 1, int(w), 1))
 		} else {
 			book := books(words[stage*each*d:(stage+1)*each*d], 1, int(d))
 			scores := g.MatMul(g.Reshape(ended, -1, d+1), Table(g, book, int(d)+1, int(each))) // (B·w)×each
@@ -124,15 +120,12 @@ func (g *Network) nearShares(b op.Books, in []Operand) Value {
 func (g *Network) leaves(z, columns, edges Operand) Value {
 	w, levels := int(columns.Shape[0]), int(columns.Columns())
 	d := int64(z.Columns()) / int64(w)
-	index, weights, begin := make([]int64, w*levels), make([]int64, w*levels), make([]int64, w)
+	index, weights := make([]int64, w*levels), make([]int64, w*levels)
 	for l, j := range graph.Float64s(columns.Constant) {
 		index[l], weights[l] = int64(l/levels)*d+min(max(int64(j), 0), d-1), 1<<(levels-1-l%levels)
-	}
-	for slot := range begin {
-		begin[slot] = int64(slot) << levels
 	}
 	asked := g.Node("Gather", []Value{g.Cast(z.Value, Single), g.Indices(index...)}, Int("axis", 1))
 	above := g.Node("Greater", []Value{asked, g.Cast(g.Reshape(edges.Value, 1, -1), Single)})
 	bits := g.Mul(g.Cast(above, Int64), Table(g, weights, 1, w*levels))
-	return g.Add(g.Sum(g.Reshape(bits, -1, int64(w), int64(levels)), 2, 0), Table(g, begin, 1, w))
+	return g.Add(g.Sum(g.Reshape(bits, -1, int64(w), int64(levels)), 2, 0), Table(g, multiples(w, 1<<levels), 1, w))
 }

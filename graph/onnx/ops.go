@@ -175,21 +175,22 @@ func (g *Network) Mass(codes, weight Value, p, k int) Value {
 		none := filled(g, codes, 0., int64(k))
 		return g.Node("ScatterElements", []Value{none, codes, each}, Int("axis", 1), Text("reduction", "add"))
 	}
-	all := make([]int64, k)
-	for i := range all {
-		all[i] = int64(i)
-	}
-	is := g.Node("Equal", []Value{g.Reshape(codes, 0, int64(p), 1), Table(g, all, 1, 1, k)})
+	is := g.Node("Equal", []Value{g.Reshape(codes, 0, int64(p), 1), Table(g, multiples(k, 1), 1, 1, k)})
 	return g.Sum(g.Mul(g.Cast(is, Double), g.Reshape(each, 0, int64(p), 1)), 1, 0)
 }
 
 // TableSum is Σ_i table[i·K + s(i)], of a table of w·K rows and codes B×w.
 func (g *Network) TableSum(rows, codes string, w, k int) string {
-	first := make([]int64, w)
-	for i := range first {
-		first[i] = int64(i * k)
+	return g.Sum(g.Gather(rows, g.Add(codes, Table(g, multiples(w, int64(k)), 1, w))), 1, 0) // B×w×C, B×C
+}
+
+// multiples are the first n multiples of a number, from 0 on.
+func multiples(n int, of int64) []int64 {
+	all := make([]int64, n)
+	for i := range all {
+		all[i] = int64(i) * of
 	}
-	return g.Sum(g.Gather(rows, g.Add(codes, Table(g, first, 1, w))), 1, 0) // B×w×C, B×C
+	return all
 }
 
 // ramps is Σ_m v_m r_m(z) of z (N×C): a line through 0 that bends at knots. It has the slope at 0
