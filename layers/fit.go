@@ -28,7 +28,7 @@ type Costed interface {
 type Informed interface {
 	Map
 	// Inputs are matrices of N rows, made of a view and of the state among the weights.
-	Inputs(v *View, w *graph.Weights) (map[string]*mat.Dense, error)
+	Inputs(v *View, w *graph.Weights) (map[string]mat.Matrix, error)
 }
 
 // lossOf describes the loss that m is fitted to.

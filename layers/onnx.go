@@ -95,22 +95,21 @@ func (v *ONNXView) Posterior(g *onnx.Network, base Base, m Map, w *graph.Weights
 	if v.Codes != "" {
 		v.giveCodes(g, rows, given)
 	}
+	unsaid := ""
 	for name, x := range rows.inputs {
-		value, ok := inputs[name]
-		if !ok {
-			return "", fmt.Errorf("the input %q of the map %T cannot be said in ONNX; the ViewONNX of %T must give it", name, m, base)
-		}
-		given[x] = value
-	}
-	for name, x := range rows.wide {
 		if value, ok := inputs[name]; ok {
 			given[x()] = value
+		} else {
+			rows.inputs[name] = func() *tensor.Dense { unsaid = name; return x() }
 		}
 	}
 	out, err := g.Graph(w, given, func(b *graph.Builder) gorgonia.Nodes {
 		return gorgonia.Nodes{logProbsOf(m)(b, rows.Batch(b))}
 	})
-	if err != nil {
+	switch {
+	case unsaid != "":
+		return "", fmt.Errorf("the input %q of the map %T cannot be said in ONNX; the ViewONNX of %T must give it", unsaid, m, base)
+	case err != nil:
 		return "", err
 	}
 	return g.LogSoftmax(out[0]), nil // in float64, as calibra apply normalizes once more

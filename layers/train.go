@@ -178,9 +178,7 @@ func (t *Trained) validation(val *data.Set, fitted int) (func(graph.Session) (fl
 			return t.Judge()
 		}, nil
 	}
-	loss := graph.NewFunction(t.weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{lossOf(b, t.Map, held.Batch(b), fitted)}
-	})
+	loss := held.Function(t.weights, func(b *graph.Builder, in Batch) *gorgonia.Node { return lossOf(b, t.Map, in, fitted) })
 	return func(s graph.Session) (float64, error) { return s.Mean(loss, val.Len(), EvaluationBatch) }, nil
 }
 

@@ -30,9 +30,8 @@ type View struct {
 	codes    *tensor.Dense // Codes where a graph computed them, perhaps on a device; or nil
 
 	Set    *data.Set             // the rows, for Maps with inputs of their own; may be nil
-	Inputs map[string]*mat.Dense // of N rows each
+	Inputs map[string]mat.Matrix // of N rows each, brought into memory once a Map reads them
 	Tables map[string]*mat.Dense // the same for all rows
-	Wide   map[string]mat.Matrix // of N rows each, brought into memory once a Map reads them
 }
 
 // Batch is what a [Map] sees of a batch: symbolic inputs of B rows.
@@ -98,7 +97,7 @@ func (in Batch) Input(b *graph.Builder, name string) *gorgonia.Node {
 func (in Batch) AllRows(b *graph.Builder, name string) *gorgonia.Node {
 	if in.rows != nil && in.rows.index == nil {
 		if x, ok := in.rows.inputs[name]; ok {
-			return b.Table("view/"+name, x)
+			return b.Table("view/"+name, x())
 		}
 	}
 	return b.Fail(fmt.Errorf("layers: the map needs all rows of %q", name))
@@ -124,13 +123,13 @@ type Rows struct {
 	n              int
 	logProbs       *tensor.Dense // N×C
 	sizes          Sizes
-	codes          *tensor.Dense // N×w
-	shares, places *tensor.Dense // N×p, of codes that are not one of each slot; else nil
-	mass           *tensor.Dense // N×K, counted once: the codes of a frozen base do not change
-	inputs, tables map[string]*tensor.Dense
-	wide           map[string]func() *tensor.Dense // inputs, made once
-	target         target                          // of the N rows, where it is known
-	index          *tensor.Dense                   // n numbers of the N rows, nil: all
+	codes          *tensor.Dense                   // N×w
+	shares, places *tensor.Dense                   // N×p, of codes that are not one of each slot; else nil
+	mass           *tensor.Dense                   // N×K, counted once: the codes of a frozen base do not change
+	inputs         map[string]func() *tensor.Dense // made once
+	tables         map[string]*tensor.Dense
+	target         target        // of the N rows, where it is known
+	index          *tensor.Dense // n numbers of the N rows, nil: all
 }
 
 // Labelled are the rows with labels, as [graph.Labels] makes them, for a loss.
@@ -173,7 +172,7 @@ func (r *Rows) take(b *graph.Builder, name string, table *tensor.Dense) *gorgoni
 
 // Rows puts the view into memory of type dt.
 func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
-	r := &Rows{n: v.LogProbs.RawMatrix().Rows, logProbs: graph.Matrix(dt, v.LogProbs), sizes: s, inputs: map[string]*tensor.Dense{}, tables: map[string]*tensor.Dense{}, wide: map[string]func() *tensor.Dense{}}
+	r := &Rows{n: v.LogProbs.RawMatrix().Rows, logProbs: graph.Matrix(dt, v.LogProbs), sizes: s, inputs: map[string]func() *tensor.Dense{}, tables: map[string]*tensor.Dense{}}
 	if dt == tensor.Float32 {
 		clamp(r.logProbs.Float32s())
 	} else {
@@ -189,13 +188,10 @@ func (v *View) Rows(dt tensor.Dtype, s Sizes) *Rows {
 		}
 	}
 	for name, x := range v.Inputs {
-		r.inputs[name] = graph.Matrix(dt, x)
+		r.inputs[name] = sync.OnceValue(func() *tensor.Dense { return graph.Matrix(dt, data.Dense(x)) })
 	}
 	for name, x := range v.Tables {
 		r.tables[name] = graph.Matrix(dt, x)
-	}
-	for name, x := range v.Wide {
-		r.wide[name] = sync.OnceValue(func() *tensor.Dense { return graph.Matrix(dt, data.Dense(x)) })
 	}
 	return r
 }
@@ -282,9 +278,6 @@ func (r *Rows) Batch(b *graph.Builder) Batch {
 	}
 	in.named = func(name string) *gorgonia.Node {
 		if x, ok := r.inputs[name]; ok {
-			return r.take(b, "view/"+name, x)
-		}
-		if x, ok := r.wide[name]; ok {
 			return r.take(b, "view/"+name, x())
 		}
 		if x, ok := r.tables[name]; ok {
@@ -295,14 +288,18 @@ func (r *Rows) Batch(b *graph.Builder) Batch {
 	return in
 }
 
+// Function is what describe describes of the rows.
+func (r *Rows) Function(weights *graph.Weights, describe func(*graph.Builder, Batch) *gorgonia.Node) *graph.Function {
+	return graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{describe(b, r.Batch(b))} })
+}
+
 // of is what describe computes for the rows (N×D).
 func (r *Rows) of(weights *graph.Weights, describe func(*graph.Builder, Batch) *gorgonia.Node) (*tensor.Dense, error) {
-	f := graph.NewFunction(weights, func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{describe(b, r.Batch(b))} })
 	size := EvaluationBatch
 	if weights.Dtype() == tensor.Float64 {
 		size /= 2 // takes as much memory as a batch of float32
 	}
-	tables, err := f.Tables(r.n, size)
+	tables, err := r.Function(weights, describe).Tables(r.n, size)
 	if err != nil {
 		return nil, err
 	}

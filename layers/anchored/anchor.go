@@ -200,9 +200,11 @@ func (a *Anchor) View(x *data.Set) (*layers.View, error) {
 	}
 	return &layers.View{
 		LogProbs: layers.LogSoftmax(logits), Codes: codes, Shares: shares,
-		Inputs: map[string]*mat.Dense{supportInput: mat.NewDense(x.Len(), 1, support), logitsInput: logits},
+		Inputs: map[string]mat.Matrix{
+			supportInput: mat.NewDense(x.Len(), 1, support), logitsInput: logits,
+			featuresInput: &standardized{x.Features, a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")},
+		},
 		Tables: map[string]*mat.Dense{wordsInput: a.words()},
-		Wide:   map[string]mat.Matrix{featuresInput: &standardized{x.Features, a.weights.Float64s("anchor/mean"), a.weights.Float64s("anchor/sd")}},
 	}, nil
 }
 

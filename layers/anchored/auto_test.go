@@ -84,7 +84,7 @@ func TestOrderPreservingKeepsTheOrder(t *testing.T) {
 	}
 	scores := mat.NewDense(tab.Len(), sizes.Classes, graph.Float64s(out[0]))
 	for i := range tab.Len() {
-		logit := view.Inputs[logitsInput].RawRowView(i)
+		logit := view.Inputs[logitsInput].(*mat.Dense).RawRowView(i)
 		for j := range sizes.Classes {
 			for k := range sizes.Classes {
 				z, y := logit[j], logit[k]

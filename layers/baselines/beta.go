@@ -37,12 +37,12 @@ func (betaMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	return w, nil
 }
 
-func (betaMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
+func (betaMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]mat.Matrix, error) {
 	var failure mat.Dense
 	failure.Apply(func(_, _ int, l float64) float64 {
 		return -math.Log(-math.Expm1(min(l, 0)) + probabilityFloor)
 	}, v.LogProbs)
-	return map[string]*mat.Dense{"success": floored(v.LogProbs), "failure": &failure}, nil
+	return map[string]mat.Matrix{"success": floored(v.LogProbs), "failure": &failure}, nil
 }
 
 // InputsONNX are those of Inputs.

@@ -226,7 +226,7 @@ func (m clusteredMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error)
 func (clusteredMap) featureMean() string { return "embedding/mean" }
 
 // Inputs are x and z.
-func (clusteredMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+func (clusteredMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	in, err := smoothedInput{}.Inputs(v, w)
 	if err != nil {
 		return nil, err

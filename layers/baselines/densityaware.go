@@ -124,8 +124,8 @@ func (densityMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 }
 
 // Inputs are s.
-func (densityMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
-	return map[string]*mat.Dense{"distances": data.Dense(v.Set.Features)}, nil
+func (densityMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]mat.Matrix, error) {
+	return map[string]mat.Matrix{"distances": v.Set.Features}, nil
 }
 
 func (densityMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {

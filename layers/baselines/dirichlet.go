@@ -73,8 +73,8 @@ func (dirichletMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 type flooredInput struct{}
 
 // Inputs are that.
-func (flooredInput) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
-	return map[string]*mat.Dense{"floored": floored(v.LogProbs)}, nil
+func (flooredInput) Inputs(v *layers.View, _ *graph.Weights) (map[string]mat.Matrix, error) {
+	return map[string]mat.Matrix{"floored": floored(v.LogProbs)}, nil
 }
 
 // InputsONNX are that.

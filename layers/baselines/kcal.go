@@ -135,12 +135,12 @@ func (m projectionMap) weights(scale *data.Standardizer, rng *rand.Rand) *graph.
 func (projectionMap) featureMean() string { return "norm/mean" }
 
 // Inputs are BN(z) and, of labelled rows, 1[y = k].
-func (projectionMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+func (projectionMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	scale := data.Standardizer{Mean: w.Float64s("norm/mean"), SD: w.Float64s("norm/sd")}
 	if err := requireFeatures(v.Set, len(scale.Mean)); err != nil {
 		return nil, err
 	}
-	return addOnehot(map[string]*mat.Dense{"features": scale.Apply(v.Set.Features)}, v), nil
+	return addOnehot(map[string]mat.Matrix{"features": scale.Apply(v.Set.Features)}, v), nil
 }
 
 // project describes Π of the batch (B×d).

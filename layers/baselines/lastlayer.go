@@ -67,12 +67,12 @@ func (lastLayerMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 
 func (lastLayerMap) featureMean() string { return "norm/mean" }
 
-func (lastLayerMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+func (lastLayerMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	scale := data.Standardizer{Mean: w.Float64s("norm/mean"), SD: w.Float64s("norm/sd")}
 	if err := requireFeatures(v.Set, len(scale.Mean)); err != nil {
 		return nil, err
 	}
-	return map[string]*mat.Dense{"floored": floored(v.LogProbs), "features": scale.Apply(v.Set.Features)}, nil
+	return map[string]mat.Matrix{"floored": floored(v.LogProbs), "features": scale.Apply(v.Set.Features)}, nil
 }
 
 // InputsONNX are ℓ and z.

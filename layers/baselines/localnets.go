@@ -123,7 +123,7 @@ func (m localNetsMap) weights(e *data.Embedding, s layers.Sizes, rng *rand.Rand)
 }
 
 // Inputs are those of the similarity and the logits.
-func (m localNetsMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+func (m localNetsMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	in, err := m.similarityMap.Inputs(v, w)
 	if err == nil {
 		in["logits"] = finite(v.Set.Logits)

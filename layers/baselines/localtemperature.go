@@ -67,14 +67,14 @@ func (localTemperatureMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, e
 
 func (localTemperatureMap) featureMean() string { return "embedding/mean" }
 
-func (localTemperatureMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+func (localTemperatureMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	z, err := embed(w, v.Set)
 	if err != nil {
 		return nil, err
 	}
 	variances := w.Float64s("embedding/variances")
 	z.Apply(func(_, j int, v float64) float64 { return v / math.Sqrt(max(variances[j], 1e-12)) }, z)
-	return map[string]*mat.Dense{"components": z}, nil
+	return map[string]mat.Matrix{"components": z}, nil
 }
 
 // InputsONNX are z.

@@ -33,8 +33,8 @@ func (plattMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {
 	return w, nil
 }
 
-func (plattMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]*mat.Dense, error) {
-	return map[string]*mat.Dense{"probabilities": exponentials(v.LogProbs)}, nil
+func (plattMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]mat.Matrix, error) {
+	return map[string]mat.Matrix{"probabilities": exponentials(v.LogProbs)}, nil
 }
 
 // InputsONNX is p̂.

@@ -79,16 +79,16 @@ func addBlend(w *graph.Weights, name string, dims, classes int, rng *rand.Rand) 
 func (similarityMap) featureMean() string { return "embedding/mean" }
 
 // Inputs are z, pca(z) and, of labelled rows, 1[y = k].
-func (similarityMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+func (similarityMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	pca, err := embed(w, v.Set)
 	if err != nil {
 		return nil, err
 	}
-	return addOnehot(map[string]*mat.Dense{"features": data.Dense(v.Set.Features), "pca": pca}, v), nil
+	return addOnehot(map[string]mat.Matrix{"features": v.Set.Features, "pca": pca}, v), nil
 }
 
 // addOnehot adds onehot, 1[y = k] of each row (N×C), to the inputs of labelled rows.
-func addOnehot(in map[string]*mat.Dense, v *layers.View) map[string]*mat.Dense {
+func addOnehot(in map[string]mat.Matrix, v *layers.View) map[string]mat.Matrix {
 	if v.Set.Labels != nil {
 		y := mat.NewDense(v.Set.Len(), v.LogProbs.RawMatrix().Cols, nil)
 		for i, k := range v.Set.Labels {

@@ -32,7 +32,7 @@ func (o *original) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) 
 // View is ℓ of each row, which maps that read it below the clamp at layers.LogFloor find as unclamped.
 func (o *original) View(x *data.Set) (*layers.View, error) {
 	l, err := logProbsOf(x, o.Sizes())
-	return &layers.View{LogProbs: l, Wide: map[string]mat.Matrix{"unclamped": l}}, err
+	return &layers.View{LogProbs: l, Inputs: map[string]mat.Matrix{"unclamped": l}}, err
 }
 
 // logProbsONNX is ℓ, at least logFloor.

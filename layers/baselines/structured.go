@@ -132,10 +132,10 @@ func addSmoothing(w *graph.Weights, s layers.Sizes) {
 type smoothedInput struct{}
 
 // Inputs are x.
-func (smoothedInput) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
+func (smoothedInput) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.Matrix, error) {
 	l := mat.DenseCopyOf(v.LogProbs)
 	smooth(l, w)
-	return map[string]*mat.Dense{"smoothed": l}, nil
+	return map[string]mat.Matrix{"smoothed": l}, nil
 }
 
 // InputsONNX are x.

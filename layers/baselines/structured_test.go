@@ -99,7 +99,7 @@ func TestStructuredAgainstNewton(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := structuredProblem{in["smoothed"], cal.Labels}
+		s := structuredProblem{in["smoothed"].(*mat.Dense), cal.Labels}
 		grad, _ := s.derivatives(theta(&m))
 		size := floats.Norm(grad, math.Inf(1))
 		// Two ways to sum 300 terms of order 1.
@@ -153,7 +153,7 @@ func TestStructuredLossIsTheGraphs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newStructuredLoss(in["smoothed"], aimsOf(cal), strength)
+		f := newStructuredLoss(in["smoothed"].(*mat.Dense), aimsOf(cal), strength)
 		x := make([]float64, len(f.strengths))
 		r, err := optim.Minimize(t.Context(), optim.Problem{Curved: f, X: x}, optim.Newton{Gradient: 1e-9}, nil)
 		if err != nil || !r.Converged() {

@@ -156,10 +156,8 @@ type whitenedMap struct {
 	whitening
 }
 
-func (m whitenedMap) Inputs(v *layers.View, w *graph.Weights) (map[string]*mat.Dense, error) {
-	in, err := m.dirichletMap.Inputs(v, w)
-	if err == nil {
-		m.apply(in["floored"])
-	}
-	return in, err
+func (m whitenedMap) Inputs(v *layers.View, _ *graph.Weights) (map[string]mat.Matrix, error) {
+	l := floored(v.LogProbs)
+	m.apply(l)
+	return map[string]mat.Matrix{"floored": l}, nil
 }
