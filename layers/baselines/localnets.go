@@ -15,7 +15,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // LocalNets (Barbera et al. 2025) trains a new head u together with a similarity s,
@@ -73,28 +72,6 @@ func (m *LocalNets) Predict(x *data.Set) (*data.Predictions, error) {
 	return data.NewPredictions(u, x.Labels)
 }
 
-// ONNX is the head u alone: W_c a + b_c + α ⊙ logits + β of the hidden layer a.
-func (m *LocalNets) ONNX(g *onnx.Network) (onnx.Outputs, error) {
-	w := m.Weights()
-	if w == nil {
-		return onnx.Outputs{}, layers.ErrUnfitted
-	}
-	w = w.As(tensor.Float64)
-	s := m.Base.Sizes()
-	linear := func(name string, x onnx.Value) onnx.Value {
-		weight, bias := w.Float64s(name+"/weight"), w.Float64s(name+"/bias")
-		return g.Add(g.MatMul(x, onnx.Table(g, weight, w.Tensor(name+"/weight").Shape()...)), onnx.Table(g, bias, len(bias)))
-	}
-	a := g.Node("Relu", []onnx.Value{linear("hidden", g.Features(s.Features))})
-	logits := g.Logits(s.Classes)
-	first := g.Node("ArgMax", []onnx.Value{logits}, onnx.Int("axis", 1), onnx.Int("keepdims", 1))
-	top := g.Node("GatherElements", []onnx.Value{logits, first}, onnx.Int("axis", 1))
-	logits = g.Max(logits, g.Add(top, g.Scalar(logFloor)))
-	scale, shift := w.Float64s("scores/scale"), w.Float64s("scores/shift")
-	own := g.Add(g.Mul(logits, onnx.Table(g, scale, len(scale))), onnx.Table(g, shift, len(shift)))
-	return onnx.Outputs{LogProbs: g.Add(linear("scores", a), own), Classes: s.Classes}, nil
-}
-
 // Similarity is the similarity s of each row of x (N×P).
 func (m *LocalNets) Similarity(x *data.Set) (*mat.Dense, error) {
 	return m.matrix(x, similarityMap{}.similarities)
@@ -129,6 +106,14 @@ func (m localNetsMap) Inputs(v *layers.View, w *graph.Weights) (map[string]mat.M
 		in["logits"] = finite(v.Set.Logits)
 	}
 	return in, err
+}
+
+// InputsONNX are those that the head u reads, the features and the logits.
+func (localNetsMap) InputsONNX(g *onnx.Network, v *layers.ONNXView, _ *graph.Weights) (map[string]onnx.Value, error) {
+	logits := g.Logits(v.Sizes.Classes)
+	first := g.Node("ArgMax", []onnx.Value{logits}, onnx.Int("axis", 1), onnx.Int("keepdims", 1))
+	top := g.Node("GatherElements", []onnx.Value{logits, first}, onnx.Int("axis", 1))
+	return map[string]onnx.Value{"features": g.Features(v.Sizes.Features), "logits": g.Max(logits, g.Add(top, g.Scalar(logFloor)))}, nil
 }
 
 // finite is logits with none further below its row's maximum than logFloor.
