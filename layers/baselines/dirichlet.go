@@ -35,17 +35,21 @@ type Dirichlet struct {
 var _ layers.Stateful = (*Dirichlet)(nil)
 
 // Fit learns from cal; there is nothing to stop early.
-func (m *Dirichlet) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) (err error) {
-	white, w, err := whitenedStart(cal)
+func (m *Dirichlet) Fit(ctx context.Context, cal, _ *data.Set, _ *rand.Rand) error {
+	_, l, err := logProbsToFit(cal)
+	if err != nil {
+		return wrap(dirichletMap{}.title(), err)
+	}
+	white, err := whiten(floored(l))
 	if err == nil {
-		err = m.fitWhitened(ctx, whitenedMap{whitening: white}, white, cal, w, m.Optim)
+		err = m.fitWhitened(ctx, whitenedMap{whitening: white}, white, cal, m.Optim)
 	}
 	return wrap(dirichletMap{}.title(), err)
 }
 
-// fitWhitened fits a map of whitened inputs and keeps it as the map of ℓ.
-func (f *Fitted) fitWhitened(ctx context.Context, m layers.Map, white whitening, cal *data.Set, start *graph.Weights, method optim.Method) error {
-	err := f.fit(ctx, m, cal, start, method)
+// fitWhitened fits a map of whitened inputs from the identity and keeps it as the map of ℓ.
+func (f *Fitted) fitWhitened(ctx context.Context, m layers.Map, white whitening, cal *data.Set, method optim.Method) error {
+	err := f.fit(ctx, m, cal, white.start(), method)
 	if w := f.Weights(); w != nil { // fitted, to the end or not
 		white.undo(w)
 		f.Map = dirichletMap{}

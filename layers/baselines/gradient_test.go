@@ -23,7 +23,11 @@ import (
 // maps are those that the methods fit, and those that a method fits on the way or with
 // another setting, by their types.
 func maps(t *testing.T, cal *data.Set) map[string]layers.Map {
-	white, _, err := whitenedStart(cal)
+	_, l, err := logProbsToFit(cal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	white, err := whiten(floored(l))
 	if err != nil {
 		t.Fatal(err)
 	}

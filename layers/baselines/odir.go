@@ -59,7 +59,7 @@ func (m *DirichletODIR) choices() (grid []float64, folds int) {
 }
 
 func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.Rand) error {
-	sizes, l, err := logProbsToFit(cal)
+	_, l, err := logProbsToFit(cal)
 	if err != nil {
 		return err
 	}
@@ -68,31 +68,24 @@ func (m *DirichletODIR) fitChosen(ctx context.Context, cal *data.Set, rng *rand.
 		return err
 	}
 	l = floored(l)
-	white, err := m.whiten(l)
+	shared, err := m.whiten(l)
 	if err != nil {
 		return err
 	}
-	near, err := m.choose(ctx, l, aimsOf(cal), white, rng)
+	near, err := m.choose(ctx, l, aimsOf(cal), shared, rng)
 	if err != nil {
 		return err
 	}
-	if white == nil {
-		own, err := whiten(l)
-		if err != nil {
-			return err
-		}
-		white = &own
-	}
-	w, err := dirichletMap{}.Init(sizes, nil)
+	white, err := whitened(shared, l)
 	if err != nil {
 		return err
 	}
 	method := closedForm{"dirichlet", func(ctx context.Context, x []float64) (optim.Result, error) {
 		white.apply(l)
 		copy(x, near)
-		return newPenalized(*white, l, aimsOf(cal)).minimize(ctx, x, m.Lambda, m.Mu, m.Optim)
+		return newPenalized(white, l, aimsOf(cal)).minimize(ctx, x, m.Lambda, m.Mu, m.Optim)
 	}}
-	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: *white}, m.Lambda, m.Mu}, *white, cal, white.start(w), method)
+	return m.fitWhitened(ctx, odirMap{whitenedMap{whitening: white}, m.Lambda, m.Mu}, white, cal, method)
 }
 
 // whiten is one whitening for all fits where there are too many classes for blocks: spiked
@@ -222,21 +215,13 @@ func (p *path) follow(ctx context.Context, train, test []int) error {
 // begin is the losses on the train rows and on the test rows, and where fits start: at the identity.
 func (p *path) begin(train, test []int) (f, on *penalized, at []float64, err error) {
 	x, held := data.RowsOf(p.l, train), data.RowsOf(p.l, test)
-	white := p.white
-	if white == nil {
-		own, err := whiten(x)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		white = &own
+	white, err := whitened(p.white, x)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	white.apply(x)
 	white.apply(held)
-	c := len(white.mean)
-	start := graph.NewWeights(tensor.Float64)
-	start.Add("dirichlet/weight", identity(c), c, c)
-	start.Add("dirichlet/bias", make([]float64, c), c)
-	return newPenalized(*white, x, p.aims.Rows(train)), newPenalized(*white, held, p.aims.Rows(test)), startOf(white.start(start)), nil
+	return newPenalized(white, x, p.aims.Rows(train)), newPenalized(white, held, p.aims.Rows(test)), startOf(white.start()), nil
 }
 
 // best is the least loss of all μ under the i-th λ.

@@ -162,11 +162,7 @@ type classBlocks struct {
 func (b *classBlocks) measure(f *penalized) {
 	n, c := f.x.Dims()
 	b.likelihood = make([]*mat.Dense, c)
-	weighted, x := mat.NewDense(n, c+1, nil), mat.NewDense(n, c+1, nil)
-	for i := range n {
-		copy(x.RawRowView(i), f.x.RawRowView(i))
-		x.RawRowView(i)[c] = 1
-	}
+	weighted, x := mat.NewDense(n, c+1, nil), withOne(f.x)
 	for j := range c {
 		f.each(func(i int) {
 			p := f.p.At(i, j)

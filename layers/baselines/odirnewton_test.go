@@ -34,11 +34,7 @@ func odirProblem(t *testing.T, cal *data.Set, lambda, mu float64, turn func(whit
 	if white, err = turn(white); err != nil {
 		t.Fatal(err)
 	}
-	w, err := dirichletMap{}.Init(sizes, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w = white.start(w)
+	w := white.start()
 	m := odirMap{whitenedMap{whitening: white}, lambda, mu}
 	base := &original{}
 	if err := base.Fit(t.Context(), cal, nil, nil); err != nil {

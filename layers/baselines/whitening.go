@@ -4,14 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
-	"calibra/data"
 	"calibra/graph"
 	"calibra/layers"
 
 	gonum "gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
 )
 
 // whitening is x̃ = (x − m)R with RRᵀ = Cov(x)⁻¹, and its inverse.
@@ -19,6 +20,14 @@ type whitening struct {
 	mean    []float64  // m
 	forward *mat.Dense // R
 	inverse *mat.Dense // R⁻¹
+}
+
+// whitened is a whitening that several fits share, or without one that of x.
+func whitened(shared *whitening, x *mat.Dense) (whitening, error) {
+	if shared != nil {
+		return *shared, nil
+	}
+	return whiten(x)
 }
 
 // whiten finds R = L⁻ᵀ from the Cholesky factor of the covariance, LLᵀ, to whose
@@ -106,48 +115,24 @@ func (w whitening) apply(x *mat.Dense) {
 	x.Mul(centred, w.forward)
 }
 
-// start turns the W and b of a linear map of x into those of the same map of x̃,
-// W̃ = R⁻¹W and b̃ = b + mW.
-func (w whitening) start(of *graph.Weights) *graph.Weights {
-	weight, bias := dirichletWeights(of)
-	var shift mat.VecDense
-	shift.MulVec(weight.T(), mat.NewVecDense(len(w.mean), w.mean))
-	bias.AddVec(bias, &shift)
-	weight.Mul(w.inverse, mat.DenseCopyOf(weight))
+// start is the identity as a linear map of x̃: W̃ = R⁻¹ and b̃ = m.
+func (w whitening) start() *graph.Weights {
+	of, c := graph.NewWeights(tensor.Float64), len(w.mean)
+	of.Add("dirichlet/weight", slices.Clone(w.inverse.RawMatrix().Data), c, c)
+	of.Add("dirichlet/bias", slices.Clone(w.mean), c)
 	return of
 }
 
-// undo is the inverse of start: W = RW̃ and b = b̃ − mW.
+// undo turns the W̃ and b̃ of a linear map of x̃ into those of the same map of x,
+// W = RW̃ and b = b̃ − mW.
 func (w whitening) undo(of *graph.Weights) {
-	weight, bias := dirichletWeights(of)
+	b := of.Tensor("dirichlet/bias").Float64s()
+	c := len(b)
+	weight, bias := mat.NewDense(c, c, of.Tensor("dirichlet/weight").Float64s()), mat.NewVecDense(c, b)
 	weight.Mul(w.forward, mat.DenseCopyOf(weight))
 	var shift mat.VecDense
-	shift.MulVec(weight.T(), mat.NewVecDense(len(w.mean), w.mean))
+	shift.MulVec(weight.T(), mat.NewVecDense(c, w.mean))
 	bias.SubVec(bias, &shift)
-}
-
-// whitenedStart is the whitening of cal's inputs and the identity in its terms.
-func whitenedStart(cal *data.Set) (whitening, *graph.Weights, error) {
-	sizes, l, err := logProbsToFit(cal)
-	if err != nil {
-		return whitening{}, nil, err
-	}
-	white, err := whiten(floored(l))
-	if err != nil {
-		return whitening{}, nil, err
-	}
-	w, err := dirichletMap{}.Init(sizes, nil)
-	if err != nil {
-		return whitening{}, nil, err
-	}
-	return white, white.start(w), nil
-}
-
-// dirichletWeights are W and b as matrices over the weights' own memory.
-func dirichletWeights(w *graph.Weights) (*mat.Dense, *mat.VecDense) {
-	b := w.Tensor("dirichlet/bias").Float64s()
-	c := len(b)
-	return mat.NewDense(c, c, w.Tensor("dirichlet/weight").Float64s()), mat.NewVecDense(c, b)
 }
 
 // whitenedMap is dirichletMap of whitened inputs.
