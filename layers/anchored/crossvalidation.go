@@ -254,10 +254,7 @@ func (cv *crossValidation) add(ctx context.Context, j *judgement, fits []*poster
 
 // judge writes the output of p for each held row.
 func (f *fold) judge(p *posterior, j *judgement) error {
-	scores := graph.NewFunction(p.weights, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{p.m.LogProbs(b, f.held.Batch(b))}
-	})
-	return scores.Each(len(f.rows), layers.EvaluationBatch, func(lo int, out []gorgonia.Value) error {
+	return f.held.Function(p.weights, p.m.LogProbs).Each(len(f.rows), layers.EvaluationBatch, func(lo int, out []gorgonia.Value) error {
 		single, double, c := out[0].(*tensor.Dense).Float32s(), graph.Float64s(out[0]), j.logProbs.Shape()[1]
 		for i := range len(single) / c {
 			row, logProbs := f.rows[lo+i], double[i*c:(i+1)*c]

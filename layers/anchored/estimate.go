@@ -41,13 +41,6 @@ type estimate struct {
 // way is a direction of weights, by name.
 type way map[string][]float64
 
-// described computes what describe describes, for rows.
-func described(describe func(*graph.Builder, layers.Batch) *gorgonia.Node, w *graph.Weights, rows *layers.Rows) *graph.Function {
-	return graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
-		return gorgonia.Nodes{describe(b, rows.Batch(b))}
-	})
-}
-
 // newEstimate is that of weights w of m, fitted to the rows observed.
 func newEstimate(m layers.Map, s layers.Sizes, w *graph.Weights, observed layers.Observed, rows *layers.Rows) (*estimate, error) {
 	own, err := m.Init(s, rand.New(rand.NewPCG(0, 0)))
@@ -79,7 +72,7 @@ func newEstimate(m layers.Map, s layers.Sizes, w *graph.Weights, observed layers
 	if scored, ok := m.(Scored); ok {
 		describe = scored.Scores
 	}
-	e.says = described(describe, e.weights, rows)
+	e.says = rows.Function(e.weights, describe)
 	e.pull = tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(rows.Len(), s.Classes))
 	e.pulled = graph.NewObjective(e.weights, func(b *graph.Builder) *gorgonia.Node {
 		return b.NLL(describe(b, rows.Batch(b)), b.Take("pull", e.pull)) // −(1/B) Σ G ⊙ scores

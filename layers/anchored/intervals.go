@@ -125,7 +125,7 @@ func (s *Stack) spread(ctx context.Context, cal, x *data.Set, by drawing) (logit
 	}
 	t := &tested{Stack: s, of: moving}
 	for m, p := range s.parts {
-		t.said = append(t.said, described(p.Map.LogProbs, moving[m].weights, tests))
+		t.said = append(t.said, tests.Function(moving[m].weights, p.Map.LogProbs))
 	}
 	n, c := view.LogProbs.Dims()
 	logits, variances = mat.NewDense(n, c, nil), mat.NewDense(n, c, nil)
