@@ -70,17 +70,14 @@ func (a *Auto) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error 
 	if err != nil {
 		return err
 	}
-	p, err := newPosterior(a.Candidates[chosen].Map, a.Base.Sizes(), rows, rng)
-	if err != nil {
-		return err
+	of, near := a.Candidates[chosen], c.judged[chosen].weights[0] // nearer than the map's own start
+	fitting := optim.Span(ctx, "fit "+of.Name+" to all rows", 0.6, 1)
+	w, result, err := whole(fitting, of.Map, a.Base.Sizes(), rows, near, a.Optim, rng) // in float64, far closer
+	if a.Result = result; err != nil && (w == nil || !errors.Is(err, ctx.Err())) {
+		return fmt.Errorf("fit %s: %w", of.Name, err)
 	}
-	p.from(c.judged[chosen].weights[0])                                                                      // near, and nearer than the map's own start
-	a.Result, err = p.fit(optim.Span(ctx, "fit "+a.Candidates[chosen].Name+" to all rows", 0.6, 1), a.Optim) // in float64, far closer
-	if err != nil && !errors.Is(err, ctx.Err()) {
-		return fmt.Errorf("fit %s: %w", a.Candidates[chosen].Name, err)
-	}
-	a.name, a.took = a.Candidates[chosen].Name, time.Since(start)
-	a.fitted = layers.Fitted(a.Base, p.m, p.weights.As(tensor.Float32))
+	a.name, a.took = of.Name, time.Since(start)
+	a.fitted = layers.Fitted(a.Base, of.Map, w.As(tensor.Float32))
 	return err
 }
 
