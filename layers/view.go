@@ -71,6 +71,11 @@ func (in Batch) TableSum(b *graph.Builder, table *gorgonia.Node) *gorgonia.Node 
 	return b.Apply(op.ShareSum(in.rows.sizes.Slots), table, in.Places, in.Shares)
 }
 
+// EachClass describes a number for each row (B×1) as one for each class (B×C).
+func (in Batch) EachClass(b *graph.Builder, x *gorgonia.Node) *gorgonia.Node {
+	return b.MatMul(x, b.Table("all_classes", ones(b.Dtype(), 1, b.Dim(in.LogProbs, 1))))
+}
+
 // Labels are those of the batch (B) or, of rows with weights or several classes, their targets
 // (B×C): [graph.Builder.NLL] takes either. A batch without fails the builder.
 func (in Batch) Labels(b *graph.Builder) *gorgonia.Node {

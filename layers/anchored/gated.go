@@ -47,7 +47,7 @@ func (Gated) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	local := b.LogSoftmax(b.Plus(scores, correction(b, in, "gated")))
 
 	gate := b.AddRow(b.Apply(op.TimesScalar(), support, b.Weight("gated/slope")), b.Weight("gated/level")) // B×1
-	z := eachClass(b, gate, in)
+	z := in.EachClass(b, gate)
 	minus := func(x *gorgonia.Node) *gorgonia.Node { return b.Apply(op.Scale(2, -1), x) }
 	// log g = −softplus(−z) and log(1 − g) = −softplus(z)
 	p := b.Plus(local, minus(b.Apply(op.Softplus(2), minus(z))))

@@ -2,7 +2,6 @@ package anchored
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"calibra/graph"
 	"calibra/graph/op"
@@ -39,11 +38,5 @@ func (LocalTemperature) Coarser() layers.Map { return Tempered{} }
 // LogProbs describes the posterior.
 func (LocalTemperature) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	log := b.AddRow(correction(b, in, "local_temperature"), b.Weight("local_temperature/log_inverse")) // B×1
-	return b.LogSoftmax(b.Times(in.LogProbs, eachClass(b, b.Apply(op.Exp(2), log), in)))
-}
-
-// eachClass describes a number for each row, B×1, as B×C.
-func eachClass(b *graph.Builder, x *gorgonia.Node, in layers.Batch) *gorgonia.Node {
-	c := b.Dim(in.LogProbs, 1)
-	return b.MatMul(x, b.Table("all_classes", graph.Tensor(b.Dtype(), slices.Repeat([]float64{1}, c), 1, c)))
+	return b.LogSoftmax(b.Times(in.LogProbs, in.EachClass(b, b.Apply(op.Exp(2), log))))
 }

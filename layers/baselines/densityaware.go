@@ -133,8 +133,7 @@ func (densityMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia.Node {
 	root := b.Weight("density/root")
 	t := b.AddRow(b.MatMul(s, b.Times(root, root)), b.Weight("density/intercept")) // B×1
 	inverse := b.Apply(op.Exp(2), b.Apply(op.Scale(2, -1), b.Apply(op.FlooredLog(2, leastTemperature), t)))
-	c := b.Dim(l, 1)
-	return b.LogSoftmax(b.Times(l, b.MatMul(inverse, b.Table("all_classes", graph.Tensor(tensor.Float64, ones(c), 1, c)))))
+	return b.LogSoftmax(b.Times(l, in.EachClass(b, inverse)))
 }
 
 // Predict divides ℓ by the temperature of each row.

@@ -91,8 +91,7 @@ func (localTemperatureMap) LogProbs(b *graph.Builder, in layers.Batch) *gorgonia
 	l, z := in.Input(b, "unclamped"), in.Input(b, "components")
 	log := b.AddRow(b.MatMul(z, b.Weight("temperature/weight")), b.Weight("temperature/log")) // B×1
 	inverse := b.Apply(op.Exp(2), b.Apply(op.Scale(2, -1), log))                              // 1/T
-	c := b.Dim(l, 1)
-	return b.LogSoftmax(b.Times(l, b.MatMul(inverse, b.Table("all_classes", graph.Tensor(tensor.Float64, ones(c), 1, c)))))
+	return b.LogSoftmax(b.Times(l, in.EachClass(b, inverse)))
 }
 
 func (m localTemperatureMap) Loss(b *graph.Builder, in layers.Batch, n int) *gorgonia.Node {
