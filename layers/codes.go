@@ -203,6 +203,39 @@ func StartCodes(ctx context.Context, c Codes, cal *data.Set, s Sizes, rng *rand.
 	return w, nil
 }
 
+// codesOf describes the codes of features z, then what else is made of them, and last the shares, if they
+// have any.
+func codesOf(b *graph.Builder, c Codes, z *gorgonia.Node, s Sizes, also ...func(*graph.Builder, Assignment) *gorgonia.Node) gorgonia.Nodes {
+	a := c.Assign(b, z, s)
+	if b.Err() == nil && (a.Codes == nil || a.Codes.Dtype() != tensor.Int32) {
+		b.Fail(fmt.Errorf("layers: the Assign of %T gives no codes of int32", c))
+	}
+	if b.Err() != nil {
+		return nil
+	}
+	out := gorgonia.Nodes{a.Codes}
+	for _, describe := range also {
+		out = append(out, describe(b, a))
+	}
+	if a.Shares != nil {
+		out = append(out, a.Shares)
+	}
+	return out
+}
+
+// AssignAll is the codes of n rows of features, with their shares if they have any.
+func AssignAll(c Codes, w *graph.Weights, features *Features, n int, s Sizes) (codes []int32, shares []float32, err error) {
+	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes { return codesOf(b, c, features.Take(b, "features"), s) })
+	tables, err := f.Tables(n, EvaluationBatch)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(tables) > 1 {
+		shares = tables[1].Float32s()
+	}
+	return tables[0].Int32s(), shares, nil
+}
+
 // RestoreCodes is saved weights of these sizes, the state of codes c and others of those shapes.
 // It refuses what does not fit.
 func RestoreCodes(c Codes, saved *graph.Weights, s Sizes, others map[string]tensor.Shape) (*graph.Weights, error) {

@@ -177,12 +177,7 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 		return nil, err
 	}
 	f := graph.NewFunction(d.weights, func(b *graph.Builder) gorgonia.Nodes {
-		a := d.codes().Assign(b, features.Take(b, "features"), d.sizes)
-		out := gorgonia.Nodes{a.Codes, d.head(b, a)}
-		if a.Shares != nil {
-			out = append(out, a.Shares)
-		}
-		return out
+		return codesOf(b, d.codes(), features.Take(b, "features"), d.sizes, d.head)
 	})
 	tables, err := graph.On(d.executor(d.Optim.Executor)).Tables(f, x.Len(), EvaluationBatch)
 	if err != nil {
@@ -210,31 +205,6 @@ func (d *Divide) Embed(x *data.Set) (mat.Matrix, error) {
 		return nil, err
 	}
 	return d.Quantized(&View{Codes: codes, Shares: shares}), nil
-}
-
-// AssignAll is the codes of n rows of features, with their shares if they have any.
-func AssignAll(c Codes, w *graph.Weights, features *Features, n int, s Sizes) (codes []int32, shares []float32, err error) {
-	f := graph.NewFunction(w, func(b *graph.Builder) gorgonia.Nodes {
-		a := c.Assign(b, features.Take(b, "features"), s)
-		switch {
-		case b.Err() != nil:
-			return nil
-		case a.Codes == nil || a.Codes.Dtype() != tensor.Int32:
-			b.Fail(fmt.Errorf("layers: the Assign of %T gives no codes of int32", c))
-			return nil
-		case a.Shares == nil:
-			return gorgonia.Nodes{a.Codes}
-		}
-		return gorgonia.Nodes{a.Codes, a.Shares}
-	})
-	tables, err := f.Tables(n, EvaluationBatch)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(tables) > 1 {
-		shares = tables[1].Float32s()
-	}
-	return tables[0].Int32s(), shares, nil
 }
 
 // Quantized are the features of rows with a view's codes.

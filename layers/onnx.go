@@ -162,27 +162,20 @@ func (v *ONNXView) Places(g *onnx.Network, s Sizes) onnx.Value {
 	return g.Add(v.Codes, onnx.Table(g, first, 1, len(first)))
 }
 
-// CodesONNX is the codes of all rows, and what describe makes of them besides.
-func CodesONNX(g *onnx.Network, c Codes, w *graph.Weights, s Sizes, describe func(*graph.Builder, Assignment) gorgonia.Nodes) (*ONNXView, []onnx.Value, error) {
-	w = w.As(tensor.Float64)
+// CodesONNX is the codes of all rows, and what else is made of them.
+func CodesONNX(g *onnx.Network, c Codes, w *graph.Weights, s Sizes, also ...func(*graph.Builder, Assignment) *gorgonia.Node) (*ONNXView, []onnx.Value, error) {
 	features := graph.Matrix(tensor.Float64, mat.NewDense(onnx.Probe, s.Features, nil))
-	shared := false
-	out, err := g.Graph(w, map[*tensor.Dense]onnx.Value{features: g.Features(s.Features)}, func(b *graph.Builder) gorgonia.Nodes {
-		a := c.Assign(b, b.Table("features", features), s)
-		nodes := gorgonia.Nodes{a.Codes}
-		if shared = a.Shares != nil; shared {
-			nodes = append(nodes, a.Shares)
-		}
-		return append(nodes, describe(b, a)...)
+	out, err := g.Graph(w.As(tensor.Float64), map[*tensor.Dense]onnx.Value{features: g.Features(s.Features)}, func(b *graph.Builder) gorgonia.Nodes {
+		return codesOf(b, c, b.Table("features", features), s, also...)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	v := &ONNXView{Codes: out[0]}
-	if out = out[1:]; shared {
-		v.Shares, out = out[0], out[1:]
+	v, made := &ONNXView{Codes: out[0]}, out[1:1+len(also)]
+	if len(out) > 1+len(also) {
+		v.Shares = out[1+len(also)]
 	}
-	return v, out, nil
+	return v, made, nil
 }
 
 // ViewONNX is the log-softmax of the logits.
@@ -201,9 +194,7 @@ func (m *Temperature) ONNX(g *onnx.Network) (onnx.Outputs, error) {
 
 // ViewONNX is the codes and the head.
 func (d *Divide) ViewONNX(g *onnx.Network) (*ONNXView, error) {
-	v, head, err := CodesONNX(g, d.codes(), d.weights, d.sizes, func(b *graph.Builder, a Assignment) gorgonia.Nodes {
-		return gorgonia.Nodes{d.head(b, a)}
-	})
+	v, head, err := CodesONNX(g, d.codes(), d.weights, d.sizes, d.head)
 	if err != nil {
 		return nil, err
 	}

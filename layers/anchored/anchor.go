@@ -15,7 +15,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
@@ -214,7 +213,7 @@ func (a *Anchor) ViewONNX(g *onnx.Network) (*layers.ONNXView, error) {
 		return nil, layers.ErrUnfitted
 	}
 	s := a.sizes
-	v, _, err := layers.CodesONNX(g, a.book(), a.weights, s, func(*graph.Builder, layers.Assignment) gorgonia.Nodes { return nil })
+	v, _, err := layers.CodesONNX(g, a.book(), a.weights, s)
 	if err != nil {
 		return nil, err
 	}
