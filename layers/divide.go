@@ -256,10 +256,13 @@ func (d *Divide) Restore(s State) error {
 
 // Ridge is λ of the penalty ½λ‖θ‖² that the head was fitted with; an error where its weight
 // decay is none.
-func (d *Divide) Ridge() (float64, error) {
-	ridge, err := optim.Ridge(decayed(d.Optim).Rule)
+func (d *Divide) Ridge() (float64, error) { return ridgeOf("head", d.Optim) }
+
+// ridgeOf is λ of what was fitted so.
+func ridgeOf(what string, s optim.Settings) (float64, error) {
+	ridge, err := optim.Ridge(decayed(s).Rule)
 	if err != nil {
-		return 0, fmt.Errorf("layers: the penalty of the head: %w", err)
+		return 0, fmt.Errorf("layers: the penalty of the %s: %w", what, err)
 	}
 	return ridge, nil
 }

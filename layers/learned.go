@@ -59,17 +59,13 @@ func (Learned) Supervised() bool { return true }
 
 // Init starts as Soft does and learns from there.
 func (c Learned) Init(ctx context.Context, w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error {
-	start := graph.NewWeights(tensor.Float64)
-	if err := c.soft().Init(ctx, start, cal, s, rng); err != nil {
+	if err := c.soft().Init(ctx, w, cal, s, rng); err != nil {
 		return err
 	}
 	if s.Nearest > 1 {
-		if err := c.learn(ctx, start, cal, s, rng); err != nil {
+		if err := c.learn(ctx, w, cal, s, rng); err != nil {
 			return fmt.Errorf("learn the codes: %w", err)
 		}
-	}
-	for _, name := range start.Names() {
-		w.AddState(name, start.Float64s(name), start.Tensor(name).Shape()...)
 	}
 	return nil
 }
