@@ -20,7 +20,7 @@ func Hold(src *data.Source) (beside Beside) {
 	cal, test := src.Cal.Copied(), src.Test.Copied()
 	sample := layers.NewSample(test.Len())
 	sample.Add(test)
-	beside.Comparison = *layers.InputsOf(cal).Compare(sample)
+	beside.Comparison = *layers.ProfileOf(cal).Compare(sample)
 	if exchanged := layers.ExchangedClasses(cal, test); exchanged != "" && len(beside.Wrong) == 0 {
 		beside.Wrong = append(beside.Wrong, exchanged)
 	}

@@ -113,7 +113,7 @@ func (s Spec) model(m layers.Stateful, cal *data.Set) (*layers.Model, error) {
 		return nil, err
 	}
 	if cal != nil {
-		model.Inputs, model.Names = layers.InputsOf(cal), cal.Names
+		model.Profile, model.Names = layers.ProfileOf(cal), cal.Names
 	}
 	return model, nil
 }

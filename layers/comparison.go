@@ -56,18 +56,18 @@ const (
 
 // Compare holds a sample to the fingerprint. It is empty where the model has none or the
 // rows are of another width.
-func (in *Inputs) Compare(s *Sample) *Comparison {
+func (p *Profile) Compare(s *Sample) *Comparison {
 	c := &Comparison{}
-	if in == nil || in.Fingerprint == nil || s.at == 0 {
+	if p == nil || p.Fingerprint == nil || s.at == 0 {
 		return c
 	}
-	f := in.Fingerprint
+	f := p.Fingerprint
 	means, counts := s.means()
-	spread := in.Features.deviations()
+	spread := p.Features.deviations()
 	related := means != nil && f.Means != nil && sameDims(means, f.Means) && len(spread) == f.Means.RawMatrix().Cols
 	for _, a := range []*compared{
 		{what: "feature", array: "features", names: s.names.Features, marks: f.Features, sd: spread, rows: s.features},
-		{what: "logit", array: "logits", names: s.names.Classes, marks: f.Logits, sd: in.Logits.deviations(), rows: s.logits},
+		{what: "logit", array: "logits", names: s.names.Classes, marks: f.Logits, sd: p.Logits.deviations(), rows: s.logits},
 	} {
 		if a.marks == nil || a.rows == nil || a.marks.At.RawMatrix().Cols != a.rows.RawMatrix().Cols || len(a.sd) != len(a.marks.At.RawRowView(0)) {
 			continue

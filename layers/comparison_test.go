@@ -55,7 +55,7 @@ func stretch(x *data.Set, by float64, columns ...int) {
 func compare(cal, test *data.Set) *Comparison {
 	s := NewSample(test.Len())
 	s.Add(test)
-	return InputsOf(cal).Compare(s)
+	return ProfileOf(cal).Compare(s)
 }
 
 // TestCleanRowsRaiseNoAlarm draws 1,000 files of 500 rows and more, calibration and test rows
@@ -176,7 +176,7 @@ func TestFingerprintThroughAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Inputs = InputsOf(cal)
+	m.Profile = ProfileOf(cal)
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	if err := m.Write(path); err != nil {
 		t.Fatal(err)
@@ -189,12 +189,12 @@ func TestFingerprintThroughAFile(t *testing.T) {
 	for lo := 0; lo < 600; lo += 100 { // rows in batches are the same sample
 		s.Add(test.Rows(rowsBetween(lo, lo+100)))
 	}
-	before, after := compare(cal, test), read.Inputs.Compare(s)
+	before, after := compare(cal, test), read.Profile.Compare(s)
 	if len(before.Wrong) != 1 || fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Errorf("%v through a file is %v", before, after)
 	}
-	read.Inputs.Fingerprint = nil
-	if c := read.Inputs.Compare(s); len(c.Wrong)+len(c.Drift) > 0 {
+	read.Profile.Fingerprint = nil
+	if c := read.Profile.Compare(s); len(c.Wrong)+len(c.Drift) > 0 {
 		t.Errorf("a file without a fingerprint: %v", c)
 	}
 }
@@ -210,7 +210,7 @@ func rowsBetween(lo, hi int) (out []int) {
 // spreads, compare nothing and stop nothing.
 func TestFingerprintWithoutMoments(t *testing.T) {
 	x := drawn(600, 8, 3, 0, rand.New(rand.NewPCG(7, 1)))
-	in := InputsOf(x)
+	in := ProfileOf(x)
 	if in.Fingerprint.Means == nil {
 		t.Fatal("the fingerprint has no class means")
 	}

@@ -173,13 +173,13 @@ func spread(x *mat.Dense, sd []float64) float64 {
 	return max(1, value)
 }
 
-// The names of its tensors, behind inputsPrefix.
+// The names of its tensors, behind profilePrefix.
 const (
-	fingerprintOfRows = inputsPrefix + "fingerprint/rows"
-	fingerprintAt     = inputsPrefix + "fingerprint/%s/at"
-	fingerprintBelow  = inputsPrefix + "fingerprint/%s/below"
-	fingerprintByMean = inputsPrefix + "fingerprint/means"
-	fingerprintCounts = inputsPrefix + "fingerprint/counts"
+	fingerprintOfRows = profilePrefix + "fingerprint/rows"
+	fingerprintAt     = profilePrefix + "fingerprint/%s/at"
+	fingerprintBelow  = profilePrefix + "fingerprint/%s/below"
+	fingerprintByMean = profilePrefix + "fingerprint/means"
+	fingerprintCounts = profilePrefix + "fingerprint/counts"
 )
 
 func (f *Fingerprint) add(w *graph.Weights) {

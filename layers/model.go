@@ -23,12 +23,12 @@ type Model struct {
 	Method   string
 	Settings map[string]string
 	State    State
-	Inputs   *Inputs // of the rows it was fitted on; nil where the file does not have them
+	Profile  *Profile // of the rows it was fitted on; nil where the file does not have them
 	Names    data.Names
 	Scores   data.Scores // what their logits were; "" where the file does not name them
 }
 
-// NewModel is a fitted calibrator as a file holds it. Settings and Inputs are left to be
+// NewModel is a fitted calibrator as a file holds it. Settings and Profile are left to be
 // set.
 func NewModel(method string, c Stateful) (*Model, error) {
 	s, err := c.State()
@@ -48,7 +48,7 @@ func WriteModel(path, method string, c Stateful) error {
 }
 
 // Write saves the model as one safetensors file, readable from Python's safetensors: the
-// weights as tensors, the moments of Inputs under inputs/, and in the metadata the
+// weights as tensors, the moments of Profile under inputs/, and in the metadata the
 // strings format, version, method, config (JSON) and, where there are any, settings,
 // class_names and feature_names (JSON). The file appears whole or not at all.
 func (m *Model) Write(path string) error { return data.WriteFile(path, m.Encode) }
@@ -70,7 +70,7 @@ func (m *Model) Encode(out io.Writer) error {
 		metadata["scores"] = string(m.Scores)
 	}
 	dt := m.State.Weights.Dtype()
-	all := graph.NewWeights(dt).Join(m.State.Weights, m.Inputs.weights(dt))
+	all := graph.NewWeights(dt).Join(m.State.Weights, m.Profile.weights(dt))
 	return graph.WriteSafetensors(out, all, metadata)
 }
 
@@ -102,8 +102,8 @@ func ReadModel(path string) (*Model, error) {
 			}
 		}
 	}
-	inputs, weights := w.Split(func(name string) bool { return strings.HasPrefix(name, inputsPrefix) })
-	m.State, m.Inputs, m.Scores = State{json.RawMessage(meta["config"]), weights}, readInputs(inputs), data.Scores(meta["scores"])
+	profile, weights := w.Split(func(name string) bool { return strings.HasPrefix(name, profilePrefix) })
+	m.State, m.Profile, m.Scores = State{json.RawMessage(meta["config"]), weights}, readProfile(profile), data.Scores(meta["scores"])
 	return m, nil
 }
 

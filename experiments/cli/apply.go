@@ -157,10 +157,10 @@ func (c *applyCmd) open(ctx context.Context, t *terminal, methods *experiments.C
 	}
 	sample := layers.NewSample(src.Test.Len())
 	sample.Add(src.Test)
-	if err := c.differ(t, c.In, m.file.Inputs.Compare(sample)); err != nil {
+	if err := c.differ(t, c.In, m.file.Profile.Compare(sample)); err != nil {
 		return nil, err
 	}
-	if far := m.file.Inputs.Far(src.Test); far != "" {
+	if far := m.file.Profile.Far(src.Test); far != "" {
 		t.warn("warning: %s", far)
 	}
 	return src, nil
@@ -291,7 +291,7 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, er
 	if err := s.Require(m.needs()...); err != nil {
 		return true, err
 	}
-	j := &applied{stream: s, path: c.In, model: m, far: m.file.Inputs.Watch(), sample: layers.NewSample(s.Rows), progress: t.progress(), room: atOnce}
+	j := &applied{stream: s, path: c.In, model: m, far: m.file.Profile.Watch(), sample: layers.NewSample(s.Rows), progress: t.progress(), room: atOnce}
 	defer j.progress.clear()
 	return true, c.write(ctx, t, j)
 }
@@ -319,7 +319,7 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 		if err := j.predict(ctx, write); err != nil {
 			return j.note(err)
 		}
-		return j.note(c.differ(t, c.In, m.file.Inputs.Compare(j.sample)))
+		return j.note(c.differ(t, c.In, m.file.Profile.Compare(j.sample)))
 	}}}}
 	p := &data.Predictions{Labels: s.Labels, ClassNames: m.file.Names.Classes}
 	p.Take(&data.Set{Weights: s.Weights, Soft: s.Soft})

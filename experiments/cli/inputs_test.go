@@ -161,7 +161,7 @@ func forget(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file.Inputs.Fingerprint, file.Scores = nil, ""
+	file.Profile.Fingerprint, file.Scores = nil, ""
 	if err := os.Mkdir(to, 0o777); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 	if err := src.Require("cal_features", "cal_labels"); err != nil {
 		return nil, err
 	}
-	cal, err := fittedRows(t, model, m.file.Inputs, filepath.Dir(modelFile(c.Model)), src)
+	cal, err := fittedRows(t, model, m.file.Profile, filepath.Dir(modelFile(c.Model)), src)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 // fittedRows are the calibration rows of src that the model was fitted to: all of them, or
 // those that the run's split left. Where it is neither, a warning states it; all of them then
 // stand for as many as were fitted.
-func fittedRows(t *terminal, model layers.Bounded, inputs *layers.Inputs, dir string, src *data.Source) (*data.Set, error) {
+func fittedRows(t *terminal, model layers.Bounded, profile *layers.Profile, dir string, src *data.Source) (*data.Set, error) {
 	sizes := model.Sizes()
 	counts := sizes.Counts
 	if n := len(counts); src.Cal.Logits != nil && src.Cal.Classes() != n {
@@ -72,7 +72,7 @@ func fittedRows(t *terminal, model layers.Bounded, inputs *layers.Inputs, dir st
 	}
 	fitted := func(rows *data.Set) bool {
 		have := rows.Counts(len(counts))
-		return slices.Equal(have, counts) && inputs.Of(rows)
+		return slices.Equal(have, counts) && profile.Of(rows)
 	}
 	if fitted(src.Cal) {
 		return src.Cal, nil

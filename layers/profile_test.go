@@ -23,7 +23,7 @@ func TestRowsFarOutsideAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Inputs = InputsOf(cal)
+	m.Profile = ProfileOf(cal)
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	if err := m.Write(path); err != nil {
 		t.Fatal(err)
@@ -35,19 +35,19 @@ func TestRowsFarOutsideAreCounted(t *testing.T) {
 	if err := read.Restore(&Temperature{}); err != nil {
 		t.Errorf("the moments of the inputs are taken for weights: %v", err)
 	}
-	if far := read.Inputs.Far(test); far != "" {
+	if far := read.Profile.Far(test); far != "" {
 		t.Errorf("rows like those of the fit: %s", far)
 	}
 	data.Dense(test.Features).Scale(255, test.Features)
 	test.Logits.Set(7, 1, 1e5)
-	far := read.Inputs.Far(test)
+	far := read.Profile.Far(test)
 	if !strings.Contains(far, "features of 50 of 50 rows") || !strings.Contains(far, "logits of 1 of 50 rows") || !strings.Contains(far, "row 7 the farthest") {
 		t.Errorf("it says %q", far)
 	}
 	if err := WriteModel(path, "ts", &ts); err != nil {
 		t.Fatal(err)
 	}
-	if read, err = ReadModel(path); err != nil || read.Inputs != nil || read.Inputs.Far(test) != "" {
+	if read, err = ReadModel(path); err != nil || read.Profile != nil || read.Profile.Far(test) != "" {
 		t.Errorf("a file without moments: %v, %v", read, err)
 	}
 }
@@ -56,7 +56,7 @@ func TestRowsFarOutsideAreCounted(t *testing.T) {
 func TestMomentsFitIntoAModelFile(t *testing.T) {
 	x := blobs(4, 1)
 	x.Features = mat.NewDense(4, 1, []float64{1.7e308, -1.7e308, 1.7e308, 1.7e308})
-	m := InputsOf(x).Features
+	m := ProfileOf(x).Features
 	if !(math.Abs(m.Mean[0]) <= math.MaxFloat32) || !(m.SD[0] <= math.MaxFloat32) {
 		t.Errorf("moments %v ± %v", m.Mean, m.SD)
 	}

@@ -14,11 +14,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Inputs records where the rows lay that a model was fitted on: mean and standard
+// Profile records where the rows lay that a model was fitted on: mean and standard
 // deviation of each feature and of each logit, the logits of a row counted from its
 // largest. A model file keeps them, so that whoever applies the model can be told that
 // rows lie elsewhere.
-type Inputs struct {
+type Profile struct {
 	Features, Logits *Moments     // nil where the rows had none
 	Fingerprint      *Fingerprint // nil in files of before there was one
 }
@@ -26,25 +26,25 @@ type Inputs struct {
 // Moments are mean and standard deviation of each column.
 type Moments struct{ Mean, SD []float64 }
 
-// InputsOf measures the rows of a set.
-func InputsOf(x *data.Set) *Inputs {
-	in, s := measured(x), NewSample(x.Len())
+// ProfileOf measures the rows of a set.
+func ProfileOf(x *data.Set) *Profile {
+	p, s := measured(x), NewSample(x.Len())
 	s.Add(x)
-	in.Fingerprint = &Fingerprint{Rows: s.at, Features: marksOf(s.features), Logits: marksOf(s.logits)}
-	in.Fingerprint.Means, in.Fingerprint.Counts = s.means()
-	return in
+	p.Fingerprint = &Fingerprint{Rows: s.at, Features: marksOf(s.features), Logits: marksOf(s.logits)}
+	p.Fingerprint.Means, p.Fingerprint.Counts = s.means()
+	return p
 }
 
 // measured is without the fingerprint.
-func measured(x *data.Set) *Inputs {
-	in := &Inputs{}
+func measured(x *data.Set) *Profile {
+	p := &Profile{}
 	if x.Features != nil {
-		in.Features = momentsOf(x.Features)
+		p.Features = momentsOf(x.Features)
 	}
 	if x.Logits != nil {
-		in.Logits = momentsOf(belowTop(x.Logits))
+		p.Logits = momentsOf(belowTop(x.Logits))
 	}
-	return in
+	return p
 }
 
 func momentsOf(x mat.Matrix) *Moments {
@@ -89,12 +89,12 @@ func lower(row []float64) {
 
 // Of reports whether x can be the rows that were measured: whether all moments that both have
 // agree within the rounding of a float32 file. Without moments any rows can be.
-func (in *Inputs) Of(x *data.Set) bool {
-	if in == nil {
+func (p *Profile) Of(x *data.Set) bool {
+	if p == nil {
 		return true
 	}
 	now := measured(x)
-	return in.Features.is(now.Features) && in.Logits.is(now.Logits)
+	return p.Features.is(now.Features) && p.Logits.is(now.Logits)
 }
 
 // is reports whether two of both are the same; true where one is missing.
@@ -120,18 +120,18 @@ const farSD = 10
 
 // Far is one sentence for each array of x that has rows far outside what the model was
 // fitted on, or "" if there is none. It states how many and how far.
-func (in *Inputs) Far(x *data.Set) string {
-	f := in.Watch()
+func (p *Profile) Far(x *data.Set) string {
+	f := p.Watch()
 	f.Add(x)
 	return f.String()
 }
 
 // Watch begins to count rows far outside, of sets that follow one another.
-func (in *Inputs) Watch() *Far {
-	if in == nil {
+func (p *Profile) Watch() *Far {
+	if p == nil {
 		return &Far{}
 	}
-	return &Far{features: farCount{of: in.Features, what: "features"}, logits: farCount{of: in.Logits, what: "logits"}}
+	return &Far{features: farCount{of: p.Features, what: "features"}, logits: farCount{of: p.Logits, what: "logits"}}
 }
 
 // Far counts the rows that lie far outside what a model was fitted on.
@@ -157,7 +157,7 @@ func (f *Far) Add(x *data.Set) {
 	}
 }
 
-// String is [Inputs.Far] of all rows.
+// String is [Profile.Far] of all rows.
 func (f *Far) String() string {
 	var said []string
 	for _, c := range []farCount{f.features, f.logits} {
@@ -193,37 +193,37 @@ func (c *farCount) add(x mat.Matrix) {
 	c.rows += n
 }
 
-// inputsPrefix begins the names of the tensors of a model file that hold Inputs.
-const inputsPrefix = "inputs/"
+// profilePrefix begins the names of the tensors of a model file that hold Profile.
+const profilePrefix = "inputs/"
 
-func (in *Inputs) weights(dt tensor.Dtype) *graph.Weights {
+func (p *Profile) weights(dt tensor.Dtype) *graph.Weights {
 	w := graph.NewWeights(dt)
 	add := func(name string, m *Moments) {
 		if m != nil {
-			w.AddState(inputsPrefix+name+"/mean", m.Mean, len(m.Mean))
-			w.AddState(inputsPrefix+name+"/sd", m.SD, len(m.SD))
+			w.AddState(profilePrefix+name+"/mean", m.Mean, len(m.Mean))
+			w.AddState(profilePrefix+name+"/sd", m.SD, len(m.SD))
 		}
 	}
-	if in != nil {
-		add("features", in.Features)
-		add("logits", in.Logits)
-		in.Fingerprint.add(w)
+	if p != nil {
+		add("features", p.Features)
+		add("logits", p.Logits)
+		p.Fingerprint.add(w)
 	}
 	return w
 }
 
-// readInputs is what weights wrote, nil where there is nothing.
-func readInputs(w *graph.Weights) *Inputs {
+// readProfile is what weights wrote, nil where there is nothing.
+func readProfile(w *graph.Weights) *Profile {
 	read := func(name string) *Moments {
-		mean, sd := inputsPrefix+name+"/mean", inputsPrefix+name+"/sd"
+		mean, sd := profilePrefix+name+"/mean", profilePrefix+name+"/sd"
 		if !w.Has(mean) || !w.Has(sd) || w.Tensor(mean).DataSize() != w.Tensor(sd).DataSize() {
 			return nil
 		}
 		return &Moments{w.Float64s(mean), w.Float64s(sd)}
 	}
-	in := &Inputs{Features: read("features"), Logits: read("logits"), Fingerprint: readFingerprint(w)}
-	if in.Features == nil && in.Logits == nil {
+	p := &Profile{Features: read("features"), Logits: read("logits"), Fingerprint: readFingerprint(w)}
+	if p.Features == nil && p.Logits == nil {
 		return nil
 	}
-	return in
+	return p
 }
