@@ -31,6 +31,15 @@ func (g Rescaling) factors(theta []float64, k int) (receiver, sender []float64) 
 	return theta[k*g.Classes:][:g.Classes], theta[(g.Codewords+k)*g.Classes:][:g.Classes]
 }
 
+// coordinates lists where a_k and b_k stand in θ.
+func (g Rescaling) coordinates(k int) []int {
+	at := make([]int, 2*g.Classes)
+	for i := range g.Classes {
+		at[i], at[g.Classes+i] = k*g.Classes+i, (g.Codewords+k)*g.Classes+i
+	}
+	return at
+}
+
 // Directions returns v_k = (a_k, −b_k)/‖(a_k, b_k)‖ of each codeword whose factors are
 // not both 0, Dim entries each.
 func (g Rescaling) Directions(theta []float64) [][]float64 {

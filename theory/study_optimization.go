@@ -193,15 +193,6 @@ func gainSlope(responses []response, rng *rand.Rand) (measured Estimate, linear 
 	return estimates[0], expected.slope()
 }
 
-// coordinates lists where a_k and b_k stand in θ.
-func (g Rescaling) coordinates(k int) []int {
-	at := make([]int, 2*g.Classes)
-	for i := range g.Classes {
-		at[i], at[g.Classes+i] = k*g.Classes+i, (g.Codewords+k)*g.Classes+i
-	}
-	return at
-}
-
 // schedule is a law for the residual ε_N = scale·N^exponent.
 type schedule struct {
 	key, name       string
