@@ -127,18 +127,11 @@ type Other struct {
 func (r *Result) program() *experiments.Program { return &r.Program }
 func (r *Result) id() string                    { return "" } // its key is of the data, too
 
-// addOthers adds the metrics from outside.
+// addOthers adds what methods are compared by in the metrics from outside.
 func (r *Result) addOthers(own []metrics.OwnValue) {
 	for _, o := range own {
 		if math.IsNaN(o.Value) {
 			continue
-		}
-		r.Shared[o.Key] = o.Value
-		if !math.IsNaN(o.Interval.Low) {
-			r.Intervals[o.Key] = o.Interval
-		}
-		if o.Noise != nil {
-			r.Noise[o.Key] = o.Noise.Mean
 		}
 		other := Other{Losses: singles(o.Rows)}
 		if o.Rows == nil {
@@ -175,16 +168,18 @@ func newResult(ctx context.Context, run *experiments.Run) (*Result, error) {
 		return nil, fmt.Errorf("there are no labelled test rows to judge on")
 	}
 	r := &Result{
-		Spec: run.Spec, Protocol: o.Metrics.Protocol, Shared: values(o.Metrics.Values), Misses: misses(run),
+		Spec: run.Spec, Protocol: o.Metrics.Protocol, Misses: misses(run),
 		Truth: o.Truth, Usage: run.Usage, Fit: run.Fit.Seconds(), Predict: run.Predict.Seconds(), Losses: singles(o.Metrics.NLL),
 	}
 	r.describe(run.Source)
 	if m := o.OwnMetrics; m != nil {
-		r.Own, r.OwnNoise = localOnly(values(m.Values)), localOnly(noise(m))
-		r.OwnESS, r.OwnStrata, r.OwnIntervals = profile(&m.Measurement), strata(m), localOnly(intervals(m))
+		r.OwnESS, r.OwnStrata = profile(&m.Measurement), strata(m)
+		values, intervals, noise := byKey(m)
+		r.Own, r.OwnIntervals, r.OwnNoise = localOnly(values), localOnly(intervals), localOnly(noise)
 	}
-	r.ESS, r.Strata, r.Noise = profile(&o.Metrics.Measurement), strata(o.Metrics), noise(o.Metrics)
-	if r.Intervals = intervals(o.Metrics); o.Metrics.Local != nil {
+	r.ESS, r.Strata = profile(&o.Metrics.Measurement), strata(o.Metrics)
+	r.Shared, r.Intervals, r.Noise = byKey(o.Metrics)
+	if o.Metrics.Local != nil {
 		r.Replicates, r.Without = o.Metrics.Replicates[metrics.LCE], o.Metrics.Without[metrics.LCE]
 	}
 	r.addOthers(o.Metrics.Own)
@@ -260,36 +255,20 @@ func (r *Result) wrong() []float32 {
 	return out
 }
 
-func noise(r *metrics.Report) map[string]float64 {
-	return byKey(func(m metrics.Metric) (float64, bool) {
-		n := r.Noise[m]
-		if n == nil {
-			return 0, false
+// byKey are the values of the metrics that were measured, with the intervals and the means of the noise floors of those
+// that have them, by the keys of the metrics.
+func byKey(r *metrics.Report) (values map[string]float64, intervals map[string]metrics.Interval, noise map[string]float64) {
+	values, intervals, noise = map[string]float64{}, map[string]metrics.Interval{}, map[string]float64{}
+	for _, m := range r.Measured() {
+		values[m.Key] = m.Value
+		if !math.IsNaN(m.Interval.Low) {
+			intervals[m.Key] = m.Interval
 		}
-		return n.Mean, true
-	})
-}
-
-// intervals are those of the metrics that have one.
-func intervals(r *metrics.Report) map[string]metrics.Interval {
-	return byKey(func(m metrics.Metric) (metrics.Interval, bool) {
-		return r.Intervals[m], !math.IsNaN(r.Intervals[m].Low)
-	})
-}
-
-func values(v metrics.Values) map[string]float64 {
-	return byKey(func(m metrics.Metric) (float64, bool) { return v[m], !math.IsNaN(v[m]) })
-}
-
-// byKey is what the metrics have that have it, by their keys.
-func byKey[V any](of func(metrics.Metric) (V, bool)) map[string]V {
-	out := map[string]V{}
-	for m := range metrics.Metrics {
-		if v, ok := of(m); ok {
-			out[m.String()] = v
+		if m.Noise != nil {
+			noise[m.Key] = m.Noise.Mean
 		}
 	}
-	return out
+	return values, intervals, noise
 }
 
 func strata(r *metrics.Report) []Stratum {
