@@ -55,7 +55,16 @@ func Friedman(scores [][]float64) (*Ranking, error) {
 	return r, nil
 }
 
-// doubledRanks are twice the ranks of x, 1 the least, which are whole where two share one.
+// Ranks are the ranks of x, 1 the least; equal numbers share their mean rank.
+func Ranks(x []float64) []float64 {
+	ranks := make([]float64, len(x))
+	for i, r := range doubledRanks(x) {
+		ranks[i] = float64(r) / 2
+	}
+	return ranks
+}
+
+// doubledRanks are twice the ranks of x, which are whole where two share one.
 func doubledRanks(x []float64) []int {
 	ranks := make([]int, len(x))
 	for i := range x {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -129,27 +128,9 @@ func (s setting) rho(key string, truth func(Predictor) float64) float64 {
 			}
 			x, y = append(x, v), append(y, truth(p))
 		}
-		sum += stat.Correlation(ranksOf(x), ranksOf(y), nil) / float64(len(s.cells))
+		sum += stat.Correlation(metrics.Ranks(x), metrics.Ranks(y), nil) / float64(len(s.cells))
 	}
 	return sum
-}
-
-// ranksOf are ranks from 1, equal values sharing their mean.
-func ranksOf(x []float64) []float64 {
-	order := data.UpTo(len(x))
-	sort.SliceStable(order, func(a, b int) bool { return x[order[a]] < x[order[b]] })
-	ranks := make([]float64, len(x))
-	for at := 0; at < len(x); {
-		end := at
-		for end < len(x) && x[order[end]] == x[order[at]] {
-			end++
-		}
-		for _, i := range order[at:end] {
-			ranks[i] = float64(at+end+1) / 2
-		}
-		at = end
-	}
-	return ranks
 }
 
 // quantileOf is the share-quantile of x by the order statistics.
