@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -89,26 +90,22 @@ func (t *Tree) cells(leaf []int, rows int) []int {
 		}
 	}
 	cell, cells := make([]int, t.Leaves()), 0
-	var mark func(k, to int)
-	mark = func(k, to int) {
-		if n := t.nodes[k]; n.left >= 0 {
-			mark(n.left, to)
-			mark(n.right, to)
+	const open = -1
+	var cut func(k, in int) // region k, which lies in a cell or is open to be cut
+	cut = func(k, in int) {
+		n := t.nodes[k]
+		if leaf := n.left < 0; in == open && (leaf || count[n.left] < rows || count[n.right] < rows) {
+			in = cells
+			cells++
+		}
+		if n.left < 0 {
+			cell[k] = in
 			return
 		}
-		cell[k] = to
+		cut(n.left, in)
+		cut(n.right, in)
 	}
-	var cut func(k int)
-	cut = func(k int) {
-		if n := t.nodes[k]; n.left >= 0 && count[n.left] >= rows && count[n.right] >= rows {
-			cut(n.left)
-			cut(n.right)
-			return
-		}
-		mark(k, cells)
-		cells++
-	}
-	cut(len(t.nodes) - 1)
+	cut(len(t.nodes)-1, open)
 	return cell
 }
 
@@ -120,12 +117,7 @@ func (c *Conformal) Sets(logProbs, embedding *mat.Dense) (regional, marginal *ma
 	for i := range n {
 		cell[i] = c.cell[cell[i]]
 		row := logProbs.RawRowView(i)
-		top := 0
-		for k, l := range row {
-			if l > row[top] {
-				top = k
-			}
-		}
+		top := floats.MaxIdx(row)
 		for k, l := range row {
 			score := 1 - math.Exp(l)
 			if k == top || score <= c.threshold[cell[i]] {
