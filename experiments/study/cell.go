@@ -249,13 +249,18 @@ func encodersOf(grid []experiments.Spec) []string {
 // key is the hash of all that a cell's numbers depend on besides the program, which the
 // result itself names: see [Store].
 func key(spec experiments.Spec, digest string) string {
-	text, err := json.Marshal(struct {
+	return digestOf(struct {
 		Digest string
 		Spec   experiments.Spec
-	}{digest, spec})
+	}{digest, spec})[:keyDigits]
+}
+
+// digestOf is the SHA-256 of a value's JSON in hexadecimal digits.
+func digestOf(v any) string {
+	text, err := json.Marshal(v)
 	if err != nil {
-		panic("study: a spec that is no JSON: " + err.Error())
+		panic("study: a value that is no JSON: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:10])
+	return hex.EncodeToString(sum[:])
 }

@@ -3,9 +3,6 @@ package study
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -161,12 +158,7 @@ func truthID(c TruthCell, fitted []Fitted) string {
 	if len(fitted) == 0 {
 		return c.String()
 	}
-	text, err := json.Marshal(fitted)
-	if err != nil {
-		panic("study: methods that are no JSON: " + err.Error())
-	}
-	sum := sha256.Sum256(text)
-	return c.String() + "-" + hex.EncodeToString(sum[:5])
+	return c.String() + "-" + digestOf(fitted)[:10]
 }
 
 func (TruthCell) shares() []string { return nil }
