@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -78,8 +77,8 @@ func evaluate(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var all Sums
-	if err := json.Unmarshal(text, &all); err != nil {
+	all, err := decodeSums(text)
+	if err != nil {
 		return err
 	}
 	if all.Totals != nil {
@@ -165,11 +164,12 @@ func print(out io.Writer, r *metrics.Report, failed []Outcome, asJSON bool) erro
 	return nil
 }
 
-// Sums are what is known of some shards: totals and anchors, or kernel sums, as bytes of
-// package metrics; nil where there are none.
+// Sums are what is known of some shards: totals and anchors, or kernel sums; nil where there are none.
 type Sums struct {
-	Totals, Anchors, Kernel []byte
-	Failed                  Outcomes
+	Totals  *metrics.Totals
+	Anchors *metrics.Anchors
+	Kernel  *metrics.LocalTotals
+	Failed  Outcomes
 }
 
 // rows are those of one shard.
@@ -258,22 +258,20 @@ func (f *countFn) count(ctx context.Context, shard Shard) (sums Sums, err error)
 	if err != nil {
 		return sums, err
 	}
-	totals, err := metrics.NewTotals(f.E.Like.Classes, s, u, f.E.Seed)
-	if err != nil {
+	if sums.Totals, err = metrics.NewTotals(f.E.Like.Classes, s, u, f.E.Seed); err != nil {
 		return sums, err
 	}
-	if err := totals.Add(r.LogProbs, r.Labels, r.first); err != nil {
+	if err := sums.Totals.Add(r.LogProbs, r.Labels, r.first); err != nil {
 		return sums, data.Inputf(shard.Path, "%w", err)
 	}
-	if sums.Totals, err = totals.MarshalBinary(); err != nil || r.embedding == nil {
-		return sums, err
+	if r.embedding == nil {
+		return sums, nil
 	}
-	anchors := metrics.NewAnchors(f.E.Anchors, f.E.Seed)
-	if err := anchors.Add(r.LogProbs, r.Labels, r.embedding, s, r.first); err != nil {
+	sums.Anchors = metrics.NewAnchors(f.E.Anchors, f.E.Seed)
+	if err := sums.Anchors.Add(r.LogProbs, r.Labels, r.embedding, s, r.first); err != nil {
 		return sums, data.Inputf(shard.Path, "%w", err)
 	}
-	sums.Anchors, err = anchors.MarshalBinary()
-	return sums, err
+	return sums, nil
 }
 
 // kernelFn sums the kernel between the anchors and the rows of a shard that was counted.
@@ -288,10 +286,6 @@ func (f *kernelFn) ProcessElement(ctx context.Context, shard Shard, all Sums, em
 	if all.Anchors == nil {
 		return nil
 	}
-	var anchors metrics.Anchors
-	if err := anchors.UnmarshalBinary(all.Anchors); err != nil {
-		return err
-	}
 	s, _, err := f.E.Settings()
 	if err != nil {
 		return err
@@ -300,15 +294,11 @@ func (f *kernelFn) ProcessElement(ctx context.Context, shard Shard, all Sums, em
 	if err != nil { // it could be read before
 		return fmt.Errorf("%s has changed: %w", shard.Path, err)
 	}
-	kernel := metrics.NewLocalTotals(&anchors, f.E.Like.Classes)
-	if err := kernel.Add(&anchors, r.LogProbs, r.Labels, r.embedding, s); err != nil {
+	kernel := metrics.NewLocalTotals(all.Anchors, f.E.Like.Classes)
+	if err := kernel.Add(all.Anchors, r.LogProbs, r.Labels, r.embedding, s); err != nil {
 		return fmt.Errorf("%s: %w", shard.Path, err)
 	}
-	var sums Sums
-	if sums.Kernel, err = kernel.MarshalBinary(); err != nil {
-		return err
-	}
-	emit(shard.Number, sums)
+	emit(shard.Number, Sums{Kernel: kernel})
 	return nil
 }
 
@@ -329,45 +319,28 @@ type sumFn struct{}
 func (sumFn) MergeAccumulators(a, b Sums) (Sums, error) {
 	a.Failed = collectFn{}.MergeAccumulators(a.Failed, b.Failed)
 	var err error
-	if a.Totals, err = merged(a.Totals, b.Totals, func(x, y *metrics.Totals) error { return x.Merge(y) }); err != nil {
+	if a.Totals, err = merged(a.Totals, b.Totals, (*metrics.Totals).Merge); err != nil {
 		return a, err
 	}
-	if a.Kernel, err = merged(a.Kernel, b.Kernel, func(x, y *metrics.LocalTotals) error { return x.Merge(y) }); err != nil {
+	if a.Kernel, err = merged(a.Kernel, b.Kernel, (*metrics.LocalTotals).Merge); err != nil {
 		return a, err
 	}
 	a.Anchors, err = merged(a.Anchors, b.Anchors, func(x, y *metrics.Anchors) error { x.Merge(y); return nil })
 	return a, err
 }
 
-// binary is a sum that travels as bytes.
-type binary[T any] interface {
-	*T
-	MarshalBinary() ([]byte, error)
-	UnmarshalBinary([]byte) error
-}
-
-// merged is the sum of both, nil being none.
-func merged[T any, P binary[T]](a, b []byte, add func(x, y P) error) ([]byte, error) {
-	if len(a) == 0 {
+// merged is a with b added to it, nil being none.
+func merged[T any](a, b *T, add func(x, y *T) error) (*T, error) {
+	switch {
+	case a == nil:
 		return b, nil
-	}
-	if len(b) == 0 {
+	case b == nil:
 		return a, nil
 	}
-	x, y := P(new(T)), P(new(T))
-	if err := x.UnmarshalBinary(a); err != nil {
-		return nil, err
-	}
-	if err := y.UnmarshalBinary(b); err != nil {
-		return nil, err
-	}
-	if err := add(x, y); err != nil {
-		return nil, err
-	}
-	return x.MarshalBinary()
+	return a, add(a, b)
 }
 
-// writeSumsFn writes the sums of all shards, the kernel's among them, as JSON to a file that the program which runs the
+// writeSumsFn writes the sums of all shards, the kernel's among them, to a file that the program which runs the
 // pipeline reads.
 type writeSumsFn struct{ Path string }
 
@@ -376,25 +349,16 @@ func (f *writeSumsFn) ProcessElement(ctx context.Context, all Sums, kernels func
 	if kernels(&kernel) {
 		all.Kernel = kernel.Kernel
 	}
-	return storeJSON(ctx, f.Path, all)
+	return storeGob(ctx, f.Path, all)
 }
 
 // report is computed from the sums.
 func (s Sums) report() (*metrics.Report, error) {
-	var totals metrics.Totals
-	if err := totals.UnmarshalBinary(s.Totals); err != nil {
-		return nil, err
-	}
-	r, err := totals.Report()
+	r, err := s.Totals.Report()
 	if err != nil || s.Kernel == nil {
 		return r, err
 	}
-	var anchors metrics.Anchors
-	var local metrics.LocalTotals
-	if err := errors.Join(anchors.UnmarshalBinary(s.Anchors), local.UnmarshalBinary(s.Kernel)); err != nil {
-		return nil, err
-	}
-	return r, r.AddLocal(&anchors, &local, &totals)
+	return r, r.AddLocal(s.Anchors, s.Kernel, s.Totals)
 }
 
 func encodeSums(s Sums) ([]byte, error)    { return encoded(s) }

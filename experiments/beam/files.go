@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path"
@@ -109,9 +108,9 @@ func store(ctx context.Context, to string, content []byte) error {
 	return nil
 }
 
-// storeJSON is store of a value as JSON.
-func storeJSON(ctx context.Context, to string, v any) error {
-	text, err := json.Marshal(v)
+// storeGob is store of a value as gob.
+func storeGob(ctx context.Context, to string, v any) error {
+	text, err := encoded(v)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/gob"
-	"encoding/json"
 	"fmt"
 	"os"
 	"reflect"
@@ -63,12 +62,12 @@ func (collectFn) MergeAccumulators(a, b Outcomes) Outcomes {
 	return Outcomes{slices.CompactFunc(all, func(x, y Outcome) bool { return x.Number == y.Number })}
 }
 
-// writeOutcomesFn writes outcomes as JSON to a file that the program which runs the pipeline
+// writeOutcomesFn writes outcomes to a file that the program which runs the pipeline
 // reads.
 type writeOutcomesFn struct{ Path string }
 
 func (f *writeOutcomesFn) ProcessElement(ctx context.Context, all Outcomes) error {
-	return storeJSON(ctx, f.Path, all.All)
+	return storeGob(ctx, f.Path, all)
 }
 
 // Lists travel as gob, whose bytes runners in other languages leave alone: Java and Go do not
@@ -108,8 +107,8 @@ func each(ctx context.Context, elements []Shard, fn any, temp string) (failed []
 	if err != nil {
 		return nil, 0, err
 	}
-	var all []Outcome
-	err = json.Unmarshal(text, &all)
+	outcomes, err := decodeOutcomes(text)
+	all := outcomes.All
 	return slices.DeleteFunc(slices.Clone(all), func(o Outcome) bool { return o.Error == "" }), len(all), err
 }
 
@@ -148,7 +147,7 @@ func result(ctx context.Context, temp string, build func(path string) *beam.Pipe
 	if temp == "" {
 		temp = local
 	}
-	path := join(temp, base(local)+".json") // a name of its own
+	path := join(temp, base(local)+".gob") // a name of its own
 	defer remove(context.WithoutCancel(ctx), path)
 	log.LogLevel = "warn" // what Beam prints besides is of no use to who reads results
 	beam.Init()
