@@ -37,17 +37,17 @@ const (
 var fitted = []string{"ts", "vector", "nc", "histogram"}
 
 var victims = []victim{
-	{"fit", "fit --in DIR/features.npz --method FITTED --out DIR/run", "run", oneRun},
-	{"apply", "apply --model DIR/model --in DIR/features.npz --out DIR/applied.npz", "applied.npz", whole(data.ReadPredictions)},
-	{"compare", "compare --in DIR/features.npz --methods nc,OTHER --seeds 42 --jobs 1 --out DIR/compared", "compared/metrics.json", held},
-	{"study", "study main --data DIR/features.npz --methods nc,ts --seeds 42 --jobs 1 --out DIR/study", "study/results.csv", held},
-	{"evaluate", "evaluate --in DIR/model/predictions.npz --redraws 0 --replicates 0 --plots DIR/plots", "plots/reliability-top.svg", held},
-	{"pretrain", `pretrain --data DIR/table.csv --encoder mlp --network {"hidden":[WIDTH]} --epochs 12 --out DIR/trained`, "trained/config.json", held},
-	{"html", "evaluate --in DIR/model/predictions.npz --redraws 0 --replicates 0 --html DIR/page.html", "page.html", wholePage},
-	{"diagnose", "diagnose --in DIR/model/predictions.npz --features DIR/features.npz --redraws 20 --out DIR/diagnosis", "diagnosis/diagnosis.json", held},
-	{"theory", "theory propositions --out DIR/theory", "theory/report.html", held},
-	{"export", "export --model DIR/model --onnx DIR/model.onnx", "", func(string) error { return nil }},
-	{"encode", "encode --model DIR/encoder --batch 4 --out DIR/encoded.npz", "encoded.npz", whole(data.Open)},
+	{name: "fit", line: "fit --in DIR/features.npz --method FITTED --out DIR/run", left: "run", sound: oneRun},
+	{name: "apply", line: "apply --model DIR/model --in DIR/features.npz --out DIR/applied.npz", left: "applied.npz", sound: whole(data.ReadPredictions)},
+	{name: "compare", line: "compare --in DIR/features.npz --methods nc,OTHER --seeds 42 --jobs 1 --out DIR/compared", left: "compared/metrics.json", sound: held},
+	{name: "study", line: "study main --data DIR/features.npz --methods nc,ts --seeds 42 --jobs 1 --out DIR/study", left: "study/results.csv", sound: held},
+	{name: "evaluate", line: "evaluate --in DIR/model/predictions.npz --redraws 0 --replicates 0 --plots DIR/plots", left: "plots/reliability-top.svg", sound: held},
+	{name: "pretrain", line: `pretrain --data DIR/table.csv --encoder mlp --network {"hidden":[WIDTH]} --epochs 12 --out DIR/trained`, left: "trained/config.json", sound: held},
+	{name: "html", line: "evaluate --in DIR/model/predictions.npz --redraws 0 --replicates 0 --html DIR/page.html", left: "page.html", sound: wholePage},
+	{name: "diagnose", line: "diagnose --in DIR/model/predictions.npz --features DIR/features.npz --redraws 20 --out DIR/diagnosis", left: "diagnosis/diagnosis.json", sound: held},
+	{name: "theory", line: "theory propositions --out DIR/theory", left: "theory/report.html", sound: held},
+	{name: "export", line: "export --model DIR/model --onnx DIR/model.onnx", left: "", sound: func(string) error { return nil }},
+	{name: "encode", line: "encode --model DIR/encoder --batch 4 --out DIR/encoded.npz", left: "encoded.npz", sound: whole(data.Open)},
 }
 
 // args are those of a variant in dir.

@@ -25,24 +25,24 @@ type campaign struct {
 // or its time is up.
 type part struct {
 	name  string
-	goal  int
+	goal  int     // 0: all there are
 	share float64 // of the campaign's time
 	run   func(c *campaign, n *count, rng *rand.Rand)
 }
 
 var parts = []part{
-	{"folders", 0, 0.05, meets(linked)}, // goal 0: all there are
-	{"settings", 0, 0.02, meets(bombs)},
-	{"special files", 0, 0.05, meets(specials)},
-	{"surroundings", 0, 0.05, meets(surroundings)},
-	{"files", 6000, 0.1, files},
-	{"models", 2000, 0.08, models},
-	{"extremes", 0, 0.15, extremes}, // methods × problems
-	{"at once", 200, 0.06, atOnce},
-	{"full disk", 500, 0.04, full},
-	{"kills", 2000, 0.35, kills},
-	{"ops", 0, 0.01, ops},
-	{"fuzz", 0, 0.05, fuzzers}, // all of them
+	{name: "folders", share: 0.05, run: meets(linked)},
+	{name: "settings", share: 0.02, run: meets(bombs)},
+	{name: "special files", share: 0.05, run: meets(specials)},
+	{name: "surroundings", share: 0.05, run: meets(surroundings)},
+	{name: "files", goal: 6000, share: 0.1, run: files},
+	{name: "models", goal: 2000, share: 0.08, run: models},
+	{name: "extremes", share: 0.15, run: extremes},
+	{name: "at once", goal: 200, share: 0.06, run: atOnce},
+	{name: "full disk", goal: 500, share: 0.04, run: full},
+	{name: "kills", goal: 2000, share: 0.35, run: kills},
+	{name: "ops", share: 0.01, run: ops},
+	{name: "fuzz", share: 0.05, run: fuzzers},
 }
 
 func main() {
