@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // Confusion is what is taken for what, and how surely.
@@ -24,14 +22,8 @@ type Mistaken struct {
 	Confidence float64 `json:"confidence"` // mean probability of their top class
 }
 
-// NewConfusion is that of the predictions (N×C, in log-probabilities), of at most so many classes. Rows count by their
-// weights, nil: 1 each.
-func NewConfusion(logProbs *mat.Dense, labels []int, weights []float64, most int) (*Confusion, error) {
-	s, err := newSample(logProbs, labels)
-	if err != nil {
-		return nil, err
-	}
-	s.weight = weights
+// confusion is that of the predictions, of at most so many classes.
+func (s *sample) confusion(most int) *Confusion {
 	wrong, rows := make([]float64, s.classes), make([]float64, s.classes) // taken for others, or others for the class
 	taken := map[[2]int]Mistaken{}
 	for i, label := range s.label {
@@ -56,5 +48,5 @@ func NewConfusion(logProbs *mat.Dense, labels []int, weights []float64, most int
 			c.Taken = append(c.Taken, m)
 		}
 	}
-	return c, nil
+	return c
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -42,14 +41,8 @@ const (
 	isotonicWork    = 2e7 // rows that are redrawn in all: of many rows the band needs fewer redraws
 )
 
-// NewIsotonic is the curve of predictions (N×C, in log-probabilities) whose rows count by the weights, nil: 1 each. Its
-// band is drawn from rng; nil: it has none.
-func NewIsotonic(logProbs *mat.Dense, labels []int, weights []float64, rng *rand.Rand) (*Isotonic, error) {
-	s, err := newSample(logProbs, labels)
-	if err != nil {
-		return nil, err
-	}
-	s.weight = weights
+// isotonic is the curve of the predictions. Its band is drawn from rng; nil: it has none.
+func (s *sample) isotonic(rng *rand.Rand) *Isotonic {
 	confidence, order := s.confidences(), make([]int, s.rows)
 	floats.ArgsortStable(confidence, order)
 	hits, ordered := make([]float64, s.rows), make([]float64, s.rows)
@@ -72,7 +65,7 @@ func NewIsotonic(logProbs *mat.Dense, labels []int, weights []float64, rng *rand
 	if rng != nil {
 		c.band(confidence, p, rng)
 	}
-	return c, nil
+	return c
 }
 
 // decompose finds the parts of the Brier score.

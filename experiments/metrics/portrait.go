@@ -20,14 +20,14 @@ const mostConfused = 20
 // NewPortrait is that of predictions (N×C, in log-probabilities) whose rows count by the weights, nil: 1 each. The band
 // of its curve is drawn from rng; nil: it has none.
 func NewPortrait(logProbs *mat.Dense, labels []int, weights []float64, rng *rand.Rand) (p Portrait, err error) {
-	if p.Isotonic, err = NewIsotonic(logProbs, labels, weights, rng); err != nil {
+	s, err := newSample(logProbs, labels)
+	if err != nil {
 		return p, err
 	}
-	if p.Confusion, err = NewConfusion(logProbs, labels, weights, mostConfused); err != nil {
-		return p, err
+	s.weight = weights
+	p.Isotonic, p.Confusion = s.isotonic(rng), s.confusion(mostConfused)
+	if s.classes == 3 {
+		p.Simplex = s.simplex()
 	}
-	if _, c := logProbs.Dims(); c == 3 {
-		p.Simplex, err = NewSimplex(logProbs, labels, weights)
-	}
-	return p, err
+	return p, nil
 }

@@ -1,10 +1,6 @@
 package metrics
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/mat"
-)
+import "math"
 
 // Simplex is how predictions of three classes lie in their triangle, and where the labels pull them.
 type Simplex struct {
@@ -58,13 +54,8 @@ func (c *simplexSums) cell() SimplexCell {
 	return cell
 }
 
-// NewSimplex is that of predictions (N×3, in log-probabilities). Rows count by the weights, nil: 1 each.
-func NewSimplex(logProbs *mat.Dense, labels []int, weights []float64) (*Simplex, error) {
-	s, err := newSample(logProbs, labels)
-	if err != nil {
-		return nil, err
-	}
-	s.weight = weights
+// simplex is that of the predictions, of three classes.
+func (s *sample) simplex() *Simplex {
 	cells := map[[3]int]*simplexSums{}
 	var order []*simplexSums
 	t := &Simplex{}
@@ -88,5 +79,5 @@ func NewSimplex(logProbs *mat.Dense, labels []int, weights []float64) (*Simplex,
 			t.Cells = append(t.Cells, c.cell())
 		}
 	}
-	return t, nil
+	return t
 }
