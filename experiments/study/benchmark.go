@@ -111,11 +111,7 @@ var tuningTable = tables("Which settings were chosen", "", func(f *Findings) []*
 			if !r.spec.Tune {
 				continue
 			}
-			seeds := map[string]int{}
-			for _, res := range r.results {
-				seeds[chosen(res.Spec)]++
-			}
-			if words := counted(seeds); words != "" {
+			if words := r.counted(func(res *Result) []string { return []string{chosen(res.Spec)} }); words != "" {
 				t.Add(s.Title(), report.Row{Labels: []string{title(r.spec)}, Cells: report.Texts(words)})
 			}
 		}

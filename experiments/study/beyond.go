@@ -126,20 +126,22 @@ var choices = tables("Which maps are in use", "", func(f *Findings) []*report.Ta
 		if r == nil {
 			continue
 		}
-		seeds := map[string]int{}
-		for _, res := range r.results {
-			for _, stage := range res.Stages {
-				seeds[stage.Name]++
-			}
-		}
+		inUse := r.counted(func(res *Result) []string {
+			return data.Each(res.Stages, func(stage Stage) string { return stage.Name })
+		})
 		seconds := r.spread(quantity{value: func(r *Result) float64 { return r.Fit }})
-		t.Add("", report.Row{Labels: []string{s.Title()}, Cells: report.Texts(counted(seeds), fmt.Sprintf("%.1f", seconds.Mean))})
+		t.Add("", report.Row{Labels: []string{s.Title()}, Cells: report.Texts(inUse, fmt.Sprintf("%.1f", seconds.Mean))})
 	}
 	return []*report.Table{t}
 })
 
-// counted is the words with their counts: "anchored 3, gated 2".
-func counted(counts map[string]int) string {
-	words := data.Each(slices.Sorted(maps.Keys(counts)), func(name string) string { return fmt.Sprintf("%s %d", name, counts[name]) })
-	return strings.Join(words, ", ")
+// counted is the words of the row's seeds with the number of seeds that have each: "anchored 3, gated 2".
+func (r *row) counted(words func(*Result) []string) string {
+	counts := map[string]int{}
+	for _, res := range r.results {
+		for _, word := range words(res) {
+			counts[word]++
+		}
+	}
+	return strings.Join(data.Each(slices.Sorted(maps.Keys(counts)), func(word string) string { return fmt.Sprintf("%s %d", word, counts[word]) }), ", ")
 }

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
@@ -25,11 +26,7 @@ func (r *Result) gain() metrics.Gain {
 // leftOnTheTable is the NLL that corrections of the classifier, cross-fitted on the test
 // rows, show to be recoverable from each method's predictions.
 func leftOnTheTable(_ context.Context, f *Findings) (*report.Section, error) {
-	any := false
-	for _, r := range f.Results {
-		any = any || r != nil && r.Recoverable != nil
-	}
-	if !any {
+	if !slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil && r.Recoverable != nil }) {
 		return nil, nil
 	}
 	return &report.Section{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"calibra/data"
@@ -41,10 +42,7 @@ const resultsNote = "Mean and standard deviation over the seeds. Local metrics a
 // Results is the table of all metrics and, where the paper has the data set, the
 // same beside its numbers.
 func Results(_ context.Context, f *Findings) (*report.Section, error) {
-	known := false
-	for _, r := range f.Results {
-		known = known || r != nil && r.Truth != nil
-	}
+	known := slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil && r.Truth != nil })
 	section := &report.Section{
 		Title: "Results",
 		Note:  resultsNote,
