@@ -13,37 +13,31 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// isotonicLine is a curve in a diagram of several on one axis.
-type isotonicLine struct {
-	Name string
-	Ours bool // drawn in front, with its band and its rows
-	*metrics.Isotonic
-}
-
-// isotonic draws reliability curves by isotonic regression on one axis, below it the density of the rows. Of the line
-// that is ours, or the only one, it draws the band of calibrated predictions, and ticks for some rows: above where the
-// top class is right, below where it is wrong.
-func isotonic(title string, lines []isotonicLine) *Figure {
+// isotonic draws reliability curves by isotonic regression on one axis, below it the density of the rows. Of the last,
+// which is judged and drawn in front, it draws the band of calibrated predictions, and ticks for some rows: above where
+// the top class is right, below where it is wrong.
+func isotonic(all []Shown) *Figure {
 	curve, density := newPlot(), newPlot()
-	curve.Title.Text = title
+	curve.Title.Text = "Reliability by isotonic regression"
 	curve.Y.Label.Text, density.X.Label.Text, density.Y.Label.Text = "frequency", "probability of the top class", "% of the rows"
-	const entry = 0.05                                                 // of the axis, that a line of the legend takes
-	curve.Y.Min, curve.Y.Max = -0.04, 1.07+entry*float64(len(lines)+1) // the legend is above all that is drawn
+	const entry = 0.05                                               // of the axis, that a line of the legend takes
+	curve.Y.Min, curve.Y.Max = -0.04, 1.07+entry*float64(len(all)+1) // the legend is above all that is drawn
 	curve.Add(newGridLines(), newDiagonal())
 	left, least, most := 1.0, 100.0, 0.0
-	for k, l := range lines {
-		if l.Ours = l.Ours || len(lines) == 1; l.Ours {
-			l.addBehind(curve)
+	for k, s := range all {
+		judged := k == len(all)-1
+		if judged {
+			addBehind(curve, s.Isotonic)
 		}
-		colour, _ := look(k, l.Ours)
-		line := l.line(colour)
+		colour, _ := look(k, judged)
+		line := s.line(colour)
 		curve.Add(line)
-		curve.Legend.Add(fmt.Sprintf("%s: miscalibration %.4f", l.Name, l.Miscalibration), line.parts[0].(*plotter.Line))
-		density.Add(l.outline(colour))
-		if first := slices.IndexFunc(l.Density, func(share float64) bool { return share > 0 }); first >= 0 {
-			left = min(left, float64(first)/float64(len(l.Density)))
+		curve.Legend.Add(fmt.Sprintf("%s: miscalibration %.4f", s.Name, s.Isotonic.Miscalibration), line.parts[0].(*plotter.Line))
+		density.Add(s.outline(colour))
+		if first := slices.IndexFunc(s.Isotonic.Density, func(share float64) bool { return share > 0 }); first >= 0 {
+			left = min(left, float64(first)/float64(len(s.Isotonic.Density)))
 		}
-		for _, share := range l.Density {
+		for _, share := range s.Isotonic.Density {
 			if share > 0 {
 				least, most = min(least, 100*share), max(most, 100*share)
 			}
@@ -61,19 +55,19 @@ func isotonic(title string, lines []isotonicLine) *Figure {
 }
 
 // line is the curve, with the texts of its corners.
-func (l isotonicLine) line(colour color.NRGBA) *marked {
-	m := &marked{name: l.Name}
+func (s Shown) line(colour color.NRGBA) *marked {
+	m := &marked{name: s.Name}
 	var corners plotter.XYs
-	for i, x := range l.X {
-		corners = append(corners, plotter.XY{X: x, Y: l.Y[i]})
-		m.label(x, l.Y[i], fmt.Sprintf("%s: of rows at %.3f the top class is right in %.3f", l.Name, x, l.Y[i]))
+	for i, x := range s.Isotonic.X {
+		corners = append(corners, plotter.XY{X: x, Y: s.Isotonic.Y[i]})
+		m.label(x, s.Isotonic.Y[i], fmt.Sprintf("%s: of rows at %.3f the top class is right in %.3f", s.Name, x, s.Isotonic.Y[i]))
 	}
 	m.add(newLine(colour, vg.Points(1.6), corners...))
 	return m
 }
 
-// addBehind adds the band and the ticks.
-func (l isotonicLine) addBehind(p *chart) {
+// addBehind adds the band and the ticks of a curve.
+func addBehind(p *chart, l *metrics.Isotonic) {
 	if l.Places != nil {
 		var edge plotter.XYs
 		for k, x := range l.Places {
@@ -97,13 +91,13 @@ func (l isotonicLine) addBehind(p *chart) {
 }
 
 // outline is the density of the rows: the logarithm of their shares in %, of a part without rows far below all others.
-func (l isotonicLine) outline(colour color.NRGBA) *marked {
+func (s Shown) outline(colour color.NRGBA) *marked {
 	const none = -9
 	var corners plotter.XYs
-	parts := float64(len(l.Density))
-	for k, share := range l.Density {
+	parts := float64(len(s.Isotonic.Density))
+	for k, share := range s.Isotonic.Density {
 		height := math.Max(none, math.Log10(100*share))
 		corners = append(corners, plotter.XY{X: float64(k) / parts, Y: height}, plotter.XY{X: float64(k+1) / parts, Y: height})
 	}
-	return &marked{name: l.Name, parts: []plot.Plotter{newLine(colour, vg.Points(1.2), corners...)}}
+	return &marked{name: s.Name, parts: []plot.Plotter{newLine(colour, vg.Points(1.2), corners...)}}
 }

@@ -12,15 +12,7 @@ type Shown struct {
 // which is judged, what it takes for what; of three classes their triangles. Classes have these names, or their numbers
 // where it is nil.
 func Portraits(all []Shown, classes []string) []*Drawing {
-	var lines []isotonicLine
-	var panels []simplexPanel
-	for k, s := range all {
-		lines = append(lines, isotonicLine{Name: s.Name, Ours: k == len(all)-1, Isotonic: s.Isotonic})
-		if s.Simplex != nil {
-			panels = append(panels, simplexPanel{Title: s.Name, Simplex: s.Simplex})
-		}
-	}
-	drawn := []*Drawing{{Name: "reliability-isotonic", Figure: isotonic("Reliability by isotonic regression", lines),
+	drawn := []*Drawing{{Name: "reliability-isotonic", Figure: isotonic(all),
 		Caption: "How often the top class is right, against its probability, by isotonic regression, which needs no bins. Calibrated predictions would stay in the grey band. The ticks are rows: right above, wrong below. Miscalibration is what the curve would take off the Brier score of the top class."}}
 	judged := all[len(all)-1]
 	if c := judged.Confusion; c != nil {
@@ -32,9 +24,10 @@ func Portraits(all []Shown, classes []string) []*Drawing {
 			drawn = append(drawn, &Drawing{Name: "confusion", Caption: caption, Figure: figure})
 		}
 	}
-	if panels == nil {
+	triangles := simplexes(all, classes)
+	if triangles == nil {
 		return drawn
 	}
-	return append(drawn, &Drawing{Name: "triangle", Figure: simplexes(panels, classes),
+	return append(drawn, &Drawing{Name: "triangle", Figure: triangles,
 		Caption: "The rows in the triangle of their three probabilities, coloured by their labels. An arrow leads from what is said of the rows of a cell to what happens; strong ones are longer than chance makes them."})
 }

@@ -11,19 +11,18 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// simplexPanel is the triangle of one method.
-type simplexPanel struct {
-	Title string
-	*metrics.Simplex
-}
-
 // simplexes draws predictions of three classes in their triangle, methods side by side: some rows in the colours of their
 // labels, and of each cell of the triangle an arrow from what is said to what happens. Arrows that calibrated
-// predictions would not show, beyond two standard errors, are strong.
-func simplexes(panels []simplexPanel, names []string) *Figure {
+// predictions would not show, beyond two standard errors, are strong. It is nil where there are other than three classes.
+func simplexes(all []Shown, names []string) *Figure {
 	var plots []*chart
-	for _, panel := range panels {
-		plots = append(plots, panel.plot(names))
+	for _, s := range all {
+		if s.Simplex != nil {
+			plots = append(plots, s.triangle(names))
+		}
+	}
+	if plots == nil {
+		return nil
 	}
 	return newGrid(plots, 2, 8.5*vg.Centimeter, 8.5*vg.Centimeter, nil, nil)
 }
@@ -33,17 +32,17 @@ func inTriangle(p [3]float64) plotter.XY {
 	return plotter.XY{X: p[1] + p[2]/2, Y: p[2] * math.Sqrt(3) / 2}
 }
 
-func (panel simplexPanel) plot(names []string) *chart {
+func (s Shown) triangle(names []string) *chart {
 	p := newPlot()
-	p.Title.Text = panel.Title
+	p.Title.Text = s.Name
 	p.HideAxes()
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.12, 1.12, -0.12, math.Sqrt(3)/2+0.1
 	edges := plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 0}, {X: 0.5, Y: math.Sqrt(3) / 2}, {X: 0, Y: 0}}
 	p.Add(newLine(grey, vg.Points(1), edges...))
-	for i, q := range panel.Points {
-		p.Add(newDots(faded(ClassColour(panel.Labels[i])), vg.Points(1.4), inTriangle(q)))
+	for i, q := range s.Simplex.Points {
+		p.Add(newDots(faded(ClassColour(s.Simplex.Labels[i])), vg.Points(1.4), inTriangle(q)))
 	}
-	for _, c := range panel.Cells {
+	for _, c := range s.Simplex.Cells {
 		p.Add(arrowOf(c))
 	}
 	for k, corner := range edges[:3] {
