@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -61,9 +62,9 @@ func (s *Server) beside(r *http.Request) (*report.Document, error) {
 func (s *Server) chosen(names []string) (runs []run, err error) {
 	switch {
 	case len(names) == 0:
-		return nil, missing{"No run is chosen; go back and tick one or more."}
+		return nil, data.Inputf("", "No run is chosen; go back and tick one or more.")
 	case len(names) > mostBeside:
-		return nil, missing{fmt.Sprintf("%d runs are chosen; at most %d are shown side by side.", len(names), mostBeside)}
+		return nil, data.Inputf("", "%d runs are chosen; at most %d are shown side by side.", len(names), mostBeside)
 	}
 	for _, name := range names {
 		if slices.ContainsFunc(runs, func(r run) bool { return r.Name == name }) {
@@ -71,7 +72,7 @@ func (s *Server) chosen(names []string) (runs []run, err error) {
 		}
 		t := s.named(name)
 		if t == nil {
-			return nil, missing{fmt.Sprintf("%s is no fitted method of this folder.", data.Line(name))}
+			return nil, data.Inputf("", "%s is no fitted method of this folder.", data.Line(name))
 		}
 		runs = append(runs, run{Name: name, tested: t})
 	}
@@ -98,7 +99,7 @@ func differ(runs []run) string {
 
 // named is what a fit or a cell showed, nil if the folder has none of that name.
 func (s *Server) named(name string) *tested {
-	if !valid(name) {
+	if !fs.ValidPath(name) {
 		return nil
 	}
 	if study.IsCell(path.Base(name) + ".json") {
@@ -120,14 +121,14 @@ func (s *Server) shown(ctx context.Context, r run) (out study.Shown, err error) 
 	}
 	name := path.Join(r.Name, "predictions.npz")
 	if _, err := s.root.Stat(name); err != nil { // or it lies elsewhere
-		return out, missing{data.Line(r.Name) + " has no predictions."}
+		return out, data.Inputf("", "%s has no predictions.", data.Line(r.Name))
 	}
 	p, err := data.ReadPredictionsContext(ctx, filepath.Join(s.root.Name(), filepath.FromSlash(name)))
 	if err != nil {
 		return out, err
 	}
 	if p.Labels == nil {
-		return out, missing{data.Line(r.Name) + " has no labels to be judged by."}
+		return out, data.Inputf("", "%s has no labels to be judged by.", data.Line(r.Name))
 	}
 	for i, y := range p.Labels {
 		row, wrong := p.LogProbs.RawRowView(i), 0.
@@ -148,7 +149,7 @@ func (s *Server) verdict(ctx context.Context, d *report.Document, runs []run) er
 			return err
 		}
 		if len(shown[k].Losses) != len(shown[0].Losses) {
-			return missing{data.Line(r.Name) + " keeps no losses of its rows, so that it cannot be weighed."}
+			return data.Inputf("", "%s keeps no losses of its rows, so that it cannot be weighed.", data.Line(r.Name))
 		}
 	}
 	v, err := study.WeighRows(ctx, shown, rand.New(rand.NewPCG(0, 6)))
@@ -170,7 +171,7 @@ func (s *Server) verdict(ctx context.Context, d *report.Document, runs []run) er
 
 // table has a row for each run, and links to its files.
 func (s *Server) table(runs []run) (*report.Section, error) {
-	t := &report.Table{Caption: "What the runs showed on their test rows", Labels: []string{"run", "method", "settings"}, Values: []report.Head{{Text: "seed"}, {Text: "rows"}}, Blocks: []report.Block{{}}}
+	t := &report.Table{Caption: "What the runs showed on their test rows", Labels: []string{"run", "method", "settings"}, Values: report.Heads("seed", "rows")}
 	for m := range metrics.Metrics {
 		t.Values = append(t.Values, metricHead(m))
 	}
@@ -178,11 +179,11 @@ func (s *Server) table(runs []run) (*report.Section, error) {
 	var files []run
 	for _, r := range runs {
 		row := report.Row{Labels: []string{r.title(), data.Line(r.Method), data.Line(r.Settings)}, Winner: len(runs) > 1 && r.Name == least.Name && alike(runs),
-			Cells: []report.Cell{{Text: fmt.Sprint(r.Seed)}, {Text: fmt.Sprint(r.Rows)}}}
+			Cells: report.Texts(r.Seed, r.Rows)}
 		for m := range metrics.Metrics {
 			row.Cells = append(row.Cells, report.Cell{Text: metricText(m, r.value(m))})
 		}
-		t.Blocks[0].Rows = append(t.Blocks[0].Rows, row)
+		t.Add("", row)
 		r.Pages = slices.DeleteFunc([]string{"report.html", "diagnosis/diagnosis.html", "config.json", "metrics.json"}, func(name string) bool {
 			_, err := s.root.Stat(path.Join(r.Name, name))
 			return err != nil

@@ -89,11 +89,7 @@ func (r run) When() string { return r.Changed.UTC().Format("2006-01-02 15:04:05"
 
 // listOf is the panel with the table of some runs.
 func listOf(runs []run) (template.HTML, error) {
-	var heads []report.Head
-	for _, m := range listMetrics {
-		heads = append(heads, metricHead(m))
-	}
-	return panel(listTemplate, map[string]any{"Heads": heads, "Rows": runs})
+	return panel(listTemplate, map[string]any{"Heads": data.Each(listMetrics, metricHead), "Rows": runs})
 }
 
 // panel is what a template makes of its values.

@@ -64,7 +64,7 @@ func (st *state) there() (n int, left float64) {
 func (s *Server) state(dir string) (*state, error) {
 	entries, err := fs.ReadDir(s.root.FS(), dir)
 	if err != nil {
-		return nil, missing{data.Line(dir) + " has no cells of a study."}
+		return nil, data.Inputf("", "%s has no cells of a study.", data.Line(dir))
 	}
 	st := &state{}
 	wanted, changed := map[string]study.Wanted{}, map[string]time.Time{}
@@ -147,8 +147,8 @@ func (s *Server) cell(name string) *tested {
 // study is the page of a study, which follows it while it runs.
 func (s *Server) study(r *http.Request) (*report.Document, error) {
 	name := r.URL.Query().Get("run")
-	if !valid(name) {
-		return nil, missing{"No study is named."}
+	if !fs.ValidPath(name) {
+		return nil, data.Inputf("", "No study is named.")
 	}
 	dir := name
 	if info, err := s.root.Stat(path.Join(name, "cells")); err == nil && info.IsDir() {
@@ -159,7 +159,7 @@ func (s *Server) study(r *http.Request) (*report.Document, error) {
 		return nil, err
 	}
 	if len(st.cells) == 0 {
-		return nil, missing{data.Line(dir) + " has no cells of a study."}
+		return nil, data.Inputf("", "%s has no cells of a study.", data.Line(dir))
 	}
 	s.read(st)
 	page := "" // of the report, when it is written
@@ -236,14 +236,8 @@ func (st *state) summary(now time.Time) string {
 
 // mean of a metric over cells that are there, NaN of none.
 func mean(cells []cell, m metrics.Metric) float64 {
-	var sum, n float64
-	for _, c := range cells {
-		if x := c.value(m); !math.IsNaN(x) {
-			sum += x
-			n++
-		}
-	}
-	return sum / n
+	values := data.Each(cells, func(c cell) float64 { return c.value(m) })
+	return metrics.NewSpread(slices.DeleteFunc(values, math.IsNaN)).Mean
 }
 
 // settings is what the settings showed so far on the rows of one source, the least NLL first.
@@ -286,10 +280,7 @@ func newLine(setting string, cells []cell, shown []metrics.Metric) line {
 	for _, m := range shown {
 		l.row.Cells = append(l.row.Cells, report.Cell{Text: metricText(m, mean(there, m))})
 	}
-	l.bar = report.Bar{Name: setting, Mean: l.nll, Floor: math.NaN()}
-	for _, c := range there {
-		l.bar.Seeds = append(l.bar.Seeds, c.value(metrics.NLL))
-	}
+	l.bar = report.Bar{Name: setting, Mean: l.nll, Floor: math.NaN(), Seeds: data.Each(there, func(c cell) float64 { return c.value(metrics.NLL) })}
 	return l
 }
 
@@ -311,17 +302,14 @@ func (st *state) best(all []settings) (lines []string) {
 
 // results are a table of means and the NLL of each source as a figure.
 func results(all []settings, shown []metrics.Metric) ([]*report.Table, []*report.Drawing) {
-	t := &report.Table{Caption: "Means over the seeds that are computed", Labels: []string{"setting"}, Values: []report.Head{{Text: "cells"}}}
-	for _, m := range shown {
-		t.Values = append(t.Values, metricHead(m))
-	}
+	t := &report.Table{Caption: "Means over the seeds that are computed", Labels: []string{"setting"}, Values: append(report.Heads("cells"), data.Each(shown, metricHead)...)}
 	var panels []report.BarPanel
 	for _, s := range all {
-		block, panel := report.Block{Name: s.source}, report.BarPanel{Title: "NLL on " + s.source, Marks: report.DotsFromLeast}
+		panel := report.BarPanel{Title: "NLL on " + s.source, Marks: report.DotsFromLeast}
 		for _, l := range s.lines {
-			block.Rows, panel.Bars = append(block.Rows, l.row), append(panel.Bars, l.bar)
+			t.Add(s.source, l.row)
+			panel.Bars = append(panel.Bars, l.bar)
 		}
-		t.Blocks = append(t.Blocks, block)
 		const most = 12 // panels, each with settings whose names can be read
 		if len(panels) < most && len(s.lines) <= 2*most && !math.IsNaN(s.lines[0].nll) {
 			panels = append(panels, panel)

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -125,11 +124,6 @@ func (s *Server) Handler() http.Handler {
 // policy of all answers: the scripts of reports and of this package.
 var policy = report.Policy(listScript, liveScript)
 
-// missing is what a request names and the folder has not.
-type missing struct{ what string }
-
-func (e missing) Error() string { return e.what }
-
 // page answers with a document, and with a page that gives the reason where there is none.
 func page(make func(r *http.Request) (*report.Document, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -137,8 +131,7 @@ func page(make func(r *http.Request) (*report.Document, error)) http.Handler {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		if err != nil {
 			code := http.StatusInternalServerError
-			input := (*data.InputError)(nil)
-			if errors.As(err, new(missing)) || errors.As(err, &input) {
+			if input := (*data.InputError)(nil); errors.As(err, &input) { // what a request names and the folder has not
 				code = http.StatusNotFound
 			}
 			w.WriteHeader(code)
@@ -171,12 +164,12 @@ const mostFile = 256 << 20
 // file shows a file of a run.
 func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/files/")
-	if below := strings.TrimSuffix(name, "/"); below != name && valid(below) { // as reports link to their cells
+	if below := strings.TrimSuffix(name, "/"); below != name && fs.ValidPath(below) { // as reports link to their cells
 		http.Redirect(w, r, "/study?"+query(below), http.StatusFound)
 		return
 	}
 	kind := kinds[path.Ext(name)]
-	if kind == "" || !valid(name) {
+	if kind == "" || !fs.ValidPath(name) {
 		http.Error(w, "No such page.", http.StatusNotFound)
 		return
 	}
@@ -193,9 +186,4 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", kind)
 	http.ServeContent(w, r, "", info.ModTime(), f)
-}
-
-// valid reports whether a name from a request is a path below the folder.
-func valid(name string) bool {
-	return fs.ValidPath(name) && !slices.Contains(strings.Split(name, "/"), "..")
 }
