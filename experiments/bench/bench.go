@@ -29,11 +29,11 @@ const (
 )
 
 // size is what the time of a workload may grow with.
-type size struct{ rows, classes, codewords, slots int }
+type size struct{ Rows, Classes, Codewords, Slots int }
 
 // ofRows is the published size, but for rows and classes.
 func ofRows(rows, classes int) size {
-	return size{rows: rows, classes: classes, codewords: Codewords, slots: Slots}
+	return size{Rows: rows, Classes: classes, Codewords: Codewords, Slots: Slots}
 }
 
 // Workload is one thing to time.
@@ -112,8 +112,8 @@ func activations(rng *rand.Rand, n, m, classes int) *data.Set {
 func quantizer(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error) {
 	var f fastest
 	rng := newRand()
-	d := layers.Divide{Slots: s.slots, Codebook: layers.Codebook{Codewords: s.codewords}, Optim: optim.Settings{Epochs: reps + 1, Batch: Batch, Observe: f.observe, Executor: e}}
-	err := d.Fit(ctx, activations(rng, s.rows, Features, s.classes), nil, rng)
+	d := layers.Divide{Slots: s.Slots, Codebook: layers.Codebook{Codewords: s.Codewords}, Optim: optim.Settings{Epochs: reps + 1, Batch: Batch, Observe: f.observe, Executor: e}}
+	err := d.Fit(ctx, activations(rng, s.Rows, Features, s.Classes), nil, rng)
 	return f.best, err
 }
 
@@ -131,14 +131,14 @@ func (a *assigned) State() (layers.State, error)                                
 
 // randomBase is a base of random predictions and codes, and labels for them.
 func randomBase(rng *rand.Rand, s size) (*assigned, *data.Set) {
-	a := &assigned{sizes: layers.Sizes{Classes: s.classes, Slots: s.slots, Codewords: s.codewords, Counts: make([]int, s.classes)}}
-	a.view = layers.View{LogProbs: logProbs(rng, s.rows, s.classes, 2), Codes: make([]int32, s.rows*s.slots)}
+	a := &assigned{sizes: layers.Sizes{Classes: s.Classes, Slots: s.Slots, Codewords: s.Codewords, Counts: make([]int, s.Classes)}}
+	a.view = layers.View{LogProbs: logProbs(rng, s.Rows, s.Classes, 2), Codes: make([]int32, s.Rows*s.Slots)}
 	for i := range a.view.Codes {
-		a.view.Codes[i] = int32(rng.IntN(s.codewords))
+		a.view.Codes[i] = int32(rng.IntN(s.Codewords))
 	}
-	set := &data.Set{Labels: make([]int, s.rows)}
+	set := &data.Set{Labels: make([]int, s.Rows)}
 	for i := range set.Labels {
-		set.Labels[i] = rng.IntN(s.classes)
+		set.Labels[i] = rng.IntN(s.Classes)
 	}
 	return a, set
 }
@@ -166,15 +166,15 @@ func logProbs(rng *rand.Rand, n, c int, spread float64) *mat.Dense {
 func lce(ctx context.Context, e experiments.Executor, s size, reps int) (float64, error) {
 	const dims = 50
 	rng := newRand()
-	z := mat.NewDense(s.rows, dims, nil)
-	for i := range s.rows {
+	z := mat.NewDense(s.Rows, dims, nil)
+	for i := range s.Rows {
 		for j := range dims {
 			z.Set(i, j, rng.NormFloat64()*(12-11*float64(j)/(dims-1)))
 		}
 	}
-	p, labels := logProbs(rng, s.rows, s.classes, 3), make([]int, s.rows)
+	p, labels := logProbs(rng, s.Rows, s.Classes, 3), make([]int, s.Rows)
 	for i := range labels {
-		labels[i] = rng.IntN(s.classes)
+		labels[i] = rng.IntN(s.Classes)
 	}
 	return best(reps, func() error {
 		_, err := metrics.Measure(ctx, p, labels, z, metrics.Settings{Executor: e})

@@ -15,64 +15,62 @@ import (
 )
 
 // growth is how the time of a workload is expected to grow along one axis: as the axis
-// to the power of expected, once what is counted there outweighs the rest.
+// to the power of Expected, once what is counted there outweighs the rest.
 type growth struct {
-	key, title string
-	measure    timed
-	axis       string
-	along      []int
-	at         func(int) size
-	expected   float64
+	Key      string // of the workload in the JSON report
+	Title    string // what it is
+	Axis     string // rows, classes, codewords or slots
+	Expected float64
+	measure  timed
+	along    []int
+	at       func(int) size
 }
 
 // growths are the axes of the three workloads. Stage 2 costs K·C² a row however many slots
 // there are, stage 1 2·M·K a row, and LCE meets all pairs of rows.
 var growths = []growth{
 	{
-		key: "calibrator_epoch_s", title: "stage 2, 10 classes", measure: calibrator, axis: "rows",
-		along: []int{10000, 20000, 40000, 80000}, at: func(n int) size { return ofRows(n, 10) }, expected: 1,
+		Key: "calibrator_epoch_s", Title: "stage 2, 10 classes", measure: calibrator, Axis: "rows",
+		along: []int{10000, 20000, 40000, 80000}, at: func(n int) size { return ofRows(n, 10) }, Expected: 1,
 	},
 	{
-		key: "calibrator_epoch_s", title: "stage 2, 1,024 rows", measure: calibrator, axis: "classes",
-		along: []int{10, 30, 100, 300, 1000}, at: func(n int) size { return ofRows(1024, n) }, expected: 2,
+		Key: "calibrator_epoch_s", Title: "stage 2, 1,024 rows", measure: calibrator, Axis: "classes",
+		along: []int{10, 30, 100, 300, 1000}, at: func(n int) size { return ofRows(1024, n) }, Expected: 2,
 	},
 	{
-		key: "calibrator_epoch_s", title: "stage 2, 1,024 rows, 100 classes", measure: calibrator, axis: "codewords",
-		along: []int{32, 64, 128, 256, 512}, at: func(n int) size { return size{rows: 1024, classes: 100, codewords: n, slots: Slots} }, expected: 1,
+		Key: "calibrator_epoch_s", Title: "stage 2, 1,024 rows, 100 classes", measure: calibrator, Axis: "codewords",
+		along: []int{32, 64, 128, 256, 512}, at: func(n int) size { return size{Rows: 1024, Classes: 100, Codewords: n, Slots: Slots} }, Expected: 1,
 	},
 	{
-		key: "calibrator_epoch_s", title: "stage 2, 1,024 rows, 100 classes", measure: calibrator, axis: "slots",
-		along: []int{16, 32, 64, 128, 256}, at: func(n int) size { return size{rows: 1024, classes: 100, codewords: Codewords, slots: n} },
+		Key: "calibrator_epoch_s", Title: "stage 2, 1,024 rows, 100 classes", measure: calibrator, Axis: "slots",
+		along: []int{16, 32, 64, 128, 256}, at: func(n int) size { return size{Rows: 1024, Classes: 100, Codewords: Codewords, Slots: n} },
 	},
 	{
-		key: "quantizer_epoch_s", title: "stage 1, 2,048 rows", measure: quantizer, axis: "codewords",
-		along: []int{32, 64, 128, 256, 512}, at: func(n int) size { return size{rows: 2048, classes: 10, codewords: n, slots: Slots} }, expected: 1,
+		Key: "quantizer_epoch_s", Title: "stage 1, 2,048 rows", measure: quantizer, Axis: "codewords",
+		along: []int{32, 64, 128, 256, 512}, at: func(n int) size { return size{Rows: 2048, Classes: 10, Codewords: n, Slots: Slots} }, Expected: 1,
 	},
 	{
-		key: "quantizer_epoch_s", title: "stage 1, 2,048 rows", measure: quantizer, axis: "slots",
-		along: []int{16, 32, 64, 128, 256}, at: func(n int) size { return size{rows: 2048, classes: 10, codewords: Codewords, slots: n} },
+		Key: "quantizer_epoch_s", Title: "stage 1, 2,048 rows", measure: quantizer, Axis: "slots",
+		along: []int{16, 32, 64, 128, 256}, at: func(n int) size { return size{Rows: 2048, Classes: 10, Codewords: Codewords, Slots: n} },
 	},
 	{
-		key: "lce_s", title: "LCE, 10 classes", measure: lce, axis: "rows",
-		along: []int{2500, 5000, 10000, 20000}, at: func(n int) size { return ofRows(n, 10) }, expected: 2,
+		Key: "lce_s", Title: "LCE, 10 classes", measure: lce, Axis: "rows",
+		along: []int{2500, 5000, 10000, 20000}, at: func(n int) size { return ofRows(n, 10) }, Expected: 2,
 	},
 }
 
 // Scale is how the time of one workload grows along one axis.
 type Scale struct {
-	Key      string  // of the workload in the JSON report
-	Title    string  // what it is
-	Axis     string  // rows, classes, codewords or slots
-	Measured float64 // the exponent of a line through the logarithms
-	Expected float64 // and that of the operations
+	growth
+	Measured float64 // the exponent of a line through the logarithms, beside that which is expected
 	Points   []Point
 }
 
 // Point is one measurement: an epoch, or one evaluation of LCE.
 type Point struct {
-	Rows, Classes, Codewords, Slots int
-	Seconds                         float64
-	along                           float64
+	size
+	Seconds float64
+	along   float64
 }
 
 // Scales times epochs of both stages and LCE as rows, classes, codewords and slots grow.
@@ -85,19 +83,16 @@ func Scales(ctx context.Context, e experiments.Executor, reps int, observe func(
 	}
 	var scales []Scale
 	for _, g := range growths {
-		s := Scale{Key: g.key, Title: g.title, Axis: g.axis, Expected: g.expected}
+		s := Scale{growth: g}
 		for _, n := range g.along {
 			if observe != nil {
-				observe(done, of, fmt.Sprintf("%s, %d %s", g.title, n, g.axis))
+				observe(done, of, fmt.Sprintf("%s, %d %s", g.Title, n, g.Axis))
 			}
-			at := g.at(n)
-			seconds, err := g.measure(ctx, e, at, reps)
+			seconds, err := g.measure(ctx, e, g.at(n), reps)
 			if err != nil {
 				return nil, err
 			}
-			s.Points = append(s.Points, Point{
-				Rows: at.rows, Classes: at.classes, Codewords: at.codewords, Slots: at.slots, Seconds: seconds, along: float64(n),
-			})
+			s.Points = append(s.Points, Point{g.at(n), seconds, float64(n)})
 			done++
 		}
 		s.Measured = s.exponent()
