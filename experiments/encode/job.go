@@ -28,25 +28,25 @@ type Job struct {
 
 // part is one set of rows in the order of the partial file.
 type part struct {
-	name string
-	in   *data.Inputs
+	name  string
+	in    *data.Inputs
+	first int // the place of its first row among all
 }
 
 func (j *Job) parts() []part {
-	out := []part{{"cal", j.Raw.Cal}, {"test", j.Raw.Test}}
+	cal, test := j.Raw.Cal.Len(), j.Raw.Test.Len()
+	out := []part{{"cal", j.Raw.Cal, 0}, {"test", j.Raw.Test, cal}}
 	if j.Raw.Shifted != nil {
-		out = append(out, part{"shifted", j.Raw.Shifted})
+		out = append(out, part{"shifted", j.Raw.Shifted, cal + test})
 	}
 	return out
 }
 
 // Rows is how many rows are encoded.
 func (j *Job) Rows() int {
-	n := 0
-	for _, p := range j.parts() {
-		n += p.in.Len()
-	}
-	return n
+	parts := j.parts()
+	last := parts[len(parts)-1]
+	return last.first + last.in.Len()
 }
 
 // ShiftedPath is where the shifted rows go: F-shifted.npz beside F.npz.
@@ -112,13 +112,13 @@ func (j *Job) encode(ctx context.Context, kept *partial) error {
 	if batch <= 0 {
 		batch = 64
 	}
-	first, total := 0, j.Rows() // place of the part's first row among all
+	total := j.Rows()
 	if kept.rows > total {
 		return fmt.Errorf("encode: %d rows are kept of %d", kept.rows, total)
 	}
 	for _, p := range j.parts() {
 		x := make([]float32, batch*p.in.Width())
-		for lo := max(kept.rows-first, 0); lo < p.in.Len(); lo += batch {
+		for lo := max(kept.rows-p.first, 0); lo < p.in.Len(); lo += batch {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -135,7 +135,6 @@ func (j *Job) encode(ctx context.Context, kept *partial) error {
 				j.Observe(kept.rows, total)
 			}
 		}
-		first += p.in.Len()
 	}
 	return nil
 }
@@ -152,22 +151,20 @@ func (j *Job) key() string {
 
 // write makes the npz files of the rows in kept.
 func (j *Job) write(kept *partial, out string) error {
-	first := 0
 	files := map[string][]data.Array{}
 	for _, p := range j.parts() {
 		path, name := out, p.name
 		if name == "shifted" {
 			path, name = ShiftedPath(out), "test"
 		}
-		at, n, m, labels := first, p.in.Len(), kept.Features, p.in.Labels
+		n, m := p.in.Len(), kept.Features
 		files[path] = append(files[path],
-			data.Array{Name: name + "_features", Value: data.Written{Type: "<f4", Shape: []int{n, m}, Write: func(w io.Writer) error { return kept.copy(w, at, n, 0, m) }}},
-			data.Array{Name: name + "_logits", Value: data.Written{Type: "<f4", Shape: []int{n, kept.Classes}, Write: func(w io.Writer) error { return kept.copy(w, at, n, m, kept.width()) }}},
-			data.Array{Name: name + "_labels", Value: labels})
+			data.Array{Name: name + "_features", Value: data.Written{Type: "<f4", Shape: []int{n, m}, Write: func(w io.Writer) error { return kept.copy(w, p.first, n, 0, m) }}},
+			data.Array{Name: name + "_logits", Value: data.Written{Type: "<f4", Shape: []int{n, kept.Classes}, Write: func(w io.Writer) error { return kept.copy(w, p.first, n, m, kept.width()) }}},
+			data.Array{Name: name + "_labels", Value: p.in.Labels})
 		if classes := j.Raw.Classes; name == p.name && p.name == "test" && !data.Numbered(classes) {
 			files[path] = append(files[path], data.Array{Name: "class_names", Value: classes})
 		}
-		first += n
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) { // F-shifted.npz before F.npz: whoever sees F has both
 		if err := data.WriteNPZ(path, files[path]...); err != nil {
