@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"calibra/data"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -53,13 +55,8 @@ const half = .36
 // their standard deviation where they are many, and a white-edged tick where noise alone
 // would put it.
 func Bars(panels []BarPanel) *Figure {
-	var plots []*chart
-	most := 0
-	for _, panel := range panels {
-		plots = append(plots, panel.plot())
-		most = max(most, len(panel.Bars))
-	}
-	return newGrid(plots, 2, max(8.5*vg.Centimeter, vg.Length(most)*barWidth), 7*vg.Centimeter, nil, nil)
+	most := slices.Max(data.Each(panels, func(p BarPanel) int { return len(p.Bars) }))
+	return newGrid(data.Each(panels, BarPanel.plot), 2, max(8.5*vg.Centimeter, vg.Length(most)*barWidth), 7*vg.Centimeter, nil, nil)
 }
 
 // few reports whether the bar shows its seeds one by one.

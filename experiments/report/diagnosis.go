@@ -1,32 +1,28 @@
 package report
 
 import (
-	_ "embed"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 )
-
-func minus(s string) string { return strings.Replace(s, "-", "−", 1) }
-
-func thousandths(x float64) string { return minus(strconv.FormatFloat(x, 'f', 3, 64)) }
 
 // gapText is a gap with its sign.
 func gapText(x float64) string {
 	if math.Abs(x) < .0005 {
 		return "0.000"
 	}
-	return minus(metrics.Signed(x, 3))
+	return strings.Replace(metrics.Signed(x, 3), "-", "−", 1)
 }
 
 // WriteDiagnosis writes a diagnosis as one page that needs nothing else; head describes where it
 // comes from. The map is of the rows that it was made of.
 func WriteDiagnosis(w io.Writer, title string, head []Fact, d *metrics.Diagnosis, m *metrics.Map) error {
-	panel, err := newMapView(d, m).html()
+	panel, err := Panel(mapTemplate, newMapView(d, m))
 	if err != nil {
 		return fmt.Errorf("report: write the map: %w", err)
 	}
@@ -86,41 +82,39 @@ var (
 	}}
 )
 
+// ClassOf is the class whose probability in the region is judged, by its name or its number; "top" is the top class.
+func ClassOf(d *metrics.Diagnosis, r metrics.Region) string {
+	switch {
+	case r.Class == nil:
+		return "top"
+	case d.ClassNames != nil:
+		return d.ClassNames[*r.Class]
+	}
+	return strconv.Itoa(*r.Class)
+}
+
 // regionTable is a row for each region.
 func regionTable(d *metrics.Diagnosis, caption string, regions []metrics.Region, more ...regionColumn) *Table {
 	columns := append([]regionColumn{
 		{"rows", func(r metrics.Region) string { return strconv.Itoa(r.Size) }},
-		{"class", func(r metrics.Region) string {
-			switch {
-			case r.Class == nil:
-				return "top"
-			case d.ClassNames != nil:
-				return d.ClassNames[*r.Class]
-			}
-			return strconv.Itoa(*r.Class)
-		}},
-		{"said", func(r metrics.Region) string { return thousandths(r.Confidence) }},
-		{"was", func(r metrics.Region) string { return thousandths(r.Frequency) }},
+		{"class", func(r metrics.Region) string { return ClassOf(d, r) }},
+		{"said", func(r metrics.Region) string { return metrics.Fixed(r.Confidence, 3) }},
+		{"was", func(r metrics.Region) string { return metrics.Fixed(r.Frequency, 3) }},
 		{"gap", func(r metrics.Region) string { return gapText(r.Gap) }},
 		{"interval", func(r metrics.Region) string { return gapText(r.Low) + " to " + gapText(r.High) }},
-		{"p", func(r metrics.Region) string { return thousandths(r.P) }},
-		{"detectable", func(r metrics.Region) string { return thousandths(r.Detectable) }},
-		{"accuracy", func(r metrics.Region) string { return thousandths(r.Accuracy) }},
+		{"p", func(r metrics.Region) string { return metrics.Fixed(r.P, 3) }},
+		{"detectable", func(r metrics.Region) string { return metrics.Fixed(r.Detectable, 3) }},
+		{"accuracy", func(r metrics.Region) string { return metrics.Fixed(r.Accuracy, 3) }},
 	}, more...)
-	t := &Table{Caption: caption, Labels: []string{"#", "where"}, Values: []Head{{Text: "called"}}}
-	for _, c := range columns {
-		t.Values = append(t.Values, Head{Text: c.head})
-	}
+	heads := data.Each(columns, func(c regionColumn) Head { return Head{Text: c.head} })
+	t := &Table{Caption: caption, Labels: []string{"#", "where"}, Values: append(Heads("called"), heads...)}
 	for k, r := range regions {
 		called := Cell{Text: "–"}
 		if r.Wrong {
 			called = Cell{Text: "wrong", Mark: metrics.Best} // in bold
 		}
-		row := Row{Labels: []string{strconv.Itoa(k + 1), r.Describe}, Cells: []Cell{called}}
-		for _, c := range columns {
-			row.Cells = append(row.Cells, Cell{Text: c.text(r)})
-		}
-		t.Add("", row)
+		cells := data.Each(columns, func(c regionColumn) Cell { return Cell{Text: c.text(r)} })
+		t.Add("", Row{Labels: []string{strconv.Itoa(k + 1), r.Describe}, Cells: append([]Cell{called}, cells...)})
 	}
 	return t
 }

@@ -1,14 +1,15 @@
 package report
 
 import (
-	"bytes"
-	"calibra/experiments/metrics"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"math"
 	"slices"
 	"strconv"
+
+	"calibra/data"
+	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -95,9 +96,7 @@ func newMapView(d *metrics.Diagnosis, m *metrics.Map) *mapView {
 	if len(m.Regions) > 0 {
 		v.Data.First = len(m.Places)
 	}
-	for _, p := range m.Planes {
-		v.Planes = append(v.Planes, v.plane(d, m, p))
-	}
+	v.Planes = data.Each(m.Planes, func(p metrics.Plane) mapPlane { return v.plane(d, m, p) })
 	wrong := 0
 	for _, r := range d.Regions {
 		if r.Wrong {
@@ -138,12 +137,6 @@ func (v *mapView) add(text string, p metrics.Place) {
 		}
 	}
 	v.Data.Places = append(v.Data.Places, data)
-}
-
-func (v *mapView) html() (template.HTML, error) {
-	var b bytes.Buffer
-	err := mapTemplate.Execute(&b, v)
-	return template.HTML(b.String()), err
 }
 
 // markAt is the mean of rows on the plane of 640×520 points.

@@ -19,11 +19,10 @@ type HeatPanel struct {
 	Values         *mat.Dense // rows upward × columns rightward; NaN stays white
 	Rows, Columns  []string
 	Text           func(float64) string // written into each cell; nil for none
-	Diverging      bool                 // blue below Centre, red above, in place of pale to dark
-	Centre         float64
-	Low, High      float64   // ends of the colours, of a panel that is not Diverging; both 0: those of the values
-	Width, Height  vg.Length // of the panel; wider where its column names need it
-	SparseRowNames int       // every n-th row is named; 0 means all
+	Diverging      bool                 // blue below 0, red above, in place of pale to dark
+	Low, High      float64              // ends of the colours, of a panel that is not Diverging; both 0: those of the values
+	Width, Height  vg.Length            // of the panel; wider where its column names need it
+	SparseRowNames int                  // every n-th row is named; 0 means all
 }
 
 // Heat draws the panels side by side, each with the bar of its colours.
@@ -83,8 +82,8 @@ func (panel HeatPanel) limits() (low, high float64, err error) {
 		low, high = panel.Low, panel.High
 	}
 	if panel.Diverging {
-		reach := max(panel.Centre-low, high-panel.Centre)
-		low, high = panel.Centre-reach, panel.Centre+reach
+		reach := max(-low, high)
+		low, high = -reach, reach
 	}
 	return low, high, err
 }
@@ -156,13 +155,6 @@ func (h cells) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 	}
 }
-
-func (h cells) DataRange() (xmin, xmax, ymin, ymax float64) {
-	rows, columns := h.Values.Dims()
-	return -.5, float64(columns) - .5, -.5, float64(rows) - .5
-}
-
-var _ plot.DataRanger = cells{}
 
 // sequential goes from pale to dark blue for t from 0 to 1.
 func sequential(t float64) color.NRGBA {

@@ -44,6 +44,13 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"anchor": func(i int) int { return i + 1 },
 }).Parse(page))
 
+// Panel is the part of a page that a template makes of its values.
+func Panel(t *template.Template, values any) (template.HTML, error) {
+	var b strings.Builder
+	err := t.Execute(&b, values)
+	return template.HTML(b.String()), err
+}
+
 func (t *Table) columns() int { return len(t.Labels) + len(t.Values) }
 
 // series is the name that the row has in figures, "" if its table is not of methods.

@@ -31,9 +31,7 @@ func (t *Table) latex(b *strings.Builder) {
 	if t.named() {
 		heads = append(heads, "Data")
 	}
-	for _, l := range t.Labels {
-		heads = append(heads, escapeTeX(l))
-	}
+	heads = append(heads, data.Each(t.Labels, escapeTeX)...)
 	for _, h := range t.Values {
 		arrow := map[string]string{"↓": `$\,\downarrow$`, "↑": `$\,\uparrow$`}[h.Arrow]
 		heads = append(heads, escapeTeX(h.Text)+arrow)
@@ -53,12 +51,8 @@ func (t *Table) latex(b *strings.Builder) {
 			if t.named() {
 				cells = append(cells, "") // under the block's name
 			}
-			for _, l := range r.Labels {
-				cells = append(cells, shade+escapeTeX(l))
-			}
-			for _, c := range r.Cells {
-				cells = append(cells, shade+c.latex())
-			}
+			cells = append(cells, data.Each(r.Labels, func(l string) string { return shade + escapeTeX(l) })...)
+			cells = append(cells, data.Each(r.Cells, func(c Cell) string { return shade + c.latex() })...)
 			fmt.Fprintf(b, "%s \\\\\n", strings.Join(cells, " & "))
 		}
 	}

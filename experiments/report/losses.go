@@ -1,6 +1,9 @@
 package report
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // LossCurve is how the losses of a stage of a fit went.
 type LossCurve struct {
@@ -16,19 +19,12 @@ func Losses(curves []LossCurve) *Figure {
 	for _, c := range curves {
 		panel := LinePanel{Title: c.Name, X: "epoch or iteration", Y: "loss, nats a row", Named: true, Apart: true}
 		panel.Series = append(panel.Series, Series{Name: "training", Kind: Prediction, X: c.Epochs, Mean: c.Loss})
-		judged, at := c.Loss, -1
-		for i, v := range c.Validation {
-			if !math.IsNaN(v) {
-				judged = c.Validation
-			}
-			if c.Epochs[i] == c.Kept {
-				at = i
-			}
-		}
-		if &judged[0] != &c.Loss[0] {
+		judged := c.Loss
+		if slices.ContainsFunc(c.Validation, func(v float64) bool { return !math.IsNaN(v) }) {
+			judged = c.Validation
 			panel.Series = append(panel.Series, Series{Name: "validation", Ours: true, Kind: Prediction, X: c.Epochs, Mean: c.Validation})
 		}
-		if at >= 0 {
+		if at := slices.Index(c.Epochs, c.Kept); at >= 0 {
 			panel.Series = append(panel.Series, Series{Name: "kept", Ours: true, Kind: Marks, X: c.Epochs[at : at+1], Mean: judged[at : at+1]})
 		}
 		panels = append(panels, panel)

@@ -72,9 +72,7 @@ func (t *Table) Markdown() string {
 			case t.named():
 				cells = []string{""}
 			}
-			for _, l := range r.Labels {
-				cells = append(cells, escapeBars(l))
-			}
+			cells = append(cells, data.Each(r.Labels, escapeBars)...)
 			for _, c := range r.Cells {
 				mark := markdownMarks[c.Mark]
 				cells = append(cells, mark[0]+c.Text+mark[1])

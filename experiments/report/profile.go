@@ -48,10 +48,10 @@ func Profiles(panels []ProfilePanel) *Figure {
 		floor := Series{Name: "floor of " + floored.Name, Kind: Floor}
 		floor.average(floored.Seeds, func(p metrics.Profile) []float64 { return p.Floor })
 		floor.SD = nil
-		drawn = append(drawn, out)
 		if len(floor.X) > 0 {
-			drawn[len(drawn)-1].Series = append(out.Series, floor)
+			out.Series = append(out.Series, floor)
 		}
+		drawn = append(drawn, out)
 	}
 	if drawn == nil {
 		return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"calibra/data"
+
 	"gonum.org/v1/plot/vg"
 )
 
@@ -22,13 +24,8 @@ type RankPanel struct {
 // rank and a bar of half the critical difference on either side, so that two methods
 // differ where their bars do not meet.
 func Ranks(panels []RankPanel) *Figure {
-	var plots []*chart
-	var height vg.Length
-	for _, ranks := range panels {
-		plots = append(plots, ranks.plot())
-		height = max(height, vg.Length(len(ranks.Names)+4)*0.6*vg.Centimeter)
-	}
-	return newGrid(plots, 1, 16*vg.Centimeter, height, nil, nil)
+	heights := data.Each(panels, func(p RankPanel) vg.Length { return vg.Length(len(p.Names)+4) * 0.6 * vg.Centimeter })
+	return newGrid(data.Each(panels, RankPanel.plot), 1, 16*vg.Centimeter, slices.Max(heights), nil, nil)
 }
 
 func (panel RankPanel) plot() *chart {
@@ -37,19 +34,14 @@ func (panel RankPanel) plot() *chart {
 		p.err = fmt.Errorf("%d names, %d ranks", n, len(panel.Ranks))
 		return p
 	}
-	order := make([]int, len(panel.Names))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(panel.Ranks[i], panel.Ranks[j]) })
-	worst := float64(len(order)) // no rank lies outside 1 … worst
+	worst, half := float64(len(panel.Names)), panel.Critical/2 // no rank lies outside 1 … worst
 	var lines []dotLine
-	for _, i := range order {
-		half := panel.Critical / 2
-		line := dotLine{name: panel.Names[i], at: panel.Ranks[i], low: max(1, panel.Ranks[i]-half), high: min(worst, panel.Ranks[i]+half), ours: panel.Ours[i]}
-		line.says = fmt.Sprintf("%s: mean rank %.2f", line.name, line.at)
+	for i, rank := range panel.Ranks {
+		line := dotLine{name: panel.Names[i], at: rank, low: max(1, rank-half), high: min(worst, rank+half), ours: panel.Ours[i]}
+		line.says = fmt.Sprintf("%s: mean rank %.2f", line.name, rank)
 		lines = append(lines, line)
 	}
+	slices.SortStableFunc(lines, func(a, b dotLine) int { return cmp.Compare(a.at, b.at) })
 	p := dotLines(lines)
 	p.Title.Text, p.X.Label.Text = panel.Title, "mean rank"
 	p.X.Min, p.X.Max = 0.8, worst+0.2

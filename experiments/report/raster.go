@@ -17,8 +17,7 @@ type Plane struct {
 	XMin, XMax, YMin, YMax float64
 	Picture                image.Image
 	Points                 []PlanePoint
-	Stars                  []PlanePoint // marked larger, such as codewords
-	Names                  []string     // of the classes, for the legend
+	Names                  []string // of the classes, for the legend
 }
 
 // PlanePoint is a row at its place, in the colour of its class.
@@ -50,15 +49,15 @@ func (plane Plane) plot() *chart {
 	p := newPlot()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = plane.Title, plane.X, plane.Y
 	p.Add(plotter.NewImage(plane.Picture, plane.XMin, plane.YMin, plane.XMax, plane.YMax))
-	p.Add(plane.dots(plane.Points, vg.Points(1.7)), plane.dots(plane.Stars, vg.Points(4)))
+	p.Add(plane.dots())
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = plane.XMin, plane.XMax, plane.YMin, plane.YMax
 	return p
 }
 
-// dots are points in the colours of their classes.
-func (plane Plane) dots(points []PlanePoint, radius vg.Length) ringed {
-	r := ringed{radius: radius, edge: vg.Points(0.6)}
-	for _, q := range points {
+// dots are the points in the colours of their classes.
+func (plane Plane) dots() ringed {
+	r := ringed{radius: vg.Points(1.7), edge: vg.Points(0.6)}
+	for _, q := range plane.Points {
 		r.at, r.colours = append(r.at, plotter.XY{X: q.X, Y: q.Y}), append(r.colours, ClassColour(q.Class))
 	}
 	return r

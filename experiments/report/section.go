@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 )
 
@@ -89,11 +90,8 @@ func Heads(texts ...string) (heads []Head) {
 }
 
 // Texts are cells of words and whole numbers as they are.
-func Texts(values ...any) (cells []Cell) {
-	for _, v := range values {
-		cells = append(cells, Cell{Text: fmt.Sprint(v)})
-	}
-	return cells
+func Texts(values ...any) []Cell {
+	return data.Each(values, func(v any) Cell { return Cell{Text: fmt.Sprint(v)} })
 }
 
 // Head is the head of a value column.

@@ -151,22 +151,22 @@ func (spacedTicks) Ticks(low, high float64) []plot.Tick {
 	for _, t := range ticks {
 		longest = max(longest, len(t.Label)+2)
 	}
-	for _, every := range []int{1, 2, 5} {
-		if longest*(len(ticks)/every) > axisCharacters && every < 5 {
-			continue
+	every := 1
+	for _, next := range []int{2, 5} {
+		if longest*(len(ticks)/every) > axisCharacters {
+			every = next
 		}
-		zero := 0 // the tick nearest to 0 keeps its label
-		for i := range ticks {
-			if math.Abs(ticks[i].Value) < math.Abs(ticks[zero].Value) {
-				zero = i
-			}
+	}
+	zero := 0 // the tick nearest to 0 keeps its label
+	for i := range ticks {
+		if math.Abs(ticks[i].Value) < math.Abs(ticks[zero].Value) {
+			zero = i
 		}
-		for i := range ticks {
-			if (i-zero)%every != 0 {
-				ticks[i].Label = ""
-			}
+	}
+	for i := range ticks {
+		if (i-zero)%every != 0 {
+			ticks[i].Label = ""
 		}
-		break
 	}
 	return ticks
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 )
 
@@ -231,10 +232,7 @@ func (v *Verdict) harmLine(harmful, all []*Judged, classifier int) string {
 func (v *Verdict) sentences(first, use *Judged, tied, harmful, all []*Judged, classifier int) []string {
 	titles := func(of []*Judged) string {
 		const most = 6
-		var out []string
-		for _, j := range of {
-			out = append(out, j.Title)
-		}
+		out := data.Each(of, func(j *Judged) string { return j.Title })
 		if len(out) > most {
 			out = append(out[:most], fmt.Sprintf("%d more", len(out)-most))
 		}
@@ -304,10 +302,7 @@ func share(x float64) string {
 
 // nats is a number of four decimals without its leading 0, with a minus sign of its own.
 func nats(x float64) string {
-	text := strings.Replace(fmt.Sprintf("%.4f", math.Abs(x)), "0.", ".", 1)
-	if math.Abs(x) >= 1 {
-		text = fmt.Sprintf("%.4f", math.Abs(x))
-	}
+	text := strings.TrimPrefix(fmt.Sprintf("%.4f", math.Abs(x)), "0")
 	if x < 0 && text != ".0000" {
 		return "−" + text
 	}

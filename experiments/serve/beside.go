@@ -190,7 +190,7 @@ func (s *Server) table(runs []run) (*report.Section, error) {
 		})
 		files = append(files, r)
 	}
-	links, err := panel(filesTemplate, files)
+	links, err := report.Panel(filesTemplate, files)
 	return &report.Section{Title: "Numbers", Tables: []*report.Table{t}, Panel: links}, err
 }
 

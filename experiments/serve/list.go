@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"path"
 	"slices"
-	"strings"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
@@ -77,11 +76,7 @@ func (r run) Numbers() []string {
 	if r.tested != nil {
 		rows = fmt.Sprint(r.Rows)
 	}
-	numbers := []string{rows}
-	for _, m := range listMetrics {
-		numbers = append(numbers, metricText(m, r.value(m)))
-	}
-	return numbers
+	return append([]string{rows}, data.Each(listMetrics, func(m metrics.Metric) string { return metricText(m, r.value(m)) })...)
 }
 
 // When is when a run changed.
@@ -89,14 +84,7 @@ func (r run) When() string { return r.Changed.UTC().Format("2006-01-02 15:04:05"
 
 // listOf is the panel with the table of some runs.
 func listOf(runs []run) (template.HTML, error) {
-	return panel(listTemplate, map[string]any{"Heads": data.Each(listMetrics, metricHead), "Rows": runs})
-}
-
-// panel is what a template makes of its values.
-func panel(t *template.Template, values any) (template.HTML, error) {
-	var b strings.Builder
-	err := t.Execute(&b, values)
-	return template.HTML(b.String()), err
+	return report.Panel(listTemplate, map[string]any{"Heads": data.Each(listMetrics, metricHead), "Rows": runs})
 }
 
 // list is the page of all runs.

@@ -198,7 +198,7 @@ func (s *Server) progress(st *state, dir, page string) (template.HTML, error) {
 	if _, err := s.root.Stat(page); page != "" && err == nil {
 		address = link(page)
 	}
-	return panel(liveTemplate, map[string]any{
+	return report.Panel(liveTemplate, map[string]any{
 		"Running": there < len(st.cells), "There": there, "All": len(st.cells), "Says": st.summary(time.Now()), "Report": address, "Where": data.Line(dir),
 	})
 }
