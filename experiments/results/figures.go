@@ -32,7 +32,7 @@ func calibrationSize(dir string) ([]byte, error) {
 				if len(runs) == 0 {
 					continue
 				}
-				v, err := cell{runs, m.String()}.spread()
+				v, err := spreadOf(runs, m.String())
 				if err != nil {
 					return nil, fmt.Errorf("calsize.csv: %w", err)
 				}
@@ -67,7 +67,7 @@ func gain(dir string) ([]byte, error) {
 			if len(runs) != 1 {
 				return nil, fmt.Errorf("benchmark-tests.csv has %d tests of %s against nc on %s, not 1", len(runs), method, source)
 			}
-			base, err := cell{where(values, "method:nc,data:"+source), "nll"}.spread()
+			base, err := spreadOf(where(values, "method:nc,data:"+source), "nll")
 			if err != nil {
 				return nil, err
 			}

@@ -106,12 +106,6 @@ func newAxis(text string, lines []record) axis {
 	return axis{column, distinct(lines, column)}
 }
 
-// cell is what a table shows in one place.
-type cell struct {
-	lines []record
-	value string // an expression
-}
-
 // tableOf fills the mark table.
 func tableOf(dir string, a arguments) (string, error) {
 	lines, err := readCSV(dir, a["file"])
@@ -128,7 +122,7 @@ func tableOf(dir string, a arguments) (string, error) {
 			return "", fmt.Errorf("%s has no line whose %s is %q", a["file"], rows.column, name)
 		}
 		for _, c := range columns {
-			spread, err := c.of(own).spread()
+			spread, err := c.of(own)
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", a["file"], err)
 			}
@@ -152,15 +146,15 @@ func tableOf(dir string, a arguments) (string, error) {
 // column is a column of a table.
 type column struct {
 	head   string
-	of     func(row []record) cell // what stands in it, in a row of these lines
-	metric metrics.Metric          // that it shows; metrics.Metrics for other numbers
-	noise  bool                    // a floor, of which none is the best
+	of     func(row []record) (metrics.Spread, error) // what stands in it, in a row of these lines
+	metric metrics.Metric                             // that it shows; metrics.Metrics for other numbers
+	noise  bool                                       // a floor, of which none is the best
 }
 
 func columnsOf(a arguments, lines []record) (columns []column) {
 	if a["columns"] == "" {
 		for _, v := range strings.Split(a["values"], ",") {
-			of := func(row []record) cell { return cell{row, v} }
+			of := func(row []record) (metrics.Spread, error) { return spreadOf(row, v) }
 			columns = append(columns, column{head: valueTitle(v), of: of, metric: metricOf(v), noise: strings.HasSuffix(v, "_noise")})
 		}
 		return columns
@@ -171,7 +165,7 @@ func columnsOf(a arguments, lines []record) (columns []column) {
 		if a["value"] == "value" {
 			c.metric = metricOf(v)
 		}
-		c.of = func(row []record) cell { return cell{having(row, shown.column, v), a["value"]} }
+		c.of = func(row []record) (metrics.Spread, error) { return spreadOf(having(row, shown.column, v), a["value"]) }
 		columns = append(columns, c)
 	}
 	return columns
@@ -202,13 +196,11 @@ func where(lines []record, text string) []record {
 	})
 }
 
-func (c cell) spread() (metrics.Spread, error) {
-	if len(c.lines) == 0 {
-		return metrics.Spread{Mean: math.NaN()}, nil
-	}
+// spreadOf is the spread of an expression over lines; its mean is NaN of none.
+func spreadOf(lines []record, expression string) (metrics.Spread, error) {
 	var values []float64
-	for _, r := range c.lines {
-		x, err := r.number(c.value)
+	for _, r := range lines {
+		x, err := r.number(expression)
 		if err != nil {
 			return metrics.Spread{}, err
 		}
