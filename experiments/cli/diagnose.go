@@ -117,23 +117,15 @@ const listedRows = 100_000
 // listed is the diagnosis as it is written: without the rows of its regions where they are too many.
 func (c *diagnoseCmd) listed(d *metrics.Diagnosis) *metrics.Diagnosis {
 	rows := 0
-	for _, r := range append(append([]metrics.Region{}, d.Regions...), d.Groups...) {
+	for _, r := range slices.Concat(d.Regions, d.Groups) {
 		rows += r.Size
 	}
 	if c.AllRows || rows <= listedRows {
 		return d
 	}
 	short := *d
-	short.Regions, short.Groups = withoutRows(d.Regions), withoutRows(d.Groups)
+	short.Regions, short.Groups = metrics.WithoutRows(d.Regions), metrics.WithoutRows(d.Groups)
 	return &short
-}
-
-func withoutRows(regions []metrics.Region) []metrics.Region {
-	regions = slices.Clone(regions)
-	for k := range regions {
-		regions[k].Rows = nil
-	}
-	return regions
 }
 
 // diagnosisGroup is the data.Folder group of a diagnosis, and diagnosisFiles are its files.
@@ -182,14 +174,7 @@ func wrongTable(d *metrics.Diagnosis) *table {
 			if !r.Wrong {
 				continue
 			}
-			class := "top"
-			switch {
-			case r.Class != nil && d.ClassNames != nil:
-				class = d.ClassNames[*r.Class]
-			case r.Class != nil:
-				class = fmt.Sprint(*r.Class)
-			}
-			list.add(words("wrong"), words(fmt.Sprint(r.Size)), words(class), decimals(r.Confidence, 3), decimals(r.Frequency, 3), words(metrics.Signed(r.Gap, 3)),
+			list.add(words("wrong"), words(fmt.Sprint(r.Size)), words(figures.ClassOf(d, r)), decimals(r.Confidence, 3), decimals(r.Frequency, 3), words(metrics.Signed(r.Gap, 3)),
 				words(metrics.Signed(r.Low, 3)+" to "+metrics.Signed(r.High, 3)), decimals(r.P, 3), decimals(r.Detectable, 3), words(saves(r)), words(r.Describe))
 		}
 	}

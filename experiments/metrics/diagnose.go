@@ -185,6 +185,6 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 func (d *Diagnosis) MarshalJSON() ([]byte, error) {
 	type plain Diagnosis
 	short := plain(*d)
-	short.Classes, short.Confidence = withoutRows(d.Classes), withoutRows(d.Confidence)
+	short.Classes, short.Confidence = WithoutRows(d.Classes), WithoutRows(d.Confidence)
 	return json.Marshal(short)
 }

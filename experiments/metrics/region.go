@@ -141,7 +141,8 @@ func (r Region) sentence(d *Diagnosis) string {
 	return fmt.Sprintf("%d rows (%s), %s said %.3f and was %.3f", r.Size, r.Describe, class, r.Confidence, r.Frequency)
 }
 
-func withoutRows(regions []Region) []Region {
+// WithoutRows are the regions without the numbers of their rows.
+func WithoutRows(regions []Region) []Region {
 	out := slices.Clone(regions)
 	for k := range out {
 		out[k].Rows = nil
