@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -80,7 +79,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *experiments
 }
 
 // measure measures the predictions, with what corrections would recover.
-func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in judged, settings metrics.Settings, uncertainty metrics.Uncertainty) (*metrics.Report, error) {
+func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *Judged, settings metrics.Settings, uncertainty metrics.Uncertainty) (*metrics.Report, error) {
 	p, embedding := in.Predictions, in.Embedding
 	if embedding == nil {
 		if err := c.needless(); err != nil {
@@ -222,22 +221,16 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 	return s, u, nil
 }
 
-// judged are predictions with what is measured of them besides.
-type judged struct {
-	*Judged
-	sets            *metrics.SetCoverage // nil without
-	classes, groups []metrics.Part
-}
-
 // read reads the predictions, and where they are measured locally, from one and the same file.
-func (c *evaluateCmd) read(ctx context.Context) (in judged, err error) {
+func (c *evaluateCmd) read(ctx context.Context) (*Judged, error) {
 	held, err := data.Hold(c.In)
 	if err != nil {
-		return in, err
+		return nil, err
 	}
 	defer held.Release()
-	if in.Judged, err = ReadJudged(ctx, c.In); err != nil {
-		return in, err
+	in, err := ReadJudged(ctx, c.In)
+	if err != nil {
+		return nil, err
 	}
 	if c.Features != "" {
 		_, err = in.describe(c.Features)
@@ -245,13 +238,12 @@ func (c *evaluateCmd) read(ctx context.Context) (in judged, err error) {
 		err = in.Embed(c.Embedding)
 	}
 	if err != nil {
-		return in, err
+		return nil, err
 	}
 	if in.sets, err = in.coverage(); err != nil {
-		return in, err
+		return nil, err
 	}
-	in.classes, in.groups, err = in.byName()
-	return in, err
+	return in, in.byName()
 }
 
 // spent is the embedding where it is needed no more: of a file in single precision its memory
@@ -444,7 +436,7 @@ func (c *evaluateCmd) draw(drawn []*report.Drawing) error {
 
 // page is where --html goes: a directory gets report.html.
 func (c *evaluateCmd) page() string {
-	if info, err := os.Stat(c.HTML); err == nil && info.IsDir() {
+	if isDir(c.HTML) {
 		return filepath.Join(c.HTML, "report.html")
 	}
 	return c.HTML
@@ -479,7 +471,7 @@ func (c *evaluateCmd) writePage(r *metrics.Report, verdict *report.Verdict, draw
 	return data.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
 }
 
-// evaluationSections are those of the page, as far as there is something to show.
+// evaluationSections are those of the page, nil where there is nothing to show.
 func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Section {
 	note := "Intervals are 95 % bootstrap intervals over the rows. The noise floor is what the same metric shows when labels are redrawn from the predictions, so that they are perfectly calibrated; p is the chance of a value as extreme under perfect calibration."
 	if missing := r.Missing(); missing != "" {
@@ -503,13 +495,7 @@ func evaluationSections(r *metrics.Report, drawn []*report.Drawing) []*report.Se
 	if r.Recovered != nil {
 		sections = append(sections, &report.Section{Title: "Recoverable loss", Tables: []*report.Table{report.RecoverableTable(r.Recovered)}})
 	}
-	for _, s := range []*report.Section{
+	return append(sections,
 		partsSection("Classes", "How often each class is true and its mean probability; accuracy, confidence and NLL of the rows whose label it is.", r.ByClass),
-		partsSection("Groups", "The rows of each group; calibrated predictions are right as often as they are confident.", r.ByGroup),
-	} {
-		if s != nil {
-			sections = append(sections, s)
-		}
-	}
-	return sections
+		partsSection("Groups", "The rows of each group; calibrated predictions are right as often as they are confident.", r.ByGroup))
 }

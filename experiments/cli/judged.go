@@ -19,8 +19,10 @@ type Judged struct {
 	Embedding mat.Matrix // nil without
 	Pieces    []int      // the file's row of each; nil: they are its rows
 
-	path string
-	rows int // of the file
+	path            string
+	rows            int                  // of the file
+	sets            *metrics.SetCoverage // of their prediction sets, nil without
+	classes, groups []metrics.Part       // of the rows, by name
 }
 
 // ReadJudged reads predictions with labels, cut into pieces by their weights.
@@ -105,32 +107,28 @@ func picked(values, rows []int) []int {
 	if values == nil {
 		return nil
 	}
-	out := make([]int, len(rows))
-	for i, r := range rows {
-		out[i] = values[r]
-	}
-	return out
+	return data.Each(rows, func(r int) int { return values[r] })
 }
 
 // byName measures the classes of predictions, where they have names, and the groups of their rows, where the file has any.
-func (j *Judged) byName() (classes, groups []metrics.Part, err error) {
+func (j *Judged) byName() (err error) {
 	s := metrics.Settings{Rows: j.Weights}
 	if j.ClassNames != nil {
-		if classes, err = metrics.Parts(j.LogProbs, j.Labels, nil, j.ClassNames, s); err != nil {
-			return nil, nil, err
+		if j.classes, err = metrics.Parts(j.LogProbs, j.Labels, nil, j.ClassNames, s); err != nil {
+			return err
 		}
 	}
 	of, names, err := j.rowGroups()
 	if of == nil || err != nil {
-		return classes, nil, err
+		return err
 	}
 	if names == nil {
 		for g := range slices.Max(of) + 1 {
 			names = append(names, fmt.Sprint(g))
 		}
 	}
-	groups, err = metrics.Parts(j.LogProbs, j.Labels, of, names, s)
-	return classes, groups, err
+	j.groups, err = metrics.Parts(j.LogProbs, j.Labels, of, names, s)
+	return err
 }
 
 // mostParts is how many classes or groups a table shows.

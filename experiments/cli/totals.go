@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -44,7 +43,7 @@ func (f totalsFlags) write(in string, p *data.Predictions, s metrics.Settings, u
 
 // merged is the report of the totals in a folder, and what they were counted by; nil where path is none.
 func merged(ctx context.Context, path string) (*metrics.Report, error) {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+	if !isDir(path) {
 		return nil, nil
 	}
 	files, err := filepath.Glob(filepath.Join(path, "*"+totalsEnding))
