@@ -112,11 +112,8 @@ type saved struct {
 }
 
 // needs are the arrays of test rows that it reads.
-func (m saved) needs() (needs []string) {
-	for _, key := range m.method.Needs {
-		needs = append(needs, "test_"+key)
-	}
-	return needs
+func (m saved) needs() []string {
+	return data.Each(m.method.Needs, func(key string) string { return "test_" + key })
 }
 
 // predict returns its predictions for rows of the file in, the first of them row lo there.

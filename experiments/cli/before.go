@@ -141,7 +141,7 @@ func (w *weighed) sections(judged string) ([]*report.Section, error) {
 	var diagrams []report.Diagram
 	for at, m := range w.verdict.Methods {
 		i := w.place(m.Name)
-		t.Add("", report.Row{Labels: []string{m.Title}, Cells: onPage(floored(w.floors[i])), Winner: at == 0})
+		t.Add("", report.Row{Labels: []string{m.Title}, Cells: data.Each(floored(w.floors[i]), cell.onPage), Winner: at == 0})
 		p := w.runs[i].Outcome.Predictions
 		top, _, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Weights})
 		if err != nil {

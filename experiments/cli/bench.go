@@ -73,10 +73,7 @@ func (c *benchCmd) workloads(executor experiments.Executor) ([]bench.Workload, e
 		return workloads, nil
 	}
 	keys := strings.Split(c.Only, ",")
-	var known []string
-	for _, w := range workloads {
-		known = append(known, w.Key)
-	}
+	known := data.Each(workloads, func(w bench.Workload) string { return w.Key })
 	for _, key := range keys {
 		if !slices.Contains(known, key) {
 			return nil, data.Unknown("workload", key, known)

@@ -66,7 +66,7 @@ func correction(kind metrics.Kind, predictions, features string) string {
 	if method == "" {
 		return ""
 	}
-	in := quoted([]string{cmp.Or(relative(features), "FEATURES.npz")})
+	in := quoted(cmp.Or(relative(features), "FEATURES.npz"))
 	if spec, err := experiments.ReadSpec(filepath.Dir(predictions)); err == nil && (spec.Method == method || kind == metrics.GlobalError && spec.Method != "nc") {
 		return "calibra compare --in " + in + " --methods nc,ts,stacked,local-ts,corrected --out runs/corrections"
 	}

@@ -112,7 +112,7 @@ func run(args []string, parts ...experiments.Part) (code int) {
 		fmt.Fprintln(t.err, data.Lines(sentence(err)))
 		fmt.Fprint(t.err, data.Lines(traced(err)))
 	}
-	return exitCode(err)
+	return ExitCode(err)
 }
 
 // errExit ends a command that has said all, such as --help.
@@ -229,6 +229,3 @@ func Run(ctx context.Context, args []string, out, notes *os.File, parts ...exper
 	blas.Install()
 	return command(ctx, args, &terminal{out: out, err: notes}, experiments.NewCatalog(parts...))
 }
-
-// ExitCode is what calibra exits with after err, 0 after none.
-func ExitCode(err error) int { return exitCode(err) }

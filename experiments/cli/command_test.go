@@ -234,11 +234,11 @@ func TestExitCodeOfErrors(t *testing.T) {
 		exitUsage:   data.Inputf("model", "cannot be written: %w", &os.PathError{Op: "open", Path: "model", Err: syscall.EACCES}),
 		0:           nil,
 	} {
-		if got := exitCode(err); got != want {
+		if got := ExitCode(err); got != want {
 			t.Errorf("%v exits %d, not %d", err, got, want)
 		}
 	}
-	if got := exitCode(fmt.Errorf("fit: %w", errors.New("it failed"))); got != exitFailure {
+	if got := ExitCode(fmt.Errorf("fit: %w", errors.New("it failed"))); got != exitFailure {
 		t.Errorf("a failure exits %d", got)
 	}
 }

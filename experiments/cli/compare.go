@@ -53,7 +53,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *experiments.
 		return err
 	}
 	findings := study.Compare.Findings(set, plan)
-	findings.Inputs = map[*experiments.Origin]string{origin: quoted([]string{relative(c.In)})}
+	findings.Inputs = map[*experiments.Origin]string{origin: quoted(relative(c.In))}
 	if err := writeFindings(ctx, findings, c.Out, origin); err != nil {
 		return err
 	}
@@ -170,24 +170,21 @@ func (c *compareCmd) report(ctx context.Context, t *terminal, f *study.Findings,
 var recommended = []string{report.Classifier, "ts", "sm", "vq", "stacked"}
 
 // names are the methods asked for, each once, in the catalog's order.
-func (c *compareCmd) names(methods *experiments.Catalog) ([]string, error) {
-	wanted := map[string]bool{}
+func (c *compareCmd) names(methods *experiments.Catalog) (names []string, err error) {
 	asked := c.Methods
 	if asked == nil {
 		asked = recommended
 	}
-	for _, name := range asked {
-		if name != "all" {
-			m, err := methods.Find(name)
-			if err != nil {
-				return nil, err
-			}
-			wanted[m.Name] = true
-			continue
-		}
-		for _, m := range methods.List() {
-			wanted[m.Name] = wanted[m.Name] || m.Group.Published()
+	all := slices.Contains(asked, "all")
+	named, err := found(methods, slices.DeleteFunc(slices.Clone(asked), func(name string) bool { return name == "all" }))
+	if err != nil {
+		return nil, err
+	}
+	wanted := namesOf(named)
+	for _, m := range methods.List() {
+		if all && m.Group.Published() || slices.Contains(wanted, m.Name) {
+			names = append(names, m.Name)
 		}
 	}
-	return slices.DeleteFunc(methods.Names(), func(name string) bool { return !wanted[name] }), nil
+	return names, nil
 }

@@ -66,26 +66,19 @@ var choices = regexp.MustCompile(`^[a-z]+(\|[a-z]+)+$`)
 
 // completedWords are the values of flags whose placeholder does not list them, and the words of commands' arguments.
 func completedWords(methods *experiments.Catalog) (map[string][]string, error) {
-	var keys, studies []string
+	var keys []string
 	for _, m := range methods.List() {
 		_, asked, err := m.Build(experiments.Options{})
 		if err != nil {
 			return nil, err
 		}
-		for _, k := range asked {
-			keys = append(keys, k.Name+"=") // a value follows
-		}
+		keys = append(keys, data.Each(asked, func(k experiments.Key) string { return k.Name + "=" })...) // a value follows
 	}
 	slices.Sort(keys)
-	for _, s := range study.Studies {
-		studies = append(studies, s.Name)
-	}
-	sources := slices.Clone(experiments.DataNames)
-	for _, s := range methods.RawSources() {
-		sources = append(sources, s.Name+":")
-	}
+	studies := data.Each(study.Studies, func(s *study.Study) string { return s.Name })
+	sources := data.Each(methods.RawSources(), func(s data.RawSource) string { return s.Name + ":" })
 	return map[string][]string{
-		"--method": methods.Names(), "--methods": methods.Names(), "--data": sources, "--encoder": {"mlp", "resmlp", "ftt", "resnet"}, "--set": slices.Compact(keys),
+		"--method": methods.Names(), "--methods": methods.Names(), "--data": slices.Concat(experiments.DataNames, sources), "--encoder": {"mlp", "resmlp", "ftt", "resnet"}, "--set": slices.Compact(keys),
 		"study": append(studies, study.TruthName), "theory": append(claims(), "fast", "all"), "methods": methods.Names(), "completion": shells,
 	}, nil
 }

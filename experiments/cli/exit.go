@@ -55,8 +55,8 @@ func failed[E error](sentence string, causes []E) error {
 	return errors.New(sentence)
 }
 
-// exitCode is the code for err.
-func exitCode(err error) int {
+// ExitCode is what calibra exits with after err, 0 after none.
+func ExitCode(err error) int {
 	var (
 		input   *data.InputError
 		setting *layers.SettingError

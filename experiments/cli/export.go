@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"path/filepath"
 
@@ -19,7 +18,7 @@ type exportCmd struct {
 	LogitsOutput   string `placeholder:"NAME" help:"Output of the backbone that holds the logits (logits, or its only output)."`
 }
 
-func (c *exportCmd) Run(methods *experiments.Catalog) error {
+func (c *exportCmd) Run(t *terminal, methods *experiments.Catalog) error {
 	path := modelFile(c.Model)
 	model, method, err := methods.Load(path)
 	if err != nil {
@@ -48,6 +47,5 @@ func (c *exportCmd) Run(methods *experiments.Catalog) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("wrote %s: %s\n", c.ONNX, method.Line)
-	return nil
+	return t.printf("wrote %s: %s\n", c.ONNX, method.Line)
 }

@@ -235,9 +235,9 @@ func (c *fitCmd) print(t *terminal, run *experiments.Run, f findings) error {
 // next are the commands that follow from a fit whose verdict is to use a method: those that fit
 // and apply it, or the last alone where it is this one.
 func (c *fitCmd) next(use string) []string {
-	in := quoted([]string{relative(c.In)})
+	in := quoted(relative(c.In))
 	if use == c.Method && use != report.Classifier {
-		return []string{study.Apply(in, quoted([]string{relative(c.Out)}))}
+		return []string{study.Apply(in, quoted(relative(c.Out)))}
 	}
 	return study.Commands(in, experiments.Spec{Method: use}, 0)
 }
@@ -284,11 +284,7 @@ func warnEmptyClasses(t *terminal, src *data.Source) {
 		shown := empty[:min(most, len(empty))]
 		names := fmt.Sprint(shown)
 		if known := src.Cal.Names.Classes; known != nil {
-			var words []string
-			for _, class := range shown {
-				words = append(words, known[class])
-			}
-			names = strings.Join(words, ", ")
+			names = strings.Join(data.Each(shown, func(class int) string { return known[class] }), ", ")
 		}
 		if len(empty) > most {
 			names += fmt.Sprintf(" and %d more of %d classes", len(empty)-most, src.Classes)
@@ -366,9 +362,7 @@ func (c *fitCmd) document(run *experiments.Run, f findings) (*report.Document, e
 	if curves := curveSection(run); curves != nil {
 		doc.Sections, doc.Files = append(doc.Sections, curves), append(doc.Files, "curves.csv")
 	}
-	for _, k := range run.Keys {
-		doc.Facts = append(doc.Facts, report.Fact{Name: k.Name, Value: fmt.Sprint(k.Value)})
-	}
+	doc.Facts = data.Each(run.Keys, func(k experiments.Key) report.Fact { return report.Fact{Name: k.Name, Value: fmt.Sprint(k.Value)} })
 	doc.Facts = append(doc.Facts, report.Fact{Name: "Split", Value: string(run.Spec.Split)}, report.Fact{Name: "Seed", Value: fmt.Sprint(run.Spec.Seed)})
 	return doc, nil
 }

@@ -183,7 +183,7 @@ func TestInterruptedFitSaysWhatBecameOfTheModel(t *testing.T) {
 		"as far as it was learned is in runs/vq":        nil,
 	} {
 		got := c.interrupted(written{err}, fmt.Errorf("interrupted in epoch 3: %w", context.Canceled))
-		if !strings.Contains(got.Error(), want) || exitCode(got) != exitInterrupted {
+		if !strings.Contains(got.Error(), want) || ExitCode(got) != exitInterrupted {
 			t.Errorf("%v does not say %q", got, want)
 		}
 	}

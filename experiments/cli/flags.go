@@ -42,11 +42,8 @@ func found(methods *experiments.Catalog, names []string) (all []experiments.Meth
 	return all, nil
 }
 
-func namesOf(all []experiments.Method) (names []string) {
-	for _, m := range all {
-		names = append(names, m.Name)
-	}
-	return names
+func namesOf(all []experiments.Method) []string {
+	return data.Each(all, func(m experiments.Method) string { return m.Name })
 }
 
 // values are the settings of each named method. Flags of the codebook that no method

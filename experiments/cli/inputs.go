@@ -85,9 +85,7 @@ func (f *inputFlags) fitted(path string, scores, looks data.Scores) (data.Scores
 		as = looks
 	}
 	switch {
-	case scores == "" && as != data.Probabilities || looks == "":
-		return data.Logits, nil
-	case scores == "" && !f.Probabilities: // an old model does not record it
+	case looks == "" || scores == "" && !f.Probabilities: // an old model does not record them
 		return data.Logits, nil
 	case scores == data.Probabilities && as == data.Logits:
 		return "", data.Inputf(path, "test_logits holds logits and the model was fitted on probabilities; hand over probabilities, or fit on logits")

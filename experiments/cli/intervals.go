@@ -101,9 +101,7 @@ func sets(t *terminal, model layers.Stateful, method experiments.Method, src *da
 		rows, part = src.Cal, "cal"
 	}
 	needs := []string{"test_features", part + "_features", part + "_labels"}
-	for _, key := range method.Needs {
-		needs = append(needs, part+"_"+key)
-	}
+	needs = append(needs, data.Each(method.Needs, func(key string) string { return part + "_" + key })...)
 	if err := src.Require(needs...); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments"
 )
 
@@ -46,11 +47,9 @@ func (c *methodsCmd) settings(t *terminal, methods *experiments.Catalog) error {
 		list.add(words(k.Name), words(fmt.Sprint(k.Default)), words(what))
 	}
 	if c.JSON {
-		var objects []map[string]any
-		for _, k := range keys {
-			objects = append(objects, map[string]any{"key": k.Name, "default": k.Default, "type": k.Kind, "paper": k.Paper, "what": k.Line})
-		}
-		return t.json(objects)
+		return t.json(data.Each(keys, func(k experiments.Key) map[string]any {
+			return map[string]any{"key": k.Name, "default": k.Default, "type": k.Kind, "paper": k.Paper, "what": k.Line}
+		}))
 	}
 	t.tables(list)
 	line := m.Line

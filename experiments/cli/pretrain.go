@@ -128,9 +128,7 @@ func (c *pretrainCmd) training(raw *data.Raw) (settings encoders.Settings, err e
 	if settings.Optim.Executor, err = c.executor(); err != nil {
 		return settings, err
 	}
-	for _, part := range partsOf(raw)[1:] {
-		settings.Others = append(settings.Others, part.rows)
-	}
+	settings.Others = data.Each(partsOf(raw)[1:], func(p rawPart) *data.Inputs { return p.rows })
 	if c.Weights == "" {
 		return settings, nil
 	}

@@ -30,7 +30,7 @@ func provenance(facts ...report.Fact) ([]report.Fact, error) {
 		}
 		date = time.Unix(seconds, 0)
 	}
-	head := []report.Fact{{Name: "Command", Value: "calibra " + quoted(os.Args[1:])}, {Name: "Program", Value: program.String()}}
+	head := []report.Fact{{Name: "Command", Value: "calibra " + quoted(os.Args[1:]...)}, {Name: "Program", Value: program.String()}}
 	head = append(head, facts...)
 	return append(head,
 		report.Fact{Name: "Machine", Value: fmt.Sprintf("%s/%s, %d of %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), runtime.NumCPU(), simd.InstructionSet())},
@@ -38,7 +38,7 @@ func provenance(facts ...report.Fact) ([]report.Fact, error) {
 }
 
 // quoted is the arguments as a shell takes them.
-func quoted(args []string) string {
+func quoted(args ...string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {
 		words[i] = arg

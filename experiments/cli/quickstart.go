@@ -116,7 +116,7 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 	if err := q.judge(ctx, c.Seed); err != nil {
 		return nil, err
 	}
-	q.verdict.Commands = study.Commands(quoted([]string{filepath.Join(relative(c.Out), "features.npz")}), experiments.Spec{Method: q.verdict.Use, Seed: c.Seed}, 0)
+	q.verdict.Commands = study.Commands(quoted(filepath.Join(relative(c.Out), "features.npz")), experiments.Spec{Method: q.verdict.Use, Seed: c.Seed}, 0)
 	return q, nil
 }
 

@@ -175,7 +175,7 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *experiment
 				return nil, nil, err
 			}
 		}
-		origins, inputs[o] = append(origins, o), quoted([]string{arg})
+		origins, inputs[o] = append(origins, o), quoted(arg)
 	}
 	return origins, inputs, nil
 }
@@ -221,10 +221,9 @@ func (c *studyCmd) places() error {
 
 // writeFindings writes the report of findings on these data.
 func writeFindings(ctx context.Context, f *study.Findings, dir string, origins ...*experiments.Origin) (err error) {
-	var named []report.Fact
-	for _, o := range origins {
-		named = append(named, report.Fact{Name: "Data", Value: o.Name + ", " + o.Digest})
-	}
+	named := data.Each(origins, func(o *experiments.Origin) report.Fact {
+		return report.Fact{Name: "Data", Value: o.Name + ", " + o.Digest}
+	})
 	if f.Head, err = provenance(named...); err != nil {
 		return err
 	}

@@ -298,7 +298,7 @@ func TestStudyInSlurmArray(t *testing.T) {
 		if g.Shard != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("task %v is share %q, want %q (%v)", c, g.Shard, c.want, err)
 		}
-		if err != nil && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--shard i/n")) {
+		if err != nil && (ExitCode(err) != exitUsage || !strings.Contains(err.Error(), "--shard i/n")) {
 			t.Errorf("task %v: %v", c, err)
 		}
 		g = gridFlags{Shard: "1/1"}

@@ -53,6 +53,9 @@ var codes = map[look]string{best: "\x1b[1m", second: "\x1b[4m", aside: "\x1b[2m"
 // add adds a row.
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
+// String is the cell as it is printed.
+func (c cell) String() string { return c.text }
+
 // words is a cell of text.
 func words(text string) cell { return cell{text: data.Line(text), value: text} }
 
@@ -104,19 +107,22 @@ func (t *table) squeeze(shown, widths []int, excess int) {
 	}
 }
 
-// write prints the table.
-func (t *table) write(out io.Writer, width int, styled bool) {
+// write prints the table, and returns the heads of the columns that the width has no room for.
+func (t *table) write(out io.Writer, width int, styled bool) (dropped []string) {
 	shown, widths := t.fit(width)
 	if strings.TrimSpace(strings.Join(t.heads(), "")) != "" {
-		heads := make([]cell, len(t.columns))
-		for j, c := range t.columns {
-			heads[j] = cell{text: c.head, look: aside}
-		}
+		heads := data.Each(t.heads(), func(head string) cell { return cell{text: head, look: aside} })
 		t.writeRow(out, heads, shown, widths, styled)
 	}
 	for _, row := range t.rows {
 		t.writeRow(out, row, shown, widths, styled)
 	}
+	for j, c := range t.columns {
+		if !slices.Contains(shown, j) {
+			dropped = append(dropped, c.head)
+		}
+	}
+	return dropped
 }
 
 // writeRow prints the shown cells of a row, over as many lines as the longest of them takes.
@@ -151,17 +157,6 @@ func (t *table) writeRow(out io.Writer, cells []cell, shown, widths []int, style
 	}
 }
 
-// dropped are the heads of the columns that a width has no room for.
-func (t *table) dropped(width int) (heads []string) {
-	shown, _ := t.fit(width)
-	for j, c := range t.columns {
-		if !slices.Contains(shown, j) {
-			heads = append(heads, c.head)
-		}
-	}
-	return heads
-}
-
 // broken is text in lines of at most width, broken between words where it can be.
 func broken(text string, width int) []string {
 	var words []string
@@ -174,11 +169,7 @@ func broken(text string, width int) []string {
 }
 
 func (t *table) heads() []string {
-	var heads []string
-	for _, c := range t.columns {
-		heads = append(heads, c.head)
-	}
-	return heads
+	return data.Each(t.columns, func(c column) string { return c.head })
 }
 
 // objects is the table for JSON: one object a row, without what could not be measured.
@@ -200,37 +191,21 @@ func (t *table) objects() []map[string]any {
 	return objects
 }
 
-// texts are cells as they are printed.
-func texts(cells []cell) (texts []string) {
-	for _, c := range cells {
-		texts = append(texts, c.text)
-	}
-	return texts
-}
-
 // csv writes the table as it is printed, all columns.
 func (t *table) csv(out io.Writer) error {
-	lines := [][]string{t.heads()}
-	for _, row := range t.rows {
-		lines = append(lines, texts(row))
-	}
-	return data.NewCSVWriter(out).WriteAll(lines)
+	lines := data.Each(t.rows, func(row []cell) []string { return data.Each(row, cell.String) })
+	return data.NewCSVWriter(out).WriteAll(slices.Insert(lines, 0, t.heads()))
 }
 
-// onPage are cells as a page shows them.
-func onPage(cells []cell) (out []report.Cell) {
-	for _, c := range cells {
-		out = append(out, report.Cell{Text: c.text})
-	}
-	return out
-}
+// onPage is the cell as a page shows it.
+func (c cell) onPage() report.Cell { return report.Cell{Text: c.text} }
 
 // page is the table as a page shows it, its first columns of words as labels.
 func (t *table) page(caption string) *report.Table {
 	labels := slices.IndexFunc(t.columns, func(c column) bool { return !c.left })
 	out := &report.Table{Caption: caption, Labels: t.heads()[:labels], Values: report.Heads(t.heads()[labels:]...)}
 	for _, row := range t.rows {
-		out.Add("", report.Row{Labels: texts(row[:labels]), Cells: onPage(row[labels:])})
+		out.Add("", report.Row{Labels: data.Each(row[:labels], cell.String), Cells: data.Each(row[labels:], cell.onPage)})
 	}
 	return out
 }
@@ -242,9 +217,7 @@ func reported(r *report.Table, drops map[string]int) *table {
 	if len(r.Blocks) > 1 {
 		t.columns = append(t.columns, column{head: "data", left: true})
 	}
-	for _, label := range r.Labels {
-		t.columns = append(t.columns, column{head: strings.ToLower(label), left: true})
-	}
+	t.columns = append(t.columns, data.Each(r.Labels, func(label string) column { return column{head: strings.ToLower(label), left: true} })...)
 	for _, h := range r.Values {
 		key := strings.ToLower(strings.ReplaceAll(h.Text, " ", "_"))
 		t.columns = append(t.columns, column{head: strings.TrimSpace(h.Text + " " + h.Arrow), key: cmp.Or(map[string]string{"acc": "accuracy"}[key], key), drop: drops[h.Text]})
@@ -259,9 +232,7 @@ func reported(r *report.Table, drops map[string]int) *table {
 				}
 				cells = append(cells, name)
 			}
-			for _, label := range row.Labels {
-				cells = append(cells, words(label))
-			}
+			cells = append(cells, data.Each(row.Labels, words)...)
 			for _, v := range row.Cells {
 				shown := spreadOf(v)
 				shown.look = map[metrics.Mark]look{metrics.Best: best, metrics.Second: second}[v.Mark]

@@ -116,18 +116,15 @@ func folded(text string, width int) string {
 // tables prints tables for the width of the terminal, an empty line between them.
 func (t *terminal) tables(tables ...*table) error {
 	var text bytes.Buffer
+	var dropped []string
 	for i, tab := range tables {
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		tab.write(&text, width(t.out), styled(t.out))
+		dropped = append(dropped, tab.write(&text, width(t.out), styled(t.out))...)
 	}
 	if err := t.print(text.Bytes()); err != nil {
 		return err
-	}
-	var dropped []string
-	for _, tab := range tables {
-		dropped = append(dropped, tab.dropped(width(t.out))...)
 	}
 	if dropped != nil {
 		t.note("a line is too short for %s; --json has all columns", strings.Join(dropped, ", "))

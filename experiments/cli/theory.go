@@ -28,12 +28,9 @@ type theoryCmd struct {
 }
 
 // claims are the names of all studies.
-func claims() (names []string) {
-	for _, s := range theory.Studies() {
-		names = append(names, s.Name)
-	}
-	return names
-}
+func claims() []string { return data.Each(theory.Studies(), studyName) }
+
+func studyName(s theory.Study) string { return s.Name }
 
 func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *experiments.Catalog) error {
 	studies, settings, err := c.asked(methods)
@@ -159,18 +156,14 @@ func (c *theoryCmd) write(reports []*theory.Report, rows []theory.Row) error {
 		return err
 	}
 	out.WriteBytes("results.json", append(found, '\n'))
-	if len(reports) == len(theory.Studies()) {
-		out.WriteFile("findings.md", func(w io.Writer) error { return theory.Findings(w, rows) })
-	}
 	d := report.Theory(reports)
 	d.Folder = "." // beside the points of each figure
 	if d.Head, err = provenance(report.Fact{Name: "Data", Value: "synthetic"}); err != nil {
 		return err
 	}
-	for _, r := range reports {
-		d.Files = append(d.Files, r.Study+".csv")
-	}
+	d.Files = data.Each(reports, func(r *theory.Report) string { return r.Study + ".csv" })
 	if len(reports) == len(theory.Studies()) {
+		out.WriteFile("findings.md", func(w io.Writer) error { return theory.Findings(w, rows) })
 		d.Files = append(d.Files, "findings.md")
 	}
 	d.Files = append(d.Files, "tables.tex", "tables.md")

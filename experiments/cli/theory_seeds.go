@@ -99,12 +99,9 @@ type seedRun struct {
 }
 
 func newSeedRun(studies []theory.Study, effort theory.Effort, own ownRate) (r seedRun, err error) {
-	r = seedRun{Effort: "complete", Own: own}
+	r = seedRun{Studies: data.Each(studies, studyName), Effort: "complete", Own: own}
 	if effort == theory.Quick {
 		r.Effort = "fast"
-	}
-	for _, study := range studies {
-		r.Studies = append(r.Studies, study.Name)
 	}
 	r.Program, err = experiments.ThisProgram()
 	return r, err

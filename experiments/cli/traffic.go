@@ -99,14 +99,11 @@ func (c *theoryCmd) traffic() traffic {
 }
 
 // paths are those of the folder's files and of their manifest.
-func (f folder) paths() (paths []string) {
+func (f folder) paths() []string {
 	if f.dir == "" {
 		return nil
 	}
-	for _, name := range slices.Concat(f.names, []string{"manifest.json"}) {
-		paths = append(paths, filepath.Join(f.dir, name))
-	}
-	return paths
+	return data.Each(slices.Concat(f.names, []string{"manifest.json"}), func(name string) string { return filepath.Join(f.dir, name) })
 }
 
 // draws reports whether pictures in PDF are among the files.
