@@ -48,7 +48,7 @@ func merged(ctx context.Context, path string) (*metrics.Report, error) {
 	}
 	files, err := filepath.Glob(filepath.Join(path, "*"+totalsEnding))
 	if err != nil || len(files) == 0 {
-		return nil, errors.Join(err, data.Inputf(path, "is a folder without predictions.npz, as calibra fit writes it, and without totals, as calibra evaluate --totals writes them; name a file of predictions"))
+		return nil, errors.Join(err, data.Inputf(path, "it is not a file but a directory, and has neither predictions.npz, which calibra fit writes, nor totals, which calibra evaluate --totals writes; name a file of predictions"))
 	}
 	var all *metrics.Totals
 	for _, file := range files {

@@ -78,7 +78,7 @@ func TestTotalsThatAreRefused(t *testing.T) {
 		want string
 	}{
 		{[]string{"--in", in, "--totals", filepath.Join(folder, "x.bin")}, "it must end in .totals"},
-		{[]string{"--in", folder}, "is a folder without predictions.npz"},
+		{[]string{"--in", folder}, "it is not a file but a directory, and has neither predictions.npz"},
 		{[]string{"--in", in, "--binning", "quantile", "--totals", filepath.Join(folder, "x.totals")}, "totals need bins of equal width"},
 	} {
 		if code, _, stderr := calibra(t, append([]string{"evaluate"}, c.args...)...); code != exitUsage || !strings.Contains(stderr, c.want) {
