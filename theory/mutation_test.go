@@ -291,6 +291,11 @@ func withEarlyStop(s *setup, r *Report) error {
 	return e.earlyStop(context.Background(), r)
 }
 
+// withSlopes judges how the errors of study unshared go with rows, and not its cells of few rows.
+func withSlopes(s *setup, r *Report) error {
+	return newComparison(s).compareSlopes(context.Background(), r)
+}
+
 // withRidges judges the ridges of these keys.
 func withRidges(keys ...string) func(s *setup, r *Report) error {
 	some := slices.DeleteFunc(slices.Clone(ridges), func(x ridge) bool { return !slices.Contains(keys, x.key) })
@@ -379,9 +384,9 @@ var mutations = []mutation{
 	{name: "a loss a thousand times too flat", study: "optimization-error", part: scale(1e-3), run: withEarlyStop, notices: []string{"late-stop"}},
 	{name: "every eighth sample of 30 rows", study: "optimization-error", part: rows(scarce()), notices: []string{"unsettled"}},
 
-	{name: "samples of a quarter of the rows", study: "unshared", part: rows(func(n int) int { return n / 4 }), notices: []string{"kl-per-row"}},
-	{name: "samples of even frequencies", study: "unshared", part: law(evenly), notices: []string{"slope-rows"}},
-	{name: "cells with rows by their codewords' counts", study: "unshared", part: law(effectively), notices: []string{"slope-effective"}},
+	{name: "samples of a quarter of the rows", study: "unshared", part: rows(func(n int) int { return n / 4 }), run: withSlopes, notices: []string{"kl-per-row"}},
+	{name: "samples of even frequencies", study: "unshared", part: law(evenly), run: withSlopes, notices: []string{"slope-rows"}},
+	{name: "cells with rows by their codewords' counts", study: "unshared", part: law(effectively), run: withSlopes, notices: []string{"slope-effective"}},
 	{name: "a fifth of the labels at random", study: "unshared", part: law(elsewhere), notices: []string{"gain-decades", "unsettled"}},
 
 	{name: "samples of a quarter of the rows", study: "co-occurrence", part: rows(func(n int) int { return n / 16 }), notices: []string{"error-0", "error-0.5", "error-0.9", "error-0.99", "error-0.999"}},

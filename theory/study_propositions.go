@@ -128,7 +128,7 @@ func calibrationChi2(s *setup, identity float64) (float64, error) {
 	for j := range C {
 		class := make([]prediction, draws)
 		for n, y := range labels {
-			class[n] = prediction{q: q[n*C+j], hit: y == j}
+			class[n] = prediction{row: n, q: q[n*C+j], hit: y == j}
 			for i := range C {
 				if i != j {
 					class[n].rest += q[n*C+i]
@@ -170,7 +170,7 @@ func addChi2(chi2 *float64, class []prediction) (bins float64) {
 	for _, p := range class {
 		total += p.variance()
 	}
-	slices.SortStableFunc(class, func(a, b prediction) int { return cmp.Compare(a.q, b.q) })
+	slices.SortFunc(class, func(a, b prediction) int { return cmp.Or(cmp.Compare(a.q, b.q), cmp.Compare(a.row, b.row)) })
 	bins = min(max(1, math.Floor(total/least)), most)
 	var expected, variance, hits [most]float64
 	for _, p := range class {
@@ -190,6 +190,7 @@ func addChi2(chi2 *float64, class []prediction) (bins float64) {
 
 // prediction is q of one class in one row.
 type prediction struct {
+	row     int
 	q, rest float64 // rest is 1 − q, of which float64 keeps nothing beside a q near 1
 	hit     bool
 }

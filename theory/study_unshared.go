@@ -25,10 +25,7 @@ const leastRows = 20
 var rareRows = Band{50, 300}
 
 func runUnshared(ctx context.Context, s *setup, r *Report) error {
-	p := s.problem(choose(s, Fast(), Full()), newRand(s.Seed, 16))
-	cellProb := p.law(0)
-	c := &comparison{problem: p, cellProb: cellProb, population: p.Weights(cellProb)}
-	c.effective = effectiveCount(p.Table, p.Table.Occupancy(cellProb))
+	c := newComparison(s)
 	if err := c.compareSlopes(ctx, r); err != nil {
 		return err
 	}
@@ -114,6 +111,13 @@ type comparison struct {
 	population []float64
 	effective  []float64 // N_eff/N per cell
 	count      int       // of replicates
+}
+
+func newComparison(s *setup) *comparison {
+	p := s.problem(choose(s, Fast(), Full()), newRand(s.Seed, 16))
+	cellProb := p.law(0)
+	effective := effectiveCount(p.Table, p.Table.Occupancy(cellProb))
+	return &comparison{problem: p, cellProb: cellProb, population: p.Weights(cellProb), effective: effective}
 }
 
 // ofCell is the model of cell v's own map.
