@@ -101,8 +101,10 @@ func corners(r vg.Rectangle) []vg.Point {
 
 func (f *Figure) render(on canvas) ([]byte, error) {
 	page := draw.New(on)
-	// an SVG has no ground of its own, and black letters are lost on a dark one
-	page.FillPolygon(color.White, corners(page.Rectangle))
+	if _, white := on.(vgimg.PngCanvas); !white {
+		// an SVG has no ground of its own, and black letters are lost on a dark one
+		page.FillPolygon(color.White, corners(page.Rectangle))
+	}
 	f.draw(draw.Crop(page, margin, -margin, margin, -margin))
 	var out bytes.Buffer
 	if _, err := on.WriteTo(&out); err != nil {
