@@ -193,8 +193,8 @@ var scenes = []scene{
 	{"apply", []string{"fit", "--in", "DIR/f.npz", "--method", "ts", "--out", "DIR/model"}, []string{"apply", "--model", "DIR/model", "--in", "DIR/f.npz", "--out", "DIR/p.npz"}, "", "p.npz", 0},
 	{"export", []string{"fit", "--in", "DIR/f.npz", "--method", "ts", "--out", "DIR/model"}, []string{"export", "--model", "DIR/model", "--onnx", "DIR/m.onnx"}, "", "m.onnx", 0},
 	{"diagnose", []string{"diagnose", "--in", "DIR/p.npz", "--features", "DIR/z.npz", "--redraws", "19", "--seed", "1", "--out", "DIR/d"}, []string{"diagnose", "--in", "DIR/p.npz", "--features", "DIR/z.npz", "--redraws", "19", "--out", "DIR/d"}, "d", "", 8},
-	{"compare", []string{"compare", "--in", "DIR/f.npz", "--methods", "ts", "--seeds", "1", "--out", "DIR/c"}, []string{"compare", "--in", "DIR/f.npz", "--methods", "ts,nc", "--seeds", "1", "--out", "DIR/c"}, "c", "", 5},
-	{"study", []string{"study", "main", "--data", "DIR/f.npz", "--methods", "ts", "--seeds", "1", "--out", "DIR/s"}, []string{"study", "main", "--data", "DIR/f.npz", "--methods", "ts,nc", "--seeds", "1", "--out", "DIR/s"}, "s", "", 5},
+	{"compare", []string{"compare", "--in", "DIR/l.npz", "--methods", "ts", "--seeds", "1", "--out", "DIR/c"}, []string{"compare", "--in", "DIR/l.npz", "--methods", "ts,nc", "--seeds", "1", "--out", "DIR/c"}, "c", "", 5},
+	{"study", []string{"study", "main", "--data", "DIR/l.npz", "--methods", "ts", "--seeds", "1", "--out", "DIR/s"}, []string{"study", "main", "--data", "DIR/l.npz", "--methods", "ts,nc", "--seeds", "1", "--out", "DIR/s"}, "s", "", 5},
 }
 
 var temporaryName = regexp.MustCompile(`^\.(.+)\.\d+@([^.]*)\.(\d+)$`)
@@ -269,8 +269,9 @@ func audit(dir string) (manifest string, err error) {
 func TestFaults(t *testing.T) {
 	base := t.TempDir()
 	predictions, z, _ := writeDiagnosable(t, 120)
+	logits := slices.DeleteFunc(features(60), func(a data.Array) bool { return strings.HasSuffix(a.Name, "_features") }) // have fewer figures
 	inputs := map[string][]byte{}
-	for name, from := range map[string]string{"f.npz": write(t, features(60)), "p.npz": predictions, "z.npz": z} {
+	for name, from := range map[string]string{"f.npz": write(t, features(60)), "l.npz": write(t, logits), "p.npz": predictions, "z.npz": z} {
 		content, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)
@@ -409,7 +410,7 @@ func (s scene) try(t *testing.T, dir, old string, n int, kind fault) {
 // kept looks whether inputs are as they were.
 func (s scene) kept(t *testing.T, dir, old, where string) {
 	t.Helper()
-	for _, name := range []string{"f.npz", "p.npz", "z.npz", "model/model.safetensors", "model/manifest.json"} {
+	for _, name := range []string{"f.npz", "l.npz", "p.npz", "z.npz", "model/model.safetensors", "model/manifest.json"} {
 		was, err := os.ReadFile(filepath.Join(old, name))
 		if err != nil || name == s.file {
 			continue
