@@ -143,15 +143,16 @@ func TestOrigins(t *testing.T) {
 		arg, dataset       string
 		classes, cal, test int
 		shifted, encoded   bool
+		encoder            string // the smaller one of many features, "" for the default
 	}{
-		{rawResults(t), "", 3, 120, 120, false, false},
-		{weather(t), "weather", 5, 150, 150, true, true},
-		{table(t), "irises", 3, 90, 90, true, true},
-		{cifar10(t), "cifar10", 10, 30, 68, false, true}, // the last of 45, 10 and 45 % of 150 rows
-		{tissue(t), "tissue", 3, 60, 30, false, true},
-		{"digits", "digits", 10, 539, 540, true, true},
-		{"cubic", "cubic", 4, 5000, 10000, false, false},
-		{"proximity", "proximity", 4, 5000, 10000, false, false},
+		{rawResults(t), "", 3, 120, 120, false, false, ""},
+		{weather(t), "weather", 5, 150, 150, true, true, ""},
+		{table(t), "irises", 3, 90, 90, true, true, ""},
+		{cifar10(t), "cifar10", 10, 30, 68, false, true, "mlp-shallow"}, // the last of 45, 10 and 45 % of 150 rows
+		{tissue(t), "tissue", 3, 60, 30, false, true, "mlp-shallow"},
+		{"digits", "digits", 10, 539, 540, true, true, "mlp-shallow"},
+		{"cubic", "cubic", 4, 5000, 10000, false, false, ""},
+		{"proximity", "proximity", 4, 5000, 10000, false, false, ""},
 	} {
 		o, err := (*experiments.Catalog)(nil).OpenOrigin(c.arg, "", "")
 		if err != nil {
@@ -164,7 +165,7 @@ func TestOrigins(t *testing.T) {
 		if (o.Encoders != nil) != c.encoded {
 			t.Errorf("%s has the encoders %v", c.arg, o.Encoders)
 		}
-		p, err := o.Load(t.Context(), 1, "", "")
+		p, err := o.Load(t.Context(), 1, c.encoder, "")
 		if err != nil {
 			t.Errorf("%s: %v", c.arg, err)
 			continue
@@ -173,15 +174,15 @@ func TestOrigins(t *testing.T) {
 		if src.Classes != c.classes || src.Cal.Len() != c.cal || src.Test.Len() != c.test || (p.Shifted != nil) != c.shifted {
 			t.Errorf("%s has %d classes, %d and %d rows, shifted %v", c.arg, src.Classes, src.Cal.Len(), src.Test.Len(), p.Shifted != nil)
 		}
-		claimed, err := o.Size(t.Context(), "")
+		claimed, err := o.Size(t.Context(), c.encoder)
 		_, width := src.Cal.Features.Dims()
 		if has := (experiments.Size{Rows: src.Cal.Len(), Features: width, Classes: src.Classes}); err != nil || claimed != has {
 			t.Errorf("%s claims %+v, has %+v: %v", c.arg, claimed, has, err)
 		}
 		for _, shift := range append([]experiments.Shift{""}, o.Shifts...) {
-			spec := experiments.Spec{Method: "ts", Data: o.Name, Split: data.PaperTables, Seed: 1, Shift: shift, Judging: experiments.Judging{Anchors: 200}}
+			spec := experiments.Spec{Method: "ts", Data: o.Name, Encoder: c.encoder, Split: data.PaperTables, Seed: 1, Shift: shift, Judging: experiments.Judging{Anchors: 200}}
 			if shift != "" {
-				if p, err = o.Load(t.Context(), 1, "", shift); err != nil {
+				if p, err = o.Load(t.Context(), 1, c.encoder, shift); err != nil {
 					t.Fatalf("%s, %s: %v", c.arg, shift, err)
 				}
 			}
