@@ -143,7 +143,7 @@ func readDamaged(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("sh", "-c", `ulimit -v 3145728; exec "$0" -test.run '^TestDamagedFiles$' -test.v -test.timeout 10m`, self)
-	cmd.Env = append(os.Environ(), "CALIBRA_DAMAGED="+dir, "GOMEMLIMIT=1GiB")
+	cmd.Env = append(os.Environ(), "CALIBRA_DAMAGED="+dir, "GOMEMLIMIT=1GiB", "GOGC=400")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %.4000s", err, out)
