@@ -1,0 +1,15 @@
+package export
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+// TestMain gives the tests one core, as other packages are tested beside them and small problems gain nothing by more,
+// and collects their little garbage rarely. Those of many threads ask for them; go test -cpu 2 gives all of them two.
+func TestMain(m *testing.M) {
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400)
+	m.Run()
+}
