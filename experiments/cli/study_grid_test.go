@@ -72,7 +72,7 @@ func TestStudyOfEightProcesses(t *testing.T) {
 	args = append(args, "--out", dir)
 	start := func(i int) *exec.Cmd {
 		child := exec.Command(os.Args[0], append(slices.Clone(args), "--jobs", "1")...)
-		child.Env = append(os.Environ(), asCommand+"=1", fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", i), "SLURM_ARRAY_TASK_COUNT=8")
+		child.Env = append(os.Environ(), asCommand+"=1", "GOMAXPROCS=1", "GOGC=400", fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", i), "SLURM_ARRAY_TASK_COUNT=8")
 		child.Stderr = &bytes.Buffer{}
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
