@@ -50,7 +50,7 @@ func (t *Table) checkLabels(path string, named bool) error {
 		if like != nil {
 			hint = strings.Join(like, ", ") + " may be: name the label column by --label, or move it to the end"
 		}
-		return Inputf(path, "column %s %s, so it is no label; %s", printable(what), is, hint)
+		return Inputf(path, "column %s %s, so it is no label; %s", Printable(what), is, hint)
 	}
 	if index != "" {
 		t.Notice = fmt.Sprintf("column %s counts the rows and looks like an index; leave it out", index)
@@ -70,7 +70,7 @@ func (t *Table) candidates() (like []string, index string) {
 	for j := range m {
 		name := fmt.Sprint(j + 1)
 		if t.Columns != nil {
-			name = printable(t.Columns[j])
+			name = Printable(t.Columns[j])
 		}
 		first := t.Features.At(0, j)
 		whole, quantity, counts := map[float64]bool{}, false, first == 0 || first == 1

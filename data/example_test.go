@@ -1,4 +1,4 @@
-package data
+package data_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+
+	"calibra/data"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -22,22 +24,45 @@ func inFolder(f func(dir string) error) {
 	}
 }
 
-func ExampleReadPredictions() {
+func ExampleOpen() {
 	inFolder(func(dir string) error {
-		path := filepath.Join(dir, "predictions.npz")
-		p := &Predictions{
-			LogProbs: mat.NewDense(1, 2, []float64{math.Log(0.25), math.Log(0.75)}),
-			Labels:   []int{1},
-		}
-		arrays := append(p.Arrays(), Array{"embedding", mat.NewDense(1, 1, []float64{7})})
-		if err := WriteNPZ(path, arrays...); err != nil {
-			return err
-		}
-		read, err := ReadPredictions(path)
+		path := filepath.Join(dir, "features.npz")
+		err := data.WriteNPZ(path,
+			data.Array{Name: "cal_features", Value: mat.NewDense(2, 3, []float64{1, 2, 3, 4, 5, 6})},
+			data.Array{Name: "cal_logits", Value: mat.NewDense(2, 2, []float64{1, -1, -2, 2})},
+			data.Array{Name: "cal_labels", Value: []int{0, 1}})
 		if err != nil {
 			return err
 		}
-		embedding, err := ReadMatrix(path, "embedding")
+		s, err := data.Open(path)
+		if err != nil {
+			return err
+		}
+		fmt.Println(s.Cal.Len(), "rows,", s.Classes, "classes")
+		fmt.Println("ready to test:", s.Require("test_features") == nil)
+		return nil
+	})
+	// Output:
+	// 2 rows, 2 classes
+	// ready to test: false
+}
+
+func ExampleReadPredictions() {
+	inFolder(func(dir string) error {
+		path := filepath.Join(dir, "predictions.npz")
+		p := &data.Predictions{
+			LogProbs: mat.NewDense(1, 2, []float64{math.Log(0.25), math.Log(0.75)}),
+			Labels:   []int{1},
+		}
+		arrays := append(p.Arrays(), data.Array{Name: "embedding", Value: mat.NewDense(1, 1, []float64{7})})
+		if err := data.WriteNPZ(path, arrays...); err != nil {
+			return err
+		}
+		read, err := data.ReadPredictions(path)
+		if err != nil {
+			return err
+		}
+		embedding, err := data.ReadMatrix(path, "embedding")
 		if err != nil {
 			return err
 		}
@@ -49,7 +74,7 @@ func ExampleReadPredictions() {
 
 func ExampleFitEmbedding() {
 	cal := mat.NewDense(4, 2, []float64{0, 0, 1, 10, 2, 20, 3, 30}) // one direction only
-	e, err := FitEmbedding(cal, 1)
+	e, err := data.FitEmbedding(cal, 1)
 	if err != nil {
 		panic(err)
 	}
@@ -58,11 +83,11 @@ func ExampleFitEmbedding() {
 }
 
 func ExampleSource_Split() {
-	world := NewCubic(SyntheticSettings{}, rand.New(rand.NewPCG(1, 0)))
+	world := data.NewCubic(data.SyntheticSettings{}, rand.New(rand.NewPCG(1, 0)))
 	cal, _ := world.Draw(1000, rand.New(rand.NewPCG(2, 0)))
 	test, _ := world.Draw(500, rand.New(rand.NewPCG(3, 0)))
-	source := &Source{Classes: 4, Cal: cal, Test: test}
-	for _, p := range []Holdout{PaperText, PaperTables} {
+	source := &data.Source{Classes: 4, Cal: cal, Test: test}
+	for _, p := range []data.Holdout{data.PaperText, data.PaperTables} {
 		s, err := source.Split(p, rand.New(rand.NewPCG(42, 0)))
 		if err != nil {
 			panic(err)
@@ -80,7 +105,7 @@ func ExampleOpenCSV() {
 		if err := os.WriteFile(path, []byte("length,width,kind\n5.1,3.5,setosa\n7.0,3.2,versicolor\n"), 0o644); err != nil {
 			return err
 		}
-		t, err := OpenCSV(path, "kind")
+		t, err := data.OpenCSV(path, "kind")
 		if err != nil {
 			return err
 		}
@@ -91,7 +116,7 @@ func ExampleOpenCSV() {
 }
 
 func ExampleInputf() {
-	err := Inputf("features.npz", "has %d features, which 7 slots do not divide; choose a divisor", 512)
+	err := data.Inputf("features.npz", "has %d features, which 7 slots do not divide; choose a divisor", 512)
 	fmt.Println(err)
 	// Output: features.npz: has 512 features, which 7 slots do not divide; choose a divisor
 }

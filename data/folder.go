@@ -138,7 +138,7 @@ func (f *Folder) cannot(be string, err error) error {
 	if full(err) {
 		return cannotWrite(f.dir, err)
 	}
-	return Inputf("", "the output directory %s cannot be %s: %w", f.dir, be, cause(err))
+	return Inputf("", "the output directory %s cannot be %s: %w", f.dir, be, Cause(err))
 }
 
 // settle locks the folder, which the caller closes, and finishes what killed processes left;
@@ -217,7 +217,7 @@ func (f *Folder) Commit() error {
 	stage := f.stage // from here on the new files are the folder's
 	f.leave()
 	if err := place(f.disk, stage, group); err != nil {
-		return fmt.Errorf("data: write %s: %w", f.dir, cause(err))
+		return fmt.Errorf("data: write %s: %w", f.dir, Cause(err))
 	}
 	_ = f.disk.RemoveAll(stage)
 	f.disk.Sync(".")

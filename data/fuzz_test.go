@@ -4,8 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -97,44 +95,6 @@ func FuzzReadEmbedding(f *testing.F) {
 		}
 		if m, p := e.Axes.Dims(); m != len(e.Scale.Mean) || m != len(e.Scale.SD) || p != len(e.Variances) {
 			t.Fatalf("%d×%d axes, %d means", m, p, len(e.Scale.Mean))
-		}
-	})
-}
-
-// FuzzManifest: whatever a manifest says, reading and writing beside it touches no file
-// elsewhere and ends in a run that is whole, or in an input error.
-func FuzzManifest(f *testing.F) {
-	f.Add([]byte(`{"format":"calibra folder 1","groups":{"test":{"a":"","b":"00","below/c":""},"other":{"x":""}}}`))
-	f.Add([]byte(`{"format":"calibra folder 1","groups":{"test":{"../x":"","/x":"","":"","manifest.json":"","a/b":"1"}}}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		root := t.TempDir()
-		dir := filepath.Join(root, "run")
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range []string{filepath.Join(root, "x"), filepath.Join(dir, "a")} {
-			if err := os.WriteFile(path, []byte("kept"), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, manifestName), text, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if h, err := Hold(filepath.Join(dir, "a")); err == nil {
-			h.Release()
-		} else if !isInput(err) {
-			t.Fatalf("%v is no input error", err)
-		}
-		if err := run(dir, "new"); err == nil {
-			if got, err := holds(dir); err != nil || got != "new" {
-				t.Fatalf("holds %q, %v", got, err)
-			}
-		}
-		if kept, err := os.ReadFile(filepath.Join(root, "x")); err != nil || string(kept) != "kept" {
-			t.Fatalf("a file elsewhere is %q, %v", kept, err)
-		}
-		if entries, _ := os.ReadDir(root); len(entries) != 2 {
-			t.Fatalf("there are %v", entries)
 		}
 	})
 }

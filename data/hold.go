@@ -86,7 +86,7 @@ func (f heldFolder) find(root *os.Root, group string, files map[string]string) e
 	}
 	for name, digest := range files {
 		if have[name] != "" && have[name] != digest {
-			return Inputf(f.dir, "holds files of different runs: %s is not the one that calibra %s wrote with the others; run it again", printable(name), printable(group))
+			return Inputf(f.dir, "holds files of different runs: %s is not the one that calibra %s wrote with the others; run it again", Printable(name), Printable(group))
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -77,7 +78,7 @@ func TestHostileFolder(t *testing.T) {
 			before, mine := tree(t, outside), tree(t, dir)
 			if held, err := Hold(filepath.Join(dir, "a")); err == nil {
 				held.Release()
-			} else if !isInput(err) {
+			} else if !errors.As(err, new(*InputError)) {
 				t.Errorf("a reader is told %v", err)
 			}
 			_ = CheckAlone(filepath.Join(dir, "a"))
@@ -93,7 +94,7 @@ func TestHostileFolder(t *testing.T) {
 					t.Errorf("holds %q, %v", got, err)
 				}
 			}
-			if h.writable != (err == nil) || err != nil && !isInput(err) {
+			if h.writable != (err == nil) || err != nil && !errors.As(err, new(*InputError)) {
 				t.Errorf("a writer is told %v", err)
 			}
 			if after := tree(t, outside); !maps.Equal(after, before) {
@@ -119,4 +120,42 @@ func TestLinkedFolder(t *testing.T) {
 			t.Errorf("%s holds %q, %v", at, got, err)
 		}
 	}
+}
+
+// FuzzManifest: whatever a manifest says, reading and writing beside it touches no file
+// elsewhere and ends in a run that is whole, or in an input error.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(`{"format":"calibra folder 1","groups":{"test":{"a":"","b":"00","below/c":""},"other":{"x":""}}}`))
+	f.Add([]byte(`{"format":"calibra folder 1","groups":{"test":{"../x":"","/x":"","":"","manifest.json":"","a/b":"1"}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		root := t.TempDir()
+		dir := filepath.Join(root, "run")
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{filepath.Join(root, "x"), filepath.Join(dir, "a")} {
+			if err := os.WriteFile(path, []byte("kept"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, manifestName), text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if h, err := Hold(filepath.Join(dir, "a")); err == nil {
+			h.Release()
+		} else if !errors.As(err, new(*InputError)) {
+			t.Fatalf("%v is no input error", err)
+		}
+		if err := run(dir, "new"); err == nil {
+			if got, err := holds(dir); err != nil || got != "new" {
+				t.Fatalf("holds %q, %v", got, err)
+			}
+		}
+		if kept, err := os.ReadFile(filepath.Join(root, "x")); err != nil || string(kept) != "kept" {
+			t.Fatalf("a file elsewhere is %q, %v", kept, err)
+		}
+		if entries, _ := os.ReadDir(root); len(entries) != 2 {
+			t.Fatalf("there are %v", entries)
+		}
+	})
 }

@@ -26,15 +26,15 @@ func Inputf(path, format string, args ...any) error {
 			if input, same := err.(*InputError); same && input.Path == path {
 				args[i] = input.Err
 			} else if ok {
-				args[i] = cause(err)
+				args[i] = Cause(err)
 			}
 		}
 	}
 	return &InputError{Path: path, Err: fmt.Errorf(format, args...)}
 }
 
-// cause is err without the operation and the path that package os puts before it.
-func cause(err error) error {
+// Cause is err without the operation and the path that package os puts before it.
+func Cause(err error) error {
 	switch err := err.(type) {
 	case *fs.PathError:
 		return err.Err

@@ -34,23 +34,11 @@ var errForeign = errors.New("is no manifest that this program wrote")
 // readManifest reads that of the directory dir, which is open as root.
 func readManifest(dir string, root *os.Root) (*manifest, error) {
 	path := filepath.Join(dir, manifestName)
-	info, err := root.Lstat(manifestName)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := ReadPlain(root, manifestName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return &manifest{manifestFormat, map[string]map[string]string{}}, nil
-	}
-	if err == nil {
-		err = noFile(info)
-	}
-	if err != nil {
-		return nil, Inputf(path, "cannot be read: %w", err)
-	}
-	f, err := openIn(root, manifestName)
-	if err != nil {
-		return nil, Inputf(path, "cannot be read: %w", err)
-	}
-	defer f.Close()
-	text, err := readAll(path, f, mostConfiguration)
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	m := &manifest{}
@@ -87,7 +75,7 @@ func (m *manifest) foreign(dir, group string, files map[string]string) error {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-				return Inputf(dir, "holds %s of calibra %s; name another directory", printable(name), printable(other))
+				return Inputf(dir, "holds %s of calibra %s; name another directory", Printable(name), Printable(other))
 			}
 		}
 	}
@@ -99,7 +87,7 @@ func digestIn(root *os.Root, name string) string {
 	if !plain(root, name) {
 		return ""
 	}
-	f, err := openIn(root, name)
+	f, err := OpenIn(root, name)
 	if err != nil {
 		return ""
 	}
@@ -188,8 +176,26 @@ func CheckAlone(path string) error {
 	}
 	for group, files := range m.Groups {
 		if files[filepath.Base(path)] != "" {
-			return Inputf(path, "belongs to what calibra %s wrote there; name another file", printable(group))
+			return Inputf(path, "belongs to what calibra %s wrote there; name another file", Printable(group))
 		}
 	}
 	return nil
+}
+
+// plain reports whether name lies below root with no link on its way: in directories, as a
+// file or not at all.
+func plain(root *os.Root, name string) bool {
+	info, err := root.Lstat(filepath.FromSlash(name))
+	return (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular()) && unlinked(root, filepath.Dir(filepath.FromSlash(name)))
+}
+
+// unlinked reports whether dir and those above it, up to root, are directories and no links,
+// as far as they are there.
+func unlinked(root *os.Root, dir string) bool {
+	for ; dir != "."; dir = filepath.Dir(dir) {
+		if info, err := root.Lstat(dir); !errors.Is(err, fs.ErrNotExist) && (err != nil || !info.IsDir()) {
+			return false
+		}
+	}
+	return true
 }

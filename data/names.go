@@ -127,7 +127,7 @@ func differ(path, of string, names, known []string) error {
 	for names[i] == known[i] {
 		i++
 	}
-	return Inputf(path, "names %s %d %s and the model was fitted with %s there; put columns and names in the model's order", of, i, printable(names[i]), printable(known[i]))
+	return Inputf(path, "names %s %d %s and the model was fitted with %s there; put columns and names in the model's order", of, i, Printable(names[i]), Printable(known[i]))
 }
 
 // numbered is the numbers of the classes that labels of text name.
@@ -144,9 +144,9 @@ func (e *entry) numbered(text []string) ([]int, error) {
 			const most = 8
 			var shown []string
 			for _, class := range classes[:min(most, len(classes))] {
-				shown = append(shown, printable(class))
+				shown = append(shown, Printable(class))
 			}
-			return nil, e.fault("says %s at row %d, which is none of the %d classes %s", printable(name), i, len(classes), strings.Join(shown, ", "))
+			return nil, e.fault("says %s at row %d, which is none of the %d classes %s", Printable(name), i, len(classes), strings.Join(shown, ", "))
 		}
 		labels[i] = k
 	}

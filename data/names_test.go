@@ -37,7 +37,7 @@ func TestNames(t *testing.T) {
 		"names of numbers": {[]Array{logits, {"test_labels", []int{0, 2}}, {"class_names", []string{"x", "y", "z"}}}, Names{}, []int{0, 2}, ""},
 	} {
 		path := filepath.Join(t.TempDir(), "f.npz")
-		if err := WriteNPZ(path, c.arrays...); err != nil {
+		if err := writeNPZ(path, c.arrays...); err != nil {
 			t.Fatal(err)
 		}
 		s, err := OpenContext(t.Context(), path, c.given)
@@ -68,7 +68,7 @@ func TestUnread(t *testing.T) {
 		path := filepath.Join(t.TempDir(), c.file)
 		err := os.WriteFile(path, []byte(",feature_0,logit_a,logit_b,lable,sex,set\n0,1,2,3,4,5,cal\n1,2,3,4,5,6,test\n"), 0o666)
 		if c.arrays != nil {
-			err = WriteArrays(path, c.arrays...)
+			err = writeTable(path, c.arrays...)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -83,15 +83,15 @@ func newArchive(path string, r io.ReaderAt, size int64) (*archive, error) {
 			continue
 		}
 		if a.members[key] != nil {
-			return nil, Inputf(path, "holds %s twice; write the file again", printable(key))
+			return nil, Inputf(path, "holds %s twice; write the file again", Printable(key))
 		}
 		// No member can be longer than deflate makes it, so a forged size cannot
 		// make the reader allocate more than a fixed multiple of the file.
 		if m.CompressedSize64 > uint64(size) || m.UncompressedSize64 > 1032*m.CompressedSize64+1032 {
-			return nil, Inputf(path, "is truncated or damaged: %s claims more bytes than the file can hold", printable(key))
+			return nil, Inputf(path, "is truncated or damaged: %s claims more bytes than the file can hold", Printable(key))
 		}
 		if m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64 {
-			return nil, Inputf(path, "is damaged: %s has %d bytes and claims %d", printable(key), m.CompressedSize64, m.UncompressedSize64)
+			return nil, Inputf(path, "is damaged: %s has %d bytes and claims %d", Printable(key), m.CompressedSize64, m.UncompressedSize64)
 		}
 		a.members[key] = m
 		a.keys = append(a.keys, key)
@@ -220,7 +220,7 @@ func (a *archive) missing(key string) error {
 	}
 	var shown []string
 	for _, have := range a.keys {
-		shown = append(shown, printable(have))
+		shown = append(shown, Printable(have))
 	}
 	return Inputf(a.path, "has no %s%s; it holds %s", key, columnOf(a.path, key), listed(shown, 12))
 }
@@ -423,12 +423,8 @@ type Array struct {
 	Value any    // *mat.Dense, *Singles or, but for tables, *Streamed (written as float64), Written, []float64, []float32, []int (as int64), []string
 }
 
-// WriteNPZ writes the arrays, in the order given, to the npz file at path,
-// whole or not at all (see [WriteFile]). Equal arrays give equal bytes: members
-// are stored, not deflated, and dated 1980.
-func WriteNPZ(path string, arrays ...Array) error { return WriteFile(path, NPZ(arrays...)) }
-
-// NPZ writes what WriteNPZ writes, as [WriteFile] and [Folder.WriteFile] take it.
+// NPZ returns what writes the arrays, in the order given, as an npz file. Equal arrays give equal
+// bytes: members are stored, not deflated, and dated 1980.
 func NPZ(arrays ...Array) func(io.Writer) error {
 	return func(w io.Writer) error {
 		z := zip.NewWriter(w)

@@ -45,6 +45,24 @@ func ReadIn(root *os.Root, name string) ([]byte, error) {
 	return readAll(f.Name(), f, mostConfiguration)
 }
 
+// ReadPlain is [ReadIn] of a file that is no link. Where there is none, the error is fs.ErrNotExist.
+func ReadPlain(root *os.Root, name string) ([]byte, error) {
+	path := filepath.Join(root.Name(), name)
+	info, err := root.Lstat(name)
+	if err == nil {
+		err = noFile(info)
+	}
+	if err != nil {
+		return nil, Inputf(path, "cannot be read: %w", err)
+	}
+	f, err := openIn(root, name)
+	if err != nil {
+		return nil, Inputf(path, "cannot be read: %w", err)
+	}
+	defer f.Close()
+	return readAll(path, f, mostConfiguration)
+}
+
 // openIn opens as OpenIn, and its error is as it came.
 func openIn(root *os.Root, name string) (*os.File, error) {
 	return openRegular(func() (fs.FileInfo, error) { return root.Stat(name) }, func(flag int) (*os.File, error) { return root.OpenFile(name, flag, 0) })
@@ -144,22 +162,4 @@ func readAll(path string, f *os.File, most int64) ([]byte, error) {
 		return nil, Inputf(path, "has more than %s, the most that is read of such a file", size(float64(most)))
 	}
 	return text, nil
-}
-
-// plain reports whether name lies below root with no link on its way: in directories, as a
-// file or not at all.
-func plain(root *os.Root, name string) bool {
-	info, err := root.Lstat(filepath.FromSlash(name))
-	return (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular()) && unlinked(root, filepath.Dir(filepath.FromSlash(name)))
-}
-
-// unlinked reports whether dir and those above it, up to root, are directories and no links,
-// as far as they are there.
-func unlinked(root *os.Root, dir string) bool {
-	for ; dir != "."; dir = filepath.Dir(dir) {
-		if info, err := root.Lstat(dir); !errors.Is(err, fs.ErrNotExist) && (err != nil || !info.IsDir()) {
-			return false
-		}
-	}
-	return true
 }

@@ -30,7 +30,7 @@ func (p *patience) Err() error {
 func TestReadPredictionsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.npz")
 	x := mat.NewDense(20000, 3, nil)
-	if err := WriteNPZ(path, Array{"logits", x}, Array{"labels", make([]int, 20000)}); err != nil {
+	if err := writeNPZ(path, Array{"logits", x}, Array{"labels", make([]int, 20000)}); err != nil {
 		t.Fatal(err)
 	}
 	for asked := int64(0); ; asked++ {
@@ -65,7 +65,7 @@ func TestOpenContext(t *testing.T) {
 		fmt.Fprintf(&csv, "%s,%d,%v,%v\n", []string{"cal", "test"}[i%2], i/2%2, x.At(i, 0), x.At(i, 1))
 	}
 	npz := filepath.Join(dir, "f.npz")
-	if err := WriteNPZ(npz, Array{"cal_logits", x}, Array{"cal_labels", labels}, Array{"test_logits", x}, Array{"test_labels", labels}); err != nil {
+	if err := writeNPZ(npz, Array{"cal_logits", x}, Array{"cal_labels", labels}, Array{"test_logits", x}, Array{"test_labels", labels}); err != nil {
 		t.Fatal(err)
 	}
 	paths := []string{npz, tempFile(t, "f.csv", []byte(csv.String()))}

@@ -28,14 +28,14 @@ func readParquet(path string, r *io.SectionReader) ([]*column, error) {
 				break
 			}
 			if err := c.readParquet(path, f, from); err != nil {
-				return nil, fmt.Errorf("column %s: %w", printable(c.name), err)
+				return nil, fmt.Errorf("column %s: %w", Printable(c.name), err)
 			}
 		}
 		if c.fault != nil {
 			c.rows = f.Rows
 		}
 		if c.rows != f.Rows {
-			return nil, fmt.Errorf("column %s has %d rows of %d", printable(c.name), c.rows, f.Rows)
+			return nil, fmt.Errorf("column %s has %d rows of %d", Printable(c.name), c.rows, f.Rows)
 		}
 	}
 	return columns, nil

@@ -11,7 +11,7 @@ import (
 func TestPlantedLaws(t *testing.T) {
 	for _, problem := range plantedProblems {
 		name := problem.Name
-		rng := newRand(3)
+		rng := seeded(3)
 		g := NewPlanted(name, PlantedSettings{}, rng)
 		set, q, said := g.Draw(500, rng)
 		if n, m := set.Features.Dims(); n != 500 || m != g.Features || len(said) != len(g.Grades) {
@@ -49,7 +49,7 @@ func TestPlantedLaws(t *testing.T) {
 // TestPlantedLocalErrorIsInvisible holds local to its promise, E[q | p] = p, for its worst classifier.
 func TestPlantedLocalErrorIsInvisible(t *testing.T) {
 	const n = 40000
-	rng := newRand(4)
+	rng := seeded(4)
 	g := NewPlanted("local", PlantedSettings{Features: 6}, rng)
 	_, q, said := g.Draw(n, rng)
 	worst := said[len(said)-1]

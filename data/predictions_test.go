@@ -17,7 +17,7 @@ func TestPredictionsRoundTrip(t *testing.T) {
 		Labels:   []int{2, 1},
 	}
 	path := filepath.Join(t.TempDir(), "p.npz")
-	if err := WriteNPZ(path, append(want.Arrays(), Array{"embedding", mat.NewDense(2, 1, []float64{7, 8})})...); err != nil {
+	if err := writeNPZ(path, append(want.Arrays(), Array{"embedding", mat.NewDense(2, 1, []float64{7, 8})})...); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadPredictions(path)

@@ -36,7 +36,7 @@ func TestFeaturesKeepTheirPrecision(t *testing.T) {
 		single = append(single, float32(v))
 	}
 	path := filepath.Join(t.TempDir(), "f.npz")
-	if err := WriteNPZ(path, Array{"cal_features", x}); err != nil {
+	if err := writeNPZ(path, Array{"cal_features", x}); err != nil {
 		t.Fatal(err)
 	}
 	src, err := Open(path)

@@ -156,26 +156,3 @@ func FuzzNPY(f *testing.F) {
 		}
 	})
 }
-
-func ExampleOpen() {
-	inFolder(func(dir string) error {
-		path := filepath.Join(dir, "features.npz")
-		err := WriteNPZ(path,
-			Array{"cal_features", mat.NewDense(2, 3, []float64{1, 2, 3, 4, 5, 6})},
-			Array{"cal_logits", mat.NewDense(2, 2, []float64{1, -1, -2, 2})},
-			Array{"cal_labels", []int{0, 1}})
-		if err != nil {
-			return err
-		}
-		s, err := Open(path)
-		if err != nil {
-			return err
-		}
-		fmt.Println(s.Cal.Len(), "rows,", s.Classes, "classes")
-		fmt.Println("ready to test:", s.Require("test_features") == nil)
-		return nil
-	})
-	// Output:
-	// 2 rows, 2 classes
-	// ready to test: false
-}

@@ -13,11 +13,18 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// noise is n×m draws from N(0, 1).
+func noise(n, m int, rng *rand.Rand) *mat.Dense {
+	x := mat.NewDense(n, m, nil)
+	x.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, x)
+	return x
+}
+
 // TestStreamedArraysAreThoseOfMatrices to the byte, however their rows come.
 func TestStreamedArraysAreThoseOfMatrices(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, size := range [][2]int{{1, 1}, {7, 3}, {100, 10}, {12345, 2}} {
-		x := normal(size[0], size[1], 1, rng)
+		x := noise(size[0], size[1], rng)
 		var want, got bytes.Buffer
 		if err := NPZ(Array{"x", x})(&want); err != nil {
 			t.Fatal(err)
@@ -46,10 +53,10 @@ func TestStreamedArraysAreThoseOfMatrices(t *testing.T) {
 // TestStreamReadsWhatOpenReads in batches that do not divide the rows.
 func TestStreamReadsWhatOpenReads(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
-	x, l := normal(50, 6, 1, rng), normal(50, 3, 1, rng)
+	x, l := noise(50, 6, rng), noise(50, 3, rng)
 	labels := make([]int, 50)
 	path := filepath.Join(t.TempDir(), "f.npz")
-	if err := WriteNPZ(path, Array{"cal_features", x}, Array{"test_features", x}, Array{"test_logits", l}, Array{"test_labels", labels}); err != nil {
+	if err := writeNPZ(path, Array{"cal_features", x}, Array{"test_features", x}, Array{"test_logits", l}, Array{"test_labels", labels}); err != nil {
 		t.Fatal(err)
 	}
 	src, err := Open(path)
@@ -110,7 +117,7 @@ func TestStreamRefusesDamage(t *testing.T) {
 	x := mat.NewDense(20, 2, nil)
 	x.Set(17, 1, math.Inf(1))
 	path := filepath.Join(dir, "infinite.npz")
-	if err := WriteNPZ(path, Array{"test_features", x}); err != nil {
+	if err := writeNPZ(path, Array{"test_features", x}); err != nil {
 		t.Fatal(err)
 	}
 	if err := each(path); !errors.As(err, &input) || !strings.Contains(err.Error(), "row 17, column 1") {
@@ -118,7 +125,7 @@ func TestStreamRefusesDamage(t *testing.T) {
 	}
 	x.Set(17, 1, 0)
 	path = filepath.Join(dir, "damaged.npz")
-	if err := WriteNPZ(path, Array{"test_features", x}); err != nil {
+	if err := writeNPZ(path, Array{"test_features", x}); err != nil {
 		t.Fatal(err)
 	}
 	bytes, err := os.ReadFile(path)
@@ -133,7 +140,7 @@ func TestStreamRefusesDamage(t *testing.T) {
 		t.Errorf("a damaged value gives %v", err)
 	}
 	path = filepath.Join(dir, "table.parquet")
-	if err := WriteArrays(path, Array{"probs", mat.NewDense(2, 2, []float64{.5, .5, 1, 0})}); err != nil {
+	if err := writeTable(path, Array{"probs", mat.NewDense(2, 2, []float64{.5, .5, 1, 0})}); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := OpenStream(path, "test", Names{}); s != nil || err != nil {

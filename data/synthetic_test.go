@@ -30,15 +30,15 @@ func klRows(set *Set, posterior *mat.Dense) []float64 {
 
 func worlds() map[string]*Synthetic {
 	return map[string]*Synthetic{
-		"cubic":     NewCubic(SyntheticSettings{}, newRand(1)),
-		"proximity": NewProximity(SyntheticSettings{}, newRand(1)),
+		"cubic":     NewCubic(SyntheticSettings{}, seeded(1)),
+		"proximity": NewProximity(SyntheticSettings{}, seeded(1)),
 	}
 }
 
 func TestSyntheticLaws(t *testing.T) {
 	const n = 20000
 	for name, world := range worlds() {
-		set, posterior := world.Draw(n, newRand(2))
+		set, posterior := world.Draw(n, seeded(2))
 		observed, expected := make([]float64, 4), make([]float64, 4)
 		for i, y := range set.Labels {
 			observed[y]++
@@ -70,8 +70,8 @@ func TestSyntheticLaws(t *testing.T) {
 			t.Errorf("%s: mean KL to the true posterior %v", name, mean)
 		}
 
-		again, _ := world.Draw(50, newRand(3))
-		twice, _ := world.Draw(50, newRand(3))
+		again, _ := world.Draw(50, seeded(3))
+		twice, _ := world.Draw(50, seeded(3))
 		if !mat.Equal(again.Logits, twice.Logits) || fmt.Sprint(again.Labels) != fmt.Sprint(twice.Labels) {
 			t.Errorf("%s: one seed gave two samples", name)
 		}
@@ -81,7 +81,7 @@ func TestSyntheticLaws(t *testing.T) {
 // The cubic classifier's logits are a function of the true ones alone, undone by
 // Cardano's formula.
 func TestCubicUndone(t *testing.T) {
-	set, posterior := NewCubic(SyntheticSettings{Classes: 3, Strength: 2}, newRand(5)).Draw(200, newRand(6))
+	set, posterior := NewCubic(SyntheticSettings{Classes: 3, Strength: 2}, seeded(5)).Draw(200, seeded(6))
 	for i := range 200 {
 		u := make([]float64, 3)
 		for k, v := range set.Logits.RawRowView(i) {
@@ -102,8 +102,8 @@ func TestCubicUndone(t *testing.T) {
 // their true posterior than those in the densest, and no error without strength.
 func TestProximityGrowsWhereSparse(t *testing.T) {
 	s := SyntheticSettings{Features: 8}
-	world := NewProximity(s, newRand(7))
-	set, posterior := world.Draw(1500, newRand(8))
+	world := NewProximity(s, seeded(7))
+	set, posterior := world.Draw(1500, seeded(8))
 	kl := klRows(set, posterior)
 	// Density by the distance to the 20th nearest row, which knows nothing of f.
 	distance := make([]float64, set.Len())
@@ -128,7 +128,7 @@ func TestProximityGrowsWhereSparse(t *testing.T) {
 		t.Errorf("mean KL %v where dense, %v where sparse", dense, sparse)
 	}
 	s.Strength = 1e-12
-	set, posterior = NewProximity(s, newRand(7)).Draw(100, newRand(8))
+	set, posterior = NewProximity(s, seeded(7)).Draw(100, seeded(8))
 	if worst := floats.Max(klRows(set, posterior)); worst > 1e-10 {
 		t.Errorf("without strength KL is %v", worst)
 	}
@@ -142,3 +142,5 @@ func ExampleNewProximity() {
 	fmt.Println(cal.Len(), test.Len(), rows, classes)
 	// Output: 1000 500 500 5
 }
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }

@@ -16,6 +16,3 @@ func alive(pid int) bool {
 	p.Release()
 	return true
 }
-
-// addressSpace is not limited here.
-func addressSpace() int64 { return 0 }

@@ -33,12 +33,3 @@ func tryLock(f *os.File, alone bool) (ok, locks bool) {
 func alive(pid int) bool {
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
-
-// addressSpace is the limit of the process's memory that the shell set, or 0.
-func addressSpace() int64 {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err != nil || uint64(limit.Cur) >= 1<<62 {
-		return 0
-	}
-	return int64(limit.Cur)
-}

@@ -267,9 +267,9 @@ func (t *columnar) arrays(c *column, parts []tablePart) (made []Array, err error
 // faulty is the error of a column that is no array, with the line of the file as far as it has lines.
 func (t *columnar) faulty(c *column) error {
 	if c.line > 0 {
-		return Inputf(t.path, "line %d: column %s %w", c.line, printable(c.name), c.fault)
+		return Inputf(t.path, "line %d: column %s %w", c.line, Printable(c.name), c.fault)
 	}
-	return Inputf(t.path, "column %s %w", printable(c.name), c.fault)
+	return Inputf(t.path, "column %s %w", Printable(c.name), c.fault)
 }
 
 // columnOf names, of a table, the columns that the array key is of; "" of an npz file.
@@ -404,15 +404,15 @@ func (t *columnar) parts() ([]tablePart, error) {
 	for row, s := range set.text {
 		k := slices.IndexFunc(parts, func(p tablePart) bool { return p.prefix == s+"_" })
 		if k < 0 && t.lines != nil {
-			return nil, Inputf(t.path, "line %d: column set says %s at row %d; it must say cal, val or test", t.lines[row], printable(s), row)
+			return nil, Inputf(t.path, "line %d: column set says %s at row %d; it must say cal, val or test", t.lines[row], Printable(s), row)
 		} else if k < 0 {
-			return nil, Inputf(t.path, "column set says %s at row %d; it must say cal, val or test", printable(s), row)
+			return nil, Inputf(t.path, "column set says %s at row %d; it must say cal, val or test", Printable(s), row)
 		}
 		parts[k].rows = append(parts[k].rows, row)
 	}
 	for _, c := range t.columns {
 		if c.rows != set.rows {
-			return nil, Inputf(t.path, "column %s has %d rows and set has %d", printable(c.name), c.rows, set.rows)
+			return nil, Inputf(t.path, "column %s has %d rows and set has %d", Printable(c.name), c.rows, set.rows)
 		}
 	}
 	return slices.DeleteFunc(parts, func(p tablePart) bool { return len(p.rows) == 0 }), nil
@@ -449,25 +449,19 @@ func (c *column) array(rows []int) any {
 	return ints
 }
 
-// WriteArrays writes arrays of N rows by the ending of path: a Parquet (.parquet) or
-// Arrow (.arrow, .feather) table of one row for each of theirs, or else an npz file. In a
-// table the array labels is the column label, and one of a single number stands in every
+// Formatted returns what writes arrays of N rows in the format that the ending of path names: a
+// Parquet (.parquet) or Arrow (.arrow, .feather) table of one row for each of theirs, or else an npz
+// file. In a table the array labels is the column label, and one of a single number stands in every
 // row.
-func WriteArrays(path string, arrays ...Array) error {
+func Formatted(path string, arrays ...Array) (write func(io.Writer) error, err error) {
 	if kind := kindOf(path); kind != nil {
 		columns, err := columnsOf(arrays)
-		if err != nil {
-			return err
-		}
-		return WriteFile(path, func(w io.Writer) error { return kind.write(w, columns) })
+		return func(w io.Writer) error { return kind.write(w, columns) }, err
 	}
-	if err := CheckArrays(path); err != nil {
-		return err
-	}
-	return WriteNPZ(path, arrays...)
+	return NPZ(arrays...), CheckArrays(path)
 }
 
-// CheckArrays returns an *InputError where the ending of path is of a kind that [WriteArrays] does not write.
+// CheckArrays returns an *InputError where the ending of path is of a kind that [Formatted] does not write.
 func CheckArrays(path string) error {
 	if end := ending(path); end != "" && end != ".npz" && kindOf(path) == nil {
 		return Inputf(path, "would be a %s, and predictions are not written so; name a file that ends in .npz, .parquet, .arrow or .feather", end[1:])
@@ -475,7 +469,7 @@ func CheckArrays(path string) error {
 	return nil
 }
 
-// IsTable reports whether [WriteArrays] makes a table of path.
+// IsTable reports whether [Formatted] makes a table of path.
 func IsTable(path string) bool { return kindOf(path) != nil }
 
 func ending(path string) string { return strings.ToLower(filepath.Ext(path)) }

@@ -58,7 +58,7 @@ func TestTableRoundTrip(t *testing.T) {
 	for _, name := range []string{"p.npz", "p.parquet", "p.arrow", "p.FEATHER"} {
 		path := filepath.Join(t.TempDir(), name)
 		write := func() []byte {
-			err := WriteArrays(path, Array{"probs", probs}, Array{"labels", labels}, Array{"embedding", embedding}, Array{"sets_level", []float64{0.9}})
+			err := writeTable(path, Array{"probs", probs}, Array{"labels", labels}, Array{"embedding", embedding}, Array{"sets_level", []float64{0.9}})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -85,7 +85,7 @@ func TestTableRoundTrip(t *testing.T) {
 			t.Errorf("%s: has sets_level: %v, %v", name, has, err)
 		}
 	}
-	if err := WriteArrays(filepath.Join(t.TempDir(), "p.parquet"), Array{"probs", probs}, Array{"labels", labels[:7]}); err == nil {
+	if err := writeTable(filepath.Join(t.TempDir(), "p.parquet"), Array{"probs", probs}, Array{"labels", labels[:7]}); err == nil {
 		t.Error("a table of columns of several lengths was written")
 	}
 }

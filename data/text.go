@@ -46,9 +46,9 @@ func shown(text, kept string) string {
 	return b.String()
 }
 
-// printable is a name that a file gives, as a sentence may show it: cut off where it is
+// Printable is a name that a file gives, as a sentence may show it: cut off where it is
 // long, and quoted where a terminal would obey it.
-func printable(name string) string {
+func Printable(name string) string {
 	if quoted := fmt.Sprintf("%.40q", name); quoted != `"`+name+`"` || name == "" {
 		return quoted
 	}

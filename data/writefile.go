@@ -81,7 +81,7 @@ func fill(f File, w io.Writer, write func(io.Writer) error) error {
 // *InputError, unless the disk is full.
 func cannotWrite(path string, err error) error {
 	if full(err) {
-		return fmt.Errorf("data: write %s: %w", path, cause(err))
+		return fmt.Errorf("data: write %s: %w", path, Cause(err))
 	}
 	return Inputf(path, "cannot be written: %w", err)
 }

@@ -80,3 +80,13 @@ func TestWriteFileThroughLink(t *testing.T) {
 		t.Errorf("the link is none any more: %v", err)
 	}
 }
+
+func TestWriteNPZRefusesUnknownValues(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npz")
+	if err := WriteNPZ(path, Array{Name: "x", Value: "text"}, Array{Name: "y", Value: struct{}{}}); err == nil {
+		t.Error("a struct was written")
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
+		t.Errorf("left behind %v", left)
+	}
+}
