@@ -248,11 +248,20 @@ type Written struct {
 	version byte // of the format; 0: 1
 }
 
-// Streamed is an array of an npz file (N×C, float64) whose rows are made while it is written.
-type Streamed struct {
-	Rows, Columns int
-	// Each calls write with the values of the next rows, row by row, until there are N.
-	Each func(write func(values []float64) error) error
+// Streamed is an array of N×C (float64) whose rows are made while it is written: each calls write with
+// the values of the next rows, row by row, until there are N.
+func Streamed(rows, columns int, each func(write func(values []float64) error) error) Written {
+	return Written{Type: "<f8", Shape: []int{rows, columns}, version: 2, Write: func(w io.Writer) error {
+		left := rows * columns
+		err := each(func(values []float64) error {
+			left -= len(values)
+			return binary.Write(w, binary.LittleEndian, values)
+		})
+		if err == nil && left != 0 {
+			err = fmt.Errorf("data: %d of %d values were not written", left, rows*columns)
+		}
+		return err
+	}}
 }
 
 // written is the value of an [Array] as it is written.
@@ -272,11 +281,9 @@ func written(value any) (Written, error) {
 			whole[i] = int64(x)
 		}
 		return writtenSlice("<i8", whole), nil
-	case *Streamed:
-		return Written{Type: "<f8", Shape: []int{v.Rows, v.Columns}, Write: v.write, version: 2}, nil
 	case mat.Matrix:
 		n, m := v.Dims()
-		rows := Streamed{n, m, func(write func([]float64) error) error {
+		return Streamed(n, m, func(write func([]float64) error) error {
 			buffer := make([]float64, m)
 			for i := range n {
 				if err := write(Row(v, i, buffer)); err != nil {
@@ -284,8 +291,7 @@ func written(value any) (Written, error) {
 				}
 			}
 			return nil
-		}}
-		return written(&rows)
+		}), nil
 	}
 	return Written{}, fmt.Errorf("is a %T, of which an npz file has no array", value)
 }
@@ -330,18 +336,6 @@ func (v Written) write(w io.Writer) error {
 		return err
 	}
 	return v.Write(w)
-}
-
-func (v *Streamed) write(w io.Writer) error {
-	left := v.Rows * v.Columns
-	err := v.Each(func(values []float64) error {
-		left -= len(values)
-		return binary.Write(w, binary.LittleEndian, values)
-	})
-	if err == nil && left != 0 {
-		err = fmt.Errorf("data: %d of %d values were not written", left, v.Rows*v.Columns)
-	}
-	return err
 }
 
 // shapeString writes a shape as numpy does: (3, 4), (5,), ().

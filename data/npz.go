@@ -420,7 +420,7 @@ func ReadFeatures(path, key string) (mat.Matrix, error) {
 // Array is one array of an npz file.
 type Array struct {
 	Name  string // the key
-	Value any    // *mat.Dense, *Singles or, but for tables, *Streamed (written as float64), Written, []float64, []float32, []int (as int64), []string
+	Value any    // *mat.Dense, *Singles (written as float64) or, but for tables, Written, []float64, []float32, []int (as int64), []string
 }
 
 // NPZ returns what writes the arrays, in the order given, as an npz file. Equal arrays give equal

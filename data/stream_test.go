@@ -38,13 +38,13 @@ func TestStreamedArraysAreThoseOfMatrices(t *testing.T) {
 			}
 			return nil
 		}
-		if err := NPZ(Array{"x", &Streamed{size[0], size[1], rows}})(&got); err != nil {
+		if err := NPZ(Array{"x", Streamed(size[0], size[1], rows)})(&got); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got.Bytes(), want.Bytes()) {
 			t.Errorf("%v: another file", size)
 		}
-		if err := NPZ(Array{"x", &Streamed{size[0] + 1, size[1], rows}})(&got); err == nil {
+		if err := NPZ(Array{"x", Streamed(size[0]+1, size[1], rows)})(&got); err == nil {
 			t.Errorf("%v: a row that is missing is no error", size)
 		}
 	}

@@ -312,12 +312,12 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 	if err != nil {
 		return err
 	}
-	arrays := []data.Array{{Name: "probs", Value: &data.Streamed{Rows: s.Rows, Columns: classes, Each: func(write func([]float64) error) error {
+	arrays := []data.Array{{Name: "probs", Value: data.Streamed(s.Rows, classes, func(write func([]float64) error) error {
 		if err := j.predict(ctx, write); err != nil {
 			return j.note(err)
 		}
 		return j.note(c.differ(t, c.In, m.file.Profile.Compare(j.sample)))
-	}}}}
+	})}}
 	p := &data.Predictions{Labels: s.Labels, ClassNames: m.file.Names.Classes}
 	p.Take(&data.Set{Weights: s.Weights, Soft: s.Soft})
 	embedded, notice, err := j.embedding(ctx)
@@ -422,9 +422,9 @@ func (j *applied) embedding(ctx context.Context) (arrays []data.Array, notice st
 		return nil, notice, err
 	}
 	_, components := e.Axes.Dims()
-	return []data.Array{{Name: "embedding", Value: &data.Streamed{Rows: s.Rows, Columns: components, Each: func(write func([]float64) error) error {
+	return []data.Array{{Name: "embedding", Value: data.Streamed(s.Rows, components, func(write func([]float64) error) error {
 		return j.note(s.Each(ctx, j.batch(), true, func(_ int, x *data.Set) error {
 			return write(e.Apply(x.Features).RawMatrix().Data)
 		}))
-	}}}}, "", nil
+	})}}, "", nil
 }
