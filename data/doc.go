@@ -16,7 +16,7 @@
 //	features of any backbone   Open (npz, Parquet, Arrow, csv), OpenRawResults (csv of the paper's authors)
 //	raw tables                 Letter, Satellite, Digits (embedded), OpenCSV, OpenRaw (weather data)
 //	raw images                 OpenRaw (CIFAR, MedMNIST)
-//	known posteriors           NewCubic, NewProximity
+//	known posteriors           package synthetic
 //	shifted rows               Corruption (images), RawSettings.HeldOut, eval_out of the weather data
 //
 // A [Source] is a calibration problem, a [Table] and [Images] are what an encoder

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -83,7 +84,7 @@ func ExampleFitEmbedding() {
 }
 
 func ExampleSource_Split() {
-	world := data.NewCubic(data.SyntheticSettings{}, rand.New(rand.NewPCG(1, 0)))
+	world := synthetic.NewCubic(synthetic.Settings{}, rand.New(rand.NewPCG(1, 0)))
 	cal, _ := world.Draw(1000, rand.New(rand.NewPCG(2, 0)))
 	test, _ := world.Draw(500, rand.New(rand.NewPCG(3, 0)))
 	source := &data.Source{Classes: 4, Cal: cal, Test: test}

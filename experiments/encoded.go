@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/layers/encoders"
 	"calibra/optim"
 
@@ -142,13 +143,13 @@ func weatherOrigin(dir string) (*Origin, error) {
 }
 
 // synthetics are the problems of known posterior by name.
-var synthetics = map[string]synthetic{
-	"cubic": {data.NewCubic, 4, usual}, "proximity": {data.NewProximity, 4, usual}, "proximity100": {data.NewProximity, 100, usual},
-	"rare": {data.NewRare, 4, usual}, "calibrated": {data.NewCalibrated, 4, usual}, "longtail1000": {data.NewLongTail, 1000, many},
+var synthetics = map[string]generated{
+	"cubic": {synthetic.NewCubic, 4, usual}, "proximity": {synthetic.NewProximity, 4, usual}, "proximity100": {synthetic.NewProximity, 100, usual},
+	"rare": {synthetic.NewRare, 4, usual}, "calibrated": {synthetic.NewCalibrated, 4, usual}, "longtail1000": {synthetic.NewLongTail, 1000, many},
 }
 
-type synthetic struct {
-	problem func(data.SyntheticSettings, *rand.Rand) *data.Synthetic
+type generated struct {
+	problem func(synthetic.Settings, *rand.Rand) *synthetic.Problem
 	classes int
 	rows    drawn
 }
@@ -165,13 +166,13 @@ var (
 const syntheticFeatures = 64
 
 // syntheticOrigin draws the rows.
-func syntheticOrigin(name string, s synthetic) *Origin {
+func syntheticOrigin(name string, s generated) *Origin {
 	return &Origin{
 		Name: name, Dataset: name, Backbone: "known", Digest: "synthetic", seeded: true, Shifts: []Shift{ThinShift},
 		size: Size{Rows: s.rows.cal, Features: syntheticFeatures, Classes: s.classes},
 		load: func(_ context.Context, seed uint64, _ Encoder) (*Problem, error) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			g := s.problem(data.SyntheticSettings{Features: syntheticFeatures, Classes: s.classes}, rng)
+			g := s.problem(synthetic.Settings{Features: syntheticFeatures, Classes: s.classes}, rng)
 			p := &Problem{Source: &data.Source{Path: name, Classes: g.Classes}}
 			p.Source.Cal, _ = g.Draw(s.rows.cal, rng)
 			p.Source.Val, _ = g.Draw(s.rows.val, rng)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 
@@ -17,7 +18,7 @@ import (
 // that is.
 func ExampleSpec_Fit() {
 	rng := rand.New(rand.NewPCG(1, 0))
-	world := data.NewCubic(data.SyntheticSettings{Features: 8, Classes: 3}, rng)
+	world := synthetic.NewCubic(synthetic.Settings{Features: 8, Classes: 3}, rng)
 	src := &data.Source{Path: "cubic", Classes: 3}
 	src.Cal, _ = world.Draw(2000, rng)
 	src.Test, _ = world.Draw(2000, rng)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/experiments"
 	"calibra/layers"
 	"calibra/layers/baselines"
@@ -17,7 +18,7 @@ import (
 // components; features of a method's own in theirs; other methods in the shared embedding.
 func TestOwnSpace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	world := data.NewCubic(data.SyntheticSettings{Features: 8, Classes: 3}, rng)
+	world := synthetic.NewCubic(synthetic.Settings{Features: 8, Classes: 3}, rng)
 	src := &data.Source{Path: "cubic", Classes: 3}
 	src.Cal, _ = world.Draw(300, rng)
 	src.Val, _ = world.Draw(60, rng)

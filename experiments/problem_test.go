@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/experiments"
 )
 
@@ -13,7 +14,7 @@ import (
 // has on one of its own.
 func TestNoRunChangesAPreparedProblem(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 0))
-	world := data.NewCubic(data.SyntheticSettings{Features: 8, Classes: 3}, rng)
+	world := synthetic.NewCubic(synthetic.Settings{Features: 8, Classes: 3}, rng)
 	p := &experiments.Problem{Source: &data.Source{Path: "cubic", Classes: 3}}
 	p.Source.Cal, _ = world.Draw(300, rng)
 	p.Source.Test, _ = world.Draw(200, rng)

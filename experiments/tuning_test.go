@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/experiments"
 )
 
@@ -28,7 +29,7 @@ func TestCandidates(t *testing.T) {
 // chooses other than its defaults where these are plainly not the best.
 func TestTune(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	world := data.NewCubic(data.SyntheticSettings{Features: 16, Classes: 3}, rng)
+	world := synthetic.NewCubic(synthetic.Settings{Features: 16, Classes: 3}, rng)
 	src := &data.Source{Path: "cubic", Classes: 3}
 	src.Cal, _ = world.Draw(1000, rng)
 	src.Val, _ = world.Draw(200, rng)
@@ -64,7 +65,7 @@ func TestTune(t *testing.T) {
 // can be told from another, and a row alone is predicted as it is among others.
 func TestControls(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	world := data.NewRare(data.SyntheticSettings{Features: 8, Classes: 3}, rng)
+	world := synthetic.NewRare(synthetic.Settings{Features: 8, Classes: 3}, rng)
 	src := &data.Source{Path: "rare", Classes: 3}
 	const rows = 300
 	src.Cal, _ = world.Draw(rows, rng)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/experiments"
 	"calibra/layers"
 
@@ -19,7 +20,7 @@ import (
 func TestApplyInBatchesIsApply(t *testing.T) {
 	const features, rows = 3000, 2100 // batches of 2,048 rows
 	rng := rand.New(rand.NewPCG(3, 3))
-	g := data.NewProximity(data.SyntheticSettings{Features: features}, rng)
+	g := synthetic.NewProximity(synthetic.Settings{Features: features}, rng)
 	cal, _ := g.Draw(60, rng)
 	test, _ := g.Draw(rows, rng)
 	test.Labels = nil

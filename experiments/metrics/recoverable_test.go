@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/mat"
@@ -49,7 +50,7 @@ func TestRecoverTellsGlobalFromLocal(t *testing.T) {
 	const n = 2500
 	rng := newRand(1)
 	for _, name := range []string{"global", "mixed"} {
-		g := data.NewPlanted(name, data.PlantedSettings{Features: 12}, rng)
+		g := synthetic.NewPlanted(name, synthetic.PlantedSettings{Features: 12}, rng)
 		set, q, said := g.Draw(n, rng)
 		for k, grade := range g.Grades {
 			if grade.Name != "global 0.5" && grade.Name != "local 0.75" && grade.Name != "exact" {
@@ -84,7 +85,7 @@ func TestRecoverTellsGlobalFromLocal(t *testing.T) {
 
 func TestRecoverLaws(t *testing.T) {
 	rng := newRand(2)
-	g := data.NewPlanted("mixed", data.PlantedSettings{Features: 8, Classes: 3}, rng)
+	g := synthetic.NewPlanted("mixed", synthetic.PlantedSettings{Features: 8, Classes: 3}, rng)
 	set, _, said := g.Draw(400, rng)
 	p := said[len(said)-1]
 	a, b := recovered(t, p, set.Labels, data.Dense(set.Features)), recovered(t, p, set.Labels, data.Dense(set.Features))
@@ -126,7 +127,7 @@ func TestRecoverLaws(t *testing.T) {
 // NLL differs by, to rounding, so that they rank alike; and what is recoverable stays below the true divergence.
 func TestRecoverableHasOneYardstick(t *testing.T) {
 	rng := newRand(4)
-	g := data.NewPlanted("mixed", data.PlantedSettings{Features: 8, Classes: 3}, rng)
+	g := synthetic.NewPlanted("mixed", synthetic.PlantedSettings{Features: 8, Classes: 3}, rng)
 	set, q, said := g.Draw(600, rng)
 	reached := recovered(t, said[len(said)-1], set.Labels, data.Dense(set.Features)).ReachedNLL
 	var first, nll float64

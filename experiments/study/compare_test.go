@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 )
@@ -157,7 +158,7 @@ func Example_compare() {
 	}
 	defer os.RemoveAll(dir)
 	rng := rand.New(rand.NewPCG(1, 0))
-	world := data.NewCubic(data.SyntheticSettings{Features: 8, Classes: 3}, rng)
+	world := synthetic.NewCubic(synthetic.Settings{Features: 8, Classes: 3}, rng)
 	cal, _ := world.Draw(1000, rng)
 	test, _ := world.Draw(1000, rng)
 	features := filepath.Join(dir, "cubic.npz")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/experiments"
 	"calibra/experiments/metrics"
 	"calibra/layers"
@@ -94,9 +95,9 @@ type Fitted struct {
 	Set    string `json:"set,omitempty"` // its settings, as in a Spec
 }
 
-// synthetic sources of package data, with the strengths of their error.
+// sources of package synthetic, with the strengths of their error.
 var (
-	truthSynthetics = map[string]func(data.SyntheticSettings, *rand.Rand) *data.Synthetic{"cubic": data.NewCubic, "proximity": data.NewProximity, "proximity100": data.NewProximity}
+	truthSynthetics = map[string]func(synthetic.Settings, *rand.Rand) *synthetic.Problem{"cubic": synthetic.NewCubic, "proximity": synthetic.NewProximity, "proximity100": synthetic.NewProximity}
 	truthStrengths  = []float64{.1, .2, .35, .5, .75, 1, 1.5}
 )
 
@@ -245,7 +246,7 @@ func (d *drawn) planted(c TruthCell) (set, cal *data.Set) {
 	make := truthSynthetics[c.Source]
 	if make == nil {
 		rng := rand.New(rand.NewPCG(c.Seed, 11))
-		g := data.NewPlanted(c.Source, data.PlantedSettings{Features: c.Features, Classes: c.Classes}, rng)
+		g := synthetic.NewPlanted(c.Source, synthetic.PlantedSettings{Features: c.Features, Classes: c.Classes}, rng)
 		var said []*mat.Dense
 		cal, _, said = g.Draw(methodRows, rng)
 		cal.Logits = said[len(said)-1]
@@ -256,7 +257,7 @@ func (d *drawn) planted(c TruthCell) (set, cal *data.Set) {
 		set.Logits = said[len(said)-1]
 		return set, cal
 	}
-	settings := data.SyntheticSettings{Features: 64}
+	settings := synthetic.Settings{Features: 64}
 	if c.Source == "proximity100" {
 		settings.Classes = 100
 	}

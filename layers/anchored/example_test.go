@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/layers"
 	"calibra/layers/anchored"
 )
@@ -13,7 +14,7 @@ import (
 // overconfident is calibration, validation and test rows of a classifier that grows
 // overconfident where data are sparse: M = 8 features, C = 3 classes.
 func overconfident() (cal, val, test *data.Set) {
-	world := data.NewProximity(data.SyntheticSettings{Features: 8, Classes: 3, Strength: 3}, seeded(1))
+	world := synthetic.NewProximity(synthetic.Settings{Features: 8, Classes: 3, Strength: 3}, seeded(1))
 	cal, _ = world.Draw(2000, seeded(2))
 	val, _ = world.Draw(500, seeded(3))
 	test, _ = world.Draw(2000, seeded(4))

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"calibra/data"
+	"calibra/data/synthetic"
 	"calibra/layers"
 	"calibra/layers/baselines"
 	"calibra/optim"
@@ -16,7 +17,7 @@ import (
 // judge on.
 func problem() (cal, test *data.Set) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	world := data.NewCubic(data.SyntheticSettings{Features: 8, Classes: 3}, rng)
+	world := synthetic.NewCubic(synthetic.Settings{Features: 8, Classes: 3}, rng)
 	cal, _ = world.Draw(1000, rng)
 	test, _ = world.Draw(1000, rng)
 	return cal, test

@@ -1,4 +1,4 @@
-package data
+package synthetic
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"calibra/data"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -80,7 +82,7 @@ var plantedProblems = []Planted{
 func NewPlanted(name string, s PlantedSettings, rng *rand.Rand) *Planted {
 	i := slices.IndexFunc(plantedProblems, func(g Planted) bool { return g.Name == name })
 	if i < 0 {
-		panic("data: NewPlanted: there is no problem " + name)
+		panic("synthetic: NewPlanted: there is no problem " + name)
 	}
 	problem := plantedProblems[i]
 	g := &problem
@@ -88,7 +90,7 @@ func NewPlanted(name string, s PlantedSettings, rng *rand.Rand) *Planted {
 	s.Features, s.Classes = cmp.Or(s.Features, 50), cmp.Or(s.Classes, g.Classes, 4)
 	g.Features, g.Classes = s.Features, s.Classes
 	if s.Features < g.informative || s.Classes < 2 {
-		panic(fmt.Sprintf("data: planted problem of %d features, %d classes: want %d and 2 or more", s.Features, s.Classes, g.informative))
+		panic(fmt.Sprintf("synthetic: planted problem of %d features, %d classes: want %d and 2 or more", s.Features, s.Classes, g.informative))
 	}
 	g.rotation = rotation(s.Features, rng)
 	free, sharpness := g.informative, 2.
@@ -155,8 +157,8 @@ var fieldSizes = [3]float64{.22, .16, .11}
 
 // Draw is n new rows with labels from the true posterior (n×C), and the predictions of each of Grades,
 // log-probabilities (n×C).
-func (g *Planted) Draw(n int, rng *rand.Rand) (set *Set, posterior *mat.Dense, said []*mat.Dense) {
-	set = &Set{Labels: make([]int, n)}
+func (g *Planted) Draw(n int, rng *rand.Rand) (set *data.Set, posterior *mat.Dense, said []*mat.Dense) {
+	set = &data.Set{Labels: make([]int, n)}
 	latent := mat.NewDense(n, g.Features, nil)
 	posterior = mat.NewDense(n, g.Classes, nil)
 	for range g.Grades {

@@ -1,4 +1,4 @@
-package data
+package synthetic
 
 import (
 	"cmp"
@@ -6,32 +6,34 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
-// SyntheticSettings is the size of a synthetic problem.
-type SyntheticSettings struct {
+// Settings is the size of a synthetic problem.
+type Settings struct {
 	Features int     // M; 0 means 16
 	Classes  int     // C; 0 means 4
 	Regions  int     // components of the density of Proximity; 0 means 6
 	Strength float64 // of the miscalibration; 0 means 1
 }
 
-func (s *SyntheticSettings) defaults() {
+func (s *Settings) defaults() {
 	s.Features, s.Classes = cmp.Or(s.Features, 16), cmp.Or(s.Classes, 4)
 	s.Regions, s.Strength = cmp.Or(s.Regions, 6), cmp.Or(s.Strength, 1)
 	if s.Features < 1 || s.Classes < 2 || s.Regions < 1 {
-		panic(fmt.Sprintf("data: synthetic problem of %d features, %d classes, %d regions", s.Features, s.Classes, s.Regions))
+		panic(fmt.Sprintf("synthetic: problem of %d features, %d classes, %d regions", s.Features, s.Classes, s.Regions))
 	}
 }
 
-// Synthetic is a problem whose true posterior is known, so that the error of a
+// Problem is a problem whose true posterior is known, so that the error of a
 // calibrator can be measured against the truth and not against labels. The
 // posterior of a row z is softmax(u), u = W z; the classifier reports other
 // logits.
-type Synthetic struct {
-	SyntheticSettings
+type Problem struct {
+	Settings
 	weights *mat.Dense // C×M
 	offset  []float64  // C, added to W z; nil: 0
 	// draw returns the region of a new row, which it writes to z.
@@ -43,7 +45,7 @@ type Synthetic struct {
 // NewCubic is a classifier that is miscalibrated alike everywhere: z ~ N(0, I) and
 // logits u + s u³/4, entry by entry, s the Strength. It is overconfident, the
 // more so the surer it is, in a way that no temperature undoes.
-func NewCubic(s SyntheticSettings, rng *rand.Rand) *Synthetic {
+func NewCubic(s Settings, rng *rand.Rand) *Problem {
 	g := newSynthetic(s, rng)
 	g.draw = func(z []float64, rng *rand.Rand) int {
 		for j := range z {
@@ -69,9 +71,9 @@ func NewCubic(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 // shift of the region's own, from N(0, I): right where data are dense and, as
 // they thin out, overconfident and drawn to classes that differ from region to
 // region.
-func NewProximity(s SyntheticSettings, rng *rand.Rand) *Synthetic {
+func NewProximity(s Settings, rng *rand.Rand) *Problem {
 	g, r := newRegions(s, rng)
-	s = g.SyntheticSettings
+	s = g.Settings
 	peak := r.logDensity(r.centres.RawRowView(0))
 	g.warp = func(u, z []float64, region int) {
 		thin := max((peak-r.logDensity(z))/float64(s.Features), 0)
@@ -84,9 +86,9 @@ func NewProximity(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 
 // newSynthetic draws W with entries from N(0, 4/M), so that u ~ N(0, 4) for
 // z ~ N(0, I).
-func newSynthetic(s SyntheticSettings, rng *rand.Rand) *Synthetic {
+func newSynthetic(s Settings, rng *rand.Rand) *Problem {
 	s.defaults()
-	return &Synthetic{SyntheticSettings: s, weights: normal(s.Classes, s.Features, 2/math.Sqrt(float64(s.Features)), rng)}
+	return &Problem{Settings: s, weights: normal(s.Classes, s.Features, 2/math.Sqrt(float64(s.Features)), rng)}
 }
 
 // regions are Gaussians of unit covariance.
@@ -97,7 +99,7 @@ type regions struct {
 }
 
 // newRegions is a problem whose rows come from regions, with centres from N(0, 4 I) and shifts from N(0, I).
-func newRegions(s SyntheticSettings, rng *rand.Rand) (*Synthetic, regions) {
+func newRegions(s Settings, rng *rand.Rand) (*Problem, regions) {
 	g := newSynthetic(s, rng)
 	r := regions{centres: normal(g.Regions, g.Features, 2, rng), shifts: normal(g.Regions, g.Classes, 1, rng), weight: make([]float64, g.Regions)}
 	for k := range r.weight {
@@ -126,9 +128,9 @@ func (r regions) logDensity(z []float64) float64 {
 
 // Draw is n new rows, labels drawn from the true posterior, and that posterior,
 // n×C.
-func (g *Synthetic) Draw(n int, rng *rand.Rand) (set *Set, posterior *mat.Dense) {
+func (g *Problem) Draw(n int, rng *rand.Rand) (set *data.Set, posterior *mat.Dense) {
 	features := mat.NewDense(n, g.Features, nil)
-	set = &Set{
+	set = &data.Set{
 		Features: features,
 		Logits:   mat.NewDense(n, g.Classes, nil),
 		Labels:   make([]int, n),

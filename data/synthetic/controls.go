@@ -1,4 +1,4 @@
-package data
+package synthetic
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 
 // NewCalibrated is a classifier that returns the true posterior: z ~ N(0, I), logits u. Every
 // calibrator should leave it as it is.
-func NewCalibrated(s SyntheticSettings, rng *rand.Rand) *Synthetic {
+func NewCalibrated(s Settings, rng *rand.Rand) *Problem {
 	g := NewCubic(s, rng)
 	g.warp = func([]float64, []float64, int) {}
 	return g
@@ -21,9 +21,9 @@ func NewCalibrated(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 //
 // with s the Strength: overconfident, and drawn to other classes in each region. Elsewhere
 // they are u, which is exact. Of six regions the wrong three hold a ninth of the rows.
-func NewRare(s SyntheticSettings, rng *rand.Rand) *Synthetic {
+func NewRare(s Settings, rng *rand.Rand) *Problem {
 	g, r := newRegions(s, rng)
-	s = g.SyntheticSettings
+	s = g.Settings
 	g.warp = func(u, _ []float64, region int) {
 		if region < s.Regions-s.Regions/2 {
 			return
@@ -42,7 +42,7 @@ func NewRare(s SyntheticSettings, rng *rand.Rand) *Synthetic {
 //
 // so that class k, from 0, is about 1/(1 + k) as frequent as the first (Zipf's law), and
 // most classes of a thousand have a few rows among ten thousand.
-func NewLongTail(s SyntheticSettings, rng *rand.Rand) *Synthetic {
+func NewLongTail(s Settings, rng *rand.Rand) *Problem {
 	g := NewProximity(s, rng)
 	g.weights.Scale(3, g.weights)
 	g.offset = make([]float64, g.Classes)

@@ -1,4 +1,4 @@
-package data
+package synthetic
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"sort"
 	"testing"
 
+	"calibra/data"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
@@ -14,7 +16,7 @@ import (
 )
 
 // klRows is KL(posterior ‖ softmax(logits)) of each row.
-func klRows(set *Set, posterior *mat.Dense) []float64 {
+func klRows(set *data.Set, posterior *mat.Dense) []float64 {
 	kl := make([]float64, set.Len())
 	for i := range kl {
 		u := set.Logits.RawRowView(i)
@@ -28,10 +30,10 @@ func klRows(set *Set, posterior *mat.Dense) []float64 {
 	return kl
 }
 
-func worlds() map[string]*Synthetic {
-	return map[string]*Synthetic{
-		"cubic":     NewCubic(SyntheticSettings{}, seeded(1)),
-		"proximity": NewProximity(SyntheticSettings{}, seeded(1)),
+func worlds() map[string]*Problem {
+	return map[string]*Problem{
+		"cubic":     NewCubic(Settings{}, seeded(1)),
+		"proximity": NewProximity(Settings{}, seeded(1)),
 	}
 }
 
@@ -81,7 +83,7 @@ func TestSyntheticLaws(t *testing.T) {
 // The cubic classifier's logits are a function of the true ones alone, undone by
 // Cardano's formula.
 func TestCubicUndone(t *testing.T) {
-	set, posterior := NewCubic(SyntheticSettings{Classes: 3, Strength: 2}, seeded(5)).Draw(200, seeded(6))
+	set, posterior := NewCubic(Settings{Classes: 3, Strength: 2}, seeded(5)).Draw(200, seeded(6))
 	for i := range 200 {
 		u := make([]float64, 3)
 		for k, v := range set.Logits.RawRowView(i) {
@@ -101,7 +103,7 @@ func TestCubicUndone(t *testing.T) {
 // Proximity bias: the rows in the thinnest fifth of the data are further from
 // their true posterior than those in the densest, and no error without strength.
 func TestProximityGrowsWhereSparse(t *testing.T) {
-	s := SyntheticSettings{Features: 8}
+	s := Settings{Features: 8}
 	world := NewProximity(s, seeded(7))
 	set, posterior := world.Draw(1500, seeded(8))
 	kl := klRows(set, posterior)
@@ -110,7 +112,7 @@ func TestProximityGrowsWhereSparse(t *testing.T) {
 	for i := range distance {
 		d := make([]float64, set.Len())
 		for j := range d {
-			d[j] = floats.Distance(Dense(set.Features).RawRowView(i), Dense(set.Features).RawRowView(j), 2)
+			d[j] = floats.Distance(data.Dense(set.Features).RawRowView(i), data.Dense(set.Features).RawRowView(j), 2)
 		}
 		sort.Float64s(d)
 		distance[i] = d[20]
@@ -135,7 +137,7 @@ func TestProximityGrowsWhereSparse(t *testing.T) {
 }
 
 func ExampleNewProximity() {
-	world := NewProximity(SyntheticSettings{Classes: 5}, rand.New(rand.NewPCG(1, 0)))
+	world := NewProximity(Settings{Classes: 5}, rand.New(rand.NewPCG(1, 0)))
 	cal, _ := world.Draw(1000, rand.New(rand.NewPCG(2, 0)))
 	test, posterior := world.Draw(500, rand.New(rand.NewPCG(3, 0)))
 	rows, classes := posterior.Dims()
